@@ -1,0 +1,302 @@
+#include "base/base.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- Diagnostics --- */
+
+static void put(struct diag *d, enum diag_level level, const struct where *w, const char *hint,
+	const char *fmt, va_list ap)
+{
+	static const struct where nowhere = {0};
+	char message[1024];
+	vsnprintf(message, sizeof message, fmt, ap);
+	if (d->put)
+		d->put(d->user, level, w ? w : &nowhere, message, hint);
+}
+
+enum status diag_vfail(struct diag *d, enum status status, const struct where *w, const char *hint,
+	const char *fmt, va_list ap)
+{
+	if (d->errors++ == 0)
+		d->worst = status;
+	put(d, DIAG_ERROR, w, hint, fmt, ap);
+	return status;
+}
+
+enum status diag_fail(struct diag *d, enum status status, const struct where *w, const char *hint,
+	const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	diag_vfail(d, status, w, hint, fmt, ap);
+	va_end(ap);
+	return status;
+}
+
+void diag_warn(struct diag *d, const struct where *w, const char *hint, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	d->warnings++;
+	put(d, DIAG_WARNING, w, hint, fmt, ap);
+	va_end(ap);
+}
+
+void diag_note(struct diag *d, const struct where *w, const char *hint, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	put(d, DIAG_NOTE, w, hint, fmt, ap);
+	va_end(ap);
+}
+
+enum status diag_nomem(struct diag *d)
+{
+	return diag_fail(d, ST_INTERNAL, NULL, NULL, "out of memory");
+}
+
+/* --- Arena: bump allocation out of growing blocks --- */
+
+enum { BLOCK_MIN = 1 << 16 };
+
+struct block {
+	struct block *next;
+	size_t used, size;
+	max_align_t data[];
+};
+
+struct arena {
+	struct block *head;
+};
+
+struct arena *arena_new(void)
+{
+	return calloc(1, sizeof(struct arena));
+}
+
+void arena_free(struct arena *a)
+{
+	if (!a)
+		return;
+	for (struct block *b = a->head, *next; b; b = next) {
+		next = b->next;
+		free(b);
+	}
+	free(a);
+}
+
+static struct block *block_new(size_t bytes)
+{
+	if (bytes > SIZE_MAX - sizeof(struct block))
+		return NULL;
+	struct block *b = calloc(1, sizeof *b + bytes);
+	if (b)
+		b->size = bytes;
+	return b;
+}
+
+void *arena_alloc(struct arena *a, size_t count, size_t size)
+{
+	size_t n;
+	if (__builtin_mul_overflow(count, size, &n) || n > SIZE_MAX / 2)
+		return NULL;
+	n = (n + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
+	struct block *b = a->head;
+	if (!b || b->size - b->used < n) {
+		struct block *fresh = block_new(n > BLOCK_MIN / 4 ? n : BLOCK_MIN);
+		if (!fresh)
+			return NULL;
+		if (b &&
+			n > BLOCK_MIN / 4) { /* a large object has its own block, behind the head */
+			fresh->next = b->next;
+			b->next = fresh;
+		} else {
+			fresh->next = b;
+			a->head = fresh;
+		}
+		b = fresh;
+	}
+	void *p = (char *)b->data + b->used;
+	b->used += n;
+	return p;
+}
+
+void *arena_memdup(struct arena *a, const void *p, size_t count, size_t size)
+{
+	void *q = arena_alloc(a, count, size);
+	if (q && count && size)
+		memcpy(q, p, count * size);
+	return q;
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+	char *q = arena_alloc(a, n + 1, 1);
+	if (q)
+		memcpy(q, s, n);
+	return q;
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+	return arena_strndup(a, s, strlen(s));
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+	va_list ap, again;
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	char *q = n < 0 ? NULL : arena_alloc(a, (size_t)n + 1, 1);
+	if (q)
+		vsnprintf(q, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	return q;
+}
+
+/* --- Text --- */
+
+static bool text_reserve(struct text *t, size_t more)
+{
+	if (t->failed)
+		return false;
+	if (more >= SIZE_MAX / 2 - t->len) {
+		t->failed = true;
+		return false;
+	}
+	size_t need = t->len + more + 1;
+	if (need > t->cap) {
+		char *s = realloc(t->s, need * 2);
+		if (!s) {
+			t->failed = true;
+			return false;
+		}
+		t->s = s;
+		t->cap = need * 2;
+	}
+	return true;
+}
+
+void text_write(struct text *t, const char *s, size_t n)
+{
+	if (!text_reserve(t, n))
+		return;
+	memcpy(t->s + t->len, s, n);
+	t->len += n;
+	t->s[t->len] = '\0';
+}
+
+void text_puts(struct text *t, const char *s)
+{
+	text_write(t, s, strlen(s));
+}
+
+void text_add(struct text *t, const char *fmt, ...)
+{
+	va_list ap, again;
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	if (n < 0)
+		t->failed = true;
+	else if (text_reserve(t, (size_t)n)) {
+		vsnprintf(t->s + t->len, (size_t)n + 1, fmt, ap);
+		t->len += (size_t)n;
+	}
+	va_end(ap);
+}
+
+void text_free(struct text *t)
+{
+	free(t->s);
+	*t = (struct text){0};
+}
+
+/* --- Files --- */
+
+static enum status io_fail(struct diag *d, const char *path, const char *what)
+{
+	struct where w = {.file = path};
+	return diag_fail(d, ST_IO, &w, NULL, "cannot %s: %s", what, strerror(errno));
+}
+
+enum status text_save(const struct text *t, const char *path, struct diag *d)
+{
+	if (t->failed)
+		return diag_nomem(d);
+	struct text tmp = {0};
+	text_add(&tmp, "%s.tmp%ld", path, (long)getpid());
+	if (tmp.failed) {
+		text_free(&tmp);
+		return diag_nomem(d);
+	}
+	enum status st = ST_OK;
+	FILE *f = fopen(tmp.s, "wb");
+	if (!f) {
+		st = io_fail(d, path, "create");
+	} else {
+		bool ok = t->len == 0 || fwrite(t->s, 1, t->len, f) == t->len;
+		ok = fclose(f) == 0 && ok;
+		if (!ok || rename(tmp.s, path) != 0) {
+			st = io_fail(d, path, "write");
+			remove(tmp.s);
+		}
+	}
+	text_free(&tmp);
+	return st;
+}
+
+static enum status read_open(
+	struct arena *a, FILE *f, const char *path, char **out, size_t *len, struct diag *d)
+{
+	if (fseek(f, 0, SEEK_END) != 0)
+		return io_fail(d, path, "read");
+	long size = ftell(f);
+	if (size < 0 || fseek(f, 0, SEEK_SET) != 0)
+		return io_fail(d, path, "read");
+	char *s = arena_alloc(a, (size_t)size + 1, 1);
+	if (!s)
+		return diag_nomem(d);
+	size_t got = fread(s, 1, (size_t)size, f);
+	if (got != (size_t)size) {
+		errno = ferror(f) ? errno : EIO;
+		return io_fail(d, path, "read");
+	}
+	*out = s;
+	*len = got;
+	return ST_OK;
+}
+
+enum status file_read(struct arena *a, const char *path, char **out, size_t *len, struct diag *d)
+{
+	FILE *f = fopen(path, "rb");
+	if (!f)
+		return io_fail(d, path, "open");
+	enum status st = read_open(a, f, path, out, len, d);
+	fclose(f);
+	return st;
+}
+
+const char *bytes_human(int64_t bytes, char buf[static 24])
+{
+	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+	double v = (double)bytes;
+	int u = 0;
+	while (v >= 1024 && u < 5) {
+		v /= 1024;
+		u++;
+	}
+	if (u == 0)
+		snprintf(buf, 24, "%" PRId64 " B", bytes);
+	else
+		snprintf(buf, 24, v < 10 ? "%.2f %s" : v < 100 ? "%.1f %s" : "%.0f %s", v, unit[u]);
+	return buf;
+}

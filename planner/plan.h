@@ -1,0 +1,101 @@
+/* A plan: a schedule and the place of every byte. Plain data; JSON form stint-plan-1. */
+#ifndef STINT_PLANNER_PLAN_H
+#define STINT_PLANNER_PLAN_H
+
+#include "planner/problem.h"
+
+struct plan_step {
+	int op;
+	int choice; /* 0 where the op has no choices */
+	int run;    /* 0 for the first run of this op, 1 for its first recomputation, ... */
+};
+
+/* One lifetime of one tensor, or one run's workspace. Steps are inclusive. */
+struct plan_buffer {
+	int tensor;       /* tensor index; -1 for a workspace */
+	int workspace_of; /* op index for a workspace; -1 for a tensor */
+	int64_t offset, bytes;
+	int first_step, last_step;
+};
+
+struct plan {
+	const char *graph;    /* the problem's name */
+	int64_t budget_bytes; /* as asked; INT64_MAX means none was */
+	int64_t arena_bytes, peak_bytes;
+	double cost_once, cost_total;
+	double lower_bound; /* proven for any schedule within the budget; negative when none is
+			       known */
+	int nstep, nbuffer;
+	struct plan_step *step;
+	/* Residents first, in tensor order; then in order of first_step. */
+	struct plan_buffer *buffer;
+	bool feasible;                             /* false: only the two numbers below hold */
+	int64_t min_bytes_known, min_bytes_proven; /* set when asked for or when not feasible */
+};
+
+/* How to plan. Zero-initialise, then set what differs. */
+struct plan_options {
+	int64_t budget;    /* bytes; INT64_MAX for none */
+	int64_t alignment; /* of offsets: 64 for C, 256 for CUDA */
+	enum { PLAN_AUTO, PLAN_KEEP_ALL, PLAN_SEGMENTS } mode;
+	int segments;   /* PLAN_SEGMENTS: K equal segments, as PyTorch's checkpoint_sequential */
+	double seconds; /* wall-clock limit of the search; 0: stop by a count of work (repeatable)
+			 */
+};
+
+/* Find the cheapest plan within the budget. ST_OK with plan->feasible, or ST_BUDGET with
+ * min_bytes_known (the arena of a checked plan: asking for that or more succeeds, for less fails)
+ * and min_bytes_proven (no plan can need less). Residents lie first, in tensor order, each rounded
+ * up to the alignment, from offset 0: two problems with the same residents agree on their places.
+ */
+enum status plan_make(struct arena *a, const struct problem *p, const struct plan_options *o,
+	struct plan **out, struct diag *d);
+
+/* The smallest budget that plan_make is known to meet, and the proven bound. */
+enum status plan_minimum(struct arena *a, const struct problem *p, const struct plan_options *o,
+	int64_t *known, int64_t *proven, struct diag *d);
+
+/* Arena of keep-everything, and the bytes of the residents (each rounded up): what "70%" refers to.
+ */
+enum status plan_range(struct arena *a, const struct problem *p, const struct plan_options *o,
+	int64_t *resident, int64_t *keep_all, struct diag *d);
+
+/* The independent checker (planner/check.c): every rule of the format, from the problem and the
+ * plan alone. Reports each breach; ST_INVALID when any. */
+enum status plan_check(const struct problem *p, const struct plan *plan, int64_t alignment,
+	const char *file, struct diag *d);
+
+/* stint-plan-1. plan_parse resolves ids against `p`. */
+void plan_print(const struct problem *p, const struct plan *plan, struct text *out);
+enum status plan_parse(struct arena *a, const struct problem *p, const char *text, size_t len,
+	const char *file, struct plan **out, struct diag *d);
+
+/* --- Layout alone: buffers with half-open lifetimes [lower, upper). --- */
+
+struct layout_buffer {
+	int64_t lower, upper, size; /* size in bytes, lower < upper */
+	int64_t offset;             /* out; give ≥ 0 with `fixed` to pin it */
+	bool fixed;
+};
+
+/* Place all buffers at multiples of `alignment`, aiming for the least height. *height out.
+ * Never fails to place; the caller compares the height with its capacity. */
+enum status layout_place(struct layout_buffer *b, int n, int64_t alignment, int64_t capacity,
+	int64_t *height, struct diag *d);
+
+/* Facts about a plan for people: per-op runs, bytes by kind at the peak step, live bytes per step.
+ */
+struct plan_facts {
+	int *runs;     /* [nop] */
+	int64_t *live; /* [nstep] raw bytes live at each step, workspace included */
+	int peak_step;
+	int64_t at_peak[6]; /* by tensor_kind, at the peak step */
+	int64_t workspace_at_peak;
+	int recomputed_ops, recomputed_runs; /* distinct ops run again; extra runs */
+	int64_t kept_bytes, overwritten_bytes;
+	int kept, overwritten; /* activations kept from forward to backward; in-place outputs */
+};
+enum status plan_facts_make(struct arena *a, const struct problem *p, const struct plan *plan,
+	struct plan_facts *out, struct diag *d);
+
+#endif
