@@ -34,6 +34,9 @@ struct emit {
 
 /* Append formatted text. */
 void emit(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A static function (or several) that kernels share, as C text at file scope; registered once per
+ * name. */
+void emit_helper(struct emit *e, const char *name, const char *text);
 /* A line "#pragma omp parallel for ..." with `collapse` levels, when `work` (about: flops or
  * elements in the whole loop nest) is worth it; nothing otherwise. */
 void emit_parallel(struct emit *e, double work, int collapse);

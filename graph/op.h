@@ -134,9 +134,15 @@ struct op_def {
 	enum status (*emit_c)(struct emit *e, const struct node *n);
 
 	/* A loss or optimizer by PyTorch's name on the command line ("cross-entropy", "adamw"); its
-	 * `option` list holds the options and defaults. NULL otherwise. */
+	 * `option` list holds the options and defaults. NULL otherwise. A loss node's inputs are
+	 * (model output, target, control); an optimizer's (parameter, gradient, lr, control,
+	 * state...) and its outputs (parameter, state...). */
 	const char *loss, *optimizer;
-	int nstate; /* an optimizer's state tensors of the parameter's shape */
+	/* Shape and type of the target that a loss wants for a model output. */
+	enum status (*loss_target)(struct graph *g, const struct tensor *output, int nattr,
+		const struct attr *attr, enum dtype *type, int *rank, int64_t *dim);
+	/* How many state tensors of the parameter's shape an optimizer keeps with these options. */
+	int (*state_count)(int nattr, const struct attr *attr);
 	const char *state_name[2];
 
 	const struct op_example *example; /* ended by a NULL `in` */
