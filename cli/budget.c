@@ -18,9 +18,9 @@ static double unit(const char *s)
 	static const struct {
 		const char *name;
 		double bytes;
-	} units[] = {{"", 1}, {"B", 1}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
-		{"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"K", 0x1p10},
-		{"M", 0x1p20}, {"G", 0x1p30}, {"T", 0x1p40}};
+	} units[] = {{"", 1}, {"B", 1}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
+		{"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+		{"K", 0x1p10}, {"M", 0x1p20}, {"G", 0x1p30}, {"T", 0x1p40}};
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
 		if (!strcasecmp(s, units[i].name))
 			return units[i].bytes;

@@ -19,7 +19,9 @@ enum { NCOMMAND = sizeof commands / sizeof *commands };
 
 static void usage(FILE *f)
 {
-	fprintf(f, "stint %s: train an ONNX model inside a memory budget\n\nusage: stint COMMAND [OPTIONS] ...\n\n",
+	fprintf(f,
+		"stint %s: train an ONNX model inside a memory budget\n\nusage: stint COMMAND "
+		"[OPTIONS] ...\n\n",
 		STINT_VERSION);
 	for (int i = 0; i < NCOMMAND; i++)
 		fprintf(f, "  %-8s %s\n", commands[i].name, commands[i].summary);
@@ -102,6 +104,7 @@ int main(int argc, char **argv)
 			st = diag_fail(&d, ST_IO, NULL, NULL, "cannot write to standard output");
 		return (int)st;
 	}
-	diag_fail(&d, ST_USAGE, NULL, "`stint --help` lists the commands", "unknown command '%s'", argv[1]);
+	diag_fail(&d, ST_USAGE, NULL, "`stint --help` lists the commands", "unknown command '%s'",
+		argv[1]);
 	return ST_USAGE;
 }

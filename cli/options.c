@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OPT_DIM = 1, OPT_TRAIN, OPT_FREEZE, OPT_BATCH };
 enum { LIST_MAX = 64 };
@@ -14,6 +15,12 @@ struct lists {
 	struct import_dim dim[LIST_MAX];
 	const char *train[LIST_MAX + 1], *freeze[LIST_MAX + 1];
 };
+
+static int processors(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
+}
 
 static enum status usage_fail(struct diag *d, const char *what, const char *value)
 {
@@ -25,7 +32,8 @@ static enum status parse_size(const char *flag, const char *text, int64_t *out, 
 	char *end;
 	long long v = strtoll(text, &end, 10);
 	if (end == text || *end || v < 1 || v > INT32_MAX)
-		return diag_fail(d, ST_USAGE, NULL, NULL, "%s wants a size of at least 1, not '%s'", flag, text);
+		return diag_fail(d, ST_USAGE, NULL, NULL, "%s wants a size of at least 1, not '%s'",
+			flag, text);
 	*out = v;
 	return ST_OK;
 }
@@ -102,14 +110,15 @@ static enum status check_words(const struct options *o, struct diag *d)
 	if (o->threads < 1 || o->threads > 1024)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--threads wants 1 to 1024");
 	if (o->segments < 0 || (o->segments && o->keep_all))
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--segments wants a number of 1 or more, without --keep-all");
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--segments wants a number of 1 or more, without --keep-all");
 	if (o->clip_norm < 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--clip-norm wants a number above 0");
 	return ST_OK;
 }
 
-static enum status finish(struct arena *a, poptContext ctx, struct lists *l, struct options *o,
-	struct diag *d)
+static enum status finish(
+	struct arena *a, poptContext ctx, struct lists *l, struct options *o, struct diag *d)
 {
 	const char *model = poptGetArg(ctx);
 	o->model = model ? arena_strdup(a, model) : NULL;
@@ -117,19 +126,24 @@ static enum status finish(struct arena *a, poptContext ctx, struct lists *l, str
 		return usage_fail(d, "one model at a time; unexpected argument", poptGetArg(ctx));
 	o->import.ndim = l->ndim;
 	o->import.dim = arena_memdup(a, l->dim, (size_t)l->ndim, sizeof *l->dim);
-	o->import.train_pattern =
-		l->ntrain ? arena_memdup(a, l->train, (size_t)l->ntrain + 1, sizeof *l->train) : NULL;
-	o->import.freeze_pattern =
-		l->nfreeze ? arena_memdup(a, l->freeze, (size_t)l->nfreeze + 1, sizeof *l->freeze) : NULL;
+	o->import.train_pattern = l->ntrain ? arena_memdup(a, l->train, (size_t)l->ntrain + 1,
+						      sizeof *l->train)
+					    : NULL;
+	o->import.freeze_pattern = l->nfreeze ? arena_memdup(a, l->freeze, (size_t)l->nfreeze + 1,
+							sizeof *l->freeze)
+					      : NULL;
 	return check_words(o, d);
 }
 
 /* popt allocates the strings it hands out; move them into the arena. */
-static enum status own_strings(struct arena *a, struct options *o, const struct options *defaults, struct diag *d)
+static enum status own_strings(
+	struct arena *a, struct options *o, const struct options *defaults, struct diag *d)
 {
-	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->target, &o->graph,
-		&o->dump_graph, &o->dump_after, &o->math, &o->precision, &o->isa, &o->dropout, &o->bn};
-	const char *const initial[] = {defaults->target, defaults->math, defaults->precision, defaults->bn};
+	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->target,
+		&o->graph, &o->dump_graph, &o->dump_after, &o->math, &o->precision, &o->isa,
+		&o->dropout, &o->bn};
+	const char *const initial[] = {
+		defaults->target, defaults->math, defaults->precision, defaults->bn};
 	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
 		bool given = *mine[i] != NULL;
 		for (size_t k = 0; k < sizeof initial / sizeof *initial; k++)
@@ -149,46 +163,65 @@ enum status options_parse(struct arena *a, enum command_kind kind, int argc, con
 	struct options *out, bool *help, struct diag *d)
 {
 	struct lists l = {0};
-	struct options o = {.target = "c", .math = "fixed", .precision = "fp32", .bn = "train", .threads = 1};
+	struct options o = {.target = "c",
+		.math = "fixed",
+		.precision = "fp32",
+		.bn = "train",
+		.threads = processors()};
 	const struct options defaults = o;
 	int want_help = 0;
-#define STR(name, var, text, arg) {name, 0, POPT_ARG_STRING, &o.var, 0, text, arg}
-#define FLAG(name, var, text) {name, 0, POPT_ARG_NONE, &o.var, 0, text, NULL}
+#define STR(name, var, text, arg)                                                                  \
+	{                                                                                          \
+		name, 0, POPT_ARG_STRING, &o.var, 0, text, arg                                     \
+	}
+#define FLAG(name, var, text)                                                                      \
+	{                                                                                          \
+		name, 0, POPT_ARG_NONE, &o.var, 0, text, NULL                                      \
+	}
 	const struct poptOption table[] = {
 		STR("loss", loss, "cross-entropy, mse, bce-with-logits, output:NAME, none", "LOSS"),
-		STR("optimizer", optimizer, "sgd, adam, adamw, with options: sgd:lr=0.1,momentum=0.9", "OPT"),
-		{"batch", 0, POPT_ARG_STRING, NULL, OPT_BATCH, "size of the inputs' first axis", "N"},
-		{"dim", 0, POPT_ARG_STRING, NULL, OPT_DIM, "size of a symbolic dimension", "NAME=N"},
+		STR("optimizer", optimizer,
+			"sgd, adam, adamw, with options: sgd:lr=0.1,momentum=0.9", "OPT"),
+		{"batch", 0, POPT_ARG_STRING, NULL, OPT_BATCH, "size of the inputs' first axis",
+			"N"},
+		{"dim", 0, POPT_ARG_STRING, NULL, OPT_DIM, "size of a symbolic dimension",
+			"NAME=N"},
 		STR("budget", budget, "2GiB, 1500000, 70%, min; default: keep everything", "SIZE"),
 		STR("target", target, "c, or cuda (not yet)", "T"),
 		{"output", 'o', POPT_ARG_STRING, &o.out, 0,
-			kind == COMMAND_PLAN ? "write the plan here" : "directory to write", "PATH"},
+			kind == COMMAND_PLAN ? "write the plan here" : "directory to write",
+			"PATH"},
 		FLAG("keep-all", keep_all, "recompute nothing"),
 		{"segments", 0, POPT_ARG_INT, &o.segments, 0, "K equal checkpoint segments", "K"},
 		STR("math", math, "fixed, free or strict", "M"),
 		STR("precision", precision, "fp32 or fp64 (with --portable)", "P"),
 		FLAG("portable", portable, "plain C only: libc and libm"),
 		STR("isa", isa, "compile for this -march instead of this machine's", "NAME"),
-		{"threads", 0, POPT_ARG_INT, &o.threads, 0, "OpenMP threads of the step (default: 1)", "N"},
+		{"threads", 0, POPT_ARG_INT, &o.threads, 0,
+			"threads of the step (default: one per processor)", "N"},
 		STR("dropout", dropout, "off: no dropout in training", "off"),
 		STR("bn", bn, "batch-norm in training: train or frozen", "MODE"),
-		{"train", 0, POPT_ARG_STRING, NULL, OPT_TRAIN, "train only parameters matching", "PATTERN"},
-		{"freeze", 0, POPT_ARG_STRING, NULL, OPT_FREEZE, "do not train parameters matching", "PATTERN"},
-		{"clip-norm", 0, POPT_ARG_DOUBLE, &o.clip_norm, 0, "clip the gradients' global norm", "X"},
-		{"time", 0, POPT_ARG_DOUBLE, &o.seconds, 0, "let the planner search this long (plans may then differ)",
-			"SECONDS"},
+		{"train", 0, POPT_ARG_STRING, NULL, OPT_TRAIN, "train only parameters matching",
+			"PATTERN"},
+		{"freeze", 0, POPT_ARG_STRING, NULL, OPT_FREEZE, "do not train parameters matching",
+			"PATTERN"},
+		{"clip-norm", 0, POPT_ARG_DOUBLE, &o.clip_norm, 0,
+			"clip the gradients' global norm", "X"},
+		{"time", 0, POPT_ARG_DOUBLE, &o.seconds, 0,
+			"let the planner search this long (plans may then differ)", "SECONDS"},
 		FLAG("debug-arena", debug_arena, "poison dead ranges of the arena"),
 		FLAG("no-build", no_build, "do not run the C compiler"),
 		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),
 		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
-		STR("dump-after", dump_after, "print the graph after import, lower, loss, autodiff or updates", "STAGE"),
+		STR("dump-after", dump_after,
+			"print the graph after import, lower, loss, autodiff or updates", "STAGE"),
 		FLAG("json", json, "print JSON for programs"),
-		{"help", 'h', POPT_ARG_NONE, &want_help, 0, "show this", NULL},
-		POPT_TABLEEND};
+		{"help", 'h', POPT_ARG_NONE, &want_help, 0, "show this", NULL}, POPT_TABLEEND};
 #undef STR
 #undef FLAG
 	poptContext ctx = poptGetContext(NULL, argc, argv, table, 0);
-	poptSetOtherOptionHelp(ctx, kind == COMMAND_PLAN ? "[MODEL.onnx] [OPTIONS]" : "MODEL.onnx [OPTIONS]");
+	poptSetOtherOptionHelp(
+		ctx, kind == COMMAND_PLAN ? "[MODEL.onnx] [OPTIONS]" : "MODEL.onnx [OPTIONS]");
 	enum status st = ST_OK;
 	int rc;
 	while (st == ST_OK && (rc = poptGetNextOpt(ctx)) >= 0) {

@@ -26,7 +26,8 @@ struct budget {
 	double percent;
 };
 
-/* Parse argv into *out (strings in `a`). *help is set when --help was answered. ST_USAGE on bad ones. */
+/* Parse argv into *out (strings in `a`). *help is set when --help was answered. ST_USAGE on bad
+ * ones. */
 enum status options_parse(struct arena *a, enum command_kind kind, int argc, const char **argv,
 	struct options *out, bool *help, struct diag *d);
 
