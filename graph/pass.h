@@ -24,7 +24,9 @@ struct loss_spec {
 };
 struct optimizer_spec {
 	const struct op_def *op;
-	double lr; /* the command line's, or PyTorch's default */
+	double lr;        /* the command line's, or PyTorch's default */
+	double clip_norm; /* above 0: all gradients are scaled so that their global norm is at most
+			     this */
 	int nattr;
 	const struct attr *attr;
 };
@@ -48,6 +50,9 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 
 /* Nodes that neither reach an output, the loss nor an update are removed; ids renumbered. */
 enum status graph_prune(struct graph *g);
+
+/* Every TR_CONSTANT is named after its contents: "constant/0123456789abcdef". */
+enum status graph_name_constants(struct graph *g);
 
 /* The graph as text, for --dump-after. */
 void graph_print(const struct graph *g, struct text *out);
