@@ -251,9 +251,7 @@ enum status data_output(
 enum status data_lower_to_view(
 	struct graph *g, const struct node *n, struct tensor *const *in, struct tensor **out)
 {
-	out[0] = tensor_same_shape(in[0], n->out[0])
-			 ? in[0]
-			 : graph_reshape(g, in[0], n->out[0]->rank, n->out[0]->dim);
+	out[0] = graph_reshape(g, in[0], n->out[0]->rank, n->out[0]->dim);
 	return g->failed;
 }
 
