@@ -49,6 +49,9 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 /* Nodes that neither reach an output, the loss nor an update are removed; ids renumbered. */
 enum status graph_prune(struct graph *g);
 
+/* Every TR_CONSTANT is named after its contents: "constant/0123456789abcdef". */
+enum status graph_name_constants(struct graph *g);
+
 /* The graph as text, for --dump-after. */
 void graph_print(const struct graph *g, struct text *out);
 
