@@ -49,11 +49,6 @@ const char *emit_type(const struct tensor *t);
  * indices i0.. of shape `out` (NumPy alignment); "0" for a scalar. */
 void emit_broadcast_index(struct emit *e, const struct tensor *t, const struct tensor *out);
 
-/* Put `text`, a static function (or several) that kernels share, once before all kernels, in the
- * order of first use: later calls with the same name do nothing. `text` is not copied and must be
- * the same at each call of a name. */
-void emit_helper(struct emit *e, const char *name, const char *text);
-
 /* The body of an OP_POINTWISE node from its expression. */
 enum status emit_pointwise(struct emit *e, const struct node *n);
 
