@@ -101,6 +101,29 @@ static enum status attach_update(struct graph *g, const struct optimizer_spec *s
 		spec->attr, NULL, &n);
 }
 
+/* Scale every gradient by one factor that depends on all of them: nothing is updated before the
+ * last gradient is there, and the plan pays for holding them. */
+static enum status clip(struct graph *g, double max_norm, int nparam, struct tensor *const *grad,
+	struct tensor **clipped)
+{
+	const struct attr attr = ATTR_F("max_norm", max_norm);
+	struct tensor **in = ARENA_ARRAY(g->arena, struct tensor *, nparam);
+	int n = 0;
+	if (!in)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < nparam; i++)
+		if (grad[i])
+			in[n++] = grad[i];
+	g->phase = NODE_BACKWARD;
+	g->scope = "clip-norm";
+	struct tensor *scale = graph_op(
+		g, op_by_role(g->table, ROLE_CLIP_SCALE)->name, n, in, 1, &attr);
+	const char *mul = op_by_role(g->table, ROLE_MUL)->name;
+	for (int i = 0; i < nparam; i++)
+		clipped[i] = grad[i] ? OP2(g, mul, grad[i], scale) : NULL;
+	return g->failed;
+}
+
 /* Where update `u` may stand: behind every node that reads its parameter and the one that makes its
  * gradient. */
 static void update_slots(const struct graph *g, int nplain, int *slot)
@@ -161,6 +184,13 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 	struct tensor *const *param, struct tensor *const *grad)
 {
 	int nupdate = 0;
+	struct tensor **clipped = ARENA_ARRAY(g->arena, struct tensor *, nparam);
+	if (!clipped)
+		return diag_nomem(g->diag);
+	if (spec->clip_norm > 0) {
+		TRY(clip(g, spec->clip_norm, nparam, grad, clipped));
+		grad = clipped;
+	}
 	g->phase = NODE_UPDATE;
 	for (int i = 0; i < nparam; i++) {
 		if (!grad[i])

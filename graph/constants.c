@@ -1,5 +1,5 @@
-/* Names for constants, from what they hold: equal constants get equal names, in the training and in the evaluation
- * graph, so that they can share one place. */
+/* Names for constants, from what they hold: equal constants get equal names, in the training and in
+ * the evaluation graph, so that they can share one place. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -40,6 +40,9 @@ enum op_role {
 	ROLE_RESHAPE,    /* input 1: the shape, a constant */
 	ROLE_REDUCE_SUM, /* attributes axes, keepdims */
 	ROLE_COPY,       /* an identity that is executed */
+	ROLE_MUL,        /* two inputs, broadcast */
+	ROLE_CLIP_SCALE, /* any number of gradients, attribute max_norm: the factor (rank 0) to
+			    scale them by */
 	ROLE_COUNT
 };
 

@@ -24,7 +24,9 @@ struct loss_spec {
 };
 struct optimizer_spec {
 	const struct op_def *op;
-	double lr; /* the command line's, or PyTorch's default */
+	double lr;        /* the command line's, or PyTorch's default */
+	double clip_norm; /* above 0: all gradients are scaled so that their global norm is at most
+			     this */
 	int nattr;
 	const struct attr *attr;
 };
