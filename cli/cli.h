@@ -3,6 +3,7 @@
 #define STINT_CLI_CLI_H
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/base.h"
 

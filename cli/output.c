@@ -18,8 +18,8 @@ static enum status make_folder(const char *dir, struct diag *d)
 		return ST_OK;
 	if (errno == EEXIST && stat(dir, &st) == 0 && S_ISDIR(st.st_mode))
 		return ST_OK;
-	return diag_fail(d, ST_IO, &(struct where){.file = dir}, NULL, "cannot create the folder: %s",
-		strerror(errno));
+	return diag_fail(d, ST_IO, &(struct where){.file = dir}, NULL,
+		"cannot create the folder: %s", strerror(errno));
 }
 
 static enum status save(struct pipeline *p, const char *dir, const char *name, struct text *t)
@@ -30,13 +30,14 @@ static enum status save(struct pipeline *p, const char *dir, const char *name, s
 	return st;
 }
 
-/* Initial values by name: parameters and buffers under the model's names, constants under theirs. */
+/* Initial values by name: parameters and buffers under the model's names, constants under theirs.
+ */
 static enum status save_weights(struct pipeline *p, const char *dir)
 {
 	const struct graph_problem *gp = p->train ? &p->train_problem : &p->eval_problem;
 	int n = 0;
-	struct safetensors_entry *entry =
-		ARENA_ARRAY(p->arena, struct safetensors_entry, gp->problem->ntensor);
+	struct safetensors_entry *entry = ARENA_ARRAY(
+		p->arena, struct safetensors_entry, gp->problem->ntensor);
 	char *path = arena_printf(p->arena, "%s/weights.safetensors", dir);
 	if (!entry || !path)
 		return diag_nomem(p->diag);
@@ -45,26 +46,35 @@ static enum status save_weights(struct pipeline *p, const char *dir)
 		static const int type[] = {STINT_F32, STINT_F64, STINT_I64, STINT_BOOL};
 		if (!t->data || t->maker)
 			continue;
-		entry[n++] = (struct safetensors_entry){.name = t->name, .dtype = type[t->dtype],
-			.rank = t->rank, .dim = t->dim, .data = t->data};
+		entry[n++] = (struct safetensors_entry){.name = t->name,
+			.dtype = type[t->dtype],
+			.rank = t->rank,
+			.dim = t->dim,
+			.data = t->data};
 	}
 	char message[256];
 	if (safetensors_write(path, entry, n, NULL, 0, message) != 0)
-		return diag_fail(p->diag, ST_IO, &(struct where){.file = path}, NULL, "%s", message);
+		return diag_fail(
+			p->diag, ST_IO, &(struct where){.file = path}, NULL, "%s", message);
 	return ST_OK;
 }
 
 static enum status save_texts(struct pipeline *p, const char *dir)
 {
-	struct codegen_input in = {.name = p->name, .model_file = strrchr(p->o->model, '/'),
-		.train = p->train_problem, .eval = p->eval_problem, .train_plan = p->train_plan,
-		.eval_plan = p->eval_plan, .debug_arena = p->o->debug_arena != 0};
+	struct codegen_input in = {.name = p->name,
+		.model_file = strrchr(p->o->model, '/'),
+		.train = p->train_problem,
+		.eval = p->eval_problem,
+		.train_plan = p->train_plan,
+		.eval_plan = p->eval_plan,
+		.debug_arena = p->o->debug_arena != 0};
 	char identity[96];
 	in.model_file = in.model_file ? in.model_file + 1 : p->o->model;
 	if (!p->target.portable)
 		in.library_identity = stint_lib_identity(p->target.threads, identity);
-	in.isa_flags = p->o->isa ? arena_printf(p->arena, "-march=%s", p->o->isa)
-				 : p->target.portable ? "" : "-march=native";
+	in.isa_flags = p->o->isa            ? arena_printf(p->arena, "-march=%s", p->o->isa)
+		       : p->target.portable ? ""
+					    : "-march=native";
 	in.loss_name = p->loss.op ? p->loss.op->loss : NULL;
 	in.loss_options = p->o->loss;
 	if (!in.isa_flags)
@@ -120,13 +130,15 @@ static enum status build(struct pipeline *p, const char *dir)
 	}
 	int status;
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		return diag_fail(p->diag, ST_IO, NULL, NULL, "cannot start make: %s", strerror(errno));
+		return diag_fail(
+			p->diag, ST_IO, NULL, NULL, "cannot start make: %s", strerror(errno));
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
 		unlink(log);
 		return ST_OK;
 	}
 	return diag_fail(p->diag, ST_IO, &(struct where){.file = dir},
-		"install make and a C compiler, or pass --no-build", "the step did not compile; see %s", log);
+		"install make and a C compiler, or pass --no-build",
+		"the step did not compile; see %s", log);
 }
 
 enum status output_write(struct pipeline *p, const char *dir)

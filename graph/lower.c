@@ -32,6 +32,7 @@ static struct tensor *copy_tensor(const struct copy *c, const struct tensor *t)
 	x->role = t->role;
 	x->data = t->data;
 	x->is_gradient = t->is_gradient;
+	x->from_model = t->from_model;
 	return c->map[t->id] = x;
 }
 
