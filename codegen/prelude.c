@@ -94,9 +94,7 @@ static bool needed(const struct kernels *ks, const char *word)
 
 static void print_includes(const struct kernels *ks, struct text *t)
 {
-	text_puts(t, "\n#include \"stint_step.h\"\n\n#include <math.h>\n");
-	if (ks->nlib)
-		text_puts(t, "#include <stdio.h>\n");
+	text_puts(t, "\n#include \"stint_step.h\"\n\n#include <math.h>\n#include <stdio.h>\n");
 	if (needed(ks, "memcpy") || needed(ks, "memset") || needed(ks, "memmove") || ks->nlib)
 		text_puts(t, "#include <string.h>\n");
 	text_puts(t, "\n");
