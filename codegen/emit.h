@@ -26,10 +26,13 @@
 
 #include "graph/op.h"
 
+struct emit_helpers; /* what emit_helper has gathered; codegen's own */
+
 struct emit {
 	struct text out;
 	const struct graph *g;
-	int in_place[4]; /* input whose bytes output k takes in this run; -1: none */
+	int in_place[4];              /* input whose bytes output k takes in this run; -1: none */
+	struct emit_helpers *helpers; /* NULL: emit_helper drops its text */
 };
 
 /* Append formatted text. */
@@ -37,8 +40,9 @@ void emit(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2,
 /* A static function (or several) that kernels share, as C text at file scope; registered once per
  * name. */
 void emit_helper(struct emit *e, const char *name, const char *text);
-/* A line "#pragma omp parallel for ..." with `collapse` levels, when `work` (about: flops or
- * elements in the whole loop nest) is worth it; nothing otherwise. */
+/* A line "PARALLEL_FOR(collapse)", which stands for "#pragma omp parallel for ...", indented like
+ * the loop that follows it, when `work` (about: flops or elements in the whole loop nest) is worth
+ * it and the target has threads; nothing otherwise. */
 void emit_parallel(struct emit *e, double work, int collapse);
 /* "0.1f" or "0.1": a literal of type real with exactly the bits of (real)v; "INFINITY",
  * "-INFINITY". */

@@ -261,14 +261,23 @@ static bool all_known(const struct node *n)
 	return true;
 }
 
+/* infer knew every output already: sizes, constants. */
+static bool outputs_known(const struct node *n)
+{
+	for (int k = 0; k < n->nout; k++)
+		if (n->out[k] && n->out[k]->role != TR_CONSTANT)
+			return false;
+	return true;
+}
+
 /* Larger constants are computed by the step instead. */
 enum { FOLD_MAX_BYTES = 1 << 28 };
 
 static enum status fold(struct graph *g, struct node *n, bool *done)
 {
 	bool pointwise = !n->op->fold && (n->op->traits & OP_POINTWISE);
-	*done = false;
-	if (!(n->op->fold || pointwise) || !all_known(n))
+	*done = outputs_known(n);
+	if (*done || !(n->op->fold || pointwise) || !all_known(n))
 		return ST_OK;
 	void **data = ARENA_ARRAY(g->arena, void *, n->nout);
 	if (!data)

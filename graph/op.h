@@ -92,7 +92,8 @@ struct op_def {
 	enum op_role role;
 
 	/* Check inputs and attributes, set n->param, make n->out[0..n->nout) with graph_tensor (an
-	 * output left out by the caller may stay NULL). */
+	 * output left out by the caller may stay NULL). A node whose outputs are all made with
+	 * graph_constant is not added: its users read the constants. */
 	enum status (*infer)(struct graph *g, struct node *n);
 
 	/* Every input is known: write the outputs' values (out[k] has room for n->out[k]).

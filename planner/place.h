@@ -1,0 +1,26 @@
+/* Placing buffers whose size may step down over time (a chain of in-place results). Private. */
+#ifndef STINT_PLANNER_PLACE_H
+#define STINT_PLANNER_PLACE_H
+
+#include "base/base.h"
+
+/* `size` bytes over the steps [lower, upper). */
+struct place_seg {
+	int64_t lower, upper, size;
+};
+
+/* Segments seg .. seg + nseg - 1, all at one offset. */
+struct place_item {
+	int seg, nseg;
+	int64_t offset;
+	bool fixed; /* the offset is given */
+};
+
+/* Offsets for all items, multiples of `align` at or above `base`. Stops searching as soon as the
+ * height is at most `aim` or equals the load. *height and *load (the most bytes at one time, above
+ * `base`, with sizes rounded up) out. Sizes and offsets count in bytes and must sum without
+ * overflow. */
+enum status place_items(const struct place_seg *seg, int nseg, struct place_item *item, int n,
+	int64_t align, int64_t base, int64_t aim, int64_t *height, int64_t *load, struct diag *d);
+
+#endif

@@ -1,0 +1,178 @@
+/* The solver's shared parts: the problem in the form the search works on, sequences, and the
+ * simulation of one. Private to planner/. All sizes here are rounded up to the alignment. */
+#ifndef STINT_PLANNER_SOLVER_H
+#define STINT_PLANNER_SOLVER_H
+
+#include "planner/plan.h"
+
+/* One way to execute an op. */
+struct way {
+	int choice; /* its number in the problem */
+	double cost;
+	int64_t ws;
+	int nin, nout, nres, npair, nkill;
+	int *in;                   /* inputs that are not resident, each once */
+	int *out;                  /* outputs */
+	int *res;                  /* residents read */
+	struct problem_pair *pair; /* in place over an input that is not resident */
+	int *kill;                 /* residents replaced */
+};
+
+struct inst {
+	const struct problem *p;
+	int n, m; /* ops, tensors */
+	int64_t align;
+	int64_t resident;    /* bytes of all residents */
+	int64_t *size;       /* [m]; 0 for residents and for what lies in a resident's place */
+	int *forced;         /* [m] the resident in whose place this tensor lies, or -1 */
+	bool *res, *keep;    /* [m] */
+	int *nway;           /* [n] ≥ 1 */
+	struct way **way;    /* [n] */
+	bool *once;          /* [n] may run once only */
+	bool *optional;      /* [n] */
+	bool *floating;      /* [n] an update that the simulation places by itself */
+	int nfloat, *floats; /* floating ops in listed order */
+	int *usable;         /* [n] the way of each op by default */
+	double once_cost;    /* sum of the cheapest costs of ops that must run */
+};
+
+/* Builds in `a`. The problem must be valid. */
+enum status inst_make(
+	struct arena *a, const struct problem *p, int64_t align, struct inst **out, struct diag *d);
+
+/* Ops in order of execution, with repeats; floating updates are not in it. */
+struct seq {
+	int *op;
+	int n, cap;
+};
+bool seq_reserve(struct seq *q, int n);
+bool seq_copy(struct seq *to, const struct seq *from);
+/* Put `list` before position `at`. */
+bool seq_insert(struct seq *q, int at, const int *list, int n);
+void seq_erase(struct seq *q, int at);
+void seq_free(struct seq *q);
+
+/* One lifetime of one tensor. Kept tensors end one step after the last. */
+struct life {
+	int tensor, start, end;
+	int nuse;
+	int prev; /* the tensor's lifetime before this one, or -1 */
+	int64_t size;
+};
+
+struct life_pair {
+	int out, in; /* lifetimes */
+};
+
+struct sim {
+	bool ok;   /* false: a step reads what is not there; nothing else holds */
+	int n;     /* steps */
+	int *step; /* [n] op; floating updates in place */
+	int *core; /* [n] position in the sequence; for a floating update, the one after it */
+	int nlife;
+	struct life *life;
+	int *life_at; /* [n + 1] the lifetimes that start at step s are life_at[s] .. life_at[s+1]
+		       */
+	int *use_at;  /* [n + 1] */
+	int *use;     /* lifetimes read at step s: use[use_at[s]] .. */
+	int npair;
+	struct life_pair *pair; /* taken in-place pairs */
+	int *last;              /* [m] the tensor's last lifetime, or -1 */
+	int64_t *mem;           /* [n] live bytes */
+	int64_t *change;        /* scratch */
+	int64_t peak;
+	int worst;                 /* a step at the peak */
+	double excess, area, cost; /* bytes above the target, bytes, summed over steps */
+	/* room */
+	int cap_step, cap_life, cap_use, cap_pair;
+};
+void sim_free(struct sim *s);
+
+struct state {
+	struct seq q;
+	int *way; /* [n]; shared or owned by the state's maker */
+	double cost;
+	int64_t peak;
+};
+
+/* Everything a search holds; one per call of plan_make. */
+struct search {
+	const struct inst *in;
+	struct arena *a; /* for fixed-size tables only */
+	int64_t target;
+	struct sim s, s2;
+	uint64_t rng;
+	double work, limit; /* simulated steps: done, allowed */
+	double until;       /* CLOCK_MONOTONIC seconds; 0: no clock */
+	bool nomem;
+	/* scratch */
+	int *lastprod, *lastread, *trigger, *head, *next; /* [m], [m], [n], by position */
+	int cap_head;
+	int *count;       /* [n] */
+	bool *killed;     /* [m] */
+	int *mark, stamp; /* [n] */
+	bool *keep_run;
+	int cap_keep;
+	struct seq tmp, best_tmp, list;
+};
+bool search_init(struct search *x, struct arena *a, const struct inst *in);
+void search_free(struct search *x);
+/* True when the work or the time is used up, or memory ran out. */
+bool search_done(struct search *x);
+uint64_t search_random(struct search *x);
+double search_uniform(struct search *x);   /* in [0, 1) */
+int search_below(struct search *x, int n); /* in [0, n) */
+
+/* Simulate `q` under the ways `way` into `s`. False when it cannot run. */
+bool simulate(struct search *x, const struct seq *q, const int *way, struct sim *s);
+/* Delete runs of which nothing is read, then simulate. */
+bool simulate_clean(struct search *x, struct seq *q, const int *way, struct sim *s);
+/* The latest lifetime of tensor `t` that starts before step `u`, or -1. */
+int sim_life_before(const struct sim *s, int t, int u);
+
+/* Insert, delay and hasten runs until the sequence fits x->target. True when it does; x->s then
+ * holds its simulation. Gives up when the cost exceeds `cost_limit` or nothing helps. */
+bool repair(struct search *x, struct seq *q, int *way, double cost_limit, int effort, bool noisy);
+/* Delete recomputations that turn out not to be needed. Requires and keeps: q fits. */
+void polish(struct search *x, struct seq *q, const int *way);
+/* Ruin and recreate from a sequence that fits; keeps the best in `q` and `way`. */
+void improve(struct search *x, struct seq *q, int *way, double stop_cost);
+
+/* Everything once, in the listed order. */
+bool order_listed(struct search *x, const int *way, struct seq *q);
+/* Everything once, choosing among the ready ops the one that leaves the least live; `variant` picks
+ * a rule. */
+bool order_greedy(struct search *x, const int *way, int variant, struct seq *q);
+/* Pick among ways of equal or lower cost those that leave the least live. */
+void pick_ways(struct search *x, int *way);
+/* Place an optional op whose output `way` needs into q where its inputs are first there. */
+bool order_complete(struct search *x, const int *way, struct seq *q);
+
+/* Segments of the forward ops: the borders are positions in the list of forward ops. */
+struct segments {
+	int nforward;
+	int *forward;    /* forward ops in listed order, without floating ones */
+	int64_t *across; /* [nforward + 1] bytes that cross the border before forward op i */
+};
+bool segments_init(struct search *x, const int *way, struct segments *g);
+/* The sequence that keeps only what crosses the borders, and recomputes each segment but the last
+ * before its backward ops. `border` ascends, without 0 and nforward. */
+bool segments_sequence(struct search *x, const struct segments *g, const int *way,
+	const int *border, int nborder, struct seq *q);
+/* K equal segments, as PyTorch's checkpoint_sequential cuts them. */
+int segments_equal(const struct segments *g, int k, int *border);
+/* Borders at places where few bytes cross, every `group`-th of them. */
+int segments_blocks(const struct segments *g, int level, int group, int *border);
+
+/* A plan with offsets from a sequence. */
+enum status emit_plan(struct search *x, struct arena *a, const struct seq *q, const int *way,
+	int64_t budget, struct plan **out, struct diag *d);
+/* Its arena alone. */
+enum status emit_arena(struct search *x, const struct seq *q, const int *way, int64_t aim,
+	int64_t *arena, struct diag *d);
+
+/* Lower bounds (planner/bounds.c). */
+int64_t bound_bytes(const struct problem *p);
+double bound_cost(struct search *x, int64_t budget);
+
+#endif
