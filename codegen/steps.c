@@ -54,7 +54,11 @@ void print_step_macros(const struct kernels *ks, bool updates, bool outputs, str
 static void print_comment(const struct schedule *s, int step, struct text *t)
 {
 	const struct call *c = &s->call[step];
-	text_add(t, "\t/* %d %s  ", step, phase_of(s, step));
+	int digits = s->plan->nstep > 1000  ? 4
+		     : s->plan->nstep > 100 ? 3
+		     : s->plan->nstep > 10  ? 2
+					    : 1;
+	text_add(t, "\t/* %*d %-8s  ", digits, step, phase_of(s, step));
 	text_comment(t, c->node.name);
 	text_puts(t, " (");
 	text_comment(t, c->node.op->name);
