@@ -19,9 +19,9 @@ void print_step_macros(const struct kernels *ks, bool updates, bool outputs, str
 		     "#define DONE(step) (probe && probe->tick ? probe->tick(probe->user, step) : "
 		     "(void)0)\n");
 	if (outputs)
-		text_puts(t, "#define OUTPUT(output, data, bytes)                                  "
+		text_puts(t, "#define OUTPUT(k, data, bytes)                                       "
 			     "                  \\\n"
-			     "\t(probe && probe->output ? probe->output(probe->user, output, data, "
+			     "\t(probe && probe->output ? probe->output(probe->user, k, data, "
 			     "bytes) : (void)0)\n");
 	if (updates)
 		text_puts(t,

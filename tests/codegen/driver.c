@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef REAL real;
+typedef DRIVER_REAL real;
 
 static int failures, ticks, outputs, gradients;
 static real output[5], gradient[8];

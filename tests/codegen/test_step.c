@@ -14,7 +14,7 @@
 
 #include "tests/codegen/tiny.h"
 
-static const char hostile[] = "*/ /* \" %s %n ??/ \\\n\t\x01 \xff \xe2\x80\xae \xc3\xa9 // \\";
+static const char hostile[] = "*/ /* \" %s %n ?\?/ \\\n\t\001 \377 \342\200\256 \303\251 // \\";
 
 struct files {
 	struct text c, h, make;
@@ -83,7 +83,7 @@ static void build_and_run(const struct tiny_options *o, const char *compiler, co
 	save(&f.h, dir, "stint_step.h");
 	free_files(&f);
 	const char *const cc[] = {compiler, "-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror",
-		"-ffp-contract=off", o->real == DT_F32 ? "-DREAL=float" : "-DREAL=double", include,
+		"-ffp-contract=off", o->real == DT_F32 ? "-DDRIVER_REAL=float" : "-DDRIVER_REAL=double", include,
 		"-I" STINT_SOURCE "/runtime", extra, step, STINT_SOURCE "/tests/codegen/driver.c",
 		"-o", run, "-lm", NULL};
 	assert_int_equal(spawn(cc), 0);
