@@ -15,12 +15,12 @@
  *out then. All sizes are printed as numbers: shapes are constants. Two nodes whose bodies come out
  *the same share one function, so nothing of a node's name or id belongs in the text.
  *
- * Available to the text: EXP LOG LOG1P SQRT POW TANH ERF FABS MAX MIN FLOOR CEIL COS SIN on `real`;
- * INFINITY; `real sum_lanes(const real *x, int64_t n)` and `real dot_lanes(x, y, n)`: sums in a
- *fixed tree of 16 lanes, the same bits at any vector width; `philox_uniform(seed, step, node, i)`.
- *Loops over independent outputs are preceded by emit_parallel. A sum may only be split over threads
- *in a way that does not depend on their number. An OP_CHECKED kernel returns int: `return 0;` or
- *`return BAD_INDEX(value);`. */
+ * Available to the text: EXP LOG LOG1P SQRT POW TANH ERF FABS MAX MIN FLOOR CEIL COS SIN FMOD on
+ *`real` (MAX and MIN are `x > y ? x : y`, on integers too); INFINITY; `real sum_lanes(const real
+ **x, int64_t n)` and `real dot_lanes(x, y, n)`: sums in a fixed tree of 16 lanes, the same bits at
+ *any vector width; `philox_uniform(seed, step, node, i)`. Loops over independent outputs are
+ *preceded by emit_parallel. A sum may only be split over threads in a way that does not depend on
+ *their number. An OP_CHECKED kernel returns int: `return 0;` or `return BAD_INDEX(value);`. */
 #ifndef STINT_CODEGEN_EMIT_H
 #define STINT_CODEGEN_EMIT_H
 

@@ -25,6 +25,42 @@ int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_s
 	return STINT_BAD_DATA;
 }
 
+#ifdef LIBRARY
+#include "stint_lib.h"
+
+static int library_status;
+static const char *library_name = "the test's library";
+
+int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *ws)
+{
+	const real *x = in[0];
+	real *y = out[0];
+	CHECK(l == (struct stint_lib *)&library_status && (uintptr_t)ws % 64 == 0);
+	memset(ws, 0, 64);
+	memset(y, 0, 8 * sizeof *y);
+	for (int i = 0; i < 32; i++)
+		y[i % 8] += x[i];
+	return library_status;
+}
+
+const char *stint_lib_identity(int threads, char buf[static 96])
+{
+	(void)threads;
+	return strcpy(buf, library_name);
+}
+
+static void check_library(stint_step *s)
+{
+	const struct stint_model *m = s->model;
+	CHECK(m->nlib == 1 && !strcmp(m->lib[0].kind, "columns"));
+	CHECK(m->lib[0].p[0] == 4 && m->lib[0].p[1] == 8 && m->lib[0].workspace == 64);
+	library_name = "another";
+	CHECK(m->machine_check(s) == STINT_BAD_MACHINE && strstr(s->message, "another"));
+	library_status = 7;
+	CHECK(m->train(s, NULL) == STINT_BAD_MACHINE && strstr(s->message, "returned 7"));
+}
+#endif
+
 static void on_tick(void *user, int index)
 {
 	(void)user;
@@ -95,6 +131,10 @@ int main(int argc, char **argv)
 		p[i] = v[index[i]];
 	const real loss = pick_total(p);
 
+#ifdef LIBRARY
+	struct stint_lib *lib[] = {(struct stint_lib *)&library_status};
+	s.lib = lib;
+#endif
 	int parameter = find(prefix, "w");
 	struct stint_probe probe = {&parameter, on_gradient, on_output, on_tick};
 	CHECK(m->machine_check(&s) == STINT_OK);
@@ -109,6 +149,9 @@ int main(int argc, char **argv)
 	CHECK(m->train(&s, NULL) == STINT_OK);
 	for (int i = 0; i < 8; i++)
 		CHECK(w[i] == w0[i] - lr[0] * dw[i]);
+#ifdef LIBRARY
+	check_library(&s);
+#endif
 	index[3] = 32;
 	CHECK(m->train(&s, NULL) == STINT_BAD_DATA && !strcmp(s.message, "2 32 t.pick"));
 	CHECK(m->resident[parameter].trainable && !m->resident[find(prefix, "x")].trainable);

@@ -83,7 +83,8 @@ static void build_and_run(const struct tiny_options *o, const char *compiler, co
 	save(&f.h, dir, "stint_step.h");
 	free_files(&f);
 	const char *const cc[] = {compiler, "-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror",
-		"-ffp-contract=off", o->real == DT_F32 ? "-DDRIVER_REAL=float" : "-DDRIVER_REAL=double", include,
+		"-ffp-contract=off",
+		o->real == DT_F32 ? "-DDRIVER_REAL=float" : "-DDRIVER_REAL=double", include,
 		"-I" STINT_SOURCE "/runtime", extra, step, STINT_SOURCE "/tests/codegen/driver.c",
 		"-o", run, "-lm", NULL};
 	assert_int_equal(spawn(cc), 0);
@@ -131,6 +132,16 @@ static void debug_arena_is_clean(void **state)
 				      .real = DT_F32,
 				      .threads = 1},
 			"gcc", "-fsanitize=address,undefined");
+}
+
+static void library_calls_are_made(void **state)
+{
+	(void)state;
+	const struct tiny_options o = {.prefix = "", .library = true, .real = DT_F32, .threads = 1};
+	if (have("gcc"))
+		build_and_run(&o, "gcc", "-DLIBRARY");
+	if (have("clang"))
+		build_and_run(&o, "clang", "-DLIBRARY");
 }
 
 static void hostile_names_are_harmless(void **state)
@@ -189,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(text_is_golden),
 		cmocka_unit_test(same_input_same_bytes), cmocka_unit_test(runs_with_gcc),
 		cmocka_unit_test(runs_with_clang), cmocka_unit_test(debug_arena_is_clean),
+		cmocka_unit_test(library_calls_are_made),
 		cmocka_unit_test(hostile_names_are_harmless)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

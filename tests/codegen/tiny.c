@@ -44,6 +44,18 @@ static enum status infer_columns(struct graph *g, struct node *n)
 	return n->out[0] ? ST_OK : g->failed;
 }
 
+static bool library_columns(const struct node *n, struct lib_call *call)
+{
+	*call = (struct lib_call){.kind = "columns", .p = {n->in[0]->dim[0], n->in[0]->dim[1]}};
+	return true;
+}
+
+static int64_t library_workspace(void *user, const struct lib_call *call)
+{
+	(void)user;
+	return 8 * call->p[1];
+}
+
 static int64_t workspace_columns(const struct node *n, const struct target *t)
 {
 	(void)t;
@@ -107,6 +119,7 @@ static const struct op_def tiny_ops[] = {
 		.min_in = 1,
 		.max_in = 1,
 		.infer = infer_columns,
+		.library = library_columns,
 		.workspace = workspace_columns,
 		.emit_c = emit_columns},
 	{.name = "t.descend",
@@ -288,6 +301,10 @@ enum status tiny_make(struct tiny *t, const struct tiny_options *o)
 {
 	*t = (struct tiny){.arena = arena_new(), .diag = {.put = show}};
 	t->target = (struct target){.portable = true, .threads = o->threads};
+	if (o->library) {
+		t->target.portable = false;
+		t->target.library_workspace = library_workspace;
+	}
 	t->train = model(t, o, true);
 	t->eval = model(t, o, false);
 	TRY(problem_from_graph(t->arena, t->train, "tiny", false, NULL, &t->train_problem));
@@ -303,6 +320,7 @@ enum status tiny_make(struct tiny *t, const struct tiny_options *o)
 				     : make_plan(t, &t->train_problem, o, 9, once);
 	t->eval_plan = make_plan(t, &t->eval_problem, o, 4, once);
 	t->in = (struct codegen_input){.name = "tiny",
+		.library_identity = o->library ? "the test's library" : NULL,
 		.model_file = arena_printf(t->arena, "%stiny.onnx", o->prefix),
 		.train = t->train_problem,
 		.eval = t->eval_problem,

@@ -22,6 +22,7 @@ struct tiny_options {
 	bool recompute;     /* run "mul" and "scale" again before the backward pass */
 	bool alternative;   /* run the nodes that have one in their second way */
 	bool debug_arena;
+	bool library; /* "columns" is a library call */
 	enum dtype real;
 	int threads;
 };
