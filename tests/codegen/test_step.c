@@ -1,5 +1,6 @@
 /* The generated step: its text against a committed golden file, and what it computes, built with
  * each compiler at hand. STINT_GOLDEN_UPDATE=1 rewrites the golden files. */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "codegen/embedded.h"
+#include "runtime/stint_rt.h"
 #include "tests/codegen/tiny.h"
 
 static const char hostile[] = "*/ /* \" %s %n ?\?/ \\\n\t\001 \377 \342\200\256 \303\251 // \\";
@@ -144,6 +147,40 @@ static void library_calls_are_made(void **state)
 		build_and_run(&o, "clang", "-DLIBRARY");
 }
 
+/* What `stint compile` writes: the Makefile builds it without stint. */
+static void makefile_builds(void **state)
+{
+	(void)state;
+	char dir[] = "codegen_XXXXXX", so[64];
+	assert_non_null(mkdtemp(dir));
+	struct files f = generate(&(struct tiny_options){
+		.prefix = "", .recompute = true, .real = DT_F32, .threads = 2});
+	save(&f.c, dir, "step.c");
+	save(&f.h, dir, "stint_step.h");
+	save(&f.make, dir, "Makefile");
+	free_files(&f);
+	for (const struct embedded_file *e = embedded_files(); e->name; e++) {
+		struct text t = {0};
+		text_write(&t, e->text, e->len);
+		save(&t, dir, e->name);
+		text_free(&t);
+	}
+	assert_int_equal(spawn((const char *const[]){"make", "-s", "-C", dir,
+				 "CFLAGS=-O1 -Wall -Wextra -Werror", "step.so", "libstep.a", NULL}),
+		0);
+	snprintf(so, sizeof so, "./%s/step.so", dir);
+	void *handle = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+	assert_non_null(handle);
+	const struct stint_model *(*get)(void);
+	void *symbol = dlsym(handle, "stint_model_get");
+	assert_non_null(symbol);
+	memcpy(&get, &symbol, sizeof get);
+	assert_int_equal(get()->version, STINT_RT_VERSION);
+	assert_int_equal(get()->ntrain_steps, 12);
+	dlclose(handle);
+	assert_int_equal(spawn((const char *const[]){"rm", "-r", dir, NULL}), 0);
+}
+
 static void hostile_names_are_harmless(void **state)
 {
 	(void)state;
@@ -200,7 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(text_is_golden),
 		cmocka_unit_test(same_input_same_bytes), cmocka_unit_test(runs_with_gcc),
 		cmocka_unit_test(runs_with_clang), cmocka_unit_test(debug_arena_is_clean),
-		cmocka_unit_test(library_calls_are_made),
+		cmocka_unit_test(library_calls_are_made), cmocka_unit_test(makefile_builds),
 		cmocka_unit_test(hostile_names_are_harmless)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
