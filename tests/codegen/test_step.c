@@ -48,7 +48,7 @@ static int spawn(const char *const *argv)
 		execvp(argv[0], (char *const *)(uintptr_t)argv);
 		_exit(127);
 	}
-	int status;
+	int status = -1;
 	assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
