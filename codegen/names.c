@@ -101,3 +101,11 @@ void text_literal(struct text *t, const char *s)
 	}
 	text_puts(t, "\"");
 }
+
+void text_macro(struct text *t, const char *model, const char *suffix)
+{
+	text_puts(t, "STINT_");
+	for (; *model; model++)
+		text_add(t, "%c", toupper((unsigned char)*model));
+	text_add(t, "_%s", suffix);
+}

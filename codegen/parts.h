@@ -12,6 +12,8 @@
 void text_comment(struct text *t, const char *s);
 /* As a C string literal with its quotes: ASCII, no trigraphs. "NULL" for NULL. */
 void text_literal(struct text *t, const char *s);
+/* "STINT_MODEL_suffix" from the model's C identifier. */
+void text_macro(struct text *t, const char *model, const char *suffix);
 /* `word` occurs in `text` as a whole identifier. */
 bool text_mentions(const char *text, const char *word);
 
@@ -102,14 +104,17 @@ const char *phase_of(const struct schedule *s, int step);
 
 void print_arena_map(const struct schedule *s, struct text *t);
 void print_places(const struct schedule *s, bool residents, struct text *t);
+/* What the steps are written with. */
+void print_step_macros(const struct kernels *ks, bool updates, bool outputs, struct text *t);
 void print_schedule(const struct schedule *s, const struct kernels *ks,
 	const struct codegen_input *in, struct text *t);
-/* `eval` always; `train` NULL for forward only. */
+/* The first comment. `eval` always; `train` NULL for forward only. */
+void print_title(const struct schedule *train, const struct schedule *eval,
+	const struct codegen_input *in, struct text *t);
 void print_tables(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t);
 void print_header(const struct schedule *train, const struct schedule *eval,
 	const struct codegen_input *in, struct text *t);
-void print_makefile(const struct schedule *eval, const struct kernels *ks,
-	const struct codegen_input *in, struct text *t);
+void print_makefile(const struct kernels *ks, const struct codegen_input *in, struct text *t);
 
 #endif

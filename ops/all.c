@@ -18,7 +18,9 @@
 	F(ops_optimizer) \
 	F(ops_pool) \
 	F(ops_reduce) \
+	F(ops_repeat) \
 	F(ops_shape) \
+	F(ops_slice) \
 	F(ops_softmax) \
 	F(ops_view)
 /* clang-format on */
