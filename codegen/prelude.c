@@ -25,6 +25,7 @@ static const struct piece pieces[] = {
 	{"FMOD", "#define FMOD fmodf\n", "#define FMOD fmod\n"},
 	{"MAX", "#define MAX(x, y) ((x) > (y) ? (x) : (y))\n", NULL},
 	{"MIN", "#define MIN(x, y) ((x) < (y) ? (x) : (y))\n", NULL},
+	{"philox_uniform", "#define philox_uniform stint_philox_uniform\n", NULL},
 	{"PARALLEL_FOR",
 		"\n/* A loop whose turns are shared among threads; the split never changes a sum. "
 		"*/\n"

@@ -16,7 +16,7 @@ static const char thread_text[] = "#ifdef _OPENMP\n"
 				  "}\n";
 
 /* clang-format off */
-static const char gemm_text[] =
+static const char tile_text[] =
 "/* Matrix products. A block of c is summed from tiles of GEMM_MR rows and GEMM_NR columns, GEMM_KC\n"
 " * terms at a time; an element's terms are added in the same order for any blocks and threads. */\n"
 "#if defined(__AVX512F__)\n"
@@ -55,10 +55,11 @@ static const char gemm_text[] =
 "	for (int i = 0; i < GEMM_MR; i++)\n"
 "		for (int j = 0; j < 2; j++)\n"
 "			*(gemm_vec *)(t + i * GEMM_NR + j * GEMM_LANES) = s[i][j];\n"
-"}\n"
-"\n"
+"}\n";
+
+static const char pack_a_text[] =
 "/* Rows of a (row stride rs, column stride cs) as panels of GEMM_MR rows, filled up with zeros. */\n"
-"static inline void gemm_pack_a(int64_t m, int64_t k, const real *a, int64_t rs, int64_t cs, real *restrict p)\n"
+"static void gemm_pack_a(int64_t m, int64_t k, const real *a, int64_t rs, int64_t cs, real *restrict p)\n"
 "{\n"
 "	for (int64_t i0 = 0; i0 < m; i0 += GEMM_MR, p += k * GEMM_MR) {\n"
 "		const int64_t mr = m - i0 < GEMM_MR ? m - i0 : GEMM_MR;\n"
@@ -73,10 +74,11 @@ static const char gemm_text[] =
 "			for (int64_t q = 0; q < k; q++)\n"
 "				p[q * GEMM_MR + i] = i < mr ? s[i * rs + q * cs] : 0;\n"
 "	}\n"
-"}\n"
-"\n"
+"}\n";
+
+static const char pack_b_text[] =
 "/* Columns of b as panels of GEMM_NR columns, filled up with zeros. */\n"
-"static inline void gemm_pack_b(int64_t k, int64_t n, const real *b, int64_t rs, int64_t cs, real *restrict p)\n"
+"static void gemm_pack_b(int64_t k, int64_t n, const real *b, int64_t rs, int64_t cs, real *restrict p)\n"
 "{\n"
 "	for (int64_t j0 = 0; j0 < n; j0 += GEMM_NR, p += k * GEMM_NR) {\n"
 "		const int64_t nr = n - j0 < GEMM_NR ? n - j0 : GEMM_NR;\n"
@@ -91,10 +93,11 @@ static const char gemm_text[] =
 "			for (int64_t q = 0; q < k; q++)\n"
 "				p[q * GEMM_NR + j] = j < nr ? s[q * rs + j * cs] : 0;\n"
 "	}\n"
-"}\n"
-"\n"
+"}\n";
+
+static const char macro_text[] =
 "/* c = (add: c +) the product of packed panels. */\n"
-"static inline void gemm_macro(int64_t m, int64_t n, int64_t k, const real *pa, const real *pb, real *c, int64_t ldc, int add)\n"
+"static void gemm_macro(int64_t m, int64_t n, int64_t k, const real *pa, const real *pb, real *c, int64_t ldc, int add)\n"
 "{\n"
 "	real t[GEMM_MR * GEMM_NR];\n"
 "	for (int64_t j0 = 0; j0 < n; j0 += GEMM_NR)\n"
@@ -138,10 +141,29 @@ static const char block_text[] =
 "}\n";
 /* clang-format on */
 
-void gemm_emit_helpers(struct emit *e)
+void gemm_emit_thread(struct emit *e)
 {
 	emit_helper(e, "thread_index", thread_text);
-	emit_helper(e, "gemm", gemm_text);
+}
+
+void gemm_emit_macro(struct emit *e)
+{
+	emit_helper(e, "gemm_tile", tile_text);
+	emit_helper(e, "gemm_macro", macro_text);
+}
+
+void gemm_emit_pack_a(struct emit *e)
+{
+	emit_helper(e, "gemm_tile", tile_text);
+	emit_helper(e, "gemm_pack_a", pack_a_text);
+}
+
+void gemm_emit_block(struct emit *e)
+{
+	gemm_emit_thread(e);
+	gemm_emit_macro(e);
+	gemm_emit_pack_a(e);
+	emit_helper(e, "gemm_pack_b", pack_b_text);
 	emit_helper(e, "gemm_block", block_text);
 }
 

@@ -19,8 +19,11 @@ struct gemm_split gemm_split(int64_t batch, int64_t m, int64_t n, int threads);
  * 16. */
 int64_t gemm_block_elements(int64_t mb, int64_t nb, int64_t k);
 
-/* Registers the helpers: thread_index(), gemm_pack_a, gemm_pack_b, gemm_macro, gemm_block. */
-void gemm_emit_helpers(struct emit *e);
+/* Each registers a helper with what it calls, and no more: an unused function is a warning. */
+void gemm_emit_thread(struct emit *e); /* thread_index() */
+void gemm_emit_pack_a(struct emit *e);
+void gemm_emit_macro(struct emit *e);
+void gemm_emit_block(struct emit *e); /* all of them, and gemm_block */
 
 static inline int64_t round_up(int64_t v, int64_t unit)
 {

@@ -112,7 +112,7 @@ static enum status product_emit(struct emit *e, const struct node *n)
 	const bool bias = n->nin > 2 && n->in[2];
 	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, e->g->target->threads);
 	const long long b = p->batch, m = p->m, k = p->k, c = p->n, mb = s.mb, nb = s.nb;
-	gemm_emit_helpers(e);
+	gemm_emit_block(e);
 	emit_parallel(e, 2.0 * (double)b * (double)m * (double)k * (double)c, 3);
 	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", b);
 	emit(e, "\t\tfor (int64_t i = 0; i < %lld; i += %lld)\n", m, mb);

@@ -22,6 +22,7 @@ struct builder {
 	struct node **node;     /* by op */
 	int *index;             /* by graph tensor id */
 	bool *used;             /* by graph tensor id: a storage that the step needs */
+	bool *claimed;          /* by resident: a tensor of this graph has it */
 };
 
 static bool is_view(const struct node *n)
@@ -129,23 +130,22 @@ static const char *resident_name(struct builder *b, const struct tensor *t)
 	}
 }
 
+/* The resident that is `t`, known from the other graph or (equal constants are one) from this; -1:
+ * none yet. */
+static int find_resident(const struct builder *b, const struct tensor *t)
+{
+	for (int i = 0; i < b->p->ntensor; i++)
+		if (same_resident(b->tensor[i], t) && (t->role == TR_CONSTANT || !b->claimed[i]))
+			return i;
+	return -1;
+}
+
 static void add_known_residents(struct builder *b, const struct graph_problem *known)
 {
 	for (int i = 0; i < known->problem->ntensor; i++) {
 		const struct problem_tensor *t = &known->problem->tensor[i];
-		if (!tensor_kind_resident(t->kind))
-			continue;
-		struct tensor *own = known->tensor[i];
-		for (int k = 0; k < b->g->ntensor; k++) {
-			struct tensor *mine = b->g->tensor[k];
-			if (is_resident(mine) && b->index[k] < 0 && b->used[k] &&
-				same_resident(mine, own)) {
-				own = mine;
-				b->index[k] = b->p->ntensor;
-				break;
-			}
-		}
-		add_tensor(b, own, t->name, t->kind);
+		if (tensor_kind_resident(t->kind))
+			add_tensor(b, known->tensor[i], t->name, t->kind);
 	}
 }
 
@@ -158,12 +158,18 @@ static enum status add_residents(struct builder *b, const struct graph_problem *
 	for (size_t r = 0; r < sizeof order / sizeof *order; r++)
 		for (int k = 0; k < b->g->ntensor; k++) {
 			struct tensor *t = b->g->tensor[k];
-			if (t->role != order[r] || b->index[k] >= 0 || !b->used[k])
+			if (t->role != order[r] || !b->used[k])
 				continue;
-			const char *name = resident_name(b, t);
-			if (!name)
-				return ST_INTERNAL;
-			b->index[k] = add_tensor(b, t, name, resident_kind(t));
+			int i = find_resident(b, t);
+			if (i < 0) {
+				const char *name = resident_name(b, t);
+				if (!name)
+					return ST_INTERNAL;
+				i = add_tensor(b, t, name, resident_kind(t));
+			}
+			b->tensor[i] = t;
+			b->claimed[i] = true;
+			b->index[k] = i;
 		}
 	return ST_OK;
 }
@@ -312,7 +318,9 @@ static bool allocate(struct builder *b, int extra)
 	b->node = ARENA_ARRAY(b->a, struct node *, nop);
 	b->index = ARENA_ARRAY(b->a, int, g->ntensor);
 	b->used = ARENA_ARRAY(b->a, bool, g->ntensor);
-	if (!b->p->tensor || !b->p->op || !b->tensor || !b->node || !b->index || !b->used)
+	b->claimed = ARENA_ARRAY(b->a, bool, g->ntensor + extra);
+	if (!b->p->tensor || !b->p->op || !b->tensor || !b->node || !b->index || !b->used ||
+		!b->claimed)
 		return false;
 	for (int i = 0; i < g->ntensor; i++)
 		b->index[i] = -1;

@@ -117,7 +117,8 @@ struct stint_step {
 	unsigned char *arena;
 	void *owned; /* what free releases */
 	struct stint_lib **lib;
-	int64_t seed, count;
+	int64_t seed, count; /* count: training steps done */
+	double loss;
 	char message[256];
 };
 
