@@ -40,7 +40,29 @@ static struct tensor *input_tensor(struct test_case *c, struct graph *g, int k, 
 	return x;
 }
 
-/* A graph of the one node. */
+static const char *role_name(const struct graph *g, enum op_role role)
+{
+	return op_by_role(g->table, role)->name;
+}
+
+/* One more output, of one more parameter: so that examples of views have a step to run, and those
+ * without a gradient a backward pass to go through, in which they must not appear. */
+static enum status add_extra(struct test_case *c, struct graph *g)
+{
+	double *two = ARENA_NEW(c->arena, double);
+	struct tensor *p = graph_tensor(g, "extra", g->real, 0, NULL);
+	if (!p || !two)
+		return ST_INTERNAL;
+	value_set(g->real, two, 0, 2);
+	p->role = TR_PARAMETER;
+	p->data = two;
+	g->output[g->noutput] = OP2(g, role_name(g, ROLE_MUL), p, graph_scalar(g, 3));
+	if (g->output[g->noutput])
+		g->output[g->noutput++]->name = "extra output";
+	return g->failed;
+}
+
+/* A graph of the one node, and with it unless all is known the extra one. */
 static enum status example_graph(struct test_case *c, struct diag *d, const struct target *target,
 	enum dtype real, bool known, struct graph **out, struct node **node)
 {
@@ -59,7 +81,7 @@ static enum status example_graph(struct test_case *c, struct diag *d, const stru
 	TRY(graph_node(g, c->op->name, "example", c->nin, in, c->example->nout, c->nattr, c->attr,
 		NULL, node));
 	g->opset = OPSET_LATEST;
-	if ((*node)->nout > CASE_OUTPUTS)
+	if ((*node)->nout >= CASE_OUTPUTS)
 		return diag_fail(d, ST_INTERNAL, NULL, NULL, "more outputs than the test holds");
 	g->output = arena_memdup(c->arena, (*node)->out, (size_t)(*node)->nout, sizeof *g->output);
 	for (int k = 0; k < (*node)->nout; k++) {
@@ -69,7 +91,7 @@ static enum status example_graph(struct test_case *c, struct diag *d, const stru
 		g->output[g->noutput++] = (*node)->out[k];
 	}
 	*out = g;
-	return ST_OK;
+	return known ? ST_OK : add_extra(c, g);
 }
 
 /* What fold makes of the same inputs, in double precision. */
@@ -87,11 +109,6 @@ static enum status make_reference(struct test_case *c, struct diag *d, const str
 			c->reference[k][i] = tensor_real(y, i);
 	}
 	return ST_OK;
-}
-
-static const char *role_name(const struct graph *g, enum op_role role)
-{
-	return op_by_role(g->table, role)->name;
 }
 
 /* The sum over y's elements, each with a weight of its own. */
@@ -112,20 +129,16 @@ static struct tensor *weighted_sum(struct test_case *c, struct graph *g, struct 
 	return y->rank ? graph_op(g, role_name(g, ROLE_REDUCE_SUM), 1, &sum, 2, attr) : sum;
 }
 
-/* The loss reads a parameter of its own too: also an example without a gradient has a backward
- * pass to go through, in which it must not appear. */
 static enum status attach_loss(struct test_case *c, struct graph *g)
 {
-	struct tensor *p = graph_tensor(g, "extra", g->real, 0, NULL);
-	if (!p)
-		return g->failed;
-	p->role = TR_PARAMETER;
 	g->scope = "loss";
-	g->loss = OP2(g, role_name(g, ROLE_MUL), p, graph_scalar(g, 2));
-	for (int k = 0; k < g->noutput; k++)
-		if (dtype_is_real(g->output[k]->dtype) && g->output[k]->role == TR_VALUE)
-			g->loss = OP2(g, role_name(g, ROLE_ADD), g->loss,
-				weighted_sum(c, g, g->output[k], k));
+	for (int k = g->noutput - 1; k >= 0; k--) {
+		struct tensor *y = g->output[k];
+		if (!dtype_is_real(y->dtype) || y->role != TR_VALUE)
+			continue;
+		y = weighted_sum(c, g, y, k);
+		g->loss = g->loss ? OP2(g, role_name(g, ROLE_ADD), g->loss, y) : y;
+	}
 	g->scope = NULL;
 	return g->failed;
 }

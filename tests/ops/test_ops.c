@@ -2,6 +2,7 @@
  * objects go to FOLDER; RUNTIME holds the headers that generated code includes. */
 #include <dlfcn.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
