@@ -195,7 +195,7 @@ static int64_t job_workspace(const struct node *n, const struct target *t, enum 
 }
 
 /* The loops over blocks of a job, up to where i, j, m, n and w are known. */
-static void emit_blocks(struct emit *e, const struct job *j, double work)
+static void emit_blocks(struct emit *e, const struct job *j, double work, bool wants_n)
 {
 	const long long rows = j->rows, cols = j->cols, mb = j->split.mb, nb = j->split.nb;
 	const char *in = "";
@@ -212,7 +212,7 @@ static void emit_blocks(struct emit *e, const struct job *j, double work)
 		(long long)j->bytes);
 	emit(e, "\t\t\t\tconst int64_t m = %lld - i < %lld ? %lld - i : %lld;\n", rows, mb, rows,
 		mb);
-	if (j->phases == 1)
+	if (wants_n)
 		emit(e, "\t\t\t\tconst int64_t n = %lld - j < %lld ? %lld - j : %lld;\n", cols, nb,
 			cols, nb);
 }
@@ -235,6 +235,7 @@ static void emit_conv_product(struct emit *e, bool pack_a)
 
 static void emit_direct(struct emit *e)
 {
+	window_emit_row(e);
 	emit_helper(e, "conv_direct", conv_direct_text);
 }
 
@@ -275,7 +276,7 @@ static enum status conv_emit(struct emit *e, const struct node *n)
 		emit_conv_product(e, false);
 		emit_helper(e, "conv_forward", conv_forward_text);
 	}
-	emit_blocks(e, &j, job_work(n));
+	emit_blocks(e, &j, job_work(n), true);
 	emit(e, "\t\t\t\tconst int64_t k = b %% %lld * %lld + i;\n", g, (long long)p->kg);
 	emit(e, "\t\t\t\treal *y = y0 + (b / %lld * %lld + k) * %lld + j;\n", g, (long long)p->k,
 		o);
@@ -335,7 +336,7 @@ static enum status grad_x_emit(struct emit *e, const struct node *n)
 		emit_conv_product(e, false);
 		emit_helper(e, "conv_grad_x", conv_grad_x_text);
 	}
-	emit_blocks(e, &j, job_work(n));
+	emit_blocks(e, &j, job_work(n), pointwise);
 	emit(e, "\t\t\t\tconst int64_t k = b %% %lld * %lld;\n", g, (long long)p->kg);
 	emit(e, "\t\t\t\treal *dx = y0 + (b / %lld * %lld + b %% %lld * %lld + i) * %lld;\n", g,
 		(long long)p->c, g, (long long)p->cg, (long long)p->w.plane);
@@ -386,7 +387,7 @@ static enum status grad_w_emit(struct emit *e, const struct node *n)
 	}
 	emit_conv_product(e, true);
 	emit_helper(e, "conv_grad_w", conv_grad_w_text);
-	emit_blocks(e, &j, job_work(n));
+	emit_blocks(e, &j, job_work(n), true);
 	emit(e, "\t\t\t\tconst int64_t k = b * %lld + i;\n", (long long)p->kg);
 	emit(e, "\t\t\t\tconv_grad_w(&s, %lld, %lld, %lld, m, n, j, %lld,\n", (long long)p->n,
 		(long long)p->c * d, (long long)p->k * o, (long long)j.cols);

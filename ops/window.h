@@ -23,5 +23,7 @@ struct tensor *window_output(
 	struct graph *g, const struct window *w, int64_t batch, int64_t channels);
 /* Declares `static const struct window NAME = {...};` in a body, and the type as a helper. */
 void window_emit(struct emit *e, const struct window *w, const char *name);
+/* The helper window_row: which windows of a row a tap serves. */
+void window_emit_row(struct emit *e);
 
 #endif
