@@ -99,8 +99,10 @@ static void draw_residents(const struct schedule *s, struct text *t)
 			bytes += s->plan->buffer[s->head[i]].bytes;
 		draw(s, s->plan->buffer[s->head[from]].offset, bytes, 0, s->plan->nstep - 1, '#',
 			t);
-		text_add(t, i - from > 1 ? "R%03d to R%03d: %s\n" : "R%03d%.0d: %s\n", from, i - 1,
-			role_text(role));
+		text_puts(t, s->place[s->head[from]].name);
+		if (i - from > 1)
+			text_add(t, " to %s", s->place[s->head[i - 1]].name);
+		text_add(t, "  %s\n", role_text(role));
 	}
 }
 
@@ -155,7 +157,8 @@ void print_arena_map(const struct schedule *s, struct text *t)
 		text_puts(t, " * There is nothing to do.\n */\n");
 		return;
 	}
-	text_add(t, " * %12s %10s\n", "offset", "size");
+	text_add(t, " * %12s %10s  %-*s  # over all steps, = a tensor, w a workspace\n", "offset",
+		"size", width(s), "");
 	draw_residents(s, t);
 	struct row *row = calloc((size_t)p->nbuffer + 1, sizeof *row);
 	if (!row) {

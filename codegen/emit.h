@@ -1,26 +1,28 @@
 /* What an operator's emit_c hook writes with.
  *
  * The hook writes the body of one function, indented by one tab. The function's frame is made for
- *it:
+ * it, with the parameters that the body mentions:
  *
- *	static void k012_softmax(real *restrict y0, const real *restrict x0, void *ws)
+ *	KERNEL void k012_softmax(real *restrict y0, const real *restrict x0, void *restrict ws)
  *	{
  *		...body...
  *	}
  *
  * In scope are: x0, x1, ... (inputs by position; an absent optional input has no name), y0, y1, ...
  * (outputs; one that the node does not have has no name), `ws` (node_workspace bytes, 64-aligned,
- *where it asked for any). Elements: `real` (float or double), int64_t, and unsigned char for
- *DT_BOOL. An output that runs in place of input k has the same pointer as xk; `restrict` is left
- *out then. All sizes are printed as numbers: shapes are constants. Two nodes whose bodies come out
- *the same share one function, so nothing of a node's name or id belongs in the text.
+ * where it asked for any). Elements: `real` (float or double), int64_t, and unsigned char for
+ * DT_BOOL. Pointers do not overlap, but for an output that runs in place of input k: then xk is no
+ * parameter but made from the output's pointer, and the same text works. All sizes are printed as
+ * numbers: shapes are constants. Two nodes whose bodies come out the same share one function, so
+ * nothing of a node's name or id belongs in the text.
  *
- * Available to the text: EXP LOG LOG1P SQRT POW TANH ERF FABS MAX MIN FLOOR CEIL COS SIN on `real`;
- * INFINITY; `real sum_lanes(const real *x, int64_t n)` and `real dot_lanes(x, y, n)`: sums in a
- *fixed tree of 16 lanes, the same bits at any vector width; `philox_uniform(seed, step, node, i)`.
- *Loops over independent outputs are preceded by emit_parallel. A sum may only be split over threads
- *in a way that does not depend on their number. An OP_CHECKED kernel returns int: `return 0;` or
- *`return BAD_INDEX(value);`. */
+ * Available to the text: EXP LOG LOG1P SQRT POW TANH ERF FABS FLOOR CEIL COS SIN FMOD on `real`;
+ * MAX and MIN (`x > y ? x : y`, on integers too); R(0.5), a literal as `real`; INFINITY;
+ * `real sum_lanes(const real *x, int64_t n)` and `real dot_lanes(x, y, n)`: sums in a fixed tree of
+ * 16 lanes, the same bits at any vector width; `float philox_uniform(seed, step, node, i)`. Loops
+ * over independent outputs are preceded by emit_parallel. A sum may only be split over threads in a
+ * way that does not depend on their number. An OP_CHECKED kernel returns int: `return 0;` or
+ * `return BAD_INDEX(value);`. */
 #ifndef STINT_CODEGEN_EMIT_H
 #define STINT_CODEGEN_EMIT_H
 

@@ -143,6 +143,9 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 	print_includes(ks, t);
 	text_add(t, "\ntypedef %s real;\n\n", f32 ? "float" : "double");
 	text_add(t, "enum { STINT_THREADS = %d };\n\n", ks->graph->target->threads);
+	text_puts(t, "#ifdef __FAST_MATH__\n"
+		     "#error \"-ffast-math would change the results with the compiler\"\n"
+		     "#endif\n\n");
 	text_puts(t, "#define KERNEL static __attribute__((noinline))\n");
 	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
 		if (needed(ks, pieces[i].word))

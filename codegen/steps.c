@@ -19,9 +19,9 @@ void print_step_macros(const struct kernels *ks, bool updates, bool outputs, str
 		     "#define DONE(step) (probe && probe->tick ? probe->tick(probe->user, step) : "
 		     "(void)0)\n");
 	if (outputs)
-		text_puts(t, "#define OUTPUT(output, data, bytes)                                  "
+		text_puts(t, "#define OUTPUT(k, data, bytes)                                       "
 			     "                  \\\n"
-			     "\t(probe && probe->output ? probe->output(probe->user, output, data, "
+			     "\t(probe && probe->output ? probe->output(probe->user, k, data, "
 			     "bytes) : (void)0)\n");
 	if (updates)
 		text_puts(t,
@@ -54,7 +54,11 @@ void print_step_macros(const struct kernels *ks, bool updates, bool outputs, str
 static void print_comment(const struct schedule *s, int step, struct text *t)
 {
 	const struct call *c = &s->call[step];
-	text_add(t, "\t/* %d %s  ", step, phase_of(s, step));
+	int digits = s->plan->nstep > 1000  ? 4
+		     : s->plan->nstep > 100 ? 3
+		     : s->plan->nstep > 10  ? 2
+					    : 1;
+	text_add(t, "\t/* %*d %-8s  ", digits, step, phase_of(s, step));
 	text_comment(t, c->node.name);
 	text_puts(t, " (");
 	text_comment(t, c->node.op->name);
