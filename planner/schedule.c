@@ -6,7 +6,7 @@
 #include <time.h>
 
 enum { STARTS = 6, TIGHTEN_MAX = 8 };
-static const double WORK_TOTAL = 4e7;
+static const double WORK_TOTAL = 2e8;
 
 enum status planner_init(struct planner *pl, struct arena *a, const struct problem *p,
 	const struct plan_options *o, struct diag *d)
@@ -89,7 +89,7 @@ static void try_candidates(struct solver *s, double work)
 							     promise(pl, &pl->cand[best])))
 				best = i;
 		used[best] = true;
-		x->limit = x->work + work / (STARTS + 1);
+		x->limit = x->work + (k == 0 ? work / 2 : work / (2 * STARTS));
 		if (x->limit > total)
 			x->limit = total;
 		try_start(s, &pl->cand[best].q, pl->way, 8);
@@ -154,8 +154,8 @@ static enum status solve(struct solver *s)
 {
 	struct planner *pl = s->pl;
 	struct search *x = &pl->x;
-	double work = WORK_TOTAL, per_op = 4e5 * pl->in->n;
-	work = per_op < work ? per_op : work;
+	double work = WORK_TOTAL, per_op = 1e6 * pl->in->n;
+	work = (per_op < work ? per_op : work) * (pl->o->effort > 0 ? pl->o->effort : 1);
 	if (pl->o->seconds > 0) {
 		struct timespec t;
 		clock_gettime(CLOCK_MONOTONIC, &t);
