@@ -86,7 +86,7 @@ static enum status tensor_attribute(
 	enum dtype type;
 	int rank;
 	int64_t dim[RANK_MAX];
-	void *data;
+	const void *data;
 	TRY(tensor_values(&im->m, t, im->g->real, &type, &rank, dim, &data, im->d));
 	out->kind = ATTR_TENSOR;
 	out->t = graph_constant(im->g, text_of(t->name), type, rank, dim, data);
