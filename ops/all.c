@@ -10,6 +10,7 @@
 	F(ops_conv) \
 	F(ops_dropout) \
 	F(ops_gather) \
+	F(ops_gelu) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
 	F(ops_loss) \

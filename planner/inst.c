@@ -59,6 +59,7 @@ static void make_way(struct maker *k, int o, int choice, struct way *w)
 	w->choice = choice;
 	w->cost = c->cost;
 	w->ws = (c->workspace + in->align - 1) & ~(in->align - 1);
+	in->slack = w->ws - c->workspace > in->slack ? w->ws - c->workspace : in->slack;
 	w->in = alloc(k, c->nin, sizeof *w->in);
 	w->out = alloc(k, c->nout, sizeof *w->out);
 	w->res = alloc(k, c->nin, sizeof *w->res);
@@ -157,6 +158,7 @@ static void fill(struct maker *k)
 	for (int t = 0; t < in->m; t++) {
 		const struct problem_tensor *pt = &in->p->tensor[t];
 		int64_t bytes = (pt->bytes + in->align - 1) & ~(in->align - 1);
+		in->slack = bytes - pt->bytes > in->slack ? bytes - pt->bytes : in->slack;
 		in->res[t] = tensor_kind_resident(pt->kind);
 		in->keep[t] = pt->keep && !in->res[t];
 		in->size[t] = in->res[t] ? 0 : bytes;
@@ -164,6 +166,16 @@ static void fill(struct maker *k)
 			in->resident += bytes;
 	}
 	find_forced(in);
+	in->held = in->resident;
+	for (int t = 0; t < in->m; t++) {
+		int w = in->forced[t];
+		if (w < 0)
+			continue;
+		int64_t mask = ~(in->align - 1),
+			full = (in->p->tensor[w].bytes + in->align - 1) & mask;
+		in->held -= full -
+			    (in->keep[t] ? (in->p->tensor[t].bytes + in->align - 1) & mask : 0);
+	}
 	for (int o = 0; o < in->n && !k->nomem; o++)
 		make_op(k, o);
 	if (!k->nomem)

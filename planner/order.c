@@ -15,18 +15,194 @@ bool order_listed(struct search *x, const int *way, struct seq *q)
 	for (int o = 0; o < in->n; o++)
 		if (!in->floating[o])
 			q->op[q->n++] = o;
-	return simulate_clean(x, q, way, &x->s) && order_complete(x, way, q);
+	return simulate_clean(x, q, way, &x->s);
 }
 
-bool order_complete(struct search *x, const int *way, struct seq *q)
+struct lister {
+	const struct inst *in;
+	const int *way;
+	int *reads;   /* [m] reads still to come, by ops that are not floating */
+	int *missing; /* [n] inputs not made yet */
+	int *ready, nready;
+	int *reader_at, *reader; /* ops that read tensor t */
+	bool *used;              /* [n] in the base sequence */
+};
+
+static const struct way *way_of(const struct lister *l, int o)
 {
-	(void)way;
-	(void)q;
-	return !x->nomem;
+	return &l->in->way[o][l->way[o]];
+}
+
+/* Bytes live after op o runs now, less those before. */
+static double growth(const struct lister *l, int o, int variant)
+{
+	const struct way *w = way_of(l, o);
+	double d = 0;
+	for (int k = 0; k < w->nout; k++)
+		if (l->reads[w->out[k]] > 0 || l->in->keep[w->out[k]])
+			d += (double)l->in->size[w->out[k]];
+	for (int k = 0; k < w->nin; k++) {
+		int t = w->in[k];
+		if (l->reads[t] == 1 && !l->in->keep[t])
+			d -= (double)l->in->size[t];
+		else if (variant == 2 && l->reads[t] > 1) /* credit for progress towards freeing */
+			d -= (double)l->in->size[t] / l->reads[t];
+	}
+	return d;
+}
+
+static int pick_ready(const struct lister *l, int variant)
+{
+	int best = 0;
+	double best_growth = 1e300;
+	for (int i = 0; i < l->nready; i++) {
+		int o = l->ready[i];
+		double g = growth(l, o, variant);
+		if (variant == 1 && g < 0) /* whatever frees, in listed order */
+			g = -1;
+		if (g < best_growth || (g <= best_growth && o < l->ready[best])) {
+			best_growth = g;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static void list_all(struct lister *l, int variant, struct seq *q)
+{
+	q->n = 0;
+	while (l->nready > 0) {
+		int i = pick_ready(l, variant);
+		int o = l->ready[i];
+		l->ready[i] = l->ready[--l->nready];
+		q->op[q->n++] = o;
+		const struct way *w = way_of(l, o);
+		for (int k = 0; k < w->nin; k++)
+			l->reads[w->in[k]]--;
+		for (int k = 0; k < w->nout; k++) {
+			int t = w->out[k];
+			for (int j = l->reader_at[t]; j < l->reader_at[t + 1]; j++)
+				if (--l->missing[l->reader[j]] == 0)
+					l->ready[l->nready++] = l->reader[j];
+		}
+	}
+}
+
+static bool lister_init(struct lister *l, struct arena *a, const struct seq *base)
+{
+	const struct inst *in = l->in;
+	l->reads = ARENA_ARRAY(a, int, in->m + 1);
+	l->missing = ARENA_ARRAY(a, int, in->n + 1);
+	l->ready = ARENA_ARRAY(a, int, in->n + 1);
+	l->reader_at = ARENA_ARRAY(a, int, in->m + 2);
+	l->used = ARENA_ARRAY(a, bool, in->n + 1);
+	if (!l->reads || !l->missing || !l->ready || !l->reader_at || !l->used)
+		return false;
+	int64_t total = 0;
+	for (int i = 0; i < base->n; i++) {
+		const struct way *w = way_of(l, base->op[i]);
+		for (int k = 0; k < w->nin; k++)
+			l->reads[w->in[k]]++;
+		total += w->nin;
+	}
+	l->reader = ARENA_ARRAY(a, int, total + 1);
+	int *fill = ARENA_ARRAY(a, int, in->m + 1);
+	if (!l->reader || !fill)
+		return false;
+	for (int t = 0; t < in->m; t++)
+		l->reader_at[t + 1] = l->reader_at[t] + l->reads[t];
+	for (int i = 0; i < base->n; i++) {
+		int o = base->op[i];
+		const struct way *w = way_of(l, o);
+		l->missing[o] = w->nin;
+		if (w->nin == 0)
+			l->ready[l->nready++] = o;
+		for (int k = 0; k < w->nin; k++)
+			l->reader[l->reader_at[w->in[k]] + fill[w->in[k]]++] = o;
+	}
+	return true;
+}
+
+bool order_greedy(struct search *x, const int *way, int variant, struct seq *q)
+{
+	struct lister l = {.in = x->in, .way = way};
+	struct arena *tmp = arena_new();
+	bool ok = tmp && order_listed(x, way, q) && lister_init(&l, tmp, q);
+	int n = q->n;
+	if (ok)
+		list_all(&l, variant, q);
+	arena_free(tmp);
+	return ok && q->n == n && simulate_clean(x, q, way, &x->s);
 }
 
 void pick_ways(struct search *x, int *way)
 {
 	const struct inst *in = x->in;
+	struct seq q = {0};
 	memcpy(way, in->usable, (size_t)in->n * sizeof *way);
+	bool any = false;
+	for (int o = 0; o < in->n; o++)
+		any = any || in->nway[o] > 1;
+	if (any && order_listed(x, way, &q)) {
+		double cost = x->s.cost, area = x->s.area;
+		double stop = x->work + 3e7;
+		for (int o = 0; o < in->n && x->work < stop; o++)
+			for (int k = 0; k < in->nway[o]; k++) {
+				int old = way[o];
+				if (k == old)
+					continue;
+				way[o] = k;
+				bool better = order_listed(x, way, &q) &&
+					      (x->s.cost < cost ||
+						      (x->s.cost <= cost && x->s.area < area));
+				if (better) {
+					cost = x->s.cost;
+					area = x->s.area;
+				} else {
+					way[o] = old;
+				}
+			}
+	}
+	seq_free(&q);
+}
+
+/* Behind the first run of each of the producers of what o reads; -1 where one is missing. */
+static int place_for(const struct search *x, const int *way, const struct seq *q, int o)
+{
+	const struct way *w = &x->in->way[o][way[o]];
+	int at = 0;
+	for (int k = 0; k < w->nin; k++) {
+		int p = x->in->p->tensor[w->in[k]].producer, i = 0;
+		while (i < q->n && q->op[i] != p)
+			i++;
+		if (i == q->n)
+			return -1;
+		at = i + 1 > at ? i + 1 : at;
+	}
+	return at;
+}
+
+bool order_complete(struct search *x, const int *way, struct seq *q)
+{
+	const struct inst *in = x->in;
+	memset(x->count, 0, (size_t)in->n * sizeof *x->count);
+	for (int i = 0; i < q->n; i++)
+		x->count[q->op[i]]++;
+	for (int o = 0; o < in->n; o++) {
+		const struct way *w = &in->way[o][way[o]];
+		for (int k = 0; k < w->nin && (x->count[o] > 0 || in->floating[o]); k++) {
+			int p = in->p->tensor[w->in[k]].producer;
+			if (!in->optional[p] || x->count[p] > 0)
+				continue;
+			int at = place_for(x, way, q, p);
+			if (at < 0)
+				return false;
+			if (!seq_insert(q, at, &p, 1)) {
+				x->nomem = true;
+				return false;
+			}
+			x->count[p] = 1;
+		}
+	}
+	return true;
 }

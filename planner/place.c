@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { BUCKETS = 1024, ORDERS = 6 };
-static const double WORK_ORDERS = 2e9, WORK_SEARCH = 6e7;
+static const double WORK_ORDERS = 2e9, WORK_SEARCH = 6e7, WORK_EACH = 1e5;
 
 struct range {
 	int64_t lo, hi; /* an offset x is taken when lo < x < hi */
@@ -290,7 +290,8 @@ static void search(struct placer *p)
 		if (!good_enough(p) && p->work < WORK_ORDERS)
 			place_all(p, true);
 	}
-	double stop = p->work + WORK_SEARCH;
+	double each = WORK_EACH * p->n;
+	double stop = p->work + (each < WORK_SEARCH ? each : WORK_SEARCH);
 	while (!good_enough(p) && p->work < stop) {
 		perturb(p);
 		p->work += p->n;

@@ -39,6 +39,7 @@ struct plan_options {
 	int64_t alignment; /* of offsets: 64 for C, 256 for CUDA */
 	enum { PLAN_AUTO, PLAN_KEEP_ALL, PLAN_SEGMENTS } mode;
 	int segments;   /* PLAN_SEGMENTS: K equal segments, as PyTorch's checkpoint_sequential */
+	double effort;  /* multiplies the default count of work; 0 stands for 1 */
 	double seconds; /* wall-clock limit of the search; 0: stop by a count of work (repeatable)
 			 */
 };
@@ -82,6 +83,20 @@ struct layout_buffer {
  * Never fails to place; the caller compares the height with its capacity. */
 enum status layout_place(struct layout_buffer *b, int n, int64_t alignment, int64_t capacity,
 	int64_t *height, struct diag *d);
+
+/* The CSV form that minimalloc reads: header id,lower,upper,size[,offset] in any order of columns;
+ * an offset given pins its buffer. Ids are kept as they stand. */
+struct layout_table {
+	int n;
+	const char **id;         /* [n] */
+	struct layout_buffer *b; /* [n] */
+};
+enum status layout_csv_parse(struct arena *a, const char *text, size_t len, const char *file,
+	struct layout_table *out, struct diag *d);
+enum status layout_csv_read(
+	struct arena *a, const char *path, struct layout_table *out, struct diag *d);
+/* With the column offset. */
+void layout_csv_print(const struct layout_table *t, struct text *out);
 
 /* Facts about a plan for people: per-op runs, bytes by kind at the peak step, live bytes per step.
  */

@@ -87,12 +87,13 @@ static double overflow(const struct search *x, const struct sim *s, int from, in
 
 struct repairer {
 	struct search *x;
-	const int *way;
+	int *way;
 	struct candidate *cand;
 	int ncand, cap_cand;
 	int *next, *prev; /* by lifetime */
 	int cap_life;
 	struct seq best;
+	int best_op, best_way; /* the op that changes its way, or -1 */
 	double best_score;
 	double excess, cost; /* of the sequence as it is */
 };
@@ -198,6 +199,7 @@ static void consider(struct repairer *r, bool noisy)
 		score *= 1 + 0.15 * search_uniform(x);
 	if (score < r->best_score) {
 		r->best_score = score;
+		r->best_op = -1;
 		if (!seq_copy(&r->best, &x->tmp))
 			x->nomem = true;
 	}
@@ -265,6 +267,31 @@ static void try_hasten(struct repairer *r, const struct seq *q, const struct sim
 	consider(r, noisy);
 }
 
+/* Let the consumer run in another way, one that does not read the tensor. */
+static void try_ways(struct repairer *r, const struct seq *q, const struct sim *s,
+	const struct candidate *c, bool noisy)
+{
+	struct search *x = r->x;
+	int o = s->step[c->use], t = s->life[c->life].tensor, old = r->way[o];
+	for (int k = 0; k < x->in->nway[o]; k++) {
+		const struct way *w = &x->in->way[o][k];
+		bool reads = k == old;
+		for (int i = 0; i < w->nin; i++)
+			reads = reads || w->in[i] == t;
+		if (reads || !seq_copy(&x->tmp, q))
+			continue;
+		double before = r->best_score;
+		r->way[o] = k;
+		if (order_complete(x, r->way, &x->tmp))
+			consider(r, noisy);
+		r->way[o] = old;
+		if (r->best_score < before) {
+			r->best_op = o;
+			r->best_way = k;
+		}
+	}
+}
+
 static int pick_step(struct search *x, const struct sim *s, bool random)
 {
 	if (!random)
@@ -307,11 +334,14 @@ static bool repair_step(struct repairer *r, struct seq *q, int effort, bool nois
 		if (c->prev == s->life[c->life].start)
 			try_delay(r, q, s, c, noisy);
 		try_hasten(r, q, s, at, c, noisy);
+		try_ways(r, q, s, c, noisy);
 	}
 	if (r->best_score >= 1e300)
 		return false;
 	if (!seq_copy(q, &r->best))
 		x->nomem = true;
+	if (r->best_op >= 0)
+		r->way[r->best_op] = r->best_way;
 	return true;
 }
 

@@ -1,66 +1,303 @@
 /* From a problem to the cheapest plan found within a budget. */
-#include "planner/solver.h"
+#include "planner/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { TIGHTEN_MAX = 12 };
+enum { STARTS = 6, TIGHTEN_MAX = 8 };
+static const double WORK_TOTAL = 2e8;
 
-static enum status plan_at(struct search *x, struct arena *a, const struct plan_options *o,
-	struct seq *q, int *way, struct plan **out, struct diag *d)
+enum status planner_init(struct planner *pl, struct arena *a, const struct problem *p,
+	const struct plan_options *o, struct diag *d)
 {
-	x->target = o->budget;
-	*out = NULL;
-	for (int i = 0; i < TIGHTEN_MAX; i++) {
-		struct seq trial = {0};
-		if (!seq_copy(&trial, q))
-			return diag_nomem(d);
-		bool fits = repair(x, &trial, way, 1e300, 8, false);
-		struct plan *plan = NULL;
-		enum status st = ST_OK;
-		if (fits) {
-			polish(x, &trial, way);
-			st = emit_plan(x, a, &trial, way, o->budget, &plan, d);
-		}
-		seq_free(&trial);
-		if (st != ST_OK || !fits)
-			return st;
-		if (plan->arena_bytes <= o->budget) {
-			*out = plan;
-			return ST_OK;
-		}
-		x->target -= plan->arena_bytes - o->budget;
+	*pl = (struct planner){.a = a, .o = o, .d = d, .least_arena = INT64_MAX};
+	pl->tmp = arena_new();
+	if (!pl->tmp)
+		return diag_nomem(d);
+	TRY(inst_make(pl->tmp, p, o->alignment > 0 ? o->alignment : 64, &pl->in, d));
+	pl->way = ARENA_ARRAY(pl->tmp, int, pl->in->n + 1);
+	if (!pl->way || !search_init(&pl->x, pl->tmp, pl->in))
+		return diag_nomem(d);
+	pl->x.target = INT64_MAX;
+	pick_ways(&pl->x, pl->way);
+	return pl->x.nomem ? diag_nomem(d) : ST_OK;
+}
+
+void planner_free(struct planner *pl)
+{
+	for (int i = 0; i < pl->ncand; i++)
+		seq_free(&pl->cand[i].q);
+	seq_free(&pl->least.q);
+	search_free(&pl->x);
+	arena_free(pl->tmp);
+}
+
+struct solver {
+	struct planner *pl;
+	struct solution best; /* fits x.target */
+	struct seq q;
+	int *way;
+	double bound;
+	struct plan *plan; /* fits the budget */
+};
+
+static bool solved(const struct solver *s)
+{
+	return s->best.found && s->best.cost <= s->bound * (1 + 1e-12);
+}
+
+/* Make a start fit and remember it when it is the cheapest. */
+static void try_start(struct solver *s, const struct seq *from, const int *way, int effort)
+{
+	struct search *x = &s->pl->x;
+	if (!seq_copy(&s->q, from)) {
+		x->nomem = true;
+		return;
 	}
+	memcpy(s->way, way, (size_t)s->pl->in->n * sizeof *way);
+	double limit = s->best.found ? s->best.cost * 1.1 : 1e300;
+	if (!repair(x, &s->q, s->way, limit, effort, false))
+		return;
+	polish(x, &s->q, s->way);
+	if (x->s.ok && x->s.excess <= 0 && (!s->best.found || x->s.cost < s->best.cost))
+		solution_set(s->pl, &s->best, &s->q, s->way, x->s.cost);
+}
+
+/* The promise of a candidate: its cost, and more the further it is from fitting. */
+static double promise(const struct planner *pl, const struct candidate_seq *c)
+{
+	double room = (double)(pl->x.target - pl->in->resident);
+	double over = c->peak > pl->x.target ? (double)(c->peak - pl->x.target) : 0;
+	return c->cost / (pl->in->once_cost + 1e-300) + over / (room > 1 ? room : 1);
+}
+
+static void try_candidates(struct solver *s, double work)
+{
+	struct planner *pl = s->pl;
+	struct search *x = &pl->x;
+	double total = x->limit;
+	bool *used = ARENA_ARRAY(pl->tmp, bool, pl->ncand + 1);
+	if (!used) {
+		x->nomem = true;
+		return;
+	}
+	for (int k = 0; k < STARTS + 1 && k < pl->ncand && !solved(s); k++) {
+		int best = k == 0 ? 0 : -1; /* the listed order first */
+		for (int i = 0; i < pl->ncand && k > 0; i++)
+			if (!used[i] && (best < 0 || promise(pl, &pl->cand[i]) <
+							     promise(pl, &pl->cand[best])))
+				best = i;
+		used[best] = true;
+		x->limit = x->work + (k == 0 ? work / 2 : work / (2 * STARTS));
+		if (x->limit > total)
+			x->limit = total;
+		try_start(s, &pl->cand[best].q, pl->way, 8);
+	}
+	x->limit = total;
+	/* a candidate that fits as it stands is never lost, whatever work is left */
+	for (int i = 0; i < pl->ncand; i++) {
+		const struct candidate_seq *c = &pl->cand[i];
+		if (c->peak <= x->target && (!s->best.found || c->cost < s->best.cost))
+			solution_set(pl, &s->best, &c->q, pl->way, c->cost);
+	}
+}
+
+static enum status emit(struct solver *s, const struct seq *q, const int *way)
+{
+	struct planner *pl = s->pl;
+	struct plan *plan;
+	TRY(emit_plan(&pl->x, pl->a, q, way, pl->o->budget, &plan, pl->d));
+	if (plan->arena_bytes <= pl->o->budget) {
+		if (!s->plan || plan->cost_total < s->plan->cost_total)
+			s->plan = plan;
+	} else {
+		/* what the layout loses is taken off the target of the next try */
+		pl->x.target -= plan->arena_bytes - pl->o->budget;
+	}
+	return ST_OK;
+}
+
+/* Candidates of which the layout fits although the tightened target excludes them. */
+static enum status emit_candidates(struct solver *s)
+{
+	struct planner *pl = s->pl;
+	int64_t target = pl->x.target;
+	enum status st = ST_OK;
+	for (int i = 0; i < pl->ncand && st == ST_OK; i++) {
+		const struct candidate_seq *c = &pl->cand[i];
+		if (c->peak <= pl->o->budget + pl->in->align &&
+			(!s->plan || c->cost < s->plan->cost_total))
+			st = emit(s, &c->q, pl->way);
+	}
+	pl->x.target = target;
+	return st;
+}
+
+static enum status search_best(struct solver *s, double work)
+{
+	struct planner *pl = s->pl;
+	struct search *x = &pl->x;
+	x->limit = x->work + work;
+	try_candidates(s, 0.3 * work);
+	if (pl->least.found && !s->best.found)
+		try_start(s, &pl->least.q, pl->least.way, 8);
+	if (s->best.found && !solved(s)) {
+		improve(x, &s->best.q, s->best.way, s->bound * (1 + 1e-12));
+		if (simulate(x, &s->best.q, s->best.way, &x->s))
+			s->best.cost = x->s.cost;
+	}
+	return x->nomem ? diag_nomem(pl->d) : ST_OK;
+}
+
+static enum status solve(struct solver *s)
+{
+	struct planner *pl = s->pl;
+	struct search *x = &pl->x;
+	double work = WORK_TOTAL, per_op = 1e6 * pl->in->n;
+	work = (per_op < work ? per_op : work) * (pl->o->effort > 0 ? pl->o->effort : 1);
+	if (pl->o->seconds > 0) {
+		struct timespec t;
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		x->until = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + pl->o->seconds;
+		work = 1e18;
+	}
+	x->target = pl->o->budget;
+	TRY(search_best(s, work));
+	for (int i = 0; i < TIGHTEN_MAX && s->best.found; i++) {
+		int64_t before = x->target;
+		TRY(emit(s, &s->best.q, s->best.way));
+		if (x->target == before)
+			break;
+		/* start again from what was good */
+		struct solution last = s->best;
+		s->best = (struct solution){0};
+		x->limit = x->work + work / 8;
+		try_start(s, &last.q, last.way, 8);
+		if (!s->best.found)
+			try_candidates(s, work / 8);
+		if (s->best.found)
+			improve(x, &s->best.q, s->best.way, s->bound * (1 + 1e-12));
+		seq_free(&last.q);
+		if (x->nomem)
+			return diag_nomem(pl->d);
+	}
+	TRY(emit_candidates(s));
+	if (!s->plan && pl->least_arena <= pl->o->budget)
+		TRY(emit(s, &pl->least.q, pl->least.way));
+	return ST_OK;
+}
+
+static enum status refuse(struct planner *pl, struct plan **out)
+{
+	struct plan *plan = ARENA_NEW(pl->a, struct plan);
+	if (!plan)
+		return diag_nomem(pl->d);
+	plan->graph = pl->in->p->name;
+	plan->budget_bytes = pl->o->budget;
+	plan->lower_bound = -1;
+	plan->min_bytes_known = pl->least_arena;
+	plan->min_bytes_proven = bound_bytes(pl->in);
+	*out = plan;
+	return ST_BUDGET;
+}
+
+static enum status make_auto(struct planner *pl, struct plan **out)
+{
+	struct solver s = {.pl = pl, .way = ARENA_ARRAY(pl->tmp, int, pl->in->n + 1)};
+	if (!s.way)
+		return diag_nomem(pl->d);
+	TRY(candidates_make(pl));
+	TRY(minimum_quick(pl));
+	if (pl->o->budget < pl->least_arena)
+		TRY(minimum_search(pl));
+	if (pl->o->budget < pl->least_arena)
+		return refuse(pl, out);
+	TRY(bound_cost(pl->in, pl->o->budget, &s.bound, pl->d));
+	enum status st = solve(&s);
+	seq_free(&s.q);
+	seq_free(&s.best.q);
+	TRY(st);
+	if (!s.plan)
+		return diag_fail(pl->d, ST_INTERNAL, NULL, NULL, "the smallest plan was lost");
+	s.plan->lower_bound = s.bound < s.plan->cost_total ? s.bound : s.plan->cost_total;
+	*out = s.plan;
+	return ST_OK;
+}
+
+/* PLAN_KEEP_ALL and PLAN_SEGMENTS: one sequence, as it is. */
+static enum status make_fixed(struct planner *pl, struct plan **out)
+{
+	struct seq q = {0};
+	struct plan *plan = NULL;
+	enum status st = candidates_fixed(pl, &q);
+	if (st == ST_OK)
+		st = emit_plan(&pl->x, pl->a, &q, pl->way, INT64_MAX, &plan, pl->d);
+	seq_free(&q);
+	TRY(st);
+	pl->least_arena = plan->arena_bytes;
+	pl->least_final = true;
+	if (plan->arena_bytes > pl->o->budget)
+		return refuse(pl, out);
+	plan->budget_bytes = pl->o->budget;
+	double bound;
+	TRY(bound_cost(pl->in, pl->o->budget, &bound, pl->d));
+	plan->lower_bound = bound < plan->cost_total ? bound : plan->cost_total;
+	*out = plan;
 	return ST_OK;
 }
 
 enum status plan_make(struct arena *a, const struct problem *p, const struct plan_options *o,
 	struct plan **out, struct diag *d)
 {
-	struct inst *in;
-	struct search x;
-	struct seq q = {0};
-	TRY(inst_make(a, p, o->alignment, &in, d));
-	int *way = ARENA_ARRAY(a, int, in->n + 1);
-	enum status st = ST_OK;
-	if (!search_init(&x, a, in) || !way)
-		st = diag_nomem(d);
+	struct planner pl;
+	*out = NULL;
+	enum status st = planner_init(&pl, a, p, o, d);
+	if (st == ST_OK)
+		st = o->mode == PLAN_AUTO ? make_auto(&pl, out) : make_fixed(&pl, out);
+	planner_free(&pl);
+	return st;
+}
+
+enum status plan_minimum(struct arena *a, const struct problem *p, const struct plan_options *o,
+	int64_t *known, int64_t *proven, struct diag *d)
+{
+	struct planner pl;
+	struct plan *plan;
+	struct plan_options fixed = *o;
+	fixed.budget = INT64_MAX;
+	enum status st = planner_init(&pl, a, p, &fixed, d);
+	if (st == ST_OK && o->mode != PLAN_AUTO) {
+		st = make_fixed(&pl, &plan);
+	} else if (st == ST_OK) {
+		st = candidates_make(&pl);
+		if (st == ST_OK)
+			st = minimum_quick(&pl);
+		if (st == ST_OK)
+			st = minimum_search(&pl);
+	}
 	if (st == ST_OK) {
-		pick_ways(&x, way);
-		order_listed(&x, way, &q);
-		st = plan_at(&x, a, o, &q, way, out, d);
+		*known = pl.least_arena;
+		*proven = bound_bytes(pl.in);
 	}
-	if (st == ST_OK && !*out) {
-		struct plan *plan = *out = ARENA_NEW(a, struct plan);
-		if (!plan) {
-			st = diag_nomem(d);
-		} else {
-			plan->graph = p->name;
-			plan->budget_bytes = o->budget;
-			st = ST_BUDGET;
-		}
+	planner_free(&pl);
+	return st;
+}
+
+enum status plan_range(struct arena *a, const struct problem *p, const struct plan_options *o,
+	int64_t *resident, int64_t *keep_all, struct diag *d)
+{
+	struct plan_options keep = {
+		.budget = INT64_MAX, .alignment = o->alignment, .mode = PLAN_KEEP_ALL};
+	struct planner pl;
+	struct plan *plan;
+	enum status st = planner_init(&pl, a, p, &keep, d);
+	if (st == ST_OK)
+		st = make_fixed(&pl, &plan);
+	if (st == ST_OK) {
+		*resident = pl.in->resident;
+		*keep_all = plan->arena_bytes;
 	}
-	seq_free(&q);
-	search_free(&x);
+	planner_free(&pl);
 	return st;
 }

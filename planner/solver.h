@@ -23,6 +23,8 @@ struct inst {
 	int n, m; /* ops, tensors */
 	int64_t align;
 	int64_t resident;    /* bytes of all residents */
+	int64_t held;        /* of these, what is never free again, whatever replaces them */
+	int64_t slack;       /* the most that rounding up adds to one buffer */
 	int64_t *size;       /* [m]; 0 for residents and for what lies in a resident's place */
 	int *forced;         /* [m] the resident in whose place this tensor lies, or -1 */
 	bool *res, *keep;    /* [m] */
@@ -145,7 +147,7 @@ bool order_listed(struct search *x, const int *way, struct seq *q);
 bool order_greedy(struct search *x, const int *way, int variant, struct seq *q);
 /* Pick among ways of equal or lower cost those that leave the least live. */
 void pick_ways(struct search *x, int *way);
-/* Place an optional op whose output `way` needs into q where its inputs are first there. */
+/* Insert the optional ops that `way` needs and q lacks, where their inputs are first there. */
 bool order_complete(struct search *x, const int *way, struct seq *q);
 
 /* Segments of the forward ops: the borders are positions in the list of forward ops. */
@@ -153,6 +155,8 @@ struct segments {
 	int nforward;
 	int *forward;    /* forward ops in listed order, without floating ones */
 	int64_t *across; /* [nforward + 1] bytes that cross the border before forward op i */
+	int *wide;       /* [nforward + 1] tensors that do */
+	int *place;      /* [n] position of an op in `forward`, or -1 */
 };
 bool segments_init(struct search *x, const int *way, struct segments *g);
 /* The sequence that keeps only what crosses the borders, and recomputes each segment but the last
@@ -161,18 +165,20 @@ bool segments_sequence(struct search *x, const struct segments *g, const int *wa
 	const int *border, int nborder, struct seq *q);
 /* K equal segments, as PyTorch's checkpoint_sequential cuts them. */
 int segments_equal(const struct segments *g, int k, int *border);
-/* Borders at places where few bytes cross, every `group`-th of them. */
+/* K segments whose borders move a little, to where the fewest bytes cross. */
+int segments_snapped(const struct segments *g, int k, int *border);
+/* Every `group`-th border of those where one tensor crosses (level 0), where the bytes that cross
+ * have a local minimum (level 1), or both (level 2). */
 int segments_blocks(const struct segments *g, int level, int group, int *border);
 
 /* A plan with offsets from a sequence. */
 enum status emit_plan(struct search *x, struct arena *a, const struct seq *q, const int *way,
 	int64_t budget, struct plan **out, struct diag *d);
-/* Its arena alone. */
-enum status emit_arena(struct search *x, const struct seq *q, const int *way, int64_t aim,
-	int64_t *arena, struct diag *d);
 
 /* Lower bounds (planner/bounds.c). */
-int64_t bound_bytes(const struct problem *p);
-double bound_cost(struct search *x, int64_t budget);
+/* No plan can need less. */
+int64_t bound_bytes(const struct inst *in);
+/* No plan within the budget can cost less, in whatever order and however often ops run. */
+enum status bound_cost(const struct inst *in, int64_t budget, double *bound, struct diag *d);
 
 #endif

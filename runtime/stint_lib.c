@@ -6,10 +6,12 @@
  *
  *	scratchpad (the largest of the primitives') | copy of operand 0 | copy of operand 1 | ...
  *
- * each part 64-aligned. Only oneDNN's own kernels are taken ("brg...", "jit..."): measured on
- * 2.6.3, one execution of those allocates at most 7 blocks of 152 bytes (its table of arguments),
- * for any shape, while "gemm:jit", "x64:gemm:jit" and the reference kernels allocate packing
- * buffers (16 KiB to 460 KiB a thread) in every call. Direct convolution only. */
+ * each part 64-aligned. A convolution whose copies would be large runs over the batch in equal
+ *parts, so that only a part is copied at once; the weight's gradient is then summed part by part,
+ *in order. Only oneDNN's own kernels are taken ("brg...", "jit..."): measured on 2.6.3, one
+ *execution of those allocates at most 7 blocks of 152 bytes (its table of arguments), for any
+ *shape, while "gemm:jit", "x64:gemm:jit" and the reference kernels allocate packing buffers (16 KiB
+ *to 460 KiB a thread) in every call. Direct convolution only. */
 #include "stint_lib.h"
 
 #include <stdio.h>
@@ -29,6 +31,8 @@ struct operand {
 	int output;
 	dnnl_memory_desc_t plain, used;
 	int copied;
+	int batched;   /* has the batch's axis: another part in every round */
+	size_t part;   /* bytes of a part, plain */
 	size_t offset; /* of the copy in the workspace */
 	dnnl_primitive_desc_t reorder;
 };
@@ -36,8 +40,9 @@ struct operand {
 /* What a call will do, before anything is generated. */
 struct recipe {
 	dnnl_engine_t engine;
-	dnnl_primitive_attr_t attr;
+	dnnl_primitive_attr_t attr, adding; /* adding: the reorder adds to what is there */
 	dnnl_primitive_desc_t main, hint;
+	int rounds;   /* parts of the batch */
 	int noperand; /* inputs first, in order, then the output */
 	struct operand operand[MAX_OPERAND];
 	size_t workspace;
@@ -48,11 +53,13 @@ enum where { IN_INPUT, IN_OUTPUT, IN_WORKSPACE };
 struct place {
 	dnnl_memory_t memory;
 	enum where where;
-	size_t at; /* operand's position, or offset */
+	size_t at;   /* operand's position, or offset */
+	size_t part; /* bytes further in each round */
 };
 
 struct step {
 	dnnl_primitive_t primitive;
+	int once; /* in the first round only */
 	int narg;
 	dnnl_exec_arg_t arg[MAX_ARG];
 };
@@ -60,7 +67,8 @@ struct step {
 struct stint_lib {
 	dnnl_engine_t engine;
 	dnnl_stream_t stream;
-	int nplace, nstep;
+	int nplace, nstep, rounds;
+	size_t clear; /* bytes of output 0 to be zero before the first round */
 	struct place place[2 * MAX_OPERAND + MAX_STEP];
 	struct step step[MAX_STEP];
 };
@@ -197,16 +205,36 @@ static void operand_set(struct recipe *r, int arg, int output, const dnnl_memory
 {
 	struct operand *o = &r->operand[r->noperand++];
 	const dnnl_memory_desc_t *used = dnnl_primitive_desc_query_md(r->main, what, index);
+	o->batched = arg == DNNL_ARG_SRC || arg == DNNL_ARG_DST || arg == DNNL_ARG_DIFF_SRC ||
+		     arg == DNNL_ARG_DIFF_DST;
+	o->part = o->batched ? dnnl_memory_desc_get_size(plain) : 0;
 	o->arg = arg;
 	o->output = output;
 	o->plain = *plain;
 	o->used = used ? *used : *plain;
 }
 
-static dnnl_status_t recipe_conv(struct recipe *r, const int64_t *p, enum conv_kind kind)
+/* Images a round: the most that divide the batch and whose copies, channels rounded up to blocks of
+ * 16, stay within a MiB a thread. */
+static int64_t conv_part(const int64_t *p, int threads)
+{
+	const double x = (double)((p[1] + 15) / 16 * 16) * (double)p[2] * (double)p[3];
+	const double y = (double)((p[4] + 15) / 16 * 16) * (double)p[16] * (double)p[17];
+	int64_t part = p[0];
+	while (part > 1 && (p[0] % part != 0 || (double)part * (x + y) * 4 > 1048576.0 * threads))
+		part--;
+	return part;
+}
+
+static dnnl_status_t recipe_conv(
+	struct recipe *r, const int64_t *all, int threads, enum conv_kind kind)
 {
 	struct conv c;
 	dnnl_convolution_desc_t d;
+	int64_t p[24];
+	memcpy(p, all, sizeof p);
+	p[0] = conv_part(p, threads);
+	r->rounds = p[0] ? (int)(all[0] / p[0]) : 1;
 	dnnl_status_t st = conv_describe(&c, p);
 	if (kind != CONV_FORWARD)
 		c.bias = 0;
@@ -253,6 +281,8 @@ static void recipe_free(struct recipe *r)
 		dnnl_primitive_desc_destroy(r->hint);
 	if (r->attr)
 		dnnl_primitive_attr_destroy(r->attr);
+	if (r->adding)
+		dnnl_primitive_attr_destroy(r->adding);
 	if (r->engine)
 		dnnl_engine_destroy(r->engine);
 	memset(r, 0, sizeof *r);
@@ -279,19 +309,43 @@ static size_t aligned(size_t n)
 	return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+/* The output's parts are summed: the weight's gradient. */
+static int operand_adds(const struct recipe *r, const struct operand *o)
+{
+	return o->output && r->rounds > 1 && !o->batched;
+}
+
+static dnnl_status_t adding_make(struct recipe *r)
+{
+	dnnl_post_ops_t ops;
+	dnnl_status_t st = dnnl_primitive_attr_clone(&r->adding, r->attr);
+	if (!st)
+		st = dnnl_post_ops_create(&ops);
+	if (st)
+		return st;
+	st = dnnl_post_ops_append_sum(ops, 1);
+	if (!st)
+		st = dnnl_primitive_attr_set_post_ops(r->adding, ops);
+	dnnl_post_ops_destroy(ops);
+	return st;
+}
+
 /* Reorders, and the workspace's layout. */
 static dnnl_status_t recipe_place(struct recipe *r)
 {
 	size_t scratch = scratch_of(r->main);
 	for (int i = 0; i < r->noperand; i++) {
 		struct operand *o = &r->operand[i];
-		o->copied = !dnnl_memory_desc_equal(&o->plain, &o->used);
+		const int adds = operand_adds(r, o);
+		o->copied = adds || !dnnl_memory_desc_equal(&o->plain, &o->used);
 		if (!o->copied)
 			continue;
+		if (adds && adding_make(r))
+			return dnnl_out_of_memory;
 		const dnnl_memory_desc_t *from = o->output ? &o->used : &o->plain;
 		const dnnl_memory_desc_t *to = o->output ? &o->plain : &o->used;
 		dnnl_status_t st = dnnl_reorder_primitive_desc_create(
-			&o->reorder, from, r->engine, to, r->engine, r->attr);
+			&o->reorder, from, r->engine, to, r->engine, adds ? r->adding : r->attr);
 		if (st)
 			return st;
 		if (scratch_of(o->reorder) > scratch)
@@ -307,9 +361,10 @@ static dnnl_status_t recipe_place(struct recipe *r)
 }
 
 /* 0 with a recipe; -1 when the call is not one for the library. Made for `threads` threads. */
-static int recipe_make(struct recipe *r, const char *kind, const int64_t *p)
+static int recipe_make(struct recipe *r, const char *kind, const int64_t *p, int threads)
 {
 	memset(r, 0, sizeof *r);
+	r->rounds = 1;
 	dnnl_status_t st = dnnl_engine_create(&r->engine, dnnl_cpu, 0);
 	if (!st)
 		st = dnnl_primitive_attr_create(&r->attr);
@@ -322,11 +377,11 @@ static int recipe_make(struct recipe *r, const char *kind, const int64_t *p)
 	else if (strcmp(kind, "matmul_bias") == 0)
 		st = recipe_matmul(r, p, 1);
 	else if (strcmp(kind, "conv_forward") == 0)
-		st = recipe_conv(r, p, CONV_FORWARD);
+		st = recipe_conv(r, p, threads, CONV_FORWARD);
 	else if (strcmp(kind, "conv_data") == 0)
-		st = recipe_conv(r, p, CONV_DATA);
+		st = recipe_conv(r, p, threads, CONV_DATA);
 	else if (strcmp(kind, "conv_weight") == 0)
-		st = recipe_conv(r, p, CONV_WEIGHT);
+		st = recipe_conv(r, p, threads, CONV_WEIGHT);
 	else
 		return -1;
 	if (st || !implementation_taken(r->main))
@@ -338,7 +393,7 @@ int64_t stint_lib_workspace(const char *kind, const int64_t p[24], int threads)
 {
 	struct recipe r;
 	const int before = threads_set(threads);
-	const int failed = recipe_make(&r, kind, p);
+	const int failed = recipe_make(&r, kind, p, threads);
 	threads_set(before);
 	const int64_t bytes = (int64_t)r.workspace;
 	recipe_free(&r);
@@ -348,7 +403,7 @@ int64_t stint_lib_workspace(const char *kind, const int64_t p[24], int threads)
 /* --- a call ready to run --- */
 
 static dnnl_memory_t place_add(
-	struct stint_lib *l, const dnnl_memory_desc_t *md, enum where where, size_t at)
+	struct stint_lib *l, const dnnl_memory_desc_t *md, enum where where, size_t at, size_t part)
 {
 	dnnl_memory_t m;
 	if (dnnl_memory_create(&m, md, l->engine, DNNL_MEMORY_NONE))
@@ -357,6 +412,7 @@ static dnnl_memory_t place_add(
 	p->memory = m;
 	p->where = where;
 	p->at = at;
+	p->part = part;
 	return m;
 }
 
@@ -376,7 +432,7 @@ static struct step *step_add(struct stint_lib *l, const_dnnl_primitive_desc_t pd
 	if (scratch_of(pd) > 0 &&
 		step_arg(s, DNNL_ARG_SCRATCHPAD,
 			place_add(l, dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0),
-				IN_WORKSPACE, 0)))
+				IN_WORKSPACE, 0, 0)))
 		return NULL;
 	return s;
 }
@@ -386,9 +442,13 @@ static int steps_make(struct stint_lib *l, const struct recipe *r)
 	dnnl_memory_t plain[MAX_OPERAND], used[MAX_OPERAND];
 	for (int i = 0; i < r->noperand; i++) {
 		const struct operand *o = &r->operand[i];
-		plain[i] = place_add(
-			l, &o->plain, o->output ? IN_OUTPUT : IN_INPUT, o->output ? 0 : (size_t)i);
-		used[i] = o->copied ? place_add(l, &o->used, IN_WORKSPACE, o->offset) : plain[i];
+		plain[i] = place_add(l, &o->plain, o->output ? IN_OUTPUT : IN_INPUT,
+			o->output ? 0 : (size_t)i, o->part);
+		used[i] = plain[i];
+		if (o->copied)
+			used[i] = place_add(l, &o->used, IN_WORKSPACE, o->offset, 0);
+		if (operand_adds(r, o))
+			l->clear = dnnl_memory_desc_get_size(&o->plain);
 		if (!plain[i] || !used[i])
 			return -1;
 	}
@@ -408,6 +468,7 @@ static int steps_make(struct stint_lib *l, const struct recipe *r)
 			struct step *s = step_add(l, o->reorder);
 			if (!s)
 				return -1;
+			s->once = !o->output && !o->batched;
 			step_arg(s, DNNL_ARG_FROM, o->output ? used[i] : plain[i]);
 			step_arg(s, DNNL_ARG_TO, o->output ? plain[i] : used[i]);
 		}
@@ -424,9 +485,10 @@ struct stint_lib *stint_lib_new(const char *kind, const int64_t p[24], int threa
 		return NULL;
 	}
 	const int before = threads_set(threads);
-	int failed = recipe_make(&r, kind, p);
+	int failed = recipe_make(&r, kind, p, threads);
 	if (!failed) {
 		l->engine = r.engine;
+		l->rounds = r.rounds;
 		r.engine = NULL;
 		failed = dnnl_stream_create(&l->stream, l->engine, dnnl_stream_default_flags) ||
 			 steps_make(l, &r);
@@ -455,22 +517,38 @@ void stint_lib_free(struct stint_lib *l)
 	free(l);
 }
 
-int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *ws)
+/* All places of a round before its first execution: oneDNN clears a layout's padding here, when the
+ * place is new. */
+static dnnl_status_t places_set(
+	struct stint_lib *l, const void *const *in, void *const *out, void *ws, int round)
 {
-	/* All places before the first execution: oneDNN clears a layout's padding here. */
 	for (int i = 0; i < l->nplace; i++) {
 		const struct place *p = &l->place[i];
-		void *at = p->where == IN_WORKSPACE ? (unsigned char *)ws + p->at
-			   : p->where == IN_OUTPUT  ? out[p->at]
-						    : (void *)(uintptr_t)in[p->at];
-		const dnnl_status_t st = dnnl_memory_set_data_handle(p->memory, at);
+		unsigned char *base = p->where == IN_WORKSPACE ? ws
+				      : p->where == IN_OUTPUT  ? out[p->at]
+							       : (void *)(uintptr_t)in[p->at];
+		const size_t at = (p->where == IN_WORKSPACE ? p->at : 0) + p->part * (size_t)round;
+		if (round > 0 && p->part == 0)
+			continue;
+		const dnnl_status_t st = dnnl_memory_set_data_handle(p->memory, base + at);
 		if (st)
-			return (int)st;
+			return st;
 	}
-	for (int i = 0; i < l->nstep; i++) {
-		const struct step *s = &l->step[i];
-		const dnnl_status_t st = dnnl_primitive_execute(
-			s->primitive, l->stream, s->narg, s->arg);
+	return dnnl_success;
+}
+
+int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *ws)
+{
+	if (l->clear > 0)
+		memset(out[0], 0, l->clear);
+	for (int round = 0; round < l->rounds; round++) {
+		dnnl_status_t st = places_set(l, in, out, ws, round);
+		for (int i = 0; !st && i < l->nstep; i++) {
+			const struct step *s = &l->step[i];
+			if (!s->once || round == 0)
+				st = dnnl_primitive_execute(
+					s->primitive, l->stream, s->narg, s->arg);
+		}
 		if (st)
 			return (int)st;
 	}

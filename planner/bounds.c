@@ -1,0 +1,290 @@
+/* What no plan can beat.
+ *
+ * Bytes: each op needs its inputs, outputs and workspace at once, less what may be in place.
+ *
+ * Cost: take the step at which an op runs for the first time. All its ancestors have run before;
+ * all its descendants run later. What those read of the ancestors' tensors is live at that step or
+ * is made again later, by runs that come on top of the first ones. With x = stored and y = run
+ * again this is: minimise the cost of y, with (x or y) for all that is read later, y implies (x or
+ * y) for its inputs, and the bytes of x within what the op itself leaves of the budget. For each
+ * multiplier on that last condition it is a minimum cut (Lagrange), and each multiplier gives a
+ * bound.
+ *
+ * Where an op has several ways, only what all of them read counts, at the cheapest cost; optional
+ * ops need not run. A feasible flow is a lower bound of the cut, so rounding errs on the safe side.
+ */
+#include "planner/mincut.h"
+#include "planner/solver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool way_reads(const struct way *w, int t)
+{
+	for (int k = 0; k < w->nin; k++)
+		if (w->in[k] == t)
+			return true;
+	return false;
+}
+
+/* Whether every way of o reads the k-th input of its first way. */
+static bool always_reads(const struct inst *in, int o, int k)
+{
+	for (int c = 1; c < in->nway[o]; c++)
+		if (!way_reads(&in->way[o][c], in->way[o][0].in[k]))
+			return false;
+	return true;
+}
+
+/* Bytes for inputs, outputs and workspace of o, at least. */
+static int64_t own_bytes(const struct inst *in, int o)
+{
+	int64_t least = INT64_MAX;
+	for (int c = 0; c < in->nway[o]; c++) {
+		const struct way *w = &in->way[o][c];
+		int64_t sum = w->ws;
+		for (int k = 0; k < w->nin; k++)
+			sum += in->size[w->in[k]];
+		for (int k = 0; k < w->nout; k++) {
+			bool pair = false;
+			for (int i = 0; i < w->npair; i++)
+				pair = pair || w->pair[i].out == w->out[k];
+			sum += pair ? 0 : in->size[w->out[k]];
+		}
+		least = sum < least ? sum : least;
+	}
+	return least;
+}
+
+int64_t bound_bytes(const struct inst *in)
+{
+	int64_t most = 0, kept = 0;
+	for (int o = 0; o < in->n; o++) {
+		int64_t own = in->optional[o] ? 0 : own_bytes(in, o);
+		most = own > most ? own : most;
+	}
+	for (int t = 0; t < in->m; t++)
+		kept += in->keep[t] ? in->size[t] : 0;
+	most = (kept > most ? kept : most) + in->held;
+	/* the buffer at the top needs not be rounded up */
+	return most - in->slack;
+}
+
+struct bounder {
+	const struct inst *in;
+	bool *before, *after; /* [n] ancestors, descendants of the op at hand */
+	bool *needed;         /* [m] */
+	bool *own;            /* [m] inputs of the op: there for free */
+	int *node;            /* [n] and, from n on, [m]: nodes of the cut */
+	struct mincut cut;
+	int source, sink;
+};
+
+static void relatives(struct bounder *b, int at)
+{
+	const struct inst *in = b->in;
+	memset(b->before, 0, (size_t)in->n * sizeof *b->before);
+	memset(b->after, 0, (size_t)in->n * sizeof *b->after);
+	b->before[at] = b->after[at] = true;
+	for (int o = at; o >= 0; o--)
+		for (int k = 0; b->before[o] && k < in->way[o][0].nin; k++)
+			if (always_reads(in, o, k))
+				b->before[in->p->tensor[in->way[o][0].in[k]].producer] = true;
+	for (int o = at + 1; o < in->n; o++)
+		for (int k = 0; !in->optional[o] && k < in->way[o][0].nin; k++)
+			if (always_reads(in, o, k) &&
+				b->after[in->p->tensor[in->way[o][0].in[k]].producer])
+				b->after[o] = true;
+	b->before[at] = false;
+}
+
+/* What is read after the first run of `at`; returns the bytes of it that are not `at`'s own. */
+static double find_needed(struct bounder *b, int at)
+{
+	const struct inst *in = b->in;
+	double bytes = 0;
+	memset(b->needed, 0, (size_t)in->m * sizeof *b->needed);
+	memset(b->own, 0, (size_t)in->m * sizeof *b->own);
+	for (int c = 0; c < in->nway[at]; c++)
+		for (int k = 0; k < in->way[at][c].nin; k++)
+			b->own[in->way[at][c].in[k]] = true;
+	for (int o = at + 1; o < in->n; o++)
+		for (int k = 0; b->after[o] && k < in->way[o][0].nin; k++)
+			if (always_reads(in, o, k))
+				b->needed[in->way[o][0].in[k]] = true;
+	for (int t = 0; t < in->m; t++) {
+		int p = in->p->tensor[t].producer;
+		b->needed[t] = (b->needed[t] || in->keep[t]) && p >= 0 && b->before[p] &&
+			       !b->own[t];
+		bytes += b->needed[t] ? (double)in->size[t] : 0;
+	}
+	return bytes;
+}
+
+static int tensor_node(struct bounder *b, int t)
+{
+	int *node = &b->node[b->in->n + t];
+	if (*node < 0) {
+		*node = mincut_node(&b->cut); /* needed */
+		mincut_node(&b->cut);         /* not stored */
+	}
+	return *node;
+}
+
+static double cheapest(const struct inst *in, int o)
+{
+	double least = in->way[o][0].cost;
+	for (int c = 1; c < in->nway[o]; c++)
+		least = in->way[o][c].cost < least ? in->way[o][c].cost : least;
+	return least;
+}
+
+/* The network but for the multiplier: capacities of stored tensors are set by set_price. */
+static void build(struct bounder *b)
+{
+	const struct inst *in = b->in;
+	mincut_clear(&b->cut);
+	for (int i = 0; i < in->n + in->m; i++)
+		b->node[i] = -1;
+	b->source = mincut_node(&b->cut);
+	b->sink = mincut_node(&b->cut);
+	for (int t = 0; t < in->m; t++)
+		if (b->needed[t])
+			mincut_edge(&b->cut, b->source, tensor_node(b, t), MINCUT_INFINITE);
+	/* ops in reverse order: all that reads a tensor comes before its producer */
+	for (int o = in->n - 1; o >= 0; o--) {
+		const struct way *w = &in->way[o][0];
+		if (!b->before[o])
+			continue;
+		int op = -1;
+		for (int c = 0; c < in->nway[o]; c++)
+			for (int k = 0; k < in->way[o][c].nout; k++) {
+				int t = in->way[o][c].out[k];
+				if (b->node[in->n + t] < 0)
+					continue;
+				if (op < 0) {
+					op = mincut_node(&b->cut);
+					mincut_edge(&b->cut, op, b->sink,
+						in->once[o] ? MINCUT_INFINITE : cheapest(in, o));
+				}
+				mincut_edge(&b->cut, b->node[in->n + t] + 1, op, MINCUT_INFINITE);
+			}
+		for (int k = 0; op >= 0 && !in->once[o] && k < w->nin; k++)
+			if (always_reads(in, o, k) && !b->own[w->in[k]])
+				mincut_edge(&b->cut, op, tensor_node(b, w->in[k]), MINCUT_INFINITE);
+	}
+}
+
+/* The bound with `price` a byte; *stored out: the bytes that its solution stores. */
+static double price_bound(struct bounder *b, double price, double room, double *stored)
+{
+	const struct inst *in = b->in;
+	build(b);
+	for (int t = 0; t < in->m; t++)
+		if (b->node[in->n + t] >= 0) {
+			int v = b->node[in->n + t];
+			mincut_edge(&b->cut, v, v + 1, price * (double)in->size[t]);
+		}
+	double flow = mincut_flow(&b->cut, b->source, b->sink);
+	*stored = 0;
+	for (int t = 0; t < in->m; t++) {
+		int v = b->node[in->n + t];
+		if (v >= 0 && mincut_side(&b->cut, v) && !mincut_side(&b->cut, v + 1))
+			*stored += (double)in->size[t];
+	}
+	return flow - price * room;
+}
+
+/* The best bound over multipliers: grow until what is stored fits, then halve between. */
+static double op_bound(struct bounder *b, int at, double room)
+{
+	relatives(b, at);
+	double bytes = find_needed(b, at);
+	if (bytes <= room || room < 0)
+		return 0;
+	double lo = 0, hi = 4 * b->in->once_cost / bytes / 100, best = 0, stored = bytes;
+	for (int i = 0; i < 30 && stored > room; i++) {
+		double v = price_bound(b, hi, room, &stored);
+		best = v > best ? v : best;
+		if (stored > room) {
+			lo = hi;
+			hi *= 4;
+		}
+	}
+	for (int i = 0; i < 14 && stored < 1e300 && hi - lo > 1e-3 * hi; i++) {
+		double mid = lo > 0 ? (lo + hi) / 2 : hi / 4;
+		double v = price_bound(b, mid, room, &stored);
+		best = v > best ? v : best;
+		if (stored > room)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return best;
+}
+
+struct critical {
+	int op;
+	double excess;
+};
+
+static int critical_cmp(const void *a, const void *b)
+{
+	const struct critical *x = a, *y = b;
+	if (x->excess != y->excess)
+		return x->excess > y->excess ? -1 : 1;
+	return (x->op > y->op) - (x->op < y->op);
+}
+
+static double room_at(const struct bounder *b, int o, int64_t budget)
+{
+	/* the buffer at the top needs not be rounded up */
+	return (double)(budget - b->in->held - own_bytes(b->in, o) + b->in->slack);
+}
+
+static double best_bound(struct bounder *b, int64_t budget, struct critical *c)
+{
+	const struct inst *in = b->in;
+	int n = 0, step = 1 + in->n / 1500;
+	for (int o = 0; o < in->n; o += step) {
+		if (in->optional[o])
+			continue;
+		relatives(b, o);
+		double excess = find_needed(b, o) - room_at(b, o, budget);
+		if (excess > 0)
+			c[n++] = (struct critical){o, excess};
+	}
+	qsort(c, (size_t)n, sizeof *c, critical_cmp);
+	int most = in->n <= 300 ? 24 : in->n <= 800 ? 12 : in->n <= 3000 ? 4 : 1;
+	double best = 0;
+	for (int i = 0; i < n && i < most && !b->cut.failed; i++) {
+		double v = op_bound(b, c[i].op, room_at(b, c[i].op, budget));
+		best = v > best && v < 1e200 ? v : best;
+	}
+	return best;
+}
+
+enum status bound_cost(const struct inst *in, int64_t budget, double *bound, struct diag *d)
+{
+	struct arena *tmp = arena_new();
+	struct bounder b = {.in = in};
+	enum status st = ST_OK;
+	*bound = in->once_cost;
+	if (tmp) {
+		b.before = ARENA_ARRAY(tmp, bool, in->n + 1);
+		b.after = ARENA_ARRAY(tmp, bool, in->n + 1);
+		b.needed = ARENA_ARRAY(tmp, bool, in->m + 1);
+		b.own = ARENA_ARRAY(tmp, bool, in->m + 1);
+		b.node = ARENA_ARRAY(tmp, int, (int64_t)in->n + in->m + 1);
+	}
+	struct critical *c = tmp ? ARENA_ARRAY(tmp, struct critical, in->n + 1) : NULL;
+	if (!b.before || !b.after || !b.needed || !b.own || !b.node || !c)
+		st = diag_nomem(d);
+	else if (budget < INT64_MAX && in->n <= 20000)
+		*bound += best_bound(&b, budget, c) * (1 - 1e-9);
+	if (b.cut.failed)
+		st = diag_nomem(d);
+	mincut_free(&b.cut);
+	arena_free(tmp);
+	return st;
+}

@@ -1,0 +1,116 @@
+/* The smallest budget known: a function of the problem, the alignment and the mode alone, so that
+ * every budget at or above it can be met and every one below is refused. */
+#include "planner/schedule.h"
+
+#include <string.h>
+
+enum { ROUNDS = 14, STARTS = 5 };
+static const double WORK_TRY = 2.5e6;
+
+bool solution_set(
+	struct planner *pl, struct solution *s, const struct seq *q, const int *way, double cost)
+{
+	if (!s->way)
+		s->way = ARENA_ARRAY(pl->tmp, int, pl->in->n + 1);
+	if (!s->way || !seq_copy(&s->q, q)) {
+		pl->x.nomem = true;
+		return false;
+	}
+	memcpy(s->way, way, (size_t)pl->in->n * sizeof *way);
+	s->cost = cost;
+	s->found = true;
+	return true;
+}
+
+/* Lay the sequence out as tightly as we can; remember it when it is the smallest. */
+static enum status offer(struct planner *pl, const struct seq *q, const int *way)
+{
+	struct arena *tmp = arena_new();
+	struct plan *plan;
+	enum status st = tmp ? emit_plan(&pl->x, tmp, q, way, INT64_MAX, &plan, pl->d)
+			     : diag_nomem(pl->d);
+	if (st == ST_OK && plan->arena_bytes < pl->least_arena) {
+		pl->least_arena = plan->arena_bytes;
+		if (!solution_set(pl, &pl->least, q, way, plan->cost_total))
+			st = diag_nomem(pl->d);
+	}
+	arena_free(tmp);
+	return st;
+}
+
+enum status minimum_quick(struct planner *pl)
+{
+	int best = 0;
+	for (int i = 1; i < pl->ncand; i++)
+		if (pl->cand[i].peak < pl->cand[best].peak)
+			best = i;
+	TRY(offer(pl, &pl->cand[0].q, pl->way));
+	return best > 0 ? offer(pl, &pl->cand[best].q, pl->way) : ST_OK;
+}
+
+/* The candidates with the lowest peaks, and the orders. */
+static int pick_starts(const struct planner *pl, int *start)
+{
+	int n = 0;
+	for (int k = 0; k < STARTS && k < pl->ncand; k++) {
+		int best = -1;
+		for (int i = 0; i < pl->ncand; i++) {
+			bool used = false;
+			for (int j = 0; j < n; j++)
+				used = used || start[j] == i;
+			if (!used && (best < 0 || pl->cand[i].peak < pl->cand[best].peak))
+				best = i;
+		}
+		start[n++] = best;
+	}
+	for (int j = 0; j < n; j++)
+		if (start[j] == 0)
+			return n;
+	start[n - 1] = 0; /* the listed order has a turn always */
+	return n;
+}
+
+/* Try to reach x.target from one start. */
+static bool reach(struct planner *pl, const struct seq *from, const int *way, struct seq *q, int *w)
+{
+	struct search *x = &pl->x;
+	if (!seq_copy(q, from)) {
+		x->nomem = true;
+		return false;
+	}
+	memcpy(w, way, (size_t)pl->in->n * sizeof *w);
+	x->limit = x->work + WORK_TRY;
+	return repair(x, q, w, 1e300, 6, false);
+}
+
+enum status minimum_search(struct planner *pl)
+{
+	struct search *x = &pl->x;
+	struct seq q = {0};
+	int start[STARTS], nstart = pick_starts(pl, start);
+	int *w = ARENA_ARRAY(pl->tmp, int, pl->in->n + 1);
+	int64_t lo = bound_bytes(pl->in), from = pl->least_arena;
+	enum status st = w ? ST_OK : diag_nomem(pl->d);
+	double limit = x->limit;
+	for (int i = 0; i < ROUNDS && st == ST_OK; i++) {
+		int64_t hi = from < pl->least_arena ? from : pl->least_arena;
+		if (hi - lo <= hi / 500)
+			break;
+		x->target = lo + (hi - lo) / 2;
+		bool ok = pl->least.found && reach(pl, &pl->least.q, pl->least.way, &q, w);
+		for (int k = 0; k < nstart && !ok && !x->nomem; k++)
+			ok = reach(pl, &pl->cand[start[k]].q, pl->way, &q, w);
+		if (ok) {
+			from = x->s.peak; /* aim lower even where the layout loses some */
+			st = offer(pl, &q, w);
+		} else {
+			lo = x->target;
+		}
+		if (x->nomem)
+			st = diag_nomem(pl->d);
+	}
+	x->limit = limit;
+	seq_free(&q);
+	pl->least_final = true;
+	return st;
+}

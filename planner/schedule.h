@@ -1,0 +1,55 @@
+/* The parts of plan_make. Private to schedule.c, candidates.c and minimum.c. */
+#ifndef STINT_PLANNER_SCHEDULE_H
+#define STINT_PLANNER_SCHEDULE_H
+
+#include "planner/solver.h"
+
+/* A sequence under the planner's default ways. */
+struct candidate_seq {
+	struct seq q;
+	double cost;
+	int64_t peak;
+};
+
+struct solution {
+	bool found;
+	struct seq q;
+	int *way; /* [n] */
+	double cost;
+};
+
+struct planner {
+	struct search x;
+	struct arena *a;   /* the caller's */
+	struct arena *tmp; /* gone at the end */
+	const struct plan_options *o;
+	struct diag *d;
+	struct inst *in;
+	int *way; /* [n] default ways */
+	struct candidate_seq *cand;
+	int ncand;
+	/* a deterministic function of the problem: the smallest budget known */
+	struct solution least;
+	int64_t least_arena;
+	bool least_final; /* the full search for it was made */
+};
+
+enum status planner_init(struct planner *pl, struct arena *a, const struct problem *p,
+	const struct plan_options *o, struct diag *d);
+void planner_free(struct planner *pl);
+
+bool solution_set(
+	struct planner *pl, struct solution *s, const struct seq *q, const int *way, double cost);
+
+/* Everything once in several orders; equal, snapped and per-block segments. Fills pl->cand, the
+ * listed order first, no one both dearer and larger than another but for the orders. */
+enum status candidates_make(struct planner *pl);
+/* The sequence that mode, PLAN_KEEP_ALL or PLAN_SEGMENTS, asks for. */
+enum status candidates_fixed(struct planner *pl, struct seq *q);
+
+/* A plan of little arena, quickly. Sets pl->least. */
+enum status minimum_quick(struct planner *pl);
+/* The smallest that is searched for; depends on the problem, the alignment and the mode alone. */
+enum status minimum_search(struct planner *pl);
+
+#endif
