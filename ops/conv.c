@@ -239,7 +239,7 @@ static void emit_conv_product(struct emit *e, bool pack_a)
 
 static void emit_direct(struct emit *e)
 {
-	window_emit_row(e);
+	emit_helper(e, "conv_row", conv_row_text);
 	emit_helper(e, "conv_direct", conv_direct_text);
 }
 
