@@ -1,0 +1,30 @@
+/* Reading a small command's own options with popt. */
+#ifndef STINT_CLI_ARGS_H
+#define STINT_CLI_ARGS_H
+
+#include <popt.h>
+
+#include "base/base.h"
+
+enum { ARGS_MAX = 64 };
+
+struct args {
+	int n;
+	const char *positional[ARGS_MAX]; /* in the arena */
+	bool help;                        /* --help was answered */
+};
+
+/* A repeated option: table entries whose `val` is i + 1 append to list[i]. */
+struct arg_list {
+	int n;
+	const char *value[ARGS_MAX];
+};
+
+/* Parses argv by `table` (which should end with POPT_AUTOHELP-free POPT_TABLEEND; --help is added
+ * here). Positional arguments: min to max of them. `synopsis` follows the command's name in the
+ * help text. */
+enum status args_parse(struct arena *a, int argc, const char **argv, struct poptOption *table,
+	const char *synopsis, int min, int max, struct arg_list *list, struct args *out,
+	struct diag *d);
+
+#endif

@@ -1,0 +1,35 @@
+/* stint compile MODEL.onnx --loss L --optimizer O [--budget SIZE] -o DIR */
+#include "cli/cli.h"
+#include "cli/pipeline.h"
+#include "cli/report.h"
+
+static enum status compile(struct pipeline *p)
+{
+	const struct options *o = p->o;
+	if (!o->out)
+		return diag_fail(
+			p->diag, ST_USAGE, NULL, "for example -o build-dir", "no -o DIR given");
+	TRY(pipeline_run(p));
+	TRY(output_write(p, o->out));
+	const struct graph_problem *gp = p->train ? &p->train_problem : &p->eval_problem;
+	const struct plan *plan = p->train ? p->train_plan : p->eval_plan;
+	if (o->json)
+		return report_json(stdout, p->arena, gp->problem, plan, p->diag);
+	TRY(report_plan(stdout, p->arena, gp->problem, plan, p->diag));
+	report_needs(stdout, p->arena_bytes);
+	return ST_OK;
+}
+
+enum status cmd_compile(int argc, const char **argv, struct diag *d)
+{
+	struct options o;
+	bool help;
+	struct pipeline p = {.arena = arena_new(), .diag = d, .o = &o};
+	if (!p.arena)
+		return diag_nomem(d);
+	enum status st = options_parse(p.arena, COMMAND_COMPILE, argc, argv, &o, &help, d);
+	if (st == ST_OK && !help)
+		st = compile(&p);
+	arena_free(p.arena);
+	return st;
+}

@@ -1,0 +1,89 @@
+/* stint plan MODEL.onnx ... | --graph G.json [--budget SIZE] [-o PLAN.json] [--dump-graph G.json]
+ */
+#include "cli/cli.h"
+#include "cli/pipeline.h"
+#include "cli/report.h"
+
+static enum status save_json(struct text *t, const char *path, struct diag *d)
+{
+	enum status st = text_save(t, path, d);
+	text_free(t);
+	return st;
+}
+
+/* An infeasible answer is written too, as the format says, with the exit code of a budget not met.
+ */
+static enum status finish(
+	struct pipeline *p, const struct problem *problem, const struct plan *plan, enum status st)
+{
+	const struct options *o = p->o;
+	if (plan && o->out && (st == ST_OK || st == ST_BUDGET)) {
+		struct text t = {0};
+		plan_print(problem, plan, &t);
+		TRY(save_json(&t, o->out, p->diag));
+	}
+	TRY(st);
+	if (o->json)
+		return report_json(stdout, p->arena, problem, plan, p->diag);
+	return report_plan(stdout, p->arena, problem, plan, p->diag);
+}
+
+static enum status dump_graph(struct pipeline *p, const struct problem *problem)
+{
+	if (!p->o->dump_graph)
+		return ST_OK;
+	struct text t = {0};
+	problem_print(problem, &t);
+	return save_json(&t, p->o->dump_graph, p->diag);
+}
+
+static enum status plan_graph_file(struct pipeline *p)
+{
+	struct problem *problem;
+	struct plan *plan = NULL;
+	struct plan_options options;
+	TRY(problem_read(p->arena, p->o->graph, &problem, p->diag));
+	TRY(dump_graph(p, problem));
+	enum status st = plan_under(p->arena, problem, p->o, &options, &plan, p->diag);
+	if (st == ST_BUDGET && plan) {
+		char x[24], y[24];
+		diag_fail(p->diag, ST_BUDGET, &(struct where){.file = p->o->graph}, NULL,
+			"no plan found within %lld bytes; smallest budget met: %lld bytes (%s); "
+			"proven lower bound: %lld bytes (%s)",
+			(long long)options.budget, (long long)plan->min_bytes_known,
+			bytes_human(plan->min_bytes_known, x), (long long)plan->min_bytes_proven,
+			bytes_human(plan->min_bytes_proven, y));
+	}
+	return finish(p, problem, plan, st);
+}
+
+static enum status plan_model(struct pipeline *p)
+{
+	TRY(pipeline_import(p));
+	TRY(pipeline_graphs(p));
+	TRY(pipeline_problems(p));
+	const struct problem *problem = p->train ? p->train_problem.problem
+						 : p->eval_problem.problem;
+	TRY(dump_graph(p, problem));
+	enum status st = pipeline_plan(p);
+	return finish(p, problem, p->train ? p->train_plan : p->eval_plan, st);
+}
+
+enum status cmd_plan(int argc, const char **argv, struct diag *d)
+{
+	struct options o;
+	bool help;
+	struct pipeline p = {.arena = arena_new(), .diag = d, .o = &o};
+	if (!p.arena)
+		return diag_nomem(d);
+	enum status st = options_parse(p.arena, COMMAND_PLAN, argc, argv, &o, &help, d);
+	if (st == ST_OK && !help) {
+		if (o.graph && o.model)
+			st = diag_fail(
+				d, ST_USAGE, NULL, NULL, "give a model or --graph, not both");
+		else
+			st = o.graph ? plan_graph_file(&p) : plan_model(&p);
+	}
+	arena_free(p.arena);
+	return st;
+}

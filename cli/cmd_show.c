@@ -1,0 +1,94 @@
+/* stint show DIR | PLAN.json | MODEL.onnx */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "cli/pipeline.h"
+#include "cli/report.h"
+
+struct shown {
+	struct problem *problem;
+	struct plan *plan;
+};
+
+static enum status read_pair(
+	struct arena *a, const char *graph, const char *plan, struct shown *out, struct diag *d)
+{
+	char *text;
+	size_t len;
+	TRY(problem_read(a, graph, &out->problem, d));
+	TRY(file_read(a, plan, &text, &len, d));
+	return plan_parse(a, out->problem, text, len, plan, &out->plan, d);
+}
+
+static enum status show_plan(
+	struct arena *a, const char *graph, const char *path, bool json, struct diag *d)
+{
+	struct shown s;
+	TRY(read_pair(a, graph, path, &s, d));
+	if (!s.plan->feasible) {
+		printf("no plan within the budget; smallest budget met: %lld bytes; proven lower "
+		       "bound: %lld bytes\n",
+			(long long)s.plan->min_bytes_known, (long long)s.plan->min_bytes_proven);
+		return ST_OK;
+	}
+	TRY(plan_check(s.problem, s.plan, 64, path, d));
+	if (json)
+		return report_json(stdout, a, s.problem, s.plan, d);
+	TRY(report_schedule(stdout, a, s.problem, s.plan, d));
+	TRY(report_plan(stdout, a, s.problem, s.plan, d));
+	report_needs(stdout, s.plan->arena_bytes);
+	return ST_OK;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+	return n >= m && !strcmp(s + n - m, end);
+}
+
+/* The graph of PLAN.json: what --graph says, else graph.json beside it. */
+static char *beside(struct arena *a, const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? arena_printf(a, "%.*s/%s", (int)(slash - path), path, name)
+		     : arena_strdup(a, name);
+}
+
+static enum status show(struct pipeline *p)
+{
+	const struct options *o = p->o;
+	struct stat st;
+	if (!o->model)
+		return diag_fail(p->diag, ST_USAGE, NULL,
+			"`stint show DIR`, PLAN.json or MODEL.onnx", "nothing to show");
+	if (stat(o->model, &st) == 0 && S_ISDIR(st.st_mode)) {
+		char *graph = arena_printf(p->arena, "%s/graph.json", o->model);
+		char *plan = arena_printf(p->arena, "%s/plan.json", o->model);
+		if (!graph || !plan)
+			return diag_nomem(p->diag);
+		return show_plan(p->arena, graph, plan, o->json != 0, p->diag);
+	}
+	if (ends_with(o->model, ".json")) {
+		const char *graph = o->graph ? o->graph : beside(p->arena, o->model, "graph.json");
+		return graph ? show_plan(p->arena, graph, o->model, o->json != 0, p->diag)
+			     : diag_nomem(p->diag);
+	}
+	TRY(pipeline_import(p));
+	return report_model(stdout, p->imported);
+}
+
+enum status cmd_show(int argc, const char **argv, struct diag *d)
+{
+	struct options o;
+	bool help;
+	struct pipeline p = {.arena = arena_new(), .diag = d, .o = &o};
+	if (!p.arena)
+		return diag_nomem(d);
+	enum status st = options_parse(p.arena, COMMAND_SHOW, argc, argv, &o, &help, d);
+	if (st == ST_OK && !help)
+		st = show(&p);
+	arena_free(p.arena);
+	return st;
+}

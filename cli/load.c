@@ -1,0 +1,93 @@
+#include "cli/load.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* POSIX promises that a function's address fits a void pointer; C does not, so copy the bits. */
+static bool symbol(const struct loaded *l, const char *name, void *function)
+{
+	void *p = dlsym(l->handle, name);
+	memcpy(function, &p, sizeof p);
+	return p != NULL;
+}
+
+static bool symbols(struct loaded *l)
+{
+	return symbol(l, "stint_init", &l->init) && symbol(l, "stint_free", &l->free) &&
+	       symbol(l, "stint_load", &l->load) && symbol(l, "stint_seed", &l->seed) &&
+	       symbol(l, "stint_train_probed", &l->train) &&
+	       symbol(l, "stint_eval_probed", &l->eval) && symbol(l, "stint_loss", &l->loss) &&
+	       symbol(l, "stint_message", &l->message);
+}
+
+static enum status open_library(struct arena *a, const char *dir, struct loaded *l, struct diag *d)
+{
+	const struct where w = {.file = dir};
+	/* a path with a slash, so that the library search path is not used */
+	char *path = arena_printf(a, "%s%s/step.so", dir[0] == '/' ? "" : "./", dir);
+	if (!path)
+		return diag_nomem(d);
+	l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!l->handle)
+		return diag_fail(d, ST_IO, &w,
+			"run `stint compile ... -o DIR` first, or `make` in the folder",
+			"cannot load the compiled step: %s", dlerror());
+	const struct stint_model *(*get)(void);
+	if (!symbol(l, "stint_model_get", &get) || !symbols(l))
+		return diag_fail(
+			d, ST_INVALID, &w, "compile it again", "step.so is no compiled step");
+	l->model = get();
+	if (l->model->version != STINT_RT_VERSION)
+		return diag_fail(d, ST_INVALID, &w, "compile it again",
+			"step.so has format %d, this stint reads %d", l->model->version,
+			(int)STINT_RT_VERSION);
+	return ST_OK;
+}
+
+enum status load_fail(const struct loaded *l, int rc, const char *what, struct diag *d)
+{
+	enum status st = rc == STINT_NO_MEMORY  ? ST_INTERNAL
+			 : rc == STINT_BAD_DATA ? ST_INVALID
+						: ST_IO;
+	return diag_fail(d, st, &(struct where){.file = what}, NULL, "%s",
+		l->step ? l->message(l->step) : "out of memory");
+}
+
+enum status load_open(
+	struct arena *a, const char *dir, const char *weights, struct loaded *out, struct diag *d)
+{
+	*out = (struct loaded){0};
+	TRY(open_library(a, dir, out, d));
+	int rc = out->init(&out->step, out->model, NULL, 0);
+	if (rc)
+		return load_fail(out, rc, dir, d);
+	char *own = arena_printf(a, "%s/weights.safetensors", dir);
+	if (!own)
+		return diag_nomem(d);
+	rc = out->load(out->step, own);
+	if (!rc && weights)
+		rc = out->load(out->step, weights);
+	return rc ? load_fail(out, rc, weights ? weights : own, d) : ST_OK;
+}
+
+void load_close(struct loaded *l)
+{
+	if (l->step)
+		l->free(l->step);
+	if (l->handle)
+		dlclose(l->handle);
+	*l = (struct loaded){0};
+}
+
+void *load_at(const struct loaded *l, int resident)
+{
+	return l->step->arena + l->model->resident[resident].offset;
+}
+
+int load_find(const struct loaded *l, const char *name, int kind)
+{
+	for (int i = 0; i < l->model->nresident; i++)
+		if (l->model->resident[i].kind == kind && !strcmp(l->model->resident[i].name, name))
+			return i;
+	return -1;
+}

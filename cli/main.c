@@ -1,0 +1,110 @@
+/* stint: the command table, messages on stderr, exit codes. */
+#include "cli/cli.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const struct command commands[] = {
+	{"compile", "turn an ONNX model into C that trains it inside a budget", cmd_compile},
+	{"plan", "make the plan only: from a model, or from a stint-graph-1 file", cmd_plan},
+	{"show", "show a model, a compiled directory or a plan", cmd_show},
+	{"check", "check a plan with the independent checker", cmd_check},
+	{"layout", "place buffers with given lifetimes (CSV)", cmd_layout},
+	{"run", "one training step on given data; write loss, outputs and gradients", cmd_run},
+	{"train", "train a compiled model on data", cmd_train},
+	{"bench", "time a compiled step", cmd_bench},
+	{"export", "write the trained ONNX model", cmd_export},
+};
+enum { NCOMMAND = sizeof commands / sizeof *commands };
+
+static void usage(FILE *f)
+{
+	fprintf(f,
+		"stint %s: train an ONNX model inside a memory budget\n\nusage: stint COMMAND "
+		"[OPTIONS] ...\n\n",
+		STINT_VERSION);
+	for (int i = 0; i < NCOMMAND; i++)
+		fprintf(f, "  %-8s %s\n", commands[i].name, commands[i].summary);
+	fprintf(f, "\n`stint COMMAND --help` lists a command's options.\n");
+}
+
+/* Text from a model may hold anything: control bytes are shown escaped. */
+static void put_safe(FILE *f, const char *s)
+{
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+		if (c == '\n')
+			fputs("\\n", f);
+		else if (c < 32 || c == 127)
+			fprintf(f, "\\x%02x", c);
+		else
+			fputc(c, f);
+	}
+}
+
+/* "stint: error: model.onnx: node 'conv1' (Conv): message", then the hint on a line of its own. */
+static void report(void *user, enum diag_level level, const struct where *w, const char *message,
+	const char *hint)
+{
+	static const char *const word[] = {"note", "warning", "error"};
+	static const char *const colour[] = {"36", "33", "31"};
+	bool plain = *(const bool *)user;
+	FILE *f = stderr;
+	fflush(stdout);
+	if (plain)
+		fprintf(f, "stint: %s: ", word[level]);
+	else
+		fprintf(f, "stint: \033[1;%sm%s:\033[0m ", colour[level], word[level]);
+	if (w->file) {
+		put_safe(f, w->file);
+		fputs(": ", f);
+	}
+	if (w->node) {
+		fputs(w->op && !strcmp(w->op, "tensor") ? "tensor '" : "node '", f);
+		put_safe(f, w->node);
+		fputc('\'', f);
+		if (w->op && strcmp(w->op, "tensor") != 0) {
+			fputs(" (", f);
+			put_safe(f, w->op);
+			fputc(')', f);
+		}
+		fputs(": ", f);
+	}
+	put_safe(f, message);
+	fputc('\n', f);
+	if (hint) {
+		fputs("  hint: ", f);
+		put_safe(f, hint);
+		fputc('\n', f);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *no_color = getenv("NO_COLOR");
+	bool plain = (no_color && *no_color) || !isatty(STDERR_FILENO);
+	struct diag d = {.put = report, .user = &plain};
+	if (argc < 2) {
+		usage(stderr);
+		return ST_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return ST_OK;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("stint %s\n", STINT_VERSION);
+		return ST_OK;
+	}
+	for (int i = 0; i < NCOMMAND; i++) {
+		if (strcmp(argv[1], commands[i].name) != 0)
+			continue;
+		enum status st = commands[i].run(argc - 1, (const char **)(argv + 1), &d);
+		if (fflush(stdout) != 0 && st == ST_OK)
+			st = diag_fail(&d, ST_IO, NULL, NULL, "cannot write to standard output");
+		return (int)st;
+	}
+	diag_fail(&d, ST_USAGE, NULL, "`stint --help` lists the commands", "unknown command '%s'",
+		argv[1]);
+	return ST_USAGE;
+}

@@ -1,0 +1,246 @@
+/* The shared options, read with popt. */
+#include "cli/options.h"
+
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPT_DIM = 1, OPT_TRAIN, OPT_FREEZE, OPT_BATCH };
+enum { LIST_MAX = 64 };
+
+struct lists {
+	int ndim, ntrain, nfreeze;
+	struct import_dim dim[LIST_MAX];
+	const char *train[LIST_MAX + 1], *freeze[LIST_MAX + 1];
+};
+
+static int processors(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
+}
+
+static enum status usage_fail(struct diag *d, const char *what, const char *value)
+{
+	return diag_fail(d, ST_USAGE, NULL, NULL, "%s: '%s'", what, value);
+}
+
+static enum status parse_size(const char *flag, const char *text, int64_t *out, struct diag *d)
+{
+	char *end;
+	long long v = strtoll(text, &end, 10);
+	if (end == text || *end || v < 1 || v > INT32_MAX)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "%s wants a size of at least 1, not '%s'",
+			flag, text);
+	*out = v;
+	return ST_OK;
+}
+
+static enum status take_dim(struct arena *a, struct lists *l, const char *text, struct diag *d)
+{
+	const char *eq = strrchr(text, '=');
+	if (!eq || eq == text)
+		return usage_fail(d, "--dim wants NAME=N", text);
+	struct import_dim dim = {.name = arena_strndup(a, text, (size_t)(eq - text))};
+	if (!dim.name)
+		return diag_nomem(d);
+	TRY(parse_size("--dim", eq + 1, &dim.size, d));
+	if (l->ndim == LIST_MAX)
+		return usage_fail(d, "too many --dim", text);
+	l->dim[l->ndim++] = dim;
+	return ST_OK;
+}
+
+static enum status take_pattern(const char **list, int *n, const char *text, struct diag *d)
+{
+	if (*n == LIST_MAX)
+		return usage_fail(d, "too many patterns", text);
+	list[(*n)++] = text;
+	return ST_OK;
+}
+
+static enum status take(struct arena *a, int option, const char *text, struct lists *l,
+	struct options *o, struct diag *d)
+{
+	switch (option) {
+	case OPT_DIM:
+		return take_dim(a, l, text, d);
+	case OPT_TRAIN:
+		return take_pattern(l->train, &l->ntrain, text, d);
+	case OPT_FREEZE:
+		return take_pattern(l->freeze, &l->nfreeze, text, d);
+	case OPT_BATCH:
+		return parse_size("--batch", text, &o->import.batch, d);
+	}
+	return ST_OK;
+}
+
+static bool one_of(const char *s, const char *const *words)
+{
+	for (; *words; words++)
+		if (!strcmp(s, *words))
+			return true;
+	return false;
+}
+#define ONE_OF(s, ...) one_of((s), (const char *const[]){__VA_ARGS__, NULL})
+
+static enum status check_words(const struct options *o, struct diag *d)
+{
+	if (!ONE_OF(o->target, "c", "cuda"))
+		return usage_fail(d, "--target is c or cuda, not", o->target);
+	if (!strcmp(o->target, "cuda"))
+		return diag_fail(d, ST_USAGE, NULL, "leave --target away to generate C",
+			"--target cuda: not yet");
+	if (!ONE_OF(o->math, "fixed", "free", "strict"))
+		return usage_fail(d, "--math is fixed, free or strict, not", o->math);
+	if (!ONE_OF(o->precision, "fp32", "fp64", "bf16", "fp16"))
+		return usage_fail(d, "--precision is fp32, fp64, bf16 or fp16, not", o->precision);
+	if (ONE_OF(o->precision, "bf16", "fp16"))
+		return diag_fail(d, ST_USAGE, NULL, "fp32 and fp64 work", "--precision %s: not yet",
+			o->precision);
+	if (!strcmp(o->precision, "fp64") && !o->portable)
+		return diag_fail(d, ST_USAGE, NULL, "add --portable",
+			"--precision fp64 is for the portable path");
+	if (o->dropout && strcmp(o->dropout, "off") != 0)
+		return usage_fail(d, "--dropout takes off, not", o->dropout);
+	if (!ONE_OF(o->bn, "train", "frozen"))
+		return usage_fail(d, "--bn is train or frozen, not", o->bn);
+	if (o->threads < 1 || o->threads > 1024)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--threads wants 1 to 1024");
+	if (o->segments < 0 || (o->segments && o->keep_all))
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--segments wants a number of 1 or more, without --keep-all");
+	if (o->clip_norm < 0)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--clip-norm wants a number above 0");
+	return ST_OK;
+}
+
+static enum status finish(
+	struct arena *a, poptContext ctx, struct lists *l, struct options *o, struct diag *d)
+{
+	const char *model = poptGetArg(ctx);
+	o->model = model ? arena_strdup(a, model) : NULL;
+	if (poptPeekArg(ctx))
+		return usage_fail(d, "one model at a time; unexpected argument", poptGetArg(ctx));
+	o->import.ndim = l->ndim;
+	o->import.dim = arena_memdup(a, l->dim, (size_t)l->ndim, sizeof *l->dim);
+	o->import.train_pattern = l->ntrain ? arena_memdup(a, l->train, (size_t)l->ntrain + 1,
+						      sizeof *l->train)
+					    : NULL;
+	o->import.freeze_pattern = l->nfreeze ? arena_memdup(a, l->freeze, (size_t)l->nfreeze + 1,
+							sizeof *l->freeze)
+					      : NULL;
+	return check_words(o, d);
+}
+
+/* popt allocates the strings it hands out; move them into the arena. */
+static enum status own_strings(
+	struct arena *a, struct options *o, const struct options *defaults, struct diag *d)
+{
+	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->target,
+		&o->graph, &o->dump_graph, &o->dump_after, &o->math, &o->precision, &o->isa,
+		&o->dropout, &o->bn};
+	const char *const initial[] = {
+		defaults->target, defaults->math, defaults->precision, defaults->bn};
+	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
+		bool given = *mine[i] != NULL;
+		for (size_t k = 0; k < sizeof initial / sizeof *initial; k++)
+			given &= *mine[i] != initial[k];
+		if (!given)
+			continue;
+		char *copy = arena_strdup(a, *mine[i]);
+		free((char *)(uintptr_t)*mine[i]);
+		if (!copy)
+			return diag_nomem(d);
+		*mine[i] = copy;
+	}
+	return ST_OK;
+}
+
+enum status options_parse(struct arena *a, enum command_kind kind, int argc, const char **argv,
+	struct options *out, bool *help, struct diag *d)
+{
+	struct lists l = {0};
+	struct options o = {.target = "c",
+		.math = "fixed",
+		.precision = "fp32",
+		.bn = "train",
+		.threads = processors()};
+	const struct options defaults = o;
+	int want_help = 0;
+#define STR(name, var, text, arg)                                                                  \
+	{                                                                                          \
+		name, 0, POPT_ARG_STRING, &o.var, 0, text, arg                                     \
+	}
+#define FLAG(name, var, text)                                                                      \
+	{                                                                                          \
+		name, 0, POPT_ARG_NONE, &o.var, 0, text, NULL                                      \
+	}
+	const struct poptOption table[] = {
+		STR("loss", loss, "cross-entropy, mse, bce-with-logits, output:NAME, none", "LOSS"),
+		STR("optimizer", optimizer,
+			"sgd, adam, adamw, with options: sgd:lr=0.1,momentum=0.9", "OPT"),
+		{"batch", 0, POPT_ARG_STRING, NULL, OPT_BATCH, "size of the inputs' first axis",
+			"N"},
+		{"dim", 0, POPT_ARG_STRING, NULL, OPT_DIM, "size of a symbolic dimension",
+			"NAME=N"},
+		STR("budget", budget, "2GiB, 1500000, 70%, min; default: keep everything", "SIZE"),
+		STR("target", target, "c, or cuda (not yet)", "T"),
+		{"output", 'o', POPT_ARG_STRING, &o.out, 0,
+			kind == COMMAND_PLAN ? "write the plan here" : "directory to write",
+			"PATH"},
+		FLAG("keep-all", keep_all, "recompute nothing"),
+		{"segments", 0, POPT_ARG_INT, &o.segments, 0, "K equal checkpoint segments", "K"},
+		STR("math", math, "fixed, free or strict", "M"),
+		STR("precision", precision, "fp32 or fp64 (with --portable)", "P"),
+		FLAG("portable", portable, "plain C only: libc and libm"),
+		STR("isa", isa, "compile for this -march instead of this machine's", "NAME"),
+		{"threads", 0, POPT_ARG_INT, &o.threads, 0,
+			"threads of the step (default: one per processor)", "N"},
+		STR("dropout", dropout, "off: no dropout in training", "off"),
+		STR("bn", bn, "batch-norm in training: train or frozen", "MODE"),
+		{"train", 0, POPT_ARG_STRING, NULL, OPT_TRAIN, "train only parameters matching",
+			"PATTERN"},
+		{"freeze", 0, POPT_ARG_STRING, NULL, OPT_FREEZE, "do not train parameters matching",
+			"PATTERN"},
+		{"clip-norm", 0, POPT_ARG_DOUBLE, &o.clip_norm, 0,
+			"clip the gradients' global norm", "X"},
+		{"time", 0, POPT_ARG_DOUBLE, &o.seconds, 0,
+			"let the planner search this long (plans may then differ)", "SECONDS"},
+		FLAG("debug-arena", debug_arena, "poison dead ranges of the arena"),
+		FLAG("no-build", no_build, "do not run the C compiler"),
+		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),
+		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
+		STR("dump-after", dump_after,
+			"print the graph after import, lower, loss, autodiff or updates", "STAGE"),
+		FLAG("json", json, "print JSON for programs"),
+		{"help", 'h', POPT_ARG_NONE, &want_help, 0, "show this", NULL}, POPT_TABLEEND};
+#undef STR
+#undef FLAG
+	poptContext ctx = poptGetContext(NULL, argc, argv, table, 0);
+	poptSetOtherOptionHelp(
+		ctx, kind == COMMAND_PLAN ? "[MODEL.onnx] [OPTIONS]" : "MODEL.onnx [OPTIONS]");
+	enum status st = ST_OK;
+	int rc;
+	while (st == ST_OK && (rc = poptGetNextOpt(ctx)) >= 0) {
+		char *arg = poptGetOptArg(ctx);
+		char *text = arena_strdup(a, arg ? arg : "");
+		free(arg);
+		st = text ? take(a, rc, text, &l, &o, d) : diag_nomem(d);
+	}
+	if (st == ST_OK && rc < -1)
+		st = diag_fail(d, ST_USAGE, NULL, "`--help` lists the options", "%s: %s",
+			poptBadOption(ctx, POPT_BADOPTION_NOALIAS), poptStrerror(rc));
+	if (st == ST_OK && want_help)
+		poptPrintHelp(ctx, stdout, 0);
+	else if (st == ST_OK)
+		st = own_strings(a, &o, &defaults, d);
+	if (st == ST_OK && !want_help)
+		st = finish(a, ctx, &l, &o, d);
+	poptFreeContext(ctx);
+	*help = want_help != 0;
+	*out = o;
+	return st;
+}

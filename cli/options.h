@@ -1,0 +1,37 @@
+/* What `compile` and `plan` (and `show MODEL.onnx`) take. */
+#ifndef STINT_CLI_OPTIONS_H
+#define STINT_CLI_OPTIONS_H
+
+#include "graph/pass.h"
+#include "import/import.h"
+#include "planner/plan.h"
+
+enum command_kind { COMMAND_COMPILE, COMMAND_PLAN, COMMAND_SHOW };
+
+struct options {
+	const char *model; /* the positional argument; NULL: none */
+	const char *loss, *optimizer, *budget, *out, *target;
+	const char *graph, *dump_graph, *dump_after;
+	const char *math, *precision, *isa, *dropout, *bn;
+	struct import_options import;
+	int segments, threads;
+	double seconds, clip_norm;
+	int keep_all, portable, debug_arena, no_build, json;
+};
+
+/* A byte budget as written. */
+struct budget {
+	enum { BUDGET_NONE, BUDGET_BYTES, BUDGET_PERCENT, BUDGET_MIN } kind;
+	int64_t bytes;
+	double percent;
+};
+
+/* Parse argv into *out (strings in `a`). *help is set when --help was answered. ST_USAGE on bad
+ * ones. */
+enum status options_parse(struct arena *a, enum command_kind kind, int argc, const char **argv,
+	struct options *out, bool *help, struct diag *d);
+
+/* "2GiB", "2GB", "1500000", "70%", "min"; NULL gives BUDGET_NONE. */
+enum status budget_parse(const char *text, struct budget *out, struct diag *d);
+
+#endif

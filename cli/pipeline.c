@@ -1,0 +1,231 @@
+#include "cli/pipeline.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ops/ops.h"
+#include "runtime/stint_lib.h"
+
+static int64_t library_workspace(void *user, const struct lib_call *call)
+{
+	const struct pipeline *p = user;
+	return stint_lib_workspace(call->kind, call->p, p->target.threads);
+}
+
+/* "my-model.onnx" → "my_model" */
+static char *identifier(struct arena *a, const char *path)
+{
+	const char *base = strrchr(path, '/');
+	base = base ? base + 1 : path;
+	const char *dot = strrchr(base, '.');
+	size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
+	char *s = arena_strndup(a, base, n > 48 ? 48 : n);
+	for (char *c = s; c && *c; c++)
+		if (!isalnum((unsigned char)*c) || (unsigned char)*c > 127)
+			*c = '_';
+	return s && *s ? s : arena_strdup(a, "model");
+}
+
+static void dump(const struct pipeline *p, const char *stage, const struct graph *g)
+{
+	if (!p->o->dump_after || strcmp(p->o->dump_after, stage) != 0)
+		return;
+	struct text t = {0};
+	graph_print(g, &t);
+	if (t.s)
+		fwrite(t.s, 1, t.len, stdout);
+	text_free(&t);
+}
+
+enum status pipeline_import(struct pipeline *p)
+{
+	const struct options *o = p->o;
+	if (!o->model)
+		return diag_fail(p->diag, ST_USAGE, NULL, "`--help` shows how", "no model given");
+	p->real = !strcmp(o->precision, "fp64") ? DT_F64 : DT_F32;
+	p->target = (struct target){.portable = o->portable,
+		.threads = o->threads,
+		.library_workspace = o->portable ? NULL : library_workspace,
+		.user = p};
+	p->name = identifier(p->arena, o->model);
+	if (!p->name)
+		return diag_nomem(p->diag);
+	TRY(import_onnx(p->arena, o->model, &o->import, ops_table(), &p->target, p->real, p->diag,
+		&p->imported));
+	dump(p, "import", p->imported);
+	return ST_OK;
+}
+
+static enum status train_graph(struct pipeline *p, const struct lower_options *lower)
+{
+	TRY(graph_lower(p->imported, lower, &p->train));
+	dump(p, "lower", p->train);
+	TRY(graph_attach_loss(p->train, &p->loss));
+	dump(p, "loss", p->train);
+	TRY(graph_autodiff(p->train, &p->nparam, &p->param, &p->grad));
+	dump(p, "autodiff", p->train);
+	TRY(graph_attach_updates(p->train, &p->optimizer, p->nparam, p->param, p->grad));
+	dump(p, "updates", p->train);
+	return graph_name_constants(p->train);
+}
+
+static enum status eval_graph(struct pipeline *p, struct lower_options *lower)
+{
+	lower->mode = LOWER_EVAL;
+	TRY(graph_lower(p->imported, lower, &p->eval));
+	TRY(graph_attach_loss(p->eval, &p->loss));
+	TRY(graph_prune(p->eval));
+	return graph_name_constants(p->eval);
+}
+
+enum status pipeline_graphs(struct pipeline *p)
+{
+	const struct options *o = p->o;
+	if (!o->loss)
+		return diag_fail(p->diag, ST_USAGE, NULL, "--loss none plans the forward pass only",
+			"no --loss given");
+	TRY(loss_parse(p->arena, ops_table(), o->loss, &p->loss, p->diag));
+	struct lower_options lower = {LOWER_TRAIN, o->dropout != NULL, !strcmp(o->bn, "frozen")};
+	if (!p->loss.none) {
+		if (!o->optimizer)
+			return diag_fail(p->diag, ST_USAGE, NULL,
+				"for example --optimizer sgd:lr=0.1", "no --optimizer given");
+		TRY(optimizer_parse(p->arena, ops_table(), o->optimizer, &p->optimizer, p->diag));
+		p->optimizer.clip_norm = o->clip_norm;
+		TRY(train_graph(p, &lower));
+	}
+	return eval_graph(p, &lower);
+}
+
+enum status pipeline_problems(struct pipeline *p)
+{
+	if (!p->train)
+		return problem_from_graph(p->arena, p->eval, p->name, true, NULL, &p->eval_problem);
+	/* the evaluation's residents that training does not read have their place in both */
+	TRY(problem_from_graph(p->arena, p->eval, p->name, true, NULL, &p->eval_problem));
+	TRY(problem_from_graph(
+		p->arena, p->train, p->name, false, &p->eval_problem, &p->train_problem));
+	return problem_from_graph(
+		p->arena, p->eval, p->name, true, &p->train_problem, &p->eval_problem);
+}
+
+static enum status resolve(struct arena *a, const struct problem *problem, const struct options *o,
+	struct plan_options *options, int64_t *resident, int64_t *keep_all, struct diag *d)
+{
+	struct budget b;
+	TRY(budget_parse(o->budget, &b, d));
+	TRY(plan_range(a, problem, options, resident, keep_all, d));
+	int64_t proven;
+	switch (b.kind) {
+	case BUDGET_NONE:
+	case BUDGET_BYTES:
+		options->budget = b.bytes;
+		break;
+	case BUDGET_PERCENT:
+		/* rounded up: 100% is always met */
+		options->budget = *resident + (int64_t)ceil((double)(*keep_all - *resident) *
+							    (b.percent / 100));
+		break;
+	case BUDGET_MIN:
+		TRY(plan_minimum(a, problem, options, &options->budget, &proven, d));
+		break;
+	}
+	return ST_OK;
+}
+
+static struct plan_options start_options(const struct options *o)
+{
+	return (struct plan_options){.budget = INT64_MAX,
+		.alignment = 64,
+		.segments = o->segments,
+		.seconds = o->seconds,
+		.mode = o->keep_all   ? PLAN_KEEP_ALL
+			: o->segments ? PLAN_SEGMENTS
+				      : PLAN_AUTO};
+}
+
+enum status plan_under(struct arena *a, const struct problem *problem, const struct options *o,
+	struct plan_options *options, struct plan **plan, struct diag *d)
+{
+	int64_t resident, keep_all;
+	*options = start_options(o);
+	TRY(resolve(a, problem, o, options, &resident, &keep_all, d));
+	enum status st = plan_make(a, problem, options, plan, d);
+	if (st == ST_OK)
+		st = plan_check(problem, *plan, options->alignment, "plan", d);
+	return st;
+}
+
+/* Both plans fit or the message says what would. */
+static enum status not_met(struct pipeline *p)
+{
+	int64_t known = 0, proven = 0;
+	const struct problem *problem[] = {
+		p->train ? p->train_problem.problem : NULL, p->eval_problem.problem};
+	for (int i = 0; i < 2; i++) {
+		int64_t k, b;
+		if (!problem[i])
+			continue;
+		TRY(plan_minimum(p->arena, problem[i], &p->plan_options, &k, &b, p->diag));
+		known = k > known ? k : known;
+		proven = b > proven ? b : proven;
+	}
+	char x[24], y[24], z[24];
+	return diag_fail(p->diag, ST_BUDGET, &(struct where){.file = p->o->model},
+		"ask for the first of these numbers or more, a smaller batch, or an optimizer with "
+		"less state",
+		"no plan found within %lld bytes (%s); smallest budget met: %lld bytes (%s); "
+		"proven lower bound: %lld bytes (%s)",
+		(long long)p->plan_options.budget, bytes_human(p->plan_options.budget, x),
+		(long long)known, bytes_human(known, y), (long long)proven, bytes_human(proven, z));
+}
+
+static enum status plan_one(struct pipeline *p, const struct graph_problem *gp,
+	const struct plan_options *options, struct plan **plan)
+{
+	TRY(plan_make(p->arena, gp->problem, options, plan, p->diag));
+	return plan_check(gp->problem, *plan, options->alignment, p->o->model, p->diag);
+}
+
+enum status pipeline_plan(struct pipeline *p)
+{
+	const struct graph_problem *main = p->train ? &p->train_problem : &p->eval_problem;
+	p->plan_options = start_options(p->o);
+	TRY(resolve(p->arena, main->problem, p->o, &p->plan_options, &p->resident_bytes,
+		&p->keep_all_bytes, p->diag));
+	if (p->train) {
+		struct budget b;
+		TRY(budget_parse(p->o->budget, &b, p->diag));
+		if (b.kind == BUDGET_MIN) { /* the smallest that both plans meet */
+			int64_t known, proven;
+			TRY(plan_minimum(p->arena, p->eval_problem.problem, &p->plan_options,
+				&known, &proven, p->diag));
+			if (known > p->plan_options.budget)
+				p->plan_options.budget = known;
+		}
+		enum status st = plan_one(p, &p->train_problem, &p->plan_options, &p->train_plan);
+		if (st == ST_BUDGET)
+			return not_met(p);
+		TRY(st);
+	}
+	struct plan_options eval = p->plan_options;
+	eval.mode = PLAN_AUTO;
+	enum status st = plan_one(p, &p->eval_problem, &eval, &p->eval_plan);
+	if (st == ST_BUDGET)
+		return not_met(p);
+	TRY(st);
+	p->arena_bytes = p->eval_plan->arena_bytes;
+	if (p->train_plan && p->train_plan->arena_bytes > p->arena_bytes)
+		p->arena_bytes = p->train_plan->arena_bytes;
+	return ST_OK;
+}
+
+enum status pipeline_run(struct pipeline *p)
+{
+	TRY(pipeline_import(p));
+	TRY(pipeline_graphs(p));
+	TRY(pipeline_problems(p));
+	return pipeline_plan(p);
+}

@@ -1,0 +1,42 @@
+/* The walk from model to step, one stage after the other. */
+#ifndef STINT_CLI_PIPELINE_H
+#define STINT_CLI_PIPELINE_H
+
+#include "cli/options.h"
+#include "codegen/step.h"
+
+struct pipeline {
+	struct arena *arena;
+	struct diag *diag;
+	const struct options *o;
+	enum dtype real;
+	struct target target;
+	struct loss_spec loss;
+	struct optimizer_spec optimizer;
+	struct graph *imported, *train, *eval; /* train NULL: forward only */
+	int nparam;
+	struct tensor **param, **grad;
+	struct graph_problem train_problem, eval_problem;
+	int64_t resident_bytes, keep_all_bytes; /* of the training (else the evaluation) problem */
+	struct plan_options plan_options;       /* the resolved budget inside */
+	struct plan *train_plan, *eval_plan;    /* train_plan NULL: forward only */
+	int64_t arena_bytes;                    /* max of both plans' */
+	const char *name;                       /* C identifier made from the model's file name */
+};
+
+/* p->arena, diag and o are set by the caller. Each stage requires the ones before it. */
+enum status pipeline_import(struct pipeline *p);
+enum status pipeline_graphs(struct pipeline *p);
+enum status pipeline_problems(struct pipeline *p);
+enum status pipeline_plan(struct pipeline *p);
+/* All of the above. */
+enum status pipeline_run(struct pipeline *p);
+
+/* Plan `problem` under `o->budget` as written, for --graph: sets *options' budget and *plan. */
+enum status plan_under(struct arena *a, const struct problem *problem, const struct options *o,
+	struct plan_options *options, struct plan **plan, struct diag *d);
+
+/* Write DIR: texts first, all or nothing; then build it unless --no-build. */
+enum status output_write(struct pipeline *p, const char *dir);
+
+#endif

@@ -1,0 +1,192 @@
+#include "cli/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Code, libraries, stack and the runtime's own records beside the arena, as `stint bench` measures
+ * it on the examples (docs/explanation/memory.md); the library's code and kernels are most of it.
+ */
+#define OUTSIDE_BYTES (INT64_C(32) << 20)
+
+const char *name_for_people(const char *name, int width, char buf[static 128])
+{
+	size_t n = strlen(name), w = (size_t)(width < 127 ? width : 127),
+	       skip = n > w ? n - w + 2 : 0, k = 0;
+	if (skip) {
+		buf[k++] = '.';
+		buf[k++] = '.';
+	}
+	for (const char *s = name + skip; *s && k < w; s++)
+		buf[k++] = (unsigned char)*s < 32 || *s == 127 ? '?' : *s;
+	buf[k] = '\0';
+	return buf;
+}
+
+static void row(FILE *f, const char *what, int64_t bytes)
+{
+	char b[24];
+	if (bytes)
+		fprintf(f, "  %-18s %12s\n", what, bytes_human(bytes, b));
+}
+
+/* Memory over the steps in at most 64 columns, eight heights. */
+static void sparkline(FILE *f, const int64_t *live, int n, int64_t top)
+{
+	static const char *const bar[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	int width = n < 64 ? n : 64;
+	for (int c = 0; c < width; c++) {
+		int64_t high = 0;
+		for (int s = (int)((int64_t)c * n / width); s < (int)((int64_t)(c + 1) * n / width);
+			s++)
+			high = live[s] > high ? live[s] : high;
+		double share = top ? (double)high / (double)top : 0;
+		int k = (int)(share * 8);
+		fputs(bar[k > 7 ? 7 : k], f);
+	}
+	fputc('\n', f);
+}
+
+static void report_cost(FILE *f, const struct plan *plan)
+{
+	double once = plan->cost_once, total = plan->cost_total;
+	fprintf(f, "cost: %.4g ms predicted, %.3f x one pass", total / 1e3,
+		once > 0 ? total / once : 1.0);
+	if (plan->lower_bound < 0)
+		fprintf(f, "; no bound proven\n");
+	else if (total <= plan->lower_bound * (1 + 1e-9))
+		fprintf(f, "; proven optimal\n");
+	else
+		fprintf(f, "; no schedule can cost less than %.3f x: gap at most %.2f %%\n",
+			once > 0 ? plan->lower_bound / once : 1.0,
+			100 * (total - plan->lower_bound) / total);
+}
+
+enum status report_plan(
+	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d)
+{
+	struct plan_facts x;
+	TRY(plan_facts_make(a, p, plan, &x, d));
+	char b[24], c[24], name[128];
+	if (plan->nstep)
+		fprintf(f, "memory at the peak: step %d of %d, %s %s\n", x.peak_step + 1,
+			plan->nstep, phase_name[p->op[plan->step[x.peak_step].op].phase],
+			name_for_people(p->op[plan->step[x.peak_step].op].name, 60, name));
+	row(f, "parameters", x.at_peak[TK_PARAMETER]);
+	row(f, "state", x.at_peak[TK_STATE]);
+	row(f, "inputs", x.at_peak[TK_INPUT]);
+	row(f, "activations", x.at_peak[TK_ACTIVATION]);
+	row(f, "gradients", x.at_peak[TK_GRADIENT]);
+	row(f, "updated in place", x.at_peak[TK_OUTPUT]);
+	row(f, "workspace", x.workspace_at_peak);
+	row(f, "peak", plan->peak_bytes);
+	fprintf(f, "  %-18s %12s  = %" PRId64 " bytes", "arena", bytes_human(plan->arena_bytes, b),
+		plan->arena_bytes);
+	if (plan->budget_bytes != INT64_MAX)
+		fprintf(f, ", budget %s = %" PRId64 " bytes", bytes_human(plan->budget_bytes, c),
+			plan->budget_bytes);
+	fprintf(f,
+		"\nkept for backward: %d activations, %s; recomputed: %d op%s in %d extra run%s; "
+		"overwritten in place: %d, %s\n",
+		x.kept, bytes_human(x.kept_bytes, b), x.recomputed_ops,
+		x.recomputed_ops == 1 ? "" : "s", x.recomputed_runs,
+		x.recomputed_runs == 1 ? "" : "s", x.overwritten,
+		bytes_human(x.overwritten_bytes, c));
+	report_cost(f, plan);
+	fputs("memory over the step: ", f);
+	sparkline(f, x.live, plan->nstep, plan->arena_bytes);
+	return ST_OK;
+}
+
+enum status report_schedule(
+	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d)
+{
+	struct plan_facts x;
+	TRY(plan_facts_make(a, p, plan, &x, d));
+	int *first = ARENA_ARRAY(a, int, p->nop);
+	if (!first)
+		return diag_nomem(d);
+	fprintf(f, "%5s  %-8s  %-52s %12s %12s\n", "step", "phase", "node", "cost us", "live");
+	for (int s = 0; s < plan->nstep; s++) {
+		const struct problem_op *op = &p->op[plan->step[s].op];
+		char name[128], b[24];
+		fprintf(f, "%5d  %-8s  %-52s %12.4g %12s", s + 1, phase_name[op->phase],
+			name_for_people(op->name, 52, name), op->choice[plan->step[s].choice].cost,
+			bytes_human(x.live[s], b));
+		if (plan->step[s].run)
+			fprintf(f, "  recompute of step %d", first[plan->step[s].op] + 1);
+		else
+			first[plan->step[s].op] = s;
+		fputc('\n', f);
+	}
+	return ST_OK;
+}
+
+enum status report_json(
+	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d)
+{
+	struct plan_facts x;
+	TRY(plan_facts_make(a, p, plan, &x, d));
+	fprintf(f, "{\"arena_bytes\":%" PRId64 ",\"peak_bytes\":%" PRId64 ",\"budget_bytes\":",
+		plan->arena_bytes, plan->peak_bytes);
+	if (plan->budget_bytes == INT64_MAX)
+		fputs("null", f);
+	else
+		fprintf(f, "%" PRId64, plan->budget_bytes);
+	fprintf(f, ",\"peak_step\":%d,\"steps\":%d,\"at_peak\":{", x.peak_step, plan->nstep);
+	for (int k = 0; k < 6; k++)
+		fprintf(f, "\"%s\":%" PRId64 ",", tensor_kind_name[k], x.at_peak[k]);
+	fprintf(f,
+		"\"workspace\":%" PRId64 "},\"kept\":%d,\"kept_bytes\":%" PRId64
+		",\"recomputed_ops\":%d,\"recomputed_runs\":%d,\"overwritten\":%d,"
+		"\"cost\":{\"once\":%.17g,\"total\":%.17g,\"lower_bound\":",
+		x.workspace_at_peak, x.kept, x.kept_bytes, x.recomputed_ops, x.recomputed_runs,
+		x.overwritten, plan->cost_once, plan->cost_total);
+	if (plan->lower_bound < 0)
+		fputs("null}}\n", f);
+	else
+		fprintf(f, "%.17g}}\n", plan->lower_bound);
+	return ST_OK;
+}
+
+void report_needs(FILE *f, int64_t arena_bytes)
+{
+	char b[24], c[24];
+	fprintf(f, "needs %s (%" PRId64 " bytes) + about %s outside (code, libraries, stack)\n",
+		bytes_human(arena_bytes, b), arena_bytes, bytes_human(OUTSIDE_BYTES, c));
+}
+
+static void report_tensors(FILE *f, const char *title, int n, struct tensor *const *t)
+{
+	static const char *const type[] = {"float32", "float64", "int64", "bool"};
+	char shape[200], name[128];
+	fprintf(f, "%s\n", title);
+	for (int i = 0; i < n; i++)
+		fprintf(f, "  %-48s %-8s %s\n", name_for_people(t[i]->name, 48, name),
+			type[t[i]->dtype], tensor_shape_text(t[i], shape));
+}
+
+enum status report_model(FILE *f, const struct graph *g)
+{
+	report_tensors(f, "inputs", g->ninput, g->input);
+	report_tensors(f, "outputs", g->noutput, g->output);
+	int64_t trained = 0, frozen = 0;
+	fprintf(f, "initializers\n");
+	for (int i = 0; i < g->ntensor; i++) {
+		static const char *const role[] = {[TR_PARAMETER] = "trained",
+			[TR_BUFFER] = "running statistics",
+			[TR_CONSTANT] = "constant"};
+		const struct tensor *t = g->tensor[i];
+		char shape[200], name[128], b[24];
+		if (t->maker || !t->data ||
+			(t->role != TR_PARAMETER && t->role != TR_BUFFER && !t->from_model))
+			continue;
+		*(t->role == TR_PARAMETER ? &trained : &frozen) += t->numel;
+		fprintf(f, "  %-48s %-18s %-20s %10s\n", name_for_people(t->name, 48, name),
+			role[t->role], tensor_shape_text(t, shape),
+			bytes_human(tensor_bytes(t), b));
+	}
+	fprintf(f, "%d nodes; %" PRId64 " trained values, %" PRId64 " not trained\n", g->nnode,
+		trained, frozen);
+	return ST_OK;
+}

@@ -1,0 +1,27 @@
+/* Plans and models for people: what `compile`, `plan` and `show` print. */
+#ifndef STINT_CLI_REPORT_H
+#define STINT_CLI_REPORT_H
+
+#include <stdio.h>
+
+#include "graph/graph.h"
+#include "planner/plan.h"
+
+/* Memory by kind, kept, recomputed, overwritten, cost and bound, a sparkline of memory. */
+enum status report_plan(
+	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);
+/* The schedule, one line a step. */
+enum status report_schedule(
+	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);
+/* The same facts as one JSON object. */
+enum status report_json(
+	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);
+/* "needs ARENA + about OUTSIDE". */
+void report_needs(FILE *f, int64_t arena_bytes);
+/* Inputs, outputs, operators, and the table of parameters with what is trained. */
+enum status report_model(FILE *f, const struct graph *g);
+
+/* A name from a model, shortened to `width` columns, control bytes replaced. Into buf. */
+const char *name_for_people(const char *name, int width, char buf[static 128]);
+
+#endif

@@ -1,0 +1,205 @@
+/* Where every byte lies: a drawing for people, and the offsets' names for the steps. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/parts.h"
+
+enum { COLUMNS = 56, ROWS = 24 };
+
+static int column(const struct schedule *s, int step)
+{
+	int n = s->plan->nstep;
+	return n <= COLUMNS ? step : (int)((int64_t)step * COLUMNS / n);
+}
+
+static int width(const struct schedule *s)
+{
+	return s->plan->nstep < COLUMNS ? s->plan->nstep : COLUMNS;
+}
+
+static bool is_resident(const struct schedule *s, int b)
+{
+	return s->place[b].name[0] == 'R';
+}
+
+/* --- Which buffers are drawn --- */
+
+struct row {
+	const struct plan_buffer *buffer;
+	int index;
+};
+
+static int larger_first(const void *x, const void *y)
+{
+	const struct row *a = x, *b = y;
+	if (a->buffer->bytes != b->buffer->bytes)
+		return a->buffer->bytes > b->buffer->bytes ? -1 : 1;
+	return a->index - b->index;
+}
+
+static int by_address(const void *x, const void *y)
+{
+	const struct row *a = x, *b = y;
+	if (a->buffer->offset != b->buffer->offset)
+		return a->buffer->offset < b->buffer->offset ? -1 : 1;
+	if (a->buffer->first_step != b->buffer->first_step)
+		return a->buffer->first_step - b->buffer->first_step;
+	return a->index - b->index;
+}
+
+/* The ROWS largest that are not residents, by address. */
+static int choose_rows(const struct schedule *s, struct row *row)
+{
+	int n = 0;
+	for (int b = 0; b < s->plan->nbuffer; b++)
+		if (!is_resident(s, b) && s->plan->buffer[b].bytes > 0)
+			row[n++] = (struct row){&s->plan->buffer[b], b};
+	qsort(row, (size_t)n, sizeof *row, larger_first);
+	if (n > ROWS)
+		n = ROWS;
+	qsort(row, (size_t)n, sizeof *row, by_address);
+	return n;
+}
+
+/* --- Drawing --- */
+
+static const char *role_text(enum tensor_role r)
+{
+	static const char *const text[] = {[TR_VALUE] = "values",
+		[TR_INPUT] = "inputs",
+		[TR_PARAMETER] = "parameters",
+		[TR_BUFFER] = "running statistics",
+		[TR_STATE] = "optimizer state",
+		[TR_CONSTANT] = "constants",
+		[TR_CONTROL] = "control"};
+	return text[r];
+}
+
+static void draw(const struct schedule *s, int64_t offset, int64_t bytes, int first, int last,
+	char mark, struct text *t)
+{
+	char line[COLUMNS + 1], human[24];
+	int from = column(s, first), to = column(s, last);
+	for (int i = 0; i < width(s); i++)
+		line[i] = i < from || i > to ? '.' : mark;
+	line[width(s)] = 0;
+	text_add(t, " * %12" PRId64 " %10s  %s  ", offset, bytes_human(bytes, human), line);
+}
+
+/* One row for each run of neighbours of the same role. */
+static void draw_residents(const struct schedule *s, struct text *t)
+{
+	for (int i = 0; i < s->nresident;) {
+		enum tensor_role role = s->gp->tensor[i]->role;
+		int64_t bytes = 0;
+		int from = i;
+		for (; i < s->nresident && s->gp->tensor[i]->role == role; i++)
+			bytes += s->plan->buffer[s->head[i]].bytes;
+		draw(s, s->plan->buffer[s->head[from]].offset, bytes, 0, s->plan->nstep - 1, '#',
+			t);
+		text_puts(t, s->place[s->head[from]].name);
+		if (i - from > 1)
+			text_add(t, " to %s", s->place[s->head[i - 1]].name);
+		text_add(t, "  %s\n", role_text(role));
+	}
+}
+
+/* Bytes live at a step; an in-place pair counts once. */
+static int64_t live_bytes(const struct schedule *s, int step)
+{
+	int64_t sum = 0;
+	const struct plan *p = s->plan;
+	for (int b = 0; b < p->nbuffer; b++)
+		if (p->buffer[b].first_step <= step && step <= p->buffer[b].last_step)
+			sum += p->buffer[b].bytes;
+	const struct call *c = &s->call[step];
+	for (int k = 0; k < c->node.nout; k++)
+		for (int i = 0; i < c->node.nin && c->out[k] >= 0; i++) {
+			const struct plan_buffer *y = &p->buffer[c->out[k]];
+			if (c->in[i] < 0 || p->buffer[c->in[i]].offset != y->offset || !y->bytes)
+				continue;
+			sum -= y->bytes;
+			break;
+		}
+	return sum;
+}
+
+static int peak_step(const struct schedule *s)
+{
+	int peak = 0;
+	int64_t most = -1;
+	for (int step = 0; step < s->plan->nstep; step++) {
+		int64_t live = live_bytes(s, step);
+		if (live > most)
+			most = live, peak = step;
+	}
+	return peak;
+}
+
+static void draw_foot(const struct schedule *s, struct text *t)
+{
+	int peak = peak_step(s);
+	char human[24];
+	text_add(t, " * %12" PRId64 " %10s  %*s^ peak: step %d, %s", s->plan->arena_bytes, "end",
+		column(s, peak), "", peak, bytes_human(s->plan->peak_bytes, human));
+	text_puts(t, " live\n */\n");
+}
+
+void print_arena_map(const struct schedule *s, struct text *t)
+{
+	const struct plan *p = s->plan;
+	char human[24];
+	text_add(t, "\n/* The arena in %s: %s, its addresses down, steps 0 to %d across.\n *\n",
+		s->title, bytes_human(p->arena_bytes, human), p->nstep - 1);
+	if (p->nstep == 0) {
+		text_puts(t, " * There is nothing to do.\n */\n");
+		return;
+	}
+	text_add(t, " * %12s %10s  %-*s  # over all steps, = a tensor, w a workspace\n", "offset",
+		"size", width(s), "");
+	draw_residents(s, t);
+	struct row *row = calloc((size_t)p->nbuffer + 1, sizeof *row);
+	if (!row) {
+		t->failed = true;
+		return;
+	}
+	int n = choose_rows(s, row), all = 0;
+	for (int i = 0; i < n; i++) {
+		const struct plan_buffer *b = row[i].buffer;
+		draw(s, b->offset, b->bytes, b->first_step, b->last_step, b->tensor < 0 ? 'w' : '=',
+			t);
+		text_puts(t, s->place[row[i].index].name);
+		text_puts(t, "\n");
+	}
+	free(row);
+	for (int b = 0; b < p->nbuffer; b++)
+		all += !is_resident(s, b) && p->buffer[b].bytes > 0;
+	if (all > n)
+		text_add(t, " * %12s %10s  and %d smaller ones\n", "", "", all - n);
+	draw_foot(s, t);
+}
+
+/* --- Offsets --- */
+
+void print_places(const struct schedule *s, bool residents, struct text *t)
+{
+	char human[24];
+	for (int b = 0; b < s->plan->nbuffer; b++) {
+		const struct plan_buffer *x = &s->plan->buffer[b];
+		if (!s->place[b].define || is_resident(s, b) != residents)
+			continue;
+		text_add(t, "#define %-8s %10" PRId64 " /* %9s", s->place[b].name, x->offset,
+			bytes_human(x->bytes, human));
+		if (!residents)
+			text_add(t, "  steps %3d to %3d", x->first_step, x->last_step);
+		if (x->tensor < 0) {
+			text_puts(t, "  workspace */\n");
+			continue;
+		}
+		text_puts(t, "  ");
+		text_comment(t, s->gp->problem->tensor[x->tensor].name);
+		text_puts(t, " */\n");
+	}
+}

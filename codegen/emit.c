@@ -1,0 +1,141 @@
+/* What operators' hooks write C text with. */
+#include "codegen/emit.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/parts.h"
+
+void emit(struct emit *e, const char *fmt, ...)
+{
+	char small[512];
+	va_list ap, again;
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	int n = vsnprintf(small, sizeof small, fmt, ap);
+	va_end(ap);
+	if (n >= 0 && (size_t)n < sizeof small) {
+		text_write(&e->out, small, (size_t)n);
+	} else {
+		char *large = n < 0 ? NULL : malloc((size_t)n + 1);
+		if (large) {
+			vsnprintf(large, (size_t)n + 1, fmt, again);
+			text_write(&e->out, large, (size_t)n);
+		} else {
+			e->out.failed = true;
+		}
+		free(large);
+	}
+	va_end(again);
+}
+
+void emit_helper(struct emit *e, const char *name, const char *text)
+{
+	struct emit_helpers *h = e->helpers;
+	if (!h)
+		return;
+	struct helper **end = &h->first;
+	for (; *end; end = &(*end)->next)
+		if (!strcmp((*end)->name, name))
+			return;
+	struct helper *x = ARENA_NEW(h->arena, struct helper);
+	if (x) {
+		x->name = arena_strdup(h->arena, name);
+		x->text = arena_strdup(h->arena, text);
+	}
+	if (x && x->name && x->text)
+		*end = x;
+	else
+		e->out.failed = true;
+}
+
+/* The tabs that the next line should begin with: those of the last line, one more inside a brace it
+ * opened. */
+static int indent_here(const struct text *t)
+{
+	size_t end = t->len;
+	while (end > 0 && t->s[end - 1] == '\n')
+		end--;
+	size_t start = end;
+	while (start > 0 && t->s[start - 1] != '\n')
+		start--;
+	int tabs = 0;
+	while (start + (size_t)tabs < end && t->s[start + (size_t)tabs] == '\t')
+		tabs++;
+	if (end > start && t->s[end - 1] == '{')
+		tabs++;
+	return tabs > 0 ? tabs : 1;
+}
+
+/* Below this much work, waking the other threads costs more than they save. Part of what makes
+ * results repeat: never measured. */
+static const double PARALLEL_WORK = 32768;
+
+void emit_parallel(struct emit *e, double work, int collapse)
+{
+	if (work < PARALLEL_WORK || e->g->target->threads <= 1)
+		return;
+	for (int i = indent_here(&e->out); i > 0; i--)
+		text_puts(&e->out, "\t");
+	emit(e, "PARALLEL_FOR(%d)\n", collapse < 1 ? 1 : collapse);
+}
+
+/* The fewest digits that read back as v. */
+static void shortest(bool is_float, double v, char *buf, size_t size)
+{
+	for (int digits = 1; digits <= 17; digits++) {
+		snprintf(buf, size, "%.*g", digits, v);
+		if (is_float ? strtof(buf, NULL) == (float)v : strtod(buf, NULL) == v)
+			break;
+	}
+	for (char *p = buf; *p; p++)
+		if (*p == ',') /* a caller's locale must not reach the text */
+			*p = '.';
+	if (!strpbrk(buf, ".e"))
+		snprintf(buf + strlen(buf), size - strlen(buf), ".0");
+}
+
+const char *emit_real(const struct emit *e, double v, char buf[static 40])
+{
+	bool is_float = e->g->real == DT_F32;
+	if (is_float)
+		v = (double)(float)v;
+	if (isnan(v))
+		return strcpy(buf, "NAN");
+	if (isinf(v))
+		return strcpy(buf, v < 0 ? "-INFINITY" : "INFINITY");
+	shortest(is_float, v, buf, 40);
+	if (is_float)
+		snprintf(buf + strlen(buf), 40 - strlen(buf), "f");
+	return buf;
+}
+
+const char *emit_type(const struct tensor *t)
+{
+	return t->dtype == DT_I64 ? "int64_t" : t->dtype == DT_BOOL ? "unsigned char" : "real";
+}
+
+void emit_broadcast_index(struct emit *e, const struct tensor *t, const struct tensor *out)
+{
+	int64_t stride = 1;
+	int64_t strides[RANK_MAX] = {0};
+	for (int i = out->rank - 1, k = t->rank - 1; i >= 0 && k >= 0; i--, k--) {
+		strides[i] = t->dim[k] == 1 ? 0 : stride;
+		stride *= t->dim[k];
+	}
+	const char *plus = "";
+	for (int i = 0; i < out->rank; i++) {
+		if (strides[i] == 0)
+			continue;
+		if (strides[i] == 1)
+			emit(e, "%si%d", plus, i);
+		else
+			emit(e, "%si%d*%" PRId64, plus, i, strides[i]);
+		plus = "+";
+	}
+	if (!*plus)
+		emit(e, "0");
+}

@@ -1,0 +1,61 @@
+/* What an operator's emit_c hook writes with.
+ *
+ * The hook writes the body of one function, indented by one tab. The function's frame is made for
+ * it, with the parameters that the body mentions:
+ *
+ *	KERNEL void k012_softmax(real *restrict y0, const real *restrict x0, void *restrict ws)
+ *	{
+ *		...body...
+ *	}
+ *
+ * In scope are: x0, x1, ... (inputs by position; an absent optional input has no name), y0, y1, ...
+ * (outputs; one that the node does not have has no name), `ws` (node_workspace bytes, 64-aligned,
+ * where it asked for any). Elements: `real` (float or double), int64_t, and unsigned char for
+ * DT_BOOL. Pointers do not overlap, but for an output that runs in place of input k: then xk is no
+ * parameter but made from the output's pointer, and the same text works. All sizes are printed as
+ * numbers: shapes are constants. Two nodes whose bodies come out the same share one function, so
+ * nothing of a node's name or id belongs in the text.
+ *
+ * Available to the text: EXP LOG LOG1P SQRT POW TANH ERF FABS FLOOR CEIL COS SIN FMOD on `real`;
+ * MAX and MIN (`x > y ? x : y`, on integers too); R(0.5), a literal as `real`; INFINITY;
+ * `real sum_lanes(const real *x, int64_t n)` and `real dot_lanes(x, y, n)`: sums in a fixed tree of
+ * 16 lanes, the same bits at any vector width; `float philox_uniform(seed, step, node, i)`. Loops
+ * over independent outputs are preceded by emit_parallel. A sum may only be split over threads in a
+ * way that does not depend on their number. An OP_CHECKED kernel returns int: `return 0;` or
+ * `return BAD_INDEX(value);`. */
+#ifndef STINT_CODEGEN_EMIT_H
+#define STINT_CODEGEN_EMIT_H
+
+#include "graph/op.h"
+
+struct emit_helpers; /* what emit_helper has gathered; codegen's own */
+
+struct emit {
+	struct text out;
+	const struct graph *g;
+	int in_place[4];              /* input whose bytes output k takes in this run; -1: none */
+	struct emit_helpers *helpers; /* NULL: emit_helper drops its text */
+};
+
+/* Append formatted text. */
+void emit(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A static function (or several) that kernels share, as C text at file scope; registered once per
+ * name. */
+void emit_helper(struct emit *e, const char *name, const char *text);
+/* A line "PARALLEL_FOR(collapse)", which stands for "#pragma omp parallel for ...", indented like
+ * the loop that follows it, when `work` (about: flops or elements in the whole loop nest) is worth
+ * it and the target has threads; nothing otherwise. */
+void emit_parallel(struct emit *e, double work, int collapse);
+/* "0.1f" or "0.1": a literal of type real with exactly the bits of (real)v; "INFINITY",
+ * "-INFINITY". */
+const char *emit_real(const struct emit *e, double v, char buf[static 40]);
+/* "real", "int64_t" or "unsigned char". */
+const char *emit_type(const struct tensor *t);
+/* "i0*24+i1*8+i2" style: the offset of the element of broadcast input `t` that belongs to output
+ * indices i0.. of shape `out` (NumPy alignment); "0" for a scalar. */
+void emit_broadcast_index(struct emit *e, const struct tensor *t, const struct tensor *out);
+
+/* The body of an OP_POINTWISE node from its expression. */
+enum status emit_pointwise(struct emit *e, const struct node *n);
+
+#endif

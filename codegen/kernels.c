@@ -1,0 +1,270 @@
+/* Kernels: the functions that steps call. Nodes whose parameters and bodies read the same share
+ * one; a recomputation therefore calls the very function that ran first. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/parts.h"
+
+/* --- Library calls: a table of their own --- */
+
+static int library_find(struct kernels *ks, const struct lib_call *call, int64_t workspace)
+{
+	for (int i = 0; i < ks->nlib; i++)
+		if (!strcmp(ks->lib[i].kind, call->kind) &&
+			!memcmp(ks->lib[i].p, call->p, sizeof call->p))
+			return i;
+	if (ks->nlib == ks->caplib) {
+		int cap = ks->caplib ? 2 * ks->caplib : 16;
+		struct lib_call *lib = ARENA_ARRAY(ks->arena, struct lib_call, cap);
+		int64_t *bytes = ARENA_ARRAY(ks->arena, int64_t, cap);
+		if (!lib || !bytes)
+			return -1;
+		for (int i = 0; i < ks->nlib; i++) {
+			lib[i] = ks->lib[i];
+			bytes[i] = ks->lib_workspace[i];
+		}
+		ks->lib = lib, ks->lib_workspace = bytes, ks->caplib = cap;
+	}
+	ks->lib[ks->nlib] = *call;
+	ks->lib_workspace[ks->nlib] = workspace;
+	return ks->nlib++;
+}
+
+static void library_body(struct emit *e, const struct node *n, int lib, int64_t workspace)
+{
+	const char *comma = "";
+	emit(e, "\tconst void *const in[] = {");
+	for (int k = 0; k < n->nin; k++)
+		if (n->in[k]) {
+			emit(e, "%sx%d", comma, k);
+			comma = ", ";
+		}
+	comma = "";
+	emit(e, "};\n\tvoid *const out[] = {");
+	for (int k = 0; k < n->nout; k++)
+		if (n->out[k]) {
+			emit(e, "%sy%d", comma, k);
+			comma = ", ";
+		}
+	emit(e, "};\n\treturn stint_lib_run(s->lib[%d], in, out, %s);\n", lib,
+		workspace > 0 ? "ws" : "NULL");
+}
+
+/* --- One kernel --- */
+
+/* What the node's hook writes into e->out; *lib is the library call behind it, -1 for none. */
+static enum status body_of(
+	struct kernels *ks, const struct graph *g, const struct node *n, struct emit *e, int *lib)
+{
+	struct lib_call call;
+	int64_t workspace;
+	*lib = -1;
+	if (node_uses_library(g, n, &call, &workspace)) {
+		*lib = library_find(ks, &call, workspace);
+		if (*lib < 0)
+			return diag_nomem(ks->diag);
+		library_body(e, n, *lib, workspace);
+		return ST_OK;
+	}
+	if (n->op->emit_c)
+		return n->op->emit_c(e, n);
+	if (n->op->traits & OP_POINTWISE)
+		return emit_pointwise(e, n);
+	const struct where w = {.file = g->file, .node = n->name, .op = n->op->name};
+	return diag_fail(ks->diag, ST_INTERNAL, &w, NULL, "operator has no C text");
+}
+
+static bool mentions(const char *body, char letter, int k)
+{
+	char word[16];
+	snprintf(word, sizeof word, "%c%d", letter, k);
+	return text_mentions(body, word);
+}
+
+static void add_param(struct kernel *k, struct text *t, char kind, int position, const char *type)
+{
+	if (t->len)
+		text_puts(t, ", ");
+	if (kind == 'w')
+		text_puts(t, "void *restrict ws");
+	else
+		text_add(t, "%s%s *restrict %c%d", kind == 'x' ? "const " : "", type, kind,
+			position);
+	k->arg[k->narg++] = (struct kernel_arg){kind, position};
+}
+
+/* Parameters for what the body mentions. All pointers may be `restrict`: the plan's checker has
+ * proved that buffers live at the same step do not overlap, but for declared in-place pairs, and
+ * such an input is no parameter: it is made from the output's pointer. */
+static void frame(struct kernel *k, const struct node *n, const int *in_place, const char *body,
+	struct text *params, struct text *aliases)
+{
+	if (k->library)
+		text_puts(params, "stint_step *s");
+	for (int o = 0; o < n->nout; o++) {
+		bool used = n->out[o] && mentions(body, 'y', o);
+		for (int i = 0; i < n->nin && n->out[o]; i++)
+			used |= in_place[i] == o && mentions(body, 'x', i);
+		if (used)
+			add_param(k, params, 'y', o, emit_type(n->out[o]));
+	}
+	for (int i = 0; i < n->nin; i++) {
+		if (!n->in[i] || !mentions(body, 'x', i))
+			continue;
+		if (in_place[i] >= 0)
+			text_add(aliases, "\tconst %s *x%d = y%d;\n", emit_type(n->in[i]), i,
+				in_place[i]);
+		else
+			add_param(k, params, 'x', i, emit_type(n->in[i]));
+	}
+	if (text_mentions(body, "ws"))
+		add_param(k, params, 'w', 0, NULL);
+	if (k->checked)
+		text_add(params, "%sint64_t *bad", params->len ? ", " : "");
+	if (k->checked && !text_mentions(body, "BAD_INDEX")) /* all indices known to be good */
+		text_puts(aliases, "\t(void)bad;\n");
+	if (!params->len)
+		text_puts(params, "void");
+}
+
+static const char *kernel_name(struct kernels *ks, const struct op_def *op)
+{
+	const char *base = !strncmp(op->name, "stint.", 6) ? op->name + 6 : op->name;
+	char *name = arena_printf(ks->arena, "k%03d_%s", ks->n + 1, base);
+	for (char *p = name; p && *p; p++)
+		*p = isalnum((unsigned char)*p) ? (char)tolower((unsigned char)*p) : '_';
+	return name;
+}
+
+static void add_shapes(struct text *t, char letter, int n, struct tensor *const *x)
+{
+	char buf[200];
+	for (int k = 0; k < n; k++)
+		if (x[k])
+			text_add(t, " %c%d%s", letter, k, tensor_shape_text(x[k], buf));
+}
+
+static const char *about(struct kernels *ks, const struct node *n)
+{
+	struct text t = {0};
+	text_comment(&t, n->op->name);
+	text_puts(&t, ":");
+	add_shapes(&t, 'x', n->nin < 6 ? n->nin : 6, n->in);
+	text_puts(&t, n->nin > 6 ? " ... ->" : " ->");
+	add_shapes(&t, 'y', n->nout, n->out);
+	char *s = t.failed ? NULL : arena_strdup(ks->arena, t.s);
+	text_free(&t);
+	return s;
+}
+
+static enum status keep_kernel(struct kernels *ks, const struct node *n, struct kernel k,
+	const char *params, const char *body)
+{
+	if (ks->n == ks->cap) {
+		int cap = ks->cap ? 2 * ks->cap : 64;
+		struct kernel *grown = ARENA_ARRAY(ks->arena, struct kernel, cap);
+		if (!grown)
+			return diag_nomem(ks->diag);
+		if (ks->n)
+			memcpy(grown, ks->kernel, (size_t)ks->n * sizeof *grown);
+		ks->kernel = grown, ks->cap = cap;
+	}
+	k.params = arena_strdup(ks->arena, params);
+	k.body = arena_strdup(ks->arena, body);
+	k.name = kernel_name(ks, n->op);
+	k.about = about(ks, n);
+	if (!k.params || !k.body || !k.name || !k.about)
+		return diag_nomem(ks->diag);
+	ks->kernel[ks->n++] = k;
+	return ST_OK;
+}
+
+static bool same_kernel(
+	const struct kernel *a, const struct kernel *b, const char *params, const char *body)
+{
+	return a->narg == b->narg && a->checked == b->checked && !strcmp(a->params, params) &&
+	       !strcmp(a->body, body);
+}
+
+static enum status kernel_from_body(struct kernels *ks, const struct node *n, const int *in_place,
+	struct kernel k, const char *body, int *index)
+{
+	struct text params = {0}, whole = {0};
+	k.arg = ARENA_ARRAY(ks->arena, struct kernel_arg, n->nin + n->nout + 1);
+	if (!k.arg)
+		return diag_nomem(ks->diag);
+	frame(&k, n, in_place, body, &params, &whole);
+	text_puts(&whole, body);
+	enum status st = ST_OK;
+	if (params.failed || whole.failed) {
+		st = diag_nomem(ks->diag);
+	} else {
+		*index = 0;
+		while (*index < ks->n && !same_kernel(&ks->kernel[*index], &k, params.s, whole.s))
+			++*index;
+		if (*index == ks->n)
+			st = keep_kernel(ks, n, k, params.s, whole.s);
+	}
+	text_free(&params);
+	text_free(&whole);
+	return st;
+}
+
+enum status kernel_find(struct kernels *ks, const struct graph *g, const struct node *n,
+	const int *in_place, int *index)
+{
+	struct emit e = {.g = g, .in_place = {-1, -1, -1, -1}, .helpers = &ks->helpers};
+	for (int i = n->nin - 1; i >= 0; i--)
+		if (in_place[i] >= 0 && in_place[i] < 4)
+			e.in_place[in_place[i]] = i;
+	int lib;
+	enum status st = body_of(ks, g, n, &e, &lib);
+	if (st == ST_OK && e.out.failed)
+		st = diag_nomem(ks->diag);
+	if (st == ST_OK) {
+		struct kernel k = {.library = lib >= 0,
+			.checked = lib < 0 && (n->op->traits & OP_CHECKED) != 0};
+		st = kernel_from_body(ks, n, in_place, k, e.out.s ? e.out.s : "", index);
+	}
+	text_free(&e.out);
+	return st;
+}
+
+/* --- Their text --- */
+
+/* "static void name(a, b, c)" with lines broken at commas. */
+static void print_signature(const struct kernel *k, struct text *t)
+{
+	enum { WIDTH = 96, TAB = 8 };
+	int column = (int)strlen(k->name) + 13;
+	text_add(t, "KERNEL %s %s(", k->checked || k->library ? "int" : "void", k->name);
+	for (const char *p = k->params; *p;) {
+		const char *comma = strstr(p, ", ");
+		int len = comma ? (int)(comma - p) : (int)strlen(p);
+		if (p != k->params) {
+			bool wrap = column + len + 3 > WIDTH;
+			text_puts(t, wrap ? ",\n\t" : ", ");
+			column = wrap ? TAB : column + 2;
+		}
+		text_write(t, p, (size_t)len);
+		column += len;
+		p += len + (comma ? 2 : 0);
+	}
+	text_puts(t, ")\n");
+}
+
+void print_kernels(const struct kernels *ks, struct text *t)
+{
+	for (const struct helper *h = ks->helpers.first; h; h = h->next) {
+		size_t len = strlen(h->text);
+		text_add(t, "\n%s%s", h->text, len && h->text[len - 1] == '\n' ? "" : "\n");
+	}
+	for (int i = 0; i < ks->n; i++) {
+		const struct kernel *k = &ks->kernel[i];
+		text_add(t, "\n/* %s */\n", k->about);
+		print_signature(k, t);
+		text_add(t, "{\n%s}\n", k->body);
+	}
+}

@@ -1,0 +1,51 @@
+/* The Makefile beside step.c. */
+#include "codegen/parts.h"
+
+static bool mentions_threads(const struct kernels *ks)
+{
+	for (int i = 0; i < ks->n; i++)
+		if (text_mentions(ks->kernel[i].body, "PARALLEL_FOR"))
+			return true;
+	for (const struct helper *h = ks->helpers.first; h; h = h->next)
+		if (text_mentions(h->text, "PARALLEL_FOR"))
+			return true;
+	return false;
+}
+
+void print_makefile(const struct kernels *ks, const struct codegen_input *in, struct text *t)
+{
+	bool library = ks->nlib > 0;
+	text_puts(t, "# make             step.so, which stint opens\n"
+		     "# make libstep.a   for a program of your own: include stint_step.h, link it "
+		     "and -lm\n"
+		     "\nCC ?= cc\n");
+	text_add(t, "CFLAGS ?= -O3%s%s -Wall -Wextra\n", *in->isa_flags ? " " : "", in->isa_flags);
+	text_puts(t,
+		"\n# None of these changes a bit of the results; contraction into fma would, and "
+		"so is off.\n"
+		"STEP_FLAGS = -std=gnu11 -ffp-contract=off -fno-math-errno "
+		"-fno-trapping-math -fPIC");
+	text_puts(t, library ? " -DSTINT_WITH_LIB\n" : "\n");
+	text_add(t, "LIBS =%s -lm\n", library ? " -ldnnl" : "");
+	if (mentions_threads(ks))
+		text_puts(t, "\n# Threads, where the compiler has OpenMP.\n"
+			     "OPENMP := $(shell echo 'int main(void) { return 0; }' | \\\n"
+			     "\t$(CC) -fopenmp -x c -o /dev/null - 2>/dev/null && echo "
+			     "-fopenmp)\n");
+	else
+		text_puts(t, "OPENMP =\n");
+	text_add(t, "\nSOURCES = step.c stint_rt.c safetensors.c%s\n",
+		library ? " stint_lib.c" : "");
+	text_puts(t, "OBJECTS = $(SOURCES:.c=.o)\n"
+		     "\nstep.so: $(SOURCES) $(wildcard *.h) Makefile\n"
+		     "\t$(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -DSTINT_SHARED -shared -o $@ "
+		     "$(SOURCES) $(LDFLAGS) $(LIBS)\n"
+		     "\nlibstep.a: $(OBJECTS)\n"
+		     "\trm -f $@\n"
+		     "\t$(AR) rcs $@ $(OBJECTS)\n"
+		     "\n%.o: %.c $(wildcard *.h) Makefile\n"
+		     "\t$(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -c -o $@ $<\n"
+		     "\n.PHONY: clean\n"
+		     "clean:\n"
+		     "\trm -f step.so libstep.a $(OBJECTS)\n");
+}

@@ -1,0 +1,120 @@
+/* What the files of codegen/ share; private to the folder. */
+#ifndef STINT_CODEGEN_PARTS_H
+#define STINT_CODEGEN_PARTS_H
+
+#include "codegen/emit.h"
+#include "codegen/step.h"
+
+/* --- names.c: text of the model's, made harmless --- */
+
+/* As part of a block comment: nothing in it can end the comment, warn, or hide. At most ~100
+ * characters are printed. */
+void text_comment(struct text *t, const char *s);
+/* As a C string literal with its quotes: ASCII, no trigraphs. "NULL" for NULL. */
+void text_literal(struct text *t, const char *s);
+/* "STINT_MODEL_suffix" from the model's C identifier. */
+void text_macro(struct text *t, const char *model, const char *suffix);
+/* `word` occurs in `text` as a whole identifier. */
+bool text_mentions(const char *text, const char *word);
+
+/* --- kernels.c: functions that steps call; equal ones exist once --- */
+
+struct helper {
+	const char *name, *text;
+	struct helper *next;
+};
+struct emit_helpers {
+	struct arena *arena;
+	struct helper *first;
+};
+
+struct kernel_arg {
+	char kind;
+	int k;
+};
+
+struct kernel {
+	const char *name;   /* "k001_softmax" */
+	const char *params; /* "real *restrict y0, const real *restrict x0"; with the body, what */
+	const char *body;   /* makes two kernels equal */
+	const char *about;  /* the comment above it */
+	bool checked;       /* returns a status, takes `bad` */
+	bool library;       /* returns the library's code, takes `s` */
+	/* The parameters in order: 'y' or 'x' with the output's or input's position, 'w'. */
+	int narg;
+	struct kernel_arg *arg;
+};
+
+struct kernels {
+	struct arena *arena;
+	const struct graph *graph; /* any of the two: real, target */
+	struct diag *diag;
+	int n, cap;
+	struct kernel *kernel;
+	int nlib, caplib;
+	struct lib_call *lib;
+	int64_t *lib_workspace;
+	struct emit_helpers helpers;
+};
+
+/* The kernel of node `n` of graph `g`; in_place[j] is the output whose bytes input j has in this
+ * run, -1 for none. *index out. */
+enum status kernel_find(struct kernels *ks, const struct graph *g, const struct node *n,
+	const int *in_place, int *index);
+void print_prelude(const struct kernels *ks, const struct codegen_input *in, struct text *t);
+void print_kernels(const struct kernels *ks, struct text *t);
+
+/* --- schedule.c: a plan, resolved: which kernel each step calls on which bytes --- */
+
+struct place {
+	const char *name; /* "T031", "T031_2", "W017"; a resident's "R003" */
+	bool define;      /* has a #define of its own */
+};
+
+struct call {
+	struct node node;   /* with the inputs of the chosen way */
+	int op, run, first; /* first: the step of this op's run 0 */
+	int kernel;
+	int *in, *out; /* buffer index by position, -1: absent */
+	int workspace; /* buffer index, -1: none */
+	int updates;   /* resident whose gradient input 1 is, -1: none */
+};
+
+struct schedule {
+	const struct graph_problem *gp;
+	const struct plan *plan;
+	const char *title, *function; /* "training", "step_train" */
+	char letter;                  /* of its places: 'T' or 'E' */
+	int nresident;
+	struct place *place; /* by buffer */
+	struct call *call;   /* by step */
+	int *output_step;    /* by model output: after which step it is shown, -1: at the start */
+	int *head, *next;    /* by tensor, by buffer: the tensor's lifetimes, in order; -1 ends */
+};
+
+enum status schedule_make(struct kernels *ks, const struct graph_problem *gp,
+	const struct plan *plan, bool train, struct schedule *out);
+/* The buffer of problem tensor `t` that is live at `step`; -1: none. */
+int buffer_at(const struct schedule *s, int t, int step);
+/* The buffer in which tensor `t` (of the graph) is found after the last step. */
+int buffer_at_end(const struct schedule *s, const struct tensor *t);
+const char *phase_of(const struct schedule *s, int step);
+
+/* --- the parts of step.c, in its order --- */
+
+void print_arena_map(const struct schedule *s, struct text *t);
+void print_places(const struct schedule *s, bool residents, struct text *t);
+/* What the steps are written with. */
+void print_step_macros(const struct kernels *ks, bool updates, bool outputs, struct text *t);
+void print_schedule(const struct schedule *s, const struct kernels *ks,
+	const struct codegen_input *in, struct text *t);
+/* The first comment. `eval` always; `train` NULL for forward only. */
+void print_title(const struct schedule *train, const struct schedule *eval,
+	const struct codegen_input *in, struct text *t);
+void print_tables(const struct schedule *train, const struct schedule *eval,
+	const struct kernels *ks, const struct codegen_input *in, struct text *t);
+void print_header(const struct schedule *train, const struct schedule *eval,
+	const struct codegen_input *in, struct text *t);
+void print_makefile(const struct kernels *ks, const struct codegen_input *in, struct text *t);
+
+#endif

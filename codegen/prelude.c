@@ -1,0 +1,154 @@
+/* The top of step.c: what kernels and steps are written with. Only what they mention is printed. */
+#include <string.h>
+
+#include "codegen/parts.h"
+
+/* A piece of the prelude and the word that calls for it. */
+struct piece {
+	const char *word, *f32, *f64; /* f64 NULL: the same */
+};
+
+static const struct piece pieces[] = {
+	{"R", "#define R(x) ((real)(x))\n", NULL},
+	{"EXP", "#define EXP expf\n", "#define EXP exp\n"},
+	{"LOG", "#define LOG logf\n", "#define LOG log\n"},
+	{"LOG1P", "#define LOG1P log1pf\n", "#define LOG1P log1p\n"},
+	{"SQRT", "#define SQRT sqrtf\n", "#define SQRT sqrt\n"},
+	{"POW", "#define POW powf\n", "#define POW pow\n"},
+	{"TANH", "#define TANH tanhf\n", "#define TANH tanh\n"},
+	{"ERF", "#define ERF erff\n", "#define ERF erf\n"},
+	{"FABS", "#define FABS fabsf\n", "#define FABS fabs\n"},
+	{"FLOOR", "#define FLOOR floorf\n", "#define FLOOR floor\n"},
+	{"CEIL", "#define CEIL ceilf\n", "#define CEIL ceil\n"},
+	{"COS", "#define COS cosf\n", "#define COS cos\n"},
+	{"SIN", "#define SIN sinf\n", "#define SIN sin\n"},
+	{"FMOD", "#define FMOD fmodf\n", "#define FMOD fmod\n"},
+	{"MAX", "#define MAX(x, y) ((x) > (y) ? (x) : (y))\n", NULL},
+	{"MIN", "#define MIN(x, y) ((x) < (y) ? (x) : (y))\n", NULL},
+	{"philox_uniform", "#define philox_uniform stint_philox_uniform\n", NULL},
+	{"PARALLEL_FOR",
+		"\n/* A loop whose turns are shared among threads; the split never changes a sum. "
+		"*/\n"
+		"#ifdef _OPENMP\n"
+		"#define PRAGMA(text) _Pragma(#text)\n"
+		"#define PARALLEL_FOR(levels)                                                      "
+		" "
+		"\\\n"
+		"\tPRAGMA(omp parallel for collapse(levels) schedule(static) "
+		"num_threads(STINT_THREADS))\n"
+		"#else\n"
+		"#define PARALLEL_FOR(levels)\n"
+		"#endif\n",
+		NULL},
+	{"BAD_INDEX",
+		"\n/* What a kernel returns that met an index out of range. */\n"
+		"#define BAD_INDEX(value) (*bad = (value), 1)\n",
+		NULL},
+	{"sum_lanes",
+		"\n/* The sum of n numbers in 16 lanes, which then meet in a fixed tree: the same "
+		"bits "
+		"at any width\n * of the machine's vectors. */\n"
+		"static real sum_lanes(const real *x, int64_t n)\n"
+		"{\n"
+		"\treal lane[16] = {0};\n"
+		"\tint64_t whole = n - n % 16;\n"
+		"\tfor (int64_t i = 0; i < whole; i += 16)\n"
+		"\t\tfor (int k = 0; k < 16; k++)\n"
+		"\t\t\tlane[k] += x[i + k];\n"
+		"\tfor (int64_t i = whole; i < n; i++)\n"
+		"\t\tlane[i - whole] += x[i];\n"
+		"\tfor (int half = 8; half > 0; half /= 2)\n"
+		"\t\tfor (int k = 0; k < half; k++)\n"
+		"\t\t\tlane[k] += lane[k + half];\n"
+		"\treturn lane[0];\n"
+		"}\n",
+		NULL},
+	{"dot_lanes",
+		"\n/* The inner product of n numbers, summed as sum_lanes does. */\n"
+		"static real dot_lanes(const real *x, const real *y, int64_t n)\n"
+		"{\n"
+		"\treal lane[16] = {0};\n"
+		"\tint64_t whole = n - n % 16;\n"
+		"\tfor (int64_t i = 0; i < whole; i += 16)\n"
+		"\t\tfor (int k = 0; k < 16; k++)\n"
+		"\t\t\tlane[k] += x[i + k] * y[i + k];\n"
+		"\tfor (int64_t i = whole; i < n; i++)\n"
+		"\t\tlane[i - whole] += x[i] * y[i];\n"
+		"\tfor (int half = 8; half > 0; half /= 2)\n"
+		"\t\tfor (int k = 0; k < half; k++)\n"
+		"\t\t\tlane[k] += lane[k + half];\n"
+		"\treturn lane[0];\n"
+		"}\n",
+		NULL},
+};
+
+static bool needed(const struct kernels *ks, const char *word)
+{
+	for (const struct helper *h = ks->helpers.first; h; h = h->next)
+		if (text_mentions(h->text, word))
+			return true;
+	for (int i = 0; i < ks->n; i++)
+		if (text_mentions(ks->kernel[i].body, word))
+			return true;
+	return false;
+}
+
+static void print_includes(const struct kernels *ks, struct text *t)
+{
+	text_puts(t, "\n#include \"stint_step.h\"\n\n#include <math.h>\n#include <stdio.h>\n");
+	if (needed(ks, "memcpy") || needed(ks, "memset") || needed(ks, "memmove") || ks->nlib)
+		text_puts(t, "#include <string.h>\n");
+	text_puts(t, "\n");
+	if (ks->nlib)
+		text_puts(t, "#include \"stint_lib.h\"\n");
+	if (needed(ks, "philox_uniform"))
+		text_puts(t, "#include \"stint_philox.h\"\n");
+	text_puts(t, "#include \"stint_rt.h\"\n");
+}
+
+static void print_debug(const struct codegen_input *in, struct text *t)
+{
+	if (!in->debug_arena)
+		return;
+	text_puts(t,
+		"\n/* --debug-arena: bytes that hold nothing are NaNs, and poisoned under "
+		"AddressSanitizer. */\n"
+		"#include <string.h>\n\n"
+		"#ifdef __has_feature\n"
+		"#if __has_feature(address_sanitizer)\n"
+		"#define ARENA_SANITIZED 1\n"
+		"#endif\n"
+		"#endif\n"
+		"#if defined(__SANITIZE_ADDRESS__) || defined(ARENA_SANITIZED)\n"
+		"#include <sanitizer/asan_interface.h>\n"
+		"#define POISON(p, bytes) ASAN_POISON_MEMORY_REGION(p, bytes)\n"
+		"#define UNPOISON(p, bytes) ASAN_UNPOISON_MEMORY_REGION(p, bytes)\n"
+		"#else\n"
+		"#define POISON(p, bytes) ((void)0)\n"
+		"#define UNPOISON(p, bytes) ((void)0)\n"
+		"#endif\n"
+		"#define BORN(place, bytes)                                                        "
+		" "
+		"\\\n"
+		"\t(UNPOISON(arena + (place), bytes), (void)memset(arena + (place), 0xff, bytes))\n"
+		"#define DEAD(place, bytes)                                                        "
+		" "
+		"\\\n"
+		"\t((void)memset(arena + (place), 0xff, bytes), POISON(arena + (place), bytes))\n");
+}
+
+void print_prelude(const struct kernels *ks, const struct codegen_input *in, struct text *t)
+{
+	bool f32 = ks->graph->real == DT_F32;
+	print_includes(ks, t);
+	text_add(t, "\ntypedef %s real;\n\n", f32 ? "float" : "double");
+	text_add(t, "enum { STINT_THREADS = %d };\n\n", ks->graph->target->threads);
+	text_puts(t, "#ifdef __FAST_MATH__\n"
+		     "#error \"-ffast-math would change the results with the compiler\"\n"
+		     "#endif\n\n");
+	text_puts(t, "#define KERNEL static __attribute__((noinline))\n");
+	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+		if (needed(ks, pieces[i].word))
+			text_puts(t, f32 || !pieces[i].f64 ? pieces[i].f32 : pieces[i].f64);
+	print_debug(in, t);
+}

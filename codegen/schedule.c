@@ -1,0 +1,212 @@
+/* A plan resolved: for each step the node as it is run, the kernel it calls and the buffers it
+ * reads and writes; for each buffer the name of its offset. */
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/parts.h"
+
+static bool same_place(const struct plan_buffer *a, const struct plan_buffer *b)
+{
+	return a->offset == b->offset && a->bytes > 0 && b->bytes > 0;
+}
+
+int buffer_at(const struct schedule *s, int t, int step)
+{
+	for (int b = s->head[t]; b >= 0; b = s->next[b])
+		if (s->plan->buffer[b].first_step <= step && step <= s->plan->buffer[b].last_step)
+			return b;
+	return -1;
+}
+
+int buffer_at_end(const struct schedule *s, const struct tensor *t)
+{
+	int last = -1;
+	for (int b = s->head[s->gp->index[t->id]]; b >= 0; b = s->next[b])
+		if (last < 0 || s->plan->buffer[b].last_step > s->plan->buffer[last].last_step)
+			last = b;
+	return last;
+}
+
+const char *phase_of(const struct schedule *s, int step)
+{
+	return phase_name[s->gp->problem->op[s->call[step].op].phase];
+}
+
+static void chain_lifetimes(struct schedule *s)
+{
+	for (int i = 0; i < s->gp->problem->ntensor; i++)
+		s->head[i] = -1;
+	for (int b = s->plan->nbuffer - 1; b >= 0; b--) {
+		int t = s->plan->buffer[b].tensor;
+		s->next[b] = t < 0 ? -1 : s->head[t];
+		if (t >= 0)
+			s->head[t] = b;
+	}
+}
+
+/* The resident that buffer b's tensor is the new version of; -1: none. */
+static int resident_replaced(const struct schedule *s, int b)
+{
+	const struct problem *p = s->gp->problem;
+	const struct problem_tensor *t = &p->tensor[s->plan->buffer[b].tensor];
+	if (t->producer < 0 || p->op[t->producer].phase != PHASE_UPDATE)
+		return -1;
+	const struct problem_op *op = &p->op[t->producer];
+	for (int i = 0; i < op->npair; i++) {
+		int r = op->pair[i].in;
+		if (&p->tensor[op->pair[i].out] == t && tensor_kind_resident(p->tensor[r].kind) &&
+			same_place(&s->plan->buffer[b], &s->plan->buffer[s->head[r]]))
+			return r;
+	}
+	return -1;
+}
+
+static const char *place_name(struct kernels *ks, const struct schedule *s, int b)
+{
+	const struct plan_buffer *x = &s->plan->buffer[b];
+	if (x->tensor < 0)
+		return arena_printf(ks->arena, "%cW%03d", s->letter, x->first_step);
+	if (tensor_kind_resident(s->gp->problem->tensor[x->tensor].kind))
+		return arena_printf(ks->arena, "R%03d", x->tensor);
+	int replaced = resident_replaced(s, b);
+	if (replaced >= 0)
+		return arena_printf(ks->arena, "R%03d", replaced);
+	int life = 1;
+	for (int i = s->head[x->tensor]; i != b; i = s->next[i])
+		life++;
+	return life == 1 ? arena_printf(ks->arena, "%c%03d", s->letter, x->tensor)
+			 : arena_printf(ks->arena, "%c%03d_%d", s->letter, x->tensor, life);
+}
+
+static enum status name_places(struct kernels *ks, struct schedule *s)
+{
+	for (int b = 0; b < s->plan->nbuffer; b++) {
+		int t = s->plan->buffer[b].tensor;
+		bool resident = t >= 0 && tensor_kind_resident(s->gp->problem->tensor[t].kind);
+		s->place[b].name = place_name(ks, s, b);
+		if (!s->place[b].name)
+			return diag_nomem(ks->diag);
+		s->place[b].define = resident || s->place[b].name[0] != 'R';
+	}
+	return ST_OK;
+}
+
+/* --- Steps --- */
+
+static enum status missing(struct kernels *ks, const struct node *n, const char *what, int step)
+{
+	const struct where w = {.node = n->name, .op = n->op->name};
+	return diag_fail(
+		ks->diag, ST_INTERNAL, &w, NULL, "step %d has no place for %s", step, what);
+}
+
+static enum status find_buffers(
+	struct kernels *ks, const struct schedule *s, struct call *c, int step)
+{
+	const struct node *n = &c->node;
+	c->in = ARENA_ARRAY(ks->arena, int, n->nin);
+	c->out = ARENA_ARRAY(ks->arena, int, n->nout);
+	if (!c->in || !c->out)
+		return diag_nomem(ks->diag);
+	for (int k = 0; k < n->nin; k++) {
+		c->in[k] = n->in[k] ? buffer_at(s, s->gp->index[n->in[k]->id], step) : -1;
+		if (n->in[k] && c->in[k] < 0)
+			return missing(ks, n, n->in[k]->name, step);
+	}
+	for (int k = 0; k < n->nout; k++) {
+		c->out[k] = n->out[k] ? buffer_at(s, s->gp->index[n->out[k]->id], step) : -1;
+		if (n->out[k] && c->out[k] < 0)
+			return missing(ks, n, n->out[k]->name, step);
+	}
+	c->workspace = -1;
+	for (int b = 0; b < s->plan->nbuffer; b++)
+		if (s->plan->buffer[b].workspace_of == c->op && s->plan->buffer[b].tensor < 0 &&
+			s->plan->buffer[b].first_step == step)
+			c->workspace = b;
+	return ST_OK;
+}
+
+static enum status find_kernel(struct kernels *ks, const struct schedule *s, struct call *c)
+{
+	const struct node *n = &c->node;
+	int *in_place = ARENA_ARRAY(ks->arena, int, n->nin);
+	if (!in_place)
+		return diag_nomem(ks->diag);
+	for (int i = 0; i < n->nin; i++) {
+		in_place[i] = -1;
+		for (int k = 0; k < n->nout && c->in[i] >= 0; k++)
+			if (c->out[k] >= 0 &&
+				same_place(&s->plan->buffer[c->in[i]], &s->plan->buffer[c->out[k]]))
+				in_place[i] = k;
+	}
+	return kernel_find(ks, s->gp->graph, n, in_place, &c->kernel);
+}
+
+/* The parameter that this node updates: what `stint run` wants the finished gradient of. */
+static int parameter_updated(const struct schedule *s, const struct node *n)
+{
+	bool update = (n->op->traits & OP_UPDATE) && n->phase == NODE_UPDATE;
+	if (!update || n->nin < 2 || !n->in[0] || !n->in[1])
+		return -1;
+	struct tensor *t = tensor_storage(n->in[0]);
+	return t->role == TR_PARAMETER ? s->gp->index[t->id] : -1;
+}
+
+static enum status resolve_step(struct kernels *ks, struct schedule *s, int step, int *first)
+{
+	const struct plan_step *ps = &s->plan->step[step];
+	struct call *c = &s->call[step];
+	const struct node *n = s->gp->node[ps->op];
+	c->node = *n;
+	if (ps->choice > 0)
+		c->node.in = n->alt[ps->choice - 1];
+	c->op = ps->op;
+	c->run = ps->run;
+	if (first[ps->op] < 0)
+		first[ps->op] = step;
+	c->first = first[ps->op];
+	c->updates = parameter_updated(s, &c->node);
+	TRY(find_buffers(ks, s, c, step));
+	return find_kernel(ks, s, c);
+}
+
+static void find_outputs(struct schedule *s)
+{
+	const struct graph *g = s->gp->graph;
+	for (int i = 0; i < g->noutput; i++) {
+		const struct tensor *t = tensor_storage(g->output[i]);
+		s->output_step[i] = -1;
+		for (int step = s->plan->nstep - 1; step >= 0; step--)
+			for (int k = 0; k < s->call[step].node.nout; k++)
+				if (s->call[step].node.out[k] == t)
+					s->output_step[i] = step;
+	}
+}
+
+enum status schedule_make(struct kernels *ks, const struct graph_problem *gp,
+	const struct plan *plan, bool train, struct schedule *out)
+{
+	struct schedule s = {.gp = gp, .plan = plan};
+	s.title = train ? "training" : "evaluation";
+	s.function = train ? "step_train" : "step_eval";
+	s.letter = train ? 'T' : 'E';
+	for (int i = 0; i < gp->problem->ntensor; i++)
+		s.nresident += tensor_kind_resident(gp->problem->tensor[i].kind);
+	s.place = ARENA_ARRAY(ks->arena, struct place, plan->nbuffer);
+	s.call = ARENA_ARRAY(ks->arena, struct call, plan->nstep);
+	s.output_step = ARENA_ARRAY(ks->arena, int, gp->graph->noutput);
+	s.head = ARENA_ARRAY(ks->arena, int, gp->problem->ntensor);
+	s.next = ARENA_ARRAY(ks->arena, int, plan->nbuffer);
+	int *first = ARENA_ARRAY(ks->arena, int, gp->problem->nop);
+	if (!s.place || !s.call || !s.output_step || !s.head || !s.next || !first)
+		return diag_nomem(ks->diag);
+	chain_lifetimes(&s);
+	TRY(name_places(ks, &s));
+	for (int i = 0; i < gp->problem->nop; i++)
+		first[i] = -1;
+	for (int step = 0; step < plan->nstep; step++)
+		TRY(resolve_step(ks, &s, step, first));
+	find_outputs(&s);
+	*out = s;
+	return ST_OK;
+}

@@ -1,0 +1,105 @@
+/* From graph and plan to C text: resolves both plans, then prints step.c from top to bottom. */
+#include "codegen/step.h"
+
+#include <ctype.h>
+
+#include "codegen/parts.h"
+
+static bool is_identifier(const char *s)
+{
+	if (!s || !(isalpha((unsigned char)*s) || *s == '_'))
+		return false;
+	for (; *s; s++)
+		if (!(isalnum((unsigned char)*s) || *s == '_'))
+			return false;
+	return true;
+}
+
+static enum status broken(struct diag *d, const char *what)
+{
+	return diag_fail(d, ST_INTERNAL, NULL, NULL, "the plans cannot be printed: %s", what);
+}
+
+/* Both plans work in one arena: what lives over steps must be the same, in the same places. */
+static enum status same_residents(
+	const struct schedule *train, const struct schedule *eval, struct diag *d)
+{
+	if (train->nresident != eval->nresident)
+		return broken(d, "training and evaluation have different residents");
+	for (int i = 0; i < train->nresident; i++) {
+		if (train->head[i] < 0 || eval->head[i] < 0)
+			return broken(d, "a resident without a place");
+		const struct plan_buffer *x = &train->plan->buffer[train->head[i]];
+		const struct plan_buffer *y = &eval->plan->buffer[eval->head[i]];
+		if (x->offset != y->offset || x->bytes != y->bytes)
+			return broken(d, "a resident with two places");
+	}
+	return ST_OK;
+}
+
+static enum status resolve(const struct codegen_input *in, struct kernels *ks,
+	struct schedule *train, struct schedule *eval)
+{
+	if (!is_identifier(in->name))
+		return broken(ks->diag, "the model's name is no C identifier");
+	if (in->train.graph)
+		TRY(schedule_make(ks, &in->train, in->train_plan, true, train));
+	TRY(schedule_make(ks, &in->eval, in->eval_plan, false, eval));
+	return in->train.graph ? same_residents(train, eval, ks->diag) : ST_OK;
+}
+
+static bool has_updates(const struct schedule *s)
+{
+	for (int i = 0; i < s->plan->nstep; i++)
+		if (s->call[i].updates >= 0)
+			return true;
+	return false;
+}
+
+static void print_step(const struct schedule *train, const struct schedule *eval,
+	const struct kernels *ks, const struct codegen_input *in, struct text *t)
+{
+	print_title(train, eval, in, t);
+	print_prelude(ks, in, t);
+	text_puts(t, "\n/* --- The arena --- */\n");
+	if (train)
+		print_arena_map(train, t);
+	print_arena_map(eval, t);
+	text_puts(t, "\n/* Over all steps. */\n");
+	print_places(train ? train : eval, true, t);
+	if (train) {
+		text_puts(t, "\n/* In training. */\n");
+		print_places(train, false, t);
+	}
+	text_puts(t, "\n/* In evaluation. */\n");
+	print_places(eval, false, t);
+	text_puts(t, "\n/* --- Kernels --- */\n");
+	print_kernels(ks, t);
+	print_step_macros(ks, train && has_updates(train), eval->gp->graph->noutput > 0, t);
+	if (train)
+		print_schedule(train, ks, in, t);
+	print_schedule(eval, ks, in, t);
+	print_tables(train, eval, ks, in, t);
+}
+
+enum status codegen_step(const struct codegen_input *in, struct text *step_c, struct text *step_h,
+	struct text *makefile, struct diag *d)
+{
+	struct arena *a = arena_new();
+	if (!a)
+		return diag_nomem(d);
+	struct kernels ks = {
+		.arena = a, .graph = in->eval.graph, .diag = d, .helpers = {.arena = a}};
+	struct schedule train = {0}, eval = {0};
+	enum status st = resolve(in, &ks, &train, &eval);
+	if (st == ST_OK) {
+		const struct schedule *t = in->train.graph ? &train : NULL;
+		print_step(t, &eval, &ks, in, step_c);
+		print_header(t, &eval, in, step_h);
+		print_makefile(&ks, in, makefile);
+		if (step_c->failed || step_h->failed || makefile->failed)
+			st = diag_nomem(d);
+	}
+	arena_free(a);
+	return st;
+}

@@ -1,0 +1,25 @@
+/* From graph and plan to C text: step.c, stint_step.h, Makefile. */
+#ifndef STINT_CODEGEN_STEP_H
+#define STINT_CODEGEN_STEP_H
+
+#include "planner/from_graph.h"
+#include "planner/plan.h"
+
+struct codegen_input {
+	const char *name;       /* C identifier for the model: stint_model_NAME */
+	const char *model_file; /* base name, for the comment at the top */
+	/* eval is always there; train.graph is NULL for --loss none. Same residents in both
+	 * problems. */
+	struct graph_problem train, eval;
+	const struct plan *train_plan, *eval_plan;
+	const char *loss_name, *loss_options; /* NULL: none */
+	const char *library_identity;         /* NULL when portable */
+	const char *isa_flags; /* for the Makefile: "-march=native" or what --isa said; "" */
+	bool debug_arena;
+};
+
+/* The three files' texts. Deterministic. */
+enum status codegen_step(const struct codegen_input *in, struct text *step_c, struct text *step_h,
+	struct text *makefile, struct diag *d);
+
+#endif

@@ -1,0 +1,253 @@
+/* The training and evaluation functions: the schedule, one call a step. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "codegen/parts.h"
+
+static const char *accessor(enum dtype t)
+{
+	return t == DT_I64 ? "INT" : t == DT_BOOL ? "BOOL" : "REAL";
+}
+
+/* What the steps are written with. */
+void print_step_macros(const struct kernels *ks, bool updates, bool outputs, struct text *t)
+{
+	text_puts(t, "\n/* --- The schedule --- */\n\n"
+		     "#define REAL(place) ((real *)(arena + (place)))\n"
+		     "#define INT(place) ((int64_t *)(arena + (place)))\n"
+		     "#define BOOL(place) (arena + (place))\n\n"
+		     "#define DONE(step) (probe && probe->tick ? probe->tick(probe->user, step) : "
+		     "(void)0)\n");
+	if (outputs)
+		text_puts(t, "#define OUTPUT(k, data, bytes)                                       "
+			     "                  \\\n"
+			     "\t(probe && probe->output ? probe->output(probe->user, k, data, "
+			     "bytes) : (void)0)\n");
+	if (updates)
+		text_puts(t,
+			"\n/* Hands a finished gradient to whoever looks on, in the place of "
+			"its update. */\n"
+			"static int looked_at(\n"
+			"\tconst struct stint_probe *probe, int parameter, const void *gradient, "
+			"size_t bytes)\n"
+			"{\n"
+			"\tif (!probe || !probe->gradient)\n"
+			"\t\treturn 0;\n"
+			"\tprobe->gradient(probe->user, parameter, gradient, bytes);\n"
+			"\treturn 1;\n"
+			"}\n");
+	if (ks->nlib)
+		text_puts(t,
+			"\nstatic int library_failed(stint_step *s, int step, int code, const "
+			"struct "
+			"stint_step_info *info)\n"
+			"{\n"
+			"\tsnprintf(s->message, sizeof s->message, \"step %d (%s %s): the library "
+			"returned %d\", step,\n"
+			"\t\tinfo->op, info->node, code);\n"
+			"\treturn STINT_BAD_MACHINE;\n"
+			"}\n");
+}
+
+/* --- One step --- */
+
+static void print_comment(const struct schedule *s, int step, struct text *t)
+{
+	const struct call *c = &s->call[step];
+	int digits = s->plan->nstep > 1000  ? 4
+		     : s->plan->nstep > 100 ? 3
+		     : s->plan->nstep > 10  ? 2
+					    : 1;
+	text_add(t, "\t/* %*d %-8s  ", digits, step, phase_of(s, step));
+	text_comment(t, c->node.name);
+	text_puts(t, " (");
+	text_comment(t, c->node.op->name);
+	text_puts(t, ")");
+	if (c->run > 0)
+		text_add(t, ", recompute of step %d", c->first);
+	text_puts(t, " */\n");
+}
+
+static void add_argument(struct text *line, const char *argument, int *column)
+{
+	enum { WIDTH = 96 };
+	int len = (int)strlen(argument);
+	if (line->s[line->len - 1] != '(') {
+		bool wrap = *column + len + 3 > WIDTH;
+		text_puts(line, wrap ? ",\n\t\t" : ", ");
+		*column = wrap ? 16 : *column + 2;
+	}
+	text_puts(line, argument);
+	*column += len;
+}
+
+static void print_arguments(
+	const struct schedule *s, const struct call *c, const struct kernel *k, struct text *t)
+{
+	struct text argument = {0};
+	int column = 24 + (int)strlen(k->name);
+	if (k->library)
+		add_argument(t, "s", &column);
+	for (int i = 0; i < k->narg; i++) {
+		struct kernel_arg a = k->arg[i];
+		int b = a.kind == 'w' ? c->workspace : a.kind == 'y' ? c->out[a.k] : c->in[a.k];
+		argument.len = 0;
+		if (b < 0)
+			text_puts(&argument, "NULL"); /* a workspace of no bytes */
+		else if (a.kind == 'w')
+			text_add(&argument, "arena + %s", s->place[b].name);
+		else
+			text_add(&argument, "%s(%s)",
+				accessor((a.kind == 'y' ? c->node.out : c->node.in)[a.k]->dtype),
+				s->place[b].name);
+		if (argument.failed)
+			break;
+		add_argument(t, argument.s, &column);
+	}
+	if (k->checked)
+		add_argument(t, "&bad", &column);
+	t->failed |= argument.failed;
+	text_free(&argument);
+}
+
+static void print_call(const struct schedule *s, int step, const struct kernel *k, const char *info,
+	struct text *t)
+{
+	const struct call *c = &s->call[step];
+	if (c->updates >= 0) {
+		const struct tensor *g = c->node.in[1];
+		text_add(t, "\tif (!looked_at(probe, %d, %s(%s), %" PRId64 "))\n\t", c->updates,
+			accessor(g->dtype), s->place[c->in[1]].name, tensor_bytes(g));
+	}
+	text_puts(t, k->library ? "\terror = " : k->checked ? "\tif (" : "\t");
+	text_add(t, "%s(", k->name);
+	print_arguments(s, c, k, t);
+	if (k->checked)
+		text_add(t, "))\n\t\treturn stint_bad_index(s, %d, bad, &%s[%d]);\n", step, info,
+			step);
+	else
+		text_puts(t, ");\n");
+	if (k->library)
+		text_add(t, "\tif (error)\n\t\treturn library_failed(s, %d, error, &%s[%d]);\n",
+			step, info, step);
+}
+
+static void print_outputs(const struct schedule *s, int step, struct text *t)
+{
+	const struct graph *g = s->gp->graph;
+	for (int i = 0; i < g->noutput; i++) {
+		if (s->output_step[i] != step)
+			continue;
+		int tensor = s->gp->index[g->output[i]->id];
+		int b = buffer_at(s, tensor, step < 0 ? 0 : step);
+		if (b < 0)
+			b = s->head[tensor];
+		text_add(t, "\tOUTPUT(%d, %s(%s), %" PRId64 "); /* ", i,
+			accessor(g->output[i]->dtype), s->place[b].name,
+			tensor_bytes(g->output[i]));
+		text_comment(t, g->output[i]->name);
+		text_puts(t, " */\n");
+	}
+}
+
+/* --- --debug-arena --- */
+
+/* Buffer b starts in the bytes of an input, or an output takes its bytes over. */
+static bool shares(const struct schedule *s, int step, int b, bool as_output)
+{
+	const struct call *c = &s->call[step];
+	int n = as_output ? c->node.nin : c->node.nout;
+	const int *other = as_output ? c->in : c->out;
+	for (int i = 0; i < n; i++)
+		if (other[i] >= 0 && other[i] != b && s->plan->buffer[other[i]].bytes > 0 &&
+			s->plan->buffer[other[i]].offset == s->plan->buffer[b].offset)
+			return true;
+	return false;
+}
+
+static void print_lifetimes(const struct schedule *s, int step, bool births, struct text *t)
+{
+	for (int b = 0; b < s->plan->nbuffer; b++) {
+		const struct plan_buffer *x = &s->plan->buffer[b];
+		bool now = births ? x->first_step == step
+				  : x->last_step == step && step < s->plan->nstep - 1;
+		if (now && x->bytes > 0 && s->place[b].name[0] != 'R' &&
+			!shares(s, step, b, births))
+			text_add(t, "\t%s(%s, %" PRId64 ");\n", births ? "BORN" : "DEAD",
+				s->place[b].name, x->bytes);
+	}
+}
+
+/* A frame around the schedule that leaves the arena clean on every way out. */
+static void print_debug_frame(const struct schedule *s, struct text *t)
+{
+	int64_t fixed = 0;
+	for (int i = 0; i < s->nresident; i++) {
+		const struct plan_buffer *b = &s->plan->buffer[s->head[i]];
+		if (b->offset + b->bytes > fixed)
+			fixed = b->offset + b->bytes;
+	}
+	int64_t rest = s->plan->arena_bytes - fixed;
+	text_add(t, "\nstatic int %s(stint_step *s, const struct stint_probe *probe)\n{\n",
+		s->function);
+	text_puts(t, "\tunsigned char *const arena = s->arena;\n");
+	text_add(t, "\tDEAD(%" PRId64 ", %" PRId64 ");\n", fixed, rest);
+	text_add(t, "\tint status = %s_schedule(s, probe);\n", s->function);
+	text_add(t, "\tUNPOISON(arena + %" PRId64 ", %" PRId64 ");\n\treturn status;\n}\n", fixed,
+		rest);
+}
+
+/* --- The function --- */
+
+static void print_locals(const struct schedule *s, const struct kernels *ks, struct text *t)
+{
+	bool checked = false, library = false;
+	for (int i = 0; i < s->plan->nstep; i++) {
+		checked |= ks->kernel[s->call[i].kernel].checked;
+		library |= ks->kernel[s->call[i].kernel].library;
+	}
+	text_puts(t, "\tunsigned char *const arena = s->arena;\n");
+	if (checked)
+		text_puts(t, "\tint64_t bad;\n");
+	if (library)
+		text_puts(t, "\tint error;\n");
+	if (s->plan->nstep == 0)
+		text_puts(t, "\t(void)arena, (void)probe;\n");
+	text_puts(t, "\n");
+}
+
+static bool can_fail(const struct schedule *s, const struct kernels *ks)
+{
+	for (int i = 0; i < s->plan->nstep; i++) {
+		const struct kernel *k = &ks->kernel[s->call[i].kernel];
+		if (k->checked || k->library)
+			return true;
+	}
+	return false;
+}
+
+void print_schedule(const struct schedule *s, const struct kernels *ks,
+	const struct codegen_input *in, struct text *t)
+{
+	const char *info = s->letter == 'T' ? "train_info" : "eval_info";
+	if (can_fail(s, ks)) /* the table itself follows the schedule */
+		text_add(
+			t, "\nstatic const struct stint_step_info %s[%d];\n", info, s->plan->nstep);
+	text_add(t, "\nstatic int %s%s(stint_step *s, const struct stint_probe *probe)\n{\n",
+		s->function, in->debug_arena ? "_schedule" : "");
+	print_locals(s, ks, t);
+	print_outputs(s, -1, t);
+	for (int step = 0; step < s->plan->nstep; step++) {
+		print_comment(s, step, t);
+		if (in->debug_arena)
+			print_lifetimes(s, step, true, t);
+		print_call(s, step, &ks->kernel[s->call[step].kernel], info, t);
+		print_outputs(s, step, t);
+		if (in->debug_arena)
+			print_lifetimes(s, step, false, t);
+		text_add(t, "\tDONE(%d);\n", step);
+	}
+	text_puts(t, "\treturn STINT_OK;\n}\n");
+	if (in->debug_arena)
+		print_debug_frame(s, t);
+}

@@ -1,0 +1,232 @@
+/* The tables at the end of step.c: what the runtime knows of the model. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "codegen/parts.h"
+
+static const char *dtype_text(enum dtype t)
+{
+	static const char *const text[] = {[DT_F32] = "STINT_F32",
+		[DT_F64] = "STINT_F64",
+		[DT_I64] = "STINT_I64",
+		[DT_BOOL] = "STINT_BOOL"};
+	return text[t];
+}
+
+static const char *kind_text(enum tensor_role r)
+{
+	static const char *const text[] = {[TR_VALUE] = "STINT_CONSTANT",
+		[TR_INPUT] = "STINT_INPUT",
+		[TR_PARAMETER] = "STINT_PARAMETER",
+		[TR_BUFFER] = "STINT_BUFFER",
+		[TR_STATE] = "STINT_STATE",
+		[TR_CONSTANT] = "STINT_CONSTANT",
+		[TR_CONTROL] = "STINT_CONTROL"};
+	return text[r];
+}
+
+static void print_shape(const struct tensor *x, struct text *t)
+{
+	text_add(t, "%s, %d, ", dtype_text(x->dtype), x->rank);
+	if (x->rank == 0) {
+		text_puts(t, "NULL");
+		return;
+	}
+	text_puts(t, "(const int64_t[]){");
+	for (int i = 0; i < x->rank; i++)
+		text_add(t, "%s%" PRId64, i ? ", " : "", x->dim[i]);
+	text_puts(t, "}");
+}
+
+static bool is_trained(const struct schedule *train, int resident)
+{
+	for (int i = 0; train && i < train->plan->nstep; i++)
+		if (train->call[i].updates == resident)
+			return true;
+	return false;
+}
+
+/* name, kind, dtype, rank, dim, bytes, offset, trainable */
+static void print_residents(const struct schedule *train, const struct schedule *s, struct text *t)
+{
+	if (s->nresident == 0)
+		return;
+	text_puts(t, "\nstatic const struct stint_tensor residents[] = {\n");
+	for (int i = 0; i < s->nresident; i++) {
+		const struct tensor *x = s->gp->tensor[i];
+		text_puts(t, "\t{");
+		text_literal(t, s->gp->problem->tensor[i].name);
+		text_add(t, ", %s, ", kind_text(x->role));
+		print_shape(x, t);
+		text_add(t, ", %" PRId64 ", R%03d, %d},\n", tensor_bytes(x), i,
+			is_trained(train, i));
+	}
+	text_puts(t, "};\n");
+}
+
+/* name, dtype, rank, dim, bytes, offset */
+static void print_outputs(const struct schedule *eval, struct text *t)
+{
+	const struct graph *g = eval->gp->graph;
+	if (g->noutput == 0)
+		return;
+	text_puts(t, "\nstatic const struct stint_output outputs[] = {\n");
+	for (int i = 0; i < g->noutput; i++) {
+		int b = buffer_at_end(eval, g->output[i]);
+		text_puts(t, "\t{");
+		text_literal(t, g->output[i]->name);
+		text_puts(t, ", ");
+		print_shape(g->output[i], t);
+		text_add(t, ", %" PRId64 ", %s},\n", tensor_bytes(g->output[i]),
+			eval->place[b].name);
+	}
+	text_puts(t, "};\n");
+}
+
+static void print_library(const struct kernels *ks, struct text *t)
+{
+	if (ks->nlib == 0)
+		return;
+	text_puts(t, "\nstatic const struct stint_lib_call library_calls[] = {\n");
+	for (int i = 0; i < ks->nlib; i++) {
+		int last = LIB_ARGS - 1;
+		while (last > 0 && ks->lib[i].p[last] == 0)
+			last--;
+		text_puts(t, "\t{");
+		text_literal(t, ks->lib[i].kind);
+		text_puts(t, ", {");
+		for (int k = 0; k <= last; k++)
+			text_add(t, "%s%" PRId64, k ? ", " : "", ks->lib[i].p[k]);
+		text_add(t, "}, %" PRId64 "},\n", ks->lib_workspace[i]);
+	}
+	text_puts(t, "};\n");
+}
+
+static void print_step_info(const struct schedule *s, const struct kernels *ks, struct text *t)
+{
+	if (s->plan->nstep == 0)
+		return;
+	text_add(t, "\nstatic const struct stint_step_info %s_info[] = {\n",
+		s->letter == 'T' ? "train" : "eval");
+	for (int i = 0; i < s->plan->nstep; i++) {
+		const struct call *c = &s->call[i];
+		text_puts(t, "\t{");
+		text_literal(t, c->node.name);
+		text_puts(t, ", ");
+		text_literal(t, c->node.op->name);
+		text_add(t, ", \"%s\", %d, %d},\n", ks->kernel[c->kernel].name,
+			(int)s->gp->problem->op[c->op].phase, c->run);
+	}
+	text_puts(t, "};\n");
+}
+
+/* --- What init checks --- */
+
+static void print_machine_check(
+	const struct kernels *ks, const struct codegen_input *in, struct text *t)
+{
+	static const char *const isa[][2] = {{"__SSE4_2__", "sse4.2"}, {"__AVX__", "avx"},
+		{"__AVX2__", "avx2"}, {"__FMA__", "fma"}, {"__AVX512F__", "avx512f"},
+		{"__AVX512VL__", "avx512vl"}, {"__AVX512BW__", "avx512bw"},
+		{"__AVX512DQ__", "avx512dq"}};
+	text_puts(t, "\n/* The machine that runs this has what it was compiled for. */\n"
+		     "static const char *machine_lacks(void)\n{\n"
+		     "#if defined(__x86_64__) || defined(__i386__)\n");
+	for (size_t i = 0; i < sizeof isa / sizeof *isa; i++)
+		text_add(t,
+			"#ifdef %s\n\tif (!__builtin_cpu_supports(\"%s\"))\n\t\treturn \"%s\";\n"
+			"#endif\n",
+			isa[i][0], isa[i][1], isa[i][1]);
+	text_puts(t, "#endif\n\treturn NULL;\n}\n\n"
+		     "static int machine_check(stint_step *s)\n{\n"
+		     "\tconst char *lacks = machine_lacks();\n"
+		     "\tif (lacks) {\n"
+		     "\t\tsnprintf(s->message, sizeof s->message,\n"
+		     "\t\t\t\"this machine lacks %s, for which the step was compiled\", lacks);\n"
+		     "\t\treturn STINT_BAD_MACHINE;\n"
+		     "\t}\n");
+	if (ks->nlib && in->library_identity) {
+		text_puts(t, "\tstatic const char planned[] = ");
+		text_literal(t, in->library_identity);
+		text_puts(t,
+			";\n\tchar here[96];\n"
+			"\tif (strcmp(stint_lib_identity(STINT_THREADS, here), planned) != 0) "
+			"{\n"
+			"\t\tsnprintf(s->message, sizeof s->message, \"planned for %s, this is "
+			"%s\", planned, here);\n"
+			"\t\treturn STINT_BAD_MACHINE;\n"
+			"\t}\n");
+	}
+	text_puts(t, "\treturn STINT_OK;\n}\n");
+}
+
+/* --- The model --- */
+
+static int resident_of(const struct schedule *s, const struct tensor *x)
+{
+	return x ? s->gp->index[x->id] : -1;
+}
+
+static void print_loss_offset(const char *field, const struct schedule *s, struct text *t)
+{
+	if (s && s->gp->graph->loss)
+		text_add(t, "\t.%s = %s,\n", field,
+			s->place[buffer_at_end(s, s->gp->graph->loss)].name);
+	else
+		text_add(t, "\t.%s = SIZE_MAX,\n", field);
+}
+
+static void print_model(const struct schedule *train, const struct schedule *eval,
+	const struct kernels *ks, const struct codegen_input *in, struct text *t)
+{
+	const struct schedule *s = train ? train : eval;
+	const struct graph *g = s->gp->graph;
+	text_add(t, "\nconst struct stint_model stint_model_%s = {\n", in->name);
+	text_add(t, "\t.version = STINT_RT_VERSION,\n\t.name = \"%s\",\n", in->name);
+	text_puts(t, "\t.arena_bytes = ");
+	text_macro(t, in->name, "ARENA_BYTES");
+	text_puts(t, ",\n\t.alignment = ");
+	text_macro(t, in->name, "ARENA_ALIGNMENT");
+	text_puts(t, ",\n\t.threads = STINT_THREADS,\n\t.machine_check = machine_check,\n");
+	text_add(t, "\t.nresident = %d,\n\t.resident = %s,\n", s->nresident,
+		s->nresident ? "residents" : "NULL");
+	text_add(t, "\t.noutput = %d,\n\t.output = %s,\n", eval->gp->graph->noutput,
+		eval->gp->graph->noutput ? "outputs" : "NULL");
+	text_add(t, "\t.nlib = %d,\n\t.lib = %s,\n", ks->nlib, ks->nlib ? "library_calls" : "NULL");
+	text_add(t, "\t.ntrain_steps = %d,\n\t.train_info = %s,\n", train ? train->plan->nstep : 0,
+		train && train->plan->nstep ? "train_info" : "NULL");
+	text_add(t, "\t.neval_steps = %d,\n\t.eval_info = %s,\n", eval->plan->nstep,
+		eval->plan->nstep ? "eval_info" : "NULL");
+	text_add(t, "\t.control = %d,\n\t.lr = %d,\n\t.target = %d,\n", resident_of(s, g->control),
+		resident_of(s, g->lr), resident_of(s, g->target_input));
+	text_puts(t, "\t.loss_name = ");
+	text_literal(t, in->loss_name);
+	text_puts(t, ",\n\t.loss_options = ");
+	text_literal(t, in->loss_options);
+	text_puts(t, ",\n");
+	print_loss_offset("loss_offset_train", train, t);
+	print_loss_offset("loss_offset_eval", eval, t);
+	text_add(t, "\t.loss_dtype = %s,\n", dtype_text(g->loss ? g->loss->dtype : g->real));
+	text_add(t, "\t.train = %s,\n\t.eval = step_eval,\n};\n", train ? "step_train" : "NULL");
+	text_add(t,
+		"\n#ifdef STINT_SHARED\n"
+		"/* What a program that opens step.so asks for. */\n"
+		"const struct stint_model *stint_model_get(void);\n"
+		"const struct stint_model *stint_model_get(void)\n{\n\treturn &stint_model_%s;\n}\n"
+		"#endif\n",
+		in->name);
+}
+
+void print_tables(const struct schedule *train, const struct schedule *eval,
+	const struct kernels *ks, const struct codegen_input *in, struct text *t)
+{
+	text_puts(t, "\n/* --- What the runtime knows of the model --- */\n");
+	if (train)
+		print_step_info(train, ks, t);
+	print_step_info(eval, ks, t);
+	print_residents(train, train ? train : eval, t);
+	print_outputs(eval, t);
+	print_library(ks, t);
+	print_machine_check(ks, in, t);
+	print_model(train, eval, ks, in, t);
+}

@@ -1,0 +1,206 @@
+/* The loss at the graph's end, and an update for every parameter. */
+#include <string.h>
+
+#include "graph/pass.h"
+
+static enum status ambiguous(struct graph *g)
+{
+	struct text names = {0};
+	for (int i = 0; i < g->noutput; i++)
+		text_add(&names, "%s%s", i ? ", " : "", g->output[i]->name);
+	enum status st = diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file},
+		"add :output=NAME to the loss", "the model has %d outputs: %s", g->noutput,
+		names.s ? names.s : "");
+	text_free(&names);
+	return st;
+}
+
+static enum status find_output(struct graph *g, const char *name, struct tensor **out)
+{
+	if (!name) {
+		if (g->noutput != 1)
+			return ambiguous(g);
+		*out = g->output[0];
+		return ST_OK;
+	}
+	for (int i = 0; i < g->noutput; i++)
+		if (!strcmp(g->output[i]->name, name)) {
+			*out = g->output[i];
+			return ST_OK;
+		}
+	diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file}, NULL,
+		"the model has no output '%s'", name);
+	return ambiguous(g);
+}
+
+static enum status own_loss(struct graph *g, struct tensor *y)
+{
+	char shape[200];
+	if (y->numel != 1 || !dtype_is_real(y->dtype))
+		return diag_fail(g->diag, ST_INVALID,
+			&(struct where){.file = g->file, .node = y->name},
+			"name a loss, as in --loss cross-entropy",
+			"is no scalar loss: its shape is %s", tensor_shape_text(y, shape));
+	g->loss = y;
+	return ST_OK;
+}
+
+static enum status add_input(struct graph *g, struct tensor *x)
+{
+	struct tensor **list = ARENA_ARRAY(g->arena, struct tensor *, g->ninput + 1);
+	if (!list)
+		return diag_nomem(g->diag);
+	if (g->ninput)
+		memcpy(list, g->input, (size_t)g->ninput * sizeof *list);
+	list[g->ninput++] = x;
+	g->input = list;
+	return ST_OK;
+}
+
+enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
+{
+	struct tensor *y = NULL;
+	if (spec->none)
+		return ST_OK;
+	TRY(find_output(g, spec->output, &y));
+	if (!spec->op)
+		return own_loss(g, y);
+	enum dtype type;
+	int rank;
+	int64_t dim[RANK_MAX];
+	TRY(spec->op->loss_target(g, y, spec->nattr, spec->attr, &type, &rank, dim));
+	struct tensor *target = graph_tensor(g, "target", type, rank, dim);
+	if (!target)
+		return g->failed;
+	target->role = TR_INPUT;
+	TRY(add_input(g, target));
+	g->target_input = target;
+	g->scope = "loss";
+	g->loss = graph_op(g, spec->op->name, 3, (struct tensor *[]){y, target, graph_control(g)},
+		spec->nattr, spec->attr);
+	g->scope = NULL;
+	return g->failed;
+}
+
+static enum status attach_update(struct graph *g, const struct optimizer_spec *spec,
+	struct tensor *param, struct tensor *grad)
+{
+	int nstate = spec->op->state_count(spec->nattr, spec->attr);
+	struct tensor *in[6] = {param, grad, graph_lr(g), graph_control(g)};
+	for (int k = 0; k < nstate; k++) {
+		const char *name = arena_printf(
+			g->arena, "state/%s/%s", spec->op->state_name[k], param->name);
+		in[4 + k] = graph_tensor(g, name, param->dtype, param->rank, param->dim);
+		if (!in[4 + k])
+			return g->failed;
+		in[4 + k]->role = TR_STATE;
+	}
+	g->scope = param->name;
+	struct node *n;
+	return graph_node(g, spec->op->name, param->name, 4 + nstate, in, 1 + nstate, spec->nattr,
+		spec->attr, NULL, &n);
+}
+
+/* Scale every gradient by one factor that depends on all of them: nothing is updated before the
+ * last gradient is there, and the plan pays for holding them. */
+static enum status clip(struct graph *g, double max_norm, int nparam, struct tensor *const *grad,
+	struct tensor **clipped)
+{
+	const struct attr attr = ATTR_F("max_norm", max_norm);
+	struct tensor **in = ARENA_ARRAY(g->arena, struct tensor *, nparam);
+	int n = 0;
+	if (!in)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < nparam; i++)
+		if (grad[i])
+			in[n++] = grad[i];
+	g->phase = NODE_BACKWARD;
+	g->scope = "clip-norm";
+	struct tensor *scale = graph_op(
+		g, op_by_role(g->table, ROLE_CLIP_SCALE)->name, n, in, 1, &attr);
+	const char *mul = op_by_role(g->table, ROLE_MUL)->name;
+	for (int i = 0; i < nparam; i++)
+		clipped[i] = grad[i] ? OP2(g, mul, grad[i], scale) : NULL;
+	return g->failed;
+}
+
+/* Where update `u` may stand: behind every node that reads its parameter and the one that makes its
+ * gradient. */
+static void update_slots(const struct graph *g, int nplain, int *slot)
+{
+	for (int i = 0; i < nplain; i++) {
+		const struct node *n = g->node[i];
+		for (int k = 0; k < n->nin; k++)
+			if (n->in[k])
+				slot[tensor_storage(n->in[k])->id] = i;
+	}
+}
+
+/* Move each update from the end to just behind its gradient and the parameter's last reader, so
+ * that the listed order is already a good one. */
+static enum status interleave(struct graph *g, int nplain)
+{
+	int *last_read = ARENA_ARRAY(g->arena, int, g->ntensor);
+	int *slot = ARENA_ARRAY(g->arena, int, g->nnode);
+	struct node **order = ARENA_ARRAY(g->arena, struct node *, g->nnode);
+	int *start = ARENA_ARRAY(g->arena, int, nplain + 2);
+	if (!last_read || !slot || !order || !start)
+		return diag_nomem(g->diag);
+	update_slots(g, nplain, last_read);
+	for (int i = nplain; i < g->nnode; i++) {
+		const struct node *u = g->node[i];
+		const struct tensor *grad = tensor_storage(u->in[1]);
+		int after = grad->maker ? grad->maker->id : 0;
+		if (last_read[u->in[0]->id] > after)
+			after = last_read[u->in[0]->id];
+		if (u->in[1]->maker && u->in[1]->maker->id > after) /* a view of the gradient */
+			after = u->in[1]->maker->id;
+		slot[i] = after;
+		start[after + 1]++;
+	}
+	/* counting sort: updates per slot, stable */
+	for (int i = 0; i <= nplain; i++)
+		start[i + 1] += start[i];
+	struct node **sorted = ARENA_ARRAY(g->arena, struct node *, g->nnode - nplain);
+	int *fill = arena_memdup(g->arena, start, (size_t)nplain + 2, sizeof *start);
+	if (!sorted || !fill)
+		return diag_nomem(g->diag);
+	for (int i = nplain; i < g->nnode; i++)
+		sorted[fill[slot[i]]++] = g->node[i];
+	int n = 0;
+	for (int i = 0; i < nplain; i++) {
+		order[n++] = g->node[i];
+		for (int k = start[i]; k < start[i + 1]; k++)
+			order[n++] = sorted[k];
+	}
+	for (int i = 0; i < n; i++)
+		order[i]->id = i;
+	g->node = order;
+	g->capnode = g->nnode;
+	return ST_OK;
+}
+
+enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *spec, int nparam,
+	struct tensor *const *param, struct tensor *const *grad)
+{
+	int nupdate = 0;
+	struct tensor **clipped = ARENA_ARRAY(g->arena, struct tensor *, nparam);
+	if (!clipped)
+		return diag_nomem(g->diag);
+	if (spec->clip_norm > 0) {
+		TRY(clip(g, spec->clip_norm, nparam, grad, clipped));
+		grad = clipped;
+	}
+	g->phase = NODE_UPDATE;
+	for (int i = 0; i < nparam; i++) {
+		if (!grad[i])
+			continue;
+		TRY(attach_update(g, spec, param[i], grad[i]));
+		nupdate++;
+	}
+	g->phase = NODE_FORWARD;
+	g->scope = NULL;
+	TRY(graph_prune(g));
+	TRY(interleave(g, g->nnode - nupdate));
+	return graph_verify(g);
+}

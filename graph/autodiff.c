@@ -1,0 +1,197 @@
+/* Reverse-mode differentiation over the records' gradient rules. A rule builds nodes, so what the
+ * backward pass keeps is what its nodes read. */
+#include <string.h>
+
+#include "graph/pass.h"
+
+struct autodiff {
+	struct graph *g;
+	int nforward;         /* nodes before the backward pass */
+	int ntensor;          /* tensors before it */
+	bool *wants;          /* by tensor id: a parameter lies behind it */
+	bool *reaches;        /* by tensor id: the loss depends on it */
+	struct tensor **grad; /* by tensor id: the sum so far; NULL: none yet */
+};
+
+static void mark_wants(struct autodiff *ad)
+{
+	const struct graph *g = ad->g;
+	for (int i = 0; i < ad->ntensor; i++)
+		ad->wants[i] = g->tensor[i]->role == TR_PARAMETER &&
+			       dtype_is_real(g->tensor[i]->dtype);
+	for (int i = 0; i < ad->nforward; i++) {
+		const struct node *n = g->node[i];
+		bool any = false;
+		for (int k = 0; k < n->nin; k++)
+			any |= n->in[k] && ad->wants[n->in[k]->id];
+		if (!any || (n->op->traits & OP_STOP))
+			continue;
+		for (int k = 0; k < n->nout; k++)
+			if (n->out[k] && dtype_is_real(n->out[k]->dtype))
+				ad->wants[n->out[k]->id] = true;
+	}
+}
+
+static void mark_reaches(struct autodiff *ad)
+{
+	const struct graph *g = ad->g;
+	ad->reaches[g->loss->id] = true;
+	for (int i = ad->nforward - 1; i >= 0; i--) {
+		const struct node *n = g->node[i];
+		bool any = false;
+		for (int k = 0; k < n->nout; k++)
+			any |= n->out[k] && ad->reaches[n->out[k]->id];
+		for (int k = 0; any && k < n->nin; k++)
+			if (n->in[k])
+				ad->reaches[n->in[k]->id] = true;
+	}
+}
+
+/* A parameter behind tensor `t`, for the message. */
+static const char *parameter_behind(const struct autodiff *ad, const struct tensor *t)
+{
+	while (t->maker) {
+		const struct tensor *next = NULL;
+		for (int k = 0; k < t->maker->nin && !next; k++)
+			if (t->maker->in[k] && ad->wants[t->maker->in[k]->id])
+				next = t->maker->in[k];
+		if (!next)
+			break;
+		t = next;
+	}
+	return t->name;
+}
+
+static enum status no_rule(const struct autodiff *ad, const struct node *n)
+{
+	const struct tensor *t = NULL;
+	for (int k = 0; k < n->nin && !t; k++)
+		if (n->in[k] && ad->wants[n->in[k]->id])
+			t = n->in[k];
+	return node_fail(ad->g, n,
+		"freeze that parameter with --freeze, or take the operator off its path",
+		"has no gradient, and lies between the loss and parameter '%s'",
+		parameter_behind(ad, t));
+}
+
+/* Add one contribution to the gradient of x. The order of the calls, and so of the sum, is the
+ * graph's. */
+static enum status contribute(
+	struct autodiff *ad, const struct node *n, const struct tensor *x, struct tensor *dx)
+{
+	struct graph *g = ad->g;
+	if (!tensor_same_shape(x, dx) || x->dtype != dx->dtype) {
+		char a[200], b[200];
+		const struct where w = {.file = g->file, .node = n->name, .op = n->op->name};
+		return diag_fail(g->diag, ST_INTERNAL, &w, "this is a bug in stint",
+			"its gradient rule gave %s for an input of shape %s",
+			tensor_shape_text(dx, a), tensor_shape_text(x, b));
+	}
+	struct tensor **sum = &ad->grad[x->id];
+	if (!*sum)
+		*sum = dx;
+	else if (!(*sum = OP2(g, op_by_role(g->table, ROLE_ADD)->name, *sum, dx)))
+		return g->failed;
+	return ST_OK;
+}
+
+static enum status differentiate(struct autodiff *ad, const struct node *n)
+{
+	struct graph *g = ad->g;
+	struct tensor **dy = ARENA_ARRAY(g->arena, struct tensor *, n->nout);
+	struct tensor **dx = ARENA_ARRAY(g->arena, struct tensor *, n->nin);
+	bool *want = ARENA_ARRAY(g->arena, bool, n->nin), any_dy = false, any_want = false;
+	if (!dy || !dx || !want)
+		return diag_nomem(g->diag);
+	for (int k = 0; k < n->nout; k++) {
+		dy[k] = n->out[k] ? ad->grad[n->out[k]->id] : NULL;
+		any_dy |= dy[k] != NULL;
+	}
+	for (int k = 0; k < n->nin; k++) {
+		want[k] = n->in[k] && ad->wants[n->in[k]->id];
+		any_want |= want[k];
+	}
+	if (!any_dy || !any_want || (n->op->traits & OP_STOP))
+		return ST_OK;
+	if (!n->op->grad)
+		return no_rule(ad, n);
+	g->scope = n->name;
+	TRY(n->op->grad(g, n, dy, want, dx));
+	if (g->failed != ST_OK)
+		return g->failed;
+	for (int k = 0; k < n->nin; k++)
+		if (want[k] && dx[k])
+			TRY(contribute(ad, n, n->in[k], dx[k]));
+	return ST_OK;
+}
+
+static enum status backward(struct autodiff *ad)
+{
+	struct graph *g = ad->g;
+	enum status worst = ST_OK;
+	void *one = arena_alloc(g->arena, 1, (size_t)dtype_bytes(g->real));
+	if (!one)
+		return diag_nomem(g->diag);
+	value_set(g->real, one, 0, 1);
+	g->phase = NODE_BACKWARD;
+	ad->grad[g->loss->id] = graph_constant(
+		g, "stint.one", g->real, g->loss->rank, g->loss->dim, one);
+	if (!ad->grad[g->loss->id])
+		return g->failed;
+	for (int i = ad->nforward - 1; i >= 0; i--) {
+		const struct node *n = g->node[i];
+		bool on_path = false;
+		for (int k = 0; k < n->nout; k++)
+			on_path |= n->out[k] && ad->reaches[n->out[k]->id];
+		if (!on_path)
+			continue;
+		enum status st = differentiate(ad, n);
+		if (st == ST_INTERNAL || g->failed != ST_OK)
+			return st;
+		if (st != ST_OK) /* go on, to report every operator without a gradient */
+			worst = st;
+	}
+	g->phase = NODE_FORWARD;
+	g->scope = NULL;
+	return worst;
+}
+
+static enum status collect(
+	struct autodiff *ad, int *nparam, struct tensor ***param, struct tensor ***grad)
+{
+	struct graph *g = ad->g;
+	int n = 0;
+	*param = ARENA_ARRAY(g->arena, struct tensor *, ad->ntensor);
+	*grad = ARENA_ARRAY(g->arena, struct tensor *, ad->ntensor);
+	if (!*param || !*grad)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < ad->ntensor; i++) {
+		if (g->tensor[i]->role != TR_PARAMETER)
+			continue;
+		(*param)[n] = g->tensor[i];
+		(*grad)[n++] = ad->grad[i];
+	}
+	*nparam = n;
+	return ST_OK;
+}
+
+enum status graph_autodiff(
+	struct graph *g, int *nparam, struct tensor ***param, struct tensor ***grad)
+{
+	struct autodiff ad = {.g = g, .nforward = g->nnode, .ntensor = g->ntensor};
+	ad.wants = ARENA_ARRAY(g->arena, bool, g->ntensor);
+	ad.reaches = ARENA_ARRAY(g->arena, bool, g->ntensor);
+	ad.grad = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
+	if (!ad.wants || !ad.reaches || !ad.grad)
+		return diag_nomem(g->diag);
+	mark_wants(&ad);
+	mark_reaches(&ad);
+	if (!ad.wants[g->loss->id]) {
+		const struct where w = {.file = g->file, .node = g->loss->name};
+		return diag_fail(g->diag, ST_INVALID, &w,
+			"`stint show MODEL.onnx` lists the parameters; see --train and --freeze",
+			"the loss depends on no trainable parameter");
+	}
+	TRY(backward(&ad));
+	return collect(&ad, nparam, param, grad);
+}

@@ -1,0 +1,354 @@
+/* Tensors and nodes: making them, checking them, folding what is known. */
+#include "graph/graph.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/op.h"
+#include "graph/private.h"
+
+struct graph *graph_new(struct arena *a, struct diag *d, const char *file,
+	const struct op_table *table, const struct target *target, enum dtype real)
+{
+	struct graph *g = ARENA_NEW(a, struct graph);
+	if (!g) {
+		diag_nomem(d);
+		return NULL;
+	}
+	*g = (struct graph){.arena = a,
+		.diag = d,
+		.file = file,
+		.table = table,
+		.target = target,
+		.real = real,
+		.opset = OPSET_LATEST};
+	return g;
+}
+
+/* Make room for one more pointer in a list that lives in the arena. */
+static bool list_grow(struct arena *a, void *list, int n, int *cap)
+{
+	if (n < *cap)
+		return true;
+	if (*cap > INT32_MAX / 2)
+		return false;
+	int wider = *cap ? *cap * 2 : 256;
+	void **fresh = ARENA_ARRAY(a, void *, wider);
+	if (!fresh)
+		return false;
+	void **old;
+	memcpy(&old, list, sizeof old);
+	if (n)
+		memcpy(fresh, old, (size_t)n * sizeof *fresh);
+	memcpy(list, &fresh, sizeof fresh);
+	*cap = wider;
+	return true;
+}
+
+static struct tensor *tensor_fail(struct graph *g, enum status st)
+{
+	if (st == ST_INTERNAL)
+		diag_nomem(g->diag);
+	if (g->failed == ST_OK)
+		g->failed = st;
+	return NULL;
+}
+
+struct tensor *graph_tensor(
+	struct graph *g, const char *name, enum dtype t, int rank, const int64_t *dim)
+{
+	const struct where w = {.file = g->file, .node = name, .op = "tensor"};
+	if (rank < 0 || rank > RANK_MAX) {
+		diag_fail(
+			g->diag, ST_INVALID, &w, "stint handles up to 8 axes", "has %d axes", rank);
+		return tensor_fail(g, ST_INVALID);
+	}
+	struct tensor *x = ARENA_NEW(g->arena, struct tensor);
+	if (!x || !list_grow(g->arena, &g->tensor, g->ntensor, &g->captensor))
+		return tensor_fail(g, ST_INTERNAL);
+	*x = (struct tensor){.id = g->ntensor,
+		.name = name ? name : "",
+		.dtype = t,
+		.rank = rank,
+		.numel = 1,
+		.role = TR_VALUE,
+		.is_gradient = g->phase == NODE_BACKWARD};
+	int64_t bytes;
+	for (int i = 0; i < rank; i++) {
+		x->dim[i] = dim[i];
+		if (!size_mul(x->numel, dim[i], &x->numel) ||
+			!size_mul(x->numel, dtype_bytes(t), &bytes)) {
+			diag_fail(g->diag, ST_INVALID, &w,
+				dim[i] < 0 ? "bind it with --batch or --dim"
+					   : "reduce the batch size",
+				"%s at axis %d (size %" PRId64 ")",
+				dim[i] < 0 ? "has a negative size" : "element count overflows", i,
+				dim[i]);
+			return tensor_fail(g, ST_INVALID);
+		}
+	}
+	g->tensor[g->ntensor++] = x;
+	return x;
+}
+
+struct tensor *graph_constant(struct graph *g, const char *name, enum dtype t, int rank,
+	const int64_t *dim, const void *data)
+{
+	struct tensor *x = graph_tensor(g, name, t, rank, dim);
+	if (x) {
+		x->role = TR_CONSTANT;
+		x->data = data;
+		x->is_gradient = false;
+	}
+	return x;
+}
+
+struct tensor *graph_scalar(struct graph *g, double value)
+{
+	void *data = arena_alloc(g->arena, 1, (size_t)dtype_bytes(g->real));
+	if (!data)
+		return tensor_fail(g, ST_INTERNAL);
+	value_set(g->real, data, 0, value);
+	return graph_constant(g, "scalar", g->real, 0, NULL, data);
+}
+
+struct tensor *graph_ints(struct graph *g, int n, const int64_t *v)
+{
+	const void *data = arena_memdup(g->arena, v, (size_t)n, sizeof *v);
+	if (!data)
+		return tensor_fail(g, ST_INTERNAL);
+	return graph_constant(g, "ints", DT_I64, 1, (int64_t[]){n}, data);
+}
+
+/* --- Values --- */
+
+double tensor_real(const struct tensor *t, int64_t i)
+{
+	switch (t->dtype) {
+	case DT_F32:
+		return (double)((const float *)t->data)[i];
+	case DT_F64:
+		return ((const double *)t->data)[i];
+	case DT_I64:
+		return (double)((const int64_t *)t->data)[i];
+	case DT_BOOL:
+		break;
+	}
+	return ((const unsigned char *)t->data)[i];
+}
+
+static int64_t real_to_int(double v)
+{
+	if (isnan(v))
+		return 0;
+	if (v >= 9223372036854775808.0)
+		return INT64_MAX;
+	if (v < -9223372036854775808.0)
+		return INT64_MIN;
+	return (int64_t)v;
+}
+
+int64_t tensor_int(const struct tensor *t, int64_t i)
+{
+	return t->dtype == DT_I64 ? ((const int64_t *)t->data)[i] : real_to_int(tensor_real(t, i));
+}
+
+void value_set(enum dtype t, void *data, int64_t i, double v)
+{
+	switch (t) {
+	case DT_F32:
+		((float *)data)[i] = (float)v;
+		break;
+	case DT_F64:
+		((double *)data)[i] = v;
+		break;
+	case DT_I64:
+		((int64_t *)data)[i] = real_to_int(v);
+		break;
+	case DT_BOOL:
+		((unsigned char *)data)[i] = v != 0;
+		break;
+	}
+}
+
+int64_t tensor_bytes(const struct tensor *t)
+{
+	return t->numel * dtype_bytes(t->dtype);
+}
+
+bool tensor_same_shape(const struct tensor *a, const struct tensor *b)
+{
+	return a->rank == b->rank &&
+	       memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]) == 0;
+}
+
+const char *tensor_shape_text(const struct tensor *t, char buf[static 200])
+{
+	size_t n = 0;
+	buf[n++] = '[';
+	for (int i = 0; i < t->rank; i++)
+		n += (size_t)snprintf(buf + n, 200 - n, "%s%" PRId64, i ? ", " : "", t->dim[i]);
+	snprintf(buf + n, 200 - n, "]");
+	return buf;
+}
+
+struct tensor *tensor_storage(struct tensor *t)
+{
+	while (t->maker && (t->maker->op->traits & OP_VIEW))
+		t = t->maker->in[0];
+	return t;
+}
+
+/* --- Nodes --- */
+
+enum status node_fail(struct graph *g, const struct node *n, const char *hint, const char *fmt, ...)
+{
+	const struct where w = {.file = g->file, .node = n->name, .op = n->op ? n->op->name : NULL};
+	va_list ap;
+	va_start(ap, fmt);
+	diag_vfail(g->diag, ST_INVALID, &w, hint, fmt, ap);
+	va_end(ap);
+	return ST_INVALID;
+}
+
+struct node *graph_node_blank(struct graph *g, const struct op_def *op, const char *name, int nin,
+	struct tensor *const *in, int nout)
+{
+	struct node *n = ARENA_NEW(g->arena, struct node);
+	if (!n)
+		return NULL;
+	*n = (struct node){.name = name, .op = op, .phase = g->phase, .nin = nin, .nout = nout};
+	n->in = arena_memdup(g->arena, in, (size_t)nin, sizeof *in);
+	n->out = ARENA_ARRAY(g->arena, struct tensor *, nout);
+	return n->in && n->out ? n : NULL;
+}
+
+enum status graph_append(struct graph *g, struct node *n)
+{
+	if (!list_grow(g->arena, &g->node, g->nnode, &g->capnode))
+		return diag_nomem(g->diag);
+	n->id = g->nnode;
+	g->node[g->nnode++] = n;
+	for (int k = 0; k < n->nout; k++)
+		if (n->out[k])
+			n->out[k]->maker = n;
+	return ST_OK;
+}
+
+static enum status check_counts(struct graph *g, const struct node *n)
+{
+	const struct op_def *op = n->op;
+	int max_out = op->max_out ? op->max_out : 1;
+	if (n->nin < op->min_in || (op->max_in >= 0 && n->nin > op->max_in))
+		return node_fail(g, n, NULL, "has %d inputs; %s takes %d to %d", n->nin, op->name,
+			op->min_in, op->max_in);
+	if (n->nout > max_out && op->max_out != -1)
+		return node_fail(g, n, NULL, "has %d outputs; %s gives at most %d", n->nout,
+			op->name, max_out);
+	for (int i = 0; i < op->min_in; i++)
+		if (!n->in[i])
+			return node_fail(g, n, NULL, "required input %d is missing", i);
+	return ST_OK;
+}
+
+static bool all_known(const struct node *n)
+{
+	for (int i = 0; i < n->nin; i++)
+		if (n->in[i] && n->in[i]->role != TR_CONSTANT)
+			return false;
+	return true;
+}
+
+/* infer knew every output already: sizes, constants. */
+static bool outputs_known(const struct node *n)
+{
+	for (int k = 0; k < n->nout; k++)
+		if (n->out[k] && n->out[k]->role != TR_CONSTANT)
+			return false;
+	return true;
+}
+
+/* Larger constants are computed by the step instead. */
+enum { FOLD_MAX_BYTES = 1 << 28 };
+
+static enum status fold(struct graph *g, struct node *n, bool *done)
+{
+	bool pointwise = !n->op->fold && (n->op->traits & OP_POINTWISE);
+	*done = outputs_known(n);
+	if (*done || !(n->op->fold || pointwise) || !all_known(n))
+		return ST_OK;
+	void **data = ARENA_ARRAY(g->arena, void *, n->nout);
+	if (!data)
+		return diag_nomem(g->diag);
+	for (int k = 0; k < n->nout; k++) {
+		if (!n->out[k])
+			continue;
+		int64_t bytes = tensor_bytes(n->out[k]);
+		if (bytes > FOLD_MAX_BYTES)
+			return ST_OK;
+		data[k] = arena_alloc(g->arena, (size_t)bytes, 1);
+		if (!data[k])
+			return diag_nomem(g->diag);
+	}
+	if (pointwise)
+		pointwise_fold(n, data[0]);
+	else
+		TRY(n->op->fold(g, n, data));
+	for (int k = 0; k < n->nout; k++) {
+		if (!n->out[k])
+			continue;
+		n->out[k]->role = TR_CONSTANT;
+		n->out[k]->data = data[k];
+		n->out[k]->is_gradient = false;
+	}
+	*done = true;
+	return ST_OK;
+}
+
+static enum status node_finish(struct graph *g, struct node *n)
+{
+	TRY(check_counts(g, n));
+	unsigned before = g->diag->errors;
+	enum status st = n->op->infer ? n->op->infer(g, n) : pointwise_infer(g, n);
+	if (st != ST_OK) {
+		/* infer may pass on a failure of graph_tensor, which has reported it */
+		return g->diag->errors > before ? st
+						: node_fail(g, n, NULL, "cannot infer its shape");
+	}
+	for (int k = 0; k < n->nout; k++)
+		if (n->out[k] && !*n->out[k]->name)
+			n->out[k]->name = n->name;
+	bool known;
+	TRY(fold(g, n, &known));
+	return known ? ST_OK : graph_append(g, n);
+}
+
+enum status graph_node(struct graph *g, const char *op, const char *name, int nin,
+	struct tensor *const *in, int nout, int nattr, const struct attr *attr, const void *param,
+	struct node **out)
+{
+	if (!name)
+		name = g->scope ? g->scope : op;
+	const struct op_def *def = op_find(g->table, op, g->opset);
+	if (!def) {
+		const struct where w = {.file = g->file, .node = name, .op = op};
+		return diag_fail(g->diag, ST_INVALID, &w,
+			"docs/reference/operators.md lists what is supported",
+			"operator %s is not supported at opset %d", op, g->opset);
+	}
+	if (nout <= 0)
+		nout = def->min_out ? def->min_out : 1;
+	struct node *n = graph_node_blank(g, def, name, nin, in, nout);
+	if (!n)
+		return diag_nomem(g->diag);
+	n->nattr = nattr;
+	n->attr = nattr ? arena_memdup(g->arena, attr, (size_t)nattr, sizeof *attr) : NULL;
+	n->param = param;
+	if (nattr && !n->attr)
+		return diag_nomem(g->diag);
+	TRY(node_finish(g, n));
+	*out = n;
+	return ST_OK;
+}

@@ -1,0 +1,208 @@
+/* The graph: tensors and the nodes that make them, in a valid order. Built by import/, rewritten by
+ * the passes in graph/pass.h, read by codegen/. Everything lives in one arena. Which operators
+ * exist is said by a table of records (graph/op.h) that the caller hands in; nothing here names an
+ * operator. */
+#ifndef STINT_GRAPH_GRAPH_H
+#define STINT_GRAPH_GRAPH_H
+
+#include "base/base.h"
+
+enum { RANK_MAX = 8 };
+
+/* Element types. Every float in a model becomes the graph's one real type (F32, or F64 under
+ * --precision fp64), every integer I64. */
+enum dtype { DT_F32, DT_F64, DT_I64, DT_BOOL };
+
+static inline int64_t dtype_bytes(enum dtype t)
+{
+	return t == DT_F32 ? 4 : t == DT_BOOL ? 1 : 8;
+}
+
+static inline bool dtype_is_real(enum dtype t)
+{
+	return t == DT_F32 || t == DT_F64;
+}
+
+enum tensor_role {
+	TR_VALUE,     /* made by a node */
+	TR_INPUT,     /* data the caller gives each step: the model's inputs, then the target */
+	TR_PARAMETER, /* trainable initializer */
+	TR_BUFFER,    /* written by the forward pass and kept over steps: running statistics */
+	TR_STATE,     /* optimizer state */
+	TR_CONSTANT,  /* a value known at compile time (data != NULL), never trained */
+	TR_CONTROL, /* what the driver sets per step: seed, step count, valid rows, learning rate */
+};
+
+struct node;
+struct lib_call;
+
+struct tensor {
+	int id;           /* index in graph->tensor */
+	const char *name; /* from the model, or derived from it; any bytes but NUL */
+	enum dtype dtype;
+	int rank;
+	int64_t dim[RANK_MAX];
+	int64_t numel; /* product of dim, checked */
+	enum tensor_role role;
+	bool from_model;  /* an initializer of the model's file */
+	bool is_gradient; /* made by the backward pass; for the planner's and the reader's eyes only
+			   */
+	const void *data; /* TR_CONSTANT: numel values. TR_PARAMETER, TR_BUFFER, TR_STATE: initial
+			   * values (NULL: zeros) */
+	struct node *maker; /* NULL unless TR_VALUE (a folded constant has none either) */
+};
+
+/* A node's attribute, as ONNX has them. */
+struct attr {
+	const char *name;
+	enum { ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_TENSOR } kind;
+	int64_t i;
+	double f;
+	const char *s;
+	int n; /* of ints, floats */
+	const int64_t *ints;
+	const double *floats;
+	struct tensor *t;
+};
+
+enum node_phase { NODE_FORWARD, NODE_BACKWARD, NODE_UPDATE };
+
+struct op_def;
+
+struct node {
+	int id;           /* index in graph->node */
+	const char *name; /* the ONNX node's; nodes made for it (gradients, updates) carry it too */
+	const struct op_def *op;
+	enum node_phase phase;
+	int nin, nout;
+	struct tensor **in; /* NULL where an optional input is absent */
+	struct tensor **out;
+	int nattr;
+	const struct attr *attr;
+	/* What infer made of the attributes: a struct of the operator's own, in the arena. A
+	 * gradient rule may hand the forward node's to the nodes it makes. */
+	const void *param;
+	/* Other inputs that give the same bits (ReLU's gradient from x or from y): nalt full lists
+	 * of nin tensors. The planner picks. */
+	int nalt;
+	struct tensor ***alt;
+};
+
+/* What the code will run on: fixed before any pass, part of what makes results repeat. */
+struct target {
+	bool portable; /* plain C only, no library calls */
+	int threads;   /* ≥ 1 */
+	/* Scratch bytes of a library call, or -1 when the library cannot do it without allocating.
+	 * NULL when portable. `user` is handed back. */
+	int64_t (*library_workspace)(void *user, const struct lib_call *call);
+	void *user;
+};
+
+struct op_table;
+
+struct graph {
+	struct arena *arena;
+	struct diag *diag;
+	const char *file; /* for messages */
+	const struct op_table *table;
+	const struct target *target;
+	enum dtype real; /* DT_F32 or DT_F64 */
+	int opset;       /* of the nodes being added; OPSET_LATEST outside the importer */
+	int ntensor, nnode, captensor, capnode;
+	struct tensor **tensor;
+	struct node **node; /* in a valid order */
+	int ninput, noutput;
+	struct tensor **input;              /* TR_INPUT, in the model's order */
+	struct tensor **output;             /* the model's outputs, in its order */
+	struct tensor *loss, *target_input; /* set by graph_attach_loss */
+	struct tensor *control; /* I64[4]: seed, step, valid rows, 0; NULL until asked for */
+	struct tensor *lr;      /* real[1] */
+	/* Given to nodes as they are added. */
+	enum node_phase phase;
+	const char *scope;  /* name for nodes added without one */
+	enum status failed; /* sticky: the first failure of graph_op; ST_OK */
+};
+
+enum { OPSET_LATEST = 1 << 20 };
+
+/* A new empty graph in `a`. NULL when out of memory. */
+struct graph *graph_new(struct arena *a, struct diag *d, const char *file,
+	const struct op_table *table, const struct target *target, enum dtype real);
+
+/* A new tensor. NULL, with a message naming tensor and axis, when the size overflows, a dim is
+ * negative or rank > RANK_MAX. `name` is not copied. */
+struct tensor *graph_tensor(
+	struct graph *g, const char *name, enum dtype t, int rank, const int64_t *dim);
+/* A TR_CONSTANT whose data (not copied) has numel values of type t. */
+struct tensor *graph_constant(struct graph *g, const char *name, enum dtype t, int rank,
+	const int64_t *dim, const void *data);
+struct tensor *graph_scalar(struct graph *g, double value);          /* rank 0, real */
+struct tensor *graph_ints(struct graph *g, int n, const int64_t *v); /* I64, rank 1 */
+
+/* Element i of a tensor with data, as double or int64. */
+double tensor_real(const struct tensor *t, int64_t i);
+int64_t tensor_int(const struct tensor *t, int64_t i);
+/* Store v (rounded to the type) as element i of `data`, values of type t. */
+void value_set(enum dtype t, void *data, int64_t i, double v);
+int64_t tensor_bytes(const struct tensor *t);
+bool tensor_same_shape(const struct tensor *a, const struct tensor *b);
+/* "[2, 3, 8, 8]" */
+const char *tensor_shape_text(const struct tensor *t, char buf[static 200]);
+/* The tensor whose bytes `t` shares: through view nodes (OP_VIEW) back to their source. */
+struct tensor *tensor_storage(struct tensor *t);
+
+/* Add a node: finds its record for g->opset, infers outputs, folds it when every input is known and
+ * the record can. Outputs in n->out. On failure a message was reported. in and attr are copied (not
+ * deep). `nout` is how many outputs the caller wants (0: the record's default). `param`, when not
+ * NULL, replaces reading attributes. */
+enum status graph_node(struct graph *g, const char *op, const char *name, int nin,
+	struct tensor *const *in, int nout, int nattr, const struct attr *attr, const void *param,
+	struct node **out);
+
+/* For rules that build graph: the first output of a new node. A NULL among the first min_in inputs,
+ * or a graph that has failed, gives NULL without a second message; g->failed remembers. So rules
+ * chain calls and return g->failed once at the end. */
+struct tensor *graph_op(struct graph *g, const char *op, int nin, struct tensor *const *in,
+	int nattr, const struct attr *attr);
+struct node *graph_op_node(struct graph *g, const char *op, int nin, struct tensor *const *in,
+	int nattr, const struct attr *attr, const void *param);
+#define OP1(g, op, a) graph_op((g), (op), 1, (struct tensor *[]){(a)}, 0, NULL)
+#define OP2(g, op, a, b) graph_op((g), (op), 2, (struct tensor *[]){(a), (b)}, 0, NULL)
+#define OP3(g, op, a, b, c) graph_op((g), (op), 3, (struct tensor *[]){(a), (b), (c)}, 0, NULL)
+/* Offer `in` (nin tensors, as the node has) as another way to run n. */
+enum status graph_alternative(struct graph *g, struct node *n, struct tensor *const *in);
+
+/* `x` in the shape `dim`: a view. */
+struct tensor *graph_reshape(struct graph *g, struct tensor *x, int rank, const int64_t *dim);
+/* `dy` summed over the axes along which a tensor of shape `like` was broadcast: like's shape. */
+struct tensor *graph_unbroadcast(struct graph *g, struct tensor *dy, const struct tensor *like);
+/* The control tensors, made on first use. */
+struct tensor *graph_control(struct graph *g);
+struct tensor *graph_lr(struct graph *g);
+
+/* Attributes. The _get functions return the default when absent. */
+const struct attr *node_attr(const struct node *n, const char *name);
+int64_t node_int(const struct node *n, const char *name, int64_t def);
+double node_float(const struct node *n, const char *name, double def);
+const char *node_string(const struct node *n, const char *name, const char *def);
+/* attribute `name`, or, where input `input` (≥ 0) is present and known, its values (opset ≥ 13
+ * moved axes there). *v NULL and *len 0 when neither is given. Fails when the input is not a
+ * constant. */
+enum status node_ints(struct graph *g, const struct node *n, const char *name, int input, int *len,
+	const int64_t **v);
+#define ATTR_I(nm, v) ((struct attr){.name = (nm), .kind = ATTR_INT, .i = (v)})
+#define ATTR_F(nm, v) ((struct attr){.name = (nm), .kind = ATTR_FLOAT, .f = (v)})
+#define ATTR_IS(nm, len, p)                                                                        \
+	((struct attr){.name = (nm), .kind = ATTR_INTS, .n = (len), .ints = (p)})
+
+/* "in [-rank, rank)" → [0, rank); a message otherwise. */
+enum status node_axis(struct graph *g, const struct node *n, int64_t axis, int rank, int *out);
+/* NumPy broadcasting of two shapes (out may be a). A message naming both on mismatch. */
+enum status node_broadcast(struct graph *g, const struct node *n, int ra, const int64_t *a, int rb,
+	const int64_t *b, int *r, int64_t *out);
+
+/* Report "FILE: node 'NAME' (Op): ..." and return ST_INVALID. */
+enum status node_fail(struct graph *g, const struct node *n, const char *hint, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,177 @@
+/* The operator record: everything the program knows of one operator, in one place. A family file in
+ * ops/ holds an array of these, ended by an empty one; ops/all.c lists the families.
+ *
+ * How to write one: docs/howto/add-an-operator.md. */
+#ifndef STINT_GRAPH_OP_H
+#define STINT_GRAPH_OP_H
+
+#include "graph/graph.h"
+
+struct emit; /* codegen/emit.h */
+
+struct op_cost {
+	double flops; /* floating-point operations */
+	double bytes; /* read and written */
+};
+
+/* Output `out` may be written over input `in`: element i of the output is stored after every read
+ * of element i of the input and no other element of it is read later. */
+struct op_pair {
+	int out, in;
+};
+
+enum op_trait {
+	OP_VIEW = 1,      /* output 0 is input 0's bytes under another shape: never executed */
+	OP_POINTWISE = 2, /* output 0 from `expr`, inputs broadcast; infer, fold, cost, pairs, C
+			     come by themselves */
+	OP_ONCE = 4,      /* runs exactly once a step (running statistics) */
+	OP_UPDATE = 8,    /* an update: its pairs overwrite residents; implies OP_ONCE */
+	OP_CHECKED =
+		16,   /* the kernel returns a status: it reads indices that may be out of range */
+	OP_STOP = 32, /* the gradient legitimately stops here (comparisons, integer outputs, shapes)
+		       */
+	OP_BOOL = 64, /* OP_POINTWISE: the output is DT_BOOL */
+};
+
+/* What core code may ask the table for, without knowing names. */
+enum op_role {
+	ROLE_NONE,
+	ROLE_ADD,        /* two inputs: adds gradients that meet */
+	ROLE_RESHAPE,    /* input 1: the shape, a constant */
+	ROLE_REDUCE_SUM, /* attributes axes, keepdims */
+	ROLE_COPY,       /* an identity that is executed */
+	ROLE_MUL,        /* two inputs, broadcast */
+	ROLE_CLIP_SCALE, /* any number of gradients, attribute max_norm: the factor (rank 0) to
+			    scale them by */
+	ROLE_COUNT
+};
+
+/* A library call as plain data: compared, printed into the step, and made into a primitive by the
+ * runtime. The kinds and what their numbers mean are listed in runtime/stint_lib.h. */
+enum { LIB_ARGS = 24 };
+struct lib_call {
+	const char *kind; /* "matmul", "conv_forward", ... */
+	int64_t p[LIB_ARGS];
+};
+
+/* A named scalar parameter: a pointwise attribute, or a loss's or optimizer's option. */
+struct op_option {
+	const char *name;
+	double value; /* default */
+};
+
+enum lower_mode { LOWER_TRAIN, LOWER_EVAL };
+struct lower_options {
+	enum lower_mode mode;
+	bool dropout_off, bn_frozen;
+};
+
+/* A test case: the record's author writes no other test. */
+struct op_example {
+	/* Inputs, separated by spaces, by position. Each one of
+	 *   2,3,8,8       reals drawn from [low, high); "()" is a scalar
+	 *   4:i64<7       integers in [0, 7)
+	 *   2,3:bool      booleans
+	 *   =[1,-1]       a constant I64 vector; =3 a constant I64 scalar; =f0.5 a constant real
+	 * scalar
+	 *   -             absent */
+	const char *in;
+	const char *attr; /* "strides=2,2 alpha=0.1 mode=constant": ints, a decimal point makes a
+			     float */
+	double low, high; /* both 0: [-1, 1) */
+	int nout;         /* outputs asked for; 0: the default */
+	double tolerance; /* of the finite difference, relative; 0: the suite's */
+};
+
+struct op_def {
+	const char *name;     /* ONNX's; ours begin with "stint." */
+	int since, until;     /* ONNX opsets [since, until); 0, 0 for ours; until 0: no end */
+	int min_in, max_in;   /* max_in -1: any number */
+	int min_out, max_out; /* 0, 0: one output */
+	unsigned traits;      /* enum op_trait */
+	enum op_role role;
+
+	/* Check inputs and attributes, set n->param, make n->out[0..n->nout) with graph_tensor (an
+	 * output left out by the caller may stay NULL). A node whose outputs are all made with
+	 * graph_constant is not added: its users read the constants. */
+	enum status (*infer)(struct graph *g, struct node *n);
+
+	/* Every input is known: write the outputs' values (out[k] has room for n->out[k]).
+	 * Optional. */
+	enum status (*fold)(struct graph *g, const struct node *n, void *const *out);
+
+	/* Recognise a spelled-out form ending in node `n` (of any operator) of an imported graph.
+	 * If found, build this operator on `in` graph tensors through *replace: the tensor that
+	 * stands for n->out[0]. Leaves *replace NULL when it is not there. */
+	enum status (*match)(struct graph *g, const struct node *n, struct tensor **replace);
+
+	/* Called when the imported graph is turned into the training or evaluation graph: builds
+	 * other nodes in n's place (in: the new graph's tensors, of which n's are the old) and sets
+	 * out[0..nout). Without it a node is copied. */
+	enum status (*lower)(struct graph *g, const struct node *n, struct tensor *const *in,
+		const struct lower_options *o, struct tensor **out);
+
+	/* Build the gradient: dy[k] is the gradient of output k (NULL: none reached it); set dx[i]
+	 * for the inputs that want one (want[i]). What the rule reads is what must be kept. */
+	enum status (*grad)(struct graph *g, const struct node *n, struct tensor *const *dy,
+		const bool *want, struct tensor **dx);
+
+	struct op_cost (*cost)(
+		const struct node *n); /* NULL: reads inputs, writes outputs, 1 flop each */
+	int npair;
+	struct op_pair pair[4];
+
+	/* OP_POINTWISE: one C expression over a, b, c, d (the inputs), the options by name, and EXP
+	 * LOG SQRT POW TANH ERF FABS MAX MIN FLOOR ...; `ref` is the same on doubles.
+	 * POINTWISE_EXPR makes both from one text. */
+	const char *expr;
+	double (*ref)(const double *in, const double *option);
+	const struct op_option *option; /* ended by a NULL name */
+
+	/* The library call that does this node, if one does (false: none). Inputs and outputs are
+	 * handed to it in order, absent ones left out. Used unless the target is portable or
+	 * refuses. */
+	bool (*library)(const struct node *n, struct lib_call *call);
+	/* Scratch bytes of the C text below; may depend on target->threads. NULL: none. */
+	int64_t (*workspace)(const struct node *n, const struct target *t);
+	/* The C text: a function body (codegen/emit.h). */
+	enum status (*emit_c)(struct emit *e, const struct node *n);
+
+	/* A loss or optimizer by PyTorch's name on the command line ("cross-entropy", "adamw"); its
+	 * `option` list holds the options and defaults. NULL otherwise. A loss node's inputs are
+	 * (model output, target, control); an optimizer's (parameter, gradient, lr, control,
+	 * state...) and its outputs (parameter, state...). */
+	const char *loss, *optimizer;
+	/* Shape and type of the target that a loss wants for a model output. */
+	enum status (*loss_target)(struct graph *g, const struct tensor *output, int nattr,
+		const struct attr *attr, enum dtype *type, int *rank, int64_t *dim);
+	/* How many state tensors of the parameter's shape an optimizer keeps with these options. */
+	int (*state_count)(int nattr, const struct attr *attr);
+	const char *state_name[2];
+
+	const struct op_example *example; /* ended by a NULL `in` */
+};
+
+struct op_table {
+	int nfamily;
+	const struct op_def *const *family;
+};
+
+/* The record of an ONNX operator at an opset; NULL when unknown. */
+const struct op_def *op_find(const struct op_table *t, const char *name, int opset);
+const struct op_def *op_by_role(const struct op_table *t, enum op_role role);
+const struct op_def *op_by_loss(const struct op_table *t, const char *loss);
+const struct op_def *op_by_optimizer(const struct op_table *t, const char *optimizer);
+/* Value of an option or attribute on a node: the attribute if present, else the record's default.
+ */
+double node_option(const struct node *n, const char *name);
+
+/* Cost and scratch of a node under the graph's target: the library's when it is used. */
+struct op_cost node_cost(const struct node *n);
+bool node_uses_library(
+	const struct graph *g, const struct node *n, struct lib_call *call, int64_t *workspace);
+int64_t node_workspace(const struct graph *g, const struct node *n);
+/* Pairs of a node that hold for its actual shapes (a broadcast input cannot be overwritten). */
+int node_pairs(const struct node *n, struct op_pair *out, int max);
+
+#endif

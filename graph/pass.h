@@ -1,0 +1,60 @@
+/* The passes over a graph, in the order the pipeline calls them. Each says what it requires and
+ * what it leaves behind; graph_verify holds between any two. */
+#ifndef STINT_GRAPH_PASS_H
+#define STINT_GRAPH_PASS_H
+
+#include "graph/op.h"
+
+/* Every input of a node was made before it, shapes and types are set, ids match. A breach is our
+ * bug: ST_INTERNAL. */
+enum status graph_verify(const struct graph *g);
+
+/* Requires an imported graph. Produces a new graph in *out: spelled-out composites recognised,
+ * nodes lowered for training or evaluation, nodes that reach no output gone. Inputs and parameters
+ * stay in the same order in both modes, so that residents agree. */
+enum status graph_lower(const struct graph *in, const struct lower_options *o, struct graph **out);
+
+/* A loss as written on the command line, parsed. */
+struct loss_spec {
+	const struct op_def *op; /* NULL: none (forward only) or the model's own */
+	bool none;
+	const char *output; /* which output it reads, or is; NULL: the only one */
+	int nattr;
+	const struct attr *attr;
+};
+struct optimizer_spec {
+	const struct op_def *op;
+	double lr;        /* the command line's, or PyTorch's default */
+	double clip_norm; /* above 0: all gradients are scaled so that their global norm is at most
+			     this */
+	int nattr;
+	const struct attr *attr;
+};
+enum status loss_parse(struct arena *a, const struct op_table *t, const char *text,
+	struct loss_spec *out, struct diag *d);
+enum status optimizer_parse(struct arena *a, const struct op_table *t, const char *text,
+	struct optimizer_spec *out, struct diag *d);
+
+/* Requires a lowered graph. Sets g->loss and, for a named loss, adds the target input. */
+enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec);
+
+/* Requires g->loss. Adds the backward pass; grad[i] is the gradient of parameter i in the order of
+ * graph_parameters (NULL when the loss does not depend on it). Gradients that meet are added in the
+ * order of the graph. Reports operators without a gradient on a path to a parameter. */
+enum status graph_autodiff(
+	struct graph *g, int *nparam, struct tensor ***param, struct tensor ***grad);
+
+/* One update node per parameter with a gradient; returns the graph's steps' end. */
+enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *spec, int nparam,
+	struct tensor *const *param, struct tensor *const *grad);
+
+/* Nodes that neither reach an output, the loss nor an update are removed; ids renumbered. */
+enum status graph_prune(struct graph *g);
+
+/* Every TR_CONSTANT is named after its contents: "constant/0123456789abcdef". */
+enum status graph_name_constants(struct graph *g);
+
+/* The graph as text, for --dump-after. */
+void graph_print(const struct graph *g, struct text *out);
+
+#endif

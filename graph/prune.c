@@ -1,0 +1,89 @@
+/* Dead nodes out; the invariants of a graph. */
+#include "graph/pass.h"
+
+static bool node_lives(const struct node *n, const bool *need)
+{
+	bool live = (n->op->traits & (OP_UPDATE | OP_ONCE)) != 0;
+	for (int k = 0; k < n->nout; k++)
+		live |= n->out[k] && need[n->out[k]->id];
+	return live;
+}
+
+/* need[tensor id]: an output, the loss, or read by a node that lives. */
+static void mark(const struct graph *g, bool *need)
+{
+	for (int i = 0; i < g->noutput; i++)
+		need[g->output[i]->id] = true;
+	if (g->loss)
+		need[g->loss->id] = true;
+	for (int i = g->nnode - 1; i >= 0; i--) {
+		const struct node *n = g->node[i];
+		if (!node_lives(n, need))
+			continue;
+		for (int k = 0; k < n->nin; k++)
+			if (n->in[k])
+				need[n->in[k]->id] = true;
+		for (int a = 0; a < n->nalt; a++)
+			for (int k = 0; k < n->nin; k++)
+				if (n->alt[a][k])
+					need[n->alt[a][k]->id] = true;
+	}
+}
+
+enum status graph_prune(struct graph *g)
+{
+	bool *need = ARENA_ARRAY(g->arena, bool, g->ntensor);
+	if (!need)
+		return diag_nomem(g->diag);
+	mark(g, need);
+	int kept = 0;
+	for (int i = 0; i < g->nnode; i++) {
+		struct node *n = g->node[i];
+		if (!node_lives(n, need))
+			continue;
+		n->id = kept;
+		g->node[kept++] = n;
+	}
+	g->nnode = kept;
+	return ST_OK;
+}
+
+static enum status breach(const struct graph *g, const struct node *n, const char *what)
+{
+	const struct where w = {.file = g->file, .node = n->name, .op = n->op->name};
+	return diag_fail(
+		g->diag, ST_INTERNAL, &w, "this is a bug in stint", "graph verify: %s", what);
+}
+
+static enum status verify_inputs(
+	const struct graph *g, const struct node *n, struct tensor *const *in)
+{
+	for (int k = 0; k < n->nin; k++) {
+		const struct tensor *x = in[k];
+		if (!x)
+			continue;
+		if (x->id < 0 || x->id >= g->ntensor || g->tensor[x->id] != x)
+			return breach(g, n, "an input belongs to another graph");
+		if (x->role == TR_VALUE && !x->maker)
+			return breach(g, n, "an input has no maker");
+		if (x->maker && (x->maker->id >= n->id || g->node[x->maker->id] != x->maker))
+			return breach(g, n, "an input is made later");
+	}
+	return ST_OK;
+}
+
+enum status graph_verify(const struct graph *g)
+{
+	for (int i = 0; i < g->nnode; i++) {
+		const struct node *n = g->node[i];
+		if (n->id != i)
+			return breach(g, n, "its number is off");
+		TRY(verify_inputs(g, n, n->in));
+		for (int a = 0; a < n->nalt; a++)
+			TRY(verify_inputs(g, n, n->alt[a]));
+		for (int k = 0; k < n->nout; k++)
+			if (n->out[k] && n->out[k]->maker != n)
+				return breach(g, n, "an output has another maker");
+	}
+	return ST_OK;
+}

@@ -1,0 +1,106 @@
+/* The operator table, and what a record says of a node under the graph's target. */
+#include "graph/op.h"
+
+#include <string.h>
+
+#define FOR_EACH_RECORD(t, r)                                                                      \
+	for (int f_ = 0; f_ < (t)->nfamily; f_++)                                                  \
+		for (const struct op_def *r = (t)->family[f_]; r->name; r++)
+
+const struct op_def *op_find(const struct op_table *t, const char *name, int opset)
+{
+	FOR_EACH_RECORD(t, r)
+	if (r->since <= opset && (r->until == 0 || opset < r->until) && !strcmp(r->name, name))
+		return r;
+	return NULL;
+}
+
+const struct op_def *op_by_role(const struct op_table *t, enum op_role role)
+{
+	FOR_EACH_RECORD(t, r)
+	if (r->role == role && r->until == 0)
+		return r;
+	return NULL;
+}
+
+const struct op_def *op_by_loss(const struct op_table *t, const char *loss)
+{
+	FOR_EACH_RECORD(t, r)
+	if (r->loss && !strcmp(r->loss, loss))
+		return r;
+	return NULL;
+}
+
+const struct op_def *op_by_optimizer(const struct op_table *t, const char *optimizer)
+{
+	FOR_EACH_RECORD(t, r)
+	if (r->optimizer && !strcmp(r->optimizer, optimizer))
+		return r;
+	return NULL;
+}
+
+struct op_cost node_cost(const struct node *n)
+{
+	if (n->op->traits & OP_VIEW)
+		return (struct op_cost){0, 0};
+	if (n->op->cost)
+		return n->op->cost(n);
+	struct op_cost c = {0, 0};
+	for (int i = 0; i < n->nin; i++)
+		if (n->in[i])
+			c.bytes += (double)tensor_bytes(n->in[i]);
+	for (int k = 0; k < n->nout; k++)
+		if (n->out[k]) {
+			c.bytes += (double)tensor_bytes(n->out[k]);
+			c.flops += (double)n->out[k]->numel;
+		}
+	return c;
+}
+
+bool node_uses_library(
+	const struct graph *g, const struct node *n, struct lib_call *call, int64_t *workspace)
+{
+	const struct target *t = g->target;
+	if (t->portable || !t->library_workspace || !n->op->library || g->real != DT_F32)
+		return false;
+	*call = (struct lib_call){0};
+	if (!n->op->library(n, call))
+		return false;
+	int64_t bytes = t->library_workspace(t->user, call);
+	if (bytes < 0)
+		return false;
+	*workspace = bytes;
+	return true;
+}
+
+int64_t node_workspace(const struct graph *g, const struct node *n)
+{
+	struct lib_call call;
+	int64_t bytes;
+	if (node_uses_library(g, n, &call, &bytes))
+		return bytes;
+	return n->op->workspace ? n->op->workspace(n, g->target) : 0;
+}
+
+static bool pair_fits(const struct node *n, struct op_pair p)
+{
+	return p.out < n->nout && p.in < n->nin && n->out[p.out] && n->in[p.in] &&
+	       n->in[p.in]->role != TR_CONSTANT;
+}
+
+int node_pairs(const struct node *n, struct op_pair *out, int max)
+{
+	int count = 0;
+	if ((n->op->traits & OP_POINTWISE) && n->op->npair == 0) {
+		for (int i = 0; i < n->nin && count < max; i++)
+			if (pair_fits(n, (struct op_pair){0, i}) &&
+				tensor_same_shape(n->in[i], n->out[0]) &&
+				n->in[i]->dtype == n->out[0]->dtype)
+				out[count++] = (struct op_pair){0, i};
+		return count;
+	}
+	for (int i = 0; i < n->op->npair && count < max; i++)
+		if (pair_fits(n, n->op->pair[i]))
+			out[count++] = n->op->pair[i];
+	return count;
+}

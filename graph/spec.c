@@ -1,0 +1,143 @@
+/* Losses and optimizers as the command line writes them: "cross-entropy:label_smoothing=0.1",
+ * "output:NAME", "sgd:lr=0.1,momentum=0.9". */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/pass.h"
+
+enum { OPTIONS_MAX = 16 };
+
+struct options {
+	int n;
+	struct attr attr[OPTIONS_MAX];
+	const char *output;
+};
+
+static enum status unknown_option(
+	const struct op_def *op, const char *spec, const char *key, struct diag *d)
+{
+	struct text known = {0};
+	for (const struct op_option *o = op->option; o && o->name; o++)
+		text_add(&known, "%s%s", o == op->option ? "" : ", ", o->name);
+	enum status st = diag_fail(d, ST_USAGE, NULL, NULL,
+		"'%s': unknown option '%s'; it takes %s", spec, key, known.s ? known.s : "none");
+	text_free(&known);
+	return st;
+}
+
+static enum status add_option(const struct op_def *op, const char *spec, char *key, char *value,
+	struct options *out, struct diag *d)
+{
+	if (op->loss && !strcmp(key, "output")) {
+		out->output = value;
+		return ST_OK;
+	}
+	const struct op_option *o = op->option;
+	while (o && o->name && strcmp(o->name, key) != 0)
+		o++;
+	if (!o || !o->name)
+		return unknown_option(op, spec, key, d);
+	char *end;
+	errno = 0;
+	double v = !strcmp(value, "true") ? 1 : !strcmp(value, "false") ? 0 : strtod(value, &end);
+	bool word = !strcmp(value, "true") || !strcmp(value, "false");
+	if (!word && (end == value || *end || errno || !isfinite(v)))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "'%s': '%s' is no number", spec, value);
+	if (out->n == OPTIONS_MAX)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "'%s': too many options", spec);
+	out->attr[out->n++] = ATTR_F(o->name, v);
+	return ST_OK;
+}
+
+/* "a=1,b=2" (':' separates too), from `text`, which is cut up. */
+static enum status parse_options(
+	const struct op_def *op, const char *spec, char *text, struct options *out, struct diag *d)
+{
+	while (text && *text) {
+		char *next = strpbrk(text, ",:");
+		if (next)
+			*next++ = '\0';
+		char *eq = strchr(text, '=');
+		if (!eq)
+			return diag_fail(d, ST_USAGE, NULL,
+				"options are written key=value, separated by commas",
+				"'%s': '%s' has no value", spec, text);
+		*eq = '\0';
+		TRY(add_option(op, spec, text, eq + 1, out, d));
+		text = next;
+	}
+	return ST_OK;
+}
+
+static enum status unknown_name(
+	const struct op_table *t, bool loss, const char *name, struct diag *d)
+{
+	struct text known = {0};
+	for (int f = 0; f < t->nfamily; f++)
+		for (const struct op_def *r = t->family[f]; r->name; r++) {
+			const char *s = loss ? r->loss : r->optimizer;
+			if (s)
+				text_add(&known, "%s%s", known.len ? ", " : "", s);
+		}
+	enum status st = diag_fail(d, ST_USAGE, NULL, NULL, "unknown %s '%s'; known are %s%s",
+		loss ? "loss" : "optimizer", name, known.s ? known.s : "none",
+		loss ? ", output:NAME, none" : "");
+	text_free(&known);
+	return st;
+}
+
+enum status loss_parse(struct arena *a, const struct op_table *t, const char *text,
+	struct loss_spec *out, struct diag *d)
+{
+	*out = (struct loss_spec){0};
+	if (!strcmp(text, "none")) {
+		out->none = true;
+		return ST_OK;
+	}
+	char *copy = arena_strdup(a, text);
+	if (!copy)
+		return diag_nomem(d);
+	char *rest = strchr(copy, ':');
+	if (rest)
+		*rest++ = '\0';
+	if (!strcmp(copy, "output")) {
+		out->output = rest && *rest ? rest : NULL;
+		return ST_OK;
+	}
+	out->op = op_by_loss(t, copy);
+	if (!out->op)
+		return unknown_name(t, true, copy, d);
+	struct options o = {0};
+	TRY(parse_options(out->op, text, rest, &o, d));
+	out->output = o.output;
+	out->nattr = o.n;
+	out->attr = arena_memdup(a, o.attr, (size_t)o.n, sizeof *o.attr);
+	return out->attr ? ST_OK : diag_nomem(d);
+}
+
+enum status optimizer_parse(struct arena *a, const struct op_table *t, const char *text,
+	struct optimizer_spec *out, struct diag *d)
+{
+	char *copy = arena_strdup(a, text);
+	if (!copy)
+		return diag_nomem(d);
+	char *rest = strchr(copy, ':');
+	if (rest)
+		*rest++ = '\0';
+	*out = (struct optimizer_spec){.op = op_by_optimizer(t, copy)};
+	if (!out->op)
+		return unknown_name(t, false, copy, d);
+	struct options o = {0};
+	TRY(parse_options(out->op, text, rest, &o, d));
+	for (const struct op_option *p = out->op->option; p && p->name; p++)
+		if (!strcmp(p->name, "lr"))
+			out->lr = p->value;
+	for (int i = 0; i < o.n; i++)
+		if (!strcmp(o.attr[i].name, "lr"))
+			out->lr = o.attr[i].f;
+	out->nattr = o.n;
+	out->attr = arena_memdup(a, o.attr, (size_t)o.n, sizeof *o.attr);
+	return out->attr ? ST_OK : diag_nomem(d);
+}

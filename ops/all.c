@@ -1,0 +1,39 @@
+/* The list of operator families. A new family adds its line to FAMILIES. */
+#include "ops/ops.h"
+
+/* clang-format off */
+#define FAMILIES(F) \
+	F(ops_activation) \
+	F(ops_binary) \
+	F(ops_cast) \
+	F(ops_compare) \
+	F(ops_conv) \
+	F(ops_dropout) \
+	F(ops_gather) \
+	F(ops_gelu) \
+	F(ops_layernorm) \
+	F(ops_batchnorm) \
+	F(ops_loss) \
+	F(ops_matmul) \
+	F(ops_move) \
+	F(ops_optimizer) \
+	F(ops_pool) \
+	F(ops_reduce) \
+	F(ops_repeat) \
+	F(ops_shape) \
+	F(ops_slice) \
+	F(ops_softmax) \
+	F(ops_view)
+/* clang-format on */
+
+#define DECLARE(name) extern const struct op_def name[];
+FAMILIES(DECLARE)
+
+#define LIST(name) name,
+static const struct op_def *const families[] = {FAMILIES(LIST)};
+
+const struct op_table *ops_table(void)
+{
+	static const struct op_table table = {sizeof families / sizeof *families, families};
+	return &table;
+}

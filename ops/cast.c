@@ -1,0 +1,119 @@
+/* Conversions between element types. The graph has one real type, so real to real is a view. */
+#include <inttypes.h>
+
+#include "ops/data.h"
+
+/* onnx.TensorProto.DataType → ours; false: not supported. */
+static bool type_of(int64_t to, enum dtype real, enum dtype *out)
+{
+	switch (to) {
+	case 1:  /* FLOAT */
+	case 10: /* FLOAT16 */
+	case 11: /* DOUBLE */
+	case 16: /* BFLOAT16 */
+		*out = real;
+		return true;
+	case 2:  /* UINT8 */
+	case 3:  /* INT8 */
+	case 4:  /* UINT16 */
+	case 5:  /* INT16 */
+	case 6:  /* INT32 */
+	case 7:  /* INT64 */
+	case 12: /* UINT32 */
+	case 13: /* UINT64 */
+		*out = DT_I64;
+		return true;
+	case 9: /* BOOL */
+		*out = DT_BOOL;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static enum status cast_infer(struct graph *g, struct node *n)
+{
+	const struct attr *to = node_attr(n, "to");
+	enum dtype t;
+	if (!to || to->kind != ATTR_INT)
+		return node_fail(g, n, NULL, "has no type to cast to (attribute 'to')");
+	if (!type_of(to->i, g->real, &t))
+		return node_fail(
+			g, n, NULL, "casting to element type %" PRId64 " is not supported", to->i);
+	return data_output(g, n, 0, t, n->in[0]->rank, n->in[0]->dim);
+}
+
+/* The second input gives its type alone: it becomes the attribute `to`, so that nothing of it is
+ * kept. */
+static enum status cast_like_infer(struct graph *g, struct node *n)
+{
+	if (n->nin < 2)
+		return cast_infer(g, n);
+	enum dtype t = n->in[1]->dtype;
+	const struct attr to = ATTR_I("to", t == DT_BOOL ? 9 : t == DT_I64 ? 7 : 1);
+	TRY(data_settle(g, n, 1, 1, &to));
+	return cast_infer(g, n);
+}
+
+static enum status cast_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	(void)g;
+	const struct tensor *x = n->in[0], *y = n->out[0];
+	for (int64_t i = 0; i < x->numel; i++)
+		if (y->dtype == DT_I64)
+			((int64_t *)out[0])[i] = tensor_int(x, i);
+		else
+			value_set(y->dtype, out[0], i, tensor_real(x, i));
+	return ST_OK;
+}
+
+static enum status cast_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	(void)o;
+	return in[0]->dtype == n->out[0]->dtype ? data_lower_to_view(g, n, in, out)
+						: data_lower_same(g, n, in, out);
+}
+
+static enum status cast_emit(struct emit *e, const struct node *n)
+{
+	const struct tensor *y = n->out[0];
+	emit_parallel(e, (double)y->numel, 1);
+	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", y->numel);
+	if (y->dtype == DT_BOOL)
+		emit(e, "\t\ty0[i] = x0[i] != 0;\n");
+	else
+		emit(e, "\t\ty0[i] = (%s)x0[i];\n", emit_type(y));
+	return ST_OK;
+}
+
+/* Real to real is lowered to a view, whose gradient passes; whole numbers and truth values have
+ * none. */
+const struct op_def ops_cast[] = {
+	{.name = "Cast",
+		.since = 6,
+		.min_in = 1,
+		.max_in = 1,
+		.traits = OP_STOP,
+		.infer = cast_infer,
+		.fold = cast_fold,
+		.lower = cast_lower,
+		.emit_c = cast_emit,
+		.example = EXAMPLES({.in = "2,30", .attr = "to=1"},
+			{.in = "2,30", .attr = "to=7", .low = -9, .high = 9},
+			{.in = "2,30", .attr = "to=9"}, {.in = "2,30:i64<7", .attr = "to=1"},
+			{.in = "2,30:i64<2", .attr = "to=9"}, {.in = "2,30:bool", .attr = "to=7"},
+			{.in = "2,30:bool", .attr = "to=11"})},
+	{.name = "CastLike",
+		.since = 15,
+		.min_in = 1,
+		.max_in = 2,
+		.traits = OP_STOP,
+		.infer = cast_like_infer,
+		.fold = cast_fold,
+		.lower = cast_lower,
+		.emit_c = cast_emit,
+		.example = EXAMPLES({.in = "2,30 3"}, {.in = "2,30:bool 3"}, {.in = "2,30:i64<5 3"},
+			{.in = "2,30:i64<5 =[3]"})},
+	{.name = NULL},
+};

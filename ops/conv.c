@@ -1,0 +1,469 @@
+/* Conv over 1 to 3 spatial axes, with groups, and its gradients. Plain C: a blocked matrix product
+ * whose second operand is gathered while it is packed; few channels a group: direct loops. */
+#include "ops/conv_text.h"
+#include "ops/gemm.h"
+#include "ops/window.h"
+
+struct conv {
+	struct window w;
+	int64_t n, c, k, groups;
+	int64_t cg, kg; /* channels of x and y in a group */
+};
+
+/* Groups with fewer rows than this take direct loops: tiles would be mostly padding. */
+enum { DIRECT_ROWS = 3 };
+/* Elements of dx computed at once where they are then spread by the stride. */
+enum { SPREAD_COLUMNS = 256 };
+
+static enum status conv_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0], *w = n->in[1];
+	struct conv *p = ARENA_NEW(g->arena, struct conv);
+	if (!p)
+		return diag_nomem(g->diag);
+	char sx[200], sw[200];
+	tensor_shape_text(x, sx);
+	tensor_shape_text(w, sw);
+	if (x->rank != w->rank || x->rank < 3 || x->rank > 5)
+		return node_fail(g, n, NULL, "cannot convolve %s with the weight %s", sx, sw);
+	TRY(window_read(g, n, w->dim + 2, &p->w));
+	p->n = x->dim[0];
+	p->c = x->dim[1];
+	p->k = w->dim[0];
+	p->groups = node_int(n, "group", 1);
+	if (p->groups < 1 || p->k < 1 || p->c != p->groups * w->dim[1] || p->k % p->groups != 0)
+		return node_fail(g, n, NULL, "cannot convolve %s with the weight %s in %lld groups",
+			sx, sw, (long long)p->groups);
+	p->cg = w->dim[1];
+	p->kg = p->k / p->groups;
+	const struct tensor *b = n->nin > 2 ? n->in[2] : NULL;
+	if (b && (b->rank != 1 || b->dim[0] != p->k))
+		return node_fail(
+			g, n, NULL, "the bias must have the shape [%lld]", (long long)p->k);
+	n->param = p;
+	n->out[0] = window_output(g, &p->w, p->n, p->k);
+	return n->out[0] ? ST_OK : ST_INVALID;
+}
+
+/* The gradient nodes take the forward node's parameters. */
+static enum status grad_x_infer(struct graph *g, struct node *n)
+{
+	const struct conv *p = n->param;
+	int64_t dim[5] = {p->n, p->c};
+	memcpy(dim + 2, p->w.size + 3 - p->w.axes, (size_t)p->w.axes * sizeof *dim);
+	n->out[0] = graph_tensor(g, NULL, g->real, 2 + p->w.axes, dim);
+	return n->out[0] ? ST_OK : ST_INVALID;
+}
+
+static enum status grad_w_infer(struct graph *g, struct node *n)
+{
+	const struct conv *p = n->param;
+	int64_t dim[5] = {p->k, p->cg};
+	memcpy(dim + 2, p->w.kernel + 3 - p->w.axes, (size_t)p->w.axes * sizeof *dim);
+	n->out[0] = graph_tensor(g, NULL, g->real, 2 + p->w.axes, dim);
+	return n->out[0] ? ST_OK : ST_INVALID;
+}
+
+static struct tensor *grad_op(
+	struct graph *g, const char *name, struct tensor *a, struct tensor *b, const struct conv *p)
+{
+	struct node *n = graph_op_node(g, name, 2, (struct tensor *[]){a, b}, 0, NULL, p);
+	return n ? n->out[0] : NULL;
+}
+
+static enum status conv_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	const struct conv *p = n->param;
+	if (want[0])
+		dx[0] = grad_op(g, "stint.ConvGradX", dy[0], n->in[1], p);
+	if (want[1])
+		dx[1] = grad_op(g, "stint.ConvGradW", n->in[0], dy[0], p);
+	if (n->nin > 2 && want[2]) {
+		const int64_t column[4] = {p->k, 1, 1, 1};
+		struct tensor *like = graph_reshape(g, n->in[2], 1 + p->w.axes, column);
+		struct tensor *sum = like ? graph_unbroadcast(g, dy[0], like) : NULL;
+		dx[2] = sum ? graph_reshape(g, sum, 1, column) : NULL;
+	}
+	return g->failed;
+}
+
+static struct op_cost conv_cost(const struct node *n)
+{
+	const struct conv *p = n->param;
+	struct op_cost c = {
+		2.0 * (double)(p->n * p->w.out_plane) * (double)p->k * (double)(p->cg * p->w.taps),
+		(double)tensor_bytes(n->out[0])};
+	for (int i = 0; i < n->nin; i++)
+		c.bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
+	return c;
+}
+
+/* --- The library. --- */
+
+static bool conv_call(const struct node *n, const char *kind, bool bias, struct lib_call *call)
+{
+	const struct conv *p = n->param;
+	const struct window *w = &p->w;
+	if (n->out[0]->dtype != DT_F32 || w->axes > 2 || p->n < 1 || p->cg < 1)
+		return false;
+	*call = (struct lib_call){kind,
+		{p->n, p->c, w->size[1], w->size[2], p->k, p->groups, w->kernel[1], w->kernel[2],
+			w->stride[1], w->stride[2], w->dilation[1], w->dilation[2], w->before[1],
+			w->before[2], w->after[1], w->after[2], w->out[1], w->out[2], bias}};
+	return true;
+}
+
+static bool conv_library(const struct node *n, struct lib_call *call)
+{
+	return conv_call(n, "conv_forward", n->nin > 2 && n->in[2], call);
+}
+
+static bool grad_x_library(const struct node *n, struct lib_call *call)
+{
+	return conv_call(n, "conv_data", false, call);
+}
+
+static bool grad_w_library(const struct node *n, struct lib_call *call)
+{
+	return conv_call(n, "conv_weight", false, call);
+}
+
+/* --- Plain C. --- */
+
+static bool is_pointwise(const struct window *w)
+{
+	for (int a = 0; a < 3; a++)
+		if (w->kernel[a] != 1 || w->stride[a] != 1 || w->out[a] != w->size[a] ||
+			w->before[a] != 0)
+			return false;
+	return true;
+}
+
+/* How one of the three is computed: `batch` products of rows by columns, summed over depth. */
+struct job {
+	bool direct;
+	int64_t batch, rows, cols, depth;
+	int64_t phases; /* of the stride */
+	struct gemm_split split;
+	int64_t bytes; /* scratch of a thread */
+};
+
+enum which { FORWARD, GRAD_X, GRAD_W };
+
+static struct job job_make(
+	const struct conv *p, enum which which, const struct tensor *out, int threads)
+{
+	const struct window *w = &p->w;
+	const int64_t size = dtype_bytes(out->dtype), tap_bytes = 32 * (w->taps + 1);
+	struct job j = {.batch = p->n * p->groups,
+		.rows = p->kg,
+		.cols = w->out_plane,
+		.depth = p->cg * w->taps,
+		.phases = 1};
+	if (which == GRAD_X) {
+		j.rows = p->cg;
+		j.depth = p->kg * w->taps;
+		j.cols = 1;
+		for (int a = 0; a < 3; a++) {
+			j.phases *= w->stride[a];
+			j.cols *= div_up(w->size[a], w->stride[a]);
+		}
+	} else if (which == GRAD_W) {
+		j.batch = p->groups;
+		j.cols = p->cg * w->taps;
+		j.depth = w->out_plane;
+	}
+	j.direct = j.rows < DIRECT_ROWS || (p->groups > 1 && p->kg < DIRECT_ROWS);
+	if (j.direct)
+		return j;
+	j.split = gemm_split(j.batch * j.phases, j.rows, j.cols, threads);
+	int64_t elements = 0;
+	if (j.phases > 1) {
+		j.split.nb = min64(j.split.nb, SPREAD_COLUMNS);
+		elements = min64(j.split.mb, j.rows) * min64(j.split.nb, j.cols);
+	}
+	elements += gemm_block_elements(j.split.mb, j.split.nb, j.depth);
+	j.bytes = round_up(elements * size + (which == GRAD_W ? 0 : tap_bytes), 64);
+	return j;
+}
+
+static int64_t job_workspace(const struct node *n, const struct target *t, enum which which)
+{
+	const struct job j = job_make(n->param, which, n->out[0], t->threads);
+	return j.direct ? 0 : j.bytes * t->threads;
+}
+
+/* The loops over blocks of a job, up to where i, j, m, n and w are known. */
+static void emit_blocks(struct emit *e, const struct job *j, double work, bool wants_n)
+{
+	const long long rows = j->rows, cols = j->cols, mb = j->split.mb, nb = j->split.nb;
+	const char *in = "";
+	emit_parallel(e, work, j->phases > 1 ? 4 : 3);
+	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)j->batch);
+	if (j->phases > 1) {
+		emit(e, "\t\tfor (int64_t phase = 0; phase < %lld; phase++)\n",
+			(long long)j->phases);
+		in = "\t";
+	}
+	emit(e, "%s\t\tfor (int64_t i = 0; i < %lld; i += %lld)\n", in, rows, mb);
+	emit(e, "%s\t\t\tfor (int64_t j = 0; j < %lld; j += %lld) {\n", in, cols, nb);
+	emit(e, "\t\t\t\tunsigned char *w = (unsigned char *)ws + thread_index() * %lld;\n",
+		(long long)j->bytes);
+	emit(e, "\t\t\t\tconst int64_t m = %lld - i < %lld ? %lld - i : %lld;\n", rows, mb, rows,
+		mb);
+	if (wants_n)
+		emit(e, "\t\t\t\tconst int64_t n = %lld - j < %lld ? %lld - j : %lld;\n", cols, nb,
+			cols, nb);
+}
+
+static double job_work(const struct node *n)
+{
+	return conv_cost(n).flops;
+}
+
+static void emit_conv_product(struct emit *e, bool pack_a)
+{
+	gemm_emit_thread(e);
+	gemm_emit_macro(e);
+	if (pack_a)
+		gemm_emit_pack_a(e);
+	emit_helper(e, "conv_gather", conv_gather_text);
+	if (!pack_a)
+		emit_helper(e, "conv_product", conv_product_text);
+}
+
+static void emit_direct(struct emit *e)
+{
+	window_emit_row(e);
+	emit_helper(e, "conv_direct", conv_direct_text);
+}
+
+static void conv_emit_direct(struct emit *e, const struct node *n, const struct conv *p, bool bias)
+{
+	const long long o = p->w.out_plane, t = p->w.taps;
+	emit_direct(e);
+	emit_parallel(e, job_work(n), 2);
+	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->n);
+	emit(e, "\t\tfor (int64_t k = 0; k < %lld; k++) {\n", (long long)p->k);
+	emit(e, "\t\t\treal *y = y0 + (b * %lld + k) * %lld;\n", (long long)p->k, o);
+	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i++)\n", o);
+	emit(e, "\t\t\t\ty[i] = %s;\n", bias ? "x2[k]" : "0");
+	emit(e, "\t\t\tfor (int64_t c = 0; c < %lld; c++)\n", (long long)p->cg);
+	emit(e, "\t\t\t\tconv_direct(&s, 0, (real *)x1 + (k * %lld + c) * %lld,\n",
+		(long long)p->cg, t);
+	emit(e, "\t\t\t\t\t(real *)x0 + (b * %lld + k / %lld * %lld + c) * %lld, y);\n",
+		(long long)p->c, (long long)p->kg, (long long)p->cg, (long long)p->w.plane);
+	emit(e, "\t\t}\n");
+}
+
+static enum status conv_emit(struct emit *e, const struct node *n)
+{
+	const struct conv *p = n->param;
+	const bool bias = n->nin > 2 && n->in[2];
+	const struct job j = job_make(p, FORWARD, n->out[0], e->g->target->threads);
+	const long long o = p->w.out_plane, g = p->groups, d = j.depth;
+	const bool pointwise = is_pointwise(&p->w);
+	if (j.direct || !pointwise)
+		window_emit(e, &p->w, "s");
+	if (j.direct) {
+		conv_emit_direct(e, n, p, bias);
+		return ST_OK;
+	}
+	if (pointwise) {
+		gemm_emit_block(e);
+	} else {
+		emit_conv_product(e, false);
+		emit_helper(e, "conv_forward", conv_forward_text);
+	}
+	emit_blocks(e, &j, job_work(n), true);
+	emit(e, "\t\t\t\tconst int64_t k = b %% %lld * %lld + i;\n", g, (long long)p->kg);
+	emit(e, "\t\t\t\treal *y = y0 + (b / %lld * %lld + k) * %lld + j;\n", g, (long long)p->k,
+		o);
+	emit(e, "\t\t\t\tconst real *x = x0 + (b / %lld * %lld + b %% %lld * %lld) * %lld;\n", g,
+		(long long)p->c, g, (long long)p->cg, (long long)p->w.plane);
+	if (bias) {
+		emit(e, "\t\t\t\tfor (int64_t r = 0; r < m; r++)\n");
+		emit(e, "\t\t\t\t\tfor (int64_t q = 0; q < n; q++)\n");
+		emit(e, "\t\t\t\t\t\ty[r * %lld + q] = x2[k + r];\n", o);
+	}
+	if (pointwise)
+		emit(e,
+			"\t\t\t\tgemm_block(m, n, %lld, x1 + k * %lld, %lld, 1, x + j, %lld, 1, y, "
+			"%lld, %d, (real *)w);\n",
+			d, d, d, o, o, bias);
+	else
+		emit(e, "\t\t\t\tconv_forward(&s, m, n, j, %lld, x1 + k * %lld, x, y, %d, w);\n",
+			(long long)p->cg, d, bias);
+	emit(e, "\t\t\t}\n");
+	return ST_OK;
+}
+
+static void grad_x_emit_direct(struct emit *e, const struct node *n, const struct conv *p)
+{
+	const long long d = p->w.plane, t = p->w.taps;
+	emit_direct(e);
+	emit_parallel(e, job_work(n), 2);
+	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->n);
+	emit(e, "\t\tfor (int64_t c = 0; c < %lld; c++) {\n", (long long)p->c);
+	emit(e, "\t\t\tconst int64_t k0 = c / %lld * %lld;\n", (long long)p->cg, (long long)p->kg);
+	emit(e, "\t\t\treal *x = y0 + (b * %lld + c) * %lld;\n", (long long)p->c, d);
+	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i++)\n", d);
+	emit(e, "\t\t\t\tx[i] = 0;\n");
+	emit(e, "\t\t\tfor (int64_t k = k0; k < k0 + %lld; k++)\n", (long long)p->kg);
+	emit(e, "\t\t\t\tconv_direct(&s, 1, (real *)x1 + (k * %lld + c %% %lld) * %lld, x,\n",
+		(long long)p->cg, (long long)p->cg, t);
+	emit(e, "\t\t\t\t\t(real *)x0 + (b * %lld + k) * %lld);\n", (long long)p->k,
+		(long long)p->w.out_plane);
+	emit(e, "\t\t}\n");
+}
+
+static enum status grad_x_emit(struct emit *e, const struct node *n)
+{
+	const struct conv *p = n->param;
+	const struct job j = job_make(p, GRAD_X, n->out[0], e->g->target->threads);
+	const long long o = p->w.out_plane, g = p->groups, t = p->w.taps;
+	const bool pointwise = is_pointwise(&p->w);
+	if (j.direct || !pointwise)
+		window_emit(e, &p->w, "s");
+	if (j.direct) {
+		grad_x_emit_direct(e, n, p);
+		return ST_OK;
+	}
+	if (pointwise) {
+		gemm_emit_block(e);
+	} else {
+		emit_conv_product(e, false);
+		emit_helper(e, "conv_grad_x", conv_grad_x_text);
+	}
+	emit_blocks(e, &j, job_work(n), pointwise);
+	emit(e, "\t\t\t\tconst int64_t k = b %% %lld * %lld;\n", g, (long long)p->kg);
+	emit(e, "\t\t\t\treal *dx = y0 + (b / %lld * %lld + b %% %lld * %lld + i) * %lld;\n", g,
+		(long long)p->c, g, (long long)p->cg, (long long)p->w.plane);
+	emit(e, "\t\t\t\tconst real *dy = x0 + (b / %lld * %lld + k) * %lld;\n", g, (long long)p->k,
+		o);
+	emit(e, "\t\t\t\tconst real *weight = x1 + (k * %lld + i) * %lld;\n", (long long)p->cg, t);
+	if (pointwise)
+		emit(e,
+			"\t\t\t\tgemm_block(m, n, %lld, weight, 1, %lld, dy + j, %lld, 1, dx + j, "
+			"%lld, 0, (real *)w);\n",
+			(long long)p->kg, (long long)p->cg, o, o);
+	else
+		emit(e, "\t\t\t\tconv_grad_x(&s, %s, m, %lld, j, %lld, weight, %lld, dy, dx, w);\n",
+			j.phases > 1 ? "phase" : "0", (long long)min64(j.split.nb, j.cols),
+			(long long)p->kg, (long long)p->cg);
+	emit(e, "\t\t\t}\n");
+	return ST_OK;
+}
+
+static void grad_w_emit_direct(struct emit *e, const struct node *n, const struct conv *p)
+{
+	const long long t = p->w.taps, cg = p->cg;
+	emit_direct(e);
+	emit_parallel(e, job_work(n), 2);
+	emit(e, "\tfor (int64_t k = 0; k < %lld; k++)\n", (long long)p->k);
+	emit(e, "\t\tfor (int64_t c = 0; c < %lld; c++) {\n", cg);
+	emit(e, "\t\t\treal *w = y0 + (k * %lld + c) * %lld;\n", cg, t);
+	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i++)\n", t);
+	emit(e, "\t\t\t\tw[i] = 0;\n");
+	emit(e, "\t\t\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->n);
+	emit(e, "\t\t\t\tconv_direct(&s, 2, w,\n");
+	emit(e, "\t\t\t\t\t(real *)x0 + (b * %lld + k / %lld * %lld + c) * %lld,\n",
+		(long long)p->c, (long long)p->kg, cg, (long long)p->w.plane);
+	emit(e, "\t\t\t\t\t(real *)x1 + (b * %lld + k) * %lld);\n", (long long)p->k,
+		(long long)p->w.out_plane);
+	emit(e, "\t\t}\n");
+}
+
+static enum status grad_w_emit(struct emit *e, const struct node *n)
+{
+	const struct conv *p = n->param;
+	const struct job j = job_make(p, GRAD_W, n->out[0], e->g->target->threads);
+	const long long o = p->w.out_plane, d = p->w.plane;
+	window_emit(e, &p->w, "s");
+	if (j.direct) {
+		grad_w_emit_direct(e, n, p);
+		return ST_OK;
+	}
+	emit_conv_product(e, true);
+	emit_helper(e, "conv_grad_w", conv_grad_w_text);
+	emit_blocks(e, &j, job_work(n), true);
+	emit(e, "\t\t\t\tconst int64_t k = b * %lld + i;\n", (long long)p->kg);
+	emit(e, "\t\t\t\tconv_grad_w(&s, %lld, %lld, %lld, m, n, j, %lld,\n", (long long)p->n,
+		(long long)p->c * d, (long long)p->k * o, (long long)j.cols);
+	emit(e, "\t\t\t\t\tx0 + b * %lld, x1 + k * %lld, y0 + k * %lld, w);\n",
+		(long long)p->cg * d, o, (long long)j.cols);
+	emit(e, "\t\t\t}\n");
+	return ST_OK;
+}
+
+static int64_t conv_workspace(const struct node *n, const struct target *t)
+{
+	return job_workspace(n, t, FORWARD);
+}
+
+static int64_t grad_x_workspace(const struct node *n, const struct target *t)
+{
+	return job_workspace(n, t, GRAD_X);
+}
+
+static int64_t grad_w_workspace(const struct node *n, const struct target *t)
+{
+	return job_workspace(n, t, GRAD_W);
+}
+
+static const struct op_example conv_examples[] = {
+	{.in = "2,3,5,5 4,3,3,3"},
+	{.in = "2,3,5,5 4,3,3,3 4", .attr = "pads=1,1,1,1"},
+	{.in = "2,3,7,6 5,3,3,2 5", .attr = "pads=1,0,2,1 strides=2,1"},
+	{.in = "1,4,8,7 4,4,3,3", .attr = "strides=2,3 dilations=2,1 pads=2,1,2,1"},
+	{.in = "2,4,5,5 6,2,3,3 6", .attr = "group=2 pads=1,1,1,1"},
+	{.in = "2,6,5,5 9,2,2,2", .attr = "group=3 strides=2,2"},
+	{.in = "2,4,6,6 4,1,3,3 4", .attr = "group=4 pads=1,1,1,1"},
+	{.in = "2,4,7,7 8,1,3,3", .attr = "group=4 pads=1,1,1,1 strides=2,2"},
+	{.in = "2,4,6,6 4,1,3,3", .attr = "group=4 pads=2,2,2,2 dilations=2,2"},
+	{.in = "2,3,4,4 6,3,1,1 6"},
+	{.in = "2,3,5,5 6,3,1,1", .attr = "strides=2,2"},
+	{.in = "2,8,4,4 6,4,1,1", .attr = "group=2"},
+	{.in = "2,3,6,7 4,3,3,4", .attr = "auto_pad=SAME_UPPER strides=2,2"},
+	{.in = "2,3,6,7 4,3,2,4", .attr = "auto_pad=SAME_LOWER strides=1,2"},
+	{.in = "2,3,6,7 4,3,2,4", .attr = "auto_pad=VALID"},
+	{.in = "2,3,9 4,3,3 4", .attr = "pads=2,1 strides=2"},
+	{.in = "2,4,9 4,2,4", .attr = "group=2 dilations=2 pads=3,3"},
+	{.in = "1,3,4,5,4 3,3,2,3,2 3", .attr = "pads=1,1,0,0,1,1 strides=2,1,2"},
+	{.in = "1,2,3,4,4 2,1,2,2,2", .attr = "group=2"},
+	{.in = "1,3,4,4 3,3,1,1", .attr = "strides=3,3 pads=1,1,1,1"},
+	{.in = "2,20,17,19 33,20,3,3 33", .attr = "pads=1,1,1,1"},
+	{0},
+};
+
+const struct op_def ops_conv[] = {
+	{.name = "Conv",
+		.since = 1,
+		.min_in = 2,
+		.max_in = 3,
+		.infer = conv_infer,
+		.grad = conv_grad,
+		.cost = conv_cost,
+		.library = conv_library,
+		.workspace = conv_workspace,
+		.emit_c = conv_emit,
+		.example = conv_examples},
+	{.name = "stint.ConvGradX",
+		.min_in = 2,
+		.max_in = 2,
+		.infer = grad_x_infer,
+		.cost = conv_cost,
+		.library = grad_x_library,
+		.workspace = grad_x_workspace,
+		.emit_c = grad_x_emit},
+	{.name = "stint.ConvGradW",
+		.min_in = 2,
+		.max_in = 2,
+		.infer = grad_w_infer,
+		.cost = conv_cost,
+		.library = grad_w_library,
+		.workspace = grad_w_workspace,
+		.emit_c = grad_w_emit},
+	{0},
+};

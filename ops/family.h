@@ -1,0 +1,56 @@
+/* What every family file includes. */
+#ifndef STINT_OPS_FAMILY_H
+#define STINT_OPS_FAMILY_H
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "codegen/emit.h"
+#include "ops/ops.h"
+
+/* One text for generated C, CUDA, constant folding and the double-precision reference:
+ *
+ *	POINTWISE(relu, a > 0 ? a : 0)
+ *	POINTWISE_OPT1(leaky_relu, alpha, a > 0 ? a : alpha * a)
+ *
+ * define relu_expr (the text) and relu_ref. In the text: a, b, c, d are the inputs, options stand
+ *by their names, literals that are not whole numbers are written R(0.5), functions in capitals
+ *(EXP, TANH, ...). */
+#define POINTWISE_REF(id, e, ...)                                                                  \
+	static double id##_ref(const double *in, const double *option)                             \
+	{                                                                                          \
+		const double a = in[0], b = in[1], c = in[2], d = in[3];                           \
+		__VA_ARGS__;                                                                       \
+		(void)a, (void)b, (void)c, (void)d, (void)option;                                  \
+		return (double)(e);                                                                \
+	}
+/* The text is made here, before the capitals are expanded. */
+#define POINTWISE(id, e)                                                                           \
+	static const char id##_expr[] = #e;                                                        \
+	POINTWISE_REF(id, e, )
+#define POINTWISE_OPT1(id, o0, e)                                                                  \
+	static const char id##_expr[] = #e;                                                        \
+	POINTWISE_REF(id, e, const double o0 = option[0])
+#define POINTWISE_OPT2(id, o0, o1, e)                                                              \
+	static const char id##_expr[] = #e;                                                        \
+	POINTWISE_REF(id, e, const double o0 = option[0]; const double o1 = option[1])
+
+#define R(x) ((double)(x))
+#define EXP exp
+#define LOG log
+#define LOG1P log1p
+#define SQRT sqrt
+#define POW pow
+#define TANH tanh
+#define ERF erf
+#define FABS fabs
+#define MAX fmax
+#define MIN fmin
+#define FLOOR floor
+#define CEIL ceil
+#define SIN sin
+#define COS cos
+#define FMOD fmod
+
+#endif

@@ -1,0 +1,244 @@
+/* Picking slices of a tensor by a list of indices (embedding tables, exporters' shape arithmetic),
+ * and adding gradients back into their places. */
+#include <inttypes.h>
+
+#include "ops/data.h"
+
+/* The data as [outer, size, inner] around the gathered axis, with `count` indices. */
+struct picks {
+	int64_t outer, size, inner, count;
+};
+
+static struct picks picks_of(
+	const struct node *n, int rank, const int64_t *dim, const struct tensor *indices)
+{
+	int axis = (int)node_int(n, "axis", 0);
+	struct picks p = {1, dim[axis], 1, indices->numel};
+	for (int i = 0; i < axis; i++)
+		p.outer *= dim[i];
+	for (int i = axis + 1; i < rank; i++)
+		p.inner *= dim[i];
+	return p;
+}
+
+static enum status gather_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0], *at = n->in[1];
+	int axis, rank = 0;
+	int64_t dim[2 * RANK_MAX];
+	TRY(node_axis(g, n, node_int(n, "axis", 0), x->rank, &axis));
+	if (at->dtype != DT_I64)
+		return node_fail(g, n, NULL, "the indices ('%s') are not integers", at->name);
+	for (int i = 0; i < x->rank; i++) {
+		if (i != axis)
+			dim[rank++] = x->dim[i];
+		for (int k = 0; i == axis && k < at->rank; k++)
+			dim[rank++] = at->dim[k];
+	}
+	for (int64_t i = 0; at->role == TR_CONSTANT && i < at->numel; i++) {
+		int64_t v = tensor_int(at, i);
+		if (v < -x->dim[axis] || v >= x->dim[axis])
+			return node_fail(g, n, NULL,
+				"index %" PRId64 " is out of range for axis %d of size %" PRId64, v,
+				axis, x->dim[axis]);
+	}
+	const struct attr attr = ATTR_I("axis", axis);
+	TRY(data_settle(g, n, 2, 1, &attr));
+	return data_output(g, n, 0, x->dtype, rank, dim);
+}
+
+static enum status gather_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	(void)g;
+	const struct tensor *x = n->in[0], *at = n->in[1];
+	struct picks p = picks_of(n, x->rank, x->dim, at);
+	size_t row = (size_t)(p.inner * dtype_bytes(x->dtype));
+	char *to = out[0];
+	for (int64_t o = 0; o < p.outer; o++)
+		for (int64_t m = 0; m < p.count; m++, to += row) {
+			int64_t v = tensor_int(at, m);
+			v = o * p.size + (v < 0 ? v + p.size : v);
+			memcpy(to, (const char *)x->data + (size_t)v * row, row);
+		}
+	return ST_OK;
+}
+
+/* One known index is a slice. */
+static enum status gather_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	(void)o;
+	const struct tensor *at = n->in[1];
+	int64_t axis = node_int(n, "axis", 0);
+	if (at->role != TR_CONSTANT || at->numel != 1)
+		return data_lower_same(g, n, in, out);
+	int64_t start = tensor_int(at, 0);
+	start += start < 0 ? in[0]->dim[axis] : 0;
+	int64_t end = start + 1;
+	const struct attr attr[] = {data_ints(g, "starts", 1, &start),
+		data_ints(g, "ends", 1, &end), data_ints(g, "axes", 1, &axis)};
+	struct tensor *slice = graph_op(g, "Slice", 1, in, 3, attr);
+	out[0] = graph_reshape(g, slice, n->out[0]->rank, n->out[0]->dim);
+	return g->failed;
+}
+
+static enum status gather_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	const struct tensor *x = n->in[0];
+	const struct attr attr[] = {
+		ATTR_I("axis", node_int(n, "axis", 0)), data_ints(g, "shape", x->rank, x->dim)};
+	if (want[0])
+		dx[0] = graph_op(
+			g, "stint.GatherGrad", 2, (struct tensor *[]){dy[0], n->in[1]}, 2, attr);
+	return g->failed;
+}
+
+static struct op_cost gather_cost(const struct node *n)
+{
+	return (struct op_cost){
+		0, 2 * (double)tensor_bytes(n->out[0]) + (double)tensor_bytes(n->in[1])};
+}
+
+static enum status gather_emit(struct emit *e, const struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	struct picks p = picks_of(n, x->rank, x->dim, n->in[1]);
+	/* all indices first: a thread cannot leave the loop below */
+	if (n->in[1]->role != TR_CONSTANT && p.count) {
+		emit(e, "\tfor (int64_t m = 0; m < %" PRId64 "; m++)\n", p.count);
+		emit(e, "\t\tif (x1[m] < %" PRId64 " || x1[m] >= %" PRId64 ")\n", -p.size, p.size);
+		emit(e, "\t\t\treturn BAD_INDEX(x1[m]);\n");
+	}
+	if (n->out[0]->numel == 0) {
+		emit(e, "\t(void)y0, (void)x0, (void)x1;\n\treturn 0;\n");
+		return ST_OK;
+	}
+	emit_parallel(e, (double)n->out[0]->numel, 2);
+	emit(e, "\tfor (int64_t o = 0; o < %" PRId64 "; o++)\n", p.outer);
+	emit(e, "\t\tfor (int64_t m = 0; m < %" PRId64 "; m++) {\n", p.count);
+	emit(e,
+		"\t\t\tconst int64_t v = o * %" PRId64 " + (x1[m] < 0 ? x1[m] + %" PRId64
+		" : x1[m]);\n",
+		p.size, p.size);
+	if (p.inner == 1)
+		emit(e, "\t\t\ty0[o * %" PRId64 " + m] = x0[v];\n", p.count);
+	else
+		emit(e,
+			"\t\t\tmemcpy(&y0[(o * %" PRId64 " + m) * %" PRId64 "], &x0[v * %" PRId64
+			"], %" PRId64 " * sizeof(%s));\n",
+			p.count, p.inner, p.inner, p.inner, emit_type(x));
+	emit(e, "\t\t}\n\treturn 0;\n");
+	return ST_OK;
+}
+
+/* --- stint.GatherGrad(dy, indices): zeros of attribute `shape`, dy's slices added in --- */
+
+static enum status scatter_infer(struct graph *g, struct node *n)
+{
+	int rank, axis;
+	const int64_t *dim;
+	int64_t numel = 1;
+	TRY(node_ints(g, n, "shape", -1, &rank, &dim));
+	if (!dim || rank > RANK_MAX)
+		return node_fail(g, n, NULL, "has no shape");
+	TRY(node_axis(g, n, node_int(n, "axis", 0), rank, &axis));
+	for (int i = 0; i < rank; i++)
+		if (i != axis && !size_mul(numel, dim[i], &numel))
+			return node_fail(g, n, NULL, "the shape overflows");
+	if (!size_mul(numel, n->in[1]->numel, &numel) || numel != n->in[0]->numel)
+		return node_fail(g, n, NULL, "shape, indices and gradient do not fit together");
+	return data_output(g, n, 0, n->in[0]->dtype, rank, dim);
+}
+
+static enum status scatter_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	(void)g;
+	const struct tensor *y = n->out[0], *at = n->in[1], *dy = n->in[0];
+	struct picks p = picks_of(n, y->rank, y->dim, at);
+	memset(out[0], 0, (size_t)tensor_bytes(y));
+	for (int64_t i = 0; i < dy->numel; i++) {
+		int64_t j = i % p.inner, m = i / p.inner % p.count, o = i / p.inner / p.count;
+		int64_t v = tensor_int(at, m);
+		v = (o * p.size + (v < 0 ? v + p.size : v)) * p.inner + j;
+		struct tensor sum = *y;
+		sum.data = out[0];
+		value_set(y->dtype, out[0], v, tensor_real(&sum, v) + tensor_real(dy, i));
+	}
+	return ST_OK;
+}
+
+static enum status scatter_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	const struct attr axis = ATTR_I("axis", node_int(n, "axis", 0));
+	if (!want[0])
+		return ST_OK;
+	struct tensor *t = graph_op(g, "Gather", 2, (struct tensor *[]){dy[0], n->in[1]}, 1, &axis);
+	dx[0] = graph_reshape(g, t, n->in[0]->rank, n->in[0]->dim);
+	return g->failed;
+}
+
+/* Elements of a row that one iteration adds up: a fixed split, so that the order of every sum (that
+ * of the indices) depends on no number of threads. */
+enum { SCATTER_PIECE = 64 };
+
+static enum status scatter_emit(struct emit *e, const struct node *n)
+{
+	const struct tensor *y = n->out[0];
+	struct picks p = picks_of(n, y->rank, y->dim, n->in[1]);
+	zero_emit(e, y->numel, "y0");
+	if (n->in[0]->numel == 0) {
+		emit(e, "\t(void)x0, (void)x1;\n");
+		return ST_OK;
+	}
+	/* the indices were checked by the node whose gradient this is */
+	emit_parallel(e, (double)n->in[0]->numel, 2);
+	emit(e, "\tfor (int64_t o = 0; o < %" PRId64 "; o++)\n", p.outer);
+	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p += %d) {\n", p.inner, SCATTER_PIECE);
+	if (p.inner % SCATTER_PIECE)
+		emit(e, "\t\t\tconst int64_t end = p + %d < %" PRId64 " ? p + %d : %" PRId64 ";\n",
+			SCATTER_PIECE, p.inner, SCATTER_PIECE, p.inner);
+	else
+		emit(e, "\t\t\tconst int64_t end = p + %d;\n", SCATTER_PIECE);
+	emit(e, "\t\t\tfor (int64_t m = 0; m < %" PRId64 "; m++) {\n", p.count);
+	emit(e,
+		"\t\t\t\tconst int64_t v = o * %" PRId64 " + (x1[m] < 0 ? x1[m] + %" PRId64
+		" : x1[m]);\n",
+		p.size, p.size);
+	emit(e, "\t\t\t\tconst %s *row = &x0[(o * %" PRId64 " + m) * %" PRId64 "];\n", emit_type(y),
+		p.count, p.inner);
+	emit(e, "\t\t\t\t%s *sum = &y0[v * %" PRId64 "];\n", emit_type(y), p.inner);
+	emit(e, "\t\t\t\tfor (int64_t j = p; j < end; j++)\n");
+	emit(e, "\t\t\t\t\tsum[j] += row[j];\n\t\t\t}\n\t\t}\n");
+	return ST_OK;
+}
+
+const struct op_def ops_gather[] = {
+	{.name = "Gather",
+		.since = 1,
+		.min_in = 2,
+		.max_in = 2,
+		.traits = OP_CHECKED,
+		.infer = gather_infer,
+		.fold = gather_fold,
+		.lower = gather_lower,
+		.grad = gather_grad,
+		.cost = gather_cost,
+		.emit_c = gather_emit,
+		.example = EXAMPLES({.in = "10,70 3,4:i64<10"},
+			{.in = "2,5,3 4:i64<5", .attr = "axis=1"},
+			{.in = "4,6 2,2:i64<6", .attr = "axis=-1"}, {.in = "5,3 =[1,-1,0,1]"},
+			{.in = "2,5,3 =-2", .attr = "axis=1"}, {.in = "5,3 =[4]"},
+			{.in = "7:i64<9 3:i64<7"})},
+	{.name = "stint.GatherGrad",
+		.min_in = 2,
+		.max_in = 2,
+		.infer = scatter_infer,
+		.fold = scatter_fold,
+		.grad = scatter_grad,
+		.emit_c = scatter_emit,
+		.example = EXAMPLES({.in = "9,70 9:i64<4", .attr = "shape=4,70"},
+			{.in = "2,6,3 2,3:i64<4", .attr = "axis=1 shape=2,4,3"})},
+	{.name = NULL},
+};

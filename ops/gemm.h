@@ -1,0 +1,48 @@
+/* The matrix product of generated C, shared by MatMul and Conv. Private to ops/. */
+#ifndef STINT_OPS_GEMM_H
+#define STINT_OPS_GEMM_H
+
+#include "ops/family.h"
+
+/* Sizes the text and its workspace agree on: terms summed at once, rows and columns packed at
+ * once, and the multiples to which tiles of any instruction set round these up. */
+enum { GEMM_KC = 256, GEMM_MC = 96, GEMM_NC = 512, GEMM_ROW_UNIT = 24, GEMM_COL_UNIT = 32 };
+
+/* How the m by n products of a batch are cut into blocks that threads compute on their own. Depends
+ * on shape and threads only, and never changes a bit of the result. */
+struct gemm_split {
+	int64_t mb, nb; /* rows and columns of a block */
+};
+struct gemm_split gemm_split(int64_t batch, int64_t m, int64_t n, int threads);
+
+/* Elements of type real that gemm_block needs for blocks of mb by nb with k terms: a multiple of
+ * 16. */
+int64_t gemm_block_elements(int64_t mb, int64_t nb, int64_t k);
+
+/* Each registers a helper with what it calls, and no more: an unused function is a warning. */
+void gemm_emit_thread(struct emit *e); /* thread_index() */
+void gemm_emit_pack_a(struct emit *e);
+void gemm_emit_macro(struct emit *e);
+void gemm_emit_block(struct emit *e); /* all of them, and gemm_block */
+
+static inline int64_t round_up(int64_t v, int64_t unit)
+{
+	return (v + unit - 1) / unit * unit;
+}
+
+static inline int64_t div_up(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+static inline int64_t min64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline int64_t max64(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+#endif

@@ -1,0 +1,342 @@
+/* MatMul and Gemm. Both become stint.MatMul: one product, or a batch of them, with transposes as
+ * flags, so that no gradient needs a transposed copy. */
+#include "ops/gemm.h"
+
+/* stint.MatMul(a, b [, bias]): a is [m,k] or [batch,m,k] (transA: [.., k,m]), b is [k,n] or
+ * [batch,k,n] (transB: [.., n,k]), bias is [n]; an operand of rank 2 is shared by the batch. */
+struct product {
+	int64_t batch, m, n, k;
+	bool ta, tb; /* stored transposed */
+	bool sa, sb; /* has the batch axis */
+};
+
+static struct tensor *product_op(
+	struct graph *g, struct tensor *a, struct tensor *b, struct tensor *bias, bool ta, bool tb)
+{
+	const struct attr attr[2] = {ATTR_I("transA", ta), ATTR_I("transB", tb)};
+	struct tensor *in[3] = {a, b, bias};
+	return graph_op(g, "stint.MatMul", bias ? 3 : 2, in, 2, attr);
+}
+
+static enum status product_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *a = n->in[0], *b = n->in[1], *bias = n->nin > 2 ? n->in[2] : NULL;
+	struct product *p = ARENA_NEW(g->arena, struct product);
+	if (!p)
+		return diag_nomem(g->diag);
+	p->ta = node_int(n, "transA", 0) != 0;
+	p->tb = node_int(n, "transB", 0) != 0;
+	if (a->rank < 2 || a->rank > 3 || b->rank < 2 || b->rank > 3)
+		return node_fail(g, n, NULL, "operands must have rank 2 or 3");
+	p->sa = a->rank == 3;
+	p->sb = b->rank == 3;
+	const int64_t *da = a->dim + p->sa, *db = b->dim + p->sb;
+	p->m = da[p->ta];
+	p->k = da[!p->ta];
+	p->n = db[!p->tb];
+	p->batch = p->sa ? a->dim[0] : p->sb ? b->dim[0] : 1;
+	if (db[p->tb] != p->k || (p->sb && b->dim[0] != p->batch))
+		return node_fail(g, n, NULL, "shapes of the operands do not match");
+	if (bias && (bias->rank != 1 || bias->dim[0] != p->n))
+		return node_fail(
+			g, n, NULL, "the bias must have the shape [%lld]", (long long)p->n);
+	n->param = p;
+	const bool batched = p->sa || p->sb;
+	const int64_t dim[3] = {p->batch, p->m, p->n};
+	n->out[0] = graph_tensor(g, NULL, g->real, batched ? 3 : 2, dim + !batched);
+	return n->out[0] ? ST_OK : ST_INVALID;
+}
+
+/* y = A B. Of a as stored: dA = dy B^T, or, transposed, dA^T = B dy^T; the same for b. */
+static enum status product_grad(struct graph *g, const struct node *n, struct tensor *const *dys,
+	const bool *want, struct tensor **dx)
+{
+	const struct product *p = n->param;
+	struct tensor *a = n->in[0], *b = n->in[1], *dy = dys[0];
+	if (want[0]) {
+		struct tensor *d = p->ta ? product_op(g, b, dy, NULL, p->tb, true)
+					 : product_op(g, dy, b, NULL, false, !p->tb);
+		dx[0] = graph_unbroadcast(g, d, a);
+	}
+	if (want[1] && p->sa && !p->sb && !p->ta) {
+		/* The sum over the batch is part of the product's own. */
+		struct tensor *rows = graph_reshape(g, a, 2, (int64_t[]){p->batch * p->m, p->k});
+		struct tensor *drows = graph_reshape(g, dy, 2, (int64_t[]){p->batch * p->m, p->n});
+		dx[1] = p->tb ? product_op(g, drows, rows, NULL, true, false)
+			      : product_op(g, rows, drows, NULL, true, false);
+	} else if (want[1]) {
+		struct tensor *d = p->tb ? product_op(g, dy, a, NULL, true, p->ta)
+					 : product_op(g, a, dy, NULL, !p->ta, false);
+		dx[1] = graph_unbroadcast(g, d, b);
+	}
+	if (n->nin > 2 && want[2])
+		dx[2] = graph_unbroadcast(g, dy, n->in[2]);
+	return g->failed;
+}
+
+static struct op_cost product_cost(const struct node *n)
+{
+	const struct product *p = n->param;
+	struct op_cost c = {2.0 * (double)p->batch * (double)p->m * (double)p->n * (double)p->k, 0};
+	for (int i = 0; i < n->nin; i++)
+		c.bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
+	c.bytes += (double)tensor_bytes(n->out[0]);
+	return c;
+}
+
+static bool product_library(const struct node *n, struct lib_call *call)
+{
+	const struct product *p = n->param;
+	if (n->out[0]->dtype != DT_F32 || n->out[0]->numel == 0 || p->k == 0)
+		return false;
+	*call = (struct lib_call){n->nin > 2 && n->in[2] ? "matmul_bias" : "matmul",
+		{p->batch, p->m, p->n, p->k, p->ta, p->tb, p->sa, p->sb}};
+	return true;
+}
+
+static int64_t product_thread_elements(const struct product *p, int threads)
+{
+	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, threads);
+	return gemm_block_elements(s.mb, s.nb, p->k);
+}
+
+static int64_t product_workspace(const struct node *n, const struct target *t)
+{
+	return product_thread_elements(n->param, t->threads) * dtype_bytes(n->out[0]->dtype) *
+	       t->threads;
+}
+
+static enum status product_emit(struct emit *e, const struct node *n)
+{
+	const struct product *p = n->param;
+	const bool bias = n->nin > 2 && n->in[2];
+	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, e->g->target->threads);
+	const long long b = p->batch, m = p->m, k = p->k, c = p->n, mb = s.mb, nb = s.nb;
+	gemm_emit_block(e);
+	emit_parallel(e, 2.0 * (double)b * (double)m * (double)k * (double)c, 3);
+	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", b);
+	emit(e, "\t\tfor (int64_t i = 0; i < %lld; i += %lld)\n", m, mb);
+	emit(e, "\t\t\tfor (int64_t j = 0; j < %lld; j += %lld) {\n", c, nb);
+	emit(e, "\t\t\t\tconst int64_t m = %lld - i < %lld ? %lld - i : %lld;\n", m, mb, m, mb);
+	emit(e, "\t\t\t\tconst int64_t n = %lld - j < %lld ? %lld - j : %lld;\n", c, nb, c, nb);
+	emit(e, "\t\t\t\treal *y = y0 + b * %lld + i * %lld + j;\n", m * c, c);
+	if (bias) {
+		emit(e, "\t\t\t\tfor (int64_t r = 0; r < m; r++)\n");
+		emit(e, "\t\t\t\t\tfor (int64_t q = 0; q < n; q++)\n");
+		emit(e, "\t\t\t\t\t\ty[r * %lld + q] = x2[j + q];\n", c);
+	}
+	emit(e, "\t\t\t\tgemm_block(m, n, %lld, x0 + b * %lld + i * %lld, %lld, %lld,\n", k,
+		p->sa ? m * k : 0, p->ta ? 1 : k, p->ta ? 1 : k, p->ta ? m : 1);
+	emit(e, "\t\t\t\t\tx1 + b * %lld + j * %lld, %lld, %lld, y, %lld, %d,\n", p->sb ? k * c : 0,
+		p->tb ? k : 1, p->tb ? 1 : c, p->tb ? k : 1, c, bias);
+	emit(e, "\t\t\t\t\t(real *)ws + thread_index() * %lld);\n",
+		(long long)product_thread_elements(p, e->g->target->threads));
+	emit(e, "\t\t\t}\n");
+	return ST_OK;
+}
+
+/* --- MatMul: NumPy's rules, brought to the form above. --- */
+
+/* Shape of a @ b, and of its batch axes alone. */
+struct matmul_shape {
+	int64_t m, n, k;
+	int rank, nbatch, na, nb; /* of the result; batch axes of the result, a, b */
+	int64_t dim[RANK_MAX], batch[RANK_MAX];
+};
+
+static enum status matmul_shape(struct graph *g, const struct node *n, const struct tensor *a,
+	const struct tensor *b, struct matmul_shape *s)
+{
+	if (a->rank < 1 || b->rank < 1)
+		return node_fail(g, n, NULL, "operands must have at least one axis");
+	if (!dtype_is_real(a->dtype) || !dtype_is_real(b->dtype))
+		return node_fail(g, n, NULL, "only real matrices can be multiplied");
+	s->m = a->rank > 1 ? a->dim[a->rank - 2] : 1;
+	s->k = a->dim[a->rank - 1];
+	s->n = b->rank > 1 ? b->dim[b->rank - 1] : 1;
+	const int64_t kb = b->rank > 1 ? b->dim[b->rank - 2] : b->dim[0];
+	if (kb != s->k) {
+		char ta[200], tb[200];
+		return node_fail(g, n, NULL, "cannot multiply %s by %s", tensor_shape_text(a, ta),
+			tensor_shape_text(b, tb));
+	}
+	s->na = a->rank > 2 ? a->rank - 2 : 0;
+	s->nb = b->rank > 2 ? b->rank - 2 : 0;
+	TRY(node_broadcast(g, n, s->na, a->dim, s->nb, b->dim, &s->nbatch, s->batch));
+	s->rank = s->nbatch;
+	memcpy(s->dim, s->batch, sizeof s->dim);
+	if (a->rank > 1)
+		s->dim[s->rank++] = s->m;
+	if (b->rank > 1)
+		s->dim[s->rank++] = s->n;
+	return ST_OK;
+}
+
+static enum status matmul_infer(struct graph *g, struct node *n)
+{
+	struct matmul_shape s;
+	TRY(matmul_shape(g, n, n->in[0], n->in[1], &s));
+	n->out[0] = graph_tensor(g, NULL, g->real, s.rank, s.dim);
+	return n->out[0] ? ST_OK : ST_INVALID;
+}
+
+static int64_t product_of(int n, const int64_t *v)
+{
+	int64_t p = 1;
+	for (int i = 0; i < n; i++)
+		p *= v[i];
+	return p;
+}
+
+/* `x` with `n` batch axes before its r by c matrices as [batch, r, c], or as [r, c] where it has
+ * one matrix for all; in between, it is expanded. */
+static struct tensor *matmul_operand(struct graph *g, struct tensor *x, int n, int64_t r, int64_t c,
+	const struct matmul_shape *s)
+{
+	const int64_t all = product_of(s->nbatch, s->batch), own = product_of(n, x->dim);
+	if (own == 1)
+		return graph_reshape(g, x, 2, (int64_t[]){r, c});
+	if (own != all) {
+		int64_t dim[RANK_MAX];
+		memcpy(dim, s->batch, sizeof dim);
+		dim[s->nbatch] = r;
+		dim[s->nbatch + 1] = c;
+		x = OP2(g, "Expand", x, graph_ints(g, s->nbatch + 2, dim));
+	}
+	return x ? graph_reshape(g, x, 3, (int64_t[]){all, r, c}) : NULL;
+}
+
+static enum status matmul_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	(void)o;
+	struct matmul_shape s;
+	TRY(matmul_shape(g, n, in[0], in[1], &s));
+	struct tensor *a, *b = matmul_operand(g, in[1], s.nb, s.k, s.n, &s);
+	if (b && b->rank == 2) /* one matrix for all rows of a */
+		a = graph_reshape(
+			g, in[0], 2, (int64_t[]){product_of(s.na, in[0]->dim) * s.m, s.k});
+	else
+		a = matmul_operand(g, in[0], s.na, s.m, s.k, &s);
+	struct tensor *y = product_op(g, a, b, NULL, false, false);
+	out[0] = y ? graph_reshape(g, y, s.rank, s.dim) : NULL;
+	return g->failed;
+}
+
+/* --- Gemm: alpha A B + beta C. --- */
+
+static enum status gemm_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *a = n->in[0], *b = n->in[1];
+	const bool ta = node_int(n, "transA", 0) != 0, tb = node_int(n, "transB", 0) != 0;
+	if (a->rank != 2 || b->rank != 2 || a->dim[!ta] != b->dim[tb]) {
+		char sa[200], sb[200];
+		return node_fail(g, n, NULL, "cannot multiply %s%s by %s%s",
+			tensor_shape_text(a, sa), ta ? " transposed" : "", tensor_shape_text(b, sb),
+			tb ? " transposed" : "");
+	}
+	if (!dtype_is_real(a->dtype) || !dtype_is_real(b->dtype))
+		return node_fail(g, n, NULL, "only real matrices can be multiplied");
+	const int64_t dim[2] = {a->dim[ta], b->dim[!tb]};
+	if (n->nin > 2 && n->in[2]) {
+		int rank;
+		int64_t both[RANK_MAX];
+		TRY(node_broadcast(g, n, 2, dim, n->in[2]->rank, n->in[2]->dim, &rank, both));
+		if (rank != 2 || both[0] != dim[0] || both[1] != dim[1])
+			return node_fail(g, n, NULL, "C does not broadcast to the product's shape");
+	}
+	n->out[0] = graph_tensor(g, NULL, g->real, 2, dim);
+	return n->out[0] ? ST_OK : ST_INVALID;
+}
+
+static struct tensor *gemm_scaled(struct graph *g, struct tensor *x, double factor)
+{
+	return factor == 1 ? x : OP2(g, "Mul", x, graph_scalar(g, factor));
+}
+
+static enum status gemm_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	(void)o;
+	const bool ta = node_int(n, "transA", 0) != 0, tb = node_int(n, "transB", 0) != 0;
+	const double alpha = node_float(n, "alpha", 1), beta = node_float(n, "beta", 1);
+	const int64_t cols = n->out[0]->dim[1];
+	struct tensor *c = n->nin > 2 && in[2] && beta != 0 ? gemm_scaled(g, in[2], beta) : NULL;
+	if (c && alpha == 1 && c->numel == cols && c->rank > 0 && c->dim[c->rank - 1] == cols) {
+		c = graph_reshape(g, c, 1, &cols);
+		out[0] = product_op(g, in[0], in[1], c, ta, tb);
+		return g->failed;
+	}
+	struct tensor *y = gemm_scaled(g, product_op(g, in[0], in[1], NULL, ta, tb), alpha);
+	out[0] = c ? OP2(g, "Add", y, c) : y;
+	return g->failed;
+}
+
+static const struct op_example product_examples[] = {
+	{.in = "3,4 4,5"},
+	{.in = "4,3 5,4 5", .attr = "transA=1 transB=1"},
+	{.in = "2,3,4 2,4,5"},
+	{.in = "2,4,3 2,5,4", .attr = "transA=1 transB=1"},
+	{.in = "3,4 2,4,5"},
+	{.in = "2,3,4 5,4 5", .attr = "transB=1"},
+	{.in = "2,4,3 4,5", .attr = "transA=1"},
+	{.in = "37,300 300,70 70"},
+	{0},
+};
+
+static const struct op_example matmul_examples[] = {
+	{.in = "3,4 4,5"},
+	{.in = "4 4"},
+	{.in = "4 4,5"},
+	{.in = "3,4 4"},
+	{.in = "2,3,4 4,5"},
+	{.in = "2,3,4 4"},
+	{.in = "4 2,4,5"},
+	{.in = "3,4 2,4,5"},
+	{.in = "2,3,4,5 2,3,5,2"},
+	{.in = "2,1,4,5 3,5,2"},
+	{.in = "1,3,4 2,4,3"},
+	{.in = "65,33 33,41"},
+	{0},
+};
+
+static const struct op_example gemm_examples[] = {
+	{.in = "3,4 4,5"},
+	{.in = "3,4 5,4 5", .attr = "transB=1"},
+	{.in = "4,3 4,5 3,5", .attr = "transA=1"},
+	{.in = "4,3 5,4 3,1", .attr = "transA=1 transB=1 alpha=0.5 beta=2.0"},
+	{.in = "3,4 4,5 ()", .attr = "beta=0.5"},
+	{.in = "3,4 4,5 1,5", .attr = "beta=0.5"},
+	{.in = "3,4 4,1 1"},
+	{.in = "3,4 4,5 1"},
+	{.in = "3,4 4,5 5", .attr = "beta=0.0"},
+	{0},
+};
+
+const struct op_def ops_matmul[] = {
+	{.name = "MatMul",
+		.since = 1,
+		.min_in = 2,
+		.max_in = 2,
+		.infer = matmul_infer,
+		.lower = matmul_lower,
+		.example = matmul_examples},
+	{.name = "Gemm",
+		.since = 7,
+		.min_in = 2,
+		.max_in = 3,
+		.infer = gemm_infer,
+		.lower = gemm_lower,
+		.example = gemm_examples},
+	{.name = "stint.MatMul",
+		.min_in = 2,
+		.max_in = 3,
+		.infer = product_infer,
+		.grad = product_grad,
+		.cost = product_cost,
+		.library = product_library,
+		.workspace = product_workspace,
+		.emit_c = product_emit,
+		.example = product_examples},
+	{0},
+};

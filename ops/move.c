@@ -1,0 +1,346 @@
+/* Operators that move elements: transposing, joining, splitting. Each is a few boxes
+ * copied (ops/data.h), on the host for constants and as C text for the step. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "ops/data.h"
+
+/* --- Transpose --- */
+
+static enum status transpose_perm(struct graph *g, const struct node *n, int *perm)
+{
+	int rank = n->in[0]->rank, len;
+	const int64_t *v;
+	bool seen[RANK_MAX] = {false};
+	TRY(node_ints(g, n, "perm", -1, &len, &v));
+	if (v && len != rank)
+		return node_fail(g, n, NULL, "perm lists %d axes, the input has %d", len, rank);
+	for (int i = 0; i < rank; i++) {
+		TRY(node_axis(g, n, v ? v[i] : rank - 1 - i, rank, &perm[i]));
+		if (seen[perm[i]])
+			return node_fail(g, n, NULL, "perm lists axis %d twice", perm[i]);
+		seen[perm[i]] = true;
+	}
+	return ST_OK;
+}
+
+static enum status transpose_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	int perm[RANK_MAX];
+	int64_t dim[RANK_MAX], list[RANK_MAX];
+	TRY(transpose_perm(g, n, perm));
+	for (int i = 0; i < x->rank; i++) {
+		dim[i] = x->dim[perm[i]];
+		list[i] = perm[i];
+	}
+	const struct attr attr = data_ints(g, "perm", x->rank, list);
+	TRY(data_settle(g, n, 1, 1, &attr));
+	return data_output(g, n, 0, x->dtype, x->rank, dim);
+}
+
+static struct box transpose_box(const struct node *n)
+{
+	const struct tensor *x = n->in[0], *y = n->out[0];
+	const int64_t *perm = node_attr(n, "perm")->ints;
+	int64_t xs[RANK_MAX];
+	struct box b = {.rank = y->rank};
+	box_strides(x->rank, x->dim, xs);
+	box_strides(y->rank, y->dim, b.ys);
+	for (int i = 0; i < y->rank; i++) {
+		b.dim[i] = y->dim[i];
+		b.xs[i] = xs[perm[i]];
+	}
+	return b;
+}
+
+/* Moving axes of size 1 about moves nothing. */
+static bool transpose_is_view(const struct node *n)
+{
+	const struct attr *perm = node_attr(n, "perm");
+	int64_t last = -1;
+	for (int i = 0; i < perm->n; i++) {
+		if (n->out[0]->dim[i] == 1)
+			continue;
+		if (perm->ints[i] < last)
+			return false;
+		last = perm->ints[i];
+	}
+	return true;
+}
+
+static enum status transpose_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	(void)o;
+	return transpose_is_view(n) ? data_lower_to_view(g, n, in, out)
+				    : data_lower_same(g, n, in, out);
+}
+
+static enum status transpose_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	const int64_t *perm = node_attr(n, "perm")->ints;
+	int rank = n->in[0]->rank;
+	int64_t inverse[RANK_MAX];
+	for (int i = 0; i < rank; i++)
+		inverse[perm[i]] = i;
+	const struct attr attr = data_ints(g, "perm", rank, inverse);
+	if (want[0])
+		dx[0] = graph_op(g, n->op->name, 1, dy, 1, &attr);
+	return g->failed;
+}
+
+static enum status transpose_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	(void)g;
+	const struct box b = transpose_box(n);
+	box_run(&b, (size_t)dtype_bytes(n->in[0]->dtype), out[0], n->in[0]->data);
+	return ST_OK;
+}
+
+static enum status transpose_emit(struct emit *e, const struct node *n)
+{
+	const struct box b = transpose_box(n);
+	box_emit(e, &b, emit_type(n->out[0]), "y0", "x0");
+	return ST_OK;
+}
+
+/* --- Concat and Split: parts of one tensor along an axis --- */
+
+/* The copy between `part`, which lies at `at` along `axis` of `whole`, and `whole`. */
+static struct box part_box(
+	const struct tensor *part, const struct tensor *whole, int axis, int64_t at, bool join)
+{
+	int64_t ps[RANK_MAX], ws[RANK_MAX];
+	struct box b = {.rank = part->rank};
+	box_strides(part->rank, part->dim, ps);
+	box_strides(whole->rank, whole->dim, ws);
+	for (int i = 0; i < part->rank; i++) {
+		b.dim[i] = part->dim[i];
+		b.xs[i] = join ? ps[i] : ws[i];
+		b.ys[i] = join ? ws[i] : ps[i];
+	}
+	*(join ? &b.yoff : &b.xoff) = at * ws[axis];
+	return b;
+}
+
+static int settled_axis(const struct node *n)
+{
+	return (int)node_int(n, "axis", 0);
+}
+
+static enum status concat_infer(struct graph *g, struct node *n)
+{
+	int axis, rank = n->in[0] ? n->in[0]->rank : 0;
+	int64_t dim[RANK_MAX] = {0}, sum = 0;
+	TRY(node_axis(g, n, node_int(n, "axis", 1), rank, &axis));
+	for (int i = 0; i < n->nin; i++) {
+		const struct tensor *x = n->in[i];
+		if (!x)
+			return node_fail(g, n, NULL, "input %d is missing", i);
+		if (x->rank != rank || x->dtype != n->in[0]->dtype)
+			return node_fail(g, n, NULL,
+				"input %d ('%s') has another rank or element type than input 0", i,
+				x->name);
+		for (int k = 0; k < rank; k++)
+			if (k != axis && x->dim[k] != n->in[0]->dim[k]) {
+				char a[200], b[200];
+				return node_fail(g, n, "only the joined axis may differ",
+					"inputs %s and %s differ at axis %d",
+					tensor_shape_text(n->in[0], a), tensor_shape_text(x, b), k);
+			}
+		if (!size_add(sum, x->dim[axis], &sum))
+			return node_fail(g, n, NULL, "axis %d overflows", axis);
+	}
+	memcpy(dim, n->in[0]->dim, sizeof dim);
+	dim[axis] = sum;
+	const struct attr attr = ATTR_I("axis", axis);
+	TRY(data_settle(g, n, n->nin, 1, &attr));
+	return data_output(g, n, 0, n->in[0]->dtype, rank, dim);
+}
+
+static enum status concat_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	(void)g;
+	int64_t at = 0;
+	for (int i = 0; i < n->nin; i++) {
+		const struct box b = part_box(n->in[i], n->out[0], settled_axis(n), at, true);
+		box_run(&b, (size_t)dtype_bytes(n->out[0]->dtype), out[0], n->in[i]->data);
+		at += n->in[i]->dim[settled_axis(n)];
+	}
+	return ST_OK;
+}
+
+static enum status concat_emit(struct emit *e, const struct node *n)
+{
+	int64_t at = 0;
+	for (int i = 0; i < n->nin; i++) {
+		const struct box b = part_box(n->in[i], n->out[0], settled_axis(n), at, true);
+		char x[16];
+		snprintf(x, sizeof x, "x%d", i);
+		box_emit(e, &b, emit_type(n->out[0]), "y0", x);
+		at += n->in[i]->dim[settled_axis(n)];
+	}
+	return ST_OK;
+}
+
+static enum status concat_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	int64_t at = 0, axis = settled_axis(n);
+	for (int i = 0; i < n->nin; i++) {
+		int64_t end = at + n->in[i]->dim[axis];
+		const struct attr attr[] = {data_ints(g, "starts", 1, &at),
+			data_ints(g, "ends", 1, &end), data_ints(g, "axes", 1, &axis)};
+		if (want[i])
+			dx[i] = graph_op(g, "Slice", 1, dy, 3, attr);
+		at = end;
+	}
+	return g->failed;
+}
+
+/* Sizes of the parts: as listed, or equal with a smaller last one (opset 18's num_outputs). */
+static enum status split_sizes(struct graph *g, const struct node *n, int axis, int64_t *size)
+{
+	int len;
+	const int64_t *v;
+	int64_t total = n->in[0]->dim[axis], left = total, parts = n->nout;
+	TRY(node_ints(g, n, "split", 1, &len, &v));
+	if (v && len != n->nout)
+		return node_fail(
+			g, n, NULL, "has %d outputs, but the split lists %d", n->nout, len);
+	if (node_int(n, "num_outputs", parts) != parts)
+		return node_fail(g, n, NULL, "has %d outputs, but num_outputs says %" PRId64,
+			n->nout, node_int(n, "num_outputs", parts));
+	if (!v && !node_attr(n, "num_outputs") && total % parts)
+		return node_fail(g, n, NULL,
+			"axis %d of size %" PRId64 " does not split into %d equal parts", axis,
+			total, n->nout);
+	int64_t each = (total + parts - 1) / parts;
+	for (int k = 0; k < n->nout; k++) {
+		size[k] = v ? v[k] : left < each ? left : each;
+		if (size[k] < 0 || size[k] > left)
+			break;
+		left -= size[k];
+	}
+	if (left != 0)
+		return node_fail(g, n, NULL, "the parts do not add up to axis %d of size %" PRId64,
+			axis, total);
+	return ST_OK;
+}
+
+static enum status split_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	int axis;
+	int64_t dim[RANK_MAX], *size = ARENA_ARRAY(g->arena, int64_t, n->nout);
+	if (!size)
+		return diag_nomem(g->diag);
+	TRY(node_axis(g, n, node_int(n, "axis", 0), x->rank, &axis));
+	TRY(split_sizes(g, n, axis, size));
+	const struct attr attr[] = {ATTR_I("axis", axis), ATTR_IS("split", n->nout, size)};
+	TRY(data_settle(g, n, 1, 2, attr));
+	memcpy(dim, x->dim, sizeof dim);
+	for (int k = 0; k < n->nout; k++) {
+		dim[axis] = size[k];
+		TRY(data_output(g, n, k, x->dtype, x->rank, dim));
+	}
+	return ST_OK;
+}
+
+static enum status split_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	(void)g;
+	int64_t at = 0;
+	for (int k = 0; k < n->nout; k++) {
+		const struct box b = part_box(n->out[k], n->in[0], settled_axis(n), at, false);
+		box_run(&b, (size_t)dtype_bytes(n->in[0]->dtype), out[k], n->in[0]->data);
+		at += n->out[k]->dim[settled_axis(n)];
+	}
+	return ST_OK;
+}
+
+static enum status split_emit(struct emit *e, const struct node *n)
+{
+	int64_t at = 0;
+	for (int k = 0; k < n->nout; k++) {
+		const struct box b = part_box(n->out[k], n->in[0], settled_axis(n), at, false);
+		char y[16];
+		snprintf(y, sizeof y, "y%d", k);
+		box_emit(e, &b, emit_type(n->in[0]), y, "x0");
+		at += n->out[k]->dim[settled_axis(n)];
+	}
+	return ST_OK;
+}
+
+static enum status split_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	const struct attr axis = ATTR_I("axis", settled_axis(n));
+	struct tensor **part = ARENA_ARRAY(g->arena, struct tensor *, n->nout);
+	if (!want[0])
+		return ST_OK;
+	if (!part)
+		return diag_nomem(g->diag);
+	for (int k = 0; k < n->nout; k++) {
+		const struct attr shape = data_ints(g, "shape", n->out[k]->rank, n->out[k]->dim);
+		part[k] = dy[k] ? dy[k] : graph_op(g, "stint.Zeros", 0, NULL, 1, &shape);
+	}
+	dx[0] = graph_op(g, "Concat", n->nout, part, 1, &axis);
+	return g->failed;
+}
+
+static struct op_cost split_cost(const struct node *n)
+{
+	return (struct op_cost){0, 2 * (double)tensor_bytes(n->in[0])};
+}
+
+const struct op_def ops_move[] = {
+	{.name = "Transpose",
+		.since = 1,
+		.min_in = 1,
+		.max_in = 1,
+		.infer = transpose_infer,
+		.fold = transpose_fold,
+		.lower = transpose_lower,
+		.grad = transpose_grad,
+		.cost = data_move_cost,
+		.emit_c = transpose_emit,
+		.example = EXAMPLES({.in = "3,5"}, {.in = "70,33"}, {.in = "64,32"},
+			{.in = "2,3,4,5", .attr = "perm=0,2,1,3"},
+			{.in = "2,3,4,5", .attr = "perm=0,3,1,2"},
+			{.in = "2,6,5,7", .attr = "perm=0,2,3,1"},
+			{.in = "2,3,4,5", .attr = "perm=3,1,0,2"},
+			{.in = "4,1,5", .attr = "perm=1,0,2"}, {.in = "3,4,2:i64<9"})},
+	{.name = "Concat",
+		.since = 4,
+		.min_in = 1,
+		.max_in = -1,
+		.infer = concat_infer,
+		.fold = concat_fold,
+		.grad = concat_grad,
+		.cost = data_move_cost,
+		.emit_c = concat_emit,
+		.example = EXAMPLES({.in = "2,3,4 2,5,4 2,1,4", .attr = "axis=1"},
+			{.in = "3,4 2,4", .attr = "axis=-2"}, {.in = "3,4 3,1", .attr = "axis=-1"},
+			{.in = "3,4", .attr = "axis=0"},
+			{.in = "=[5,6,7] =[] =[8]", .attr = "axis=0"},
+			{.in = "6:i64<3 2:i64<5", .attr = "axis=0"})},
+	{.name = "Split",
+		.since = 2,
+		.min_in = 1,
+		.max_in = 2,
+		.min_out = 1,
+		.max_out = -1,
+		.infer = split_infer,
+		.fold = split_fold,
+		.grad = split_grad,
+		.cost = split_cost,
+		.emit_c = split_emit,
+		.example = EXAMPLES({.in = "2,9,4", .attr = "axis=1", .nout = 3},
+			{.in = "2,6 =[1,2,3]", .attr = "axis=-1", .nout = 3},
+			{.in = "7,2", .attr = "num_outputs=3", .nout = 3},
+			{.in = "5,3", .attr = "split=4,1", .nout = 2})},
+	{.name = NULL},
+};

@@ -1,0 +1,180 @@
+/* Operators that repeat a tensor along axes: Expand, Tile. */
+#include <inttypes.h>
+
+#include "ops/data.h"
+
+/* --- Expand --- */
+
+static enum status expand_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	int len, rank;
+	const int64_t *v;
+	int64_t dim[RANK_MAX];
+	TRY(node_ints(g, n, "shape", 1, &len, &v));
+	if (!v || len > RANK_MAX)
+		return node_fail(g, n, NULL, "has no shape, or one of more than %d axes", RANK_MAX);
+	TRY(node_broadcast(g, n, x->rank, x->dim, len, v, &rank, dim));
+	const struct attr attr = data_ints(g, "shape", rank, dim);
+	TRY(data_settle(g, n, 1, 1, &attr));
+	return data_output(g, n, 0, x->dtype, rank, dim);
+}
+
+static struct box expand_box(const struct node *n)
+{
+	const struct tensor *x = n->in[0], *y = n->out[0];
+	int64_t xs[RANK_MAX];
+	int lead = y->rank - x->rank;
+	struct box b = {.rank = y->rank};
+	box_strides(x->rank, x->dim, xs);
+	box_strides(y->rank, y->dim, b.ys);
+	for (int i = 0; i < y->rank; i++) {
+		b.dim[i] = y->dim[i];
+		b.xs[i] = i < lead || x->dim[i - lead] == 1 ? 0 : xs[i - lead];
+	}
+	return b;
+}
+
+static enum status expand_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	(void)o;
+	return n->in[0]->numel == n->out[0]->numel ? data_lower_to_view(g, n, in, out)
+						   : data_lower_same(g, n, in, out);
+}
+
+static enum status expand_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	if (want[0])
+		dx[0] = graph_unbroadcast(g, dy[0], n->in[0]);
+	return g->failed;
+}
+
+static enum status expand_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	(void)g;
+	const struct box b = expand_box(n);
+	box_run(&b, (size_t)dtype_bytes(n->in[0]->dtype), out[0], n->in[0]->data);
+	return ST_OK;
+}
+
+static enum status expand_emit(struct emit *e, const struct node *n)
+{
+	const struct box b = expand_box(n);
+	box_emit(e, &b, emit_type(n->out[0]), "y0", "x0");
+	return ST_OK;
+}
+
+/* --- Tile --- */
+
+static enum status tile_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	int len;
+	const int64_t *v;
+	int64_t dim[RANK_MAX];
+	TRY(node_ints(g, n, "repeats", 1, &len, &v));
+	if (!v || len != x->rank)
+		return node_fail(
+			g, n, NULL, "repeats lists %d axes, the input has %d", len, x->rank);
+	for (int i = 0; i < len; i++)
+		if (!size_mul(x->dim[i], v[i], &dim[i]))
+			return node_fail(g, n, NULL, "repeat count %" PRId64 " is invalid", v[i]);
+	const struct attr attr = data_ints(g, "repeats", len, v);
+	TRY(data_settle(g, n, 1, 1, &attr));
+	return data_output(g, n, 0, x->dtype, len, dim);
+}
+
+/* Every axis as two: which repeat, where in x. */
+static struct box tile_box(const struct node *n)
+{
+	const struct tensor *x = n->in[0], *y = n->out[0];
+	int64_t xs[RANK_MAX], ys[RANK_MAX];
+	struct box b = {.rank = 2 * x->rank};
+	box_strides(x->rank, x->dim, xs);
+	box_strides(y->rank, y->dim, ys);
+	for (int i = 0; i < x->rank; i++) {
+		b.dim[2 * i] = node_attr(n, "repeats")->ints[i];
+		b.ys[2 * i] = ys[i] * x->dim[i];
+		b.dim[2 * i + 1] = x->dim[i];
+		b.xs[2 * i + 1] = xs[i];
+		b.ys[2 * i + 1] = ys[i];
+	}
+	return b;
+}
+
+static enum status tile_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	return expand_lower(g, n, in, o, out);
+}
+
+/* dy with every repeated axis split in two, summed over the repeats. */
+static enum status tile_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	const struct tensor *x = n->in[0];
+	const int64_t *repeat = node_attr(n, "repeats")->ints;
+	int64_t dim[2 * RANK_MAX], axes[RANK_MAX];
+	int rank = 0, naxes = 0;
+	if (!want[0])
+		return ST_OK;
+	for (int i = 0; i < x->rank; i++) {
+		if (repeat[i] != 1) {
+			axes[naxes++] = rank;
+			dim[rank++] = repeat[i];
+		}
+		dim[rank++] = x->dim[i];
+	}
+	if (rank > RANK_MAX)
+		return node_fail(g, n, NULL, "its gradient needs more than %d axes", RANK_MAX);
+	dx[0] = graph_reshape(g, dy[0], rank, dim);
+	const struct attr attr[] = {data_ints(g, "axes", naxes, axes), ATTR_I("keepdims", 0)};
+	if (naxes)
+		dx[0] = graph_op(g, op_by_role(g->table, ROLE_REDUCE_SUM)->name, 1, dx, 2, attr);
+	return g->failed;
+}
+
+static enum status tile_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	(void)g;
+	const struct box b = tile_box(n);
+	box_run(&b, (size_t)dtype_bytes(n->in[0]->dtype), out[0], n->in[0]->data);
+	return ST_OK;
+}
+
+static enum status tile_emit(struct emit *e, const struct node *n)
+{
+	const struct box b = tile_box(n);
+	box_emit(e, &b, emit_type(n->out[0]), "y0", "x0");
+	return ST_OK;
+}
+
+const struct op_def ops_repeat[] = {
+	{.name = "Expand",
+		.since = 8,
+		.min_in = 1,
+		.max_in = 2,
+		.infer = expand_infer,
+		.fold = expand_fold,
+		.lower = expand_lower,
+		.grad = expand_grad,
+		.cost = data_move_cost,
+		.emit_c = expand_emit,
+		.example = EXAMPLES({.in = "3,1 =[2,3,4]"}, {.in = "1,5 =[4,1]"}, {.in = "() =[3]"},
+			{.in = "2,3 =[1,3]"}, {.in = "2,1,6 =[2,3,1]"}, {.in = "2,1:bool =[2,3]"})},
+	{.name = "Tile",
+		.since = 6,
+		.min_in = 1,
+		.max_in = 2,
+		.infer = tile_infer,
+		.fold = tile_fold,
+		.lower = tile_lower,
+		.grad = tile_grad,
+		.cost = data_move_cost,
+		.emit_c = tile_emit,
+		.example = EXAMPLES({.in = "2,3 =[2,2]"}, {.in = "4 =[3]"},
+			{.in = "2,3,4 =[1,2,1]"}, {.in = "2,3 =[1,1]"})},
+	{.name = NULL},
+};

@@ -1,0 +1,163 @@
+/* Windows over spatial axes: ONNX's attributes, brought to numbers. */
+#include "ops/window.h"
+
+/* The attribute's value for each axis, or `def`. */
+static enum status read_list(struct graph *g, const struct node *n, const char *name, int count,
+	int64_t least, int64_t def, int64_t *out)
+{
+	enum { LARGEST = 1 << 30 };
+	int len;
+	const int64_t *v;
+	TRY(node_ints(g, n, name, -1, &len, &v));
+	if (v && len != count)
+		return node_fail(
+			g, n, NULL, "attribute %s has %d values, not %d", name, len, count);
+	for (int i = 0; i < count; i++) {
+		out[i] = v ? v[i] : def;
+		if (out[i] < least || out[i] > LARGEST)
+			return node_fail(g, n, NULL, "attribute %s has the value %lld", name,
+				(long long)out[i]);
+	}
+	return ST_OK;
+}
+
+/* Paddings by auto_pad (ONNX: SAME_UPPER pads the odd one after, SAME_LOWER before). */
+static void pad_same(struct window *w, int a, bool lower)
+{
+	const int64_t out = (w->size[a] + w->stride[a] - 1) / w->stride[a];
+	const int64_t reach = (w->kernel[a] - 1) * w->dilation[a] + 1;
+	int64_t all = (out - 1) * w->stride[a] + reach - w->size[a];
+	if (all < 0)
+		all = 0;
+	w->before[a] = lower ? all - all / 2 : all / 2;
+	w->after[a] = all - w->before[a];
+}
+
+static enum status read_padding(struct graph *g, const struct node *n, struct window *w)
+{
+	const int first = 3 - w->axes;
+	const char *mode = node_string(n, "auto_pad", "NOTSET");
+	int64_t pads[6];
+	if (strcmp(mode, "SAME_UPPER") == 0 || strcmp(mode, "SAME_LOWER") == 0) {
+		for (int a = first; a < 3; a++)
+			pad_same(w, a, strcmp(mode, "SAME_LOWER") == 0);
+		return ST_OK;
+	}
+	if (strcmp(mode, "VALID") == 0)
+		return ST_OK;
+	if (strcmp(mode, "NOTSET") != 0 && *mode)
+		return node_fail(g, n, NULL, "unknown auto_pad '%s'", mode);
+	TRY(read_list(g, n, "pads", 2 * w->axes, 0, 0, pads));
+	memcpy(w->before + first, pads, (size_t)w->axes * sizeof *pads);
+	memcpy(w->after + first, pads + w->axes, (size_t)w->axes * sizeof *pads);
+	return ST_OK;
+}
+
+/* Number of windows along an axis. With ceil_mode the last one may stick out, but must begin
+ * within the input or the padding before it (PyTorch's rule). */
+static int64_t count_windows(const struct window *w, int a, bool ceil_mode)
+{
+	const int64_t s = w->stride[a], reach = (w->kernel[a] - 1) * w->dilation[a] + 1;
+	const int64_t room = w->size[a] + w->before[a] + w->after[a] - reach;
+	if (room < 0)
+		return 0;
+	int64_t count = (room + (ceil_mode ? s - 1 : 0)) / s + 1;
+	if (ceil_mode && (count - 1) * s >= w->size[a] + w->before[a])
+		count--;
+	return count;
+}
+
+enum status window_read(
+	struct graph *g, const struct node *n, const int64_t *kernel, struct window *w)
+{
+	const struct tensor *x = n->in[0];
+	if (x->rank < 3 || x->rank > 5) {
+		char shape[200];
+		return node_fail(g, n, NULL, "needs 1 to 3 spatial axes, has the shape %s",
+			tensor_shape_text(x, shape));
+	}
+	if (!dtype_is_real(x->dtype))
+		return node_fail(g, n, NULL, "needs real data");
+	memset(w, 0, sizeof *w);
+	w->axes = x->rank - 2;
+	const int first = 3 - w->axes;
+	for (int a = 0; a < 3; a++) {
+		w->kernel[a] = w->stride[a] = w->dilation[a] = 1;
+		w->size[a] = a < first ? 1 : x->dim[2 + a - first];
+	}
+	TRY(read_list(g, n, "kernel_shape", w->axes, 1, 1, w->kernel + first));
+	if (kernel && node_attr(n, "kernel_shape") &&
+		memcmp(kernel, w->kernel + first, (size_t)w->axes * sizeof *kernel) != 0)
+		return node_fail(g, n, NULL, "kernel_shape differs from the weight's shape");
+	if (kernel)
+		memcpy(w->kernel + first, kernel, (size_t)w->axes * sizeof *kernel);
+	else if (!node_attr(n, "kernel_shape"))
+		return node_fail(g, n, NULL, "attribute kernel_shape is missing");
+	TRY(read_list(g, n, "strides", w->axes, 1, 1, w->stride + first));
+	TRY(read_list(g, n, "dilations", w->axes, 1, 1, w->dilation + first));
+	TRY(read_padding(g, n, w));
+	w->taps = w->plane = w->out_plane = 1;
+	for (int a = 0; a < 3; a++) {
+		w->out[a] = count_windows(w, a, node_int(n, "ceil_mode", 0) != 0);
+		if (w->out[a] < 1)
+			return node_fail(g, n, NULL, "a window of %lld does not fit in %lld",
+				(long long)w->kernel[a], (long long)w->size[a]);
+		if (!size_mul(w->taps, w->kernel[a], &w->taps) ||
+			!size_mul(w->plane, w->size[a], &w->plane) ||
+			!size_mul(w->out_plane, w->out[a], &w->out_plane))
+			return node_fail(g, n, NULL, "sizes overflow");
+	}
+	return ST_OK;
+}
+
+struct tensor *window_output(
+	struct graph *g, const struct window *w, int64_t batch, int64_t channels)
+{
+	int64_t dim[RANK_MAX] = {batch, channels};
+	memcpy(dim + 2, w->out + 3 - w->axes, (size_t)w->axes * sizeof *dim);
+	return graph_tensor(g, NULL, g->real, 2 + w->axes, dim);
+}
+
+/* clang-format off */
+static const char window_text[] =
+"struct window {\n"
+"	int64_t kernel[3], stride[3], dilation[3], before[3], after[3];\n"
+"	int64_t size[3], out[3]; /* of the input and the output */\n"
+"};\n";
+
+static const char row_text[] =
+"/* Row of windows (a, b) under tap t: the first element that window 0 would see is x[*at]; those of the\n"
+" * windows lo to hi exist. False when there is none. */\n"
+"static inline int window_row(const struct window *w, int64_t a, int64_t b, int64_t t, int64_t *at, int64_t *lo, int64_t *hi)\n"
+"{\n"
+"	const int64_t t2 = t % w->kernel[2], t1 = t / w->kernel[2] % w->kernel[1], t0 = t / w->kernel[2] / w->kernel[1];\n"
+"	const int64_t i0 = a * w->stride[0] + t0 * w->dilation[0] - w->before[0];\n"
+"	const int64_t i1 = b * w->stride[1] + t1 * w->dilation[1] - w->before[1];\n"
+"	const int64_t f = t2 * w->dilation[2] - w->before[2], s = w->stride[2];\n"
+"	if (i0 < 0 || i0 >= w->size[0] || i1 < 0 || i1 >= w->size[1])\n"
+"		return 0;\n"
+"	*at = (i0 * w->size[1] + i1) * w->size[2] + f;\n"
+"	*lo = f < 0 ? (s - 1 - f) / s : 0;\n"
+"	*hi = f < w->size[2] ? (w->size[2] - 1 - f) / s + 1 : 0;\n"
+"	*hi = *hi < w->out[2] ? *hi : w->out[2];\n"
+"	return *lo < *hi;\n"
+"}\n";
+/* clang-format on */
+
+void window_emit_row(struct emit *e)
+{
+	emit_helper(e, "window", window_text);
+	emit_helper(e, "window_row", row_text);
+}
+
+void window_emit(struct emit *e, const struct window *w, const char *name)
+{
+	const int64_t *const list[] = {
+		w->kernel, w->stride, w->dilation, w->before, w->after, w->size, w->out};
+	emit_helper(e, "window", window_text);
+	emit(e, "\tstatic const struct window %s = {", name);
+	for (int i = 0; i < 7; i++)
+		emit(e, "%s{%lld, %lld, %lld}", i ? ", " : "", (long long)list[i][0],
+			(long long)list[i][1], (long long)list[i][2]);
+	emit(e, "};\n");
+}

@@ -1,0 +1,29 @@
+/* Windows that slide over 1 to 3 spatial axes: what Conv and the pools share. Private to ops/. */
+#ifndef STINT_OPS_WINDOW_H
+#define STINT_OPS_WINDOW_H
+
+#include "ops/family.h"
+
+/* Always three axes, the missing ones first: size 1, kernel 1, stride 1, no padding. */
+struct window {
+	int axes;                       /* that the model has */
+	int64_t kernel[3], stride[3];   /* stride ≥ 1 */
+	int64_t dilation[3];            /* 1: dense */
+	int64_t before[3], after[3];    /* padding; after counts only where padding itself does */
+	int64_t size[3], out[3];        /* of the input and the output */
+	int64_t taps, plane, out_plane; /* products of kernel, size, out */
+};
+
+/* Reads kernel_shape (unless `kernel` has it), strides, dilations, pads, auto_pad and ceil_mode of
+ * `n`, whose input 0 is [N, C, spatial axes...]. A message otherwise. */
+enum status window_read(
+	struct graph *g, const struct node *n, const int64_t *kernel, struct window *w);
+/* The output tensor [N, channels, spatial axes...]; NULL after a message. */
+struct tensor *window_output(
+	struct graph *g, const struct window *w, int64_t batch, int64_t channels);
+/* Declares `static const struct window NAME = {...};` in a body, and the type as a helper. */
+void window_emit(struct emit *e, const struct window *w, const char *name);
+/* The helper window_row: which windows of a row a tap serves. */
+void window_emit_row(struct emit *e);
+
+#endif

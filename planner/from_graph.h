@@ -1,0 +1,24 @@
+/* The one place where the planner's folder sees the graph: a graph as a planner's problem. */
+#ifndef STINT_PLANNER_FROM_GRAPH_H
+#define STINT_PLANNER_FROM_GRAPH_H
+
+#include "graph/op.h"
+#include "planner/problem.h"
+
+struct graph_problem {
+	const struct graph *graph;
+	struct problem *problem;
+	struct tensor *const *tensor; /* [problem->ntensor] the graph's storage tensors */
+	struct node *const *node;     /* [problem->nop] */
+	const int *index; /* by graph tensor id: the problem tensor of its storage; -1: none */
+};
+
+/* Requires a pruned, verified graph. Views disappear into their sources; tensors without bytes in
+ * the step (shapes, folded constants that nothing reads) are left out; constants become parameters.
+ * `residents_of`, when not NULL, adds that problem's residents in its order, read or not, so that
+ * both plans place them alike. Kept after the last step: the loss, and with keep_outputs the
+ * model's outputs. */
+enum status problem_from_graph(struct arena *a, const struct graph *g, const char *name,
+	bool keep_outputs, const struct graph_problem *residents_of, struct graph_problem *out);
+
+#endif

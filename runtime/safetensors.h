@@ -1,0 +1,43 @@
+/* safetensors files: named tensors behind a JSON header (the format is described in the safetensors
+ * project's README). Plain C and libc, because products build it. Nothing here prints; messages go
+ * into the caller's buffer of SAFETENSORS_MESSAGE bytes. Functions return 0, or 1 with a message.
+ */
+#ifndef STINT_SAFETENSORS_H
+#define STINT_SAFETENSORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SAFETENSORS_MESSAGE = 256, SAFETENSORS_RANK = 8 };
+
+struct safetensors_entry {
+	const char *name;
+	int dtype; /* STINT_F32, ... (stint_rt.h); -1: another type, kept as bytes */
+	int rank;
+	const int64_t *dim;
+	const void *data;
+	size_t bytes; /* set by the reader; the writer computes it */
+};
+
+/* One entry of the header's "__metadata__": both are text. */
+struct safetensors_note {
+	const char *key, *value;
+};
+
+struct safetensors;
+
+/* Reads the whole file. Everything in it is checked: sizes, offsets, shapes, names. *out is NULL on
+ * failure. */
+int safetensors_open(struct safetensors **out, const char *path, char *message);
+void safetensors_close(struct safetensors *f);
+int safetensors_count(const struct safetensors *f);
+const struct safetensors_entry *safetensors_at(const struct safetensors *f, int i);
+const struct safetensors_entry *safetensors_find(const struct safetensors *f, const char *name);
+/* A note's value, or NULL. */
+const char *safetensors_note(const struct safetensors *f, const char *key);
+
+/* Writes atomically: a temporary file beside it, fsync, rename, fsync of the folder. */
+int safetensors_write(const char *path, const struct safetensors_entry *entry, int n,
+	const struct safetensors_note *note, int nnote, char *message);
+
+#endif

@@ -1,0 +1,586 @@
+/* oneDNN behind stint_lib.h.
+ *
+ * A call is one primitive between reorders: operands whose dense row-major layout is not the one
+ * the primitive wants are copied into the workspace in its layout, and copied back from there.
+ * The workspace is
+ *
+ *	scratchpad (the largest of the primitives') | copy of operand 0 | copy of operand 1 | ...
+ *
+ * each part 64-aligned. A convolution whose copies would be large runs over the batch in equal
+ *parts, so that only a part is copied at once; the weight's gradient is then summed part by part,
+ *in order. Only oneDNN's own kernels are taken ("brg...", "jit..."): measured on 2.6.3, one
+ *execution of those allocates at most 7 blocks of 152 bytes (its table of arguments), for any
+ *shape, while "gemm:jit", "x64:gemm:jit" and the reference kernels allocate packing buffers (16 KiB
+ *to 460 KiB a thread) in every call. Direct convolution only. */
+#include "stint_lib.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <oneapi/dnnl/dnnl.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { MAX_OPERAND = 4, MAX_STEP = MAX_OPERAND + 1, MAX_ARG = MAX_OPERAND + 1, ALIGN = 64 };
+
+/* A tensor of the call: `plain` outside, `used` by the primitive. */
+struct operand {
+	int arg; /* DNNL_ARG_ of the primitive */
+	int output;
+	dnnl_memory_desc_t plain, used;
+	int copied;
+	int batched;   /* has the batch's axis: another part in every round */
+	size_t part;   /* bytes of a part, plain */
+	size_t offset; /* of the copy in the workspace */
+	dnnl_primitive_desc_t reorder;
+};
+
+/* What a call will do, before anything is generated. */
+struct recipe {
+	dnnl_engine_t engine;
+	dnnl_primitive_attr_t attr, adding; /* adding: the reorder adds to what is there */
+	dnnl_primitive_desc_t main, hint;
+	int rounds;   /* parts of the batch */
+	int noperand; /* inputs first, in order, then the output */
+	struct operand operand[MAX_OPERAND];
+	size_t workspace;
+};
+
+/* Where a memory object's bytes are at run time. */
+enum where { IN_INPUT, IN_OUTPUT, IN_WORKSPACE };
+struct place {
+	dnnl_memory_t memory;
+	enum where where;
+	size_t at;   /* operand's position, or offset */
+	size_t part; /* bytes further in each round */
+};
+
+struct step {
+	dnnl_primitive_t primitive;
+	int once; /* in the first round only */
+	int narg;
+	dnnl_exec_arg_t arg[MAX_ARG];
+};
+
+struct stint_lib {
+	dnnl_engine_t engine;
+	dnnl_stream_t stream;
+	int nplace, nstep, rounds;
+	size_t clear; /* bytes of output 0 to be zero before the first round */
+	struct place place[2 * MAX_OPERAND + MAX_STEP];
+	struct step step[MAX_STEP];
+};
+
+/* Primitives are made for omp_get_max_threads() threads. */
+static int threads_set(int threads)
+{
+#ifdef _OPENMP
+	const int before = omp_get_max_threads();
+	omp_set_num_threads(threads);
+	return before;
+#else
+	(void)threads;
+	return 1;
+#endif
+}
+
+static dnnl_status_t dense(dnnl_memory_desc_t *md, int rank, const dnnl_dim_t *dim)
+{
+	dnnl_dims_t stride, d;
+	dnnl_dim_t s = 1;
+	for (int i = rank - 1; i >= 0; i--) {
+		d[i] = dim[i];
+		stride[i] = s;
+		s *= dim[i];
+	}
+	return dnnl_memory_desc_init_by_strides(md, rank, d, dnnl_f32, stride);
+}
+
+/* Any layout: the primitive's choice. */
+static dnnl_status_t any(dnnl_memory_desc_t *md, const dnnl_memory_desc_t *like)
+{
+	return dnnl_memory_desc_init_by_tag(
+		md, like->ndims, like->dims, dnnl_f32, dnnl_format_tag_any);
+}
+
+/* --- matmul --- */
+
+/* A batch of r by c matrices, stored transposed or not, or one for the whole batch. */
+static dnnl_status_t matrices(
+	dnnl_memory_desc_t *md, int batched, int64_t b, int64_t r, int64_t c, int transposed)
+{
+	dnnl_dims_t dim = {b, r, c}, stride = {r * c, transposed ? 1 : c, transposed ? r : 1};
+	return dnnl_memory_desc_init_by_strides(
+		md, batched ? 3 : 2, dim + !batched, dnnl_f32, stride + !batched);
+}
+
+static dnnl_status_t recipe_matmul(struct recipe *r, const int64_t *p, int bias)
+{
+	const int64_t b = p[0], m = p[1], n = p[2], k = p[3];
+	const int batched = b > 1;
+	struct operand *o = r->operand;
+	dnnl_matmul_desc_t d;
+	r->noperand = bias ? 4 : 3;
+	o[0].arg = DNNL_ARG_SRC;
+	o[1].arg = DNNL_ARG_WEIGHTS;
+	o[2].arg = DNNL_ARG_BIAS;
+	struct operand *y = &o[r->noperand - 1];
+	y->arg = DNNL_ARG_DST;
+	y->output = 1;
+	dnnl_status_t st = matrices(&o[0].plain, batched, p[6] ? b : 1, m, k, p[4] != 0);
+	if (!st)
+		st = matrices(&o[1].plain, batched, p[7] ? b : 1, k, n, p[5] != 0);
+	if (!st && bias)
+		st = matrices(&o[2].plain, batched, 1, 1, n, 0);
+	if (!st)
+		st = matrices(&y->plain, batched, b, m, n, 0);
+	if (!st)
+		st = dnnl_matmul_desc_init(
+			&d, &o[0].plain, &o[1].plain, bias ? &o[2].plain : NULL, &y->plain);
+	if (!st)
+		st = dnnl_primitive_desc_create(&r->main, &d, r->attr, r->engine, NULL);
+	for (int i = 0; i < r->noperand; i++)
+		o[i].used = o[i].plain;
+	return st;
+}
+
+/* --- convolution --- */
+
+enum conv_kind { CONV_FORWARD, CONV_DATA, CONV_WEIGHT };
+
+struct conv {
+	dnnl_memory_desc_t x, w, b, y; /* plain */
+	dnnl_dims_t stride, dilation, before, after;
+	int bias;
+};
+
+static dnnl_status_t conv_describe(struct conv *c, const int64_t *p)
+{
+	const dnnl_dim_t x[4] = {p[0], p[1], p[2], p[3]}, y[4] = {p[0], p[4], p[16], p[17]};
+	const dnnl_dim_t g = p[5];
+	for (int i = 0; i < 2; i++) {
+		c->stride[i] = p[8 + i];
+		c->dilation[i] = p[10 + i] - 1;
+		c->before[i] = p[12 + i];
+		/* Positions after the last window do not count. */
+		const dnnl_dim_t span = (p[16 + i] - 1) * p[8 + i] + (p[6 + i] - 1) * p[10 + i] + 1;
+		c->after[i] = span - p[2 + i] - p[12 + i];
+	}
+	c->bias = p[18] != 0;
+	dnnl_status_t st = dense(&c->x, 4, x);
+	if (!st && g > 1)
+		st = dense(&c->w, 5, (dnnl_dim_t[]){g, p[4] / g, p[1] / g, p[6], p[7]});
+	else if (!st)
+		st = dense(&c->w, 4, (dnnl_dim_t[]){p[4], p[1], p[6], p[7]});
+	if (!st)
+		st = dense(&c->b, 1, &p[4]);
+	return st ? st : dense(&c->y, 4, y);
+}
+
+static dnnl_status_t conv_desc(dnnl_convolution_desc_t *d, struct conv *c, enum conv_kind kind)
+{
+	const dnnl_alg_kind_t direct = dnnl_convolution_direct;
+	dnnl_memory_desc_t x, w, y;
+	dnnl_status_t st = any(&x, &c->x);
+	if (!st)
+		st = any(&w, &c->w);
+	if (!st)
+		st = any(&y, &c->y);
+	if (st)
+		return st;
+	if (kind == CONV_DATA)
+		return dnnl_dilated_convolution_backward_data_desc_init(
+			d, direct, &x, &w, &y, c->stride, c->dilation, c->before, c->after);
+	if (kind == CONV_WEIGHT)
+		return dnnl_dilated_convolution_backward_weights_desc_init(
+			d, direct, &x, &w, NULL, &y, c->stride, c->dilation, c->before, c->after);
+	return dnnl_dilated_convolution_forward_desc_init(d, dnnl_forward_training, direct, &x, &w,
+		c->bias ? &c->b : NULL, &y, c->stride, c->dilation, c->before, c->after);
+}
+
+static void operand_set(struct recipe *r, int arg, int output, const dnnl_memory_desc_t *plain,
+	dnnl_query_t what, int index)
+{
+	struct operand *o = &r->operand[r->noperand++];
+	const dnnl_memory_desc_t *used = dnnl_primitive_desc_query_md(r->main, what, index);
+	o->batched = arg == DNNL_ARG_SRC || arg == DNNL_ARG_DST || arg == DNNL_ARG_DIFF_SRC ||
+		     arg == DNNL_ARG_DIFF_DST;
+	o->part = o->batched ? dnnl_memory_desc_get_size(plain) : 0;
+	o->arg = arg;
+	o->output = output;
+	o->plain = *plain;
+	o->used = used ? *used : *plain;
+}
+
+/* Images a round: the most that divide the batch and whose copies, channels rounded up to blocks of
+ * 16, stay within a MiB a thread. */
+static int64_t conv_part(const int64_t *p, int threads)
+{
+	const double x = (double)((p[1] + 15) / 16 * 16) * (double)p[2] * (double)p[3];
+	const double y = (double)((p[4] + 15) / 16 * 16) * (double)p[16] * (double)p[17];
+	int64_t part = p[0];
+	while (part > 1 && (p[0] % part != 0 || (double)part * (x + y) * 4 > 1048576.0 * threads))
+		part--;
+	return part;
+}
+
+static dnnl_status_t recipe_conv(
+	struct recipe *r, const int64_t *all, int threads, enum conv_kind kind)
+{
+	struct conv c;
+	dnnl_convolution_desc_t d;
+	int64_t p[24];
+	memcpy(p, all, sizeof p);
+	p[0] = conv_part(p, threads);
+	r->rounds = p[0] ? (int)(all[0] / p[0]) : 1;
+	dnnl_status_t st = conv_describe(&c, p);
+	if (kind != CONV_FORWARD)
+		c.bias = 0;
+	if (!st && kind != CONV_FORWARD) {
+		/* A backward primitive takes the forward one as a hint. */
+		st = conv_desc(&d, &c, CONV_FORWARD);
+		if (!st)
+			st = dnnl_primitive_desc_create(&r->hint, &d, r->attr, r->engine, NULL);
+	}
+	if (!st)
+		st = conv_desc(&d, &c, kind);
+	if (!st)
+		st = dnnl_primitive_desc_create(&r->main, &d, r->attr, r->engine, r->hint);
+	if (st)
+		return st;
+	if (kind == CONV_FORWARD) {
+		operand_set(r, DNNL_ARG_SRC, 0, &c.x, dnnl_query_src_md, 0);
+		operand_set(r, DNNL_ARG_WEIGHTS, 0, &c.w, dnnl_query_weights_md, 0);
+		if (c.bias)
+			operand_set(r, DNNL_ARG_BIAS, 0, &c.b, dnnl_query_weights_md, 1);
+		operand_set(r, DNNL_ARG_DST, 1, &c.y, dnnl_query_dst_md, 0);
+	} else if (kind == CONV_DATA) {
+		operand_set(r, DNNL_ARG_DIFF_DST, 0, &c.y, dnnl_query_diff_dst_md, 0);
+		operand_set(r, DNNL_ARG_WEIGHTS, 0, &c.w, dnnl_query_weights_md, 0);
+		operand_set(r, DNNL_ARG_DIFF_SRC, 1, &c.x, dnnl_query_diff_src_md, 0);
+	} else {
+		operand_set(r, DNNL_ARG_SRC, 0, &c.x, dnnl_query_src_md, 0);
+		operand_set(r, DNNL_ARG_DIFF_DST, 0, &c.y, dnnl_query_diff_dst_md, 0);
+		operand_set(r, DNNL_ARG_DIFF_WEIGHTS, 1, &c.w, dnnl_query_diff_weights_md, 0);
+	}
+	return dnnl_success;
+}
+
+/* --- recipes --- */
+
+static void recipe_free(struct recipe *r)
+{
+	for (int i = 0; i < MAX_OPERAND; i++)
+		if (r->operand[i].reorder)
+			dnnl_primitive_desc_destroy(r->operand[i].reorder);
+	if (r->main)
+		dnnl_primitive_desc_destroy(r->main);
+	if (r->hint)
+		dnnl_primitive_desc_destroy(r->hint);
+	if (r->attr)
+		dnnl_primitive_attr_destroy(r->attr);
+	if (r->adding)
+		dnnl_primitive_attr_destroy(r->adding);
+	if (r->engine)
+		dnnl_engine_destroy(r->engine);
+	memset(r, 0, sizeof *r);
+}
+
+/* The kernels that do not allocate: see above. */
+static int implementation_taken(const_dnnl_primitive_desc_t pd)
+{
+	const char *name = NULL;
+	return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
+	       name && (strncmp(name, "brg", 3) == 0 || strncmp(name, "jit", 3) == 0) &&
+	       !strstr(name, "gemm:");
+}
+
+static size_t scratch_of(const_dnnl_primitive_desc_t pd)
+{
+	const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(
+		pd, dnnl_query_scratchpad_md, 0);
+	return md ? dnnl_memory_desc_get_size(md) : 0;
+}
+
+static size_t aligned(size_t n)
+{
+	return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* The output's parts are summed: the weight's gradient. */
+static int operand_adds(const struct recipe *r, const struct operand *o)
+{
+	return o->output && r->rounds > 1 && !o->batched;
+}
+
+static dnnl_status_t adding_make(struct recipe *r)
+{
+	dnnl_post_ops_t ops;
+	dnnl_status_t st = dnnl_primitive_attr_clone(&r->adding, r->attr);
+	if (!st)
+		st = dnnl_post_ops_create(&ops);
+	if (st)
+		return st;
+	st = dnnl_post_ops_append_sum(ops, 1);
+	if (!st)
+		st = dnnl_primitive_attr_set_post_ops(r->adding, ops);
+	dnnl_post_ops_destroy(ops);
+	return st;
+}
+
+/* Reorders, and the workspace's layout. */
+static dnnl_status_t recipe_place(struct recipe *r)
+{
+	size_t scratch = scratch_of(r->main);
+	for (int i = 0; i < r->noperand; i++) {
+		struct operand *o = &r->operand[i];
+		const int adds = operand_adds(r, o);
+		o->copied = adds || !dnnl_memory_desc_equal(&o->plain, &o->used);
+		if (!o->copied)
+			continue;
+		if (adds && adding_make(r))
+			return dnnl_out_of_memory;
+		const dnnl_memory_desc_t *from = o->output ? &o->used : &o->plain;
+		const dnnl_memory_desc_t *to = o->output ? &o->plain : &o->used;
+		dnnl_status_t st = dnnl_reorder_primitive_desc_create(
+			&o->reorder, from, r->engine, to, r->engine, adds ? r->adding : r->attr);
+		if (st)
+			return st;
+		if (scratch_of(o->reorder) > scratch)
+			scratch = scratch_of(o->reorder);
+	}
+	r->workspace = aligned(scratch);
+	for (int i = 0; i < r->noperand; i++)
+		if (r->operand[i].copied) {
+			r->operand[i].offset = r->workspace;
+			r->workspace += aligned(dnnl_memory_desc_get_size(&r->operand[i].used));
+		}
+	return dnnl_success;
+}
+
+/* 0 with a recipe; -1 when the call is not one for the library. Made for `threads` threads. */
+static int recipe_make(struct recipe *r, const char *kind, const int64_t *p, int threads)
+{
+	memset(r, 0, sizeof *r);
+	r->rounds = 1;
+	dnnl_status_t st = dnnl_engine_create(&r->engine, dnnl_cpu, 0);
+	if (!st)
+		st = dnnl_primitive_attr_create(&r->attr);
+	if (!st)
+		st = dnnl_primitive_attr_set_scratchpad_mode(r->attr, dnnl_scratchpad_mode_user);
+	if (st)
+		return -1;
+	if (strcmp(kind, "matmul") == 0)
+		st = recipe_matmul(r, p, 0);
+	else if (strcmp(kind, "matmul_bias") == 0)
+		st = recipe_matmul(r, p, 1);
+	else if (strcmp(kind, "conv_forward") == 0)
+		st = recipe_conv(r, p, threads, CONV_FORWARD);
+	else if (strcmp(kind, "conv_data") == 0)
+		st = recipe_conv(r, p, threads, CONV_DATA);
+	else if (strcmp(kind, "conv_weight") == 0)
+		st = recipe_conv(r, p, threads, CONV_WEIGHT);
+	else
+		return -1;
+	if (st || !implementation_taken(r->main))
+		return -1;
+	return recipe_place(r) ? -1 : 0;
+}
+
+int64_t stint_lib_workspace(const char *kind, const int64_t p[24], int threads)
+{
+	struct recipe r;
+	const int before = threads_set(threads);
+	const int failed = recipe_make(&r, kind, p, threads);
+	threads_set(before);
+	const int64_t bytes = (int64_t)r.workspace;
+	recipe_free(&r);
+	return failed ? -1 : bytes;
+}
+
+/* --- a call ready to run --- */
+
+static dnnl_memory_t place_add(
+	struct stint_lib *l, const dnnl_memory_desc_t *md, enum where where, size_t at, size_t part)
+{
+	dnnl_memory_t m;
+	if (dnnl_memory_create(&m, md, l->engine, DNNL_MEMORY_NONE))
+		return NULL;
+	struct place *p = &l->place[l->nplace++];
+	p->memory = m;
+	p->where = where;
+	p->at = at;
+	p->part = part;
+	return m;
+}
+
+static int step_arg(struct step *s, int arg, dnnl_memory_t m)
+{
+	s->arg[s->narg].arg = arg;
+	s->arg[s->narg++].memory = m;
+	return m ? 0 : -1;
+}
+
+static struct step *step_add(struct stint_lib *l, const_dnnl_primitive_desc_t pd)
+{
+	struct step *s = &l->step[l->nstep];
+	if (dnnl_primitive_create(&s->primitive, pd))
+		return NULL;
+	l->nstep++;
+	if (scratch_of(pd) > 0 &&
+		step_arg(s, DNNL_ARG_SCRATCHPAD,
+			place_add(l, dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0),
+				IN_WORKSPACE, 0, 0)))
+		return NULL;
+	return s;
+}
+
+static int steps_make(struct stint_lib *l, const struct recipe *r)
+{
+	dnnl_memory_t plain[MAX_OPERAND], used[MAX_OPERAND];
+	for (int i = 0; i < r->noperand; i++) {
+		const struct operand *o = &r->operand[i];
+		plain[i] = place_add(l, &o->plain, o->output ? IN_OUTPUT : IN_INPUT,
+			o->output ? 0 : (size_t)i, o->part);
+		used[i] = plain[i];
+		if (o->copied)
+			used[i] = place_add(l, &o->used, IN_WORKSPACE, o->offset, 0);
+		if (operand_adds(r, o))
+			l->clear = dnnl_memory_desc_get_size(&o->plain);
+		if (!plain[i] || !used[i])
+			return -1;
+	}
+	for (int pass = 0; pass < 3; pass++) { /* copies in, the primitive, copies out */
+		if (pass == 1) {
+			struct step *s = step_add(l, r->main);
+			for (int i = 0; s && i < r->noperand; i++)
+				step_arg(s, r->operand[i].arg, used[i]);
+			if (!s)
+				return -1;
+			continue;
+		}
+		for (int i = 0; i < r->noperand; i++) {
+			const struct operand *o = &r->operand[i];
+			if (!o->copied || o->output != (pass == 2))
+				continue;
+			struct step *s = step_add(l, o->reorder);
+			if (!s)
+				return -1;
+			s->once = !o->output && !o->batched;
+			step_arg(s, DNNL_ARG_FROM, o->output ? used[i] : plain[i]);
+			step_arg(s, DNNL_ARG_TO, o->output ? plain[i] : used[i]);
+		}
+	}
+	return 0;
+}
+
+struct stint_lib *stint_lib_new(const char *kind, const int64_t p[24], int threads, char *message)
+{
+	struct recipe r;
+	struct stint_lib *l = calloc(1, sizeof *l);
+	if (!l) {
+		snprintf(message, 256, "out of memory");
+		return NULL;
+	}
+	const int before = threads_set(threads);
+	int failed = recipe_make(&r, kind, p, threads);
+	if (!failed) {
+		l->engine = r.engine;
+		l->rounds = r.rounds;
+		r.engine = NULL;
+		failed = dnnl_stream_create(&l->stream, l->engine, dnnl_stream_default_flags) ||
+			 steps_make(l, &r);
+	}
+	threads_set(before);
+	recipe_free(&r);
+	if (!failed)
+		return l;
+	snprintf(message, 256, "oneDNN cannot make the primitive '%s' on this machine", kind);
+	stint_lib_free(l);
+	return NULL;
+}
+
+void stint_lib_free(struct stint_lib *l)
+{
+	if (!l)
+		return;
+	for (int i = 0; i < l->nstep; i++)
+		dnnl_primitive_destroy(l->step[i].primitive);
+	for (int i = 0; i < l->nplace; i++)
+		dnnl_memory_destroy(l->place[i].memory);
+	if (l->stream)
+		dnnl_stream_destroy(l->stream);
+	if (l->engine)
+		dnnl_engine_destroy(l->engine);
+	free(l);
+}
+
+/* All places of a round before its first execution: oneDNN clears a layout's padding here, when the
+ * place is new. */
+static dnnl_status_t places_set(
+	struct stint_lib *l, const void *const *in, void *const *out, void *ws, int round)
+{
+	for (int i = 0; i < l->nplace; i++) {
+		const struct place *p = &l->place[i];
+		unsigned char *base = p->where == IN_WORKSPACE ? ws
+				      : p->where == IN_OUTPUT  ? out[p->at]
+							       : (void *)(uintptr_t)in[p->at];
+		const size_t at = (p->where == IN_WORKSPACE ? p->at : 0) + p->part * (size_t)round;
+		if (round > 0 && p->part == 0)
+			continue;
+		const dnnl_status_t st = dnnl_memory_set_data_handle(p->memory, base + at);
+		if (st)
+			return st;
+	}
+	return dnnl_success;
+}
+
+int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *ws)
+{
+	if (l->clear > 0)
+		memset(out[0], 0, l->clear);
+	for (int round = 0; round < l->rounds; round++) {
+		dnnl_status_t st = places_set(l, in, out, ws, round);
+		for (int i = 0; !st && i < l->nstep; i++) {
+			const struct step *s = &l->step[i];
+			if (!s->once || round == 0)
+				st = dnnl_primitive_execute(
+					s->primitive, l->stream, s->narg, s->arg);
+		}
+		if (st)
+			return (int)st;
+	}
+	return (int)dnnl_stream_wait(l->stream);
+}
+
+static const char *isa_name(void)
+{
+	static const struct {
+		dnnl_cpu_isa_t isa;
+		const char *name;
+	} list[] = {
+		{dnnl_cpu_isa_sse41, "sse41"},
+		{dnnl_cpu_isa_avx, "avx"},
+		{dnnl_cpu_isa_avx2, "avx2"},
+		{dnnl_cpu_isa_avx512_core, "avx512_core"},
+		{dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni"},
+		{dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16"},
+		{dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx"},
+		{dnnl_cpu_isa_avx2_vnni, "avx2_vnni"},
+	};
+	const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+		if (list[i].isa == isa)
+			return list[i].name;
+	return "other";
+}
+
+const char *stint_lib_identity(int threads, char buf[static 96])
+{
+	const dnnl_version_t *v = dnnl_version();
+	snprintf(buf, 96, "oneDNN %d.%d.%d %s %d %s", v->major, v->minor, v->patch, isa_name(),
+		threads, threads == 1 ? "thread" : "threads");
+	return buf;
+}

@@ -1,0 +1,34 @@
+/* Library products behind a generated step: oneDNN 2.6 primitives with a user-managed scratchpad.
+ *Included by step.c unless it was compiled with --portable. A call is a kind and numbers (struct
+ *stint_lib_call); all tensors are dense, row-major fp32 in the layouts named here.
+ *
+ *	"matmul"         p = {B, M, N, K, ta, tb, sa, sb}: y[b] = x0[b] · x1[b]; ta, tb: the operand
+ *is stored transposed; sa, sb: 1 when the operand has the batch axis, 0 when it is shared by all
+ *	"matmul_bias"    the same with x2[N] added to every row
+ *	"conv_forward"   p = {N, C, D0, D1, K, G, k0, k1, s0, s1, d0, d1, pb0, pb1, pe0, pe1, O0,
+ *O1, bias}: y[N,K,O0,O1] = x0[N,C,D0,D1] * x1[K,C/G,k0,k1] (+ x2[K]); s strides, d dilations (1:
+ *dense), pb/pe padding before and after. One spatial axis: D0 = k0 = O0 = 1 "conv_data"      the
+ *same p: y = gradient of x0 from x0 = dy, x1 = weight "conv_weight"    the same p: y0 = gradient of
+ *the weight from x0 = x, x1 = dy
+ */
+#ifndef STINT_LIB_H
+#define STINT_LIB_H
+
+#include "stint_rt.h"
+
+struct stint_lib;
+
+/* Scratch bytes the call needs in the arena, its reorders included; -1 when the library cannot do
+ * it, or only by allocating tensors of its own (then plain C is generated). A fixed rule over
+ * shape, instruction set and threads. */
+int64_t stint_lib_workspace(const char *kind, const int64_t p[24], int threads);
+/* NULL on failure, with a reason in message[256]. */
+struct stint_lib *stint_lib_new(const char *kind, const int64_t p[24], int threads, char *message);
+void stint_lib_free(struct stint_lib *l);
+/* in, out: in the order of the node; ws: 64-aligned. 0, or the library's error code. */
+int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *ws);
+/* What plans rely on, printed into the step and compared by init: "oneDNN 2.6.3 avx512_core 2
+ * threads". */
+const char *stint_lib_identity(int threads, char buf[static 96]);
+
+#endif

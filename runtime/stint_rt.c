@@ -1,0 +1,303 @@
+/* The runtime core. See stint_rt.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* madvise */
+#endif
+#include "stint_rt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef STINT_WITH_LIB
+#include "stint_lib.h"
+#endif
+
+#include "safetensors.h"
+
+static int fail(stint_step *s, int rc, const char *what, const char *name)
+{
+	snprintf(s->message, sizeof s->message, what, name);
+	return rc;
+}
+
+/* --- The arena --- */
+
+enum { HUGE_PAGE = 1 << 21 };
+
+static void *arena_new(size_t bytes, size_t alignment)
+{
+	size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : alignment;
+	if (bytes > SIZE_MAX - align)
+		return NULL;
+	size_t whole = (bytes + align - 1) / align * align;
+	void *p = aligned_alloc(align, whole ? whole : align);
+	if (!p)
+		return NULL;
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+	if (align == HUGE_PAGE)
+		madvise(p, whole, MADV_HUGEPAGE); /* a hint: failure is fine */
+#endif
+	return p;
+}
+
+/* --- Library primitives --- */
+
+#ifdef STINT_WITH_LIB
+static int make_library(stint_step *s)
+{
+	const struct stint_model *m = s->model;
+	s->lib = calloc((size_t)m->nlib + 1, sizeof *s->lib);
+	if (!s->lib)
+		return fail(s, STINT_NO_MEMORY, "%s", "out of memory");
+	for (int i = 0; i < m->nlib; i++) {
+		int64_t bytes = stint_lib_workspace(m->lib[i].kind, m->lib[i].p, m->threads);
+		if (bytes < 0 || (size_t)bytes > m->lib[i].workspace)
+			return fail(s, STINT_BAD_MACHINE,
+				"the library wants another workspace for %s than was planned: "
+				"compile the model here",
+				m->lib[i].kind);
+		s->lib[i] = stint_lib_new(m->lib[i].kind, m->lib[i].p, m->threads, s->message);
+		if (!s->lib[i])
+			return STINT_BAD_MACHINE;
+	}
+	return STINT_OK;
+}
+
+static void free_library(stint_step *s)
+{
+	for (int i = 0; s->lib && i < s->model->nlib; i++)
+		if (s->lib[i])
+			stint_lib_free(s->lib[i]);
+	free(s->lib);
+}
+#else
+static int make_library(stint_step *s)
+{
+	return s->model->nlib ? fail(s, STINT_BAD_MACHINE, "%s",
+					"the runtime was built without -DSTINT_WITH_LIB")
+			      : STINT_OK;
+}
+
+static void free_library(stint_step *s)
+{
+	(void)s;
+}
+#endif
+
+/* --- Init and free --- */
+
+static int setup(stint_step *s, void *arena, size_t arena_bytes)
+{
+	const struct stint_model *m = s->model;
+	if (m->version != STINT_RT_VERSION)
+		return fail(s, STINT_BAD_MACHINE, "the step '%s' was generated for another runtime",
+			m->name);
+	if (m->machine_check) {
+		int rc = m->machine_check(s);
+		if (rc)
+			return rc;
+	}
+	if (arena && (arena_bytes < m->arena_bytes || (uintptr_t)arena % m->alignment))
+		return fail(
+			s, STINT_BAD_DATA, "%s", "the arena handed in is too small or not aligned");
+	s->owned = arena ? NULL : arena_new(m->arena_bytes, m->alignment);
+	s->arena = arena ? arena : s->owned;
+	if (!s->arena)
+		return fail(s, STINT_NO_MEMORY, "%s", "out of memory for the arena");
+	memset(s->arena, 0,
+		m->arena_bytes); /* zero states; every page is there before the first step */
+	return make_library(s);
+}
+
+int stint_init(stint_step **out, const struct stint_model *model, void *arena, size_t arena_bytes)
+{
+	stint_step *s = calloc(1, sizeof *s);
+	*out = s;
+	if (!s)
+		return STINT_NO_MEMORY;
+	s->model = model;
+	return setup(s, arena, arena_bytes);
+}
+
+void stint_free(stint_step *s)
+{
+	if (!s)
+		return;
+	free_library(s);
+	free(s->owned);
+	free(s);
+}
+
+/* --- Residents --- */
+
+int stint_find(const stint_step *s, const char *name)
+{
+	for (int i = 0; i < s->model->nresident; i++)
+		if (!strcmp(s->model->resident[i].name, name))
+			return i;
+	return -1;
+}
+
+void *stint_at(stint_step *s, const char *name)
+{
+	int i = stint_find(s, name);
+	return i < 0 ? NULL : s->arena + s->model->resident[i].offset;
+}
+
+int stint_set(stint_step *s, const char *name, const void *data, size_t bytes)
+{
+	int i = stint_find(s, name);
+	if (i < 0)
+		return fail(s, STINT_BAD_DATA, "the model has no tensor '%.100s'", name);
+	if (s->model->resident[i].bytes != bytes)
+		return fail(s, STINT_BAD_DATA, "'%.100s' has another size", name);
+	memcpy(s->arena + s->model->resident[i].offset, data, bytes);
+	return STINT_OK;
+}
+
+int stint_get(const stint_step *s, const char *name, void *data, size_t bytes)
+{
+	int i = stint_find(s, name);
+	if (i < 0 || s->model->resident[i].bytes != bytes)
+		return STINT_BAD_DATA;
+	memcpy(data, s->arena + s->model->resident[i].offset, bytes);
+	return STINT_OK;
+}
+
+int stint_load(stint_step *s, const char *path)
+{
+	struct safetensors *f;
+	if (safetensors_open(&f, path, s->message))
+		return f ? (safetensors_close(f), STINT_BAD_FILE) : STINT_BAD_FILE;
+	int found = 0, wanted = 0, rc = STINT_OK;
+	for (int i = 0; i < s->model->nresident && !rc; i++) {
+		const struct stint_tensor *t = &s->model->resident[i];
+		if (t->kind == STINT_INPUT || t->kind == STINT_CONTROL)
+			continue;
+		wanted++;
+		const struct safetensors_entry *e = safetensors_find(f, t->name);
+		if (!e)
+			continue;
+		if (e->dtype != t->dtype || e->bytes != t->bytes)
+			rc = fail(s, STINT_BAD_FILE,
+				"'%.100s' has another type or shape in the weights file", t->name);
+		else
+			memcpy(s->arena + t->offset, e->data, t->bytes);
+		found++;
+	}
+	safetensors_close(f);
+	if (!rc && wanted && !found)
+		rc = fail(s, STINT_BAD_FILE, "%.150s holds no tensor of this model", path);
+	return rc;
+}
+
+/* --- Steps --- */
+
+void stint_seed(stint_step *s, int64_t seed)
+{
+	s->seed = seed;
+}
+
+static void write_control(stint_step *s, int64_t valid, double lr)
+{
+	const struct stint_model *m = s->model;
+	if (m->control >= 0) {
+		const int64_t control[4] = {s->seed, s->count, valid, 0};
+		memcpy(s->arena + m->resident[m->control].offset, control, sizeof control);
+	}
+	if (m->lr >= 0) {
+		const float single = (float)lr;
+		unsigned char *p = s->arena + m->resident[m->lr].offset;
+		if (m->resident[m->lr].dtype == STINT_F64)
+			memcpy(p, &lr, sizeof lr);
+		else
+			memcpy(p, &single, sizeof single);
+	}
+}
+
+static void read_loss(stint_step *s, size_t offset)
+{
+	float single;
+	if (offset == SIZE_MAX)
+		return;
+	if (s->model->loss_dtype == STINT_F64) {
+		memcpy(&s->loss, s->arena + offset, sizeof s->loss);
+	} else {
+		memcpy(&single, s->arena + offset, sizeof single);
+		s->loss = (double)single;
+	}
+}
+
+/* Run with the model's number of threads, whatever the caller's is. */
+static int run(stint_step *s, int (*step)(stint_step *, const struct stint_probe *),
+	const struct stint_probe *probe)
+{
+#ifdef _OPENMP
+	int before = omp_get_max_threads();
+	if (before != s->model->threads)
+		omp_set_num_threads(s->model->threads);
+	int rc = step(s, probe);
+	if (before != s->model->threads)
+		omp_set_num_threads(before);
+	return rc;
+#else
+	return step(s, probe);
+#endif
+}
+
+int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe)
+{
+	if (!s->model->train)
+		return fail(s, STINT_BAD_DATA,
+			"'%s' was compiled with --loss none: it has no training step",
+			s->model->name);
+	write_control(s, INT64_MAX, lr);
+	int rc = run(s, s->model->train, probe);
+	if (rc)
+		return rc;
+	s->count++;
+	read_loss(s, s->model->loss_offset_train);
+	return STINT_OK;
+}
+
+int stint_train(stint_step *s, double lr)
+{
+	return stint_train_probed(s, lr, NULL);
+}
+
+int stint_eval_probed(stint_step *s, int64_t valid, const struct stint_probe *probe)
+{
+	write_control(s, valid > 0 ? valid : INT64_MAX, 0);
+	int rc = run(s, s->model->eval, probe);
+	if (!rc)
+		read_loss(s, s->model->loss_offset_eval);
+	return rc;
+}
+
+int stint_eval(stint_step *s, int64_t valid)
+{
+	return stint_eval_probed(s, valid, NULL);
+}
+
+double stint_loss(const stint_step *s)
+{
+	return s->loss;
+}
+
+const char *stint_message(const stint_step *s)
+{
+	return s->message;
+}
+
+int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info)
+{
+	snprintf(s->message, sizeof s->message,
+		"step %d, node '%.80s' (%.40s): index or label %lld is out of range", step + 1,
+		info->node, info->op, (long long)value);
+	return STINT_BAD_DATA;
+}

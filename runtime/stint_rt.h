@@ -1,0 +1,162 @@
+/* The runtime core that a generated step links. Plain C11, libc and libm; self-contained: `stint
+ *compile` puts a copy beside step.c, so that a product builds without stint. The same API serves C
+ *and CUDA.
+ *
+ *	#include "stint_step.h"            // declares the model, includes this file
+ *	stint_step *s;
+ *	if (stint_init(&s, &stint_model_mlp, NULL, 0)) ...        // or hand in your own arena
+ *	stint_load(s, "weights.safetensors");
+ *	stint_set(s, "x", images, sizeof images); stint_set(s, "target", labels, sizeof labels);
+ *	if (stint_train(s, 1e-3)) fprintf(stderr, "%s\n", stint_message(s));
+ *	printf("%g\n", stint_loss(s));
+ *	stint_free(s);
+ *
+ * A step is used by one thread at a time; different steps are independent. Nothing here prints,
+ *exits or keeps global state. stint_init allocates; stint_train and stint_eval do not. */
+#ifndef STINT_RT_H
+#define STINT_RT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+	STINT_OK = 0,
+	STINT_NO_MEMORY = 1,
+	STINT_BAD_MACHINE =
+		2, /* another instruction set, library version, ... than the step was planned for */
+	STINT_BAD_DATA = 3, /* an unknown name, a wrong size, an index or label out of range */
+	STINT_BAD_FILE = 4
+};
+
+enum { STINT_F32, STINT_F64, STINT_I64, STINT_BOOL };
+
+enum {
+	STINT_INPUT,     /* set by the caller before each step (the target too) */
+	STINT_PARAMETER, /* trained */
+	STINT_BUFFER,    /* running statistics */
+	STINT_STATE,     /* optimizer state */
+	STINT_CONSTANT,
+	STINT_CONTROL /* seed, step count, valid rows; learning rate: set by the functions below */
+};
+
+/* A tensor that lives in the arena from init to free. */
+struct stint_tensor {
+	const char *name; /* as in the model */
+	int kind, dtype, rank;
+	const int64_t *dim;
+	size_t bytes, offset;
+	int trainable; /* a STINT_PARAMETER with a gradient */
+};
+
+/* A model output: its place holds after stint_eval (never after stint_train, whose memory is
+ * reused). */
+struct stint_output {
+	const char *name;
+	int dtype, rank;
+	const int64_t *dim;
+	size_t bytes, offset;
+};
+
+struct stint_lib_call {
+	const char *kind;
+	int64_t p[24];
+	size_t workspace; /* bytes planned for; init fails if the library now asks for more */
+};
+
+/* One executed step, for people and for `stint bench`. */
+struct stint_step_info {
+	const char *node, *op, *kernel; /* node: the model's name */
+	int phase;                      /* 0 forward, 1 backward, 2 update */
+	int run;                        /* 0, or k for the k-th recomputation */
+};
+
+/* Looking into a step while it runs; any member may be NULL. */
+struct stint_probe {
+	void *user;
+	/* Called in the place of the update of resident `parameter`: the finished gradient. */
+	void (*gradient)(void *user, int parameter, const void *data, size_t bytes);
+	/* Output `output` has just been computed. */
+	void (*output)(void *user, int output, const void *data, size_t bytes);
+	/* Step `index` is done. */
+	void (*tick)(void *user, int index);
+};
+
+typedef struct stint_step stint_step;
+
+struct stint_model {
+	int version; /* STINT_RT_VERSION of the generator */
+	const char *name;
+	size_t arena_bytes, alignment;
+	int threads;
+	int (*machine_check)(stint_step *s); /* STINT_OK or STINT_BAD_MACHINE with a message */
+	int nresident, noutput, nlib, ntrain_steps, neval_steps;
+	const struct stint_tensor *resident;
+	const struct stint_output *output;
+	const struct stint_lib_call *lib;
+	const struct stint_step_info *train_info, *eval_info;
+	int control, lr;                      /* residents; -1: the model has none */
+	int target;                           /* resident; -1: none */
+	const char *loss_name, *loss_options; /* "cross-entropy", "label_smoothing=0.1"; NULL */
+	size_t loss_offset_train, loss_offset_eval; /* SIZE_MAX: no loss */
+	int loss_dtype;
+	int (*train)(stint_step *s, const struct stint_probe *probe); /* NULL: forward only */
+	int (*eval)(stint_step *s, const struct stint_probe *probe);
+};
+
+enum { STINT_RT_VERSION = 1 };
+
+/* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
+struct stint_lib;
+
+struct stint_step {
+	const struct stint_model *model;
+	unsigned char *arena;
+	void *owned; /* what free releases */
+	struct stint_lib **lib;
+	int64_t seed, count; /* count: training steps done */
+	double loss;
+	char message[256];
+};
+
+/* Sets up a step in `arena` (model->arena_bytes at model->alignment; NULL: allocated and
+ * pre-faulted here). On failure *out is NULL unless memory for the step itself was there: then call
+ * stint_message and stint_free. */
+int stint_init(stint_step **out, const struct stint_model *model, void *arena, size_t arena_bytes);
+void stint_free(stint_step *s);
+
+/* Copy into or out of a resident by name; bytes must be its size. */
+int stint_set(stint_step *s, const char *name, const void *data, size_t bytes);
+int stint_get(const stint_step *s, const char *name, void *data, size_t bytes);
+/* The resident's index, or -1; its place, or NULL. */
+int stint_find(const stint_step *s, const char *name);
+void *stint_at(stint_step *s, const char *name);
+
+/* Parameters, buffers, states and constants from a safetensors file, by name ("state/NAME" for
+ * optimizer states, plain names for the rest); each must have the size expected. Names the file
+ * does not have keep their values; a file without any known name is an error. */
+int stint_load(stint_step *s, const char *path);
+
+void stint_seed(stint_step *s, int64_t seed);
+/* One training step: forward, backward, updates. Advances the step count. On STINT_BAD_DATA from an
+ * index found out of range in the middle of a step, parameters not yet updated keep their values.
+ */
+int stint_train(stint_step *s, double lr);
+int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe);
+/* The evaluation plan on the inputs as set, of which the first `valid` rows count (for the loss);
+ * 0: all. */
+int stint_eval(stint_step *s, int64_t valid);
+int stint_eval_probed(stint_step *s, int64_t valid, const struct stint_probe *probe);
+double stint_loss(const stint_step *s); /* of the last train or eval */
+const char *stint_message(const stint_step *s);
+
+/* For generated code: record "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
+int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

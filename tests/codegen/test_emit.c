@@ -1,0 +1,137 @@
+/* What operators' hooks write with: literals, indices, pointwise loops. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/emit.h"
+
+static const struct target two_threads = {.portable = true, .threads = 2};
+
+static struct tensor shape(enum dtype type, int rank, const int64_t *dim)
+{
+	struct tensor t = {.dtype = type, .rank = rank, .numel = 1, .name = ""};
+	for (int i = 0; i < rank; i++) {
+		t.dim[i] = dim[i];
+		t.numel *= dim[i];
+	}
+	return t;
+}
+#define SHAPE(type, ...)                                                                           \
+	shape(type, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                     \
+		(int64_t[]){__VA_ARGS__})
+
+static void literals_read_back(void **state)
+{
+	(void)state;
+	struct graph g = {.real = DT_F32};
+	struct emit e = {.g = &g};
+	char buf[40];
+	static const double values[] = {0, -0.0, 0.1, 1.0 / 3, 1e-45, 3.4028234663852886e38,
+		16777217, 1e10, -2.5, 123456.789, 1e22};
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		g.real = DT_F32;
+		emit_real(&e, values[i], buf);
+		assert_int_equal(buf[strlen(buf) - 1], 'f');
+		assert_non_null(strpbrk(buf, ".e"));
+		assert_true(strtof(buf, NULL) == (float)values[i]);
+		g.real = DT_F64;
+		emit_real(&e, values[i], buf);
+		assert_non_null(strpbrk(buf, ".e"));
+		assert_true(strtod(buf, NULL) == values[i]);
+	}
+	g.real = DT_F32;
+	assert_string_equal(emit_real(&e, 0.1, buf), "0.1f");
+	assert_string_equal(emit_real(&e, 1, buf), "1.0f");
+	assert_string_equal(emit_real(&e, 1e300, buf), "INFINITY");
+	assert_string_equal(emit_real(&e, -(double)INFINITY, buf), "-INFINITY");
+	assert_string_equal(emit_real(&e, (double)NAN, buf), "NAN");
+}
+
+static void broadcast_indices(void **state)
+{
+	(void)state;
+	struct graph g = {.real = DT_F32};
+	struct emit e = {.g = &g};
+	const struct tensor out = SHAPE(DT_F32, 2, 3, 4), row = SHAPE(DT_F32, 4),
+			    column = SHAPE(DT_F32, 3, 1), one = SHAPE(DT_F32, 1, 1);
+	const struct tensor *const x[] = {&out, &row, &column, &one};
+	for (int i = 0; i < 4; i++) {
+		emit_broadcast_index(&e, x[i], &out);
+		emit(&e, ";");
+	}
+	assert_string_equal(e.out.s, "i0*12+i1*4+i2;i2;i1;0;");
+	text_free(&e.out);
+}
+
+static const struct op_option slope[] = {{"alpha", 0.25}, {"unused", 1}, {NULL, 0}};
+static const struct op_def add = {.name = "add", .traits = OP_POINTWISE, .expr = "a + b"};
+static const struct op_def leaky = {
+	.name = "leaky", .traits = OP_POINTWISE, .expr = "a > 0 ? a : alpha * a", .option = slope};
+
+static void check_pointwise(const struct op_def *op, struct tensor a, struct tensor b,
+	struct tensor y, const char *expected)
+{
+	struct graph g = {.real = DT_F32, .target = &two_threads};
+	struct emit e = {.g = &g};
+	struct tensor *in[] = {&a, &b}, *out[] = {&y};
+	const struct node n = {
+		.op = op, .nin = op == &add ? 2 : 1, .nout = 1, .in = in, .out = out};
+	assert_int_equal(emit_pointwise(&e, &n), ST_OK);
+	assert_string_equal(e.out.s, expected);
+	text_free(&e.out);
+}
+
+static void equal_shapes_are_one_loop(void **state)
+{
+	(void)state;
+	const struct tensor x = SHAPE(DT_F32, 2, 3, 4);
+	check_pointwise(&leaky, x, x, x,
+		"\tconst real alpha = 0.25f;\n"
+		"\tfor (int64_t i = 0; i < 24; i++) {\n"
+		"\t\tconst real a = x0[i];\n"
+		"\t\ty0[i] = a > 0 ? a : alpha * a;\n"
+		"\t}\n");
+}
+
+static void axes_merge_around_a_broadcast(void **state)
+{
+	(void)state;
+	const struct tensor x = SHAPE(DT_F32, 8, 16, 32, 32), bias = SHAPE(DT_F32, 16, 1, 1);
+	check_pointwise(&add, x, bias, x,
+		"\tPARALLEL_FOR(2)\n"
+		"\tfor (int64_t i0 = 0; i0 < 8; i0++)\n"
+		"\t\tfor (int64_t i1 = 0; i1 < 16; i1++)\n"
+		"\t\t\tfor (int64_t i2 = 0; i2 < 1024; i2++) {\n"
+		"\t\t\t\tconst real a = x0[i0 * 16384 + i1 * 1024 + i2];\n"
+		"\t\t\t\tconst real b = x1[i1];\n"
+		"\t\t\t\ty0[i0 * 16384 + i1 * 1024 + i2] = a + b;\n"
+		"\t\t\t}\n");
+}
+
+static void scalars_stay_outside(void **state)
+{
+	(void)state;
+	const struct tensor x = SHAPE(DT_I64, 5, 2), one = SHAPE(DT_I64, 1);
+	check_pointwise(&add, x, one, x,
+		"\tconst int64_t b = x1[0];\n"
+		"\tfor (int64_t i = 0; i < 10; i++) {\n"
+		"\t\tconst int64_t a = x0[i];\n"
+		"\t\ty0[i] = a + b;\n"
+		"\t}\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(literals_read_back),
+		cmocka_unit_test(broadcast_indices), cmocka_unit_test(equal_shapes_are_one_loop),
+		cmocka_unit_test(axes_merge_around_a_broadcast),
+		cmocka_unit_test(scalars_stay_outside)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

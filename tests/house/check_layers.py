@@ -1,0 +1,82 @@
+"""The house's rules that a script can check: include directions, operator names, sizes.
+
+    python3 tests/house/check_layers.py [ROOT]
+"""
+import pathlib
+import re
+import sys
+
+LAYERS = {
+    "base": set(),
+    "graph": {"base"},
+    "import": {"base", "graph"},
+    "planner": {"base"},
+    "codegen": {"base", "graph", "planner"},
+    "ops": {"base", "graph", "codegen"},
+    "runtime": set(),
+    "cli": {"base", "graph", "import", "planner", "codegen", "ops", "runtime"},
+}
+# The planner sees the graph in one adapter only.
+ADAPTER = {"planner/from_graph.h", "planner/from_graph.c"}
+# Who may include the adapter: it brings the graph along.
+MAX_LINES = 700
+CORE = ("graph", "planner", "import", "codegen")
+
+
+def includes(path):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+        if match:
+            yield number, match[1]
+
+
+def check_includes(root):
+    for folder, allowed in LAYERS.items():
+        for path in sorted((root / folder).glob("*.[ch]")):
+            name = path.relative_to(root).as_posix()
+            for number, target in includes(path):
+                top = target.split("/")[0]
+                if "/" not in target:
+                    # generated protobuf code, and the runtime's files, which are copied flat
+                    if folder not in ("runtime", "import"):
+                        yield f"{name}:{number}: write the include from the root"
+                    continue
+                ok = top == folder or top in allowed or (name in ADAPTER and top == "graph")
+                if top in LAYERS and not ok:
+                    yield f"{name}:{number}: {folder}/ may not include {top}/"
+
+
+def operator_names(root):
+    for path in sorted((root / "ops").glob("*.c")):
+        yield from re.findall(r'\.name\s*=\s*"([A-Za-z.]+)"', path.read_text())
+
+
+def check_names(root):
+    """Core code asks the table by role; it never spells an operator's name."""
+    names = {n for n in operator_names(root) if len(n) > 3}
+    for folder in CORE:
+        for path in sorted((root / folder).glob("*.[ch]")):
+            text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), path.read_text(), flags=re.S)
+            for number, line in enumerate(text.splitlines(), 1):
+                for literal in re.findall(r'"([^"\\]*)"', line):
+                    if literal in names:
+                        yield f"{path.relative_to(root)}:{number}: names the operator {literal}"
+
+
+def check_sizes(root):
+    for folder in LAYERS:
+        for path in sorted((root / folder).glob("*.[ch]")):
+            lines = len(path.read_text().splitlines())
+            if lines > MAX_LINES:
+                yield f"{path.relative_to(root)}: {lines} lines; split it (at most {MAX_LINES})"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    faults = [*check_includes(root), *check_names(root), *check_sizes(root)]
+    print("\n".join(faults) or "the house is in order")
+    sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    main()

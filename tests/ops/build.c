@@ -1,0 +1,262 @@
+/* From an example to C sources: the pipeline's stages, as cli/pipeline.c calls them. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "runtime/stint_lib.h"
+#include "tests/ops/ops_test.h"
+
+static void put(void *user, enum diag_level level, const struct where *w, const char *message,
+	const char *hint)
+{
+	(void)hint;
+	if (level == DIAG_ERROR)
+		case_error(user, "%s%s%s", w && w->node ? w->node : "", w && w->node ? ": " : "",
+			message);
+}
+
+static int64_t library_workspace(void *user, const struct lib_call *call)
+{
+	const struct target *t = user;
+	return stint_lib_workspace(call->kind, call->p, t->threads);
+}
+
+/* The graph's tensor for input k: with `known`, a constant. */
+static struct tensor *input_tensor(struct test_case *c, struct graph *g, int k, bool known)
+{
+	const struct value *v = &c->in[k];
+	if (v->kind == VALUE_ABSENT)
+		return NULL;
+	bool real = v->kind == VALUE_REAL || (v->kind == VALUE_KNOWN && !v->integer);
+	enum dtype t = real ? g->real : v->kind == VALUE_BOOL ? DT_BOOL : DT_I64;
+	char *data = arena_alloc(c->arena, (size_t)v->numel, (size_t)dtype_bytes(t));
+	struct tensor *x = graph_tensor(g, arena_printf(c->arena, "x%d", k), t, v->rank, v->dim);
+	if (!data || !x)
+		return NULL;
+	for (int64_t i = 0; i < v->numel; i++)
+		value_set(t, data, i, v->v[i]);
+	x->data = data;
+	x->role = known || v->kind == VALUE_KNOWN ? TR_CONSTANT : real ? TR_PARAMETER : TR_INPUT;
+	return x;
+}
+
+static const char *role_name(const struct graph *g, enum op_role role)
+{
+	return op_by_role(g->table, role)->name;
+}
+
+/* One more output, of one more parameter: so that examples of views have a step to run, and those
+ * without a gradient a backward pass to go through, in which they must not appear. */
+static enum status add_extra(struct test_case *c, struct graph *g)
+{
+	double *two = ARENA_NEW(c->arena, double);
+	struct tensor *p = graph_tensor(g, "extra", g->real, 0, NULL);
+	if (!p || !two)
+		return ST_INTERNAL;
+	value_set(g->real, two, 0, 2);
+	p->role = TR_PARAMETER;
+	p->data = two;
+	g->output[g->noutput] = OP2(g, role_name(g, ROLE_MUL), p, graph_scalar(g, 3));
+	if (g->output[g->noutput])
+		g->output[g->noutput++]->name = "extra output";
+	return g->failed;
+}
+
+/* A graph of the one node, and with it unless all is known the extra one. */
+static enum status example_graph(struct test_case *c, struct diag *d, const struct target *target,
+	enum dtype real, bool known, struct graph **out, struct node **node)
+{
+	struct graph *g = graph_new(c->arena, d, "example", ops_table(), target, real);
+	struct tensor *in[CASE_INPUTS];
+	if (!g)
+		return ST_INTERNAL;
+	struct tensor **inputs = ARENA_ARRAY(c->arena, struct tensor *, CASE_INPUTS);
+	for (int k = 0; k < c->nin; k++) {
+		in[k] = input_tensor(c, g, k, known);
+		if (in[k] && in[k]->role == TR_INPUT)
+			inputs[g->ninput++] = in[k];
+	}
+	g->input = inputs;
+	g->opset = c->op->until ? c->op->until - 1 : OPSET_LATEST;
+	TRY(graph_node(g, c->op->name, "example", c->nin, in, c->example->nout, c->nattr, c->attr,
+		NULL, node));
+	g->opset = OPSET_LATEST;
+	if ((*node)->nout >= CASE_OUTPUTS)
+		return diag_fail(d, ST_INTERNAL, NULL, NULL, "more outputs than the test holds");
+	g->output = arena_memdup(c->arena, (*node)->out, (size_t)(*node)->nout, sizeof *g->output);
+	for (int k = 0; k < (*node)->nout; k++) {
+		if (!(*node)->out[k])
+			continue;
+		(*node)->out[k]->name = arena_printf(c->arena, "y%d", k);
+		g->output[g->noutput++] = (*node)->out[k];
+	}
+	*out = g;
+	return known ? ST_OK : add_extra(c, g);
+}
+
+/* What fold makes of the same inputs, in double precision. */
+static enum status make_reference(struct test_case *c, struct diag *d, const struct target *t)
+{
+	struct graph *g;
+	struct node *n;
+	TRY(example_graph(c, d, t, DT_F64, true, &g, &n));
+	for (int k = 0; k < g->noutput; k++) {
+		const struct tensor *y = g->output[k];
+		if (y->role != TR_CONSTANT)
+			continue;
+		c->reference[k] = ARENA_ARRAY(c->arena, double, y->numel);
+		for (int64_t i = 0; i < y->numel; i++)
+			c->reference[k][i] = tensor_real(y, i);
+	}
+	return ST_OK;
+}
+
+/* The sum over y's elements, each with a weight of its own. */
+static struct tensor *weighted_sum(struct test_case *c, struct graph *g, struct tensor *y, int k)
+{
+	char *data = arena_alloc(c->arena, (size_t)y->numel, (size_t)dtype_bytes(g->real));
+	int64_t axes[RANK_MAX] = {0, 1, 2, 3, 4, 5, 6, 7};
+	const struct attr attr[] = {
+		ATTR_IS("axes", y->rank, arena_memdup(c->arena, axes, RANK_MAX, sizeof *axes)),
+		ATTR_I("keepdims", 0)};
+	if (!data)
+		return NULL;
+	for (int64_t i = 0; i < y->numel; i++)
+		value_set(g->real, data, i,
+			0.25 + (double)(float)case_draw((uint64_t)k + 100, (uint64_t)i));
+	struct tensor *w = graph_constant(g, "weights", g->real, y->rank, y->dim, data);
+	struct tensor *sum = OP2(g, role_name(g, ROLE_MUL), y, w);
+	return y->rank ? graph_op(g, role_name(g, ROLE_REDUCE_SUM), 1, &sum, 2, attr) : sum;
+}
+
+static enum status attach_loss(struct test_case *c, struct graph *g)
+{
+	g->scope = "loss";
+	for (int k = g->noutput - 1; k >= 0; k--) {
+		struct tensor *y = g->output[k];
+		if (!dtype_is_real(y->dtype) || y->role != TR_VALUE)
+			continue;
+		y = weighted_sum(c, g, y, k);
+		g->loss = g->loss ? OP2(g, role_name(g, ROLE_ADD), g->loss, y) : y;
+	}
+	g->scope = NULL;
+	return g->failed;
+}
+
+static enum status train_graph(struct test_case *c, const struct graph *in, struct graph **out)
+{
+	const struct lower_options lower = {.mode = LOWER_TRAIN};
+	struct optimizer_spec sgd;
+	int nparam;
+	struct tensor **param, **grad;
+	TRY(graph_lower(in, &lower, out));
+	TRY(attach_loss(c, *out));
+	TRY(graph_autodiff(*out, &nparam, &param, &grad));
+	TRY(optimizer_parse(c->arena, ops_table(), "sgd:lr=0.5", &sgd, in->diag));
+	TRY(graph_attach_updates(*out, &sgd, nparam, param, grad));
+	return graph_name_constants(*out);
+}
+
+static enum status eval_graph(const struct graph *in, struct variant *v, struct graph **out)
+{
+	const struct lower_options lower = {.mode = LOWER_EVAL};
+	TRY(graph_lower(in, &lower, out));
+	v->noutput = (*out)->noutput;
+	for (int k = 0; k < v->noutput; k++)
+		v->output_known[k] = (*out)->output[k]->role == TR_CONSTANT;
+	return graph_name_constants(*out);
+}
+
+static bool uses_library(const struct graph *g)
+{
+	struct lib_call call;
+	int64_t bytes;
+	for (int i = 0; i < g->nnode; i++)
+		if (node_uses_library(g, g->node[i], &call, &bytes))
+			return true;
+	return false;
+}
+
+static enum status make_plan(
+	struct test_case *c, struct diag *d, const struct problem *p, bool tight, struct plan **out)
+{
+	struct plan_options o = {
+		.budget = INT64_MAX, .alignment = 64, .mode = tight ? PLAN_AUTO : PLAN_KEEP_ALL};
+	int64_t proven;
+	if (tight)
+		TRY(plan_minimum(c->arena, p, &o, &o.budget, &proven, d));
+	TRY(plan_make(c->arena, p, &o, out, d));
+	return plan_check(p, *out, o.alignment, "plan", d);
+}
+
+static enum status write_sources(
+	struct test_case *c, struct diag *d, struct codegen_input *in, const char *folder)
+{
+	struct text step = {0}, header = {0}, makefile = {0};
+	const char *dir = arena_printf(c->arena, "%s/%s", folder, in->name);
+	enum status st = codegen_step(in, &step, &header, &makefile, d);
+	if (st == ST_OK && mkdir(dir, 0777) != 0 && errno != EEXIST)
+		st = diag_fail(d, ST_IO, NULL, NULL, "cannot make %s", dir);
+	if (st == ST_OK)
+		st = text_save(&step, arena_printf(c->arena, "%s/step.c", dir), d);
+	if (st == ST_OK)
+		st = text_save(&header, arena_printf(c->arena, "%s/stint_step.h", dir), d);
+	text_free(&step);
+	text_free(&header);
+	text_free(&makefile);
+	return st;
+}
+
+static enum status build_variant(struct test_case *c, struct diag *d, enum variant_kind kind,
+	struct target *target, const char *folder)
+{
+	struct variant *v = &c->variant[kind];
+	enum dtype real = kind == VAR_DOUBLE || kind == VAR_TIGHT ? DT_F64 : DT_F32;
+	struct graph *imported, *train, *eval;
+	struct node *n;
+	TRY(example_graph(c, d, target, real, false, &imported, &n));
+	TRY(train_graph(c, imported, &train));
+	TRY(eval_graph(imported, v, &eval));
+	if (kind == VAR_LIBRARY && !uses_library(train) && !uses_library(eval))
+		return ST_OK;
+	TRY(problem_from_graph(c->arena, eval, v->symbol, true, NULL, &v->eval));
+	TRY(problem_from_graph(c->arena, train, v->symbol, false, &v->eval, &v->train));
+	TRY(problem_from_graph(c->arena, eval, v->symbol, true, &v->train, &v->eval));
+	struct plan *train_plan, *eval_plan;
+	TRY(make_plan(c, d, v->train.problem, kind == VAR_TIGHT, &train_plan));
+	TRY(make_plan(c, d, v->eval.problem, kind == VAR_TIGHT, &eval_plan));
+	char identity[96];
+	struct codegen_input in = {.name = v->symbol,
+		.model_file = "example",
+		.train = v->train,
+		.eval = v->eval,
+		.train_plan = train_plan,
+		.eval_plan = eval_plan,
+		.library_identity = target->portable
+					    ? NULL
+					    : stint_lib_identity(target->threads, identity),
+		.isa_flags = "",
+		.debug_arena = true};
+	TRY(write_sources(c, d, &in, folder));
+	v->built = true;
+	return ST_OK;
+}
+
+void case_build(struct test_case *c, int index, const char *folder)
+{
+	struct diag d = {.put = put, .user = c};
+	for (int v = 0; v < VAR_COUNT && !*c->error; v++) {
+		struct target *target = ARENA_NEW(c->arena, struct target);
+		if (!target)
+			return;
+		*target = (struct target){.portable = v != VAR_LIBRARY,
+			.threads = 2,
+			.library_workspace = v == VAR_LIBRARY ? library_workspace : NULL,
+			.user = target};
+		if (v == VAR_DOUBLE && make_reference(c, &d, target) != ST_OK)
+			case_error(c, "no reference");
+		snprintf(c->variant[v].symbol, sizeof c->variant[v].symbol, "case%d_%d", index, v);
+		if (build_variant(c, &d, (enum variant_kind)v, target, folder) != ST_OK)
+			case_error(c, "failed without a message");
+	}
+}

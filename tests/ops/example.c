@@ -1,0 +1,186 @@
+/* The mini language of struct op_example (graph/op.h). */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/ops/ops_test.h"
+
+void case_error(struct test_case *c, const char *fmt, ...)
+{
+	if (*c->error)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(c->error, sizeof c->error, fmt, ap);
+	va_end(ap);
+}
+
+/* splitmix64: https://prng.di.unimi.it/splitmix64.c */
+double case_draw(uint64_t key, uint64_t i)
+{
+	uint64_t z = key * 0x9e3779b97f4a7c15u + (i + 1) * 0xd1342543de82ef95u;
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return (double)((z ^ (z >> 31)) >> 40) / (double)(1 << 24);
+}
+
+/* "2,3,8" into dim; where it ends. */
+static const char *read_dims(struct value *v, const char *s)
+{
+	if (!strncmp(s, "()", 2))
+		return s + 2;
+	while (isdigit((unsigned char)*s) && v->rank < RANK_MAX) {
+		char *end;
+		v->dim[v->rank++] = strtoll(s, &end, 10);
+		s = *end == ',' ? end + 1 : end;
+	}
+	return s;
+}
+
+static bool room(struct test_case *c, struct value *v)
+{
+	v->numel = 1;
+	for (int i = 0; i < v->rank; i++)
+		v->numel *= v->dim[i];
+	v->v = ARENA_ARRAY(c->arena, double, v->numel);
+	return v->v != NULL;
+}
+
+/* "[1,-1]", "3" or "f0.5" */
+static bool read_known(struct test_case *c, struct value *v, const char *s)
+{
+	v->kind = VALUE_KNOWN;
+	v->integer = *s != 'f';
+	if (*s != '[') {
+		if (!room(c, v))
+			return false;
+		v->v[0] = strtod(v->integer ? s : s + 1, NULL);
+		return true;
+	}
+	v->rank = 1;
+	for (const char *p = s; *p; p++)
+		v->dim[0] += *p == ',' || (*p == ']' && p > s + 1);
+	if (!room(c, v))
+		return false;
+	char *p = (char *)(uintptr_t)s;
+	for (int64_t i = 0; i < v->numel; i++)
+		v->v[i] = (double)strtoll(p + 1, &p, 10);
+	return true;
+}
+
+static bool read_drawn(struct test_case *c, int k, const char *s)
+{
+	struct value *v = &c->in[k];
+	const struct op_example *ex = c->example;
+	double low = ex->low, high = ex->high;
+	if (low == 0 && high == 0) {
+		low = -1;
+		high = 1;
+	}
+	const char *type = read_dims(v, s);
+	v->kind = VALUE_REAL;
+	if (!strncmp(type, ":i64<", 5)) {
+		v->kind = VALUE_INT;
+		low = 0;
+		high = strtod(type + 5, NULL);
+	} else if (!strcmp(type, ":bool")) {
+		v->kind = VALUE_BOOL;
+		low = 0;
+		high = 2;
+	} else if (*type) {
+		return false;
+	}
+	if (!room(c, v))
+		return false;
+	for (int64_t i = 0; i < v->numel; i++) {
+		double x = low + (high - low) * case_draw((uint64_t)k + 1, (uint64_t)i);
+		v->v[i] = v->kind == VALUE_REAL ? (double)(float)x : (double)(int64_t)x;
+	}
+	return true;
+}
+
+static bool read_inputs(struct test_case *c)
+{
+	char *text = arena_strdup(c->arena, c->example->in), *rest = text;
+	for (char *s; text && (s = strtok_r(rest, " ", &rest));) {
+		if (c->nin == CASE_INPUTS)
+			return false;
+		int k = c->nin++;
+		bool ok = *s == '-' && !s[1] ? true
+			  : *s == '='        ? read_known(c, &c->in[k], s + 1)
+					     : read_drawn(c, k, s);
+		if (!ok)
+			return false;
+	}
+	return text != NULL;
+}
+
+static bool read_list(struct test_case *c, struct attr *a, char *s)
+{
+	bool real = strchr(s, '.') != NULL;
+	int n = 1;
+	for (char *p = s; *p; p++)
+		n += *p == ',';
+	int64_t *ints = ARENA_ARRAY(c->arena, int64_t, n);
+	double *floats = ARENA_ARRAY(c->arena, double, n);
+	if (!ints || !floats)
+		return false;
+	for (int i = 0; i < n; i++) {
+		floats[i] = strtod(s, NULL);
+		ints[i] = strtoll(s, &s, 10);
+		s += strcspn(s, ",");
+		s += *s == ',';
+	}
+	a->n = n;
+	a->ints = real ? NULL : ints;
+	a->floats = real ? floats : NULL;
+	a->i = ints[0];
+	a->f = floats[0];
+	a->kind = n > 1 ? (real ? ATTR_FLOATS : ATTR_INTS) : (real ? ATTR_FLOAT : ATTR_INT);
+	return true;
+}
+
+static bool read_attrs(struct test_case *c)
+{
+	char *text = arena_strdup(c->arena, c->example->attr ? c->example->attr : "");
+	char *rest = text;
+	for (char *s; text && (s = strtok_r(rest, " ", &rest));) {
+		char *value = strchr(s, '=');
+		if (!value || c->nattr == CASE_ATTRS)
+			return false;
+		*value++ = 0;
+		struct attr *a = &c->attr[c->nattr++];
+		a->name = s;
+		const char *digit = *value == '-' || *value == '.' ? value + 1 : value;
+		if (!isdigit((unsigned char)*digit)) {
+			a->kind = ATTR_STRING;
+			a->s = value;
+		} else if (!read_list(c, a, value)) {
+			return false;
+		}
+	}
+	return text != NULL;
+}
+
+bool case_parse(struct test_case *c)
+{
+	const struct op_example *ex = c->example;
+	snprintf(c->name, sizeof c->name, "%s (%s)%s%s", c->op->name, ex->in, ex->attr ? " " : "",
+		ex->attr ? ex->attr : "");
+	if (c->op->until)
+		snprintf(c->name, sizeof c->name, "%s, opset %d (%s)%s%s", c->op->name,
+			c->op->until - 1, ex->in, ex->attr ? " " : "", ex->attr ? ex->attr : "");
+	c->arena = arena_new();
+	if (!c->arena || !read_inputs(c) || !read_attrs(c)) {
+		case_error(c, "the example cannot be read");
+		return false;
+	}
+	return true;
+}
+
+void case_free(struct test_case *c)
+{
+	for (int v = 0; v < VAR_COUNT; v++)
+		stint_free(c->variant[v].step);
+	arena_free(c->arena);
+}

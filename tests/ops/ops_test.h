@@ -1,0 +1,89 @@
+/* The operators' test: every example of every record, through the whole pipeline.
+ *
+ * An example becomes a small model: one node, whose real inputs are parameters; the loss is the sum
+ * of all real outputs, weighted. It is lowered, differentiated, planned, printed, compiled with cc
+ * and run, in several variants (enum variant_kind), and what comes out is compared:
+ *	outputs with the record's host evaluation (fold), where it has one;
+ *	every gradient with central finite differences of the loss, in double precision;
+ *	the smallest plan with keep-everything, bit for bit;
+ *	single with double precision; library calls with plain C. */
+#ifndef STINT_OPS_TEST_H
+#define STINT_OPS_TEST_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "codegen/step.h"
+#include "graph/pass.h"
+#include "ops/ops.h"
+#include "planner/plan.h"
+#include "runtime/stint_rt.h"
+
+enum { CASE_INPUTS = 16, CASE_ATTRS = 16, CASE_OUTPUTS = 8 };
+
+enum value_kind { VALUE_ABSENT, VALUE_REAL, VALUE_INT, VALUE_BOOL, VALUE_KNOWN };
+
+/* An input of an example, drawn: the numbers are exact in single precision. */
+struct value {
+	enum value_kind kind;
+	bool integer; /* VALUE_KNOWN: I64 or real */
+	int rank;
+	int64_t dim[RANK_MAX], numel;
+	double *v;
+};
+
+enum variant_kind {
+	VAR_DOUBLE,  /* portable, fp64, everything kept */
+	VAR_TIGHT,   /* the same under the smallest budget */
+	VAR_SINGLE,  /* portable, fp32 */
+	VAR_LIBRARY, /* fp32 with library calls, where the graph has any */
+	VAR_COUNT
+};
+
+/* Numbers that a variant computed, as doubles. */
+struct result {
+	double loss;
+	double *output[CASE_OUTPUTS]; /* of evaluation */
+	double *grad[CASE_INPUTS];    /* NULL: no update, so no gradient */
+};
+
+struct variant {
+	bool built;
+	char symbol[64]; /* of the model in the shared object, and the folder of its source */
+	struct graph_problem train, eval;
+	bool output_known[CASE_OUTPUTS]; /* made at compile time: nothing to run */
+	int noutput;
+	stint_step *step;
+	struct result result;
+};
+
+struct test_case {
+	const struct op_def *op;
+	const struct op_example *example;
+	char name[160];
+	struct arena *arena;
+	int nin, nattr;
+	struct value in[CASE_INPUTS];
+	struct attr attr[CASE_ATTRS];
+	double *reference[CASE_OUTPUTS]; /* from fold; NULL: the record has none */
+	struct variant variant[VAR_COUNT];
+	char error[1500]; /* why it could not be built; "" when it could */
+};
+
+/* Note the first failure. */
+void case_error(struct test_case *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Uniform in [0, 1), the same for the same arguments. */
+double case_draw(uint64_t key, uint64_t i);
+
+/* example.c: read the example, draw its inputs. */
+bool case_parse(struct test_case *c);
+/* build.c: graphs, plans, and sources under `folder`/<symbol>/; the reference. */
+void case_build(struct test_case *c, int index, const char *folder);
+/* check.c: run the built variants (opened as `object`) and compare. The first difference as text in
+ * `why`; false when there is one. */
+bool case_check(struct test_case *c, void *object, char *why, size_t size);
+void case_free(struct test_case *c);
+
+#endif

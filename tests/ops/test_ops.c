@@ -1,0 +1,164 @@
+/* test_ops FAMILY FOLDER RUNTIME: the examples of the FAMILY-th list of the table; sources and
+ * objects go to FOLDER; RUNTIME holds the headers that generated code includes. */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "tests/ops/ops_test.h"
+
+struct family {
+	const char *folder, *runtime;
+	int ncase;
+	struct test_case *test;
+	void *object;
+};
+
+/* Sources that must compile clean, quickly. */
+static const char CFLAGS[] = "-std=gnu11 -O1 -ffp-contract=off -fno-math-errno -fno-trapping-math "
+			     "-fPIC -fopenmp -Wall -Wextra -Werror -DSTINT_WITH_LIB";
+
+static int add_cases(struct family *f, const struct op_def *list)
+{
+	int n = 0;
+	for (const struct op_def *op = list; op->name; op++)
+		for (const struct op_example *ex = op->example; ex && ex->in; ex++) {
+			if (f->test) {
+				f->test[n].op = op;
+				f->test[n].example = ex;
+			}
+			n++;
+		}
+	return n;
+}
+
+/* All variants' sources of case i, appended to a command. */
+static int add_sources(const struct family *f, int i, struct text *command)
+{
+	int n = 0;
+	for (int v = 0; v < VAR_COUNT; v++) {
+		if (*f->test[i].error || !f->test[i].variant[v].built)
+			continue;
+		text_add(command, " %s/%s/step.c", f->folder, f->test[i].variant[v].symbol);
+		n++;
+	}
+	return n;
+}
+
+/* One call of the compiler for all cases: a process for each would take most of the time. */
+static bool compile_all(const struct family *f)
+{
+	struct text command = {0};
+	int n = 0;
+	text_add(&command, "cc %s -I%s -shared -o %s/all.so", CFLAGS, f->runtime, f->folder);
+	for (int i = 0; i < f->ncase; i++)
+		n += add_sources(f, i, &command);
+	text_puts(&command, " -lm 2>/dev/null");
+	bool ok = n > 0 && !command.failed && system(command.s) == 0;
+	text_free(&command);
+	return ok;
+}
+
+/* The first message of a compiler's log. */
+static void quote_log(struct test_case *c, const char *path)
+{
+	char line[400] = "its C text does not compile";
+	FILE *log = fopen(path, "r");
+	while (log && fgets(line, sizeof line, log))
+		if (strstr(line, "error:"))
+			break;
+	if (log)
+		fclose(log);
+	case_error(c, "%s", line);
+}
+
+/* Find out whose text does not compile, and why. */
+static void compile_each(struct family *f)
+{
+	char log[4096];
+	for (int i = 0; i < f->ncase; i++) {
+		struct text command = {0};
+		text_add(&command, "cc %s -I%s -fsyntax-only", CFLAGS, f->runtime);
+		int n = add_sources(f, i, &command);
+		snprintf(log, sizeof log, "%s/case%d.log", f->folder, i);
+		text_add(&command, " 2>%s", log);
+		if (n > 0 && !command.failed && system(command.s) != 0)
+			quote_log(&f->test[i], log);
+		text_free(&command);
+	}
+}
+
+static void set_up(struct family *f)
+{
+	char path[4096];
+	mkdir(f->folder, 0777);
+	for (int i = 0; i < f->ncase; i++)
+		if (case_parse(&f->test[i]))
+			case_build(&f->test[i], i, f->folder);
+	if (!compile_all(f)) {
+		compile_each(f);
+		compile_all(f);
+	}
+	snprintf(path, sizeof path, "%s/all.so", f->folder);
+	f->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!f->object)
+		print_message("%s\n", dlerror());
+}
+
+static void tear_down(struct family *f)
+{
+	for (int i = 0; i < f->ncase; i++)
+		case_free(&f->test[i]);
+	if (f->object)
+		dlclose(f->object);
+}
+
+struct one {
+	struct family *family;
+	struct test_case *test;
+};
+
+static void test_example(void **state)
+{
+	const struct one *one = *state;
+	char why[1000] = "";
+	if (*one->test->error)
+		fail_msg("%s", one->test->error);
+	if (!one->family->object)
+		fail_msg("no shared object");
+	if (!case_check(one->test, one->family->object, why, sizeof why))
+		fail_msg("%s", why);
+}
+
+int main(int argc, char **argv)
+{
+	const struct op_table *t = ops_table();
+	int k = argc == 4 ? atoi(argv[1]) : -1;
+	if (k < 0 || k >= t->nfamily) {
+		fprintf(stderr, "usage: test_ops FAMILY FOLDER RUNTIME\n");
+		return 2;
+	}
+	struct family f = {.folder = argv[2], .runtime = argv[3]};
+	f.ncase = add_cases(&f, t->family[k]);
+	f.test = calloc((size_t)f.ncase + 1, sizeof *f.test);
+	struct CMUnitTest *tests = calloc((size_t)f.ncase + 1, sizeof *tests);
+	struct one *ones = calloc((size_t)f.ncase + 1, sizeof *ones);
+	if (!f.test || !tests || !ones)
+		return 1;
+	add_cases(&f, t->family[k]);
+	set_up(&f);
+	for (int i = 0; i < f.ncase; i++) {
+		ones[i] = (struct one){&f, &f.test[i]};
+		tests[i] = (struct CMUnitTest){f.test[i].name, test_example, NULL, NULL, &ones[i]};
+	}
+	int failed = _cmocka_run_group_tests("operators", tests, (size_t)f.ncase, NULL, NULL);
+	tear_down(&f);
+	free(ones);
+	free(tests);
+	free(f.test);
+	return failed != 0;
+}
