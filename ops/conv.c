@@ -121,6 +121,10 @@ static bool conv_library(const struct node *n, struct lib_call *call)
 
 static bool grad_x_library(const struct node *n, struct lib_call *call)
 {
+	/* Its blocks of 16 channels would be mostly padding: plain C takes a third of the time. */
+	const struct conv *p = n->param;
+	if (p->groups == 1 && (p->k < 8 || p->c < 2))
+		return false;
 	return conv_call(n, "conv_data", false, call);
 }
 
@@ -235,7 +239,7 @@ static void emit_conv_product(struct emit *e, bool pack_a)
 
 static void emit_direct(struct emit *e)
 {
-	window_emit_row(e);
+	emit_helper(e, "conv_row", conv_row_text);
 	emit_helper(e, "conv_direct", conv_direct_text);
 }
 
