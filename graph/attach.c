@@ -59,7 +59,7 @@ static enum status add_input(struct graph *g, struct tensor *x)
 
 enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
 {
-	struct tensor *y;
+	struct tensor *y = NULL;
 	if (spec->none)
 		return ST_OK;
 	TRY(find_output(g, spec->output, &y));

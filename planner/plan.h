@@ -39,6 +39,7 @@ struct plan_options {
 	int64_t alignment; /* of offsets: 64 for C, 256 for CUDA */
 	enum { PLAN_AUTO, PLAN_KEEP_ALL, PLAN_SEGMENTS } mode;
 	int segments;   /* PLAN_SEGMENTS: K equal segments, as PyTorch's checkpoint_sequential */
+	double effort;  /* multiplies the default count of work; 0 stands for 1 */
 	double seconds; /* wall-clock limit of the search; 0: stop by a count of work (repeatable)
 			 */
 };

@@ -181,7 +181,8 @@ static void check_pair(struct validation *v, int o, int i)
 	if (v->overwritten[pr->in] >= 0)
 		fault(v, op->name, "a resident is replaced once a step",
 			"%s %s is overwritten a second time", tensor_kind_name[in->kind], in->name);
-	v->overwritten[pr->in] = o;
+	else
+		v->overwritten[pr->in] = o;
 }
 
 /* Whether this way can run now, in the listed order. */

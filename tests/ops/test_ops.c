@@ -18,10 +18,6 @@ struct family {
 	void *object;
 };
 
-/* Sources that must compile clean, quickly. */
-static const char CFLAGS[] = "-std=gnu11 -O1 -ffp-contract=off -fno-math-errno -fno-trapping-math "
-			     "-fPIC -fopenmp -Wall -Wextra -Werror -DSTINT_WITH_LIB";
-
 static int add_cases(struct family *f, const struct op_def *list)
 {
 	int n = 0;
@@ -54,23 +50,40 @@ static bool compile_all(const struct family *f)
 {
 	struct text command = {0};
 	int n = 0;
-	text_add(&command, "cc %s -I%s -shared -o %s/all.so", CFLAGS, f->runtime, f->folder);
+	text_add(&command, "cc %s -I%s -shared -o %s/all.so", STEP_CFLAGS, f->runtime, f->folder);
 	for (int i = 0; i < f->ncase; i++)
 		n += add_sources(f, i, &command);
-	text_puts(&command, " -lm");
+	text_puts(&command, " -lm 2>/dev/null");
 	bool ok = n > 0 && !command.failed && system(command.s) == 0;
 	text_free(&command);
 	return ok;
 }
 
-/* Find out whose text does not compile. */
+/* The first message of a compiler's log. */
+static void quote_log(struct test_case *c, const char *path)
+{
+	char line[400] = "its C text does not compile";
+	FILE *log = fopen(path, "r");
+	while (log && fgets(line, sizeof line, log))
+		if (strstr(line, "error:"))
+			break;
+	if (log)
+		fclose(log);
+	case_error(c, "%s", line);
+}
+
+/* Find out whose text does not compile, and why. */
 static void compile_each(struct family *f)
 {
+	char log[4096];
 	for (int i = 0; i < f->ncase; i++) {
 		struct text command = {0};
-		text_add(&command, "cc %s -I%s -fsyntax-only", CFLAGS, f->runtime);
-		if (add_sources(f, i, &command) > 0 && system(command.s) != 0)
-			case_error(&f->test[i], "its C text does not compile");
+		text_add(&command, "cc %s -I%s -fsyntax-only", STEP_CFLAGS, f->runtime);
+		int n = add_sources(f, i, &command);
+		snprintf(log, sizeof log, "%s/case%d.log", f->folder, i);
+		text_add(&command, " 2>%s", log);
+		if (n > 0 && !command.failed && system(command.s) != 0)
+			quote_log(&f->test[i], log);
 		text_free(&command);
 	}
 }

@@ -1,0 +1,95 @@
+/* The model written again: with external data taken in, or with trained values. */
+#include <string.h>
+
+#include "import/private.h"
+
+typedef Onnx__TensorProto Tensor;
+
+/* Value fields give way to raw bytes. */
+static void set_raw(Tensor *t, const void *data, size_t bytes)
+{
+	t->n_float_data = t->n_int32_data = t->n_int64_data = t->n_double_data = t->n_uint64_data =
+		0;
+	t->n_external_data = 0;
+	t->has_data_location = 0;
+	t->has_raw_data = 1;
+	t->raw_data = (ProtobufCBinaryData){bytes, (uint8_t *)(uintptr_t)data};
+}
+
+/* Every initializer inline. */
+static enum status take_in(const struct model *m, struct diag *d)
+{
+	const Onnx__GraphProto *g = m->proto->graph;
+	for (size_t i = 0; i < g->n_initializer; i++) {
+		Tensor *t = g->initializer[i];
+		int rank;
+		int64_t dim[RANK_MAX], numel;
+		const unsigned char *raw;
+		if (!t->has_data_location ||
+			t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+			continue;
+		TRY(tensor_shape(m, t, &rank, dim, &numel, d));
+		TRY(tensor_raw(m, t, numel, &raw, d));
+		set_raw(t, raw, (size_t)numel * (size_t)element_width(t->data_type));
+	}
+	return ST_OK;
+}
+
+static enum status write_model(const struct model *m, const char *to, struct diag *d)
+{
+	size_t size = onnx__model_proto__get_packed_size(m->proto);
+	if (size > INT32_MAX)
+		return diag_fail(d, ST_INVALID, &(struct where){.file = m->path}, NULL,
+			"would be larger than 2 GiB with its data inside, which protobuf does not "
+			"allow");
+	uint8_t *bytes = arena_alloc(m->arena, size, 1);
+	if (!bytes)
+		return diag_nomem(d);
+	onnx__model_proto__pack(m->proto, bytes);
+	struct text t = {.s = (char *)bytes, .len = size};
+	return text_save(&t, to, d);
+}
+
+enum status import_copy_model(const char *from, const char *to, struct diag *d)
+{
+	struct model m;
+	struct arena *a = arena_new();
+	enum status st = a ? model_read(a, from, &m, d) : diag_nomem(d);
+	if (st == ST_OK)
+		st = take_in(&m, d);
+	if (st == ST_OK)
+		st = write_model(&m, to, d);
+	arena_free(a);
+	return st;
+}
+
+static enum status replace(const struct model *m, export_lookup *lookup, void *user, struct diag *d)
+{
+	const Onnx__GraphProto *g = m->proto->graph;
+	for (size_t i = 0; i < g->n_initializer; i++) {
+		Tensor *t = g->initializer[i];
+		int rank;
+		int64_t dim[RANK_MAX], numel;
+		TRY(tensor_shape(m, t, &rank, dim, &numel, d));
+		const float *v = lookup(user, text_of(t->name), numel);
+		if (!v)
+			continue;
+		t->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
+		set_raw(t, v, (size_t)numel * sizeof *v);
+	}
+	return ST_OK;
+}
+
+enum status export_onnx(
+	const char *model, const char *to, export_lookup *lookup, void *user, struct diag *d)
+{
+	struct model m;
+	struct arena *a = arena_new();
+	enum status st = a ? model_read(a, model, &m, d) : diag_nomem(d);
+	if (st == ST_OK)
+		st = replace(&m, lookup, user, d);
+	if (st == ST_OK)
+		st = write_model(&m, to, d);
+	arena_free(a);
+	return st;
+}

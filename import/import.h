@@ -1,0 +1,40 @@
+/* ONNX in, graph out; and a trained ONNX out again. The only folder that knows protobuf.
+ *
+ * Opsets 11 to 21. Everything in a file is checked before it is used; each fault is reported with
+ * file, node and hint. No operator is known here: what a node means is asked of the table. */
+#ifndef STINT_IMPORT_IMPORT_H
+#define STINT_IMPORT_IMPORT_H
+
+#include "graph/op.h"
+
+struct import_dim {
+	const char *name; /* the symbolic dimension */
+	int64_t size;
+};
+
+struct import_options {
+	int64_t batch; /* first axis of the data inputs; 0: not given */
+	int ndim;
+	const struct import_dim *dim;
+	/* Shell patterns (fnmatch), ended by NULL; NULL: none. A float initializer of rank 1 or
+	 * more is trained when it matches some train pattern (or none are given) and no freeze
+	 * pattern. */
+	const char *const *train_pattern, *const *freeze_pattern;
+};
+
+/* Requires a path. Produces a verified graph whose inputs, initializers and outputs carry the
+ * file's names. */
+enum status import_onnx(struct arena *a, const char *path, const struct import_options *o,
+	const struct op_table *table, const struct target *target, enum dtype real, struct diag *d,
+	struct graph **out);
+
+/* A copy of the model with external data taken in. */
+enum status import_copy_model(const char *from, const char *to, struct diag *d);
+
+/* Value of initializer `name` (numel elements, float), or NULL to leave it as it is. */
+typedef const float *export_lookup(void *user, const char *name, int64_t numel);
+/* Write `model` with initializers replaced, atomically. Other fields, unknown ones too, stay. */
+enum status export_onnx(
+	const char *model, const char *to, export_lookup *lookup, void *user, struct diag *d);
+
+#endif

@@ -1,0 +1,74 @@
+/* Shared by the files of import/ only. */
+#ifndef STINT_IMPORT_PRIVATE_H
+#define STINT_IMPORT_PRIVATE_H
+
+#include "import/import.h"
+#include "onnx.pb-c.h"
+
+/* A model in memory, unpacked by a guarded reader. */
+struct model {
+	const char *path;
+	Onnx__ModelProto *proto;
+	struct arena *arena; /* owns the file's bytes and everything unpacked */
+};
+
+/* Read and unpack `path`: depth at most 64, memory bounded by the file's size. */
+enum status model_read(struct arena *a, const char *path, struct model *out, struct diag *d);
+
+/* Element counts and values of a TensorProto. *dim has rank entries. */
+enum status tensor_shape(const struct model *m, const Onnx__TensorProto *t, int *rank,
+	int64_t dim[RANK_MAX], int64_t *numel, struct diag *d);
+/* The raw little-endian bytes: inline, or of the external file (checked to lie below the model's
+ * folder). *raw NULL when the values stand in one of the typed fields. */
+enum status tensor_raw(const struct model *m, const Onnx__TensorProto *t, int64_t numel,
+	const unsigned char **raw, struct diag *d);
+/* A TensorProto as numel values of the graph's types. */
+enum status tensor_values(const struct model *m, const Onnx__TensorProto *t, enum dtype real,
+	enum dtype *type, int *rank, int64_t dim[RANK_MAX], void **data, struct diag *d);
+/* Our type for an ONNX element type; false when there is none. */
+bool element_type(int32_t onnx, enum dtype real, enum dtype *out);
+/* Bytes of one element in raw data; 0: not supported. */
+int element_width(int32_t onnx);
+
+/* Text of a protobuf string field that may be absent. */
+static inline const char *text_of(const char *s)
+{
+	return s ? s : "";
+}
+
+/* --- Names to values: a hash table in the arena --- */
+
+struct names {
+	struct arena *arena;
+	int n, cap; /* cap: a power of two */
+	struct name_slot {
+		const char *name;
+		void *value;
+	} * slot;
+};
+/* The value's place for `name`, made on demand (NULL value then); NULL when out of memory. */
+void **names_at(struct names *t, const char *name);
+/* The value, or NULL. */
+void *names_get(const struct names *t, const char *name);
+
+/* --- The stages of import_onnx --- */
+
+struct importer {
+	struct model m;
+	const struct import_options *o;
+	struct graph *g;
+	struct diag *d;
+	struct names tensor; /* ONNX name → struct tensor */
+};
+
+/* order[i]: the index in the file of the i-th node to build; nodes stand after what they read.
+ * Reports inputs that nothing makes, names made twice, and cycles. */
+enum status order_nodes(struct importer *im, const int **order);
+/* Initializers and inputs as tensors. */
+enum status import_values(struct importer *im);
+/* One message for all operators without a record, or outside ONNX's domain. */
+enum status check_operators(struct importer *im);
+/* Build node `index` of the file. */
+enum status import_node(struct importer *im, int index);
+
+#endif

@@ -1,0 +1,328 @@
+/* TensorProto: shapes, types, values; inline or in a file beside the model. */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "import/private.h"
+
+typedef Onnx__TensorProto Tensor;
+
+#define TYPE(x) ONNX__TENSOR_PROTO__DATA_TYPE__##x
+
+static enum status bad_tensor(
+	const struct model *m, const Tensor *t, const char *hint, struct diag *d, const char *what)
+{
+	const struct where w = {.file = m->path, .node = text_of(t->name), .op = "tensor"};
+	return diag_fail(d, ST_INVALID, &w, hint, "%s", what);
+}
+
+int element_width(int32_t type)
+{
+	switch (type) {
+	case TYPE(BOOL):
+	case TYPE(INT8):
+	case TYPE(UINT8):
+		return 1;
+	case TYPE(FLOAT16):
+	case TYPE(BFLOAT16):
+	case TYPE(INT16):
+	case TYPE(UINT16):
+		return 2;
+	case TYPE(FLOAT):
+	case TYPE(INT32):
+	case TYPE(UINT32):
+		return 4;
+	case TYPE(DOUBLE):
+	case TYPE(INT64):
+	case TYPE(UINT64):
+		return 8;
+	default:
+		return 0;
+	}
+}
+
+bool element_type(int32_t onnx, enum dtype real, enum dtype *out)
+{
+	switch (onnx) {
+	case TYPE(FLOAT):
+	case TYPE(DOUBLE):
+	case TYPE(FLOAT16):
+	case TYPE(BFLOAT16):
+		*out = real;
+		return true;
+	case TYPE(BOOL):
+		*out = DT_BOOL;
+		return true;
+	default:
+		*out = DT_I64;
+		return element_width(onnx) != 0;
+	}
+}
+
+enum status tensor_shape(const struct model *m, const Tensor *t, int *rank, int64_t dim[RANK_MAX],
+	int64_t *numel, struct diag *d)
+{
+	if (t->n_dims > RANK_MAX)
+		return bad_tensor(m, t, "stint handles up to 8 axes", d, "has too many axes");
+	*numel = 1;
+	*rank = (int)t->n_dims;
+	for (int i = 0; i < *rank; i++) {
+		dim[i] = t->dims[i];
+		if (!size_mul(*numel, dim[i], numel) || *numel > INT64_MAX / 8)
+			return bad_tensor(m, t, NULL, d,
+				dim[i] < 0 ? "has a negative size" : "its element count overflows");
+	}
+	return ST_OK;
+}
+
+/* --- External data --- */
+
+static const char *external(const Tensor *t, const char *key)
+{
+	for (size_t i = 0; i < t->n_external_data; i++)
+		if (!strcmp(text_of(t->external_data[i]->key), key))
+			return text_of(t->external_data[i]->value);
+	return NULL;
+}
+
+static bool whole_number(const char *s, int64_t *out)
+{
+	char *end;
+	errno = 0;
+	*out = 0;
+	if (!s)
+		return true;
+	*out = strtoll(s, &end, 10);
+	return end != s && !*end && !errno && *out >= 0;
+}
+
+/* The file's real path, which must lie below the model's folder. */
+static enum status external_path(
+	const struct model *m, const Tensor *t, const char *location, char **out, struct diag *d)
+{
+	const char *slash = strrchr(m->path, '/');
+	char *folder = slash ? arena_strndup(m->arena, m->path,
+				       slash == m->path ? 1 : (size_t)(slash - m->path))
+			     : arena_strdup(m->arena, ".");
+	char *path = folder ? arena_printf(m->arena, "%s/%s", folder, location) : NULL;
+	if (!path)
+		return diag_nomem(d);
+	char *real_folder = realpath(folder, NULL), *real = realpath(path, NULL);
+	enum status st = ST_OK;
+	size_t n = real_folder ? strlen(real_folder) : 0;
+	if (location[0] == '/' || strstr(location, ".."))
+		st = bad_tensor(m, t, "keep external data in the model's folder", d,
+			"its external data has a path that leads out of the model's folder");
+	else if (!real)
+		st = diag_fail(d, ST_INVALID,
+			&(struct where){.file = m->path, .node = text_of(t->name), .op = "tensor"},
+			"external data must lie beside the model",
+			"cannot find its external data '%s'", location);
+	else if (!real_folder || strncmp(real, real_folder, n) != 0 || (real[n] != '/' && n > 1))
+		st = bad_tensor(m, t, "a symbolic link leads out", d,
+			"its external data lies outside the model's folder");
+	*out = st == ST_OK ? arena_strdup(m->arena, real) : NULL;
+	free(real_folder);
+	free(real);
+	return st == ST_OK && !*out ? diag_nomem(d) : st;
+}
+
+static enum status external_bytes(const struct model *m, const Tensor *t, int64_t bytes,
+	const unsigned char **raw, struct diag *d)
+{
+	const char *location = external(t, "location");
+	int64_t offset, length;
+	char *path;
+	struct stat st;
+	if (!location || !*location)
+		return bad_tensor(m, t, NULL, d, "its external data has no location");
+	if (!whole_number(external(t, "offset"), &offset) ||
+		!whole_number(external(t, "length"), &length))
+		return bad_tensor(m, t, NULL, d, "its external data has a wrong offset or length");
+	TRY(external_path(m, t, location, &path, d));
+	if (external(t, "length") && length != bytes)
+		return bad_tensor(
+			m, t, NULL, d, "its external data has another length than its shape needs");
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || offset > st.st_size ||
+		bytes > st.st_size - offset)
+		return bad_tensor(m, t, "was the file cut off?", d,
+			"its external data lies beyond the end of the file");
+	unsigned char *data = arena_alloc(m->arena, (size_t)bytes, 1);
+	FILE *f = data ? fopen(path, "rb") : NULL;
+	bool ok = f && fseek(f, (long)offset, SEEK_SET) == 0 &&
+		  fread(data, 1, (size_t)bytes, f) == (size_t)bytes;
+	if (f)
+		fclose(f);
+	*raw = data;
+	return ok ? ST_OK : bad_tensor(m, t, NULL, d, "its external data cannot be read");
+}
+
+enum status tensor_raw(const struct model *m, const Tensor *t, int64_t numel,
+	const unsigned char **raw, struct diag *d)
+{
+	int64_t bytes = numel * element_width(t->data_type);
+	*raw = NULL;
+	if (t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+		return external_bytes(m, t, bytes, raw, d);
+	if (!t->has_raw_data)
+		return ST_OK;
+	if (t->raw_data.len != (size_t)bytes)
+		return bad_tensor(
+			m, t, NULL, d, "has another number of bytes than its shape needs");
+	*raw = t->raw_data.len ? t->raw_data.data : (const unsigned char *)"";
+	return ST_OK;
+}
+
+/* --- Values --- */
+
+/* IEEE half precision. */
+static double half_value(uint16_t h)
+{
+	int exponent = h >> 10 & 31;
+	double fraction = h & 1023;
+	double v = exponent == 0    ? ldexp(fraction, -24)
+		   : exponent == 31 ? (fraction != 0 ? NAN : INFINITY)
+				    : ldexp(1024 + fraction, exponent - 25);
+	return h & 0x8000 ? -v : v;
+}
+
+static double bfloat_value(uint16_t h)
+{
+	uint32_t bits = (uint32_t)h << 16;
+	float f;
+	memcpy(&f, &bits, sizeof f);
+	return (double)f;
+}
+
+static uint64_t little_endian(const unsigned char *p, int width)
+{
+	uint64_t v = 0;
+	for (int i = width - 1; i >= 0; i--)
+		v = v << 8 | p[i];
+	return v;
+}
+
+static double real_from_bits(int32_t type, uint64_t bits)
+{
+	uint32_t low = (uint32_t)bits;
+	float f;
+	double v;
+	switch (type) {
+	case TYPE(FLOAT16):
+		return half_value((uint16_t)bits);
+	case TYPE(BFLOAT16):
+		return bfloat_value((uint16_t)bits);
+	case TYPE(DOUBLE):
+		memcpy(&v, &bits, sizeof v);
+		return v;
+	default:
+		memcpy(&f, &low, sizeof f);
+		return (double)f;
+	}
+}
+
+static int64_t int_from_bits(int32_t type, uint64_t bits)
+{
+	switch (type) {
+	case TYPE(INT8):
+		return (int8_t)bits;
+	case TYPE(INT16):
+		return (int16_t)bits;
+	case TYPE(INT32):
+		return (int32_t)bits;
+	default:
+		return (int64_t)bits; /* the unsigned ones of 64 bits wrap */
+	}
+}
+
+/* The typed field that holds this type's values, as bits; false when it is too short. */
+static bool typed_bits(const Tensor *t, int64_t i, uint64_t *bits)
+{
+	uint32_t low;
+	switch (t->data_type) {
+	case TYPE(FLOAT):
+		if ((size_t)i >= t->n_float_data)
+			return false;
+		memcpy(&low, &t->float_data[i], sizeof low);
+		*bits = low;
+		return true;
+	case TYPE(DOUBLE):
+		if ((size_t)i >= t->n_double_data)
+			return false;
+		memcpy(bits, &t->double_data[i], sizeof *bits);
+		return true;
+	case TYPE(INT64):
+		if ((size_t)i >= t->n_int64_data)
+			return false;
+		*bits = (uint64_t)t->int64_data[i];
+		return true;
+	case TYPE(UINT32):
+	case TYPE(UINT64):
+		if ((size_t)i >= t->n_uint64_data)
+			return false;
+		*bits = t->uint64_data[i];
+		return true;
+	default:
+		if ((size_t)i >= t->n_int32_data)
+			return false;
+		*bits = (uint64_t)(int64_t)t->int32_data[i];
+		return true;
+	}
+}
+
+static bool store(
+	const Tensor *t, const unsigned char *raw, int64_t numel, enum dtype type, void *data)
+{
+	int width = element_width(t->data_type);
+	if (raw && type == DT_F32 &&
+		t->data_type == TYPE(FLOAT)) { /* the common case, on little-endian machines */
+		const uint16_t probe = 1;
+		if (*(const unsigned char *)&probe) {
+			memcpy(data, raw, (size_t)numel * 4);
+			return true;
+		}
+	}
+	for (int64_t i = 0; i < numel; i++) {
+		uint64_t bits;
+		if (raw)
+			bits = little_endian(raw + i * width, width);
+		else if (!typed_bits(t, i, &bits))
+			return false;
+		if (type == DT_I64)
+			((int64_t *)data)[i] = int_from_bits(t->data_type, bits);
+		else
+			value_set(type, data, i,
+				type == DT_BOOL ? (double)(bits != 0)
+						: real_from_bits(t->data_type, bits));
+	}
+	return true;
+}
+
+enum status tensor_values(const struct model *m, const Tensor *t, enum dtype real, enum dtype *type,
+	int *rank, int64_t dim[RANK_MAX], void **data, struct diag *d)
+{
+	int64_t numel;
+	const unsigned char *raw;
+	if (!element_type(t->data_type, real, type)) {
+		const struct where w = {.file = m->path, .node = text_of(t->name), .op = "tensor"};
+		return diag_fail(d, ST_INVALID, &w, NULL,
+			"has element type %d, which is not supported", t->data_type);
+	}
+	TRY(tensor_shape(m, t, rank, dim, &numel, d));
+	TRY(tensor_raw(m, t, numel, &raw, d));
+	/* before memory is taken for it: are the values there? */
+	uint64_t bits;
+	if (!raw && numel > 0 && !typed_bits(t, numel - 1, &bits))
+		return bad_tensor(m, t, NULL, d, "has fewer values than its shape needs");
+	*data = arena_alloc(m->arena, (size_t)numel, (size_t)dtype_bytes(*type));
+	if (!*data)
+		return diag_nomem(d);
+	return store(t, raw, numel, *type, *data)
+		       ? ST_OK
+		       : bad_tensor(m, t, NULL, d, "has fewer values than its shape needs");
+}

@@ -1,0 +1,30 @@
+/* Checkpoints: what training needs to go on bit for bit. A folder holds step-00000123.safetensors
+ * files, the last two kept; each holds every parameter, running statistic and optimizer state, and
+ * its notes say where training stood. Saved atomically. Functions return 0, or 1 with a message
+ * (256 bytes). */
+#ifndef STINT_CHECKPOINT_H
+#define STINT_CHECKPOINT_H
+
+#include <stdint.h>
+
+#include "stint_rt.h"
+
+struct checkpoint_place {
+	int64_t step;  /* training steps done */
+	int64_t epoch; /* the running epoch, from 0 */
+	int64_t batch; /* batches done of it */
+	int64_t seed;
+};
+
+/* Save; then remove all but the newest two. Creates the folder. */
+int checkpoint_save(const char *folder, const struct stint_step *s,
+	const struct checkpoint_place *place, char message[256]);
+/* The newest checkpoint that reads well and fits the model, into the step's arena (and its count
+ * and seed); older ones are tried when the newest is broken. *found 0 when the folder has none (no
+ * error). `used` gets its path (at most 512 bytes). */
+int checkpoint_load(const char *folder, struct stint_step *s, struct checkpoint_place *place,
+	int *found, char used[512], char message[256]);
+/* The path of the newest readable checkpoint; "" when there is none. */
+int checkpoint_newest(const char *folder, char path[512], char message[256]);
+
+#endif

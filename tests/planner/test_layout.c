@@ -1,0 +1,150 @@
+/* Offsets: apart where lifetimes meet, aligned, never far from the load. */
+#include "problems.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 300 };
+
+static int64_t load_of(const struct layout_buffer *b, int n, int64_t t)
+{
+	int64_t sum = 0;
+	for (int i = 0; i < n; i++)
+		sum += b[i].lower <= t && t < b[i].upper ? b[i].size : 0;
+	return sum;
+}
+
+static void assert_apart(const struct layout_buffer *b, int n, int64_t alignment, int64_t height)
+{
+	int64_t top = 0;
+	for (int i = 0; i < n; i++) {
+		assert_true(b[i].offset >= 0 && b[i].offset % alignment == 0);
+		if (b[i].offset + b[i].size > top)
+			top = b[i].offset + b[i].size;
+		for (int j = 0; j < i; j++)
+			assert_false(b[i].size && b[j].size && b[i].lower < b[j].upper &&
+				     b[j].lower < b[i].upper &&
+				     b[i].offset < b[j].offset + b[j].size &&
+				     b[j].offset < b[i].offset + b[i].size);
+	}
+	assert_true(top == height);
+}
+
+static void random_buffers(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct dice dice = {seed * 7919};
+		struct heard h;
+		struct diag d = listen(&h);
+		struct layout_buffer b[N];
+		int64_t alignment = seed % 3 == 0 ? 1 : 64, height, most = 0;
+		for (int i = 0; i < N; i++) {
+			int64_t lower = roll(&dice, 1000);
+			b[i] = (struct layout_buffer){.lower = lower - 500,
+				.upper = lower - 500 + 1 + roll(&dice, roll(&dice, 4) ? 40 : 600),
+				.size = alignment * roll(&dice, 50)};
+		}
+		assert_int_equal(layout_place(b, N, alignment, 0, &height, &d), ST_OK);
+		assert_apart(b, N, alignment, height);
+		for (int64_t t = -500; t < 1200; t++) {
+			int64_t load = load_of(b, N, t);
+			most = load > most ? load : most;
+		}
+		assert_true(height >= most);
+		assert_true((double)height <= 1.25 * (double)most);
+	}
+}
+
+/* What is kept longest is used last: a stack, which fits its load exactly. */
+static void stack_fits(void **state)
+{
+	(void)state;
+	struct heard h;
+	struct diag d = listen(&h);
+	struct layout_buffer b[100];
+	int64_t height;
+	for (int i = 0; i < 100; i++)
+		b[i] = (struct layout_buffer){
+			.lower = i, .upper = 200 - i, .size = 64 * (1 + i * 37 % 11)};
+	assert_int_equal(layout_place(b, 100, 64, 0, &height, &d), ST_OK);
+	assert_apart(b, 100, 64, height);
+	assert_true(height == load_of(b, 100, 99));
+}
+
+static void fixed_stay(void **state)
+{
+	(void)state;
+	struct heard h;
+	struct diag d = listen(&h);
+	struct layout_buffer b[] = {
+		{.lower = 0, .upper = 10, .size = 100, .offset = 64, .fixed = true},
+		{.lower = 5, .upper = 15, .size = 64},
+		{.lower = 5, .upper = 15, .size = 65},
+	};
+	int64_t height;
+	assert_int_equal(layout_place(b, 3, 64, 0, &height, &d), ST_OK);
+	assert_apart(b, 3, 64, height);
+	assert_true(b[0].offset == 64 && b[1].offset == 0);
+}
+
+static void csv_round_trip(void **state)
+{
+	(void)state;
+	struct heard h;
+	struct diag d = listen(&h);
+	struct arena *a = arena_new();
+	struct layout_table t, u;
+	const char *text = "id,lower,upper,size\nfirst one,0,3,4\r\n7,3,9,4\nx,2,4,4\n";
+	int64_t height;
+	assert_int_equal(layout_csv_parse(a, text, strlen(text), "b.csv", &t, &d), ST_OK);
+	assert_int_equal(t.n, 3);
+	assert_string_equal(t.id[0], "first one");
+	assert_int_equal(layout_place(t.b, t.n, 1, 8, &height, &d), ST_OK);
+	assert_true(height == 8);
+	struct text out = {0}, again = {0};
+	layout_csv_print(&t, &out);
+	assert_int_equal(layout_csv_parse(a, out.s, out.len, "b.csv", &u, &d), ST_OK);
+	assert_true(u.b[2].fixed && u.b[2].offset == t.b[2].offset);
+	layout_csv_print(&u, &again);
+	assert_string_equal(out.s, again.s);
+	text_free(&out);
+	text_free(&again);
+	arena_free(a);
+}
+
+static void csv_faults(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"", "id,lower,upper\n1,2,3\n",
+		"id,lower,upper,size\n1,2,3\n", "id,lower,upper,size\n1,3,3,4\n",
+		"id,lower,upper,size\n1,2,3,-4\n", "id,lower,upper,size\n1,2,x,4\n",
+		"id,lower,upper,size\n1,2,3,99999999999999999999\n",
+		"id,lower,upper,size\n1,2,3,4611686018427387904\n1,2,3,4611686018427387904\n"};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct heard h;
+		struct diag d = listen(&h);
+		struct arena *a = arena_new();
+		struct layout_table t;
+		assert_int_equal(
+			layout_csv_parse(a, bad[i], strlen(bad[i]), "b.csv", &t, &d), ST_INVALID);
+		assert_true(h.n > 0);
+		arena_free(a);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_buffers),
+		cmocka_unit_test(stack_fits),
+		cmocka_unit_test(fixed_stay),
+		cmocka_unit_test(csv_round_trip),
+		cmocka_unit_test(csv_faults),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
