@@ -158,7 +158,7 @@ static enum status import(struct model *m, enum ways way, struct diag *d,
 static enum status build(struct model *m, enum ways way, struct diag *d, const char *folder)
 {
 	struct target *target = ARENA_NEW(m->arena, struct target);
-	struct graph *imported;
+	struct graph *imported = NULL;
 	const struct lower_options lower = {.mode = LOWER_EVAL};
 	const struct plan_options o = {.budget = INT64_MAX, .alignment = 64};
 	struct plan *plan;
