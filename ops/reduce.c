@@ -124,12 +124,12 @@ static enum status reduce_rule(struct graph *g, const struct node *n, struct ten
 /* --- C text --- */
 
 /* Opens the loops over groups [from, to) that are (or are not) reduced; returns how many. */
-static int open_loops(struct emit *e, const struct shape *s, int to, bool reduced)
+static int open_loops(struct emit *e, const char *tabs, const struct shape *s, int to, bool reduced)
 {
 	int opened = 0;
 	for (int k = 0; k < to; k++)
 		if (s->group[k].reduced == reduced) {
-			emit(e, "\tfor (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)\n", k, k,
+			emit(e, "%sfor (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)\n", tabs, k, k,
 				s->group[k].dim, k);
 			opened++;
 		}
@@ -193,9 +193,9 @@ static void emit_rows(struct emit *e, const struct node *n, const struct shape *
 		kept += !s->group[k].reduced;
 	if (kept)
 		emit_parallel(e, (double)n->in[0]->numel, kept);
-	open_loops(e, s, last, false);
+	open_loops(e, "\t", s, last, false);
 	emit(e, "\t{\n\treal sum = 0;\n");
-	open_loops(e, s, last, true);
+	open_loops(e, "\t", s, last, true);
 	emit(e, "\t\tsum += sum_lanes(x0 + ");
 	input_offset(e, s, last);
 	emit(e, ", %" PRId64 ");\n\ty0[", s->group[last].dim);
@@ -214,14 +214,14 @@ static void emit_columns(struct emit *e, const struct node *n, const struct shap
 	for (int k = 0; k < inner; k++)
 		kept += !s->group[k].reduced;
 	emit_parallel(e, (double)n->in[0]->numel, kept + 1);
-	open_loops(e, s, inner, false);
+	open_loops(e, "\t", s, inner, false);
 	emit(e, "\tfor (int64_t c0 = 0; c0 < %" PRId64 "; c0 += 64) {\n", width);
 	if (width % 64)
 		emit(e, "\t\tint64_t width = %" PRId64 " - c0 < 64 ? %" PRId64 " - c0 : 64;\n",
 			width, width);
 	const char *bound = width % 64 ? "width" : "64";
 	emit(e, "\t\treal sum[64] = {0};\n");
-	open_loops(e, s, inner, true);
+	open_loops(e, "\t\t", s, inner, true);
 	emit(e,
 		"\t\tfor (int64_t r0 = 0; r0 < %" PRId64
 		"; r0 += 128) {\n\t\t\treal part[64] = {0};\n",

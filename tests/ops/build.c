@@ -36,7 +36,10 @@ static struct tensor *input_tensor(struct test_case *c, struct graph *g, int k, 
 	for (int64_t i = 0; i < v->numel; i++)
 		value_set(t, data, i, v->v[i]);
 	x->data = data;
-	x->role = known || v->kind == VALUE_KNOWN ? TR_CONSTANT : real ? TR_PARAMETER : TR_INPUT;
+	bool target = c->op->loss && k > 0;
+	x->role = known || v->kind == VALUE_KNOWN ? TR_CONSTANT
+		  : real && !target               ? TR_PARAMETER
+						  : TR_INPUT;
 	return x;
 }
 
@@ -134,6 +137,9 @@ static enum status attach_loss(struct test_case *c, struct graph *g)
 	g->scope = "loss";
 	for (int k = g->noutput - 1; k >= 0; k--) {
 		struct tensor *y = g->output[k];
+		/* a loss's other outputs are for its own gradient */
+		if (c->op->loss && k > 0 && k < g->noutput - 1)
+			continue;
 		if (!dtype_is_real(y->dtype) || y->role != TR_VALUE)
 			continue;
 		y = weighted_sum(c, g, y, k);

@@ -21,6 +21,12 @@
 #include "planner/plan.h"
 #include "runtime/stint_rt.h"
 
+/* Generated code must compile without a warning, and quickly here. */
+#define STEP_CFLAGS                                                                                \
+	"-std=gnu11 -O1 -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC -fopenmp "      \
+	"-Wall "                                                                                   \
+	"-Wextra -Werror -DSTINT_WITH_LIB"
+
 enum { CASE_INPUTS = 16, CASE_ATTRS = 16, CASE_OUTPUTS = 8 };
 
 enum value_kind { VALUE_ABSENT, VALUE_REAL, VALUE_INT, VALUE_BOOL, VALUE_KNOWN };

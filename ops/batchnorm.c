@@ -1,0 +1,313 @@
+/* Batch normalisation. In training: a recomputable op that gives y, mean and inverse deviation, and
+ * an update of the running statistics that runs once. The file may hold any of ONNX's forms; all
+ * mean the layer. */
+#include <inttypes.h>
+
+#include "ops/data.h"
+#include "ops/lanes.h"
+
+enum { X, SCALE, BIAS, MEAN, VAR };
+
+/* x as [rows, channels, inner]. */
+struct layout {
+	int64_t rows, channels, inner;
+};
+
+struct batchnorm {
+	double epsilon, momentum;
+	int64_t count; /* values behind each mean */
+};
+
+static struct layout layout_of(const struct tensor *x)
+{
+	struct layout l = {x->dim[0], x->dim[1], 1};
+	for (int i = 2; i < x->rank; i++)
+		l.inner *= x->dim[i];
+	return l;
+}
+
+static enum status check_channels(struct graph *g, const struct node *n, int from)
+{
+	const struct tensor *x = n->in[from];
+	if (x->rank < 2)
+		return node_fail(g, n, NULL, "its input has %d axes; it needs 2 or more", x->rank);
+	for (int i = 1; i < n->nin - from; i++)
+		if (n->in[from + i]->rank != 1 || n->in[from + i]->dim[0] != x->dim[1])
+			return node_fail(g, n, NULL,
+				"input %d does not have one value per channel (%" PRId64 ")",
+				from + i, x->dim[1]);
+	return ST_OK;
+}
+
+static enum status batchnorm_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[X];
+	TRY(check_channels(g, n, 0));
+	struct batchnorm *p = ARENA_NEW(g->arena, struct batchnorm);
+	if (!p)
+		return diag_nomem(g->diag);
+	struct layout l = layout_of(x);
+	*p = (struct batchnorm){
+		node_float(n, "epsilon", 1e-5), node_float(n, "momentum", 0.9), l.rows * l.inner};
+	n->param = p;
+	for (int i = MEAN; i <= VAR; i++) {
+		if (!n->in[i]->data)
+			return node_fail(g, n, NULL, "its running statistics are not initializers");
+		n->in[i]->role = TR_BUFFER;
+	}
+	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
+	for (int k = 1; k < n->nout;
+		k++) /* the running statistics as outputs: nothing may read them */
+		TRY(data_output(g, n, k, x->dtype, 1, &l.channels));
+	return ST_OK;
+}
+
+static enum status batchnorm_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	if (o->mode == LOWER_EVAL || o->bn_frozen) {
+		struct node *m = graph_op_node(g, "stint.BatchNormInfer", 5, in, 0, NULL, n->param);
+		out[0] = m ? m->out[0] : NULL;
+		return g->failed;
+	}
+	struct node *m = graph_op_node(g, "stint.BatchNormTrain", 3, in, 0, NULL, n->param);
+	if (!m)
+		return g->failed;
+	out[0] = m->out[0];
+	enum node_phase phase = g->phase;
+	g->phase = NODE_UPDATE;
+	graph_op_node(g, "stint.BatchNormUpdate", 4,
+		(struct tensor *[]){in[MEAN], in[VAR], m->out[1], m->out[2]}, 0, NULL, n->param);
+	g->phase = phase;
+	return g->failed;
+}
+
+/* --- Training --- */
+
+static enum status train_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[X];
+	TRY(check_channels(g, n, 0));
+	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
+	TRY(data_output(g, n, 1, x->dtype, 1, &x->dim[1]));
+	return data_output(g, n, 2, x->dtype, 1, &x->dim[1]);
+}
+
+static void open_channels(struct emit *e, const struct layout *l)
+{
+	emit_parallel(e, (double)(l->rows * l->channels * l->inner) * 4, 1);
+	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", l->channels);
+}
+
+/* A loop over the rows of channel c, with `at` the place of the row's first element. */
+static void open_rows(struct emit *e, const struct layout *l)
+{
+	emit(e, "\t\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", l->rows);
+	emit(e, "\t\t\tint64_t at = (r * %" PRId64 " + c) * %" PRId64 ";\n", l->channels, l->inner);
+}
+
+static enum status train_emit(struct emit *e, const struct node *n)
+{
+	const struct batchnorm *p = n->param;
+	struct layout l = layout_of(n->in[X]);
+	emit_helper(e, "squares_lanes", squares_lanes);
+	open_channels(e, &l);
+	emit(e, "\t\tdouble sum = 0, squares = 0;\n");
+	open_rows(e, &l);
+	emit(e, "\t\t\tsum += (double)sum_lanes(x0 + at, %" PRId64 ");\n\t\t}\n", l.inner);
+	emit(e, "\t\tconst real mean = (real)(sum / %" PRId64 ");\n", p->count);
+	open_rows(e, &l);
+	emit(e, "\t\t\tsquares += (double)squares_lanes(x0 + at, mean, %" PRId64 ");\n\t\t}\n",
+		l.inner);
+	emit(e, "\t\tconst real invstd = (real)(1 / sqrt(squares / %" PRId64 " + %.17g));\n",
+		p->count, p->epsilon);
+	emit(e, "\t\tconst real scale = invstd * x1[c], shift = x2[c];\n\t\ty1[c] = "
+		"mean;\n\t\ty2[c] = invstd;\n");
+	open_rows(e, &l);
+	emit(e, "\t\t\tfor (int64_t i = at; i < at + %" PRId64 "; i++)\n", l.inner);
+	emit(e, "\t\t\t\ty0[i] = (x0[i] - mean) * scale + shift;\n\t\t}\n\t}\n");
+	return ST_OK;
+}
+
+static enum status train_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	(void)want;
+	struct node *m = graph_op_node(g, "stint.BatchNormGrad", 5,
+		(struct tensor *[]){dy[0], n->in[X], n->in[SCALE], n->out[1], n->out[2]}, 0, NULL,
+		n->param);
+	for (int i = 0; m && i < 3; i++)
+		dx[i] = m->out[i];
+	return g->failed;
+}
+
+static enum status grad_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[1];
+	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
+	TRY(data_output(g, n, 1, x->dtype, 1, &x->dim[1]));
+	return data_output(g, n, 2, x->dtype, 1, &x->dim[1]);
+}
+
+/* Ioffe and Szegedy, "Batch Normalization", section 3, rewritten: dx = scale·invstd (dy − mean(dy)
+ * − x̂ mean(dy x̂)). */
+static enum status grad_emit(struct emit *e, const struct node *n)
+{
+	const struct batchnorm *p = n->param;
+	struct layout l = layout_of(n->in[1]);
+	emit_helper(e, "centred_lanes", centred_lanes);
+	open_channels(e, &l);
+	emit(e, "\t\tconst real mean = x3[c], invstd = x4[c];\n\t\tdouble sum = 0, dot = 0;\n");
+	open_rows(e, &l);
+	emit(e, "\t\t\tsum += (double)sum_lanes(x0 + at, %" PRId64 ");\n", l.inner);
+	emit(e, "\t\t\tdot += (double)centred_lanes(x0 + at, x1 + at, mean, %" PRId64 ");\n\t\t}\n",
+		l.inner);
+	emit(e, "\t\ty1[c] = (real)(dot * (double)invstd);\n\t\ty2[c] = (real)sum;\n");
+	emit(e, "\t\tconst real scale = invstd * x2[c], mean_dy = (real)(sum / %" PRId64 ");\n",
+		p->count);
+	emit(e,
+		"\t\tconst real slope = (real)(dot * (double)invstd * (double)invstd / %" PRId64
+		");\n",
+		p->count);
+	open_rows(e, &l);
+	emit(e, "\t\t\tfor (int64_t i = at; i < at + %" PRId64 "; i++)\n", l.inner);
+	emit(e, "\t\t\t\ty0[i] = (x0[i] - mean_dy - (x1[i] - mean) * slope) * "
+		"scale;\n\t\t}\n\t}\n");
+	return ST_OK;
+}
+
+/* --- Running statistics: PyTorch's running variance is the unbiased one --- */
+
+static enum status update_infer(struct graph *g, struct node *n)
+{
+	for (int k = 0; k < 2; k++)
+		TRY(data_output(g, n, k, n->in[k]->dtype, 1, n->in[k]->dim));
+	return ST_OK;
+}
+
+static enum status update_emit(struct emit *e, const struct node *n)
+{
+	const struct batchnorm *p = n->param;
+	char keep[40], take[40];
+	double unbiased = p->count > 1 ? (double)p->count / (double)(p->count - 1) : 1;
+	emit_real(e, p->momentum, keep);
+	emit_real(e, 1 - p->momentum, take);
+	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", n->in[0]->dim[0]);
+	emit(e, "\t\tdouble deviation = 1 / (double)x3[c];\n");
+	emit(e, "\t\treal var = (real)((deviation * deviation - %.17g) * %.17g);\n", p->epsilon,
+		unbiased);
+	emit(e, "\t\ty0[c] = %s * x0[c] + %s * x2[c];\n", keep, take);
+	emit(e, "\t\ty1[c] = %s * x1[c] + %s * var;\n\t}\n", keep, take);
+	return ST_OK;
+}
+
+/* --- Evaluation, or frozen --- */
+
+static enum status infer_infer(struct graph *g, struct node *n)
+{
+	TRY(check_channels(g, n, 0));
+	return data_output(g, n, 0, n->in[X]->dtype, n->in[X]->rank, n->in[X]->dim);
+}
+
+static enum status infer_emit(struct emit *e, const struct node *n)
+{
+	const struct batchnorm *p = n->param;
+	struct layout l = layout_of(n->in[X]);
+	char eps[40];
+	open_channels(e, &l);
+	emit(e, "\t\tconst real mean = x3[c], scale = x1[c] / SQRT(x4[c] + %s), shift = x2[c];\n",
+		emit_real(e, p->epsilon, eps));
+	open_rows(e, &l);
+	emit(e, "\t\t\tfor (int64_t i = at; i < at + %" PRId64 "; i++)\n", l.inner);
+	emit(e, "\t\t\t\ty0[i] = (x0[i] - mean) * scale + shift;\n\t\t}\n\t}\n");
+	return ST_OK;
+}
+
+static enum status infer_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	if (want[X]) {
+		struct node *m = graph_op_node(g, "stint.BatchNormInferGradX", 3,
+			(struct tensor *[]){dy[0], n->in[SCALE], n->in[VAR]}, 0, NULL, n->param);
+		dx[X] = m ? m->out[0] : NULL;
+	}
+	if (want[SCALE] || want[BIAS]) {
+		struct node *m = graph_op_node(g, "stint.BatchNormInferGradScale", 4,
+			(struct tensor *[]){dy[0], n->in[X], n->in[MEAN], n->in[VAR]}, 0, NULL,
+			n->param);
+		dx[SCALE] = m ? m->out[0] : NULL;
+		dx[BIAS] = m ? m->out[1] : NULL;
+	}
+	return g->failed;
+}
+
+static enum status like_first(struct graph *g, struct node *n)
+{
+	return data_output(g, n, 0, n->in[0]->dtype, n->in[0]->rank, n->in[0]->dim);
+}
+
+static enum status infer_grad_x_emit(struct emit *e, const struct node *n)
+{
+	const struct batchnorm *p = n->param;
+	struct layout l = layout_of(n->in[0]);
+	char eps[40];
+	open_channels(e, &l);
+	emit(e, "\t\tconst real scale = x1[c] / SQRT(x2[c] + %s);\n",
+		emit_real(e, p->epsilon, eps));
+	open_rows(e, &l);
+	emit(e,
+		"\t\t\tfor (int64_t i = at; i < at + %" PRId64
+		"; i++)\n\t\t\t\ty0[i] = x0[i] * scale;\n\t\t}\n\t}\n",
+		l.inner);
+	return ST_OK;
+}
+
+static enum status infer_grad_scale_infer(struct graph *g, struct node *n)
+{
+	TRY(data_output(g, n, 0, n->in[0]->dtype, 1, &n->in[0]->dim[1]));
+	return data_output(g, n, 1, n->in[0]->dtype, 1, &n->in[0]->dim[1]);
+}
+
+static enum status infer_grad_scale_emit(struct emit *e, const struct node *n)
+{
+	const struct batchnorm *p = n->param;
+	struct layout l = layout_of(n->in[0]);
+	emit_helper(e, "centred_lanes", centred_lanes);
+	open_channels(e, &l);
+	emit(e, "\t\tdouble sum = 0, dot = 0;\n");
+	open_rows(e, &l);
+	emit(e, "\t\t\tsum += (double)sum_lanes(x0 + at, %" PRId64 ");\n", l.inner);
+	emit(e,
+		"\t\t\tdot += (double)centred_lanes(x0 + at, x1 + at, x2[c], %" PRId64
+		");\n\t\t}\n",
+		l.inner);
+	emit(e,
+		"\t\ty0[c] = (real)(dot / sqrt((double)x3[c] + %.17g));\n\t\ty1[c] = "
+		"(real)sum;\n\t}\n",
+		p->epsilon);
+	return ST_OK;
+}
+
+/* clang-format off */
+#define FORMS {.in = "4,3,5,5 3 3 3 3", .low = 0.2, .high = 1.2}, {.in = "7,5 5 5 5 5", .low = 0.2, .high = 1.2}, \
+	{.in = "3,2,17 2 2 2 2", .attr = "epsilon=0.01 momentum=0.7", .low = 0.2, .high = 1.2}
+
+const struct op_def ops_batchnorm[] = {
+	{.name = "BatchNormalization", .since = 9, .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 5,
+		.infer = batchnorm_infer, .lower = batchnorm_lower, .example = EXAMPLES(FORMS)},
+	{.name = "stint.BatchNormTrain", .min_in = 3, .max_in = 3, .min_out = 3, .max_out = 3,
+		.infer = train_infer, .grad = train_rule, .emit_c = train_emit, .npair = 1, .pair = {{0, 0}}},
+	{.name = "stint.BatchNormGrad", .min_in = 5, .max_in = 5, .min_out = 3, .max_out = 3,
+		.infer = grad_infer, .emit_c = grad_emit, .npair = 2, .pair = {{0, 0}, {0, 1}}},
+	{.name = "stint.BatchNormUpdate", .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
+		.traits = OP_UPDATE | OP_ONCE, .infer = update_infer, .emit_c = update_emit, .npair = 2,
+		.pair = {{0, 0}, {1, 1}}},
+	{.name = "stint.BatchNormInfer", .min_in = 5, .max_in = 5, .infer = infer_infer, .grad = infer_rule,
+		.emit_c = infer_emit, .npair = 1, .pair = {{0, 0}}},
+	{.name = "stint.BatchNormInferGradX", .min_in = 3, .max_in = 3, .infer = like_first,
+		.emit_c = infer_grad_x_emit, .npair = 1, .pair = {{0, 0}}},
+	{.name = "stint.BatchNormInferGradScale", .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
+		.infer = infer_grad_scale_infer, .emit_c = infer_grad_scale_emit},
+	{0},
+};
+/* clang-format on */

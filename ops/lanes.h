@@ -1,0 +1,35 @@
+/* Sums that norms share, as C text: fixed trees of 16 lanes, like sum_lanes. */
+#ifndef STINT_OPS_LANES_H
+#define STINT_OPS_LANES_H
+
+#define LANES_BODY(term)                                                                           \
+	"\treal lane[16] = {0};\n"                                                                 \
+	"\tint64_t whole = n - n % 16;\n"                                                          \
+	"\tfor (int64_t i = 0; i < whole; i += 16)\n"                                              \
+	"\t\tfor (int k = 0; k < 16; k++)\n"                                                       \
+	"\t\t\tlane[k] += " term(                                                                  \
+		"i + k") ";\n"                                                                     \
+			 "\tfor (int64_t i = whole; i < n; i++)\n"                                 \
+			 "\t\tlane[i - whole] += " term(                                           \
+				 "i") ";\n"                                                        \
+				      "\tfor (int half = 8; half > 0; half /= 2)\n"                \
+				      "\t\tfor (int k = 0; k < half; k++)\n"                       \
+				      "\t\t\tlane[k] += lane[k + half];\n"                         \
+				      "\treturn lane[0];\n"
+
+#define SQUARE_TERM(i) "(x[" i "] - mean) * (x[" i "] - mean)"
+#define CENTRED_TERM(i) "dy[" i "] * (x[" i "] - mean)"
+
+/* Σ (x − mean)² */
+static const char squares_lanes[] =
+	"/* The sum of (x - mean)^2, in lanes as sum_lanes does it. */\n"
+	"static real squares_lanes(const real *x, real mean, int64_t n)\n{\n" LANES_BODY(
+		SQUARE_TERM) "}\n";
+
+/* Σ dy (x − mean) */
+static const char centred_lanes[] =
+	"/* The sum of dy * (x - mean), in lanes as sum_lanes does it. */\n"
+	"static real centred_lanes(const real *dy, const real *x, real mean, int64_t "
+	"n)\n{\n" LANES_BODY(CENTRED_TERM) "}\n";
+
+#endif

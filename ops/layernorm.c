@@ -1,0 +1,264 @@
+/* Layer normalisation over a tail of axes (Ba, Kiros and Hinton, "Layer Normalization"), as one
+ * operator and in the spelled-out form of exports below opset 17. */
+#include <inttypes.h>
+
+#include "ops/data.h"
+#include "ops/lanes.h"
+
+struct layernorm {
+	double epsilon;
+	int64_t rows, width;
+};
+
+static enum status layernorm_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	int axis;
+	TRY(node_axis(g, n, node_int(n, "axis", -1), x->rank, &axis));
+	struct layernorm *p = ARENA_NEW(g->arena, struct layernorm);
+	if (!p)
+		return diag_nomem(g->diag);
+	*p = (struct layernorm){node_float(n, "epsilon", 1e-5), 1, 1};
+	int64_t dim[RANK_MAX];
+	for (int i = 0; i < x->rank; i++) {
+		*(i < axis ? &p->rows : &p->width) *= x->dim[i];
+		dim[i] = i < axis ? x->dim[i] : 1;
+	}
+	for (int i = 1; i < n->nin; i++)
+		if (n->in[i] && n->in[i]->numel != p->width)
+			return node_fail(g, n, NULL,
+				"input %d has %" PRId64 " values, not the %" PRId64
+				" of the normalised axes",
+				i, n->in[i]->numel, p->width);
+	n->param = p;
+	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
+	for (int k = 1; k < n->nout; k++)
+		TRY(data_output(g, n, k, x->dtype, x->rank, dim));
+	return ST_OK;
+}
+
+static enum status layernorm_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	(void)o;
+	struct node *m = graph_op_node(g, "stint.LayerNorm", n->nin, in, n->nattr, n->attr, NULL);
+	for (int k = 0; m && k < n->nout; k++)
+		out[k] = m->out[k];
+	return g->failed;
+}
+
+static enum status layernorm_emit(struct emit *e, const struct node *n)
+{
+	const struct layernorm *p = n->param;
+	emit_helper(e, "squares_lanes", squares_lanes);
+	emit_parallel(e, (double)(p->rows * p->width) * 4, 1);
+	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", p->rows);
+	emit(e, "\t\tconst real *x = x0 + r * %" PRId64 ";\n\t\treal *y = y0 + r * %" PRId64 ";\n",
+		p->width, p->width);
+	emit(e, "\t\tconst real mean = sum_lanes(x, %" PRId64 ") / %" PRId64 ";\n", p->width,
+		p->width);
+	emit(e,
+		"\t\tconst real invstd = (real)(1 / sqrt((double)squares_lanes(x, mean, %" PRId64
+		") / %" PRId64 " + %.17g));\n",
+		p->width, p->width, p->epsilon);
+	emit(e, "\t\ty1[r] = mean;\n\t\ty2[r] = invstd;\n");
+	emit(e,
+		"\t\tfor (int64_t i = 0; i < %" PRId64
+		"; i++)\n\t\t\ty[i] = (x[i] - mean) * invstd * x1[i]%s;\n\t}\n",
+		p->width, n->nin > 2 && n->in[2] ? " + x2[i]" : "");
+	return ST_OK;
+}
+
+static enum status layernorm_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	if (want[0]) {
+		struct node *m = graph_op_node(g, "stint.LayerNormGrad", 5,
+			(struct tensor *[]){dy[0], n->in[0], n->in[1], n->out[1], n->out[2]}, 0,
+			NULL, n->param);
+		dx[0] = m ? m->out[0] : NULL;
+	}
+	bool bias = n->nin > 2 && n->in[2] && want[2];
+	if (want[1] || bias) {
+		struct node *m = graph_op_node(g, "stint.LayerNormGradScale", 4,
+			(struct tensor *[]){dy[0], n->in[0], n->out[1], n->out[2]}, 0, NULL,
+			n->param);
+		if (!m)
+			return g->failed;
+		dx[1] = graph_reshape(g, m->out[0], n->in[1]->rank, n->in[1]->dim);
+		if (bias)
+			dx[2] = graph_reshape(g, m->out[1], n->in[2]->rank, n->in[2]->dim);
+	}
+	return g->failed;
+}
+
+static enum status grad_infer(struct graph *g, struct node *n)
+{
+	return data_output(g, n, 0, n->in[0]->dtype, n->in[0]->rank, n->in[0]->dim);
+}
+
+/* With h = dy·scale: dx = invstd (h − mean(h) − x̂ mean(h x̂)). */
+static enum status grad_emit(struct emit *e, const struct node *n)
+{
+	const struct layernorm *p = n->param;
+	emit_parallel(e, (double)(p->rows * p->width) * 6, 1);
+	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", p->rows);
+	emit(e, "\t\tconst real *dy = x0 + r * %" PRId64 ", *x = x1 + r * %" PRId64 ";\n", p->width,
+		p->width);
+	emit(e,
+		"\t\treal *dx = y0 + r * %" PRId64
+		";\n\t\tconst real mean = x3[r], invstd = x4[r];\n",
+		p->width);
+	emit(e, "\t\treal sum[16] = {0}, dot[16] = {0};\n");
+	emit(e,
+		"\t\tfor (int64_t i = 0; i < %" PRId64
+		"; i += 16)\n\t\t\tfor (int k = 0; k < 16; k++) {\n",
+		p->width / 16 * 16);
+	emit(e, "\t\t\t\tsum[k] += dy[i + k] * x2[i + k];\n");
+	emit(e, "\t\t\t\tdot[k] += dy[i + k] * x2[i + k] * (x[i + k] - mean);\n\t\t\t}\n");
+	if (p->width % 16) {
+		emit(e, "\t\tfor (int64_t i = %" PRId64 "; i < %" PRId64 "; i++) {\n",
+			p->width / 16 * 16, p->width);
+		emit(e, "\t\t\tsum[0] += dy[i] * x2[i];\n\t\t\tdot[0] += dy[i] * x2[i] * (x[i] - "
+			"mean);\n\t\t}\n");
+	}
+	emit(e, "\t\tfor (int half = 8; half > 0; half /= 2)\n\t\t\tfor (int k = 0; k < half; k++) "
+		"{\n");
+	emit(e, "\t\t\t\tsum[k] += sum[k + half];\n\t\t\t\tdot[k] += dot[k + half];\n\t\t\t}\n");
+	emit(e,
+		"\t\tconst real level = sum[0] / %" PRId64
+		", slope = dot[0] * invstd * invstd / %" PRId64 ";\n",
+		p->width, p->width);
+	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", p->width);
+	emit(e, "\t\t\tdx[i] = invstd * (dy[i] * x2[i] - level - (x[i] - mean) * slope);\n\t}\n");
+	return ST_OK;
+}
+
+static enum status scale_infer(struct graph *g, struct node *n)
+{
+	const struct layernorm *p = n->param;
+	TRY(data_output(g, n, 0, n->in[0]->dtype, 1, &p->width));
+	return data_output(g, n, 1, n->in[0]->dtype, 1, &p->width);
+}
+
+/* Column sums, 64 columns at a time, rows in order in parts of 128. */
+static enum status scale_emit(struct emit *e, const struct node *n)
+{
+	const struct layernorm *p = n->param;
+	emit_parallel(e, (double)(p->rows * p->width) * 4, 1);
+	emit(e, "\tfor (int64_t c0 = 0; c0 < %" PRId64 "; c0 += 64) {\n", p->width);
+	emit(e, "\t\tint64_t width = %" PRId64 " - c0 < 64 ? %" PRId64 " - c0 : 64;\n", p->width,
+		p->width);
+	emit(e, "\t\treal scale[64] = {0}, bias[64] = {0};\n");
+	emit(e, "\t\tfor (int64_t r0 = 0; r0 < %" PRId64 "; r0 += 128) {\n", p->rows);
+	emit(e, "\t\t\treal part[64] = {0}, sum[64] = {0};\n");
+	emit(e, "\t\t\tint64_t end = %" PRId64 " - r0 < 128 ? %" PRId64 " : r0 + 128;\n", p->rows,
+		p->rows);
+	emit(e, "\t\t\tfor (int64_t r = r0; r < end; r++) {\n\t\t\t\tconst real mean = x2[r], "
+		"invstd = x3[r];\n");
+	emit(e,
+		"\t\t\t\tconst real *dy = x0 + r * %" PRId64 " + c0, *x = x1 + r * %" PRId64
+		" + c0;\n",
+		p->width, p->width);
+	emit(e, "\t\t\t\tfor (int64_t c = 0; c < width; c++) {\n");
+	emit(e, "\t\t\t\t\tpart[c] += dy[c] * ((x[c] - mean) * invstd);\n\t\t\t\t\tsum[c] += "
+		"dy[c];\n\t\t\t\t}\n\t\t\t}\n");
+	emit(e, "\t\t\tfor (int64_t c = 0; c < width; c++) {\n\t\t\t\tscale[c] += "
+		"part[c];\n\t\t\t\tbias[c] += sum[c];\n\t\t\t}\n\t\t}\n");
+	emit(e, "\t\tfor (int64_t c = 0; c < width; c++) {\n\t\t\ty0[c0 + c] = "
+		"scale[c];\n\t\t\ty1[c0 + c] = bias[c];\n\t\t}\n\t}\n");
+	return ST_OK;
+}
+
+/* --- Recognition: (x − mean) / √(mean((x − mean)²) + ε) · scale (+ bias) --- */
+
+static const struct node *made_by(const struct tensor *t, const char *op)
+{
+	return t->maker && !strcmp(t->maker->op->name, op) ? t->maker : NULL;
+}
+
+/* A mean over the last axis, kept as an axis of size 1. */
+static const struct node *mean_of(const struct tensor *t)
+{
+	const struct node *n = made_by(t, "ReduceMean");
+	const struct attr *axes = n ? node_attr(n, "axes") : NULL;
+	bool last = axes && axes->n == 1 && axes->ints[0] == n->in[0]->rank - 1;
+	return last && node_int(n, "keepdims", 1) ? n : NULL;
+}
+
+/* d = x − mean(x): returns x. */
+static struct tensor *centred(const struct tensor *d)
+{
+	const struct node *sub = made_by(d, "Sub"), *mean = sub ? mean_of(sub->in[1]) : NULL;
+	return mean && mean->in[0] == sub->in[0] ? sub->in[0] : NULL;
+}
+
+/* t = √(mean(d²) + ε) */
+static bool is_deviation(const struct tensor *t, const struct tensor *d, double *epsilon)
+{
+	const struct node *root = made_by(t, "Sqrt"),
+			  *add = root ? made_by(root->in[0], "Add") : NULL;
+	for (int i = 0; add && i < 2; i++) {
+		const struct node *mean = mean_of(add->in[i]);
+		const struct tensor *eps = add->in[1 - i];
+		if (!mean || eps->role != TR_CONSTANT || eps->numel != 1)
+			continue;
+		*epsilon = tensor_real(eps, 0);
+		const struct node *pow = made_by(mean->in[0], "Pow"),
+				  *mul = made_by(mean->in[0], "Mul");
+		if (pow && pow->in[0] == d && pow->in[1]->numel == 1 && pow->in[1]->data &&
+			tensor_real(pow->in[1], 0) == 2)
+			return true;
+		if (mul && mul->in[0] == d && mul->in[1] == d)
+			return true;
+	}
+	return false;
+}
+
+/* The normalised x without scale. */
+static struct tensor *normalised(const struct tensor *t, double *epsilon)
+{
+	const struct node *div = made_by(t, "Div");
+	struct tensor *x = div ? centred(div->in[0]) : NULL;
+	return x && is_deviation(div->in[1], div->in[0], epsilon) ? x : NULL;
+}
+
+static bool is_row(const struct tensor *t, const struct tensor *x)
+{
+	return t->rank == 1 && x->rank > 0 && t->dim[0] == x->dim[x->rank - 1];
+}
+
+static enum status layernorm_match(struct graph *g, const struct node *n, struct tensor **replace)
+{
+	for (int b = 0; b < 2 && !strcmp(n->op->name, "Add"); b++) {
+		const struct node *mul = made_by(n->in[b], "Mul");
+		for (int s = 0; mul && s < 2; s++) {
+			double epsilon = 0;
+			struct tensor *x = normalised(mul->in[s], &epsilon);
+			struct tensor *scale = mul->in[1 - s], *bias = n->in[1 - b];
+			if (!x || !is_row(scale, x) || !is_row(bias, x))
+				continue;
+			const struct attr attr = ATTR_F("epsilon", epsilon);
+			*replace = graph_op(g, "stint.LayerNorm", 3,
+				(struct tensor *[]){x, scale, bias}, 1, &attr);
+			return g->failed;
+		}
+	}
+	return ST_OK;
+}
+
+/* clang-format off */
+const struct op_def ops_layernorm[] = {
+	{.name = "LayerNormalization", .since = 17, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 3,
+		.infer = layernorm_infer, .lower = layernorm_lower,
+		.example = EXAMPLES({.in = "3,5 5 5"}, {.in = "2,3,37 37 37"}, {.in = "4,3,5 3,5 3,5", .attr = "axis=1"},
+			{.in = "3,19 19"})},
+	{.name = "stint.LayerNorm", .min_in = 2, .max_in = 3, .min_out = 3, .max_out = 3, .infer = layernorm_infer,
+		.match = layernorm_match, .grad = layernorm_rule, .emit_c = layernorm_emit, .npair = 1, .pair = {{0, 0}}},
+	{.name = "stint.LayerNormGrad", .min_in = 5, .max_in = 5, .infer = grad_infer, .emit_c = grad_emit,
+		.npair = 2, .pair = {{0, 0}, {0, 1}}},
+	{.name = "stint.LayerNormGradScale", .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
+		.infer = scale_infer, .emit_c = scale_emit},
+	{0},
+};
+/* clang-format on */
