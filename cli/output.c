@@ -68,6 +68,7 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 		.eval = p->eval_problem,
 		.train_plan = p->train_plan,
 		.eval_plan = p->eval_plan,
+		.lr = p->optimizer.lr,
 		.debug_arena = p->o->debug_arena != 0};
 	char identity[96];
 	in.model_file = in.model_file ? in.model_file + 1 : p->o->model;

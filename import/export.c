@@ -16,22 +16,46 @@ static void set_raw(Tensor *t, const void *data, size_t bytes)
 	t->raw_data = (ProtobufCBinaryData){bytes, (uint8_t *)(uintptr_t)data};
 }
 
-/* Every initializer inline. */
-static enum status take_in(const struct model *m, struct diag *d)
+static enum status too_large(const struct model *m, struct diag *d)
+{
+	return diag_fail(d, ST_INVALID, &(struct where){.file = m->path}, NULL,
+		"would be larger than 2 GiB with its data inside, which protobuf does not allow");
+}
+
+static bool is_external(const Tensor *t)
+{
+	return t->has_data_location &&
+	       t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+}
+
+/* One tensor inline; *total counts the bytes taken in so far, so that no more are read than a file
+ * may hold. */
+static enum status take_in(const struct model *m, Tensor *t, int64_t *total, struct diag *d)
+{
+	int rank;
+	int64_t dim[RANK_MAX], numel, bytes;
+	const unsigned char *raw;
+	if (!t || !is_external(t) || !element_width(t->data_type))
+		return ST_OK;
+	TRY(tensor_shape(m, t, &rank, dim, &numel, d));
+	if (!size_mul(numel, element_width(t->data_type), &bytes) ||
+		!size_add(*total, bytes, total) || *total > INT32_MAX)
+		return too_large(m, d);
+	TRY(tensor_raw(m, t, numel, &raw, d));
+	set_raw(t, raw, (size_t)bytes);
+	return ST_OK;
+}
+
+/* Every initializer and every node's tensor inline. */
+static enum status take_in_all(const struct model *m, struct diag *d)
 {
 	const Onnx__GraphProto *g = m->proto->graph;
-	for (size_t i = 0; i < g->n_initializer; i++) {
-		Tensor *t = g->initializer[i];
-		int rank;
-		int64_t dim[RANK_MAX], numel;
-		const unsigned char *raw;
-		if (!t->has_data_location ||
-			t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
-			continue;
-		TRY(tensor_shape(m, t, &rank, dim, &numel, d));
-		TRY(tensor_raw(m, t, numel, &raw, d));
-		set_raw(t, raw, (size_t)numel * (size_t)element_width(t->data_type));
-	}
+	int64_t total = 0;
+	for (size_t i = 0; i < g->n_initializer; i++)
+		TRY(take_in(m, g->initializer[i], &total, d));
+	for (size_t i = 0; i < g->n_node; i++)
+		for (size_t k = 0; k < g->node[i]->n_attribute; k++)
+			TRY(take_in(m, g->node[i]->attribute[k]->t, &total, d));
 	return ST_OK;
 }
 
@@ -39,9 +63,7 @@ static enum status write_model(const struct model *m, const char *to, struct dia
 {
 	size_t size = onnx__model_proto__get_packed_size(m->proto);
 	if (size > INT32_MAX)
-		return diag_fail(d, ST_INVALID, &(struct where){.file = m->path}, NULL,
-			"would be larger than 2 GiB with its data inside, which protobuf does not "
-			"allow");
+		return too_large(m, d);
 	uint8_t *bytes = arena_alloc(m->arena, size, 1);
 	if (!bytes)
 		return diag_nomem(d);
@@ -56,7 +78,7 @@ enum status import_copy_model(const char *from, const char *to, struct diag *d)
 	struct arena *a = arena_new();
 	enum status st = a ? model_read(a, from, &m, d) : diag_nomem(d);
 	if (st == ST_OK)
-		st = take_in(&m, d);
+		st = take_in_all(&m, d);
 	if (st == ST_OK)
 		st = write_model(&m, to, d);
 	arena_free(a);
