@@ -24,38 +24,65 @@ static enum status too_large(const struct model *m, struct diag *d)
 
 static bool is_external(const Tensor *t)
 {
-	return t->has_data_location &&
-	       t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+	return t && t->has_data_location &&
+	       t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL &&
+	       element_width(t->data_type) > 0;
 }
 
-/* One tensor inline; *total counts the bytes taken in so far, so that no more are read than a file
- * may hold. */
-static enum status take_in(const struct model *m, Tensor *t, int64_t *total, struct diag *d)
+static enum status take_in(const struct model *m, Tensor *t, struct diag *d)
+{
+	int rank;
+	int64_t dim[RANK_MAX], numel;
+	const unsigned char *raw;
+	TRY(tensor_shape(m, t, &rank, dim, &numel, d));
+	TRY(tensor_raw(m, t, numel, &raw, d));
+	set_raw(t, raw, (size_t)numel * (size_t)element_width(t->data_type));
+	return ST_OK;
+}
+
+static enum status add_size(const struct model *m, Tensor *t, int64_t *total, struct diag *d)
 {
 	int rank;
 	int64_t dim[RANK_MAX], numel, bytes;
-	const unsigned char *raw;
-	if (!t || !is_external(t) || !element_width(t->data_type))
-		return ST_OK;
 	TRY(tensor_shape(m, t, &rank, dim, &numel, d));
 	if (!size_mul(numel, element_width(t->data_type), &bytes) ||
 		!size_add(*total, bytes, total) || *total > INT32_MAX)
 		return too_large(m, d);
-	TRY(tensor_raw(m, t, numel, &raw, d));
-	set_raw(t, raw, (size_t)bytes);
 	return ST_OK;
 }
 
-/* Every initializer and every node's tensor inline. */
-static enum status take_in_all(const struct model *m, struct diag *d)
+/* The external tensors: the initializers' and the nodes'. */
+static enum status list_external(const struct model *m, Tensor ***list, int *n, struct diag *d)
 {
 	const Onnx__GraphProto *g = m->proto->graph;
-	int64_t total = 0;
+	size_t most = g->n_initializer;
+	for (size_t i = 0; i < g->n_node; i++)
+		most += g->node[i]->n_attribute;
+	Tensor **out = *list = most > INT32_MAX ? NULL : ARENA_ARRAY(m->arena, Tensor *, most);
+	if (!out)
+		return diag_nomem(d);
+	*n = 0;
 	for (size_t i = 0; i < g->n_initializer; i++)
-		TRY(take_in(m, g->initializer[i], &total, d));
+		if (is_external(g->initializer[i]))
+			out[(*n)++] = g->initializer[i];
 	for (size_t i = 0; i < g->n_node; i++)
 		for (size_t k = 0; k < g->node[i]->n_attribute; k++)
-			TRY(take_in(m, g->node[i]->attribute[k]->t, &total, d));
+			if (is_external(g->node[i]->attribute[k]->t))
+				out[(*n)++] = g->node[i]->attribute[k]->t;
+	return ST_OK;
+}
+
+/* Every external tensor inline. The sizes come first: no more is read than a file may hold. */
+static enum status take_in_all(const struct model *m, struct diag *d)
+{
+	Tensor **list;
+	int n;
+	int64_t total = 0;
+	TRY(list_external(m, &list, &n, d));
+	for (int i = 0; i < n; i++)
+		TRY(add_size(m, list[i], &total, d));
+	for (int i = 0; i < n; i++)
+		TRY(take_in(m, list[i], d));
 	return ST_OK;
 }
 
@@ -110,6 +137,8 @@ enum status export_onnx(
 	enum status st = a ? model_read(a, model, &m, d) : diag_nomem(d);
 	if (st == ST_OK)
 		st = replace(&m, lookup, user, d);
+	if (st == ST_OK)
+		st = take_in_all(&m, d);
 	if (st == ST_OK)
 		st = write_model(&m, to, d);
 	arena_free(a);

@@ -176,12 +176,15 @@ static enum status external_bytes(const struct model *m, const Tensor *t, int64_
 	if (external(t, "length") && length != bytes)
 		return bad_tensor(
 			m, t, NULL, d, "its external data has another length than its shape needs");
-	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || offset > st.st_size ||
-		bytes > st.st_size - offset)
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+		return bad_tensor(m, t, NULL, d, "its external data is no regular file");
+	if (offset > st.st_size || bytes > st.st_size - offset)
 		return bad_tensor(m, t, "was the file cut off?", d,
 			"its external data lies beyond the end of the file");
 	unsigned char *data = arena_alloc(m->arena, (size_t)bytes, 1);
-	FILE *f = data ? fopen(path, "rb") : NULL;
+	if (!data)
+		return diag_nomem(d);
+	FILE *f = fopen(path, "rb");
 	bool ok = f && fseek(f, (long)offset, SEEK_SET) == 0 &&
 		  fread(data, 1, (size_t)bytes, f) == (size_t)bytes;
 	if (f)

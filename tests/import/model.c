@@ -93,6 +93,7 @@ int model_setup(void **state)
 	strcpy(t->folder, "import_test_XXXXXX");
 	if (!t->arena || !mkdtemp(t->folder))
 		return -1;
+	t->diag = (struct diag){.put = put, .user = t};
 	onnx__model_proto__init(&t->model);
 	onnx__graph_proto__init(&t->graph);
 	t->model.graph = &t->graph;
