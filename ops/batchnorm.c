@@ -114,7 +114,7 @@ static enum status train_emit(struct emit *e, const struct node *n)
 	open_channels(e, &l);
 	emit(e, "\t\tdouble sum = 0, squares = 0;\n");
 	open_rows(e, &l);
-	emit(e, "\t\t\tsum += (double)sum_lanes(x0 + at, %" PRId64 ");\n\t\t}\n", l.inner);
+	emit(e, "\t\t\tsum += sum_wide(x0 + at, %" PRId64 ");\n\t\t}\n", l.inner);
 	emit(e, "\t\tconst real mean = (real)(sum / %" PRId64 ");\n", p->count);
 	open_rows(e, &l);
 	emit(e, "\t\t\tsquares += (double)squares_lanes(x0 + at, mean, %" PRId64 ");\n\t\t}\n",
@@ -157,22 +157,24 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 	struct layout l = layout_of(n->in[1]);
 	emit_helper(e, "centred_lanes", centred_lanes);
 	open_channels(e, &l);
-	emit(e, "\t\tconst real mean = x3[c], invstd = x4[c];\n\t\tdouble sum = 0, dot = 0;\n");
+	emit(e, "\t\tconst double mean = (double)x3[c], invstd = (double)x4[c];\n");
+	emit(e, "\t\tdouble sum = 0, sum_x = 0, dot = 0;\n");
 	open_rows(e, &l);
-	emit(e, "\t\t\tsum += (double)sum_lanes(x0 + at, %" PRId64 ");\n", l.inner);
-	emit(e, "\t\t\tdot += (double)centred_lanes(x0 + at, x1 + at, mean, %" PRId64 ");\n\t\t}\n",
+	emit(e, "\t\t\tsum += sum_wide(x0 + at, %" PRId64 ");\n", l.inner);
+	emit(e, "\t\t\tsum_x += sum_wide(x1 + at, %" PRId64 ");\n", l.inner);
+	emit(e, "\t\t\tdot += centred_lanes(x0 + at, x1 + at, mean, %" PRId64 ");\n\t\t}\n",
 		l.inner);
-	emit(e, "\t\ty1[c] = (real)(dot * (double)invstd);\n\t\ty2[c] = (real)sum;\n");
-	emit(e, "\t\tconst real scale = invstd * x2[c], mean_dy = (real)(sum / %" PRId64 ");\n",
-		p->count);
+	emit(e, "\t\ty1[c] = (real)(dot * invstd);\n\t\ty2[c] = (real)sum;\n");
+	emit(e, "\t\tconst double scale = invstd * (double)x2[c];\n");
+	emit(e, "\t\tconst double slope = dot * invstd * invstd / %" PRId64 ";\n", p->count);
 	emit(e,
-		"\t\tconst real slope = (real)(dot * (double)invstd * (double)invstd / %" PRId64
-		");\n",
-		p->count);
+		"\t\tconst double level = sum / %" PRId64 " - (sum_x / %" PRId64
+		" - mean) * slope;\n",
+		p->count, p->count);
 	open_rows(e, &l);
 	emit(e, "\t\t\tfor (int64_t i = at; i < at + %" PRId64 "; i++)\n", l.inner);
-	emit(e, "\t\t\t\ty0[i] = (x0[i] - mean_dy - (x1[i] - mean) * slope) * "
-		"scale;\n\t\t}\n\t}\n");
+	emit(e, "\t\t\t\ty0[i] = (real)(((double)x0[i] - level - ((double)x1[i] - mean) * slope) * "
+		"scale);\n\t\t}\n\t}\n");
 	return ST_OK;
 }
 
@@ -276,9 +278,9 @@ static enum status infer_grad_scale_emit(struct emit *e, const struct node *n)
 	open_channels(e, &l);
 	emit(e, "\t\tdouble sum = 0, dot = 0;\n");
 	open_rows(e, &l);
-	emit(e, "\t\t\tsum += (double)sum_lanes(x0 + at, %" PRId64 ");\n", l.inner);
+	emit(e, "\t\t\tsum += sum_wide(x0 + at, %" PRId64 ");\n", l.inner);
 	emit(e,
-		"\t\t\tdot += (double)centred_lanes(x0 + at, x1 + at, x2[c], %" PRId64
+		"\t\t\tdot += centred_lanes(x0 + at, x1 + at, (double)x2[c], %" PRId64
 		");\n\t\t}\n",
 		l.inner);
 	emit(e,
