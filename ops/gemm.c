@@ -31,7 +31,7 @@ static const char tile_text[] =
 "	GEMM_NR = 2 * GEMM_LANES,\n"
 "	GEMM_KC = 256,\n"
 "	GEMM_MC = 96,\n"
-"	GEMM_NC = 512\n"
+"	GEMM_NC = 256\n"
 "};\n"
 "typedef real gemm_vec __attribute__((vector_size(GEMM_BYTES), aligned(sizeof(real)), may_alias));\n"
 "\n"

@@ -123,7 +123,7 @@ static enum status emit_candidates(struct solver *s)
 	enum status st = ST_OK;
 	for (int i = 0; i < pl->ncand && st == ST_OK; i++) {
 		const struct candidate_seq *c = &pl->cand[i];
-		if (c->peak <= pl->o->budget + pl->in->align &&
+		if (c->peak - pl->in->align <= pl->o->budget &&
 			(!s->plan || c->cost < s->plan->cost_total))
 			st = emit(s, &c->q, pl->way, &over);
 	}

@@ -78,6 +78,12 @@ struct test_case {
 	char error[1500]; /* why it could not be built; "" when it could */
 };
 
+/* step.c: plan both graphs (train may be NULL), with everything kept or under the smallest budget,
+ * and write the sources to `folder`/`symbol`/. */
+enum status step_write(struct arena *a, struct diag *d, const char *symbol,
+	const struct graph *train, const struct graph *eval, bool tight, const char *folder,
+	struct graph_problem *train_problem, struct graph_problem *eval_problem);
+
 /* Note the first failure. */
 void case_error(struct test_case *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Uniform in [0, 1), the same for the same arguments. */

@@ -4,7 +4,6 @@
  * is left out is said, with the reason; fewer than LEAST models run is a failure. */
 #include <dirent.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,38 +157,15 @@ static enum status import(struct model *m, enum ways way, struct diag *d,
 static enum status build(struct model *m, enum ways way, struct diag *d, const char *folder)
 {
 	struct target *target = ARENA_NEW(m->arena, struct target);
-	struct graph *imported;
+	struct graph *imported = NULL;
 	const struct lower_options lower = {.mode = LOWER_EVAL};
-	const struct plan_options o = {.budget = INT64_MAX, .alignment = 64};
-	struct plan *plan;
-	struct text step = {0}, header = {0}, makefile = {0};
-	char identity[96], path[4600];
+	if (!target)
+		return ST_INTERNAL;
 	*target = (struct target){.threads = 2, .library_workspace = library_workspace};
 	TRY(import(m, way, d, target, &imported));
 	TRY(graph_lower(imported, &lower, &m->graph));
 	TRY(graph_name_constants(m->graph));
-	TRY(problem_from_graph(m->arena, m->graph, m->symbol, true, NULL, &m->problem));
-	TRY(plan_make(m->arena, m->problem.problem, &o, &plan, d));
-	TRY(plan_check(m->problem.problem, plan, o.alignment, "plan", d));
-	struct codegen_input in = {.name = m->symbol,
-		.model_file = m->name,
-		.eval = m->problem,
-		.eval_plan = plan,
-		.library_identity = stint_lib_identity(2, identity),
-		.isa_flags = "",
-		.debug_arena = true};
-	enum status st = codegen_step(&in, &step, &header, &makefile, d);
-	snprintf(path, sizeof path, "%s/%s", folder, m->symbol);
-	if (st == ST_OK && mkdir(path, 0777) != 0 && errno != EEXIST)
-		st = ST_IO;
-	if (st == ST_OK)
-		st = text_save(&step, arena_printf(m->arena, "%s/step.c", path), d);
-	if (st == ST_OK)
-		st = text_save(&header, arena_printf(m->arena, "%s/stint_step.h", path), d);
-	text_free(&step);
-	text_free(&header);
-	text_free(&makefile);
-	return st;
+	return step_write(m->arena, d, m->symbol, NULL, m->graph, false, folder, NULL, &m->problem);
 }
 
 /* What needs no attempt: "" or why not. */

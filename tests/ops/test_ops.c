@@ -156,5 +156,5 @@ int main(int argc, char **argv)
 	free(ones);
 	free(tests);
 	free(f.test);
-	return failed != 0;
+	return failed != 0 || f.ncase == 0;
 }
