@@ -480,10 +480,13 @@ int safetensors_open_header(struct safetensors **out, const char *path, char *me
 	return open_file(out, path, 0, message);
 }
 
-int safetensors_read(const struct safetensors *f, const struct safetensors_entry *e, void *out)
+int safetensors_read(const struct safetensors *f, const struct safetensors_entry *e, size_t from,
+	size_t n, void *out)
 {
 	const struct item *it = (const struct item *)(const void *)e;
-	return read_at(f->fd, out, e->bytes, f->start + (uint64_t)it->begin) != 0;
+	if (from > e->bytes || n > e->bytes - from)
+		return 1;
+	return read_at(f->fd, out, n, f->start + (uint64_t)it->begin + from) != 0;
 }
 
 void safetensors_close(struct safetensors *f)

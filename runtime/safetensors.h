@@ -32,8 +32,9 @@ int safetensors_open(struct safetensors **out, const char *path, char *message);
 /* The same, but keeps the tensors in the file (entry->data is NULL), to be read one by one straight
  * to where they belong. */
 int safetensors_open_header(struct safetensors **out, const char *path, char *message);
-/* One tensor's bytes (entry->bytes of them); 1 when reading failed. `e` comes from `f`. */
-int safetensors_read(const struct safetensors *f, const struct safetensors_entry *e, void *out);
+/* Bytes `from` to `from + n` of a tensor of `f`; 1 when they cannot be read. */
+int safetensors_read(const struct safetensors *f, const struct safetensors_entry *e, size_t from,
+	size_t n, void *out);
 void safetensors_close(struct safetensors *f);
 int safetensors_count(const struct safetensors *f);
 const struct safetensors_entry *safetensors_at(const struct safetensors *f, int i);

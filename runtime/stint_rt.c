@@ -218,7 +218,7 @@ int stint_load(stint_step *s, const char *path)
 	for (int i = 0; i < s->model->nresident && !rc; i++) {
 		const struct stint_tensor *t = &s->model->resident[i];
 		const struct safetensors_entry *e = stored(t) ? safetensors_find(f, t->name) : NULL;
-		if (e && safetensors_read(f, e, s->arena + t->offset))
+		if (e && safetensors_read(f, e, 0, e->bytes, s->arena + t->offset))
 			rc = fail(s, STINT_BAD_FILE, "cannot read %.150s", path);
 	}
 	safetensors_close(f);
