@@ -13,7 +13,8 @@ struct import_dim {
 };
 
 struct import_options {
-	int64_t batch; /* first axis of the data inputs; 0: not given */
+	int64_t batch;   /* first axis of the data inputs; 0: not given */
+	int64_t unbound; /* size of axes that nothing binds, for looking at a model; 0: an error */
 	int ndim;
 	const struct import_dim *dim;
 	/* Shell patterns (fnmatch), ended by NULL; NULL: none. A float initializer of rank 1 or
