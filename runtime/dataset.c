@@ -166,7 +166,8 @@ int dataset_open(struct dataset *out, const char *path, char message[256])
 	if (gzdirect(s.f))
 		s.expects = st.st_size;
 	int rc = read_format(&s, out);
-	(void)gzclose_r(s.f);
+	if (gzclose_r(s.f) != Z_OK && !rc) /* cut within the sum behind the last element */
+		rc = source_bad(&s, "the file ends too early");
 	if (rc)
 		dataset_close(out);
 	return rc;
