@@ -1,8 +1,8 @@
 /* Softmax and LogSoftmax: along one axis since opset 13, over a flattened tail before. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "ops/data.h"
+#include "ops/lanes.h"
 
 /* x as [rows, n, inner], normalised along n. */
 struct span {
@@ -55,61 +55,84 @@ static enum status softmax_fold(struct graph *g, const struct node *n, void *con
 	return ST_OK;
 }
 
-/* Opens a loop over rows with `x` (and `dy`, `y`) at the row; elements are `inner` apart. */
-static void open_rows(struct emit *e, const struct span *s, const char *const *names,
-	const char *const *args, int n)
+/* --- Rows of neighbouring elements --- */
+
+static void open_rows(struct emit *e, const struct span *s)
 {
-	emit_parallel(e, (double)(s->rows * s->n * s->inner) * 8, 1);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", s->rows * s->inner);
-	if (s->inner == 1)
-		emit(e, "\t\tint64_t at = r * %" PRId64 ";\n", s->n);
-	else
-		emit(e, "\t\tint64_t at = r / %" PRId64 " * %" PRId64 " + r %% %" PRId64 ";\n",
-			s->inner, s->n * s->inner, s->inner);
-	for (int i = 0; i < n; i++)
-		emit(e, "\t\t%sreal *%s = %s + at;\n", args[i][0] == 'x' ? "const " : "", names[i],
-			args[i]);
+	emit_parallel(e, (double)(s->rows * s->n) * 8, 1);
+	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", s->rows);
+	emit(e, "\t\tconst int64_t at = r * %" PRId64 ";\n", s->n);
 }
 
-/* "i" or "i * inner" */
-static const char *index_text(const struct span *s, char buf[static 40])
+static void each(struct emit *e, const struct span *s, const char *statement)
 {
-	if (s->inner == 1)
-		return "i";
-	snprintf(buf, 40, "i * %" PRId64, s->inner);
-	return buf;
+	emit(e, "\t\tfor (int64_t i = at; i < at + %" PRId64 "; i++)\n\t\t\t%s\n", s->n, statement);
+}
+
+static void softmax_rows(struct emit *e, const struct node *n, const struct span *s)
+{
+	emit_helper(e, "max_lanes", max_lanes);
+	open_rows(e, s);
+	emit(e, "\t\tconst real top = max_lanes(x0 + at, %" PRId64 ");\n", s->n);
+	if (is_log(n)) {
+		emit_helper(e, "exp_lanes", exp_lanes);
+		emit(e, "\t\tconst real sum = LOG(exp_lanes(x0 + at, top, %" PRId64 "));\n", s->n);
+		each(e, s, "y0[i] = (x0[i] - top) - sum;");
+	} else {
+		each(e, s, "y0[i] = EXP(x0[i] - top);");
+		emit(e, "\t\tconst real scale = 1 / sum_lanes(y0 + at, %" PRId64 ");\n", s->n);
+		each(e, s, "y0[i] *= scale;");
+	}
+	emit(e, "\t}\n");
+}
+
+/* --- Elements `inner` apart: 64 neighbouring rows at a time --- */
+
+static void open_columns(struct emit *e, const struct span *s)
+{
+	emit_parallel(e, (double)(s->rows * s->n * s->inner) * 8, 2);
+	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++)\n", s->rows);
+	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c += 64) {\n", s->inner);
+	emit(e, "\t\tconst int64_t at = r * %" PRId64 " + c", s->n * s->inner);
+	emit(e, ", width = MIN(%" PRId64 " - c, 64);\n", s->inner);
+}
+
+/* For every element: `k` its row, `i` its place. */
+static void each_column(struct emit *e, const struct span *s, const char *statement)
+{
+	emit(e, "\t\tfor (int64_t j = 0; j < %" PRId64 "; j++)\n", s->n);
+	emit(e, "\t\t\tfor (int64_t k = 0; k < width; k++) {\n");
+	emit(e, "\t\t\t\tconst int64_t i = at + j * %" PRId64 " + k;\n", s->inner);
+	emit(e, "\t\t\t\t%s\n\t\t\t}\n", statement);
+}
+
+static void softmax_columns(struct emit *e, const struct node *n, const struct span *s)
+{
+	open_columns(e, s);
+	emit(e, "\t\treal top[64], sum[64] = {0};\n");
+	emit(e, "\t\tfor (int64_t k = 0; k < width; k++)\n\t\t\ttop[k] = x0[at + k];\n");
+	each_column(e, s, "top[k] = MAX(x0[i], top[k]);");
+	if (is_log(n)) {
+		each_column(e, s, "sum[k] += EXP(x0[i] - top[k]);");
+		emit(e, "\t\tfor (int64_t k = 0; k < width; k++)\n\t\t\tsum[k] = LOG(sum[k]);\n");
+		each_column(e, s, "y0[i] = (x0[i] - top[k]) - sum[k];");
+	} else {
+		each_column(e, s, "sum[k] += y0[i] = EXP(x0[i] - top[k]);");
+		emit(e, "\t\tfor (int64_t k = 0; k < width; k++)\n\t\t\tsum[k] = 1 / sum[k];\n");
+		each_column(e, s, "y0[i] *= sum[k];");
+	}
+	emit(e, "\t}\n");
 }
 
 static enum status softmax_emit(struct emit *e, const struct node *n)
 {
 	const struct span *s = n->param;
-	char buf[40];
-	const char *i = index_text(s, buf);
-	open_rows(e, s, (const char *const[]){"x", "y"}, (const char *const[]){"x0", "y0"}, 2);
-	emit(e, "\t\treal top = x[0], sum = 0;\n");
-	emit(e, "\t\tfor (int64_t i = 1; i < %" PRId64 "; i++)\n\t\t\ttop = MAX(x[%s], top);\n",
-		s->n, i);
-	if (is_log(n)) {
-		emit(e,
-			"\t\tfor (int64_t i = 0; i < %" PRId64
-			"; i++)\n\t\t\tsum += EXP(x[%s] - top);\n",
-			s->n, i);
-		emit(e, "\t\tsum = top + LOG(sum);\n");
-		emit(e,
-			"\t\tfor (int64_t i = 0; i < %" PRId64
-			"; i++)\n\t\t\ty[%s] = x[%s] - sum;\n\t}\n",
-			s->n, i, i);
+	if (n->in[0]->numel == 0)
 		return ST_OK;
-	}
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\t\ty[%s] = EXP(x[%s] - top);\n",
-		s->n, i, i);
 	if (s->inner == 1)
-		emit(e, "\t\tsum = sum_lanes(y, %" PRId64 ");\n", s->n);
+		softmax_rows(e, n, s);
 	else
-		emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\t\tsum += y[%s];\n",
-			s->n, i);
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\t\ty[%s] /= sum;\n\t}\n", s->n,
-		i);
+		softmax_columns(e, n, s);
 	return ST_OK;
 }
 
@@ -133,36 +156,33 @@ static enum status grad_infer(struct graph *g, struct node *n)
 static enum status grad_emit(struct emit *e, const struct node *n)
 {
 	const struct span *s = n->param;
-	char buf[40];
-	const char *i = index_text(s, buf);
-	open_rows(e, s, (const char *const[]){"dy", "y", "dx"},
-		(const char *const[]){"x0", "x1", "y0"}, 3);
-	if (s->inner == 1)
-		emit(e,
-			is_log(n) ? "\t\treal sum = sum_lanes(dy, %" PRId64 ");\n"
-				  : "\t\treal sum = dot_lanes(dy, y, %" PRId64 ");\n",
-			s->n);
-	else if (is_log(n))
-		emit(e,
-			"\t\treal sum = 0;\n\t\tfor (int64_t i = 0; i < %" PRId64
-			"; i++)\n\t\t\tsum += dy[%s];\n",
-			s->n, i);
-	else
-		emit(e,
-			"\t\treal sum = 0;\n\t\tfor (int64_t i = 0; i < %" PRId64
-			"; i++)\n\t\t\tsum += dy[%s] * y[%s];\n",
-			s->n, i, i);
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", s->n);
-	if (is_log(n))
-		emit(e, "\t\t\tdx[%s] = dy[%s] - EXP(y[%s]) * sum;\n\t}\n", i, i, i);
-	else
-		emit(e, "\t\t\tdx[%s] = y[%s] * (dy[%s] - sum);\n\t}\n", i, i, i);
+	bool log = is_log(n);
+	if (n->in[0]->numel == 0)
+		return ST_OK;
+	if (s->inner == 1) {
+		open_rows(e, s);
+		emit(e, "\t\tconst real sum = ");
+		emit(e, log ? "sum_lanes(x0 + at" : "dot_lanes(x0 + at, x1 + at");
+		emit(e, ", %" PRId64 ");\n", s->n);
+		each(e, s,
+			log ? "y0[i] = x0[i] - EXP(x1[i]) * sum;"
+			    : "y0[i] = x1[i] * (x0[i] - sum);");
+	} else {
+		open_columns(e, s);
+		emit(e, "\t\treal sum[64] = {0};\n");
+		each_column(e, s, log ? "sum[k] += x0[i];" : "sum[k] += x0[i] * x1[i];");
+		each_column(e, s,
+			log ? "y0[i] = x0[i] - EXP(x1[i]) * sum[k];"
+			    : "y0[i] = x1[i] * (x0[i] - sum[k]);");
+	}
+	emit(e, "\t}\n");
 	return ST_OK;
 }
 
 #define SPANS                                                                                      \
 	EXAMPLES({.in = "3,5"}, {.in = "2,37,4", .attr = "axis=1"},                                \
-		{.in = "2,3,19", .attr = "axis=-1"}, {.in = "7"})
+		{.in = "2,3,19", .attr = "axis=-1"}, {.in = "7"},                                  \
+		{.in = "3,5,70", .attr = "axis=1", .low = -9, .high = 9})
 #define SOFTMAX(onnx, ...)                                                                         \
 	{                                                                                          \
 		.name = onnx, .min_in = 1, .max_in = 1, .infer = softmax_infer,                    \
