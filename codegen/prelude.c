@@ -63,6 +63,25 @@ static const struct piece pieces[] = {
 		"\treturn lane[0];\n"
 		"}\n",
 		NULL},
+	{"sum_wide",
+		"\n/* The sum of n numbers in 16 lanes of doubles: where a sum must come out as "
+		"near zero as "
+		"the numbers\n * allow. */\n"
+		"static double sum_wide(const real *x, int64_t n)\n"
+		"{\n"
+		"\tdouble lane[16] = {0};\n"
+		"\tint64_t whole = n - n % 16;\n"
+		"\tfor (int64_t i = 0; i < whole; i += 16)\n"
+		"\t\tfor (int k = 0; k < 16; k++)\n"
+		"\t\t\tlane[k] += (double)x[i + k];\n"
+		"\tfor (int64_t i = whole; i < n; i++)\n"
+		"\t\tlane[i - whole] += (double)x[i];\n"
+		"\tfor (int half = 8; half > 0; half /= 2)\n"
+		"\t\tfor (int k = 0; k < half; k++)\n"
+		"\t\t\tlane[k] += lane[k + half];\n"
+		"\treturn lane[0];\n"
+		"}\n",
+		NULL},
 	{"dot_lanes",
 		"\n/* The inner product of n numbers, summed as sum_lanes does. */\n"
 		"static real dot_lanes(const real *x, const real *y, int64_t n)\n"

@@ -39,6 +39,29 @@ static enum status check_channels(struct graph *g, const struct node *n, int fro
 	return ST_OK;
 }
 
+/* Input i as a buffer of this node's own. Exporters store equal initializers once, and hand them on
+ * through Identity: freshly made running statistics come as another layer's, or as its scale. */
+static enum status own_buffer(struct graph *g, struct node *n, int i)
+{
+	struct tensor *given = n->in[i], *source = tensor_storage(given);
+	if (source->maker || !source->data)
+		return node_fail(g, n, NULL, "its running statistics are not initializers");
+	if (given == source && given->role != TR_BUFFER && given != n->in[SCALE] &&
+		given != n->in[BIAS]) {
+		given->role = TR_BUFFER;
+		return ST_OK;
+	}
+	const char *name = given != source ? given->name
+					   : arena_printf(g->arena, "%s.running_%s", n->name,
+						     i == MEAN ? "mean" : "var");
+	n->in[i] = name ? graph_tensor(g, name, given->dtype, given->rank, given->dim) : NULL;
+	if (!n->in[i])
+		return name ? g->failed : diag_nomem(g->diag);
+	n->in[i]->role = TR_BUFFER;
+	n->in[i]->data = source->data;
+	return ST_OK;
+}
+
 static enum status batchnorm_infer(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[X];
@@ -50,11 +73,8 @@ static enum status batchnorm_infer(struct graph *g, struct node *n)
 	*p = (struct batchnorm){
 		node_float(n, "epsilon", 1e-5), node_float(n, "momentum", 0.9), l.rows * l.inner};
 	n->param = p;
-	for (int i = MEAN; i <= VAR; i++) {
-		if (!n->in[i]->data)
-			return node_fail(g, n, NULL, "its running statistics are not initializers");
-		n->in[i]->role = TR_BUFFER;
-	}
+	TRY(own_buffer(g, n, MEAN));
+	TRY(own_buffer(g, n, VAR));
 	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
 	for (int k = 1; k < n->nout;
 		k++) /* the running statistics as outputs: nothing may read them */
@@ -106,15 +126,53 @@ static void open_rows(struct emit *e, const struct layout *l)
 	emit(e, "\t\t\tint64_t at = (r * %" PRId64 " + c) * %" PRId64 ";\n", l->channels, l->inner);
 }
 
+/* Without inner axes: 64 neighbouring channels at a time. `at`, the place of an element, is made of
+ * r and k. */
+static void open_columns(struct emit *e, const struct layout *l)
+{
+	emit_parallel(e, (double)(l->rows * l->channels) * 4, 1);
+	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c += 64) {\n", l->channels);
+	emit(e, "\t\tconst int64_t width = MIN(%" PRId64 " - c, 64);\n", l->channels);
+}
+
+static void open_elements(struct emit *e, const struct layout *l)
+{
+	emit(e, "\t\tfor (int64_t r = 0; r < %" PRId64 "; r++)\n", l->rows);
+	emit(e, "\t\t\tfor (int64_t k = 0; k < width; k++) {\n");
+	emit(e, "\t\t\t\tconst int64_t at = r * %" PRId64 " + c + k;\n", l->channels);
+}
+
+static enum status train_columns(struct emit *e, const struct node *n, const struct layout *l)
+{
+	const struct batchnorm *p = n->param;
+	open_columns(e, l);
+	emit(e, "\t\tdouble sum[64] = {0}, squares[64] = {0};\n\t\treal mean[64], scale[64];\n");
+	open_elements(e, l);
+	emit(e, "\t\t\t\tsum[k] += (double)x0[at];\n\t\t\t}\n");
+	emit(e, "\t\tfor (int64_t k = 0; k < width; k++)\n");
+	emit(e, "\t\t\tmean[k] = y1[c + k] = (real)(sum[k] / %" PRId64 ");\n", p->count);
+	open_elements(e, l);
+	emit(e, "\t\t\t\tconst real d = x0[at] - mean[k];\n");
+	emit(e, "\t\t\t\tsquares[k] += (double)(d * d);\n\t\t\t}\n");
+	emit(e, "\t\tfor (int64_t k = 0; k < width; k++) {\n\t\t\ty2[c + k] = ");
+	emit(e, "(real)(1 / sqrt(squares[k] / %" PRId64 " + %.17g));\n", p->count, p->epsilon);
+	emit(e, "\t\t\tscale[k] = y2[c + k] * x1[c + k];\n\t\t}\n");
+	open_elements(e, l);
+	emit(e, "\t\t\t\ty0[at] = (x0[at] - mean[k]) * scale[k] + x2[c + k];\n\t\t\t}\n\t}\n");
+	return ST_OK;
+}
+
 static enum status train_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
 	struct layout l = layout_of(n->in[X]);
+	if (l.inner == 1)
+		return train_columns(e, n, &l);
 	emit_helper(e, "squares_lanes", squares_lanes);
 	open_channels(e, &l);
 	emit(e, "\t\tdouble sum = 0, squares = 0;\n");
 	open_rows(e, &l);
-	emit(e, "\t\t\tsum += (double)sum_lanes(x0 + at, %" PRId64 ");\n\t\t}\n", l.inner);
+	emit(e, "\t\t\tsum += sum_wide(x0 + at, %" PRId64 ");\n\t\t}\n", l.inner);
 	emit(e, "\t\tconst real mean = (real)(sum / %" PRId64 ");\n", p->count);
 	open_rows(e, &l);
 	emit(e, "\t\t\tsquares += (double)squares_lanes(x0 + at, mean, %" PRId64 ");\n\t\t}\n",
@@ -149,30 +207,62 @@ static enum status grad_infer(struct graph *g, struct node *n)
 	return data_output(g, n, 2, x->dtype, 1, &x->dim[1]);
 }
 
+/* Σ dy and Σ dy (x − mean) of 64 channels. */
+static void sum_columns(struct emit *e, const struct layout *l, const char *mean)
+{
+	open_columns(e, l);
+	emit(e, "\t\tdouble sum[64] = {0}, dot[64] = {0};\n");
+	open_elements(e, l);
+	emit(e, "\t\t\t\tsum[k] += (double)x0[at];\n");
+	emit(e, "\t\t\t\tdot[k] += (double)(x0[at] * (x1[at] - %s[c + k]));\n\t\t\t}\n", mean);
+}
+
+static enum status grad_columns(struct emit *e, const struct node *n, const struct layout *l)
+{
+	const struct batchnorm *p = n->param;
+	sum_columns(e, l, "x3");
+	emit(e, "\t\treal scale[64], mean_dy[64], slope[64];\n");
+	emit(e, "\t\tfor (int64_t k = 0; k < width; k++) {\n");
+	emit(e, "\t\t\tconst double invstd = (double)x4[c + k];\n");
+	emit(e, "\t\t\ty1[c + k] = (real)(dot[k] * invstd);\n\t\t\ty2[c + k] = (real)sum[k];\n");
+	emit(e, "\t\t\tscale[k] = x4[c + k] * x2[c + k];\n");
+	emit(e, "\t\t\tmean_dy[k] = (real)(sum[k] / %" PRId64 ");\n", p->count);
+	emit(e, "\t\t\tslope[k] = (real)(dot[k] * invstd * invstd / %" PRId64 ");\n\t\t}\n",
+		p->count);
+	open_elements(e, l);
+	emit(e, "\t\t\t\tconst real d = (x1[at] - x3[c + k]) * slope[k];\n");
+	emit(e, "\t\t\t\ty0[at] = (x0[at] - mean_dy[k] - d) * scale[k];\n\t\t\t}\n\t}\n");
+	return ST_OK;
+}
+
 /* Ioffe and Szegedy, "Batch Normalization", section 3, rewritten: dx = scale·invstd (dy − mean(dy)
  * − x̂ mean(dy x̂)). */
 static enum status grad_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
 	struct layout l = layout_of(n->in[1]);
+	if (l.inner == 1)
+		return grad_columns(e, n, &l);
 	emit_helper(e, "centred_lanes", centred_lanes);
 	open_channels(e, &l);
-	emit(e, "\t\tconst real mean = x3[c], invstd = x4[c];\n\t\tdouble sum = 0, dot = 0;\n");
+	emit(e, "\t\tconst double mean = (double)x3[c], invstd = (double)x4[c];\n");
+	emit(e, "\t\tdouble sum = 0, sum_x = 0, dot = 0;\n");
 	open_rows(e, &l);
-	emit(e, "\t\t\tsum += (double)sum_lanes(x0 + at, %" PRId64 ");\n", l.inner);
-	emit(e, "\t\t\tdot += (double)centred_lanes(x0 + at, x1 + at, mean, %" PRId64 ");\n\t\t}\n",
+	emit(e, "\t\t\tsum += sum_wide(x0 + at, %" PRId64 ");\n", l.inner);
+	emit(e, "\t\t\tsum_x += sum_wide(x1 + at, %" PRId64 ");\n", l.inner);
+	emit(e, "\t\t\tdot += centred_lanes(x0 + at, x1 + at, mean, %" PRId64 ");\n\t\t}\n",
 		l.inner);
-	emit(e, "\t\ty1[c] = (real)(dot * (double)invstd);\n\t\ty2[c] = (real)sum;\n");
-	emit(e, "\t\tconst real scale = invstd * x2[c], mean_dy = (real)(sum / %" PRId64 ");\n",
-		p->count);
+	emit(e, "\t\ty1[c] = (real)(dot * invstd);\n\t\ty2[c] = (real)sum;\n");
+	emit(e, "\t\tconst double scale = invstd * (double)x2[c];\n");
+	emit(e, "\t\tconst double slope = dot * invstd * invstd / %" PRId64 ";\n", p->count);
 	emit(e,
-		"\t\tconst real slope = (real)(dot * (double)invstd * (double)invstd / %" PRId64
-		");\n",
-		p->count);
+		"\t\tconst double level = sum / %" PRId64 " - (sum_x / %" PRId64
+		" - mean) * slope;\n",
+		p->count, p->count);
 	open_rows(e, &l);
 	emit(e, "\t\t\tfor (int64_t i = at; i < at + %" PRId64 "; i++)\n", l.inner);
-	emit(e, "\t\t\t\ty0[i] = (x0[i] - mean_dy - (x1[i] - mean) * slope) * "
-		"scale;\n\t\t}\n\t}\n");
+	emit(e, "\t\t\t\ty0[i] = (real)(((double)x0[i] - level - ((double)x1[i] - mean) * slope) * "
+		"scale);\n\t\t}\n\t}\n");
 	return ST_OK;
 }
 
@@ -194,8 +284,11 @@ static enum status update_emit(struct emit *e, const struct node *n)
 	emit_real(e, 1 - p->momentum, take);
 	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", n->in[0]->dim[0]);
 	emit(e, "\t\tdouble deviation = 1 / (double)x3[c];\n");
-	emit(e, "\t\treal var = (real)((deviation * deviation - %.17g) * %.17g);\n", p->epsilon,
-		unbiased);
+	emit(e,
+		"\t\tdouble biased = deviation * deviation - %.17g; /* rounded: 0 may come out "
+		"below */\n",
+		p->epsilon);
+	emit(e, "\t\treal var = (real)(MAX(biased, 0) * %.17g);\n", unbiased);
 	emit(e, "\t\ty0[c] = %s * x0[c] + %s * x2[c];\n", keep, take);
 	emit(e, "\t\ty1[c] = %s * x1[c] + %s * var;\n\t}\n", keep, take);
 	return ST_OK;
@@ -214,9 +307,18 @@ static enum status infer_emit(struct emit *e, const struct node *n)
 	const struct batchnorm *p = n->param;
 	struct layout l = layout_of(n->in[X]);
 	char eps[40];
+	emit_real(e, p->epsilon, eps);
+	if (l.inner == 1) {
+		open_columns(e, &l);
+		open_elements(e, &l);
+		emit(e, "\t\t\t\tconst real scale = x1[c + k] / SQRT(x4[c + k] + %s);\n", eps);
+		emit(e, "\t\t\t\ty0[at] = (x0[at] - x3[c + k]) * scale + x2[c + k];\n");
+		emit(e, "\t\t\t}\n\t}\n");
+		return ST_OK;
+	}
 	open_channels(e, &l);
 	emit(e, "\t\tconst real mean = x3[c], scale = x1[c] / SQRT(x4[c] + %s), shift = x2[c];\n",
-		emit_real(e, p->epsilon, eps));
+		eps);
 	open_rows(e, &l);
 	emit(e, "\t\t\tfor (int64_t i = at; i < at + %" PRId64 "; i++)\n", l.inner);
 	emit(e, "\t\t\t\ty0[i] = (x0[i] - mean) * scale + shift;\n\t\t}\n\t}\n");
@@ -251,9 +353,16 @@ static enum status infer_grad_x_emit(struct emit *e, const struct node *n)
 	const struct batchnorm *p = n->param;
 	struct layout l = layout_of(n->in[0]);
 	char eps[40];
+	emit_real(e, p->epsilon, eps);
+	if (l.inner == 1) {
+		open_columns(e, &l);
+		open_elements(e, &l);
+		emit(e, "\t\t\t\ty0[at] = x0[at] * (x1[c + k] / SQRT(x2[c + k] + %s));\n", eps);
+		emit(e, "\t\t\t}\n\t}\n");
+		return ST_OK;
+	}
 	open_channels(e, &l);
-	emit(e, "\t\tconst real scale = x1[c] / SQRT(x2[c] + %s);\n",
-		emit_real(e, p->epsilon, eps));
+	emit(e, "\t\tconst real scale = x1[c] / SQRT(x2[c] + %s);\n", eps);
 	open_rows(e, &l);
 	emit(e,
 		"\t\t\tfor (int64_t i = at; i < at + %" PRId64
@@ -272,13 +381,20 @@ static enum status infer_grad_scale_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
 	struct layout l = layout_of(n->in[0]);
+	if (l.inner == 1) {
+		sum_columns(e, &l, "x2");
+		emit(e, "\t\tfor (int64_t k = 0; k < width; k++) {\n\t\t\ty0[c + k] = ");
+		emit(e, "(real)(dot[k] / sqrt((double)x3[c + k] + %.17g));\n", p->epsilon);
+		emit(e, "\t\t\ty1[c + k] = (real)sum[k];\n\t\t}\n\t}\n");
+		return ST_OK;
+	}
 	emit_helper(e, "centred_lanes", centred_lanes);
 	open_channels(e, &l);
 	emit(e, "\t\tdouble sum = 0, dot = 0;\n");
 	open_rows(e, &l);
-	emit(e, "\t\t\tsum += (double)sum_lanes(x0 + at, %" PRId64 ");\n", l.inner);
+	emit(e, "\t\t\tsum += sum_wide(x0 + at, %" PRId64 ");\n", l.inner);
 	emit(e,
-		"\t\t\tdot += (double)centred_lanes(x0 + at, x1 + at, x2[c], %" PRId64
+		"\t\t\tdot += centred_lanes(x0 + at, x1 + at, (double)x2[c], %" PRId64
 		");\n\t\t}\n",
 		l.inner);
 	emit(e,
@@ -289,11 +405,11 @@ static enum status infer_grad_scale_emit(struct emit *e, const struct node *n)
 }
 
 /* clang-format off */
-#define FORMS {.in = "4,3,5,5 3 3 3 3", .low = 0.2, .high = 1.2}, {.in = "7,5 5 5 5 5", .low = 0.2, .high = 1.2}, \
+#define FORMS {.in = "4,3,5,5 3 3 3 3", .low = 0.2, .high = 1.2}, {.in = "7,5 5 5 5 5", .low = 0.2, .high = 1.2}, {.in = "9,70 70 70 70 70", .low = 0.2, .high = 1.2}, \
 	{.in = "3,2,17 2 2 2 2", .attr = "epsilon=0.01 momentum=0.7", .low = 0.2, .high = 1.2}
 
 const struct op_def ops_batchnorm[] = {
-	{.name = "BatchNormalization", .since = 9, .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 5,
+	{.name = "BatchNormalization", .since = 7, .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 5,
 		.infer = batchnorm_infer, .lower = batchnorm_lower, .example = EXAMPLES(FORMS)},
 	{.name = "stint.BatchNormTrain", .min_in = 3, .max_in = 3, .min_out = 3, .max_out = 3,
 		.infer = train_infer, .grad = train_rule, .emit_c = train_emit, .npair = 1, .pair = {{0, 0}}},

@@ -31,7 +31,8 @@ static enum status conv_infer(struct graph *g, struct node *n)
 	p->c = x->dim[1];
 	p->k = w->dim[0];
 	p->groups = node_int(n, "group", 1);
-	if (p->groups < 1 || p->k < 1 || p->c != p->groups * w->dim[1] || p->k % p->groups != 0)
+	if (p->groups < 1 || p->groups > p->k || p->c != p->groups * w->dim[1] ||
+		p->k % p->groups != 0)
 		return node_fail(g, n, NULL, "cannot convolve %s with the weight %s in %lld groups",
 			sx, sw, (long long)p->groups);
 	p->cg = w->dim[1];

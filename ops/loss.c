@@ -50,7 +50,7 @@ static double option_of(int nattr, const struct attr *attr, const char *name, do
 static enum status entropy_target(struct graph *g, const struct tensor *y, int nattr,
 	const struct attr *attr, enum dtype *type, int *rank, int64_t *dim)
 {
-	int axis;
+	int axis = 0;
 	TRY(class_axis(g, y, option_of(nattr, attr, "axis", AXIS_AUTO), &axis));
 	*type = DT_I64;
 	*rank = 0;
@@ -87,7 +87,7 @@ static struct view logits_view(const struct graph *g, const struct node *n, cons
 
 static enum status entropy_infer(struct graph *g, struct node *n)
 {
-	int axis;
+	int axis = 0;
 	TRY(class_axis(g, n->in[0], node_option(n, "axis"), &axis));
 	int64_t rows = n->in[1]->numel;
 	if (rows != n->in[0]->numel / n->in[0]->dim[axis])

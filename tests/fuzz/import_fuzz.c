@@ -30,7 +30,7 @@ static int memory_file(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct target target = {.portable = true, .threads = 1};
-	const struct import_options options = {.batch = 2};
+	const struct import_options options = {.batch = size % 2 ? 0 : 2};
 	struct diag d = {0};
 	struct graph *g = NULL;
 	struct arena *a = arena_new();
