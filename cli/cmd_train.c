@@ -160,6 +160,19 @@ static enum status one_epoch(struct training *t)
 	return save(t);
 }
 
+/* A new run into an old run's folder would replace its checkpoints. */
+static enum status refuse_used_folder(struct training *t)
+{
+	char path[512], message[256];
+	if (checkpoint_newest(t->o->folder, path, message))
+		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
+	if (*path)
+		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = t->o->folder},
+			"go on with --resume, or name another folder",
+			"holds checkpoints of an earlier run");
+	return ST_OK;
+}
+
 static enum status resume(struct training *t)
 {
 	char used[512], message[256];
