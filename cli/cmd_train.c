@@ -178,7 +178,7 @@ static enum status resume(struct training *t)
 	char used[512], message[256];
 	int found;
 	if (!t->o->resume)
-		return ST_OK;
+		return t->o->folder ? refuse_used_folder(t) : ST_OK;
 	if (!t->o->folder)
 		return diag_fail(
 			t->diag, ST_USAGE, NULL, NULL, "--resume needs --checkpoint FOLDER");
