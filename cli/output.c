@@ -10,6 +10,7 @@
 #include "cli/pipeline.h"
 #include "codegen/embedded.h"
 #include "runtime/safetensors.h"
+#include "runtime/stint_lib.h"
 
 static enum status make_folder(const char *dir, struct diag *d)
 {
@@ -46,7 +47,7 @@ static enum status save_weights(struct pipeline *p, const char *dir)
 		static const int type[] = {STINT_F32, STINT_F64, STINT_I64, STINT_BOOL};
 		if (!t->data || t->maker)
 			continue;
-		entry[n++] = (struct safetensors_entry){.name = t->name,
+		entry[n++] = (struct safetensors_entry){.name = gp->problem->tensor[i].name,
 			.dtype = type[t->dtype],
 			.rank = t->rank,
 			.dim = t->dim,
@@ -67,6 +68,7 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 		.eval = p->eval_problem,
 		.train_plan = p->train_plan,
 		.eval_plan = p->eval_plan,
+		.lr = p->optimizer.lr,
 		.debug_arena = p->o->debug_arena != 0};
 	char identity[96];
 	in.model_file = in.model_file ? in.model_file + 1 : p->o->model;

@@ -34,7 +34,7 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 			     "-fopenmp)\n");
 	else
 		text_puts(t, "OPENMP =\n");
-	text_add(t, "\nSOURCES = step.c stint_rt.c safetensors.c%s\n",
+	text_add(t, "\nSOURCES = step.c stint_rt.c safetensors.c safetensors_write.c%s\n",
 		library ? " stint_lib.c" : "");
 	text_puts(t, "OBJECTS = $(SOURCES:.c=.o)\n"
 		     "\nstep.so: $(SOURCES) $(wildcard *.h) Makefile\n"

@@ -76,18 +76,18 @@ static double work_of(const char *expr)
 	return work;
 }
 
-static void index_name(const struct nest *nest, int d, char name[static 8])
+static void index_name(const struct nest *nest, int d, char name[static 16])
 {
 	if (nest->rank == 1)
 		strcpy(name, "i");
 	else
-		snprintf(name, 8, "i%d", d);
+		snprintf(name, 16, "i%d", d);
 }
 
 static void emit_index(struct emit *e, const struct nest *nest, const int64_t *stride)
 {
 	const char *plus = "";
-	char name[8];
+	char name[16];
 	for (int d = 0; d < nest->rank; d++) {
 		if (stride[d] == 0)
 			continue;
@@ -147,7 +147,7 @@ enum status emit_pointwise(struct emit *e, const struct node *n)
 	int levels = parallel_levels(e, &nest);
 	double work = (double)n->out[0]->numel * work_of(expr);
 	for (int d = 0; d < nest.rank; d++) {
-		char name[8];
+		char name[16];
 		index_name(&nest, d, name);
 		bool innermost = d == nest.rank - 1;
 		if (levels > 0 ? d == 0 : innermost)

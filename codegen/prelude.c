@@ -25,7 +25,7 @@ static const struct piece pieces[] = {
 	{"FMOD", "#define FMOD fmodf\n", "#define FMOD fmod\n"},
 	{"MAX", "#define MAX(x, y) ((x) > (y) ? (x) : (y))\n", NULL},
 	{"MIN", "#define MIN(x, y) ((x) < (y) ? (x) : (y))\n", NULL},
-	{"philox_uniform", "#define philox_uniform stint_philox_uniform\n", NULL},
+	{"philox_block", "#define philox_block stint_philox_at\n", NULL},
 	{"PARALLEL_FOR",
 		"\n/* A loop whose turns are shared among threads; the split never changes a sum. "
 		"*/\n"
@@ -57,6 +57,25 @@ static const struct piece pieces[] = {
 		"\t\t\tlane[k] += x[i + k];\n"
 		"\tfor (int64_t i = whole; i < n; i++)\n"
 		"\t\tlane[i - whole] += x[i];\n"
+		"\tfor (int half = 8; half > 0; half /= 2)\n"
+		"\t\tfor (int k = 0; k < half; k++)\n"
+		"\t\t\tlane[k] += lane[k + half];\n"
+		"\treturn lane[0];\n"
+		"}\n",
+		NULL},
+	{"sum_wide",
+		"\n/* The sum of n numbers in 16 lanes of doubles: where a sum must come out as "
+		"near zero as "
+		"the numbers\n * allow. */\n"
+		"static double sum_wide(const real *x, int64_t n)\n"
+		"{\n"
+		"\tdouble lane[16] = {0};\n"
+		"\tint64_t whole = n - n % 16;\n"
+		"\tfor (int64_t i = 0; i < whole; i += 16)\n"
+		"\t\tfor (int k = 0; k < 16; k++)\n"
+		"\t\t\tlane[k] += (double)x[i + k];\n"
+		"\tfor (int64_t i = whole; i < n; i++)\n"
+		"\t\tlane[i - whole] += (double)x[i];\n"
 		"\tfor (int half = 8; half > 0; half /= 2)\n"
 		"\t\tfor (int k = 0; k < half; k++)\n"
 		"\t\t\tlane[k] += lane[k + half];\n"
@@ -101,7 +120,7 @@ static void print_includes(const struct kernels *ks, struct text *t)
 	text_puts(t, "\n");
 	if (ks->nlib)
 		text_puts(t, "#include \"stint_lib.h\"\n");
-	if (needed(ks, "philox_uniform"))
+	if (needed(ks, "philox_block"))
 		text_puts(t, "#include \"stint_philox.h\"\n");
 	text_puts(t, "#include \"stint_rt.h\"\n");
 }

@@ -92,8 +92,8 @@ static void print_arguments(
 		struct kernel_arg a = k->arg[i];
 		int b = a.kind == 'w' ? c->workspace : a.kind == 'y' ? c->out[a.k] : c->in[a.k];
 		argument.len = 0;
-		if (b < 0)
-			text_puts(&argument, "NULL"); /* a workspace of no bytes */
+		if (b < 0 || s->plan->buffer[b].bytes == 0)
+			text_puts(&argument, "NULL"); /* nothing there: no bytes */
 		else if (a.kind == 'w')
 			text_add(&argument, "arena + %s", s->place[b].name);
 		else

@@ -81,6 +81,12 @@ static enum status copy_end(struct copy *c, struct graph **out)
 	g->scope = NULL;
 	if (g->failed != ST_OK)
 		return g->failed;
+	for (int i = 0; i < g->noutput; i++)
+		if (!g->output[i])
+			return node_fail(g, c->from->output[i]->maker, NULL,
+				"its output '%s' is an output of the model, but stint does not "
+				"provide it",
+				c->from->output[i]->name);
 	TRY(graph_prune(g));
 	*out = g;
 	return ST_OK;

@@ -16,22 +16,73 @@ static void set_raw(Tensor *t, const void *data, size_t bytes)
 	t->raw_data = (ProtobufCBinaryData){bytes, (uint8_t *)(uintptr_t)data};
 }
 
-/* Every initializer inline. */
-static enum status take_in(const struct model *m, struct diag *d)
+static enum status too_large(const struct model *m, struct diag *d)
+{
+	return diag_fail(d, ST_INVALID, &(struct where){.file = m->path}, NULL,
+		"would be larger than 2 GiB with its data inside, which protobuf does not allow");
+}
+
+static bool is_external(const Tensor *t)
+{
+	return t && t->has_data_location &&
+	       t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL &&
+	       element_width(t->data_type) > 0;
+}
+
+static enum status take_in(const struct model *m, Tensor *t, struct diag *d)
+{
+	int rank;
+	int64_t dim[RANK_MAX], numel;
+	const unsigned char *raw;
+	TRY(tensor_shape(m, t, &rank, dim, &numel, d));
+	TRY(tensor_raw(m, t, numel, &raw, d));
+	set_raw(t, raw, (size_t)numel * (size_t)element_width(t->data_type));
+	return ST_OK;
+}
+
+static enum status add_size(const struct model *m, Tensor *t, int64_t *total, struct diag *d)
+{
+	int rank;
+	int64_t dim[RANK_MAX], numel, bytes;
+	TRY(tensor_shape(m, t, &rank, dim, &numel, d));
+	if (!size_mul(numel, element_width(t->data_type), &bytes) ||
+		!size_add(*total, bytes, total) || *total > INT32_MAX)
+		return too_large(m, d);
+	return ST_OK;
+}
+
+/* The external tensors: the initializers' and the nodes'. */
+static enum status list_external(const struct model *m, Tensor ***list, int *n, struct diag *d)
 {
 	const Onnx__GraphProto *g = m->proto->graph;
-	for (size_t i = 0; i < g->n_initializer; i++) {
-		Tensor *t = g->initializer[i];
-		int rank;
-		int64_t dim[RANK_MAX], numel;
-		const unsigned char *raw;
-		if (!t->has_data_location ||
-			t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
-			continue;
-		TRY(tensor_shape(m, t, &rank, dim, &numel, d));
-		TRY(tensor_raw(m, t, numel, &raw, d));
-		set_raw(t, raw, (size_t)numel * (size_t)element_width(t->data_type));
-	}
+	size_t most = g->n_initializer;
+	for (size_t i = 0; i < g->n_node; i++)
+		most += g->node[i]->n_attribute;
+	Tensor **out = *list = most > INT32_MAX ? NULL : ARENA_ARRAY(m->arena, Tensor *, most);
+	if (!out)
+		return diag_nomem(d);
+	*n = 0;
+	for (size_t i = 0; i < g->n_initializer; i++)
+		if (is_external(g->initializer[i]))
+			out[(*n)++] = g->initializer[i];
+	for (size_t i = 0; i < g->n_node; i++)
+		for (size_t k = 0; k < g->node[i]->n_attribute; k++)
+			if (is_external(g->node[i]->attribute[k]->t))
+				out[(*n)++] = g->node[i]->attribute[k]->t;
+	return ST_OK;
+}
+
+/* Every external tensor inline. The sizes come first: no more is read than a file may hold. */
+static enum status take_in_all(const struct model *m, struct diag *d)
+{
+	Tensor **list;
+	int n;
+	int64_t total = 0;
+	TRY(list_external(m, &list, &n, d));
+	for (int i = 0; i < n; i++)
+		TRY(add_size(m, list[i], &total, d));
+	for (int i = 0; i < n; i++)
+		TRY(take_in(m, list[i], d));
 	return ST_OK;
 }
 
@@ -39,9 +90,7 @@ static enum status write_model(const struct model *m, const char *to, struct dia
 {
 	size_t size = onnx__model_proto__get_packed_size(m->proto);
 	if (size > INT32_MAX)
-		return diag_fail(d, ST_INVALID, &(struct where){.file = m->path}, NULL,
-			"would be larger than 2 GiB with its data inside, which protobuf does not "
-			"allow");
+		return too_large(m, d);
 	uint8_t *bytes = arena_alloc(m->arena, size, 1);
 	if (!bytes)
 		return diag_nomem(d);
@@ -56,7 +105,7 @@ enum status import_copy_model(const char *from, const char *to, struct diag *d)
 	struct arena *a = arena_new();
 	enum status st = a ? model_read(a, from, &m, d) : diag_nomem(d);
 	if (st == ST_OK)
-		st = take_in(&m, d);
+		st = take_in_all(&m, d);
 	if (st == ST_OK)
 		st = write_model(&m, to, d);
 	arena_free(a);
@@ -88,6 +137,8 @@ enum status export_onnx(
 	enum status st = a ? model_read(a, model, &m, d) : diag_nomem(d);
 	if (st == ST_OK)
 		st = replace(&m, lookup, user, d);
+	if (st == ST_OK)
+		st = take_in_all(&m, d);
 	if (st == ST_OK)
 		st = write_model(&m, to, d);
 	arena_free(a);

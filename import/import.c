@@ -75,7 +75,7 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	const struct op_table *table, const struct target *target, enum dtype real, struct diag *d,
 	struct graph **out)
 {
-	struct importer im = {.o = o, .d = d, .tensor = {.arena = a}};
+	struct importer im = {.o = o, .d = d, .tensor = {.arena = a}, .dim = {.arena = a}};
 	TRY(model_read(a, path, &im.m, d));
 	im.g = graph_new(a, d, path, table, target, real);
 	if (!im.g)

@@ -33,7 +33,8 @@ enum status import_copy_model(const char *from, const char *to, struct diag *d);
 
 /* Value of initializer `name` (numel elements, float), or NULL to leave it as it is. */
 typedef const float *export_lookup(void *user, const char *name, int64_t numel);
-/* Write `model` with initializers replaced, atomically. Other fields, unknown ones too, stay. */
+/* Write `model` with initializers replaced, atomically, and external data taken in. Other fields,
+ * unknown ones too, stay. */
 enum status export_onnx(
 	const char *model, const char *to, export_lookup *lookup, void *user, struct diag *d);
 

@@ -25,49 +25,66 @@ static const char *node_name(struct importer *im, int index)
 	return arena_printf(im->m.arena, "%s_%d", text_of(n->op_type), index);
 }
 
-struct unknown {
-	int count;
-	const Node *first;
+static bool is_supported(const struct importer *im, const Node *n)
+{
+	const char *op = text_of(n->op_type);
+	/* records of our own are not for models to use */
+	return own_domain(n) && strncmp(op, "stint.", 6) != 0 &&
+	       op_find(im->g->table, op, im->g->opset);
+}
+
+/* An operator that is missing, in the order of first use. */
+struct missing {
+	const char *label; /* with its domain, if that is not ONNX's */
+	int count, first;
+	struct missing *next;
 };
 
-static enum status report_unknown(struct importer *im, const struct text *list)
+static enum status count_missing(struct importer *im, struct missing **list)
 {
-	return diag_fail(im->d, ST_INVALID, &(struct where){.file = im->m.path},
-		"docs/reference/operators.md lists what is supported", "unsupported operators: %s",
-		list->s);
+	const Onnx__GraphProto *p = im->m.proto->graph;
+	struct names seen = {.arena = im->m.arena};
+	struct missing **tail = list;
+	for (int i = 0; i < (int)p->n_node; i++) {
+		const Node *n = p->node[i];
+		if (is_supported(im, n))
+			continue;
+		const char *op = text_of(n->op_type);
+		const char *label = own_domain(n)
+					    ? op
+					    : arena_printf(im->m.arena, "%s.%s", n->domain, op);
+		void **at = label ? names_at(&seen, label) : NULL;
+		if (!at)
+			return diag_nomem(im->d);
+		struct missing *k = *at;
+		if (!k) {
+			k = *at = *tail = ARENA_NEW(im->m.arena, struct missing);
+			if (!k)
+				return diag_nomem(im->d);
+			*k = (struct missing){.label = label, .first = i};
+			tail = &k->next;
+		}
+		k->count++;
+	}
+	return ST_OK;
 }
 
 enum status check_operators(struct importer *im)
 {
-	const Onnx__GraphProto *p = im->m.proto->graph;
-	struct names seen = {.arena = im->m.arena};
-	struct text list = {0};
-	for (int i = 0; i < (int)p->n_node; i++) {
-		const Node *n = p->node[i];
-		const char *op = text_of(n->op_type);
-		if (own_domain(n) && op_find(im->g->table, op, im->g->opset) &&
-			strncmp(op, "stint.", 6) != 0)
-			continue;
-		void **at = names_at(&seen,
-			own_domain(n) ? op : arena_printf(im->m.arena, "%s.%s", n->domain, op));
-		if (!at)
+	struct missing *list = NULL;
+	int reported = 0;
+	TRY(count_missing(im, &list));
+	for (const struct missing *k = list; k && reported < REPORT_MAX; k = k->next, reported++) {
+		const char *name = node_name(im, k->first);
+		if (!name)
 			return diag_nomem(im->d);
-		if (*at)
-			continue;
-		*at = p->node[i];
-		int count = 0;
-		for (size_t k = (size_t)i; k < p->n_node; k++)
-			count += !strcmp(text_of(p->node[k]->op_type), op) &&
-				 own_domain(p->node[k]) == own_domain(n);
-		text_add(&list, "%s%s%s%s (%d, the first at node '%s')", list.len ? ", " : "",
-			own_domain(n) ? "" : n->domain, own_domain(n) ? "" : ".", op, count,
-			node_name(im, i));
-		if (seen.n > 100)
-			break;
+		diag_fail(im->d, ST_INVALID, &(struct where){im->m.path, name, k->label},
+			"docs/reference/operators.md lists what is supported",
+			"operator %s is not supported at opset %d; used %d time%s, first here",
+			*k->label ? k->label : "''", im->g->opset, k->count,
+			k->count == 1 ? "" : "s");
 	}
-	enum status st = list.len ? report_unknown(im, &list) : ST_OK;
-	text_free(&list);
-	return st;
+	return reported ? ST_INVALID : ST_OK;
 }
 
 /* --- Attributes --- */
@@ -86,7 +103,7 @@ static enum status tensor_attribute(
 	enum dtype type;
 	int rank;
 	int64_t dim[RANK_MAX];
-	void *data;
+	const void *data;
 	TRY(tensor_values(&im->m, t, im->g->real, &type, &rank, dim, &data, im->d));
 	out->kind = ATTR_TENSOR;
 	out->t = graph_constant(im->g, text_of(t->name), type, rank, dim, data);
@@ -134,6 +151,8 @@ static enum status import_attribute(
 		out->i = a->i;
 		return ST_OK;
 	case KIND(STRING):
+		if (a->s.len && memchr(a->s.data, 0, a->s.len))
+			return attribute_error(im, index, a, "is a text with a zero byte");
 		out->kind = ATTR_STRING;
 		out->s = arena_strndup(
 			im->m.arena, a->s.data ? (const char *)a->s.data : "", a->s.len);

@@ -67,7 +67,8 @@ static enum status link_readers(struct order *o)
 	if (!o->reader || !o->next_reader)
 		return diag_nomem(o->im->d);
 	enum status worst = ST_OK;
-	for (int i = o->n - 1; i >= 0; i--) {
+	int faults = 0;
+	for (int i = 0; i < o->n && faults < REPORT_MAX; i++) {
 		const Onnx__NodeProto *n = o->graph->node[i];
 		for (size_t k = 0; k < n->n_input; k++) {
 			const char *name = text_of(n->input[k]);
@@ -77,6 +78,7 @@ static enum status link_readers(struct order *o)
 			if (maker == 0) {
 				worst = node_error(o, i, "is an initializer missing from the file?",
 					"reads '%s', which nothing makes", name);
+				faults++;
 				continue;
 			}
 			o->reader[o->nreader] = i;
@@ -113,6 +115,38 @@ static int pop(int *heap, int *n)
 	return top;
 }
 
+/* A node that `i` waits for: some input's maker is not built either. */
+static int waited_for(const struct order *o, int i, const char **name)
+{
+	const Onnx__NodeProto *n = o->graph->node[i];
+	for (size_t k = 0; k < n->n_input; k++) {
+		intptr_t maker = (intptr_t)names_get(&o->maker, text_of(n->input[k]));
+		if (maker > 0 && o->waits[maker - 1] > 0) {
+			*name = n->input[k];
+			return (int)maker - 1;
+		}
+	}
+	return i;
+}
+
+/* Every waiting node waits for a waiting one: going back from any of them ends on a cycle, at the
+ * first node that is met again. The readers' lists, of no more use, mark those that were met. */
+static enum status cycle_error(struct order *o)
+{
+	enum { MET = -2 };
+	int i = 0;
+	const char *name = "";
+	while (o->waits[i] == 0)
+		i++;
+	while (o->first[i] != MET) {
+		o->first[i] = MET;
+		i = waited_for(o, i, &name);
+	}
+	waited_for(o, i, &name);
+	return node_error(
+		o, i, "the graph must not have cycles", "lies on a cycle through '%s'", name);
+}
+
 static enum status sort(struct order *o, int *out)
 {
 	int *heap = ARENA_ARRAY(o->im->m.arena, int, o->n), ready = 0, done = 0;
@@ -128,10 +162,7 @@ static enum status sort(struct order *o, int *out)
 			if (--o->waits[o->reader[e]] == 0)
 				push(heap, &ready, o->reader[e]);
 	}
-	for (int i = 0; done < o->n && i < o->n; i++)
-		if (o->waits[i] > 0)
-			return node_error(o, i, NULL, "lies on a cycle or behind one%s", "");
-	return ST_OK;
+	return done == o->n ? ST_OK : cycle_error(o);
 }
 
 enum status order_nodes(struct importer *im, const int **order)

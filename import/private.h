@@ -9,10 +9,11 @@
 struct model {
 	const char *path;
 	Onnx__ModelProto *proto;
-	struct arena *arena; /* owns the file's bytes and everything unpacked */
+	struct arena *arena; /* owns everything unpacked */
 };
 
-/* Read and unpack `path`: depth at most 64, memory bounded by the file's size. */
+/* Read and unpack `path`: depth at most 64, no text with a zero byte, memory bounded by the file's
+ * size. */
 enum status model_read(struct arena *a, const char *path, struct model *out, struct diag *d);
 
 /* Element counts and values of a TensorProto. *dim has rank entries. */
@@ -22,11 +23,13 @@ enum status tensor_shape(const struct model *m, const Onnx__TensorProto *t, int 
  * folder). *raw NULL when the values stand in one of the typed fields. */
 enum status tensor_raw(const struct model *m, const Onnx__TensorProto *t, int64_t numel,
 	const unsigned char **raw, struct diag *d);
-/* A TensorProto as numel values of the graph's types. */
+/* A TensorProto as numel values of the graph's types, owned by the model's arena. */
 enum status tensor_values(const struct model *m, const Onnx__TensorProto *t, enum dtype real,
-	enum dtype *type, int *rank, int64_t dim[RANK_MAX], void **data, struct diag *d);
+	enum dtype *type, int *rank, int64_t dim[RANK_MAX], const void **data, struct diag *d);
 /* Our type for an ONNX element type; false when there is none. */
 bool element_type(int32_t onnx, enum dtype real, enum dtype *out);
+/* "float16", for messages. */
+const char *element_name(int32_t onnx);
 /* Bytes of one element in raw data; 0: not supported. */
 int element_width(int32_t onnx);
 
@@ -59,14 +62,25 @@ struct importer {
 	struct graph *g;
 	struct diag *d;
 	struct names tensor; /* ONNX name → struct tensor */
+	struct names dim;    /* symbolic size → what it is bound to (dims.c) */
 };
+
+/* Faults of one kind that are reported; a file can have millions. */
+enum { REPORT_MAX = 100 };
 
 /* order[i]: the index in the file of the i-th node to build; nodes stand after what they read.
  * Reports inputs that nothing makes, names made twice, and cycles. */
 enum status order_nodes(struct importer *im, const int **order);
 /* Initializers and inputs as tensors. */
 enum status import_values(struct importer *im);
-/* One message for all operators without a record, or outside ONNX's domain. */
+/* The shape of an input; NULL when it is no tensor or has none. */
+const Onnx__TensorShapeProto *input_shape(const Onnx__ValueInfoProto *v);
+/* Bind the symbolic sizes. Requires the initializers in `tensor`. */
+enum status dims_bind(struct importer *im);
+/* The size of one axis of an input; reports an unbound one. */
+enum status dims_size(struct importer *im, const char *input, int axis,
+	const Onnx__TensorShapeProto__Dimension *dim, int64_t *out);
+/* Report every operator without a record, or outside ONNX's domain: one message each. */
 enum status check_operators(struct importer *im);
 /* Build node `index` of the file. */
 enum status import_node(struct importer *im, int index);

@@ -32,52 +32,42 @@ static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *out)
 	return false;
 }
 
-/* Which length-delimited fields hold messages, by message type: enough of onnx.proto to know where
- * nesting can occur. A field that is not listed is bytes to the scan. */
-enum message { MODEL, GRAPH, NODE, ATTRIBUTE, TENSOR, FUNCTION, TYPE, SEQUENCE, OPAQUE };
-
-static int child(int message, uint64_t field)
-{
-	switch (message) {
-	case MODEL:
-		return field == 7 ? GRAPH : field == 25 ? FUNCTION : -1;
-	case GRAPH:
-		return field == 1                   ? NODE
-		       : field == 5                 ? TENSOR
-		       : field >= 11 && field <= 13 ? OPAQUE
-						    : -1;
-	case NODE:
-		return field == 5 ? ATTRIBUTE : -1;
-	case ATTRIBUTE:
-		return field == 5 || field == 10    ? TENSOR
-		       : field == 6 || field == 11  ? GRAPH
-		       : field == 14 || field == 15 ? TYPE
-						    : -1;
-	case FUNCTION:
-		return field == 7 ? NODE : -1;
-	case OPAQUE: /* ValueInfoProto */
-		return field == 2 ? TYPE : -1;
-	case TYPE: /* sequence, map and optional types nest */
-		return field == 4 || field == 5 || field == 9 ? SEQUENCE : -1;
-	case SEQUENCE:
-		return field == 1 || field == 2 ? TYPE : -1;
-	default:
-		return -1;
-	}
-}
-
+/* A message that is open: where it ends and what it is. */
 struct frame {
 	const uint8_t *end;
-	int message;
+	const ProtobufCMessageDescriptor *type;
 };
 
-/* One field of the innermost message; opens a frame where it holds a message. */
+/* A field of known length: skipped, or, where it holds a message, opened as a frame. Fields that
+ * onnx.proto does not know are bytes. */
+static const char *scan_bytes(
+	const uint8_t **p, uint64_t key, uint64_t len, struct frame *stack, int *depth)
+{
+	const ProtobufCFieldDescriptor *field = key >> 3 > UINT32_MAX
+							? NULL
+							: protobuf_c_message_descriptor_get_field(
+								  stack[*depth].type,
+								  (unsigned)(key >> 3));
+	const uint8_t *start = *p;
+	if (field && field->type == PROTOBUF_C_TYPE_MESSAGE) {
+		if (*depth + 1 == DEPTH_MAX)
+			return "it is nested more than 64 levels deep";
+		stack[++*depth] = (struct frame){start + len, field->descriptor};
+		return NULL;
+	}
+	if (field && field->type == PROTOBUF_C_TYPE_STRING && len && memchr(start, 0, len))
+		return "a name or text in it holds a zero byte";
+	*p += len;
+	return NULL;
+}
+
+/* One field of the innermost message. */
 static const char *scan_field(const uint8_t **p, struct frame *stack, int *depth)
 {
 	const uint8_t *end = stack[*depth].end;
 	uint64_t key, value;
 	if (!varint(p, end, &key) || key >> 3 == 0)
-		return "a field is cut off";
+		return "a field is cut off or has no number";
 	switch (key & 7) {
 	case 0:
 		return varint(p, end, &value) ? NULL : "a number is cut off";
@@ -89,19 +79,10 @@ static const char *scan_field(const uint8_t **p, struct frame *stack, int *depth
 		*p += n;
 		return NULL;
 	}
-	case 2: {
+	case 2:
 		if (!varint(p, end, &value) || value > (uint64_t)(end - *p))
 			return "a field is longer than what holds it";
-		int inner = child(stack[*depth].message, key >> 3);
-		if (inner < 0) {
-			*p += value;
-			return NULL;
-		}
-		if (*depth + 1 == DEPTH_MAX)
-			return "it is nested more than 64 levels deep";
-		stack[++*depth] = (struct frame){*p + value, inner};
-		return NULL;
-	}
+		return scan_bytes(p, key, value, stack, depth);
 	default:
 		return "a field has an unknown wire type";
 	}
@@ -109,7 +90,7 @@ static const char *scan_field(const uint8_t **p, struct frame *stack, int *depth
 
 static const char *scan(const uint8_t *p, size_t len)
 {
-	struct frame stack[DEPTH_MAX] = {{p + len, MODEL}};
+	struct frame stack[DEPTH_MAX] = {{p + len, &onnx__model_proto__descriptor}};
 	int depth = 0;
 	for (;;) {
 		while (depth > 0 && p == stack[depth].end)
@@ -126,15 +107,20 @@ static const char *scan(const uint8_t *p, size_t len)
 struct capped {
 	struct arena *arena;
 	size_t left;
+	bool full, nomem;
 };
 
 static void *capped_alloc(void *user, size_t size)
 {
 	struct capped *c = user;
-	if (size > c->left)
+	if (size > c->left) {
+		c->full = true;
 		return NULL;
+	}
 	c->left -= size;
-	return arena_alloc(c->arena, size, 1);
+	void *p = arena_alloc(c->arena, size, 1);
+	c->nomem |= p == NULL;
+	return p;
 }
 
 static void capped_free(void *user, void *p)
@@ -151,6 +137,8 @@ static enum status check_kind(const char *path, struct diag *d)
 		return diag_fail(d, ST_IO, &w, NULL, "cannot open: %s", strerror(errno));
 	if (S_ISDIR(st.st_mode))
 		return diag_fail(d, ST_IO, &w, "give the .onnx file in it", "is a folder");
+	if (!S_ISREG(st.st_mode))
+		return diag_fail(d, ST_IO, &w, NULL, "is no regular file");
 	if (st.st_size == 0)
 		return bad_file(path, d, "it is empty");
 	if (st.st_size > INT32_MAX)
@@ -159,23 +147,41 @@ static enum status check_kind(const char *path, struct diag *d)
 	return ST_OK;
 }
 
+static enum status unpack(struct arena *a, const char *path, const char *bytes, size_t len,
+	struct model *out, struct diag *d)
+{
+	const char *fault = scan((const uint8_t *)bytes, len);
+	if (fault)
+		return bad_file(path, d, fault);
+	/* a number of two bytes takes some 72 bytes while it is unpacked */
+	struct capped c = {.arena = a, .left = len * 96 + ((size_t)16 << 20)};
+	ProtobufCAllocator allocator = {capped_alloc, capped_free, &c};
+	Onnx__ModelProto *m = onnx__model_proto__unpack(&allocator, len, (const uint8_t *)bytes);
+	if (c.nomem)
+		return diag_nomem(d);
+	if (c.full)
+		return bad_file(path, d,
+			"unpacking it takes over 96 times its size; it seems made to exhaust "
+			"memory");
+	if (!m)
+		return bad_file(path, d, "a field in it has another type than ONNX says");
+	if (!m->graph)
+		return bad_file(path, d, "it has no graph");
+	*out = (struct model){path, m, a};
+	return ST_OK;
+}
+
 enum status model_read(struct arena *a, const char *path, struct model *out, struct diag *d)
 {
 	char *bytes;
 	size_t len;
 	TRY(check_kind(path, d));
-	TRY(file_read(a, path, &bytes, &len, d));
-	const char *fault = scan((const uint8_t *)bytes, len);
-	if (fault)
-		return bad_file(path, d, fault);
-	/* a node of two bytes takes some 140 bytes unpacked */
-	struct capped c = {a, len * 96 + ((size_t)4 << 20)};
-	ProtobufCAllocator allocator = {capped_alloc, capped_free, &c};
-	Onnx__ModelProto *m = onnx__model_proto__unpack(&allocator, len, (const uint8_t *)bytes);
-	if (!m)
-		return bad_file(path, d, "it cannot be unpacked");
-	if (!m->graph)
-		return bad_file(path, d, "it has no graph");
-	*out = (struct model){path, m, a};
-	return ST_OK;
+	struct arena *file = arena_new(); /* the packed bytes are not needed for long */
+	if (!file)
+		return diag_nomem(d);
+	enum status st = file_read(file, path, &bytes, &len, d);
+	if (st == ST_OK)
+		st = unpack(a, path, bytes, len, out, d);
+	arena_free(file);
+	return st;
 }

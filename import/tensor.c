@@ -46,6 +46,16 @@ int element_width(int32_t type)
 	}
 }
 
+const char *element_name(int32_t onnx)
+{
+	/* by number, those of onnx.proto and the newer ones */
+	static const char *const name[] = {"undefined", "float32", "uint8", "int8", "uint16",
+		"int16", "int32", "int64", "string", "bool", "float16", "float64", "uint32",
+		"uint64", "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz",
+		"float8e5m2", "float8e5m2fnuz", "uint4", "int4", "float4e2m1"};
+	return onnx >= 0 && onnx < (int)(sizeof name / sizeof *name) ? name[onnx] : "unknown";
+}
+
 bool element_type(int32_t onnx, enum dtype real, enum dtype *out)
 {
 	switch (onnx) {
@@ -67,15 +77,21 @@ bool element_type(int32_t onnx, enum dtype real, enum dtype *out)
 enum status tensor_shape(const struct model *m, const Tensor *t, int *rank, int64_t dim[RANK_MAX],
 	int64_t *numel, struct diag *d)
 {
+	const struct where w = {.file = m->path, .node = text_of(t->name), .op = "tensor"};
 	if (t->n_dims > RANK_MAX)
-		return bad_tensor(m, t, "stint handles up to 8 axes", d, "has too many axes");
+		return diag_fail(
+			d, ST_INVALID, &w, "stint handles up to 8 axes", "has %zu axes", t->n_dims);
 	*numel = 1;
 	*rank = (int)t->n_dims;
 	for (int i = 0; i < *rank; i++) {
 		dim[i] = t->dims[i];
+		if (dim[i] < 0 || dim[i] > INT32_MAX)
+			return diag_fail(d, ST_INVALID, &w, "sizes go from 0 to 2147483647",
+				"axis %d has the size %" PRId64, i, dim[i]);
 		if (!size_mul(*numel, dim[i], numel) || *numel > INT64_MAX / 8)
-			return bad_tensor(m, t, NULL, d,
-				dim[i] < 0 ? "has a negative size" : "its element count overflows");
+			return diag_fail(d, ST_INVALID, &w, NULL,
+				"its element count overflows at axis %d (size %" PRId64 ")", i,
+				dim[i]);
 	}
 	return ST_OK;
 }
@@ -101,6 +117,18 @@ static bool whole_number(const char *s, int64_t *out)
 	return end != s && !*end && !errno && *out >= 0;
 }
 
+static bool leads_out(const char *location)
+{
+	if (*location == '/')
+		return true;
+	for (const char *s = location; s; s = strchr(s, '/')) {
+		s += *s == '/';
+		if (!strncmp(s, "..", 2) && (s[2] == '/' || !s[2]))
+			return true;
+	}
+	return false;
+}
+
 /* The file's real path, which must lie below the model's folder. */
 static enum status external_path(
 	const struct model *m, const Tensor *t, const char *location, char **out, struct diag *d)
@@ -115,7 +143,7 @@ static enum status external_path(
 	char *real_folder = realpath(folder, NULL), *real = realpath(path, NULL);
 	enum status st = ST_OK;
 	size_t n = real_folder ? strlen(real_folder) : 0;
-	if (location[0] == '/' || strstr(location, ".."))
+	if (leads_out(location))
 		st = bad_tensor(m, t, "keep external data in the model's folder", d,
 			"its external data has a path that leads out of the model's folder");
 	else if (!real)
@@ -148,12 +176,15 @@ static enum status external_bytes(const struct model *m, const Tensor *t, int64_
 	if (external(t, "length") && length != bytes)
 		return bad_tensor(
 			m, t, NULL, d, "its external data has another length than its shape needs");
-	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || offset > st.st_size ||
-		bytes > st.st_size - offset)
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+		return bad_tensor(m, t, NULL, d, "its external data is no regular file");
+	if (offset > st.st_size || bytes > st.st_size - offset)
 		return bad_tensor(m, t, "was the file cut off?", d,
 			"its external data lies beyond the end of the file");
 	unsigned char *data = arena_alloc(m->arena, (size_t)bytes, 1);
-	FILE *f = data ? fopen(path, "rb") : NULL;
+	if (!data)
+		return diag_nomem(d);
+	FILE *f = fopen(path, "rb");
 	bool ok = f && fseek(f, (long)offset, SEEK_SET) == 0 &&
 		  fread(data, 1, (size_t)bytes, f) == (size_t)bytes;
 	if (f)
@@ -169,11 +200,14 @@ enum status tensor_raw(const struct model *m, const Tensor *t, int64_t numel,
 	*raw = NULL;
 	if (t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
 		return external_bytes(m, t, bytes, raw, d);
-	if (!t->has_raw_data)
-		return ST_OK;
+	if (!t->has_raw_data || (t->raw_data.len == 0 && bytes > 0))
+		return ST_OK; /* some writers set an empty one beside the typed field */
 	if (t->raw_data.len != (size_t)bytes)
-		return bad_tensor(
-			m, t, NULL, d, "has another number of bytes than its shape needs");
+		return diag_fail(d, ST_INVALID,
+			&(struct where){.file = m->path, .node = text_of(t->name), .op = "tensor"},
+			"the file is damaged",
+			"has %zu bytes of data, but its shape needs %" PRId64, t->raw_data.len,
+			bytes);
 	*raw = t->raw_data.len ? t->raw_data.data : (const unsigned char *)"";
 	return ST_OK;
 }
@@ -240,59 +274,67 @@ static int64_t int_from_bits(int32_t type, uint64_t bits)
 	}
 }
 
-/* The typed field that holds this type's values, as bits; false when it is too short. */
-static bool typed_bits(const Tensor *t, int64_t i, uint64_t *bits)
+/* How many values the typed field that belongs to the type has. */
+static size_t typed_count(const Tensor *t)
 {
-	uint32_t low;
 	switch (t->data_type) {
 	case TYPE(FLOAT):
-		if ((size_t)i >= t->n_float_data)
-			return false;
-		memcpy(&low, &t->float_data[i], sizeof low);
-		*bits = low;
-		return true;
+		return t->n_float_data;
 	case TYPE(DOUBLE):
-		if ((size_t)i >= t->n_double_data)
-			return false;
-		memcpy(bits, &t->double_data[i], sizeof *bits);
-		return true;
+		return t->n_double_data;
 	case TYPE(INT64):
-		if ((size_t)i >= t->n_int64_data)
-			return false;
-		*bits = (uint64_t)t->int64_data[i];
-		return true;
+		return t->n_int64_data;
 	case TYPE(UINT32):
 	case TYPE(UINT64):
-		if ((size_t)i >= t->n_uint64_data)
-			return false;
-		*bits = t->uint64_data[i];
-		return true;
+		return t->n_uint64_data;
 	default:
-		if ((size_t)i >= t->n_int32_data)
-			return false;
-		*bits = (uint64_t)(int64_t)t->int32_data[i];
-		return true;
+		return t->n_int32_data;
 	}
 }
 
-static bool store(
+/* Value i of that field, as bits. */
+static uint64_t typed_bits(const Tensor *t, int64_t i)
+{
+	uint32_t low;
+	uint64_t bits;
+	switch (t->data_type) {
+	case TYPE(FLOAT):
+		memcpy(&low, &t->float_data[i], sizeof low);
+		return low;
+	case TYPE(DOUBLE):
+		memcpy(&bits, &t->double_data[i], sizeof bits);
+		return bits;
+	case TYPE(INT64):
+		return (uint64_t)t->int64_data[i];
+	case TYPE(UINT32):
+	case TYPE(UINT64):
+		return t->uint64_data[i];
+	default:
+		return (uint64_t)(int64_t)t->int32_data[i];
+	}
+}
+
+static bool is_little_endian(void)
+{
+	const uint16_t probe = 1;
+	return *(const unsigned char *)&probe == 1;
+}
+
+/* The file's bytes are our values already: on little-endian machines, of the same type. */
+static bool same_bytes(const Tensor *t, enum dtype type, const unsigned char *raw)
+{
+	return raw && is_little_endian() && (uintptr_t)raw % _Alignof(max_align_t) == 0 &&
+	       ((type == DT_F32 && t->data_type == TYPE(FLOAT)) ||
+		       (type == DT_F64 && t->data_type == TYPE(DOUBLE)) ||
+		       (type == DT_I64 && t->data_type == TYPE(INT64)));
+}
+
+static void store(
 	const Tensor *t, const unsigned char *raw, int64_t numel, enum dtype type, void *data)
 {
 	int width = element_width(t->data_type);
-	if (raw && type == DT_F32 &&
-		t->data_type == TYPE(FLOAT)) { /* the common case, on little-endian machines */
-		const uint16_t probe = 1;
-		if (*(const unsigned char *)&probe) {
-			memcpy(data, raw, (size_t)numel * 4);
-			return true;
-		}
-	}
 	for (int64_t i = 0; i < numel; i++) {
-		uint64_t bits;
-		if (raw)
-			bits = little_endian(raw + i * width, width);
-		else if (!typed_bits(t, i, &bits))
-			return false;
+		uint64_t bits = raw ? little_endian(raw + i * width, width) : typed_bits(t, i);
 		if (type == DT_I64)
 			((int64_t *)data)[i] = int_from_bits(t->data_type, bits);
 		else
@@ -300,29 +342,34 @@ static bool store(
 				type == DT_BOOL ? (double)(bits != 0)
 						: real_from_bits(t->data_type, bits));
 	}
-	return true;
 }
 
 enum status tensor_values(const struct model *m, const Tensor *t, enum dtype real, enum dtype *type,
-	int *rank, int64_t dim[RANK_MAX], void **data, struct diag *d)
+	int *rank, int64_t dim[RANK_MAX], const void **data, struct diag *d)
 {
 	int64_t numel;
 	const unsigned char *raw;
-	if (!element_type(t->data_type, real, type)) {
-		const struct where w = {.file = m->path, .node = text_of(t->name), .op = "tensor"};
+	const struct where w = {.file = m->path, .node = text_of(t->name), .op = "tensor"};
+	if (!element_type(t->data_type, real, type))
 		return diag_fail(d, ST_INVALID, &w, NULL,
-			"has element type %d, which is not supported", t->data_type);
-	}
+			"has elements of type %s, which is not supported",
+			element_name(t->data_type));
+	if (t->segment)
+		return bad_tensor(m, t, NULL, d, "is stored in segments, which is not supported");
 	TRY(tensor_shape(m, t, rank, dim, &numel, d));
 	TRY(tensor_raw(m, t, numel, &raw, d));
 	/* before memory is taken for it: are the values there? */
-	uint64_t bits;
-	if (!raw && numel > 0 && !typed_bits(t, numel - 1, &bits))
-		return bad_tensor(m, t, NULL, d, "has fewer values than its shape needs");
-	*data = arena_alloc(m->arena, (size_t)numel, (size_t)dtype_bytes(*type));
-	if (!*data)
+	if (!raw && typed_count(t) != (size_t)numel)
+		return diag_fail(d, ST_INVALID, &w,
+			"the file is damaged, or its data lies elsewhere",
+			"has %zu values, but its shape needs %" PRId64, typed_count(t), numel);
+	*data = raw;
+	if (same_bytes(t, *type, raw))
+		return ST_OK;
+	void *copy = arena_alloc(m->arena, (size_t)numel, (size_t)dtype_bytes(*type));
+	if (!copy)
 		return diag_nomem(d);
-	return store(t, raw, numel, *type, *data)
-		       ? ST_OK
-		       : bad_tensor(m, t, NULL, d, "has fewer values than its shape needs");
+	store(t, raw, numel, *type, copy);
+	*data = copy;
+	return ST_OK;
 }

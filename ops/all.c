@@ -6,6 +6,7 @@
 	F(ops_activation) \
 	F(ops_binary) \
 	F(ops_cast) \
+	F(ops_clip) \
 	F(ops_compare) \
 	F(ops_conv) \
 	F(ops_dropout) \

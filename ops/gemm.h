@@ -6,7 +6,7 @@
 
 /* Sizes the text and its workspace agree on: terms summed at once, rows and columns packed at
  * once, and the multiples to which tiles of any instruction set round these up. */
-enum { GEMM_KC = 256, GEMM_MC = 96, GEMM_NC = 512, GEMM_ROW_UNIT = 24, GEMM_COL_UNIT = 32 };
+enum { GEMM_KC = 256, GEMM_MC = 96, GEMM_NC = 256, GEMM_ROW_UNIT = 24, GEMM_COL_UNIT = 32 };
 
 /* How the m by n products of a batch are cut into blocks that threads compute on their own. Depends
  * on shape and threads only, and never changes a bit of the result. */

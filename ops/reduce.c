@@ -124,12 +124,12 @@ static enum status reduce_rule(struct graph *g, const struct node *n, struct ten
 /* --- C text --- */
 
 /* Opens the loops over groups [from, to) that are (or are not) reduced; returns how many. */
-static int open_loops(struct emit *e, const struct shape *s, int to, bool reduced)
+static int open_loops(struct emit *e, const char *tabs, const struct shape *s, int to, bool reduced)
 {
 	int opened = 0;
 	for (int k = 0; k < to; k++)
 		if (s->group[k].reduced == reduced) {
-			emit(e, "\tfor (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)\n", k, k,
+			emit(e, "%sfor (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)\n", tabs, k, k,
 				s->group[k].dim, k);
 			opened++;
 		}
@@ -167,22 +167,22 @@ static void output_offset(struct emit *e, const struct shape *s, int to, int64_t
 static void divide(struct emit *e, const struct node *n, const struct shape *s)
 {
 	if (is_mean(n))
-		emit(e, " / R(%" PRId64 ")", s->count);
+		emit(e, " / %" PRId64, s->count);
 }
 
 /* One long row into one number: 64 parts, whatever the number of threads. */
 static void emit_one_row(struct emit *e, const struct node *n, const struct shape *s, int64_t len)
 {
 	int64_t part = (len + 63) / 64;
-	emit(e, "\treal part[64];\n");
+	emit(e, "\tdouble part[64], sum = 0;\n");
 	emit_parallel(e, (double)len, 1);
 	emit(e, "\tfor (int k = 0; k < 64; k++) {\n");
 	emit(e, "\t\tint64_t from = k * %" PRId64 ", to = from + %" PRId64 ";\n", part, part);
 	emit(e, "\t\tto = to < %" PRId64 " ? to : %" PRId64 ";\n", len, len);
-	emit(e, "\t\tpart[k] = from < to ? sum_lanes(x0 + from, to - from) : 0;\n\t}\n");
-	emit(e, "\ty0[0] = sum_lanes(part, 64)");
+	emit(e, "\t\tpart[k] = from < to ? sum_wide(x0 + from, to - from) : 0;\n\t}\n");
+	emit(e, "\tfor (int k = 0; k < 64; k++)\n\t\tsum += part[k];\n\ty0[0] = (real)(sum");
 	divide(e, n, s);
-	emit(e, ";\n");
+	emit(e, ");\n");
 }
 
 /* The last group is summed: each output is a sum of contiguous rows. */
@@ -193,16 +193,16 @@ static void emit_rows(struct emit *e, const struct node *n, const struct shape *
 		kept += !s->group[k].reduced;
 	if (kept)
 		emit_parallel(e, (double)n->in[0]->numel, kept);
-	open_loops(e, s, last, false);
-	emit(e, "\t{\n\treal sum = 0;\n");
-	open_loops(e, s, last, true);
-	emit(e, "\t\tsum += sum_lanes(x0 + ");
+	open_loops(e, "\t", s, last, false);
+	emit(e, "\t{\n\tdouble sum = 0;\n");
+	open_loops(e, "\t", s, last, true);
+	emit(e, "\t\tsum += sum_wide(x0 + ");
 	input_offset(e, s, last);
 	emit(e, ", %" PRId64 ");\n\ty0[", s->group[last].dim);
 	output_offset(e, s, last, 1);
-	emit(e, "] = sum");
+	emit(e, "] = (real)(sum");
 	divide(e, n, s);
-	emit(e, ";\n\t}\n");
+	emit(e, ");\n\t}\n");
 }
 
 /* The last group is kept: columns, 64 at a time, summed over the rows in parts of 128 so that long
@@ -214,14 +214,14 @@ static void emit_columns(struct emit *e, const struct node *n, const struct shap
 	for (int k = 0; k < inner; k++)
 		kept += !s->group[k].reduced;
 	emit_parallel(e, (double)n->in[0]->numel, kept + 1);
-	open_loops(e, s, inner, false);
+	open_loops(e, "\t", s, inner, false);
 	emit(e, "\tfor (int64_t c0 = 0; c0 < %" PRId64 "; c0 += 64) {\n", width);
 	if (width % 64)
 		emit(e, "\t\tint64_t width = %" PRId64 " - c0 < 64 ? %" PRId64 " - c0 : 64;\n",
 			width, width);
 	const char *bound = width % 64 ? "width" : "64";
-	emit(e, "\t\treal sum[64] = {0};\n");
-	open_loops(e, s, inner, true);
+	emit(e, "\t\tdouble sum[64] = {0};\n");
+	open_loops(e, "\t\t", s, inner, true);
 	emit(e,
 		"\t\tfor (int64_t r0 = 0; r0 < %" PRId64
 		"; r0 += 128) {\n\t\t\treal part[64] = {0};\n",
@@ -233,13 +233,15 @@ static void emit_columns(struct emit *e, const struct node *n, const struct shap
 	emit(e, " + r * %" PRId64 " + c0;\n", s->group[inner].stride);
 	emit(e, "\t\t\t\tfor (int64_t c = 0; c < %s; c++)\n\t\t\t\t\tpart[c] += row[c];\n\t\t\t}\n",
 		bound);
-	emit(e, "\t\t\tfor (int64_t c = 0; c < %s; c++)\n\t\t\t\tsum[c] += part[c];\n\t\t}\n",
+	emit(e,
+		"\t\t\tfor (int64_t c = 0; c < %s; c++)\n\t\t\t\tsum[c] += "
+		"(double)part[c];\n\t\t}\n",
 		bound);
 	emit(e, "\t\tfor (int64_t c = 0; c < %s; c++)\n\t\t\ty0[", bound);
 	output_offset(e, s, inner, width);
-	emit(e, " + c0 + c] = sum[c]");
+	emit(e, " + c0 + c] = (real)(sum[c]");
 	divide(e, n, s);
-	emit(e, ";\n\t}\n");
+	emit(e, ");\n\t}\n");
 }
 
 static enum status reduce_emit(struct emit *e, const struct node *n)

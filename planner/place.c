@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 1024, ORDERS = 6 };
-static const double WORK_ORDERS = 2e9, WORK_SEARCH = 6e7, WORK_EACH = 1e5;
+enum { BUCKETS = 1024, ORDERS = 6, SKYLINE_MAX = 4000 };
+static const double WORK_ORDERS = 2e9, WORK_SEARCH = 1e8, WORK_EACH = 3e5;
 
 struct range {
 	int64_t lo, hi; /* an offset x is taken when lo < x < hi */
@@ -262,7 +262,25 @@ static uint64_t next_random(struct placer *p)
 	return p->rng;
 }
 
-/* Move one of the items that reach the top, or one that overlaps it, forward in the order. */
+static bool meet(const struct placer *p, int i, int j)
+{
+	const struct place_item *a = &p->item[i], *b = &p->item[j];
+	for (int s = a->seg; s < a->seg + a->nseg; s++)
+		for (int t = b->seg; t < b->seg + b->nseg; t++)
+			if (p->seg[s].lower < p->seg[t].upper && p->seg[t].lower < p->seg[s].upper)
+				return true;
+	return false;
+}
+
+static void move_forward(struct placer *p, int from, int to)
+{
+	int moved = p->order[from];
+	memmove(p->order + to + 1, p->order + to, (size_t)(from - to) * sizeof *p->order);
+	p->order[to] = moved;
+}
+
+/* Move an item that reaches the top in front of one of those, earlier in the order, that it meets
+ * in time; sometimes any item instead. */
 static void perturb(struct placer *p)
 {
 	int pick = -1, seen = 0;
@@ -274,12 +292,61 @@ static void perturb(struct placer *p)
 			pick = k;
 	}
 	memcpy(p->order, p->best_order, (size_t)p->n * sizeof *p->order);
-	if (pick < 0 || next_random(p) % 4 == 0)
-		pick = (int)(next_random(p) % (uint64_t)p->n);
-	int to = (int)(next_random(p) % (uint64_t)(pick + 1));
-	int moved = p->order[pick];
-	memmove(p->order + to + 1, p->order + to, (size_t)(pick - to) * sizeof *p->order);
-	p->order[to] = moved;
+	for (int moves = 1 + (int)(next_random(p) % 3); moves > 0; moves--) {
+		if (pick < 0 || next_random(p) % 4 == 0)
+			pick = (int)(next_random(p) % (uint64_t)p->n);
+		int to = -1;
+		seen = 0;
+		for (int k = 0; k < pick; k++)
+			if (meet(p, p->order[k], p->order[pick]) &&
+				next_random(p) % (uint64_t)++seen == 0)
+				to = k;
+		if (to >= 0)
+			move_forward(p, pick, to);
+		pick = -1;
+	}
+}
+
+/* The order in which a skyline grows: always the item that can lie lowest on top of what is there,
+ * of several the one with the largest key. */
+static void skyline_order(struct placer *p, int rule)
+{
+	size_t n = (size_t)p->n + 1;
+	double *key = malloc(n * sizeof *key);
+	int64_t *floor = malloc(n * sizeof *floor);
+	int *left = malloc(n * sizeof *left), nleft = 0, placed = 0;
+	if (!key || !floor || !left) {
+		p->nomem = true;
+	} else {
+		for (int i = 0; i < p->n; i++) {
+			key[i] = key_of(p, i, rule);
+			floor[i] = p->base;
+			left[nleft++] = i;
+		}
+		while (nleft > 0) {
+			int best = 0;
+			for (int k = 1; k < nleft; k++) {
+				int i = left[k], j = left[best];
+				if (floor[i] < floor[j] ||
+					(floor[i] == floor[j] && key[i] > key[j]))
+					best = k;
+			}
+			int i = left[best];
+			p->order[placed++] = i;
+			memmove(left + best, left + best + 1,
+				(size_t)(nleft - best - 1) * sizeof *left);
+			nleft--;
+			p->offset[i] = floor[i];
+			int64_t top = top_of(p, i);
+			for (int k = 0; k < nleft; k++)
+				if (floor[left[k]] < top && meet(p, i, left[k]))
+					floor[left[k]] = top;
+			p->work += nleft;
+		}
+	}
+	free(key);
+	free(floor);
+	free(left);
 }
 
 static void search(struct placer *p)
@@ -289,6 +356,12 @@ static void search(struct placer *p)
 		place_all(p, false);
 		if (!good_enough(p) && p->work < WORK_ORDERS)
 			place_all(p, true);
+	}
+	for (int rule = 0; rule < ORDERS && !good_enough(p) && p->n <= SKYLINE_MAX; rule++) {
+		skyline_order(p, rule);
+		place_all(p, true);
+		if (!good_enough(p))
+			place_all(p, false);
 	}
 	double each = WORK_EACH * p->n;
 	double stop = p->work + (each < WORK_SEARCH ? each : WORK_SEARCH);

@@ -103,18 +103,15 @@ static void try_candidates(struct solver *s, double work)
 	}
 }
 
-static enum status emit(struct solver *s, const struct seq *q, const int *way)
+/* *over out: the bytes by which the arena exceeds the budget; 0 or less when it fits. */
+static enum status emit(struct solver *s, const struct seq *q, const int *way, int64_t *over)
 {
 	struct planner *pl = s->pl;
 	struct plan *plan;
 	TRY(emit_plan(&pl->x, pl->a, q, way, pl->o->budget, &plan, pl->d));
-	if (plan->arena_bytes <= pl->o->budget) {
-		if (!s->plan || plan->cost_total < s->plan->cost_total)
-			s->plan = plan;
-	} else {
-		/* what the layout loses is taken off the target of the next try */
-		pl->x.target -= plan->arena_bytes - pl->o->budget;
-	}
+	*over = plan->arena_bytes - pl->o->budget;
+	if (*over <= 0 && (!s->plan || plan->cost_total < s->plan->cost_total))
+		s->plan = plan;
 	return ST_OK;
 }
 
@@ -122,15 +119,14 @@ static enum status emit(struct solver *s, const struct seq *q, const int *way)
 static enum status emit_candidates(struct solver *s)
 {
 	struct planner *pl = s->pl;
-	int64_t target = pl->x.target;
+	int64_t over;
 	enum status st = ST_OK;
 	for (int i = 0; i < pl->ncand && st == ST_OK; i++) {
 		const struct candidate_seq *c = &pl->cand[i];
-		if (c->peak <= pl->o->budget + pl->in->align &&
+		if (c->peak - pl->in->align <= pl->o->budget &&
 			(!s->plan || c->cost < s->plan->cost_total))
-			st = emit(s, &c->q, pl->way);
+			st = emit(s, &c->q, pl->way, &over);
 	}
-	pl->x.target = target;
 	return st;
 }
 
@@ -150,10 +146,53 @@ static enum status search_best(struct solver *s, double work)
 	return x->nomem ? diag_nomem(pl->d) : ST_OK;
 }
 
+/* The layout lost some bytes: search below the budget for live bytes with which it does not. What
+ * s->best holds is cheap and too large; between a target that fits and one that does not, halve. */
+static enum status tighten(struct solver *s, int64_t over, double work)
+{
+	struct planner *pl = s->pl;
+	struct search *x = &pl->x;
+	struct solution cheap = {0};
+	int64_t lo = -1, hi = x->target, peak = x->s.peak;
+	enum status st = ST_OK;
+	for (int i = 0; i < TIGHTEN_MAX && st == ST_OK; i++) {
+		if (over > 0 && s->best.found) {
+			hi = x->target < peak ? x->target : peak;
+			solution_set(pl, &cheap, &s->best.q, s->best.way, s->best.cost);
+		} else if (over <= 0) {
+			lo = x->target;
+		}
+		if (lo >= 0 && hi - lo < pl->o->budget / 2000)
+			break;
+		x->target = lo >= 0 ? lo + (hi - lo) / 2 : hi - over;
+		x->limit = x->work + work;
+		s->best.found = false;
+		try_start(s, &cheap.q, cheap.way, 8);
+		if (!s->best.found)
+			try_candidates(s, work);
+		if (s->best.found) {
+			improve(x, &s->best.q, s->best.way, s->bound * (1 + 1e-12));
+			if (simulate(x, &s->best.q, s->best.way, &x->s))
+				s->best.cost = x->s.cost;
+			peak = x->s.peak;
+			st = emit(s, &s->best.q, s->best.way, &over);
+		} else if (lo < 0) {
+			break;
+		} else {
+			hi = lo;
+		}
+		if (x->nomem)
+			st = diag_nomem(pl->d);
+	}
+	seq_free(&cheap.q);
+	return st;
+}
+
 static enum status solve(struct solver *s)
 {
 	struct planner *pl = s->pl;
 	struct search *x = &pl->x;
+	int64_t over = 0;
 	double work = WORK_TOTAL, per_op = 1e6 * pl->in->n;
 	work = (per_op < work ? per_op : work) * (pl->o->effort > 0 ? pl->o->effort : 1);
 	if (pl->o->seconds > 0) {
@@ -164,27 +203,13 @@ static enum status solve(struct solver *s)
 	}
 	x->target = pl->o->budget;
 	TRY(search_best(s, work));
-	for (int i = 0; i < TIGHTEN_MAX && s->best.found; i++) {
-		int64_t before = x->target;
-		TRY(emit(s, &s->best.q, s->best.way));
-		if (x->target == before)
-			break;
-		/* start again from what was good */
-		struct solution last = s->best;
-		s->best = (struct solution){0};
-		x->limit = x->work + work / 8;
-		try_start(s, &last.q, last.way, 8);
-		if (!s->best.found)
-			try_candidates(s, work / 8);
-		if (s->best.found)
-			improve(x, &s->best.q, s->best.way, s->bound * (1 + 1e-12));
-		seq_free(&last.q);
-		if (x->nomem)
-			return diag_nomem(pl->d);
-	}
+	if (s->best.found)
+		TRY(emit(s, &s->best.q, s->best.way, &over));
+	if (over > 0)
+		TRY(tighten(s, over, work / 12));
 	TRY(emit_candidates(s));
 	if (!s->plan && pl->least_arena <= pl->o->budget)
-		TRY(emit(s, &pl->least.q, pl->least.way));
+		TRY(emit(s, &pl->least.q, pl->least.way, &over));
 	return ST_OK;
 }
 

@@ -16,12 +16,15 @@ struct checkpoint_place {
 	int64_t seed;
 };
 
-/* Save; then remove all but the newest two. Creates the folder. */
+/* Save; then remove all but this one and the newest before it. Ones with a higher step go too: they
+ * belong to a run that this one has replaced. (Refuse a folder that holds checkpoints before
+ * starting another run in it.) Creates the folder. */
 int checkpoint_save(const char *folder, const struct stint_step *s,
 	const struct checkpoint_place *place, char message[256]);
 /* The newest checkpoint that reads well and fits the model, into the step's arena (and its count
  * and seed); older ones are tried when the newest is broken. *found 0 when the folder has none (no
- * error). `used` gets its path (at most 512 bytes). */
+ * error). A failure, where there are some but none is good, leaves the step as it was. `used` gets
+ * its path (at most 512 bytes). */
 int checkpoint_load(const char *folder, struct stint_step *s, struct checkpoint_place *place,
 	int *found, char used[512], char message[256]);
 /* The path of the newest readable checkpoint; "" when there is none. */

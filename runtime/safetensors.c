@@ -1,13 +1,16 @@
-/* Reading and writing safetensors. The header's JSON is scanned by hand: objects of a fixed form,
- * strings and whole numbers are all that may occur. */
+/* Reading safetensors. The header's JSON is scanned by hand: objects of a fixed form, strings and
+ * whole numbers are all that may occur, so nothing here recurses. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pread */
+#endif
 #include "safetensors.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "stint_rt.h"
@@ -17,18 +20,25 @@ static const struct {
 	int dtype, bytes;
 } types[] = {{"F32", STINT_F32, 4}, {"F64", STINT_F64, 8}, {"I64", STINT_I64, 8},
 	{"BOOL", STINT_BOOL, 1}, {"F16", -1, 2}, {"BF16", -1, 2}, {"I32", -1, 4}, {"I16", -1, 2},
-	{"I8", -1, 1}, {"U8", -1, 1}, {"U16", -1, 2}, {"U32", -1, 4}, {"U64", -1, 8}};
+	{"I8", -1, 1}, {"U8", -1, 1}, {"U16", -1, 2}, {"U32", -1, 4}, {"U64", -1, 8},
+	{"F8_E4M3", -1, 1}, {"F8_E5M2", -1, 1}};
 enum { NTYPE = sizeof types / sizeof *types };
+/* The format's own limit. */
+#define MAX_HEADER ((uint64_t)100 * 1000 * 1000)
 
 struct item {
-	struct safetensors_entry entry;
+	struct safetensors_entry entry; /* the first member: an entry is its item */
 	int64_t dim[SAFETENSORS_RANK];
+	int64_t begin, end; /* in the data */
 	char *name;
 };
 
 struct safetensors {
-	unsigned char *file;
-	size_t size, data; /* of the file; where the tensors begin */
+	int fd;
+	char *header;        /* while it is being scanned */
+	unsigned char *data; /* all tensors; NULL when they are read one by one */
+	uint64_t start;      /* where the data begin in the file */
+	uint64_t bytes;      /* of the data */
 	int n, cap, nnote, capnote;
 	struct item *item;
 	struct {
@@ -107,8 +117,8 @@ static char *put_utf8(char *o, unsigned c)
 static int unicode(struct scan *s, char **o)
 {
 	unsigned c, low;
-	if (hex4(s, &c) || c == 0)
-		return 1;
+	if (hex4(s, &c) || c == 0 || (c >= 0xdc00 && c < 0xe000))
+		return 1; /* names are C strings; a second half of a pair alone is no character */
 	if (c >= 0xd800 && c < 0xdc00) { /* the first half of a pair */
 		if (s->end - s->p < 6 || s->p[0] != '\\' || s->p[1] != 'u')
 			return 1;
@@ -173,7 +183,9 @@ static int number(struct scan *s, int64_t *out)
 		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *s->p - '0', &v))
 			return bad(s, "a number is too large");
 	*out = v;
-	return s->p == start ? bad(s, "a number is missing") : 0;
+	if (s->p == start || (*start == '0' && s->p - start > 1))
+		return bad(s, "a number is missing or malformed");
+	return 0;
 }
 
 /* "[1, 2, 3]" */
@@ -249,16 +261,19 @@ static int tensor(struct scan *s, struct safetensors *f, struct item *it)
 	for (int i = 0; i < it->entry.rank; i++)
 		if (__builtin_mul_overflow(bytes, it->dim[i], &bytes))
 			return bad(s, "a shape is too large");
-	if (offset[1] < offset[0] || (uint64_t)offset[1] > f->size - f->data ||
+	if (offset[1] < offset[0] || (uint64_t)offset[1] > f->bytes ||
 		offset[1] - offset[0] != bytes)
 		return bad(s, "a tensor's bytes lie outside the file or do not fit its shape");
-	it->entry.data = f->file + f->data + offset[0];
+	it->begin = offset[0];
+	it->end = offset[1];
 	it->entry.bytes = (size_t)bytes;
 	return 0;
 }
 
 static int notes(struct scan *s, struct safetensors *f)
 {
+	if (f->note)
+		return bad(s, "__metadata__ occurs twice");
 	if (!take(s, '{'))
 		return bad(s, "__metadata__ is no object");
 	if (take(s, '}'))
@@ -333,8 +348,25 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct item *)a)->name, ((const struct item *)b)->name);
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	int begin = (x->begin > y->begin) - (x->begin < y->begin);
+	return begin ? begin : (x->end > y->end) - (x->end < y->end);
+}
+
+/* The tensors' bytes must follow each other without overlap or gap and fill the file; names must
+ * differ. Leaves the items sorted by name. */
 static int finish(struct scan *s, struct safetensors *f)
 {
+	int64_t end = 0;
+	if (f->n)
+		qsort(f->item, (size_t)f->n, sizeof *f->item, by_place);
+	for (int i = 0; i < f->n; end = f->item[i++].end)
+		if (f->item[i].begin != end)
+			return bad(s, "tensors overlap or leave a gap");
+	if ((uint64_t)end != f->bytes)
+		return bad(s, "there are bytes behind the last tensor");
 	if (f->n)
 		qsort(f->item, (size_t)f->n, sizeof *f->item, by_name);
 	for (int i = 0; i < f->n; i++) {
@@ -348,52 +380,113 @@ static int finish(struct scan *s, struct safetensors *f)
 
 /* --- The file --- */
 
-static int read_file(struct safetensors *f, const char *path, char *message)
+static int bad_read(const struct scan *s, int error)
 {
-	FILE *in = fopen(path, "rb");
-	long size = -1;
-	if (in && fseek(in, 0, SEEK_END) == 0)
-		size = ftell(in);
-	int ok = size >= 0 && fseek(in, 0, SEEK_SET) == 0;
-	if (ok) {
-		f->size = (size_t)size;
-		f->file = malloc(f->size + 1);
-		ok = f->file && fread(f->file, 1, f->size, in) == f->size;
-	}
-	if (!ok)
-		snprintf(message, SAFETENSORS_MESSAGE, "cannot read %.150s: %s", path,
-			strerror(errno ? errno : EIO));
-	if (in)
-		fclose(in);
-	return !ok;
+	snprintf(s->message, SAFETENSORS_MESSAGE, "cannot read %.150s: %s", s->path,
+		strerror(error));
+	return 1;
 }
 
-int safetensors_open(struct safetensors **out, const char *path, char *message)
+/* 0, or an errno. */
+static int read_at(int fd, void *out, size_t n, uint64_t at)
+{
+	unsigned char *p = out;
+	while (n) {
+		ssize_t got = pread(fd, p, n, (off_t)at);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? errno : EIO; /* shorter than it was */
+		p += got;
+		n -= (size_t)got;
+		at += (uint64_t)got;
+	}
+	return 0;
+}
+
+/* Opens the file and reads the header's text, *len bytes. */
+static int read_header(struct scan *s, struct safetensors *f, size_t *len)
+{
+	struct stat st;
+	unsigned char raw[8];
+	uint64_t n = 0;
+	f->fd = open(s->path, O_RDONLY | O_CLOEXEC);
+	if (f->fd < 0 || fstat(f->fd, &st) != 0)
+		return bad_read(s, errno);
+	if (!S_ISREG(st.st_mode))
+		return bad(s, "it is no plain file");
+	if (st.st_size < 8)
+		return bad(s, "it is shorter than its header's length");
+	int error = read_at(f->fd, raw, sizeof raw, 0);
+	for (int i = 7; i >= 0; i--)
+		n = n << 8 | raw[i];
+	if (!error && n > (uint64_t)st.st_size - 8)
+		return bad(s, "its header is longer than the file");
+	if (!error && n > MAX_HEADER)
+		return bad(s, "its header is longer than the format allows");
+	if (!error && !(f->header = malloc((size_t)n + 1)))
+		error = ENOMEM;
+	if (!error)
+		error = read_at(f->fd, f->header, (size_t)n, 8);
+	if (error)
+		return bad_read(s, error);
+	f->start = 8 + n;
+	f->bytes = (uint64_t)st.st_size - f->start;
+	*len = (size_t)n;
+	return 0;
+}
+
+static int load_data(struct scan *s, struct safetensors *f)
+{
+	f->data = f->bytes < SIZE_MAX ? malloc((size_t)f->bytes + 1) : NULL;
+	int error = f->data ? read_at(f->fd, f->data, (size_t)f->bytes, f->start) : ENOMEM;
+	if (error)
+		return bad_read(s, error);
+	for (int i = 0; i < f->n; i++)
+		f->item[i].entry.data = f->data + f->item[i].begin;
+	return 0;
+}
+
+static int open_file(struct safetensors **out, const char *path, int load, char *message)
 {
 	struct safetensors *f = calloc(1, sizeof *f);
 	struct scan s = {.message = message, .path = path};
+	size_t len = 0;
 	*out = NULL;
 	if (!f)
-		return bad(&s, "out of memory");
-	uint64_t len = 0;
-	int rc = read_file(f, path, message);
-	if (!rc && f->size < 8)
-		rc = bad(&s, "it is shorter than its header's length");
-	for (int i = 7; !rc && i >= 0; i--)
-		len = len << 8 | f->file[i];
-	if (!rc && len > f->size - 8)
-		rc = bad(&s, "its header is longer than the file");
+		return bad_read(&s, ENOMEM);
+	int rc = read_header(&s, f, &len);
 	if (!rc) {
-		f->data = 8 + (size_t)len;
-		s.p = (const char *)f->file + 8;
+		s.p = f->header;
 		s.end = s.p + len;
-		rc = header(&s, f) || finish(&s, f);
+		rc = header(&s, f) || finish(&s, f) || (load && load_data(&s, f));
 	}
+	free(f->header);
+	f->header = NULL;
 	if (rc)
 		safetensors_close(f);
 	else
 		*out = f;
 	return rc;
+}
+
+int safetensors_open(struct safetensors **out, const char *path, char *message)
+{
+	return open_file(out, path, 1, message);
+}
+
+int safetensors_open_header(struct safetensors **out, const char *path, char *message)
+{
+	return open_file(out, path, 0, message);
+}
+
+int safetensors_read(const struct safetensors *f, const struct safetensors_entry *e, size_t from,
+	size_t n, void *out)
+{
+	const struct item *it = (const struct item *)(const void *)e;
+	if (from > e->bytes || n > e->bytes - from)
+		return 1;
+	return read_at(f->fd, out, n, f->start + (uint64_t)it->begin + from) != 0;
 }
 
 void safetensors_close(struct safetensors *f)
@@ -408,7 +501,9 @@ void safetensors_close(struct safetensors *f)
 	}
 	free(f->item);
 	free(f->note);
-	free(f->file);
+	free(f->data);
+	if (f->fd >= 0)
+		close(f->fd);
 	free(f);
 }
 
@@ -443,129 +538,4 @@ const char *safetensors_note(const struct safetensors *f, const char *key)
 		if (!strcmp(f->note[i].key, key))
 			return f->note[i].value;
 	return NULL;
-}
-
-/* --- Writing --- */
-
-static void put_string(FILE *f, const char *s)
-{
-	fputc('"', f);
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-		if (c == '"' || c == '\\')
-			fprintf(f, "\\%c", c);
-		else if (c < 32)
-			fprintf(f, "\\u%04x", c);
-		else
-			fputc(c, f);
-	}
-	fputc('"', f);
-}
-
-static int width_of(int dtype)
-{
-	return dtype == STINT_F32 ? 4 : dtype == STINT_BOOL ? 1 : 8;
-}
-
-static uint64_t bytes_of(const struct safetensors_entry *e)
-{
-	uint64_t n = (uint64_t)width_of(e->dtype);
-	for (int i = 0; i < e->rank; i++)
-		n *= (uint64_t)e->dim[i];
-	return n;
-}
-
-static void put_header(FILE *f, const struct safetensors_entry *entry, int n,
-	const struct safetensors_note *note, int nnote)
-{
-	static const char *const name[] = {"F32", "F64", "I64", "BOOL"};
-	uint64_t offset = 0;
-	fputc('{', f);
-	if (nnote) {
-		fputs("\"__metadata__\":{", f);
-		for (int i = 0; i < nnote; i++) {
-			fputs(i ? "," : "", f);
-			put_string(f, note[i].key);
-			fputc(':', f);
-			put_string(f, note[i].value);
-		}
-		fputs(n ? "}," : "}", f);
-	}
-	for (int i = 0; i < n; i++) {
-		fputs(i ? "," : "", f);
-		put_string(f, entry[i].name);
-		fprintf(f, ":{\"dtype\":\"%s\",\"shape\":[", name[entry[i].dtype]);
-		for (int k = 0; k < entry[i].rank; k++)
-			fprintf(f, "%s%" PRId64, k ? "," : "", entry[i].dim[k]);
-		fprintf(f, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", offset,
-			offset + bytes_of(&entry[i]));
-		offset += bytes_of(&entry[i]);
-	}
-	fputc('}', f);
-}
-
-static int put_all(FILE *f, const struct safetensors_entry *entry, int n,
-	const struct safetensors_note *note, int nnote)
-{
-	static const unsigned char none[8];
-	if (fwrite(none, 1, 8, f) != 8)
-		return 1;
-	put_header(f, entry, n, note, nnote);
-	long end = ftell(f);
-	if (end < 0)
-		return 1;
-	for (; end % 8; end++)
-		fputc(' ', f);
-	for (int i = 0; i < n; i++) {
-		size_t bytes = (size_t)bytes_of(&entry[i]);
-		if (bytes && fwrite(entry[i].data, 1, bytes, f) != bytes)
-			return 1;
-	}
-	unsigned char length[8];
-	for (int i = 0; i < 8; i++)
-		length[i] = (unsigned char)((uint64_t)(end - 8) >> (8 * i));
-	return fseek(f, 0, SEEK_SET) != 0 || fwrite(length, 1, 8, f) != 8 || fflush(f) != 0 ||
-	       fsync(fileno(f)) != 0;
-}
-
-static void sync_folder(char *path)
-{
-	char *slash = strrchr(path, '/');
-	if (slash)
-		slash[slash == path] = '\0';
-	int fd = open(slash ? path : ".", O_RDONLY | O_DIRECTORY);
-	if (fd >= 0) {
-		fsync(fd); /* some file systems refuse: then the rename is as safe as they make it
-			    */
-		close(fd);
-	}
-}
-
-int safetensors_write(const char *path, const struct safetensors_entry *entry, int n,
-	const struct safetensors_note *note, int nnote, char *message)
-{
-	size_t len = strlen(path) + 32;
-	char *tmp = malloc(len);
-	if (!tmp) {
-		snprintf(message, SAFETENSORS_MESSAGE, "out of memory");
-		return 1;
-	}
-	snprintf(tmp, len, "%s.tmp%ld", path, (long)getpid());
-	FILE *f = fopen(tmp, "wb");
-	int rc = !f || put_all(f, entry, n, note, nnote);
-	if (f && fclose(f) != 0)
-		rc = 1;
-	if (!rc)
-		rc = rename(tmp, path) != 0;
-	if (rc) {
-		snprintf(message, SAFETENSORS_MESSAGE, "cannot write %.150s: %s", path,
-			strerror(errno));
-		if (f)
-			remove(tmp);
-	} else {
-		snprintf(tmp, len, "%s", path);
-		sync_folder(tmp);
-	}
-	free(tmp);
-	return rc;
 }

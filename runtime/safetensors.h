@@ -29,6 +29,12 @@ struct safetensors;
 /* Reads the whole file. Everything in it is checked: sizes, offsets, shapes, names. *out is NULL on
  * failure. */
 int safetensors_open(struct safetensors **out, const char *path, char *message);
+/* The same, but keeps the tensors in the file (entry->data is NULL), to be read one by one straight
+ * to where they belong. */
+int safetensors_open_header(struct safetensors **out, const char *path, char *message);
+/* Bytes `from` to `from + n` of a tensor of `f`; 1 when they cannot be read. */
+int safetensors_read(const struct safetensors *f, const struct safetensors_entry *e, size_t from,
+	size_t n, void *out);
 void safetensors_close(struct safetensors *f);
 int safetensors_count(const struct safetensors *f);
 const struct safetensors_entry *safetensors_at(const struct safetensors *f, int i);
@@ -36,7 +42,8 @@ const struct safetensors_entry *safetensors_find(const struct safetensors *f, co
 /* A note's value, or NULL. */
 const char *safetensors_note(const struct safetensors *f, const char *key);
 
-/* Writes atomically: a temporary file beside it, fsync, rename, fsync of the folder. */
+/* Writes atomically: a temporary file beside it, fsync, rename, fsync of the folder. Entries lie in
+ * the order given. (safetensors_write.c) */
 int safetensors_write(const char *path, const struct safetensors_entry *entry, int n,
 	const struct safetensors_note *note, int nnote, char *message);
 

@@ -21,16 +21,22 @@ static inline void stint_philox_block(
 	out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
 
-/* Element i of node `node` at step `step`: uniform in [0, 1), 24 bits. Four neighbours share a
- * block. */
-static inline float stint_philox_uniform(int64_t seed, int64_t step, int64_t node, int64_t i)
+/* The block of elements i to i + 3 of node `node` at step `step`; i is a multiple of 4. */
+static inline void stint_philox_at(
+	int64_t seed, int64_t step, int64_t node, int64_t i, uint32_t out[4])
 {
 	const uint32_t key[2] = {(uint32_t)seed, (uint32_t)((uint64_t)seed >> 32)};
 	const uint32_t counter[4] = {(uint32_t)((uint64_t)i >> 2),
 		(uint32_t)((uint64_t)i >> 34) ^ (uint32_t)((uint64_t)step >> 32), (uint32_t)step,
 		(uint32_t)node};
-	uint32_t out[4];
 	stint_philox_block(counter, key, out);
+}
+
+/* Element i: uniform in [0, 1), 24 bits. */
+static inline float stint_philox_uniform(int64_t seed, int64_t step, int64_t node, int64_t i)
+{
+	uint32_t out[4];
+	stint_philox_at(seed, step, node, i & ~(int64_t)3, out);
 	return (float)(out[i & 3] >> 8) * (1.0f / 16777216.0f);
 }
 

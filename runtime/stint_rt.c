@@ -4,6 +4,7 @@
 #endif
 #include "stint_rt.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,19 +30,30 @@ static int fail(stint_step *s, int rc, const char *what, const char *name)
 
 enum { HUGE_PAGE = 1 << 21 };
 
+/* Large pages for the whole ones among the arena's bytes; the rest of the last one stays small, so
+ * that the arena takes no more memory than planned. Hints: failure is fine. */
+static void advise(unsigned char *p, size_t bytes)
+{
+#if defined(__linux__) && defined(MADV_HUGEPAGE) && defined(MADV_NOHUGEPAGE)
+	size_t large = bytes / HUGE_PAGE * HUGE_PAGE;
+	if (large)
+		(void)madvise(p, large, MADV_HUGEPAGE);
+	if (large && bytes > large)
+		(void)madvise(p + large, HUGE_PAGE, MADV_NOHUGEPAGE);
+#else
+	(void)p, (void)bytes;
+#endif
+}
+
 static void *arena_new(size_t bytes, size_t alignment)
 {
-	size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : alignment;
+	size_t align = bytes >= HUGE_PAGE && alignment < HUGE_PAGE ? HUGE_PAGE : alignment;
 	if (bytes > SIZE_MAX - align)
 		return NULL;
-	size_t whole = (bytes + align - 1) / align * align;
+	size_t whole = (bytes + align - 1) / align * align; /* as C11 wants it; not touched */
 	void *p = aligned_alloc(align, whole ? whole : align);
-	if (!p)
-		return NULL;
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-	if (align == HUGE_PAGE)
-		madvise(p, whole, MADV_HUGEPAGE); /* a hint: failure is fine */
-#endif
+	if (p && align == HUGE_PAGE)
+		advise(p, bytes);
 	return p;
 }
 
@@ -102,9 +114,12 @@ static int setup(stint_step *s, void *arena, size_t arena_bytes)
 		if (rc)
 			return rc;
 	}
-	if (arena && (arena_bytes < m->arena_bytes || (uintptr_t)arena % m->alignment))
+	if (arena && arena_bytes < m->arena_bytes)
 		return fail(
-			s, STINT_BAD_DATA, "%s", "the arena handed in is too small or not aligned");
+			s, STINT_BAD_DATA, "the arena handed in is too small for '%s'", m->name);
+	if (arena && (uintptr_t)arena % m->alignment)
+		return fail(s, STINT_BAD_DATA,
+			"the arena handed in is not aligned as '%s' wants it", m->name);
 	s->owned = arena ? NULL : arena_new(m->arena_bytes, m->alignment);
 	s->arena = arena ? arena : s->owned;
 	if (!s->arena)
@@ -121,6 +136,7 @@ int stint_init(stint_step **out, const struct stint_model *model, void *arena, s
 	if (!s)
 		return STINT_NO_MEMORY;
 	s->model = model;
+	s->loss = NAN;
 	return setup(s, arena, arena_bytes);
 }
 
@@ -169,30 +185,43 @@ int stint_get(const stint_step *s, const char *name, void *data, size_t bytes)
 	return STINT_OK;
 }
 
+/* Whether resident t is what a file holds; the rest is set before each step. */
+static int stored(const struct stint_tensor *t)
+{
+	return t->kind != STINT_INPUT && t->kind != STINT_CONTROL;
+}
+
+/* Checks all tensors before the first is replaced: a file that does not fit changes nothing. */
+static int check_file(stint_step *s, const struct safetensors *f, const char *path)
+{
+	int found = 0, wanted = 0;
+	for (int i = 0; i < s->model->nresident; i++) {
+		const struct stint_tensor *t = &s->model->resident[i];
+		const struct safetensors_entry *e = stored(t) ? safetensors_find(f, t->name) : NULL;
+		wanted += stored(t);
+		if (e && (e->dtype != t->dtype || e->bytes != t->bytes))
+			return fail(s, STINT_BAD_FILE,
+				"'%.100s' has another type or shape in the weights file", t->name);
+		found += e != NULL;
+	}
+	if (wanted && !found)
+		return fail(s, STINT_BAD_FILE, "%.150s holds no tensor of this model", path);
+	return STINT_OK;
+}
+
 int stint_load(stint_step *s, const char *path)
 {
 	struct safetensors *f;
-	if (safetensors_open(&f, path, s->message))
-		return f ? (safetensors_close(f), STINT_BAD_FILE) : STINT_BAD_FILE;
-	int found = 0, wanted = 0, rc = STINT_OK;
+	if (safetensors_open_header(&f, path, s->message))
+		return STINT_BAD_FILE;
+	int rc = check_file(s, f, path);
 	for (int i = 0; i < s->model->nresident && !rc; i++) {
 		const struct stint_tensor *t = &s->model->resident[i];
-		if (t->kind == STINT_INPUT || t->kind == STINT_CONTROL)
-			continue;
-		wanted++;
-		const struct safetensors_entry *e = safetensors_find(f, t->name);
-		if (!e)
-			continue;
-		if (e->dtype != t->dtype || e->bytes != t->bytes)
-			rc = fail(s, STINT_BAD_FILE,
-				"'%.100s' has another type or shape in the weights file", t->name);
-		else
-			memcpy(s->arena + t->offset, e->data, t->bytes);
-		found++;
+		const struct safetensors_entry *e = stored(t) ? safetensors_find(f, t->name) : NULL;
+		if (e && safetensors_read(f, e, 0, e->bytes, s->arena + t->offset))
+			rc = fail(s, STINT_BAD_FILE, "cannot read %.150s", path);
 	}
 	safetensors_close(f);
-	if (!rc && wanted && !found)
-		rc = fail(s, STINT_BAD_FILE, "%.150s holds no tensor of this model", path);
 	return rc;
 }
 
@@ -237,6 +266,7 @@ static void read_loss(stint_step *s, size_t offset)
 static int run(stint_step *s, int (*step)(stint_step *, const struct stint_probe *),
 	const struct stint_probe *probe)
 {
+	s->loss = NAN; /* a step that fails has none */
 #ifdef _OPENMP
 	int before = omp_get_max_threads();
 	if (before != s->model->threads)

@@ -103,6 +103,7 @@ struct stint_model {
 	const char *loss_name, *loss_options; /* "cross-entropy", "label_smoothing=0.1"; NULL */
 	size_t loss_offset_train, loss_offset_eval; /* SIZE_MAX: no loss */
 	int loss_dtype;
+	double lr_default; /* the optimizer's learning rate, as compiled */
 	int (*train)(stint_step *s, const struct stint_probe *probe); /* NULL: forward only */
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };

@@ -12,6 +12,7 @@ import shutil
 import struct
 
 import numpy as np
+import onnx
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -23,7 +24,7 @@ def save_tensors(path, tensors):
     """safetensors: 8 bytes of header length, a JSON header, the bytes."""
     header, offset, blobs = {}, 0, []
     for name, value in tensors.items():
-        array = np.ascontiguousarray(value.detach().numpy() if torch.is_tensor(value) else value)
+        array = np.asarray(value.detach().numpy() if torch.is_tensor(value) else value)
         blob = array.astype("<f8").tobytes()
         header[name] = {"dtype": "F64", "shape": list(array.shape), "data_offsets": [offset, offset + len(blob)]}
         offset += len(blob)
@@ -93,7 +94,8 @@ class Transformer(nn.Module):
 
     def forward(self, tokens):
         x = self.token(tokens) + self.position
-        q, k, v = (t.reshape(*t.shape[:2], 3, 4).transpose(1, 2) for t in self.qkv(self.norm1(x)).split(12, -1))
+        h = self.qkv(self.norm1(x))
+        q, k, v = (h[..., i:i + 12].reshape(*x.shape[:2], 3, 4).transpose(1, 2) for i in (0, 12, 24))
         score = q @ k.transpose(-2, -1) / 2.0
         mask = torch.ones(7, 7, dtype=torch.bool).tril()
         attended = score.masked_fill(~mask, float("-inf")).softmax(-1) @ v
@@ -114,7 +116,7 @@ class OwnLoss(nn.Module):
         left, right = h[:, :3], h[:, 3:]
         both = torch.cat([right.exp(), left.pow(2) + 1], 1) * self.scale
         p = both / both.sum(1, keepdim=True)
-        return (-(p.log() * p).sum(1).sqrt()).mean()
+        return (-(p.log() * p).sum(1)).sqrt().mean()
 
 
 class Dense(nn.Module):
@@ -198,7 +200,10 @@ def make(name, exporter):
     state = {k: v.clone() for k, v in model.state_dict().items()}
     torch.onnx.export(model, (x,), folder / "model.onnx", input_names=["x"],
                       output_names=["y" if loss_of else "loss"], **EXPORTERS[exporter])
-    model.load_state_dict(state)  # exporting in training mode moves the running statistics
+    # exporting in training mode runs the model, which moves the running statistics: start where the file starts
+    stored = {t.name: torch.from_numpy(onnx.numpy_helper.to_array(t).copy())
+              for t in onnx.load(folder / "model.onnx").graph.initializer}
+    model.load_state_dict({k: stored.get(k, v) for k, v in state.items()})
     np.save(folder / "input0.npy", x.numpy())
     if target is not None:
         np.save(folder / "target.npy", target.numpy())

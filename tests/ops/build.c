@@ -1,7 +1,5 @@
 /* From an example to C sources: the pipeline's stages, as cli/pipeline.c calls them. */
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "runtime/stint_lib.h"
 #include "tests/ops/ops_test.h"
@@ -36,7 +34,10 @@ static struct tensor *input_tensor(struct test_case *c, struct graph *g, int k, 
 	for (int64_t i = 0; i < v->numel; i++)
 		value_set(t, data, i, v->v[i]);
 	x->data = data;
-	x->role = known || v->kind == VALUE_KNOWN ? TR_CONSTANT : real ? TR_PARAMETER : TR_INPUT;
+	bool target = c->op->loss && k > 0;
+	x->role = known || v->kind == VALUE_KNOWN ? TR_CONSTANT
+		  : real && !target               ? TR_PARAMETER
+						  : TR_INPUT;
 	return x;
 }
 
@@ -134,6 +135,9 @@ static enum status attach_loss(struct test_case *c, struct graph *g)
 	g->scope = "loss";
 	for (int k = g->noutput - 1; k >= 0; k--) {
 		struct tensor *y = g->output[k];
+		/* a loss's other outputs are for its own gradient */
+		if (c->op->loss && k > 0 && k < g->noutput - 1)
+			continue;
 		if (!dtype_is_real(y->dtype) || y->role != TR_VALUE)
 			continue;
 		y = weighted_sum(c, g, y, k);
@@ -177,36 +181,6 @@ static bool uses_library(const struct graph *g)
 	return false;
 }
 
-static enum status make_plan(
-	struct test_case *c, struct diag *d, const struct problem *p, bool tight, struct plan **out)
-{
-	struct plan_options o = {
-		.budget = INT64_MAX, .alignment = 64, .mode = tight ? PLAN_AUTO : PLAN_KEEP_ALL};
-	int64_t proven;
-	if (tight)
-		TRY(plan_minimum(c->arena, p, &o, &o.budget, &proven, d));
-	TRY(plan_make(c->arena, p, &o, out, d));
-	return plan_check(p, *out, o.alignment, "plan", d);
-}
-
-static enum status write_sources(
-	struct test_case *c, struct diag *d, struct codegen_input *in, const char *folder)
-{
-	struct text step = {0}, header = {0}, makefile = {0};
-	const char *dir = arena_printf(c->arena, "%s/%s", folder, in->name);
-	enum status st = codegen_step(in, &step, &header, &makefile, d);
-	if (st == ST_OK && mkdir(dir, 0777) != 0 && errno != EEXIST)
-		st = diag_fail(d, ST_IO, NULL, NULL, "cannot make %s", dir);
-	if (st == ST_OK)
-		st = text_save(&step, arena_printf(c->arena, "%s/step.c", dir), d);
-	if (st == ST_OK)
-		st = text_save(&header, arena_printf(c->arena, "%s/stint_step.h", dir), d);
-	text_free(&step);
-	text_free(&header);
-	text_free(&makefile);
-	return st;
-}
-
 static enum status build_variant(struct test_case *c, struct diag *d, enum variant_kind kind,
 	struct target *target, const char *folder)
 {
@@ -219,25 +193,8 @@ static enum status build_variant(struct test_case *c, struct diag *d, enum varia
 	TRY(eval_graph(imported, v, &eval));
 	if (kind == VAR_LIBRARY && !uses_library(train) && !uses_library(eval))
 		return ST_OK;
-	TRY(problem_from_graph(c->arena, eval, v->symbol, true, NULL, &v->eval));
-	TRY(problem_from_graph(c->arena, train, v->symbol, false, &v->eval, &v->train));
-	TRY(problem_from_graph(c->arena, eval, v->symbol, true, &v->train, &v->eval));
-	struct plan *train_plan, *eval_plan;
-	TRY(make_plan(c, d, v->train.problem, kind == VAR_TIGHT, &train_plan));
-	TRY(make_plan(c, d, v->eval.problem, kind == VAR_TIGHT, &eval_plan));
-	char identity[96];
-	struct codegen_input in = {.name = v->symbol,
-		.model_file = "example",
-		.train = v->train,
-		.eval = v->eval,
-		.train_plan = train_plan,
-		.eval_plan = eval_plan,
-		.library_identity = target->portable
-					    ? NULL
-					    : stint_lib_identity(target->threads, identity),
-		.isa_flags = "",
-		.debug_arena = true};
-	TRY(write_sources(c, d, &in, folder));
+	TRY(step_write(c->arena, d, v->symbol, train, eval, kind == VAR_TIGHT, folder, &v->train,
+		&v->eval));
 	v->built = true;
 	return ST_OK;
 }

@@ -21,6 +21,12 @@
 #include "planner/plan.h"
 #include "runtime/stint_rt.h"
 
+/* Generated code must compile without a warning, and quickly here. */
+#define STEP_CFLAGS                                                                                \
+	"-std=gnu11 -O1 -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC -fopenmp "      \
+	"-Wall "                                                                                   \
+	"-Wextra -Werror -DSTINT_WITH_LIB"
+
 enum { CASE_INPUTS = 16, CASE_ATTRS = 16, CASE_OUTPUTS = 8 };
 
 enum value_kind { VALUE_ABSENT, VALUE_REAL, VALUE_INT, VALUE_BOOL, VALUE_KNOWN };
@@ -71,6 +77,12 @@ struct test_case {
 	struct variant variant[VAR_COUNT];
 	char error[1500]; /* why it could not be built; "" when it could */
 };
+
+/* step.c: plan both graphs (train may be NULL), with everything kept or under the smallest budget,
+ * and write the sources to `folder`/`symbol`/. */
+enum status step_write(struct arena *a, struct diag *d, const char *symbol,
+	const struct graph *train, const struct graph *eval, bool tight, const char *folder,
+	struct graph_problem *train_problem, struct graph_problem *eval_problem);
 
 /* Note the first failure. */
 void case_error(struct test_case *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

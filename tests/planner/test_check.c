@@ -326,7 +326,7 @@ static void harm_is_caught(void **state)
 		struct diag d = listen(&h);
 		struct arena *a = arena_new();
 		struct problem *p = random_problem(a, seed, &shape);
-		struct plan_options o = {.budget = INT64_MAX, .alignment = 64};
+		struct plan_options o = {.budget = INT64_MAX, .alignment = 64, .effort = 0.02};
 		int64_t known, proven;
 		struct plan *plan;
 		assert_int_equal(problem_validate(p, "made", &d), ST_OK);

@@ -1,0 +1,148 @@
+/* stint run DIR --input [NAME=]FILE.npy ... --target FILE.npy -o OUT.safetensors: train's very
+ * step, looked into. */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/feed.h"
+#include "runtime/safetensors.h"
+
+struct result {
+	struct arena *a;
+	const struct loaded *l;
+	int n, cap;
+	struct safetensors_entry *entry;
+	bool failed;
+};
+
+/* Copy a tensor out, under a name with a prefix. */
+static void keep(struct result *r, const char *prefix, const char *name, int dtype, int rank,
+	const int64_t *dim, const void *data, size_t bytes)
+{
+	void *copy = arena_memdup(r->a, data, bytes, 1);
+	char *full = arena_printf(r->a, "%s%s", prefix, name);
+	if (!copy || !full || r->n == r->cap) {
+		r->failed = true;
+		return;
+	}
+	r->entry[r->n++] = (struct safetensors_entry){.name = full,
+		.dtype = dtype,
+		.rank = rank,
+		.dim = dim,
+		.data = copy,
+		.bytes = bytes};
+}
+
+static void on_gradient(void *user, int parameter, const void *data, size_t bytes)
+{
+	struct result *r = user;
+	const struct stint_tensor *t = &r->l->model->resident[parameter];
+	keep(r, "grad/", t->name, t->dtype, t->rank, t->dim, data, bytes);
+}
+
+static void on_output(void *user, int output, const void *data, size_t bytes)
+{
+	struct result *r = user;
+	const struct stint_output *o = &r->l->model->output[output];
+	keep(r, "output/", o->name, o->dtype, o->rank, o->dim, data, bytes);
+}
+
+static enum status step(struct result *r, int64_t samples, struct diag *d)
+{
+	const struct loaded *l = r->l;
+	const struct stint_probe probe = {.user = r, .gradient = on_gradient, .output = on_output};
+	int rc = l->model->train ? l->train(l->step, 0, &probe) : l->eval(l->step, samples, &probe);
+	if (rc)
+		return load_fail(l, rc, "run", d);
+	if (l->model->loss_name || l->model->loss_offset_eval != SIZE_MAX) {
+		double loss = l->loss(l->step);
+		float single = (float)loss;
+		bool wide = l->model->loss_dtype == STINT_F64;
+		keep(r, "", "loss", wide ? STINT_F64 : STINT_F32, 0, NULL,
+			wide ? (void *)&loss : (void *)&single, wide ? sizeof loss : sizeof single);
+	}
+	for (int i = 0; i < l->model->nresident; i++) {
+		const struct stint_tensor *t = &l->model->resident[i];
+		if (t->kind == STINT_BUFFER)
+			keep(r, "buffer/", t->name, t->dtype, t->rank, t->dim, load_at(l, i),
+				t->bytes);
+	}
+	return r->failed ? diag_nomem(d) : ST_OK;
+}
+
+struct run_args {
+	const char *dir, *target, *weights, *out;
+	const struct arg_list *inputs;
+	int64_t seed;
+};
+
+static enum status run_loaded(struct arena *a, const struct loaded *l, const struct run_args *o,
+	struct feed *f, struct diag *d)
+{
+	TRY(feed_open(a, l, o->inputs, o->target, 1, 0, f, d));
+	if (f->n && f->samples != f->batch)
+		return diag_fail(d, ST_INVALID, &(struct where){.file = f->bound[0].data.path},
+			"compile with another --batch, or give as many samples",
+			"has %lld samples; the step takes %lld", (long long)f->samples,
+			(long long)f->batch);
+	int64_t *index = ARENA_ARRAY(a, int64_t, f->batch);
+	struct result r = {.a = a, .l = l, .cap = 2 * l->model->nresident + l->model->noutput + 1};
+	r.entry = ARENA_ARRAY(a, struct safetensors_entry, r.cap);
+	if (!index || !r.entry)
+		return diag_nomem(d);
+	for (int64_t i = 0; i < f->batch; i++)
+		index[i] = i;
+	TRY(feed_batch(f, index, f->batch, d));
+	l->seed(l->step, o->seed);
+	TRY(step(&r, f->samples, d));
+	char message[SAFETENSORS_MESSAGE];
+	if (safetensors_write(o->out, r.entry, r.n, NULL, 0, message))
+		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
+	printf("%s: %d tensors; loss %.9g\n", o->out, r.n, l->loss(l->step));
+	return ST_OK;
+}
+
+static enum status run(struct arena *a, const struct run_args *o, struct diag *d)
+{
+	struct loaded l;
+	struct feed f = {0};
+	if (!o->out)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "no -o OUT.safetensors given");
+	enum status st = load_open(a, o->dir, o->weights, &l, d);
+	if (st == ST_OK)
+		st = run_loaded(a, &l, o, &f, d);
+	feed_close(&f);
+	load_close(&l);
+	return st;
+}
+
+enum status cmd_run(int argc, const char **argv, struct diag *d)
+{
+	char *target = NULL, *weights = NULL, *out = NULL;
+	long long seed = 0;
+	struct arg_list inputs = {0};
+	struct poptOption table[] = {
+		{"input", 0, POPT_ARG_STRING, NULL, 1,
+			"data for an input, in the model's order or by name", "[NAME=]FILE"},
+		{"target", 0, POPT_ARG_STRING, &target, 0, "labels or targets of the loss", "FILE"},
+		{"weights", 0, POPT_ARG_STRING, &weights, 0, "start from these values",
+			"FILE.safetensors"},
+		{"seed", 0, POPT_ARG_LONGLONG, &seed, 0, "of dropout (default 0)", "N"},
+		{"output", 'o', POPT_ARG_STRING, &out, 0, "loss, outputs, gradients, statistics",
+			"OUT.safetensors"},
+		POPT_TABLEEND};
+	struct args args;
+	struct arena *a = arena_new();
+	if (!a)
+		return diag_nomem(d);
+	enum status st = args_parse(a, argc, argv, table,
+		"DIR --input [NAME=]FILE ... -o OUT.safetensors", 1, 1, &inputs, &args, d);
+	if (st == ST_OK && !args.help) {
+		const struct run_args o = {args.positional[0], target, weights, out, &inputs, seed};
+		st = run(a, &o, d);
+	}
+	free(target);
+	free(weights);
+	free(out);
+	arena_free(a);
+	return st;
+}

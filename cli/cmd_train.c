@@ -1,0 +1,321 @@
+/* stint train DIR --input [NAME=]FILE ... --target FILE [--eval-input ... --eval-target ...]
+ * --epochs N */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "cli/evaluate.h"
+#include "cli/progress.h"
+#include "runtime/checkpoint.h"
+
+struct train_args {
+	const char *dir, *target, *eval_target, *schedule, *folder, *log, *weights;
+	struct arg_list input, eval_input;
+	long long epochs, warmup, seed;
+	double lr, scale, shift; /* lr NAN: the optimizer's, as compiled */
+	int resume;
+};
+
+struct training {
+	const struct train_args *o;
+	struct arena *arena;
+	struct diag *diag;
+	struct loaded l;
+	struct feed train, eval;
+	bool has_eval;
+	FILE *log;
+	int64_t batches, *order;
+	struct checkpoint_place place;
+};
+
+/* Set by SIGINT and SIGTERM; the one piece of global state, because a handler has no other way. */
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static double learning_rate(const struct training *t, int64_t step)
+{
+	const struct train_args *o = t->o;
+	double lr = isnan(o->lr) ? t->l.model->lr_default : o->lr;
+	double total = (double)(o->epochs * t->batches), at = (double)step,
+	       warmup = (double)o->warmup;
+	if (at < warmup)
+		return lr * (at + 1) / warmup;
+	double share = total > warmup ? (at - warmup) / (total - warmup) : 0;
+	if (!strcmp(o->schedule, "linear"))
+		return lr * (1 - share);
+	if (!strcmp(o->schedule, "cosine"))
+		return lr * 0.5 * (1 + cos(3.14159265358979323846 * share));
+	return lr;
+}
+
+static void log_step(const struct training *t, double lr, double loss)
+{
+	if (!t->log)
+		return;
+	fprintf(t->log,
+		"{\"step\":%" PRId64 ",\"epoch\":%" PRId64 ",\"lr\":%.9g,\"loss\":", t->place.step,
+		t->place.epoch, lr);
+	fprintf(t->log, isfinite(loss) ? "%.9g}\n" : "null}\n", loss);
+}
+
+static void log_score(const struct training *t, const struct score *s)
+{
+	if (!t->log)
+		return;
+	fprintf(t->log, "{\"epoch\":%" PRId64 ",\"eval_samples\":%" PRId64 ",\"eval_loss\":%.9g",
+		t->place.epoch, s->samples, s->loss);
+	if (s->has_accuracy)
+		fprintf(t->log, ",\"accuracy\":%.9g", s->accuracy);
+	fputs("}\n", t->log);
+	fflush(t->log);
+}
+
+static enum status save(struct training *t)
+{
+	char message[256];
+	if (!t->o->folder)
+		return ST_OK;
+	if (checkpoint_save(t->o->folder, t->l.step, &t->place, message))
+		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
+	return ST_OK;
+}
+
+static enum status one_batch(struct training *t, double *loss)
+{
+	const int64_t *index = t->order + t->place.batch * t->train.batch;
+	double lr = learning_rate(t, t->place.step);
+	TRY(feed_batch(&t->train, index, t->train.batch, t->diag));
+	int rc = t->l.train(t->l.step, lr, NULL);
+	if (rc)
+		return load_fail(&t->l, rc, "training", t->diag);
+	*loss = t->l.loss(t->l.step);
+	t->place.step++;
+	t->place.batch++;
+	log_step(t, lr, *loss);
+	return ST_OK;
+}
+
+static enum status stop_early(struct training *t)
+{
+	TRY(save(t));
+	return diag_fail(t->diag, ST_INTERRUPTED, NULL, t->o->folder ? "go on with --resume" : NULL,
+		"interrupted after step %" PRId64 "%s", t->place.step,
+		t->o->folder ? "; checkpoint saved" : "");
+}
+
+static void report_epoch(
+	const struct training *t, double mean_loss, double seconds, const struct score *s)
+{
+	printf("epoch %" PRId64 "/%lld  loss %.4f", t->place.epoch + 1, t->o->epochs, mean_loss);
+	if (s) {
+		printf("  eval loss %.4f", s->loss);
+		if (s->has_accuracy)
+			printf("  accuracy %.2f %% of %" PRId64, 100 * s->accuracy, s->samples);
+	}
+	printf("  %.1f s\n", seconds);
+	fflush(stdout);
+}
+
+static enum status one_epoch(struct training *t)
+{
+	struct progress bar;
+	char label[64];
+	double sum = 0, loss = 0;
+	int64_t first = t->place.batch;
+	snprintf(label, sizeof label, "epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
+	dataset_shuffle(t->order, t->train.samples, t->o->seed, t->place.epoch);
+	progress_start(&bar, label, t->batches - first);
+	while (t->place.batch < t->batches) {
+		enum status st = one_batch(t, &loss);
+		if (st != ST_OK || interrupted) {
+			progress_end(&bar);
+			return st != ST_OK ? st : stop_early(t);
+		}
+		sum += loss;
+		progress_step(&bar, loss);
+	}
+	progress_end(&bar);
+	double seconds = progress_seconds(&bar);
+	if (!isfinite(loss))
+		diag_warn(t->diag, NULL, "lower the learning rate",
+			"the loss is no longer a finite number");
+	struct score score;
+	if (t->has_eval) {
+		TRY(evaluate(t->arena, &t->l, &t->eval, &score, t->diag));
+		log_score(t, &score);
+	}
+	report_epoch(t, first < t->batches ? sum / (double)(t->batches - first) : loss, seconds,
+		t->has_eval ? &score : NULL);
+	t->place.epoch++;
+	t->place.batch = 0;
+	return save(t);
+}
+
+static enum status resume(struct training *t)
+{
+	char used[512], message[256];
+	int found;
+	if (!t->o->resume)
+		return ST_OK;
+	if (!t->o->folder)
+		return diag_fail(
+			t->diag, ST_USAGE, NULL, NULL, "--resume needs --checkpoint FOLDER");
+	if (checkpoint_load(t->o->folder, t->l.step, &t->place, &found, used, message))
+		return diag_fail(t->diag, ST_INVALID, NULL, NULL, "%s", message);
+	if (!found) {
+		diag_note(t->diag, NULL, NULL, "no checkpoint in %s yet: starting anew",
+			t->o->folder);
+		return ST_OK;
+	}
+	if (t->place.seed != t->o->seed)
+		return diag_fail(t->diag, ST_USAGE, NULL, NULL,
+			"the checkpoint was made with --seed %" PRId64, t->place.seed);
+	printf("resumed from %s: step %" PRId64 ", epoch %" PRId64 "\n", used, t->place.step,
+		t->place.epoch + 1);
+	return ST_OK;
+}
+
+static enum status open_log(struct training *t)
+{
+	if (!t->o->log)
+		return ST_OK;
+	t->log = fopen(t->o->log, t->o->resume ? "a" : "w");
+	if (!t->log)
+		return diag_fail(t->diag, ST_IO, &(struct where){.file = t->o->log}, NULL,
+			"cannot write: %s", strerror(errno));
+	return ST_OK;
+}
+
+static enum status prepare(struct training *t)
+{
+	const struct train_args *o = t->o;
+	TRY(load_open(t->arena, o->dir, o->weights, &t->l, t->diag));
+	if (!t->l.model->train)
+		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = o->dir},
+			"compile with a loss and an optimizer", "was compiled with --loss none");
+	TRY(feed_open(
+		t->arena, &t->l, &o->input, o->target, o->scale, o->shift, &t->train, t->diag));
+	t->has_eval = o->eval_input.n > 0 || o->eval_target;
+	if (t->has_eval)
+		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, o->scale, o->shift,
+			&t->eval, t->diag));
+	t->batches = t->train.n ? t->train.samples / t->train.batch : 0;
+	if (t->batches == 0)
+		return diag_fail(t->diag, ST_INVALID, NULL, "compile with a smaller --batch",
+			"%" PRId64 " samples do not fill one batch of %" PRId64, t->train.samples,
+			t->train.batch);
+	t->order = ARENA_ARRAY(t->arena, int64_t, t->train.samples);
+	if (!t->order)
+		return diag_nomem(t->diag);
+	t->place.seed = o->seed;
+	t->l.seed(t->l.step, o->seed);
+	TRY(resume(t));
+	return open_log(t);
+}
+
+static enum status train(struct training *t)
+{
+	TRY(prepare(t));
+	struct sigaction action = {.sa_handler = on_signal};
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	printf("training %s: %" PRId64 " samples in batches of %" PRId64 ", %d thread%s\n",
+		t->l.model->name, t->train.samples, t->train.batch, t->l.model->threads,
+		t->l.model->threads == 1 ? "" : "s");
+	fflush(stdout);
+	while (t->place.epoch < t->o->epochs)
+		TRY(one_epoch(t));
+	return ST_OK;
+}
+
+static enum status check_args(const struct train_args *o, struct diag *d)
+{
+	if (o->epochs < 1 || o->epochs > 1000000000)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--epochs wants 1 or more");
+	if (o->warmup < 0 || !isfinite(o->scale) || !isfinite(o->shift) || isinf(o->lr))
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--warmup, --lr, --scale and --shift want finite numbers");
+	if (strcmp(o->schedule, "constant") != 0 && strcmp(o->schedule, "linear") != 0 &&
+		strcmp(o->schedule, "cosine") != 0)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--schedule is constant, linear or cosine, not '%s'", o->schedule);
+	return ST_OK;
+}
+
+static enum status run(struct train_args *o, struct arena *a, struct diag *d)
+{
+	struct training t = {.o = o, .arena = a, .diag = d};
+	if (!o->schedule)
+		o->schedule = "constant";
+	TRY(check_args(o, d));
+	enum status st = train(&t);
+	if (t.log && fclose(t.log) != 0 && st == ST_OK)
+		st = diag_fail(d, ST_IO, &(struct where){.file = o->log}, NULL, "cannot write: %s",
+			strerror(errno));
+	feed_close(&t.train);
+	feed_close(&t.eval);
+	load_close(&t.l);
+	return st;
+}
+
+enum status cmd_train(int argc, const char **argv, struct diag *d)
+{
+	struct train_args o = {.epochs = 1, .lr = NAN, .scale = 1};
+	struct arg_list list[2] = {0};
+	char *text[6] = {NULL};
+	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
+					     "training data, .npy or IDX(.gz)", "[NAME=]FILE"},
+		{"target", 0, POPT_ARG_STRING, &text[0], 0, "training targets", "FILE"},
+		{"eval-input", 0, POPT_ARG_STRING, NULL, 2,
+			"held-out data, evaluated after each epoch", "[NAME=]FILE"},
+		{"eval-target", 0, POPT_ARG_STRING, &text[1], 0, "held-out targets", "FILE"},
+		{"epochs", 0, POPT_ARG_LONGLONG, &o.epochs, 0, "(default 1)", "N"},
+		{"lr", 0, POPT_ARG_DOUBLE, &o.lr, 0, "learning rate (default: the optimizer's)",
+			"X"},
+		{"schedule", 0, POPT_ARG_STRING, &text[2], 0, "constant, linear or cosine", "NAME"},
+		{"warmup", 0, POPT_ARG_LONGLONG, &o.warmup, 0, "steps of rising learning rate",
+			"N"},
+		{"scale", 0, POPT_ARG_DOUBLE, &o.scale, 0, "real inputs are value * A + B", "A"},
+		{"shift", 0, POPT_ARG_DOUBLE, &o.shift, 0, "see --scale", "B"},
+		{"seed", 0, POPT_ARG_LONGLONG, &o.seed, 0, "of shuffling and dropout (default 0)",
+			"N"},
+		{"weights", 0, POPT_ARG_STRING, &text[5], 0, "start from these values",
+			"FILE.safetensors"},
+		{"checkpoint", 0, POPT_ARG_STRING, &text[3], 0,
+			"save here after each epoch and when interrupted", "FOLDER"},
+		{"resume", 0, POPT_ARG_NONE, &o.resume, 0, "go on from the newest checkpoint",
+			NULL},
+		{"log", 0, POPT_ARG_STRING, &text[4], 0, "one JSON object a step", "FILE.jsonl"},
+		POPT_TABLEEND};
+	struct args args;
+	struct arena *a = arena_new();
+	if (!a)
+		return diag_nomem(d);
+	enum status st = args_parse(a, argc, argv, table,
+		"DIR --input FILE ... --target FILE --epochs N", 1, 1, list, &args, d);
+	if (st == ST_OK && !args.help) {
+		o.dir = args.positional[0];
+		o.input = list[0];
+		o.eval_input = list[1];
+		o.target = text[0];
+		o.eval_target = text[1];
+		o.schedule = text[2];
+		o.folder = text[3];
+		o.log = text[4];
+		o.weights = text[5];
+		st = run(&o, a, d);
+	}
+	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+		free(text[i]);
+	arena_free(a);
+	return st;
+}

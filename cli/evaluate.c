@@ -1,0 +1,107 @@
+#include "cli/evaluate.h"
+
+#include <string.h>
+
+/* The output that the loss reads, as [rows, classes, inner] against labels. */
+struct classes {
+	const struct stint_output *output; /* NULL: no classification */
+	int64_t classes, inner;
+	int64_t labels; /* per sample */
+	int64_t ignore;
+};
+
+static const struct stint_output *scored_output(
+	const struct stint_model *m, const struct stint_tensor *target)
+{
+	const char *named = strstr(m->loss_options, "output=");
+	for (int o = 0; o < m->noutput; o++) {
+		size_t n = strlen(m->output[o].name);
+		bool fits = m->output[o].rank == target->rank + 1;
+		bool is_it = !named || (!strncmp(named + 7, m->output[o].name, n) &&
+					       (!named[7 + n] || strchr(",:", named[7 + n])));
+		if (fits && is_it)
+			return &m->output[o];
+	}
+	return NULL;
+}
+
+static struct classes find_classes(const struct stint_model *m)
+{
+	struct classes c = {.inner = 1, .labels = 1};
+	if (m->target < 0 || !m->loss_name || strcmp(m->loss_name, "cross-entropy") != 0)
+		return c;
+	const struct stint_tensor *t = &m->resident[m->target];
+	c.output = scored_output(m, t);
+	if (!c.output)
+		return c;
+	int rank = c.output->rank;
+	int axis = (int)feed_loss_option(m, "axis", rank == 3 ? 2 : 1);
+	axis += axis < 0 ? rank : 0;
+	c.classes = c.output->dim[axis];
+	for (int i = axis + 1; i < rank; i++)
+		c.inner *= c.output->dim[i];
+	for (int i = 1; i < t->rank; i++)
+		c.labels *= t->dim[i];
+	c.ignore = (int64_t)feed_loss_option(m, "ignore_index", -100);
+	return c;
+}
+
+static double logit(const struct classes *c, const unsigned char *y, int64_t i)
+{
+	return c->output->dtype == STINT_F64 ? ((const double *)(const void *)y)[i]
+					     : (double)((const float *)(const void *)y)[i];
+}
+
+static int64_t best_class(const struct classes *c, const unsigned char *y, int64_t row)
+{
+	int64_t at = row / c->inner * c->classes * c->inner + row % c->inner, best = 0;
+	for (int64_t k = 1; k < c->classes; k++)
+		if (logit(c, y, at + k * c->inner) > logit(c, y, at + best * c->inner))
+			best = k;
+	return best;
+}
+
+/* Labels that count among the first `n` samples, and how many of them are met. */
+static int64_t count_right(
+	const struct classes *c, const struct loaded *l, int64_t n, int64_t *right)
+{
+	const int64_t *label = load_at(l, l->model->target);
+	const unsigned char *y = l->step->arena + c->output->offset;
+	int64_t counted = 0;
+	for (int64_t r = 0; r < n * c->labels; r++) {
+		if (label[r] == c->ignore)
+			continue;
+		counted++;
+		*right += best_class(c, y, r) == label[r];
+	}
+	return counted;
+}
+
+enum status evaluate(struct arena *a, const struct loaded *l, const struct feed *f,
+	struct score *out, struct diag *d)
+{
+	struct classes c = find_classes(l->model);
+	int64_t *index = ARENA_ARRAY(a, int64_t, f->batch), labels = 0, right = 0;
+	double sum = 0, weight = 0;
+	if (!index)
+		return diag_nomem(d);
+	*out = (struct score){.samples = f->samples, .has_accuracy = c.output != NULL};
+	for (int64_t from = 0; from < f->samples; from += f->batch) {
+		int64_t n = f->samples - from < f->batch ? f->samples - from : f->batch;
+		for (int64_t i = 0; i < n; i++)
+			index[i] = from + i;
+		TRY(feed_batch(f, index, n, d));
+		int rc = l->eval(l->step, n, NULL);
+		if (rc)
+			return load_fail(l, rc, "evaluation", d);
+		int64_t counted = c.output ? count_right(&c, l, n, &right) : n;
+		labels += counted;
+		if (counted) {
+			sum += l->loss(l->step) * (double)counted;
+			weight += (double)counted;
+		}
+	}
+	out->loss = weight > 0 ? sum / weight : 0;
+	out->accuracy = labels ? (double)right / (double)labels : 0;
+	return ST_OK;
+}

@@ -1,0 +1,236 @@
+#include "cli/feed.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct stint_tensor *tensor_of(const struct feed *f, int i)
+{
+	return &f->l->model->resident[f->bound[i].resident];
+}
+
+static void shape_text(int rank, const int64_t *dim, char buf[200])
+{
+	size_t n = 0;
+	buf[n++] = '[';
+	for (int i = 0; i < rank; i++)
+		n += (size_t)snprintf(buf + n, 200 - n, "%s%" PRId64, i ? ", " : "", dim[i]);
+	snprintf(buf + n, 200 - n, "]");
+}
+
+/* Axis 0 counts samples; the rest must have as many elements, and where the ranks agree the same
+ * sizes. An image file of rank 3 fits a model's [N, 1, H, W]. */
+static enum status check_shape(
+	const struct stint_tensor *t, const struct dataset *data, struct diag *d)
+{
+	int64_t row = 1;
+	for (int i = 1; i < t->rank; i++)
+		row *= t->dim[i];
+	bool ok = data->rank >= 1 && t->rank >= 1 && data->row == row;
+	for (int i = 1; ok && data->rank == t->rank && i < t->rank; i++)
+		ok = data->dim[i] == t->dim[i];
+	if (ok)
+		return ST_OK;
+	char have[200], want[200];
+	shape_text(data->rank, data->dim, have);
+	shape_text(t->rank, t->dim, want);
+	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path},
+		"the first axis counts samples; the others must be the model's",
+		"has shape %s; '%s' wants %s", have, t->name, want);
+}
+
+static bool is_whole(const struct dataset *data)
+{
+	return data->type >= DATASET_I8;
+}
+
+static enum status check_type(
+	const struct stint_tensor *t, const struct dataset *data, struct diag *d)
+{
+	if ((t->dtype != STINT_I64 && t->dtype != STINT_BOOL) || is_whole(data))
+		return ST_OK;
+	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path}, "convert it to int64",
+		"holds floats; '%s' wants integers", t->name);
+}
+
+double feed_loss_option(const struct stint_model *m, const char *name, double def)
+{
+	const char *at = m->loss_options ? strstr(m->loss_options, name) : NULL;
+	return at && at[strlen(name)] == '=' ? strtod(at + strlen(name) + 1, NULL) : def;
+}
+
+/* The class axis of the output that the target belongs to: the axis that the target does not have.
+ */
+static int64_t classes_of(const struct stint_model *m, const struct stint_tensor *target)
+{
+	for (int o = 0; o < m->noutput; o++) {
+		int64_t numel = 1, rows = 1;
+		for (int i = 0; i < m->output[o].rank; i++)
+			numel *= m->output[o].dim[i];
+		for (int i = 0; i < target->rank; i++)
+			rows *= target->dim[i];
+		if (m->output[o].rank == target->rank + 1 && rows && numel % rows == 0)
+			return numel / rows;
+	}
+	return INT64_MAX;
+}
+
+static enum status check_labels(const struct feed *f, const struct dataset *data, struct diag *d)
+{
+	const struct stint_model *m = f->l->model;
+	if (!m->loss_name || strcmp(m->loss_name, "cross-entropy") != 0)
+		return ST_OK;
+	int64_t classes = classes_of(m, &m->resident[m->target]), value;
+	int64_t ignore = (int64_t)feed_loss_option(m, "ignore_index", -100);
+	int64_t at = dataset_outside(data, 0, classes - 1, ignore, &value);
+	if (at < 0)
+		return ST_OK;
+	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path}, NULL,
+		"sample %" PRId64 " has label %" PRId64 ", out of range for %" PRId64 " classes",
+		at, value, classes);
+}
+
+static enum status bind(
+	struct feed *f, int resident, const char *path, double scale, double shift, struct diag *d)
+{
+	const struct stint_tensor *t = &f->l->model->resident[resident];
+	char message[256];
+	if (f->n == FEED_MAX)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "too many inputs");
+	for (int i = 0; i < f->n; i++)
+		if (f->bound[i].resident == resident)
+			return diag_fail(d, ST_USAGE, NULL, NULL, "'%s' is given twice", t->name);
+	struct dataset *data = &f->bound[f->n].data;
+	if (dataset_open(data, path, message))
+		return diag_fail(d, ST_INVALID, NULL, NULL, "%s", message);
+	bool is_real = t->dtype == STINT_F32 || t->dtype == STINT_F64;
+	f->bound[f->n].resident = resident;
+	f->bound[f->n].scale = is_real ? scale : 1;
+	f->bound[f->n].shift = is_real ? shift : 0;
+	f->n++;
+	TRY(check_shape(t, data, d));
+	TRY(check_type(t, data, d));
+	if (f->n == 1)
+		f->samples = data->dim[0];
+	if (data->dim[0] != f->samples)
+		return diag_fail(d, ST_INVALID, &(struct where){.file = data->path}, NULL,
+			"has %" PRId64 " samples; %s has %" PRId64, data->dim[0],
+			f->bound[0].data.path, f->samples);
+	return ST_OK;
+}
+
+/* The k-th model input that is not the target. */
+static int nth_input(const struct stint_model *m, int k)
+{
+	for (int i = 0; i < m->nresident; i++)
+		if (m->resident[i].kind == STINT_INPUT && i != m->target && k-- == 0)
+			return i;
+	return -1;
+}
+
+static enum status bind_input(struct arena *a, struct feed *f, const char *text, int *position,
+	double scale, double shift, struct diag *d)
+{
+	const struct stint_model *m = f->l->model;
+	const char *eq = strchr(text, '=');
+	int resident = -1;
+	if (eq) {
+		char *name = arena_strndup(a, text, (size_t)(eq - text));
+		if (!name)
+			return diag_nomem(d);
+		resident = load_find(f->l, name, STINT_INPUT);
+		if (resident < 0 || resident == m->target)
+			return diag_fail(d, ST_USAGE, NULL,
+				"`stint show MODEL.onnx` lists the inputs",
+				"the model has no input '%s'", name);
+		text = eq + 1;
+	} else {
+		resident = nth_input(m, (*position)++);
+		if (resident < 0)
+			return diag_fail(d, ST_USAGE, NULL, NULL,
+				"'%s': the model has no more inputs", text);
+	}
+	return bind(f, resident, text, scale, shift, d);
+}
+
+static enum status check_complete(const struct feed *f, struct diag *d)
+{
+	const struct stint_model *m = f->l->model;
+	for (int i = 0; i < m->nresident; i++) {
+		bool bound = m->resident[i].kind != STINT_INPUT;
+		for (int k = 0; k < f->n; k++)
+			bound |= f->bound[k].resident == i;
+		if (!bound)
+			return diag_fail(d, ST_USAGE, NULL,
+				i == m->target ? "--target FILE.npy" : "--input [NAME=]FILE.npy",
+				"no data for '%s'", m->resident[i].name);
+	}
+	return ST_OK;
+}
+
+enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_list *inputs,
+	const char *target, double scale, double shift, struct feed *out, struct diag *d)
+{
+	const struct stint_model *m = l->model;
+	int position = 0;
+	*out = (struct feed){.l = l, .target = -1};
+	for (int i = 0; i < inputs->n; i++)
+		TRY(bind_input(a, out, inputs->value[i], &position, scale, shift, d));
+	if (target && m->target < 0)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "the model takes no target");
+	if (target) {
+		out->target = out->n;
+		TRY(bind(out, m->target, target, 1, 0, d));
+		TRY(check_labels(out, &out->bound[out->target].data, d));
+	}
+	TRY(check_complete(out, d));
+	out->batch = out->n ? tensor_of(out, 0)->dim[0] : 1;
+	for (int i = 0; i < out->n; i++)
+		if (tensor_of(out, i)->dim[0] != out->batch)
+			return diag_fail(d, ST_INVALID, NULL, NULL,
+				"the model's inputs differ in their first axis: '%s' and '%s'",
+				tensor_of(out, 0)->name, tensor_of(out, i)->name);
+	return ST_OK;
+}
+
+void feed_close(struct feed *f)
+{
+	for (int i = 0; i < f->n; i++)
+		dataset_close(&f->bound[i].data);
+	f->n = 0;
+}
+
+static enum status copy_rows(
+	const struct feed *f, int i, const int64_t *index, int64_t n, void *out, struct diag *d)
+{
+	const struct dataset *data = &f->bound[i].data;
+	char message[256];
+	switch (tensor_of(f, i)->dtype) {
+	case STINT_F32:
+		dataset_f32(data, index, n, f->bound[i].scale, f->bound[i].shift, out);
+		return ST_OK;
+	case STINT_F64:
+		dataset_f64(data, index, n, f->bound[i].scale, f->bound[i].shift, out);
+		return ST_OK;
+	case STINT_I64:
+		return dataset_i64(data, index, n, out, message)
+			       ? diag_fail(d, ST_INVALID, NULL, NULL, "%s", message)
+			       : ST_OK;
+	default:
+		dataset_bool(data, index, n, out);
+		return ST_OK;
+	}
+}
+
+enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, struct diag *d)
+{
+	for (int i = 0; i < f->n; i++) {
+		const struct stint_tensor *t = tensor_of(f, i);
+		unsigned char *at = load_at(f->l, f->bound[i].resident);
+		size_t row = t->bytes / (size_t)f->batch;
+		TRY(copy_rows(f, i, index, n, at, d));
+		for (int64_t r = n; r < f->batch; r++)
+			memcpy(at + (size_t)r * row, at + (size_t)(n - 1) * row, row);
+	}
+	return ST_OK;
+}

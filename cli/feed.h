@@ -1,0 +1,37 @@
+/* Data files bound to a compiled model's inputs and target. */
+#ifndef STINT_CLI_FEED_H
+#define STINT_CLI_FEED_H
+
+#include "cli/args.h"
+#include "cli/load.h"
+#include "runtime/dataset.h"
+
+enum { FEED_MAX = 32 };
+
+struct feed {
+	const struct loaded *l;
+	int n;
+	struct {
+		int resident;
+		struct dataset data;
+		double scale, shift; /* of real inputs; 1 and 0 for the target */
+	} bound[FEED_MAX];
+	int64_t samples; /* in every file */
+	int64_t batch;   /* first axis of the model's inputs */
+	int target;      /* index in bound, or -1 */
+};
+
+/* Open the files of `inputs` ("[NAME=]FILE": without a NAME they bind in the model's order) and
+ * `target` (NULL: none given). Shapes and types must fit, axis 0 counting samples (a file may hold
+ * any number of them); labels must be in range. */
+enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_list *inputs,
+	const char *target, double scale, double shift, struct feed *out, struct diag *d);
+void feed_close(struct feed *f);
+
+/* Samples index[0..n), n ≤ batch, into the arena; missing rows repeat the last one. */
+enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, struct diag *d);
+
+/* A number of a loss option ("ignore_index") as compiled in, or `def`. */
+double feed_loss_option(const struct stint_model *m, const char *name, double def);
+
+#endif

@@ -1,0 +1,143 @@
+/* Sizes of the inputs' axes. An axis is fixed in the file, or has a symbolic name (or none) and is
+ * bound on the command line: --dim by name, --batch by place, for it binds the first axis of every
+ * data input whatever that is called. One name has one size wherever it stands. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "import/private.h"
+
+typedef Onnx__TensorShapeProto__Dimension Dimension;
+
+/* What a symbolic name is bound to. */
+struct binding {
+	int64_t size;      /* 0: seen in the model, not bound */
+	const char *input; /* the input whose first axis --batch bound; NULL: --dim did */
+	bool in_model;
+};
+
+static const char *symbol(const Dimension *dim)
+{
+	return dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
+		       ? text_of(dim->dim_param)
+		       : "";
+}
+
+static bool is_fixed(const Dimension *dim)
+{
+	return dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+}
+
+static struct binding *binding_at(struct importer *im, const char *name)
+{
+	void **at = names_at(&im->dim, name);
+	if (at && !*at)
+		*at = ARENA_NEW(im->m.arena, struct binding);
+	return at ? *at : NULL;
+}
+
+static enum status bind_options(struct importer *im)
+{
+	for (int i = 0; i < im->o->ndim; i++) {
+		const struct import_dim *dim = &im->o->dim[i];
+		struct binding *b = binding_at(im, dim->name);
+		if (!b)
+			return diag_nomem(im->d);
+		if (b->size && b->size != dim->size)
+			return diag_fail(im->d, ST_USAGE, NULL, NULL,
+				"--dim gives '%s' two sizes: %" PRId64 " and %" PRId64, dim->name,
+				b->size, dim->size);
+		b->size = dim->size;
+	}
+	return ST_OK;
+}
+
+static enum status bind_axis(struct importer *im, const char *input, int axis, const Dimension *dim)
+{
+	int64_t batch = axis == 0 ? im->o->batch : 0;
+	if (!*symbol(dim))
+		return ST_OK;
+	struct binding *b = binding_at(im, symbol(dim));
+	if (!b)
+		return diag_nomem(im->d);
+	b->in_model = true;
+	if (!batch)
+		return ST_OK;
+	if (b->size && b->size != batch)
+		return diag_fail(im->d, ST_USAGE, &(struct where){im->m.path, input, "input"},
+			"give one of the two",
+			"axis 0 is '%s': --batch makes it %" PRId64 ", --dim %s=%" PRId64,
+			symbol(dim), batch, symbol(dim), b->size);
+	if (!b->size)
+		*b = (struct binding){batch, input, true};
+	return ST_OK;
+}
+
+/* Every --dim must name something: a slip of the pen would otherwise go unseen. */
+static enum status check_used(struct importer *im)
+{
+	enum status worst = ST_OK;
+	for (int i = 0; i < im->o->ndim; i++) {
+		const struct binding *b = names_get(&im->dim, im->o->dim[i].name);
+		if (!b->in_model)
+			worst = diag_fail(im->d, ST_USAGE, &(struct where){.file = im->m.path},
+				"`stint show MODEL.onnx` lists the inputs and their axes",
+				"--dim %s: no input has an axis of that name", im->o->dim[i].name);
+	}
+	return worst;
+}
+
+enum status dims_bind(struct importer *im)
+{
+	const Onnx__GraphProto *p = im->m.proto->graph;
+	TRY(bind_options(im));
+	for (size_t i = 0; i < p->n_input; i++) {
+		const Onnx__ValueInfoProto *v = p->input[i];
+		const Onnx__TensorShapeProto *shape = input_shape(v);
+		if (!shape || names_get(&im->tensor, text_of(v->name)))
+			continue;
+		for (size_t k = 0; k < shape->n_dim && k < RANK_MAX; k++)
+			TRY(bind_axis(im, text_of(v->name), (int)k, shape->dim[k]));
+	}
+	return check_used(im);
+}
+
+/* --- One axis --- */
+
+static enum status fixed_size(
+	struct importer *im, const struct where *w, int axis, int64_t size, int64_t *out)
+{
+	if (size < 0 || size > INT32_MAX)
+		return diag_fail(im->d, ST_INVALID, w, "sizes go from 0 to 2147483647",
+			"axis %d has the size %" PRId64, axis, size);
+	if (axis == 0 && im->o->batch && size != im->o->batch)
+		return diag_fail(im->d, ST_INVALID, w,
+			"export the model with a dynamic batch axis, or leave --batch away",
+			"axis 0 is fixed at %" PRId64 ", but --batch says %" PRId64, size,
+			im->o->batch);
+	*out = size;
+	return ST_OK;
+}
+
+static enum status unbound(struct importer *im, const struct where *w, int axis, const char *name)
+{
+	struct arena *a = im->m.arena;
+	const char *hint = axis == 0 && *name
+				   ? arena_printf(a, "give --batch N or --dim %s=N", name)
+			   : axis == 0 ? "give --batch N"
+			   : *name     ? arena_printf(a, "give --dim %s=N", name)
+				   : "export the model with a fixed size there, or a name for it";
+	return diag_fail(im->d, ST_INVALID, w, hint, "axis %d ('%s') has no fixed size", axis,
+		*name ? name : "?");
+}
+
+enum status dims_size(
+	struct importer *im, const char *input, int axis, const Dimension *dim, int64_t *out)
+{
+	const struct where w = {im->m.path, input, "input"};
+	const char *name = symbol(dim);
+	if (is_fixed(dim))
+		return fixed_size(im, &w, axis, dim->dim_value, out);
+	const struct binding *b = *name ? names_get(&im->dim, name) : NULL;
+	*out = b ? b->size : axis == 0 ? im->o->batch : 0;
+	return *out ? ST_OK : unbound(im, &w, axis, name);
+}

@@ -1,0 +1,120 @@
+/* Dropout: a layer of training, whatever the file's flag says. The mask is drawn again wherever it
+ * is needed, from the seed, the step, the node and the element; its gradient is the same operation
+ * on dy. */
+#include <inttypes.h>
+
+#include "ops/data.h"
+
+struct dropout {
+	double ratio;
+	int key; /* the node's number in the model */
+};
+
+static enum status ratio_of(struct graph *g, const struct node *n, double *out)
+{
+	*out = node_float(n, "ratio", 0.5);
+	if (n->nin > 1 && n->in[1]) {
+		if (n->in[1]->role != TR_CONSTANT || n->in[1]->numel != 1)
+			return node_fail(g, n, NULL, "its ratio is not a constant");
+		*out = tensor_real(n->in[1], 0);
+	}
+	if (!(*out >= 0 && *out < 1))
+		return node_fail(g, n, NULL, "its ratio is %g, not in [0, 1)", *out);
+	return ST_OK;
+}
+
+static enum status dropout_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	struct dropout *p = ARENA_NEW(g->arena, struct dropout);
+	if (!p)
+		return diag_nomem(g->diag);
+	TRY(ratio_of(g, n, &p->ratio));
+	p->key = g->nnode;
+	n->param = p;
+	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
+	return n->nout > 1 ? data_output(g, n, 1, DT_BOOL, x->rank, x->dim) : ST_OK;
+}
+
+static enum status dropout_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	const struct dropout *p = n->param;
+	out[0] = in[0];
+	if (o->mode == LOWER_EVAL || o->dropout_off || p->ratio == 0)
+		return ST_OK;
+	struct node *m = graph_op_node(
+		g, "stint.Dropout", 2, (struct tensor *[]){in[0], graph_control(g)}, 0, NULL, p);
+	out[0] = m ? m->out[0] : NULL;
+	return g->failed;
+}
+
+static enum status masked_infer(struct graph *g, struct node *n)
+{
+	return data_output(g, n, 0, n->in[0]->dtype, n->in[0]->rank, n->in[0]->dim);
+}
+
+static enum status masked_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	(void)want;
+	struct node *m = graph_op_node(
+		g, "stint.Dropout", 2, (struct tensor *[]){dy[0], n->in[1]}, 0, NULL, n->param);
+	dx[0] = m ? m->out[0] : NULL;
+	return g->failed;
+}
+
+/* Some 40 operations an element for the random numbers. */
+static struct op_cost masked_cost(const struct node *n)
+{
+	double k = (double)n->out[0]->numel;
+	return (struct op_cost){40 * k, 8 * k};
+}
+
+static enum status masked_emit(struct emit *e, const struct node *n)
+{
+	const struct dropout *p = n->param;
+	int64_t count = n->out[0]->numel, whole = count / 4 * 4;
+	char scale[40];
+	emit(e, "\tconst real scale = %s;\n", emit_real(e, 1 / (1 - p->ratio), scale));
+	emit(e, "\tconst uint32_t keep_from = %" PRIu32 "; /* of 2^24 */\n",
+		(uint32_t)ceil(p->ratio * 16777216.0));
+	emit_parallel(e, (double)count * 16, 1);
+	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i += 4) {\n\t\tuint32_t word[4];\n", whole);
+	emit(e, "\t\tphilox_block(x1[0], x1[1], %d, i, word);\n", p->key);
+	emit(e, "\t\tfor (int k = 0; k < 4; k++)\n\t\t\ty0[i + k] = word[k] >> 8 >= keep_from ? "
+		"x0[i + k] * scale : 0;\n\t}\n");
+	if (whole < count) {
+		emit(e,
+			"\tuint32_t word[4];\n\tphilox_block(x1[0], x1[1], %d, %" PRId64
+			", word);\n",
+			p->key, whole);
+		emit(e,
+			"\tfor (int k = 0; k < %d; k++)\n\t\ty0[%" PRId64
+			" + k] = word[k] >> 8 >= keep_from ? x0[%" PRId64 " + k] * scale : 0;\n",
+			(int)(count - whole), whole, whole);
+	}
+	return ST_OK;
+}
+
+const struct op_def ops_dropout[] = {
+	{.name = "Dropout",
+		.since = 7,
+		.min_in = 1,
+		.max_in = 3,
+		.min_out = 1,
+		.max_out = 2,
+		.infer = dropout_infer,
+		.lower = dropout_lower,
+		.example = EXAMPLES({.in = "3,5 =f0.3"}, {.in = "4,33 =f0.5"})},
+	{.name = "stint.Dropout",
+		.min_in = 2,
+		.max_in = 2,
+		.infer = masked_infer,
+		.grad = masked_rule,
+		.cost = masked_cost,
+		.emit_c = masked_emit,
+		.npair = 1,
+		.pair = {{0, 0}}},
+	{0},
+};

@@ -1,0 +1,340 @@
+/* Checkpoints are safetensors files; a sum over the tensors, in the order of their names, tells a
+ * broken one even where its header is whole. */
+#include "checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "safetensors.h"
+
+static const char format[] = "stint-checkpoint-1";
+enum { PATH = 512, MESSAGE = 256 };
+
+static int saved(const struct stint_tensor *t)
+{
+	return t->kind == STINT_PARAMETER || t->kind == STINT_BUFFER || t->kind == STINT_STATE;
+}
+
+static int fail(char *message, const char *what, const char *path)
+{
+	snprintf(message, MESSAGE, "%s %.150s: %s", what, path, strerror(errno));
+	return 1;
+}
+
+/* --- The folder --- */
+
+static int path_of(const char *folder, int64_t step, char path[PATH], char *message)
+{
+	int n = snprintf(path, PATH, "%s/step-%08" PRId64 ".safetensors", folder, step);
+	if (n < 0 || n >= PATH) {
+		errno = ENAMETOOLONG;
+		return fail(message, "cannot use", folder);
+	}
+	return 0;
+}
+
+/* The step in a checkpoint's file name, or -1; *rest: what follows the name. */
+static int64_t step_of(const char *name, const char **rest)
+{
+	int64_t step = 0;
+	if (strncmp(name, "step-", 5) != 0)
+		return -1;
+	const char *p = name + 5;
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(step, 10, &step) ||
+			__builtin_add_overflow(step, *p - '0', &step))
+			return -1;
+	if (p - name < 5 + 8 || strncmp(p, ".safetensors", 12) != 0)
+		return -1;
+	*rest = p + 12;
+	return step;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x < y) - (x > y);
+}
+
+/* The steps of the folder's checkpoints, newest first, in *step (the caller frees it). A folder
+ * that is not there has none. */
+static int list(const char *folder, int64_t **step, size_t *n, char *message)
+{
+	size_t cap = 16;
+	struct dirent *entry;
+	*n = 0;
+	*step = malloc(cap * sizeof **step);
+	if (!*step)
+		return fail(message, "cannot list", folder);
+	DIR *dir = opendir(folder);
+	if (!dir)
+		return errno == ENOENT ? 0 : fail(message, "cannot list", folder);
+	while ((entry = readdir(dir))) {
+		const char *rest;
+		int64_t number = step_of(entry->d_name, &rest);
+		if (number < 0 || *rest)
+			continue;
+		if (*n == cap) {
+			int64_t *grown = realloc(*step, 2 * cap * sizeof **step);
+			if (!grown) {
+				closedir(dir);
+				return fail(message, "cannot list", folder);
+			}
+			*step = grown;
+			cap *= 2;
+		}
+		(*step)[(*n)++] = number;
+	}
+	closedir(dir);
+	qsort(*step, *n, sizeof **step, newest_first);
+	return 0;
+}
+
+static int make_folder(const char *folder, char *message)
+{
+	char path[PATH];
+	size_t len = strlen(folder);
+	if (len >= PATH) {
+		errno = ENAMETOOLONG;
+		return fail(message, "cannot make", folder);
+	}
+	memcpy(path, folder, len + 1);
+	for (size_t i = 1; i <= len; i++)
+		if (path[i] == '/' || !path[i]) {
+			path[i] = '\0';
+			if (mkdir(path, 0777) != 0 && errno != EEXIST)
+				return fail(message, "cannot make", path);
+			path[i] = folder[i];
+		}
+	return 0;
+}
+
+/* Removes what save's comment says, and what interrupted saves left. Failing to is no failure. */
+static void clean(const char *folder, int64_t step)
+{
+	char path[PATH], message[MESSAGE];
+	int64_t *all, before = -1;
+	size_t n;
+	struct dirent *entry;
+	if (!list(folder, &all, &n, message))
+		for (size_t i = 0; i < n; i++) {
+			if (all[i] < step && before < 0)
+				before = all[i];
+			else if (all[i] != step && !path_of(folder, all[i], path, message))
+				(void)unlink(path);
+		}
+	free(all);
+	DIR *dir = opendir(folder);
+	while (dir && (entry = readdir(dir))) {
+		const char *rest;
+		if (step_of(entry->d_name, &rest) >= 0 && !strncmp(rest, ".tmp", 4) &&
+			(size_t)snprintf(path, PATH, "%s/%s", folder, entry->d_name) < PATH)
+			(void)unlink(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* --- Saving --- */
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct safetensors_entry *)a)->name,
+		((const struct safetensors_entry *)b)->name);
+}
+
+static uLong add_bytes(uLong sum, const unsigned char *p, size_t n)
+{
+	enum { STEP = 1 << 30 };
+	for (; n > STEP; n -= STEP, p += STEP)
+		sum = crc32(sum, p, STEP);
+	return crc32(sum, p, (uInt)n);
+}
+
+static int write_file(const char *path, const struct safetensors_entry *entry, int n,
+	const struct checkpoint_place *place, const char *model, char *message)
+{
+	const int64_t value[4] = {place->step, place->epoch, place->batch, place->seed};
+	char text[4][24], sum[16];
+	uLong crc = crc32(0, NULL, 0);
+	for (int i = 0; i < n; i++)
+		crc = add_bytes(crc, entry[i].data, entry[i].bytes);
+	snprintf(sum, sizeof sum, "%08lx", crc);
+	for (int i = 0; i < 4; i++)
+		snprintf(text[i], sizeof text[i], "%" PRId64, value[i]);
+	const struct safetensors_note note[] = {{"format", format}, {"model", model},
+		{"step", text[0]}, {"epoch", text[1]}, {"batch", text[2]}, {"seed", text[3]},
+		{"crc32", sum}};
+	return safetensors_write(path, entry, n, note, sizeof note / sizeof *note, message);
+}
+
+int checkpoint_save(const char *folder, const struct stint_step *s,
+	const struct checkpoint_place *place, char message[256])
+{
+	const struct stint_model *m = s->model;
+	char path[PATH];
+	int n = 0;
+	if (make_folder(folder, message) || path_of(folder, place->step, path, message))
+		return 1;
+	struct safetensors_entry *entry = calloc((size_t)m->nresident + 1, sizeof *entry);
+	if (!entry)
+		return fail(message, "cannot write", path);
+	for (int i = 0; i < m->nresident; i++) {
+		const struct stint_tensor *t = &m->resident[i];
+		if (saved(t))
+			entry[n++] = (struct safetensors_entry){.name = t->name,
+				.dtype = t->dtype,
+				.rank = t->rank,
+				.dim = t->dim,
+				.data = s->arena + t->offset,
+				.bytes = t->bytes};
+	}
+	if (n)
+		qsort(entry, (size_t)n, sizeof *entry, by_name);
+	int rc = write_file(path, entry, n, place, m->name, message);
+	free(entry);
+	if (!rc)
+		clean(folder, place->step);
+	return rc;
+}
+
+/* --- Loading --- */
+
+static int broken(char *message, const char *path, const char *why)
+{
+	snprintf(message, MESSAGE, "%.150s is no good checkpoint: %s", path, why);
+	return 1;
+}
+
+static int note_number(const struct safetensors *f, const char *key, int64_t *out)
+{
+	const char *text = safetensors_note(f, key);
+	char *end;
+	if (!text || !*text)
+		return 1;
+	errno = 0;
+	long long v = strtoll(text, &end, 10);
+	*out = v;
+	return errno || *end;
+}
+
+static int same_sum(const struct safetensors *f, const char *want)
+{
+	enum { STEP = 1 << 18 };
+	char have[16];
+	uLong crc = crc32(0, NULL, 0);
+	unsigned char *part = malloc(STEP);
+	int rc = !part;
+	for (int i = 0; i < safetensors_count(f) && !rc; i++) {
+		const struct safetensors_entry *e = safetensors_at(f, i);
+		for (size_t at = 0; at < e->bytes && !rc; at += STEP) {
+			size_t n = e->bytes - at < STEP ? e->bytes - at : STEP;
+			rc = safetensors_read(f, e, at, n, part);
+			if (!rc)
+				crc = crc32(crc, part, (uInt)n);
+		}
+	}
+	free(part);
+	snprintf(have, sizeof have, "%08lx", crc);
+	return !rc && want && !strcmp(have, want);
+}
+
+/* Opens a checkpoint and checks all that can be without a model. */
+static int open_file(
+	struct safetensors **f, const char *path, struct checkpoint_place *place, char *message)
+{
+	if (safetensors_open_header(f, path, message))
+		return 1;
+	const char *kind = safetensors_note(*f, "format"), *why = NULL;
+	if (!kind || strcmp(kind, format) != 0)
+		why = "another format";
+	else if (note_number(*f, "step", &place->step) || note_number(*f, "epoch", &place->epoch) ||
+		 note_number(*f, "batch", &place->batch) || note_number(*f, "seed", &place->seed) ||
+		 place->step < 0 || place->epoch < 0 || place->batch < 0)
+		why = "it does not say where training stood";
+	else if (!same_sum(*f, safetensors_note(*f, "crc32")))
+		why = "its tensors were damaged";
+	if (!why)
+		return 0;
+	safetensors_close(*f);
+	*f = NULL;
+	return broken(message, path, why);
+}
+
+/* Into the arena, when the file has exactly what the model wants. */
+static int fill(struct stint_step *s, const struct safetensors *f, const char *path, char *message)
+{
+	const struct stint_model *m = s->model;
+	int wanted = 0;
+	for (int i = 0; i < m->nresident; i++) {
+		const struct stint_tensor *t = &m->resident[i];
+		if (!saved(t))
+			continue;
+		const struct safetensors_entry *e = safetensors_find(f, t->name);
+		if (!e || e->dtype != t->dtype || e->rank != t->rank || e->bytes != t->bytes ||
+			(t->rank && memcmp(e->dim, t->dim, (size_t)t->rank * sizeof *t->dim) != 0))
+			return broken(message, path, "it belongs to another model or optimizer");
+		wanted++;
+	}
+	if (wanted != safetensors_count(f))
+		return broken(message, path, "it belongs to another model or optimizer");
+	for (int i = 0; i < m->nresident; i++) {
+		const struct stint_tensor *t = &m->resident[i];
+		if (saved(t) && safetensors_read(f, safetensors_find(f, t->name), 0, t->bytes,
+					s->arena + t->offset))
+			return broken(message, path, "it cannot be read");
+	}
+	return 0;
+}
+
+/* Tries the folder's checkpoints, newest first; `s` NULL: for reading only. */
+static int search(const char *folder, struct stint_step *s, struct checkpoint_place *place,
+	int *found, char used[PATH], char *message)
+{
+	char why[MESSAGE];
+	int64_t *step;
+	size_t n;
+	struct safetensors *f;
+	struct checkpoint_place at;
+	*found = 0;
+	used[0] = '\0';
+	int rc = list(folder, &step, &n, message);
+	for (size_t i = 0; i < n && !rc && !*found; i++) {
+		rc = path_of(folder, step[i], used, message);
+		if (rc || open_file(&f, used, &at, i ? why : message))
+			continue;
+		*found = !s || !fill(s, f, used, i ? why : message);
+		safetensors_close(f);
+	}
+	free(step);
+	if (!rc && *found)
+		*place = at;
+	else
+		used[0] = '\0';
+	return rc || (n && !*found);
+}
+
+int checkpoint_load(const char *folder, struct stint_step *s, struct checkpoint_place *place,
+	int *found, char used[512], char message[256])
+{
+	int rc = search(folder, s, place, found, used, message);
+	if (!rc && *found) {
+		s->count = place->step;
+		s->seed = place->seed;
+	}
+	return rc;
+}
+
+int checkpoint_newest(const char *folder, char path[512], char message[256])
+{
+	struct checkpoint_place place;
+	int found;
+	return search(folder, NULL, &place, &found, path, message);
+}

@@ -1,0 +1,179 @@
+/* Writing safetensors: atomically, the same bytes for the same tensors. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* fsync, fileno */
+#endif
+#include "safetensors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stint_rt.h"
+
+static void put_string(FILE *f, const char *s)
+{
+	fputc('"', f);
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+		if (c == '"' || c == '\\')
+			fprintf(f, "\\%c", c);
+		else if (c < 32)
+			fprintf(f, "\\u%04x", c);
+		else
+			fputc(c, f);
+	}
+	fputc('"', f);
+}
+
+/* Sets *out; 1 when the entry is malformed or too large. */
+static int bytes_of(const struct safetensors_entry *e, int64_t *out)
+{
+	static const int64_t width[] = {
+		[STINT_F32] = 4, [STINT_F64] = 8, [STINT_I64] = 8, [STINT_BOOL] = 1};
+	*out = 0;
+	if (e->dtype < 0 || e->dtype > STINT_BOOL || e->rank < 0 || e->rank > SAFETENSORS_RANK)
+		return 1;
+	*out = width[e->dtype];
+	for (int i = 0; i < e->rank; i++)
+		if (e->dim[i] < 0 || __builtin_mul_overflow(*out, e->dim[i], out))
+			return 1;
+	return (uint64_t)*out > SIZE_MAX;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* What the reader would refuse is refused here. */
+static int check(const struct safetensors_entry *entry, int n, char *message)
+{
+	int64_t bytes, total = 0;
+	int bad = 0;
+	const char **name = calloc((size_t)n + 1, sizeof *name);
+	if (!name) {
+		snprintf(message, SAFETENSORS_MESSAGE, "out of memory");
+		return 1;
+	}
+	for (int i = 0; i < n && !bad; i++) {
+		name[i] = entry[i].name;
+		bad = bytes_of(&entry[i], &bytes) || __builtin_add_overflow(total, bytes, &total) ||
+		      !strcmp(name[i], "__metadata__");
+		if (bad)
+			snprintf(message, SAFETENSORS_MESSAGE,
+				"'%.150s' cannot be written: its name, type or shape does not "
+				"suit the format",
+				name[i]);
+	}
+	if (!bad && n)
+		qsort(name, (size_t)n, sizeof *name, by_name);
+	for (int i = 1; i < n && !bad; i++) {
+		bad = !strcmp(name[i - 1], name[i]);
+		if (bad)
+			snprintf(message, SAFETENSORS_MESSAGE,
+				"two tensors to write have the name '%.150s'", name[i]);
+	}
+	free(name);
+	return bad;
+}
+
+static void put_header(FILE *f, const struct safetensors_entry *entry, int n,
+	const struct safetensors_note *note, int nnote)
+{
+	static const char *const name[] = {"F32", "F64", "I64", "BOOL"};
+	int64_t offset = 0, bytes;
+	fputc('{', f);
+	if (nnote) {
+		fputs("\"__metadata__\":{", f);
+		for (int i = 0; i < nnote; i++) {
+			fputs(i ? "," : "", f);
+			put_string(f, note[i].key);
+			fputc(':', f);
+			put_string(f, note[i].value);
+		}
+		fputs(n ? "}," : "}", f);
+	}
+	for (int i = 0; i < n; i++) {
+		fputs(i ? "," : "", f);
+		put_string(f, entry[i].name);
+		fprintf(f, ":{\"dtype\":\"%s\",\"shape\":[", name[entry[i].dtype]);
+		for (int k = 0; k < entry[i].rank; k++)
+			fprintf(f, "%s%" PRId64, k ? "," : "", entry[i].dim[k]);
+		bytes_of(&entry[i], &bytes);
+		fprintf(f, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", offset, offset + bytes);
+		offset += bytes;
+	}
+	fputc('}', f);
+}
+
+static int put_all(FILE *f, const struct safetensors_entry *entry, int n,
+	const struct safetensors_note *note, int nnote)
+{
+	static const unsigned char none[8];
+	if (fwrite(none, 1, 8, f) != 8)
+		return 1;
+	put_header(f, entry, n, note, nnote);
+	long end = ftell(f);
+	if (end < 0)
+		return 1;
+	for (; end % 8; end++)
+		fputc(' ', f);
+	for (int i = 0; i < n; i++) {
+		int64_t bytes;
+		bytes_of(&entry[i], &bytes);
+		if (bytes && fwrite(entry[i].data, 1, (size_t)bytes, f) != (size_t)bytes)
+			return 1;
+	}
+	unsigned char length[8];
+	for (int i = 0; i < 8; i++)
+		length[i] = (unsigned char)((uint64_t)(end - 8) >> (8 * i));
+	return fseek(f, 0, SEEK_SET) != 0 || fwrite(length, 1, 8, f) != 8 || fflush(f) != 0 ||
+	       ferror(f) || fsync(fileno(f)) != 0;
+}
+
+static void sync_folder(char *path)
+{
+	char *slash = strrchr(path, '/');
+	if (slash)
+		slash[slash == path] = '\0';
+	int fd = open(slash ? path : ".", O_RDONLY | O_DIRECTORY);
+	if (fd >= 0) {
+		(void)fsync(fd); /* some file systems refuse: then they cannot do better */
+		close(fd);
+	}
+}
+
+int safetensors_write(const char *path, const struct safetensors_entry *entry, int n,
+	const struct safetensors_note *note, int nnote, char *message)
+{
+	if (check(entry, n, message))
+		return 1;
+	size_t len = strlen(path) + 32;
+	char *tmp = malloc(len);
+	if (!tmp) {
+		snprintf(message, SAFETENSORS_MESSAGE, "out of memory");
+		return 1;
+	}
+	snprintf(tmp, len, "%s.tmp%ld", path, (long)getpid());
+	FILE *f = fopen(tmp, "wb");
+	int rc = !f || put_all(f, entry, n, note, nnote);
+	if (f && fclose(f) != 0)
+		rc = 1;
+	if (!rc)
+		rc = rename(tmp, path) != 0;
+	if (rc) {
+		snprintf(message, SAFETENSORS_MESSAGE, "cannot write %.150s: %s", path,
+			strerror(errno));
+		if (f)
+			remove(tmp);
+	} else {
+		snprintf(tmp, len, "%s", path);
+		sync_folder(tmp);
+	}
+	free(tmp);
+	return rc;
+}

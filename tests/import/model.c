@@ -1,0 +1,366 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/import/model.h"
+
+/* --- A few operators --- */
+
+static double relu(const double *in, const double *option)
+{
+	(void)option;
+	return in[0] > 0 ? in[0] : 0;
+}
+
+static double add(const double *in, const double *option)
+{
+	(void)option;
+	return in[0] + in[1];
+}
+
+static enum status infer_same(struct graph *g, struct node *n)
+{
+	for (int k = 0; k < n->nout; k++) {
+		n->out[k] = graph_tensor(g, "", n->in[0]->dtype, n->in[0]->rank, n->in[0]->dim);
+		if (!n->out[k])
+			return g->failed;
+	}
+	return ST_OK;
+}
+
+static enum status infer_constant(struct graph *g, struct node *n)
+{
+	const struct attr *a = node_attr(n, "value");
+	if (!a || a->kind != ATTR_TENSOR)
+		return node_fail(g, n, NULL, "has no tensor");
+	n->out[0] = graph_constant(g, "", a->t->dtype, a->t->rank, a->t->dim, a->t->data);
+	return n->out[0] ? ST_OK : g->failed;
+}
+
+static const struct op_def family[] = {
+	{.name = "Relu",
+		.since = 6,
+		.min_in = 1,
+		.max_in = 1,
+		.traits = OP_POINTWISE,
+		.expr = "a > 0 ? a : 0",
+		.ref = relu},
+	{.name = "Add",
+		.since = 7,
+		.min_in = 2,
+		.max_in = 2,
+		.traits = OP_POINTWISE,
+		.expr = "a + b",
+		.ref = add},
+	{.name = "Split",
+		.since = 13,
+		.min_in = 1,
+		.max_in = 3,
+		.min_out = 1,
+		.max_out = 3,
+		.infer = infer_same},
+	{.name = "Constant", .since = 1, .infer = infer_constant},
+	{.name = "stint.own", .min_in = 1, .max_in = 1, .infer = infer_same},
+	{.name = NULL},
+};
+
+/* --- Setup --- */
+
+static void put(void *user, enum diag_level level, const struct where *w, const char *message,
+	const char *hint)
+{
+	struct model_test *t = user;
+	(void)level;
+	text_add(&t->said, "%s: %s (%s): %s | %s\n", w->file ? w->file : "", w->node ? w->node : "",
+		w->op ? w->op : "", message, hint ? hint : "");
+}
+
+int model_setup(void **state)
+{
+	struct model_test *t = calloc(1, sizeof *t);
+	if (!t)
+		return -1;
+	t->arena = arena_new();
+	strcpy(t->folder, "import_test_XXXXXX");
+	if (!t->arena || !mkdtemp(t->folder))
+		return -1;
+	t->diag = (struct diag){.put = put, .user = t};
+	onnx__model_proto__init(&t->model);
+	onnx__graph_proto__init(&t->graph);
+	t->model.graph = &t->graph;
+	t->graph.name = "test";
+	Onnx__OperatorSetIdProto *opset = ARENA_NEW(t->arena, Onnx__OperatorSetIdProto);
+	onnx__operator_set_id_proto__init(opset);
+	opset->has_version = 1;
+	opset->version = 17;
+	t->model.opset_import = ARENA_ARRAY(t->arena, Onnx__OperatorSetIdProto *, 4);
+	t->model.opset_import[t->model.n_opset_import++] = opset;
+	*state = t;
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *f)
+{
+	(void)st, (void)type, (void)f;
+	return remove(path);
+}
+
+int model_teardown(void **state)
+{
+	struct model_test *t = *state;
+	nftw(t->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	text_free(&t->said);
+	arena_free(t->arena);
+	free(t);
+	return 0;
+}
+
+/* --- Making a model --- */
+
+/* One more pointer in a repeated field. */
+#define APPEND(t, message, field, item)                                                            \
+	do {                                                                                       \
+		size_t n_ = (message)->n_##field;                                                  \
+		void *wider_ = arena_alloc((t)->arena, n_ + 1, sizeof(item));                      \
+		assert_non_null(wider_);                                                           \
+		if (n_)                                                                            \
+			memcpy(wider_, (message)->field, n_ * sizeof(item));                       \
+		(message)->field = wider_;                                                         \
+		(message)->field[(message)->n_##field++] = (item);                                 \
+	} while (0)
+
+/* The next piece of a list with commas; false at its end. */
+static bool piece(struct model_test *t, const char **s, char **out)
+{
+	if (!*s)
+		return false;
+	size_t n = strcspn(*s, ",");
+	*out = arena_strndup(t->arena, *s, n);
+	*s = (*s)[n] ? *s + n + 1 : NULL;
+	return true;
+}
+
+static const char *list(const char *s)
+{
+	return *s ? s : NULL;
+}
+
+static Onnx__ValueInfoProto *value_info(struct model_test *t, const char *name)
+{
+	Onnx__ValueInfoProto *v = ARENA_NEW(t->arena, Onnx__ValueInfoProto);
+	onnx__value_info_proto__init(v);
+	v->name = arena_strdup(t->arena, name);
+	return v;
+}
+
+void model_input(struct model_test *t, const char *name, int type, const char *shape)
+{
+	Onnx__ValueInfoProto *v = value_info(t, name);
+	v->type = ARENA_NEW(t->arena, Onnx__TypeProto);
+	onnx__type_proto__init(v->type);
+	v->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+	Onnx__TypeProto__Tensor *tensor = v->type->tensor_type = ARENA_NEW(
+		t->arena, Onnx__TypeProto__Tensor);
+	onnx__type_proto__tensor__init(tensor);
+	tensor->has_elem_type = 1;
+	tensor->elem_type = type;
+	tensor->shape = ARENA_NEW(t->arena, Onnx__TensorShapeProto);
+	onnx__tensor_shape_proto__init(tensor->shape);
+	char *s;
+	for (const char *p = list(shape); piece(t, &p, &s);) {
+		Onnx__TensorShapeProto__Dimension *d = ARENA_NEW(
+			t->arena, Onnx__TensorShapeProto__Dimension);
+		onnx__tensor_shape_proto__dimension__init(d);
+		char *end;
+		long long number = strtoll(s, &end, 10);
+		if (*s != '?' && *end == '\0') {
+			d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+			d->dim_value = number;
+		} else if (*s != '?') {
+			d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+			d->dim_param = s;
+		}
+		APPEND(t, tensor->shape, dim, d);
+	}
+	APPEND(t, &t->graph, input, v);
+}
+
+void model_output(struct model_test *t, const char *name)
+{
+	Onnx__ValueInfoProto *v = value_info(t, name);
+	APPEND(t, &t->graph, output, v);
+}
+
+Onnx__TensorProto *model_tensor(struct model_test *t, const char *name, int type, const char *shape)
+{
+	Onnx__TensorProto *x = ARENA_NEW(t->arena, Onnx__TensorProto);
+	onnx__tensor_proto__init(x);
+	x->name = arena_strdup(t->arena, name);
+	x->has_data_type = 1;
+	x->data_type = type;
+	char *s;
+	for (const char *p = list(shape); piece(t, &p, &s);) {
+		int64_t dim = strtoll(s, NULL, 10);
+		APPEND(t, x, dims, dim);
+	}
+	APPEND(t, &t->graph, initializer, x);
+	return x;
+}
+
+void model_raw(Onnx__TensorProto *tensor, const void *data, size_t len)
+{
+	tensor->has_raw_data = 1;
+	tensor->raw_data = (ProtobufCBinaryData){len, (uint8_t *)(uintptr_t)data};
+}
+
+Onnx__TensorProto *model_weights(struct model_test *t, const char *name, const char *shape)
+{
+	Onnx__TensorProto *x = model_tensor(t, name, TENSOR_TYPE(FLOAT), shape);
+	size_t n = 1;
+	for (size_t i = 0; i < x->n_dims; i++)
+		n *= (size_t)x->dims[i];
+	float *v = ARENA_ARRAY(t->arena, float, n);
+	for (size_t i = 0; i < n; i++)
+		v[i] = (float)i;
+	model_raw(x, v, n * sizeof *v);
+	return x;
+}
+
+static void external_entry(
+	struct model_test *t, Onnx__TensorProto *tensor, const char *key, const char *value)
+{
+	if (!value)
+		return;
+	Onnx__StringStringEntryProto *e = ARENA_NEW(t->arena, Onnx__StringStringEntryProto);
+	onnx__string_string_entry_proto__init(e);
+	e->key = arena_strdup(t->arena, key);
+	e->value = arena_strdup(t->arena, value);
+	APPEND(t, tensor, external_data, e);
+}
+
+void model_external(struct model_test *t, Onnx__TensorProto *tensor, const char *location,
+	const char *offset, const char *length)
+{
+	tensor->has_data_location = 1;
+	tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+	tensor->has_raw_data = 0;
+	external_entry(t, tensor, "location", location);
+	external_entry(t, tensor, "offset", offset);
+	external_entry(t, tensor, "length", length);
+}
+
+Onnx__NodeProto *model_node(struct model_test *t, const char *op, const char *name,
+	const char *inputs, const char *outputs)
+{
+	Onnx__NodeProto *n = ARENA_NEW(t->arena, Onnx__NodeProto);
+	onnx__node_proto__init(n);
+	n->op_type = arena_strdup(t->arena, op);
+	n->name = arena_strdup(t->arena, name);
+	char *s;
+	for (const char *p = list(inputs); piece(t, &p, &s);)
+		APPEND(t, n, input, s);
+	for (const char *p = list(outputs); piece(t, &p, &s);)
+		APPEND(t, n, output, s);
+	APPEND(t, &t->graph, node, n);
+	return n;
+}
+
+Onnx__AttributeProto *model_attribute(
+	struct model_test *t, Onnx__NodeProto *node, const char *name, int type)
+{
+	Onnx__AttributeProto *a = ARENA_NEW(t->arena, Onnx__AttributeProto);
+	onnx__attribute_proto__init(a);
+	a->name = arena_strdup(t->arena, name);
+	a->has_type = 1;
+	a->type = (Onnx__AttributeProto__AttributeType)type;
+	APPEND(t, node, attribute, a);
+	return a;
+}
+
+void model_small(struct model_test *t)
+{
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "N,4");
+	model_weights(t, "w", "4");
+	model_node(t, "Add", "sum", "x,w", "s");
+	model_node(t, "Relu", "act", "s", "y");
+	model_output(t, "y");
+	t->options.batch = 2;
+}
+
+/* --- Using it --- */
+
+const char *test_path(struct model_test *t, const char *name)
+{
+	return arena_printf(t->arena, "%s/%s", t->folder, name);
+}
+
+void test_write(struct model_test *t, const char *name, const void *data, size_t len)
+{
+	FILE *f = fopen(test_path(t, name), "wb");
+	assert_non_null(f);
+	assert_int_equal(len ? fwrite(data, 1, len, f) : 0, len);
+	assert_int_equal(fclose(f), 0);
+}
+
+const uint8_t *model_pack(struct model_test *t, size_t *len)
+{
+	*len = onnx__model_proto__get_packed_size(&t->model);
+	uint8_t *bytes = arena_alloc(t->arena, *len, 1);
+	assert_non_null(bytes);
+	onnx__model_proto__pack(&t->model, bytes);
+	return bytes;
+}
+
+enum status test_import(struct model_test *t, const char *path)
+{
+	static const struct op_def *const families[] = {family};
+	static const struct op_table table = {1, families};
+	static const struct target target = {.portable = true, .threads = 1};
+	text_free(&t->said);
+	t->diag = (struct diag){.put = put, .user = t};
+	t->g = NULL;
+	enum status st = import_onnx(
+		t->arena, path, &t->options, &table, &target, DT_F32, &t->diag, &t->g);
+	/* a failure has said so, a success has not */
+	assert_int_equal(st == ST_OK, t->diag.errors == 0);
+	assert_int_equal(st == ST_OK, t->g != NULL);
+	return st;
+}
+
+enum status model_import(struct model_test *t)
+{
+	size_t len;
+	const uint8_t *bytes = model_pack(t, &len);
+	test_write(t, "model.onnx", bytes, len);
+	return test_import(t, test_path(t, "model.onnx"));
+}
+
+void test_said(const struct model_test *t, const char *text)
+{
+	if (!t->said.s || !strstr(t->said.s, text))
+		fail_msg("no '%s' in:\n%s", text, t->said.s ? t->said.s : "");
+}
+
+void model_refused(struct model_test *t, enum status want, const char *text)
+{
+	assert_int_equal(model_import(t), want);
+	test_said(t, text);
+}
+
+struct tensor *test_tensor(const struct model_test *t, const char *name)
+{
+	for (int i = 0; t->g && i < t->g->ntensor; i++)
+		if (!strcmp(t->g->tensor[i]->name, name))
+			return t->g->tensor[i];
+	fail_msg("no tensor '%s'", name);
+	return NULL;
+}

@@ -1,0 +1,63 @@
+/* Models made by a few calls, saved and imported: what the importer's tests are written in. */
+#ifndef STINT_TESTS_IMPORT_MODEL_H
+#define STINT_TESTS_IMPORT_MODEL_H
+
+#include "graph/op.h"
+#include "import/import.h"
+#include "onnx.pb-c.h"
+
+#define TENSOR_TYPE(x) ONNX__TENSOR_PROTO__DATA_TYPE__##x
+#define ATTRIBUTE_TYPE(x) ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##x
+
+/* One test's model, its folder, and what became of it. */
+struct model_test {
+	struct arena *arena;
+	char folder[64];
+	Onnx__ModelProto model;
+	Onnx__GraphProto graph;
+	struct import_options options;
+	/* after test_import */
+	struct graph *g;
+	struct text said; /* every message and hint, a line each */
+	struct diag diag;
+};
+
+/* cmocka's setup and teardown: *state is a struct model_test with an empty model of opset 17. */
+int model_setup(void **state);
+int model_teardown(void **state);
+
+/* Shapes are written "N,3,?": a number, a name, or nothing known; "" has rank 0. */
+void model_input(struct model_test *t, const char *name, int type, const char *shape);
+void model_output(struct model_test *t, const char *name);
+/* An initializer with no values yet. */
+Onnx__TensorProto *model_tensor(
+	struct model_test *t, const char *name, int type, const char *shape);
+/* One of float32 whose raw values are 0, 1, 2, ... */
+Onnx__TensorProto *model_weights(struct model_test *t, const char *name, const char *shape);
+void model_raw(Onnx__TensorProto *tensor, const void *data, size_t len);
+/* Say that a tensor's data lie in a file; offset and length NULL: not said. */
+void model_external(struct model_test *t, Onnx__TensorProto *tensor, const char *location,
+	const char *offset, const char *length);
+/* inputs and outputs are written "a,,b". */
+Onnx__NodeProto *model_node(struct model_test *t, const char *op, const char *name,
+	const char *inputs, const char *outputs);
+Onnx__AttributeProto *model_attribute(
+	struct model_test *t, Onnx__NodeProto *node, const char *name, int type);
+/* A good model: y = Relu(Add(x, w)), x and y [N, 4], w [4]. */
+void model_small(struct model_test *t);
+
+/* The path of a file in the test's folder. */
+const char *test_path(struct model_test *t, const char *name);
+void test_write(struct model_test *t, const char *name, const void *data, size_t len);
+/* Bytes of the model. */
+const uint8_t *model_pack(struct model_test *t, size_t *len);
+/* Save the model as model.onnx and import that; or import the file that is there. */
+enum status model_import(struct model_test *t);
+enum status test_import(struct model_test *t, const char *path);
+/* Assert that the import ends with `want`, and that the messages hold `text`. */
+void model_refused(struct model_test *t, enum status want, const char *text);
+void test_said(const struct model_test *t, const char *text);
+/* A tensor of the imported graph by name; fails the test where there is none. */
+struct tensor *test_tensor(const struct model_test *t, const char *name);
+
+#endif

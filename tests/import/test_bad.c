@@ -1,0 +1,344 @@
+/* Models that are refused, each with its reason; and damaged bytes, which never crash. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tests/import/model.h"
+
+/* --- Files --- */
+
+static void no_such_file(void **state)
+{
+	struct model_test *t = *state;
+	assert_int_equal(test_import(t, test_path(t, "none.onnx")), ST_IO);
+	test_said(t, "none.onnx: ");
+	assert_int_equal(test_import(t, t->folder), ST_IO);
+	test_said(t, "is a folder");
+	assert_int_equal(mkfifo(test_path(t, "pipe"), 0600), 0);
+	assert_int_equal(test_import(t, test_path(t, "pipe")), ST_IO);
+}
+
+static void no_model(void **state)
+{
+	struct model_test *t = *state;
+	static const char pointer[] = "version https://git-lfs.github.com/spec/v1\n";
+	test_write(t, "model.onnx", "", 0);
+	assert_int_equal(test_import(t, test_path(t, "model.onnx")), ST_INVALID);
+	test_said(t, "is empty");
+	test_write(t, "model.onnx", pointer, sizeof pointer);
+	assert_int_equal(test_import(t, test_path(t, "model.onnx")), ST_INVALID);
+	test_said(t, "Git LFS");
+	t->model.graph = NULL;
+	model_refused(t, ST_INVALID, "it has no graph");
+}
+
+static void damaged(void **state)
+{
+	struct model_test *t = *state;
+	const char *path = test_path(t, "damaged.onnx");
+	size_t len;
+	model_small(t);
+	Onnx__AttributeProto *a = model_attribute(
+		t, t->graph.node[0], "ints", ATTRIBUTE_TYPE(INTS));
+	a->n_ints = 2;
+	a->ints = (int64_t[]){1, 300};
+	const uint8_t *good = model_pack(t, &len);
+	/* The opset stands behind the graph, so every shorter file lacks something. */
+	for (size_t n = 0; n < len; n++) {
+		test_write(t, "damaged.onnx", good, n);
+		assert_int_equal(test_import(t, path), ST_INVALID);
+	}
+	uint8_t *bytes = arena_alloc(t->arena, len, 1);
+	uint32_t seed = 1;
+	int refused = 0;
+	for (int round = 0; round < 3000; round++) {
+		memcpy(bytes, good, len);
+		for (int k = 0; k <= round % 3; k++) {
+			seed = seed * 1664525u + 1013904223u; /* Numerical Recipes' generator */
+			bytes[(seed >> 8) % len] ^= (uint8_t)(1u << (seed >> 29));
+		}
+		test_write(t, "damaged.onnx", bytes, len);
+		enum status st = test_import(t, path);
+		assert_true(st == ST_OK || st == ST_INVALID);
+		refused += st != ST_OK;
+	}
+	assert_in_range(refused, 1000, 2999);
+}
+
+/* `n` times the field `key`, each holding the next, in front of `end`. */
+static size_t nest(uint8_t *out, int n, const uint8_t *key, size_t nkey)
+{
+	uint8_t body[8192];
+	size_t len = 0;
+	for (int i = 0; i < n; i++) {
+		size_t k = nkey - 1 - (size_t)i % nkey;
+		uint8_t head[4] = {key[k], (uint8_t)(len & 0x7f)};
+		size_t nhead = 2;
+		if (len > 0x7f) {
+			head[1] |= 0x80;
+			head[nhead++] = (uint8_t)(len >> 7);
+		}
+		memmove(body + nhead, body, len);
+		memcpy(body, head, nhead);
+		len += nhead;
+	}
+	memcpy(out, body, len);
+	return len;
+}
+
+/* Graphs in attributes, sequences of sequences, training graphs: 1000 levels of each. */
+static void nested_too_deep(void **state)
+{
+	struct model_test *t = *state;
+	/* key bytes: field << 3 | 2 */
+	static const uint8_t graphs[] = {0x0a, 0x2a, 0x32}; /* node, attribute, g */
+	static const uint8_t types[] = {0x22, 0x0a};        /* sequence_type, elem_type */
+	uint8_t bytes[8192], inner[8192];
+	size_t n = nest(inner, 999, graphs, 3);
+	/* model: graph (7), or training_info (20) with an algorithm (2) */
+	static const uint8_t in_graph[] = {0x3a}, in_training[] = {0xa2, 0x01};
+	for (int training = 0; training < 2; training++) {
+		size_t len = 0;
+		const uint8_t *key = training ? in_training : in_graph;
+		size_t nkey = training ? sizeof in_training : sizeof in_graph;
+		memcpy(bytes, key, nkey);
+		len += nkey;
+		size_t total = n + (training ? 3 : 0);
+		bytes[len++] = (uint8_t)(total & 0x7f) | 0x80;
+		bytes[len++] = (uint8_t)(total >> 7);
+		if (training) {
+			bytes[len++] = 0x12;
+			bytes[len++] = (uint8_t)(n & 0x7f) | 0x80;
+			bytes[len++] = (uint8_t)(n >> 7);
+		}
+		memcpy(bytes + len, inner, n);
+		test_write(t, "deep.onnx", bytes, len + n);
+		assert_int_equal(test_import(t, test_path(t, "deep.onnx")), ST_INVALID);
+		test_said(t, "64 levels");
+	}
+	n = nest(inner, 998, types, 2);
+	/* graph, input (11), type (2) around it */
+	uint8_t head[16] = {0x3a, (uint8_t)((n + 6) & 0x7f) | 0x80, (uint8_t)((n + 6) >> 7), 0x5a,
+		(uint8_t)((n + 3) & 0x7f) | 0x80, (uint8_t)((n + 3) >> 7), 0x12,
+		(uint8_t)(n & 0x7f) | 0x80, (uint8_t)(n >> 7)};
+	memcpy(bytes, head, 9);
+	memcpy(bytes + 9, inner, n);
+	test_write(t, "deep.onnx", bytes, n + 9);
+	assert_int_equal(test_import(t, test_path(t, "deep.onnx")), ST_INVALID);
+	test_said(t, "64 levels");
+}
+
+/* A megabyte of empty tensors would take 150 as structures. */
+static void expands_too_much(void **state)
+{
+	struct model_test *t = *state;
+	size_t n = 1 << 20, head = 4;
+	uint8_t *bytes = arena_alloc(t->arena, n + head, 1);
+	size_t body = n;
+	memcpy(bytes,
+		(uint8_t[]){0x3a, (uint8_t)(body & 0x7f) | 0x80, (uint8_t)(body >> 7 & 0x7f) | 0x80,
+			(uint8_t)(body >> 14)},
+		head);
+	for (size_t i = 0; i < n; i += 2)
+		bytes[head + i] = 0x2a; /* initializer, of length 0 */
+	test_write(t, "model.onnx", bytes, n + head);
+	assert_int_equal(test_import(t, test_path(t, "model.onnx")), ST_INVALID);
+	test_said(t, "exhaust memory");
+}
+
+static void zero_byte_in_a_name(void **state)
+{
+	struct model_test *t = *state;
+	size_t len;
+	model_small(t);
+	t->graph.node[1]->name = "act#";
+	uint8_t *bytes = (uint8_t *)(uintptr_t)model_pack(t, &len);
+	uint8_t *at = memmem(bytes, len, "act#", 4);
+	assert_non_null(at);
+	at[3] = 0;
+	test_write(t, "model.onnx", bytes, len);
+	assert_int_equal(test_import(t, test_path(t, "model.onnx")), ST_INVALID);
+	test_said(t, "zero byte");
+}
+
+/* --- What the model says --- */
+
+static void opsets(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	Onnx__OperatorSetIdProto *opset = t->model.opset_import[0];
+	opset->domain = "ai.onnx";
+	static const int good[] = {11, 21}, bad[] = {10, 22, -1};
+	for (int i = 0; i < 2; i++) {
+		opset->version = good[i];
+		assert_int_equal(model_import(t), ST_OK);
+	}
+	for (int i = 0; i < 3; i++) {
+		opset->version = bad[i];
+		model_refused(t, ST_INVALID, "opsets 11 to 21 are supported");
+	}
+	opset->domain = "other";
+	model_refused(t, ST_INVALID, "says no opset version");
+}
+
+static void unsupported_operators(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	model_node(t, "Mystery", "m1", "y", "a");
+	model_node(t, "Relu", "foreign", "a", "b")->domain = "com.example";
+	model_node(t, "Mystery", "m2", "b", "c");
+	model_node(t, "", "m3", "c", "d");
+	model_node(t, "stint.own", "m4", "d", "e");
+	model_refused(t, ST_INVALID,
+		"m1 (Mystery): operator Mystery is not supported at opset 17; used 2 times");
+	test_said(t, "foreign (com.example.Relu): ");
+	test_said(t, "m3 (): operator '' is not supported");
+	test_said(t, "m4 (stint.own): ");
+	assert_int_equal(t->diag.errors, 4);
+}
+
+static void broken_graphs(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	Onnx__NodeProto *act = t->graph.node[1];
+	act->input[0] = "nowhere";
+	model_refused(t, ST_INVALID, "act (Relu): reads 'nowhere', which nothing makes");
+	act->input[0] = "s";
+	act->output[0] = "s";
+	model_refused(t, ST_INVALID, "makes 's', which is made already");
+	act->output[0] = "x";
+	model_refused(t, ST_INVALID, "makes 'x', which is made already");
+	act->output[0] = "other";
+	model_refused(t, ST_INVALID, "y (tensor): is an output that nothing makes");
+	act->output[0] = "y";
+	t->graph.n_output = 0;
+	model_refused(t, ST_INVALID, "has no output");
+	t->graph.n_output = 1;
+	model_node(t, "Relu", "behind", "p", "z");
+	model_node(t, "Add", "one", "y,q", "p");
+	model_node(t, "Relu", "two", "p", "q");
+	model_refused(t, ST_INVALID, "lies on a cycle");
+	assert_null(strstr(t->said.s, "behind"));
+	t->graph.n_node = 2;
+	act->input[0] = "y";
+	model_refused(t, ST_INVALID, "act (Relu): lies on a cycle through 'y'");
+}
+
+static void duplicate_names(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	model_weights(t, "w", "4");
+	model_refused(t, ST_INVALID, "w (tensor): stands twice");
+	t->graph.n_initializer--;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "N,4");
+	model_refused(t, ST_INVALID, "x (tensor): stands twice");
+	t->graph.n_input--;
+	model_weights(t, "", "4");
+	model_refused(t, ST_INVALID, "has no name");
+}
+
+static void unsupported_things(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	Onnx__FunctionProto function = ONNX__FUNCTION_PROTO__INIT;
+	function.name = "MyLayer";
+	t->model.functions = (Onnx__FunctionProto *[]){&function};
+	t->model.n_functions = 1;
+	model_refused(t, ST_INVALID, "MyLayer");
+	t->model.n_functions = 0;
+	Onnx__SparseTensorProto sparse = ONNX__SPARSE_TENSOR_PROTO__INIT;
+	t->graph.sparse_initializer = (Onnx__SparseTensorProto *[]){&sparse};
+	t->graph.n_sparse_initializer = 1;
+	model_refused(t, ST_INVALID, "sparse initializers");
+	t->graph.n_sparse_initializer = 0;
+
+	Onnx__GraphProto branch = ONNX__GRAPH_PROTO__INIT;
+	Onnx__AttributeProto *a = model_attribute(
+		t, t->graph.node[0], "then_branch", ATTRIBUTE_TYPE(GRAPH));
+	a->g = &branch;
+	model_refused(
+		t, ST_INVALID, "sum (Add): attribute 'then_branch' holds a graph: control flow");
+	a->g = NULL;
+	a->type = ATTRIBUTE_TYPE(STRINGS);
+	model_refused(t, ST_INVALID, "of a kind that is not supported");
+	a->type = ATTRIBUTE_TYPE(TENSOR);
+	model_refused(t, ST_INVALID, "has no tensor");
+	a->type = ATTRIBUTE_TYPE(STRING);
+	a->has_s = 1;
+	a->s = (ProtobufCBinaryData){3, (uint8_t *)(uintptr_t) "a\0b"};
+	model_refused(t, ST_INVALID, "zero byte");
+	a->ref_attr_name = "outer";
+	model_refused(t, ST_INVALID, "refers to a function's attribute");
+}
+
+static void inputs_refused(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	t->options.batch = 0;
+	model_input(t, "z", TENSOR_TYPE(STRING), "1");
+	t->graph.input[0]->type->tensor_type->shape->dim[0]->dim_param = "4";
+	t->options.ndim = 1;
+	t->options.dim = (const struct import_dim[]){{"4", 4}};
+	model_refused(t, ST_INVALID, "z (input): has elements of type string");
+	Onnx__ValueInfoProto *z = t->graph.input[1];
+	z->type->tensor_type->elem_type = 99;
+	model_refused(t, ST_INVALID, "of type unknown");
+	z->type->tensor_type->elem_type = TENSOR_TYPE(FLOAT);
+	z->type->tensor_type->shape->dim[0]->dim_value = -1;
+	model_refused(t, ST_INVALID, "axis 0 has the size -1");
+	z->type->tensor_type->shape->dim[0]->dim_value = INT64_C(1) << 31;
+	model_refused(t, ST_INVALID, "axis 0 has the size 2147483648");
+	z->type->tensor_type->shape = NULL;
+	model_refused(t, ST_INVALID, "z (input): has no shape");
+	z->type = NULL;
+	model_refused(t, ST_INVALID, "z (input): is no tensor");
+	t->graph.n_input = 1;
+	model_input(t, "z", TENSOR_TYPE(FLOAT), "1,1,1,1,1,1,1,1,1");
+	model_refused(t, ST_INVALID, "has 9 axes");
+	t->graph.n_input = 1;
+	model_input(t, "z", TENSOR_TYPE(FLOAT), "2147483647,2147483647,2147483647");
+	model_refused(t, ST_INVALID, "overflows");
+}
+
+static void shapes_that_do_not_fit(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	model_weights(t, "v", "3");
+	t->graph.node[0]->input[1] = "v";
+	model_refused(t, ST_INVALID, "sum (Add)");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup, model_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(no_such_file),
+		TEST(no_model),
+		TEST(damaged),
+		TEST(nested_too_deep),
+		TEST(expands_too_much),
+		TEST(zero_byte_in_a_name),
+		TEST(opsets),
+		TEST(unsupported_operators),
+		TEST(broken_graphs),
+		TEST(duplicate_names),
+		TEST(unsupported_things),
+		TEST(inputs_refused),
+		TEST(shapes_that_do_not_fit),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

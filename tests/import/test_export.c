@@ -1,0 +1,168 @@
+/* Models written again: external data taken in, trained values put in, everything else as it was.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/import/model.h"
+
+static void copy_is_the_same(void **state)
+{
+	struct model_test *t = *state;
+	static const char *const files[] = {
+		FIXTURES "/newer.onnx", FIXTURES "/types.onnx", FIXTURES "/torch.onnx"};
+	const char *out = test_path(t, "copy.onnx");
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(import_copy_model(files[i], out, &t->diag), ST_OK);
+		t->options.batch = 1;
+		assert_int_equal(test_import(t, out), ST_OK);
+	}
+	/* what this onnx.proto does not know is kept */
+	char *bytes;
+	size_t len;
+	assert_int_equal(import_copy_model(files[0], out, &t->diag), ST_OK);
+	assert_int_equal(file_read(t->arena, out, &bytes, &len, &t->diag), ST_OK);
+	assert_non_null(memmem(bytes, len, "line 7", 6));
+	assert_non_null(memmem(bytes, len, "scope", 5));
+}
+
+static void copy_takes_data_in(void **state)
+{
+	struct model_test *t = *state;
+	const char *out = test_path(t, "copy.onnx");
+	assert_int_equal(import_copy_model(FIXTURES "/external.onnx", out, &t->diag), ST_OK);
+	/* there is no external.bin beside the copy */
+	t->options.batch = 1;
+	assert_int_equal(test_import(t, out), ST_OK);
+	assert_true(tensor_real(test_tensor(t, "v"), 5) == 15);
+	assert_true(tensor_real(test_tensor(t, "w"), 2) == 2);
+}
+
+/* Data of a node's own tensor, too. */
+static void copy_takes_constants_in(void **state)
+{
+	struct model_test *t = *state;
+	static const float v[4] = {4, 3, 2, 1};
+	size_t len;
+	model_small(t);
+	Onnx__NodeProto *n = model_node(t, "Constant", "", "", "k");
+	Onnx__TensorProto *value = model_tensor(t, "", TENSOR_TYPE(FLOAT), "4");
+	t->graph.n_initializer--;
+	model_external(t, value, "k.bin", NULL, NULL);
+	model_attribute(t, n, "value", ATTRIBUTE_TYPE(TENSOR))->t = value;
+	model_node(t, "Add", "more", "y,k", "z");
+	test_write(t, "k.bin", v, sizeof v);
+	const uint8_t *bytes = model_pack(t, &len);
+	test_write(t, "model.onnx", bytes, len);
+	const char *out = test_path(t, "copy.onnx");
+	assert_int_equal(import_copy_model(test_path(t, "model.onnx"), out, &t->diag), ST_OK);
+	assert_int_equal(unlink(test_path(t, "k.bin")), 0);
+	assert_int_equal(test_import(t, out), ST_OK);
+	assert_true(tensor_real(test_tensor(t, "k"), 0) == 4);
+}
+
+static void copy_too_large(void **state)
+{
+	struct model_test *t = *state;
+	size_t len;
+	model_small(t);
+	for (int i = 0; i < 3; i++)
+		model_external(t,
+			model_tensor(t, arena_printf(t->arena, "big%d", i), TENSOR_TYPE(FLOAT),
+				"1000,1000,250"),
+			"big.bin", NULL, NULL);
+	/* nothing of it need be read to see that three are too many */
+	const uint8_t *bytes = model_pack(t, &len);
+	test_write(t, "model.onnx", bytes, len);
+	enum status st = import_copy_model(
+		test_path(t, "model.onnx"), test_path(t, "copy.onnx"), &t->diag);
+	assert_int_equal(st, ST_INVALID);
+	test_said(t, "larger than 2 GiB with its data inside");
+	assert_int_equal(access(test_path(t, "copy.onnx"), F_OK), -1);
+}
+
+static void copy_fails(void **state)
+{
+	struct model_test *t = *state;
+	enum status st = import_copy_model(
+		FIXTURES "/newer.onnx", test_path(t, "no/folder/copy.onnx"), &t->diag);
+	assert_int_equal(st, ST_IO);
+	st = import_copy_model(test_path(t, "none.onnx"), test_path(t, "copy.onnx"), &t->diag);
+	assert_int_equal(st, ST_IO);
+}
+
+static const float *trained(void *user, const char *name, int64_t numel)
+{
+	static const float w[] = {-1, -2, -3, -4}, doubled[] = {7, 8, 9, 10, 11};
+	int *calls = user;
+	++*calls;
+	if (!strcmp(name, "w")) {
+		assert_int_equal(numel, 4);
+		return w;
+	}
+	return !strcmp(name, "DOUBLE.typed") || !strcmp(name, "FLOAT.raw") ? doubled : NULL;
+}
+
+static void export_replaces(void **state)
+{
+	struct model_test *t = *state;
+	const char *out = test_path(t, "trained.onnx");
+	int calls = 0;
+	assert_int_equal(
+		export_onnx(FIXTURES "/types.onnx", out, trained, &calls, &t->diag), ST_OK);
+	assert_int_equal(calls, 27);
+	t->options.batch = 1;
+	assert_int_equal(test_import(t, out), ST_OK);
+	assert_true(tensor_real(test_tensor(t, "w"), 3) == -4);
+	assert_true(tensor_real(test_tensor(t, "DOUBLE.typed"), 4) == 11);
+	assert_true(tensor_real(test_tensor(t, "FLOAT.raw"), 0) == 7);
+	assert_true(tensor_real(test_tensor(t, "FLOAT.typed"), 0) == 0);
+	assert_true(tensor_real(test_tensor(t, "INT8.raw"), 4) == -1);
+	assert_int_equal(t->g->nnode, 2);
+}
+
+static void export_is_repeatable(void **state)
+{
+	struct model_test *t = *state;
+	char *a, *b;
+	size_t na, nb;
+	int calls = 0;
+	const char *once = test_path(t, "1.onnx"), *twice = test_path(t, "2.onnx");
+	assert_int_equal(
+		export_onnx(FIXTURES "/external.onnx", once, trained, &calls, &t->diag), ST_OK);
+	assert_int_equal(
+		export_onnx(FIXTURES "/external.onnx", twice, trained, &calls, &t->diag), ST_OK);
+	assert_int_equal(file_read(t->arena, once, &a, &na, &t->diag), ST_OK);
+	assert_int_equal(file_read(t->arena, twice, &b, &nb, &t->diag), ST_OK);
+	assert_int_equal(na, nb);
+	assert_memory_equal(a, b, na);
+	/* the replaced one does not speak of a file any more, the other has its data inside */
+	assert_null(memmem(a, na, "external.bin", 12));
+	t->options.batch = 1;
+	assert_int_equal(test_import(t, once), ST_OK);
+	assert_true(tensor_real(test_tensor(t, "w"), 0) == -1);
+	assert_true(tensor_real(test_tensor(t, "v"), 5) == 15);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup, model_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(copy_is_the_same),
+		TEST(copy_takes_data_in),
+		TEST(copy_takes_constants_in),
+		TEST(copy_too_large),
+		TEST(copy_fails),
+		TEST(export_replaces),
+		TEST(export_is_repeatable),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,64 @@
+/* From two graphs to the sources of a step: the last stages of cli/pipeline.c. */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "runtime/stint_lib.h"
+#include "tests/ops/ops_test.h"
+
+static enum status make_plan(
+	struct arena *a, struct diag *d, const struct problem *p, bool tight, struct plan **out)
+{
+	struct plan_options o = {
+		.budget = INT64_MAX, .alignment = 64, .mode = tight ? PLAN_AUTO : PLAN_KEEP_ALL};
+	int64_t proven;
+	if (tight)
+		TRY(plan_minimum(a, p, &o, &o.budget, &proven, d));
+	TRY(plan_make(a, p, &o, out, d));
+	return plan_check(p, *out, o.alignment, "plan", d);
+}
+
+static enum status write_sources(
+	struct arena *a, struct diag *d, const struct codegen_input *in, const char *folder)
+{
+	struct text step = {0}, header = {0}, makefile = {0};
+	const char *dir = arena_printf(a, "%s/%s", folder, in->name);
+	enum status st = codegen_step(in, &step, &header, &makefile, d);
+	if (st == ST_OK && mkdir(dir, 0777) != 0 && errno != EEXIST)
+		st = diag_fail(d, ST_IO, NULL, NULL, "cannot make %s", dir);
+	if (st == ST_OK)
+		st = text_save(&step, arena_printf(a, "%s/step.c", dir), d);
+	if (st == ST_OK)
+		st = text_save(&header, arena_printf(a, "%s/stint_step.h", dir), d);
+	text_free(&step);
+	text_free(&header);
+	text_free(&makefile);
+	return st;
+}
+
+enum status step_write(struct arena *a, struct diag *d, const char *symbol,
+	const struct graph *train, const struct graph *eval, bool tight, const char *folder,
+	struct graph_problem *train_problem, struct graph_problem *eval_problem)
+{
+	const struct target *target = eval->target;
+	char identity[96];
+	struct codegen_input in = {.name = symbol,
+		.model_file = "example",
+		.library_identity = target->portable
+					    ? NULL
+					    : stint_lib_identity(target->threads, identity),
+		.isa_flags = "",
+		.debug_arena = true};
+	struct plan *train_plan = NULL, *eval_plan;
+	TRY(problem_from_graph(a, eval, symbol, true, NULL, eval_problem));
+	if (train) {
+		TRY(problem_from_graph(a, train, symbol, false, eval_problem, train_problem));
+		TRY(problem_from_graph(a, eval, symbol, true, train_problem, eval_problem));
+		TRY(make_plan(a, d, train_problem->problem, tight, &train_plan));
+		in.train = *train_problem;
+	}
+	TRY(make_plan(a, d, eval_problem->problem, tight, &eval_plan));
+	in.eval = *eval_problem;
+	in.train_plan = train_plan;
+	in.eval_plan = eval_plan;
+	return write_sources(a, d, &in, folder);
+}

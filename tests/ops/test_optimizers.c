@@ -1,0 +1,231 @@
+/* test_optimizers FOLDER RUNTIME: five steps of every optimizer on the loss Σ w·p², compared with
+ * its formulas as PyTorch's documentation gives them (torch.optim.SGD, Adam, AdamW), written here a
+ * second time. */
+#include <dlfcn.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "tests/ops/ops_test.h"
+
+enum { N = 37, STEPS = 5 };
+
+struct trial {
+	const char *spec;
+	double momentum, dampening, decay, beta1, beta2, eps, clip;
+	bool nesterov, adam, decoupled;
+	bool tight;
+	struct arena *arena;
+	struct graph_problem train, eval;
+	char symbol[32], error[400];
+};
+
+static struct trial trials[] = {
+	{.spec = "sgd:lr=0.1"},
+	{.spec = "sgd:lr=0.1,weight_decay=0.2", .decay = 0.2},
+	{.spec = "sgd:lr=0.1,momentum=0.9", .momentum = 0.9},
+	{.spec = "sgd:lr=0.1,momentum=0.8,dampening=0.3,weight_decay=0.01",
+		.momentum = 0.8,
+		.dampening = 0.3,
+		.decay = 0.01},
+	{.spec = "sgd:lr=0.1,momentum=0.9,nesterov=1", .momentum = 0.9, .nesterov = true},
+	{.spec = "sgd:lr=0.1", .clip = 0.5},
+	{.spec = "sgd:lr=0.1", .clip = 1e6},
+	{.spec = "adam", .adam = true, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
+	{.spec = "adam:beta1=0.7,beta2=0.9,eps=0.01,weight_decay=0.1",
+		.adam = true,
+		.beta1 = 0.7,
+		.beta2 = 0.9,
+		.eps = 0.01,
+		.decay = 0.1},
+	{.spec = "adamw",
+		.adam = true,
+		.decoupled = true,
+		.beta1 = 0.9,
+		.beta2 = 0.999,
+		.eps = 1e-8,
+		.decay = 0.01},
+	{.spec = "adamw:weight_decay=0.5,beta1=0.5",
+		.adam = true,
+		.decoupled = true,
+		.beta1 = 0.5,
+		.beta2 = 0.999,
+		.eps = 1e-8,
+		.decay = 0.5,
+		.clip = 0.5,
+		.tight = true},
+};
+enum { TRIALS = sizeof trials / sizeof *trials };
+
+struct opened {
+	struct trial *trial;
+	void **object;
+};
+
+static void put(void *user, enum diag_level level, const struct where *w, const char *message,
+	const char *hint)
+{
+	struct trial *t = user;
+	(void)w;
+	(void)hint;
+	if (level == DIAG_ERROR && !*t->error)
+		snprintf(t->error, sizeof t->error, "%s", message);
+}
+
+static double weight(int i)
+{
+	return 0.5 + case_draw(7, (uint64_t)i);
+}
+
+static double start(int i)
+{
+	return 2 * case_draw(8, (uint64_t)i) - 1;
+}
+
+static struct graph *new_graph(struct trial *t, struct diag *d, const struct target *target)
+{
+	const int64_t n = N, axis = 0;
+	struct graph *g = graph_new(t->arena, d, "optimizer", ops_table(), target, DT_F64);
+	double *p = ARENA_ARRAY(t->arena, double, N), *w = ARENA_ARRAY(t->arena, double, N);
+	for (int i = 0; i < N; i++) {
+		p[i] = start(i);
+		w[i] = weight(i);
+	}
+	const struct attr attr[] = {
+		ATTR_IS("axes", 1, arena_memdup(t->arena, &axis, 1, sizeof axis)),
+		ATTR_I("keepdims", 0)};
+	const char *mul = op_by_role(g->table, ROLE_MUL)->name;
+	struct tensor *x = graph_tensor(g, "p", DT_F64, 1, &n);
+	x->role = TR_PARAMETER;
+	x->data = p;
+	struct tensor *y = OP2(g, mul, OP2(g, mul, x, x), graph_constant(g, "w", DT_F64, 1, &n, w));
+	g->output = ARENA_ARRAY(t->arena, struct tensor *, 1);
+	g->output[g->noutput++] = graph_op(
+		g, op_by_role(g->table, ROLE_REDUCE_SUM)->name, 1, &y, 2, attr);
+	return g;
+}
+
+static enum status build(struct trial *t, struct diag *d, const char *folder)
+{
+	static const struct target target = {.portable = true, .threads = 2};
+	struct graph *train = new_graph(t, d, &target), *eval = new_graph(t, d, &target);
+	struct optimizer_spec optimizer;
+	int nparam;
+	struct tensor **param, **grad;
+	train->loss = train->output[0];
+	TRY(graph_autodiff(train, &nparam, &param, &grad));
+	TRY(optimizer_parse(t->arena, ops_table(), t->spec, &optimizer, d));
+	optimizer.clip_norm = t->clip;
+	TRY(graph_attach_updates(train, &optimizer, nparam, param, grad));
+	TRY(graph_name_constants(train));
+	TRY(graph_name_constants(eval));
+	return step_write(
+		t->arena, d, t->symbol, train, eval, t->tight, folder, &t->train, &t->eval);
+}
+
+/* The formulas, one step; s is the number of the step from 1. */
+static void reference(const struct trial *t, double lr, int s, double *p, double *m, double *v)
+{
+	double g[N], norm = 0;
+	for (int i = 0; i < N; i++) {
+		g[i] = 2 * weight(i) * p[i];
+		norm += g[i] * g[i];
+	}
+	double scale = t->clip > 0 ? fmin(1, t->clip / (sqrt(norm) + 1e-6)) : 1;
+	for (int i = 0; i < N; i++) {
+		double d = g[i] * scale;
+		if (t->decoupled)
+			p[i] -= lr * t->decay * p[i];
+		else
+			d += t->decay * p[i];
+		if (t->adam) {
+			m[i] = t->beta1 * m[i] + (1 - t->beta1) * d;
+			v[i] = t->beta2 * v[i] + (1 - t->beta2) * d * d;
+			double mh = m[i] / (1 - pow(t->beta1, s));
+			double vh = v[i] / (1 - pow(t->beta2, s));
+			p[i] -= lr * mh / (sqrt(vh) + t->eps);
+			continue;
+		}
+		if (t->momentum != 0) {
+			m[i] = s == 1 ? d : t->momentum * m[i] + (1 - t->dampening) * d;
+			d = t->nesterov ? d + t->momentum * m[i] : m[i];
+		}
+		p[i] -= lr * d;
+	}
+}
+
+static void test_trial(void **state)
+{
+	const struct opened *o = *state;
+	struct trial *t = o->trial;
+	if (*t->error)
+		fail_msg("%s", t->error);
+	char name[64];
+	double p[N], m[N] = {0}, v[N] = {0}, got[N];
+	stint_step *s = NULL;
+	snprintf(name, sizeof name, "stint_model_%s", t->symbol);
+	const struct stint_model *model = *o->object ? dlsym(*o->object, name) : NULL;
+	assert_non_null(model);
+	assert_int_equal(stint_init(&s, model, NULL, 0), STINT_OK);
+	for (int i = 0; i < model->nresident; i++) {
+		const struct tensor *x = t->train.tensor[i];
+		if (x->data)
+			assert_int_equal(stint_set(s, t->train.problem->tensor[i].name, x->data,
+						 (size_t)tensor_bytes(x)),
+				STINT_OK);
+	}
+	for (int i = 0; i < N; i++)
+		p[i] = start(i);
+	for (int k = 1; k <= STEPS; k++) {
+		double lr = 0.1 / k;
+		assert_int_equal(stint_train(s, lr), STINT_OK);
+		reference(t, lr, k, p, m, v);
+		assert_int_equal(stint_get(s, "p", got, sizeof got), STINT_OK);
+		for (int i = 0; i < N; i++)
+			if (!(fabs(got[i] - p[i]) <= 1e-12))
+				fail_msg("step %d, element %d: %.17g, should be %.17g", k, i,
+					got[i], p[i]);
+	}
+	stint_free(s);
+}
+
+int main(int argc, char **argv)
+{
+	struct CMUnitTest tests[TRIALS];
+	struct opened opened[TRIALS];
+	struct text command = {0};
+	char path[4096];
+	if (argc != 3)
+		return 2;
+	mkdir(argv[1], 0777);
+	text_add(&command, "cc %s -I%s -shared -o %s/all.so", STEP_CFLAGS, argv[2], argv[1]);
+	void *object = NULL;
+	for (int i = 0; i < TRIALS; i++) {
+		struct trial *t = &trials[i];
+		struct diag d = {.put = put, .user = t};
+		snprintf(t->symbol, sizeof t->symbol, "trial%d", i);
+		t->arena = arena_new();
+		if (!t->arena || build(t, &d, argv[1]) != ST_OK)
+			snprintf(t->error + strlen(t->error), 2, ".");
+		else
+			text_add(&command, " %s/%s/step.c", argv[1], t->symbol);
+		opened[i] = (struct opened){t, &object};
+		tests[i] = (struct CMUnitTest){t->spec, test_trial, NULL, NULL, &opened[i]};
+	}
+	text_puts(&command, " -lm");
+	snprintf(path, sizeof path, "%s/all.so", argv[1]);
+	if (!command.failed && system(command.s) == 0)
+		object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	text_free(&command);
+	int failed = _cmocka_run_group_tests("optimizers", tests, TRIALS, NULL, NULL);
+	for (int i = 0; i < TRIALS; i++)
+		arena_free(trials[i].arena);
+	if (object)
+		dlclose(object);
+	return failed != 0;
+}

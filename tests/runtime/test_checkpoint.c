@@ -1,0 +1,216 @@
+/* Checkpoints: bit for bit, two kept, and broken ones passed over. */
+#include "scratch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "runtime/checkpoint.h"
+#include "runtime/safetensors.h"
+#include "tiny_step.h"
+
+#define FOLDER "points/inner"
+#define FILE_OF(n) FOLDER "/step-0000000" #n ".safetensors"
+
+static stint_step *start(const struct stint_model *m)
+{
+	stint_step *s;
+	assert_int_equal(stint_init(&s, m, NULL, 0), STINT_OK);
+	return s;
+}
+
+static void set(stint_step *s, const char *name, float v)
+{
+	assert_int_equal(stint_set(s, name, &v, sizeof v), STINT_OK);
+}
+
+/* A step that trains to the end of `steps` and saves after each. */
+static stint_step *trained(int steps)
+{
+	char message[256];
+	stint_step *s = start(&tiny_model);
+	scratch_clear(FOLDER);
+	set(s, "w", 0.3f), set(s, "x", 0.7f), set(s, "target", 2);
+	stint_seed(s, -77);
+	for (int i = 0; i < steps; i++) {
+		assert_int_equal(stint_train(s, 0.1), STINT_OK);
+		const struct checkpoint_place place = {
+			.step = s->count, .epoch = 3, .batch = i, .seed = -77};
+		assert_int_equal(checkpoint_save(FOLDER, s, &place, message), 0);
+	}
+	return s;
+}
+
+static void training_goes_on_bit_for_bit(void **state)
+{
+	(void)state;
+	char used[512], message[256];
+	int found;
+	struct checkpoint_place place;
+	stint_step *s = trained(3), *t = start(&tiny_model);
+	assert_int_equal(checkpoint_load(FOLDER, t, &place, &found, used, message), 0);
+	assert_true(found);
+	assert_string_equal(used, FILE_OF(3));
+	assert_true(place.step == 3 && place.epoch == 3 && place.batch == 2 && place.seed == -77);
+	assert_true(t->count == 3 && t->seed == -77);
+	set(t, "x", 0.7f), set(t, "target", 2);
+	assert_int_equal(stint_train(s, 0.1), STINT_OK);
+	assert_int_equal(stint_train(t, 0.1), STINT_OK);
+	assert_memory_equal(s->arena, t->arena, tiny_model.arena_bytes);
+	stint_free(s);
+	stint_free(t);
+}
+
+static void inputs_and_constants_are_not_saved(void **state)
+{
+	(void)state;
+	char message[256];
+	struct safetensors *f;
+	stint_free(trained(1));
+	assert_int_equal(safetensors_open(&f, FILE_OF(1), message), 0);
+	assert_int_equal(safetensors_count(f), 2);
+	assert_non_null(safetensors_find(f, "w"));
+	assert_non_null(safetensors_find(f, "state/count/w"));
+	assert_string_equal(safetensors_note(f, "format"), "stint-checkpoint-1");
+	safetensors_close(f);
+}
+
+static void two_are_kept(void **state)
+{
+	(void)state;
+	char message[256];
+	stint_step *s = trained(4);
+	assert_false(scratch_exists(FILE_OF(1)) || scratch_exists(FILE_OF(2)));
+	assert_true(scratch_exists(FILE_OF(3)) && scratch_exists(FILE_OF(4)));
+	/* what is not ours stays; what an interrupted save left goes */
+	scratch_write(FOLDER "/notes.txt", "x", 1);
+	scratch_write(FILE_OF(9) ".tmp123", "x", 1);
+	const struct checkpoint_place back = {.step = 2};
+	assert_int_equal(checkpoint_save(FOLDER, s, &back, message), 0);
+	assert_true(scratch_exists(FILE_OF(2)));
+	assert_false(scratch_exists(FILE_OF(3)) || scratch_exists(FILE_OF(4)));
+	assert_false(scratch_exists(FILE_OF(9) ".tmp123"));
+	assert_true(scratch_exists(FOLDER "/notes.txt"));
+	stint_free(s);
+}
+
+/* The newest one cut at every length, or with any byte changed, gives way to the one before it. */
+static void a_broken_newest_is_passed_over(void **state)
+{
+	(void)state;
+	char used[512], message[256];
+	int found;
+	size_t n;
+	struct checkpoint_place place;
+	stint_free(trained(2));
+	stint_step *t = start(&tiny_model);
+	unsigned char *p = scratch_read(FILE_OF(2), &n);
+	for (size_t cut = 0; cut < n; cut++) {
+		scratch_write(FILE_OF(2), p, cut);
+		assert_int_equal(checkpoint_load(FOLDER, t, &place, &found, used, message), 0);
+		assert_true(found && place.step == 1 && t->count == 1);
+		assert_string_equal(used, FILE_OF(1));
+	}
+	for (size_t i = n - 12; i < n; i++) { /* the tensors' bytes */
+		p[i] ^= 16;
+		scratch_write(FILE_OF(2), p, n);
+		assert_int_equal(checkpoint_newest(FOLDER, used, message), 0);
+		assert_string_equal(used, FILE_OF(1));
+		p[i] ^= 16;
+	}
+	scratch_write(FILE_OF(2), p, n);
+	assert_int_equal(checkpoint_newest(FOLDER, used, message), 0);
+	assert_string_equal(used, FILE_OF(2));
+	free(p);
+	stint_free(t);
+}
+
+static void none_is_no_error_but_only_broken_ones_are(void **state)
+{
+	(void)state;
+	char used[512], message[256] = "";
+	int found = 1;
+	struct checkpoint_place place;
+	stint_step *t = start(&tiny_model);
+	scratch_clear(FOLDER);
+	assert_int_equal(checkpoint_load(FOLDER, t, &place, &found, used, message), 0);
+	assert_false(found);
+	assert_int_equal(checkpoint_newest(FOLDER, used, message), 0);
+	assert_string_equal(used, "");
+	mkdir(FOLDER, 0777);
+	scratch_write(FILE_OF(1), "{}", 2);
+	scratch_write(FILE_OF(2), "{}", 2);
+	set(t, "w", 5);
+	assert_int_equal(checkpoint_load(FOLDER, t, &place, &found, used, message), 1);
+	assert_false(found);
+	assert_non_null(strstr(message, FILE_OF(2))); /* the newest one's trouble is told */
+	float w;
+	assert_int_equal(stint_get(t, "w", &w, sizeof w), STINT_OK);
+	assert_true(w == 5 && t->count == 0);
+	stint_free(t);
+}
+
+static void another_models_checkpoint_is_refused(void **state)
+{
+	(void)state;
+	char used[512], message[256];
+	int found;
+	struct checkpoint_place place;
+	stint_free(trained(2));
+	stint_step *t = start(&tiny_model_double);
+	assert_int_equal(checkpoint_load(FOLDER, t, &place, &found, used, message), 1);
+	assert_non_null(strstr(message, "another model"));
+	assert_int_equal(t->count, 0);
+	stint_free(t);
+}
+
+static void plain_weights_are_no_checkpoint(void **state)
+{
+	(void)state;
+	const float w = 1;
+	const int64_t one = 1;
+	char used[512], message[256];
+	const struct safetensors_entry e = {
+		.name = "w", .dtype = STINT_F32, .rank = 1, .dim = &one, .data = &w};
+	const struct safetensors_note broken[] = {
+		{"format", "stint-checkpoint-1"}, {"step", "1x"}, {"epoch", "0"}};
+	stint_free(trained(1));
+	assert_int_equal(safetensors_write(FILE_OF(1), &e, 1, NULL, 0, message), 0);
+	assert_int_equal(checkpoint_newest(FOLDER, used, message), 1);
+	assert_non_null(strstr(message, "format"));
+	assert_int_equal(safetensors_write(FILE_OF(1), &e, 1, broken, 3, message), 0);
+	assert_int_equal(checkpoint_newest(FOLDER, used, message), 1);
+	assert_non_null(strstr(message, "stood"));
+}
+
+static void a_folder_that_cannot_be_made_is_told(void **state)
+{
+	(void)state;
+	char message[256] = "", used[512], deep[700];
+	const struct checkpoint_place place = {.step = 1};
+	stint_step *s = start(&tiny_model);
+	scratch_write("file", "x", 1);
+	assert_int_equal(checkpoint_save("file/x", s, &place, message), 1);
+	assert_non_null(strstr(message, "file"));
+	assert_int_equal(checkpoint_newest("file", used, message), 1);
+	memset(deep, 'a', sizeof deep);
+	deep[699] = '\0';
+	assert_int_equal(checkpoint_save(deep, s, &place, message), 1);
+	stint_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(training_goes_on_bit_for_bit),
+		cmocka_unit_test(inputs_and_constants_are_not_saved),
+		cmocka_unit_test(two_are_kept),
+		cmocka_unit_test(a_broken_newest_is_passed_over),
+		cmocka_unit_test(none_is_no_error_but_only_broken_ones_are),
+		cmocka_unit_test(another_models_checkpoint_is_refused),
+		cmocka_unit_test(plain_weights_are_no_checkpoint),
+		cmocka_unit_test(a_folder_that_cannot_be_made_is_told),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
