@@ -401,6 +401,9 @@ static void written_npy_reads_back(void **state)
 	dataset_close(&d);
 	assert_int_equal(dataset_write_npy("no/w.npy", 1, 1, dim, x, message), 1);
 	assert_int_equal(dataset_write_npy("w.npy", 1, 9, dim, x, message), 1);
+	const int64_t negative[] = {2, -3}, large[] = {INT64_MAX / 4, 2};
+	assert_int_equal(dataset_write_npy("w.npy", 1, 2, negative, x, message), 1);
+	assert_int_equal(dataset_write_npy("w.npy", 1, 2, large, x, message), 1);
 }
 
 int main(void)
