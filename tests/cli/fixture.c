@@ -49,8 +49,8 @@ static int64_t best(const float *x)
 	return k;
 }
 
-static int write_npy(const char *path, const char *type, int width, int64_t n, int64_t columns,
-	const void *data)
+static int write_npy(
+	const char *path, const char *type, int width, int64_t n, int64_t columns, const void *data)
 {
 	char header[128], shape[64];
 	snprintf(shape, sizeof shape, columns ? "(%lld, %lld)" : "(%lld,)", (long long)n,

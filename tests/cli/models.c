@@ -65,9 +65,8 @@ static void gather(struct model_test *t)
 static void own_loss(struct model_test *t)
 {
 	linear(t);
-	Onnx__AttributeProto *a = model_attribute(
-		t, model_node(t, "ReduceMean", "mean", "y", "cost"), "keepdims",
-		ATTRIBUTE_TYPE(INT));
+	Onnx__AttributeProto *a = model_attribute(t,
+		model_node(t, "ReduceMean", "mean", "y", "cost"), "keepdims", ATTRIBUTE_TYPE(INT));
 	a->has_i = 1;
 	a->i = 0;
 	model_output(t, "cost");
