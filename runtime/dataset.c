@@ -73,7 +73,7 @@ static int read_some(struct source *s, void *out, size_t n, size_t *got)
 						: 0;
 	}
 	while (*got < n) {
-		size_t part;
+		size_t part = 0;
 		if (unpack(s, p + *got, n - *got < STEP ? (uInt)(n - *got) : STEP, &part))
 			return 1;
 		if (!part)
