@@ -56,9 +56,8 @@ static char *beside(struct arena *a, const char *path, const char *name)
 		     : arena_strdup(a, name);
 }
 
-static enum status show(struct pipeline *p)
+static enum status show(struct pipeline *p, struct options *o)
 {
-	const struct options *o = p->o;
 	struct stat st;
 	if (!o->model)
 		return diag_fail(p->diag, ST_USAGE, NULL,
@@ -75,6 +74,7 @@ static enum status show(struct pipeline *p)
 		return graph ? show_plan(p->arena, graph, o->model, o->json != 0, p->diag)
 			     : diag_nomem(p->diag);
 	}
+	o->import.unbound = 1; /* to look at a model nobody has to say the batch */
 	TRY(pipeline_import(p));
 	return report_model(stdout, p->imported);
 }
@@ -88,7 +88,7 @@ enum status cmd_show(int argc, const char **argv, struct diag *d)
 		return diag_nomem(d);
 	enum status st = options_parse(p.arena, COMMAND_SHOW, argc, argv, &o, &help, d);
 	if (st == ST_OK && !help)
-		st = show(&p);
+		st = show(&p, &o);
 	arena_free(p.arena);
 	return st;
 }

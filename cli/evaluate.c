@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "runtime/metrics.h"
+
 /* The output that the loss reads, as [rows, classes, inner] against labels. */
 struct classes {
 	const struct stint_output *output; /* NULL: no classification */
@@ -46,34 +48,19 @@ static struct classes find_classes(const struct stint_model *m)
 	return c;
 }
 
-static double logit(const struct classes *c, const unsigned char *y, int64_t i)
-{
-	return c->output->dtype == STINT_F64 ? ((const double *)(const void *)y)[i]
-					     : (double)((const float *)(const void *)y)[i];
-}
-
-static int64_t best_class(const struct classes *c, const unsigned char *y, int64_t row)
-{
-	int64_t at = row / c->inner * c->classes * c->inner + row % c->inner, best = 0;
-	for (int64_t k = 1; k < c->classes; k++)
-		if (logit(c, y, at + k * c->inner) > logit(c, y, at + best * c->inner))
-			best = k;
-	return best;
-}
-
 /* Labels that count among the first `n` samples, and how many of them are met. */
 static int64_t count_right(
 	const struct classes *c, const struct loaded *l, int64_t n, int64_t *right)
 {
 	const int64_t *label = load_at(l, l->model->target);
-	const unsigned char *y = l->step->arena + c->output->offset;
-	int64_t counted = 0;
-	for (int64_t r = 0; r < n * c->labels; r++) {
-		if (label[r] == c->ignore)
-			continue;
-		counted++;
-		*right += best_class(c, y, r) == label[r];
-	}
+	const void *y = l->step->arena + c->output->offset;
+	int64_t counted, valid = n * c->labels / c->inner;
+	if (c->output->dtype == STINT_F64)
+		*right += metrics_correct_f64(
+			y, c->classes, c->inner, label, valid, c->ignore, &counted);
+	else
+		*right += metrics_correct_f32(
+			y, c->classes, c->inner, label, valid, c->ignore, &counted);
 	return counted;
 }
 

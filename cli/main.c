@@ -1,6 +1,7 @@
 /* stint: the command table, messages on stderr, exit codes. */
 #include "cli/cli.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -59,11 +60,14 @@ static void report(void *user, enum diag_level level, const struct where *w, con
 		put_safe(f, w->file);
 		fputs(": ", f);
 	}
+	/* operators are written with a capital or a dot; "tensor", "input" say what the name is of
+	 */
+	bool kind = w->op && islower((unsigned char)w->op[0]) && !strchr(w->op, '.');
 	if (w->node) {
-		fputs(w->op && !strcmp(w->op, "tensor") ? "tensor '" : "node '", f);
+		fprintf(f, "%s '", kind ? w->op : "node");
 		put_safe(f, w->node);
 		fputc('\'', f);
-		if (w->op && strcmp(w->op, "tensor") != 0) {
+		if (w->op && !kind) {
 			fputs(" (", f);
 			put_safe(f, w->op);
 			fputc(')', f);

@@ -1,6 +1,7 @@
 /* The top of step.c: what kernels and steps are written with. Only what they mention is printed. */
 #include <string.h>
 
+#include "codegen/math_text.h"
 #include "codegen/parts.h"
 
 /* A piece of the prelude and the word that calls for it. */
@@ -10,13 +11,13 @@ struct piece {
 
 static const struct piece pieces[] = {
 	{"R", "#define R(x) ((real)(x))\n", NULL},
-	{"EXP", "#define EXP expf\n", "#define EXP exp\n"},
+	{"EXP", exp_f32_text, "#define EXP exp\n"},
 	{"LOG", "#define LOG logf\n", "#define LOG log\n"},
 	{"LOG1P", "#define LOG1P log1pf\n", "#define LOG1P log1p\n"},
 	{"SQRT", "#define SQRT sqrtf\n", "#define SQRT sqrt\n"},
 	{"POW", "#define POW powf\n", "#define POW pow\n"},
-	{"TANH", "#define TANH tanhf\n", "#define TANH tanh\n"},
-	{"ERF", "#define ERF erff\n", "#define ERF erf\n"},
+	{"TANH", tanh_f32_text, "#define TANH tanh\n"},
+	{"ERF", erf_f32_text, "#define ERF erf\n"},
 	{"FABS", "#define FABS fabsf\n", "#define FABS fabs\n"},
 	{"FLOOR", "#define FLOOR floorf\n", "#define FLOOR floor\n"},
 	{"CEIL", "#define CEIL ceilf\n", "#define CEIL ceil\n"},
@@ -156,6 +157,14 @@ static void print_debug(const struct codegen_input *in, struct text *t)
 		"\t((void)memset(arena + (place), 0xff, bytes), POISON(arena + (place), bytes))\n");
 }
 
+static bool piece_needed(const struct kernels *ks, const struct piece *p, bool f32)
+{
+	/* single precision's tanh and erf are written with exp */
+	if (f32 && !strcmp(p->word, "EXP") && (needed(ks, "TANH") || needed(ks, "ERF")))
+		return true;
+	return needed(ks, p->word);
+}
+
 void print_prelude(const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
 	bool f32 = ks->graph->real == DT_F32;
@@ -167,7 +176,7 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 		     "#endif\n\n");
 	text_puts(t, "#define KERNEL static __attribute__((noinline))\n");
 	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
-		if (needed(ks, pieces[i].word))
+		if (piece_needed(ks, &pieces[i], f32))
 			text_puts(t, f32 || !pieces[i].f64 ? pieces[i].f32 : pieces[i].f64);
 	print_debug(in, t);
 }

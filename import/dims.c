@@ -139,5 +139,7 @@ enum status dims_size(
 		return fixed_size(im, &w, axis, dim->dim_value, out);
 	const struct binding *b = *name ? names_get(&im->dim, name) : NULL;
 	*out = b ? b->size : axis == 0 ? im->o->batch : 0;
+	if (!*out)
+		*out = im->o->unbound;
 	return *out ? ST_OK : unbound(im, &w, axis, name);
 }

@@ -13,7 +13,8 @@ struct import_dim {
 };
 
 struct import_options {
-	int64_t batch; /* first axis of the data inputs; 0: not given */
+	int64_t batch;   /* first axis of the data inputs; 0: not given */
+	int64_t unbound; /* size of axes that nothing binds, for looking at a model; 0: an error */
 	int ndim;
 	const struct import_dim *dim;
 	/* Shell patterns (fnmatch), ended by NULL; NULL: none. A float initializer of rank 1 or
@@ -22,13 +23,16 @@ struct import_options {
 	const char *const *train_pattern, *const *freeze_pattern;
 };
 
-/* Requires a path. Produces a verified graph whose inputs, initializers and outputs carry the
+/* ST_IO: the file cannot be read; ST_USAGE: --batch and --dim contradict each other or name
+ * nothing; ST_INVALID: the model, with every fault of a kind told at once.
+ *
+ * Requires a path. Produces a verified graph whose inputs, initializers and outputs carry the
  * file's names. */
 enum status import_onnx(struct arena *a, const char *path, const struct import_options *o,
 	const struct op_table *table, const struct target *target, enum dtype real, struct diag *d,
 	struct graph **out);
 
-/* A copy of the model with external data taken in. */
+/* A copy of the model with external data taken in. ST_INVALID where it would be over 2 GiB. */
 enum status import_copy_model(const char *from, const char *to, struct diag *d);
 
 /* Value of initializer `name` (numel elements, float), or NULL to leave it as it is. */

@@ -97,6 +97,16 @@ static enum status entropy_infer(struct graph *g, struct node *n)
 	return n->nout > 1 ? data_output(g, n, 1, n->in[0]->dtype, 1, &rows) : ST_OK;
 }
 
+/* An exponential counts as 20 operations. */
+static struct op_cost loss_cost(const struct node *n)
+{
+	const struct tensor *x = n->in[n->out[0]->rank ? 1 : 0]; /* the model's output */
+	struct op_cost c = {25 * (double)x->numel, (double)tensor_bytes(n->out[0])};
+	for (int i = 0; i < n->nin; i++)
+		c.bytes += (double)tensor_bytes(n->in[i]);
+	return c;
+}
+
 /* Per row: its loss, in double. */
 static int64_t entropy_workspace(const struct node *n, const struct target *t)
 {
@@ -367,16 +377,16 @@ static enum status mean_grad_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
-static const struct op_option entropy_options[] = {
-	{"label_smoothing", 0}, {"ignore_index", -100}, {"axis", AXIS_AUTO}, {NULL, 0}};
-static const struct op_option no_options[] = {{NULL, 0}};
+static const struct op_option entropy_options[] = {{"label_smoothing", 0, 0, 1},
+	{"ignore_index", -100, 0, 0}, {"axis", AXIS_AUTO, 0, 0}, {.name = NULL}};
+static const struct op_option no_options[] = {{.name = NULL}};
 
 #define CONTROL "=[0,0,1000000,0]"
 
 /* clang-format off */
 const struct op_def ops_loss[] = {
 	{.name = "stint.CrossEntropy", .min_in = 3, .max_in = 3, .min_out = 2, .max_out = 2,
-		.traits = OP_CHECKED, .infer = entropy_infer, .workspace = entropy_workspace,
+		.traits = OP_CHECKED, .infer = entropy_infer, .workspace = entropy_workspace, .cost = loss_cost,
 		.emit_c = entropy_emit, .grad = entropy_rule, .loss = "cross-entropy",
 		.loss_target = entropy_target, .option = entropy_options,
 		.example = EXAMPLES({.in = "5,7 5:i64<7 " CONTROL}, {.in = "3,50 3:i64<50 =[0,0,2,0]", .low = -8, .high = 8},
@@ -384,17 +394,17 @@ const struct op_def ops_loss[] = {
 			{.in = "4,6 4:i64<6 " CONTROL, .attr = "label_smoothing=0.2 ignore_index=2.0"},
 			{.in = "2,5,3,4 2,3,4:i64<5 " CONTROL}, {.in = "2,3,6 2,3:i64<6 " CONTROL})},
 	{.name = "stint.CrossEntropyGrad", .min_in = 5, .max_in = 6, .infer = like_second, .npair = 1,
-		.pair = {{0, 1}}, .emit_c = entropy_grad_emit, .option = entropy_options},
+		.pair = {{0, 1}}, .emit_c = entropy_grad_emit, .cost = loss_cost, .option = entropy_options},
 	{.name = "stint.Mse", .min_in = 3, .max_in = 3, .infer = scalar_infer, .workspace = mean_workspace,
 		.emit_c = mean_emit, .grad = mse_rule, .loss = "mse", .loss_target = same_target,
 		.option = no_options, .example = EXAMPLES({.in = "5,7 5,7 " CONTROL}, {.in = "4,33,17 4,33,17 =[0,0,3,0]"})},
 	{.name = "stint.MseGrad", .min_in = 4, .max_in = 4, .infer = like_second, .npair = 1, .pair = {{0, 1}},
 		.emit_c = mean_grad_emit},
-	{.name = "stint.BceWithLogits", .min_in = 3, .max_in = 3, .infer = scalar_infer,
+	{.name = "stint.BceWithLogits", .min_in = 3, .max_in = 3, .infer = scalar_infer, .cost = loss_cost,
 		.workspace = mean_workspace, .emit_c = mean_emit, .grad = bce_rule, .loss = "bce-with-logits",
 		.loss_target = same_target, .option = no_options,
 		.example = EXAMPLES({.in = "5,7 5,7 " CONTROL, .low = 0.1, .high = 0.9})},
-	{.name = "stint.BceWithLogitsGrad", .min_in = 4, .max_in = 4, .infer = like_second, .npair = 1,
+	{.name = "stint.BceWithLogitsGrad", .min_in = 4, .max_in = 4, .infer = like_second, .cost = loss_cost, .npair = 1,
 		.pair = {{0, 1}}, .emit_c = mean_grad_emit},
 	{.name = "stint.BceWithLogitsGradTarget", .min_in = 4, .max_in = 4, .infer = like_second, .npair = 1,
 		.pair = {{0, 1}}, .emit_c = mean_grad_emit},

@@ -3,6 +3,7 @@
  * states) and writes the parameter and the states in place; control[1] counts the steps done
  * before. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "ops/data.h"
 
@@ -14,6 +15,15 @@ static enum status update_infer(struct graph *g, struct node *n)
 		TRY(data_output(
 			g, n, k, n->in[PARAM]->dtype, n->in[PARAM]->rank, n->in[PARAM]->dim));
 	return ST_OK;
+}
+
+/* As torch.optim.SGD refuses it. */
+static enum status sgd_infer(struct graph *g, struct node *n)
+{
+	const double momentum = node_option(n, "momentum");
+	if (node_option(n, "nesterov") != 0 && (momentum <= 0 || node_option(n, "dampening") != 0))
+		return node_fail(g, n, NULL, "nesterov needs a momentum and zero dampening");
+	return update_infer(g, n);
 }
 
 static double option_of(int nattr, const struct attr *attr, const char *name)
@@ -93,47 +103,109 @@ static enum status clip_infer(struct graph *g, struct node *n)
 	return data_output(g, n, 0, g->real, 0, NULL);
 }
 
+/* Elements summed in single precision before the sum goes on in double: the parts are the same
+ * whatever the threads. */
+enum { CLIP_PART = 1024 };
+
+static int64_t clip_parts(const struct tensor *x)
+{
+	return (x->numel + CLIP_PART - 1) / CLIP_PART;
+}
+
+static int64_t clip_workspace(const struct node *n, const struct target *t)
+{
+	(void)t;
+	int64_t parts = 0;
+	for (int k = 0; k < n->nin; k++)
+		parts += clip_parts(n->in[k]);
+	return parts * (int64_t)sizeof(double);
+}
+
 static enum status clip_emit(struct emit *e, const struct node *n)
 {
-	emit(e, "\tdouble total = 0;\n");
+	int64_t at = 0;
+	emit(e, "\tdouble *part = ws, total = 0;\n");
 	for (int k = 0; k < n->nin; k++) {
-		emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i += 1024) {\n", n->in[k]->numel);
-		emit(e, "\t\tint64_t len = %" PRId64 " - i < 1024 ? %" PRId64 " - i : 1024;\n",
-			n->in[k]->numel, n->in[k]->numel);
-		emit(e, "\t\ttotal += (double)dot_lanes(x%d + i, x%d + i, len);\n\t}\n", k, k);
+		const int64_t len = n->in[k]->numel, parts = clip_parts(n->in[k]);
+		emit_parallel(e, (double)len * 2, 1);
+		emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", parts);
+		emit(e, "\t\tpart[%" PRId64 " + p] = (double)dot_lanes(", at);
+		emit(e, "x%d + p * %d, x%d + p * %d,\n", k, CLIP_PART, k, CLIP_PART);
+		if (len % CLIP_PART)
+			emit(e, "\t\t\tp < %" PRId64 " ? %d : %" PRId64 ");\n", parts - 1,
+				CLIP_PART, len % CLIP_PART);
+		else
+			emit(e, "\t\t\t%d);\n", CLIP_PART);
+		at += parts;
 	}
-	emit(e, "\tdouble scale = %.17g / (sqrt(total) + 1e-6);\n", node_float(n, "max_norm", 1));
-	emit(e, "\ty0[0] = scale < 1 ? (real)scale : 1;\n");
+	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n\t\ttotal += part[p];\n", at);
+	emit(e, "\tconst double scale = %.17g / (sqrt(total) + 1e-6);\n",
+		node_float(n, "max_norm", 1));
+	emit(e, "\ty0[0] = scale > 1 ? 1 : (real)scale; /* NaN stays NaN */\n");
 	return ST_OK;
 }
 
-static const struct op_option sgd_options[] = {{"lr", 1e-3}, {"momentum", 0}, {"dampening", 0},
-	{"weight_decay", 0}, {"nesterov", 0}, {NULL, 0}};
-static const struct op_option adam_options[] = {{"lr", 1e-3}, {"beta1", 0.9}, {"beta2", 0.999},
-	{"eps", 1e-8}, {"weight_decay", 0}, {NULL, 0}};
-static const struct op_option adamw_options[] = {{"lr", 1e-3}, {"beta1", 0.9}, {"beta2", 0.999},
-	{"eps", 1e-8}, {"weight_decay", 0.01}, {NULL, 0}};
+static enum status clip_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	double total = 0;
+	for (int k = 0; k < n->nin; k++)
+		for (int64_t i = 0; i < n->in[k]->numel; i++)
+			total += tensor_real(n->in[k], i) * tensor_real(n->in[k], i);
+	const double scale = node_float(n, "max_norm", 1) / (sqrt(total) + 1e-6);
+	value_set(g->real, out[0], 0, scale > 1 ? 1 : scale);
+	return ST_OK;
+}
 
-#define UPDATE(ours, spec, states, options, ...)                                                   \
+static struct op_cost clip_cost(const struct node *n)
+{
+	struct op_cost c = {0, 0};
+	for (int k = 0; k < n->nin; k++) {
+		c.flops += 2 * (double)n->in[k]->numel;
+		c.bytes += (double)tensor_bytes(n->in[k]);
+	}
+	return c;
+}
+
+/* The ranges that PyTorch takes; its betas lie in [0, 1). */
+#define BELOW_1 0x1.fffffffffffffp-1
+static const struct op_option sgd_options[] = {{"lr", 1e-3, 0, HUGE_VAL},
+	{"momentum", 0, 0, HUGE_VAL}, {"dampening", 0, 0, 0}, {"weight_decay", 0, 0, HUGE_VAL},
+	{"nesterov", 0, 0, 1}, {.name = NULL}};
+static const struct op_option adam_options[] = {{"lr", 1e-3, 0, HUGE_VAL},
+	{"beta1", 0.9, 0, BELOW_1}, {"beta2", 0.999, 0, BELOW_1}, {"eps", 1e-8, 0, HUGE_VAL},
+	{"weight_decay", 0, 0, HUGE_VAL}, {.name = NULL}};
+static const struct op_option adamw_options[] = {{"lr", 1e-3, 0, HUGE_VAL},
+	{"beta1", 0.9, 0, BELOW_1}, {"beta2", 0.999, 0, BELOW_1}, {"eps", 1e-8, 0, HUGE_VAL},
+	{"weight_decay", 0.01, 0, HUGE_VAL}, {.name = NULL}};
+
+#define UPDATE(ours, spec, shape, states, options, ...)                                            \
 	{                                                                                          \
 		.name = ours, .optimizer = spec, .min_in = 4, .max_in = 6, .min_out = 1,           \
-		.max_out = 3, .traits = OP_UPDATE, .infer = update_infer, .state_count = states,   \
+		.max_out = 3, .traits = OP_UPDATE, .infer = shape, .state_count = states,          \
 		.option = options, .npair = 3, .pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}},     \
 		__VA_ARGS__                                                                        \
 	}
 
 const struct op_def ops_optimizer[] = {
-	UPDATE("stint.SgdUpdate", "sgd", sgd_states, sgd_options, .emit_c = sgd_emit,
+	UPDATE("stint.SgdUpdate", "sgd", sgd_infer, sgd_states, sgd_options, .emit_c = sgd_emit,
 		.state_name = {"momentum_buffer"}),
-	UPDATE("stint.AdamUpdate", "adam", two_states, adam_options, .emit_c = adam_emit,
-		.state_name = {"exp_avg", "exp_avg_sq"}),
-	UPDATE("stint.AdamWUpdate", "adamw", two_states, adamw_options, .emit_c = adam_emit,
-		.state_name = {"exp_avg", "exp_avg_sq"}),
+	UPDATE("stint.AdamUpdate", "adam", update_infer, two_states, adam_options,
+		.emit_c = adam_emit, .state_name = {"exp_avg", "exp_avg_sq"}),
+	UPDATE("stint.AdamWUpdate", "adamw", update_infer, two_states, adamw_options,
+		.emit_c = adam_emit, .state_name = {"exp_avg", "exp_avg_sq"}),
 	{.name = "stint.ClipScale",
 		.role = ROLE_CLIP_SCALE,
 		.min_in = 1,
 		.max_in = -1,
+		.traits = OP_STOP,
 		.infer = clip_infer,
-		.emit_c = clip_emit},
+		.fold = clip_fold,
+		.cost = clip_cost,
+		.workspace = clip_workspace,
+		.emit_c = clip_emit,
+		/* no gradient: the tolerance leaves only the output to be compared */
+		.example = EXAMPLES(
+			{.in = "3,5 700,3 ()", .attr = "max_norm=0.5", .tolerance = 1e6},
+			{.in = "2,512", .attr = "max_norm=1000.0"})},
 	{0},
 };

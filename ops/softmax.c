@@ -1,8 +1,8 @@
 /* Softmax and LogSoftmax: along one axis since opset 13, over a flattened tail before. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "ops/data.h"
+#include "ops/lanes.h"
 
 /* x as [rows, n, inner], normalised along n. */
 struct span {
@@ -55,62 +55,98 @@ static enum status softmax_fold(struct graph *g, const struct node *n, void *con
 	return ST_OK;
 }
 
-/* Opens a loop over rows with `x` (and `dy`, `y`) at the row; elements are `inner` apart. */
-static void open_rows(struct emit *e, const struct span *s, const char *const *names,
-	const char *const *args, int n)
+/* Columns that are worked on together where neighbours along the axis are `inner` apart. */
+enum { COLUMNS = 64 };
+
+/* Opens the loop over rows, or over blocks of columns, with pointers to their first elements. */
+static void open_rows(struct emit *e, const struct span *s, int n, const char *const *pointer)
 {
-	emit_parallel(e, (double)(s->rows * s->n * s->inner) * 8, 1);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", s->rows * s->inner);
-	if (s->inner == 1)
-		emit(e, "\t\tint64_t at = r * %" PRId64 ";\n", s->n);
-	else
-		emit(e, "\t\tint64_t at = r / %" PRId64 " * %" PRId64 " + r %% %" PRId64 ";\n",
-			s->inner, s->n * s->inner, s->inner);
+	const bool rows = s->inner == 1;
+	emit_parallel(e, (double)(s->rows * s->n * s->inner) * 8, rows ? 1 : 2);
+	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++)", s->rows);
+	if (rows) {
+		emit(e, " {\n\t\tconst int64_t at = r * %" PRId64 ";\n", s->n);
+	} else {
+		emit(e, "\n\tfor (int64_t i0 = 0; i0 < %" PRId64 "; i0 += %d) {\n", s->inner,
+			COLUMNS);
+		emit(e, "\t\tconst int64_t at = r * %" PRId64 " + i0;\n", s->n * s->inner);
+		emit(e, "\t\tconst int64_t width = MIN(%" PRId64 " - i0, %d);\n", s->inner,
+			COLUMNS);
+	}
 	for (int i = 0; i < n; i++)
-		emit(e, "\t\t%sreal *%s = %s + at;\n", args[i][0] == 'x' ? "const " : "", names[i],
-			args[i]);
+		emit(e, "\t\t%s + at;\n", pointer[i]);
 }
 
-/* "i" or "i * inner" */
-static const char *index_text(const struct span *s, char buf[static 40])
+/* A statement for every element: @ stands for its index, # for that of its column. */
+static void each(struct emit *e, const struct span *s, const char *statement)
 {
-	if (s->inner == 1)
-		return "i";
-	snprintf(buf, 40, "i * %" PRId64, s->inner);
-	return buf;
+	const bool rows = s->inner == 1;
+	emit(e, "\t\tfor (int64_t %s = 0; %s < %" PRId64 "; %s++)\n", rows ? "i" : "c",
+		rows ? "i" : "c", s->n, rows ? "i" : "c");
+	emit(e, rows ? "\t\t\t" : "\t\t\tfor (int64_t i = 0; i < width; i++)\n\t\t\t\t");
+	for (const char *p = statement; *p; p++)
+		if (*p == '@' && !rows)
+			emit(e, "[c * %" PRId64 " + i]", s->inner);
+		else if (*p == '@' || *p == '#')
+			emit(e, rows && *p == '#' ? "" : "[i]");
+		else
+			emit(e, "%c", *p);
+	emit(e, "\n");
+}
+
+/* The largest value of each row or column, and Σ exp(x − top); softmax leaves the terms in y. */
+static void emit_top_and_sum(struct emit *e, const struct node *n)
+{
+	const struct span *s = n->param;
+	if (s->inner == 1) {
+		emit_helper(e, "max_lanes", max_lanes);
+		emit(e, "\t\tconst real top = max_lanes(x, %" PRId64 ");\n", s->n);
+		if (is_log(n)) {
+			emit_helper(e, "exp_lanes", exp_lanes);
+			emit(e, "\t\tconst real sum = LOG(exp_lanes(x, top, %" PRId64 "));\n",
+				s->n);
+			return;
+		}
+		each(e, s, "y@ = EXP(x@ - top);");
+		emit(e, "\t\tconst real sum = sum_lanes(y, %" PRId64 ");\n", s->n);
+		return;
+	}
+	emit(e, "\t\treal top[%d], sum[%d] = {0};\n", COLUMNS, COLUMNS);
+	emit(e, "\t\tfor (int64_t i = 0; i < width; i++)\n\t\t\ttop[i] = x[i];\n");
+	each(e, s, "top# = MAX(x@, top#);");
+	if (!is_log(n))
+		each(e, s, "y@ = EXP(x@ - top#);");
+	each(e, s, is_log(n) ? "sum# += EXP(x@ - top#);" : "sum# += y@;");
+	if (is_log(n))
+		emit(e, "\t\tfor (int64_t i = 0; i < width; i++)\n\t\t\tsum[i] = LOG(sum[i]);\n");
+}
+
+static void emit_nothing(struct emit *e)
+{
+	emit(e, "\t(void)y0; /* no elements */\n");
 }
 
 static enum status softmax_emit(struct emit *e, const struct node *n)
 {
 	const struct span *s = n->param;
-	char buf[40];
-	const char *i = index_text(s, buf);
-	open_rows(e, s, (const char *const[]){"x", "y"}, (const char *const[]){"x0", "y0"}, 2);
-	emit(e, "\t\treal top = x[0], sum = 0;\n");
-	emit(e, "\t\tfor (int64_t i = 1; i < %" PRId64 "; i++)\n\t\t\ttop = MAX(x[%s], top);\n",
-		s->n, i);
-	if (is_log(n)) {
-		emit(e,
-			"\t\tfor (int64_t i = 0; i < %" PRId64
-			"; i++)\n\t\t\tsum += EXP(x[%s] - top);\n",
-			s->n, i);
-		emit(e, "\t\tsum = top + LOG(sum);\n");
-		emit(e,
-			"\t\tfor (int64_t i = 0; i < %" PRId64
-			"; i++)\n\t\t\ty[%s] = x[%s] - sum;\n\t}\n",
-			s->n, i, i);
+	if (n->out[0]->numel == 0) {
+		emit_nothing(e);
 		return ST_OK;
 	}
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\t\ty[%s] = EXP(x[%s] - top);\n",
-		s->n, i, i);
-	if (s->inner == 1)
-		emit(e, "\t\tsum = sum_lanes(y, %" PRId64 ");\n", s->n);
-	else
-		emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\t\tsum += y[%s];\n",
-			s->n, i);
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\t\ty[%s] /= sum;\n\t}\n", s->n,
-		i);
+	open_rows(e, s, 2, (const char *const[]){"const real *x = x0", "real *y = y0"});
+	emit_top_and_sum(e, n);
+	each(e, s, is_log(n) ? "y@ = x@ - top# - sum#;" : "y@ /= sum#;");
+	emit(e, "\t}\n");
 	return ST_OK;
+}
+
+/* An exponential counts as 20 operations. */
+static struct op_cost softmax_cost(const struct node *n)
+{
+	struct op_cost c = {25 * (double)n->out[0]->numel, (double)tensor_bytes(n->out[0])};
+	for (int i = 0; i < n->nin; i++)
+		c.bytes += (double)tensor_bytes(n->in[i]);
+	return c;
 }
 
 /* The forward node's param gives the rows. */
@@ -133,57 +169,52 @@ static enum status grad_infer(struct graph *g, struct node *n)
 static enum status grad_emit(struct emit *e, const struct node *n)
 {
 	const struct span *s = n->param;
-	char buf[40];
-	const char *i = index_text(s, buf);
-	open_rows(e, s, (const char *const[]){"dy", "y", "dx"},
-		(const char *const[]){"x0", "x1", "y0"}, 3);
-	if (s->inner == 1)
-		emit(e,
-			is_log(n) ? "\t\treal sum = sum_lanes(dy, %" PRId64 ");\n"
-				  : "\t\treal sum = dot_lanes(dy, y, %" PRId64 ");\n",
-			s->n);
-	else if (is_log(n))
-		emit(e,
-			"\t\treal sum = 0;\n\t\tfor (int64_t i = 0; i < %" PRId64
-			"; i++)\n\t\t\tsum += dy[%s];\n",
-			s->n, i);
-	else
-		emit(e,
-			"\t\treal sum = 0;\n\t\tfor (int64_t i = 0; i < %" PRId64
-			"; i++)\n\t\t\tsum += dy[%s] * y[%s];\n",
-			s->n, i, i);
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", s->n);
-	if (is_log(n))
-		emit(e, "\t\t\tdx[%s] = dy[%s] - EXP(y[%s]) * sum;\n\t}\n", i, i, i);
-	else
-		emit(e, "\t\t\tdx[%s] = y[%s] * (dy[%s] - sum);\n\t}\n", i, i, i);
+	if (n->out[0]->numel == 0) {
+		emit_nothing(e);
+		return ST_OK;
+	}
+	open_rows(e, s, 3,
+		(const char *const[]){
+			"const real *dy = x0", "const real *y = x1", "real *dx = y0"});
+	if (s->inner == 1) {
+		emit(e, "\t\tconst real sum = %s, %" PRId64 ");\n",
+			is_log(n) ? "sum_lanes(dy" : "dot_lanes(dy, y", s->n);
+	} else {
+		emit(e, "\t\treal sum[%d] = {0};\n", COLUMNS);
+		each(e, s, is_log(n) ? "sum# += dy@;" : "sum# += dy@ * y@;");
+	}
+	each(e, s, is_log(n) ? "dx@ = dy@ - EXP(y@) * sum#;" : "dx@ = y@ * (dy@ - sum#);");
+	emit(e, "\t}\n");
 	return ST_OK;
 }
 
 #define SPANS                                                                                      \
 	EXAMPLES({.in = "3,5"}, {.in = "2,37,4", .attr = "axis=1"},                                \
-		{.in = "2,3,19", .attr = "axis=-1"}, {.in = "7"})
+		{.in = "2,3,19", .attr = "axis=-1"}, {.in = "7"},                                  \
+		{.in = "3,5,70", .attr = "axis=0", .low = -20, .high = 20})
+#define FLATTENED                                                                                  \
+	EXAMPLES({.in = "3,5"}, {.in = "2,3,7"}, {.in = "2,3,4,5", .attr = "axis=2"},              \
+		{.in = "2,3,4", .attr = "axis=-3"})
 #define SOFTMAX(onnx, ...)                                                                         \
 	{                                                                                          \
 		.name = onnx, .min_in = 1, .max_in = 1, .infer = softmax_infer,                    \
-		.fold = softmax_fold, .emit_c = softmax_emit, .grad = softmax_rule, .npair = 1,    \
-		.pair = {{0, 0}}, __VA_ARGS__                                                      \
+		.fold = softmax_fold, .emit_c = softmax_emit, .grad = softmax_rule,                \
+		.cost = softmax_cost, .npair = 1, .pair = {{0, 0}}, __VA_ARGS__                    \
 	}
-#define GRADIENT(ours)                                                                             \
+#define GRADIENT(ours, ...)                                                                        \
 	{                                                                                          \
 		.name = ours, .min_in = 2, .max_in = 2, .infer = grad_infer, .emit_c = grad_emit,  \
-		.npair = 2, .pair = {                                                              \
-			{0, 0},                                                                    \
-			{0, 1}                                                                     \
-		}                                                                                  \
+		.npair = 2, .pair = {{0, 0}, {0, 1}}, __VA_ARGS__                                  \
 	}
 
+/* clang-format off */
 const struct op_def ops_softmax[] = {
 	SOFTMAX("Softmax", .since = 13, .example = SPANS),
 	SOFTMAX("LogSoftmax", .since = 13, .example = SPANS),
-	SOFTMAX("Softmax", .since = 1, .until = 13),
-	SOFTMAX("LogSoftmax", .since = 1, .until = 13),
+	SOFTMAX("Softmax", .since = 1, .until = 13, .example = FLATTENED),
+	SOFTMAX("LogSoftmax", .since = 1, .until = 13, .example = FLATTENED),
 	GRADIENT("stint.SoftmaxGrad"),
-	GRADIENT("stint.LogSoftmaxGrad"),
+	GRADIENT("stint.LogSoftmaxGrad", .cost = softmax_cost),
 	{0},
 };
+/* clang-format on */

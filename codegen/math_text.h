@@ -1,0 +1,85 @@
+/* Elementary functions of single precision as C text. The C library's do not vectorise, and their
+ * bits change with its version; these are additions, products and choices only, so that loops over
+ * them vectorise and every machine and compiler gives the same bits. Polynomials: minimax fits,
+ * coefficients rounded to float; the errors stated are the largest over all floats. */
+#ifndef STINT_CODEGEN_MATH_TEXT_H
+#define STINT_CODEGEN_MATH_TEXT_H
+
+/* clang-format off */
+static const char exp_f32_text[] =
+"\n"
+"/* e^x to 1 unit in the last place: 2^n e^r with n the whole number nearest x / ln 2 (a bit trick\n"
+" * rounds), ln 2 in two parts, and a polynomial fitted to e^r. What would not be a normal number is 0. */\n"
+"static inline float exp_f32(float x)\n"
+"{\n"
+"\tconst float c = x < -87.33f ? -87.33f : x > 88.72284f ? 88.72284f : x;\n"
+"\tunion {\n"
+"\t\tfloat f;\n"
+"\t\tint32_t i;\n"
+"\t} t = {.f = c * 1.44269504f + 12582912.0f}, low, high;\n"
+"\tconst float n = t.f - 12582912.0f;\n"
+"\tconst float r = (c - n * 0.693145752f) - n * 1.42860677e-6f;\n"
+"\tfloat p = 0.0013814467f;\n"
+"\tp = p * r + 0.008368781f;\n"
+"\tp = p * r + 0.041668393f;\n"
+"\tp = p * r + 0.1666652f;\n"
+"\tp = p * r + 0.49999994f;\n"
+"\tp = p * r * r + r + 1;\n"
+"\tt.i -= 0x4B400000;\n"
+"\tlow.i = ((t.i >> 1) + 127) << 23;\n"
+"\thigh.i = (t.i - (t.i >> 1) + 127) << 23;\n"
+"\tp = p * low.f * high.f;\n"
+"\treturn x < -87.33f ? 0 : x > 88.72284f ? INFINITY : p;\n"
+"}\n"
+"#define EXP exp_f32\n"
+"\n";
+
+static const char tanh_f32_text[] =
+"\n"
+"/* tanh x to 1.5 units in the last place: a polynomial near 0, (1 - t) / (1 + t) elsewhere. */\n"
+"static inline float tanh_f32(float x)\n"
+"{\n"
+"\tconst float a = fabsf(x), s = x * x;\n"
+"\tfloat p = -0.006282473f;\n"
+"\tp = p * s + 0.021077758f;\n"
+"\tp = p * s - 0.05385386f;\n"
+"\tp = p * s + 0.13332602f;\n"
+"\tp = p * s - 0.3333332f;\n"
+"\tp = x * s * p + x;\n"
+"\tconst float t = exp_f32(-2 * a), q = (1 - t) / (1 + t);\n"
+"\treturn a < 0.55f ? p : copysignf(q, x);\n"
+"}\n"
+"#define TANH tanh_f32\n"
+"\n";
+
+static const char erf_f32_text[] =
+"\n"
+"/* erf x to 1.5 units in the last place: a polynomial near 0, 1 - e^q elsewhere, where q is fitted\n"
+" * to log erfc. */\n"
+"static inline float erf_f32(float x)\n"
+"{\n"
+"\tconst float a = fabsf(x), s = x * x, z = a > 4 ? 4 : a;\n"
+"\tfloat p = 7.889123e-05f;\n"
+"\tp = p * s - 0.0008020842f;\n"
+"\tp = p * s + 0.0051895357f;\n"
+"\tp = p * s - 0.026854444f;\n"
+"\tp = p * s + 0.112836f;\n"
+"\tp = p * s - 0.37612626f;\n"
+"\tp = p * s + 0.12837917f;\n"
+"\tp = p * x + x;\n"
+"\tfloat q = -2.1686763e-05f;\n"
+"\tq = q * z + 0.0004413353f;\n"
+"\tq = q * z - 0.0042045563f;\n"
+"\tq = q * z + 0.02520824f;\n"
+"\tq = q * z - 0.108418554f;\n"
+"\tq = q * z - 0.6332199f;\n"
+"\tq = q * z - 1.1295784f;\n"
+"\tq = q * z + 0.00018803705f;\n"
+"\treturn a < 1 ? p : copysignf(1 - exp_f32(q), x);\n"
+"}\n"
+"#define ERF erf_f32\n"
+"\n";
+
+/* clang-format on */
+
+#endif
