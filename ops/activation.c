@@ -71,7 +71,7 @@ static enum status neg_rule(struct graph *g, const struct node *n, struct tensor
 	return g->failed;
 }
 
-static const struct op_option leaky_options[] = {{"alpha", 0.01}, {NULL, 0}};
+static const struct op_option leaky_options[] = {{.name = "alpha", .value = 0.01}, {.name = NULL}};
 
 #define ANY EXAMPLES({.in = "3,5"}, {.in = "2,3,7,5"}, {.in = "1"})
 #define POSITIVE EXAMPLES({.in = "3,5", .low = 0.3, .high = 2}, {.in = "33", .low = 0.3, .high = 2})
