@@ -1,5 +1,7 @@
 #include "cli/report.h"
 
+#include "cli/safe.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +13,25 @@
 
 const char *name_for_people(const char *name, int width, char buf[static 128])
 {
-	size_t n = strlen(name), w = (size_t)(width < 127 ? width : 127),
-	       skip = n > w ? n - w + 2 : 0, k = 0;
-	if (skip) {
-		buf[k++] = '.';
-		buf[k++] = '.';
+	char shown[SAFE_MAX];
+	int columns = 0, wide;
+	size_t bytes = 0;
+	for (const char *s = name; *s; columns += wide) {
+		s += safe_char(s, shown, &wide);
+		bytes += strlen(shown);
 	}
-	for (const char *s = name + skip; *s && k < w; s++)
-		buf[k++] = (unsigned char)*s < 32 || *s == 127 ? '?' : *s;
-	buf[k] = '\0';
+	/* a long one loses its beginning */
+	const char *dots = columns > width || bytes > 127 ? ".." : "";
+	while (*dots && (columns > width - 2 || bytes > 125)) {
+		name += safe_char(name, shown, &wide);
+		columns -= wide;
+		bytes -= strlen(shown);
+	}
+	strcpy(buf, dots);
+	for (char *to = buf + strlen(dots); *name; to += strlen(to)) {
+		name += safe_char(name, shown, &wide);
+		strcpy(to, shown);
+	}
 	return buf;
 }
 
