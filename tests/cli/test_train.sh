@@ -134,7 +134,7 @@ said bare
 absent none.onnx
 expect 5 stint export dir -o no/such/folder.onnx
 expect 5 stint train dir $data --epochs 1 --log no/such/log
-expect 5 stint train dir $data --epochs 1 --checkpoint no/such/folder
+expect 5 stint train dir $data --epochs 1 --checkpoint x.npy
 expect 5 stint train dir $data --epochs 1 --weights none.safetensors
 said none.safetensors
 finished
