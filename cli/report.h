@@ -20,6 +20,7 @@ enum status report_json(
 void report_needs(FILE *f, int64_t arena_bytes);
 /* Inputs, outputs, operators, and the table of parameters with what is trained. */
 enum status report_model(FILE *f, const struct graph *g);
+enum status report_model_json(FILE *f, const struct graph *g);
 
 /* A name from a model, shortened to `width` columns, unsafe bytes escaped (cli/safe.h). Into buf.
  */

@@ -12,5 +12,7 @@ enum { SAFE_MAX = 5 };
  * *columns: how wide it is shown. */
 size_t safe_char(const char *s, char out[static SAFE_MAX], int *columns);
 void safe_put(FILE *f, const char *s);
+/* As a JSON string; unsafe bytes become the code points U+0000 to U+00FF. */
+void safe_json(FILE *f, const char *s);
 
 #endif

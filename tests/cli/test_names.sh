@@ -19,6 +19,9 @@ try()
 	shown
 	expect 0 stint show m.onnx --batch 2
 	shown
+	expect 0 stint show m.onnx --json
+	is_json out
+	shown
 	expect 0 stint show $d --json
 	is_json out
 	expect 0 stint check --graph $d/graph.json $d/plan.json
