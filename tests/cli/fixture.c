@@ -1,8 +1,9 @@
 /* Makes what the shell drivers need, and looks into what they get:
  *	fixture model NAME OUT.onnx [TEXT]
- *	fixture data x|label|index|f64 SAMPLES OUT.npy [WIDTH]
+ *	fixture data x|f64|label|index|bad-label|bad-index SAMPLES OUT.npy [WIDTH]
  *	fixture json FILE [KEY ...]           prints the value at the keys (numbers: array indices)
  *	fixture json-lines FILE               prints how many lines, each an object
+ *	fixture tensor FILE.safetensors NAME  prints its bytes
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -15,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/safetensors.h"
 #include "tests/cli/models.h"
 
 static int save(const char *path, const void *data, size_t len)
@@ -89,7 +91,7 @@ static int make_data(int argc, char **argv)
 	int bad = 1;
 	for (int64_t i = 0; i < n; i++)
 		label[i] = !strcmp(argv[2], "index") ? i % 5 : best(x + i * width);
-	if (!strcmp(argv[2], "bad-label")) { /* fixture data bad-label N OUT WIDTH: the last */
+	if (!strcmp(argv[2], "bad-label")) {
 		label[n - 1] = 3;
 		bad = write_npy(argv[4], "<i8", 8, n, 0, label);
 	} else if (!strcmp(argv[2], "bad-index")) {
@@ -151,6 +153,20 @@ static int look_lines(int argc, char **argv)
 	return n < 0;
 }
 
+/* Bytes of a tensor in a safetensors file, as hexadecimal digits. */
+static int look_tensor(int argc, char **argv)
+{
+	struct safetensors *file;
+	char message[SAFETENSORS_MESSAGE];
+	if (argc < 4 || safetensors_open(&file, argv[2], message))
+		return 1;
+	const struct safetensors_entry *e = safetensors_find(file, argv[3]);
+	for (size_t i = 0; e && i < e->bytes; i++)
+		printf("%02x", ((const unsigned char *)e->data)[i]);
+	safetensors_close(file);
+	return !e;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -162,5 +178,7 @@ int main(int argc, char **argv)
 		return look(argc, argv);
 	if (!strcmp(what, "json-lines"))
 		return look_lines(argc, argv);
+	if (!strcmp(what, "tensor"))
+		return look_tensor(argc, argv);
 	return 2;
 }

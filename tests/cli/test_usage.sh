@@ -95,7 +95,7 @@ done
 expect 0 stint plan own.onnx --batch 2 --loss output:cost --optimizer sgd
 expect 0 stint plan two.onnx --batch 2 --loss cross-entropy:output=z --optimizer sgd
 expect 0 stint plan two.onnx --batch 2 --loss none
-expect 2 stint plan own.onnx --batch 2 --loss output:y --optimizer sgd
+expect 3 stint plan own.onnx --batch 2 --loss output:y --optimizer sgd
 said y
 
 expect 2 stint plan m.onnx --graph g.json
