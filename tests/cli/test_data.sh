@@ -92,4 +92,15 @@ absent out.safetensors
 expect 3 stint train gather --input badi.npy --target gt.npy --epochs 1
 said look 5
 
+
+# a product of its own, built by the folder's Makefile, is told of bad indices and labels
+for with in "--portable" ""; do
+	expect 0 stint compile g.onnx --loss cross-entropy --optimizer sgd --batch 4 $with -o product
+	make -s -C product libstep.a >out 2>err || fail "make libstep.a"
+	libs=$(sed -n 's/^LIBS = *//p' product/Makefile)
+	gcc -std=c11 -Wall -Wextra -Werror -Iproduct "$SOURCE/tests/cli/product.c" product/libstep.a \
+		-fopenmp $libs -o product/product 2>err || fail "linking a product"
+	(cd product && ./product) >out 2>err || fail "a product $with"
+	rm -r product
+done
 finished
