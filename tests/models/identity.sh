@@ -49,6 +49,7 @@ step all "$@"
 top=$(number arena_bytes all)
 same min "$@" --budget min
 low=$(number budget_bytes min)
+[ "$low" != "$top" ] || budgets=1 # nothing between
 k=1
 while [ $k -lt "$budgets" ]; do
 	bytes=$((low + (top - low) * k / budgets))
