@@ -72,7 +72,9 @@ static const char *gradient(const struct op_def *op)
 		return "yes";
 	if (op->lower)
 		return "lowered";
-	return op->traits & OP_STOP ? "stops" : "no";
+	if (op->traits & OP_STOP)
+		return "stops";
+	return op->max_in == 0 ? "–" : "no";
 }
 
 static void put_arity(int min, int max)
@@ -85,6 +87,17 @@ static void put_arity(int min, int max)
 		printf("%d to %d", min, max);
 }
 
+static const char *computed_by(const struct op_def *op)
+{
+	if (op->traits & OP_VIEW)
+		return "nothing: a view";
+	if (op->lower && !op->emit_c && !op->expr)
+		return "its lowered form";
+	if (!op->emit_c && !op->expr)
+		return "folding only";
+	return op->library ? "oneDNN or C" : "C";
+}
+
 static void put_row(const struct op_def *op)
 {
 	printf("| %s | ", op->name);
@@ -95,7 +108,7 @@ static void put_row(const struct op_def *op)
 	put_arity(op->min_in, op->max_in);
 	fputs(" | ", stdout);
 	put_options(op);
-	printf(" | %s | %s | %s |\n", gradient(op), op->library ? "oneDNN or C" : "C",
+	printf(" | %s | %s | %s |\n", gradient(op), computed_by(op),
 		op->fold || op->ref ? "yes" : "no");
 }
 
@@ -131,6 +144,9 @@ int main(void)
 			put_row(l.op[i]);
 	puts("\n## Losses\n\n| `--loss` | options |\n|---|---|");
 	put_named(&l, is_loss);
+	puts("\nLosses take `:output=NAME` too. `axis=-1000` stands for PyTorch's rule: axis 1, or "
+	     "the "
+	     "last one of an\noutput of rank 3.");
 	puts("\n## Optimizers\n\n| `--optimizer` | options |\n|---|---|");
 	put_named(&l, is_optimizer);
 	puts("\n## Made by gradients and lowering\n\nNot for models: these names appear in "
@@ -138,7 +154,8 @@ int main(void)
 	bool first = true;
 	for (int i = 0; i < l.n; i++)
 		if (is_inner(l.op[i])) {
-			printf("%s`%s`", first ? "" : ",\n", l.op[i]->name);
+			printf("%s`%s`%s", first ? "" : ",\n", l.op[i]->name,
+				l.op[i]->library ? " (oneDNN or C)" : "");
 			first = false;
 		}
 	puts("");

@@ -6,9 +6,10 @@
  * With a tolerance: every tensor of the reference must be in ours under the same name and shape,
  * finite, and within TOLERANCE times the larger of the tensor's own greatest magnitude and a
  * thousandth of the greatest of the model's gradients: rounding in a sum that cancels (a bias in
- * front of a batch-norm, whose gradient is zero) is judged against what was summed. Identical: the
- * same names, types, shapes and bytes. Exit 0 when they agree, 1 when not, 2 when a file is
- *unusable.
+ * front of a batch-norm, whose gradient is zero) is judged against what was summed. Running
+ * statistics are allowed MOMENTUM_ERROR even in double precision.
+ * Identical: the same names, types, shapes and bytes.
+ * Exit 0 when they agree, 1 when not, 2 when a file is unusable.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -18,6 +19,10 @@
 
 #include "runtime/safetensors.h"
 #include "runtime/stint_rt.h"
+
+/* BatchNormalization's momentum is a float32 attribute, the reference's 0.1 is not: 1 - 0.9f is off
+ * by up to 2^-25, of 0.1. */
+#define MOMENTUM_ERROR 3e-7
 
 static struct safetensors *open_or_exit(const char *path)
 {
@@ -104,9 +109,10 @@ static int compare(double tolerance, const char *our_path, const char *ref_path)
 			continue;
 		}
 		double d = difference(o, r, floor);
-		if (d > tolerance) {
-			fprintf(stderr, "%s: off by %.3g, allowed is %.3g\n", r->name, d,
-				tolerance);
+		double allowed = strncmp(r->name, "buffer/", 7) ? tolerance
+								: fmax(tolerance, MOMENTUM_ERROR);
+		if (d > allowed) {
+			fprintf(stderr, "%s: off by %.3g, allowed is %.3g\n", r->name, d, allowed);
 			bad = 1;
 		}
 		if (d >= worst) {

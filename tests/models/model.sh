@@ -1,6 +1,7 @@
 #!/bin/sh
 # model.sh STINT COMPARE CASE WORK: one model against PyTorch's float64 loss, outputs, gradients and
 # running statistics: with the library, portable, and portable in double precision.
+# (The model holds epsilon and the like as float32: that is 1e-8 off, so double precision is held to 1e-7.)
 stint=$1 compare=$2 case=$3 work=$4
 rm -rf "$work" && mkdir -p "$work" || exit 1
 failed=0
