@@ -28,9 +28,17 @@ static enum status show_plan(
 	struct shown s;
 	TRY(read_pair(a, graph, path, &s, d));
 	if (!s.plan->feasible) {
-		printf("no plan within the budget; smallest budget met: %lld bytes; proven lower "
-		       "bound: %lld bytes\n",
-			(long long)s.plan->min_bytes_known, (long long)s.plan->min_bytes_proven);
+		if (json)
+			printf("{\"feasible\":false,\"min_bytes_known\":%lld,"
+			       "\"min_bytes_proven\":%lld}\n",
+				(long long)s.plan->min_bytes_known,
+				(long long)s.plan->min_bytes_proven);
+		else
+			printf("no plan within the budget; smallest budget met: %lld bytes; proven "
+			       "lower "
+			       "bound: %lld bytes\n",
+				(long long)s.plan->min_bytes_known,
+				(long long)s.plan->min_bytes_proven);
 		return ST_OK;
 	}
 	TRY(plan_check(s.problem, s.plan, 64, path, d));
@@ -76,7 +84,7 @@ static enum status show(struct pipeline *p, struct options *o)
 	}
 	o->import.unbound = 1; /* to look at a model nobody has to say the batch */
 	TRY(pipeline_import(p));
-	return report_model(stdout, p->imported);
+	return (o->json ? report_model_json : report_model)(stdout, p->imported);
 }
 
 enum status cmd_show(int argc, const char **argv, struct diag *d)

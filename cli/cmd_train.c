@@ -160,12 +160,25 @@ static enum status one_epoch(struct training *t)
 	return save(t);
 }
 
+/* A new run into an old run's folder would replace its checkpoints. */
+static enum status refuse_used_folder(struct training *t)
+{
+	char path[512], message[256];
+	if (checkpoint_newest(t->o->folder, path, message))
+		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
+	if (*path)
+		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = t->o->folder},
+			"go on with --resume, or name another folder",
+			"holds checkpoints of an earlier run");
+	return ST_OK;
+}
+
 static enum status resume(struct training *t)
 {
 	char used[512], message[256];
 	int found;
 	if (!t->o->resume)
-		return ST_OK;
+		return t->o->folder ? refuse_used_folder(t) : ST_OK;
 	if (!t->o->folder)
 		return diag_fail(
 			t->diag, ST_USAGE, NULL, NULL, "--resume needs --checkpoint FOLDER");

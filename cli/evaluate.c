@@ -12,28 +12,13 @@ struct classes {
 	int64_t ignore;
 };
 
-static const struct stint_output *scored_output(
-	const struct stint_model *m, const struct stint_tensor *target)
-{
-	const char *named = strstr(m->loss_options, "output=");
-	for (int o = 0; o < m->noutput; o++) {
-		size_t n = strlen(m->output[o].name);
-		bool fits = m->output[o].rank == target->rank + 1;
-		bool is_it = !named || (!strncmp(named + 7, m->output[o].name, n) &&
-					       (!named[7 + n] || strchr(",:", named[7 + n])));
-		if (fits && is_it)
-			return &m->output[o];
-	}
-	return NULL;
-}
-
 static struct classes find_classes(const struct stint_model *m)
 {
 	struct classes c = {.inner = 1, .labels = 1};
 	if (m->target < 0 || !m->loss_name || strcmp(m->loss_name, "cross-entropy") != 0)
 		return c;
 	const struct stint_tensor *t = &m->resident[m->target];
-	c.output = scored_output(m, t);
+	c.output = feed_scored_output(m);
 	if (!c.output)
 		return c;
 	int rank = c.output->rank;

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const struct stint_tensor *tensor_of(const struct feed *f, int i)
 {
@@ -59,20 +61,33 @@ double feed_loss_option(const struct stint_model *m, const char *name, double de
 	return at && at[strlen(name)] == '=' ? strtod(at + strlen(name) + 1, NULL) : def;
 }
 
-/* The class axis of the output that the target belongs to: the axis that the target does not have.
- */
-static int64_t classes_of(const struct stint_model *m, const struct stint_tensor *target)
+const struct stint_output *feed_scored_output(const struct stint_model *m)
 {
+	const struct stint_tensor *target = &m->resident[m->target];
+	const char *named = strstr(m->loss_options, "output=");
 	for (int o = 0; o < m->noutput; o++) {
-		int64_t numel = 1, rows = 1;
-		for (int i = 0; i < m->output[o].rank; i++)
-			numel *= m->output[o].dim[i];
-		for (int i = 0; i < target->rank; i++)
-			rows *= target->dim[i];
-		if (m->output[o].rank == target->rank + 1 && rows && numel % rows == 0)
-			return numel / rows;
+		size_t n = strlen(m->output[o].name);
+		bool fits = m->output[o].rank == target->rank + 1;
+		bool is_it = !named || (!strncmp(named + 7, m->output[o].name, n) &&
+					       (!named[7 + n] || strchr(",:", named[7 + n])));
+		if (fits && is_it)
+			return &m->output[o];
 	}
-	return INT64_MAX;
+	return NULL;
+}
+
+/* The classes: the sizes of the scored output that the target does not have. */
+static int64_t classes_of(const struct stint_model *m)
+{
+	const struct stint_output *o = feed_scored_output(m);
+	int64_t numel = 1, rows = 1;
+	if (!o)
+		return INT64_MAX;
+	for (int i = 0; i < o->rank; i++)
+		numel *= o->dim[i];
+	for (int i = 0; i < m->resident[m->target].rank; i++)
+		rows *= m->resident[m->target].dim[i];
+	return rows && numel % rows == 0 ? numel / rows : INT64_MAX;
 }
 
 static enum status check_labels(const struct feed *f, const struct dataset *data, struct diag *d)
@@ -80,7 +95,7 @@ static enum status check_labels(const struct feed *f, const struct dataset *data
 	const struct stint_model *m = f->l->model;
 	if (!m->loss_name || strcmp(m->loss_name, "cross-entropy") != 0)
 		return ST_OK;
-	int64_t classes = classes_of(m, &m->resident[m->target]), value;
+	int64_t classes = classes_of(m), value;
 	int64_t ignore = (int64_t)feed_loss_option(m, "ignore_index", -100);
 	int64_t at = dataset_outside(data, 0, classes - 1, ignore, &value);
 	if (at < 0)
@@ -101,8 +116,12 @@ static enum status bind(
 		if (f->bound[i].resident == resident)
 			return diag_fail(d, ST_USAGE, NULL, NULL, "'%s' is given twice", t->name);
 	struct dataset *data = &f->bound[f->n].data;
-	if (dataset_open(data, path, message))
-		return diag_fail(d, ST_INVALID, NULL, NULL, "%s", message);
+	if (dataset_open(data, path, message)) {
+		struct stat st;
+		bool is_file = access(path, R_OK) == 0 && stat(path, &st) == 0 &&
+			       S_ISREG(st.st_mode);
+		return diag_fail(d, is_file ? ST_INVALID : ST_IO, NULL, NULL, "%s", message);
+	}
 	bool is_real = t->dtype == STINT_F32 || t->dtype == STINT_F64;
 	f->bound[f->n].resident = resident;
 	f->bound[f->n].scale = is_real ? scale : 1;

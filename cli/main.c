@@ -1,5 +1,6 @@
 /* stint: the command table, messages on stderr, exit codes. */
 #include "cli/cli.h"
+#include "cli/safe.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -29,20 +30,6 @@ static void usage(FILE *f)
 	fprintf(f, "\n`stint COMMAND --help` lists a command's options.\n");
 }
 
-/* Text from a model may hold anything: control bytes are shown escaped. */
-static void put_safe(FILE *f, const char *s)
-{
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-		if (c == '\n')
-			fputs("\\n", f);
-		else if (c < 32 || c == 127)
-			fprintf(f, "\\x%02x", c);
-		else
-			fputc(c, f);
-	}
-}
-
 /* "stint: error: model.onnx: node 'conv1' (Conv): message", then the hint on a line of its own. */
 static void report(void *user, enum diag_level level, const struct where *w, const char *message,
 	const char *hint)
@@ -57,7 +44,7 @@ static void report(void *user, enum diag_level level, const struct where *w, con
 	else
 		fprintf(f, "stint: \033[1;%sm%s:\033[0m ", colour[level], word[level]);
 	if (w->file) {
-		put_safe(f, w->file);
+		safe_put(f, w->file);
 		fputs(": ", f);
 	}
 	/* operators are written with a capital or a dot; "tensor", "input" say what the name is of
@@ -65,20 +52,20 @@ static void report(void *user, enum diag_level level, const struct where *w, con
 	bool kind = w->op && islower((unsigned char)w->op[0]) && !strchr(w->op, '.');
 	if (w->node) {
 		fprintf(f, "%s '", kind ? w->op : "node");
-		put_safe(f, w->node);
+		safe_put(f, w->node);
 		fputc('\'', f);
 		if (w->op && !kind) {
 			fputs(" (", f);
-			put_safe(f, w->op);
+			safe_put(f, w->op);
 			fputc(')', f);
 		}
 		fputs(": ", f);
 	}
-	put_safe(f, message);
+	safe_put(f, message);
 	fputc('\n', f);
 	if (hint) {
 		fputs("  hint: ", f);
-		put_safe(f, hint);
+		safe_put(f, hint);
 		fputc('\n', f);
 	}
 }

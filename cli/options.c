@@ -1,6 +1,7 @@
 /* The shared options, read with popt. */
 #include "cli/options.h"
 
+#include <math.h>
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,8 +113,15 @@ static enum status check_words(const struct options *o, struct diag *d)
 	if (o->segments < 0 || (o->segments && o->keep_all))
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--segments wants a number of 1 or more, without --keep-all");
-	if (o->clip_norm < 0)
+	if (!(o->clip_norm >= 0) || isinf(o->clip_norm))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--clip-norm wants a number above 0");
+	if (!(o->seconds >= 0))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--time wants seconds");
+	if (o->dump_after &&
+		!ONE_OF(o->dump_after, "import", "lower", "loss", "autodiff", "updates"))
+		return usage_fail(d,
+			"--dump-after is import, lower, loss, autodiff or updates, not",
+			o->dump_after);
 	return ST_OK;
 }
 

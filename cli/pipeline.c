@@ -172,6 +172,13 @@ static enum status not_met(struct pipeline *p)
 		known = k > known ? k : known;
 		proven = b > proven ? b : proven;
 	}
+	/* what is written says the same, also when only the evaluation's plan is missing */
+	struct plan *plan = p->train ? p->train_plan : p->eval_plan;
+	if (plan) {
+		plan->feasible = false;
+		plan->min_bytes_known = known;
+		plan->min_bytes_proven = proven;
+	}
 	char x[24], y[24], z[24];
 	return diag_fail(p->diag, ST_BUDGET, &(struct where){.file = p->o->model},
 		"ask for the first of these numbers or more, a smaller batch, or an optimizer with "

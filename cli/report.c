@@ -1,25 +1,37 @@
 #include "cli/report.h"
 
+#include "cli/safe.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Code, libraries, stack and the runtime's own records beside the arena, as `stint bench` measures
- * it on the examples (docs/explanation/memory.md); the library's code and kernels are most of it.
+ * it on the examples (docs/explanation/memory-model.md); the library's code and kernels are most of it.
  */
 #define OUTSIDE_BYTES (INT64_C(32) << 20)
 
 const char *name_for_people(const char *name, int width, char buf[static 128])
 {
-	size_t n = strlen(name), w = (size_t)(width < 127 ? width : 127),
-	       skip = n > w ? n - w + 2 : 0, k = 0;
-	if (skip) {
-		buf[k++] = '.';
-		buf[k++] = '.';
+	char shown[SAFE_MAX];
+	int columns = 0, wide;
+	size_t bytes = 0;
+	for (const char *s = name; *s; columns += wide) {
+		s += safe_char(s, shown, &wide);
+		bytes += strlen(shown);
 	}
-	for (const char *s = name + skip; *s && k < w; s++)
-		buf[k++] = (unsigned char)*s < 32 || *s == 127 ? '?' : *s;
-	buf[k] = '\0';
+	/* a long one loses its beginning */
+	const char *dots = columns > width || bytes > 127 ? ".." : "";
+	while (*dots && (columns > width - 2 || bytes > 125)) {
+		name += safe_char(name, shown, &wide);
+		columns -= wide;
+		bytes -= strlen(shown);
+	}
+	strcpy(buf, dots);
+	for (char *to = buf + strlen(dots); *name; to += strlen(to)) {
+		name += safe_char(name, shown, &wide);
+		strcpy(to, shown);
+	}
 	return buf;
 }
 
@@ -166,6 +178,17 @@ static void report_tensors(FILE *f, const char *title, int n, struct tensor *con
 			type[t[i]->dtype], tensor_shape_text(t[i], shape));
 }
 
+/* What an initializer is for; NULL: not one of the model's. */
+static const char *role_shown(const struct tensor *t)
+{
+	if (t->maker || !t->data)
+		return NULL;
+	return t->role == TR_PARAMETER ? "trained"
+	       : t->role == TR_BUFFER  ? "running statistics"
+	       : t->from_model         ? "constant"
+				       : NULL;
+}
+
 enum status report_model(FILE *f, const struct graph *g)
 {
 	report_tensors(f, "inputs", g->ninput, g->input);
@@ -173,20 +196,50 @@ enum status report_model(FILE *f, const struct graph *g)
 	int64_t trained = 0, frozen = 0;
 	fprintf(f, "initializers\n");
 	for (int i = 0; i < g->ntensor; i++) {
-		static const char *const role[] = {[TR_PARAMETER] = "trained",
-			[TR_BUFFER] = "running statistics",
-			[TR_CONSTANT] = "constant"};
 		const struct tensor *t = g->tensor[i];
 		char shape[200], name[128], b[24];
-		if (t->maker || !t->data ||
-			(t->role != TR_PARAMETER && t->role != TR_BUFFER && !t->from_model))
+		if (!role_shown(t))
 			continue;
 		*(t->role == TR_PARAMETER ? &trained : &frozen) += t->numel;
 		fprintf(f, "  %-48s %-18s %-20s %10s\n", name_for_people(t->name, 48, name),
-			role[t->role], tensor_shape_text(t, shape),
+			role_shown(t), tensor_shape_text(t, shape),
 			bytes_human(tensor_bytes(t), b));
 	}
 	fprintf(f, "%d nodes; %" PRId64 " trained values, %" PRId64 " not trained\n", g->nnode,
 		trained, frozen);
+	return ST_OK;
+}
+
+static void json_tensor(FILE *f, const struct tensor *t, const char *role, bool first)
+{
+	static const char *const type[] = {"float32", "float64", "int64", "bool"};
+	fputs(first ? "{\"name\":" : ",{\"name\":", f);
+	safe_json(f, t->name);
+	fprintf(f, ",\"type\":\"%s\",\"shape\":[", type[t->dtype]);
+	for (int i = 0; i < t->rank; i++)
+		fprintf(f, "%s%" PRId64, i ? "," : "", t->dim[i]);
+	fputs("]", f);
+	if (role)
+		fprintf(f, ",\"role\":\"%s\",\"bytes\":%" PRId64, role, tensor_bytes(t));
+	fputs("}", f);
+}
+
+enum status report_model_json(FILE *f, const struct graph *g)
+{
+	bool first = true;
+	fputs("{\"inputs\":[", f);
+	for (int i = 0; i < g->ninput; i++)
+		json_tensor(f, g->input[i], NULL, i == 0);
+	fputs("],\"outputs\":[", f);
+	for (int i = 0; i < g->noutput; i++)
+		json_tensor(f, g->output[i], NULL, i == 0);
+	fputs("],\"initializers\":[", f);
+	for (int i = 0; i < g->ntensor; i++) {
+		if (!role_shown(g->tensor[i]))
+			continue;
+		json_tensor(f, g->tensor[i], role_shown(g->tensor[i]), first);
+		first = false;
+	}
+	fprintf(f, "],\"nodes\":%d}\n", g->nnode);
 	return ST_OK;
 }

@@ -20,8 +20,10 @@ enum status report_json(
 void report_needs(FILE *f, int64_t arena_bytes);
 /* Inputs, outputs, operators, and the table of parameters with what is trained. */
 enum status report_model(FILE *f, const struct graph *g);
+enum status report_model_json(FILE *f, const struct graph *g);
 
-/* A name from a model, shortened to `width` columns, control bytes replaced. Into buf. */
+/* A name from a model, shortened to `width` columns, unsafe bytes escaped (cli/safe.h). Into buf.
+ */
 const char *name_for_people(const char *name, int width, char buf[static 128]);
 
 #endif

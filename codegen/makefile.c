@@ -27,7 +27,7 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 		"-fno-trapping-math -fPIC");
 	text_puts(t, library ? " -DSTINT_WITH_LIB\n" : "\n");
 	text_add(t, "LIBS =%s -lm\n", library ? " -ldnnl" : "");
-	/* stint_lib.c sets the library's number of threads through OpenMP, also to one */
+	/* the library's primitives are made for a number of threads, set through OpenMP */
 	if (library || mentions_threads(ks))
 		text_puts(t, "\n# Threads, where the compiler has OpenMP.\n"
 			     "OPENMP := $(shell echo 'int main(void) { return 0; }' | \\\n"

@@ -26,7 +26,7 @@ static const struct piece pieces[] = {
 	{"FMOD", "#define FMOD fmodf\n", "#define FMOD fmod\n"},
 	{"MAX", "#define MAX(x, y) ((x) > (y) ? (x) : (y))\n", NULL},
 	{"MIN", "#define MIN(x, y) ((x) < (y) ? (x) : (y))\n", NULL},
-	{"philox_block", "#define philox_block stint_philox_at\n", NULL},
+	{"philox_lanes", "#define philox_lanes stint_philox_lanes\n", NULL},
 	{"PARALLEL_FOR",
 		"\n/* A loop whose turns are shared among threads; the split never changes a sum. "
 		"*/\n"
@@ -121,7 +121,7 @@ static void print_includes(const struct kernels *ks, struct text *t)
 	text_puts(t, "\n");
 	if (ks->nlib)
 		text_puts(t, "#include \"stint_lib.h\"\n");
-	if (needed(ks, "philox_block"))
+	if (needed(ks, "philox_lanes"))
 		text_puts(t, "#include \"stint_philox.h\"\n");
 	text_puts(t, "#include \"stint_rt.h\"\n");
 }

@@ -57,7 +57,8 @@ struct lib_call {
 /* A named scalar parameter: a pointwise attribute, or a loss's or optimizer's option. */
 struct op_option {
 	const char *name;
-	double value; /* default */
+	double value;     /* default */
+	double low, high; /* what the command line may give, ends included; both 0: any number */
 };
 
 enum lower_mode { LOWER_TRAIN, LOWER_EVAL };

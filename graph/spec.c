@@ -45,6 +45,9 @@ static enum status add_option(const struct op_def *op, const char *spec, char *k
 	bool word = !strcmp(value, "true") || !strcmp(value, "false");
 	if (!word && (end == value || *end || errno || !isfinite(v)))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "'%s': '%s' is no number", spec, value);
+	if ((o->low != 0 || o->high != 0) && (v < o->low || v > o->high))
+		return diag_fail(
+			d, ST_USAGE, NULL, NULL, "'%s': %s cannot be %s", spec, key, value);
 	if (out->n == OPTIONS_MAX)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "'%s': too many options", spec);
 	out->attr[out->n++] = ATTR_F(o->name, v);

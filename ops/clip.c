@@ -5,7 +5,8 @@ POINTWISE_OPT2(clip, min, max, a<min ? min : a> max ? max : a)
 /* a: dy, b: x; as torch.clamp, the gradient passes at the bounds. */
 POINTWISE_OPT2(clip_grad, min, max, b >= min && b <= max ? a : 0)
 
-static const struct op_option bounds[] = {{"min", -INFINITY}, {"max", INFINITY}, {NULL, 0}};
+static const struct op_option bounds[] = {
+	{.name = "min", .value = -INFINITY}, {.name = "max", .value = INFINITY}, {.name = NULL}};
 
 /* A bound from the attribute (opset 6) or from constant input k. */
 static enum status bound(

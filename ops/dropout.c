@@ -74,26 +74,18 @@ static struct op_cost masked_cost(const struct node *n)
 static enum status masked_emit(struct emit *e, const struct node *n)
 {
 	const struct dropout *p = n->param;
-	int64_t count = n->out[0]->numel, whole = count / 4 * 4;
+	int64_t count = n->out[0]->numel;
 	char scale[40];
 	emit(e, "\tconst real scale = %s;\n", emit_real(e, 1 / (1 - p->ratio), scale));
 	emit(e, "\tconst uint32_t keep_from = %" PRIu32 "; /* of 2^24 */\n",
 		(uint32_t)ceil(p->ratio * 16777216.0));
 	emit_parallel(e, (double)count * 16, 1);
-	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i += 4) {\n\t\tuint32_t word[4];\n", whole);
-	emit(e, "\t\tphilox_block(x1[0], x1[1], %d, i, word);\n", p->key);
-	emit(e, "\t\tfor (int k = 0; k < 4; k++)\n\t\t\ty0[i + k] = word[k] >> 8 >= keep_from ? "
-		"x0[i + k] * scale : 0;\n\t}\n");
-	if (whole < count) {
-		emit(e,
-			"\tuint32_t word[4];\n\tphilox_block(x1[0], x1[1], %d, %" PRId64
-			", word);\n",
-			p->key, whole);
-		emit(e,
-			"\tfor (int k = 0; k < %d; k++)\n\t\ty0[%" PRId64
-			" + k] = word[k] >> 8 >= keep_from ? x0[%" PRId64 " + k] * scale : 0;\n",
-			(int)(count - whole), whole, whole);
-	}
+	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i += 128) {\n", count);
+	emit(e, "\t\tuint32_t word[128];\n\t\tphilox_lanes(x1[0], x1[1], %d, i, word);\n", p->key);
+	if (count % 128)
+		emit(e, "\t\tconst int64_t len = MIN(%" PRId64 " - i, 128);\n", count);
+	emit(e, "\t\tfor (int64_t k = 0; k < %s; k++)\n", count % 128 ? "len" : "128");
+	emit(e, "\t\t\ty0[i + k] = word[k] >> 8 >= keep_from ? x0[i + k] * scale : 0;\n\t}\n");
 	return ST_OK;
 }
 
@@ -106,7 +98,8 @@ const struct op_def ops_dropout[] = {
 		.max_out = 2,
 		.infer = dropout_infer,
 		.lower = dropout_lower,
-		.example = EXAMPLES({.in = "3,5 =f0.3"}, {.in = "4,33 =f0.5"})},
+		.example = EXAMPLES(
+			{.in = "3,5 =f0.3"}, {.in = "4,33 =f0.5"}, {.in = "256 =f0.9"})},
 	{.name = "stint.Dropout",
 		.min_in = 2,
 		.max_in = 2,

@@ -128,12 +128,12 @@ static bool one_plus(const struct tensor *t, const char *function, struct tensor
 static const struct tensor *find_phi(
 	const struct node *n, const char *function, struct tensor **z, int depth)
 {
-	for (int i = 0; i < 2 && !strcmp(n->op->name, "Mul"); i++) {
-		const struct tensor *found = NULL;
+	int factors = !strcmp(n->op->name, "Mul") ? 2 : !strcmp(n->op->name, "Div") ? 1 : 0;
+	for (int i = 0; i < factors; i++) {
 		if (one_plus(n->in[i], function, z))
 			return n->in[i];
-		if (depth && made_by(n->in[i], "Mul"))
-			found = find_phi(n->in[i]->maker, function, z, depth - 1);
+		const struct node *maker = depth ? n->in[i]->maker : NULL;
+		const struct tensor *found = maker ? find_phi(maker, function, z, depth - 1) : NULL;
 		if (found)
 			return found;
 	}

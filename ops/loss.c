@@ -377,9 +377,9 @@ static enum status mean_grad_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
-static const struct op_option entropy_options[] = {
-	{"label_smoothing", 0}, {"ignore_index", -100}, {"axis", AXIS_AUTO}, {NULL, 0}};
-static const struct op_option no_options[] = {{NULL, 0}};
+static const struct op_option entropy_options[] = {{"label_smoothing", 0, 0, 1},
+	{"ignore_index", -100, 0, 0}, {"axis", AXIS_AUTO, 0, 0}, {.name = NULL}};
+static const struct op_option no_options[] = {{.name = NULL}};
 
 #define CONTROL "=[0,0,1000000,0]"
 

@@ -3,6 +3,7 @@
  * states) and writes the parameter and the states in place; control[1] counts the steps done
  * before. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "ops/data.h"
 
@@ -165,12 +166,17 @@ static struct op_cost clip_cost(const struct node *n)
 	return c;
 }
 
-static const struct op_option sgd_options[] = {{"lr", 1e-3}, {"momentum", 0}, {"dampening", 0},
-	{"weight_decay", 0}, {"nesterov", 0}, {NULL, 0}};
-static const struct op_option adam_options[] = {{"lr", 1e-3}, {"beta1", 0.9}, {"beta2", 0.999},
-	{"eps", 1e-8}, {"weight_decay", 0}, {NULL, 0}};
-static const struct op_option adamw_options[] = {{"lr", 1e-3}, {"beta1", 0.9}, {"beta2", 0.999},
-	{"eps", 1e-8}, {"weight_decay", 0.01}, {NULL, 0}};
+/* The ranges that PyTorch takes; its betas lie in [0, 1). */
+#define BELOW_1 0x1.fffffffffffffp-1
+static const struct op_option sgd_options[] = {{"lr", 1e-3, 0, HUGE_VAL},
+	{"momentum", 0, 0, HUGE_VAL}, {"dampening", 0, 0, 0}, {"weight_decay", 0, 0, HUGE_VAL},
+	{"nesterov", 0, 0, 1}, {.name = NULL}};
+static const struct op_option adam_options[] = {{"lr", 1e-3, 0, HUGE_VAL},
+	{"beta1", 0.9, 0, BELOW_1}, {"beta2", 0.999, 0, BELOW_1}, {"eps", 1e-8, 0, HUGE_VAL},
+	{"weight_decay", 0, 0, HUGE_VAL}, {.name = NULL}};
+static const struct op_option adamw_options[] = {{"lr", 1e-3, 0, HUGE_VAL},
+	{"beta1", 0.9, 0, BELOW_1}, {"beta2", 0.999, 0, BELOW_1}, {"eps", 1e-8, 0, HUGE_VAL},
+	{"weight_decay", 0.01, 0, HUGE_VAL}, {.name = NULL}};
 
 #define UPDATE(ours, spec, shape, states, options, ...)                                            \
 	{                                                                                          \

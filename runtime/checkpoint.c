@@ -1,5 +1,5 @@
-/* Checkpoints are safetensors files; a sum over the tensors, in the order of their names, tells a
- * broken one even where its header is whole. */
+/* Checkpoints are safetensors files; a sum over the place and the tensors, in the order of their
+ * names, tells a broken one even where its header can be read. */
 #include "checkpoint.h"
 
 #include <dirent.h>
@@ -158,12 +158,21 @@ static uLong add_bytes(uLong sum, const unsigned char *p, size_t n)
 	return crc32(sum, p, (uInt)n);
 }
 
+/* The sum begins with where training stood: a digit changed there would go unseen otherwise. */
+static uLong sum_of_place(const struct checkpoint_place *place)
+{
+	char text[128];
+	int n = snprintf(text, sizeof text, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
+		place->step, place->epoch, place->batch, place->seed);
+	return crc32(crc32(0, NULL, 0), (const unsigned char *)text, (uInt)n);
+}
+
 static int write_file(const char *path, const struct safetensors_entry *entry, int n,
 	const struct checkpoint_place *place, const char *model, char *message)
 {
 	const int64_t value[4] = {place->step, place->epoch, place->batch, place->seed};
 	char text[4][24], sum[16];
-	uLong crc = crc32(0, NULL, 0);
+	uLong crc = sum_of_place(place);
 	for (int i = 0; i < n; i++)
 		crc = add_bytes(crc, entry[i].data, entry[i].bytes);
 	snprintf(sum, sizeof sum, "%08lx", crc);
@@ -225,11 +234,12 @@ static int note_number(const struct safetensors *f, const char *key, int64_t *ou
 	return errno || *end;
 }
 
-static int same_sum(const struct safetensors *f, const char *want)
+static int same_sum(
+	const struct safetensors *f, const struct checkpoint_place *place, const char *want)
 {
 	enum { STEP = 1 << 18 };
 	char have[16];
-	uLong crc = crc32(0, NULL, 0);
+	uLong crc = sum_of_place(place);
 	unsigned char *part = malloc(STEP);
 	int rc = !part;
 	for (int i = 0; i < safetensors_count(f) && !rc; i++) {
@@ -259,8 +269,8 @@ static int open_file(
 		 note_number(*f, "batch", &place->batch) || note_number(*f, "seed", &place->seed) ||
 		 place->step < 0 || place->epoch < 0 || place->batch < 0)
 		why = "it does not say where training stood";
-	else if (!same_sum(*f, safetensors_note(*f, "crc32")))
-		why = "its tensors were damaged";
+	else if (!same_sum(*f, place, safetensors_note(*f, "crc32")))
+		why = "it was damaged: its sum is another";
 	if (!why)
 		return 0;
 	safetensors_close(*f);
@@ -268,23 +278,49 @@ static int open_file(
 	return broken(message, path, why);
 }
 
-/* Into the arena, when the file has exactly what the model wants. */
-static int fill(struct stint_step *s, const struct safetensors *f, const char *path, char *message)
+static int another(char *message, const char *path, const char *name, const char *what)
 {
-	const struct stint_model *m = s->model;
+	snprintf(message, MESSAGE, "%.100s belongs to another model or optimizer: '%.60s' %s", path,
+		name, what);
+	return 1;
+}
+
+/* Whether the file has exactly what the model wants. */
+static int check(
+	const struct stint_model *m, const struct safetensors *f, const char *path, char *message)
+{
 	int wanted = 0;
 	for (int i = 0; i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
 		if (!saved(t))
 			continue;
 		const struct safetensors_entry *e = safetensors_find(f, t->name);
-		if (!e || e->dtype != t->dtype || e->rank != t->rank || e->bytes != t->bytes ||
+		if (!e)
+			return another(message, path, t->name, "is missing");
+		if (e->dtype != t->dtype || e->rank != t->rank || e->bytes != t->bytes ||
 			(t->rank && memcmp(e->dim, t->dim, (size_t)t->rank * sizeof *t->dim) != 0))
-			return broken(message, path, "it belongs to another model or optimizer");
+			return another(message, path, t->name, "has another type or shape");
 		wanted++;
 	}
-	if (wanted != safetensors_count(f))
-		return broken(message, path, "it belongs to another model or optimizer");
+	/* Names in a file differ, so that all wanted ones were found; any other is too much. */
+	for (int k = 0; wanted < safetensors_count(f) && k < safetensors_count(f); k++) {
+		const char *name = safetensors_at(f, k)->name;
+		int i = 0;
+		while (i < m->nresident &&
+			(!saved(&m->resident[i]) || strcmp(m->resident[i].name, name) != 0))
+			i++;
+		if (i == m->nresident)
+			return another(message, path, name, "is not in the model");
+	}
+	return 0;
+}
+
+/* Into the arena. */
+static int fill(struct stint_step *s, const struct safetensors *f, const char *path, char *message)
+{
+	const struct stint_model *m = s->model;
+	if (check(m, f, path, message))
+		return 1;
 	for (int i = 0; i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
 		if (saved(t) && safetensors_read(f, safetensors_find(f, t->name), 0, t->bytes,

@@ -24,24 +24,61 @@ int source_bad(struct source *s, const char *fmt, ...)
 	return 1;
 }
 
-/* Up to n bytes; *got of them. */
+/* More of the file for zlib; nothing at the end. */
+static int refill(struct source *s)
+{
+	if (s->z.avail_in)
+		return 0;
+	s->z.next_in = s->in;
+	s->z.avail_in = (uInt)fread(s->in, 1, sizeof s->in, s->f);
+	return ferror(s->f) ? source_bad(s, "cannot read: %s", strerror(errno)) : 0;
+}
+
+/* Up to n bytes, n > 0, of what was compressed; zlib checks every member's sum and length. */
+static int unpack(struct source *s, unsigned char *out, uInt n, size_t *got)
+{
+	s->z.next_out = out;
+	s->z.avail_out = n;
+	while (s->z.avail_out && !s->ended) {
+		if (refill(s))
+			return 1;
+		int code = inflate(&s->z, Z_NO_FLUSH);
+		if (code == Z_BUF_ERROR) /* it wants input, and there was none */
+			return source_bad(s, "the compressed file ends too early");
+		if (code != Z_OK && code != Z_STREAM_END)
+			return source_bad(s, "its compression is damaged: %.80s",
+				s->z.msg ? s->z.msg : zError(code));
+		if (code != Z_STREAM_END)
+			continue;
+		if (refill(s))
+			return 1;
+		if (!s->z.avail_in)
+			s->ended = 1;
+		else if (inflateReset(&s->z) != Z_OK) /* another member follows */
+			return source_bad(s, "cannot read its compression");
+	}
+	*got = n - s->z.avail_out;
+	return 0;
+}
+
+/* Up to n bytes; *got of them, fewer at the end. */
 static int read_some(struct source *s, void *out, size_t n, size_t *got)
 {
 	enum { STEP = 1 << 20 };
 	unsigned char *p = out;
 	*got = 0;
+	if (!s->packed) {
+		*got = fread(out, 1, n, s->f);
+		return *got < n && ferror(s->f) ? source_bad(s, "cannot read: %s", strerror(errno))
+						: 0;
+	}
 	while (*got < n) {
-		unsigned step = n - *got < STEP ? (unsigned)(n - *got) : STEP;
-		int r = gzread(s->f, p + *got, step);
-		if (r < 0) {
-			int code;
-			const char *why = gzerror(s->f, &code);
-			return source_bad(
-				s, "cannot read: %.80s", code == Z_ERRNO ? strerror(errno) : why);
-		}
-		if (r == 0)
+		size_t part = 0;
+		if (unpack(s, p + *got, n - *got < STEP ? (uInt)(n - *got) : STEP, &part))
+			return 1;
+		if (!part)
 			break;
-		*got += (size_t)r;
+		*got += part;
 	}
 	return 0;
 }
@@ -146,28 +183,49 @@ static int read_format(struct source *s, struct dataset *d)
 	return source_bad(s, "neither .npy nor IDX (plain or gzip)");
 }
 
+/* Whether the file is compressed, told by gzip's first two bytes. */
+static int open_source(struct source *s)
+{
+	struct stat st;
+	unsigned char magic[2];
+	if (stat(s->path, &st) != 0)
+		return source_bad(s, "cannot open: %s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return source_bad(s, "no plain file");
+	s->f = fopen(s->path, "rb");
+	if (!s->f)
+		return source_bad(s, "cannot open: %s", strerror(errno));
+	s->packed = fread(magic, 1, 2, s->f) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+	rewind(s->f);
+	s->expects = s->packed ? -1 : st.st_size;
+	if (s->packed && inflateInit2(&s->z, 15 + 16) != Z_OK) { /* 16: gzip's format only */
+		s->packed = 0;
+		return source_bad(s, "out of memory");
+	}
+	return 0;
+}
+
 int dataset_open(struct dataset *out, const char *path, char message[256])
 {
-	struct source s = {.path = path, .message = message, .expects = -1};
-	struct stat st;
 	memset(out, 0, sizeof *out);
-	if (stat(path, &st) != 0)
-		return source_bad(&s, "cannot open: %s", strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return source_bad(&s, "no plain file");
+	struct source *s = calloc(1, sizeof *s);
 	size_t len = strlen(path) + 1;
 	char *copy = malloc(len);
-	s.f = copy ? gzopen(path, "rb") : NULL;
-	if (!s.f) {
+	if (!s || !copy) {
+		free(s);
 		free(copy);
-		return source_bad(&s, "cannot open: %s", strerror(errno ? errno : ENOMEM));
+		snprintf(message, 256, "%.120s: out of memory", path);
+		return 1;
 	}
 	out->path = memcpy(copy, path, len);
-	if (gzdirect(s.f))
-		s.expects = st.st_size;
-	int rc = read_format(&s, out);
-	if (gzclose_r(s.f) != Z_OK && !rc) /* cut within the sum behind the last element */
-		rc = source_bad(&s, "the file ends too early");
+	s->path = path;
+	s->message = message;
+	int rc = open_source(s) || read_format(s, out);
+	if (s->packed)
+		(void)inflateEnd(&s->z);
+	if (s->f)
+		(void)fclose(s->f);
+	free(s);
 	if (rc)
 		dataset_close(out);
 	return rc;

@@ -2,16 +2,22 @@
 #ifndef STINT_DATASET_READ_H
 #define STINT_DATASET_READ_H
 
+#include <stdio.h>
 #include <zlib.h>
 
 #include "dataset.h"
 
-/* An open file; zlib reads gzip's and plain ones alike. */
+/* An open file, plain or gzip's. Not through gzread: it takes a file cut inside the sum that ends
+ * the stream for a whole one. */
 struct source {
-	gzFile f;
+	FILE *f;
 	const char *path;
 	char *message;   /* 256 bytes */
 	int64_t expects; /* bytes of a plain file, -1: compressed */
+	int packed;      /* compressed: the members below are in use */
+	int ended;       /* after the last member's sum */
+	z_stream z;
+	unsigned char in[1 << 15];
 };
 
 /* Sets the message "PATH: ...", returns 1. */

@@ -196,9 +196,12 @@ int dataset_write_npy(const char *path, int is_double, int rank, const int64_t *
 	const void *data, char message[256])
 {
 	char header[512];
-	int64_t n = 1;
-	if (rank > DATASET_RANK) {
-		snprintf(message, 256, "%.200s: too many axes", path);
+	int64_t n = 1, bytes = is_double ? 8 : 4;
+	int bad_shape = rank < 0 || rank > DATASET_RANK;
+	for (int k = 0; k < rank && !bad_shape; k++)
+		bad_shape = dim[k] < 0 || __builtin_mul_overflow(bytes, dim[k], &bytes);
+	if (bad_shape || (uint64_t)bytes > SIZE_MAX) {
+		snprintf(message, 256, "cannot write %.200s: its shape", path);
 		return 1;
 	}
 	int len = snprintf(header, sizeof header,

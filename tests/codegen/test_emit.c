@@ -70,7 +70,8 @@ static void broadcast_indices(void **state)
 	text_free(&e.out);
 }
 
-static const struct op_option slope[] = {{"alpha", 0.25}, {"unused", 1}, {NULL, 0}};
+static const struct op_option slope[] = {
+	{.name = "alpha", .value = 0.25}, {.name = "unused", .value = 1}, {.name = NULL}};
 static const struct op_def add = {.name = "add", .traits = OP_POINTWISE, .expr = "a + b"};
 static const struct op_def leaky = {
 	.name = "leaky", .traits = OP_POINTWISE, .expr = "a > 0 ? a : alpha * a", .option = slope};

@@ -8,7 +8,7 @@
 
 /* --- Operators --- */
 
-static const struct op_option scale_options[] = {{"alpha", 2}, {NULL, 0}};
+static const struct op_option scale_options[] = {{.name = "alpha", .value = 2}, {.name = NULL}};
 
 static enum status infer_pick(struct graph *g, struct node *n)
 {

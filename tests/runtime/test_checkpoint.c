@@ -126,6 +126,38 @@ static void a_broken_newest_is_passed_over(void **state)
 	stint_free(t);
 }
 
+/* No changed bit, be it in the notes, may go unseen: what is loaded is the newest one as it was
+ * saved, or the one before it. */
+static void a_changed_bit_is_never_believed(void **state)
+{
+	(void)state;
+	char used[512], message[256];
+	int found, passed_over = 0;
+	size_t n;
+	float w, want;
+	struct checkpoint_place place;
+	stint_step *s = trained(2), *t = start(&tiny_model);
+	want = *(float *)stint_at(s, "w");
+	unsigned char *p = scratch_read(FILE_OF(2), &n);
+	for (size_t i = 0; i < 8 * n; i++) {
+		p[i / 8] ^= (unsigned char)(1 << i % 8);
+		scratch_write(FILE_OF(2), p, n);
+		p[i / 8] ^= (unsigned char)(1 << i % 8);
+		assert_int_equal(checkpoint_load(FOLDER, t, &place, &found, used, message), 0);
+		assert_true(found && place.epoch == 3 && place.seed == -77);
+		assert_int_equal(place.batch, place.step - 1);
+		assert_int_equal(stint_get(t, "w", &w, sizeof w), STINT_OK);
+		if (place.step == 1)
+			passed_over++;
+		else
+			assert_true(place.step == 2 && memcmp(&w, &want, sizeof w) == 0);
+	}
+	assert_true(passed_over > (int)n);
+	free(p);
+	stint_free(s);
+	stint_free(t);
+}
+
 static void none_is_no_error_but_only_broken_ones_are(void **state)
 {
 	(void)state;
@@ -161,7 +193,29 @@ static void another_models_checkpoint_is_refused(void **state)
 	stint_step *t = start(&tiny_model_double);
 	assert_int_equal(checkpoint_load(FOLDER, t, &place, &found, used, message), 1);
 	assert_non_null(strstr(message, "another model"));
+	assert_non_null(strstr(message, "'w' has another type or shape"));
 	assert_int_equal(t->count, 0);
+	stint_free(t);
+	/* the model without its parameters' states, and with a parameter more */
+	struct stint_tensor resident[16];
+	assert_in_range(tiny_model.nresident, 1, 15);
+	memcpy(resident, tiny_model.resident, sizeof *resident * (size_t)tiny_model.nresident);
+	struct stint_model m = tiny_model;
+	m.resident = resident;
+	for (int i = 0; i < m.nresident; i++)
+		if (resident[i].kind == STINT_STATE)
+			resident[i].kind = STINT_CONSTANT;
+	t = start(&m);
+	assert_int_equal(checkpoint_load(FOLDER, t, &place, &found, used, message), 1);
+	assert_non_null(strstr(message, "'state/count/w' is not in the model"));
+	stint_free(t);
+	memcpy(resident, tiny_model.resident, sizeof *resident * (size_t)tiny_model.nresident);
+	resident[m.nresident] = *resident;
+	resident[m.nresident].kind = STINT_PARAMETER;
+	resident[m.nresident++].name = "bias";
+	t = start(&m);
+	assert_int_equal(checkpoint_load(FOLDER, t, &place, &found, used, message), 1);
+	assert_non_null(strstr(message, "'bias' is missing"));
 	stint_free(t);
 }
 
@@ -207,6 +261,7 @@ int main(void)
 		cmocka_unit_test(inputs_and_constants_are_not_saved),
 		cmocka_unit_test(two_are_kept),
 		cmocka_unit_test(a_broken_newest_is_passed_over),
+		cmocka_unit_test(a_changed_bit_is_never_believed),
 		cmocka_unit_test(none_is_no_error_but_only_broken_ones_are),
 		cmocka_unit_test(another_models_checkpoint_is_refused),
 		cmocka_unit_test(plain_weights_are_no_checkpoint),

@@ -52,6 +52,21 @@ static void elements_count_in_fours(void **state)
 	}
 }
 
+/* Side by side or one by one: the same words, also where the counter carries. */
+static void lanes_are_blocks(void **state)
+{
+	(void)state;
+	static const int64_t from[] = {0, 128, ((int64_t)1 << 34) - 64};
+	uint32_t lanes[128], word[4];
+	for (int f = 0; f < 3; f++) {
+		stint_philox_lanes(-5, ((int64_t)7 << 32) + 9, 3, from[f], lanes);
+		for (int i = 0; i < 128; i += 4) {
+			stint_philox_at(-5, ((int64_t)7 << 32) + 9, 3, from[f] + i, word);
+			assert_memory_equal(lanes + i, word, sizeof word);
+		}
+	}
+}
+
 static void every_part_of_the_key_counts(void **state)
 {
 	(void)state;
@@ -120,6 +135,7 @@ int main(void)
 		cmocka_unit_test(blocks_are_random123s),
 		cmocka_unit_test(known_answers),
 		cmocka_unit_test(elements_count_in_fours),
+		cmocka_unit_test(lanes_are_blocks),
 		cmocka_unit_test(every_part_of_the_key_counts),
 		cmocka_unit_test(the_mean_is_a_half),
 		cmocka_unit_test(orders_are_permutations),

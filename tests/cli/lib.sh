@@ -1,0 +1,49 @@
+# What the command line's tests share: sh TEST.sh STINT FIXTURE SOURCE FOLDER. Works in FOLDER, which
+# is made anew. Every check that fails says so and ends the test.
+set -u
+STINT=$1 FIXTURE=$2 SOURCE=$3
+rm -rf "$4"
+mkdir -p "$4"
+cd "$4" || exit 1
+unset NO_COLOR
+checks=0
+
+fail()
+{
+	echo "FAILED: $*" >&2
+	echo "--- stdout"; head -c 2000 out
+	echo "--- stderr"; head -c 4000 err
+	exit 1
+} >&2
+
+# expect CODE COMMAND ...: its output in `out`, its messages in `err`.
+expect()
+{
+	want=$1
+	shift
+	checks=$((checks + 1))
+	"$@" >out 2>err </dev/null
+	got=$?
+	[ "$got" = "$want" ] || fail "exit $got instead of $want: $*"
+	# a failure says why, a success has no error to tell
+	if [ "$want" = 0 ]; then
+		! grep -q 'error:' err || fail "an error is told, yet exit 0: $*"
+	else
+		grep -q '^stint: error: ' err || fail "no error is told: $*"
+	fi
+}
+
+stint() { "$STINT" "$@"; }
+make_model() { "$FIXTURE" model "$@" || fail "fixture model $*"; }
+make_data() { "$FIXTURE" data "$@" || fail "fixture data $*"; }
+
+said() { for t in "$@"; do grep -qF -e "$t" err || fail "no '$t' in the messages"; done; }
+told() { for t in "$@"; do grep -qF -e "$t" out || fail "no '$t' in the output"; done; }
+absent() { for f in "$@"; do [ ! -e "$f" ] || fail "$f was written"; done; }
+present() { for f in "$@"; do [ -e "$f" ] || fail "$f is missing"; done; }
+same() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
+differ() { ! cmp -s "$1" "$2" || fail "$1 and $2 are the same"; }
+is_json() { for f in "$@"; do "$FIXTURE" json "$f" || fail "$f is no JSON"; done; }
+# json_of FILE A B: the value at {"A":{"B":...}} (or [2])
+json_of() { "$FIXTURE" json "$@"; }
+finished() { echo "$checks commands checked"; }

@@ -1,0 +1,161 @@
+#include "tests/cli/models.h"
+
+#include <string.h>
+
+#define FLOAT_TYPE TENSOR_TYPE(FLOAT)
+
+/* Small values that differ, the same every time. */
+static void weights(struct model_test *t, const char *name, const char *shape, int n)
+{
+	float *v = ARENA_ARRAY(t->arena, float, n);
+	uint32_t x = 7;
+	for (int i = 0; i < n; i++) {
+		x = x * 1664525u + 1013904223u; /* Numerical Recipes' generator */
+		v[i] = (float)(x >> 8) / 16777216.0f - 0.5f;
+	}
+	model_raw(model_tensor(t, name, FLOAT_TYPE, shape), v, (size_t)n * sizeof *v);
+}
+
+/* y = x w + b, x [N, 4], y [N, 3] */
+static void linear(struct model_test *t)
+{
+	model_input(t, "x", FLOAT_TYPE, "N,4");
+	weights(t, "w", "4,3", 12);
+	weights(t, "b", "3", 3);
+	model_node(t, "Gemm", "fc", "x,w,b", "y");
+	model_output(t, "y");
+}
+
+/* Two layers with dropout between them. */
+static void dropout(struct model_test *t)
+{
+	static const float ratio = 0.25f;
+	model_input(t, "x", FLOAT_TYPE, "N,4");
+	weights(t, "w1", "4,16", 64);
+	weights(t, "b1", "16", 16);
+	weights(t, "w2", "16,3", 48);
+	weights(t, "b2", "3", 3);
+	model_raw(model_tensor(t, "ratio", FLOAT_TYPE, ""), &ratio, sizeof ratio);
+	model_node(t, "Gemm", "fc1", "x,w1,b1", "h");
+	model_node(t, "Relu", "act", "h", "r");
+	model_node(t, "Dropout", "drop", "r,ratio", "d");
+	model_node(t, "Gemm", "fc2", "d,w2,b2", "y");
+	model_output(t, "y");
+}
+
+/* Two outputs of different width. */
+static void two(struct model_test *t)
+{
+	linear(t);
+	weights(t, "v", "3,5", 15);
+	model_node(t, "MatMul", "wide", "y,v", "z");
+	model_output(t, "z");
+}
+
+/* Rows of a table of 5, chosen by an input of indices. */
+static void gather(struct model_test *t)
+{
+	model_input(t, "i", TENSOR_TYPE(INT64), "N");
+	weights(t, "table", "5,3", 15);
+	model_node(t, "Gather", "look", "table,i", "y");
+	model_output(t, "y");
+}
+
+/* Its own loss. */
+static void own_loss(struct model_test *t)
+{
+	linear(t);
+	Onnx__AttributeProto *a = model_attribute(t,
+		model_node(t, "ReduceMean", "mean", "y", "cost"), "keepdims", ATTRIBUTE_TYPE(INT));
+	a->has_i = 1;
+	a->i = 0;
+	model_output(t, "cost");
+}
+
+static void unsupported(struct model_test *t)
+{
+	linear(t);
+	model_node(t, "Mystery", "m1", "y", "p");
+	model_node(t, "Riddle", "m2", "p", "q");
+	model_node(t, "Mystery", "m3", "q", "r");
+	model_output(t, "r");
+}
+
+static void mismatch(struct model_test *t)
+{
+	linear(t);
+	weights(t, "wrong", "7", 7);
+	model_node(t, "Add", "sum", "y,wrong", "s");
+	model_output(t, "s");
+}
+
+static void cycle(struct model_test *t)
+{
+	linear(t);
+	model_node(t, "Add", "one", "y,q", "p");
+	model_node(t, "Relu", "another", "p", "q");
+}
+
+static void missing(struct model_test *t)
+{
+	linear(t);
+	t->graph.node[0]->input[1] = "nowhere";
+}
+
+static void huge(struct model_test *t)
+{
+	linear(t);
+	model_input(t, "h", FLOAT_TYPE, "2147483647,2147483647,2147483647");
+}
+
+/* Shapes of fewer than 2^63 elements, and no machine's memory. */
+static void large(struct model_test *t)
+{
+	model_input(t, "x", FLOAT_TYPE, "2147483647,1048576");
+	model_node(t, "Relu", "act", "x", "y");
+	model_output(t, "y");
+}
+
+static void negative(struct model_test *t)
+{
+	linear(t);
+	model_input(t, "n", FLOAT_TYPE, "-3,4");
+}
+
+static void old(struct model_test *t)
+{
+	linear(t);
+	t->model.opset_import[0]->version = 9;
+}
+
+/* `text` as the name of the input, the node and (with a letter behind it) everything else. */
+static void named(struct model_test *t, const char *text)
+{
+	linear(t);
+	char *w = arena_printf(t->arena, "%sw", text), *b = arena_printf(t->arena, "%sb", text),
+	     *y = arena_printf(t->arena, "%sy", text), *x = arena_strdup(t->arena, text);
+	Onnx__NodeProto *node = t->graph.node[0];
+	t->graph.input[0]->name = node->input[0] = x;
+	t->graph.initializer[0]->name = node->input[1] = w;
+	t->graph.initializer[1]->name = node->input[2] = b;
+	t->graph.output[0]->name = node->output[0] = y;
+	t->graph.name = node->name = x;
+}
+
+bool models_make(struct model_test *t, const char *name, const char *text)
+{
+	static const struct {
+		const char *name;
+		void (*make)(struct model_test *t);
+	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"gather", gather},
+		{"own_loss", own_loss}, {"unsupported", unsupported}, {"mismatch", mismatch},
+		{"cycle", cycle}, {"missing", missing}, {"huge", huge}, {"large", large},
+		{"negative", negative}, {"old", old}};
+	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+		if (!strcmp(name, made[i].name))
+			return made[i].make(t), true;
+	if (strcmp(name, "named") != 0)
+		return false;
+	named(t, text);
+	return true;
+}

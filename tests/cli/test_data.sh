@@ -1,0 +1,106 @@
+# Data that do not fit the model: exit 3 with file and reason; and at run time in a product.
+. "$(dirname "$0")/lib.sh"
+
+make_model linear m.onnx
+make_data x 8 x.npy
+make_data label 8 t.npy
+expect 0 stint compile m.onnx --loss cross-entropy --optimizer sgd:lr=0.5 --batch 4 -o dir
+
+# run and train refuse alike
+both()
+{
+	want=$1
+	shift
+	expect "$want" stint train dir --epochs 1 --checkpoint ck --log log.jsonl "$@"
+	absent ck log.jsonl
+	expect "$want" stint run dir -o out.safetensors "$@"
+	absent out.safetensors
+}
+make_data bad-label 8 bad.npy
+both 3 --input x.npy --target bad.npy
+said bad.npy "sample 7" "label 3" "3 classes"
+both 2 --input x.npy
+said target "hint:"
+both 2 --target t.npy
+said "'x'"
+both 2 --input q=x.npy --target t.npy
+said "'q'" hint:
+both 2 --input x.npy --input x=x.npy --target t.npy
+said twice
+both 2 --input x.npy --input x.npy --target t.npy
+both 5 --input none.npy --target t.npy
+said none.npy
+both 5 --input . --target t.npy
+make_data x 8 wide.npy 5
+both 3 --input wide.npy --target t.npy
+said wide.npy "[8, 5]" "[4, 4]" hint:
+make_data x 8 soft.npy 3
+both 3 --input x.npy --target soft.npy
+said soft.npy
+make_data x 8 column.npy 1
+both 3 --input x.npy --target column.npy
+said column.npy floats
+make_data label 9 nine.npy
+both 3 --input x.npy --target nine.npy
+said nine.npy "9 samples" "x.npy has 8"
+echo "no data at all" >text.npy
+both 3 --input text.npy --target t.npy
+said text.npy
+head -c 150 x.npy >short.npy
+both 3 --input short.npy --target t.npy
+said short.npy
+(cat x.npy; echo more) >more.npy
+both 3 --input more.npy --target t.npy
+: >empty.npy
+both 3 --input empty.npy --target t.npy
+said empty.npy
+make_data x 3 few.npy
+make_data label 3 fewt.npy
+expect 3 stint train dir --input few.npy --target fewt.npy --epochs 1
+said "3 samples" "batch of 4"
+expect 3 stint run dir --input x.npy --target t.npy -o out.safetensors
+said "8 samples" "takes 4"
+expect 3 stint train dir --input x.npy --target t.npy --eval-input x.npy --eval-target bad.npy \
+	--epochs 1
+said bad.npy "sample 7"
+expect 2 stint train dir --input x.npy --target t.npy --eval-input x.npy --epochs 1
+# double precision data are fine
+make_data f64 8 x64.npy
+expect 0 stint train dir --input x64.npy --target t.npy --epochs 1
+
+# the label's range is that of the loss's own output
+make_model two two.onnx
+expect 0 stint compile two.onnx --loss cross-entropy:output=z --optimizer sgd --batch 4 -o two
+expect 0 stint train two --input x.npy --target bad.npy --epochs 1 --eval-input x.npy \
+	--eval-target bad.npy
+told "accuracy"
+expect 0 stint compile two.onnx --loss cross-entropy:output=y --optimizer sgd --batch 4 -o one
+expect 3 stint train one --input x.npy --target bad.npy --epochs 1
+said bad.npy "3 classes"
+
+# indices that a Gather reads are found at run time
+make_model gather g.onnx
+make_data index 4 i.npy
+make_data bad-index 4 badi.npy
+make_data label 4 gt.npy
+expect 0 stint compile g.onnx --loss cross-entropy --optimizer sgd --batch 4 --portable -o gather
+expect 0 stint run gather --input i.npy --target gt.npy -o out.safetensors
+rm out.safetensors
+expect 3 stint run gather --input badi.npy --target gt.npy -o out.safetensors
+said look 5 "out of range"
+absent out.safetensors
+expect 3 stint train gather --input badi.npy --target gt.npy --epochs 1
+said look 5
+
+
+# a product of its own, built by the folder's Makefile, is told of bad indices and labels
+for with in "--portable" ""; do
+	expect 0 stint compile g.onnx --loss cross-entropy --optimizer sgd --batch 4 $with -o product
+	make -s -C product libstep.a >out 2>err || fail "make libstep.a"
+	libs=$(sed -n 's/^LIBS = *//p' product/Makefile)
+	gcc -std=c11 -Wall -Wextra -Werror -Iproduct "$SOURCE/tests/cli/product.c" product/libstep.a \
+		-fopenmp $libs -o product/product 2>err || fail "linking a product"
+	(cd product && ./product) >out 2>err || fail "a product $with"
+	rm -r product
+done
+finished

@@ -1,0 +1,77 @@
+# Names full of quotes, newlines, comment ends, formats, trigraphs and broken UTF-8: the C compiles
+# with every warning on, the step runs, and nothing reaches the terminal unescaped.
+. "$(dirname "$0")/lib.sh"
+
+make_data x 2 x.npy
+make_data label 2 t.npy
+long=$(head -c 10000 /dev/zero | tr '\0' n)
+number=0
+try()
+{
+	number=$((number + 1))
+	d=dir$number
+	make_model named m.onnx "$1"
+	expect 0 stint compile m.onnx --loss cross-entropy --optimizer sgd --batch 2 --portable \
+		--threads 1 -o $d
+	gcc -std=c11 -Wall -Wextra -Werror -fsyntax-only $d/step.c >out 2>err || fail "warnings: $d"
+	is_json $d/plan.json $d/graph.json
+	expect 0 stint show $d
+	shown
+	expect 0 stint show m.onnx --batch 2
+	shown
+	expect 0 stint show m.onnx --json
+	is_json out
+	shown
+	expect 0 stint show $d --json
+	is_json out
+	expect 0 stint check --graph $d/graph.json $d/plan.json
+	expect 0 stint run $d --input x.npy --target t.npy -o grads.safetensors
+	expect 0 stint bench $d --steps 1 --json
+	is_json out
+	expect 0 stint train $d --input x.npy --target t.npy --epochs 1
+	expect 0 stint export $d -o out.onnx
+	# a message that holds the name
+	expect 2 stint run $d --input x.npy -o grads.safetensors
+	expect 3 stint plan m.onnx --loss cross-entropy --optimizer sgd
+	shown
+	expect 2 stint run $d --input "x$1=x.npy" --target t.npy -o grads.safetensors
+	shown
+}
+# no control bytes, no broken UTF-8, in what was printed
+shown()
+{
+	for f in out err; do
+		! tr -d '\n\t' <$f | LC_ALL=C grep -q '[[:cntrl:]]' || fail "control bytes in $f"
+		iconv -f UTF-8 -t UTF-8 $f >/dev/null 2>&1 || fail "broken UTF-8 in $f"
+	done
+}
+
+try 'plain'
+try '"quoted" and '"'single'"
+try 'a
+b
+c'
+try '*/ int main(void) { return system("x"); } /*'
+try '%s%n%d%%'
+try '??/ ??) ??='
+try 'back\slash\n\'
+try '// slashes /* and */ all'
+try "$long"
+try 'größe ünïcode 层 🦉'
+try "$(printf 'bad \377\376 \303 utf')"
+try "$(printf 'bell \007 escape \033[31m return \r delete \177 c1 \302\233m')"
+try '../../etc/passwd'
+try '#include "x"'
+try ' '
+try '<b>&amp;</b>'
+
+# the same for the model's file and the folder
+mkdir "odd * %s 'q' folder"
+f="odd * %s 'q' folder/m*%s\"x.onnx"
+make_model linear "$f"
+expect 0 stint compile "$f" --loss mse --optimizer sgd --batch 2 --portable -o "odd * %s 'q' folder/dir"
+expect 0 stint bench "odd * %s 'q' folder/dir" --steps 1
+expect 0 stint compile "$f" --loss mse --optimizer sgd --batch 2 --portable --no-build -o -dir
+present ./-dir/step.c
+absent ./-dir/step.so
+finished

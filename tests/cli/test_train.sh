@@ -1,0 +1,140 @@
+# stint train: the log, batches, evaluation, resuming, interruption, checkpoints, export.
+. "$(dirname "$0")/lib.sh"
+
+make_model dropout m.onnx
+make_data x 42 x.npy
+make_data label 42 t.npy
+make_data x 10 ex.npy
+make_data label 10 et.npy
+expect 0 stint compile m.onnx --loss cross-entropy --optimizer adam:lr=0.02 --batch 4 --threads 1 -o dir
+data="--input x.npy --target t.npy"
+eval="--eval-input ex.npy --eval-target et.npy"
+
+newest() { ls "$1" | sort | tail -n 1; }
+
+# ten whole batches of 42 samples an epoch; all ten samples evaluated with a batch of 4
+expect 0 stint train dir $data $eval --epochs 4 --seed 3 --checkpoint once --log once.jsonl
+told "epoch 1/4" "epoch 4/4" "of 10"
+said "epoch 1/4  step"
+[ "$("$FIXTURE" json-lines once.jsonl)" = 44 ] || fail "not 40 steps and 4 evaluations in the log"
+[ "$(grep -c '"step":' once.jsonl)" = 40 ] || fail "not 40 steps"
+[ "$(grep -c '"eval_samples":10,' once.jsonl)" = 4 ] || fail "not every sample is evaluated"
+[ "$(newest once)" = step-00000040.safetensors ] || fail "no checkpoint of step 40"
+[ "$(ls once | wc -l)" = 2 ] || fail "not the last two checkpoints"
+cp dir/step.c before.c
+
+# accuracies are whole tenths
+for a in $(sed -n 's/.*"accuracy":\([0-9.]*\).*/\1/p' once.jsonl); do
+	case $a in 0 | 1 | 0.[0-9]) ;; *) fail "accuracy $a of 10 samples" ;; esac
+done
+
+# the same again: the same bytes
+expect 0 stint train dir $data $eval --epochs 4 --seed 3 --checkpoint again --log again.jsonl
+same once/step-00000040.safetensors again/step-00000040.safetensors
+same once.jsonl again.jsonl
+# another seed: others
+expect 0 stint train dir $data --epochs 4 --seed 4 --checkpoint other
+differ once/step-00000040.safetensors other/step-00000040.safetensors
+
+# in two goes
+expect 0 stint train dir $data $eval --epochs 2 --seed 3 --checkpoint twice --log twice.jsonl
+expect 0 stint train dir $data $eval --epochs 4 --seed 3 --checkpoint twice --log twice.jsonl --resume
+told "resumed from twice/step-00000020.safetensors"
+same once/step-00000040.safetensors twice/step-00000040.safetensors
+same once.jsonl twice.jsonl
+# nothing left to do
+expect 0 stint train dir $data --epochs 4 --seed 3 --checkpoint twice --resume
+same once/step-00000040.safetensors twice/step-00000040.safetensors
+# nothing to resume from yet
+expect 0 stint train dir $data --epochs 1 --seed 3 --checkpoint fresh --resume
+said "starting anew"
+present fresh/step-00000010.safetensors
+
+# what cannot be resumed or would be overwritten
+expect 2 stint train dir $data --epochs 5 --seed 9 --checkpoint twice --resume
+said "--seed 3"
+expect 2 stint train dir $data --epochs 1 --resume
+said "--checkpoint"
+expect 2 stint train dir $data --epochs 1 --checkpoint once
+said once "--resume"
+same once/step-00000040.safetensors again/step-00000040.safetensors
+make_model linear l.onnx
+expect 0 stint compile l.onnx --loss cross-entropy --optimizer sgd --batch 4 -o linear
+expect 3 stint train linear $data --epochs 9 --seed 3 --checkpoint twice --resume
+expect 0 stint compile l.onnx --loss none --batch 4 -o forward
+expect 2 stint train forward --input x.npy --epochs 1
+said "--loss none"
+
+# a broken newest checkpoint: the one before is taken
+head -c 200 twice/step-00000040.safetensors >cut && mv cut twice/step-00000040.safetensors
+expect 0 stint train dir $data $eval --epochs 4 --seed 3 --checkpoint twice --resume
+told "step-00000030"
+same once/step-00000040.safetensors twice/step-00000040.safetensors
+
+# learning rates
+expect 0 stint train dir $data --epochs 1 --lr 1 --schedule linear --warmup 5 --log lr.jsonl
+"$FIXTURE" json-lines lr.jsonl >/dev/null || fail "the log is no JSON"
+[ "$(sed -n 's/.*"lr":\([^,]*\),.*/\1/p' lr.jsonl | head -n 6 | tr '\n' ' ')" = "0.2 0.4 0.6 0.8 1 1 " ] ||
+	fail "warmup: $(cat lr.jsonl)"
+expect 0 stint train dir $data --epochs 1 --lr 1e30 --log nan.jsonl
+"$FIXTURE" json-lines nan.jsonl >/dev/null || fail "the log is no JSON"
+
+# interrupted: saved, and taken up to the same end
+wait_for()
+{
+	i=0
+	while [ "$(wc -l <"$1" 2>/dev/null || echo 0)" -lt 1 ]; do
+		i=$((i + 1))
+		[ $i -lt 600 ] || fail "training did not start"
+		sleep 0.05
+	done
+}
+: >stop.jsonl
+"$STINT" train dir $data --epochs 1000000 --seed 3 --checkpoint stop --log stop.jsonl >out 2>err &
+pid=$!
+wait_for stop.jsonl
+kill -INT $pid
+wait $pid
+got=$?
+[ $got = 130 ] || fail "exit $got of an interrupted training"
+said "interrupted after step" "checkpoint saved" "--resume"
+stopped=$(newest stop)
+step=$(echo "$stopped" | tr -dc 0-9 | sed 's/^0*//')
+[ -n "$step" ] || fail "no checkpoint"
+is_json_lines=$("$FIXTURE" json-lines stop.jsonl) || fail "the log is no JSON"
+[ "$is_json_lines" = "$step" ] || fail "$is_json_lines lines of $step steps"
+epochs=$((step / 10 + 1))
+expect 0 stint train dir $data --epochs $epochs --seed 3 --checkpoint stop --resume
+expect 0 stint train dir $data --epochs $epochs --seed 3 --checkpoint through
+same "through/$(newest through)" "stop/$(newest stop)"
+
+# learning lowers the loss; the exported model holds what was learnt
+expect 0 stint train dir $data $eval --epochs 60 --checkpoint learnt --log learnt.jsonl
+first=$(sed -n 's/.*"loss":\([0-9.]*\)}.*/\1/p' learnt.jsonl | head -n 10 | awk '{s += $1} END {print s / NR}')
+last=$(sed -n 's/.*"step":.*"loss":\([0-9.]*\)}.*/\1/p' learnt.jsonl | tail -n 10 | awk '{s += $1} END {print s / NR}')
+awk "BEGIN {exit !($last < 0.6 * $first)}" || fail "the loss went from $first to $last"
+expect 0 stint export dir --checkpoint learnt -o learnt.onnx
+told "learnt.onnx" "4 initializers" "learnt/step-00000600"
+expect 0 stint show learnt.onnx --batch 4
+told w1 b2
+expect 0 stint compile learnt.onnx --loss cross-entropy --optimizer sgd --batch 4 --threads 1 -o again.dir
+for name in w1 b1 w2 b2; do
+	a=$("$FIXTURE" tensor again.dir/weights.safetensors $name) || fail "no $name"
+	b=$("$FIXTURE" tensor "learnt/$(newest learnt)" $name) || fail "no $name"
+	c=$("$FIXTURE" tensor dir/weights.safetensors $name) || fail "no $name"
+	[ "$a" = "$b" ] || fail "$name is not the trained one"
+	[ "$a" != "$c" ] || fail "$name was not trained"
+done
+expect 0 stint export dir -o initial.onnx
+expect 5 stint export dir --checkpoint none -o none.onnx
+said none
+mkdir bare
+expect 5 stint export dir --checkpoint bare -o none.onnx
+said bare
+absent none.onnx
+expect 5 stint export dir -o no/such/folder.onnx
+expect 5 stint train dir $data --epochs 1 --log no/such/log
+expect 5 stint train dir $data --epochs 1 --checkpoint x.npy
+expect 5 stint train dir $data --epochs 1 --weights none.safetensors
+said none.safetensors
+finished

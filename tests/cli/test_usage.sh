@@ -1,0 +1,122 @@
+# Wrong command lines: exit 2, and why.
+. "$(dirname "$0")/lib.sh"
+
+expect 0 stint --help
+told compile plan show check layout run train bench export
+expect 0 stint --version
+for c in compile plan show check layout run train bench export; do
+	expect 0 stint $c --help
+	[ ! -s err ] || fail "help writes messages"
+	expect 2 stint $c --no-such-option
+	said --no-such-option
+done
+"$STINT" >out 2>err
+[ $? = 2 ] && [ ! -s out ] && grep -q usage: err || fail "no command"
+expect 2 stint conpile
+said "unknown command 'conpile'" "hint:"
+
+make_model linear m.onnx
+make_model two two.onnx
+make_model own_loss own.onnx
+base="compile m.onnx -o dir --batch 2"
+wrong()
+{
+	expect 2 stint "$@"
+	absent dir
+}
+wrong compile -o dir --loss mse --optimizer sgd
+wrong compile m.onnx --batch 2 --loss mse --optimizer sgd
+said "-o DIR"
+wrong compile m.onnx m.onnx --batch 2 --loss mse --optimizer sgd -o dir
+said m.onnx
+wrong $base --optimizer sgd
+said --loss
+wrong $base --loss mse
+said --optimizer
+wrong $base --loss crossentropy --optimizer sgd
+said crossentropy cross-entropy mse bce-with-logits
+wrong $base --loss cross-entropy:smoothing=1 --optimizer sgd
+said smoothing
+wrong $base --loss cross-entropy:axis=many --optimizer sgd
+said many
+wrong $base --loss cross-entropy:axis --optimizer sgd
+wrong $base --loss output:nothing --optimizer sgd
+said nothing
+wrong $base --loss cross-entropy:output=q --optimizer sgd
+said q y
+wrong $base --loss mse --optimizer sdg
+said sdg sgd adamw
+wrong $base --loss mse --optimizer sgd:rl=1
+said rl
+wrong $base --loss mse --optimizer sgd:lr=fast
+said fast
+wrong $base --loss mse --optimizer sgd:lr=-1
+wrong $base --loss mse --optimizer sgd:lr=nan
+wrong $base --loss mse --optimizer adam:betas=2
+wrong compile two.onnx -o dir --batch 2 --loss cross-entropy --optimizer sgd
+said "y" "z" "output="
+wrong $base --loss mse --optimizer sgd --target cuda
+said "not yet"
+wrong $base --loss mse --optimizer sgd --target fpga
+wrong $base --loss mse --optimizer sgd --precision bf16
+said "not yet"
+wrong $base --loss mse --optimizer sgd --precision fp16
+said "not yet"
+wrong $base --loss mse --optimizer sgd --precision fp64
+said --portable
+wrong $base --loss mse --optimizer sgd --precision int8
+wrong $base --loss mse --optimizer sgd --math fast
+wrong $base --loss mse --optimizer sgd --bn maybe
+wrong $base --loss mse --optimizer sgd --dropout on
+wrong $base --loss mse --optimizer sgd --threads 0
+wrong $base --loss mse --optimizer sgd --threads many
+wrong $base --loss mse --optimizer sgd --segments -1
+wrong $base --loss mse --optimizer sgd --segments 2 --keep-all
+wrong $base --loss mse --optimizer sgd --clip-norm -1
+wrong $base --loss mse --optimizer sgd --clip-norm nan
+wrong $base --loss mse --optimizer sgd --dump-after nothing
+said nothing import
+for budget in "" x 1XB -5 1e400 nan inf % -1% 2000% "5 % " 0x10q min1 99999999999999999999 "1 2"; do
+	wrong $base --loss mse --optimizer sgd --budget "$budget"
+	said "budget"
+done
+for dim in N N= =4 N=0 N=-1 N=x N=99999999999; do
+	wrong compile m.onnx -o dir --loss mse --optimizer sgd --dim "$dim"
+	said "--dim"
+done
+for batch in 0 -1 x 4x ""; do
+	wrong compile m.onnx -o dir --loss mse --optimizer sgd --batch "$batch"
+	said "--batch"
+done
+for budget in 2GiB 1GB 1.5MB 1500000 "1 MiB" 100% min; do
+	expect 0 stint plan m.onnx --batch 2 --loss mse --optimizer sgd --budget "$budget"
+done
+# a model's own loss, and outputs chosen
+expect 0 stint plan own.onnx --batch 2 --loss output:cost --optimizer sgd
+expect 0 stint plan two.onnx --batch 2 --loss cross-entropy:output=z --optimizer sgd
+expect 0 stint plan two.onnx --batch 2 --loss none
+expect 3 stint plan own.onnx --batch 2 --loss output:y --optimizer sgd
+said y
+
+expect 2 stint plan m.onnx --graph g.json
+expect 5 stint plan --graph none.json
+said none.json
+expect 2 stint show
+expect 2 stint check plan.json
+said --graph
+expect 2 stint layout b.csv
+expect 2 stint layout b.csv --capacity 50%
+expect 2 stint run dir
+expect 5 stint run dir -o x
+said dir hint:
+expect 5 stint train dir --epochs 1
+expect 5 stint bench dir
+expect 2 stint bench dir --steps 0
+expect 2 stint train dir --epochs 0
+expect 2 stint train dir --epochs many
+expect 2 stint train dir --epochs 1 --schedule wavy
+expect 2 stint train dir --epochs 1 --scale nan
+expect 2 stint export dir
+expect 5 stint export dir -o x.onnx
+absent x x.onnx dir
+finished

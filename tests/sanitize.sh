@@ -1,0 +1,34 @@
+#!/bin/sh
+# The quick tests under AddressSanitizer and UndefinedBehaviorSanitizer, in build-asan/: the unit
+# tests of base, graph, planner, import, codegen and runtime, and the examples taken through compile
+# (without the C compiler), show and plan.
+set -eu
+cd "$(dirname "$0")/.."
+log=build-asan/build.log
+mkdir -p build-asan
+cmake --preset asan -DSTINT_TESTS=ON >$log 2>&1 || { cat $log >&2; exit 1; }
+cmake --build build-asan -j"$(nproc)" --target sanitized >$log 2>&1 ||
+	{ tail -n 60 $log >&2; exit 1; }
+# leaks are looked for unless the system forbids tracing; STINT_LEAKS=0 leaves it
+export ASAN_OPTIONS="detect_leaks=${STINT_LEAKS:-1}:${ASAN_OPTIONS:-}"
+export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
+if ! build-asan/stint --version >/dev/null 2>&1; then
+	export ASAN_OPTIONS="detect_leaks=0:$ASAN_OPTIONS"
+fi
+ctest --test-dir build-asan --output-on-failure -j"$(nproc)" \
+	-R '^(planner|import|runtime|graph|base|codegen)\.|^(emit|step|from_graph)$|^cli\.models$'
+out=build-asan/examples
+rm -rf $out
+mkdir -p $out
+for model in examples/models/*.onnx; do
+	name=$(basename "$model" .onnx)
+	for how in "--budget min" "--portable --keep-all"; do
+		build-asan/stint compile "$model" --loss cross-entropy --optimizer adamw --batch 4 \
+			--threads 2 $how --no-build -o $out/$name >/dev/null
+		build-asan/stint show $out/$name >/dev/null
+		build-asan/stint check --graph $out/$name/graph.json $out/$name/plan.json >/dev/null
+	done
+	build-asan/stint show "$model" >/dev/null
+	build-asan/stint plan --graph $out/$name/graph.json --budget min >/dev/null
+	echo "$name: clean"
+done

@@ -1,0 +1,163 @@
+/* Prints docs/reference/operators.md from the table of records. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/ops.h"
+
+enum { RECORDS_MAX = 1024 };
+
+struct list {
+	int n;
+	const struct op_def *op[RECORDS_MAX];
+};
+
+static int by_name(const void *x, const void *y)
+{
+	const struct op_def *a = *(const struct op_def *const *)x,
+			    *b = *(const struct op_def *const *)y;
+	int order = strcmp(a->name, b->name);
+	return order ? order : (a->since > b->since) - (a->since < b->since);
+}
+
+static struct list records(void)
+{
+	struct list l = {0};
+	const struct op_table *t = ops_table();
+	for (int f = 0; f < t->nfamily; f++)
+		for (const struct op_def *op = t->family[f]; op->name; op++)
+			if (l.n < RECORDS_MAX)
+				l.op[l.n++] = op;
+	qsort(l.op, (size_t)l.n, sizeof *l.op, by_name);
+	return l;
+}
+
+static bool is_ours(const struct op_def *op)
+{
+	return strncmp(op->name, "stint.", 6) == 0;
+}
+
+static bool is_loss(const struct op_def *op)
+{
+	return op->loss != NULL;
+}
+
+static bool is_optimizer(const struct op_def *op)
+{
+	return op->optimizer != NULL;
+}
+
+static bool is_onnx(const struct op_def *op)
+{
+	return !is_ours(op) && !is_loss(op) && !is_optimizer(op);
+}
+
+static bool is_inner(const struct op_def *op)
+{
+	return is_ours(op) && !is_loss(op) && !is_optimizer(op);
+}
+
+static void put_options(const struct op_def *op)
+{
+	if (!op->option || !op->option->name)
+		fputs("–", stdout);
+	for (const struct op_option *o = op->option; o && o->name; o++)
+		printf("%s`%s=%.10g`", o == op->option ? "" : " ", o->name, o->value);
+}
+
+static const char *gradient(const struct op_def *op)
+{
+	if (op->grad)
+		return "yes";
+	if (op->lower)
+		return "lowered";
+	if (op->traits & OP_STOP)
+		return "stops";
+	return op->max_in == 0 ? "–" : "no";
+}
+
+static void put_arity(int min, int max)
+{
+	if (max < 0)
+		printf("%d or more", min);
+	else if (min == max)
+		printf("%d", min);
+	else
+		printf("%d to %d", min, max);
+}
+
+static const char *computed_by(const struct op_def *op)
+{
+	if (op->traits & OP_VIEW)
+		return "nothing: a view";
+	if (op->lower && !op->emit_c && !op->expr)
+		return "its lowered form";
+	if (!op->emit_c && !op->expr)
+		return "folding only";
+	return op->library ? "oneDNN or C" : "C";
+}
+
+static void put_row(const struct op_def *op)
+{
+	printf("| %s | ", op->name);
+	if (op->until)
+		printf("%d to %d | ", op->since, op->until - 1);
+	else
+		printf("%d on | ", op->since);
+	put_arity(op->min_in, op->max_in);
+	fputs(" | ", stdout);
+	put_options(op);
+	printf(" | %s | %s | %s |\n", gradient(op), computed_by(op),
+		op->fold || op->ref ? "yes" : "no");
+}
+
+static void put_named(const struct list *l, bool (*want)(const struct op_def *))
+{
+	for (int i = 0; i < l->n; i++) {
+		const struct op_def *op = l->op[i];
+		if (!want(op))
+			continue;
+		printf("| `%s` | ", op->loss ? op->loss : op->optimizer);
+		put_options(op);
+		fputs(" |\n", stdout);
+	}
+}
+
+int main(void)
+{
+	const struct list l = records();
+	puts("# Operators\n\n"
+	     "Made by `tools/operators.c` from the operators' records; the test `docs.operators` "
+	     "compares. Do not edit.\n\n"
+	     "## From ONNX\n\n"
+	     "Opsets: of ONNX, within the 11 to 21 that the importer takes. Options: named numbers "
+	     "with defaults;\nother attributes are ONNX's own. Gradient: `lowered` means that "
+	     "other "
+	     "nodes take the operator's place\nbefore differentiation; `stops` that no gradient "
+	     "passes, by definition. Folds: evaluated when compiling\nwhere all inputs are "
+	     "known.\n\n"
+	     "| operator | opsets | inputs | options | gradient | computed by | folds |\n"
+	     "|---|---|---|---|---|---|---|");
+	for (int i = 0; i < l.n; i++)
+		if (is_onnx(l.op[i]))
+			put_row(l.op[i]);
+	puts("\n## Losses\n\n| `--loss` | options |\n|---|---|");
+	put_named(&l, is_loss);
+	puts("\nLosses take `:output=NAME` too. `axis=-1000` stands for PyTorch's rule: axis 1, or "
+	     "the "
+	     "last one of an\noutput of rank 3.");
+	puts("\n## Optimizers\n\n| `--optimizer` | options |\n|---|---|");
+	put_named(&l, is_optimizer);
+	puts("\n## Made by gradients and lowering\n\nNot for models: these names appear in "
+	     "schedules and in generated code.\n");
+	bool first = true;
+	for (int i = 0; i < l.n; i++)
+		if (is_inner(l.op[i])) {
+			printf("%s`%s`%s", first ? "" : ",\n", l.op[i]->name,
+				l.op[i]->library ? " (oneDNN or C)" : "");
+			first = false;
+		}
+	puts("");
+	return fflush(stdout) != 0;
+}
