@@ -10,7 +10,7 @@
  * it on the examples (docs/explanation/memory-model.md); the library's code and kernels are most of
  * it.
  */
-#define OUTSIDE_BYTES (INT64_C(32) << 20)
+#define OUTSIDE_BYTES (INT64_C(16) << 20)
 
 const char *name_for_people(const char *name, int width, char buf[static 128])
 {
