@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* Code, libraries, stack and the runtime's own records beside the arena, as `stint bench` measures
- * it on the examples (docs/explanation/memory-model.md); the library's code and kernels are most of it.
+ * it on the examples (docs/explanation/memory-model.md); the library's code and kernels are most of
+ * it.
  */
 #define OUTSIDE_BYTES (INT64_C(32) << 20)
 

@@ -21,10 +21,10 @@
  * MAX and MIN (`x > y ? x : y`, on integers too); R(0.5), a literal as `real`; INFINITY;
  * `double sum_wide(x, n)` sums in 16 lanes of doubles;
  * `real sum_lanes(const real *x, int64_t n)` and `real dot_lanes(x, y, n)`: sums in a fixed tree of
- * 16 lanes, the same bits at any vector width; `philox_lanes(seed, step, node, i, word)`: 128 random words. Loops
- * over independent outputs are preceded by emit_parallel. A sum may only be split over threads in a
- * way that does not depend on their number. An OP_CHECKED kernel returns int: `return 0;` or
- * `return BAD_INDEX(value);`. */
+ * 16 lanes, the same bits at any vector width; `philox_lanes(seed, step, node, i, word)`: 128
+ *random words. Loops over independent outputs are preceded by emit_parallel. A sum may only be
+ *split over threads in a way that does not depend on their number. An OP_CHECKED kernel returns
+ *int: `return 0;` or `return BAD_INDEX(value);`. */
 #ifndef STINT_CODEGEN_EMIT_H
 #define STINT_CODEGEN_EMIT_H
 

@@ -15,7 +15,7 @@ struct codegen_input {
 	const char *loss_name, *loss_options; /* NULL: none */
 	const char *library_identity;         /* NULL when portable */
 	const char *isa_flags; /* for the Makefile: "-march=native" or what --isa said; "" */
-	double lr;                            /* the learning rate to compile in as the default */
+	double lr;             /* the learning rate to compile in as the default */
 	bool debug_arena;
 };
 

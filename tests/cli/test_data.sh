@@ -98,7 +98,7 @@ for with in "--portable" ""; do
 	expect 0 stint compile g.onnx --loss cross-entropy --optimizer sgd --batch 4 $with -o product
 	make -s -C product libstep.a >out 2>err || fail "make libstep.a"
 	libs=$(sed -n 's/^LIBS = *//p' product/Makefile)
-	gcc -std=c11 -Wall -Wextra -Werror -Iproduct "$SOURCE/tests/cli/product.c" product/libstep.a \
+	${CC:-cc} -std=c11 -Wall -Wextra -Werror -Iproduct "$SOURCE/tests/cli/product.c" product/libstep.a \
 		-fopenmp $libs -o product/product 2>err || fail "linking a product"
 	(cd product && ./product) >out 2>err || fail "a product $with"
 	rm -r product

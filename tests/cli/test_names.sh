@@ -13,7 +13,7 @@ try()
 	make_model named m.onnx "$1"
 	expect 0 stint compile m.onnx --loss cross-entropy --optimizer sgd --batch 2 --portable \
 		--threads 1 -o $d
-	gcc -std=c11 -Wall -Wextra -Werror -fsyntax-only $d/step.c >out 2>err || fail "warnings: $d"
+	${CC:-cc} -std=c11 -Wall -Wextra -Werror -fsyntax-only $d/step.c >out 2>err || fail "warnings: $d"
 	is_json $d/plan.json $d/graph.json
 	expect 0 stint show $d
 	shown

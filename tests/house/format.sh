@@ -1,0 +1,5 @@
+#!/bin/sh
+# Every source of ours is as clang-format leaves it.
+set -eu
+cd "$1"
+git ls-files '*.c' '*.h' | xargs clang-format --dry-run --Werror
