@@ -170,7 +170,8 @@ for f in plan.json graph.json step.c stint_step.h Makefile weights.safetensors; 
 done
 
 # colour on a terminal only, and not with NO_COLOR; no output lost in silence
-if command -v script >/dev/null; then
+# a terminal, where this machine can make one (a bare chroot cannot)
+if script -qec true typescript >out 2>&1 </dev/null; then
 	script -qec "'$STINT' plan --graph none.json" typescript >out 2>&1 </dev/null
 	grep -q "$(printf '\033')\[1;31m" out || fail "no colour on a terminal"
 	NO_COLOR=1 script -qec "'$STINT' plan --graph none.json" typescript >out 2>&1 </dev/null
