@@ -167,6 +167,62 @@ static enum status own_strings(
 	return ST_OK;
 }
 
+/* clang-format off */
+#define STR(name, var, text, arg) {name, 0, POPT_ARG_STRING, &o->var, 0, text, arg}
+#define FLAG(name, var, text) {name, 0, POPT_ARG_NONE, &o->var, 0, text, NULL}
+/* clang-format on */
+
+enum { TABLE_MAX = 40 };
+
+/* popt's table, its variables in *o and *help. */
+static void fill_table(
+	struct poptOption table[TABLE_MAX], enum command_kind kind, struct options *o, int *help)
+{
+	const struct poptOption all[] = {
+		STR("loss", loss, "cross-entropy, mse, bce-with-logits, output:NAME, none", "LOSS"),
+		STR("optimizer", optimizer,
+			"sgd, adam, adamw, with options: sgd:lr=0.1,momentum=0.9", "OPT"),
+		{"batch", 0, POPT_ARG_STRING, NULL, OPT_BATCH, "size of the inputs' first axis",
+			"N"},
+		{"dim", 0, POPT_ARG_STRING, NULL, OPT_DIM, "size of a symbolic dimension",
+			"NAME=N"},
+		STR("budget", budget, "2GiB, 1500000, 70%, min; default: keep everything", "SIZE"),
+		STR("target", target, "c, or cuda (not yet)", "T"),
+		{"output", 'o', POPT_ARG_STRING, &o->out, 0,
+			kind == COMMAND_PLAN ? "write the plan here" : "directory to write",
+			"PATH"},
+		FLAG("keep-all", keep_all, "recompute nothing"),
+		{"segments", 0, POPT_ARG_INT, &o->segments, 0, "K equal checkpoint segments", "K"},
+		STR("math", math, "fixed, free or strict", "M"),
+		STR("precision", precision, "fp32 or fp64 (with --portable)", "P"),
+		FLAG("portable", portable, "plain C only: libc and libm"),
+		STR("isa", isa, "compile for this -march instead of this machine's", "NAME"),
+		{"threads", 0, POPT_ARG_INT, &o->threads, 0,
+			"threads of the step (default: one per processor)", "N"},
+		STR("dropout", dropout, "off: no dropout in training", "off"),
+		STR("bn", bn, "batch-norm in training: train or frozen", "MODE"),
+		{"train", 0, POPT_ARG_STRING, NULL, OPT_TRAIN, "train only parameters matching",
+			"PATTERN"},
+		{"freeze", 0, POPT_ARG_STRING, NULL, OPT_FREEZE, "do not train parameters matching",
+			"PATTERN"},
+		{"clip-norm", 0, POPT_ARG_DOUBLE, &o->clip_norm, 0,
+			"clip the gradients' global norm", "X"},
+		{"time", 0, POPT_ARG_DOUBLE, &o->seconds, 0,
+			"let the planner search this long (plans may then differ)", "SECONDS"},
+		FLAG("debug-arena", debug_arena, "poison dead ranges of the arena"),
+		FLAG("no-build", no_build, "do not run the C compiler"),
+		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),
+		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
+		STR("dump-after", dump_after,
+			"print the graph after import, lower, loss, autodiff or updates", "STAGE"),
+		FLAG("json", json, "print JSON for programs"),
+		{"help", 'h', POPT_ARG_NONE, help, 0, "show this", NULL}, POPT_TABLEEND};
+	_Static_assert(sizeof all / sizeof *all <= TABLE_MAX, "the table is longer than its room");
+	memcpy(table, all, sizeof all);
+}
+#undef STR
+#undef FLAG
+
 enum status options_parse(struct arena *a, enum command_kind kind, int argc, const char **argv,
 	struct options *out, bool *help, struct diag *d)
 {
@@ -178,55 +234,8 @@ enum status options_parse(struct arena *a, enum command_kind kind, int argc, con
 		.threads = processors()};
 	const struct options defaults = o;
 	int want_help = 0;
-#define STR(name, var, text, arg)                                                                  \
-	{                                                                                          \
-		name, 0, POPT_ARG_STRING, &o.var, 0, text, arg                                     \
-	}
-#define FLAG(name, var, text)                                                                      \
-	{                                                                                          \
-		name, 0, POPT_ARG_NONE, &o.var, 0, text, NULL                                      \
-	}
-	const struct poptOption table[] = {
-		STR("loss", loss, "cross-entropy, mse, bce-with-logits, output:NAME, none", "LOSS"),
-		STR("optimizer", optimizer,
-			"sgd, adam, adamw, with options: sgd:lr=0.1,momentum=0.9", "OPT"),
-		{"batch", 0, POPT_ARG_STRING, NULL, OPT_BATCH, "size of the inputs' first axis",
-			"N"},
-		{"dim", 0, POPT_ARG_STRING, NULL, OPT_DIM, "size of a symbolic dimension",
-			"NAME=N"},
-		STR("budget", budget, "2GiB, 1500000, 70%, min; default: keep everything", "SIZE"),
-		STR("target", target, "c, or cuda (not yet)", "T"),
-		{"output", 'o', POPT_ARG_STRING, &o.out, 0,
-			kind == COMMAND_PLAN ? "write the plan here" : "directory to write",
-			"PATH"},
-		FLAG("keep-all", keep_all, "recompute nothing"),
-		{"segments", 0, POPT_ARG_INT, &o.segments, 0, "K equal checkpoint segments", "K"},
-		STR("math", math, "fixed, free or strict", "M"),
-		STR("precision", precision, "fp32 or fp64 (with --portable)", "P"),
-		FLAG("portable", portable, "plain C only: libc and libm"),
-		STR("isa", isa, "compile for this -march instead of this machine's", "NAME"),
-		{"threads", 0, POPT_ARG_INT, &o.threads, 0,
-			"threads of the step (default: one per processor)", "N"},
-		STR("dropout", dropout, "off: no dropout in training", "off"),
-		STR("bn", bn, "batch-norm in training: train or frozen", "MODE"),
-		{"train", 0, POPT_ARG_STRING, NULL, OPT_TRAIN, "train only parameters matching",
-			"PATTERN"},
-		{"freeze", 0, POPT_ARG_STRING, NULL, OPT_FREEZE, "do not train parameters matching",
-			"PATTERN"},
-		{"clip-norm", 0, POPT_ARG_DOUBLE, &o.clip_norm, 0,
-			"clip the gradients' global norm", "X"},
-		{"time", 0, POPT_ARG_DOUBLE, &o.seconds, 0,
-			"let the planner search this long (plans may then differ)", "SECONDS"},
-		FLAG("debug-arena", debug_arena, "poison dead ranges of the arena"),
-		FLAG("no-build", no_build, "do not run the C compiler"),
-		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),
-		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
-		STR("dump-after", dump_after,
-			"print the graph after import, lower, loss, autodiff or updates", "STAGE"),
-		FLAG("json", json, "print JSON for programs"),
-		{"help", 'h', POPT_ARG_NONE, &want_help, 0, "show this", NULL}, POPT_TABLEEND};
-#undef STR
-#undef FLAG
+	struct poptOption table[TABLE_MAX];
+	fill_table(table, kind, &o, &want_help);
 	poptContext ctx = poptGetContext(NULL, argc, argv, table, 0);
 	poptSetOtherOptionHelp(
 		ctx, kind == COMMAND_PLAN ? "[MODEL.onnx] [OPTIONS]" : "MODEL.onnx [OPTIONS]");
