@@ -90,6 +90,9 @@ int main(int argc, char **argv)
 	for (int i = 0; i < NCOMMAND; i++) {
 		if (strcmp(argv[1], commands[i].name) != 0)
 			continue;
+		char name[32]; /* what --help calls the command */
+		snprintf(name, sizeof name, "stint %s", commands[i].name);
+		argv[1] = name;
 		enum status st = commands[i].run(argc - 1, (const char **)(argv + 1), &d);
 		if (fflush(stdout) != 0 && st == ST_OK)
 			st = diag_fail(&d, ST_IO, NULL, NULL, "cannot write to standard output");
