@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 
+/* Of the exact search, some seconds. */
+static const double WORK_EXACT = 3e9;
+
 enum status layout_place(struct layout_buffer *b, int n, int64_t alignment, int64_t capacity,
 	int64_t *height, struct diag *d)
 {
@@ -18,7 +21,8 @@ enum status layout_place(struct layout_buffer *b, int n, int64_t alignment, int6
 			item[i] = (struct place_item){i, 1, b[i].offset, b[i].fixed};
 		}
 		int64_t load;
-		st = place_items(seg, n, item, n, alignment, 0, capacity, height, &load, d);
+		st = place_items(
+			seg, n, item, n, alignment, 0, capacity, WORK_EXACT, height, &load, d);
 		/* the height in bytes as given, not rounded up */
 		*height = 0;
 		for (int i = 0; st == ST_OK && i < n; i++) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { BUCKETS = 1024, ORDERS = 6, SKYLINE_MAX = 4000 };
-static const double WORK_ORDERS = 2e9, WORK_SEARCH = 1e8, WORK_EACH = 3e5;
+static const double WORK_ORDERS = 2e9, WORK_SEARCH = 1e8, WORK_EACH = 3e5, WORK_NEAR = 3e7;
 
 struct range {
 	int64_t lo, hi; /* an offset x is taken when lo < x < hi */
@@ -30,8 +30,7 @@ struct placer {
 	int64_t *offset, *best; /* [n] */
 	int64_t best_height;
 	int *order, *best_order;
-	double *key;
-	double work;
+	double work, exact;
 	uint64_t rng;
 	bool nomem;
 };
@@ -349,6 +348,23 @@ static void skyline_order(struct placer *p, int rule)
 	free(left);
 }
 
+static void search_exact(struct placer *p)
+{
+	int64_t height = p->best_height;
+	for (int i = 0; i < p->n; i++)
+		if (p->item[i].fixed)
+			return;
+	/* to come near an aim below the load is worth less than to reach one */
+	double work = p->aim < p->load && p->exact > WORK_NEAR ? WORK_NEAR : p->exact;
+	enum place_result r = place_lower(p->seg, p->nseg, p->item, p->n, p->align, p->base,
+		p->load, p->aim, work, &height, p->offset);
+	p->nomem = p->nomem || r == PLACE_NOMEM;
+	if (r == PLACE_FOUND) {
+		p->best_height = height;
+		memcpy(p->best, p->offset, (size_t)p->n * sizeof *p->best);
+	}
+}
+
 static void search(struct placer *p)
 {
 	for (int rule = 0; rule < ORDERS && !good_enough(p) && p->work < WORK_ORDERS; rule++) {
@@ -363,6 +379,8 @@ static void search(struct placer *p)
 		if (!good_enough(p))
 			place_all(p, false);
 	}
+	if (!good_enough(p))
+		search_exact(p);
 	double each = WORK_EACH * p->n;
 	double stop = p->work + (each < WORK_SEARCH ? each : WORK_SEARCH);
 	while (!good_enough(p) && p->work < stop) {
@@ -431,7 +449,8 @@ static bool prepare(struct placer *p, struct place_seg *rounded, const struct pl
 }
 
 enum status place_items(const struct place_seg *seg, int nseg, struct place_item *item, int n,
-	int64_t align, int64_t base, int64_t aim, int64_t *height, int64_t *load, struct diag *d)
+	int64_t align, int64_t base, int64_t aim, double work, int64_t *height, int64_t *load,
+	struct diag *d)
 {
 	struct place_seg *rounded = malloc(((size_t)nseg + 1) * sizeof *rounded);
 	struct placer *p = calloc(1, sizeof *p);
@@ -443,6 +462,7 @@ enum status place_items(const struct place_seg *seg, int nseg, struct place_item
 			.align = align,
 			.base = base,
 			.aim = aim,
+			.exact = work,
 			.best_height = INT64_MAX,
 			.rng = 88172645463325252u};
 		if (prepare(p, rounded, seg) && n > 0)

@@ -39,7 +39,8 @@ struct solver {
 	struct seq q;
 	int *way;
 	double bound;
-	struct plan *plan; /* fits the budget */
+	struct plan *plan;      /* fits the budget */
+	struct solution chosen; /* what it was made from */
 };
 
 static bool solved(const struct solver *s)
@@ -110,8 +111,24 @@ static enum status emit(struct solver *s, const struct seq *q, const int *way, i
 	struct plan *plan;
 	TRY(emit_plan(&pl->x, pl->a, q, way, pl->o->budget, &plan, pl->d));
 	*over = plan->arena_bytes - pl->o->budget;
-	if (*over <= 0 && (!s->plan || plan->cost_total < s->plan->cost_total))
+	if (*over > 0 || (s->plan && plan->cost_total >= s->plan->cost_total))
+		return ST_OK;
+	s->plan = plan;
+	return solution_set(pl, &s->chosen, q, way, plan->cost_total) ? ST_OK : diag_nomem(pl->d);
+}
+
+/* So far the layout stopped at the budget: the chosen plan's goes as low as it can. */
+static enum status lay_low(struct solver *s)
+{
+	struct planner *pl = s->pl;
+	struct plan *plan;
+	if (!s->plan || pl->o->budget == INT64_MAX)
+		return ST_OK;
+	TRY(emit_plan(&pl->x, pl->a, &s->chosen.q, s->chosen.way, INT64_MAX, &plan, pl->d));
+	if (plan->arena_bytes < s->plan->arena_bytes) {
+		plan->budget_bytes = pl->o->budget;
 		s->plan = plan;
+	}
 	return ST_OK;
 }
 
@@ -210,7 +227,7 @@ static enum status solve(struct solver *s)
 	TRY(emit_candidates(s));
 	if (!s->plan && pl->least_arena <= pl->o->budget)
 		TRY(emit(s, &pl->least.q, pl->least.way, &over));
-	return ST_OK;
+	return lay_low(s);
 }
 
 static enum status refuse(struct planner *pl, struct plan **out)
@@ -242,6 +259,7 @@ static enum status make_auto(struct planner *pl, struct plan **out)
 	enum status st = solve(&s);
 	seq_free(&s.q);
 	seq_free(&s.best.q);
+	seq_free(&s.chosen.q);
 	TRY(st);
 	if (!s.plan)
 		return diag_fail(pl->d, ST_INTERNAL, NULL, NULL, "the smallest plan was lost");

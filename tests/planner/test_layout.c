@@ -76,6 +76,111 @@ static void stack_fits(void **state)
 	assert_true(height == load_of(b, 100, 99));
 }
 
+/* Cut a box at random, always from one side to the other: pieces that fill it without a gap. */
+static int cut_box(struct dice *dice, struct layout_buffer *b, int n, int64_t side)
+{
+	int made = 1;
+	b[0] = (struct layout_buffer){.lower = 0, .upper = side, .size = side};
+	for (int tries = 0; made < n && tries < 50 * n; tries++) {
+		struct layout_buffer *x = &b[roll(dice, made)];
+		int64_t length = roll(dice, 2) ? x->upper - x->lower : 0;
+		if (length > 1) {
+			b[made] = *x;
+			x->upper = x->lower + 1 + roll(dice, (int)length - 1);
+			b[made++].lower = x->upper;
+		} else if (length == 0 && x->size > 1) {
+			b[made] = *x;
+			x->size = 1 + roll(dice, (int)x->size - 1);
+			b[made++].size -= x->size;
+		}
+	}
+	return made;
+}
+
+/* No byte is free at any time: orders alone do not find that, the exact search does. */
+static void boxes_fill(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 30; seed++) {
+		struct dice dice = {seed * 104729};
+		struct heard h;
+		struct diag d = listen(&h);
+		struct layout_buffer b[N];
+		int64_t height;
+		int n = cut_box(&dice, b, 20 + 2 * (int)seed, 1000);
+		assert_int_equal(layout_place(b, n, 1, 1000, &height, &d), ST_OK);
+		assert_apart(b, n, 1, height);
+		if (height != 1000)
+			fail_msg("seed %d: %d buffers need %d", (int)seed, n, (int)height);
+	}
+}
+
+/* The least height over all orders of buffers not placed yet, each on top of those that it meets.
+ */
+static int64_t least_height(struct layout_buffer *b, int n, int placed, int64_t top)
+{
+	int64_t least = placed == n ? top : INT64_MAX;
+	for (int i = placed; i < n; i++) {
+		struct layout_buffer x = b[i];
+		b[i] = b[placed];
+		x.offset = 0;
+		for (int j = 0; j < placed; j++)
+			if (x.lower < b[j].upper && b[j].lower < x.upper &&
+				b[j].offset + b[j].size > x.offset)
+				x.offset = b[j].offset + b[j].size;
+		b[placed] = x;
+		int64_t h = x.offset + x.size > top ? x.offset + x.size : top;
+		h = least_height(b, n, placed + 1, h);
+		least = h < least ? h : least;
+		b[placed] = b[i];
+		b[i] = x;
+	}
+	return least;
+}
+
+/* As low as can be, also where that is more than the load. */
+static void few_are_optimal(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 400; seed++) {
+		struct dice dice = {seed * 15485863};
+		struct heard h;
+		struct diag d = listen(&h);
+		struct layout_buffer b[7], copy[7];
+		int64_t height;
+		for (int i = 0; i < 7; i++) {
+			int lower = roll(&dice, 6);
+			b[i] = copy[i] = (struct layout_buffer){.lower = lower,
+				.upper = lower + 1 + roll(&dice, 4),
+				.size = 1 + roll(&dice, 4)};
+		}
+		assert_int_equal(layout_place(b, 7, 1, 0, &height, &d), ST_OK);
+		assert_apart(b, 7, 1, height);
+		int64_t least = least_height(copy, 7, 0, 0);
+		if (height != least)
+			fail_msg(
+				"seed %d: %d where %d will do", (int)seed, (int)height, (int)least);
+	}
+	/* at most 6 at once, and 7 is the least */
+	struct layout_buffer b[] = {
+		{.lower = 3, .upper = 7, .size = 1},
+		{.lower = 6, .upper = 7, .size = 3},
+		{.lower = 4, .upper = 7, .size = 2},
+		{.lower = 5, .upper = 6, .size = 2},
+		{.lower = 2, .upper = 6, .size = 1},
+		{.lower = 2, .upper = 4, .size = 3},
+		{.lower = 2, .upper = 3, .size = 2},
+		{.lower = 3, .upper = 5, .size = 1},
+	};
+	struct heard h;
+	struct diag d = listen(&h);
+	int64_t height;
+	assert_true(load_of(b, 8, 4) <= 6 && least_height(b, 8, 0, 0) == 7);
+	assert_int_equal(layout_place(b, 8, 1, 6, &height, &d), ST_OK);
+	assert_apart(b, 8, 1, height);
+	assert_true(height == 7);
+}
+
 static void fixed_stay(void **state)
 {
 	(void)state;
@@ -142,6 +247,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_buffers),
 		cmocka_unit_test(stack_fits),
+		cmocka_unit_test(boxes_fill),
+		cmocka_unit_test(few_are_optimal),
 		cmocka_unit_test(fixed_stay),
 		cmocka_unit_test(csv_round_trip),
 		cmocka_unit_test(csv_faults),

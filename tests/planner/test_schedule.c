@@ -298,6 +298,7 @@ static void chains(void **state)
 		o.budget = room;
 		assert_int_equal(plan_make(a, p, &o, &plan, &d), ST_OK);
 		assert_plan(p, plan);
+		assert_true(plan->arena_bytes == plan->peak_bytes);
 		assert_true(plan->cost_total >= last - 1e-9);
 		last = plan->cost_total;
 		/* recomputing the whole chain once is enough for twice the square root of its
