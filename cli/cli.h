@@ -10,6 +10,7 @@
 struct command {
 	const char *name, *summary;
 	enum status (*run)(int argc, const char **argv, struct diag *d);
+	bool steps; /* runs a compiled step */
 };
 
 /* One per cmd_*.c; argv[0] is the command's name. */

@@ -7,15 +7,16 @@
 #include <unistd.h>
 
 static const struct command commands[] = {
-	{"compile", "turn an ONNX model into C that trains it inside a budget", cmd_compile},
-	{"plan", "make the plan only: from a model, or from a stint-graph-1 file", cmd_plan},
-	{"show", "show a model, a compiled directory or a plan", cmd_show},
-	{"check", "check a plan with the independent checker", cmd_check},
-	{"layout", "place buffers with given lifetimes (CSV)", cmd_layout},
-	{"run", "one training step on given data; write loss, outputs and gradients", cmd_run},
-	{"train", "train a compiled model on data", cmd_train},
-	{"bench", "time a compiled step", cmd_bench},
-	{"export", "write the trained ONNX model", cmd_export},
+	{"compile", "turn an ONNX model into C that trains it inside a budget", cmd_compile, false},
+	{"plan", "make the plan only: from a model, or from a stint-graph-1 file", cmd_plan, false},
+	{"show", "show a model, a compiled directory or a plan", cmd_show, false},
+	{"check", "check a plan with the independent checker", cmd_check, false},
+	{"layout", "place buffers with given lifetimes (CSV)", cmd_layout, false},
+	{"run", "one training step on given data; write loss, outputs and gradients", cmd_run,
+		true},
+	{"train", "train a compiled model on data", cmd_train, true},
+	{"bench", "time a compiled step", cmd_bench, true},
+	{"export", "write the trained ONNX model", cmd_export, false},
 };
 enum { NCOMMAND = sizeof commands / sizeof *commands };
 
@@ -70,6 +71,18 @@ static void report(void *user, enum diag_level level, const struct where *w, con
 	}
 }
 
+/* GNU's OpenMP lets threads that wait for others spin for long: on a machine that is busy with
+ * other work a step then takes ten times as long and more, on an idle one it gains about 1 %. It
+ * reads its settings before main runs, so set ours and start again, once; whoever has set them is
+ * left alone. */
+static void start_patiently(char **argv)
+{
+	if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY"))
+		return;
+	if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0)
+		execv("/proc/self/exe", argv); /* where that fails, go on as we are */
+}
+
 int main(int argc, char **argv)
 {
 	const char *no_color = getenv("NO_COLOR");
@@ -90,6 +103,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < NCOMMAND; i++) {
 		if (strcmp(argv[1], commands[i].name) != 0)
 			continue;
+		if (commands[i].steps)
+			start_patiently(argv);
 		char name[32]; /* what --help calls the command */
 		snprintf(name, sizeof name, "stint %s", commands[i].name);
 		argv[1] = name;

@@ -46,7 +46,3 @@ find_images() {
 	train_images=build/short/images.idx
 	train_labels=build/short/labels.idx
 }
-
-# Threads that wait for others give up their processor after a while: on a machine that is busy with
-# other work, spinning costs far more than it saves. The results are the same.
-export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-1000}"
