@@ -76,8 +76,15 @@ struct bounder {
 	bool *needed;         /* [m] */
 	bool *own;            /* [m] inputs of the op: there for free */
 	int *node;            /* [n] and, from n on, [m]: nodes of the cut */
+	int *run;             /* [n] each op's node, or -1 */
 	struct mincut cut;
 	int source, sink;
+	bool *again; /* [n] what the last solution that fits runs again */
+	bool fits;
+	/* out */
+	struct arena *a;
+	struct bound_seed *seed;
+	int nseed;
 };
 
 static void relatives(struct bounder *b, int at)
@@ -146,6 +153,8 @@ static void build(struct bounder *b)
 	mincut_clear(&b->cut);
 	for (int i = 0; i < in->n + in->m; i++)
 		b->node[i] = -1;
+	for (int i = 0; i < in->n; i++)
+		b->run[i] = -1;
 	b->source = mincut_node(&b->cut);
 	b->sink = mincut_node(&b->cut);
 	for (int t = 0; t < in->m; t++)
@@ -163,7 +172,7 @@ static void build(struct bounder *b)
 				if (b->node[in->n + t] < 0)
 					continue;
 				if (op < 0) {
-					op = mincut_node(&b->cut);
+					op = b->run[o] = mincut_node(&b->cut);
 					mincut_edge(&b->cut, op, b->sink,
 						in->once[o] ? MINCUT_INFINITE : cheapest(in, o));
 				}
@@ -195,6 +204,31 @@ static double price_bound(struct bounder *b, double price, double room, double *
 	return flow - price * room;
 }
 
+static void note_solution(struct bounder *b)
+{
+	for (int o = 0; o < b->in->n; o++)
+		b->again[o] = b->run[o] >= 0 && mincut_side(&b->cut, b->run[o]);
+	b->fits = true;
+}
+
+/* Keep the solution noted for op `at` as a seed, unless there is one like it. */
+static void keep_seed(struct bounder *b, int at)
+{
+	size_t n = (size_t)b->in->n;
+	if (!b->fits || b->nseed == BOUND_SEEDS)
+		return;
+	for (int i = 0; i < b->nseed; i++)
+		if (memcmp(b->seed[i].again, b->again, n * sizeof *b->again) == 0)
+			return;
+	bool *again = ARENA_ARRAY(b->a, bool, b->in->n + 1);
+	if (!again) {
+		b->cut.failed = true;
+		return;
+	}
+	memcpy(again, b->again, n * sizeof *again);
+	b->seed[b->nseed++] = (struct bound_seed){at, again};
+}
+
 /* The best bound over multipliers: grow until what is stored fits, then halve between. */
 static double op_bound(struct bounder *b, int at, double room)
 {
@@ -202,6 +236,7 @@ static double op_bound(struct bounder *b, int at, double room)
 	double bytes = find_needed(b, at);
 	if (bytes <= room || room < 0)
 		return 0;
+	b->fits = false;
 	double lo = 0, hi = 4 * b->in->once_cost / bytes / 100, best = 0, stored = bytes;
 	for (int i = 0; i < 30 && stored > room; i++) {
 		double v = price_bound(b, hi, room, &stored);
@@ -209,16 +244,20 @@ static double op_bound(struct bounder *b, int at, double room)
 		if (stored > room) {
 			lo = hi;
 			hi *= 4;
+		} else {
+			note_solution(b);
 		}
 	}
 	for (int i = 0; i < 14 && stored < 1e300 && hi - lo > 1e-3 * hi; i++) {
 		double mid = lo > 0 ? (lo + hi) / 2 : hi / 4;
 		double v = price_bound(b, mid, room, &stored);
 		best = v > best ? v : best;
-		if (stored > room)
+		if (stored > room) {
 			lo = mid;
-		else
+		} else {
 			hi = mid;
+			note_solution(b);
+		}
 	}
 	return best;
 }
@@ -260,14 +299,16 @@ static double best_bound(struct bounder *b, int64_t budget, struct critical *c)
 	for (int i = 0; i < n && i < most && !b->cut.failed; i++) {
 		double v = op_bound(b, c[i].op, room_at(b, c[i].op, budget));
 		best = v > best && v < 1e200 ? v : best;
+		keep_seed(b, c[i].op);
 	}
 	return best;
 }
 
-enum status bound_cost(const struct inst *in, int64_t budget, double *bound, struct diag *d)
+enum status bound_cost(const struct inst *in, int64_t budget, double *bound, struct arena *a,
+	struct bound_seed *seed, int *nseed, struct diag *d)
 {
 	struct arena *tmp = arena_new();
-	struct bounder b = {.in = in};
+	struct bounder b = {.in = in, .a = a, .seed = seed};
 	enum status st = ST_OK;
 	*bound = in->once_cost;
 	if (tmp) {
@@ -275,15 +316,18 @@ enum status bound_cost(const struct inst *in, int64_t budget, double *bound, str
 		b.after = ARENA_ARRAY(tmp, bool, in->n + 1);
 		b.needed = ARENA_ARRAY(tmp, bool, in->m + 1);
 		b.own = ARENA_ARRAY(tmp, bool, in->m + 1);
+		b.run = ARENA_ARRAY(tmp, int, in->n + 1);
+		b.again = ARENA_ARRAY(tmp, bool, in->n + 1);
 		b.node = ARENA_ARRAY(tmp, int, (int64_t)in->n + in->m + 1);
 	}
 	struct critical *c = tmp ? ARENA_ARRAY(tmp, struct critical, in->n + 1) : NULL;
-	if (!b.before || !b.after || !b.needed || !b.own || !b.node || !c)
+	if (!b.before || !b.after || !b.needed || !b.own || !b.node || !b.run || !b.again || !c)
 		st = diag_nomem(d);
 	else if (budget < INT64_MAX && in->n <= 20000)
 		*bound += best_bound(&b, budget, c) * (1 - 1e-9);
 	if (b.cut.failed)
 		st = diag_nomem(d);
+	*nseed = b.nseed;
 	mincut_free(&b.cut);
 	arena_free(tmp);
 	return st;

@@ -74,6 +74,58 @@ enum status candidates_make(struct planner *pl)
 	return x->nomem ? diag_nomem(pl->d) : ST_OK;
 }
 
+/* Run again what the seed says, each op right before the first use that needs it. */
+static void write_seed(
+	struct planner *pl, const struct bound_seed *seed, bool *left, bool *want, struct seq *q)
+{
+	const struct inst *in = pl->in;
+	memcpy(left, seed->again, (size_t)in->n * sizeof *left);
+	q->n = 0;
+	for (int o = 0; o < in->n; o++) {
+		if (in->floating[o])
+			continue;
+		int first = o, last = -1;
+		for (int u = o; o > seed->at && u >= first; u--) {
+			const struct way *w = &in->way[u][pl->way[u]];
+			for (int k = 0; (u == o || want[u]) && k < w->nin; k++) {
+				int p = in->p->tensor[w->in[k]].producer;
+				if (!left[p] || in->once[p])
+					continue;
+				left[p] = false;
+				want[p] = true;
+				first = p < first ? p : first;
+				last = p > last ? p : last;
+			}
+		}
+		for (int p = first; p <= last; p++)
+			if (want[p]) {
+				q->op[q->n++] = p;
+				want[p] = false;
+			}
+		q->op[q->n++] = o;
+	}
+}
+
+enum status candidates_seed(struct planner *pl, const struct bound_seed *seed, int nseed)
+{
+	struct seq q = {0};
+	bool *left = ARENA_ARRAY(pl->tmp, bool, pl->in->n + 1);
+	bool *want = ARENA_ARRAY(pl->tmp, bool, pl->in->n + 1);
+	if (!left || !want)
+		return diag_nomem(pl->d);
+	for (int i = 0; i < nseed && !pl->x.nomem; i++) {
+		if (!seq_reserve(&q, 2 * pl->in->n + 2)) {
+			pl->x.nomem = true;
+			break;
+		}
+		write_seed(pl, &seed[i], left, want, &q);
+		if (simulate_clean(&pl->x, &q, pl->way, &pl->x.s))
+			add(pl, &q);
+	}
+	seq_free(&q);
+	return pl->x.nomem ? diag_nomem(pl->d) : ST_OK;
+}
+
 enum status candidates_fixed(struct planner *pl, struct seq *q)
 {
 	struct search *x = &pl->x;

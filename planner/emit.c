@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* Of the exact search for offsets, about a tenth of a second. */
-static const double WORK_EXACT = 3e7;
+/* Of the exact search for offsets: at most about a tenth of a second. */
+static const double WORK_EXACT = 3e7, WORK_EXACT_ITEM = 3e4;
 
 struct emitter {
 	struct search *x;
@@ -104,8 +104,9 @@ static enum status place(struct emitter *e, int64_t aim, struct diag *d)
 		}
 	make_items(e);
 	drop_empty(e);
-	return place_items(e->seg, e->nseg, e->item, e->nitem, e->in->align, at, aim, WORK_EXACT,
-		&height, &load, d);
+	double work = WORK_EXACT_ITEM * e->nitem;
+	return place_items(e->seg, e->nseg, e->item, e->nitem, e->in->align, at, aim,
+		work < WORK_EXACT ? work : WORK_EXACT, &height, &load, d);
 }
 
 static void add_buffer(struct plan *plan, struct plan_buffer b)

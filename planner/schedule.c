@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { STARTS = 6, TIGHTEN_MAX = 8 };
+enum { STARTS = 8, TIGHTEN_MAX = 8, SEED_BUDGETS = 5, SEED_OPS_MAX = 3000 };
 static const double WORK_TOTAL = 2e8;
 
 enum status planner_init(struct planner *pl, struct arena *a, const struct problem *p,
@@ -244,6 +244,26 @@ static enum status refuse(struct planner *pl, struct plan **out)
 	return ST_BUDGET;
 }
 
+/* The bound, and as starts what attains it at one moment: within the budget, and within a little
+ * less, as other moments may need more. */
+static enum status bound_seeds(struct solver *s)
+{
+	struct planner *pl = s->pl;
+	int64_t budget = pl->o->budget, room = budget - pl->in->resident;
+	for (int k = 0; k < SEED_BUDGETS; k++) {
+		struct bound_seed seed[BOUND_SEEDS];
+		int nseed;
+		double bound;
+		if (k > 0 && (budget == INT64_MAX || pl->in->n > SEED_OPS_MAX || room <= 0))
+			break;
+		TRY(bound_cost(pl->in, budget - (k ? room / 32 * (1 << k) / 2 : 0), &bound, pl->tmp,
+			seed, &nseed, pl->d));
+		s->bound = k == 0 ? bound : s->bound;
+		TRY(candidates_seed(pl, seed, nseed));
+	}
+	return ST_OK;
+}
+
 static enum status make_auto(struct planner *pl, struct plan **out)
 {
 	struct solver s = {.pl = pl, .way = ARENA_ARRAY(pl->tmp, int, pl->in->n + 1)};
@@ -255,7 +275,7 @@ static enum status make_auto(struct planner *pl, struct plan **out)
 		TRY(minimum_search(pl));
 	if (pl->o->budget < pl->least_arena)
 		return refuse(pl, out);
-	TRY(bound_cost(pl->in, pl->o->budget, &s.bound, pl->d));
+	TRY(bound_seeds(&s));
 	enum status st = solve(&s);
 	seq_free(&s.q);
 	seq_free(&s.best.q);
@@ -283,8 +303,10 @@ static enum status make_fixed(struct planner *pl, struct plan **out)
 	if (plan->arena_bytes > pl->o->budget)
 		return refuse(pl, out);
 	plan->budget_bytes = pl->o->budget;
+	struct bound_seed seed[BOUND_SEEDS];
+	int nseed;
 	double bound;
-	TRY(bound_cost(pl->in, pl->o->budget, &bound, pl->d));
+	TRY(bound_cost(pl->in, pl->o->budget, &bound, pl->tmp, seed, &nseed, pl->d));
 	plan->lower_bound = bound < plan->cost_total ? bound : plan->cost_total;
 	*out = plan;
 	return ST_OK;

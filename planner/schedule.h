@@ -44,6 +44,9 @@ bool solution_set(
 /* Everything once in several orders; equal, snapped and per-block segments. Fills pl->cand, the
  * listed order first, no one both dearer and larger than another but for the orders. */
 enum status candidates_make(struct planner *pl);
+/* What the solutions of the lower bound do, as candidates. Once the smallest budget is known only:
+ * they depend on the budget. */
+enum status candidates_seed(struct planner *pl, const struct bound_seed *seed, int nseed);
 /* The sequence that mode, PLAN_KEEP_ALL or PLAN_SEGMENTS, asks for. */
 enum status candidates_fixed(struct planner *pl, struct seq *q);
 

@@ -178,7 +178,16 @@ enum status emit_plan(struct search *x, struct arena *a, const struct seq *q, co
 /* Lower bounds (planner/bounds.c). */
 /* No plan can need less. */
 int64_t bound_bytes(const struct inst *in);
-/* No plan within the budget can cost less, in whatever order and however often ops run. */
-enum status bound_cost(const struct inst *in, int64_t budget, double *bound, struct diag *d);
+/* What a bound's solution does: the ops that it runs again after the first run of op `at`. */
+struct bound_seed {
+	int at;
+	bool *again; /* [n] */
+};
+enum { BOUND_SEEDS = 12 };
+
+/* No plan within the budget can cost less, in whatever order and however often ops run. Room for
+ * BOUND_SEEDS seeds, allocated in `a`; *nseed out. */
+enum status bound_cost(const struct inst *in, int64_t budget, double *bound, struct arena *a,
+	struct bound_seed *seed, int *nseed, struct diag *d);
 
 #endif
