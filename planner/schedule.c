@@ -147,6 +147,29 @@ static enum status emit_candidates(struct solver *s)
 	return st;
 }
 
+/* Once more, from the listed order: starts that differ end in places that differ. */
+static void improve_again(struct solver *s, double work)
+{
+	struct planner *pl = s->pl;
+	struct search *x = &pl->x;
+	struct solution first = {0};
+	if (!solution_set(pl, &first, &s->best.q, s->best.way, s->best.cost))
+		return;
+	s->best.found = false;
+	x->limit = x->work + work;
+	try_start(s, &pl->cand[0].q, pl->way, 8);
+	if (s->best.found) {
+		improve(x, &s->best.q, s->best.way, s->bound * (1 + 1e-12));
+		if (simulate(x, &s->best.q, s->best.way, &x->s))
+			s->best.cost = x->s.cost;
+	}
+	if (!s->best.found || s->best.cost > first.cost)
+		solution_set(pl, &s->best, &first.q, first.way, first.cost);
+	if (simulate(x, &s->best.q, s->best.way, &x->s))
+		s->best.cost = x->s.cost;
+	seq_free(&first.q);
+}
+
 static enum status search_best(struct solver *s, double work)
 {
 	struct planner *pl = s->pl;
@@ -159,6 +182,8 @@ static enum status search_best(struct solver *s, double work)
 		improve(x, &s->best.q, s->best.way, s->bound * (1 + 1e-12));
 		if (simulate(x, &s->best.q, s->best.way, &x->s))
 			s->best.cost = x->s.cost;
+		if (!solved(s) && pl->o->seconds <= 0)
+			improve_again(s, 0.6 * work);
 	}
 	return x->nomem ? diag_nomem(pl->d) : ST_OK;
 }
