@@ -112,21 +112,21 @@ enum status pipeline_problems(struct pipeline *p)
 }
 
 static enum status resolve(struct arena *a, const struct problem *problem, const struct options *o,
-	struct plan_options *options, int64_t *resident, int64_t *keep_all, struct diag *d)
+	struct plan_options *options, struct diag *d)
 {
 	struct budget b;
 	TRY(budget_parse(o->budget, &b, d));
-	TRY(plan_range(a, problem, options, resident, keep_all, d));
-	int64_t proven;
+	int64_t resident, keep_all, proven;
 	switch (b.kind) {
 	case BUDGET_NONE:
 	case BUDGET_BYTES:
 		options->budget = b.bytes;
 		break;
 	case BUDGET_PERCENT:
+		TRY(plan_range(a, problem, options, &resident, &keep_all, d));
 		/* rounded up: 100% is always met */
-		options->budget = *resident + (int64_t)ceil((double)(*keep_all - *resident) *
-							    (b.percent / 100));
+		options->budget = resident +
+				  (int64_t)ceil((double)(keep_all - resident) * (b.percent / 100));
 		break;
 	case BUDGET_MIN:
 		TRY(plan_minimum(a, problem, options, &options->budget, &proven, d));
@@ -149,9 +149,8 @@ static struct plan_options start_options(const struct options *o)
 enum status plan_under(struct arena *a, const struct problem *problem, const struct options *o,
 	struct plan_options *options, struct plan **plan, struct diag *d)
 {
-	int64_t resident, keep_all;
 	*options = start_options(o);
-	TRY(resolve(a, problem, o, options, &resident, &keep_all, d));
+	TRY(resolve(a, problem, o, options, d));
 	enum status st = plan_make(a, problem, options, plan, d);
 	if (st == ST_OK)
 		st = plan_check(problem, *plan, options->alignment, "plan", d);
@@ -200,8 +199,7 @@ enum status pipeline_plan(struct pipeline *p)
 {
 	const struct graph_problem *main = p->train ? &p->train_problem : &p->eval_problem;
 	p->plan_options = start_options(p->o);
-	TRY(resolve(p->arena, main->problem, p->o, &p->plan_options, &p->resident_bytes,
-		&p->keep_all_bytes, p->diag));
+	TRY(resolve(p->arena, main->problem, p->o, &p->plan_options, p->diag));
 	if (p->train) {
 		struct budget b;
 		TRY(budget_parse(p->o->budget, &b, p->diag));

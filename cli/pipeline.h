@@ -17,11 +17,10 @@ struct pipeline {
 	int nparam;
 	struct tensor **param, **grad;
 	struct graph_problem train_problem, eval_problem;
-	int64_t resident_bytes, keep_all_bytes; /* of the training (else the evaluation) problem */
-	struct plan_options plan_options;       /* the resolved budget inside */
-	struct plan *train_plan, *eval_plan;    /* train_plan NULL: forward only */
-	int64_t arena_bytes;                    /* max of both plans' */
-	const char *name;                       /* C identifier made from the model's file name */
+	struct plan_options plan_options;    /* the resolved budget inside */
+	struct plan *train_plan, *eval_plan; /* train_plan NULL: forward only */
+	int64_t arena_bytes;                 /* max of both plans' */
+	const char *name;                    /* C identifier made from the model's file name */
 };
 
 /* p->arena, diag and o are set by the caller. Each stage requires the ones before it. */
