@@ -56,6 +56,13 @@ enum status plan_make(struct arena *a, const struct problem *p, const struct pla
 enum status plan_minimum(struct arena *a, const struct problem *p, const struct plan_options *o,
 	int64_t *known, int64_t *proven, struct diag *d);
 
+/* The cheapest plans for several budgets, which share the work that does not depend on the budget.
+ * budget[n] descends. plans[n] out, in the caller's room: NULL where the budget is not met (that is
+ * no error here). A dearer budget never costs more: where a plan for less memory came out cheaper,
+ * it stands for the larger budget too. o->budget is not read. */
+enum status plan_frontier(struct arena *a, const struct problem *p, const struct plan_options *o,
+	const int64_t *budget, int n, struct plan **plans, struct diag *d);
+
 /* Arena of keep-everything, and the bytes of the residents (each rounded up): what "70%" refers to.
  */
 enum status plan_range(struct arena *a, const struct problem *p, const struct plan_options *o,

@@ -11,10 +11,11 @@ LAYERS = {
     "graph": {"base"},
     "import": {"base", "graph"},
     "planner": {"base"},
+    "view": {"base", "planner"},
     "codegen": {"base", "graph", "planner"},
     "ops": {"base", "graph", "codegen"},
     "runtime": set(),
-    "cli": {"base", "graph", "import", "planner", "codegen", "ops", "runtime"},
+    "cli": {"base", "graph", "import", "planner", "view", "codegen", "ops", "runtime"},
 }
 # The planner sees the graph in one adapter only.
 ADAPTER = {"planner/from_graph.h", "planner/from_graph.c"}

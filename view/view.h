@@ -1,0 +1,39 @@
+/* What people look at: pages and files drawn from a problem and its plan, for browsers and viewers.
+ * Everything is text appended to `out`; nothing is read from disk or the network, then or later.
+ * Same problem and plan, same bytes. Plans must be feasible and have passed plan_check. */
+#ifndef STINT_VIEW_H
+#define STINT_VIEW_H
+
+#include "base/base.h"
+#include "planner/plan.h"
+
+/* Cost against budget: points by descending budget. */
+struct view_point {
+	int64_t budget;     /* bytes */
+	bool feasible;      /* false: only budget and bound hold */
+	int64_t arena;      /* bytes */
+	double cost, bound; /* in the problem's unit; bound negative when none is known */
+};
+struct view_frontier {
+	int64_t resident, keep_all;        /* bytes: what "0%" and "100%" stand for */
+	int64_t known_bytes, proven_bytes; /* smallest budget met; none can be below the second */
+	double once;                       /* cost of everything once */
+	int npoint;
+	const struct view_point *point;
+};
+
+/* A whole page: style, script and data in one file. `keep_all` (for comparison) and `frontier` may
+ * be NULL. */
+enum status view_html(struct text *out, struct arena *a, const struct problem *p,
+	const struct plan *plan, const struct plan *keep_all, const struct view_frontier *frontier,
+	struct diag *d);
+
+/* Chrome's trace event format (JSON object form), for Perfetto and chrome://tracing: steps as
+ * slices, live bytes and the arena's top in use as counters. Time is predicted cost. */
+enum status view_trace(struct text *out, struct arena *a, const struct problem *p,
+	const struct plan *plan, struct diag *d);
+
+/* The frontier as a stand-alone SVG drawing; the page shows the same one. */
+enum status view_frontier_svg(struct text *out, const struct view_frontier *f, struct diag *d);
+
+#endif
