@@ -90,13 +90,6 @@ struct sim {
 };
 void sim_free(struct sim *s);
 
-struct state {
-	struct seq q;
-	int *way; /* [n]; shared or owned by the state's maker */
-	double cost;
-	int64_t peak;
-};
-
 /* Everything a search holds; one per call of plan_make. */
 struct search {
 	const struct inst *in;

@@ -1,0 +1,142 @@
+#include "planner/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void profile_free(struct profile *p)
+{
+	free(p->value);
+	free(p->block);
+	*p = (struct profile){0};
+}
+
+bool profile_clear(struct profile *p, int n)
+{
+	int blocks = (n + PROFILE_BLOCK - 1) / PROFILE_BLOCK;
+	n = blocks * PROFILE_BLOCK;
+	if (n > p->cap) {
+		profile_free(p);
+		p->value = malloc((size_t)n * sizeof *p->value);
+		p->block = malloc((size_t)blocks * sizeof *p->block);
+		if (!p->value || !p->block) {
+			profile_free(p);
+			return false;
+		}
+		p->cap = n;
+	}
+	p->n = n;
+	p->over = 0;
+	memset(p->value, 0, (size_t)n * sizeof *p->value);
+	memset(p->block, 0, (size_t)blocks * sizeof *p->block);
+	return true;
+}
+
+/* Extremes and excess of one block from its values. */
+static void measure(struct profile *p, int b)
+{
+	const int64_t *v = p->value + (size_t)b * PROFILE_BLOCK;
+	struct profile_block *k = &p->block[b];
+	int64_t add = k->add, max = v[0], min = v[0], over = 0;
+	for (int i = 0; i < PROFILE_BLOCK; i++) {
+		max = v[i] > max ? v[i] : max;
+		min = v[i] < min ? v[i] : min;
+		over += v[i] + add > 0 ? v[i] + add : 0;
+	}
+	k->max = max + add;
+	k->min = min + add;
+	p->over += over - k->over;
+	k->over = over;
+}
+
+void profile_sum(struct profile *p, int64_t start)
+{
+	for (int i = 0; i < p->n; i++)
+		p->value[i] = start += p->value[i];
+	for (int b = 0; b < p->n / PROFILE_BLOCK; b++)
+		measure(p, b);
+}
+
+static void add_part(struct profile *p, int b, int from, int to, int64_t x)
+{
+	for (int i = from; i <= to; i++)
+		p->value[i] += x;
+	measure(p, b);
+}
+
+static void add_whole(struct profile *p, int b, int64_t x)
+{
+	struct profile_block *k = &p->block[b];
+	bool above = k->min >= 0 && k->min + x >= 0;
+	k->add += x;
+	k->max += x;
+	k->min += x;
+	if (above) {
+		k->over += x * PROFILE_BLOCK;
+		p->over += x * PROFILE_BLOCK;
+	} else if (k->over > 0 || k->max > 0) {
+		measure(p, b);
+	}
+}
+
+void profile_add(struct profile *p, int from, int to, int64_t x)
+{
+	if (from > to || x == 0)
+		return;
+	int first = from / PROFILE_BLOCK, last = to / PROFILE_BLOCK;
+	if (first == last) {
+		add_part(p, first, from, to, x);
+		return;
+	}
+	add_part(p, first, from, first * PROFILE_BLOCK + PROFILE_BLOCK - 1, x);
+	for (int b = first + 1; b < last; b++)
+		add_whole(p, b, x);
+	add_part(p, last, last * PROFILE_BLOCK, to, x);
+}
+
+int64_t profile_at(const struct profile *p, int slot)
+{
+	return p->value[slot] + p->block[slot / PROFILE_BLOCK].add;
+}
+
+int profile_worst(const struct profile *p)
+{
+	int best = 0;
+	for (int b = 1; b < p->n / PROFILE_BLOCK; b++)
+		if (p->block[b].max > p->block[best].max)
+			best = b;
+	int slot = best * PROFILE_BLOCK;
+	while (profile_at(p, slot) != p->block[best].max)
+		slot++;
+	return slot;
+}
+
+static int64_t relief_part(const struct profile *p, int from, int to, int64_t x)
+{
+	int64_t sum = 0, add = p->block[from / PROFILE_BLOCK].add;
+	for (int i = from; i <= to; i++) {
+		int64_t v = p->value[i] + add;
+		sum += v <= 0 ? 0 : v < x ? v : x;
+	}
+	return sum;
+}
+
+int64_t profile_relief(const struct profile *p, int from, int to, int64_t x)
+{
+	int64_t sum = 0;
+	while (from <= to) {
+		int b = from / PROFILE_BLOCK, end = b * PROFILE_BLOCK + PROFILE_BLOCK - 1;
+		const struct profile_block *k = &p->block[b];
+		if (k->max <= 0)
+			; /* nothing there */
+		else if (end > to || from % PROFILE_BLOCK)
+			sum += relief_part(p, from, end < to ? end : to, x);
+		else if (k->max <= x)
+			sum += k->over;
+		else if (k->min >= x)
+			sum += x * PROFILE_BLOCK;
+		else
+			sum += relief_part(p, from, end, x);
+		from = end + 1;
+	}
+	return sum;
+}

@@ -1,0 +1,38 @@
+/* A row of numbers under additions to ranges: how far each slot of a sequence is above the target.
+ * Blocks of slots carry their extremes, so that a range costs a term per block. Private to
+ * planner/.
+ */
+#ifndef STINT_PLANNER_PROFILE_H
+#define STINT_PLANNER_PROFILE_H
+
+#include "base/base.h"
+
+enum { PROFILE_BLOCK = 64 };
+
+struct profile_block {
+	int64_t add;      /* to every value of the block */
+	int64_t max, min; /* of the values, `add` included */
+	int64_t over;     /* sum of the values above 0 */
+};
+
+struct profile {
+	int n, cap;     /* slots, a multiple of PROFILE_BLOCK */
+	int64_t *value; /* [n] without the block's `add` */
+	struct profile_block *block;
+	int64_t over; /* sum of all values above 0 */
+};
+
+/* All values 0; false when out of memory. */
+bool profile_clear(struct profile *p, int n);
+void profile_free(struct profile *p);
+/* From differences: value[i] becomes the sum of the values up to i, and `start`. */
+void profile_sum(struct profile *p, int64_t start);
+/* Add x to the slots from .. to, both included. */
+void profile_add(struct profile *p, int from, int to, int64_t x);
+int64_t profile_at(const struct profile *p, int slot);
+/* The first slot with the greatest value. */
+int profile_worst(const struct profile *p);
+/* The sum over from .. to of what `x` would take off the values above 0: min(x, value). */
+int64_t profile_relief(const struct profile *p, int from, int to, int64_t x);
+
+#endif
