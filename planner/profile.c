@@ -36,24 +36,37 @@ static void measure(struct profile *p, int b)
 {
 	const int64_t *v = p->value + (size_t)b * PROFILE_BLOCK;
 	struct profile_block *k = &p->block[b];
-	int64_t add = k->add, max = v[0], min = v[0], over = 0;
+	const int64_t off = -PROFILE_OFF / 2, add = k->add;
+	int64_t max = off, min = PROFILE_OFF, over = 0;
+	int on = 0;
 	for (int i = 0; i < PROFILE_BLOCK; i++) {
-		max = v[i] > max ? v[i] : max;
-		min = v[i] < min ? v[i] : min;
-		over += v[i] + add > 0 ? v[i] + add : 0;
+		int64_t x = v[i] + add;
+		max = x > max ? x : max;
+		min = x > off && x < min ? x : min;
+		on += x > off;
+		over += x > 0 ? x : 0;
 	}
-	k->max = max + add;
-	k->min = min + add;
+	k->max = max;
+	k->min = min;
+	k->on = on;
 	p->over += over - k->over;
 	k->over = over;
 }
 
-void profile_sum(struct profile *p, int64_t start)
+void profile_sum(struct profile *p, int64_t start, const int *at, int n)
 {
-	for (int i = 0; i < p->n; i++)
-		p->value[i] = start += p->value[i];
+	for (int i = 0; i < p->n; i++) {
+		start += p->value[i];
+		p->value[i] = start - (i < n && at[i] >= 0 ? 0 : PROFILE_OFF);
+	}
 	for (int b = 0; b < p->n / PROFILE_BLOCK; b++)
 		measure(p, b);
+}
+
+void profile_switch(struct profile *p, int slot, bool on)
+{
+	p->value[slot] += on ? PROFILE_OFF : -PROFILE_OFF;
+	measure(p, slot / PROFILE_BLOCK);
 }
 
 static void add_part(struct profile *p, int b, int from, int to, int64_t x)
@@ -68,11 +81,13 @@ static void add_whole(struct profile *p, int b, int64_t x)
 	struct profile_block *k = &p->block[b];
 	bool above = k->min >= 0 && k->min + x >= 0;
 	k->add += x;
+	if (k->on == 0)
+		return;
 	k->max += x;
 	k->min += x;
 	if (above) {
-		k->over += x * PROFILE_BLOCK;
-		p->over += x * PROFILE_BLOCK;
+		k->over += x * k->on;
+		p->over += x * k->on;
 	} else if (k->over > 0 || k->max > 0) {
 		measure(p, b);
 	}
@@ -104,6 +119,8 @@ int profile_worst(const struct profile *p)
 	for (int b = 1; b < p->n / PROFILE_BLOCK; b++)
 		if (p->block[b].max > p->block[best].max)
 			best = b;
+	if (p->block[best].on == 0)
+		return -1;
 	int slot = best * PROFILE_BLOCK;
 	while (profile_at(p, slot) != p->block[best].max)
 		slot++;
@@ -133,7 +150,7 @@ int64_t profile_relief(const struct profile *p, int from, int to, int64_t x)
 		else if (k->max <= x)
 			sum += k->over;
 		else if (k->min >= x)
-			sum += x * PROFILE_BLOCK;
+			sum += x * k->on;
 		else
 			sum += relief_part(p, from, end, x);
 		from = end + 1;

@@ -8,11 +8,15 @@
 #include "base/base.h"
 
 enum { PROFILE_BLOCK = 64 };
+/* Below every value that is on; values and their sums over a block stay within it. */
+#define PROFILE_OFF (INT64_C(1) << 58)
+#define PROFILE_MAX (INT64_C(1) << 50)
 
 struct profile_block {
 	int64_t add;      /* to every value of the block */
-	int64_t max, min; /* of the values, `add` included */
+	int64_t max, min; /* of the values that are on, `add` included; off: -PROFILE_OFF / 2 */
 	int64_t over;     /* sum of the values above 0 */
+	int on;           /* how many */
 };
 
 struct profile {
@@ -22,15 +26,18 @@ struct profile {
 	int64_t over; /* sum of all values above 0 */
 };
 
-/* All values 0; false when out of memory. */
+/* All values 0 and off; false when out of memory. */
 bool profile_clear(struct profile *p, int n);
 void profile_free(struct profile *p);
-/* From differences: value[i] becomes the sum of the values up to i, and `start`. */
-void profile_sum(struct profile *p, int64_t start);
+/* From differences: value[i] becomes the sum of the values up to i, and `start`. at[n] ≥ 0 tells
+ * the slots that are on. */
+void profile_sum(struct profile *p, int64_t start, const int *at, int n);
+void profile_switch(struct profile *p, int slot, bool on);
 /* Add x to the slots from .. to, both included. */
 void profile_add(struct profile *p, int from, int to, int64_t x);
+/* Of a slot that is on. */
 int64_t profile_at(const struct profile *p, int slot);
-/* The first slot with the greatest value. */
+/* The first slot with the greatest value of those that are on; -1 when all are off. */
 int profile_worst(const struct profile *p);
 /* The sum over from .. to of what `x` would take off the values above 0: min(x, value). */
 int64_t profile_relief(const struct profile *p, int from, int to, int64_t x);

@@ -6,7 +6,7 @@
 #include <time.h>
 
 enum { STARTS = 8, TIGHTEN_MAX = 8, SEED_BUDGETS = 5, SEED_OPS_MAX = 3000 };
-static const double WORK_TOTAL = 2e8;
+static const double WORK_TOTAL = 4e8;
 
 enum status planner_init(struct planner *pl, struct arena *a, const struct problem *p,
 	const struct plan_options *o, struct diag *d)
@@ -17,7 +17,8 @@ enum status planner_init(struct planner *pl, struct arena *a, const struct probl
 		return diag_nomem(d);
 	TRY(inst_make(pl->tmp, p, o->alignment > 0 ? o->alignment : 64, &pl->in, d));
 	pl->way = ARENA_ARRAY(pl->tmp, int, pl->in->n + 1);
-	if (!pl->way || !search_init(&pl->x, pl->tmp, pl->in))
+	if (!pl->way || !search_init(&pl->x, pl->tmp, pl->in) ||
+		!state_init(&pl->s, pl->tmp, pl->in, &pl->x.work))
 		return diag_nomem(d);
 	pl->x.target = INT64_MAX;
 	pick_ways(&pl->x, pl->way);
@@ -29,6 +30,7 @@ void planner_free(struct planner *pl)
 	for (int i = 0; i < pl->ncand; i++)
 		seq_free(&pl->cand[i].q);
 	seq_free(&pl->least.q);
+	state_free(&pl->s);
 	search_free(&pl->x);
 	arena_free(pl->tmp);
 }
@@ -36,8 +38,6 @@ void planner_free(struct planner *pl)
 struct solver {
 	struct planner *pl;
 	struct solution best; /* fits x.target */
-	struct seq q;
-	int *way;
 	double bound;
 	struct plan *plan;      /* fits the budget */
 	struct solution chosen; /* what it was made from */
@@ -51,18 +51,26 @@ static bool solved(const struct solver *s)
 /* Make a start fit and remember it when it is the cheapest. */
 static void try_start(struct solver *s, const struct seq *from, const int *way, int effort)
 {
-	struct search *x = &s->pl->x;
-	if (!seq_copy(&s->q, from)) {
-		x->nomem = true;
-		return;
-	}
-	memcpy(s->way, way, (size_t)s->pl->in->n * sizeof *way);
+	struct planner *pl = s->pl;
+	struct search *x = &pl->x;
 	double limit = s->best.found ? s->best.cost * 1.1 : 1e300;
-	if (!repair(x, &s->q, s->way, limit, effort, false))
+	if (!solution_load(pl, from, way) || !repair(x, &pl->s, limit, effort, false))
 		return;
-	polish(x, &s->q, s->way);
-	if (x->s.ok && x->s.excess <= 0 && (!s->best.found || x->s.cost < s->best.cost))
-		solution_set(s->pl, &s->best, &s->q, s->way, x->s.cost);
+	state_commit(&pl->s);
+	polish(x, &pl->s, 0, pl->s.nslot - 1);
+	if (!s->best.found || pl->s.cost < s->best.cost)
+		solution_take(pl, &s->best);
+}
+
+/* Ruin and recreate from the best. */
+static void improve_best(struct solver *s)
+{
+	struct planner *pl = s->pl;
+	if (!s->best.found || solved(s) || !solution_load(pl, &s->best.q, s->best.way))
+		return;
+	improve(&pl->x, &pl->s, s->bound * (1 + 1e-12));
+	if (pl->s.cost < s->best.cost)
+		solution_take(pl, &s->best);
 }
 
 /* The promise of a candidate: its cost, and more the further it is from fitting. */
@@ -158,15 +166,9 @@ static void improve_again(struct solver *s, double work)
 	s->best.found = false;
 	x->limit = x->work + work;
 	try_start(s, &pl->cand[0].q, pl->way, 8);
-	if (s->best.found) {
-		improve(x, &s->best.q, s->best.way, s->bound * (1 + 1e-12));
-		if (simulate(x, &s->best.q, s->best.way, &x->s))
-			s->best.cost = x->s.cost;
-	}
+	improve_best(s);
 	if (!s->best.found || s->best.cost > first.cost)
 		solution_set(pl, &s->best, &first.q, first.way, first.cost);
-	if (simulate(x, &s->best.q, s->best.way, &x->s))
-		s->best.cost = x->s.cost;
 	seq_free(&first.q);
 }
 
@@ -178,13 +180,9 @@ static enum status search_best(struct solver *s, double work)
 	try_candidates(s, 0.3 * work);
 	if (pl->least.found && !s->best.found)
 		try_start(s, &pl->least.q, pl->least.way, 8);
-	if (s->best.found && !solved(s)) {
-		improve(x, &s->best.q, s->best.way, s->bound * (1 + 1e-12));
-		if (simulate(x, &s->best.q, s->best.way, &x->s))
-			s->best.cost = x->s.cost;
-		if (!solved(s) && pl->o->seconds <= 0)
-			improve_again(s, 0.6 * work);
-	}
+	improve_best(s);
+	if (s->best.found && !solved(s) && pl->o->seconds <= 0)
+		improve_again(s, 0.6 * work);
 	return x->nomem ? diag_nomem(pl->d) : ST_OK;
 }
 
@@ -213,11 +211,9 @@ static enum status tighten(struct solver *s, int64_t over, double work)
 		if (!s->best.found)
 			try_candidates(s, work);
 		if (s->best.found) {
-			improve(x, &s->best.q, s->best.way, s->bound * (1 + 1e-12));
-			if (simulate(x, &s->best.q, s->best.way, &x->s))
-				s->best.cost = x->s.cost;
-			peak = x->s.peak;
+			improve_best(s);
 			st = emit(s, &s->best.q, s->best.way, &over);
+			peak = x->s.peak;
 		} else if (lo < 0) {
 			break;
 		} else {
@@ -235,7 +231,7 @@ static enum status solve(struct solver *s)
 	struct planner *pl = s->pl;
 	struct search *x = &pl->x;
 	int64_t over = 0;
-	double work = WORK_TOTAL, per_op = 1e6 * pl->in->n;
+	double work = WORK_TOTAL, per_op = 2e6 * pl->in->n;
 	work = (per_op < work ? per_op : work) * (pl->o->effort > 0 ? pl->o->effort : 1);
 	if (pl->o->seconds > 0) {
 		struct timespec t;
@@ -291,9 +287,7 @@ static enum status bound_seeds(struct solver *s)
 
 static enum status make_auto(struct planner *pl, struct plan **out)
 {
-	struct solver s = {.pl = pl, .way = ARENA_ARRAY(pl->tmp, int, pl->in->n + 1)};
-	if (!s.way)
-		return diag_nomem(pl->d);
+	struct solver s = {.pl = pl};
 	TRY(candidates_make(pl));
 	TRY(minimum_quick(pl));
 	if (pl->o->budget < pl->least_arena)
@@ -302,7 +296,6 @@ static enum status make_auto(struct planner *pl, struct plan **out)
 		return refuse(pl, out);
 	TRY(bound_seeds(&s));
 	enum status st = solve(&s);
-	seq_free(&s.q);
 	seq_free(&s.best.q);
 	seq_free(&s.chosen.q);
 	TRY(st);
