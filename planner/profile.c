@@ -7,6 +7,7 @@ void profile_free(struct profile *p)
 {
 	free(p->value);
 	free(p->block);
+	free(p->stale);
 	*p = (struct profile){0};
 }
 
@@ -18,7 +19,8 @@ bool profile_clear(struct profile *p, int n)
 		profile_free(p);
 		p->value = malloc((size_t)n * sizeof *p->value);
 		p->block = malloc((size_t)blocks * sizeof *p->block);
-		if (!p->value || !p->block) {
+		p->stale = malloc((size_t)blocks * sizeof *p->stale);
+		if (!p->value || !p->block || !p->stale) {
 			profile_free(p);
 			return false;
 		}
@@ -26,6 +28,7 @@ bool profile_clear(struct profile *p, int n)
 	}
 	p->n = n;
 	p->over = 0;
+	p->nstale = 0;
 	memset(p->value, 0, (size_t)n * sizeof *p->value);
 	memset(p->block, 0, (size_t)blocks * sizeof *p->block);
 	return true;
@@ -53,6 +56,29 @@ static void measure(struct profile *p, int b)
 	k->over = over;
 }
 
+static void touch(struct profile *p, int b)
+{
+	if (p->block[b].stale)
+		return;
+	p->block[b].stale = true;
+	p->stale[p->nstale++] = b;
+}
+
+void profile_refresh(struct profile *p)
+{
+	for (int i = 0; i < p->nstale; i++) {
+		p->block[p->stale[i]].stale = false;
+		measure(p, p->stale[i]);
+	}
+	p->nstale = 0;
+}
+
+int64_t profile_over(struct profile *p)
+{
+	profile_refresh(p);
+	return p->over;
+}
+
 void profile_sum(struct profile *p, int64_t start, const int *at, int n)
 {
 	for (int i = 0; i < p->n; i++) {
@@ -66,14 +92,14 @@ void profile_sum(struct profile *p, int64_t start, const int *at, int n)
 void profile_switch(struct profile *p, int slot, bool on)
 {
 	p->value[slot] += on ? PROFILE_OFF : -PROFILE_OFF;
-	measure(p, slot / PROFILE_BLOCK);
+	touch(p, slot / PROFILE_BLOCK);
 }
 
 static void add_part(struct profile *p, int b, int from, int to, int64_t x)
 {
 	for (int i = from; i <= to; i++)
 		p->value[i] += x;
-	measure(p, b);
+	touch(p, b);
 }
 
 static void add_whole(struct profile *p, int b, int64_t x)
@@ -81,7 +107,7 @@ static void add_whole(struct profile *p, int b, int64_t x)
 	struct profile_block *k = &p->block[b];
 	bool above = k->min >= 0 && k->min + x >= 0;
 	k->add += x;
-	if (k->on == 0)
+	if (k->stale || k->on == 0)
 		return;
 	k->max += x;
 	k->min += x;
@@ -89,7 +115,7 @@ static void add_whole(struct profile *p, int b, int64_t x)
 		k->over += x * k->on;
 		p->over += x * k->on;
 	} else if (k->over > 0 || k->max > 0) {
-		measure(p, b);
+		touch(p, b);
 	}
 }
 
@@ -113,8 +139,9 @@ int64_t profile_at(const struct profile *p, int slot)
 	return p->value[slot] + p->block[slot / PROFILE_BLOCK].add;
 }
 
-int profile_worst(const struct profile *p)
+int profile_worst(struct profile *p)
 {
+	profile_refresh(p);
 	int best = 0;
 	for (int b = 1; b < p->n / PROFILE_BLOCK; b++)
 		if (p->block[b].max > p->block[best].max)
@@ -137,8 +164,9 @@ static int64_t relief_part(const struct profile *p, int from, int to, int64_t x)
 	return sum;
 }
 
-int64_t profile_relief(const struct profile *p, int from, int to, int64_t x)
+int64_t profile_relief(struct profile *p, int from, int to, int64_t x)
 {
+	profile_refresh(p);
 	int64_t sum = 0;
 	while (from <= to) {
 		int b = from / PROFILE_BLOCK, end = b * PROFILE_BLOCK + PROFILE_BLOCK - 1;

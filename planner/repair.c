@@ -155,7 +155,7 @@ static bool add_candidate(struct repairer *r, struct candidate c)
 /* Idle lifetimes at the slot at hand: cheap large ones first, then by what they would save. */
 static void find_candidates(struct repairer *r)
 {
-	const struct state *s = r->s;
+	struct state *s = r->s;
 	const struct inst *in = r->in;
 	r->ncand = 0;
 	r->x->work += 0.1 * s->lives.n;
@@ -256,12 +256,12 @@ static void consider(struct repairer *r, struct move m)
 	struct state *s = r->s;
 	int mark = state_mark(s), spreads = s->spreads;
 	bool ok = apply(r, &m, &r->x->list) && s->bad == 0;
-	int64_t over = s->over.over;
+	int64_t over = profile_over(&s->over);
 	double cost = s->cost;
 	state_undo(s, mark);
 	if (s->spreads != spreads) { /* all keys are new */
 		r->at = slot_of(s, r->at_run);
-		r->over = s->over.over;
+		r->over = profile_over(&s->over);
 		for (int i = 0; i < r->ncand; i++)
 			r->cand[i].prev = -1;
 	}
@@ -323,8 +323,9 @@ static void try_candidate(struct repairer *r, const struct candidate *c, bool st
 }
 
 /* A slot above the target, each with the same chance. */
-static int random_slot(struct search *x, const struct state *s)
+static int random_slot(struct search *x, struct state *s)
 {
+	profile_refresh(&s->over);
 	int pick = -1, seen = 0;
 	for (int b = 0; b < s->over.n / PROFILE_BLOCK; b++) {
 		if (s->over.block[b].max <= 0)
@@ -342,7 +343,7 @@ static bool step(struct repairer *r, int effort, int fails)
 	bool random = fails > 0 || (r->noisy && search_uniform(x) < 0.3);
 	r->at = random ? random_slot(x, r->s) : profile_worst(&r->s->over);
 	r->at_run = r->s->at[r->at];
-	r->over = r->s->over.over;
+	r->over = profile_over(&r->s->over);
 	r->cost = r->s->cost;
 	r->best_score = 1e300;
 	find_candidates(r);
@@ -357,8 +358,8 @@ bool repair(struct search *x, struct state *s, double cost_limit, int effort, bo
 	struct repairer r = {.x = x, .s = s, .in = x->in, .noisy = noisy};
 	int fails = 0;
 	state_clean(s);
-	while (s->over.over > 0 && s->bad == 0 && !search_done(x) && s->cost <= cost_limit &&
-		s->runs.n < 10 * x->in->n + 400) {
+	while (profile_over(&s->over) > 0 && s->bad == 0 && !search_done(x) &&
+		s->cost <= cost_limit && s->runs.n < 10 * x->in->n + 400) {
 		if (step(&r, effort, fails))
 			fails = 0;
 		else if (++fails > FAILS_MAX)

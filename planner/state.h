@@ -98,9 +98,9 @@ int state_place(const struct state *s, int update);
 /* Where a resident without a placed update is read after it was replaced. */
 void state_guard(struct state *s, int resident);
 
-static inline bool state_fits(const struct state *s)
+static inline bool state_fits(struct state *s)
 {
-	return s->bad == 0 && s->over.over == 0;
+	return s->bad == 0 && profile_over(&s->over) == 0;
 }
 
 static inline int slot_of(const struct state *s, int run)

@@ -96,7 +96,7 @@ static void agree(struct bench *b)
 		int64_t bytes = profile_at(&s->over, slot) * 64 + base;
 		assert_true(b->exact ? bytes == sim->mem[i] : bytes >= sim->mem[i]);
 	}
-	assert_int_equal(s->over.over == 0, peak <= s->target);
+	assert_int_equal(profile_over(&s->over) == 0, peak <= s->target);
 }
 
 static void edit(struct bench *b)
@@ -194,7 +194,7 @@ static void profiles(void **unused)
 			if (i >= from && i <= to && plain[i] > 0)
 				relief += plain[i] < 37 ? plain[i] : 37;
 		}
-		assert_int_equal(p.over, over);
+		assert_int_equal(profile_over(&p), over);
 		assert_int_equal(profile_relief(&p, from, to, 37), relief);
 		assert_int_equal(profile_at(&p, profile_worst(&p)), most);
 	}
