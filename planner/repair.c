@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLOSURE_MAX = 600, DEPTH_MAX = 400, CANDIDATES_MAX = 96, FAILS_MAX = 6 };
+enum { CLOSURE_MAX = 600, DEPTH_MAX = 400, CANDIDATES_MAX = 40, FAILS_MAX = 6 };
 
 /* How a closure treats an input that is no longer live where it is needed. */
 enum reach {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { STARTS = 8, TIGHTEN_MAX = 8, SEED_BUDGETS = 5, SEED_OPS_MAX = 3000 };
+enum { TIGHTEN_MAX = 8, SEED_BUDGETS = 5, SEED_OPS_MAX = 3000 };
 static const double WORK_TOTAL = 4e8;
 
 enum status planner_init(struct planner *pl, struct arena *a, const struct problem *p,
@@ -42,75 +42,6 @@ struct solver {
 	struct plan *plan;      /* fits the budget */
 	struct solution chosen; /* what it was made from */
 };
-
-static bool solved(const struct solver *s)
-{
-	return s->best.found && s->best.cost <= s->bound * (1 + 1e-12);
-}
-
-/* Make a start fit and remember it when it is the cheapest. */
-static void try_start(struct solver *s, const struct seq *from, const int *way, int effort)
-{
-	struct planner *pl = s->pl;
-	struct search *x = &pl->x;
-	double limit = s->best.found ? s->best.cost * 1.1 : 1e300;
-	if (!solution_load(pl, from, way) || !repair(x, &pl->s, limit, effort, false))
-		return;
-	state_commit(&pl->s);
-	polish(x, &pl->s, 0, pl->s.nslot - 1);
-	if (!s->best.found || pl->s.cost < s->best.cost)
-		solution_take(pl, &s->best);
-}
-
-/* Ruin and recreate from the best. */
-static void improve_best(struct solver *s)
-{
-	struct planner *pl = s->pl;
-	if (!s->best.found || solved(s) || !solution_load(pl, &s->best.q, s->best.way))
-		return;
-	improve(&pl->x, &pl->s, s->bound * (1 + 1e-12));
-	if (pl->s.cost < s->best.cost)
-		solution_take(pl, &s->best);
-}
-
-/* The promise of a candidate: its cost, and more the further it is from fitting. */
-static double promise(const struct planner *pl, const struct candidate_seq *c)
-{
-	double room = (double)(pl->x.target - pl->in->resident);
-	double over = c->peak > pl->x.target ? (double)(c->peak - pl->x.target) : 0;
-	return c->cost / (pl->in->once_cost + 1e-300) + over / (room > 1 ? room : 1);
-}
-
-static void try_candidates(struct solver *s, double work)
-{
-	struct planner *pl = s->pl;
-	struct search *x = &pl->x;
-	double total = x->limit;
-	bool *used = ARENA_ARRAY(pl->tmp, bool, pl->ncand + 1);
-	if (!used) {
-		x->nomem = true;
-		return;
-	}
-	for (int k = 0; k < STARTS + 1 && k < pl->ncand && !solved(s); k++) {
-		int best = k == 0 ? 0 : -1; /* the listed order first */
-		for (int i = 0; i < pl->ncand && k > 0; i++)
-			if (!used[i] && (best < 0 || promise(pl, &pl->cand[i]) <
-							     promise(pl, &pl->cand[best])))
-				best = i;
-		used[best] = true;
-		x->limit = x->work + (k == 0 ? work / 2 : work / (2 * STARTS));
-		if (x->limit > total)
-			x->limit = total;
-		try_start(s, &pl->cand[best].q, pl->way, 8);
-	}
-	x->limit = total;
-	/* a candidate that fits as it stands is never lost, whatever work is left */
-	for (int i = 0; i < pl->ncand; i++) {
-		const struct candidate_seq *c = &pl->cand[i];
-		if (c->peak <= x->target && (!s->best.found || c->cost < s->best.cost))
-			solution_set(pl, &s->best, &c->q, pl->way, c->cost);
-	}
-}
 
 /* *over out: the bytes by which the arena exceeds the budget; 0 or less when it fits. */
 static enum status emit(struct solver *s, const struct seq *q, const int *way, int64_t *over)
@@ -155,35 +86,13 @@ static enum status emit_candidates(struct solver *s)
 	return st;
 }
 
-/* Once more, from the listed order: starts that differ end in places that differ. */
-static void improve_again(struct solver *s, double work)
-{
-	struct planner *pl = s->pl;
-	struct search *x = &pl->x;
-	struct solution first = {0};
-	if (!solution_set(pl, &first, &s->best.q, s->best.way, s->best.cost))
-		return;
-	s->best.found = false;
-	x->limit = x->work + work;
-	try_start(s, &pl->cand[0].q, pl->way, 8);
-	improve_best(s);
-	if (!s->best.found || s->best.cost > first.cost)
-		solution_set(pl, &s->best, &first.q, first.way, first.cost);
-	seq_free(&first.q);
-}
-
+/* The cheapest within x.target, from s->best if there is one. */
 static enum status search_best(struct solver *s, double work)
 {
 	struct planner *pl = s->pl;
-	struct search *x = &pl->x;
-	x->limit = x->work + work;
-	try_candidates(s, 0.3 * work);
-	if (pl->least.found && !s->best.found)
-		try_start(s, &pl->least.q, pl->least.way, 8);
-	improve_best(s);
-	if (s->best.found && !solved(s) && pl->o->seconds <= 0)
-		improve_again(s, 0.6 * work);
-	return x->nomem ? diag_nomem(pl->d) : ST_OK;
+	if (!s->best.found && pl->least.found && pl->least_final)
+		solution_set(pl, &s->best, &pl->least.q, pl->least.way, pl->least.cost);
+	return portfolio(pl, s->bound * (1 + 1e-12), work, &s->best);
 }
 
 /* The layout lost some bytes: search below the budget for live bytes with which it does not. What
@@ -205,13 +114,9 @@ static enum status tighten(struct solver *s, int64_t over, double work)
 		if (lo >= 0 && hi - lo < pl->o->budget / 2000)
 			break;
 		x->target = lo >= 0 ? lo + (hi - lo) / 2 : hi - over;
-		x->limit = x->work + work;
-		s->best.found = false;
-		try_start(s, &cheap.q, cheap.way, 8);
-		if (!s->best.found)
-			try_candidates(s, work);
+		solution_set(pl, &s->best, &cheap.q, cheap.way, cheap.cost);
+		TRY(search_best(s, work));
 		if (s->best.found) {
-			improve_best(s);
 			st = emit(s, &s->best.q, s->best.way, &over);
 			peak = x->s.peak;
 		} else if (lo < 0) {
@@ -219,8 +124,6 @@ static enum status tighten(struct solver *s, int64_t over, double work)
 		} else {
 			hi = lo;
 		}
-		if (x->nomem)
-			st = diag_nomem(pl->d);
 	}
 	seq_free(&cheap.q);
 	return st;

@@ -54,6 +54,10 @@ enum status candidates_seed(struct planner *pl, const struct bound_seed *seed, i
 /* The sequence that mode, PLAN_KEEP_ALL or PLAN_SEGMENTS, asks for. */
 enum status candidates_fixed(struct planner *pl, struct seq *q);
 
+/* The cheapest sequence within x.target that `work` finds, from *best too when that is set; *best
+ * out, not found when nothing fits. Stops at the cost `stop`. */
+enum status portfolio(struct planner *pl, double stop, double work, struct solution *best);
+
 /* A plan of little arena, quickly. Sets pl->least. */
 enum status minimum_quick(struct planner *pl);
 /* The smallest that is searched for; depends on the problem, the alignment and the mode alone. */
