@@ -20,8 +20,12 @@
  *     first run of each op lies in a window lo .. hi of intervals, F_i = 0 before it and 1 from hi
  *     on; F_i ≥ F_(i-1), x_i ≥ F_i - F_(i-1), x_i ≤ F_i, F_i(o) ≤ F_i(p(t)) for t that o always
  *     reads, r_(i+1)(t) ≤ F_i(p(t)); for ops that run once only, x_i ≤ F_i - F_(i-1).
+ *  6. since the first run of u_j: with E_j(o) = 1 when o runs in one of the intervals from j on,
+ *     E_j(o) ≤ Σ x_i(o) over these, E_j(o) ≥ 1 - F_(j-1)(o), E_j(o) ≤ r_j(t) + E_j(p(t)), and for
+ *     what is kept 1 ≤ r_j(t) + E_j(p(t)). (In whole numbers this follows from 1 to 5; in fractions
+ *     it does not: the same half of t could serve twice.)
  * The plan costs at least Σ cost x_i(o), at the cheapest way of each op. So the least of that sum
- * over all x, r, F in [0, 1] that satisfy 1 to 5 bounds it from below.
+ * over all x, r, F, E in [0, 1] that satisfy 1 to 6 bounds it from below.
  *
  * Left out of the program, as zero does no harm in it: runs whose results nobody wants, and copies
  * that nobody reads later. */
@@ -43,7 +47,8 @@ bool path_init(struct path *p, struct arena *a, const struct inst *in, int64_t b
 	p->want = ARENA_ARRAY(a, bool, k *m + 1);
 	p->before = ARENA_ARRAY(a, bool, n + 1);
 	p->after = ARENA_ARRAY(a, bool, n + 1);
-	return p->lo && p->hi && p->must && p->x && p->f && p->r && p->want && p->before &&
+	p->since = ARENA_ARRAY(a, int, n + 1);
+	return p->since && p->lo && p->hi && p->must && p->x && p->f && p->r && p->want && p->before &&
 	       p->after;
 }
 
@@ -281,6 +286,62 @@ static void room_row(struct path *p, int i)
 	}
 }
 
+/* Op o since cut j. */
+static void since_rows(struct path *p, int j, int o)
+{
+	const struct inst *in = p->in;
+	const struct way *w = &in->way[o][0];
+	int e = p->since[o];
+	if (e == PATH_ZERO)
+		return;
+	if (e >= 0) { /* e ≤ Σ x_i, e ≥ 1 - F */
+		bool free = false;
+		for (int i = j; i <= p->ncut; i++)
+			free = free || *x_at(p, i, o) == PATH_ONE;
+		if (!free) {
+			lp_row(&p->lp, 0);
+			lp_term(&p->lp, e, -1);
+			for (int i = j; i <= p->ncut; i++)
+				if (*x_at(p, i, o) >= 0)
+					lp_term(&p->lp, *x_at(p, i, o), 1);
+		}
+		if (p->must[o] && p->hi[o] >= j)
+			row(p, e, *f_at(p, j - 1, o), PATH_ONE);
+	}
+	if (o == p->cut[j])
+		return;
+	for (int k = 0; k < w->nin; k++)
+		if (bound_always_reads(in, o, k))
+			row(p, *r_at(p, j, w->in[k]), p->since[bound_producer(in, w->in[k])], e);
+}
+
+/* 6 for cut j: who has run since, what is there or made since. */
+static void add_since(struct path *p, int j)
+{
+	const struct inst *in = p->in;
+	bool *want = want_at(p, 1, 0);
+	for (int t = 0; t < in->m; t++)
+		want[t] = in->keep[t];
+	for (int o = in->n - 1; o >= 0; o--) {
+		bool later = p->must[o] && p->hi[o] >= j, some = later;
+		for (int c = 0; c < in->nway[o]; c++)
+			for (int k = 0; k < in->way[o][c].nout; k++)
+				some = some || want[in->way[o][c].out[k]];
+		if (in->once[o] && p->hi[o] < j)
+			some = false;
+		bool one = p->must[o] && p->lo[o] >= j;
+		p->since[o] = !some ? PATH_ZERO : one ? PATH_ONE : lp_col(&p->lp, 0);
+		for (int k = 0; some && o != p->cut[j] && k < in->way[o][0].nin; k++)
+			if (bound_always_reads(in, o, k))
+				want[in->way[o][0].in[k]] = true;
+	}
+	for (int o = 0; o < in->n; o++)
+		since_rows(p, j, o);
+	for (int t = 0; t < in->m; t++)
+		if (in->keep[t])
+			row(p, *r_at(p, j, t), p->since[bound_producer(in, t)], PATH_ONE);
+}
+
 static void mark_own(struct path *p, int u, bool value)
 {
 	const struct inst *in = p->in;
@@ -325,6 +386,8 @@ bool path_build(struct path *p, int most)
 			mark_own(p, p->cut[i], false);
 		}
 	}
+	for (int j = 1; j < p->ncut && p->lp.nterm <= most; j++)
+		add_since(p, j);
 	if (p->lp.failed || !set_weights(p))
 		p->failed = true;
 	if (p->failed || p->impossible || p->lp.nterm > most)
@@ -334,111 +397,3 @@ bool path_build(struct path *p, int most)
 	return !p->failed;
 }
 
-/* --- Where another cut would help --- */
-
-static double value_of(const struct path *p, int col)
-{
-	return col == PATH_ZERO ? 0 : col == PATH_ONE ? 1 : p->lp.x[col];
-}
-
-static void relatives(struct path *p, int at)
-{
-	const struct inst *in = p->in;
-	memset(p->before, 0, (size_t)in->n * sizeof *p->before);
-	memset(p->after, 0, (size_t)in->n * sizeof *p->after);
-	p->before[at] = p->after[at] = true;
-	for (int o = at; o >= 0; o--)
-		for (int k = 0; p->before[o] && k < in->way[o][0].nin; k++)
-			if (bound_always_reads(in, o, k))
-				p->before[bound_producer(in, in->way[o][0].in[k])] = true;
-	for (int o = at + 1; o < in->n; o++)
-		for (int k = 0; !p->after[o] && k < in->way[o][0].nin; k++)
-			if (bound_always_reads(in, o, k) &&
-				p->after[bound_producer(in, in->way[o][0].in[k])])
-				p->after[o] = true;
-	p->before[at] = p->after[at] = false;
-}
-
-/* Bytes that the solution needs at the first run of v beyond what there is; v lies in interval i.
- * need[] is scratch, [m]. */
-static double violation(struct path *p, int v, int i, double *need)
-{
-	const struct inst *in = p->in;
-	double sum = 0;
-	relatives(p, v);
-	for (int t = 0; t < in->m; t++)
-		need[t] = i == p->ncut ? (in->keep[t] ? 1 : 0) : value_of(p, *r_at(p, i + 1, t));
-	for (int o = v + 1; o < in->n; o++) {
-		double run = p->after[o] ? value_of(p, *x_at(p, i, o)) : 0;
-		for (int k = 0; run > 0 && k < in->way[o][0].nin; k++) {
-			int t = in->way[o][0].in[k];
-			if (need[t] < run && bound_always_reads(in, o, k))
-				need[t] = run;
-		}
-	}
-	for (int c = 0; c < in->nway[v]; c++)
-		for (int k = 0; k < in->way[v][c].nin; k++)
-			need[in->way[v][c].in[k]] = 0;
-	for (int t = 0; t < in->m; t++) {
-		int by = in->res[t] ? -1 : bound_producer(in, t);
-		if (by < 0 || !p->before[by] || need[t] <= 0)
-			continue;
-		double left = need[t] - (p->hi[by] < i ? value_of(p, *x_at(p, i, by)) : 0);
-		sum += left > 0 ? left * (double)in->size[t] : 0;
-	}
-	return sum - bound_room(in, v, p->budget);
-}
-
-struct candidate {
-	int op;
-	double excess;
-};
-
-static int candidate_cmp(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
-	if (x->excess != y->excess)
-		return x->excess > y->excess ? -1 : 1;
-	return (x->op > y->op) - (x->op < y->op);
-}
-
-static int cut_cmp(const void *a, const void *b)
-{
-	const int *x = a, *y = b;
-	return (*x > *y) - (*x < *y);
-}
-
-int path_extend(struct path *p, int most)
-{
-	const struct inst *in = p->in;
-	struct candidate *c = calloc((size_t)in->n + 1, sizeof *c);
-	double *need = calloc((size_t)in->m + 1, sizeof *need);
-	int n = 0, added = 0, first = p->ncut + 1;
-	if (!c || !need) {
-		p->failed = true;
-		most = 0;
-	}
-	for (int v = 0; v < in->n && most > 0; v++) {
-		int i = p->lo[v];
-		if (!p->must[v] || i != p->hi[v] || (i > 0 && p->cut[i] == v))
-			continue;
-		double excess = violation(p, v, i, need);
-		if (excess > 1e-6 * (double)p->budget)
-			c[n++] = (struct candidate){v, excess};
-	}
-	qsort(c, (size_t)n, sizeof *c, candidate_cmp);
-	for (int k = 0; k < n && added < most && p->ncut < BOUND_CUTS; k++) {
-		bool ok = true;
-		relatives(p, c[k].op);
-		for (int i = first; i <= p->ncut; i++)
-			ok = ok && (p->before[p->cut[i]] || p->after[p->cut[i]]);
-		if (!ok)
-			continue;
-		p->cut[++p->ncut] = c[k].op;
-		added++;
-	}
-	qsort(p->cut + 1, (size_t)p->ncut, sizeof *p->cut, cut_cmp);
-	free(c);
-	free(need);
-	return added;
-}

@@ -375,14 +375,14 @@ enum { CUTS_A_ROUND = 4, ROUNDS = 10, TERMS_MAX = 150000 };
 /* Add cuts while that helps, then branch. */
 static void path_bound(struct path *p, double target, double *bound)
 {
-	double done = 0, work = 1e9;
+	double done = 0, work = 3e7;
 	if (!path_build(p, TERMS_MAX))
 		return;
 	for (int k = 0; k < ROUNDS; k++) {
 		lp_solve(&p->lp, 20000);
 		done += (p->lp.effort + 20) * p->lp.nrow;
 		if (getenv("LBV"))
-			fprintf(stderr, "   cuts %d rows %d cols %d terms %d steps %g bound %g solved %d base %g\n",
+			for(int q=1;q<=p->ncut;q++)fprintf(stderr,"%d ",p->cut[q]);fprintf(stderr, "   cuts %d rows %d cols %d terms %d steps %g bound %g solved %d base %g\n",
 				p->ncut, p->lp.nrow, p->lp.ncol, p->lp.nterm, p->lp.effort, p->lp.bound,
 				p->lp.solved, p->lp.base);
 		*bound = p->lp.bound > *bound ? p->lp.bound : *bound;

@@ -35,6 +35,7 @@ struct path {
 	int *r;                        /* [(ncut + 1) * m] likewise; cut 0: nothing is there */
 	bool *want;                    /* [(ncut + 1) * m] */
 	bool *before, *after;          /* [n] scratch */
+	int *since;                    /* [n] scratch: E of one cut */
 	double *weight;                /* [ncol] for branching: bytes, or costs */
 	struct lp lp;
 	bool failed, impossible; /* out of memory; no plan fits */
@@ -46,7 +47,8 @@ void path_free(struct path *p);
 /* Build the program for the cuts in p->cut, in dependency order. False when p->failed,
  * p->impossible, or it has more than `most` terms. */
 bool path_build(struct path *p, int most);
-/* Add up to `most` cuts where the last solution needs more than there is; returns their number. */
+/* Add up to `most` cuts where the last solution needs more than there is; returns their number.
+ * (bound_cuts.c) */
 int path_extend(struct path *p, int most);
 
 /* Branch and bound over p->lp until the bound reaches `target` or `work` is used up; returns the
