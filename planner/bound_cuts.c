@@ -2,6 +2,7 @@
  * solution stores and runs again. */
 #include "planner/bounds.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,33 +30,65 @@ static void relatives(struct path *p, int at)
 	p->before[at] = p->after[at] = false;
 }
 
-/* Bytes that the solution needs at the first run of v beyond what there is; v lies in interval i.
- * need[] is scratch, [m]. */
-static double violation(struct path *p, int v, int i, double *need)
+/* How much of op o, which does not depend on the moment's op, is run again after the moment: what
+ * its outputs need, where that takes no more bytes than to hold these. Where its inputs are run
+ * again too they take none, if all goes well. */
+static double run_later(
+	const struct path *p, int i, int o, enum path_how how, const double *need)
 {
 	const struct inst *in = p->in;
+	double run = value_at(p, p->x, in->n, i, o), most = 0, hold = 0, take = 0;
+	if (p->hi[o] >= i || run <= 0)
+		return 0;
+	for (int c = 0; c < in->nway[o]; c++)
+		for (int k = 0; k < in->way[o][c].nout; k++) {
+			int t = in->way[o][c].out[k];
+			double want = need[t] < run ? need[t] : run;
+			most = want > most ? want : most;
+			hold += c == 0 ? want * (double)in->size[t] : 0;
+		}
+	for (int k = 0; k < in->way[o][0].nin; k++) {
+		int t = in->way[o][0].in[k], by = bound_producer(in, t);
+		double again = p->hi[by] < i ? value_at(p, p->x, in->n, i, by) : 0;
+		double more = most - (need[t] > again ? need[t] : again);
+		take += more > 0 ? more * (double)in->size[t] : 0;
+	}
+	return how == PATH_DEEPER || take <= hold ? most : 0;
+}
+
+/* Bytes that the solution needs at the first run of v beyond what there is; v lies in interval i.
+ * need[] is scratch, [m]. */
+static double violation(struct path *p, int v, int i, enum path_how how, double *need)
+{
+	const struct inst *in = p->in;
+	bool deep = how != PATH_PLAIN;
 	double sum = 0;
 	relatives(p, v);
 	for (int t = 0; t < in->m; t++)
-		need[t] = i == p->ncut ? (in->keep[t] ? 1 : 0) : value_at(p, p->r, in->m, i + 1, t);
-	for (int o = v + 1; o < in->n; o++) {
-		double run = p->after[o] ? value_at(p, p->x, in->n, i, o) : 0;
+		need[t] = i == p->ncut ? (in->keep[t] ? 1 : 0)
+				       : value_at(p, p->r, in->m, i + 1, t);
+	int next = i < p->ncut ? p->cut[i + 1] : -1;
+	for (int o = in->n - 1; o >= 0; o--) {
+		double run = o == next	   ? 1
+			     : p->after[o] ? value_at(p, p->x, in->n, i, o)
+			     : deep	 ? run_later(p, i, o, how, need)
+					 : 0;
 		for (int k = 0; run > 0 && k < in->way[o][0].nin; k++) {
 			int t = in->way[o][0].in[k];
 			if (need[t] < run && bound_always_reads(in, o, k))
 				need[t] = run;
 		}
+		bool less = !p->after[o] && (deep || p->hi[o] < i);
+		run = deep ? run : p->hi[o] < i ? value_at(p, p->x, in->n, i, o) : 0;
+		for (int k = 0; less && run > 0 && k < in->way[o][0].nout; k++)
+			need[in->way[o][0].out[k]] -= run;
 	}
 	for (int c = 0; c < in->nway[v]; c++)
 		for (int k = 0; k < in->way[v][c].nin; k++)
 			need[in->way[v][c].in[k]] = 0;
-	for (int t = 0; t < in->m; t++) {
-		int by = in->res[t] ? -1 : bound_producer(in, t);
-		if (by < 0 || !p->before[by] || need[t] <= 0)
-			continue;
-		double left = need[t] - (p->hi[by] < i ? value_at(p, p->x, in->n, i, by) : 0);
-		sum += left > 0 ? left * (double)in->size[t] : 0;
-	}
+	for (int t = 0; t < in->m; t++)
+		if (!in->res[t] && p->before[bound_producer(in, t)] && need[t] > 0)
+			sum += need[t] * (double)in->size[t];
 	return sum - bound_room(in, v, p->budget);
 }
 
@@ -78,7 +111,7 @@ static int cut_cmp(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-int path_extend(struct path *p, int most)
+int path_extend(struct path *p, int most, enum path_how how)
 {
 	const struct inst *in = p->in;
 	struct candidate *c = calloc((size_t)in->n + 1, sizeof *c);
@@ -92,7 +125,7 @@ int path_extend(struct path *p, int most)
 		int i = p->lo[v];
 		if (!p->must[v] || i != p->hi[v] || (i > 0 && p->cut[i] == v))
 			continue;
-		double excess = violation(p, v, i, need);
+		double excess = violation(p, v, i, how, need);
 		if (excess > 1e-6 * (double)p->budget)
 			c[n++] = (struct candidate){v, excess};
 	}

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { STEPS_MAX = 20000 };
 
@@ -19,6 +20,7 @@ struct tree {
 	struct node *node;
 	int nnode, cap;
 	int *heap, nheap;
+	double *leaf; /* the best solution in whole numbers */
 	bool failed;
 };
 
@@ -89,31 +91,40 @@ static int pick(const struct path *p)
 	return best;
 }
 
-double tree_bound(struct path *p, double target, double work)
+double tree_bound(struct path *p, double target, double *work, bool *solved)
 {
-	struct tree t = {.p = p};
-	double closed = INFINITY, done = 0; /* the least bound of what needs no more branching */
+	struct tree t = {.p = p, .leaf = malloc(((size_t)p->lp.ncol + 1) * sizeof(double))};
+	double closed = INFINITY ; /* the least bound of what needs no more branching */
+	bool whole = false;
+	t.failed = !t.leaf;
 	push(&t, (struct node){p->lp.base, -1, -1, 0});
-	while (t.nheap > 0 && !t.failed && done < work) {
+	while (t.nheap > 0 && !t.failed && *work > 0) {
 		int at = t.heap[0];
 		if (t.node[at].bound >= target || t.node[at].bound >= closed)
 			break;
 		fix_all(&t, at, true);
 		lp_solve(&p->lp, STEPS_MAX);
 		fix_all(&t, at, false);
-		done += (p->lp.effort + 20) * p->lp.nrow;
+		*work -= (p->lp.effort + 20) * p->lp.nrow;
 		pop(&t);
-		double b = p->lp.bound > t.node[at].bound ? p->lp.bound : t.node[at].bound;
+		double b = bound_round(p->in, p->lp.bound);
+		b = b > t.node[at].bound ? b : t.node[at].bound;
 		int col = p->lp.solved ? pick(p) : -1;
 		if (b < INFINITY && col >= 0) {
 			push(&t, (struct node){b, at, col, 0});
 			push(&t, (struct node){b, at, col, 1});
-		} else {
-			closed = b < closed ? b : closed;
+		} else if (b < closed) {
+			closed = b;
+			memcpy(t.leaf, p->lp.x, (size_t)p->lp.ncol * sizeof *t.leaf);
+			whole = p->lp.solved;
 		}
 	}
 	double bound = t.nheap > 0 && t.node[t.heap[0]].bound < closed ? t.node[t.heap[0]].bound
 								       : closed;
+	*solved = whole && bound == closed && !t.failed;
+	if (*solved)
+		memcpy(p->lp.x, t.leaf, (size_t)p->lp.ncol * sizeof *t.leaf);
+	free(t.leaf);
 	free(t.node);
 	free(t.heap);
 	p->failed = p->failed || t.failed;

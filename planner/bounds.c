@@ -16,6 +16,7 @@
 #include "planner/bounds.h"
 #include "planner/mincut.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,6 +327,41 @@ static double best_bound(struct bounder *b, int64_t budget, struct critical *c)
 	return best;
 }
 
+/* The greatest number of which all costs are multiples, nearly; 0 when there is none worth it. */
+static double cost_unit(const struct inst *in)
+{
+	double unit = 0, most = 0;
+	for (int o = 0; o < in->n; o++)
+		for (int c = 0; c < in->nway[o]; c++) {
+			double a = in->way[o][c].cost, b = unit;
+			most = a > most ? a : most;
+			while (b > 1e-7 * most) {
+				double rest = a - floor(a / b + 1e-6) * b;
+				a = b;
+				b = rest;
+			}
+			unit = a;
+		}
+	if (unit > 0)
+		unit = most / round(most / unit); /* without the steps' rounding */
+	for (int o = 0; o < in->n; o++)
+		for (int c = 0; c < in->nway[o]; c++) {
+			double k = in->way[o][c].cost / unit;
+			if (!(fabs(k - round(k)) <= 1e-10 * k))
+				return 0;
+		}
+	return unit > 1e-6 * in->once_cost ? unit : 0;
+}
+
+double bound_round(const struct inst *in, double bound)
+{
+	double unit = cost_unit(in);
+	if (unit <= 0 || !(bound < 1e12 * unit))
+		return bound;
+	double k = bound / unit, up = ceil(k - 1e-9 * k - 1e-6) * unit * (1 - 1e-9);
+	return up > bound ? up : bound;
+}
+
 /* Room for a bounder's tables in `tmp`. */
 static bool bounder_init(struct bounder *b, struct arena *tmp)
 {
@@ -371,30 +407,35 @@ enum status bound_cost(const struct inst *in, int64_t budget, double *bound, str
 }
 
 enum { CUTS_A_ROUND = 4, ROUNDS = 10, TERMS_MAX = 150000 };
+static const double WORK_PATH = 1e8;
 
-/* Add cuts while that helps, then branch. */
+/* Add cuts while that helps, then branch; where that ends, add what its solution lacks. */
 static void path_bound(struct path *p, double target, double *bound)
 {
-	double done = 0, work = 3e7;
-	if (!path_build(p, TERMS_MAX))
-		return;
-	for (int k = 0; k < ROUNDS; k++) {
+	double work = WORK_PATH;
+	bool more = path_build(p, TERMS_MAX);
+	for (int k = 0; more && work > 0 && *bound < target; k++) {
 		lp_solve(&p->lp, 20000);
-		done += (p->lp.effort + 20) * p->lp.nrow;
-		if (getenv("LBV"))
-			for(int q=1;q<=p->ncut;q++)fprintf(stderr,"%d ",p->cut[q]);fprintf(stderr, "   cuts %d rows %d cols %d terms %d steps %g bound %g solved %d base %g\n",
+		work -= (p->lp.effort + 20) * p->lp.nrow;
+		double v = bound_round(p->in, p->lp.bound);
+		*bound = v > *bound ? v : *bound;
+		if (getenv("LBV")) {
+			for(int q=1;q<=p->ncut;q++)fprintf(stderr,"%d ",p->cut[q]);
+			fprintf(stderr, "   cuts %d rows %d cols %d terms %d steps %g bound %g solved %d work %g\n",
 				p->ncut, p->lp.nrow, p->lp.ncol, p->lp.nterm, p->lp.effort, p->lp.bound,
-				p->lp.solved, p->lp.base);
-		*bound = p->lp.bound > *bound ? p->lp.bound : *bound;
-		if (*bound >= target || !p->lp.solved || path_extend(p, CUTS_A_ROUND) == 0)
-			break;
-		if (!path_build(p, TERMS_MAX))
+				p->lp.solved, work);
+		}
+		if (*bound >= target || !p->lp.solved)
 			return;
+		more = path_extend(p, CUTS_A_ROUND, PATH_PLAIN) > 0;
+		if (!more) {
+			v = tree_bound(p, target, &work, &more);
+			if (getenv("LBV")) fprintf(stderr, "  tree %g work %g solved %d\n",v,work,more);
+			*bound = v > *bound ? v : *bound;
+			more = more && (path_extend(p, CUTS_A_ROUND, PATH_DEEP) > 0 || path_extend(p, CUTS_A_ROUND / 2, PATH_DEEPER) > 0);
+		}
+		more = more && path_build(p, TERMS_MAX);
 	}
-	if (*bound >= target)
-		return;
-	double v = tree_bound(p, target, work - done);
-	*bound = v > *bound ? v : *bound;
 }
 
 enum status bound_raise(

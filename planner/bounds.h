@@ -48,11 +48,16 @@ void path_free(struct path *p);
  * p->impossible, or it has more than `most` terms. */
 bool path_build(struct path *p, int most);
 /* Add up to `most` cuts where the last solution needs more than there is; returns their number.
- * (bound_cuts.c) */
-int path_extend(struct path *p, int most);
+ * What is run again later may read what must be there: not counted, counted where that looks
+ * cheaper than to hold the result, always counted. (bound_cuts.c) */
+enum path_how { PATH_PLAIN, PATH_DEEP, PATH_DEEPER };
+int path_extend(struct path *p, int most, enum path_how how);
 
-/* Branch and bound over p->lp until the bound reaches `target` or `work` is used up; returns the
- * bound. (bound_tree.c) */
-double tree_bound(struct path *p, double target, double work);
+/* Branch and bound over p->lp until the bound reaches `target` or *work is used up; returns the
+ * bound. *solved: p->lp.x is a solution in whole numbers that attains it. (bound_tree.c) */
+double tree_bound(struct path *p, double target, double *work, bool *solved);
+
+/* The least sum of costs that is not below `bound`, where all costs are multiples of one number. */
+double bound_round(const struct inst *in, double bound);
 
 #endif
