@@ -23,6 +23,7 @@ struct builder {
 	int *index;             /* by graph tensor id */
 	bool *used;             /* by graph tensor id: a storage that the step needs */
 	bool *claimed;          /* by resident: a tensor of this graph has it */
+	struct kernel_keys *keys;
 };
 
 static bool is_view(const struct node *n)
@@ -263,11 +264,12 @@ static enum status add_choices(struct builder *b, const struct node *n, struct p
 		return ST_INTERNAL;
 	for (int c = 0; c < choice_count(n); c++) {
 		struct node v = as_choice(n, c);
-		choice[c].cost = cost_of(&v);
+		choice[c].cost = choice[c].roofline = cost_of(&v);
+		choice[c].kernel = kernel_key(b->keys, &v);
 		choice[c].workspace = node_workspace(b->g, &v);
 		choice[c].in = storages_of(b, v.nin, v.in, &choice[c].nin);
 		choice[c].out = storages_of(b, v.nout, v.out, &choice[c].nout);
-		if (!choice[c].in || !choice[c].out)
+		if (!choice[c].in || !choice[c].out || !choice[c].kernel)
 			return ST_INTERNAL;
 	}
 	op->nchoice = choice_count(n);
@@ -319,8 +321,9 @@ static bool allocate(struct builder *b, int extra)
 	b->index = ARENA_ARRAY(b->a, int, g->ntensor);
 	b->used = ARENA_ARRAY(b->a, bool, g->ntensor);
 	b->claimed = ARENA_ARRAY(b->a, bool, g->ntensor + extra);
+	b->keys = kernel_keys_new(b->a, g);
 	if (!b->p->tensor || !b->p->op || !b->tensor || !b->node || !b->index || !b->used ||
-		!b->claimed)
+		!b->claimed || !b->keys)
 		return false;
 	for (int i = 0; i < g->ntensor; i++)
 		b->index[i] = -1;
@@ -334,6 +337,7 @@ enum status problem_from_graph(struct arena *a, const struct graph *g, const cha
 	if (!b.p || !allocate(&b, residents_of ? residents_of->problem->ntensor : 0))
 		return diag_nomem(g->diag);
 	b.p->name = name;
+	b.p->costs = "roofline";
 	mark_used(&b);
 	enum status st = add_residents(&b, residents_of);
 	for (int i = 0; st == ST_OK && i < g->nnode; i++)
