@@ -1,5 +1,6 @@
 #include "cli/timing.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -141,9 +142,28 @@ static int by_key(const void *x, const void *y)
 	return strcmp(((const struct runs *)x)->key, ((const struct runs *)y)->key);
 }
 
+/* Four digits: more is noise. */
+static double rounded(double us)
+{
+	char text[40];
+	snprintf(text, sizeof text, "%.4g", us);
+	return strtod(text, NULL);
+}
+
+/* What the ops' medians do not show of a whole step is shared out among them, so that a plan's cost
+ * is a step's time: threads that come late to a barrier, interruptions, control and loss. */
+static double share(const struct timing *t)
+{
+	double sum = 0;
+	for (int i = 0; i < t->nop; i++)
+		sum += t->op_us[i];
+	return sum > 0 ? t->step_us / sum : 1;
+}
+
 /* The mean of its runs' medians: so the kernels' costs add up to the step's. */
 static void gather(const struct timing *t, struct runs *r, struct costs *c)
 {
+	const double part = share(t);
 	for (int i = 0; i < t->nop; i++) {
 		const struct problem_choice *x = way(t, i);
 		r[i] = (struct runs){x->kernel, t->op_us[i], x->roofline, 1};
@@ -155,8 +175,9 @@ static void gather(const struct timing *t, struct runs *r, struct costs *c)
 			sum.us += r[i].us;
 			sum.n++;
 		}
-		c->kernel[c->n++] = (struct costs_kernel){
-			.key = sum.key, .us = sum.us / sum.n, .roofline = sum.roofline};
+		c->kernel[c->n++] = (struct costs_kernel){.key = sum.key,
+			.us = rounded(part * sum.us / sum.n),
+			.roofline = sum.roofline};
 	}
 }
 
@@ -180,7 +201,7 @@ static enum status estimate(
 				there = strcmp(c->kernel[i].key, x->kernel) == 0;
 			if (!there)
 				c->kernel[c->n++] = (struct costs_kernel){
-					x->kernel, x->cost, x->roofline, true};
+					x->kernel, rounded(x->cost), x->roofline, true};
 		}
 	return ST_OK;
 }
