@@ -5,7 +5,8 @@
 # output.
 #
 # To be run by hand on an idle machine: another program on one core makes steps several times as
-# long. So each measurement is made ROUNDS times (3), in turns, and the fastest counts.
+# long. So each measurement is made ROUNDS times (3), in turns, and the fastest counts. THREADS=1 needs one
+# idle core only.
 set -eu
 stint=${1:-build/stint}
 out=${2:-build/costs}
@@ -33,7 +34,7 @@ compile()
 {
 	name=$1
 	shift
-	"$stint" compile "$models/$name.onnx" --loss cross-entropy "$@" >/dev/null 2>&1
+	"$stint" compile "$models/$name.onnx" --loss cross-entropy ${THREADS:+--threads "$THREADS"} "$@" >/dev/null 2>&1
 }
 
 # the examples as their scripts compile them
