@@ -90,14 +90,6 @@ static enum status by_kernel(struct bench *b, struct diag *d)
 	return ST_OK;
 }
 
-static double sum_us(const struct bench *b)
-{
-	double sum = 0;
-	for (int i = 0; i < b->t.nop; i++)
-		sum += b->t.op_us[i];
-	return sum;
-}
-
 /* --- Telling --- */
 
 static void print_json(const struct bench *b)
@@ -106,7 +98,7 @@ static void print_json(const struct bench *b)
 	printf("{\"step_ms\":%.6g,\"steps\":%d,\"arena_bytes\":%zu,\"outside_bytes\":%" PRId64
 	       ",\"threads\":%d,\"kernels_ms\":%.6g",
 		b->t.step_us / 1e3, b->t.steps, m->arena_bytes, b->outside, m->threads,
-		sum_us(b) / 1e3);
+		timing_ops_us(&b->t) / 1e3);
 	if (b->t.plan)
 		printf(",\"predicted_ms\":%.6g", b->t.plan->cost_total / 1e3);
 	if (b->t.plan && b->t.problem->costs) {
@@ -144,7 +136,7 @@ static void print_heading(const struct bench *b)
 
 static void print_table(const struct bench *b)
 {
-	double sum = sum_us(b);
+	double sum = timing_ops_us(&b->t);
 	print_heading(b);
 	printf("%-44s %6s %10s %7s%s\n", "kernel", "calls", "ms", "share",
 		b->t.plan ? "  predicted" : "");

@@ -21,13 +21,16 @@ struct timing {
  * whole steps and steps watched op by op take turns, so that both see the same machine. */
 enum status timing_make(
 	struct arena *a, const struct loaded *l, int steps, struct timing *out, struct diag *d);
+/* The sum of op_us. */
+double timing_ops_us(const struct timing *t);
 /* Find the plan that DIR was compiled with; its absence is no error. */
 enum status timing_plan(struct arena *a, const char *dir, struct timing *t, struct diag *d);
 /* The cost that the plan gives schedule step i, in microseconds. Requires t->plan. */
 double timing_predicted(const struct timing *t, int i);
 
 /* Fill c's kernels: the measured ones, and the plan's other choices estimated from them. ST_INVALID
- * when DIR's plan does not tell its kernels. */
+ * when DIR's plan does not tell its kernels; a warning when the machine was too busy to trust them.
+ */
 enum status timing_costs(struct arena *a, const struct timing *t, struct costs *c, struct diag *d);
 
 #endif
