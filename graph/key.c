@@ -140,10 +140,8 @@ static void add_attributes(struct text *t, const struct node *n)
 	}
 }
 
-const char *kernel_key(const struct kernel_keys *k, const struct node *n)
+const char *kernel_key(const struct kernel_keys *k, const struct node *n, bool library)
 {
-	struct lib_call call;
-	int64_t workspace;
 	struct text t = {0};
 	text_add(&t, "%s(", n->op->name);
 	add_tensors(&t, n->nin, n->in);
@@ -151,9 +149,7 @@ const char *kernel_key(const struct kernel_keys *k, const struct node *n)
 	add_tensors(&t, n->nout, n->out);
 	if (!(n->op->traits & OP_UPDATE)) /* its options are factors in a formula: no matter */
 		add_attributes(&t, who_tells(k, n));
-	text_puts(&t, node_uses_library(k->graph, n, &call, &workspace) ? "; library"
-		      : k->graph->target->portable                      ? "; portable C"
-									: "; C");
+	text_puts(&t, library ? "; library" : k->graph->target->portable ? "; portable C" : "; C");
 	char *key = t.failed ? NULL : arena_strdup(k->arena, t.s);
 	text_free(&t);
 	return key;
