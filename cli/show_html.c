@@ -1,10 +1,12 @@
 #include "cli/show_html.h"
 
+#include <string.h>
+
 #include "view/view.h"
 
 enum {
 	FRONTIER_OPS = 2000, /* a larger graph's frontier would take too long for a page */
-	FRONTIER_POINTS = 8,
+	FRONTIER_POINTS = 6,
 	ALIGNMENT = 64,
 };
 #define FRONTIER_EFFORT 0.1
@@ -24,15 +26,28 @@ static int frontier_budgets(const struct view_frontier *f, int64_t budget[FRONTI
 	return n;
 }
 
-/* The plan shown was searched for harder: no larger budget needs to cost more. */
-static void improve_by(const struct plan *plan, struct view_point *point, int n)
+/* The plan shown is a point too. It was searched for harder: no larger budget needs to cost more.
+ * point[] has room for it. */
+static int add_plan(const struct plan *plan, struct view_point *point, int n)
 {
-	for (int i = 0; i < n; i++)
-		if (point[i].feasible && point[i].budget >= plan->arena_bytes &&
-			point[i].cost > plan->cost_total) {
-			point[i].cost = plan->cost_total;
-			point[i].arena = plan->arena_bytes;
+	struct view_point own = {.budget = plan->budget_bytes,
+		.feasible = true,
+		.arena = plan->arena_bytes,
+		.cost = plan->cost_total,
+		.bound = plan->lower_bound};
+	if (own.budget == INT64_MAX)
+		own.budget = plan->arena_bytes;
+	int at = 0;
+	for (; at < n && point[at].budget >= own.budget; at++)
+		if (point[at].feasible && point[at].cost > own.cost) {
+			point[at].cost = own.cost;
+			point[at].arena = own.arena;
 		}
+	if (at > 0 && point[at - 1].budget == own.budget)
+		return n;
+	memmove(point + at + 1, point + at, (size_t)(n - at) * sizeof *point);
+	point[at] = own;
+	return n + 1;
 }
 
 static enum status coarse_frontier(struct view_frontier *f, struct arena *a,
@@ -45,7 +60,7 @@ static enum status coarse_frontier(struct view_frontier *f, struct arena *a,
 	TRY(plan_range(a, p, &o, &f->resident, &f->keep_all, d));
 	TRY(plan_minimum(a, p, &o, &f->known_bytes, &f->proven_bytes, d));
 	int n = frontier_budgets(f, budget);
-	struct view_point *point = ARENA_ARRAY(a, struct view_point, n);
+	struct view_point *point = ARENA_ARRAY(a, struct view_point, n + 1);
 	if (!point)
 		return diag_nomem(d);
 	TRY(plan_frontier(a, p, &o, budget, n, plans, d));
@@ -58,10 +73,9 @@ static enum status coarse_frontier(struct view_frontier *f, struct arena *a,
 		point[i].cost = plans[i]->cost_total;
 		point[i].bound = plans[i]->lower_bound;
 	}
-	improve_by(plan, point, n);
 	if (plan->arena_bytes < f->known_bytes)
 		f->known_bytes = plan->arena_bytes;
-	f->npoint = n;
+	f->npoint = add_plan(plan, point, n);
 	f->point = point;
 	return ST_OK;
 }

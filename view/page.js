@@ -243,7 +243,7 @@ function listenSearch() {
 
 // --- Links into the page: #step=12, #search=conv, #tensor=NAME, #recomputed ---
 
-let reading = false;
+let reading = true; // nothing is written while a link is being followed
 
 function writeLink() {
 	if (reading)

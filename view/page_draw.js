@@ -276,12 +276,15 @@ function rectangleOf(b) {
 	return [x, y, xOf(bufferLast[b] + 1) - x, yOf(bufferOffset[b]) - y];
 }
 
-// Dims everything but some buffers.
-function spotlight(buffers, outline) {
+function dim() {
 	ctx.fillStyle = theme.plot;
-	ctx.globalAlpha = 0.72;
+	ctx.globalAlpha = 0.7;
 	ctx.fillRect(MARGIN.left, MARGIN.top, plotWidth(), plotHeight());
 	ctx.globalAlpha = 1;
+}
+
+// Some buffers at full strength again; outlined, those that are pinned.
+function fillAgain(buffers, outline) {
 	for (const b of buffers) {
 		const [x, y, w, h] = rectangleOf(b);
 		if (x > MARGIN.left + plotWidth() || x + w < MARGIN.left)
@@ -318,11 +321,14 @@ function drawHighlights() {
 	ctx.beginPath();
 	ctx.rect(MARGIN.left, MARGIN.top, plotWidth(), plotHeight());
 	ctx.clip();
+	if (map.lit || map.found)
+		dim();
+	if (map.found)
+		fillAgain(map.found.buffers, false);
 	if (map.lit) {
-		spotlight(map.lit.buffers, true);
+		fillAgain(map.lit.buffers, true);
 		drawReaders();
-	} else if (map.found)
-		spotlight(map.found.buffers, false);
+	}
 	if (map.hover && map.hover.buffer >= 0) {
 		const [x, y, w, h] = rectangleOf(map.hover.buffer);
 		ctx.strokeStyle = theme.ink;
@@ -332,19 +338,28 @@ function drawHighlights() {
 	ctx.restore();
 }
 
+function drawKeep() {
+	let top = 0;
+	for (let s = 0; s < nstep; s++)
+		top = keepLive[s] > keepLive[top] ? s : top;
+	strokeCurve(keepLive, theme.keep, 1.75, [6, 4]);
+	const x = xOf(top + 0.5), y = yOf(keepLive[top]);
+	if (keepLive[top] > data.arena * 1.08 && y > MARGIN.top && y < MARGIN.top + plotHeight() - 30)
+		drawNote(`keep everything: ${human(data.keep.peak)}`, Math.max(x - 12, MARGIN.left + 150), y + 8, theme.keep, "right", "top");
+}
+
 function drawLines() {
-	const arenaAndBudget = data.budget !== null && map.show.budget;
 	ctx.save();
 	ctx.beginPath();
 	ctx.rect(MARGIN.left, 0, plotWidth(), map.height);
 	ctx.clip();
+	ctx.font = theme.font;
 	if (map.show.keep && keepLive)
-		strokeCurve(keepLive, theme.keep, 1.75, [6, 4]);
+		drawKeep();
 	if (map.show.live)
 		strokeCurve(stepLive, theme.live, 1.5, []);
-	ctx.font = theme.font;
 	drawLevel(data.arena, theme.soft, `arena ${human(data.arena)}`, 1, false);
-	if (arenaAndBudget)
+	if (data.budget !== null && map.show.budget)
 		drawLevel(data.budget, theme.warn, `budget ${human(data.budget)}`, 1.75, true);
 	if (nstep && drawColumn(data.peakStep, theme.ink, [2, 3]))
 		drawNote(`peak ${human(data.peak)}, step ${count(data.peakStep + 1)}`, Math.min(Math.max(xOf(data.peakStep + 0.5), MARGIN.left + 80), MARGIN.left + plotWidth() - 80), MARGIN.top - 4, theme.ink, "center", "bottom");
