@@ -94,7 +94,7 @@ static int pick(const struct path *p)
 double tree_bound(struct path *p, double target, double *work, bool *solved)
 {
 	struct tree t = {.p = p, .leaf = malloc(((size_t)p->lp.ncol + 1) * sizeof(double))};
-	double closed = INFINITY ; /* the least bound of what needs no more branching */
+	double closed = INFINITY; /* the least bound of what needs no more branching */
 	bool whole = false;
 	t.failed = !t.leaf;
 	push(&t, (struct node){p->lp.base, -1, -1, 0});

@@ -17,7 +17,6 @@
 #include "planner/mincut.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,7 +87,8 @@ int64_t bound_survive(const struct inst *in, int o, int t)
 		bool here = false, elsewhere = false;
 		for (int i = 0; i < w->npair; i++) {
 			here = here || (w->pair[i].out == w->out[k] && w->pair[i].in == t);
-			elsewhere = elsewhere || (w->pair[i].out == w->out[k] && w->pair[i].in != t);
+			elsewhere = elsewhere ||
+				    (w->pair[i].out == w->out[k] && w->pair[i].in != t);
 		}
 		sum += here && !elsewhere ? in->size[w->out[k]] : 0;
 	}
@@ -200,7 +200,8 @@ static void build(struct bounder *b)
 				if (op < 0) {
 					op = b->run[o] = mincut_node(&b->cut);
 					mincut_edge(&b->cut, op, b->sink,
-						in->once[o] ? MINCUT_INFINITE : bound_cheapest(in, o));
+						in->once[o] ? MINCUT_INFINITE
+							    : bound_cheapest(in, o));
 				}
 				mincut_edge(&b->cut, b->node[in->n + t] + 1, op, MINCUT_INFINITE);
 			}
@@ -406,7 +407,7 @@ enum status bound_cost(const struct inst *in, int64_t budget, double *bound, str
 	return single_bound(in, budget, bound, &op, a, seed, nseed, d);
 }
 
-enum { CUTS_A_ROUND = 4, ROUNDS = 10, TERMS_MAX = 150000 };
+enum { CUTS_A_ROUND = 4, STEPS_MAX = 20000, TERMS_MAX = 150000 };
 static const double WORK_PATH = 1e8;
 
 /* Add cuts while that helps, then branch; where that ends, add what its solution lacks. */
@@ -414,25 +415,19 @@ static void path_bound(struct path *p, double target, double *bound)
 {
 	double work = WORK_PATH;
 	bool more = path_build(p, TERMS_MAX);
-	for (int k = 0; more && work > 0 && *bound < target; k++) {
-		lp_solve(&p->lp, 20000);
+	while (more && work > 0 && *bound < target) {
+		lp_solve(&p->lp, STEPS_MAX);
 		work -= (p->lp.effort + 20) * p->lp.nrow;
 		double v = bound_round(p->in, p->lp.bound);
 		*bound = v > *bound ? v : *bound;
-		if (getenv("LBV")) {
-			for(int q=1;q<=p->ncut;q++)fprintf(stderr,"%d ",p->cut[q]);
-			fprintf(stderr, "   cuts %d rows %d cols %d terms %d steps %g bound %g solved %d work %g\n",
-				p->ncut, p->lp.nrow, p->lp.ncol, p->lp.nterm, p->lp.effort, p->lp.bound,
-				p->lp.solved, work);
-		}
 		if (*bound >= target || !p->lp.solved)
 			return;
 		more = path_extend(p, CUTS_A_ROUND, PATH_PLAIN) > 0;
 		if (!more) {
 			v = tree_bound(p, target, &work, &more);
-			if (getenv("LBV")) fprintf(stderr, "  tree %g work %g solved %d\n",v,work,more);
 			*bound = v > *bound ? v : *bound;
-			more = more && (path_extend(p, CUTS_A_ROUND, PATH_DEEP) > 0 || path_extend(p, CUTS_A_ROUND / 2, PATH_DEEPER) > 0);
+			more = more && (path_extend(p, CUTS_A_ROUND, PATH_DEEP) > 0 ||
+					       path_extend(p, CUTS_A_ROUND / 2, PATH_DEEPER) > 0);
 		}
 		more = more && path_build(p, TERMS_MAX);
 	}
@@ -456,7 +451,7 @@ enum status bound_raise(
 	if (op >= 0)
 		p.cut[++p.ncut] = op;
 	double v = *bound;
-	path_bound(&p, target, &v);
+	path_bound(&p, target * (1 - 2e-9), &v);
 	enum status st = p.failed ? diag_nomem(d) : ST_OK;
 	if (st == ST_OK && v * (1 - 1e-12) > *bound)
 		*bound = v * (1 - 1e-12);

@@ -49,7 +49,8 @@ void path_free(struct path *p);
 bool path_build(struct path *p, int most);
 /* Add up to `most` cuts where the last solution needs more than there is; returns their number.
  * What is run again later may read what must be there: not counted, counted where that looks
- * cheaper than to hold the result, always counted. (bound_cuts.c) */
+ * cheaper than to hold the result; or always counted, and then cuts are added where it is tightest
+ * even if there is room. (bound_cuts.c) */
 enum path_how { PATH_PLAIN, PATH_DEEP, PATH_DEEPER };
 int path_extend(struct path *p, int most, enum path_how how);
 
