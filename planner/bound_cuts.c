@@ -89,6 +89,9 @@ static double violation(struct path *p, int v, int i, enum path_how how, double 
 	return sum - bound_room(in, v, p->budget);
 }
 
+/* Of more ops than these, only some are tried. */
+enum { SAMPLES = 1000 };
+
 struct candidate {
 	int op;
 	double excess;
@@ -113,15 +116,17 @@ int path_extend(struct path *p, int most, enum path_how how)
 	const struct inst *in = p->in;
 	struct candidate *c = calloc((size_t)in->n + 1, sizeof *c);
 	double *need = calloc((size_t)in->m + 1, sizeof *need);
+	int step = 1 + in->n / SAMPLES;
 	int n = 0, added = 0, first = p->ncut + 1;
 	if (!c || !need) {
 		p->failed = true;
 		most = 0;
 	}
-	for (int v = 0; v < in->n && most > 0; v++) {
+	for (int v = 0; v < in->n && most > 0; v += step) {
 		int i = p->lo[v];
 		if (!p->must[v] || i != p->hi[v] || (i > 0 && p->cut[i] == v))
 			continue;
+		p->work -= 2.0 * in->n;
 		double excess = violation(p, v, i, how, need);
 		if (how == PATH_DEEPER || excess > 1e-6 * (double)p->budget)
 			c[n++] = (struct candidate){v, excess};
