@@ -339,13 +339,15 @@ function drawHighlights() {
 }
 
 function drawKeep() {
-	let top = 0;
-	for (let s = 0; s < nstep; s++)
-		top = keepLive[s] > keepLive[top] ? s : top;
+	const text = `keep everything: ${human(data.keep.peak)}`, w = ctx.measureText(text).width;
+	const x = MARGIN.left + plotWidth() * 0.66, s1 = Math.min(nstep - 1, Math.ceil(stepAt(x + w + 8)));
+	let high = 0;
 	strokeCurve(keepLive, theme.keep, 1.75, [6, 4]);
-	const x = xOf(top + 0.5), y = yOf(keepLive[top]);
-	if (keepLive[top] > data.arena * 1.08 && y > MARGIN.top && y < MARGIN.top + plotHeight() - 30)
-		drawNote(`keep everything: ${human(data.keep.peak)}`, Math.max(x - 12, MARGIN.left + 150), y + 8, theme.keep, "right", "top");
+	for (let s = Math.max(0, Math.floor(stepAt(x - 8))); s <= s1; s++)
+		high = Math.max(high, keepLive[s]);
+	// above the curve, where that is clear of the budget's own text
+	if (high > data.arena * 1.12 && yOf(high) > MARGIN.top + 18)
+		drawNote(text, x, yOf(high) - 6, theme.keep, "left", "bottom");
 }
 
 function drawLines() {
