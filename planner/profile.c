@@ -7,6 +7,7 @@ void profile_free(struct profile *p)
 {
 	free(p->value);
 	free(p->block);
+	free(p->stale);
 	*p = (struct profile){0};
 }
 
@@ -18,7 +19,8 @@ bool profile_clear(struct profile *p, int n)
 		profile_free(p);
 		p->value = malloc((size_t)n * sizeof *p->value);
 		p->block = malloc((size_t)blocks * sizeof *p->block);
-		if (!p->value || !p->block) {
+		p->stale = malloc((size_t)blocks * sizeof *p->stale);
+		if (!p->value || !p->block || !p->stale) {
 			profile_free(p);
 			return false;
 		}
@@ -26,6 +28,7 @@ bool profile_clear(struct profile *p, int n)
 	}
 	p->n = n;
 	p->over = 0;
+	p->nstale = 0;
 	memset(p->value, 0, (size_t)n * sizeof *p->value);
 	memset(p->block, 0, (size_t)blocks * sizeof *p->block);
 	return true;
@@ -36,31 +39,67 @@ static void measure(struct profile *p, int b)
 {
 	const int64_t *v = p->value + (size_t)b * PROFILE_BLOCK;
 	struct profile_block *k = &p->block[b];
-	int64_t add = k->add, max = v[0], min = v[0], over = 0;
+	const int64_t off = -PROFILE_OFF / 2, add = k->add;
+	int64_t max = off, min = PROFILE_OFF, over = 0;
+	int on = 0;
 	for (int i = 0; i < PROFILE_BLOCK; i++) {
-		max = v[i] > max ? v[i] : max;
-		min = v[i] < min ? v[i] : min;
-		over += v[i] + add > 0 ? v[i] + add : 0;
+		int64_t x = v[i] + add;
+		max = x > max ? x : max;
+		min = x > off && x < min ? x : min;
+		on += x > off;
+		over += x > 0 ? x : 0;
 	}
-	k->max = max + add;
-	k->min = min + add;
+	k->max = max;
+	k->min = min;
+	k->on = on;
 	p->over += over - k->over;
 	k->over = over;
 }
 
-void profile_sum(struct profile *p, int64_t start)
+static void touch(struct profile *p, int b)
 {
-	for (int i = 0; i < p->n; i++)
-		p->value[i] = start += p->value[i];
+	if (p->block[b].stale)
+		return;
+	p->block[b].stale = true;
+	p->stale[p->nstale++] = b;
+}
+
+void profile_refresh(struct profile *p)
+{
+	for (int i = 0; i < p->nstale; i++) {
+		p->block[p->stale[i]].stale = false;
+		measure(p, p->stale[i]);
+	}
+	p->nstale = 0;
+}
+
+int64_t profile_over(struct profile *p)
+{
+	profile_refresh(p);
+	return p->over;
+}
+
+void profile_sum(struct profile *p, int64_t start, const int *at, int n)
+{
+	for (int i = 0; i < p->n; i++) {
+		start += p->value[i];
+		p->value[i] = start - (i < n && at[i] >= 0 ? 0 : PROFILE_OFF);
+	}
 	for (int b = 0; b < p->n / PROFILE_BLOCK; b++)
 		measure(p, b);
+}
+
+void profile_switch(struct profile *p, int slot, bool on)
+{
+	p->value[slot] += on ? PROFILE_OFF : -PROFILE_OFF;
+	touch(p, slot / PROFILE_BLOCK);
 }
 
 static void add_part(struct profile *p, int b, int from, int to, int64_t x)
 {
 	for (int i = from; i <= to; i++)
 		p->value[i] += x;
-	measure(p, b);
+	touch(p, b);
 }
 
 static void add_whole(struct profile *p, int b, int64_t x)
@@ -68,13 +107,15 @@ static void add_whole(struct profile *p, int b, int64_t x)
 	struct profile_block *k = &p->block[b];
 	bool above = k->min >= 0 && k->min + x >= 0;
 	k->add += x;
+	if (k->stale || k->on == 0)
+		return;
 	k->max += x;
 	k->min += x;
 	if (above) {
-		k->over += x * PROFILE_BLOCK;
-		p->over += x * PROFILE_BLOCK;
+		k->over += x * k->on;
+		p->over += x * k->on;
 	} else if (k->over > 0 || k->max > 0) {
-		measure(p, b);
+		touch(p, b);
 	}
 }
 
@@ -98,16 +139,36 @@ int64_t profile_at(const struct profile *p, int slot)
 	return p->value[slot] + p->block[slot / PROFILE_BLOCK].add;
 }
 
-int profile_worst(const struct profile *p)
+int profile_worst(struct profile *p)
 {
+	profile_refresh(p);
 	int best = 0;
 	for (int b = 1; b < p->n / PROFILE_BLOCK; b++)
 		if (p->block[b].max > p->block[best].max)
 			best = b;
+	if (p->block[best].on == 0)
+		return -1;
 	int slot = best * PROFILE_BLOCK;
 	while (profile_at(p, slot) != p->block[best].max)
 		slot++;
 	return slot;
+}
+
+int64_t profile_most(struct profile *p, int from, int to)
+{
+	int64_t most = -PROFILE_OFF / 2;
+	profile_refresh(p);
+	while (from <= to) {
+		int b = from / PROFILE_BLOCK, end = b * PROFILE_BLOCK + PROFILE_BLOCK - 1;
+		if (from % PROFILE_BLOCK == 0 && end <= to) {
+			most = p->block[b].max > most ? p->block[b].max : most;
+		} else {
+			for (int i = from; i <= end && i <= to; i++)
+				most = profile_at(p, i) > most ? profile_at(p, i) : most;
+		}
+		from = end + 1;
+	}
+	return most;
 }
 
 static int64_t relief_part(const struct profile *p, int from, int to, int64_t x)
@@ -120,8 +181,9 @@ static int64_t relief_part(const struct profile *p, int from, int to, int64_t x)
 	return sum;
 }
 
-int64_t profile_relief(const struct profile *p, int from, int to, int64_t x)
+int64_t profile_relief(struct profile *p, int from, int to, int64_t x)
 {
+	profile_refresh(p);
 	int64_t sum = 0;
 	while (from <= to) {
 		int b = from / PROFILE_BLOCK, end = b * PROFILE_BLOCK + PROFILE_BLOCK - 1;
@@ -133,7 +195,7 @@ int64_t profile_relief(const struct profile *p, int from, int to, int64_t x)
 		else if (k->max <= x)
 			sum += k->over;
 		else if (k->min >= x)
-			sum += x * PROFILE_BLOCK;
+			sum += x * k->on;
 		else
 			sum += relief_part(p, from, end, x);
 		from = end + 1;

@@ -85,7 +85,7 @@ static void add_bytes(struct state *s, int from, int to, int64_t bytes)
 {
 	if (s->loading)
 		return;
-	s->work += 6 + (to - from) * 0.05;
+	*s->work += 2 + (to - from) * 0.004;
 	profile_add(&s->over, from, to, bytes / s->in->align);
 }
 
@@ -295,7 +295,7 @@ void state_link(struct state *s, int r)
 {
 	int o = s->run[r].op;
 	const struct way *w = way_of(s, o);
-	s->work += 10 + 4 * (w->nin + w->nout);
+	*s->work += 4 + 2 * (w->nin + w->nout);
 	s->run[r].life = s->run[r].use = -1;
 	s->run[r].saved = 0;
 	for (int k = 0; k < w->nin; k++)
@@ -308,21 +308,26 @@ void state_link(struct state *s, int r)
 	if (s->run[r].key & 1)
 		return;
 	s->at[slot_of(s, r)] = r;
+	if (s->loading)
+		return;
+	profile_switch(&s->over, slot_of(s, r), true);
 	save_at(s, s->run[r].key);
 }
 
 static void unlink_run(struct state *s, int r)
 {
 	const struct way *w = way_of(s, s->run[r].op);
-	s->work += 10 + 4 * (w->nin + w->nout);
+	*s->work += 4 + 2 * (w->nin + w->nout);
 	s->cost -= w->cost;
 	if (w->ws > 0)
 		add_bytes(s, slot_of(s, r), slot_of(s, r), -w->ws);
 	if (s->run[r].saved)
 		add_bytes(s, slot_of(s, r), slot_of(s, r), s->run[r].saved);
 	s->run[r].saved = 0;
-	if (!(s->run[r].key & 1))
+	if (!(s->run[r].key & 1)) {
 		s->at[slot_of(s, r)] = -1;
+		profile_switch(&s->over, slot_of(s, r), false);
+	}
 	for (int l = s->run[r].life, next; l >= 0; l = next) {
 		next = s->life[l].sibling;
 		end_life(s, l);
@@ -518,41 +523,71 @@ void state_clean(struct state *s)
 	}
 }
 
-static int stretched(int key)
+/* New numbers for all slots, with room between those that hold a run now or by the log, and for
+ * `more` behind slot `after`. Others take the number of the one before. Gaps that were widened stay
+ * wide until there are too many. *nslot out. */
+static int *new_slots(const struct state *s, int after, int more, int *nslot)
 {
-	return key < 0 ? key : 2 * (key | 1) + (key & 1);
-}
-
-/* All slots double, in the log too. */
-static bool stretch(struct state *s)
-{
-	int n = s->nslot * 2;
-	if (n > (1 << 29))
-		return false;
-	if (n > s->cap_slot) {
-		int *at = realloc(s->at, (size_t)n * sizeof *at);
-		if (!at)
-			return false;
-		s->at = at;
-		s->cap_slot = n;
-	}
-	for (int i = s->nslot - 1; i >= 0; i--) {
-		int r = s->at[i];
-		s->at[2 * i] = -1;
-		s->at[2 * i + 1] = r;
-	}
-	s->nslot = n;
+	int *map = calloc((size_t)s->nslot, sizeof *map), n = after < 0 ? more : 0, last = -1,
+	    held = 0;
+	if (!map)
+		return NULL;
 	for (int i = 0; i < s->nlog; i++)
 		if (s->log[i].kind != EDIT_WAY)
-			s->log[i].slot = 2 * s->log[i].slot + 1;
+			map[s->log[i].slot] = 1;
+	for (int i = 0; i < s->nslot; i++)
+		held += s->at[i] >= 0 || map[i];
+	bool narrow = s->nslot > 4 * STATE_GAP * held;
+	for (int i = 0; i < s->nslot; i++) {
+		if (s->at[i] >= 0 || map[i]) {
+			n += narrow || i - last < STATE_GAP ? STATE_GAP : i - last;
+			last = i;
+		}
+		map[i] = n;
+		n += i == after ? more : 0;
+	}
+	*nslot = n + 1;
+	return map;
+}
+
+static int moved(const int *map, int key)
+{
+	return key < 0 ? key : 2 * map[key >> 1] + (key & 1);
+}
+
+/* Spread the slots evenly, the log's too. */
+static bool spread(struct state *s, int after, int more)
+{
+	int nslot, *map = new_slots(s, after, more, &nslot),
+		   *at = map ? malloc((size_t)nslot * sizeof *at) : NULL;
+	if (!at) {
+		free(map);
+		return false;
+	}
+	for (int i = 0; i < nslot; i++)
+		at[i] = -1;
+	for (int i = 0; i < s->nslot; i++)
+		if (s->at[i] >= 0)
+			at[map[i]] = s->at[i];
+	for (int i = 0; i < s->nlog; i++)
+		if (s->log[i].kind != EDIT_WAY)
+			s->log[i].slot = map[s->log[i].slot];
 	for (int r = 0; r < s->runs.n; r++)
-		s->run[r].key = stretched(s->run[r].key);
+		if (s->run[r].op >= 0 || r == s->end)
+			s->run[r].key = moved(map, s->run[r].key);
 	for (int l = 0; l < s->lives.n; l++) {
 		struct lifetime *f = &s->life[l];
-		f->key = stretched(f->key);
-		f->end = stretched(f->end);
+		if (f->run < 0 && l >= s->in->m)
+			continue;
+		f->key = moved(map, f->key);
+		f->end = moved(map, f->end);
 	}
-	s->work += s->nslot + 4 * s->lives.n;
+	free(map);
+	free(s->at);
+	s->at = at;
+	s->nslot = s->cap_slot = nslot;
+	s->spreads++;
+	*s->work += nslot + s->lives.n;
 	return state_measure(s);
 }
 
@@ -564,7 +599,7 @@ bool state_put(struct state *s, int after, const int *op, int n)
 			to++;
 		if (to - after - 1 >= n)
 			break;
-		if (!stretch(s)) {
+		if (!spread(s, after, n)) {
 			s->nomem = true;
 			return false;
 		}
@@ -577,4 +612,25 @@ bool state_put(struct state *s, int after, const int *op, int n)
 		put(s, op[i], slot, -1);
 	}
 	return !s->nomem;
+}
+
+bool state_complete(struct state *s, int o)
+{
+	const struct way *w = &s->in->way[o][s->way[o]];
+	for (int k = 0; k < w->nin; k++) {
+		int p = s->in->p->tensor[w->in[k]].producer, slot = -1;
+		if (!s->in->optional[p] || s->count[p] > 0)
+			continue;
+		const struct way *v = &s->in->way[p][s->way[p]];
+		for (int i = 0; i < v->nin; i++) {
+			int l = s->life[v->in[i]].next; /* the first that is not empty */
+			if (l < 0)
+				return false;
+			int at = s->life[l].key >> 1;
+			slot = at > slot ? at : slot;
+		}
+		if (!state_put(s, slot, &p, 1))
+			return false;
+	}
+	return true;
 }

@@ -33,6 +33,8 @@ struct use {
 	int sibling;    /* the next read of the run */
 };
 
+enum { STATE_GAP = 4 }; /* slots per run, when they are spread anew */
+
 struct pool {
 	int n, cap, free; /* used so far, room, first free one */
 };
@@ -64,8 +66,9 @@ struct state {
 	struct edit *log;
 	int nlog, cap_log;
 	int *suspect, nsuspect, cap_suspect; /* runs that may have lost their last reader */
+	int spreads;                         /* how often slots got new numbers */
 	bool loading, nomem;
-	double work;
+	double *work; /* counts what is done, about 10 ns a unit */
 	/* fixed tables */
 	int *follow_at, *follow; /* placed updates whose place an op's runs decide, listed order */
 	int *guard_at, *guard;   /* residents with a killer that is not placed, by op concerned */
@@ -75,7 +78,7 @@ struct state {
 	bool *pairs;             /* [n] has in-place pairs in some way */
 };
 
-bool state_init(struct state *s, struct arena *a, const struct inst *in);
+bool state_init(struct state *s, struct arena *a, const struct inst *in, double *work);
 void state_free(struct state *s);
 
 /* Start from a sequence; the log is empty then. False when out of memory or when the sequence
@@ -95,9 +98,9 @@ int state_place(const struct state *s, int update);
 /* Where a resident without a placed update is read after it was replaced. */
 void state_guard(struct state *s, int resident);
 
-static inline bool state_fits(const struct state *s)
+static inline bool state_fits(struct state *s)
 {
-	return s->bad == 0 && s->over.over == 0;
+	return s->bad == 0 && profile_over(&s->over) == 0;
 }
 
 static inline int slot_of(const struct state *s, int run)
@@ -110,6 +113,9 @@ static inline int slot_of(const struct state *s, int run)
 bool state_put(struct state *s, int after, const int *op, int n);
 void state_take(struct state *s, int run);
 void state_set_way(struct state *s, int op, int way);
+/* Optional ops that the op needs and that do not run get a run where what they read is first there.
+ */
+bool state_complete(struct state *s, int op);
 /* Delete runs of which nothing is read any more. */
 void state_clean(struct state *s);
 

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 4 }; /* slots per run */
-
 /* Ops that read each resident, in any way. */
 static bool list_readers(struct state *s, struct arena *a)
 {
@@ -133,9 +131,10 @@ static bool list_followers(struct state *s, struct arena *a)
 	return ok;
 }
 
-bool state_init(struct state *s, struct arena *a, const struct inst *in)
+bool state_init(struct state *s, struct arena *a, const struct inst *in, double *work)
 {
 	*s = (struct state){.in = in,
+		.work = work,
 		.runs.free = -1,
 		.lives.free = -1,
 		.uses.free = -1,
@@ -165,7 +164,7 @@ void state_free(struct state *s)
 /* Room for a first load; pools grow by themselves later. */
 static bool reserve(struct state *s, const struct seq *q)
 {
-	int nslot = GAP * (q->n + 2);
+	int nslot = STATE_GAP * (q->n + 2);
 	if (nslot > s->cap_slot) {
 		int *at = realloc(s->at, (size_t)nslot * sizeof *at);
 		if (!at)
@@ -240,7 +239,7 @@ static void load_all(struct state *s, const struct seq *q)
 {
 	const struct inst *in = s->in;
 	for (int i = 0; i < q->n && !s->nomem; i++)
-		state_link(s, add_run(s, q->op[i], 2 * GAP * (i + 1)));
+		state_link(s, add_run(s, q->op[i], 2 * STATE_GAP * (i + 1)));
 	for (int i = 0; i < in->nfloat && !s->nomem; i++) {
 		int f = in->floats[i], r = add_run(s, f, 2 * state_place(s, f) + 1);
 		s->updates[f] = r;
@@ -294,7 +293,7 @@ bool state_load(struct state *s, const struct seq *q, const int *way, int64_t ta
 		return false;
 	state_clean(s);
 	state_commit(s);
-	s->work += 4 * s->lives.n;
+	*s->work += 4 * s->lives.n;
 	return s->bad == 0 && !s->nomem;
 }
 
@@ -323,7 +322,7 @@ bool state_measure(struct state *s)
 		v[slot] += (w->ws - s->run[r].saved) / in->align;
 		v[slot + 1] -= (w->ws - s->run[r].saved) / in->align;
 	}
-	profile_sum(&s->over, in->resident / in->align - s->target / in->align);
+	profile_sum(&s->over, in->resident / in->align - s->target / in->align, s->at, s->nslot);
 	return true;
 }
 
