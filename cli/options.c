@@ -148,8 +148,8 @@ static enum status own_strings(
 	struct arena *a, struct options *o, const struct options *defaults, struct diag *d)
 {
 	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->target,
-		&o->graph, &o->dump_graph, &o->dump_after, &o->math, &o->precision, &o->isa,
-		&o->dropout, &o->bn};
+		&o->graph, &o->dump_graph, &o->dump_after, &o->costs, &o->math, &o->precision,
+		&o->isa, &o->dropout, &o->bn};
 	const char *const initial[] = {
 		defaults->target, defaults->math, defaults->precision, defaults->bn};
 	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
@@ -209,6 +209,7 @@ static void fill_table(
 			"clip the gradients' global norm", "X"},
 		{"time", 0, POPT_ARG_DOUBLE, &o->seconds, 0,
 			"let the planner search this long (plans may then differ)", "SECONDS"},
+		STR("costs", costs, "plan with the measured times in a stint-costs-1 file", "FILE"),
 		FLAG("debug-arena", debug_arena, "poison dead ranges of the arena"),
 		FLAG("no-build", no_build, "do not run the C compiler"),
 		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),

@@ -11,7 +11,7 @@ enum command_kind { COMMAND_COMPILE, COMMAND_PLAN, COMMAND_SHOW };
 struct options {
 	const char *model; /* the positional argument; NULL: none */
 	const char *loss, *optimizer, *budget, *out, *target;
-	const char *graph, *dump_graph, *dump_after;
+	const char *graph, *dump_graph, *dump_after, *costs;
 	const char *math, *precision, *isa, *dropout, *bn;
 	struct import_options import;
 	int segments, threads;
