@@ -149,7 +149,7 @@ static enum status own_strings(
 {
 	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->target,
 		&o->graph, &o->dump_graph, &o->dump_after, &o->costs, &o->math, &o->precision,
-		&o->isa, &o->dropout, &o->bn};
+		&o->isa, &o->dropout, &o->bn, &o->html};
 	const char *const initial[] = {
 		defaults->target, defaults->math, defaults->precision, defaults->bn};
 	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
@@ -216,6 +216,7 @@ static void fill_table(
 		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
 		STR("dump-after", dump_after,
 			"print the graph after import, lower, loss, autodiff or updates", "STAGE"),
+		STR("html", html, "for show: write a plan as a page to look at", "FILE"),
 		FLAG("json", json, "print JSON for programs"),
 		{"help", 'h', POPT_ARG_NONE, help, 0, "show this", NULL}, POPT_TABLEEND};
 	_Static_assert(sizeof all / sizeof *all <= TABLE_MAX, "the table is longer than its room");

@@ -13,6 +13,7 @@ struct options {
 	const char *loss, *optimizer, *budget, *out, *target;
 	const char *graph, *dump_graph, *dump_after, *costs;
 	const char *math, *precision, *isa, *dropout, *bn;
+	const char *html; /* show: the page to write */
 	struct import_options import;
 	int segments, threads;
 	double seconds, clip_norm;
