@@ -8,13 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_DIM = 1, OPT_TRAIN, OPT_FREEZE, OPT_BATCH };
+enum { OPT_DIM = 1, OPT_TRAIN, OPT_FREEZE, OPT_BATCH, OPT_ONCE, OPT_AGAIN };
 enum { LIST_MAX = 64 };
 
 struct lists {
-	int ndim, ntrain, nfreeze;
+	int ndim, ntrain, nfreeze, nonce, nagain;
 	struct import_dim dim[LIST_MAX];
 	const char *train[LIST_MAX + 1], *freeze[LIST_MAX + 1];
+	const char *once[LIST_MAX + 1], *again[LIST_MAX + 1];
 };
 
 static int processors(void)
@@ -72,6 +73,10 @@ static enum status take(struct arena *a, int option, const char *text, struct li
 		return take_pattern(l->train, &l->ntrain, text, d);
 	case OPT_FREEZE:
 		return take_pattern(l->freeze, &l->nfreeze, text, d);
+	case OPT_ONCE:
+		return take_pattern(l->once, &l->nonce, text, d);
+	case OPT_AGAIN:
+		return take_pattern(l->again, &l->nagain, text, d);
 	case OPT_BATCH:
 		return parse_size("--batch", text, &o->import.batch, d);
 	}
@@ -117,12 +122,22 @@ static enum status check_words(const struct options *o, struct diag *d)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--clip-norm wants a number above 0");
 	if (!(o->seconds >= 0))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--time wants seconds");
+	if (!(o->effort > 0) || isinf(o->effort))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
 	if (o->dump_after &&
 		!ONE_OF(o->dump_after, "import", "lower", "loss", "autodiff", "updates"))
 		return usage_fail(d,
 			"--dump-after is import, lower, loss, autodiff or updates, not",
 			o->dump_after);
 	return ST_OK;
+}
+
+/* The list, ended by NULL; NULL when it is empty. */
+static enum status patterns(
+	struct arena *a, const char *const *list, int n, const char *const **out, struct diag *d)
+{
+	*out = n ? arena_memdup(a, list, (size_t)n + 1, sizeof *list) : NULL;
+	return n && !*out ? diag_nomem(d) : ST_OK;
 }
 
 static enum status finish(
@@ -134,12 +149,10 @@ static enum status finish(
 		return usage_fail(d, "one model at a time; unexpected argument", poptGetArg(ctx));
 	o->import.ndim = l->ndim;
 	o->import.dim = arena_memdup(a, l->dim, (size_t)l->ndim, sizeof *l->dim);
-	o->import.train_pattern = l->ntrain ? arena_memdup(a, l->train, (size_t)l->ntrain + 1,
-						      sizeof *l->train)
-					    : NULL;
-	o->import.freeze_pattern = l->nfreeze ? arena_memdup(a, l->freeze, (size_t)l->nfreeze + 1,
-							sizeof *l->freeze)
-					      : NULL;
+	TRY(patterns(a, l->train, l->ntrain, &o->import.train_pattern, d));
+	TRY(patterns(a, l->freeze, l->nfreeze, &o->import.freeze_pattern, d));
+	TRY(patterns(a, l->once, l->nonce, &o->insist.once, d));
+	TRY(patterns(a, l->again, l->nagain, &o->insist.again, d));
 	return check_words(o, d);
 }
 
@@ -209,6 +222,12 @@ static void fill_table(
 			"clip the gradients' global norm", "X"},
 		{"time", 0, POPT_ARG_DOUBLE, &o->seconds, 0,
 			"let the planner search this long (plans may then differ)", "SECONDS"},
+		{"effort", 0, POPT_ARG_DOUBLE, &o->effort, 0,
+			"search this many times as long as usual (default 1)", "X"},
+		{"no-recompute", 0, POPT_ARG_STRING, NULL, OPT_ONCE,
+			"run nodes once that match by name or operator", "PATTERN"},
+		{"recompute", 0, POPT_ARG_STRING, NULL, OPT_AGAIN,
+			"keep nothing of matching nodes for the backward pass", "PATTERN"},
 		STR("costs", costs, "plan with the measured times in a stint-costs-1 file", "FILE"),
 		FLAG("debug-arena", debug_arena, "poison dead ranges of the arena"),
 		FLAG("no-build", no_build, "do not run the C compiler"),
@@ -233,6 +252,7 @@ enum status options_parse(struct arena *a, enum command_kind kind, int argc, con
 		.math = "fixed",
 		.precision = "fp32",
 		.bn = "train",
+		.effort = 1,
 		.threads = processors()};
 	const struct options defaults = o;
 	int want_help = 0;

@@ -4,9 +4,10 @@
 
 #include "graph/pass.h"
 #include "import/import.h"
+#include "planner/insist.h"
 #include "planner/plan.h"
 
-enum command_kind { COMMAND_COMPILE, COMMAND_PLAN, COMMAND_SHOW };
+enum command_kind { COMMAND_COMPILE, COMMAND_PLAN, COMMAND_SHOW, COMMAND_FRONTIER };
 
 struct options {
 	const char *model; /* the positional argument; NULL: none */
@@ -15,8 +16,9 @@ struct options {
 	const char *math, *precision, *isa, *dropout, *bn;
 	const char *html; /* show: the page to write */
 	struct import_options import;
+	struct insist insist;
 	int segments, threads;
-	double seconds, clip_norm;
+	double seconds, effort, clip_norm;
 	int keep_all, portable, debug_arena, no_build, json;
 };
 

@@ -155,10 +155,14 @@ enum status pipeline_problems(struct pipeline *p)
 {
 	struct costs_use use;
 	TRY(make_problems(p));
+	struct problem *main = p->train ? p->train_problem.problem : p->eval_problem.problem;
+	TRY(pipeline_costs(p, main));
+	TRY(insist_once(p->arena, main, p->o->insist.once, p->o->model, p->diag));
 	if (!p->train)
-		return pipeline_costs(p, p->eval_problem.problem);
-	TRY(pipeline_costs(p, p->train_problem.problem));
-	return apply_costs(p, p->eval_problem.problem, &use);
+		return ST_OK;
+	TRY(apply_costs(p, p->eval_problem.problem, &use));
+	/* what is run once in training is so there too, where it is there */
+	return insist_once(p->arena, p->eval_problem.problem, p->o->insist.once, NULL, p->diag);
 }
 
 static enum status resolve(struct arena *a, const struct problem *problem, const struct options *o,
@@ -191,6 +195,7 @@ static struct plan_options start_options(const struct options *o)
 		.alignment = 64,
 		.segments = o->segments,
 		.seconds = o->seconds,
+		.effort = o->effort,
 		.mode = o->keep_all   ? PLAN_KEEP_ALL
 			: o->segments ? PLAN_SEGMENTS
 				      : PLAN_AUTO};
