@@ -162,7 +162,7 @@ static enum status own_strings(
 {
 	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->target,
 		&o->graph, &o->dump_graph, &o->dump_after, &o->costs, &o->math, &o->precision,
-		&o->isa, &o->dropout, &o->bn, &o->html};
+		&o->isa, &o->dropout, &o->bn, &o->html, &o->svg};
 	const char *const initial[] = {
 		defaults->target, defaults->math, defaults->precision, defaults->bn};
 	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
@@ -185,7 +185,21 @@ static enum status own_strings(
 #define FLAG(name, var, text) {name, 0, POPT_ARG_NONE, &o->var, 0, text, NULL}
 /* clang-format on */
 
-enum { TABLE_MAX = 40 };
+enum { TABLE_MAX = 48 };
+
+/* Whether the command takes the option. */
+static bool belongs(const char *option, enum command_kind kind)
+{
+	static const struct {
+		const char *name;
+		enum command_kind kind;
+	} only[] = {{"html", COMMAND_SHOW}, {"steps", COMMAND_SHOW}, {"compare", COMMAND_PLAN},
+		{"points", COMMAND_FRONTIER}, {"svg", COMMAND_FRONTIER}};
+	for (size_t i = 0; option && i < sizeof only / sizeof *only; i++)
+		if (!strcmp(option, only[i].name))
+			return kind == only[i].kind;
+	return true;
+}
 
 /* popt's table, its variables in *o and *help. */
 static void fill_table(
@@ -202,7 +216,9 @@ static void fill_table(
 		STR("budget", budget, "2GiB, 1500000, 70%, min; default: keep everything", "SIZE"),
 		STR("target", target, "c, or cuda (not yet)", "T"),
 		{"output", 'o', POPT_ARG_STRING, &o->out, 0,
-			kind == COMMAND_PLAN ? "write the plan here" : "directory to write",
+			kind == COMMAND_PLAN       ? "write the plan here"
+			: kind == COMMAND_FRONTIER ? "write the points as JSON"
+						   : "directory to write",
 			"PATH"},
 		FLAG("keep-all", keep_all, "recompute nothing"),
 		{"segments", 0, POPT_ARG_INT, &o->segments, 0, "K equal checkpoint segments", "K"},
@@ -235,11 +251,20 @@ static void fill_table(
 		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
 		STR("dump-after", dump_after,
 			"print the graph after import, lower, loss, autodiff or updates", "STAGE"),
+		{"compare", 0, POPT_ARG_NONE, &o->compare, 0,
+			"beside the plan what keep-everything and checkpointing by segments need",
+			NULL},
+		{"points", 0, POPT_ARG_INT, &o->points, 0, "how many budgets", "N"},
+		STR("svg", svg, "draw cost against budget", "FILE"),
 		STR("html", html, "for show: write a plan as a page to look at", "FILE"),
+		FLAG("steps", steps, "every step, however many"),
 		FLAG("json", json, "print JSON for programs"),
 		{"help", 'h', POPT_ARG_NONE, help, 0, "show this", NULL}, POPT_TABLEEND};
 	_Static_assert(sizeof all / sizeof *all <= TABLE_MAX, "the table is longer than its room");
-	memcpy(table, all, sizeof all);
+	size_t n = 0;
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (belongs(all[i].longName, kind))
+			table[n++] = all[i];
 }
 #undef STR
 #undef FLAG
@@ -259,8 +284,9 @@ enum status options_parse(struct arena *a, enum command_kind kind, int argc, con
 	struct poptOption table[TABLE_MAX];
 	fill_table(table, kind, &o, &want_help);
 	poptContext ctx = poptGetContext(NULL, argc, argv, table, 0);
+	bool graph_will_do = kind == COMMAND_PLAN || kind == COMMAND_FRONTIER;
 	poptSetOtherOptionHelp(
-		ctx, kind == COMMAND_PLAN ? "[MODEL.onnx] [OPTIONS]" : "MODEL.onnx [OPTIONS]");
+		ctx, graph_will_do ? "[MODEL.onnx] [OPTIONS]" : "MODEL.onnx [OPTIONS]");
 	enum status st = ST_OK;
 	int rc;
 	while (st == ST_OK && (rc = poptGetNextOpt(ctx)) >= 0) {

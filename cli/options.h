@@ -14,11 +14,12 @@ struct options {
 	const char *loss, *optimizer, *budget, *out, *target;
 	const char *graph, *dump_graph, *dump_after, *costs;
 	const char *math, *precision, *isa, *dropout, *bn;
-	const char *html; /* show: the page to write */
+	const char *html, *svg; /* the page or drawing to write */
 	struct import_options import;
 	struct insist insist;
 	int segments, threads;
 	double seconds, effort, clip_norm;
+	int points, compare, steps;
 	int keep_all, portable, debug_arena, no_build, json;
 };
 

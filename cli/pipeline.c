@@ -165,6 +165,24 @@ enum status pipeline_problems(struct pipeline *p)
 	return insist_once(p->arena, p->eval_problem.problem, p->o->insist.once, NULL, p->diag);
 }
 
+enum status pipeline_problem(struct pipeline *p, struct problem **out)
+{
+	const struct options *o = p->o;
+	if (o->graph && o->model)
+		return diag_fail(
+			p->diag, ST_USAGE, NULL, NULL, "give a model or --graph, not both");
+	if (o->graph) {
+		TRY(problem_read(p->arena, o->graph, out, p->diag));
+		TRY(pipeline_costs(p, *out));
+		return insist_once(p->arena, *out, o->insist.once, o->graph, p->diag);
+	}
+	TRY(pipeline_import(p));
+	TRY(pipeline_graphs(p));
+	TRY(pipeline_problems(p));
+	*out = p->train ? p->train_problem.problem : p->eval_problem.problem;
+	return ST_OK;
+}
+
 static enum status resolve(struct arena *a, const struct problem *problem, const struct options *o,
 	struct plan_options *options, struct diag *d)
 {
@@ -189,7 +207,7 @@ static enum status resolve(struct arena *a, const struct problem *problem, const
 	return ST_OK;
 }
 
-static struct plan_options start_options(const struct options *o)
+struct plan_options pipeline_options(const struct options *o)
 {
 	return (struct plan_options){.budget = INT64_MAX,
 		.alignment = 64,
@@ -204,7 +222,7 @@ static struct plan_options start_options(const struct options *o)
 enum status plan_under(struct arena *a, const struct problem *problem, const struct options *o,
 	struct plan_options *options, struct plan **plan, struct diag *d)
 {
-	*options = start_options(o);
+	*options = pipeline_options(o);
 	TRY(resolve(a, problem, o, options, d));
 	enum status st = plan_make(a, problem, options, plan, d);
 	if (st == ST_OK)
@@ -253,7 +271,7 @@ static enum status plan_one(struct pipeline *p, const struct graph_problem *gp,
 enum status pipeline_plan(struct pipeline *p)
 {
 	const struct graph_problem *main = p->train ? &p->train_problem : &p->eval_problem;
-	p->plan_options = start_options(p->o);
+	p->plan_options = pipeline_options(p->o);
 	TRY(resolve(p->arena, main->problem, p->o, &p->plan_options, p->diag));
 	if (p->train) {
 		struct budget b;
