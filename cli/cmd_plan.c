@@ -1,6 +1,7 @@
 /* stint plan MODEL.onnx ... | --graph G.json [--budget SIZE] [-o PLAN.json] [--dump-graph G.json]
  */
 #include "cli/cli.h"
+#include "cli/compare.h"
 #include "cli/pipeline.h"
 #include "cli/report.h"
 
@@ -54,11 +55,24 @@ static enum status plan_graph_file(struct pipeline *p, const struct problem *pro
 	return finish(p, problem, plan, st);
 }
 
+static enum status compare(struct pipeline *p, const struct problem *problem)
+{
+	const struct options *o = p->o;
+	struct plan_options options = pipeline_options(o);
+	if (o->out || o->keep_all || o->segments)
+		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
+			"--compare makes a table of all: no -o, --keep-all or --segments");
+	TRY(pipeline_budget(p->arena, problem, o, &options, p->diag));
+	return compare_print(p->arena, problem, &options, o->json, p->diag);
+}
+
 static enum status plan(struct pipeline *p)
 {
 	struct problem *problem;
 	TRY(pipeline_problem(p, &problem));
 	TRY(dump_graph(p, problem));
+	if (p->o->compare)
+		return compare(p, problem);
 	if (p->o->graph)
 		return plan_graph_file(p, problem);
 	enum status st = pipeline_plan(p);

@@ -183,7 +183,7 @@ enum status pipeline_problem(struct pipeline *p, struct problem **out)
 	return ST_OK;
 }
 
-static enum status resolve(struct arena *a, const struct problem *problem, const struct options *o,
+enum status pipeline_budget(struct arena *a, const struct problem *problem, const struct options *o,
 	struct plan_options *options, struct diag *d)
 {
 	struct budget b;
@@ -223,7 +223,7 @@ enum status plan_under(struct arena *a, const struct problem *problem, const str
 	struct plan_options *options, struct plan **plan, struct diag *d)
 {
 	*options = pipeline_options(o);
-	TRY(resolve(a, problem, o, options, d));
+	TRY(pipeline_budget(a, problem, o, options, d));
 	enum status st = plan_make(a, problem, options, plan, d);
 	if (st == ST_OK)
 		st = plan_check(problem, *plan, options->alignment, "plan", d);
@@ -272,7 +272,7 @@ enum status pipeline_plan(struct pipeline *p)
 {
 	const struct graph_problem *main = p->train ? &p->train_problem : &p->eval_problem;
 	p->plan_options = pipeline_options(p->o);
-	TRY(resolve(p->arena, main->problem, p->o, &p->plan_options, p->diag));
+	TRY(pipeline_budget(p->arena, main->problem, p->o, &p->plan_options, p->diag));
 	if (p->train) {
 		struct budget b;
 		TRY(budget_parse(p->o->budget, &b, p->diag));

@@ -42,6 +42,9 @@ enum status pipeline_costs(struct pipeline *p, struct problem *problem);
 enum status pipeline_problem(struct pipeline *p, struct problem **out);
 /* What the options say about planning; the budget: none. */
 struct plan_options pipeline_options(const struct options *o);
+/* The budget as written, in bytes, into options->budget. */
+enum status pipeline_budget(struct arena *a, const struct problem *problem, const struct options *o,
+	struct plan_options *options, struct diag *d);
 
 /* Plan `problem` under `o->budget` as written, for --graph: sets *options' budget and *plan. */
 enum status plan_under(struct arena *a, const struct problem *problem, const struct options *o,

@@ -57,6 +57,30 @@ expect 0 stint frontier --graph unit.json --effort 0.1 --points 2
 told "x one"
 ! grep -q 'ms' out || fail "milliseconds of unknown costs"
 
+# beside what else is done
+expect 0 stint plan $model --compare --budget $least
+told "keep everything" "every block" "sqrt(n)" "2 segments" "4 segments" "8 segments" "stint, budget $least" "fits"
+expect 0 stint plan $model --compare --budget $least --json
+is_json out
+cp out c.json
+[ "$(json_of c.json format)" = '"stint-compare-1"' ] || fail "format of c.json"
+[ "$(json_of c.json keep_all_bytes)" = "$keep_all" ] || fail "--compare's keep_all_bytes"
+for i in 0 1 2 3 4 5; do
+	within=$(json_of c.json rows $i within_bytes)
+	[ "$(json_of c.json rows $i theirs arena_bytes)" = "$within" ] || fail "row $i: within_bytes"
+	[ "$(json_of c.json rows $i stint arena_bytes)" -le "$within" ] || fail "row $i: larger than theirs"
+	awk "BEGIN {exit !($(json_of c.json rows $i stint cost) <= $(json_of c.json rows $i theirs cost))}" ||
+		fail "row $i: dearer than theirs"
+done
+[ "$(json_of c.json rows 6 within_bytes)" = "$least" ] || fail "the last row is not at the budget"
+expect 0 stint plan --graph graph.json --effort 0.1 --compare --budget $least --json
+same out c.json
+expect 0 stint plan --graph graph.json --effort 0.1 --compare
+! grep -q fits out || fail "fits what?"
+expect 2 stint plan $model --compare -o x.json
+expect 2 stint plan $model --compare --segments 2
+expect 2 stint frontier $model --compare
+
 expect 2 stint frontier
 expect 2 stint frontier $model --graph graph.json
 expect 2 stint frontier $model --budget 50%
