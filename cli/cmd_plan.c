@@ -43,6 +43,7 @@ static enum status plan_graph_file(struct pipeline *p)
 	struct plan *plan = NULL;
 	struct plan_options options;
 	TRY(problem_read(p->arena, p->o->graph, &problem, p->diag));
+	TRY(pipeline_costs(p, problem));
 	TRY(dump_graph(p, problem));
 	enum status st = plan_under(p->arena, problem, p->o, &options, &plan, p->diag);
 	if (st == ST_BUDGET && plan) {

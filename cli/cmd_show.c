@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/pipeline.h"
 #include "cli/report.h"
+#include "cli/show_html.h"
 
 struct shown {
 	struct problem *problem;
@@ -22,10 +23,11 @@ static enum status read_pair(
 	return plan_parse(a, out->problem, text, len, plan, &out->plan, d);
 }
 
-static enum status show_plan(
-	struct arena *a, const char *graph, const char *path, bool json, struct diag *d)
+static enum status show_plan(struct arena *a, const char *graph, const char *path,
+	const struct options *o, struct diag *d)
 {
 	struct shown s;
+	bool json = o->json != 0;
 	TRY(read_pair(a, graph, path, &s, d));
 	if (!s.plan->feasible) {
 		if (json)
@@ -42,6 +44,8 @@ static enum status show_plan(
 		return ST_OK;
 	}
 	TRY(plan_check(s.problem, s.plan, 64, path, d));
+	if (o->html)
+		return show_html(o->html, a, s.problem, s.plan, d);
 	if (json)
 		return report_json(stdout, a, s.problem, s.plan, d);
 	TRY(report_schedule(stdout, a, s.problem, s.plan, d));
@@ -75,11 +79,11 @@ static enum status show(struct pipeline *p, struct options *o)
 		char *plan = arena_printf(p->arena, "%s/plan.json", o->model);
 		if (!graph || !plan)
 			return diag_nomem(p->diag);
-		return show_plan(p->arena, graph, plan, o->json != 0, p->diag);
+		return show_plan(p->arena, graph, plan, o, p->diag);
 	}
 	if (ends_with(o->model, ".json")) {
 		const char *graph = o->graph ? o->graph : beside(p->arena, o->model, "graph.json");
-		return graph ? show_plan(p->arena, graph, o->model, o->json != 0, p->diag)
+		return graph ? show_plan(p->arena, graph, o->model, o, p->diag)
 			     : diag_nomem(p->diag);
 	}
 	o->import.unbound = 1; /* to look at a model nobody has to say the batch */

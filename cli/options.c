@@ -148,8 +148,8 @@ static enum status own_strings(
 	struct arena *a, struct options *o, const struct options *defaults, struct diag *d)
 {
 	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->target,
-		&o->graph, &o->dump_graph, &o->dump_after, &o->math, &o->precision, &o->isa,
-		&o->dropout, &o->bn};
+		&o->graph, &o->dump_graph, &o->dump_after, &o->costs, &o->math, &o->precision,
+		&o->isa, &o->dropout, &o->bn, &o->html};
 	const char *const initial[] = {
 		defaults->target, defaults->math, defaults->precision, defaults->bn};
 	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
@@ -209,12 +209,14 @@ static void fill_table(
 			"clip the gradients' global norm", "X"},
 		{"time", 0, POPT_ARG_DOUBLE, &o->seconds, 0,
 			"let the planner search this long (plans may then differ)", "SECONDS"},
+		STR("costs", costs, "plan with the measured times in a stint-costs-1 file", "FILE"),
 		FLAG("debug-arena", debug_arena, "poison dead ranges of the arena"),
 		FLAG("no-build", no_build, "do not run the C compiler"),
 		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),
 		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
 		STR("dump-after", dump_after,
 			"print the graph after import, lower, loss, autodiff or updates", "STAGE"),
+		STR("html", html, "for show: write a plan as a page to look at", "FILE"),
 		FLAG("json", json, "print JSON for programs"),
 		{"help", 'h', POPT_ARG_NONE, help, 0, "show this", NULL}, POPT_TABLEEND};
 	_Static_assert(sizeof all / sizeof *all <= TABLE_MAX, "the table is longer than its room");

@@ -11,8 +11,9 @@ enum command_kind { COMMAND_COMPILE, COMMAND_PLAN, COMMAND_SHOW };
 struct options {
 	const char *model; /* the positional argument; NULL: none */
 	const char *loss, *optimizer, *budget, *out, *target;
-	const char *graph, *dump_graph, *dump_after;
+	const char *graph, *dump_graph, *dump_after, *costs;
 	const char *math, *precision, *isa, *dropout, *bn;
+	const char *html; /* show: the page to write */
 	struct import_options import;
 	int segments, threads;
 	double seconds, clip_norm;

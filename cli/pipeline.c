@@ -99,7 +99,47 @@ enum status pipeline_graphs(struct pipeline *p)
 	return eval_graph(p, &lower);
 }
 
-enum status pipeline_problems(struct pipeline *p)
+/* Times of another number of threads or another library are not this step's. */
+static void warn_of_machine(const struct pipeline *p)
+{
+	const struct costs *c = p->costs;
+	const struct where w = {.file = p->o->costs};
+	char identity[96];
+	if (c->threads && c->threads != p->o->threads)
+		diag_warn(p->diag, &w, "measure again: `stint bench DIR --costs-out FILE`",
+			"measured with %d thread%s, the step is planned for %d", c->threads,
+			c->threads == 1 ? "" : "s", p->o->threads);
+	else if (c->library && !p->o->portable &&
+		 strcmp(c->library, stint_lib_identity(p->o->threads, identity)) != 0)
+		diag_warn(p->diag, &w, "measure again: `stint bench DIR --costs-out FILE`",
+			"measured with %s, this is %s", c->library, identity);
+}
+
+static enum status apply_costs(struct pipeline *p, struct problem *problem, struct costs_use *use)
+{
+	if (!p->o->costs)
+		return ST_OK;
+	if (!p->costs) {
+		TRY(costs_read(p->arena, p->o->costs, &p->costs, p->diag));
+		warn_of_machine(p);
+	}
+	return costs_apply(p->arena, problem, p->costs, use, p->diag);
+}
+
+enum status pipeline_costs(struct pipeline *p, struct problem *problem)
+{
+	struct costs_use use = {0};
+	TRY(apply_costs(p, problem, &use));
+	if (p->costs)
+		diag_note(p->diag, &(struct where){.file = p->o->costs}, NULL,
+			"%d of %d ops measured; %d scaled from the roofline, by the median of "
+			"their "
+			"operator or of all",
+			use.measured, use.measured + use.scaled, use.scaled);
+	return ST_OK;
+}
+
+static enum status make_problems(struct pipeline *p)
 {
 	if (!p->train)
 		return problem_from_graph(p->arena, p->eval, p->name, true, NULL, &p->eval_problem);
@@ -109,6 +149,16 @@ enum status pipeline_problems(struct pipeline *p)
 		p->arena, p->train, p->name, false, &p->eval_problem, &p->train_problem));
 	return problem_from_graph(
 		p->arena, p->eval, p->name, true, &p->train_problem, &p->eval_problem);
+}
+
+enum status pipeline_problems(struct pipeline *p)
+{
+	struct costs_use use;
+	TRY(make_problems(p));
+	if (!p->train)
+		return pipeline_costs(p, p->eval_problem.problem);
+	TRY(pipeline_costs(p, p->train_problem.problem));
+	return apply_costs(p, p->eval_problem.problem, &use);
 }
 
 static enum status resolve(struct arena *a, const struct problem *problem, const struct options *o,
