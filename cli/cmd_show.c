@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/pipeline.h"
 #include "cli/report.h"
+#include "cli/show_html.h"
 
 struct shown {
 	struct problem *problem;
@@ -22,11 +23,15 @@ static enum status read_pair(
 	return plan_parse(a, out->problem, text, len, plan, &out->plan, d);
 }
 
-static enum status show_plan(
-	struct arena *a, const char *graph, const char *path, bool json, struct diag *d)
+static enum status show_plan(struct arena *a, const char *graph, const char *path,
+	const struct options *o, struct diag *d)
 {
 	struct shown s;
+	bool json = o->json != 0;
 	TRY(read_pair(a, graph, path, &s, d));
+	if (!s.plan->feasible && o->html)
+		return diag_fail(d, ST_BUDGET, &(struct where){.file = path}, NULL,
+			"--html: there is no plan in it to draw");
 	if (!s.plan->feasible) {
 		if (json)
 			printf("{\"feasible\":false,\"min_bytes_known\":%lld,"
@@ -42,8 +47,12 @@ static enum status show_plan(
 		return ST_OK;
 	}
 	TRY(plan_check(s.problem, s.plan, 64, path, d));
+	if (o->html)
+		TRY(show_html(o->html, a, s.problem, s.plan, d));
 	if (json)
 		return report_json(stdout, a, s.problem, s.plan, d);
+	if (o->html)
+		return ST_OK;
 	TRY(report_schedule(stdout, a, s.problem, s.plan, d));
 	TRY(report_plan(stdout, a, s.problem, s.plan, d));
 	report_needs(stdout, s.plan->arena_bytes);
@@ -75,13 +84,16 @@ static enum status show(struct pipeline *p, struct options *o)
 		char *plan = arena_printf(p->arena, "%s/plan.json", o->model);
 		if (!graph || !plan)
 			return diag_nomem(p->diag);
-		return show_plan(p->arena, graph, plan, o->json != 0, p->diag);
+		return show_plan(p->arena, graph, plan, o, p->diag);
 	}
 	if (ends_with(o->model, ".json")) {
 		const char *graph = o->graph ? o->graph : beside(p->arena, o->model, "graph.json");
-		return graph ? show_plan(p->arena, graph, o->model, o->json != 0, p->diag)
+		return graph ? show_plan(p->arena, graph, o->model, o, p->diag)
 			     : diag_nomem(p->diag);
 	}
+	if (o->html)
+		return diag_fail(p->diag, ST_USAGE, NULL, "name a plan or a compiled folder",
+			"--html is for plans, not for models");
 	o->import.unbound = 1; /* to look at a model nobody has to say the batch */
 	TRY(pipeline_import(p));
 	return (o->json ? report_model_json : report_model)(stdout, p->imported);

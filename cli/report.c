@@ -60,7 +60,7 @@ static void sparkline(FILE *f, const int64_t *live, int n, int64_t top)
 	fputc('\n', f);
 }
 
-static void report_cost(FILE *f, const struct plan *plan)
+static void report_cost(FILE *f, const struct problem *p, const struct plan *plan)
 {
 	double once = plan->cost_once, total = plan->cost_total;
 	fprintf(f, "cost: %.4g ms predicted, %.3f x one pass", total / 1e3,
@@ -73,6 +73,11 @@ static void report_cost(FILE *f, const struct plan *plan)
 		fprintf(f, "; no schedule can cost less than %.3f x: gap at most %.2f %%\n",
 			once > 0 ? plan->lower_bound / once : 1.0,
 			100 * (total - plan->lower_bound) / total);
+	if (p->costs) {
+		fputs("costs from: ", f);
+		safe_put(f, p->costs);
+		fputc('\n', f);
+	}
 }
 
 enum status report_plan(
@@ -105,7 +110,7 @@ enum status report_plan(
 		x.recomputed_ops == 1 ? "" : "s", x.recomputed_runs,
 		x.recomputed_runs == 1 ? "" : "s", x.overwritten,
 		bytes_human(x.overwritten_bytes, c));
-	report_cost(f, plan);
+	report_cost(f, p, plan);
 	fputs("memory over the step: ", f);
 	sparkline(f, x.live, plan->nstep, plan->arena_bytes);
 	return ST_OK;

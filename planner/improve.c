@@ -1,128 +1,177 @@
 /* Ruin and recreate: delete some recomputations, move some ops, choose other ways, make the
  * sequence fit again, keep the result when it is cheaper or (less and less often) a little dearer.
  */
-#include "planner/solver.h"
+#include "planner/search.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { PATIENCE = 300, WINDOW_OPS = 1500, WINDOW_SLOTS = 4000 };
+
 struct improver {
 	struct search *x;
-	struct seq best, cur, q;
-	int *best_way, *cur_way, *way;
-	double best_cost, cur_cost;
-	int *extra, nextra; /* positions of runs after the first of their op */
-	int cap_extra;
-	bool *seen;             /* [n] */
+	struct state *s;
+	struct seq best;
+	int *best_way; /* [n] */
+	double best_cost;
+	int *extra, nextra,
+		cap_extra;      /* runs of ops that run several times, but the first of each */
 	int *several, nseveral; /* ops with more than one way */
-	int start, moves;
+	int from, to;           /* the slots at hand */
 };
+
+/* A window of a long sequence, all of a short one. */
+static void pick_window(struct improver *m)
+{
+	m->from = 0;
+	m->to = m->s->nslot - 1;
+	if (m->x->in->n <= WINDOW_OPS)
+		return;
+	int width = WINDOW_SLOTS * (m->s->nslot / (4 * m->x->in->n) + 1);
+	m->from = search_below(m->x, m->to - width / 2);
+	if (m->from + width < m->to)
+		m->to = m->from + width;
+}
 
 static bool find_extras(struct improver *m)
 {
-	struct search *x = m->x;
-	if (m->q.n > m->cap_extra) {
-		int cap = m->q.n * 2;
+	const struct state *s = m->s;
+	if (m->to - m->from + 1 > m->cap_extra) {
+		int cap = (m->to - m->from + 1) * 2;
 		int *e = realloc(m->extra, (size_t)cap * sizeof *e);
 		if (!e) {
-			x->nomem = true;
+			m->x->nomem = true;
 			return false;
 		}
 		m->extra = e;
 		m->cap_extra = cap;
 	}
-	memset(m->seen, 0, (size_t)x->in->n * sizeof *m->seen);
 	m->nextra = 0;
-	for (int i = 0; i < m->q.n; i++) {
-		if (m->seen[m->q.op[i]])
-			m->extra[m->nextra++] = i;
-		m->seen[m->q.op[i]] = true;
+	for (int i = m->from; i <= m->to; i++) {
+		int r = s->at[i], o = r < 0 ? -1 : s->run[r].op;
+		if (o < 0 || s->count[o] < 2)
+			continue;
+		bool first = true;
+		for (int k = s->first[o]; k >= 0 && first; k = s->run[k].next)
+			first = s->run[k].key >= s->run[r].key;
+		if (!first)
+			m->extra[m->nextra++] = r;
 	}
+	m->x->work += 0.1 * (m->to - m->from);
 	return true;
 }
 
-/* Which of the extra runs go; marks them -1 in the sequence. */
+/* Take away the extra runs from .. to with the given chance. */
+static void ruin(struct improver *m, int from, int to, double chance)
+{
+	for (int i = from; i < to && i < m->nextra; i++)
+		if (chance >= 1 || search_uniform(m->x) < chance) {
+			int r = m->extra[i];
+			m->extra[i] = -1;
+			if (r >= 0)
+				state_take(m->s, r);
+		}
+}
+
+/* Which of the extra runs go. */
 static void ruin_runs(struct improver *m)
 {
 	struct search *x = m->x;
-	int *op = m->q.op;
 	double z = search_uniform(x);
 	if (m->nextra == 0)
 		return;
 	int c = search_below(x, m->nextra);
 	if (z < 0.4) {
 		int most = m->nextra / 3 < 30 ? m->nextra / 3 : 30;
-		int k = 1 + search_below(x, most > 1 ? most : 1);
-		for (int i = c; i < m->nextra && i < c + k; i++)
-			op[m->extra[i]] = -1;
+		ruin(m, c, c + 1 + search_below(x, most > 1 ? most : 1), 1);
 	} else if (z < 0.6) {
 		double u = search_uniform(x), p = 0.02 + 0.25 * u * u;
-		for (int i = 0; i < m->nextra; i++)
-			if (search_uniform(x) < p)
-				op[m->extra[i]] = -1;
+		ruin(m, 0, m->nextra, m->nextra > 400 ? p * 400 / m->nextra : p);
 	} else if (z < 0.75) {
-		int o = op[m->extra[c]], near = 1 + search_below(x, 8);
+		int o = m->s->run[m->extra[c]].op, near = 1 + search_below(x, 8);
 		for (int i = 0; i < m->nextra; i++)
-			if (abs(op[m->extra[i]] - o) < near)
-				op[m->extra[i]] = -1;
+			if (abs(m->s->run[m->extra[i]].op - o) < near)
+				ruin(m, i, i + 1, 1);
 	} else if (z < 0.76) {
-		for (int i = 0; i < m->nextra; i++)
-			op[m->extra[i]] = -1;
+		ruin(m, 0, m->nextra, m->nextra > 400 ? 400.0 / m->nextra : 1);
 	} else {
-		for (int k = search_below(x, 3); k >= 0; k--)
-			op[m->extra[search_below(x, m->nextra)]] = -1;
+		for (int k = search_below(x, 3); k >= 0; k--) {
+			int i = search_below(x, m->nextra);
+			ruin(m, i, i + 1, 1);
+		}
 	}
-	int n = 0;
-	for (int i = 0; i < m->q.n; i++)
-		if (op[i] >= 0)
-			op[n++] = op[i];
-	m->q.n = n;
+}
+
+static int random_run(struct improver *m)
+{
+	for (int i = 0; i < 64; i++) {
+		int slot = m->from + search_below(m->x, m->to - m->from + 1);
+		int r = slot < m->s->nslot ? m->s->at[slot] : -1;
+		if (r >= 0 && m->s->run[r].op >= 0)
+			return r;
+	}
+	return -1;
 }
 
 /* Move a few runs where that leaves a sequence that can run. */
 static void ruin_order(struct improver *m)
 {
 	struct search *x = m->x;
+	struct state *s = m->s;
 	for (int k = search_below(x, 4); k >= 0; k--) {
-		int from = search_below(x, m->q.n);
-		int far = search_uniform(x) < 0.7 ? 20 : 200;
-		int to = from + search_below(x, 2 * far + 1) - far;
-		to = to < 0 ? 0 : to >= m->q.n ? m->q.n - 1 : to;
-		if (!seq_copy(&x->tmp, &m->q))
+		int r = random_run(m), far = search_uniform(x) < 0.7 ? 20 : 200;
+		if (r < 0)
 			return;
-		int o = x->tmp.op[from];
-		seq_erase(&x->tmp, from);
-		seq_insert(&x->tmp, to, &o, 1);
-		if (simulate(x, &x->tmp, m->way, &x->s2))
-			seq_copy(&m->q, &x->tmp);
+		int mark = state_mark(s), bad = s->bad, o = s->run[r].op, to = slot_of(s, r);
+		bool back = search_below(x, 2);
+		for (int i = search_below(x, far); i >= 0 && to >= 0; i--) {
+			if (back)
+				to = slot_before(s, to);
+			else
+				while (to < s->nslot - 2 && s->at[++to] < 0)
+					;
+		}
+		if (to == slot_of(s, r) || (to >= 0 && (s->at[to] < 0 || s->run[s->at[to]].op < 0)))
+			continue;
+		state_take(s, r);
+		if (!state_put(s, to, &o, 1) || s->bad > bad)
+			state_undo(s, mark);
 	}
 }
 
 static void ruin_ways(struct improver *m)
 {
 	struct search *x = m->x;
+	struct state *s = m->s;
 	for (int k = search_below(x, 3); k >= 0; k--) {
 		int o = m->several[search_below(x, m->nseveral)];
-		int old = m->way[o];
-		m->way[o] = search_below(x, x->in->nway[o]);
-		if (m->way[o] == old)
+		int mark = state_mark(s), bad = s->bad, way = search_below(x, x->in->nway[o]);
+		if (way == s->way[o])
 			continue;
-		if (!seq_copy(&x->tmp, &m->q) || !order_complete(x, m->way, &x->tmp) ||
-			!simulate_clean(x, &x->tmp, m->way, &x->s2))
-			m->way[o] = old;
-		else
-			seq_copy(&m->q, &x->tmp);
+		state_set_way(s, o, way);
+		if (!state_complete(s, o) || s->bad > bad)
+			state_undo(s, mark);
 	}
+}
+
+static bool remember(struct improver *m)
+{
+	m->best_cost = m->s->cost;
+	memcpy(m->best_way, m->s->way, (size_t)m->x->in->n * sizeof *m->best_way);
+	if (!state_store(m->s, &m->best))
+		m->x->nomem = true;
+	m->x->work += 0.5 * m->s->nslot;
+	return true;
 }
 
 static bool round_of(struct improver *m, double heat)
 {
 	struct search *x = m->x;
-	int n = x->in->n;
-	if (!seq_copy(&m->q, &m->cur))
-		return false;
-	memcpy(m->way, m->cur_way, (size_t)n * sizeof *m->way);
+	struct state *s = m->s;
+	int n = x->in->n, slots = s->nslot;
+	double before = s->cost, above = before - x->in->once_cost;
+	pick_window(m);
 	if (!find_extras(m))
 		return false;
 	ruin_runs(m);
@@ -130,28 +179,24 @@ static bool round_of(struct improver *m, double heat)
 		ruin_ways(m);
 	if (search_uniform(x) < 0.25)
 		ruin_order(m);
-	double above = m->cur_cost - x->in->once_cost;
 	int effort = n > 1500 ? 3 : n > 400 ? 5 : 8;
-	if (!repair(x, &m->q, m->way, m->cur_cost + 0.05 * above + 1e-9 * m->cur_cost, effort,
-		    true))
+	bool ok = repair(x, s, before + 0.05 * above + 1e-9 * before, effort, true);
+	if (ok && (search_uniform(x) < 0.5 || s->cost < before * 1.002))
+		polish(x, s, (int)((int64_t)m->from * s->nslot / slots),
+			(int)((int64_t)m->to * s->nslot / slots) + 1);
+	if (!ok || s->cost >= before - heat * log(search_uniform(x) + 1e-300)) {
+		state_undo(s, 0);
 		return false;
-	if (search_uniform(x) < 0.5 || x->s.cost < m->cur_cost * 1.002)
-		polish(x, &m->q, m->way);
-	if (!x->s.ok || x->s.excess > 0)
-		return false;
-	double cost = x->s.cost;
-	if (cost < m->cur_cost - heat * log(search_uniform(x) + 1e-300)) {
-		seq_copy(&m->cur, &m->q);
-		memcpy(m->cur_way, m->way, (size_t)n * sizeof *m->way);
-		m->cur_cost = cost;
 	}
-	if (cost < m->best_cost * (1 - 1e-12)) {
-		seq_copy(&m->best, &m->q);
-		memcpy(m->best_way, m->way, (size_t)n * sizeof *m->way);
-		m->best_cost = cost;
-		return true;
-	}
-	return false;
+	state_commit(s);
+	return s->cost < m->best_cost * (1 - 1e-12) && remember(m);
+}
+
+/* Back to the best, with slots spread evenly. */
+static void reload(struct improver *m)
+{
+	if (!state_load(m->s, &m->best, m->best_way, m->s->target))
+		m->x->nomem = true;
 }
 
 static void anneal(struct improver *m, double stop_cost)
@@ -159,52 +204,40 @@ static void anneal(struct improver *m, double stop_cost)
 	struct search *x = m->x;
 	double start = x->work, span = x->limit - x->work;
 	int since = 0;
-	for (int i = 1; !search_done(x) && m->best_cost > stop_cost; i++) {
+	while (!search_done(x) && m->best_cost > stop_cost) {
 		double left = 1 - (x->work - start) / span;
-		double heat = (m->cur_cost - x->in->once_cost) * 0.01 * (left > 0 ? left : 0) +
-			      1e-15 * m->cur_cost;
+		double heat = (m->s->cost - x->in->once_cost) * 0.01 * (left > 0 ? left : 0) +
+			      1e-15 * m->s->cost;
 		since = round_of(m, heat) ? 0 : since + 1;
-		if (since >= 300 && m->cur_cost > m->best_cost) {
-			seq_copy(&m->cur, &m->best);
-			memcpy(m->cur_way, m->best_way, (size_t)x->in->n * sizeof(int));
-			m->cur_cost = m->best_cost;
+		if (since >= PATIENCE && m->s->cost > m->best_cost) {
+			reload(m);
 			since = 0;
 		}
+		if (m->s->nslot > 24 * (m->s->runs.n + 8) && state_store(m->s, &x->tmp) &&
+			!state_load(m->s, &x->tmp, m->s->way, m->s->target))
+			x->nomem = true;
 	}
+	reload(m);
 }
 
-void improve(struct search *x, struct seq *q, int *way, double stop_cost)
+void improve(struct search *x, struct state *s, double stop_cost)
 {
-	struct improver m = {.x = x};
+	struct improver m = {.x = x, .s = s};
 	size_t n = (size_t)x->in->n + 1;
 	m.best_way = malloc(n * sizeof(int));
-	m.cur_way = malloc(n * sizeof(int));
-	m.way = malloc(n * sizeof(int));
-	m.seen = malloc(n * sizeof(bool));
 	m.several = malloc(n * sizeof(int));
-	if (!m.best_way || !m.cur_way || !m.way || !m.seen || !m.several || !seq_copy(&m.best, q) ||
-		!seq_copy(&m.cur, q)) {
+	if (!m.best_way || !m.several) {
 		x->nomem = true;
-	} else if (simulate(x, q, way, &x->s) && x->s.excess <= 0) {
-		memcpy(m.best_way, way, (n - 1) * sizeof(int));
-		memcpy(m.cur_way, way, (n - 1) * sizeof(int));
-		m.best_cost = m.cur_cost = x->s.cost;
+	} else if (state_fits(s)) {
+		state_commit(s);
+		remember(&m);
 		for (int o = 0; o < x->in->n; o++)
 			if (x->in->nway[o] > 1)
 				m.several[m.nseveral++] = o;
 		anneal(&m, stop_cost);
-		if (!x->nomem) {
-			seq_copy(q, &m.best);
-			memcpy(way, m.best_way, (n - 1) * sizeof(int));
-		}
 	}
 	free(m.best_way);
-	free(m.cur_way);
-	free(m.way);
-	free(m.seen);
 	free(m.several);
 	free(m.extra);
 	seq_free(&m.best);
-	seq_free(&m.cur);
-	seq_free(&m.q);
 }

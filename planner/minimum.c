@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { ROUNDS = 14, STARTS = 5 };
-static const double WORK_TRY = 2.5e6;
+static const double WORK_TRY = 1e7;
 
 bool solution_set(
 	struct planner *pl, struct solution *s, const struct seq *q, const int *way, double cost)
@@ -20,6 +20,19 @@ bool solution_set(
 	s->cost = cost;
 	s->found = true;
 	return true;
+}
+
+bool solution_take(struct planner *pl, struct solution *s)
+{
+	return state_store(&pl->s, &pl->x.tmp) &&
+	       solution_set(pl, s, &pl->x.tmp, pl->s.way, pl->s.cost);
+}
+
+bool solution_load(struct planner *pl, const struct seq *q, const int *way)
+{
+	bool ok = state_load(&pl->s, q, way, pl->x.target);
+	pl->x.nomem = pl->x.nomem || pl->s.nomem;
+	return ok;
 }
 
 /* Lay the sequence out as tightly as we can; remember it when it is the smallest. */
@@ -71,38 +84,33 @@ static int pick_starts(const struct planner *pl, int *start)
 }
 
 /* Try to reach x.target from one start. */
-static bool reach(struct planner *pl, const struct seq *from, const int *way, struct seq *q, int *w)
+static bool reach(struct planner *pl, const struct seq *from, const int *way)
 {
-	struct search *x = &pl->x;
-	if (!seq_copy(q, from)) {
-		x->nomem = true;
-		return false;
-	}
-	memcpy(w, way, (size_t)pl->in->n * sizeof *w);
-	x->limit = x->work + WORK_TRY;
-	return repair(x, q, w, 1e300, 6, false);
+	pl->x.limit = pl->x.work + WORK_TRY;
+	return solution_load(pl, from, way) && repair(&pl->x, &pl->s, 1e300, 6, false);
 }
 
 enum status minimum_search(struct planner *pl)
 {
 	struct search *x = &pl->x;
-	struct seq q = {0};
+	struct solution found = {0};
 	int start[STARTS], nstart = pick_starts(pl, start);
-	int *w = ARENA_ARRAY(pl->tmp, int, pl->in->n + 1);
 	int64_t lo = bound_bytes(pl->in), from = pl->least_arena;
-	enum status st = w ? ST_OK : diag_nomem(pl->d);
+	enum status st = ST_OK;
 	double limit = x->limit;
 	for (int i = 0; i < ROUNDS && st == ST_OK; i++) {
 		int64_t hi = from < pl->least_arena ? from : pl->least_arena;
 		if (hi - lo <= hi / 500)
 			break;
 		x->target = lo + (hi - lo) / 2;
-		bool ok = pl->least.found && reach(pl, &pl->least.q, pl->least.way, &q, w);
+		bool ok = pl->least.found && reach(pl, &pl->least.q, pl->least.way);
 		for (int k = 0; k < nstart && !ok && !x->nomem; k++)
-			ok = reach(pl, &pl->cand[start[k]].q, pl->way, &q, w);
+			ok = reach(pl, &pl->cand[start[k]].q, pl->way);
 		if (ok) {
+			if (!solution_take(pl, &found))
+				break;
+			st = offer(pl, &found.q, found.way);
 			from = x->s.peak; /* aim lower even where the layout loses some */
-			st = offer(pl, &q, w);
 		} else {
 			lo = x->target;
 		}
@@ -110,7 +118,7 @@ enum status minimum_search(struct planner *pl)
 			st = diag_nomem(pl->d);
 	}
 	x->limit = limit;
-	seq_free(&q);
+	seq_free(&found.q);
 	pl->least_final = true;
 	return st;
 }

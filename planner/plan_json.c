@@ -31,6 +31,10 @@ void plan_print(const struct problem *p, const struct plan *plan, struct text *o
 {
 	text_puts(out, "{\"format\":\"stint-plan-1\",\"graph\":");
 	json_text_string(out, plan->graph);
+	if (p->costs) {
+		text_puts(out, ",\"costs\":");
+		json_text_string(out, p->costs);
+	}
 	text_puts(out, ",\"budget_bytes\":");
 	print_bytes(out, plan->budget_bytes);
 	if (!plan->feasible) {

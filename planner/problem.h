@@ -33,6 +33,8 @@ struct problem_choice {
 	int64_t workspace; /* bytes */
 	int nin, nout;
 	const int *in, *out; /* tensor indices */
+	const char *kernel;  /* what runs, in words (graph/op.h, kernel_key); NULL: not known */
+	double roofline;     /* where `kernel` is known: the cost by committed constants */
 };
 
 struct problem_op {
@@ -50,6 +52,7 @@ struct problem_op {
 
 struct problem {
 	const char *name;
+	const char *costs; /* where the costs come from, in words; NULL: not said */
 	int ntensor, nop;
 	struct problem_tensor *tensor;
 	struct problem_op *op; /* in a valid order */

@@ -75,6 +75,21 @@ static double cost_of(struct reader *r, const json_t *o, const char *name)
 	return 0;
 }
 
+/* What kernel the op or choice is, and what it costs by the committed constants; both optional. */
+static void read_kernel(
+	struct reader *r, const json_t *o, const char *name, struct problem_choice *c)
+{
+	const json_t *kernel = json_object_get(o, "kernel");
+	const json_t *roofline = json_object_get(o, "roofline");
+	if (kernel && !json_is_string(kernel))
+		fault(r, name, NULL, "\"kernel\" is not a string");
+	if (roofline && !(json_number_value(roofline) >= 0 && json_is_number(roofline)))
+		fault(r, name, NULL, "\"roofline\" is not a number of zero or more");
+	if (json_is_string(kernel) && !(c->kernel = arena_strdup(r->a, json_string_value(kernel))))
+		r->nomem = true;
+	c->roofline = roofline ? json_number_value(roofline) : c->cost;
+}
+
 static bool flag(
 	struct reader *r, const json_t *o, const char *key, const char *name, bool fallback)
 {
@@ -200,6 +215,7 @@ static void read_choices(
 		}
 		c[i].cost = cost_of(r, e, op->name);
 		c[i].workspace = whole(r, e, "workspace", op->name, false, base->workspace);
+		read_kernel(r, e, op->name, &c[i]);
 		if (json_object_get(e, "inputs"))
 			c[i].in = tensor_list(r, e, "inputs", op->name, &c[i].nin);
 		if (json_object_get(e, "outputs"))
@@ -227,6 +243,7 @@ static void read_op(struct reader *r, const json_t *o, int i)
 	if (json_object_get(o, "cost") || !json_object_get(o, "choices"))
 		base.cost = cost_of(r, o, op->name);
 	base.workspace = whole(r, o, "workspace", op->name, false, 0);
+	read_kernel(r, o, op->name, &base);
 	op->recomputable = flag(r, o, "recomputable", op->name, true) && op->phase != PHASE_UPDATE;
 	op->optional = flag(r, o, "optional", op->name, false);
 	read_pairs(r, o, op);
@@ -280,6 +297,11 @@ static void read_root(struct reader *r, const json_t *root)
 		return;
 	}
 	p->name = json_object_get(root, "name") ? name_of(r, root, "graph", 0) : "";
+	const json_t *costs = json_object_get(root, "costs");
+	if (costs && !json_is_string(costs))
+		fault(r, NULL, NULL, "\"costs\" is not a string");
+	if (json_is_string(costs) && !(p->costs = arena_strdup(r->a, json_string_value(costs))))
+		r->nomem = true;
 	const json_t *tensors = list_under(r, root, "tensors", &p->ntensor);
 	const json_t *ops = list_under(r, root, "ops", &p->nop);
 	p->tensor = alloc(r, (size_t)p->ntensor, sizeof *p->tensor);
@@ -340,11 +362,20 @@ static void print_ids(
 	text_puts(out, "]");
 }
 
-static void print_cost(struct text *out, const struct problem_choice *c)
+/* `like`: the kernel of the choice before, which need not be said again. */
+static void print_cost(struct text *out, const struct problem_choice *c, const char *like)
 {
 	text_puts(out, "\"cost\":");
 	json_text_double(out, c->cost);
 	text_add(out, ",\"workspace\":%" PRId64, c->workspace);
+	if (c->kernel && c->kernel[0] && (!like || strcmp(c->kernel, like) != 0)) {
+		text_puts(out, ",\"kernel\":");
+		json_text_string(out, c->kernel);
+	}
+	if (c->kernel && (c->roofline < c->cost || c->roofline > c->cost)) {
+		text_puts(out, ",\"roofline\":");
+		json_text_double(out, c->roofline);
+	}
 }
 
 static bool same_list(const int *a, int na, const int *b, int nb)
@@ -359,7 +390,7 @@ static void print_choices(const struct problem *p, const struct problem_op *op, 
 	for (int k = 0; k < op->nchoice; k++) {
 		const struct problem_choice *c = &op->choice[k];
 		text_puts(out, k ? ",{" : "{");
-		print_cost(out, c);
+		print_cost(out, c, base->kernel);
 		if (!same_list(c->in, c->nin, base->in, base->nin))
 			print_ids(p, out, "inputs", c->in, c->nin);
 		if (!same_list(c->out, c->nout, base->out, base->nout))
@@ -378,7 +409,7 @@ static void print_op(const struct problem *p, const struct problem_op *op, struc
 	print_ids(p, out, "inputs", base->in, base->nin);
 	print_ids(p, out, "outputs", base->out, base->nout);
 	text_puts(out, ",");
-	print_cost(out, base);
+	print_cost(out, base, NULL);
 	text_puts(out, ",\"inplace\":[");
 	for (int i = 0; i < op->npair; i++)
 		text_add(out, "%s[%" PRId64 ",%" PRId64 "]", i ? "," : "",
@@ -395,6 +426,10 @@ void problem_print(const struct problem *p, struct text *out)
 {
 	text_puts(out, "{\"format\":\"stint-graph-1\",\"name\":");
 	json_text_string(out, p->name);
+	if (p->costs) {
+		text_puts(out, ",\"costs\":");
+		json_text_string(out, p->costs);
+	}
 	text_puts(out, ",\n\"tensors\":[\n");
 	for (int i = 0; i < p->ntensor; i++) {
 		const struct problem_tensor *t = &p->tensor[i];

@@ -1,13 +1,15 @@
-/* Making a sequence fit: at the step with the most live bytes, take a tensor that lies idle there
+/* Making a sequence fit: at the slot with the most live bytes, take a tensor that lies idle there
  * and produce it again (or only then) before its next use, with as much of what that needs as is no
- * longer there; or run its consumer earlier. The candidate that costs the least per byte of excess
- * removed wins; candidates are ranked by an estimate and the best of them simulated. */
-#include "planner/solver.h"
+ * longer there; or run its consumer earlier; or let the consumer read another tensor. Candidates
+ * are ranked by an estimate, the best of them tried out, and the one that costs the least per byte
+ * of excess removed stays. */
+#include "planner/search.h"
 
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { CLOSURE_MAX = 600, DEPTH_MAX = 400, CANDIDATES_MAX = 96, FAILS_MAX = 6 };
+enum { CLOSURE_MAX = 600, DEPTH_MAX = 400, CANDIDATES_MAX = 40, FAILS_MAX = 6, QUICK = 24 };
+static const double QUICK_SHARE = 0.7;
 
 /* How a closure treats an input that is no longer live where it is needed. */
 enum reach {
@@ -15,46 +17,86 @@ enum reach {
 	REACH_ALL,  /* produce it again */
 	REACH_ONE,  /* keep it longer */
 	REACH_RANDOM,
+	REACH_ROOM, /* at random, and produce it again where there is no room to keep it */
 };
 
 struct candidate {
-	int life, use,
-		prev; /* lifetime; the next step that reads it; the last that did, or its start */
-	double score; /* lower is better */
+	int life, use; /* lifetime, the run that reads it next */
+	int prev;      /* key of the last read before, or of its start */
+	double score;  /* lower is better */
 };
 
-struct closure {
+/* An edit to the state that could be made. */
+struct move {
+	enum { MOVE_AGAIN, MOVE_DELAY, MOVE_HASTEN, MOVE_WAY } kind;
+	int life, use, way;
+	struct seq list; /* MOVE_AGAIN: ops to run before the use */
+};
+
+struct repairer {
 	struct search *x;
-	const struct sim *s;
-	const int *way;
-	int at, use; /* the peak step, the step before which the closure runs */
-	enum reach reach;
-	double again; /* REACH_RANDOM: probability of producing again */
+	struct state *s;
+	const struct inst *in;
+	struct candidate *cand;
+	int ncand, cap_cand;
+	struct move best;
+	double best_score;
+	int64_t over; /* of the state as it is */
 	double cost;
+	bool noisy;
+	int at_run; /* the run at hand, */
+	int at;     /* and its slot */
+	/* of the closure being gathered */
+	enum reach reach;
+	int key;      /* of the use before which it runs */
+	double again; /* REACH_RANDOM: probability of producing again */
+	double closure_cost;
 };
 
-static bool gather(struct closure *c, int o, int depth)
+static const struct way *way_of(const struct repairer *r, int o)
 {
-	struct search *x = c->x;
-	if (x->in->once[o])
+	return &r->in->way[o][r->s->way[o]];
+}
+
+/* Whether an input whose lifetime ends too early is produced again rather than kept longer. */
+static bool makes_again(struct repairer *r, const struct lifetime *f)
+{
+	switch (r->reach) {
+	case REACH_ALL:
+		return true;
+	case REACH_ONE:
+		return false;
+	case REACH_PEAK:
+		return f->end >> 1 < r->at;
+	case REACH_RANDOM:
+		return search_uniform(r->x) < r->again;
+	default:
+		return search_uniform(r->x) < r->again ||
+		       profile_most(&r->s->over, (f->end >> 1) + 1, (r->key >> 1) - 1) +
+				       r->in->size[f->tensor] / r->in->align >
+			       0;
+	}
+}
+
+static bool gather(struct repairer *r, int o, int depth)
+{
+	struct search *x = r->x;
+	if (r->in->once[o])
 		return false;
 	if (x->mark[o] == x->stamp)
 		return true;
 	x->mark[o] = x->stamp;
 	if (depth > DEPTH_MAX || x->list.n >= CLOSURE_MAX)
 		return false;
-	const struct way *w = &x->in->way[o][c->way[o]];
+	const struct way *w = way_of(r, o);
 	for (int k = 0; k < w->nin; k++) {
-		int l = sim_life_before(c->s, w->in[k], c->use);
-		if (l < 0)
+		const struct lifetime *f = &r->s->life[state_life(r->s, w->in[k], r->key)];
+		if (f->run < 0)
 			return false;
-		if (c->s->life[l].end >= c->use)
+		if (f->end >= r->key)
 			continue;
-		int p = x->in->p->tensor[w->in[k]].producer;
-		bool again = c->reach == REACH_ALL ||
-			     (c->reach == REACH_PEAK && c->s->life[l].end < c->at) ||
-			     (c->reach == REACH_RANDOM && search_uniform(x) < c->again);
-		if (again && !x->in->once[p] && !gather(c, p, depth + 1))
+		int p = r->in->p->tensor[w->in[k]].producer;
+		if (!r->in->once[p] && makes_again(r, f) && !gather(r, p, depth + 1))
 			return false;
 	}
 	if (!seq_reserve(&x->list, x->list.n + 1)) {
@@ -62,78 +104,27 @@ static bool gather(struct closure *c, int o, int depth)
 		return false;
 	}
 	x->list.op[x->list.n++] = o;
-	c->cost += w->cost;
+	r->closure_cost += w->cost;
 	return true;
 }
 
-static bool closure(struct closure *c, int tensor)
+/* Into x->list: what must run before the use so that it reads a new copy. */
+static bool closure(struct repairer *r, const struct candidate *c, enum reach reach)
 {
-	c->x->stamp++;
-	c->x->list.n = 0;
-	c->cost = 0;
-	return gather(c, c->x->in->p->tensor[tensor].producer, 0);
+	struct search *x = r->x;
+	x->stamp++;
+	x->list.n = 0;
+	r->closure_cost = 0;
+	r->reach = reach;
+	r->key = r->s->run[c->use].key;
+	if (reach == REACH_RANDOM) /* REACH_ROOM: the caller says */
+		r->again = search_uniform(x);
+	bool ok = gather(r, r->in->p->tensor[r->s->life[c->life].tensor].producer, 0);
+	x->work += x->list.n;
+	return ok;
 }
 
-static double overflow(const struct search *x, const struct sim *s, int from, int to, int64_t size)
-{
-	double sum = 0;
-	for (int at = from; at < to; at++) {
-		int64_t over = s->mem[at] - x->target;
-		if (over > 0)
-			sum += (double)(over < size ? over : size);
-	}
-	return sum;
-}
-
-struct repairer {
-	struct search *x;
-	int *way;
-	struct candidate *cand;
-	int ncand, cap_cand;
-	int *next, *prev; /* by lifetime */
-	int cap_life;
-	struct seq best;
-	int best_op, best_way; /* the op that changes its way, or -1 */
-	double best_score;
-	double excess, cost; /* of the sequence as it is */
-};
-
-static bool room(struct repairer *r, int nlife)
-{
-	if (nlife <= r->cap_life)
-		return true;
-	int cap = nlife * 2 + 64;
-	int *next = realloc(r->next, (size_t)cap * sizeof *next);
-	r->next = next ? next : r->next;
-	int *prev = realloc(r->prev, (size_t)cap * sizeof *prev);
-	r->prev = prev ? prev : r->prev;
-	struct candidate *cand = realloc(r->cand, (size_t)cap * sizeof *cand);
-	r->cand = cand ? cand : r->cand;
-	if (!next || !prev || !cand)
-		return false;
-	r->cap_life = cap;
-	return true;
-}
-
-/* The first read of each lifetime after step `at` and the last before, -1 where there is none; -2
- * for lifetimes in use at `at` itself. */
-static void find_uses(struct repairer *r, const struct sim *s, int at)
-{
-	for (int l = 0; l < s->life_at[at]; l++) {
-		r->next[l] = -1;
-		r->prev[l] = s->life[l].start;
-	}
-	int known = s->life_at[at];
-	for (int t = 0; t <= at; t++)
-		for (int k = s->use_at[t]; k < s->use_at[t + 1]; k++)
-			r->prev[s->use[k]] = t;
-	for (int t = s->n - 1; t > at; t--)
-		for (int k = s->use_at[t]; k < s->use_at[t + 1]; k++)
-			if (s->use[k] < known)
-				r->next[s->use[k]] = t;
-	for (int k = s->use_at[at]; k < s->use_at[at + 1]; k++)
-		r->next[s->use[k]] = -2;
-}
+/* --- Candidates --- */
 
 static int candidate_cmp(const void *a, const void *b)
 {
@@ -143,230 +134,299 @@ static int candidate_cmp(const void *a, const void *b)
 	return (x->life > y->life) - (x->life < y->life);
 }
 
-/* Idle lifetimes at step `at`, ranked by estimated cost per byte of excess. */
-static void find_candidates(struct repairer *r, const struct sim *s, int at, bool noisy)
+/* The read before the slot and the one after; false when there is none after, or one there. */
+static bool find_reads(const struct state *s, int l, int slot, struct candidate *c)
 {
-	struct search *x = r->x;
-	r->ncand = 0;
-	find_uses(r, s, at);
-	for (int l = 0; l < s->life_at[at]; l++) {
-		const struct life *f = &s->life[l];
-		if (f->end <= at || f->size == 0 || r->next[l] < 0)
-			continue;
-		r->cand[r->ncand++] = (struct candidate){.life = l,
-			.use = r->next[l],
-			.prev = r->prev[l],
-			.score = -(double)f->size};
+	int next = -1, next_key = INT32_MAX;
+	c->prev = s->life[l].key;
+	for (int u = s->life[l].use; u >= 0; u = s->use[u].next) {
+		int key = s->run[s->use[u].run].key;
+		if (key >> 1 == slot)
+			return false;
+		if (key >> 1 < slot) {
+			c->prev = key > c->prev ? key : c->prev;
+		} else if (key < next_key) {
+			next_key = key;
+			next = s->use[u].run;
+		}
 	}
+	c->life = l;
+	c->use = next;
+	return next >= 0 && s->run[next].op >= 0;
+}
+
+static bool add_candidate(struct repairer *r, struct candidate c)
+{
+	if (r->ncand == r->cap_cand) {
+		int cap = r->cap_cand * 2 + 256;
+		struct candidate *p = realloc(r->cand, (size_t)cap * sizeof *p);
+		if (!p) {
+			r->x->nomem = true;
+			return false;
+		}
+		r->cand = p;
+		r->cap_cand = cap;
+	}
+	r->cand[r->ncand++] = c;
+	return true;
+}
+
+/* Idle lifetimes at the slot at hand. */
+static void list_candidates(struct repairer *r)
+{
+	const struct state *s = r->s;
+	const struct inst *in = r->in;
+	r->ncand = 0;
+	r->x->work += 0.1 * s->lives.n;
+	for (int l = in->m; l < s->lives.n; l++) {
+		const struct lifetime *f = &s->life[l];
+		struct candidate c;
+		if (f->run < 0 || f->key >> 1 >= r->at || f->end >> 1 <= r->at ||
+			in->size[f->tensor] == 0 || !find_reads(s, l, r->at, &c))
+			continue;
+		int o = s->run[f->run].op;
+		c.score = (way_of(r, o)->cost + 1e-6 * in->once_cost) / (double)in->size[f->tensor];
+		if (!add_candidate(r, c))
+			return;
+	}
+}
+
+/* What is above the target, summed, that would go if the tensor were not there while it is idle. */
+static double gain_of(struct repairer *r, const struct candidate *c)
+{
+	int from = (c->prev >> 1) + 1, to = slot_of(r->s, c->use) - 1;
+	int64_t size = r->in->size[r->s->life[c->life].tensor];
+	r->x->work += 2 + (to - from) * 0.004;
+	return (double)profile_relief(&r->s->over, from, to, size / r->in->align);
+}
+
+/* Cheap large ones first, then by what they would save. */
+static void rank_candidates(struct repairer *r)
+{
+	const struct state *s = r->s;
+	const struct inst *in = r->in;
 	if (r->ncand > CANDIDATES_MAX) {
 		qsort(r->cand, (size_t)r->ncand, sizeof *r->cand, candidate_cmp);
 		r->ncand = CANDIDATES_MAX;
 	}
 	for (int i = 0; i < r->ncand; i++) {
 		struct candidate *c = &r->cand[i];
-		const struct life *f = &s->life[c->life];
-		struct closure cl = {.x = x,
-			.s = s,
-			.way = r->way,
-			.at = at,
-			.use = c->use,
-			.reach = REACH_PEAK};
-		double cost = closure(&cl, f->tensor) ? cl.cost : 0.1 * x->in->once_cost;
-		if (c->prev == f->start)
-			cost = 0; /* it can be delayed */
-		double gain = overflow(x, s, c->prev + 1, c->use, f->size);
-		x->work += (c->use - c->prev) / 8 + x->list.n;
-		c->score = (cost + 1e-9 * x->in->once_cost) / (gain + 1e-9);
-		if (noisy)
-			c->score *= 0.5 + search_uniform(x);
+		double cost = c->prev == s->life[c->life].key ? 0 /* it can be delayed */
+			      : closure(r, c, REACH_PEAK)     ? r->closure_cost
+							      : 0.1 * in->once_cost;
+		c->score = (cost + 1e-9 * in->once_cost) / (gain_of(r, c) + 1e-9);
+		if (r->noisy)
+			c->score *= 0.5 + search_uniform(r->x);
 	}
 	qsort(r->cand, (size_t)r->ncand, sizeof *r->cand, candidate_cmp);
 }
 
-/* Simulate x->tmp; keep it when it is the best so far. */
-static void consider(struct repairer *r, bool noisy)
+/* --- Moves --- */
+
+/* In front of what reads: an update that is placed by rule reads behind the op of its slot. */
+static int slot_in_front(const struct state *s, int run)
 {
-	struct search *x = r->x;
-	if (!simulate_clean(x, &x->tmp, r->way, &x->s2))
+	return s->run[run].key & 1 ? slot_of(s, run) : slot_before(s, slot_of(s, run));
+}
+
+static bool delay(struct state *s, int run, int use)
+{
+	int o = s->run[run].op, before = slot_before(s, slot_of(s, use));
+	if (s->in->floating[o] || s->run[use].key & 1 || before <= slot_of(s, run))
+		return false;
+	state_take(s, run);
+	return state_put(s, slot_before(s, slot_of(s, use)), &o, 1);
+}
+
+/* Run the consumer as soon as its inputs are there. */
+static bool hasten(struct state *s, int at, int run)
+{
+	int o = s->run[run].op, ready = -1;
+	if (s->in->floating[o])
+		return false;
+	for (int u = s->run[run].use; u >= 0; u = s->use[u].sibling) {
+		int key = s->life[s->use[u].life].key;
+		ready = key >> 1 > ready ? key >> 1 : ready;
+	}
+	if (ready >= at)
+		return false;
+	if (ready >= 0 && s->at[ready] < 0)
+		ready = slot_before(s, ready);
+	state_take(s, run);
+	return state_put(s, ready, &o, 1);
+}
+
+static bool apply(struct repairer *r, const struct move *m, const struct seq *list)
+{
+	struct state *s = r->s;
+	bool ok;
+	switch (m->kind) {
+	case MOVE_AGAIN:
+		ok = state_put(s, slot_in_front(s, m->use), list->op, list->n);
+		break;
+	case MOVE_DELAY:
+		ok = delay(s, s->life[m->life].run, m->use);
+		break;
+	case MOVE_HASTEN:
+		ok = hasten(s, r->at, m->use);
+		break;
+	default:
+		state_set_way(s, s->run[m->use].op, m->way);
+		ok = state_complete(s, s->run[m->use].op);
+	}
+	if (ok)
+		state_clean(s);
+	r->x->nomem = r->x->nomem || s->nomem;
+	return ok && !s->nomem;
+}
+
+/* Make the move, measure, take it back; remember it when it is the best so far. */
+static void consider(struct repairer *r, struct move m)
+{
+	struct state *s = r->s;
+	int mark = state_mark(s), spreads = s->spreads;
+	bool ok = apply(r, &m, &r->x->list) && s->bad == 0;
+	int64_t over = profile_over(&s->over);
+	double cost = s->cost;
+	state_undo(s, mark);
+	if (s->spreads != spreads) { /* all keys are new */
+		r->at = slot_of(s, r->at_run);
+		r->over = profile_over(&s->over);
+		for (int i = 0; i < r->ncand; i++)
+			r->cand[i].prev = -1;
+	}
+	double gain = (double)(r->over - over);
+	if (!ok || gain <= 0)
 		return;
-	double gain = r->excess - x->s2.excess;
-	if (gain <= 0)
-		return;
-	double score = (x->s2.cost - r->cost + 1e-12 * x->in->once_cost) / gain;
+	double score = (cost - r->cost + 1e-12 * r->in->once_cost) / gain;
 	if (score < 0) /* cheaper and smaller at once */
 		score *= gain * gain;
-	if (noisy)
-		score *= 1 + 0.15 * search_uniform(x);
-	if (score < r->best_score) {
-		r->best_score = score;
-		r->best_op = -1;
-		if (!seq_copy(&r->best, &x->tmp))
-			x->nomem = true;
-	}
+	if (r->noisy)
+		score *= 1 + 0.15 * search_uniform(r->x);
+	if (score >= r->best_score)
+		return;
+	r->best_score = score;
+	struct seq keep = r->best.list;
+	r->best = m;
+	r->best.list = keep;
+	if (m.kind == MOVE_AGAIN && !seq_copy(&r->best.list, &r->x->list))
+		r->x->nomem = true;
 }
 
-/* The position in the sequence in front of step `at`. */
-static int position(const struct sim *s, int at)
+static void try_again(struct repairer *r, const struct candidate *c, enum reach reach)
 {
-	return s->core[at];
+	if (closure(r, c, reach))
+		consider(r, (struct move){.kind = MOVE_AGAIN, .life = c->life, .use = c->use});
 }
 
-static void try_again(struct repairer *r, const struct seq *q, const struct sim *s, int at,
-	const struct candidate *c, enum reach reach, bool noisy)
+/* Ways in which the consumer does not read the tensor. */
+static void try_ways(struct repairer *r, const struct candidate *c)
 {
-	struct search *x = r->x;
-	struct closure cl = {.x = x,
-		.s = s,
-		.way = r->way,
-		.at = at,
-		.use = c->use,
-		.reach = reach,
-		.again = search_uniform(x)};
-	if (!closure(&cl, s->life[c->life].tensor))
-		return;
-	if (!seq_copy(&x->tmp, q) ||
-		!seq_insert(&x->tmp, position(s, c->use), x->list.op, x->list.n)) {
-		x->nomem = true;
-		return;
-	}
-	consider(r, noisy);
-}
-
-/* Run the producer only right before the next use. */
-static void try_delay(struct repairer *r, const struct seq *q, const struct sim *s,
-	const struct candidate *c, bool noisy)
-{
-	struct search *x = r->x;
-	int start = s->life[c->life].start;
-	if (x->in->floating[s->step[start]])
-		return;
-	int from = position(s, start), to = position(s, c->use);
-	if (to - 1 <= from || !seq_copy(&x->tmp, q))
-		return;
-	int o = x->tmp.op[from];
-	seq_erase(&x->tmp, from);
-	seq_insert(&x->tmp, to - 1, &o, 1);
-	consider(r, noisy);
-}
-
-/* Run the consumer as soon as its other inputs are there. */
-static void try_hasten(struct repairer *r, const struct seq *q, const struct sim *s, int at,
-	const struct candidate *c, bool noisy)
-{
-	struct search *x = r->x;
-	int o = s->step[c->use], ready = 0;
-	if (x->in->floating[o])
-		return;
-	for (int k = s->use_at[c->use]; k < s->use_at[c->use + 1]; k++)
-		if (s->life[s->use[k]].start + 1 > ready)
-			ready = s->life[s->use[k]].start + 1;
-	if (ready > at || !seq_copy(&x->tmp, q))
-		return;
-	seq_erase(&x->tmp, position(s, c->use));
-	seq_insert(&x->tmp, position(s, ready), &o, 1);
-	consider(r, noisy);
-}
-
-/* Let the consumer run in another way, one that does not read the tensor. */
-static void try_ways(struct repairer *r, const struct seq *q, const struct sim *s,
-	const struct candidate *c, bool noisy)
-{
-	struct search *x = r->x;
-	int o = s->step[c->use], t = s->life[c->life].tensor, old = r->way[o];
-	for (int k = 0; k < x->in->nway[o]; k++) {
-		const struct way *w = &x->in->way[o][k];
-		bool reads = k == old;
+	int o = r->s->run[c->use].op, t = r->s->life[c->life].tensor;
+	for (int k = 0; k < r->in->nway[o]; k++) {
+		const struct way *w = &r->in->way[o][k];
+		bool reads = k == r->s->way[o];
 		for (int i = 0; i < w->nin; i++)
 			reads = reads || w->in[i] == t;
-		if (reads || !seq_copy(&x->tmp, q))
-			continue;
-		double before = r->best_score;
-		r->way[o] = k;
-		if (order_complete(x, r->way, &x->tmp))
-			consider(r, noisy);
-		r->way[o] = old;
-		if (r->best_score < before) {
-			r->best_op = o;
-			r->best_way = k;
-		}
+		if (!reads)
+			consider(r, (struct move){.kind = MOVE_WAY, .use = c->use, .way = k});
 	}
 }
 
-static int pick_step(struct search *x, const struct sim *s, bool random)
+static void try_candidate(struct repairer *r, const struct candidate *c, bool stuck)
 {
-	if (!random)
-		return s->worst;
-	int pick = s->worst, seen = 0;
-	for (int at = 0; at < s->n; at++)
-		if (s->mem[at] > x->target && search_below(x, ++seen) == 0)
-			pick = at;
+	const struct lifetime *f = &r->s->life[c->life];
+	bool delayed = c->prev == f->key;
+	if (!r->in->once[r->s->run[f->run].op]) {
+		try_again(r, c, REACH_PEAK);
+		if (r->noisy) {
+			try_again(r, c, REACH_RANDOM);
+		} else if (r->x->list.n > 1 || stuck) {
+			try_again(r, c, REACH_ALL);
+			try_again(r, c, REACH_ONE);
+		}
+	}
+	if (delayed)
+		consider(r, (struct move){.kind = MOVE_DELAY, .life = c->life, .use = c->use});
+	consider(r, (struct move){.kind = MOVE_HASTEN, .use = c->use});
+	try_ways(r, c);
+}
+
+/* A slot above the target, each with the same chance. */
+static int random_slot(struct search *x, struct state *s)
+{
+	profile_refresh(&s->over);
+	int pick = -1, seen = 0;
+	for (int b = 0; b < s->over.n / PROFILE_BLOCK; b++) {
+		if (s->over.block[b].max <= 0)
+			continue;
+		for (int i = b * PROFILE_BLOCK; i < (b + 1) * PROFILE_BLOCK; i++)
+			if (profile_at(&s->over, i) > 0 && search_below(x, ++seen) == 0)
+				pick = i;
+	}
 	return pick;
 }
 
-static bool repair_step(struct repairer *r, struct seq *q, int effort, bool noisy, int fails)
+/* Some candidates at random, the best by a noisy estimate, untried. */
+static bool quick_step(struct repairer *r)
 {
 	struct search *x = r->x;
-	const struct sim *s = &x->s;
-	int at = pick_step(x, s, fails > 0 || (noisy && search_uniform(x) < 0.3));
-	if (!room(r, s->nlife)) {
-		x->nomem = true;
-		return false;
+	double best = 1e300, again = search_uniform(x) < 0.5 ? 0 : search_uniform(x);
+	for (int i = 0; i < QUICK && i < r->ncand; i++) {
+		int k = i + search_below(x, r->ncand - i);
+		struct candidate c = r->cand[k];
+		r->cand[k] = r->cand[i];
+		r->again = again;
+		if (r->in->once[r->s->run[r->s->life[c.life].run].op] ||
+			!closure(r, &c, REACH_ROOM))
+			continue;
+		double score = (r->closure_cost + 1e-9 * r->in->once_cost) /
+			       (gain_of(r, &c) + 1e-9);
+		score *= exp(1.5 * (search_uniform(x) - 0.5));
+		if (score >= best)
+			continue;
+		best = score;
+		r->best.kind = MOVE_AGAIN;
+		r->best.life = c.life;
+		r->best.use = c.use;
+		if (!seq_copy(&r->best.list, &x->list))
+			x->nomem = true;
 	}
-	r->excess = s->excess;
-	r->cost = s->cost;
-	r->best_score = 1e300;
-	find_candidates(r, s, at, noisy);
-	int top = r->ncand < effort ? r->ncand : effort;
-	if (fails > 0 && r->ncand > top)
-		top = r->ncand < 3 * effort ? r->ncand : 3 * effort;
-	for (int i = 0; i < top && !x->nomem; i++) {
-		const struct candidate *c = &r->cand[i];
-		bool again = !x->in->once[x->in->p->tensor[s->life[c->life].tensor].producer];
-		if (again) {
-			try_again(r, q, s, at, c, REACH_PEAK, noisy);
-			if (noisy)
-				try_again(r, q, s, at, c, REACH_RANDOM, noisy);
-			else if (x->list.n > 1 || fails > 0) {
-				try_again(r, q, s, at, c, REACH_ALL, noisy);
-				try_again(r, q, s, at, c, REACH_ONE, noisy);
-			}
-		}
-		if (c->prev == s->life[c->life].start)
-			try_delay(r, q, s, c, noisy);
-		try_hasten(r, q, s, at, c, noisy);
-		try_ways(r, q, s, c, noisy);
-	}
-	if (r->best_score >= 1e300)
-		return false;
-	if (!seq_copy(q, &r->best))
-		x->nomem = true;
-	if (r->best_op >= 0)
-		r->way[r->best_op] = r->best_way;
-	return true;
+	return best < 1e300 && apply(r, &r->best, &r->best.list);
 }
 
-bool repair(struct search *x, struct seq *q, int *way, double cost_limit, int effort, bool noisy)
+static bool step(struct repairer *r, int effort, int fails)
 {
-	struct repairer r = {.x = x, .way = way};
+	struct search *x = r->x;
+	bool random = fails > 0 || (r->noisy && search_uniform(x) < 0.3);
+	r->at = random ? random_slot(x, r->s) : profile_worst(&r->s->over);
+	r->at_run = r->s->at[r->at];
+	r->over = profile_over(&r->s->over);
+	r->cost = r->s->cost;
+	r->best_score = 1e300;
+	list_candidates(r);
+	if (r->noisy && fails == 0 && search_uniform(x) < QUICK_SHARE)
+		return quick_step(r);
+	rank_candidates(r);
+	int top = fails > 0 ? 3 * effort : effort;
+	for (int i = 0; i < top && i < r->ncand && !x->nomem; i++)
+		try_candidate(r, &r->cand[i], fails > 0);
+	return r->best_score < 1e300 && apply(r, &r->best, &r->best.list);
+}
+
+bool repair(struct search *x, struct state *s, double cost_limit, int effort, bool noisy)
+{
+	struct repairer r = {.x = x, .s = s, .in = x->in, .noisy = noisy};
 	int fails = 0;
-	bool fits = false;
-	if (simulate_clean(x, q, way, &x->s)) {
-		for (;;) {
-			fits = x->s.excess <= 0;
-			if (fits || search_done(x) || x->s.cost > cost_limit ||
-				q->n > 8 * x->in->n + 200)
-				break;
-			if (repair_step(&r, q, effort, noisy, fails))
-				fails = 0;
-			else if (++fails > FAILS_MAX)
-				break;
-			if (!simulate(x, q, way, &x->s))
-				break;
-		}
+	state_clean(s);
+	while (profile_over(&s->over) > 0 && s->bad == 0 && !search_done(x) &&
+		s->cost <= cost_limit && s->runs.n < 10 * x->in->n + 400) {
+		if (step(&r, effort, fails))
+			fails = 0;
+		else if (++fails > FAILS_MAX)
+			break;
 	}
-	free(r.next);
-	free(r.prev);
 	free(r.cand);
-	seq_free(&r.best);
-	return fits && x->s.cost <= cost_limit;
+	seq_free(&r.best.list);
+	return state_fits(s) && s->cost <= cost_limit && !x->nomem;
 }

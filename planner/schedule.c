@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { STARTS = 8, TIGHTEN_MAX = 8, SEED_BUDGETS = 5, SEED_OPS_MAX = 3000 };
-static const double WORK_TOTAL = 2e8;
+enum { TIGHTEN_MAX = 8, SEED_BUDGETS = 5, SEED_OPS_MAX = 3000 };
+static const double WORK_TOTAL = 4e8;
 
 enum status planner_init(struct planner *pl, struct arena *a, const struct problem *p,
 	const struct plan_options *o, struct diag *d)
@@ -17,7 +17,8 @@ enum status planner_init(struct planner *pl, struct arena *a, const struct probl
 		return diag_nomem(d);
 	TRY(inst_make(pl->tmp, p, o->alignment > 0 ? o->alignment : 64, &pl->in, d));
 	pl->way = ARENA_ARRAY(pl->tmp, int, pl->in->n + 1);
-	if (!pl->way || !search_init(&pl->x, pl->tmp, pl->in))
+	if (!pl->way || !search_init(&pl->x, pl->tmp, pl->in) ||
+		!state_init(&pl->s, pl->tmp, pl->in, &pl->x.work))
 		return diag_nomem(d);
 	pl->x.target = INT64_MAX;
 	pick_ways(&pl->x, pl->way);
@@ -29,6 +30,7 @@ void planner_free(struct planner *pl)
 	for (int i = 0; i < pl->ncand; i++)
 		seq_free(&pl->cand[i].q);
 	seq_free(&pl->least.q);
+	state_free(&pl->s);
 	search_free(&pl->x);
 	arena_free(pl->tmp);
 }
@@ -36,73 +38,10 @@ void planner_free(struct planner *pl)
 struct solver {
 	struct planner *pl;
 	struct solution best; /* fits x.target */
-	struct seq q;
-	int *way;
 	double bound;
 	struct plan *plan;      /* fits the budget */
 	struct solution chosen; /* what it was made from */
 };
-
-static bool solved(const struct solver *s)
-{
-	return s->best.found && s->best.cost <= s->bound * (1 + 1e-12);
-}
-
-/* Make a start fit and remember it when it is the cheapest. */
-static void try_start(struct solver *s, const struct seq *from, const int *way, int effort)
-{
-	struct search *x = &s->pl->x;
-	if (!seq_copy(&s->q, from)) {
-		x->nomem = true;
-		return;
-	}
-	memcpy(s->way, way, (size_t)s->pl->in->n * sizeof *way);
-	double limit = s->best.found ? s->best.cost * 1.1 : 1e300;
-	if (!repair(x, &s->q, s->way, limit, effort, false))
-		return;
-	polish(x, &s->q, s->way);
-	if (x->s.ok && x->s.excess <= 0 && (!s->best.found || x->s.cost < s->best.cost))
-		solution_set(s->pl, &s->best, &s->q, s->way, x->s.cost);
-}
-
-/* The promise of a candidate: its cost, and more the further it is from fitting. */
-static double promise(const struct planner *pl, const struct candidate_seq *c)
-{
-	double room = (double)(pl->x.target - pl->in->resident);
-	double over = c->peak > pl->x.target ? (double)(c->peak - pl->x.target) : 0;
-	return c->cost / (pl->in->once_cost + 1e-300) + over / (room > 1 ? room : 1);
-}
-
-static void try_candidates(struct solver *s, double work)
-{
-	struct planner *pl = s->pl;
-	struct search *x = &pl->x;
-	double total = x->limit;
-	bool *used = ARENA_ARRAY(pl->tmp, bool, pl->ncand + 1);
-	if (!used) {
-		x->nomem = true;
-		return;
-	}
-	for (int k = 0; k < STARTS + 1 && k < pl->ncand && !solved(s); k++) {
-		int best = k == 0 ? 0 : -1; /* the listed order first */
-		for (int i = 0; i < pl->ncand && k > 0; i++)
-			if (!used[i] && (best < 0 || promise(pl, &pl->cand[i]) <
-							     promise(pl, &pl->cand[best])))
-				best = i;
-		used[best] = true;
-		x->limit = x->work + (k == 0 ? work / 2 : work / (2 * STARTS));
-		if (x->limit > total)
-			x->limit = total;
-		try_start(s, &pl->cand[best].q, pl->way, 8);
-	}
-	x->limit = total;
-	/* a candidate that fits as it stands is never lost, whatever work is left */
-	for (int i = 0; i < pl->ncand; i++) {
-		const struct candidate_seq *c = &pl->cand[i];
-		if (c->peak <= x->target && (!s->best.found || c->cost < s->best.cost))
-			solution_set(pl, &s->best, &c->q, pl->way, c->cost);
-	}
-}
 
 /* *over out: the bytes by which the arena exceeds the budget; 0 or less when it fits. */
 static enum status emit(struct solver *s, const struct seq *q, const int *way, int64_t *over)
@@ -147,45 +86,13 @@ static enum status emit_candidates(struct solver *s)
 	return st;
 }
 
-/* Once more, from the listed order: starts that differ end in places that differ. */
-static void improve_again(struct solver *s, double work)
-{
-	struct planner *pl = s->pl;
-	struct search *x = &pl->x;
-	struct solution first = {0};
-	if (!solution_set(pl, &first, &s->best.q, s->best.way, s->best.cost))
-		return;
-	s->best.found = false;
-	x->limit = x->work + work;
-	try_start(s, &pl->cand[0].q, pl->way, 8);
-	if (s->best.found) {
-		improve(x, &s->best.q, s->best.way, s->bound * (1 + 1e-12));
-		if (simulate(x, &s->best.q, s->best.way, &x->s))
-			s->best.cost = x->s.cost;
-	}
-	if (!s->best.found || s->best.cost > first.cost)
-		solution_set(pl, &s->best, &first.q, first.way, first.cost);
-	if (simulate(x, &s->best.q, s->best.way, &x->s))
-		s->best.cost = x->s.cost;
-	seq_free(&first.q);
-}
-
+/* The cheapest within x.target, from s->best if there is one. */
 static enum status search_best(struct solver *s, double work)
 {
 	struct planner *pl = s->pl;
-	struct search *x = &pl->x;
-	x->limit = x->work + work;
-	try_candidates(s, 0.3 * work);
-	if (pl->least.found && !s->best.found)
-		try_start(s, &pl->least.q, pl->least.way, 8);
-	if (s->best.found && !solved(s)) {
-		improve(x, &s->best.q, s->best.way, s->bound * (1 + 1e-12));
-		if (simulate(x, &s->best.q, s->best.way, &x->s))
-			s->best.cost = x->s.cost;
-		if (!solved(s) && pl->o->seconds <= 0)
-			improve_again(s, 0.6 * work);
-	}
-	return x->nomem ? diag_nomem(pl->d) : ST_OK;
+	if (!s->best.found && pl->least.found && pl->least_final)
+		solution_set(pl, &s->best, &pl->least.q, pl->least.way, pl->least.cost);
+	return portfolio(pl, s->bound * (1 + 1e-12), work, &s->best);
 }
 
 /* The layout lost some bytes: search below the budget for live bytes with which it does not. What
@@ -207,24 +114,16 @@ static enum status tighten(struct solver *s, int64_t over, double work)
 		if (lo >= 0 && hi - lo < pl->o->budget / 2000)
 			break;
 		x->target = lo >= 0 ? lo + (hi - lo) / 2 : hi - over;
-		x->limit = x->work + work;
-		s->best.found = false;
-		try_start(s, &cheap.q, cheap.way, 8);
-		if (!s->best.found)
-			try_candidates(s, work);
+		solution_set(pl, &s->best, &cheap.q, cheap.way, cheap.cost);
+		TRY(search_best(s, work));
 		if (s->best.found) {
-			improve(x, &s->best.q, s->best.way, s->bound * (1 + 1e-12));
-			if (simulate(x, &s->best.q, s->best.way, &x->s))
-				s->best.cost = x->s.cost;
-			peak = x->s.peak;
 			st = emit(s, &s->best.q, s->best.way, &over);
+			peak = x->s.peak;
 		} else if (lo < 0) {
 			break;
 		} else {
 			hi = lo;
 		}
-		if (x->nomem)
-			st = diag_nomem(pl->d);
 	}
 	seq_free(&cheap.q);
 	return st;
@@ -235,7 +134,7 @@ static enum status solve(struct solver *s)
 	struct planner *pl = s->pl;
 	struct search *x = &pl->x;
 	int64_t over = 0;
-	double work = WORK_TOTAL, per_op = 1e6 * pl->in->n;
+	double work = WORK_TOTAL, per_op = 2e6 * pl->in->n;
 	work = (per_op < work ? per_op : work) * (pl->o->effort > 0 ? pl->o->effort : 1);
 	if (pl->o->seconds > 0) {
 		struct timespec t;
@@ -291,9 +190,7 @@ static enum status bound_seeds(struct solver *s)
 
 static enum status make_auto(struct planner *pl, struct plan **out)
 {
-	struct solver s = {.pl = pl, .way = ARENA_ARRAY(pl->tmp, int, pl->in->n + 1)};
-	if (!s.way)
-		return diag_nomem(pl->d);
+	struct solver s = {.pl = pl};
 	TRY(candidates_make(pl));
 	TRY(minimum_quick(pl));
 	if (pl->o->budget < pl->least_arena)
@@ -302,7 +199,6 @@ static enum status make_auto(struct planner *pl, struct plan **out)
 		return refuse(pl, out);
 	TRY(bound_seeds(&s));
 	enum status st = solve(&s);
-	seq_free(&s.q);
 	seq_free(&s.best.q);
 	seq_free(&s.chosen.q);
 	TRY(st);

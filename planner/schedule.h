@@ -2,7 +2,7 @@
 #ifndef STINT_PLANNER_SCHEDULE_H
 #define STINT_PLANNER_SCHEDULE_H
 
-#include "planner/solver.h"
+#include "planner/search.h"
 
 /* A sequence under the planner's default ways. */
 struct candidate_seq {
@@ -20,6 +20,7 @@ struct solution {
 
 struct planner {
 	struct search x;
+	struct state s;
 	struct arena *a;   /* the caller's */
 	struct arena *tmp; /* gone at the end */
 	const struct plan_options *o;
@@ -40,6 +41,9 @@ void planner_free(struct planner *pl);
 
 bool solution_set(
 	struct planner *pl, struct solution *s, const struct seq *q, const int *way, double cost);
+/* From and to the planner's state. */
+bool solution_take(struct planner *pl, struct solution *s);
+bool solution_load(struct planner *pl, const struct seq *q, const int *way);
 
 /* Everything once in several orders; equal, snapped and per-block segments. Fills pl->cand, the
  * listed order first, no one both dearer and larger than another but for the orders. */
@@ -49,6 +53,10 @@ enum status candidates_make(struct planner *pl);
 enum status candidates_seed(struct planner *pl, const struct bound_seed *seed, int nseed);
 /* The sequence that mode, PLAN_KEEP_ALL or PLAN_SEGMENTS, asks for. */
 enum status candidates_fixed(struct planner *pl, struct seq *q);
+
+/* The cheapest sequence within x.target that `work` finds, from *best too when that is set; *best
+ * out, not found when nothing fits. Stops at the cost `stop`. */
+enum status portfolio(struct planner *pl, double stop, double work, struct solution *best);
 
 /* A plan of little arena, quickly. Sets pl->least. */
 enum status minimum_quick(struct planner *pl);

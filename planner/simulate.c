@@ -278,7 +278,7 @@ bool simulate(struct search *x, const struct seq *q, const int *way, struct sim 
 {
 	const struct inst *in = x->in;
 	int n = q->n + in->nfloat;
-	x->work += n + 1;
+	x->work += 2.5 * (n + 1);
 	s->ok = false;
 	if (!grow_steps(s, n + 3) || !GROW(x->head, x->cap_head, q->n + 2)) {
 		x->nomem = true;

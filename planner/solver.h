@@ -90,13 +90,6 @@ struct sim {
 };
 void sim_free(struct sim *s);
 
-struct state {
-	struct seq q;
-	int *way; /* [n]; shared or owned by the state's maker */
-	double cost;
-	int64_t peak;
-};
-
 /* Everything a search holds; one per call of plan_make. */
 struct search {
 	const struct inst *in;
@@ -104,7 +97,7 @@ struct search {
 	int64_t target;
 	struct sim s, s2;
 	uint64_t rng;
-	double work, limit; /* simulated steps: done, allowed */
+	double work, limit; /* done, allowed; about 10 ns a unit */
 	double until;       /* CLOCK_MONOTONIC seconds; 0: no clock */
 	bool nomem;
 	/* scratch */
@@ -131,14 +124,6 @@ bool simulate(struct search *x, const struct seq *q, const int *way, struct sim 
 bool simulate_clean(struct search *x, struct seq *q, const int *way, struct sim *s);
 /* The latest lifetime of tensor `t` that starts before step `u`, or -1. */
 int sim_life_before(const struct sim *s, int t, int u);
-
-/* Insert, delay and hasten runs until the sequence fits x->target. True when it does; x->s then
- * holds its simulation. Gives up when the cost exceeds `cost_limit` or nothing helps. */
-bool repair(struct search *x, struct seq *q, int *way, double cost_limit, int effort, bool noisy);
-/* Delete recomputations that turn out not to be needed. Requires and keeps: q fits. */
-void polish(struct search *x, struct seq *q, const int *way);
-/* Ruin and recreate from a sequence that fits; keeps the best in `q` and `way`. */
-void improve(struct search *x, struct seq *q, int *way, double stop_cost);
 
 /* Everything once, in the listed order. */
 bool order_listed(struct search *x, const int *way, struct seq *q);

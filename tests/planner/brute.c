@@ -1,17 +1,22 @@
-/* Shortest path over what is live and what has run. */
 #include "brute.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+/* Shortest path over what is live and what has run, for every choice of choices. */
+
 struct exact {
 	const struct problem *p;
 	int64_t budget, resident;
-	int choice[BRUTE_OPS + 8];
+	int choice[BRUTE_OPS + 4];
 	int bit[64]; /* of non-resident tensors, -1 for residents */
 	int nbit;
-	double *dist;
-	int *heap, nheap, cap;
+	double *dist; /* by state: ran << nbit | live */
+	struct entry {
+		double dist;
+		size_t at;
+	} * heap; /* the least at 0 */
+	int nheap, cap;
 };
 
 static bool has(const int *list, int n, int t)
@@ -22,19 +27,48 @@ static bool has(const int *list, int n, int t)
 	return false;
 }
 
-/* Bytes and what is gone of the live set when op o runs, over all subsets of its pairs; calls relax
- * for each. */
+static void swap(struct entry *a, struct entry *b)
+{
+	struct entry e = *a;
+	*a = *b;
+	*b = e;
+}
+
+static void push(struct exact *e, double dist, size_t at)
+{
+	if (e->nheap == e->cap) {
+		e->cap = e->cap * 2 + 1024;
+		e->heap = realloc(e->heap, (size_t)e->cap * sizeof *e->heap);
+		if (!e->heap)
+			abort();
+	}
+	int i = e->nheap++;
+	e->heap[i] = (struct entry){dist, at};
+	for (; i > 0 && e->heap[i].dist < e->heap[(i - 1) / 2].dist; i = (i - 1) / 2)
+		swap(&e->heap[i], &e->heap[(i - 1) / 2]);
+}
+
+static struct entry pop(struct exact *e)
+{
+	struct entry top = e->heap[0];
+	e->heap[0] = e->heap[--e->nheap];
+	for (int i = 0, k = 1; k < e->nheap; i = k, k = 2 * k + 1) {
+		if (k + 1 < e->nheap && e->heap[k + 1].dist < e->heap[k].dist)
+			k++;
+		if (e->heap[i].dist <= e->heap[k].dist)
+			break;
+		swap(&e->heap[i], &e->heap[k]);
+	}
+	return top;
+}
+
 static void relax(struct exact *e, unsigned live, unsigned ran, double dist)
 {
 	size_t at = (size_t)ran << e->nbit | live;
 	if (dist >= e->dist[at])
 		return;
 	e->dist[at] = dist;
-	if (e->nheap == e->cap) {
-		e->cap = e->cap * 2 + 1024;
-		e->heap = realloc(e->heap, (size_t)e->cap * sizeof *e->heap);
-	}
-	e->heap[e->nheap++] = (int)at;
+	push(e, dist, at);
 }
 
 /* Residents' bytes after the updates in `ran`: a replaced resident's place holds its output. */
@@ -108,6 +142,8 @@ static double exact_cost(struct exact *e)
 	unsigned must = 0, keep = 0, all = (1u << e->nbit) - 1;
 	double best = INFINITY;
 	e->dist = malloc(n * sizeof *e->dist);
+	if (!e->dist)
+		abort();
 	for (size_t i = 0; i < n; i++)
 		e->dist[i] = INFINITY;
 	for (int o = 0; o < e->p->nop; o++)
@@ -115,20 +151,20 @@ static double exact_cost(struct exact *e)
 	for (int t = 0; t < e->p->ntensor; t++)
 		keep |= e->p->tensor[t].keep && e->bit[t] >= 0 ? 1u << e->bit[t] : 0;
 	relax(e, 0, 0, 0);
-	while (e->nheap > 0) { /* label correcting: a queue in any order will do */
-		size_t at = (size_t)e->heap[--e->nheap];
-		unsigned live = (unsigned)at & all, ran = (unsigned)(at >> e->nbit);
-		double dist = e->dist[at];
-		if ((ran & must) == must && (live & keep) == keep && dist < best)
-			best = dist;
-		if (dist >= best)
+	while (e->nheap > 0 && isinf(best)) {
+		struct entry top = pop(e);
+		unsigned live = (unsigned)top.at & all, ran = (unsigned)(top.at >> e->nbit);
+		if (top.dist > e->dist[top.at])
 			continue;
+		if ((ran & must) == must && (live & keep) == keep)
+			best = top.dist;
 		for (int b = 0; b < e->nbit; b++)
 			if (live >> b & 1)
-				relax(e, live & ~(1u << b), ran, dist);
+				relax(e, live & ~(1u << b), ran, top.dist);
 		for (int o = 0; o < e->p->nop; o++)
-			run_op(e, live, ran, dist, o);
+			run_op(e, live, ran, top.dist, o);
 	}
+	e->nheap = 0;
 	free(e->dist);
 	return best;
 }

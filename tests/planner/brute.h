@@ -1,13 +1,13 @@
-/* The true optimum of tiny problems, for live bytes. */
+/* The true optimum of tiny problems, by trying everything. */
 #ifndef STINT_TESTS_PLANNER_BRUTE_H
 #define STINT_TESTS_PLANNER_BRUTE_H
 
-#include "planner/plan.h"
+#include "planner/problem.h"
 
-enum { BRUTE_OPS = 6 };
+enum { BRUTE_OPS = 6 }; /* ops beside updates that a tiny problem has */
 
-/* The least cost within `budget` over all orders, repeats and choices, or INFINITY. Takes
- * 2 ^ (ops + tensors that are not resident) numbers. */
+/* The least cost with at most `budget` live bytes, offsets not counted; INFINITY where there is no
+ * way. For problems of at most BRUTE_OPS + 4 ops and about 20 bits of ops and tensors in all. */
 double brute_optimum(const struct problem *p, int64_t budget);
 
 #endif

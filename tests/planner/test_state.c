@@ -1,0 +1,208 @@
+/* A state under random edits agrees with the simulation of the sequence that it holds. */
+#include "tests/planner/problems.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "planner/state.h"
+
+static const struct shape shapes[] = {
+	{.nop = 12, .nparam = 3, .unit = 64, .most = 9},
+	{.nop = 14, .nparam = 3, .inplace = true, .workspace = true, .unit = 64, .most = 9},
+	{.nop = 16,
+		.nparam = 4,
+		.inplace = true,
+		.workspace = true,
+		.several = true,
+		.once = true,
+		.optional = true,
+		.choices = true,
+		.unit = 40,
+		.most = 90},
+};
+
+struct bench {
+	struct arena *a;
+	struct inst *in;
+	struct state s;
+	struct search x;
+	struct seq q;
+	struct dice dice;
+	bool exact; /* no placed update needs bytes of its own */
+};
+
+static void setup(struct bench *b, uint64_t seed, const struct shape *shape)
+{
+	struct heard heard = {0};
+	struct diag d = listen(&heard);
+	*b = (struct bench){.a = arena_new(), .dice = {seed * 77 + 1}, .exact = true};
+	assert_int_equal(inst_make(b->a, random_problem(b->a, seed, shape), 64, &b->in, &d), ST_OK);
+	assert_true(search_init(&b->x, b->a, b->in));
+	assert_true(state_init(&b->s, b->a, b->in, &b->x.work));
+	for (int i = 0; i < b->in->nfloat; i++) {
+		const struct way *w = &b->in->way[b->in->floats[i]][0];
+		b->exact = b->exact && w->ws == 0 && w->npair == 0;
+		for (int k = 0; k < w->nout; k++)
+			b->exact = b->exact && b->in->size[w->out[k]] == 0;
+	}
+	b->x.target = b->in->resident + 64 * roll(&b->dice, 40);
+	assert_true(order_listed(&b->x, b->in->usable, &b->q));
+	assert_true(state_load(&b->s, &b->q, b->in->usable, b->x.target));
+}
+
+static void teardown(struct bench *b)
+{
+	seq_free(&b->q);
+	state_free(&b->s);
+	search_free(&b->x);
+	arena_free(b->a);
+}
+
+/* Cost, validity and bytes at every step. */
+static void agree(struct bench *b)
+{
+	struct state *s = &b->s;
+	const int64_t base = s->target / 64 * 64;
+	assert_true(state_store(s, &b->q));
+	for (int i = 0; i < s->nslot - 1; i++)
+		if (s->at[i] >= 0)
+			assert_int_equal(s->run[s->at[i]].saved, state_saved(s, s->at[i]));
+	bool ok = simulate(&b->x, &b->q, s->way, &b->x.s);
+	for (int o = 0; o < b->in->n; o++)
+		if (s->count[o] > 1 ? b->in->once[o] : s->count[o] == 0 && !b->in->optional[o])
+			ok = false;
+	assert_int_equal(ok, s->bad == 0);
+	if (!ok)
+		return;
+	const struct sim *sim = &b->x.s;
+	assert_true(fabs(sim->cost - s->cost) <= 1e-9 * sim->cost);
+	int64_t peak = profile_at(&s->over, profile_worst(&s->over)) * 64 + base;
+	if (b->exact)
+		assert_int_equal(peak, sim->peak);
+	else
+		assert_true(peak >= sim->peak);
+	int slot = -1;
+	for (int i = 0; i < sim->n; i++) {
+		if (b->in->floating[sim->step[i]])
+			continue;
+		do
+			slot++;
+		while (s->at[slot] < 0);
+		assert_int_equal(s->run[s->at[slot]].op, sim->step[i]);
+		int64_t bytes = profile_at(&s->over, slot) * 64 + base;
+		assert_true(b->exact ? bytes == sim->mem[i] : bytes >= sim->mem[i]);
+	}
+	assert_int_equal(profile_over(&s->over) == 0, peak <= s->target);
+}
+
+static void edit(struct bench *b)
+{
+	struct state *s = &b->s;
+	int slot = roll(&b->dice, s->nslot - 1), what = roll(&b->dice, 10);
+	while (slot >= 0 && s->at[slot] < 0)
+		slot--;
+	if (what < 5) {
+		int op[3], n = 1 + roll(&b->dice, 3), k = 0;
+		for (int i = 0; i < n; i++) {
+			op[k] = roll(&b->dice, b->in->n);
+			k += !b->in->floating[op[k]];
+		}
+		assert_true(state_put(s, slot, op, k));
+	} else if (what < 8) {
+		if (slot >= 0)
+			state_take(s, s->at[slot]);
+	} else {
+		int o = roll(&b->dice, b->in->n);
+		if (!b->in->floating[o])
+			state_set_way(s, o, roll(&b->dice, b->in->nway[o]));
+	}
+	if (roll(&b->dice, 4) == 0)
+		state_clean(s);
+}
+
+/* What undoing must restore: numbers too. */
+static uint64_t digest(const struct state *s)
+{
+	uint64_t h = (uint64_t)s->bad;
+	for (int i = 0; i < s->nslot; i++)
+		h = h * 1099511628211u + (uint64_t)(s->at[i] + 2) +
+		    (uint64_t)profile_at(&s->over, i);
+	for (int t = 0; t < s->in->m; t++)
+		for (int l = s->last[t]; l >= 0; l = s->life[l].prev)
+			h = h * 1099511628211u +
+			    (uint64_t)(l + 7 * s->life[l].end + 31 * s->life[l].nuse);
+	return h;
+}
+
+static void edits(void **unused)
+{
+	(void)unused;
+	for (uint64_t seed = 0; seed < 240; seed++) {
+		struct bench b;
+		setup(&b, seed, &shapes[seed % 3]);
+		agree(&b);
+		for (int round = 0; round < 30; round++) {
+			int mark = state_mark(&b.s), slots = b.s.nslot;
+			uint64_t before = digest(&b.s);
+			for (int i = roll(&b.dice, 6); i >= 0; i--)
+				edit(&b);
+			agree(&b);
+			if (roll(&b.dice, 3) == 0) {
+				if (roll(&b.dice, 2) == 0)
+					state_commit(&b.s);
+				continue;
+			}
+			state_undo(&b.s, mark);
+			agree(&b);
+			if (b.s.nslot == slots && b.s.bad == 0)
+				assert_true(digest(&b.s) == before);
+		}
+		teardown(&b);
+	}
+}
+
+static void profiles(void **unused)
+{
+	(void)unused;
+	struct profile p = {0};
+	struct dice d = {5};
+	int64_t plain[300] = {0};
+	int at[300];
+	bool on[300];
+	assert_true(profile_clear(&p, 300));
+	for (int i = 0; i < 300; i++)
+		on[i] = (at[i] = roll(&d, 3) - 1) >= 0;
+	profile_sum(&p, 0, at, 300);
+	for (int round = 0; round < 2000; round++) {
+		int from = roll(&d, 300), to = roll(&d, 300), x = roll(&d, 200) - 100;
+		profile_add(&p, from, to, x);
+		if (round % 7 == 0) {
+			profile_switch(&p, from, !on[from]);
+			on[from] = !on[from];
+		}
+		int64_t over = 0, relief = 0, most = INT64_MIN;
+		for (int i = 0; i < 300; i++) {
+			plain[i] += i >= from && i <= to ? x : 0;
+			if (!on[i])
+				continue;
+			over += plain[i] > 0 ? plain[i] : 0;
+			most = plain[i] > most ? plain[i] : most;
+			if (i >= from && i <= to && plain[i] > 0)
+				relief += plain[i] < 37 ? plain[i] : 37;
+		}
+		assert_int_equal(profile_over(&p), over);
+		assert_int_equal(profile_relief(&p, from, to, 37), relief);
+		assert_int_equal(profile_at(&p, profile_worst(&p)), most);
+	}
+	profile_free(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(profiles), cmocka_unit_test(edits)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
