@@ -29,6 +29,9 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 	struct shown s;
 	bool json = o->json != 0;
 	TRY(read_pair(a, graph, path, &s, d));
+	if (!s.plan->feasible && o->html)
+		return diag_fail(d, ST_BUDGET, &(struct where){.file = path}, NULL,
+			"--html: there is no plan in it to draw");
 	if (!s.plan->feasible) {
 		if (json)
 			printf("{\"feasible\":false,\"min_bytes_known\":%lld,"
@@ -45,9 +48,11 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 	}
 	TRY(plan_check(s.problem, s.plan, 64, path, d));
 	if (o->html)
-		return show_html(o->html, a, s.problem, s.plan, d);
+		TRY(show_html(o->html, a, s.problem, s.plan, d));
 	if (json)
 		return report_json(stdout, a, s.problem, s.plan, d);
+	if (o->html)
+		return ST_OK;
 	TRY(report_schedule(stdout, a, s.problem, s.plan, d));
 	TRY(report_plan(stdout, a, s.problem, s.plan, d));
 	report_needs(stdout, s.plan->arena_bytes);
@@ -86,6 +91,9 @@ static enum status show(struct pipeline *p, struct options *o)
 		return graph ? show_plan(p->arena, graph, o->model, o, p->diag)
 			     : diag_nomem(p->diag);
 	}
+	if (o->html)
+		return diag_fail(p->diag, ST_USAGE, NULL, "name a plan or a compiled folder",
+			"--html is for plans, not for models");
 	o->import.unbound = 1; /* to look at a model nobody has to say the batch */
 	TRY(pipeline_import(p));
 	return (o->json ? report_model_json : report_model)(stdout, p->imported);
