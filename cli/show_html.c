@@ -5,7 +5,8 @@
 #include "view/view.h"
 
 enum {
-	FRONTIER_OPS = 2000, /* a larger graph's frontier would take too long for a page */
+	FRONTIER_OPS = 2000,  /* a larger graph's frontier would take too long for a page */
+	KEEP_ALL_OPS = 20000, /* and so would keep-everything's offsets */
 	FRONTIER_POINTS = 6,
 	ALIGNMENT = 64,
 };
@@ -85,10 +86,11 @@ enum status show_html(const char *path, struct arena *a, const struct problem *p
 {
 	struct plan_options o = {
 		.alignment = ALIGNMENT, .budget = INT64_MAX, .mode = PLAN_KEEP_ALL};
-	struct plan *keep_all;
+	struct plan *keep_all = NULL;
 	struct view_frontier f = {0};
 	struct text page = {0};
-	TRY(plan_make(a, p, &o, &keep_all, d));
+	if (p->nop <= KEEP_ALL_OPS)
+		TRY(plan_make(a, p, &o, &keep_all, d));
 	if (p->nop <= FRONTIER_OPS)
 		TRY(coarse_frontier(&f, a, p, plan, d));
 	enum status st = view_html(&page, a, p, plan, keep_all, f.npoint ? &f : NULL, d);
