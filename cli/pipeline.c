@@ -155,13 +155,35 @@ enum status pipeline_problems(struct pipeline *p)
 {
 	struct costs_use use;
 	TRY(make_problems(p));
+	struct problem *main = p->train ? p->train_problem.problem : p->eval_problem.problem;
+	TRY(pipeline_costs(p, main));
+	TRY(insist_once(p->arena, main, p->o->insist.once, p->o->model, p->diag));
 	if (!p->train)
-		return pipeline_costs(p, p->eval_problem.problem);
-	TRY(pipeline_costs(p, p->train_problem.problem));
-	return apply_costs(p, p->eval_problem.problem, &use);
+		return ST_OK;
+	TRY(apply_costs(p, p->eval_problem.problem, &use));
+	/* what is run once in training is so there too, where it is there */
+	return insist_once(p->arena, p->eval_problem.problem, p->o->insist.once, NULL, p->diag);
 }
 
-static enum status resolve(struct arena *a, const struct problem *problem, const struct options *o,
+enum status pipeline_problem(struct pipeline *p, struct problem **out)
+{
+	const struct options *o = p->o;
+	if (o->graph && o->model)
+		return diag_fail(
+			p->diag, ST_USAGE, NULL, NULL, "give a model or --graph, not both");
+	if (o->graph) {
+		TRY(problem_read(p->arena, o->graph, out, p->diag));
+		TRY(pipeline_costs(p, *out));
+		return insist_once(p->arena, *out, o->insist.once, o->graph, p->diag);
+	}
+	TRY(pipeline_import(p));
+	TRY(pipeline_graphs(p));
+	TRY(pipeline_problems(p));
+	*out = p->train ? p->train_problem.problem : p->eval_problem.problem;
+	return ST_OK;
+}
+
+enum status pipeline_budget(struct arena *a, const struct problem *problem, const struct options *o,
 	struct plan_options *options, struct diag *d)
 {
 	struct budget b;
@@ -185,12 +207,13 @@ static enum status resolve(struct arena *a, const struct problem *problem, const
 	return ST_OK;
 }
 
-static struct plan_options start_options(const struct options *o)
+struct plan_options pipeline_options(const struct options *o)
 {
 	return (struct plan_options){.budget = INT64_MAX,
 		.alignment = 64,
 		.segments = o->segments,
 		.seconds = o->seconds,
+		.effort = o->effort,
 		.mode = o->keep_all   ? PLAN_KEEP_ALL
 			: o->segments ? PLAN_SEGMENTS
 				      : PLAN_AUTO};
@@ -199,8 +222,8 @@ static struct plan_options start_options(const struct options *o)
 enum status plan_under(struct arena *a, const struct problem *problem, const struct options *o,
 	struct plan_options *options, struct plan **plan, struct diag *d)
 {
-	*options = start_options(o);
-	TRY(resolve(a, problem, o, options, d));
+	*options = pipeline_options(o);
+	TRY(pipeline_budget(a, problem, o, options, d));
 	enum status st = plan_make(a, problem, options, plan, d);
 	if (st == ST_OK)
 		st = plan_check(problem, *plan, options->alignment, "plan", d);
@@ -248,8 +271,8 @@ static enum status plan_one(struct pipeline *p, const struct graph_problem *gp,
 enum status pipeline_plan(struct pipeline *p)
 {
 	const struct graph_problem *main = p->train ? &p->train_problem : &p->eval_problem;
-	p->plan_options = start_options(p->o);
-	TRY(resolve(p->arena, main->problem, p->o, &p->plan_options, p->diag));
+	p->plan_options = pipeline_options(p->o);
+	TRY(pipeline_budget(p->arena, main->problem, p->o, &p->plan_options, p->diag));
 	if (p->train) {
 		struct budget b;
 		TRY(budget_parse(p->o->budget, &b, p->diag));

@@ -37,6 +37,15 @@ enum status pipeline_run(struct pipeline *p);
  * Nothing without --costs. For problems that do not come from pipeline_problems. */
 enum status pipeline_costs(struct pipeline *p, struct problem *problem);
 
+/* The problem of the model's training step (of its evaluation, with --loss none), or of --graph;
+ * with what --costs and --no-recompute say about it. */
+enum status pipeline_problem(struct pipeline *p, struct problem **out);
+/* What the options say about planning; the budget: none. */
+struct plan_options pipeline_options(const struct options *o);
+/* The budget as written, in bytes, into options->budget. */
+enum status pipeline_budget(struct arena *a, const struct problem *problem, const struct options *o,
+	struct plan_options *options, struct diag *d);
+
 /* Plan `problem` under `o->budget` as written, for --graph: sets *options' budget and *plan. */
 enum status plan_under(struct arena *a, const struct problem *problem, const struct options *o,
 	struct plan_options *options, struct plan **plan, struct diag *d);
