@@ -8,6 +8,8 @@
 #include "cli/report.h"
 #include "cli/show_html.h"
 
+enum { STEPS_SHOWN = 200 }; /* a longer schedule is shown when asked for */
+
 struct shown {
 	struct problem *problem;
 	struct plan *plan;
@@ -21,6 +23,19 @@ static enum status read_pair(
 	TRY(problem_read(a, graph, &out->problem, d));
 	TRY(file_read(a, plan, &text, &len, d));
 	return plan_parse(a, out->problem, text, len, plan, &out->plan, d);
+}
+
+static enum status print_plan(struct arena *a, const struct problem *p, const struct plan *plan,
+	bool all_steps, struct diag *d)
+{
+	if (all_steps || plan->nstep <= STEPS_SHOWN)
+		TRY(report_schedule(stdout, a, p, plan, d));
+	else
+		printf("%d steps: --steps lists them\n", plan->nstep);
+	TRY(report_plan(stdout, a, p, plan, d));
+	TRY(report_details(stdout, a, p, plan, d));
+	report_needs(stdout, plan->arena_bytes);
+	return ST_OK;
 }
 
 static enum status show_plan(struct arena *a, const char *graph, const char *path,
@@ -48,10 +63,7 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 		return show_html(o->html, a, s.problem, s.plan, d);
 	if (json)
 		return report_json(stdout, a, s.problem, s.plan, d);
-	TRY(report_schedule(stdout, a, s.problem, s.plan, d));
-	TRY(report_plan(stdout, a, s.problem, s.plan, d));
-	report_needs(stdout, s.plan->arena_bytes);
-	return ST_OK;
+	return print_plan(a, s.problem, s.plan, o->steps != 0, d);
 }
 
 static bool ends_with(const char *s, const char *end)
