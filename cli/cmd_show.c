@@ -7,6 +7,7 @@
 #include "cli/pipeline.h"
 #include "cli/report.h"
 #include "cli/show_html.h"
+#include "view/view.h"
 
 enum { STEPS_SHOWN = 200 }; /* a longer schedule is shown when asked for */
 
@@ -38,12 +39,26 @@ static enum status print_plan(struct arena *a, const struct problem *p, const st
 	return ST_OK;
 }
 
+static enum status write_trace(const char *path, struct arena *a, const struct problem *p,
+	const struct plan *plan, struct diag *d)
+{
+	struct text t = {0};
+	enum status st = view_trace(&t, a, p, plan, d);
+	if (st == ST_OK)
+		st = text_save(&t, path, d);
+	text_free(&t);
+	return st;
+}
+
 static enum status show_plan(struct arena *a, const char *graph, const char *path,
 	const struct options *o, struct diag *d)
 {
 	struct shown s;
 	bool json = o->json != 0;
 	TRY(read_pair(a, graph, path, &s, d));
+	if (!s.plan->feasible && o->html)
+		return diag_fail(d, ST_BUDGET, &(struct where){.file = path}, NULL,
+			"--html: there is no plan in it to draw");
 	if (!s.plan->feasible) {
 		if (json)
 			printf("{\"feasible\":false,\"min_bytes_known\":%lld,"
@@ -60,9 +75,13 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 	}
 	TRY(plan_check(s.problem, s.plan, 64, path, d));
 	if (o->html)
-		return show_html(o->html, a, s.problem, s.plan, d);
+		TRY(show_html(o->html, a, s.problem, s.plan, d));
+	if (o->trace)
+		TRY(write_trace(o->trace, a, s.problem, s.plan, d));
 	if (json)
 		return report_json(stdout, a, s.problem, s.plan, d);
+	if (o->html || o->trace)
+		return ST_OK;
 	return print_plan(a, s.problem, s.plan, o->steps != 0, d);
 }
 
@@ -98,6 +117,9 @@ static enum status show(struct pipeline *p, struct options *o)
 		return graph ? show_plan(p->arena, graph, o->model, o, p->diag)
 			     : diag_nomem(p->diag);
 	}
+	if (o->html)
+		return diag_fail(p->diag, ST_USAGE, NULL, "name a plan or a compiled folder",
+			"--html is for plans, not for models");
 	o->import.unbound = 1; /* to look at a model nobody has to say the batch */
 	TRY(pipeline_import(p));
 	return (o->json ? report_model_json : report_model)(stdout, p->imported);

@@ -2,7 +2,6 @@
  * solution stores and runs again. */
 #include "planner/bounds.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +32,7 @@ static void relatives(struct path *p, int at)
 /* How much of op o, which does not depend on the moment's op, is run again after the moment: what
  * its outputs need, where that takes no more bytes than to hold these. Where its inputs are run
  * again too they take none, if all goes well. */
-static double run_later(
-	const struct path *p, int i, int o, enum path_how how, const double *need)
+static double run_later(const struct path *p, int i, int o, enum path_how how, const double *need)
 {
 	const struct inst *in = p->in;
 	double run = value_at(p, p->x, in->n, i, o), most = 0, hold = 0, take = 0;
@@ -65,14 +63,13 @@ static double violation(struct path *p, int v, int i, enum path_how how, double 
 	double sum = 0;
 	relatives(p, v);
 	for (int t = 0; t < in->m; t++)
-		need[t] = i == p->ncut ? (in->keep[t] ? 1 : 0)
-				       : value_at(p, p->r, in->m, i + 1, t);
+		need[t] = i == p->ncut ? (in->keep[t] ? 1 : 0) : value_at(p, p->r, in->m, i + 1, t);
 	int next = i < p->ncut ? p->cut[i + 1] : -1;
 	for (int o = in->n - 1; o >= 0; o--) {
-		double run = o == next	   ? 1
+		double run = o == next     ? 1
 			     : p->after[o] ? value_at(p, p->x, in->n, i, o)
-			     : deep	 ? run_later(p, i, o, how, need)
-					 : 0;
+			     : deep        ? run_later(p, i, o, how, need)
+					   : 0;
 		for (int k = 0; run > 0 && k < in->way[o][0].nin; k++) {
 			int t = in->way[o][0].in[k];
 			if (need[t] < run && bound_always_reads(in, o, k))
@@ -91,6 +88,9 @@ static double violation(struct path *p, int v, int i, enum path_how how, double 
 			sum += need[t] * (double)in->size[t];
 	return sum - bound_room(in, v, p->budget);
 }
+
+/* Of more ops than these, only some are tried. */
+enum { SAMPLES = 1000 };
 
 struct candidate {
 	int op;
@@ -116,17 +116,19 @@ int path_extend(struct path *p, int most, enum path_how how)
 	const struct inst *in = p->in;
 	struct candidate *c = calloc((size_t)in->n + 1, sizeof *c);
 	double *need = calloc((size_t)in->m + 1, sizeof *need);
+	int step = 1 + in->n / SAMPLES;
 	int n = 0, added = 0, first = p->ncut + 1;
 	if (!c || !need) {
 		p->failed = true;
 		most = 0;
 	}
-	for (int v = 0; v < in->n && most > 0; v++) {
+	for (int v = 0; v < in->n && most > 0; v += step) {
 		int i = p->lo[v];
 		if (!p->must[v] || i != p->hi[v] || (i > 0 && p->cut[i] == v))
 			continue;
+		p->work -= 2.0 * in->n;
 		double excess = violation(p, v, i, how, need);
-		if (excess > 1e-6 * (double)p->budget)
+		if (how == PATH_DEEPER || excess > 1e-6 * (double)p->budget)
 			c[n++] = (struct candidate){v, excess};
 	}
 	qsort(c, (size_t)n, sizeof *c, candidate_cmp);

@@ -48,8 +48,8 @@ bool path_init(struct path *p, struct arena *a, const struct inst *in, int64_t b
 	p->before = ARENA_ARRAY(a, bool, n + 1);
 	p->after = ARENA_ARRAY(a, bool, n + 1);
 	p->since = ARENA_ARRAY(a, int, n + 1);
-	return p->since && p->lo && p->hi && p->must && p->x && p->f && p->r && p->want && p->before &&
-	       p->after;
+	return p->since && p->lo && p->hi && p->must && p->x && p->f && p->r && p->want &&
+	       p->before && p->after;
 }
 
 void path_free(struct path *p)
@@ -132,8 +132,8 @@ static void find_wanted(struct path *p, int i)
 {
 	const struct inst *in = p->in;
 	for (int t = 0; t < in->m; t++)
-		*want_at(p, i, t) =
-			!in->res[t] && (i == p->ncut ? in->keep[t] : *want_at(p, i + 1, t));
+		*want_at(p, i, t) = !in->res[t] &&
+				    (i == p->ncut ? in->keep[t] : *want_at(p, i + 1, t));
 	if (i < p->ncut) {
 		int u = p->cut[i + 1];
 		for (int k = 0; k < in->way[u][0].nin; k++)
@@ -396,4 +396,3 @@ bool path_build(struct path *p, int most)
 	p->failed = p->failed || p->lp.failed;
 	return !p->failed;
 }
-

@@ -91,21 +91,21 @@ static int pick(const struct path *p)
 	return best;
 }
 
-double tree_bound(struct path *p, double target, double *work, bool *solved)
+double tree_bound(struct path *p, double target, bool *solved)
 {
 	struct tree t = {.p = p, .leaf = malloc(((size_t)p->lp.ncol + 1) * sizeof(double))};
-	double closed = INFINITY ; /* the least bound of what needs no more branching */
+	double closed = INFINITY; /* the least bound of what needs no more branching */
 	bool whole = false;
 	t.failed = !t.leaf;
 	push(&t, (struct node){p->lp.base, -1, -1, 0});
-	while (t.nheap > 0 && !t.failed && *work > 0) {
+	while (t.nheap > 0 && !t.failed && p->work > 0) {
 		int at = t.heap[0];
 		if (t.node[at].bound >= target || t.node[at].bound >= closed)
 			break;
 		fix_all(&t, at, true);
 		lp_solve(&p->lp, STEPS_MAX);
 		fix_all(&t, at, false);
-		*work -= (p->lp.effort + 20) * p->lp.nrow;
+		p->work -= (p->lp.effort + 20) * p->lp.nrow;
 		pop(&t);
 		double b = bound_round(p->in, p->lp.bound);
 		b = b > t.node[at].bound ? b : t.node[at].bound;

@@ -17,7 +17,6 @@
 #include "planner/mincut.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,7 +87,8 @@ int64_t bound_survive(const struct inst *in, int o, int t)
 		bool here = false, elsewhere = false;
 		for (int i = 0; i < w->npair; i++) {
 			here = here || (w->pair[i].out == w->out[k] && w->pair[i].in == t);
-			elsewhere = elsewhere || (w->pair[i].out == w->out[k] && w->pair[i].in != t);
+			elsewhere = elsewhere ||
+				    (w->pair[i].out == w->out[k] && w->pair[i].in != t);
 		}
 		sum += here && !elsewhere ? in->size[w->out[k]] : 0;
 	}
@@ -200,7 +200,8 @@ static void build(struct bounder *b)
 				if (op < 0) {
 					op = b->run[o] = mincut_node(&b->cut);
 					mincut_edge(&b->cut, op, b->sink,
-						in->once[o] ? MINCUT_INFINITE : bound_cheapest(in, o));
+						in->once[o] ? MINCUT_INFINITE
+							    : bound_cheapest(in, o));
 				}
 				mincut_edge(&b->cut, b->node[in->n + t] + 1, op, MINCUT_INFINITE);
 			}
@@ -288,6 +289,9 @@ static double op_bound(struct bounder *b, int at, double room)
 	return best;
 }
 
+/* Beyond SAMPLE_ALL ops only some are looked at. */
+enum { SAMPLE_ALL = 1500, SAMPLES = 100, SAMPLES_NEAR = 8 };
+
 struct critical {
 	int op;
 	double excess;
@@ -301,19 +305,48 @@ static int critical_cmp(const void *a, const void *b)
 	return (x->op > y->op) - (x->op < y->op);
 }
 
-static double best_bound(struct bounder *b, int64_t budget, struct critical *c)
+/* By how much op o's moment lacks room; remembered in known[], INFINITY where not looked at. */
+static double excess_at(struct bounder *b, int o, int64_t budget, double *known)
+{
+	if (known[o] == INFINITY) {
+		relatives(b, o);
+		known[o] = b->in->optional[o] ? -INFINITY
+					      : find_needed(b, o) - bound_room(b->in, o, budget);
+	}
+	return known[o];
+}
+
+/* The ops whose moments lack most, worst first: all ops of small problems; of large ones, some at
+ * equal distances, then closer and closer to the worst. */
+static int find_critical(struct bounder *b, int64_t budget, struct critical *c, double *known)
 {
 	const struct inst *in = b->in;
-	int n = 0, step = 1 + in->n / 1500;
-	for (int o = 0; o < in->n; o += step) {
-		if (in->optional[o])
-			continue;
-		relatives(b, o);
-		double excess = find_needed(b, o) - bound_room(in, o, budget);
-		if (excess > 0)
-			c[n++] = (struct critical){o, excess};
+	int n = 0, step = in->n <= SAMPLE_ALL ? 1 : in->n / SAMPLES;
+	for (int o = 0; o < in->n; o++)
+		known[o] = INFINITY;
+	for (int o = 0; o < in->n; o += step)
+		excess_at(b, o, budget, known);
+	for (; step > 1; step = (step + SAMPLES_NEAR - 1) / SAMPLES_NEAR) {
+		int near = (step + SAMPLES_NEAR - 1) / SAMPLES_NEAR;
+		int worst = 0;
+		for (int o = 0; o < in->n; o++)
+			if (known[o] < INFINITY && known[o] > known[worst])
+				worst = o;
+		for (int k = -2 * SAMPLES_NEAR; k <= 2 * SAMPLES_NEAR; k++)
+			if (worst + k * near >= 0 && worst + k * near < in->n)
+				excess_at(b, worst + k * near, budget, known);
 	}
+	for (int o = 0; o < in->n; o++)
+		if (known[o] < INFINITY && known[o] > 0)
+			c[n++] = (struct critical){o, known[o]};
 	qsort(c, (size_t)n, sizeof *c, critical_cmp);
+	return n;
+}
+
+static double best_bound(struct bounder *b, int64_t budget, struct critical *c, double *known)
+{
+	const struct inst *in = b->in;
+	int n = find_critical(b, budget, c, known);
 	int most = in->n <= 300 ? 24 : in->n <= 800 ? 12 : in->n <= 3000 ? 4 : 1;
 	double best = 0;
 	for (int i = 0; i < n && i < most && !b->cut.failed; i++) {
@@ -386,10 +419,11 @@ static enum status single_bound(const struct inst *in, int64_t budget, double *b
 	enum status st = ST_OK;
 	*bound = in->once_cost;
 	struct critical *c = tmp ? ARENA_ARRAY(tmp, struct critical, in->n + 1) : NULL;
-	if (!c || !bounder_init(&b, tmp))
+	double *known = tmp ? ARENA_ARRAY(tmp, double, in->n + 1) : NULL;
+	if (!c || !known || !bounder_init(&b, tmp))
 		st = diag_nomem(d);
-	else if (budget < INT64_MAX && in->n <= 20000)
-		*bound += best_bound(&b, budget, c) * (1 - 1e-9);
+	else if (budget < INT64_MAX)
+		*bound += best_bound(&b, budget, c, known) * (1 - 1e-9);
 	if (b.cut.failed)
 		st = diag_nomem(d);
 	*nseed = b.nseed;
@@ -406,40 +440,35 @@ enum status bound_cost(const struct inst *in, int64_t budget, double *bound, str
 	return single_bound(in, budget, bound, &op, a, seed, nseed, d);
 }
 
-enum { CUTS_A_ROUND = 4, ROUNDS = 10, TERMS_MAX = 150000 };
+enum { CUTS_A_ROUND = 4, STEPS_MAX = 20000, TERMS_MAX = 150000 };
 static const double WORK_PATH = 1e8;
 
 /* Add cuts while that helps, then branch; where that ends, add what its solution lacks. */
-static void path_bound(struct path *p, double target, double *bound)
+static void path_bound(struct path *p, double target, double effort, double *bound)
 {
-	double work = WORK_PATH;
+	p->work = WORK_PATH * effort;
 	bool more = path_build(p, TERMS_MAX);
-	for (int k = 0; more && work > 0 && *bound < target; k++) {
-		lp_solve(&p->lp, 20000);
-		work -= (p->lp.effort + 20) * p->lp.nrow;
+	while (more && p->work > 0 && *bound < target) {
+		lp_solve(&p->lp,
+			(int)(p->work / p->lp.nrow < STEPS_MAX ? p->work / p->lp.nrow : STEPS_MAX));
+		p->work -= (p->lp.effort + 20) * p->lp.nrow;
 		double v = bound_round(p->in, p->lp.bound);
 		*bound = v > *bound ? v : *bound;
-		if (getenv("LBV")) {
-			for(int q=1;q<=p->ncut;q++)fprintf(stderr,"%d ",p->cut[q]);
-			fprintf(stderr, "   cuts %d rows %d cols %d terms %d steps %g bound %g solved %d work %g\n",
-				p->ncut, p->lp.nrow, p->lp.ncol, p->lp.nterm, p->lp.effort, p->lp.bound,
-				p->lp.solved, work);
-		}
 		if (*bound >= target || !p->lp.solved)
 			return;
 		more = path_extend(p, CUTS_A_ROUND, PATH_PLAIN) > 0;
 		if (!more) {
-			v = tree_bound(p, target, &work, &more);
-			if (getenv("LBV")) fprintf(stderr, "  tree %g work %g solved %d\n",v,work,more);
+			v = tree_bound(p, target, &more);
 			*bound = v > *bound ? v : *bound;
-			more = more && (path_extend(p, CUTS_A_ROUND, PATH_DEEP) > 0 || path_extend(p, CUTS_A_ROUND / 2, PATH_DEEPER) > 0);
+			more = more && (path_extend(p, CUTS_A_ROUND, PATH_DEEP) > 0 ||
+					       path_extend(p, CUTS_A_ROUND / 2, PATH_DEEPER) > 0);
 		}
 		more = more && path_build(p, TERMS_MAX);
 	}
 }
 
-enum status bound_raise(
-	const struct inst *in, int64_t budget, double target, double *bound, struct diag *d)
+enum status bound_raise(const struct inst *in, int64_t budget, double target, double effort,
+	double *bound, struct diag *d)
 {
 	int op, nseed;
 	double single;
@@ -447,16 +476,17 @@ enum status bound_raise(
 		return ST_OK;
 	TRY(single_bound(in, budget, &single, &op, NULL, NULL, &nseed, d));
 	*bound = single > *bound ? single : *bound;
+	if (op < 0 || *bound >= target)
+		return ST_OK;
 	struct arena *tmp = arena_new();
 	struct path p = {0};
 	if (!tmp || !path_init(&p, tmp, in, budget)) {
 		arena_free(tmp);
 		return diag_nomem(d);
 	}
-	if (op >= 0)
-		p.cut[++p.ncut] = op;
+	p.cut[++p.ncut] = op;
 	double v = *bound;
-	path_bound(&p, target, &v);
+	path_bound(&p, target * (1 - 2e-9), effort, &v);
 	enum status st = p.failed ? diag_nomem(d) : ST_OK;
 	if (st == ST_OK && v * (1 - 1e-12) > *bound)
 		*bound = v * (1 - 1e-12);

@@ -38,6 +38,7 @@ struct path {
 	int *since;                    /* [n] scratch: E of one cut */
 	double *weight;                /* [ncol] for branching: bytes, or costs */
 	struct lp lp;
+	double work;             /* left */
 	bool failed, impossible; /* out of memory; no plan fits */
 };
 enum { PATH_ZERO = -1, PATH_ONE = -2 };
@@ -49,13 +50,14 @@ void path_free(struct path *p);
 bool path_build(struct path *p, int most);
 /* Add up to `most` cuts where the last solution needs more than there is; returns their number.
  * What is run again later may read what must be there: not counted, counted where that looks
- * cheaper than to hold the result, always counted. (bound_cuts.c) */
+ * cheaper than to hold the result; or always counted, and then cuts are added where it is tightest
+ * even if there is room. (bound_cuts.c) */
 enum path_how { PATH_PLAIN, PATH_DEEP, PATH_DEEPER };
 int path_extend(struct path *p, int most, enum path_how how);
 
-/* Branch and bound over p->lp until the bound reaches `target` or *work is used up; returns the
+/* Branch and bound over p->lp until the bound reaches `target` or p->work is used up; returns the
  * bound. *solved: p->lp.x is a solution in whole numbers that attains it. (bound_tree.c) */
-double tree_bound(struct path *p, double target, double *work, bool *solved);
+double tree_bound(struct path *p, double target, bool *solved);
 
 /* The least sum of costs that is not below `bound`, where all costs are multiples of one number. */
 double bound_round(const struct inst *in, double bound);

@@ -2,7 +2,6 @@
 
 #include <coin/Clp_C_Interface.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,7 +168,7 @@ void lp_solve(struct lp *l, int most)
 	l->solved = status == 0;
 	memcpy(l->x, Clp_primalColumnSolution(l->model), (size_t)l->ncol * sizeof *l->x);
 	double unit = dearest > 0 ? dearest / SCALE : 1;
-	l->bound = weak_bound(l, Clp_dualRowSolution(l->model), unit, 1);if(getenv("LBV"))fprintf(stderr,"obj %.9g safe %.9g pinf %g\n",Clp_objectiveValue(l->model)*unit+l->base,l->bound,Clp_sumPrimalInfeasibilities(l->model));
+	l->bound = weak_bound(l, Clp_dualRowSolution(l->model), unit, 1);
 	if (status != 1)
 		return;
 	double *ray = Clp_infeasibilityRay(l->model);

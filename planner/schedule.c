@@ -204,6 +204,9 @@ static enum status make_auto(struct planner *pl, struct plan **out)
 	TRY(st);
 	if (!s.plan)
 		return diag_fail(pl->d, ST_INTERNAL, NULL, NULL, "the smallest plan was lost");
+	if (s.plan->cost_total > s.bound * (1 + 1e-9))
+		TRY(bound_raise(pl->in, pl->o->budget, s.plan->cost_total,
+			pl->o->effort > 0 ? pl->o->effort : 1, &s.bound, pl->d));
 	s.plan->lower_bound = s.bound < s.plan->cost_total ? s.bound : s.plan->cost_total;
 	*out = s.plan;
 	return ST_OK;

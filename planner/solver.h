@@ -175,8 +175,9 @@ enum { BOUND_SEEDS = 12 };
 enum status bound_cost(const struct inst *in, int64_t budget, double *bound, struct arena *a,
 	struct bound_seed *seed, int *nseed, struct diag *d);
 /* Raise *bound by looking at several moments at once, until it reaches `target`: the cost of a plan
- * at hand, beyond which there is nothing to prove. */
-enum status bound_raise(
-	const struct inst *in, int64_t budget, double target, double *bound, struct diag *d);
+ * at hand, beyond which there is nothing to prove. Work, which is counted, is in proportion to
+ * `effort`. */
+enum status bound_raise(const struct inst *in, int64_t budget, double target, double effort,
+	double *bound, struct diag *d);
 
 #endif

@@ -7,7 +7,7 @@ function drawHeader() {
 	const gap = data.bound !== null && data.total > 0 ? (100 * (data.total - data.bound)) / data.total : null;
 	const proven = data.bound !== null && data.total <= data.bound * (1 + 1e-9);
 	const cards = [
-		["budget", "Budget", data.budget === null ? "none" : human(data.budget), data.budget, data.budget === null ? "keep everything" : `${count(data.budget)} bytes`],
+		["budget", "Budget", data.budget === null ? "none" : human(data.budget), data.budget, data.budget === null ? "no budget was asked" : `${count(data.budget)} bytes`],
 		["arena", "Arena", human(data.arena), data.arena, `${count(data.arena)} bytes`],
 		["peak", "Peak of live bytes", human(data.peak), data.peak, nstep ? `step ${count(data.peakStep + 1)} of ${count(nstep)}` : "no steps"],
 		["cost", "Cost", `${ratio.toFixed(3)} ×`, data.total, `one pass; ${precise(data.total / 1e3)} ms predicted`],
@@ -232,7 +232,7 @@ function listenSearch() {
 			input.focus();
 			input.select();
 		} else if (event.key === "Escape") {
-			if (input.value) {
+			if (input.value || search.text) {
 				input.value = "";
 				find("");
 			}
@@ -308,7 +308,7 @@ function start() {
 	drawHeader();
 	drawPeak();
 	most.y = highest();
-	map.view.y1 = most.y;
+	map.view.y1 = fitTop();
 	drawLegend();
 	drawHead();
 	listenPointer();

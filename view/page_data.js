@@ -112,7 +112,7 @@ function human(bytes) {
 }
 const count = (n) => n.toLocaleString("en-US");
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
-const precise = (v) => String(Number(v.toPrecision(4)));
+const precise = (v) => (v !== 0 && v < 1e-3 ? v.toExponential(2) : String(Number(v.toPrecision(4))));
 const exactBytes = (bytes) => `${human(bytes)} (${count(bytes)} bytes)`;
 
 // element("p", {class: "note"}, "text", child, ...): never parses anything as markup.

@@ -339,13 +339,17 @@ function drawHighlights() {
 }
 
 function drawKeep() {
-	let top = 0;
-	for (let s = 0; s < nstep; s++)
-		top = keepLive[s] > keepLive[top] ? s : top;
+	const text = `keep everything (peak ${human(data.keep.peak)})`, w = ctx.measureText(text).width;
+	const x = MARGIN.left + plotWidth() * 0.66, s1 = Math.min(nstep - 1, Math.ceil(stepAt(x + w + 8)));
+	let high = 0;
 	strokeCurve(keepLive, theme.keep, 1.75, [6, 4]);
-	const x = xOf(top + 0.5), y = yOf(keepLive[top]);
-	if (keepLive[top] > data.arena * 1.08 && y > MARGIN.top && y < MARGIN.top + plotHeight() - 30)
-		drawNote(`keep everything: ${human(data.keep.peak)}`, Math.max(x - 12, MARGIN.left + 150), y + 8, theme.keep, "right", "top");
+	for (let s = Math.max(0, Math.floor(stepAt(x - 8))); s <= s1; s++)
+		high = Math.max(high, keepLive[s]);
+	// above the curve, where that is clear of the budget's own text
+	if (high > map.view.y1)
+		drawNote(`↑ ${text}`, x, MARGIN.top + 6, theme.keep, "left", "top");
+	else if (high > data.arena * 1.12 && yOf(high) > MARGIN.top + 18)
+		drawNote(text, x, yOf(high) - 6, theme.keep, "left", "bottom");
 }
 
 function drawLines() {
@@ -354,10 +358,15 @@ function drawLines() {
 	ctx.rect(MARGIN.left, 0, plotWidth(), map.height);
 	ctx.clip();
 	ctx.font = theme.font;
+	ctx.save();
+	ctx.beginPath();
+	ctx.rect(MARGIN.left, MARGIN.top, plotWidth(), plotHeight());
+	ctx.clip();
 	if (map.show.keep && keepLive)
 		drawKeep();
 	if (map.show.live)
 		strokeCurve(stepLive, theme.live, 1.5, []);
+	ctx.restore();
 	drawLevel(data.arena, theme.soft, `arena ${human(data.arena)}`, 1, false);
 	if (data.budget !== null && map.show.budget)
 		drawLevel(data.budget, theme.warn, `budget ${human(data.budget)}`, 1.75, true);

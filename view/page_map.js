@@ -25,6 +25,11 @@ function highest() {
 	return top * 1.03;
 }
 
+// What is shown at first: never so much of what keeping everything needs that the arena gets small.
+function fitTop() {
+	return Math.min(most.y, Math.max(data.arena, 1) * 2.25);
+}
+
 const plotWidth = () => Math.max(1, map.width - MARGIN.left - MARGIN.right);
 const plotHeight = () => Math.max(1, map.height - MARGIN.top - MARGIN.bottom);
 const xOf = (step) => MARGIN.left + ((step - map.view.x0) / (map.view.x1 - map.view.x0)) * plotWidth();
@@ -42,14 +47,14 @@ function setView(x0, x1, y0, y1) {
 
 function fitView() {
 	most.y = highest();
-	setView(0, most.x, 0, most.y);
+	setView(0, most.x, 0, fitTop());
 }
 
 // Keeps the share of the picture in view when the highest address changes.
 function rescale() {
-	const whole = map.view.y0 === 0 && map.view.y1 >= most.y;
+	const whole = map.view.y0 === 0 && map.view.y1 >= fitTop();
 	most.y = highest();
-	setView(map.view.x0, map.view.x1, map.view.y0, whole ? most.y : map.view.y1);
+	setView(map.view.x0, map.view.x1, map.view.y0, whole ? fitTop() : map.view.y1);
 }
 
 function zoom(fx, fy, atX, atY) {

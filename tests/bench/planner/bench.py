@@ -3,7 +3,8 @@
 
 Without a FOLDER, on generated graphs (build/graphs). A FOLDER holds stint-graph-1 files NAME.json
 and, perhaps, a reference.json: {NAME: {LABEL: {"budget_bytes", "best_cost", "lower_bound"}}}, whose
-budgets are then used. Every plan is run through `stint check`. Times are of the processor and of one
+budgets are then used. A chain without a reference is compared with the optimum over persistent
+schedules (build/chain_optimum, which see; other schedules may cost less). Every plan is run through `stint check`. Times are of the processor and of one
 run of `stint plan`, reading and writing included.
 """
 
@@ -139,12 +140,19 @@ class Bench:
             row["gap %"] = 100 * (1 - bound / cost["total"]) if cost["total"] else 0
         row["arena/peak"] = (p["arena_bytes"] + 63) // 64 * 64 / peak if peak else 1
         best = reference.get("best_cost")
+        chain = self.chain_optimum(path, row)
+        if best is None:
+            best = chain
         if best is not None:
             row["ref/once"] = best / once
             row["ratio"] = cost["total"] / best if best else 1
         notes = []
+        if chain is not None:
+            row["chain"] = cost["total"] / chain
+            notes.append("chain optimum x %.5f" % row["chain"])
         if code:
             notes.append("REFUSED BY CHECK: " + err.strip().split("\n")[-1][:80])
+        best = reference.get("best_cost")
         if best is not None and bound is not None and bound > best * (1 + 1e-9):
             # a reference counts live bytes: where these do not pack, a bound on arenas may exceed it
             notes.append("bound over the reference's cost")
@@ -155,6 +163,13 @@ class Bench:
             row["before"] = row["cost"] / old["cost"]
             notes.append("before x %.5f" % row["before"])
         row["note"] = "; ".join(notes)
+
+    def chain_optimum(self, path, row):
+        if row["ops"] > 400:
+            return None
+        r = subprocess.run([os.path.join(self.o.build, "chain_optimum"), path, str(row["bytes"])],
+                           capture_output=True, text=True)
+        return float(r.stdout) if r.returncode == 0 and r.stdout.strip() != "none" else None
 
     def instance(self, name, path, reference):
         if self.o.only and self.o.only not in name:
@@ -218,6 +233,9 @@ def summary(rows):
         print("cost against the reference: geometric mean %.6f, worst %.6f, best %.6f, above it %d of %d"
               % (mean(ratios), max(ratios), min(ratios), sum(r > 1 + 1e-9 for r in ratios),
                  len(ratios)))
+    if column("chain"):
+        print("cost against the chains' optimum: geometric mean %.6f, worst %.6f of %d" % (
+            mean(column("chain")), max(column("chain")), len(column("chain"))))
     if gaps:
         print("gap: mean %.4f %%, worst %.4f %%, at most 0.1 %%: %d, at most 1 %%: %d of %d" % (
             sum(gaps) / len(gaps), max(gaps), sum(g <= 0.1 for g in gaps),

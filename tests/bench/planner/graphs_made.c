@@ -19,7 +19,8 @@ static double hundredths(struct make *m, int least, int most)
  * i reads that gradient and x_{i-1} and makes the gradient of x_{i-1}. --- */
 
 struct link {
-	int64_t bytes, workspace, backward_workspace;
+	int64_t bytes, saved; /* of x_i; of what op i makes for its gradient alone, if anything */
+	int64_t workspace, backward_workspace;
 	double forward, backward;
 };
 
@@ -27,9 +28,9 @@ static struct problem *chain(
 	struct make *m, int n, const char *name, struct link (*link)(struct make *m), bool kept_too)
 {
 	struct link *l = ARENA_ARRAY(m->a, struct link, n + 1);
-	int *x = ARENA_ARRAY(m->a, int, n + 1);
+	int *x = ARENA_ARRAY(m->a, int, n + 1), *saved = ARENA_ARRAY(m->a, int, n + 1);
 	char s[32];
-	if (!l || !x)
+	if (!l || !x || !saved)
 		return NULL;
 	for (int i = 0; i <= n; i++)
 		l[i] = link(m);
@@ -40,6 +41,8 @@ static struct problem *chain(
 		make_workspace(m, l[i].workspace);
 		make_in(m, x[i - 1]);
 		x[i] = make_out(m, TK_ACTIVATION, l[i].bytes);
+		if (l[i].saved)
+			saved[i] = make_out(m, TK_ACTIVATION, l[i].saved);
 	}
 	make_op(m, PHASE_BACKWARD, "loss", l[0].forward);
 	make_in(m, x[n]);
@@ -52,6 +55,8 @@ static struct problem *chain(
 		make_in(m, x[i - 1]);
 		if (kept_too)
 			make_in(m, x[i]);
+		if (l[i].saved)
+			make_in(m, saved[i]);
 		g = make_out(m, TK_GRADIENT, l[i - 1].bytes);
 	}
 	make_keep(m, g);
@@ -68,6 +73,8 @@ static struct link any_link(struct make *m)
 {
 	struct link l = {.bytes = pages(m, 16, 256), .forward = hundredths(m, 100, 2000)};
 	l.backward = 2 * l.forward;
+	if (make_roll(m, 2) == 0)
+		l.saved = pages(m, 8, 256);
 	if (make_roll(m, 3) == 0)
 		l.workspace = pages(m, 1, 32);
 	if (make_roll(m, 3) == 0)
