@@ -164,8 +164,10 @@ enum status view_trace(struct text *out, struct arena *a, const struct problem *
 		put_step(&r, s, at);
 		at += p->op[st->op].choice[st->choice].cost * r.scale;
 	}
-	put_counter(out, "live bytes", at, 0);
-	put_counter(out, "arena top", at, 0);
+	if (plan->nstep) { /* where the last step ends */
+		put_counter(out, "live bytes", at, r.live[plan->nstep - 1]);
+		put_counter(out, "arena top", at, r.top[plan->nstep - 1]);
+	}
 	text_puts(out, "\n]}\n");
 	return out->failed ? diag_nomem(d) : ST_OK;
 }
