@@ -7,6 +7,9 @@
 #include "cli/pipeline.h"
 #include "cli/report.h"
 #include "cli/show_html.h"
+#include "view/view.h"
+
+enum { STEPS_SHOWN = 200 }; /* a longer schedule is shown when asked for */
 
 struct shown {
 	struct problem *problem;
@@ -21,6 +24,30 @@ static enum status read_pair(
 	TRY(problem_read(a, graph, &out->problem, d));
 	TRY(file_read(a, plan, &text, &len, d));
 	return plan_parse(a, out->problem, text, len, plan, &out->plan, d);
+}
+
+static enum status print_plan(struct arena *a, const struct problem *p, const struct plan *plan,
+	bool all_steps, struct diag *d)
+{
+	if (all_steps || plan->nstep <= STEPS_SHOWN)
+		TRY(report_schedule(stdout, a, p, plan, d));
+	else
+		printf("%d steps: --steps lists them\n", plan->nstep);
+	TRY(report_plan(stdout, a, p, plan, d));
+	TRY(report_details(stdout, a, p, plan, d));
+	report_needs(stdout, plan->arena_bytes);
+	return ST_OK;
+}
+
+static enum status write_trace(const char *path, struct arena *a, const struct problem *p,
+	const struct plan *plan, struct diag *d)
+{
+	struct text t = {0};
+	enum status st = view_trace(&t, a, p, plan, d);
+	if (st == ST_OK)
+		st = text_save(&t, path, d);
+	text_free(&t);
+	return st;
 }
 
 static enum status show_plan(struct arena *a, const char *graph, const char *path,
@@ -49,14 +76,13 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 	TRY(plan_check(s.problem, s.plan, 64, path, d));
 	if (o->html)
 		TRY(show_html(o->html, a, s.problem, s.plan, d));
+	if (o->trace)
+		TRY(write_trace(o->trace, a, s.problem, s.plan, d));
 	if (json)
 		return report_json(stdout, a, s.problem, s.plan, d);
-	if (o->html)
+	if (o->html || o->trace)
 		return ST_OK;
-	TRY(report_schedule(stdout, a, s.problem, s.plan, d));
-	TRY(report_plan(stdout, a, s.problem, s.plan, d));
-	report_needs(stdout, s.plan->arena_bytes);
-	return ST_OK;
+	return print_plan(a, s.problem, s.plan, o->steps != 0, d);
 }
 
 static bool ends_with(const char *s, const char *end)

@@ -478,7 +478,7 @@ enum status bound_raise(const struct inst *in, int64_t budget, double target, do
 	}
 	p.cut[++p.ncut] = op;
 	double v = *bound;
-	path_bound(&p, target * (1 - 2e-9), effort, &v);
+	path_bound(&p, target * (1 - 5e-10), effort, &v);
 	enum status st = p.failed ? diag_nomem(d) : ST_OK;
 	if (st == ST_OK && v * (1 - 1e-12) > *bound)
 		*bound = v * (1 - 1e-12);

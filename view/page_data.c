@@ -27,6 +27,12 @@ static void put_summary(struct text *t, const struct problem *p, const struct pl
 {
 	text_puts(t, "{\"name\":");
 	text_json_shown(t, p->name);
+	/* where the costs come from; without, their unit is not known */
+	text_puts(t, ",\"costs\":");
+	if (p->costs)
+		text_json_shown(t, p->costs);
+	else
+		text_puts(t, "null");
 	put_known(t, "budget", plan->budget_bytes != INT64_MAX, plan->budget_bytes);
 	put_known(t, "arena", true, plan->arena_bytes);
 	put_known(t, "peak", true, plan->peak_bytes);

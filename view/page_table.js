@@ -11,7 +11,7 @@ const table = {
 };
 const COLUMNS = [
 	["step", "step", (a, b) => a - b, "number"], ["phase", "phase"], ["node", "node"],
-	["cost", "cost, µs", (a, b) => stepCost(a) - stepCost(b), "number"],
+	["cost", data.costs === null ? "cost" : "cost, µs", (a, b) => stepCost(a) - stepCost(b), "number"],
 	["live", "live", (a, b) => stepLive[a] - stepLive[b], "number"], ["run", "run"],
 ].concat(data.step.why ? [["why", "why"]] : []);
 
