@@ -7,6 +7,7 @@
 #include "cli/pipeline.h"
 #include "cli/report.h"
 #include "cli/show_html.h"
+#include "cli/show_onnx.h"
 #include "view/view.h"
 
 enum { STEPS_SHOWN = 200 }; /* a longer schedule is shown when asked for */
@@ -50,6 +51,21 @@ static enum status write_trace(const char *path, struct arena *a, const struct p
 	return st;
 }
 
+/* The path of file `name` beside the plan. */
+static char *beside(struct arena *a, const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? arena_printf(a, "%.*s/%s", (int)(slash - path), path, name)
+		     : arena_strdup(a, name);
+}
+
+static enum status write_onnx(const char *to, struct arena *a, const char *plan_path,
+	const struct shown *s, struct diag *d)
+{
+	const char *model = beside(a, plan_path, "model.onnx");
+	return model ? show_onnx(to, model, a, s->problem, s->plan, d) : diag_nomem(d);
+}
+
 static enum status show_plan(struct arena *a, const char *graph, const char *path,
 	const struct options *o, struct diag *d)
 {
@@ -78,9 +94,11 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 		TRY(show_html(o->html, a, s.problem, s.plan, d));
 	if (o->trace)
 		TRY(write_trace(o->trace, a, s.problem, s.plan, d));
+	if (o->onnx)
+		TRY(write_onnx(o->onnx, a, path, &s, d));
 	if (json)
 		return report_json(stdout, a, s.problem, s.plan, d);
-	if (o->html || o->trace)
+	if (o->html || o->trace || o->onnx)
 		return ST_OK;
 	return print_plan(a, s.problem, s.plan, o->steps != 0, d);
 }
@@ -89,14 +107,6 @@ static bool ends_with(const char *s, const char *end)
 {
 	size_t n = strlen(s), m = strlen(end);
 	return n >= m && !strcmp(s + n - m, end);
-}
-
-/* The graph of PLAN.json: what --graph says, else graph.json beside it. */
-static char *beside(struct arena *a, const char *path, const char *name)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? arena_printf(a, "%.*s/%s", (int)(slash - path), path, name)
-		     : arena_strdup(a, name);
 }
 
 static enum status show(struct pipeline *p, struct options *o)
