@@ -128,7 +128,9 @@ function describeStep(s) {
 	const rows = [["step", `${count(s + 1)} of ${count(nstep)}`], ["phase", PHASES[stepPhase(s)]], ["cost", precise(stepCost(s)) + (data.costs === null ? "" : " µs predicted")], ["live", exactBytes(stepLive[s])]];
 	if (recomputeOf[s] >= 0)
 		rows.push(["run", link(`recompute of step ${count(recomputeOf[s] + 1)}`, () => selectStep(recomputeOf[s]))]);
-	if (stepWhy(s))
+	if (forcedAt(s) >= 0)
+		rows.push(["why", link(`${stepWhy(s)}, ${stepName(forcedAt(s))}`, () => selectStep(forcedAt(s)))]);
+	else if (stepWhy(s))
 		rows.push(["why", stepWhy(s)]);
 	const others = [];
 	for (let k = 0; k < nstep; k++)

@@ -109,6 +109,13 @@ static void put_plan(struct text *t, const struct plan *plan, const struct plan_
 	COLUMN(t, "op", plan->nstep, plan->step[i].op);
 	text_puts(t, ",\n");
 	COLUMN(t, "live", plan->nstep, f->live[i]);
+	/* why steps repeat others: the moment that forced it (-1: none), and what it frees there */
+	text_puts(t, "},\n\"again\":{");
+	COLUMN(t, "step", f->recomputed_runs, f->again[i].step);
+	text_puts(t, ",\n");
+	COLUMN(t, "forced", f->recomputed_runs, f->again[i].forced_at);
+	text_puts(t, ",\n");
+	COLUMN(t, "freed", f->recomputed_runs, f->again[i].freed_bytes);
 	text_puts(t, "},\n\"buffer\":{");
 	/* a workspace's op is told as -1 - op */
 	COLUMN(t, "of", plan->nbuffer,
