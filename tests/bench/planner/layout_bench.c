@@ -1,5 +1,6 @@
 /* layout_bench RATIO FAMILY|FILE.csv|all [N ...]: height over load and CPU seconds. The capacity
- * aimed at is the load times RATIO, at which the search may stop; 0 for as low as can be. */
+ * aimed at, at which the search may stop, is the load times RATIO (0: as low as can be), or RATIO
+ * bytes where that is 1000 and more. */
 #include "layout_gen.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ static bool measure(const char *name, struct layout_buffer *b, int n, double rat
 {
 	struct diag d = {.put = say};
 	int64_t height = 0, load = layout_gen_load(b, n, 1);
-	int64_t aim = (int64_t)((double)load * ratio);
+	int64_t aim = (int64_t)(ratio < 1000 ? (double)load * ratio : ratio);
 	clock_t start = clock();
 	enum status st = layout_place(b, n, 1, aim, &height, &d);
 	double s = (double)(clock() - start) / CLOCKS_PER_SEC;
