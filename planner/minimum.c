@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-enum { ROUNDS = 14, STARTS = 5 };
-static const double WORK_TRY = 1e7, WORK_TRY_OP = 4e3;
+enum { ROUNDS = 14, STARTS = 3, CHANCES = 6 };
+static const double WORK_TRY = 3e6, WORK_TRY_OP = 3e3;
 
 bool solution_set(
 	struct planner *pl, struct solution *s, const struct seq *q, const int *way, double cost)
@@ -83,11 +83,27 @@ static int pick_starts(const struct planner *pl, int *start)
 	return n;
 }
 
-/* Try to reach x.target from one start. */
-static bool reach(struct planner *pl, const struct seq *from, const int *way)
+static bool reach(struct planner *pl, const struct seq *from, const int *way, bool noisy)
 {
 	pl->x.limit = pl->x.work + WORK_TRY + WORK_TRY_OP * pl->in->n;
-	return solution_load(pl, from, way) && repair(&pl->x, &pl->s, 1e300, 6, false);
+	return solution_load(pl, from, way) && repair(&pl->x, &pl->s, 1e300, 6, noisy);
+}
+
+/* Try to reach x.target from several starts, then with chance. */
+static bool reach_any(struct planner *pl, const int *start, int nstart)
+{
+	if (pl->least.found && reach(pl, &pl->least.q, pl->least.way, false))
+		return true;
+	for (int k = 0; k < nstart && !pl->x.nomem; k++)
+		if (reach(pl, &pl->cand[start[k]].q, pl->way, false))
+			return true;
+	for (int k = 0; k < CHANCES && !pl->x.nomem; k++) {
+		bool again = pl->least.found && k % 2 == 0;
+		if (again ? reach(pl, &pl->least.q, pl->least.way, true)
+			  : reach(pl, &pl->cand[0].q, pl->way, true))
+			return true;
+	}
+	return false;
 }
 
 enum status minimum_search(struct planner *pl)
@@ -103,10 +119,7 @@ enum status minimum_search(struct planner *pl)
 		if (hi - lo <= hi / 500)
 			break;
 		x->target = lo + (hi - lo) / 2;
-		bool ok = pl->least.found && reach(pl, &pl->least.q, pl->least.way);
-		for (int k = 0; k < nstart && !ok && !x->nomem; k++)
-			ok = reach(pl, &pl->cand[start[k]].q, pl->way);
-		if (ok) {
+		if (reach_any(pl, start, nstart)) {
 			if (!solution_take(pl, &found))
 				break;
 			st = offer(pl, &found.q, found.way);

@@ -4,7 +4,7 @@
 #include <time.h>
 
 enum { TIGHTEN_MAX = 8, SEED_BUDGETS = 5, SEED_OPS_MAX = 3000 };
-static const double WORK_TOTAL = 4e8;
+static const double WORK_TOTAL = 3e8;
 
 struct solver {
 	struct planner *pl;

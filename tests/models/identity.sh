@@ -25,7 +25,7 @@ number() { # NAME OF A PLAN: a whole number from DIR/plan.json
 step() { # NAME OPTION...
 	name=$1
 	shift
-	"$stint" compile "$examples/$model.onnx" --batch $batch --loss cross-entropy \
+	"$stint" compile "$examples/$model.onnx" --effort 0.05 --batch $batch --loss cross-entropy \
 		--optimizer adamw:lr=0.01 "$@" -o "$work/$name" >"$work/$name.log" 2>&1 ||
 		{ cat "$work/$name.log"; die "$model does not compile: $name"; }
 	"$stint" run "$work/$name" --seed 7 --input "$work/one/$input.npy" --target "$work/one/$target.npy" \
