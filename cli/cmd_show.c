@@ -7,6 +7,10 @@
 #include "cli/pipeline.h"
 #include "cli/report.h"
 #include "cli/show_html.h"
+#include "cli/show_onnx.h"
+#include "view/view.h"
+
+enum { STEPS_SHOWN = 200 }; /* a longer schedule is shown when asked for */
 
 struct shown {
 	struct problem *problem;
@@ -21,6 +25,45 @@ static enum status read_pair(
 	TRY(problem_read(a, graph, &out->problem, d));
 	TRY(file_read(a, plan, &text, &len, d));
 	return plan_parse(a, out->problem, text, len, plan, &out->plan, d);
+}
+
+static enum status print_plan(struct arena *a, const struct problem *p, const struct plan *plan,
+	bool all_steps, struct diag *d)
+{
+	if (all_steps || plan->nstep <= STEPS_SHOWN)
+		TRY(report_schedule(stdout, a, p, plan, d));
+	else
+		printf("%d steps: --steps lists them\n", plan->nstep);
+	TRY(report_plan(stdout, a, p, plan, d));
+	TRY(report_details(stdout, a, p, plan, d));
+	report_needs(stdout, plan->arena_bytes);
+	return ST_OK;
+}
+
+static enum status write_trace(const char *path, struct arena *a, const struct problem *p,
+	const struct plan *plan, struct diag *d)
+{
+	struct text t = {0};
+	enum status st = view_trace(&t, a, p, plan, d);
+	if (st == ST_OK)
+		st = text_save(&t, path, d);
+	text_free(&t);
+	return st;
+}
+
+/* The path of file `name` beside the plan. */
+static char *beside(struct arena *a, const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? arena_printf(a, "%.*s/%s", (int)(slash - path), path, name)
+		     : arena_strdup(a, name);
+}
+
+static enum status write_onnx(const char *to, struct arena *a, const char *plan_path,
+	const struct shown *s, struct diag *d)
+{
+	const char *model = beside(a, plan_path, "model.onnx");
+	return model ? show_onnx(to, model, a, s->problem, s->plan, d) : diag_nomem(d);
 }
 
 static enum status show_plan(struct arena *a, const char *graph, const char *path,
@@ -49,28 +92,21 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 	TRY(plan_check(s.problem, s.plan, 64, path, d));
 	if (o->html)
 		TRY(show_html(o->html, a, s.problem, s.plan, d));
+	if (o->trace)
+		TRY(write_trace(o->trace, a, s.problem, s.plan, d));
+	if (o->onnx)
+		TRY(write_onnx(o->onnx, a, path, &s, d));
 	if (json)
 		return report_json(stdout, a, s.problem, s.plan, d);
-	if (o->html)
+	if (o->html || o->trace || o->onnx)
 		return ST_OK;
-	TRY(report_schedule(stdout, a, s.problem, s.plan, d));
-	TRY(report_plan(stdout, a, s.problem, s.plan, d));
-	report_needs(stdout, s.plan->arena_bytes);
-	return ST_OK;
+	return print_plan(a, s.problem, s.plan, o->steps != 0, d);
 }
 
 static bool ends_with(const char *s, const char *end)
 {
 	size_t n = strlen(s), m = strlen(end);
 	return n >= m && !strcmp(s + n - m, end);
-}
-
-/* The graph of PLAN.json: what --graph says, else graph.json beside it. */
-static char *beside(struct arena *a, const char *path, const char *name)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? arena_printf(a, "%.*s/%s", (int)(slash - path), path, name)
-		     : arena_strdup(a, name);
 }
 
 static enum status show(struct pipeline *p, struct options *o)

@@ -162,7 +162,7 @@ static enum status own_strings(
 {
 	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->target,
 		&o->graph, &o->dump_graph, &o->dump_after, &o->costs, &o->math, &o->precision,
-		&o->isa, &o->dropout, &o->bn, &o->html, &o->svg};
+		&o->isa, &o->dropout, &o->bn, &o->html, &o->trace, &o->onnx, &o->svg};
 	const char *const initial[] = {
 		defaults->target, defaults->math, defaults->precision, defaults->bn};
 	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
@@ -193,8 +193,9 @@ static bool belongs(const char *option, enum command_kind kind)
 	static const struct {
 		const char *name;
 		enum command_kind kind;
-	} only[] = {{"html", COMMAND_SHOW}, {"steps", COMMAND_SHOW}, {"compare", COMMAND_PLAN},
-		{"points", COMMAND_FRONTIER}, {"svg", COMMAND_FRONTIER}};
+	} only[] = {{"html", COMMAND_SHOW}, {"trace", COMMAND_SHOW}, {"onnx", COMMAND_SHOW},
+		{"steps", COMMAND_SHOW}, {"compare", COMMAND_PLAN}, {"points", COMMAND_FRONTIER},
+		{"svg", COMMAND_FRONTIER}};
 	for (size_t i = 0; option && i < sizeof only / sizeof *only; i++)
 		if (!strcmp(option, only[i].name))
 			return kind == only[i].kind;
@@ -257,6 +258,11 @@ static void fill_table(
 		{"points", 0, POPT_ARG_INT, &o->points, 0, "how many budgets", "N"},
 		STR("svg", svg, "draw cost against budget", "FILE"),
 		STR("html", html, "for show: write a plan as a page to look at", "FILE"),
+		STR("trace", trace, "for show: write a plan as a Chrome trace, for Perfetto",
+			"FILE"),
+		STR("onnx", onnx,
+			"for show: the model again, saying of each node what happens to it",
+			"FILE"),
 		FLAG("steps", steps, "every step, however many"),
 		FLAG("json", json, "print JSON for programs"),
 		{"help", 'h', POPT_ARG_NONE, help, 0, "show this", NULL}, POPT_TABLEEND};

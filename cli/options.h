@@ -14,7 +14,7 @@ struct options {
 	const char *loss, *optimizer, *budget, *out, *target;
 	const char *graph, *dump_graph, *dump_after, *costs;
 	const char *math, *precision, *isa, *dropout, *bn;
-	const char *html, *svg; /* the page or drawing to write */
+	const char *html, *trace, *onnx, *svg; /* what people look at, to write */
 	struct import_options import;
 	struct insist insist;
 	int segments, threads;

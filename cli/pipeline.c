@@ -158,9 +158,14 @@ enum status pipeline_problems(struct pipeline *p)
 	struct problem *main = p->train ? p->train_problem.problem : p->eval_problem.problem;
 	TRY(pipeline_costs(p, main));
 	TRY(insist_once(p->arena, main, p->o->insist.once, p->o->model, p->diag));
+	if (!p->train && p->o->insist.again)
+		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
+			"--recompute: the forward pass alone keeps nothing for a backward pass");
 	if (!p->train)
 		return ST_OK;
 	TRY(apply_costs(p, p->eval_problem.problem, &use));
+	TRY(graph_problem_again(
+		p->arena, &p->train_problem, p->o->insist.again, p->o->model, p->diag));
 	/* what is run once in training is so there too, where it is there */
 	return insist_once(p->arena, p->eval_problem.problem, p->o->insist.once, NULL, p->diag);
 }
@@ -174,7 +179,9 @@ enum status pipeline_problem(struct pipeline *p, struct problem **out)
 	if (o->graph) {
 		TRY(problem_read(p->arena, o->graph, out, p->diag));
 		TRY(pipeline_costs(p, *out));
-		return insist_once(p->arena, *out, o->insist.once, o->graph, p->diag);
+		TRY(insist_once(p->arena, *out, o->insist.once, o->graph, p->diag));
+		int *was;
+		return insist_again(p->arena, *out, o->insist.again, o->graph, &was, p->diag);
 	}
 	TRY(pipeline_import(p));
 	TRY(pipeline_graphs(p));

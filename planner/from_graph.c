@@ -363,3 +363,24 @@ enum status problem_from_graph(struct arena *a, const struct graph *g, const cha
 	*out = (struct graph_problem){g, b.p, b.tensor, b.node, b.index};
 	return ST_OK;
 }
+
+enum status graph_problem_again(struct arena *a, struct graph_problem *out,
+	const char *const *pattern, const char *file, struct diag *d)
+{
+	struct problem *p = out->problem;
+	int *was, ntensor = p->ntensor;
+	TRY(insist_again(a, p, pattern, file, &was, d));
+	if (!was)
+		return ST_OK;
+	struct node **node = ARENA_ARRAY(a, struct node *, p->nop);
+	struct tensor **tensor = ARENA_ARRAY(a, struct tensor *, p->ntensor);
+	if (!node || !tensor)
+		return diag_nomem(d);
+	for (int o = 0; o < p->nop; o++)
+		node[o] = out->node[was[o]];
+	for (int t = 0; t < p->ntensor; t++)
+		tensor[t] = out->tensor[t < ntensor ? t : problem_original(p, t)];
+	out->node = node;
+	out->tensor = tensor;
+	return ST_OK;
+}

@@ -42,7 +42,7 @@ static int distance(const char *x, const char *y)
 	return row[n];
 }
 
-static enum status no_match(struct arena *a, const struct problem *p, const char *option,
+enum status insist_no_match(struct arena *a, const struct problem *p, const char *option,
 	const char *pattern, const char *file, struct diag *d)
 {
 	enum { SHOWN = 12 };
@@ -84,7 +84,7 @@ enum status insist_once(struct arena *a, struct problem *p, const char *const *p
 				any = true;
 			}
 		if (!any && file)
-			return no_match(a, p, "--no-recompute", *pattern, file, d);
+			return insist_no_match(a, p, "--no-recompute", *pattern, file, d);
 	}
 	return ST_OK;
 }

@@ -16,6 +16,16 @@ struct insist {
 enum status insist_once(struct arena *a, struct problem *p, const char *const *pattern,
 	const char *file, struct diag *d);
 
+/* What the matching forward ops make is not kept for the backward pass: they get twins there
+ * (problem_op's `repeats`). *was out, in `a`: by op of the new list the old index, for a twin that
+ * of the op it repeats; NULL when there are no patterns. Requires and keeps: p is valid. */
+enum status insist_again(struct arena *a, struct problem *p, const char *const *pattern,
+	const char *file, int **was, struct diag *d);
+
+/* ST_USAGE: `pattern` matches nothing; the hint tells what there is. */
+enum status insist_no_match(struct arena *a, const struct problem *p, const char *option,
+	const char *pattern, const char *file, struct diag *d);
+
 /* Whether the op's name or operator matches. */
 bool insist_matches(const struct problem_op *op, const char *pattern);
 

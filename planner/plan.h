@@ -39,7 +39,7 @@ struct plan_options {
 	int64_t alignment; /* of offsets: 64 for C, 256 for CUDA */
 	/* PLAN_BLOCKS: a segment ends where one tensor, locally the smallest, is all that the rest
 	 * of the forward pass reads; where that never is, at every local minimum of such bytes. */
-	enum { PLAN_AUTO, PLAN_KEEP_ALL, PLAN_SEGMENTS, PLAN_BLOCKS } mode;
+	enum plan_mode { PLAN_AUTO, PLAN_KEEP_ALL, PLAN_SEGMENTS, PLAN_BLOCKS } mode;
 	int segments;   /* PLAN_SEGMENTS: K equal segments, as PyTorch's checkpoint_sequential */
 	double effort;  /* multiplies the default count of work; 0 stands for 1 */
 	double seconds; /* wall-clock limit of the search; 0: stop by a count of work (repeatable)
@@ -107,8 +107,17 @@ enum status layout_csv_read(
 /* With the column offset. */
 void layout_csv_print(const struct layout_table *t, struct text *out);
 
-/* Facts about a plan for people: per-op runs, bytes by kind at the peak step, live bytes per step.
- */
+/* --- Facts about a plan for people --- */
+
+/* One run of an op that ran before: what was given up, and for which moment. */
+struct plan_again {
+	int step;
+	int forced_at;       /* the step with the most live bytes since the results were last there;
+				-1: they were there till now */
+	int64_t freed_bytes; /* of the results, not held at that step */
+	double cost;
+};
+
 struct plan_facts {
 	int *runs;     /* [nop] */
 	int64_t *live; /* [nstep] raw bytes live at each step, workspace included */
@@ -116,8 +125,12 @@ struct plan_facts {
 	int64_t at_peak[6]; /* by tensor_kind, at the peak step */
 	int64_t workspace_at_peak;
 	int recomputed_ops, recomputed_runs; /* distinct ops run again; extra runs */
+	double recomputed_cost;              /* of the extra runs */
+	struct plan_again *again;            /* [recomputed_runs] by step */
 	int64_t kept_bytes, overwritten_bytes;
 	int kept, overwritten; /* activations kept from forward to backward; in-place outputs */
+	int *kept_buffer;      /* [kept] the largest first */
+	bool *in_place;        /* [nbuffer] lies where an input of its op lay */
 };
 enum status plan_facts_make(struct arena *a, const struct problem *p, const struct plan *plan,
 	struct plan_facts *out, struct diag *d);

@@ -258,6 +258,25 @@ static void read_op(struct reader *r, const json_t *o, int i)
 		}
 }
 
+/* "repeats": the id of an op before this one. */
+static void read_repeats(struct reader *r, const json_t *ops)
+{
+	struct idmap ids;
+	if (!idmap_init(&ids, r->p->nop)) {
+		r->nomem = true;
+		return;
+	}
+	for (int i = 0; i < r->p->nop; i++) {
+		const json_t *id = json_object_get(json_array_get(ops, (size_t)i), "repeats");
+		int first = json_is_integer(id) ? idmap_get(&ids, json_integer_value(id)) : -1;
+		if (id && first < 0)
+			fault(r, r->p->op[i].name, NULL, "\"repeats\" is no op before it");
+		r->p->op[i].repeats = 1 + first;
+		idmap_put(&ids, r->p->op[i].id, i);
+	}
+	idmap_free(&ids);
+}
+
 static void read_keep(struct reader *r, const json_t *root)
 {
 	const json_t *list = json_object_get(root, "keep");
@@ -314,6 +333,8 @@ static void read_root(struct reader *r, const json_t *root)
 		read_tensor(r, json_array_get(tensors, (size_t)i), i);
 	for (int i = 0; i < p->nop && !r->nomem; i++)
 		read_op(r, json_array_get(ops, (size_t)i), i);
+	if (!r->nomem)
+		read_repeats(r, ops);
 	if (!r->nomem)
 		read_keep(r, root);
 	if (!r->nomem && problem_validate(p, r->file, r->d) != ST_OK)
@@ -448,6 +469,8 @@ static void print_op(const struct problem *p, const struct problem_op *op, struc
 	text_add(out, "],\"recomputable\":%s", op->recomputable ? "true" : "false");
 	if (op->optional)
 		text_puts(out, ",\"optional\":true");
+	if (op->repeats)
+		text_add(out, ",\"repeats\":%" PRId64, p->op[op->repeats - 1].id);
 	if (op->has_choices)
 		print_choices(p, op, out);
 	text_puts(out, "}");
