@@ -36,7 +36,7 @@ static int count_forward(const struct problem *p)
 }
 
 static enum status add_theirs(struct arena *a, struct comparison *c, const struct plan_options *o,
-	const char *method, int mode, int segments, struct diag *d)
+	const char *method, enum plan_mode mode, int segments, struct diag *d)
 {
 	struct row *r = &c->row[c->n++];
 	struct plan_options fixed = {

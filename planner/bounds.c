@@ -1,8 +1,6 @@
-/* What no plan can beat.
+/* What no plan can cost less than.
  *
- * Bytes: each op needs its inputs, outputs and workspace at once, less what may be in place.
- *
- * Cost: take the step at which an op runs for the first time. All its ancestors have run before;
+ * Take the step at which an op runs for the first time. All its ancestors have run before;
  * all its descendants run later. What those read of the ancestors' tensors is live at that step or
  * is made again later, by runs that come on top of the first ones. With x = stored and y = run
  * again this is: minimise the cost of y, with (x or y) for all that is read later, y implies (x or
@@ -37,6 +35,14 @@ bool bound_always_reads(const struct inst *in, int o, int k)
 	return true;
 }
 
+bool bound_reads(const struct inst *in, int o, int t)
+{
+	for (int c = 0; c < in->nway[o]; c++)
+		if (way_reads(&in->way[o][c], t))
+			return true;
+	return false;
+}
+
 /* Bytes for inputs, outputs and workspace of o, at least. */
 int64_t bound_own_bytes(const struct inst *in, int o)
 {
@@ -55,20 +61,6 @@ int64_t bound_own_bytes(const struct inst *in, int o)
 		least = sum < least ? sum : least;
 	}
 	return least;
-}
-
-int64_t bound_bytes(const struct inst *in)
-{
-	int64_t most = 0, kept = 0;
-	for (int o = 0; o < in->n; o++) {
-		int64_t own = in->optional[o] ? 0 : bound_own_bytes(in, o);
-		most = own > most ? own : most;
-	}
-	for (int t = 0; t < in->m; t++)
-		kept += in->keep[t] ? in->size[t] : 0;
-	most = (kept > most ? kept : most) + in->held;
-	/* the buffer at the top needs not be rounded up */
-	return most - in->slack;
 }
 
 double bound_room(const struct inst *in, int o, int64_t budget)
@@ -486,7 +478,7 @@ enum status bound_raise(const struct inst *in, int64_t budget, double target, do
 	}
 	p.cut[++p.ncut] = op;
 	double v = *bound;
-	path_bound(&p, target * (1 - 2e-9), effort, &v);
+	path_bound(&p, target * (1 - 5e-10), effort, &v);
 	enum status st = p.failed ? diag_nomem(d) : ST_OK;
 	if (st == ST_OK && v * (1 - 1e-12) > *bound)
 		*bound = v * (1 - 1e-12);

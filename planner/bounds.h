@@ -24,6 +24,9 @@ double bound_room(const struct inst *in, int o, int64_t budget);
  * outputs that could have lain in nothing but t's place. */
 int64_t bound_survive(const struct inst *in, int o, int t);
 
+/* Whether a way of o reads t. */
+bool bound_reads(const struct inst *in, int o, int t);
+
 /* A linear program over several cuts at once (bound_path.c). */
 struct path {
 	const struct inst *in;

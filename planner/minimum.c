@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { ROUNDS = 14, STARTS = 5 };
-static const double WORK_TRY = 1e7;
+static const double WORK_TRY = 1e7, WORK_TRY_OP = 4e3;
 
 bool solution_set(
 	struct planner *pl, struct solution *s, const struct seq *q, const int *way, double cost)
@@ -86,7 +86,7 @@ static int pick_starts(const struct planner *pl, int *start)
 /* Try to reach x.target from one start. */
 static bool reach(struct planner *pl, const struct seq *from, const int *way)
 {
-	pl->x.limit = pl->x.work + WORK_TRY;
+	pl->x.limit = pl->x.work + WORK_TRY + WORK_TRY_OP * pl->in->n;
 	return solution_load(pl, from, way) && repair(&pl->x, &pl->s, 1e300, 6, false);
 }
 

@@ -2,15 +2,14 @@
  * one. Starts that differ end in places that differ. */
 #include "planner/schedule.h"
 
-#include <string.h>
-
 enum { STARTS = 14, SECOND = 4, EFFORT = 8 };
 /* Shares of the work. */
 static const double FIRST_SHARE = 0.4, SECOND_SHARE = 0.35;
+static const double RAISE_EFFORT = 0.3;
 
 struct race {
 	struct planner *pl;
-	double stop; /* a cost that nothing can beat */
+	double *bound; /* no cost is below */
 	struct solution *runner;
 	int nrunner;
 };
@@ -23,9 +22,15 @@ static double promise(const struct planner *pl, const struct candidate_seq *c)
 	return c->cost / (pl->in->once_cost + 1e-300) + over / (room > 1 ? room : 1);
 }
 
+/* A cost at which there is nothing left to do. */
+static double stop(const struct race *r)
+{
+	return *r->bound * (1 + 5e-10);
+}
+
 static bool is_solved(const struct race *r)
 {
-	return r->nrunner > 0 && r->runner[0].cost <= r->stop;
+	return r->nrunner > 0 && r->runner[0].cost <= stop(r);
 }
 
 /* The state joins the runners, which stay sorted by cost. */
@@ -49,7 +54,7 @@ static void start(struct race *r, const struct seq *from, const int *way, bool n
 	if (solution_load(pl, from, way) && repair(x, &pl->s, most, EFFORT, noisy)) {
 		state_commit(&pl->s);
 		polish(x, &pl->s, 0, pl->s.nslot - 1);
-		improve(x, &pl->s, r->stop);
+		improve(x, &pl->s, stop(r));
 		join(r);
 	}
 	x->limit = limit;
@@ -61,7 +66,7 @@ static void go_on(struct race *r, int i, double until)
 	double limit = pl->x.limit;
 	pl->x.limit = until < limit ? until : limit;
 	if (solution_load(pl, &r->runner[i].q, r->runner[i].way)) {
-		improve(&pl->x, &pl->s, r->stop);
+		improve(&pl->x, &pl->s, stop(r));
 		if (pl->s.cost < r->runner[i].cost)
 			solution_take(pl, &r->runner[i]);
 	}
@@ -108,7 +113,7 @@ static void later_stages(struct race *r, double second, double last)
 	for (int i = 1; i < r->nrunner; i++)
 		if (r->runner[i].cost < r->runner[best].cost)
 			best = i;
-	if (r->nrunner > 0 && r->runner[best].cost > r->stop)
+	if (r->nrunner > 0 && r->runner[best].cost > stop(r))
 		go_on(r, best, begin + second + last);
 	if (best > 0) {
 		struct solution s = r->runner[0];
@@ -117,9 +122,9 @@ static void later_stages(struct race *r, double second, double last)
 	}
 }
 
-enum status portfolio(struct planner *pl, double stop, double work, struct solution *best)
+enum status portfolio(struct planner *pl, double *bound, double work, struct solution *best)
 {
-	struct race r = {.pl = pl, .stop = stop};
+	struct race r = {.pl = pl, .bound = bound};
 	r.runner = ARENA_ARRAY(pl->tmp, struct solution, STARTS + 2);
 	bool *used = ARENA_ARRAY(pl->tmp, bool, pl->ncand + 1);
 	if (!r.runner || !used)
@@ -127,6 +132,9 @@ enum status portfolio(struct planner *pl, double stop, double work, struct solut
 	double limit = pl->x.limit;
 	pl->x.limit = pl->x.work + work;
 	first_stage(&r, best, used, FIRST_SHARE * work);
+	if (r.nrunner > 0 && !is_solved(&r)) /* perhaps it is, and not yet known to be */
+		TRY(bound_raise(pl->in, pl->o->budget, r.runner[0].cost, RAISE_EFFORT * pl->effort,
+			bound, pl->d));
 	later_stages(&r, SECOND_SHARE * work, (1 - FIRST_SHARE - SECOND_SHARE) * work);
 	pl->x.limit = limit;
 	best->found = false;

@@ -341,16 +341,47 @@ static void read_root(struct reader *r, const json_t *root)
 		r->bad = true;
 }
 
+/* The last name that the text gives before `at`, where it stopped being JSON: whose number or word
+ * is at fault. NULL when there is none; escapes stay as they are written. */
+static const char *name_before(struct arena *a, const char *text, size_t at)
+{
+	static const char key[] = "\"name\"";
+	const size_t width = sizeof key - 1;
+	for (size_t i = at; i-- > 0;) {
+		if (text[i] != '"' || at - i < width || memcmp(text + i, key, width) != 0)
+			continue;
+		size_t from = i + width;
+		while (from < at && text[from] && strchr(" \t\r\n:", text[from]))
+			from++;
+		size_t to = from + 1;
+		while (to < at && to - from < 100 && text[to] != '"')
+			to++;
+		if (from < at && text[from] == '"')
+			return arena_strndup(a, text + from + 1, to - from - 1);
+	}
+	return NULL;
+}
+
+static enum status not_json(struct arena *a, const char *text, size_t len, const char *file,
+	const json_error_t *e, struct diag *d)
+{
+	size_t at = e->position > 0 ? (size_t)e->position : 0;
+	struct where w = {.file = file, .node = name_before(a, text, at < len ? at : len)};
+	const char *hint = w.node ? "the name is the last one before it" : NULL;
+	if (json_error_code(e) == json_error_numeric_overflow)
+		hint = "whole numbers go up to 9223372036854775807, others to 1.7e308";
+	return diag_fail(d, ST_INVALID, &w, hint, "not valid JSON: line %d, column %d: %s", e->line,
+		e->column, e->text);
+}
+
 enum status problem_parse(struct arena *a, const char *text, size_t len, const char *file,
 	struct problem **out, struct diag *d)
 {
 	struct reader r = {.a = a, .file = file, .d = d};
-	struct where w = {.file = file};
 	json_error_t e;
 	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &e);
 	if (!root)
-		return diag_fail(d, ST_INVALID, &w, NULL, "not valid JSON: line %d, column %d: %s",
-			e.line, e.column, e.text);
+		return not_json(a, text, len, file, &e, d);
 	r.p = ARENA_NEW(a, struct problem);
 	if (r.p)
 		read_root(&r, root);

@@ -154,21 +154,20 @@ int profile_worst(struct profile *p)
 	return slot;
 }
 
-int64_t profile_most(struct profile *p, int from, int to)
+bool profile_exceeds(struct profile *p, int from, int to, int64_t limit)
 {
-	int64_t most = -PROFILE_OFF / 2;
 	profile_refresh(p);
 	while (from <= to) {
 		int b = from / PROFILE_BLOCK, end = b * PROFILE_BLOCK + PROFILE_BLOCK - 1;
-		if (from % PROFILE_BLOCK == 0 && end <= to) {
-			most = p->block[b].max > most ? p->block[b].max : most;
-		} else {
-			for (int i = from; i <= end && i <= to; i++)
-				most = profile_at(p, i) > most ? profile_at(p, i) : most;
-		}
+		bool whole = from % PROFILE_BLOCK == 0 && end <= to;
+		if (whole && p->block[b].max > limit)
+			return true;
+		for (int i = from; !whole && p->block[b].max > limit && i <= end && i <= to; i++)
+			if (profile_at(p, i) > limit)
+				return true;
 		from = end + 1;
 	}
-	return most;
+	return false;
 }
 
 static int64_t relief_part(const struct profile *p, int from, int to, int64_t x)

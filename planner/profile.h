@@ -45,8 +45,8 @@ int64_t profile_over(struct profile *p);
 void profile_refresh(struct profile *p);
 /* The first slot with the greatest value of those that are on; -1 when all are off. */
 int profile_worst(struct profile *p);
-/* The greatest value from .. to; -PROFILE_OFF / 2 when all are off. */
-int64_t profile_most(struct profile *p, int from, int to);
+/* Whether a value from .. to is above the limit, of slots that are on. */
+bool profile_exceeds(struct profile *p, int from, int to, int64_t limit);
 /* The sum over from .. to of what `x` would take off the values above 0: min(x, value). */
 int64_t profile_relief(struct profile *p, int from, int to, int64_t x);
 

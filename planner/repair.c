@@ -71,10 +71,10 @@ static bool makes_again(struct repairer *r, const struct lifetime *f)
 	case REACH_RANDOM:
 		return search_uniform(r->x) < r->again;
 	default:
+		r->x->work += 2;
 		return search_uniform(r->x) < r->again ||
-		       profile_most(&r->s->over, (f->end >> 1) + 1, (r->key >> 1) - 1) +
-				       r->in->size[f->tensor] / r->in->align >
-			       0;
+		       profile_exceeds(&r->s->over, (f->end >> 1) + 1, (r->key >> 1) - 1,
+			       -r->in->size[f->tensor] / r->in->align);
 	}
 }
 

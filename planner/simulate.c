@@ -61,7 +61,7 @@ void sim_free(struct sim *s)
 
 bool search_init(struct search *x, struct arena *a, const struct inst *in)
 {
-	*x = (struct search){.in = in, .a = a, .rng = 0x5851f42d4c957f2du, .limit = 1e18};
+	*x = (struct search){.in = in, .a = a, .rng = SEARCH_SEED, .limit = 1e18};
 	size_t n = (size_t)in->n + 1, m = (size_t)in->m + 1;
 	x->lastprod = ARENA_ARRAY(a, int, m);
 	x->lastread = ARENA_ARRAY(a, int, m);

@@ -110,6 +110,7 @@ struct search {
 	int cap_keep;
 	struct seq tmp, best_tmp, list;
 };
+#define SEARCH_SEED UINT64_C(0x5851f42d4c957f2d)
 bool search_init(struct search *x, struct arena *a, const struct inst *in);
 void search_free(struct search *x);
 /* True when the work or the time is used up, or memory ran out. */

@@ -10,7 +10,7 @@ function drawHeader() {
 		["budget", "Budget", data.budget === null ? "none" : human(data.budget), data.budget, data.budget === null ? "no budget was asked" : `${count(data.budget)} bytes`],
 		["arena", "Arena", human(data.arena), data.arena, `${count(data.arena)} bytes`],
 		["peak", "Peak of live bytes", human(data.peak), data.peak, nstep ? `step ${count(data.peakStep + 1)} of ${count(nstep)}` : "no steps"],
-		["cost", "Cost", `${ratio.toFixed(3)} ×`, data.total, `one pass; ${precise(data.total / 1e3)} ms predicted`],
+		["cost", "Cost", `${ratio.toFixed(3)} ×`, data.total, data.costs === null ? "one pass" : `one pass; ${precise(data.total / 1e3)} ms predicted`],
 		["bound", "Least possible", data.bound === null ? "unknown" : data.once > 0 ? `${(data.bound / data.once).toFixed(3)} ×` : "1.000 ×", data.bound,
 			gap === null ? "no bound proven" : proven ? "proven optimal" : `gap at most ${gap.toFixed(2)} %`],
 		["runs", "Recomputed", count(data.recomputedRuns), data.recomputedRuns, `extra runs of ${plural(data.recomputedOps, "node")}`],
@@ -19,10 +19,14 @@ function drawHeader() {
 		byId("cards").append(element("div", { class: "card" }, element("dt", null, title),
 			element("dd", null, element("data", { id, value: String(value) }, shown), element("span", { class: "sub" }, sub))));
 	const verdict = byId("verdict");
+	if (data.costs !== null)
+		byId("cost").parentElement.parentElement.title = `costs: ${data.costs}`;
 	if (data.keep && data.keep.arena > data.arena)
 		verdict.append("Trains in ", element("b", null, human(data.arena)), ` instead of ${human(data.keep.arena)}: `,
 			element("b", null, `${(100 * (1 - data.arena / data.keep.arena)).toFixed(1)} % less memory`),
 			" for ", element("b", null, `${(100 * (ratio - 1)).toFixed(1)} % more computation`), ". ");
+	else if (ratio > 1)
+		verdict.append("Computes ", element("b", null, `${(100 * (ratio - 1)).toFixed(1)} % more`), " than one pass. ");
 	verdict.append(`${plural(data.kept, "activation")} kept for backward (${human(data.keptBytes)}), ${plural(data.overwritten, "buffer")} overwritten in place (${human(data.overwrittenBytes)}).`);
 }
 
@@ -121,10 +125,12 @@ function describeStep(s) {
 	const op = stepOp[s], reads = [];
 	for (let i = opReadsAt[op]; i < opReadsAt[op + 1]; i++)
 		reads.push(lifetimeAt(opReads[i], s));
-	const rows = [["step", `${count(s + 1)} of ${count(nstep)}`], ["phase", PHASES[stepPhase(s)]], ["cost", `${precise(stepCost(s))} µs predicted`], ["live", exactBytes(stepLive[s])]];
+	const rows = [["step", `${count(s + 1)} of ${count(nstep)}`], ["phase", PHASES[stepPhase(s)]], ["cost", precise(stepCost(s)) + (data.costs === null ? "" : " µs predicted")], ["live", exactBytes(stepLive[s])]];
 	if (recomputeOf[s] >= 0)
 		rows.push(["run", link(`recompute of step ${count(recomputeOf[s] + 1)}`, () => selectStep(recomputeOf[s]))]);
-	if (stepWhy(s))
+	if (forcedAt(s) >= 0)
+		rows.push(["why", link(`${stepWhy(s)}, ${stepName(forcedAt(s))}`, () => selectStep(forcedAt(s)))]);
+	else if (stepWhy(s))
 		rows.push(["why", stepWhy(s)]);
 	const others = [];
 	for (let k = 0; k < nstep; k++)

@@ -27,6 +27,12 @@ static void put_summary(struct text *t, const struct problem *p, const struct pl
 {
 	text_puts(t, "{\"name\":");
 	text_json_shown(t, p->name);
+	/* where the costs come from; without, their unit is not known */
+	text_puts(t, ",\"costs\":");
+	if (p->costs)
+		text_json_shown(t, p->costs);
+	else
+		text_puts(t, "null");
 	put_known(t, "budget", plan->budget_bytes != INT64_MAX, plan->budget_bytes);
 	put_known(t, "arena", true, plan->arena_bytes);
 	put_known(t, "peak", true, plan->peak_bytes);
@@ -103,6 +109,13 @@ static void put_plan(struct text *t, const struct plan *plan, const struct plan_
 	COLUMN(t, "op", plan->nstep, plan->step[i].op);
 	text_puts(t, ",\n");
 	COLUMN(t, "live", plan->nstep, f->live[i]);
+	/* why steps repeat others: the moment that forced it (-1: none), and what it frees there */
+	text_puts(t, "},\n\"again\":{");
+	COLUMN(t, "step", f->recomputed_runs, f->again[i].step);
+	text_puts(t, ",\n");
+	COLUMN(t, "forced", f->recomputed_runs, f->again[i].forced_at);
+	text_puts(t, ",\n");
+	COLUMN(t, "freed", f->recomputed_runs, f->again[i].freed_bytes);
 	text_puts(t, "},\n\"buffer\":{");
 	/* a workspace's op is told as -1 - op */
 	COLUMN(t, "of", plan->nbuffer,

@@ -39,7 +39,16 @@ const isResident = (tensor) => data.tensor.kind[tensor] < 3;
 const stepName = (s) => data.op.name[stepOp[s]];
 const stepPhase = (s) => data.op.phase[stepOp[s]];
 const stepCost = (s) => data.op.cost[stepOp[s]];
-const stepWhy = (s) => (data.step.why ? data.step.why[s] : "");
+// Why a step repeats another: the moment whose memory forced it.
+const againOf = new Int32Array(nstep).fill(-1);
+data.again.step.forEach((s, i) => { againOf[s] = i; });
+const forcedAt = (s) => (againOf[s] < 0 ? -1 : data.again.forced[againOf[s]]);
+function stepWhy(s) {
+	if (againOf[s] < 0)
+		return "";
+	const at = forcedAt(s);
+	return at < 0 ? "its results were there till now" : `frees ${human(data.again.freed[againOf[s]])} for step ${count(at + 1)}`;
+}
 const bufferKind = new Uint8Array(nbuffer);
 const bufferAgain = new Uint8Array(nbuffer);
 for (let b = 0; b < nbuffer; b++) {

@@ -11,9 +11,9 @@ const table = {
 };
 const COLUMNS = [
 	["step", "step", (a, b) => a - b, "number"], ["phase", "phase"], ["node", "node"],
-	["cost", "cost, µs", (a, b) => stepCost(a) - stepCost(b), "number"],
-	["live", "live", (a, b) => stepLive[a] - stepLive[b], "number"], ["run", "run"],
-].concat(data.step.why ? [["why", "why"]] : []);
+	["cost", data.costs === null ? "cost" : "cost, µs", (a, b) => stepCost(a) - stepCost(b), "number"],
+	["live", "live", (a, b) => stepLive[a] - stepLive[b], "number"], ["run", "run"], ["why", "why"],
+];
 
 function fillRows() {
 	const rows = [];
@@ -43,16 +43,12 @@ function makeRow(i) {
 	const phase = element("span", { class: "phase" }, PHASES[stepPhase(s)]);
 	const bar = element("i");
 	const cells = [["number", count(s + 1)], ["", phase], ["node", stepName(s)], ["number", precise(stepCost(s))],
-		["number live", human(stepLive[s]), bar], ["run", recomputeOf[s] >= 0 ? element("span", { class: "again" }, `recompute of step ${count(recomputeOf[s] + 1)}`) : ""]];
-	if (data.step.why)
-		cells.push(["why", stepWhy(s) || ""]);
+		["number live", human(stepLive[s]), bar], ["", recomputeOf[s] >= 0 ? element("span", { class: "again" }, `recompute of step ${count(recomputeOf[s] + 1)}`) : ""], ["why", stepWhy(s)]];
 	phase.style.setProperty("--phase", `var(--${PHASES[stepPhase(s)]})`);
 	bar.style.setProperty("--share", `${(100 * stepLive[s]) / liveMost}%`);
 	for (const [kind, ...content] of cells)
 		row.append(element("span", { class: kind, role: "cell" }, ...content));
 	row.children[2].title = stepName(s);
-	if (data.step.why)
-		row.children[6].title = stepWhy(s) || "";
 	row.style.top = `${i * ROW}px`;
 	row.classList.toggle("found", Boolean(map.found && map.found.steps[s]));
 	return row;
@@ -118,7 +114,6 @@ function listenTable() {
 		const row = event.target.closest(".tr");
 		return row ? Number(row.dataset.step) : -1;
 	};
-	document.getElementById("table").classList.toggle("has-why", Boolean(data.step.why));
 	scroller.addEventListener("scroll", showRows, { passive: true });
 	scroller.addEventListener("mouseover", (event) => {
 		const s = stepUnder(event);

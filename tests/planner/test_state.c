@@ -196,6 +196,11 @@ static void profiles(void **unused)
 		}
 		assert_int_equal(profile_over(&p), over);
 		assert_int_equal(profile_relief(&p, from, to, 37), relief);
+		int64_t highest = -PROFILE_MAX;
+		for (int i = from; i <= to; i++)
+			highest = on[i] && plain[i] > highest ? plain[i] : highest;
+		assert_true(!profile_exceeds(&p, from, to, highest));
+		assert_true(highest == -PROFILE_MAX || profile_exceeds(&p, from, to, highest - 1));
 		assert_int_equal(profile_at(&p, profile_worst(&p)), most);
 	}
 	profile_free(&p);

@@ -117,13 +117,18 @@ def check_search(b, names):
 
 
 def check_table(b, shown, plan):
-    seen, again = set(), 0
-    for s in plan["steps"]:
-        again += s["op"] in seen
-        seen.add(s["op"])
+    seen, repeats = set(), []
+    for s, step in enumerate(plan["steps"]):
+        if step["op"] in seen:
+            repeats.append(s)
+        seen.add(step["op"])
+    again = len(repeats)
+    same(b.js("window.stint.data.again.step"), repeats, "steps that are told a reason")
     b.js("document.getElementById('only-again').click()")
     same(b.js("window.stint.state().rows"), again, "recomputed only")
     check("recompute of step" in b.js("document.querySelector('.tr').innerText"), "what a recomputation repeats")
+    same(b.js("[...document.querySelectorAll('.tr .why')].filter((e) => /for step|till now/.test(e.textContent)).length"),
+         again, "reasons in the table")
     b.js("document.getElementById('only-again').click()")
     b.js("document.querySelectorAll('.thead button')[1].click()")
     costs = b.js("[...document.querySelectorAll('.tr')].sort((a, b) => a.ariaRowIndex - b.ariaRowIndex)"
