@@ -8,12 +8,13 @@
 #include "planner/json_text.h"
 
 /* Ops that run again, and how often in all. */
-static void count_again(const struct plan *plan, int *ops, int *runs)
+static void count_again(const struct problem *p, const struct plan *plan, int *ops, int *runs)
 {
 	*ops = *runs = 0;
 	for (int s = 0; s < plan->nstep; s++) {
-		*ops += plan->step[s].run == 1;
-		*runs += plan->step[s].run > 0;
+		const struct plan_step *st = &plan->step[s];
+		*ops += p->op[st->op].repeats ? st->run == 0 : st->run == 1;
+		*runs += plan_step_again(p, st);
 	}
 }
 
@@ -38,7 +39,7 @@ static void print_row(const struct problem *p, const struct frontier *f, int i)
 			x->cost > 0 ? 100 * (x->cost - x->bound) / x->cost : 0);
 	else
 		printf(" %9s %7s", "none", "");
-	count_again(f->plan[i], &ops, &runs);
+	count_again(p, f->plan[i], &ops, &runs);
 	printf(" %7d %6d\n", ops, runs);
 }
 
@@ -63,7 +64,7 @@ static void print_table(const struct problem *p, const struct frontier *f)
 		bytes_human(f->view.proven_bytes, b));
 }
 
-static void write_point(const struct frontier *f, int i, struct text *t)
+static void write_point(const struct problem *p, const struct frontier *f, int i, struct text *t)
 {
 	const struct view_point *x = &f->view.point[i];
 	int ops, runs;
@@ -71,7 +72,7 @@ static void write_point(const struct frontier *f, int i, struct text *t)
 	json_text_double(t, frontier_percent(&f->view, x->budget));
 	text_add(t, ",\"feasible\":%s", x->feasible ? "true" : "false");
 	if (x->feasible) {
-		count_again(f->plan[i], &ops, &runs);
+		count_again(p, f->plan[i], &ops, &runs);
 		text_add(t, ",\"arena_bytes\":%" PRId64 ",\"peak_bytes\":%" PRId64 ",\"cost\":",
 			x->arena, f->plan[i]->peak_bytes);
 		json_text_double(t, x->cost);
@@ -100,7 +101,7 @@ static void write_json(const struct problem *p, const struct frontier *f, struct
 	json_text_double(t, f->view.once);
 	text_puts(t, ",\n\"points\":[");
 	for (int i = 0; i < f->view.npoint; i++)
-		write_point(f, i, t);
+		write_point(p, f, i, t);
 	text_puts(t, "]}\n");
 }
 

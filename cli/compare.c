@@ -22,6 +22,7 @@ struct comparison {
 	const struct problem *p;
 	int64_t resident, keep_all;
 	int64_t budget; /* asked for; INT64_MAX: none */
+	double once;    /* cost of one pass */
 	int n;
 	struct row row[ROWS_MAX];
 };
@@ -80,9 +81,9 @@ static enum status add_ours(
 
 /* --- For people --- */
 
-static double times(const struct plan *plan)
+static double times(const struct comparison *c, const struct plan *plan)
 {
-	return plan->cost_once > 0 ? plan->cost_total / plan->cost_once : 1;
+	return c->once > 0 ? plan->cost_total / c->once : 1;
 }
 
 static const char *title(const struct row *r, char buf[static 64])
@@ -110,11 +111,11 @@ static void print_row(const struct comparison *c, const struct row *r)
 	}
 	printf(" %10s %7.1f%% %9.4f", bytes_human(plan->arena_bytes, b),
 		span > 0 ? 100 * (double)(plan->arena_bytes - c->resident) / span : 100,
-		times(plan));
+		times(c, plan));
 	if (c->budget != INT64_MAX)
 		printf(" %5s", plan->arena_bytes <= c->budget ? "yes" : "no");
 	if (ours)
-		printf(" %12.4f", times(ours));
+		printf(" %12.4f", times(c, ours));
 	if (ours && ours->lower_bound >= 0 && ours->cost_total > 0)
 		printf(" %7.2f%%", 100 * (ours->cost_total - ours->lower_bound) / ours->cost_total);
 	fputc('\n', stdout);
@@ -166,7 +167,7 @@ static void write_json(const struct comparison *c, struct text *t)
 	else
 		text_add(t, "%" PRId64, c->budget);
 	text_puts(t, ",\"once\":");
-	json_text_double(t, c->row[0].plan->cost_once);
+	json_text_double(t, c->once);
 	text_puts(t, ",\n\"rows\":[");
 	for (int i = 0; i < c->n; i++) {
 		const struct row *r = &c->row[i];
@@ -185,7 +186,7 @@ static void write_json(const struct comparison *c, struct text *t)
 enum status compare_print(struct arena *a, const struct problem *p, const struct plan_options *o,
 	bool json, struct diag *d)
 {
-	struct comparison c = {.p = p, .budget = o->budget};
+	struct comparison c = {.p = p, .budget = o->budget, .once = problem_one_pass(p)};
 	int root = (int)lround(sqrt(count_forward(p)));
 	TRY(plan_range(a, p, o, &c.resident, &c.keep_all, d));
 	TRY(add_theirs(a, &c, o, "keep-all", PLAN_KEEP_ALL, 0, d));

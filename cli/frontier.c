@@ -64,7 +64,7 @@ enum status frontier_make(struct arena *a, const struct problem *p, const struct
 		if (!plan[i])
 			continue;
 		TRY(plan_check(p, plan[i], o->alignment, "plan", d));
-		f->once = plan[i]->cost_once;
+		f->once = problem_one_pass(p);
 		point[i].feasible = true;
 		point[i].arena = plan[i]->arena_bytes;
 		point[i].cost = plan[i]->cost_total;

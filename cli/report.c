@@ -63,7 +63,7 @@ static void sparkline(FILE *f, const int64_t *live, int n, int64_t top)
 
 static void report_cost(FILE *f, const struct problem *p, const struct plan *plan)
 {
-	double once = plan->cost_once, total = plan->cost_total;
+	double once = problem_one_pass(p), total = plan->cost_total;
 	fputs("cost: ", f);
 	if (p->costs) /* microseconds; elsewhere the unit is not known */
 		fprintf(f, "%.4g ms predicted, ", total / 1e3);
@@ -135,8 +135,9 @@ enum status report_schedule(
 		fprintf(f, "%5d  %-8s  %-40s %10.4g %10s", s + 1, phase_name[op->phase],
 			name_for_people(op->name, 40, name), op->choice[plan->step[s].choice].cost,
 			bytes_human(x.live[s], b));
-		if (plan->step[s].run)
-			fprintf(f, "  recompute of step %d", first[plan->step[s].op] + 1);
+		if (plan_step_again(p, &plan->step[s]))
+			fprintf(f, "  recompute of step %d",
+				first[plan_step_op(p, &plan->step[s])] + 1);
 		else
 			first[plan->step[s].op] = s;
 		fputc('\n', f);

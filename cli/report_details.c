@@ -20,15 +20,15 @@ static int dearest_first(const void *x, const void *y)
 	return a->cost > b->cost ? -1 : a->cost < b->cost ? 1 : (a->op > b->op) - (a->op < b->op);
 }
 
-static int collect(const struct problem *p, const struct plan *plan, const struct plan_facts *x,
-	int *place, struct repeated *list)
+static int collect(
+	const struct problem *p, const struct plan_facts *x, int *place, struct repeated *list)
 {
 	int n = 0;
 	for (int o = 0; o < p->nop; o++)
 		place[o] = -1;
 	for (int i = 0; i < x->recomputed_runs; i++) {
 		const struct plan_again *again = &x->again[i];
-		int op = plan->step[again->step].op;
+		int op = again->op;
 		if (place[op] < 0) {
 			place[op] = n;
 			list[n++] = (struct repeated){.op = op, .forced_at = -1};
@@ -69,7 +69,7 @@ static enum status print_again(FILE *f, struct arena *a, const struct problem *p
 	struct repeated *list = ARENA_ARRAY(a, struct repeated, x->recomputed_runs);
 	if (!place || !list)
 		return diag_nomem(d);
-	int n = collect(p, plan, x, place, list);
+	int n = collect(p, x, place, list);
 	if (n == 0)
 		return ST_OK;
 	fprintf(f, "the most expensive recomputations\n");

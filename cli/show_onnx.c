@@ -124,9 +124,10 @@ static void sum_op(const struct annotator *w, int o, struct sums *x)
 	for (int s = w->first_of[o]; s >= 0; s = w->next[s]) {
 		const struct plan_step *st = &w->plan->step[s];
 		double cost = op->choice[st->choice].cost;
-		*(st->run > 0 ? &x->again : forward ? &x->forward : &x->backward) += cost;
-		x->extra += forward && st->run > 0;
-		if (forward)
+		bool again = plan_step_again(w->p, st);
+		*(again ? &x->again : forward ? &x->forward : &x->backward) += cost;
+		x->extra += again && w->p->op[plan_step_op(w->p, st)].phase == PHASE_FORWARD;
+		if (forward || again)
 			tell_step(x, s);
 		for (int i = 0; forward && st->run == 0 && i < op->choice[st->choice].nout; i++)
 			x->bytes += w->p->tensor[op->choice[st->choice].out[i]].bytes;

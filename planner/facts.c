@@ -188,11 +188,12 @@ static void explain(
 	for (int pass = 0; pass < 2; pass++) {
 		for (int k = r->starting_at[x->step]; k >= 0; k = r->next_starting[k]) {
 			const struct plan_buffer *b = &plan->buffer[k];
-			if (b->tensor < 0 || before[b->tensor] < 0 || b->last_step == x->step)
+			int t = b->tensor < 0 ? -1 : problem_original(r->p, b->tensor);
+			if (t < 0 || before[t] < 0 || b->last_step == x->step)
 				continue;
-			if (pass == 0 && before[b->tensor] < gone)
-				gone = before[b->tensor];
-			if (pass == 1 && before[b->tensor] < x->forced_at)
+			if (pass == 0 && before[t] < gone)
+				gone = before[t];
+			if (pass == 1 && before[t] < x->forced_at)
 				x->freed_bytes += b->bytes;
 		}
 		if (pass == 0 && gone + 1 < x->step)
@@ -212,14 +213,16 @@ static enum status read_again(struct arena *a, struct reading *r, struct diag *d
 	for (int t = 0; t < r->p->ntensor; t++)
 		before[t] = -1;
 	for (int s = 0; s < plan->nstep; s++) {
-		if (plan->step[s].run > 0) {
+		if (plan_step_again(r->p, &plan->step[s])) {
 			f->again[n].step = s;
+			f->again[n].op = plan_step_op(r->p, &plan->step[s]);
 			explain(r, &h, before, &f->again[n]);
 			f->recomputed_cost += f->again[n++].cost;
 		}
 		for (int k = r->starting_at[s]; k >= 0; k = r->next_starting[k])
 			if (plan->buffer[k].tensor >= 0)
-				before[plan->buffer[k].tensor] = plan->buffer[k].last_step;
+				before[problem_original(r->p, plan->buffer[k].tensor)] =
+					plan->buffer[k].last_step;
 	}
 	return ST_OK;
 }
@@ -242,7 +245,7 @@ enum status plan_facts_make(struct arena *a, const struct problem *p, const stru
 		!r.next_starting || !out->in_place || !out->kept_buffer || !open)
 		return diag_nomem(d);
 	for (int s = 0; s < plan->nstep; s++)
-		out->runs[plan->step[s].op]++;
+		out->runs[plan_step_op(p, &plan->step[s])]++;
 	for (int o = 0; o < p->nop; o++)
 		if (out->runs[o] > 1) {
 			out->recomputed_ops++;

@@ -109,9 +109,20 @@ void layout_csv_print(const struct layout_table *t, struct text *out);
 
 /* --- Facts about a plan for people --- */
 
+/* The op that the step is a run of: not one that repeats it (problem_op). */
+static inline int plan_step_op(const struct problem *p, const struct plan_step *s)
+{
+	return p->op[s->op].repeats ? p->op[s->op].repeats - 1 : s->op;
+}
+/* Whether that op ran before. */
+static inline bool plan_step_again(const struct problem *p, const struct plan_step *s)
+{
+	return s->run > 0 || p->op[s->op].repeats > 0;
+}
+
 /* One run of an op that ran before: what was given up, and for which moment. */
 struct plan_again {
-	int step;
+	int step, op;        /* op: the one that ran before */
 	int forced_at;       /* the step with the most live bytes since the results were last there;
 				-1: they were there till now */
 	int64_t freed_bytes; /* of the results, not held at that step */
@@ -119,7 +130,7 @@ struct plan_again {
 };
 
 struct plan_facts {
-	int *runs;     /* [nop] */
+	int *runs;     /* [nop] those of an op that repeats another count there */
 	int64_t *live; /* [nstep] raw bytes live at each step, workspace included */
 	int peak_step;
 	int64_t at_peak[6]; /* by tensor_kind, at the peak step */

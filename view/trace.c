@@ -26,7 +26,9 @@ static double scale_of(const struct problem *p, const struct plan *plan)
 {
 	if (p->costs) /* microseconds */
 		return 1;
-	double pass = plan->cost_once > 0 ? plan->cost_once : plan->cost_total;
+	double pass = problem_one_pass(p);
+	if (!(pass > 0))
+		pass = plan->cost_total;
 	return pass > 0 ? 1e6 / pass : 1;
 }
 
@@ -126,8 +128,9 @@ static void put_step(struct tracer *r, int s, double at)
 	const struct problem_op *op = &r->p->op[st->op];
 	const struct problem_choice *w = &op->choice[st->choice];
 	struct text *t = r->out;
+	bool again = plan_step_again(r->p, st);
 	text_add(t, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.17g,\"dur\":%.17g,\"name\":",
-		st->run > 0 ? RECOMPUTE : of_phase[op->phase], at, w->cost * r->scale);
+		again ? RECOMPUTE : of_phase[op->phase], at, w->cost * r->scale);
 	text_json_shown(t, op->name);
 	text_add(t, ",\"cat\":\"%s\",\"args\":{\"step\":%d,\"op\":%" PRId64 ",\"cost\":%.17g",
 		phase_name[op->phase], s, op->id, w->cost);
@@ -135,8 +138,8 @@ static void put_step(struct tracer *r, int s, double at)
 		text_puts(t, ",\"kernel\":");
 		text_json_shown(t, w->kernel);
 	}
-	if (st->run > 0)
-		text_add(t, ",\"recompute of step\":%d", r->first[st->op]);
+	if (again)
+		text_add(t, ",\"recompute of step\":%d", r->first[plan_step_op(r->p, st)]);
 	if (op->has_choices)
 		text_add(t, ",\"choice\":%d", st->choice);
 	text_puts(t, "}}");
