@@ -218,7 +218,8 @@ static void rank_candidates(struct repairer *r)
 		if (r->noisy)
 			c->score *= 0.5 + search_uniform(r->x);
 	}
-	qsort(r->cand, (size_t)r->ncand, sizeof *r->cand, candidate_cmp);
+	if (r->ncand > 0)
+		qsort(r->cand, (size_t)r->ncand, sizeof *r->cand, candidate_cmp);
 }
 
 /* --- Moves --- */
