@@ -19,7 +19,7 @@ struct placer {
 	const struct place_seg *seg; /* sizes rounded up */
 	const struct place_item *item;
 	int nseg;
-	int64_t aim; /* in units, at least the load */
+	int64_t aim;            /* in units, at least the load */
 	int64_t *offset, *best; /* [n] */
 	int64_t best_height;
 	int *order, *best_order;
@@ -169,8 +169,8 @@ enum status place_items(const struct place_seg *seg, int nseg, struct place_item
 	struct diag *d)
 {
 	struct placer p = {.item = item, .nseg = nseg, .limit = work};
-	bool ok = packing_init(&p.p, seg, nseg, item, n, align, base) &&
-		  gaps_init(&p.g, &p.p) && prepare(&p, seg, aim);
+	bool ok = packing_init(&p.p, seg, nseg, item, n, align, base) && gaps_init(&p.g, &p.p) &&
+		  prepare(&p, seg, aim);
 	if (ok)
 		search(&p);
 	ok = ok && !p.nomem;

@@ -21,11 +21,11 @@ struct eject {
 	const struct packing *p;
 	int64_t capacity, *offset;
 	bool *placed;
-	int64_t *weight; /* [n] what it costs to push the item out */
-	int64_t *hard;   /* [n] what its weight starts at and grows by */
+	int64_t *weight;  /* [n] what it costs to push the item out */
+	int64_t *hard;    /* [n] what its weight starts at and grows by */
 	int *heap, nheap; /* items left over, the heaviest first */
-	int *by_lo;  /* [nseg] segments by their first section */
-	int *max_hi; /* [2 * leaves] over by_lo */
+	int *by_lo;       /* [nseg] segments by their first section */
+	int *max_hi;      /* [2 * leaves] over by_lo */
 	int leaves;
 	int *met, nmet, cap_met; /* segments placed that meet one */
 	struct mark *mark;
@@ -302,8 +302,8 @@ static bool finish(struct eject *e)
 	return ok;
 }
 
-enum place_result place_eject(const struct packing *p, const int *order, int64_t capacity,
-	double work, int64_t *offset)
+enum place_result place_eject(
+	const struct packing *p, const int *order, int64_t capacity, double work, int64_t *offset)
 {
 	size_t n = (size_t)p->n + 1;
 	struct eject e = {.p = p,
