@@ -42,6 +42,21 @@ static enum status lay_low(struct solver *s)
 	return ST_OK;
 }
 
+/* The smallest plan known, laid out as when it was found. */
+static enum status emit_least(struct solver *s)
+{
+	struct planner *pl = s->pl;
+	struct plan *plan;
+	TRY(emit_plan(&pl->x, pl->a, &pl->least.q, pl->least.way, INT64_MAX, &plan, pl->d));
+	if (plan->arena_bytes > pl->o->budget)
+		return diag_fail(pl->d, ST_INTERNAL, NULL, NULL, "the smallest plan was lost");
+	plan->budget_bytes = pl->o->budget;
+	s->plan = plan;
+	return solution_set(pl, &s->chosen, &pl->least.q, pl->least.way, plan->cost_total)
+		       ? ST_OK
+		       : diag_nomem(pl->d);
+}
+
 /* Candidates of which the layout fits although the tightened target excludes them. */
 static enum status emit_candidates(struct solver *s)
 {
@@ -120,8 +135,8 @@ static enum status search(struct solver *s)
 	if (over > 0)
 		TRY(tighten(s, over, work / 12));
 	TRY(emit_candidates(s));
-	if (!s->plan && pl->least_arena <= pl->o->budget)
-		TRY(emit(s, &pl->least.q, pl->least.way, &over));
+	if (!s->plan)
+		TRY(emit_least(s));
 	return lay_low(s);
 }
 
@@ -155,8 +170,6 @@ enum status planner_solve(
 	enum status st = bound_seeds(&s);
 	if (st == ST_OK)
 		st = search(&s);
-	if (st == ST_OK && !s.plan)
-		st = diag_fail(pl->d, ST_INTERNAL, NULL, NULL, "the smallest plan was lost");
 	if (st == ST_OK && s.plan->cost_total > s.bound * (1 + 1e-9))
 		st = bound_raise(
 			pl->in, pl->o->budget, s.plan->cost_total, pl->effort, &s.bound, pl->d);
