@@ -103,9 +103,10 @@ static bool try_eject(struct placer *p, int64_t capacity, double work)
 
 static void try_exact(struct placer *p)
 {
-	int64_t align = p->p.align, height = p->best_height * align;
+	int64_t align = p->p.align;
 	if (p->p.any_fixed || done(p))
 		return;
+	int64_t height = p->best_height * align;
 	/* to come near an aim below the load is worth less than to reach one */
 	double work = p->below && p->limit > WORK_NEAR ? WORK_NEAR : p->limit;
 	enum place_result r = place_lower(p->seg, p->nseg, p->item, p->p.n, align,
@@ -177,8 +178,10 @@ enum status place_items(const struct place_seg *seg, int nseg, struct place_item
 	for (int i = 0; i < n && ok; i++)
 		if (!item[i].fixed)
 			item[i].offset = p.best[i] * align;
-	*height = p.best_height * align;
-	*load = p.p.load * align;
+	if (ok) {
+		*height = p.best_height * align;
+		*load = p.p.load * align;
+	}
 	free((void *)(uintptr_t)p.seg);
 	free(p.offset);
 	free(p.best);

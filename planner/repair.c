@@ -429,5 +429,6 @@ bool repair(struct search *x, struct state *s, double cost_limit, int effort, bo
 	}
 	free(r.cand);
 	seq_free(&r.best.list);
+	x->nomem = x->nomem || s->nomem;
 	return state_fits(s) && s->cost <= cost_limit && !x->nomem;
 }

@@ -473,19 +473,23 @@ static void set_way(struct state *s, int op, int way)
 
 void state_take(struct state *s, int run)
 {
+	if (s->nomem)
+		return;
 	note(s, (struct edit){EDIT_TAKE, s->run[run].op, slot_of(s, run), s->run[run].prev});
 	take(s, run);
 }
 
 void state_set_way(struct state *s, int op, int way)
 {
+	if (s->nomem)
+		return;
 	note(s, (struct edit){.kind = EDIT_WAY, .op = op, .slot = s->way[op]});
 	set_way(s, op, way);
 }
 
 void state_undo(struct state *s, int mark)
 {
-	while (s->nlog > mark) {
+	while (s->nlog > mark && !s->nomem) {
 		struct edit e = s->log[--s->nlog];
 		if (e.kind == EDIT_PUT)
 			take(s, s->at[e.slot]);
@@ -516,7 +520,7 @@ static bool is_dead(const struct state *s, int r)
 
 void state_clean(struct state *s)
 {
-	while (s->nsuspect > 0) {
+	while (s->nsuspect > 0 && !s->nomem) {
 		int r = s->suspect[--s->nsuspect];
 		if (is_dead(s, r))
 			state_take(s, r);
@@ -593,6 +597,8 @@ static bool spread(struct state *s, int after, int more)
 
 bool state_put(struct state *s, int after, const int *op, int n)
 {
+	if (s->nomem)
+		return false;
 	int to = after + 1, mark = after >= 0 ? s->at[after] : -1;
 	for (;;) {
 		while (s->at[to] < 0)
@@ -606,7 +612,7 @@ bool state_put(struct state *s, int after, const int *op, int n)
 		after = mark >= 0 ? slot_of(s, mark) : -1;
 		to = after + 1;
 	}
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n && !s->nomem; i++) {
 		int slot = after + (int)((int64_t)(to - after) * (i + 1) / (n + 1));
 		note(s, (struct edit){.kind = EDIT_PUT, .op = op[i], .slot = slot});
 		put(s, op[i], slot, -1);

@@ -69,7 +69,8 @@ struct state {
 	int nlog, cap_log;
 	int *suspect, nsuspect, cap_suspect; /* runs that may have lost their last reader */
 	int spreads;                         /* how often slots got new numbers */
-	bool loading, nomem;
+	bool loading;
+	bool nomem; /* out of memory: edits do nothing until the next load */
 	double *work; /* counts what is done, about 10 ns a unit */
 	/* fixed tables */
 	int *follow_at, *follow; /* placed updates whose place an op's runs decide, listed order */

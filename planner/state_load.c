@@ -225,7 +225,7 @@ static int add_run(struct state *s, int op, int key)
 		struct run *p = realloc(s->run, (size_t)cap * sizeof *p);
 		if (!p) {
 			s->nomem = true;
-			return 0;
+			return -1;
 		}
 		s->run = p;
 		s->runs.cap = cap;
@@ -273,10 +273,15 @@ static void clear(struct state *s, const int *way)
 static void load_all(struct state *s, const struct seq *q)
 {
 	const struct inst *in = s->in;
-	for (int i = 0; i < q->n && !s->nomem; i++)
-		state_link(s, add_run(s, q->op[i], 2 * STATE_GAP * (i + 1)));
+	for (int i = 0; i < q->n && !s->nomem; i++) {
+		int r = add_run(s, q->op[i], 2 * STATE_GAP * (i + 1));
+		if (r >= 0)
+			state_link(s, r);
+	}
 	for (int i = 0; i < in->nfloat && !s->nomem; i++) {
 		int f = in->floats[i], r = add_run(s, f, 2 * state_place(s, f) + 1);
+		if (r < 0)
+			return;
 		s->updates[f] = r;
 		state_link(s, r);
 	}
