@@ -144,7 +144,8 @@ static bool mark_all(struct eject *e, int i)
 	}
 	if (e->nomem)
 		return false;
-	qsort(e->mark, (size_t)e->nmark, sizeof *e->mark, mark_cmp);
+	if (e->nmark > 0)
+		qsort(e->mark, (size_t)e->nmark, sizeof *e->mark, mark_cmp);
 	e->work += e->nmark * (e->nmark > 64 ? 8 : 4);
 	return true;
 }

@@ -70,15 +70,19 @@ struct state {
 	int *suspect, nsuspect, cap_suspect; /* runs that may have lost their last reader */
 	int spreads;                         /* how often slots got new numbers */
 	bool loading;
-	bool nomem; /* out of memory: edits do nothing until the next load */
+	bool nomem;   /* out of memory: edits do nothing until the next load */
 	double *work; /* counts what is done, about 10 ns a unit */
 	/* fixed tables */
-	int *follow_at, *follow; /* placed updates whose place an op's runs decide, listed order */
+	int *follow_at, *follow; /* placed updates that read what an op makes, or replace a resident
+				    that it reads; listed order */
 	int *guard_at, *guard;   /* residents with a killer that is not placed, by op concerned */
 	int *reader_at, *reader; /* ops that read a resident, in some way */
 	int *killer;             /* [m] the op that replaces a resident, or -1 */
 	bool *late;              /* [m] read after it was replaced */
 	bool *pairs;             /* [n] has in-place pairs in some way */
+	/* scratch */
+	int *heap, nheap; /* updates whose place is to be found anew */
+	bool *pending;    /* [n] is among them */
 };
 
 bool state_init(struct state *s, struct arena *a, const struct inst *in, double *work);
@@ -91,13 +95,22 @@ bool state_store(const struct state *s, struct seq *q);
 /* Another target: what is above it is counted anew. */
 void state_aim(struct state *s, int64_t target);
 
-/* For state.c: what is above the target, counted anew from the lifetimes. */
+/* --- For the files of the state only. --- */
+
+/* What is above the target, counted anew from the lifetimes. */
 bool state_measure(struct state *s);
-/* For both: start the run's reads and outputs; what its in-place pairs save. */
+/* A run without reads and outputs, -1 when out of memory; give it back. */
+int state_new_run(struct state *s);
+void state_free_run(struct state *s, int run);
+/* Start the run's reads and outputs, end them; what its in-place pairs save. */
 void state_link(struct state *s, int run);
+void state_unlink(struct state *s, int run);
 int64_t state_saved(const struct state *s, int run);
 void state_bind(struct state *s, int run, int tensor);
+/* The slot of the op that a placed update follows. */
 int state_place(const struct state *s, int update);
+/* Place the updates anew that the op's runs decide. */
+void state_settle(struct state *s, int op);
 /* Where a resident without a placed update is read after it was replaced. */
 void state_guard(struct state *s, int resident);
 
