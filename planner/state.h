@@ -33,7 +33,8 @@ struct use {
 	int sibling;    /* the next read of the run */
 };
 
-enum { STATE_GAP = 4 }; /* slots per run, when they are spread anew */
+enum { STATE_GAP = 4 };    /* slots per run, when they are spread anew */
+enum { STATE_LIST = 256 }; /* lists up to this length are short */
 
 struct pool {
 	int n, cap, free; /* used so far, room, first free one */
@@ -83,6 +84,7 @@ struct state {
 	/* scratch */
 	int *heap, nheap; /* updates whose place is to be found anew */
 	bool *pending;    /* [n] is among them */
+	bool *paired;     /* [m] false between calls */
 };
 
 bool state_init(struct state *s, struct arena *a, const struct inst *in, double *work);
@@ -105,7 +107,7 @@ void state_free_run(struct state *s, int run);
 /* Start the run's reads and outputs, end them; what its in-place pairs save. */
 void state_link(struct state *s, int run);
 void state_unlink(struct state *s, int run);
-int64_t state_saved(const struct state *s, int run);
+int64_t state_saved(struct state *s, int run);
 void state_bind(struct state *s, int run, int tensor);
 /* The slot of the op that a placed update follows. */
 int state_place(const struct state *s, int update);
@@ -118,6 +120,13 @@ void state_guard(struct state *s, int resident);
 static inline int64_t state_units(const struct state *s, int64_t bytes)
 {
 	return bytes / s->unit + (bytes % s->unit != 0);
+}
+
+/* Work done on a list; a short one is part of what every edit counts. */
+static inline void state_count(const struct state *s, int n)
+{
+	if (n > STATE_LIST)
+		*s->work += 0.5 * n;
 }
 
 static inline bool state_fits(struct state *s)

@@ -90,22 +90,21 @@ static void add_units(struct state *s, int from, int to, int64_t units)
 }
 
 /* What the run's in-place pairs save: each input and output once, of inputs that end with it. */
-int64_t state_saved(const struct state *s, int r)
+int64_t state_saved(struct state *s, int r)
 {
 	const struct way *w = way_of(s, s->run[r].op);
-	int in[16], out[16], n = 0;
 	int64_t sum = 0;
-	for (int k = 0; k < w->npair && n < 16; k++) {
-		int l = state_life(s, w->pair[k].in, s->run[r].key);
-		bool take = s->life[l].end == s->run[r].key && s->life[l].run >= 0;
-		for (int i = 0; i < n; i++)
-			take = take && in[i] != w->pair[k].in && out[i] != w->pair[k].out;
-		if (!take)
+	for (int k = 0; k < w->npair; k++) {
+		int in = w->pair[k].in, out = w->pair[k].out, l = state_life(s, in, s->run[r].key);
+		if (s->life[l].end != s->run[r].key || s->life[l].run < 0 || s->paired[in] ||
+			s->paired[out])
 			continue;
-		in[n] = w->pair[k].in;
-		out[n++] = w->pair[k].out;
-		sum += s->size[w->pair[k].out];
+		s->paired[in] = s->paired[out] = true;
+		sum += s->size[out];
 	}
+	for (int k = 0; k < w->npair; k++)
+		s->paired[w->pair[k].in] = s->paired[w->pair[k].out] = false;
+	state_count(s, w->npair);
 	return sum;
 }
 
@@ -141,6 +140,7 @@ static void set_end(struct state *s, int l, int key)
 static int last_read(const struct state *s, int l)
 {
 	int end = s->life[l].key;
+	state_count(s, s->life[l].nuse);
 	for (int u = s->life[l].use; u >= 0; u = s->use[u].next)
 		if (s->run[s->use[u].run].key > end)
 			end = s->run[s->use[u].run].key;
@@ -225,6 +225,7 @@ static void hand_over(struct state *s, int from, int to, int key)
 	if (s->loading) /* runs come in order: nothing is read later */
 		return;
 	int next, end = s->life[to].end;
+	state_count(s, s->life[from].nuse);
 	for (int u = s->life[from].use; u >= 0; u = next) {
 		next = s->use[u].next;
 		int k = s->run[s->use[u].run].key;

@@ -167,9 +167,10 @@ bool state_init(struct state *s, struct arena *a, const struct inst *in, double 
 		.killer = ARENA_ARRAY(a, int, in->m + 1),
 		.late = ARENA_ARRAY(a, bool, in->m + 1),
 		.heap = ARENA_ARRAY(a, int, in->nfloat + 1),
-		.pending = ARENA_ARRAY(a, bool, in->n + 1)};
+		.pending = ARENA_ARRAY(a, bool, in->n + 1),
+		.paired = ARENA_ARRAY(a, bool, in->m + 1)};
 	if (!s->way || !s->count || !s->first || !s->updates || !s->pairs || !s->last || !s->size ||
-		!s->killer || !s->late)
+		!s->killer || !s->late || !s->heap || !s->pending || !s->paired)
 		return false;
 	set_sizes(s);
 	return list_readers(s, a) && list_followers(s, a);

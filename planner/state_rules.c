@@ -13,6 +13,7 @@ static bool reads(const struct way *w, int resident)
 static int last_reader(const struct state *s, int w, int but)
 {
 	int slot = -1;
+	state_count(s, s->reader_at[w + 1] - s->reader_at[w]);
 	for (int i = s->reader_at[w]; i < s->reader_at[w + 1]; i++) {
 		int o = s->reader[i];
 		if (o == but || !reads(&s->in->way[o][s->way[o]], w))
