@@ -88,6 +88,7 @@ static void decide(struct state *s, int o)
 void state_settle(struct state *s, int o)
 {
 	decide(s, o);
+	state_count(s, 8 * s->nheap);
 	while (s->nheap > 0) {
 		int f = pop(s), r = s->updates[f], slot = state_place(s, f);
 		if (slot == slot_of(s, r))
