@@ -10,7 +10,6 @@
 static const double WORK_EXACT = 3e7, WORK_EXACT_ITEM = 3e4;
 
 struct emitter {
-	struct search *x;
 	const struct inst *in;
 	const struct sim *s;
 	const int *way;
@@ -225,7 +224,7 @@ static enum status emit(
 enum status emit_plan(struct search *x, struct arena *a, const struct seq *q, const int *way,
 	int64_t budget, struct plan **out, struct diag *d)
 {
-	struct emitter e = {.x = x, .in = x->in, .s = &x->s, .way = way};
+	struct emitter e = {.in = x->in, .s = &x->s, .way = way};
 	struct arena *tmp = arena_new();
 	enum status st = ST_OK;
 	if (!tmp || !simulate(x, q, way, &x->s))

@@ -50,7 +50,6 @@ bool segments_init(struct search *x, const int *way, struct segments *g)
 }
 
 struct cutter {
-	struct search *x;
 	const struct inst *in;
 	const struct segments *g;
 	const int *way;
@@ -133,7 +132,7 @@ bool segments_sequence(struct search *x, const struct segments *g, const int *wa
 	const int *border, int nborder, struct seq *q)
 {
 	size_t n = (size_t)x->in->n + 2;
-	struct cutter c = {.x = x, .in = x->in, .g = g, .way = way};
+	struct cutter c = {.in = x->in, .g = g, .way = way};
 	c.segment = calloc(n, sizeof *c.segment);
 	c.again = calloc(n, sizeof *c.again);
 	c.crosses = calloc((size_t)x->in->m + 1, sizeof *c.crosses);

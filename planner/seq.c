@@ -27,22 +27,6 @@ bool seq_copy(struct seq *to, const struct seq *from)
 	return true;
 }
 
-bool seq_insert(struct seq *q, int at, const int *list, int n)
-{
-	if (!seq_reserve(q, q->n + n + 1))
-		return false;
-	memmove(q->op + at + n, q->op + at, (size_t)(q->n - at) * sizeof *q->op);
-	memcpy(q->op + at, list, (size_t)n * sizeof *q->op);
-	q->n += n;
-	return true;
-}
-
-void seq_erase(struct seq *q, int at)
-{
-	memmove(q->op + at, q->op + at + 1, (size_t)(q->n - at - 1) * sizeof *q->op);
-	q->n--;
-}
-
 void seq_free(struct seq *q)
 {
 	free(q->op);

@@ -34,8 +34,6 @@ static bool grow_steps(struct sim *s, int n)
 	cap = 0;
 	ok = GROW(s->life_at, cap, n) && ok;
 	cap = 0;
-	ok = GROW(s->use_at, cap, n) && ok;
-	cap = 0;
 	ok = GROW(s->mem, cap, n) && ok;
 	cap = 0;
 	ok = GROW(s->change, cap, n) && ok;
@@ -50,8 +48,6 @@ void sim_free(struct sim *s)
 	free(s->core);
 	free(s->life);
 	free(s->life_at);
-	free(s->use_at);
-	free(s->use);
 	free(s->pair);
 	free(s->last);
 	free(s->mem);
@@ -71,9 +67,8 @@ bool search_init(struct search *x, struct arena *a, const struct inst *in)
 	x->mark = ARENA_ARRAY(a, int, n);
 	x->killed = ARENA_ARRAY(a, bool, m);
 	x->s.last = malloc(m * sizeof(int));
-	x->s2.last = malloc(m * sizeof(int));
 	bool ok = x->lastprod && x->lastread && x->trigger && x->next && x->count && x->mark &&
-		  x->killed && x->s.last && x->s2.last;
+		  x->killed && x->s.last;
 	x->nomem = !ok;
 	return ok;
 }
@@ -81,11 +76,8 @@ bool search_init(struct search *x, struct arena *a, const struct inst *in)
 void search_free(struct search *x)
 {
 	sim_free(&x->s);
-	sim_free(&x->s2);
 	free(x->head);
-	free(x->keep_run);
 	seq_free(&x->tmp);
-	seq_free(&x->best_tmp);
 	seq_free(&x->list);
 }
 
@@ -184,9 +176,7 @@ static void expand(struct search *x, const struct seq *q, struct sim *s)
 static bool run_step(struct search *x, struct sim *s, int at, const struct way *w)
 {
 	const struct inst *in = x->in;
-	s->use_at[at + 1] = s->use_at[at];
-	if (!GROW(s->use, s->cap_use, s->use_at[at] + w->nin) ||
-		!GROW(s->life, s->cap_life, s->nlife + w->nout) ||
+	if (!GROW(s->life, s->cap_life, s->nlife + w->nout) ||
 		!GROW(s->pair, s->cap_pair, s->npair + w->npair)) {
 		x->nomem = true;
 		return false;
@@ -200,7 +190,6 @@ static bool run_step(struct search *x, struct sim *s, int at, const struct way *
 			return false;
 		s->life[l].end = at;
 		s->life[l].nuse++;
-		s->use[s->use_at[at + 1]++] = l;
 	}
 	for (int k = 0; k < w->nkill; k++)
 		x->killed[w->kill[k]] = true;
@@ -211,11 +200,8 @@ static bool run_step(struct search *x, struct sim *s, int at, const struct way *
 	}
 	for (int k = 0; k < w->nout; k++) {
 		int t = w->out[k];
-		s->life[s->nlife] = (struct life){.tensor = t,
-			.start = at,
-			.end = at,
-			.prev = s->last[t],
-			.size = in->size[t]};
+		s->life[s->nlife] = (struct life){
+			.tensor = t, .start = at, .end = at, .size = in->size[t]};
 		s->last[t] = s->nlife++;
 	}
 	s->mem[at] += w->ws;
@@ -256,18 +242,12 @@ static void sum_memory(struct search *x, struct sim *s, int64_t *change)
 		change[s->life[l].end + 1] -= s->life[l].size;
 	}
 	s->peak = 0;
-	s->excess = s->area = 0;
-	s->worst = 0;
+	s->area = 0;
 	int64_t live = x->in->resident;
 	for (int at = 0; at < s->n; at++) {
 		live += change[at];
 		s->mem[at] += live;
-		if (s->mem[at] > s->peak) {
-			s->peak = s->mem[at];
-			s->worst = at;
-		}
-		if (s->mem[at] > x->target)
-			s->excess += (double)(s->mem[at] - x->target);
+		s->peak = s->mem[at] > s->peak ? s->mem[at] : s->peak;
 		s->area += (double)s->mem[at];
 	}
 }
@@ -277,7 +257,6 @@ bool simulate(struct search *x, const struct seq *q, const int *way, struct sim 
 	const struct inst *in = x->in;
 	int n = q->n + in->nfloat;
 	x->work += 2.5 * (n + 1);
-	s->ok = false;
 	if (!grow_steps(s, n + 3) || !GROW(x->head, x->cap_head, q->n + 2)) {
 		x->nomem = true;
 		return false;
@@ -290,7 +269,6 @@ bool simulate(struct search *x, const struct seq *q, const int *way, struct sim 
 	for (int t = 0; t < in->m; t++)
 		s->last[t] = -1;
 	s->nlife = s->npair = 0;
-	s->use_at[0] = 0;
 	s->cost = 0;
 	for (int at = 0; at < n; at++) {
 		const struct way *w = &in->way[s->step[at]][way[s->step[at]]];
@@ -309,7 +287,6 @@ bool simulate(struct search *x, const struct seq *q, const int *way, struct sim 
 		}
 	take_pairs(x, s, way);
 	sum_memory(x, s, s->change);
-	s->ok = true;
 	return true;
 }
 
@@ -354,12 +331,4 @@ bool simulate_clean(struct search *x, struct seq *q, const int *way, struct sim 
 				q->op[n++] = q->op[i];
 		q->n = n;
 	}
-}
-
-int sim_life_before(const struct sim *s, int t, int u)
-{
-	int l = s->last[t];
-	while (l >= 0 && s->life[l].start >= u)
-		l = s->life[l].prev;
-	return l;
 }

@@ -49,16 +49,12 @@ struct seq {
 };
 bool seq_reserve(struct seq *q, int n);
 bool seq_copy(struct seq *to, const struct seq *from);
-/* Put `list` before position `at`. */
-bool seq_insert(struct seq *q, int at, const int *list, int n);
-void seq_erase(struct seq *q, int at);
 void seq_free(struct seq *q);
 
 /* One lifetime of one tensor. Kept tensors end one step after the last. */
 struct life {
 	int tensor, start, end;
 	int nuse;
-	int prev; /* the tensor's lifetime before this one, or -1 */
 	int64_t size;
 };
 
@@ -67,7 +63,6 @@ struct life_pair {
 };
 
 struct sim {
-	bool ok;   /* false: a step reads what is not there; nothing else holds */
 	int n;     /* steps */
 	int *step; /* [n] op; floating updates in place */
 	int *core; /* [n] position in the sequence; for a floating update, the one after it */
@@ -75,18 +70,15 @@ struct sim {
 	struct life *life;
 	int *life_at; /* [n + 1] the lifetimes that start at step s are life_at[s] .. life_at[s+1]
 		       */
-	int *use_at;  /* [n + 1] */
-	int *use;     /* lifetimes read at step s: use[use_at[s]] .. */
 	int npair;
 	struct life_pair *pair; /* taken in-place pairs */
 	int *last;              /* [m] the tensor's last lifetime, or -1 */
 	int64_t *mem;           /* [n] live bytes */
 	int64_t *change;        /* scratch */
 	int64_t peak;
-	int worst;                 /* a step at the peak */
-	double excess, area, cost; /* bytes above the target, bytes, summed over steps */
+	double area, cost; /* area: bytes, summed over steps */
 	/* room */
-	int cap_step, cap_life, cap_use, cap_pair;
+	int cap_step, cap_life, cap_pair;
 };
 void sim_free(struct sim *s);
 
@@ -95,7 +87,7 @@ struct search {
 	const struct inst *in;
 	struct arena *a; /* for fixed-size tables only */
 	int64_t target;
-	struct sim s, s2;
+	struct sim s;
 	uint64_t rng;
 	double work, limit; /* done, allowed; about 10 ns a unit */
 	double until;       /* CLOCK_MONOTONIC seconds; 0: no clock */
@@ -106,9 +98,7 @@ struct search {
 	int *count;       /* [n] */
 	bool *killed;     /* [m] */
 	int *mark, stamp; /* [n] */
-	bool *keep_run;
-	int cap_keep;
-	struct seq tmp, best_tmp, list;
+	struct seq tmp, list;
 };
 #define SEARCH_SEED UINT64_C(0x5851f42d4c957f2d)
 bool search_init(struct search *x, struct arena *a, const struct inst *in);
@@ -123,8 +113,6 @@ int search_below(struct search *x, int n); /* in [0, n) */
 bool simulate(struct search *x, const struct seq *q, const int *way, struct sim *s);
 /* Delete runs of which nothing is read, then simulate. */
 bool simulate_clean(struct search *x, struct seq *q, const int *way, struct sim *s);
-/* The latest lifetime of tensor `t` that starts before step `u`, or -1. */
-int sim_life_before(const struct sim *s, int t, int u);
 
 /* Everything once, in the listed order. */
 bool order_listed(struct search *x, const int *way, struct seq *q);
@@ -133,8 +121,6 @@ bool order_listed(struct search *x, const int *way, struct seq *q);
 bool order_greedy(struct search *x, const int *way, int variant, struct seq *q);
 /* Pick among ways of equal or lower cost those that leave the least live. */
 void pick_ways(struct search *x, int *way);
-/* Insert the optional ops that `way` needs and q lacks, where their inputs are first there. */
-bool order_complete(struct search *x, const int *way, struct seq *q);
 
 /* Segments of the forward ops: the borders are positions in the list of forward ops. */
 struct segments {
