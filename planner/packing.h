@@ -19,7 +19,7 @@ struct packing {
 	int64_t *tall;        /* [n] the most units */
 	double *life, *area;  /* [n] steps, units × steps */
 	bool *fixed;
-	int64_t *given; /* [n] of fixed ones */
+	int64_t *given;                   /* [n] of fixed ones */
 	int64_t align, base, load, least; /* load: base included; least: the smallest size */
 	bool any_fixed;
 };
@@ -49,8 +49,9 @@ struct span_list {
 
 struct gaps {
 	const struct packing *p;
-	int leaves;                  /* a power of two */
-	struct span_set *whole, *any; /* [2 * leaves]: of what covers all the node's time; any of it */
+	int leaves; /* a power of two */
+	struct span_set *whole,
+		*any; /* [2 * leaves]: of what covers all the node's time; any of it */
 	struct span_list *list;
 	int nlist, cap_list;
 	double work;
@@ -70,7 +71,7 @@ int64_t gaps_find(struct gaps *g, int item, bool first);
 /* Starts from the order: each item where it fits below the capacity; then by ejection. PLACE_FOUND,
  * PLACE_GAVE_UP after `work`, PLACE_NOMEM. What could not be placed lies above the rest, so that
  * offset[n] is a packing in any case. */
-enum place_result place_eject(const struct packing *p, const int *order, int64_t capacity,
-	double work, int64_t *offset);
+enum place_result place_eject(
+	const struct packing *p, const int *order, int64_t capacity, double work, int64_t *offset);
 
 #endif
