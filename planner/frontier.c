@@ -7,7 +7,6 @@ enum { SHARED_POINTS = 3 }; /* all points together do the work of so many plans 
 static enum status solve_point(
 	struct planner *pl, struct solution *last, struct plan **plan, const struct plan *smaller)
 {
-	pl->x.rng = SEARCH_SEED;
 	TRY(planner_solve(pl, last, last, plan));
 	if (!smaller || smaller->cost_total >= (*plan)->cost_total)
 		return ST_OK;
