@@ -49,9 +49,11 @@ enum status candidates_make(struct planner *pl)
 	pl->cand = ARENA_ARRAY(pl->tmp, struct candidate_seq, CANDIDATES_MAX + 1);
 	if (!pl->cand)
 		return diag_nomem(pl->d);
-	if (!order_listed(x, pl->way, &q))
+	if (!order_listed(x, pl->way, &q)) {
+		seq_free(&q);
 		return diag_fail(pl->d, ST_INTERNAL, NULL, NULL,
 			x->nomem ? "out of memory" : "the listed order of ops cannot run");
+	}
 	pl->cand[pl->ncand++] = (struct candidate_seq){
 		.q = q, .cost = x->s.cost, .peak = x->s.peak};
 	q = (struct seq){0};

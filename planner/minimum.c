@@ -24,8 +24,11 @@ bool solution_set(
 
 bool solution_take(struct planner *pl, struct solution *s)
 {
-	return state_store(&pl->s, &pl->x.tmp) &&
-	       solution_set(pl, s, &pl->x.tmp, pl->s.way, pl->s.cost);
+	if (!state_store(&pl->s, &pl->x.tmp)) {
+		pl->x.nomem = true;
+		return false;
+	}
+	return solution_set(pl, s, &pl->x.tmp, pl->s.way, pl->s.cost);
 }
 
 bool solution_load(struct planner *pl, const struct seq *q, const int *way)
@@ -142,14 +145,13 @@ enum status minimum_search(struct planner *pl)
 			break;
 		x->target = lo + (hi - lo) / 2;
 		if (reach_any(pl, start, nstart)) {
-			if (!solution_take(pl, &found))
-				break;
-			st = offer(pl, &found.q, found.way);
+			st = solution_take(pl, &found) ? offer(pl, &found.q, found.way)
+						       : diag_nomem(pl->d);
 			from = x->s.peak; /* aim lower even where the layout loses some */
 		} else {
 			lo = x->target;
 		}
-		if (x->nomem)
+		if (st == ST_OK && x->nomem)
 			st = diag_nomem(pl->d);
 	}
 	x->limit = limit;

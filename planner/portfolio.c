@@ -131,10 +131,11 @@ enum status portfolio(struct planner *pl, double *bound, double work, struct sol
 		return diag_nomem(pl->d);
 	double limit = pl->x.limit;
 	pl->x.limit = pl->x.work + work;
+	enum status st = ST_OK;
 	first_stage(&r, best, used, FIRST_SHARE * work);
 	if (r.nrunner > 0 && !is_solved(&r)) /* perhaps it is, and not yet known to be */
-		TRY(bound_raise(pl->in, pl->o->budget, r.runner[0].cost, RAISE_EFFORT * pl->effort,
-			bound, pl->d));
+		st = bound_raise(pl->in, pl->o->budget, r.runner[0].cost, RAISE_EFFORT * pl->effort,
+			bound, pl->d);
 	later_stages(&r, SECOND_SHARE * work, (1 - FIRST_SHARE - SECOND_SHARE) * work);
 	pl->x.limit = limit;
 	best->found = false;
@@ -148,5 +149,5 @@ enum status portfolio(struct planner *pl, double *bound, double work, struct sol
 	}
 	for (int i = 0; i < r.nrunner; i++)
 		seq_free(&r.runner[i].q);
-	return pl->x.nomem ? diag_nomem(pl->d) : ST_OK;
+	return st == ST_OK && pl->x.nomem ? diag_nomem(pl->d) : st;
 }

@@ -8,7 +8,8 @@
 #include "base/base.h"
 
 enum { PROFILE_BLOCK = 32 };
-/* Below every value that is on; values and their sums over a block stay within it. */
+/* Below every value that is on. Values stay within PROFILE_MAX, their sum below 2^62: the caller
+ * chooses its unit so. */
 #define PROFILE_OFF (INT64_C(1) << 58)
 #define PROFILE_MAX (INT64_C(1) << 50)
 

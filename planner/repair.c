@@ -74,7 +74,7 @@ static bool makes_again(struct repairer *r, const struct lifetime *f)
 		r->x->work += 2;
 		return search_uniform(r->x) < r->again ||
 		       profile_exceeds(&r->s->over, (f->end >> 1) + 1, (r->key >> 1) - 1,
-			       -r->in->size[f->tensor] / r->in->align);
+			       -r->s->size[f->tensor]);
 	}
 }
 
@@ -195,9 +195,9 @@ static void list_candidates(struct repairer *r)
 static double gain_of(struct repairer *r, const struct candidate *c)
 {
 	int from = (c->prev >> 1) + 1, to = slot_of(r->s, c->use) - 1;
-	int64_t size = r->in->size[r->s->life[c->life].tensor];
+	int64_t size = r->s->size[r->s->life[c->life].tensor];
 	r->x->work += 2 + (to - from) * 0.004;
-	return (double)profile_relief(&r->s->over, from, to, size / r->in->align);
+	return (double)profile_relief(&r->s->over, from, to, size);
 }
 
 /* Cheap large ones first, then by what they would save. */
@@ -429,5 +429,6 @@ bool repair(struct search *x, struct state *s, double cost_limit, int effort, bo
 	}
 	free(r.cand);
 	seq_free(&r.best.list);
+	x->nomem = x->nomem || s->nomem;
 	return state_fits(s) && s->cost <= cost_limit && !x->nomem;
 }

@@ -101,7 +101,9 @@ static enum status tighten(struct solver *s, int64_t over, double work)
 			break;
 		x->target = lo >= 0 ? lo + (hi - lo) / 2 : hi - over;
 		solution_set(pl, &s->best, &cheap.q, cheap.way, cheap.cost);
-		TRY(search_best(s, work));
+		st = search_best(s, work);
+		if (st != ST_OK)
+			break;
 		if (s->best.found) {
 			st = emit(s, &s->best.q, s->best.way, &over);
 			peak = x->s.peak;

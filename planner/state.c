@@ -79,14 +79,14 @@ static void free_use(struct state *s, int u)
 	s->uses.free = u;
 }
 
-/* --- Bytes --- */
+/* --- Units --- */
 
-static void add_bytes(struct state *s, int from, int to, int64_t bytes)
+static void add_units(struct state *s, int from, int to, int64_t units)
 {
 	if (s->loading)
 		return;
 	*s->work += 2 + (to - from) * 0.004;
-	profile_add(&s->over, from, to, bytes / s->in->align);
+	profile_add(&s->over, from, to, units);
 }
 
 /* What the run's in-place pairs save: each input and output once, of inputs that end with it. */
@@ -104,7 +104,7 @@ int64_t state_saved(const struct state *s, int r)
 			continue;
 		in[n] = w->pair[k].in;
 		out[n++] = w->pair[k].out;
-		sum += s->in->size[w->pair[k].out];
+		sum += s->size[w->pair[k].out];
 	}
 	return sum;
 }
@@ -116,7 +116,7 @@ static void save_at(struct state *s, int key)
 		return;
 	int64_t now = state_saved(s, r);
 	if (now != s->run[r].saved)
-		add_bytes(s, key >> 1, key >> 1, s->run[r].saved - now);
+		add_units(s, key >> 1, key >> 1, s->run[r].saved - now);
 	s->run[r].saved = now;
 }
 
@@ -127,13 +127,13 @@ static void set_end(struct state *s, int l, int key)
 	if (key == old)
 		return;
 	f->end = key;
-	int64_t size = s->in->size[f->tensor];
+	int64_t size = s->size[f->tensor];
 	if (f->run < 0 || size == 0)
 		return;
 	if (key >> 1 > old >> 1)
-		add_bytes(s, (old >> 1) + 1, key >> 1, size);
+		add_units(s, (old >> 1) + 1, key >> 1, size);
 	else
-		add_bytes(s, (key >> 1) + 1, old >> 1, -size);
+		add_units(s, (key >> 1) + 1, old >> 1, -size);
 	save_at(s, old);
 	save_at(s, key);
 }
@@ -261,8 +261,8 @@ static void start_life(struct state *s, int r, int t)
 	else
 		s->last[t] = l;
 	s->run[r].life = l;
-	if (s->in->size[t] > 0)
-		add_bytes(s, key >> 1, key >> 1, s->in->size[t]);
+	if (s->size[t] > 0)
+		add_units(s, key >> 1, key >> 1, s->size[t]);
 	hand_over(s, before, l, key);
 }
 
@@ -278,8 +278,8 @@ static void end_life(struct state *s, int l)
 		end = k > end ? k : end;
 	}
 	set_end(s, l, f->key);
-	if (s->in->size[f->tensor] > 0)
-		add_bytes(s, f->key >> 1, f->key >> 1, -s->in->size[f->tensor]);
+	if (s->size[f->tensor] > 0)
+		add_units(s, f->key >> 1, f->key >> 1, -s->size[f->tensor]);
 	s->life[before].next = f->next;
 	if (f->next >= 0)
 		s->life[f->next].prev = before;
@@ -303,7 +303,7 @@ void state_link(struct state *s, int r)
 	for (int k = 0; k < w->nout; k++)
 		start_life(s, r, w->out[k]);
 	if (w->ws > 0)
-		add_bytes(s, slot_of(s, r), slot_of(s, r), w->ws);
+		add_units(s, slot_of(s, r), slot_of(s, r), state_units(s, w->ws));
 	s->cost += w->cost;
 	if (s->run[r].key & 1)
 		return;
@@ -320,9 +320,9 @@ static void unlink_run(struct state *s, int r)
 	*s->work += 4 + 2 * (w->nin + w->nout);
 	s->cost -= w->cost;
 	if (w->ws > 0)
-		add_bytes(s, slot_of(s, r), slot_of(s, r), -w->ws);
+		add_units(s, slot_of(s, r), slot_of(s, r), -state_units(s, w->ws));
 	if (s->run[r].saved)
-		add_bytes(s, slot_of(s, r), slot_of(s, r), s->run[r].saved);
+		add_units(s, slot_of(s, r), slot_of(s, r), s->run[r].saved);
 	s->run[r].saved = 0;
 	if (!(s->run[r].key & 1)) {
 		s->at[slot_of(s, r)] = -1;
@@ -473,19 +473,23 @@ static void set_way(struct state *s, int op, int way)
 
 void state_take(struct state *s, int run)
 {
+	if (s->nomem)
+		return;
 	note(s, (struct edit){EDIT_TAKE, s->run[run].op, slot_of(s, run), s->run[run].prev});
 	take(s, run);
 }
 
 void state_set_way(struct state *s, int op, int way)
 {
+	if (s->nomem)
+		return;
 	note(s, (struct edit){.kind = EDIT_WAY, .op = op, .slot = s->way[op]});
 	set_way(s, op, way);
 }
 
 void state_undo(struct state *s, int mark)
 {
-	while (s->nlog > mark) {
+	while (s->nlog > mark && !s->nomem) {
 		struct edit e = s->log[--s->nlog];
 		if (e.kind == EDIT_PUT)
 			take(s, s->at[e.slot]);
@@ -516,7 +520,7 @@ static bool is_dead(const struct state *s, int r)
 
 void state_clean(struct state *s)
 {
-	while (s->nsuspect > 0) {
+	while (s->nsuspect > 0 && !s->nomem) {
 		int r = s->suspect[--s->nsuspect];
 		if (is_dead(s, r))
 			state_take(s, r);
@@ -593,6 +597,8 @@ static bool spread(struct state *s, int after, int more)
 
 bool state_put(struct state *s, int after, const int *op, int n)
 {
+	if (s->nomem)
+		return false;
 	int to = after + 1, mark = after >= 0 ? s->at[after] : -1;
 	for (;;) {
 		while (s->at[to] < 0)
@@ -606,7 +612,7 @@ bool state_put(struct state *s, int after, const int *op, int n)
 		after = mark >= 0 ? slot_of(s, mark) : -1;
 		to = after + 1;
 	}
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n && !s->nomem; i++) {
 		int slot = after + (int)((int64_t)(to - after) * (i + 1) / (n + 1));
 		note(s, (struct edit){.kind = EDIT_PUT, .op = op[i], .slot = slot});
 		put(s, op[i], slot, -1);

@@ -15,7 +15,7 @@ struct run {
 	int key;
 	int next, prev; /* of the op's runs; -1 at the ends */
 	int life, use;  /* the first of its outputs' lifetimes, of its reads; -1 when none */
-	int64_t saved;  /* bytes that its in-place pairs save */
+	int64_t saved;  /* units that its in-place pairs save */
 };
 
 /* Lifetime t < m of tensor t is an empty one from before the start: reads of it find nothing. */
@@ -48,6 +48,8 @@ struct edit {
 struct state {
 	const struct inst *in;
 	int64_t target; /* bytes */
+	int64_t unit;   /* bytes: the alignment, or more where sums would be too large */
+	int64_t *size;  /* [m] of tensors, in units, rounded up */
 	int *way;       /* [n] */
 	int *count;     /* [n] runs of each op */
 	int *first;     /* [n] one of each op's runs, -1 when none */
@@ -62,12 +64,13 @@ struct state {
 	int *updates; /* [n] the run of each placed update */
 	int bad; /* reads that find nothing, ops that do not run or run too often, late reads */
 	double cost;
-	struct profile over; /* bytes above the target, in units of the alignment */
+	struct profile over; /* units above the target */
 	struct edit *log;
 	int nlog, cap_log;
 	int *suspect, nsuspect, cap_suspect; /* runs that may have lost their last reader */
 	int spreads;                         /* how often slots got new numbers */
-	bool loading, nomem;
+	bool loading;
+	bool nomem; /* out of memory: edits do nothing until the next load */
 	double *work; /* counts what is done, about 10 ns a unit */
 	/* fixed tables */
 	int *follow_at, *follow; /* placed updates whose place an op's runs decide, listed order */
@@ -97,6 +100,12 @@ void state_bind(struct state *s, int run, int tensor);
 int state_place(const struct state *s, int update);
 /* Where a resident without a placed update is read after it was replaced. */
 void state_guard(struct state *s, int resident);
+
+/* Bytes in units, rounded up. */
+static inline int64_t state_units(const struct state *s, int64_t bytes)
+{
+	return bytes / s->unit + (bytes % s->unit != 0);
+}
 
 static inline bool state_fits(struct state *s)
 {

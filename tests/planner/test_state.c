@@ -165,6 +165,34 @@ static void edits(void **unused)
 	}
 }
 
+/* The largest sizes that a problem may have, over many slots: sums do not overflow. */
+static void huge(void **unused)
+{
+	(void)unused;
+	struct heard heard = {0};
+	struct diag d = listen(&heard);
+	struct bench b = {.a = arena_new()};
+	const int64_t bytes = ((int64_t)1 << 60) / 4003;
+	struct problem *p = chain_problem(b.a, 2000, bytes);
+	assert_int_equal(problem_validate(p, "huge", &d), ST_OK);
+	assert_int_equal(inst_make(b.a, p, 64, &b.in, &d), ST_OK);
+	assert_true(search_init(&b.x, b.a, b.in));
+	assert_true(state_init(&b.s, b.a, b.in, &b.x.work));
+	assert_true(order_listed(&b.x, b.in->usable, &b.q));
+	const int64_t target[] = {0, bytes, 1000 * bytes, b.x.s.peak / 100 * 99};
+	for (int i = 0; i < 4; i++) {
+		assert_true(state_load(&b.s, &b.q, b.in->usable, target[i]));
+		assert_true(profile_over(&b.s.over) > 0);
+		assert_false(state_fits(&b.s));
+	}
+	/* rounding up may cost a little */
+	state_aim(&b.s, b.x.s.peak / 99 * 100);
+	assert_true(state_fits(&b.s));
+	state_aim(&b.s, INT64_MAX);
+	assert_true(state_fits(&b.s));
+	teardown(&b);
+}
+
 static void profiles(void **unused)
 {
 	(void)unused;
@@ -208,6 +236,7 @@ static void profiles(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(profiles), cmocka_unit_test(edits)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(profiles), cmocka_unit_test(edits), cmocka_unit_test(huge)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
