@@ -69,9 +69,10 @@ int64_t gaps_find(struct gaps *g, int item, bool first);
 /* --- Search for offsets below a capacity. --- */
 
 /* Starts from the order: each item where it fits below the capacity; then by ejection. PLACE_FOUND,
- * PLACE_GAVE_UP after `work`, PLACE_NOMEM. What could not be placed lies above the rest, so that
- * offset[n] is a packing in any case. */
-enum place_result place_eject(
-	const struct packing *p, const int *order, int64_t capacity, double work, int64_t *offset);
+ * PLACE_GAVE_UP after `work`, PLACE_NOMEM. What could not be placed lies where it fits at all, so
+ * that offset[n] is a packing in any case. Variants differ in chance, odd ones also in that all
+ * items weigh alike. */
+enum place_result place_eject(const struct packing *p, const int *order, int64_t capacity,
+	int variant, double work, int64_t *offset);
 
 #endif

@@ -9,12 +9,10 @@
 #include "planner/packing.h"
 #include "planner/place_orders.h"
 
-enum { SKYLINE_MAX = 2000, TRIES = 10 };
-/* Limits on the work of orders; shares of the caller's limit for ejection; of the exact search
- * where only a height above the aim can be had. */
-static const double WORK_ORDERS = 1e8, WORK_NEAR = 3e7;
-/* for each item */
-static const double WORK_BRIEF = 3e4, WORK_EJECT = 1e5;
+enum { EXACT_MAX = 2000, TRIES = 10 };
+/* Limits on work, some for each item. */
+static const double WORK_ORDERS = 1e8, WORK_NEAR = 3e7, WORK_TURN = 1e4, WORK_BRIEF = 3e4,
+		    WORK_SMALL = 2e5, WORK_LARGE = 1e6;
 
 struct placer {
 	struct packing p;
@@ -86,7 +84,7 @@ static void try_orders(struct placer *p)
 
 static void try_skylines(struct placer *p)
 {
-	for (int rule = 0; rule < ORDERS && !done(p) && p->p.n <= SKYLINE_MAX; rule++) {
+	for (int rule = 0; rule < ORDERS && !done(p); rule++) {
 		p->nomem = !order_skyline(&p->p, rule, p->order);
 		if (!done(p))
 			place_all(p, true);
@@ -95,13 +93,26 @@ static void try_skylines(struct placer *p)
 	}
 }
 
-static bool try_eject(struct placer *p, int64_t capacity, double work)
+static bool try_eject(
+	struct placer *p, const int *order, int64_t capacity, int variant, double work)
 {
-	enum place_result r = place_eject(&p->p, p->best_order, capacity, work, p->offset);
+	enum place_result r = place_eject(&p->p, order, capacity, variant, work, p->offset);
 	p->nomem = p->nomem || r == PLACE_NOMEM;
 	if (!p->nomem)
 		remember(p);
 	return r == PLACE_FOUND;
+}
+
+/* Variants in turn, longer and longer, from the order by area or the best one. */
+static void eject_in_turn(struct placer *p, double work)
+{
+	double each = WORK_TURN * p->p.n;
+	p->nomem = !order_sort(&p->p, 0, p->order);
+	for (int turn = 0; !done(p) && work > 0; turn++) {
+		double w = fmin(work, each * (1 + turn / 4));
+		try_eject(p, turn / 2 % 2 ? p->best_order : p->order, p->aim, turn, w);
+		work -= w;
+	}
 }
 
 static void try_exact(struct placer *p, double work)
@@ -124,8 +135,9 @@ static void try_exact(struct placer *p, double work)
 static void approach(struct placer *p, double work)
 {
 	int64_t low = p->aim, step = (p->best_height - low) / 16 + 1;
+	p->nomem = !order_sort(&p->p, 0, p->order);
 	for (int k = 0; k < TRIES && !done(p) && low + step < p->best_height; k++) {
-		if (try_eject(p, low + step, work / TRIES)) {
+		if (try_eject(p, p->order, low + step, 0, work / TRIES)) {
 			step = (p->best_height - low) / 4 + 1;
 		} else {
 			low += step;
@@ -134,24 +146,21 @@ static void approach(struct placer *p, double work)
 	}
 }
 
-/* Quick ones first; ejection and the exact search each solve much that the other does not. */
+/* Ejection and the exact search each solve much that the other does not. */
 static void search(struct placer *p)
 {
 	/* to come near an aim below the load is worth less than to reach one */
-	double work = p->below && p->limit > WORK_NEAR ? WORK_NEAR : p->limit;
-	double brief = fmin(work, WORK_BRIEF * p->p.n), more = fmin(work / 2, WORK_EJECT * p->p.n);
+	double work = p->below && p->limit > WORK_NEAR ? WORK_NEAR : p->limit, n = p->p.n;
+	bool small = n <= EXACT_MAX;
 	try_orders(p);
-	if (!done(p))
-		try_eject(p, p->aim, brief);
-	try_skylines(p);
-	if (!done(p))
-		try_exact(p, brief);
-	if (!done(p) && more > brief)
-		try_eject(p, p->aim, more);
-	if (!done(p) && work > brief)
+	eject_in_turn(p, fmin(work, n * (small ? WORK_TURN : WORK_LARGE)));
+	if (small) {
+		try_skylines(p);
+		try_exact(p, fmin(work, n * WORK_BRIEF));
+		eject_in_turn(p, fmin(work / 2, n * WORK_SMALL));
 		try_exact(p, work);
-	if (!done(p))
-		approach(p, work / 2);
+	}
+	approach(p, work / 4);
 }
 
 static bool prepare(struct placer *p, const struct place_seg *seg, int64_t aim)

@@ -265,14 +265,14 @@ static void eject(struct eject *e, double limit)
 	}
 }
 
-static void weigh(struct eject *e)
+static void weigh(struct eject *e, bool alike)
 {
 	const struct packing *p = e->p;
 	double most = 1;
 	for (int i = 0; i < p->n; i++)
 		most = p->area[i] > most ? p->area[i] : most;
 	for (int i = 0; i < p->n; i++) {
-		e->hard[i] = 1 + (int64_t)(10000 * sqrt(p->area[i] / most));
+		e->hard[i] = 1 + (alike ? 0 : (int64_t)(1000 * sqrt(p->area[i] / most)));
 		e->weight[i] = p->fixed[i] ? FIXED : e->hard[i];
 	}
 }
@@ -323,15 +323,15 @@ static bool finish(struct eject *e)
 	return ok;
 }
 
-enum place_result place_eject(
-	const struct packing *p, const int *order, int64_t capacity, double work, int64_t *offset)
+enum place_result place_eject(const struct packing *p, const int *order, int64_t capacity,
+	int variant, double work, int64_t *offset)
 {
 	size_t n = (size_t)p->n + 1;
 	struct eject e = {.p = p,
 		.capacity = capacity,
 		.offset = offset,
 		.leaves = 1,
-		.rng = 88172645463325252u};
+		.rng = 88172645463325252u + (uint64_t)variant};
 	while ((int64_t)e.leaves * BLOCK < p->nseg)
 		e.leaves *= 2;
 	e.placed = calloc(n, sizeof *e.placed);
@@ -344,7 +344,7 @@ enum place_result place_eject(
 	bool ok = e.placed && e.weight && e.hard && e.heap && e.by_lo && e.met && e.max_hi &&
 		  index_segments(&e);
 	if (ok)
-		weigh(&e);
+		weigh(&e, variant % 2 == 1);
 	ok = ok && start(&e, order);
 	if (ok)
 		eject(&e, work);
