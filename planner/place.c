@@ -2,6 +2,7 @@
  * work. */
 #include "planner/place.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,9 @@
 enum { SKYLINE_MAX = 2000, TRIES = 10 };
 /* Limits on the work of orders; shares of the caller's limit for ejection; of the exact search
  * where only a height above the aim can be had. */
-static const double WORK_ORDERS = 3e8, SHARE_FIRST = 0.1, SHARE_NEXT = 0.02, WORK_NEAR = 3e7;
+static const double WORK_ORDERS = 1e8, WORK_NEAR = 3e7;
+/* for each item */
+static const double WORK_BRIEF = 3e4, WORK_EJECT = 1e5;
 
 struct placer {
 	struct packing p;
@@ -101,13 +104,11 @@ static bool try_eject(struct placer *p, int64_t capacity, double work)
 	return r == PLACE_FOUND;
 }
 
-static void try_exact(struct placer *p)
+static void try_exact(struct placer *p, double work)
 {
 	int64_t align = p->p.align, height = p->best_height * align;
 	if (p->p.any_fixed || done(p))
 		return;
-	/* to come near an aim below the load is worth less than to reach one */
-	double work = p->below && p->limit > WORK_NEAR ? WORK_NEAR : p->limit;
 	enum place_result r = place_lower(p->seg, p->nseg, p->item, p->p.n, align,
 		p->p.base * align, p->p.load * align, p->aim * align, work, &height, p->offset);
 	p->nomem = r == PLACE_NOMEM;
@@ -119,11 +120,11 @@ static void try_exact(struct placer *p)
 }
 
 /* Heights between the aim and the best known: up while it fails, down again when it succeeds. */
-static void approach(struct placer *p)
+static void approach(struct placer *p, double work)
 {
 	int64_t low = p->aim, step = (p->best_height - low) / 16 + 1;
 	for (int k = 0; k < TRIES && !done(p) && low + step < p->best_height; k++) {
-		if (try_eject(p, low + step, p->limit * SHARE_NEXT)) {
+		if (try_eject(p, low + step, work / TRIES)) {
 			step = (p->best_height - low) / 4 + 1;
 		} else {
 			low += step;
@@ -132,15 +133,24 @@ static void approach(struct placer *p)
 	}
 }
 
+/* Quick ones first; ejection and the exact search each solve much that the other does not. */
 static void search(struct placer *p)
 {
+	/* to come near an aim below the load is worth less than to reach one */
+	double work = p->below && p->limit > WORK_NEAR ? WORK_NEAR : p->limit;
+	double brief = fmin(work, WORK_BRIEF * p->p.n), more = fmin(work / 2, WORK_EJECT * p->p.n);
 	try_orders(p);
 	if (!done(p))
-		try_eject(p, p->aim, p->limit * SHARE_FIRST);
+		try_eject(p, p->aim, brief);
 	try_skylines(p);
-	try_exact(p);
 	if (!done(p))
-		approach(p);
+		try_exact(p, brief);
+	if (!done(p) && more > brief)
+		try_eject(p, p->aim, more);
+	if (!done(p) && work > brief)
+		try_exact(p, work);
+	if (!done(p))
+		approach(p, work / 2);
 }
 
 static bool prepare(struct placer *p, const struct place_seg *seg, int64_t aim)
