@@ -38,6 +38,10 @@ static enum status solve_points(struct planner *pl, struct plan_options *o, cons
 		st = solve_point(pl, &last, &plans[i], smaller);
 		smaller = plans[i];
 	}
+	/* what no plan within more can beat, none within less can */
+	for (int i = 1; i < n && st == ST_OK; i++)
+		if (plans[i] && plans[i]->lower_bound < plans[i - 1]->lower_bound)
+			plans[i]->lower_bound = plans[i - 1]->lower_bound;
 	seq_free(&last.q);
 	return st;
 }
