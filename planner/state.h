@@ -70,7 +70,7 @@ struct state {
 	int *suspect, nsuspect, cap_suspect; /* runs that may have lost their last reader */
 	int spreads;                         /* how often slots got new numbers */
 	bool loading;
-	bool nomem; /* out of memory: edits do nothing until the next load */
+	bool nomem;   /* out of memory: edits do nothing until the next load */
 	double *work; /* counts what is done, about 10 ns a unit */
 	/* fixed tables */
 	int *follow_at, *follow; /* placed updates whose place an op's runs decide, listed order */
