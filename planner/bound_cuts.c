@@ -131,7 +131,8 @@ int path_extend(struct path *p, int most, enum path_how how)
 		if (how == PATH_DEEPER || excess > 1e-6 * (double)p->budget)
 			c[n++] = (struct candidate){v, excess};
 	}
-	qsort(c, (size_t)n, sizeof *c, candidate_cmp);
+	if (n > 0)
+		qsort(c, (size_t)n, sizeof *c, candidate_cmp);
 	for (int k = 0; k < n && added < most && p->ncut < BOUND_CUTS; k++) {
 		bool ok = true;
 		relatives(p, c[k].op);

@@ -138,6 +138,7 @@ static int candidate_cmp(const void *a, const void *b)
 static bool find_reads(const struct state *s, int l, int slot, struct candidate *c)
 {
 	int next = -1, next_key = INT32_MAX;
+	state_count(s, s->life[l].nuse);
 	c->prev = s->life[l].key;
 	for (int u = s->life[l].use; u >= 0; u = s->use[u].next) {
 		int key = s->run[s->use[u].run].key;

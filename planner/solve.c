@@ -5,6 +5,9 @@
 
 enum { TIGHTEN_MAX = 8, SEED_BUDGETS = 5, SEED_OPS_MAX = 3000 };
 static const double WORK_TOTAL = 3e8;
+/* With a clock: its limit is cut into stages by the work that it is likely to allow, of which the
+ * search within the whole budget gets a share and tightening the rest. */
+static const double WORK_SECOND = 1e8, SEARCH_SHARE = 0.6;
 
 struct solver {
 	struct planner *pl;
@@ -128,7 +131,7 @@ static enum status search(struct solver *s)
 		struct timespec t;
 		clock_gettime(CLOCK_MONOTONIC, &t);
 		x->until = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + pl->o->seconds;
-		work = 1e18;
+		work = WORK_SECOND * pl->o->seconds * SEARCH_SHARE;
 	}
 	x->target = pl->o->budget;
 	TRY(search_best(s, work));

@@ -111,29 +111,17 @@ static bool index_pairs(struct pairs *l, struct arena *a, int n, int **at, int *
 	return true;
 }
 
-/* The ops that decide where update f goes: makers of what it reads, readers of what it replaces;
- * for those that are placed themselves, what decides their place. */
-static void list_deciders(const struct state *s, int f, int of, struct pairs *l, int depth)
+/* The ops that decide where update f goes: makers of what it reads, readers of what it replaces. */
+static void list_deciders(const struct state *s, int f, struct pairs *l)
 {
 	const struct inst *in = s->in;
-	const struct way *w = &in->way[of][0];
-	if (depth > 64)
-		return;
-	for (int k = 0; k < w->nin; k++) {
-		int p = in->p->tensor[w->in[k]].producer;
-		if (in->floating[p])
-			list_deciders(s, f, p, l, depth + 1);
-		else
-			add_pair(l, p, f);
-	}
+	const struct way *w = &in->way[f][0];
+	for (int k = 0; k < w->nin; k++)
+		add_pair(l, in->p->tensor[w->in[k]].producer, f);
 	for (int k = 0; k < w->nkill; k++)
-		for (int i = s->reader_at[w->kill[k]]; i < s->reader_at[w->kill[k] + 1]; i++) {
-			int o = s->reader[i];
-			if (o != of && in->floating[o])
-				list_deciders(s, f, o, l, depth + 1);
-			else if (o != of)
-				add_pair(l, o, f);
-		}
+		for (int i = s->reader_at[w->kill[k]]; i < s->reader_at[w->kill[k] + 1]; i++)
+			if (s->reader[i] != f)
+				add_pair(l, s->reader[i], f);
 }
 
 static bool list_followers(struct state *s, struct arena *a)
@@ -141,7 +129,7 @@ static bool list_followers(struct state *s, struct arena *a)
 	const struct inst *in = s->in;
 	struct pairs follow = {0}, guard = {0};
 	for (int i = 0; i < in->nfloat; i++)
-		list_deciders(s, in->floats[i], in->floats[i], &follow, 0);
+		list_deciders(s, in->floats[i], &follow);
 	for (int w = 0; w < in->m; w++)
 		s->killer[w] = -1;
 	for (int o = 0; o < in->n; o++)
@@ -177,9 +165,12 @@ bool state_init(struct state *s, struct arena *a, const struct inst *in, double 
 		.last = ARENA_ARRAY(a, int, in->m + 1),
 		.size = ARENA_ARRAY(a, int64_t, in->m + 1),
 		.killer = ARENA_ARRAY(a, int, in->m + 1),
-		.late = ARENA_ARRAY(a, bool, in->m + 1)};
+		.late = ARENA_ARRAY(a, bool, in->m + 1),
+		.heap = ARENA_ARRAY(a, int, in->nfloat + 1),
+		.pending = ARENA_ARRAY(a, bool, in->n + 1),
+		.paired = ARENA_ARRAY(a, bool, in->m + 1)};
 	if (!s->way || !s->count || !s->first || !s->updates || !s->pairs || !s->last || !s->size ||
-		!s->killer || !s->late)
+		!s->killer || !s->late || !s->heap || !s->pending || !s->paired)
 		return false;
 	set_sizes(s);
 	return list_readers(s, a) && list_followers(s, a);
