@@ -159,8 +159,9 @@ static void search(struct placer *p)
 	if (small) {
 		try_skylines(p);
 		try_exact(p, fmin(work, n * WORK_BRIEF));
-		eject_in_turn(p, fmin(work / 2, n * WORK_SMALL));
+		eject_in_turn(p, fmin(work, n * WORK_BRIEF));
 		try_exact(p, work);
+		eject_in_turn(p, fmin(work / 2, n * WORK_SMALL));
 	}
 	approach(p, work / 4);
 }
