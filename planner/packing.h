@@ -54,16 +54,17 @@ struct gaps {
 		*any; /* [2 * leaves]: of what covers all the node's time; any of it */
 	struct span_list *list;
 	int nlist, cap_list;
-	double work;
+	double work, limit; /* past the limit gaps_find looks on top only */
 };
 
+/* Without a limit. */
 bool gaps_init(struct gaps *g, const struct packing *p);
 void gaps_free(struct gaps *g);
 void gaps_clear(struct gaps *g);
 /* False when out of memory. */
 bool gaps_take(struct gaps *g, int item, int64_t offset);
-/* The lowest offset of the tightest gap that holds the item, or of the first; -1 when out of
- * memory. */
+/* The lowest offset of the tightest gap that holds the item, or of the first, or past the limit on
+ * top of all that it meets; -1 when out of memory. */
 int64_t gaps_find(struct gaps *g, int item, bool first);
 
 /* --- Search for offsets below a capacity. --- */

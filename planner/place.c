@@ -11,8 +11,8 @@
 
 enum { EXACT_MAX = 2000, TRIES = 10 };
 /* Limits on work, some for each item. */
-static const double WORK_ORDERS = 1e8, WORK_NEAR = 3e7, WORK_TURN = 1e4, WORK_BRIEF = 3e4,
-		    WORK_SMALL = 2e5, WORK_LARGE = 1e6;
+static const double WORK_ORDERS = 2e8, WORK_NEAR = 3e7, WORK_TURN = 1e4, WORK_BRIEF = 3e4,
+		    WORK_LEAST = 100, WORK_SMALL = 2e5, WORK_LARGE = 1e6;
 
 struct placer {
 	struct packing p;
@@ -69,17 +69,18 @@ static void place_all(struct placer *p, bool first)
 	memcpy(p->best_order, p->order, (size_t)k->n * sizeof *p->order);
 }
 
-static void try_orders(struct placer *p)
+/* First fit, then best fit, which takes longer, by each rule. What is long first leaves the fewest
+ * gaps. */
+static void try_orders(struct placer *p, double limit)
 {
-	for (int rule = 0; rule < ORDERS && !done(p); rule++) {
-		if (rule > 0 && p->g.work > WORK_ORDERS)
-			return;
-		p->nomem = !order_sort(&p->p, rule, p->order);
+	static const int rule[ORDERS] = {1, 0, 2, 5, 4, 3};
+	for (int k = 0; k < 2 * ORDERS && !done(p) && p->g.work <= limit; k++) {
+		p->g.limit = k == 0 ? limit : p->g.work + limit / 4;
+		p->nomem = !order_sort(&p->p, rule[k % ORDERS], p->order);
 		if (!done(p))
-			place_all(p, false);
-		if (!done(p) && p->g.work < WORK_ORDERS)
-			place_all(p, true);
+			place_all(p, k < ORDERS);
 	}
+	p->g.limit = INFINITY;
 }
 
 static void try_skylines(struct placer *p)
@@ -135,6 +136,8 @@ static void try_exact(struct placer *p, double work)
 static void approach(struct placer *p, double work)
 {
 	int64_t low = p->aim, step = (p->best_height - low) / 16 + 1;
+	if (done(p) || work / TRIES < WORK_LEAST * p->p.n)
+		return;
 	p->nomem = !order_sort(&p->p, 0, p->order);
 	for (int k = 0; k < TRIES && !done(p) && low + step < p->best_height; k++) {
 		if (try_eject(p, p->order, low + step, 0, work / TRIES)) {
@@ -152,13 +155,14 @@ static void search(struct placer *p)
 	/* to come near an aim below the load is worth less than to reach one */
 	double work = p->below && p->limit > WORK_NEAR ? WORK_NEAR : p->limit, n = p->p.n;
 	bool small = n <= EXACT_MAX;
-	try_orders(p);
+	try_orders(p, fmin(WORK_ORDERS, 3 * p->limit));
 	eject_in_turn(p, fmin(work, n * (small ? WORK_TURN : WORK_LARGE)));
 	if (small) {
 		try_skylines(p);
 		try_exact(p, fmin(work, n * WORK_BRIEF));
-		eject_in_turn(p, fmin(work / 2, n * WORK_SMALL));
+		eject_in_turn(p, fmin(work, n * WORK_BRIEF));
 		try_exact(p, work);
+		eject_in_turn(p, fmin(work / 2, n * WORK_SMALL));
 	}
 	approach(p, work / 4);
 }

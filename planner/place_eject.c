@@ -281,11 +281,12 @@ static void weigh(struct eject *e, bool alike)
 }
 
 /* Each item of the order where it first fits below the capacity; the others are left over. */
-static bool start(struct eject *e, const int *order)
+static bool start(struct eject *e, const int *order, double limit)
 {
 	const struct packing *p = e->p;
 	struct gaps g;
 	bool ok = gaps_init(&g, p);
+	g.limit = limit;
 	for (int i = 0; i < p->n && ok; i++) {
 		e->offset[i] = p->given[i];
 		e->placed[i] = p->fixed[i] && p->tall[i];
@@ -305,16 +306,18 @@ static bool start(struct eject *e, const int *order)
 			ok = gaps_take(&g, i, at);
 		}
 	}
+	e->work += g.work;
 	gaps_free(&g);
 	return ok;
 }
 
 /* What is left over goes where it fits at all. */
-static bool finish(struct eject *e)
+static bool finish(struct eject *e, double limit)
 {
 	const struct packing *p = e->p;
 	struct gaps g;
 	bool ok = gaps_init(&g, p);
+	g.limit = limit;
 	for (int i = 0; i < p->n && ok; i++)
 		ok = !e->placed[i] || gaps_take(&g, i, e->offset[i]);
 	while (ok && e->nheap > 0) {
@@ -348,11 +351,11 @@ enum place_result place_eject(const struct packing *p, const int *order, int64_t
 		  index_segments(&e);
 	if (ok)
 		weigh(&e, variant % 2 == 1);
-	ok = ok && start(&e, order);
+	ok = ok && start(&e, order, work);
 	if (ok)
 		eject(&e, work);
 	enum place_result r = e.nheap == 0 ? PLACE_FOUND : PLACE_GAVE_UP;
-	if (!ok || e.nomem || (r == PLACE_GAVE_UP && !finish(&e)))
+	if (!ok || e.nomem || (r == PLACE_GAVE_UP && !finish(&e, work)))
 		r = PLACE_NOMEM;
 	free(e.placed);
 	free(e.weight);
