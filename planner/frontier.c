@@ -2,12 +2,11 @@
  * where the search for it starts, so that cost never rises with the budget. */
 #include "planner/schedule.h"
 
-enum { SHARED_POINTS = 4 }; /* all points together do the work of so many plans */
+enum { SHARED_POINTS = 3 }; /* all points together do the work of so many plans */
 
 static enum status solve_point(
 	struct planner *pl, struct solution *last, struct plan **plan, const struct plan *smaller)
 {
-	pl->x.rng = SEARCH_SEED;
 	TRY(planner_solve(pl, last, last, plan));
 	if (!smaller || smaller->cost_total >= (*plan)->cost_total)
 		return ST_OK;
@@ -39,6 +38,10 @@ static enum status solve_points(struct planner *pl, struct plan_options *o, cons
 		st = solve_point(pl, &last, &plans[i], smaller);
 		smaller = plans[i];
 	}
+	/* what no plan within more can beat, none within less can */
+	for (int i = 1; i < n && st == ST_OK; i++)
+		if (plans[i] && plans[i]->lower_bound < plans[i - 1]->lower_bound)
+			plans[i]->lower_bound = plans[i - 1]->lower_bound;
 	seq_free(&last.q);
 	return st;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { ROUNDS = 14, STARTS = 3, CHANCES = 6 };
-static const double WORK_TRY = 3e6, WORK_TRY_OP = 3e3;
+static const double WORK_TRY = 3e6, WORK_TRY_OP = 3e3, SETTLE_EFFORT = 0.2;
 
 bool solution_set(
 	struct planner *pl, struct solution *s, const struct seq *q, const int *way, double cost)
@@ -109,6 +109,28 @@ static bool reach_any(struct planner *pl, const int *start, int nstart)
 	return false;
 }
 
+/* The search within the smallest budget may end in a plan that needs less: then that is it. */
+static enum status settle(struct planner *pl)
+{
+	struct plan_options within = {
+		.budget = pl->least_arena, .alignment = pl->o->alignment, .mode = pl->o->mode};
+	const struct plan_options *o = pl->o;
+	double effort = pl->effort, until = pl->x.until;
+	struct solution chosen = {0};
+	struct plan *plan;
+	pl->o = &within;
+	pl->effort = SETTLE_EFFORT;
+	pl->x.until = 0;
+	enum status st = planner_solve(pl, &pl->least, &chosen, &plan);
+	if (st == ST_OK)
+		st = offer(pl, &chosen.q, chosen.way);
+	pl->o = o;
+	pl->effort = effort;
+	pl->x.until = until;
+	seq_free(&chosen.q);
+	return st;
+}
+
 enum status minimum_search(struct planner *pl)
 {
 	struct search *x = &pl->x;
@@ -135,5 +157,5 @@ enum status minimum_search(struct planner *pl)
 	x->limit = limit;
 	seq_free(&found.q);
 	pl->least_final = true;
-	return st;
+	return st == ST_OK ? settle(pl) : st;
 }

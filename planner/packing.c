@@ -1,6 +1,7 @@
 /* Time cut into sections, sizes into units; which gaps are left. */
 #include "planner/packing.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,7 +114,7 @@ int64_t packing_height(const struct packing *p, const int64_t *offset)
 
 bool gaps_init(struct gaps *g, const struct packing *p)
 {
-	*g = (struct gaps){.p = p, .leaves = 1};
+	*g = (struct gaps){.p = p, .leaves = 1, .limit = INFINITY};
 	while (g->leaves < p->nsection)
 		g->leaves *= 2;
 	g->whole = calloc(2 * (size_t)g->leaves, sizeof *g->whole);
@@ -231,10 +232,14 @@ static int64_t rise(struct gaps *g, int64_t c)
 	for (int quiet = 0, i = 0; quiet < g->nlist; i = i + 1 < g->nlist ? i + 1 : 0) {
 		struct span_list *l = &g->list[i];
 		int64_t before = c;
+		/* what ends below is passed in leaps */
+		for (int leap = 1; l->k + leap < l->n && l->s[l->k + leap].hi <= c; leap *= 2)
+			l->k += leap;
+		int from = l->k;
 		for (; l->k < l->n && l->s[l->k].lo < c + l->size; l->k++)
 			c = l->s[l->k].hi > c ? l->s[l->k].hi : c;
 		quiet = c > before ? 1 : quiet + 1;
-		g->work++;
+		g->work += 1 + (l->k - from) * 0.25;
 	}
 	return c;
 }
@@ -247,6 +252,13 @@ int64_t gaps_find(struct gaps *g, int item, bool first)
 	for (int s = p->at[item]; s < p->at[item + 1]; s++)
 		if (!gather(g, 1, 0, g->leaves, &p->seg[s]))
 			return -1;
+	if (g->work > g->limit) {
+		for (int i = 0; i < g->nlist; i++) {
+			const struct span_list *l = &g->list[i];
+			c = l->s[l->n - 1].hi > c ? l->s[l->n - 1].hi : c;
+		}
+		return c;
+	}
 	for (;;) {
 		int64_t ceiling = INT64_MAX;
 		c = rise(g, c);

@@ -54,24 +54,26 @@ struct gaps {
 		*any; /* [2 * leaves]: of what covers all the node's time; any of it */
 	struct span_list *list;
 	int nlist, cap_list;
-	double work;
+	double work, limit; /* past the limit gaps_find looks on top only */
 };
 
+/* Without a limit. */
 bool gaps_init(struct gaps *g, const struct packing *p);
 void gaps_free(struct gaps *g);
 void gaps_clear(struct gaps *g);
 /* False when out of memory. */
 bool gaps_take(struct gaps *g, int item, int64_t offset);
-/* The lowest offset of the tightest gap that holds the item, or of the first; -1 when out of
- * memory. */
+/* The lowest offset of the tightest gap that holds the item, or of the first, or past the limit on
+ * top of all that it meets; -1 when out of memory. */
 int64_t gaps_find(struct gaps *g, int item, bool first);
 
 /* --- Search for offsets below a capacity. --- */
 
 /* Starts from the order: each item where it fits below the capacity; then by ejection. PLACE_FOUND,
- * PLACE_GAVE_UP after `work`, PLACE_NOMEM. What could not be placed lies above the rest, so that
- * offset[n] is a packing in any case. */
-enum place_result place_eject(
-	const struct packing *p, const int *order, int64_t capacity, double work, int64_t *offset);
+ * PLACE_GAVE_UP after `work`, PLACE_NOMEM. What could not be placed lies where it fits at all, so
+ * that offset[n] is a packing in any case. Variants differ in chance, odd ones also in that all
+ * items weigh alike. */
+enum place_result place_eject(const struct packing *p, const int *order, int64_t capacity,
+	int variant, double work, int64_t *offset);
 
 #endif

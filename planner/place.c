@@ -2,16 +2,17 @@
  * work. */
 #include "planner/place.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "planner/packing.h"
 #include "planner/place_orders.h"
 
-enum { SKYLINE_MAX = 2000, TRIES = 10 };
-/* Limits on the work of orders; shares of the caller's limit for ejection; of the exact search
- * where only a height above the aim can be had. */
-static const double WORK_ORDERS = 3e8, SHARE_FIRST = 0.1, SHARE_NEXT = 0.02, WORK_NEAR = 3e7;
+enum { EXACT_MAX = 2000, TRIES = 10 };
+/* Limits on work, some for each item. */
+static const double WORK_ORDERS = 2e8, WORK_NEAR = 3e7, WORK_TURN = 1e4, WORK_BRIEF = 3e4,
+		    WORK_LEAST = 100, WORK_SMALL = 2e5, WORK_LARGE = 1e6;
 
 struct placer {
 	struct packing p;
@@ -68,22 +69,23 @@ static void place_all(struct placer *p, bool first)
 	memcpy(p->best_order, p->order, (size_t)k->n * sizeof *p->order);
 }
 
-static void try_orders(struct placer *p)
+/* First fit, then best fit, which takes longer, by each rule. What is long first leaves the fewest
+ * gaps. */
+static void try_orders(struct placer *p, double limit)
 {
-	for (int rule = 0; rule < ORDERS && !done(p); rule++) {
-		if (rule > 0 && p->g.work > WORK_ORDERS)
-			return;
-		p->nomem = !order_sort(&p->p, rule, p->order);
+	static const int rule[ORDERS] = {1, 0, 2, 5, 4, 3};
+	for (int k = 0; k < 2 * ORDERS && !done(p) && p->g.work <= limit; k++) {
+		p->g.limit = k == 0 ? limit : p->g.work + limit / 4;
+		p->nomem = !order_sort(&p->p, rule[k % ORDERS], p->order);
 		if (!done(p))
-			place_all(p, false);
-		if (!done(p) && p->g.work < WORK_ORDERS)
-			place_all(p, true);
+			place_all(p, k < ORDERS);
 	}
+	p->g.limit = INFINITY;
 }
 
 static void try_skylines(struct placer *p)
 {
-	for (int rule = 0; rule < ORDERS && !done(p) && p->p.n <= SKYLINE_MAX; rule++) {
+	for (int rule = 0; rule < ORDERS && !done(p); rule++) {
 		p->nomem = !order_skyline(&p->p, rule, p->order);
 		if (!done(p))
 			place_all(p, true);
@@ -92,23 +94,34 @@ static void try_skylines(struct placer *p)
 	}
 }
 
-static bool try_eject(struct placer *p, int64_t capacity, double work)
+static bool try_eject(
+	struct placer *p, const int *order, int64_t capacity, int variant, double work)
 {
-	enum place_result r = place_eject(&p->p, p->best_order, capacity, work, p->offset);
+	enum place_result r = place_eject(&p->p, order, capacity, variant, work, p->offset);
 	p->nomem = p->nomem || r == PLACE_NOMEM;
 	if (!p->nomem)
 		remember(p);
 	return r == PLACE_FOUND;
 }
 
-static void try_exact(struct placer *p)
+/* Variants in turn, longer and longer, from the order by area or the best one. */
+static void eject_in_turn(struct placer *p, double work)
+{
+	double each = WORK_TURN * p->p.n;
+	p->nomem = !order_sort(&p->p, 0, p->order);
+	for (int turn = 0; !done(p) && work > 0; turn++) {
+		double w = fmin(work, each * (1 + turn / 4));
+		try_eject(p, turn / 2 % 2 ? p->best_order : p->order, p->aim, turn, w);
+		work -= w;
+	}
+}
+
+static void try_exact(struct placer *p, double work)
 {
 	int64_t align = p->p.align;
 	if (p->p.any_fixed || done(p))
 		return;
 	int64_t height = p->best_height * align;
-	/* to come near an aim below the load is worth less than to reach one */
-	double work = p->below && p->limit > WORK_NEAR ? WORK_NEAR : p->limit;
 	enum place_result r = place_lower(p->seg, p->nseg, p->item, p->p.n, align,
 		p->p.base * align, p->p.load * align, p->aim * align, work, &height, p->offset);
 	p->nomem = r == PLACE_NOMEM;
@@ -120,11 +133,14 @@ static void try_exact(struct placer *p)
 }
 
 /* Heights between the aim and the best known: up while it fails, down again when it succeeds. */
-static void approach(struct placer *p)
+static void approach(struct placer *p, double work)
 {
 	int64_t low = p->aim, step = (p->best_height - low) / 16 + 1;
+	if (done(p) || work / TRIES < WORK_LEAST * p->p.n)
+		return;
+	p->nomem = !order_sort(&p->p, 0, p->order);
 	for (int k = 0; k < TRIES && !done(p) && low + step < p->best_height; k++) {
-		if (try_eject(p, low + step, p->limit * SHARE_NEXT)) {
+		if (try_eject(p, p->order, low + step, 0, work / TRIES)) {
 			step = (p->best_height - low) / 4 + 1;
 		} else {
 			low += step;
@@ -133,15 +149,22 @@ static void approach(struct placer *p)
 	}
 }
 
+/* Ejection and the exact search each solve much that the other does not. */
 static void search(struct placer *p)
 {
-	try_orders(p);
-	if (!done(p))
-		try_eject(p, p->aim, p->limit * SHARE_FIRST);
-	try_skylines(p);
-	try_exact(p);
-	if (!done(p))
-		approach(p);
+	/* to come near an aim below the load is worth less than to reach one */
+	double work = p->below && p->limit > WORK_NEAR ? WORK_NEAR : p->limit, n = p->p.n;
+	bool small = n <= EXACT_MAX;
+	try_orders(p, fmin(WORK_ORDERS, 3 * p->limit));
+	eject_in_turn(p, fmin(work, n * (small ? WORK_TURN : WORK_LARGE)));
+	if (small) {
+		try_skylines(p);
+		try_exact(p, fmin(work, n * WORK_BRIEF));
+		eject_in_turn(p, fmin(work, n * WORK_BRIEF));
+		try_exact(p, work);
+		eject_in_turn(p, fmin(work / 2, n * WORK_SMALL));
+	}
+	approach(p, work / 4);
 }
 
 static bool prepare(struct placer *p, const struct place_seg *seg, int64_t aim)

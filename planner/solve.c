@@ -170,6 +170,8 @@ enum status planner_solve(
 	struct planner *pl, const struct solution *from, struct solution *chosen, struct plan **out)
 {
 	struct solver s = {.pl = pl};
+	pl->x.rng = SEARCH_SEED;
+	pl->x.limit = 1e18;
 	if (from && from->found && !solution_set(pl, &s.best, &from->q, from->way, from->cost))
 		return diag_nomem(pl->d);
 	enum status st = bound_seeds(&s);
