@@ -108,7 +108,7 @@ static bool try_eject(
 static void eject_in_turn(struct placer *p, double work)
 {
 	double each = WORK_TURN * p->p.n;
-	p->nomem = !order_sort(&p->p, 0, p->order);
+	p->nomem = p->nomem || !order_sort(&p->p, 0, p->order);
 	for (int turn = 0; !done(p) && work > 0; turn++) {
 		double w = fmin(work, each * (1 + turn / 4));
 		try_eject(p, turn / 2 % 2 ? p->best_order : p->order, p->aim, turn, w);
@@ -138,7 +138,7 @@ static void approach(struct placer *p, double work)
 	int64_t low = p->aim, step = (p->best_height - low) / 16 + 1;
 	if (done(p) || work / TRIES < WORK_LEAST * p->p.n)
 		return;
-	p->nomem = !order_sort(&p->p, 0, p->order);
+	p->nomem = p->nomem || !order_sort(&p->p, 0, p->order);
 	for (int k = 0; k < TRIES && !done(p) && low + step < p->best_height; k++) {
 		if (try_eject(p, p->order, low + step, 0, work / TRIES)) {
 			step = (p->best_height - low) / 4 + 1;
