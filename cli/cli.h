@@ -16,6 +16,7 @@ struct command {
 /* One per cmd_*.c; argv[0] is the command's name. */
 enum status cmd_compile(int argc, const char **argv, struct diag *d);
 enum status cmd_plan(int argc, const char **argv, struct diag *d);
+enum status cmd_frontier(int argc, const char **argv, struct diag *d);
 enum status cmd_show(int argc, const char **argv, struct diag *d);
 enum status cmd_check(int argc, const char **argv, struct diag *d);
 enum status cmd_layout(int argc, const char **argv, struct diag *d);

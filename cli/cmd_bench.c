@@ -1,37 +1,28 @@
-/* stint bench DIR --steps N --json: time a compiled step on made-up data. */
+/* stint bench DIR --steps N --json --costs-out FILE: time a compiled step on made-up data. */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/load.h"
+#include "cli/machine.h"
+#include "cli/safe.h"
+#include "cli/timing.h"
 
 struct bench {
+	struct arena *arena;
 	struct loaded l;
-	int steps;
-	double *step_ms; /* one per timed step */
-	double *tick_ms; /* by step of the schedule, summed over the timed steps */
-	int nticks;
-	struct timespec last;
+	struct timing t;
+	int64_t outside;
+	int nkernel;
+	struct kernel *kernel;
 };
 
-static double elapsed_ms(const struct timespec *from, const struct timespec *to)
-{
-	return (double)(to->tv_sec - from->tv_sec) * 1e3 +
-	       (double)(to->tv_nsec - from->tv_nsec) / 1e6;
-}
-
-static void on_tick(void *user, int index)
-{
-	struct bench *b = user;
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (index >= 0 && index < b->nticks)
-		b->tick_ms[index] += elapsed_ms(&b->last, &now);
-	b->last = now;
-}
+struct kernel {
+	const char *name, *op;
+	int calls;
+	double us, predicted_us;
+};
 
 /* Inputs in a fixed pattern: reals in [0, 1), integers 0 and 1 (valid as labels and indices). */
 static void fill_inputs(const struct loaded *l)
@@ -69,136 +60,152 @@ static int64_t resident_bytes(void)
 	return resident < 0 ? -1 : resident * sysconf(_SC_PAGESIZE);
 }
 
-static int one_step(struct bench *b, const struct stint_probe *probe)
-{
-	struct loaded *l = &b->l;
-	return l->model->train ? l->train(l->step, 0, probe) : l->eval(l->step, 0, probe);
-}
-
-static int compare(const void *x, const void *y)
-{
-	double a = *(const double *)x, b = *(const double *)y;
-	return (a > b) - (a < b);
-}
-
-static enum status measure(struct bench *b, struct diag *d)
-{
-	int rc = one_step(b, NULL); /* warm */
-	for (int i = 0; i < b->steps && !rc; i++) {
-		struct timespec from, to;
-		clock_gettime(CLOCK_MONOTONIC, &from);
-		rc = one_step(b, NULL);
-		clock_gettime(CLOCK_MONOTONIC, &to);
-		b->step_ms[i] = elapsed_ms(&from, &to);
-	}
-	const struct stint_probe probe = {.user = b, .tick = on_tick};
-	for (int i = 0; i < b->steps && !rc; i++) {
-		clock_gettime(CLOCK_MONOTONIC, &b->last);
-		rc = one_step(b, &probe);
-	}
-	if (rc)
-		return load_fail(&b->l, rc, "bench", d);
-	qsort(b->step_ms, (size_t)b->steps, sizeof *b->step_ms, compare);
-	return ST_OK;
-}
-
-struct kernel {
-	const char *name, *op;
-	int calls;
-	double ms;
-};
-
 static int slowest_first(const void *x, const void *y)
 {
 	const struct kernel *a = x, *b = y;
-	return a->ms != b->ms ? (a->ms < b->ms) - (a->ms > b->ms) : strcmp(a->name, b->name);
+	return a->us != b->us ? (a->us < b->us) - (a->us > b->us) : strcmp(a->name, b->name);
 }
 
 /* Sum the schedule's steps by kernel. */
-static int by_kernel(const struct bench *b, struct kernel *k)
+static enum status by_kernel(struct bench *b, struct diag *d)
 {
-	const struct stint_model *m = b->l.model;
-	const struct stint_step_info *info = m->train ? m->train_info : m->eval_info;
+	const struct timing *t = &b->t;
+	struct kernel *k = ARENA_ARRAY(b->arena, struct kernel, t->nop);
+	if (!k)
+		return diag_nomem(d);
 	int n = 0;
-	for (int s = 0; s < b->nticks; s++) {
+	for (int s = 0; s < t->nop; s++) {
 		int i = 0;
-		while (i < n && strcmp(k[i].name, info[s].kernel) != 0)
+		while (i < n && strcmp(k[i].name, t->info[s].kernel) != 0)
 			i++;
 		if (i == n)
-			k[n++] = (struct kernel){.name = info[s].kernel, .op = info[s].op};
+			k[n++] = (struct kernel){.name = t->info[s].kernel, .op = t->info[s].op};
 		k[i].calls++;
-		k[i].ms += b->tick_ms[s] / b->steps;
+		k[i].us += t->op_us[s];
+		k[i].predicted_us += t->plan ? timing_predicted(t, s) : 0;
 	}
 	qsort(k, (size_t)n, sizeof *k, slowest_first);
-	return n;
+	b->kernel = k;
+	b->nkernel = n;
+	return ST_OK;
 }
 
-static void print_json(
-	const struct bench *b, double median, int64_t outside, const struct kernel *k, int n)
+/* --- Telling --- */
+
+static void print_json(const struct bench *b)
 {
+	const struct stint_model *m = b->l.model;
 	printf("{\"step_ms\":%.6g,\"steps\":%d,\"arena_bytes\":%zu,\"outside_bytes\":%" PRId64
-	       ",\"threads\":%d,\"kernels\":[",
-		median, b->steps, b->l.model->arena_bytes, outside, b->l.model->threads);
-	for (int i = 0; i < n; i++)
-		printf("%s{\"kernel\":\"%s\",\"op\":\"%s\",\"calls\":%d,\"ms\":%.6g}", i ? "," : "",
-			k[i].name, k[i].op, k[i].calls, k[i].ms);
+	       ",\"threads\":%d,\"kernels_ms\":%.6g",
+		b->t.step_us / 1e3, b->t.steps, m->arena_bytes, b->outside, m->threads,
+		timing_ops_us(&b->t) / 1e3);
+	if (b->t.plan)
+		printf(",\"predicted_ms\":%.6g", b->t.plan->cost_total / 1e3);
+	if (b->t.plan && b->t.problem->costs) {
+		printf(",\"costs\":");
+		safe_json(stdout, b->t.problem->costs);
+	}
+	printf(",\"kernels\":[");
+	for (int i = 0; i < b->nkernel; i++) {
+		const struct kernel *k = &b->kernel[i];
+		printf("%s{\"kernel\":\"%s\",\"op\":\"%s\",\"calls\":%d,\"ms\":%.6g", i ? "," : "",
+			k->name, k->op, k->calls, k->us / 1e3);
+		if (b->t.plan)
+			printf(",\"predicted_ms\":%.6g", k->predicted_us / 1e3);
+		printf("}");
+	}
 	printf("]}\n");
 }
 
-static void print_table(
-	const struct bench *b, double median, int64_t outside, const struct kernel *k, int n)
+static void print_heading(const struct bench *b)
 {
+	const struct stint_model *m = b->l.model;
 	char x[24], y[24];
-	double sum = 0;
-	for (int i = 0; i < n; i++)
-		sum += k[i].ms;
-	printf("%s: %.4g ms a step (median of %d, %d thread%s); arena %s, outside %s\n",
-		b->l.model->name, median, b->steps, b->l.model->threads,
-		b->l.model->threads == 1 ? "" : "s",
-		bytes_human((int64_t)b->l.model->arena_bytes, x), bytes_human(outside, y));
-	printf("%-44s %6s %10s %7s\n", "kernel", "calls", "ms", "share");
-	for (int i = 0; i < n; i++)
-		printf("%-44s %6d %10.4f %6.1f%%\n", k[i].name, k[i].calls, k[i].ms,
-			sum > 0 ? 100 * k[i].ms / sum : 0);
+	printf("%s: %.4g ms a step (median of %d, %d thread%s); arena %s, outside %s\n", m->name,
+		b->t.step_us / 1e3, b->t.steps, m->threads, m->threads == 1 ? "" : "s",
+		bytes_human((int64_t)m->arena_bytes, x), bytes_human(b->outside, y));
+	if (!b->t.plan)
+		return;
+	printf("predicted: %.4g ms", b->t.plan->cost_total / 1e3);
+	if (b->t.problem->costs) {
+		printf(", costs from: ");
+		safe_put(stdout, b->t.problem->costs);
+	}
+	printf("\n");
 }
 
-static enum status bench(struct arena *a, const char *dir, int steps, bool json, struct diag *d)
+static void print_table(const struct bench *b)
 {
-	struct bench b = {.steps = steps};
-	if (steps < 1 || steps > 1000000)
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--steps wants 1 to 1000000");
-	enum status st = load_open(a, dir, NULL, &b.l, d);
-	if (st == ST_OK) {
-		const struct stint_model *m = b.l.model;
-		b.nticks = m->train ? m->ntrain_steps : m->neval_steps;
-		b.step_ms = ARENA_ARRAY(a, double, steps);
-		b.tick_ms = ARENA_ARRAY(a, double, b.nticks);
-		struct kernel *k = ARENA_ARRAY(a, struct kernel, b.nticks);
-		fill_inputs(&b.l);
-		st = b.step_ms && b.tick_ms && k ? measure(&b, d) : diag_nomem(d);
-		if (st == ST_OK) {
-			int64_t outside = resident_bytes() - (int64_t)m->arena_bytes;
-			int n = by_kernel(&b, k);
-			(json ? print_json : print_table)(&b, b.step_ms[steps / 2], outside, k, n);
-		}
+	double sum = timing_ops_us(&b->t);
+	print_heading(b);
+	printf("%-44s %6s %10s %7s%s\n", "kernel", "calls", "ms", "share",
+		b->t.plan ? "  predicted" : "");
+	for (int i = 0; i < b->nkernel; i++) {
+		const struct kernel *k = &b->kernel[i];
+		printf("%-44s %6d %10.4f %6.1f%%", k->name, k->calls, k->us / 1e3,
+			sum > 0 ? 100 * k->us / sum : 0);
+		if (b->t.plan)
+			printf(" %10.4f", k->predicted_us / 1e3);
+		printf("\n");
 	}
-	load_close(&b.l);
+	printf("%-44s %6d %10.4f %6.1f%%", "all", b->t.nop, sum / 1e3, 100.0);
+	if (b->t.plan)
+		printf(" %10.4f", b->t.plan->cost_total / 1e3);
+	printf("\n");
+}
+
+static enum status write_costs(const struct bench *b, const char *path, struct diag *d)
+{
+	struct costs c = {.name = path, .threads = b->l.model->threads};
+	TRY(machine_describe(b->arena, b->l.model->nlib > 0, &c, d));
+	TRY(timing_costs(b->arena, &b->t, &c, d));
+	struct text t = {0};
+	costs_print(&c, &t);
+	enum status st = text_save(&t, path, d);
+	text_free(&t);
 	return st;
+}
+
+struct wishes {
+	int steps, json;
+	char *costs_out;
+};
+
+static enum status bench(struct bench *b, const char *dir, const struct wishes *w, struct diag *d)
+{
+	if (w->steps < 1 || w->steps > 1000000)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--steps wants 1 to 1000000");
+	TRY(load_open(b->arena, dir, NULL, &b->l, d));
+	fill_inputs(&b->l);
+	TRY(timing_make(b->arena, &b->l, w->steps, &b->t, d));
+	b->outside = resident_bytes() - (int64_t)b->l.model->arena_bytes;
+	TRY(timing_plan(b->arena, dir, &b->t, d));
+	TRY(by_kernel(b, d));
+	if (w->costs_out)
+		TRY(write_costs(b, w->costs_out, d));
+	(w->json ? print_json : print_table)(b);
+	return ST_OK;
 }
 
 enum status cmd_bench(int argc, const char **argv, struct diag *d)
 {
-	int steps = 20, json = 0;
+	struct wishes w = {.steps = 20};
 	struct poptOption table[] = {
-		{"steps", 0, POPT_ARG_INT, &steps, 0, "steps to time (default 20)", "N"},
-		{"json", 0, POPT_ARG_NONE, &json, 0, "print JSON", NULL}, POPT_TABLEEND};
+		{"steps", 0, POPT_ARG_INT, &w.steps, 0, "steps to time (default 20)", "N"},
+		{"costs-out", 0, POPT_ARG_STRING, &w.costs_out, 0,
+			"write each kernel's time, for `--costs`", "FILE"},
+		{"json", 0, POPT_ARG_NONE, &w.json, 0, "print JSON", NULL}, POPT_TABLEEND};
 	struct args args;
-	struct arena *a = arena_new();
-	if (!a)
+	struct bench b = {.arena = arena_new()};
+	if (!b.arena)
 		return diag_nomem(d);
-	enum status st = args_parse(a, argc, argv, table, "DIR [OPTIONS]", 1, 1, NULL, &args, d);
-	if (st == ST_OK && !args.help)
-		st = bench(a, args.positional[0], steps, json != 0, d);
-	arena_free(a);
+	enum status st = args_parse(
+		b.arena, argc, argv, table, "DIR [OPTIONS]", 1, 1, NULL, &args, d);
+	if (st == ST_OK && !args.help) {
+		st = bench(&b, args.positional[0], &w, d);
+		load_close(&b.l);
+	}
+	free(w.costs_out);
+	arena_free(b.arena);
 	return st;
 }

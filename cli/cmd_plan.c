@@ -1,6 +1,7 @@
 /* stint plan MODEL.onnx ... | --graph G.json [--budget SIZE] [-o PLAN.json] [--dump-graph G.json]
  */
 #include "cli/cli.h"
+#include "cli/compare.h"
 #include "cli/pipeline.h"
 #include "cli/report.h"
 
@@ -37,13 +38,10 @@ static enum status dump_graph(struct pipeline *p, const struct problem *problem)
 	return save_json(&t, p->o->dump_graph, p->diag);
 }
 
-static enum status plan_graph_file(struct pipeline *p)
+static enum status plan_graph_file(struct pipeline *p, const struct problem *problem)
 {
-	struct problem *problem;
 	struct plan *plan = NULL;
 	struct plan_options options;
-	TRY(problem_read(p->arena, p->o->graph, &problem, p->diag));
-	TRY(dump_graph(p, problem));
 	enum status st = plan_under(p->arena, problem, p->o, &options, &plan, p->diag);
 	if (st == ST_BUDGET && plan) {
 		char x[24], y[24];
@@ -57,14 +55,26 @@ static enum status plan_graph_file(struct pipeline *p)
 	return finish(p, problem, plan, st);
 }
 
-static enum status plan_model(struct pipeline *p)
+static enum status compare(struct pipeline *p, const struct problem *problem)
 {
-	TRY(pipeline_import(p));
-	TRY(pipeline_graphs(p));
-	TRY(pipeline_problems(p));
-	const struct problem *problem = p->train ? p->train_problem.problem
-						 : p->eval_problem.problem;
+	const struct options *o = p->o;
+	struct plan_options options = pipeline_options(o);
+	if (o->out || o->keep_all || o->segments)
+		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
+			"--compare makes a table of all: no -o, --keep-all or --segments");
+	TRY(pipeline_budget(p->arena, problem, o, &options, p->diag));
+	return compare_print(p->arena, problem, &options, o->json, p->diag);
+}
+
+static enum status plan(struct pipeline *p)
+{
+	struct problem *problem;
+	TRY(pipeline_problem(p, &problem));
 	TRY(dump_graph(p, problem));
+	if (p->o->compare)
+		return compare(p, problem);
+	if (p->o->graph)
+		return plan_graph_file(p, problem);
 	enum status st = pipeline_plan(p);
 	return finish(p, problem, p->train ? p->train_plan : p->eval_plan, st);
 }
@@ -77,13 +87,8 @@ enum status cmd_plan(int argc, const char **argv, struct diag *d)
 	if (!p.arena)
 		return diag_nomem(d);
 	enum status st = options_parse(p.arena, COMMAND_PLAN, argc, argv, &o, &help, d);
-	if (st == ST_OK && !help) {
-		if (o.graph && o.model)
-			st = diag_fail(
-				d, ST_USAGE, NULL, NULL, "give a model or --graph, not both");
-		else
-			st = o.graph ? plan_graph_file(&p) : plan_model(&p);
-	}
+	if (st == ST_OK && !help)
+		st = plan(&p);
 	arena_free(p.arena);
 	return st;
 }

@@ -6,6 +6,11 @@
 #include "cli/cli.h"
 #include "cli/pipeline.h"
 #include "cli/report.h"
+#include "cli/show_html.h"
+#include "cli/show_onnx.h"
+#include "view/view.h"
+
+enum { STEPS_SHOWN = 200 }; /* a longer schedule is shown when asked for */
 
 struct shown {
 	struct problem *problem;
@@ -22,11 +27,54 @@ static enum status read_pair(
 	return plan_parse(a, out->problem, text, len, plan, &out->plan, d);
 }
 
-static enum status show_plan(
-	struct arena *a, const char *graph, const char *path, bool json, struct diag *d)
+static enum status print_plan(struct arena *a, const struct problem *p, const struct plan *plan,
+	bool all_steps, struct diag *d)
+{
+	if (all_steps || plan->nstep <= STEPS_SHOWN)
+		TRY(report_schedule(stdout, a, p, plan, d));
+	else
+		printf("%d steps: --steps lists them\n", plan->nstep);
+	TRY(report_plan(stdout, a, p, plan, d));
+	TRY(report_details(stdout, a, p, plan, d));
+	report_needs(stdout, plan->arena_bytes);
+	return ST_OK;
+}
+
+static enum status write_trace(const char *path, struct arena *a, const struct problem *p,
+	const struct plan *plan, struct diag *d)
+{
+	struct text t = {0};
+	enum status st = view_trace(&t, a, p, plan, d);
+	if (st == ST_OK)
+		st = text_save(&t, path, d);
+	text_free(&t);
+	return st;
+}
+
+/* The path of file `name` beside the plan. */
+static char *beside(struct arena *a, const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? arena_printf(a, "%.*s/%s", (int)(slash - path), path, name)
+		     : arena_strdup(a, name);
+}
+
+static enum status write_onnx(const char *to, struct arena *a, const char *plan_path,
+	const struct shown *s, struct diag *d)
+{
+	const char *model = beside(a, plan_path, "model.onnx");
+	return model ? show_onnx(to, model, a, s->problem, s->plan, d) : diag_nomem(d);
+}
+
+static enum status show_plan(struct arena *a, const char *graph, const char *path,
+	const struct options *o, struct diag *d)
 {
 	struct shown s;
+	bool json = o->json != 0;
 	TRY(read_pair(a, graph, path, &s, d));
+	if (!s.plan->feasible && o->html)
+		return diag_fail(d, ST_BUDGET, &(struct where){.file = path}, NULL,
+			"--html: there is no plan in it to draw");
 	if (!s.plan->feasible) {
 		if (json)
 			printf("{\"feasible\":false,\"min_bytes_known\":%lld,"
@@ -42,26 +90,23 @@ static enum status show_plan(
 		return ST_OK;
 	}
 	TRY(plan_check(s.problem, s.plan, 64, path, d));
+	if (o->html)
+		TRY(show_html(o->html, a, s.problem, s.plan, d));
+	if (o->trace)
+		TRY(write_trace(o->trace, a, s.problem, s.plan, d));
+	if (o->onnx)
+		TRY(write_onnx(o->onnx, a, path, &s, d));
 	if (json)
 		return report_json(stdout, a, s.problem, s.plan, d);
-	TRY(report_schedule(stdout, a, s.problem, s.plan, d));
-	TRY(report_plan(stdout, a, s.problem, s.plan, d));
-	report_needs(stdout, s.plan->arena_bytes);
-	return ST_OK;
+	if (o->html || o->trace || o->onnx)
+		return ST_OK;
+	return print_plan(a, s.problem, s.plan, o->steps != 0, d);
 }
 
 static bool ends_with(const char *s, const char *end)
 {
 	size_t n = strlen(s), m = strlen(end);
 	return n >= m && !strcmp(s + n - m, end);
-}
-
-/* The graph of PLAN.json: what --graph says, else graph.json beside it. */
-static char *beside(struct arena *a, const char *path, const char *name)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? arena_printf(a, "%.*s/%s", (int)(slash - path), path, name)
-		     : arena_strdup(a, name);
 }
 
 static enum status show(struct pipeline *p, struct options *o)
@@ -75,13 +120,16 @@ static enum status show(struct pipeline *p, struct options *o)
 		char *plan = arena_printf(p->arena, "%s/plan.json", o->model);
 		if (!graph || !plan)
 			return diag_nomem(p->diag);
-		return show_plan(p->arena, graph, plan, o->json != 0, p->diag);
+		return show_plan(p->arena, graph, plan, o, p->diag);
 	}
 	if (ends_with(o->model, ".json")) {
 		const char *graph = o->graph ? o->graph : beside(p->arena, o->model, "graph.json");
-		return graph ? show_plan(p->arena, graph, o->model, o->json != 0, p->diag)
+		return graph ? show_plan(p->arena, graph, o->model, o, p->diag)
 			     : diag_nomem(p->diag);
 	}
+	if (o->html)
+		return diag_fail(p->diag, ST_USAGE, NULL, "name a plan or a compiled folder",
+			"--html is for plans, not for models");
 	o->import.unbound = 1; /* to look at a model nobody has to say the batch */
 	TRY(pipeline_import(p));
 	return (o->json ? report_model_json : report_model)(stdout, p->imported);

@@ -9,6 +9,8 @@
 static const struct command commands[] = {
 	{"compile", "turn an ONNX model into C that trains it inside a budget", cmd_compile, false},
 	{"plan", "make the plan only: from a model, or from a stint-graph-1 file", cmd_plan, false},
+	{"frontier", "cost against budget, from keep-everything to the smallest budget",
+		cmd_frontier, false},
 	{"show", "show a model, a compiled directory or a plan", cmd_show, false},
 	{"check", "check a plan with the independent checker", cmd_check, false},
 	{"layout", "place buffers with given lifetimes (CSV)", cmd_layout, false},

@@ -8,13 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_DIM = 1, OPT_TRAIN, OPT_FREEZE, OPT_BATCH };
+enum { OPT_DIM = 1, OPT_TRAIN, OPT_FREEZE, OPT_BATCH, OPT_ONCE, OPT_AGAIN };
 enum { LIST_MAX = 64 };
 
 struct lists {
-	int ndim, ntrain, nfreeze;
+	int ndim, ntrain, nfreeze, nonce, nagain;
 	struct import_dim dim[LIST_MAX];
 	const char *train[LIST_MAX + 1], *freeze[LIST_MAX + 1];
+	const char *once[LIST_MAX + 1], *again[LIST_MAX + 1];
 };
 
 static int processors(void)
@@ -72,6 +73,10 @@ static enum status take(struct arena *a, int option, const char *text, struct li
 		return take_pattern(l->train, &l->ntrain, text, d);
 	case OPT_FREEZE:
 		return take_pattern(l->freeze, &l->nfreeze, text, d);
+	case OPT_ONCE:
+		return take_pattern(l->once, &l->nonce, text, d);
+	case OPT_AGAIN:
+		return take_pattern(l->again, &l->nagain, text, d);
 	case OPT_BATCH:
 		return parse_size("--batch", text, &o->import.batch, d);
 	}
@@ -117,12 +122,22 @@ static enum status check_words(const struct options *o, struct diag *d)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--clip-norm wants a number above 0");
 	if (!(o->seconds >= 0))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--time wants seconds");
+	if (!(o->effort > 0) || isinf(o->effort))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
 	if (o->dump_after &&
 		!ONE_OF(o->dump_after, "import", "lower", "loss", "autodiff", "updates"))
 		return usage_fail(d,
 			"--dump-after is import, lower, loss, autodiff or updates, not",
 			o->dump_after);
 	return ST_OK;
+}
+
+/* The list, ended by NULL; NULL when it is empty. */
+static enum status patterns(
+	struct arena *a, const char *const *list, int n, const char *const **out, struct diag *d)
+{
+	*out = n ? arena_memdup(a, list, (size_t)n + 1, sizeof *list) : NULL;
+	return n && !*out ? diag_nomem(d) : ST_OK;
 }
 
 static enum status finish(
@@ -134,12 +149,10 @@ static enum status finish(
 		return usage_fail(d, "one model at a time; unexpected argument", poptGetArg(ctx));
 	o->import.ndim = l->ndim;
 	o->import.dim = arena_memdup(a, l->dim, (size_t)l->ndim, sizeof *l->dim);
-	o->import.train_pattern = l->ntrain ? arena_memdup(a, l->train, (size_t)l->ntrain + 1,
-						      sizeof *l->train)
-					    : NULL;
-	o->import.freeze_pattern = l->nfreeze ? arena_memdup(a, l->freeze, (size_t)l->nfreeze + 1,
-							sizeof *l->freeze)
-					      : NULL;
+	TRY(patterns(a, l->train, l->ntrain, &o->import.train_pattern, d));
+	TRY(patterns(a, l->freeze, l->nfreeze, &o->import.freeze_pattern, d));
+	TRY(patterns(a, l->once, l->nonce, &o->insist.once, d));
+	TRY(patterns(a, l->again, l->nagain, &o->insist.again, d));
 	return check_words(o, d);
 }
 
@@ -148,8 +161,8 @@ static enum status own_strings(
 	struct arena *a, struct options *o, const struct options *defaults, struct diag *d)
 {
 	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->target,
-		&o->graph, &o->dump_graph, &o->dump_after, &o->math, &o->precision, &o->isa,
-		&o->dropout, &o->bn};
+		&o->graph, &o->dump_graph, &o->dump_after, &o->costs, &o->math, &o->precision,
+		&o->isa, &o->dropout, &o->bn, &o->html, &o->trace, &o->onnx, &o->svg};
 	const char *const initial[] = {
 		defaults->target, defaults->math, defaults->precision, defaults->bn};
 	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
@@ -172,7 +185,22 @@ static enum status own_strings(
 #define FLAG(name, var, text) {name, 0, POPT_ARG_NONE, &o->var, 0, text, NULL}
 /* clang-format on */
 
-enum { TABLE_MAX = 40 };
+enum { TABLE_MAX = 48 };
+
+/* Whether the command takes the option. */
+static bool belongs(const char *option, enum command_kind kind)
+{
+	static const struct {
+		const char *name;
+		enum command_kind kind;
+	} only[] = {{"html", COMMAND_SHOW}, {"trace", COMMAND_SHOW}, {"onnx", COMMAND_SHOW},
+		{"steps", COMMAND_SHOW}, {"compare", COMMAND_PLAN}, {"points", COMMAND_FRONTIER},
+		{"svg", COMMAND_FRONTIER}};
+	for (size_t i = 0; option && i < sizeof only / sizeof *only; i++)
+		if (!strcmp(option, only[i].name))
+			return kind == only[i].kind;
+	return true;
+}
 
 /* popt's table, its variables in *o and *help. */
 static void fill_table(
@@ -189,7 +217,9 @@ static void fill_table(
 		STR("budget", budget, "2GiB, 1500000, 70%, min; default: keep everything", "SIZE"),
 		STR("target", target, "c, or cuda (not yet)", "T"),
 		{"output", 'o', POPT_ARG_STRING, &o->out, 0,
-			kind == COMMAND_PLAN ? "write the plan here" : "directory to write",
+			kind == COMMAND_PLAN       ? "write the plan here"
+			: kind == COMMAND_FRONTIER ? "write the points as JSON"
+						   : "directory to write",
 			"PATH"},
 		FLAG("keep-all", keep_all, "recompute nothing"),
 		{"segments", 0, POPT_ARG_INT, &o->segments, 0, "K equal checkpoint segments", "K"},
@@ -209,16 +239,38 @@ static void fill_table(
 			"clip the gradients' global norm", "X"},
 		{"time", 0, POPT_ARG_DOUBLE, &o->seconds, 0,
 			"let the planner search this long (plans may then differ)", "SECONDS"},
+		{"effort", 0, POPT_ARG_DOUBLE, &o->effort, 0,
+			"search this many times as long as usual (default 1)", "X"},
+		{"no-recompute", 0, POPT_ARG_STRING, NULL, OPT_ONCE,
+			"run nodes once that match by name or operator", "PATTERN"},
+		{"recompute", 0, POPT_ARG_STRING, NULL, OPT_AGAIN,
+			"keep nothing of matching nodes for the backward pass", "PATTERN"},
+		STR("costs", costs, "plan with the measured times in a stint-costs-1 file", "FILE"),
 		FLAG("debug-arena", debug_arena, "poison dead ranges of the arena"),
 		FLAG("no-build", no_build, "do not run the C compiler"),
 		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),
 		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
 		STR("dump-after", dump_after,
 			"print the graph after import, lower, loss, autodiff or updates", "STAGE"),
+		{"compare", 0, POPT_ARG_NONE, &o->compare, 0,
+			"beside the plan what keep-everything and checkpointing by segments need",
+			NULL},
+		{"points", 0, POPT_ARG_INT, &o->points, 0, "how many budgets", "N"},
+		STR("svg", svg, "draw cost against budget", "FILE"),
+		STR("html", html, "for show: write a plan as a page to look at", "FILE"),
+		STR("trace", trace, "for show: write a plan as a Chrome trace, for Perfetto",
+			"FILE"),
+		STR("onnx", onnx,
+			"for show: the model again, saying of each node what happens to it",
+			"FILE"),
+		FLAG("steps", steps, "every step, however many"),
 		FLAG("json", json, "print JSON for programs"),
 		{"help", 'h', POPT_ARG_NONE, help, 0, "show this", NULL}, POPT_TABLEEND};
 	_Static_assert(sizeof all / sizeof *all <= TABLE_MAX, "the table is longer than its room");
-	memcpy(table, all, sizeof all);
+	size_t n = 0;
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (belongs(all[i].longName, kind))
+			table[n++] = all[i];
 }
 #undef STR
 #undef FLAG
@@ -231,14 +283,16 @@ enum status options_parse(struct arena *a, enum command_kind kind, int argc, con
 		.math = "fixed",
 		.precision = "fp32",
 		.bn = "train",
+		.effort = 1,
 		.threads = processors()};
 	const struct options defaults = o;
 	int want_help = 0;
 	struct poptOption table[TABLE_MAX];
 	fill_table(table, kind, &o, &want_help);
 	poptContext ctx = poptGetContext(NULL, argc, argv, table, 0);
+	bool graph_will_do = kind == COMMAND_PLAN || kind == COMMAND_FRONTIER;
 	poptSetOtherOptionHelp(
-		ctx, kind == COMMAND_PLAN ? "[MODEL.onnx] [OPTIONS]" : "MODEL.onnx [OPTIONS]");
+		ctx, graph_will_do ? "[MODEL.onnx] [OPTIONS]" : "MODEL.onnx [OPTIONS]");
 	enum status st = ST_OK;
 	int rc;
 	while (st == ST_OK && (rc = poptGetNextOpt(ctx)) >= 0) {

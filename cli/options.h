@@ -4,18 +4,22 @@
 
 #include "graph/pass.h"
 #include "import/import.h"
+#include "planner/insist.h"
 #include "planner/plan.h"
 
-enum command_kind { COMMAND_COMPILE, COMMAND_PLAN, COMMAND_SHOW };
+enum command_kind { COMMAND_COMPILE, COMMAND_PLAN, COMMAND_SHOW, COMMAND_FRONTIER };
 
 struct options {
 	const char *model; /* the positional argument; NULL: none */
 	const char *loss, *optimizer, *budget, *out, *target;
-	const char *graph, *dump_graph, *dump_after;
+	const char *graph, *dump_graph, *dump_after, *costs;
 	const char *math, *precision, *isa, *dropout, *bn;
+	const char *html, *trace, *onnx, *svg; /* what people look at, to write */
 	struct import_options import;
+	struct insist insist;
 	int segments, threads;
-	double seconds, clip_norm;
+	double seconds, effort, clip_norm;
+	int points, compare, steps;
 	int keep_all, portable, debug_arena, no_build, json;
 };
 

@@ -99,7 +99,47 @@ enum status pipeline_graphs(struct pipeline *p)
 	return eval_graph(p, &lower);
 }
 
-enum status pipeline_problems(struct pipeline *p)
+/* Times of another number of threads or another library are not this step's. */
+static void warn_of_machine(const struct pipeline *p)
+{
+	const struct costs *c = p->costs;
+	const struct where w = {.file = p->o->costs};
+	char identity[96];
+	if (c->threads && c->threads != p->o->threads)
+		diag_warn(p->diag, &w, "measure again: `stint bench DIR --costs-out FILE`",
+			"measured with %d thread%s, the step is planned for %d", c->threads,
+			c->threads == 1 ? "" : "s", p->o->threads);
+	else if (c->library && !p->o->portable &&
+		 strcmp(c->library, stint_lib_identity(p->o->threads, identity)) != 0)
+		diag_warn(p->diag, &w, "measure again: `stint bench DIR --costs-out FILE`",
+			"measured with %s, this is %s", c->library, identity);
+}
+
+static enum status apply_costs(struct pipeline *p, struct problem *problem, struct costs_use *use)
+{
+	if (!p->o->costs)
+		return ST_OK;
+	if (!p->costs) {
+		TRY(costs_read(p->arena, p->o->costs, &p->costs, p->diag));
+		warn_of_machine(p);
+	}
+	return costs_apply(p->arena, problem, p->costs, use, p->diag);
+}
+
+enum status pipeline_costs(struct pipeline *p, struct problem *problem)
+{
+	struct costs_use use = {0};
+	TRY(apply_costs(p, problem, &use));
+	if (p->costs)
+		diag_note(p->diag, &(struct where){.file = p->o->costs}, NULL,
+			"%d of %d ops measured; %d scaled from the roofline, by the median of "
+			"their "
+			"operator or of all",
+			use.measured, use.measured + use.scaled, use.scaled);
+	return ST_OK;
+}
+
+static enum status make_problems(struct pipeline *p)
 {
 	if (!p->train)
 		return problem_from_graph(p->arena, p->eval, p->name, true, NULL, &p->eval_problem);
@@ -111,7 +151,46 @@ enum status pipeline_problems(struct pipeline *p)
 		p->arena, p->eval, p->name, true, &p->train_problem, &p->eval_problem);
 }
 
-static enum status resolve(struct arena *a, const struct problem *problem, const struct options *o,
+enum status pipeline_problems(struct pipeline *p)
+{
+	struct costs_use use;
+	TRY(make_problems(p));
+	struct problem *main = p->train ? p->train_problem.problem : p->eval_problem.problem;
+	TRY(pipeline_costs(p, main));
+	TRY(insist_once(p->arena, main, p->o->insist.once, p->o->model, p->diag));
+	if (!p->train && p->o->insist.again)
+		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
+			"--recompute: the forward pass alone keeps nothing for a backward pass");
+	if (!p->train)
+		return ST_OK;
+	TRY(apply_costs(p, p->eval_problem.problem, &use));
+	TRY(graph_problem_again(
+		p->arena, &p->train_problem, p->o->insist.again, p->o->model, p->diag));
+	/* what is run once in training is so there too, where it is there */
+	return insist_once(p->arena, p->eval_problem.problem, p->o->insist.once, NULL, p->diag);
+}
+
+enum status pipeline_problem(struct pipeline *p, struct problem **out)
+{
+	const struct options *o = p->o;
+	if (o->graph && o->model)
+		return diag_fail(
+			p->diag, ST_USAGE, NULL, NULL, "give a model or --graph, not both");
+	if (o->graph) {
+		TRY(problem_read(p->arena, o->graph, out, p->diag));
+		TRY(pipeline_costs(p, *out));
+		TRY(insist_once(p->arena, *out, o->insist.once, o->graph, p->diag));
+		int *was;
+		return insist_again(p->arena, *out, o->insist.again, o->graph, &was, p->diag);
+	}
+	TRY(pipeline_import(p));
+	TRY(pipeline_graphs(p));
+	TRY(pipeline_problems(p));
+	*out = p->train ? p->train_problem.problem : p->eval_problem.problem;
+	return ST_OK;
+}
+
+enum status pipeline_budget(struct arena *a, const struct problem *problem, const struct options *o,
 	struct plan_options *options, struct diag *d)
 {
 	struct budget b;
@@ -135,12 +214,13 @@ static enum status resolve(struct arena *a, const struct problem *problem, const
 	return ST_OK;
 }
 
-static struct plan_options start_options(const struct options *o)
+struct plan_options pipeline_options(const struct options *o)
 {
 	return (struct plan_options){.budget = INT64_MAX,
 		.alignment = 64,
 		.segments = o->segments,
 		.seconds = o->seconds,
+		.effort = o->effort,
 		.mode = o->keep_all   ? PLAN_KEEP_ALL
 			: o->segments ? PLAN_SEGMENTS
 				      : PLAN_AUTO};
@@ -149,8 +229,8 @@ static struct plan_options start_options(const struct options *o)
 enum status plan_under(struct arena *a, const struct problem *problem, const struct options *o,
 	struct plan_options *options, struct plan **plan, struct diag *d)
 {
-	*options = start_options(o);
-	TRY(resolve(a, problem, o, options, d));
+	*options = pipeline_options(o);
+	TRY(pipeline_budget(a, problem, o, options, d));
 	enum status st = plan_make(a, problem, options, plan, d);
 	if (st == ST_OK)
 		st = plan_check(problem, *plan, options->alignment, "plan", d);
@@ -198,8 +278,8 @@ static enum status plan_one(struct pipeline *p, const struct graph_problem *gp,
 enum status pipeline_plan(struct pipeline *p)
 {
 	const struct graph_problem *main = p->train ? &p->train_problem : &p->eval_problem;
-	p->plan_options = start_options(p->o);
-	TRY(resolve(p->arena, main->problem, p->o, &p->plan_options, p->diag));
+	p->plan_options = pipeline_options(p->o);
+	TRY(pipeline_budget(p->arena, main->problem, p->o, &p->plan_options, p->diag));
 	if (p->train) {
 		struct budget b;
 		TRY(budget_parse(p->o->budget, &b, p->diag));

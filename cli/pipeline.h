@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 #include "codegen/step.h"
+#include "planner/costs.h"
 
 struct pipeline {
 	struct arena *arena;
@@ -17,6 +18,7 @@ struct pipeline {
 	int nparam;
 	struct tensor **param, **grad;
 	struct graph_problem train_problem, eval_problem;
+	struct costs *costs;                 /* --costs, read on first use */
 	struct plan_options plan_options;    /* the resolved budget inside */
 	struct plan *train_plan, *eval_plan; /* train_plan NULL: forward only */
 	int64_t arena_bytes;                 /* max of both plans' */
@@ -30,6 +32,19 @@ enum status pipeline_problems(struct pipeline *p);
 enum status pipeline_plan(struct pipeline *p);
 /* All of the above. */
 enum status pipeline_run(struct pipeline *p);
+
+/* What --costs says, in place of the problem's own costs: a note tells how many ops were measured.
+ * Nothing without --costs. For problems that do not come from pipeline_problems. */
+enum status pipeline_costs(struct pipeline *p, struct problem *problem);
+
+/* The problem of the model's training step (of its evaluation, with --loss none), or of --graph;
+ * with what --costs and --no-recompute say about it. */
+enum status pipeline_problem(struct pipeline *p, struct problem **out);
+/* What the options say about planning; the budget: none. */
+struct plan_options pipeline_options(const struct options *o);
+/* The budget as written, in bytes, into options->budget. */
+enum status pipeline_budget(struct arena *a, const struct problem *problem, const struct options *o,
+	struct plan_options *options, struct diag *d);
 
 /* Plan `problem` under `o->budget` as written, for --graph: sets *options' budget and *plan. */
 enum status plan_under(struct arena *a, const struct problem *problem, const struct options *o,

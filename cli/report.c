@@ -36,11 +36,12 @@ const char *name_for_people(const char *name, int width, char buf[static 128])
 	return buf;
 }
 
-static void row(FILE *f, const char *what, int64_t bytes)
+static void row(FILE *f, const char *what, int64_t bytes, int64_t of)
 {
 	char b[24];
 	if (bytes)
-		fprintf(f, "  %-18s %12s\n", what, bytes_human(bytes, b));
+		fprintf(f, "  %-18s %12s %6.1f %%\n", what, bytes_human(bytes, b),
+			of ? 100 * (double)bytes / (double)of : 0);
 }
 
 /* Memory over the steps in at most 64 columns, eight heights. */
@@ -60,19 +61,26 @@ static void sparkline(FILE *f, const int64_t *live, int n, int64_t top)
 	fputc('\n', f);
 }
 
-static void report_cost(FILE *f, const struct plan *plan)
+static void report_cost(FILE *f, const struct problem *p, const struct plan *plan)
 {
-	double once = plan->cost_once, total = plan->cost_total;
-	fprintf(f, "cost: %.4g ms predicted, %.3f x one pass", total / 1e3,
-		once > 0 ? total / once : 1.0);
+	double once = problem_one_pass(p), total = plan->cost_total;
+	fputs("cost: ", f);
+	if (p->costs) /* microseconds; elsewhere the unit is not known */
+		fprintf(f, "%.4g ms predicted, ", total / 1e3);
+	fprintf(f, "%.3f x one pass", once > 0 ? total / once : 1.0);
 	if (plan->lower_bound < 0)
 		fprintf(f, "; no bound proven\n");
 	else if (total <= plan->lower_bound * (1 + 1e-9))
 		fprintf(f, "; proven optimal\n");
 	else
-		fprintf(f, "; no schedule can cost less than %.3f x: gap at most %.2f %%\n",
+		fprintf(f, "; at least %.3f x is proven: a gap of at most %.2f %%\n",
 			once > 0 ? plan->lower_bound / once : 1.0,
 			100 * (total - plan->lower_bound) / total);
+	if (p->costs) {
+		fputs("costs from: ", f);
+		safe_put(f, p->costs);
+		fputc('\n', f);
+	}
 }
 
 enum status report_plan(
@@ -85,27 +93,27 @@ enum status report_plan(
 		fprintf(f, "memory at the peak: step %d of %d, %s %s\n", x.peak_step + 1,
 			plan->nstep, phase_name[p->op[plan->step[x.peak_step].op].phase],
 			name_for_people(p->op[plan->step[x.peak_step].op].name, 60, name));
-	row(f, "parameters", x.at_peak[TK_PARAMETER]);
-	row(f, "state", x.at_peak[TK_STATE]);
-	row(f, "inputs", x.at_peak[TK_INPUT]);
-	row(f, "activations", x.at_peak[TK_ACTIVATION]);
-	row(f, "gradients", x.at_peak[TK_GRADIENT]);
-	row(f, "updated in place", x.at_peak[TK_OUTPUT]);
-	row(f, "workspace", x.workspace_at_peak);
-	row(f, "peak", plan->peak_bytes);
+	row(f, "parameters", x.at_peak[TK_PARAMETER], plan->peak_bytes);
+	row(f, "state", x.at_peak[TK_STATE], plan->peak_bytes);
+	row(f, "inputs", x.at_peak[TK_INPUT], plan->peak_bytes);
+	row(f, "activations", x.at_peak[TK_ACTIVATION], plan->peak_bytes);
+	row(f, "gradients", x.at_peak[TK_GRADIENT], plan->peak_bytes);
+	row(f, "updated in place", x.at_peak[TK_OUTPUT], plan->peak_bytes);
+	row(f, "workspace", x.workspace_at_peak, plan->peak_bytes);
+	row(f, "peak", plan->peak_bytes, plan->peak_bytes);
 	fprintf(f, "  %-18s %12s  = %" PRId64 " bytes", "arena", bytes_human(plan->arena_bytes, b),
 		plan->arena_bytes);
 	if (plan->budget_bytes != INT64_MAX)
 		fprintf(f, ", budget %s = %" PRId64 " bytes", bytes_human(plan->budget_bytes, c),
 			plan->budget_bytes);
-	fprintf(f,
-		"\nkept for backward: %d activations, %s; recomputed: %d op%s in %d extra run%s; "
-		"overwritten in place: %d, %s\n",
-		x.kept, bytes_human(x.kept_bytes, b), x.recomputed_ops,
-		x.recomputed_ops == 1 ? "" : "s", x.recomputed_runs,
-		x.recomputed_runs == 1 ? "" : "s", x.overwritten,
+	fprintf(f, "\nkept for backward: %d activations, %s; overwritten in place: %d, %s\n",
+		x.kept, bytes_human(x.kept_bytes, b), x.overwritten,
 		bytes_human(x.overwritten_bytes, c));
-	report_cost(f, plan);
+	fprintf(f, "recomputed: %d op%s in %d extra run%s, %.2f %% of the cost\n", x.recomputed_ops,
+		x.recomputed_ops == 1 ? "" : "s", x.recomputed_runs,
+		x.recomputed_runs == 1 ? "" : "s",
+		plan->cost_total > 0 ? 100 * x.recomputed_cost / plan->cost_total : 0);
+	report_cost(f, p, plan);
 	fputs("memory over the step: ", f);
 	sparkline(f, x.live, plan->nstep, plan->arena_bytes);
 	return ST_OK;
@@ -119,20 +127,36 @@ enum status report_schedule(
 	int *first = ARENA_ARRAY(a, int, p->nop);
 	if (!first)
 		return diag_nomem(d);
-	fprintf(f, "%5s  %-8s  %-52s %12s %12s\n", "step", "phase", "node", "cost us", "live");
+	fprintf(f, "%5s  %-8s  %-40s %10s %10s\n", "step", "phase", "node",
+		p->costs ? "cost us" : "cost", "live");
 	for (int s = 0; s < plan->nstep; s++) {
 		const struct problem_op *op = &p->op[plan->step[s].op];
 		char name[128], b[24];
-		fprintf(f, "%5d  %-8s  %-52s %12.4g %12s", s + 1, phase_name[op->phase],
-			name_for_people(op->name, 52, name), op->choice[plan->step[s].choice].cost,
+		fprintf(f, "%5d  %-8s  %-40s %10.4g %10s", s + 1, phase_name[op->phase],
+			name_for_people(op->name, 40, name), op->choice[plan->step[s].choice].cost,
 			bytes_human(x.live[s], b));
-		if (plan->step[s].run)
-			fprintf(f, "  recompute of step %d", first[plan->step[s].op] + 1);
+		if (plan_step_again(p, &plan->step[s]))
+			fprintf(f, "  recompute of step %d",
+				first[plan_step_op(p, &plan->step[s])] + 1);
 		else
 			first[plan->step[s].op] = s;
 		fputc('\n', f);
 	}
 	return ST_OK;
+}
+
+static void json_again(FILE *f, const struct problem *p, const struct plan *plan,
+	const struct plan_again *x, bool first)
+{
+	const struct problem_op *op = &p->op[plan->step[x->step].op];
+	fprintf(f, "%s{\"step\":%d,\"op\":%" PRId64 ",\"name\":", first ? "" : ",", x->step,
+		op->id);
+	safe_json(f, op->name);
+	fprintf(f, ",\"cost\":%.17g,\"forced_at\":", x->cost);
+	if (x->forced_at >= 0)
+		fprintf(f, "%d,\"freed_bytes\":%" PRId64 "}", x->forced_at, x->freed_bytes);
+	else
+		fputs("null,\"freed_bytes\":0}", f);
 }
 
 enum status report_json(
@@ -156,9 +180,13 @@ enum status report_json(
 		x.workspace_at_peak, x.kept, x.kept_bytes, x.recomputed_ops, x.recomputed_runs,
 		x.overwritten, plan->cost_once, plan->cost_total);
 	if (plan->lower_bound < 0)
-		fputs("null}}\n", f);
+		fputs("null}", f);
 	else
-		fprintf(f, "%.17g}}\n", plan->lower_bound);
+		fprintf(f, "%.17g}", plan->lower_bound);
+	fputs(",\"recomputed\":[", f);
+	for (int i = 0; i < x.recomputed_runs; i++)
+		json_again(f, p, plan, &x.again[i], i == 0);
+	fputs("]}\n", f);
 	return ST_OK;
 }
 

@@ -10,6 +10,9 @@
 /* Memory by kind, kept, recomputed, overwritten, cost and bound, a sparkline of memory. */
 enum status report_plan(
 	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);
+/* What is kept, and what is recomputed, why and at what cost: the ten largest of each. */
+enum status report_details(
+	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);
 /* The schedule, one line a step. */
 enum status report_schedule(
 	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);

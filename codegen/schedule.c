@@ -100,21 +100,39 @@ static enum status missing(struct kernels *ks, const struct node *n, const char 
 		ks->diag, ST_INTERNAL, &w, NULL, "step %d has no place for %s", step, what);
 }
 
+/* The problem's tensor that stands for tensor t of the graph in the op of this call: itself, or
+ * what an op that repeats t's producer makes. */
+static int stands_for(const struct problem *p, const int *list, int n, int t)
+{
+	for (int i = 0; i < n; i++)
+		if (list[i] == t)
+			return t;
+	for (int i = 0; i < n; i++)
+		if (problem_original(p, list[i]) == t)
+			return list[i];
+	return t;
+}
+
 static enum status find_buffers(
 	struct kernels *ks, const struct schedule *s, struct call *c, int step)
 {
 	const struct node *n = &c->node;
+	const struct problem *p = s->gp->problem;
+	const struct problem_choice *w = &p->op[c->op].choice[s->plan->step[step].choice];
 	c->in = ARENA_ARRAY(ks->arena, int, n->nin);
 	c->out = ARENA_ARRAY(ks->arena, int, n->nout);
 	if (!c->in || !c->out)
 		return diag_nomem(ks->diag);
 	for (int k = 0; k < n->nin; k++) {
-		c->in[k] = n->in[k] ? buffer_at(s, s->gp->index[n->in[k]->id], step) : -1;
+		int t = n->in[k] ? stands_for(p, w->in, w->nin, s->gp->index[n->in[k]->id]) : -1;
+		c->in[k] = t >= 0 ? buffer_at(s, t, step) : -1;
 		if (n->in[k] && c->in[k] < 0)
 			return missing(ks, n, n->in[k]->name, step);
 	}
 	for (int k = 0; k < n->nout; k++) {
-		c->out[k] = n->out[k] ? buffer_at(s, s->gp->index[n->out[k]->id], step) : -1;
+		int t = n->out[k] ? stands_for(p, w->out, w->nout, s->gp->index[n->out[k]->id])
+				  : -1;
+		c->out[k] = t >= 0 ? buffer_at(s, t, step) : -1;
 		if (n->out[k] && c->out[k] < 0)
 			return missing(ks, n, n->out[k]->name, step);
 	}
@@ -161,9 +179,10 @@ static enum status resolve_step(struct kernels *ks, struct schedule *s, int step
 	if (ps->choice > 0)
 		c->node.in = n->alt[ps->choice - 1];
 	c->op = ps->op;
-	c->run = ps->run;
+	int repeats = s->gp->problem->op[ps->op].repeats;
+	c->run = ps->run + (repeats > 0);
 	if (first[ps->op] < 0)
-		first[ps->op] = step;
+		first[ps->op] = repeats ? first[repeats - 1] : step;
 	c->first = first[ps->op];
 	c->updates = parameter_updated(s, &c->node);
 	TRY(find_buffers(ks, s, c, step));

@@ -15,7 +15,7 @@ case "${1:-}" in
 *) echo "usage: examples/quickstart.sh [--short]" >&2; exit 2 ;;
 esac
 
-say "1/6  Packages: a C compiler, cmake, oneDNN, protobuf-c, jansson, popt, zlib, the images (Debian's)"
+say "1/6  Packages: a C compiler, cmake, oneDNN, protobuf-c, jansson, Clp, popt, zlib, the images (Debian's)"
 tools/setup.sh
 say "2/6  Build: build/stint"
 build_stint

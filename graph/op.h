@@ -118,7 +118,10 @@ struct op_def {
 		const bool *want, struct tensor **dx);
 
 	struct op_cost (*cost)(
-		const struct node *n); /* NULL: reads inputs, writes outputs, 1 flop each */
+		const struct node *n); /* NULL: reads inputs, writes outputs, `work` flops each */
+	/* Operations an element of the output, without `cost`; 0 stands for 1, and for OP_POINTWISE
+	 * what `expr` calls comes on top. An exponential counts as 20. */
+	double work;
 	int npair;
 	struct op_pair pair[4];
 
@@ -174,5 +177,13 @@ bool node_uses_library(
 int64_t node_workspace(const struct graph *g, const struct node *n);
 /* Pairs of a node that hold for its actual shapes (a broadcast input cannot be overwritten). */
 int node_pairs(const struct node *n, struct op_pair *out, int max);
+
+/* Kernels in words: "Relu(f32[64,16,28,28]) -> f32[64,16,28,28]; C": operator, inputs, outputs,
+ * attributes, and who does it (library: node_uses_library; C, portable C). The same for any two
+ * nodes that run alike, whatever the model; tables of measured times are kept by it. The text up to
+ * "(" is the operator. Valid while `g` does not change; lives in `a`. NULL when out of memory. */
+struct kernel_keys;
+struct kernel_keys *kernel_keys_new(struct arena *a, const struct graph *g);
+const char *kernel_key(const struct kernel_keys *k, const struct node *n, bool library);
 
 #endif

@@ -72,8 +72,8 @@ static enum status list_external(const struct model *m, Tensor ***list, int *n, 
 	return ST_OK;
 }
 
-/* Every external tensor inline. The sizes come first: no more is read than a file may hold. */
-static enum status take_in_all(const struct model *m, struct diag *d)
+/* The sizes come first: no more is read than a file may hold. */
+enum status model_take_in(const struct model *m, struct diag *d)
 {
 	Tensor **list;
 	int n;
@@ -86,7 +86,7 @@ static enum status take_in_all(const struct model *m, struct diag *d)
 	return ST_OK;
 }
 
-static enum status write_model(const struct model *m, const char *to, struct diag *d)
+enum status model_write(const struct model *m, const char *to, struct diag *d)
 {
 	size_t size = onnx__model_proto__get_packed_size(m->proto);
 	if (size > INT32_MAX)
@@ -105,9 +105,9 @@ enum status import_copy_model(const char *from, const char *to, struct diag *d)
 	struct arena *a = arena_new();
 	enum status st = a ? model_read(a, from, &m, d) : diag_nomem(d);
 	if (st == ST_OK)
-		st = take_in_all(&m, d);
+		st = model_take_in(&m, d);
 	if (st == ST_OK)
-		st = write_model(&m, to, d);
+		st = model_write(&m, to, d);
 	arena_free(a);
 	return st;
 }
@@ -138,9 +138,9 @@ enum status export_onnx(
 	if (st == ST_OK)
 		st = replace(&m, lookup, user, d);
 	if (st == ST_OK)
-		st = take_in_all(&m, d);
+		st = model_take_in(&m, d);
 	if (st == ST_OK)
-		st = write_model(&m, to, d);
+		st = model_write(&m, to, d);
 	arena_free(a);
 	return st;
 }

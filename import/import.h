@@ -42,4 +42,16 @@ typedef const float *export_lookup(void *user, const char *name, int64_t numel);
 enum status export_onnx(
 	const char *model, const char *to, export_lookup *lookup, void *user, struct diag *d);
 
+/* What to say about a node: "recompute", "kept" gets into its metadata_props as "stint.recompute".
+ */
+struct export_note {
+	const char *key, *value;
+};
+/* The notes on the node called `name` in a graph made of the model (nodes without a name have one
+ * there). Returns their number, -1 when memory ran out. */
+typedef int export_notes(void *user, const char *name, const struct export_note **notes);
+/* Write `model` with notes on its nodes in place of those of an earlier time. */
+enum status export_annotated(
+	const char *model, const char *to, export_notes *notes, void *user, struct diag *d);
+
 #endif

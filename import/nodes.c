@@ -16,13 +16,14 @@ static bool own_domain(const Node *n)
 	return !*domain || !strcmp(domain, "ai.onnx");
 }
 
-/* A node's name for people and for the schedule; nodes without one get "Op_index". */
+const char *node_label(struct arena *a, const Node *n, int index)
+{
+	return n->name && *n->name ? n->name : arena_printf(a, "%s_%d", text_of(n->op_type), index);
+}
+
 static const char *node_name(struct importer *im, int index)
 {
-	const Node *n = im->m.proto->graph->node[index];
-	if (n->name && *n->name)
-		return n->name;
-	return arena_printf(im->m.arena, "%s_%d", text_of(n->op_type), index);
+	return node_label(im->m.arena, im->m.proto->graph->node[index], index);
 }
 
 static bool is_supported(const struct importer *im, const Node *n)

@@ -16,6 +16,13 @@ struct model {
  * size. */
 enum status model_read(struct arena *a, const char *path, struct model *out, struct diag *d);
 
+/* Every external tensor inline. */
+enum status model_take_in(const struct model *m, struct diag *d);
+/* ST_INVALID where it would be over 2 GiB. */
+enum status model_write(const struct model *m, const char *to, struct diag *d);
+/* A node's name for people and for the schedule; nodes without one get "Op_index". */
+const char *node_label(struct arena *a, const Onnx__NodeProto *n, int index);
+
 /* Element counts and values of a TensorProto. *dim has rank entries. */
 enum status tensor_shape(const struct model *m, const Onnx__TensorProto *t, int *rank,
 	int64_t dim[RANK_MAX], int64_t *numel, struct diag *d);

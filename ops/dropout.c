@@ -64,11 +64,11 @@ static enum status masked_rule(struct graph *g, const struct node *n, struct ten
 	return g->failed;
 }
 
-/* Some 40 operations an element for the random numbers. */
+/* Some 20 operations an element for the random numbers. */
 static struct op_cost masked_cost(const struct node *n)
 {
 	double k = (double)n->out[0]->numel;
-	return (struct op_cost){40 * k, 8 * k};
+	return (struct op_cost){20 * k, 8 * k};
 }
 
 static enum status masked_emit(struct emit *e, const struct node *n)

@@ -296,6 +296,12 @@ static struct op_cost split_cost(const struct node *n)
 	return (struct op_cost){0, 2 * (double)tensor_bytes(n->in[0])};
 }
 
+/* Of a line that strided reads fetch, a part is used. */
+static struct op_cost transpose_cost(const struct node *n)
+{
+	return (struct op_cost){0, 5 * (double)tensor_bytes(n->out[0])};
+}
+
 const struct op_def ops_move[] = {
 	{.name = "Transpose",
 		.since = 1,
@@ -305,7 +311,7 @@ const struct op_def ops_move[] = {
 		.fold = transpose_fold,
 		.lower = transpose_lower,
 		.grad = transpose_grad,
-		.cost = data_move_cost,
+		.cost = transpose_cost,
 		.emit_c = transpose_emit,
 		.example = EXAMPLES({.in = "3,5"}, {.in = "70,33"}, {.in = "64,32"},
 			{.in = "2,3,4,5", .attr = "perm=0,2,1,3"},

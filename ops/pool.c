@@ -38,11 +38,13 @@ static enum status pool_grad_infer(struct graph *g, struct node *n)
 	return n->out[0] ? ST_OK : ST_INVALID;
 }
 
+/* A comparison or sum and its addresses: some 8 operations a tap, with a gradient (which looks for
+ * the maximum again) 18. */
 static struct op_cost pool_cost(const struct node *n)
 {
 	const struct pool *p = n->param;
-	struct op_cost c = {
-		(double)(p->batch * p->channels) * (double)p->w.out_plane * (double)p->w.taps,
+	struct op_cost c = {(double)(p->batch * p->channels) * (double)p->w.out_plane *
+				    (n->nin > 1 ? 18 : 8) * (double)p->w.taps,
 		(double)tensor_bytes(n->out[0])};
 	for (int i = 0; i < n->nin; i++)
 		c.bytes += (double)tensor_bytes(n->in[i]);

@@ -1,8 +1,6 @@
-/* What no plan can beat.
+/* What no plan can cost less than.
  *
- * Bytes: each op needs its inputs, outputs and workspace at once, less what may be in place.
- *
- * Cost: take the step at which an op runs for the first time. All its ancestors have run before;
+ * Take the step at which an op runs for the first time. All its ancestors have run before;
  * all its descendants run later. What those read of the ancestors' tensors is live at that step or
  * is made again later, by runs that come on top of the first ones. With x = stored and y = run
  * again this is: minimise the cost of y, with (x or y) for all that is read later, y implies (x or
@@ -13,9 +11,10 @@
  * Where an op has several ways, only what all of them read counts, at the cheapest cost; optional
  * ops need not run. A feasible flow is a lower bound of the cut, so rounding errs on the safe side.
  */
+#include "planner/bounds.h"
 #include "planner/mincut.h"
-#include "planner/solver.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +27,7 @@ static bool way_reads(const struct way *w, int t)
 }
 
 /* Whether every way of o reads the k-th input of its first way. */
-static bool always_reads(const struct inst *in, int o, int k)
+bool bound_always_reads(const struct inst *in, int o, int k)
 {
 	for (int c = 1; c < in->nway[o]; c++)
 		if (!way_reads(&in->way[o][c], in->way[o][0].in[k]))
@@ -36,8 +35,16 @@ static bool always_reads(const struct inst *in, int o, int k)
 	return true;
 }
 
+bool bound_reads(const struct inst *in, int o, int t)
+{
+	for (int c = 0; c < in->nway[o]; c++)
+		if (way_reads(&in->way[o][c], t))
+			return true;
+	return false;
+}
+
 /* Bytes for inputs, outputs and workspace of o, at least. */
-static int64_t own_bytes(const struct inst *in, int o)
+int64_t bound_own_bytes(const struct inst *in, int o)
 {
 	int64_t least = INT64_MAX;
 	for (int c = 0; c < in->nway[o]; c++) {
@@ -56,18 +63,28 @@ static int64_t own_bytes(const struct inst *in, int o)
 	return least;
 }
 
-int64_t bound_bytes(const struct inst *in)
+double bound_room(const struct inst *in, int o, int64_t budget)
 {
-	int64_t most = 0, kept = 0;
-	for (int o = 0; o < in->n; o++) {
-		int64_t own = in->optional[o] ? 0 : own_bytes(in, o);
-		most = own > most ? own : most;
-	}
-	for (int t = 0; t < in->m; t++)
-		kept += in->keep[t] ? in->size[t] : 0;
-	most = (kept > most ? kept : most) + in->held;
 	/* the buffer at the top needs not be rounded up */
-	return most - in->slack;
+	return (double)(budget - in->held - bound_own_bytes(in, o) + in->slack);
+}
+
+int64_t bound_survive(const struct inst *in, int o, int t)
+{
+	const struct way *w = &in->way[o][0];
+	int64_t sum = 0;
+	if (in->nway[o] > 1)
+		return 0;
+	for (int k = 0; k < w->nout; k++) {
+		bool here = false, elsewhere = false;
+		for (int i = 0; i < w->npair; i++) {
+			here = here || (w->pair[i].out == w->out[k] && w->pair[i].in == t);
+			elsewhere = elsewhere ||
+				    (w->pair[i].out == w->out[k] && w->pair[i].in != t);
+		}
+		sum += here && !elsewhere ? in->size[w->out[k]] : 0;
+	}
+	return sum;
 }
 
 struct bounder {
@@ -82,6 +99,7 @@ struct bounder {
 	bool *again; /* [n] what the last solution that fits runs again */
 	bool fits;
 	/* out */
+	int best_op;
 	struct arena *a;
 	struct bound_seed *seed;
 	int nseed;
@@ -95,11 +113,11 @@ static void relatives(struct bounder *b, int at)
 	b->before[at] = b->after[at] = true;
 	for (int o = at; o >= 0; o--)
 		for (int k = 0; b->before[o] && k < in->way[o][0].nin; k++)
-			if (always_reads(in, o, k))
+			if (bound_always_reads(in, o, k))
 				b->before[in->p->tensor[in->way[o][0].in[k]].producer] = true;
 	for (int o = at + 1; o < in->n; o++)
 		for (int k = 0; !in->optional[o] && k < in->way[o][0].nin; k++)
-			if (always_reads(in, o, k) &&
+			if (bound_always_reads(in, o, k) &&
 				b->after[in->p->tensor[in->way[o][0].in[k]].producer])
 				b->after[o] = true;
 	b->before[at] = false;
@@ -117,7 +135,7 @@ static double find_needed(struct bounder *b, int at)
 			b->own[in->way[at][c].in[k]] = true;
 	for (int o = at + 1; o < in->n; o++)
 		for (int k = 0; b->after[o] && k < in->way[o][0].nin; k++)
-			if (always_reads(in, o, k))
+			if (bound_always_reads(in, o, k))
 				b->needed[in->way[o][0].in[k]] = true;
 	for (int t = 0; t < in->m; t++) {
 		int p = in->p->tensor[t].producer;
@@ -138,7 +156,7 @@ static int tensor_node(struct bounder *b, int t)
 	return *node;
 }
 
-static double cheapest(const struct inst *in, int o)
+double bound_cheapest(const struct inst *in, int o)
 {
 	double least = in->way[o][0].cost;
 	for (int c = 1; c < in->nway[o]; c++)
@@ -174,12 +192,13 @@ static void build(struct bounder *b)
 				if (op < 0) {
 					op = b->run[o] = mincut_node(&b->cut);
 					mincut_edge(&b->cut, op, b->sink,
-						in->once[o] ? MINCUT_INFINITE : cheapest(in, o));
+						in->once[o] ? MINCUT_INFINITE
+							    : bound_cheapest(in, o));
 				}
 				mincut_edge(&b->cut, b->node[in->n + t] + 1, op, MINCUT_INFINITE);
 			}
 		for (int k = 0; op >= 0 && !in->once[o] && k < w->nin; k++)
-			if (always_reads(in, o, k) && !b->own[w->in[k]])
+			if (bound_always_reads(in, o, k) && !b->own[w->in[k]])
 				mincut_edge(&b->cut, op, tensor_node(b, w->in[k]), MINCUT_INFINITE);
 	}
 }
@@ -262,6 +281,9 @@ static double op_bound(struct bounder *b, int at, double room)
 	return best;
 }
 
+/* Beyond SAMPLE_ALL ops only some are looked at. */
+enum { SAMPLE_ALL = 1500, SAMPLES = 100, SAMPLES_NEAR = 8 };
+
 struct critical {
 	int op;
 	double excess;
@@ -275,60 +297,192 @@ static int critical_cmp(const void *a, const void *b)
 	return (x->op > y->op) - (x->op < y->op);
 }
 
-static double room_at(const struct bounder *b, int o, int64_t budget)
+/* By how much op o's moment lacks room; remembered in known[], INFINITY where not looked at. */
+static double excess_at(struct bounder *b, int o, int64_t budget, double *known)
 {
-	/* the buffer at the top needs not be rounded up */
-	return (double)(budget - b->in->held - own_bytes(b->in, o) + b->in->slack);
+	if (known[o] == INFINITY) {
+		relatives(b, o);
+		known[o] = b->in->optional[o] ? -INFINITY
+					      : find_needed(b, o) - bound_room(b->in, o, budget);
+	}
+	return known[o];
 }
 
-static double best_bound(struct bounder *b, int64_t budget, struct critical *c)
+/* The ops whose moments lack most, worst first: all ops of small problems; of large ones, some at
+ * equal distances, then closer and closer to the worst. */
+static int find_critical(struct bounder *b, int64_t budget, struct critical *c, double *known)
 {
 	const struct inst *in = b->in;
-	int n = 0, step = 1 + in->n / 1500;
-	for (int o = 0; o < in->n; o += step) {
-		if (in->optional[o])
-			continue;
-		relatives(b, o);
-		double excess = find_needed(b, o) - room_at(b, o, budget);
-		if (excess > 0)
-			c[n++] = (struct critical){o, excess};
+	int n = 0, step = in->n <= SAMPLE_ALL ? 1 : in->n / SAMPLES;
+	for (int o = 0; o < in->n; o++)
+		known[o] = INFINITY;
+	for (int o = 0; o < in->n; o += step)
+		excess_at(b, o, budget, known);
+	for (; step > 1; step = (step + SAMPLES_NEAR - 1) / SAMPLES_NEAR) {
+		int near = (step + SAMPLES_NEAR - 1) / SAMPLES_NEAR;
+		int worst = 0;
+		for (int o = 0; o < in->n; o++)
+			if (known[o] < INFINITY && known[o] > known[worst])
+				worst = o;
+		for (int k = -2 * SAMPLES_NEAR; k <= 2 * SAMPLES_NEAR; k++)
+			if (worst + k * near >= 0 && worst + k * near < in->n)
+				excess_at(b, worst + k * near, budget, known);
 	}
+	for (int o = 0; o < in->n; o++)
+		if (known[o] < INFINITY && known[o] > 0)
+			c[n++] = (struct critical){o, known[o]};
 	qsort(c, (size_t)n, sizeof *c, critical_cmp);
+	return n;
+}
+
+static double best_bound(struct bounder *b, int64_t budget, struct critical *c, double *known)
+{
+	const struct inst *in = b->in;
+	int n = find_critical(b, budget, c, known);
 	int most = in->n <= 300 ? 24 : in->n <= 800 ? 12 : in->n <= 3000 ? 4 : 1;
 	double best = 0;
 	for (int i = 0; i < n && i < most && !b->cut.failed; i++) {
-		double v = op_bound(b, c[i].op, room_at(b, c[i].op, budget));
-		best = v > best && v < 1e200 ? v : best;
+		double v = op_bound(b, c[i].op, bound_room(in, c[i].op, budget));
+		if (v > best && v < 1e200) {
+			best = v;
+			b->best_op = c[i].op;
+		}
 		keep_seed(b, c[i].op);
 	}
 	return best;
 }
 
-enum status bound_cost(const struct inst *in, int64_t budget, double *bound, struct arena *a,
-	struct bound_seed *seed, int *nseed, struct diag *d)
+/* The greatest number of which all costs are multiples, nearly; 0 when there is none worth it. */
+static double cost_unit(const struct inst *in)
+{
+	double unit = 0, most = 0;
+	for (int o = 0; o < in->n; o++)
+		for (int c = 0; c < in->nway[o]; c++) {
+			double a = in->way[o][c].cost, b = unit;
+			most = a > most ? a : most;
+			while (b > 1e-7 * most) {
+				double rest = a - floor(a / b + 1e-6) * b;
+				a = b;
+				b = rest;
+			}
+			unit = a;
+		}
+	if (unit > 0)
+		unit = most / round(most / unit); /* without the steps' rounding */
+	for (int o = 0; o < in->n; o++)
+		for (int c = 0; c < in->nway[o]; c++) {
+			double k = in->way[o][c].cost / unit;
+			if (!(fabs(k - round(k)) <= 1e-10 * k))
+				return 0;
+		}
+	return unit > 1e-6 * in->once_cost ? unit : 0;
+}
+
+double bound_round(const struct inst *in, double bound)
+{
+	double unit = cost_unit(in);
+	if (unit <= 0 || !(bound < 1e12 * unit))
+		return bound;
+	double k = bound / unit, up = ceil(k - 1e-9 * k - 1e-6) * unit * (1 - 1e-9);
+	return up > bound ? up : bound;
+}
+
+/* Room for a bounder's tables in `tmp`. */
+static bool bounder_init(struct bounder *b, struct arena *tmp)
+{
+	int n = b->in->n, m = b->in->m;
+	b->best_op = -1;
+	b->before = ARENA_ARRAY(tmp, bool, n + 1);
+	b->after = ARENA_ARRAY(tmp, bool, n + 1);
+	b->needed = ARENA_ARRAY(tmp, bool, m + 1);
+	b->own = ARENA_ARRAY(tmp, bool, m + 1);
+	b->run = ARENA_ARRAY(tmp, int, n + 1);
+	b->again = ARENA_ARRAY(tmp, bool, n + 1);
+	b->node = ARENA_ARRAY(tmp, int, (int64_t)n + m + 1);
+	return b->before && b->after && b->needed && b->own && b->run && b->again && b->node;
+}
+
+/* *op out: the one whose moment gives the bound, or -1. */
+static enum status single_bound(const struct inst *in, int64_t budget, double *bound, int *op,
+	struct arena *a, struct bound_seed *seed, int *nseed, struct diag *d)
 {
 	struct arena *tmp = arena_new();
-	struct bounder b = {.in = in, .a = a, .seed = seed};
+	struct bounder b = {.in = in, .a = a, .seed = seed, .nseed = a ? 0 : BOUND_SEEDS};
 	enum status st = ST_OK;
 	*bound = in->once_cost;
-	if (tmp) {
-		b.before = ARENA_ARRAY(tmp, bool, in->n + 1);
-		b.after = ARENA_ARRAY(tmp, bool, in->n + 1);
-		b.needed = ARENA_ARRAY(tmp, bool, in->m + 1);
-		b.own = ARENA_ARRAY(tmp, bool, in->m + 1);
-		b.run = ARENA_ARRAY(tmp, int, in->n + 1);
-		b.again = ARENA_ARRAY(tmp, bool, in->n + 1);
-		b.node = ARENA_ARRAY(tmp, int, (int64_t)in->n + in->m + 1);
-	}
 	struct critical *c = tmp ? ARENA_ARRAY(tmp, struct critical, in->n + 1) : NULL;
-	if (!b.before || !b.after || !b.needed || !b.own || !b.node || !b.run || !b.again || !c)
+	double *known = tmp ? ARENA_ARRAY(tmp, double, in->n + 1) : NULL;
+	if (!c || !known || !bounder_init(&b, tmp))
 		st = diag_nomem(d);
-	else if (budget < INT64_MAX && in->n <= 20000)
-		*bound += best_bound(&b, budget, c) * (1 - 1e-9);
+	else if (budget < INT64_MAX)
+		*bound += best_bound(&b, budget, c, known) * (1 - 1e-9);
 	if (b.cut.failed)
 		st = diag_nomem(d);
 	*nseed = b.nseed;
+	*op = b.best_op;
 	mincut_free(&b.cut);
+	arena_free(tmp);
+	return st;
+}
+
+enum status bound_cost(const struct inst *in, int64_t budget, double *bound, struct arena *a,
+	struct bound_seed *seed, int *nseed, struct diag *d)
+{
+	int op;
+	return single_bound(in, budget, bound, &op, a, seed, nseed, d);
+}
+
+enum { CUTS_A_ROUND = 4, STEPS_MAX = 20000, TERMS_MAX = 150000 };
+static const double WORK_PATH = 1e8;
+
+/* Add cuts while that helps, then branch; where that ends, add what its solution lacks. */
+static void path_bound(struct path *p, double target, double effort, double *bound)
+{
+	p->work = WORK_PATH * effort;
+	bool more = path_build(p, TERMS_MAX);
+	while (more && p->work > 0 && *bound < target) {
+		lp_solve(&p->lp,
+			(int)(p->work / p->lp.nrow < STEPS_MAX ? p->work / p->lp.nrow : STEPS_MAX));
+		p->work -= (p->lp.effort + 20) * p->lp.nrow;
+		double v = bound_round(p->in, p->lp.bound);
+		*bound = v > *bound ? v : *bound;
+		if (*bound >= target || !p->lp.solved)
+			return;
+		more = path_extend(p, CUTS_A_ROUND, PATH_PLAIN) > 0;
+		if (!more) {
+			v = tree_bound(p, target, &more);
+			*bound = v > *bound ? v : *bound;
+			more = more && (path_extend(p, CUTS_A_ROUND, PATH_DEEP) > 0 ||
+					       path_extend(p, CUTS_A_ROUND / 2, PATH_DEEPER) > 0);
+		}
+		more = more && path_build(p, TERMS_MAX);
+	}
+}
+
+enum status bound_raise(const struct inst *in, int64_t budget, double target, double effort,
+	double *bound, struct diag *d)
+{
+	int op, nseed;
+	double single;
+	if (budget == INT64_MAX)
+		return ST_OK;
+	TRY(single_bound(in, budget, &single, &op, NULL, NULL, &nseed, d));
+	*bound = single > *bound ? single : *bound;
+	if (op < 0 || *bound >= target)
+		return ST_OK;
+	struct arena *tmp = arena_new();
+	struct path p = {0};
+	if (!tmp || !path_init(&p, tmp, in, budget)) {
+		arena_free(tmp);
+		return diag_nomem(d);
+	}
+	p.cut[++p.ncut] = op;
+	double v = *bound;
+	path_bound(&p, target * (1 - 5e-10), effort, &v);
+	enum status st = p.failed ? diag_nomem(d) : ST_OK;
+	if (st == ST_OK && v * (1 - 1e-12) > *bound)
+		*bound = v * (1 - 1e-12);
+	path_free(&p);
 	arena_free(tmp);
 	return st;
 }

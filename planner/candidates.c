@@ -49,9 +49,11 @@ enum status candidates_make(struct planner *pl)
 	pl->cand = ARENA_ARRAY(pl->tmp, struct candidate_seq, CANDIDATES_MAX + 1);
 	if (!pl->cand)
 		return diag_nomem(pl->d);
-	if (!order_listed(x, pl->way, &q))
+	if (!order_listed(x, pl->way, &q)) {
+		seq_free(&q);
 		return diag_fail(pl->d, ST_INTERNAL, NULL, NULL,
 			x->nomem ? "out of memory" : "the listed order of ops cannot run");
+	}
 	pl->cand[pl->ncand++] = (struct candidate_seq){
 		.q = q, .cost = x->s.cost, .peak = x->s.peak};
 	q = (struct seq){0};
@@ -131,10 +133,16 @@ enum status candidates_fixed(struct planner *pl, struct seq *q)
 	struct search *x = &pl->x;
 	struct segments g;
 	bool ok;
-	if (pl->o->mode == PLAN_SEGMENTS && pl->o->segments > 1) {
-		int *border = ARENA_ARRAY(pl->tmp, int, pl->in->n + 2);
+	bool blocks = pl->o->mode == PLAN_BLOCKS;
+	if (blocks || (pl->o->mode == PLAN_SEGMENTS && pl->o->segments > 1)) {
+		int *border = ARENA_ARRAY(pl->tmp, int, pl->in->n + 2), n = 0;
 		ok = border && segments_init(x, pl->way, &g);
-		int n = ok ? segments_equal(&g, pl->o->segments, border) : 0;
+		if (ok && blocks)
+			n = segments_blocks(&g, 2, 1, border);
+		if (ok && blocks && n < 2) /* skips cross every border: the narrowest places */
+			n = segments_blocks(&g, 1, 1, border);
+		if (ok && !blocks)
+			n = segments_equal(&g, pl->o->segments, border);
 		ok = ok && segments_sequence(x, &g, pl->way, border, n, q);
 	} else {
 		ok = order_listed(x, pl->way, q);

@@ -6,11 +6,14 @@
 #include <string.h>
 
 /* The roofline behind the default costs, in microseconds: committed constants, never measured, so
- * that a plan depends on the model and the budget alone. About two cores of a 2020s server; only
- * the ratio between arithmetic and traffic matters to a plan. */
-static const double FLOPS_PER_MICROSECOND = 150e3; /* 150 GFLOP/s */
-static const double BYTES_PER_MICROSECOND = 25e3;  /* 25 GB/s */
-static const double MICROSECONDS_PER_OP = 1;       /* call, loop and thread start */
+ * that a plan depends on the model and the budget alone. They fit two cores of a 2023 server
+ * (AVX-512, 1 MiB of L2 each, 32 MiB of L3 shared) on the examples, most operators within a factor
+ * of two (tests/bench/costs.sh, docs/howto/plan-with-measured-costs.md); only ratios matter to a
+ * plan. */
+static const double LIBRARY_FLOPS_PER_MICROSECOND = 150e3; /* 150 GFLOP/s: products, convolutions */
+static const double PLAIN_FLOPS_PER_MICROSECOND = 40e3;    /* of generated C: sums, exponentials */
+static const double BYTES_PER_MICROSECOND = 80e3; /* 80 GB/s: of L3; memory has half of it */
+static const double MICROSECONDS_PER_OP = 0.5;    /* call, loop and thread start */
 
 enum { PAIRS_MAX = 16 };
 
@@ -23,6 +26,7 @@ struct builder {
 	int *index;             /* by graph tensor id */
 	bool *used;             /* by graph tensor id: a storage that the step needs */
 	bool *claimed;          /* by resident: a tensor of this graph has it */
+	struct kernel_keys *keys;
 };
 
 static bool is_view(const struct node *n)
@@ -176,10 +180,11 @@ static enum status add_residents(struct builder *b, const struct graph_problem *
 
 /* --- Ops --- */
 
-static double cost_of(const struct node *n)
+static double cost_of(const struct node *n, bool library)
 {
 	struct op_cost c = node_cost(n);
-	double compute = c.flops / FLOPS_PER_MICROSECOND;
+	double compute = c.flops /
+			 (library ? LIBRARY_FLOPS_PER_MICROSECOND : PLAIN_FLOPS_PER_MICROSECOND);
 	double traffic = c.bytes / BYTES_PER_MICROSECOND;
 	return MICROSECONDS_PER_OP + (compute > traffic ? compute : traffic);
 }
@@ -263,11 +268,15 @@ static enum status add_choices(struct builder *b, const struct node *n, struct p
 		return ST_INTERNAL;
 	for (int c = 0; c < choice_count(n); c++) {
 		struct node v = as_choice(n, c);
-		choice[c].cost = cost_of(&v);
+		struct lib_call call;
+		int64_t bytes;
+		bool library = node_uses_library(b->g, &v, &call, &bytes);
+		choice[c].cost = choice[c].roofline = cost_of(&v, library);
+		choice[c].kernel = kernel_key(b->keys, &v, library);
 		choice[c].workspace = node_workspace(b->g, &v);
 		choice[c].in = storages_of(b, v.nin, v.in, &choice[c].nin);
 		choice[c].out = storages_of(b, v.nout, v.out, &choice[c].nout);
-		if (!choice[c].in || !choice[c].out)
+		if (!choice[c].in || !choice[c].out || !choice[c].kernel)
 			return ST_INTERNAL;
 	}
 	op->nchoice = choice_count(n);
@@ -319,8 +328,9 @@ static bool allocate(struct builder *b, int extra)
 	b->index = ARENA_ARRAY(b->a, int, g->ntensor);
 	b->used = ARENA_ARRAY(b->a, bool, g->ntensor);
 	b->claimed = ARENA_ARRAY(b->a, bool, g->ntensor + extra);
+	b->keys = kernel_keys_new(b->a, g);
 	if (!b->p->tensor || !b->p->op || !b->tensor || !b->node || !b->index || !b->used ||
-		!b->claimed)
+		!b->claimed || !b->keys)
 		return false;
 	for (int i = 0; i < g->ntensor; i++)
 		b->index[i] = -1;
@@ -334,6 +344,7 @@ enum status problem_from_graph(struct arena *a, const struct graph *g, const cha
 	if (!b.p || !allocate(&b, residents_of ? residents_of->problem->ntensor : 0))
 		return diag_nomem(g->diag);
 	b.p->name = name;
+	b.p->costs = "roofline";
 	mark_used(&b);
 	enum status st = add_residents(&b, residents_of);
 	for (int i = 0; st == ST_OK && i < g->nnode; i++)
@@ -350,5 +361,26 @@ enum status problem_from_graph(struct arena *a, const struct graph *g, const cha
 		if (b.index[i] < 0)
 			b.index[i] = b.index[tensor_storage(g->tensor[i])->id];
 	*out = (struct graph_problem){g, b.p, b.tensor, b.node, b.index};
+	return ST_OK;
+}
+
+enum status graph_problem_again(struct arena *a, struct graph_problem *out,
+	const char *const *pattern, const char *file, struct diag *d)
+{
+	struct problem *p = out->problem;
+	int *was, ntensor = p->ntensor;
+	TRY(insist_again(a, p, pattern, file, &was, d));
+	if (!was)
+		return ST_OK;
+	struct node **node = ARENA_ARRAY(a, struct node *, p->nop);
+	struct tensor **tensor = ARENA_ARRAY(a, struct tensor *, p->ntensor);
+	if (!node || !tensor)
+		return diag_nomem(d);
+	for (int o = 0; o < p->nop; o++)
+		node[o] = out->node[was[o]];
+	for (int t = 0; t < p->ntensor; t++)
+		tensor[t] = out->tensor[t < ntensor ? t : problem_original(p, t)];
+	out->node = node;
+	out->tensor = tensor;
 	return ST_OK;
 }

@@ -3,7 +3,7 @@
 #define STINT_PLANNER_FROM_GRAPH_H
 
 #include "graph/op.h"
-#include "planner/problem.h"
+#include "planner/insist.h"
 
 struct graph_problem {
 	const struct graph *graph;
@@ -20,5 +20,10 @@ struct graph_problem {
  * model's outputs. */
 enum status problem_from_graph(struct arena *a, const struct graph *g, const char *name,
 	bool keep_outputs, const struct graph_problem *residents_of, struct graph_problem *out);
+
+/* --recompute: `out` with twins for the nodes that match (planner/insist.h). A twin's node is that
+ * of the op it repeats. */
+enum status graph_problem_again(struct arena *a, struct graph_problem *out,
+	const char *const *pattern, const char *file, struct diag *d);
 
 #endif

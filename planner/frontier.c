@@ -1,37 +1,75 @@
-/* Cost against budget: one plan per budget, never dearer for more memory. */
-#include "planner/plan.h"
+/* Cost against budget. From the smallest budget up: each plan fits the next budget too, and is
+ * where the search for it starts, so that cost never rises with the budget. */
+#include "planner/schedule.h"
 
-/* The plan of a smaller budget, standing for a larger one. */
-static struct plan *lend(struct arena *a, const struct plan *from, int64_t budget, double bound)
+enum { SHARED_POINTS = 3 }; /* all points together do the work of so many plans */
+
+static enum status solve_point(
+	struct planner *pl, struct solution *last, struct plan **plan, const struct plan *smaller)
 {
-	struct plan *plan = ARENA_NEW(a, struct plan);
-	if (!plan)
-		return NULL;
-	*plan = *from;
-	plan->budget_bytes = budget;
-	plan->lower_bound = bound < plan->cost_total ? bound : plan->cost_total;
-	return plan;
+	TRY(planner_solve(pl, last, last, plan));
+	if (!smaller || smaller->cost_total >= (*plan)->cost_total)
+		return ST_OK;
+	/* the layout within this budget came out dearer: the smaller plan stands */
+	double bound = (*plan)->lower_bound;
+	**plan = *smaller;
+	(*plan)->budget_bytes = pl->o->budget;
+	(*plan)->lower_bound = bound < smaller->cost_total ? bound : smaller->cost_total;
+	return ST_OK;
 }
 
-enum status plan_frontier(struct arena *a, const struct problem *p, const struct plan_options *o,
+static enum status solve_points(struct planner *pl, struct plan_options *o, const int64_t *budget,
+	int n, struct plan **plans)
+{
+	struct solution last = {0};
+	const struct plan *smaller = NULL;
+	enum status st = ST_OK;
+	TRY(candidates_make(pl));
+	TRY(minimum_quick(pl));
+	if (n > 0 && budget[n - 1] < pl->least_arena)
+		TRY(minimum_search(pl));
+	if (n > SHARED_POINTS)
+		pl->effort *= (double)SHARED_POINTS / n;
+	for (int i = n - 1; i >= 0 && st == ST_OK; i--) {
+		plans[i] = NULL;
+		o->budget = budget[i];
+		if (o->budget < pl->least_arena)
+			continue;
+		st = solve_point(pl, &last, &plans[i], smaller);
+		smaller = plans[i];
+	}
+	/* what no plan within more can beat, none within less can */
+	for (int i = 1; i < n && st == ST_OK; i++)
+		if (plans[i] && plans[i]->lower_bound < plans[i - 1]->lower_bound)
+			plans[i]->lower_bound = plans[i - 1]->lower_bound;
+	seq_free(&last.q);
+	return st;
+}
+
+static enum status fixed_points(struct arena *a, const struct problem *p, struct plan_options *o,
 	const int64_t *budget, int n, struct plan **plans, struct diag *d)
 {
 	for (int i = 0; i < n; i++) {
-		struct plan_options one = *o;
-		one.budget = budget[i];
-		plans[i] = NULL;
-		enum status st = plan_make(a, p, &one, &plans[i], d);
+		o->budget = budget[i];
+		enum status st = plan_make(a, p, o, &plans[i], d);
 		if (st == ST_BUDGET)
 			plans[i] = NULL;
 		else
 			TRY(st);
 	}
-	for (int i = n - 2; i >= 0; i--) {
-		if (!plans[i] || !plans[i + 1] || plans[i]->cost_total <= plans[i + 1]->cost_total)
-			continue;
-		plans[i] = lend(a, plans[i + 1], budget[i], plans[i]->lower_bound);
-		if (!plans[i])
-			return diag_nomem(d);
-	}
 	return ST_OK;
+}
+
+enum status plan_frontier(struct arena *a, const struct problem *p, const struct plan_options *o,
+	const int64_t *budget, int n, struct plan **plans, struct diag *d)
+{
+	struct planner pl;
+	struct plan_options one = *o;
+	if (o->mode != PLAN_AUTO)
+		return fixed_points(a, p, &one, budget, n, plans, d);
+	enum status st = planner_init(&pl, a, p, &one, d);
+	if (st == ST_OK)
+		st = solve_points(&pl, &one, budget, n, plans);
+	planner_free(&pl);
+	return st;
 }

@@ -209,6 +209,7 @@ static void anneal(struct improver *m, double stop_cost)
 		double heat = (m->s->cost - x->in->once_cost) * 0.01 * (left > 0 ? left : 0) +
 			      1e-15 * m->s->cost;
 		since = round_of(m, heat) ? 0 : since + 1;
+		x->nomem = x->nomem || m->s->nomem;
 		if (since >= PATIENCE && m->s->cost > m->best_cost) {
 			reload(m);
 			since = 0;

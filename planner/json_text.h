@@ -1,4 +1,4 @@
-/* Writing JSON by hand, byte for byte the same everywhere. Private to planner/. */
+/* Writing JSON by hand, byte for byte the same everywhere. */
 #ifndef STINT_PLANNER_JSON_TEXT_H
 #define STINT_PLANNER_JSON_TEXT_H
 

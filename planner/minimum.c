@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-enum { ROUNDS = 14, STARTS = 5 };
-static const double WORK_TRY = 1e7;
+enum { ROUNDS = 14, STARTS = 3, CHANCES = 6 };
+static const double WORK_TRY = 3e6, WORK_TRY_OP = 3e3, SETTLE_EFFORT = 0.2;
 
 bool solution_set(
 	struct planner *pl, struct solution *s, const struct seq *q, const int *way, double cost)
@@ -24,8 +24,11 @@ bool solution_set(
 
 bool solution_take(struct planner *pl, struct solution *s)
 {
-	return state_store(&pl->s, &pl->x.tmp) &&
-	       solution_set(pl, s, &pl->x.tmp, pl->s.way, pl->s.cost);
+	if (!state_store(&pl->s, &pl->x.tmp)) {
+		pl->x.nomem = true;
+		return false;
+	}
+	return solution_set(pl, s, &pl->x.tmp, pl->s.way, pl->s.cost);
 }
 
 bool solution_load(struct planner *pl, const struct seq *q, const int *way)
@@ -83,11 +86,49 @@ static int pick_starts(const struct planner *pl, int *start)
 	return n;
 }
 
-/* Try to reach x.target from one start. */
-static bool reach(struct planner *pl, const struct seq *from, const int *way)
+static bool reach(struct planner *pl, const struct seq *from, const int *way, bool noisy)
 {
-	pl->x.limit = pl->x.work + WORK_TRY;
-	return solution_load(pl, from, way) && repair(&pl->x, &pl->s, 1e300, 6, false);
+	pl->x.limit = pl->x.work + WORK_TRY + WORK_TRY_OP * pl->in->n;
+	return solution_load(pl, from, way) && repair(&pl->x, &pl->s, 1e300, 6, noisy);
+}
+
+/* Try to reach x.target from several starts, then with chance. */
+static bool reach_any(struct planner *pl, const int *start, int nstart)
+{
+	if (pl->least.found && reach(pl, &pl->least.q, pl->least.way, false))
+		return true;
+	for (int k = 0; k < nstart && !pl->x.nomem; k++)
+		if (reach(pl, &pl->cand[start[k]].q, pl->way, false))
+			return true;
+	for (int k = 0; k < CHANCES && !pl->x.nomem; k++) {
+		bool again = pl->least.found && k % 2 == 0;
+		if (again ? reach(pl, &pl->least.q, pl->least.way, true)
+			  : reach(pl, &pl->cand[0].q, pl->way, true))
+			return true;
+	}
+	return false;
+}
+
+/* The search within the smallest budget may end in a plan that needs less: then that is it. */
+static enum status settle(struct planner *pl)
+{
+	struct plan_options within = {
+		.budget = pl->least_arena, .alignment = pl->o->alignment, .mode = pl->o->mode};
+	const struct plan_options *o = pl->o;
+	double effort = pl->effort, until = pl->x.until;
+	struct solution chosen = {0};
+	struct plan *plan;
+	pl->o = &within;
+	pl->effort = SETTLE_EFFORT;
+	pl->x.until = 0;
+	enum status st = planner_solve(pl, &pl->least, &chosen, &plan);
+	if (st == ST_OK)
+		st = offer(pl, &chosen.q, chosen.way);
+	pl->o = o;
+	pl->effort = effort;
+	pl->x.until = until;
+	seq_free(&chosen.q);
+	return st;
 }
 
 enum status minimum_search(struct planner *pl)
@@ -103,22 +144,18 @@ enum status minimum_search(struct planner *pl)
 		if (hi - lo <= hi / 500)
 			break;
 		x->target = lo + (hi - lo) / 2;
-		bool ok = pl->least.found && reach(pl, &pl->least.q, pl->least.way);
-		for (int k = 0; k < nstart && !ok && !x->nomem; k++)
-			ok = reach(pl, &pl->cand[start[k]].q, pl->way);
-		if (ok) {
-			if (!solution_take(pl, &found))
-				break;
-			st = offer(pl, &found.q, found.way);
+		if (reach_any(pl, start, nstart)) {
+			st = solution_take(pl, &found) ? offer(pl, &found.q, found.way)
+						       : diag_nomem(pl->d);
 			from = x->s.peak; /* aim lower even where the layout loses some */
 		} else {
 			lo = x->target;
 		}
-		if (x->nomem)
+		if (st == ST_OK && x->nomem)
 			st = diag_nomem(pl->d);
 	}
 	x->limit = limit;
 	seq_free(&found.q);
 	pl->least_final = true;
-	return st;
+	return st == ST_OK ? settle(pl) : st;
 }

@@ -118,9 +118,10 @@ static void eject_in_turn(struct placer *p, double work)
 
 static void try_exact(struct placer *p, double work)
 {
-	int64_t align = p->p.align, height = p->best_height * align;
+	int64_t align = p->p.align;
 	if (p->p.any_fixed || done(p))
 		return;
+	int64_t height = p->best_height * align;
 	enum place_result r = place_lower(p->seg, p->nseg, p->item, p->p.n, align,
 		p->p.base * align, p->p.load * align, p->aim * align, work, &height, p->offset);
 	p->nomem = r == PLACE_NOMEM;
@@ -200,8 +201,10 @@ enum status place_items(const struct place_seg *seg, int nseg, struct place_item
 	for (int i = 0; i < n && ok; i++)
 		if (!item[i].fixed)
 			item[i].offset = p.best[i] * align;
-	*height = p.best_height * align;
-	*load = p.p.load * align;
+	if (ok) {
+		*height = p.best_height * align;
+		*load = p.p.load * align;
+	}
 	free((void *)(uintptr_t)p.seg);
 	free(p.offset);
 	free(p.best);

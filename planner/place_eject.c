@@ -165,7 +165,10 @@ static bool mark_all(struct eject *e, int i)
 				return false;
 		}
 	}
-	sort_marks(e);
+	if (e->nomem)
+		return false;
+	if (e->nmark > 0)
+		sort_marks(e);
 	e->work += e->nmark * 2;
 	return true;
 }

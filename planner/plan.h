@@ -37,7 +37,9 @@ struct plan {
 struct plan_options {
 	int64_t budget;    /* bytes; INT64_MAX for none */
 	int64_t alignment; /* of offsets: 64 for C, 256 for CUDA */
-	enum { PLAN_AUTO, PLAN_KEEP_ALL, PLAN_SEGMENTS } mode;
+	/* PLAN_BLOCKS: a segment ends where one tensor, locally the smallest, is all that the rest
+	 * of the forward pass reads; where that never is, at every local minimum of such bytes. */
+	enum plan_mode { PLAN_AUTO, PLAN_KEEP_ALL, PLAN_SEGMENTS, PLAN_BLOCKS } mode;
 	int segments;   /* PLAN_SEGMENTS: K equal segments, as PyTorch's checkpoint_sequential */
 	double effort;  /* multiplies the default count of work; 0 stands for 1 */
 	double seconds; /* wall-clock limit of the search; 0: stop by a count of work (repeatable)
@@ -105,17 +107,41 @@ enum status layout_csv_read(
 /* With the column offset. */
 void layout_csv_print(const struct layout_table *t, struct text *out);
 
-/* Facts about a plan for people: per-op runs, bytes by kind at the peak step, live bytes per step.
- */
+/* --- Facts about a plan for people --- */
+
+/* The op that the step is a run of: not one that repeats it (problem_op). */
+static inline int plan_step_op(const struct problem *p, const struct plan_step *s)
+{
+	return p->op[s->op].repeats ? p->op[s->op].repeats - 1 : s->op;
+}
+/* Whether that op ran before. */
+static inline bool plan_step_again(const struct problem *p, const struct plan_step *s)
+{
+	return s->run > 0 || p->op[s->op].repeats > 0;
+}
+
+/* One run of an op that ran before: what was given up, and for which moment. */
+struct plan_again {
+	int step, op;        /* op: the one that ran before */
+	int forced_at;       /* the step with the most live bytes since the results were last there;
+				-1: they were there till now */
+	int64_t freed_bytes; /* of the results, not held at that step */
+	double cost;
+};
+
 struct plan_facts {
-	int *runs;     /* [nop] */
+	int *runs;     /* [nop] those of an op that repeats another count there */
 	int64_t *live; /* [nstep] raw bytes live at each step, workspace included */
 	int peak_step;
 	int64_t at_peak[6]; /* by tensor_kind, at the peak step */
 	int64_t workspace_at_peak;
 	int recomputed_ops, recomputed_runs; /* distinct ops run again; extra runs */
+	double recomputed_cost;              /* of the extra runs */
+	struct plan_again *again;            /* [recomputed_runs] by step */
 	int64_t kept_bytes, overwritten_bytes;
 	int kept, overwritten; /* activations kept from forward to backward; in-place outputs */
+	int *kept_buffer;      /* [kept] the largest first */
+	bool *in_place;        /* [nbuffer] lies where an input of its op lay */
 };
 enum status plan_facts_make(struct arena *a, const struct problem *p, const struct plan *plan,
 	struct plan_facts *out, struct diag *d);

@@ -31,6 +31,10 @@ void plan_print(const struct problem *p, const struct plan *plan, struct text *o
 {
 	text_puts(out, "{\"format\":\"stint-plan-1\",\"graph\":");
 	json_text_string(out, plan->graph);
+	if (p->costs) {
+		text_puts(out, ",\"costs\":");
+		json_text_string(out, p->costs);
+	}
 	text_puts(out, ",\"budget_bytes\":");
 	print_bytes(out, plan->budget_bytes);
 	if (!plan->feasible) {
@@ -211,6 +215,8 @@ static void read_plan(struct reader *r, const json_t *root, struct plan *plan)
 	plan->cost_total = number(r, cost, "total");
 	const json_t *bound = json_object_get(cost, "lower_bound");
 	plan->lower_bound = !bound || json_is_null(bound) ? -1 : number(r, cost, "lower_bound");
+	if (bound && plan->lower_bound < 0 && !json_is_null(bound))
+		fault(r, "\"cost\": \"lower_bound\" is below zero");
 	const json_t *steps = array_under(r, root, "steps", &plan->nstep);
 	const json_t *buffers = array_under(r, root, "buffers", &plan->nbuffer);
 	read_steps(r, steps, plan);

@@ -18,6 +18,32 @@ struct validation {
 	int *overwritten; /* [ntensor] the op whose declared output replaces this resident, or -1 */
 };
 
+int problem_original(const struct problem *p, int t)
+{
+	int o = p->tensor[t].producer;
+	if (o < 0 || !p->op[o].repeats)
+		return t;
+	const struct problem_op *first = &p->op[p->op[o].repeats - 1];
+	for (int c = 0; c < p->op[o].nchoice; c++)
+		for (int i = 0; i < p->op[o].choice[c].nout; i++)
+			if (p->op[o].choice[c].out[i] == t)
+				return first->choice[c].out[i];
+	return t;
+}
+
+double problem_one_pass(const struct problem *p)
+{
+	double sum = 0;
+	for (int o = 0; o < p->nop; o++) {
+		const struct problem_op *op = &p->op[o];
+		double least = op->choice[0].cost;
+		for (int c = 1; c < op->nchoice; c++)
+			least = op->choice[c].cost < least ? op->choice[c].cost : least;
+		sum += op->optional || op->repeats ? 0 : least;
+	}
+	return sum;
+}
+
 static void fault(struct validation *v, const char *node, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
@@ -238,6 +264,21 @@ static void check_order(struct validation *v)
 				"is to be kept, but its op does not make it");
 }
 
+/* An op that repeats another makes the same things under the same choices, later. */
+static void check_repeats(struct validation *v, int o)
+{
+	const struct problem_op *op = &v->p->op[o];
+	if (!op->repeats)
+		return;
+	const struct problem_op *first = &v->p->op[op->repeats - 1];
+	bool ok = op->repeats - 1 < o && !first->repeats && op->nchoice == first->nchoice;
+	for (int c = 0; ok && c < op->nchoice; c++)
+		ok = op->choice[c].nout == first->choice[c].nout;
+	if (!ok)
+		fault(v, op->name, NULL,
+			"\"repeats\" an op that is not before it or has other choices or outputs");
+}
+
 static void check_ops(struct validation *v)
 {
 	const struct problem *p = v->p;
@@ -254,6 +295,7 @@ static void check_ops(struct validation *v)
 		if (op->phase == PHASE_UPDATE && op->recomputable)
 			fault(v, op->name, "say \"recomputable\": false",
 				"an update op runs exactly once");
+		check_repeats(v, o);
 		for (int k = 0; k < op->nchoice; k++) {
 			check_choice(v, o, &op->choice[k]);
 			cost += op->choice[k].cost;

@@ -33,6 +33,8 @@ struct problem_choice {
 	int64_t workspace; /* bytes */
 	int nin, nout;
 	const int *in, *out; /* tensor indices */
+	const char *kernel;  /* what runs, in words (graph/op.h, kernel_key); NULL: not known */
+	double roofline;     /* where `kernel` is known: the cost by committed constants */
 };
 
 struct problem_op {
@@ -46,10 +48,13 @@ struct problem_op {
 	const struct problem_pair *pair;
 	bool recomputable; /* may run more than once; false for updates */
 	bool optional;     /* may never run */
+	int repeats;       /* 1 + the op that this one runs again for the backward pass, because
+			      the user insists (planner/insist.h); 0: none */
 };
 
 struct problem {
 	const char *name;
+	const char *costs; /* where the costs come from, in words; NULL: not said */
 	int ntensor, nop;
 	struct problem_tensor *tensor;
 	struct problem_op *op; /* in a valid order */
@@ -59,6 +64,11 @@ static inline bool tensor_kind_resident(enum tensor_kind k)
 {
 	return k == TK_INPUT || k == TK_PARAMETER || k == TK_STATE;
 }
+
+/* The tensor of which `t` is made again by an op that repeats another; `t` itself as a rule. */
+int problem_original(const struct problem *p, int t);
+/* Cost of every op once that must run: without those that repeat another. */
+double problem_one_pass(const struct problem *p);
 
 /* Everything a hand-made or parsed problem must satisfy: ids unique, indices in range, one producer
  * per non-resident, none for residents, valid order, costs finite and ≥ 0, bytes ≥ 0 with a checked

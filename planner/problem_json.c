@@ -75,6 +75,21 @@ static double cost_of(struct reader *r, const json_t *o, const char *name)
 	return 0;
 }
 
+/* What kernel the op or choice is, and what it costs by the committed constants; both optional. */
+static void read_kernel(
+	struct reader *r, const json_t *o, const char *name, struct problem_choice *c)
+{
+	const json_t *kernel = json_object_get(o, "kernel");
+	const json_t *roofline = json_object_get(o, "roofline");
+	if (kernel && !json_is_string(kernel))
+		fault(r, name, NULL, "\"kernel\" is not a string");
+	if (roofline && !(json_number_value(roofline) >= 0 && json_is_number(roofline)))
+		fault(r, name, NULL, "\"roofline\" is not a number of zero or more");
+	if (json_is_string(kernel) && !(c->kernel = arena_strdup(r->a, json_string_value(kernel))))
+		r->nomem = true;
+	c->roofline = roofline ? json_number_value(roofline) : c->cost;
+}
+
 static bool flag(
 	struct reader *r, const json_t *o, const char *key, const char *name, bool fallback)
 {
@@ -200,6 +215,7 @@ static void read_choices(
 		}
 		c[i].cost = cost_of(r, e, op->name);
 		c[i].workspace = whole(r, e, "workspace", op->name, false, base->workspace);
+		read_kernel(r, e, op->name, &c[i]);
 		if (json_object_get(e, "inputs"))
 			c[i].in = tensor_list(r, e, "inputs", op->name, &c[i].nin);
 		if (json_object_get(e, "outputs"))
@@ -227,6 +243,7 @@ static void read_op(struct reader *r, const json_t *o, int i)
 	if (json_object_get(o, "cost") || !json_object_get(o, "choices"))
 		base.cost = cost_of(r, o, op->name);
 	base.workspace = whole(r, o, "workspace", op->name, false, 0);
+	read_kernel(r, o, op->name, &base);
 	op->recomputable = flag(r, o, "recomputable", op->name, true) && op->phase != PHASE_UPDATE;
 	op->optional = flag(r, o, "optional", op->name, false);
 	read_pairs(r, o, op);
@@ -239,6 +256,25 @@ static void read_op(struct reader *r, const json_t *o, int i)
 			if (t->producer < 0)
 				t->producer = i;
 		}
+}
+
+/* "repeats": the id of an op before this one. */
+static void read_repeats(struct reader *r, const json_t *ops)
+{
+	struct idmap ids;
+	if (!idmap_init(&ids, r->p->nop)) {
+		r->nomem = true;
+		return;
+	}
+	for (int i = 0; i < r->p->nop; i++) {
+		const json_t *id = json_object_get(json_array_get(ops, (size_t)i), "repeats");
+		int first = json_is_integer(id) ? idmap_get(&ids, json_integer_value(id)) : -1;
+		if (id && first < 0)
+			fault(r, r->p->op[i].name, NULL, "\"repeats\" is no op before it");
+		r->p->op[i].repeats = 1 + first;
+		idmap_put(&ids, r->p->op[i].id, i);
+	}
+	idmap_free(&ids);
 }
 
 static void read_keep(struct reader *r, const json_t *root)
@@ -280,6 +316,11 @@ static void read_root(struct reader *r, const json_t *root)
 		return;
 	}
 	p->name = json_object_get(root, "name") ? name_of(r, root, "graph", 0) : "";
+	const json_t *costs = json_object_get(root, "costs");
+	if (costs && !json_is_string(costs))
+		fault(r, NULL, NULL, "\"costs\" is not a string");
+	if (json_is_string(costs) && !(p->costs = arena_strdup(r->a, json_string_value(costs))))
+		r->nomem = true;
 	const json_t *tensors = list_under(r, root, "tensors", &p->ntensor);
 	const json_t *ops = list_under(r, root, "ops", &p->nop);
 	p->tensor = alloc(r, (size_t)p->ntensor, sizeof *p->tensor);
@@ -293,21 +334,54 @@ static void read_root(struct reader *r, const json_t *root)
 	for (int i = 0; i < p->nop && !r->nomem; i++)
 		read_op(r, json_array_get(ops, (size_t)i), i);
 	if (!r->nomem)
+		read_repeats(r, ops);
+	if (!r->nomem)
 		read_keep(r, root);
 	if (!r->nomem && problem_validate(p, r->file, r->d) != ST_OK)
 		r->bad = true;
+}
+
+/* The last name that the text gives before `at`, where it stopped being JSON: whose number or word
+ * is at fault. NULL when there is none; escapes stay as they are written. */
+static const char *name_before(struct arena *a, const char *text, size_t at)
+{
+	static const char key[] = "\"name\"";
+	const size_t width = sizeof key - 1;
+	for (size_t i = at; i-- > 0;) {
+		if (text[i] != '"' || at - i < width || memcmp(text + i, key, width) != 0)
+			continue;
+		size_t from = i + width;
+		while (from < at && text[from] && strchr(" \t\r\n:", text[from]))
+			from++;
+		size_t to = from + 1;
+		while (to < at && to - from < 100 && text[to] != '"')
+			to++;
+		if (from < at && text[from] == '"')
+			return arena_strndup(a, text + from + 1, to - from - 1);
+	}
+	return NULL;
+}
+
+static enum status not_json(struct arena *a, const char *text, size_t len, const char *file,
+	const json_error_t *e, struct diag *d)
+{
+	size_t at = e->position > 0 ? (size_t)e->position : 0;
+	struct where w = {.file = file, .node = name_before(a, text, at < len ? at : len)};
+	const char *hint = w.node ? "the name is the last one before it" : NULL;
+	if (json_error_code(e) == json_error_numeric_overflow)
+		hint = "whole numbers go up to 9223372036854775807, others to 1.7e308";
+	return diag_fail(d, ST_INVALID, &w, hint, "not valid JSON: line %d, column %d: %s", e->line,
+		e->column, e->text);
 }
 
 enum status problem_parse(struct arena *a, const char *text, size_t len, const char *file,
 	struct problem **out, struct diag *d)
 {
 	struct reader r = {.a = a, .file = file, .d = d};
-	struct where w = {.file = file};
 	json_error_t e;
 	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &e);
 	if (!root)
-		return diag_fail(d, ST_INVALID, &w, NULL, "not valid JSON: line %d, column %d: %s",
-			e.line, e.column, e.text);
+		return not_json(a, text, len, file, &e, d);
 	r.p = ARENA_NEW(a, struct problem);
 	if (r.p)
 		read_root(&r, root);
@@ -340,11 +414,20 @@ static void print_ids(
 	text_puts(out, "]");
 }
 
-static void print_cost(struct text *out, const struct problem_choice *c)
+/* `like`: the kernel of the choice before, which need not be said again. */
+static void print_cost(struct text *out, const struct problem_choice *c, const char *like)
 {
 	text_puts(out, "\"cost\":");
 	json_text_double(out, c->cost);
 	text_add(out, ",\"workspace\":%" PRId64, c->workspace);
+	if (c->kernel && c->kernel[0] && (!like || strcmp(c->kernel, like) != 0)) {
+		text_puts(out, ",\"kernel\":");
+		json_text_string(out, c->kernel);
+	}
+	if (c->kernel && (c->roofline < c->cost || c->roofline > c->cost)) {
+		text_puts(out, ",\"roofline\":");
+		json_text_double(out, c->roofline);
+	}
 }
 
 static bool same_list(const int *a, int na, const int *b, int nb)
@@ -359,7 +442,7 @@ static void print_choices(const struct problem *p, const struct problem_op *op, 
 	for (int k = 0; k < op->nchoice; k++) {
 		const struct problem_choice *c = &op->choice[k];
 		text_puts(out, k ? ",{" : "{");
-		print_cost(out, c);
+		print_cost(out, c, base->kernel);
 		if (!same_list(c->in, c->nin, base->in, base->nin))
 			print_ids(p, out, "inputs", c->in, c->nin);
 		if (!same_list(c->out, c->nout, base->out, base->nout))
@@ -378,7 +461,7 @@ static void print_op(const struct problem *p, const struct problem_op *op, struc
 	print_ids(p, out, "inputs", base->in, base->nin);
 	print_ids(p, out, "outputs", base->out, base->nout);
 	text_puts(out, ",");
-	print_cost(out, base);
+	print_cost(out, base, NULL);
 	text_puts(out, ",\"inplace\":[");
 	for (int i = 0; i < op->npair; i++)
 		text_add(out, "%s[%" PRId64 ",%" PRId64 "]", i ? "," : "",
@@ -386,6 +469,8 @@ static void print_op(const struct problem *p, const struct problem_op *op, struc
 	text_add(out, "],\"recomputable\":%s", op->recomputable ? "true" : "false");
 	if (op->optional)
 		text_puts(out, ",\"optional\":true");
+	if (op->repeats)
+		text_add(out, ",\"repeats\":%" PRId64, p->op[op->repeats - 1].id);
 	if (op->has_choices)
 		print_choices(p, op, out);
 	text_puts(out, "}");
@@ -395,6 +480,10 @@ void problem_print(const struct problem *p, struct text *out)
 {
 	text_puts(out, "{\"format\":\"stint-graph-1\",\"name\":");
 	json_text_string(out, p->name);
+	if (p->costs) {
+		text_puts(out, ",\"costs\":");
+		json_text_string(out, p->costs);
+	}
 	text_puts(out, ",\n\"tensors\":[\n");
 	for (int i = 0; i < p->ntensor; i++) {
 		const struct problem_tensor *t = &p->tensor[i];

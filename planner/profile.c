@@ -154,6 +154,22 @@ int profile_worst(struct profile *p)
 	return slot;
 }
 
+bool profile_exceeds(struct profile *p, int from, int to, int64_t limit)
+{
+	profile_refresh(p);
+	while (from <= to) {
+		int b = from / PROFILE_BLOCK, end = b * PROFILE_BLOCK + PROFILE_BLOCK - 1;
+		bool whole = from % PROFILE_BLOCK == 0 && end <= to;
+		if (whole && p->block[b].max > limit)
+			return true;
+		for (int i = from; !whole && p->block[b].max > limit && i <= end && i <= to; i++)
+			if (profile_at(p, i) > limit)
+				return true;
+		from = end + 1;
+	}
+	return false;
+}
+
 static int64_t relief_part(const struct profile *p, int from, int to, int64_t x)
 {
 	int64_t sum = 0, add = p->block[from / PROFILE_BLOCK].add;

@@ -8,7 +8,8 @@
 #include "base/base.h"
 
 enum { PROFILE_BLOCK = 32 };
-/* Below every value that is on; values and their sums over a block stay within it. */
+/* Below every value that is on. Values stay within PROFILE_MAX, their sum below 2^62: the caller
+ * chooses its unit so. */
 #define PROFILE_OFF (INT64_C(1) << 58)
 #define PROFILE_MAX (INT64_C(1) << 50)
 
@@ -45,6 +46,8 @@ int64_t profile_over(struct profile *p);
 void profile_refresh(struct profile *p);
 /* The first slot with the greatest value of those that are on; -1 when all are off. */
 int profile_worst(struct profile *p);
+/* Whether a value from .. to is above the limit, of slots that are on. */
+bool profile_exceeds(struct profile *p, int from, int to, int64_t limit);
 /* The sum over from .. to of what `x` would take off the values above 0: min(x, value). */
 int64_t profile_relief(struct profile *p, int from, int to, int64_t x);
 

@@ -5,10 +5,11 @@
  * of excess removed stays. */
 #include "planner/search.h"
 
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { CLOSURE_MAX = 600, DEPTH_MAX = 400, CANDIDATES_MAX = 96, FAILS_MAX = 6 };
+enum { CLOSURE_MAX = 600, DEPTH_MAX = 400, CANDIDATES_MAX = 40, FAILS_MAX = 6, QUICK = 24 };
+static const double QUICK_SHARE = 0.7;
 
 /* How a closure treats an input that is no longer live where it is needed. */
 enum reach {
@@ -16,6 +17,7 @@ enum reach {
 	REACH_ALL,  /* produce it again */
 	REACH_ONE,  /* keep it longer */
 	REACH_RANDOM,
+	REACH_ROOM, /* at random, and produce it again where there is no room to keep it */
 };
 
 struct candidate {
@@ -56,6 +58,26 @@ static const struct way *way_of(const struct repairer *r, int o)
 	return &r->in->way[o][r->s->way[o]];
 }
 
+/* Whether an input whose lifetime ends too early is produced again rather than kept longer. */
+static bool makes_again(struct repairer *r, const struct lifetime *f)
+{
+	switch (r->reach) {
+	case REACH_ALL:
+		return true;
+	case REACH_ONE:
+		return false;
+	case REACH_PEAK:
+		return f->end >> 1 < r->at;
+	case REACH_RANDOM:
+		return search_uniform(r->x) < r->again;
+	default:
+		r->x->work += 2;
+		return search_uniform(r->x) < r->again ||
+		       profile_exceeds(&r->s->over, (f->end >> 1) + 1, (r->key >> 1) - 1,
+			       -r->s->size[f->tensor]);
+	}
+}
+
 static bool gather(struct repairer *r, int o, int depth)
 {
 	struct search *x = r->x;
@@ -74,10 +96,7 @@ static bool gather(struct repairer *r, int o, int depth)
 		if (f->end >= r->key)
 			continue;
 		int p = r->in->p->tensor[w->in[k]].producer;
-		bool again = r->reach == REACH_ALL ||
-			     (r->reach == REACH_PEAK && f->end >> 1 < r->at) ||
-			     (r->reach == REACH_RANDOM && search_uniform(x) < r->again);
-		if (again && !r->in->once[p] && !gather(r, p, depth + 1))
+		if (!r->in->once[p] && makes_again(r, f) && !gather(r, p, depth + 1))
 			return false;
 	}
 	if (!seq_reserve(&x->list, x->list.n + 1)) {
@@ -98,7 +117,7 @@ static bool closure(struct repairer *r, const struct candidate *c, enum reach re
 	r->closure_cost = 0;
 	r->reach = reach;
 	r->key = r->s->run[c->use].key;
-	if (reach == REACH_RANDOM)
+	if (reach == REACH_RANDOM) /* REACH_ROOM: the caller says */
 		r->again = search_uniform(x);
 	bool ok = gather(r, r->in->p->tensor[r->s->life[c->life].tensor].producer, 0);
 	x->work += x->list.n;
@@ -119,6 +138,7 @@ static int candidate_cmp(const void *a, const void *b)
 static bool find_reads(const struct state *s, int l, int slot, struct candidate *c)
 {
 	int next = -1, next_key = INT32_MAX;
+	state_count(s, s->life[l].nuse);
 	c->prev = s->life[l].key;
 	for (int u = s->life[l].use; u >= 0; u = s->use[u].next) {
 		int key = s->run[s->use[u].run].key;
@@ -152,10 +172,10 @@ static bool add_candidate(struct repairer *r, struct candidate c)
 	return true;
 }
 
-/* Idle lifetimes at the slot at hand: cheap large ones first, then by what they would save. */
-static void find_candidates(struct repairer *r)
+/* Idle lifetimes at the slot at hand. */
+static void list_candidates(struct repairer *r)
 {
-	struct state *s = r->s;
+	const struct state *s = r->s;
 	const struct inst *in = r->in;
 	r->ncand = 0;
 	r->x->work += 0.1 * s->lives.n;
@@ -170,25 +190,37 @@ static void find_candidates(struct repairer *r)
 		if (!add_candidate(r, c))
 			return;
 	}
+}
+
+/* What is above the target, summed, that would go if the tensor were not there while it is idle. */
+static double gain_of(struct repairer *r, const struct candidate *c)
+{
+	int from = (c->prev >> 1) + 1, to = slot_of(r->s, c->use) - 1;
+	int64_t size = r->s->size[r->s->life[c->life].tensor];
+	r->x->work += 2 + (to - from) * 0.004;
+	return (double)profile_relief(&r->s->over, from, to, size);
+}
+
+/* Cheap large ones first, then by what they would save. */
+static void rank_candidates(struct repairer *r)
+{
+	const struct state *s = r->s;
+	const struct inst *in = r->in;
 	if (r->ncand > CANDIDATES_MAX) {
 		qsort(r->cand, (size_t)r->ncand, sizeof *r->cand, candidate_cmp);
 		r->ncand = CANDIDATES_MAX;
 	}
 	for (int i = 0; i < r->ncand; i++) {
 		struct candidate *c = &r->cand[i];
-		const struct lifetime *f = &s->life[c->life];
-		double cost = c->prev == f->key           ? 0 /* it can be delayed */
-			      : closure(r, c, REACH_PEAK) ? r->closure_cost
-							  : 0.1 * in->once_cost;
-		int from = (c->prev >> 1) + 1, to = slot_of(s, c->use) - 1;
-		double gain = (double)profile_relief(
-			&s->over, from, to, in->size[f->tensor] / in->align);
-		r->x->work += 2 + (to - from) * 0.004;
-		c->score = (cost + 1e-9 * in->once_cost) / (gain + 1e-9);
+		double cost = c->prev == s->life[c->life].key ? 0 /* it can be delayed */
+			      : closure(r, c, REACH_PEAK)     ? r->closure_cost
+							      : 0.1 * in->once_cost;
+		c->score = (cost + 1e-9 * in->once_cost) / (gain_of(r, c) + 1e-9);
 		if (r->noisy)
 			c->score *= 0.5 + search_uniform(r->x);
 	}
-	qsort(r->cand, (size_t)r->ncand, sizeof *r->cand, candidate_cmp);
+	if (r->ncand > 0)
+		qsort(r->cand, (size_t)r->ncand, sizeof *r->cand, candidate_cmp);
 }
 
 /* --- Moves --- */
@@ -337,6 +369,34 @@ static int random_slot(struct search *x, struct state *s)
 	return pick;
 }
 
+/* Some candidates at random, the best by a noisy estimate, untried. */
+static bool quick_step(struct repairer *r)
+{
+	struct search *x = r->x;
+	double best = 1e300, again = search_uniform(x) < 0.5 ? 0 : search_uniform(x);
+	for (int i = 0; i < QUICK && i < r->ncand; i++) {
+		int k = i + search_below(x, r->ncand - i);
+		struct candidate c = r->cand[k];
+		r->cand[k] = r->cand[i];
+		r->again = again;
+		if (r->in->once[r->s->run[r->s->life[c.life].run].op] ||
+			!closure(r, &c, REACH_ROOM))
+			continue;
+		double score = (r->closure_cost + 1e-9 * r->in->once_cost) /
+			       (gain_of(r, &c) + 1e-9);
+		score *= exp(1.5 * (search_uniform(x) - 0.5));
+		if (score >= best)
+			continue;
+		best = score;
+		r->best.kind = MOVE_AGAIN;
+		r->best.life = c.life;
+		r->best.use = c.use;
+		if (!seq_copy(&r->best.list, &x->list))
+			x->nomem = true;
+	}
+	return best < 1e300 && apply(r, &r->best, &r->best.list);
+}
+
 static bool step(struct repairer *r, int effort, int fails)
 {
 	struct search *x = r->x;
@@ -346,7 +406,10 @@ static bool step(struct repairer *r, int effort, int fails)
 	r->over = profile_over(&r->s->over);
 	r->cost = r->s->cost;
 	r->best_score = 1e300;
-	find_candidates(r);
+	list_candidates(r);
+	if (r->noisy && fails == 0 && search_uniform(x) < QUICK_SHARE)
+		return quick_step(r);
+	rank_candidates(r);
 	int top = fails > 0 ? 3 * effort : effort;
 	for (int i = 0; i < top && i < r->ncand && !x->nomem; i++)
 		try_candidate(r, &r->cand[i], fails > 0);
@@ -367,5 +430,6 @@ bool repair(struct search *x, struct state *s, double cost_limit, int effort, bo
 	}
 	free(r.cand);
 	seq_free(&r.best.list);
+	x->nomem = x->nomem || s->nomem;
 	return state_fits(s) && s->cost <= cost_limit && !x->nomem;
 }

@@ -1,17 +1,14 @@
 /* From a problem to the cheapest plan found within a budget. */
 #include "planner/schedule.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-enum { STARTS = 8, TIGHTEN_MAX = 8, SEED_BUDGETS = 5, SEED_OPS_MAX = 3000 };
-static const double WORK_TOTAL = 4e8;
-
 enum status planner_init(struct planner *pl, struct arena *a, const struct problem *p,
 	const struct plan_options *o, struct diag *d)
 {
-	*pl = (struct planner){.a = a, .o = o, .d = d, .least_arena = INT64_MAX};
+	*pl = (struct planner){.a = a,
+		.o = o,
+		.d = d,
+		.effort = o->effort > 0 ? o->effort : 1,
+		.least_arena = INT64_MAX};
 	pl->tmp = arena_new();
 	if (!pl->tmp)
 		return diag_nomem(d);
@@ -35,222 +32,6 @@ void planner_free(struct planner *pl)
 	arena_free(pl->tmp);
 }
 
-struct solver {
-	struct planner *pl;
-	struct solution best; /* fits x.target */
-	double bound;
-	struct plan *plan;      /* fits the budget */
-	struct solution chosen; /* what it was made from */
-};
-
-static bool solved(const struct solver *s)
-{
-	return s->best.found && s->best.cost <= s->bound * (1 + 1e-12);
-}
-
-/* Make a start fit and remember it when it is the cheapest. */
-static void try_start(struct solver *s, const struct seq *from, const int *way, int effort)
-{
-	struct planner *pl = s->pl;
-	struct search *x = &pl->x;
-	double limit = s->best.found ? s->best.cost * 1.1 : 1e300;
-	if (!solution_load(pl, from, way) || !repair(x, &pl->s, limit, effort, false))
-		return;
-	state_commit(&pl->s);
-	polish(x, &pl->s, 0, pl->s.nslot - 1);
-	if (!s->best.found || pl->s.cost < s->best.cost)
-		solution_take(pl, &s->best);
-}
-
-/* Ruin and recreate from the best. */
-static void improve_best(struct solver *s)
-{
-	struct planner *pl = s->pl;
-	if (!s->best.found || solved(s) || !solution_load(pl, &s->best.q, s->best.way))
-		return;
-	improve(&pl->x, &pl->s, s->bound * (1 + 1e-12));
-	if (pl->s.cost < s->best.cost)
-		solution_take(pl, &s->best);
-}
-
-/* The promise of a candidate: its cost, and more the further it is from fitting. */
-static double promise(const struct planner *pl, const struct candidate_seq *c)
-{
-	double room = (double)(pl->x.target - pl->in->resident);
-	double over = c->peak > pl->x.target ? (double)(c->peak - pl->x.target) : 0;
-	return c->cost / (pl->in->once_cost + 1e-300) + over / (room > 1 ? room : 1);
-}
-
-static void try_candidates(struct solver *s, double work)
-{
-	struct planner *pl = s->pl;
-	struct search *x = &pl->x;
-	double total = x->limit;
-	bool *used = ARENA_ARRAY(pl->tmp, bool, pl->ncand + 1);
-	if (!used) {
-		x->nomem = true;
-		return;
-	}
-	for (int k = 0; k < STARTS + 1 && k < pl->ncand && !solved(s); k++) {
-		int best = k == 0 ? 0 : -1; /* the listed order first */
-		for (int i = 0; i < pl->ncand && k > 0; i++)
-			if (!used[i] && (best < 0 || promise(pl, &pl->cand[i]) <
-							     promise(pl, &pl->cand[best])))
-				best = i;
-		used[best] = true;
-		x->limit = x->work + (k == 0 ? work / 2 : work / (2 * STARTS));
-		if (x->limit > total)
-			x->limit = total;
-		try_start(s, &pl->cand[best].q, pl->way, 8);
-	}
-	x->limit = total;
-	/* a candidate that fits as it stands is never lost, whatever work is left */
-	for (int i = 0; i < pl->ncand; i++) {
-		const struct candidate_seq *c = &pl->cand[i];
-		if (c->peak <= x->target && (!s->best.found || c->cost < s->best.cost))
-			solution_set(pl, &s->best, &c->q, pl->way, c->cost);
-	}
-}
-
-/* *over out: the bytes by which the arena exceeds the budget; 0 or less when it fits. */
-static enum status emit(struct solver *s, const struct seq *q, const int *way, int64_t *over)
-{
-	struct planner *pl = s->pl;
-	struct plan *plan;
-	TRY(emit_plan(&pl->x, pl->a, q, way, pl->o->budget, &plan, pl->d));
-	*over = plan->arena_bytes - pl->o->budget;
-	if (*over > 0 || (s->plan && plan->cost_total >= s->plan->cost_total))
-		return ST_OK;
-	s->plan = plan;
-	return solution_set(pl, &s->chosen, q, way, plan->cost_total) ? ST_OK : diag_nomem(pl->d);
-}
-
-/* So far the layout stopped at the budget: the chosen plan's goes as low as it can. */
-static enum status lay_low(struct solver *s)
-{
-	struct planner *pl = s->pl;
-	struct plan *plan;
-	if (!s->plan || pl->o->budget == INT64_MAX)
-		return ST_OK;
-	TRY(emit_plan(&pl->x, pl->a, &s->chosen.q, s->chosen.way, INT64_MAX, &plan, pl->d));
-	if (plan->arena_bytes < s->plan->arena_bytes) {
-		plan->budget_bytes = pl->o->budget;
-		s->plan = plan;
-	}
-	return ST_OK;
-}
-
-/* Candidates of which the layout fits although the tightened target excludes them. */
-static enum status emit_candidates(struct solver *s)
-{
-	struct planner *pl = s->pl;
-	int64_t over;
-	enum status st = ST_OK;
-	for (int i = 0; i < pl->ncand && st == ST_OK; i++) {
-		const struct candidate_seq *c = &pl->cand[i];
-		if (c->peak - pl->in->align <= pl->o->budget &&
-			(!s->plan || c->cost < s->plan->cost_total))
-			st = emit(s, &c->q, pl->way, &over);
-	}
-	return st;
-}
-
-/* Once more, from the listed order: starts that differ end in places that differ. */
-static void improve_again(struct solver *s, double work)
-{
-	struct planner *pl = s->pl;
-	struct search *x = &pl->x;
-	struct solution first = {0};
-	if (!solution_set(pl, &first, &s->best.q, s->best.way, s->best.cost))
-		return;
-	s->best.found = false;
-	x->limit = x->work + work;
-	try_start(s, &pl->cand[0].q, pl->way, 8);
-	improve_best(s);
-	if (!s->best.found || s->best.cost > first.cost)
-		solution_set(pl, &s->best, &first.q, first.way, first.cost);
-	seq_free(&first.q);
-}
-
-static enum status search_best(struct solver *s, double work)
-{
-	struct planner *pl = s->pl;
-	struct search *x = &pl->x;
-	x->limit = x->work + work;
-	try_candidates(s, 0.3 * work);
-	if (pl->least.found && !s->best.found)
-		try_start(s, &pl->least.q, pl->least.way, 8);
-	improve_best(s);
-	if (s->best.found && !solved(s) && pl->o->seconds <= 0)
-		improve_again(s, 0.6 * work);
-	return x->nomem ? diag_nomem(pl->d) : ST_OK;
-}
-
-/* The layout lost some bytes: search below the budget for live bytes with which it does not. What
- * s->best holds is cheap and too large; between a target that fits and one that does not, halve. */
-static enum status tighten(struct solver *s, int64_t over, double work)
-{
-	struct planner *pl = s->pl;
-	struct search *x = &pl->x;
-	struct solution cheap = {0};
-	int64_t lo = -1, hi = x->target, peak = x->s.peak;
-	enum status st = ST_OK;
-	for (int i = 0; i < TIGHTEN_MAX && st == ST_OK; i++) {
-		if (over > 0 && s->best.found) {
-			hi = x->target < peak ? x->target : peak;
-			solution_set(pl, &cheap, &s->best.q, s->best.way, s->best.cost);
-		} else if (over <= 0) {
-			lo = x->target;
-		}
-		if (lo >= 0 && hi - lo < pl->o->budget / 2000)
-			break;
-		x->target = lo >= 0 ? lo + (hi - lo) / 2 : hi - over;
-		x->limit = x->work + work;
-		s->best.found = false;
-		try_start(s, &cheap.q, cheap.way, 8);
-		if (!s->best.found)
-			try_candidates(s, work);
-		if (s->best.found) {
-			improve_best(s);
-			st = emit(s, &s->best.q, s->best.way, &over);
-			peak = x->s.peak;
-		} else if (lo < 0) {
-			break;
-		} else {
-			hi = lo;
-		}
-		if (x->nomem)
-			st = diag_nomem(pl->d);
-	}
-	seq_free(&cheap.q);
-	return st;
-}
-
-static enum status solve(struct solver *s)
-{
-	struct planner *pl = s->pl;
-	struct search *x = &pl->x;
-	int64_t over = 0;
-	double work = WORK_TOTAL, per_op = 2e6 * pl->in->n;
-	work = (per_op < work ? per_op : work) * (pl->o->effort > 0 ? pl->o->effort : 1);
-	if (pl->o->seconds > 0) {
-		struct timespec t;
-		clock_gettime(CLOCK_MONOTONIC, &t);
-		x->until = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + pl->o->seconds;
-		work = 1e18;
-	}
-	x->target = pl->o->budget;
-	TRY(search_best(s, work));
-	if (s->best.found)
-		TRY(emit(s, &s->best.q, s->best.way, &over));
-	if (over > 0)
-		TRY(tighten(s, over, work / 12));
-	TRY(emit_candidates(s));
-	if (!s->plan && pl->least_arena <= pl->o->budget)
-		TRY(emit(s, &pl->least.q, pl->least.way, &over));
-	return lay_low(s);
-}
-
 static enum status refuse(struct planner *pl, struct plan **out)
 {
 	struct plan *plan = ARENA_NEW(pl->a, struct plan);
@@ -265,45 +46,15 @@ static enum status refuse(struct planner *pl, struct plan **out)
 	return ST_BUDGET;
 }
 
-/* The bound, and as starts what attains it at one moment: within the budget, and within a little
- * less, as other moments may need more. */
-static enum status bound_seeds(struct solver *s)
-{
-	struct planner *pl = s->pl;
-	int64_t budget = pl->o->budget, room = budget - pl->in->resident;
-	for (int k = 0; k < SEED_BUDGETS; k++) {
-		struct bound_seed seed[BOUND_SEEDS];
-		int nseed;
-		double bound;
-		if (k > 0 && (budget == INT64_MAX || pl->in->n > SEED_OPS_MAX || room <= 0))
-			break;
-		TRY(bound_cost(pl->in, budget - (k ? room / 32 * (1 << k) / 2 : 0), &bound, pl->tmp,
-			seed, &nseed, pl->d));
-		s->bound = k == 0 ? bound : s->bound;
-		TRY(candidates_seed(pl, seed, nseed));
-	}
-	return ST_OK;
-}
-
 static enum status make_auto(struct planner *pl, struct plan **out)
 {
-	struct solver s = {.pl = pl};
 	TRY(candidates_make(pl));
 	TRY(minimum_quick(pl));
 	if (pl->o->budget < pl->least_arena)
 		TRY(minimum_search(pl));
 	if (pl->o->budget < pl->least_arena)
 		return refuse(pl, out);
-	TRY(bound_seeds(&s));
-	enum status st = solve(&s);
-	seq_free(&s.best.q);
-	seq_free(&s.chosen.q);
-	TRY(st);
-	if (!s.plan)
-		return diag_fail(pl->d, ST_INTERNAL, NULL, NULL, "the smallest plan was lost");
-	s.plan->lower_bound = s.bound < s.plan->cost_total ? s.bound : s.plan->cost_total;
-	*out = s.plan;
-	return ST_OK;
+	return planner_solve(pl, NULL, NULL, out);
 }
 
 /* PLAN_KEEP_ALL and PLAN_SEGMENTS: one sequence, as it is. */

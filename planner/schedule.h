@@ -1,4 +1,4 @@
-/* The parts of plan_make. Private to schedule.c, candidates.c and minimum.c. */
+/* The parts of plan_make and plan_frontier. Private to planner/. */
 #ifndef STINT_PLANNER_SCHEDULE_H
 #define STINT_PLANNER_SCHEDULE_H
 
@@ -24,6 +24,7 @@ struct planner {
 	struct arena *a;   /* the caller's */
 	struct arena *tmp; /* gone at the end */
 	const struct plan_options *o;
+	double effort;
 	struct diag *d;
 	struct inst *in;
 	int *way; /* [n] default ways */
@@ -53,6 +54,15 @@ enum status candidates_make(struct planner *pl);
 enum status candidates_seed(struct planner *pl, const struct bound_seed *seed, int nseed);
 /* The sequence that mode, PLAN_KEEP_ALL or PLAN_SEGMENTS, asks for. */
 enum status candidates_fixed(struct planner *pl, struct seq *q);
+
+/* The cheapest sequence within x.target that `work` finds, from *best too when that is set; *best
+ * out, not found when nothing fits. Stops at the cost *bound, which it may raise. */
+enum status portfolio(struct planner *pl, double *bound, double work, struct solution *best);
+
+/* The cheapest plan within o->budget, at or above least_arena; `from` (or NULL) is a start. *chosen
+ * out (unless NULL): what the plan was made from. */
+enum status planner_solve(struct planner *pl, const struct solution *from, struct solution *chosen,
+	struct plan **out);
 
 /* A plan of little arena, quickly. Sets pl->least. */
 enum status minimum_quick(struct planner *pl);

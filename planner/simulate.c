@@ -61,7 +61,7 @@ void sim_free(struct sim *s)
 
 bool search_init(struct search *x, struct arena *a, const struct inst *in)
 {
-	*x = (struct search){.in = in, .a = a, .rng = 0x5851f42d4c957f2du, .limit = 1e18};
+	*x = (struct search){.in = in, .a = a, .rng = SEARCH_SEED, .limit = 1e18};
 	size_t n = (size_t)in->n + 1, m = (size_t)in->m + 1;
 	x->lastprod = ARENA_ARRAY(a, int, m);
 	x->lastread = ARENA_ARRAY(a, int, m);
@@ -226,23 +226,21 @@ static bool run_step(struct search *x, struct sim *s, int at, const struct way *
 static void take_pairs(struct search *x, struct sim *s, const int *way)
 {
 	int offered = 0, taken = 0;
+	int *life = x->lastprod, *paired = x->lastread; /* done with: by output, by tensor */
+	for (int t = 0; t < x->in->m; t++)
+		paired[t] = -1;
 	for (int at = 0; at < s->n; at++) {
 		const struct way *w = &x->in->way[s->step[at]][way[s->step[at]]];
-		int first = taken;
+		for (int k = 0; k < w->nout && w->npair > 0; k++)
+			life[w->out[k]] = s->life_at[at] + k;
 		for (int k = 0; k < w->npair; k++) {
 			struct life_pair pr = s->pair[offered++];
-			if (s->life[pr.in].end != at)
+			int in = s->life[pr.in].tensor;
+			if (s->life[pr.in].end != at || paired[in] == at || paired[pr.out] == at)
 				continue;
-			int out = s->life_at[at];
-			while (s->life[out].tensor != pr.out)
-				out++;
-			bool free = true;
-			for (int j = first; j < taken; j++)
-				free = free && s->pair[j].in != pr.in && s->pair[j].out != out;
-			if (!free)
-				continue;
-			s->pair[taken++] = (struct life_pair){.out = out, .in = pr.in};
-			s->mem[at] -= s->life[out].size;
+			paired[in] = paired[pr.out] = at;
+			s->pair[taken++] = (struct life_pair){.out = life[pr.out], .in = pr.in};
+			s->mem[at] -= s->life[life[pr.out]].size;
 		}
 	}
 	s->npair = taken;

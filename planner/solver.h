@@ -110,6 +110,7 @@ struct search {
 	int cap_keep;
 	struct seq tmp, best_tmp, list;
 };
+#define SEARCH_SEED UINT64_C(0x5851f42d4c957f2d)
 bool search_init(struct search *x, struct arena *a, const struct inst *in);
 void search_free(struct search *x);
 /* True when the work or the time is used up, or memory ran out. */
@@ -174,5 +175,10 @@ enum { BOUND_SEEDS = 12 };
  * BOUND_SEEDS seeds, allocated in `a`; *nseed out. */
 enum status bound_cost(const struct inst *in, int64_t budget, double *bound, struct arena *a,
 	struct bound_seed *seed, int *nseed, struct diag *d);
+/* Raise *bound by looking at several moments at once, until it reaches `target`: the cost of a plan
+ * at hand, beyond which there is nothing to prove. Work, which is counted, is in proportion to
+ * `effort`. */
+enum status bound_raise(const struct inst *in, int64_t budget, double target, double effort,
+	double *bound, struct diag *d);
 
 #endif

@@ -15,7 +15,7 @@ struct run {
 	int key;
 	int next, prev; /* of the op's runs; -1 at the ends */
 	int life, use;  /* the first of its outputs' lifetimes, of its reads; -1 when none */
-	int64_t saved;  /* bytes that its in-place pairs save */
+	int64_t saved;  /* units that its in-place pairs save */
 };
 
 /* Lifetime t < m of tensor t is an empty one from before the start: reads of it find nothing. */
@@ -33,7 +33,8 @@ struct use {
 	int sibling;    /* the next read of the run */
 };
 
-enum { STATE_GAP = 4 }; /* slots per run, when they are spread anew */
+enum { STATE_GAP = 4 };    /* slots per run, when they are spread anew */
+enum { STATE_LIST = 256 }; /* lists up to this length are short */
 
 struct pool {
 	int n, cap, free; /* used so far, room, first free one */
@@ -48,6 +49,8 @@ struct edit {
 struct state {
 	const struct inst *in;
 	int64_t target; /* bytes */
+	int64_t unit;   /* bytes: the alignment, or more where sums would be too large */
+	int64_t *size;  /* [m] of tensors, in units, rounded up */
 	int *way;       /* [n] */
 	int *count;     /* [n] runs of each op */
 	int *first;     /* [n] one of each op's runs, -1 when none */
@@ -62,20 +65,26 @@ struct state {
 	int *updates; /* [n] the run of each placed update */
 	int bad; /* reads that find nothing, ops that do not run or run too often, late reads */
 	double cost;
-	struct profile over; /* bytes above the target, in units of the alignment */
+	struct profile over; /* units above the target */
 	struct edit *log;
 	int nlog, cap_log;
 	int *suspect, nsuspect, cap_suspect; /* runs that may have lost their last reader */
 	int spreads;                         /* how often slots got new numbers */
-	bool loading, nomem;
+	bool loading;
+	bool nomem;   /* out of memory: edits do nothing until the next load */
 	double *work; /* counts what is done, about 10 ns a unit */
 	/* fixed tables */
-	int *follow_at, *follow; /* placed updates whose place an op's runs decide, listed order */
+	int *follow_at, *follow; /* placed updates that read what an op makes, or replace a resident
+				    that it reads; listed order */
 	int *guard_at, *guard;   /* residents with a killer that is not placed, by op concerned */
 	int *reader_at, *reader; /* ops that read a resident, in some way */
 	int *killer;             /* [m] the op that replaces a resident, or -1 */
 	bool *late;              /* [m] read after it was replaced */
 	bool *pairs;             /* [n] has in-place pairs in some way */
+	/* scratch */
+	int *heap, nheap; /* updates whose place is to be found anew */
+	bool *pending;    /* [n] is among them */
+	bool *paired;     /* [m] false between calls */
 };
 
 bool state_init(struct state *s, struct arena *a, const struct inst *in, double *work);
@@ -88,15 +97,37 @@ bool state_store(const struct state *s, struct seq *q);
 /* Another target: what is above it is counted anew. */
 void state_aim(struct state *s, int64_t target);
 
-/* For state.c: what is above the target, counted anew from the lifetimes. */
+/* --- For the files of the state only. --- */
+
+/* What is above the target, counted anew from the lifetimes. */
 bool state_measure(struct state *s);
-/* For both: start the run's reads and outputs; what its in-place pairs save. */
+/* A run without reads and outputs, -1 when out of memory; give it back. */
+int state_new_run(struct state *s);
+void state_free_run(struct state *s, int run);
+/* Start the run's reads and outputs, end them; what its in-place pairs save. */
 void state_link(struct state *s, int run);
-int64_t state_saved(const struct state *s, int run);
+void state_unlink(struct state *s, int run);
+int64_t state_saved(struct state *s, int run);
 void state_bind(struct state *s, int run, int tensor);
+/* The slot of the op that a placed update follows. */
 int state_place(const struct state *s, int update);
+/* Place the updates anew that the op's runs decide. */
+void state_settle(struct state *s, int op);
 /* Where a resident without a placed update is read after it was replaced. */
 void state_guard(struct state *s, int resident);
+
+/* Bytes in units, rounded up. */
+static inline int64_t state_units(const struct state *s, int64_t bytes)
+{
+	return bytes / s->unit + (bytes % s->unit != 0);
+}
+
+/* Work done on a list; a short one is part of what every edit counts. */
+static inline void state_count(const struct state *s, int n)
+{
+	if (n > STATE_LIST)
+		*s->work += 0.5 * n;
+}
 
 static inline bool state_fits(struct state *s)
 {

@@ -4,6 +4,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of everything at once: times a million slots it stays below 2^62. */
+#define UNITS_MAX (INT64_C(1) << 41)
+
+/* All that can be live at one slot: every tensor, and the workspaces of the op there and of the
+ * updates that follow it. */
+static int64_t most_bytes(const struct inst *in)
+{
+	int64_t sum = in->resident, ws = 0;
+	for (int t = 0; t < in->m; t++)
+		sum += in->size[t];
+	for (int o = 0; o < in->n; o++)
+		for (int c = 0; c < in->nway[o]; c++) {
+			if (in->floating[o])
+				sum += in->way[o][c].ws;
+			else
+				ws = in->way[o][c].ws > ws ? in->way[o][c].ws : ws;
+		}
+	return sum + ws;
+}
+
+static void set_sizes(struct state *s)
+{
+	const struct inst *in = s->in;
+	int64_t most = most_bytes(in);
+	s->unit = in->align;
+	while (most / s->unit >= UNITS_MAX / 2)
+		s->unit *= 2;
+	for (int t = 0; t < in->m; t++)
+		s->size[t] = state_units(s, in->size[t]);
+}
+
 /* Ops that read each resident, in any way. */
 static bool list_readers(struct state *s, struct arena *a)
 {
@@ -80,29 +111,17 @@ static bool index_pairs(struct pairs *l, struct arena *a, int n, int **at, int *
 	return true;
 }
 
-/* The ops that decide where update f goes: makers of what it reads, readers of what it replaces;
- * for those that are placed themselves, what decides their place. */
-static void list_deciders(const struct state *s, int f, int of, struct pairs *l, int depth)
+/* The ops that decide where update f goes: makers of what it reads, readers of what it replaces. */
+static void list_deciders(const struct state *s, int f, struct pairs *l)
 {
 	const struct inst *in = s->in;
-	const struct way *w = &in->way[of][0];
-	if (depth > 64)
-		return;
-	for (int k = 0; k < w->nin; k++) {
-		int p = in->p->tensor[w->in[k]].producer;
-		if (in->floating[p])
-			list_deciders(s, f, p, l, depth + 1);
-		else
-			add_pair(l, p, f);
-	}
+	const struct way *w = &in->way[f][0];
+	for (int k = 0; k < w->nin; k++)
+		add_pair(l, in->p->tensor[w->in[k]].producer, f);
 	for (int k = 0; k < w->nkill; k++)
-		for (int i = s->reader_at[w->kill[k]]; i < s->reader_at[w->kill[k] + 1]; i++) {
-			int o = s->reader[i];
-			if (o != of && in->floating[o])
-				list_deciders(s, f, o, l, depth + 1);
-			else if (o != of)
-				add_pair(l, o, f);
-		}
+		for (int i = s->reader_at[w->kill[k]]; i < s->reader_at[w->kill[k] + 1]; i++)
+			if (s->reader[i] != f)
+				add_pair(l, s->reader[i], f);
 }
 
 static bool list_followers(struct state *s, struct arena *a)
@@ -110,7 +129,7 @@ static bool list_followers(struct state *s, struct arena *a)
 	const struct inst *in = s->in;
 	struct pairs follow = {0}, guard = {0};
 	for (int i = 0; i < in->nfloat; i++)
-		list_deciders(s, in->floats[i], in->floats[i], &follow, 0);
+		list_deciders(s, in->floats[i], &follow);
 	for (int w = 0; w < in->m; w++)
 		s->killer[w] = -1;
 	for (int o = 0; o < in->n; o++)
@@ -144,10 +163,17 @@ bool state_init(struct state *s, struct arena *a, const struct inst *in, double 
 		.updates = ARENA_ARRAY(a, int, in->n + 1),
 		.pairs = ARENA_ARRAY(a, bool, in->n + 1),
 		.last = ARENA_ARRAY(a, int, in->m + 1),
+		.size = ARENA_ARRAY(a, int64_t, in->m + 1),
 		.killer = ARENA_ARRAY(a, int, in->m + 1),
-		.late = ARENA_ARRAY(a, bool, in->m + 1)};
-	return s->way && s->count && s->first && s->updates && s->pairs && s->last && s->killer &&
-	       s->late && list_readers(s, a) && list_followers(s, a);
+		.late = ARENA_ARRAY(a, bool, in->m + 1),
+		.heap = ARENA_ARRAY(a, int, in->nfloat + 1),
+		.pending = ARENA_ARRAY(a, bool, in->n + 1),
+		.paired = ARENA_ARRAY(a, bool, in->m + 1)};
+	if (!s->way || !s->count || !s->first || !s->updates || !s->pairs || !s->last || !s->size ||
+		!s->killer || !s->late || !s->heap || !s->pending || !s->paired)
+		return false;
+	set_sizes(s);
+	return list_readers(s, a) && list_followers(s, a);
 }
 
 void state_free(struct state *s)
@@ -190,7 +216,7 @@ static int add_run(struct state *s, int op, int key)
 		struct run *p = realloc(s->run, (size_t)cap * sizeof *p);
 		if (!p) {
 			s->nomem = true;
-			return 0;
+			return -1;
 		}
 		s->run = p;
 		s->runs.cap = cap;
@@ -238,10 +264,15 @@ static void clear(struct state *s, const int *way)
 static void load_all(struct state *s, const struct seq *q)
 {
 	const struct inst *in = s->in;
-	for (int i = 0; i < q->n && !s->nomem; i++)
-		state_link(s, add_run(s, q->op[i], 2 * STATE_GAP * (i + 1)));
+	for (int i = 0; i < q->n && !s->nomem; i++) {
+		int r = add_run(s, q->op[i], 2 * STATE_GAP * (i + 1));
+		if (r >= 0)
+			state_link(s, r);
+	}
 	for (int i = 0; i < in->nfloat && !s->nomem; i++) {
 		int f = in->floats[i], r = add_run(s, f, 2 * state_place(s, f) + 1);
+		if (r < 0)
+			return;
 		s->updates[f] = r;
 		state_link(s, r);
 	}
@@ -307,8 +338,8 @@ bool state_measure(struct state *s)
 		const struct lifetime *f = &s->life[l];
 		if (f->run < 0)
 			continue;
-		v[f->key >> 1] += in->size[f->tensor] / in->align;
-		v[(f->end >> 1) + 1] -= in->size[f->tensor] / in->align;
+		v[f->key >> 1] += s->size[f->tensor];
+		v[(f->end >> 1) + 1] -= s->size[f->tensor];
 	}
 	s->cost = 0;
 	for (int r = 0; r < s->runs.n; r++) {
@@ -319,10 +350,13 @@ bool state_measure(struct state *s)
 		s->cost += w->cost;
 		s->run[r].saved = placed || !s->pairs[s->run[r].op] ? 0 : state_saved(s, r);
 		int slot = slot_of(s, r);
-		v[slot] += (w->ws - s->run[r].saved) / in->align;
-		v[slot + 1] -= (w->ws - s->run[r].saved) / in->align;
+		int64_t units = state_units(s, w->ws) - s->run[r].saved;
+		v[slot] += units;
+		v[slot + 1] -= units;
 	}
-	profile_sum(&s->over, in->resident / in->align - s->target / in->align, s->at, s->nslot);
+	int64_t target = s->target / s->unit;
+	target = target < -UNITS_MAX ? -UNITS_MAX : target > UNITS_MAX ? UNITS_MAX : target;
+	profile_sum(&s->over, state_units(s, in->resident) - target, s->at, s->nslot);
 	return true;
 }
 

@@ -2,9 +2,9 @@
 . "$(dirname "$0")/lib.sh"
 
 expect 0 stint --help
-told compile plan show check layout run train bench export
+told compile plan frontier show check layout run train bench export
 expect 0 stint --version
-for c in compile plan show check layout run train bench export; do
+for c in compile plan frontier show check layout run train bench export; do
 	expect 0 stint $c --help
 	[ ! -s err ] || fail "help writes messages"
 	expect 2 stint $c --no-such-option

@@ -119,11 +119,31 @@ static void phases_choices_workspace(void **state)
 	assert_true(op_named(p, "mul")->choice[0].cost > 0);
 }
 
+/* What runs, in words: the same for alike nodes; with attributes, constants and who does it. */
+static void kernels_in_words(void **state)
+{
+	(void)state;
+	const struct problem *p = tiny.train_problem.problem;
+	assert_string_equal(p->costs, "roofline");
+	for (int o = 0; o < p->nop; o++)
+		for (int k = 0; k < p->op[o].nchoice; k++) {
+			const struct problem_choice *c = &p->op[o].choice[k];
+			assert_non_null(c->kernel);
+			assert_true(c->roofline == c->cost);
+		}
+	assert_string_equal(op_named(p, "mul")->choice[0].kernel,
+		"t.mul(f32[4,8], f32[8]) -> f32[4,8]; portable C");
+	assert_string_equal(op_named(p, "above")->choice[0].kernel,
+		"t.above(f32[4,8], f32[4,8]) -> bool[4,8]; portable C");
+	assert_string_equal(op_named(p, "where")->choice[1].kernel,
+		"t.where(bool[4,8], f32[4,8], f32[4,8]) -> f32[4,8]; portable C");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(problems_are_valid),
 		cmocka_unit_test(residents_agree), cmocka_unit_test(views_vanish),
 		cmocka_unit_test(pairs_are_those_that_hold), cmocka_unit_test(kept_after_the_step),
-		cmocka_unit_test(phases_choices_workspace)};
+		cmocka_unit_test(phases_choices_workspace), cmocka_unit_test(kernels_in_words)};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

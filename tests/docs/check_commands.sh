@@ -14,7 +14,7 @@ for c in $commands; do
 		bad=1
 		continue
 	fi
-	case $c in plan | show) section=$(awk '/^## stint (compile|plan|show)$/{on = 1; print; next} /^## /{on = 0} on' "$page") ;; esac
+	case $c in plan | show | frontier) section=$(awk '/^## stint (compile|plan|show|frontier)$/{on = 1; print; next} /^## /{on = 0} on' "$page") ;; esac
 	for option in $("$stint" "$c" --help | grep -o -- '^[ ,a-z-]*--[a-z-]*' | grep -o -- '--[a-z-]*' | grep -v -- '--help'); do
 		printf '%s' "$section" | grep -q -- "\`$option[ \`]" || {
 			echo "$page: stint $c: $option is not described" >&2

@@ -152,6 +152,100 @@ static void export_is_repeatable(void **state)
 	assert_true(tensor_real(test_tensor(t, "v"), 5) == 15);
 }
 
+struct noted {
+	char names[256];
+	int n;
+};
+
+static int note_all(void *user, const char *name, const struct export_note **notes)
+{
+	static char long_value[300];
+	static const struct export_note note[] = {
+		{"recompute", "kept"}, {"long", long_value}, {"empty", ""}};
+	struct noted *x = user;
+	memset(long_value, 'v', sizeof long_value - 1);
+	strncat(x->names, name, sizeof x->names - strlen(x->names) - 2);
+	strcat(x->names, " ");
+	*notes = note;
+	return x->n;
+}
+
+/* The value of `key` in the node's metadata_props, read by hand; NULL: none, or twice. */
+static const char *metadata(struct model_test *t, const Onnx__NodeProto *n, const char *key)
+{
+	const char *found = NULL;
+	int times = 0;
+	for (unsigned i = 0; i < n->base.n_unknown_fields; i++) {
+		const ProtobufCMessageUnknownField *f = &n->base.unknown_fields[i];
+		if (f->tag != 9)
+			continue;
+		size_t head = 1;
+		while (f->data[head - 1] & 128)
+			head++;
+		Onnx__StringStringEntryProto *e = onnx__string_string_entry_proto__unpack(
+			NULL, f->len - head, f->data + head);
+		assert_non_null(e);
+		if (!strcmp(e->key, key)) {
+			found = arena_strdup(t->arena, e->value);
+			times++;
+		}
+		onnx__string_string_entry_proto__free_unpacked(e, NULL);
+	}
+	return times == 1 ? found : NULL;
+}
+
+static Onnx__ModelProto *read_model(struct model_test *t, const char *path)
+{
+	char *bytes;
+	size_t len;
+	assert_int_equal(file_read(t->arena, path, &bytes, &len, &t->diag), ST_OK);
+	Onnx__ModelProto *m = onnx__model_proto__unpack(NULL, len, (const uint8_t *)bytes);
+	assert_non_null(m);
+	return m;
+}
+
+/* Notes come beside what is there, once however often, and nothing else changes. */
+static void annotates(void **state)
+{
+	struct model_test *t = *state;
+	const char *once = test_path(t, "1.onnx"), *twice = test_path(t, "2.onnx");
+	const char *none = test_path(t, "3.onnx");
+	struct noted x = {.n = 3};
+	const char *from = FIXTURES "/newer.onnx";
+	Onnx__ModelProto *before = read_model(t, from);
+	assert_int_equal(export_annotated(from, once, note_all, &x, &t->diag), ST_OK);
+	assert_int_equal(export_annotated(once, twice, note_all, &x, &t->diag), ST_OK);
+	x.n = 0;
+	assert_int_equal(export_annotated(twice, none, note_all, &x, &t->diag), ST_OK);
+	Onnx__ModelProto *after = read_model(t, twice);
+	assert_int_equal(after->graph->n_node, before->graph->n_node);
+	int kept = 0;
+	for (size_t i = 0; i < after->graph->n_node; i++) {
+		const Onnx__NodeProto *n = after->graph->node[i];
+		assert_string_equal(metadata(t, n, "stint.recompute"), "kept");
+		assert_string_equal(metadata(t, n, "stint.empty"), "");
+		assert_int_equal(strlen(metadata(t, n, "stint.long")), 299);
+		assert_int_equal(n->base.n_unknown_fields,
+			before->graph->node[i]->base.n_unknown_fields + 3);
+		kept += (int)before->graph->node[i]->base.n_unknown_fields;
+		if (n->name && *n->name)
+			assert_non_null(strstr(x.names, n->name));
+	}
+	assert_true(kept > 0);
+	onnx__model_proto__free_unpacked(before, NULL);
+	onnx__model_proto__free_unpacked(after, NULL);
+	/* without notes it is the copy again */
+	char *a, *b;
+	size_t na, nb;
+	assert_int_equal(import_copy_model(from, once, &t->diag), ST_OK);
+	assert_int_equal(file_read(t->arena, once, &a, &na, &t->diag), ST_OK);
+	assert_int_equal(file_read(t->arena, none, &b, &nb, &t->diag), ST_OK);
+	assert_int_equal(na, nb);
+	assert_memory_equal(a, b, na);
+	x.n = -1;
+	assert_int_equal(export_annotated(from, once, note_all, &x, &t->diag), ST_INTERNAL);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup, model_teardown)
@@ -163,6 +257,7 @@ int main(void)
 		TEST(copy_fails),
 		TEST(export_replaces),
 		TEST(export_is_repeatable),
+		TEST(annotates),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ input=image target=label
 step() { # NAME OPTION...
 	name=$1
 	shift
-	"$tools/stint" compile "$examples/$model.onnx" --batch 4 --loss cross-entropy --optimizer adamw --threads 2 \
+	"$tools/stint" compile "$examples/$model.onnx" --effort 0.05 --batch 4 --loss cross-entropy --optimizer adamw --threads 2 \
 		"$@" -o "$work/$name" >"$work/$name.log" 2>&1 || { cat "$work/$name.log"; exit 1; }
 	"$tools/stint" run "$work/$name" --seed 3 --input "$work/$input.npy" --target "$work/$target.npy" \
 		-o "$work/$name.safetensors" || exit 1

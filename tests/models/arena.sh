@@ -14,7 +14,7 @@ die() {
 compile() { # NAME MODEL OPTION...
 	name=$1 model=$2
 	shift 2
-	"$stint" compile "$source/examples/models/$model.onnx" --batch 4 --loss cross-entropy --threads 2 \
+	"$stint" compile "$source/examples/models/$model.onnx" --effort 0.05 --batch 4 --loss cross-entropy --threads 2 \
 		--optimizer adamw:lr=0.001 "$@" -o "$work/$name" >"$work/$name.log" 2>&1 ||
 		{ cat "$work/$name.log"; die "$model does not compile"; }
 }

@@ -10,7 +10,7 @@ die() {
 }
 
 compile() { # BUDGET: sets rc, arena and granted (the budget in bytes)
-	"$tools/stint" compile "$model" --batch 4 --loss cross-entropy --optimizer adamw --threads 2 --no-build \
+	"$tools/stint" compile "$model" --effort 0.05 --batch 4 --loss cross-entropy --optimizer adamw --threads 2 --no-build \
 		--budget "$1" -o "$work/step" >"$work/out" 2>"$work/err"
 	rc=$?
 	plan=$work/step/plan.json

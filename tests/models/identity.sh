@@ -3,6 +3,7 @@
 # Compiles the model to keep everything, at BUDGETS budgets evenly down to the smallest one, and in
 # 2, 3 and 4 segments; then compares one step's loss, outputs, gradients and running statistics, and
 # all parameters, statistics and optimizer states after three steps of training. Dropout is on.
+# BUDGETS may be `insist`: then what --recompute and --no-recompute make of it.
 tools=$1 examples=$2 model=$3 work=$4 budgets=$5
 shift 5
 stint=$tools/stint
@@ -25,7 +26,7 @@ number() { # NAME OF A PLAN: a whole number from DIR/plan.json
 step() { # NAME OPTION...
 	name=$1
 	shift
-	"$stint" compile "$examples/$model.onnx" --batch $batch --loss cross-entropy \
+	"$stint" compile "$examples/$model.onnx" --effort 0.05 --batch $batch --loss cross-entropy \
 		--optimizer adamw:lr=0.01 "$@" -o "$work/$name" >"$work/$name.log" 2>&1 ||
 		{ cat "$work/$name.log"; die "$model does not compile: $name"; }
 	"$stint" run "$work/$name" --seed 7 --input "$work/one/$input.npy" --target "$work/one/$target.npy" \
@@ -46,6 +47,15 @@ same() { # NAME OPTION...: as keep-everything
 }
 
 step all "$@"
+if [ "$budgets" = insist ]; then # on running everything again, or nothing
+	same again "$@" --recompute '*'
+	same again-min "$@" --recompute '*' --budget min
+	grep -q 'backward .*, recompute of step' "$work/again/step.c" || die "nothing runs again"
+	same again-segments "$@" --recompute '*Relu*' --recompute '*Norm*' --segments 3
+	same once "$@" --no-recompute '*' --budget min
+	! grep -q 'recompute of step' "$work/once/step.c" || die "something runs again"
+	exit $failed
+fi
 top=$(number arena_bytes all)
 same min "$@" --budget min
 low=$(number budget_bytes min)

@@ -35,12 +35,12 @@ struct bench {
 	bool exact; /* no placed update needs bytes of its own */
 };
 
-static void setup(struct bench *b, uint64_t seed, const struct shape *shape)
+static void setup(struct bench *b, struct arena *a, const struct problem *p, uint64_t seed)
 {
 	struct heard heard = {0};
 	struct diag d = listen(&heard);
-	*b = (struct bench){.a = arena_new(), .dice = {seed * 77 + 1}, .exact = true};
-	assert_int_equal(inst_make(b->a, random_problem(b->a, seed, shape), 64, &b->in, &d), ST_OK);
+	*b = (struct bench){.a = a, .dice = {seed * 77 + 1}, .exact = true};
+	assert_int_equal(inst_make(b->a, p, 64, &b->in, &d), ST_OK);
 	assert_true(search_init(&b->x, b->a, b->in));
 	assert_true(state_init(&b->s, b->a, b->in, &b->x.work));
 	for (int i = 0; i < b->in->nfloat; i++) {
@@ -138,31 +138,125 @@ static uint64_t digest(const struct state *s)
 	return h;
 }
 
+static void edit_rounds(struct bench *b, int rounds)
+{
+	agree(b);
+	for (int round = 0; round < rounds; round++) {
+		int mark = state_mark(&b->s), slots = b->s.nslot;
+		uint64_t before = digest(&b->s);
+		for (int i = roll(&b->dice, 6); i >= 0; i--)
+			edit(b);
+		agree(b);
+		if (roll(&b->dice, 3) == 0) {
+			if (roll(&b->dice, 2) == 0)
+				state_commit(&b->s);
+			continue;
+		}
+		state_undo(&b->s, mark);
+		agree(b);
+		if (b->s.nslot == slots && b->s.bad == 0)
+			assert_true(digest(&b->s) == before);
+	}
+}
+
 static void edits(void **unused)
 {
 	(void)unused;
 	for (uint64_t seed = 0; seed < 240; seed++) {
 		struct bench b;
-		setup(&b, seed, &shapes[seed % 3]);
-		agree(&b);
-		for (int round = 0; round < 30; round++) {
-			int mark = state_mark(&b.s), slots = b.s.nslot;
-			uint64_t before = digest(&b.s);
-			for (int i = roll(&b.dice, 6); i >= 0; i--)
-				edit(&b);
-			agree(&b);
-			if (roll(&b.dice, 3) == 0) {
-				if (roll(&b.dice, 2) == 0)
-					state_commit(&b.s);
-				continue;
-			}
-			state_undo(&b.s, mark);
-			agree(&b);
-			if (b.s.nslot == slots && b.s.bad == 0)
-				assert_true(digest(&b.s) == before);
-		}
+		struct arena *a = arena_new();
+		setup(&b, a, random_problem(a, seed, &shapes[seed % 3]), seed);
+		edit_rounds(&b, 30);
 		teardown(&b);
 	}
+}
+
+/* An op with many in-place pairs, a long chain of updates of which each reads two results of the
+ * one before: what a text of ops and tensors makes. */
+static struct problem *wide_and_deep(struct arena *a, int width, int depth)
+{
+	struct heard heard = {0};
+	struct diag d = listen(&heard);
+	struct text t = {0}, in = {0}, out = {0}, pair = {0};
+	struct problem *p;
+	text_puts(&t, "{\"format\":\"stint-graph-1\",\"name\":\"g\",\"tensors\":["
+		      "{\"id\":0,\"name\":\"\",\"kind\":\"input\",\"bytes\":64}");
+	for (int i = 1; i <= 2 * width; i++)
+		text_add(&t, ",{\"id\":%d,\"name\":\"\",\"kind\":\"activation\",\"bytes\":%d}", i,
+			64 * (i > width ? 2 * width + 1 - i : i + 1));
+	for (int i = 0; i < 3 * depth; i++)
+		text_add(&t, ",{\"id\":%d,\"name\":\"\",\"kind\":\"%s\",\"bytes\":%d}", 1000 + i,
+			i % 3 ? "activation" : "parameter", i % 3 == 2 ? 0 : 64);
+	text_puts(&t, "],\"ops\":[");
+	for (int i = 1; i <= width; i++) {
+		text_add(&t,
+			"{\"id\":%d,\"name\":\"\",\"phase\":\"forward\",\"inputs\":[0],"
+			"\"outputs\":[%d],\"cost\":1,\"workspace\":0,\"inplace\":[],"
+			"\"recomputable\":true},",
+			i, i);
+		text_add(&in, "%s%d", i > 1 ? "," : "", i);
+		text_add(&out, "%s%d", i > 1 ? "," : "", 2 * width + 1 - i);
+		text_add(&pair, "%s[%d,%d]", i > 1 ? "," : "", 2 * width + 1 - i, i);
+	}
+	text_add(&t,
+		"{\"id\":%d,\"name\":\"\",\"phase\":\"backward\",\"inputs\":[%s],"
+		"\"outputs\":[%s],\"cost\":1,\"workspace\":0,\"inplace\":[%s],"
+		"\"recomputable\":true}",
+		width + 1, in.s, out.s, pair.s);
+	for (int i = 0; i < depth; i++)
+		text_add(&t,
+			",{\"id\":%d,\"name\":\"\",\"phase\":\"update\",\"inputs\":[%d,%d,%d],"
+			"\"outputs\":[%d,%d],\"cost\":1,\"workspace\":0,"
+			"\"inplace\":[[%d,%d]],\"recomputable\":false}",
+			1000 + i, 1000 + 3 * i, i ? 998 + 3 * i : width + 1,
+			i ? 999 + 3 * i : 2 * width, 1001 + 3 * i, 1002 + 3 * i, 1001 + 3 * i,
+			1000 + 3 * i);
+	text_add(&t, "],\"keep\":[%d]}", 1000 + 3 * depth - 2);
+	assert_int_equal(problem_parse(a, t.s, t.len, "g", &p, &d), ST_OK);
+	text_free(&t);
+	text_free(&in);
+	text_free(&out);
+	text_free(&pair);
+	return p;
+}
+
+static void wide_and_deep_edits(void **unused)
+{
+	(void)unused;
+	struct bench b;
+	struct arena *a = arena_new();
+	setup(&b, a, wide_and_deep(a, 40, 100), 1);
+	assert_true(b.exact && b.in->nfloat == 100);
+	edit_rounds(&b, 60);
+	teardown(&b);
+}
+
+/* The largest sizes that a problem may have, over many slots: sums do not overflow. */
+static void huge(void **unused)
+{
+	(void)unused;
+	struct heard heard = {0};
+	struct diag d = listen(&heard);
+	struct bench b = {.a = arena_new()};
+	const int64_t bytes = ((int64_t)1 << 60) / 4003;
+	struct problem *p = chain_problem(b.a, 2000, bytes);
+	assert_int_equal(problem_validate(p, "huge", &d), ST_OK);
+	assert_int_equal(inst_make(b.a, p, 64, &b.in, &d), ST_OK);
+	assert_true(search_init(&b.x, b.a, b.in));
+	assert_true(state_init(&b.s, b.a, b.in, &b.x.work));
+	assert_true(order_listed(&b.x, b.in->usable, &b.q));
+	const int64_t target[] = {0, bytes, 1000 * bytes, b.x.s.peak / 100 * 99};
+	for (int i = 0; i < 4; i++) {
+		assert_true(state_load(&b.s, &b.q, b.in->usable, target[i]));
+		assert_true(profile_over(&b.s.over) > 0);
+		assert_false(state_fits(&b.s));
+	}
+	/* rounding up may cost a little */
+	state_aim(&b.s, b.x.s.peak / 99 * 100);
+	assert_true(state_fits(&b.s));
+	state_aim(&b.s, INT64_MAX);
+	assert_true(state_fits(&b.s));
+	teardown(&b);
 }
 
 static void profiles(void **unused)
@@ -196,6 +290,11 @@ static void profiles(void **unused)
 		}
 		assert_int_equal(profile_over(&p), over);
 		assert_int_equal(profile_relief(&p, from, to, 37), relief);
+		int64_t highest = -PROFILE_MAX;
+		for (int i = from; i <= to; i++)
+			highest = on[i] && plain[i] > highest ? plain[i] : highest;
+		assert_true(!profile_exceeds(&p, from, to, highest));
+		assert_true(highest == -PROFILE_MAX || profile_exceeds(&p, from, to, highest - 1));
 		assert_int_equal(profile_at(&p, profile_worst(&p)), most);
 	}
 	profile_free(&p);
@@ -203,6 +302,7 @@ static void profiles(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(profiles), cmocka_unit_test(edits)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(profiles), cmocka_unit_test(edits),
+		cmocka_unit_test(wide_and_deep_edits), cmocka_unit_test(huge)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-# Writes OUT, a C file that holds the texts of FILES (separated by "|"):
-#	cmake -DOUT=embedded.c "-DFILES=a.c|b.h" -P embed.cmake
+# Writes OUT, a C file that holds the texts of FILES (separated by "|") and hands them out by FUNCTION,
+# which HEADER declares:
+#	cmake -DOUT=embedded.c -DHEADER=x/embedded.h -DFUNCTION=x_files "-DFILES=a.c|b.h" -P embed.cmake
 string(REPLACE "|" ";" FILES "${FILES}")
 set(arrays "")
 set(list "")
@@ -13,10 +14,10 @@ foreach(path ${FILES})
 	string(APPEND list "\t{\"${name}\", (const char *)file${number}, sizeof file${number} - 1},\n")
 	math(EXPR number "${number} + 1")
 endforeach()
-file(WRITE ${OUT}.new "/* Made by codegen/embed.cmake. */
-#include \"codegen/embedded.h\"
+file(WRITE ${OUT}.new "/* Made by base/embed.cmake. */
+#include \"${HEADER}\"
 
-${arrays}const struct embedded_file *embedded_files(void)
+${arrays}const struct embedded_file *${FUNCTION}(void)
 {
 	static const struct embedded_file files[] = {
 ${list}	{NULL, NULL, 0}};

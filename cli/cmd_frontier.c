@@ -1,0 +1,161 @@
+/* stint frontier MODEL.onnx ... | --graph G.json [--points N] [--json] [-o FILE.json] [--svg FILE]
+ */
+#include <inttypes.h>
+
+#include "cli/cli.h"
+#include "cli/frontier.h"
+#include "cli/pipeline.h"
+#include "planner/json_text.h"
+
+/* Ops that run again, and how often in all. */
+static void count_again(const struct problem *p, const struct plan *plan, int *ops, int *runs)
+{
+	*ops = *runs = 0;
+	for (int s = 0; s < plan->nstep; s++) {
+		const struct plan_step *st = &plan->step[s];
+		*ops += p->op[st->op].repeats ? st->run == 0 : st->run == 1;
+		*runs += plan_step_again(p, st);
+	}
+}
+
+static void print_row(const struct problem *p, const struct frontier *f, int i)
+{
+	const struct view_point *x = &f->view.point[i];
+	double once = f->view.once;
+	char a[24], b[24];
+	int ops, runs;
+	printf("%6.1f%% %16" PRId64 " %10s", frontier_percent(&f->view, x->budget), x->budget,
+		bytes_human(x->budget, a));
+	if (!x->feasible) {
+		printf(" %10s\n", "not met");
+		return;
+	}
+	printf(" %10s", bytes_human(x->arena, b));
+	if (p->costs)
+		printf(" %10.4g", x->cost / 1e3);
+	printf(" %9.4f", once > 0 ? x->cost / once : 1);
+	if (x->bound >= 0)
+		printf(" %9.4f %6.2f%%", once > 0 ? x->bound / once : 1,
+			x->cost > 0 ? 100 * (x->cost - x->bound) / x->cost : 0);
+	else
+		printf(" %9s %7s", "none", "");
+	count_again(p, f->plan[i], &ops, &runs);
+	printf(" %7d %6d\n", ops, runs);
+}
+
+static void print_table(const struct problem *p, const struct frontier *f)
+{
+	char a[24], b[24];
+	printf("%7s %16s %10s %10s", "share", "budget", "", "arena");
+	if (p->costs)
+		printf(" %10s", "ms");
+	printf(" %9s %9s %7s %7s %6s\n", "x one", "bound", "gap", "ops", "extra");
+	printf("%7s %16s %10s %10s", "", "bytes", "", "");
+	if (p->costs)
+		printf(" %10s", "predicted");
+	printf(" %9s %9s %7s %7s %6s\n", "pass", "x", "at most", "again", "runs");
+	for (int i = 0; i < f->view.npoint; i++)
+		print_row(p, f, i);
+	printf("100%% keeps everything: %s; 0%% would be what is resident: %s\n",
+		bytes_human(f->view.keep_all, a), bytes_human(f->view.resident, b));
+	printf("smallest budget met: %" PRId64 " bytes (%s); no plan needs less than %" PRId64
+	       " bytes (%s)\n",
+		f->view.known_bytes, bytes_human(f->view.known_bytes, a), f->view.proven_bytes,
+		bytes_human(f->view.proven_bytes, b));
+}
+
+static void write_point(const struct problem *p, const struct frontier *f, int i, struct text *t)
+{
+	const struct view_point *x = &f->view.point[i];
+	int ops, runs;
+	text_add(t, "%s\n{\"budget_bytes\":%" PRId64 ",\"percent\":", i ? "," : "", x->budget);
+	json_text_double(t, frontier_percent(&f->view, x->budget));
+	text_add(t, ",\"feasible\":%s", x->feasible ? "true" : "false");
+	if (x->feasible) {
+		count_again(p, f->plan[i], &ops, &runs);
+		text_add(t, ",\"arena_bytes\":%" PRId64 ",\"peak_bytes\":%" PRId64 ",\"cost\":",
+			x->arena, f->plan[i]->peak_bytes);
+		json_text_double(t, x->cost);
+		text_puts(t, ",\"lower_bound\":");
+		if (x->bound >= 0)
+			json_text_double(t, x->bound);
+		else
+			text_puts(t, "null");
+		text_add(t, ",\"recomputed_ops\":%d,\"recomputed_runs\":%d", ops, runs);
+	}
+	text_puts(t, "}");
+}
+
+static void write_json(const struct problem *p, const struct frontier *f, struct text *t)
+{
+	text_puts(t, "{\"format\":\"stint-frontier-1\",\"graph\":");
+	json_text_string(t, p->name);
+	if (p->costs) {
+		text_puts(t, ",\"costs\":");
+		json_text_string(t, p->costs);
+	}
+	text_add(t,
+		",\n\"resident_bytes\":%" PRId64 ",\"keep_all_bytes\":%" PRId64
+		",\"min_bytes_known\":%" PRId64 ",\"min_bytes_proven\":%" PRId64 ",\"once\":",
+		f->view.resident, f->view.keep_all, f->view.known_bytes, f->view.proven_bytes);
+	json_text_double(t, f->view.once);
+	text_puts(t, ",\n\"points\":[");
+	for (int i = 0; i < f->view.npoint; i++)
+		write_point(p, f, i, t);
+	text_puts(t, "]}\n");
+}
+
+static enum status save(struct text *t, const char *path, struct diag *d)
+{
+	enum status st = path ? text_save(t, path, d) : ST_OK;
+	text_free(t);
+	return st;
+}
+
+static enum status tell(struct pipeline *p, const struct problem *problem, struct frontier *f)
+{
+	const struct options *o = p->o;
+	struct text json = {0}, svg = {0};
+	write_json(problem, f, &json);
+	if (json.failed)
+		return diag_nomem(p->diag);
+	if (o->json)
+		fwrite(json.s, 1, json.len, stdout);
+	else
+		print_table(problem, f);
+	TRY(save(&json, o->out, p->diag));
+	if (!o->svg)
+		return ST_OK;
+	TRY(view_frontier_svg(&svg, &f->view, p->diag));
+	return save(&svg, o->svg, p->diag);
+}
+
+static enum status frontier(struct pipeline *p)
+{
+	const struct options *o = p->o;
+	struct problem *problem;
+	struct frontier f;
+	if (o->budget || o->keep_all || o->segments)
+		return diag_fail(p->diag, ST_USAGE, NULL, "--points N says how many",
+			"the budgets are frontier's own: no --budget, --keep-all or --segments");
+	if (o->points < 0 || o->points > 1000)
+		return diag_fail(p->diag, ST_USAGE, NULL, NULL, "--points wants 1 to 1000");
+	TRY(pipeline_problem(p, &problem));
+	struct plan_options options = pipeline_options(o);
+	TRY(frontier_make(p->arena, problem, &options, o->points, &f, p->diag));
+	return tell(p, problem, &f);
+}
+
+enum status cmd_frontier(int argc, const char **argv, struct diag *d)
+{
+	struct options o;
+	bool help;
+	struct pipeline p = {.arena = arena_new(), .diag = d, .o = &o};
+	if (!p.arena)
+		return diag_nomem(d);
+	enum status st = options_parse(p.arena, COMMAND_FRONTIER, argc, argv, &o, &help, d);
+	if (st == ST_OK && !help)
+		st = frontier(&p);
+	arena_free(p.arena);
+	return st;
+}

@@ -1,0 +1,36 @@
+/* Times of a compiled step: whole, and op by op. */
+#ifndef STINT_CLI_TIMING_H
+#define STINT_CLI_TIMING_H
+
+#include "cli/load.h"
+#include "planner/costs.h"
+#include "planner/plan.h"
+
+struct timing {
+	const struct stint_step_info *info; /* [nop] the schedule's steps */
+	int nop;
+	int steps;      /* whole steps timed */
+	double step_us; /* their median */
+	double *op_us;  /* [nop] each op's median over whole steps, in microseconds */
+	/* What the step was planned as; NULL where DIR's graph.json and plan.json do not tell. */
+	const struct problem *problem;
+	const struct plan *plan;
+};
+
+/* Time `steps` training steps (of a forward-only model: evaluations) on the inputs as they are:
+ * whole steps and steps watched op by op take turns, so that both see the same machine. */
+enum status timing_make(
+	struct arena *a, const struct loaded *l, int steps, struct timing *out, struct diag *d);
+/* The sum of op_us. */
+double timing_ops_us(const struct timing *t);
+/* Find the plan that DIR was compiled with; its absence is no error. */
+enum status timing_plan(struct arena *a, const char *dir, struct timing *t, struct diag *d);
+/* The cost that the plan gives schedule step i, in microseconds. Requires t->plan. */
+double timing_predicted(const struct timing *t, int i);
+
+/* Fill c's kernels: the measured ones, and the plan's other choices estimated from them. ST_INVALID
+ * when DIR's plan does not tell its kernels; a warning when the machine was too busy to trust them.
+ */
+enum status timing_costs(struct arena *a, const struct timing *t, struct costs *c, struct diag *d);
+
+#endif

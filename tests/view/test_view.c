@@ -1,0 +1,122 @@
+/* The text of the page and of the frontier's drawing, before any browser sees it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/view.h"
+
+static const char graph[] =
+	"{\"format\":\"stint-graph-1\",\"name\":\"g\",\"tensors\":["
+	"{\"id\":0,\"name\":\"x\",\"bytes\":100,\"kind\":\"input\"},"
+	"{\"id\":1,\"name\":\"a\",\"bytes\":64,\"kind\":\"activation\"},"
+	"{\"id\":2,\"name\":\"y\",\"bytes\":32,\"kind\":\"output\"}],\"ops\":["
+	"{\"id\":0,\"name\":\"f\",\"phase\":\"forward\",\"inputs\":[0],\"outputs\":[1],\"cost\":1,"
+	"\"workspace\":0,\"inplace\":[],\"recomputable\":true},"
+	"{\"id\":1,\"name\":\"g\",\"phase\":\"backward\",\"inputs\":[1],\"outputs\":[2],\"cost\":2,"
+	"\"workspace\":8,\"inplace\":[],\"recomputable\":true}],\"keep\":[2]}";
+
+static int count(const char *in, const char *what)
+{
+	int n = 0;
+	for (const char *s = in; (s = strstr(s, what)); s += strlen(what))
+		n++;
+	return n;
+}
+
+static struct text page(struct arena *a, struct problem *p, struct diag *d)
+{
+	struct plan_options o = {.alignment = 64, .budget = INT64_MAX, .mode = PLAN_KEEP_ALL};
+	struct plan *plan;
+	struct text out = {0};
+	assert_int_equal(plan_make(a, p, &o, &plan, d), ST_OK);
+	assert_int_equal(view_html(&out, a, p, plan, NULL, NULL, d), ST_OK);
+	return out;
+}
+
+/* Names may hold any bytes: none of them leaves its string, all are shown. */
+static void names(void **state)
+{
+	(void)state;
+	struct diag d = {0};
+	struct arena *a = arena_new();
+	struct problem *p;
+	assert_int_equal(problem_parse(a, graph, sizeof graph - 1, "g", &p, &d), ST_OK);
+	struct text plain = page(a, p, &d);
+	p->name = "</title><script>\xff\"'&";
+	p->tensor[1].name = "\xff\xc0\x80\x01</script><script>\\\"";
+	p->op[0].name = "\xe2\x80\xa8<!--\xed\xa0\x80";
+	struct text odd = page(a, p, &d);
+	assert_int_equal(count(odd.s, "<script"), count(plain.s, "<script"));
+	assert_int_equal(count(odd.s, "</script"), count(plain.s, "</script"));
+	assert_int_equal(count(odd.s, "<!--"), count(plain.s, "<!--"));
+	assert_int_equal(count(odd.s, "</title>"), count(plain.s, "</title>"));
+	assert_non_null(strstr(odd.s, "&#60;/title&#62;&#60;script&#62;\\xff&#34;&#39;&#38;"));
+	assert_non_null(
+		strstr(odd.s, "\"\\\\xff\\\\xc0\\\\x80\\\\x01\\u003c/script\\u003e\\u003cscript"
+			      "\\u003e\\u005c\\u0022\""));
+	assert_non_null(strstr(odd.s, "\"\\\\xe2\\\\x80\\\\xa8\\u003c!--\\\\xed\\\\xa0\\\\x80\""));
+	text_free(&plain);
+	text_free(&odd);
+	arena_free(a);
+}
+
+/* The same plan, the same page; nothing in it is fetched. */
+static void repeats(void **state)
+{
+	(void)state;
+	struct diag d = {0};
+	struct arena *a = arena_new();
+	struct problem *p;
+	assert_int_equal(problem_parse(a, graph, sizeof graph - 1, "g", &p, &d), ST_OK);
+	struct text one = page(a, p, &d), two = page(a, p, &d);
+	assert_string_equal(one.s, two.s);
+	assert_int_equal(count(one.s, "http://") + count(one.s, "https://"), 0);
+	assert_int_equal(count(one.s, "{{"), 0);
+	text_free(&one);
+	text_free(&two);
+	arena_free(a);
+}
+
+static void frontier(void **state)
+{
+	(void)state;
+	struct diag d = {0};
+	const struct view_point point[] = {
+		{1 << 30, true, 1 << 30, 10, 10},
+		{1 << 29, true, 1 << 29, 13, 12},
+		{1 << 20, false, 0, 0, -1},
+	};
+	struct view_frontier f = {1 << 20, 1 << 30, 1 << 29, 1 << 28, 10, 3, point};
+	struct text one = {0}, none = {0}, single = {0};
+	assert_int_equal(view_frontier_svg(&one, &f, &d), ST_OK);
+	assert_int_equal(count(one.s, "× one pass"), 2);
+	assert_non_null(strstr(one.s, "1.3000 × one pass, at least 1.2000 ×"));
+	assert_non_null(strstr(one.s, "smallest budget met: 512 MiB"));
+	assert_non_null(strstr(one.s, "impossible below 256 MiB"));
+	assert_int_equal(count(one.s, "nan") + count(one.s, "inf"), 0);
+	/* nothing but keep-everything, and costs of nothing */
+	f = (struct view_frontier){5, 5, 5, 0, 0, 0, NULL};
+	assert_int_equal(view_frontier_svg(&none, &f, &d), ST_OK);
+	assert_int_equal(count(none.s, "nan") + count(none.s, "inf"), 0);
+	f = (struct view_frontier){0, 1 << 30, 1 << 30, 1 << 30, 0, 1, point};
+	assert_int_equal(view_frontier_svg(&single, &f, &d), ST_OK);
+	assert_int_equal(count(single.s, "nan") + count(single.s, "inf"), 0);
+	text_free(&one);
+	text_free(&none);
+	text_free(&single);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names),
+		cmocka_unit_test(repeats),
+		cmocka_unit_test(frontier),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
