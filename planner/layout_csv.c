@@ -56,8 +56,11 @@ static void read_header(struct reader *r, char *line)
 	for (int c = 0; c < COLUMNS; c++) {
 		r->column[c] = -1;
 		for (int i = 0; i < n; i++)
-			if (strcmp(field[i], column_name[c]) == 0)
+			if (strcmp(field[i], column_name[c]) == 0) {
+				if (r->column[c] >= 0)
+					fault(r, 1, "the header has \"%s\" twice", column_name[c]);
 				r->column[c] = i;
+			}
 		if (r->column[c] < 0 && c != C_OFFSET)
 			fault(r, 1, "the header has no column \"%s\"", column_name[c]);
 	}
@@ -98,15 +101,43 @@ static void read_line(struct reader *r, char *text, int line, struct layout_tabl
 	t->n++;
 }
 
-static void check_total(struct reader *r, const struct layout_table *t)
+static void check_total(struct reader *r, const struct layout_table *t, const int *line)
 {
 	int64_t sum = 0;
 	for (int i = 0; i < t->n; i++)
 		if (!size_add(sum, t->b[i].size, &sum) || !size_add(sum, t->b[i].offset, &sum) ||
 			sum > INT64_MAX / 8) {
-			fault(r, i + 2, "the sizes add up to more than can be counted");
+			fault(r, line[i], "the sizes add up to more than can be counted");
 			return;
 		}
+}
+
+struct named {
+	const char *id;
+	int i;
+};
+
+static int named_cmp(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int c = strcmp(x->id, y->id);
+	return c ? c : (x->i > y->i) - (x->i < y->i);
+}
+
+/* line[i] is where buffer i stands. */
+static void check_ids(struct reader *r, const struct layout_table *t, const int *line)
+{
+	struct named *v = malloc(((size_t)t->n + 1) * sizeof *v);
+	r->nomem = r->nomem || !v;
+	for (int i = 0; i < t->n && v; i++)
+		v[i] = (struct named){t->id[i], i};
+	if (v)
+		qsort(v, (size_t)t->n, sizeof *v, named_cmp);
+	for (int k = 1; k < t->n && v; k++)
+		if (strcmp(v[k - 1].id, v[k].id) == 0)
+			fault(r, line[v[k].i], "id \"%s\" stands on line %d already", v[k].id,
+				line[v[k - 1].i]);
+	free(v);
 }
 
 enum status layout_csv_parse(struct arena *a, const char *text, size_t len, const char *file,
@@ -119,7 +150,8 @@ enum status layout_csv_parse(struct arena *a, const char *text, size_t len, cons
 		lines += text[i] == '\n';
 	*out = (struct layout_table){.id = arena_alloc(a, lines, sizeof *out->id),
 		.b = arena_alloc(a, lines, sizeof *out->b)};
-	if (!copy || !out->id || !out->b || lines > INT32_MAX / 4)
+	int *line_of = arena_alloc(a, lines, sizeof *line_of);
+	if (!copy || !out->id || !out->b || !line_of || lines > INT32_MAX / 4)
 		return diag_nomem(d);
 	int line = 0;
 	for (char *s = copy; s && !r.nomem; line++) {
@@ -131,16 +163,19 @@ enum status layout_csv_parse(struct arena *a, const char *text, size_t len, cons
 			s[n - 1] = '\0';
 		if (line == 0)
 			read_header(&r, s);
-		else if (*s && !(r.bad && line == 1))
+		line_of[out->n] = line + 1;
+		if (line > 0 && *s)
 			read_line(&r, s, line + 1, out);
 		if (line == 0 && r.bad)
 			break;
 		s = end;
 	}
+	if (!r.bad && !r.nomem)
+		check_ids(&r, out, line_of);
 	if (r.nomem)
 		return diag_nomem(d);
 	if (!r.bad)
-		check_total(&r, out);
+		check_total(&r, out, line_of);
 	return r.bad ? ST_INVALID : ST_OK;
 }
 

@@ -76,4 +76,16 @@ int64_t gaps_find(struct gaps *g, int item, bool first);
 enum place_result place_eject(const struct packing *p, const int *order, int64_t capacity,
 	int variant, double work, int64_t *offset);
 
+/* --- All means in turn. --- */
+
+struct place_goal {
+	int64_t align, base, aim;
+	bool below, joined; /* the aim given was below the load; the items were joined */
+};
+
+/* Offsets for items that are placed together. Stops at the aim. *work is the limit, and what is
+ * left of it. False when out of memory. */
+bool place_part(const struct place_seg *seg, int nseg, struct place_item *item, int n,
+	struct place_goal goal, double *work, int64_t *height);
+
 #endif

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "planner/packing.h"
+#include "planner/place_join.h"
 #include "planner/place_orders.h"
 
-enum { EXACT_MAX = 2000, TRIES = 10 };
+enum { EXACT_MAX = 2000, JOIN_MIN = 8, TRIES = 10 };
 /* Limits on work, some for each item. */
 static const double WORK_ORDERS = 2e8, WORK_NEAR = 3e7, WORK_TURN = 1e4, WORK_BRIEF = 3e4,
 		    WORK_LEAST = 100, WORK_SMALL = 2e5, WORK_LARGE = 1e6;
@@ -25,7 +26,9 @@ struct placer {
 	int64_t best_height;
 	int *order, *best_order;
 	double limit;
-	bool below; /* the aim given is below the load */
+	double spent; /* of the limit, in vain */
+	bool below;   /* the aim given is below the load */
+	bool joined;  /* the items are joined ones */
 	bool nomem;
 };
 
@@ -101,6 +104,7 @@ static bool try_eject(
 	p->nomem = p->nomem || r == PLACE_NOMEM;
 	if (!p->nomem)
 		remember(p);
+	p->spent += r == PLACE_FOUND ? 0 : work;
 	return r == PLACE_FOUND;
 }
 
@@ -108,6 +112,8 @@ static bool try_eject(
 static void eject_in_turn(struct placer *p, double work)
 {
 	double each = WORK_TURN * p->p.n;
+	if (done(p))
+		return;
 	p->nomem = p->nomem || !order_sort(&p->p, 0, p->order);
 	for (int turn = 0; !done(p) && work > 0; turn++) {
 		double w = fmin(work, each * (1 + turn / 4));
@@ -125,6 +131,7 @@ static void try_exact(struct placer *p, double work)
 	enum place_result r = place_lower(p->seg, p->nseg, p->item, p->p.n, align,
 		p->p.base * align, p->p.load * align, p->aim * align, work, &height, p->offset);
 	p->nomem = r == PLACE_NOMEM;
+	p->spent += r == PLACE_FOUND && height <= p->aim * align ? 0 : work;
 	if (r != PLACE_FOUND)
 		return;
 	for (int i = 0; i < p->p.n; i++)
@@ -149,6 +156,27 @@ static void approach(struct placer *p, double work)
 	}
 }
 
+/* What fits together without waste as one: few are left where the buffers fill a box. */
+static void try_joined(struct placer *p)
+{
+	struct joined j = {0};
+	if (done(p) || p->joined || p->p.n < JOIN_MIN)
+		return;
+	bool ok = join_items(&p->p, &j);
+	if (ok && j.n <= p->p.n / 4) {
+		int64_t height;
+		double work = p->limit / 4;
+		ok = place_part(j.seg, j.n, j.item, j.n,
+			(struct place_goal){1, p->p.base, p->aim, p->below, true}, &work, &height);
+		if (ok)
+			join_offsets(&p->p, &j, p->offset);
+		if (ok)
+			remember(p);
+	}
+	p->nomem = !ok;
+	join_free(&j);
+}
+
 /* Ejection and the exact search each solve much that the other does not. */
 static void search(struct placer *p)
 {
@@ -156,6 +184,7 @@ static void search(struct placer *p)
 	double work = p->below && p->limit > WORK_NEAR ? WORK_NEAR : p->limit, n = p->p.n;
 	bool small = n <= EXACT_MAX;
 	try_orders(p, fmin(WORK_ORDERS, 3 * p->limit));
+	try_joined(p);
 	eject_in_turn(p, fmin(work, n * (small ? WORK_TURN : WORK_LARGE)));
 	if (small) {
 		try_skylines(p);
@@ -182,29 +211,29 @@ static bool prepare(struct placer *p, const struct place_seg *seg, int64_t aim)
 		rounded[i] = seg[i];
 		rounded[i].size = (seg[i].size + p->p.align - 1) / p->p.align * p->p.align;
 	}
-	p->below = aim < p->p.load * p->p.align;
 	p->aim = aim / p->p.align > p->p.load ? aim / p->p.align : p->p.load;
 	p->best_height = INT64_MAX;
 	return true;
 }
 
-enum status place_items(const struct place_seg *seg, int nseg, struct place_item *item, int n,
-	int64_t align, int64_t base, int64_t aim, double work, int64_t *height, int64_t *load,
-	struct diag *d)
+bool place_part(const struct place_seg *seg, int nseg, struct place_item *item, int n,
+	struct place_goal goal, double *work, int64_t *height)
 {
-	struct placer p = {.item = item, .nseg = nseg, .limit = work};
-	bool ok = packing_init(&p.p, seg, nseg, item, n, align, base) && gaps_init(&p.g, &p.p) &&
-		  prepare(&p, seg, aim);
+	struct placer p = {.item = item,
+		.nseg = nseg,
+		.limit = *work,
+		.below = goal.below,
+		.joined = goal.joined};
+	bool ok = packing_init(&p.p, seg, nseg, item, n, goal.align, goal.base) &&
+		  gaps_init(&p.g, &p.p) && prepare(&p, seg, goal.aim);
 	if (ok)
 		search(&p);
 	ok = ok && !p.nomem;
 	for (int i = 0; i < n && ok; i++)
 		if (!item[i].fixed)
-			item[i].offset = p.best[i] * align;
-	if (ok) {
-		*height = p.best_height * align;
-		*load = p.p.load * align;
-	}
+			item[i].offset = p.best[i] * goal.align;
+	*height = ok ? p.best_height * goal.align : 0;
+	*work = p.limit - p.spent > 0 ? p.limit - p.spent : 0;
 	free((void *)(uintptr_t)p.seg);
 	free(p.offset);
 	free(p.best);
@@ -212,5 +241,5 @@ enum status place_items(const struct place_seg *seg, int nseg, struct place_item
 	free(p.best_order);
 	gaps_free(&p.g);
 	packing_free(&p.p);
-	return ok ? ST_OK : diag_nomem(d);
+	return ok;
 }

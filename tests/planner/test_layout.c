@@ -1,6 +1,8 @@
 /* Offsets: apart where lifetimes meet, aligned, never far from the load. */
 #include "problems.h"
 
+#include "tests/bench/planner/layout_gen.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -112,6 +114,79 @@ static void boxes_fill(void **state)
 		assert_apart(b, n, 1, height);
 		if (height != 1000)
 			fail_msg("seed %d: %d buffers need %d", (int)seed, n, (int)height);
+	}
+}
+
+/* All families but the last, whose buffers leave no byte free. */
+static void families_near_load(void **state)
+{
+	(void)state;
+	static struct layout_buffer b[3000];
+	for (int f = 0; f < LAYOUT_FAMILIES - 1; f++)
+		for (int n = 200; n <= 3000; n += 1400)
+			for (int64_t alignment = 1; alignment <= 64; alignment += 63) {
+				struct heard h;
+				struct diag d = listen(&h);
+				int64_t height;
+				layout_gen_make(f, n, (uint64_t)n, b);
+				int64_t load = layout_gen_load(b, n, alignment);
+				int64_t capacity = load + load / 200;
+				assert_int_equal(
+					layout_place(b, n, alignment, capacity, &height, &d),
+					ST_OK);
+				if (n < 1500)
+					assert_apart(b, n, alignment, height);
+				assert_true(layout_gen_apart(b, n));
+				assert_true(height > load - alignment);
+				if (height > capacity)
+					fail_msg("%s: %d buffers need %.5f of the load",
+						layout_gen_name(f), n,
+						(double)height / (double)load);
+			}
+}
+
+/* Some pinned where another placement had them: those stay, all else goes around them. */
+static void families_around_fixed(void **state)
+{
+	(void)state;
+	static struct layout_buffer b[1000], was[1000];
+	for (int f = 0; f < LAYOUT_FAMILIES; f++) {
+		struct dice dice = {(uint64_t)f + 1};
+		struct heard h;
+		struct diag d = listen(&h);
+		int64_t height, again;
+		layout_gen_make(f, 1000, 7, b);
+		int64_t load = layout_gen_load(b, 1000, 1);
+		assert_int_equal(layout_place(b, 1000, 1, 2 * load, &height, &d), ST_OK);
+		for (int i = 0; i < 1000; i++) {
+			b[i].fixed = roll(&dice, 20) == 0;
+			was[i] = b[i];
+		}
+		assert_int_equal(layout_place(b, 1000, 1, 2 * load, &again, &d), ST_OK);
+		assert_apart(b, 1000, 1, again);
+		for (int i = 0; i < 1000; i++)
+			assert_true(!b[i].fixed || b[i].offset == was[i].offset);
+		assert_true(again <= 2 * load);
+	}
+}
+
+/* The same buffers get the same offsets, whatever happened before. */
+static void same_again(void **state)
+{
+	(void)state;
+	static struct layout_buffer b[1500], c[1500];
+	for (int f = 4; f < 9; f++) {
+		struct heard h;
+		struct diag d = listen(&h);
+		int64_t height, again;
+		layout_gen_make(f, 1500, 3, b);
+		layout_gen_make(f, 1500, 3, c);
+		int64_t load = layout_gen_load(b, 1500, 1), capacity = load + load / 300;
+		assert_int_equal(layout_place(b, 1500, 1, capacity, &height, &d), ST_OK);
+		assert_int_equal(layout_place(c, 1500, 1, capacity, &again, &d), ST_OK);
+		assert_true(height == again);
+		for (int i = 0; i < 1500; i++)
+			assert_true(b[i].offset == c[i].offset);
 	}
 }
 
@@ -229,6 +304,9 @@ static void csv_faults(void **state)
 		"id,lower,upper,size\n1,2,3\n", "id,lower,upper,size\n1,3,3,4\n",
 		"id,lower,upper,size\n1,2,3,-4\n", "id,lower,upper,size\n1,2,x,4\n",
 		"id,lower,upper,size\n1,2,3,99999999999999999999\n",
+		"id,lower,upper,size\n1,5,3,4\n", "id,lower,upper,size\n1,2,3,\n",
+		"id,lower,upper,size\n1,2,3,4\n1,2,3,4\n", "id,lower,upper,size,size\n1,2,3,4,4\n",
+		"id,lower,upper,size,offset\n1,2,3,4,-1\n", "lower,upper,size\n1,2,3\n",
 		"id,lower,upper,size\n1,2,3,4611686018427387904\n1,2,3,4611686018427387904\n"};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct heard h;
@@ -248,6 +326,9 @@ int main(void)
 		cmocka_unit_test(random_buffers),
 		cmocka_unit_test(stack_fits),
 		cmocka_unit_test(boxes_fill),
+		cmocka_unit_test(families_near_load),
+		cmocka_unit_test(families_around_fixed),
+		cmocka_unit_test(same_again),
 		cmocka_unit_test(few_are_optimal),
 		cmocka_unit_test(fixed_stay),
 		cmocka_unit_test(csv_round_trip),
