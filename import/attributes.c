@@ -127,7 +127,7 @@ static enum status graph_attribute(struct importer *im, const struct scope *s,
 		return attribute_error(
 			im, w, a, "holds a graph, which this operator does not take");
 	out->kind = ATTR_BODY;
-	return block_body(im, s, w->node, a, &out->body);
+	return block_body(im, s, a, &out->body);
 }
 
 static enum status own_attribute(struct importer *im, const struct scope *s, const struct where *w,
@@ -183,7 +183,7 @@ static enum status refer(struct importer *im, const struct scope *s, const struc
 {
 	if (!s->function)
 		return attribute_error(
-			im, w, a, "refers to a function's attribute, but stands in no function");
+			im, w, a, "refers to a function's attribute, but stands in none");
 	const char *name = a->ref_attr_name;
 	for (int i = 0; i < s->nattr; i++)
 		if (!strcmp(s->attr[i].name, name)) {

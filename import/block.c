@@ -159,7 +159,6 @@ struct closure {
 	struct importer *im;
 	const struct scope *scope;
 	struct block *block;
-	const char *node;
 };
 
 static enum status closure_build(const struct body *body, const char *label, int nin,
@@ -167,15 +166,15 @@ static enum status closure_build(const struct body *body, const char *label, int
 {
 	const struct closure *c = (const struct closure *)body;
 	struct importer *im = c->im;
-	const struct where w = {.file = im->m.path, .node = c->node};
+	const char *node = im->g->scope; /* the one that is being expanded */
+	const struct where w = {.file = im->m.path, .node = node};
 	if (nin != body->nin || nout > body->nout)
 		return diag_fail(im->d, ST_INVALID, &w, NULL,
 			"the graph in '%s' has %d inputs and %d outputs; there it needs %d and %d",
 			c->block->what, body->nin, body->nout, nin, nout);
-	const char *prefix = arena_printf(im->m.arena, "%s/%s/", c->node, label);
+	const char *prefix = arena_printf(im->m.arena, "%s/%s/", node, label);
 	if (!prefix)
 		return diag_nomem(im->d);
-	const char *node = im->g->scope;
 	const struct scope s = scope_inside(c->scope, prefix);
 	enum status st = block_build(im, c->block, &s, nin, in, nout, out);
 	im->g->scope = node;
@@ -201,8 +200,8 @@ static bool closure_declared(
 	return true;
 }
 
-enum status block_body(struct importer *im, const struct scope *s, const char *node,
-	const Onnx__AttributeProto *a, const struct body **out)
+enum status block_body(struct importer *im, const struct scope *s, const Onnx__AttributeProto *a,
+	const struct body **out)
 {
 	struct closure *c = ARENA_NEW(im->m.arena, struct closure);
 	void **known = memo_at(&im->block, a->g);
@@ -214,7 +213,7 @@ enum status block_body(struct importer *im, const struct scope *s, const char *n
 		TRY(nodes_size(im, b->node, (size_t)b->n, s->opset, 0, &b->size));
 		*known = b;
 	}
-	*c = (struct closure){.im = im, .scope = s, .block = *known, .node = node};
+	*c = (struct closure){.im = im, .scope = s, .block = *known};
 	c->body = (struct body){.nin = c->block->nin,
 		.nout = c->block->nout,
 		.size = c->block->size,

@@ -161,7 +161,7 @@ static enum status job_output(const struct job *j, int k, const struct value *v,
 static enum status add_node(const struct job *j, struct tensor **in, struct attr *attr)
 {
 	struct graph *g = j->im->g;
-	int nattr;
+	int nattr, nin = 0;
 	struct node *n;
 	for (int i = 0; i < j->nin; i++) {
 		struct value v;
@@ -170,11 +170,12 @@ static enum status add_node(const struct job *j, struct tensor **in, struct attr
 			return job_fail(j, "reads '%s', a sequence, but takes tensors only",
 				j->p->input[i]);
 		in[i] = v.kind == VALUE_TENSOR ? v.tensor : NULL;
+		nin = in[i] ? i + 1 : nin; /* without those that are absent at the end */
 	}
 	TRY(import_attributes(j->im, j->s, j->name, j->p, false, &nattr, attr));
 	g->opset = j->s->opset;
 	int newest = g->ntensor;
-	TRY(graph_node(g, j->op->name, j->name, j->nin, in, j->nout, nattr, attr, NULL, &n));
+	TRY(graph_node(g, j->op->name, j->name, nin, in, j->nout, nattr, attr, NULL, &n));
 	for (int k = 0; k < n->nout && k < j->nout; k++)
 		if (n->out[k])
 			TRY(job_output(j, k,

@@ -176,8 +176,8 @@ enum status function_size(struct importer *im, struct function *f, int depth);
 enum status block_build(struct importer *im, struct block *b, const struct scope *s, int nin,
 	const struct value *in, int nout, struct value *out);
 /* A body: the graph in an attribute, and the scope in which it stands. */
-enum status block_body(struct importer *im, const struct scope *s, const char *node,
-	const Onnx__AttributeProto *a, const struct body **out);
+enum status block_body(struct importer *im, const struct scope *s, const Onnx__AttributeProto *a,
+	const struct body **out);
 
 /* The scope for a block built inside: names found around it or not, under a prefix. */
 struct scope scope_inside(const struct scope *s, const char *prefix);
