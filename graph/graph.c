@@ -198,9 +198,7 @@ const char *tensor_shape_text(const struct tensor *t, char buf[static 200])
 
 struct tensor *tensor_storage(struct tensor *t)
 {
-	while (t->maker && (t->maker->op->traits & OP_VIEW))
-		t = t->maker->in[0];
-	return t;
+	return t->storage ? t->storage : t;
 }
 
 /* --- Nodes --- */
@@ -236,6 +234,8 @@ enum status graph_append(struct graph *g, struct node *n)
 	for (int k = 0; k < n->nout; k++)
 		if (n->out[k])
 			n->out[k]->maker = n;
+	if ((n->op->traits & OP_VIEW) && n->out[0])
+		n->out[0]->storage = tensor_storage(n->in[0]);
 	return ST_OK;
 }
 

@@ -50,7 +50,8 @@ struct tensor {
 			   */
 	const void *data; /* TR_CONSTANT: numel values. TR_PARAMETER, TR_BUFFER, TR_STATE: initial
 			   * values (NULL: zeros) */
-	struct node *maker; /* NULL unless TR_VALUE (a folded constant has none either) */
+	struct node *maker;     /* NULL unless TR_VALUE (a folded constant has none either) */
+	struct tensor *storage; /* made by a view: whose bytes these are; NULL: its own */
 };
 
 /* A node's attribute, as ONNX has them. */
