@@ -272,14 +272,31 @@ static bool outputs_known(const struct node *n)
 	return true;
 }
 
-/* Larger constants are computed by the step instead. */
-enum { FOLD_MAX_BYTES = 1 << 28 };
+/* Larger constants, and more of them, are computed by the step instead: a file of a few bytes could
+ * ask for any amount. Small ones, such as shapes, always fold. */
+enum { FOLD_SMALL_BYTES = 1 << 12, FOLD_MAX_BYTES = 1 << 28, FOLD_TOTAL_BYTES = 1 << 30 };
+
+static bool may_fold(struct graph *g, const struct node *n)
+{
+	int64_t total = g->folded;
+	for (int k = 0; k < n->nout; k++) {
+		int64_t bytes = n->out[k] ? tensor_bytes(n->out[k]) : 0;
+		if (bytes > FOLD_MAX_BYTES)
+			return false;
+		if (bytes > FOLD_SMALL_BYTES)
+			total += bytes;
+		if (total > FOLD_TOTAL_BYTES)
+			return false;
+	}
+	g->folded = total;
+	return true;
+}
 
 static enum status fold(struct graph *g, struct node *n, bool *done)
 {
 	bool pointwise = !n->op->fold && (n->op->traits & OP_POINTWISE);
 	*done = outputs_known(n);
-	if (*done || !(n->op->fold || pointwise) || !all_known(n))
+	if (*done || !(n->op->fold || pointwise) || !all_known(n) || !may_fold(g, n))
 		return ST_OK;
 	void **data = ARENA_ARRAY(g->arena, void *, n->nout);
 	if (!data)
@@ -287,10 +304,7 @@ static enum status fold(struct graph *g, struct node *n, bool *done)
 	for (int k = 0; k < n->nout; k++) {
 		if (!n->out[k])
 			continue;
-		int64_t bytes = tensor_bytes(n->out[k]);
-		if (bytes > FOLD_MAX_BYTES)
-			return ST_OK;
-		data[k] = arena_alloc(g->arena, (size_t)bytes, 1);
+		data[k] = arena_alloc(g->arena, (size_t)tensor_bytes(n->out[k]), 1);
 		if (!data[k])
 			return diag_nomem(g->diag);
 	}

@@ -137,6 +137,7 @@ struct graph {
 	enum node_phase phase;
 	const char *scope;  /* name for nodes added without one */
 	enum status failed; /* sticky: the first failure of graph_op; ST_OK */
+	int64_t folded;     /* bytes of constants that folding has made, small ones not counted */
 };
 
 enum { OPSET_LATEST = 1 << 20 };
