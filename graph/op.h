@@ -40,6 +40,9 @@ enum op_role {
 	ROLE_RESHAPE,    /* input 1: the shape, a constant */
 	ROLE_REDUCE_SUM, /* attributes axes, keepdims */
 	ROLE_COPY,       /* an identity that is executed */
+	ROLE_IDENTITY,   /* an identity as files spell it */
+	ROLE_STOP,       /* an identity through which no gradient passes */
+	ROLE_TRANSPOSE,  /* without attributes: axes in reverse */
 	ROLE_MUL,        /* two inputs, broadcast */
 	ROLE_CLIP_SCALE, /* any number of gradients, attribute max_norm: the factor (rank 0) to
 			    scale them by */
@@ -62,9 +65,18 @@ struct op_option {
 };
 
 enum lower_mode { LOWER_TRAIN, LOWER_EVAL };
+/* --dropout NODE=P: what a dropout whose node matches the shell pattern does, whatever the file
+ * says. */
+struct dropout_ratio {
+	const char *pattern;
+	double ratio; /* in [0, 1) */
+};
 struct lower_options {
 	enum lower_mode mode;
 	bool dropout_off, bn_frozen;
+	bool bn_population; /* running variances divide by n, not by n - 1 as PyTorch's */
+	int nratio;
+	const struct dropout_ratio *ratio;
 };
 
 /* A test case: the record's author writes no other test. */
@@ -94,6 +106,9 @@ struct op_def {
 	int min_out, max_out; /* 0, 0: one output */
 	unsigned traits;      /* enum op_trait */
 	enum op_role role;
+	/* Bit i for input i: an initializer there is a weight, whatever its name; or a setting, to
+	 * be known when compiling and never trained. */
+	unsigned weights, known;
 
 	/* Check inputs and attributes, set n->param, make n->out[0..n->nout) with graph_tensor (an
 	 * output left out by the caller may stay NULL). A node whose outputs are all made with

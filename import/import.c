@@ -60,6 +60,8 @@ static enum status import_graph(struct importer *im)
 	const int *order;
 	enum status worst = ST_OK;
 	TRY(find_opset(im));
+	TRY(signature_read(im));
+	TRY(ties_rewrite(im));
 	TRY(check_operators(im));
 	TRY(order_nodes(im, &order));
 	TRY(import_values(im));
@@ -75,7 +77,13 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	const struct op_table *table, const struct target *target, enum dtype real, struct diag *d,
 	struct graph **out)
 {
-	struct importer im = {.o = o, .d = d, .tensor = {.arena = a}, .dim = {.arena = a}};
+	struct importer im = {.o = o,
+		.d = d,
+		.table = table,
+		.tensor = {.arena = a},
+		.module = {.arena = a},
+		.use = {.arena = a},
+		.dim = {.arena = a}};
 	TRY(model_read(a, path, &im.m, d));
 	im.g = graph_new(a, d, path, table, target, real);
 	if (!im.g)

@@ -209,6 +209,7 @@ static int last_wanted(const Node *p)
 
 static enum status name_outputs(struct importer *im, const Node *p, struct node *n)
 {
+	bool stop = name_matches(im->o->stop_pattern, n->name);
 	for (int k = 0; k < n->nout && k < (int)p->n_output; k++) {
 		const char *name = text_of(p->output[k]);
 		if (!*name || !n->out[k])
@@ -218,8 +219,10 @@ static enum status name_outputs(struct importer *im, const Node *p, struct node 
 			return diag_nomem(im->d);
 		n->out[k]->name = name;
 		*at = n->out[k];
+		if (stop && dtype_is_real(n->out[k]->dtype))
+			*at = OP1(im->g, op_by_role(im->table, ROLE_STOP)->name, n->out[k]);
 	}
-	return ST_OK;
+	return im->g->failed;
 }
 
 enum status import_node(struct importer *im, int index)

@@ -61,19 +61,61 @@ void **names_at(struct names *t, const char *name);
 /* The value, or NULL. */
 void *names_get(const struct names *t, const char *name);
 
+/* --- What the dynamo exporter notes (metadata.c) --- */
+
+/* Fields of onnx.proto after 1.12. */
+enum { NODE_METADATA = 9, GRAPH_METADATA = 16 };
+/* The value under `key` among a message's metadata_props; NULL when there is none. */
+const char *metadata_get(
+	struct arena *a, const ProtobufCMessage *message, unsigned field, const char *key);
+/* The module that a node comes from, as "encoder.layers.0"; NULL when the file does not say. */
+const char *node_scope(struct arena *a, const Onnx__NodeProto *n);
+
+/* What a tensor was in the module that was exported. */
+enum origin { ORIGIN_UNKNOWN, ORIGIN_PARAMETER, ORIGIN_BUFFER, ORIGIN_CONSTANT };
+struct module_tensor {
+	const char *name;
+	enum origin kind;
+	struct module_tensor *next; /* in the module's order */
+};
+
 /* --- The stages of import_onnx --- */
 
 struct importer {
 	struct model m;
 	const struct import_options *o;
+	const struct op_table *table;
 	struct graph *g;
 	struct diag *d;
 	struct names tensor; /* ONNX name → struct tensor */
-	struct names dim;    /* symbolic size → what it is bound to (dims.c) */
+	struct names module; /* the module's tensors by name → struct module_tensor */
+	struct module_tensor *module_first, **module_end;
+	struct names use; /* initializers → how nodes read them (roles.c) */
+	struct names dim; /* symbolic size → what it is bound to (dims.c) */
 };
 
 /* Faults of one kind that are reported; a file can have millions. */
 enum { REPORT_MAX = 100 };
+
+/* The module's tensors, where the exporter notes them. */
+enum status signature_read(struct importer *im);
+/* Undo what exporters do to initializers: equal ones that were merged are separate again,
+ * transposed copies are tied to what they are copies of; --tie and --untie. Rewrites the file in
+ * memory. Requires signature_read. */
+enum status ties_rewrite(struct importer *im);
+/* Whether initializer `t` is trained, and why (for people). Requires uses_read. */
+struct decision {
+	bool trained;
+	const char *why;
+};
+/* Shell patterns, ended by NULL; NULL: none. */
+bool name_matches(const char *const *patterns, const char *name);
+/* Made by an exporter or optimizer for a constant of its own. */
+bool name_generated(const char *name);
+enum status uses_read(struct importer *im);
+/* Say so when the exporter folded batch-norms away. Requires uses_read. */
+void warn_of_folding(struct importer *im);
+struct decision role_of(const struct importer *im, const struct tensor *t);
 
 /* order[i]: the index in the file of the i-th node to build; nodes stand after what they read.
  * Reports inputs that nothing makes, names made twice, and cycles. */
