@@ -1,6 +1,7 @@
 /* ONNX in, graph out; and a trained ONNX out again. The only folder that knows protobuf.
  *
- * Opsets 11 to 21. Everything in a file is checked before it is used; each fault is reported with
+ * Opsets 7 to 25. Functions are inlined, control flow and sequences resolved: none of them reaches
+ * the graph. Everything in a file is checked before it is used; each fault is reported with
  * file, node and hint. No operator is known here: what a node means is asked of the table. */
 #ifndef STINT_IMPORT_IMPORT_H
 #define STINT_IMPORT_IMPORT_H

@@ -7,7 +7,7 @@
 
 static enum status define(struct importer *im, const char *name, struct tensor *t)
 {
-	void **at = names_at(&im->tensor, name);
+	void **at = names_at(im->top.tensor, name);
 	if (!at)
 		return diag_nomem(im->d);
 	if (*at || !*name)
@@ -19,14 +19,14 @@ static enum status define(struct importer *im, const char *name, struct tensor *
 	return ST_OK;
 }
 
-static enum status import_initializer(struct importer *im, const Onnx__TensorProto *t)
+static enum status initializer(struct importer *im, const Onnx__TensorProto *t, struct tensor **out)
 {
 	enum dtype type;
 	int rank;
 	int64_t dim[RANK_MAX];
 	const void *data;
 	TRY(tensor_values(&im->m, t, im->g->real, &type, &rank, dim, &data, im->d));
-	struct tensor *x = graph_constant(im->g, text_of(t->name), type, rank, dim, data);
+	struct tensor *x = *out = graph_constant(im->g, text_of(t->name), type, rank, dim, data);
 	if (!x)
 		return im->g->failed;
 	const struct decision role = role_of(im, x);
@@ -34,7 +34,51 @@ static enum status import_initializer(struct importer *im, const Onnx__TensorPro
 	x->why = role.why;
 	if (role.trained)
 		x->role = TR_PARAMETER;
-	return define(im, x->name, x);
+	return ST_OK;
+}
+
+static enum status no_sparse(struct importer *im, const Onnx__GraphProto *p)
+{
+	if (!p->n_sparse_initializer)
+		return ST_OK;
+	const Onnx__TensorProto *values = p->sparse_initializer[0]->values;
+	return diag_fail(im->d, ST_INVALID,
+		&(struct where){im->m.path, values ? text_of(values->name) : "", "tensor"},
+		"export the model with dense weights",
+		"is a sparse initializer (one of %zu), which is not supported",
+		p->n_sparse_initializer);
+}
+
+/* A weight in a body is one tensor however often the body is built. Its name is that of the
+ * model's tensors, for weights are read and written by name. */
+static enum status inner_initializer(
+	struct importer *im, const Onnx__TensorProto *t, struct tensor **out)
+{
+	void **known = memo_at(&im->constant, t);
+	if (!known)
+		return diag_nomem(im->d);
+	if (!*known) {
+		struct tensor *x;
+		TRY(initializer(im, t, &x));
+		if (x->role == TR_PARAMETER)
+			TRY(define(im, x->name, x));
+		known = memo_at(&im->constant, t);
+		*known = x;
+	}
+	*out = *known;
+	return ST_OK;
+}
+
+enum status import_initializers(
+	struct importer *im, const struct scope *s, const Onnx__GraphProto *p)
+{
+	TRY(no_sparse(im, p));
+	for (size_t i = 0; i < p->n_initializer; i++) {
+		struct value v = {.kind = VALUE_TENSOR};
+		TRY(inner_initializer(im, p->initializer[i], &v.tensor));
+		TRY(scope_set(im, s, text_of(p->initializer[i]->name), &v));
+	}
+	return ST_OK;
 }
 
 /* --- Inputs --- */
@@ -52,7 +96,9 @@ static enum status input_type(struct importer *im, const Onnx__ValueInfoProto *v
 	const struct where w = {im->m.path, text_of(v->name), "input"};
 	const Onnx__TypeProto *type = v->type;
 	if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type)
-		return diag_fail(im->d, ST_INVALID, &w, NULL, "is no tensor");
+		return diag_fail(im->d, ST_INVALID, &w,
+			"sequences and optional values may be made and used inside the model",
+			"is no tensor");
 	if (!element_type(type->tensor_type->elem_type, im->g->real, out))
 		return diag_fail(im->d, ST_INVALID, &w, NULL,
 			"has elements of type %s, which is not supported",
@@ -154,7 +200,7 @@ static enum status import_inputs(struct importer *im)
 	if (!im->g->input)
 		return diag_nomem(im->d);
 	for (size_t i = 0; i < p->n_input; i++) {
-		const struct tensor *known = names_get(&im->tensor, text_of(p->input[i]->name));
+		const struct tensor *known = names_get(im->top.tensor, text_of(p->input[i]->name));
 		if (known && known->from_model)
 			continue; /* files of old versions list initializers among the inputs */
 		enum status st = import_input(im, p->input[i]);
@@ -198,16 +244,15 @@ static enum status check_fixed(struct importer *im)
 enum status import_values(struct importer *im)
 {
 	const Onnx__GraphProto *p = im->m.proto->graph;
-	if (p->n_sparse_initializer)
-		return diag_fail(im->d, ST_INVALID, &(struct where){.file = im->m.path},
-			"export the model with dense weights",
-			"sparse initializers are not supported (%zu of them)",
-			p->n_sparse_initializer);
+	TRY(no_sparse(im, p));
 	TRY(uses_read(im));
 	warn_of_folding(im);
 	TRY(check_fixed(im));
-	for (size_t i = 0; i < p->n_initializer; i++)
-		TRY(import_initializer(im, p->initializer[i]));
+	for (size_t i = 0; i < p->n_initializer; i++) {
+		struct tensor *x;
+		TRY(initializer(im, p->initializer[i], &x));
+		TRY(define(im, x->name, x));
+	}
 	check_patterns(im, "--train", im->o->train_pattern);
 	check_patterns(im, "--freeze", im->o->freeze_pattern);
 	check_patterns(im, "--untie", im->o->untie_pattern);

@@ -8,6 +8,7 @@
 	F(ops_cast) \
 	F(ops_clip) \
 	F(ops_compare) \
+	F(ops_control) \
 	F(ops_conv) \
 	F(ops_dropout) \
 	F(ops_gather) \
@@ -21,6 +22,7 @@
 	F(ops_pool) \
 	F(ops_reduce) \
 	F(ops_repeat) \
+	F(ops_sequence) \
 	F(ops_shape) \
 	F(ops_slice) \
 	F(ops_softmax) \

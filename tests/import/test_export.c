@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ops/ops.h"
 #include "tests/import/model.h"
 
 static enum status test_copy(struct model_test *t, const char *from, const char *to)
@@ -130,6 +131,38 @@ static void export_replaces(void **state)
 	assert_true(tensor_real(test_tensor(t, "FLOAT.typed"), 0) == 0);
 	assert_true(tensor_real(test_tensor(t, "INT8.raw"), 4) == -1);
 	assert_int_equal(t->g->nnode, 2);
+}
+
+/* Weights and external data of a branch. */
+static void bodies_too(void **state)
+{
+	struct model_test *t = *state;
+	static const float v[4] = {4, 3, 2, 1};
+	const char *out = test_path(t, "trained.onnx");
+	size_t len;
+	int calls = 0;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_truth(t, "yes", true);
+	Onnx__NodeProto *n = model_node(t, "If", "if", "yes", "y");
+	model_inside(t, n, "then_branch");
+	model_weights(t, "w", "4");
+	model_external(t, model_tensor(t, "v", TENSOR_TYPE(FLOAT), "4"), "v.bin", NULL, NULL);
+	model_node(t, "Add", "", "x,w", "p");
+	model_node(t, "Add", "", "p,v", "q");
+	model_output(t, "q");
+	model_outside(t);
+	model_output(t, "y");
+	test_write(t, "v.bin", v, sizeof v);
+	const uint8_t *bytes = model_pack(t, &len);
+	test_write(t, "model.onnx", bytes, len);
+	assert_int_equal(
+		export_onnx(test_path(t, "model.onnx"), out, trained, &calls, &t->diag), ST_OK);
+	assert_int_equal(calls, 3);
+	assert_int_equal(unlink(test_path(t, "v.bin")), 0);
+	t->table = ops_table();
+	assert_int_equal(test_import(t, out), ST_OK);
+	assert_true(tensor_real(test_tensor(t, "w"), 3) == -4);
+	assert_true(tensor_real(test_tensor(t, "v"), 3) == 1);
 }
 
 static void export_is_repeatable(void **state)
@@ -259,6 +292,7 @@ int main(void)
 		TEST(copy_too_large),
 		TEST(copy_fails),
 		TEST(export_replaces),
+		TEST(bodies_too),
 		TEST(export_is_repeatable),
 		TEST(annotates),
 	};
