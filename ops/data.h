@@ -46,6 +46,8 @@ enum status data_output(
 /* The lowering of a node that turns out to change the shape at most: a view. */
 enum status data_lower_to_view(
 	struct graph *g, const struct node *n, struct tensor *const *in, struct tensor **out);
+/* The fold of a record whose lowering makes nodes that fold. */
+enum status data_fold_lowered(struct graph *g, const struct node *n, void *const *out);
 /* The lowering of a node that stays as it is. */
 enum status data_lower_same(
 	struct graph *g, const struct node *n, struct tensor *const *in, struct tensor **out);
