@@ -157,7 +157,6 @@ static enum status mod_rule(struct graph *g, const struct node *n, struct tensor
 		.name = onnx, .since = first, .min_in = 2, .max_in = 2, .traits = OP_POINTWISE,    \
 		.expr = id##_expr, .ref = id##_ref, __VA_ARGS__                                    \
 	}
-#define INT(id) .int_expr = id##_int_expr, .int_ref = id##_int_ref
 #define TERNARY(ours, id)                                                                          \
 	{                                                                                          \
 		.name = ours, .min_in = 3, .max_in = 3, .traits = OP_POINTWISE, .expr = id##_expr, \

@@ -47,6 +47,9 @@
 		return (int64_t)(e);                                                               \
 	}
 
+/* Fields of a record that has one. */
+#define INT(id) .int_expr = id##_int_expr, .int_ref = id##_int_ref
+
 #define R(x) ((double)(x))
 #define EXP exp
 #define LOG log
