@@ -21,6 +21,7 @@
 	F(ops_move) \
 	F(ops_optimizer) \
 	F(ops_pool) \
+	F(ops_random) \
 	F(ops_reduce) \
 	F(ops_repeat) \
 	F(ops_rounding) \

@@ -277,3 +277,30 @@ enum status data_fold_lowered(struct graph *g, const struct node *n, void *const
 		memcpy(out[0], y->data, (size_t)tensor_bytes(y));
 	return ST_OK;
 }
+
+bool data_element_type(int64_t onnx, enum dtype real, enum dtype *out)
+{
+	switch (onnx) {
+	case 1:  /* FLOAT */
+	case 10: /* FLOAT16 */
+	case 11: /* DOUBLE */
+	case 16: /* BFLOAT16 */
+		*out = real;
+		return true;
+	case 2:  /* UINT8 */
+	case 3:  /* INT8 */
+	case 4:  /* UINT16 */
+	case 5:  /* INT16 */
+	case 6:  /* INT32 */
+	case 7:  /* INT64 */
+	case 12: /* UINT32 */
+	case 13: /* UINT64 */
+		*out = DT_I64;
+		return true;
+	case 9: /* BOOL */
+		*out = DT_BOOL;
+		return true;
+	default:
+		return false;
+	}
+}
