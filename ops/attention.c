@@ -283,8 +283,41 @@ static const struct op_example attention_examples[] = {
 	{0},
 };
 
+static const struct op_example onnx_examples[] = {
+	{.in = "a,b,c,d a,b,C,d a,b,C,e"},
+	{.in = "2,5,6 2,7,6 2,7,9", .attr = "q_num_heads=3 kv_num_heads=3 scale=0.3"},
+	{.in = "2,5,8 2,5,4 2,5,6", .attr = "q_num_heads=4 kv_num_heads=2 is_causal=1"},
+	{.in = "2,2,5,4 2,2,5,4 2,2,5,3", .attr = "is_causal=1 softcap=0.5"},
+	{.in = "2,2,3,4 2,1,4,4 2,1,4,3 2,2,3,6 2,1,2,4 2,1,2,3", .attr = "is_causal=1", .nout = 3},
+	{.in = "2,3,8 2,4,4 2,4,3 - 2,1,2,4 2,1,2,3",
+		.attr = "q_num_heads=2 kv_num_heads=1",
+		.nout = 4},
+	{.in = "2,2,3,4 2,1,4,4 2,1,4,3", .attr = "softcap=0.7 qk_matmul_output_mode=1", .nout = 4},
+	{.in = "2,2,3,4 2,2,4,4 2,2,4,3 2,1,3,4",
+		.attr = "softcap=0.7 qk_matmul_output_mode=2",
+		.nout = 4},
+	{.in = "1,2,3,4 1,2,3,4 1,2,3,5 3,3",
+		.attr = "is_causal=1 qk_matmul_output_mode=3",
+		.nout = 4},
+	{.in = "2,2,3,4 2,2,5,4 2,2,5,3 3,4:bool"},
+	{.in = "2,2,3,4 2,2,5,4 2,2,5,3 3,4 - - 2:i64<4", .attr = "is_causal=1"},
+	{.in = "2,2,3,4 2,2,5,4 2,2,5,3 3,5:bool - - 2:i64<6",
+		.attr = "left_window_size=1 right_window_size=1"},
+	{.in = "2,2,6,4 2,2,6,4 2,2,6,3", .attr = "left_window_size=2 is_causal=1"},
+	{0},
+};
+/* opset 23: a mask's last axis of 1 broadcasts */
+static const struct op_example onnx23_examples[] = {
+	{.in = "2,2,3,4 2,2,5,4 2,2,5,3 2,1,3,1"},
+	{0},
+};
+
 /* clang-format off */
 const struct op_def ops_attention[] = {
+	{.name = "Attention", .since = 24, .min_in = 3, .max_in = 7, .min_out = 1, .max_out = 4,
+		.infer = attention_onnx_infer, .lower = attention_onnx_lower, .example = onnx_examples},
+	{.name = "Attention", .since = 23, .until = 24, .min_in = 3, .max_in = 6, .min_out = 1, .max_out = 4,
+		.infer = attention_onnx_infer, .lower = attention_onnx_lower, .example = onnx23_examples},
 	{.name = "stint.Attention", .min_in = 3, .max_in = 4, .min_out = 2, .max_out = 2, .infer = attention_infer,
 		.fold = attention_fold, .grad = attention_rule, .cost = attention_cost,
 		.workspace = attention_workspace, .emit_c = attention_emit, .example = attention_examples},
