@@ -22,6 +22,7 @@
 	F(ops_pool) \
 	F(ops_reduce) \
 	F(ops_repeat) \
+	F(ops_rotary) \
 	F(ops_shape) \
 	F(ops_slice) \
 	F(ops_softmax) \
