@@ -4,6 +4,7 @@
 /* clang-format off */
 #define FAMILIES(F) \
 	F(ops_activation) \
+	F(ops_attention) \
 	F(ops_binary) \
 	F(ops_bitwise) \
 	F(ops_cast) \
@@ -27,6 +28,7 @@
 	F(ops_repeat) \
 	F(ops_sequence) \
 	F(ops_rounding) \
+	F(ops_rotary) \
 	F(ops_shape) \
 	F(ops_slice) \
 	F(ops_softmax) \
