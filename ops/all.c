@@ -19,6 +19,8 @@
 	F(ops_move) \
 	F(ops_optimizer) \
 	F(ops_pool) \
+	F(ops_recurrent) \
+	F(ops_recurrent_parts) \
 	F(ops_reduce) \
 	F(ops_repeat) \
 	F(ops_shape) \
