@@ -75,7 +75,10 @@ struct op_example {
 	 *   2,3:bool      booleans
 	 *   =[1,-1]       a constant I64 vector; =3 a constant I64 scalar; =f0.5 a constant real
 	 * scalar
-	 *   -             absent */
+	 *   -             absent
+	 * A letter a to h stands for a size from 2 to 6, A to H for one from 5 to 9, 2a for twice
+	 * that: here and in `attr`, the same letter the same size. An example with letters is run
+	 * five times, sizes drawn anew. */
 	const char *in;
 	const char *attr; /* "strides=2,2 alpha=0.1 mode=constant": ints, a decimal point makes a
 			     float */

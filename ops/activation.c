@@ -98,10 +98,10 @@ static const struct op_option selu_options[] = {
 static const struct op_option hard_sigmoid_options[] = {
 	{.name = "alpha", .value = 0.2}, {.name = "beta", .value = 0.5}, {.name = NULL}};
 
-#define ANY EXAMPLES({.in = "3,5"}, {.in = "2,3,7,5"}, {.in = "1"})
-#define POSITIVE EXAMPLES({.in = "3,5", .low = 0.3, .high = 2}, {.in = "33", .low = 0.3, .high = 2})
+#define ANY EXAMPLES({.in = "a,B"}, {.in = "2,3,7,5"}, {.in = "1"})
+#define POSITIVE EXAMPLES({.in = "a,B", .low = 0.3, .high = 2}, {.in = "33", .low = 0.3, .high = 2})
 #define NOT_ZERO                                                                                   \
-	EXAMPLES({.in = "3,5", .low = 0.2, .high = 2}, {.in = "33", .low = -2, .high = -0.2})
+	EXAMPLES({.in = "a,B", .low = 0.2, .high = 2}, {.in = "33", .low = -2, .high = -0.2})
 
 #define UNARY(onnx, first, id, ...)                                                                \
 	{                                                                                          \
@@ -117,10 +117,10 @@ static const struct op_option hard_sigmoid_options[] = {
 const struct op_def ops_activation[] = {
 	UNARY("Relu", 6, relu, .example = NOT_ZERO),
 	UNARY("LeakyRelu", 6, leaky, .option = leaky_options,
-		.example = EXAMPLES({.in = "3,5", .low = 0.2, .high = 2},
+		.example = EXAMPLES({.in = "a,B", .low = 0.2, .high = 2},
 			{.in = "33", .attr = "alpha=0.3", .low = -2, .high = -0.2})),
 	UNARY("Elu", 6, elu, .option = elu_options,
-		.example = EXAMPLES({.in = "3,5", .low = 0.2, .high = 2},
+		.example = EXAMPLES({.in = "a,B", .low = 0.2, .high = 2},
 			{.in = "33", .attr = "alpha=0.3", .low = -2, .high = -0.2})),
 	UNARY("Selu", 6, selu, .option = selu_options, .example = NOT_ZERO),
 	UNARY("Softplus", 1, softplus, .example = ANY),

@@ -405,7 +405,7 @@ static enum status infer_grad_scale_emit(struct emit *e, const struct node *n)
 }
 
 /* clang-format off */
-#define FORMS {.in = "4,3,5,5 3 3 3 3", .low = 0.2, .high = 1.2}, {.in = "7,5 5 5 5 5", .low = 0.2, .high = 1.2}, {.in = "9,70 70 70 70 70", .low = 0.2, .high = 1.2}, \
+#define FORMS {.in = "a,b,c,D b b b b", .low = 0.2, .high = 1.2}, {.in = "7,5 5 5 5 5", .low = 0.2, .high = 1.2}, {.in = "9,70 70 70 70 70", .low = 0.2, .high = 1.2}, \
 	{.in = "3,2,17 2 2 2 2", .attr = "epsilon=0.01 momentum=0.7", .low = 0.2, .high = 1.2}
 
 const struct op_def ops_batchnorm[] = {

@@ -99,11 +99,11 @@ static enum status mod_infer(struct graph *g, struct node *n)
 }
 
 #define BROADCASTS                                                                                 \
-	EXAMPLES({.in = "3,5 3,5"}, {.in = "2,3,4 4"}, {.in = "2,1,4 3,1"}, {.in = "() 2,3"},      \
+	EXAMPLES({.in = "a,b a,b"}, {.in = "a,b,c c"}, {.in = "2,1,4 3,1"}, {.in = "() 2,3"},      \
 		{.in = "2,3,5,7 1,3,1,1"})
 #define POSITIVE                                                                                   \
-	EXAMPLES({.in = "3,5 3,5", .low = 0.4, .high = 2},                                         \
-		{.in = "2,3,4 3,1", .low = 0.4, .high = 2})
+	EXAMPLES({.in = "a,B a,B", .low = 0.4, .high = 2},                                         \
+		{.in = "a,b,c b,1", .low = 0.4, .high = 2})
 
 #define BINARY(onnx, first, id, ...)                                                               \
 	{                                                                                          \
@@ -122,7 +122,7 @@ const struct op_def ops_binary[] = {
 	BINARY("Mul", 7, mul, .role = ROLE_MUL, .grad = mul_rule, .example = BROADCASTS),
 	BINARY("Div", 7, div, .grad = div_rule, .example = POSITIVE),
 	BINARY("Pow", 7, pow, .grad = pow_rule, .lower = pow_lower,
-		.example = EXAMPLES({.in = "3,5 3,5", .low = 0.4, .high = 2}, {.in = "3,5 =f2.0"},
+		.example = EXAMPLES({.in = "a,B a,B", .low = 0.4, .high = 2}, {.in = "3,5 =f2.0"},
 			{.in = "3,5 =f3.0"}, {.in = "3,5 =f0.5", .low = 0.4, .high = 2},
 			{.in = "3,5 =f-1.5", .low = 0.4, .high = 2})),
 	{.name = "Mod",

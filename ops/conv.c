@@ -428,13 +428,13 @@ static int64_t grad_w_workspace(const struct node *n, const struct target *t)
 }
 
 static const struct op_example conv_examples[] = {
-	{.in = "2,3,5,5 4,3,3,3"},
+	{.in = "a,b,C,D c,b,3,3"},
 	{.in = "2,3,5,5 4,3,3,3 4", .attr = "pads=1,1,1,1"},
-	{.in = "2,3,7,6 5,3,3,2 5", .attr = "pads=1,0,2,1 strides=2,1"},
+	{.in = "a,b,C,D c,b,3,2 c", .attr = "pads=1,0,2,1 strides=2,1"},
 	{.in = "1,4,8,7 4,4,3,3", .attr = "strides=2,3 dilations=2,1 pads=2,1,2,1"},
-	{.in = "2,4,5,5 6,2,3,3 6", .attr = "group=2 pads=1,1,1,1"},
+	{.in = "a,2b,C,D 2c,b,3,3 2c", .attr = "group=2 pads=1,1,1,1"},
 	{.in = "2,6,5,5 9,2,2,2", .attr = "group=3 strides=2,2"},
-	{.in = "2,4,6,6 4,1,3,3 4", .attr = "group=4 pads=1,1,1,1"},
+	{.in = "a,b,C,D b,1,3,3 b", .attr = "group=b pads=1,1,1,1"},
 	{.in = "2,4,7,7 8,1,3,3", .attr = "group=4 pads=1,1,1,1 strides=2,2"},
 	{.in = "2,4,6,6 4,1,3,3", .attr = "group=4 pads=2,2,2,2 dilations=2,2"},
 	{.in = "2,3,4,4 6,3,1,1 6"},
@@ -443,7 +443,7 @@ static const struct op_example conv_examples[] = {
 	{.in = "2,3,6,7 4,3,3,4", .attr = "auto_pad=SAME_UPPER strides=2,2"},
 	{.in = "2,3,6,7 4,3,2,4", .attr = "auto_pad=SAME_LOWER strides=1,2"},
 	{.in = "2,3,6,7 4,3,2,4", .attr = "auto_pad=VALID"},
-	{.in = "2,3,9 4,3,3 4", .attr = "pads=2,1 strides=2"},
+	{.in = "a,b,C d,b,3 d", .attr = "pads=2,1 strides=2"},
 	{.in = "2,4,9 4,2,4", .attr = "group=2 dilations=2 pads=3,3"},
 	{.in = "1,3,4,5,4 3,3,2,3,2 3", .attr = "pads=1,1,0,0,1,1 strides=2,1,2"},
 	{.in = "1,2,3,4,4 2,1,2,2,2", .attr = "group=2"},

@@ -24,6 +24,62 @@ double case_draw(uint64_t key, uint64_t i)
 	return (double)((z ^ (z >> 31)) >> 40) / (double)(1 << 24);
 }
 
+/* --- Letters for sizes --- */
+
+/* Where a letter stands as a size: by itself, perhaps after a factor, between separators. */
+static bool is_size(const char *text, const char *p)
+{
+	if (!((*p >= 'a' && *p <= 'h') || (*p >= 'A' && *p <= 'H')) || !strchr(",:]> ", p[1]))
+		return false;
+	while (p > text && isdigit((unsigned char)p[-1]))
+		p--;
+	return p == text || strchr(",[<= ", p[-1]) != NULL;
+}
+
+static bool has_sizes(const char *text)
+{
+	for (const char *p = text; p && *p; p++)
+		if (is_size(text, p))
+			return true;
+	return false;
+}
+
+int example_draws(const struct op_example *ex)
+{
+	return has_sizes(ex->in) || has_sizes(ex->attr) ? 5 : 1;
+}
+
+static int64_t size_of(char letter, int draw)
+{
+	bool large = isupper((unsigned char)letter);
+	double u = case_draw((uint64_t)letter, (uint64_t)draw);
+	return large ? 5 + (int64_t)(5 * u) : 2 + (int64_t)(5 * u);
+}
+
+/* The text with every letter replaced by its size in this draw. */
+static char *with_sizes(struct test_case *c, const char *text)
+{
+	struct text out = {0};
+	for (const char *p = text; *p; p++) {
+		if (is_size(text, p)) {
+			int digits = 0;
+			while (digits < (int)out.len &&
+				isdigit((unsigned char)out.s[out.len - 1 - (size_t)digits]))
+				digits++;
+			int64_t factor = digits ? strtoll(out.s + out.len - digits, NULL, 10) : 1;
+			out.len -= (size_t)digits;
+			text_add(&out, "%lld", (long long)(factor * size_of(*p, c->draw)));
+		} else {
+			text_add(&out, "%c", *p);
+		}
+	}
+	char *s = out.failed ? NULL : arena_strdup(c->arena, out.s ? out.s : "");
+	text_free(&out);
+	return s;
+}
+
+/* --- Inputs and attributes --- */
+
 /* "2,3,8" into dim; where it ends. */
 static const char *read_dims(struct value *v, const char *s)
 {
@@ -93,7 +149,8 @@ static bool read_drawn(struct test_case *c, int k, const char *s)
 	if (!room(c, v))
 		return false;
 	for (int64_t i = 0; i < v->numel; i++) {
-		double x = low + (high - low) * case_draw((uint64_t)k + 1, (uint64_t)i);
+		double x = low +
+			   (high - low) * case_draw((uint64_t)(k + 1 + 100 * c->draw), (uint64_t)i);
 		v->v[i] = v->kind == VALUE_REAL ? (double)(float)x : (double)(int64_t)x;
 	}
 	return true;
@@ -101,7 +158,7 @@ static bool read_drawn(struct test_case *c, int k, const char *s)
 
 static bool read_inputs(struct test_case *c)
 {
-	char *text = arena_strdup(c->arena, c->example->in), *rest = text;
+	char *text = arena_strdup(c->arena, c->in_text), *rest = text;
 	for (char *s; text && (s = strtok_r(rest, " ", &rest));) {
 		if (c->nin == CASE_INPUTS)
 			return false;
@@ -142,8 +199,7 @@ static bool read_list(struct test_case *c, struct attr *a, char *s)
 
 static bool read_attrs(struct test_case *c)
 {
-	char *text = arena_strdup(c->arena, c->example->attr ? c->example->attr : "");
-	char *rest = text;
+	char *text = arena_strdup(c->arena, c->attr_text), *rest = text;
 	for (char *s; text && (s = strtok_r(rest, " ", &rest));) {
 		char *value = strchr(s, '=');
 		if (!value || c->nattr == CASE_ATTRS)
@@ -165,17 +221,18 @@ static bool read_attrs(struct test_case *c)
 bool case_parse(struct test_case *c)
 {
 	const struct op_example *ex = c->example;
-	snprintf(c->name, sizeof c->name, "%s (%s)%s%s", c->op->name, ex->in, ex->attr ? " " : "",
-		ex->attr ? ex->attr : "");
-	if (c->op->until)
-		snprintf(c->name, sizeof c->name, "%s, opset %d (%s)%s%s", c->op->name,
-			c->op->until - 1, ex->in, ex->attr ? " " : "", ex->attr ? ex->attr : "");
 	c->arena = arena_new();
-	if (!c->arena || !read_inputs(c) || !read_attrs(c)) {
+	c->in_text = c->arena ? with_sizes(c, ex->in) : NULL;
+	c->attr_text = c->arena ? with_sizes(c, ex->attr ? ex->attr : "") : NULL;
+	bool ok = c->in_text && c->attr_text && read_inputs(c) && read_attrs(c);
+	char opset[24] = "";
+	if (c->op->until)
+		snprintf(opset, sizeof opset, ", opset %d", c->op->until - 1);
+	snprintf(c->name, sizeof c->name, "%s%s (%s)%s%s", c->op->name, opset,
+		ok ? c->in_text : ex->in, ex->attr ? " " : "", ok ? c->attr_text : "");
+	if (!ok)
 		case_error(c, "the example cannot be read");
-		return false;
-	}
-	return true;
+	return ok;
 }
 
 void case_free(struct test_case *c)
