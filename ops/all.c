@@ -14,15 +14,16 @@
 	F(ops_gelu) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
+	F(ops_gru) \
 	F(ops_loss) \
+	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
 	F(ops_optimizer) \
 	F(ops_pool) \
-	F(ops_recurrent) \
-	F(ops_recurrent_parts) \
 	F(ops_reduce) \
 	F(ops_repeat) \
+	F(ops_rnn) \
 	F(ops_shape) \
 	F(ops_slice) \
 	F(ops_softmax) \

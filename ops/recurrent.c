@@ -292,8 +292,8 @@ static enum status cell_rule(struct graph *g, const struct node *n, struct tenso
 /* clang-format off */
 #define LSTM(more) "5,3,4 1,20,4 1,20,5" more
 static const struct op_example lstm_examples[] = {
-	{.in = "a,b,c 1,12,c 1,12,3 1,24", .nout = 3},
-	{.in = "a,b,c 2,20,c 2,20,5 2,40 b:i64<3 2,b,5 2,b,5 2,15", .attr = "direction=bidirectional", .nout = 3},
+	{.in = "a,b,c 1,4d,c 1,4d,d 1,8d", .nout = 3},
+	{.in = "a,b,c 2,4d,c 2,4d,d 2,8d b:i64<3 2,b,d 2,b,d 2,3d", .attr = "direction=bidirectional", .nout = 3},
 	{.in = LSTM(""), .nout = 1},
 	{.in = LSTM(""), .attr = "direction=reverse hidden_size=5", .nout = 2},
 	{.in = LSTM(" 1,40 - - -"), .attr = "input_forget=1", .nout = 3},
@@ -310,8 +310,8 @@ static const struct op_example lstm_examples[] = {
 };
 #define GRU(more) "5,3,4 1,15,4 1,15,5" more
 #define GRUS(attributes) \
-	{.in = "a,b,c 1,9,c 1,9,3 1,18", .attr = attributes, .nout = 2}, \
-	{.in = "a,b,c 2,15,c 2,15,5 2,30 b:i64<3 2,b,5", .attr = attributes " direction=bidirectional", .nout = 2}, \
+	{.in = "a,b,c 1,3d,c 1,3d,d 1,6d", .attr = attributes, .nout = 2}, \
+	{.in = "a,b,c 2,3d,c 2,3d,d 2,6d b:i64<3 2,b,d", .attr = attributes " direction=bidirectional", .nout = 2}, \
 	{.in = GRU(""), .attr = attributes, .nout = 1}, \
 	{.in = GRU(" - 3:i64<6 1,3,5"), .attr = attributes " direction=reverse hidden_size=5", .nout = 2}, \
 	{.in = GRU(" 1,30"), .attr = attributes " clip=0.3", .nout = 2}, \
@@ -326,8 +326,8 @@ static const struct op_example gru_examples[] = {
 };
 #define RNN(more) "5,3,4 1,5,4 1,5,5" more
 static const struct op_example rnn_examples[] = {
-	{.in = "a,b,c 1,3,c 1,3,3 1,6", .nout = 2},
-	{.in = "a,b,c 2,5,c 2,5,5 2,10 b:i64<3 2,b,5", .attr = "direction=bidirectional", .nout = 2},
+	{.in = "a,b,c 1,d,c 1,d,d 1,2d", .nout = 2},
+	{.in = "a,b,c 2,d,c 2,d,d 2,2d b:i64<3 2,b,d", .attr = "direction=bidirectional", .nout = 2},
 	{.in = RNN(""), .nout = 1},
 	{.in = RNN(" - 3:i64<6 1,3,5"), .attr = "direction=reverse hidden_size=5", .nout = 2},
 	{.in = "3,5,4 2,5,4 2,5,5 2,10 3:i64<6 3,2,5", .attr = "layout=1 direction=bidirectional", .nout = 2},
@@ -359,15 +359,29 @@ static const struct op_example rnn_examples[] = {
 		.infer = cell_grad_infer, .cost = cell_cost, .workspace = recurrent_grad_workspace, \
 		.emit_c = recurrent_grad_emit, __VA_ARGS__ \
 	}
-const struct op_def ops_recurrent[] = {
+#define PART(ours, least, most, infer_hook, emit_hook, ...) \
+	{ \
+		.name = ours, .min_in = least, .max_in = most, .infer = infer_hook, .emit_c = emit_hook, __VA_ARGS__ \
+	}
+const struct op_def ops_lstm[] = {
 	ONNX("LSTM", 8, 3, lstm_examples),
-	ONNX("GRU", 6, 2, gru_examples),
-	ONNX("RNN", 6, 2, rnn_examples),
 	CELL("stint.Lstm"),
-	CELL("stint.Gru"),
-	CELL("stint.Rnn"),
 	GRADIENT("stint.LstmGrad", .npair = 1, .pair = {{D_DXW, D_GATES}}),
+	PART("stint.LstmPeepholeGrad", 2, 4, recurrent_peephole_infer, recurrent_peephole_emit),
+	PART("stint.RecurrentPrev", 1, 3, recurrent_prev_infer, recurrent_prev_emit),
+	{0},
+};
+const struct op_def ops_gru[] = {
+	ONNX("GRU", 6, 2, gru_examples),
+	CELL("stint.Gru"),
 	GRADIENT("stint.GruGrad", .npair = 1, .pair = {{D_DXW, D_GATES}}),
+	PART("stint.GruResetPrev", 2, 2, gru_part_infer, gru_reset_prev_emit, .npair = 1, .pair = {{0, 0}}),
+	PART("stint.GruResetGrad", 2, 2, gru_part_infer, gru_reset_grad_emit, .npair = 1, .pair = {{0, 0}}),
+	{0},
+};
+const struct op_def ops_rnn[] = {
+	ONNX("RNN", 6, 2, rnn_examples),
+	CELL("stint.Rnn"),
 	GRADIENT("stint.RnnGrad"),
 	{0},
 };

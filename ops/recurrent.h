@@ -58,7 +58,7 @@ struct recurrent {
 	struct activation act[2][3];
 };
 
-/* --- activations.c part: recurrent_act.c --- */
+/* --- recurrent_act.c: activation functions --- */
 
 /* Activation functions of n's attributes into p->act. */
 enum status recurrent_activations(struct graph *g, const struct node *n, struct recurrent *p);
@@ -103,6 +103,16 @@ void recurrent_use(struct emit *e, const char *name);
 
 enum status recurrent_emit(struct emit *e, const struct node *n);
 enum status recurrent_grad_emit(struct emit *e, const struct node *n);
+
+/* --- recurrent_parts.c: small kernels of the gradients --- */
+
+enum status recurrent_prev_infer(struct graph *g, struct node *n);
+enum status recurrent_prev_emit(struct emit *e, const struct node *n);
+enum status recurrent_peephole_infer(struct graph *g, struct node *n);
+enum status recurrent_peephole_emit(struct emit *e, const struct node *n);
+enum status gru_part_infer(struct graph *g, struct node *n);
+enum status gru_reset_prev_emit(struct emit *e, const struct node *n);
+enum status gru_reset_grad_emit(struct emit *e, const struct node *n);
 
 /* --- recurrent_fold.c: the definition, in double precision --- */
 

@@ -13,7 +13,7 @@ static enum status rows_output(struct graph *g, struct node *n, int64_t width)
 
 /* --- stint.RecurrentPrev(Y, h0?, lengths?): the state that each step began with --- */
 
-static enum status prev_infer(struct graph *g, struct node *n)
+enum status recurrent_prev_infer(struct graph *g, struct node *n)
 {
 	return rows_output(g, n, ((const struct recurrent *)n->param)->hidden);
 }
@@ -45,7 +45,7 @@ static void open_walk(struct emit *e, const struct node *n, int lengths, const c
 				   : "s");
 }
 
-static enum status prev_emit(struct emit *e, const struct node *n)
+enum status recurrent_prev_emit(struct emit *e, const struct node *n)
 {
 	const struct recurrent *p = n->param;
 	const int64_t h = p->hidden;
@@ -79,12 +79,12 @@ static enum status prev_emit(struct emit *e, const struct node *n)
  * hidden gate's weights saw. stint.GruResetGrad(dXW, gates): with linear_before_reset, the gradient
  * of what the recurrent product gave. --- */
 
-static enum status same_infer(struct graph *g, struct node *n)
+enum status gru_part_infer(struct graph *g, struct node *n)
 {
 	return data_output(g, n, 0, g->real, n->in[0]->rank, n->in[0]->dim);
 }
 
-static enum status reset_prev_emit(struct emit *e, const struct node *n)
+enum status gru_reset_prev_emit(struct emit *e, const struct node *n)
 {
 	const struct recurrent *p = n->param;
 	const int64_t h = p->hidden;
@@ -98,7 +98,7 @@ static enum status reset_prev_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
-static enum status reset_grad_emit(struct emit *e, const struct node *n)
+enum status gru_reset_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct recurrent *p = n->param;
 	const int64_t h = p->hidden;
@@ -125,13 +125,13 @@ static enum status reset_grad_emit(struct emit *e, const struct node *n)
 /* Hidden units that one thread sums up. */
 enum { PEEPHOLE_PIECE = 64 };
 
-static enum status peephole_infer(struct graph *g, struct node *n)
+enum status recurrent_peephole_infer(struct graph *g, struct node *n)
 {
 	const struct recurrent *p = n->param;
 	return data_output(g, n, 0, g->real, 2, (int64_t[]){p->directions, 3 * p->hidden});
 }
 
-static enum status peephole_emit(struct emit *e, const struct node *n)
+enum status recurrent_peephole_emit(struct emit *e, const struct node *n)
 {
 	const struct recurrent *p = n->param;
 	const int64_t h = p->hidden;
@@ -165,31 +165,3 @@ static enum status peephole_emit(struct emit *e, const struct node *n)
 	emit(e, "\t\t\t\t}\n\t\t\t}\n\t\t}\n");
 	return ST_OK;
 }
-
-const struct op_def ops_recurrent_parts[] = {
-	{.name = "stint.RecurrentPrev",
-		.min_in = 1,
-		.max_in = 3,
-		.infer = prev_infer,
-		.emit_c = prev_emit},
-	{.name = "stint.GruResetPrev",
-		.min_in = 2,
-		.max_in = 2,
-		.infer = same_infer,
-		.emit_c = reset_prev_emit,
-		.npair = 1,
-		.pair = {{0, 0}}},
-	{.name = "stint.GruResetGrad",
-		.min_in = 2,
-		.max_in = 2,
-		.infer = same_infer,
-		.emit_c = reset_grad_emit,
-		.npair = 1,
-		.pair = {{0, 0}}},
-	{.name = "stint.LstmPeepholeGrad",
-		.min_in = 2,
-		.max_in = 4,
-		.infer = peephole_infer,
-		.emit_c = peephole_emit},
-	{.name = NULL},
-};

@@ -223,13 +223,11 @@ void recurrent_open(struct emit *e, const struct node *n, bool grad)
 	use_products(e);
 	if (!grad && recurrent_has(n, F_LEN))
 		check_lengths(e, p);
-	emit(e, "\tfor (int64_t d = 0; d < %" PRId64 "; d++)%s\n", p->directions,
-		recurrent_split(p) ? " {" : "");
+	emit(e, "\tfor (int64_t d = 0; d < %" PRId64 "; d++) {\n", p->directions);
 	pack(e, p, grad, 0, first, 0, each);
-	if (recurrent_split(p)) {
+	if (recurrent_split(p))
 		pack(e, p, grad, first, h, recurrent_second(p, grad), each);
-		emit(e, "\t}\n");
-	}
+	emit(e, "\t}\n");
 	emit_parallel(
 		e, 2.0 * (double)(p->steps * p->directions * b * g * h) * (double)(h + 10), 2);
 	emit(e, "\tfor (int64_t d = 0; d < %" PRId64 "; d++)\n", p->directions);
