@@ -18,7 +18,9 @@
 	F(ops_hardmax) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
+	F(ops_gru) \
 	F(ops_loss) \
+	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
 	F(ops_optimizer) \
@@ -29,6 +31,7 @@
 	F(ops_sequence) \
 	F(ops_rounding) \
 	F(ops_rotary) \
+	F(ops_rnn) \
 	F(ops_shape) \
 	F(ops_slice) \
 	F(ops_softmax) \
