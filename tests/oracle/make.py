@@ -39,10 +39,9 @@ USUAL = ("new", "raw", "old")
 
 
 def stir(model):
-    """Parameters that are all ones or all zeros made different from one another."""
+    """Parameters that begin equal (ones, zeros, copied layers) made different from one another."""
     for p in model.parameters():
-        if p.numel() == 1 or (p == p.flatten()[0]).all():
-            p.data += 0.1 * torch.randn_like(p)
+        p.data += (0.1 if (p == p.flatten()[0]).all() else 0.001) * torch.randn_like(p)
 
 
 def strip(model):

@@ -79,7 +79,7 @@ def step(model, inputs, target, loss, wide):
     finally:
         torch.set_default_dtype(torch.float32)
     array = lambda t: t.detach().double().numpy()
-    gradients = {n: array(p.grad) for n, p in model.named_parameters(remove_duplicate=False) if p.grad is not None}
+    gradients = {n: array(p.grad) for n, p in model.named_parameters() if p.grad is not None}
     buffers = {n: array(b) for n, b in model.named_buffers() if n.endswith(("running_mean", "running_var"))}
     return array(value).reshape(()), array(y), gradients, buffers
 
@@ -110,46 +110,92 @@ def load_folded(model, stored):
     return notes
 
 
-def match(stored, model):
-    """[(initializer, parameter, how to turn the parameter's gradient into the initializer's)], notes."""
-    values = {n: p.detach().numpy() for n, p in model.named_parameters(remove_duplicate=False)}
-    found, notes, taken, rest = [], [], set(), []
-    owner = {n: id(p) for n, p in model.named_parameters(remove_duplicate=False)}
-    keep = lambda g: g
-    for name, value in stored.items():
-        bias = name.removesuffix("weight_bias") + "bias"  # made by folding
-        source = name if name in values else bias if bias in values else None
-        if source and np.array_equal(values[source], value):
-            if owner[source] in taken:
-                notes.append(f"tied: {name} equals a parameter already there")
-            else:
-                found.append((name, source, keep))
-                taken.add(owner[source])
-        elif value.size > 1:
-            rest.append(name)
-    for name in rest:
-        for source, value in values.items():
-            if value.size != stored[name].size:
-                continue
-            how = turned(value, stored[name])
-            if not how:
-                continue
-            if owner[source] in taken:
-                notes.append(f"tied: {name} is {how[0]} of {source}")
-            else:
-                found.append((name, source, how[1]))
-                taken.add(owner[source])
-                notes.append(f"renamed: {name} is {how[0]} of {source}")
-            break
-        else:
-            notes.append(f"constant: {name}{list(stored[name].shape)}")
-    lost = {n for n in values if owner[n] not in taken}
-    if lost:
-        notes.append("not in the file: " + " ".join(sorted(lost)))
-    return found, notes
+class Match:
+    """How a file's float initializers come from a model's parameters, found by name and else by value: an exporter
+    may rename, transpose, cut, join and reorder them (the gates of an LSTM), merge equal ones, or keep copies."""
+
+    def __init__(self, stored, model):
+        self.values = {n: p.detach().numpy() for n, p in model.named_parameters()}  # tied ones once
+        alias = {id(p): n for n, p in model.named_parameters()}
+        first = {n: alias[id(p)] for n, p in model.named_parameters(remove_duplicate=False)}
+        buffers = dict(model.named_buffers())
+        self.sources, self.notes = {}, []  # initializer: [(parameter, gradient -> its share of the initializer's)]
+        free = dict(self.values)
+        rest = {n: v for n, v in stored.items() if n not in buffers and v.size > 1}
+        for name in list(stored):
+            bias = name.removesuffix("weight_bias") + "bias"  # made by folding
+            source = first.get(name, first.get(bias))
+            if source in free and np.array_equal(free[source], stored[name]):
+                self.sources[name] = [(source, lambda g: g)]
+                del free[source]
+                rest.pop(name, None)
+        for name, value in rest.items():
+            self.by_value(name, value, free)
+        for source, value in list(free.items()):  # equal ones made one: the gradients add up
+            for name, known in self.sources.items():
+                if name in stored and stored[name].shape == value.shape and np.array_equal(stored[name], value):
+                    known.append((source, lambda g: g))
+                    self.notes.append(f"merged: {source} is in {name}")
+                    del free[source]
+                    break
+        if free:
+            self.notes.append("not in the file: " + " ".join(sorted(free)))
+
+    def by_value(self, name, value, free):
+        for source, known in self.values.items():
+            how = turned(known, value) if known.size == value.size else None
+            if how and source in free:
+                self.sources[name] = [(source, how[1])]
+                self.notes.append(f"renamed: {name}{list(value.shape)} is {how[0]} of {source}")
+                del free[source]
+                return
+            if how:
+                self.notes.append(f"tied: {name}{list(value.shape)} is {how[0]} of {source}, in the file as well")
+                return
+        if value.size > 100000 or (value == value.flat[0]).all() or not self.by_element(name, value, free):
+            self.notes.append(f"constant: {name}{list(value.shape)}")
+
+    def by_element(self, name, value, free):
+        """Made of elements of parameters, each used once?"""
+        table = {}
+        for source, known in free.items():
+            for i, x in enumerate(known.reshape(-1).tolist()):
+                table.setdefault(x, []).append((source, i))
+        found = [table.get(x, ()) for x in value.reshape(-1).tolist()]
+        if not all(found):
+            return False
+        sure = {f[0][0] for f in found if len(f) == 1}
+        used, picked = set(), []
+        for candidates in found:
+            left = [c for c in candidates if c[0] in sure and c not in used]
+            if not left:
+                self.notes.append(f"repeated: {name}{list(value.shape)} has elements of {candidates[0][0]} several times")
+                return True
+            picked.append(left[0])
+            used.add(left[0])
+        shares = []
+        for source in sorted(sure):
+            here = [(k, i) for k, (s, i) in enumerate(picked) if s == source]
+            to, of = np.array([k for k, _ in here]), np.array([i for _, i in here])
+            shares.append((source, self.share(value.shape, to, of)))
+            if len(here) == free[source].size:
+                del free[source]
+        self.sources[name] = shares
+        self.notes.append(f"made of: {name}{list(value.shape)} has {' '.join(sorted(sure))}")
+        return True
+
+    @staticmethod
+    def share(shape, to, of):
+        def gather(gradient):
+            out = np.zeros(int(np.prod(shape)))
+            out[to] = gradient.reshape(-1)[of]
+            return out.reshape(shape)
+
+        return gather
 
 
 def turned(value, wanted):
+    """A copy, reshaped perhaps, or a transpose."""
     for order in itertools.permutations(range(value.ndim)):
         if np.array_equal(value.transpose(order).reshape(-1), wanted.reshape(-1)):
             name = "a copy" if order == tuple(range(value.ndim)) else f"the transpose {list(order)}"
@@ -184,7 +230,8 @@ def tensors_of(onnx_model, build, state, inputs, target, loss):
         return model, load_folded(model, stored)
 
     model, folded = fresh()
-    found, notes = match(stored, model)
+    match = Match(stored, model)
+    notes = match.notes
     if folded:
         notes.insert(0, f"batch-norm folded into {len(folded)} layers")
     named = []
@@ -193,9 +240,10 @@ def tensors_of(onnx_model, build, state, inputs, target, loss):
         tensors = {"loss": value}
         if target is not None:
             tensors["output/" + onnx_model.graph.output[0].name] = output
-        for name, source, how in found:
-            if source in gradients:
-                tensors["grad/" + name] = how(gradients[source])
+        for name, shares in match.sources.items():
+            parts = [how(gradients[source]) for source, how in shares if source in gradients]
+            if parts:
+                tensors["grad/" + name] = sum(parts[1:], parts[0])
         tensors |= {"buffer/" + n: b for n, b in buffers.items() if n in stored}
         named.append(tensors)
     return named[0], difference(named[1], named[0]), notes
