@@ -317,7 +317,7 @@ const struct op_def ops_attention[] = {
 	{.name = "Attention", .since = 23, .until = 24, .min_in = 3, .max_in = 6, .min_out = 1, .max_out = 4,
 		.infer = attention_onnx_infer, .lower = attention_onnx_lower, .example = onnx23_examples},
 	{.name = "stint.Attention", .min_in = 3, .max_in = 4, .min_out = 2, .max_out = 2, .infer = attention_infer,
-		.fold = attention_fold, .grad = attention_rule, .cost = attention_cost,
+		.fold = attention_fold, .grad = attention_rule, .cost = attention_cost, .match = attention_match,
 		.workspace = attention_workspace, .emit_c = attention_emit, .example = attention_examples},
 	{.name = "stint.AttentionGrad", .min_in = 6, .max_in = 8, .min_out = 3, .max_out = 3, .infer = grad_infer,
 		.cost = grad_cost, .workspace = attention_grad_workspace, .emit_c = attention_grad_emit},
