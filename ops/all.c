@@ -21,6 +21,8 @@
 	F(ops_pool) \
 	F(ops_reduce) \
 	F(ops_repeat) \
+	F(ops_resample) \
+	F(ops_resize) \
 	F(ops_shape) \
 	F(ops_slice) \
 	F(ops_softmax) \
