@@ -18,6 +18,7 @@
 	F(ops_matmul) \
 	F(ops_move) \
 	F(ops_optimizer) \
+	F(ops_pad) \
 	F(ops_pool) \
 	F(ops_reduce) \
 	F(ops_repeat) \
