@@ -9,6 +9,7 @@
 	F(ops_clip) \
 	F(ops_compare) \
 	F(ops_conv) \
+	F(ops_convtranspose) \
 	F(ops_dropout) \
 	F(ops_gather) \
 	F(ops_gelu) \

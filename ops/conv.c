@@ -1,26 +1,18 @@
 /* Conv over 1 to 3 spatial axes, with groups, and its gradients. Plain C: a blocked matrix product
  * whose second operand is gathered while it is packed; few channels a group: direct loops. */
+#include "ops/conv.h"
+
 #include "ops/conv_text.h"
 #include "ops/gemm.h"
-#include "ops/window.h"
-
-struct conv {
-	struct window w;
-	int64_t n, c, k, groups;
-	int64_t cg, kg; /* channels of x and y in a group */
-};
 
 /* Groups with fewer rows than this take direct loops: tiles would be mostly padding. */
 enum { DIRECT_ROWS = 3 };
 /* Elements of dx computed at once where they are then spread by the stride. */
 enum { SPREAD_COLUMNS = 256 };
 
-static enum status conv_infer(struct graph *g, struct node *n)
+static enum status conv_read(struct graph *g, struct node *n, struct conv *p)
 {
 	const struct tensor *x = n->in[0], *w = n->in[1];
-	struct conv *p = ARENA_NEW(g->arena, struct conv);
-	if (!p)
-		return diag_nomem(g->diag);
 	char sx[200], sw[200];
 	tensor_shape_text(x, sx);
 	tensor_shape_text(w, sw);
@@ -41,6 +33,17 @@ static enum status conv_infer(struct graph *g, struct node *n)
 	if (b && (b->rank != 1 || b->dim[0] != p->k))
 		return node_fail(
 			g, n, NULL, "the bias must have the shape [%lld]", (long long)p->k);
+	return ST_OK;
+}
+
+static enum status conv_infer(struct graph *g, struct node *n)
+{
+	struct conv *read = n->param ? NULL : ARENA_NEW(g->arena, struct conv);
+	const struct conv *p = n->param ? n->param : read;
+	if (!p)
+		return diag_nomem(g->diag);
+	if (read)
+		TRY(conv_read(g, n, read));
 	n->param = p;
 	n->out[0] = window_output(g, &p->w, p->n, p->k);
 	return n->out[0] ? ST_OK : ST_INVALID;
@@ -50,9 +53,7 @@ static enum status conv_infer(struct graph *g, struct node *n)
 static enum status grad_x_infer(struct graph *g, struct node *n)
 {
 	const struct conv *p = n->param;
-	int64_t dim[5] = {p->n, p->c};
-	memcpy(dim + 2, p->w.size + 3 - p->w.axes, (size_t)p->w.axes * sizeof *dim);
-	n->out[0] = graph_tensor(g, NULL, g->real, 2 + p->w.axes, dim);
+	n->out[0] = window_input(g, &p->w, p->n, p->c);
 	return n->out[0] ? ST_OK : ST_INVALID;
 }
 
@@ -86,6 +87,17 @@ static enum status conv_grad(struct graph *g, const struct node *n, struct tenso
 		struct tensor *sum = like ? graph_unbroadcast(g, dy[0], like) : NULL;
 		dx[2] = sum ? graph_reshape(g, sum, 1, column) : NULL;
 	}
+	return g->failed;
+}
+
+/* Of a transposed convolution, which is what ConvGradX computes. */
+static enum status grad_x_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	if (want[0])
+		dx[0] = grad_op(g, "Conv", dy[0], n->in[1], n->param);
+	if (want[1])
+		dx[1] = grad_op(g, "stint.ConvGradW", dy[0], n->in[0], n->param);
 	return g->failed;
 }
 
@@ -468,6 +480,7 @@ const struct op_def ops_conv[] = {
 		.min_in = 2,
 		.max_in = 2,
 		.infer = grad_x_infer,
+		.grad = grad_x_grad,
 		.cost = conv_cost,
 		.library = grad_x_library,
 		.workspace = grad_x_workspace,

@@ -32,9 +32,7 @@ static enum status pool_infer(struct graph *g, struct node *n)
 static enum status pool_grad_infer(struct graph *g, struct node *n)
 {
 	const struct pool *p = n->param;
-	int64_t dim[5] = {p->batch, p->channels};
-	memcpy(dim + 2, p->w.size + 3 - p->w.axes, (size_t)p->w.axes * sizeof *dim);
-	n->out[0] = graph_tensor(g, NULL, g->real, 2 + p->w.axes, dim);
+	n->out[0] = window_input(g, &p->w, p->batch, p->channels);
 	return n->out[0] ? ST_OK : ST_INVALID;
 }
 
