@@ -16,6 +16,7 @@
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
 	F(ops_loss) \
+	F(ops_lppool) \
 	F(ops_matmul) \
 	F(ops_move) \
 	F(ops_optimizer) \
@@ -28,6 +29,7 @@
 	F(ops_shape) \
 	F(ops_slice) \
 	F(ops_softmax) \
+	F(ops_unpool) \
 	F(ops_view)
 /* clang-format on */
 

@@ -16,7 +16,7 @@ static enum status conv_read(struct graph *g, struct node *n, struct conv *p)
 	char sx[200], sw[200];
 	tensor_shape_text(x, sx);
 	tensor_shape_text(w, sw);
-	if (x->rank != w->rank || x->rank < 3 || x->rank > 5)
+	if (x->rank != w->rank || x->rank < 3 || x->rank > 5 || !dtype_is_real(x->dtype))
 		return node_fail(g, n, NULL, "cannot convolve %s with the weight %s", sx, sw);
 	TRY(window_read(g, n, w->dim + 2, &p->w));
 	p->n = x->dim[0];

@@ -2,7 +2,6 @@
  * convolution's output, and its own gradients are that convolution and its weight's gradient. */
 #include "ops/conv.h"
 
-
 static enum status transpose_infer(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[0], *w = n->in[1], *b = n->nin > 2 ? n->in[2] : NULL;
@@ -12,7 +11,7 @@ static enum status transpose_infer(struct graph *g, struct node *n)
 		return diag_nomem(g->diag);
 	tensor_shape_text(x, sx);
 	tensor_shape_text(w, sw);
-	if (x->rank != w->rank || x->rank < 3 || x->rank > 5)
+	if (x->rank != w->rank || x->rank < 3 || x->rank > 5 || !dtype_is_real(x->dtype))
 		return node_fail(g, n, NULL, "cannot convolve %s with the weight %s", sx, sw);
 	TRY(window_read_transposed(g, n, w->dim + 2, &p->w));
 	p->groups = node_int(n, "group", 1);

@@ -77,8 +77,6 @@ static enum status window_begin(
 		return node_fail(g, n, NULL, "needs 1 to 3 spatial axes, has the shape %s",
 			tensor_shape_text(x, shape));
 	}
-	if (!dtype_is_real(x->dtype))
-		return node_fail(g, n, NULL, "needs real data");
 	memset(w, 0, sizeof *w);
 	w->axes = x->rank - 2;
 	const int first = 3 - w->axes;
