@@ -13,6 +13,7 @@
 	F(ops_dropout) \
 	F(ops_gather) \
 	F(ops_gelu) \
+	F(ops_gridsample) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
 	F(ops_loss) \
