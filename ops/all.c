@@ -7,6 +7,7 @@
 	F(ops_binary) \
 	F(ops_cast) \
 	F(ops_clip) \
+	F(ops_colim) \
 	F(ops_compare) \
 	F(ops_conv) \
 	F(ops_convtranspose) \

@@ -67,18 +67,17 @@ static int64_t count_windows(const struct window *w, int a, bool ceil_mode)
 	return count;
 }
 
-/* Shape and type of input 0, and the attributes that Conv, ConvTranspose and the pools share. */
+/* The attributes that Conv, ConvTranspose and the pools share. */
 static enum status window_begin(
-	struct graph *g, const struct node *n, const int64_t *kernel, struct window *w)
+	struct graph *g, const struct node *n, int axes, const int64_t *kernel, struct window *w)
 {
-	const struct tensor *x = n->in[0];
-	if (x->rank < 3 || x->rank > 5) {
+	if (axes < 1 || axes > 3) {
 		char shape[200];
 		return node_fail(g, n, NULL, "needs 1 to 3 spatial axes, has the shape %s",
-			tensor_shape_text(x, shape));
+			tensor_shape_text(n->in[0], shape));
 	}
 	memset(w, 0, sizeof *w);
-	w->axes = x->rank - 2;
+	w->axes = axes;
 	const int first = 3 - w->axes;
 	for (int a = 0; a < 3; a++)
 		w->kernel[a] = w->stride[a] = w->dilation[a] = w->size[a] = w->out[a] = 1;
@@ -108,8 +107,14 @@ static enum status window_end(struct graph *g, const struct node *n, struct wind
 enum status window_read(
 	struct graph *g, const struct node *n, const int64_t *kernel, struct window *w)
 {
-	TRY(window_begin(g, n, kernel, w));
-	memcpy(w->size + 3 - w->axes, n->in[0]->dim + 2, (size_t)w->axes * sizeof *w->size);
+	return window_read_sized(g, n, n->in[0]->rank - 2, n->in[0]->dim + 2, kernel, w);
+}
+
+enum status window_read_sized(struct graph *g, const struct node *n, int axes, const int64_t *size,
+	const int64_t *kernel, struct window *w)
+{
+	TRY(window_begin(g, n, axes, kernel, w));
+	memcpy(w->size + 3 - w->axes, size, (size_t)w->axes * sizeof *w->size);
 	TRY(read_padding(g, n, w));
 	for (int a = 0; a < 3; a++) {
 		w->out[a] = count_windows(w, a, node_int(n, "ceil_mode", 0) != 0);
@@ -131,7 +136,7 @@ enum status window_read_transposed(
 	const int64_t *asked;
 	const char *mode = node_string(n, "auto_pad", "NOTSET");
 	const bool upper = strcmp(mode, "SAME_UPPER") == 0, lower = strcmp(mode, "SAME_LOWER") == 0;
-	TRY(window_begin(g, n, kernel, w));
+	TRY(window_begin(g, n, n->in[0]->rank - 2, kernel, w));
 	const int first = 3 - w->axes;
 	TRY(read_list(g, n, "output_padding", w->axes, 0, 0, extra + first));
 	TRY(node_ints(g, n, "output_shape", -1, &len, &asked));

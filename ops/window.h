@@ -18,6 +18,9 @@ struct window {
  * `n`, whose input 0 is [N, C, spatial axes...]. A message otherwise. */
 enum status window_read(
 	struct graph *g, const struct node *n, const int64_t *kernel, struct window *w);
+/* The same where the axes do not come from input 0: `axes` sizes (col2im). */
+enum status window_read_sized(struct graph *g, const struct node *n, int axes, const int64_t *size,
+	const int64_t *kernel, struct window *w);
 /* The same for ConvTranspose, whose input 0 has the axes `out` and whose output has `size`:
  * strides, dilations, pads, auto_pad, output_padding and output_shape of `n`. */
 enum status window_read_transposed(
