@@ -114,22 +114,36 @@ static struct op_cost conv_cost(const struct node *n)
 
 /* --- The library. --- */
 
-static bool conv_call(const struct node *n, const char *kind, bool bias, struct lib_call *call)
+enum which { FORWARD, GRAD_X, GRAD_W };
+
+static bool conv_call(const struct node *n, enum which which, bool bias, struct lib_call *call)
 {
+	static const char *const kind[2][3] = {{"conv_forward", "conv_data", "conv_weight"},
+		{"conv3_forward", "conv3_data", "conv3_weight"}};
 	const struct conv *p = n->param;
 	const struct window *w = &p->w;
-	if (n->out[0]->dtype != DT_F32 || w->axes > 2 || p->n < 1 || p->cg < 1)
+	if (n->out[0]->dtype != DT_F32 || p->n < 1 || p->cg < 1)
 		return false;
-	*call = (struct lib_call){kind,
-		{p->n, p->c, w->size[1], w->size[2], p->k, p->groups, w->kernel[1], w->kernel[2],
-			w->stride[1], w->stride[2], w->dilation[1], w->dilation[2], w->before[1],
-			w->before[2], w->after[1], w->after[2], w->out[1], w->out[2], bias}};
+	if (w->axes <= 2) {
+		*call = (struct lib_call){kind[0][which],
+			{p->n, p->c, w->size[1], w->size[2], p->k, p->groups, w->kernel[1],
+				w->kernel[2], w->stride[1], w->stride[2], w->dilation[1],
+				w->dilation[2], w->before[1], w->before[2], w->after[1],
+				w->after[2], w->out[1], w->out[2], bias}};
+		return true;
+	}
+	const int64_t *const list[] = {
+		w->size, w->kernel, w->stride, w->dilation, w->before, w->out};
+	*call = (struct lib_call){kind[1][which], {p->n, p->c, p->k, p->groups}};
+	for (int i = 0; i < 18; i++)
+		call->p[4 + i] = list[i / 3][i % 3];
+	call->p[22] = bias;
 	return true;
 }
 
 static bool conv_library(const struct node *n, struct lib_call *call)
 {
-	return conv_call(n, "conv_forward", n->nin > 2 && n->in[2], call);
+	return conv_call(n, FORWARD, n->nin > 2 && n->in[2], call);
 }
 
 static bool grad_x_library(const struct node *n, struct lib_call *call)
@@ -138,12 +152,12 @@ static bool grad_x_library(const struct node *n, struct lib_call *call)
 	const struct conv *p = n->param;
 	if (p->groups == 1 && (p->k < 8 || p->c < 2))
 		return false;
-	return conv_call(n, "conv_data", false, call);
+	return conv_call(n, GRAD_X, false, call);
 }
 
 static bool grad_w_library(const struct node *n, struct lib_call *call)
 {
-	return conv_call(n, "conv_weight", false, call);
+	return conv_call(n, GRAD_W, false, call);
 }
 
 /* --- Plain C. --- */
@@ -165,8 +179,6 @@ struct job {
 	struct gemm_split split;
 	int64_t bytes; /* scratch of a thread */
 };
-
-enum which { FORWARD, GRAD_X, GRAD_W };
 
 static struct job job_make(
 	const struct conv *p, enum which which, const struct tensor *out, int threads)
@@ -459,6 +471,9 @@ static const struct op_example conv_examples[] = {
 	{.in = "2,4,9 4,2,4", .attr = "group=2 dilations=2 pads=3,3"},
 	{.in = "1,3,4,5,4 3,3,2,3,2 3", .attr = "pads=1,1,0,0,1,1 strides=2,1,2"},
 	{.in = "1,2,3,4,4 2,1,2,2,2", .attr = "group=2"},
+	{.in = "2,16,4,5,6 16,16,3,3,2 16", .attr = "pads=1,1,0,1,0,1 strides=1,2,1"},
+	{.in = "2,16,5,4,6 16,1,3,3,3", .attr = "group=16 pads=1,1,1,1,1,1"},
+	{.in = "a,b,3,C,D c,b,2,3,3 c", .attr = "pads=1,0,1,0,1,1 dilations=1,2,1"},
 	{.in = "1,3,4,4 3,3,1,1", .attr = "strides=3,3 pads=1,1,1,1"},
 	{.in = "2,20,17,19 33,20,3,3 33", .attr = "pads=1,1,1,1"},
 	{0},

@@ -66,6 +66,7 @@ static const struct op_example transpose_examples[] = {
 	{.in = "a,b,3,2,c b,d,2,3,2 d",
 		.attr = "strides=2,1,2 pads=1,1,0,0,1,1 output_padding=1,0,1"},
 	{.in = "1,2,3,3,3 2,1,2,2,2", .attr = "group=2 strides=2,2,2"},
+	{.in = "2,16,3,4,3 16,16,2,3,2 16", .attr = "strides=2,1,2 pads=0,1,0,0,1,0"},
 	{.in = "2,3,4,4 3,5,1,1 5"},
 	{.in = "2,3,4,4 3,5,1,1", .attr = "strides=2,2"},
 	{0},
