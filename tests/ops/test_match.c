@@ -1,7 +1,8 @@
 /* Composite operators that exporters spell out are recognised, and what only looks like one is not.
  * A program is a list of "Op result operand operand": operands are earlier results, x (an input of
- * shape [2, 3, 8]), s and b (parameters of shape [8]), p ([3, 8]) or numbers; the last result is
- * the model's output. */
+ * shape [2, 3, 8]), s and b (parameters of shape [8]), p ([3, 8]), c and d ([3, 1]), numbers,
+ * numbers that fill a vector ("1*3") or lists of whole numbers ("[2,-1]"); an operator's attributes
+ * stand behind it ("Cast/to=1"); the last result is the model's output. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,15 +36,47 @@ static void define(struct machine *m, const char *name, struct tensor *t)
 	m->value[m->n++] = t;
 }
 
+/* "2,-1]" */
+static struct tensor *list(struct machine *m, const char *text)
+{
+	int64_t *v = ARENA_ARRAY(m->g->arena, int64_t, RANK_MAX);
+	int n = 0;
+	for (char *end; *text && n < RANK_MAX; text = *end ? end + 1 : end)
+		v[n++] = strtoll(text, &end, 10);
+	return graph_ints(m->g, n, v);
+}
+
 static struct tensor *operand(struct machine *m, const char *word)
 {
 	for (int i = m->n - 1; i >= 0; i--)
 		if (!strcmp(m->name[i], word))
 			return m->value[i];
 	char *end;
+	if (*word == '[')
+		return list(m, word + 1);
 	double v = strtod(word, &end);
+	int64_t n = *end == '*' ? strtoll(end + 1, &end, 10) : 0;
 	assert_true(*word && !*end);
-	return graph_scalar(m->g, v);
+	if (n == 0)
+		return graph_scalar(m->g, v);
+	float *data = ARENA_ARRAY(m->g->arena, float, n);
+	for (int64_t i = 0; i < n; i++)
+		data[i] = (float)v;
+	return graph_constant(m->g, "filled", DT_F32, 1, &n, data);
+}
+
+/* "/alpha=0.5/to=1": how many. */
+static int attributes(char *text, struct attr *attr)
+{
+	int n = 0;
+	for (char *word, *rest = text; (word = strtok_r(rest, "/", &rest)); n++) {
+		char *value = strchr(word, '=');
+		assert_non_null(value);
+		*value++ = 0;
+		attr[n] = strchr(value, '.') ? ATTR_F(word, strtod(value, NULL))
+					     : ATTR_I(word, strtoll(value, NULL, 10));
+	}
+	return n;
 }
 
 static void run_line(struct machine *m, char *line)
@@ -54,13 +87,18 @@ static void run_line(struct machine *m, char *line)
 	int nin = 0;
 	for (char *w; nin < 4 && (w = strtok_r(rest, " ", &rest));)
 		in[nin++] = operand(m, w);
-	bool mean2 = !strcmp(op, "ReduceMean2");
-	const struct attr axes = ATTR_IS("axes", mean2 ? 2 : 1, mean2 ? two : last);
-	bool mean = !strncmp(op, "ReduceMean", 10);
+	struct attr attr[4];
+	char *slash = strchr(op, '/');
+	int nattr = slash ? attributes(slash + 1, attr) : 0;
+	if (slash)
+		*slash = 0;
+	if (!strncmp(op, "ReduceMean", 10) && nin == 1) {
+		bool both = op[10] == '2';
+		attr[nattr++] = ATTR_IS("axes", both ? 2 : 1, both ? two : last);
+		op[10] = 0;
+	}
 	struct node *n;
-	assert_int_equal(
-		graph_node(m->g, mean ? "ReduceMean" : op, NULL, nin, in, 0, mean, &axes, NULL, &n),
-		ST_OK);
+	assert_int_equal(graph_node(m->g, op, NULL, nin, in, 0, nattr, attr, NULL, &n), ST_OK);
 	define(m, result, n->out[0]);
 }
 
@@ -93,6 +131,8 @@ static void test_program(void **state)
 	parameter(&m, "s", 1, (const int64_t[]){8});
 	parameter(&m, "b", 1, (const int64_t[]){8});
 	parameter(&m, "p", 2, (const int64_t[]){3, 8});
+	parameter(&m, "c", 2, (const int64_t[]){3, 1});
+	parameter(&m, "d", 2, (const int64_t[]){3, 1});
 	char *rest = arena_strdup(a, p->text);
 	for (char *line; (line = strtok_r(rest, ";", &rest));)
 		run_line(&m, line);
@@ -161,9 +201,55 @@ static const struct program programs[] = {
 	{"means over different axes",
 		"ReduceMean2 m x; Sub d x m; Pow q d 2; ReduceMean v q; Add e v 1e-5; Sqrt r e; "
 		"Div y d r",
-		"ReduceMean Sub Mul ReduceMean Add Sqrt Div"},
+		"ReduceMean Sub stint.RmsNorm"},
 	{"a scale of another shape", NORM "; Mul y n p", "stint.LayerNorm Mul"},
 	{"a bias without a scale", NORM "; Add y n b", "stint.LayerNorm Add"},
+	{"layer norm with axes as inputs, a reciprocal and casts",
+		"Cast/to=10 h x; ReduceMean m h [-1]; Sub d h m; Mul q d d; ReduceMean v q [2]; "
+		"Add e v 1e-5; Sqrt r e; Reciprocal i r; Cast/to=10 f i; Mul n d f; Cast/to=1 k n; "
+		"Mul w k s; Add y w b",
+		"stint.LayerNorm"},
+	{"RMS norm of the older exporter",
+		"Pow q x 2; ReduceMean v q; Add e v 1e-6; Sqrt r e; Div i 1 r; Mul n x i; Mul y s "
+		"n",
+		"stint.RmsNorm"},
+	{"RMS norm of the newer exporter, with casts",
+		"Cast/to=1 h x; Pow q h 2; ReduceMean v q [-1]; Add e 1e-6 v; Sqrt r e; "
+		"Reciprocal i r; Mul n h i; Cast/to=10 k n; Mul y k s",
+		"stint.RmsNorm"},
+	{"RMS norm with a quotient", "Mul q x x; ReduceMean v q; Add e v 1e-6; Sqrt r e; Div n x r",
+		"stint.RmsNorm"},
+	{"RMS norm with a power",
+		"Mul q x x; ReduceMean v q; Add e v 1e-6; Pow i e -0.5; Mul n i x; Mul y n s",
+		"stint.RmsNorm"},
+	{"RMS norm with the root of a reciprocal",
+		"Mul q x x; ReduceMean v q; Add e v 1e-6; Reciprocal r e; Sqrt i r; Mul n i x",
+		"stint.RmsNorm"},
+	{"RMS norm over two axes",
+		"Mul q x x; ReduceMean2 v q; Add e v 1e-6; Sqrt r e; Div n x r; Mul y n p",
+		"stint.RmsNorm"},
+	{"RMS norm times a scale plus one",
+		"Mul q x x; ReduceMean v q; Add e v 1e-6; Sqrt r e; Div n x r; Add w s 1; Mul y n "
+		"w",
+		"Add stint.RmsNorm"},
+	{"the mean of another square",
+		"Mul q x s; ReduceMean v q; Add e v 1e-6; Sqrt r e; Div y x r",
+		"Mul ReduceMean Add Sqrt Div"},
+	{"another tensor over the root",
+		"Mul q x x; ReduceMean v q; Add e v 1e-6; Sqrt r e; Mul k x s; Div y k r",
+		"Mul ReduceMean Add Sqrt Mul Div"},
+	{"a mean that is not over the last axes",
+		"Mul q x x; ReduceMean v q [1]; Add e v 1e-6; Sqrt r e; Div y x r",
+		"Mul ReduceMean Add Sqrt Div"},
+	{"another power", "Mul q x x; ReduceMean v q; Add e v 1e-6; Pow i e -0.25; Mul y x i",
+		"Mul ReduceMean Add Pow Mul"},
+	{"what is added to the mean is no constant",
+		"Mul q x x; ReduceMean v q; Add e v s; Sqrt r e; Div y x r",
+		"Mul ReduceMean Add Sqrt Div"},
+	{"a cast through whole numbers",
+		"Cast/to=7 k x; Cast/to=1 h k; Mul q h h; ReduceMean v q; Add e v 1e-6; Sqrt r e; "
+		"Div y x r",
+		"Cast Cast Mul ReduceMean Add Sqrt Div"},
 };
 
 int main(void)
