@@ -12,6 +12,7 @@
 	F(ops_dropout) \
 	F(ops_gather) \
 	F(ops_gelu) \
+	F(ops_groupnorm) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
 	F(ops_loss) \

@@ -103,24 +103,30 @@ static struct node *gradient_node(
 	return graph_op_node(g, op, in[4] ? nin : 4, in, 0, NULL, n->param);
 }
 
-/* What reaches x through the mean (dm) and the inverse deviation (di): dm/w − di invstd³ (x − mean)
- * / w. */
+/* What reaches x through the mean (dm) and the inverse deviation (di), as [rows, width]: dm/w − di
+ * invstd³ (x − mean)/w. */
 static struct tensor *through_statistics(
 	struct graph *g, const struct node *n, struct tensor *dm, struct tensor *di)
 {
 	const struct norm *p = n->param;
-	struct tensor *x = n->in[NORM_X], *invstd = n->out[p->centred ? 2 : 1], *sum = NULL;
-	double w = (double)(p->channels * p->inner);
+	const int64_t row[] = {p->rows, 1}, all[] = {p->rows, p->channels * p->inner};
+	struct tensor *x = n->in[NORM_X], *sum = NULL;
+	double w = (double)all[1];
 	if (dm)
-		sum = OP2(g, "Mul", dm, graph_scalar(g, 1 / w));
+		sum = OP2(g, "Mul", graph_reshape(g, dm, 2, row), graph_scalar(g, 1 / w));
 	if (di) {
+		struct tensor *invstd = n->out[p->centred ? 2 : 1],
+			      *d = graph_reshape(g, x, 2, all);
 		struct tensor *cube = OP2(g, "Mul", OP2(g, "Mul", invstd, invstd), invstd);
 		struct tensor *k = OP2(g, "Mul", OP2(g, "Mul", di, graph_scalar(g, -1 / w)), cube);
-		struct tensor *d = p->centred ? OP2(g, "Sub", x, n->out[1]) : x;
-		d = OP2(g, "Mul", d, k);
-		return sum ? OP2(g, "Add", d, sum) : d;
+		if (p->centred)
+			d = OP2(g, "Sub", d, graph_reshape(g, n->out[1], 2, row));
+		d = OP2(g, "Mul", d, graph_reshape(g, k, 2, row));
+		sum = sum ? OP2(g, "Add", d, sum) : d;
+	} else if (dm) {
+		sum = OP2(g, "Expand", sum, graph_ints(g, 2, all));
 	}
-	return sum ? OP2(g, "Expand", sum, graph_ints(g, x->rank, x->dim)) : NULL;
+	return sum ? graph_reshape(g, sum, x->rank, x->dim) : NULL;
 }
 
 enum status norm_rule(struct graph *g, const struct node *n, struct tensor *const *dy,

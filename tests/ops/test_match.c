@@ -1,6 +1,7 @@
 /* Composite operators that exporters spell out are recognised, and what only looks like one is not.
  * A program is a list of "Op result operand operand": operands are earlier results, x (an input of
- * shape [2, 3, 8]), s and b (parameters of shape [8]), p ([3, 8]), c and d ([3, 1]), numbers,
+ * shape [2, 3, 8]), s and b (parameters of shape [8]), p ([3, 8]), c and d ([3, 1]),
+ * ones and zeros ([3]), numbers,
  * numbers that fill a vector ("1*3") or lists of whole numbers ("[2,-1]"); an operator's attributes
  * stand behind it ("Cast/to=1"); the last result is the model's output. */
 #include <setjmp.h>
@@ -102,11 +103,13 @@ static void run_line(struct machine *m, char *line)
 	define(m, result, n->out[0]);
 }
 
-static void parameter(struct machine *m, const char *name, int rank, const int64_t *dim)
+static struct tensor *parameter(struct machine *m, const char *name, int rank, const int64_t *dim)
 {
 	struct tensor *t = graph_tensor(m->g, name, DT_F32, rank, dim);
 	define(m, name, t);
 	t->role = TR_PARAMETER;
+	t->from_model = true;
+	return t;
 }
 
 static void print(void *user, enum diag_level level, const struct where *w, const char *message,
@@ -133,6 +136,9 @@ static void test_program(void **state)
 	parameter(&m, "p", 2, (const int64_t[]){3, 8});
 	parameter(&m, "c", 2, (const int64_t[]){3, 1});
 	parameter(&m, "d", 2, (const int64_t[]){3, 1});
+	static const float ones[] = {1, 1, 1}, zeros[3];
+	parameter(&m, "ones", 1, (const int64_t[]){3})->data = ones;
+	parameter(&m, "zeros", 1, (const int64_t[]){3})->data = zeros;
 	char *rest = arena_strdup(a, p->text);
 	for (char *line; (line = strtok_r(rest, ";", &rest));)
 		run_line(&m, line);
@@ -246,6 +252,36 @@ static const struct program programs[] = {
 	{"what is added to the mean is no constant",
 		"Mul q x x; ReduceMean v q; Add e v s; Sqrt r e; Div y x r",
 		"Mul ReduceMean Add Sqrt Div"},
+	{"group norm of PyTorch",
+		"Reshape r x [0,1,-1]; InstanceNormalization i r 1*1 0*1; Reshape f i [2,3,8]; "
+		"Mul w f c; Add y w d",
+		"Reshape Reshape stint.GroupNorm"},
+	{"group norm of PyTorch, casts between",
+		"Cast/to=10 h x; Reshape r h [2,3,-1]; InstanceNormalization i r 1*3 0*3; "
+		"Reshape f i [2,3,8]; Cast/to=1 k f; Mul w c k; Add y d w",
+		"Reshape Reshape stint.GroupNorm"},
+	{"group norm without scale and bias",
+		"Reshape r x [0,1,-1]; InstanceNormalization i r 1*1 0*1; Reshape f i [2,3,8]",
+		"stint.GroupNorm"},
+	{"group norm with ones and zeros as initializers",
+		"Reshape r x [0,3,-1]; InstanceNormalization i r ones zeros; Reshape f i [2,3,8]; "
+		"Mul w f c; Add y w d",
+		"Reshape Reshape stint.GroupNorm"},
+	{"an instance norm that is scaled",
+		"Reshape r x [0,3,-1]; InstanceNormalization i r ones zeros; Reshape f i [2,3,8]; "
+		"Mul w f c; Add y w p",
+		"Reshape stint.GroupNorm Reshape Mul Add"},
+	{"group norm whose scale is another",
+		"Reshape r x [0,1,-1]; InstanceNormalization i r 2*1 0*1; Reshape f i [2,3,8]; "
+		"Mul w f c; Add y w d",
+		"Reshape stint.GroupNorm Reshape Mul Add"},
+	{"group norm with a scale for each element",
+		"Reshape r x [0,1,-1]; InstanceNormalization i r 1*1 0*1; Reshape f i [2,3,8]; "
+		"Mul w f p; Add y w d",
+		"Reshape stint.GroupNorm Reshape Mul Add"},
+	{"an instance norm over mixed examples",
+		"Reshape r x [1,6,-1]; InstanceNormalization i r 1*6 0*6; Reshape y i [2,3,8]",
+		"Reshape stint.GroupNorm Reshape"},
 	{"a cast through whole numbers",
 		"Cast/to=7 k x; Cast/to=1 h k; Mul q h h; ReduceMean v q; Add e v 1e-6; Sqrt r e; "
 		"Div y x r",
