@@ -135,6 +135,10 @@ struct op_def {
 	const char *expr;
 	double (*ref)(const double *in, const double *option);
 	const struct op_option *option; /* ended by a NULL name */
+	/* The same on whole numbers, where `expr` would not do (a division, a number beyond the
+	 * reals' precision): taken when no input is real. POINTWISE_INT makes both. */
+	const char *int_expr;
+	int64_t (*int_ref)(const int64_t *in);
 
 	/* The library call that does this node, if one does (false: none). Inputs and outputs are
 	 * handed to it in order, absent ones left out. Used unless the target is portable or
@@ -179,6 +183,8 @@ struct op_cost node_cost(const struct node *n);
 bool node_uses_library(
 	const struct graph *g, const struct node *n, struct lib_call *call, int64_t *workspace);
 int64_t node_workspace(const struct graph *g, const struct node *n);
+/* OP_POINTWISE: the text that does this node, by the types of its inputs; NULL: none does. */
+const char *node_expr(const struct node *n);
 /* Pairs of a node that hold for its actual shapes (a broadcast input cannot be overwritten). */
 int node_pairs(const struct node *n, struct op_pair *out, int max);
 

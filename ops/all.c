@@ -5,6 +5,7 @@
 #define FAMILIES(F) \
 	F(ops_activation) \
 	F(ops_binary) \
+	F(ops_bitwise) \
 	F(ops_cast) \
 	F(ops_clip) \
 	F(ops_compare) \
@@ -13,6 +14,7 @@
 	F(ops_gather) \
 	F(ops_gelu) \
 	F(ops_groupnorm) \
+	F(ops_hardmax) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
 	F(ops_loss) \
@@ -20,11 +22,15 @@
 	F(ops_move) \
 	F(ops_optimizer) \
 	F(ops_pool) \
+	F(ops_random) \
 	F(ops_reduce) \
 	F(ops_repeat) \
+	F(ops_rounding) \
 	F(ops_shape) \
 	F(ops_slice) \
 	F(ops_softmax) \
+	F(ops_trigonometry) \
+	F(ops_variadic) \
 	F(ops_view)
 /* clang-format on */
 

@@ -89,6 +89,52 @@ static enum status masked_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
+/* --- Spelled out: x * (Cast(Less(uniform, keep)) / keep), as PyTorch's exporters write dropout of
+ * whole channels, of paths, and dropout that they took apart --- */
+
+static const struct node *made_by(const struct tensor *t, const char *op)
+{
+	return t->maker && !strncmp(t->maker->op->name, op, strlen(op)) ? t->maker : NULL;
+}
+
+/* t is the quotient. */
+static bool is_noise(const struct tensor *t)
+{
+	const struct node *div = made_by(t, "Div");
+	const struct node *cast = div ? made_by(div->in[0], "Cast") : NULL; /* or CastLike */
+	const struct node *less = cast ? made_by(cast->in[0], "Less") : NULL;
+	const struct node *drawn = less ? made_by(less->in[0], "RandomUniform") : NULL;
+	if (!drawn || node_float(drawn, "low", 0) != 0 || node_float(drawn, "high", 1) != 1)
+		return false;
+	const struct tensor *p = less->in[1], *q = div->in[1];
+	return p->role == TR_CONSTANT && q->role == TR_CONSTANT && p->numel == 1 && q->numel == 1 &&
+	       dtype_is_real(div->out[0]->dtype) &&
+	       fabs(tensor_real(p, 0) - tensor_real(q, 0)) <= 1e-6 * tensor_real(p, 0);
+}
+
+static enum status spelled_match(struct graph *g, const struct node *n, struct tensor **replace)
+{
+	if (strcmp(n->op->name, "Mul") != 0)
+		return ST_OK;
+	for (int i = 0; i < 2; i++)
+		if (is_noise(n->in[i]) && tensor_same_shape(n->in[1 - i], n->out[0])) {
+			*replace = OP2(g, "stint.DropoutBy", n->in[1 - i], n->in[i]);
+			return g->failed;
+		}
+	return ST_OK;
+}
+
+/* A multiplication in training, nothing in evaluation. */
+static enum status spelled_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	(void)n;
+	out[0] = o->mode == LOWER_EVAL || o->dropout_off
+			 ? in[0]
+			 : OP2(g, op_by_role(g->table, ROLE_MUL)->name, in[0], in[1]);
+	return g->failed;
+}
+
 const struct op_def ops_dropout[] = {
 	{.name = "Dropout",
 		.since = 7,
@@ -109,5 +155,11 @@ const struct op_def ops_dropout[] = {
 		.emit_c = masked_emit,
 		.npair = 1,
 		.pair = {{0, 0}}},
+	{.name = "stint.DropoutBy",
+		.min_in = 2,
+		.max_in = 2,
+		.infer = masked_infer,
+		.match = spelled_match,
+		.lower = spelled_lower},
 	{0},
 };
