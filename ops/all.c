@@ -27,6 +27,7 @@
 	F(ops_repeat) \
 	F(ops_rounding) \
 	F(ops_shape) \
+	F(ops_silu) \
 	F(ops_slice) \
 	F(ops_softmax) \
 	F(ops_trigonometry) \
