@@ -18,6 +18,8 @@
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
 	F(ops_loss) \
+	F(ops_lpnorm) \
+	F(ops_lrn) \
 	F(ops_matmul) \
 	F(ops_move) \
 	F(ops_optimizer) \
