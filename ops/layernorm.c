@@ -96,15 +96,35 @@ static enum status layernorm_lower(struct graph *g, const struct node *n, struct
 /* --- Recognition: (x − mean) / √(mean((x − mean)²) + ε), and x / √(mean(x²) + ε), times a scale,
  * plus a bias --- */
 
-/* A mean over the axes from *axis on, which stay as axes of size 1: returns of what. */
+/* t, or what it is another view of. */
+static const struct tensor *viewed(const struct tensor *t)
+{
+	static const char *const view[] = {
+		"Cast", "CastLike", "Identity", "Reshape", "Unsqueeze", "Squeeze"};
+	for (size_t i = 0; t->maker && i < sizeof view / sizeof *view; i++)
+		if (!strcmp(t->maker->op->name, view[i]) && dtype_is_real(t->maker->in[0]->dtype))
+			return viewed(t->maker->in[0]);
+	if (t->maker && !strcmp(t->maker->op->name, "Expand") &&
+		tensor_same_shape(t, t->maker->in[0]))
+		return viewed(t->maker->in[0]);
+	return t;
+}
+
+/* A mean over the axes from *axis on, which stay or come back as axes of size 1: returns of what.
+ */
 static struct tensor *mean_of(const struct tensor *t, int *axis)
 {
-	const struct node *n = match_node(t, "ReduceMean");
+	const struct node *n = match_node(viewed(t), "ReduceMean");
 	const struct attr *axes = n ? node_attr(n, "axes") : NULL;
-	if (!axes || axes->n == 0 || !node_int(n, "keepdims", 1))
+	if (!axes || axes->n == 0 || t->rank != n->in[0]->rank)
 		return NULL;
-	*axis = n->in[0]->rank - axes->n;
-	return axes->ints[0] == *axis ? match_source(n->in[0]) : NULL; /* infer has sorted them */
+	*axis = t->rank - axes->n;
+	if (axes->ints[0] != *axis) /* infer has sorted them */
+		return NULL;
+	for (int i = 0; i < t->rank; i++)
+		if (t->dim[i] != (i < *axis ? n->in[0]->dim[i] : 1))
+			return NULL;
+	return match_source(n->in[0]);
 }
 
 /* t = x − mean(x): returns x. */
@@ -127,12 +147,12 @@ static struct tensor *square_of(const struct tensor *t)
 	return NULL;
 }
 
-/* t = mean(v²) + ε: returns v. */
-static struct tensor *variance_of(const struct tensor *t, int *axis, double *epsilon)
+/* t = mean(v²) + ε: returns v. An ε of 0 may be missing. */
+static struct tensor *variance_of(struct tensor *t, int *axis, double *epsilon)
 {
-	struct tensor *mean;
-	if (!match_with_scalar(
-		    match_source((struct tensor *)(uintptr_t)t)->maker, "Add", epsilon, &mean))
+	struct tensor *mean = t;
+	*epsilon = 0;
+	if (match_node(t, "Add") && !match_with_scalar(match_node(t, "Add"), "Add", epsilon, &mean))
 		return NULL;
 	struct tensor *square = mean_of(mean, axis);
 	return square ? square_of(square) : NULL;

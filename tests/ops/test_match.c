@@ -215,6 +215,24 @@ static const struct program programs[] = {
 		"Add e v 1e-5; Sqrt r e; Reciprocal i r; Cast/to=10 f i; Mul n d f; Cast/to=1 k n; "
 		"Mul w k s; Add y w b",
 		"stint.LayerNorm"},
+	{"layer norm with torch.var, whose axis comes back by a reshape",
+		"ReduceMean m x [-1]; ReduceMean k x [2]; Sub f x k; Mul q f f; "
+		"ReduceMean/keepdims=0 v q [2]; Reshape u v [2,3,1]; Expand w u [2,3,1]; Sub d x "
+		"m; "
+		"Add e w 1e-5; Sqrt r e; Reciprocal i r; Mul n d i; Mul z n s; Add y z b",
+		"stint.LayerNorm"},
+	{"layer norm without an epsilon",
+		"ReduceMean m x; Sub d x m; Mul q d d; ReduceMean v q; Sqrt r v; Div n d r",
+		"stint.LayerNorm"},
+	{"a variance that is turned round",
+		"ReduceMean m x; Sub d x m; Mul q d d; ReduceMean/keepdims=0 v q [2]; "
+		"Reshape u v [3,2,1]; Add e u 1e-5; Sqrt r e; Reshape k d [3,2,8]; Div n k r",
+		"ReduceMean Sub Mul ReduceMean Reshape Add Sqrt Reshape Div"},
+	{"a variance that is spread to other rows",
+		"ReduceMean m x; Sub d x m; Mul q d d; ReduceMean/keepdims=0 v q [2]; "
+		"Reshape u v [2,1,3]; Reshape k u [2,3]; Transpose h v; Reshape w h [2,3,1]; "
+		"Add e w 1e-5; Sqrt r e; Div n d r",
+		"ReduceMean Sub Mul ReduceMean Transpose Reshape Add Sqrt Div"},
 	{"RMS norm of the older exporter",
 		"Pow q x 2; ReduceMean v q; Add e v 1e-6; Sqrt r e; Div i 1 r; Mul n x i; Mul y s "
 		"n",
