@@ -15,6 +15,54 @@ const struct op_def *op_find(const struct op_table *t, const char *name, int ops
 	return NULL;
 }
 
+/* Records by a hash of their names: chains, in the table's order. */
+struct op_index {
+	unsigned mask;
+	struct op_chain {
+		const struct op_def *op;
+		const struct op_chain *next;
+	} * *slot;
+};
+
+static unsigned name_hash(const char *s)
+{
+	unsigned h = 2166136261u; /* FNV-1a */
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 16777619u;
+	return h ^ h >> 15;
+}
+
+struct op_index *op_index_new(struct arena *a, const struct op_table *t)
+{
+	unsigned n = 0, size = 16;
+	FOR_EACH_RECORD(t, r)
+	n++;
+	while (size < 2 * n)
+		size *= 2;
+	struct op_index *x = ARENA_NEW(a, struct op_index);
+	struct op_chain *all = ARENA_ARRAY(a, struct op_chain, n);
+	if (!x || !all || !(x->slot = ARENA_ARRAY(a, struct op_chain *, size)))
+		return NULL;
+	x->mask = size - 1;
+	FOR_EACH_RECORD(t, r)
+	(all++)->op = r;
+	for (; n; n--) { /* from the last one: each goes before those that follow it */
+		struct op_chain *c = --all, **head = &x->slot[name_hash(c->op->name) & x->mask];
+		c->next = *head;
+		*head = c;
+	}
+	return x;
+}
+
+const struct op_def *op_index_find(const struct op_index *x, const char *name, int opset)
+{
+	for (const struct op_chain *c = x->slot[name_hash(name) & x->mask]; c; c = c->next)
+		if (c->op->since <= opset && (c->op->until == 0 || opset < c->op->until) &&
+			!strcmp(c->op->name, name))
+			return c->op;
+	return NULL;
+}
+
 const struct op_def *op_by_role(const struct op_table *t, enum op_role role)
 {
 	FOR_EACH_RECORD(t, r)

@@ -4,11 +4,13 @@
 /* clang-format off */
 #define FAMILIES(F) \
 	F(ops_activation) \
+	F(ops_attention) \
 	F(ops_binary) \
 	F(ops_bitwise) \
 	F(ops_cast) \
 	F(ops_clip) \
 	F(ops_compare) \
+	F(ops_control) \
 	F(ops_conv) \
 	F(ops_dropout) \
 	F(ops_gather) \
@@ -17,9 +19,11 @@
 	F(ops_hardmax) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
+	F(ops_gru) \
 	F(ops_loss) \
 	F(ops_lpnorm) \
 	F(ops_lrn) \
+	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
 	F(ops_optimizer) \
@@ -27,7 +31,10 @@
 	F(ops_random) \
 	F(ops_reduce) \
 	F(ops_repeat) \
+	F(ops_sequence) \
 	F(ops_rounding) \
+	F(ops_rotary) \
+	F(ops_rnn) \
 	F(ops_shape) \
 	F(ops_silu) \
 	F(ops_slice) \

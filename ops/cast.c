@@ -1,4 +1,5 @@
-/* Conversions between element types. The graph has one real type, so real to real is a view. */
+/* Conversions between element types. The graph has one real type, so real to real is a view; and
+ * one type of whole numbers, so that what a narrower type would wrap round stays as it is. */
 #include <inttypes.h>
 
 #include "ops/data.h"

@@ -72,12 +72,13 @@ static enum status variadic_lower(struct graph *g, const struct node *n, struct 
 		.ref = id##_ref                                                                    \
 	}
 #define REALS                                                                                      \
-	{.in = "a,B a,B"}, {.in = "a,b,C b,1 () a,1,C"}, {.in = "a,B"},                            \
+	{.in = "3,40 3,40"}, {.in = "a,b,C b,1 () a,1,C"}, {.in = "a,B"},                          \
 	{                                                                                          \
 		.in = "3,40 40 =f0.1"                                                              \
 	}
 #define NUMBERS                                                                                    \
-	EXAMPLES(REALS, {.in = "3,40:i64<9 40:i64<9 3,1:i64<9"}, {.in = "=[-5,3,2] 2,3:i64<5"})
+	EXAMPLES(REALS, {.in = "7 7", .low = 0.5, .high = 0.5},                                    \
+		{.in = "3,40:i64<9 40:i64<9 3,1:i64<9"}, {.in = "=[-5,3,2] 2,3:i64<5"})
 
 const struct op_def ops_variadic[] = {
 	VARIADIC("Max", 6, .example = NUMBERS),
