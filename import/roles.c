@@ -11,6 +11,7 @@ typedef Onnx__NodeProto Node;
 
 struct use {
 	bool weight;   /* where weights stand by nature */
+	bool affine;   /* factor or summand */
 	bool known;    /* where only constants can stand */
 	bool expected; /* in a module of which a parameter is not among the initializers */
 };
@@ -67,6 +68,7 @@ enum status uses_read(struct importer *im)
 				continue;
 			u->weight |= op->weights >> k & 1;
 			u->known |= op->known >> k & 1;
+			u->affine |= op->role == ROLE_MUL || op->role == ROLE_ADD;
 			if (im->module_first && !u->expected)
 				u->expected = has_lost_parameter(im, node_scope(im->m.arena, n));
 		}
@@ -103,6 +105,12 @@ static bool is_mask(const struct tensor *t)
 	return false;
 }
 
+/* [C, 1, 1]: what folding makes of the scale and bias of a group norm. */
+static bool is_by_channel(const struct tensor *t)
+{
+	return t->rank >= 2 && t->dim[0] > 1 && t->numel == t->dim[0];
+}
+
 static struct decision by_origin(const struct importer *im, const struct tensor *t)
 {
 	const struct use *u = names_get(&im->use, t->name);
@@ -119,6 +127,8 @@ static struct decision by_origin(const struct importer *im, const struct tensor 
 		return (struct decision){true, "by its name"};
 	if (u && u->weight && (u->expected || !im->module_first))
 		return (struct decision){true, "where weights stand"};
+	if (u && u->affine && is_by_channel(t) && (u->expected || !im->module_first))
+		return (struct decision){true, "a value for each channel"};
 	return (struct decision){false, "made by the exporter"};
 }
 
