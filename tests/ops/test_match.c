@@ -170,6 +170,10 @@ static const struct program programs[] = {
 		"Mul h 0.5 x; Mul a 0.70710678 x; Erf e a; Add c 1 e; Mul y c h", "stint.Gelu"},
 	{"GELU, halved by a quotient",
 		"Mul a x 0.70710678; Erf e a; Add c e 1; Mul m c x; Div y m 2", "stint.Gelu"},
+	{"GELU with casts",
+		"Cast/to=1 h x; Div a h 1.4142135381698608; Erf e a; Cast/to=10 k e; Add c k 1; "
+		"Mul m x c; Cast/to=1 f m; Mul y f 0.5",
+		"stint.Gelu"},
 	{"another factor", "Div a x 1.4142135; Erf e a; Add c e 1; Mul m x c; Mul y m 0.6",
 		"Div Erf Add Mul Mul"},
 	{"another argument", "Div a x 1.5; Erf e a; Add c e 1; Mul m x c; Mul y m 0.5",
