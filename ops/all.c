@@ -18,12 +18,15 @@
 	F(ops_gather) \
 	F(ops_gelu) \
 	F(ops_gridsample) \
+	F(ops_groupnorm) \
 	F(ops_hardmax) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
 	F(ops_gru) \
 	F(ops_loss) \
 	F(ops_lppool) \
+	F(ops_lpnorm) \
+	F(ops_lrn) \
 	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
@@ -40,6 +43,7 @@
 	F(ops_rounding) \
 	F(ops_sequence) \
 	F(ops_shape) \
+	F(ops_silu) \
 	F(ops_slice) \
 	F(ops_softmax) \
 	F(ops_trigonometry) \
