@@ -11,6 +11,7 @@
 	F(ops_conv) \
 	F(ops_dropout) \
 	F(ops_gather) \
+	F(ops_gathernd) \
 	F(ops_gelu) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
@@ -21,6 +22,7 @@
 	F(ops_pool) \
 	F(ops_reduce) \
 	F(ops_repeat) \
+	F(ops_scatter) \
 	F(ops_shape) \
 	F(ops_slice) \
 	F(ops_softmax) \
