@@ -9,6 +9,8 @@
 	F(ops_clip) \
 	F(ops_compare) \
 	F(ops_conv) \
+	F(ops_cumsum) \
+	F(ops_depthspace) \
 	F(ops_dropout) \
 	F(ops_gather) \
 	F(ops_gathernd) \
@@ -18,6 +20,7 @@
 	F(ops_loss) \
 	F(ops_matmul) \
 	F(ops_move) \
+	F(ops_onehot) \
 	F(ops_optimizer) \
 	F(ops_pool) \
 	F(ops_reduce) \
@@ -26,6 +29,7 @@
 	F(ops_shape) \
 	F(ops_slice) \
 	F(ops_softmax) \
+	F(ops_topk) \
 	F(ops_view)
 /* clang-format on */
 
