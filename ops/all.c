@@ -25,7 +25,9 @@
 	F(ops_pool) \
 	F(ops_reduce) \
 	F(ops_repeat) \
+	F(ops_reverse) \
 	F(ops_scatter) \
+	F(ops_select) \
 	F(ops_shape) \
 	F(ops_slice) \
 	F(ops_softmax) \

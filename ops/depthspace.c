@@ -7,6 +7,9 @@
 static enum status block_of(struct graph *g, const struct node *n, int64_t *block)
 {
 	const struct tensor *x = n->in[0];
+	const char *mode = node_string(n, "mode", "DCR");
+	if (strcmp(mode, "DCR") != 0 && strcmp(mode, "CRD") != 0)
+		return node_fail(g, n, NULL, "mode '%s' is neither DCR nor CRD", mode);
 	*block = node_int(n, "blocksize", 0);
 	if (x->rank != 4 || *block < 1 || *block > INT32_MAX)
 		return node_fail(g, n, NULL, "needs four axes and a block size of 1 or more");
@@ -16,11 +19,8 @@ static enum status block_of(struct graph *g, const struct node *n, int64_t *bloc
 static enum status d2s_infer(struct graph *g, struct node *n)
 {
 	const int64_t *d = n->in[0]->dim;
-	const char *mode = node_string(n, "mode", "DCR");
 	int64_t b, dim[4];
 	TRY(block_of(g, n, &b));
-	if (strcmp(mode, "DCR") != 0 && strcmp(mode, "CRD") != 0)
-		return node_fail(g, n, NULL, "mode '%s' is neither DCR nor CRD", mode);
 	if (d[1] % (b * b) != 0 || !size_mul(d[2], b, &dim[2]) || !size_mul(d[3], b, &dim[3]))
 		return node_fail(g, n, NULL,
 			"%" PRId64 " channels do not split into blocks of %" PRId64 " by %" PRId64,
@@ -82,14 +82,15 @@ static enum status block_lower(struct graph *g, const struct node *n, struct ten
 {
 	(void)o;
 	static const int64_t dcr[] = {0, 3, 4, 1, 5, 2}, crd[] = {0, 1, 4, 2, 5, 3},
-			     deep[] = {0, 3, 5, 1, 2, 4};
+			     deep[] = {0, 3, 5, 1, 2, 4}, deep_crd[] = {0, 1, 3, 5, 2, 4};
 	const int64_t *d = n->in[0]->dim, *y = n->out[0]->dim, b = node_int(n, "blocksize", 1);
 	const bool c_first = !strcmp(node_string(n, "mode", "DCR"), "CRD");
 	const int64_t by_dcr[] = {d[0], b, b, y[1], d[2], d[3]};
 	const int64_t by_crd[] = {d[0], y[1], b, b, d[2], d[3]};
 	const int64_t by_space[] = {d[0], d[1], y[2], b, y[3], b};
 	const int64_t *split = !to_space(n) ? by_space : c_first ? by_crd : by_dcr;
-	const struct attr perm = data_ints(g, "perm", 6, !to_space(n) ? deep : c_first ? crd : dcr);
+	const int64_t *order = !to_space(n) ? (c_first ? deep_crd : deep) : c_first ? crd : dcr;
+	const struct attr perm = data_ints(g, "perm", 6, order);
 	struct tensor *t = graph_reshape(g, in[0], 6, split);
 	t = graph_op(g, "Transpose", 1, &t, 1, &perm);
 	out[0] = graph_reshape(g, t, 4, y);
@@ -110,6 +111,7 @@ const struct op_def ops_depthspace[] = {
 		{.in = "2,4,3,2:i64<9", .attr = "blocksize=2"}),
 	BLOCKS("SpaceToDepth", s2d_infer, {.in = "a,b,4,6", .attr = "blocksize=2"},
 		{.in = "1,2,6,3", .attr = "blocksize=3"},
+		{.in = "2,3,2,4", .attr = "blocksize=2 mode=CRD"},
 		{.in = "2,2,4,2:bool", .attr = "blocksize=2"}),
 	{.name = NULL},
 };
