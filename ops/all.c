@@ -22,6 +22,7 @@
 	F(ops_move) \
 	F(ops_onehot) \
 	F(ops_optimizer) \
+	F(ops_pad) \
 	F(ops_pool) \
 	F(ops_reduce) \
 	F(ops_repeat) \
