@@ -12,6 +12,7 @@
 	F(ops_cumsum) \
 	F(ops_depthspace) \
 	F(ops_dropout) \
+	F(ops_einsum) \
 	F(ops_gather) \
 	F(ops_gathernd) \
 	F(ops_gelu) \
