@@ -5,9 +5,11 @@
 #define FAMILIES(F) \
 	F(ops_activation) \
 	F(ops_binary) \
+	F(ops_bitwise) \
 	F(ops_cast) \
 	F(ops_clip) \
 	F(ops_compare) \
+	F(ops_control) \
 	F(ops_conv) \
 	F(ops_cumsum) \
 	F(ops_depthspace) \
@@ -16,6 +18,7 @@
 	F(ops_gather) \
 	F(ops_gathernd) \
 	F(ops_gelu) \
+	F(ops_hardmax) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
 	F(ops_loss) \
@@ -25,15 +28,20 @@
 	F(ops_optimizer) \
 	F(ops_pad) \
 	F(ops_pool) \
+	F(ops_random) \
 	F(ops_reduce) \
 	F(ops_repeat) \
 	F(ops_reverse) \
+	F(ops_rounding) \
 	F(ops_scatter) \
 	F(ops_select) \
+	F(ops_sequence) \
 	F(ops_shape) \
 	F(ops_slice) \
 	F(ops_softmax) \
 	F(ops_topk) \
+	F(ops_trigonometry) \
+	F(ops_variadic) \
 	F(ops_view)
 /* clang-format on */
 

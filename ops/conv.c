@@ -454,6 +454,7 @@ static const struct op_example conv_examples[] = {
 
 const struct op_def ops_conv[] = {
 	{.name = "Conv",
+		.weights = 6,
 		.since = 1,
 		.min_in = 2,
 		.max_in = 3,

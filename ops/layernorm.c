@@ -284,7 +284,8 @@ static enum status layernorm_match(struct graph *g, const struct node *n, struct
 
 /* clang-format off */
 const struct op_def ops_layernorm[] = {
-	{.name = "LayerNormalization", .since = 17, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 3,
+	{.name = "LayerNormalization", 		.weights = 6,
+.since = 17, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 3,
 		.infer = layernorm_infer, .lower = layernorm_lower,
 		.example = EXAMPLES({.in = "3,5 5 5"}, {.in = "2,3,37 37 37"}, {.in = "4,3,5 3,5 3,5", .attr = "axis=1"},
 			{.in = "3,19 19"})},

@@ -163,6 +163,22 @@ static const struct program programs[] = {
 		"Div y d r",
 		"ReduceMean Sub Mul ReduceMean Add Sqrt Div"},
 	{"a scale of another shape", NORM "; Mul y n p", "stint.LayerNorm Mul"},
+	{"dropout spelled out",
+		"RandomUniformLike u x; Less l u 0.8; CastLike c l x; Div d c 0.8; Mul m x d; Exp "
+		"y m",
+		"Exp"},
+	{"dropout of what is shared by rows",
+		"RandomUniformLike u p; Less l u 0.8; CastLike c l p; Div d c 0.8; Mul m d x; Exp "
+		"y m",
+		"Exp"},
+	{"a quotient that is not the probability",
+		"RandomUniformLike u x; Less l u 0.8; CastLike c l x; Div d c 0.5; Mul m x d; Exp "
+		"y m",
+		"stint.RandomUniform Less CastLike Div Mul Exp"},
+	{"noise larger than what it multiplies",
+		"RandomUniformLike u x; Less l u 0.8; CastLike c l x; Div d c 0.8; Mul m s d; Exp "
+		"y m",
+		"stint.RandomUniform Less CastLike Div Mul Exp"},
 	{"a bias without a scale", NORM "; Add y n b", "stint.LayerNorm Add"},
 };
 
