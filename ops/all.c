@@ -4,6 +4,7 @@
 /* clang-format off */
 #define FAMILIES(F) \
 	F(ops_activation) \
+	F(ops_attention) \
 	F(ops_binary) \
 	F(ops_bitwise) \
 	F(ops_cast) \
@@ -21,7 +22,9 @@
 	F(ops_hardmax) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
+	F(ops_gru) \
 	F(ops_loss) \
+	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
 	F(ops_onehot) \
@@ -33,6 +36,8 @@
 	F(ops_repeat) \
 	F(ops_reverse) \
 	F(ops_rounding) \
+	F(ops_rnn) \
+	F(ops_rotary) \
 	F(ops_scatter) \
 	F(ops_select) \
 	F(ops_sequence) \

@@ -81,7 +81,7 @@ static char *with_sizes(struct test_case *c, const char *text)
 /* --- Inputs and attributes --- */
 
 /* "2,3,8" into dim; where it ends. */
-static const char *read_dims(struct drawn *v, const char *s)
+static const char *read_dims(struct example_input *v, const char *s)
 {
 	if (!strncmp(s, "()", 2))
 		return s + 2;
@@ -93,7 +93,7 @@ static const char *read_dims(struct drawn *v, const char *s)
 	return s;
 }
 
-static bool room(struct test_case *c, struct drawn *v)
+static bool room(struct test_case *c, struct example_input *v)
 {
 	v->numel = 1;
 	for (int i = 0; i < v->rank; i++)
@@ -103,7 +103,7 @@ static bool room(struct test_case *c, struct drawn *v)
 }
 
 /* "[1,-1]", "3" or "f0.5" */
-static bool read_known(struct test_case *c, struct drawn *v, const char *s)
+static bool read_known(struct test_case *c, struct example_input *v, const char *s)
 {
 	v->kind = VALUE_KNOWN;
 	v->integer = *s != 'f';
@@ -126,7 +126,7 @@ static bool read_known(struct test_case *c, struct drawn *v, const char *s)
 
 static bool read_drawn(struct test_case *c, int k, const char *s)
 {
-	struct drawn *v = &c->in[k];
+	struct example_input *v = &c->in[k];
 	const struct op_example *ex = c->example;
 	double low = ex->low, high = ex->high;
 	if (low == 0 && high == 0) {

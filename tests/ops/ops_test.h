@@ -29,11 +29,11 @@
 
 enum { CASE_INPUTS = 16, CASE_ATTRS = 16, CASE_OUTPUTS = 8 };
 
-enum drawn_kind { VALUE_ABSENT, VALUE_REAL, VALUE_INT, VALUE_BOOL, VALUE_KNOWN };
+enum input_kind { VALUE_ABSENT, VALUE_REAL, VALUE_INT, VALUE_BOOL, VALUE_KNOWN };
 
 /* An input of an example, drawn: the numbers are exact in single precision. */
-struct drawn {
-	enum drawn_kind kind;
+struct example_input {
+	enum input_kind kind;
 	bool integer; /* VALUE_KNOWN: I64 or real */
 	int rank;
 	int64_t dim[RANK_MAX], numel;
@@ -73,7 +73,7 @@ struct test_case {
 	struct arena *arena;
 	const char *in_text, *attr_text; /* the example's, sizes filled in */
 	int nin, nattr;
-	struct drawn in[CASE_INPUTS];
+	struct example_input in[CASE_INPUTS];
 	struct attr attr[CASE_ATTRS];
 	double *reference[CASE_OUTPUTS]; /* from fold; NULL: the record has none */
 	struct variant variant[VAR_COUNT];
