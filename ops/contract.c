@@ -31,7 +31,8 @@ static int64_t elements(const struct work *w, const struct term *t)
 {
 	int64_t p = 1;
 	for (int i = 0; i < t->n; i++)
-		p *= w->q->size[t->label[i]];
+		if (!size_mul(p, w->q->size[t->label[i]], &p))
+			return INT64_MAX; /* no shape: what is made of it is refused */
 	return p;
 }
 

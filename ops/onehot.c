@@ -105,26 +105,13 @@ static enum status onehot_emit(struct emit *e, const struct node *n)
 
 /* --- EyeLike: ones on a diagonal; a constant --- */
 
-static enum status eye_type(struct graph *g, const struct node *n, enum dtype *t)
-{
-	const struct tensor *x = n->in[0];
-	const struct attr *a = node_attr(n, "dtype"), to = ATTR_I("to", a ? a->i : 0);
-	struct tensor *zero = graph_scalar(g, 0);
-	*t = x->dtype;
-	if (!a)
-		return ST_OK;
-	struct tensor *cast = graph_op(g, "Cast", 1, &zero, 1, &to);
-	if (cast)
-		*t = cast->dtype;
-	return g->failed;
-}
-
 static enum status eye_infer(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[0];
-	enum dtype t;
-	int64_t k = node_int(n, "k", 0);
-	TRY(eye_type(g, n, &t));
+	enum dtype t = x->dtype;
+	int64_t k = node_int(n, "k", 0), type = node_int(n, "dtype", 0);
+	if (type && !data_element_type(type, g->real, &t))
+		return node_fail(g, n, NULL, "element type %" PRId64 " is not supported", type);
 	if (x->rank != 2)
 		return node_fail(g, n, NULL, "needs a matrix, has %d axes", x->rank);
 	char *data = arena_alloc(g->arena, (size_t)x->numel, (size_t)dtype_bytes(t));

@@ -50,6 +50,12 @@ static struct walk *begin(struct graph *g, const struct node *n, const struct te
 		node_fail(g, n, NULL, "the indices ('%s') are not integers", at->name);
 		return NULL;
 	}
+	int64_t picks = 1;
+	for (int i = 0; i < list_rank; i++)
+		if (!size_mul(picks, list_dim[i] == 0 ? 1 : list_dim[i], &picks)) {
+			node_fail(g, n, NULL, "picks more elements than can be counted");
+			return NULL;
+		}
 	struct walk *w = ARENA_NEW(g->arena, struct walk);
 	if (!w) {
 		diag_nomem(g->diag);
