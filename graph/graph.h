@@ -46,6 +46,7 @@ struct tensor {
 	int64_t numel; /* product of dim, checked */
 	enum tensor_role role;
 	bool from_model;  /* an initializer of the model's file */
+	const char *why;  /* for people: why such a one is trained, or is not */
 	bool is_gradient; /* made by the backward pass; for the planner's and the reader's eyes only
 			   */
 	const void *data; /* TR_CONSTANT: numel values. TR_PARAMETER, TR_BUFFER, TR_STATE: initial

@@ -40,6 +40,9 @@ enum op_role {
 	ROLE_RESHAPE,    /* input 1: the shape, a constant */
 	ROLE_REDUCE_SUM, /* attributes axes, keepdims */
 	ROLE_COPY,       /* an identity that is executed */
+	ROLE_IDENTITY,   /* an identity as files spell it */
+	ROLE_STOP,       /* an identity through which no gradient passes */
+	ROLE_TRANSPOSE,  /* without attributes: axes in reverse */
 	ROLE_MUL,        /* two inputs, broadcast */
 	ROLE_CLIP_SCALE, /* any number of gradients, attribute max_norm: the factor (rank 0) to
 			    scale them by */
@@ -62,20 +65,33 @@ struct op_option {
 };
 
 enum lower_mode { LOWER_TRAIN, LOWER_EVAL };
+/* --dropout NODE=P: what a dropout whose node matches the shell pattern does, whatever the file
+ * says. */
+struct dropout_ratio {
+	const char *pattern;
+	double ratio; /* in [0, 1) */
+};
 struct lower_options {
 	enum lower_mode mode;
 	bool dropout_off, bn_frozen;
+	bool bn_population; /* running variances divide by n, not by n - 1 as PyTorch's */
+	int nratio;
+	const struct dropout_ratio *ratio;
 };
 
 /* A test case: the record's author writes no other test. */
 struct op_example {
 	/* Inputs, separated by spaces, by position. Each one of
 	 *   2,3,8,8       reals drawn from [low, high); "()" is a scalar
+	 *   2,3:whole     reals that are whole numbers of [low, high): zeros and ties
 	 *   4:i64<7       integers in [0, 7)
 	 *   2,3:bool      booleans
 	 *   =[1,-1]       a constant I64 vector; =3 a constant I64 scalar; =f0.5 a constant real
-	 * scalar
-	 *   -             absent */
+	 *                 scalar, =f[1,0.5] a vector
+	 *   -             absent
+	 * A letter a to h stands for a size from 2 to 6, A to H for one from 5 to 9, 2a for twice
+	 * that: here and in `attr`, the same letter the same size. An example with letters is run
+	 * five times, sizes drawn anew. */
 	const char *in;
 	const char *attr; /* "strides=2,2 alpha=0.1 mode=constant": ints, a decimal point makes a
 			     float */
@@ -142,6 +158,9 @@ struct op_def {
 	int min_out, max_out; /* 0, 0: one output */
 	unsigned traits;      /* enum op_trait */
 	enum op_role role;
+	/* Bit i for input i: an initializer there is a weight, whatever its name; or a setting, to
+	 * be known when compiling and never trained. */
+	unsigned weights, known;
 
 	/* Check inputs and attributes, set n->param, make n->out[0..n->nout) with graph_tensor (an
 	 * output left out by the caller may stay NULL). A node whose outputs are all made with
@@ -186,6 +205,10 @@ struct op_def {
 	const char *expr;
 	double (*ref)(const double *in, const double *option);
 	const struct op_option *option; /* ended by a NULL name */
+	/* The same on whole numbers, where `expr` would not do (a division, a number beyond the
+	 * reals' precision): taken when no input is real. POINTWISE_INT makes both. */
+	const char *int_expr;
+	int64_t (*int_ref)(const int64_t *in);
 
 	/* The library call that does this node, if one does (false: none). Inputs and outputs are
 	 * handed to it in order, absent ones left out. Used unless the target is portable or
@@ -234,6 +257,8 @@ struct op_cost node_cost(const struct node *n);
 bool node_uses_library(
 	const struct graph *g, const struct node *n, struct lib_call *call, int64_t *workspace);
 int64_t node_workspace(const struct graph *g, const struct node *n);
+/* OP_POINTWISE: the text that does this node, by the types of its inputs; NULL: none does. */
+const char *node_expr(const struct node *n);
 /* Pairs of a node that hold for its actual shapes (a broadcast input cannot be overwritten). */
 int node_pairs(const struct node *n, struct op_pair *out, int max);
 

@@ -87,15 +87,24 @@ const struct op_def *op_by_optimizer(const struct op_table *t, const char *optim
 	return NULL;
 }
 
-/* A pointwise text's exponentials and the like, of some twenty operations each. */
-static double work_of(const struct op_def *op)
+const char *node_expr(const struct node *n)
 {
-	static const char *const dear[] = {
-		"EXP(", "TANH(", "ERF(", "LOG(", "LOG1P(", "POW(", "SIN(", "COS("};
-	double work = op->work > 0 ? op->work : 1;
-	for (size_t i = 0; op->expr && i < sizeof dear / sizeof *dear; i++)
-		for (const char *p = op->expr; (p = strstr(p, dear[i])); p++)
-			work += 20;
+	for (int i = 0; i < n->nin; i++)
+		if (n->in[i] && dtype_is_real(n->in[i]->dtype))
+			return n->op->expr;
+	return n->op->int_expr ? n->op->int_expr : n->op->expr;
+}
+
+/* A pointwise text's exponentials and the like, of some twenty operations each. */
+static double work_of(const struct node *n)
+{
+	static const char *const dear[] = {"EXP(", "TANH(", "ERF(", "LOG(", "LOG1P(", "POW(",
+		"SIN(", "COS(", "TAN(", "SINH(", "COSH(", "FMOD("};
+	double work = n->op->work > 0 ? n->op->work : 1;
+	const char *expr = node_expr(n);
+	for (size_t i = 0; expr && i < sizeof dear / sizeof *dear; i++)
+		for (const char *p = expr; (p = strstr(p, dear[i])); p++)
+			work += p == expr || !(p[-1] >= 'A' && p[-1] <= 'Z') ? 20 : 0;
 	return work;
 }
 
@@ -112,7 +121,7 @@ struct op_cost node_cost(const struct node *n)
 	for (int k = 0; k < n->nout; k++)
 		if (n->out[k]) {
 			c.bytes += (double)tensor_bytes(n->out[k]);
-			c.flops += (k ? 1 : work_of(n->op)) * (double)n->out[k]->numel;
+			c.flops += (k ? 1 : work_of(n)) * (double)n->out[k]->numel;
 		}
 	return c;
 }

@@ -136,15 +136,21 @@ enum status model_write(const struct model *m, const char *to, struct diag *d)
 	return text_save(&t, to, d);
 }
 
-enum status import_copy_model(const char *from, const char *to, struct diag *d)
+enum status import_copy_model(const char *from, const char *to, const struct import_options *o,
+	const struct op_table *table, struct diag *d)
 {
-	struct model m;
 	struct arena *a = arena_new();
-	enum status st = a ? model_read(a, from, &m, d) : diag_nomem(d);
+	struct diag quiet = {0}; /* what there is to say was said on import */
+	struct importer im = {.o = o, .d = &quiet, .table = table, .module = {.arena = a}};
+	enum status st = a ? model_read(a, from, &im.m, d) : diag_nomem(d);
 	if (st == ST_OK)
-		st = model_take_in(&m, d);
+		st = model_take_in(&im.m, d);
 	if (st == ST_OK)
-		st = model_write(&m, to, d);
+		st = signature_read(&im);
+	if (st == ST_OK)
+		st = ties_rewrite(&im);
+	if (st == ST_OK)
+		st = model_write(&im.m, to, d);
 	arena_free(a);
 	return st;
 }

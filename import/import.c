@@ -76,6 +76,8 @@ static enum status import_graph(struct importer *im)
 	int64_t opset = opset_of(p->opset_import, p->n_opset_import);
 	TRY(check_opset(im, opset, NULL));
 	im->top.opset = (int)opset;
+	TRY(signature_read(im));
+	TRY(ties_rewrite(im));
 	TRY(functions_read(im));
 	TRY(block_main(im, &b));
 	TRY(block_ready(im, &im->top, b));
@@ -96,9 +98,11 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 		return diag_nomem(d);
 	im->o = o;
 	im->d = d;
+	im->table = table;
 	im->left = EXPANSION_MAX;
 	im->dim.arena = im->block.arena = im->constant.arena = a;
 	im->top = (struct scope){.tensor = &im->tensor[0], .other = &im->other[0], .prefix = ""};
+	im->module.arena = im->use.arena = im->found.arena = a;
 	im->tensor[0].arena = im->other[0].arena = a;
 	TRY(model_read(a, path, &im->m, d));
 	im->g = graph_new(a, d, path, table, target, real);

@@ -192,13 +192,16 @@ static enum status add_node(const struct job *j, struct tensor **in, struct attr
 	int newest = g->ntensor;
 	TRY(import_attributes(j->im, j->s, j->name, j->p, false, &nattr, attr));
 	g->opset = j->s->opset;
+	bool stop = name_matches(j->im->o->stop_pattern, j->name);
 	TRY(graph_node(g, j->op->name, j->name, nin, in, j->nout, nattr, attr, NULL, &n));
-	for (int k = 0; k < n->nout && k < j->nout; k++)
-		if (n->out[k])
-			TRY(job_output(j, k,
-				&(struct value){.kind = VALUE_TENSOR, .tensor = n->out[k]},
-				newest));
-	return ST_OK;
+	for (int k = 0; k < n->nout && k < j->nout; k++) {
+		struct value v = {.kind = VALUE_TENSOR, .tensor = n->out[k]};
+		if (v.tensor && stop && dtype_is_real(v.tensor->dtype))
+			v.tensor = OP1(g, op_by_role(g->table, ROLE_STOP)->name, v.tensor);
+		if (v.tensor)
+			TRY(job_output(j, k, &v, newest));
+	}
+	return g->failed;
 }
 
 static enum status plain_node(const struct job *j)

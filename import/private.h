@@ -119,6 +119,24 @@ struct scope {
 	int opset;
 };
 
+/* --- What the dynamo exporter notes (metadata.c) --- */
+
+/* Fields of onnx.proto after 1.12. */
+enum { NODE_METADATA = 9, GRAPH_METADATA = 16 };
+/* The value under `key` among a message's metadata_props; NULL when there is none. */
+const char *metadata_get(
+	struct arena *a, const ProtobufCMessage *message, unsigned field, const char *key);
+/* The module that a node comes from, as "encoder.layers.0"; NULL when the file does not say. */
+const char *node_scope(struct arena *a, const Onnx__NodeProto *n);
+
+/* What a tensor was in the module that was exported. */
+enum origin { ORIGIN_UNKNOWN, ORIGIN_PARAMETER, ORIGIN_BUFFER, ORIGIN_CONSTANT };
+struct module_tensor {
+	const char *name;
+	enum origin kind;
+	struct module_tensor *next; /* in the module's order */
+};
+
 /* --- The stages of import_onnx --- */
 
 enum {
@@ -133,9 +151,14 @@ struct trie;
 struct importer {
 	struct model m;
 	const struct import_options *o;
+	const struct op_table *table;
 	struct graph *g;
 	struct diag *d;
 	struct scope top;
+	struct names module; /* the module's tensors by name → struct module_tensor */
+	struct module_tensor *module_first, **module_end;
+	struct names found;     /* modules whose weights are read under other names */
+	struct names use;       /* initializers → how nodes read them (roles.c) */
 	struct names dim;       /* symbolic size → what it is bound to (dims.c) */
 	struct trie *functions; /* by domain, name, overload; NULL: the model has none */
 	struct memo block;      /* GraphProto → struct block */
@@ -149,6 +172,26 @@ struct importer {
  * that nothing makes (names from around an inner block are not looked at), names made twice, and
  * cycles. */
 enum status order_nodes(struct importer *im, const struct block *b, const int **order);
+
+/* The module's tensors, where the exporter notes them. */
+enum status signature_read(struct importer *im);
+/* Undo what exporters do to initializers: equal ones that were merged are separate again,
+ * transposed copies are tied to what they are copies of; --tie and --untie. Rewrites the file in
+ * memory. Requires signature_read. */
+enum status ties_rewrite(struct importer *im);
+/* Whether initializer `t` is trained, and why (for people). Requires uses_read. */
+struct decision {
+	bool trained;
+	const char *why;
+};
+/* Shell patterns, ended by NULL; NULL: none. */
+bool name_matches(const char *const *patterns, const char *name);
+/* Made by an exporter or optimizer for a constant of its own. */
+bool name_generated(const char *name);
+enum status uses_read(struct importer *im);
+/* Say so when the exporter folded batch-norms away. Requires uses_read. */
+void warn_of_folding(struct importer *im);
+struct decision role_of(const struct importer *im, const struct tensor *t);
 
 /* The file's functions into im->functions. */
 enum status functions_read(struct importer *im);

@@ -304,6 +304,7 @@ static struct op_cost transpose_cost(const struct node *n)
 
 const struct op_def ops_move[] = {
 	{.name = "Transpose",
+		.role = ROLE_TRANSPOSE,
 		.since = 1,
 		.min_in = 1,
 		.max_in = 1,
@@ -318,6 +319,7 @@ const struct op_def ops_move[] = {
 			{.in = "2,3,4,5", .attr = "perm=0,3,1,2"},
 			{.in = "2,6,5,7", .attr = "perm=0,2,3,1"},
 			{.in = "2,3,4,5", .attr = "perm=3,1,0,2"},
+			{.in = "a,b,c", .attr = "perm=1,2,0"}, {.in = "3,4,2:bool"},
 			{.in = "4,1,5", .attr = "perm=1,0,2"}, {.in = "3,4,2:i64<9"})},
 	{.name = "Concat",
 		.since = 4,
@@ -329,6 +331,8 @@ const struct op_def ops_move[] = {
 		.cost = data_move_cost,
 		.emit_c = concat_emit,
 		.example = EXAMPLES({.in = "2,3,4 2,5,4 2,1,4", .attr = "axis=1"},
+			{.in = "a,b,c a,d,c", .attr = "axis=1"},
+			{.in = "3:bool 2:bool", .attr = "axis=0"},
 			{.in = "3,4 2,4", .attr = "axis=-2"}, {.in = "3,4 3,1", .attr = "axis=-1"},
 			{.in = "3,4", .attr = "axis=0"},
 			{.in = "=[5,6,7] =[] =[8]", .attr = "axis=0"},
@@ -345,6 +349,8 @@ const struct op_def ops_move[] = {
 		.cost = split_cost,
 		.emit_c = split_emit,
 		.example = EXAMPLES({.in = "2,9,4", .attr = "axis=1", .nout = 3},
+			{.in = "a,B,b", .attr = "axis=1 num_outputs=2", .nout = 2},
+			{.in = "5:i64<9 =[2,3]", .nout = 2}, {.in = "5:bool =[2,0,3]", .nout = 3},
 			{.in = "2,6 =[1,2,3]", .attr = "axis=-1", .nout = 3},
 			{.in = "7,2", .attr = "num_outputs=3", .nout = 3},
 			{.in = "5,3", .attr = "split=4,1", .nout = 2})},

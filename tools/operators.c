@@ -91,11 +91,11 @@ static const char *computed_by(const struct op_def *op)
 {
 	if (op->traits & OP_VIEW)
 		return "nothing: a view";
-	if (op->lower && !op->emit_c && !op->expr)
+	if (op->lower && !op->emit_c && !op->expr && !op->int_expr)
 		return "its lowered form";
 	if (op->expand && !op->infer)
 		return "resolved at import";
-	if (!op->emit_c && !op->expr)
+	if (!op->emit_c && !op->expr && !op->int_expr)
 		return "folding only";
 	return op->library ? "oneDNN or C" : "C";
 }

@@ -415,16 +415,21 @@ const uint8_t *model_pack(struct model_test *t, size_t *len)
 	return bytes;
 }
 
-enum status test_import(struct model_test *t, const char *path)
+const struct op_table *test_table(void)
 {
 	static const struct op_def *const families[] = {family};
 	static const struct op_table table = {1, families};
+	return &table;
+}
+
+enum status test_import(struct model_test *t, const char *path)
+{
 	static const struct target target = {.portable = true, .threads = 1};
 	text_free(&t->said);
 	t->diag = (struct diag){.put = put, .user = t};
 	t->g = NULL;
-	enum status st = import_onnx(t->arena, path, &t->options, t->table ? t->table : &table,
-		&target, DT_F32, &t->diag, &t->g);
+	enum status st = import_onnx(t->arena, path, &t->options,
+		t->table ? t->table : test_table(), &target, DT_F32, &t->diag, &t->g);
 	/* a failure has said so, a success has not */
 	assert_int_equal(st == ST_OK, t->diag.errors == 0);
 	assert_int_equal(st == ST_OK, t->g != NULL);

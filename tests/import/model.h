@@ -71,6 +71,8 @@ const char *test_path(struct model_test *t, const char *name);
 void test_write(struct model_test *t, const char *name, const void *data, size_t len);
 /* Bytes of the model. */
 const uint8_t *model_pack(struct model_test *t, size_t *len);
+/* The few operators that these tests use. */
+const struct op_table *test_table(void);
 /* Save the model as model.onnx and import that; or import the file that is there. */
 enum status model_import(struct model_test *t);
 enum status test_import(struct model_test *t, const char *path);

@@ -1,0 +1,121 @@
+"""Small models for one thing each."""
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from .family import Family, labels, normal
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(13, 17), nn.Linear(17, 9), nn.Linear(9, 5)
+
+    def forward(self, x):
+        return self.c(torch.tanh(self.b(torch.sigmoid(self.a(x)))))
+
+
+class ConvNet(nn.Module):
+    """Odd sizes, batch-norm, grouped, depthwise, dilated and strided convolutions, both poolings."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, padding=1)
+        self.norm = nn.BatchNorm2d(8)
+        self.depth = nn.Conv2d(8, 8, 3, padding=1, groups=8, bias=False)
+        self.group = nn.Conv2d(8, 12, 3, stride=2, padding=1, groups=2)
+        self.wide = nn.Conv2d(12, 10, 3, padding=2, dilation=2)
+        self.norm2 = nn.BatchNorm2d(10)
+        self.head = nn.Linear(10, 7)
+
+    def forward(self, x):
+        x = F.relu(self.norm(self.stem(x)))
+        x = F.leaky_relu(self.depth(x), 0.1)
+        x = F.max_pool2d(F.relu(self.group(x)), 3, 2, 1)
+        x = F.avg_pool2d(F.relu(self.norm2(self.wide(x))), 2)
+        return self.head(F.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(1, 6, 3, padding=1, bias=False)
+        self.blocks = nn.ModuleList(nn.Sequential(
+            nn.Conv2d(6, 6, 3, padding=1, bias=False), nn.BatchNorm2d(6), nn.ReLU(),
+            nn.Conv2d(6, 6, 3, padding=1, bias=False), nn.BatchNorm2d(6)) for _ in range(3))
+        self.head = nn.Linear(6, 4)
+
+    def forward(self, x):
+        x = self.stem(x)
+        for block in self.blocks:
+            x = F.relu(x + block(x))
+        return self.head(x.mean((2, 3)))
+
+
+class Transformer(nn.Module):
+    """Embedding, masked attention, LayerNorm, GELU (both forms), tied to nothing."""
+
+    def __init__(self, approximate="none"):
+        super().__init__()
+        self.token, self.position = nn.Embedding(19, 12), nn.Parameter(0.1 * torch.randn(7, 12))
+        self.norm1, self.norm2, self.norm3 = nn.LayerNorm(12), nn.LayerNorm(12), nn.LayerNorm(12)
+        self.qkv, self.out = nn.Linear(12, 36), nn.Linear(12, 12)
+        self.up, self.down = nn.Linear(12, 24), nn.Linear(24, 12)
+        self.head = nn.Linear(12, 19, bias=False)
+        self.approximate = approximate
+
+    def forward(self, tokens):
+        x = self.token(tokens) + self.position
+        h = self.qkv(self.norm1(x))
+        q, k, v = (h[..., i:i + 12].reshape(*x.shape[:2], 3, 4).transpose(1, 2) for i in (0, 12, 24))
+        score = q @ k.transpose(-2, -1) / 2.0
+        mask = torch.ones(7, 7, dtype=torch.bool).tril()
+        attended = score.masked_fill(~mask, float("-inf")).softmax(-1) @ v
+        x = x + self.out(attended.transpose(1, 2).reshape(x.shape))
+        x = x + self.down(F.gelu(self.up(self.norm2(x)), approximate=self.approximate))
+        return self.head(self.norm3(x))
+
+
+class OwnLoss(nn.Module):
+    """Computes its loss itself: exp, log, sqrt, pow, division, reductions, concat, slices."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.scale = nn.Linear(6, 8), nn.Parameter(torch.rand(8) + 0.5)
+
+    def forward(self, x):
+        h = self.a(x)
+        left, right = h[:, :3], h[:, 3:]
+        both = torch.cat([right.exp(), left.pow(2) + 1], 1) * self.scale
+        p = both / both.sum(1, keepdim=True)
+        return (-(p.log() * p).sum(1)).sqrt().mean()
+
+
+class Dense(nn.Module):
+    """Concatenations, as in DenseNet, and LogSoftmax inside."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(2, 4, 3, padding=1)
+        self.layers = nn.ModuleList(nn.Conv2d(4 + 3 * i, 3, 3, padding=1) for i in range(3))
+        self.head = nn.Linear(13, 6)
+
+    def forward(self, x):
+        x = self.stem(x)
+        for layer in self.layers:
+            x = torch.cat([x, F.relu(layer(x))], 1)
+        return F.log_softmax(self.head(x.mean((2, 3))), -1)
+
+
+CE = "cross-entropy"
+TABLE = {
+    "mlp_mse": Family(Mlp, normal(11, 13), normal(11, 5), "mse"),
+    "mlp_bce": Family(Mlp, normal(6, 13), lambda: torch.rand(6, 5), "bce-with-logits"),
+    "mlp_smooth": Family(Mlp, normal(9, 13), labels(5, 9), CE + ":label_smoothing=0.1,ignore_index=2"),
+    "convnet": Family(ConvNet, normal(5, 3, 19, 17), labels(7, 5)),
+    "residual": Family(Residual, normal(6, 1, 11, 11), labels(4, 6)),
+    "dense": Family(Dense, normal(4, 2, 9, 9), labels(6, 4)),
+    "transformer_plain": Family(Transformer, labels(19, 3, 7), labels(19, 3, 7)),
+    "transformer_tanh": Family(lambda: Transformer("tanh"), labels(19, 2, 7), labels(19, 2, 7)),
+    "own_loss": Family(OwnLoss, normal(10, 6), loss="output:loss"),
+}

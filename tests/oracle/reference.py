@@ -1,0 +1,249 @@
+"""PyTorch's loss, output and gradients, under the names that an exported file gives its initializers."""
+import itertools
+import json
+import struct
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from onnx import numpy_helper
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+
+def save_tensors(path, tensors, kind="F64"):
+    """safetensors: 8 bytes of header length, a JSON header, the bytes."""
+    header, offset, blobs = {}, 0, []
+    for name, array in tensors.items():
+        blob = array.astype({"F64": "<f8", "F32": "<f4"}[kind]).tobytes()
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [offset, offset + len(blob)]}
+        offset += len(blob)
+        blobs.append(blob)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(blobs))
+
+
+class Double(TorchFunctionMode):
+    """What a model asks to have in single precision (norms, softmax, rotary angles) it gets in double."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        wide = lambda v: torch.float64 if v is torch.float32 else v
+        if function is torch.Tensor.float:
+            function = torch.Tensor.double
+        return function(*map(wide, args), **{k: wide(v) for k, v in (kwargs or {}).items()})
+
+
+def without_dropout(model):
+    for module in model.modules():
+        for name, value in vars(module).items():
+            if isinstance(value, float) and ("drop" in name or name == "p"):
+                setattr(module, name, 0.0)
+    return model
+
+
+def criterion(loss):
+    """The PyTorch loss that `stint compile --loss` names."""
+    name, _, text = loss.partition(":")
+    options = dict(item.split("=") for item in text.split(",") if "=" in item)
+    if name == "output":
+        return lambda y, target: y
+    if name == "mse":
+        return F.mse_loss
+    if name == "bce-with-logits":
+        return F.binary_cross_entropy_with_logits
+    assert name == "cross-entropy", loss
+    kw = {k: float(v) if k == "label_smoothing" else int(v) for k, v in options.items()}
+
+    def cross_entropy(y, target):
+        if y.dim() == 3:  # tokens: classes last
+            y, target = y.flatten(0, 1), target.flatten()
+        return F.cross_entropy(y, target, **kw)
+
+    return cross_entropy
+
+
+def step(model, inputs, target, loss, wide):
+    """One step: (loss, output, {name: gradient}, {name: running statistics}), as float64 arrays."""
+    model = without_dropout(model.train())
+    if wide:
+        model = model.double()
+        cast = lambda t: t.double() if t is not None and t.is_floating_point() else t
+        inputs, target = [cast(t) for t in inputs], cast(target)
+    torch.set_default_dtype(torch.float64 if wide else torch.float32)
+    try:
+        with Double() if wide else torch.enable_grad():
+            y = model(*inputs)
+            value = criterion(loss)(y, target)
+        value.backward()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    array = lambda t: t.detach().double().numpy()
+    gradients = {n: array(p.grad) for n, p in model.named_parameters() if p.grad is not None}
+    buffers = {n: array(b) for n, b in model.named_buffers() if n.endswith(("running_mean", "running_var"))}
+    return array(value).reshape(()), array(y), gradients, buffers
+
+
+def floats(onnx_model):
+    stored = {t.name: numpy_helper.to_array(t) for t in onnx_model.graph.initializer}
+    return {n: a for n, a in stored.items() if a.dtype.kind == "f"}
+
+
+def load_folded(model, stored):
+    """Exporters may fold batch-norm into the layer before it: what is left is a model without, under old names."""
+    notes, parameters = [], dict(model.named_parameters())
+    for name, value in stored.items():
+        p = parameters.get(name)
+        if p is None or tuple(p.shape) != value.shape or np.array_equal(p.detach().numpy(), value):
+            continue
+        path = name.rsplit(".", 1)[0]
+        if name.endswith(".weight") and (name + "_bias" in stored or path + ".bias" in stored):
+            bias = stored.get(name + "_bias", stored.get(path + ".bias"))
+            layer = model.get_submodule(path)
+            layer.weight, layer.bias = nn.Parameter(torch.tensor(value)), nn.Parameter(torch.tensor(bias))
+            notes.append(name)
+    if notes:
+        for path, module in list(model.named_modules()):
+            if isinstance(module, nn.modules.batchnorm._BatchNorm) and path + ".weight" not in stored:
+                parent, _, child = path.rpartition(".")
+                setattr(model.get_submodule(parent), child, nn.Identity())
+    return notes
+
+
+class Match:
+    """How a file's float initializers come from a model's parameters, found by name and else by value: an exporter
+    may rename, transpose, cut, join and reorder them (the gates of an LSTM), merge equal ones, or keep copies."""
+
+    def __init__(self, stored, model):
+        self.values = {n: p.detach().numpy() for n, p in model.named_parameters()}  # tied ones once
+        alias = {id(p): n for n, p in model.named_parameters()}
+        first = {n: alias[id(p)] for n, p in model.named_parameters(remove_duplicate=False)}
+        buffers = dict(model.named_buffers())
+        self.sources, self.notes = {}, []  # initializer: [(parameter, gradient -> its share of the initializer's)]
+        free = dict(self.values)
+        rest = {n: v for n, v in stored.items() if n not in buffers and v.size > 1}
+        for name in list(stored):
+            bias = name.removesuffix("weight_bias") + "bias"  # made by folding
+            source = first.get(name, first.get(bias))
+            if source in free and np.array_equal(free[source], stored[name]):
+                self.sources[name] = [(source, lambda g: g)]
+                del free[source]
+                rest.pop(name, None)
+        for name, value in rest.items():
+            self.by_value(name, value, free)
+        for source, value in list(free.items()):  # equal ones made one: the gradients add up
+            for name, known in self.sources.items():
+                if name in stored and stored[name].shape == value.shape and np.array_equal(stored[name], value):
+                    known.append((source, lambda g: g))
+                    self.notes.append(f"merged: {source} is in {name}")
+                    del free[source]
+                    break
+        if free:
+            self.notes.append("not in the file: " + " ".join(sorted(free)))
+
+    def by_value(self, name, value, free):
+        for source, known in self.values.items():
+            how = turned(known, value) if known.size == value.size else None
+            if how and source in free:
+                self.sources[name] = [(source, how[1])]
+                self.notes.append(f"renamed: {name}{list(value.shape)} is {how[0]} of {source}")
+                del free[source]
+                return
+            if how:
+                self.notes.append(f"tied: {name}{list(value.shape)} is {how[0]} of {source}, in the file as well")
+                return
+        if value.size > 100000 or (value == value.flat[0]).all() or not self.by_element(name, value, free):
+            self.notes.append(f"constant: {name}{list(value.shape)}")
+
+    def by_element(self, name, value, free):
+        """Made of elements of parameters, each used once?"""
+        table = {}
+        for source, known in free.items():
+            for i, x in enumerate(known.reshape(-1).tolist()):
+                table.setdefault(x, []).append((source, i))
+        found = [table.get(x, ()) for x in value.reshape(-1).tolist()]
+        if not all(found):
+            return False
+        sure = {f[0][0] for f in found if len(f) == 1}
+        used, picked = set(), []
+        for candidates in found:
+            left = [c for c in candidates if c[0] in sure and c not in used]
+            if not left:
+                self.notes.append(f"repeated: {name}{list(value.shape)} has elements of {candidates[0][0]} several times")
+                return True
+            picked.append(left[0])
+            used.add(left[0])
+        shares = []
+        for source in sorted(sure):
+            here = [(k, i) for k, (s, i) in enumerate(picked) if s == source]
+            to, of = np.array([k for k, _ in here]), np.array([i for _, i in here])
+            shares.append((source, self.share(value.shape, to, of)))
+            if len(here) == free[source].size:
+                del free[source]
+        self.sources[name] = shares
+        self.notes.append(f"made of: {name}{list(value.shape)} has {' '.join(sorted(sure))}")
+        return True
+
+    @staticmethod
+    def share(shape, to, of):
+        def gather(gradient):
+            out = np.zeros(int(np.prod(shape)))
+            out[to] = gradient.reshape(-1)[of]
+            return out.reshape(shape)
+
+        return gather
+
+
+def turned(value, wanted):
+    """A copy, reshaped perhaps, or a transpose."""
+    for order in itertools.permutations(range(value.ndim)):
+        if np.array_equal(value.transpose(order).reshape(-1), wanted.reshape(-1)):
+            name = "a copy" if order == tuple(range(value.ndim)) else f"the transpose {list(order)}"
+            return name, lambda g: g.transpose(order).reshape(wanted.shape)
+    return None
+
+
+def difference(tensors, reference):
+    """The greatest difference, relative to a gradient's greatest or a thousandth of the greatest of all (as
+    compare_tensors has it)."""
+    top = lambda a: np.abs(a).max(initial=0.0)
+    floor = 1e-3 * max((top(a) for n, a in reference.items() if n.startswith("grad/")), default=0.0)
+    worst = 0.0
+    for name, value in reference.items():
+        scale = max(top(value), floor)
+        if scale:
+            worst = max(worst, float(top(tensors[name] - value) / scale))
+    return worst
+
+
+def tensors_of(onnx_model, build, state, inputs, target, loss):
+    """(the reference in double precision, PyTorch's own error in single precision, notes)."""
+    stored = floats(onnx_model)
+
+    def fresh():
+        model = build()
+        model.load_state_dict(state)
+        buffers = dict(model.named_buffers())
+        for name, value in stored.items():  # where exporting has moved them: start where the file starts
+            if name in buffers:
+                buffers[name].copy_(torch.from_numpy(value.copy()))
+        return model, load_folded(model, stored)
+
+    model, folded = fresh()
+    match = Match(stored, model)
+    notes = match.notes
+    if folded:
+        notes.insert(0, f"batch-norm folded into {len(folded)} layers")
+    named = []
+    for wide in (True, False):
+        value, output, gradients, buffers = step(fresh()[0], inputs, target, loss, wide)
+        tensors = {"loss": value}
+        if target is not None:
+            tensors["output/" + onnx_model.graph.output[0].name] = output
+        for name, shares in match.sources.items():
+            parts = [how(gradients[source]) for source, how in shares if source in gradients]
+            if parts:
+                tensors["grad/" + name] = sum(parts[1:], parts[0])
+        tensors |= {"buffer/" + n: b for n, b in buffers.items() if n in stored}
+        named.append(tensors)
+    return named[0], difference(named[1], named[0]), notes
