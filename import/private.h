@@ -140,10 +140,9 @@ struct module_tensor {
 /* --- The stages of import_onnx --- */
 
 enum {
-	REPORT_MAX = 100,       /* faults of one kind that are reported; a file can have millions */
-	DEPTH_MAX = 100,        /* calls and bodies inside each other */
-	EXPANSION_MAX = 200000, /* nodes made by calls and bodies */
-	NAME_UNIT = 256,        /* that many bytes of a name made count as a node */
+	REPORT_MAX = 100, /* faults of one kind that are reported; a file can have millions */
+	DEPTH_MAX = 100,  /* calls and bodies inside each other */
+	NAME_UNIT = 256,  /* that many bytes of a name made count as a node */
 };
 
 struct trie;
@@ -163,7 +162,7 @@ struct importer {
 	struct trie *functions; /* by domain, name, overload; NULL: the model has none */
 	struct memo block;      /* GraphProto → struct block */
 	struct memo constant;   /* TensorProto → struct tensor, in blocks that are built often */
-	int64_t left;           /* of EXPANSION_MAX */
+	int64_t limit, left;    /* nodes that calls and bodies make: in all, still */
 	int depth;              /* blocks being built, the model's own not counted */
 	struct names tensor[DEPTH_MAX + 1], other[DEPTH_MAX + 1]; /* their names, by depth */
 };

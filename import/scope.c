@@ -1,4 +1,5 @@
 /* What names stand for, block by block. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "import/private.h"
@@ -45,10 +46,10 @@ enum status scope_set(
 enum status expansion_count(struct importer *im, const struct where *w, size_t name)
 {
 	im->left -= 1 + (int64_t)(name / NAME_UNIT);
-	return im->left >= 0
-		       ? ST_OK
-		       : diag_fail(im->d, ST_INVALID, w,
-				 "functions are inlined and loops unrolled; fewer turns, or "
-				 "a smaller model",
-				 "functions and loops come to more than %d nodes", EXPANSION_MAX);
+	return im->left >= 0 ? ST_OK
+			     : diag_fail(im->d, ST_INVALID, w,
+				       "functions are inlined and loops unrolled; fewer turns, or "
+				       "a smaller model",
+				       "functions and loops come to more than %" PRId64 " nodes",
+				       im->limit);
 }

@@ -97,7 +97,8 @@ static void differentiate(const struct graph *imported, struct diag *d)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct target target = {.portable = true, .threads = 1};
-	const struct import_options options = {.batch = size % 2 ? 0 : 2, .unbound = 3};
+	const struct import_options options = {
+		.batch = size % 2 ? 0 : 2, .unbound = 3, .expansion = 300};
 	struct diag d = {.put = put};
 	struct graph *g = NULL;
 	struct arena *a = arena_new();
