@@ -43,9 +43,9 @@ enum status scope_set(
 	return *at ? ST_OK : diag_nomem(im->d);
 }
 
-enum status expansion_count(struct importer *im, const struct where *w, size_t name)
+enum status expansion_count(struct importer *im, const struct where *w, size_t bytes)
 {
-	im->left -= 1 + (int64_t)(name / NAME_UNIT);
+	im->left -= 1 + (int64_t)(bytes / BYTES_A_NODE);
 	return im->left >= 0 ? ST_OK
 			     : diag_fail(im->d, ST_INVALID, w,
 				       "functions are inlined and loops unrolled; fewer turns, or "

@@ -23,6 +23,6 @@ cp tests/import/fixtures/*.onnx examples/models/mlp.onnx build-fuzz/seeds/
 ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:${ASAN_OPTIONS:-}"
 UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
 export ASAN_OPTIONS UBSAN_OPTIONS
-nice -n 19 build-fuzz/import_fuzz -verbosity=0 -max_total_time="$seconds" -max_len=4096 -timeout=60 \
+nice -n 19 build-fuzz/import_fuzz -max_total_time="$seconds" -max_len=4096 -timeout=60 \
 	-rss_limit_mb=4096 -artifact_prefix=build-fuzz/crashes/ -print_final_stats=1 "$@" \
 	build-fuzz/corpus build-fuzz/seeds
