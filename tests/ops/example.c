@@ -103,15 +103,16 @@ static bool room(struct test_case *c, struct example_input *v)
 	return v->v != NULL;
 }
 
-/* "[1,-1]", "3" or "f0.5" */
+/* "[1,-1]", "3", "f0.5" or "f[1,0.5]" */
 static bool read_known(struct test_case *c, struct example_input *v, const char *s)
 {
 	v->kind = VALUE_KNOWN;
 	v->integer = *s != 'f';
+	s += !v->integer;
 	if (*s != '[') {
 		if (!room(c, v))
 			return false;
-		v->v[0] = strtod(v->integer ? s : s + 1, NULL);
+		v->v[0] = strtod(s, NULL);
 		return true;
 	}
 	v->rank = 1;
@@ -121,7 +122,7 @@ static bool read_known(struct test_case *c, struct example_input *v, const char 
 		return false;
 	char *p = (char *)(uintptr_t)s;
 	for (int64_t i = 0; i < v->numel; i++)
-		v->v[i] = (double)strtoll(p + 1, &p, 10);
+		v->v[i] = strtod(p + 1, &p);
 	return true;
 }
 
