@@ -294,6 +294,7 @@ const struct op_def ops_pad[] = {
 		.min_in = 1,
 		.max_in = 2,
 		.infer = center_infer,
+		.fold = data_fold_lowered,
 		.lower = center_lower,
 		.example = EXAMPLES({.in = "5,6,3 =[4,9,3]"}, {.in = "5,6 =[8]", .attr = "axes=-1"},
 			{.in = "a,B =[4,4]"})},
