@@ -9,9 +9,11 @@
 	F(ops_bitwise) \
 	F(ops_cast) \
 	F(ops_clip) \
+	F(ops_colim) \
 	F(ops_compare) \
 	F(ops_control) \
 	F(ops_conv) \
+	F(ops_convtranspose) \
 	F(ops_cumsum) \
 	F(ops_depthspace) \
 	F(ops_dropout) \
@@ -19,11 +21,16 @@
 	F(ops_gather) \
 	F(ops_gathernd) \
 	F(ops_gelu) \
+	F(ops_gridsample) \
+	F(ops_groupnorm) \
 	F(ops_hardmax) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
 	F(ops_gru) \
 	F(ops_loss) \
+	F(ops_lppool) \
+	F(ops_lpnorm) \
+	F(ops_lrn) \
 	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
@@ -34,18 +41,22 @@
 	F(ops_random) \
 	F(ops_reduce) \
 	F(ops_repeat) \
-	F(ops_reverse) \
-	F(ops_rounding) \
+	F(ops_resample) \
+	F(ops_resize) \
 	F(ops_rnn) \
 	F(ops_rotary) \
+	F(ops_rounding) \
+	F(ops_reverse) \
 	F(ops_scatter) \
 	F(ops_select) \
 	F(ops_sequence) \
 	F(ops_shape) \
+	F(ops_silu) \
 	F(ops_slice) \
 	F(ops_softmax) \
 	F(ops_topk) \
 	F(ops_trigonometry) \
+	F(ops_unpool) \
 	F(ops_variadic) \
 	F(ops_view)
 /* clang-format on */
