@@ -1,9 +1,9 @@
 /* Composite operators that exporters spell out are recognised, and what only looks like one is not.
  * A program is a list of "Op result operand operand": operands are earlier results, x (an input of
- * shape [2, 3, 8]), i (integers of that shape), z (zeros of that shape), s and b (of shape [8]), p
- * ([3, 8]), c and d ([3, 1]), ones and zeros ([3]), numbers, numbers that fill a vector ("1*3") or
- * lists of whole numbers ("[2,-1]"); an operator's attributes stand behind it ("Cast/to=1"); the
- * last result is the model's output. */
+ * shape [2, 3, 8]), i (integers of that shape), z (zeros of that shape), s and b (parameters of
+ * shape [8]), p ([3, 8]), c and d ([3, 1]), ones and zeros ([3]), numbers, numbers that fill a
+ * vector ("1*3") or lists of whole numbers ("[2,-1]"); an operator's attributes stand behind it
+ * ("Cast/to=1"); the last result is the model's output. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,12 +127,12 @@ static void test_program(void **state)
 	struct arena *a = arena_new();
 	struct machine m = {.g = graph_new(a, &d, "test", ops_table(), &target, DT_F32)};
 	static const int64_t shape[] = {2, 3, 8};
-	static const float zeros[48];
+	static const float nothing[48];
 	struct tensor *in[] = {
 		graph_tensor(m.g, "x", DT_F32, 3, shape), graph_tensor(m.g, "i", DT_I64, 3, shape)};
 	define(&m, "x", in[0]);
 	define(&m, "i", in[1]);
-	define(&m, "z", graph_constant(m.g, "z", DT_F32, 3, shape, zeros));
+	define(&m, "z", graph_constant(m.g, "z", DT_F32, 3, shape, nothing));
 	in[0]->role = in[1]->role = TR_INPUT;
 	m.g->ninput = 2;
 	m.g->input = in;
