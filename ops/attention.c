@@ -4,17 +4,19 @@
 
 /* --- Shapes --- */
 
-/* Strides of tensor `t`, [B,H,T,D] or, token-major, [B,T,H,D]; *heads and *tokens from its shape.
- */
-static void read_tensor(const struct tensor *t, bool token_major, int64_t stride[3], int64_t *heads,
-	int64_t *tokens)
+const int attention_axes[LAYOUT_COUNT][3] = {
+	{0, 1, 2}, {0, 2, 1}, {1, 2, 0}, {1, 0, 2}, {2, 1, 0}, {2, 0, 1}};
+
+/* Sizes and strides of batch, head and token of tensor `t`. */
+static void read_tensor(
+	const struct tensor *t, enum attention_layout layout, int64_t size[3], int64_t stride[3])
 {
-	const int64_t d = t->dim[3];
-	*heads = t->dim[token_major ? 2 : 1];
-	*tokens = t->dim[token_major ? 1 : 2];
-	stride[0] = t->dim[1] * t->dim[2] * d;
-	stride[1] = token_major ? d : t->dim[2] * d;
-	stride[2] = token_major ? t->dim[2] * d : d;
+	int64_t strides[RANK_MAX];
+	box_strides(t->rank, t->dim, strides);
+	for (int i = 0; i < 3; i++) {
+		size[i] = t->dim[attention_axes[layout][i]];
+		stride[i] = strides[attention_axes[layout][i]];
+	}
 }
 
 static enum status read_mask(struct graph *g, const struct node *n, struct attention *p)
@@ -47,9 +49,12 @@ static enum status read_layout(struct graph *g, const struct node *n, struct att
 {
 	const struct attr *layout = node_attr(n, "layout");
 	if (layout && (layout->n != ATTENTION_TENSORS || !layout->ints))
-		return node_fail(g, n, NULL, "layout must list four flags");
-	for (int i = 0; layout && i < ATTENTION_TENSORS; i++)
-		p->token_major[i] = layout->ints[i] != 0;
+		return node_fail(g, n, NULL, "layout must list four numbers");
+	for (int i = 0; layout && i < ATTENTION_TENSORS; i++) {
+		if (layout->ints[i] < 0 || layout->ints[i] >= LAYOUT_COUNT)
+			return node_fail(g, n, NULL, "no layout has this number");
+		p->layout[i] = (enum attention_layout)layout->ints[i];
+	}
 	return ST_OK;
 }
 
@@ -62,20 +67,23 @@ static int64_t bound(const struct node *n, const char *name, int64_t none)
 static enum status read_shapes(struct graph *g, const struct node *n, struct attention *p)
 {
 	const struct tensor *q = n->in[IN_Q], *k = n->in[IN_K], *v = n->in[IN_V];
-	int64_t kv[2], tokens;
+	int64_t sq[3], sk[3], sv[3];
 	if (q->rank != 4 || k->rank != 4 || v->rank != 4 || !dtype_is_real(q->dtype) ||
 		!dtype_is_real(k->dtype) || !dtype_is_real(v->dtype))
 		return node_fail(g, n, NULL, "q, k and v must be real and have four axes");
-	const bool *major = p->token_major;
-	read_tensor(q, major[ATTENTION_Q], p->stride[ATTENTION_Q], &p->heads, &p->tq);
-	read_tensor(k, major[ATTENTION_K], p->stride[ATTENTION_K], &kv[0], &p->tk);
-	read_tensor(v, major[ATTENTION_V], p->stride[ATTENTION_V], &kv[1], &tokens);
-	p->batch = q->dim[0];
-	p->d = q->dim[3];
-	p->dv = v->dim[3];
-	p->group = kv[0] > 0 ? p->heads / kv[0] : 1;
-	if (k->dim[0] != p->batch || v->dim[0] != p->batch || kv[0] != kv[1] || tokens != p->tk ||
-		k->dim[3] != p->d || p->group < 1 || p->group * kv[0] != p->heads) {
+	read_tensor(q, p->layout[ATTENTION_Q], sq, p->stride[ATTENTION_Q]);
+	read_tensor(k, p->layout[ATTENTION_K], sk, p->stride[ATTENTION_K]);
+	read_tensor(v, p->layout[ATTENTION_V], sv, p->stride[ATTENTION_V]);
+	p->batch = sq[AXIS_BATCH];
+	p->heads = sq[AXIS_HEAD];
+	p->tq = sq[AXIS_TOKEN];
+	p->tk = sk[AXIS_TOKEN];
+	p->d = q->dim[AXIS_WIDTH];
+	p->dv = v->dim[AXIS_WIDTH];
+	p->group = sk[AXIS_HEAD] > 0 ? p->heads / sk[AXIS_HEAD] : 1;
+	if (sk[AXIS_BATCH] != p->batch || memcmp(sk, sv, sizeof sk) != 0 ||
+		k->dim[AXIS_WIDTH] != p->d || p->group < 1 ||
+		p->group * sk[AXIS_HEAD] != p->heads) {
 		char a[200], b[200], c[200];
 		return node_fail(g, n, NULL, "q %s, k %s and v %s do not fit together",
 			tensor_shape_text(q, a), tensor_shape_text(k, b), tensor_shape_text(v, c));
@@ -96,13 +104,14 @@ static enum status attention_infer(struct graph *g, struct node *n)
 	p->lower = bound(n, "lower", -p->tq);
 	p->upper = bound(n, "upper", p->tk);
 	p->empty = (enum empty_row)node_int(n, "empty", EMPTY_NAN);
-	const bool major = p->token_major[ATTENTION_OUT];
-	int64_t *stride = p->stride[ATTENTION_OUT];
-	const int64_t dim[4] = {
-		p->batch, major ? p->tq : p->heads, major ? p->heads : p->tq, p->dv};
+	const enum attention_layout layout = p->layout[ATTENTION_OUT];
 	const int64_t rows[3] = {p->batch, p->heads, p->tq};
+	int64_t dim[4], size[3];
+	for (int i = 0; i < 3; i++)
+		dim[attention_axes[layout][i]] = rows[i];
+	dim[AXIS_WIDTH] = p->dv;
 	TRY(data_output(g, n, 0, g->real, 4, dim));
-	read_tensor(n->out[0], major, stride, &(int64_t){0}, &(int64_t){0});
+	read_tensor(n->out[0], layout, size, p->stride[ATTENTION_OUT]);
 	n->param = p;
 	return data_output(g, n, 1, g->real, 3, rows);
 }
@@ -258,36 +267,26 @@ static struct op_cost mask_cost(const struct node *n)
 }
 
 static const struct op_example attention_examples[] = {
-	{.in = "2,3,5,4 2,3,7,4 2,3,7,6", .attr = "scale=0.5"},
-	{.in = "1,1,1,1 1,1,1,1 1,1,1,1"},
 	{.in = "1,2,3,8 1,2,130,8 1,2,130,5", .low = -3, .high = 3},
 	{.in = "1,1,270,4 1,1,100,4 1,1,100,3", .attr = "upper=0"},
-	{.in = "1,4,9,5 1,2,9,5 1,2,9,3", .attr = "upper=0"},
-	{.in = "2,6,4,5 2,1,6,5 2,1,6,3", .attr = "upper=2 scale=0.7"},
+	{.in = "2,6,4,5 2,2,6,5 2,2,6,3", .attr = "upper=2 scale=0.7"},
 	{.in = "1,2,40,4 1,60,2,4 1,2,60,4", .attr = "upper=3 lower=-2 layout=0,1,0,1"},
-	{.in = "2,5,3,4 2,7,3,4 2,7,3,6", .attr = "layout=1,1,1,1"},
-	{.in = "2,5,4,4 2,2,7,4 2,7,2,6", .attr = "layout=1,0,1,0"},
-	{.in = "2,3,5,4 2,3,7,4 2,3,7,6 2,3,5,7"},
-	{.in = "2,3,5,4 2,3,7,4 2,3,7,6 3,5,7", .low = -2, .high = 2},
+	{.in = "5,1,2,4 3,2,1,4 2,1,3,3", .attr = "layout=2,4,3,5"},
+	{.in = "2,3,5,4 2,3,7,4 2,3,7,6 2,3,5,7", .attr = "scale=0.5"},
 	{.in = "2,3,5,4 2,3,7,4 2,3,7,6 5,7", .attr = "softcap=0.8", .low = -2, .high = 2},
 	{.in = "2,3,5,4 2,3,7,4 2,3,7,6 2,1,1,7"},
-	{.in = "2,3,5,4 2,3,7,4 2,3,7,6 1,3,5,1"},
-	{.in = "2,3,5,4 2,3,7,4 2,3,7,6 ()"},
+	{.in = "1,3,5,4 1,3,7,4 1,3,7,6 1,3,5,1"},
 	{.in = "6,2,5,4 6,2,7,4 6,2,7,6 3,1,5,7", .attr = "upper=1"},
 	{.in = "2,2,5,4 2,1,7,4 2,1,7,6 2,1,5,7:bool", .attr = "empty=1"},
-	{.in = "2,2,3,4 2,2,2,4 2,2,2,6 3,2:bool", .attr = "empty=1"},
-	{.in = "2,2,9,4 2,2,5,4 2,2,5,6 9,5:bool", .attr = "empty=2 softcap=1.5"},
-	{.in = "1,2,6,4 1,2,5,4 1,2,5,6", .attr = "upper=-3 empty=1"},
-	{.in = "1,1,150,4 1,1,110,4 1,1,110,4 150,110:bool", .attr = "empty=1 upper=20"},
-	{.in = "1,2,4,300 1,2,5,300 1,2,5,280", .attr = "scale=0.05"},
+	{.in = "2,2,9,4 2,2,2,4 2,2,2,6 9,2:bool", .attr = "empty=1 softcap=1.5"},
+	{.in = "1,2,6,4 1,2,5,4 1,2,5,6", .attr = "upper=-3 empty=2"},
+	{.in = "1,1,2,300 1,1,5,300 1,1,5,280", .attr = "scale=0.05"},
 	{0},
 };
 
 static const struct op_example onnx_examples[] = {
 	{.in = "a,b,c,d a,b,C,d a,b,C,e"},
-	{.in = "2,5,6 2,7,6 2,7,9", .attr = "q_num_heads=3 kv_num_heads=3 scale=0.3"},
-	{.in = "2,5,8 2,5,4 2,5,6", .attr = "q_num_heads=4 kv_num_heads=2 is_causal=1"},
-	{.in = "2,2,5,4 2,2,5,4 2,2,5,3", .attr = "is_causal=1 softcap=0.5"},
+	{.in = "2,5,8 2,5,4 2,5,6", .attr = "q_num_heads=4 kv_num_heads=2 is_causal=1 scale=0.3"},
 	{.in = "2,2,3,4 2,1,4,4 2,1,4,3 2,2,3,6 2,1,2,4 2,1,2,3", .attr = "is_causal=1", .nout = 3},
 	{.in = "2,3,8 2,4,4 2,4,3 - 2,1,2,4 2,1,2,3",
 		.attr = "q_num_heads=2 kv_num_heads=1",
@@ -299,9 +298,8 @@ static const struct op_example onnx_examples[] = {
 	{.in = "1,2,3,4 1,2,3,4 1,2,3,5 3,3",
 		.attr = "is_causal=1 qk_matmul_output_mode=3",
 		.nout = 4},
-	{.in = "2,2,3,4 2,2,5,4 2,2,5,3 3,4:bool"},
 	{.in = "2,2,3,4 2,2,5,4 2,2,5,3 3,4 - - 2:i64<4", .attr = "is_causal=1"},
-	{.in = "2,2,3,4 2,2,5,4 2,2,5,3 3,5:bool - - 2:i64<6",
+	{.in = "2,2,3,4 2,2,5,4 2,2,5,3 3,4:bool - - 2:i64<6",
 		.attr = "left_window_size=1 right_window_size=1"},
 	{.in = "2,2,6,4 2,2,6,4 2,2,6,3", .attr = "left_window_size=2 is_causal=1"},
 	{0},
@@ -319,7 +317,7 @@ const struct op_def ops_attention[] = {
 	{.name = "Attention", .since = 23, .until = 24, .min_in = 3, .max_in = 6, .min_out = 1, .max_out = 4,
 		.infer = attention_onnx_infer, .lower = attention_onnx_lower, .example = onnx23_examples},
 	{.name = "stint.Attention", .min_in = 3, .max_in = 4, .min_out = 2, .max_out = 2, .infer = attention_infer,
-		.fold = attention_fold, .grad = attention_rule, .cost = attention_cost,
+		.fold = attention_fold, .grad = attention_rule, .cost = attention_cost, .match = attention_match,
 		.workspace = attention_workspace, .emit_c = attention_emit, .example = attention_examples},
 	{.name = "stint.AttentionGrad", .min_in = 6, .max_in = 8, .min_out = 3, .max_out = 3, .infer = grad_infer,
 		.cost = grad_cost, .workspace = attention_grad_workspace, .emit_c = attention_grad_emit},

@@ -12,8 +12,8 @@
  * lse is the logarithm of the sum of the row's exponentials: what the gradient rebuilds them from.
  *
  * Attributes: scale (1), softcap c (0: none): a score s becomes c tanh(s / c) before the mask;
- * lower and upper (none): query i sees keys j with lower <= j - i <= upper only; `layout`, four
- * flags for q, k, v, out: 1 where the tensor is stored [B,T,H,D]; `empty`: enum empty_row. */
+ * lower and upper (none): query i sees keys j with lower <= j - i <= upper only; `layout`, for
+ * each of q, k, v, out how it is stored: enum attention_layout; `empty`: enum empty_row. */
 #ifndef STINT_OPS_ATTENTION_H
 #define STINT_OPS_ATTENTION_H
 
@@ -29,6 +29,20 @@ enum empty_row {
 
 enum { ATTENTION_Q, ATTENTION_K, ATTENTION_V, ATTENTION_OUT, ATTENTION_TENSORS };
 
+/* In which order a tensor's axes are stored; the last, D, is always dense. */
+enum attention_layout {
+	LAYOUT_BHT,
+	LAYOUT_BTH,
+	LAYOUT_TBH,
+	LAYOUT_HBT,
+	LAYOUT_THB,
+	LAYOUT_HTB,
+	LAYOUT_COUNT
+};
+enum { AXIS_BATCH, AXIS_HEAD, AXIS_TOKEN, AXIS_WIDTH, AXES };
+/* Where batch, head and token stand among the four axes. */
+extern const int attention_axes[LAYOUT_COUNT][3];
+
 struct attention {
 	int64_t batch, heads, group; /* group: heads of q that share one of k and v */
 	int64_t tq, tk, d, dv;
@@ -38,7 +52,7 @@ struct attention {
 	int64_t lower, upper;                /* -tq and tk where there is no bound */
 	double scale, softcap;
 	enum empty_row empty;
-	bool token_major[ATTENTION_TENSORS];
+	enum attention_layout layout[ATTENTION_TENSORS];
 };
 
 /* Inputs of stint.Attention by position, and those of its gradients. */

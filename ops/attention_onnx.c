@@ -260,10 +260,12 @@ static struct node *kernel(struct graph *g, const struct node *n, const struct s
 	struct tensor *const *qkv, struct tensor *mask, bool kv_flat)
 {
 	const struct window w = window_of(n);
-	const int64_t flags[ATTENTION_TENSORS] = {s->flat, kv_flat, kv_flat, s->flat};
+	const int64_t q_layout = s->flat ? LAYOUT_BTH : LAYOUT_BHT;
+	const int64_t kv_layout = kv_flat ? LAYOUT_BTH : LAYOUT_BHT;
+	const int64_t layout[ATTENTION_TENSORS] = {q_layout, kv_layout, kv_layout, q_layout};
 	struct attr attr[6] = {ATTR_F("scale", s->scale),
 		ATTR_F("softcap", node_float(n, "softcap", 0)), ATTR_I("empty", EMPTY_ZERO),
-		data_ints(g, "layout", ATTENTION_TENSORS, flags)};
+		data_ints(g, "layout", ATTENTION_TENSORS, layout)};
 	int nattr = 4;
 	/* with nonpad_kv_seqlen they are part of the mask */
 	if (w.right >= 0 && !input(n, n->in, ONNX_NONPAD))
