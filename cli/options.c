@@ -104,7 +104,7 @@ static enum status take_fix(struct arena *a, struct lists *l, const char *text, 
 static enum status take_dropout(
 	struct arena *a, struct lists *l, const char *text, struct options *o, struct diag *d)
 {
-	const char *p;
+	const char *p = text;
 	char *end;
 	if (!strcmp(text, "off")) {
 		o->dropout_off = 1;

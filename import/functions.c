@@ -7,7 +7,8 @@
 /* Fields of onnx.proto that came later than the one that we build with. */
 enum { FUNCTION_ATTRIBUTE_PROTO = 11, FUNCTION_OVERLOAD = 13, NODE_OVERLOAD = 8 };
 
-/* One level of names: of domains, of names in one, of overloads of one. */
+/* One level of names: of domains, of names in one, of overloads of one (that without an overload is
+ * the name's own). */
 struct trie {
 	struct names next; /* struct trie */
 	struct function *function;
@@ -70,8 +71,9 @@ static enum status read_function(struct importer *im, const Onnx__FunctionProto 
 	struct function *f = ARENA_NEW(a, struct function);
 	struct trie *t = trie_at(im->functions, a, domain_name(p->domain));
 	t = t ? trie_at(t, a, text_of(p->name)) : NULL;
-	t = t && overload ? trie_at(t, a, overload) : NULL;
-	if (!f || !t)
+	if (t && overload && *overload)
+		t = trie_at(t, a, overload);
+	if (!f || !t || !overload)
 		return diag_nomem(im->d);
 	const struct where w = {im->m.path, text_of(p->name), "function"};
 	if (t->function)
@@ -110,7 +112,8 @@ struct function *function_of(const struct importer *im, const Onnx__NodeProto *n
 	const char *overload = n->base.n_unknown_fields
 				       ? unknown_text(im->m.arena, &n->base, NODE_OVERLOAD)
 				       : "";
-	t = overload ? names_get(&t->next, overload) : NULL;
+	if (*text_of(overload))
+		t = names_get(&t->next, overload);
 	return t ? t->function : NULL;
 }
 

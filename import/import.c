@@ -102,7 +102,7 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	im->left = EXPANSION_MAX;
 	im->dim.arena = im->block.arena = im->constant.arena = a;
 	im->top = (struct scope){.tensor = &im->tensor[0], .other = &im->other[0], .prefix = ""};
-	im->module.arena = im->use.arena = a;
+	im->module.arena = im->use.arena = im->found.arena = a;
 	im->tensor[0].arena = im->other[0].arena = a;
 	TRY(model_read(a, path, &im->m, d));
 	im->g = graph_new(a, d, path, table, target, real);

@@ -7,7 +7,23 @@ typedef Onnx__NodeProto Node;
 
 const char *node_label(struct arena *a, const Node *n, int index)
 {
-	return n->name && *n->name ? n->name : arena_printf(a, "%s_%d", text_of(n->op_type), index);
+	if (n->name && *n->name)
+		return n->name;
+	/* arena_printf's work, for names by the million */
+	char digits[16];
+	const char *op = text_of(n->op_type);
+	size_t len = strlen(op), ndigit = 0;
+	char *s = arena_alloc(a, len + 16, 1);
+	if (!s)
+		return NULL;
+	do
+		digits[ndigit++] = (char)('0' + index % 10);
+	while ((index /= 10) > 0);
+	memcpy(s, op, len);
+	s[len++] = '_';
+	while (ndigit)
+		s[len++] = digits[--ndigit];
+	return s;
 }
 
 const struct op_def *record_of(const struct importer *im, const Node *n, int opset)
@@ -43,6 +59,8 @@ static enum status count_missing(
 	struct arena *a = c->im->m.arena;
 	const char *op = text_of(n->op_type);
 	const char *label = *domain_of(n) ? arena_printf(a, "%s.%s", n->domain, op) : op;
+	if (c->seen.n == REPORT_MAX && label && !names_get(&c->seen, label))
+		return ST_OK;
 	void **at = label ? names_at(&c->seen, label) : NULL;
 	if (!at)
 		return diag_nomem(c->im->d);
@@ -92,7 +110,6 @@ static void report_missing(const struct check *c, const struct missing *k)
 enum status check_operators(struct importer *im, const struct block *b, int opset)
 {
 	struct check c = {.im = im, .seen = {.arena = im->m.arena}};
-	int reported = 0;
 	c.last = &c.first;
 	c.end = &c.todo;
 	TRY(check_block(&c, b, opset));
@@ -100,9 +117,9 @@ enum status check_operators(struct importer *im, const struct block *b, int opse
 		TRY(check_opset(im, c.todo->opset, c.todo->name));
 		TRY(check_block(&c, &c.todo->block, c.todo->opset));
 	}
-	for (const struct missing *k = c.first; k && reported < REPORT_MAX; k = k->next, reported++)
+	for (const struct missing *k = c.first; k; k = k->next)
 		report_missing(&c, k);
-	return reported ? ST_INVALID : ST_OK;
+	return c.first ? ST_INVALID : ST_OK;
 }
 
 /* --- Building --- */
@@ -172,9 +189,9 @@ static enum status add_node(const struct job *j, struct tensor **in, struct attr
 		in[i] = v.kind == VALUE_TENSOR ? v.tensor : NULL;
 		nin = in[i] ? i + 1 : nin; /* without those that are absent at the end */
 	}
+	int newest = g->ntensor;
 	TRY(import_attributes(j->im, j->s, j->name, j->p, false, &nattr, attr));
 	g->opset = j->s->opset;
-	int newest = g->ntensor;
 	bool stop = name_matches(j->im->o->stop_pattern, j->name);
 	TRY(graph_node(g, j->op->name, j->name, nin, in, j->nout, nattr, attr, NULL, &n));
 	for (int k = 0; k < n->nout && k < j->nout; k++) {

@@ -157,6 +157,7 @@ struct importer {
 	struct scope top;
 	struct names module; /* the module's tensors by name → struct module_tensor */
 	struct module_tensor *module_first, **module_end;
+	struct names found;     /* modules whose weights are read under other names */
 	struct names use;       /* initializers → how nodes read them (roles.c) */
 	struct names dim;       /* symbolic size → what it is bound to (dims.c) */
 	struct trie *functions; /* by domain, name, overload; NULL: the model has none */

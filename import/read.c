@@ -103,12 +103,37 @@ static const char *scan(const uint8_t *p, size_t len, const ProtobufCMessageDesc
 	}
 }
 
-/* protobuf-c's allocations, out of the arena and no more than `left` bytes of them. */
+/* protobuf-c's allocations, out of the arena and no more than `left` bytes of them. Short texts and
+ * lists stand close together. Of what it gives back only large pieces are worth it: its notes on
+ * the fields of a message. */
 struct capped {
 	struct arena *arena;
 	size_t left;
+	char *room; /* for small ones */
+	size_t nroom;
+	struct large {
+		void *p;
+		size_t size;
+	} large[64];
+	int nlarge;
 	bool full, nomem;
 };
+
+static void *small_alloc(struct capped *c, size_t size)
+{
+	enum { ROOM = 8192 };
+	size = (size + 7) & ~(size_t)7;
+	if (size > c->nroom) {
+		c->room = arena_alloc(c->arena, ROOM, 1);
+		c->nroom = c->room ? ROOM : 0;
+	}
+	if (!c->room)
+		return NULL;
+	c->nroom -= size;
+	void *p = c->room;
+	c->room += size;
+	return p;
+}
 
 static void *capped_alloc(void *user, size_t size)
 {
@@ -118,15 +143,22 @@ static void *capped_alloc(void *user, size_t size)
 		return NULL;
 	}
 	c->left -= size;
-	void *p = arena_alloc(c->arena, size, 1);
+	void *p = size <= 512 ? small_alloc(c, size) : arena_alloc(c->arena, size, 1);
 	c->nomem |= p == NULL;
+	if (size >= 32768 && c->nlarge < 64)
+		c->large[c->nlarge++] = (struct large){p, size};
 	return p;
 }
 
 static void capped_free(void *user, void *p)
 {
-	(void)user; /* the arena frees all at once */
-	(void)p;
+	struct capped *c = user;
+	for (int i = c->nlarge - 1; p && i >= 0; i--)
+		if (c->large[i].p == p) {
+			arena_release(c->arena, p, c->large[i].size);
+			c->large[i] = c->large[--c->nlarge];
+			return;
+		}
 }
 
 static enum status check_kind(const char *path, struct diag *d)

@@ -9,8 +9,10 @@
 
 typedef Onnx__NodeProto Node;
 
+/* How nodes read an initializer. */
 struct use {
 	bool weight;   /* where weights stand by nature */
+	bool affine;   /* factor or summand */
 	bool known;    /* where only constants can stand */
 	bool expected; /* in a module of which a parameter is not among the initializers */
 };
@@ -54,6 +56,20 @@ static bool has_lost_parameter(struct importer *im, const char *scope)
 	return false;
 }
 
+/* Where node `n` reads an initializer, as a weight or not, and the file knows modules: what its
+ * module has lost is found again in weights that are not called as the module's. */
+static enum status read_in_module(struct importer *im, const Node *n, struct use *u, bool weight)
+{
+	const char *scope = node_scope(im->m.arena, n);
+	if (!scope || (!weight && u->expected))
+		return ST_OK;
+	u->expected |= has_lost_parameter(im, scope);
+	void **at = weight ? names_at(&im->found, scope) : NULL;
+	if (at)
+		*at = u;
+	return at || !weight ? ST_OK : diag_nomem(im->d);
+}
+
 enum status uses_read(struct importer *im)
 {
 	const Onnx__GraphProto *g = im->m.proto->graph;
@@ -67,8 +83,11 @@ enum status uses_read(struct importer *im)
 				continue;
 			u->weight |= op->weights >> k & 1;
 			u->known |= op->known >> k & 1;
-			if (im->module_first && !u->expected)
-				u->expected = has_lost_parameter(im, node_scope(im->m.arena, n));
+			u->affine |= op->role == ROLE_MUL || op->role == ROLE_ADD;
+			if (im->module_first)
+				TRY(read_in_module(im, n, u,
+					(op->weights >> k & 1) ||
+						names_get(&im->module, n->input[k])));
 		}
 	}
 	return ST_OK;
@@ -103,6 +122,12 @@ static bool is_mask(const struct tensor *t)
 	return false;
 }
 
+/* [C, 1, 1]: what folding makes of the scale and bias of a group norm. */
+static bool is_by_channel(const struct tensor *t)
+{
+	return t->rank >= 2 && t->dim[0] > 1 && t->numel == t->dim[0];
+}
+
 static struct decision by_origin(const struct importer *im, const struct tensor *t)
 {
 	const struct use *u = names_get(&im->use, t->name);
@@ -115,10 +140,15 @@ static struct decision by_origin(const struct importer *im, const struct tensor 
 		return (struct decision){false, "constant of the module"};
 	if (is_mask(t))
 		return (struct decision){false, "a mask"};
-	if (!name_generated(t->name))
+	bool made = im->module_first || name_generated(t->name);
+	if (!made)
 		return (struct decision){true, "by its name"};
 	if (u && u->weight && (u->expected || !im->module_first))
 		return (struct decision){true, "where weights stand"};
+	if (u && u->affine && is_by_channel(t) && (u->expected || !im->module_first))
+		return (struct decision){true, "a value for each channel"};
+	if (!strncmp(t->name, "embedding", 9) && im->module_first)
+		return (struct decision){true, "a folded embedding"};
 	return (struct decision){false, "made by the exporter"};
 }
 
@@ -171,8 +201,40 @@ static const char *folded_trace(struct importer *im)
 	return NULL;
 }
 
+/* The module of a tensor: "a.b.weight" → "a.b". */
+static const char *module_of(struct arena *a, const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	return dot ? arena_strndup(a, name, (size_t)(dot - name)) : "";
+}
+
+/* Parameters of which nothing is left: folded into constants, which are not trained. */
+static void warn_of_lost(struct importer *im)
+{
+	struct text list = {0};
+	struct arena *a = im->m.arena;
+	int n = 0;
+	for (const struct module_tensor *t = im->module_first; t; t = t->next) {
+		const char *module = module_of(a, t->name);
+		const char *mean = module ? arena_printf(a, "%s.running_mean", module) : NULL;
+		if (!mean || t->kind != ORIGIN_PARAMETER || names_get(&im->use, t->name) ||
+			names_get(&im->found, module) || names_get(&im->module, mean))
+			continue;
+		if (n++ < 4)
+			text_add(&list, "%s'%s'", n > 1 ? ", " : "", t->name);
+	}
+	if (n && !list.failed)
+		diag_warn(im->d, &(struct where){.file = im->m.path},
+			"`stint show MODEL.onnx` tells which constants are trained; export with "
+			"optimize=False to keep the parameters",
+			"%d parameter%s of the module %s been folded into constants: %s%s", n,
+			n == 1 ? "" : "s", n == 1 ? "has" : "have", list.s, n > 4 ? ", ..." : "");
+	text_free(&list);
+}
+
 void warn_of_folding(struct importer *im)
 {
+	warn_of_lost(im);
 	const char *trace = folded_trace(im);
 	if (trace)
 		diag_warn(im->d, &(struct where){.file = im->m.path},

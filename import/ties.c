@@ -36,6 +36,19 @@ struct item {
 	struct item *next; /* in its bucket */
 };
 
+enum split_kind {
+	SPLIT_UNIFORM,
+	SPLIT_STACK, /* readers in other layers of a stack only */
+	SPLIT_ASKED, /* --untie */
+	SPLIT_KINDS
+};
+
+/* The copies of a kind, for one message. */
+struct told {
+	struct text list;
+	int n;
+};
+
 struct ties {
 	struct importer *im;
 	Onnx__GraphProto *graph;
@@ -45,6 +58,7 @@ struct ties {
 	size_t nadded;
 	Node **node; /* nodes to add */
 	size_t nnode;
+	struct told told[SPLIT_KINDS];
 	bool dropped; /* an initializer or node is to be taken away */
 };
 
@@ -191,12 +205,65 @@ static const char *lost_name(const struct ties *s, const struct reader *r, const
 	return parameters <= foreign && foreign <= lost ? found : NULL;
 }
 
+/* "layers.0.fc", "layers.11.fc": the layers of a stack, made as copies of one. */
+static bool differ_in_number(const char *a, const char *b)
+{
+	bool differ = false;
+	while (*a || *b) {
+		size_t n = strspn(a, "0123456789"), m = strspn(b, "0123456789");
+		if ((n == 0) != (m == 0))
+			return false;
+		differ |= n != m || strncmp(a, b, n) != 0;
+		a += n;
+		b += m;
+		if (*a != *b)
+			return false;
+		a += *a != 0;
+		b += *b != 0;
+	}
+	return differ;
+}
+
+static bool is_below(const char *name, const char *module)
+{
+	size_t n = strlen(module);
+	return n == 0 || (!strncmp(name, module, n) && name[n] == '.');
+}
+
+/* The copy for a reader in another layer of the stack that x belongs to: a parameter that has lost
+ * its initializer and is called as x but for a number; or, where the exporter made x of one, any
+ * that the reader's module has lost. */
+static const char *stack_name(const struct ties *s, const struct item *x, const struct reader *r)
+{
+	const struct importer *im = s->im;
+	struct arena *a = im->m.arena;
+	const char *scope = node_scope(a, r->node), *name = text_of(x->t->name);
+	bool named = names_get(&im->module, name) != NULL;
+	if (is_alias(s, r))
+		return differ_in_number(name, r->node->output[0]) ? r->node->output[0] : NULL;
+	const char *home = scope && !named ? node_scope(a, x->first->node) : NULL;
+	if (!scope || (!named && (!home || !differ_in_number(home, scope))))
+		return NULL;
+	for (const struct module_tensor *t = im->module_first; t; t = t->next) {
+		if (t->kind != ORIGIN_PARAMETER || names_get(&s->item, t->name))
+			continue;
+		if (named && is_below(t->name, scope) && differ_in_number(name, t->name))
+			return t->name;
+		if (!named && stands_in(t->name, scope))
+			return arena_printf(a, "%s@%s", name, scope);
+	}
+	return NULL;
+}
+
 /* The name of reader r's own copy, or NULL: it keeps reading x. Readers of one module share one. */
 static const char *copy_name(
-	const struct ties *s, const struct item *x, const struct reader *r, bool forced)
+	const struct ties *s, const struct item *x, const struct reader *r, enum split_kind kind)
 {
 	struct arena *a = s->im->m.arena;
 	const char *scope = node_scope(a, r->node), *label = text_of(r->node->name);
+	bool forced = kind == SPLIT_ASKED;
+	if (kind == SPLIT_STACK)
+		return stack_name(s, x, r);
 	if (is_alias(s, r))
 		return r->node->output[0];
 	if (scope && s->im->module_first) {
@@ -214,13 +281,13 @@ static const char *copy_name(
 		a, "%s@%s.%zu", x->t->name, *label ? label : text_of(r->node->output[0]), r->input);
 }
 
-/* Every reader that should have one gets its own copy; the names of the copies into `list`. */
-static enum status split(struct ties *s, struct item *x, bool forced, struct text *list, int *n)
+/* Every reader that should have one gets its own copy. */
+static enum status split(struct ties *s, struct item *x, enum split_kind kind)
 {
 	struct names made = {.arena = s->im->m.arena};
-	*n = 0;
+	struct told *told = &s->told[kind];
 	for (struct reader *r = x->first; r; r = r->next) {
-		const char *name = r->node->n_output ? copy_name(s, x, r, forced) : NULL;
+		const char *name = r->node->n_output ? copy_name(s, x, r, kind) : NULL;
 		if (!name)
 			continue;
 		void **at = names_at(&made, name);
@@ -228,8 +295,9 @@ static enum status split(struct ties *s, struct item *x, bool forced, struct tex
 			return diag_nomem(s->im->d);
 		if (!*at) {
 			TRY(add_copy(s, x, name));
-			text_add(list, "%s'%s'", *n ? ", " : "", name);
-			++*n;
+			if (told->list.len < 300)
+				text_add(&told->list, "%s'%s'", told->n ? ", " : "", name);
+			told->n++;
 		}
 		*at = x;
 		r->copy = name;
@@ -246,27 +314,43 @@ static bool is_kept(const struct ties *s, const char *name)
 	return false;
 }
 
-static enum status untie(struct ties *s, struct item *x)
+/* How x is to be split; false: not at all. */
+static bool split_kind_of(struct ties *s, struct item *x, enum split_kind *kind)
 {
-	struct importer *im = s->im;
+	const struct importer *im = s->im;
 	const char *name = text_of(x->t->name);
-	bool forced = name_matches(im->o->untie_pattern, name);
 	const struct module_tensor *origin = names_get(&im->module, name);
 	if (x->nreader < 2 || x->t->n_dims == 0 || is_kept(s, name) || !load(s, x) ||
-		(origin && origin->kind != ORIGIN_PARAMETER) || (!forced && !is_uniform(x)))
-		return ST_OK;
-	struct text list = {0};
-	int n;
-	enum status st = split(s, x, forced, &list, &n);
-	if (st == ST_OK && n > 0)
-		diag_note(im->d, &(struct where){im->m.path, name, "initializer"},
-			forced ? NULL : "--tie keeps them one",
-			forced ? "read by several layers, untied: %.400s%s"
-			       : "equal values that the exporter merged; each layer gets its own: "
-				 "%.400s%s",
-			list.failed || !list.s ? "" : list.s, list.len > 400 ? "..." : "");
-	text_free(&list);
-	return st;
+		(origin && origin->kind != ORIGIN_PARAMETER))
+		return false;
+	*kind = name_matches(im->o->untie_pattern, name) ? SPLIT_ASKED
+		: is_uniform(x)                          ? SPLIT_UNIFORM
+							 : SPLIT_STACK;
+	/* constants of the exporter's own are not trained */
+	return *kind != SPLIT_UNIFORM || origin || !im->module_first;
+}
+
+static enum status untie(struct ties *s, struct item *x)
+{
+	enum split_kind kind;
+	return split_kind_of(s, x, &kind) ? split(s, x, kind) : ST_OK;
+}
+
+/* One message a kind: a deep model has many of them. */
+static void tell_split(struct ties *s)
+{
+	static const char *const why[SPLIT_KINDS] = {
+		"equal values that the exporter merged are parameters of their own again",
+		"equal layers of a stack that the exporter merged are separate again",
+		"untied as asked"};
+	for (int k = 0; k < SPLIT_KINDS; k++) {
+		struct told *t = &s->told[k];
+		if (t->n && t->list.s && !t->list.failed)
+			diag_note(s->im->d, &(struct where){.file = s->im->m.path},
+				k == SPLIT_ASKED ? NULL : "--tie keeps them one", "%s: %s%s",
+				why[k], t->list.s, t->list.len < 300 ? "" : ", ...");
+		text_free(&t->list);
+	}
 }
 
 /* --- Tying --- */
@@ -442,6 +526,20 @@ static void redirect(struct ties *s)
 	}
 }
 
+static enum status tie_and_untie(struct ties *s)
+{
+	for (int i = 0; i < s->im->o->ntie; i++)
+		TRY(tie_asked(s, &s->im->o->tie[i]));
+	for (size_t i = 0; i < s->graph->n_initializer; i++) {
+		struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
+		if (x->index == i && !x->dropped)
+			TRY(tie_transposed(s, x));
+		if (x->index == i && !x->dropped)
+			TRY(untie(s, x));
+	}
+	return ST_OK;
+}
+
 enum status ties_rewrite(struct importer *im)
 {
 	struct ties s = {.im = im,
@@ -458,16 +556,9 @@ enum status ties_rewrite(struct importer *im)
 	TRY(list_items(&s));
 	TRY(list_readers(&s));
 	TRY(fill_buckets(&s));
-	for (int i = 0; i < im->o->ntie; i++)
-		TRY(tie_asked(&s, &im->o->tie[i]));
-	for (size_t i = 0; i < most; i++) {
-		struct item *x = names_get(&s.item, text_of(s.graph->initializer[i]->name));
-		if (x->index != i || x->dropped)
-			continue;
-		TRY(tie_transposed(&s, x));
-		if (!x->dropped)
-			TRY(untie(&s, x));
-	}
+	enum status st = tie_and_untie(&s);
+	tell_split(&s);
+	TRY(st);
 	if (!s.nadded && !s.nnode && !s.dropped)
 		return ST_OK;
 	redirect(&s);

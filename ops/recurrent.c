@@ -343,7 +343,7 @@ static const struct op_example rnn_examples[] = {
 
 #define ONNX(onnx, inputs, outputs, examples) \
 	{ \
-		.name = onnx, .since = 7, .min_in = 3, .max_in = inputs, .min_out = 1, .max_out = outputs, \
+		.name = onnx, .weights = 142, .since = 7, .min_in = 3, .max_in = inputs, .min_out = 1, .max_out = outputs, \
 		.traits = OP_CHECKED, .infer = onnx_infer, .fold = recurrent_fold, .lower = onnx_lower, \
 		.cost = cell_cost, .example = examples \
 	}

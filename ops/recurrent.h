@@ -12,7 +12,8 @@
  *	inputs	gates (RNN: Y), R, dY?, dY_h?, dY_c?, lengths?, aux?, h0?, c0?, P?, Y (GRU)
  *	outputs	dXW, dh0, dc0 (LSTM)
  *
- * XW, gates and aux are [directions, rows, ...] with a row for each step and sample in X's order. */
+ * XW, gates and aux are [directions, rows, ...] with a row for each step and sample in X's order.
+*/
 #ifndef STINT_OPS_RECURRENT_H
 #define STINT_OPS_RECURRENT_H
 
@@ -25,20 +26,7 @@ enum recurrent_cell { CELL_LSTM, CELL_GRU, CELL_RNN };
 /* Inputs and outputs of the forward and of the gradient kernels. */
 enum { F_XW, F_R, F_B, F_LEN, F_H0, F_C0, F_P, F_INPUTS };
 enum { F_Y, F_YH, F_YC, F_GATES, F_AUX, F_OUTPUTS };
-enum {
-	D_GATES,
-	D_R,
-	D_DY,
-	D_DYH,
-	D_DYC,
-	D_LEN,
-	D_AUX,
-	D_H0,
-	D_C0,
-	D_P,
-	D_Y,
-	D_INPUTS
-};
+enum { D_GATES, D_R, D_DY, D_DYH, D_DYC, D_LEN, D_AUX, D_H0, D_C0, D_P, D_Y, D_INPUTS };
 enum { D_DXW, D_DH0, D_DC0, D_OUTPUTS };
 
 struct activation {

@@ -52,29 +52,29 @@ double activation_value(const struct activation *a, double x)
 
 /* --- Attributes --- */
 
-/* The names that stand in the list, or the defaults: 3 functions a direction for LSTM, 2 for GRU, 1
- * for RNN. */
-enum { LONGEST = 24 };
-
-static int count_names(const char *list)
+/* How many names there are: a list of texts, or (in examples) one text with commas. */
+static int count_names(const struct attr *a)
 {
-	int n = *list != 0;
-	for (const char *s = list; *s; s++)
+	if (a->kind == ATTR_STRINGS)
+		return a->n;
+	int n = *a->s != 0;
+	for (const char *s = a->s; *s; s++)
 		n += *s == ',';
 	return n;
 }
 
-/* Name number i of a list; "" when it is not there or too long. */
-static void name_at(const char *list, int i, char name[static LONGEST])
+enum { LONGEST = 24 };
+
+/* Name number i of `count`; "" where it is too long to be a function's. */
+static void name_at(const struct attr *a, int i, char name[static LONGEST])
 {
-	for (; i > 0 && list; i--) {
-		list = strchr(list, ',');
-		list += list != NULL;
-	}
-	size_t len = list ? strcspn(list, ",") : 0;
+	const char *s = a->kind == ATTR_STRINGS ? a->strings[i] : a->s;
+	for (; a->kind != ATTR_STRINGS && i > 0; i--)
+		s += strcspn(s, ",") + 1;
+	const size_t len = a->kind == ATTR_STRINGS ? strlen(s) : strcspn(s, ",");
 	*name = 0;
 	if (len < LONGEST) {
-		memcpy(name, list ? list : "", len);
+		memcpy(name, s, len);
 		name[len] = 0;
 	}
 }
@@ -97,32 +97,42 @@ static enum status check_alpha(struct graph *g, const struct node *n, const stru
 	return ST_OK;
 }
 
+/* The function of that name, with the next values of the lists that it has a use for. */
+static enum status read_activation(struct graph *g, const struct node *n, const char *name,
+	int *nalpha, int *nbeta, struct activation *out)
+{
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+		if (!strcasecmp(kinds[k].name, name))
+			out->kind = &kinds[k];
+	if (!out->kind)
+		return node_fail(
+			g, n, NULL, "activation '%s' is not a function that ONNX lists", name);
+	const double *def = out->kind->option;
+	if (out->kind->noption > 0)
+		out->option[0] = real_at(node_attr(n, "activation_alpha"), (*nalpha)++, def[0]);
+	if (out->kind->noption > 1)
+		out->option[1] = real_at(node_attr(n, "activation_beta"), (*nbeta)++, def[1]);
+	return check_alpha(g, n, out);
+}
+
 enum status recurrent_activations(struct graph *g, const struct node *n, struct recurrent *p)
 {
 	static const char *const usual[] = {"Sigmoid,Tanh,Tanh", "Sigmoid,Tanh", "Tanh"};
-	static const int count[] = {3, 2, 1};
-	const int each = count[p->cell];
-	const char *list = node_string(n, "activations", usual[p->cell]);
-	const int given = count_names(list);
-	const struct attr *alpha = node_attr(n, "activation_alpha");
-	const struct attr *beta = node_attr(n, "activation_beta");
+	static const int functions[] = {3, 2, 1};
+	const struct attr def = {.kind = ATTR_STRING, .s = usual[p->cell]};
+	const struct attr *a = node_attr(n, "activations");
+	const int each = functions[p->cell], all = (int)p->directions * each;
 	int nalpha = 0, nbeta = 0;
-	for (int i = 0; i < (int)p->directions * each; i++) {
-		struct activation *a = &p->act[i / each][i % each];
+	if (!a || (a->kind != ATTR_STRINGS && a->kind != ATTR_STRING))
+		a = &def;
+	const int count = count_names(a);
+	/* RNN's default names two functions whatever the direction */
+	if (count < all && count != each)
+		return node_fail(g, n, NULL, "activations has %d names, not %d", count, all);
+	for (int i = 0; i < all; i++) {
 		char name[LONGEST];
-		name_at(list, given > each ? i : i % each, name);
-		for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-			if (!strcasecmp(kinds[k].name, name))
-				a->kind = &kinds[k];
-		if (!a->kind)
-			return node_fail(g, n, NULL,
-				"activation %d of '%s' is not a function that ONNX lists", i, list);
-		/* each function takes the next of the values that it has a use for */
-		if (a->kind->noption > 0)
-			a->option[0] = real_at(alpha, nalpha++, a->kind->option[0]);
-		if (a->kind->noption > 1)
-			a->option[1] = real_at(beta, nbeta++, a->kind->option[1]);
-		TRY(check_alpha(g, n, a));
+		name_at(a, i < count ? i : i % each, name);
+		TRY(read_activation(g, n, name, &nalpha, &nbeta, &p->act[i / each][i % each]));
 	}
 	return ST_OK;
 }

@@ -428,8 +428,8 @@ enum status test_import(struct model_test *t, const char *path)
 	text_free(&t->said);
 	t->diag = (struct diag){.put = put, .user = t};
 	t->g = NULL;
-	enum status st = import_onnx(t->arena, path, &t->options, t->table ? t->table : test_table(),
-		&target, DT_F32, &t->diag, &t->g);
+	enum status st = import_onnx(t->arena, path, &t->options,
+		t->table ? t->table : test_table(), &target, DT_F32, &t->diag, &t->g);
 	/* a failure has said so, a success has not */
 	assert_int_equal(st == ST_OK, t->diag.errors == 0);
 	assert_int_equal(st == ST_OK, t->g != NULL);

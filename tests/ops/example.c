@@ -1,5 +1,6 @@
 /* The mini language of struct op_example (graph/op.h). */
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,15 +103,16 @@ static bool room(struct test_case *c, struct example_input *v)
 	return v->v != NULL;
 }
 
-/* "[1,-1]", "3" or "f0.5" */
+/* "[1,-1]", "3", "f0.5" or "f[1,0.5]" */
 static bool read_known(struct test_case *c, struct example_input *v, const char *s)
 {
 	v->kind = VALUE_KNOWN;
 	v->integer = *s != 'f';
+	s += !v->integer;
 	if (*s != '[') {
 		if (!room(c, v))
 			return false;
-		v->v[0] = strtod(v->integer ? s : s + 1, NULL);
+		v->v[0] = strtod(s, NULL);
 		return true;
 	}
 	v->rank = 1;
@@ -120,7 +122,7 @@ static bool read_known(struct test_case *c, struct example_input *v, const char 
 		return false;
 	char *p = (char *)(uintptr_t)s;
 	for (int64_t i = 0; i < v->numel; i++)
-		v->v[i] = (double)strtoll(p + 1, &p, 10);
+		v->v[i] = strtod(p + 1, &p);
 	return true;
 }
 
@@ -134,6 +136,7 @@ static bool read_drawn(struct test_case *c, int k, const char *s)
 		high = 1;
 	}
 	const char *type = read_dims(v, s);
+	bool whole = !strcmp(type, ":whole");
 	v->kind = VALUE_REAL;
 	if (!strncmp(type, ":i64<", 5)) {
 		v->kind = VALUE_INT;
@@ -143,7 +146,7 @@ static bool read_drawn(struct test_case *c, int k, const char *s)
 		v->kind = VALUE_BOOL;
 		low = 0;
 		high = 2;
-	} else if (*type) {
+	} else if (*type && !whole) {
 		return false;
 	}
 	if (!room(c, v))
@@ -151,7 +154,9 @@ static bool read_drawn(struct test_case *c, int k, const char *s)
 	for (int64_t i = 0; i < v->numel; i++) {
 		double x = low +
 			   (high - low) * case_draw((uint64_t)(k + 1 + 100 * c->draw), (uint64_t)i);
-		v->v[i] = v->kind == VALUE_REAL ? (double)(float)x : (double)(int64_t)x;
+		v->v[i] = whole                   ? floor(x)
+			  : v->kind == VALUE_REAL ? (double)(float)x
+						  : (double)(int64_t)x;
 	}
 	return true;
 }
