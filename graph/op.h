@@ -240,10 +240,10 @@ struct op_table {
 	const struct op_def *const *family;
 };
 
-/* The same through an index, for many look-ups. NULL when out of memory. */
-/* The records by name: that of an operator at an opset, NULL when unknown. */
+/* The records by name. NULL when out of memory. */
 struct op_index;
 struct op_index *op_index_new(struct arena *a, const struct op_table *t);
+/* That of an operator at an opset; NULL when unknown. */
 const struct op_def *op_index_find(const struct op_index *x, const char *name, int opset);
 const struct op_def *op_by_role(const struct op_table *t, enum op_role role);
 const struct op_def *op_by_loss(const struct op_table *t, const char *loss);
