@@ -109,6 +109,25 @@ struct tensor *graph_constant(struct graph *g, const char *name, enum dtype t, i
 	return x;
 }
 
+enum { KNOWN_BYTES_MAX = 1 << 28, KNOWN_TOTAL_MAX = 1 << 30 };
+
+void *graph_known(struct graph *g, const struct node *n, int64_t count, int64_t size)
+{
+	int64_t bytes, total;
+	const struct where w = {g->file, n ? n->name : g->scope, n && n->op ? n->op->name : NULL};
+	if (!size_mul(count, size, &bytes) || bytes > KNOWN_BYTES_MAX ||
+		!size_add(g->known_bytes, bytes, &total) || total > KNOWN_TOTAL_MAX) {
+		diag_fail(g->diag, ST_INVALID, &w, "smaller sizes, or other operators",
+			"would need more constants than stint makes at compile time (%" PRId64
+			" elements)",
+			count);
+		return tensor_fail(g, ST_INVALID);
+	}
+	void *data = arena_alloc(g->arena, (size_t)count, (size_t)size);
+	g->known_bytes = total;
+	return data ? data : (void *)tensor_fail(g, ST_INTERNAL);
+}
+
 struct tensor *graph_scalar(struct graph *g, double value)
 {
 	void *data = arena_alloc(g->arena, 1, (size_t)dtype_bytes(g->real));
@@ -274,23 +293,23 @@ static bool outputs_known(const struct node *n)
 	return true;
 }
 
-/* Larger constants, and more of them, are computed by the step instead: a file of a few bytes could
- * ask for any amount. Small ones, such as shapes, always fold. */
-enum { FOLD_SMALL_BYTES = 1 << 12, FOLD_MAX_BYTES = 1 << 28, FOLD_TOTAL_BYTES = 1 << 30 };
+/* Larger constants, and more work in all, are left to the step: a file of a few bytes could ask for
+ * any amount. Small ones, such as shapes, always fold. */
+enum { FOLD_SMALL_WORK = 1 << 16 };
+static const double fold_work_max = 2147483648.0;
 
 static bool may_fold(struct graph *g, const struct node *n)
 {
-	int64_t total = g->folded;
-	for (int k = 0; k < n->nout; k++) {
-		int64_t bytes = n->out[k] ? tensor_bytes(n->out[k]) : 0;
-		if (bytes > FOLD_MAX_BYTES)
+	for (int k = 0; k < n->nout; k++)
+		if (n->out[k] && tensor_bytes(n->out[k]) > KNOWN_BYTES_MAX)
 			return false;
-		if (bytes > FOLD_SMALL_BYTES)
-			total += bytes;
-		if (total > FOLD_TOTAL_BYTES)
-			return false;
-	}
-	g->folded = total;
+	const struct op_cost c = node_cost(n);
+	const double work = c.flops + c.bytes;
+	if (work <= FOLD_SMALL_WORK)
+		return true;
+	if (!(g->fold_work + work <= fold_work_max))
+		return false;
+	g->fold_work += work;
 	return true;
 }
 

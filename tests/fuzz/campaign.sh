@@ -1,6 +1,7 @@
 #!/bin/sh
 # Fuzz the importer and the passes behind it for SECONDS (3600): the first argument. Begins with what
-# the tests import and what earlier runs found (build-fuzz/corpus). What crashes is in
+# the tests import, ONNX's own tests of operators where they are installed, and what earlier runs
+# found (build-fuzz/corpus). What crashes is in
 # build-fuzz/crashes; it becomes a test in tests/import. One process, at low priority.
 #
 #	tests/fuzz/campaign.sh [SECONDS [OPTION OF LIBFUZZER ...]]
@@ -19,6 +20,10 @@ for t in $tests; do
 	(cd build-fuzz && SEEDS=seeds ASAN_OPTIONS=detect_leaks=0 ./$t >/dev/null 2>&1) || true
 done
 cp tests/import/fixtures/*.onnx examples/models/mlp.onnx build-fuzz/seeds/
+for model in /usr/share/libonnx-testdata/data/node/*/model.onnx; do
+	folder=${model%/model.onnx}
+	[ ! -f "$model" ] || cp "$model" "build-fuzz/seeds/${folder##*/}"
+done
 # a system that forbids tracing cannot look for leaks; arenas leave few chances for them
 ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:${ASAN_OPTIONS:-}"
 UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
