@@ -23,6 +23,8 @@
 	F(ops_gelu) \
 	F(ops_gridsample) \
 	F(ops_groupnorm) \
+	F(ops_groupnorm) \
+	F(ops_gridsample) \
 	F(ops_hardmax) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
@@ -31,6 +33,9 @@
 	F(ops_lppool) \
 	F(ops_lpnorm) \
 	F(ops_lrn) \
+	F(ops_lpnorm) \
+	F(ops_lrn) \
+	F(ops_lppool) \
 	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
@@ -44,6 +49,7 @@
 	F(ops_resample) \
 	F(ops_resize) \
 	F(ops_rnn) \
+	F(ops_roialign) \
 	F(ops_rotary) \
 	F(ops_rounding) \
 	F(ops_reverse) \
