@@ -17,6 +17,7 @@ class Family:
     fresh: bool = False  # keep uniform parameters (ones, zeros) as PyTorch initializes them
     random: bool = False  # draws random numbers: compiled and run, but there is no reference
     cannot: tuple = ()  # export ways that the exporter itself fails at
+    commit: tuple = ("raw", "old")  # export ways whose files are committed
     large: bool = False  # weights of megabytes: made on demand only, no double precision
 
 
