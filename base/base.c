@@ -62,7 +62,7 @@ enum status diag_nomem(struct diag *d)
 
 /* --- Arena: bump allocation out of growing blocks --- */
 
-enum { BLOCK_MIN = 1 << 16 };
+enum { BLOCK_MIN = 1 << 16, LARGE = BLOCK_MIN / 4 };
 
 struct block {
 	struct block *next;
@@ -100,19 +100,23 @@ static struct block *block_new(size_t bytes)
 	return b;
 }
 
+static size_t rounded(size_t n)
+{
+	return (n + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
+}
+
 void *arena_alloc(struct arena *a, size_t count, size_t size)
 {
 	size_t n;
 	if (__builtin_mul_overflow(count, size, &n) || n > SIZE_MAX / 2)
 		return NULL;
-	n = (n + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
+	n = rounded(n);
 	struct block *b = a->head;
 	if (!b || b->size - b->used < n) {
-		struct block *fresh = block_new(n > BLOCK_MIN / 4 ? n : BLOCK_MIN);
+		struct block *fresh = block_new(n > LARGE ? n : BLOCK_MIN);
 		if (!fresh)
 			return NULL;
-		if (b &&
-			n > BLOCK_MIN / 4) { /* a large object has its own block, behind the head */
+		if (b && n > LARGE) { /* a large object has its own block, behind the head */
 			fresh->next = b->next;
 			b->next = fresh;
 		} else {
@@ -124,6 +128,20 @@ void *arena_alloc(struct arena *a, size_t count, size_t size)
 	void *p = (char *)b->data + b->used;
 	b->used += n;
 	return p;
+}
+
+void arena_release(struct arena *a, void *p, size_t size)
+{
+	if (!p || size <= LARGE)
+		return;
+	for (struct block **at = &a->head; *at; at = &(*at)->next)
+		/* of its own: it may have found room beside others */
+		if ((char *)(*at)->data == p && (*at)->size == rounded(size)) {
+			struct block *b = *at;
+			*at = b->next;
+			free(b);
+			return;
+		}
 }
 
 void *arena_memdup(struct arena *a, const void *p, size_t count, size_t size)

@@ -69,6 +69,9 @@ void arena_free(struct arena *a);
 /* count * size zeroed bytes, aligned for any type; NULL on overflow or out of memory.
  * A count or size of 0 gives a valid pointer. */
 void *arena_alloc(struct arena *a, size_t count, size_t size);
+/* Free an object of more than 16 KiB before the rest, if it can be; small ones, and NULL, are left
+ * alone. In time in proportion to the blocks made since. */
+void arena_release(struct arena *a, void *p, size_t size);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -8,13 +8,29 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_DIM = 1, OPT_TRAIN, OPT_FREEZE, OPT_BATCH, OPT_ONCE, OPT_AGAIN };
+enum {
+	OPT_DIM = 1,
+	OPT_TRAIN,
+	OPT_FREEZE,
+	OPT_TIE,
+	OPT_UNTIE,
+	OPT_STOP,
+	OPT_FIX,
+	OPT_DROPOUT,
+	OPT_BATCH,
+	OPT_ONCE,
+	OPT_AGAIN
+};
 enum { LIST_MAX = 64 };
 
 struct lists {
-	int ndim, ntrain, nfreeze, nonce, nagain;
+	int ndim, ntie, nfix, nkeep, ntrain, nfreeze, nuntie, nstop, nonce, nagain;
 	struct import_dim dim[LIST_MAX];
+	struct import_tie tie[LIST_MAX];
+	struct import_fix fix[LIST_MAX];
+	struct dropout_ratio ratio[LIST_MAX];
 	const char *train[LIST_MAX + 1], *freeze[LIST_MAX + 1];
+	const char *untie[LIST_MAX + 1], *stop[LIST_MAX + 1];
 	const char *once[LIST_MAX + 1], *again[LIST_MAX + 1];
 };
 
@@ -55,6 +71,56 @@ static enum status take_dim(struct arena *a, struct lists *l, const char *text, 
 	return ST_OK;
 }
 
+/* "LEFT=RIGHT", parted at the first or the last "=". */
+static enum status take_pair(struct arena *a, const char *flag, const char *text, const char *at,
+	const char **left, const char **right, struct diag *d)
+{
+	if (!at || at == text || !at[1])
+		return usage_fail(d, flag, text);
+	*left = arena_strndup(a, text, (size_t)(at - text));
+	*right = at + 1;
+	return *left ? ST_OK : diag_nomem(d);
+}
+
+static enum status take_tie(struct arena *a, struct lists *l, const char *text, struct diag *d)
+{
+	if (l->ntie == LIST_MAX)
+		return usage_fail(d, "too many --tie", text);
+	struct import_tie *t = &l->tie[l->ntie++];
+	return take_pair(
+		a, "--tie wants NAME=COPY", text, strchr(text, '='), &t->name, &t->copy, d);
+}
+
+static enum status take_fix(struct arena *a, struct lists *l, const char *text, struct diag *d)
+{
+	if (l->nfix == LIST_MAX)
+		return usage_fail(d, "too many --fix", text);
+	struct import_fix *t = &l->fix[l->nfix++];
+	return take_pair(
+		a, "--fix wants NAME=NUMBERS", text, strrchr(text, '='), &t->name, &t->values, d);
+}
+
+/* "off", or "NODE=P" */
+static enum status take_dropout(
+	struct arena *a, struct lists *l, const char *text, struct options *o, struct diag *d)
+{
+	const char *p = text;
+	char *end;
+	if (!strcmp(text, "off")) {
+		o->dropout_off = 1;
+		return ST_OK;
+	}
+	if (l->nkeep == LIST_MAX)
+		return usage_fail(d, "too many --dropout", text);
+	struct dropout_ratio *r = &l->ratio[l->nkeep++];
+	TRY(take_pair(a, "--dropout takes off or NODE=P, not", text, strrchr(text, '='),
+		&r->pattern, &p, d));
+	r->ratio = strtod(p, &end);
+	if (*end || !(r->ratio >= 0 && r->ratio < 1))
+		return usage_fail(d, "--dropout NODE=P wants a P from 0 to below 1, not", p);
+	return ST_OK;
+}
+
 static enum status take_pattern(const char **list, int *n, const char *text, struct diag *d)
 {
 	if (*n == LIST_MAX)
@@ -73,6 +139,16 @@ static enum status take(struct arena *a, int option, const char *text, struct li
 		return take_pattern(l->train, &l->ntrain, text, d);
 	case OPT_FREEZE:
 		return take_pattern(l->freeze, &l->nfreeze, text, d);
+	case OPT_TIE:
+		return take_tie(a, l, text, d);
+	case OPT_UNTIE:
+		return take_pattern(l->untie, &l->nuntie, text, d);
+	case OPT_STOP:
+		return take_pattern(l->stop, &l->nstop, text, d);
+	case OPT_FIX:
+		return take_fix(a, l, text, d);
+	case OPT_DROPOUT:
+		return take_dropout(a, l, text, o, d);
 	case OPT_ONCE:
 		return take_pattern(l->once, &l->nonce, text, d);
 	case OPT_AGAIN:
@@ -109,10 +185,11 @@ static enum status check_words(const struct options *o, struct diag *d)
 	if (!strcmp(o->precision, "fp64") && !o->portable)
 		return diag_fail(d, ST_USAGE, NULL, "add --portable",
 			"--precision fp64 is for the portable path");
-	if (o->dropout && strcmp(o->dropout, "off") != 0)
-		return usage_fail(d, "--dropout takes off, not", o->dropout);
 	if (!ONE_OF(o->bn, "train", "frozen"))
 		return usage_fail(d, "--bn is train or frozen, not", o->bn);
+	if (!ONE_OF(o->bn_variance, "unbiased", "population"))
+		return usage_fail(
+			d, "--bn-variance is unbiased or population, not", o->bn_variance);
 	if (o->threads < 1 || o->threads > 1024)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--threads wants 1 to 1024");
 	if (o->segments < 0 || (o->segments && o->keep_all))
@@ -151,6 +228,14 @@ static enum status finish(
 	o->import.dim = arena_memdup(a, l->dim, (size_t)l->ndim, sizeof *l->dim);
 	TRY(patterns(a, l->train, l->ntrain, &o->import.train_pattern, d));
 	TRY(patterns(a, l->freeze, l->nfreeze, &o->import.freeze_pattern, d));
+	TRY(patterns(a, l->untie, l->nuntie, &o->import.untie_pattern, d));
+	TRY(patterns(a, l->stop, l->nstop, &o->import.stop_pattern, d));
+	o->import.ntie = l->ntie;
+	o->import.tie = arena_memdup(a, l->tie, (size_t)l->ntie, sizeof *l->tie);
+	o->import.nfix = l->nfix;
+	o->import.fix = arena_memdup(a, l->fix, (size_t)l->nfix, sizeof *l->fix);
+	o->nratio = l->nkeep;
+	o->ratio = arena_memdup(a, l->ratio, (size_t)l->nkeep, sizeof *l->ratio);
 	TRY(patterns(a, l->once, l->nonce, &o->insist.once, d));
 	TRY(patterns(a, l->again, l->nagain, &o->insist.again, d));
 	return check_words(o, d);
@@ -162,9 +247,9 @@ static enum status own_strings(
 {
 	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->target,
 		&o->graph, &o->dump_graph, &o->dump_after, &o->costs, &o->math, &o->precision,
-		&o->isa, &o->dropout, &o->bn, &o->html, &o->trace, &o->onnx, &o->svg};
-	const char *const initial[] = {
-		defaults->target, defaults->math, defaults->precision, defaults->bn};
+		&o->isa, &o->bn, &o->bn_variance, &o->html, &o->trace, &o->onnx, &o->svg};
+	const char *const initial[] = {defaults->target, defaults->math, defaults->precision,
+		defaults->bn, defaults->bn_variance};
 	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
 		bool given = *mine[i] != NULL;
 		for (size_t k = 0; k < sizeof initial / sizeof *initial; k++)
@@ -185,7 +270,7 @@ static enum status own_strings(
 #define FLAG(name, var, text) {name, 0, POPT_ARG_NONE, &o->var, 0, text, NULL}
 /* clang-format on */
 
-enum { TABLE_MAX = 48 };
+enum { TABLE_MAX = 56 };
 
 /* Whether the command takes the option. */
 static bool belongs(const char *option, enum command_kind kind)
@@ -229,12 +314,24 @@ static void fill_table(
 		STR("isa", isa, "compile for this -march instead of this machine's", "NAME"),
 		{"threads", 0, POPT_ARG_INT, &o->threads, 0,
 			"threads of the step (default: one per processor)", "N"},
-		STR("dropout", dropout, "off: no dropout in training", "off"),
+		{"dropout", 0, POPT_ARG_STRING, NULL, OPT_DROPOUT,
+			"off: no dropout in training; NODE=P: with probability P there",
+			"off|NODE=P"},
 		STR("bn", bn, "batch-norm in training: train or frozen", "MODE"),
+		STR("bn-variance", bn_variance,
+			"running variances: unbiased (as PyTorch's) or population", "KIND"),
 		{"train", 0, POPT_ARG_STRING, NULL, OPT_TRAIN, "train only parameters matching",
 			"PATTERN"},
 		{"freeze", 0, POPT_ARG_STRING, NULL, OPT_FREEZE, "do not train parameters matching",
 			"PATTERN"},
+		{"tie", 0, POPT_ARG_STRING, NULL, OPT_TIE,
+			"one parameter: COPY is NAME, or NAME transposed", "NAME=COPY"},
+		{"untie", 0, POPT_ARG_STRING, NULL, OPT_UNTIE,
+			"separate parameters for each layer that reads a matching one", "PATTERN"},
+		{"stop-gradient", 0, POPT_ARG_STRING, NULL, OPT_STOP,
+			"no gradient passes the outputs of nodes matching", "NODE"},
+		{"fix", 0, POPT_ARG_STRING, NULL, OPT_FIX,
+			"an input that is the same in every step", "NAME=NUMBERS"},
 		{"clip-norm", 0, POPT_ARG_DOUBLE, &o->clip_norm, 0,
 			"clip the gradients' global norm", "X"},
 		{"time", 0, POPT_ARG_DOUBLE, &o->seconds, 0,
@@ -283,6 +380,7 @@ enum status options_parse(struct arena *a, enum command_kind kind, int argc, con
 		.math = "fixed",
 		.precision = "fp32",
 		.bn = "train",
+		.bn_variance = "unbiased",
 		.effort = 1,
 		.threads = processors()};
 	const struct options defaults = o;

@@ -13,14 +13,16 @@ struct options {
 	const char *model; /* the positional argument; NULL: none */
 	const char *loss, *optimizer, *budget, *out, *target;
 	const char *graph, *dump_graph, *dump_after, *costs;
-	const char *math, *precision, *isa, *dropout, *bn;
+	const char *math, *precision, *isa, *bn, *bn_variance;
 	const char *html, *trace, *onnx, *svg; /* what people look at, to write */
 	struct import_options import;
 	struct insist insist;
 	int segments, threads;
 	double seconds, effort, clip_norm;
 	int points, compare, steps;
-	int keep_all, portable, debug_arena, no_build, json;
+	int nratio; /* --dropout NODE=P */
+	const struct dropout_ratio *ratio;
+	int keep_all, portable, dropout_off, debug_arena, no_build, json;
 };
 
 /* A byte budget as written. */

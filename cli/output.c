@@ -151,6 +151,6 @@ enum status output_write(struct pipeline *p, const char *dir)
 	char *model = arena_printf(p->arena, "%s/model.onnx", dir);
 	if (!model)
 		return diag_nomem(p->diag);
-	TRY(import_copy_model(p->o->model, model, p->diag));
+	TRY(import_copy_model(p->o->model, model, &p->o->import, p->imported->table, p->diag));
 	return p->o->no_build ? ST_OK : build(p, dir);
 }

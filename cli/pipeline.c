@@ -87,7 +87,8 @@ enum status pipeline_graphs(struct pipeline *p)
 		return diag_fail(p->diag, ST_USAGE, NULL, "--loss none plans the forward pass only",
 			"no --loss given");
 	TRY(loss_parse(p->arena, ops_table(), o->loss, &p->loss, p->diag));
-	struct lower_options lower = {LOWER_TRAIN, o->dropout != NULL, !strcmp(o->bn, "frozen")};
+	struct lower_options lower = {LOWER_TRAIN, o->dropout_off != 0, !strcmp(o->bn, "frozen"),
+		!strcmp(o->bn_variance, "population"), o->nratio, o->ratio};
 	if (!p->loss.none) {
 		if (!o->optimizer)
 			return diag_fail(p->diag, ST_USAGE, NULL,

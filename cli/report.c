@@ -230,9 +230,9 @@ enum status report_model(FILE *f, const struct graph *g)
 		if (!role_shown(t))
 			continue;
 		*(t->role == TR_PARAMETER ? &trained : &frozen) += t->numel;
-		fprintf(f, "  %-48s %-18s %-20s %10s\n", name_for_people(t->name, 48, name),
-			role_shown(t), tensor_shape_text(t, shape),
-			bytes_human(tensor_bytes(t), b));
+		fprintf(f, "  %-48s %-18s %-20s %10s  %s\n", name_for_people(t->name, 48, name),
+			role_shown(t), tensor_shape_text(t, shape), bytes_human(tensor_bytes(t), b),
+			t->role != TR_BUFFER && t->why ? t->why : "");
 	}
 	fprintf(f, "%d nodes; %" PRId64 " trained values, %" PRId64 " not trained\n", g->nnode,
 		trained, frozen);
@@ -249,7 +249,8 @@ static void json_tensor(FILE *f, const struct tensor *t, const char *role, bool 
 		fprintf(f, "%s%" PRId64, i ? "," : "", t->dim[i]);
 	fputs("]", f);
 	if (role)
-		fprintf(f, ",\"role\":\"%s\",\"bytes\":%" PRId64, role, tensor_bytes(t));
+		fprintf(f, ",\"role\":\"%s\",\"why\":\"%s\",\"bytes\":%" PRId64, role,
+			t->why ? t->why : "", tensor_bytes(t));
 	fputs("}", f);
 }
 

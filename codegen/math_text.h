@@ -80,6 +80,20 @@ static const char erf_f32_text[] =
 "#define ERF erf_f32\n"
 "\n";
 
+static const char int_power_text[] =
+"\n"
+"/* x to the power of n, modulo 2^64; 1 / x^-n without its fraction when n < 0. */\n"
+"static inline int64_t int_power(int64_t x, int64_t n)\n"
+"{\n"
+"\tuint64_t p = 1, s = (uint64_t)x;\n"
+"\tif (n < 0)\n"
+"\t\treturn x == 1 ? 1 : x == -1 ? 1 - 2 * (n & 1) : 0;\n"
+"\tfor (; n > 0; n >>= 1, s *= s)\n"
+"\t\tif (n & 1)\n"
+"\t\t\tp *= s;\n"
+"\treturn (int64_t)p;\n"
+"}\n";
+
 /* clang-format on */
 
 #endif

@@ -67,8 +67,8 @@ static struct nest coalesce(const struct node *n)
 /* About how many additions one evaluation of the expression is worth. */
 static double work_of(const char *expr)
 {
-	static const char *const slow[] = {
-		"EXP", "LOG", "LOG1P", "POW", "TANH", "ERF", "SIN", "COS"};
+	static const char *const slow[] = {"EXP", "LOG", "LOG1P", "POW", "TANH", "ERF", "SIN",
+		"COS", "TAN", "SINH", "COSH", "FMOD"};
 	double work = 1;
 	for (size_t i = 0; i < sizeof slow / sizeof *slow; i++)
 		if (text_mentions(expr, slow[i]))
@@ -115,7 +115,7 @@ static void emit_inputs(
 {
 	for (int i = 0; i < n->nin; i++) {
 		const char word[] = {(char)('a' + i), 0};
-		if (!n->in[i] || stays_put(nest, i) == moving || !text_mentions(n->op->expr, word))
+		if (!n->in[i] || stays_put(nest, i) == moving || !text_mentions(node_expr(n), word))
 			continue;
 		emit(e, "%.*sconst %s %s = x%d[", tabs, "\t\t\t\t\t\t\t\t\t\t", emit_type(n->in[i]),
 			word, i);
@@ -137,7 +137,7 @@ enum status emit_pointwise(struct emit *e, const struct node *n)
 {
 	static const char tabs[] = "\t\t\t\t\t\t\t\t\t\t";
 	const struct nest nest = coalesce(n);
-	const char *expr = n->op->expr;
+	const char *expr = node_expr(n);
 	char buf[40];
 	for (const struct op_option *o = n->op->option; o && o->name; o++)
 		if (text_mentions(expr, o->name))

@@ -15,7 +15,7 @@ struct node *graph_op_node(struct graph *g, const char *op, int nin, struct tens
 {
 	if (g->failed != ST_OK)
 		return NULL;
-	const struct op_def *def = op_find(g->table, op, OPSET_LATEST);
+	const struct op_def *def = op_index_find(g->index, op, OPSET_LATEST);
 	for (int i = 0; def && i < def->min_in && i < nin; i++)
 		if (!in[i])
 			return fail(g, diag_fail(g->diag, ST_INTERNAL, NULL, NULL,

@@ -13,7 +13,8 @@ struct graph *graph_new(struct arena *a, struct diag *d, const char *file,
 	const struct op_table *table, const struct target *target, enum dtype real)
 {
 	struct graph *g = ARENA_NEW(a, struct graph);
-	if (!g) {
+	const struct op_index *index = op_index_new(a, table);
+	if (!g || !index) {
 		diag_nomem(d);
 		return NULL;
 	}
@@ -21,6 +22,7 @@ struct graph *graph_new(struct arena *a, struct diag *d, const char *file,
 		.diag = d,
 		.file = file,
 		.table = table,
+		.index = index,
 		.target = target,
 		.real = real,
 		.opset = OPSET_LATEST};
@@ -310,6 +312,8 @@ static enum status fold(struct graph *g, struct node *n, bool *done)
 static enum status node_finish(struct graph *g, struct node *n)
 {
 	TRY(check_counts(g, n));
+	if (n->op->expand && !n->op->infer)
+		return node_fail(g, n, NULL, "stands for other nodes: only the importer builds it");
 	unsigned before = g->diag->errors;
 	enum status st = n->op->infer ? n->op->infer(g, n) : pointwise_infer(g, n);
 	if (st != ST_OK) {
@@ -331,7 +335,7 @@ enum status graph_node(struct graph *g, const char *op, const char *name, int ni
 {
 	if (!name)
 		name = g->scope ? g->scope : op;
-	const struct op_def *def = op_find(g->table, op, g->opset);
+	const struct op_def *def = op_index_find(g->index, op, g->opset);
 	if (!def) {
 		const struct where w = {.file = g->file, .node = name, .op = op};
 		return diag_fail(g->diag, ST_INVALID, &w,

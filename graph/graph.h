@@ -33,6 +33,7 @@ enum tensor_role {
 	TR_CONTROL, /* what the driver sets per step: seed, step count, valid rows, learning rate */
 };
 
+struct body;
 struct node;
 struct lib_call;
 
@@ -45,6 +46,7 @@ struct tensor {
 	int64_t numel; /* product of dim, checked */
 	enum tensor_role role;
 	bool from_model;  /* an initializer of the model's file */
+	const char *why;  /* for people: why such a one is trained, or is not */
 	bool is_gradient; /* made by the backward pass; for the planner's and the reader's eyes only
 			   */
 	const void *data; /* TR_CONSTANT: numel values. TR_PARAMETER, TR_BUFFER, TR_STATE: initial
@@ -55,14 +57,26 @@ struct tensor {
 /* A node's attribute, as ONNX has them. */
 struct attr {
 	const char *name;
-	enum { ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_TENSOR } kind;
+	enum {
+		ATTR_INT,
+		ATTR_FLOAT,
+		ATTR_STRING,
+		ATTR_INTS,
+		ATTR_FLOATS,
+		ATTR_STRINGS,
+		ATTR_TENSOR,
+		ATTR_BODY, /* a graph: on nodes that are expanded while a model is read only */
+		ATTR_OTHER /* a type, a sparse tensor, ...: there, but nobody can read it */
+	} kind;
 	int64_t i;
 	double f;
-	const char *s;
-	int n; /* of ints, floats */
+	const char *s; /* ATTR_OTHER: what it holds, for messages */
+	int n;         /* of ints, floats, strings */
 	const int64_t *ints;
 	const double *floats;
+	const char *const *strings;
 	struct tensor *t;
+	const struct body *body; /* graph/op.h */
 };
 
 enum node_phase { NODE_FORWARD, NODE_BACKWARD, NODE_UPDATE };
@@ -99,12 +113,14 @@ struct target {
 };
 
 struct op_table;
+struct op_index;
 
 struct graph {
 	struct arena *arena;
 	struct diag *diag;
 	const char *file; /* for messages */
 	const struct op_table *table;
+	const struct op_index *index; /* of the table */
 	const struct target *target;
 	enum dtype real; /* DT_F32 or DT_F64 */
 	int opset;       /* of the nodes being added; OPSET_LATEST outside the importer */

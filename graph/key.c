@@ -117,8 +117,15 @@ static void add_attribute(struct text *t, const struct attr *a)
 		for (int i = 0; i < a->n; i++)
 			text_add(t, "%s%.9g", i ? "," : "", a->floats[i]);
 		break;
+	case ATTR_STRINGS:
+		for (int i = 0; i < a->n; i++)
+			text_add(t, "%s%s", i ? "," : "", a->strings[i]);
+		break;
 	case ATTR_TENSOR:
 		add_tensor(t, a->t);
+		break;
+	case ATTR_BODY:
+	case ATTR_OTHER:
 		break;
 	}
 }

@@ -33,6 +33,7 @@ static struct tensor *copy_tensor(const struct copy *c, const struct tensor *t)
 	x->data = t->data;
 	x->is_gradient = t->is_gradient;
 	x->from_model = t->from_model;
+	x->why = t->why;
 	return c->map[t->id] = x;
 }
 

@@ -40,6 +40,9 @@ enum op_role {
 	ROLE_RESHAPE,    /* input 1: the shape, a constant */
 	ROLE_REDUCE_SUM, /* attributes axes, keepdims */
 	ROLE_COPY,       /* an identity that is executed */
+	ROLE_IDENTITY,   /* an identity as files spell it */
+	ROLE_STOP,       /* an identity through which no gradient passes */
+	ROLE_TRANSPOSE,  /* without attributes: axes in reverse */
 	ROLE_MUL,        /* two inputs, broadcast */
 	ROLE_CLIP_SCALE, /* any number of gradients, attribute max_norm: the factor (rank 0) to
 			    scale them by */
@@ -62,20 +65,33 @@ struct op_option {
 };
 
 enum lower_mode { LOWER_TRAIN, LOWER_EVAL };
+/* --dropout NODE=P: what a dropout whose node matches the shell pattern does, whatever the file
+ * says. */
+struct dropout_ratio {
+	const char *pattern;
+	double ratio; /* in [0, 1) */
+};
 struct lower_options {
 	enum lower_mode mode;
 	bool dropout_off, bn_frozen;
+	bool bn_population; /* running variances divide by n, not by n - 1 as PyTorch's */
+	int nratio;
+	const struct dropout_ratio *ratio;
 };
 
 /* A test case: the record's author writes no other test. */
 struct op_example {
 	/* Inputs, separated by spaces, by position. Each one of
 	 *   2,3,8,8       reals drawn from [low, high); "()" is a scalar
+	 *   2,3:whole     reals that are whole numbers of [low, high): zeros and ties
 	 *   4:i64<7       integers in [0, 7)
 	 *   2,3:bool      booleans
 	 *   =[1,-1]       a constant I64 vector; =3 a constant I64 scalar; =f0.5 a constant real
-	 * scalar
-	 *   -             absent */
+	 *                 scalar, =f[1,0.5] a vector
+	 *   -             absent
+	 * A letter a to h stands for a size from 2 to 6, A to H for one from 5 to 9, 2a for twice
+	 * that: here and in `attr`, the same letter the same size. An example with letters is run
+	 * five times, sizes drawn anew. */
 	const char *in;
 	const char *attr; /* "strides=2,2 alpha=0.1 mode=constant": ints, a decimal point makes a
 			     float */
@@ -84,6 +100,57 @@ struct op_example {
 	double tolerance; /* of the finite difference, relative; 0: the suite's */
 };
 
+/* --- What is more than a node: control flow, sequences, optional values ---
+ *
+ * No such thing reaches the graph. While a model is read, a record's `expand` builds in its node's
+ * place what the node comes to (docs/adr/0009-control-flow-at-import.md). */
+
+/* What a name stands for while a model is read. A list's tensors are known one by one: which one a
+ * node picks is known too, or the model is refused. */
+struct value {
+	enum { VALUE_NONE, VALUE_TENSOR, VALUE_LIST } kind; /* NONE: absent, an empty optional */
+	struct tensor *tensor;
+	int n; /* VALUE_LIST */
+	struct tensor *const *item;
+};
+
+/* A graph that an attribute holds: a branch, the body of a loop. */
+struct body {
+	int nin, nout;
+	int64_t size; /* nodes that building it once may make, those of bodies in it counted once */
+	/* Build it once more. `label` tells this time from others in the names of nodes: "3".
+	 * Reports a nin or nout that is not the body's. */
+	enum status (*build)(const struct body *b, const char *label, int nin,
+		const struct value *in, int nout, struct value *out);
+	/* Type and shape that the file declares for output k; false: it leaves something open. */
+	bool (*declared)(const struct body *b, int k, enum dtype *t, int *rank, int64_t *dim);
+};
+
+struct expansion {
+	struct graph *g;
+	const struct node *node; /* for messages and attributes; in[i] NULL where no tensor */
+	int nin, nout;
+	const struct value *in;
+	struct value *out; /* to be set, all nout */
+	int64_t *left;     /* nodes that expansions may still make */
+};
+
+/* Call a record's hook. `out` holds nout values. Reports counts of inputs and outputs that the
+ * record does not take. */
+enum status graph_expand(struct graph *g, const struct op_def *op, const char *name, int nin,
+	const struct value *in, int nout, struct value *out, int nattr, const struct attr *attr,
+	int64_t *left);
+/* Report where `times` times `size` nodes are more than may still be made. */
+enum status expansion_reserve(const struct expansion *x, int64_t times, int64_t size);
+/* Take off for work that makes no nodes (copies of lists). */
+enum status expansion_spend(const struct expansion *x, int64_t nodes);
+/* The body in an attribute; NULL, with a message, when there is none. */
+const struct body *expansion_body(const struct expansion *x, const char *attribute);
+/* Input i, a tensor known at compile time of one element (a condition, a trip count, a position).
+ * `what` for the message, which says why it must be known. */
+enum status expansion_known(
+	const struct expansion *x, int i, const char *what, const struct tensor **out);
+
 struct op_def {
 	const char *name;     /* ONNX's; ours begin with "stint." */
 	int since, until;     /* ONNX opsets [since, until); 0, 0 for ours; until 0: no end */
@@ -91,6 +158,9 @@ struct op_def {
 	int min_out, max_out; /* 0, 0: one output */
 	unsigned traits;      /* enum op_trait */
 	enum op_role role;
+	/* Bit i for input i: an initializer there is a weight, whatever its name; or a setting, to
+	 * be known when compiling and never trained. */
+	unsigned weights, known;
 
 	/* Check inputs and attributes, set n->param, make n->out[0..n->nout) with graph_tensor (an
 	 * output left out by the caller may stay NULL). A node whose outputs are all made with
@@ -100,6 +170,10 @@ struct op_def {
 	/* Every input is known: write the outputs' values (out[k] has room for n->out[k]).
 	 * Optional. */
 	enum status (*fold)(struct graph *g, const struct node *n, void *const *out);
+
+	/* Build in the node's place what it comes to. A record that has `infer` too is expanded
+	 * only where an input is no tensor. */
+	enum status (*expand)(struct expansion *x);
 
 	/* Recognise a spelled-out form ending in node `n` (of any operator) of an imported graph.
 	 * If found, build this operator on `in` graph tensors through *replace: the tensor that
@@ -131,6 +205,10 @@ struct op_def {
 	const char *expr;
 	double (*ref)(const double *in, const double *option);
 	const struct op_option *option; /* ended by a NULL name */
+	/* The same on whole numbers, where `expr` would not do (a division, a number beyond the
+	 * reals' precision): taken when no input is real. POINTWISE_INT makes both. */
+	const char *int_expr;
+	int64_t (*int_ref)(const int64_t *in);
 
 	/* The library call that does this node, if one does (false: none). Inputs and outputs are
 	 * handed to it in order, absent ones left out. Used unless the target is portable or
@@ -163,6 +241,10 @@ struct op_table {
 
 /* The record of an ONNX operator at an opset; NULL when unknown. */
 const struct op_def *op_find(const struct op_table *t, const char *name, int opset);
+/* The same through an index, for many look-ups. NULL when out of memory. */
+struct op_index;
+struct op_index *op_index_new(struct arena *a, const struct op_table *t);
+const struct op_def *op_index_find(const struct op_index *x, const char *name, int opset);
 const struct op_def *op_by_role(const struct op_table *t, enum op_role role);
 const struct op_def *op_by_loss(const struct op_table *t, const char *loss);
 const struct op_def *op_by_optimizer(const struct op_table *t, const char *optimizer);
@@ -175,6 +257,8 @@ struct op_cost node_cost(const struct node *n);
 bool node_uses_library(
 	const struct graph *g, const struct node *n, struct lib_call *call, int64_t *workspace);
 int64_t node_workspace(const struct graph *g, const struct node *n);
+/* OP_POINTWISE: the text that does this node, by the types of its inputs; NULL: none does. */
+const char *node_expr(const struct node *n);
 /* Pairs of a node that hold for its actual shapes (a broadcast input cannot be overwritten). */
 int node_pairs(const struct node *n, struct op_pair *out, int max);
 

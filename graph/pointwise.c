@@ -19,6 +19,8 @@ enum status pointwise_infer(struct graph *g, struct node *n)
 	}
 	if (n->op->traits & OP_BOOL)
 		type = DT_BOOL;
+	if (n->op->int_expr && !node_expr(n))
+		return node_fail(g, n, NULL, "works on whole numbers");
 	n->out[0] = graph_tensor(g, "", type, rank, dim);
 	return n->out[0] ? ST_OK : g->failed;
 }
@@ -36,20 +38,41 @@ static void input_strides(const struct tensor *x, const struct tensor *out, int6
 	}
 }
 
+/* Element `e` of the output, from the elements at[] of the inputs. */
+static void fold_element(const struct node *n, const double *option, const int64_t *at, int64_t e,
+	bool whole, void *data)
+{
+	const struct tensor *out = n->out[0];
+	if (whole) {
+		int64_t in[POINTWISE_INPUTS] = {0};
+		for (int i = 0; i < n->nin; i++)
+			in[i] = tensor_int(n->in[i], at[i]);
+		int64_t v = n->op->int_ref(in);
+		if (out->dtype == DT_I64)
+			((int64_t *)data)[e] = v;
+		else
+			value_set(out->dtype, data, e, (double)v);
+		return;
+	}
+	double in[POINTWISE_INPUTS] = {0};
+	for (int i = 0; i < n->nin; i++)
+		in[i] = tensor_real(n->in[i], at[i]);
+	value_set(out->dtype, data, e, n->op->ref(in, option));
+}
+
 void pointwise_fold(const struct node *n, void *data)
 {
 	const struct tensor *out = n->out[0];
 	int64_t stride[POINTWISE_INPUTS][RANK_MAX], at[POINTWISE_INPUTS] = {0},
 						    index[RANK_MAX] = {0};
-	double option[POINTWISE_OPTIONS] = {0}, in[POINTWISE_INPUTS] = {0};
+	double option[POINTWISE_OPTIONS] = {0};
+	bool whole = n->op->int_expr && node_expr(n) == n->op->int_expr;
 	for (int i = 0; n->op->option && n->op->option[i].name && i < POINTWISE_OPTIONS; i++)
 		option[i] = node_option(n, n->op->option[i].name);
 	for (int i = 0; i < n->nin; i++)
 		input_strides(n->in[i], out, stride[i]);
 	for (int64_t e = 0; e < out->numel; e++) {
-		for (int i = 0; i < n->nin; i++)
-			in[i] = tensor_real(n->in[i], at[i]);
-		value_set(out->dtype, data, e, n->op->ref(in, option));
+		fold_element(n, option, at, e, whole, data);
 		for (int k = out->rank - 1; k >= 0; k--) {
 			bool wrap = ++index[k] == out->dim[k];
 			for (int i = 0; i < n->nin; i++)

@@ -15,6 +15,54 @@ const struct op_def *op_find(const struct op_table *t, const char *name, int ops
 	return NULL;
 }
 
+/* Records by a hash of their names: chains, in the table's order. */
+struct op_index {
+	unsigned mask;
+	struct op_chain {
+		const struct op_def *op;
+		const struct op_chain *next;
+	} * *slot;
+};
+
+static unsigned name_hash(const char *s)
+{
+	unsigned h = 2166136261u; /* FNV-1a */
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 16777619u;
+	return h ^ h >> 15;
+}
+
+struct op_index *op_index_new(struct arena *a, const struct op_table *t)
+{
+	unsigned n = 0, size = 16;
+	FOR_EACH_RECORD(t, r)
+	n++;
+	while (size < 2 * n)
+		size *= 2;
+	struct op_index *x = ARENA_NEW(a, struct op_index);
+	struct op_chain *all = ARENA_ARRAY(a, struct op_chain, n);
+	if (!x || !all || !(x->slot = ARENA_ARRAY(a, struct op_chain *, size)))
+		return NULL;
+	x->mask = size - 1;
+	FOR_EACH_RECORD(t, r)
+	(all++)->op = r;
+	for (; n; n--) { /* from the last one: each goes before those that follow it */
+		struct op_chain *c = --all, **head = &x->slot[name_hash(c->op->name) & x->mask];
+		c->next = *head;
+		*head = c;
+	}
+	return x;
+}
+
+const struct op_def *op_index_find(const struct op_index *x, const char *name, int opset)
+{
+	for (const struct op_chain *c = x->slot[name_hash(name) & x->mask]; c; c = c->next)
+		if (c->op->since <= opset && (c->op->until == 0 || opset < c->op->until) &&
+			!strcmp(c->op->name, name))
+			return c->op;
+	return NULL;
+}
+
 const struct op_def *op_by_role(const struct op_table *t, enum op_role role)
 {
 	FOR_EACH_RECORD(t, r)
@@ -39,15 +87,24 @@ const struct op_def *op_by_optimizer(const struct op_table *t, const char *optim
 	return NULL;
 }
 
-/* A pointwise text's exponentials and the like, of some twenty operations each. */
-static double work_of(const struct op_def *op)
+const char *node_expr(const struct node *n)
 {
-	static const char *const dear[] = {
-		"EXP(", "TANH(", "ERF(", "LOG(", "LOG1P(", "POW(", "SIN(", "COS("};
-	double work = op->work > 0 ? op->work : 1;
-	for (size_t i = 0; op->expr && i < sizeof dear / sizeof *dear; i++)
-		for (const char *p = op->expr; (p = strstr(p, dear[i])); p++)
-			work += 20;
+	for (int i = 0; i < n->nin; i++)
+		if (n->in[i] && dtype_is_real(n->in[i]->dtype))
+			return n->op->expr;
+	return n->op->int_expr ? n->op->int_expr : n->op->expr;
+}
+
+/* A pointwise text's exponentials and the like, of some twenty operations each. */
+static double work_of(const struct node *n)
+{
+	static const char *const dear[] = {"EXP(", "TANH(", "ERF(", "LOG(", "LOG1P(", "POW(",
+		"SIN(", "COS(", "TAN(", "SINH(", "COSH(", "FMOD("};
+	double work = n->op->work > 0 ? n->op->work : 1;
+	const char *expr = node_expr(n);
+	for (size_t i = 0; expr && i < sizeof dear / sizeof *dear; i++)
+		for (const char *p = expr; (p = strstr(p, dear[i])); p++)
+			work += p == expr || !(p[-1] >= 'A' && p[-1] <= 'Z') ? 20 : 0;
 	return work;
 }
 
@@ -64,7 +121,7 @@ struct op_cost node_cost(const struct node *n)
 	for (int k = 0; k < n->nout; k++)
 		if (n->out[k]) {
 			c.bytes += (double)tensor_bytes(n->out[k]);
-			c.flops += (k ? 1 : work_of(n->op)) * (double)n->out[k]->numel;
+			c.flops += (k ? 1 : work_of(n)) * (double)n->out[k]->numel;
 		}
 	return c;
 }

@@ -93,7 +93,7 @@ enum status dims_bind(struct importer *im)
 	for (size_t i = 0; i < p->n_input; i++) {
 		const Onnx__ValueInfoProto *v = p->input[i];
 		const Onnx__TensorShapeProto *shape = input_shape(v);
-		if (!shape || names_get(&im->tensor, text_of(v->name)))
+		if (!shape || names_get(im->top.tensor, text_of(v->name)))
 			continue;
 		for (size_t k = 0; k < shape->n_dim && k < RANK_MAX; k++)
 			TRY(bind_axis(im, text_of(v->name), (int)k, shape->dim[k]));

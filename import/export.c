@@ -51,38 +51,75 @@ static enum status add_size(const struct model *m, Tensor *t, int64_t *total, st
 	return ST_OK;
 }
 
-/* The external tensors: the initializers' and the nodes'. */
-static enum status list_external(const struct model *m, Tensor ***list, int *n, struct diag *d)
+/* --- The tensors of a model: initializers and attributes, those of bodies and functions too --- */
+
+struct tensors {
+	struct arena *arena;
+	size_t n, cap;
+	Tensor **item;
+	bool initializers, attributes; /* which are wanted */
+	bool failed;                   /* out of memory */
+};
+
+static void add_tensor(struct tensors *list, Tensor *t)
 {
-	const Onnx__GraphProto *g = m->proto->graph;
-	size_t most = g->n_initializer;
-	for (size_t i = 0; i < g->n_node; i++)
-		most += g->node[i]->n_attribute;
-	Tensor **out = *list = most > INT32_MAX ? NULL : ARENA_ARRAY(m->arena, Tensor *, most);
-	if (!out)
-		return diag_nomem(d);
-	*n = 0;
-	for (size_t i = 0; i < g->n_initializer; i++)
-		if (is_external(g->initializer[i]))
-			out[(*n)++] = g->initializer[i];
-	for (size_t i = 0; i < g->n_node; i++)
-		for (size_t k = 0; k < g->node[i]->n_attribute; k++)
-			if (is_external(g->node[i]->attribute[k]->t))
-				out[(*n)++] = g->node[i]->attribute[k]->t;
-	return ST_OK;
+	if (list->n == list->cap) {
+		size_t wider = list->cap ? 2 * list->cap : 256;
+		Tensor **item = ARENA_ARRAY(list->arena, Tensor *, wider);
+		if (!item) {
+			list->failed = true;
+			return;
+		}
+		if (list->n)
+			memcpy(item, list->item, list->n * sizeof *item);
+		list->item = item;
+		list->cap = wider;
+	}
+	list->item[list->n++] = t;
+}
+
+static void add_graph(struct tensors *list, const Onnx__GraphProto *g);
+
+static void add_nodes(struct tensors *list, Onnx__NodeProto *const *node, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < node[i]->n_attribute; k++) {
+			const Onnx__AttributeProto *a = node[i]->attribute[k];
+			if (a->t && list->attributes)
+				add_tensor(list, a->t);
+			if (a->g)
+				add_graph(list, a->g);
+		}
+}
+
+static void add_graph(struct tensors *list, const Onnx__GraphProto *g)
+{
+	for (size_t i = 0; list->initializers && i < g->n_initializer; i++)
+		add_tensor(list, g->initializer[i]);
+	add_nodes(list, g->node, g->n_node);
+}
+
+static enum status list_tensors(const struct model *m, struct tensors *list, struct diag *d)
+{
+	list->arena = m->arena;
+	add_graph(list, m->proto->graph);
+	for (size_t i = 0; i < m->proto->n_functions; i++)
+		add_nodes(list, m->proto->functions[i]->node, m->proto->functions[i]->n_node);
+	return list->failed ? diag_nomem(d) : ST_OK;
 }
 
 /* The sizes come first: no more is read than a file may hold. */
 enum status model_take_in(const struct model *m, struct diag *d)
 {
-	Tensor **list;
-	int n;
+	struct tensors list = {.initializers = true, .attributes = true};
 	int64_t total = 0;
-	TRY(list_external(m, &list, &n, d));
-	for (int i = 0; i < n; i++)
-		TRY(add_size(m, list[i], &total, d));
-	for (int i = 0; i < n; i++)
-		TRY(take_in(m, list[i], d));
+	TRY(list_tensors(m, &list, d));
+	for (size_t i = 0; i < list.n; i++)
+		if (is_external(list.item[i]))
+			TRY(add_size(m, list.item[i], &total, d));
+	for (size_t i = 0; i < list.n; i++)
+		if (is_external(list.item[i]))
+			TRY(take_in(m, list.item[i], d));
 	return ST_OK;
 }
 
@@ -99,24 +136,31 @@ enum status model_write(const struct model *m, const char *to, struct diag *d)
 	return text_save(&t, to, d);
 }
 
-enum status import_copy_model(const char *from, const char *to, struct diag *d)
+enum status import_copy_model(const char *from, const char *to, const struct import_options *o,
+	const struct op_table *table, struct diag *d)
 {
-	struct model m;
 	struct arena *a = arena_new();
-	enum status st = a ? model_read(a, from, &m, d) : diag_nomem(d);
+	struct diag quiet = {0}; /* what there is to say was said on import */
+	struct importer im = {.o = o, .d = &quiet, .table = table, .module = {.arena = a}};
+	enum status st = a ? model_read(a, from, &im.m, d) : diag_nomem(d);
 	if (st == ST_OK)
-		st = model_take_in(&m, d);
+		st = model_take_in(&im.m, d);
 	if (st == ST_OK)
-		st = model_write(&m, to, d);
+		st = signature_read(&im);
+	if (st == ST_OK)
+		st = ties_rewrite(&im);
+	if (st == ST_OK)
+		st = model_write(&im.m, to, d);
 	arena_free(a);
 	return st;
 }
 
 static enum status replace(const struct model *m, export_lookup *lookup, void *user, struct diag *d)
 {
-	const Onnx__GraphProto *g = m->proto->graph;
-	for (size_t i = 0; i < g->n_initializer; i++) {
-		Tensor *t = g->initializer[i];
+	struct tensors list = {.initializers = true};
+	TRY(list_tensors(m, &list, d));
+	for (size_t i = 0; i < list.n; i++) {
+		Tensor *t = list.item[i];
 		int rank;
 		int64_t dim[RANK_MAX], numel;
 		TRY(tensor_shape(m, t, &rank, dim, &numel, d));

@@ -5,31 +5,48 @@
 #include "graph/pass.h"
 #include "import/private.h"
 
-enum { OPSET_MIN = 11, OPSET_MAX = 21 };
+enum { OPSET_MIN = 7, OPSET_MAX = 25 };
 
-static enum status find_opset(struct importer *im)
+enum status check_opset(struct importer *im, int64_t opset, const char *function)
 {
-	const Onnx__ModelProto *p = im->m.proto;
-	const struct where w = {.file = im->m.path};
-	int64_t opset = 0;
-	for (size_t i = 0; i < p->n_opset_import; i++) {
-		const char *domain = text_of(p->opset_import[i]->domain);
-		if (!*domain || !strcmp(domain, "ai.onnx"))
-			opset = p->opset_import[i]->version;
-	}
+	const struct where w = {.file = im->m.path, .node = function};
 	if (opset == 0)
 		return diag_fail(im->d, ST_INVALID, &w, NULL, "says no opset version");
 	if (opset < OPSET_MIN || opset > OPSET_MAX)
 		return diag_fail(im->d, ST_INVALID, &w,
-			"export it with an opset from 11 to 21, or convert it with "
+			"export it with an opset from 11 to 25, or convert it with "
 			"onnx.version_converter",
-			"is written for opset %" PRId64 "; opsets 11 to 21 are supported", opset);
-	im->g->opset = (int)opset;
-	if (p->n_functions)
+			"is written for opset %" PRId64 "; opsets %d to %d are supported", opset,
+			OPSET_MIN, OPSET_MAX);
+	return ST_OK;
+}
+
+static enum status import_output(
+	struct importer *im, const char *name, struct names *seen, struct tensor **out)
+{
+	const struct where w = {im->m.path, name, "output"};
+	struct value v;
+	void **before = names_at(seen, name);
+	if (!before)
+		return diag_nomem(im->d);
+	if (*before)
+		return diag_fail(im->d, ST_INVALID, &w, NULL, "stands twice among the outputs");
+	if (!scope_get(&im->top, name, &v))
+		return diag_fail(im->d, ST_INVALID, &w, NULL, "is made by nothing");
+	if (v.kind != VALUE_TENSOR)
 		return diag_fail(im->d, ST_INVALID, &w,
-			"inline them with onnx.inliner.inline_local_functions",
-			"has local functions ('%s' is the first), which are not supported",
-			text_of(p->functions[0]->name));
+			"sequences and optional values may be made and used inside the model",
+			"is no tensor");
+	*before = *out = v.tensor;
+	if (!strcmp(v.tensor->name, name))
+		return ST_OK;
+	/* a branch or a function may hand on what has a name already */
+	im->g->scope = name;
+	*out = graph_reshape(im->g, v.tensor, v.tensor->rank, v.tensor->dim);
+	im->g->scope = NULL;
+	if (!*out)
+		return im->g->failed;
+	(*out)->name = name;
 	return ST_OK;
 }
 
@@ -37,19 +54,16 @@ static enum status import_outputs(struct importer *im)
 {
 	const Onnx__GraphProto *p = im->m.proto->graph;
 	struct graph *g = im->g;
-	const struct where file = {.file = im->m.path};
+	struct names seen = {.arena = im->m.arena};
 	if (!p->n_output)
-		return diag_fail(im->d, ST_INVALID, &file, NULL, "has no output");
+		return diag_fail(im->d, ST_INVALID, &(struct where){.file = im->m.path}, NULL,
+			"has no output");
 	g->output = ARENA_ARRAY(im->m.arena, struct tensor *, p->n_output);
 	if (!g->output)
 		return diag_nomem(im->d);
 	for (size_t i = 0; i < p->n_output; i++) {
-		const char *name = text_of(p->output[i]->name);
-		struct tensor *t = names_get(&im->tensor, name);
-		if (!t)
-			return diag_fail(im->d, ST_INVALID,
-				&(struct where){im->m.path, name, "tensor"}, NULL,
-				"is an output that nothing makes");
+		struct tensor *t;
+		TRY(import_output(im, text_of(p->output[i]->name), &seen, &t));
 		g->output[g->noutput++] = t;
 	}
 	return ST_OK;
@@ -57,15 +71,19 @@ static enum status import_outputs(struct importer *im)
 
 static enum status import_graph(struct importer *im)
 {
-	const int *order;
-	enum status worst = ST_OK;
-	TRY(find_opset(im));
-	TRY(check_operators(im));
-	TRY(order_nodes(im, &order));
+	const Onnx__ModelProto *p = im->m.proto;
+	struct block *b;
+	int64_t opset = opset_of(p->opset_import, p->n_opset_import);
+	TRY(check_opset(im, opset, NULL));
+	im->top.opset = (int)opset;
+	TRY(signature_read(im));
+	TRY(ties_rewrite(im));
+	TRY(functions_read(im));
+	TRY(block_main(im, &b));
+	TRY(block_ready(im, &im->top, b));
 	TRY(import_values(im));
-	for (size_t i = 0; i < im->m.proto->graph->n_node && worst == ST_OK; i++)
-		worst = import_node(im, order[i]);
-	TRY(worst);
+	for (int i = 0; i < b->n; i++)
+		TRY(import_node(im, &im->top, b, b->order[i]));
 	TRY(import_outputs(im));
 	im->g->opset = OPSET_LATEST;
 	return graph_verify(im->g);
@@ -75,12 +93,22 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	const struct op_table *table, const struct target *target, enum dtype real, struct diag *d,
 	struct graph **out)
 {
-	struct importer im = {.o = o, .d = d, .tensor = {.arena = a}, .dim = {.arena = a}};
-	TRY(model_read(a, path, &im.m, d));
-	im.g = graph_new(a, d, path, table, target, real);
-	if (!im.g)
+	struct importer *im = ARENA_NEW(a, struct importer);
+	if (!im)
+		return diag_nomem(d);
+	im->o = o;
+	im->d = d;
+	im->table = table;
+	im->left = EXPANSION_MAX;
+	im->dim.arena = im->block.arena = im->constant.arena = a;
+	im->top = (struct scope){.tensor = &im->tensor[0], .other = &im->other[0], .prefix = ""};
+	im->module.arena = im->use.arena = im->found.arena = a;
+	im->tensor[0].arena = im->other[0].arena = a;
+	TRY(model_read(a, path, &im->m, d));
+	im->g = graph_new(a, d, path, table, target, real);
+	if (!im->g)
 		return ST_INTERNAL;
-	TRY(import_graph(&im));
-	*out = im.g;
+	TRY(import_graph(im));
+	*out = im->g;
 	return ST_OK;
 }

@@ -1,6 +1,7 @@
 /* ONNX in, graph out; and a trained ONNX out again. The only folder that knows protobuf.
  *
- * Opsets 11 to 21. Everything in a file is checked before it is used; each fault is reported with
+ * Opsets 7 to 25. Functions are inlined, control flow and sequences resolved: none of them reaches
+ * the graph. Everything in a file is checked before it is used; each fault is reported with
  * file, node and hint. No operator is known here: what a node means is asked of the table. */
 #ifndef STINT_IMPORT_IMPORT_H
 #define STINT_IMPORT_IMPORT_H
@@ -12,15 +13,35 @@ struct import_dim {
 	int64_t size;
 };
 
+/* --tie NAME=COPY */
+struct import_tie {
+	const char *name, *copy;
+};
+
+/* --fix NAME=1,2,3: an input that is known when compiling. Numbers parted by commas; as many as the
+ * input's shape has, or any number for one axis. */
+struct import_fix {
+	const char *name, *values;
+};
+
 struct import_options {
 	int64_t batch;   /* first axis of the data inputs; 0: not given */
 	int64_t unbound; /* size of axes that nothing binds, for looking at a model; 0: an error */
 	int ndim;
 	const struct import_dim *dim;
-	/* Shell patterns (fnmatch), ended by NULL; NULL: none. A float initializer of rank 1 or
-	 * more is trained when it matches some train pattern (or none are given) and no freeze
-	 * pattern. */
+	/* Shell patterns (fnmatch), ended by NULL; NULL: none. With train patterns a float
+	 * initializer of rank 1 or more is trained when it matches one of them; without, roles.c
+	 * decides. A freeze pattern wins. */
 	const char *const *train_pattern, *const *freeze_pattern;
+	/* Initializers that are one although the file has two, of one shape or transposed. */
+	int ntie;
+	const struct import_tie *tie;
+	int nfix;
+	const struct import_fix *fix;
+	/* Nodes whose outputs no gradient passes. */
+	const char *const *stop_pattern;
+	/* Those that are never tied, and separate for each layer that reads them. */
+	const char *const *untie_pattern;
 };
 
 /* ST_IO: the file cannot be read; ST_USAGE: --batch and --dim contradict each other or name
@@ -32,8 +53,10 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	const struct op_table *table, const struct target *target, enum dtype real, struct diag *d,
 	struct graph **out);
 
-/* A copy of the model with external data taken in. ST_INVALID where it would be over 2 GiB. */
-enum status import_copy_model(const char *from, const char *to, struct diag *d);
+/* A copy of the model with external data taken in, and its initializers tied and untied as
+ * import_onnx has them. ST_INVALID where it would be over 2 GiB. */
+enum status import_copy_model(const char *from, const char *to, const struct import_options *o,
+	const struct op_table *table, struct diag *d);
 
 /* Value of initializer `name` (numel elements, float), or NULL to leave it as it is. */
 typedef const float *export_lookup(void *user, const char *name, int64_t numel);

@@ -21,7 +21,7 @@ static struct name_slot *find(const struct names *t, const char *name)
 
 static bool grow(struct names *t)
 {
-	struct names wider = {.arena = t->arena, .n = t->n, .cap = t->cap ? 2 * t->cap : 64};
+	struct names wider = {.arena = t->arena, .n = t->n, .cap = t->cap ? 2 * t->cap : 16};
 	if (wider.cap < t->cap)
 		return false;
 	wider.slot = ARENA_ARRAY(t->arena, struct name_slot, wider.cap);
@@ -49,4 +49,64 @@ void **names_at(struct names *t, const char *name)
 void *names_get(const struct names *t, const char *name)
 {
 	return t->cap ? find(t, name)->value : NULL;
+}
+
+bool names_reserve(struct names *t, size_t n)
+{
+	size_t cap = 16;
+	while (cap < 2 * n + 2)
+		cap *= 2;
+	if (t->cap || cap > INT32_MAX)
+		return true; /* it grows by itself */
+	t->slot = ARENA_ARRAY(t->arena, struct name_slot, cap);
+	t->cap = t->slot ? (int)cap : 0;
+	return t->slot != NULL;
+}
+
+void names_clear(struct names *t)
+{
+	/* a wide table that held little would be cleared in vain time and again */
+	if (t->cap > 64 && t->n < t->cap / 16)
+		t->cap = 0;
+	if (t->cap && t->n)
+		memset(t->slot, 0, (size_t)t->cap * sizeof *t->slot);
+	t->n = 0;
+}
+
+/* --- Addresses --- */
+
+static struct memo_slot *find_address(const struct memo *t, const void *key)
+{
+	size_t mask = (size_t)t->cap - 1;
+	size_t i = (size_t)(((uintptr_t)key >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & mask;
+	while (t->slot[i].key && t->slot[i].key != key)
+		i = (i + 1) & mask;
+	return &t->slot[i];
+}
+
+static bool grow_memo(struct memo *t)
+{
+	struct memo wider = {.arena = t->arena, .n = t->n, .cap = t->cap ? 2 * t->cap : 64};
+	if (wider.cap < t->cap)
+		return false;
+	wider.slot = ARENA_ARRAY(t->arena, struct memo_slot, wider.cap);
+	if (!wider.slot)
+		return false;
+	for (int i = 0; i < t->cap; i++)
+		if (t->slot[i].key)
+			*find_address(&wider, t->slot[i].key) = t->slot[i];
+	*t = wider;
+	return true;
+}
+
+void **memo_at(struct memo *t, const void *key)
+{
+	if (2 * t->n >= t->cap && !grow_memo(t))
+		return NULL;
+	struct memo_slot *s = find_address(t, key);
+	if (!s->key) {
+		s->key = key;
+		t->n++;
+	}
+	return &s->value;
 }

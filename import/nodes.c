@@ -1,249 +1,273 @@
-/* Nodes: which operators the file asks for, attributes, and building. */
-#include <inttypes.h>
-#include <math.h>
+/* Nodes: which operators a block asks for, and building. */
 #include <string.h>
 
 #include "import/private.h"
 
 typedef Onnx__NodeProto Node;
-typedef Onnx__AttributeProto Attribute;
-
-#define KIND(x) ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##x
-
-static bool own_domain(const Node *n)
-{
-	const char *domain = text_of(n->domain);
-	return !*domain || !strcmp(domain, "ai.onnx");
-}
 
 const char *node_label(struct arena *a, const Node *n, int index)
 {
-	return n->name && *n->name ? n->name : arena_printf(a, "%s_%d", text_of(n->op_type), index);
+	if (n->name && *n->name)
+		return n->name;
+	/* arena_printf's work, for names by the million */
+	char digits[16];
+	const char *op = text_of(n->op_type);
+	size_t len = strlen(op), ndigit = 0;
+	char *s = arena_alloc(a, len + 16, 1);
+	if (!s)
+		return NULL;
+	do
+		digits[ndigit++] = (char)('0' + index % 10);
+	while ((index /= 10) > 0);
+	memcpy(s, op, len);
+	s[len++] = '_';
+	while (ndigit)
+		s[len++] = digits[--ndigit];
+	return s;
 }
 
-static const char *node_name(struct importer *im, int index)
-{
-	return node_label(im->m.arena, im->m.proto->graph->node[index], index);
-}
-
-static bool is_supported(const struct importer *im, const Node *n)
+const struct op_def *record_of(const struct importer *im, const Node *n, int opset)
 {
 	const char *op = text_of(n->op_type);
 	/* records of our own are not for models to use */
-	return own_domain(n) && strncmp(op, "stint.", 6) != 0 &&
-	       op_find(im->g->table, op, im->g->opset);
+	return !*domain_of(n) && strncmp(op, "stint.", 6) != 0
+		       ? op_index_find(im->g->index, op, opset)
+		       : NULL;
 }
+
+/* --- Which operators --- */
 
 /* An operator that is missing, in the order of first use. */
 struct missing {
 	const char *label; /* with its domain, if that is not ONNX's */
-	int count, first;
+	const char *node, *function;
+	int count, opset;
 	struct missing *next;
 };
 
-static enum status count_missing(struct importer *im, struct missing **list)
+/* What check_operators has met so far. */
+struct check {
+	struct importer *im;
+	struct names seen; /* struct missing */
+	struct missing *first, **last;
+	struct function *todo, **end; /* called, but not looked at */
+};
+
+static enum status count_missing(
+	struct check *c, const struct block *b, int opset, const Node *n, int index)
 {
-	const Onnx__GraphProto *p = im->m.proto->graph;
-	struct names seen = {.arena = im->m.arena};
-	struct missing **tail = list;
-	for (int i = 0; i < (int)p->n_node; i++) {
-		const Node *n = p->node[i];
-		if (is_supported(im, n))
+	struct arena *a = c->im->m.arena;
+	const char *op = text_of(n->op_type);
+	const char *label = *domain_of(n) ? arena_printf(a, "%s.%s", n->domain, op) : op;
+	if (c->seen.n == REPORT_MAX && label && !names_get(&c->seen, label))
+		return ST_OK;
+	void **at = label ? names_at(&c->seen, label) : NULL;
+	if (!at)
+		return diag_nomem(c->im->d);
+	struct missing *k = *at;
+	if (!k) {
+		k = *at = *c->last = ARENA_NEW(a, struct missing);
+		if (!k)
+			return diag_nomem(c->im->d);
+		*k = (struct missing){.label = label,
+			.node = node_label(a, n, index),
+			.function = b->graph ? NULL : b->what,
+			.opset = opset};
+		c->last = &k->next;
+	}
+	k->count++;
+	return k->node ? ST_OK : diag_nomem(c->im->d);
+}
+
+static enum status check_block(struct check *c, const struct block *b, int opset)
+{
+	for (int i = 0; i < b->n; i++) {
+		const Node *n = b->node[i];
+		if (record_of(c->im, n, opset))
 			continue;
-		const char *op = text_of(n->op_type);
-		const char *label = own_domain(n)
-					    ? op
-					    : arena_printf(im->m.arena, "%s.%s", n->domain, op);
-		void **at = label ? names_at(&seen, label) : NULL;
-		if (!at)
-			return diag_nomem(im->d);
-		struct missing *k = *at;
-		if (!k) {
-			k = *at = *tail = ARENA_NEW(im->m.arena, struct missing);
-			if (!k)
-				return diag_nomem(im->d);
-			*k = (struct missing){.label = label, .first = i};
-			tail = &k->next;
-		}
-		k->count++;
+		struct function *f = function_of(c->im, n);
+		if (!f)
+			TRY(count_missing(c, b, opset, n, i));
+		if (!f || f->checked)
+			continue;
+		f->checked = true;
+		*c->end = f;
+		c->end = &f->next_check;
 	}
 	return ST_OK;
 }
 
-enum status check_operators(struct importer *im)
+static void report_missing(const struct check *c, const struct missing *k)
 {
-	struct missing *list = NULL;
-	int reported = 0;
-	TRY(count_missing(im, &list));
-	for (const struct missing *k = list; k && reported < REPORT_MAX; k = k->next, reported++) {
-		const char *name = node_name(im, k->first);
-		if (!name)
-			return diag_nomem(im->d);
-		diag_fail(im->d, ST_INVALID, &(struct where){im->m.path, name, k->label},
-			"docs/reference/operators.md lists what is supported",
-			"operator %s is not supported at opset %d; used %d time%s, first here",
-			*k->label ? k->label : "''", im->g->opset, k->count,
-			k->count == 1 ? "" : "s");
+	diag_fail(c->im->d, ST_INVALID, &(struct where){c->im->m.path, k->node, k->label},
+		"docs/reference/operators.md lists what is supported",
+		"operator %s is not supported at opset %d; used %d time%s, first here%s%s%s",
+		*k->label ? k->label : "''", k->opset, k->count, k->count == 1 ? "" : "s",
+		k->function ? " in function '" : "", k->function ? k->function : "",
+		k->function ? "'" : "");
+}
+
+enum status check_operators(struct importer *im, const struct block *b, int opset)
+{
+	struct check c = {.im = im, .seen = {.arena = im->m.arena}};
+	c.last = &c.first;
+	c.end = &c.todo;
+	TRY(check_block(&c, b, opset));
+	for (; c.todo; c.todo = c.todo->next_check) {
+		TRY(check_opset(im, c.todo->opset, c.todo->name));
+		TRY(check_block(&c, &c.todo->block, c.todo->opset));
 	}
-	return reported ? ST_INVALID : ST_OK;
-}
-
-/* --- Attributes --- */
-
-static enum status attribute_error(
-	struct importer *im, int index, const Attribute *a, const char *what)
-{
-	const struct where w = {im->m.path, node_name(im, index),
-		text_of(im->m.proto->graph->node[index]->op_type)};
-	return diag_fail(im->d, ST_INVALID, &w, NULL, "attribute '%s' %s", text_of(a->name), what);
-}
-
-static enum status tensor_attribute(
-	struct importer *im, const Onnx__TensorProto *t, struct attr *out)
-{
-	enum dtype type;
-	int rank;
-	int64_t dim[RANK_MAX];
-	const void *data;
-	TRY(tensor_values(&im->m, t, im->g->real, &type, &rank, dim, &data, im->d));
-	out->kind = ATTR_TENSOR;
-	out->t = graph_constant(im->g, text_of(t->name), type, rank, dim, data);
-	return out->t ? ST_OK : im->g->failed;
-}
-
-static enum status floats_attribute(struct importer *im, const Attribute *a, struct attr *out)
-{
-	double *v = ARENA_ARRAY(im->m.arena, double, a->n_floats);
-	if (!v)
-		return diag_nomem(im->d);
-	for (size_t i = 0; i < a->n_floats; i++)
-		v[i] = (double)a->floats[i];
-	out->kind = ATTR_FLOATS;
-	out->floats = v;
-	out->n = (int)a->n_floats;
-	return ST_OK;
-}
-
-/* Old files leave the type away: it follows from the field that is set. */
-static int kind_of(const Attribute *a)
-{
-	if (a->has_type && a->type != KIND(UNDEFINED))
-		return (int)a->type;
-	return a->has_f      ? KIND(FLOAT)
-	       : a->has_i    ? KIND(INT)
-	       : a->has_s    ? KIND(STRING)
-	       : a->t        ? KIND(TENSOR)
-	       : a->g        ? KIND(GRAPH)
-	       : a->n_floats ? KIND(FLOATS)
-			     : KIND(INTS);
-}
-
-static enum status import_attribute(
-	struct importer *im, int index, const Attribute *a, struct attr *out)
-{
-	*out = (struct attr){.name = text_of(a->name)};
-	switch (kind_of(a)) {
-	case KIND(FLOAT):
-		out->kind = ATTR_FLOAT;
-		out->f = (double)a->f;
-		return ST_OK;
-	case KIND(INT):
-		out->kind = ATTR_INT;
-		out->i = a->i;
-		return ST_OK;
-	case KIND(STRING):
-		if (a->s.len && memchr(a->s.data, 0, a->s.len))
-			return attribute_error(im, index, a, "is a text with a zero byte");
-		out->kind = ATTR_STRING;
-		out->s = arena_strndup(
-			im->m.arena, a->s.data ? (const char *)a->s.data : "", a->s.len);
-		return out->s ? ST_OK : diag_nomem(im->d);
-	case KIND(INTS):
-		if (a->n_ints > INT32_MAX)
-			return attribute_error(im, index, a, "is too long");
-		out->kind = ATTR_INTS;
-		out->ints = a->ints;
-		out->n = (int)a->n_ints;
-		return ST_OK;
-	case KIND(FLOATS):
-		return a->n_floats > INT32_MAX ? attribute_error(im, index, a, "is too long")
-					       : floats_attribute(im, a, out);
-	case KIND(TENSOR):
-		if (!a->t)
-			return attribute_error(im, index, a, "has no tensor");
-		return tensor_attribute(im, a->t, out);
-	case KIND(GRAPH):
-	case KIND(GRAPHS):
-		return attribute_error(
-			im, index, a, "holds a graph: control flow is not supported");
-	default:
-		return attribute_error(im, index, a, "is of a kind that is not supported");
-	}
-}
-
-static enum status import_attributes(struct importer *im, int index, int *n, struct attr **out)
-{
-	const Node *p = im->m.proto->graph->node[index];
-	*n = (int)p->n_attribute;
-	*out = ARENA_ARRAY(im->m.arena, struct attr, *n);
-	if (!*out)
-		return diag_nomem(im->d);
-	for (int i = 0; i < *n; i++) {
-		if (p->attribute[i]->ref_attr_name && *p->attribute[i]->ref_attr_name)
-			return attribute_error(
-				im, index, p->attribute[i], "refers to a function's attribute");
-		TRY(import_attribute(im, index, p->attribute[i], &(*out)[i]));
-	}
-	return ST_OK;
+	for (const struct missing *k = c.first; k; k = k->next)
+		report_missing(&c, k);
+	return c.first ? ST_INVALID : ST_OK;
 }
 
 /* --- Building --- */
 
-static int last_wanted(const Node *p)
+/* A node being built. */
+struct job {
+	struct importer *im;
+	const struct scope *s;
+	const Node *p;
+	const char *name;        /* with the scope's prefix */
+	int nin, nout;           /* without those left out at the end */
+	const struct op_def *op; /* or: */
+	struct function *function;
+};
+
+static enum status job_fail(const struct job *j, const char *fmt, const char *arg)
 {
-	int n = (int)p->n_output;
-	while (n > 0 && !*text_of(p->output[n - 1]))
-		n--;
-	return n;
+	const struct where w = {j->im->m.path, j->name, text_of(j->p->op_type)};
+	return diag_fail(j->im->d, ST_INVALID, &w, NULL, fmt, arg);
 }
 
-static enum status name_outputs(struct importer *im, const Node *p, struct node *n)
+static int last_given(char *const *list, size_t n)
 {
-	for (int k = 0; k < n->nout && k < (int)p->n_output; k++) {
-		const char *name = text_of(p->output[k]);
-		if (!*name || !n->out[k])
-			continue;
-		void **at = names_at(&im->tensor, name);
-		if (!at)
-			return diag_nomem(im->d);
-		n->out[k]->name = name;
-		*at = n->out[k];
+	while (n > 0 && !*text_of(list[n - 1]))
+		n--;
+	return (int)n;
+}
+
+static enum status job_input(const struct job *j, int i, struct value *out)
+{
+	const char *name = text_of(j->p->input[i]);
+	*out = (struct value){.kind = VALUE_NONE};
+	if (!*name || scope_get(j->s, name, out))
+		return ST_OK;
+	return job_fail(j,
+		j->im->depth ? "reads '%s', which nothing makes"
+			     : "reads '%s', an output that stint does not provide",
+		name);
+}
+
+/* Give output k its name in the file. */
+static enum status job_output(const struct job *j, int k, const struct value *v, int newest)
+{
+	const char *name = text_of(j->p->output[k]);
+	if (!*name)
+		return ST_OK;
+	if (v->kind == VALUE_TENSOR && v->tensor->id >= newest && !v->tensor->from_model) {
+		v->tensor->name = scope_name(j->im, j->s, name);
+		if (!v->tensor->name)
+			return diag_nomem(j->im->d);
 	}
+	return scope_set(j->im, j->s, name, v);
+}
+
+/* A node as it stands. */
+static enum status add_node(const struct job *j, struct tensor **in, struct attr *attr)
+{
+	struct graph *g = j->im->g;
+	int nattr, nin = 0;
+	struct node *n;
+	for (int i = 0; i < j->nin; i++) {
+		struct value v;
+		TRY(job_input(j, i, &v));
+		if (v.kind == VALUE_LIST)
+			return job_fail(j, "reads '%s', a sequence, but takes tensors only",
+				j->p->input[i]);
+		in[i] = v.kind == VALUE_TENSOR ? v.tensor : NULL;
+		nin = in[i] ? i + 1 : nin; /* without those that are absent at the end */
+	}
+	int newest = g->ntensor;
+	TRY(import_attributes(j->im, j->s, j->name, j->p, false, &nattr, attr));
+	g->opset = j->s->opset;
+	bool stop = name_matches(j->im->o->stop_pattern, j->name);
+	TRY(graph_node(g, j->op->name, j->name, nin, in, j->nout, nattr, attr, NULL, &n));
+	for (int k = 0; k < n->nout && k < j->nout; k++) {
+		struct value v = {.kind = VALUE_TENSOR, .tensor = n->out[k]};
+		if (v.tensor && stop && dtype_is_real(v.tensor->dtype))
+			v.tensor = OP1(g, op_by_role(g->table, ROLE_STOP)->name, v.tensor);
+		if (v.tensor)
+			TRY(job_output(j, k, &v, newest));
+	}
+	return g->failed;
+}
+
+static enum status plain_node(const struct job *j)
+{
+	enum { FEW = 8 };
+	struct tensor *in[FEW];
+	struct attr attr[FEW];
+	if (j->nin <= FEW && j->p->n_attribute <= FEW)
+		return add_node(j, in, attr);
+	struct tensor **more_in = ARENA_ARRAY(j->im->m.arena, struct tensor *, j->nin);
+	struct attr *more = ARENA_ARRAY(j->im->m.arena, struct attr, j->p->n_attribute);
+	return more_in && more ? add_node(j, more_in, more) : diag_nomem(j->im->d);
+}
+
+/* A node that comes to others. */
+static enum status expanded_node(const struct job *j)
+{
+	struct importer *im = j->im;
+	struct value *in = ARENA_ARRAY(im->m.arena, struct value, j->nin);
+	struct value *out = ARENA_ARRAY(im->m.arena, struct value, j->nout);
+	struct attr *attr = ARENA_ARRAY(im->m.arena, struct attr, j->p->n_attribute);
+	int nattr, newest = im->g->ntensor;
+	if (!in || !out || !attr)
+		return diag_nomem(im->d);
+	for (int i = 0; i < j->nin; i++)
+		TRY(job_input(j, i, &in[i]));
+	TRY(import_attributes(im, j->s, j->name, j->p, true, &nattr, attr));
+	TRY(j->function ? function_call(
+				  im, j->function, j->name, j->nin, in, j->nout, out, nattr, attr)
+			: graph_expand(im->g, j->op, j->name, j->nin, in, j->nout, out, nattr, attr,
+				  &im->left));
+	for (int k = 0; k < j->nout; k++)
+		TRY(job_output(j, k, &out[k], newest));
 	return ST_OK;
 }
 
-enum status import_node(struct importer *im, int index)
+static bool reads_no_tensor(const struct job *j)
 {
-	const Node *p = im->m.proto->graph->node[index];
-	const char *name = node_name(im, index);
-	int nattr, nin = (int)p->n_input;
-	struct attr *attr;
-	struct tensor **in = ARENA_ARRAY(im->m.arena, struct tensor *, nin);
-	struct node *n;
-	if (!in || !name)
+	struct value v;
+	for (int i = 0; i < j->nin; i++)
+		if (*text_of(j->p->input[i]) && scope_get(j->s, j->p->input[i], &v) &&
+			v.kind != VALUE_TENSOR)
+			return true;
+	return false;
+}
+
+enum status import_node(
+	struct importer *im, const struct scope *s, const struct block *b, int index)
+{
+	const Node *p = b->node[index];
+	const char *label = node_label(im->m.arena, p, index);
+	struct job j = {.im = im,
+		.s = s,
+		.p = p,
+		.name = label ? scope_name(im, s, label) : NULL,
+		.nin = last_given(p->input, p->n_input),
+		.nout = last_given(p->output, p->n_output),
+		.op = record_of(im, p, s->opset)};
+	if (!j.name)
 		return diag_nomem(im->d);
-	while (nin > 0 && !*text_of(p->input[nin - 1]))
-		nin--;
-	for (int i = 0; i < nin; i++) {
-		const char *input = text_of(p->input[i]);
-		in[i] = *input ? names_get(&im->tensor, input) : NULL;
-		if (*input && !in[i]) /* an optional output that its maker does not give */
-			return diag_fail(im->d, ST_INVALID,
-				&(struct where){im->m.path, name, p->op_type}, NULL,
-				"reads '%s', an output that stint does not provide", input);
-	}
-	TRY(import_attributes(im, index, &nattr, &attr));
-	TRY(graph_node(
-		im->g, text_of(p->op_type), name, nin, in, last_wanted(p), nattr, attr, NULL, &n));
-	return name_outputs(im, p, n);
+	const struct where w = {im->m.path, j.name, text_of(p->op_type)};
+	if (im->depth)
+		TRY(expansion_count(im, &w, strlen(j.name)));
+	if (!j.op)
+		j.function = function_of(im, p);
+	if (!j.op || (j.op->expand && (!j.op->infer || reads_no_tensor(&j))))
+		return expanded_node(&j);
+	return plain_node(&j);
 }

@@ -1,5 +1,5 @@
-/* A valid order of the nodes. ONNX asks for a sorted file; we sort, and say where it cannot be
- * done. */
+/* A valid order of a block's nodes. ONNX asks for a sorted file; we sort, and say where it cannot
+ * be done. A node reads its inputs, and what the graphs in its attributes read from around them. */
 #include <string.h>
 
 #include "import/private.h"
@@ -9,12 +9,21 @@ enum { SOURCE = -1 };
 
 struct order {
 	struct importer *im;
-	const Onnx__GraphProto *graph;
+	struct arena *scratch;
+	const struct block *block;
 	struct names maker; /* name → pointer-sized node number */
 	int n;
 	int *waits;                        /* by node: inputs not yet made */
 	int *first, *next_reader, *reader; /* readers of each node's outputs, as lists */
 	int nreader;
+	enum status worst;
+	int faults;
+};
+
+/* Names of the graphs in attributes that are being looked at, from the innermost outwards. */
+struct locals {
+	struct names name;
+	const struct locals *outer;
 };
 
 static const char *label(const Onnx__NodeProto *n)
@@ -25,7 +34,7 @@ static const char *label(const Onnx__NodeProto *n)
 static enum status node_error(
 	struct order *o, int i, const char *hint, const char *fmt, const char *name)
 {
-	const Onnx__NodeProto *n = o->graph->node[i];
+	const Onnx__NodeProto *n = o->block->node[i];
 	const struct where w = {.file = o->im->m.path, .node = label(n), .op = text_of(n->op_type)};
 	return diag_fail(o->im->d, ST_INVALID, &w, hint, fmt, name);
 }
@@ -43,51 +52,122 @@ static enum status define(struct order *o, const char *name, intptr_t maker, int
 
 static enum status define_all(struct order *o)
 {
-	const Onnx__GraphProto *g = o->graph;
-	for (size_t i = 0; i < g->n_input; i++)
-		TRY(define(o, text_of(g->input[i]->name), SOURCE, -1));
-	for (size_t i = 0; i < g->n_initializer; i++)
-		TRY(define(o, text_of(g->initializer[i]->name), SOURCE, -1));
+	const struct block *b = o->block;
+	size_t n = (size_t)b->nin + (b->graph ? b->graph->n_initializer : 0);
 	for (int i = 0; i < o->n; i++)
-		for (size_t k = 0; k < g->node[i]->n_output; k++)
-			if (*text_of(g->node[i]->output[k]))
-				TRY(define(o, g->node[i]->output[k], i + 1, i));
+		n += b->node[i]->n_output;
+	if (!names_reserve(&o->maker, n))
+		return diag_nomem(o->im->d);
+	for (int i = 0; i < b->nin; i++)
+		TRY(define(o, b->in[i], SOURCE, -1));
+	for (size_t i = 0; b->graph && i < b->graph->n_initializer; i++)
+		TRY(define(o, text_of(b->graph->initializer[i]->name), SOURCE, -1));
+	for (int i = 0; i < o->n; i++)
+		for (size_t k = 0; k < b->node[i]->n_output; k++)
+			if (*text_of(b->node[i]->output[k]))
+				TRY(define(o, b->node[i]->output[k], i + 1, i));
 	return ST_OK;
+}
+
+/* --- Who reads what --- */
+
+/* How many names a node may read. */
+static size_t count_reads(const Onnx__NodeProto *n)
+{
+	size_t count = n->n_input;
+	for (size_t i = 0; i < n->n_attribute; i++) {
+		const Onnx__GraphProto *g = n->attribute[i]->g;
+		for (size_t k = 0; g && k < g->n_node; k++)
+			count += count_reads(g->node[k]);
+		count += g ? g->n_output : 0;
+	}
+	return count;
+}
+
+static void link_reader(struct order *o, int i, const char *name)
+{
+	intptr_t maker = (intptr_t)names_get(&o->maker, name);
+	if (!*name || maker == SOURCE || (maker == 0 && o->block->inner) || o->faults == REPORT_MAX)
+		return;
+	if (maker == 0) {
+		o->worst = node_error(o, i, "is an initializer missing from the file?",
+			"reads '%s', which nothing makes", name);
+		o->faults++;
+		return;
+	}
+	o->reader[o->nreader] = i;
+	o->next_reader[o->nreader] = o->first[maker - 1];
+	o->first[maker - 1] = o->nreader++;
+	o->waits[i]++;
+}
+
+static bool is_local(const struct locals *l, const char *name)
+{
+	for (; l; l = l->outer)
+		if (names_get(&l->name, name))
+			return true;
+	return false;
+}
+
+static bool add_locals(struct locals *l, const Onnx__GraphProto *g)
+{
+	bool ok = true;
+	for (size_t i = 0; i < g->n_input + g->n_initializer; i++) {
+		const char *name = i < g->n_input ? g->input[i]->name
+						  : g->initializer[i - g->n_input]->name;
+		void **at = names_at(&l->name, text_of(name));
+		ok = ok && at && (*at = l);
+	}
+	for (size_t i = 0; i < g->n_node; i++)
+		for (size_t k = 0; k < g->node[i]->n_output; k++) {
+			void **at = names_at(&l->name, text_of(g->node[i]->output[k]));
+			ok = ok && at && (*at = l);
+		}
+	return ok;
+}
+
+/* What node i's attribute `g` reads from around it. */
+static bool link_graph(
+	struct order *o, int i, const Onnx__GraphProto *g, const struct locals *outer)
+{
+	struct locals l = {.name = {.arena = o->scratch}, .outer = outer};
+	if (!add_locals(&l, g))
+		return false;
+	for (size_t n = 0; n < g->n_node; n++) {
+		const Onnx__NodeProto *p = g->node[n];
+		for (size_t k = 0; k < p->n_input; k++)
+			if (!is_local(&l, text_of(p->input[k])))
+				link_reader(o, i, text_of(p->input[k]));
+		for (size_t k = 0; k < p->n_attribute; k++)
+			if (p->attribute[k]->g && !link_graph(o, i, p->attribute[k]->g, &l))
+				return false;
+	}
+	for (size_t k = 0; k < g->n_output; k++)
+		if (!is_local(&l, text_of(g->output[k]->name)))
+			link_reader(o, i, text_of(g->output[k]->name));
+	return true;
 }
 
 static enum status link_readers(struct order *o)
 {
 	size_t edges = 0;
 	for (int i = 0; i < o->n; i++)
-		edges += o->graph->node[i]->n_input;
+		edges += count_reads(o->block->node[i]);
 	if (edges > INT32_MAX)
 		return diag_nomem(o->im->d);
-	o->reader = ARENA_ARRAY(o->im->m.arena, int, edges);
-	o->next_reader = ARENA_ARRAY(o->im->m.arena, int, edges);
+	o->reader = ARENA_ARRAY(o->scratch, int, edges);
+	o->next_reader = ARENA_ARRAY(o->scratch, int, edges);
 	if (!o->reader || !o->next_reader)
 		return diag_nomem(o->im->d);
-	enum status worst = ST_OK;
-	int faults = 0;
-	for (int i = 0; i < o->n && faults < REPORT_MAX; i++) {
-		const Onnx__NodeProto *n = o->graph->node[i];
-		for (size_t k = 0; k < n->n_input; k++) {
-			const char *name = text_of(n->input[k]);
-			intptr_t maker = (intptr_t)names_get(&o->maker, name);
-			if (!*name || maker == SOURCE)
-				continue;
-			if (maker == 0) {
-				worst = node_error(o, i, "is an initializer missing from the file?",
-					"reads '%s', which nothing makes", name);
-				faults++;
-				continue;
-			}
-			o->reader[o->nreader] = i;
-			o->next_reader[o->nreader] = o->first[maker - 1];
-			o->first[maker - 1] = o->nreader++;
-			o->waits[i]++;
-		}
+	for (int i = 0; i < o->n; i++) {
+		const Onnx__NodeProto *n = o->block->node[i];
+		for (size_t k = 0; k < n->n_input; k++)
+			link_reader(o, i, text_of(n->input[k]));
+		for (size_t k = 0; k < n->n_attribute; k++)
+			if (n->attribute[k]->g && !link_graph(o, i, n->attribute[k]->g, NULL))
+				return diag_nomem(o->im->d);
 	}
-	return worst;
+	return o->worst;
 }
 
 /* Nodes in file order as far as possible: a heap of the ready ones, smallest index first. */
@@ -115,41 +195,39 @@ static int pop(int *heap, int *n)
 	return top;
 }
 
-/* A node that `i` waits for: some input's maker is not built either. */
-static int waited_for(const struct order *o, int i, const char **name)
+/* The name of what `maker` makes and `reader` reads, itself or in its bodies. */
+static const char *name_between(const struct order *o, int maker, int reader)
 {
-	const Onnx__NodeProto *n = o->graph->node[i];
-	for (size_t k = 0; k < n->n_input; k++) {
-		intptr_t maker = (intptr_t)names_get(&o->maker, text_of(n->input[k]));
-		if (maker > 0 && o->waits[maker - 1] > 0) {
-			*name = n->input[k];
-			return (int)maker - 1;
-		}
-	}
-	return i;
+	const Onnx__NodeProto *n = o->block->node[reader];
+	for (size_t k = 0; k < n->n_input; k++)
+		if ((intptr_t)names_get(&o->maker, text_of(n->input[k])) == maker + 1)
+			return n->input[k];
+	return text_of(o->block->node[maker]->output[0]);
 }
 
 /* Every waiting node waits for a waiting one: going back from any of them ends on a cycle, at the
- * first node that is met again. The readers' lists, of no more use, mark those that were met. */
+ * first node that is met again. The readers' lists, of no more use then, mark those that were met.
+ */
 static enum status cycle_error(struct order *o)
 {
 	enum { MET = -2 };
-	int i = 0;
-	const char *name = "";
+	int *waited_for = ARENA_ARRAY(o->scratch, int, o->n), i = 0;
+	if (!waited_for)
+		return diag_nomem(o->im->d);
+	for (int k = 0; k < o->n; k++)
+		for (int e = o->first[k]; o->waits[k] > 0 && e >= 0; e = o->next_reader[e])
+			waited_for[o->reader[e]] = k;
 	while (o->waits[i] == 0)
 		i++;
-	while (o->first[i] != MET) {
+	for (; o->first[i] != MET; i = waited_for[i])
 		o->first[i] = MET;
-		i = waited_for(o, i, &name);
-	}
-	waited_for(o, i, &name);
-	return node_error(
-		o, i, "the graph must not have cycles", "lies on a cycle through '%s'", name);
+	return node_error(o, i, "the graph must not have cycles", "lies on a cycle through '%s'",
+		name_between(o, waited_for[i], i));
 }
 
 static enum status sort(struct order *o, int *out)
 {
-	int *heap = ARENA_ARRAY(o->im->m.arena, int, o->n), ready = 0, done = 0;
+	int *heap = ARENA_ARRAY(o->scratch, int, o->n), ready = 0, done = 0;
 	if (!heap)
 		return diag_nomem(o->im->d);
 	for (int i = 0; i < o->n; i++)
@@ -165,22 +243,29 @@ static enum status sort(struct order *o, int *out)
 	return done == o->n ? ST_OK : cycle_error(o);
 }
 
-enum status order_nodes(struct importer *im, const int **order)
+static enum status order_all(struct order *o, int *out)
 {
-	struct order o = {.im = im, .graph = im->m.proto->graph, .maker = {.arena = im->m.arena}};
-	if (o.graph->n_node > INT32_MAX / 2)
+	o->waits = ARENA_ARRAY(o->scratch, int, o->n);
+	o->first = ARENA_ARRAY(o->scratch, int, o->n);
+	if (!o->waits || !o->first || !out)
+		return diag_nomem(o->im->d);
+	for (int i = 0; i < o->n; i++)
+		o->first[i] = -1;
+	TRY(define_all(o));
+	TRY(link_readers(o));
+	return sort(o, out);
+}
+
+enum status order_nodes(struct importer *im, const struct block *b, const int **order)
+{
+	struct arena *scratch = arena_new();
+	if (!scratch)
 		return diag_nomem(im->d);
-	o.n = (int)o.graph->n_node;
-	o.waits = ARENA_ARRAY(im->m.arena, int, o.n);
-	o.first = ARENA_ARRAY(im->m.arena, int, o.n);
-	int *out = ARENA_ARRAY(im->m.arena, int, o.n);
-	if (!o.waits || !o.first || !out)
-		return diag_nomem(im->d);
-	for (int i = 0; i < o.n; i++)
-		o.first[i] = -1;
-	TRY(define_all(&o));
-	TRY(link_readers(&o));
-	TRY(sort(&o, out));
+	struct order o = {
+		.im = im, .scratch = scratch, .block = b, .maker = {.arena = scratch}, .n = b->n};
+	int *out = ARENA_ARRAY(im->m.arena, int, b->n);
+	enum status st = order_all(&o, out);
+	arena_free(scratch);
 	*order = out;
-	return ST_OK;
+	return st;
 }

@@ -15,6 +15,11 @@ struct model {
 /* Read and unpack `path`: depth at most 64, no text with a zero byte, memory bounded by the file's
  * size. */
 enum status model_read(struct arena *a, const char *path, struct model *out, struct diag *d);
+/* Unpack a message that lies in a field which onnx.proto does not know, as guarded. */
+enum status model_unpack(const struct model *m, const ProtobufCMessageDescriptor *type,
+	const ProtobufCMessageUnknownField *field, ProtobufCMessage **out, struct diag *d);
+/* The text in such a field; "" where it holds no text. NULL when out of memory. */
+const char *unknown_text(struct arena *a, const ProtobufCMessage *m, uint32_t tag);
 
 /* Every external tensor inline. */
 enum status model_take_in(const struct model *m, struct diag *d);
@@ -56,40 +61,200 @@ struct names {
 		void *value;
 	} * slot;
 };
-/* The value's place for `name`, made on demand (NULL value then); NULL when out of memory. */
+/* The value's place for `name`, made on demand (NULL value then); NULL when out of memory. The name
+ * is not copied. */
 void **names_at(struct names *t, const char *name);
 /* The value, or NULL. */
 void *names_get(const struct names *t, const char *name);
+/* Room for n names in an empty table: what grows leaves its old places in the arena. */
+bool names_reserve(struct names *t, size_t n);
+/* Empty it, in time in proportion to what it held since it was last emptied. */
+void names_clear(struct names *t);
+
+/* The same with addresses for keys: what was made of a message of the file. */
+struct memo {
+	struct arena *arena;
+	int n, cap;
+	struct memo_slot {
+		const void *key;
+		void *value;
+	} * slot;
+};
+void **memo_at(struct memo *t, const void *key);
+
+/* --- Graphs and functions, ready to be built any number of times (block.c) --- */
+
+struct block {
+	const char *what;              /* for messages: a function's or an attribute's name, NULL */
+	const Onnx__GraphProto *graph; /* NULL: a function's nodes */
+	bool inner;                    /* names may come from around it */
+	int n, nin, nout;
+	Onnx__NodeProto *const *node;
+	const char **in, **out; /* names */
+	const int *order;       /* NULL until block_ready */
+	int64_t size;           /* nodes that building it may make */
+};
+
+/* A function of the model. */
+struct function {
+	const Onnx__FunctionProto *proto;
+	const char *name, *domain;
+	int opset; /* ONNX's, for its nodes */
+	int ndefault;
+	Onnx__AttributeProto **deflt; /* its attributes' defaults */
+	enum { FUNCTION_NEW, FUNCTION_OPEN, FUNCTION_DONE } state;
+	bool checked; /* check_operators has seen it */
+	struct function *next_check;
+	struct block block;
+};
+
+/* Names in one block while it is built. */
+struct scope {
+	const struct scope *outer;       /* where other names are looked for; NULL: nowhere */
+	struct names *tensor, *other;    /* struct tensor; struct value: lists and nothing */
+	const char *prefix;              /* of names made here: "call/" */
+	const struct function *function; /* whose attributes may be referred to; NULL */
+	int nattr;                       /* those given by the call */
+	const struct attr *attr;
+	int opset;
+};
+
+/* --- What the dynamo exporter notes (metadata.c) --- */
+
+/* Fields of onnx.proto after 1.12. */
+enum { NODE_METADATA = 9, GRAPH_METADATA = 16 };
+/* The value under `key` among a message's metadata_props; NULL when there is none. */
+const char *metadata_get(
+	struct arena *a, const ProtobufCMessage *message, unsigned field, const char *key);
+/* The module that a node comes from, as "encoder.layers.0"; NULL when the file does not say. */
+const char *node_scope(struct arena *a, const Onnx__NodeProto *n);
+
+/* What a tensor was in the module that was exported. */
+enum origin { ORIGIN_UNKNOWN, ORIGIN_PARAMETER, ORIGIN_BUFFER, ORIGIN_CONSTANT };
+struct module_tensor {
+	const char *name;
+	enum origin kind;
+	struct module_tensor *next; /* in the module's order */
+};
 
 /* --- The stages of import_onnx --- */
+
+enum {
+	REPORT_MAX = 100,       /* faults of one kind that are reported; a file can have millions */
+	DEPTH_MAX = 100,        /* calls and bodies inside each other */
+	EXPANSION_MAX = 200000, /* nodes made by calls and bodies */
+	NAME_UNIT = 256,        /* that many bytes of a name made count as a node */
+};
+
+struct trie;
 
 struct importer {
 	struct model m;
 	const struct import_options *o;
+	const struct op_table *table;
 	struct graph *g;
 	struct diag *d;
-	struct names tensor; /* ONNX name → struct tensor */
-	struct names dim;    /* symbolic size → what it is bound to (dims.c) */
+	struct scope top;
+	struct names module; /* the module's tensors by name → struct module_tensor */
+	struct module_tensor *module_first, **module_end;
+	struct names found;     /* modules whose weights are read under other names */
+	struct names use;       /* initializers → how nodes read them (roles.c) */
+	struct names dim;       /* symbolic size → what it is bound to (dims.c) */
+	struct trie *functions; /* by domain, name, overload; NULL: the model has none */
+	struct memo block;      /* GraphProto → struct block */
+	struct memo constant;   /* TensorProto → struct tensor, in blocks that are built often */
+	int64_t left;           /* of EXPANSION_MAX */
+	int depth;              /* blocks being built, the model's own not counted */
+	struct names tensor[DEPTH_MAX + 1], other[DEPTH_MAX + 1]; /* their names, by depth */
 };
 
-/* Faults of one kind that are reported; a file can have millions. */
-enum { REPORT_MAX = 100 };
+/* order[i]: the index of the i-th node to build; nodes stand after what they read. Reports inputs
+ * that nothing makes (names from around an inner block are not looked at), names made twice, and
+ * cycles. */
+enum status order_nodes(struct importer *im, const struct block *b, const int **order);
 
-/* order[i]: the index in the file of the i-th node to build; nodes stand after what they read.
- * Reports inputs that nothing makes, names made twice, and cycles. */
-enum status order_nodes(struct importer *im, const int **order);
-/* Initializers and inputs as tensors. */
+/* The module's tensors, where the exporter notes them. */
+enum status signature_read(struct importer *im);
+/* Undo what exporters do to initializers: equal ones that were merged are separate again,
+ * transposed copies are tied to what they are copies of; --tie and --untie. Rewrites the file in
+ * memory. Requires signature_read. */
+enum status ties_rewrite(struct importer *im);
+/* Whether initializer `t` is trained, and why (for people). Requires uses_read. */
+struct decision {
+	bool trained;
+	const char *why;
+};
+/* Shell patterns, ended by NULL; NULL: none. */
+bool name_matches(const char *const *patterns, const char *name);
+/* Made by an exporter or optimizer for a constant of its own. */
+bool name_generated(const char *name);
+enum status uses_read(struct importer *im);
+/* Say so when the exporter folded batch-norms away. Requires uses_read. */
+void warn_of_folding(struct importer *im);
+struct decision role_of(const struct importer *im, const struct tensor *t);
+
+/* The file's functions into im->functions. */
+enum status functions_read(struct importer *im);
+/* The function that a node calls, or NULL. */
+struct function *function_of(const struct importer *im, const Onnx__NodeProto *n);
+/* Build its body in place of the call. out[nout] are set. */
+enum status function_call(struct importer *im, struct function *f, const char *name, int nin,
+	const struct value *in, int nout, struct value *out, int nattr, const struct attr *attr);
+/* "", where it is ONNX's own. */
+const char *domain_of(const Onnx__NodeProto *n);
+/* Report an opset that stint does not know; `function` NULL: the model's. */
+enum status check_opset(struct importer *im, int64_t opset, const char *function);
+/* ONNX's opset in a list; 0: none. */
+int64_t opset_of(Onnx__OperatorSetIdProto *const *list, size_t n);
+
+/* The model's graph as a block. */
+enum status block_main(struct importer *im, struct block **out);
+/* A function's nodes as a block. */
+enum status block_function(struct importer *im, struct function *f);
+/* Check its operators and order its nodes, once. */
+enum status block_ready(struct importer *im, const struct scope *s, struct block *b);
+/* Check that a function does not call itself, and set its block's size. */
+enum status function_size(struct importer *im, struct function *f, int depth);
+/* Build a block with these inputs in a scope of its own. */
+enum status block_build(struct importer *im, struct block *b, const struct scope *s, int nin,
+	const struct value *in, int nout, struct value *out);
+/* A body: the graph in an attribute, and the scope in which it stands. */
+enum status block_body(struct importer *im, const struct scope *s, const Onnx__AttributeProto *a,
+	const struct body **out);
+
+/* The scope for a block built inside: names found around it or not, under a prefix. */
+struct scope scope_inside(const struct scope *s, const char *prefix);
+/* "prefix/name" in the arena, the name itself where there is no prefix; NULL when out of memory. */
+const char *scope_name(struct importer *im, const struct scope *s, const char *name);
+/* What a name stands for; false: nothing. */
+bool scope_get(const struct scope *s, const char *name, struct value *out);
+enum status scope_set(
+	struct importer *im, const struct scope *s, const char *name, const struct value *v);
+/* One more node made by a call or a body, with a name so long. */
+enum status expansion_count(struct importer *im, const struct where *w, size_t name);
+
+/* Initializers and inputs of the model as tensors. */
 enum status import_values(struct importer *im);
+/* Initializers of an inner block. */
+enum status import_initializers(
+	struct importer *im, const struct scope *s, const Onnx__GraphProto *p);
 /* The shape of an input; NULL when it is no tensor or has none. */
 const Onnx__TensorShapeProto *input_shape(const Onnx__ValueInfoProto *v);
-/* Bind the symbolic sizes. Requires the initializers in `tensor`. */
+/* Bind the symbolic sizes. Requires the initializers in `top`. */
 enum status dims_bind(struct importer *im);
 /* The size of one axis of an input; reports an unbound one. */
 enum status dims_size(struct importer *im, const char *input, int axis,
 	const Onnx__TensorShapeProto__Dimension *dim, int64_t *out);
-/* Report every operator without a record, or outside ONNX's domain: one message each. */
-enum status check_operators(struct importer *im);
-/* Build node `index` of the file. */
-enum status import_node(struct importer *im, int index);
+
+/* A node's attributes. Those that are graphs only where the node can be expanded. */
+enum status import_attributes(struct importer *im, const struct scope *s, const char *node,
+	const Onnx__NodeProto *p, bool bodies, int *n, struct attr *out);
+/* The record that a node means, or NULL: it may call a function. */
+const struct op_def *record_of(const struct importer *im, const Onnx__NodeProto *n, int opset);
+/* Report every operator of a block (and of the functions it calls) that is neither. */
+enum status check_operators(struct importer *im, const struct block *b, int opset);
+/* Build node `index` of a block. */
+enum status import_node(
+	struct importer *im, const struct scope *s, const struct block *b, int index);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "import/private.h"
 
-enum { DEPTH_MAX = 64 };
+enum { NESTING_MAX = 64 };
 
 static enum status bad_file(const char *path, struct diag *d, const char *what)
 {
@@ -50,7 +50,7 @@ static const char *scan_bytes(
 								  (unsigned)(key >> 3));
 	const uint8_t *start = *p;
 	if (field && field->type == PROTOBUF_C_TYPE_MESSAGE) {
-		if (*depth + 1 == DEPTH_MAX)
+		if (*depth + 1 == NESTING_MAX)
 			return "it is nested more than 64 levels deep";
 		stack[++*depth] = (struct frame){start + len, field->descriptor};
 		return NULL;
@@ -88,9 +88,9 @@ static const char *scan_field(const uint8_t **p, struct frame *stack, int *depth
 	}
 }
 
-static const char *scan(const uint8_t *p, size_t len)
+static const char *scan(const uint8_t *p, size_t len, const ProtobufCMessageDescriptor *type)
 {
-	struct frame stack[DEPTH_MAX] = {{p + len, &onnx__model_proto__descriptor}};
+	struct frame stack[NESTING_MAX] = {{p + len, type}};
 	int depth = 0;
 	for (;;) {
 		while (depth > 0 && p == stack[depth].end)
@@ -103,12 +103,37 @@ static const char *scan(const uint8_t *p, size_t len)
 	}
 }
 
-/* protobuf-c's allocations, out of the arena and no more than `left` bytes of them. */
+/* protobuf-c's allocations, out of the arena and no more than `left` bytes of them. Short texts and
+ * lists stand close together. Of what it gives back only large pieces are worth it: its notes on
+ * the fields of a message. */
 struct capped {
 	struct arena *arena;
 	size_t left;
+	char *room; /* for small ones */
+	size_t nroom;
+	struct large {
+		void *p;
+		size_t size;
+	} large[64];
+	int nlarge;
 	bool full, nomem;
 };
+
+static void *small_alloc(struct capped *c, size_t size)
+{
+	enum { ROOM = 8192 };
+	size = (size + 7) & ~(size_t)7;
+	if (size > c->nroom) {
+		c->room = arena_alloc(c->arena, ROOM, 1);
+		c->nroom = c->room ? ROOM : 0;
+	}
+	if (!c->room)
+		return NULL;
+	c->nroom -= size;
+	void *p = c->room;
+	c->room += size;
+	return p;
+}
 
 static void *capped_alloc(void *user, size_t size)
 {
@@ -118,15 +143,22 @@ static void *capped_alloc(void *user, size_t size)
 		return NULL;
 	}
 	c->left -= size;
-	void *p = arena_alloc(c->arena, size, 1);
+	void *p = size <= 512 ? small_alloc(c, size) : arena_alloc(c->arena, size, 1);
 	c->nomem |= p == NULL;
+	if (size >= 32768 && c->nlarge < 64)
+		c->large[c->nlarge++] = (struct large){p, size};
 	return p;
 }
 
 static void capped_free(void *user, void *p)
 {
-	(void)user; /* the arena frees all at once */
-	(void)p;
+	struct capped *c = user;
+	for (int i = c->nlarge - 1; p && i >= 0; i--)
+		if (c->large[i].p == p) {
+			arena_release(c->arena, p, c->large[i].size);
+			c->large[i] = c->large[--c->nlarge];
+			return;
+		}
 }
 
 static enum status check_kind(const char *path, struct diag *d)
@@ -147,28 +179,66 @@ static enum status check_kind(const char *path, struct diag *d)
 	return ST_OK;
 }
 
-static enum status unpack(struct arena *a, const char *path, const char *bytes, size_t len,
-	struct model *out, struct diag *d)
+static enum status unpack(struct arena *a, const char *path, const ProtobufCMessageDescriptor *type,
+	const uint8_t *bytes, size_t len, ProtobufCMessage **out, struct diag *d)
 {
-	const char *fault = scan((const uint8_t *)bytes, len);
+	const char *fault = scan(bytes, len, type);
 	if (fault)
 		return bad_file(path, d, fault);
 	/* a number of two bytes takes some 72 bytes while it is unpacked */
 	struct capped c = {.arena = a, .left = len * 96 + ((size_t)16 << 20)};
 	ProtobufCAllocator allocator = {capped_alloc, capped_free, &c};
-	Onnx__ModelProto *m = onnx__model_proto__unpack(&allocator, len, (const uint8_t *)bytes);
+	*out = protobuf_c_message_unpack(type, &allocator, len, bytes);
 	if (c.nomem)
 		return diag_nomem(d);
 	if (c.full)
 		return bad_file(path, d,
 			"unpacking it takes over 96 times its size; it seems made to exhaust "
 			"memory");
-	if (!m)
-		return bad_file(path, d, "a field in it has another type than ONNX says");
-	if (!m->graph)
-		return bad_file(path, d, "it has no graph");
-	*out = (struct model){path, m, a};
-	return ST_OK;
+	return *out ? ST_OK : bad_file(path, d, "a field in it has another type than ONNX says");
+}
+
+static enum status unpack_model(struct arena *a, const char *path, const char *bytes, size_t len,
+	struct model *out, struct diag *d)
+{
+	ProtobufCMessage *m;
+	TRY(unpack(a, path, &onnx__model_proto__descriptor, (const uint8_t *)bytes, len, &m, d));
+	*out = (struct model){path, (Onnx__ModelProto *)m, a};
+	return out->proto->graph ? ST_OK : bad_file(path, d, "it has no graph");
+}
+
+/* What stands behind the length that an unknown field begins with. */
+static const uint8_t *unknown_content(const ProtobufCMessageUnknownField *field, size_t *len)
+{
+	const uint8_t *p = field->data, *end = p + field->len;
+	uint64_t n;
+	*len = 0;
+	if (field->wire_type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED || !varint(&p, end, &n))
+		return NULL;
+	*len = (size_t)(end - p);
+	return p;
+}
+
+enum status model_unpack(const struct model *m, const ProtobufCMessageDescriptor *type,
+	const ProtobufCMessageUnknownField *field, ProtobufCMessage **out, struct diag *d)
+{
+	size_t len;
+	const uint8_t *p = unknown_content(field, &len);
+	return p ? unpack(m->arena, m->path, type, p, len, out, d)
+		 : bad_file(m->path, d, "a field in it has another type than ONNX says");
+}
+
+const char *unknown_text(struct arena *a, const ProtobufCMessage *m, uint32_t tag)
+{
+	for (unsigned i = 0; i < m->n_unknown_fields; i++) {
+		size_t len;
+		if (m->unknown_fields[i].tag != tag)
+			continue;
+		const uint8_t *p = unknown_content(&m->unknown_fields[i], &len);
+		if (p && len && !memchr(p, 0, len))
+			return arena_strndup(a, (const char *)p, len);
+	}
+	return "";
 }
 
 enum status model_read(struct arena *a, const char *path, struct model *out, struct diag *d)
@@ -181,7 +251,7 @@ enum status model_read(struct arena *a, const char *path, struct model *out, str
 		return diag_nomem(d);
 	enum status st = file_read(file, path, &bytes, &len, d);
 	if (st == ST_OK)
-		st = unpack(a, path, bytes, len, out, d);
+		st = unpack_model(a, path, bytes, len, out, d);
 	arena_free(file);
 	return st;
 }

@@ -323,7 +323,7 @@ static bool is_little_endian(void)
 /* The file's bytes are our values already: on little-endian machines, of the same type. */
 static bool same_bytes(const Tensor *t, enum dtype type, const unsigned char *raw)
 {
-	return raw && is_little_endian() && (uintptr_t)raw % _Alignof(max_align_t) == 0 &&
+	return raw && is_little_endian() && (uintptr_t)raw % (size_t)dtype_bytes(type) == 0 &&
 	       ((type == DT_F32 && t->data_type == TYPE(FLOAT)) ||
 		       (type == DT_F64 && t->data_type == TYPE(DOUBLE)) ||
 		       (type == DT_I64 && t->data_type == TYPE(INT64)));

@@ -1,27 +1,13 @@
 /* Initializers and inputs. */
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "import/private.h"
 
-static bool matches(const char *const *patterns, const char *name)
-{
-	for (; patterns && *patterns; patterns++)
-		if (fnmatch(*patterns, name, 0) == 0)
-			return true;
-	return false;
-}
-
-static bool is_trained(const struct import_options *o, const struct tensor *t)
-{
-	return dtype_is_real(t->dtype) && t->rank > 0 &&
-	       (!o->train_pattern || matches(o->train_pattern, t->name)) &&
-	       !matches(o->freeze_pattern, t->name);
-}
-
 static enum status define(struct importer *im, const char *name, struct tensor *t)
 {
-	void **at = names_at(&im->tensor, name);
+	void **at = names_at(im->top.tensor, name);
 	if (!at)
 		return diag_nomem(im->d);
 	if (*at || !*name)
@@ -33,20 +19,66 @@ static enum status define(struct importer *im, const char *name, struct tensor *
 	return ST_OK;
 }
 
-static enum status import_initializer(struct importer *im, const Onnx__TensorProto *t)
+static enum status initializer(struct importer *im, const Onnx__TensorProto *t, struct tensor **out)
 {
 	enum dtype type;
 	int rank;
 	int64_t dim[RANK_MAX];
 	const void *data;
 	TRY(tensor_values(&im->m, t, im->g->real, &type, &rank, dim, &data, im->d));
-	struct tensor *x = graph_constant(im->g, text_of(t->name), type, rank, dim, data);
+	struct tensor *x = *out = graph_constant(im->g, text_of(t->name), type, rank, dim, data);
 	if (!x)
 		return im->g->failed;
+	const struct decision role = role_of(im, x);
 	x->from_model = true;
-	if (is_trained(im->o, x))
+	x->why = role.why;
+	if (role.trained)
 		x->role = TR_PARAMETER;
-	return define(im, x->name, x);
+	return ST_OK;
+}
+
+static enum status no_sparse(struct importer *im, const Onnx__GraphProto *p)
+{
+	if (!p->n_sparse_initializer)
+		return ST_OK;
+	const Onnx__TensorProto *values = p->sparse_initializer[0]->values;
+	return diag_fail(im->d, ST_INVALID,
+		&(struct where){im->m.path, values ? text_of(values->name) : "", "tensor"},
+		"export the model with dense weights",
+		"is a sparse initializer (one of %zu), which is not supported",
+		p->n_sparse_initializer);
+}
+
+/* A weight in a body is one tensor however often the body is built. Its name is that of the
+ * model's tensors, for weights are read and written by name. */
+static enum status inner_initializer(
+	struct importer *im, const Onnx__TensorProto *t, struct tensor **out)
+{
+	void **known = memo_at(&im->constant, t);
+	if (!known)
+		return diag_nomem(im->d);
+	if (!*known) {
+		struct tensor *x;
+		TRY(initializer(im, t, &x));
+		if (x->role == TR_PARAMETER)
+			TRY(define(im, x->name, x));
+		known = memo_at(&im->constant, t);
+		*known = x;
+	}
+	*out = *known;
+	return ST_OK;
+}
+
+enum status import_initializers(
+	struct importer *im, const struct scope *s, const Onnx__GraphProto *p)
+{
+	TRY(no_sparse(im, p));
+	for (size_t i = 0; i < p->n_initializer; i++) {
+		struct value v = {.kind = VALUE_TENSOR};
+		TRY(inner_initializer(im, p->initializer[i], &v.tensor));
+		TRY(scope_set(im, s, text_of(p->initializer[i]->name), &v));
+	}
+	return ST_OK;
 }
 
 /* --- Inputs --- */
@@ -64,12 +96,68 @@ static enum status input_type(struct importer *im, const Onnx__ValueInfoProto *v
 	const struct where w = {im->m.path, text_of(v->name), "input"};
 	const Onnx__TypeProto *type = v->type;
 	if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type)
-		return diag_fail(im->d, ST_INVALID, &w, NULL, "is no tensor");
+		return diag_fail(im->d, ST_INVALID, &w,
+			"sequences and optional values may be made and used inside the model",
+			"is no tensor");
 	if (!element_type(type->tensor_type->elem_type, im->g->real, out))
 		return diag_fail(im->d, ST_INVALID, &w, NULL,
 			"has elements of type %s, which is not supported",
 			element_name(type->tensor_type->elem_type));
 	return ST_OK;
+}
+
+/* --- Inputs that --fix makes known --- */
+
+static const struct import_fix *fix_of(const struct import_options *o, const char *name)
+{
+	for (int i = 0; i < o->nfix; i++)
+		if (!strcmp(o->fix[i].name, name))
+			return &o->fix[i];
+	return NULL;
+}
+
+static bool read_numbers(
+	struct importer *im, enum dtype type, const char *text, int64_t *n, void **data)
+{
+	*n = 1;
+	for (const char *p = text; *p; p++)
+		*n += *p == ',';
+	*data = arena_alloc(im->m.arena, (size_t)*n, (size_t)dtype_bytes(type));
+	for (int64_t i = 0; *data && i < *n; i++) {
+		char *end;
+		if (type == DT_I64)
+			((int64_t *)*data)[i] = strtoll(text, &end, 10);
+		else
+			value_set(type, *data, i, strtod(text, &end));
+		if (end == text || *end != (i + 1 < *n ? ',' : 0))
+			return false;
+		text = end + 1;
+	}
+	return true;
+}
+
+static enum status fixed_input(struct importer *im, const char *name, enum dtype type,
+	const Onnx__TensorShapeProto *shape, const char *text)
+{
+	int64_t n, product = 1, dim[RANK_MAX];
+	void *data;
+	int rank = shape ? (int)shape->n_dim : text[strcspn(text, ",")] ? 1 : 0;
+	bool ok = read_numbers(im, type, text, &n, &data) && rank <= RANK_MAX;
+	if (ok && !data)
+		return diag_nomem(im->d);
+	for (int i = 0; ok && i < rank; i++) {
+		const bool known = shape &&
+				   shape->dim[i]->value_case ==
+					   ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+		dim[i] = known ? shape->dim[i]->dim_value : n;
+		ok = dim[i] > 0 && (known || rank == 1) && size_mul(product, dim[i], &product);
+	}
+	if (!ok || product != n)
+		return diag_fail(im->d, ST_USAGE, &(struct where){im->m.path, name, "input"},
+			"as many numbers as the input has elements, parted by commas",
+			"--fix %s=%s does not fit it", name, text);
+	struct tensor *x = graph_constant(im->g, name, type, rank, dim, data);
+	return x ? define(im, name, x) : im->g->failed;
 }
 
 static enum status import_input(struct importer *im, const Onnx__ValueInfoProto *v)
@@ -80,6 +168,9 @@ static enum status import_input(struct importer *im, const Onnx__ValueInfoProto 
 	enum dtype type;
 	int64_t dim[RANK_MAX];
 	TRY(input_type(im, v, &type));
+	const struct import_fix *fix = fix_of(im->o, name);
+	if (fix)
+		return fixed_input(im, name, type, shape, fix->values);
 	if (!shape)
 		return diag_fail(im->d, ST_INVALID, &w, "export the model with input shapes",
 			"has no shape");
@@ -109,7 +200,7 @@ static enum status import_inputs(struct importer *im)
 	if (!im->g->input)
 		return diag_nomem(im->d);
 	for (size_t i = 0; i < p->n_input; i++) {
-		const struct tensor *known = names_get(&im->tensor, text_of(p->input[i]->name));
+		const struct tensor *known = names_get(im->top.tensor, text_of(p->input[i]->name));
 		if (known && known->from_model)
 			continue; /* files of old versions list initializers among the inputs */
 		enum status st = import_input(im, p->input[i]);
@@ -135,18 +226,36 @@ static void check_patterns(struct importer *im, const char *flag, const char *co
 	}
 }
 
+static enum status check_fixed(struct importer *im)
+{
+	const Onnx__GraphProto *p = im->m.proto->graph;
+	for (int i = 0; i < im->o->nfix; i++) {
+		bool used = false;
+		for (size_t k = 0; k < p->n_input && !used; k++)
+			used = !strcmp(text_of(p->input[k]->name), im->o->fix[i].name);
+		if (!used)
+			return diag_fail(im->d, ST_USAGE, &(struct where){.file = im->m.path},
+				"`stint show MODEL.onnx` lists the inputs",
+				"--fix: there is no input '%s'", im->o->fix[i].name);
+	}
+	return ST_OK;
+}
+
 enum status import_values(struct importer *im)
 {
 	const Onnx__GraphProto *p = im->m.proto->graph;
-	if (p->n_sparse_initializer)
-		return diag_fail(im->d, ST_INVALID, &(struct where){.file = im->m.path},
-			"export the model with dense weights",
-			"sparse initializers are not supported (%zu of them)",
-			p->n_sparse_initializer);
-	for (size_t i = 0; i < p->n_initializer; i++)
-		TRY(import_initializer(im, p->initializer[i]));
+	TRY(no_sparse(im, p));
+	TRY(uses_read(im));
+	warn_of_folding(im);
+	TRY(check_fixed(im));
+	for (size_t i = 0; i < p->n_initializer; i++) {
+		struct tensor *x;
+		TRY(initializer(im, p->initializer[i], &x));
+		TRY(define(im, x->name, x));
+	}
 	check_patterns(im, "--train", im->o->train_pattern);
 	check_patterns(im, "--freeze", im->o->freeze_pattern);
+	check_patterns(im, "--untie", im->o->untie_pattern);
 	TRY(dims_bind(im));
 	return import_inputs(im);
 }

@@ -1,6 +1,7 @@
 /* Elementwise functions of one input. To add one: a POINTWISE text, its gradient, a row in the
  * table. */
-#include "ops/data.h"
+#include "ops/spelled.h"
+#include "ops/unary.h"
 
 POINTWISE(relu, a > 0 ? a : 0)
 POINTWISE(relu_grad, b > 0 ? a : 0)
@@ -17,7 +18,9 @@ POINTWISE(log, LOG(a))
 POINTWISE(sqrt, SQRT(a))
 POINTWISE(sqrt_grad, R(0.5) * a / b)
 POINTWISE(neg, -a)
+POINTWISE_INT(neg, (int64_t)(0 - (uint64_t)a))
 POINTWISE(abs, FABS(a))
+POINTWISE_INT(abs, a < 0 ? (int64_t)(0 - (uint64_t)a) : a)
 POINTWISE(abs_grad, b > 0 ? a : b < 0 ? -a : 0)
 POINTWISE(reciprocal, 1 / a)
 POINTWISE(reciprocal_grad, -a *b *b)
@@ -34,10 +37,25 @@ POINTWISE_OPT2(hard_sigmoid, alpha, beta, MAX(0, MIN(1, alpha *a + beta)))
 POINTWISE_OPT1(hard_sigmoid_grad, alpha, b > 0 && b < 1 ? alpha * a : 0)
 POINTWISE(hard_swish, a *MAX(0, MIN(1, a / 6 + R(0.5))))
 POINTWISE(hard_swish_grad, b <= -3 ? 0 : b < 3 ? a * (b / 3 + R(0.5)) : a)
-POINTWISE(sin, SIN(a))
-POINTWISE(sin_grad, a *COS(b))
-POINTWISE(cos, COS(a))
-POINTWISE(cos_grad, -a *SIN(b))
+POINTWISE_OPT1(celu, alpha, a > 0 ? a : alpha * (EXP(a / alpha) - 1))
+POINTWISE_OPT1(celu_grad, alpha, b > 0 ? a : a * (b / alpha + 1))
+POINTWISE_OPT1(thresholded, alpha, a > alpha ? a : 0)
+POINTWISE_OPT1(thresholded_grad, alpha, b > alpha ? a : 0)
+POINTWISE_OPT2(shrink, lambd, bias, a<-lambd ? a + bias : a> lambd ? a - bias : 0)
+POINTWISE_OPT1(shrink_grad, lambd, b<-lambd || b> lambd ? a : 0)
+POINTWISE_OPT1(swish, alpha, a / (1 + EXP(-alpha * a)))
+POINTWISE_OPT1(swish_grad, alpha,
+	a *(1 + alpha * b * (1 - 1 / (1 + EXP(-alpha * b)))) / (1 + EXP(-alpha * b)))
+/* x tanh(ln(1 + e^x)): with e = e^x and n = e (e + 2) the tanh is n / (n + 2). Its derivative is
+ * 4 e (e + 1) / (n + 2)^2. Where x > 20 the tanh is 1 in double precision. */
+POINTWISE(mish, a > 20 ? a : a * EXP(a) * (EXP(a) + 2) / (EXP(a) * (EXP(a) + 2) + 2))
+POINTWISE(mish_grad,
+	b > 20 ? a
+	       : a * EXP(b) * (EXP(b) + 2 + 4 * b * (EXP(b) + 1) / (EXP(b) * (EXP(b) + 2) + 2)) /
+			 (EXP(b) * (EXP(b) + 2) + 2))
+POINTWISE(prelu, a > 0 ? a : b * a)
+POINTWISE(prelu_grad, b > 0 ? a : a * c)
+POINTWISE(prelu_grad_slope, b > 0 ? 0 : a * b)
 
 /* ReLU: from y or from x, the same bits: the planner keeps whichever it has. */
 static enum status relu_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -52,16 +70,6 @@ static enum status relu_rule(struct graph *g, const struct node *n, struct tenso
 	return graph_alternative(g, m, (struct tensor *[]){dy[0], n->in[0]});
 }
 
-/* Gradients that read (dy, y) or (dy, x), and have the node's options. */
-#define RULE(id, op, other)                                                                        \
-	static enum status id##_rule(struct graph *g, const struct node *n,                        \
-		struct tensor *const *dy, const bool *want, struct tensor **dx)                    \
-	{                                                                                          \
-		(void)want;                                                                        \
-		dx[0] = graph_op(                                                                  \
-			g, op, 2, (struct tensor *[]){dy[0], n->other[0]}, n->nattr, n->attr);     \
-		return g->failed;                                                                  \
-	}
 RULE(leaky, "stint.LeakyReluGrad", in)
 RULE(elu, "stint.EluGrad", out)
 RULE(selu, "stint.SeluGrad", out)
@@ -69,8 +77,11 @@ RULE(softplus, "stint.SoftplusGrad", in)
 RULE(softsign, "stint.SoftsignGrad", in)
 RULE(hard_sigmoid, "stint.HardSigmoidGrad", out)
 RULE(hard_swish, "stint.HardSwishGrad", in)
-RULE(sin, "stint.SinGrad", in)
-RULE(cos, "stint.CosGrad", in)
+RULE(celu, "stint.CeluGrad", out)
+RULE(thresholded, "stint.ThresholdedReluGrad", in)
+RULE(shrink, "stint.ShrinkGrad", in)
+RULE(swish, "stint.SwishGrad", in)
+RULE(mish, "stint.MishGrad", in)
 RULE(sigmoid, "stint.SigmoidGrad", out)
 RULE(tanh, "stint.TanhGrad", out)
 RULE(erf, "stint.ErfGrad", in)
@@ -89,8 +100,35 @@ static enum status neg_rule(struct graph *g, const struct node *n, struct tensor
 	return g->failed;
 }
 
+/* --- PRelu: the slope is broadcast to x --- */
+
+static enum status prelu_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0], *slope = n->in[1];
+	int rank;
+	int64_t dim[RANK_MAX];
+	TRY(node_broadcast(g, n, x->rank, x->dim, slope->rank, slope->dim, &rank, dim));
+	TRY(data_output(g, n, 0, x->dtype, rank, dim));
+	return tensor_same_shape(n->out[0], x)
+		       ? ST_OK
+		       : node_fail(g, n, NULL, "its slope has more elements than its input");
+}
+
+static enum status prelu_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	if (want[0])
+		dx[0] = OP3(g, "stint.PReluGrad", dy[0], n->in[0], n->in[1]);
+	if (want[1])
+		dx[1] = graph_unbroadcast(
+			g, OP2(g, "stint.PReluGradSlope", dy[0], n->in[0]), n->in[1]);
+	return g->failed;
+}
+
 static const struct op_option leaky_options[] = {{.name = "alpha", .value = 0.01}, {.name = NULL}};
-static const struct op_option elu_options[] = {{.name = "alpha", .value = 1}, {.name = NULL}};
+static const struct op_option one_options[] = {{.name = "alpha", .value = 1}, {.name = NULL}};
+static const struct op_option shrink_options[] = {
+	{.name = "lambd", .value = 0.5}, {.name = "bias", .value = 0}, {.name = NULL}};
 /* ONNX's defaults */
 static const struct op_option selu_options[] = {
 	{.name = "alpha", .value = 1.67326319217681884765625},
@@ -98,60 +136,87 @@ static const struct op_option selu_options[] = {
 static const struct op_option hard_sigmoid_options[] = {
 	{.name = "alpha", .value = 0.2}, {.name = "beta", .value = 0.5}, {.name = NULL}};
 
-#define ANY EXAMPLES({.in = "3,5"}, {.in = "2,3,7,5"}, {.in = "1"})
-#define POSITIVE EXAMPLES({.in = "3,5", .low = 0.3, .high = 2}, {.in = "33", .low = 0.3, .high = 2})
-#define NOT_ZERO                                                                                   \
-	EXAMPLES({.in = "3,5", .low = 0.2, .high = 2}, {.in = "33", .low = -2, .high = -0.2})
-
-#define UNARY(onnx, first, id, ...)                                                                \
-	{                                                                                          \
-		.name = onnx, .since = first, .min_in = 1, .max_in = 1, .traits = OP_POINTWISE,    \
-		.expr = id##_expr, .ref = id##_ref, .grad = id##_rule, __VA_ARGS__                 \
-	}
-#define GRADIENT(ours, id, ...)                                                                    \
-	{                                                                                          \
-		.name = ours, .min_in = 2, .max_in = 2, .traits = OP_POINTWISE, .expr = id##_expr, \
-		.ref = id##_ref, __VA_ARGS__                                                       \
-	}
-
 const struct op_def ops_activation[] = {
 	UNARY("Relu", 6, relu, .example = NOT_ZERO),
 	UNARY("LeakyRelu", 6, leaky, .option = leaky_options,
-		.example = EXAMPLES({.in = "3,5", .low = 0.2, .high = 2},
+		.example = EXAMPLES({.in = "a,B", .low = 0.2, .high = 2},
 			{.in = "33", .attr = "alpha=0.3", .low = -2, .high = -0.2})),
-	UNARY("Elu", 6, elu, .option = elu_options,
-		.example = EXAMPLES({.in = "3,5", .low = 0.2, .high = 2},
+	UNARY("Elu", 6, elu, .option = one_options,
+		.example = EXAMPLES({.in = "a,B", .low = 0.2, .high = 2},
 			{.in = "33", .attr = "alpha=0.3", .low = -2, .high = -0.2})),
 	UNARY("Selu", 6, selu, .option = selu_options, .example = NOT_ZERO),
-	UNARY("Softplus", 1, softplus, .example = ANY),
+	UNARY("Softplus", 1, softplus, .match = spelled_softplus, .example = ANY),
 	UNARY("Softsign", 1, softsign, .example = NOT_ZERO),
-	UNARY("HardSigmoid", 6, hard_sigmoid, .option = hard_sigmoid_options,
+	UNARY("HardSigmoid", 6, hard_sigmoid, .match = spelled_hard_sigmoid,
+		.option = hard_sigmoid_options,
 		.example = EXAMPLES({.in = "3,5"}, {.in = "33", .low = 3, .high = 4},
 			{.in = "7", .attr = "alpha=0.1 beta=0.7"})),
-	UNARY("HardSwish", 14, hard_swish,
+	UNARY("HardSwish", 14, hard_swish, .match = spelled_hard_swish,
 		.example = EXAMPLES({.in = "3,5"}, {.in = "33", .low = 3.1, .high = 4},
 			{.in = "7", .low = -5, .high = -3.1})),
-	UNARY("Sin", 7, sin, .example = ANY),
-	UNARY("Cos", 7, cos, .example = ANY),
+	UNARY("Celu", 12, celu, .option = one_options,
+		.example = EXAMPLES({.in = "a,B", .low = 0.2, .high = 2},
+			{.in = "33", .attr = "alpha=0.3", .low = -2, .high = -0.2})),
+	UNARY("ThresholdedRelu", 10, thresholded, .option = one_options,
+		.example = EXAMPLES({.in = "a,B", .low = 1.1, .high = 2},
+			{.in = "33", .attr = "alpha=-0.3", .low = -2, .high = -0.4},
+			{.in = "40", .attr = "alpha=0.001"})),
+	UNARY("Shrink", 9, shrink, .option = shrink_options,
+		.example = EXAMPLES({.in = "a,B", .low = 0.6, .high = 2},
+			{.in = "33", .attr = "lambd=0.3 bias=0.1", .low = -2, .high = -0.4},
+			{.in = "40", .attr = "lambd=0.3", .low = -0.2, .high = 0.2},
+			{.in = "40:i64<5", .attr = "lambd=1.5 bias=1.0"})),
+	UNARY("Swish", 24, swish, .option = one_options,
+		.example = EXAMPLES({.in = "a,B", .low = -5, .high = 5},
+			{.in = "33", .attr = "alpha=1.7"},
+			{.in = "40", .attr = "alpha=-0.7", .low = -300, .high = 300})),
+	UNARY("Mish", 18, mish, .match = spelled_mish,
+		.example = EXAMPLES({.in = "a,B", .low = -5, .high = 5},
+			{.in = "40", .low = -300, .high = 300},
+			{.in = "40", .low = 18, .high = 22})),
+	{.name = "PRelu",
+		.since = 7,
+		.min_in = 2,
+		.max_in = 2,
+		.traits = OP_POINTWISE,
+		.infer = prelu_infer,
+		.expr = prelu_expr,
+		.ref = prelu_ref,
+		.grad = prelu_rule,
+		.example = EXAMPLES({.in = "3,5 3,5", .low = -2, .high = -0.2},
+			{.in = "a,b,c,d b,1,1"}, {.in = "3,40 ()"}, {.in = "3,40 =f0.25"},
+			{.in = "3,40 1", .low = 0.2, .high = 2})},
 	UNARY("Sigmoid", 6, sigmoid, .example = ANY),
 	UNARY("Tanh", 6, tanh, .example = ANY),
 	UNARY("Erf", 9, erf, .example = ANY),
 	UNARY("Exp", 6, exp, .example = ANY),
 	UNARY("Log", 6, log, .example = POSITIVE),
 	UNARY("Sqrt", 6, sqrt, .example = POSITIVE),
-	UNARY("Neg", 6, neg, .example = ANY),
-	UNARY("Abs", 6, abs, .example = NOT_ZERO),
+	UNARY("Neg", 6, neg, INT(neg), .example = ANY),
+	UNARY("Abs", 6, abs, INT(abs),
+		.example = EXAMPLES({.in = "a,B", .low = 0.2, .high = 2},
+			{.in = "33", .low = -2, .high = -0.2}, {.in = "=[-3,0,5]"})),
 	UNARY("Reciprocal", 6, reciprocal, .example = NOT_ZERO),
 	GRADIENT("stint.ReluGrad", relu_grad),
 	GRADIENT("stint.LeakyReluGrad", leaky_grad, .option = leaky_options),
-	GRADIENT("stint.EluGrad", elu_grad, .option = elu_options),
+	GRADIENT("stint.EluGrad", elu_grad, .option = one_options),
 	GRADIENT("stint.SeluGrad", selu_grad, .option = selu_options),
 	GRADIENT("stint.SoftplusGrad", softplus_grad),
 	GRADIENT("stint.SoftsignGrad", softsign_grad),
 	GRADIENT("stint.HardSigmoidGrad", hard_sigmoid_grad, .option = hard_sigmoid_options),
 	GRADIENT("stint.HardSwishGrad", hard_swish_grad),
-	GRADIENT("stint.SinGrad", sin_grad),
-	GRADIENT("stint.CosGrad", cos_grad),
+	GRADIENT("stint.CeluGrad", celu_grad, .option = one_options),
+	GRADIENT("stint.ThresholdedReluGrad", thresholded_grad, .option = one_options),
+	GRADIENT("stint.ShrinkGrad", shrink_grad, .option = shrink_options),
+	GRADIENT("stint.SwishGrad", swish_grad, .option = one_options),
+	GRADIENT("stint.MishGrad", mish_grad),
+	{.name = "stint.PReluGrad",
+		.min_in = 3,
+		.max_in = 3,
+		.traits = OP_POINTWISE,
+		.expr = prelu_grad_expr,
+		.ref = prelu_grad_ref},
+	GRADIENT("stint.PReluGradSlope", prelu_grad_slope),
 	GRADIENT("stint.SigmoidGrad", sigmoid_grad),
 	GRADIENT("stint.TanhGrad", tanh_grad),
 	GRADIENT("stint.ErfGrad", erf_grad),

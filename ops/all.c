@@ -4,26 +4,51 @@
 /* clang-format off */
 #define FAMILIES(F) \
 	F(ops_activation) \
+	F(ops_attention) \
 	F(ops_binary) \
+	F(ops_bitwise) \
 	F(ops_cast) \
 	F(ops_clip) \
+	F(ops_colim) \
 	F(ops_compare) \
+	F(ops_control) \
 	F(ops_conv) \
+	F(ops_convtranspose) \
 	F(ops_dropout) \
 	F(ops_gather) \
 	F(ops_gelu) \
+	F(ops_gridsample) \
+	F(ops_groupnorm) \
+	F(ops_hardmax) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
+	F(ops_gru) \
 	F(ops_loss) \
+	F(ops_lppool) \
+	F(ops_lpnorm) \
+	F(ops_lrn) \
+	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
 	F(ops_optimizer) \
+	F(ops_pad) \
 	F(ops_pool) \
+	F(ops_random) \
 	F(ops_reduce) \
 	F(ops_repeat) \
+	F(ops_resample) \
+	F(ops_resize) \
+	F(ops_rnn) \
+	F(ops_rotary) \
+	F(ops_rounding) \
+	F(ops_sequence) \
 	F(ops_shape) \
+	F(ops_silu) \
 	F(ops_slice) \
 	F(ops_softmax) \
+	F(ops_trigonometry) \
+	F(ops_unpool) \
+	F(ops_variadic) \
 	F(ops_view)
 /* clang-format on */
 

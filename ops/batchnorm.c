@@ -15,7 +15,8 @@ struct layout {
 
 struct batchnorm {
 	double epsilon, momentum;
-	int64_t count; /* values behind each mean */
+	int64_t count;   /* values behind each mean */
+	bool population; /* running variances divide by count, not by count - 1 */
 };
 
 static struct layout layout_of(const struct tensor *x)
@@ -70,8 +71,9 @@ static enum status batchnorm_infer(struct graph *g, struct node *n)
 	if (!p)
 		return diag_nomem(g->diag);
 	struct layout l = layout_of(x);
-	*p = (struct batchnorm){
-		node_float(n, "epsilon", 1e-5), node_float(n, "momentum", 0.9), l.rows * l.inner};
+	*p = (struct batchnorm){.epsilon = node_float(n, "epsilon", 1e-5),
+		.momentum = node_float(n, "momentum", 0.9),
+		.count = l.rows * l.inner};
 	n->param = p;
 	TRY(own_buffer(g, n, MEAN));
 	TRY(own_buffer(g, n, VAR));
@@ -85,19 +87,28 @@ static enum status batchnorm_infer(struct graph *g, struct node *n)
 static enum status batchnorm_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
-	if (o->mode == LOWER_EVAL || o->bn_frozen) {
+	/* A momentum of 1 never takes anything into the running statistics: it stands for a layer
+	 * without them, which normalises by the batch always. */
+	struct batchnorm *p = arena_memdup(g->arena, n->param, 1, sizeof *p);
+	if (!p)
+		return diag_nomem(g->diag);
+	p->population = o->bn_population;
+	bool always = p->momentum == 1;
+	if (!always && (o->mode == LOWER_EVAL || o->bn_frozen)) {
 		struct node *m = graph_op_node(g, "stint.BatchNormInfer", 5, in, 0, NULL, n->param);
 		out[0] = m ? m->out[0] : NULL;
 		return g->failed;
 	}
-	struct node *m = graph_op_node(g, "stint.BatchNormTrain", 3, in, 0, NULL, n->param);
+	struct node *m = graph_op_node(g, "stint.BatchNormTrain", 3, in, 0, NULL, p);
 	if (!m)
 		return g->failed;
 	out[0] = m->out[0];
+	if (always)
+		return ST_OK;
 	enum node_phase phase = g->phase;
 	g->phase = NODE_UPDATE;
 	graph_op_node(g, "stint.BatchNormUpdate", 4,
-		(struct tensor *[]){in[MEAN], in[VAR], m->out[1], m->out[2]}, 0, NULL, n->param);
+		(struct tensor *[]){in[MEAN], in[VAR], m->out[1], m->out[2]}, 0, NULL, p);
 	g->phase = phase;
 	return g->failed;
 }
@@ -279,7 +290,8 @@ static enum status update_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
 	char keep[40], take[40];
-	double unbiased = p->count > 1 ? (double)p->count / (double)(p->count - 1) : 1;
+	double unbiased = p->count > 1 && !p->population ? (double)p->count / (double)(p->count - 1)
+							 : 1;
 	emit_real(e, p->momentum, keep);
 	emit_real(e, 1 - p->momentum, take);
 	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", n->in[0]->dim[0]);
@@ -405,11 +417,11 @@ static enum status infer_grad_scale_emit(struct emit *e, const struct node *n)
 }
 
 /* clang-format off */
-#define FORMS {.in = "4,3,5,5 3 3 3 3", .low = 0.2, .high = 1.2}, {.in = "7,5 5 5 5 5", .low = 0.2, .high = 1.2}, {.in = "9,70 70 70 70 70", .low = 0.2, .high = 1.2}, \
+#define FORMS {.in = "a,b,c,D b b b b", .low = 0.2, .high = 1.2}, {.in = "7,5 5 5 5 5", .low = 0.2, .high = 1.2}, {.in = "9,70 70 70 70 70", .low = 0.2, .high = 1.2}, \
 	{.in = "3,2,17 2 2 2 2", .attr = "epsilon=0.01 momentum=0.7", .low = 0.2, .high = 1.2}
 
 const struct op_def ops_batchnorm[] = {
-	{.name = "BatchNormalization", .since = 7, .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 5,
+	{.name = "BatchNormalization", .weights = 6, .since = 7, .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 5,
 		.infer = batchnorm_infer, .lower = batchnorm_lower, .example = EXAMPLES(FORMS)},
 	{.name = "stint.BatchNormTrain", .min_in = 3, .max_in = 3, .min_out = 3, .max_out = 3,
 		.infer = train_infer, .grad = train_rule, .emit_c = train_emit, .work = 14, .npair = 1, .pair = {{0, 0}}},

@@ -1,35 +1,8 @@
-/* Conversions between element types. The graph has one real type, so real to real is a view. */
+/* Conversions between element types. The graph has one real type, so real to real is a view; and
+ * one type of whole numbers, so that what a narrower type would wrap round stays as it is. */
 #include <inttypes.h>
 
 #include "ops/data.h"
-
-/* onnx.TensorProto.DataType → ours; false: not supported. */
-static bool type_of(int64_t to, enum dtype real, enum dtype *out)
-{
-	switch (to) {
-	case 1:  /* FLOAT */
-	case 10: /* FLOAT16 */
-	case 11: /* DOUBLE */
-	case 16: /* BFLOAT16 */
-		*out = real;
-		return true;
-	case 2:  /* UINT8 */
-	case 3:  /* INT8 */
-	case 4:  /* UINT16 */
-	case 5:  /* INT16 */
-	case 6:  /* INT32 */
-	case 7:  /* INT64 */
-	case 12: /* UINT32 */
-	case 13: /* UINT64 */
-		*out = DT_I64;
-		return true;
-	case 9: /* BOOL */
-		*out = DT_BOOL;
-		return true;
-	default:
-		return false;
-	}
-}
 
 static enum status cast_infer(struct graph *g, struct node *n)
 {
@@ -37,7 +10,7 @@ static enum status cast_infer(struct graph *g, struct node *n)
 	enum dtype t;
 	if (!to || to->kind != ATTR_INT)
 		return node_fail(g, n, NULL, "has no type to cast to (attribute 'to')");
-	if (!type_of(to->i, g->real, &t))
+	if (!data_element_type(to->i, g->real, &t))
 		return node_fail(
 			g, n, NULL, "casting to element type %" PRId64 " is not supported", to->i);
 	return data_output(g, n, 0, t, n->in[0]->rank, n->in[0]->dim);
@@ -75,6 +48,8 @@ static enum status cast_lower(struct graph *g, const struct node *n, struct tens
 						: data_lower_same(g, n, in, out);
 }
 
+/* C leaves open what becomes of numbers beyond the whole ones' range and of NaN: here as when
+ * folding. */
 static enum status cast_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *y = n->out[0];
@@ -82,6 +57,10 @@ static enum status cast_emit(struct emit *e, const struct node *n)
 	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", y->numel);
 	if (y->dtype == DT_BOOL)
 		emit(e, "\t\ty0[i] = x0[i] != 0;\n");
+	else if (y->dtype == DT_I64 && dtype_is_real(n->in[0]->dtype))
+		emit(e, "\t\ty0[i] = x0[i] >= R(9223372036854775808.0) ? INT64_MAX\n"
+			"\t\t\t: x0[i] >= R(-9223372036854775808.0) ? (int64_t)x0[i]\n"
+			"\t\t\t: x0[i] != x0[i] ? 0 : INT64_MIN;\n");
 	else
 		emit(e, "\t\ty0[i] = (%s)x0[i];\n", emit_type(y));
 	return ST_OK;

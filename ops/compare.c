@@ -1,15 +1,19 @@
 /* Comparisons, logic, and choosing by a condition. */
 #include "ops/data.h"
 
-POINTWISE(equal, a == b)
-POINTWISE(less, a < b)
-POINTWISE(greater, a > b)
-POINTWISE(less_equal, a <= b)
-POINTWISE(greater_equal, a >= b)
-POINTWISE(not, a == 0)
-POINTWISE(and, a != 0 && b != 0)
-POINTWISE(or, a != 0 || b != 0)
-POINTWISE(where, a != 0 ? b : c)
+#define BOTH(id, e)                                                                                \
+	POINTWISE(id, e)                                                                           \
+	POINTWISE_INT(id, e)
+BOTH(equal, a == b)
+BOTH(less, a < b)
+BOTH(greater, a > b)
+BOTH(less_equal, a <= b)
+BOTH(greater_equal, a >= b)
+BOTH(not, a == 0)
+BOTH(and, a != 0 && b != 0)
+BOTH(or, a != 0 || b != 0)
+BOTH(xor, (a != 0) != (b != 0))
+BOTH(where, a != 0 ? b : c)
 
 static enum status where_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
@@ -22,21 +26,29 @@ static enum status where_rule(struct graph *g, const struct node *n, struct tens
 	return g->failed;
 }
 
-#define TEST(onnx, first, inputs, id)                                                              \
+/* Values of few kinds, so that some are equal. */
+#define FEW                                                                                        \
+	EXAMPLES({.in = "a,B B"}, {.in = "3,40 ()"}, {.in = "3,40:i64<4 40:i64<4"},                \
+		{.in = "3,40:i64<4 =2"}, {.in = "=[-3,0,1] 2,3:i64<2"})
+#define TRUTHS EXAMPLES({.in = "a,B:bool B:bool"}, {.in = "a,1,C:bool b,1:bool"})
+
+#define TEST(onnx, first, inputs, id, examples)                                                    \
 	{                                                                                          \
 		.name = onnx, .since = first, .min_in = inputs, .max_in = inputs,                  \
-		.traits = OP_POINTWISE | OP_BOOL | OP_STOP, .expr = id##_expr, .ref = id##_ref     \
+		.traits = OP_POINTWISE | OP_BOOL | OP_STOP, .expr = id##_expr, .ref = id##_ref,    \
+		INT(id), .example = examples                                                       \
 	}
 
 const struct op_def ops_compare[] = {
-	TEST("Equal", 7, 2, equal),
-	TEST("Less", 7, 2, less),
-	TEST("Greater", 7, 2, greater),
-	TEST("LessOrEqual", 12, 2, less_equal),
-	TEST("GreaterOrEqual", 12, 2, greater_equal),
-	TEST("Not", 1, 1, not ),
-	TEST("And", 7, 2, and),
-	TEST("Or", 7, 2, or),
+	TEST("Equal", 7, 2, equal, FEW),
+	TEST("Less", 7, 2, less, FEW),
+	TEST("Greater", 7, 2, greater, FEW),
+	TEST("LessOrEqual", 12, 2, less_equal, FEW),
+	TEST("GreaterOrEqual", 12, 2, greater_equal, FEW),
+	TEST("Not", 1, 1, not, EXAMPLES({.in = "a,B:bool"})),
+	TEST("And", 7, 2, and, TRUTHS),
+	TEST("Or", 7, 2, or, TRUTHS),
+	TEST("Xor", 7, 2, xor, TRUTHS),
 	{.name = "Where",
 		.since = 9,
 		.min_in = 3,
@@ -44,8 +56,10 @@ const struct op_def ops_compare[] = {
 		.traits = OP_POINTWISE,
 		.expr = where_expr,
 		.ref = where_ref,
+		INT(where),
 		.grad = where_rule,
-		.example = EXAMPLES({.in = "3,5:bool 3,5 3,5"}, {.in = "5:bool 2,3,5 ()"},
-			{.in = "3,1:bool 1,5 3,5"})},
+		.example = EXAMPLES({.in = "a,B:bool a,B a,B"}, {.in = "5:bool 2,3,5 ()"},
+			{.in = "a,1:bool 1,B a,B"}, {.in = "3,5:bool 5:i64<9 =4"},
+			{.in = "3,5:bool 5:bool 3,5:bool"})},
 	{0},
 };

@@ -1,30 +1,22 @@
 /* Conv over 1 to 3 spatial axes, with groups, and its gradients. Plain C: a blocked matrix product
  * whose second operand is gathered while it is packed; few channels a group: direct loops. */
+#include "ops/conv.h"
+
 #include "ops/conv_text.h"
 #include "ops/gemm.h"
-#include "ops/window.h"
-
-struct conv {
-	struct window w;
-	int64_t n, c, k, groups;
-	int64_t cg, kg; /* channels of x and y in a group */
-};
 
 /* Groups with fewer rows than this take direct loops: tiles would be mostly padding. */
 enum { DIRECT_ROWS = 3 };
 /* Elements of dx computed at once where they are then spread by the stride. */
 enum { SPREAD_COLUMNS = 256 };
 
-static enum status conv_infer(struct graph *g, struct node *n)
+static enum status conv_read(struct graph *g, struct node *n, struct conv *p)
 {
 	const struct tensor *x = n->in[0], *w = n->in[1];
-	struct conv *p = ARENA_NEW(g->arena, struct conv);
-	if (!p)
-		return diag_nomem(g->diag);
 	char sx[200], sw[200];
 	tensor_shape_text(x, sx);
 	tensor_shape_text(w, sw);
-	if (x->rank != w->rank || x->rank < 3 || x->rank > 5)
+	if (x->rank != w->rank || x->rank < 3 || x->rank > 5 || !dtype_is_real(x->dtype))
 		return node_fail(g, n, NULL, "cannot convolve %s with the weight %s", sx, sw);
 	TRY(window_read(g, n, w->dim + 2, &p->w));
 	p->n = x->dim[0];
@@ -41,6 +33,17 @@ static enum status conv_infer(struct graph *g, struct node *n)
 	if (b && (b->rank != 1 || b->dim[0] != p->k))
 		return node_fail(
 			g, n, NULL, "the bias must have the shape [%lld]", (long long)p->k);
+	return ST_OK;
+}
+
+static enum status conv_infer(struct graph *g, struct node *n)
+{
+	struct conv *read = n->param ? NULL : ARENA_NEW(g->arena, struct conv);
+	const struct conv *p = n->param ? n->param : read;
+	if (!p)
+		return diag_nomem(g->diag);
+	if (read)
+		TRY(conv_read(g, n, read));
 	n->param = p;
 	n->out[0] = window_output(g, &p->w, p->n, p->k);
 	return n->out[0] ? ST_OK : ST_INVALID;
@@ -50,9 +53,7 @@ static enum status conv_infer(struct graph *g, struct node *n)
 static enum status grad_x_infer(struct graph *g, struct node *n)
 {
 	const struct conv *p = n->param;
-	int64_t dim[5] = {p->n, p->c};
-	memcpy(dim + 2, p->w.size + 3 - p->w.axes, (size_t)p->w.axes * sizeof *dim);
-	n->out[0] = graph_tensor(g, NULL, g->real, 2 + p->w.axes, dim);
+	n->out[0] = window_input(g, &p->w, p->n, p->c);
 	return n->out[0] ? ST_OK : ST_INVALID;
 }
 
@@ -89,6 +90,17 @@ static enum status conv_grad(struct graph *g, const struct node *n, struct tenso
 	return g->failed;
 }
 
+/* Of a transposed convolution, which is what ConvGradX computes. */
+static enum status grad_x_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	if (want[0])
+		dx[0] = grad_op(g, "Conv", dy[0], n->in[1], n->param);
+	if (want[1])
+		dx[1] = grad_op(g, "stint.ConvGradW", dy[0], n->in[0], n->param);
+	return g->failed;
+}
+
 static struct op_cost conv_cost(const struct node *n)
 {
 	const struct conv *p = n->param;
@@ -102,22 +114,36 @@ static struct op_cost conv_cost(const struct node *n)
 
 /* --- The library. --- */
 
-static bool conv_call(const struct node *n, const char *kind, bool bias, struct lib_call *call)
+enum which { FORWARD, GRAD_X, GRAD_W };
+
+static bool conv_call(const struct node *n, enum which which, bool bias, struct lib_call *call)
 {
+	static const char *const kind[2][3] = {{"conv_forward", "conv_data", "conv_weight"},
+		{"conv3_forward", "conv3_data", "conv3_weight"}};
 	const struct conv *p = n->param;
 	const struct window *w = &p->w;
-	if (n->out[0]->dtype != DT_F32 || w->axes > 2 || p->n < 1 || p->cg < 1)
+	if (n->out[0]->dtype != DT_F32 || p->n < 1 || p->cg < 1)
 		return false;
-	*call = (struct lib_call){kind,
-		{p->n, p->c, w->size[1], w->size[2], p->k, p->groups, w->kernel[1], w->kernel[2],
-			w->stride[1], w->stride[2], w->dilation[1], w->dilation[2], w->before[1],
-			w->before[2], w->after[1], w->after[2], w->out[1], w->out[2], bias}};
+	if (w->axes <= 2) {
+		*call = (struct lib_call){kind[0][which],
+			{p->n, p->c, w->size[1], w->size[2], p->k, p->groups, w->kernel[1],
+				w->kernel[2], w->stride[1], w->stride[2], w->dilation[1],
+				w->dilation[2], w->before[1], w->before[2], w->after[1],
+				w->after[2], w->out[1], w->out[2], bias}};
+		return true;
+	}
+	const int64_t *const list[] = {
+		w->size, w->kernel, w->stride, w->dilation, w->before, w->out};
+	*call = (struct lib_call){kind[1][which], {p->n, p->c, p->k, p->groups}};
+	for (int i = 0; i < 18; i++)
+		call->p[4 + i] = list[i / 3][i % 3];
+	call->p[22] = bias;
 	return true;
 }
 
 static bool conv_library(const struct node *n, struct lib_call *call)
 {
-	return conv_call(n, "conv_forward", n->nin > 2 && n->in[2], call);
+	return conv_call(n, FORWARD, n->nin > 2 && n->in[2], call);
 }
 
 static bool grad_x_library(const struct node *n, struct lib_call *call)
@@ -126,12 +152,12 @@ static bool grad_x_library(const struct node *n, struct lib_call *call)
 	const struct conv *p = n->param;
 	if (p->groups == 1 && (p->k < 8 || p->c < 2))
 		return false;
-	return conv_call(n, "conv_data", false, call);
+	return conv_call(n, GRAD_X, false, call);
 }
 
 static bool grad_w_library(const struct node *n, struct lib_call *call)
 {
-	return conv_call(n, "conv_weight", false, call);
+	return conv_call(n, GRAD_W, false, call);
 }
 
 /* --- Plain C. --- */
@@ -153,8 +179,6 @@ struct job {
 	struct gemm_split split;
 	int64_t bytes; /* scratch of a thread */
 };
-
-enum which { FORWARD, GRAD_X, GRAD_W };
 
 static struct job job_make(
 	const struct conv *p, enum which which, const struct tensor *out, int threads)
@@ -428,13 +452,13 @@ static int64_t grad_w_workspace(const struct node *n, const struct target *t)
 }
 
 static const struct op_example conv_examples[] = {
-	{.in = "2,3,5,5 4,3,3,3"},
+	{.in = "a,b,C,D c,b,3,3"},
 	{.in = "2,3,5,5 4,3,3,3 4", .attr = "pads=1,1,1,1"},
-	{.in = "2,3,7,6 5,3,3,2 5", .attr = "pads=1,0,2,1 strides=2,1"},
+	{.in = "a,b,C,D c,b,3,2 c", .attr = "pads=1,0,2,1 strides=2,1"},
 	{.in = "1,4,8,7 4,4,3,3", .attr = "strides=2,3 dilations=2,1 pads=2,1,2,1"},
-	{.in = "2,4,5,5 6,2,3,3 6", .attr = "group=2 pads=1,1,1,1"},
+	{.in = "a,2b,C,D 2c,b,3,3 2c", .attr = "group=2 pads=1,1,1,1"},
 	{.in = "2,6,5,5 9,2,2,2", .attr = "group=3 strides=2,2"},
-	{.in = "2,4,6,6 4,1,3,3 4", .attr = "group=4 pads=1,1,1,1"},
+	{.in = "a,b,C,D b,1,3,3 b", .attr = "group=b pads=1,1,1,1"},
 	{.in = "2,4,7,7 8,1,3,3", .attr = "group=4 pads=1,1,1,1 strides=2,2"},
 	{.in = "2,4,6,6 4,1,3,3", .attr = "group=4 pads=2,2,2,2 dilations=2,2"},
 	{.in = "2,3,4,4 6,3,1,1 6"},
@@ -443,10 +467,13 @@ static const struct op_example conv_examples[] = {
 	{.in = "2,3,6,7 4,3,3,4", .attr = "auto_pad=SAME_UPPER strides=2,2"},
 	{.in = "2,3,6,7 4,3,2,4", .attr = "auto_pad=SAME_LOWER strides=1,2"},
 	{.in = "2,3,6,7 4,3,2,4", .attr = "auto_pad=VALID"},
-	{.in = "2,3,9 4,3,3 4", .attr = "pads=2,1 strides=2"},
+	{.in = "a,b,C d,b,3 d", .attr = "pads=2,1 strides=2"},
 	{.in = "2,4,9 4,2,4", .attr = "group=2 dilations=2 pads=3,3"},
 	{.in = "1,3,4,5,4 3,3,2,3,2 3", .attr = "pads=1,1,0,0,1,1 strides=2,1,2"},
 	{.in = "1,2,3,4,4 2,1,2,2,2", .attr = "group=2"},
+	{.in = "2,16,4,5,6 16,16,3,3,2 16", .attr = "pads=1,1,0,1,0,1 strides=1,2,1"},
+	{.in = "2,16,5,4,6 16,1,3,3,3", .attr = "group=16 pads=1,1,1,1,1,1"},
+	{.in = "a,b,3,C,D c,b,2,3,3 c", .attr = "pads=1,0,1,0,1,1 dilations=1,2,1"},
 	{.in = "1,3,4,4 3,3,1,1", .attr = "strides=3,3 pads=1,1,1,1"},
 	{.in = "2,20,17,19 33,20,3,3 33", .attr = "pads=1,1,1,1"},
 	{0},
@@ -454,6 +481,7 @@ static const struct op_example conv_examples[] = {
 
 const struct op_def ops_conv[] = {
 	{.name = "Conv",
+		.weights = 6,
 		.since = 1,
 		.min_in = 2,
 		.max_in = 3,
@@ -468,6 +496,7 @@ const struct op_def ops_conv[] = {
 		.min_in = 2,
 		.max_in = 2,
 		.infer = grad_x_infer,
+		.grad = grad_x_grad,
 		.cost = conv_cost,
 		.library = grad_x_library,
 		.workspace = grad_x_workspace,

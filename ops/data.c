@@ -264,3 +264,43 @@ enum status data_lower_same(
 		out[0] = m->out[0];
 	return g->failed;
 }
+
+enum status data_fold_lowered(struct graph *g, const struct node *n, void *const *out)
+{
+	const struct lower_options o = {.mode = LOWER_EVAL};
+	struct tensor *y = NULL;
+	TRY(n->op->lower(g, n, n->in, &o, &y));
+	if (!y || y->role != TR_CONSTANT || y->dtype != n->out[0]->dtype ||
+		y->numel != n->out[0]->numel)
+		return node_fail(g, n, "this is a bug in stint", "its lowering does not fold");
+	if (y->numel > 0)
+		memcpy(out[0], y->data, (size_t)tensor_bytes(y));
+	return ST_OK;
+}
+
+bool data_element_type(int64_t onnx, enum dtype real, enum dtype *out)
+{
+	switch (onnx) {
+	case 1:  /* FLOAT */
+	case 10: /* FLOAT16 */
+	case 11: /* DOUBLE */
+	case 16: /* BFLOAT16 */
+		*out = real;
+		return true;
+	case 2:  /* UINT8 */
+	case 3:  /* INT8 */
+	case 4:  /* UINT16 */
+	case 5:  /* INT16 */
+	case 6:  /* INT32 */
+	case 7:  /* INT64 */
+	case 12: /* UINT32 */
+	case 13: /* UINT64 */
+		*out = DT_I64;
+		return true;
+	case 9: /* BOOL */
+		*out = DT_BOOL;
+		return true;
+	default:
+		return false;
+	}
+}

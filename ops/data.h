@@ -43,9 +43,14 @@ struct attr data_ints(struct graph *g, const char *name, int n, const int64_t *v
 enum status data_output(
 	struct graph *g, struct node *n, int k, enum dtype t, int rank, const int64_t *dim);
 
+/* onnx.TensorProto.DataType → ours; false: not supported. */
+bool data_element_type(int64_t onnx, enum dtype real, enum dtype *out);
+
 /* The lowering of a node that turns out to change the shape at most: a view. */
 enum status data_lower_to_view(
 	struct graph *g, const struct node *n, struct tensor *const *in, struct tensor **out);
+/* The fold of a record whose lowering makes nodes that fold. */
+enum status data_fold_lowered(struct graph *g, const struct node *n, void *const *out);
 /* The lowering of a node that stays as it is. */
 enum status data_lower_same(
 	struct graph *g, const struct node *n, struct tensor *const *in, struct tensor **out);

@@ -1,13 +1,16 @@
-/* Dropout: a layer of training, whatever the file's flag says. The mask is drawn again wherever it
- * is needed, from the seed, the step, the node and the element; its gradient is the same operation
- * on dy. */
+/* Dropout. It is active in training where the file says so: by its third input, or, before opset
+ * 12, which has no such input, by being there at all. --dropout NODE=P has the last word. The mask
+ * is drawn again wherever it is needed, from the seed, the step, the node and the element; its
+ * gradient is the same operation on dy. */
+#include <fnmatch.h>
 #include <inttypes.h>
 
 #include "ops/data.h"
 
 struct dropout {
 	double ratio;
-	int key; /* the node's number in the model */
+	bool active; /* the file's word */
+	int key;     /* the node's number in the model */
 };
 
 static enum status ratio_of(struct graph *g, const struct node *n, double *out)
@@ -30,6 +33,9 @@ static enum status dropout_infer(struct graph *g, struct node *n)
 	if (!p)
 		return diag_nomem(g->diag);
 	TRY(ratio_of(g, n, &p->ratio));
+	const struct tensor *training = n->nin > 2 ? n->in[2] : NULL;
+	bool known = training && training->role == TR_CONSTANT && training->numel == 1;
+	p->active = g->opset < 12 || (training && (!known || tensor_real(training, 0) != 0));
 	p->key = g->nnode;
 	n->param = p;
 	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
@@ -39,10 +45,27 @@ static enum status dropout_infer(struct graph *g, struct node *n)
 static enum status dropout_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
-	const struct dropout *p = n->param;
+	const struct dropout *given = n->param;
+	struct dropout *p = ARENA_NEW(g->arena, struct dropout);
+	if (!p)
+		return diag_nomem(g->diag);
+	*p = *given;
+	for (int i = 0; i < o->nratio; i++)
+		if (fnmatch(o->ratio[i].pattern, n->name, 0) == 0) {
+			p->ratio = o->ratio[i].ratio;
+			p->active = true;
+		}
 	out[0] = in[0];
 	if (o->mode == LOWER_EVAL || o->dropout_off || p->ratio == 0)
 		return ST_OK;
+	if (!p->active) {
+		diag_warn(g->diag, &(struct where){g->file, n->name, n->op->name},
+			arena_printf(g->arena,
+				"export the model in training mode, or --dropout '%s=%g'", n->name,
+				p->ratio),
+			"is exported for inference and does nothing");
+		return ST_OK;
+	}
 	struct node *m = graph_op_node(
 		g, "stint.Dropout", 2, (struct tensor *[]){in[0], graph_control(g)}, 0, NULL, p);
 	out[0] = m ? m->out[0] : NULL;
@@ -89,8 +112,55 @@ static enum status masked_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
+/* --- Spelled out: x * (Cast(Less(uniform, keep)) / keep), as PyTorch's exporters write dropout of
+ * whole channels, of paths, and dropout that they took apart --- */
+
+static const struct node *made_by(const struct tensor *t, const char *op)
+{
+	return t->maker && !strncmp(t->maker->op->name, op, strlen(op)) ? t->maker : NULL;
+}
+
+/* t is the quotient. */
+static bool is_noise(const struct tensor *t)
+{
+	const struct node *div = made_by(t, "Div");
+	const struct node *cast = div ? made_by(div->in[0], "Cast") : NULL; /* or CastLike */
+	const struct node *less = cast ? made_by(cast->in[0], "Less") : NULL;
+	const struct node *drawn = less ? made_by(less->in[0], "RandomUniform") : NULL;
+	if (!drawn || node_float(drawn, "low", 0) != 0 || node_float(drawn, "high", 1) != 1)
+		return false;
+	const struct tensor *p = less->in[1], *q = div->in[1];
+	return p->role == TR_CONSTANT && q->role == TR_CONSTANT && p->numel == 1 && q->numel == 1 &&
+	       dtype_is_real(div->out[0]->dtype) &&
+	       fabs(tensor_real(p, 0) - tensor_real(q, 0)) <= 1e-6 * tensor_real(p, 0);
+}
+
+static enum status spelled_match(struct graph *g, const struct node *n, struct tensor **replace)
+{
+	if (strcmp(n->op->name, "Mul") != 0)
+		return ST_OK;
+	for (int i = 0; i < 2; i++)
+		if (is_noise(n->in[i]) && tensor_same_shape(n->in[1 - i], n->out[0])) {
+			*replace = OP2(g, "stint.DropoutBy", n->in[1 - i], n->in[i]);
+			return g->failed;
+		}
+	return ST_OK;
+}
+
+/* A multiplication in training, nothing in evaluation. */
+static enum status spelled_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	(void)n;
+	out[0] = o->mode == LOWER_EVAL || o->dropout_off
+			 ? in[0]
+			 : OP2(g, op_by_role(g->table, ROLE_MUL)->name, in[0], in[1]);
+	return g->failed;
+}
+
 const struct op_def ops_dropout[] = {
 	{.name = "Dropout",
+		.known = 6,
 		.since = 7,
 		.min_in = 1,
 		.max_in = 3,
@@ -98,8 +168,8 @@ const struct op_def ops_dropout[] = {
 		.max_out = 2,
 		.infer = dropout_infer,
 		.lower = dropout_lower,
-		.example = EXAMPLES(
-			{.in = "3,5 =f0.3"}, {.in = "4,33 =f0.5"}, {.in = "256 =f0.9"})},
+		.example = EXAMPLES({.in = "a,B =f0.3 =1"}, {.in = "4,33 =f0.5 =1"},
+			{.in = "256 =f0.9 =1"}, {.in = "4,33 =f0.5"}, {.in = "4,33 =f0.5 =0"})},
 	{.name = "stint.Dropout",
 		.min_in = 2,
 		.max_in = 2,
@@ -109,5 +179,11 @@ const struct op_def ops_dropout[] = {
 		.emit_c = masked_emit,
 		.npair = 1,
 		.pair = {{0, 0}}},
+	{.name = "stint.DropoutBy",
+		.min_in = 2,
+		.max_in = 2,
+		.infer = masked_infer,
+		.match = spelled_match,
+		.lower = spelled_lower},
 	{0},
 };

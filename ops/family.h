@@ -36,6 +36,20 @@
 	static const char id##_expr[] = #e;                                                        \
 	POINTWISE_REF(id, e, const double o0 = option[0]; const double o1 = option[1])
 
+/* The same on whole numbers (graph/op.h, int_expr). Sums are made modulo 2^64, by way of uint64_t;
+ * what would stop the machine, a division by 0, must have a value. */
+#define POINTWISE_INT(id, e)                                                                       \
+	static const char id##_int_expr[] = #e;                                                    \
+	static int64_t id##_int_ref(const int64_t *in)                                             \
+	{                                                                                          \
+		const int64_t a = in[0], b = in[1], c = in[2], d = in[3];                          \
+		(void)a, (void)b, (void)c, (void)d;                                                \
+		return (int64_t)(e);                                                               \
+	}
+
+/* Fields of a record that has one. */
+#define INT(id) .int_expr = id##_int_expr, .int_ref = id##_int_ref
+
 #define R(x) ((double)(x))
 #define EXP exp
 #define LOG log
@@ -49,6 +63,17 @@
 #define MIN fmin
 #define FLOOR floor
 #define CEIL ceil
+#define RINT rint
+#define TRUNC trunc
+#define TAN tan
+#define ASIN asin
+#define ACOS acos
+#define ATAN atan
+#define SINH sinh
+#define COSH cosh
+#define ASINH asinh
+#define ACOSH acosh
+#define ATANH atanh
 #define SIN sin
 #define COS cos
 #define FMOD fmod

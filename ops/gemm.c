@@ -165,12 +165,18 @@ void gemm_emit_pack_a(struct emit *e)
 	emit_helper(e, "gemm_pack_a", pack_a_text);
 }
 
+void gemm_emit_pack_b(struct emit *e)
+{
+	emit_helper(e, "gemm_tile", tile_text);
+	emit_helper(e, "gemm_pack_b", pack_b_text);
+}
+
 void gemm_emit_block(struct emit *e)
 {
 	gemm_emit_thread(e);
 	gemm_emit_macro(e);
 	gemm_emit_pack_a(e);
-	emit_helper(e, "gemm_pack_b", pack_b_text);
+	gemm_emit_pack_b(e);
 	emit_helper(e, "gemm_block", block_text);
 }
 

@@ -1,4 +1,4 @@
-/* The matrix product of generated C, shared by MatMul and Conv. Private to ops/. */
+/* The matrix product of generated C, shared by MatMul, Conv and Attention. Private to ops/. */
 #ifndef STINT_OPS_GEMM_H
 #define STINT_OPS_GEMM_H
 
@@ -22,6 +22,7 @@ int64_t gemm_block_elements(int64_t mb, int64_t nb, int64_t k);
 /* Each registers a helper with what it calls, and no more: an unused function is a warning. */
 void gemm_emit_thread(struct emit *e); /* thread_index() */
 void gemm_emit_pack_a(struct emit *e);
+void gemm_emit_pack_b(struct emit *e);
 void gemm_emit_macro(struct emit *e);
 void gemm_emit_block(struct emit *e); /* all of them, and gemm_block */
 

@@ -273,9 +273,9 @@ static enum status gemm_lower(struct graph *g, const struct node *n, struct tens
 }
 
 static const struct op_example product_examples[] = {
-	{.in = "3,4 4,5"},
-	{.in = "4,3 5,4 5", .attr = "transA=1 transB=1"},
-	{.in = "2,3,4 2,4,5"},
+	{.in = "a,B B,c"},
+	{.in = "a,b c,a c", .attr = "transA=1 transB=1"},
+	{.in = "a,b,c a,c,D"},
 	{.in = "2,4,3 2,5,4", .attr = "transA=1 transB=1"},
 	{.in = "3,4 2,4,5"},
 	{.in = "2,3,4 5,4 5", .attr = "transB=1"},
@@ -285,7 +285,7 @@ static const struct op_example product_examples[] = {
 };
 
 static const struct op_example matmul_examples[] = {
-	{.in = "3,4 4,5"},
+	{.in = "a,B B,c"},
 	{.in = "4 4"},
 	{.in = "4 4,5"},
 	{.in = "3,4 4"},
@@ -294,16 +294,16 @@ static const struct op_example matmul_examples[] = {
 	{.in = "4 2,4,5"},
 	{.in = "3,4 2,4,5"},
 	{.in = "2,3,4,5 2,3,5,2"},
-	{.in = "2,1,4,5 3,5,2"},
+	{.in = "a,1,b,C d,C,e"},
 	{.in = "1,3,4 2,4,3"},
 	{.in = "65,33 33,41"},
 	{0},
 };
 
 static const struct op_example gemm_examples[] = {
-	{.in = "3,4 4,5"},
+	{.in = "a,B B,c"},
 	{.in = "3,4 5,4 5", .attr = "transB=1"},
-	{.in = "4,3 4,5 3,5", .attr = "transA=1"},
+	{.in = "a,b a,c b,c", .attr = "transA=1"},
 	{.in = "4,3 5,4 3,1", .attr = "transA=1 transB=1 alpha=0.5 beta=2.0"},
 	{.in = "3,4 4,5 ()", .attr = "beta=0.5"},
 	{.in = "3,4 4,5 1,5", .attr = "beta=0.5"},
@@ -315,6 +315,7 @@ static const struct op_example gemm_examples[] = {
 
 const struct op_def ops_matmul[] = {
 	{.name = "MatMul",
+		.weights = 3,
 		.since = 1,
 		.min_in = 2,
 		.max_in = 2,
@@ -322,6 +323,7 @@ const struct op_def ops_matmul[] = {
 		.lower = matmul_lower,
 		.example = matmul_examples},
 	{.name = "Gemm",
+		.weights = 7,
 		.since = 7,
 		.min_in = 2,
 		.max_in = 3,

@@ -304,6 +304,7 @@ static struct op_cost transpose_cost(const struct node *n)
 
 const struct op_def ops_move[] = {
 	{.name = "Transpose",
+		.role = ROLE_TRANSPOSE,
 		.since = 1,
 		.min_in = 1,
 		.max_in = 1,

@@ -3,16 +3,13 @@
  * last axis. */
 #include <stdio.h>
 
-#include "ops/window.h"
+#include "ops/data.h"
+#include "ops/pool.h"
+#include "ops/pool_text.h"
 
-struct pool {
-	struct window w;
-	int64_t batch, channels;
-	bool pad_counts; /* AveragePool: count_include_pad */
-};
-
-static enum status pool_infer(struct graph *g, struct node *n)
+static enum status pool_read(struct graph *g, struct node *n)
 {
+	const struct tensor *x = n->in[0];
 	struct pool *p = ARENA_NEW(g->arena, struct pool);
 	if (!p)
 		return diag_nomem(g->diag);
@@ -20,34 +17,77 @@ static enum status pool_infer(struct graph *g, struct node *n)
 	if (p->w.plane > INT32_MAX)
 		return node_fail(
 			g, n, NULL, "a plane of %lld elements is too large", (long long)p->w.plane);
-	p->batch = n->in[0]->dim[0];
-	p->channels = n->in[0]->dim[1];
+	p->batch = x->dim[0];
+	p->channels = x->dim[1];
 	p->pad_counts = node_int(n, "count_include_pad", 0) != 0;
+	p->sums = strcmp(n->op->name, "stint.SumPool") == 0;
+	p->column_major = node_int(n, "storage_order", 0) != 0;
 	n->param = p;
 	n->out[0] = window_output(g, &p->w, p->batch, p->channels);
 	return n->out[0] ? ST_OK : ST_INVALID;
+}
+
+static enum status pool_infer(struct graph *g, struct node *n)
+{
+	if (!dtype_is_real(n->in[0]->dtype))
+		return node_fail(g, n, NULL, "needs real data");
+	return pool_read(g, n);
+}
+
+/* Integers (of 8 bits, in ONNX) are pooled as reals: max_lower. */
+static enum status max_infer(struct graph *g, struct node *n)
+{
+	if (n->in[0]->dtype == DT_BOOL)
+		return node_fail(g, n, NULL, "needs numbers");
+	TRY(pool_read(g, n));
+	const struct tensor *y = n->out[0];
+	if (n->nout > 1)
+		TRY(data_output(g, n, 1, DT_I64, y->rank, y->dim));
+	if (n->in[0]->dtype == DT_I64)
+		return data_output(g, n, 0, DT_I64, y->rank, y->dim);
+	return ST_OK;
+}
+
+static enum status max_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	enum { ONNX_FLOAT = 1, ONNX_INT64 = 7 };
+	const struct attr real = ATTR_I("to", ONNX_FLOAT), integer = ATTR_I("to", ONNX_INT64);
+	const bool cast = in[0]->dtype == DT_I64;
+	struct tensor *x = cast ? graph_op(g, "Cast", 1, in, 1, &real) : in[0];
+	struct node *m;
+	(void)o;
+	if (!x)
+		return g->failed;
+	TRY(graph_node(g, n->op->name, NULL, 1, &x, n->nout, n->nattr, n->attr, NULL, &m));
+	for (int k = 0; k < n->nout; k++)
+		out[k] = m->out[k];
+	if (cast)
+		out[0] = graph_op(g, "Cast", 1, out, 1, &integer);
+	return g->failed;
 }
 
 /* The gradient nodes take the forward node's parameters. */
 static enum status pool_grad_infer(struct graph *g, struct node *n)
 {
 	const struct pool *p = n->param;
-	int64_t dim[5] = {p->batch, p->channels};
-	memcpy(dim + 2, p->w.size + 3 - p->w.axes, (size_t)p->w.axes * sizeof *dim);
-	n->out[0] = graph_tensor(g, NULL, g->real, 2 + p->w.axes, dim);
+	n->out[0] = window_input(g, &p->w, p->batch, p->channels);
 	return n->out[0] ? ST_OK : ST_INVALID;
 }
 
-/* A comparison or sum and its addresses: some 8 operations a tap, with a gradient (which looks for
- * the maximum again) 18. */
+/* A comparison or sum and its addresses: some 8 operations a tap; where the maximum's place is
+ * looked for too, another 10. A gradient from places only adds. */
 static struct op_cost pool_cost(const struct node *n)
 {
 	const struct pool *p = n->param;
-	struct op_cost c = {(double)(p->batch * p->channels) * (double)p->w.out_plane *
-				    (n->nin > 1 ? 18 : 8) * (double)p->w.taps,
-		(double)tensor_bytes(n->out[0])};
+	const bool places = n->nin > 1 && n->in[1]->dtype == DT_I64;
+	const double each = (n->nin > 1 || n->nout > 1 ? 18 : 8) * (double)p->w.taps;
+	struct op_cost c = {
+		(double)(p->batch * p->channels) * (double)p->w.out_plane * (places ? 4 : each), 0};
 	for (int i = 0; i < n->nin; i++)
 		c.bytes += (double)tensor_bytes(n->in[i]);
+	for (int i = 0; i < n->nout; i++)
+		c.bytes += n->out[i] ? (double)tensor_bytes(n->out[i]) : 0;
 	return c;
 }
 
@@ -56,10 +96,15 @@ static enum status max_grad(struct graph *g, const struct node *n, struct tensor
 {
 	if (!want[0])
 		return ST_OK;
+	const struct pool *p = n->param;
 	struct tensor *in[2] = {dy[0], n->in[0]};
-	struct node *d = graph_op_node(g, "stint.MaxPoolGrad", 2, in, 0, NULL, n->param);
+	struct node *d = graph_op_node(g, "stint.MaxPoolGrad", 2, in, 0, NULL, p);
 	dx[0] = d ? d->out[0] : NULL;
-	return g->failed;
+	if (!d || n->nout < 2 || !n->out[1] || p->column_major)
+		return g->failed;
+	/* the indices say where, too */
+	in[1] = n->out[1];
+	return graph_alternative(g, d, in);
 }
 
 static enum status average_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -74,132 +119,10 @@ static enum status average_grad(struct graph *g, const struct node *n, struct te
 
 /* --- C text --- */
 
-/* clang-format off */
-static const char max_text[] =
-"/* y = the largest of each window of a plane; a NaN stays one. */\n"
-"static inline void max_pool(const struct window *w, const real *restrict x, real *restrict y)\n"
-"{\n"
-"	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];\n"
-"	for (int64_t a = 0; a < w->out[0]; a++)\n"
-"		for (int64_t b = 0; b < w->out[1]; b++, y += w->out[2]) {\n"
-"			for (int64_t i = 0; i < w->out[2]; i++)\n"
-"				y[i] = -INFINITY;\n"
-"			for (int64_t t = 0; t < taps; t++) {\n"
-"				int64_t at, lo, hi;\n"
-"				if (!window_row(w, a, b, t, &at, &lo, &hi))\n"
-"					continue;\n"
-"				for (int64_t i = lo; i < hi; i++) {\n"
-"					const real v = x[at + i * s];\n"
-"					y[i] = v > y[i] || v != v ? v : y[i];\n"
-"				}\n"
-"			}\n"
-"		}\n"
-"}\n";
-
-static const char max_grad_text[] =
-"/* dx = dy at the first of the largest elements of each window, summed where windows overlap. */\n"
-"static inline void max_pool_grad(const struct window *w, const real *restrict x, const real *restrict dy, real *restrict dx)\n"
-"{\n"
-"	enum { CHUNK = 64 };\n"
-"	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];\n"
-"	for (int64_t i = 0; i < w->size[0] * w->size[1] * w->size[2]; i++)\n"
-"		dx[i] = 0;\n"
-"	for (int64_t a = 0; a < w->out[0]; a++)\n"
-"		for (int64_t b = 0; b < w->out[1]; b++, dy += w->out[2])\n"
-"			for (int64_t c = 0; c < w->out[2]; c += CHUNK) {\n"
-"				const int64_t end = w->out[2] - c < CHUNK ? w->out[2] : c + CHUNK;\n"
-"				real most[CHUNK];\n"
-"				int32_t where[CHUNK];\n"
-"				for (int i = 0; i < CHUNK; i++) {\n"
-"					most[i] = -INFINITY;\n"
-"					where[i] = -1;\n"
-"				}\n"
-"				for (int64_t t = 0; t < taps; t++) {\n"
-"					int64_t at, lo, hi;\n"
-"					if (!window_row(w, a, b, t, &at, &lo, &hi))\n"
-"						continue;\n"
-"					lo = lo > c ? lo : c;\n"
-"					hi = hi < end ? hi : end;\n"
-"					for (int64_t i = lo; i < hi; i++) {\n"
-"						const real v = x[at + i * s];\n"
-"						const int more = v > most[i - c] || v != v || where[i - c] < 0;\n"
-"						most[i - c] = more ? v : most[i - c];\n"
-"						where[i - c] = more ? (int32_t)(at + i * s) : where[i - c];\n"
-"					}\n"
-"				}\n"
-"				for (int64_t i = c; i < end; i++)\n"
-"					if (where[i - c] >= 0)\n"
-"						dx[where[i - c]] += dy[i];\n"
-"			}\n"
-"}\n";
-
-static const char count_text[] =
-"/* How many elements window i sees along an axis; with `pad`, padding counts. */\n"
-"static inline int64_t window_count(const struct window *w, int axis, int64_t i, int pad)\n"
-"{\n"
-"	const int64_t first = i * w->stride[axis] - w->before[axis], d = w->dilation[axis];\n"
-"	const int64_t end = w->size[axis] + (pad ? w->after[axis] : 0);\n"
-"	int64_t n = 0;\n"
-"	for (int64_t t = 0; t < w->kernel[axis]; t++)\n"
-"		n += (pad || first + t * d >= 0) && first + t * d < end;\n"
-"	return n > 0 ? n : 1;\n"
-"}\n";
-
-static const char average_text[] =
-"/* y = the mean of each window of a plane. */\n"
-"static inline void average_pool(const struct window *w, int pad, const real *restrict x, real *restrict y)\n"
-"{\n"
-"	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];\n"
-"	for (int64_t a = 0; a < w->out[0]; a++)\n"
-"		for (int64_t b = 0; b < w->out[1]; b++, y += w->out[2]) {\n"
-"			const int64_t count = window_count(w, 0, a, pad) * window_count(w, 1, b, pad);\n"
-"			for (int64_t i = 0; i < w->out[2]; i++)\n"
-"				y[i] = 0;\n"
-"			for (int64_t t = 0; t < taps; t++) {\n"
-"				int64_t at, lo, hi;\n"
-"				if (window_row(w, a, b, t, &at, &lo, &hi))\n"
-"					for (int64_t i = lo; i < hi; i++)\n"
-"						y[i] += x[at + i * s];\n"
-"			}\n"
-"			for (int64_t i = 0; i < w->out[2]; i++)\n"
-"				y[i] /= (real)(count * window_count(w, 2, i, pad));\n"
-"		}\n"
-"}\n";
-
-static const char average_grad_text[] =
-"/* dx = each window's dy shared out over its elements. */\n"
-"static inline void average_pool_grad(const struct window *w, int pad, const real *restrict dy, real *restrict dx)\n"
-"{\n"
-"	enum { CHUNK = 64 };\n"
-"	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];\n"
-"	for (int64_t i = 0; i < w->size[0] * w->size[1] * w->size[2]; i++)\n"
-"		dx[i] = 0;\n"
-"	for (int64_t a = 0; a < w->out[0]; a++)\n"
-"		for (int64_t b = 0; b < w->out[1]; b++, dy += w->out[2])\n"
-"			for (int64_t c = 0; c < w->out[2]; c += CHUNK) {\n"
-"				const int64_t count = window_count(w, 0, a, pad) * window_count(w, 1, b, pad);\n"
-"				const int64_t end = w->out[2] - c < CHUNK ? w->out[2] : c + CHUNK;\n"
-"				real share[CHUNK];\n"
-"				for (int64_t i = c; i < end; i++)\n"
-"					share[i - c] = dy[i] / (real)(count * window_count(w, 2, i, pad));\n"
-"				for (int64_t t = 0; t < taps; t++) {\n"
-"					int64_t at, lo, hi;\n"
-"					if (!window_row(w, a, b, t, &at, &lo, &hi))\n"
-"						continue;\n"
-"					lo = lo > c ? lo : c;\n"
-"					hi = hi < end ? hi : end;\n"
-"					for (int64_t i = lo; i < hi; i++)\n"
-"						dx[at + i * s] += share[i - c];\n"
-"				}\n"
-"			}\n"
-"}\n";
-/* clang-format on */
-
 /* The loop over planes around one call. */
 static void emit_planes(struct emit *e, const struct node *n, const char *call)
 {
 	const struct pool *p = n->param;
-	window_emit(e, &p->w, "s");
 	emit_parallel(e, pool_cost(n).flops, 1);
 	emit(e, "\tfor (int64_t p = 0; p < %lld; p++)\n", (long long)(p->batch * p->channels));
 	emit(e, "\t\t%s;\n", call);
@@ -208,21 +131,42 @@ static void emit_planes(struct emit *e, const struct node *n, const char *call)
 static enum status max_emit(struct emit *e, const struct node *n)
 {
 	const struct pool *p = n->param;
+	const long long d = p->w.plane, o = p->w.out_plane;
 	char call[160];
 	window_emit_row(e);
+	window_emit(e, &p->w, "s");
 	emit_helper(e, "max_pool", max_text);
-	snprintf(call, sizeof call, "max_pool(&s, x0 + p * %lld, y0 + p * %lld)",
-		(long long)p->w.plane, (long long)p->w.out_plane);
+	snprintf(call, sizeof call, "max_pool(&s, x0 + p * %lld, y0 + p * %lld)", d, o);
+	emit_planes(e, n, call);
+	if (n->nout < 2 || !n->out[1])
+		return ST_OK;
+	emit_helper(e, "max_pool_where", where_text);
+	emit_helper(e, "max_pool_index", max_index_text);
+	snprintf(call, sizeof call,
+		"max_pool_index(&s, %d, p * %lld, x0 + p * %lld, y1 + p * %lld)", p->column_major,
+		d, d, o);
 	emit_planes(e, n, call);
 	return ST_OK;
 }
 
+/* From x, or from the indices. */
 static enum status max_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct pool *p = n->param;
 	const long long d = p->w.plane, o = p->w.out_plane;
 	char call[160];
+	if (n->in[1]->dtype == DT_I64) {
+		emit_helper(e, "max_pool_scatter", max_scatter_text);
+		snprintf(call, sizeof call,
+			"max_pool_scatter(%lld, %lld, p * %lld, x1 + p * %lld, x0 + p * %lld, y0 + "
+			"p * %lld)",
+			d, o, d, o, o, d);
+		emit_planes(e, n, call);
+		return ST_OK;
+	}
 	window_emit_row(e);
+	window_emit(e, &p->w, "s");
+	emit_helper(e, "max_pool_where", where_text);
 	emit_helper(e, "max_pool_grad", max_grad_text);
 	snprintf(call, sizeof call,
 		"max_pool_grad(&s, x1 + p * %lld, x0 + p * %lld, y0 + p * %lld)", d, o, d);
@@ -235,10 +179,11 @@ static enum status average_emit(struct emit *e, const struct node *n)
 	const struct pool *p = n->param;
 	char call[160];
 	window_emit_row(e);
+	window_emit(e, &p->w, "s");
 	emit_helper(e, "window_count", count_text);
 	emit_helper(e, "average_pool", average_text);
-	snprintf(call, sizeof call, "average_pool(&s, %d, x0 + p * %lld, y0 + p * %lld)",
-		p->pad_counts, (long long)p->w.plane, (long long)p->w.out_plane);
+	snprintf(call, sizeof call, "average_pool(&s, %d, %d, x0 + p * %lld, y0 + p * %lld)",
+		p->sums, p->pad_counts, (long long)p->w.plane, (long long)p->w.out_plane);
 	emit_planes(e, n, call);
 	return ST_OK;
 }
@@ -248,10 +193,11 @@ static enum status average_grad_emit(struct emit *e, const struct node *n)
 	const struct pool *p = n->param;
 	char call[160];
 	window_emit_row(e);
+	window_emit(e, &p->w, "s");
 	emit_helper(e, "window_count", count_text);
 	emit_helper(e, "average_pool_grad", average_grad_text);
-	snprintf(call, sizeof call, "average_pool_grad(&s, %d, x0 + p * %lld, y0 + p * %lld)",
-		p->pad_counts, (long long)p->w.out_plane, (long long)p->w.plane);
+	snprintf(call, sizeof call, "average_pool_grad(&s, %d, %d, x0 + p * %lld, y0 + p * %lld)",
+		p->sums, p->pad_counts, (long long)p->w.out_plane, (long long)p->w.plane);
 	emit_planes(e, n, call);
 	return ST_OK;
 }
@@ -323,6 +269,12 @@ static const struct op_example max_examples[] = {
 	{.in = "2,3,9", .attr = "kernel_shape=3 strides=2 pads=1,0"},
 	{.in = "1,2,4,5,6", .attr = "kernel_shape=2,2,3 strides=2,1,2 pads=1,0,1,0,1,1"},
 	{.in = "1,2,3,150", .attr = "kernel_shape=2,3 pads=0,1,0,1"},
+	{.in = "a,b,C,D", .attr = "kernel_shape=3,2 strides=2,2 pads=1,1,1,0", .nout = 2},
+	{.in = "2,2,5,6", .attr = "kernel_shape=2,2 strides=2,2 storage_order=1", .nout = 2},
+	{.in = "2,2,3,4,4", .attr = "kernel_shape=2,2,2 storage_order=1", .nout = 2},
+	{.in = "2,2,3,90", .attr = "kernel_shape=2,3 pads=0,1,0,1 dilations=1,2", .nout = 2},
+	{.in = "a,b,C,D", .attr = "kernel_shape=2,3 strides=2,2 pads=1,1,0,1 ceil_mode=1"},
+	{.in = "2,2,5,6:i64<200", .attr = "kernel_shape=2,2 strides=2,2"},
 	{0},
 };
 
@@ -336,13 +288,19 @@ static const struct op_example average_examples[] = {
 			"count_include_pad=1"},
 	{.in = "2,2,8,9", .attr = "kernel_shape=2,3 dilations=2,2 pads=0,1,1,0"},
 	{.in = "2,2,7,8", .attr = "kernel_shape=3,3 strides=2,3 auto_pad=SAME_UPPER"},
+	{.in = "2,2,7,8", .attr = "kernel_shape=2,3 strides=2,3 auto_pad=SAME_LOWER"},
 	{.in = "2,3,9", .attr = "kernel_shape=3 strides=2 pads=1,0"},
 	{.in = "1,2,4,5,6", .attr = "kernel_shape=2,2,3 strides=2,1,2 pads=1,0,1,0,1,1"},
 	{.in = "1,2,3,150", .attr = "kernel_shape=2,3 pads=0,1,0,1"},
+	{.in = "a,b,C,D", .attr = "kernel_shape=3,2 strides=2,1 pads=1,1,1,0"},
+	{.in = "a,b,C,D",
+		.attr = "kernel_shape=3,2 strides=2,2 pads=1,1,1,0 count_include_pad=1 "
+			"dilations=2,1 ceil_mode=1"},
 	{0},
 };
 
 static const struct op_example global_examples[] = {
+	{.in = "a,b,c,d"},
 	{.in = "2,3,5,7"},
 	{.in = "2,3,19"},
 	{.in = "1,2,3,4,2"},
@@ -354,7 +312,10 @@ const struct op_def ops_pool[] = {
 		.since = 1,
 		.min_in = 1,
 		.max_in = 1,
-		.infer = pool_infer,
+		.min_out = 1,
+		.max_out = 2,
+		.infer = max_infer,
+		.lower = max_lower,
 		.grad = max_grad,
 		.cost = pool_cost,
 		.emit_c = max_emit,
@@ -368,6 +329,13 @@ const struct op_def ops_pool[] = {
 		.cost = pool_cost,
 		.emit_c = average_emit,
 		.example = average_examples},
+	{.name = "stint.SumPool",
+		.min_in = 1,
+		.max_in = 1,
+		.infer = pool_infer,
+		.grad = average_grad,
+		.cost = pool_cost,
+		.emit_c = average_emit},
 	{.name = "GlobalAveragePool",
 		.since = 1,
 		.min_in = 1,

@@ -49,9 +49,8 @@ static enum status constant_infer(struct graph *g, struct node *n)
 {
 	const struct attr *a = n->nattr == 1 ? n->attr : NULL;
 	if (a && a->kind == ATTR_TENSOR && !strcmp(a->name, "value")) {
-		const struct tensor *t = a->t;
-		n->out[0] = graph_constant(g, "", t->dtype, t->rank, t->dim, t->data);
-		return n->out[0] ? ST_OK : g->failed;
+		n->out[0] = a->t;
+		return ST_OK;
 	}
 	if (a && a->kind == ATTR_FLOAT && !strcmp(a->name, "value_float"))
 		return constant_reals(g, n, 0, 1, &a->f);

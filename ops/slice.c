@@ -1,4 +1,4 @@
-/* Parts of a tensor, and a tensor as part of a larger one: Slice, its gradient, Pad. */
+/* Parts of a tensor, and a tensor as part of a larger one: Slice and its gradient. */
 #include <inttypes.h>
 
 #include "ops/data.h"
@@ -218,113 +218,6 @@ static enum status slice_grad_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
-/* --- Pad, mode constant: the input in the middle of a constant; negative pads cut --- */
-
-static enum status pad_read(struct graph *g, const struct node *n, int64_t *before, int64_t *after)
-{
-	const struct tensor *x = n->in[0];
-	int np, na;
-	const int64_t *pads, *axes;
-	const char *mode = node_string(n, "mode", "constant");
-	if (strcmp(mode, "constant") != 0)
-		return node_fail(g, n, NULL, "mode '%s' is not supported, constant is", mode);
-	TRY(node_ints(g, n, "pads", 1, &np, &pads));
-	TRY(node_ints(g, n, "axes", 3, &na, &axes));
-	int count = axes ? na : x->rank;
-	if (!pads || np != 2 * count || count > x->rank)
-		return node_fail(g, n, NULL, "pads must list two sizes for each axis");
-	for (int i = 0; i < count; i++) {
-		int k;
-		TRY(node_axis(g, n, axes ? axes[i] : i, x->rank, &k));
-		before[k] = pads[i];
-		after[k] = pads[count + i];
-		int64_t sum = x->dim[k];
-		if (__builtin_add_overflow(sum, before[k], &sum) ||
-			__builtin_add_overflow(sum, after[k], &sum) || sum < 0 ||
-			before[k] < -x->dim[k] || after[k] < -x->dim[k])
-			return node_fail(g, n, NULL, "pads of axis %d are invalid", k);
-	}
-	return ST_OK;
-}
-
-static enum status pad_infer(struct graph *g, struct node *n)
-{
-	const struct tensor *x = n->in[0], *v = n->nin > 2 ? n->in[2] : NULL;
-	int64_t pads[2 * RANK_MAX] = {0}, dim[RANK_MAX], after[RANK_MAX] = {0};
-	if (v && (v->role != TR_CONSTANT || v->numel != 1))
-		return node_fail(g, n, NULL, "the value to pad with is not a constant scalar");
-	TRY(pad_read(g, n, pads, after));
-	for (int k = 0; k < x->rank; k++) {
-		pads[x->rank + k] = after[k];
-		dim[k] = x->dim[k] + pads[k] + after[k];
-	}
-	const struct attr attr[] = {data_ints(g, "pads", 2 * x->rank, pads),
-		ATTR_F("value", v ? tensor_real(v, 0) : node_float(n, "value", 0))};
-	TRY(data_settle(g, n, 1, 2, attr));
-	return data_output(g, n, 0, x->dtype, x->rank, dim);
-}
-
-static struct box pad_box(const struct node *n)
-{
-	const struct tensor *x = n->in[0], *y = n->out[0];
-	const int64_t *pads = node_attr(n, "pads")->ints;
-	struct box b = {.rank = x->rank};
-	box_strides(x->rank, x->dim, b.xs);
-	box_strides(y->rank, y->dim, b.ys);
-	for (int k = 0; k < x->rank; k++) {
-		int64_t before = pads[k], after = pads[x->rank + k];
-		b.xoff += (before < 0 ? -before : 0) * b.xs[k];
-		b.yoff += (before > 0 ? before : 0) * b.ys[k];
-		b.dim[k] = x->dim[k] + (before < 0 ? before : 0) + (after < 0 ? after : 0);
-	}
-	return b;
-}
-
-static enum status pad_fold(struct graph *g, const struct node *n, void *const *out)
-{
-	(void)g;
-	const struct tensor *y = n->out[0];
-	const struct box b = pad_box(n);
-	for (int64_t i = 0; i < y->numel; i++)
-		value_set(y->dtype, out[0], i, node_float(n, "value", 0));
-	box_run(&b, (size_t)dtype_bytes(y->dtype), out[0], n->in[0]->data);
-	return ST_OK;
-}
-
-/* Padding the other way round cuts. */
-static enum status pad_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
-	const bool *want, struct tensor **dx)
-{
-	const struct attr *pads = node_attr(n, "pads");
-	int64_t back[2 * RANK_MAX];
-	for (int i = 0; i < pads->n; i++)
-		back[i] = -pads->ints[i];
-	const struct attr attr = data_ints(g, "pads", pads->n, back);
-	if (want[0])
-		dx[0] = graph_op(g, n->op->name, 1, dy, 1, &attr);
-	return g->failed;
-}
-
-static enum status pad_emit(struct emit *e, const struct node *n)
-{
-	const struct tensor *y = n->out[0];
-	const struct box b = pad_box(n);
-	double value = node_float(n, "value", 0);
-	char buf[40];
-	bool covered = true;
-	for (int k = 0; k < b.rank; k++)
-		covered &= b.dim[k] == y->dim[k];
-	if (!covered && value == 0)
-		zero_emit(e, y->numel, "y0");
-	else if (!covered) {
-		emit_parallel(e, (double)y->numel, 1);
-		emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\ty0[i] = (%s)%s;\n",
-			y->numel, emit_type(y), emit_real(e, value, buf));
-	}
-	box_emit(e, &b, emit_type(y), "y0", "x0");
-	return ST_OK;
-}
-
 const struct op_def ops_slice[] = {
 	{.name = "Slice",
 		.since = 1,
@@ -352,16 +245,5 @@ const struct op_def ops_slice[] = {
 		.emit_c = slice_grad_emit,
 		.example = EXAMPLES({.in = "2,3", .attr = "shape=2,9 starts=1 ends=4 axes=1"},
 			{.in = "2,4", .attr = "shape=2,9 starts=8 ends=1 axes=1 steps=-2"})},
-	{.name = "Pad",
-		.since = 2,
-		.min_in = 1,
-		.max_in = 4,
-		.infer = pad_infer,
-		.fold = pad_fold,
-		.grad = pad_grad,
-		.cost = data_move_cost,
-		.emit_c = pad_emit,
-		.example = EXAMPLES({.in = "2,3 =[1,0,2,1]"}, {.in = "2,5 =[1,-1,-1,0] =f0.5"},
-			{.in = "2,3,4 =[1,2] - =[-1]", .attr = "mode=constant"})},
 	{.name = NULL},
 };

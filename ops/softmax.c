@@ -189,11 +189,11 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 }
 
 #define SPANS                                                                                      \
-	EXAMPLES({.in = "3,5"}, {.in = "2,37,4", .attr = "axis=1"},                                \
+	EXAMPLES({.in = "a,B"}, {.in = "a,B,c", .attr = "axis=1"},                                 \
 		{.in = "2,3,19", .attr = "axis=-1"}, {.in = "7"},                                  \
 		{.in = "3,5,70", .attr = "axis=0", .low = -20, .high = 20})
 #define FLATTENED                                                                                  \
-	EXAMPLES({.in = "3,5"}, {.in = "2,3,7"}, {.in = "2,3,4,5", .attr = "axis=2"},              \
+	EXAMPLES({.in = "3,5"}, {.in = "a,b,C"}, {.in = "2,3,4,5", .attr = "axis=2"},              \
 		{.in = "2,3,4", .attr = "axis=-3"})
 #define SOFTMAX(onnx, ...)                                                                         \
 	{                                                                                          \

@@ -156,6 +156,13 @@ static enum status identity_infer(struct graph *g, struct node *n)
 	return view_output(g, n, n->in[0]->rank, n->in[0]->dim);
 }
 
+/* Of a sequence or an optional value. */
+static enum status identity_expand(struct expansion *x)
+{
+	x->out[0] = x->in[0];
+	return ST_OK;
+}
+
 POINTWISE(copy, a)
 
 static enum status copy_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -208,12 +215,21 @@ const struct op_def ops_view[] = {
 		.fold = view_fold,
 		.grad = view_grad,
 		.example = EXAMPLES({.in = "3,4 =[0,-1]"}, {.in = "3,4", .attr = "axes=1,2"})},
+	{.name = "stint.StopGradient",
+		.min_in = 1,
+		.max_in = 1,
+		.traits = OP_VIEW | OP_STOP,
+		.role = ROLE_STOP,
+		.infer = identity_infer,
+		.fold = view_fold},
 	{.name = "Identity",
+		.role = ROLE_IDENTITY,
 		.since = 1,
 		.min_in = 1,
 		.max_in = 1,
 		.traits = OP_VIEW,
 		.infer = identity_infer,
+		.expand = identity_expand,
 		.fold = view_fold,
 		.grad = view_grad,
 		.example = EXAMPLES({.in = "3,4"}, {.in = "()"})},

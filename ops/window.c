@@ -67,24 +67,20 @@ static int64_t count_windows(const struct window *w, int a, bool ceil_mode)
 	return count;
 }
 
-enum status window_read(
-	struct graph *g, const struct node *n, const int64_t *kernel, struct window *w)
+/* The attributes that Conv, ConvTranspose and the pools share. */
+static enum status window_begin(
+	struct graph *g, const struct node *n, int axes, const int64_t *kernel, struct window *w)
 {
-	const struct tensor *x = n->in[0];
-	if (x->rank < 3 || x->rank > 5) {
+	if (axes < 1 || axes > 3) {
 		char shape[200];
 		return node_fail(g, n, NULL, "needs 1 to 3 spatial axes, has the shape %s",
-			tensor_shape_text(x, shape));
+			tensor_shape_text(n->in[0], shape));
 	}
-	if (!dtype_is_real(x->dtype))
-		return node_fail(g, n, NULL, "needs real data");
 	memset(w, 0, sizeof *w);
-	w->axes = x->rank - 2;
+	w->axes = axes;
 	const int first = 3 - w->axes;
-	for (int a = 0; a < 3; a++) {
-		w->kernel[a] = w->stride[a] = w->dilation[a] = 1;
-		w->size[a] = a < first ? 1 : x->dim[2 + a - first];
-	}
+	for (int a = 0; a < 3; a++)
+		w->kernel[a] = w->stride[a] = w->dilation[a] = w->size[a] = w->out[a] = 1;
 	TRY(read_list(g, n, "kernel_shape", w->axes, 1, 1, w->kernel + first));
 	if (kernel && node_attr(n, "kernel_shape") &&
 		memcmp(kernel, w->kernel + first, (size_t)w->axes * sizeof *kernel) != 0)
@@ -94,28 +90,97 @@ enum status window_read(
 	else if (!node_attr(n, "kernel_shape"))
 		return node_fail(g, n, NULL, "attribute kernel_shape is missing");
 	TRY(read_list(g, n, "strides", w->axes, 1, 1, w->stride + first));
-	TRY(read_list(g, n, "dilations", w->axes, 1, 1, w->dilation + first));
-	TRY(read_padding(g, n, w));
+	return read_list(g, n, "dilations", w->axes, 1, 1, w->dilation + first);
+}
+
+static enum status window_end(struct graph *g, const struct node *n, struct window *w)
+{
 	w->taps = w->plane = w->out_plane = 1;
+	for (int a = 0; a < 3; a++)
+		if (!size_mul(w->taps, w->kernel[a], &w->taps) ||
+			!size_mul(w->plane, w->size[a], &w->plane) ||
+			!size_mul(w->out_plane, w->out[a], &w->out_plane))
+			return node_fail(g, n, NULL, "sizes overflow");
+	return ST_OK;
+}
+
+enum status window_read(
+	struct graph *g, const struct node *n, const int64_t *kernel, struct window *w)
+{
+	return window_read_sized(g, n, n->in[0]->rank - 2, n->in[0]->dim + 2, kernel, w);
+}
+
+enum status window_read_sized(struct graph *g, const struct node *n, int axes, const int64_t *size,
+	const int64_t *kernel, struct window *w)
+{
+	TRY(window_begin(g, n, axes, kernel, w));
+	memcpy(w->size + 3 - w->axes, size, (size_t)w->axes * sizeof *w->size);
+	TRY(read_padding(g, n, w));
 	for (int a = 0; a < 3; a++) {
 		w->out[a] = count_windows(w, a, node_int(n, "ceil_mode", 0) != 0);
 		if (w->out[a] < 1)
 			return node_fail(g, n, NULL, "a window of %lld does not fit in %lld",
 				(long long)w->kernel[a], (long long)w->size[a]);
-		if (!size_mul(w->taps, w->kernel[a], &w->taps) ||
-			!size_mul(w->plane, w->size[a], &w->plane) ||
-			!size_mul(w->out_plane, w->out[a], &w->out_plane))
-			return node_fail(g, n, NULL, "sizes overflow");
 	}
-	return ST_OK;
+	return window_end(g, n, w);
+}
+
+/* ONNX's ConvTranspose: output_shape, or auto_pad, asks for a size, and the padding follows; what
+ * is asked for beyond all windows stays 0. */
+enum status window_read_transposed(
+	struct graph *g, const struct node *n, const int64_t *kernel, struct window *w)
+{
+	enum { LARGEST = 1 << 30 };
+	int64_t extra[3] = {0};
+	int len;
+	const int64_t *asked;
+	const char *mode = node_string(n, "auto_pad", "NOTSET");
+	const bool upper = strcmp(mode, "SAME_UPPER") == 0, lower = strcmp(mode, "SAME_LOWER") == 0;
+	TRY(window_begin(g, n, n->in[0]->rank - 2, kernel, w));
+	const int first = 3 - w->axes;
+	TRY(read_list(g, n, "output_padding", w->axes, 0, 0, extra + first));
+	TRY(node_ints(g, n, "output_shape", -1, &len, &asked));
+	if (asked && len != w->axes && len != w->axes + 2)
+		return node_fail(g, n, NULL, "output_shape has %d values", len);
+	if (!upper && !lower)
+		TRY(read_padding(g, n, w));
+	for (int a = first; a < 3; a++) {
+		w->out[a] = n->in[0]->dim[2 + a - first];
+		const int64_t reach = (w->kernel[a] - 1) * w->dilation[a] + 1;
+		const int64_t all = w->stride[a] * (w->out[a] - 1) + extra[a] + reach;
+		w->size[a] = asked            ? asked[len - 3 + a]
+			     : upper || lower ? w->out[a] * w->stride[a]
+					      : all - w->before[a] - w->after[a];
+		if (w->out[a] < 1 || w->size[a] < 1 || w->size[a] > LARGEST)
+			return node_fail(g, n, NULL, "%lld elements along an axis would make %lld",
+				(long long)w->out[a], (long long)w->size[a]);
+		if (asked || upper || lower) {
+			const int64_t pad = all > w->size[a] ? all - w->size[a] : 0;
+			w->before[a] = upper ? pad / 2 : pad - pad / 2;
+			w->after[a] = pad - w->before[a];
+		}
+	}
+	return window_end(g, n, w);
+}
+
+static struct tensor *window_tensor(struct graph *g, const struct window *w, const int64_t *size,
+	int64_t batch, int64_t channels)
+{
+	int64_t dim[RANK_MAX] = {batch, channels};
+	memcpy(dim + 2, size + 3 - w->axes, (size_t)w->axes * sizeof *dim);
+	return graph_tensor(g, NULL, g->real, 2 + w->axes, dim);
+}
+
+struct tensor *window_input(
+	struct graph *g, const struct window *w, int64_t batch, int64_t channels)
+{
+	return window_tensor(g, w, w->size, batch, channels);
 }
 
 struct tensor *window_output(
 	struct graph *g, const struct window *w, int64_t batch, int64_t channels)
 {
-	int64_t dim[RANK_MAX] = {batch, channels};
-	memcpy(dim + 2, w->out + 3 - w->axes, (size_t)w->axes * sizeof *dim);
-	return graph_tensor(g, NULL, g->real, 2 + w->axes, dim);
+	return window_tensor(g, w, w->out, batch, channels);
 }
 
 /* clang-format off */

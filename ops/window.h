@@ -18,7 +18,17 @@ struct window {
  * `n`, whose input 0 is [N, C, spatial axes...]. A message otherwise. */
 enum status window_read(
 	struct graph *g, const struct node *n, const int64_t *kernel, struct window *w);
-/* The output tensor [N, channels, spatial axes...]; NULL after a message. */
+/* The same where the axes do not come from input 0: `axes` sizes (col2im). */
+enum status window_read_sized(struct graph *g, const struct node *n, int axes, const int64_t *size,
+	const int64_t *kernel, struct window *w);
+/* The same for ConvTranspose, whose input 0 has the axes `out` and whose output has `size`:
+ * strides, dilations, pads, auto_pad, output_padding and output_shape of `n`. */
+enum status window_read_transposed(
+	struct graph *g, const struct node *n, const int64_t *kernel, struct window *w);
+/* A tensor of the real type and shape [N, channels, axes of size or out...]; NULL after a message.
+ */
+struct tensor *window_input(
+	struct graph *g, const struct window *w, int64_t batch, int64_t channels);
 struct tensor *window_output(
 	struct graph *g, const struct window *w, int64_t batch, int64_t channels);
 /* Declares `static const struct window NAME = {...};` in a body, and the type as a helper. */

@@ -156,27 +156,64 @@ struct conv {
 	int bias;
 };
 
-static dnnl_status_t conv_describe(struct conv *c, const int64_t *p)
+/* The numbers of a call: which axes a kind has is the only difference between kinds. */
+struct conv_shape {
+	int axes;
+	int64_t n, c, k, g, bias;
+	int64_t size[3], kernel[3], stride[3], dilation[3], before[3], out[3];
+};
+
+static struct conv_shape conv_shape_of(const int64_t *p, int axes)
 {
-	const dnnl_dim_t x[4] = {p[0], p[1], p[2], p[3]}, y[4] = {p[0], p[4], p[16], p[17]};
-	const dnnl_dim_t g = p[5];
-	for (int i = 0; i < 2; i++) {
-		c->stride[i] = p[8 + i];
-		c->dilation[i] = p[10 + i] - 1;
-		c->before[i] = p[12 + i];
-		/* Positions after the last window do not count. */
-		const dnnl_dim_t span = (p[16 + i] - 1) * p[8 + i] + (p[6 + i] - 1) * p[10 + i] + 1;
-		c->after[i] = span - p[2 + i] - p[12 + i];
+	struct conv_shape s = {.axes = axes, .n = p[0], .c = p[1]};
+	if (axes == 2) {
+		s.k = p[4];
+		s.g = p[5];
+		s.bias = p[18];
+	} else {
+		s.k = p[2];
+		s.g = p[3];
+		s.bias = p[22];
 	}
-	c->bias = p[18] != 0;
-	dnnl_status_t st = dense(&c->x, 4, x);
-	if (!st && g > 1)
-		st = dense(&c->w, 5, (dnnl_dim_t[]){g, p[4] / g, p[1] / g, p[6], p[7]});
-	else if (!st)
-		st = dense(&c->w, 4, (dnnl_dim_t[]){p[4], p[1], p[6], p[7]});
+	for (int i = 0; i < axes; i++) {
+		s.size[i] = p[axes == 2 ? 2 + i : 4 + i];
+		s.kernel[i] = p[axes == 2 ? 6 + i : 7 + i];
+		s.stride[i] = p[axes == 2 ? 8 + i : 10 + i];
+		s.dilation[i] = p[axes == 2 ? 10 + i : 13 + i];
+		s.before[i] = p[axes == 2 ? 12 + i : 16 + i];
+		s.out[i] = p[axes == 2 ? 16 + i : 19 + i];
+	}
+	return s;
+}
+
+static dnnl_status_t conv_describe(struct conv *c, const struct conv_shape *s)
+{
+	const int grouped = s->g > 1;
+	dnnl_dims_t x = {s->n, s->c}, y = {s->n, s->k}, w = {s->k, s->c};
+	if (grouped) {
+		w[0] = s->g;
+		w[1] = s->k / s->g;
+		w[2] = s->c / s->g;
+	}
+	for (int i = 0; i < s->axes; i++) {
+		x[2 + i] = s->size[i];
+		y[2 + i] = s->out[i];
+		w[2 + grouped + i] = s->kernel[i];
+		c->stride[i] = s->stride[i];
+		c->dilation[i] = s->dilation[i] - 1;
+		c->before[i] = s->before[i];
+		/* Positions after the last window do not count. */
+		const dnnl_dim_t span = (s->out[i] - 1) * s->stride[i] +
+					(s->kernel[i] - 1) * s->dilation[i] + 1;
+		c->after[i] = span - s->size[i] - s->before[i];
+	}
+	c->bias = s->bias != 0;
+	dnnl_status_t st = dense(&c->x, 2 + s->axes, x);
 	if (!st)
-		st = dense(&c->b, 1, &p[4]);
-	return st ? st : dense(&c->y, 4, y);
+		st = dense(&c->w, 2 + grouped + s->axes, w);
+	if (!st)
+		st = dense(&c->b, 1, &s->k);
+	return st ? st : dense(&c->y, 2 + s->axes, y);
 }
 
 static dnnl_status_t conv_desc(dnnl_convolution_desc_t *d, struct conv *c, enum conv_kind kind)
@@ -216,26 +253,29 @@ static void operand_set(struct recipe *r, int arg, int output, const dnnl_memory
 
 /* Images a round: the most that divide the batch and whose copies, channels rounded up to blocks of
  * 16, stay within a MiB a thread. */
-static int64_t conv_part(const int64_t *p, int threads)
+static int64_t conv_part(const struct conv_shape *s, int threads)
 {
-	const double x = (double)((p[1] + 15) / 16 * 16) * (double)p[2] * (double)p[3];
-	const double y = (double)((p[4] + 15) / 16 * 16) * (double)p[16] * (double)p[17];
-	int64_t part = p[0];
-	while (part > 1 && (p[0] % part != 0 || (double)part * (x + y) * 4 > 1048576.0 * threads))
+	double x = (double)((s->c + 15) / 16 * 16), y = (double)((s->k + 15) / 16 * 16);
+	for (int i = 0; i < s->axes; i++) {
+		x *= (double)s->size[i];
+		y *= (double)s->out[i];
+	}
+	int64_t part = s->n;
+	while (part > 1 && (s->n % part != 0 || (double)part * (x + y) * 4 > 1048576.0 * threads))
 		part--;
 	return part;
 }
 
 static dnnl_status_t recipe_conv(
-	struct recipe *r, const int64_t *all, int threads, enum conv_kind kind)
+	struct recipe *r, const int64_t *p, int axes, int threads, enum conv_kind kind)
 {
 	struct conv c;
 	dnnl_convolution_desc_t d;
-	int64_t p[24];
-	memcpy(p, all, sizeof p);
-	p[0] = conv_part(p, threads);
-	r->rounds = p[0] ? (int)(all[0] / p[0]) : 1;
-	dnnl_status_t st = conv_describe(&c, p);
+	struct conv_shape s = conv_shape_of(p, axes);
+	const int64_t part = conv_part(&s, threads);
+	r->rounds = part ? (int)(s.n / part) : 1;
+	s.n = part;
+	dnnl_status_t st = conv_describe(&c, &s);
 	if (kind != CONV_FORWARD)
 		c.bias = 0;
 	if (!st && kind != CONV_FORWARD) {
@@ -266,6 +306,22 @@ static dnnl_status_t recipe_conv(
 		operand_set(r, DNNL_ARG_DIFF_WEIGHTS, 1, &c.w, dnnl_query_diff_weights_md, 0);
 	}
 	return dnnl_success;
+}
+
+static dnnl_status_t recipe_conv_kind(
+	struct recipe *r, const char *kind, const int64_t *p, int threads)
+{
+	static const struct {
+		const char *name;
+		int axes;
+		enum conv_kind kind;
+	} list[] = {{"conv_forward", 2, CONV_FORWARD}, {"conv_data", 2, CONV_DATA},
+		{"conv_weight", 2, CONV_WEIGHT}, {"conv3_forward", 3, CONV_FORWARD},
+		{"conv3_data", 3, CONV_DATA}, {"conv3_weight", 3, CONV_WEIGHT}};
+	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+		if (strcmp(kind, list[i].name) == 0)
+			return recipe_conv(r, p, list[i].axes, threads, list[i].kind);
+	return dnnl_unimplemented;
 }
 
 /* --- recipes --- */
@@ -376,12 +432,8 @@ static int recipe_make(struct recipe *r, const char *kind, const int64_t *p, int
 		st = recipe_matmul(r, p, 0);
 	else if (strcmp(kind, "matmul_bias") == 0)
 		st = recipe_matmul(r, p, 1);
-	else if (strcmp(kind, "conv_forward") == 0)
-		st = recipe_conv(r, p, threads, CONV_FORWARD);
-	else if (strcmp(kind, "conv_data") == 0)
-		st = recipe_conv(r, p, threads, CONV_DATA);
-	else if (strcmp(kind, "conv_weight") == 0)
-		st = recipe_conv(r, p, threads, CONV_WEIGHT);
+	else if (strncmp(kind, "conv", 4) == 0)
+		st = recipe_conv_kind(r, kind, p, threads);
 	else
 		return -1;
 	if (st || !implementation_taken(r->main))

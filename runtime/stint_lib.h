@@ -12,6 +12,9 @@
  *	                 follows from O and is not read). One spatial axis: D0 = k0 = O0 = 1
  *	"conv_data"      the same p: y0 = gradient of x from x0 = dy, x1 = weight
  *	"conv_weight"    the same p: y0 = gradient of the weight from x0 = x, x1 = dy
+ *	"conv3_forward", "conv3_data", "conv3_weight"
+ *	                 the same over three axes: p = {N, C, K, G, D0, D1, D2, k0, k1, k2, s0, s1,
+ *	                 s2, d0, d1, d2, pb0, pb1, pb2, O0, O1, O2, bias}
  *
  * The same call gives the same bits every time with the same number of threads. Outside the
  * workspace a run allocates only oneDNN's tables of arguments: a few hundred bytes, freed at

@@ -70,7 +70,7 @@ static const char *gradient(const struct op_def *op)
 {
 	if (op->grad)
 		return "yes";
-	if (op->lower)
+	if (op->lower || (op->expand && !op->infer))
 		return "lowered";
 	if (op->traits & OP_STOP)
 		return "stops";
@@ -91,9 +91,11 @@ static const char *computed_by(const struct op_def *op)
 {
 	if (op->traits & OP_VIEW)
 		return "nothing: a view";
-	if (op->lower && !op->emit_c && !op->expr)
+	if (op->lower && !op->emit_c && !op->expr && !op->int_expr)
 		return "its lowered form";
-	if (!op->emit_c && !op->expr)
+	if (op->expand && !op->infer)
+		return "resolved at import";
+	if (!op->emit_c && !op->expr && !op->int_expr)
 		return "folding only";
 	return op->library ? "oneDNN or C" : "C";
 }
@@ -131,7 +133,7 @@ int main(void)
 	     "Made by `tools/operators.c` from the operators' records; the test `docs.operators` "
 	     "compares. Do not edit.\n\n"
 	     "## From ONNX\n\n"
-	     "Opsets: of ONNX, within the 11 to 21 that the importer takes. Options: named numbers "
+	     "Opsets: of ONNX, within the 7 to 25 that the importer takes. Options: named numbers "
 	     "with defaults;\nother attributes are ONNX's own. Gradient: `lowered` means that "
 	     "other "
 	     "nodes take the operator's place\nbefore differentiation; `stops` that no gradient "

@@ -30,15 +30,18 @@ static void linear(struct model_test *t)
 static void dropout(struct model_test *t)
 {
 	static const float ratio = 0.25f;
+	static const bool training = true;
 	model_input(t, "x", FLOAT_TYPE, "N,4");
 	weights(t, "w1", "4,16", 64);
 	weights(t, "b1", "16", 16);
 	weights(t, "w2", "16,3", 48);
 	weights(t, "b2", "3", 3);
 	model_raw(model_tensor(t, "ratio", FLOAT_TYPE, ""), &ratio, sizeof ratio);
+	model_raw(model_tensor(t, "training", ONNX__TENSOR_PROTO__DATA_TYPE__BOOL, ""), &training,
+		sizeof training);
 	model_node(t, "Gemm", "fc1", "x,w1,b1", "h");
 	model_node(t, "Relu", "act", "h", "r");
-	model_node(t, "Dropout", "drop", "r,ratio", "d");
+	model_node(t, "Dropout", "drop", "r,ratio,training", "d");
 	model_node(t, "Gemm", "fc2", "d,w2,b2", "y");
 	model_output(t, "y");
 }

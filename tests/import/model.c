@@ -98,6 +98,7 @@ int model_setup(void **state)
 	onnx__graph_proto__init(&t->graph);
 	t->model.graph = &t->graph;
 	t->graph.name = "test";
+	t->at = &t->graph;
 	Onnx__OperatorSetIdProto *opset = ARENA_NEW(t->arena, Onnx__OperatorSetIdProto);
 	onnx__operator_set_id_proto__init(opset);
 	opset->has_version = 1;
@@ -191,13 +192,13 @@ void model_input(struct model_test *t, const char *name, int type, const char *s
 		}
 		APPEND(t, tensor->shape, dim, d);
 	}
-	APPEND(t, &t->graph, input, v);
+	APPEND(t, t->at, input, v);
 }
 
 void model_output(struct model_test *t, const char *name)
 {
 	Onnx__ValueInfoProto *v = value_info(t, name);
-	APPEND(t, &t->graph, output, v);
+	APPEND(t, t->at, output, v);
 }
 
 Onnx__TensorProto *model_tensor(struct model_test *t, const char *name, int type, const char *shape)
@@ -212,7 +213,7 @@ Onnx__TensorProto *model_tensor(struct model_test *t, const char *name, int type
 		int64_t dim = strtoll(s, NULL, 10);
 		APPEND(t, x, dims, dim);
 	}
-	APPEND(t, &t->graph, initializer, x);
+	APPEND(t, t->at, initializer, x);
 	return x;
 }
 
@@ -270,7 +271,10 @@ Onnx__NodeProto *model_node(struct model_test *t, const char *op, const char *na
 		APPEND(t, n, input, s);
 	for (const char *p = list(outputs); piece(t, &p, &s);)
 		APPEND(t, n, output, s);
-	APPEND(t, &t->graph, node, n);
+	if (t->function)
+		APPEND(t, t->function, node, n);
+	else
+		APPEND(t, t->at, node, n);
 	return n;
 }
 
@@ -284,6 +288,97 @@ Onnx__AttributeProto *model_attribute(
 	a->type = (Onnx__AttributeProto__AttributeType)type;
 	APPEND(t, node, attribute, a);
 	return a;
+}
+
+void model_int(struct model_test *t, Onnx__NodeProto *node, const char *name, int64_t v)
+{
+	Onnx__AttributeProto *a = model_attribute(t, node, name, ATTRIBUTE_TYPE(INT));
+	a->has_i = 1;
+	a->i = v;
+}
+
+static int64_t *numbers(struct model_test *t, const char *text, size_t *n)
+{
+	int64_t *v = ARENA_ARRAY(t->arena, int64_t, strlen(text) + 1);
+	char *s;
+	*n = 0;
+	for (const char *p = list(text); piece(t, &p, &s);)
+		v[(*n)++] = strtoll(s, NULL, 10);
+	return v;
+}
+
+void model_number(struct model_test *t, const char *name, int64_t v)
+{
+	model_raw(model_tensor(t, name, TENSOR_TYPE(INT64), ""),
+		arena_memdup(t->arena, &v, 1, sizeof v), sizeof v);
+}
+
+void model_numbers(struct model_test *t, const char *name, const char *text)
+{
+	size_t n;
+	const int64_t *v = numbers(t, text, &n);
+	model_raw(model_tensor(t, name, TENSOR_TYPE(INT64), arena_printf(t->arena, "%zu", n)), v,
+		n * sizeof *v);
+}
+
+void model_truth(struct model_test *t, const char *name, bool v)
+{
+	model_raw(model_tensor(t, name, TENSOR_TYPE(BOOL), ""), v ? "\1" : "\0", 1);
+}
+
+Onnx__GraphProto *model_inside(struct model_test *t, Onnx__NodeProto *node, const char *attribute)
+{
+	Onnx__AttributeProto *a = model_attribute(t, node, attribute, ATTRIBUTE_TYPE(GRAPH));
+	a->g = ARENA_NEW(t->arena, Onnx__GraphProto);
+	onnx__graph_proto__init(a->g);
+	return t->at = a->g;
+}
+
+Onnx__FunctionProto *model_function(struct model_test *t, const char *domain, const char *name,
+	const char *inputs, const char *outputs, const char *attributes)
+{
+	Onnx__FunctionProto *f = ARENA_NEW(t->arena, Onnx__FunctionProto);
+	char *s;
+	onnx__function_proto__init(f);
+	f->domain = arena_strdup(t->arena, domain);
+	f->name = arena_strdup(t->arena, name);
+	for (const char *p = list(inputs); piece(t, &p, &s);)
+		APPEND(t, f, input, s);
+	for (const char *p = list(outputs); piece(t, &p, &s);)
+		APPEND(t, f, output, s);
+	for (const char *p = list(attributes); piece(t, &p, &s);)
+		APPEND(t, f, attribute, s);
+	APPEND(t, &t->model, functions, f);
+	return t->function = f;
+}
+
+void model_unknown(
+	struct model_test *t, ProtobufCMessage *m, uint32_t tag, const void *data, size_t len)
+{
+	assert_in_range(len, 0, 16383);
+	uint8_t *bytes = arena_alloc(t->arena, len + 2, 1);
+	bytes[0] = (uint8_t)(len & 127) | 128;
+	bytes[1] = (uint8_t)(len >> 7);
+	memcpy(bytes + 2, data, len);
+	const ProtobufCMessageUnknownField field = {.tag = tag,
+		.wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED,
+		.len = len + 2,
+		.data = bytes};
+	APPEND(t, m, unknown_fields, field);
+}
+
+void model_default(struct model_test *t, Onnx__FunctionProto *f, const Onnx__AttributeProto *a)
+{
+	size_t len = onnx__attribute_proto__get_packed_size(a);
+	uint8_t *bytes = arena_alloc(t->arena, len, 1);
+	onnx__attribute_proto__pack(a, bytes);
+	model_unknown(t, &f->base, 11, bytes, len);
+}
+
+void model_outside(struct model_test *t)
+{
+	t->at = &t->graph;
+	t->function = NULL;
 }
 
 void model_small(struct model_test *t)
@@ -320,16 +415,21 @@ const uint8_t *model_pack(struct model_test *t, size_t *len)
 	return bytes;
 }
 
-enum status test_import(struct model_test *t, const char *path)
+const struct op_table *test_table(void)
 {
 	static const struct op_def *const families[] = {family};
 	static const struct op_table table = {1, families};
+	return &table;
+}
+
+enum status test_import(struct model_test *t, const char *path)
+{
 	static const struct target target = {.portable = true, .threads = 1};
 	text_free(&t->said);
 	t->diag = (struct diag){.put = put, .user = t};
 	t->g = NULL;
-	enum status st = import_onnx(
-		t->arena, path, &t->options, &table, &target, DT_F32, &t->diag, &t->g);
+	enum status st = import_onnx(t->arena, path, &t->options,
+		t->table ? t->table : test_table(), &target, DT_F32, &t->diag, &t->g);
 	/* a failure has said so, a success has not */
 	assert_int_equal(st == ST_OK, t->diag.errors == 0);
 	assert_int_equal(st == ST_OK, t->g != NULL);
@@ -354,6 +454,30 @@ void model_refused(struct model_test *t, enum status want, const char *text)
 {
 	assert_int_equal(model_import(t), want);
 	test_said(t, text);
+}
+
+void model_accepted(struct model_test *t)
+{
+	if (model_import(t) != ST_OK)
+		fail_msg("refused:\n%s", t->said.s ? t->said.s : "");
+}
+
+void test_known(struct model_test *t, const char *name, const char *want)
+{
+	const struct tensor *x = NULL;
+	for (int i = 0; i < t->g->noutput; i++)
+		if (!strcmp(t->g->output[i]->name, name))
+			x = t->g->output[i];
+	if (!x || !x->data)
+		fail_msg("output '%s' is %s", name, x ? "not known" : "missing");
+	struct text got = {0};
+	for (int i = 0; x && i < x->rank; i++)
+		text_add(&got, "%s%d", i ? "," : "", (int)x->dim[i]);
+	text_puts(&got, ":");
+	for (int i = 0; x && i < (int)x->numel; i++)
+		text_add(&got, " %g", tensor_real(x, i));
+	assert_string_equal(got.s, want);
+	text_free(&got);
 }
 
 struct tensor *test_tensor(const struct model_test *t, const char *name)

@@ -15,6 +15,10 @@ struct model_test {
 	char folder[64];
 	Onnx__ModelProto model;
 	Onnx__GraphProto graph;
+	/* where model_input and so on put things; the function, when not NULL, gets the nodes */
+	Onnx__GraphProto *at;
+	Onnx__FunctionProto *function;
+	const struct op_table *table; /* NULL: a few operators of the tests' own */
 	struct import_options options;
 	/* after test_import */
 	struct graph *g;
@@ -43,6 +47,22 @@ Onnx__NodeProto *model_node(struct model_test *t, const char *op, const char *na
 	const char *inputs, const char *outputs);
 Onnx__AttributeProto *model_attribute(
 	struct model_test *t, Onnx__NodeProto *node, const char *name, int type);
+void model_int(struct model_test *t, Onnx__NodeProto *node, const char *name, int64_t v);
+/* Known values, initializers: a scalar, a list "1,2,3" of I64, a truth. */
+void model_number(struct model_test *t, const char *name, int64_t v);
+void model_numbers(struct model_test *t, const char *name, const char *list);
+void model_truth(struct model_test *t, const char *name, bool v);
+/* A graph as an attribute of a node; what is made next goes there, until model_outside. */
+Onnx__GraphProto *model_inside(struct model_test *t, Onnx__NodeProto *node, const char *attribute);
+/* A function; nodes made next are its. inputs, outputs and attributes are written "a,b". */
+Onnx__FunctionProto *model_function(struct model_test *t, const char *domain, const char *name,
+	const char *inputs, const char *outputs, const char *attributes);
+/* A field that onnx.proto of 1.12 does not know, holding `len` bytes. */
+void model_unknown(
+	struct model_test *t, ProtobufCMessage *m, uint32_t tag, const void *data, size_t len);
+/* A default of a function's attribute. */
+void model_default(struct model_test *t, Onnx__FunctionProto *f, const Onnx__AttributeProto *a);
+void model_outside(struct model_test *t);
 /* A good model: y = Relu(Add(x, w)), x and y [N, 4], w [4]. */
 void model_small(struct model_test *t);
 
@@ -51,12 +71,18 @@ const char *test_path(struct model_test *t, const char *name);
 void test_write(struct model_test *t, const char *name, const void *data, size_t len);
 /* Bytes of the model. */
 const uint8_t *model_pack(struct model_test *t, size_t *len);
+/* The few operators that these tests use. */
+const struct op_table *test_table(void);
 /* Save the model as model.onnx and import that; or import the file that is there. */
 enum status model_import(struct model_test *t);
 enum status test_import(struct model_test *t, const char *path);
 /* Assert that the import ends with `want`, and that the messages hold `text`. */
 void model_refused(struct model_test *t, enum status want, const char *text);
 void test_said(const struct model_test *t, const char *text);
+/* Assert that the model is imported. */
+void model_accepted(struct model_test *t);
+/* Assert that output `name` is known: "2,2: 1 2 3 4". */
+void test_known(struct model_test *t, const char *name, const char *want);
 /* A tensor of the imported graph by name; fails the test where there is none. */
 struct tensor *test_tensor(const struct model_test *t, const char *name);
 

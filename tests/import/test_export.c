@@ -12,7 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ops/ops.h"
 #include "tests/import/model.h"
+
+static enum status test_copy(struct model_test *t, const char *from, const char *to)
+{
+	return import_copy_model(from, to, &t->options, test_table(), &t->diag);
+}
 
 static void copy_is_the_same(void **state)
 {
@@ -21,14 +27,14 @@ static void copy_is_the_same(void **state)
 		FIXTURES "/newer.onnx", FIXTURES "/types.onnx", FIXTURES "/torch.onnx"};
 	const char *out = test_path(t, "copy.onnx");
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(import_copy_model(files[i], out, &t->diag), ST_OK);
+		assert_int_equal(test_copy(t, files[i], out), ST_OK);
 		t->options.batch = 1;
 		assert_int_equal(test_import(t, out), ST_OK);
 	}
 	/* what this onnx.proto does not know is kept */
 	char *bytes;
 	size_t len;
-	assert_int_equal(import_copy_model(files[0], out, &t->diag), ST_OK);
+	assert_int_equal(test_copy(t, files[0], out), ST_OK);
 	assert_int_equal(file_read(t->arena, out, &bytes, &len, &t->diag), ST_OK);
 	assert_non_null(memmem(bytes, len, "line 7", 6));
 	assert_non_null(memmem(bytes, len, "scope", 5));
@@ -38,7 +44,7 @@ static void copy_takes_data_in(void **state)
 {
 	struct model_test *t = *state;
 	const char *out = test_path(t, "copy.onnx");
-	assert_int_equal(import_copy_model(FIXTURES "/external.onnx", out, &t->diag), ST_OK);
+	assert_int_equal(test_copy(t, FIXTURES "/external.onnx", out), ST_OK);
 	/* there is no external.bin beside the copy */
 	t->options.batch = 1;
 	assert_int_equal(test_import(t, out), ST_OK);
@@ -63,7 +69,7 @@ static void copy_takes_constants_in(void **state)
 	const uint8_t *bytes = model_pack(t, &len);
 	test_write(t, "model.onnx", bytes, len);
 	const char *out = test_path(t, "copy.onnx");
-	assert_int_equal(import_copy_model(test_path(t, "model.onnx"), out, &t->diag), ST_OK);
+	assert_int_equal(test_copy(t, test_path(t, "model.onnx"), out), ST_OK);
 	assert_int_equal(unlink(test_path(t, "k.bin")), 0);
 	assert_int_equal(test_import(t, out), ST_OK);
 	assert_true(tensor_real(test_tensor(t, "k"), 0) == 4);
@@ -82,8 +88,7 @@ static void copy_too_large(void **state)
 	/* nothing of it need be read to see that three are too many */
 	const uint8_t *bytes = model_pack(t, &len);
 	test_write(t, "model.onnx", bytes, len);
-	enum status st = import_copy_model(
-		test_path(t, "model.onnx"), test_path(t, "copy.onnx"), &t->diag);
+	enum status st = test_copy(t, test_path(t, "model.onnx"), test_path(t, "copy.onnx"));
 	assert_int_equal(st, ST_INVALID);
 	test_said(t, "larger than 2 GiB with its data inside");
 	assert_int_equal(access(test_path(t, "copy.onnx"), F_OK), -1);
@@ -92,10 +97,9 @@ static void copy_too_large(void **state)
 static void copy_fails(void **state)
 {
 	struct model_test *t = *state;
-	enum status st = import_copy_model(
-		FIXTURES "/newer.onnx", test_path(t, "no/folder/copy.onnx"), &t->diag);
+	enum status st = test_copy(t, FIXTURES "/newer.onnx", test_path(t, "no/folder/copy.onnx"));
 	assert_int_equal(st, ST_IO);
-	st = import_copy_model(test_path(t, "none.onnx"), test_path(t, "copy.onnx"), &t->diag);
+	st = test_copy(t, test_path(t, "none.onnx"), test_path(t, "copy.onnx"));
 	assert_int_equal(st, ST_IO);
 }
 
@@ -127,6 +131,38 @@ static void export_replaces(void **state)
 	assert_true(tensor_real(test_tensor(t, "FLOAT.typed"), 0) == 0);
 	assert_true(tensor_real(test_tensor(t, "INT8.raw"), 4) == -1);
 	assert_int_equal(t->g->nnode, 2);
+}
+
+/* Weights and external data of a branch. */
+static void bodies_too(void **state)
+{
+	struct model_test *t = *state;
+	static const float v[4] = {4, 3, 2, 1};
+	const char *out = test_path(t, "trained.onnx");
+	size_t len;
+	int calls = 0;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_truth(t, "yes", true);
+	Onnx__NodeProto *n = model_node(t, "If", "if", "yes", "y");
+	model_inside(t, n, "then_branch");
+	model_weights(t, "w", "4");
+	model_external(t, model_tensor(t, "v", TENSOR_TYPE(FLOAT), "4"), "v.bin", NULL, NULL);
+	model_node(t, "Add", "", "x,w", "p");
+	model_node(t, "Add", "", "p,v", "q");
+	model_output(t, "q");
+	model_outside(t);
+	model_output(t, "y");
+	test_write(t, "v.bin", v, sizeof v);
+	const uint8_t *bytes = model_pack(t, &len);
+	test_write(t, "model.onnx", bytes, len);
+	assert_int_equal(
+		export_onnx(test_path(t, "model.onnx"), out, trained, &calls, &t->diag), ST_OK);
+	assert_int_equal(calls, 3);
+	assert_int_equal(unlink(test_path(t, "v.bin")), 0);
+	t->table = ops_table();
+	assert_int_equal(test_import(t, out), ST_OK);
+	assert_true(tensor_real(test_tensor(t, "w"), 3) == -4);
+	assert_true(tensor_real(test_tensor(t, "v"), 3) == 1);
 }
 
 static void export_is_repeatable(void **state)
@@ -237,7 +273,7 @@ static void annotates(void **state)
 	/* without notes it is the copy again */
 	char *a, *b;
 	size_t na, nb;
-	assert_int_equal(import_copy_model(from, once, &t->diag), ST_OK);
+	assert_int_equal(test_copy(t, from, once), ST_OK);
 	assert_int_equal(file_read(t->arena, once, &a, &na, &t->diag), ST_OK);
 	assert_int_equal(file_read(t->arena, none, &b, &nb, &t->diag), ST_OK);
 	assert_int_equal(na, nb);
@@ -256,6 +292,7 @@ int main(void)
 		TEST(copy_too_large),
 		TEST(copy_fails),
 		TEST(export_replaces),
+		TEST(bodies_too),
 		TEST(export_is_repeatable),
 		TEST(annotates),
 	};

@@ -194,6 +194,10 @@ static void attributes(void **state)
 	a->floats = (float[]){1.5f};
 	a = model_attribute(t, n, "empty", ATTRIBUTE_TYPE(STRING));
 	a->has_s = 1;
+	a = model_attribute(t, n, "strings", ATTRIBUTE_TYPE(STRINGS));
+	a->n_strings = 2;
+	a->strings = (ProtobufCBinaryData[]){{3, (uint8_t *)(uintptr_t) "one"}, {0, NULL}};
+	a = model_attribute(t, n, "type", ATTRIBUTE_TYPE(TYPE_PROTO));
 	assert_int_equal(model_import(t), ST_OK);
 	const struct node *m = t->g->node[0];
 	assert_true(node_float(m, "f", 0) == 0.5);
@@ -203,6 +207,10 @@ static void attributes(void **state)
 	assert_int_equal(node_attr(m, "ints")->n, 2);
 	assert_int_equal(node_attr(m, "ints")->ints[1], 6);
 	assert_true(node_attr(m, "floats")->floats[0] == 1.5);
+	assert_int_equal(node_attr(m, "strings")->n, 2);
+	assert_string_equal(node_attr(m, "strings")->strings[0], "one");
+	assert_string_equal(node_attr(m, "strings")->strings[1], "");
+	assert_int_equal(node_attr(m, "type")->kind, ATTR_OTHER);
 }
 
 static void constant_node(void **state)

@@ -288,6 +288,39 @@ static void test_conv(void **state)
 		assert_true(done > cases * 3 / 4);
 }
 
+/* A convolution over three axes with nothing along the first is one over two. */
+static void test_conv3(void **state)
+{
+	const int64_t p[24] = {
+		2, 16, 16, 1, 1, 9, 8, 1, 3, 2, 1, 2, 1, 1, 1, 2, 0, 1, 0, 1, 5, 6, 1};
+	const int64_t nx = 2 * 16 * 9 * 8, ny = 2 * 16 * 5 * 6, nw = 16 * 16 * 3 * 2;
+	const int64_t flat[24] = {2, 16, 9, 8, 16, 1, 3, 2, 2, 1, 1, 2, 1, 0, 1, 0, 5, 6, 1};
+	float *x = tensor(nx, 1), *w = tensor(nw, 1), *dy = tensor(ny, 1), *c = tensor(16, 1);
+	double *y = calloc((size_t)ny, sizeof *y), *dx = calloc((size_t)nx, sizeof *dx);
+	double *dw = calloc((size_t)nw, sizeof *dw);
+	(void)state;
+	conv_naive(flat, x, w, dy, y, dx, dw);
+	for (int64_t i = 0; i < ny; i++)
+		y[i] += (double)c[i / 30 % 16];
+	int done = run_and_compare(
+		"conv3_forward", p, (const float *const[]){x, w, c}, ny, y, "conv3 forward");
+	done += run_and_compare(
+		"conv3_data", p, (const float *const[]){dy, w}, nx, dx, "conv3 data");
+	done += run_and_compare(
+		"conv3_weight", p, (const float *const[]){x, dy}, nw, dw, "conv3 weight");
+	print_message("convolution over three axes: %d of 3 taken by the library\n", done);
+	char identity[96];
+	if (strstr(stint_lib_identity(THREADS, identity), "avx512"))
+		assert_int_equal(done, 3);
+	free(x);
+	free(w);
+	free(dy);
+	free(c);
+	free(y);
+	free(dx);
+	free(dw);
+}
+
 static void test_declines(void **state)
 {
 	char message[256] = "";
@@ -317,6 +350,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_matmul),
 		cmocka_unit_test(test_conv),
+		cmocka_unit_test(test_conv3),
 		cmocka_unit_test(test_declines),
 		cmocka_unit_test(test_threads_are_put_back),
 	};

@@ -22,7 +22,7 @@ static int64_t library_workspace(void *user, const struct lib_call *call)
 /* The graph's tensor for input k: with `known`, a constant. */
 static struct tensor *input_tensor(struct test_case *c, struct graph *g, int k, bool known)
 {
-	const struct value *v = &c->in[k];
+	const struct example_input *v = &c->in[k];
 	if (v->kind == VALUE_ABSENT)
 		return NULL;
 	bool real = v->kind == VALUE_REAL || (v->kind == VALUE_KNOWN && !v->integer);

@@ -1,5 +1,6 @@
 /* The mini language of struct op_example (graph/op.h). */
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +25,64 @@ double case_draw(uint64_t key, uint64_t i)
 	return (double)((z ^ (z >> 31)) >> 40) / (double)(1 << 24);
 }
 
+/* --- Letters for sizes --- */
+
+/* Where a letter stands as a size: by itself, perhaps after a factor, between separators. */
+static bool is_size(const char *text, const char *p)
+{
+	if (!((*p >= 'a' && *p <= 'h') || (*p >= 'A' && *p <= 'H')) || !strchr(",:]> ", p[1]))
+		return false;
+	while (p > text && isdigit((unsigned char)p[-1]))
+		p--;
+	return p == text || strchr(",[<= ", p[-1]) != NULL;
+}
+
+static bool has_sizes(const char *text)
+{
+	for (const char *p = text; p && *p; p++)
+		if (is_size(text, p))
+			return true;
+	return false;
+}
+
+int example_draws(const struct op_example *ex)
+{
+	return has_sizes(ex->in) || has_sizes(ex->attr) ? 5 : 1;
+}
+
+static int64_t size_of(char letter, int draw)
+{
+	bool large = isupper((unsigned char)letter);
+	double u = case_draw((uint64_t)letter, (uint64_t)draw);
+	return large ? 5 + (int64_t)(5 * u) : 2 + (int64_t)(5 * u);
+}
+
+/* The text with every letter replaced by its size in this draw. */
+static char *with_sizes(struct test_case *c, const char *text)
+{
+	struct text out = {0};
+	for (const char *p = text; *p; p++) {
+		if (is_size(text, p)) {
+			int digits = 0;
+			while (digits < (int)out.len &&
+				isdigit((unsigned char)out.s[out.len - 1 - (size_t)digits]))
+				digits++;
+			int64_t factor = digits ? strtoll(out.s + out.len - digits, NULL, 10) : 1;
+			out.len -= (size_t)digits;
+			text_add(&out, "%lld", (long long)(factor * size_of(*p, c->draw)));
+		} else {
+			text_add(&out, "%c", *p);
+		}
+	}
+	char *s = out.failed ? NULL : arena_strdup(c->arena, out.s ? out.s : "");
+	text_free(&out);
+	return s;
+}
+
+/* --- Inputs and attributes --- */
+
 /* "2,3,8" into dim; where it ends. */
-static const char *read_dims(struct value *v, const char *s)
+static const char *read_dims(struct example_input *v, const char *s)
 {
 	if (!strncmp(s, "()", 2))
 		return s + 2;
@@ -37,7 +94,7 @@ static const char *read_dims(struct value *v, const char *s)
 	return s;
 }
 
-static bool room(struct test_case *c, struct value *v)
+static bool room(struct test_case *c, struct example_input *v)
 {
 	v->numel = 1;
 	for (int i = 0; i < v->rank; i++)
@@ -46,15 +103,16 @@ static bool room(struct test_case *c, struct value *v)
 	return v->v != NULL;
 }
 
-/* "[1,-1]", "3" or "f0.5" */
-static bool read_known(struct test_case *c, struct value *v, const char *s)
+/* "[1,-1]", "3", "f0.5" or "f[1,0.5]" */
+static bool read_known(struct test_case *c, struct example_input *v, const char *s)
 {
 	v->kind = VALUE_KNOWN;
 	v->integer = *s != 'f';
+	s += !v->integer;
 	if (*s != '[') {
 		if (!room(c, v))
 			return false;
-		v->v[0] = strtod(v->integer ? s : s + 1, NULL);
+		v->v[0] = strtod(s, NULL);
 		return true;
 	}
 	v->rank = 1;
@@ -64,13 +122,13 @@ static bool read_known(struct test_case *c, struct value *v, const char *s)
 		return false;
 	char *p = (char *)(uintptr_t)s;
 	for (int64_t i = 0; i < v->numel; i++)
-		v->v[i] = (double)strtoll(p + 1, &p, 10);
+		v->v[i] = strtod(p + 1, &p);
 	return true;
 }
 
 static bool read_drawn(struct test_case *c, int k, const char *s)
 {
-	struct value *v = &c->in[k];
+	struct example_input *v = &c->in[k];
 	const struct op_example *ex = c->example;
 	double low = ex->low, high = ex->high;
 	if (low == 0 && high == 0) {
@@ -78,6 +136,7 @@ static bool read_drawn(struct test_case *c, int k, const char *s)
 		high = 1;
 	}
 	const char *type = read_dims(v, s);
+	bool whole = !strcmp(type, ":whole");
 	v->kind = VALUE_REAL;
 	if (!strncmp(type, ":i64<", 5)) {
 		v->kind = VALUE_INT;
@@ -87,21 +146,24 @@ static bool read_drawn(struct test_case *c, int k, const char *s)
 		v->kind = VALUE_BOOL;
 		low = 0;
 		high = 2;
-	} else if (*type) {
+	} else if (*type && !whole) {
 		return false;
 	}
 	if (!room(c, v))
 		return false;
 	for (int64_t i = 0; i < v->numel; i++) {
-		double x = low + (high - low) * case_draw((uint64_t)k + 1, (uint64_t)i);
-		v->v[i] = v->kind == VALUE_REAL ? (double)(float)x : (double)(int64_t)x;
+		double x = low +
+			   (high - low) * case_draw((uint64_t)(k + 1 + 100 * c->draw), (uint64_t)i);
+		v->v[i] = whole                   ? floor(x)
+			  : v->kind == VALUE_REAL ? (double)(float)x
+						  : (double)(int64_t)x;
 	}
 	return true;
 }
 
 static bool read_inputs(struct test_case *c)
 {
-	char *text = arena_strdup(c->arena, c->example->in), *rest = text;
+	char *text = arena_strdup(c->arena, c->in_text), *rest = text;
 	for (char *s; text && (s = strtok_r(rest, " ", &rest));) {
 		if (c->nin == CASE_INPUTS)
 			return false;
@@ -142,8 +204,7 @@ static bool read_list(struct test_case *c, struct attr *a, char *s)
 
 static bool read_attrs(struct test_case *c)
 {
-	char *text = arena_strdup(c->arena, c->example->attr ? c->example->attr : "");
-	char *rest = text;
+	char *text = arena_strdup(c->arena, c->attr_text), *rest = text;
 	for (char *s; text && (s = strtok_r(rest, " ", &rest));) {
 		char *value = strchr(s, '=');
 		if (!value || c->nattr == CASE_ATTRS)
@@ -165,17 +226,18 @@ static bool read_attrs(struct test_case *c)
 bool case_parse(struct test_case *c)
 {
 	const struct op_example *ex = c->example;
-	snprintf(c->name, sizeof c->name, "%s (%s)%s%s", c->op->name, ex->in, ex->attr ? " " : "",
-		ex->attr ? ex->attr : "");
-	if (c->op->until)
-		snprintf(c->name, sizeof c->name, "%s, opset %d (%s)%s%s", c->op->name,
-			c->op->until - 1, ex->in, ex->attr ? " " : "", ex->attr ? ex->attr : "");
 	c->arena = arena_new();
-	if (!c->arena || !read_inputs(c) || !read_attrs(c)) {
+	c->in_text = c->arena ? with_sizes(c, ex->in) : NULL;
+	c->attr_text = c->arena ? with_sizes(c, ex->attr ? ex->attr : "") : NULL;
+	bool ok = c->in_text && c->attr_text && read_inputs(c) && read_attrs(c);
+	char opset[24] = "";
+	if (c->op->until)
+		snprintf(opset, sizeof opset, ", opset %d", c->op->until - 1);
+	snprintf(c->name, sizeof c->name, "%s%s (%s)%s%s", c->op->name, opset,
+		ok ? c->in_text : ex->in, ex->attr ? " " : "", ok ? c->attr_text : "");
+	if (!ok)
 		case_error(c, "the example cannot be read");
-		return false;
-	}
-	return true;
+	return ok;
 }
 
 void case_free(struct test_case *c)

@@ -29,11 +29,11 @@
 
 enum { CASE_INPUTS = 16, CASE_ATTRS = 16, CASE_OUTPUTS = 8 };
 
-enum value_kind { VALUE_ABSENT, VALUE_REAL, VALUE_INT, VALUE_BOOL, VALUE_KNOWN };
+enum input_kind { VALUE_ABSENT, VALUE_REAL, VALUE_INT, VALUE_BOOL, VALUE_KNOWN };
 
 /* An input of an example, drawn: the numbers are exact in single precision. */
-struct value {
-	enum value_kind kind;
+struct example_input {
+	enum input_kind kind;
 	bool integer; /* VALUE_KNOWN: I64 or real */
 	int rank;
 	int64_t dim[RANK_MAX], numel;
@@ -68,10 +68,12 @@ struct variant {
 struct test_case {
 	const struct op_def *op;
 	const struct op_example *example;
+	int draw; /* of the sizes, below example_draws */
 	char name[160];
 	struct arena *arena;
+	const char *in_text, *attr_text; /* the example's, sizes filled in */
 	int nin, nattr;
-	struct value in[CASE_INPUTS];
+	struct example_input in[CASE_INPUTS];
 	struct attr attr[CASE_ATTRS];
 	double *reference[CASE_OUTPUTS]; /* from fold; NULL: the record has none */
 	struct variant variant[VAR_COUNT];
@@ -89,7 +91,9 @@ void case_error(struct test_case *c, const char *fmt, ...) __attribute__((format
 /* Uniform in [0, 1), the same for the same arguments. */
 double case_draw(uint64_t key, uint64_t i);
 
-/* example.c: read the example, draw its inputs. */
+/* example.c: how many times an example is run: five where letters stand for sizes. */
+int example_draws(const struct op_example *ex);
+/* Read the example, draw its sizes and inputs. */
 bool case_parse(struct test_case *c);
 /* build.c: graphs, plans, and sources under `folder`/<symbol>/; the reference. */
 void case_build(struct test_case *c, int index, const char *folder);

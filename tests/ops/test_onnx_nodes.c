@@ -177,6 +177,8 @@ static const char *unsuitable(const struct model *m)
 		const struct onnx_node *n = &m->onnx.node[i];
 		if (*n->domain && strcmp(n->domain, "ai.onnx") != 0)
 			return "another domain";
+		if (!strncmp(n->op, "Random", 6) || !strcmp(n->op, "Bernoulli"))
+			return "random numbers";
 		if (!n->supported)
 			return "an attribute that is a graph or text";
 	}

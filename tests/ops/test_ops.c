@@ -22,13 +22,13 @@ static int add_cases(struct family *f, const struct op_def *list)
 {
 	int n = 0;
 	for (const struct op_def *op = list; op->name; op++)
-		for (const struct op_example *ex = op->example; ex && ex->in; ex++) {
-			if (f->test) {
-				f->test[n].op = op;
-				f->test[n].example = ex;
-			}
-			n++;
-		}
+		for (const struct op_example *ex = op->example; ex && ex->in; ex++)
+			for (int draw = 0; draw < example_draws(ex); draw++, n++)
+				if (f->test) {
+					f->test[n].op = op;
+					f->test[n].example = ex;
+					f->test[n].draw = draw;
+				}
 	return n;
 }
 

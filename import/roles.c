@@ -1,0 +1,247 @@
+/* Which initializers are trained: the file does not say it outright. In this order: the command
+ * line, how nodes read it, what the exporter noted of the module, the values, the name. */
+#include <ctype.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <string.h>
+
+#include "import/private.h"
+
+typedef Onnx__NodeProto Node;
+
+/* How nodes read an initializer. */
+struct use {
+	bool weight;   /* where weights stand by nature */
+	bool affine;   /* factor or summand */
+	bool known;    /* where only constants can stand */
+	bool expected; /* in a module of which a parameter is not among the initializers */
+};
+
+bool name_matches(const char *const *patterns, const char *name)
+{
+	for (; patterns && *patterns; patterns++)
+		if (fnmatch(*patterns, name, 0) == 0)
+			return true;
+	return false;
+}
+
+/* --- How nodes read them --- */
+
+static enum status mark_initializers(struct importer *im)
+{
+	const Onnx__GraphProto *g = im->m.proto->graph;
+	for (size_t i = 0; i < g->n_initializer; i++) {
+		void **at = names_at(&im->use, text_of(g->initializer[i]->name));
+		if (at && !*at)
+			*at = ARENA_NEW(im->m.arena, struct use);
+		if (!at || !*at)
+			return diag_nomem(im->d);
+	}
+	return ST_OK;
+}
+
+/* Whether a parameter of module `scope` itself has no initializer: it was folded into another. */
+static bool has_lost_parameter(struct importer *im, const char *scope)
+{
+	size_t n = scope ? strlen(scope) : 0;
+	if (!scope)
+		return false;
+	for (const struct module_tensor *t = im->module_first; t; t = t->next) {
+		if (t->kind != ORIGIN_PARAMETER || names_get(&im->use, t->name))
+			continue;
+		bool inside = n == 0 || (!strncmp(t->name, scope, n) && t->name[n] == '.');
+		if (inside && !strchr(t->name + (n ? n + 1 : 0), '.'))
+			return true;
+	}
+	return false;
+}
+
+/* Where node `n` reads an initializer, as a weight or not, and the file knows modules: what its
+ * module has lost is found again in weights that are not called as the module's. */
+static enum status read_in_module(struct importer *im, const Node *n, struct use *u, bool weight)
+{
+	const char *scope = node_scope(im->m.arena, n);
+	if (!scope || (!weight && u->expected))
+		return ST_OK;
+	u->expected |= has_lost_parameter(im, scope);
+	void **at = weight ? names_at(&im->found, scope) : NULL;
+	if (at)
+		*at = u;
+	return at || !weight ? ST_OK : diag_nomem(im->d);
+}
+
+enum status uses_read(struct importer *im)
+{
+	const Onnx__GraphProto *g = im->m.proto->graph;
+	TRY(mark_initializers(im));
+	for (size_t i = 0; i < g->n_node; i++) {
+		const Node *n = g->node[i];
+		const struct op_def *op = op_find(im->g->table, text_of(n->op_type), im->top.opset);
+		for (size_t k = 0; op && k < n->n_input && k < 32; k++) {
+			struct use *u = names_get(&im->use, text_of(n->input[k]));
+			if (!u)
+				continue;
+			u->weight |= op->weights >> k & 1;
+			u->known |= op->known >> k & 1;
+			u->affine |= op->role == ROLE_MUL || op->role == ROLE_ADD;
+			if (im->module_first)
+				TRY(read_in_module(im, n, u,
+					(op->weights >> k & 1) ||
+						names_get(&im->module, n->input[k])));
+		}
+	}
+	return ST_OK;
+}
+
+/* --- The decision --- */
+
+static bool is_number(const char *s)
+{
+	while (isdigit((unsigned char)*s))
+		s++;
+	return !*s;
+}
+
+bool name_generated(const char *name)
+{
+	static const char *const prefix[] = {"val_", "_val_", "onnx::", "const_fold_opt__",
+		"Const_", "Constant_", "lifted_tensor_", "_tensor_constant", "new_shape__"};
+	for (size_t i = 0; i < sizeof prefix / sizeof *prefix; i++)
+		if (!strncmp(name, prefix[i], strlen(prefix[i])))
+			return true;
+	const char *out = strstr(name, "_output_");
+	return is_number(name) || (out && is_number(out + strlen("_output_")));
+}
+
+/* Attention masks and the like: no weight is infinite, or near it. */
+static bool is_mask(const struct tensor *t)
+{
+	for (int64_t i = 0; i < t->numel; i++)
+		if (!(fabs(tensor_real(t, i)) < 1e30))
+			return true;
+	return false;
+}
+
+/* [C, 1, 1]: what folding makes of the scale and bias of a group norm. */
+static bool is_by_channel(const struct tensor *t)
+{
+	return t->rank >= 2 && t->dim[0] > 1 && t->numel == t->dim[0];
+}
+
+static struct decision by_origin(const struct importer *im, const struct tensor *t)
+{
+	const struct use *u = names_get(&im->use, t->name);
+	const struct module_tensor *origin = names_get(&im->module, t->name);
+	if (origin && origin->kind == ORIGIN_PARAMETER)
+		return (struct decision){true, "parameter of the module"};
+	if (origin && origin->kind == ORIGIN_BUFFER)
+		return (struct decision){false, "buffer of the module"};
+	if (origin)
+		return (struct decision){false, "constant of the module"};
+	if (is_mask(t))
+		return (struct decision){false, "a mask"};
+	bool made = im->module_first || name_generated(t->name);
+	if (!made)
+		return (struct decision){true, "by its name"};
+	if (u && u->weight && (u->expected || !im->module_first))
+		return (struct decision){true, "where weights stand"};
+	if (u && u->affine && is_by_channel(t) && (u->expected || !im->module_first))
+		return (struct decision){true, "a value for each channel"};
+	if (!strncmp(t->name, "embedding", 9) && im->module_first)
+		return (struct decision){true, "a folded embedding"};
+	return (struct decision){false, "made by the exporter"};
+}
+
+struct decision role_of(const struct importer *im, const struct tensor *t)
+{
+	const struct import_options *o = im->o;
+	const struct use *u = names_get(&im->use, t->name);
+	if (!dtype_is_real(t->dtype))
+		return (struct decision){false, "no real numbers"};
+	if (t->rank == 0)
+		return (struct decision){false, "a scalar"};
+	if (u && u->known)
+		return (struct decision){false, "a setting of its operator"};
+	if (name_matches(o->freeze_pattern, t->name))
+		return (struct decision){false, "--freeze"};
+	if (o->train_pattern)
+		return name_matches(o->train_pattern, t->name)
+			       ? (struct decision){true, "--train"}
+			       : (struct decision){false, "not in --train"};
+	return by_origin(im, t);
+}
+
+/* --- Traces of folding --- */
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+	return n >= m && !strcmp(s + n - m, end);
+}
+
+/* What a folded batch-norm leaves behind: running statistics that the module had and the file has
+ * not; a bias named after a weight; renamed weights of convolutions. */
+static const char *folded_trace(struct importer *im)
+{
+	const Onnx__GraphProto *g = im->m.proto->graph;
+	bool pytorch = !strcmp(text_of(im->m.proto->producer_name), "pytorch");
+	for (const struct module_tensor *t = im->module_first; t; t = t->next)
+		if (t->kind == ORIGIN_BUFFER && ends_with(t->name, ".running_mean") &&
+			!names_get(&im->use, t->name))
+			return t->name;
+	for (size_t i = 0; i < g->n_initializer; i++) {
+		const Onnx__TensorProto *t = g->initializer[i];
+		const char *name = text_of(t->name);
+		const struct use *u = names_get(&im->use, name);
+		if (ends_with(name, ".weight_bias") ||
+			(pytorch && t->n_dims >= 3 && u && u->weight &&
+				!strncmp(name, "onnx::", 6)))
+			return name;
+	}
+	return NULL;
+}
+
+/* The module of a tensor: "a.b.weight" → "a.b". */
+static const char *module_of(struct arena *a, const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	return dot ? arena_strndup(a, name, (size_t)(dot - name)) : "";
+}
+
+/* Parameters of which nothing is left: folded into constants, which are not trained. */
+static void warn_of_lost(struct importer *im)
+{
+	struct text list = {0};
+	struct arena *a = im->m.arena;
+	int n = 0;
+	for (const struct module_tensor *t = im->module_first; t; t = t->next) {
+		const char *module = module_of(a, t->name);
+		const char *mean = module ? arena_printf(a, "%s.running_mean", module) : NULL;
+		if (!mean || t->kind != ORIGIN_PARAMETER || names_get(&im->use, t->name) ||
+			names_get(&im->found, module) || names_get(&im->module, mean))
+			continue;
+		if (n++ < 4)
+			text_add(&list, "%s'%s'", n > 1 ? ", " : "", t->name);
+	}
+	if (n && !list.failed)
+		diag_warn(im->d, &(struct where){.file = im->m.path},
+			"`stint show MODEL.onnx` tells which constants are trained; export with "
+			"optimize=False to keep the parameters",
+			"%d parameter%s of the module %s been folded into constants: %s%s", n,
+			n == 1 ? "" : "s", n == 1 ? "has" : "have", list.s, n > 4 ? ", ..." : "");
+	text_free(&list);
+}
+
+void warn_of_folding(struct importer *im)
+{
+	warn_of_lost(im);
+	const char *trace = folded_trace(im);
+	if (trace)
+		diag_warn(im->d, &(struct where){.file = im->m.path},
+			"export with dynamo=True, optimize=False, or with dynamo=False, "
+			"training=TrainingMode.TRAINING, do_constant_folding=False; "
+			"docs/howto/export-from-pytorch.md",
+			"its batch-norms seem to be folded into other layers ('%s' tells): what "
+			"is trained is a model without them",
+			trace);
+}

@@ -1,0 +1,566 @@
+/* What exporters do to initializers, undone in the file's own terms before the graph is built.
+ *
+ * Equal ones get merged: the ones and zeros of freshly made layers end up as one tensor. Uniform
+ * ones are given back to their layers; where the exporter noted which module a node comes from,
+ * with the names that the module had. One that is not uniform and read by several layers is a real
+ * tie.
+ *
+ * Folding breaks ties: a product with a transposed embedding becomes one with a transposed copy.
+ * The copy becomes a Transpose node of the original, so that gradients add up. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "import/private.h"
+
+typedef Onnx__NodeProto Node;
+typedef Onnx__TensorProto Tensor;
+
+/* One input of one node. */
+struct reader {
+	Node *node;
+	size_t input;
+	const char *copy; /* what it reads in the end; NULL: as before */
+	struct reader *next;
+};
+
+/* An initializer while ties are looked at. */
+struct item {
+	Tensor *t;
+	size_t index; /* among the initializers */
+	struct reader *first, **end;
+	int nreader;
+	int64_t numel;
+	int width;                /* bytes of an element */
+	const unsigned char *raw; /* read on demand */
+	bool dropped;
+	struct item *next; /* in its bucket */
+};
+
+enum split_kind {
+	SPLIT_UNIFORM,
+	SPLIT_STACK, /* readers in other layers of a stack only */
+	SPLIT_ASKED, /* --untie */
+	SPLIT_KINDS
+};
+
+/* The copies of a kind, for one message. */
+struct told {
+	struct text list;
+	int n;
+};
+
+struct ties {
+	struct importer *im;
+	Onnx__GraphProto *graph;
+	struct names item;   /* name → struct item */
+	struct names bucket; /* matrices that may be each other's transpose → struct item */
+	Tensor **added;      /* initializers to add, and their number */
+	size_t nadded;
+	Node **node; /* nodes to add */
+	size_t nnode;
+	struct told told[SPLIT_KINDS];
+	bool dropped; /* an initializer or node is to be taken away */
+};
+
+static bool is_float(const Tensor *t)
+{
+	switch (t->data_type) {
+	case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
+	case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
+	case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
+	case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* --- Who reads what --- */
+
+static enum status list_items(struct ties *s)
+{
+	for (size_t i = 0; i < s->graph->n_initializer; i++) {
+		Tensor *t = s->graph->initializer[i];
+		void **at = names_at(&s->item, text_of(t->name));
+		struct item *x = ARENA_NEW(s->im->m.arena, struct item);
+		if (!at || !x)
+			return diag_nomem(s->im->d);
+		*x = (struct item){.t = t, .index = i};
+		x->end = &x->first;
+		if (!*at) /* a name that stands twice is reported later */
+			*at = x;
+	}
+	return ST_OK;
+}
+
+static enum status list_readers(struct ties *s)
+{
+	for (size_t i = 0; i < s->graph->n_node; i++) {
+		Node *n = s->graph->node[i];
+		for (size_t k = 0; k < n->n_input; k++) {
+			struct item *x = names_get(&s->item, text_of(n->input[k]));
+			if (!x)
+				continue;
+			struct reader *r = ARENA_NEW(s->im->m.arena, struct reader);
+			if (!r)
+				return diag_nomem(s->im->d);
+			*r = (struct reader){.node = n, .input = k};
+			*x->end = r;
+			x->end = &r->next;
+			x->nreader++;
+		}
+	}
+	return ST_OK;
+}
+
+/* The values as bytes; false where they are no floats, or cannot be had (which is reported when
+ * they are imported). */
+static bool load(struct ties *s, struct item *x)
+{
+	int rank;
+	int64_t dim[RANK_MAX];
+	struct diag quiet = {0};
+	const Tensor *t = x->t;
+	if (x->raw)
+		return true;
+	if (!is_float(t) || tensor_shape(&s->im->m, t, &rank, dim, &x->numel, &quiet) != ST_OK ||
+		x->numel == 0 || tensor_raw(&s->im->m, t, x->numel, &x->raw, &quiet) != ST_OK)
+		return false;
+	x->width = element_width(t->data_type);
+	if (!x->raw && (int64_t)t->n_float_data == x->numel &&
+		t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
+		x->raw = (const unsigned char *)t->float_data;
+	if (!x->raw && (int64_t)t->n_double_data == x->numel &&
+		t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE)
+		x->raw = (const unsigned char *)t->double_data;
+	return x->raw != NULL;
+}
+
+static bool is_uniform(const struct item *x)
+{
+	size_t w = (size_t)x->width;
+	return memcmp(x->raw, x->raw + w, (size_t)(x->numel - 1) * w) == 0;
+}
+
+/* --- Untying --- */
+
+static enum status add_copy(struct ties *s, const struct item *x, const char *name)
+{
+	Tensor *t = ARENA_NEW(s->im->m.arena, Tensor);
+	if (!t || !name)
+		return diag_nomem(s->im->d);
+	*t = *x->t;
+	t->name = (char *)(uintptr_t)name;
+	s->added[s->nadded++] = t;
+	return ST_OK;
+}
+
+static bool is_output(const Onnx__GraphProto *g, const char *name)
+{
+	for (size_t i = 0; i < g->n_output; i++)
+		if (!strcmp(text_of(g->output[i]->name), name))
+			return true;
+	return false;
+}
+
+/* Identity(initializer): how the older exporter keeps the name of one that it merged. */
+static bool is_alias(const struct ties *s, const struct reader *r)
+{
+	const struct op_def *identity = op_by_role(s->im->table, ROLE_IDENTITY);
+	return identity && !strcmp(text_of(r->node->op_type), identity->name) &&
+	       r->node->n_output == 1 && !is_output(s->graph, text_of(r->node->output[0]));
+}
+
+/* Whether `name` stands directly in module `scope`. */
+static bool stands_in(const char *name, const char *scope)
+{
+	size_t n = strlen(scope);
+	if (n && (strncmp(name, scope, n) != 0 || name[n] != '.'))
+		return false;
+	return !strchr(name + (n ? n + 1 : 0), '.');
+}
+
+/* What stands at reader r's input, whose node is of module `scope`: the module's tensors that have
+ * lost their initializer belong, in order, to the node's inputs that read another module's.
+ * (Buffers come last, and not all of them are in the graph.) NULL when the numbers do not fit. */
+static const char *lost_name(const struct ties *s, const struct reader *r, const char *scope)
+{
+	const struct importer *im = s->im;
+	int before = 0, foreign = 0, lost = 0, parameters = 0;
+	const char *found = NULL;
+	for (size_t k = 0; k < r->node->n_input; k++) {
+		const char *name = text_of(r->node->input[k]);
+		bool is_foreign = names_get(&s->item, name) && !stands_in(name, scope);
+		before += is_foreign && k < r->input;
+		foreign += is_foreign;
+	}
+	for (const struct module_tensor *t = im->module_first; t; t = t->next)
+		if (t->kind != ORIGIN_CONSTANT && stands_in(t->name, scope) &&
+			!names_get(&s->item, t->name)) {
+			if (lost == before)
+				found = t->name;
+			lost++;
+			parameters += t->kind == ORIGIN_PARAMETER;
+		}
+	return parameters <= foreign && foreign <= lost ? found : NULL;
+}
+
+/* "layers.0.fc", "layers.11.fc": the layers of a stack, made as copies of one. */
+static bool differ_in_number(const char *a, const char *b)
+{
+	bool differ = false;
+	while (*a || *b) {
+		size_t n = strspn(a, "0123456789"), m = strspn(b, "0123456789");
+		if ((n == 0) != (m == 0))
+			return false;
+		differ |= n != m || strncmp(a, b, n) != 0;
+		a += n;
+		b += m;
+		if (*a != *b)
+			return false;
+		a += *a != 0;
+		b += *b != 0;
+	}
+	return differ;
+}
+
+static bool is_below(const char *name, const char *module)
+{
+	size_t n = strlen(module);
+	return n == 0 || (!strncmp(name, module, n) && name[n] == '.');
+}
+
+/* The copy for a reader in another layer of the stack that x belongs to: a parameter that has lost
+ * its initializer and is called as x but for a number; or, where the exporter made x of one, any
+ * that the reader's module has lost. */
+static const char *stack_name(const struct ties *s, const struct item *x, const struct reader *r)
+{
+	const struct importer *im = s->im;
+	struct arena *a = im->m.arena;
+	const char *scope = node_scope(a, r->node), *name = text_of(x->t->name);
+	bool named = names_get(&im->module, name) != NULL;
+	if (is_alias(s, r))
+		return differ_in_number(name, r->node->output[0]) ? r->node->output[0] : NULL;
+	const char *home = scope && !named ? node_scope(a, x->first->node) : NULL;
+	if (!scope || (!named && (!home || !differ_in_number(home, scope))))
+		return NULL;
+	for (const struct module_tensor *t = im->module_first; t; t = t->next) {
+		if (t->kind != ORIGIN_PARAMETER || names_get(&s->item, t->name))
+			continue;
+		if (named && is_below(t->name, scope) && differ_in_number(name, t->name))
+			return t->name;
+		if (!named && stands_in(t->name, scope))
+			return arena_printf(a, "%s@%s", name, scope);
+	}
+	return NULL;
+}
+
+/* The name of reader r's own copy, or NULL: it keeps reading x. Readers of one module share one. */
+static const char *copy_name(
+	const struct ties *s, const struct item *x, const struct reader *r, enum split_kind kind)
+{
+	struct arena *a = s->im->m.arena;
+	const char *scope = node_scope(a, r->node), *label = text_of(r->node->name);
+	bool forced = kind == SPLIT_ASKED;
+	if (kind == SPLIT_STACK)
+		return stack_name(s, x, r);
+	if (is_alias(s, r))
+		return r->node->output[0];
+	if (scope && s->im->module_first) {
+		if (stands_in(text_of(x->t->name), scope))
+			return NULL;
+		const char *lost = lost_name(s, r, scope);
+		return lost               ? lost
+		       : forced && *scope ? arena_printf(a, "%s@%s", x->t->name, scope)
+					  : NULL;
+	}
+	bool pytorch = !strcmp(text_of(s->im->m.proto->producer_name), "pytorch");
+	if ((pytorch && !forced) || r == x->first)
+		return NULL; /* PyTorch's older exporter merges through Identity only */
+	return arena_printf(
+		a, "%s@%s.%zu", x->t->name, *label ? label : text_of(r->node->output[0]), r->input);
+}
+
+/* Every reader that should have one gets its own copy. */
+static enum status split(struct ties *s, struct item *x, enum split_kind kind)
+{
+	struct names made = {.arena = s->im->m.arena};
+	struct told *told = &s->told[kind];
+	for (struct reader *r = x->first; r; r = r->next) {
+		const char *name = r->node->n_output ? copy_name(s, x, r, kind) : NULL;
+		if (!name)
+			continue;
+		void **at = names_at(&made, name);
+		if (!at)
+			return diag_nomem(s->im->d);
+		if (!*at) {
+			TRY(add_copy(s, x, name));
+			if (told->list.len < 300)
+				text_add(&told->list, "%s'%s'", told->n ? ", " : "", name);
+			told->n++;
+		}
+		*at = x;
+		r->copy = name;
+	}
+	return ST_OK;
+}
+
+static bool is_kept(const struct ties *s, const char *name)
+{
+	const struct import_options *o = s->im->o;
+	for (int i = 0; i < o->ntie; i++)
+		if (!strcmp(o->tie[i].name, name) || !strcmp(o->tie[i].copy, name))
+			return true;
+	return false;
+}
+
+/* How x is to be split; false: not at all. */
+static bool split_kind_of(struct ties *s, struct item *x, enum split_kind *kind)
+{
+	const struct importer *im = s->im;
+	const char *name = text_of(x->t->name);
+	const struct module_tensor *origin = names_get(&im->module, name);
+	if (x->nreader < 2 || x->t->n_dims == 0 || is_kept(s, name) || !load(s, x) ||
+		(origin && origin->kind != ORIGIN_PARAMETER))
+		return false;
+	*kind = name_matches(im->o->untie_pattern, name) ? SPLIT_ASKED
+		: is_uniform(x)                          ? SPLIT_UNIFORM
+							 : SPLIT_STACK;
+	/* constants of the exporter's own are not trained */
+	return *kind != SPLIT_UNIFORM || origin || !im->module_first;
+}
+
+static enum status untie(struct ties *s, struct item *x)
+{
+	enum split_kind kind;
+	return split_kind_of(s, x, &kind) ? split(s, x, kind) : ST_OK;
+}
+
+/* One message a kind: a deep model has many of them. */
+static void tell_split(struct ties *s)
+{
+	static const char *const why[SPLIT_KINDS] = {
+		"equal values that the exporter merged are parameters of their own again",
+		"equal layers of a stack that the exporter merged are separate again",
+		"untied as asked"};
+	for (int k = 0; k < SPLIT_KINDS; k++) {
+		struct told *t = &s->told[k];
+		if (t->n && t->list.s && !t->list.failed)
+			diag_note(s->im->d, &(struct where){.file = s->im->m.path},
+				k == SPLIT_ASKED ? NULL : "--tie keeps them one", "%s: %s%s",
+				why[k], t->list.s, t->list.len < 300 ? "" : ", ...");
+		text_free(&t->list);
+	}
+}
+
+/* --- Tying --- */
+
+static bool is_transposed(const struct item *a, const struct item *b)
+{
+	int64_t rows = a->t->dims[0], columns = a->t->dims[1];
+	size_t w = (size_t)a->width;
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t k = 0; k < columns; k++)
+			if (memcmp(a->raw + (size_t)(i * columns + k) * w,
+				    b->raw + (size_t)(k * rows + i) * w, w) != 0)
+				return false;
+	return true;
+}
+
+static bool transposed_shapes(const Tensor *a, const Tensor *b)
+{
+	return a->n_dims == 2 && b->n_dims == 2 && a->dims[0] == b->dims[1] &&
+	       a->dims[1] == b->dims[0] && a->data_type == b->data_type;
+}
+
+/* `copy` is made of `x` from now on: by a node that transposes, or by reading x instead. */
+static enum status tie(struct ties *s, const struct item *x, struct item *copy, bool transposed)
+{
+	struct arena *a = s->im->m.arena;
+	char *from = x->t->name, *to = copy->t->name;
+	copy->dropped = s->dropped = true;
+	if (!transposed) {
+		for (struct reader *r = copy->first; r; r = r->next)
+			r->node->input[r->input] = from;
+		return ST_OK;
+	}
+	Node *n = ARENA_NEW(a, Node);
+	char **names = ARENA_ARRAY(a, char *, 2);
+	if (!n || !names)
+		return diag_nomem(s->im->d);
+	onnx__node_proto__init(n);
+	names[0] = from;
+	names[1] = to;
+	n->op_type = (char *)(uintptr_t)op_by_role(s->im->table, ROLE_TRANSPOSE)->name;
+	n->name = to;
+	n->input = names;
+	n->output = names + 1;
+	n->n_input = n->n_output = 1;
+	s->node[s->nnode++] = n;
+	return ST_OK;
+}
+
+/* The same for a matrix and its transpose, and hardly for any other. */
+static const char *bucket_key(struct ties *s, const struct item *x)
+{
+	uint64_t sum = 0, rows = (uint64_t)x->t->dims[0], columns = (uint64_t)x->t->dims[1];
+	for (int64_t i = 0; i < x->numel; i++) {
+		uint64_t v = 0;
+		memcpy(&v, x->raw + (size_t)(i * x->width), (size_t)x->width);
+		sum += v * UINT64_C(0x9e3779b97f4a7c15);
+	}
+	return arena_printf(s->im->m.arena, "%d %" PRIu64 " %" PRIu64 " %" PRIu64, x->t->data_type,
+		rows + columns, rows * columns, sum);
+}
+
+static enum status fill_buckets(struct ties *s)
+{
+	bool any = false;
+	for (size_t i = 0; i < s->graph->n_initializer && !any; i++) {
+		const Tensor *t = s->graph->initializer[i];
+		any = t->n_dims == 2 && name_generated(text_of(t->name));
+	}
+	for (size_t i = s->graph->n_initializer; any && i-- > 0;) {
+		struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
+		if (x->index != i || x->t->n_dims != 2 || !load(s, x) || is_uniform(x))
+			continue;
+		const char *key = bucket_key(s, x);
+		void **at = key ? names_at(&s->bucket, key) : NULL;
+		if (!at)
+			return diag_nomem(s->im->d);
+		x->next = *at;
+		*at = x;
+	}
+	return ST_OK;
+}
+
+static enum status tie_transposed(struct ties *s, struct item *copy)
+{
+	const struct import_options *o = s->im->o;
+	const char *name = text_of(copy->t->name);
+	if (copy->t->n_dims != 2 || !name_generated(name) || !load(s, copy) || is_uniform(copy) ||
+		name_matches(o->untie_pattern, name) || is_kept(s, name))
+		return ST_OK;
+	const char *key = bucket_key(s, copy);
+	if (!key)
+		return diag_nomem(s->im->d);
+	for (struct item *x = names_get(&s->bucket, key); x; x = x->next) {
+		if (x == copy || x->dropped || !transposed_shapes(x->t, copy->t) ||
+			name_matches(o->untie_pattern, text_of(x->t->name)) ||
+			!is_transposed(x, copy))
+			continue;
+		diag_note(s->im->d, &(struct where){s->im->m.path, name, "initializer"},
+			"--untie trains it apart",
+			"holds '%s' transposed: tied to it again, their gradients add up",
+			x->t->name);
+		return tie(s, x, copy, true);
+	}
+	return ST_OK;
+}
+
+static enum status tie_asked(struct ties *s, const struct import_tie *t)
+{
+	struct item *x = names_get(&s->item, t->name), *copy = names_get(&s->item, t->copy);
+	const char *missing = !x ? t->name : !copy ? t->copy : NULL;
+	const struct where w = {.file = s->im->m.path};
+	if (missing)
+		return diag_fail(s->im->d, ST_USAGE, &w,
+			"`stint show MODEL.onnx` lists the initializers",
+			"--tie: there is no initializer '%s'", missing);
+	bool same = x->t->n_dims == copy->t->n_dims && x->t->data_type == copy->t->data_type;
+	for (size_t i = 0; same && i < x->t->n_dims; i++)
+		same = x->t->dims[i] == copy->t->dims[i];
+	if (x == copy || (!same && !transposed_shapes(x->t, copy->t)))
+		return diag_fail(s->im->d, ST_USAGE, &w, NULL,
+			"--tie %s=%s: neither of one shape nor each other's transpose", t->name,
+			t->copy);
+	return copy->dropped ? ST_OK : tie(s, x, copy, !same);
+}
+
+/* --- The file written anew --- */
+
+static enum status rebuild(struct ties *s)
+{
+	Onnx__GraphProto *g = s->graph;
+	struct arena *a = s->im->m.arena;
+	Tensor **t = ARENA_ARRAY(a, Tensor *, g->n_initializer + s->nadded);
+	Node **n = ARENA_ARRAY(a, Node *, g->n_node + s->nnode);
+	size_t nt = 0, nn = 0, ni = 0;
+	if (!t || !n)
+		return diag_nomem(s->im->d);
+	for (size_t i = 0; i < g->n_initializer; i++) {
+		const struct item *x = names_get(&s->item, text_of(g->initializer[i]->name));
+		if (x->index != i || !x->dropped)
+			t[nt++] = g->initializer[i];
+	}
+	for (size_t i = 0; i < s->nadded; i++)
+		t[nt++] = s->added[i];
+	for (size_t i = 0; i < g->n_input; i++) { /* old files list initializers there too */
+		const struct item *x = names_get(&s->item, text_of(g->input[i]->name));
+		if (!x || !x->dropped)
+			g->input[ni++] = g->input[i];
+	}
+	g->n_input = ni;
+	for (size_t i = 0; i < g->n_node; i++)
+		if (g->node[i]->n_output || !g->node[i]->n_input) /* no alias that gave way */
+			n[nn++] = g->node[i];
+	for (size_t i = 0; i < s->nnode; i++)
+		n[nn++] = s->node[i];
+	g->initializer = t;
+	g->n_initializer = nt;
+	g->node = n;
+	g->n_node = nn;
+	return ST_OK;
+}
+
+/* Not before all is decided: names are told by what nodes read in the file. */
+static void redirect(struct ties *s)
+{
+	for (size_t i = 0; i < s->graph->n_initializer; i++) {
+		struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
+		for (struct reader *r = x->index == i ? x->first : NULL; r; r = r->next)
+			if (r->copy && is_alias(s, r))
+				r->node->n_output = 0; /* the initializer has its name now */
+			else if (r->copy)
+				r->node->input[r->input] = (char *)(uintptr_t)r->copy;
+	}
+}
+
+static enum status tie_and_untie(struct ties *s)
+{
+	for (int i = 0; i < s->im->o->ntie; i++)
+		TRY(tie_asked(s, &s->im->o->tie[i]));
+	for (size_t i = 0; i < s->graph->n_initializer; i++) {
+		struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
+		if (x->index == i && !x->dropped)
+			TRY(tie_transposed(s, x));
+		if (x->index == i && !x->dropped)
+			TRY(untie(s, x));
+	}
+	return ST_OK;
+}
+
+enum status ties_rewrite(struct importer *im)
+{
+	struct ties s = {.im = im,
+		.graph = im->m.proto->graph,
+		.item = {.arena = im->m.arena},
+		.bucket = {.arena = im->m.arena}};
+	size_t reads = 0, most = s.graph->n_initializer;
+	for (size_t i = 0; i < s.graph->n_node; i++)
+		reads += s.graph->node[i]->n_input;
+	s.added = ARENA_ARRAY(im->m.arena, Tensor *, reads);
+	s.node = ARENA_ARRAY(im->m.arena, Node *, most);
+	if (!s.added || !s.node)
+		return diag_nomem(im->d);
+	TRY(list_items(&s));
+	TRY(list_readers(&s));
+	TRY(fill_buckets(&s));
+	enum status st = tie_and_untie(&s);
+	tell_split(&s);
+	TRY(st);
+	if (!s.nadded && !s.nnode && !s.dropped)
+		return ST_OK;
+	redirect(&s);
+	return rebuild(&s);
+}

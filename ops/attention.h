@@ -1,0 +1,82 @@
+/* Scaled-dot-product attention: what the files of the family share. Private to ops/.
+ *
+ * stint.Attention(q, k, v [, mask]) -> out, lse: softmax(scale q kᵀ + mask) v for every batch and
+ * head, without the matrix of scores (Dao et al., "FlashAttention", 2022; Milakov and Gimelshein,
+ * "Online normalizer calculation for softmax", 2018). The shapes, with T tokens, H heads of q and
+ * G of k and v, where G divides H:
+ *
+ *	q [B,H,Tq,D]  k [B,G,Tk,D]  v [B,G,Tk,Dv]  out [B,H,Tq,Dv]  lse [B,H,Tq]
+ *	mask broadcasts to [B,H,Tq,Tk]: real, added to the scores; boolean, false is -infinity. Its
+ *	batch axis may also be a divisor P of B: batch b takes row b mod P.
+ *
+ * lse is the logarithm of the sum of the row's exponentials: what the gradient rebuilds them from.
+ *
+ * Attributes: scale (1), softcap c (0: none): a score s becomes c tanh(s / c) before the mask;
+ * lower and upper (none): query i sees keys j with lower <= j - i <= upper only; `layout`, for
+ * each of q, k, v, out how it is stored: enum attention_layout; `empty`: enum empty_row. */
+#ifndef STINT_OPS_ATTENTION_H
+#define STINT_OPS_ATTENTION_H
+
+#include "ops/data.h"
+
+/* What a row gives that sees no key: all its scores are -infinity. */
+enum empty_row {
+	EMPTY_NAN,  /* NaN, as softmax does */
+	EMPTY_ZERO, /* zeros */
+	/* zeros, and so does any row that softmax would make NaN: Softmax, IsNaN, Where */
+	EMPTY_NAN_ZERO,
+};
+
+enum { ATTENTION_Q, ATTENTION_K, ATTENTION_V, ATTENTION_OUT, ATTENTION_TENSORS };
+
+/* In which order a tensor's axes are stored; the last, D, is always dense. */
+enum attention_layout {
+	LAYOUT_BHT,
+	LAYOUT_BTH,
+	LAYOUT_TBH,
+	LAYOUT_HBT,
+	LAYOUT_THB,
+	LAYOUT_HTB,
+	LAYOUT_COUNT
+};
+enum { AXIS_BATCH, AXIS_HEAD, AXIS_TOKEN, AXIS_WIDTH, AXES };
+/* Where batch, head and token stand among the four axes. */
+extern const int attention_axes[LAYOUT_COUNT][3];
+
+struct attention {
+	int64_t batch, heads, group; /* group: heads of q that share one of k and v */
+	int64_t tq, tk, d, dv;
+	int64_t stride[ATTENTION_TENSORS][3]; /* of batch, head, token; the last axis is dense */
+	bool masked, mask_bool;
+	int64_t mask_dim[4], mask_stride[4]; /* stride 0 where it broadcasts */
+	int64_t lower, upper;                /* -tq and tk where there is no bound */
+	double scale, softcap;
+	enum empty_row empty;
+	enum attention_layout layout[ATTENTION_TENSORS];
+};
+
+/* Inputs of stint.Attention by position, and those of its gradients. */
+enum { IN_Q, IN_K, IN_V, IN_MASK };
+enum { GRAD_DY, GRAD_Q, GRAD_K, GRAD_V, GRAD_OUT, GRAD_LSE, GRAD_MASK, GRAD_DLSE };
+
+static inline bool node_has(const struct node *n, int input)
+{
+	return n->nin > input && n->in[input];
+}
+
+/* attention_emit.c */
+enum status attention_emit(struct emit *e, const struct node *n);
+int64_t attention_workspace(const struct node *n, const struct target *t);
+enum status attention_grad_emit(struct emit *e, const struct node *n);
+int64_t attention_grad_workspace(const struct node *n, const struct target *t);
+enum status attention_mask_emit(struct emit *e, const struct node *n);
+
+/* attention_onnx.c: ONNX's operator. */
+enum status attention_onnx_infer(struct graph *g, struct node *n);
+enum status attention_onnx_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out);
+
+/* attention_match.c */
+enum status attention_match(struct graph *g, const struct node *n, struct tensor **replace);
+
+#endif

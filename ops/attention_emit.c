@@ -1,0 +1,227 @@
+/* Attention's kernels: how the work is cut into tasks, and the scratch each needs. The functions
+ * they call are in attention_text.h. */
+#include "ops/attention.h"
+#include "ops/attention_text.h"
+#include "ops/gemm.h"
+
+/* Keys that are worked on at once (ATTENTION_KEYS of the text), queries whose columns are turned
+ * into rows at once (ATTENTION_TURN), and keys of a task where the tasks are blocks of keys. */
+enum { KEYS = 96, TURN = 128, KEYS_TASK = 4 * KEYS };
+
+/* Queries of a task of the forward kernel: many, as every task packs all keys again, but enough
+ * tasks for the threads. A query's result is the same in any block. */
+static int64_t forward_block(const struct attention *p, int threads)
+{
+	enum { MOST = 384, LEAST = 96 };
+	int64_t blocks = div_up(p->tq, MOST);
+	while (blocks < p->tq / LEAST && p->batch * p->heads * blocks < 2 * (int64_t)threads)
+		blocks++;
+	return max64(round_up(div_up(p->tq, max64(blocks, 1)), GEMM_COL_UNIT), GEMM_COL_UNIT);
+}
+
+/* Queries that the gradient packs at once: fixed, as sums over queries are cut here. */
+static int64_t grad_block(const struct attention *p)
+{
+	return max64(min64(round_up(p->tq, GEMM_COL_UNIT), 2 * TURN), GEMM_COL_UNIT);
+}
+
+static int64_t forward_elements(const struct attention *p, int threads)
+{
+	const int64_t n = forward_block(p, threads);
+	return round_up(n * (2 + p->d + p->dv) + KEYS * GEMM_COL_UNIT + KEYS * p->d +
+				KEYS * round_up(p->dv, GEMM_ROW_UNIT),
+		16);
+}
+
+static int64_t grad_elements(const struct attention *p)
+{
+	const int64_t n = grad_block(p), d = p->d, dv = p->dv;
+	return round_up(
+		n * (2 * d + dv + round_up(d, GEMM_COL_UNIT) + round_up(dv, GEMM_COL_UNIT) + 2) +
+			KEYS * (d + dv + round_up(d, GEMM_ROW_UNIT)) + 3 * KEYS * GEMM_COL_UNIT +
+			2 * KEYS * TURN,
+		16);
+}
+
+int64_t attention_workspace(const struct node *n, const struct target *t)
+{
+	return forward_elements(n->param, t->threads) * dtype_bytes(n->in[IN_Q]->dtype) *
+	       t->threads;
+}
+
+int64_t attention_grad_workspace(const struct node *n, const struct target *t)
+{
+	return grad_elements(n->param) * dtype_bytes(n->in[GRAD_Q]->dtype) * t->threads;
+}
+
+static void emit_strides(struct emit *e, const int64_t *v, int n)
+{
+	emit(e, "{");
+	for (int i = 0; i < n; i++)
+		emit(e, "%s%lld", i ? ", " : "", (long long)v[i]);
+	emit(e, "}, ");
+}
+
+/* Declares `a`, and what every kernel calls. */
+static void emit_shape(struct emit *e, const struct attention *p, int64_t block)
+{
+	char scale[40], cap[40];
+	const int64_t plane = p->tq * p->tk;
+	const int64_t dmask[2] = {p->mask_dim[1] * plane, p->mask_dim[1] > 1 ? plane : 0};
+	gemm_emit_thread(e);
+	gemm_emit_macro(e);
+	gemm_emit_pack_a(e);
+	gemm_emit_pack_b(e);
+	emit_helper(e, "attention", attention_text);
+	emit(e, "\tstatic const struct attention a = {%lld, %lld, %lld, %lld, %lld, %lld, %lld,\n",
+		(long long)p->heads, (long long)p->group, (long long)block, (long long)p->tq,
+		(long long)p->tk, (long long)p->d, (long long)p->dv);
+	emit(e, "\t\t");
+	for (int i = 0; i < ATTENTION_TENSORS; i++)
+		emit_strides(e, p->stride[i], 3);
+	emit_strides(e, p->mask_stride, 4);
+	emit_strides(e, dmask, 2);
+	emit(e, "%lld,\n\t\t%lld, %lld, %s, %s, %d};\n", (long long)p->mask_dim[0],
+		(long long)p->lower, (long long)p->upper, emit_real(e, p->scale, scale),
+		emit_real(e, p->softcap, cap), (int)p->empty);
+}
+
+/* Multiplications and additions of `products` products of queries and keys. */
+static double work_of(const struct attention *p, int products)
+{
+	return 2.0 * products * (double)(p->batch * p->heads) * (double)(p->tq * p->tk) *
+	       (double)max64(p->d, 1);
+}
+
+enum status attention_emit(struct emit *e, const struct node *n)
+{
+	const struct attention *p = n->param;
+	const int threads = e->g->target->threads;
+	const int64_t block = forward_block(p, threads);
+	emit_shape(e, p, block);
+	emit_helper(e, "attention_forward", attention_forward_text);
+	emit_parallel(e, work_of(p, 2), 3);
+	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->batch);
+	emit(e, "\t\tfor (int64_t h = 0; h < %lld; h++)\n", (long long)p->heads);
+	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i += %lld)\n", (long long)p->tq,
+		(long long)block);
+	emit(e, "\t\t\t\tattention_block(&a, x0, x1, x2, %s, %s, y0, y1, b, h, i,\n",
+		p->masked && !p->mask_bool ? "x3" : "NULL", p->mask_bool ? "x3" : "NULL");
+	emit(e, "\t\t\t\t\t(real *)ws + thread_index() * %lld);\n",
+		(long long)forward_elements(p, threads));
+	return ST_OK;
+}
+
+/* Declares `name`, of what a gradient kernel reads and writes. */
+static void emit_grad_data(struct emit *e, const struct node *n, const char *name, const char *out)
+{
+	const struct attention *p = n->param;
+	emit(e, "\tconst struct attention_grad %s = {x0, x1, x2, x3, %s, %s, x4, x5, %s, %s};\n",
+		name, p->masked && !p->mask_bool ? "x6" : "NULL", p->mask_bool ? "x6" : "NULL",
+		node_has(n, GRAD_DLSE) ? "x7" : "NULL", out);
+}
+
+static void emit_scratch(struct emit *e, const struct node *n, const char *tabs)
+{
+	emit(e, "%sreal *w = (real *)ws + thread_index() * %lld;\n", tabs,
+		(long long)grad_elements(n->param));
+}
+
+static void emit_over_queries(struct emit *e, const struct attention *p, const char *tabs)
+{
+	emit(e, "%sfor (int64_t h = kv * %lld; h < (kv + 1) * %lld; h++)\n", tabs,
+		(long long)p->group, (long long)p->group);
+	emit(e, "%s\tfor (int64_t i = 0; i < %lld; i += %lld)\n", tabs, (long long)p->tq,
+		(long long)grad_block(p));
+}
+
+/* A task for every head of k and v: all it needs is computed once. */
+static void emit_grad_heads(struct emit *e, const struct node *n)
+{
+	const struct attention *p = n->param;
+	emit_grad_data(e, n, "g", "y0, y1, y2, NULL");
+	emit_parallel(e, work_of(p, 5), 2);
+	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->batch);
+	emit(e, "\t\tfor (int64_t kv = 0; kv < %lld; kv++) {\n", (long long)(p->heads / p->group));
+	emit_scratch(e, n, "\t\t\t");
+	emit(e, "\t\t\tattention_clear(&a, &g, b, kv, 0, %lld);\n", (long long)p->tk);
+	emit_over_queries(e, p, "\t\t\t");
+	emit(e, "\t\t\t\t\tattention_block_grad(&a, &g, b, h, i, 0, %lld, w);\n\t\t}\n",
+		(long long)p->tk);
+}
+
+/* Tasks are blocks of queries, for q's gradient, and then blocks of keys, for those of k and v:
+ * the same sums in the same order, and the probabilities twice. */
+static void emit_grad_blocks(struct emit *e, const struct node *n)
+{
+	const struct attention *p = n->param;
+	const long long batch = p->batch, heads = p->heads, tk = p->tk;
+	emit_grad_data(e, n, "gq", "y0, NULL, NULL, NULL");
+	emit_grad_data(e, n, "g", "NULL, y1, y2, NULL");
+	emit_parallel(e, work_of(p, 3), 3);
+	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", batch);
+	emit(e, "\t\tfor (int64_t h = 0; h < %lld; h++)\n", heads);
+	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i += %lld) {\n", (long long)p->tq,
+		(long long)grad_block(p));
+	emit_scratch(e, n, "\t\t\t\t");
+	emit(e, "\t\t\t\tattention_block_grad(&a, &gq, b, h, i, 0, %lld, w);\n\t\t\t}\n", tk);
+	emit_parallel(e, work_of(p, 4), 3);
+	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", batch);
+	emit(e, "\t\tfor (int64_t kv = 0; kv < %lld; kv++)\n", heads / (long long)p->group);
+	emit(e, "\t\t\tfor (int64_t j = 0; j < %lld; j += %d) {\n", tk, KEYS_TASK);
+	emit_scratch(e, n, "\t\t\t\t");
+	emit(e, "\t\t\t\tconst int64_t end = MIN(j + %d, %lld);\n", KEYS_TASK, tk);
+	emit(e, "\t\t\t\tattention_clear(&a, &g, b, kv, j, end);\n");
+	emit_over_queries(e, p, "\t\t\t\t");
+	emit(e, "\t\t\t\t\t\tattention_block_grad(&a, &g, b, h, i, j, end, w);\n\t\t\t}\n");
+}
+
+/* Whether one task a head keeps the threads busy: 5 products then, 7 in blocks. */
+static bool by_heads(const struct attention *p, int threads)
+{
+	const int64_t tasks = p->batch * (p->heads / p->group);
+	const double blocks = (double)(tasks * p->group * div_up(p->tq, grad_block(p))) /
+			      (double)threads;
+	const double rounds = (double)(div_up(tasks, threads) * p->group) *
+			      (double)div_up(p->tq, grad_block(p));
+	return 5 * rounds <= 7 * blocks || (p->tq <= grad_block(p) && p->tk <= KEYS_TASK);
+}
+
+enum status attention_grad_emit(struct emit *e, const struct node *n)
+{
+	const struct attention *p = n->param;
+	emit_shape(e, p, grad_block(p));
+	emit_helper(e, "attention_grad", attention_grad_text);
+	if (by_heads(p, e->g->target->threads))
+		emit_grad_heads(e, n);
+	else
+		emit_grad_blocks(e, n);
+	return ST_OK;
+}
+
+/* The mask's gradient, summed over the batches and heads that share a value. */
+enum status attention_mask_emit(struct emit *e, const struct node *n)
+{
+	const struct attention *p = n->param;
+	const long long period = p->mask_dim[0], heads = p->heads, plane = p->tq * p->tk;
+	const bool shared = p->mask_dim[1] == 1;
+	emit_shape(e, p, grad_block(p));
+	emit_helper(e, "attention_grad", attention_grad_text);
+	emit_grad_data(e, n, "g", "NULL, NULL, NULL, y0");
+	emit_parallel(e, work_of(p, 2), 3);
+	emit(e, "\tfor (int64_t c = 0; c < %lld; c++)\n", period);
+	emit(e, "\t\tfor (int64_t r = 0; r < %lld; r++)\n", shared ? 1 : heads);
+	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i += %lld) {\n", (long long)p->tq,
+		(long long)grad_block(p));
+	emit_scratch(e, n, "\t\t\t\t");
+	emit(e, "\t\t\t\tconst int64_t end = MIN(i + %lld, %lld);\n", (long long)grad_block(p),
+		(long long)p->tq);
+	emit(e, "\t\t\t\tfor (int64_t k = i * %lld; k < end * %lld; k++)\n", (long long)p->tk,
+		(long long)p->tk);
+	emit(e, "\t\t\t\t\ty0[(c * %lld + r) * %lld + k] = 0;\n", shared ? 1 : heads, plane);
+	emit(e, "\t\t\t\tfor (int64_t b = c; b < %lld; b += %lld)\n", (long long)p->batch, period);
+	emit(e, "\t\t\t\t\tfor (int64_t h = r; h < %lld; h += %lld)\n", heads, shared ? 1 : heads);
+	emit(e, "\t\t\t\t\t\tattention_block_grad(&a, &g, b, h, i, 0, %lld, w);\n\t\t\t}\n",
+		(long long)p->tk);
+	return ST_OK;
+}

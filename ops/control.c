@@ -1,0 +1,335 @@
+/* Control flow: If, Loop, Scan, SequenceMap. What decides is known when a model is compiled (or the
+ * model is refused), so that a branch is the nodes of one graph and a loop those of its body, once
+ * for each turn. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "ops/unroll.h"
+
+static enum status if_expand(struct expansion *x)
+{
+	const struct tensor *condition;
+	TRY(expansion_known(x, 0, "the condition", &condition));
+	bool holds = tensor_real(condition, 0) != 0;
+	const struct body *b = expansion_body(x, holds ? "then_branch" : "else_branch");
+	return b ? b->build(b, holds ? "then" : "else", 0, NULL, x->nout, x->out) : ST_INVALID;
+}
+
+/* --- What loops share: values that go around, tensors that are collected --- */
+
+struct unroll {
+	struct expansion *x;
+	const struct body *body;
+	int lead;               /* inputs of the body before the values that go around */
+	int nvalue;             /* values that go around */
+	int nscan;              /* outputs that are collected */
+	int64_t turns;          /* so far */
+	struct value *in, *out; /* the body's */
+	struct collected {
+		struct tensor **item;
+		int64_t cap;
+	} * scan;
+};
+
+static enum status unroll_begin(struct unroll *u, int condition)
+{
+	struct graph *g = u->x->g;
+	u->nscan = u->body->nout - condition - u->nvalue;
+	if (u->nscan < 0 || u->nvalue < 0 || u->x->nout > u->nvalue + u->nscan)
+		return node_fail(g, u->x->node, NULL,
+			"its body has %d inputs and %d outputs, which does not fit the node's",
+			u->body->nin, u->body->nout);
+	u->in = ARENA_ARRAY(g->arena, struct value, u->body->nin);
+	u->out = ARENA_ARRAY(g->arena, struct value, u->body->nout);
+	u->scan = ARENA_ARRAY(g->arena, struct collected, u->nscan);
+	return u->in && u->out && u->scan ? ST_OK : diag_nomem(g->diag);
+}
+
+static enum status collect(struct unroll *u, int k, const struct value *v)
+{
+	struct graph *g = u->x->g;
+	struct collected *c = &u->scan[k];
+	if (v->kind != VALUE_TENSOR)
+		return node_fail(g, u->x->node, NULL,
+			"output %d of its body is collected, but is no tensor", k);
+	if (u->turns == c->cap) {
+		int64_t wider = c->cap ? 2 * c->cap : 16;
+		struct tensor **item = ARENA_ARRAY(g->arena, struct tensor *, wider);
+		if (!item)
+			return diag_nomem(g->diag);
+		if (c->cap)
+			memcpy(item, c->item, (size_t)c->cap * sizeof *item);
+		*c = (struct collected){item, wider};
+	}
+	c->item[u->turns] = v->tensor;
+	return ST_OK;
+}
+
+/* One turn; the body's first `condition` outputs are left to the caller. */
+static enum status unroll_turn(struct unroll *u, int condition)
+{
+	char label[24];
+	snprintf(label, sizeof label, "%" PRId64, u->turns);
+	TRY(u->body->build(u->body, label, u->body->nin, u->in, u->body->nout, u->out));
+	for (int i = 0; i < u->nvalue; i++)
+		u->in[u->lead + i] = u->out[condition + i];
+	for (int k = 0; k < u->nscan; k++)
+		TRY(collect(u, k, &u->out[condition + u->nvalue + k]));
+	u->turns++;
+	return ST_OK;
+}
+
+/* What a loop of no turns has collected: the file must say its shape. */
+static enum status collected_nothing(
+	struct unroll *u, int condition, int k, int axis, struct tensor **out)
+{
+	struct graph *g = u->x->g;
+	enum dtype type;
+	int rank;
+	int64_t dim[RANK_MAX + 1];
+	const void *data = arena_alloc(g->arena, 1, 1);
+	if (!u->body->declared(u->body, condition + u->nvalue + k, &type, &rank, dim) ||
+		rank == RANK_MAX || axis > rank)
+		return node_fail(g, u->x->node, "state the shape of the body's output",
+			"makes no turn, and the shape of what it would collect is not known");
+	memmove(dim + axis + 1, dim + axis, (size_t)(rank - axis) * sizeof *dim);
+	dim[axis] = 0;
+	*out = data ? graph_constant(g, "", type, rank + 1, dim, data) : NULL;
+	return *out ? ST_OK : g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
+}
+
+/* Collected tensor k, stacked along an axis of its own. */
+static enum status unroll_collected(
+	struct unroll *u, int condition, int k, int64_t axis, bool backwards, struct value *out)
+{
+	struct tensor **item = u->scan[k].item;
+	int at;
+	*out = (struct value){.kind = VALUE_TENSOR};
+	if (u->turns == 0)
+		return collected_nothing(u, condition, k, axis > 0 ? (int)axis : 0, &out->tensor);
+	TRY(unroll_axis(u->x, axis, item[0]->rank + 1, &at));
+	for (int64_t i = 0, j = u->turns - 1; backwards && i < j; i++, j--) {
+		struct tensor *t = item[i];
+		item[i] = item[j];
+		item[j] = t;
+	}
+	return unroll_join(u->x, (int)u->turns, item, at, true, &out->tensor);
+}
+
+/* --- Loop --- */
+
+static enum status loop_begin(struct unroll *u, int64_t *most, bool *go)
+{
+	struct expansion *x = u->x;
+	const struct tensor *t;
+	*most = INT64_MAX;
+	*go = true;
+	u->body = expansion_body(x, "body");
+	if (!u->body)
+		return ST_INVALID;
+	u->lead = 2;
+	u->nvalue = u->body->nin - 2;
+	TRY(unroll_begin(u, 1));
+	if (x->nin > u->body->nin)
+		return node_fail(
+			x->g, x->node, NULL, "has %d inputs, its body %d", x->nin, u->body->nin);
+	if (x->nin > 0 && x->in[0].kind != VALUE_NONE) {
+		TRY(expansion_known(x, 0, "the trip count", &t));
+		*most = tensor_int(t, 0);
+	}
+	if (x->nin > 1 && x->in[1].kind != VALUE_NONE) {
+		TRY(expansion_known(x, 1, "the condition", &t));
+		*go = tensor_real(t, 0) != 0;
+	} else if (*most != INT64_MAX)
+		TRY(expansion_reserve(x, *most > 0 ? *most : 0, u->body->size));
+	for (int i = 2; i < x->nin; i++)
+		u->in[i] = x->in[i];
+	return ST_OK;
+}
+
+static enum status loop_turn(struct unroll *u, bool *go)
+{
+	struct expansion *x = u->x;
+	struct tensor *turn = unroll_int(x->g, u->turns), *yes = unroll_bool(x->g, true);
+	if (!turn || !yes)
+		return x->g->failed;
+	u->in[0] = (struct value){.kind = VALUE_TENSOR, .tensor = turn};
+	u->in[1] = (struct value){.kind = VALUE_TENSOR, .tensor = yes};
+	TRY(unroll_turn(u, 1));
+	const struct tensor *t = u->out[0].kind == VALUE_TENSOR ? u->out[0].tensor : NULL;
+	if (!t || t->role != TR_CONSTANT || t->numel != 1)
+		return node_fail(x->g, x->node,
+			"stint unrolls loops when it compiles: export the model so that data do "
+			"not decide how often it goes around",
+			"whether it goes on after turn %" PRId64 " is not known at compile time",
+			u->turns);
+	*go = tensor_real(t, 0) != 0;
+	return ST_OK;
+}
+
+static enum status loop_expand(struct expansion *x)
+{
+	struct unroll u = {.x = x};
+	int64_t most;
+	bool go;
+	TRY(loop_begin(&u, &most, &go));
+	while (go && u.turns < most)
+		TRY(loop_turn(&u, &go));
+	for (int k = 0; k < x->nout; k++)
+		if (k < u.nvalue)
+			x->out[k] = u.in[2 + k];
+		else
+			TRY(unroll_collected(&u, 1, k - u.nvalue, 0, false, &x->out[k]));
+	return ST_OK;
+}
+
+/* --- Scan --- */
+
+/* Entry i of a list attribute; 0 where there is no list. */
+static enum status listed(const struct expansion *x, const char *name, int i, int n, int64_t *out)
+{
+	const struct attr *a = node_attr(x->node, name);
+	*out = 0;
+	if (!a)
+		return ST_OK;
+	if (a->kind != ATTR_INTS || a->n != n)
+		return node_fail(
+			x->g, x->node, NULL, "attribute '%s' must list %d numbers", name, n);
+	*out = a->ints[i];
+	return ST_OK;
+}
+
+/* Input i of the scanned ones, turn by turn. */
+static enum status scan_input(
+	struct unroll *u, int i, int n, int64_t *turns, struct tensor ***out, bool *backwards)
+{
+	struct expansion *x = u->x;
+	const struct value *v = &x->in[u->nvalue + i];
+	int64_t axis, direction;
+	int at;
+	if (v->kind != VALUE_TENSOR)
+		return node_fail(x->g, x->node, NULL, "input %d is no tensor", u->nvalue + i);
+	TRY(listed(x, "scan_input_axes", i, n, &axis));
+	TRY(listed(x, "scan_input_directions", i, n, &direction));
+	TRY(unroll_axis(x, axis, v->tensor->rank, &at));
+	if (i > 0 && v->tensor->dim[at] != *turns)
+		return node_fail(x->g, x->node, NULL,
+			"its scanned inputs have different lengths, %" PRId64 " and %" PRId64,
+			*turns, v->tensor->dim[at]);
+	*turns = v->tensor->dim[at];
+	*backwards = direction != 0;
+	TRY(expansion_reserve(x, *turns, u->body->size + 1));
+	int64_t *ones = ARENA_ARRAY(x->g->arena, int64_t, *turns);
+	if (!ones)
+		return diag_nomem(x->g->diag);
+	for (int64_t k = 0; k < *turns; k++)
+		ones[k] = 1;
+	return unroll_cut(x, v->tensor, at, (int)*turns, ones, true, out);
+}
+
+static enum status scan_begin(
+	struct unroll *u, int n, int64_t *turns, struct tensor ****slice, bool **backwards)
+{
+	struct expansion *x = u->x;
+	u->body = expansion_body(x, "body");
+	if (!u->body)
+		return ST_INVALID;
+	u->nvalue = x->nin - n;
+	if (n < 1 || n > x->nin || u->body->nin != x->nin)
+		return node_fail(x->g, x->node, NULL,
+			"has %d inputs and num_scan_inputs=%d, its body %d inputs", x->nin, n,
+			u->body->nin);
+	TRY(unroll_begin(u, 0));
+	*slice = ARENA_ARRAY(x->g->arena, struct tensor **, n);
+	*backwards = ARENA_ARRAY(x->g->arena, bool, n);
+	if (!*slice || !*backwards)
+		return diag_nomem(x->g->diag);
+	for (int i = 0; i < n; i++)
+		TRY(scan_input(u, i, n, turns, &(*slice)[i], &(*backwards)[i]));
+	for (int i = 0; i < u->nvalue; i++)
+		u->in[i] = x->in[i];
+	return ST_OK;
+}
+
+static enum status scan_output(struct unroll *u, int k)
+{
+	int64_t axis, direction;
+	TRY(listed(u->x, "scan_output_axes", k, u->nscan, &axis));
+	TRY(listed(u->x, "scan_output_directions", k, u->nscan, &direction));
+	return unroll_collected(u, 0, k, axis, direction != 0, &u->x->out[u->nvalue + k]);
+}
+
+static enum status scan_expand(struct expansion *x)
+{
+	struct unroll u = {.x = x};
+	int64_t turns = 0, count = node_int(x->node, "num_scan_inputs", 0);
+	int n = count < 0 || count > x->nin ? -1 : (int)count;
+	struct tensor ***slice;
+	bool *backwards;
+	TRY(scan_begin(&u, n, &turns, &slice, &backwards));
+	for (int64_t t = 0; t < turns; t++) {
+		for (int i = 0; i < n; i++)
+			u.in[u.nvalue + i] = (struct value){.kind = VALUE_TENSOR,
+				.tensor = slice[i][backwards[i] ? turns - 1 - t : t]};
+		TRY(unroll_turn(&u, 0));
+	}
+	for (int k = 0; k < x->nout && k < u.nvalue; k++)
+		x->out[k] = u.in[k];
+	for (int k = 0; u.nvalue + k < x->nout; k++)
+		TRY(scan_output(&u, k));
+	return ST_OK;
+}
+
+/* --- SequenceMap --- */
+
+static enum status map_expand(struct expansion *x)
+{
+	struct unroll u = {.x = x, .body = expansion_body(x, "body")};
+	TRY(unroll_input(x, 0));
+	if (!u.body)
+		return ST_INVALID;
+	if (u.body->nin != x->nin)
+		return node_fail(
+			x->g, x->node, NULL, "has %d inputs, its body %d", x->nin, u.body->nin);
+	TRY(unroll_begin(&u, 0));
+	TRY(expansion_reserve(x, x->in[0].n, u.body->size + 1));
+	for (int t = 0; t < x->in[0].n; t++) {
+		for (int i = 0; i < x->nin; i++) {
+			u.in[i] = x->in[i];
+			if (x->in[i].kind != VALUE_LIST)
+				continue;
+			if (x->in[i].n != x->in[0].n)
+				return node_fail(x->g, x->node, NULL,
+					"its sequences have different lengths, %d and %d",
+					x->in[0].n, x->in[i].n);
+			u.in[i] = (struct value){.kind = VALUE_TENSOR, .tensor = x->in[i].item[t]};
+		}
+		TRY(unroll_turn(&u, 0));
+	}
+	for (int k = 0; k < x->nout; k++)
+		TRY(unroll_list(x, (int)u.turns, u.scan[k].item, &x->out[k]));
+	return ST_OK;
+}
+
+const struct op_def ops_control[] = {
+	{.name = "If", .since = 1, .min_in = 1, .max_in = 1, .max_out = -1, .expand = if_expand},
+	{.name = "Loop",
+		.since = 1,
+		.min_in = 0,
+		.max_in = -1,
+		.max_out = -1,
+		.expand = loop_expand},
+	{.name = "Scan",
+		.since = 9,
+		.min_in = 1,
+		.max_in = -1,
+		.max_out = -1,
+		.expand = scan_expand},
+	{.name = "SequenceMap",
+		.since = 17,
+		.min_in = 1,
+		.max_in = -1,
+		.max_out = -1,
+		.expand = map_expand},
+	{.name = NULL},
+};

@@ -1,0 +1,16 @@
+/* What Conv and ConvTranspose share. Private to ops/. */
+#ifndef STINT_OPS_CONV_H
+#define STINT_OPS_CONV_H
+
+#include "ops/window.h"
+
+/* y[N, K, w.out] = x[N, C, w.size] * weight[K, C / groups, w.kernel]. The parameter of Conv,
+ * stint.ConvGradX (x's gradient from y's and the weight) and stint.ConvGradW (the weight's from x
+ * and y's): any of them can be made from it alone. */
+struct conv {
+	struct window w;
+	int64_t n, c, k, groups;
+	int64_t cg, kg; /* channels of x and y in a group */
+};
+
+#endif

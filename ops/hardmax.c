@@ -1,0 +1,87 @@
+/* Hardmax: 1 for the first of the largest along an axis (a flattened tail before opset 13), 0 for
+ * the others. Its gradient is zero wherever it has one. */
+#include <inttypes.h>
+
+#include "ops/data.h"
+
+/* x as [rows, n, inner], compared along n. */
+struct span {
+	int64_t rows, n, inner;
+};
+
+static bool is_old(const struct node *n)
+{
+	return n->op->until == 13;
+}
+
+static struct span span_of(const struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	int64_t axis = node_int(n, "axis", is_old(n) ? 1 : -1);
+	struct span s = {1, 1, 1};
+	axis = axis < 0 ? axis + x->rank : axis;
+	for (int i = 0; i < x->rank; i++)
+		*(i < axis ? &s.rows : i == axis || is_old(n) ? &s.n : &s.inner) *= x->dim[i];
+	return s;
+}
+
+static enum status hardmax_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	int axis;
+	if (!dtype_is_real(x->dtype))
+		return node_fail(g, n, NULL, "works on real numbers");
+	TRY(node_axis(g, n, node_int(n, "axis", is_old(n) ? 1 : -1), x->rank ? x->rank : 1, &axis));
+	return data_output(g, n, 0, x->dtype, x->rank, x->dim);
+}
+
+static enum status hardmax_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	const struct span s = span_of(n);
+	const struct tensor *x = n->in[0];
+	(void)g;
+	for (int64_t r = 0; x->numel && r < s.rows * s.inner; r++) {
+		int64_t at = r / s.inner * s.n * s.inner + r % s.inner, top = 0;
+		for (int64_t i = 0; i < s.n; i++) {
+			value_set(x->dtype, out[0], at + i * s.inner, 0);
+			if (tensor_real(x, at + i * s.inner) > tensor_real(x, at + top * s.inner))
+				top = i;
+		}
+		value_set(x->dtype, out[0], at + top * s.inner, 1);
+	}
+	return ST_OK;
+}
+
+static enum status hardmax_emit(struct emit *e, const struct node *n)
+{
+	const struct span s = span_of(n);
+	if (n->in[0]->numel == 0)
+		return ST_OK;
+	emit_parallel(e, 2 * (double)n->in[0]->numel, 2);
+	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++)\n", s.rows);
+	emit(e, "\t\tfor (int64_t k = 0; k < %" PRId64 "; k++) {\n", s.inner);
+	emit(e, "\t\t\tconst real *x = x0 + r * %" PRId64 " + k;\n", s.n * s.inner);
+	emit(e, "\t\t\treal *y = y0 + r * %" PRId64 " + k;\n", s.n * s.inner);
+	emit(e, "\t\t\tint64_t top = 0;\n");
+	emit(e, "\t\t\tfor (int64_t i = 1; i < %" PRId64 "; i++)\n", s.n);
+	emit(e, "\t\t\t\tif (x[i * %" PRId64 "] > x[top * %" PRId64 "])\n", s.inner, s.inner);
+	emit(e, "\t\t\t\t\ttop = i;\n");
+	emit(e, "\t\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", s.n);
+	emit(e, "\t\t\t\ty[i * %" PRId64 "] = i == top;\n\t\t}\n", s.inner);
+	return ST_OK;
+}
+
+#define HARDMAX(first, end, ...)                                                                   \
+	{                                                                                          \
+		.name = "Hardmax", .since = first, .until = end, .min_in = 1, .max_in = 1,         \
+		.traits = OP_STOP, .work = 2, .infer = hardmax_infer, .fold = hardmax_fold,        \
+		.emit_c = hardmax_emit, .example = EXAMPLES(__VA_ARGS__)                           \
+	}
+
+const struct op_def ops_hardmax[] = {
+	HARDMAX(13, 0, {.in = "a,B"}, {.in = "a,b,C", .attr = "axis=1"},
+		{.in = "a,b", .attr = "axis=-2"}, {.in = "40"}),
+	HARDMAX(1, 13, {.in = "a,B"}, {.in = "a,b,C", .attr = "axis=1"},
+		{.in = "a,b,C", .attr = "axis=2"}),
+	{0},
+};

@@ -1,0 +1,210 @@
+/* Random numbers: drawn anew each step, from the seed, the step, the node and the element (as
+ * dropout's, runtime/stint_philox.h), so that a recomputation draws what it drew before. The
+ * attribute `seed` is ignored: the run's own seed decides, else every step would draw the same. No
+ * gradient passes, and nothing is ever folded. */
+#include <inttypes.h>
+
+#include "ops/data.h"
+
+/* What to draw: of a node in the model, handed on to the nodes it is lowered to. */
+struct draw {
+	int key;     /* the node's number in the model */
+	double a, b; /* mean and scale, or low and high */
+	enum dtype type;
+	int rank;
+	int64_t dim[RANK_MAX];
+};
+
+static bool is_normal(const struct node *n)
+{
+	return strstr(n->op->name, "Normal") != NULL;
+}
+
+/* The output's type: the attribute's, or else `other`. */
+static enum status type_of(
+	struct graph *g, const struct node *n, enum dtype other, enum dtype *type)
+{
+	const struct attr *a = node_attr(n, "dtype");
+	*type = other;
+	if (a && !data_element_type(a->i, g->real, type))
+		return node_fail(g, n, NULL, "element type %" PRId64 " is not supported", a->i);
+	return ST_OK;
+}
+
+static enum status random_infer(struct graph *g, struct node *n)
+{
+	struct draw *p = ARENA_NEW(g->arena, struct draw);
+	const int64_t *dim = n->nin ? n->in[0]->dim : NULL;
+	int rank = n->nin ? n->in[0]->rank : 0;
+	if (!p)
+		return diag_nomem(g->diag);
+	TRY(type_of(g, n, n->nin ? n->in[0]->dtype : g->real, &p->type));
+	if (!dtype_is_real(p->type))
+		return node_fail(g, n, NULL, "only real numbers can be drawn");
+	if (!n->nin)
+		TRY(node_ints(g, n, "shape", -1, &rank, &dim));
+	if (!n->nin && (!node_attr(n, "shape") || rank > RANK_MAX))
+		return node_fail(g, n, NULL, "has no shape, or one of more than %d axes", RANK_MAX);
+	p->key = g->nnode;
+	p->a = is_normal(n) ? node_float(n, "mean", 0) : node_float(n, "low", 0);
+	p->b = is_normal(n) ? node_float(n, "scale", 1) : node_float(n, "high", 1);
+	if (!isfinite(p->a) || !isfinite(p->b))
+		return node_fail(g, n, NULL, "its range or scale is not finite");
+	p->rank = rank;
+	for (int i = 0; i < rank; i++)
+		p->dim[i] = dim[i];
+	n->param = p;
+	n->nin = 0; /* an input gave its shape alone */
+	return data_output(g, n, 0, p->type, rank, p->dim);
+}
+
+static enum status random_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	(void)in, (void)o;
+	struct node *m = graph_op_node(g,
+		is_normal(n) ? "stint.RandomNormal" : "stint.RandomUniform", 1,
+		(struct tensor *[]){graph_control(g)}, 0, NULL, n->param);
+	out[0] = m ? m->out[0] : NULL;
+	return g->failed;
+}
+
+static enum status drawn_infer(struct graph *g, struct node *n)
+{
+	const struct draw *p = n->param;
+	return data_output(g, n, 0, p->type, p->rank, p->dim);
+}
+
+static struct op_cost drawn_cost(const struct node *n)
+{
+	double k = (double)n->out[0]->numel;
+	return (struct op_cost){(is_normal(n) ? 60 : 20) * k, (double)tensor_bytes(n->out[0])};
+}
+
+/* --- C text: 128 words of 32 bits at a time --- */
+
+static void emit_words(struct emit *e, const struct node *n, int control, double work)
+{
+	const struct draw *p = n->param;
+	emit_parallel(e, (double)n->out[0]->numel * work, 1);
+	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i += 128) {\n", n->out[0]->numel);
+	emit(e, "\t\tconst int64_t len = MIN(%" PRId64 " - i, 128);\n", n->out[0]->numel);
+	emit(e, "\t\tuint32_t word[128];\n\t\tphilox_lanes(x%d[0], x%d[1], %d, i, word);\n",
+		control, control, p->key);
+}
+
+/* low + (high - low) u with u in [0, 1) a multiple of 2^-24, which both precisions hold: they draw
+ * the same, and for low 0 and high 1 never 1. */
+static enum status uniform_emit(struct emit *e, const struct node *n)
+{
+	const struct draw *p = n->param;
+	char low[40], span[40];
+	emit_words(e, n, 0, 16);
+	emit(e, "\t\tfor (int64_t k = 0; k < len; k++)\n");
+	emit(e, "\t\t\ty0[i + k] = %s + %s * ((real)(int32_t)(word[k] >> 8) / 16777216);\n\t}\n",
+		emit_real(e, p->a, low), emit_real(e, p->b - p->a, span));
+	return ST_OK;
+}
+
+/* Box and Muller, "A Note on the Generation of Random Normal Deviates", Annals of Mathematical
+ * Statistics 29 (1958): of two uniform numbers u and v,
+ *	sqrt(-2 ln u) cos(2 pi v) and sqrt(-2 ln u) sin(2 pi v)
+ * are two independent normal ones. Always in double precision, u and v being exact: so the numbers
+ * hang on the last bits of the C library's log, sin and cos only (sqrt is exact everywhere), which
+ *in single precision the rounding takes away but for one number in some hundred millions. */
+static enum status normal_emit(struct emit *e, const struct node *n)
+{
+	const struct draw *p = n->param;
+	emit_words(e, n, 0, 60);
+	emit(e, "\t\tdouble z[128];\n");
+	emit(e, "\t\tfor (int k = 0; k < 128; k += 2) {\n");
+	emit(e, "\t\t\tconst double u = (word[k] + 0.5) / 4294967296, v = word[k + 1] / "
+		"4294967296.0;\n");
+	emit(e, "\t\t\tconst double r = sqrt(-2 * log(u)), angle = 6.283185307179586 * v;\n");
+	emit(e, "\t\t\tz[k] = r * cos(angle);\n\t\t\tz[k + 1] = r * sin(angle);\n\t\t}\n");
+	emit(e, "\t\tfor (int64_t k = 0; k < len; k++)\n");
+	emit(e, "\t\t\ty0[i + k] = (real)(%.17g + %.17g * z[k]);\n\t}\n", p->a, p->b);
+	return ST_OK;
+}
+
+/* --- Bernoulli: 1 with the probability that the input gives --- */
+
+static enum status bernoulli_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	struct draw *p = ARENA_NEW(g->arena, struct draw);
+	if (!p)
+		return diag_nomem(g->diag);
+	if (!dtype_is_real(x->dtype))
+		return node_fail(g, n, NULL, "its probabilities are not real numbers");
+	TRY(type_of(g, n, x->dtype, &p->type));
+	p->key = g->nnode;
+	n->param = p;
+	return data_output(g, n, 0, p->type, x->rank, x->dim);
+}
+
+static enum status bernoulli_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	(void)o;
+	struct node *m = graph_op_node(g, "stint.Bernoulli", 2,
+		(struct tensor *[]){in[0], graph_control(g)}, 0, NULL, n->param);
+	out[0] = m ? m->out[0] : NULL;
+	return g->failed;
+}
+
+static enum status tossed_infer(struct graph *g, struct node *n)
+{
+	const struct draw *p = n->param;
+	return data_output(g, n, 0, p->type, n->in[0]->rank, n->in[0]->dim);
+}
+
+static enum status tossed_emit(struct emit *e, const struct node *n)
+{
+	emit_words(e, n, 1, 16);
+	emit(e, "\t\tfor (int64_t k = 0; k < len; k++)\n");
+	emit(e, "\t\t\ty0[i + k] = (real)(int32_t)(word[k] >> 8) / 16777216 < x0[i + k];\n\t}\n");
+	return ST_OK;
+}
+
+#define DRAWN(ours, text)                                                                          \
+	{                                                                                          \
+		.name = ours, .min_in = 1, .max_in = 1, .traits = OP_STOP, .infer = drawn_infer,   \
+		.cost = drawn_cost, .emit_c = text                                                 \
+	}
+#define RANDOM(onnx, inputs, ...)                                                                  \
+	{                                                                                          \
+		.name = onnx, .since = 1, .min_in = inputs, .max_in = inputs, .traits = OP_STOP,   \
+		.infer = random_infer, .lower = random_lower, .example = EXAMPLES(__VA_ARGS__)     \
+	}
+
+const struct op_def ops_random[] = {
+	RANDOM("RandomNormal", 0, {.in = "", .attr = "shape=a,B,40"},
+		{.in = "", .attr = "shape=128 mean=-3.0 scale=0.1"}),
+	RANDOM("RandomNormalLike", 1, {.in = "a,B,40"}, {.in = "()", .attr = "scale=2.0"},
+		{.in = "3,43:i64<9", .attr = "dtype=1 mean=0.5"}),
+	RANDOM("RandomUniform", 0, {.in = "", .attr = "shape=a,B,40"},
+		{.in = "", .attr = "shape=128 low=-3.0 high=-1.5"}),
+	RANDOM("RandomUniformLike", 1, {.in = "a,B,40"}, {.in = "()", .attr = "high=2.0"},
+		{.in = "3,43:bool", .attr = "dtype=11 low=-1.0"}),
+	{.name = "Bernoulli",
+		.since = 15,
+		.min_in = 1,
+		.max_in = 1,
+		.traits = OP_STOP,
+		.infer = bernoulli_infer,
+		.lower = bernoulli_lower,
+		.example = EXAMPLES({.in = "a,B,40", .low = 0, .high = 1},
+			{.in = "3,43", .attr = "dtype=7", .low = 0, .high = 1},
+			{.in = "3,43", .attr = "dtype=9", .low = 0, .high = 1})},
+	DRAWN("stint.RandomNormal", normal_emit),
+	DRAWN("stint.RandomUniform", uniform_emit),
+	{.name = "stint.Bernoulli",
+		.min_in = 2,
+		.max_in = 2,
+		.traits = OP_STOP,
+		.infer = tossed_infer,
+		.cost = drawn_cost,
+		.emit_c = tossed_emit},
+	{0},
+};

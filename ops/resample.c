@@ -1,0 +1,479 @@
+/* stint.Resample: a sparse matrix along each axis, all in one pass. A row of the output's last axis
+ * is made from the rows that the other axes' terms name, added up in a buffer a thread has for
+ * itself, then taken along the last axis. Rows are independent; the tables are part of the text. */
+#include "ops/resample.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "ops/gemm.h"
+
+/* Entries of a table: they become text. */
+enum { TERMS_MAX = 1 << 22 };
+
+/* --- Tables --- */
+
+struct resample_axis resample_same(int64_t size)
+{
+	return (struct resample_axis){.in = size, .out = size};
+}
+
+enum status resample_begin(struct graph *g, const struct node *n, int64_t in, int64_t out,
+	int64_t terms, struct resample_axis *a)
+{
+	*a = (struct resample_axis){.in = in, .out = out};
+	if (in < 1 || in > TERMS_MAX || out > TERMS_MAX || terms > TERMS_MAX)
+		return node_fail(g, n, NULL,
+			"cannot go from %" PRId64 " to %" PRId64 " elements along an axis", in,
+			out);
+	a->start = ARENA_ARRAY(g->arena, int32_t, out + 1);
+	a->at = ARENA_ARRAY(g->arena, int32_t, terms);
+	a->weight = ARENA_ARRAY(g->arena, double, terms);
+	return a->start && a->at && a->weight ? ST_OK : diag_nomem(g->diag);
+}
+
+void resample_term(struct resample_axis *a, int64_t at, double weight)
+{
+	for (int64_t t = a->start[a->rows]; t < a->terms; t++)
+		if (a->at[t] == at) {
+			a->weight[t] += weight;
+			return;
+		}
+	a->at[a->terms] = (int32_t)at;
+	a->weight[a->terms++] = weight;
+}
+
+void resample_row(struct resample_axis *a)
+{
+	int64_t kept = a->start[a->rows];
+	for (int64_t t = kept; t < a->terms; t++)
+		if (a->weight[t] != 0) {
+			a->at[kept] = a->at[t];
+			a->weight[kept++] = a->weight[t];
+		}
+	a->terms = kept;
+	a->start[++a->rows] = (int32_t)kept;
+}
+
+void resample_end(struct resample_axis *a)
+{
+	bool ones = true, same = a->in == a->out && a->terms == a->out;
+	for (int64_t t = 0; t < a->terms; t++)
+		ones &= a->weight[t] == 1;
+	for (int64_t i = 0; same && i < a->out; i++)
+		same = a->start[i] == i && a->at[i] == i;
+	if (ones)
+		a->weight = NULL;
+	if (ones && same)
+		a->start = NULL;
+}
+
+/* Terms of an output: by input instead, in the order of the outputs. */
+static enum status transpose(struct graph *g, const struct node *n, const struct resample_axis *a,
+	struct resample_axis *b)
+{
+	*b = resample_same(a->in);
+	if (!a->start)
+		return ST_OK;
+	TRY(resample_begin(g, n, a->out, a->in, a->terms, b));
+	for (int64_t t = 0; t < a->terms; t++)
+		b->start[a->at[t] + 1]++;
+	for (int64_t i = 0; i < b->out; i++)
+		b->start[i + 1] += b->start[i];
+	int32_t *end = arena_memdup(g->arena, b->start, (size_t)b->out + 1, sizeof *end);
+	if (!end)
+		return diag_nomem(g->diag);
+	for (int64_t i = 0; i < a->out; i++)
+		for (int64_t t = a->start[i]; t < a->start[i + 1]; t++) {
+			const int32_t to = end[a->at[t]]++;
+			b->at[to] = (int32_t)i;
+			b->weight[to] = a->weight ? a->weight[t] : 1;
+		}
+	b->terms = a->terms;
+	if (!a->weight)
+		b->weight = NULL;
+	return ST_OK;
+}
+
+/* --- The node --- */
+
+struct tensor *resample_build(struct graph *g, struct tensor *x, const struct resample *r,
+	int nattr, const struct attr *attr)
+{
+	bool same = true;
+	for (int k = 0; k < r->rank; k++)
+		same &= !r->axis[k].start;
+	if (same || g->failed != ST_OK)
+		return x;
+	const struct resample *p = arena_memdup(g->arena, r, 1, sizeof *r);
+	if (!p) {
+		g->failed = diag_nomem(g->diag);
+		return NULL;
+	}
+	struct node *n = graph_op_node(g, "stint.Resample", 1, &x, nattr, attr, p);
+	return n ? n->out[0] : NULL;
+}
+
+static enum status resample_infer(struct graph *g, struct node *n)
+{
+	const struct resample *p = n->param;
+	int64_t dim[RANK_MAX];
+	if (!p || p->rank != n->in[0]->rank)
+		return node_fail(g, n, NULL, "has no tables for its axes");
+	for (int k = 0; k < p->rank; k++)
+		dim[k] = p->axis[k].out;
+	return data_output(g, n, 0, n->in[0]->dtype, p->rank, dim);
+}
+
+static enum status resample_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	const struct resample *p = n->param;
+	struct resample back = {.rank = p->rank};
+	struct attr attr[9];
+	int nattr = n->nattr < 8 ? n->nattr : 8;
+	if (!want[0])
+		return ST_OK;
+	for (int k = 0; k < p->rank; k++)
+		TRY(transpose(g, n, &p->axis[k], &back.axis[k]));
+	if (nattr)
+		memcpy(attr, n->attr, (size_t)nattr * sizeof *attr);
+	attr[nattr++] = ATTR_I("transposed", 1);
+	dx[0] = resample_build(g, dy[0], &back, nattr, attr);
+	return g->failed;
+}
+
+/* --- C text --- */
+
+/* An axis of the loops: neighbours that stay as they are make one. */
+struct part {
+	int64_t in, out, stride;         /* of x, in elements */
+	const struct resample_axis *map; /* NULL: stays */
+	int64_t each; /* terms of every output; -1: not all have the same number */
+	bool one;     /* each is 1, of weight 1 */
+	bool gaps;    /* some output has none */
+};
+
+struct parts {
+	int count;
+	struct part part[RANK_MAX];
+	bool adds; /* some axis before the last has sums */
+};
+
+static struct part part_of(const struct resample_axis *a)
+{
+	struct part p = {.in = a->in, .out = a->out, .stride = 1, .map = a->start ? a : NULL};
+	if (!p.map)
+		return p;
+	p.each = a->out ? a->start[1] : 0;
+	for (int64_t i = 0; i < a->out; i++) {
+		const int64_t terms = a->start[i + 1] - a->start[i];
+		p.each = terms == p.each ? p.each : -1;
+		p.gaps |= terms == 0;
+	}
+	p.one = p.each == 1 && !a->weight;
+	return p;
+}
+
+static struct parts parts_of(const struct resample *r)
+{
+	struct parts s = {0};
+	for (int k = 0; k < r->rank; k++) {
+		const struct part p = part_of(&r->axis[k]);
+		for (int i = 0; i < s.count; i++)
+			s.part[i].stride *= p.in;
+		struct part *last = s.count ? &s.part[s.count - 1] : NULL;
+		if (last && !last->map && !p.map) {
+			last->in *= p.in;
+			last->out *= p.out;
+			last->stride = 1;
+		} else {
+			s.part[s.count++] = p;
+		}
+	}
+	for (int i = 0; i < s.count - 1; i++)
+		s.adds |= s.part[i].map && !s.part[i].one;
+	return s;
+}
+
+static double row_terms(const struct part *p)
+{
+	return !p->map ? 1 : p->out ? (double)p->map->terms / (double)p->out : 0;
+}
+
+static struct op_cost resample_cost(const struct node *n)
+{
+	const struct parts s = parts_of(n->param);
+	const struct part *last = &s.part[s.count - 1];
+	double rows = 1, terms = 1;
+	for (int i = 0; i < s.count - 1; i++) {
+		rows *= (double)s.part[i].out;
+		terms *= row_terms(&s.part[i]);
+	}
+	double flops = rows * ((s.adds ? 2 * terms * (double)last->in : 0) +
+				      2 * row_terms(last) * (double)last->out);
+	return (struct op_cost){
+		flops, (double)tensor_bytes(n->in[0]) + (double)tensor_bytes(n->out[0])};
+}
+
+static bool wants_buffer(const struct parts *s)
+{
+	return s->adds && s->part[s->count - 1].map;
+}
+
+static int64_t buffer_bytes(const struct node *n, const struct parts *s)
+{
+	const int64_t bytes = s->part[s->count - 1].in * dtype_bytes(n->in[0]->dtype);
+	return (bytes + 63) / 64 * 64;
+}
+
+static int64_t resample_workspace(const struct node *n, const struct target *t)
+{
+	const struct parts s = parts_of(n->param);
+	return wants_buffer(&s) ? buffer_bytes(n, &s) * t->threads : 0;
+}
+
+static void emit_numbers(struct emit *e, const char *name, int k, const int32_t *v, int64_t count)
+{
+	emit(e, "\tstatic const int32_t %s%d[] = {", name, k);
+	for (int64_t i = 0; i < count; i++)
+		emit(e, "%s%" PRId32, i == 0 ? "" : i % 16 ? ", " : ",\n\t\t", v[i]);
+	emit(e, "};\n");
+}
+
+/* from: where an output's terms begin; at: which element; by: its weight. */
+static void emit_tables(struct emit *e, const struct parts *s)
+{
+	char literal[40];
+	for (int k = 0; k < s->count; k++) {
+		const struct resample_axis *a = s->part[k].map;
+		if (!a)
+			continue;
+		if (s->part[k].each < 0)
+			emit_numbers(e, "from", k, a->start, a->out + 1);
+		emit_numbers(e, "at", k, a->at, a->terms);
+		if (!a->weight)
+			continue;
+		emit(e, "\tstatic const real by%d[] = {", k);
+		for (int64_t i = 0; i < a->terms; i++)
+			emit(e, "%s%s",
+				i == 0  ? ""
+				: i % 8 ? ", "
+					: ",\n\t\t",
+				emit_real(e, a->weight[i], literal));
+		emit(e, "};\n");
+	}
+}
+
+static void emit_tabs(struct emit *e, int n)
+{
+	while (n-- > 0)
+		emit(e, "\t");
+}
+
+/* The loop over the terms of output `index` of axis k. */
+static void emit_terms(struct emit *e, const struct part *p, int k, const char *index)
+{
+	if (p->each < 0)
+		emit(e, "for (int64_t t%d = from%d[%s]; t%d < from%d[%s + 1]; t%d++)", k, k, index,
+			k, k, index, k);
+	else
+		emit(e,
+			"for (int64_t t%d = %s * %" PRId64 "; t%d < %s * %" PRId64 " + %" PRId64
+			"; t%d++)",
+			k, index, p->each, k, index, p->each, p->each, k);
+}
+
+/* `row`: the sum of the rows that the axes before the last name. */
+static void emit_sum(struct emit *e, const struct parts *s, int depth, const char *row)
+{
+	const struct part *last = &s->part[s->count - 1];
+	bool weighted = false;
+	int loops = 0;
+	char index[16];
+	emit_tabs(e, depth);
+	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", last->in);
+	emit_tabs(e, depth + 1);
+	emit(e, "%s[j] = 0;\n", row);
+	for (int k = 0; k < s->count - 1; k++) {
+		if (!s->part[k].map || s->part[k].one)
+			continue;
+		emit(e, "%s", loops++ ? "\n" : "");
+		snprintf(index, sizeof index, "i%d", k);
+		emit_tabs(e, depth++);
+		emit_terms(e, &s->part[k], k, index);
+		weighted |= s->part[k].map->weight != NULL;
+	}
+	emit(e, " {\n");
+	emit_tabs(e, depth);
+	emit(e, "const real *from = x");
+	for (int k = 0; k < s->count - 1; k++)
+		if (s->part[k].map && !s->part[k].one)
+			emit(e, " + at%d[t%d] * INT64_C(%" PRId64 ")", k, k, s->part[k].stride);
+	emit(e, ";\n");
+	const char *times = "const real by = ";
+	for (int k = 0; k < s->count - 1; k++) {
+		if (!s->part[k].map || s->part[k].one || !s->part[k].map->weight)
+			continue;
+		if (*times == 'c')
+			emit_tabs(e, depth);
+		emit(e, "%sby%d[t%d]", times, k, k);
+		times = " * ";
+	}
+	emit(e, "%s", weighted ? ";\n" : "");
+	emit_tabs(e, depth);
+	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", last->in);
+	emit_tabs(e, depth + 1);
+	emit(e, "%s[j] += %sfrom[j];\n", row, weighted ? "by * " : "");
+	emit_tabs(e, depth - 1);
+	emit(e, "}\n");
+}
+
+/* The last axis, from `row`. */
+static void emit_last(
+	struct emit *e, const struct parts *s, int depth, const char *row, double outside)
+{
+	enum { WRITTEN_OUT = 4 };
+	const int k = s->count - 1;
+	const struct part *p = &s->part[k];
+	char literal[40];
+	const bool weighted = p->map->weight != NULL;
+	emit_tabs(e, depth);
+	if (p->each >= 1 && p->each <= WRITTEN_OUT) {
+		emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", p->out);
+		emit_tabs(e, depth + 1);
+		emit(e, "y[j] = ");
+		for (int t = 0; t < p->each; t++) {
+			emit(e, t ? " + " : "");
+			if (weighted)
+				emit(e, "by%d[j * %" PRId64 " + %d] * ", k, p->each, t);
+			emit(e, "%s[at%d[j * %" PRId64 " + %d]]", row, k, p->each, t);
+		}
+		emit(e, ";\n");
+		return;
+	}
+	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++) {\n", p->out);
+	emit_tabs(e, depth + 1);
+	if (p->gaps && outside != 0)
+		emit(e, "real sum = from%d[j] < from%d[j + 1] ? 0 : %s;\n", k, k,
+			emit_real(e, outside, literal));
+	else
+		emit(e, "real sum = 0;\n");
+	emit_tabs(e, depth + 1);
+	emit_terms(e, p, k, "j");
+	emit(e, "\n");
+	emit_tabs(e, depth + 2);
+	emit(e, "sum += ");
+	if (weighted)
+		emit(e, "by%d[t%d] * ", k, k);
+	emit(e, "%s[at%d[t%d]];\n", row, k, k);
+	emit_tabs(e, depth + 1);
+	emit(e, "y[j] = sum;\n");
+	emit_tabs(e, depth);
+	emit(e, "}\n");
+}
+
+/* x and y: the rows that the loop variables name. */
+static void emit_places(struct emit *e, const struct parts *s, int depth, const char *type)
+{
+	const struct part *last = &s->part[s->count - 1];
+	emit_tabs(e, depth);
+	emit(e, "const %s *x = x0", type);
+	for (int k = 0; k < s->count - 1; k++) {
+		const struct part *p = &s->part[k];
+		if (!p->map)
+			emit(e, " + i%d * %" PRId64, k, p->stride);
+		else if (p->one)
+			emit(e, " + at%d[i%d] * INT64_C(%" PRId64 ")", k, k, p->stride);
+	}
+	emit(e, ";\n");
+	emit_tabs(e, depth);
+	emit(e, "%s *y = y0", type);
+	int64_t stride = last->out;
+	for (int k = s->count - 2; k >= 0; k--) {
+		emit(e, " + i%d * %" PRId64, k, stride);
+		stride *= s->part[k].out;
+	}
+	emit(e, ";\n");
+}
+
+static void emit_outside(struct emit *e, const struct parts *s, int depth, double outside)
+{
+	const char *join = "if (";
+	char literal[40];
+	for (int k = 0; k < s->count - 1; k++) {
+		if (!s->part[k].gaps)
+			continue;
+		if (*join == 'i')
+			emit_tabs(e, depth);
+		emit(e, "%sfrom%d[i%d] == from%d[i%d + 1]", join, k, k, k, k);
+		join = " || ";
+	}
+	if (*join == 'i')
+		return;
+	emit(e, ") {\n");
+	emit_tabs(e, depth + 1);
+	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", s->part[s->count - 1].out);
+	emit_tabs(e, depth + 2);
+	emit(e, "y[j] = %s;\n", emit_real(e, outside, literal));
+	emit_tabs(e, depth + 1);
+	emit(e, "continue;\n");
+	emit_tabs(e, depth);
+	emit(e, "}\n");
+}
+
+static enum status resample_emit(struct emit *e, const struct node *n)
+{
+	const struct resample *r = n->param;
+	const struct parts s = parts_of(r);
+	const struct part *last = &s.part[s.count - 1];
+	const char *type = emit_type(n->out[0]);
+	const int outer = s.count - 1, depth = outer + 1;
+	if (n->out[0]->numel == 0) {
+		emit(e, "\t(void)y0, (void)x0;\n");
+		return ST_OK;
+	}
+	emit_tables(e, &s);
+	if (wants_buffer(&s))
+		gemm_emit_thread(e);
+	if (outer)
+		emit_parallel(e, resample_cost(n).flops, outer);
+	for (int k = 0; k < outer; k++) {
+		emit_tabs(e, k + 1);
+		emit(e, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)%s\n", k, k, s.part[k].out,
+			k, k == outer - 1 ? " {" : "");
+	}
+	emit_places(e, &s, depth, type);
+	if (r->outside != 0)
+		emit_outside(e, &s, depth, r->outside);
+	if (wants_buffer(&s)) {
+		emit_tabs(e, depth);
+		emit(e, "real *row = (real *)ws + thread_index() * %" PRId64 ";\n",
+			buffer_bytes(n, &s) / dtype_bytes(n->in[0]->dtype));
+	}
+	if (s.adds)
+		emit_sum(e, &s, depth, last->map ? "row" : "y");
+	if (last->map) {
+		emit_last(e, &s, depth, s.adds ? "row" : "x", r->outside);
+	} else if (!s.adds) {
+		emit_tabs(e, depth);
+		emit(e, "memcpy(y, x, %" PRId64 " * sizeof(%s));\n", last->in, type);
+	}
+	if (outer) {
+		emit_tabs(e, outer);
+		emit(e, "}\n");
+	}
+	return ST_OK;
+}
+
+const struct op_def ops_resample[] = {
+	{.name = "stint.Resample",
+		.min_in = 1,
+		.max_in = 1,
+		.infer = resample_infer,
+		.grad = resample_grad,
+		.cost = resample_cost,
+		.workspace = resample_workspace,
+		.emit_c = resample_emit},
+	{.name = NULL},
+};

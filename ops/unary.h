@@ -1,0 +1,35 @@
+/* What files of functions of one input are written with: activation.c, rounding.c, trigonometry.c.
+ */
+#ifndef STINT_OPS_UNARY_H
+#define STINT_OPS_UNARY_H
+
+#include "ops/data.h"
+
+/* Gradients that read (dy, y) or (dy, x), and have the node's options. */
+#define RULE(id, op, other)                                                                        \
+	static enum status id##_rule(struct graph *g, const struct node *n,                        \
+		struct tensor *const *dy, const bool *want, struct tensor **dx)                    \
+	{                                                                                          \
+		(void)want;                                                                        \
+		dx[0] = graph_op(                                                                  \
+			g, op, 2, (struct tensor *[]){dy[0], n->other[0]}, n->nattr, n->attr);     \
+		return g->failed;                                                                  \
+	}
+
+#define ANY EXAMPLES({.in = "a,B"}, {.in = "2,3,7,5"}, {.in = "1"})
+#define POSITIVE EXAMPLES({.in = "a,B", .low = 0.3, .high = 2}, {.in = "33", .low = 0.3, .high = 2})
+#define NOT_ZERO                                                                                   \
+	EXAMPLES({.in = "a,B", .low = 0.2, .high = 2}, {.in = "33", .low = -2, .high = -0.2})
+
+#define UNARY(onnx, first, id, ...)                                                                \
+	{                                                                                          \
+		.name = onnx, .since = first, .min_in = 1, .max_in = 1, .traits = OP_POINTWISE,    \
+		.expr = id##_expr, .ref = id##_ref, .grad = id##_rule, __VA_ARGS__                 \
+	}
+#define GRADIENT(ours, id, ...)                                                                    \
+	{                                                                                          \
+		.name = ours, .min_in = 2, .max_in = 2, .traits = OP_POINTWISE, .expr = id##_expr, \
+		.ref = id##_ref, __VA_ARGS__                                                       \
+	}
+
+#endif

@@ -1,0 +1,610 @@
+/* Control flow and sequences, resolved while a model is read: with the real operators. Where
+ * everything is known the outputs are too, and are compared. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "ops/ops.h"
+#include "tests/import/model.h"
+
+static int setup(void **state)
+{
+	if (model_setup(state))
+		return -1;
+	struct model_test *t = *state;
+	t->table = ops_table();
+	return 0;
+}
+
+/* --- If --- */
+
+/* y = condition ? x + w : Mystery(x) */
+static Onnx__NodeProto *choice(struct model_test *t, const char *condition)
+{
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "w", "4");
+	Onnx__NodeProto *n = model_node(t, "If", "choice", condition, "y");
+	model_inside(t, n, "then_branch");
+	model_node(t, "Add", "sum", "x,w", "branch");
+	model_node(t, "Relu", "", "branch", "out");
+	model_output(t, "out");
+	model_inside(t, n, "else_branch");
+	model_node(t, "Mystery", "m", "x", "out");
+	model_output(t, "out");
+	model_outside(t);
+	model_output(t, "y");
+	return n;
+}
+
+static void only_the_branch_taken(void **state)
+{
+	struct model_test *t = *state;
+	choice(t, "c");
+	model_truth(t, "c", true);
+	model_accepted(t);
+	assert_int_equal(t->g->nnode, 2);
+	assert_string_equal(t->g->node[0]->name, "choice/then/sum");
+	assert_string_equal(t->g->node[0]->out[0]->name, "choice/then/branch");
+	assert_string_equal(t->g->node[1]->name, "choice/then/Relu_1");
+	assert_string_equal(t->g->output[0]->name, "y");
+	model_raw(t->graph.initializer[1], "\0", 1);
+	model_refused(t, ST_INVALID, "m (Mystery): operator Mystery is not supported");
+}
+
+static void condition_not_known(void **state)
+{
+	struct model_test *t = *state;
+	choice(t, "c");
+	model_input(t, "c", TENSOR_TYPE(BOOL), "");
+	model_refused(t, ST_INVALID,
+		"choice (If): the condition 'c' is not known at compile time | stint");
+}
+
+/* A branch without nodes hands on what is outside; outputs keep their names. */
+static void branch_hands_on(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2");
+	model_truth(t, "c", true);
+	Onnx__NodeProto *n = model_node(t, "If", "choice", "c", "y,z");
+	model_inside(t, n, "then_branch");
+	model_output(t, "x");
+	model_output(t, "x");
+	model_inside(t, n, "else_branch");
+	model_outside(t);
+	model_output(t, "y");
+	model_output(t, "z");
+	model_output(t, "x");
+	model_accepted(t);
+	assert_string_equal(t->g->output[0]->name, "y");
+	assert_string_equal(t->g->output[1]->name, "z");
+	assert_ptr_equal(t->g->output[2], t->g->input[0]);
+	assert_ptr_equal(tensor_storage(t->g->output[1]), t->g->input[0]);
+}
+
+/* The branch reads what a node that stands behind it makes. */
+static void nodes_wait_for_what_bodies_read(void **state)
+{
+	struct model_test *t = *state;
+	model_truth(t, "c", true);
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2");
+	Onnx__NodeProto *n = model_node(t, "If", "outer", "c", "y");
+	model_inside(t, n, "then_branch");
+	Onnx__NodeProto *inner = model_node(t, "If", "inner", "c", "mine");
+	model_output(t, "mine");
+	model_inside(t, inner, "then_branch");
+	model_node(t, "Relu", "", "late", "mine"); /* `mine` outside is another */
+	model_output(t, "mine");
+	model_outside(t);
+	Onnx__NodeProto *late = model_node(t, "Relu", "maker", "x", "late");
+	model_output(t, "y");
+	model_accepted(t);
+	assert_string_equal(t->g->node[0]->name, "maker");
+	assert_string_equal(t->g->node[1]->name, "outer/then/inner/then/Relu_0");
+	late->input[0] = "y";
+	model_refused(t, ST_INVALID, "lies on a cycle through '");
+}
+
+static void bodies_are_checked(void **state)
+{
+	struct model_test *t = *state;
+	Onnx__NodeProto *n = choice(t, "c");
+	model_truth(t, "c", true);
+	Onnx__GraphProto *then = n->attribute[0]->g;
+	then->node[0]->input[1] = "nowhere";
+	model_refused(t, ST_INVALID, "choice (If): reads 'nowhere', which nothing makes");
+	then->node[0]->input[1] = "out";
+	model_refused(t, ST_INVALID, "lies on a cycle");
+	then->node[0]->input[1] = "w";
+	then->output[0]->name = "gone";
+	model_refused(t, ST_INVALID, "choice (If): reads 'gone', which nothing makes");
+	then->n_output = 0;
+	model_refused(t, ST_INVALID, "has 0 inputs and 0 outputs; there it needs 0 and 1");
+	n->attribute[0]->g = NULL;
+	model_refused(t, ST_INVALID, "attribute 'then_branch' has no graph");
+	n->attribute[0]->name = "else";
+	n->attribute[0]->type = ATTRIBUTE_TYPE(INT);
+	model_refused(t, ST_INVALID, "attribute 'then_branch' is missing or holds no graph");
+	n->op_type = "Relu";
+	model_refused(t, ST_INVALID, "holds a graph, which this operator does not take");
+}
+
+/* --- Loop --- */
+
+/* v, all = loop of (go on, v + i * step, v) from v = start; `step` stands outside. */
+static Onnx__NodeProto *counting(struct model_test *t, const char *inputs)
+{
+	model_number(t, "start", 0);
+	model_number(t, "step", 10);
+	model_truth(t, "yes", true);
+	Onnx__NodeProto *n = model_node(t, "Loop", "loop", inputs, "v,all");
+	model_inside(t, n, "body");
+	model_input(t, "i", TENSOR_TYPE(INT64), "");
+	model_input(t, "go", TENSOR_TYPE(BOOL), "");
+	model_input(t, "v", TENSOR_TYPE(INT64), "");
+	model_node(t, "Mul", "", "i,step", "more");
+	model_node(t, "Add", "", "v,more", "v_out");
+	model_number(t, "limit", 55);
+	model_node(t, "Less", "", "v_out,limit", "go_out");
+	model_node(t, "Identity", "", "v_out", "seen");
+	model_output(t, "go_out");
+	model_output(t, "v_out");
+	model_output(t, "seen");
+	model_outside(t);
+	model_output(t, "v");
+	model_output(t, "all");
+	return n;
+}
+
+static void loop_counts(void **state)
+{
+	struct model_test *t = *state;
+	counting(t, "three,yes,start");
+	model_number(t, "three", 3);
+	model_accepted(t);
+	test_known(t, "v", ": 30");
+	test_known(t, "all", "3: 0 10 30");
+	assert_int_equal(t->g->nnode, 0);
+}
+
+static void loop_until(void **state)
+{
+	struct model_test *t = *state;
+	Onnx__NodeProto *n = counting(t, ",yes,start");
+	model_accepted(t);
+	test_known(t, "all", "4: 0 10 30 60");
+	n->input[1] = "";
+	model_accepted(t);
+	test_known(t, "v", ": 60");
+	n->input[0] = "many";
+	model_number(t, "many", INT64_MAX);
+	n->input[1] = "yes";
+	model_accepted(t);
+	test_known(t, "v", ": 60");
+}
+
+static void loop_of_no_turns(void **state)
+{
+	struct model_test *t = *state;
+	Onnx__NodeProto *n = counting(t, "none,yes,start");
+	model_number(t, "none", -1);
+	model_refused(t, ST_INVALID, "loop (Loop): makes no turn, and the shape");
+	Onnx__GraphProto *body = n->attribute[0]->g;
+	body->output[2]->type = body->input[2]->type; /* a scalar of int64 */
+	model_accepted(t);
+	test_known(t, "v", ": 0");
+	test_known(t, "all", "0:");
+}
+
+static void loop_not_known(void **state)
+{
+	struct model_test *t = *state;
+	Onnx__NodeProto *n = counting(t, "n,yes,start");
+	model_input(t, "n", TENSOR_TYPE(INT64), "");
+	model_refused(t, ST_INVALID, "loop (Loop): the trip count 'n' is not known");
+	n->input[0] = "";
+	n->input[2] = "n";
+	model_refused(t, ST_INVALID, "loop (Loop): whether it goes on after turn 1 is not known");
+	n->input[1] = "n";
+	model_refused(t, ST_INVALID, "loop (Loop): the condition 'n' is not known");
+}
+
+/* A recurrent cell: the weights inside are one parameter for all turns. */
+static void loop_with_weights(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_number(t, "three", 3);
+	Onnx__NodeProto *n = model_node(t, "Loop", "loop", "three,,x", "h,all");
+	model_inside(t, n, "body");
+	model_input(t, "i", TENSOR_TYPE(INT64), "");
+	model_input(t, "go", TENSOR_TYPE(BOOL), "");
+	model_input(t, "h", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "inner.weight", "4,4");
+	model_node(t, "MatMul", "cell", "h,inner.weight", "m");
+	model_node(t, "Tanh", "", "m", "h_out");
+	model_output(t, "go");
+	model_output(t, "h_out");
+	model_output(t, "h_out");
+	model_outside(t);
+	model_output(t, "h");
+	model_output(t, "all");
+	model_accepted(t);
+	const struct tensor *w = test_tensor(t, "inner.weight");
+	assert_int_equal(w->role, TR_PARAMETER);
+	int readers = 0;
+	for (int i = 0; i < t->g->nnode; i++)
+		readers += t->g->node[i]->nin > 1 && t->g->node[i]->in[1] == w;
+	assert_int_equal(readers, 3);
+	assert_string_equal(t->g->node[2]->name, "loop/1/cell");
+	assert_string_equal(t->g->output[0]->name, "h");
+	assert_int_equal(t->g->output[1]->rank, 3);
+	assert_int_equal(t->g->output[1]->dim[0], 3);
+	model_weights(t, "inner.weight", "4,4");
+	model_refused(t, ST_INVALID, "inner.weight (tensor): stands twice");
+}
+
+/* Each refused before, or soon after, it begins. */
+static void loop_bombs(void **state)
+{
+	struct model_test *t = *state;
+	Onnx__NodeProto *n = counting(t, "many,,start");
+	Onnx__GraphProto *body = n->attribute[0]->g;
+	model_number(t, "many", INT64_C(1) << 62);
+	model_refused(t, ST_INVALID, "loop (Loop): comes to more nodes than stint builds");
+	n->input[1] = "yes";
+	body->output[0]->name = "go";
+	model_refused(t, ST_INVALID, "functions and loops come to more than 200000 nodes");
+	body->n_node = 0; /* nothing but turns */
+	body->output[1]->name = body->output[2]->name = "v";
+	model_refused(t, ST_INVALID, "functions and loops come to more than 200000 nodes");
+	n->input[0] = n->input[1] = "";
+	model_refused(t, ST_INVALID, "functions and loops come to more than 200000 nodes");
+}
+
+/* A thousand times a thousand turns. */
+static void nested_loops(void **state)
+{
+	struct model_test *t = *state;
+	model_number(t, "turns", 3);
+	model_number(t, "zero", 0);
+	Onnx__NodeProto *outer = model_node(t, "Loop", "outer", "turns,,zero", "sum");
+	model_inside(t, outer, "body");
+	model_input(t, "i", TENSOR_TYPE(INT64), "");
+	model_input(t, "go", TENSOR_TYPE(BOOL), "");
+	model_input(t, "a", TENSOR_TYPE(INT64), "");
+	Onnx__NodeProto *inner = model_node(t, "Loop", "inner", "turns,,a", "a_out");
+	model_output(t, "go");
+	model_output(t, "a_out");
+	model_inside(t, inner, "body");
+	model_input(t, "j", TENSOR_TYPE(INT64), "");
+	model_input(t, "go2", TENSOR_TYPE(BOOL), "");
+	model_input(t, "b", TENSOR_TYPE(INT64), "");
+	model_node(t, "Mul", "", "i,j", "p");
+	model_node(t, "Add", "", "b,p", "b_out");
+	model_output(t, "go2");
+	model_output(t, "b_out");
+	model_outside(t);
+	model_output(t, "sum");
+	model_accepted(t);
+	test_known(t, "sum", ": 9");
+	const int64_t thousand = 1000;
+	model_raw(t->graph.initializer[0], &thousand, sizeof thousand);
+	model_refused(t, ST_INVALID, "nodes");
+}
+
+static void loop_that_does_not_fit(void **state)
+{
+	struct model_test *t = *state;
+	Onnx__NodeProto *n = counting(t, "three,yes,start,start");
+	Onnx__GraphProto *body = n->attribute[0]->g;
+	model_number(t, "three", 3);
+	model_refused(t, ST_INVALID, "loop (Loop): has 4 inputs, its body 3");
+	n->n_input = 3;
+	body->n_output = 1;
+	model_refused(t, ST_INVALID, "its body has 3 inputs and 1 outputs");
+	body->n_output = 2;
+	model_refused(t, ST_INVALID, "its body has 3 inputs and 2 outputs");
+	body->n_node = 0;
+	body->n_input = 1;
+	body->output[0]->name = body->output[1]->name = "i";
+	n->n_input = 1;
+	model_refused(t, ST_INVALID, "its body has 1 inputs and 2 outputs");
+}
+
+/* --- Scan --- */
+
+/* From s = 0 over rows r of x, and columns backwards of z: s + r, and what it comes to. */
+static Onnx__NodeProto *scanning(struct model_test *t)
+{
+	model_weights(t, "x", "3,2");
+	model_weights(t, "z", "2,3");
+	model_raw(model_tensor(t, "zero", TENSOR_TYPE(FLOAT), "2"), "\0\0\0\0\0\0\0\0", 8);
+	Onnx__NodeProto *n = model_node(t, "Scan", "scan", "zero,x,z", "last,sums,columns");
+	model_int(t, n, "num_scan_inputs", 2);
+	model_inside(t, n, "body");
+	model_input(t, "s", TENSOR_TYPE(FLOAT), "2");
+	model_input(t, "r", TENSOR_TYPE(FLOAT), "2");
+	model_input(t, "c", TENSOR_TYPE(FLOAT), "2");
+	model_node(t, "Add", "", "s,r", "next");
+	model_node(t, "Identity", "", "c", "column");
+	model_output(t, "next");
+	model_output(t, "next");
+	model_output(t, "column");
+	model_outside(t);
+	model_output(t, "last");
+	model_output(t, "sums");
+	model_output(t, "columns");
+	static const char *const all[] = {"*", NULL};
+	t->options.freeze_pattern = all;
+	return n;
+}
+
+static void list_attribute(
+	struct model_test *t, Onnx__NodeProto *n, const char *name, int64_t a, int64_t b)
+{
+	Onnx__AttributeProto *x = model_attribute(t, n, name, ATTRIBUTE_TYPE(INTS));
+	x->ints = ARENA_ARRAY(t->arena, int64_t, 2);
+	x->ints[0] = a;
+	x->ints[1] = b;
+	x->n_ints = 2;
+}
+
+static void scan_directions_and_axes(void **state)
+{
+	struct model_test *t = *state;
+	Onnx__NodeProto *n = scanning(t);
+	model_refused(t, ST_INVALID, "its scanned inputs have different lengths, 3 and 2");
+	list_attribute(t, n, "scan_input_axes", 0, -1);
+	model_accepted(t);
+	test_known(t, "last", "2: 6 9");
+	test_known(t, "sums", "3,2: 0 1 2 4 6 9");
+	test_known(t, "columns", "3,2: 0 3 1 4 2 5");
+	list_attribute(t, n, "scan_input_directions", 0, 1);
+	model_accepted(t);
+	test_known(t, "columns", "3,2: 2 5 1 4 0 3");
+	list_attribute(t, n, "scan_output_axes", -1, 1);
+	list_attribute(t, n, "scan_output_directions", 1, 0);
+	model_accepted(t);
+	test_known(t, "sums", "2,3: 6 2 0 9 4 1");
+	test_known(t, "columns", "2,3: 2 1 0 5 4 3");
+	n->attribute[n->n_attribute - 1]->n_ints = 1;
+	model_refused(t, ST_INVALID, "attribute 'scan_output_directions' must list 2 numbers");
+	n->attribute[0]->i = 4;
+	model_refused(t, ST_INVALID, "scan (Scan): has 3 inputs and num_scan_inputs=-1");
+}
+
+static void scan_not_known(void **state)
+{
+	struct model_test *t = *state;
+	Onnx__NodeProto *n = scanning(t);
+	t->graph.initializer[1]->dims[1] = 1 << 20;
+	t->graph.n_initializer--;
+	model_input(t, "zero", TENSOR_TYPE(FLOAT), "2");
+	model_input(t, "long", TENSOR_TYPE(FLOAT), "1048576,2");
+	n->input[1] = "long";
+	t->graph.initializer[1] = t->graph.initializer[0];
+	t->graph.n_initializer = 1;
+	n->input[2] = "long";
+	model_refused(t, ST_INVALID, "scan (Scan): comes to more nodes than stint builds");
+}
+
+/* --- Sequences --- */
+
+static void three(struct model_test *t)
+{
+	model_numbers(t, "a", "1,2");
+	model_numbers(t, "b", "3");
+	model_numbers(t, "c", "4,5,6");
+	model_node(t, "SequenceConstruct", "seq", "a,b,c", "s");
+}
+
+static void sequences_join(void **state)
+{
+	struct model_test *t = *state;
+	three(t);
+	model_number(t, "one", 1);
+	model_number(t, "back", -1);
+	model_node(t, "SequenceLength", "", "s", "n");
+	model_node(t, "SequenceAt", "", "s,back", "last");
+	model_node(t, "SequenceErase", "", "s,one", "ac");
+	model_node(t, "SequenceInsert", "", "ac,b", "acb");
+	model_node(t, "SequenceInsert", "", "acb,a,back", "acab");
+	model_node(t, "Identity", "", "acab", "same");
+	model_int(t, model_node(t, "ConcatFromSequence", "", "same", "all"), "axis", 0);
+	model_node(t, "SequenceEmpty", "", "", "none");
+	model_node(t, "SequenceLength", "", "none", "zero");
+	model_node(t, "SequenceErase", "", "s", "ab");
+	model_node(t, "SequenceLength", "", "ab", "two");
+	for (const char *const *o = (const char *const[]){"n", "last", "all", "zero", "two", NULL};
+		*o; o++)
+		model_output(t, *o);
+	model_accepted(t);
+	test_known(t, "n", ": 3");
+	test_known(t, "last", "3: 4 5 6");
+	test_known(t, "all", "8: 1 2 4 5 6 1 2 3");
+	test_known(t, "zero", ": 0");
+	test_known(t, "two", ": 2");
+}
+
+static void sequences_split(void **state)
+{
+	struct model_test *t = *state;
+	model_numbers(t, "x", "1,2,3,4,5");
+	model_numbers(t, "sizes", "1,4");
+	model_number(t, "two", 2);
+	model_number(t, "at", 1);
+	model_node(t, "SplitToSequence", "", "x,two", "pairs");
+	model_node(t, "SequenceAt", "", "pairs,at", "pair");
+	model_node(t, "SplitToSequence", "", "x,sizes", "parts");
+	model_node(t, "SequenceAt", "", "parts,at", "part");
+	model_int(t, model_node(t, "SplitToSequence", "", "x", "scalars"), "keepdims", 0);
+	model_node(t, "SequenceAt", "", "scalars,at", "scalar");
+	Onnx__NodeProto *stack = model_node(t, "ConcatFromSequence", "", "scalars", "stacked");
+	model_int(t, stack, "axis", 0);
+	model_int(t, stack, "new_axis", 1);
+	model_node(t, "SplitToSequence", "", "x", "ones");
+	model_node(t, "SequenceAt", "", "ones,at", "one");
+	for (const char *const *o =
+			(const char *const[]){"pair", "part", "scalar", "stacked", "one", NULL};
+		*o; o++)
+		model_output(t, *o);
+	model_accepted(t);
+	test_known(t, "pair", "2: 3 4");
+	test_known(t, "part", "4: 2 3 4 5");
+	test_known(t, "scalar", ": 2");
+	test_known(t, "stacked", "5: 1 2 3 4 5");
+	test_known(t, "one", "1: 2");
+}
+
+static void sequences_mapped(void **state)
+{
+	struct model_test *t = *state;
+	three(t);
+	model_number(t, "ten", 10);
+	model_number(t, "zero", 0);
+	model_number(t, "two", 2);
+	t->model.opset_import[0]->version = 18;
+	Onnx__NodeProto *n = model_node(t, "SequenceMap", "map", "s,s,ten", "mapped,shapes");
+	model_inside(t, n, "body");
+	model_input(t, "p", TENSOR_TYPE(INT64), "?");
+	model_input(t, "q", TENSOR_TYPE(INT64), "?");
+	model_input(t, "r", TENSOR_TYPE(INT64), "");
+	model_node(t, "Mul", "", "p,r", "pr");
+	model_node(t, "Add", "", "pr,q", "out");
+	model_node(t, "Shape", "", "p", "shape");
+	model_output(t, "out");
+	model_output(t, "shape");
+	model_outside(t);
+	model_node(t, "SequenceAt", "", "mapped,two", "y");
+	model_node(t, "SequenceAt", "", "shapes,two", "z");
+	model_output(t, "y");
+	model_output(t, "z");
+	model_accepted(t);
+	test_known(t, "y", "3: 44 55 66");
+	test_known(t, "z", "1: 3");
+	model_node(t, "SequenceErase", "", "s", "short");
+	n->input[1] = "short";
+	model_refused(
+		t, ST_INVALID, "map (SequenceMap): its sequences have different lengths, 3 and 2");
+}
+
+/* A list that a loop carries around, as PyTorch writes it. */
+static void sequence_in_a_loop(void **state)
+{
+	struct model_test *t = *state;
+	model_number(t, "four", 4);
+	model_node(t, "SequenceEmpty", "", "", "empty");
+	Onnx__NodeProto *n = model_node(t, "Loop", "loop", "four,,empty", "filled");
+	model_inside(t, n, "body");
+	model_input(t, "i", TENSOR_TYPE(INT64), "");
+	model_input(t, "go", TENSOR_TYPE(BOOL), "");
+	model_input(t, "list", TENSOR_TYPE(INT64), "");
+	model_node(t, "Mul", "", "i,i", "square");
+	model_node(t, "SequenceInsert", "", "list,square", "longer");
+	model_output(t, "go");
+	model_output(t, "longer");
+	model_outside(t);
+	Onnx__NodeProto *stack = model_node(t, "ConcatFromSequence", "", "filled", "y");
+	model_int(t, stack, "axis", 0);
+	model_int(t, stack, "new_axis", 1);
+	model_output(t, "y");
+	model_accepted(t);
+	test_known(t, "y", "4: 0 1 4 9");
+	const int64_t many = 50000; /* 50000 copies of up to 50000 */
+	model_raw(t->graph.initializer[0], &many, sizeof many);
+	model_refused(t, ST_INVALID, "nodes");
+}
+
+static void sequences_refused(void **state)
+{
+	struct model_test *t = *state;
+	three(t);
+	model_number(t, "at", 3);
+	model_input(t, "some", TENSOR_TYPE(INT64), "");
+	Onnx__NodeProto *n = model_node(t, "SequenceAt", "pick", "s,at", "y");
+	model_output(t, "y");
+	model_refused(t, ST_INVALID, "pick (SequenceAt): position 3 lies outside a sequence of 3");
+	n->input[1] = "some";
+	model_refused(t, ST_INVALID, "pick (SequenceAt): the position 'some' is not known");
+	n->input[0] = "a";
+	model_refused(t, ST_INVALID, "pick (SequenceAt): input 0 is no sequence");
+	n->op_type = "Add";
+	n->input[0] = "s";
+	n->input[1] = "a";
+	model_refused(t, ST_INVALID, "pick (Add): reads 's', a sequence, but takes tensors only");
+	n->op_type = "SequenceInsert";
+	n->input[1] = "s";
+	model_refused(t, ST_INVALID, "pick (SequenceInsert): input 1 is no tensor");
+	n->input[1] = "a";
+	model_refused(t, ST_INVALID, "y (output): is no tensor");
+	n->op_type = "ConcatFromSequence";
+	n->n_input = 1;
+	model_refused(t, ST_INVALID, "has no axis");
+	model_int(t, n, "axis", 1);
+	model_refused(t, ST_INVALID, "axis 1 is out of range");
+	n->op_type = "SequenceErase";
+	t->graph.node[0]->op_type = "SequenceEmpty";
+	t->graph.node[0]->n_input = 0;
+	model_refused(t, ST_INVALID, "erases from an empty sequence");
+}
+
+static void optional_values(void **state)
+{
+	struct model_test *t = *state;
+	three(t);
+	model_number(t, "at", 0);
+	t->model.opset_import[0]->version = 18;
+	Onnx__NodeProto *n = model_node(t, "Optional", "", "", "nothing");
+	model_attribute(t, n, "type", ATTRIBUTE_TYPE(TYPE_PROTO))->tp = ARENA_NEW(
+		t->arena, Onnx__TypeProto);
+	onnx__type_proto__init(n->attribute[0]->tp);
+	model_node(t, "Optional", "", "s", "some");
+	model_node(t, "Identity", "", "nothing", "nothing2");
+	model_node(t, "OptionalHasElement", "", "nothing2", "no");
+	model_node(t, "OptionalHasElement", "", "some", "yes");
+	Onnx__NodeProto *get = model_node(t, "OptionalGetElement", "get", "some", "list");
+	model_node(t, "SequenceAt", "", "list,at", "y");
+	for (const char *const *o = (const char *const[]){"no", "yes", "y", NULL}; *o; o++)
+		model_output(t, *o);
+	model_accepted(t);
+	test_known(t, "no", ": 0");
+	test_known(t, "yes", ": 1");
+	test_known(t, "y", "2: 1 2");
+	get->input[0] = "nothing";
+	model_refused(t, ST_INVALID, "get (OptionalGetElement): required input 0 is missing");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(only_the_branch_taken),
+		TEST(condition_not_known),
+		TEST(branch_hands_on),
+		TEST(nodes_wait_for_what_bodies_read),
+		TEST(bodies_are_checked),
+		TEST(loop_counts),
+		TEST(loop_until),
+		TEST(loop_of_no_turns),
+		TEST(loop_not_known),
+		TEST(loop_with_weights),
+		TEST(loop_bombs),
+		TEST(nested_loops),
+		TEST(loop_that_does_not_fit),
+		TEST(scan_directions_and_axes),
+		TEST(scan_not_known),
+		TEST(sequences_join),
+		TEST(sequences_split),
+		TEST(sequences_mapped),
+		TEST(sequence_in_a_loop),
+		TEST(sequences_refused),
+		TEST(optional_values),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
