@@ -15,7 +15,7 @@ static struct tensor *without_nan(struct tensor *t, enum empty_row *empty)
 	const struct node *where = t->maker;
 	const struct node *nan = is_op(where, "Where") ? where->in[0]->maker : NULL;
 	double v;
-	if (!is_op(nan, "IsNaN") || !match_scalar(where->in[1], &v) || v != 0 ||
+	if (!is_op(nan, "IsNaN") || !match_uniform(where->in[1], &v) || v != 0 ||
 		match_plain(nan->in[0]) != match_plain(where->in[2]) ||
 		!tensor_same_shape(where->in[2], where->out[0]))
 		return t;
@@ -164,9 +164,9 @@ static enum status match_product(struct graph *g, const struct node *n, struct t
 static enum status match_transpose(struct graph *g, const struct node *n, struct tensor **replace)
 {
 	static const int order[AXES] = {AXIS_BATCH, AXIS_HEAD, AXIS_TOKEN, AXIS_WIDTH};
-	const struct tensor *x = n->in[0];
-	while (x->maker && ((x->maker->op->traits & OP_VIEW) || match_is_cast(x->maker)))
-		x = x->maker->in[0];
+	const struct tensor *x = match_source(n->in[0]);
+	while (x->maker && (x->maker->op->traits & OP_VIEW))
+		x = match_source(x->maker->in[0]);
 	const struct node *att = x->maker;
 	if (!is_op(att, "stint.Attention") || x != att->out[0])
 		return ST_OK;

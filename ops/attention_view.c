@@ -135,7 +135,7 @@ static bool through_scale(struct view *v, const struct node *n)
 	const bool div = !strcmp(n->op->name, "Div");
 	double factor;
 	for (int i = 0; i < (div ? 1 : 2); i++)
-		if (match_scalar(n->in[1 - i], &factor) && n->in[i]->numel == n->out[0]->numel) {
+		if (match_uniform(n->in[1 - i], &factor) && n->in[i]->numel == n->out[0]->numel) {
 			v->scale = div ? v->scale / factor : v->scale * factor;
 			v->base = n->in[i];
 			return true;
@@ -145,13 +145,14 @@ static bool through_scale(struct view *v, const struct node *n)
 
 bool view_back(struct view *v, bool scaled)
 {
+	v->base = match_source(v->base);
 	const struct node *n = v->base->maker;
 	if (!n)
 		return false;
 	const char *op = n->op->name;
 	if (scaled && (!strcmp(op, "Mul") || !strcmp(op, "Div")))
 		return through_scale(v, n);
-	const bool same = (n->op->traits & OP_VIEW) != 0 || match_is_cast(n);
+	const bool same = (n->op->traits & OP_VIEW) != 0;
 	if (!same && strcmp(op, "Transpose") != 0 && strcmp(op, "Expand") != 0)
 		return false;
 	if (!strcmp(op, "Transpose") && !view_transpose(v, n, false))
