@@ -49,12 +49,13 @@ def stir(model):
 
 
 def strip(model):
-    """Without the exporter's remarks on where each node came from."""
+    """Without the exporter's remarks on where each node came from, and the shapes in between."""
     for holder in [model, model.graph, *model.graph.node, *model.graph.initializer, *model.graph.input,
                    *model.graph.output, *model.graph.value_info, *model.functions]:
         for field in ("doc_string", "metadata_props"):
             if hasattr(holder, field):
                 holder.ClearField(field)
+    model.graph.ClearField("value_info")
 
 
 def make(name, way, folder, bare):
@@ -89,6 +90,7 @@ def make(name, way, folder, bare):
     about = {"family": name, "way": way, "torch": torch.__version__, "large": family.large}
     if not family.random:
         tensors, own, notes = tensors_of(exported, build, state, inputs, target, family.loss)
+        tensors = dict(sorted(tensors.items()))
         wide = not bare or sum(t.size for t in tensors.values()) < 4000
         save_tensors(folder / "reference.safetensors", tensors, "F64" if wide else "F32")
         # held to a tenth of 1e-3 and a hundredth of 1e-5, but where PyTorch's own single precision is no better

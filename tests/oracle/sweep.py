@@ -66,8 +66,8 @@ class Failure(Exception):
 
 
 class Case:
-    def __init__(self, stint, folder, work, full):
-        self.stint, self.folder, self.full = stint, folder, full
+    def __init__(self, stint, folder, work, depth):
+        self.stint, self.folder, self.depth = stint, folder, depth
         name = f"{folder.parent.name}.{folder.name}"
         self.work = work / name
         self.about = json.loads(self.file("case.json").read_text())
@@ -142,25 +142,31 @@ class Case:
         shutil.rmtree(self.work, ignore_errors=True)
         self.work.mkdir(parents=True)
         try:
-            if not self.full:
+            if self.depth == "plan":
                 self.compile("plan", "--no-build")
                 self.row["state"] = "plans"
+                return self.row
+            if self.depth == "double":
+                self.double()
                 return self.row
             self.compile("all", "--budget", "100%")
             base = self.run("all")
             self.judge("fp32", base)
             same = [self.again(name, base) for name in ("least", "some")]
             self.row["budgets"] = "/".join(reversed(same))
-            if not self.about.get("large"):
-                self.compile("double", "--portable", "--precision", "fp64")
-                self.judge("fp64", self.run("double"))
-            self.row["state"] = self.verdict()
+            self.double()
         except Failure as failure:
             self.row["state"] = str(failure)
         finally:
             shutil.rmtree(self.work, ignore_errors=True)
             self.row["warnings"] = self.remarks
         return self.row
+
+    def double(self):
+        if not self.about.get("large"):
+            self.compile("double", "--portable", "--precision", "fp64")
+            self.judge("fp64", self.run("double"))
+        self.row["state"] = self.verdict()
 
     def arena(self, name):
         return json.loads((self.work / name / "plan.json").read_text())["arena_bytes"]
@@ -179,7 +185,7 @@ class Case:
         row, wrong = self.row, []
         if "lacking" in row:
             wrong.append(f"no {row['lacking'][0]}" + (f" and {len(row['lacking']) - 1} more" * (len(row["lacking"]) > 1)))
-        if "DIFFERS" in row["budgets"]:
+        if "DIFFERS" in row.get("budgets", ""):
             wrong.append("budgets differ")
         if row.get("fp64", 0) > 1e-5:
             wrong.append(f"fp64 off at {row['fp64_at']}")
@@ -201,7 +207,7 @@ def line(row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stint", default="build/stint")
-    parser.add_argument("--plan", action="store_true", help="only whether they can be compiled, without building")
+    parser.add_argument("--only", choices=("plan", "double"), help="whether they can be compiled; double precision")
     parser.add_argument("--work", type=pathlib.Path, default=None)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=pathlib.Path, help="write all that was found")
@@ -215,7 +221,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         work = args.work or pathlib.Path(scratch)
         print(f"{'case':34} {'fp64':7} {'fp32':7} {'torch':7} {'arenas':11} {'s':>4} result")
-        for row in pool.map(lambda p: Case(args.stint, p, work, not args.plan).measure(), made):
+        for row in pool.map(lambda p: Case(args.stint, p, work, args.only).measure(), made):
             rows.append(row)
             print(line(row), flush=True)
     for name, path in named.items():
