@@ -59,8 +59,6 @@ struct scores {
 
 /* A constant of any shape with one value. */
 bool match_uniform(const struct tensor *t, double *v);
-/* t without casts and idle dropouts around it. */
-struct tensor *match_plain(struct tensor *t);
 /* Reads what goes into a softmax, down to the product of q and k. False: it is something else. */
 bool scores_read(struct graph *g, struct tensor *t, struct scores *s);
 

@@ -306,6 +306,7 @@ static const struct op_example lstm_examples[] = {
 	{.in = "4,3,4 2,20,4 2,20,5 2,40", .attr = "direction=bidirectional activations=Sigmoid,Affine,Elu,HardSigmoid,ScaledTanh,LeakyRelu "
 		"activation_alpha=0.9,0.8,0.25,0.7,0.1 activation_beta=0.1,0.45,1.2 clip=0.5", .nout = 3},
 	{.in = "4,13,9 1,148,9 1,148,37 1,296", .nout = 3},
+	{.in = "1,1,3 2,4,3 2,4,1 2,8", .attr = "direction=bidirectional", .nout = 3},
 	{0},
 };
 #define GRU(more) "5,3,4 1,15,4 1,15,5" more
@@ -338,12 +339,16 @@ static const struct op_example rnn_examples[] = {
 	{.in = RNN(" 1,10"), .attr = "activations=Softplus clip=0.8", .nout = 2},
 	{.in = "4,3,4 2,5,4 2,5,5 2,10", .attr = "direction=bidirectional activations=Softsign,Sigmoid", .nout = 2},
 	{.in = "4,13,9 1,37,9 1,37,37 1,74", .nout = 2},
+	/* more terms and more rows than are packed at once */
+	{.in = "2,3,4 1,260,4 1,260,260", .low = -0.1, .high = 0.1, .nout = 2},
+	{.in = "2,200,3 1,4,3 1,4,4 1,8", .attr = "direction=reverse", .nout = 2},
 	{0},
 };
 
+/* W, R, B and P are weights. */
 #define ONNX(onnx, inputs, outputs, examples) \
 	{ \
-		.name = onnx, .weights = 142, .since = 7, .min_in = 3, .max_in = inputs, .min_out = 1, .max_out = outputs, \
+		.name = onnx, .weights = 2 + 4 + 8 + 128, .since = 7, .min_in = 3, .max_in = inputs, .min_out = 1, .max_out = outputs, \
 		.traits = OP_CHECKED, .infer = onnx_infer, .fold = recurrent_fold, .lower = onnx_lower, \
 		.cost = cell_cost, .example = examples \
 	}

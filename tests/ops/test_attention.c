@@ -86,6 +86,10 @@ static const struct form recognised[] = {
 	{"two batch axes",
 		"param q 2,3,2,5,4; param k 2,3,2,5,4; param vt 2,3,2,5,3; param b "
 		"3,1,5,5; Transpose kt k perm=0,1,2,4,3; MatMul a q kt; Add s a b; " END},
+	{"probabilities thinned out",
+		SQUARE "Softmax p0 s0 axis=-1; Dropout p p0 0.5 yes; MatMul y p vt"},
+	{"thinned out of 7 keys", HEADS "param b 5,7; MatMul a qt kt; Add s a b; Softmax p0 s; "
+					"Dropout p p0 0.3 yes; MatMul y p vt"},
 };
 
 /* Some rows have no key: the outputs are compared, gradients of NaN are not. */
@@ -101,8 +105,6 @@ static const struct form without_keys[] = {
 static const struct form other[] = {
 	{"a bias and a choice", HEADS "param b 1,3,5,7; input c 2,1,1,7:bool; MatMul a qt kt; "
 				      "Add s1 a b; Where s c s1 -1e4; " END},
-	{"probabilities thinned out",
-		SQUARE "Softmax p0 s0 axis=-1; Dropout p p0 0.5; MatMul y p vt"},
 	{"a softmax over queries", SQUARE "Softmax p s0 axis=2; MatMul y p vt"},
 	{"a factor after the mask", SQUARE "param b 5,5; Add s1 s0 b; Mul s s1 0.5; " END},
 	{"values that broadcast",
@@ -183,6 +185,9 @@ static bool cell(const char *name, int i, int j)
 static struct tensor *constant(struct machine *m, const char *name)
 {
 	static const int64_t dim[2] = {5, 5};
+	static const unsigned char yes = 1;
+	if (!strcmp(name, "yes"))
+		return graph_constant(m->g, name, DT_BOOL, 0, NULL, &yes);
 	const bool boolean = !strcmp(name, "tril") || !strcmp(name, "triu") ||
 			     !strcmp(name, "holes");
 	const double low = !strcmp(name, "lowest") ? -3.4028234663852886e38 : -INFINITY;
