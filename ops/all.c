@@ -23,8 +23,6 @@
 	F(ops_gelu) \
 	F(ops_gridsample) \
 	F(ops_groupnorm) \
-	F(ops_groupnorm) \
-	F(ops_gridsample) \
 	F(ops_hardmax) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
@@ -33,9 +31,6 @@
 	F(ops_lppool) \
 	F(ops_lpnorm) \
 	F(ops_lrn) \
-	F(ops_lpnorm) \
-	F(ops_lrn) \
-	F(ops_lppool) \
 	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
