@@ -270,6 +270,8 @@ static const char *copy_name(
 		if (stands_in(text_of(x->t->name), scope))
 			return NULL;
 		const char *lost = lost_name(s, r, scope);
+		if (!lost && !forced) /* the module has lost more than this one */
+			lost = stack_name(s, x, r);
 		return lost               ? lost
 		       : forced && *scope ? arena_printf(a, "%s@%s", x->t->name, scope)
 					  : NULL;
