@@ -49,12 +49,15 @@ def stir(model):
 
 
 def strip(model):
-    """Without the exporter's remarks on where each node came from, and the shapes in between."""
+    """Without the exporter's remarks that nobody reads (stack traces, shapes in between); the module's signature and
+    the scopes of nodes stay."""
+    useful = ("pkg.torch.onnx.name_scopes", "pkg.torch.export.ExportedProgram.graph_signature")
     for holder in [model, model.graph, *model.graph.node, *model.graph.initializer, *model.graph.input,
-                   *model.graph.output, *model.graph.value_info, *model.functions]:
-        for field in ("doc_string", "metadata_props"):
-            if hasattr(holder, field):
-                holder.ClearField(field)
+                   *model.graph.output, *model.functions]:
+        holder.ClearField("doc_string")
+        kept = [p for p in holder.metadata_props if p.key in useful]
+        del holder.metadata_props[:]
+        holder.metadata_props.extend(kept)
     model.graph.ClearField("value_info")
 
 
@@ -87,9 +90,10 @@ def make(name, way, folder, bare):
     if target is not None:
         np.save(folder / "target.npy", target.numpy())
     (folder / "options").write_text(f"--loss {family.loss} --dropout off {family.options}".strip() + "\n")
-    about = {"family": name, "way": way, "torch": torch.__version__, "large": family.large}
+    about = {"family": name, "way": way, "torch": torch.__version__, "large": family.large, "also": family.also}
     if not family.random:
-        tensors, own, notes = tensors_of(exported, build, state, inputs, target, family.loss)
+        dropped = family.dropped if way == "new" else ()
+        tensors, own, notes = tensors_of(exported, build, state, inputs, target, family.loss, dropped)
         tensors = dict(sorted(tensors.items()))
         wide = not bare or sum(t.size for t in tensors.values()) < 4000
         save_tensors(folder / "reference.safetensors", tensors, "F64" if wide else "F32")

@@ -129,6 +129,7 @@ class Case:
         self.row[column], self.row[column + "_at"] = worst, where
         if missing:
             self.row["lacking"] = missing
+        extra = [n for n in extra if not any(fnmatch.fnmatch(n[5:], p) for p in self.about.get("also", ()))]
         if extra:
             self.row["extra"] = extra
 
