@@ -271,6 +271,8 @@ static const char *copy_name(
 			return NULL;
 		/* what its module has not is a constant of the exporter's, merged with x */
 		const char *lost = lost_name(s, r, scope);
+		if (!lost && !forced) /* the module has lost more than this one */
+			lost = stack_name(s, x, r);
 		return lost ? lost : *scope ? arena_printf(a, "%s@%s", x->t->name, scope) : NULL;
 	}
 	bool pytorch = !strcmp(text_of(s->im->m.proto->producer_name), "pytorch");
