@@ -48,6 +48,9 @@ struct import_options {
 	const struct import_tie *tie;
 	int nfix;
 	const struct import_fix *fix;
+	/* The oldest opset that is taken; 0: 7. Lower ones are for tests of operators that have not
+	 * changed since: such models are too old to be worth the rest of the importer's care. */
+	int opset_min;
 	/* Nodes whose outputs no gradient passes. */
 	const char *const *stop_pattern;
 	/* Those that are never tied, and separate for each layer that reads them. */

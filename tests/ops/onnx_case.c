@@ -54,10 +54,12 @@ static void read_data(struct onnx_case *c)
 	c->want = ARENA_ARRAY(c->arena, struct onnx_tensor, m->nout);
 	for (int i = 0, k = 0; i < m->nin; i++)
 		if (!is_initializer(m, m->in[i]) &&
-			!onnx_read_tensor(c->arena, data_path(c, "input", k++), &c->in[i]))
+			!onnx_read_tensor(
+				c->arena, data_path(c, "input", k++), m->in_type[i], &c->in[i]))
 			c->in[i].type = NULL;
 	for (int i = 0; i < m->nout; i++)
-		if (!onnx_read_tensor(c->arena, data_path(c, "output", i), &c->want[i]))
+		if (!onnx_read_tensor(
+			    c->arena, data_path(c, "output", i), m->out_type[i], &c->want[i]))
 			c->want[i].type = NULL;
 }
 
@@ -163,25 +165,30 @@ static bool build_targets(
 	return true;
 }
 
+/* Nothing is left to run. */
+static bool folds(const struct graph *g, int nout)
+{
+	for (int i = 0; i < nout; i++)
+		if (tensor_storage(g->output[i])->role != TR_CONSTANT)
+			return false;
+	return true;
+}
+
 static void build_known(struct onnx_case *c, const char *folder)
 {
-	char first[sizeof c->why] = "";
 	int before = -1;
 	for (int way = 0; way < KNOWN_WAYS && !c->variant[0].built; way++) {
 		struct diag d = {.put = put, .user = c};
 		struct import_fix *fix;
-		struct import_options o = {.nfix = fixes(c, (enum onnx_ways)way, &fix), .fix = fix};
+		struct import_options o = {
+			.nfix = fixes(c, (enum onnx_ways)way, &fix), .fix = fix, .opset_min = 1};
 		if (o.nfix == before)
 			continue;
 		before = o.nfix;
 		*c->why = 0;
-		c->way = (enum onnx_ways)way;
 		build_targets(c, &o, &d, folder);
-		if (way == 0)
-			memcpy(first, c->why, sizeof first);
 	}
-	if (!c->variant[0].built)
-		memcpy(c->why, first, sizeof first);
+	c->folded = c->variant[0].built && folds(c->variant[0].graph, c->model.nout);
 }
 
 void onnx_case_build(struct onnx_case *c, int index, const char *dir, const char *folder)

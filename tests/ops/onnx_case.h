@@ -26,7 +26,7 @@ struct onnx_case {
 	struct arena *arena;
 	struct onnx_model model;
 	struct onnx_tensor *in, *want; /* in[i].type NULL: no such file */
-	enum onnx_ways way;
+	bool folded; /* the compiler computed all outputs: it did not take other inputs */
 	struct onnx_variant variant[ONNX_TARGETS];
 };
 

@@ -125,6 +125,8 @@ static const struct element_type {
 	[13] = {8, 11, 0, DT_I64, "uint64"},
 	[16] = {2, 5, 0, DT_F64, "bfloat16"}};
 
+enum { UINT16 = 4, BFLOAT16 = 16 };
+
 static const struct element_type *type_of(int type)
 {
 	const int n = (int)(sizeof element_types / sizeof *element_types);
@@ -217,7 +219,7 @@ static bool read_values(struct arena *a, struct bytes b, int type, struct onnx_t
 	return true;
 }
 
-static bool read_tensor(struct arena *a, struct bytes b, struct onnx_tensor *t)
+static bool read_tensor(struct arena *a, struct bytes b, int declared, struct onnx_tensor *t)
 {
 	struct field f;
 	struct bytes all = b;
@@ -230,6 +232,8 @@ static bool read_tensor(struct arena *a, struct bytes b, struct onnx_tensor *t)
 		if (f.number == 2 && f.wire == 0 && f.value < 1000)
 			type = (int)f.value;
 	}
+	if (declared == BFLOAT16 && type == UINT16)
+		type = declared;
 	const struct element_type *e = type_of(type);
 	if (!e)
 		return false;
@@ -254,6 +258,27 @@ static const char *read_text(struct arena *a, struct bytes b, int number)
 	return "";
 }
 
+/* The bytes of the first field `number`; empty where there is none. */
+static struct bytes inside(struct bytes b, int number)
+{
+	struct field f;
+	while (next(&b, &f))
+		if (f.number == number && f.wire == 2)
+			return f.body;
+	return (struct bytes){NULL, NULL};
+}
+
+/* ValueInfoProto.type.tensor_type.elem_type */
+static int read_type(struct bytes b)
+{
+	struct bytes tensor = inside(inside(b, 2), 1);
+	struct field f;
+	while (next(&tensor, &f))
+		if (f.number == 1 && f.wire == 0)
+			return (int)(f.value & 0xff);
+	return 0;
+}
+
 static const char *read_operator(struct arena *a, struct bytes b)
 {
 	const char *op = read_text(a, b, 4), *domain = read_text(a, b, 7);
@@ -269,17 +294,23 @@ static bool read_graph(struct arena *a, struct bytes b, struct onnx_model *m)
 	m->initializer = ARENA_ARRAY(a, const char *, count(b, 5));
 	m->in = ARENA_ARRAY(a, const char *, count(b, 11));
 	m->out = ARENA_ARRAY(a, const char *, count(b, 12));
-	if (!m->op || !m->initializer || !m->in || !m->out)
+	m->in_type = ARENA_ARRAY(a, int, count(b, 11));
+	m->out_type = ARENA_ARRAY(a, int, count(b, 12));
+	if (!m->op || !m->initializer || !m->in || !m->out || !m->in_type || !m->out_type)
 		return false;
 	while (next(&b, &f)) {
 		if (f.number == 1)
 			m->op[m->nop++] = read_operator(a, f.body);
 		if (f.number == 5)
 			m->initializer[m->ninitializer++] = read_text(a, f.body, 8);
-		if (f.number == 11)
+		if (f.number == 11) {
+			m->in_type[m->nin] = read_type(f.body);
 			m->in[m->nin++] = read_text(a, f.body, 1);
-		if (f.number == 12)
+		}
+		if (f.number == 12) {
+			m->out_type[m->nout] = read_type(f.body);
 			m->out[m->nout++] = read_text(a, f.body, 1);
+		}
 	}
 	return true;
 }
@@ -309,8 +340,8 @@ bool onnx_read_model(struct arena *a, const char *path, struct onnx_model *out)
 	return graph;
 }
 
-bool onnx_read_tensor(struct arena *a, const char *path, struct onnx_tensor *out)
+bool onnx_read_tensor(struct arena *a, const char *path, int declared, struct onnx_tensor *out)
 {
 	struct bytes b;
-	return read_file(a, path, &b) && read_tensor(a, b, out);
+	return read_file(a, path, &b) && read_tensor(a, b, declared, out);
 }

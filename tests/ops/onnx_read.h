@@ -19,12 +19,13 @@ struct onnx_model {
 	int nop, ninitializer, nin, nout;
 	const char **op; /* of its nodes, in the file's order: "Relu", "ai.onnx.ml.Binarizer" */
 	const char **initializer, **in, **out;
+	int *in_type, *out_type; /* TensorProto.DataType; 0: no tensor */
 };
 
 /* false: not readable. */
 bool onnx_read_model(struct arena *a, const char *path, struct onnx_model *out);
 /* A TensorProto in a file; false: of another type than numbers (8 to 64 bits) and bools, or no
- * tensor. */
-bool onnx_read_tensor(struct arena *a, const char *path, struct onnx_tensor *out);
+ * tensor. The model declares the type; old files hold bfloat16 as uint16. */
+bool onnx_read_tensor(struct arena *a, const char *path, int declared, struct onnx_tensor *out);
 
 #endif
