@@ -153,7 +153,7 @@ enum status expansion_known(
 	const struct expansion *x, int i, const char *what, const struct tensor **out);
 
 struct op_def {
-	const char *name;     /* ONNX's; ours begin with "stint." */
+	const char *name;     /* ONNX's; "domain.Name" in other domains; ours: "stint.Name" */
 	int since, until;     /* ONNX opsets [since, until); 0, 0 for ours; until 0: no end */
 	int min_in, max_in;   /* max_in -1: any number */
 	int min_out, max_out; /* 0, 0: one output */
@@ -240,11 +240,10 @@ struct op_table {
 	const struct op_def *const *family;
 };
 
-/* The record of an ONNX operator at an opset; NULL when unknown. */
-const struct op_def *op_find(const struct op_table *t, const char *name, int opset);
-/* The same through an index, for many look-ups. NULL when out of memory. */
+/* The records by name. NULL when out of memory. */
 struct op_index;
 struct op_index *op_index_new(struct arena *a, const struct op_table *t);
+/* That of an operator at an opset; NULL when unknown. */
 const struct op_def *op_index_find(const struct op_index *x, const char *name, int opset);
 const struct op_def *op_by_role(const struct op_table *t, enum op_role role);
 const struct op_def *op_by_loss(const struct op_table *t, const char *loss);

@@ -1,4 +1,5 @@
 /* Nodes: which operators a block asks for, and building. */
+#include <stdio.h>
 #include <string.h>
 
 #include "import/private.h"
@@ -28,11 +29,17 @@ const char *node_label(struct arena *a, const Node *n, int index)
 
 const struct op_def *record_of(const struct importer *im, const Node *n, int opset)
 {
-	const char *op = text_of(n->op_type);
+	const char *op = text_of(n->op_type), *domain = domain_of(n);
+	char name[256];
+	if (*domain) {
+		size_t len = strlen(domain) + 1 + strlen(op);
+		if (len >= sizeof name)
+			return NULL;
+		snprintf(name, sizeof name, "%s.%s", domain, op);
+		op = name;
+	}
 	/* records of our own are not for models to use */
-	return !*domain_of(n) && strncmp(op, "stint.", 6) != 0
-		       ? op_index_find(im->g->index, op, opset)
-		       : NULL;
+	return strncmp(op, "stint.", 6) != 0 ? op_index_find(im->g->index, op, opset) : NULL;
 }
 
 /* --- Which operators --- */
