@@ -341,7 +341,7 @@ static void stops(void **state)
 static void fixed_inputs(void **state)
 {
 	struct model_test *t = *state;
-	const struct import_fix fix[] = {{"w", "1,2.5,-3,4"}, {"k", "2"}};
+	const struct import_fix fix[] = {{"w", "1,2.5,-3,4", NULL}, {"k", "2", NULL}};
 	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
 	model_input(t, "w", TENSOR_TYPE(FLOAT), "4");
 	model_input(t, "k", TENSOR_TYPE(INT64), "n");
@@ -356,12 +356,12 @@ static void fixed_inputs(void **state)
 	model_accepted(t);
 	assert_int_equal(t->g->ninput, 1);
 	test_known(t, "v", "4: 2 5 -6 8");
-	t->options.fix = (const struct import_fix[]){{"w", "1,2"}};
+	t->options.fix = (const struct import_fix[]){{"w", "1,2", NULL}};
 	t->options.nfix = 1;
 	model_refused(t, ST_USAGE, "--fix w=1,2 does not fit it");
-	t->options.fix = (const struct import_fix[]){{"w", "1,2,x,4"}};
+	t->options.fix = (const struct import_fix[]){{"w", "1,2,x,4", NULL}};
 	model_refused(t, ST_USAGE, "does not fit it");
-	t->options.fix = (const struct import_fix[]){{"none", "1"}};
+	t->options.fix = (const struct import_fix[]){{"none", "1", NULL}};
 	model_refused(t, ST_USAGE, "--fix: there is no input 'none'");
 }
 
