@@ -64,6 +64,13 @@ struct op_option {
 	double low, high; /* what the command line may give, ends included; both 0: any number */
 };
 
+/* A state tensor of an optimizer: of the parameter's shape, or one number. It starts as zeros. */
+struct op_state {
+	const char *name;
+	bool scalar;
+};
+enum { OP_STATES = 3 };
+
 enum lower_mode { LOWER_TRAIN, LOWER_EVAL };
 /* --dropout NODE=P: what a dropout whose node matches the shell pattern does, whatever the file
  * says. */
@@ -226,9 +233,9 @@ struct op_def {
 	/* Shape and type of the target that a loss wants for a model output. */
 	enum status (*loss_target)(struct graph *g, const struct tensor *output, int nattr,
 		const struct attr *attr, enum dtype *type, int *rank, int64_t *dim);
-	/* How many state tensors of the parameter's shape an optimizer keeps with these options. */
-	int (*state_count)(int nattr, const struct attr *attr);
-	const char *state_name[2];
+	/* What an optimizer keeps of a parameter with these options: at most OP_STATES; how many.
+	 */
+	int (*states)(int nattr, const struct attr *attr, struct op_state *out);
 
 	const struct op_example *example; /* ended by a NULL `in` */
 };

@@ -4,6 +4,7 @@
 /* clang-format off */
 #define FAMILIES(F) \
 	F(ops_activation) \
+	F(ops_adaptive) \
 	F(ops_attention) \
 	F(ops_binary) \
 	F(ops_bitwise) \
