@@ -208,7 +208,7 @@ static void print_locals(const struct schedule *s, const struct kernels *ks, str
 	}
 	text_puts(t, "\tunsigned char *const arena = s->arena;\n");
 	if (checked)
-		text_puts(t, "\tint64_t bad;\n");
+		text_puts(t, "\tint64_t bad = 0;\n");
 	if (library)
 		text_puts(t, "\tint error;\n");
 	if (s->plan->nstep == 0)

@@ -77,11 +77,13 @@ struct tensor *graph_tensor(
 		.numel = 1,
 		.role = TR_VALUE,
 		.is_gradient = g->phase == NODE_BACKWARD};
-	int64_t bytes;
+	/* sizes of 0 left out: products of any of the sizes are below it, too */
+	int64_t bytes, span = 1;
 	for (int i = 0; i < rank; i++) {
 		x->dim[i] = dim[i];
 		if (!size_mul(x->numel, dim[i], &x->numel) ||
-			!size_mul(x->numel, dtype_bytes(t), &bytes)) {
+			!size_mul(span, dim[i] == 0 ? 1 : dim[i], &span) ||
+			!size_mul(span, dtype_bytes(t), &bytes)) {
 			diag_fail(g->diag, ST_INVALID, &w,
 				dim[i] < 0 ? "bind it with --batch or --dim"
 					   : "reduce the batch size",

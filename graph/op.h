@@ -90,6 +90,7 @@ struct lower_options {
 struct op_example {
 	/* Inputs, separated by spaces, by position. Each one of
 	 *   2,3,8,8       reals drawn from [low, high); "()" is a scalar
+	 *   2,3:whole     reals that are whole numbers of [low, high): zeros and ties
 	 *   4:i64<7       integers in [0, 7)
 	 *   2,3:bool      booleans
 	 *   =[1,-1]       a constant I64 vector; =3 a constant I64 scalar; =f0.5 a constant real

@@ -12,6 +12,7 @@ typedef Onnx__NodeProto Node;
 /* How nodes read an initializer. */
 struct use {
 	bool weight;   /* where weights stand by nature */
+	bool affine;   /* factor or summand */
 	bool known;    /* where only constants can stand */
 	bool expected; /* in a module of which a parameter is not among the initializers */
 };
@@ -82,6 +83,7 @@ enum status uses_read(struct importer *im)
 				continue;
 			u->weight |= op->weights >> k & 1;
 			u->known |= op->known >> k & 1;
+			u->affine |= op->role == ROLE_MUL || op->role == ROLE_ADD;
 			if (im->module_first)
 				TRY(read_in_module(im, n, u,
 					(op->weights >> k & 1) ||
@@ -120,6 +122,12 @@ static bool is_mask(const struct tensor *t)
 	return false;
 }
 
+/* [C, 1, 1]: what folding makes of the scale and bias of a group norm. */
+static bool is_by_channel(const struct tensor *t)
+{
+	return t->rank >= 2 && t->dim[0] > 1 && t->numel == t->dim[0];
+}
+
 static struct decision by_origin(const struct importer *im, const struct tensor *t)
 {
 	const struct use *u = names_get(&im->use, t->name);
@@ -137,6 +145,8 @@ static struct decision by_origin(const struct importer *im, const struct tensor 
 		return (struct decision){true, "by its name"};
 	if (u && u->weight && (u->expected || !im->module_first))
 		return (struct decision){true, "where weights stand"};
+	if (u && u->affine && is_by_channel(t) && (u->expected || !im->module_first))
+		return (struct decision){true, "a value for each channel"};
 	if (!strncmp(t->name, "embedding", 9) && im->module_first)
 		return (struct decision){true, "a folded embedding"};
 	return (struct decision){false, "made by the exporter"};

@@ -1,5 +1,6 @@
 /* Elementwise functions of one input. To add one: a POINTWISE text, its gradient, a row in the
  * table. */
+#include "ops/spelled.h"
 #include "ops/unary.h"
 
 POINTWISE(relu, a > 0 ? a : 0)
@@ -144,12 +145,13 @@ const struct op_def ops_activation[] = {
 		.example = EXAMPLES({.in = "a,B", .low = 0.2, .high = 2},
 			{.in = "33", .attr = "alpha=0.3", .low = -2, .high = -0.2})),
 	UNARY("Selu", 6, selu, .option = selu_options, .example = NOT_ZERO),
-	UNARY("Softplus", 1, softplus, .example = ANY),
+	UNARY("Softplus", 1, softplus, .match = spelled_softplus, .example = ANY),
 	UNARY("Softsign", 1, softsign, .example = NOT_ZERO),
-	UNARY("HardSigmoid", 6, hard_sigmoid, .option = hard_sigmoid_options,
+	UNARY("HardSigmoid", 6, hard_sigmoid, .match = spelled_hard_sigmoid,
+		.option = hard_sigmoid_options,
 		.example = EXAMPLES({.in = "3,5"}, {.in = "33", .low = 3, .high = 4},
 			{.in = "7", .attr = "alpha=0.1 beta=0.7"})),
-	UNARY("HardSwish", 14, hard_swish,
+	UNARY("HardSwish", 14, hard_swish, .match = spelled_hard_swish,
 		.example = EXAMPLES({.in = "3,5"}, {.in = "33", .low = 3.1, .high = 4},
 			{.in = "7", .low = -5, .high = -3.1})),
 	UNARY("Celu", 12, celu, .option = one_options,
@@ -168,7 +170,7 @@ const struct op_def ops_activation[] = {
 		.example = EXAMPLES({.in = "a,B", .low = -5, .high = 5},
 			{.in = "33", .attr = "alpha=1.7"},
 			{.in = "40", .attr = "alpha=-0.7", .low = -300, .high = 300})),
-	UNARY("Mish", 18, mish,
+	UNARY("Mish", 18, mish, .match = spelled_mish,
 		.example = EXAMPLES({.in = "a,B", .low = -5, .high = 5},
 			{.in = "40", .low = -300, .high = 300},
 			{.in = "40", .low = 18, .high = 22})),

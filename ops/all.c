@@ -15,19 +15,27 @@
 	F(ops_control) \
 	F(ops_conv) \
 	F(ops_convtranspose) \
+	F(ops_cumsum) \
+	F(ops_depthspace) \
 	F(ops_dropout) \
+	F(ops_einsum) \
 	F(ops_gather) \
+	F(ops_gathernd) \
 	F(ops_gelu) \
 	F(ops_gridsample) \
+	F(ops_groupnorm) \
 	F(ops_hardmax) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
 	F(ops_gru) \
 	F(ops_loss) \
 	F(ops_lppool) \
+	F(ops_lpnorm) \
+	F(ops_lrn) \
 	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
+	F(ops_onehot) \
 	F(ops_optimizer) \
 	F(ops_pad) \
 	F(ops_pool) \
@@ -39,10 +47,15 @@
 	F(ops_rnn) \
 	F(ops_rotary) \
 	F(ops_rounding) \
+	F(ops_reverse) \
+	F(ops_scatter) \
+	F(ops_select) \
 	F(ops_sequence) \
 	F(ops_shape) \
+	F(ops_silu) \
 	F(ops_slice) \
 	F(ops_softmax) \
+	F(ops_topk) \
 	F(ops_trigonometry) \
 	F(ops_unpool) \
 	F(ops_variadic) \

@@ -15,7 +15,7 @@ static struct tensor *without_nan(struct tensor *t, enum empty_row *empty)
 	const struct node *where = t->maker;
 	const struct node *nan = is_op(where, "Where") ? where->in[0]->maker : NULL;
 	double v;
-	if (!is_op(nan, "IsNaN") || !match_scalar(where->in[1], &v) || v != 0 ||
+	if (!is_op(nan, "IsNaN") || !match_uniform(where->in[1], &v) || v != 0 ||
 		match_plain(nan->in[0]) != match_plain(where->in[2]) ||
 		!tensor_same_shape(where->in[2], where->out[0]))
 		return t;

@@ -57,7 +57,7 @@ struct scores {
 };
 
 /* A constant of one value. */
-bool match_scalar(const struct tensor *t, double *v);
+bool match_uniform(const struct tensor *t, double *v);
 /* A cast between reals, which changes nothing. */
 bool match_is_cast(const struct node *n);
 /* t without casts and idle dropouts around it. */

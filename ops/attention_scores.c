@@ -2,7 +2,7 @@
  * cap, masks. */
 #include "ops/attention_match.h"
 
-bool match_scalar(const struct tensor *t, double *v)
+bool match_uniform(const struct tensor *t, double *v)
 {
 	if (t->role != TR_CONSTANT || t->numel < 1 || !dtype_is_real(t->dtype))
 		return false;
@@ -26,7 +26,7 @@ static bool is_idle_dropout(const struct node *n)
 	if (strcmp(n->op->name, "Dropout") != 0)
 		return false;
 	if (n->nin > 1 && n->in[1])
-		return match_scalar(n->in[1], &ratio) && ratio == 0;
+		return match_uniform(n->in[1], &ratio) && ratio == 0;
 	return node_float(n, "ratio", 0.5) == 0;
 }
 
@@ -89,7 +89,7 @@ static bool read_where(struct graph *g, const struct node *n, struct scores *s, 
 	for (int i = 1; i < 3; i++) {
 		double v;
 		const bool negate = i == 2; /* the score stands where c is false */
-		if (!tensor_same_shape(n->in[i], n->out[0]) || !match_scalar(n->in[3 - i], &v))
+		if (!tensor_same_shape(n->in[i], n->out[0]) || !match_uniform(n->in[3 - i], &v))
 			continue;
 		if (v == -INFINITY || (v <= -1e8 && rows_have(n->in[0], !negate)))
 			return add_term(s, n->in[0], negate) && read_from(g, n->in[i], s, depth);
@@ -107,9 +107,9 @@ static struct tensor *capped(const struct tensor *t, double cap)
 	double v;
 	if (!n || !tensor_same_shape(n->in[0], n->out[0]))
 		return NULL;
-	if (!strcmp(n->op->name, "Div") && match_scalar(n->in[1], &v) && v == cap)
+	if (!strcmp(n->op->name, "Div") && match_uniform(n->in[1], &v) && v == cap)
 		return n->in[0];
-	if (!strcmp(n->op->name, "Mul") && match_scalar(n->in[1], &v) && fabs(v * cap - 1) < 1e-6)
+	if (!strcmp(n->op->name, "Mul") && match_uniform(n->in[1], &v) && fabs(v * cap - 1) < 1e-6)
 		return n->in[0];
 	return NULL;
 }
@@ -128,7 +128,7 @@ static bool read_scale(struct graph *g, const struct node *n, struct scores *s, 
 		struct tensor *x = n->in[i], *factor = n->in[1 - i], *inner;
 		struct scores copy = *s;
 		double v;
-		const bool known = match_scalar(factor, &v);
+		const bool known = match_uniform(factor, &v);
 		if (!tensor_same_shape(x, n->out[0]))
 			continue;
 		if (known && !div && s->scale == 1 && s->softcap == 0 && !s->head_scale && v > 0 &&
@@ -276,7 +276,7 @@ static struct term as_condition(struct term t)
 	const struct node *n = t.t->maker;
 	double yes, no;
 	if (t.t->dtype == DT_BOOL || !n || strcmp(n->op->name, "Where") != 0 ||
-		!match_scalar(n->in[1], &yes) || !match_scalar(n->in[2], &no))
+		!match_uniform(n->in[1], &yes) || !match_uniform(n->in[2], &no))
 		return t;
 	if (yes == 0 && no == -INFINITY)
 		return (struct term){n->in[0], false};

@@ -135,7 +135,7 @@ static bool through_scale(struct view *v, const struct node *n)
 	const bool div = !strcmp(n->op->name, "Div");
 	double factor;
 	for (int i = 0; i < (div ? 1 : 2); i++)
-		if (match_scalar(n->in[1 - i], &factor) && n->in[i]->numel == n->out[0]->numel) {
+		if (match_uniform(n->in[1 - i], &factor) && n->in[i]->numel == n->out[0]->numel) {
 			v->scale = div ? v->scale / factor : v->scale * factor;
 			v->base = n->in[i];
 			return true;

@@ -100,16 +100,22 @@ static struct op_cost gather_cost(const struct node *n)
 		0, 2 * (double)tensor_bytes(n->out[0]) + (double)tensor_bytes(n->in[1])};
 }
 
+/* The gradient checks as well: no plan is bound to run it after the node it belongs to. */
+static void check_emit(struct emit *e, const struct node *n, const struct picks *p)
+{
+	if (n->in[1]->role == TR_CONSTANT || p->count == 0)
+		return;
+	emit(e, "\tfor (int64_t m = 0; m < %" PRId64 "; m++)\n", p->count);
+	emit(e, "\t\tif (x1[m] < %" PRId64 " || x1[m] >= %" PRId64 ")\n", -p->size, p->size);
+	emit(e, "\t\t\treturn BAD_INDEX(x1[m]);\n");
+}
+
 static enum status gather_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *x = n->in[0];
 	struct picks p = picks_of(n, x->rank, x->dim, n->in[1]);
 	/* all indices first: a thread cannot leave the loop below */
-	if (n->in[1]->role != TR_CONSTANT && p.count) {
-		emit(e, "\tfor (int64_t m = 0; m < %" PRId64 "; m++)\n", p.count);
-		emit(e, "\t\tif (x1[m] < %" PRId64 " || x1[m] >= %" PRId64 ")\n", -p.size, p.size);
-		emit(e, "\t\t\treturn BAD_INDEX(x1[m]);\n");
-	}
+	check_emit(e, n, &p);
 	if (n->out[0]->numel == 0) {
 		emit(e, "\t(void)y0, (void)x0, (void)x1;\n\treturn 0;\n");
 		return ST_OK;
@@ -187,12 +193,12 @@ static enum status scatter_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *y = n->out[0];
 	struct picks p = picks_of(n, y->rank, y->dim, n->in[1]);
+	check_emit(e, n, &p);
 	zero_emit(e, y->numel, "y0");
 	if (n->in[0]->numel == 0) {
-		emit(e, "\t(void)x0, (void)x1;\n");
+		emit(e, "\treturn 0;\n");
 		return ST_OK;
 	}
-	/* the indices were checked by the node whose gradient this is */
 	emit_parallel(e, (double)n->in[0]->numel, 2);
 	emit(e, "\tfor (int64_t o = 0; o < %" PRId64 "; o++)\n", p.outer);
 	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p += %d) {\n", p.inner, SCATTER_PIECE);
@@ -210,7 +216,7 @@ static enum status scatter_emit(struct emit *e, const struct node *n)
 		p.count, p.inner);
 	emit(e, "\t\t\t\t%s *sum = &y0[v * %" PRId64 "];\n", emit_type(y), p.inner);
 	emit(e, "\t\t\t\tfor (int64_t j = p; j < end; j++)\n");
-	emit(e, "\t\t\t\t\tsum[j] += row[j];\n\t\t\t}\n\t\t}\n");
+	emit(e, "\t\t\t\t\tsum[j] += row[j];\n\t\t\t}\n\t\t}\n\treturn 0;\n");
 	return ST_OK;
 }
 
@@ -227,13 +233,14 @@ const struct op_def ops_gather[] = {
 		.cost = gather_cost,
 		.emit_c = gather_emit,
 		.example = EXAMPLES({.in = "10,70 3,4:i64<10"},
-			{.in = "2,5,3 4:i64<5", .attr = "axis=1"},
+			{.in = "a,5,b c,d:i64<5", .attr = "axis=1"},
 			{.in = "4,6 2,2:i64<6", .attr = "axis=-1"}, {.in = "5,3 =[1,-1,0,1]"},
 			{.in = "2,5,3 =-2", .attr = "axis=1"}, {.in = "5,3 =[4]"},
-			{.in = "7:i64<9 3:i64<7"})},
+			{.in = "7:i64<9 3:i64<7"}, {.in = "7:bool 3:i64<7"})},
 	{.name = "stint.GatherGrad",
 		.min_in = 2,
 		.max_in = 2,
+		.traits = OP_CHECKED,
 		.infer = scatter_infer,
 		.fold = scatter_fold,
 		.grad = scatter_grad,

@@ -1,6 +1,6 @@
 /* GELU, as one operator and in the exporters' spelled-out forms (Hendrycks and Gimpel, "Gaussian
  * Error Linear Units", section 2): x Φ(x), and the tanh approximation. */
-#include "ops/data.h"
+#include "ops/match.h"
 
 POINTWISE(gelu, R(0.5) * a * (1 + ERF(a * R(0.7071067811865476))))
 POINTWISE(gelu_grad, a *(R(0.5) * (1 + ERF(b * R(0.7071067811865476))) +
@@ -52,19 +52,6 @@ static enum status gelu_lower(struct graph *g, const struct node *n, struct tens
 
 /* --- Recognition --- */
 
-static const struct node *made_by(const struct tensor *t, const char *op)
-{
-	return t->maker && !strcmp(t->maker->op->name, op) ? t->maker : NULL;
-}
-
-static bool scalar_of(const struct tensor *t, double *v)
-{
-	if (t->role != TR_CONSTANT || t->numel != 1 || !dtype_is_real(t->dtype))
-		return false;
-	*v = tensor_real(t, 0);
-	return true;
-}
-
 static bool near(double a, double b)
 {
 	return fabs(a - b) <= 1e-4 * fabs(b);
@@ -77,8 +64,9 @@ struct product {
 	int nx, nphi;
 };
 
-static bool factor(const struct tensor *t, struct product *p, int depth)
+static bool factor(const struct tensor *factored, struct product *p, int depth)
 {
+	const struct tensor *t = match_source((struct tensor *)(uintptr_t)factored);
 	double v;
 	const struct node *n;
 	if (t == p->x) {
@@ -89,20 +77,20 @@ static bool factor(const struct tensor *t, struct product *p, int depth)
 		p->nphi++;
 		return true;
 	}
-	if (scalar_of(t, &v)) {
+	if (match_scalar(t, &v)) {
 		p->coefficient *= v;
 		return true;
 	}
 	if (depth == 0)
 		return false;
-	if ((n = made_by(t, "Mul")))
+	if ((n = match_node(t, "Mul")))
 		return factor(n->in[0], p, depth - 1) && factor(n->in[1], p, depth - 1);
-	if ((n = made_by(t, "Div")) && scalar_of(n->in[1], &v)) {
+	if ((n = match_node(t, "Div")) && match_scalar(n->in[1], &v)) {
 		p->coefficient /= v;
 		return factor(n->in[0], p, depth - 1);
 	}
-	if ((n = made_by(t, "Pow")) && n->in[0] == p->x && scalar_of(n->in[1], &v) && v >= 1 &&
-		v <= 4 && v == floor(v)) {
+	if ((n = match_node(t, "Pow")) && match_source(n->in[0]) == p->x &&
+		match_scalar(n->in[1], &v) && v >= 1 && v <= 4 && v == floor(v)) {
 		p->nx += (int)v;
 		return true;
 	}
@@ -112,12 +100,12 @@ static bool factor(const struct tensor *t, struct product *p, int depth)
 /* "1 + f(z)" where f is the operator `function`: sets *z. */
 static bool one_plus(const struct tensor *t, const char *function, struct tensor **z)
 {
-	const struct node *add = made_by(t, "Add");
+	const struct node *add = match_node(t, "Add");
 	for (int i = 0; add && i < 2; i++) {
 		double v;
-		const struct node *f = made_by(add->in[i], function);
-		if (f && scalar_of(add->in[1 - i], &v) && v == 1) {
-			*z = f->in[0];
+		const struct node *f = match_node(add->in[i], function);
+		if (f && match_scalar(add->in[1 - i], &v) && v == 1) {
+			*z = match_source(f->in[0]);
 			return true;
 		}
 	}
@@ -130,9 +118,10 @@ static const struct tensor *find_phi(
 {
 	int factors = !strcmp(n->op->name, "Mul") ? 2 : !strcmp(n->op->name, "Div") ? 1 : 0;
 	for (int i = 0; i < factors; i++) {
-		if (one_plus(n->in[i], function, z))
-			return n->in[i];
-		const struct node *maker = depth ? n->in[i]->maker : NULL;
+		const struct tensor *t = match_source(n->in[i]);
+		if (one_plus(t, function, z))
+			return t;
+		const struct node *maker = depth ? t->maker : NULL;
 		const struct tensor *found = maker ? find_phi(maker, function, z, depth - 1) : NULL;
 		if (found)
 			return found;
@@ -152,29 +141,30 @@ static struct tensor *argument_of_erf(struct tensor *z)
 {
 	const struct node *n = z->maker;
 	double v;
-	if (n && (made_by(z, "Div") || made_by(z, "Mul")))
+	if (n && (match_node(z, "Div") || match_node(z, "Mul")))
 		for (int i = 0; i < 2; i++)
-			if (scalar_of(n->in[1 - i], &v) &&
-				near(made_by(z, "Div") ? (i == 0 ? 1 / v : 0) : v,
+			if (match_scalar(n->in[1 - i], &v) &&
+				near(match_node(z, "Div") ? (i == 0 ? 1 / v : 0) : v,
 					0.7071067811865476))
-				return n->in[i];
+				return match_source(n->in[i]);
 	return NULL;
 }
 
 /* z = √(2/π) (x + 0.044715 x³) */
 static struct tensor *argument_of_tanh(struct tensor *z)
 {
-	const struct node *mul = made_by(z, "Mul");
+	const struct node *mul = match_node(z, "Mul");
 	for (int i = 0; mul && i < 2; i++) {
 		double v;
-		const struct node *add = made_by(mul->in[i], "Add");
-		if (!add || !scalar_of(mul->in[1 - i], &v) || !near(v, 0.7978845608028654))
+		const struct node *add = match_node(mul->in[i], "Add");
+		if (!add || !match_scalar(mul->in[1 - i], &v) || !near(v, 0.7978845608028654))
 			continue;
 		for (int k = 0; k < 2; k++) {
-			struct product p = {.x = add->in[k], .coefficient = 1};
+			struct tensor *x = match_source(add->in[k]);
+			struct product p = {.x = x, .coefficient = 1};
 			if (factor(add->in[1 - k], &p, 4) && p.nx == 3 &&
 				near(p.coefficient, 0.044715))
-				return add->in[k];
+				return x;
 		}
 	}
 	return NULL;

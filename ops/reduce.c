@@ -1,25 +1,47 @@
-/* Sums and means over axes. */
+/* Reductions over axes: sums, means, norms, products, extremes. */
 #include <inttypes.h>
 
-#include "ops/data.h"
+#include "ops/reduce.h"
 
-/* Neighbouring axes that are both reduced, or both kept, as one. */
-struct group {
-	int64_t dim, stride;
-	bool reduced;
+/* clang-format off */
+static const struct reduce_kind kinds[] = {
+	{.name = "ReduceSum"},
+	{.name = "ReduceMean", .mean = true},
+	{.name = "ReduceL1", .helper = "absolute_lanes", .term = TERM_ABSOLUTE},
+	{.name = "ReduceL2", .helper = "square_lanes", .term = TERM_SQUARE, .root = true},
+	{.name = "ReduceSumSquare", .helper = "square_lanes", .term = TERM_SQUARE},
+	{.name = "ReduceMax", .helper = "largest_lanes", .join = JOIN_MAX},
+	{.name = "ReduceMin", .helper = "smallest_lanes", .join = JOIN_MIN},
+	{.name = "ReduceProd", .helper = "product_lanes", .join = JOIN_PRODUCT},
+	{.name = "stint.ReduceSumExp", .helper = "sum_exp_lanes", .term = TERM_EXP},
+	{.name = "stint.ReduceCount", .helper = "count_lanes", .term = TERM_EQUAL},
+	{.name = "stint.ReduceZeros", .helper = "zeros_lanes", .term = TERM_ZERO},
+	{.name = "stint.ReduceProdNonzero", .helper = "product_nonzero_lanes", .join = JOIN_PRODUCT, .term = TERM_NONZERO},
 };
-struct shape {
-	int n;
-	struct group group[RANK_MAX];
-	int64_t count; /* elements summed into one */
-};
+/* clang-format on */
+
+const struct reduce_kind *reduce_kind_of(const struct node *n)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (!strcmp(kinds[i].name, n->op->name))
+			return &kinds[i];
+	return NULL;
+}
+
+/* The second input of ours is a tensor, not the axes. */
+static bool is_ours(const struct node *n)
+{
+	return n->op->since == 0;
+}
+
+/* --- Shapes --- */
 
 static enum status reduce_axes(struct graph *g, const struct node *n, bool *reduced)
 {
 	const struct tensor *x = n->in[0];
 	int len, axis;
 	const int64_t *axes;
-	TRY(node_ints(g, n, "axes", 1, &len, &axes));
+	TRY(node_ints(g, n, "axes", is_ours(n) ? -1 : 1, &len, &axes));
 	bool all = len == 0 && !node_int(n, "noop_with_empty_axes", 0);
 	for (int i = 0; i < x->rank; i++)
 		reduced[i] = all;
@@ -46,248 +68,271 @@ static enum status reduce_infer(struct graph *g, struct node *n)
 	/* from here on: the axes, sorted, as an attribute */
 	const struct attr attr[] = {data_ints(g, "axes", naxes, axes), ATTR_I("keepdims", keep),
 		ATTR_I("noop_with_empty_axes", 1)};
-	TRY(data_settle(g, n, 1, 3, attr));
+	TRY(data_settle(g, n, is_ours(n) ? n->nin : 1, 3, attr));
 	return data_output(g, n, 0, x->dtype, rank, dim);
 }
 
-/* Groups of axes, axes of size 1 dropped. */
-static struct shape shape_of(const struct node *n)
+/* An exponential counts as 20 operations. */
+static struct op_cost reduce_cost(const struct node *n)
+{
+	const struct reduce_kind *k = reduce_kind_of(n);
+	bool exponential = k && k->term == TERM_EXP;
+	struct op_cost c = {
+		(exponential ? 21 : 2) * (double)n->in[0]->numel, (double)tensor_bytes(n->out[0])};
+	for (int i = 0; i < n->nin; i++)
+		c.bytes += (double)tensor_bytes(n->in[i]);
+	return c;
+}
+
+/* --- Gradients --- */
+
+/* `t` (the output, or of its shape) with the reduced axes as axes of size 1. */
+static struct tensor *spread(struct graph *g, const struct node *n, struct tensor *t)
 {
 	const struct tensor *x = n->in[0];
 	const struct attr *axes = node_attr(n, "axes");
-	struct shape s = {.count = 1};
-	int64_t stride = 1;
-	struct group back[RANK_MAX];
-	int m = 0;
-	for (int i = x->rank - 1; i >= 0; i--) {
-		bool reduced = false;
-		for (int k = 0; k < axes->n; k++)
-			reduced |= axes->ints[k] == i;
-		if (reduced)
-			s.count *= x->dim[i];
-		if (x->dim[i] != 1 && m && back[m - 1].reduced == reduced)
-			back[m - 1].dim *= x->dim[i];
-		else if (x->dim[i] != 1)
-			back[m++] = (struct group){x->dim[i], stride, reduced};
-		stride *= x->dim[i];
-	}
-	for (int i = 0; i < m; i++)
-		s.group[i] = back[m - 1 - i];
-	s.n = m;
-	return s;
+	int64_t dim[RANK_MAX];
+	memcpy(dim, x->dim, sizeof dim);
+	for (int k = 0; k < axes->n; k++)
+		dim[axes->ints[k]] = 1;
+	return graph_reshape(g, t, x->rank, dim);
 }
 
-static bool is_mean(const struct node *n)
+/* One of ours over the same axes. */
+static struct tensor *reduce_also(
+	struct graph *g, const struct node *n, const char *op, int nin, struct tensor *other)
 {
-	return strstr(n->op->name, "Mean") != NULL;
-}
-
-static enum status reduce_fold(struct graph *g, const struct node *n, void *const *out)
-{
-	const struct tensor *x = n->in[0], *y = n->out[0];
-	const struct shape s = shape_of(n);
-	double *sum = ARENA_ARRAY(g->arena, double, y->numel);
-	if (!sum)
-		return diag_nomem(g->diag);
-	for (int64_t e = 0; e < x->numel; e++) {
-		int64_t at = 0;
-		for (int k = 0; k < s.n; k++)
-			if (!s.group[k].reduced)
-				at = at * s.group[k].dim + e / s.group[k].stride % s.group[k].dim;
-		sum[at] += tensor_real(x, e);
-	}
-	for (int64_t i = 0; i < y->numel; i++)
-		value_set(y->dtype, out[0], i, is_mean(n) ? sum[i] / (double)s.count : sum[i]);
-	return ST_OK;
+	return graph_op(g, op, nin, (struct tensor *[]){n->in[0], other}, n->nattr, n->attr);
 }
 
 /* dx is dy, repeated along the axes that were summed. */
-static enum status reduce_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+static enum status sum_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
 {
 	(void)want;
 	const struct tensor *x = n->in[0];
-	const struct attr *axes = node_attr(n, "axes");
-	int64_t dim[RANK_MAX];
 	struct tensor *d = dy[0];
-	memcpy(dim, x->dim, sizeof dim);
-	for (int k = 0; k < axes->n; k++)
-		dim[axes->ints[k]] = 1;
-	if (is_mean(n))
-		d = OP2(g, "Mul", d, graph_scalar(g, 1 / (double)shape_of(n).count));
-	d = graph_reshape(g, d, x->rank, dim);
+	if (reduce_kind_of(n)->mean)
+		d = OP2(g, "Mul", d, graph_scalar(g, 1 / (double)reduce_shape_of(n).count));
+	d = spread(g, n, d);
 	dx[0] = d && tensor_same_shape(d, x) ? d
 					     : OP2(g, "Expand", d, graph_ints(g, x->rank, x->dim));
 	return g->failed;
 }
 
-/* --- C text --- */
-
-/* Opens the loops over groups [from, to) that are (or are not) reduced; returns how many. */
-static int open_loops(struct emit *e, const char *tabs, const struct shape *s, int to, bool reduced)
+static enum status l1_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
 {
-	int opened = 0;
-	for (int k = 0; k < to; k++)
-		if (s->group[k].reduced == reduced) {
-			emit(e, "%sfor (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)\n", tabs, k, k,
-				s->group[k].dim, k);
-			opened++;
-		}
-	return opened;
+	(void)want;
+	dx[0] = OP2(g, "stint.AbsGrad", spread(g, n, dy[0]), n->in[0]);
+	return g->failed;
 }
 
-static void input_offset(struct emit *e, const struct shape *s, int to)
+POINTWISE(l2_grad, c == 0 ? 0 : a * (b / c))
+
+static enum status l2_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
 {
-	bool any = false;
-	for (int k = 0; k < to; k++, any = true)
-		emit(e, "%si%d * %" PRId64, any ? " + " : "", k, s->group[k].stride);
-	if (!any)
-		emit(e, "0");
+	(void)want;
+	dx[0] = OP3(
+		g, "stint.ReduceL2Grad", spread(g, n, dy[0]), n->in[0], spread(g, n, n->out[0]));
+	return g->failed;
 }
 
-/* Row-major place in the output of kept groups [0, to), times `scale`. */
-static void output_offset(struct emit *e, const struct shape *s, int to, int64_t scale)
+POINTWISE(square_grad, 2 * a * b)
+
+static enum status square_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
 {
-	int64_t stride[RANK_MAX], step = scale;
-	bool any = false;
-	for (int k = to - 1; k >= 0; k--)
-		if (!s->group[k].reduced) {
-			stride[k] = step;
-			step *= s->group[k].dim;
-		}
-	for (int k = 0; k < to; k++)
-		if (!s->group[k].reduced) {
-			emit(e, "%si%d * %" PRId64, any ? " + " : "", k, stride[k]);
-			any = true;
-		}
-	if (!any)
-		emit(e, "0");
+	(void)want;
+	dx[0] = OP2(g, "stint.ReduceSumSquareGrad", spread(g, n, dy[0]), n->in[0]);
+	return g->failed;
 }
 
-static void divide(struct emit *e, const struct node *n, const struct shape *s)
+POINTWISE(extreme_grad, b == c ? a : 0)
+
+/* Evenly to all elements that are the largest, as PyTorch's amax. */
+static enum status extreme_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
 {
-	if (is_mean(n))
-		emit(e, " / %" PRId64, s->count);
+	(void)want;
+	struct tensor *count = reduce_also(g, n, "stint.ReduceCount", 2, n->out[0]);
+	struct tensor *share = OP2(g, "Div", dy[0], count);
+	dx[0] = OP3(g, "stint.ReduceExtremeGrad", spread(g, n, share), n->in[0],
+		spread(g, n, n->out[0]));
+	return g->failed;
 }
 
-/* One long row into one number: 64 parts, whatever the number of threads. */
-static void emit_one_row(struct emit *e, const struct node *n, const struct shape *s, int64_t len)
+/* a: dy times the product of what is not zero; b: x; c: how many zeros. One zero: it alone has a
+ * gradient. */
+POINTWISE(prod_grad, c == 0 ? a / b : c == 1 && b == 0 ? a : 0)
+
+static enum status prod_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
 {
-	int64_t part = (len + 63) / 64;
-	emit(e, "\tdouble part[64], sum = 0;\n");
-	emit_parallel(e, (double)len, 1);
-	emit(e, "\tfor (int k = 0; k < 64; k++) {\n");
-	emit(e, "\t\tint64_t from = k * %" PRId64 ", to = from + %" PRId64 ";\n", part, part);
-	emit(e, "\t\tto = to < %" PRId64 " ? to : %" PRId64 ";\n", len, len);
-	emit(e, "\t\tpart[k] = from < to ? sum_wide(x0 + from, to - from) : 0;\n\t}\n");
-	emit(e, "\tfor (int k = 0; k < 64; k++)\n\t\tsum += part[k];\n\ty0[0] = (real)(sum");
-	divide(e, n, s);
-	emit(e, ");\n");
+	(void)want;
+	struct tensor *product = reduce_also(g, n, "stint.ReduceProdNonzero", 1, NULL);
+	struct tensor *zeros = reduce_also(g, n, "stint.ReduceZeros", 1, NULL);
+	dx[0] = OP3(g, "stint.ReduceProdGrad", spread(g, n, OP2(g, "Mul", dy[0], product)),
+		n->in[0], spread(g, n, zeros));
+	return g->failed;
 }
 
-/* The last group is summed: each output is a sum of contiguous rows. */
-static void emit_rows(struct emit *e, const struct node *n, const struct shape *s)
+POINTWISE(sum_exp_grad, a *EXP(b - c))
+
+/* Used where the second input needs no gradient: see log_sum_exp_lower. */
+static enum status sum_exp_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
 {
-	int last = s->n - 1, kept = 0;
-	for (int k = 0; k < last; k++)
-		kept += !s->group[k].reduced;
-	if (kept)
-		emit_parallel(e, (double)n->in[0]->numel, kept);
-	open_loops(e, "\t", s, last, false);
-	emit(e, "\t{\n\tdouble sum = 0;\n");
-	open_loops(e, "\t", s, last, true);
-	emit(e, "\t\tsum += sum_wide(x0 + ");
-	input_offset(e, s, last);
-	emit(e, ", %" PRId64 ");\n\ty0[", s->group[last].dim);
-	output_offset(e, s, last, 1);
-	emit(e, "] = (real)(sum");
-	divide(e, n, s);
-	emit(e, ");\n\t}\n");
+	(void)want;
+	dx[0] = OP3(
+		g, "stint.ReduceSumExpGrad", spread(g, n, dy[0]), n->in[0], spread(g, n, n->in[1]));
+	return g->failed;
 }
 
-/* The last group is kept: columns, 64 at a time, summed over the rows in parts of 128 so that long
- * sums stay accurate. */
-static void emit_columns(struct emit *e, const struct node *n, const struct shape *s)
+/* --- Lowering --- */
+
+/* Over axes of size 1 nothing happens but to the shape, and for some to the sign. */
+static enum status reduce_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
 {
-	int last = s->n - 1, inner = last - 1, kept = 0;
-	int64_t width = s->group[last].dim, rows = s->group[inner].dim;
-	for (int k = 0; k < inner; k++)
-		kept += !s->group[k].reduced;
-	emit_parallel(e, (double)n->in[0]->numel, kept + 1);
-	open_loops(e, "\t", s, inner, false);
-	emit(e, "\tfor (int64_t c0 = 0; c0 < %" PRId64 "; c0 += 64) {\n", width);
-	if (width % 64)
-		emit(e, "\t\tint64_t width = %" PRId64 " - c0 < 64 ? %" PRId64 " - c0 : 64;\n",
-			width, width);
-	const char *bound = width % 64 ? "width" : "64";
-	emit(e, "\t\tdouble sum[64] = {0};\n");
-	open_loops(e, "\t\t", s, inner, true);
-	emit(e,
-		"\t\tfor (int64_t r0 = 0; r0 < %" PRId64
-		"; r0 += 128) {\n\t\t\treal part[64] = {0};\n",
-		rows);
-	emit(e, "\t\t\tint64_t end = %" PRId64 " - r0 < 128 ? %" PRId64 " : r0 + 128;\n", rows,
-		rows);
-	emit(e, "\t\t\tfor (int64_t r = r0; r < end; r++) {\n\t\t\t\tconst real *row = x0 + ");
-	input_offset(e, s, inner);
-	emit(e, " + r * %" PRId64 " + c0;\n", s->group[inner].stride);
-	emit(e, "\t\t\t\tfor (int64_t c = 0; c < %s; c++)\n\t\t\t\t\tpart[c] += row[c];\n\t\t\t}\n",
-		bound);
-	emit(e,
-		"\t\t\tfor (int64_t c = 0; c < %s; c++)\n\t\t\t\tsum[c] += "
-		"(double)part[c];\n\t\t}\n",
-		bound);
-	emit(e, "\t\tfor (int64_t c = 0; c < %s; c++)\n\t\t\ty0[", bound);
-	output_offset(e, s, inner, width);
-	emit(e, " + c0 + c] = (real)(sum[c]");
-	divide(e, n, s);
-	emit(e, ");\n\t}\n");
+	(void)o;
+	return reduce_shape_of(n).count == 1 && reduce_kind_of(n)->term == TERM_SELF
+		       ? data_lower_to_view(g, n, in, out)
+		       : data_lower_same(g, n, in, out);
 }
 
-static enum status reduce_emit(struct emit *e, const struct node *n)
+static enum status log_sum_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
 {
-	const struct shape s = shape_of(n);
-	const struct where w = {.file = e->g->file, .node = n->name, .op = n->op->name};
+	(void)o;
+	out[0] = OP1(g, "Log", graph_op(g, "ReduceSum", 1, in, n->nattr, n->attr));
+	return g->failed;
+}
+
+/* Subtracted before the exponential: the largest element, where it is finite. */
+POINTWISE(shift, a - a == 0 ? a : 0)
+POINTWISE(shifted_log, LOG(a) + b)
+
+/* Only the sum: what the shift adds to the gradient cancels. */
+static enum status shifted_log_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	if (want[0])
+		dx[0] = OP2(g, "Div", dy[0], n->in[0]);
+	return g->failed;
+}
+
+/* log Σ exp x = m + log Σ exp(x − m) */
+static enum status log_sum_exp_lower(struct graph *g, const struct node *n,
+	struct tensor *const *in, const struct lower_options *o, struct tensor **out)
+{
+	(void)o;
+	struct tensor *top = graph_op(g, "ReduceMax", 1, in, n->nattr, n->attr);
+	struct tensor *shift = OP1(g, "stint.LogSumExpShift", top);
+	struct tensor *sum = graph_op(
+		g, "stint.ReduceSumExp", 2, (struct tensor *[]){in[0], shift}, n->nattr, n->attr);
+	out[0] = OP2(g, "stint.ShiftedLog", sum, shift);
+	return g->failed;
+}
+
+static enum status real_infer(struct graph *g, struct node *n)
+{
 	if (!dtype_is_real(n->in[0]->dtype))
-		return diag_fail(e->g->diag, ST_INVALID, &w, NULL,
-			"sums of integers are evaluated at compile time only");
-	if (n->out[0]->numel == 0)
-		return ST_OK;
-	if (n->in[0]->numel == 0 || s.count == 1)
-		emit(e, "\tmem%s(y0, %s, sizeof(real) * %" PRId64 ");\n",
-			s.count == 1 ? "cpy" : "set", s.count == 1 ? "x0" : "0", n->out[0]->numel);
-	else if (s.n == 1)
-		emit_one_row(e, n, &s, s.group[0].dim);
-	else if (s.group[s.n - 1].reduced)
-		emit_rows(e, n, &s);
-	else
-		emit_columns(e, n, &s);
-	return ST_OK;
+		return node_fail(g, n, NULL, "of whole numbers is not supported");
+	return reduce_infer(g, n);
 }
 
-#define AXES                                                                                       \
-	EXAMPLES({.in = "3,5,7"}, {.in = "3,5,7 =[1]"},                                            \
-		{.in = "3,5,7 =[-1]", .attr = "keepdims=0"}, {.in = "2,3,4,5 =[0,2,3]"},           \
-		{.in = "2,3,4,70 =[0,2]", .attr = "keepdims=0"}, {.in = "300,67 =[0]"},            \
-		{.in = "3,1,5 =[1]"})
+/* --- Records --- */
 
-#define REDUCE(onnx, by_input, ...)                                                                \
+#define CASES                                                                                      \
+	{.in = "3,5,7"}, {.in = "a,B,c =[1]"}, {.in = "3,5,7 =[-1]", .attr = "keepdims=0"},        \
+		{.in = "2,3,4,70 =[0,2]", .attr = "keepdims=0"}, {.in = "3,1,5 =[1]"},             \
 	{                                                                                          \
-		.name = onnx, .since = by_input, .min_in = 1, .max_in = 2, .infer = reduce_infer,  \
-		.fold = reduce_fold, .grad = reduce_rule, .emit_c = reduce_emit, .example = AXES,  \
-		__VA_ARGS__                                                                        \
+		.in = "2,3", .attr = "noop_with_empty_axes=1"                                      \
 	}
-#define REDUCE_OLD(onnx, by_input)                                                                 \
+/* every shape of loop */
+#define MORE                                                                                       \
+	CASES, {.in = "2,3,4,5 =[0,2,3]"}, {.in = "300,67 =[0]"}, {.in = "2,3,4,5 =[1,3]"},        \
 	{                                                                                          \
-		.name = onnx, .since = 1, .until = by_input, .min_in = 1, .max_in = 1,             \
-		.infer = reduce_infer, .fold = reduce_fold, .grad = reduce_rule,                   \
-		.emit_c = reduce_emit                                                              \
+		.in = "2,130 =[1]"                                                                 \
+	}
+#define WHOLE                                                                                      \
+	{.in = "3,4,5:i64<7 =[1]"}, {.in = "3,4:i64<5", .attr = "keepdims=0"},                     \
+	{                                                                                          \
+		.in = "3,1:i64<5 =[1]"                                                             \
+	}
+/* two largest elements: each has half the slope */
+#define TIES                                                                                       \
+	{                                                                                          \
+		.in = "3,2 =[1]", .low = 0.5, .high = 0.5                                          \
+	}
+#define EMPTY                                                                                      \
+	{                                                                                          \
+		.in = "2,0,3 =[1]"                                                                 \
+	}
+#define AXES EXAMPLES(CASES, EMPTY, WHOLE)
+/* away from zero, and not too far */
+#define POSITIVE                                                                                   \
+	EXAMPLES({.in = "a,B,c", .low = 0.5, .high = 1.5},                                         \
+		{.in = "3,5,7 =[1]", .low = 0.5, .high = 1.5},                                     \
+		{.in = "2,3,4,5 =[0,3]", .attr = "keepdims=0", .low = 0.5, .high = 1.5},           \
+		{.in = "2,130 =[1]", .low = 0.5, .high = 1.5}, {.in = "3,1 =[1]", .low = 0.5},     \
+		{.in = "3,4 =[]", .attr = "noop_with_empty_axes=1", .low = 0.5, .high = 1.5},      \
+		EMPTY)
+
+#define RECORD(onnx, first, end, nin, examples, infer_, lower_, fold_, emit_, ...)                 \
+	{                                                                                          \
+		.name = onnx, .since = first, .until = end, .min_in = 1, .max_in = nin,            \
+		.infer = infer_, .fold = fold_, .lower = lower_, .cost = reduce_cost,              \
+		.emit_c = emit_, .example = examples, __VA_ARGS__                                  \
+	}
+/* axes as an input, and before that as an attribute */
+#define BOTH(onnx, by_input, examples, ...)                                                        \
+	RECORD(onnx, by_input, 0, 2, examples, __VA_ARGS__),                                       \
+		RECORD(onnx, 1, by_input, 1, OLD, __VA_ARGS__)
+#define REDUCE(onnx, by_input, examples, ...)                                                      \
+	BOTH(onnx, by_input, examples, reduce_infer, reduce_lower, reduce_fold, reduce_emit,       \
+		__VA_ARGS__)
+#define LOGS(onnx, lowering, examples)                                                             \
+	BOTH(onnx, 18, examples, real_infer, lowering, reduce_log_fold, NULL, .work = 0)
+#define OLD                                                                                        \
+	EXAMPLES({.in = "3,5,7", .attr = "axes=0,2", .low = 0.5, .high = 1.5},                     \
+		{.in = "3,5,7", .attr = "axes=-2 keepdims=0", .low = 0.5, .high = 1.5})
+#define OURS(ours, inputs, ...)                                                                    \
+	{                                                                                          \
+		.name = ours, .min_in = inputs, .max_in = inputs, .infer = reduce_infer,           \
+		.fold = reduce_fold, .cost = reduce_cost, .emit_c = reduce_emit, __VA_ARGS__       \
+	}
+#define FORMULA(ours, inputs, id, ...)                                                             \
+	{                                                                                          \
+		.name = ours, .min_in = inputs, .max_in = inputs, .expr = id##_expr,               \
+		.ref = id##_ref, .traits = OP_POINTWISE __VA_ARGS__                                \
 	}
 
+/* clang-format off */
 const struct op_def ops_reduce[] = {
-	REDUCE("ReduceSum", 13, .role = ROLE_REDUCE_SUM),
-	REDUCE_OLD("ReduceSum", 13),
-	REDUCE("ReduceMean", 18),
-	REDUCE_OLD("ReduceMean", 18),
+	REDUCE("ReduceSum", 13, EXAMPLES(MORE, EMPTY, WHOLE), .role = ROLE_REDUCE_SUM, .grad = sum_rule),
+	REDUCE("ReduceMean", 18, EXAMPLES(CASES, WHOLE), .grad = sum_rule),
+	REDUCE("ReduceL1", 18, AXES, .grad = l1_rule),
+	REDUCE("ReduceL2", 18, AXES, .grad = l2_rule),
+	REDUCE("ReduceSumSquare", 18, AXES, .grad = square_rule),
+	REDUCE("ReduceMax", 18, EXAMPLES(MORE, EMPTY, WHOLE, TIES, {.in = "3,4:bool =[1]"}), .grad = extreme_rule),
+	REDUCE("ReduceMin", 18, EXAMPLES(CASES, EMPTY, WHOLE, TIES, {.in = "3,4:bool =[0]"}), .grad = extreme_rule),
+	REDUCE("ReduceProd", 18, EXAMPLES(CASES, EMPTY, WHOLE, {.in = "9,4:whole =[1]", .low = -1, .high = 3}), .grad = prod_rule),
+	LOGS("ReduceLogSum", log_sum_lower, POSITIVE),
+	LOGS("ReduceLogSumExp", log_sum_exp_lower, EXAMPLES(MORE, EMPTY)),
+	OURS("stint.ReduceSumExp", 2, .grad = sum_exp_rule),
+	OURS("stint.ReduceCount", 2),
+	OURS("stint.ReduceZeros", 1),
+	OURS("stint.ReduceProdNonzero", 1),
+	FORMULA("stint.ReduceL2Grad", 3, l2_grad),
+	FORMULA("stint.ReduceSumSquareGrad", 2, square_grad),
+	FORMULA("stint.ReduceExtremeGrad", 3, extreme_grad),
+	FORMULA("stint.ReduceProdGrad", 3, prod_grad),
+	FORMULA("stint.ReduceSumExpGrad", 3, sum_exp_grad),
+	FORMULA("stint.LogSumExpShift", 1, shift, | OP_STOP),
+	FORMULA("stint.ShiftedLog", 2, shifted_log, , .grad = shifted_log_rule),
 	{0},
 };
+/* clang-format on */

@@ -163,7 +163,8 @@ const struct op_def ops_repeat[] = {
 		.cost = data_move_cost,
 		.emit_c = expand_emit,
 		.example = EXAMPLES({.in = "3,1 =[2,3,4]"}, {.in = "1,5 =[4,1]"}, {.in = "() =[3]"},
-			{.in = "2,3 =[1,3]"}, {.in = "2,1,6 =[2,3,1]"}, {.in = "2,1:bool =[2,3]"})},
+			{.in = "2,3 =[1,3]"}, {.in = "2,1,6 =[2,3,1]"}, {.in = "a,1,b =[c,1,d,1]"},
+			{.in = "3,1:i64<9 =[2,3,4]"}, {.in = "2,1:bool =[2,3]"})},
 	{.name = "Tile",
 		.since = 6,
 		.min_in = 1,
@@ -175,6 +176,7 @@ const struct op_def ops_repeat[] = {
 		.cost = data_move_cost,
 		.emit_c = tile_emit,
 		.example = EXAMPLES({.in = "2,3 =[2,2]"}, {.in = "4 =[3]"},
-			{.in = "2,3,4 =[1,2,1]"}, {.in = "2,3 =[1,1]"})},
+			{.in = "2,3,4 =[1,2,1]"}, {.in = "2,3 =[1,1]"}, {.in = "a,b =[c,2]"},
+			{.in = "2,3:i64<9 =[2,1]"}, {.in = "3:bool =[2]"}, {.in = "2,3 =[0,2]"})},
 	{.name = NULL},
 };

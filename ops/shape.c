@@ -289,9 +289,9 @@ const struct op_def ops_shape[] = {
 		.npair = 1,
 		.pair = {{0, 0}},
 		.emit_c = trilu_emit,
-		.example = EXAMPLES({.in = "2,5,6"}, {.in = "7,4 =-2", .attr = "upper=0"},
-			{.in = "3,9,9 =1", .attr = "upper=0"}, {.in = "4,5 =3"},
-			{.in = "4,5 =99"})},
+		.example = EXAMPLES({.in = "a,b,c"}, {.in = "5,4:i64<9 =1"}, {.in = "5,4:bool =-1"},
+			{.in = "7,4 =-2", .attr = "upper=0"}, {.in = "3,9,9 =1", .attr = "upper=0"},
+			{.in = "4,5 =3"}, {.in = "4,5 =99"})},
 	/* A tensor of zeros made by the step: stands in a gradient where a part got none. */
 	{.name = "stint.Zeros",
 		.max_in = 0,

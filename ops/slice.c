@@ -1,4 +1,4 @@
-/* Parts of a tensor, and a tensor as part of a larger one: Slice and its gradient. */
+/* Parts of a tensor: Slice, and its gradient. */
 #include <inttypes.h>
 
 #include "ops/data.h"
@@ -234,6 +234,8 @@ const struct op_def ops_slice[] = {
 			{.in = "4,9 =[1] =[1000] =[-1] =[3]"}, {.in = "4,9 =[0] =[9] =[1]"},
 			{.in = "=[1,2,3,4] =[3] =[1]"}, {.in = "9:i64<5 =[2] =[7]"},
 			{.in = "2,8,5 =[3] =[4] =[1]"},
+			{.in = "a,B,C =[-1,1] =[-9,4] =[1,2] =[-2,1]"},
+			{.in = "2,5:bool =[1] =[4] =[1]"},
 			{.in = "6,4,5 =[4,3] =[0,-9] =[0,2] =[-2,-1]"})},
 	{.name = "stint.SliceGrad",
 		.min_in = 1,

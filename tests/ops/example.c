@@ -1,5 +1,6 @@
 /* The mini language of struct op_example (graph/op.h). */
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,7 @@ static bool read_drawn(struct test_case *c, int k, const char *s)
 		high = 1;
 	}
 	const char *type = read_dims(v, s);
+	bool whole = !strcmp(type, ":whole");
 	v->kind = VALUE_REAL;
 	if (!strncmp(type, ":i64<", 5)) {
 		v->kind = VALUE_INT;
@@ -144,7 +146,7 @@ static bool read_drawn(struct test_case *c, int k, const char *s)
 		v->kind = VALUE_BOOL;
 		low = 0;
 		high = 2;
-	} else if (*type) {
+	} else if (*type && !whole) {
 		return false;
 	}
 	if (!room(c, v))
@@ -152,7 +154,9 @@ static bool read_drawn(struct test_case *c, int k, const char *s)
 	for (int64_t i = 0; i < v->numel; i++) {
 		double x = low +
 			   (high - low) * case_draw((uint64_t)(k + 1 + 100 * c->draw), (uint64_t)i);
-		v->v[i] = v->kind == VALUE_REAL ? (double)(float)x : (double)(int64_t)x;
+		v->v[i] = whole                   ? floor(x)
+			  : v->kind == VALUE_REAL ? (double)(float)x
+						  : (double)(int64_t)x;
 	}
 	return true;
 }

@@ -1,0 +1,53 @@
+/* What the `match` hooks share: match.h. */
+#include "ops/match.h"
+
+struct tensor *match_source(struct tensor *t)
+{
+	while (t->maker && dtype_is_real(t->dtype) &&
+		(!strcmp(t->maker->op->name, "Cast") || !strcmp(t->maker->op->name, "CastLike") ||
+			!strcmp(t->maker->op->name, "Identity")) &&
+		dtype_is_real(t->maker->in[0]->dtype))
+		t = t->maker->in[0];
+	return t;
+}
+
+const struct node *match_node(const struct tensor *t, const char *op)
+{
+	const struct node *n = match_source((struct tensor *)(uintptr_t)t)->maker;
+	return n && !strcmp(n->op->name, op) ? n : NULL;
+}
+
+bool match_scalar(const struct tensor *t, double *v)
+{
+	if (t->role != TR_CONSTANT || t->numel != 1 || !dtype_is_real(t->dtype))
+		return false;
+	*v = tensor_real(t, 0);
+	return true;
+}
+
+bool match_filled(const struct tensor *t, double v)
+{
+	if (t->role != TR_CONSTANT || !dtype_is_real(t->dtype))
+		return false;
+	for (int64_t i = 0; i < t->numel; i++)
+		if (tensor_real(t, i) != v)
+			return false;
+	return true;
+}
+
+bool match_near(double a, double b)
+{
+	return fabs(a - b) <= 1e-6 * fabs(b);
+}
+
+bool match_with_scalar(const struct node *n, const char *op, double *v, struct tensor **other)
+{
+	if (!n || strcmp(n->op->name, op) != 0)
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (match_scalar(n->in[1 - i], v)) {
+			*other = n->in[i];
+			return true;
+		}
+	return false;
+}

@@ -1,0 +1,278 @@
+/* The C text of normalisations (norm.h). */
+#include <inttypes.h>
+
+#include "ops/lanes.h"
+#include "ops/norm.h"
+
+/* Rows longer than this are summed in double precision. */
+enum { LONG_ROW = 4096 };
+
+/* Σ (x − mean)² */
+static const char squares_wide[] =
+	"/* The sum of (x - mean)^2, in a fixed tree of 16 lanes of doubles. */\n"
+	"static double squares_wide(const real *x, real mean, int64_t n)\n{\n" LANES_BODY(
+		"double", SQUARE_TERM) "}\n";
+
+static int64_t width_of(const struct norm *p)
+{
+	return p->channels * p->inner;
+}
+
+static bool is_long(const struct norm *p)
+{
+	return width_of(p) > LONG_ROW;
+}
+
+/* No loop over channels is needed. */
+static bool is_flat(const struct norm *p, bool affine)
+{
+	return p->inner == 1 || !affine;
+}
+
+static const char *difference(const struct norm *p)
+{
+	return p->centred ? "(x[i] - mean)" : "x[i]";
+}
+
+static void open_rows(struct emit *e, const struct norm *p, int work)
+{
+	emit_parallel(e, (double)(p->rows * width_of(p)) * work, 1);
+	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", p->rows);
+}
+
+/* A pointer to the row's part of a scale or bias. */
+static void row_values(struct emit *e, const struct norm *p, const char *name, const char *from)
+{
+	if (p->groups == 1)
+		emit(e, "\t\tconst real *%s = %s;\n", name, from);
+	else
+		emit(e, "\t\tconst real *%s = %s + r %% %" PRId64 " * %" PRId64 ";\n", name, from,
+			p->groups, p->channels);
+}
+
+/* --- Forward --- */
+
+static void emit_statistics(struct emit *e, const struct norm *p)
+{
+	int64_t w = width_of(p);
+	const char *squares = is_long(p) ? "squares_wide" : "squares_lanes";
+	emit_helper(e, squares, is_long(p) ? squares_wide : squares_lanes);
+	if (p->centred)
+		emit(e, "\t\tconst real mean = (real)(%s(x, %" PRId64 ") / %" PRId64 ");\n",
+			is_long(p) ? "sum_wide" : "sum_lanes", w, w);
+	emit(e, "\t\tconst real invstd = (real)(1 / sqrt((double)%s(x, %s, %" PRId64, squares,
+		p->centred ? "mean" : "0", w);
+	emit(e, ") / %" PRId64 " + %.17g));\n", w, p->epsilon);
+	if (p->centred)
+		emit(e, "\t\ty1[r] = mean;\n\t\ty2[r] = invstd;\n");
+	else
+		emit(e, "\t\ty1[r] = invstd;\n");
+}
+
+static void emit_channels(struct emit *e, const struct node *n, const struct norm *p)
+{
+	bool scale = norm_has(n, NORM_SCALE), bias = norm_has(n, NORM_BIAS);
+	emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", p->channels);
+	emit(e, "\t\t\tconst real factor = invstd%s%s;\n", scale ? " * scale[c]" : "",
+		bias ? ", shift = bias[c]" : "");
+	emit(e, "\t\t\tfor (int64_t i = c * %" PRId64 "; i < (c + 1) * %" PRId64 "; i++)\n",
+		p->inner, p->inner);
+	emit(e, "\t\t\t\ty[i] = %s * factor%s;\n\t\t}\n", difference(p), bias ? " + shift" : "");
+}
+
+/* No elements: the statistics, if there are any, are zeros. */
+static enum status emit_empty(struct emit *e, const struct node *n, const struct norm *p)
+{
+	emit(e, "\t(void)y0; /* no elements */\n");
+	for (int k = 1; k < n->nout; k++)
+		emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++)\n\t\ty%d[r] = 0;\n", p->rows,
+			k);
+	return ST_OK;
+}
+
+enum status norm_emit(struct emit *e, const struct node *n)
+{
+	const struct norm *p = n->param;
+	bool scale = norm_has(n, NORM_SCALE), bias = norm_has(n, NORM_BIAS);
+	int64_t w = width_of(p);
+	if (n->out[0]->numel == 0)
+		return emit_empty(e, n, p);
+	open_rows(e, p, 4);
+	emit(e, "\t\tconst real *x = x0 + r * %" PRId64 ";\n\t\treal *y = y0 + r * %" PRId64 ";\n",
+		w, w);
+	if (scale)
+		row_values(e, p, "scale", "x1");
+	if (bias)
+		row_values(e, p, "bias", "x2");
+	emit_statistics(e, p);
+	if (!is_flat(p, scale || bias))
+		emit_channels(e, n, p);
+	else
+		emit(e,
+			"\t\tfor (int64_t i = 0; i < %" PRId64
+			"; i++)\n\t\t\ty[i] = %s * invstd%s%s;\n",
+			w, difference(p), scale ? " * scale[i]" : "", bias ? " + bias[i]" : "");
+	emit(e, "\t}\n");
+	return ST_OK;
+}
+
+/* --- The gradient of x. With h = dy·scale: dx = invstd (h − mean(h) − x̂ mean(h x̂)); without a mean
+ * the term mean(h) is missing. --- */
+
+/* Σ h and Σ h (x − mean) over a row without channels, in 16 lanes. */
+static void emit_flat_sums(struct emit *e, const struct norm *p, bool scale)
+{
+	int64_t w = width_of(p), whole = w / 16 * 16;
+	const char *type = is_long(p) ? "double" : "real";
+	emit(e, "\t\t%s %sdot[16] = {0};\n", type, p->centred ? "sum[16] = {0}, " : "");
+	for (int tail = 0; tail < 2; tail++) {
+		if (tail ? whole == w : whole == 0)
+			continue;
+		if (tail)
+			emit(e, "\t\tfor (int64_t i = %" PRId64 ", k = 0; k < %d; i++, k++) {\n",
+				whole, (int)(w - whole));
+		else
+			emit(e,
+				"\t\tfor (int64_t i0 = 0; i0 < %" PRId64
+				"; i0 += 16)\n\t\t\tfor (int k = 0; k < 16; k++) {\n",
+				whole);
+		const char *tabs = tail ? "\t\t\t" : "\t\t\t\t";
+		if (!tail)
+			emit(e, "%sconst int64_t i = i0 + k;\n", tabs);
+		emit(e, "%sconst real h = dy[i]%s;\n", tabs, scale ? " * scale[i]" : "");
+		if (p->centred)
+			emit(e, "%ssum[k] += h;\n", tabs);
+		emit(e, "%sdot[k] += h * %s;\n%.*s}\n", tabs, difference(p), tail ? 2 : 3, tabs);
+	}
+	emit(e, "\t\tfor (int half = 8; half > 0; half /= 2)\n");
+	emit(e, "\t\t\tfor (int k = 0; k < half; k++) {\n");
+	if (p->centred)
+		emit(e, "\t\t\t\tsum[k] += sum[k + half];\n");
+	emit(e, "\t\t\t\tdot[k] += dot[k + half];\n\t\t\t}\n");
+	if (p->centred)
+		emit(e, "\t\tconst real level = (real)(sum[0] / %" PRId64 ");\n", w);
+	emit(e, "\t\tconst real slope = (real)(dot[0] * invstd * invstd / %" PRId64 ");\n", w);
+}
+
+static void emit_channel_sums(struct emit *e, const struct norm *p)
+{
+	int64_t w = width_of(p);
+	emit_helper(e, "centred_lanes", centred_lanes);
+	emit(e, "\t\tdouble sum = 0, dot = 0;\n");
+	emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", p->channels);
+	emit(e, "\t\t\tconst int64_t at = c * %" PRId64 ";\n", p->inner);
+	emit(e, "\t\t\tsum += (double)scale[c] * sum_wide(dy + at, %" PRId64 ");\n", p->inner);
+	emit(e,
+		"\t\t\tdot += (double)scale[c] * centred_lanes(dy + at, x + at, (double)mean, "
+		"%" PRId64 ");\n\t\t}\n",
+		p->inner);
+	emit(e, "\t\tconst real level = (real)(sum / %" PRId64 ");\n", w);
+	emit(e,
+		"\t\tconst real slope = (real)(dot * (double)invstd * (double)invstd / %" PRId64
+		");\n",
+		w);
+}
+
+enum status norm_grad_emit(struct emit *e, const struct node *n)
+{
+	const struct norm *p = n->param;
+	const bool scale = norm_has(n, 4), flat = is_flat(p, scale);
+	int64_t w = width_of(p);
+	if (n->out[0]->numel == 0) {
+		emit(e, "\t(void)y0; /* no elements */\n");
+		return ST_OK;
+	}
+	open_rows(e, p, 6);
+	emit(e, "\t\tconst real *dy = x0 + r * %" PRId64 ", *x = x1 + r * %" PRId64 ";\n", w, w);
+	emit(e, "\t\treal *dx = y0 + r * %" PRId64 ";\n", w);
+	if (scale)
+		row_values(e, p, "scale", "x4");
+	emit(e, "\t\tconst real %sinvstd = x3[r];\n", p->centred ? "mean = x2[r], " : "");
+	if (flat)
+		emit_flat_sums(e, p, scale);
+	else
+		emit_channel_sums(e, p);
+	const char *tabs = flat ? "\t\t" : "\t\t\t";
+	if (flat)
+		emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", w);
+	else
+		emit(e,
+			"\t\tfor (int64_t c = 0; c < %" PRId64
+			"; c++) {\n\t\t\tconst real factor = scale[c];\n"
+			"\t\t\tfor (int64_t i = c * %" PRId64 "; i < (c + 1) * %" PRId64 "; i++)\n",
+			p->channels, p->inner, p->inner);
+	emit(e, "%s\tdx[i] = invstd * (dy[i]%s%s - %s * slope);\n", tabs,
+		!scale ? ""
+		: flat ? " * scale[i]"
+		       : " * factor",
+		p->centred ? " - level" : "", difference(p));
+	emit(e, flat ? "\t}\n" : "\t\t}\n\t}\n");
+	return ST_OK;
+}
+
+/* --- The gradients of scale, Σ dy x̂, and bias, Σ dy --- */
+
+/* A channel for each element: 64 columns at a time, rows in order in parts of 128. */
+static void emit_columns(struct emit *e, const struct norm *p)
+{
+	const int64_t c = p->channels, times = p->rows / p->groups;
+	const bool groups = p->groups > 1, mean = p->centred;
+	emit_parallel(e, (double)(p->rows * c) * 4, groups ? 2 : 1);
+	if (groups)
+		emit(e, "\tfor (int64_t g = 0; g < %" PRId64 "; g++)\n", p->groups);
+	emit(e, "\tfor (int64_t c0 = 0; c0 < %" PRId64 "; c0 += 64) {\n", c);
+	emit(e, "\t\tconst int64_t width = MIN(%" PRId64 " - c0, 64);\n", c);
+	emit(e, "\t\treal scale[64] = {0}%s;\n", mean ? ", bias[64] = {0}" : "");
+	emit(e, "\t\tfor (int64_t n0 = 0; n0 < %" PRId64 "; n0 += 128) {\n", times);
+	emit(e, "\t\t\treal part[64] = {0}%s;\n", mean ? ", sum[64] = {0}" : "");
+	emit(e, "\t\t\tconst int64_t end = MIN(%" PRId64 ", n0 + 128);\n", times);
+	emit(e, "\t\t\tfor (int64_t n = n0; n < end; n++) {\n\t\t\t\tconst int64_t r = n");
+	if (groups)
+		emit(e, " * %" PRId64 " + g", p->groups);
+	emit(e, ";\n\t\t\t\tconst real %sinvstd = x3[r];\n", mean ? "mean = x2[r], " : "");
+	emit(e,
+		"\t\t\t\tconst real *dy = x0 + r * %" PRId64 " + c0, *x = x1 + r * %" PRId64
+		" + c0;\n",
+		c, c);
+	emit(e, "\t\t\t\tfor (int64_t i = 0; i < width; i++) {\n");
+	emit(e, "\t\t\t\t\tpart[i] += dy[i] * (%s * invstd);\n", difference(p));
+	emit(e, "%s\t\t\t\t}\n\t\t\t}\n", mean ? "\t\t\t\t\tsum[i] += dy[i];\n" : "");
+	emit(e, "\t\t\tfor (int64_t i = 0; i < width; i++) {\n\t\t\t\tscale[i] += part[i];\n");
+	emit(e, "%s\t\t\t}\n\t\t}\n", mean ? "\t\t\t\tbias[i] += sum[i];\n" : "");
+	emit(e, "\t\tconst int64_t at = ");
+	if (groups)
+		emit(e, "g * %" PRId64 " + ", c);
+	emit(e, "c0;\n\t\tfor (int64_t i = 0; i < width; i++) {\n\t\t\ty0[at + i] = scale[i];\n");
+	emit(e, "%s\t\t}\n\t}\n", mean ? "\t\t\ty1[at + i] = bias[i];\n" : "");
+}
+
+static void emit_planes(struct emit *e, const struct norm *p)
+{
+	const int64_t all = p->groups * p->channels;
+	emit_helper(e, "centred_lanes", centred_lanes);
+	emit_parallel(e, (double)(p->rows * width_of(p)) * 4, 1);
+	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", all);
+	emit(e, "\t\tdouble scale = 0, bias = 0;\n");
+	emit(e, "\t\tfor (int64_t n = 0; n < %" PRId64 "; n++) {\n", p->rows / p->groups);
+	emit(e, "\t\t\tconst int64_t r = n * %" PRId64 " + c / %" PRId64 ";\n", p->groups,
+		p->channels);
+	emit(e, "\t\t\tconst int64_t at = (n * %" PRId64 " + c) * %" PRId64 ";\n", all, p->inner);
+	emit(e,
+		"\t\t\tscale += (double)x3[r] * centred_lanes(x0 + at, x1 + at, (double)x2[r], "
+		"%" PRId64 ");\n",
+		p->inner);
+	emit(e, "\t\t\tbias += sum_wide(x0 + at, %" PRId64 ");\n\t\t}\n", p->inner);
+	emit(e, "\t\ty0[c] = (real)scale;\n\t\ty1[c] = (real)bias;\n\t}\n");
+}
+
+enum status norm_scale_emit(struct emit *e, const struct node *n)
+{
+	const struct norm *p = n->param;
+	if (n->out[0]->numel == 0)
+		emit(e, "\t(void)y0; /* no elements */\n");
+	else if (p->inner == 1)
+		emit_columns(e, p);
+	else
+		emit_planes(e, p);
+	return ST_OK;
+}

@@ -1,0 +1,57 @@
+/* Reductions: what the records (reduce.c) and the C text (reduce_text.c) share. */
+#ifndef STINT_OPS_REDUCE_H
+#define STINT_OPS_REDUCE_H
+
+#include "ops/data.h"
+
+/* How two results are joined into one. */
+enum reduce_join { JOIN_SUM, JOIN_PRODUCT, JOIN_MAX, JOIN_MIN };
+
+/* What is joined of each element x. `other`: the second input's element at the output's place. */
+enum reduce_term {
+	TERM_SELF,
+	TERM_ABSOLUTE,
+	TERM_SQUARE,
+	TERM_EXP,     /* exp(x - other) */
+	TERM_EQUAL,   /* 1 where x == other */
+	TERM_ZERO,    /* 1 where x == 0 */
+	TERM_NONZERO, /* x, or 1 in place of 0 */
+};
+
+/* One kind of reduction: terms joined, then a last step. */
+struct reduce_kind {
+	const char *name;   /* of the operator */
+	const char *helper; /* of the C function that does a row; NULL: sum_wide */
+	enum reduce_join join;
+	enum reduce_term term;
+	bool mean, root; /* the last step: division by the count, square root */
+};
+
+static inline bool reduce_has_other(const struct reduce_kind *k)
+{
+	return k->term == TERM_EXP || k->term == TERM_EQUAL;
+}
+
+/* Neighbouring axes that are both reduced, or both kept, as one. */
+struct reduce_group {
+	int64_t dim, stride;
+	bool reduced;
+};
+struct reduce_shape {
+	int n;
+	struct reduce_group group[RANK_MAX];
+	int64_t count; /* elements that become one */
+};
+
+/* NULL: not a reduction. */
+const struct reduce_kind *reduce_kind_of(const struct node *n);
+/* Groups of axes, axes of size 1 dropped. */
+struct reduce_shape reduce_shape_of(const struct node *n);
+/* reduce_fold.c */
+enum status reduce_fold(struct graph *g, const struct node *n, void *const *out);
+/* ReduceLogSum, ReduceLogSumExp */
+enum status reduce_log_fold(struct graph *g, const struct node *n, void *const *out);
+/* reduce_text.c */
+enum status reduce_emit(struct emit *e, const struct node *n);
+
+#endif

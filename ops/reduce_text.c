@@ -1,0 +1,314 @@
+/* The C text of reductions: a row or a block of 64 columns at a time. Every sum is split the same
+ * way whatever the number of threads. */
+#include <inttypes.h>
+
+#include "ops/reduce.h"
+
+/* Statement text that joins `value` into `sum`. A NaN wins in maxima and minima, as in NumPy. */
+static void join_text(struct text *t, const struct reduce_kind *k, const char *sum,
+	const char *cast, const char *value)
+{
+	const char *order = k->join == JOIN_MAX ? ">" : "<";
+	if (k->join == JOIN_SUM)
+		text_add(t, "%s += %s(%s);\n", sum, cast, value);
+	else if (k->join == JOIN_PRODUCT)
+		text_add(t, "%s *= %s(%s);\n", sum, cast, value);
+	else
+		text_add(t, "%s = %s %s %s || %s != %s ? %s : %s;\n", sum, value, order, sum, value,
+			value, value, sum);
+}
+
+static const char *start_text(const struct reduce_kind *k)
+{
+	static const char *const start[] = {"0", "1", "-INFINITY", "INFINITY"};
+	return start[k->join];
+}
+
+/* The term of `x`. */
+static const char *term_of(const struct reduce_kind *k)
+{
+	static const char *const term[] = {
+		[TERM_SELF] = "x",
+		[TERM_ABSOLUTE] = "x < 0 ? -x : x",
+		[TERM_SQUARE] = "x * x",
+		[TERM_EXP] = "EXP(x - other)",
+		[TERM_EQUAL] = "x == other ? 1 : 0",
+		[TERM_ZERO] = "x == 0 ? 1 : 0",
+		[TERM_NONZERO] = "x == 0 ? 1 : x",
+	};
+	return term[k->term];
+}
+
+static bool is_order(const struct reduce_kind *k)
+{
+	return k->join == JOIN_MAX || k->join == JOIN_MIN;
+}
+
+/* A function that reduces one row: a fixed tree of 16 lanes. */
+static void row_helper(struct emit *e, const struct reduce_kind *k)
+{
+	struct text t = {0};
+	const char *cast = is_order(k) ? "" : "(double)";
+	text_add(&t, "static double %s(const real *row, %sint64_t n)\n{\n", k->helper,
+		reduce_has_other(k) ? "real other, " : "");
+	text_add(&t, "\t%s lane[16];\n\tconst int64_t whole = n - n %% 16;\n",
+		is_order(k) ? "real" : "double");
+	text_add(&t, "\tfor (int k = 0; k < 16; k++)\n\t\tlane[k] = %s;\n", start_text(k));
+	text_puts(&t,
+		"\tfor (int64_t i = 0; i < whole; i += 16)\n"
+		"\t\tfor (int k = 0; k < 16; k++) {\n\t\t\tconst real x = row[i + k];\n\t\t\t");
+	join_text(&t, k, "lane[k]", cast, term_of(k));
+	text_puts(&t, "\t\t}\n\tfor (int64_t i = whole; i < n; i++) {\n"
+		      "\t\tconst real x = row[i];\n\t\t");
+	join_text(&t, k, "lane[i - whole]", cast, term_of(k));
+	text_puts(&t, "\t}\n\tfor (int half = 8; half > 0; half /= 2)\n"
+		      "\t\tfor (int k = 0; k < half; k++)\n\t\t\t");
+	join_text(&t, k, "lane[k]", "", "lane[k + half]");
+	text_add(&t, "\treturn %slane[0];\n}\n", is_order(k) ? "(double)" : "");
+	emit_helper(e, k->helper, t.failed ? "" : t.s);
+	e->out.failed |= t.failed;
+	text_free(&t);
+}
+
+static void join(struct emit *e, const struct reduce_kind *k, const char *tabs, const char *sum,
+	const char *cast, const char *value)
+{
+	text_puts(&e->out, tabs);
+	join_text(&e->out, k, sum, cast, value);
+}
+
+static const char *row_function(struct emit *e, const struct reduce_kind *k)
+{
+	if (k->helper)
+		row_helper(e, k);
+	return k->helper ? k->helper : "sum_wide";
+}
+
+/* Opens the loops over groups [from, to) that are (or are not) reduced; returns how many. */
+static int open_loops(
+	struct emit *e, const char *tabs, const struct reduce_shape *s, int to, bool reduced)
+{
+	int opened = 0;
+	for (int k = 0; k < to; k++)
+		if (s->group[k].reduced == reduced) {
+			emit(e, "%sfor (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)\n", tabs, k, k,
+				s->group[k].dim, k);
+			opened++;
+		}
+	return opened;
+}
+
+static void input_offset(struct emit *e, const struct reduce_shape *s, int to)
+{
+	bool any = false;
+	for (int k = 0; k < to; k++, any = true)
+		emit(e, "%si%d * %" PRId64, any ? " + " : "", k, s->group[k].stride);
+	if (!any)
+		emit(e, "0");
+}
+
+/* Row-major place in the output of kept groups [0, to), times `scale`. */
+static void output_offset(struct emit *e, const struct reduce_shape *s, int to, int64_t scale)
+{
+	int64_t stride[RANK_MAX], step = scale;
+	bool any = false;
+	for (int k = to - 1; k >= 0; k--)
+		if (!s->group[k].reduced) {
+			stride[k] = step;
+			step *= s->group[k].dim;
+		}
+	for (int k = 0; k < to; k++)
+		if (!s->group[k].reduced) {
+			emit(e, "%si%d * %" PRId64, any ? " + " : "", k, stride[k]);
+			any = true;
+		}
+	if (!any)
+		emit(e, "0");
+}
+
+/* "(real)(sqrt(sum) / 7)": the last step. */
+static void finish(struct emit *e, const struct reduce_kind *k, const struct reduce_shape *s,
+	const char *type, const char *sum)
+{
+	emit(e, k->root ? "(%s)sqrt((double)%s)" : "(%s)(%s", type, sum);
+	if (k->mean)
+		emit(e, " / %" PRId64, s->count);
+	emit(e, k->root ? "" : ")");
+}
+
+/* One long row into one number: 64 parts, whatever the number of threads. */
+static void emit_one_row(
+	struct emit *e, const struct reduce_kind *k, const struct reduce_shape *s, int64_t len)
+{
+	int64_t part = (len + 63) / 64;
+	const char *row = row_function(e, k);
+	emit(e, "\tdouble part[64], sum = %s;\n", start_text(k));
+	emit_parallel(e, (double)len, 1);
+	emit(e, "\tfor (int k = 0; k < 64; k++) {\n");
+	emit(e, "\t\tint64_t from = k * %" PRId64 ", to = from + %" PRId64 ";\n", part, part);
+	emit(e, "\t\tto = to < %" PRId64 " ? to : %" PRId64 ";\n", len, len);
+	emit(e, "\t\tpart[k] = from < to ? %s(x0 + from, %sto - from) : %s;\n\t}\n", row,
+		reduce_has_other(k) ? "x1[0], " : "", start_text(k));
+	emit(e, "\tfor (int k = 0; k < 64; k++)\n");
+	join(e, k, "\t\t", "sum", "", "part[k]");
+	emit(e, "\ty0[0] = ");
+	finish(e, k, s, "real", "sum");
+	emit(e, ";\n");
+}
+
+/* The last group is reduced: each output is made of contiguous rows. */
+static void emit_rows(struct emit *e, const struct node *n, const struct reduce_kind *k,
+	const struct reduce_shape *s)
+{
+	int last = s->n - 1, kept = 0;
+	const char *row = row_function(e, k);
+	for (int i = 0; i < last; i++)
+		kept += !s->group[i].reduced;
+	if (kept)
+		emit_parallel(e, (double)n->in[0]->numel, kept);
+	open_loops(e, "\t", s, last, false);
+	emit(e, "\t{\n\tdouble sum = %s;\n", start_text(k));
+	int inner = open_loops(e, "\t", s, last, true);
+	emit(e, "%s", is_order(k) && inner ? "\t{\n\t\tconst double part = " : "");
+	if (!is_order(k))
+		emit(e, k->join == JOIN_SUM ? "\t\tsum += " : "\t\tsum *= ");
+	else if (!inner)
+		emit(e, "\t\tsum = ");
+	emit(e, "%s(x0 + ", row);
+	input_offset(e, s, last);
+	if (reduce_has_other(k)) {
+		emit(e, ", x1[");
+		output_offset(e, s, last, 1);
+		emit(e, "]");
+	}
+	emit(e, ", %" PRId64 ");\n", s->group[last].dim);
+	if (is_order(k) && inner) {
+		join(e, k, "\t\t", "sum", "", "part");
+		emit(e, "\t}\n");
+	}
+	emit(e, "\ty0[");
+	output_offset(e, s, last, 1);
+	emit(e, "] = ");
+	finish(e, k, s, "real", "sum");
+	emit(e, ";\n\t}\n");
+}
+
+/* The rows of a block of columns, in parts of 128 so that long sums stay accurate. */
+static void emit_column_loops(struct emit *e, const struct reduce_kind *k,
+	const struct reduce_shape *s, const char *bound)
+{
+	int inner = s->n - 2;
+	int64_t rows = s->group[inner].dim;
+	open_loops(e, "\t\t", s, inner, true);
+	emit(e, "\t\tfor (int64_t r0 = 0; r0 < %" PRId64 "; r0 += 128) {\n\t\t\treal part[64];\n",
+		rows);
+	emit(e, "\t\t\tfor (int c = 0; c < 64; c++)\n\t\t\t\tpart[c] = %s;\n", start_text(k));
+	emit(e, "\t\t\tint64_t end = %" PRId64 " - r0 < 128 ? %" PRId64 " : r0 + 128;\n", rows,
+		rows);
+	emit(e, "\t\t\tfor (int64_t r = r0; r < end; r++) {\n\t\t\t\tconst real *row = x0 + ");
+	input_offset(e, s, inner);
+	emit(e, " + r * %" PRId64 " + c0;\n", s->group[inner].stride);
+	emit(e, "\t\t\t\tfor (int64_t c = 0; c < %s; c++) {\n\t\t\t\t\tconst real x = row[c]%s;\n",
+		bound, reduce_has_other(k) ? ", other = others[c]" : "");
+	join(e, k, "\t\t\t\t\t", "part[c]", "", term_of(k));
+	emit(e, "\t\t\t\t}\n\t\t\t}\n\t\t\tfor (int64_t c = 0; c < %s; c++)\n", bound);
+	join(e, k, "\t\t\t\t", "sum[c]", is_order(k) ? "" : "(double)", "part[c]");
+	emit(e, "\t\t}\n");
+}
+
+/* The last group is kept: columns, 64 at a time. */
+static void emit_columns(struct emit *e, const struct node *n, const struct reduce_kind *k,
+	const struct reduce_shape *s)
+{
+	int last = s->n - 1, inner = last - 1, kept = 0;
+	int64_t width = s->group[last].dim;
+	for (int i = 0; i < inner; i++)
+		kept += !s->group[i].reduced;
+	emit_parallel(e, (double)n->in[0]->numel, kept + 1);
+	open_loops(e, "\t", s, inner, false);
+	emit(e, "\tfor (int64_t c0 = 0; c0 < %" PRId64 "; c0 += 64) {\n", width);
+	if (width % 64)
+		emit(e, "\t\tint64_t width = %" PRId64 " - c0 < 64 ? %" PRId64 " - c0 : 64;\n",
+			width, width);
+	const char *bound = width % 64 ? "width" : "64";
+	emit(e, "\t\t%s sum[64];\n", is_order(k) ? "real" : "double");
+	emit(e, "\t\tfor (int c = 0; c < 64; c++)\n\t\t\tsum[c] = %s;\n", start_text(k));
+	if (reduce_has_other(k)) {
+		emit(e, "\t\tconst real *others = x1 + ");
+		output_offset(e, s, inner, width);
+		emit(e, " + c0;\n");
+	}
+	emit_column_loops(e, k, s, bound);
+	emit(e, "\t\tfor (int64_t c = 0; c < %s; c++)\n\t\t\ty0[", bound);
+	output_offset(e, s, inner, width);
+	emit(e, " + c0 + c] = ");
+	finish(e, k, s, "real", "sum[c]");
+	emit(e, ";\n\t}\n");
+}
+
+/* Nothing to join: every output is made of one element, or of none. */
+static void emit_trivial(struct emit *e, const struct node *n, const struct reduce_kind *k)
+{
+	const char *type = emit_type(n->out[0]);
+	const bool none = n->in[0]->numel == 0;
+	const char *value = k->root ? "x < 0 ? -x : x" : term_of(k);
+	if (none && !dtype_is_real(n->in[0]->dtype))
+		value = k->join == JOIN_MAX   ? "INT64_MIN"
+			: k->join == JOIN_MIN ? "INT64_MAX"
+					      : start_text(k);
+	else if (none)
+		value = start_text(k);
+	if (none && n->in[0]->dtype == DT_BOOL)
+		value = k->join == JOIN_MAX ? "0" : "1";
+	emit_parallel(e, (double)n->out[0]->numel, 1);
+	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)", n->out[0]->numel);
+	if (none) {
+		emit(e, "\n\t\ty0[i] = %s;\n", value);
+		return;
+	}
+	emit(e, " {\n\t\tconst %s x = x0[i]%s;\n\t\ty0[i] = (%s)(%s);\n\t}\n", type,
+		reduce_has_other(k) ? ", other = x1[i]" : "", type, value);
+}
+
+/* Whole numbers and truth values: one output at a time. */
+static void emit_whole(struct emit *e, const struct node *n, const struct reduce_kind *k,
+	const struct reduce_shape *s)
+{
+	static const char *const start[] = {"0", "1", "INT64_MIN", "INT64_MAX"};
+	int kept = 0;
+	for (int i = 0; i < s->n; i++)
+		kept += !s->group[i].reduced;
+	if (kept)
+		emit_parallel(e, (double)n->in[0]->numel, kept);
+	open_loops(e, "\t", s, s->n, false);
+	emit(e, "\t{\n\t\tint64_t sum = %s;\n", start[k->join]);
+	open_loops(e, "\t\t", s, s->n, true);
+	emit(e, "\t\t{\n\t\t\tconst int64_t x = x0[");
+	input_offset(e, s, s->n);
+	emit(e, "];\n");
+	join(e, k, "\t\t\t", "sum", "", term_of(k));
+	emit(e, "\t\t}\n\t\ty0[");
+	output_offset(e, s, s->n, 1);
+	emit(e, "] = ");
+	finish(e, k, s, emit_type(n->out[0]), "sum");
+	emit(e, ";\n\t}\n");
+}
+
+enum status reduce_emit(struct emit *e, const struct node *n)
+{
+	const struct reduce_kind *k = reduce_kind_of(n);
+	const struct reduce_shape s = reduce_shape_of(n);
+	if (n->out[0]->numel == 0)
+		emit(e, "\t(void)y0; /* no elements */\n");
+	else if (n->in[0]->numel == 0 || s.count == 1)
+		emit_trivial(e, n, k);
+	else if (!dtype_is_real(n->in[0]->dtype))
+		emit_whole(e, n, k, &s);
+	else if (s.n == 1)
+		emit_one_row(e, k, &s, s.group[0].dim);
+	else if (s.group[s.n - 1].reduced)
+		emit_rows(e, n, k, &s);
+	else
+		emit_columns(e, n, k, &s);
+	return ST_OK;
+}
