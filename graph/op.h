@@ -62,6 +62,9 @@ struct op_option {
 	const char *name;
 	double value;     /* default */
 	double low, high; /* what the command line may give, ends included; both 0: any number */
+	/* "mean sum": it is given as one of these words, its value the word's place from 0. Words
+	 * behind number `high`, if that is not 0, are not for the command line. */
+	const char *words;
 };
 
 /* A state tensor of an optimizer: of the parameter's shape, or one number. It starts as zeros. */
@@ -256,8 +259,10 @@ const struct op_def *op_by_role(const struct op_table *t, enum op_role role);
 const struct op_def *op_by_loss(const struct op_table *t, const char *loss);
 const struct op_def *op_by_optimizer(const struct op_table *t, const char *optimizer);
 /* Value of an option or attribute on a node: the attribute if present, else the record's default.
- */
+ * -1 for a word that the option does not have. */
 double node_option(const struct node *n, const char *name);
+/* The place of `word` among the option's words; -1: none of them. */
+int option_word(const struct op_option *o, const char *word);
 
 /* Cost and scratch of a node under the graph's target: the library's when it is used. */
 struct op_cost node_cost(const struct node *n);

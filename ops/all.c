@@ -15,6 +15,7 @@
 	F(ops_control) \
 	F(ops_conv) \
 	F(ops_convtranspose) \
+	F(ops_crossentropy) \
 	F(ops_cumsum) \
 	F(ops_depthspace) \
 	F(ops_dropout) \

@@ -19,23 +19,12 @@ void update_constant(struct emit *e, const char *name, double v);
 void update_open(struct emit *e, const struct node *n, double decay, bool decoupled);
 
 /* The ranges that PyTorch takes; its betas lie in [0, 1). */
-#define BELOW_1 0x1.fffffffffffffp-1
-#define OPT_LR(v)                                                                                  \
-	{                                                                                          \
-		"lr", v, 0, HUGE_VAL                                                               \
-	}
-#define OPT_POSITIVE(name, v)                                                                      \
-	{                                                                                          \
-		name, v, 0, HUGE_VAL                                                               \
-	}
-#define OPT_BETA(name, v)                                                                          \
-	{                                                                                          \
-		name, v, 0, BELOW_1                                                                \
-	}
-#define OPT_SWITCH(name)                                                                           \
-	{                                                                                          \
-		name, 0, 0, 1                                                                      \
-	}
+/* clang-format off */
+#define OPT_POSITIVE(which, v) {.name = which, .value = v, .high = HUGE_VAL}
+#define OPT_LR(v) OPT_POSITIVE("lr", v)
+#define OPT_BETA(which, v) {.name = which, .value = v, .high = 0x1.fffffffffffffp-1}
+#define OPT_SWITCH(which) {.name = which, .high = 1}
+/* clang-format on */
 #define OPTIONS(...) ((const struct op_option[]){__VA_ARGS__, {.name = NULL}})
 
 #define UPDATE(ours, spec, shape, of, emits, options, ...)                                         \
