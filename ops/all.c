@@ -36,6 +36,7 @@
 	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
+	F(ops_nll) \
 	F(ops_onehot) \
 	F(ops_optimizer) \
 	F(ops_pad) \
