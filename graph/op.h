@@ -162,8 +162,10 @@ enum status expansion_known(
 	const struct expansion *x, int i, const char *what, const struct tensor **out);
 
 struct op_def {
-	const char *name;     /* ONNX's; ours begin with "stint." */
-	int since, until;     /* ONNX opsets [since, until); 0, 0 for ours; until 0: no end */
+	/* ONNX's; behind their domain and a point those of other domains ("ai.onnx.ml.Scaler"), of
+	 * which the domain "stint" holds ours, not for models. */
+	const char *name;
+	int since, until; /* opsets [since, until) of the domain; 0, 0 for ours; until 0: no end */
 	int min_in, max_in;   /* max_in -1: any number */
 	int min_out, max_out; /* 0, 0: one output */
 	unsigned traits;      /* enum op_trait */

@@ -76,7 +76,7 @@ enum status uses_read(struct importer *im)
 	TRY(mark_initializers(im));
 	for (size_t i = 0; i < g->n_node; i++) {
 		const Node *n = g->node[i];
-		const struct op_def *op = op_find(im->g->table, text_of(n->op_type), im->top.opset);
+		const struct op_def *op = record_of(im, n, im->top.opset);
 		for (size_t k = 0; op && k < n->n_input && k < 32; k++) {
 			struct use *u = names_get(&im->use, text_of(n->input[k]));
 			if (!u)

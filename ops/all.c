@@ -58,6 +58,7 @@
 	F(ops_slice) \
 	F(ops_softmax) \
 	F(ops_topk) \
+	F(ops_training) \
 	F(ops_trigonometry) \
 	F(ops_unpool) \
 	F(ops_variadic) \

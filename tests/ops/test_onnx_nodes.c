@@ -118,8 +118,10 @@ static enum status add_node(
 	for (int i = 0; i < n->nattr; i++)
 		if (n->tensor[i])
 			n->attr[i].t = add_tensor(g, "value", n->tensor[i]);
-	g->opset = m->onnx.opset;
-	TRY(graph_node(g, n->op, n->op, n->nin, in, n->nout, n->nattr, n->attr, NULL, &made));
+	const bool own = !*n->domain || !strcmp(n->domain, "ai.onnx");
+	const char *op = own ? n->op : arena_printf(m->arena, "%s.%s", n->domain, n->op);
+	g->opset = own ? m->onnx.opset : 1; /* of the others, version 1 is all there is */
+	TRY(graph_node(g, op, n->op, n->nin, in, n->nout, n->nattr, n->attr, NULL, &made));
 	g->opset = OPSET_LATEST;
 	for (int k = 0; k < n->nout; k++)
 		if (*n->out[k] && made->out[k]) {
@@ -175,8 +177,6 @@ static const char *unsuitable(const struct model *m)
 		return "evaluation only";
 	for (int i = 0; i < m->onnx.nnode; i++) {
 		const struct onnx_node *n = &m->onnx.node[i];
-		if (*n->domain && strcmp(n->domain, "ai.onnx") != 0)
-			return "another domain";
 		if (!strncmp(n->op, "Random", 6) || !strcmp(n->op, "Bernoulli"))
 			return "random numbers";
 		if (!n->supported)
