@@ -93,6 +93,7 @@ struct lower_options {
 struct op_example {
 	/* Inputs, separated by spaces, by position. Each one of
 	 *   2,3,8,8       reals drawn from [low, high); "()" is a scalar
+	 *   2,3:data      the same, but no gradient is asked for
 	 *   2,3:whole     reals that are whole numbers of [low, high): zeros and ties
 	 *   4:i64<7       integers in [0, 7)
 	 *   2,3:bool      booleans
@@ -162,11 +163,9 @@ enum status expansion_known(
 	const struct expansion *x, int i, const char *what, const struct tensor **out);
 
 struct op_def {
-	/* ONNX's; behind their domain and a point those of other domains ("ai.onnx.ml.Scaler"), of
-	 * which the domain "stint" holds ours, not for models. */
-	const char *name;
-	int since, until; /* opsets [since, until) of the domain; 0, 0 for ours; until 0: no end */
-	int min_in, max_in;   /* max_in -1: any number */
+	const char *name;   /* ONNX's; "domain.Name" in other domains; ours: "stint.Name" */
+	int since, until;   /* the domain's opsets [since, until); 0, 0 for ours; until 0: no end */
+	int min_in, max_in; /* max_in -1: any number */
 	int min_out, max_out; /* 0, 0: one output */
 	unsigned traits;      /* enum op_trait */
 	enum op_role role;
@@ -251,11 +250,10 @@ struct op_table {
 	const struct op_def *const *family;
 };
 
-/* The record of an ONNX operator at an opset; NULL when unknown. */
-const struct op_def *op_find(const struct op_table *t, const char *name, int opset);
-/* The same through an index, for many look-ups. NULL when out of memory. */
+/* The records by name. NULL when out of memory. */
 struct op_index;
 struct op_index *op_index_new(struct arena *a, const struct op_table *t);
+/* That of an operator at an opset; NULL when unknown. */
 const struct op_def *op_index_find(const struct op_index *x, const char *name, int opset);
 const struct op_def *op_by_role(const struct op_table *t, enum op_role role);
 const struct op_def *op_by_loss(const struct op_table *t, const char *loss);

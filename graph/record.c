@@ -7,14 +7,6 @@
 	for (int f_ = 0; f_ < (t)->nfamily; f_++)                                                  \
 		for (const struct op_def *r = (t)->family[f_]; r->name; r++)
 
-const struct op_def *op_find(const struct op_table *t, const char *name, int opset)
-{
-	FOR_EACH_RECORD(t, r)
-	if (r->since <= opset && (r->until == 0 || opset < r->until) && !strcmp(r->name, name))
-		return r;
-	return NULL;
-}
-
 /* Records by a hash of their names: chains, in the table's order. */
 struct op_index {
 	unsigned mask;

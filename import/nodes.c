@@ -1,4 +1,5 @@
 /* Nodes: which operators a block asks for, and building. */
+#include <stdio.h>
 #include <string.h>
 
 #include "import/private.h"
@@ -47,11 +48,16 @@ int domain_opset(const struct importer *im, const Node *n, int opset)
 const struct op_def *record_of(const struct importer *im, const Node *n, int opset)
 {
 	const char *op = text_of(n->op_type), *domain = domain_of(n);
+	char name[256];
 	if (!is_for_models(domain, op))
 		return NULL;
-	if (*domain)
-		op = arena_printf(im->m.arena, "%s.%s", domain, op);
-	return op ? op_index_find(im->g->index, op, domain_opset(im, n, opset)) : NULL;
+	if (*domain) {
+		const int len = snprintf(name, sizeof name, "%s.%s", domain, op);
+		if (len < 0 || (size_t)len >= sizeof name)
+			return NULL;
+		op = name;
+	}
+	return op_index_find(im->g->index, op, domain_opset(im, n, opset));
 }
 
 /* --- Which operators --- */

@@ -226,6 +226,21 @@ static void check_patterns(struct importer *im, const char *flag, const char *co
 	}
 }
 
+static void check_stops(struct importer *im)
+{
+	const Onnx__GraphProto *p = im->m.proto->graph;
+	for (const char *const *s = im->o->stop_pattern; s && *s; s++) {
+		bool used = false;
+		for (size_t i = 0; i < p->n_node && !used; i++) {
+			const char *label = node_label(im->m.arena, p->node[i], (int)i);
+			used = label && fnmatch(*s, label, 0) == 0;
+		}
+		if (!used)
+			diag_warn(im->d, &(struct where){.file = im->m.path}, NULL,
+				"--stop-gradient '%s' fits no node of the model itself", *s);
+	}
+}
+
 static enum status check_fixed(struct importer *im)
 {
 	const Onnx__GraphProto *p = im->m.proto->graph;
@@ -256,6 +271,7 @@ enum status import_values(struct importer *im)
 	check_patterns(im, "--train", im->o->train_pattern);
 	check_patterns(im, "--freeze", im->o->freeze_pattern);
 	check_patterns(im, "--untie", im->o->untie_pattern);
+	check_stops(im);
 	TRY(dims_bind(im));
 	return import_inputs(im);
 }

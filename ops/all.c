@@ -47,6 +47,7 @@
 	F(ops_resample) \
 	F(ops_resize) \
 	F(ops_rnn) \
+	F(ops_roialign) \
 	F(ops_rotary) \
 	F(ops_rounding) \
 	F(ops_reverse) \

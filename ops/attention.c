@@ -1,6 +1,7 @@
 /* Scaled-dot-product attention: the operator that the kernels belong to, its gradient, and its
  * evaluation on the host. attention.h says what it computes. */
 #include "ops/attention.h"
+#include "ops/dropout.h"
 
 /* --- Shapes --- */
 
@@ -104,6 +105,8 @@ static enum status attention_infer(struct graph *g, struct node *n)
 	p->lower = bound(n, "lower", -p->tq);
 	p->upper = bound(n, "upper", p->tk);
 	p->empty = (enum empty_row)node_int(n, "empty", EMPTY_NAN);
+	p->ratio = node_has(n, IN_CONTROL) ? node_float(n, "ratio", 0) : 0;
+	p->noise = node_int(n, "noise", 0);
 	const enum attention_layout layout = p->layout[ATTENTION_OUT];
 	const int64_t rows[3] = {p->batch, p->heads, p->tq};
 	int64_t dim[4], size[3];
@@ -176,6 +179,46 @@ static enum status attention_fold(struct graph *g, const struct node *n, void *c
 	return ST_OK;
 }
 
+/* --- What becomes of the dropout --- */
+
+static bool is_dropout_attr(const char *name)
+{
+	static const char *const list[] = {"ratio", "active", "noise", "dropout"};
+	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+		if (!strcmp(name, list[i]))
+			return true;
+	return false;
+}
+
+static enum status attention_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	const struct dropout given = {node_float(n, "ratio", 0), node_int(n, "active", 0) != 0,
+		(int)node_int(n, "noise", 0)};
+	struct tensor *list[] = {
+		in[IN_Q], in[IN_K], in[IN_V], n->nin > IN_MASK ? in[IN_MASK] : NULL, NULL};
+	struct attr *attr = ARENA_ARRAY(g->arena, struct attr, n->nattr + 2);
+	int nattr = 0, nin = list[IN_MASK] ? 4 : 3;
+	double ratio = 0;
+	if (!attr)
+		return diag_nomem(g->diag);
+	if (node_attr(n, "ratio"))
+		TRY(dropout_settle(g, node_string(n, "dropout", n->name), &given, o, &ratio));
+	for (int i = 0; i < n->nattr; i++)
+		if (!is_dropout_attr(n->attr[i].name))
+			attr[nattr++] = n->attr[i];
+	if (ratio > 0) {
+		attr[nattr++] = ATTR_F("ratio", ratio);
+		attr[nattr++] = ATTR_I("noise", given.key);
+		list[IN_CONTROL] = graph_control(g);
+		nin = IN_CONTROL + 1;
+	}
+	struct node *m = graph_op_node(g, "stint.Attention", nin, list, nattr, attr, NULL);
+	out[0] = m ? m->out[0] : NULL;
+	out[1] = m ? m->out[1] : NULL;
+	return g->failed;
+}
+
 /* --- The gradient --- */
 
 static struct tensor *zeros_like(struct graph *g, const struct tensor *t)
@@ -188,9 +231,13 @@ static enum status attention_rule(struct graph *g, const struct node *n, struct 
 	const bool *want, struct tensor **dx)
 {
 	struct tensor *mask = n->nin > IN_MASK ? n->in[IN_MASK] : NULL;
-	const int nin = dy[1] ? 8 : mask ? 7 : 6;
+	struct tensor *control = n->nin > IN_CONTROL ? n->in[IN_CONTROL] : NULL;
+	const int nin = dy[1]     ? GRAD_DLSE + 1
+			: control ? GRAD_CONTROL + 1
+			: mask    ? GRAD_MASK + 1
+				  : GRAD_MASK;
 	struct tensor *in[] = {dy[0] ? dy[0] : zeros_like(g, n->out[0]), n->in[IN_Q], n->in[IN_K],
-		n->in[IN_V], n->out[0], n->out[1], mask, dy[1]};
+		n->in[IN_V], n->out[0], n->out[1], mask, control, dy[1]};
 	if (want[IN_Q] || want[IN_K] || want[IN_V]) {
 		struct node *m = graph_op_node(
 			g, "stint.AttentionGrad", nin, in, 0, NULL, n->param);
@@ -243,7 +290,8 @@ static struct op_cost cost_of(const struct node *n, int qk, int pv)
 	const struct attention *p = n->param;
 	const double pairs = pairs_seen(p) * (double)(p->batch * p->heads);
 	const double width = qk * (double)p->d + pv * (double)p->dv;
-	struct op_cost c = {pairs * (2 * width + 30 + (p->softcap > 0 ? 40 : 0)), 0};
+	struct op_cost c = {
+		pairs * (2 * width + 30 + (p->softcap > 0 ? 40 : 0) + (p->ratio > 0 ? 20 : 0)), 0};
 	for (int i = 0; i < n->nin; i++)
 		c.bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
 	for (int k = 0; k < n->nout; k++)
@@ -280,6 +328,7 @@ static const struct op_example attention_examples[] = {
 	{.in = "2,2,5,4 2,1,7,4 2,1,7,6 2,1,5,7:bool", .attr = "empty=1"},
 	{.in = "2,2,9,4 2,2,2,4 2,2,2,6 9,2:bool", .attr = "empty=1 softcap=1.5"},
 	{.in = "1,2,6,4 1,2,5,4 1,2,5,6", .attr = "upper=-3 empty=2"},
+	{.in = "2,2,3,4 2,1,7,4 2,1,7,3 3,7", .attr = "ratio=0.3 active=1 noise=5 softcap=2.0"},
 	{.in = "1,1,2,300 1,1,5,300 1,1,5,280", .attr = "scale=0.05"},
 	{0},
 };
@@ -316,12 +365,12 @@ const struct op_def ops_attention[] = {
 		.infer = attention_onnx_infer, .lower = attention_onnx_lower, .example = onnx_examples},
 	{.name = "Attention", .since = 23, .until = 24, .min_in = 3, .max_in = 6, .min_out = 1, .max_out = 4,
 		.infer = attention_onnx_infer, .lower = attention_onnx_lower, .example = onnx23_examples},
-	{.name = "stint.Attention", .min_in = 3, .max_in = 4, .min_out = 2, .max_out = 2, .infer = attention_infer,
-		.fold = attention_fold, .grad = attention_rule, .cost = attention_cost, .match = attention_match,
+	{.name = "stint.Attention", .min_in = 3, .max_in = 5, .min_out = 2, .max_out = 2, .infer = attention_infer,
+		.fold = attention_fold, .grad = attention_rule, .cost = attention_cost, .match = attention_match, .lower = attention_lower,
 		.workspace = attention_workspace, .emit_c = attention_emit, .example = attention_examples},
-	{.name = "stint.AttentionGrad", .min_in = 6, .max_in = 8, .min_out = 3, .max_out = 3, .infer = grad_infer,
+	{.name = "stint.AttentionGrad", .min_in = 6, .max_in = 9, .min_out = 3, .max_out = 3, .infer = grad_infer,
 		.cost = grad_cost, .workspace = attention_grad_workspace, .emit_c = attention_grad_emit},
-	{.name = "stint.AttentionGradMask", .min_in = 7, .max_in = 8, .infer = mask_infer,
+	{.name = "stint.AttentionGradMask", .min_in = 7, .max_in = 9, .infer = mask_infer,
 		.cost = mask_cost, .workspace = attention_grad_workspace, .emit_c = attention_mask_emit},
 	{0},
 };

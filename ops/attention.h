@@ -13,7 +13,11 @@
  *
  * Attributes: scale (1), softcap c (0: none): a score s becomes c tanh(s / c) before the mask;
  * lower and upper (none): query i sees keys j with lower <= j - i <= upper only; `layout`, for
- * each of q, k, v, out how it is stored: enum attention_layout; `empty`: enum empty_row. */
+ * each of q, k, v, out how it is stored: enum attention_layout; `empty`: enum empty_row.
+ *
+ * Dropout of the probabilities is part of it: `ratio`, `active` and `noise` say what the Dropout
+ * node `dropout` of the model says (struct dropout). A lowered node drops out where it reads the
+ * control tensor, the very elements that the Dropout node would. */
 #ifndef STINT_OPS_ATTENTION_H
 #define STINT_OPS_ATTENTION_H
 
@@ -53,11 +57,13 @@ struct attention {
 	double scale, softcap;
 	enum empty_row empty;
 	enum attention_layout layout[ATTENTION_TENSORS];
+	double ratio;  /* of a dropout; 0: none */
+	int64_t noise; /* whose random numbers */
 };
 
 /* Inputs of stint.Attention by position, and those of its gradients. */
-enum { IN_Q, IN_K, IN_V, IN_MASK };
-enum { GRAD_DY, GRAD_Q, GRAD_K, GRAD_V, GRAD_OUT, GRAD_LSE, GRAD_MASK, GRAD_DLSE };
+enum { IN_Q, IN_K, IN_V, IN_MASK, IN_CONTROL };
+enum { GRAD_DY, GRAD_Q, GRAD_K, GRAD_V, GRAD_OUT, GRAD_LSE, GRAD_MASK, GRAD_CONTROL, GRAD_DLSE };
 
 static inline bool node_has(const struct node *n, int input)
 {

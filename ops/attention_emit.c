@@ -2,6 +2,7 @@
  * they call are in attention_text.h. */
 #include "ops/attention.h"
 #include "ops/attention_text.h"
+#include "ops/dropout.h"
 #include "ops/gemm.h"
 
 /* Keys that are worked on at once (ATTENTION_KEYS of the text), queries whose columns are turned
@@ -28,7 +29,8 @@ static int64_t grad_block(const struct attention *p)
 static int64_t forward_elements(const struct attention *p, int threads)
 {
 	const int64_t n = forward_block(p, threads);
-	return round_up(n * (2 + p->d + p->dv) + KEYS * GEMM_COL_UNIT + KEYS * p->d +
+	const int64_t tiles = p->ratio > 0 ? 2 : 1;
+	return round_up(n * (2 + p->d + p->dv) + tiles * KEYS * GEMM_COL_UNIT + KEYS * p->d +
 				KEYS * round_up(p->dv, GEMM_ROW_UNIT),
 		16);
 }
@@ -65,7 +67,7 @@ static void emit_strides(struct emit *e, const int64_t *v, int n)
 /* Declares `a`, and what every kernel calls. */
 static void emit_shape(struct emit *e, const struct attention *p, int64_t block)
 {
-	char scale[40], cap[40];
+	char scale[40], cap[40], keep[40];
 	const int64_t plane = p->tq * p->tk;
 	const int64_t dmask[2] = {p->mask_dim[1] * plane, p->mask_dim[1] > 1 ? plane : 0};
 	gemm_emit_thread(e);
@@ -81,9 +83,13 @@ static void emit_shape(struct emit *e, const struct attention *p, int64_t block)
 		emit_strides(e, p->stride[i], 3);
 	emit_strides(e, p->mask_stride, 4);
 	emit_strides(e, dmask, 2);
-	emit(e, "%lld,\n\t\t%lld, %lld, %s, %s, %d};\n", (long long)p->mask_dim[0],
+	emit(e, "%lld,\n\t\t%lld, %lld, %s, %s, %d, %lld, %llu, %s};\n", (long long)p->mask_dim[0],
 		(long long)p->lower, (long long)p->upper, emit_real(e, p->scale, scale),
-		emit_real(e, p->softcap, cap), (int)p->empty);
+		emit_real(e, p->softcap, cap), (int)p->empty, (long long)p->noise,
+		(unsigned long long)dropout_keep_from(p->ratio),
+		emit_real(e, 1 / (1 - p->ratio), keep));
+	if (p->ratio > 0)
+		emit_helper(e, "attention_noise", attention_noise_text);
 }
 
 /* Multiplications and additions of `products` products of queries and keys. */
@@ -105,8 +111,9 @@ enum status attention_emit(struct emit *e, const struct node *n)
 	emit(e, "\t\tfor (int64_t h = 0; h < %lld; h++)\n", (long long)p->heads);
 	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i += %lld)\n", (long long)p->tq,
 		(long long)block);
-	emit(e, "\t\t\t\tattention_block(&a, x0, x1, x2, %s, %s, y0, y1, b, h, i,\n",
-		p->masked && !p->mask_bool ? "x3" : "NULL", p->mask_bool ? "x3" : "NULL");
+	emit(e, "\t\t\t\tattention_block(&a, x0, x1, x2, %s, %s, %s, y0, y1, b, h, i,\n",
+		p->masked && !p->mask_bool ? "x3" : "NULL", p->mask_bool ? "x3" : "NULL",
+		p->ratio > 0 ? "x4, attention_noise" : "NULL, NULL");
 	emit(e, "\t\t\t\t\t(real *)ws + thread_index() * %lld);\n",
 		(long long)forward_elements(p, threads));
 	return ST_OK;
@@ -116,9 +123,10 @@ enum status attention_emit(struct emit *e, const struct node *n)
 static void emit_grad_data(struct emit *e, const struct node *n, const char *name, const char *out)
 {
 	const struct attention *p = n->param;
-	emit(e, "\tconst struct attention_grad %s = {x0, x1, x2, x3, %s, %s, x4, x5, %s, %s};\n",
-		name, p->masked && !p->mask_bool ? "x6" : "NULL", p->mask_bool ? "x6" : "NULL",
-		node_has(n, GRAD_DLSE) ? "x7" : "NULL", out);
+	emit(e, "\tconst struct attention_grad %s = {x0, x1, x2, x3, %s, %s, x4, x5, %s,\n", name,
+		p->masked && !p->mask_bool ? "x6" : "NULL", p->mask_bool ? "x6" : "NULL",
+		node_has(n, GRAD_DLSE) ? "x8" : "NULL");
+	emit(e, "\t\t%s, %s};\n", p->ratio > 0 ? "x7, attention_noise" : "NULL, NULL", out);
 }
 
 static void emit_scratch(struct emit *e, const struct node *n, const char *tabs)

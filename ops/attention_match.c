@@ -1,8 +1,9 @@
 /* Attention that is spelled out: a product of queries and keys, scaled and masked, a softmax over
  * the keys, and a product with the values, as PyTorch's exporters and people write it. Any size is
  * recognised: what is saved, the matrix of scores, is never smaller than what is computed twice in
- * its place. Probabilities that a dropout thins out are left as they are. */
+ * its place. A dropout of the probabilities becomes part of it. */
 #include "ops/attention_match.h"
+#include "ops/dropout.h"
 
 static bool is_op(const struct node *n, const char *op)
 {
@@ -16,11 +17,11 @@ static struct tensor *without_nan(struct tensor *t, enum empty_row *empty)
 	const struct node *nan = is_op(where, "Where") ? where->in[0]->maker : NULL;
 	double v;
 	if (!is_op(nan, "IsNaN") || !match_uniform(where->in[1], &v) || v != 0 ||
-		match_plain(nan->in[0]) != match_plain(where->in[2]) ||
+		match_source(nan->in[0]) != match_source(where->in[2]) ||
 		!tensor_same_shape(where->in[2], where->out[0]))
 		return t;
 	*empty = EMPTY_NAN_ZERO;
-	return match_plain(where->in[2]);
+	return match_source(where->in[2]);
 }
 
 static bool is_softmax(const struct node *n)
@@ -35,6 +36,7 @@ static bool is_softmax(const struct node *n)
 /* What a match is made of. */
 struct parts {
 	struct scores scores;
+	const struct node *dropout; /* of the probabilities; NULL: none */
 	enum empty_row empty;
 	struct tensor *q, *kt, *v; /* as the products read them */
 	int rank;
@@ -129,13 +131,21 @@ static struct tensor *build(struct graph *g, const struct parts *p)
 {
 	const int64_t layout[ATTENTION_TENSORS] = {
 		p->sq.layout, p->sk.layout, p->sv.layout, LAYOUT_BHT};
-	struct attr attr[6] = {ATTR_F("scale", p->scores.scale * p->sq.scale * p->sk.scale),
+	struct attr attr[10] = {ATTR_F("scale", p->scores.scale * p->sq.scale * p->sk.scale),
 		ATTR_F("softcap", p->scores.softcap), ATTR_I("empty", p->empty),
 		data_ints(g, "layout", ATTENTION_TENSORS, layout)};
 	int nattr = 4;
 	if (p->mask.bounded) {
 		attr[nattr++] = ATTR_I("lower", p->mask.lower);
 		attr[nattr++] = ATTR_I("upper", p->mask.upper);
+	}
+	if (p->dropout) {
+		const struct dropout *d = dropout_of(p->dropout);
+		attr[nattr++] = ATTR_F("ratio", d->ratio);
+		attr[nattr++] = ATTR_I("active", d->active);
+		attr[nattr++] = ATTR_I("noise", d->key);
+		attr[nattr++] = (struct attr){
+			.name = "dropout", .kind = ATTR_STRING, .s = p->dropout->name};
 	}
 	struct tensor *in[4] = {graph_reshape(g, p->sq.base, AXES, p->sq.dim),
 		graph_reshape(g, p->sk.base, AXES, p->sk.dim),
@@ -148,7 +158,12 @@ static struct tensor *build(struct graph *g, const struct parts *p)
 static enum status match_product(struct graph *g, const struct node *n, struct tensor **replace)
 {
 	struct parts p = {.empty = EMPTY_NAN};
-	struct tensor *t = without_nan(match_plain(n->in[0]), &p.empty);
+	struct tensor *t = match_source(n->in[0]);
+	if (is_op(t->maker, "Dropout") && t == t->maker->out[0]) {
+		p.dropout = t->maker;
+		t = match_source(t->maker->in[0]);
+	}
+	t = without_nan(t, &p.empty);
 	if (!is_softmax(t->maker) || !scores_read(g, t->maker->in[0], &p.scores) ||
 		!read_sizes(n, &p) || !find_operands(g, &p))
 		return g->failed;
@@ -164,9 +179,9 @@ static enum status match_product(struct graph *g, const struct node *n, struct t
 static enum status match_transpose(struct graph *g, const struct node *n, struct tensor **replace)
 {
 	static const int order[AXES] = {AXIS_BATCH, AXIS_HEAD, AXIS_TOKEN, AXIS_WIDTH};
-	const struct tensor *x = n->in[0];
-	while (x->maker && ((x->maker->op->traits & OP_VIEW) || match_is_cast(x->maker)))
-		x = x->maker->in[0];
+	const struct tensor *x = match_source(n->in[0]);
+	while (x->maker && (x->maker->op->traits & OP_VIEW))
+		x = match_source(x->maker->in[0]);
 	const struct node *att = x->maker;
 	if (!is_op(att, "stint.Attention") || x != att->out[0])
 		return ST_OK;

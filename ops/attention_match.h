@@ -4,6 +4,7 @@
 
 #include "ops/attention.h"
 #include "ops/gemm.h"
+#include "ops/match.h"
 
 /* --- attention_view.c --- */
 
@@ -56,12 +57,8 @@ struct scores {
 	} term[MATCH_TERMS];
 };
 
-/* A constant of one value. */
+/* A constant of any shape with one value. */
 bool match_uniform(const struct tensor *t, double *v);
-/* A cast between reals, which changes nothing. */
-bool match_is_cast(const struct node *n);
-/* t without casts and idle dropouts around it. */
-struct tensor *match_plain(struct tensor *t);
 /* Reads what goes into a softmax, down to the product of q and k. False: it is something else. */
 bool scores_read(struct graph *g, struct tensor *t, struct scores *s);
 

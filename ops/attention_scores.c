@@ -13,32 +13,6 @@ bool match_uniform(const struct tensor *t, double *v)
 	return true;
 }
 
-bool match_is_cast(const struct node *n)
-{
-	return (!strcmp(n->op->name, "Cast") || !strcmp(n->op->name, "CastLike")) &&
-	       dtype_is_real(n->in[0]->dtype) && dtype_is_real(n->out[0]->dtype);
-}
-
-/* A dropout that drops nothing. */
-static bool is_idle_dropout(const struct node *n)
-{
-	double ratio;
-	if (strcmp(n->op->name, "Dropout") != 0)
-		return false;
-	if (n->nin > 1 && n->in[1])
-		return match_uniform(n->in[1], &ratio) && ratio == 0;
-	return node_float(n, "ratio", 0.5) == 0;
-}
-
-struct tensor *match_plain(struct tensor *t)
-{
-	while (t->maker && t == t->maker->out[0] &&
-		(match_is_cast(t->maker) || is_idle_dropout(t->maker) ||
-			!strcmp(t->maker->op->name, "Identity")))
-		t = t->maker->in[0];
-	return t;
-}
-
 /* --- Reading --- */
 
 static bool read_from(struct graph *g, struct tensor *t, struct scores *s, int depth);
@@ -179,7 +153,7 @@ static bool read_windows(struct graph *g, const struct node *n, struct scores *s
 
 static bool read_from(struct graph *g, struct tensor *t, struct scores *s, int depth)
 {
-	t = match_plain(t);
+	t = match_source(t);
 	const struct node *n = t->maker;
 	if (!n || depth == 0)
 		return false;

@@ -145,13 +145,14 @@ static bool through_scale(struct view *v, const struct node *n)
 
 bool view_back(struct view *v, bool scaled)
 {
+	v->base = match_source(v->base);
 	const struct node *n = v->base->maker;
 	if (!n)
 		return false;
 	const char *op = n->op->name;
 	if (scaled && (!strcmp(op, "Mul") || !strcmp(op, "Div")))
 		return through_scale(v, n);
-	const bool same = (n->op->traits & OP_VIEW) != 0 || match_is_cast(n);
+	const bool same = (n->op->traits & OP_VIEW) != 0;
 	if (!same && strcmp(op, "Transpose") != 0 && strcmp(op, "Expand") != 0)
 		return false;
 	if (!strcmp(op, "Transpose") && !view_transpose(v, n, false))

@@ -6,12 +6,7 @@
 #include <inttypes.h>
 
 #include "ops/data.h"
-
-struct dropout {
-	double ratio;
-	bool active; /* the file's word */
-	int key;     /* the node's number in the model */
-};
+#include "ops/dropout.h"
 
 static enum status ratio_of(struct graph *g, const struct node *n, double *out)
 {
@@ -42,6 +37,35 @@ static enum status dropout_infer(struct graph *g, struct node *n)
 	return n->nout > 1 ? data_output(g, n, 1, DT_BOOL, x->rank, x->dim) : ST_OK;
 }
 
+const struct dropout *dropout_of(const struct node *n)
+{
+	return n->param;
+}
+
+enum status dropout_settle(struct graph *g, const char *name, const struct dropout *given,
+	const struct lower_options *o, double *ratio)
+{
+	bool active = given->active;
+	*ratio = given->ratio;
+	for (int i = 0; i < o->nratio; i++)
+		if (fnmatch(o->ratio[i].pattern, name, 0) == 0) {
+			*ratio = o->ratio[i].ratio;
+			active = true;
+		}
+	if (o->mode == LOWER_EVAL || o->dropout_off || *ratio == 0) {
+		*ratio = 0;
+		return ST_OK;
+	}
+	if (active)
+		return ST_OK;
+	diag_warn(g->diag, &(struct where){g->file, name, "Dropout"},
+		arena_printf(g->arena, "export the model in training mode, or --dropout '%s=%g'",
+			name, *ratio),
+		"is exported for inference and does nothing");
+	*ratio = 0;
+	return ST_OK;
+}
+
 static enum status dropout_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
@@ -50,22 +74,10 @@ static enum status dropout_lower(struct graph *g, const struct node *n, struct t
 	if (!p)
 		return diag_nomem(g->diag);
 	*p = *given;
-	for (int i = 0; i < o->nratio; i++)
-		if (fnmatch(o->ratio[i].pattern, n->name, 0) == 0) {
-			p->ratio = o->ratio[i].ratio;
-			p->active = true;
-		}
+	TRY(dropout_settle(g, n->name, given, o, &p->ratio));
 	out[0] = in[0];
-	if (o->mode == LOWER_EVAL || o->dropout_off || p->ratio == 0)
+	if (p->ratio == 0)
 		return ST_OK;
-	if (!p->active) {
-		diag_warn(g->diag, &(struct where){g->file, n->name, n->op->name},
-			arena_printf(g->arena,
-				"export the model in training mode, or --dropout '%s=%g'", n->name,
-				p->ratio),
-			"is exported for inference and does nothing");
-		return ST_OK;
-	}
 	struct node *m = graph_op_node(
 		g, "stint.Dropout", 2, (struct tensor *[]){in[0], graph_control(g)}, 0, NULL, p);
 	out[0] = m ? m->out[0] : NULL;
@@ -101,7 +113,7 @@ static enum status masked_emit(struct emit *e, const struct node *n)
 	char scale[40];
 	emit(e, "\tconst real scale = %s;\n", emit_real(e, 1 / (1 - p->ratio), scale));
 	emit(e, "\tconst uint32_t keep_from = %" PRIu32 "; /* of 2^24 */\n",
-		(uint32_t)ceil(p->ratio * 16777216.0));
+		dropout_keep_from(p->ratio));
 	emit_parallel(e, (double)count * 16, 1);
 	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i += 128) {\n", count);
 	emit(e, "\t\tuint32_t word[128];\n\t\tphilox_lanes(x1[0], x1[1], %d, i, word);\n", p->key);

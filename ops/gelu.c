@@ -77,7 +77,7 @@ static bool factor(const struct tensor *factored, struct product *p, int depth)
 		p->nphi++;
 		return true;
 	}
-	if (match_scalar(t, &v)) {
+	if (match_number(t, &v)) {
 		p->coefficient *= v;
 		return true;
 	}
@@ -85,12 +85,12 @@ static bool factor(const struct tensor *factored, struct product *p, int depth)
 		return false;
 	if ((n = match_node(t, "Mul")))
 		return factor(n->in[0], p, depth - 1) && factor(n->in[1], p, depth - 1);
-	if ((n = match_node(t, "Div")) && match_scalar(n->in[1], &v)) {
+	if ((n = match_node(t, "Div")) && match_number(n->in[1], &v)) {
 		p->coefficient /= v;
 		return factor(n->in[0], p, depth - 1);
 	}
 	if ((n = match_node(t, "Pow")) && match_source(n->in[0]) == p->x &&
-		match_scalar(n->in[1], &v) && v >= 1 && v <= 4 && v == floor(v)) {
+		match_number(n->in[1], &v) && v >= 1 && v <= 4 && v == floor(v)) {
 		p->nx += (int)v;
 		return true;
 	}
@@ -104,7 +104,7 @@ static bool one_plus(const struct tensor *t, const char *function, struct tensor
 	for (int i = 0; add && i < 2; i++) {
 		double v;
 		const struct node *f = match_node(add->in[i], function);
-		if (f && match_scalar(add->in[1 - i], &v) && v == 1) {
+		if (f && match_number(add->in[1 - i], &v) && v == 1) {
 			*z = match_source(f->in[0]);
 			return true;
 		}
@@ -143,7 +143,7 @@ static struct tensor *argument_of_erf(struct tensor *z)
 	double v;
 	if (n && (match_node(z, "Div") || match_node(z, "Mul")))
 		for (int i = 0; i < 2; i++)
-			if (match_scalar(n->in[1 - i], &v) &&
+			if (match_number(n->in[1 - i], &v) &&
 				near(match_node(z, "Div") ? (i == 0 ? 1 / v : 0) : v,
 					0.7071067811865476))
 				return match_source(n->in[i]);
@@ -157,7 +157,7 @@ static struct tensor *argument_of_tanh(struct tensor *z)
 	for (int i = 0; mul && i < 2; i++) {
 		double v;
 		const struct node *add = match_node(mul->in[i], "Add");
-		if (!add || !match_scalar(mul->in[1 - i], &v) || !near(v, 0.7978845608028654))
+		if (!add || !match_number(mul->in[1 - i], &v) || !near(v, 0.7978845608028654))
 			continue;
 		for (int k = 0; k < 2; k++) {
 			struct tensor *x = match_source(add->in[k]);

@@ -140,7 +140,7 @@ static struct tensor *square_of(const struct tensor *t)
 {
 	const struct node *pow = match_node(t, "Pow"), *mul = match_node(t, "Mul");
 	double exponent;
-	if (pow && match_scalar(pow->in[1], &exponent) && exponent == 2)
+	if (pow && match_number(pow->in[1], &exponent) && exponent == 2)
 		return match_source(pow->in[0]);
 	if (mul && match_source(mul->in[0]) == match_source(mul->in[1]))
 		return match_source(mul->in[0]);
@@ -152,7 +152,7 @@ static struct tensor *variance_of(struct tensor *t, int *axis, double *epsilon)
 {
 	struct tensor *mean = t;
 	*epsilon = 0;
-	if (match_node(t, "Add") && !match_with_scalar(match_node(t, "Add"), "Add", epsilon, &mean))
+	if (match_node(t, "Add") && !match_with_number(match_node(t, "Add"), "Add", epsilon, &mean))
 		return NULL;
 	struct tensor *square = mean_of(mean, axis);
 	return square ? square_of(square) : NULL;
@@ -165,9 +165,9 @@ static struct tensor *inverse_root(const struct tensor *t)
 	const struct node *n = match_node(t, "Reciprocal"), *root;
 	if (n)
 		return (root = match_node(n->in[0], "Sqrt")) ? root->in[0] : NULL;
-	if ((n = match_node(t, "Div")) && match_scalar(n->in[0], &v) && v == 1)
+	if ((n = match_node(t, "Div")) && match_number(n->in[0], &v) && v == 1)
 		return (root = match_node(n->in[1], "Sqrt")) ? root->in[0] : NULL;
-	if ((n = match_node(t, "Pow")) && match_scalar(n->in[1], &v) && v == -0.5)
+	if ((n = match_node(t, "Pow")) && match_number(n->in[1], &v) && v == -0.5)
 		return n->in[0];
 	if ((n = match_node(t, "Sqrt")) && (n = match_node(n->in[0], "Reciprocal")))
 		return n->in[0];

@@ -17,7 +17,7 @@ const struct node *match_node(const struct tensor *t, const char *op)
 	return n && !strcmp(n->op->name, op) ? n : NULL;
 }
 
-bool match_scalar(const struct tensor *t, double *v)
+bool match_number(const struct tensor *t, double *v)
 {
 	if (t->role != TR_CONSTANT || t->numel != 1 || !dtype_is_real(t->dtype))
 		return false;
@@ -40,12 +40,12 @@ bool match_near(double a, double b)
 	return fabs(a - b) <= 1e-6 * fabs(b);
 }
 
-bool match_with_scalar(const struct node *n, const char *op, double *v, struct tensor **other)
+bool match_with_number(const struct node *n, const char *op, double *v, struct tensor **other)
 {
 	if (!n || strcmp(n->op->name, op) != 0)
 		return false;
 	for (int i = 0; i < 2; i++)
-		if (match_scalar(n->in[1 - i], v)) {
+		if (match_number(n->in[1 - i], v)) {
 			*other = n->in[i];
 			return true;
 		}

@@ -10,13 +10,13 @@ struct tensor *match_source(struct tensor *t);
 /* The node `op` that made t, casts aside; NULL when another did. */
 const struct node *match_node(const struct tensor *t, const char *op);
 /* t is a known real number: *v. */
-bool match_scalar(const struct tensor *t, double *v);
+bool match_number(const struct tensor *t, double *v);
 /* t is known and all its elements are v. */
 bool match_filled(const struct tensor *t, double v);
 /* Equal up to what single precision and shortened constants lose. */
 bool match_near(double a, double b);
 /* n is a commutative `op` of a known number and something else: *v and *other. */
-bool match_with_scalar(const struct node *n, const char *op, double *v, struct tensor **other);
+bool match_with_number(const struct node *n, const char *op, double *v, struct tensor **other);
 /* What t is the LogSoftmax of, along `axis`; NULL where it is none. */
 struct tensor *match_log_softmax(const struct tensor *t, int axis);
 

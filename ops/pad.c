@@ -307,6 +307,7 @@ const struct op_def ops_pad[] = {
 		.min_in = 2,
 		.max_in = 2,
 		.infer = center_infer,
+		.fold = data_fold_lowered,
 		.lower = center_lower,
 		.example = center_examples},
 	{.name = NULL},

@@ -53,6 +53,17 @@ static enum status check_inputs(struct graph *g, const struct node *n, const str
 	return check_input(g, n, 7, "P", false, 2, (int64_t[]){d, 3 * h});
 }
 
+/* Everything that is multiplied later (rows, gates, bytes of workspace) stays within range. */
+static bool fits(const struct recurrent *p)
+{
+	const int64_t factor[] = {p->directions, p->steps, p->batch, p->gates, p->hidden};
+	int64_t all = 64 * (int64_t)sizeof(double);
+	for (int i = 0; i < 5; i++)
+		if (!size_mul(all, factor[i] > 0 ? factor[i] : 1, &all))
+			return false;
+	return true;
+}
+
 static enum status read_direction(struct graph *g, const struct node *n, struct recurrent *p)
 {
 	const char *direction = node_string(n, "direction", "forward");
@@ -69,8 +80,9 @@ static enum status read_node(struct graph *g, const struct node *n, struct recur
 {
 	static const int64_t gates[] = {4, 3, 1};
 	const struct tensor *x = n->in[0], *r = n->in[2];
-	if (x->rank != 3 || r->rank != 3 || r->dim[2] < 1)
-		return node_fail(g, n, NULL, "X and R must have three axes");
+	if (x->rank != 3 || r->rank != 3 || x->dim[2] < 1 || r->dim[2] < 1)
+		return node_fail(
+			g, n, NULL, "X and R must have three axes, of which the last is not empty");
 	p->cell = cell_of(n);
 	p->gates = gates[p->cell];
 	p->batch_first = node_int(n, "layout", 0) != 0;
@@ -88,6 +100,8 @@ static enum status read_node(struct graph *g, const struct node *n, struct recur
 			node_int(n, "hidden_size", 0), p->hidden);
 	TRY(read_direction(g, n, p));
 	TRY(recurrent_activations(g, n, p));
+	if (!fits(p))
+		return node_fail(g, n, NULL, "its sizes are out of range");
 	return check_inputs(g, n, p);
 }
 
@@ -306,6 +320,7 @@ static const struct op_example lstm_examples[] = {
 	{.in = "4,3,4 2,20,4 2,20,5 2,40", .attr = "direction=bidirectional activations=Sigmoid,Affine,Elu,HardSigmoid,ScaledTanh,LeakyRelu "
 		"activation_alpha=0.9,0.8,0.25,0.7,0.1 activation_beta=0.1,0.45,1.2 clip=0.5", .nout = 3},
 	{.in = "4,13,9 1,148,9 1,148,37 1,296", .nout = 3},
+	{.in = "1,1,3 2,4,3 2,4,1 2,8", .attr = "direction=bidirectional", .nout = 3},
 	{0},
 };
 #define GRU(more) "5,3,4 1,15,4 1,15,5" more
@@ -338,12 +353,16 @@ static const struct op_example rnn_examples[] = {
 	{.in = RNN(" 1,10"), .attr = "activations=Softplus clip=0.8", .nout = 2},
 	{.in = "4,3,4 2,5,4 2,5,5 2,10", .attr = "direction=bidirectional activations=Softsign,Sigmoid", .nout = 2},
 	{.in = "4,13,9 1,37,9 1,37,37 1,74", .nout = 2},
+	/* more terms and more rows than are packed at once */
+	{.in = "2,3,4 1,260,4 1,260,260", .low = -0.1, .high = 0.1, .nout = 2},
+	{.in = "2,200,3 1,4,3 1,4,4 1,8", .attr = "direction=reverse", .nout = 2},
 	{0},
 };
 
+/* W, R, B and P are weights. */
 #define ONNX(onnx, inputs, outputs, examples) \
 	{ \
-		.name = onnx, .weights = 142, .since = 7, .min_in = 3, .max_in = inputs, .min_out = 1, .max_out = outputs, \
+		.name = onnx, .weights = 2 + 4 + 8 + 128, .since = 7, .min_in = 3, .max_in = inputs, .min_out = 1, .max_out = outputs, \
 		.traits = OP_CHECKED, .infer = onnx_infer, .fold = recurrent_fold, .lower = onnx_lower, \
 		.cost = cell_cost, .example = examples \
 	}

@@ -13,7 +13,7 @@
  *	outputs	dXW, dh0, dc0 (LSTM)
  *
  * XW, gates and aux are [directions, rows, ...] with a row for each step and sample in X's order.
-*/
+ */
 #ifndef STINT_OPS_RECURRENT_H
 #define STINT_OPS_RECURRENT_H
 

@@ -191,6 +191,43 @@ static enum status put_grad_infer(struct graph *g, struct node *n)
 			   : data_output(g, n, 1, n->in[0]->dtype, w->list_rank, w->list_dim);
 }
 
+/* --- Recognition --- */
+
+static bool is_zeros(const struct tensor *t)
+{
+	if (t->role != TR_CONSTANT || !dtype_is_real(t->dtype))
+		return false;
+	for (int64_t i = 0; i < t->numel; i++)
+		if (tensor_real(t, i) != 0)
+			return false;
+	return true;
+}
+
+/* The older exporter writes index_add, scatter_add and accumulating index_put as x + (updates put
+ * into zeros), which loses updates that meet. ONNX leaves open what becomes of those, so that
+ * adding all of them up is as right, and what was meant. */
+static enum status put_match(struct graph *g, const struct node *n, struct tensor **replace)
+{
+	static const char *const names[] = {"ScatterND", "ScatterElements", "Scatter"};
+	if (strcmp(n->op->name, "Add") != 0)
+		return ST_OK;
+	for (int i = 0; i < 2; i++) {
+		const struct node *m = n->in[i]->maker;
+		int k = 0;
+		while (m && k < 3 && strcmp(m->op->name, names[k]) != 0)
+			k++;
+		if (!m || k == 3 || how_of(m) != PUT_SET || !is_zeros(m->in[0]) ||
+			!tensor_same_shape(n->in[1 - i], m->in[0]))
+			continue;
+		const struct attr attr[] = {{.name = "reduction", .kind = ATTR_STRING, .s = "add"},
+			ATTR_I("axis", node_int(m, "axis", 0))};
+		*replace = graph_op(g, names[k > 0], 3,
+			(struct tensor *[]){n->in[1 - i], m->in[1], m->in[2]}, k > 0 ? 2 : 1, attr);
+		return g->failed;
+	}
+	return ST_OK;
+}
+
 /* --- C text --- */
 
 static void copy_input(struct emit *e, const struct node *n)
@@ -297,7 +334,7 @@ static enum status cache_lower(struct graph *g, const struct node *n, struct ten
 	if (n->nin > 2 && in[2])
 		at = OP2(g, "Add", graph_reshape(g, in[2], 2, (int64_t[]){batch, 1}), at);
 	if (!strcmp(node_string(n, "mode", "linear"), "circular"))
-		at = OP2(g, "Mod", at, graph_ints(g, 1, &x->dim[axis]));
+		at = OP2(g, "stint.FloorMod", at, graph_ints(g, 1, &x->dim[axis]));
 	const struct walk *w = at ? walk_along(g, n, x, at, u, axis) : NULL;
 	const struct attr attr[] = {
 		{.name = "reduction", .kind = ATTR_STRING, .s = "none"}, ATTR_I("axis", axis)};
@@ -352,12 +389,13 @@ const struct op_def ops_scatter[] = {
 		.min_in = 2,
 		.max_in = 3,
 		.infer = cache_infer,
+		.fold = data_fold_lowered,
 		.lower = cache_lower,
 		.example = EXAMPLES({.in = "a,b,6,c a,b,2,c a:i64<5"},
 			{.in = "a,5,c a,3,c a:i64<99", .attr = "mode=circular axis=1"},
 			{.in = "2,3,4 2,3,2", .attr = "axis=-1"})},
 	/* (data, indices, updates): as a node whose walk it is given */
-	PUT("stint.Put", .infer = put_infer),
+	PUT("stint.Put", .infer = put_infer, .match = put_match),
 	/* (dy, indices) */
 	{.name = "stint.PutGrad",
 		.min_in = 2,

@@ -19,7 +19,7 @@ enum status spelled_softplus(struct graph *g, const struct node *n, struct tenso
 	double one;
 	struct tensor *e;
 	if (strcmp(n->op->name, "Log") != 0 ||
-		!match_with_scalar(match_source(n->in[0])->maker, "Add", &one, &e) || one != 1)
+		!match_with_number(match_source(n->in[0])->maker, "Add", &one, &e) || one != 1)
 		return ST_OK;
 	const struct node *exponential = match_node(e, "Exp");
 	if (exponential && tensor_same_shape(exponential->in[0], n->out[0]))
@@ -32,9 +32,9 @@ static struct tensor *sixth(const struct node *n)
 {
 	double v;
 	struct tensor *other;
-	if (!strcmp(n->op->name, "Div") && match_scalar(n->in[1], &v) && v == 6)
+	if (!strcmp(n->op->name, "Div") && match_number(n->in[1], &v) && v == 6)
 		return match_source(n->in[0]);
-	if (match_with_scalar(n, "Mul", &v, &other) && match_near(v, 1.0 / 6))
+	if (match_with_number(n, "Mul", &v, &other) && match_near(v, 1.0 / 6))
 		return match_source(other);
 	return NULL;
 }
@@ -48,7 +48,7 @@ static struct tensor *clipped(const struct tensor *t)
 	if (!clip || clip->nin != 1 || node_float(clip, "min", -INFINITY) != 0 ||
 		node_float(clip, "max", INFINITY) != 6)
 		return NULL;
-	return match_with_scalar(match_source(clip->in[0])->maker, "Add", &three, &x) && three == 3
+	return match_with_number(match_source(clip->in[0])->maker, "Add", &three, &x) && three == 3
 		       ? match_source(x)
 		       : NULL;
 }

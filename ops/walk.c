@@ -255,7 +255,8 @@ static void emit_data_place(struct emit *e, const struct walk *w, int lines, int
 	for (int c = 0; c < w->parts; c++) {
 		emit(e, "%sindex_of(x%d[", first ? "" : " + ", input);
 		emit_sum(e, w->lines, w->is, w->im);
-		emit(e, c ? " + %d" : "", c);
+		if (c)
+			emit(e, " + %d", c);
 		emit(e, "], %" PRId64 ")", w->size[c]);
 		if (w->step[c] != 1)
 			emit(e, " * %" PRId64, w->step[c]);

@@ -5,48 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct event {
-	int64_t t;
-	bool start;
-	int seg;
-};
-
-static int event_cmp(const void *a, const void *b)
+/* The sections of each segment, and the most that is live in one. */
+static bool find_sections(struct packing *p, const struct place_seg *seg, int nseg, const int *of)
 {
-	const struct event *x = a, *y = b;
-	if (x->t != y->t)
-		return x->t < y->t ? -1 : 1;
-	if (x->start != y->start)
-		return x->start ? 1 : -1; /* ends first */
-	return (x->seg > y->seg) - (x->seg < y->seg);
-}
-
-/* A section ends at the first end after a start: at each a largest set of items is live. */
-static bool find_sections(struct packing *p, const struct place_seg *seg, const int *of)
-{
-	struct event *v = malloc(((size_t)p->nseg * 2 + 1) * sizeof *v);
-	int n = 2 * p->nseg;
-	bool grew = false;
-	if (!v)
-		return false;
-	for (int k = 0; k < p->nseg; k++) {
-		v[2 * k] = (struct event){seg[of[k]].lower, true, k};
-		v[2 * k + 1] = (struct event){seg[of[k]].upper, false, k};
-	}
-	qsort(v, (size_t)n, sizeof *v, event_cmp);
+	int *lo = malloc(((size_t)nseg + 1) * sizeof *lo);
+	int *hi = malloc(((size_t)nseg + 1) * sizeof *hi);
+	bool ok = lo && hi && place_sections(seg, nseg, lo, hi, &p->nsection);
+	int64_t *change = ok ? calloc((size_t)p->nsection + 1, sizeof *change) : NULL;
 	int64_t live = 0, most = 0;
-	for (int k = 0; k < n; k++) {
-		struct pack_seg *s = &p->seg[v[k].seg];
-		if (!v[k].start && grew)
-			p->nsection++;
-		grew = v[k].start;
-		*(grew ? &s->lo : &s->hi) = p->nsection;
-		live += grew ? s->size : -s->size;
+	ok = ok && change;
+	for (int k = 0; ok && k < p->nseg; k++) {
+		struct pack_seg *s = &p->seg[k];
+		s->lo = lo[of[k]];
+		s->hi = hi[of[k]];
+		change[s->lo] += s->size;
+		change[s->hi] -= s->size;
+	}
+	for (int i = 0; ok && i < p->nsection; i++) {
+		live += change[i];
 		most = live > most ? live : most;
 	}
 	p->load = p->base + most;
-	free(v);
-	return true;
+	free(change);
+	free(hi);
+	free(lo);
+	return ok;
 }
 
 bool packing_init(struct packing *p, const struct place_seg *seg, int nseg,
@@ -85,7 +68,7 @@ bool packing_init(struct packing *p, const struct place_seg *seg, int nseg,
 		}
 		p->at[i + 1] = p->nseg;
 	}
-	ok = ok && find_sections(p, seg, of);
+	ok = ok && find_sections(p, seg, nseg, of);
 	free(of);
 	return ok;
 }

@@ -16,6 +16,10 @@ struct place_item {
 	bool fixed; /* the offset is given */
 };
 
+/* The sections of each segment that is not empty, [lo, hi): a section ends at the first end after a
+ * start. False when out of memory. */
+bool place_sections(const struct place_seg *seg, int nseg, int *lo, int *hi, int *nsection);
+
 /* Offsets for all items, multiples of `align` at or above `base`. Stops searching as soon as the
  * height is at most `aim` or equals the load; `work` limits the exact part of the search. *height
  * and *load (the most bytes at one time, above `base`, with sizes rounded up) out. Sizes and

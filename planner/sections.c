@@ -5,46 +5,6 @@
 
 enum { OVERLAPS_MAX = 4000000, HEIGHTS_MAX = 4000000 };
 
-struct event {
-	int64_t t;
-	bool start;
-	int seg;
-};
-
-static int event_cmp(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-	if (x->t != y->t)
-		return x->t < y->t ? -1 : 1;
-	if (x->start != y->start)
-		return x->start ? 1 : -1; /* ends first */
-	return (x->seg > y->seg) - (x->seg < y->seg);
-}
-
-/* The sections of each segment: a section ends at the first end after a start. */
-static bool find_sections(struct exact *e, int nseg, int *lo, int *hi)
-{
-	struct event *v = malloc(((size_t)nseg * 2 + 1) * sizeof *v);
-	int n = 0;
-	bool grew = false;
-	if (!v)
-		return false;
-	for (int i = 0; i < nseg; i++)
-		if (e->seg[i].size > 0 && e->seg[i].lower < e->seg[i].upper) {
-			v[n++] = (struct event){e->seg[i].lower, true, i};
-			v[n++] = (struct event){e->seg[i].upper, false, i};
-		}
-	qsort(v, (size_t)n, sizeof *v, event_cmp);
-	for (int k = 0; k < n; k++) {
-		if (!v[k].start && grew)
-			e->nsection++;
-		grew = v[k].start;
-		*(v[k].start ? &lo[v[k].seg] : &hi[v[k].seg]) = e->nsection;
-	}
-	free(v);
-	return true;
-}
-
 /* Heights of the items by section; false when out of memory or too large. */
 static bool fill_items(struct exact *e, const int *lo, const int *hi)
 {
@@ -151,7 +111,8 @@ bool exact_init(struct exact *e, int nseg)
 	e->at = calloc(n, sizeof *e->at);
 	e->placed = calloc(n, sizeof *e->placed);
 	bool ok = lo && hi && e->lo && e->hi && e->height_at && e->tallest && e->area && e->life &&
-		  e->meet_at && e->at && e->placed && find_sections(e, nseg, lo, hi);
+		  e->meet_at && e->at && e->placed &&
+		  place_sections(e->seg, nseg, lo, hi, &e->nsection);
 	e->nomem = !ok;
 	ok = ok && fill_items(e, lo, hi) && fill_meets(e);
 	free(lo);

@@ -36,7 +36,7 @@ static struct tensor *input_tensor(struct test_case *c, struct graph *g, int k, 
 	x->data = data;
 	bool target = c->op->loss && k > 0;
 	x->role = known || v->kind == VALUE_KNOWN ? TR_CONSTANT
-		  : real && !target               ? TR_PARAMETER
+		  : real && !target && !v->data   ? TR_PARAMETER
 						  : TR_INPUT;
 	return x;
 }

@@ -146,6 +146,8 @@ static bool read_drawn(struct test_case *c, int k, const char *s)
 		v->kind = VALUE_BOOL;
 		low = 0;
 		high = 2;
+	} else if (!strcmp(type, ":data")) {
+		v->data = true;
 	} else if (*type && !whole) {
 		return false;
 	}

@@ -35,6 +35,7 @@ enum input_kind { VALUE_ABSENT, VALUE_REAL, VALUE_INT, VALUE_BOOL, VALUE_KNOWN }
 struct example_input {
 	enum input_kind kind;
 	bool integer; /* VALUE_KNOWN: I64 or real */
+	bool data;    /* VALUE_REAL: an input, not a parameter */
 	int rank;
 	int64_t dim[RANK_MAX], numel;
 	double *v;

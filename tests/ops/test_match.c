@@ -1,9 +1,9 @@
 /* Composite operators that exporters spell out are recognised, and what only looks like one is not.
  * A program is a list of "Op result operand operand": operands are earlier results, x (an input of
- * shape [2, 3, 8]), s and b (parameters of shape [8]), p ([3, 8]), c and d ([3, 1]),
- * ones and zeros ([3]), numbers,
- * numbers that fill a vector ("1*3") or lists of whole numbers ("[2,-1]"); an operator's attributes
- * stand behind it ("Cast/to=1"); the last result is the model's output. */
+ * shape [2, 3, 8]), i (integers of that shape), z (zeros of that shape), s and b (parameters of
+ * shape [8]), p ([3, 8]), c and d ([3, 1]), ones and zeros ([3]), numbers, numbers that fill a
+ * vector ("1*3") or lists of whole numbers ("[2,-1]"); an operator's attributes stand behind it
+ * ("Cast/to=1"); the last result is the model's output. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -126,11 +126,16 @@ static void test_program(void **state)
 	struct diag d = {.put = print};
 	struct arena *a = arena_new();
 	struct machine m = {.g = graph_new(a, &d, "test", ops_table(), &target, DT_F32)};
-	struct tensor *x = graph_tensor(m.g, "x", DT_F32, 3, (const int64_t[]){2, 3, 8});
-	define(&m, "x", x);
-	x->role = TR_INPUT;
-	m.g->ninput = 1;
-	m.g->input = &x;
+	static const int64_t shape[] = {2, 3, 8};
+	static const float nothing[48];
+	struct tensor *in[] = {
+		graph_tensor(m.g, "x", DT_F32, 3, shape), graph_tensor(m.g, "i", DT_I64, 3, shape)};
+	define(&m, "x", in[0]);
+	define(&m, "i", in[1]);
+	define(&m, "z", graph_constant(m.g, "z", DT_F32, 3, shape, nothing));
+	in[0]->role = in[1]->role = TR_INPUT;
+	m.g->ninput = 2;
+	m.g->input = in;
 	parameter(&m, "s", 1, (const int64_t[]){8});
 	parameter(&m, "b", 1, (const int64_t[]){8});
 	parameter(&m, "p", 2, (const int64_t[]){3, 8});
@@ -196,6 +201,12 @@ static const struct program programs[] = {
 		"Pow c x 2; Mul k 0.044715 c; Add u x k; Mul z 0.79788456 u; Tanh t z; "
 		"Add w t 1; Mul h 0.5 w; Mul y x h",
 		"Mul Mul Add Mul Tanh Add Mul Mul"},
+	{"accumulation by the older exporter", "Exp u x; ScatterElements t z i x; Add y u t",
+		"Exp ScatterElements"},
+	{"accumulation, turned round", "Exp u x; ScatterElements t z i x; Add y t u",
+		"Exp ScatterElements"},
+	{"put into others than zeros", "ScatterElements t x i x; Add y x t", "ScatterElements Add"},
+	{"put into zeros, and spread", "ScatterElements t z i x; Add y t s", "ScatterElements Add"},
 	{"layer norm", NORM "; Mul w n s; Add y w b", "stint.LayerNorm"},
 	{"layer norm, operands turned round", NORM "; Mul w s n; Add y b w", "stint.LayerNorm"},
 	{"layer norm without a bias", NORM "; Mul y n s", "stint.LayerNorm"},

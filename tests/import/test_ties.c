@@ -1,0 +1,362 @@
+/* What the importer makes of initializers: which are trained, which are one, which are apart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ops/ops.h"
+#include "tests/import/model.h"
+
+static int setup(void **state)
+{
+	if (model_setup(state))
+		return -1;
+	struct model_test *t = *state;
+	t->table = ops_table();
+	return 0;
+}
+
+static void put_text(struct text *out, unsigned char tag, const char *s)
+{
+	size_t n = strlen(s);
+	text_write(out, (const char *)&tag, 1);
+	for (; n > 127; n >>= 7)
+		text_write(out, (const char[]){(char)(n | 128)}, 1);
+	text_write(out, (const char[]){(char)n}, 1);
+	text_puts(out, s);
+}
+
+/* An entry of metadata_props. */
+static void note(struct model_test *t, ProtobufCMessage *m, uint32_t field, const char *key,
+	const char *value)
+{
+	struct text entry = {0};
+	put_text(&entry, 0x0a, key);
+	put_text(&entry, 0x12, value);
+	assert_false(entry.failed);
+	model_unknown(t, m, field, entry.s, entry.len);
+	text_free(&entry);
+}
+
+static void signature(struct model_test *t, const char *lines)
+{
+	note(t, &t->graph.base, 16, "pkg.torch.export.ExportedProgram.graph_signature", lines);
+}
+
+/* A node that comes from module `scope`. */
+static Onnx__NodeProto *from(struct model_test *t, const char *scope, Onnx__NodeProto *n)
+{
+	char value[200];
+	snprintf(value, sizeof value, "['', '%s', '%s_0']", scope, n->op_type);
+	note(t, &n->base, 9, "pkg.torch.onnx.name_scopes", value);
+	return n;
+}
+
+static void filled(struct model_test *t, const char *name, const char *shape, size_t n, float v)
+{
+	float *values = ARENA_ARRAY(t->arena, float, n);
+	assert_non_null(values);
+	for (size_t i = 0; i < n; i++)
+		values[i] = v;
+	model_raw(model_tensor(t, name, TENSOR_TYPE(FLOAT), shape), values, n * sizeof *values);
+}
+
+static const struct tensor *input_of(const struct model_test *t, const char *node, int i)
+{
+	for (int k = 0; k < t->g->nnode; k++)
+		if (!strcmp(t->g->node[k]->name, node))
+			return t->g->node[k]->in[i];
+	fail_msg("no node '%s'", node);
+	return NULL;
+}
+
+static void reads(const struct model_test *t, const char *node, int i, const char *tensor)
+{
+	assert_string_equal(input_of(t, node, i)->name, tensor);
+	assert_int_equal(test_tensor(t, tensor)->role, TR_PARAMETER);
+}
+
+static void not_trained(const struct model_test *t, const char *name, const char *why)
+{
+	assert_int_equal(test_tensor(t, name)->role, TR_CONSTANT);
+	assert_string_equal(test_tensor(t, name)->why, why);
+}
+
+/* --- Merged initializers --- */
+
+/* Three layer norms, one of them used twice, as the dynamo exporter leaves fresh ones. */
+static void merged_norms(struct model_test *t)
+{
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	filled(t, "ln1.weight", "4", 4, 1);
+	filled(t, "ln1.bias", "4", 4, 0);
+	signature(t, "p_ln1_weight: PARAMETER target='ln1.weight'\n"
+		     "p_ln1_bias: PARAMETER target='ln1.bias'\n"
+		     "p_ln2_weight: PARAMETER target='ln2.weight'\n"
+		     "p_ln2_bias: PARAMETER target='ln2.bias'\n"
+		     "p_sh_weight: PARAMETER target='sh.weight'\n"
+		     "p_sh_bias: PARAMETER target='sh.bias'\nx: USER_INPUT\n");
+	static const char *const scope[] = {"ln1", "ln2", "sh", "sh"};
+	static const char *const name[] = {"n0", "n1", "n2", "n3"};
+	static const char *const in[] = {"x", "a", "b", "c"}, *const out[] = {"a", "b", "c", "y"};
+	for (int i = 0; i < 4; i++)
+		from(t, scope[i],
+			model_node(t, "LayerNormalization", name[i],
+				arena_printf(t->arena, "%s,ln1.weight,ln1.bias", in[i]), out[i]));
+	model_output(t, "y");
+}
+
+static void equal_ones_are_separate(void **state)
+{
+	struct model_test *t = *state;
+	merged_norms(t);
+	model_accepted(t);
+	test_said(t,
+		"parameters of their own again: 'ln2.weight', 'sh.weight', 'ln2.bias', 'sh.bias'");
+	reads(t, "n0", 1, "ln1.weight");
+	reads(t, "n1", 1, "ln2.weight");
+	reads(t, "n1", 2, "ln2.bias");
+	reads(t, "n2", 1, "sh.weight");
+	reads(t, "n3", 2, "sh.bias");
+	assert_ptr_equal(input_of(t, "n2", 1), input_of(t, "n3", 1));
+	/* the copy of the model says so itself */
+	const char *copy = test_path(t, "copy.onnx");
+	assert_int_equal(import_copy_model(
+				 test_path(t, "model.onnx"), copy, &t->options, t->table, &t->diag),
+		ST_OK);
+	assert_int_equal(test_import(t, copy), ST_OK);
+	assert_null(t->said.s);
+	reads(t, "n3", 1, "sh.weight");
+}
+
+static void ties_asked_for_stay(void **state)
+{
+	struct model_test *t = *state;
+	merged_norms(t);
+	const struct import_tie tie = {"ln1.weight", "ln1.bias"};
+	t->options.tie = &tie;
+	t->options.ntie = 1;
+	model_accepted(t);
+	reads(t, "n1", 2, "ln1.weight");
+	reads(t, "n3", 1, "ln1.weight");
+}
+
+/* Without a word on modules: apart, unless PyTorch wrote the file, which merges otherwise. */
+static void without_modules(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	filled(t, "ones", "4", 4, 1);
+	model_weights(t, "w", "4");
+	model_node(t, "Mul", "m0", "x,ones", "a");
+	model_node(t, "Mul", "m1", "a,ones", "b");
+	model_node(t, "Add", "a0", "b,w", "c");
+	model_node(t, "Add", "a1", "c,w", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	reads(t, "m0", 1, "ones");
+	reads(t, "m1", 1, "ones@m1.1");
+	reads(t, "a1", 1, "w"); /* a real tie */
+	t->model.producer_name = "pytorch";
+	model_accepted(t);
+	reads(t, "m1", 1, "ones");
+	t->options.untie_pattern = (const char *const[]){"w", NULL};
+	model_accepted(t);
+	reads(t, "a0", 1, "w");
+	reads(t, "a1", 1, "w@a1.1");
+}
+
+static void aliases(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	t->model.producer_name = "pytorch";
+	filled(t, "ln.weight", "4", 4, 1);
+	model_weights(t, "l.bias", "4");
+	model_node(t, "Identity", "i0", "ln.weight", "out.weight");
+	model_node(t, "Identity", "i1", "l.bias", "c.bias");
+	model_node(t, "Mul", "m0", "x,ln.weight", "a");
+	model_node(t, "Mul", "m1", "a,out.weight", "b");
+	model_node(t, "Add", "a0", "b,l.bias", "c");
+	model_node(t, "Add", "a1", "c,c.bias", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	reads(t, "m1", 1, "out.weight");
+	assert_ptr_equal(tensor_storage((struct tensor *)(uintptr_t)input_of(t, "a1", 1)),
+		test_tensor(t, "l.bias"));
+}
+
+/* Layers copied from one: equal, but not one. */
+static void stacks(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "layers.0.bias", "4");
+	model_weights(t, "tied.bias", "4");
+	signature(t, "p0: PARAMETER target='layers.0.bias'\np1: PARAMETER target='layers.1.bias'\n"
+		     "p2: PARAMETER target='tied.bias'\np3: PARAMETER target='other.bias'\n");
+	from(t, "layers.0", model_node(t, "Add", "n0", "x,layers.0.bias", "a"));
+	from(t, "layers.1", model_node(t, "Add", "n1", "a,layers.0.bias", "b"));
+	from(t, "tied", model_node(t, "Add", "n2", "b,tied.bias", "c"));
+	from(t, "other", model_node(t, "Add", "n3", "c,tied.bias", "y"));
+	model_output(t, "y");
+	model_accepted(t);
+	reads(t, "n1", 1, "layers.1.bias");
+	reads(t, "n3", 1, "tied.bias");
+}
+
+/* --- Transposed copies --- */
+
+static void transposed(void **state)
+{
+	struct model_test *t = *state;
+	static const float turned[] = {0, 2, 4, 1, 3, 5};
+	model_input(t, "i", TENSOR_TYPE(INT64), "4");
+	model_weights(t, "em.weight", "3,2");
+	model_raw(model_tensor(t, "val_8", TENSOR_TYPE(FLOAT), "2,3"), turned, sizeof turned);
+	model_node(t, "Gather", "look", "em.weight,i", "h");
+	model_node(t, "MatMul", "head", "h,val_8", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	test_said(t, "holds 'em.weight' transposed");
+	const struct tensor *w = input_of(t, "head", 1);
+	assert_string_equal(w->maker->op->name, "Transpose");
+	assert_ptr_equal(w->maker->in[0], input_of(t, "look", 0));
+	t->options.untie_pattern = (const char *const[]){"val_*", NULL};
+	model_accepted(t);
+	reads(t, "head", 1, "val_8");
+	const struct import_tie tie[] = {{"em.weight", "val_8"}, {"em.weight", "nothing"}};
+	t->options.untie_pattern = NULL;
+	t->options.tie = tie;
+	t->options.ntie = 1;
+	model_accepted(t);
+	assert_non_null(input_of(t, "head", 1)->maker);
+	t->options.ntie = 2;
+	model_refused(t, ST_USAGE, "there is no initializer 'nothing'");
+}
+
+/* --- What is trained --- */
+
+static void roles(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "plain", "4");
+	filled(t, "mask", "4", 4, -INFINITY);
+	model_weights(t, "val_3", "4");
+	model_weights(t, "onnx::MatMul_3", "4,4");
+	filled(t, "ratio", "1", 1, 0.5f);
+	model_node(t, "Add", "n0", "x,plain", "a");
+	model_node(t, "Add", "n1", "a,mask", "b");
+	model_node(t, "Sub", "n2", "b,val_3", "c");
+	model_node(t, "MatMul", "n3", "c,onnx::MatMul_3", "d");
+	model_node(t, "Dropout", "n4", "d,ratio", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	reads(t, "n0", 1, "plain");
+	reads(t, "n3", 1, "onnx::MatMul_3");
+	not_trained(t, "mask", "a mask");
+	not_trained(t, "val_3", "made by the exporter");
+	not_trained(t, "ratio", "a setting of its operator");
+	t->options.train_pattern = (const char *const[]){"val_3", "plain", NULL};
+	t->options.freeze_pattern = (const char *const[]){"pl*", NULL};
+	model_accepted(t);
+	reads(t, "n2", 1, "val_3");
+	not_trained(t, "plain", "--freeze");
+	not_trained(t, "onnx::MatMul_3", "not in --train");
+}
+
+/* The module's word goes before names. */
+static void modules(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "p", "4");
+	model_weights(t, "table", "4");
+	model_weights(t, "cos", "4");
+	signature(t, "ExportGraphSignature(input_specs=[InputSpec(kind=<InputKind.PARAMETER: 2>, "
+		     "arg=TensorArgument(name='p_p'), target='p', persistent=None), "
+		     "InputSpec(kind=<InputKind.BUFFER: 3>, arg=TensorArgument(name='b_table'), "
+		     "target='table', persistent=True)])");
+	model_node(t, "Add", "n0", "x,p", "a");
+	model_node(t, "Add", "n1", "a,table", "b");
+	model_node(t, "Mul", "n2", "b,cos", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	reads(t, "n0", 1, "p");
+	not_trained(t, "table", "buffer of the module");
+	not_trained(t, "cos", "made by the exporter");
+}
+
+static void folding_is_told(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	filled(t, "conv.weight_bias", "4", 4, 1);
+	model_accepted(t);
+	test_said(t, "folded into other layers ('conv.weight_bias' tells)");
+	test_said(t, "optimize=False");
+	signature(t, "p: PARAMETER target='w'\nb: BUFFER target='bn.running_mean' persistent=True\n"
+		     "q: PARAMETER target='token'\n");
+	model_accepted(t);
+	test_said(t, "('bn.running_mean' tells)");
+	test_said(t, "1 parameter of the module has been folded into constants: 'token'");
+}
+
+/* --- Gradients stopped, inputs fixed --- */
+
+static void stops(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	t->options.batch = 2;
+	t->options.stop_pattern = (const char *const[]){"*", NULL};
+	model_accepted(t);
+	assert_true(t->g->output[0]->maker->op->traits & OP_STOP);
+	t->options.stop_pattern = (const char *const[]){"none*", NULL};
+	model_accepted(t);
+	assert_false(t->g->output[0]->maker->op->traits & OP_STOP);
+	test_said(t, "--stop-gradient 'none*' fits no node of the model itself");
+}
+
+static void fixed_inputs(void **state)
+{
+	struct model_test *t = *state;
+	const struct import_fix fix[] = {{"w", "1,2.5,-3,4"}, {"k", "2"}};
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_input(t, "w", TENSOR_TYPE(FLOAT), "4");
+	model_input(t, "k", TENSOR_TYPE(INT64), "n");
+	model_node(t, "Add", "add", "x,w", "a");
+	model_node(t, "Add", "sums", "w,w", "v");
+	model_node(t, "Expand", "e", "a,k", "y");
+	model_output(t, "v");
+	t->options.fix = fix;
+	t->options.nfix = 2;
+	model_refused(t, ST_INVALID, "e (Expand)");
+	t->graph.n_node = 2;
+	model_accepted(t);
+	assert_int_equal(t->g->ninput, 1);
+	test_known(t, "v", "4: 2 5 -6 8");
+	t->options.fix = (const struct import_fix[]){{"w", "1,2"}};
+	t->options.nfix = 1;
+	model_refused(t, ST_USAGE, "--fix w=1,2 does not fit it");
+	t->options.fix = (const struct import_fix[]){{"w", "1,2,x,4"}};
+	model_refused(t, ST_USAGE, "does not fit it");
+	t->options.fix = (const struct import_fix[]){{"none", "1"}};
+	model_refused(t, ST_USAGE, "--fix: there is no input 'none'");
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
+	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
+		T(without_modules), T(aliases), T(stacks), T(transposed), T(roles), T(modules),
+		T(folding_is_told), T(stops), T(fixed_inputs)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
