@@ -125,12 +125,14 @@ static enum status read_equation(struct graph *g, const struct node *n, struct e
 	for (int i = 0; i < LABELS; i++)
 		q->size[i] = 1;
 	for (int k = 0; k < n->nin; k++) {
+		if (!n->in[k])
+			return node_fail(g, n, NULL, "input %d is missing", k);
 		TRY(read_term(g, n, q, &s, n->in[k]->rank, -1, &q->in[k]));
 		if (*s != (k + 1 < n->nin ? ',' : 0) && strncmp(s, "->", 2) != 0)
-			return node_fail(g, n, NULL, "equation '%s' does not list %d operands",
+			return node_fail(g, n, NULL, "equation '%s' is not one of %d operands",
 				q->text, n->nin);
 		if ((*s == '-') != (k + 1 == n->nin) && *s)
-			return node_fail(g, n, NULL, "equation '%s' does not list %d operands",
+			return node_fail(g, n, NULL, "equation '%s' is not one of %d operands",
 				q->text, n->nin);
 		if (n->in[k]->dtype != n->in[0]->dtype || n->in[k]->dtype == DT_BOOL)
 			return node_fail(g, n, NULL,

@@ -16,7 +16,7 @@ static enum status onehot_infer(struct graph *g, struct node *n)
 			"stint needs it at compile time; give fixed sizes with --batch and --dim",
 			"the depth ('%s') is not a constant number", depth->name);
 	int64_t size = depth ? tensor_int(depth, 0) : node_int(n, "depth", -1);
-	if (size < 0 || values->rank != 1 || values->dim[0] != 2)
+	if (size < 0 || !values || values->rank != 1 || values->dim[0] != 2)
 		return node_fail(g, n, NULL, "needs a depth and two values, off and on");
 	if (at->rank == RANK_MAX)
 		return node_fail(g, n, NULL, "more than %d axes", RANK_MAX);

@@ -53,6 +53,17 @@ static enum status check_inputs(struct graph *g, const struct node *n, const str
 	return check_input(g, n, 7, "P", false, 2, (int64_t[]){d, 3 * h});
 }
 
+/* Everything that is multiplied later (rows, gates, bytes of workspace) stays within range. */
+static bool fits(const struct recurrent *p)
+{
+	const int64_t factor[] = {p->directions, p->steps, p->batch, p->gates, p->hidden};
+	int64_t all = 64 * (int64_t)sizeof(double);
+	for (int i = 0; i < 5; i++)
+		if (!size_mul(all, factor[i] > 0 ? factor[i] : 1, &all))
+			return false;
+	return true;
+}
+
 static enum status read_direction(struct graph *g, const struct node *n, struct recurrent *p)
 {
 	const char *direction = node_string(n, "direction", "forward");
@@ -69,8 +80,9 @@ static enum status read_node(struct graph *g, const struct node *n, struct recur
 {
 	static const int64_t gates[] = {4, 3, 1};
 	const struct tensor *x = n->in[0], *r = n->in[2];
-	if (x->rank != 3 || r->rank != 3 || r->dim[2] < 1)
-		return node_fail(g, n, NULL, "X and R must have three axes");
+	if (x->rank != 3 || r->rank != 3 || x->dim[2] < 1 || r->dim[2] < 1)
+		return node_fail(
+			g, n, NULL, "X and R must have three axes, of which the last is not empty");
 	p->cell = cell_of(n);
 	p->gates = gates[p->cell];
 	p->batch_first = node_int(n, "layout", 0) != 0;
@@ -88,6 +100,8 @@ static enum status read_node(struct graph *g, const struct node *n, struct recur
 			node_int(n, "hidden_size", 0), p->hidden);
 	TRY(read_direction(g, n, p));
 	TRY(recurrent_activations(g, n, p));
+	if (!fits(p))
+		return node_fail(g, n, NULL, "its sizes are out of range");
 	return check_inputs(g, n, p);
 }
 

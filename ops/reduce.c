@@ -246,21 +246,25 @@ static enum status real_infer(struct graph *g, struct node *n)
 /* --- Records --- */
 
 #define CASES                                                                                      \
-	{.in = "3,5,7"}, {.in = "a,B,c =[1]"}, {.in = "3,5,7 =[-1]", .attr = "keepdims=0"},        \
-		{.in = "2,3,4,70 =[0,2]", .attr = "keepdims=0"}, {.in = "3,1,5 =[1]"},             \
+	{.in = "3,5,7"}, {.in = "a,B,c =[1]"}, {.in = "2,3,4,70 =[0,2]", .attr = "keepdims=0"},    \
+		{.in = "3,5,7 =[-1]", .attr = "keepdims=0"},                                       \
 	{                                                                                          \
 		.in = "2,3", .attr = "noop_with_empty_axes=1"                                      \
 	}
 /* every shape of loop */
-#define MORE                                                                                       \
-	CASES, {.in = "2,3,4,5 =[0,2,3]"}, {.in = "300,67 =[0]"}, {.in = "2,3,4,5 =[1,3]"},        \
+#define LOOPS                                                                                      \
+	{.in = "2,3,4,5 =[0,2,3]"}, {.in = "300,67 =[0]"}, {.in = "2,3,4,5 =[1,3]"},               \
 	{                                                                                          \
 		.in = "2,130 =[1]"                                                                 \
 	}
-#define WHOLE                                                                                      \
-	{.in = "3,4,5:i64<7 =[1]"}, {.in = "3,4:i64<5", .attr = "keepdims=0"},                     \
+#define MORE                                                                                       \
+	CASES, LOOPS, {.in = "3,1,5 =[1]"}, {.in = "3,4:i64<5", .attr = "keepdims=0"},             \
 	{                                                                                          \
 		.in = "3,1:i64<5 =[1]"                                                             \
+	}
+#define WHOLE                                                                                      \
+	{                                                                                          \
+		.in = "3,4,5:i64<7 =[1]"                                                           \
 	}
 /* two largest elements: each has half the slope */
 #define TIES                                                                                       \
@@ -296,9 +300,7 @@ static enum status real_infer(struct graph *g, struct node *n)
 		__VA_ARGS__)
 #define LOGS(onnx, lowering, examples)                                                             \
 	BOTH(onnx, 18, examples, real_infer, lowering, reduce_log_fold, NULL, .work = 0)
-#define OLD                                                                                        \
-	EXAMPLES({.in = "3,5,7", .attr = "axes=0,2", .low = 0.5, .high = 1.5},                     \
-		{.in = "3,5,7", .attr = "axes=-2 keepdims=0", .low = 0.5, .high = 1.5})
+#define OLD EXAMPLES({.in = "3,5,7", .attr = "axes=-2,0 keepdims=0", .low = 0.5, .high = 1.5})
 #define OURS(ours, inputs, ...)                                                                    \
 	{                                                                                          \
 		.name = ours, .min_in = inputs, .max_in = inputs, .infer = reduce_infer,           \
@@ -321,7 +323,7 @@ const struct op_def ops_reduce[] = {
 	REDUCE("ReduceMin", 18, EXAMPLES(CASES, EMPTY, WHOLE, TIES, {.in = "3,4:bool =[0]"}), .grad = extreme_rule),
 	REDUCE("ReduceProd", 18, EXAMPLES(CASES, EMPTY, WHOLE, {.in = "9,4:whole =[1]", .low = -1, .high = 3}), .grad = prod_rule),
 	LOGS("ReduceLogSum", log_sum_lower, POSITIVE),
-	LOGS("ReduceLogSumExp", log_sum_exp_lower, EXAMPLES(MORE, EMPTY)),
+	LOGS("ReduceLogSumExp", log_sum_exp_lower, EXAMPLES(CASES, EMPTY, LOOPS)),
 	OURS("stint.ReduceSumExp", 2, .grad = sum_exp_rule),
 	OURS("stint.ReduceCount", 2),
 	OURS("stint.ReduceZeros", 1),
