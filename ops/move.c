@@ -218,13 +218,13 @@ static enum status split_sizes(struct graph *g, const struct node *n, int axis, 
 			"axis %d of size %" PRId64 " does not split into %d equal parts", axis,
 			total, n->nout);
 	int64_t each = (total + parts - 1) / parts;
-	for (int k = 0; k < n->nout; k++) {
+	bool fits = true;
+	for (int k = 0; k < n->nout && fits; k++) {
 		size[k] = v ? v[k] : left < each ? left : each;
-		if (size[k] < 0 || size[k] > left)
-			break;
-		left -= size[k];
+		fits = size[k] >= 0 && size[k] <= left;
+		left -= fits ? size[k] : 0;
 	}
-	if (left != 0)
+	if (!fits || left != 0)
 		return node_fail(g, n, NULL, "the parts do not add up to axis %d of size %" PRId64,
 			axis, total);
 	return ST_OK;

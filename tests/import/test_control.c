@@ -488,6 +488,53 @@ static void sequences_split(void **state)
 	test_known(t, "one", "1: 2");
 }
 
+/* What fuzzing found: the first three add up, what follows lay outside. */
+static void pieces_that_do_not_fit(void **state)
+{
+	struct model_test *t = *state;
+	model_numbers(t, "x", "1,2,3,4,5");
+	model_numbers(t, "sizes", "1,2,2,60676,5");
+	Onnx__NodeProto *n = model_node(t, "SplitToSequence", "cut", "x,sizes", "s");
+	model_node(t, "SequenceLength", "", "s", "y");
+	model_output(t, "y");
+	model_refused(t, ST_INVALID, "the parts do not add up to axis 0 of size 5");
+	n->op_type = "Split";
+	n->n_output = 5;
+	n->output = (char *[]){"a", "b", "c", "d", "y"};
+	t->graph.n_node = 1;
+	model_refused(t, ST_INVALID, "cut (Split): the parts do not add up to axis 0 of size 5");
+}
+
+/* What rules make at compile time is bounded. */
+static void constants_too_large(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2147483647,1");
+	Onnx__NodeProto *n = model_node(t, "EyeLike", "eye", "x", "y");
+	model_output(t, "y");
+	model_refused(t, ST_INVALID, "eye (EyeLike): would need more constants than stint makes");
+	model_numbers(t, "shape", "50000000");
+	n->op_type = "ConstantOfShape";
+	n->input[0] = "shape";
+	n->output[0] = "ones";
+	model_node(t, "Unique", "unique", "ones", "y");
+	model_refused(t, ST_INVALID, "unique (Unique): would take more work at compile time");
+}
+
+/* A word that is none of an option's. */
+static void unknown_word(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,3");
+	model_input(t, "label", TENSOR_TYPE(INT64), "2");
+	Onnx__NodeProto *n = model_node(t, "NegativeLogLikelihoodLoss", "loss", "x,label", "y");
+	Onnx__AttributeProto *a = model_attribute(t, n, "reduction", ATTRIBUTE_TYPE(STRING));
+	a->has_s = 1;
+	a->s = (ProtobufCBinaryData){6, (uint8_t *)(uintptr_t) "median"};
+	model_output(t, "y");
+	model_refused(t, ST_INVALID, "loss (NegativeLogLikelihoodLoss): ");
+}
+
 static void sequences_mapped(void **state)
 {
 	struct model_test *t = *state;
@@ -628,6 +675,9 @@ int main(void)
 		TEST(scan_not_known),
 		TEST(sequences_join),
 		TEST(sequences_split),
+		TEST(pieces_that_do_not_fit),
+		TEST(constants_too_large),
+		TEST(unknown_word),
 		TEST(sequences_mapped),
 		TEST(sequence_in_a_loop),
 		TEST(sequences_refused),
