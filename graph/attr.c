@@ -46,14 +46,24 @@ int option_word(const struct op_option *o, const char *word)
 	return -1;
 }
 
+static int count_words(const struct op_option *o)
+{
+	int n = 1;
+	for (const char *p = o->words; *p; p++)
+		n += *p == ' ';
+	return n;
+}
+
 double node_option(const struct node *n, const char *name)
 {
 	for (const struct op_option *o = n->op->option; o && o->name; o++) {
 		if (strcmp(o->name, name) != 0)
 			continue;
 		const struct attr *a = o->words ? node_attr(n, name) : NULL;
-		return a && a->kind == ATTR_STRING ? option_word(o, a->s)
-						   : node_float(n, name, o->value);
+		if (a && a->kind == ATTR_STRING)
+			return option_word(o, a->s);
+		double v = node_float(n, name, o->value);
+		return o->words && !(v >= 0 && v < count_words(o)) ? -1 : v;
 	}
 	return node_float(n, name, 0);
 }

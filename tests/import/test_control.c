@@ -533,6 +533,10 @@ static void unknown_word(void **state)
 	a->s = (ProtobufCBinaryData){6, (uint8_t *)(uintptr_t) "median"};
 	model_output(t, "y");
 	model_refused(t, ST_INVALID, "loss (NegativeLogLikelihoodLoss): ");
+	a->type = ATTRIBUTE_TYPE(FLOAT);
+	a->has_f = 1;
+	a->f = 1e12f;
+	model_refused(t, ST_INVALID, "loss (NegativeLogLikelihoodLoss): ");
 }
 
 static void sequences_mapped(void **state)
