@@ -2,7 +2,7 @@
  * class: picking log-probabilities by label, or adding them up along the classes. Masks, smoothing
  * and means over the rows that follow are small and stay as they are:
  *
- *	GatherElements(LogSoftmax(x), labels)      -> -loss
+ *	GatherElements(LogSoftmax(x), labels)      -> -loss; weighted, too
  *	ReduceSum(LogSoftmax(x) * aims, classes)   -> -loss, with one-hot aims from labels
  *	ReduceSum(LogSoftmax(x), classes)          -> ReduceSum(x) - classes * lse
  *	ReduceMean(LogSoftmax(x), classes)         -> ReduceMean(x) - lse
@@ -15,13 +15,13 @@
 #include "ops/labels.h"
 #include "ops/match.h"
 
-static struct node *cross_entropy(
-	struct graph *g, struct tensor *x, struct tensor *aim, int axis, bool lenient)
+static struct node *cross_entropy(struct graph *g, struct tensor *x, struct tensor *aim,
+	struct tensor *weight, int axis, bool lenient)
 {
 	const struct attr attr[] = {ATTR_I("axis", axis), ATTR_I("ignore_index", IGNORE_NOTHING),
 		{.name = "reduction", .kind = ATTR_STRING, .s = "none"}, ATTR_I(LENIENT, 1)};
-	return graph_op_node(g, "stint.CrossEntropy", 2, (struct tensor *[]){x, aim},
-		lenient ? 4 : 3, attr, NULL);
+	return graph_op_node(g, "stint.CrossEntropy", weight ? 4 : 2,
+		(struct tensor *[]){x, aim, NULL, weight}, lenient ? 4 : 3, attr, NULL);
 }
 
 /* -loss in place of node n. */
@@ -43,16 +43,33 @@ static bool is_row_shaped(const struct tensor *t, const struct tensor *x, int ax
 	return same;
 }
 
+/* What is weighted by class in t, and by which known numbers; t itself where nothing is. */
+static struct tensor *weighted(struct tensor *t, int axis, struct tensor **weight)
+{
+	const struct node *mul = match_node(t, "Mul");
+	for (int i = 0; mul && i < 2; i++) {
+		struct tensor *w = mul->in[i], *x = mul->in[1 - i];
+		const int at = axis - (t->rank - w->rank);
+		if (w->role != TR_CONSTANT || !tensor_same_shape(x, t) || at < 0 ||
+			w->numel != t->dim[axis] || w->dim[at] != t->dim[axis])
+			continue;
+		*weight = w;
+		return x;
+	}
+	return t;
+}
+
 static enum status match_gather(struct graph *g, const struct node *n, struct tensor **replace)
 {
 	struct tensor *label = n->in[1];
 	const int rank = n->in[0]->rank;
 	int axis = (int)node_int(n, "axis", 0);
 	axis += axis < 0 ? rank : 0;
-	struct tensor *x = match_log_softmax(n->in[0], axis);
+	struct tensor *weight = NULL, *scores = weighted(n->in[0], axis, &weight);
+	struct tensor *x = match_log_softmax(scores, axis);
 	if (!x || x->numel == 0 || !is_row_shaped(label, x, axis))
 		return ST_OK;
-	return replace_by(g, n, cross_entropy(g, x, label, axis, false), replace);
+	return replace_by(g, n, cross_entropy(g, x, label, weight, axis, false), replace);
 }
 
 /* --- One-hot --- */
@@ -140,7 +157,7 @@ static enum status match_product(
 			continue;
 		struct tensor *label = labels_of(g, aim, x, axis);
 		return replace_by(
-			g, n, cross_entropy(g, x, label ? label : aim, axis, label), replace);
+			g, n, cross_entropy(g, x, label ? label : aim, NULL, axis, label), replace);
 	}
 	return ST_OK;
 }
