@@ -128,14 +128,7 @@ static enum status bind(
 	f->bound[f->n].shift = is_real ? shift : 0;
 	f->n++;
 	TRY(check_shape(t, data, d));
-	TRY(check_type(t, data, d));
-	if (f->n == 1)
-		f->samples = data->dim[0];
-	if (data->dim[0] != f->samples)
-		return diag_fail(d, ST_INVALID, &(struct where){.file = data->path}, NULL,
-			"has %" PRId64 " samples; %s has %" PRId64, data->dim[0],
-			f->bound[0].data.path, f->samples);
-	return ST_OK;
+	return check_type(t, data, d);
 }
 
 /* The k-th model input that is not the target. */
@@ -187,6 +180,44 @@ static enum status check_complete(const struct feed *f, struct diag *d)
 	return ST_OK;
 }
 
+/* What a sample is, and how many there are. */
+static enum status count_samples(struct arena *a, struct feed *f, struct diag *d)
+{
+	int64_t most = 1;
+	f->batch = f->n ? tensor_of(f, 0)->dim[0] : 1;
+	f->rows = 1;
+	for (int i = 0; i < f->n; i++) {
+		int64_t rows = tensor_of(f, i)->dim[0];
+		f->whole |= rows != f->batch;
+		most = rows > most ? rows : most;
+	}
+	if (f->whole) {
+		f->batch = 1;
+		f->rows = f->target >= 0 ? tensor_of(f, f->target)->dim[0] : most;
+		f->index = ARENA_ARRAY(a, int64_t, most);
+		if (!f->index)
+			return diag_nomem(d);
+	}
+	for (int i = 0; i < f->n; i++) {
+		const struct dataset *data = &f->bound[i].data;
+		const struct where w = {.file = data->path};
+		int64_t unit = f->whole && tensor_of(f, i)->dim[0] ? tensor_of(f, i)->dim[0] : 1,
+			samples = data->dim[0] / unit;
+		if (data->dim[0] % unit)
+			return diag_fail(d, ST_INVALID, &w,
+				"the model's inputs differ in their first axis; a file holds all "
+				"that a step takes, or that several do",
+				"has %" PRId64 " rows, no multiple of %" PRId64, data->dim[0],
+				unit);
+		f->samples = i ? f->samples : samples;
+		if (samples != f->samples)
+			return diag_fail(d, ST_INVALID, &w, NULL,
+				"has %" PRId64 " samples; %s has %" PRId64, samples,
+				f->bound[0].data.path, f->samples);
+	}
+	return ST_OK;
+}
+
 enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_list *inputs,
 	const char *target, double scale, double shift, struct feed *out, struct diag *d)
 {
@@ -203,13 +234,7 @@ enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_
 		TRY(check_labels(out, &out->bound[out->target].data, d));
 	}
 	TRY(check_complete(out, d));
-	out->batch = out->n ? tensor_of(out, 0)->dim[0] : 1;
-	for (int i = 0; i < out->n; i++)
-		if (tensor_of(out, i)->dim[0] != out->batch)
-			return diag_fail(d, ST_INVALID, NULL, NULL,
-				"the model's inputs differ in their first axis: '%s' and '%s'",
-				tensor_of(out, 0)->name, tensor_of(out, i)->name);
-	return ST_OK;
+	return count_samples(a, out, d);
 }
 
 void feed_close(struct feed *f)
@@ -247,6 +272,12 @@ enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, st
 		const struct stint_tensor *t = tensor_of(f, i);
 		unsigned char *at = load_at(f->l, f->bound[i].resident);
 		size_t row = t->bytes / (size_t)f->batch;
+		if (f->whole) {
+			for (int64_t r = 0; r < t->dim[0]; r++)
+				f->index[r] = index[0] * t->dim[0] + r;
+			TRY(copy_rows(f, i, f->index, t->dim[0], at, d));
+			continue;
+		}
 		TRY(copy_rows(f, i, index, n, at, d));
 		for (int64_t r = n; r < f->batch; r++)
 			memcpy(at + (size_t)r * row, at + (size_t)(n - 1) * row, row);

@@ -17,8 +17,14 @@ struct feed {
 		double scale, shift; /* of real inputs; 1 and 0 for the target */
 	} bound[FEED_MAX];
 	int64_t samples; /* in every file */
-	int64_t batch;   /* first axis of the model's inputs */
-	int target;      /* index in bound, or -1 */
+	int64_t batch;   /* samples of a step: the first axis of the model's inputs */
+	/* Where these differ in it (a graph's nodes and edges, a sequence and a first state) a
+	 * sample is all that one step takes: `batch` is 1, and each file holds as many rows of its
+	 * input for every sample. */
+	bool whole;
+	int64_t rows;   /* of a sample, for the loss: 1, or the first axis of the target */
+	int64_t *index; /* of rows, where samples are whole */
+	int target;     /* index in bound, or -1 */
 };
 
 /* Open the files of `inputs` ("[NAME=]FILE": without a NAME they bind in the model's order) and
