@@ -22,10 +22,12 @@ struct custom_param {
 /* --- Shapes --- */
 
 static enum status check_output(
-	struct hook *h, int k, const struct stint_tensor *x, enum dtype *type)
+	struct hook *h, int k, const struct stint_op_tensor *x, enum dtype *type)
 {
-	*type = x->type == STINT_REAL ? h->g->real : x->type == STINT_INT64 ? DT_I64 : DT_BOOL;
-	if (x->type != STINT_REAL && x->type != STINT_INT64 && x->type != STINT_BOOL)
+	*type = x->type == STINT_TYPE_REAL    ? h->g->real
+		: x->type == STINT_TYPE_INT64 ? DT_I64
+					      : DT_BOOL;
+	if (x->type != STINT_TYPE_REAL && x->type != STINT_TYPE_INT64 && x->type != STINT_TYPE_BOOL)
 		return hook_fail(h, "`shape` gives output %d no type", k);
 	if (x->rank < 0 || x->rank > STINT_RANK_MAX)
 		return hook_fail(h, "`shape` gives output %d %d axes; 0 to %d are possible", k,
@@ -38,7 +40,7 @@ static enum status check_output(
 }
 
 static enum status make_outputs(
-	struct hook *h, struct graph *g, struct node *n, const struct stint_tensor *out)
+	struct hook *h, struct graph *g, struct node *n, const struct stint_op_tensor *out)
 {
 	for (int k = 0; k < n->nout; k++) {
 		enum dtype type;
@@ -85,7 +87,7 @@ static enum status widen(struct graph *g, struct node *n, int nout)
 static enum status custom_infer(struct graph *g, struct node *n)
 {
 	const struct custom *c = (const struct custom *)n->op;
-	struct stint_tensor out[STINT_OUTPUTS_MAX] = {0};
+	struct stint_op_tensor out[STINT_OUTPUTS_MAX] = {0};
 	struct hook h;
 	TRY(widen(g, n, c->def[0].max_out));
 	TRY(hook_begin(&h, g, n, "shape"));

@@ -283,7 +283,7 @@ static stint_value api_ints(struct stint_call *c, int n, const int64_t *v)
 }
 
 /* `like` can be had by summing over axes of `v`. */
-static bool sums_to(const struct tensor *v, const struct stint_tensor *like)
+static bool sums_to(const struct tensor *v, const struct stint_op_tensor *like)
 {
 	if (like->rank < 0 || like->rank > v->rank)
 		return false;
@@ -295,7 +295,8 @@ static bool sums_to(const struct tensor *v, const struct stint_tensor *like)
 	return true;
 }
 
-static stint_value api_sum_to(struct stint_call *c, stint_value v, const struct stint_tensor *like)
+static stint_value api_sum_to(
+	struct stint_call *c, stint_value v, const struct stint_op_tensor *like)
 {
 	struct hook *h = hook_of(c);
 	struct graph *g = graph_of(h);
@@ -311,20 +312,20 @@ static stint_value api_sum_to(struct stint_call *c, stint_value v, const struct 
 	return made(h, graph_unbroadcast(g, x, &shape), "ReduceSum");
 }
 
-static void describe(const struct tensor *t, struct stint_tensor *out)
+static void describe(const struct tensor *t, struct stint_op_tensor *out)
 {
-	*out = (struct stint_tensor){.type = STINT_ABSENT};
+	*out = (struct stint_op_tensor){.type = STINT_TYPE_ABSENT};
 	if (!t)
 		return;
-	out->type = dtype_is_real(t->dtype) ? STINT_REAL
-		    : t->dtype == DT_I64    ? STINT_INT64
-					    : STINT_BOOL;
+	out->type = dtype_is_real(t->dtype) ? STINT_TYPE_REAL
+		    : t->dtype == DT_I64    ? STINT_TYPE_INT64
+					    : STINT_TYPE_BOOL;
 	out->rank = t->rank;
 	memcpy(out->dim, t->dim, sizeof out->dim);
 	out->data = t->role == TR_CONSTANT ? t->data : NULL;
 }
 
-static int api_describe(struct stint_call *c, stint_value v, struct stint_tensor *out)
+static int api_describe(struct stint_call *c, stint_value v, struct stint_op_tensor *out)
 {
 	struct hook *h = hook_of(c);
 	const struct tensor *t = graph_of(h) ? hook_tensor(h, v) : NULL;
@@ -416,9 +417,9 @@ static const struct stint_api api = {
 	.in_place = api_in_place,
 };
 
-static const struct stint_tensor *describe_all(struct arena *a, int n, struct tensor *const *t)
+static const struct stint_op_tensor *describe_all(struct arena *a, int n, struct tensor *const *t)
 {
-	struct stint_tensor *list = ARENA_ARRAY(a, struct stint_tensor, n);
+	struct stint_op_tensor *list = ARENA_ARRAY(a, struct stint_op_tensor, n);
 	for (int i = 0; list && i < n; i++)
 		describe(t[i], &list[i]);
 	return list;

@@ -40,13 +40,13 @@ extern "C" {
 enum { STINT_RANK_MAX = 8, STINT_PAIRS_MAX = 4, STINT_OUTPUTS_MAX = 16 };
 
 enum stint_type {
-	STINT_ABSENT, /* an optional input that the node leaves out */
-	STINT_REAL,   /* float or double: see stint_call.real_bytes */
-	STINT_INT64,
-	STINT_BOOL, /* one byte, 0 or 1 */
+	STINT_TYPE_ABSENT, /* an optional input that the node leaves out */
+	STINT_TYPE_REAL,   /* float or double: see stint_call.real_bytes */
+	STINT_TYPE_INT64,
+	STINT_TYPE_BOOL, /* one byte, 0 or 1 */
 };
 
-struct stint_tensor {
+struct stint_op_tensor {
 	enum stint_type type;
 	int rank; /* 0 to STINT_RANK_MAX; 0: a scalar */
 	int64_t dim[STINT_RANK_MAX];
@@ -84,11 +84,11 @@ struct stint_call {
 	const struct stint_api *api;
 	const struct stint_op *op;
 	const char *node; /* its name in the model, for messages */
-	int real_bytes;   /* 4 or 8: bytes of a STINT_REAL element */
+	int real_bytes;   /* 4 or 8: bytes of a STINT_TYPE_REAL element */
 	int threads;      /* of the program being made */
 	int nin, nout;    /* nout: the record's */
-	const struct stint_tensor *in;
-	const struct stint_tensor *out; /* in `shape`: NULL */
+	const struct stint_op_tensor *in;
+	const struct stint_op_tensor *out; /* in `shape`: NULL */
 	/* For `shape` to set, 0 before. Floating-point operations of the whole node, when the
 	 * record's `work` does not tell; bytes of scratch that `body` calls `ws`. */
 	double flops;
@@ -113,8 +113,9 @@ struct stint_api {
 		stint_value *out, int nattribute, const struct stint_attribute *attribute);
 	stint_value (*scalar)(struct stint_call *c, double v);
 	stint_value (*ints)(struct stint_call *c, int n, const int64_t *v);
-	stint_value (*sum_to)(struct stint_call *c, stint_value v, const struct stint_tensor *like);
-	int (*describe)(struct stint_call *c, stint_value v, struct stint_tensor *out);
+	stint_value (*sum_to)(
+		struct stint_call *c, stint_value v, const struct stint_op_tensor *like);
+	int (*describe)(struct stint_call *c, stint_value v, struct stint_op_tensor *out);
 	/* `body` */
 	void (*print)(struct stint_call *c, const char *fmt, va_list ap);
 	void (*parallel)(struct stint_call *c, double work, int levels);
@@ -155,7 +156,7 @@ struct stint_op {
 
 	/* Check inputs and attributes and fill in type, rank and dim of out[0..c->nout). NULL:
 	 * every output is like input 0. */
-	int (*shape)(struct stint_call *c, struct stint_tensor *out);
+	int (*shape)(struct stint_call *c, struct stint_op_tensor *out);
 
 	/* Build the gradient. dy[k] is that of output k (0: none reached it, but at least one
 	 * did); for every i with want[i] set dx[i], of input i's shape, or leave it 0: no gradient
@@ -236,7 +237,7 @@ static inline int stint_float_list(
 
 /* Elements: the product of the sizes. For a tensor of stint's: it checked that they do not
  * overflow. */
-static inline int64_t stint_count(const struct stint_tensor *t)
+static inline int64_t stint_count(const struct stint_op_tensor *t)
 {
 	int64_t n = 1;
 	for (int i = 0; i < t->rank; i++)
@@ -293,13 +294,13 @@ static inline stint_value stint_ints(struct stint_call *c, int n, const int64_t 
 /* `v` summed over the axes along which a tensor of shape `like` was broadcast (NumPy's rules): for
  * the gradient of an input that was, with &c->in[i]. */
 static inline stint_value stint_sum_to(
-	struct stint_call *c, stint_value v, const struct stint_tensor *like)
+	struct stint_call *c, stint_value v, const struct stint_op_tensor *like)
 {
 	return c->api->sum_to(c, v, like);
 }
 
 /* Type and shape of a value. 0, or a failure. */
-static inline int stint_describe(struct stint_call *c, stint_value v, struct stint_tensor *out)
+static inline int stint_describe(struct stint_call *c, stint_value v, struct stint_op_tensor *out)
 {
 	return c->api->describe(c, v, out);
 }
