@@ -20,6 +20,9 @@
  *take a 0 from one before without a second message, so that calls may be chained and the hook
  *returns stint_failed(c).
  *
+ * A custom operator is never evaluated when compiling: its outputs are not known there, even when
+ * its inputs are.
+ *
  * Hooks may be called any number of times, in any order of nodes, and must do the same each time:
  * the same model gives the same program. They are called from one thread. */
 #ifndef STINT_OP_H
@@ -79,7 +82,7 @@ struct stint_attribute {
 struct stint_api;
 struct stint_op;
 
-/* One node, as a hook sees it. */
+/* One node, as a hook sees it. Functions are handed this very struct, never a copy. */
 struct stint_call {
 	const struct stint_api *api;
 	const struct stint_op *op;
