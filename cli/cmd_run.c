@@ -80,7 +80,7 @@ static enum status run_loaded(struct arena *a, const struct loaded *l, const str
 {
 	TRY(feed_open(a, l, o->inputs, o->target, 1, 0, f, d));
 	if (f->n && f->samples != f->batch)
-		return diag_fail(d, ST_INVALID, &(struct where){.file = f->bound[0].data.path},
+		return diag_fail(d, ST_INVALID, &(struct where){.file = f->first->path},
 			"compile with another --batch, or give as many samples",
 			"has %lld samples; the step takes %lld", (long long)f->samples,
 			(long long)f->batch);

@@ -23,13 +23,15 @@ static void shape_text(int rank, const int64_t *dim, char buf[200])
 /* Axis 0 counts samples; the rest must have as many elements, and where the ranks agree the same
  * sizes. An image file of rank 3 fits a model's [N, 1, H, W]. */
 static enum status check_shape(
-	const struct stint_tensor *t, const struct dataset *data, struct diag *d)
+	const struct stint_tensor *t, const struct dataset *data, bool whole, struct diag *d)
 {
 	int64_t row = 1;
 	for (int i = 1; i < t->rank; i++)
 		row *= t->dim[i];
-	bool ok = data->rank >= 1 && t->rank >= 1 && data->row == row;
-	for (int i = 1; ok && data->rank == t->rank && i < t->rank; i++)
+	int64_t first = t->rank ? t->dim[0] : 1, has = data->rank ? data->dim[0] : 1;
+	bool ok = whole ? has * data->row == first * row
+			: data->rank >= 1 && t->rank >= 1 && data->row == row;
+	for (int i = whole ? 0 : 1; ok && data->rank == t->rank && i < t->rank; i++)
 		ok = data->dim[i] == t->dim[i];
 	if (ok)
 		return ST_OK;
@@ -37,7 +39,8 @@ static enum status check_shape(
 	shape_text(data->rank, data->dim, have);
 	shape_text(t->rank, t->dim, want);
 	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path},
-		"the first axis counts samples; the others must be the model's",
+		whole ? "its first axis is not the batch: every step reads the whole file"
+		      : "the first axis counts samples; the others must be the model's",
 		"has shape %s; '%s' wants %s", have, t->name, want);
 }
 
@@ -53,6 +56,12 @@ static enum status check_type(
 		return ST_OK;
 	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path}, "convert it to int64",
 		"holds floats; '%s' wants integers", t->name);
+}
+
+bool feed_has_labels(const struct stint_model *m)
+{
+	return m->target >= 0 && m->resident[m->target].dtype == STINT_I64 && m->loss_name &&
+	       (!strcmp(m->loss_name, "cross-entropy") || !strcmp(m->loss_name, "nll"));
 }
 
 double feed_loss_option(const struct stint_model *m, const char *name, double def)
@@ -93,7 +102,7 @@ static int64_t classes_of(const struct stint_model *m)
 static enum status check_labels(const struct feed *f, const struct dataset *data, struct diag *d)
 {
 	const struct stint_model *m = f->l->model;
-	if (!m->loss_name || strcmp(m->loss_name, "cross-entropy") != 0)
+	if (!feed_has_labels(m))
 		return ST_OK;
 	int64_t classes = classes_of(m), value;
 	int64_t ignore = (int64_t)feed_loss_option(m, "ignore_index", -100);
@@ -126,15 +135,19 @@ static enum status bind(
 	f->bound[f->n].resident = resident;
 	f->bound[f->n].scale = is_real ? scale : 1;
 	f->bound[f->n].shift = is_real ? shift : 0;
+	bool whole = f->bound[f->n].whole = t->rank == 0 || t->dim[0] != f->batch;
 	f->n++;
-	TRY(check_shape(t, data, d));
+	TRY(check_shape(t, data, whole, d));
 	TRY(check_type(t, data, d));
-	if (f->n == 1)
-		f->samples = data->dim[0];
+	if (whole)
+		return ST_OK;
+	if (!f->first)
+		f->first = data;
+	f->samples = f->first->dim[0];
 	if (data->dim[0] != f->samples)
 		return diag_fail(d, ST_INVALID, &(struct where){.file = data->path}, NULL,
-			"has %" PRId64 " samples; %s has %" PRId64, data->dim[0],
-			f->bound[0].data.path, f->samples);
+			"has %" PRId64 " samples; %s has %" PRId64, data->dim[0], f->first->path,
+			f->samples);
 	return ST_OK;
 }
 
@@ -187,12 +200,37 @@ static enum status check_complete(const struct feed *f, struct diag *d)
 	return ST_OK;
 }
 
+/* What the target's rows are, or without one the first input's. */
+static int64_t batch_of(const struct stint_model *m)
+{
+	int i = m->target >= 0 ? m->target : nth_input(m, 0);
+	return i >= 0 && m->resident[i].rank ? m->resident[i].dim[0] : 1;
+}
+
+static enum status count_up(
+	struct arena *a, const struct stint_model *m, struct feed *f, struct diag *d)
+{
+	int64_t most = 1;
+	for (int i = 0; i < m->nresident; i++)
+		if (m->resident[i].kind == STINT_INPUT && m->resident[i].rank &&
+			m->resident[i].dim[0] > most)
+			most = m->resident[i].dim[0];
+	int64_t *counts = ARENA_ARRAY(a, int64_t, most);
+	if (!counts)
+		return diag_nomem(d);
+	for (int64_t i = 0; i < most; i++)
+		counts[i] = i;
+	f->counts = counts;
+	return ST_OK;
+}
+
 enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_list *inputs,
 	const char *target, double scale, double shift, struct feed *out, struct diag *d)
 {
 	const struct stint_model *m = l->model;
 	int position = 0;
-	*out = (struct feed){.l = l, .target = -1};
+	*out = (struct feed){.l = l, .target = -1, .batch = batch_of(m)};
+	TRY(count_up(a, m, out, d));
 	for (int i = 0; i < inputs->n; i++)
 		TRY(bind_input(a, out, inputs->value[i], &position, scale, shift, d));
 	if (target && m->target < 0)
@@ -202,14 +240,9 @@ enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_
 		TRY(bind(out, m->target, target, 1, 0, d));
 		TRY(check_labels(out, &out->bound[out->target].data, d));
 	}
-	TRY(check_complete(out, d));
-	out->batch = out->n ? tensor_of(out, 0)->dim[0] : 1;
-	for (int i = 0; i < out->n; i++)
-		if (tensor_of(out, i)->dim[0] != out->batch)
-			return diag_fail(d, ST_INVALID, NULL, NULL,
-				"the model's inputs differ in their first axis: '%s' and '%s'",
-				tensor_of(out, 0)->name, tensor_of(out, i)->name);
-	return ST_OK;
+	if (!out->first)
+		out->samples = out->batch; /* every step reads the same */
+	return check_complete(out, d);
 }
 
 void feed_close(struct feed *f)
@@ -246,6 +279,11 @@ enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, st
 	for (int i = 0; i < f->n; i++) {
 		const struct stint_tensor *t = tensor_of(f, i);
 		unsigned char *at = load_at(f->l, f->bound[i].resident);
+		if (f->bound[i].whole) {
+			const struct dataset *data = &f->bound[i].data;
+			TRY(copy_rows(f, i, f->counts, data->rank ? data->dim[0] : 1, at, d));
+			continue;
+		}
 		size_t row = t->bytes / (size_t)f->batch;
 		TRY(copy_rows(f, i, index, n, at, d));
 		for (int64_t r = n; r < f->batch; r++)
