@@ -1,4 +1,5 @@
 """PyTorch's loss, output and gradients, under the names that an exported file gives its initializers."""
+import fnmatch
 import itertools
 import json
 import struct
@@ -114,13 +115,13 @@ class Match:
     """How a file's float initializers come from a model's parameters, found by name and else by value: an exporter
     may rename, transpose, cut, join and reorder them (the gates of an LSTM), merge equal ones, or keep copies."""
 
-    def __init__(self, stored, model):
+    def __init__(self, stored, model, dropped=()):
         self.values = {n: p.detach().numpy() for n, p in model.named_parameters()}  # tied ones once
         alias = {id(p): n for n, p in model.named_parameters()}
         first = {n: alias[id(p)] for n, p in model.named_parameters(remove_duplicate=False)}
         buffers = dict(model.named_buffers())
         self.sources, self.notes = {}, []  # initializer: [(parameter, gradient -> its share of the initializer's)]
-        free = dict(self.values)
+        free = {n: v for n, v in self.values.items() if not any(fnmatch.fnmatch(n, d) for d in dropped)}
         rest = {n: v for n, v in stored.items() if n not in buffers and v.size > 1}
         for name in list(stored):
             bias = name.removesuffix("weight_bias") + "bias"  # made by folding
@@ -131,15 +132,21 @@ class Match:
                 rest.pop(name, None)
         for name, value in rest.items():
             self.by_value(name, value, free)
-        for source, value in list(free.items()):  # equal ones made one: the gradients add up
-            for name, known in self.sources.items():
-                if name in stored and stored[name].shape == value.shape and np.array_equal(stored[name], value):
-                    known.append((source, lambda g: g))
+        self.apart(stored, free)
+        if free:
+            self.notes.append("not in the file: " + " ".join(sorted(free)))
+
+    def apart(self, stored, free):
+        """Equal ones that the exporter has made one: to be told apart again, by the module's names."""
+        for source, value in list(free.items()):
+            for name, shares in list(self.sources.items()):
+                first, how = shares[0]
+                if len(shares) == 1 and np.array_equal(self.values[first], value):
+                    copy = source if name == first else f"{name}@{source.rpartition('.')[0]}"
+                    self.sources[copy] = [(source, how)]
                     self.notes.append(f"merged: {source} is in {name}")
                     del free[source]
                     break
-        if free:
-            self.notes.append("not in the file: " + " ".join(sorted(free)))
 
     def by_value(self, name, value, free):
         for source, known in self.values.items():
@@ -216,7 +223,7 @@ def difference(tensors, reference):
     return worst
 
 
-def tensors_of(onnx_model, build, state, inputs, target, loss):
+def tensors_of(onnx_model, build, state, inputs, target, loss, dropped):
     """(the reference in double precision, PyTorch's own error in single precision, notes)."""
     stored = floats(onnx_model)
 
@@ -230,7 +237,7 @@ def tensors_of(onnx_model, build, state, inputs, target, loss):
         return model, load_folded(model, stored)
 
     model, folded = fresh()
-    match = Match(stored, model)
+    match = Match(stored, model, dropped)
     notes = match.notes
     if folded:
         notes.insert(0, f"batch-norm folded into {len(folded)} layers")

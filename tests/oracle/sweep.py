@@ -11,6 +11,7 @@ import argparse
 import concurrent.futures
 import fnmatch
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -18,10 +19,12 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
 KINDS = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "BOOL": "?"}
+QUICK = {"CFLAGS": "-O0 -march=native"} | os.environ  # optimizing would be most of the time, and changes no bit
 NOT_MET = 4  # stint's exit code for a budget that no plan meets
 
 
@@ -63,16 +66,17 @@ class Failure(Exception):
 
 
 class Case:
-    def __init__(self, stint, folder, work, full):
-        self.stint, self.folder, self.full = stint, folder, full
-        self.work = work / folder.name
-        self.about = json.loads((folder / "case.json").read_text())
-        self.row = {"case": folder.name, "own": self.about.get("pytorch_fp32")}
+    def __init__(self, stint, folder, work, depth):
+        self.stint, self.folder, self.depth = stint, folder, depth
+        name = f"{folder.parent.name}.{folder.name}"
+        self.work = work / name
+        self.about = json.loads(self.file("case.json").read_text())
+        self.row = {"case": name, "own": self.about.get("pytorch_fp32")}
         self.remarks = []
 
-    def call(self, *args, seconds=600):
+    def call(self, *args, seconds=1200):
         try:
-            done = subprocess.run([self.stint, *map(str, args)], capture_output=True, timeout=seconds)
+            done = subprocess.run([self.stint, *map(str, args)], capture_output=True, timeout=seconds, env=QUICK)
         except subprocess.TimeoutExpired:
             raise Failure(f"{args[0]} takes more than {seconds} s") from None
         text = done.stderr.decode(errors="replace")
@@ -94,25 +98,29 @@ class Case:
         return True
 
     def options(self):
-        return (self.folder / "options").read_text().split()
+        return self.file("options").read_text().split()
+
+    def file(self, name):
+        own = self.folder / name
+        return own if own.exists() else self.folder.parent / name
 
     def run(self, name):
         out = self.work / f"{name}.safetensors"
         args = ["run", self.work / name, "-o", out]
         for i in range(100):
-            path = self.folder / f"input{i}.npy"
+            path = self.file(f"input{i}.npy")
             if not path.exists():
                 break
             args += ["--input", path]
-        if (self.folder / "target.npy").exists():
-            args += ["--target", self.folder / "target.npy"]
+        if self.file("target.npy").exists():
+            args += ["--target", self.file("target.npy")]
         rc, text = self.call(*args)
         if rc:
             raise Failure(f"{name}: run exits {rc}: {(text.strip().splitlines() or ['no message'])[0]}")
         return load_tensors(out)
 
     def judge(self, column, ours):
-        path = self.folder / "reference.safetensors"
+        path = self.file("reference.safetensors")
         if not path.exists():
             if not all(np.isfinite(a).all() for a in ours.values()):
                 raise Failure(f"{column}: not finite")
@@ -121,32 +129,45 @@ class Case:
         self.row[column], self.row[column + "_at"] = worst, where
         if missing:
             self.row["lacking"] = missing
+        extra = [n for n in extra if not any(fnmatch.fnmatch(n[5:], p) for p in self.about.get("also", ()))]
         if extra:
             self.row["extra"] = extra
 
     def measure(self):
+        start = time.monotonic()
+        row = self.examine()
+        row["seconds"] = time.monotonic() - start
+        return row
+
+    def examine(self):
         shutil.rmtree(self.work, ignore_errors=True)
         self.work.mkdir(parents=True)
         try:
-            if not self.full:
+            if self.depth == "plan":
                 self.compile("plan", "--no-build")
                 self.row["state"] = "plans"
+                return self.row
+            if self.depth == "double":
+                self.double()
                 return self.row
             self.compile("all", "--budget", "100%")
             base = self.run("all")
             self.judge("fp32", base)
             same = [self.again(name, base) for name in ("least", "some")]
-            self.row["budgets"] = "/".join(same)
-            if not self.about.get("large"):
-                self.compile("double", "--portable", "--precision", "fp64")
-                self.judge("fp64", self.run("double"))
-            self.row["state"] = self.verdict()
+            self.row["budgets"] = "/".join(reversed(same))
+            self.double()
         except Failure as failure:
             self.row["state"] = str(failure)
         finally:
             shutil.rmtree(self.work, ignore_errors=True)
             self.row["warnings"] = self.remarks
         return self.row
+
+    def double(self):
+        if not self.about.get("large"):
+            self.compile("double", "--portable", "--precision", "fp64")
+            self.judge("fp64", self.run("double"))
+        self.row["state"] = self.verdict()
 
     def arena(self, name):
         return json.loads((self.work / name / "plan.json").read_text())["arena_bytes"]
@@ -165,7 +186,7 @@ class Case:
         row, wrong = self.row, []
         if "lacking" in row:
             wrong.append(f"no {row['lacking'][0]}" + (f" and {len(row['lacking']) - 1} more" * (len(row["lacking"]) > 1)))
-        if "DIFFERS" in row["budgets"]:
+        if "DIFFERS" in row.get("budgets", ""):
             wrong.append("budgets differ")
         if row.get("fp64", 0) > 1e-5:
             wrong.append(f"fp64 off at {row['fp64_at']}")
@@ -181,31 +202,32 @@ def line(row):
     state = row["state"]
     if row.get("missing"):
         state += " [" + " ".join(row["missing"]) + "]"
-    return f"{row['case']:34} {number('fp64'):7} {number('fp32'):7} {number('own'):7} {row.get('budgets', '-'):11} {state}"
+    return f"{row['case']:34} {number('fp64'):7} {number('fp32'):7} {number('own'):7} {row.get('budgets', '-'):11} {row['seconds']:4.0f} {state}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stint", default="build/stint")
-    parser.add_argument("--plan", action="store_true", help="only whether they can be compiled, without building")
+    parser.add_argument("--only", choices=("plan", "double"), help="whether they can be compiled; double precision")
     parser.add_argument("--work", type=pathlib.Path, default=None)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=pathlib.Path, help="write all that was found")
     parser.add_argument("cases", type=pathlib.Path)
     parser.add_argument("pattern", nargs="*", default=["*"])
     args = parser.parse_args()
-    folders = sorted(p for p in args.cases.iterdir() if p.is_dir() and any(fnmatch.fnmatch(p.name, q) for q in args.pattern))
-    made = [p for p in folders if (p / "case.json").exists()]
+    named = {f"{p.parent.name}.{p.name}": p for p in args.cases.glob("*/*") if p.is_dir()}
+    named = {n: p for n, p in sorted(named.items()) if any(fnmatch.fnmatch(n, q) for q in args.pattern)}
+    made = [p for p in named.values() if (p / "model.onnx").exists() and not (p / "error.txt").exists()]
     rows = []
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         work = args.work or pathlib.Path(scratch)
-        print(f"{'case':34} {'fp64':7} {'fp32':7} {'torch':7} {'arenas':11} result")
-        for row in pool.map(lambda p: Case(args.stint, p, work, not args.plan).measure(), made):
+        print(f"{'case':34} {'fp64':7} {'fp32':7} {'torch':7} {'arenas':11} {'s':>4} result")
+        for row in pool.map(lambda p: Case(args.stint, p, work, args.only).measure(), made):
             rows.append(row)
             print(line(row), flush=True)
-    for path in folders:
-        if (path / "error.txt").exists() and path not in made:
-            print(f"{path.name:34} not exported: {(path / 'error.txt').read_text().strip().splitlines()[-1][:100]}")
+    for name, path in named.items():
+        if (path / "error.txt").exists():
+            print(f"{name:34} not exported: {(path / 'error.txt').read_text().strip().splitlines()[-1][:100]}")
     good = sum(row["state"] in ("ok", "plans") for row in rows)
     print(f"{good} of {len(rows)}")
     if args.json:

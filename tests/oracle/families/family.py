@@ -17,6 +17,9 @@ class Family:
     fresh: bool = False  # keep uniform parameters (ones, zeros) as PyTorch initializes them
     random: bool = False  # draws random numbers: compiled and run, but there is no reference
     cannot: tuple = ()  # export ways that the exporter itself fails at
+    dropped: tuple = ()  # parameters (patterns) that the newer exporter's optimizer leaves out: biases of zeros
+    also: tuple = ()  # initializers (patterns) that are trained, being folded from parameters
+    commit: tuple = ("raw", "old")  # export ways whose files are committed
     large: bool = False  # weights of megabytes: made on demand only, no double precision
 
 

@@ -222,7 +222,7 @@ TABLE = {
     "llama": tokens(Llama),
     "transformer_encoder": Family(lambda: Encoder(False, "relu", False), normal(3, 7, WIDTH), labels(5, 3)),
     "transformer_encoder_fresh": Family(lambda: Encoder(False, "relu", False), normal(3, 7, WIDTH), labels(5, 3),
-                                        fresh=True),
+                                        fresh=True, dropped=("*.out_proj.bias",)),
     "transformer_encoder_causal": Family(lambda: Encoder(True, "gelu", True), normal(3, 7, WIDTH), labels(5, 3)),
     "transformer": Family(Seq2Seq, lambda: (TOKENS(), TOKENS()), TOKENS),
     "hf_gpt2": tokens(lambda: Take(hf_gpt2(), "logits", use_cache=False), cannot=NO_DIFF),

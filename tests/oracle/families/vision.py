@@ -81,12 +81,12 @@ class Mixer(nn.Module):
 
 def swin(version):
     kw = {} if version == 1 else dict(block=SwinTransformerBlockV2, downsample_layer=PatchMergingV2)
-    return lambda: SwinTransformer([4, 4], 4, [2, 2, 6, 2], [1, 1, 2, 4], [4, 4], stochastic_depth_prob=0.0,
+    return lambda: SwinTransformer([4, 4], 4, [2, 2, 2], [1, 2, 2], [4, 4], stochastic_depth_prob=0.0,
                                    num_classes=10, **kw)
 
 
 def convnext():
-    dims, depths = (4, 8, 12, 16), (3, 3, 9, 3)
+    dims, depths = (4, 6, 8, 12), (3, 3, 9, 3)
     following = dims[1:] + (None,)
     blocks = [CNBlockConfig(d, n, k) for d, n, k in zip(dims, following, depths)]
     return ConvNeXt(blocks, stochastic_depth_prob=0.0, num_classes=10)
@@ -114,20 +114,20 @@ TABLE = {
     "lenet": Family(LeNet, normal(6, 1, 16, 16), labels(10, 6)),
     "vgg16": picture(vgg("vgg16")),
     "vgg16_bn": picture(vgg("vgg16_bn"), 8),
-    "resnet18": picture(narrowed(22, "resnet18"), 3, 48),
+    "resnet18": picture(narrowed(32, "resnet18"), 3, 48),
     "resnet50": picture(narrowed(32, "resnet50"), 3, 48),
     "densenet121": picture(densenet, 3, 48),
     "googlenet": picture(googlenet(16), 3, 48),
-    "mobilenet_v2": picture(narrowed(8, "mobilenet_v2"), 3, 48),
-    "mobilenet_v3_small": picture(narrowed(8, "mobilenet_v3_small"), 3, 48),
-    "efficientnet_b0": picture(narrowed(12, "efficientnet_b0"), 3, 48),
+    "mobilenet_v2": picture(narrowed(12, "mobilenet_v2"), 3, 48),
+    "mobilenet_v3_small": picture(narrowed(12, "mobilenet_v3_small"), 3, 48),
+    "efficientnet_b0": picture(narrowed(20, "efficientnet_b0"), 3, 48),
     "squeezenet": picture(narrowed(8, "squeezenet1_1"), 3, 48),
     "shufflenet_v2": picture(narrowed(8, "shufflenet_v2_x0_5"), 3, 48),
     "convnext": picture(convnext, 2, 48),
     "vit": picture(vit),
-    "vit_fresh": picture(vit, fresh=True),
+    "vit_fresh": picture(vit, fresh=True, dropped=("conv_proj.bias", "*.out_proj.bias")),
     "swin": picture(swin(1), 2, 48),
-    "swin_v2": picture(swin(2), 2, 48),
+    "swin_v2": picture(swin(2), 2, 48, also=("exp_*",), options="--freeze *.relative_coords_table"),
     "mixer": picture(Mixer),
     "torchvision_resnet18": picture(narrowed(1, "resnet18"), 2, 48, large=True),
     "torchvision_mobilenet_v3": picture(narrowed(1, "mobilenet_v3_small"), 2, 48, large=True),
