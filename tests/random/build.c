@@ -8,6 +8,9 @@
 #include "runtime/stint_lib.h"
 #include "tests/random/variant.h"
 
+/* Of the planner's search: plans need be valid here, not good. */
+static const double EFFORT = 0.02;
+
 const struct variant_def variant_def[VARIANTS] = {
 	[FULL] = {"double precision", DT_F64, true, 2, 1, FULL},
 	[1] = {"double precision at 70 %", DT_F64, true, 1, 0.7, FULL},
@@ -91,8 +94,8 @@ static enum status build_variant(struct random_model *m, struct diag *d, int k, 
 		&imported));
 	TRY(train_graph(m, d, imported, &train));
 	TRY(eval_graph(m, d, imported, &eval));
-	return step_write_share(
-		m->t->arena, d, v->symbol, train, eval, def->share, folder, &v->train, &v->eval);
+	return step_write_share(m->t->arena, d, v->symbol, train, eval, def->share, EFFORT, folder,
+		&v->train, &v->eval);
 }
 
 bool random_build(struct random_model *m, const char *folder)

@@ -347,7 +347,9 @@ void generate_model(struct generator *g, struct model_test *t, uint64_t seed)
 	t->model.opset_import[0]->version = g->opset;
 	t->options.train_pattern = trained;
 	struct wire x = first_value(g), side[3];
-	int64_t size = draw_range(g, 8, 50), nside = draw_below(g, 3);
+	double u = draw_uniform(g);
+	int64_t size = 6 + (int64_t)(44 * u * u),
+		nside = draw_below(g, 3); /* small ones as a rule */
 	for (int k = 0; g->nnode < size; k++) {
 		x = add_block(g, x);
 		if (draw_chance(g, 0.4))

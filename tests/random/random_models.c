@@ -1,5 +1,6 @@
-/* random_models FOLDER RUNTIME COUNT [SEED]: COUNT random models of the seeds from SEED on (without
- * one: of a seed that changes from run to run), built below FOLDER. Every failure comes with its
+/* random_models FOLDER RUNTIME COUNT [SEED [LEVEL]]: COUNT random models of the seeds from SEED on
+ * (without one: of a seed that changes from run to run), built below FOLDER, by the C compiler's
+ * optimisation LEVEL (0: most of the time goes there). Every failure comes with its
  * seed, the model's nodes and the command that tells the same again; its model stays in FOLDER. */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -18,13 +19,13 @@ enum { BATCH = 10 };
 
 struct campaign {
 	const char *program, *folder, *runtime;
-	int done, failed, ill, nodes;
+	int level, done, failed, ill, nodes;
 };
 
 static bool compile(const struct campaign *c, const struct random_model *m, int n, bool say)
 {
 	struct text command = {0};
-	text_add(&command, "cc %s -I%s -shared -o all.so", STEP_CFLAGS, c->runtime);
+	text_add(&command, "cc %s -O%d -I%s -shared -o all.so", STEP_CFLAGS, c->level, c->runtime);
 	size_t before = command.len;
 	for (int i = 0; i < n; i++)
 		random_sources(&m[i], ".", &command);
@@ -65,7 +66,8 @@ static void tell(const struct campaign *c, const struct random_model *m)
 		return;
 	printf("\topset %d, loss %s, model %s/%s\n", m->g.opset, m->g.loss, c->folder, m->path);
 	print_nodes(m);
-	printf("\tagain: %s %s %s 1 %" PRIu64 "\n", c->program, c->folder, c->runtime, m->seed);
+	printf("\tagain: %s %s %s 1 %" PRIu64 " %d\n", c->program, c->folder, c->runtime, m->seed,
+		c->level);
 	printf("\tby hand: stint compile %s/%s --train 'p*' --loss %s --optimizer sgd:lr=0.5 "
 	       "--precision fp64 --portable --budget min -o DIR\n",
 		c->folder, m->path, m->g.loss);
@@ -137,8 +139,8 @@ static uint64_t fresh_seed(void)
 int main(int argc, char **argv)
 {
 	static char program[PATH_MAX], folder[PATH_MAX], runtime[PATH_MAX];
-	if (argc < 4 || argc > 5 || atoi(argv[3]) < 1) {
-		fprintf(stderr, "usage: random_models FOLDER RUNTIME COUNT [SEED]\n");
+	if (argc < 4 || argc > 6 || atoi(argv[3]) < 1) {
+		fprintf(stderr, "usage: random_models FOLDER RUNTIME COUNT [SEED [LEVEL]]\n");
 		return 2;
 	}
 	mkdir(argv[1], 0777);
@@ -147,8 +149,11 @@ int main(int argc, char **argv)
 		perror(argv[1]);
 		return 2;
 	}
-	struct campaign c = {.program = program, .folder = folder, .runtime = runtime};
-	uint64_t seed = argc == 5 ? strtoull(argv[4], NULL, 10) : fresh_seed();
+	struct campaign c = {.program = program,
+		.folder = folder,
+		.runtime = runtime,
+		.level = argc > 5 ? atoi(argv[5]) : 0};
+	uint64_t seed = argc > 4 ? strtoull(argv[4], NULL, 10) : fresh_seed();
 	int count = atoi(argv[3]);
 	for (int i = 0; i < count; i += BATCH)
 		run_batch(&c, seed + (uint64_t)i, count - i < BATCH ? count - i : BATCH);
