@@ -70,11 +70,25 @@ static enum status import_outputs(struct importer *im)
 	return ST_OK;
 }
 
+/* Models of other domains' operators alone need not say ONNX's opset. */
+static bool needs_opset(const Onnx__ModelProto *p)
+{
+	bool other = false;
+	for (size_t i = 0; i < p->graph->n_node; i++) {
+		if (!*domain_of(p->graph->node[i]))
+			return true;
+		other = true;
+	}
+	return !other;
+}
+
 static enum status import_graph(struct importer *im)
 {
 	const Onnx__ModelProto *p = im->m.proto;
 	struct block *b;
 	int64_t opset = opset_of(p->opset_import, p->n_opset_import);
+	if (!opset && !needs_opset(p))
+		opset = OPSET_MAX;
 	TRY(check_opset(im, opset, NULL));
 	im->top.opset = (int)opset;
 	TRY(signature_read(im));
@@ -100,7 +114,7 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	im->o = o;
 	im->d = d;
 	im->table = table;
-	im->left = EXPANSION_MAX;
+	im->limit = im->left = o->expansion ? o->expansion : EXPANSION_MAX;
 	im->dim.arena = im->block.arena = im->constant.arena = a;
 	im->top = (struct scope){.tensor = &im->tensor[0], .other = &im->other[0], .prefix = ""};
 	im->module.arena = im->use.arena = im->found.arena = a;

@@ -128,6 +128,17 @@ static bool is_by_channel(const struct tensor *t)
 	return t->rank >= 2 && t->dim[0] > 1 && t->numel == t->dim[0];
 }
 
+/* Copies along the first axis: what a folded broadcast leaves of a row of an embedding. Trained,
+ * each sample of the batch would have one of its own. */
+static bool is_broadcast(const struct tensor *t)
+{
+	int64_t row = t->rank >= 2 && t->dim[0] > 1 ? t->numel / t->dim[0] : t->numel;
+	for (int64_t i = row; i < t->numel; i++)
+		if (tensor_real(t, i) != tensor_real(t, i - row))
+			return false;
+	return row < t->numel;
+}
+
 static struct decision by_origin(const struct importer *im, const struct tensor *t)
 {
 	const struct use *u = names_get(&im->use, t->name);
@@ -145,9 +156,10 @@ static struct decision by_origin(const struct importer *im, const struct tensor 
 		return (struct decision){true, "by its name"};
 	if (u && u->weight && (u->expected || !im->module_first))
 		return (struct decision){true, "where weights stand"};
-	if (u && u->affine && is_by_channel(t) && (u->expected || !im->module_first))
+	if (u && u->affine && is_by_channel(t) && strncmp(t->name, "exp", 3) != 0 &&
+		(u->expected || !im->module_first))
 		return (struct decision){true, "a value for each channel"};
-	if (!strncmp(t->name, "embedding", 9) && im->module_first)
+	if (!strncmp(t->name, "embedding", 9) && im->module_first && !is_broadcast(t))
 		return (struct decision){true, "a folded embedding"};
 	return (struct decision){false, "made by the exporter"};
 }
