@@ -17,7 +17,7 @@ const struct variant_def variant_def[VARIANTS] = {
 	[2] = {"double precision at 40 %", DT_F64, true, 2, 0.4, FULL},
 	[3] = {"double precision at the smallest budget", DT_F64, true, 1, 0, FULL},
 	[SINGLE] = {"single precision", DT_F32, true, 2, 1, SINGLE},
-	[5] = {"single precision at the smallest budget", DT_F32, true, 1, 0, SINGLE},
+	[5] = {"single precision at 20 %", DT_F32, true, 1, 0.2, SINGLE},
 	[LIBRARY] = {"library", DT_F32, false, 2, 1, LIBRARY},
 	[7] = {"library at 40 %", DT_F32, false, 2, 0.4, LIBRARY},
 };
