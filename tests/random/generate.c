@@ -348,7 +348,7 @@ void generate_model(struct generator *g, struct model_test *t, uint64_t seed)
 	t->options.train_pattern = trained;
 	struct wire x = first_value(g), side[3];
 	double u = draw_uniform(g);
-	int64_t size = 6 + (int64_t)(44 * u * u),
+	int64_t size = 6 + (int64_t)(34 * u * u),
 		nside = draw_below(g, 3); /* small ones as a rule */
 	for (int k = 0; g->nnode < size; k++) {
 		x = add_block(g, x);
