@@ -244,26 +244,40 @@ static void warn_of_lost(struct importer *im)
 	text_free(&list);
 }
 
-/* Constants named after operations on parameters. */
+/* Is it named after an operation, as PyTorch numbers them: "mul", "mul_3"? */
+static bool is_named_after(const char *name, const char *const operation[])
+{
+	for (; *operation; operation++) {
+		size_t n = strlen(*operation);
+		if (!strncmp(name, *operation, n) &&
+			(!name[n] || (name[n] == '_' && is_number(name + n + 1))))
+			return true;
+	}
+	return false;
+}
+
+/* Constants named after operations on parameters; and weights that are the result of one, where a
+ * module has lost its parameters (weight_norm, spectral_norm, normalized class vectors). */
 static void warn_of_computed(struct importer *im)
 {
 	static const char *const operation[] = {"linear", "addmm", "matmul", "bmm", "mm", "conv2d",
-		"conv1d", "layer_norm", "expand", "clone"};
+		"conv1d", "layer_norm", "expand", "clone", NULL};
+	static const char *const arithmetic[] = {"mul", "div", "add", "sub", "pow", NULL};
 	const Onnx__GraphProto *g = im->m.proto->graph;
 	for (size_t i = 0; im->module_first && i < g->n_initializer; i++) {
 		const char *name = text_of(g->initializer[i]->name);
-		for (size_t k = 0; k < sizeof operation / sizeof *operation; k++) {
-			size_t n = strlen(operation[k]);
-			bool is = !strncmp(name, operation[k], n) &&
-				  (!name[n] || (name[n] == '_' && is_number(name + n + 1)));
-			if (is && !names_get(&im->module, name) && g->initializer[i]->n_dims > 0) {
-				diag_warn(im->d, &(struct where){im->m.path, name, "initializer"},
-					"export with optimize=False",
-					"seems to be computed from parameters by the exporter: "
-					"their gradients lack what goes through it");
-				return;
-			}
-		}
+		const struct use *u = names_get(&im->use, name);
+		if (names_get(&im->module, name) || g->initializer[i]->n_dims == 0)
+			continue;
+		bool instead = u && u->weight && u->expected && is_named_after(name, arithmetic);
+		if (!instead && !is_named_after(name, operation))
+			continue;
+		diag_warn(im->d, &(struct where){im->m.path, name, "initializer"},
+			"export with optimize=False",
+			"seems to be computed from parameters by the exporter: %s",
+			instead ? "it is trained in their place"
+				: "their gradients lack what goes through it");
+		return;
 	}
 }
 

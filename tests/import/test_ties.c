@@ -322,6 +322,23 @@ static void folding_is_told(void **state)
 	test_said(t, "1 parameter of the module has been folded into constants: 'token'");
 }
 
+/* weight_norm under optimize=True: the product is there, what it was made of is not. */
+static void computed_weights_are_told(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "mul_1", "4,4");
+	model_output(t, "y");
+	signature(t, "p: PARAMETER target='fc.weight_g'\np: PARAMETER target='fc.weight_v'\n");
+	from(t, "fc", model_node(t, "MatMul", "n0", "x,mul_1", "y"));
+	model_accepted(t);
+	reads(t, "n0", 1, "mul_1");
+	test_said(t, "mul_1 (initializer): seems to be computed from parameters by the exporter: "
+		     "it is trained in "
+		     "their place");
+	test_said(t, "optimize=False");
+}
+
 /* --- Gradients stopped, inputs fixed --- */
 
 static void stops(void **state)
@@ -393,7 +410,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
 		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
-		T(transposed), T(roles), T(modules), T(folding_is_told), T(stops), T(fixed_inputs),
-		T(lost_smoothing)};
+		T(transposed), T(roles), T(modules), T(folding_is_told),
+		T(computed_weights_are_told), T(stops), T(fixed_inputs), T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
