@@ -294,7 +294,8 @@ static void fill_table(
 	const struct poptOption all[] = {
 		STR("loss", loss, "cross-entropy, mse, bce-with-logits, output:NAME, none", "LOSS"),
 		STR("optimizer", optimizer,
-			"sgd, adam, adamw, with options: sgd:lr=0.1,momentum=0.9", "OPT"),
+			"sgd, adam, adamw, rmsprop, ..., with options: sgd:lr=0.1,momentum=0.9",
+			"OPT"),
 		{"batch", 0, POPT_ARG_STRING, NULL, OPT_BATCH, "size of the inputs' first axis",
 			"N"},
 		{"dim", 0, POPT_ARG_STRING, NULL, OPT_DIM, "size of a symbolic dimension",

@@ -85,12 +85,14 @@ enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
 static enum status attach_update(struct graph *g, const struct optimizer_spec *spec,
 	struct tensor *param, struct tensor *grad)
 {
-	int nstate = spec->op->state_count(spec->nattr, spec->attr);
-	struct tensor *in[6] = {param, grad, graph_lr(g), graph_control(g)};
+	struct op_state state[OP_STATES];
+	int nstate = spec->op->states(spec->nattr, spec->attr, state);
+	struct tensor *in[4 + OP_STATES] = {param, grad, graph_lr(g), graph_control(g)};
 	for (int k = 0; k < nstate; k++) {
 		const char *name = arena_printf(
-			g->arena, "state/%s/%s", spec->op->state_name[k], param->name);
-		in[4 + k] = graph_tensor(g, name, param->dtype, param->rank, param->dim);
+			g->arena, "state/%s/%s", state[k].name, param->name);
+		in[4 + k] = graph_tensor(
+			g, name, param->dtype, state[k].scalar ? 0 : param->rank, param->dim);
 		if (!in[4 + k])
 			return g->failed;
 		in[4 + k]->role = TR_STATE;

@@ -32,11 +32,28 @@ const char *node_string(const struct node *n, const char *name, const char *def)
 	return a && a->kind == ATTR_STRING ? a->s : def;
 }
 
+int option_word(const struct op_option *o, const char *word)
+{
+	size_t len = strlen(word);
+	int k = 0;
+	for (const char *p = o->words; p; k++) {
+		if (len && !strncmp(p, word, len) && (p[len] == ' ' || !p[len]))
+			return k;
+		p = strchr(p, ' ');
+		p += p != NULL;
+	}
+	return -1;
+}
+
 double node_option(const struct node *n, const char *name)
 {
-	for (const struct op_option *o = n->op->option; o && o->name; o++)
-		if (!strcmp(o->name, name))
-			return node_float(n, name, o->value);
+	for (const struct op_option *o = n->op->option; o && o->name; o++) {
+		if (strcmp(o->name, name) != 0)
+			continue;
+		const struct attr *a = o->words ? node_attr(n, name) : NULL;
+		return a && a->kind == ATTR_STRING ? option_word(o, a->s)
+						   : node_float(n, name, o->value);
+	}
 	return node_float(n, name, 0);
 }
 

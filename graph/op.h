@@ -62,7 +62,17 @@ struct op_option {
 	const char *name;
 	double value;     /* default */
 	double low, high; /* what the command line may give, ends included; both 0: any number */
+	/* "mean sum": it is given as one of these words, its value the word's place from 0. Words
+	 * behind number `high`, if that is not 0, are not for the command line. */
+	const char *words;
 };
+
+/* A state tensor of an optimizer: of the parameter's shape, or one number. It starts as zeros. */
+struct op_state {
+	const char *name;
+	bool scalar;
+};
+enum { OP_STATES = 3 };
 
 enum lower_mode { LOWER_TRAIN, LOWER_EVAL };
 /* --dropout NODE=P: what a dropout whose node matches the shell pattern does, whatever the file
@@ -153,9 +163,9 @@ enum status expansion_known(
 	const struct expansion *x, int i, const char *what, const struct tensor **out);
 
 struct op_def {
-	const char *name;     /* ONNX's; "domain.Name" in other domains; ours: "stint.Name" */
-	int since, until;     /* ONNX opsets [since, until); 0, 0 for ours; until 0: no end */
-	int min_in, max_in;   /* max_in -1: any number */
+	const char *name;   /* ONNX's; "domain.Name" in other domains; ours: "stint.Name" */
+	int since, until;   /* the domain's opsets [since, until); 0, 0 for ours; until 0: no end */
+	int min_in, max_in; /* max_in -1: any number */
 	int min_out, max_out; /* 0, 0: one output */
 	unsigned traits;      /* enum op_trait */
 	enum op_role role;
@@ -228,9 +238,9 @@ struct op_def {
 	/* Shape and type of the target that a loss wants for a model output. */
 	enum status (*loss_target)(struct graph *g, const struct tensor *output, int nattr,
 		const struct attr *attr, enum dtype *type, int *rank, int64_t *dim);
-	/* How many state tensors of the parameter's shape an optimizer keeps with these options. */
-	int (*state_count)(int nattr, const struct attr *attr);
-	const char *state_name[2];
+	/* What an optimizer keeps of a parameter with these options: at most OP_STATES; how many.
+	 */
+	int (*states)(int nattr, const struct attr *attr, struct op_state *out);
 
 	const struct op_example *example; /* ended by a NULL `in` */
 };
@@ -249,8 +259,10 @@ const struct op_def *op_by_role(const struct op_table *t, enum op_role role);
 const struct op_def *op_by_loss(const struct op_table *t, const char *loss);
 const struct op_def *op_by_optimizer(const struct op_table *t, const char *optimizer);
 /* Value of an option or attribute on a node: the attribute if present, else the record's default.
- */
+ * -1 for a word that the option does not have. */
 double node_option(const struct node *n, const char *name);
+/* The place of `word` among the option's words; -1: none of them. */
+int option_word(const struct op_option *o, const char *word);
 
 /* Cost and scratch of a node under the graph's target: the library's when it is used. */
 struct op_cost node_cost(const struct node *n);

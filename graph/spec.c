@@ -27,6 +27,34 @@ static enum status unknown_option(
 	return st;
 }
 
+/* How many of an option's words are for the command line. */
+static int words_offered(const struct op_option *o)
+{
+	int n = 1;
+	for (const char *p = o->words; (p = strchr(p, ' ')); p++)
+		n++;
+	return o->high > 0 && o->high + 1 < n ? (int)o->high + 1 : n;
+}
+
+static enum status add_word(const struct op_option *o, const char *spec, const char *word,
+	struct options *out, struct diag *d)
+{
+	const int n = words_offered(o), k = option_word(o, word);
+	if (k >= 0 && k < n) {
+		out->attr[out->n++] = (struct attr){
+			.name = o->name, .kind = ATTR_STRING, .s = word};
+		return ST_OK;
+	}
+	struct text known = {0};
+	const char *p = o->words;
+	for (int i = 0; i < n; i++, p += strcspn(p, " ") + 1)
+		text_add(&known, "%s%.*s", i ? ", " : "", (int)strcspn(p, " "), p);
+	enum status st = diag_fail(d, ST_USAGE, NULL, NULL, "'%s': %s is one of %s", spec, o->name,
+		known.s ? known.s : "");
+	text_free(&known);
+	return st;
+}
+
 static enum status add_option(const struct op_def *op, const char *spec, char *key, char *value,
 	struct options *out, struct diag *d)
 {
@@ -39,6 +67,10 @@ static enum status add_option(const struct op_def *op, const char *spec, char *k
 		o++;
 	if (!o || !o->name)
 		return unknown_option(op, spec, key, d);
+	if (out->n == OPTIONS_MAX)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "'%s': too many options", spec);
+	if (o->words)
+		return add_word(o, spec, value, out, d);
 	char *end;
 	errno = 0;
 	double v = !strcmp(value, "true") ? 1 : !strcmp(value, "false") ? 0 : strtod(value, &end);
@@ -48,8 +80,6 @@ static enum status add_option(const struct op_def *op, const char *spec, char *k
 	if ((o->low != 0 || o->high != 0) && (v < o->low || v > o->high))
 		return diag_fail(
 			d, ST_USAGE, NULL, NULL, "'%s': %s cannot be %s", spec, key, value);
-	if (out->n == OPTIONS_MAX)
-		return diag_fail(d, ST_USAGE, NULL, NULL, "'%s': too many options", spec);
 	out->attr[out->n++] = ATTR_F(o->name, v);
 	return ST_OK;
 }

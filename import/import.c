@@ -10,14 +10,15 @@ enum { OPSET_MIN = 7, OPSET_MAX = 25 };
 enum status check_opset(struct importer *im, int64_t opset, const char *function)
 {
 	const struct where w = {.file = im->m.path, .node = function};
+	const int oldest = im->o->opset_min ? im->o->opset_min : OPSET_MIN;
 	if (opset == 0)
 		return diag_fail(im->d, ST_INVALID, &w, NULL, "says no opset version");
-	if (opset < OPSET_MIN || opset > OPSET_MAX)
+	if (opset < oldest || opset > OPSET_MAX)
 		return diag_fail(im->d, ST_INVALID, &w,
 			"export it with an opset from 11 to 25, or convert it with "
 			"onnx.version_converter",
 			"is written for opset %" PRId64 "; opsets %d to %d are supported", opset,
-			OPSET_MIN, OPSET_MAX);
+			oldest, OPSET_MAX);
 	return ST_OK;
 }
 

@@ -18,10 +18,20 @@ struct import_tie {
 	const char *name, *copy;
 };
 
+/* Values of a tensor, in types of the graph (reals of its one real type), not copied. */
+struct import_data {
+	enum dtype type;
+	int rank;
+	int64_t dim[RANK_MAX];
+	const void *v;
+};
+
 /* --fix NAME=1,2,3: an input that is known when compiling. Numbers parted by commas; as many as the
- * input's shape has, or any number for one axis. */
+ * input's shape has, or any number for one axis. Or handed over as they are: then their type must
+ * be the input's, and their shape is taken. */
 struct import_fix {
 	const char *name, *values;
+	const struct import_data *data; /* instead of `values`; NULL */
 };
 
 struct import_options {
@@ -38,6 +48,9 @@ struct import_options {
 	const struct import_tie *tie;
 	int nfix;
 	const struct import_fix *fix;
+	/* The oldest opset that is taken; 0: 7. Lower ones are for tests of operators that have not
+	 * changed since: such models are too old to be worth the rest of the importer's care. */
+	int opset_min;
 	/* Nodes whose outputs no gradient passes. */
 	const char *const *stop_pattern;
 	/* Those that are never tied, and separate for each layer that reads them. */

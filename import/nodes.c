@@ -27,19 +27,37 @@ const char *node_label(struct arena *a, const Node *n, int index)
 	return s;
 }
 
+/* Records of our own are not for models to use, and a point in a name is no way around. */
+static bool is_for_models(const char *domain, const char *op)
+{
+	return !strchr(op, '.') && strcmp(domain, "stint") != 0 &&
+	       strncmp(domain, "stint.", 6) != 0;
+}
+
+int domain_opset(const struct importer *im, const Node *n, int opset)
+{
+	const Onnx__ModelProto *m = im->m.proto;
+	const char *domain = domain_of(n);
+	int64_t version = *domain ? 1 : opset;
+	for (size_t i = 0; *domain && i < m->n_opset_import; i++)
+		if (!strcmp(text_of(m->opset_import[i]->domain), domain))
+			version = m->opset_import[i]->version;
+	return version < 1 ? 0 : version < OPSET_LATEST ? (int)version : OPSET_LATEST;
+}
+
 const struct op_def *record_of(const struct importer *im, const Node *n, int opset)
 {
 	const char *op = text_of(n->op_type), *domain = domain_of(n);
 	char name[256];
+	if (!is_for_models(domain, op))
+		return NULL;
 	if (*domain) {
-		size_t len = strlen(domain) + 1 + strlen(op);
-		if (len >= sizeof name)
+		const int len = snprintf(name, sizeof name, "%s.%s", domain, op);
+		if (len < 0 || (size_t)len >= sizeof name)
 			return NULL;
-		snprintf(name, sizeof name, "%s.%s", domain, op);
 		op = name;
 	}
-	/* records of our own are not for models to use */
-	return strncmp(op, "stint.", 6) != 0 ? op_index_find(im->g->index, op, opset) : NULL;
+	return op_index_find(im->g->index, op, domain_opset(im, n, opset));
 }
 
 /* --- Which operators --- */
@@ -198,7 +216,7 @@ static enum status add_node(const struct job *j, struct tensor **in, struct attr
 	}
 	int newest = g->ntensor;
 	TRY(import_attributes(j->im, j->s, j->name, j->p, false, &nattr, attr));
-	g->opset = j->s->opset;
+	g->opset = domain_opset(j->im, j->p, j->s->opset);
 	bool stop = name_matches(j->im->o->stop_pattern, j->name);
 	TRY(graph_node(g, j->op->name, j->name, nin, in, j->nout, nattr, attr, NULL, &n));
 	for (int k = 0; k < n->nout && k < j->nout; k++) {

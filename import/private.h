@@ -249,6 +249,8 @@ enum status dims_size(struct importer *im, const char *input, int axis,
 /* A node's attributes. Those that are graphs only where the node can be expanded. */
 enum status import_attributes(struct importer *im, const struct scope *s, const char *node,
 	const Onnx__NodeProto *p, bool bodies, int *n, struct attr *out);
+/* The opset of a node's domain, of which `opset` is ONNX's. */
+int domain_opset(const struct importer *im, const Onnx__NodeProto *n, int opset);
 /* The record that a node means, or NULL: it may call a function. */
 const struct op_def *record_of(const struct importer *im, const Onnx__NodeProto *n, int opset);
 /* Report every operator of a block (and of the functions it calls) that is neither. */

@@ -243,8 +243,32 @@ static void warn_of_lost(struct importer *im)
 	text_free(&list);
 }
 
+/* Constants named after operations on parameters. */
+static void warn_of_computed(struct importer *im)
+{
+	static const char *const operation[] = {"linear", "addmm", "matmul", "bmm", "mm", "conv2d",
+		"conv1d", "layer_norm", "expand", "clone"};
+	const Onnx__GraphProto *g = im->m.proto->graph;
+	for (size_t i = 0; im->module_first && i < g->n_initializer; i++) {
+		const char *name = text_of(g->initializer[i]->name);
+		for (size_t k = 0; k < sizeof operation / sizeof *operation; k++) {
+			size_t n = strlen(operation[k]);
+			bool is = !strncmp(name, operation[k], n) &&
+				  (!name[n] || (name[n] == '_' && is_number(name + n + 1)));
+			if (is && !names_get(&im->module, name) && g->initializer[i]->n_dims > 0) {
+				diag_warn(im->d, &(struct where){im->m.path, name, "initializer"},
+					"export with optimize=False",
+					"seems to be computed from parameters by the exporter: "
+					"their gradients lack what goes through it");
+				return;
+			}
+		}
+	}
+}
+
 void warn_of_folding(struct importer *im)
 {
+	warn_of_computed(im);
 	warn_of_lost(im);
 	const char *trace = folded_trace(im);
 	if (trace)

@@ -269,12 +269,11 @@ static const char *copy_name(
 	if (scope && s->im->module_first) {
 		if (stands_in(text_of(x->t->name), scope))
 			return NULL;
+		/* what its module has not is a constant of the exporter's, merged with x */
 		const char *lost = lost_name(s, r, scope);
 		if (!lost && !forced) /* the module has lost more than this one */
 			lost = stack_name(s, x, r);
-		return lost               ? lost
-		       : forced && *scope ? arena_printf(a, "%s@%s", x->t->name, scope)
-					  : NULL;
+		return lost ? lost : *scope ? arena_printf(a, "%s@%s", x->t->name, scope) : NULL;
 	}
 	bool pytorch = !strcmp(text_of(s->im->m.proto->producer_name), "pytorch");
 	if ((pytorch && !forced) || r == x->first)
@@ -283,11 +282,21 @@ static const char *copy_name(
 		a, "%s@%s.%zu", x->t->name, *label ? label : text_of(r->node->output[0]), r->input);
 }
 
+/* Parameters only: nobody misses a constant of the exporter's. */
+static void tell_copy(struct ties *s, enum split_kind kind, const char *name)
+{
+	struct told *told = &s->told[kind];
+	if (kind == SPLIT_UNIFORM && s->im->module_first && !names_get(&s->im->module, name))
+		return;
+	if (told->list.len < 300)
+		text_add(&told->list, "%s'%s'", told->n ? ", " : "", name);
+	told->n++;
+}
+
 /* Every reader that should have one gets its own copy. */
 static enum status split(struct ties *s, struct item *x, enum split_kind kind)
 {
 	struct names made = {.arena = s->im->m.arena};
-	struct told *told = &s->told[kind];
 	for (struct reader *r = x->first; r; r = r->next) {
 		const char *name = r->node->n_output ? copy_name(s, x, r, kind) : NULL;
 		if (!name)
@@ -297,9 +306,7 @@ static enum status split(struct ties *s, struct item *x, enum split_kind kind)
 			return diag_nomem(s->im->d);
 		if (!*at) {
 			TRY(add_copy(s, x, name));
-			if (told->list.len < 300)
-				text_add(&told->list, "%s'%s'", told->n ? ", " : "", name);
-			told->n++;
+			tell_copy(s, kind, name);
 		}
 		*at = x;
 		r->copy = name;

@@ -160,6 +160,16 @@ static enum status fixed_input(struct importer *im, const char *name, enum dtype
 	return x ? define(im, name, x) : im->g->failed;
 }
 
+static enum status given_input(
+	struct importer *im, const char *name, enum dtype type, const struct import_data *data)
+{
+	if (data->type != type)
+		return diag_fail(im->d, ST_USAGE, &(struct where){im->m.path, name, "input"}, NULL,
+			"the values given for it are of another type");
+	struct tensor *x = graph_constant(im->g, name, type, data->rank, data->dim, data->v);
+	return x ? define(im, name, x) : im->g->failed;
+}
+
 static enum status import_input(struct importer *im, const Onnx__ValueInfoProto *v)
 {
 	const char *name = text_of(v->name);
@@ -170,7 +180,8 @@ static enum status import_input(struct importer *im, const Onnx__ValueInfoProto 
 	TRY(input_type(im, v, &type));
 	const struct import_fix *fix = fix_of(im->o, name);
 	if (fix)
-		return fixed_input(im, name, type, shape, fix->values);
+		return fix->data ? given_input(im, name, type, fix->data)
+				 : fixed_input(im, name, type, shape, fix->values);
 	if (!shape)
 		return diag_fail(im->d, ST_INVALID, &w, "export the model with input shapes",
 			"has no shape");

@@ -4,6 +4,7 @@
 /* clang-format off */
 #define FAMILIES(F) \
 	F(ops_activation) \
+	F(ops_adaptive) \
 	F(ops_attention) \
 	F(ops_binary) \
 	F(ops_bitwise) \
@@ -14,6 +15,7 @@
 	F(ops_control) \
 	F(ops_conv) \
 	F(ops_convtranspose) \
+	F(ops_crossentropy) \
 	F(ops_cumsum) \
 	F(ops_depthspace) \
 	F(ops_dropout) \
@@ -34,6 +36,7 @@
 	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
+	F(ops_nll) \
 	F(ops_onehot) \
 	F(ops_optimizer) \
 	F(ops_pad) \
@@ -56,6 +59,7 @@
 	F(ops_slice) \
 	F(ops_softmax) \
 	F(ops_topk) \
+	F(ops_training) \
 	F(ops_trigonometry) \
 	F(ops_unpool) \
 	F(ops_variadic) \

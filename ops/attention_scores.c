@@ -215,14 +215,15 @@ static enum cell cell_at(const struct term *t, int64_t i)
 	return v == 0 ? CELL_SEEN : v <= -1e30 ? CELL_MASKED : CELL_OTHER;
 }
 
-/* A known term that masks all but a band around the diagonal, of which every row has a part. (A
+/* A known term that masks all but a band around the diagonal, the same for all heads, of which
+ * every row has a part. (A
  * number below -1e30 leaves nothing of any score it is added to.) */
 static bool is_band(const struct term *t, const int64_t size[4], struct mask *m)
 {
 	const int64_t tq = size[2], tk = size[3];
 	int64_t lower = -tq, upper = tk;
 	const int r = t->t->rank;
-	if (t->t->role != TR_CONSTANT || t->t->numel != tq * tk || r < 2 || t->t->dim[r - 1] != tk)
+	if (t->t->role != TR_CONSTANT || r < 2 || t->t->dim[r - 2] != tq || t->t->dim[r - 1] != tk)
 		return false;
 	for (int64_t i = 0; i < tq; i++) {
 		int64_t first = 0, last = tk - 1;
@@ -235,8 +236,8 @@ static bool is_band(const struct term *t, const int64_t size[4], struct mask *m)
 		lower = first > 0 ? max64(lower, first - i) : lower;
 		upper = last < tk - 1 ? min64(upper, last - i) : upper;
 	}
-	for (int64_t i = 0; i < tq * tk; i++) {
-		const int64_t ahead = i % tk - i / tk;
+	for (int64_t i = 0; i < t->t->numel; i++) {
+		const int64_t ahead = i % tk - i / tk % tq;
 		if (cell_at(t, i) != (ahead >= lower && ahead <= upper ? CELL_SEEN : CELL_MASKED))
 			return false;
 	}

@@ -88,6 +88,17 @@ static bool through_expand(struct view *v, const struct node *n)
 	return view_through(v, y->rank, y->dim, from);
 }
 
+/* A tile that repeats axes of size 1 only. */
+static bool is_expanding_tile(const struct node *n)
+{
+	if (strcmp(n->op->name, "Tile") != 0)
+		return false;
+	for (int i = 0; i < n->in[0]->rank; i++)
+		if (n->in[0]->dim[i] != 1 && n->in[0]->dim[i] != n->out[0]->dim[i])
+			return false;
+	return true;
+}
+
 /* One stride an axis, or none where the size is 1. */
 static int64_t stride_of(const struct view *v, int axis)
 {
@@ -153,11 +164,12 @@ bool view_back(struct view *v, bool scaled)
 	if (scaled && (!strcmp(op, "Mul") || !strcmp(op, "Div")))
 		return through_scale(v, n);
 	const bool same = (n->op->traits & OP_VIEW) != 0;
-	if (!same && strcmp(op, "Transpose") != 0 && strcmp(op, "Expand") != 0)
+	const bool expand = !strcmp(op, "Expand") || is_expanding_tile(n);
+	if (!same && !expand && strcmp(op, "Transpose") != 0)
 		return false;
 	if (!strcmp(op, "Transpose") && !view_transpose(v, n, false))
 		return false;
-	if (!strcmp(op, "Expand") && !through_expand(v, n))
+	if (expand && !through_expand(v, n))
 		return false;
 	v->base = n->in[0];
 	return true;

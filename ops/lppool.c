@@ -3,7 +3,7 @@
 #include "ops/window.h"
 
 /* LpPool 1 had a real p. */
-static const struct op_option lp_option[] = {{"p", 2, 0, 0}, {NULL, 0, 0, 0}};
+static const struct op_option lp_option[] = {{.name = "p", .value = 2}, {.name = NULL}};
 
 POINTWISE_OPT1(term, p, POW(FABS(a), p))
 POINTWISE_OPT1(term_grad, p, a == 0 ? 0 : (a > 0 ? b : -b) * p * POW(FABS(a), p - 1))

@@ -51,3 +51,15 @@ bool match_with_number(const struct node *n, const char *op, double *v, struct t
 		}
 	return false;
 }
+
+struct tensor *match_log_softmax(const struct tensor *t, int axis)
+{
+	const struct node *n = match_node(t, "LogSoftmax");
+	const bool flattens = n && n->op->until == 13; /* from `axis` to the last one */
+	if (!n)
+		return NULL;
+	const int rank = n->in[0]->rank;
+	const int64_t along = node_int(n, "axis", flattens ? 1 : -1);
+	const bool same = (along < 0 ? along + rank : along) == axis;
+	return same && (!flattens || axis == rank - 1) ? match_source(n->in[0]) : NULL;
+}

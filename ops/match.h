@@ -17,5 +17,7 @@ bool match_filled(const struct tensor *t, double v);
 bool match_near(double a, double b);
 /* n is a commutative `op` of a known number and something else: *v and *other. */
 bool match_with_number(const struct node *n, const char *op, double *v, struct tensor **other);
+/* What t is the LogSoftmax of, along `axis`; NULL where it is none. */
+struct tensor *match_log_softmax(const struct tensor *t, int axis);
 
 #endif

@@ -1,21 +1,48 @@
 /* Optimizers with PyTorch's names, defaults and formulas (the algorithm boxes of torch.optim.SGD,
- * Adam and AdamW in PyTorch's documentation). An update reads (parameter, gradient, lr, control,
- * states) and writes the parameter and the states in place; control[1] counts the steps done
- * before. */
+ * Adam and AdamW in PyTorch's documentation; what it writes as steps of its own is done in one pass
+ * over the elements), and the clipping of gradients. */
 #include <inttypes.h>
 #include <math.h>
 
-#include "ops/data.h"
+#include "ops/update.h"
 
-enum { PARAM, GRAD, LR, CONTROL, STATE0, STATE1 };
-
-static enum status update_infer(struct graph *g, struct node *n)
+enum status update_infer(struct graph *g, struct node *n)
 {
-	for (int k = 0; k < n->nout; k++)
-		TRY(data_output(
-			g, n, k, n->in[PARAM]->dtype, n->in[PARAM]->rank, n->in[PARAM]->dim));
+	for (int k = 0; k < n->nout; k++) {
+		const struct tensor *x = k ? n->in[CONTROL + k] : n->in[PARAM];
+		TRY(data_output(g, n, k, x->dtype, x->rank, x->dim));
+	}
 	return ST_OK;
 }
+
+double update_option(int nattr, const struct attr *attr, const char *name, double def)
+{
+	const struct node n = {.nattr = nattr, .attr = attr};
+	return node_float(&n, name, def);
+}
+
+void update_constant(struct emit *e, const char *name, double v)
+{
+	char buf[40];
+	emit(e, "\tconst real %s = %s;\n", name, emit_real(e, v, buf));
+}
+
+void update_open(struct emit *e, const struct node *n, double decay, bool decoupled)
+{
+	const char *minus = node_option(n, "maximize") != 0 ? "-" : "";
+	char buf[40];
+	if (decay != 0 && decoupled)
+		emit(e, "\tconst real keep = (real)(1 - (double)x2[0] * %.17g);\n", decay);
+	emit_parallel(e, (double)n->out[0]->numel * 4, 1);
+	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", n->out[0]->numel);
+	emit(e, "\t\tconst real p = %sx0[i];\n", decay != 0 && decoupled ? "keep * " : "");
+	if (decay != 0 && !decoupled)
+		emit(e, "\t\tconst real g = %sx1[i] + %s * p;\n", minus, emit_real(e, decay, buf));
+	else
+		emit(e, "\t\tconst real g = %sx1[i];\n", minus);
+}
+
+/* --- SGD --- */
 
 /* As torch.optim.SGD refuses it. */
 static enum status sgd_infer(struct graph *g, struct node *n)
@@ -26,34 +53,10 @@ static enum status sgd_infer(struct graph *g, struct node *n)
 	return update_infer(g, n);
 }
 
-static double option_of(int nattr, const struct attr *attr, const char *name)
+static int sgd_states(int nattr, const struct attr *attr, struct op_state *out)
 {
-	const struct node n = {.nattr = nattr, .attr = attr};
-	return node_float(&n, name, 0);
-}
-
-static int sgd_states(int nattr, const struct attr *attr)
-{
-	return option_of(nattr, attr, "momentum") != 0;
-}
-
-static int two_states(int nattr, const struct attr *attr)
-{
-	(void)nattr;
-	(void)attr;
-	return 2;
-}
-
-/* Opens the loop over elements with `g` the gradient plus decay * parameter. */
-static void open_loop(struct emit *e, const struct node *n, double decay)
-{
-	char buf[40];
-	emit_parallel(e, (double)n->out[0]->numel * 4, 1);
-	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", n->out[0]->numel);
-	if (decay != 0)
-		emit(e, "\t\treal g = x1[i] + %s * x0[i];\n", emit_real(e, decay, buf));
-	else
-		emit(e, "\t\treal g = x1[i];\n");
+	out[0] = (struct op_state){.name = "momentum_buffer"};
+	return update_option(nattr, attr, "momentum", 0) != 0;
 }
 
 static enum status sgd_emit(struct emit *e, const struct node *n)
@@ -65,34 +68,46 @@ static enum status sgd_emit(struct emit *e, const struct node *n)
 		emit(e, "\tconst real keep = x3[1] == 0 ? 0 : %s, take = x3[1] == 0 ? 1 : %s;\n",
 			emit_real(e, momentum, m),
 			emit_real(e, 1 - node_option(n, "dampening"), d));
-	open_loop(e, n, node_option(n, "weight_decay"));
-	if (momentum != 0) {
-		emit(e, "\t\treal v = keep * x4[i] + take * g;\n\t\ty1[i] = v;\n");
-		emit(e, node_option(n, "nesterov") != 0 ? "\t\tg += %s * v;\n" : "\t\tg = v;\n", m);
-	}
-	emit(e, "\t\ty0[i] = x0[i] - lr * g;\n\t}\n");
+	update_open(e, n, node_option(n, "weight_decay"), false);
+	if (momentum != 0)
+		emit(e, "\t\tconst real v = keep * x4[i] + take * g;\n\t\ty1[i] = v;\n");
+	if (momentum != 0 && node_option(n, "nesterov") != 0)
+		emit(e, "\t\ty0[i] = p - lr * (g + %s * v);\n\t}\n", m);
+	else
+		emit(e, "\t\ty0[i] = p - lr * %s;\n\t}\n", momentum != 0 ? "v" : "g");
 	return ST_OK;
+}
+
+/* --- Adam, AdamW --- */
+
+static int adam_states(int nattr, const struct attr *attr, struct op_state *out)
+{
+	out[0] = (struct op_state){.name = "exp_avg"};
+	out[1] = (struct op_state){.name = "exp_avg_sq"};
+	out[2] = (struct op_state){.name = "max_exp_avg_sq"};
+	return update_option(nattr, attr, "amsgrad", 0) != 0 ? 3 : 2;
 }
 
 static enum status adam_emit(struct emit *e, const struct node *n)
 {
-	bool decoupled = strstr(n->op->name, "AdamW") != NULL;
-	double b1 = node_option(n, "beta1"), b2 = node_option(n, "beta2"),
-	       decay = node_option(n, "weight_decay");
-	char s1[40], s2[40], t1[40], t2[40], eps[40];
+	const bool amsgrad = node_option(n, "amsgrad") != 0;
+	const double b1 = node_option(n, "beta1"), b2 = node_option(n, "beta2");
 	emit(e, "\tconst double t = (double)x3[1] + 1;\n");
 	emit(e, "\tconst real step = (real)((double)x2[0] / (1 - pow(%.17g, t)));\n", b1);
 	emit(e, "\tconst real root = (real)sqrt(1 - pow(%.17g, t));\n", b2);
-	if (decoupled)
-		emit(e, "\tconst real keep = (real)(1 - (double)x2[0] * %.17g);\n", decay);
-	open_loop(e, n, decoupled ? 0 : decay);
-	emit(e, "\t\treal m = %s * x4[i] + %s * g;\n", emit_real(e, b1, s1),
-		emit_real(e, 1 - b1, t1));
-	emit(e, "\t\treal v = %s * x5[i] + %s * g * g;\n", emit_real(e, b2, s2),
-		emit_real(e, 1 - b2, t2));
+	update_constant(e, "beta1", b1);
+	update_constant(e, "rest1", 1 - b1);
+	update_constant(e, "beta2", b2);
+	update_constant(e, "rest2", 1 - b2);
+	update_constant(e, "eps", node_option(n, "eps"));
+	update_open(e, n, node_option(n, "weight_decay"), strstr(n->op->name, "AdamW") != NULL);
+	emit(e, "\t\tconst real m = beta1 * x4[i] + rest1 * g;\n");
+	emit(e, "\t\tconst real v = beta2 * x5[i] + rest2 * g * g;\n");
 	emit(e, "\t\ty1[i] = m;\n\t\ty2[i] = v;\n");
-	emit(e, "\t\ty0[i] = %sx0[i] - step * m / (SQRT(v) / root + %s);\n\t}\n",
-		decoupled ? "keep * " : "", emit_real(e, node_option(n, "eps"), eps));
+	if (amsgrad)
+		emit(e, "\t\tconst real top = MAX(x6[i], v);\n\t\ty3[i] = top;\n");
+	emit(e, "\t\ty0[i] = p - step * m / (SQRT(%s) / root + eps);\n\t}\n",
+		amsgrad ? "top" : "v");
 	return ST_OK;
 }
 
@@ -166,33 +181,20 @@ static struct op_cost clip_cost(const struct node *n)
 	return c;
 }
 
-/* The ranges that PyTorch takes; its betas lie in [0, 1). */
-#define BELOW_1 0x1.fffffffffffffp-1
-static const struct op_option sgd_options[] = {{"lr", 1e-3, 0, HUGE_VAL},
-	{"momentum", 0, 0, HUGE_VAL}, {"dampening", 0, 0, 0}, {"weight_decay", 0, 0, HUGE_VAL},
-	{"nesterov", 0, 0, 1}, {.name = NULL}};
-static const struct op_option adam_options[] = {{"lr", 1e-3, 0, HUGE_VAL},
-	{"beta1", 0.9, 0, BELOW_1}, {"beta2", 0.999, 0, BELOW_1}, {"eps", 1e-8, 0, HUGE_VAL},
-	{"weight_decay", 0, 0, HUGE_VAL}, {.name = NULL}};
-static const struct op_option adamw_options[] = {{"lr", 1e-3, 0, HUGE_VAL},
-	{"beta1", 0.9, 0, BELOW_1}, {"beta2", 0.999, 0, BELOW_1}, {"eps", 1e-8, 0, HUGE_VAL},
-	{"weight_decay", 0.01, 0, HUGE_VAL}, {.name = NULL}};
-
-#define UPDATE(ours, spec, shape, states, options, ...)                                            \
-	{                                                                                          \
-		.name = ours, .optimizer = spec, .min_in = 4, .max_in = 6, .min_out = 1,           \
-		.max_out = 3, .traits = OP_UPDATE, .infer = shape, .state_count = states,          \
-		.option = options, .npair = 3, .pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}},     \
-		__VA_ARGS__                                                                        \
-	}
+static const struct op_option sgd_options[] = {OPT_LR(1e-3), OPT_POSITIVE("momentum", 0),
+	{.name = "dampening"}, OPT_POSITIVE("weight_decay", 0), OPT_SWITCH("nesterov"),
+	OPT_SWITCH("maximize"), {.name = NULL}};
+#define ADAM(decay)                                                                                \
+	OPTIONS(OPT_LR(1e-3), OPT_BETA("beta1", 0.9), OPT_BETA("beta2", 0.999),                    \
+		OPT_POSITIVE("eps", 1e-8), OPT_POSITIVE("weight_decay", decay),                    \
+		OPT_SWITCH("amsgrad"), OPT_SWITCH("maximize"))
 
 const struct op_def ops_optimizer[] = {
-	UPDATE("stint.SgdUpdate", "sgd", sgd_infer, sgd_states, sgd_options, .emit_c = sgd_emit,
-		.state_name = {"momentum_buffer"}),
-	UPDATE("stint.AdamUpdate", "adam", update_infer, two_states, adam_options,
-		.emit_c = adam_emit, .work = 60, .state_name = {"exp_avg", "exp_avg_sq"}),
-	UPDATE("stint.AdamWUpdate", "adamw", update_infer, two_states, adamw_options,
-		.emit_c = adam_emit, .work = 60, .state_name = {"exp_avg", "exp_avg_sq"}),
+	UPDATE("stint.SgdUpdate", "sgd", sgd_infer, sgd_states, sgd_emit, sgd_options),
+	UPDATE("stint.AdamUpdate", "adam", update_infer, adam_states, adam_emit, ADAM(0),
+		.work = 60),
+	UPDATE("stint.AdamWUpdate", "adamw", update_infer, adam_states, adam_emit, ADAM(0.01),
+		.work = 60),
 	{.name = "stint.ClipScale",
 		.role = ROLE_CLIP_SCALE,
 		.min_in = 1,

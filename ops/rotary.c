@@ -8,7 +8,7 @@
  *
  * cos and sin broadcast to [A,B,C,R], or to [A,B,C,R/2], which both halves share. `inverse` takes
  * the transposed matrix: its gradient. */
-#include "ops/data.h"
+#include "ops/match.h"
 
 struct rotary {
 	int64_t dim[4], turned; /* of x; values that take part */
@@ -246,6 +246,114 @@ static enum status onnx_lower(struct graph *g, const struct node *n, struct tens
 	return g->failed;
 }
 
+/* --- Recognition: x cos + (−x2, x1) sin, x1 and x2 the halves of x's last axis --- */
+
+/* t is half `which` of x. */
+static bool is_half(const struct tensor *t, const struct tensor *x, int which)
+{
+	const struct node *n = match_source((struct tensor *)(uintptr_t)t)->maker;
+	const int last = x->rank - 1;
+	if (!n || match_source(n->in[0]) != x || x->dim[last] % 2)
+		return false;
+	const int64_t half = x->dim[last] / 2;
+	if (!strcmp(n->op->name, "Split"))
+		return n->nout == 2 && node_int(n, "axis", 0) == last && n->out[which] &&
+		       match_source((struct tensor *)(uintptr_t)t) == n->out[which] &&
+		       n->out[which]->dim[last] == half;
+	const struct attr *start = node_attr(n, "cut_start"), *step = node_attr(n, "cut_step");
+	if (strcmp(n->op->name, "Slice") != 0 || !start || !step)
+		return false;
+	for (int i = 0; i < last; i++)
+		if (n->out[0]->dim[i] != x->dim[i] || step->ints[i] != 1)
+			return false;
+	return step->ints[last] == 1 && start->ints[last] == which * half &&
+	       n->out[0]->dim[last] == half;
+}
+
+/* t = (−x2, x1) along the last axis: returns x. */
+static struct tensor *turned_of(const struct tensor *t)
+{
+	const struct node *join = match_node(t, "Concat");
+	const struct node *neg = join && join->nin == 2 ? match_node(join->in[0], "Neg") : NULL;
+	if (!neg || node_int(join, "axis", 0) != join->out[0]->rank - 1)
+		return NULL;
+	const struct node *cut = match_source(join->in[1])->maker;
+	struct tensor *x = cut && cut->nin > 0 && cut->in[0] ? match_source(cut->in[0]) : NULL;
+	return x && tensor_same_shape(x, join->out[0]) && is_half(join->in[1], x, 0) &&
+			       is_half(neg->in[0], x, 1)
+		       ? x
+		       : NULL;
+}
+
+/* The other factor of the product t of something of x's shape. */
+static struct tensor *factor_of(const struct node *mul, int other, const struct tensor *x)
+{
+	struct tensor *t = mul->in[other];
+	return t->rank >= 1 && t->rank <= x->rank && t->dim[t->rank - 1] == x->dim[x->rank - 1] &&
+			       tensor_same_shape(mul->out[0], x)
+		       ? t
+		       : NULL;
+}
+
+/* Angles in x's axes as angles in those of the tensor that `perm` made x of; NULL when that moves
+ * elements. */
+static struct tensor *angles_before(struct graph *g, struct tensor *t, const int64_t *perm)
+{
+	int64_t dim[4] = {1, 1, 1, 1}, before[4];
+	int64_t last = -1;
+	for (int k = 3, a = t->rank - 1; a >= 0; k--, a--)
+		dim[k] = t->dim[a];
+	for (int i = 0; i < 4; i++) {
+		if (dim[i] != 1 && perm[i] < last)
+			return NULL;
+		last = dim[i] != 1 ? perm[i] : last;
+		before[perm[i]] = dim[i];
+	}
+	return graph_reshape(g, t, 4, before);
+}
+
+/* A transpose before it is done after it, so that attention reads what is stored. */
+static struct tensor *build(struct graph *g, struct tensor *x, struct tensor *c, struct tensor *s)
+{
+	const struct node *move = match_node(x, "Transpose");
+	const struct attr *perm = move ? node_attr(move, "perm") : NULL;
+	if (perm && x->rank == 4 && perm->ints[3] == 3) {
+		struct tensor *cb = angles_before(g, c, perm->ints);
+		struct tensor *sb = angles_before(g, s, perm->ints);
+		if (cb && sb) {
+			struct tensor *y = OP3(g, "stint.Rotary", move->in[0], cb, sb);
+			return graph_op(g, "Transpose", 1, &y, 1, perm);
+		}
+	}
+	if (x->rank == 4)
+		return OP3(g, "stint.Rotary", x, c, s);
+	const int64_t dim[4] = {
+		1, x->rank > 2 ? x->dim[0] : 1, x->dim[x->rank - 2], x->dim[x->rank - 1]};
+	struct tensor *y = OP3(g, "stint.Rotary", graph_reshape(g, x, 4, dim), c, s);
+	return y ? graph_reshape(g, y, x->rank, x->dim) : NULL;
+}
+
+static enum status rotary_match(struct graph *g, const struct node *n, struct tensor **replace)
+{
+	if (strcmp(n->op->name, "Add") != 0)
+		return ST_OK;
+	for (int i = 0; i < 4; i++) {
+		const struct node *second = match_node(n->in[i % 2], "Mul");
+		const struct node *first = match_node(n->in[1 - i % 2], "Mul");
+		struct tensor *x = second ? turned_of(second->in[i / 2]) : NULL;
+		if (!x || !first || x->rank < 2 || x->rank > 4)
+			continue;
+		const int at = match_source(first->in[0]) == x ? 0 : 1;
+		struct tensor *c = factor_of(first, 1 - at, x);
+		struct tensor *s = factor_of(second, 1 - i / 2, x);
+		if (match_source(first->in[at]) != x || !c || !s)
+			continue;
+		*replace = build(g, x, c, s);
+		return g->failed;
+	}
+	return ST_OK;
+}
+
 /* clang-format off */
 const struct op_def ops_rotary[] = {
 	{.name = "RotaryEmbedding", .since = 23, .min_in = 3, .max_in = 4, .infer = onnx_infer, .lower = onnx_lower,
@@ -253,7 +361,7 @@ const struct op_def ops_rotary[] = {
 			{.in = "2,3,5,6 2,5,2 2,5,2", .attr = "rotary_embedding_dim=4 interleaved=1"},
 			{.in = "2,5,12 9,2 9,2 2,5:i64<9", .attr = "num_heads=2 rotary_embedding_dim=4"})},
 	{.name = "stint.Rotary", .min_in = 3, .max_in = 3, .infer = rotary_infer, .fold = rotary_fold,
-		.grad = rotary_rule, .emit_c = rotary_emit, .work = 3, .npair = 1, .pair = {{0, 0}},
+		.grad = rotary_rule, .match = rotary_match, .emit_c = rotary_emit, .work = 3, .npair = 1, .pair = {{0, 0}},
 		.example = EXAMPLES({.in = "2,3,5,6 5,6 5,6"}, {.in = "a,b,c,4 a,1,c,2 a,1,c,2"},
 			{.in = "2,3,5,6 3,1,6 2,1,5,6", .attr = "interleaved=1"},
 			{.in = "2,3,5,7 2,3,5,2 2", .attr = "dim=4"},

@@ -58,12 +58,34 @@ static bool is_inner(const struct op_def *op)
 	return is_ours(op) && !is_loss(op) && !is_optimizer(op);
 }
 
+/* "mean` or `sum`", the default first. */
+static void put_words(const struct op_option *o)
+{
+	const char *word[16];
+	int n = 0, first = (int)o->value;
+	for (const char *p = o->words; p && n < 16; p = strchr(p, ' ')) {
+		p += *p == ' ';
+		word[n++] = p;
+	}
+	if (o->high > 0 && o->high + 1 < n)
+		n = (int)o->high + 1;
+	for (int i = 0; i < n; i++) {
+		const char *w = word[(first + i) % n];
+		printf("%s%.*s`", i ? "/`" : "", (int)strcspn(w, " "), w);
+	}
+}
+
 static void put_options(const struct op_def *op)
 {
 	if (!op->option || !op->option->name)
 		fputs("–", stdout);
-	for (const struct op_option *o = op->option; o && o->name; o++)
-		printf("%s`%s=%.10g`", o == op->option ? "" : " ", o->name, o->value);
+	for (const struct op_option *o = op->option; o && o->name; o++) {
+		printf("%s`%s=", o == op->option ? "" : " ", o->name);
+		if (o->words)
+			put_words(o);
+		else
+			printf("%.10g`", o->value);
+	}
 }
 
 static const char *gradient(const struct op_def *op)

@@ -69,6 +69,7 @@ static const struct op_def family[] = {
 		.max_out = 3,
 		.infer = infer_same},
 	{.name = "Constant", .since = 1, .infer = infer_constant},
+	{.name = "com.example.Same", .since = 2, .min_in = 1, .max_in = 1, .infer = infer_same},
 	{.name = "stint.own", .min_in = 1, .max_in = 1, .infer = infer_same},
 	{.name = NULL},
 };

@@ -209,12 +209,16 @@ static void unsupported_operators(void **state)
 	model_node(t, "Mystery", "m2", "b", "c");
 	model_node(t, "", "m3", "c", "d");
 	model_node(t, "stint.own", "m4", "d", "e");
+	model_node(t, "own", "m5", "e", "f")->domain = "stint";
+	model_node(t, "com.example.Same", "m6", "f", "g");
+	model_node(t, "Same", "m7", "g", "h")->domain = "com.example"; /* of version 1 */
 	model_refused(t, ST_INVALID,
 		"m1 (Mystery): operator Mystery is not supported at opset 17; used 2 times");
 	test_said(t, "foreign (com.example.Relu): ");
 	test_said(t, "m3 (): operator '' is not supported");
 	test_said(t, "m4 (stint.own): ");
-	assert_int_equal(t->diag.errors, 4);
+	test_said(t, "m6 (com.example.Same): ");
+	assert_int_equal(t->diag.errors, 5);
 }
 
 static void broken_graphs(void **state)

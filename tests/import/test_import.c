@@ -245,6 +245,20 @@ static void odd_names(void **state)
 	assert_string_equal(t->g->node[0]->name, "\n");
 }
 
+static void other_domains(void **state)
+{
+	struct model_test *t = *state;
+	Onnx__OperatorSetIdProto other = *t->model.opset_import[0];
+	other.domain = "com.example";
+	other.version = 2;
+	t->model.opset_import[t->model.n_opset_import++] = &other;
+	model_small(t);
+	model_node(t, "Same", "again", "y", "z")->domain = "com.example";
+	model_output(t, "z");
+	assert_int_equal(model_import(t), ST_OK);
+	assert_string_equal(t->g->output[1]->maker->op->name, "com.example.Same");
+}
+
 static void a_hundred_thousand_nodes(void **state)
 {
 	struct model_test *t = *state;
@@ -280,6 +294,7 @@ int main(void)
 		TEST(attributes),
 		TEST(constant_node),
 		TEST(odd_names),
+		TEST(other_domains),
 		TEST(a_hundred_thousand_nodes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,6 +147,19 @@ static void ties_asked_for_stay(void **state)
 	reads(t, "n3", 1, "ln1.weight");
 }
 
+/* A norm without parameters gets the ones of another: constants, all the same. */
+static void constants_are_not_trained(void **state)
+{
+	struct model_test *t = *state;
+	merged_norms(t);
+	from(t, "free", model_node(t, "LayerNormalization", "n4", "y,ln1.weight,ln1.bias", "z"));
+	model_output(t, "z");
+	model_accepted(t);
+	reads(t, "n0", 1, "ln1.weight");
+	assert_int_equal(input_of(t, "n4", 1)->role, TR_CONSTANT);
+	assert_int_equal(input_of(t, "n4", 2)->role, TR_CONSTANT);
+}
+
 /* Without a word on modules: apart, unless PyTorch wrote the file, which merges otherwise. */
 static void without_modules(void **state)
 {
@@ -328,7 +341,7 @@ static void stops(void **state)
 static void fixed_inputs(void **state)
 {
 	struct model_test *t = *state;
-	const struct import_fix fix[] = {{"w", "1,2.5,-3,4"}, {"k", "2"}};
+	const struct import_fix fix[] = {{"w", "1,2.5,-3,4", NULL}, {"k", "2", NULL}};
 	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
 	model_input(t, "w", TENSOR_TYPE(FLOAT), "4");
 	model_input(t, "k", TENSOR_TYPE(INT64), "n");
@@ -343,12 +356,12 @@ static void fixed_inputs(void **state)
 	model_accepted(t);
 	assert_int_equal(t->g->ninput, 1);
 	test_known(t, "v", "4: 2 5 -6 8");
-	t->options.fix = (const struct import_fix[]){{"w", "1,2"}};
+	t->options.fix = (const struct import_fix[]){{"w", "1,2", NULL}};
 	t->options.nfix = 1;
 	model_refused(t, ST_USAGE, "--fix w=1,2 does not fit it");
-	t->options.fix = (const struct import_fix[]){{"w", "1,2,x,4"}};
+	t->options.fix = (const struct import_fix[]){{"w", "1,2,x,4", NULL}};
 	model_refused(t, ST_USAGE, "does not fit it");
-	t->options.fix = (const struct import_fix[]){{"none", "1"}};
+	t->options.fix = (const struct import_fix[]){{"none", "1", NULL}};
 	model_refused(t, ST_USAGE, "--fix: there is no input 'none'");
 }
 
@@ -356,7 +369,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
-		T(without_modules), T(aliases), T(stacks), T(transposed), T(roles), T(modules),
-		T(folding_is_told), T(stops), T(fixed_inputs)};
+		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
+		T(transposed), T(roles), T(modules), T(folding_is_told), T(stops), T(fixed_inputs)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Protocol buffers' wire format (https://protobuf.dev/programming-guides/encoding) and the messages
- * of onnx.proto, by field number. */
+ * of onnx.proto, by field number: the tensors that come with ONNX's node tests, and what a model's
+ * operators, inputs and outputs are called. Models themselves are read by import/. */
 #include "tests/ops/onnx_read.h"
 
 #include <math.h>
@@ -76,6 +77,8 @@ static const char *string(struct arena *a, struct bytes b)
 	return arena_strndup(a, (const char *)b.p, (size_t)(b.end - b.p));
 }
 
+/* --- Numbers --- */
+
 static double as_float(uint64_t bits)
 {
 	uint32_t low = (uint32_t)bits;
@@ -102,8 +105,72 @@ static double as_half(uint64_t bits)
 	return bits >> 15 & 1 ? -x : x;
 }
 
+/* TensorProto.DataType: how wide an element is, the field that holds it when the bytes do not
+ * (float, int32, int64, double, uint64 data), and its wire type there. */
+static const struct element_type {
+	int width, field, wire;
+	enum dtype dtype;
+	const char *name;
+} element_types[] = {[1] = {4, 4, 5, DT_F64, "float32"},
+	[2] = {1, 5, 0, DT_I64, "uint8"},
+	[3] = {1, 5, 0, DT_I64, "int8"},
+	[4] = {2, 5, 0, DT_I64, "uint16"},
+	[5] = {2, 5, 0, DT_I64, "int16"},
+	[6] = {4, 5, 0, DT_I64, "int32"},
+	[7] = {8, 7, 0, DT_I64, "int64"},
+	[9] = {1, 5, 0, DT_BOOL, "bool"},
+	[10] = {2, 5, 0, DT_F64, "float16"},
+	[11] = {8, 10, 1, DT_F64, "float64"},
+	[12] = {4, 11, 0, DT_I64, "uint32"},
+	[13] = {8, 11, 0, DT_I64, "uint64"},
+	[16] = {2, 5, 0, DT_F64, "bfloat16"}};
+
+enum { UINT16 = 4, BFLOAT16 = 16 };
+
+static const struct element_type *type_of(int type)
+{
+	const int n = (int)(sizeof element_types / sizeof *element_types);
+	return type > 0 && type < n && element_types[type].width ? &element_types[type] : NULL;
+}
+
+static double real_of(int type, uint64_t bits)
+{
+	switch (type) {
+	case 10:
+		return as_half(bits);
+	case 11:
+		return as_double(bits);
+	case 16:
+		return as_float((bits & 0xffff) << 16);
+	default:
+		return as_float(bits);
+	}
+}
+
+/* Sign-extended where the type has a sign; uint64 as its bits. */
+static int64_t whole_of(int type, uint64_t bits)
+{
+	switch (type) {
+	case 2:
+	case 9:
+		return (uint8_t)bits;
+	case 3:
+		return (int8_t)(uint8_t)bits;
+	case 4:
+		return (uint16_t)bits;
+	case 5:
+		return (int16_t)(uint16_t)bits;
+	case 6:
+		return (int32_t)(uint32_t)bits;
+	case 12:
+		return (uint32_t)bits;
+	default:
+		return (int64_t)bits;
+	}
+}
+
 /* A repeated number: one field, or many packed into one. Appends to v (room for `max`). */
-static int numbers(const struct field *f, int wire, int n, int max, uint64_t *v)
+static int64_t numbers(const struct field *f, int wire, int64_t n, int64_t max, uint64_t *v)
 {
 	if (f->wire != 2) {
 		if (n < max)
@@ -116,246 +183,165 @@ static int numbers(const struct field *f, int wire, int n, int max, uint64_t *v)
 	return n;
 }
 
-/* Element i of a type from its little-endian bytes. */
-static double element(int type, struct bytes raw)
-{
-	static const int size[] = {[1] = 4, [6] = 4, [7] = 8, [9] = 1, [10] = 2, [11] = 8};
-	uint64_t bits = read_fixed(&raw, size[type]);
-	switch (type) {
-	case 1:
-		return as_float(bits);
-	case 10:
-		return as_half(bits);
-	case 11:
-		return as_double(bits);
-	case 6:
-		return (double)(int32_t)(uint32_t)bits;
-	default:
-		return (double)(int64_t)bits;
-	}
-}
+/* --- Tensors --- */
 
-static bool known_type(int type)
+/* The elements' bits into v (room for numel); false where their number is wrong. */
+static bool read_bits(struct bytes b, const struct element_type *e, int64_t numel, uint64_t *v)
 {
-	return type == 1 || type == 6 || type == 7 || type == 9 || type == 10 || type == 11;
+	struct field f;
+	int64_t n = 0;
+	while (next(&b, &f)) {
+		if (f.number == 9 && f.wire == 2 && f.body.end > f.body.p) {
+			struct bytes raw = f.body;
+			if (raw.end - raw.p != numel * e->width)
+				return false;
+			for (n = 0; n < numel; n++)
+				v[n] = read_fixed(&raw, e->width);
+		} else if (f.number == e->field)
+			n = numbers(&f, e->wire, n, numel, v);
+	}
+	return n == numel;
 }
 
 static bool read_values(struct arena *a, struct bytes b, int type, struct onnx_tensor *t)
 {
-	struct field f;
-	int n = 0, size = type == 7 || type == 11 ? 8 : type == 9 ? 1 : type == 10 ? 2 : 4;
-	uint64_t *v = arena_alloc(a, (size_t)t->numel, sizeof *v);
-	t->v = ARENA_ARRAY(a, double, t->numel);
-	if (!v || !t->v)
+	const struct element_type *e = type_of(type);
+	uint64_t *v = ARENA_ARRAY(a, uint64_t, t->numel);
+	t->real = ARENA_ARRAY(a, double, t->numel);
+	t->whole = ARENA_ARRAY(a, int64_t, t->numel);
+	if (!v || !t->real || !t->whole || !read_bits(b, e, t->numel, v))
 		return false;
-	while (next(&b, &f)) {
-		if (f.number == 9 && f.body.end - f.body.p >= t->numel * size) {
-			for (int64_t i = 0; i < t->numel; i++)
-				t->v[i] = element(
-					type, (struct bytes){f.body.p + i * size, f.body.end});
-			return true;
-		}
-		if (f.number == 4 || f.number == 5 || f.number == 7 || f.number == 10)
-			n = numbers(&f,
-				f.number == 4    ? 5
-				: f.number == 10 ? 1
-						 : 0,
-				n, (int)t->numel, v);
-	}
 	for (int64_t i = 0; i < t->numel; i++)
-		t->v[i] = type == 1    ? as_float(v[i])
-			  : type == 10 ? as_half(v[i])
-			  : type == 11 ? as_double(v[i])
-				       : (double)(int64_t)v[i];
-	return n == t->numel;
+		if (e->dtype == DT_F64)
+			t->real[i] = real_of(type, v[i]);
+		else
+			t->whole[i] = whole_of(type, v[i]);
+	return true;
 }
 
-static bool read_tensor(struct arena *a, struct bytes b, struct onnx_tensor *t)
+static bool read_tensor(struct arena *a, struct bytes b, int declared, struct onnx_tensor *t)
 {
 	struct field f;
 	struct bytes all = b;
 	uint64_t dim[RANK_MAX];
 	int type = 0;
-	*t = (struct onnx_tensor){.numel = 1, .name = ""};
+	*t = (struct onnx_tensor){.numel = 1};
 	while (next(&b, &f)) {
 		if (f.number == 1)
-			t->rank = numbers(&f, 0, t->rank, RANK_MAX, dim);
-		if (f.number == 2)
+			t->rank = (int)numbers(&f, 0, t->rank, RANK_MAX, dim);
+		if (f.number == 2 && f.wire == 0 && f.value < 1000)
 			type = (int)f.value;
-		if (f.number == 8)
-			t->name = string(a, f.body);
 	}
+	if (declared == BFLOAT16 && type == UINT16)
+		type = declared;
+	const struct element_type *e = type_of(type);
+	if (!e)
+		return false;
 	for (int i = 0; i < t->rank; i++) {
 		t->dim[i] = (int64_t)dim[i];
 		if (!size_mul(t->numel, t->dim[i], &t->numel) || t->numel > 1 << 26)
 			return false;
 	}
-	t->supported = known_type(type);
-	t->type = type == 9 ? DT_BOOL : type == 6 || type == 7 ? DT_I64 : DT_F64;
-	return !t->supported || read_values(a, all, type, t);
+	t->type = e->name;
+	t->dtype = e->dtype;
+	return read_values(a, all, type, t);
 }
 
-static bool read_lists(struct arena *a, struct bytes b, struct attr *attr)
-{
-	struct field f;
-	int max = (int)(b.end - b.p), ni = 0, nf = 0;
-	uint64_t *v = ARENA_ARRAY(a, uint64_t, max);
-	uint64_t *w = ARENA_ARRAY(a, uint64_t, max);
-	int64_t *ints = ARENA_ARRAY(a, int64_t, max);
-	double *floats = ARENA_ARRAY(a, double, max);
-	if (!v || !w || !ints || !floats)
-		return false;
-	while (next(&b, &f)) {
-		if (f.number == 8)
-			ni = numbers(&f, 0, ni, max, v);
-		if (f.number == 7)
-			nf = numbers(&f, 5, nf, max, w);
-	}
-	for (int i = 0; i < ni; i++)
-		ints[i] = (int64_t)v[i];
-	for (int i = 0; i < nf; i++)
-		floats[i] = as_float(w[i]);
-	attr->n = attr->kind == ATTR_FLOATS ? nf : ni;
-	attr->ints = ints;
-	attr->floats = floats;
-	return true;
-}
+/* --- Models --- */
 
-/* false: of a kind that is not read. */
-static bool read_attr(struct arena *a, struct bytes b, struct attr *attr, struct onnx_tensor **t)
-{
-	struct field f;
-	struct bytes all = b;
-	uint64_t type = 0;
-	while (next(&b, &f)) {
-		if (f.number == 1)
-			attr->name = string(a, f.body);
-		if (f.number == 2)
-			attr->f = as_float(f.value);
-		if (f.number == 3)
-			attr->i = (int64_t)f.value;
-		if (f.number == 4)
-			attr->s = string(a, f.body);
-		if (f.number == 5) {
-			*t = ARENA_NEW(a, struct onnx_tensor);
-			if (!*t || !read_tensor(a, f.body, *t) || !(*t)->supported)
-				return false;
-		}
-		if (f.number == 20)
-			type = f.value;
-	}
-	static const int kind[] = {[1] = ATTR_FLOAT,
-		[2] = ATTR_INT,
-		[3] = ATTR_STRING,
-		[4] = ATTR_TENSOR,
-		[6] = ATTR_FLOATS,
-		[7] = ATTR_INTS};
-	if (type == 0 || type == 5 || type > 7)
-		return false;
-	memcpy(&attr->kind, &kind[type], sizeof attr->kind);
-	return read_lists(a, all, attr);
-}
-
-static bool read_node(struct arena *a, struct bytes b, struct onnx_node *n)
-{
-	struct field f;
-	*n = (struct onnx_node){.op = "", .domain = "", .supported = true};
-	n->in = ARENA_ARRAY(a, const char *, count(b, 1));
-	n->out = ARENA_ARRAY(a, const char *, count(b, 2));
-	n->attr = ARENA_ARRAY(a, struct attr, count(b, 5));
-	n->tensor = ARENA_ARRAY(a, struct onnx_tensor *, count(b, 5));
-	if (!n->in || !n->out || !n->attr || !n->tensor)
-		return false;
-	while (next(&b, &f)) {
-		if (f.number == 1)
-			n->in[n->nin++] = string(a, f.body);
-		if (f.number == 2)
-			n->out[n->nout++] = string(a, f.body);
-		if (f.number == 4)
-			n->op = string(a, f.body);
-		if (f.number == 7)
-			n->domain = string(a, f.body);
-		if (f.number == 5) {
-			int k = n->nattr++;
-			n->supported &= read_attr(a, f.body, &n->attr[k], &n->tensor[k]);
-		}
-	}
-	return true;
-}
-
-static const char *read_name(struct arena *a, struct bytes b)
+static const char *read_text(struct arena *a, struct bytes b, int number)
 {
 	struct field f;
 	while (next(&b, &f))
-		if (f.number == 1)
+		if (f.number == number && f.wire == 2)
 			return string(a, f.body);
 	return "";
+}
+
+/* The bytes of the first field `number`; empty where there is none. */
+static struct bytes inside(struct bytes b, int number)
+{
+	struct field f;
+	while (next(&b, &f))
+		if (f.number == number && f.wire == 2)
+			return f.body;
+	return (struct bytes){NULL, NULL};
+}
+
+/* ValueInfoProto.type.tensor_type.elem_type */
+static int read_type(struct bytes b)
+{
+	struct bytes tensor = inside(inside(b, 2), 1);
+	struct field f;
+	while (next(&tensor, &f))
+		if (f.number == 1 && f.wire == 0)
+			return (int)(f.value & 0xff);
+	return 0;
+}
+
+static const char *read_operator(struct arena *a, struct bytes b)
+{
+	const char *op = read_text(a, b, 4), *domain = read_text(a, b, 7);
+	return domain && *domain && strcmp(domain, "ai.onnx") != 0
+		       ? arena_printf(a, "%s.%s", domain, op)
+		       : op;
 }
 
 static bool read_graph(struct arena *a, struct bytes b, struct onnx_model *m)
 {
 	struct field f;
-	m->node = ARENA_ARRAY(a, struct onnx_node, count(b, 1));
-	m->init = ARENA_ARRAY(a, struct onnx_tensor, count(b, 5));
+	m->op = ARENA_ARRAY(a, const char *, count(b, 1));
+	m->initializer = ARENA_ARRAY(a, const char *, count(b, 5));
 	m->in = ARENA_ARRAY(a, const char *, count(b, 11));
 	m->out = ARENA_ARRAY(a, const char *, count(b, 12));
-	if (!m->node || !m->init || !m->in || !m->out)
+	m->in_type = ARENA_ARRAY(a, int, count(b, 11));
+	m->out_type = ARENA_ARRAY(a, int, count(b, 12));
+	if (!m->op || !m->initializer || !m->in || !m->out || !m->in_type || !m->out_type)
 		return false;
 	while (next(&b, &f)) {
-		if (f.number == 1 && !read_node(a, f.body, &m->node[m->nnode++]))
-			return false;
-		if (f.number == 5 && !read_tensor(a, f.body, &m->init[m->ninit++]))
-			return false;
-		if (f.number == 11)
-			m->in[m->nin++] = read_name(a, f.body);
-		if (f.number == 12)
-			m->out[m->nout++] = read_name(a, f.body);
+		if (f.number == 1)
+			m->op[m->nop++] = read_operator(a, f.body);
+		if (f.number == 5)
+			m->initializer[m->ninitializer++] = read_text(a, f.body, 8);
+		if (f.number == 11) {
+			m->in_type[m->nin] = read_type(f.body);
+			m->in[m->nin++] = read_text(a, f.body, 1);
+		}
+		if (f.number == 12) {
+			m->out_type[m->nout] = read_type(f.body);
+			m->out[m->nout++] = read_text(a, f.body, 1);
+		}
 	}
 	return true;
 }
 
-/* The version of ONNX's own operators, 0 for another domain. */
-static int read_opset(struct arena *a, struct bytes b)
+static bool read_file(struct arena *a, const char *path, struct bytes *out)
 {
-	struct field f;
-	int version = 0;
-	bool own = true;
-	while (next(&b, &f)) {
-		if (f.number == 1)
-			own = f.body.p == f.body.end || !strcmp(string(a, f.body), "ai.onnx");
-		if (f.number == 2)
-			version = (int)f.value;
-	}
-	return own ? version : 0;
+	struct diag d = {0};
+	char *data;
+	size_t len;
+	if (file_read(a, path, &data, &len, &d) != ST_OK)
+		return false;
+	*out = (struct bytes){(unsigned char *)data, (unsigned char *)data + len};
+	return true;
 }
 
 bool onnx_read_model(struct arena *a, const char *path, struct onnx_model *out)
 {
-	struct diag d = {0};
+	struct bytes b;
 	struct field f;
-	char *data;
-	size_t len;
 	bool graph = false;
 	*out = (struct onnx_model){0};
-	if (file_read(a, path, &data, &len, &d) != ST_OK)
+	if (!read_file(a, path, &b))
 		return false;
-	struct bytes b = {(unsigned char *)data, (unsigned char *)data + len};
-	while (next(&b, &f)) {
+	while (next(&b, &f))
 		if (f.number == 7)
 			graph = read_graph(a, f.body, out);
-		int version = f.number == 8 ? read_opset(a, f.body) : 0;
-		out->opset = version ? version : out->opset;
-	}
 	return graph;
 }
 
-bool onnx_read_tensor(struct arena *a, const char *path, struct onnx_tensor *out)
+bool onnx_read_tensor(struct arena *a, const char *path, int declared, struct onnx_tensor *out)
 {
-	struct diag d = {0};
-	char *data;
-	size_t len;
-	if (file_read(a, path, &data, &len, &d) != ST_OK)
-		return false;
-	return read_tensor(
-		a, (struct bytes){(unsigned char *)data, (unsigned char *)data + len}, out);
+	struct bytes b;
+	return read_file(a, path, &b) && read_tensor(a, b, declared, out);
 }

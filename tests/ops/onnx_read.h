@@ -1,38 +1,31 @@
-/* Just enough of ONNX to read its own node tests: a reader independent of import/. */
+/* Just enough of ONNX for the data of its own node tests: independent of import/, which reads the
+ * models. */
 #ifndef STINT_TESTS_ONNX_READ_H
 #define STINT_TESTS_ONNX_READ_H
 
 #include "graph/graph.h"
 
 struct onnx_tensor {
-	const char *name;
-	bool supported;  /* its element type is */
-	enum dtype type; /* DT_F64, DT_I64 or DT_BOOL */
+	const char *type; /* "float16" */
+	enum dtype dtype; /* DT_F64, DT_I64 or DT_BOOL */
 	int rank;
 	int64_t dim[RANK_MAX], numel;
-	double *v;
+	double *real;   /* of DT_F64 */
+	int64_t *whole; /* of the others; uint64 as its bits */
 };
 
-struct onnx_node {
-	const char *op, *domain;
-	int nin, nout, nattr;
-	const char **in, **out;
-	struct attr *attr;           /* tensors: `s` is NULL, t not set; see tensor */
-	struct onnx_tensor **tensor; /* by attribute; NULL */
-	bool supported;              /* no graphs or strings lists in the attributes */
-};
-
+/* A model's names. */
 struct onnx_model {
-	int opset; /* 0: not ONNX's own domain */
-	int nnode, ninit, nin, nout;
-	struct onnx_node *node;
-	struct onnx_tensor *init;
-	const char **in, **out;
+	int nop, ninitializer, nin, nout;
+	const char **op; /* of its nodes, in the file's order: "Relu", "ai.onnx.ml.Binarizer" */
+	const char **initializer, **in, **out;
+	int *in_type, *out_type; /* TensorProto.DataType; 0: no tensor */
 };
 
 /* false: not readable. */
 bool onnx_read_model(struct arena *a, const char *path, struct onnx_model *out);
-/* A TensorProto in a file. */
-bool onnx_read_tensor(struct arena *a, const char *path, struct onnx_tensor *out);
+/* A TensorProto in a file; false: of another type than numbers (8 to 64 bits) and bools, or no
+ * tensor. The model declares the type; old files hold bfloat16 as uint16. */
+bool onnx_read_tensor(struct arena *a, const char *path, int declared, struct onnx_tensor *out);
 
 #endif

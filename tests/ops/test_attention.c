@@ -1,6 +1,7 @@
-/* test_attention FOLDER RUNTIME: attention in the forms that exporters and people write is
- * recognised, and what only looks like it is not; and a graph in which it was recognised gives the
- * outputs and gradients of the same graph in which it was not, in double precision.
+/* test_attention FOLDER RUNTIME: attention and rotary embeddings in the forms that exporters and
+ * people write are recognised, and what only looks like them is not; and a graph in which they were
+ * recognised gives the outputs and gradients of the same graph in which they were not, in double
+ * precision.
  *
  * A program is a list of "Op result operand operand name=value"; "param x 2,3" and "input c
  * 2,3:bool" declare; operands are results, numbers, lists "[2,3]" or one of the constants below.
@@ -16,114 +17,12 @@
 
 #include <cmocka.h>
 
+#include "tests/ops/attention_forms.h"
 #include "tests/ops/ops_test.h"
 
 enum { RESULTS = 40, VALUES = 4096 };
 
-struct form {
-	const char *name, *text;
-};
-
-#define QKV "param q 2,5,3,4; param k 2,7,3,4; param v 2,7,3,6; "
-#define HEADS                                                                                      \
-	QKV "Transpose qt q perm=0,2,1,3; Transpose kt k perm=0,2,3,1; Transpose vt v "            \
-	    "perm=0,2,1,3; "
-#define END "Softmax p s axis=-1; MatMul y p vt"
-#define SQUARE                                                                                     \
-	"param q 2,3,5,4; param k 2,3,5,4; param vt 2,3,5,6; Transpose kt k perm=0,1,3,2; "        \
-	"MatMul a q kt; Mul s0 a 0.5; "
-
-static const struct form recognised[] = {
-	{"the older exporter", HEADS "Mul qs qt 0.7; Mul ks kt 0.7; MatMul s qs ks; " END
-				     "; Transpose z y perm=0,2,1,3; Reshape w z [2,5,18]"},
-	{"the newer exporter",
-		HEADS "Transpose k4 kt perm=0,1,3,2; Reshape k3 k4 [-1,7,4]; Transpose k5 k3 "
-		      "perm=0,2,1; Reshape k6 k5 [2,3,4,7]; Mul qs 0.7 qt; Mul ks k6 0.7; "
-		      "MatMul s qs ks; " END "; Transpose z y perm=0,2,1,3"},
-	{"a factor after the product", HEADS "MatMul a qt kt; Mul s a 0.5; " END},
-	{"a divisor after the product", HEADS "MatMul a qt kt; Div s a 2; " END},
-	{"causal, added", SQUARE "Add s s0 causal; " END},
-	{"causal, the most negative number", SQUARE "Add s lowest s0; " END},
-	{"causal, chosen", SQUARE "Where s tril s0 -inf; " END},
-	{"causal, filled", SQUARE "Where s triu -1e9 s0; " END},
-	{"a band", SQUARE "Add s s0 band; " END},
-	{"a mask made from data", SQUARE "input c 5,5:bool; Where m c 0 -1e4; Add s s0 m; " END},
-	{"a choice, added", SQUARE "Where m tril 0 -inf; Add s s0 m; " END},
-	{"a bias that is learned", HEADS "param b 1,3,5,7; MatMul a qt kt; Add s a b; " END},
-	{"a bias and a mask", HEADS "param b 1,3,5,7; param m 2,1,1,7; MatMul a qt kt; Add s1 a b; "
-				    "Add s s1 m; " END},
-	{"a bias and the diagonal",
-		SQUARE "param b 3,5,5; Add s1 s0 b; Where s tril s1 -inf; " END},
-	{"in half precision and back", SQUARE "Cast c s0 to=1; Softmax p0 c axis=3; Cast p p0 "
-					      "to=1; Dropout d p 0.0; MatMul y d vt"},
-	{"heads that share keys",
-		"param q 2,5,6,4; param k 2,5,2,4; param v 2,5,2,4; Transpose qt q perm=0,2,1,3; "
-		"Transpose k1 k perm=0,2,1,3; Unsqueeze k2 k1 [2]; Expand k3 k2 [2,2,3,5,4]; "
-		"Reshape k4 k3 [2,6,5,4]; Transpose kt k4 perm=0,1,3,2; Transpose v1 v "
-		"perm=0,2,1,3; Unsqueeze v2 v1 [2]; Expand v3 v2 [2,2,3,5,4]; Reshape vt v3 "
-		"[2,6,5,4]; MatMul a qt kt; Mul s a 0.5; " END},
-	{"one head of keys",
-		"param q 2,4,5,4; param k 2,1,5,4; param v 2,1,5,3; Expand k1 k [2,4,5,4]; Expand "
-		"vt v [2,4,5,3]; Transpose kt k1 perm=0,1,3,2; MatMul s q kt; " END},
-	{"batch and head in one axis",
-		"param q 5,6,4; param k 7,6,4; param v 7,6,3; Transpose qt q perm=1,0,2; "
-		"Transpose kt k perm=1,2,0; Transpose vt v perm=1,0,2; Mul qs qt 0.5; MatMul s qs "
-		"kt; " END "; Transpose z y perm=1,0,2"},
-	{"batch and head joined",
-		HEADS "Reshape q3 qt [6,5,4]; Reshape k3 kt [6,4,7]; Reshape v3 vt [6,7,6]; param "
-		      "b 6,1,7; MatMul a q3 k3; Add s a b; Softmax p s axis=2; MatMul y p v3"},
-	{"windows", "param q 6,2,4,3; param k 6,2,4,3; param vt 6,2,4,3; param b 1,2,4,4; param m "
-		    "1,3,1,4,4; Transpose kt k perm=0,1,3,2; MatMul a q kt; Add s1 a b; Reshape s2 "
-		    "s1 [2,3,2,4,4]; Add s3 s2 m; Reshape s s3 [6,2,4,4]; " END},
-	{"a factor for each head", HEADS "param h 3,1,1; MatMul a qt kt; Mul s h a; " END},
-	{"a soft cap", HEADS "param b 5,7; MatMul a qt kt; Mul a1 a 0.5; Div t a1 1.5; Tanh u t; "
-			     "Mul c u 1.5; Add s c b; " END},
-	{"keys stored as columns",
-		"param q 2,3,5,4; param kt 2,3,4,7; param vt 2,3,7,6; MatMul s q "
-		"kt; " END},
-	{"one matrix each", "param q 5,4; param k 7,4; param vt 7,3; param b 5,7; Transpose kt k; "
-			    "MatMul a q kt; Add s a b; " END},
-	{"two batch axes",
-		"param q 2,3,2,5,4; param k 2,3,2,5,4; param vt 2,3,2,5,3; param b "
-		"3,1,5,5; Transpose kt k perm=0,1,2,4,3; MatMul a q kt; Add s a b; " END},
-	{"probabilities thinned out",
-		SQUARE "Softmax p0 s0 axis=-1; Dropout p p0 0.5 yes; MatMul y p vt"},
-	{"thinned out of 7 keys", HEADS "param b 5,7; MatMul a qt kt; Add s a b; Softmax p0 s; "
-					"Dropout p p0 0.3 yes; MatMul y p vt"},
-};
-
-/* Some rows have no key: the outputs are compared, gradients of NaN are not. */
-static const struct form without_keys[] = {
-	{"a row without keys", SQUARE "Where s holes s0 -inf; " END},
-	{"rows without keys are zeros",
-		SQUARE "Where s holes s0 -inf; Softmax p0 s axis=-1; IsNaN n p0; "
-		       "Where p n 0 p0; MatMul y p vt"},
-	{"a mask that is data", SQUARE "input c 2,1,5,5:bool; Where s c s0 -inf; Softmax p0 s; "
-				       "IsNaN n p0; Where p n 0 p0; MatMul y p vt"},
-};
-
-static const struct form other[] = {
-	{"a bias and a choice", HEADS "param b 1,3,5,7; input c 2,1,1,7:bool; MatMul a qt kt; "
-				      "Add s1 a b; Where s c s1 -1e4; " END},
-	{"a softmax over queries", SQUARE "Softmax p s0 axis=2; MatMul y p vt"},
-	{"a factor after the mask", SQUARE "param b 5,5; Add s1 s0 b; Mul s s1 0.5; " END},
-	{"values that broadcast",
-		"param q 2,3,5,4; param kt 2,3,4,5; param vt 5,6; MatMul s q kt; " END},
-	{"a mask that broadcasts the scores",
-		"param q 1,3,5,4; param kt 1,3,4,5; param vt 2,3,5,6; "
-		"param b 2,1,5,5; MatMul a q kt; Add s a b; " END},
-	{"a number that is no mask", SQUARE "Where s tril s0 -5; " END},
-	{"rows of a low number", SQUARE "input c 5,5:bool; Where s c s0 -1e9; " END},
-	{"another cap", HEADS "MatMul a qt kt; Div t a 1.5; Tanh u t; Mul s u 2; " END},
-	{"no softmax", SQUARE "MatMul y s0 vt"},
-};
-
-enum {
-	NRECOGNISED = sizeof recognised / sizeof *recognised,
-	NWITHOUT = sizeof without_keys / sizeof *without_keys,
-	NOTHER = sizeof other / sizeof *other,
-	FORMS = NRECOGNISED + NWITHOUT + NOTHER
-};
+enum { FORMS = 128 };
 
 /* --- Programs --- */
 
@@ -237,8 +136,10 @@ static void run_line(struct machine *m, char *line)
 		attr[nattr++] = strcmp(w, "perm") != 0 ? ATTR_I(w, v[0]) : ATTR_IS(w, len, v);
 	}
 	struct node *n;
-	assert_int_equal(graph_node(m->g, op, result, nin, in, 0, nattr, attr, NULL, &n), ST_OK);
-	define(m, result, n->out[0]);
+	const int nout = strchr(result, ',') ? 2 : 0;
+	assert_int_equal(graph_node(m->g, op, result, nin, in, nout, nattr, attr, NULL, &n), ST_OK);
+	for (int k = 0; k < (nout ? nout : 1); k++)
+		define(m, strtok_r(result, ",", &result), n->out[k]);
 }
 
 /* --- Two graphs of one program --- */
@@ -258,7 +159,7 @@ struct variant_of {
 
 struct trial {
 	const struct form *form;
-	bool expected, gradients; /* it is recognised; gradients are compared */
+	const struct section *section;
 	struct arena *arena;
 	bool recognised;
 	struct variant_of v[2]; /* recognised, spelled out */
@@ -348,7 +249,7 @@ static enum status build(struct trial *t, struct diag *d, int k, const char *fol
 	TRY(graph_lower(imported, &lower_train, &train));
 	TRY(graph_lower(imported, &lower_eval, &eval));
 	if (k == 0)
-		t->recognised = has_op(train, "stint.Attention") && has_op(eval, "stint.Attention");
+		t->recognised = has_op(train, t->section->op) && has_op(eval, t->section->op);
 	attach_loss(t, train);
 	TRY(graph_autodiff(train, &nparam, &param, &grad));
 	TRY(optimizer_parse(t->arena, ops_table(), "sgd:lr=0.5", &sgd, d));
@@ -424,8 +325,8 @@ static void test_form(void **state)
 	struct trial *t = *state;
 	if (*t->error)
 		fail_msg("%s", t->error);
-	assert_int_equal(t->recognised, t->expected);
-	if (!t->expected)
+	assert_int_equal(t->recognised, t->section->found);
+	if (!t->section->found)
 		return;
 	run(t, 0);
 	run(t, 1);
@@ -438,7 +339,7 @@ static void test_form(void **state)
 			j++;
 		assert_in_range(j, 0, t->v[1].ngrad - 1);
 		assert_int_equal(t->v[0].grad_numel[i], t->v[1].grad_numel[j]);
-		if (t->gradients)
+		if (t->section->gradients)
 			compare(t->v[0].grad_name[i], t->v[0].grad[i], t->v[1].grad[j],
 				t->v[0].grad_numel[i]);
 	}
@@ -446,20 +347,31 @@ static void test_form(void **state)
 	release(&t->v[1]);
 }
 
-static void *compile_all(struct trial *trial, const char *folder, const char *runtime)
+static void *compile_all(struct trial *trial, int n, const char *folder, const char *runtime)
 {
 	struct text command = {0};
 	char path[4096];
 	text_add(&command, "cc %s -I%s -shared -o %s/all.so", STEP_CFLAGS, runtime, folder);
-	for (int i = 0; i < FORMS; i++)
+	for (int i = 0; i < n; i++)
 		for (int k = 0; k < 2; k++)
-			if (!*trial[i].error && trial[i].expected)
+			if (!*trial[i].error && trial[i].section->found)
 				text_add(&command, " %s/%s/step.c", folder, trial[i].v[k].symbol);
 	text_puts(&command, " -lm");
 	const int rc = system(command.s);
 	text_free(&command);
 	snprintf(path, sizeof path, "%s/all.so", folder);
 	return rc == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
+static void set_up(struct trial *t, int number, const char *folder)
+{
+	struct diag d = {.put = put, .user = t};
+	t->arena = arena_new();
+	for (int k = 0; k < 2; k++) {
+		snprintf(t->v[k].symbol, sizeof t->v[k].symbol, "form%d_%d", number, k);
+		if (build(t, &d, k, folder) != ST_OK && !*t->error)
+			snprintf(t->error, sizeof t->error, "failed without a message");
+	}
 }
 
 int main(int argc, char **argv)
@@ -472,26 +384,19 @@ int main(int argc, char **argv)
 	struct trial *trial = calloc(FORMS, sizeof *trial);
 	void *object;
 	mkdir(argv[1], 0777);
-	for (int i = 0; trial && i < FORMS; i++) {
-		struct trial *t = &trial[i];
-		struct diag d = {.put = put, .user = t};
-		t->form = i < NRECOGNISED              ? &recognised[i]
-			  : i < NRECOGNISED + NWITHOUT ? &without_keys[i - NRECOGNISED]
-						       : &other[i - NRECOGNISED - NWITHOUT];
-		t->expected = i < NRECOGNISED + NWITHOUT;
-		t->gradients = i < NRECOGNISED;
-		t->arena = arena_new();
-		t->object = &object;
-		for (int k = 0; k < 2; k++) {
-			snprintf(t->v[k].symbol, sizeof t->v[k].symbol, "form%d_%d", i, k);
-			if (build(t, &d, k, argv[1]) != ST_OK && !*t->error)
-				snprintf(t->error, sizeof t->error, "failed without a message");
+	int n = 0;
+	for (size_t k = 0; k < sizeof sections / sizeof *sections; k++)
+		for (int i = 0; trial && i < sections[k].n; i++, n++) {
+			trial[n].form = &sections[k].form[i];
+			trial[n].section = &sections[k];
+			trial[n].object = &object;
+			set_up(&trial[n], n, argv[1]);
+			tests[n] = (struct CMUnitTest){
+				trial[n].form->name, test_form, NULL, NULL, &trial[n]};
 		}
-		tests[i] = (struct CMUnitTest){t->form->name, test_form, NULL, NULL, t};
-	}
-	object = compile_all(trial, argv[1], argv[2]);
-	const int failed = _cmocka_run_group_tests("attention", tests, FORMS, NULL, NULL);
-	for (int i = 0; i < FORMS; i++)
+	object = compile_all(trial, n, argv[1], argv[2]);
+	const int failed = _cmocka_run_group_tests("attention", tests, (size_t)n, NULL, NULL);
+	for (int i = 0; i < n; i++)
 		arena_free(trial[i].arena);
 	free(trial);
 	if (object)

@@ -1,0 +1,175 @@
+/* test_losses FOLDER RUNTIME: every loss, as the command line names it, and its gradient by the
+ * model's output, compared with PyTorch's numbers (losses_torch.h). */
+#include <dlfcn.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "tests/ops/losses_torch.h"
+#include "tests/ops/ops_test.h"
+
+enum { TRIALS = sizeof torch_losses / sizeof *torch_losses };
+
+struct trial {
+	const struct known_loss *known;
+	struct arena *arena;
+	struct graph_problem train, eval;
+	double gradient[SHOWN];
+	char symbol[32], error[400];
+	void **object;
+};
+
+static void put(void *user, enum diag_level level, const struct where *w, const char *message,
+	const char *hint)
+{
+	struct trial *t = user;
+	(void)w;
+	(void)hint;
+	if (level == DIAG_ERROR && !*t->error)
+		snprintf(t->error, sizeof t->error, "%s", message);
+}
+
+static double drawn(uint64_t key, int64_t i, const double range[2])
+{
+	return range[0] + (range[1] - range[0]) * case_draw(key, (uint64_t)i);
+}
+
+/* A model whose output is its parameter, and the loss. */
+static enum status new_graph(
+	struct trial *t, struct diag *d, const struct target *target, struct graph **out)
+{
+	const struct known_loss *k = t->known;
+	struct graph *g = graph_new(t->arena, d, "loss", ops_table(), target, DT_F64);
+	struct loss_spec spec;
+	struct tensor *x = graph_tensor(g, "x", DT_F64, k->rank, k->dim);
+	double *data = ARENA_ARRAY(t->arena, double, x->numel);
+	for (int64_t i = 0; i < x->numel; i++)
+		data[i] = drawn(8, i, k->x);
+	x->role = TR_PARAMETER;
+	x->data = data;
+	g->output = ARENA_ARRAY(t->arena, struct tensor *, 1);
+	g->output[g->noutput++] = OP2(
+		g, op_by_role(g->table, ROLE_MUL)->name, x, graph_scalar(g, 1));
+	TRY(loss_parse(t->arena, ops_table(), k->spec, &spec, d));
+	*out = g;
+	return graph_attach_loss(g, &spec);
+}
+
+static enum status build(struct trial *t, struct diag *d, const char *folder)
+{
+	static const struct target target = {.portable = true, .threads = 2};
+	struct graph *train, *eval;
+	struct optimizer_spec sgd;
+	int nparam;
+	struct tensor **param, **grad;
+	TRY(new_graph(t, d, &target, &train));
+	TRY(new_graph(t, d, &target, &eval));
+	TRY(graph_autodiff(train, &nparam, &param, &grad));
+	TRY(optimizer_parse(t->arena, ops_table(), "sgd", &sgd, d));
+	TRY(graph_attach_updates(train, &sgd, nparam, param, grad));
+	TRY(graph_name_constants(train));
+	TRY(graph_name_constants(eval));
+	return step_write(t->arena, d, t->symbol, train, eval, false, folder, &t->train, &t->eval);
+}
+
+static void take_gradient(void *user, int parameter, const void *data, size_t bytes)
+{
+	struct trial *t = user;
+	(void)parameter;
+	assert_true(bytes >= sizeof t->gradient);
+	memcpy(t->gradient, data, sizeof t->gradient);
+}
+
+static void set_target(struct trial *t, stint_step *s)
+{
+	const struct known_loss *k = t->known;
+	const struct stint_tensor *target = &s->model->resident[s->model->target];
+	int64_t n = 1;
+	for (int i = 0; i < target->rank; i++)
+		n *= target->dim[i];
+	for (int64_t i = 0; i < n; i++) {
+		const double v = drawn(7, i, k->target);
+		if (k->kind == TARGET_LABELS)
+			((int64_t *)stint_at(s, "target"))[i] = (int64_t)v;
+		else
+			((double *)stint_at(s, "target"))[i] = k->kind == TARGET_REAL ? v
+							       : v < 0                ? -1
+										      : 1;
+	}
+}
+
+static void near(const char *what, double got, double want)
+{
+	if (!(fabs(got - want) <= 1e-12 * fmax(1, fabs(want))))
+		fail_msg("%s: %.17g, should be %.17g", what, got, want);
+}
+
+static void test_trial(void **state)
+{
+	struct trial *t = *state;
+	char name[64];
+	stint_step *s = NULL;
+	const struct stint_probe probe = {.user = t, .gradient = take_gradient};
+	if (*t->error)
+		fail_msg("%s", t->error);
+	snprintf(name, sizeof name, "stint_model_%s", t->symbol);
+	const struct stint_model *model = *t->object ? dlsym(*t->object, name) : NULL;
+	assert_non_null(model);
+	assert_int_equal(stint_init(&s, model, NULL, 0), STINT_OK);
+	for (int i = 0; i < model->nresident; i++) {
+		const struct tensor *x = t->train.tensor[i];
+		if (x->data)
+			assert_int_equal(stint_set(s, t->train.problem->tensor[i].name, x->data,
+						 (size_t)tensor_bytes(x)),
+				STINT_OK);
+	}
+	set_target(t, s);
+	assert_int_equal(stint_eval(s, 0), STINT_OK);
+	near("loss in evaluation", stint_loss(s), t->known->loss);
+	assert_int_equal(stint_train_probed(s, 0, &probe), STINT_OK);
+	near("loss", stint_loss(s), t->known->loss);
+	for (int i = 0; i < SHOWN; i++)
+		near("gradient", t->gradient[i], t->known->gradient[i]);
+	stint_free(s);
+}
+
+int main(int argc, char **argv)
+{
+	static struct trial trials[TRIALS];
+	struct CMUnitTest tests[TRIALS];
+	struct text command = {0};
+	char path[4096];
+	if (argc != 3)
+		return 2;
+	mkdir(argv[1], 0777);
+	text_add(&command, "cc %s -I%s -shared -o %s/all.so", STEP_CFLAGS, argv[2], argv[1]);
+	void *object = NULL;
+	for (int i = 0; i < TRIALS; i++) {
+		struct trial *t = &trials[i];
+		struct diag d = {.put = put, .user = t};
+		*t = (struct trial){.known = &torch_losses[i], .object = &object};
+		snprintf(t->symbol, sizeof t->symbol, "loss%d", i);
+		t->arena = arena_new();
+		if (!t->arena || build(t, &d, argv[1]) != ST_OK)
+			snprintf(t->error + strlen(t->error), 2, ".");
+		else
+			text_add(&command, " %s/%s/step.c", argv[1], t->symbol);
+		tests[i] = (struct CMUnitTest){t->known->spec, test_trial, NULL, NULL, t};
+	}
+	text_puts(&command, " -lm");
+	snprintf(path, sizeof path, "%s/all.so", argv[1]);
+	if (!command.failed && system(command.s) == 0)
+		object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	text_free(&command);
+	int failed = _cmocka_run_group_tests("losses", tests, TRIALS, NULL, NULL);
+	for (int i = 0; i < TRIALS; i++)
+		arena_free(trials[i].arena);
+	if (object)
+		dlclose(object);
+	return failed != 0;
+}

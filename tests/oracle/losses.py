@@ -1,0 +1,101 @@
+"""Values and gradients of PyTorch's losses, as test_losses.c takes them:
+
+    python3 tests/oracle/losses.py >tests/ops/losses_torch.h
+
+needs PyTorch."""
+
+import torch
+import torch.nn.functional as F
+
+MASK = (1 << 64) - 1
+SHOWN = 4
+
+
+def draw(key, i):  # case_draw of example.c
+    z = (key * 0x9E3779B97F4A7C15 + (i + 1) * 0xD1342543DE82EF95) & MASK
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & MASK
+    return ((z ^ (z >> 31)) >> 40) / (1 << 24)
+
+
+def elementwise(function, **options):
+    return lambda x, t: function(x, t, **options)
+
+
+def classes(function, axis, **options):  # PyTorch's class axis is 1
+    return lambda x, t: function(x.movedim(axis, 1), t, **options)
+
+
+def soft(axis, **options):
+    return lambda x, t: F.cross_entropy(x.movedim(axis, 1), t.movedim(axis, 1), **options)
+
+
+# specification; shape; range of x; kind of target, its range; PyTorch's
+REAL, LABELS, SIGNS = "TARGET_REAL", "TARGET_LABELS", "TARGET_SIGNS"
+BIG, UNIT = (-3, 3), (0.05, 0.95)
+CASES = [
+    ("mse", (4, 5), BIG, REAL, BIG, elementwise(F.mse_loss)),
+    ("mse:reduction=sum", (4, 5), BIG, REAL, BIG, elementwise(F.mse_loss, reduction="sum")),
+    ("l1", (4, 5), BIG, REAL, BIG, elementwise(F.l1_loss)),
+    ("l1:reduction=sum", (4, 5), BIG, REAL, BIG, elementwise(F.l1_loss, reduction="sum")),
+    ("smooth-l1", (4, 5), BIG, REAL, BIG, elementwise(F.smooth_l1_loss)),
+    ("smooth-l1:beta=2", (4, 5), BIG, REAL, BIG, elementwise(F.smooth_l1_loss, beta=2.0)),
+    ("smooth-l1:beta=0", (4, 5), BIG, REAL, BIG, elementwise(F.smooth_l1_loss, beta=0.0)),
+    ("huber", (4, 5), BIG, REAL, BIG, elementwise(F.huber_loss)),
+    ("huber:delta=2,reduction=sum", (4, 5), BIG, REAL, BIG, elementwise(F.huber_loss, delta=2.0, reduction="sum")),
+    ("bce", (4, 5), UNIT, REAL, (0, 1), elementwise(F.binary_cross_entropy)),
+    ("bce:reduction=sum", (4, 5), UNIT, REAL, (0, 1), elementwise(F.binary_cross_entropy, reduction="sum")),
+    ("bce-with-logits", (4, 5), BIG, REAL, (0, 1), elementwise(F.binary_cross_entropy_with_logits)),
+    ("bce-with-logits:pos_weight=2.5,reduction=sum", (4, 5), BIG, REAL, (0, 1),
+     elementwise(F.binary_cross_entropy_with_logits, pos_weight=torch.tensor(2.5, dtype=torch.float64), reduction="sum")),
+    ("kl-div", (4, 5), BIG, REAL, (0, 1), elementwise(F.kl_div)),
+    ("kl-div:reduction=batchmean", (4, 5), BIG, REAL, (0, 1), elementwise(F.kl_div, reduction="batchmean")),
+    ("kl-div:log_target=1,reduction=sum", (4, 5), BIG, REAL, BIG, elementwise(F.kl_div, log_target=True, reduction="sum")),
+    ("soft-margin", (4, 5), BIG, SIGNS, BIG, elementwise(F.soft_margin_loss)),
+    ("hinge-embedding", (4, 5), BIG, SIGNS, BIG, elementwise(F.hinge_embedding_loss)),
+    ("hinge-embedding:margin=2,reduction=sum", (4, 5), BIG, SIGNS, BIG,
+     elementwise(F.hinge_embedding_loss, margin=2.0, reduction="sum")),
+    ("poisson-nll", (4, 5), BIG, REAL, (0, 4), elementwise(F.poisson_nll_loss)),
+    ("poisson-nll:full=1", (4, 5), BIG, REAL, (0, 4), elementwise(F.poisson_nll_loss, full=True)),
+    ("poisson-nll:log_input=0,eps=0.1,full=1,reduction=sum", (4, 5), UNIT, REAL, (0, 4),
+     elementwise(F.poisson_nll_loss, log_input=False, eps=0.1, full=True, reduction="sum")),
+    ("nll", (4, 5), BIG, LABELS, (0, 5), classes(F.nll_loss, 1)),
+    ("nll:axis=1,ignore_index=0", (2, 3, 4), BIG, LABELS, (0, 3), classes(F.nll_loss, 1, ignore_index=0)),
+    ("nll:reduction=sum", (2, 3, 4), BIG, LABELS, (0, 4), classes(F.nll_loss, 2, reduction="sum")),
+    ("cross-entropy", (4, 5), BIG, LABELS, (0, 5), classes(F.cross_entropy, 1)),
+    ("cross-entropy:ignore_index=1,label_smoothing=0.2", (6, 3), BIG, LABELS, (0, 3),
+     classes(F.cross_entropy, 1, ignore_index=1, label_smoothing=0.2)),
+    ("cross-entropy:axis=1,label_smoothing=0.1,reduction=sum", (2, 3, 4), BIG, LABELS, (0, 3),
+     classes(F.cross_entropy, 1, label_smoothing=0.1, reduction="sum")),
+    ("cross-entropy:target=probabilities", (4, 5), BIG, REAL, (0, 1), soft(1)),
+    ("cross-entropy:target=probabilities,label_smoothing=0.3", (2, 3, 4), BIG, REAL, (0, 1), soft(2, label_smoothing=0.3)),
+    ("cross-entropy:target=probabilities,axis=1,reduction=sum", (2, 3, 4), BIG, REAL, (0, 1), soft(1, reduction="sum")),
+]
+
+
+def tensor(key, n, low, high):
+    return torch.tensor([low + (high - low) * draw(key, i) for i in range(n)], dtype=torch.float64)
+
+
+def target(kind, shape, axis, values):
+    if kind == LABELS:
+        rest = [d for i, d in enumerate(shape) if i != axis]
+        return values[: torch.Size(rest).numel()].long().reshape(rest)
+    return (torch.where(values < 0, -1.0, 1.0).double() if kind == SIGNS else values).reshape(shape)
+
+
+print("/* Made by tests/oracle/losses.py with PyTorch", torch.__version__.split("+")[0] + ". */")
+print("enum { SHOWN = %d };" % SHOWN)
+print("enum target_kind { TARGET_REAL, TARGET_LABELS, TARGET_SIGNS };")
+print("static const struct known_loss {\n\tconst char *spec;\n\tint rank;\n\tint64_t dim[3];\n\tdouble x[2]; /* drawn from */\n\tenum target_kind kind;\n\tdouble target[2];\n\tdouble loss, gradient[SHOWN]; /* the first of them */\n} torch_losses[] = {")
+for spec, shape, xs, kind, ts, function in CASES:
+    n = torch.Size(shape).numel()
+    x = tensor(8, n, *xs).reshape(shape).requires_grad_()
+    axis = 1 if "axis=1" in spec or len(shape) == 2 else 2
+    t = target(kind, shape, axis, tensor(7, n, *ts))
+    loss = function(x, t)
+    loss.backward()
+    print('\t{"%s", %d, {%s}, {%s}, %s, {%s},\n\t\t%.17g, {%s}},' % (
+        spec, len(shape), ", ".join(map(str, shape)), ", ".join(map(str, xs)), kind, ", ".join(map(str, ts)),
+        loss.item(), ", ".join("%.17g" % g for g in x.grad.flatten().tolist()[:SHOWN])))
+print("};")
