@@ -106,35 +106,42 @@ static void draw_residents(const struct schedule *s, struct text *t)
 	}
 }
 
-/* Bytes live at a step; an in-place pair counts once. */
-static int64_t live_bytes(const struct schedule *s, int step)
+/* Bytes that in-place pairs of a step would count twice. */
+static int64_t paired_bytes(const struct schedule *s, int step)
 {
 	int64_t sum = 0;
 	const struct plan *p = s->plan;
-	for (int b = 0; b < p->nbuffer; b++)
-		if (p->buffer[b].first_step <= step && step <= p->buffer[b].last_step)
-			sum += p->buffer[b].bytes;
 	const struct call *c = &s->call[step];
 	for (int k = 0; k < c->node.nout; k++)
 		for (int i = 0; i < c->node.nin && c->out[k] >= 0; i++) {
 			const struct plan_buffer *y = &p->buffer[c->out[k]];
 			if (c->in[i] < 0 || p->buffer[c->in[i]].offset != y->offset || !y->bytes)
 				continue;
-			sum -= y->bytes;
+			sum += y->bytes;
 			break;
 		}
 	return sum;
 }
 
+/* The first step at which most bytes are live; -1 when memory runs out. */
 static int peak_step(const struct schedule *s)
 {
+	const struct plan *p = s->plan;
 	int peak = 0;
-	int64_t most = -1;
-	for (int step = 0; step < s->plan->nstep; step++) {
-		int64_t live = live_bytes(s, step);
-		if (live > most)
-			most = live, peak = step;
+	int64_t most = -1, live = 0;
+	int64_t *change = calloc((size_t)p->nstep + 1, sizeof *change); /* from step to step */
+	if (!change)
+		return -1;
+	for (int b = 0; b < p->nbuffer; b++) {
+		change[p->buffer[b].first_step] += p->buffer[b].bytes;
+		change[p->buffer[b].last_step + 1] -= p->buffer[b].bytes;
 	}
+	for (int step = 0; step < p->nstep; step++) {
+		live += change[step];
+		if (live - paired_bytes(s, step) > most)
+			most = live - paired_bytes(s, step), peak = step;
+	}
+	free(change);
 	return peak;
 }
 
@@ -142,6 +149,10 @@ static void draw_foot(const struct schedule *s, struct text *t)
 {
 	int peak = peak_step(s);
 	char human[24];
+	if (peak < 0) {
+		t->failed = true;
+		return;
+	}
 	text_add(t, " * %12" PRId64 " %10s  %*s^ peak: step %d, %s", s->plan->arena_bytes, "end",
 		column(s, peak), "", peak, bytes_human(s->plan->peak_bytes, human));
 	text_puts(t, " live\n */\n");

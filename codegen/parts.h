@@ -90,6 +90,7 @@ struct schedule {
 	struct call *call;   /* by step */
 	int *output_step;    /* by model output: after which step it is shown, -1: at the start */
 	int *head, *next;    /* by tensor, by buffer: the tensor's lifetimes, in order; -1 ends */
+	int *workspace;      /* by step: its workspace; -1: none */
 };
 
 enum status schedule_make(struct kernels *ks, const struct graph_problem *gp,

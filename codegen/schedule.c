@@ -36,8 +36,12 @@ static void chain_lifetimes(struct schedule *s)
 {
 	for (int i = 0; i < s->gp->problem->ntensor; i++)
 		s->head[i] = -1;
+	for (int step = 0; step < s->plan->nstep; step++)
+		s->workspace[step] = -1;
 	for (int b = s->plan->nbuffer - 1; b >= 0; b--) {
 		int t = s->plan->buffer[b].tensor;
+		if (t < 0) /* a run's own: it lives for its step */
+			s->workspace[s->plan->buffer[b].first_step] = b;
 		s->next[b] = t < 0 ? -1 : s->head[t];
 		if (t >= 0)
 			s->head[t] = b;
@@ -136,11 +140,7 @@ static enum status find_buffers(
 		if (n->out[k] && c->out[k] < 0)
 			return missing(ks, n, n->out[k]->name, step);
 	}
-	c->workspace = -1;
-	for (int b = 0; b < s->plan->nbuffer; b++)
-		if (s->plan->buffer[b].workspace_of == c->op && s->plan->buffer[b].tensor < 0 &&
-			s->plan->buffer[b].first_step == step)
-			c->workspace = b;
+	c->workspace = s->workspace[step];
 	return ST_OK;
 }
 
@@ -216,8 +216,9 @@ enum status schedule_make(struct kernels *ks, const struct graph_problem *gp,
 	s.output_step = ARENA_ARRAY(ks->arena, int, gp->graph->noutput);
 	s.head = ARENA_ARRAY(ks->arena, int, gp->problem->ntensor);
 	s.next = ARENA_ARRAY(ks->arena, int, plan->nbuffer);
+	s.workspace = ARENA_ARRAY(ks->arena, int, plan->nstep);
 	int *first = ARENA_ARRAY(ks->arena, int, gp->problem->nop);
-	if (!s.place || !s.call || !s.output_step || !s.head || !s.next || !first)
+	if (!s.workspace || !s.place || !s.call || !s.output_step || !s.head || !s.next || !first)
 		return diag_nomem(ks->diag);
 	chain_lifetimes(&s);
 	TRY(name_places(ks, &s));

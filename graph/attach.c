@@ -57,11 +57,30 @@ static enum status add_input(struct graph *g, struct tensor *x)
 	return ST_OK;
 }
 
+/* A model of views alone would have no step to run: an output of it is copied. */
+static enum status make_step(struct graph *g)
+{
+	for (int i = 0; i < g->nnode; i++)
+		if (!(g->node[i]->op->traits & OP_VIEW))
+			return ST_OK;
+	for (int i = 0; i < g->noutput; i++) {
+		struct tensor *old = g->output[i];
+		if (old->role == TR_CONSTANT)
+			continue;
+		g->output[i] = OP1(g, op_by_role(g->table, ROLE_COPY)->name, old);
+		if (g->output[i])
+			g->output[i]->name = old->name;
+		return g->failed;
+	}
+	return diag_fail(g->diag, ST_INVALID, &(struct where){.file = g->file}, NULL,
+		"computes nothing: all its outputs are known when it is compiled");
+}
+
 enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
 {
 	struct tensor *y = NULL;
 	if (spec->none)
-		return ST_OK;
+		return make_step(g);
 	TRY(find_output(g, spec->output, &y));
 	if (!spec->op)
 		return own_loss(g, y);

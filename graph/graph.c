@@ -109,6 +109,25 @@ struct tensor *graph_constant(struct graph *g, const char *name, enum dtype t, i
 	return x;
 }
 
+enum { KNOWN_BYTES_MAX = 1 << 28, KNOWN_TOTAL_MAX = 1 << 30 };
+
+void *graph_known(struct graph *g, const struct node *n, int64_t count, int64_t size)
+{
+	int64_t bytes, total;
+	const struct where w = {g->file, n ? n->name : g->scope, n && n->op ? n->op->name : NULL};
+	if (!size_mul(count, size, &bytes) || bytes > KNOWN_BYTES_MAX ||
+		!size_add(g->known_bytes, bytes, &total) || total > KNOWN_TOTAL_MAX) {
+		diag_fail(g->diag, ST_INVALID, &w, "smaller sizes, or other operators",
+			"would need more constants than stint makes at compile time (%" PRId64
+			" elements)",
+			count);
+		return tensor_fail(g, ST_INVALID);
+	}
+	void *data = arena_alloc(g->arena, (size_t)count, (size_t)size);
+	g->known_bytes = total;
+	return data ? data : (void *)tensor_fail(g, ST_INTERNAL);
+}
+
 struct tensor *graph_scalar(struct graph *g, double value)
 {
 	void *data = arena_alloc(g->arena, 1, (size_t)dtype_bytes(g->real));
@@ -200,9 +219,7 @@ const char *tensor_shape_text(const struct tensor *t, char buf[static 200])
 
 struct tensor *tensor_storage(struct tensor *t)
 {
-	while (t->maker && (t->maker->op->traits & OP_VIEW))
-		t = t->maker->in[0];
-	return t;
+	return t->storage ? t->storage : t;
 }
 
 /* --- Nodes --- */
@@ -238,6 +255,8 @@ enum status graph_append(struct graph *g, struct node *n)
 	for (int k = 0; k < n->nout; k++)
 		if (n->out[k])
 			n->out[k]->maker = n;
+	if ((n->op->traits & OP_VIEW) && n->out[0])
+		n->out[0]->storage = tensor_storage(n->in[0]);
 	return ST_OK;
 }
 
@@ -274,14 +293,31 @@ static bool outputs_known(const struct node *n)
 	return true;
 }
 
-/* Larger constants are computed by the step instead. */
-enum { FOLD_MAX_BYTES = 1 << 28 };
+/* Larger constants, and more work in all, are left to the step: a file of a few bytes could ask for
+ * any amount. Small ones, such as shapes, always fold. */
+enum { FOLD_SMALL_WORK = 1 << 16 };
+static const double fold_work_max = 2147483648.0;
+
+static bool may_fold(struct graph *g, const struct node *n)
+{
+	for (int k = 0; k < n->nout; k++)
+		if (n->out[k] && tensor_bytes(n->out[k]) > KNOWN_BYTES_MAX)
+			return false;
+	const struct op_cost c = node_cost(n);
+	const double work = c.flops + c.bytes;
+	if (work <= FOLD_SMALL_WORK)
+		return true;
+	if (!(g->fold_work + work <= fold_work_max))
+		return false;
+	g->fold_work += work;
+	return true;
+}
 
 static enum status fold(struct graph *g, struct node *n, bool *done)
 {
 	bool pointwise = !n->op->fold && (n->op->traits & OP_POINTWISE);
 	*done = outputs_known(n);
-	if (*done || !(n->op->fold || pointwise) || !all_known(n))
+	if (*done || !(n->op->fold || pointwise) || !all_known(n) || !may_fold(g, n))
 		return ST_OK;
 	void **data = ARENA_ARRAY(g->arena, void *, n->nout);
 	if (!data)
@@ -289,10 +325,7 @@ static enum status fold(struct graph *g, struct node *n, bool *done)
 	for (int k = 0; k < n->nout; k++) {
 		if (!n->out[k])
 			continue;
-		int64_t bytes = tensor_bytes(n->out[k]);
-		if (bytes > FOLD_MAX_BYTES)
-			return ST_OK;
-		data[k] = arena_alloc(g->arena, (size_t)bytes, 1);
+		data[k] = arena_alloc(g->arena, (size_t)tensor_bytes(n->out[k]), 1);
 		if (!data[k])
 			return diag_nomem(g->diag);
 	}

@@ -51,7 +51,8 @@ struct tensor {
 			   */
 	const void *data; /* TR_CONSTANT: numel values. TR_PARAMETER, TR_BUFFER, TR_STATE: initial
 			   * values (NULL: zeros) */
-	struct node *maker; /* NULL unless TR_VALUE (a folded constant has none either) */
+	struct node *maker;     /* NULL unless TR_VALUE (a folded constant has none either) */
+	struct tensor *storage; /* made by a view: whose bytes these are; NULL: its own */
 };
 
 /* A node's attribute, as ONNX has them. */
@@ -135,8 +136,10 @@ struct graph {
 	struct tensor *lr;      /* real[1] */
 	/* Given to nodes as they are added. */
 	enum node_phase phase;
-	const char *scope;  /* name for nodes added without one */
-	enum status failed; /* sticky: the first failure of graph_op; ST_OK */
+	const char *scope;   /* name for nodes added without one */
+	enum status failed;  /* sticky: the first failure of graph_op; ST_OK */
+	double fold_work;    /* of folding so far: operations and bytes, small nodes not counted */
+	int64_t known_bytes; /* by graph_known */
 };
 
 enum { OPSET_LATEST = 1 << 20 };
@@ -152,6 +155,10 @@ struct tensor *graph_tensor(
 /* A TR_CONSTANT whose data (not copied) has numel values of type t. */
 struct tensor *graph_constant(struct graph *g, const char *name, enum dtype t, int rank,
 	const int64_t *dim, const void *data);
+/* Zeroed room for the values of a constant that a rule makes, `count` of `size` bytes. NULL, with a
+ * message and g->failed, where they, or all of them together, are more than stint makes at compile
+ * time: a file of a few bytes could ask for any amount. `n`, for the message, may be NULL. */
+void *graph_known(struct graph *g, const struct node *n, int64_t count, int64_t size);
 struct tensor *graph_scalar(struct graph *g, double value);          /* rank 0, real */
 struct tensor *graph_ints(struct graph *g, int n, const int64_t *v); /* I64, rank 1 */
 

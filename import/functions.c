@@ -131,8 +131,9 @@ enum status function_call(struct importer *im, struct function *f, const char *n
 	if (f->block.size > im->left)
 		return diag_fail(im->d, ST_INVALID, &w,
 			"functions are inlined; stint builds no more of them",
-			"the function comes to %" PRId64 " nodes, %d are the limit for all",
-			f->block.size, EXPANSION_MAX);
+			"the function comes to %" PRId64 " nodes, %" PRId64
+			" are the limit for all",
+			f->block.size, im->limit);
 	const char *prefix = arena_printf(im->m.arena, "%s/", name);
 	if (!prefix)
 		return diag_nomem(im->d);

@@ -100,7 +100,7 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	im->o = o;
 	im->d = d;
 	im->table = table;
-	im->left = EXPANSION_MAX;
+	im->limit = im->left = o->expansion ? o->expansion : EXPANSION_MAX;
 	im->dim.arena = im->block.arena = im->constant.arena = a;
 	im->top = (struct scope){.tensor = &im->tensor[0], .other = &im->other[0], .prefix = ""};
 	im->module.arena = im->use.arena = im->found.arena = a;

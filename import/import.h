@@ -8,6 +8,8 @@
 
 #include "graph/op.h"
 
+enum { EXPANSION_MAX = 200000 };
+
 struct import_dim {
 	const char *name; /* the symbolic dimension */
 	int64_t size;
@@ -35,7 +37,8 @@ struct import_fix {
 };
 
 struct import_options {
-	int64_t batch;   /* first axis of the data inputs; 0: not given */
+	int64_t batch;     /* first axis of the data inputs; 0: not given */
+	int64_t expansion; /* nodes that functions and loops may come to; 0: EXPANSION_MAX */
 	int64_t unbound; /* size of axes that nothing binds, for looking at a model; 0: an error */
 	int ndim;
 	const struct import_dim *dim;

@@ -263,6 +263,19 @@ static enum status expanded_node(const struct job *j)
 	return ST_OK;
 }
 
+/* What a node takes beside its structures, in bytes: names, lists, texts. */
+static size_t weight(const Node *p, const char *name)
+{
+	size_t bytes = strlen(name) + 16 * (p->n_input + p->n_output + p->n_attribute);
+	for (size_t i = 0; i < p->n_attribute; i++) {
+		const Onnx__AttributeProto *a = p->attribute[i];
+		bytes += 8 * a->n_floats + a->s.len;
+		for (size_t k = 0; k < a->n_strings; k++)
+			bytes += 8 + a->strings[k].len;
+	}
+	return bytes;
+}
+
 static bool reads_no_tensor(const struct job *j)
 {
 	struct value v;
@@ -289,7 +302,7 @@ enum status import_node(
 		return diag_nomem(im->d);
 	const struct where w = {im->m.path, j.name, text_of(p->op_type)};
 	if (im->depth)
-		TRY(expansion_count(im, &w, strlen(j.name)));
+		TRY(expansion_count(im, &w, weight(p, j.name)));
 	if (!j.op)
 		j.function = function_of(im, p);
 	if (!j.op || (j.op->expand && (!j.op->infer || reads_no_tensor(&j))))

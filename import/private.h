@@ -140,10 +140,9 @@ struct module_tensor {
 /* --- The stages of import_onnx --- */
 
 enum {
-	REPORT_MAX = 100,       /* faults of one kind that are reported; a file can have millions */
-	DEPTH_MAX = 100,        /* calls and bodies inside each other */
-	EXPANSION_MAX = 200000, /* nodes made by calls and bodies */
-	NAME_UNIT = 256,        /* that many bytes of a name made count as a node */
+	REPORT_MAX = 100,   /* faults of one kind that are reported; a file can have millions */
+	DEPTH_MAX = 100,    /* calls and bodies inside each other */
+	BYTES_A_NODE = 256, /* so many bytes of names and lists count as one more */
 };
 
 struct trie;
@@ -163,7 +162,7 @@ struct importer {
 	struct trie *functions; /* by domain, name, overload; NULL: the model has none */
 	struct memo block;      /* GraphProto → struct block */
 	struct memo constant;   /* TensorProto → struct tensor, in blocks that are built often */
-	int64_t left;           /* of EXPANSION_MAX */
+	int64_t limit, left;    /* nodes that calls and bodies make: in all, still */
 	int depth;              /* blocks being built, the model's own not counted */
 	struct names tensor[DEPTH_MAX + 1], other[DEPTH_MAX + 1]; /* their names, by depth */
 };
@@ -230,8 +229,8 @@ const char *scope_name(struct importer *im, const struct scope *s, const char *n
 bool scope_get(const struct scope *s, const char *name, struct value *out);
 enum status scope_set(
 	struct importer *im, const struct scope *s, const char *name, const struct value *v);
-/* One more node made by a call or a body, with a name so long. */
-enum status expansion_count(struct importer *im, const struct where *w, size_t name);
+/* One more node made by a call or a body, with so many bytes of names and lists. */
+enum status expansion_count(struct importer *im, const struct where *w, size_t bytes);
 
 /* Initializers and inputs of the model as tensors. */
 enum status import_values(struct importer *im);

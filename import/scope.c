@@ -1,4 +1,5 @@
 /* What names stand for, block by block. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "import/private.h"
@@ -42,13 +43,13 @@ enum status scope_set(
 	return *at ? ST_OK : diag_nomem(im->d);
 }
 
-enum status expansion_count(struct importer *im, const struct where *w, size_t name)
+enum status expansion_count(struct importer *im, const struct where *w, size_t bytes)
 {
-	im->left -= 1 + (int64_t)(name / NAME_UNIT);
-	return im->left >= 0
-		       ? ST_OK
-		       : diag_fail(im->d, ST_INVALID, w,
-				 "functions are inlined and loops unrolled; fewer turns, or "
-				 "a smaller model",
-				 "functions and loops come to more than %d nodes", EXPANSION_MAX);
+	im->left -= 1 + (int64_t)(bytes / BYTES_A_NODE);
+	return im->left >= 0 ? ST_OK
+			     : diag_fail(im->d, ST_INVALID, w,
+				       "functions are inlined and loops unrolled; fewer turns, or "
+				       "a smaller model",
+				       "functions and loops come to more than %" PRId64 " nodes",
+				       im->limit);
 }

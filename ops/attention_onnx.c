@@ -93,7 +93,7 @@ static struct tensor *transpose(struct graph *g, struct tensor *x)
 /* 0, 1, ... n - 1 in the shape `dim` of four axes. */
 static struct tensor *counting(struct graph *g, int64_t n, const int64_t dim[4])
 {
-	int64_t *v = ARENA_ARRAY(g->arena, int64_t, n);
+	int64_t *v = graph_known(g, NULL, n, sizeof *v);
 	for (int64_t i = 0; v && i < n; i++)
 		v[i] = i;
 	return v ? graph_constant(g, "stint.positions", DT_I64, 4, dim, v) : NULL;
@@ -107,8 +107,9 @@ static struct tensor *padded(struct graph *g, struct tensor *mask, int64_t tk)
 	memcpy(dim, mask->dim, sizeof dim);
 	dim[mask->rank - 1] = tk - mask->dim[mask->rank - 1];
 	for (int i = 0; i < mask->rank; i++)
-		count *= dim[i];
-	char *v = arena_alloc(g->arena, (size_t)count, (size_t)dtype_bytes(mask->dtype));
+		if (!size_mul(count, dim[i], &count))
+			count = INT64_MAX;
+	char *v = graph_known(g, NULL, count, dtype_bytes(mask->dtype));
 	for (int64_t i = 0; v && i < count && mask->dtype != DT_BOOL; i++)
 		value_set(mask->dtype, v, i, -INFINITY);
 	struct tensor *rest = v ? graph_constant(g, "stint.masked", mask->dtype, mask->rank, dim, v)
@@ -194,9 +195,9 @@ static struct tensor *band(struct graph *g, const struct node *att)
 {
 	const struct attention *p = att->param;
 	const int64_t dim[2] = {p->tq, p->tk};
-	unsigned char *v = ARENA_ARRAY(g->arena, unsigned char, p->tq * p->tk);
 	if (p->lower <= -p->tq && p->upper >= p->tk)
 		return NULL;
+	unsigned char *v = graph_known(g, att, p->tq * p->tk, 1);
 	for (int64_t i = 0; v && i < p->tq * p->tk; i++) {
 		const int64_t ahead = i % p->tk - i / p->tk;
 		v[i] = ahead >= p->lower && ahead <= p->upper;

@@ -236,7 +236,7 @@ static struct tensor *places(struct graph *g, int axes, const int64_t *size, boo
 	for (int a = 0; a < axes; a++)
 		if (!size_mul(dim[0], size[a], &dim[0]) || dim[0] > INT32_MAX)
 			return NULL;
-	void *data = arena_alloc(g->arena, (size_t)(dim[0] * dim[1]), (size_t)dtype_bytes(g->real));
+	void *data = graph_known(g, NULL, dim[0] * dim[1], dtype_bytes(g->real));
 	for (int64_t i = 0; data && i < dim[0]; i++) {
 		int64_t rest = i;
 		for (int a = axes - 1; a >= 0; a--) {
@@ -261,7 +261,8 @@ static enum status affine_lower(struct graph *g, const struct node *n, struct te
 	struct tensor *at = places(
 		g, size->n - 2, size->ints + 2, node_int(n, "align_corners", 0) != 0);
 	if (!at)
-		return node_fail(g, n, NULL, "its grid is too large");
+		return g->failed != ST_OK ? g->failed
+					  : node_fail(g, n, NULL, "its grid is too large");
 	struct tensor *rows = graph_op(
 		g, "stint.MatMul", 2, (struct tensor *[]){at, in[0]}, 1, &turned);
 	out[0] = rows ? graph_reshape(g, rows, n->out[0]->rank, n->out[0]->dim) : NULL;

@@ -114,9 +114,9 @@ static enum status eye_infer(struct graph *g, struct node *n)
 		return node_fail(g, n, NULL, "element type %" PRId64 " is not supported", type);
 	if (x->rank != 2)
 		return node_fail(g, n, NULL, "needs a matrix, has %d axes", x->rank);
-	char *data = arena_alloc(g->arena, (size_t)x->numel, (size_t)dtype_bytes(t));
+	char *data = graph_known(g, n, x->numel, dtype_bytes(t));
 	if (!data)
-		return diag_nomem(g->diag);
+		return g->failed;
 	for (int64_t i = 0; i < x->dim[0]; i++)
 		if (k > -x->dim[0] && k < x->dim[1] && i + k >= 0 && i + k < x->dim[1])
 			value_set(t, data, i * x->dim[1] + i + k, 1);

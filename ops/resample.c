@@ -26,10 +26,10 @@ enum status resample_begin(struct graph *g, const struct node *n, int64_t in, in
 		return node_fail(g, n, NULL,
 			"cannot go from %" PRId64 " to %" PRId64 " elements along an axis", in,
 			out);
-	a->start = ARENA_ARRAY(g->arena, int32_t, out + 1);
-	a->at = ARENA_ARRAY(g->arena, int32_t, terms);
-	a->weight = ARENA_ARRAY(g->arena, double, terms);
-	return a->start && a->at && a->weight ? ST_OK : diag_nomem(g->diag);
+	a->start = graph_known(g, n, out + 1, sizeof *a->start);
+	a->at = graph_known(g, n, terms, sizeof *a->at);
+	a->weight = graph_known(g, n, terms, sizeof *a->weight);
+	return a->start && a->at && a->weight ? ST_OK : g->failed;
 }
 
 void resample_term(struct resample_axis *a, int64_t at, double weight)

@@ -4,7 +4,7 @@
 
 make_data x 2 x.npy
 make_data label 2 t.npy
-long=$(head -c 10000 /dev/zero | tr '\0' n)
+long=$(head -c 65536 /dev/zero | tr '\0' n)
 number=0
 try()
 {

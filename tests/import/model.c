@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <ftw.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -437,11 +438,30 @@ enum status test_import(struct model_test *t, const char *path)
 	return st;
 }
 
+/* What the tests import is what fuzzing begins with (tests/fuzz/campaign.sh): with SEEDS in the
+ * environment, models of moderate size are saved there, named by their contents. */
+static void save_seed(const uint8_t *bytes, size_t len)
+{
+	const char *folder = getenv("SEEDS");
+	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+	if (!folder || len > 4096)
+		return;
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
+	char path[512];
+	snprintf(path, sizeof path, "%s/%016" PRIx64, folder, h);
+	FILE *f = fopen(path, "wb");
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, len, f), len);
+	fclose(f);
+}
+
 enum status model_import(struct model_test *t)
 {
 	size_t len;
 	const uint8_t *bytes = model_pack(t, &len);
 	test_write(t, "model.onnx", bytes, len);
+	save_seed(bytes, len);
 	return test_import(t, test_path(t, "model.onnx"));
 }
 

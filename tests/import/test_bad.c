@@ -72,67 +72,85 @@ static void damaged(void **state)
 	assert_in_range(refused, 1000, 2999);
 }
 
-/* `n` times the field `key`, each holding the next, in front of `end`. */
+enum { DEEP = 65536 };
+
+/* Put a field's key and length in front of `len` bytes; returns how many there are then. */
+static size_t wrap(uint8_t *body, size_t len, const uint8_t *key, size_t nkey)
+{
+	uint8_t head[8];
+	size_t n = nkey;
+	memcpy(head, key, nkey);
+	for (size_t v = len;; v >>= 7) {
+		head[n++] = (uint8_t)(v > 127 ? v | 128 : v);
+		if (v <= 127)
+			break;
+	}
+	assert_true(len + n <= DEEP);
+	memmove(body + n, body, len);
+	memcpy(body, head, n);
+	return len + n;
+}
+
+/* `n` fields, each holding the next; their keys, of a byte each, go round. */
 static size_t nest(uint8_t *out, int n, const uint8_t *key, size_t nkey)
 {
-	uint8_t body[8192];
 	size_t len = 0;
-	for (int i = 0; i < n; i++) {
-		size_t k = nkey - 1 - (size_t)i % nkey;
-		uint8_t head[4] = {key[k], (uint8_t)(len & 0x7f)};
-		size_t nhead = 2;
-		if (len > 0x7f) {
-			head[1] |= 0x80;
-			head[nhead++] = (uint8_t)(len >> 7);
-		}
-		memmove(body + nhead, body, len);
-		memcpy(body, head, nhead);
-		len += nhead;
-	}
-	memcpy(out, body, len);
+	for (int i = 0; i < n; i++)
+		len = wrap(out, len, &key[nkey - 1 - (size_t)i % nkey], 1);
 	return len;
 }
 
-/* Graphs in attributes, sequences of sequences, training graphs: 1000 levels of each. */
+static void too_deep(struct model_test *t, const uint8_t *bytes, size_t len)
+{
+	test_write(t, "deep.onnx", bytes, len);
+	assert_int_equal(test_import(t, test_path(t, "deep.onnx")), ST_INVALID);
+	test_said(t, "64 levels");
+}
+
+/* 3,000 levels of graphs in attributes (in the graph, in a training graph, in a function's node),
+ * of sequences of sequences. */
 static void nested_too_deep(void **state)
 {
 	struct model_test *t = *state;
 	/* key bytes: field << 3 | 2 */
 	static const uint8_t graphs[] = {0x0a, 0x2a, 0x32}; /* node, attribute, g */
 	static const uint8_t types[] = {0x22, 0x0a};        /* sequence_type, elem_type */
-	uint8_t bytes[8192], inner[8192];
-	size_t n = nest(inner, 999, graphs, 3);
-	/* model: graph (7), or training_info (20) with an algorithm (2) */
-	static const uint8_t in_graph[] = {0x3a}, in_training[] = {0xa2, 0x01};
-	for (int training = 0; training < 2; training++) {
-		size_t len = 0;
-		const uint8_t *key = training ? in_training : in_graph;
-		size_t nkey = training ? sizeof in_training : sizeof in_graph;
-		memcpy(bytes, key, nkey);
-		len += nkey;
-		size_t total = n + (training ? 3 : 0);
-		bytes[len++] = (uint8_t)(total & 0x7f) | 0x80;
-		bytes[len++] = (uint8_t)(total >> 7);
-		if (training) {
-			bytes[len++] = 0x12;
-			bytes[len++] = (uint8_t)(n & 0x7f) | 0x80;
-			bytes[len++] = (uint8_t)(n >> 7);
-		}
-		memcpy(bytes + len, inner, n);
-		test_write(t, "deep.onnx", bytes, len + n);
-		assert_int_equal(test_import(t, test_path(t, "deep.onnx")), ST_INVALID);
-		test_said(t, "64 levels");
-	}
-	n = nest(inner, 998, types, 2);
-	/* graph, input (11), type (2) around it */
-	uint8_t head[16] = {0x3a, (uint8_t)((n + 6) & 0x7f) | 0x80, (uint8_t)((n + 6) >> 7), 0x5a,
-		(uint8_t)((n + 3) & 0x7f) | 0x80, (uint8_t)((n + 3) >> 7), 0x12,
-		(uint8_t)(n & 0x7f) | 0x80, (uint8_t)(n >> 7)};
-	memcpy(bytes, head, 9);
-	memcpy(bytes + 9, inner, n);
-	test_write(t, "deep.onnx", bytes, n + 9);
-	assert_int_equal(test_import(t, test_path(t, "deep.onnx")), ST_INVALID);
-	test_said(t, "64 levels");
+	static const uint8_t in_graph[] = {0x3a}, in_training[] = {0xa2, 0x01},
+			     algorithm[] = {0x12}, in_functions[] = {0xca, 0x01};
+	uint8_t *bytes = arena_alloc(t->arena, DEEP, 1);
+	size_t len = nest(bytes, 9000, graphs, 3);
+	too_deep(t, bytes, wrap(bytes, len, in_graph, 1));
+	len = nest(bytes, 9000, graphs, 3);
+	len = wrap(bytes, len, algorithm, 1);
+	too_deep(t, bytes, wrap(bytes, len, in_training, 2));
+	len = nest(bytes, 9000, (const uint8_t[]){0x32, 0x0a, 0x2a}, 3);
+	len = wrap(bytes, len, (const uint8_t[]){0x2a}, 1); /* attribute */
+	len = wrap(bytes, len, (const uint8_t[]){0x3a}, 1); /* node */
+	too_deep(t, bytes, wrap(bytes, len, in_functions, 2));
+	len = nest(bytes, 6000, types, 2);
+	len = wrap(bytes, len, (const uint8_t[]){0x12}, 1); /* type */
+	len = wrap(bytes, len, (const uint8_t[]){0x5a}, 1); /* input */
+	too_deep(t, bytes, wrap(bytes, len, in_graph, 1));
+}
+
+/* The default of a function's attribute is a field that onnx.proto of 1.12 lacks: read all the
+ * same, as guarded. */
+static void defaults_too_deep(void **state)
+{
+	struct model_test *t = *state;
+	static const uint8_t graphs[] = {0x32, 0x0a, 0x2a}; /* g, node, attribute */
+	uint8_t *bytes = arena_alloc(t->arena, DEEP, 1);
+	model_small(t);
+	Onnx__FunctionProto *f = model_function(t, "my", "F", "a", "b", "");
+	model_unknown(t, &f->base, 11, bytes, nest(bytes, 3000, graphs, 3));
+	model_refused(t, ST_INVALID, "64 levels");
+	f->base.n_unknown_fields = 0;
+	model_unknown(t, &f->base, 11, "\x0a\x05", 2);
+	model_refused(t, ST_INVALID, "a field is longer than what holds it");
+	f->base.unknown_fields[0].wire_type = PROTOBUF_C_WIRE_TYPE_VARINT;
+	f->base.unknown_fields[0].len = 1;
+	f->base.unknown_fields[0].data = (uint8_t *)(uintptr_t) "\1";
+	model_refused(t, ST_INVALID, "a field in it has another type");
 }
 
 /* A megabyte of empty tensors would take 150 as structures. */
@@ -345,6 +363,7 @@ int main(void)
 		TEST(no_model),
 		TEST(damaged),
 		TEST(nested_too_deep),
+		TEST(defaults_too_deep),
 		TEST(expands_too_much),
 		TEST(zero_byte_in_a_name),
 		TEST(opsets),

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "graph/pass.h"
 #include "ops/ops.h"
 #include "tests/import/model.h"
 
@@ -85,6 +86,31 @@ static void branch_hands_on(void **state)
 	assert_string_equal(t->g->output[1]->name, "z");
 	assert_ptr_equal(t->g->output[2], t->g->input[0]);
 	assert_ptr_equal(tensor_storage(t->g->output[1]), t->g->input[0]);
+}
+
+/* What only hands its input on has a step all the same; what knows its outputs has nothing to do.
+ */
+static void views_alone(void **state)
+{
+	struct model_test *t = *state;
+	const struct lower_options lower = {.mode = LOWER_TRAIN};
+	const struct loss_spec none = {.none = true};
+	struct graph *g;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2");
+	Onnx__NodeProto *n = model_node(t, "Identity", "", "x", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	assert_int_equal(graph_lower(t->g, &lower, &g), ST_OK);
+	assert_int_equal(graph_attach_loss(g, &none), ST_OK);
+	assert_ptr_equal(tensor_storage(g->output[0]), g->output[0]);
+	assert_string_equal(g->output[0]->name, "y");
+	assert_int_equal(graph_verify(g), ST_OK);
+	model_number(t, "k", 1);
+	n->input[0] = "k";
+	model_accepted(t);
+	assert_int_equal(graph_lower(t->g, &lower, &g), ST_OK);
+	assert_int_equal(graph_attach_loss(g, &none), ST_INVALID);
+	test_said(t, "computes nothing");
 }
 
 /* The branch reads what a node that stands behind it makes. */
@@ -587,6 +613,7 @@ int main(void)
 		TEST(only_the_branch_taken),
 		TEST(condition_not_known),
 		TEST(branch_hands_on),
+		TEST(views_alone),
 		TEST(nodes_wait_for_what_bodies_read),
 		TEST(bodies_are_checked),
 		TEST(loop_counts),

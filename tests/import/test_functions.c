@@ -123,6 +123,34 @@ static void constants(void **state)
 	test_known(t, "is", "2: 3 -4");
 }
 
+static void constant_kinds(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2");
+	Onnx__NodeProto *n = model_node(t, "Constant", "k", "", "y");
+	model_output(t, "y");
+	Onnx__AttributeProto *a = model_attribute(t, n, "value_float", ATTRIBUTE_TYPE(FLOAT));
+	a->has_f = 1;
+	a->f = 1.5f;
+	model_accepted(t);
+	test_known(t, "y", ": 1.5");
+	a->name = "value_floats";
+	a->type = ATTRIBUTE_TYPE(FLOATS);
+	a->n_floats = 2;
+	a->floats = (float[]){0.5f, 2};
+	model_accepted(t);
+	test_known(t, "y", "2: 0.5 2");
+	a->name = "value_string";
+	a->type = ATTRIBUTE_TYPE(STRING);
+	a->has_s = 1;
+	a->s = (ProtobufCBinaryData){1, (uint8_t *)(uintptr_t) "s"};
+	model_refused(t, ST_INVALID, "k (Constant): needs one attribute of value");
+	a->name = "sparse_value";
+	a->type = ATTRIBUTE_TYPE(SPARSE_TENSOR);
+	model_refused(t, ST_INVALID,
+		"k (Constant): attribute 'sparse_value' holds a sparse tensor, which is not");
+}
+
 /* A function reads what its call leaves out as absent, and gives what is asked for. */
 static void optional_inputs_and_outputs(void **state)
 {
@@ -300,6 +328,7 @@ int main(void)
 		TEST(inlined),
 		TEST(attributes),
 		TEST(constants),
+		TEST(constant_kinds),
 		TEST(optional_inputs_and_outputs),
 		TEST(hands_on),
 		TEST(own_opset),
