@@ -125,7 +125,8 @@ static enum status check_block(struct check *c, const struct block *b, int opset
 static void report_missing(const struct check *c, const struct missing *k)
 {
 	diag_fail(c->im->d, ST_INVALID, &(struct where){c->im->m.path, k->node, k->label},
-		"docs/reference/operators.md lists what is supported",
+		strchr(k->label, '.') ? "operators of other domains come with --ops FILE.so"
+				      : "docs/reference/operators.md lists what is supported",
 		"operator %s is not supported at opset %d; used %d time%s, first here%s%s%s",
 		*k->label ? k->label : "''", k->opset, k->count, k->count == 1 ? "" : "s",
 		k->function ? " in function '" : "", k->function ? k->function : "",

@@ -190,6 +190,8 @@ bool name_generated(const char *name);
 enum status uses_read(struct importer *im);
 /* Say so when the exporter folded batch-norms away. Requires uses_read. */
 void warn_of_folding(struct importer *im);
+/* Say so when the exporter left label smoothing out of a loss, which its notes have. */
+void warn_of_smoothing(struct importer *im);
 struct decision role_of(const struct importer *im, const struct tensor *t);
 
 /* The file's functions into im->functions. */

@@ -156,7 +156,8 @@ static struct decision by_origin(const struct importer *im, const struct tensor 
 		return (struct decision){true, "by its name"};
 	if (u && u->weight && (u->expected || !im->module_first))
 		return (struct decision){true, "where weights stand"};
-	if (u && u->affine && is_by_channel(t) && (u->expected || !im->module_first))
+	if (u && u->affine && is_by_channel(t) && strncmp(t->name, "exp", 3) != 0 &&
+		(u->expected || !im->module_first))
 		return (struct decision){true, "a value for each channel"};
 	if (!strncmp(t->name, "embedding", 9) && im->module_first && !is_broadcast(t))
 		return (struct decision){true, "a folded embedding"};

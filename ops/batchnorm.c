@@ -107,9 +107,11 @@ static enum status batchnorm_lower(struct graph *g, const struct node *n, struct
 		return ST_OK;
 	enum node_phase phase = g->phase;
 	g->phase = NODE_UPDATE;
-	graph_op_node(g, "stint.BatchNormUpdate", 4,
+	struct node *u = graph_op_node(g, "stint.BatchNormUpdate", 4,
 		(struct tensor *[]){in[MEAN], in[VAR], m->out[1], m->out[2]}, 0, NULL, p);
 	g->phase = phase;
+	for (int k = 1; u && k < n->nout && k < 3; k++)
+		out[k] = n->out[k] ? u->out[k - 1] : NULL;
 	return g->failed;
 }
 

@@ -315,7 +315,7 @@ static const struct op_example gemm_examples[] = {
 
 const struct op_def ops_matmul[] = {
 	{.name = "MatMul",
-		.weights = 3,
+		.weights = 2,
 		.since = 1,
 		.min_in = 2,
 		.max_in = 2,
@@ -323,7 +323,7 @@ const struct op_def ops_matmul[] = {
 		.lower = matmul_lower,
 		.example = matmul_examples},
 	{.name = "Gemm",
-		.weights = 7,
+		.weights = 6,
 		.since = 7,
 		.min_in = 2,
 		.max_in = 3,

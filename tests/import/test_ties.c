@@ -365,11 +365,35 @@ static void fixed_inputs(void **state)
 	model_refused(t, ST_USAGE, "--fix: there is no input 'none'");
 }
 
+/* The exporter writes a loss without the label smoothing of the call that it notes. */
+static void lost_smoothing(void **state)
+{
+	static const char key[] = "pkg.torch.onnx.fx_node";
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,3");
+	model_input(t, "y", TENSOR_TYPE(INT64), "2");
+	Onnx__NodeProto *n = model_node(t, "SoftmaxCrossEntropyLoss", "loss", "x,y", "z");
+	model_output(t, "z");
+	note(t, &n->base, 9, key,
+		"%l : call_function[target=torch.ops.aten.cross_entropy_loss.default](args = "
+		"(%x, %y, None, 1, -100, 0.0), kwargs = {})");
+	model_accepted(t);
+	assert_int_equal(t->diag.warnings, 0);
+	n->base.n_unknown_fields = 0;
+	note(t, &n->base, 9, key,
+		"%l : call_function[target=torch.ops.aten.cross_entropy_loss.default](args = "
+		"(%x, %y, None, 1, -100, 0.1), kwargs = {})");
+	model_accepted(t);
+	assert_int_equal(t->diag.warnings, 1);
+	test_said(t, "label_smoothing=0.1");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
 		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
-		T(transposed), T(roles), T(modules), T(folding_is_told), T(stops), T(fixed_inputs)};
+		T(transposed), T(roles), T(modules), T(folding_is_told), T(stops), T(fixed_inputs),
+		T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
