@@ -307,6 +307,28 @@ static void modules(void **state)
 	not_trained(t, "cos", "made by the exporter");
 }
 
+/* tf2onnx names what it folds by number; a value for each channel is Keras's bias or batch-norm. */
+static void keras(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,3,4,4");
+	model_weights(t, "f/bn/batchnorm/mul:0", "1,3,1,1");
+	model_weights(t, "const_fold_opt__7", "1,3,1,1");
+	model_weights(t, "const_fold_opt__8", "1,1,4,1");
+	model_weights(t, "onnx::Add_9", "1,3,1,1");
+	model_node(t, "Mul", "n0", "x,f/bn/batchnorm/mul:0", "a");
+	model_node(t, "Add", "n1", "a,const_fold_opt__7", "b");
+	model_node(t, "Add", "n2", "b,const_fold_opt__8", "c");
+	model_node(t, "Add", "n3", "c,onnx::Add_9", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	reads(t, "n1", 1, "const_fold_opt__7");
+	not_trained(t, "const_fold_opt__8", "made by the exporter");
+	not_trained(t, "onnx::Add_9", "made by the exporter");
+	test_said(t, "('f/bn/batchnorm/mul:0' tells)");
+	test_said(t, "export-from-keras.md");
+}
+
 static void folding_is_told(void **state)
 {
 	struct model_test *t = *state;
@@ -393,7 +415,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
 		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
-		T(transposed), T(roles), T(modules), T(folding_is_told), T(stops), T(fixed_inputs),
-		T(lost_smoothing)};
+		T(transposed), T(roles), T(modules), T(folding_is_told), T(keras), T(stops),
+		T(fixed_inputs), T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
