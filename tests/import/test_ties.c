@@ -285,6 +285,28 @@ static void roles(void **state)
 	not_trained(t, "onnx::MatMul_3", "not in --train");
 }
 
+static void constant_nodes(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	Onnx__TensorProto *w = model_weights(t, "values", "4,4");
+	t->graph.n_initializer--;
+	Onnx__NodeProto *n = model_node(t, "Constant", "c", "", "w");
+	model_attribute(t, n, "value", ATTRIBUTE_TYPE(TENSOR))->t = w;
+	n->n_input = 0;
+	model_node(t, "MatMul", "m", "x,w", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	assert_int_equal(input_of(t, "m", 1)->role, TR_CONSTANT);
+	test_said(t, "stands where weights stand, but Constant nodes are not trained");
+	t->options.train_pattern = (const char *const[]){"*", NULL};
+	model_accepted(t);
+	assert_int_equal(input_of(t, "m", 1)->role, TR_CONSTANT);
+	t->options.train_pattern = (const char *const[]){"w", NULL};
+	model_accepted(t);
+	reads(t, "m", 1, "w");
+}
+
 /* The module's word goes before names. */
 static void modules(void **state)
 {
@@ -415,7 +437,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
 		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
-		T(transposed), T(roles), T(modules), T(folding_is_told), T(keras), T(stops),
-		T(fixed_inputs), T(lost_smoothing)};
+		T(transposed), T(roles), T(modules), T(folding_is_told), T(keras),
+		T(constant_nodes), T(stops), T(fixed_inputs), T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
