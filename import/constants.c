@@ -8,9 +8,11 @@ typedef Onnx__NodeProto Node;
 typedef Onnx__TensorProto Tensor;
 
 /* The values of a Constant node that could be a weight, or NULL. */
-static Tensor *weight_of(const Node *n)
+static Tensor *weight_of(const struct importer *im, const Node *n)
 {
-	if (strcmp(text_of(n->op_type), "Constant") != 0 || *domain_of(n) || n->n_output != 1)
+	const struct op_def *constant = op_by_role(im->table, ROLE_CONSTANT);
+	if (!constant || strcmp(text_of(n->op_type), constant->name) != 0 || *domain_of(n) ||
+		n->n_output != 1)
 		return NULL;
 	Tensor *t = n->n_attribute == 1 && !strcmp(text_of(n->attribute[0]->name), "value")
 			    ? n->attribute[0]->t
@@ -40,7 +42,7 @@ static void tell(struct importer *im, const struct names *constant)
 			const Tensor *t = names_get(constant, text_of(n->input[k]));
 			if (!t || t->n_dims < 2 || !(op->weights >> k & 1))
 				continue;
-			diag_note(im->d, &(struct where){im->m.path, n->input[k], "Constant node"},
+			diag_note(im->d, &(struct where){im->m.path, n->input[k], "constant"},
 				"--train NAME trains one; an initializer is trained by itself",
 				"stands where weights stand, but Constant nodes are not trained");
 			return;
@@ -60,7 +62,7 @@ enum status constants_rewrite(struct importer *im)
 		all[i] = g->initializer[i];
 	for (size_t i = 0; i < g->n_node; i++) {
 		Node *n = g->node[i];
-		Tensor *t = weight_of(n);
+		Tensor *t = weight_of(im, n);
 		if (t && is_asked_for(im, text_of(n->output[0]))) {
 			t->name = n->output[0];
 			all[ninit++] = t;
