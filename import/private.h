@@ -174,6 +174,9 @@ enum status order_nodes(struct importer *im, const struct block *b, const int **
 
 /* The module's tensors, where the exporter notes them. */
 enum status signature_read(struct importer *im);
+/* Constant nodes that --train names become initializers; a note tells of others that stand where
+ * weights stand. Rewrites the file in memory. */
+enum status constants_rewrite(struct importer *im);
 /* Undo what exporters do to initializers: equal ones that were merged are separate again,
  * transposed copies are tied to what they are copies of; --tie and --untie. Rewrites the file in
  * memory. Requires signature_read. */

@@ -122,10 +122,13 @@ static bool is_mask(const struct tensor *t)
 	return false;
 }
 
-/* [C, 1, 1]: what folding makes of the scale and bias of a group norm. */
+/* [C, 1, 1]: what folding makes of the scale and bias of a group norm. tf2onnx writes a batch-norm
+ * or bias of Keras as [1, C, 1, 1]; elsewhere that is as likely the mean of the images. */
 static bool is_by_channel(const struct tensor *t)
 {
-	return t->rank >= 2 && t->dim[0] > 1 && t->numel == t->dim[0];
+	bool keras = !strncmp(t->name, "const_fold_opt__", strlen("const_fold_opt__"));
+	int axis = keras && t->rank >= 3 && t->dim[0] == 1;
+	return t->rank >= 2 && t->dim[axis] > 1 && t->numel == t->dim[axis];
 }
 
 /* Copies along the first axis: what a folded broadcast leaves of a row of an embedding. Trained,
@@ -191,6 +194,14 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && !strcmp(s + n - m, end);
 }
 
+/* Keras's batch-norm in tf2onnx's files: gamma / sqrt(variance + epsilon), and what remains to be
+ * added. */
+static bool is_keras_trace(const char *name)
+{
+	static const char *const end[] = {"/batchnorm/mul:0", "/batchnorm/sub:0"};
+	return ends_with(name, end[0]) || ends_with(name, end[1]);
+}
+
 /* What a folded batch-norm leaves behind: running statistics that the module had and the file has
  * not; a bias named after a weight; renamed weights of convolutions. */
 static const char *folded_trace(struct importer *im)
@@ -205,7 +216,7 @@ static const char *folded_trace(struct importer *im)
 		const Onnx__TensorProto *t = g->initializer[i];
 		const char *name = text_of(t->name);
 		const struct use *u = names_get(&im->use, name);
-		if (ends_with(name, ".weight_bias") ||
+		if (ends_with(name, ".weight_bias") || is_keras_trace(name) ||
 			(pytorch && t->n_dims >= 3 && u && u->weight &&
 				!strncmp(name, "onnx::", 6)))
 			return name;
@@ -288,9 +299,11 @@ void warn_of_folding(struct importer *im)
 	const char *trace = folded_trace(im);
 	if (trace)
 		diag_warn(im->d, &(struct where){.file = im->m.path},
-			"export with dynamo=True, optimize=False, or with dynamo=False, "
-			"training=TrainingMode.TRAINING, do_constant_folding=False; "
-			"docs/howto/export-from-pytorch.md",
+			is_keras_trace(trace)
+				? "docs/howto/export-from-keras.md tells how to keep them"
+				: "export with dynamo=True, optimize=False, or with dynamo=False, "
+				  "training=TrainingMode.TRAINING, do_constant_folding=False; "
+				  "docs/howto/export-from-pytorch.md",
 			"its batch-norms seem to be folded into other layers ('%s' tells): what "
 			"is trained is a model without them",
 			trace);

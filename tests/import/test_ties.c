@@ -285,6 +285,28 @@ static void roles(void **state)
 	not_trained(t, "onnx::MatMul_3", "not in --train");
 }
 
+static void constant_nodes(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	Onnx__TensorProto *w = model_weights(t, "values", "4,4");
+	t->graph.n_initializer--;
+	Onnx__NodeProto *n = model_node(t, "Constant", "c", "", "w");
+	model_attribute(t, n, "value", ATTRIBUTE_TYPE(TENSOR))->t = w;
+	n->n_input = 0;
+	model_node(t, "MatMul", "m", "x,w", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	assert_int_equal(input_of(t, "m", 1)->role, TR_CONSTANT);
+	test_said(t, "stands where weights stand, but Constant nodes are not trained");
+	t->options.train_pattern = (const char *const[]){"*", NULL};
+	model_accepted(t);
+	assert_int_equal(input_of(t, "m", 1)->role, TR_CONSTANT);
+	t->options.train_pattern = (const char *const[]){"w", NULL};
+	model_accepted(t);
+	reads(t, "m", 1, "w");
+}
+
 /* The module's word goes before names. */
 static void modules(void **state)
 {
@@ -305,6 +327,28 @@ static void modules(void **state)
 	reads(t, "n0", 1, "p");
 	not_trained(t, "table", "buffer of the module");
 	not_trained(t, "cos", "made by the exporter");
+}
+
+/* tf2onnx names what it folds by number; a value for each channel is Keras's bias or batch-norm. */
+static void keras(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,3,4,4");
+	model_weights(t, "f/bn/batchnorm/mul:0", "1,3,1,1");
+	model_weights(t, "const_fold_opt__7", "1,3,1,1");
+	model_weights(t, "const_fold_opt__8", "1,1,4,1");
+	model_weights(t, "onnx::Add_9", "1,3,1,1");
+	model_node(t, "Mul", "n0", "x,f/bn/batchnorm/mul:0", "a");
+	model_node(t, "Add", "n1", "a,const_fold_opt__7", "b");
+	model_node(t, "Add", "n2", "b,const_fold_opt__8", "c");
+	model_node(t, "Add", "n3", "c,onnx::Add_9", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	reads(t, "n1", 1, "const_fold_opt__7");
+	not_trained(t, "const_fold_opt__8", "made by the exporter");
+	not_trained(t, "onnx::Add_9", "made by the exporter");
+	test_said(t, "('f/bn/batchnorm/mul:0' tells)");
+	test_said(t, "export-from-keras.md");
 }
 
 static void folding_is_told(void **state)
@@ -410,7 +454,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
 		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
-		T(transposed), T(roles), T(modules), T(folding_is_told),
+		T(transposed), T(roles), T(modules), T(folding_is_told), T(keras), T(constant_nodes),
 		T(computed_weights_are_told), T(stops), T(fixed_inputs), T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
