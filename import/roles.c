@@ -262,15 +262,20 @@ static void warn_of_computed(struct importer *im)
 {
 	static const char *const operation[] = {"linear", "addmm", "matmul", "bmm", "mm", "conv2d",
 		"conv1d", "layer_norm", "expand", "clone", NULL};
+	static const char *const function[] = {"einsum", "dot", "mv", "softmax", "log_softmax",
+		"sigmoid", "tanh", "relu", "softplus", "linalg_vector_norm", NULL};
 	static const char *const arithmetic[] = {"mul", "div", "add", "sub", "pow", NULL};
 	const Onnx__GraphProto *g = im->m.proto->graph;
 	for (size_t i = 0; im->module_first && i < g->n_initializer; i++) {
 		const char *name = text_of(g->initializer[i]->name);
 		const struct use *u = names_get(&im->use, name);
-		if (names_get(&im->module, name) || g->initializer[i]->n_dims == 0)
+		bool scalar = g->initializer[i]->n_dims == 0;
+		if (names_get(&im->module, name))
 			continue;
 		bool instead = u && u->weight && u->expected && is_named_after(name, arithmetic);
-		if (!instead && !is_named_after(name, operation))
+		bool beside = is_named_after(name, function) ||
+			      (!scalar && is_named_after(name, operation));
+		if (!instead && !beside)
 			continue;
 		diag_warn(im->d, &(struct where){im->m.path, name, "initializer"},
 			"export with optimize=False",

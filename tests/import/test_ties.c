@@ -339,6 +339,22 @@ static void computed_weights_are_told(void **state)
 	test_said(t, "optimize=False");
 }
 
+static void computed_beside_is_told(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "u", "4");
+	model_weights(t, "einsum_1", "");
+	model_output(t, "y");
+	signature(t, "p: PARAMETER target='u'\n");
+	model_node(t, "Mul", "n0", "x,u", "a");
+	model_node(t, "Mul", "n1", "a,einsum_1", "y");
+	model_accepted(t);
+	test_said(t,
+		"einsum_1 (initializer): seems to be computed from parameters by the exporter: "
+		"their gradients lack what goes through it");
+}
+
 /* --- Gradients stopped, inputs fixed --- */
 
 static void stops(void **state)
@@ -411,6 +427,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
 		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
 		T(transposed), T(roles), T(modules), T(folding_is_told),
-		T(computed_weights_are_told), T(stops), T(fixed_inputs), T(lost_smoothing)};
+		T(computed_weights_are_told), T(computed_beside_is_told), T(stops), T(fixed_inputs),
+		T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
