@@ -355,6 +355,35 @@ static void computed_beside_is_told(void **state)
 		"their gradients lack what goes through it");
 }
 
+static void called_again(struct model_test *t, const char *scale)
+{
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "s", "4");
+	model_weights(t, "s2", "4");
+	model_weights(t, "b", "4");
+	model_weights(t, "mean", "4");
+	model_weights(t, "var", "4");
+	model_node(t, "BatchNormalization", "n0", "x,s,b,mean,var", "a");
+	model_node(t, "BatchNormalization", "n1", scale, "y");
+	model_output(t, "y");
+	model_accepted(t);
+}
+
+static void calls_of_a_batchnorm_are_told(void **state)
+{
+	struct model_test *t = *state;
+	called_again(t, "a,s,b,mean,var");
+	assert_int_equal(t->diag.warnings, 1);
+	test_said(t, "is the layer of 'n0', called again");
+}
+
+static void batchnorms_of_equal_statistics_are_fine(void **state)
+{
+	struct model_test *t = *state;
+	called_again(t, "a,s2,b,mean,var");
+	assert_int_equal(t->diag.warnings, 0);
+}
+
 /* --- Gradients stopped, inputs fixed --- */
 
 static void stops(void **state)
@@ -427,7 +456,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
 		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
 		T(transposed), T(roles), T(modules), T(folding_is_told),
-		T(computed_weights_are_told), T(computed_beside_is_told), T(stops), T(fixed_inputs),
-		T(lost_smoothing)};
+		T(computed_weights_are_told), T(computed_beside_is_told),
+		T(calls_of_a_batchnorm_are_told), T(batchnorms_of_equal_statistics_are_fine),
+		T(stops), T(fixed_inputs), T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
