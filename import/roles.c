@@ -164,13 +164,24 @@ static struct decision by_origin(const struct importer *im, const struct tensor 
 	return (struct decision){false, "made by the exporter"};
 }
 
+/* Scalars are settings and constants, but where PyTorch wrote a parameter's name (a temperature, a
+ * global bias). */
+static bool is_scalar_constant(const struct importer *im, const struct tensor *t)
+{
+	const struct module_tensor *origin = names_get(&im->module, t->name);
+	if (t->rank > 0 || (origin && origin->kind == ORIGIN_PARAMETER))
+		return false;
+	bool pytorch = !strcmp(text_of(im->m.proto->producer_name), "pytorch");
+	return im->module_first || !pytorch || name_generated(t->name);
+}
+
 struct decision role_of(const struct importer *im, const struct tensor *t)
 {
 	const struct import_options *o = im->o;
 	const struct use *u = names_get(&im->use, t->name);
 	if (!dtype_is_real(t->dtype))
 		return (struct decision){false, "no real numbers"};
-	if (t->rank == 0)
+	if (is_scalar_constant(im, t) && !name_matches(o->train_pattern, t->name))
 		return (struct decision){false, "a scalar"};
 	if (u && u->known)
 		return (struct decision){false, "a setting of its operator"};

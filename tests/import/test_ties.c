@@ -384,6 +384,46 @@ static void batchnorms_of_equal_statistics_are_fine(void **state)
 	assert_int_equal(t->diag.warnings, 0);
 }
 
+/* A temperature: a scalar is trained where PyTorch says that it is a parameter, or by its name. */
+static void scalars(struct model_test *t)
+{
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "temperature", "");
+	model_weights(t, "half", "");
+	model_weights(t, "onnx::Mul_3", "");
+	model_node(t, "Mul", "n0", "x,temperature", "a");
+	model_node(t, "Mul", "n1", "a,half", "b");
+	model_node(t, "Mul", "n2", "b,onnx::Mul_3", "y");
+	model_output(t, "y");
+}
+
+static void scalars_are_constants(void **state)
+{
+	struct model_test *t = *state;
+	scalars(t);
+	model_accepted(t);
+	not_trained(t, "temperature", "a scalar");
+	t->options.train_pattern = (const char *const[]){"temp*", NULL};
+	model_accepted(t);
+	reads(t, "n0", 1, "temperature");
+	not_trained(t, "half", "a scalar");
+}
+
+static void scalar_parameters(void **state)
+{
+	struct model_test *t = *state;
+	scalars(t);
+	t->model.producer_name = "pytorch";
+	model_accepted(t);
+	reads(t, "n0", 1, "temperature");
+	reads(t, "n1", 1, "half");
+	not_trained(t, "onnx::Mul_3", "a scalar");
+	signature(t, "p: PARAMETER target='temperature'\n");
+	model_accepted(t);
+	reads(t, "n0", 1, "temperature");
+	not_trained(t, "half", "a scalar");
+}
+
 /* --- Gradients stopped, inputs fixed --- */
 
 static void stops(void **state)
@@ -456,8 +496,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
 		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
 		T(transposed), T(roles), T(modules), T(folding_is_told),
-		T(computed_weights_are_told), T(computed_beside_is_told),
-		T(calls_of_a_batchnorm_are_told), T(batchnorms_of_equal_statistics_are_fine),
-		T(stops), T(fixed_inputs), T(lost_smoothing)};
+		T(computed_weights_are_told), T(computed_beside_is_told), T(scalars_are_constants),
+		T(scalar_parameters), T(calls_of_a_batchnorm_are_told),
+		T(batchnorms_of_equal_statistics_are_fine), T(stops), T(fixed_inputs),
+		T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
