@@ -426,6 +426,21 @@ static void scalar_parameters(void **state)
 
 /* --- Gradients stopped, inputs fixed --- */
 
+/* `.detach()` is Identity in ONNX; the newer exporter notes what it was. */
+static void detached(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	t->options.batch = 2;
+	model_accepted(t);
+	assert_false(t->g->output[0]->maker->op->traits & OP_STOP);
+	note(t, &t->graph.node[t->graph.n_node - 1]->base, 9, "pkg.torch.onnx.fx_node",
+		"%d : call_function[target=torch.ops.aten.detach.default](args = (%s,), kwargs = "
+		"{})");
+	model_accepted(t);
+	assert_true(t->g->output[0]->maker->op->traits & OP_STOP);
+}
+
 static void stops(void **state)
 {
 	struct model_test *t = *state;
@@ -498,7 +513,7 @@ int main(void)
 		T(transposed), T(roles), T(modules), T(folding_is_told),
 		T(computed_weights_are_told), T(computed_beside_is_told), T(scalars_are_constants),
 		T(scalar_parameters), T(calls_of_a_batchnorm_are_told),
-		T(batchnorms_of_equal_statistics_are_fine), T(stops), T(fixed_inputs),
+		T(batchnorms_of_equal_statistics_are_fine), T(detached), T(stops), T(fixed_inputs),
 		T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
