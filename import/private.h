@@ -195,6 +195,9 @@ enum status uses_read(struct importer *im);
 void warn_of_folding(struct importer *im);
 /* Say so when the exporter left label smoothing out of a loss, which its notes have. */
 void warn_of_smoothing(struct importer *im);
+/* PyTorch's `.detach()`, which ONNX has as Identity: the newer exporter notes it, without optimize.
+ */
+bool node_is_detach(const Onnx__NodeProto *n);
 struct decision role_of(const struct importer *im, const struct tensor *t);
 
 /* The file's functions into im->functions. */

@@ -167,13 +167,24 @@ static struct decision by_origin(const struct importer *im, const struct tensor 
 	return (struct decision){false, "made by the exporter"};
 }
 
+/* Scalars are settings and constants, but where PyTorch wrote a parameter's name (a temperature, a
+ * global bias). */
+static bool is_scalar_constant(const struct importer *im, const struct tensor *t)
+{
+	const struct module_tensor *origin = names_get(&im->module, t->name);
+	if (t->rank > 0 || (origin && origin->kind == ORIGIN_PARAMETER))
+		return false;
+	bool pytorch = !strcmp(text_of(im->m.proto->producer_name), "pytorch");
+	return im->module_first || !pytorch || name_generated(t->name);
+}
+
 struct decision role_of(const struct importer *im, const struct tensor *t)
 {
 	const struct import_options *o = im->o;
 	const struct use *u = names_get(&im->use, t->name);
 	if (!dtype_is_real(t->dtype))
 		return (struct decision){false, "no real numbers"};
-	if (t->rank == 0)
+	if (is_scalar_constant(im, t) && !name_matches(o->train_pattern, t->name))
 		return (struct decision){false, "a scalar"};
 	if (u && u->known)
 		return (struct decision){false, "a setting of its operator"};
@@ -273,15 +284,20 @@ static void warn_of_computed(struct importer *im)
 {
 	static const char *const operation[] = {"linear", "addmm", "matmul", "bmm", "mm", "conv2d",
 		"conv1d", "layer_norm", "expand", "clone", NULL};
+	static const char *const function[] = {"einsum", "dot", "mv", "softmax", "log_softmax",
+		"sigmoid", "tanh", "relu", "softplus", "linalg_vector_norm", NULL};
 	static const char *const arithmetic[] = {"mul", "div", "add", "sub", "pow", NULL};
 	const Onnx__GraphProto *g = im->m.proto->graph;
 	for (size_t i = 0; im->module_first && i < g->n_initializer; i++) {
 		const char *name = text_of(g->initializer[i]->name);
 		const struct use *u = names_get(&im->use, name);
-		if (names_get(&im->module, name) || g->initializer[i]->n_dims == 0)
+		bool scalar = g->initializer[i]->n_dims == 0;
+		if (names_get(&im->module, name))
 			continue;
 		bool instead = u && u->weight && u->expected && is_named_after(name, arithmetic);
-		if (!instead && !is_named_after(name, operation))
+		bool beside = is_named_after(name, function) ||
+			      (!scalar && is_named_after(name, operation));
+		if (!instead && !beside)
 			continue;
 		diag_warn(im->d, &(struct where){im->m.path, name, "initializer"},
 			"export with optimize=False",

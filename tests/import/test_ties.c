@@ -383,7 +383,107 @@ static void computed_weights_are_told(void **state)
 	test_said(t, "optimize=False");
 }
 
+static void computed_beside_is_told(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "u", "4");
+	model_weights(t, "einsum_1", "");
+	model_output(t, "y");
+	signature(t, "p: PARAMETER target='u'\n");
+	model_node(t, "Mul", "n0", "x,u", "a");
+	model_node(t, "Mul", "n1", "a,einsum_1", "y");
+	model_accepted(t);
+	test_said(t,
+		"einsum_1 (initializer): seems to be computed from parameters by the exporter: "
+		"their gradients lack what goes through it");
+}
+
+static void called_again(struct model_test *t, const char *scale)
+{
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "s", "4");
+	model_weights(t, "s2", "4");
+	model_weights(t, "b", "4");
+	model_weights(t, "mean", "4");
+	model_weights(t, "var", "4");
+	model_node(t, "BatchNormalization", "n0", "x,s,b,mean,var", "a");
+	model_node(t, "BatchNormalization", "n1", scale, "y");
+	model_output(t, "y");
+	model_accepted(t);
+}
+
+static void calls_of_a_batchnorm_are_told(void **state)
+{
+	struct model_test *t = *state;
+	called_again(t, "a,s,b,mean,var");
+	assert_int_equal(t->diag.warnings, 1);
+	test_said(t, "is the layer of 'n0', called again");
+}
+
+static void batchnorms_of_equal_statistics_are_fine(void **state)
+{
+	struct model_test *t = *state;
+	called_again(t, "a,s2,b,mean,var");
+	assert_int_equal(t->diag.warnings, 0);
+}
+
+/* A temperature: a scalar is trained where PyTorch says that it is a parameter, or by its name. */
+static void scalars(struct model_test *t)
+{
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "temperature", "");
+	model_weights(t, "half", "");
+	model_weights(t, "onnx::Mul_3", "");
+	model_node(t, "Mul", "n0", "x,temperature", "a");
+	model_node(t, "Mul", "n1", "a,half", "b");
+	model_node(t, "Mul", "n2", "b,onnx::Mul_3", "y");
+	model_output(t, "y");
+}
+
+static void scalars_are_constants(void **state)
+{
+	struct model_test *t = *state;
+	scalars(t);
+	model_accepted(t);
+	not_trained(t, "temperature", "a scalar");
+	t->options.train_pattern = (const char *const[]){"temp*", NULL};
+	model_accepted(t);
+	reads(t, "n0", 1, "temperature");
+	not_trained(t, "half", "a scalar");
+}
+
+static void scalar_parameters(void **state)
+{
+	struct model_test *t = *state;
+	scalars(t);
+	t->model.producer_name = "pytorch";
+	model_accepted(t);
+	reads(t, "n0", 1, "temperature");
+	reads(t, "n1", 1, "half");
+	not_trained(t, "onnx::Mul_3", "a scalar");
+	signature(t, "p: PARAMETER target='temperature'\n");
+	model_accepted(t);
+	reads(t, "n0", 1, "temperature");
+	not_trained(t, "half", "a scalar");
+}
+
 /* --- Gradients stopped, inputs fixed --- */
+
+/* `.detach()` is Identity in ONNX; the newer exporter notes what it was. */
+static void detached(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	t->options.batch = 2;
+	model_accepted(t);
+	assert_false(t->g->output[0]->maker->op->traits & OP_STOP);
+	note(t, &t->graph.node[t->graph.n_node - 1]->base, 9, "pkg.torch.onnx.fx_node",
+		"%d : call_function[target=torch.ops.aten.detach.default](args = (%s,), kwargs = "
+		"{})");
+	model_accepted(t);
+	assert_true(t->g->output[0]->maker->op->traits & OP_STOP);
+}
 
 static void stops(void **state)
 {
@@ -454,7 +554,10 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
 		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
-		T(transposed), T(roles), T(modules), T(folding_is_told), T(keras), T(constant_nodes),
-		T(computed_weights_are_told), T(stops), T(fixed_inputs), T(lost_smoothing)};
+		T(transposed), T(roles), T(modules), T(folding_is_told), T(keras),
+		T(constant_nodes), T(computed_weights_are_told), T(computed_beside_is_told),
+		T(scalars_are_constants), T(scalar_parameters), T(calls_of_a_batchnorm_are_told),
+		T(batchnorms_of_equal_statistics_are_fine), T(detached), T(stops), T(fixed_inputs),
+		T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
