@@ -9,7 +9,7 @@
 #include "tests/random/variant.h"
 
 /* Of the planner's search: plans need be valid here, not good. */
-static const double EFFORT = 0.02;
+static const double EFFORT = 0.002;
 
 const struct variant_def variant_def[VARIANTS] = {
 	[FULL] = {"double precision", DT_F64, true, 2, 1, FULL},
