@@ -15,7 +15,7 @@ struct classes {
 static struct classes find_classes(const struct stint_model *m)
 {
 	struct classes c = {.inner = 1, .labels = 1};
-	if (m->target < 0 || !m->loss_name || strcmp(m->loss_name, "cross-entropy") != 0)
+	if (!feed_has_labels(m))
 		return c;
 	const struct stint_tensor *t = &m->resident[m->target];
 	c.output = feed_scored_output(m);
@@ -55,6 +55,9 @@ enum status evaluate(struct arena *a, const struct loaded *l, const struct feed 
 	struct classes c = find_classes(l->model);
 	int64_t *index = ARENA_ARRAY(a, int64_t, f->batch), labels = 0, right = 0;
 	double sum = 0, weight = 0;
+	/* a loss that is a sum counts as in a batch of the usual size */
+	const bool summed = l->model->loss_options &&
+			    strstr(l->model->loss_options, "reduction=sum") != NULL;
 	if (!index)
 		return diag_nomem(d);
 	*out = (struct score){.samples = f->samples, .has_accuracy = c.output != NULL};
@@ -69,8 +72,9 @@ enum status evaluate(struct arena *a, const struct loaded *l, const struct feed 
 		int64_t counted = c.output ? count_right(&c, l, n * f->rows, &right) : n;
 		labels += counted;
 		if (counted) {
-			sum += l->loss(l->step) * (double)counted;
-			weight += (double)counted;
+			const double w = summed ? (double)n : (double)counted;
+			sum += l->loss(l->step) * (summed ? (double)f->batch : w);
+			weight += w;
 		}
 	}
 	out->loss = weight > 0 ? sum / weight : 0;

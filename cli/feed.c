@@ -75,6 +75,12 @@ static enum status check_type(
 		"holds floats; '%s' wants integers", t->name);
 }
 
+bool feed_has_labels(const struct stint_model *m)
+{
+	return m->target >= 0 && m->resident[m->target].dtype == STINT_I64 && m->loss_name &&
+	       (!strcmp(m->loss_name, "cross-entropy") || !strcmp(m->loss_name, "nll"));
+}
+
 double feed_loss_option(const struct stint_model *m, const char *name, double def)
 {
 	const char *at = m->loss_options ? strstr(m->loss_options, name) : NULL;
@@ -113,7 +119,7 @@ static int64_t classes_of(const struct stint_model *m)
 static enum status check_labels(const struct feed *f, const struct dataset *data, struct diag *d)
 {
 	const struct stint_model *m = f->l->model;
-	if (!m->loss_name || strcmp(m->loss_name, "cross-entropy") != 0)
+	if (!feed_has_labels(m))
 		return ST_OK;
 	int64_t classes = classes_of(m), value;
 	int64_t ignore = (int64_t)feed_loss_option(m, "ignore_index", -100);
