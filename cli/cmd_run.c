@@ -46,11 +46,11 @@ static void on_output(void *user, int output, const void *data, size_t bytes)
 	keep(r, "output/", o->name, o->dtype, o->rank, o->dim, data, bytes);
 }
 
-static enum status step(struct result *r, int64_t samples, struct diag *d)
+static enum status step(struct result *r, int64_t valid, struct diag *d)
 {
 	const struct loaded *l = r->l;
 	const struct stint_probe probe = {.user = r, .gradient = on_gradient, .output = on_output};
-	int rc = l->model->train ? l->train(l->step, 0, &probe) : l->eval(l->step, samples, &probe);
+	int rc = l->model->train ? l->train(l->step, 0, &probe) : l->eval(l->step, valid, &probe);
 	if (rc)
 		return load_fail(l, rc, "run", d);
 	if (l->model->loss_name || l->model->loss_offset_eval != SIZE_MAX) {
@@ -80,7 +80,7 @@ static enum status run_loaded(struct arena *a, const struct loaded *l, const str
 {
 	TRY(feed_open(a, l, o->inputs, o->target, 1, 0, f, d));
 	if (f->n && f->samples != f->batch)
-		return diag_fail(d, ST_INVALID, &(struct where){.file = f->first->path},
+		return diag_fail(d, ST_INVALID, &(struct where){.file = f->bound[0].data.path},
 			"compile with another --batch, or give as many samples",
 			"has %lld samples; the step takes %lld", (long long)f->samples,
 			(long long)f->batch);
@@ -93,7 +93,7 @@ static enum status run_loaded(struct arena *a, const struct loaded *l, const str
 		index[i] = i;
 	TRY(feed_batch(f, index, f->batch, d));
 	l->seed(l->step, o->seed);
-	TRY(step(&r, f->samples, d));
+	TRY(step(&r, f->samples * f->rows, d));
 	char message[SAFETENSORS_MESSAGE];
 	if (safetensors_write(o->out, r.entry, r.n, NULL, 0, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);

@@ -66,10 +66,10 @@ enum status evaluate(struct arena *a, const struct loaded *l, const struct feed 
 		for (int64_t i = 0; i < n; i++)
 			index[i] = from + i;
 		TRY(feed_batch(f, index, n, d));
-		int rc = l->eval(l->step, n, NULL);
+		int rc = l->eval(l->step, n * f->rows, NULL);
 		if (rc)
 			return load_fail(l, rc, "evaluation", d);
-		int64_t counted = c.output ? count_right(&c, l, n, &right) : n;
+		int64_t counted = c.output ? count_right(&c, l, n * f->rows, &right) : n;
 		labels += counted;
 		if (counted) {
 			const double w = summed ? (double)n : (double)counted;

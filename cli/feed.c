@@ -20,18 +20,36 @@ static void shape_text(int rank, const int64_t *dim, char buf[200])
 	snprintf(buf + n, 200 - n, "]");
 }
 
+/* A scalar belongs to no sample: its file holds the one number that every step takes. */
+static bool is_scalar(const struct feed *f, int i)
+{
+	return tensor_of(f, i)->rank == 0;
+}
+
+static enum status check_scalar(
+	const struct stint_tensor *t, const struct dataset *data, struct diag *d)
+{
+	if (data->rank == 0 || (data->rank == 1 && data->dim[0] == 1))
+		return ST_OK;
+	char have[200];
+	shape_text(data->rank, data->dim, have);
+	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path},
+		"the file holds the one number that every step takes",
+		"has shape %s; '%s' wants a scalar, [] or [1]", have, t->name);
+}
+
 /* Axis 0 counts samples; the rest must have as many elements, and where the ranks agree the same
  * sizes. An image file of rank 3 fits a model's [N, 1, H, W]. */
 static enum status check_shape(
-	const struct stint_tensor *t, const struct dataset *data, bool whole, struct diag *d)
+	const struct stint_tensor *t, const struct dataset *data, struct diag *d)
 {
 	int64_t row = 1;
+	if (t->rank == 0)
+		return check_scalar(t, data, d);
 	for (int i = 1; i < t->rank; i++)
 		row *= t->dim[i];
-	int64_t first = t->rank ? t->dim[0] : 1, has = data->rank ? data->dim[0] : 1;
-	bool ok = whole ? has * data->row == first * row
-			: data->rank >= 1 && t->rank >= 1 && data->row == row;
-	for (int i = whole ? 0 : 1; ok && data->rank == t->rank && i < t->rank; i++)
+	bool ok = data->rank >= 1 && data->row == row;
+	for (int i = 1; ok && data->rank == t->rank && i < t->rank; i++)
 		ok = data->dim[i] == t->dim[i];
 	if (ok)
 		return ST_OK;
@@ -39,8 +57,7 @@ static enum status check_shape(
 	shape_text(data->rank, data->dim, have);
 	shape_text(t->rank, t->dim, want);
 	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path},
-		whole ? "its first axis is not the batch: every step reads the whole file"
-		      : "the first axis counts samples; the others must be the model's",
+		"the first axis counts samples; the others must be the model's",
 		"has shape %s; '%s' wants %s", have, t->name, want);
 }
 
@@ -135,20 +152,9 @@ static enum status bind(
 	f->bound[f->n].resident = resident;
 	f->bound[f->n].scale = is_real ? scale : 1;
 	f->bound[f->n].shift = is_real ? shift : 0;
-	bool whole = f->bound[f->n].whole = t->rank == 0 || t->dim[0] != f->batch;
 	f->n++;
-	TRY(check_shape(t, data, whole, d));
-	TRY(check_type(t, data, d));
-	if (whole)
-		return ST_OK;
-	if (!f->first)
-		f->first = data;
-	f->samples = f->first->dim[0];
-	if (data->dim[0] != f->samples)
-		return diag_fail(d, ST_INVALID, &(struct where){.file = data->path}, NULL,
-			"has %" PRId64 " samples; %s has %" PRId64, data->dim[0], f->first->path,
-			f->samples);
-	return ST_OK;
+	TRY(check_shape(t, data, d));
+	return check_type(t, data, d);
 }
 
 /* The k-th model input that is not the target. */
@@ -200,27 +206,52 @@ static enum status check_complete(const struct feed *f, struct diag *d)
 	return ST_OK;
 }
 
-/* What the target's rows are, or without one the first input's. */
-static int64_t batch_of(const struct stint_model *m)
+/* How many samples file i has; all must have as many as the first. */
+static enum status count_file(struct feed *f, int i, int first, struct diag *d)
 {
-	int i = m->target >= 0 ? m->target : nth_input(m, 0);
-	return i >= 0 && m->resident[i].rank ? m->resident[i].dim[0] : 1;
+	const struct dataset *data = &f->bound[i].data;
+	const struct where w = {.file = data->path};
+	int64_t unit = f->whole && tensor_of(f, i)->dim[0] ? tensor_of(f, i)->dim[0] : 1,
+		samples = data->dim[0] / unit;
+	if (data->dim[0] % unit)
+		return diag_fail(d, ST_INVALID, &w,
+			"the model's inputs differ in their first axis; a file holds all "
+			"that a step takes, or that several do",
+			"has %" PRId64 " rows, no multiple of %" PRId64, data->dim[0], unit);
+	f->samples = i == first ? samples : f->samples;
+	if (samples != f->samples)
+		return diag_fail(d, ST_INVALID, &w, NULL,
+			"has %" PRId64 " samples; %s has %" PRId64, samples,
+			f->bound[first].data.path, f->samples);
+	return ST_OK;
 }
 
-static enum status count_up(
-	struct arena *a, const struct stint_model *m, struct feed *f, struct diag *d)
+/* What a sample is, and how many there are. */
+static enum status count_samples(struct arena *a, struct feed *f, struct diag *d)
 {
 	int64_t most = 1;
-	for (int i = 0; i < m->nresident; i++)
-		if (m->resident[i].kind == STINT_INPUT && m->resident[i].rank &&
-			m->resident[i].dim[0] > most)
-			most = m->resident[i].dim[0];
-	int64_t *counts = ARENA_ARRAY(a, int64_t, most);
-	if (!counts)
-		return diag_nomem(d);
-	for (int64_t i = 0; i < most; i++)
-		counts[i] = i;
-	f->counts = counts;
+	int first = 0;
+	while (first < f->n && is_scalar(f, first))
+		first++;
+	f->batch = first < f->n ? tensor_of(f, first)->dim[0] : 1;
+	f->rows = 1;
+	f->samples = first < f->n ? 0 : 1;
+	for (int i = first; i < f->n; i++) {
+		int64_t rows = is_scalar(f, i) ? f->batch : tensor_of(f, i)->dim[0];
+		f->whole |= rows != f->batch;
+		most = rows > most ? rows : most;
+	}
+	if (f->whole) {
+		bool counts = f->target >= 0 && !is_scalar(f, f->target);
+		f->batch = 1;
+		f->rows = counts ? tensor_of(f, f->target)->dim[0] : most;
+		f->index = ARENA_ARRAY(a, int64_t, most);
+		if (!f->index)
+			return diag_nomem(d);
+	}
+	for (int i = first; i < f->n; i++)
+		if (!is_scalar(f, i))
+			TRY(count_file(f, i, first, d));
 	return ST_OK;
 }
 
@@ -229,8 +260,7 @@ enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_
 {
 	const struct stint_model *m = l->model;
 	int position = 0;
-	*out = (struct feed){.l = l, .target = -1, .batch = batch_of(m)};
-	TRY(count_up(a, m, out, d));
+	*out = (struct feed){.l = l, .target = -1};
 	for (int i = 0; i < inputs->n; i++)
 		TRY(bind_input(a, out, inputs->value[i], &position, scale, shift, d));
 	if (target && m->target < 0)
@@ -240,9 +270,8 @@ enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_
 		TRY(bind(out, m->target, target, 1, 0, d));
 		TRY(check_labels(out, &out->bound[out->target].data, d));
 	}
-	if (!out->first)
-		out->samples = out->batch; /* every step reads the same */
-	return check_complete(out, d);
+	TRY(check_complete(out, d));
+	return count_samples(a, out, d);
 }
 
 void feed_close(struct feed *f)
@@ -279,12 +308,17 @@ enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, st
 	for (int i = 0; i < f->n; i++) {
 		const struct stint_tensor *t = tensor_of(f, i);
 		unsigned char *at = load_at(f->l, f->bound[i].resident);
-		if (f->bound[i].whole) {
-			const struct dataset *data = &f->bound[i].data;
-			TRY(copy_rows(f, i, f->counts, data->rank ? data->dim[0] : 1, at, d));
+		size_t row = t->bytes / (size_t)f->batch;
+		if (t->rank == 0) {
+			TRY(copy_rows(f, i, &(const int64_t){0}, 1, at, d));
 			continue;
 		}
-		size_t row = t->bytes / (size_t)f->batch;
+		if (f->whole) {
+			for (int64_t r = 0; r < t->dim[0]; r++)
+				f->index[r] = index[0] * t->dim[0] + r;
+			TRY(copy_rows(f, i, f->index, t->dim[0], at, d));
+			continue;
+		}
 		TRY(copy_rows(f, i, index, n, at, d));
 		for (int64_t r = n; r < f->batch; r++)
 			memcpy(at + (size_t)r * row, at + (size_t)(n - 1) * row, row);

@@ -15,19 +15,21 @@ struct feed {
 		int resident;
 		struct dataset data;
 		double scale, shift; /* of real inputs; 1 and 0 for the target */
-		bool whole;          /* no samples: the same in every step (an edge list) */
 	} bound[FEED_MAX];
-	const struct dataset *first; /* of those that count samples; NULL: none does */
-	int64_t samples;             /* in every file that is not whole */
-	int64_t batch;               /* first axis of the target, or else of the first input */
-	const int64_t *counts;       /* 0, 1, 2, ... */
-	int target;                  /* index in bound, or -1 */
+	int64_t samples; /* in every file */
+	int64_t batch;   /* samples of a step: the first axis of the model's inputs */
+	/* Where these differ in it (a graph's nodes and edges, a sequence and a first state) a
+	 * sample is all that one step takes: `batch` is 1, and each file holds as many rows of its
+	 * input for every sample. */
+	bool whole;
+	int64_t rows;   /* of a sample, for the loss: 1, or the first axis of the target */
+	int64_t *index; /* of rows, where samples are whole */
+	int target;     /* index in bound, or -1 */
 };
 
 /* Open the files of `inputs` ("[NAME=]FILE": without a NAME they bind in the model's order) and
  * `target` (NULL: none given). Shapes and types must fit, axis 0 counting samples (a file may hold
- * any number of them) where the model's first axis is the batch; elsewhere the file holds what
- * every step reads. Labels must be in range. */
+ * any number of them); labels must be in range. */
 enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_list *inputs,
 	const char *target, double scale, double shift, struct feed *out, struct diag *d);
 void feed_close(struct feed *f);

@@ -19,12 +19,13 @@ enum {
 	OPT_DROPOUT,
 	OPT_BATCH,
 	OPT_ONCE,
-	OPT_AGAIN
+	OPT_AGAIN,
+	OPT_OPS
 };
 enum { LIST_MAX = 64 };
 
 struct lists {
-	int ndim, ntie, nfix, nkeep, ntrain, nfreeze, nuntie, nstop, nonce, nagain;
+	int ndim, ntie, nfix, nkeep, ntrain, nfreeze, nuntie, nstop, nonce, nagain, nops;
 	struct import_dim dim[LIST_MAX];
 	struct import_tie tie[LIST_MAX];
 	struct import_fix fix[LIST_MAX];
@@ -32,6 +33,7 @@ struct lists {
 	const char *train[LIST_MAX + 1], *freeze[LIST_MAX + 1];
 	const char *untie[LIST_MAX + 1], *stop[LIST_MAX + 1];
 	const char *once[LIST_MAX + 1], *again[LIST_MAX + 1];
+	const char *ops[LIST_MAX + 1];
 };
 
 static int processors(void)
@@ -124,7 +126,7 @@ static enum status take_dropout(
 static enum status take_pattern(const char **list, int *n, const char *text, struct diag *d)
 {
 	if (*n == LIST_MAX)
-		return usage_fail(d, "too many patterns", text);
+		return usage_fail(d, "too many of an option", text);
 	list[(*n)++] = text;
 	return ST_OK;
 }
@@ -153,6 +155,8 @@ static enum status take(struct arena *a, int option, const char *text, struct li
 		return take_pattern(l->once, &l->nonce, text, d);
 	case OPT_AGAIN:
 		return take_pattern(l->again, &l->nagain, text, d);
+	case OPT_OPS:
+		return take_pattern(l->ops, &l->nops, text, d);
 	case OPT_BATCH:
 		return parse_size("--batch", text, &o->import.batch, d);
 	}
@@ -238,6 +242,7 @@ static enum status finish(
 	o->ratio = arena_memdup(a, l->ratio, (size_t)l->nkeep, sizeof *l->ratio);
 	TRY(patterns(a, l->once, l->nonce, &o->insist.once, d));
 	TRY(patterns(a, l->again, l->nagain, &o->insist.again, d));
+	TRY(patterns(a, l->ops, l->nops, &o->ops, d));
 	return check_words(o, d);
 }
 
@@ -292,7 +297,8 @@ static void fill_table(
 	struct poptOption table[TABLE_MAX], enum command_kind kind, struct options *o, int *help)
 {
 	const struct poptOption all[] = {
-		STR("loss", loss, "cross-entropy, mse, bce-with-logits, output:NAME, none", "LOSS"),
+		STR("loss", loss, "cross-entropy, mse, l1, bce-with-logits, ..., output:NAME, none",
+			"LOSS"),
 		STR("optimizer", optimizer,
 			"sgd, adam, adamw, rmsprop, ..., with options: sgd:lr=0.1,momentum=0.9",
 			"OPT"),
@@ -333,6 +339,8 @@ static void fill_table(
 			"no gradient passes the outputs of nodes matching", "NODE"},
 		{"fix", 0, POPT_ARG_STRING, NULL, OPT_FIX,
 			"an input that is the same in every step", "NAME=NUMBERS"},
+		{"ops", 0, POPT_ARG_STRING, NULL, OPT_OPS,
+			"operators of your own, from a shared object", "FILE.so"},
 		{"clip-norm", 0, POPT_ARG_DOUBLE, &o->clip_norm, 0,
 			"clip the gradients' global norm", "X"},
 		{"time", 0, POPT_ARG_DOUBLE, &o->seconds, 0,

@@ -22,6 +22,7 @@ struct options {
 	int points, compare, steps;
 	int nratio; /* --dropout NODE=P */
 	const struct dropout_ratio *ratio;
+	const char *const *ops; /* --ops, ended by NULL; NULL: none */
 	int keep_all, portable, dropout_off, debug_arena, no_build, json;
 };
 

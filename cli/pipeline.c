@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ops/ops.h"
+#include "cli/custom_ops.h"
 #include "runtime/stint_lib.h"
 
 static int64_t library_workspace(void *user, const struct lib_call *call)
@@ -52,7 +52,8 @@ enum status pipeline_import(struct pipeline *p)
 	p->name = identifier(p->arena, o->model);
 	if (!p->name)
 		return diag_nomem(p->diag);
-	TRY(import_onnx(p->arena, o->model, &o->import, ops_table(), &p->target, p->real, p->diag,
+	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
+	TRY(import_onnx(p->arena, o->model, &o->import, p->table, &p->target, p->real, p->diag,
 		&p->imported));
 	dump(p, "import", p->imported);
 	return ST_OK;
@@ -86,14 +87,14 @@ enum status pipeline_graphs(struct pipeline *p)
 	if (!o->loss)
 		return diag_fail(p->diag, ST_USAGE, NULL, "--loss none plans the forward pass only",
 			"no --loss given");
-	TRY(loss_parse(p->arena, ops_table(), o->loss, &p->loss, p->diag));
+	TRY(loss_parse(p->arena, p->table, o->loss, &p->loss, p->diag));
 	struct lower_options lower = {LOWER_TRAIN, o->dropout_off != 0, !strcmp(o->bn, "frozen"),
 		!strcmp(o->bn_variance, "population"), o->nratio, o->ratio};
 	if (!p->loss.none) {
 		if (!o->optimizer)
 			return diag_fail(p->diag, ST_USAGE, NULL,
 				"for example --optimizer sgd:lr=0.1", "no --optimizer given");
-		TRY(optimizer_parse(p->arena, ops_table(), o->optimizer, &p->optimizer, p->diag));
+		TRY(optimizer_parse(p->arena, p->table, o->optimizer, &p->optimizer, p->diag));
 		p->optimizer.clip_norm = o->clip_norm;
 		TRY(train_graph(p, &lower));
 	}

@@ -10,6 +10,7 @@ struct pipeline {
 	struct arena *arena;
 	struct diag *diag;
 	const struct options *o;
+	const struct op_table *table; /* stint's operators and those of --ops */
 	enum dtype real;
 	struct target target;
 	struct loss_spec loss;

@@ -70,14 +70,29 @@ static enum status import_outputs(struct importer *im)
 	return ST_OK;
 }
 
+/* Models of other domains' operators alone need not say ONNX's opset. */
+static bool needs_opset(const Onnx__ModelProto *p)
+{
+	bool other = false;
+	for (size_t i = 0; i < p->graph->n_node; i++) {
+		if (!*domain_of(p->graph->node[i]))
+			return true;
+		other = true;
+	}
+	return !other;
+}
+
 static enum status import_graph(struct importer *im)
 {
 	const Onnx__ModelProto *p = im->m.proto;
 	struct block *b;
 	int64_t opset = opset_of(p->opset_import, p->n_opset_import);
+	if (!opset && !needs_opset(p))
+		opset = OPSET_MAX;
 	TRY(check_opset(im, opset, NULL));
 	im->top.opset = (int)opset;
 	TRY(signature_read(im));
+	TRY(constants_rewrite(im));
 	TRY(ties_rewrite(im));
 	TRY(functions_read(im));
 	TRY(block_main(im, &b));

@@ -134,3 +134,63 @@ const char *node_scope(struct arena *a, const Onnx__NodeProto *n)
 	}
 	return scope ? arena_strndup(a, scope, scope_len) : NULL;
 }
+
+/* --- Label smoothing --- */
+
+/* Where `word` stands in the bytes of a node's notes; NULL: nowhere. Copies nothing. */
+static const uint8_t *find_note(const Onnx__NodeProto *n, const char *word, const uint8_t **end)
+{
+	for (unsigned i = 0; i < n->base.n_unknown_fields; i++) {
+		const Unknown *u = &n->base.unknown_fields[i];
+		const uint8_t *at = u->tag == NODE_METADATA
+					    ? memmem(u->data, u->len, word, strlen(word))
+					    : NULL;
+		*end = u->data + u->len;
+		if (at)
+			return at + strlen(word);
+	}
+	return NULL;
+}
+
+bool node_is_detach(const Onnx__NodeProto *n)
+{
+	const uint8_t *end = NULL;
+	return find_note(n, "[target=torch.ops.aten.detach.default](", &end) != NULL;
+}
+
+/* "%x, %y, None, 1, -100, 0.1), ...": the last of six arguments; 0: there is none. */
+static double sixth_argument(const uint8_t *p, const uint8_t *end)
+{
+	char text[32];
+	int commas = 0;
+	size_t len = 0;
+	for (; p < end && *p != ')' && commas < 6; p++) {
+		if (*p == ',')
+			commas++;
+		else if (commas == 5 && *p != ' ' && len < sizeof text - 1)
+			text[len++] = (char)*p;
+	}
+	text[len] = 0;
+	return strtod(text, NULL);
+}
+
+void warn_of_smoothing(struct importer *im)
+{
+	const Onnx__GraphProto *g = im->m.proto->graph;
+	for (size_t i = 0; i < g->n_node; i++) {
+		const uint8_t *end = NULL;
+		const uint8_t *at = find_note(
+			g->node[i], "aten.cross_entropy_loss.default](args = (", &end);
+		const double smoothing = at ? sixth_argument(at, end) : 0;
+		if (smoothing == 0)
+			continue;
+		const struct where w = {
+			im->m.path, text_of(g->node[i]->name), text_of(g->node[i]->op_type)};
+		diag_warn(im->d, &w,
+			"export torch.export.export(...).run_decompositions(), or train with "
+			"--loss cross-entropy:label_smoothing=; docs/howto/export-from-pytorch.md",
+			"the module's loss has label_smoothing=%.9g, which the exporter left "
+			"out",
+			smoothing);
+	}
+}

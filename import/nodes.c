@@ -125,7 +125,8 @@ static enum status check_block(struct check *c, const struct block *b, int opset
 static void report_missing(const struct check *c, const struct missing *k)
 {
 	diag_fail(c->im->d, ST_INVALID, &(struct where){c->im->m.path, k->node, k->label},
-		"docs/reference/operators.md lists what is supported",
+		strchr(k->label, '.') ? "operators of other domains come with --ops FILE.so"
+				      : "docs/reference/operators.md lists what is supported",
 		"operator %s is not supported at opset %d; used %d time%s, first here%s%s%s",
 		*k->label ? k->label : "''", k->opset, k->count, k->count == 1 ? "" : "s",
 		k->function ? " in function '" : "", k->function ? k->function : "",
@@ -217,7 +218,7 @@ static enum status add_node(const struct job *j, struct tensor **in, struct attr
 	int newest = g->ntensor;
 	TRY(import_attributes(j->im, j->s, j->name, j->p, false, &nattr, attr));
 	g->opset = domain_opset(j->im, j->p, j->s->opset);
-	bool stop = name_matches(j->im->o->stop_pattern, j->name);
+	bool stop = name_matches(j->im->o->stop_pattern, j->name) || node_is_detach(j->p);
 	TRY(graph_node(g, j->op->name, j->name, nin, in, j->nout, nattr, attr, NULL, &n));
 	for (int k = 0; k < n->nout && k < j->nout; k++) {
 		struct value v = {.kind = VALUE_TENSOR, .tensor = n->out[k]};

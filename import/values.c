@@ -273,6 +273,7 @@ enum status import_values(struct importer *im)
 	TRY(no_sparse(im, p));
 	TRY(uses_read(im));
 	warn_of_folding(im);
+	warn_of_smoothing(im);
 	TRY(check_fixed(im));
 	for (size_t i = 0; i < p->n_initializer; i++) {
 		struct tensor *x;

@@ -40,7 +40,7 @@ static int64_t grad_elements(const struct attention *p)
 	const int64_t n = grad_block(p), d = p->d, dv = p->dv;
 	return round_up(
 		n * (2 * d + dv + round_up(d, GEMM_COL_UNIT) + round_up(dv, GEMM_COL_UNIT) + 2) +
-			KEYS * (d + dv + round_up(d, GEMM_ROW_UNIT)) + 3 * KEYS * GEMM_COL_UNIT +
+			KEYS * (d + dv + round_up(d, GEMM_ROW_UNIT)) + 4 * KEYS * GEMM_COL_UNIT +
 			2 * KEYS * TURN,
 		16);
 }

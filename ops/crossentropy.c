@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "ops/crossentropy.h"
 #include "ops/labels.h"
 #include "ops/lanes.h"
 
@@ -385,7 +386,7 @@ static const struct op_option options[] = {{.name = "label_smoothing", .high = 1
 const struct op_def ops_crossentropy[] = {
 	{.name = "stint.CrossEntropy", .min_in = 2, .max_in = 4, .min_out = 2, .max_out = 2,
 		.traits = OP_CHECKED, .infer = entropy_infer, .workspace = entropy_workspace, .cost = entropy_cost,
-		.emit_c = entropy_emit, .grad = entropy_rule, .loss = "cross-entropy",
+		.emit_c = entropy_emit, .grad = entropy_rule, .match = crossentropy_match, .loss = "cross-entropy",
 		.loss_target = entropy_target, .option = options,
 		.example = EXAMPLES({.in = "a,B a:i64<5 " ALL_ROWS}, {.in = "3,50 3:i64<50 =[0,0,2,0]", .low = -8, .high = 8},
 			{.in = "2,3,70 2,70:i64<3 =[0,0,1,0]", .attr = "axis=1 label_smoothing=0.1 ignore_index=0"},
@@ -400,7 +401,8 @@ const struct op_def ops_crossentropy[] = {
 			{.in = "a,B a,B " ALL_ROWS, .attr = "target=probabilities"},
 			{.in = "4,3 4,3 =[0,0,3,0] =f[0.5,2.0,1.5]", .attr = "label_smoothing=0.3 reduction=sum"},
 			{.in = "2,3,70 2,3,70 =[0,0,1,0] =f[0.5,2.0,1.5]", .attr = "axis=1 label_smoothing=0.1"},
-			{.in = "a,b,C a,b,C", .attr = "axis=1 reduction=none"})},
+			{.in = "a,b,C a,b,C", .attr = "axis=1 reduction=none"},
+			{.in = "a,B a,B", .attr = "reduction=none"}, {.in = "a,B a:i64<5", .attr = "reduction=none"})},
 	{.name = "stint.CrossEntropyGrad", .min_in = 4, .max_in = 7, .infer = like_scores, .npair = 1,
 		.pair = {{0, DX}}, .emit_c = entropy_grad_emit, .cost = entropy_cost, .option = options},
 	{0},

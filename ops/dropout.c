@@ -66,6 +66,16 @@ enum status dropout_settle(struct graph *g, const char *name, const struct dropo
 	return ST_OK;
 }
 
+/* The mask where nothing is dropped. */
+static struct tensor *all_kept(struct graph *g, const struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	bool *kept = ARENA_ARRAY(g->arena, bool, x->numel);
+	for (int64_t i = 0; kept && i < x->numel; i++)
+		kept[i] = true;
+	return kept ? graph_constant(g, n->out[1]->name, DT_BOOL, x->rank, x->dim, kept) : NULL;
+}
+
 static enum status dropout_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
@@ -76,6 +86,10 @@ static enum status dropout_lower(struct graph *g, const struct node *n, struct t
 	*p = *given;
 	TRY(dropout_settle(g, n->name, given, o, &p->ratio));
 	out[0] = in[0];
+	if (p->ratio == 0 && n->nout > 1 && n->out[1]) {
+		out[1] = all_kept(g, n);
+		return out[1] ? ST_OK : diag_nomem(g->diag);
+	}
 	if (p->ratio == 0)
 		return ST_OK;
 	struct node *m = graph_op_node(

@@ -1,10 +1,12 @@
-/* Prints docs/reference/operators.md from the table of records. */
+/* operators RESULTS: prints docs/reference/operators.md from the table of records and the results
+ * of ONNX's own tests (tests/ops/onnx-results.txt). */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ops/ops.h"
+#include "tools/onnx_tests.h"
 
 enum { RECORDS_MAX = 1024 };
 
@@ -122,7 +124,18 @@ static const char *computed_by(const struct op_def *op)
 	return op->library ? "oneDNN or C" : "C";
 }
 
-static void put_row(const struct op_def *op)
+/* Tests of ONNX's own that pass. */
+static void put_tests(const struct onnx_tests *tests, const char *op)
+{
+	int passed, all;
+	onnx_tests_count(tests, op, &passed, &all);
+	if (all)
+		printf("%d of %d", passed, all);
+	else
+		fputs("–", stdout);
+}
+
+static void put_row(const struct op_def *op, const struct onnx_tests *tests)
 {
 	printf("| %s | ", op->name);
 	if (op->until)
@@ -132,8 +145,10 @@ static void put_row(const struct op_def *op)
 	put_arity(op->min_in, op->max_in);
 	fputs(" | ", stdout);
 	put_options(op);
-	printf(" | %s | %s | %s |\n", gradient(op), computed_by(op),
+	printf(" | %s | %s | %s | ", gradient(op), computed_by(op),
 		op->fold || op->ref ? "yes" : "no");
+	put_tests(tests, op->name);
+	puts(" |");
 }
 
 static void put_named(const struct list *l, bool (*want)(const struct op_def *))
@@ -148,9 +163,14 @@ static void put_named(const struct list *l, bool (*want)(const struct op_def *))
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct list l = records();
+	struct onnx_tests tests;
+	if (argc != 2 || !onnx_tests_read(argv[1], &tests)) {
+		fputs("usage: operators tests/ops/onnx-results.txt\n", stderr);
+		return 2;
+	}
 	puts("# Operators\n\n"
 	     "Made by `tools/operators.c` from the operators' records; the test `docs.operators` "
 	     "compares. Do not edit.\n\n"
@@ -160,12 +180,12 @@ int main(void)
 	     "other "
 	     "nodes take the operator's place\nbefore differentiation; `stops` that no gradient "
 	     "passes, by definition. Folds: evaluated when compiling\nwhere all inputs are "
-	     "known.\n\n"
-	     "| operator | opsets | inputs | options | gradient | computed by | folds |\n"
-	     "|---|---|---|---|---|---|---|");
+	     "known. Tests: ONNX's own that pass, see below.\n\n"
+	     "| operator | opsets | inputs | options | gradient | computed by | folds | tests |\n"
+	     "|---|---|---|---|---|---|---|---|");
 	for (int i = 0; i < l.n; i++)
 		if (is_onnx(l.op[i]))
-			put_row(l.op[i]);
+			put_row(l.op[i], &tests);
 	puts("\n## Losses\n\n| `--loss` | options |\n|---|---|");
 	put_named(&l, is_loss);
 	puts("\nLosses take `:output=NAME` too. `axis=-1000` stands for PyTorch's rule: axis 1, or "
@@ -183,5 +203,7 @@ int main(void)
 			first = false;
 		}
 	puts("");
+	onnx_tests_print(&tests);
+	onnx_tests_free(&tests);
 	return fflush(stdout) != 0;
 }

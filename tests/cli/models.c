@@ -55,6 +55,15 @@ static void two(struct model_test *t)
 	model_output(t, "z");
 }
 
+/* A scalar beside the samples. */
+static void scaled(struct model_test *t)
+{
+	model_input(t, "scale", FLOAT_TYPE, "");
+	linear(t);
+	model_node(t, "Mul", "times", "y,scale", "z");
+	model_output(t, "z");
+}
+
 /* Rows of a table of 5, chosen by an input of indices. */
 static void gather(struct model_test *t)
 {
@@ -145,18 +154,68 @@ static void named(struct model_test *t, const char *text)
 	t->graph.name = node->name = x;
 }
 
+/* --- Operators of --ops --- */
+
+static Onnx__NodeProto *custom(struct model_test *t, const char *op, const char *name,
+	const char *inputs, const char *outputs)
+{
+	Onnx__NodeProto *n = model_node(t, op, name, inputs, outputs);
+	char *dot = strrchr(n->op_type, '.');
+	*dot = '\0';
+	n->domain = n->op_type;
+	n->op_type = dot + 1;
+	return n;
+}
+
+static void attribute_float(struct model_test *t, Onnx__NodeProto *n, const char *name, float v)
+{
+	Onnx__AttributeProto *a = model_attribute(t, n, name, ATTRIBUTE_TYPE(FLOAT));
+	a->has_f = 1;
+	a->f = v;
+}
+
+/* docs/howto/write-a-custom-operator.md's operator, twice: with its attribute and by default. */
+static void snake(struct model_test *t)
+{
+	model_input(t, "x", FLOAT_TYPE, "N,4");
+	weights(t, "w1", "4,16", 64);
+	weights(t, "w2", "16,16", 256);
+	weights(t, "w3", "16,3", 48);
+	model_node(t, "MatMul", "fc1", "x,w1", "h1");
+	attribute_float(t, custom(t, "my.domain.Snake", "snake1", "h1", "s1"), "a", 1.5f);
+	model_node(t, "MatMul", "fc2", "s1,w2", "h2");
+	custom(t, "my.domain.Snake", "snake2", "h2", "s2");
+	model_node(t, "MatMul", "fc3", "s2,w3", "y");
+	model_output(t, "y");
+}
+
+/* tests/custom/more.c's Blend, with `text` as its attribute `how`. */
+static void blend(struct model_test *t, const char *text)
+{
+	linear(t);
+	weights(t, "blend.weight", "3", 3);
+	Onnx__NodeProto *n = custom(t, "test.ops.Blend", "mix", "y,blend.weight", "z");
+	Onnx__AttributeProto *how = model_attribute(t, n, "how", ATTRIBUTE_TYPE(STRING));
+	how->has_s = 1;
+	how->s.data = (uint8_t *)arena_strdup(t->arena, text);
+	how->s.len = strlen(text);
+	t->graph.output[0]->name = arena_strdup(t->arena, "z");
+}
+
 bool models_make(struct model_test *t, const char *name, const char *text)
 {
 	static const struct {
 		const char *name;
 		void (*make)(struct model_test *t);
-	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"gather", gather},
-		{"own_loss", own_loss}, {"unsupported", unsupported}, {"mismatch", mismatch},
-		{"cycle", cycle}, {"missing", missing}, {"huge", huge}, {"large", large},
-		{"negative", negative}, {"old", old}};
+	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"scaled", scaled},
+		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
+		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
+		{"large", large}, {"negative", negative}, {"old", old}, {"snake", snake}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;
+	if (!strcmp(name, "blend"))
+		return blend(t, text), true;
 	if (strcmp(name, "named") != 0)
 		return false;
 	named(t, text);

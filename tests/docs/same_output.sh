@@ -6,5 +6,5 @@ shift
 if "$@" | diff -u "$file" -; then
 	exit 0
 fi
-echo "out of date: $file; write it with: ${1##*/} >$file" >&2
+echo "out of date: $file; write it with: $* >$file" >&2
 exit 1

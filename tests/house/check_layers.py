@@ -49,7 +49,7 @@ def check_includes(root):
 
 def operator_names(root):
     for path in sorted((root / "ops").glob("*.c")):
-        yield from re.findall(r'\.name\s*=\s*"([A-Za-z.]+)"', path.read_text())
+        yield from re.findall(r'\.name\s*=\s*"((?:[A-Za-z0-9]+\.)*[A-Z][A-Za-z0-9]*)"', path.read_text())
 
 
 def check_names(root):

@@ -1,7 +1,7 @@
 #!/bin/sh
 # model.sh STINT COMPARE CASE WORK: one model against PyTorch's loss, outputs, gradients and running
 # statistics: with the library, portable, portable in double precision, and, bit for bit the same, at
-# the smallest budget. CASE is a folder as tests/oracle/make.py writes it; what it lacks is in the
+# the smallest budget; and three steps of training there, on the same data, bring the loss down. CASE is a folder as tests/oracle/make.py writes it; what it lacks is in the
 # folder above. (The model holds epsilon and the like as float32: that is 1e-8 off.)
 stint=$1 compare=$2 case=$3 work=$4
 rm -rf "$work" && mkdir -p "$work" || exit 1
@@ -17,7 +17,12 @@ step() { # NAME OPTION...
 	# shellcheck disable=SC2046 # the case's own options are words
 	"$stint" compile "$case/model.onnx" --effort 0.05 $(cat "$(file options)") --optimizer sgd:lr=0.1 --threads 2 "$@" \
 		-o "$work/$name" >"$work/$name.log" 2>&1 || { cat "$work/$name.log"; return 1; }
-	set -- -o "$work/$name.safetensors"
+	use run "$name" -o "$work/$name.safetensors"
+}
+
+use() { # COMMAND NAME OPTION...
+	command=$1 directory=$work/$2
+	shift 2
 	i=0
 	while input=$(file "input$i.npy") && [ -e "$input" ]; do
 		set -- "$@" --input "$input"
@@ -25,7 +30,13 @@ step() { # NAME OPTION...
 	done
 	target=$(file target.npy)
 	[ ! -e "$target" ] || set -- "$@" --target "$target"
-	"$stint" run "$work/$name" "$@"
+	"$stint" "$command" "$directory" "$@"
+}
+
+train() { # NAME
+	use train "$1" --epochs 3 --lr 0.001 --log "$work/log.jsonl" >/dev/null || return 1
+	sed -n 's/.*"loss":\([^,}]*\).*/\1/p' "$work/log.jsonl" |
+		awk 'NR == 1 { first = $1 } { last = $1 } END { print "loss", first, "to", last; exit !(NR == 3 && last < first) }'
 }
 
 check() { # TOLERANCE NAME OPTION...
@@ -43,5 +54,8 @@ check "$single" portable --portable || { echo "FAILED: portable"; failed=1; }
 check "$double" double --portable --precision fp64 || { echo "FAILED: double precision"; failed=1; }
 step least --budget min && "$compare" --identical "$work/library.safetensors" "$work/least.safetensors" ||
 	{ echo "FAILED: the smallest budget"; failed=1; }
+if [ -e "$(file reference.safetensors)" ]; then
+	train least || { echo "FAILED: training"; failed=1; }
+fi
 rm -rf "$work/library" "$work/portable" "$work/double" "$work/least"
 exit $failed

@@ -19,6 +19,13 @@ static int64_t library_workspace(void *user, const struct lib_call *call)
 	return stint_lib_workspace(call->kind, call->p, t->threads);
 }
 
+/* A loss as the command line adds it: with a target that is given, not computed. One that a model
+ * holds has no control input. */
+static bool takes_target(const struct test_case *c)
+{
+	return c->op->loss && c->nin > 2;
+}
+
 /* The graph's tensor for input k: with `known`, a constant. */
 static struct tensor *input_tensor(struct test_case *c, struct graph *g, int k, bool known)
 {
@@ -34,7 +41,7 @@ static struct tensor *input_tensor(struct test_case *c, struct graph *g, int k, 
 	for (int64_t i = 0; i < v->numel; i++)
 		value_set(t, data, i, v->v[i]);
 	x->data = data;
-	bool target = c->op->loss && k > 0;
+	bool target = takes_target(c) && k > 0;
 	x->role = known || v->kind == VALUE_KNOWN ? TR_CONSTANT
 		  : real && !target && !v->data   ? TR_PARAMETER
 						  : TR_INPUT;
@@ -136,7 +143,7 @@ static enum status attach_loss(struct test_case *c, struct graph *g)
 	for (int k = g->noutput - 1; k >= 0; k--) {
 		struct tensor *y = g->output[k];
 		/* a loss's other outputs are for its own gradient */
-		if (c->op->loss && k > 0 && k < g->noutput - 1)
+		if (takes_target(c) && k > 0 && k < g->noutput - 1)
 			continue;
 		if (!dtype_is_real(y->dtype) || y->role != TR_VALUE)
 			continue;

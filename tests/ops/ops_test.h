@@ -87,6 +87,16 @@ enum status step_write(struct arena *a, struct diag *d, const char *symbol,
 	const struct graph *train, const struct graph *eval, bool tight, const char *folder,
 	struct graph_problem *train_problem, struct graph_problem *eval_problem);
 
+/* The same under the budget at this share of the way from the residents to keep-everything, or the
+ * smallest budget that is met; 1: keep everything.
+ * The evaluation keeps everything unless the share is 0. `effort` is the planner's (struct
+ * plan_options).
+ */
+enum status step_write_share(struct arena *a, struct diag *d, const char *symbol,
+	const struct graph *train, const struct graph *eval, double share, double effort,
+	const char *folder, struct graph_problem *train_problem,
+	struct graph_problem *eval_problem);
+
 /* Note the first failure. */
 void case_error(struct test_case *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Uniform in [0, 1), the same for the same arguments. */

@@ -5,15 +5,27 @@
 #include "runtime/stint_lib.h"
 #include "tests/ops/ops_test.h"
 
-static enum status make_plan(
-	struct arena *a, struct diag *d, const struct problem *p, bool tight, struct plan **out)
+/* `effort`: of the search, as in struct plan_options. */
+static enum status make_plan(struct arena *a, struct diag *d, const struct problem *p, double share,
+	double effort, struct plan **out)
 {
-	struct plan_options o = {
-		.budget = INT64_MAX, .alignment = 64, .mode = tight ? PLAN_AUTO : PLAN_KEEP_ALL};
-	int64_t proven;
-	if (tight)
+	struct plan_options o = {.budget = INT64_MAX,
+		.alignment = 64,
+		.mode = share < 1 ? PLAN_AUTO : PLAN_KEEP_ALL,
+		.effort = effort};
+	int64_t resident, keep_all, proven;
+	enum status st = ST_BUDGET;
+	if (share > 0 && share < 1) {
+		TRY(plan_range(a, p, &o, &resident, &keep_all, d));
+		o.budget = resident + (int64_t)((double)(keep_all - resident) * share);
+	}
+	if (share > 0)
+		st = plan_make(a, p, &o, out, d);
+	if (st == ST_BUDGET) {
 		TRY(plan_minimum(a, p, &o, &o.budget, &proven, d));
-	TRY(plan_make(a, p, &o, out, d));
+		st = plan_make(a, p, &o, out, d);
+	}
+	TRY(st);
 	return plan_check(p, *out, o.alignment, "plan", d);
 }
 
@@ -39,6 +51,14 @@ enum status step_write(struct arena *a, struct diag *d, const char *symbol,
 	const struct graph *train, const struct graph *eval, bool tight, const char *folder,
 	struct graph_problem *train_problem, struct graph_problem *eval_problem)
 {
+	return step_write_share(
+		a, d, symbol, train, eval, tight ? 0 : 1, 1, folder, train_problem, eval_problem);
+}
+
+enum status step_write_share(struct arena *a, struct diag *d, const char *symbol,
+	const struct graph *train, const struct graph *eval, double share, double effort,
+	const char *folder, struct graph_problem *train_problem, struct graph_problem *eval_problem)
+{
 	const struct target *target = eval->target;
 	char identity[96];
 	struct codegen_input in = {.name = symbol,
@@ -53,10 +73,11 @@ enum status step_write(struct arena *a, struct diag *d, const char *symbol,
 	if (train) {
 		TRY(problem_from_graph(a, train, symbol, false, eval_problem, train_problem));
 		TRY(problem_from_graph(a, eval, symbol, true, train_problem, eval_problem));
-		TRY(make_plan(a, d, train_problem->problem, tight, &train_plan));
+		TRY(make_plan(a, d, train_problem->problem, share, effort, &train_plan));
 		in.train = *train_problem;
 	}
-	TRY(make_plan(a, d, eval_problem->problem, tight, &eval_plan));
+	/* between the extremes the training's plan is the one of interest */
+	TRY(make_plan(a, d, eval_problem->problem, share > 0 ? 1 : 0, effort, &eval_plan));
 	in.eval = *eval_problem;
 	in.train_plan = train_plan;
 	in.eval_plan = eval_plan;

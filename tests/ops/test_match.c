@@ -1,8 +1,9 @@
 /* Composite operators that exporters spell out are recognised, and what only looks like one is not.
  * A program is a list of "Op result operand operand": operands are earlier results, x (an input of
- * shape [2, 3, 8]), i (integers of that shape), z (zeros of that shape), s and b (parameters of
- * shape [8]), p ([3, 8]), c and d ([3, 1]), ones and zeros ([3]), numbers, numbers that fill a
- * vector ("1*3") or lists of whole numbers ("[2,-1]"); an operator's attributes stand behind it
+ * shape [2, 3, 8]), i (integers of that shape), l (integers, [2, 3, 1]), z (zeros of that shape), s
+ * and b (parameters of shape [8]), p ([3, 8]), c and d ([3, 1]), ones and zeros ([3]), numbers,
+ * numbers that fill a vector ("1*3") or lists of whole numbers ("[2,-1]"); an operator's attributes
+ * stand behind it
  * ("Cast/to=1"); the last result is the model's output. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -126,15 +127,16 @@ static void test_program(void **state)
 	struct diag d = {.put = print};
 	struct arena *a = arena_new();
 	struct machine m = {.g = graph_new(a, &d, "test", ops_table(), &target, DT_F32)};
-	static const int64_t shape[] = {2, 3, 8};
+	static const int64_t shape[] = {2, 3, 8}, rows[] = {2, 3, 1};
 	static const float nothing[48];
-	struct tensor *in[] = {
-		graph_tensor(m.g, "x", DT_F32, 3, shape), graph_tensor(m.g, "i", DT_I64, 3, shape)};
+	struct tensor *in[] = {graph_tensor(m.g, "x", DT_F32, 3, shape),
+		graph_tensor(m.g, "i", DT_I64, 3, shape), graph_tensor(m.g, "l", DT_I64, 3, rows)};
 	define(&m, "x", in[0]);
 	define(&m, "i", in[1]);
+	define(&m, "l", in[2]);
 	define(&m, "z", graph_constant(m.g, "z", DT_F32, 3, shape, nothing));
-	in[0]->role = in[1]->role = TR_INPUT;
-	m.g->ninput = 2;
+	in[0]->role = in[1]->role = in[2]->role = TR_INPUT;
+	m.g->ninput = 3;
 	m.g->input = in;
 	parameter(&m, "s", 1, (const int64_t[]){8});
 	parameter(&m, "b", 1, (const int64_t[]){8});
@@ -240,6 +242,45 @@ static const struct program programs[] = {
 		"RandomUniformLike u x; Less l u 0.8; CastLike c l x; Div d c 0.8; Mul m s d; Exp "
 		"y m",
 		"stint.RandomUniform Less CastLike Div Mul Exp"},
+	{"cross-entropy by its labels", "LogSoftmax q x; GatherElements/axis=2 y q l",
+		"stint.CrossEntropy Neg Reshape"},
+	{"cross-entropy by pairs of a row and its label",
+		"Reshape f x [6,8]; Reshape k l [6,1]; Unsqueeze r [0,1,2,3,4,5] [1]; "
+		"Concat/axis=-1 c r k; LogSoftmax q f; GatherND y q c",
+		"Reshape Reshape stint.CrossEntropy Neg"},
+	{"pairs with other rows",
+		"Reshape f x [6,8]; Reshape k l [6,1]; Unsqueeze r [0,1,2,3,5,4] [1]; "
+		"Concat/axis=-1 c r k; LogSoftmax q f; GatherND y q c",
+		"Reshape Reshape Concat LogSoftmax GatherND"},
+	{"cross-entropy with weights of classes",
+		"LogSoftmax q x; Mul m q 2*8; GatherElements/axis=2 y m l",
+		"stint.CrossEntropy Neg Reshape"},
+	{"weights that are trained", "LogSoftmax q x; Mul m q s; GatherElements/axis=2 y m l",
+		"LogSoftmax Mul GatherElements"},
+	{"cross-entropy with smoothing",
+		"LogSoftmax q x; GatherElements/axis=-1 g q l; Neg n g; ReduceMean m q; Sub y n m",
+		"stint.CrossEntropy Neg Reshape Neg Reshape ReduceMean Sub Sub"},
+	{"log-probabilities added up", "LogSoftmax q x; ReduceSum y q [-1]",
+		"LogSoftmax ReduceSum"},
+	{"cross-entropy of one-hot labels",
+		"Squeeze r l [2]; OneHot h r 8 [0,1]; Cast/to=1 f h; LogSoftmax q x; Mul m f q; "
+		"ReduceSum y m [2]",
+		"Squeeze Less Add Where stint.CrossEntropy Neg Reshape"},
+	{"cross-entropy of labels compared with classes",
+		"Equal e l [0,1,2,3,4,5,6,7]; Cast/to=7 h e; Cast/to=1 f h; LogSoftmax q x; "
+		"Mul m q f; ReduceSum/keepdims=0 y m [2]",
+		"stint.CrossEntropy Neg"},
+	{"cross-entropy of probabilities",
+		"Softmax t x; LogSoftmax q x; Mul m q t; ReduceSum y m [2]",
+		"Softmax stint.CrossEntropy Neg Reshape"},
+	{"compared with other numbers than the classes'",
+		"Equal e l [0,1,2,3,4,5,6,8]; Cast/to=1 f e; LogSoftmax q x; Mul m q f; "
+		"ReduceSum y m [2]",
+		"Equal Cast stint.CrossEntropy Neg Reshape"},
+	{"gathered along another axis", "LogSoftmax/axis=1 q x; GatherElements/axis=2 y q l",
+		"LogSoftmax GatherElements"},
+	{"added up along another axis", "LogSoftmax q x; ReduceSum y q [1]",
+		"LogSoftmax ReduceSum"},
 	{"a bias without a scale", NORM "; Add y n b", "stint.LayerNorm Add"},
 	{"layer norm with axes as inputs, a reciprocal and casts",
 		"Cast/to=10 h x; ReduceMean m h [-1]; Sub d h m; Mul q d d; ReduceMean v q [2]; "

@@ -1,7 +1,7 @@
 """Export families and write what PyTorch makes of them.
 
     python3 tests/oracle/make.py --out FOLDER [FAMILY[.WAY] ...]
-    python3 tests/oracle/make.py --committed
+    python3 tests/oracle/make.py --committed [FAMILY ...]
 
 Each case is a folder FAMILY/WAY: model.onnx, input0.npy ..., target.npy, options (for `stint compile`),
 tolerance (in single and in double precision), reference.safetensors (loss, output/NAME, grad/NAME, buffer/NAME)
@@ -36,7 +36,6 @@ WAYS = {
     "old11": OLD | dict(opset_version=11),
     "old13": OLD | dict(opset_version=13),
     "new23": NEW | dict(opset_version=23),
-    "eval": dict(dynamo=False, opset_version=17),  # the older exporter's defaults
 }
 USUAL = ("new", "raw", "old")
 CASES = pathlib.Path(__file__).parent.parent / "models" / "cases"
@@ -63,7 +62,7 @@ def strip(model):
 
 def make(name, way, folder, bare):
     family = FAMILIES[name]
-    torch.manual_seed(zlib.crc32(name.encode()))
+    torch.manual_seed(zlib.crc32(name.encode()) + family.seed)
     build = lambda: family.build().train()
     model = build()
     if not family.fresh:
@@ -77,7 +76,7 @@ def make(name, way, folder, bare):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with contextlib.redirect_stdout(io.StringIO()):  # the older exporter prints whole graphs
-        torch.onnx.export(model.eval() if way == "eval" else model, inputs, folder / "model.onnx", input_names=names,
+        torch.onnx.export(model, inputs, folder / "model.onnx", input_names=names,
                           output_names=["y" if target is not None else "loss"], verbose=False, **WAYS[way])
     exported = onnx.load(folder / "model.onnx")
     if bare:
@@ -118,7 +117,7 @@ def share(folder):
 def wanted(args):
     """[(family, way)]"""
     if args.committed:
-        return [(name, way) for name, family in FAMILIES.items() for way in family.commit]
+        return [(name, way) for name in args.case or FAMILIES for way in FAMILIES[name].commit]
     cases = []
     for case in args.case or FAMILIES:
         name, _, way = case.partition(".")
@@ -130,7 +129,7 @@ def wanted(args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=CASES)
-    parser.add_argument("--committed", action="store_true", help="make tests/models/cases again")
+    parser.add_argument("--committed", action="store_true", help="what tests/models/cases has")
     parser.add_argument("--ways", default=",".join(USUAL), help="of " + ",".join(WAYS))
     parser.add_argument("--new-only", action="store_true", help="only what is not there")
     parser.add_argument("case", nargs="*", help="FAMILY or FAMILY.WAY; default: all families")
@@ -140,8 +139,8 @@ def main():
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     failures = 0
-    if args.committed:
-        shutil.rmtree(CASES)
+    for name in args.case or FAMILIES if args.committed else ():
+        shutil.rmtree(CASES / name, ignore_errors=True)
     for name, way in wanted(args):
         folder = args.out / name / way
         if args.new_only and (folder / "case.json").exists():
@@ -158,8 +157,9 @@ def main():
             line = (str(error).strip().splitlines() or [type(error).__name__])[0]
             print(f"{name}.{way}: NOT MADE: {line[:150]}", flush=True)
     if args.committed:
-        for folder in sorted(CASES.iterdir()):
-            share(folder)
+        for name in args.case or FAMILIES:
+            if (CASES / name).exists():
+                share(CASES / name)
     return failures > 0
 
 

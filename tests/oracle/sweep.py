@@ -106,7 +106,11 @@ class Case:
 
     def run(self, name):
         out = self.work / f"{name}.safetensors"
-        args = ["run", self.work / name, "-o", out]
+        self.use("run", name, "-o", out)
+        return load_tensors(out)
+
+    def use(self, command, name, *options):
+        args = [command, self.work / name, *options]
         for i in range(100):
             path = self.file(f"input{i}.npy")
             if not path.exists():
@@ -116,8 +120,18 @@ class Case:
             args += ["--target", self.file("target.npy")]
         rc, text = self.call(*args)
         if rc:
-            raise Failure(f"{name}: run exits {rc}: {(text.strip().splitlines() or ['no message'])[0]}")
-        return load_tensors(out)
+            raise Failure(f"{name}: {command} exits {rc}: {(text.strip().splitlines() or ['no message'])[0]}")
+
+    def train(self, name):
+        """Three steps on the same data: the loss goes down."""
+        log = self.work / "log.jsonl"
+        self.use("train", name, "--epochs", 3, "--lr", 1e-3, "--log", log)
+        losses = [json.loads(l)["loss"] for l in log.read_text().splitlines() if '"step"' in l]
+        if not np.isfinite(losses).all() or (not self.about_random() and losses[-1] >= losses[0]):
+            raise Failure(f"{name}: does not train: {losses}")
+
+    def about_random(self):
+        return not self.file("reference.safetensors").exists()
 
     def judge(self, column, ours):
         path = self.file("reference.safetensors")
@@ -155,6 +169,7 @@ class Case:
             self.judge("fp32", base)
             same = [self.again(name, base) for name in ("least", "some")]
             self.row["budgets"] = "/".join(reversed(same))
+            self.train("least")
             self.double()
         except Failure as failure:
             self.row["state"] = str(failure)

@@ -112,7 +112,7 @@ TABLE = {
     "mlp_mse": Family(Mlp, normal(11, 13), normal(11, 5), "mse"),
     "mlp_bce": Family(Mlp, normal(6, 13), lambda: torch.rand(6, 5), "bce-with-logits"),
     "mlp_smooth": Family(Mlp, normal(9, 13), labels(5, 9), CE + ":label_smoothing=0.1,ignore_index=2"),
-    "convnet": Family(ConvNet, normal(5, 3, 19, 17), labels(7, 5)),
+    "convnet": Family(ConvNet, normal(5, 3, 19, 17), labels(7, 5), seed=5),
     "residual": Family(Residual, normal(6, 1, 11, 11), labels(4, 6)),
     "dense": Family(Dense, normal(4, 2, 9, 9), labels(6, 4)),
     "transformer_plain": Family(Transformer, labels(19, 3, 7), labels(19, 3, 7)),

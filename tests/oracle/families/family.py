@@ -15,11 +15,12 @@ class Family:
     loss: str = "cross-entropy"  # as `stint compile --loss` takes it; "output:loss": the model's own
     options: str = ""  # more options of `stint compile`
     fresh: bool = False  # keep uniform parameters (ones, zeros) as PyTorch initializes them
+    seed: int = 0  # one with which PyTorch's own single precision does not lose everything in batch-norms
     random: bool = False  # draws random numbers: compiled and run, but there is no reference
     cannot: tuple = ()  # export ways that the exporter itself fails at
     dropped: tuple = ()  # parameters (patterns) that the newer exporter's optimizer leaves out: biases of zeros
     also: tuple = ()  # initializers (patterns) that are trained, being folded from parameters
-    commit: tuple = ("raw", "old")  # export ways whose files are committed
+    commit: tuple = None  # export ways whose files are committed; default: two of the usual ones
     large: bool = False  # weights of megabytes: made on demand only, no double precision
 
 
@@ -32,7 +33,8 @@ def normal(*shape):
 
 
 def image(n, size, channels=3):
-    return normal(n, channels, size, size)
+    """Noise of each image's own colour and contrast: were all alike, deep batch-norm would only divide rounding."""
+    return lambda: torch.randn(n, channels, size, size) * (0.5 + torch.rand(n, 1, 1, 1)) + torch.randn(n, channels, 1, 1)
 
 
 @contextlib.contextmanager

@@ -68,7 +68,7 @@ class Gnn(nn.Module):
 
     def forward(self, x, edges):
         source, sink = edges[0], edges[1]
-        degree = torch.zeros(x.shape[0], dtype=x.dtype).index_add(0, sink, torch.ones(sink.shape[0], dtype=x.dtype))
+        degree = torch.zeros(x.shape[0], dtype=x.dtype).scatter_add(0, sink, torch.ones(sink.shape[0], dtype=x.dtype))
         for i, (message, own) in enumerate(zip(self.message, self.own)):
             m = message(x)[source]
             total = torch.zeros(x.shape[0], m.shape[1], dtype=x.dtype)
@@ -145,7 +145,7 @@ TABLE = {
     "gru_states": states(nn.GRU),
     "rnn": sequence(nn.RNN, nonlinearity="relu", bias=False),
     "tcn": Family(lambda: Tcn(nn.utils.parametrizations.weight_norm), normal(3, 3, 20), labels(5, 3)),
-    "tcn_old_norm": Family(lambda: Tcn(nn.utils.weight_norm), normal(3, 3, 20), labels(5, 3)),
+    "tcn_old_norm": Family(lambda: Tcn(nn.utils.weight_norm), normal(3, 3, 20), labels(5, 3), also=("mul*",)),
     "gnn": Family(Gnn, lambda: (torch.randn(11, 5), torch.randint(0, 11, (2, 30))), labels(3, 11)),
     "dlrm": Family(lambda: Dlrm(False), lambda: (torch.randn(6, 7), torch.randint(0, 31, (6, 3)),
                                                 torch.randint(0, 17, (6, 2)), torch.randint(0, 53, (6, 4))),
