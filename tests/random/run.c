@@ -10,7 +10,8 @@
  * is not sure of itself: SPREADS times as far as its gradients move when all numbers change by
  * about their rounding, SHAKE. Where that is UNSURE or more the model says nothing about single
  * precision: its errors are those of the problem, not of a kernel. */
-static const double SINGLE_TOLERANCE = 1e-3, SMALL = 1e-2, SHAKE = 1e-7, SPREADS = 4, UNSURE = 1e-2;
+static const double SINGLE_TOLERANCE = 2e-5, SMALL = 1e-2, SHAKE = 1e-7, SPREADS = 10,
+		    UNSURE = 1e-2;
 /* Finite differences along a direction in one parameter: relative to the gradient's length, plus
  * what rounding of the loss and of the gradient leaves. */
 static const double FD_TOLERANCE = 1e-4, FD_FLOOR = 1e-8;
