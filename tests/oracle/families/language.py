@@ -219,7 +219,7 @@ TABLE = {
     "gpt2": tokens(lambda: Gpt2(False, True), commit=("new", "raw", "old", "old11")),
     "gpt2_flash": tokens(lambda: Gpt2(True, True), commit=("raw", "new23")),
     "gpt2_untied": tokens(lambda: Gpt2(False, False), commit=("old",)),
-    "llama": tokens(Llama, commit=("new", "raw", "old13", "new23")),
+    "llama": tokens(Llama, commit=("new", "raw", "old")),
     "transformer_encoder": Family(lambda: Encoder(False, "relu", False), normal(3, 7, WIDTH), labels(5, 3)),
     "transformer_encoder_fresh": Family(lambda: Encoder(False, "relu", False), normal(3, 7, WIDTH), labels(5, 3),
                                         fresh=True, commit=("new",), dropped=("*.out_proj.bias",)),
