@@ -20,15 +20,35 @@ static void shape_text(int rank, const int64_t *dim, char buf[200])
 	snprintf(buf + n, 200 - n, "]");
 }
 
+/* A scalar belongs to no sample: its file holds the one number that every step takes. */
+static bool is_scalar(const struct feed *f, int i)
+{
+	return tensor_of(f, i)->rank == 0;
+}
+
+static enum status check_scalar(
+	const struct stint_tensor *t, const struct dataset *data, struct diag *d)
+{
+	if (data->rank == 0 || (data->rank == 1 && data->dim[0] == 1))
+		return ST_OK;
+	char have[200];
+	shape_text(data->rank, data->dim, have);
+	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path},
+		"the file holds the one number that every step takes",
+		"has shape %s; '%s' wants a scalar, [] or [1]", have, t->name);
+}
+
 /* Axis 0 counts samples; the rest must have as many elements, and where the ranks agree the same
  * sizes. An image file of rank 3 fits a model's [N, 1, H, W]. */
 static enum status check_shape(
 	const struct stint_tensor *t, const struct dataset *data, struct diag *d)
 {
 	int64_t row = 1;
+	if (t->rank == 0)
+		return check_scalar(t, data, d);
 	for (int i = 1; i < t->rank; i++)
 		row *= t->dim[i];
-	bool ok = data->rank >= 1 && t->rank >= 1 && data->row == row;
+	bool ok = data->rank >= 1 && data->row == row;
 	for (int i = 1; ok && data->rank == t->rank && i < t->rank; i++)
 		ok = data->dim[i] == t->dim[i];
 	if (ok)
@@ -180,41 +200,52 @@ static enum status check_complete(const struct feed *f, struct diag *d)
 	return ST_OK;
 }
 
+/* How many samples file i has; all must have as many as the first. */
+static enum status count_file(struct feed *f, int i, int first, struct diag *d)
+{
+	const struct dataset *data = &f->bound[i].data;
+	const struct where w = {.file = data->path};
+	int64_t unit = f->whole && tensor_of(f, i)->dim[0] ? tensor_of(f, i)->dim[0] : 1,
+		samples = data->dim[0] / unit;
+	if (data->dim[0] % unit)
+		return diag_fail(d, ST_INVALID, &w,
+			"the model's inputs differ in their first axis; a file holds all "
+			"that a step takes, or that several do",
+			"has %" PRId64 " rows, no multiple of %" PRId64, data->dim[0], unit);
+	f->samples = i == first ? samples : f->samples;
+	if (samples != f->samples)
+		return diag_fail(d, ST_INVALID, &w, NULL,
+			"has %" PRId64 " samples; %s has %" PRId64, samples,
+			f->bound[first].data.path, f->samples);
+	return ST_OK;
+}
+
 /* What a sample is, and how many there are. */
 static enum status count_samples(struct arena *a, struct feed *f, struct diag *d)
 {
 	int64_t most = 1;
-	f->batch = f->n ? tensor_of(f, 0)->dim[0] : 1;
+	int first = 0;
+	while (first < f->n && is_scalar(f, first))
+		first++;
+	f->batch = first < f->n ? tensor_of(f, first)->dim[0] : 1;
 	f->rows = 1;
-	for (int i = 0; i < f->n; i++) {
-		int64_t rows = tensor_of(f, i)->dim[0];
+	f->samples = first < f->n ? 0 : 1;
+	for (int i = first; i < f->n; i++) {
+		int64_t rows = is_scalar(f, i) ? f->batch : tensor_of(f, i)->dim[0];
 		f->whole |= rows != f->batch;
 		most = rows > most ? rows : most;
 	}
 	if (f->whole) {
+		bool counts = f->target >= 0 && !is_scalar(f, f->target);
 		f->batch = 1;
-		f->rows = f->target >= 0 ? tensor_of(f, f->target)->dim[0] : most;
+		f->rows = counts ? tensor_of(f, f->target)->dim[0] : most;
 		f->index = ARENA_ARRAY(a, int64_t, most);
 		if (!f->index)
 			return diag_nomem(d);
 	}
-	for (int i = 0; i < f->n; i++) {
-		const struct dataset *data = &f->bound[i].data;
-		const struct where w = {.file = data->path};
-		int64_t unit = f->whole && tensor_of(f, i)->dim[0] ? tensor_of(f, i)->dim[0] : 1,
-			samples = data->dim[0] / unit;
-		if (data->dim[0] % unit)
-			return diag_fail(d, ST_INVALID, &w,
-				"the model's inputs differ in their first axis; a file holds all "
-				"that a step takes, or that several do",
-				"has %" PRId64 " rows, no multiple of %" PRId64, data->dim[0],
-				unit);
-		f->samples = i ? f->samples : samples;
-		if (samples != f->samples)
-			return diag_fail(d, ST_INVALID, &w, NULL,
-				"has %" PRId64 " samples; %s has %" PRId64, samples,
-				f->bound[0].data.path, f->samples);
-	}
+	for (int i = first; i < f->n; i++)
+		if (!is_scalar(f, i))
+			TRY(count_file(f, i, first, d));
 	return ST_OK;
 }
 
@@ -272,6 +303,10 @@ enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, st
 		const struct stint_tensor *t = tensor_of(f, i);
 		unsigned char *at = load_at(f->l, f->bound[i].resident);
 		size_t row = t->bytes / (size_t)f->batch;
+		if (t->rank == 0) {
+			TRY(copy_rows(f, i, &(const int64_t){0}, 1, at, d));
+			continue;
+		}
 		if (f->whole) {
 			for (int64_t r = 0; r < t->dim[0]; r++)
 				f->index[r] = index[0] * t->dim[0] + r;

@@ -297,7 +297,8 @@ static void fill_table(
 	struct poptOption table[TABLE_MAX], enum command_kind kind, struct options *o, int *help)
 {
 	const struct poptOption all[] = {
-		STR("loss", loss, "cross-entropy, mse, bce-with-logits, output:NAME, none", "LOSS"),
+		STR("loss", loss, "cross-entropy, mse, l1, bce-with-logits, ..., output:NAME, none",
+			"LOSS"),
 		STR("optimizer", optimizer,
 			"sgd, adam, adamw, rmsprop, ..., with options: sgd:lr=0.1,momentum=0.9",
 			"OPT"),

@@ -40,7 +40,8 @@ int option_word(const struct op_option *o, const char *word)
 		if (len && !strncmp(p, word, len) && (p[len] == ' ' || !p[len]))
 			return k;
 		p = strchr(p, ' ');
-		p += p != NULL;
+		if (p)
+			p++;
 	}
 	return -1;
 }

@@ -47,31 +47,46 @@ static void mark_reaches(struct autodiff *ad)
 	}
 }
 
-/* A parameter behind tensor `t`, for the message. */
-static const char *parameter_behind(const struct autodiff *ad, const struct tensor *t)
+static const struct tensor *wanted_input(const struct autodiff *ad, const struct node *n)
 {
-	while (t->maker) {
-		const struct tensor *next = NULL;
-		for (int k = 0; k < t->maker->nin && !next; k++)
-			if (t->maker->in[k] && ad->wants[t->maker->in[k]->id])
-				next = t->maker->in[k];
+	for (int k = 0; k < n->nin; k++)
+		if (n->in[k] && ad->wants[n->in[k]->id])
+			return n->in[k];
+	return NULL;
+}
+
+/* A way from a parameter to node `n`, for the message: "'fc.weight', by 'fc', 'act'". */
+static const char *way_to(const struct autodiff *ad, const struct node *n)
+{
+	enum { NODES_TOLD = 8 };
+	struct arena *a = ad->g->arena;
+	const struct tensor *t = wanted_input(ad, n);
+	const char *way = "", *last = n->name;
+	int told = 0;
+	for (const struct tensor *next; t->maker; t = next) {
+		next = wanted_input(ad, t->maker);
 		if (!next)
 			break;
-		t = next;
+		if (strcmp(t->maker->name, last) != 0 && told++ <= NODES_TOLD && way)
+			way = told > NODES_TOLD ? arena_printf(a, "..., %s", way)
+						: arena_printf(a, "'%s'%s%s", t->maker->name,
+							  *way ? ", " : "", way);
+		last = t->maker->name;
 	}
-	return t->name;
+	return !way ? t->name : arena_printf(a, "'%s'%s%s", t->name, *way ? ", by " : "", way);
 }
 
 static enum status no_rule(const struct autodiff *ad, const struct node *n)
 {
-	const struct tensor *t = NULL;
-	for (int k = 0; k < n->nin && !t; k++)
-		if (n->in[k] && ad->wants[n->in[k]->id])
-			t = n->in[k];
+	const char *way = way_to(ad, n);
+	if (!way)
+		return diag_nomem(ad->g->diag);
 	return node_fail(ad->g, n,
-		"freeze that parameter with --freeze, or take the operator off its path",
-		"has no gradient, and lies between the loss and parameter '%s'",
-		parameter_behind(ad, t));
+		arena_printf(ad->g->arena,
+			"--stop-gradient '%s' lets no gradient pass there; --freeze keeps the "
+			"parameter as it is",
+			n->name),
+		"has no gradient, and lies between the loss and parameter %s", way);
 }
 
 /* Add one contribution to the gradient of x. The order of the calls, and so of the sum, is the

@@ -295,8 +295,17 @@ static bool outputs_known(const struct node *n)
 
 /* Larger constants, and more work in all, are left to the step: a file of a few bytes could ask for
  * any amount. Small ones, such as shapes, always fold. */
-enum { FOLD_SMALL_WORK = 1 << 16 };
-static const double fold_work_max = 2147483648.0;
+static bool may_work(struct graph *g, double work)
+{
+	enum { SMALL = 1 << 16 };
+	static const double most = 2147483648.0;
+	if (work <= SMALL)
+		return true;
+	if (!(g->fold_work + work <= most))
+		return false;
+	g->fold_work += work;
+	return true;
+}
 
 static bool may_fold(struct graph *g, const struct node *n)
 {
@@ -304,13 +313,15 @@ static bool may_fold(struct graph *g, const struct node *n)
 		if (n->out[k] && tensor_bytes(n->out[k]) > KNOWN_BYTES_MAX)
 			return false;
 	const struct op_cost c = node_cost(n);
-	const double work = c.flops + c.bytes;
-	if (work <= FOLD_SMALL_WORK)
-		return true;
-	if (!(g->fold_work + work <= fold_work_max))
-		return false;
-	g->fold_work += work;
-	return true;
+	return may_work(g, c.flops + c.bytes);
+}
+
+enum status graph_known_work(struct graph *g, const struct node *n, double work)
+{
+	return may_work(g, work)
+		       ? ST_OK
+		       : node_fail(g, n, "smaller sizes, or other operators",
+				 "would take more work at compile time than stint spends");
 }
 
 static enum status fold(struct graph *g, struct node *n, bool *done)

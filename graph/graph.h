@@ -159,6 +159,9 @@ struct tensor *graph_constant(struct graph *g, const char *name, enum dtype t, i
  * message and g->failed, where they, or all of them together, are more than stint makes at compile
  * time: a file of a few bytes could ask for any amount. `n`, for the message, may be NULL. */
 void *graph_known(struct graph *g, const struct node *n, int64_t count, int64_t size);
+/* Before a rule evaluates known values itself (a record's fold is counted without): reports where
+ * so many operations and bytes are more than stint spends on known values in all. */
+enum status graph_known_work(struct graph *g, const struct node *n, double work);
 struct tensor *graph_scalar(struct graph *g, double value);          /* rank 0, real */
 struct tensor *graph_ints(struct graph *g, int n, const int64_t *v); /* I64, rank 1 */
 

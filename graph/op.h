@@ -41,6 +41,7 @@ enum op_role {
 	ROLE_REDUCE_SUM, /* attributes axes, keepdims */
 	ROLE_COPY,       /* an identity that is executed */
 	ROLE_IDENTITY,   /* an identity as files spell it */
+	ROLE_CONSTANT,   /* a value as files spell it */
 	ROLE_STOP,       /* an identity through which no gradient passes */
 	ROLE_TRANSPOSE,  /* without attributes: axes in reverse */
 	ROLE_MUL,        /* two inputs, broadcast */

@@ -92,6 +92,7 @@ static enum status import_graph(struct importer *im)
 	TRY(check_opset(im, opset, NULL));
 	im->top.opset = (int)opset;
 	TRY(signature_read(im));
+	TRY(constants_rewrite(im));
 	TRY(ties_rewrite(im));
 	TRY(functions_read(im));
 	TRY(block_main(im, &b));

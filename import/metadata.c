@@ -152,6 +152,12 @@ static const uint8_t *find_note(const Onnx__NodeProto *n, const char *word, cons
 	return NULL;
 }
 
+bool node_is_detach(const Onnx__NodeProto *n)
+{
+	const uint8_t *end = NULL;
+	return find_note(n, "[target=torch.ops.aten.detach.default](", &end) != NULL;
+}
+
 /* "%x, %y, None, 1, -100, 0.1), ...": the last of six arguments; 0: there is none. */
 static double sixth_argument(const uint8_t *p, const uint8_t *end)
 {

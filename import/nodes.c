@@ -218,7 +218,7 @@ static enum status add_node(const struct job *j, struct tensor **in, struct attr
 	int newest = g->ntensor;
 	TRY(import_attributes(j->im, j->s, j->name, j->p, false, &nattr, attr));
 	g->opset = domain_opset(j->im, j->p, j->s->opset);
-	bool stop = name_matches(j->im->o->stop_pattern, j->name);
+	bool stop = name_matches(j->im->o->stop_pattern, j->name) || node_is_detach(j->p);
 	TRY(graph_node(g, j->op->name, j->name, nin, in, j->nout, nattr, attr, NULL, &n));
 	for (int k = 0; k < n->nout && k < j->nout; k++) {
 		struct value v = {.kind = VALUE_TENSOR, .tensor = n->out[k]};

@@ -90,7 +90,9 @@ static void link_reader(struct order *o, int i, const char *name)
 	if (!*name || maker == SOURCE || (maker == 0 && o->block->inner) || o->faults == REPORT_MAX)
 		return;
 	if (maker == 0) {
-		o->worst = node_error(o, i, "is an initializer missing from the file?",
+		o->worst = node_error(o, i,
+			"is an initializer missing from the file? PyTorch's optimizer may have "
+			"lost it: export with optimize=False",
 			"reads '%s', which nothing makes", name);
 		o->faults++;
 		return;

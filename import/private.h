@@ -174,6 +174,9 @@ enum status order_nodes(struct importer *im, const struct block *b, const int **
 
 /* The module's tensors, where the exporter notes them. */
 enum status signature_read(struct importer *im);
+/* Constant nodes that --train names become initializers; a note tells of others that stand where
+ * weights stand. Rewrites the file in memory. */
+enum status constants_rewrite(struct importer *im);
 /* Undo what exporters do to initializers: equal ones that were merged are separate again,
  * transposed copies are tied to what they are copies of; --tie and --untie. Rewrites the file in
  * memory. Requires signature_read. */
@@ -192,6 +195,9 @@ enum status uses_read(struct importer *im);
 void warn_of_folding(struct importer *im);
 /* Say so when the exporter left label smoothing out of a loss, which its notes have. */
 void warn_of_smoothing(struct importer *im);
+/* PyTorch's `.detach()`, which ONNX has as Identity: the newer exporter notes it, without optimize.
+ */
+bool node_is_detach(const Onnx__NodeProto *n);
 struct decision role_of(const struct importer *im, const struct tensor *t);
 
 /* The file's functions into im->functions. */

@@ -122,10 +122,13 @@ static bool is_mask(const struct tensor *t)
 	return false;
 }
 
-/* [C, 1, 1]: what folding makes of the scale and bias of a group norm. */
+/* [C, 1, 1]: what folding makes of the scale and bias of a group norm. tf2onnx writes a batch-norm
+ * or bias of Keras as [1, C, 1, 1]; elsewhere that is as likely the mean of the images. */
 static bool is_by_channel(const struct tensor *t)
 {
-	return t->rank >= 2 && t->dim[0] > 1 && t->numel == t->dim[0];
+	bool keras = !strncmp(t->name, "const_fold_opt__", strlen("const_fold_opt__"));
+	int axis = keras && t->rank >= 3 && t->dim[0] == 1;
+	return t->rank >= 2 && t->dim[axis] > 1 && t->numel == t->dim[axis];
 }
 
 /* Copies along the first axis: what a folded broadcast leaves of a row of an embedding. Trained,
@@ -164,13 +167,24 @@ static struct decision by_origin(const struct importer *im, const struct tensor 
 	return (struct decision){false, "made by the exporter"};
 }
 
+/* Scalars are settings and constants, but where PyTorch wrote a parameter's name (a temperature, a
+ * global bias). */
+static bool is_scalar_constant(const struct importer *im, const struct tensor *t)
+{
+	const struct module_tensor *origin = names_get(&im->module, t->name);
+	if (t->rank > 0 || (origin && origin->kind == ORIGIN_PARAMETER))
+		return false;
+	bool pytorch = !strcmp(text_of(im->m.proto->producer_name), "pytorch");
+	return im->module_first || !pytorch || name_generated(t->name);
+}
+
 struct decision role_of(const struct importer *im, const struct tensor *t)
 {
 	const struct import_options *o = im->o;
 	const struct use *u = names_get(&im->use, t->name);
 	if (!dtype_is_real(t->dtype))
 		return (struct decision){false, "no real numbers"};
-	if (t->rank == 0)
+	if (is_scalar_constant(im, t) && !name_matches(o->train_pattern, t->name))
 		return (struct decision){false, "a scalar"};
 	if (u && u->known)
 		return (struct decision){false, "a setting of its operator"};
@@ -191,6 +205,14 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && !strcmp(s + n - m, end);
 }
 
+/* Keras's batch-norm in tf2onnx's files: gamma / sqrt(variance + epsilon), and what remains to be
+ * added. */
+static bool is_keras_trace(const char *name)
+{
+	static const char *const end[] = {"/batchnorm/mul:0", "/batchnorm/sub:0"};
+	return ends_with(name, end[0]) || ends_with(name, end[1]);
+}
+
 /* What a folded batch-norm leaves behind: running statistics that the module had and the file has
  * not; a bias named after a weight; renamed weights of convolutions. */
 static const char *folded_trace(struct importer *im)
@@ -205,7 +227,7 @@ static const char *folded_trace(struct importer *im)
 		const Onnx__TensorProto *t = g->initializer[i];
 		const char *name = text_of(t->name);
 		const struct use *u = names_get(&im->use, name);
-		if (ends_with(name, ".weight_bias") ||
+		if (ends_with(name, ".weight_bias") || is_keras_trace(name) ||
 			(pytorch && t->n_dims >= 3 && u && u->weight &&
 				!strncmp(name, "onnx::", 6)))
 			return name;
@@ -244,26 +266,45 @@ static void warn_of_lost(struct importer *im)
 	text_free(&list);
 }
 
-/* Constants named after operations on parameters. */
+/* Is it named after an operation, as PyTorch numbers them: "mul", "mul_3"? */
+static bool is_named_after(const char *name, const char *const operation[])
+{
+	for (; *operation; operation++) {
+		size_t n = strlen(*operation);
+		if (!strncmp(name, *operation, n) &&
+			(!name[n] || (name[n] == '_' && is_number(name + n + 1))))
+			return true;
+	}
+	return false;
+}
+
+/* Constants named after operations on parameters; and weights that are the result of one, where a
+ * module has lost its parameters (weight_norm, spectral_norm, normalized class vectors). */
 static void warn_of_computed(struct importer *im)
 {
 	static const char *const operation[] = {"linear", "addmm", "matmul", "bmm", "mm", "conv2d",
-		"conv1d", "layer_norm", "expand", "clone"};
+		"conv1d", "layer_norm", "expand", "clone", NULL};
+	static const char *const function[] = {"einsum", "dot", "mv", "softmax", "log_softmax",
+		"sigmoid", "tanh", "relu", "softplus", "linalg_vector_norm", NULL};
+	static const char *const arithmetic[] = {"mul", "div", "add", "sub", "pow", NULL};
 	const Onnx__GraphProto *g = im->m.proto->graph;
 	for (size_t i = 0; im->module_first && i < g->n_initializer; i++) {
 		const char *name = text_of(g->initializer[i]->name);
-		for (size_t k = 0; k < sizeof operation / sizeof *operation; k++) {
-			size_t n = strlen(operation[k]);
-			bool is = !strncmp(name, operation[k], n) &&
-				  (!name[n] || (name[n] == '_' && is_number(name + n + 1)));
-			if (is && !names_get(&im->module, name) && g->initializer[i]->n_dims > 0) {
-				diag_warn(im->d, &(struct where){im->m.path, name, "initializer"},
-					"export with optimize=False",
-					"seems to be computed from parameters by the exporter: "
-					"their gradients lack what goes through it");
-				return;
-			}
-		}
+		const struct use *u = names_get(&im->use, name);
+		bool scalar = g->initializer[i]->n_dims == 0;
+		if (names_get(&im->module, name))
+			continue;
+		bool instead = u && u->weight && u->expected && is_named_after(name, arithmetic);
+		bool beside = is_named_after(name, function) ||
+			      (!scalar && is_named_after(name, operation));
+		if (!instead && !beside)
+			continue;
+		diag_warn(im->d, &(struct where){im->m.path, name, "initializer"},
+			"export with optimize=False",
+			"seems to be computed from parameters by the exporter: %s",
+			instead ? "it is trained in their place"
+				: "their gradients lack what goes through it");
+		return;
 	}
 }
 
@@ -274,9 +315,11 @@ void warn_of_folding(struct importer *im)
 	const char *trace = folded_trace(im);
 	if (trace)
 		diag_warn(im->d, &(struct where){.file = im->m.path},
-			"export with dynamo=True, optimize=False, or with dynamo=False, "
-			"training=TrainingMode.TRAINING, do_constant_folding=False; "
-			"docs/howto/export-from-pytorch.md",
+			is_keras_trace(trace)
+				? "docs/howto/export-from-keras.md tells how to keep them"
+				: "export with dynamo=True, optimize=False, or with dynamo=False, "
+				  "training=TrainingMode.TRAINING, do_constant_folding=False; "
+				  "docs/howto/export-from-pytorch.md",
 			"its batch-norms seem to be folded into other layers ('%s' tells): what "
 			"is trained is a model without them",
 			trace);

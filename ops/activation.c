@@ -175,6 +175,7 @@ const struct op_def ops_activation[] = {
 			{.in = "40", .low = -300, .high = 300},
 			{.in = "40", .low = 18, .high = 22})),
 	{.name = "PRelu",
+		.weights = 2,
 		.since = 7,
 		.min_in = 2,
 		.max_in = 2,

@@ -40,6 +40,24 @@ static enum status check_channels(struct graph *g, const struct node *n, int fro
 	return ST_OK;
 }
 
+/* One layer that is called several times (a tower for both images of a pair) is several nodes, of
+ * which the first alone writes to the layer's statistics. */
+static void warn_of_calls(struct graph *g, const struct node *n, const struct tensor *mean)
+{
+	for (int k = 0; n->in[SCALE]->role == TR_PARAMETER && k < g->nnode; k++) {
+		const struct node *m = g->node[k];
+		if (m == n || m->op != n->op || m->in[SCALE] != n->in[SCALE] || m->in[MEAN] != mean)
+			continue;
+		diag_warn(g->diag, &(struct where){g->file, n->name, n->op->name},
+			"gradients are as PyTorch's; evaluation after training is not, but with "
+			"--bn frozen",
+			"is the layer of '%s', called again: it keeps running statistics of its "
+			"own, where PyTorch has one for both",
+			m->name);
+		return;
+	}
+}
+
 /* Input i as a buffer of this node's own. Exporters store equal initializers once, and hand them on
  * through Identity: freshly made running statistics come as another layer's, or as its scale. */
 static enum status own_buffer(struct graph *g, struct node *n, int i)
@@ -52,6 +70,8 @@ static enum status own_buffer(struct graph *g, struct node *n, int i)
 		given->role = TR_BUFFER;
 		return ST_OK;
 	}
+	if (i == MEAN)
+		warn_of_calls(g, n, source);
 	const char *name = given != source ? given->name
 					   : arena_printf(g->arena, "%s.running_%s", n->name,
 						     i == MEAN ? "mean" : "var");

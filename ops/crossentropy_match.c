@@ -3,14 +3,15 @@
  * and means over the rows that follow are small and stay as they are:
  *
  *	GatherElements(LogSoftmax(x), labels)      -> -loss; weighted, too
+ *	GatherND(LogSoftmax(x), [rows, labels])    -> -loss
  *	ReduceSum(LogSoftmax(x) * aims, classes)   -> -loss, with one-hot aims from labels
  *	ReduceSum(LogSoftmax(x), classes)          -> ReduceSum(x) - classes * lse
  *	ReduceMean(LogSoftmax(x), classes)         -> ReduceMean(x) - lse
  *
  * with `loss` and `lse`, a row's log-sum-exp, from a cross-entropy with the reduction NONE; the
  * last two where there is one already. The first is what PyTorch's decomposition of
- * nn.CrossEntropyLoss comes to, the third its label smoothing. A negative label in the first, which
- * ONNX counts from the end, is refused in the step; PyTorch has none. */
+ * nn.CrossEntropyLoss comes to, the fourth its label smoothing. A negative label in the first two,
+ * which ONNX counts from the end, is refused in the step. */
 #include "ops/crossentropy.h"
 #include "ops/labels.h"
 #include "ops/match.h"
@@ -28,9 +29,11 @@ static struct node *cross_entropy(struct graph *g, struct tensor *x, struct tens
 static enum status replace_by(
 	struct graph *g, const struct node *n, const struct node *loss, struct tensor **replace)
 {
-	if (loss)
-		*replace = graph_reshape(
-			g, OP1(g, "Neg", loss->out[0]), n->out[0]->rank, n->out[0]->dim);
+	struct tensor *t = loss ? OP1(g, "Neg", loss->out[0]) : NULL;
+	if (t)
+		*replace = tensor_same_shape(t, n->out[0])
+				   ? t
+				   : graph_reshape(g, t, n->out[0]->rank, n->out[0]->dim);
 	return g->failed;
 }
 
@@ -72,6 +75,33 @@ static enum status match_gather(struct graph *g, const struct node *n, struct te
 	return replace_by(g, n, cross_entropy(g, x, label, weight, axis, false), replace);
 }
 
+/* t is 0, 1, 2, ... */
+static bool counts_up(const struct tensor *t)
+{
+	if (t->role != TR_CONSTANT || t->dtype != DT_I64)
+		return false;
+	for (int64_t i = 0; i < t->numel; i++)
+		if (tensor_int(t, i) != i)
+			return false;
+	return true;
+}
+
+/* p[rows, labels] in Python: rows and labels stand beside each other, a pair a row. */
+static enum status match_pairs(struct graph *g, const struct node *n, struct tensor **replace)
+{
+	struct tensor *x = match_log_softmax(n->in[0], 1);
+	const struct node *pair = n->in[1]->maker;
+	if (!x || x->rank != 2 || x->numel == 0 || node_int(n, "batch_dims", 0) != 0 || !pair ||
+		strcmp(pair->op->name, "Concat") != 0 || pair->nin != 2)
+		return ST_OK;
+	for (int i = 0; i < 2; i++)
+		if (!is_row_shaped(pair->in[i], x, 1))
+			return ST_OK;
+	if (!counts_up(pair->in[0]))
+		return ST_OK;
+	return replace_by(g, n, cross_entropy(g, x, pair->in[1], NULL, 1, false), replace);
+}
+
 /* --- One-hot --- */
 
 static struct tensor *before_casts(struct tensor *t)
@@ -105,13 +135,8 @@ static struct tensor *labels_of_one_hot(
 static bool counts_classes(const struct tensor *t, const struct tensor *x, int axis)
 {
 	const int lead = x->rank - t->rank;
-	if (t->role != TR_CONSTANT || t->dtype != DT_I64 || t->numel != x->dim[axis] ||
-		lead > axis || t->dim[axis - lead] != x->dim[axis])
-		return false;
-	for (int64_t i = 0; i < t->numel; i++)
-		if (tensor_int(t, i) != i)
-			return false;
-	return true;
+	return t->numel == x->dim[axis] && lead <= axis && t->dim[axis - lead] == x->dim[axis] &&
+	       counts_up(t);
 }
 
 /* The labels in Equal(labels, 0 1 2 ...). */
@@ -198,6 +223,8 @@ enum status crossentropy_match(struct graph *g, const struct node *n, struct ten
 	const char *op = n->op->name;
 	if (!strcmp(op, "GatherElements"))
 		return match_gather(g, n, replace);
+	if (!strcmp(op, "GatherND"))
+		return match_pairs(g, n, replace);
 	const bool sum = !strcmp(op, "ReduceSum");
 	if (!sum && strcmp(op, "ReduceMean") != 0)
 		return ST_OK;

@@ -10,9 +10,31 @@ struct product {
 	bool sa, sb; /* has the batch axis */
 };
 
+/* An operand before its matrices were transposed: *t says so. */
+static struct tensor *stored(struct tensor *x, bool *t)
+{
+	const struct node *n = x ? x->maker : NULL;
+	while (n && (n->op->traits & (OP_VIEW | OP_STOP)) == OP_VIEW &&
+		tensor_same_shape(x, n->in[0]))
+		n = n->in[0]->maker;
+	if (!n || strcmp(n->op->name, "Transpose") != 0)
+		return x;
+	const int64_t *perm = node_attr(n, "perm")->ints;
+	int last = x->rank - 1;
+	if (last < 1 || perm[last] != last - 1 || perm[last - 1] != last)
+		return x;
+	for (int i = 0; i < last - 1; i++)
+		if (perm[i] != i)
+			return x;
+	*t = !*t;
+	return n->in[0];
+}
+
 static struct tensor *product_op(
 	struct graph *g, struct tensor *a, struct tensor *b, struct tensor *bias, bool ta, bool tb)
 {
+	a = stored(a, &ta);
+	b = stored(b, &tb);
 	const struct attr attr[2] = {ATTR_I("transA", ta), ATTR_I("transB", tb)};
 	struct tensor *in[3] = {a, b, bias};
 	return graph_op(g, "stint.MatMul", bias ? 3 : 2, in, 2, attr);

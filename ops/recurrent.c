@@ -33,9 +33,14 @@ static enum status check_input(struct graph *g, const struct node *n, int i, con
 	if (integer ? !is_integer(x) : !dtype_is_real(x->dtype))
 		return node_fail(
 			g, n, NULL, "input %s must hold %s", name, integer ? "integers" : "reals");
+	bool projected = i == 6 && x->rank == rank && x->dim[rank - 1] > dim[rank - 1];
 	if (!tensor_same_shape(x, &like))
-		return node_fail(g, n, NULL, "input %s has shape %s, not %s", name,
-			tensor_shape_text(x, is), tensor_shape_text(&like, want));
+		return node_fail(g, n,
+			projected ? "ONNX's LSTM has no projection: a file cannot hold PyTorch's "
+				    "proj_size"
+				  : NULL,
+			"input %s has shape %s, not %s", name, tensor_shape_text(x, is),
+			tensor_shape_text(&like, want));
 	return ST_OK;
 }
 

@@ -91,9 +91,9 @@ static enum status nonzero_infer(struct graph *g, struct node *n)
 	for (int64_t i = 0; i < x->numel; i++)
 		count += tensor_real(x, i) != 0;
 	const int64_t rows = x->rank ? x->rank : 1;
-	int64_t *at = ARENA_ARRAY(g->arena, int64_t, rows * count);
+	int64_t *at = graph_known(g, n, rows * count, sizeof *at);
 	if (!at)
-		return diag_nomem(g->diag);
+		return g->failed;
 	for (int64_t i = 0; i < x->numel; i++) {
 		int64_t rest = i;
 		if (tensor_real(x, i) == 0)
@@ -151,6 +151,7 @@ static int by_value(const void *x, const void *y)
 static enum status find_kinds(struct graph *g, const struct node *n, const struct items *s,
 	struct item **first, int64_t *kinds, int64_t **kind)
 {
+	TRY(graph_known_work(g, n, 8 * (double)s->x->numel * log2((double)s->n + 2)));
 	struct item *all = ARENA_ARRAY(g->arena, struct item, s->n);
 	int64_t *kind_of_first = ARENA_ARRAY(g->arena, int64_t, s->n);
 	*first = ARENA_ARRAY(g->arena, struct item, s->n);

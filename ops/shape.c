@@ -258,6 +258,7 @@ const struct op_def ops_shape[] = {
 		.example = EXAMPLES({.in = "2,3,4"}, {.in = "()"})},
 	{.name = "Constant",
 		.since = 1,
+		.role = ROLE_CONSTANT,
 		.max_in = 0,
 		.infer = constant_infer,
 		.example = EXAMPLES({.in = "", .attr = "value_float=0.5"},

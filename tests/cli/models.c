@@ -55,6 +55,15 @@ static void two(struct model_test *t)
 	model_output(t, "z");
 }
 
+/* A scalar beside the samples. */
+static void scaled(struct model_test *t)
+{
+	model_input(t, "scale", FLOAT_TYPE, "");
+	linear(t);
+	model_node(t, "Mul", "times", "y,scale", "z");
+	model_output(t, "z");
+}
+
 /* Rows of a table of 5, chosen by an input of indices. */
 static void gather(struct model_test *t)
 {
@@ -198,10 +207,10 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 	static const struct {
 		const char *name;
 		void (*make)(struct model_test *t);
-	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"gather", gather},
-		{"own_loss", own_loss}, {"unsupported", unsupported}, {"mismatch", mismatch},
-		{"cycle", cycle}, {"missing", missing}, {"huge", huge}, {"large", large},
-		{"negative", negative}, {"old", old}, {"snake", snake}};
+	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"scaled", scaled},
+		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
+		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
+		{"large", large}, {"negative", negative}, {"old", old}, {"snake", snake}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

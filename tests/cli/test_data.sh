@@ -104,3 +104,21 @@ for with in "--portable" ""; do
 	rm -r product
 done
 finished
+
+# a scalar input: one number for every step
+make_model scaled scaled.onnx
+expect 0 stint compile scaled.onnx --loss cross-entropy:output=z --optimizer sgd --batch 4 -o scaled
+make_data x 1 one.npy 0
+LC_ALL=C sed 's/(1,)/()  /' one.npy >scalar.npy
+make_data x 2 two.npy 0
+for file in one.npy scalar.npy; do
+	expect 0 stint train scaled --input $file --input x.npy --target t.npy --epochs 1
+done
+expect 0 stint compile scaled.onnx --loss cross-entropy:output=z --optimizer sgd --batch 8 -o scaled
+for file in one scalar; do
+	expect 0 stint run scaled --input scale=$file.npy --input x=x.npy --target t.npy \
+		-o $file.safetensors
+done
+same one.safetensors scalar.safetensors
+expect 3 stint run scaled --input two.npy --input x.npy --target t.npy -o out.safetensors
+said two.npy "[2]" "'scale' wants a scalar" hint:

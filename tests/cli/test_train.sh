@@ -71,6 +71,23 @@ expect 0 stint train dir $data $eval --epochs 4 --seed 3 --checkpoint twice --re
 told "step-00000030"
 same once/step-00000040.safetensors twice/step-00000040.safetensors
 
+# an optimizer that keeps a single number, too, in two goes
+expect 0 stint compile m.onnx --loss cross-entropy --optimizer nadam --batch 4 --threads 1 -o nadam
+expect 0 stint train nadam $data --epochs 3 --seed 3 --checkpoint nadam.once
+expect 0 stint train nadam $data --epochs 2 --seed 3 --checkpoint nadam.twice
+expect 0 stint train nadam $data --epochs 3 --seed 3 --checkpoint nadam.twice --resume
+same nadam.once/step-00000030.safetensors nadam.twice/step-00000030.safetensors
+
+# a loss that is a sum is told as in a whole batch, here of 4; the last batch has 2
+for reduction in mean sum; do
+	expect 0 stint compile m.onnx --loss cross-entropy:reduction=$reduction --optimizer sgd --batch 4 --threads 1 \
+		-o $reduction
+	expect 0 stint train $reduction $data $eval --epochs 1 --lr 0 --log $reduction.jsonl
+done
+eval_loss() { sed -n 's/.*"eval_loss":\([0-9.]*\).*/\1/p' $1.jsonl; }
+awk "BEGIN {r = $(eval_loss sum) / $(eval_loss mean); exit !(r > 3.9999 && r < 4.0001)}" ||
+	fail "losses $(eval_loss mean) and $(eval_loss sum)"
+
 # learning rates
 expect 0 stint train dir $data --epochs 1 --lr 1 --schedule linear --warmup 5 --log lr.jsonl
 "$FIXTURE" json-lines lr.jsonl >/dev/null || fail "the log is no JSON"

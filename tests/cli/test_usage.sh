@@ -39,6 +39,10 @@ wrong $base --loss cross-entropy:smoothing=1 --optimizer sgd
 said smoothing
 wrong $base --loss cross-entropy:axis=many --optimizer sgd
 said many
+wrong $base --loss mse:reduction=none --optimizer sgd
+said "one of mean, sum"
+wrong $base --loss cross-entropy:target=classes --optimizer sgd
+said "one of labels, probabilities"
 wrong $base --loss cross-entropy:axis --optimizer sgd
 wrong $base --loss output:nothing --optimizer sgd
 said nothing

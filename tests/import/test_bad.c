@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ops/ops.h"
 #include "tests/import/model.h"
 
 /* --- Files --- */
@@ -355,6 +356,25 @@ static void shapes_that_do_not_fit(void **state)
 	model_refused(t, ST_INVALID, "sum (Add)");
 }
 
+/* What PyTorch writes of an LSTM with a projection: no valid file. */
+static void projected_lstm(void **state)
+{
+	struct model_test *t = *state;
+	t->table = ops_table();
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "5,2,4");
+	model_weights(t, "w", "1,24,4");
+	model_weights(t, "r", "1,12,3");
+	model_weights(t, "h", "1,2,3");
+	model_weights(t, "c", "1,2,6");
+	Onnx__NodeProto *n = model_node(t, "LSTM", "n0", "x,w,r,,,h,c", "y");
+	model_int(t, n, "hidden_size", 3);
+	model_output(t, "y");
+	model_refused(t, ST_INVALID, "input W has shape");
+	model_weights(t, "w3", "1,12,4");
+	n->input[1] = "w3";
+	model_refused(t, ST_INVALID, "proj_size");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup, model_teardown)
@@ -373,6 +393,7 @@ int main(void)
 		TEST(unsupported_things),
 		TEST(inputs_refused),
 		TEST(shapes_that_do_not_fit),
+		TEST(projected_lstm),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

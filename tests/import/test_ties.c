@@ -285,6 +285,28 @@ static void roles(void **state)
 	not_trained(t, "onnx::MatMul_3", "not in --train");
 }
 
+static void constant_nodes(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	Onnx__TensorProto *w = model_weights(t, "values", "4,4");
+	t->graph.n_initializer--;
+	Onnx__NodeProto *n = model_node(t, "Constant", "c", "", "w");
+	model_attribute(t, n, "value", ATTRIBUTE_TYPE(TENSOR))->t = w;
+	n->n_input = 0;
+	model_node(t, "MatMul", "m", "x,w", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	assert_int_equal(input_of(t, "m", 1)->role, TR_CONSTANT);
+	test_said(t, "stands where weights stand, but Constant nodes are not trained");
+	t->options.train_pattern = (const char *const[]){"*", NULL};
+	model_accepted(t);
+	assert_int_equal(input_of(t, "m", 1)->role, TR_CONSTANT);
+	t->options.train_pattern = (const char *const[]){"w", NULL};
+	model_accepted(t);
+	reads(t, "m", 1, "w");
+}
+
 /* The module's word goes before names. */
 static void modules(void **state)
 {
@@ -307,6 +329,28 @@ static void modules(void **state)
 	not_trained(t, "cos", "made by the exporter");
 }
 
+/* tf2onnx names what it folds by number; a value for each channel is Keras's bias or batch-norm. */
+static void keras(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,3,4,4");
+	model_weights(t, "f/bn/batchnorm/mul:0", "1,3,1,1");
+	model_weights(t, "const_fold_opt__7", "1,3,1,1");
+	model_weights(t, "const_fold_opt__8", "1,1,4,1");
+	model_weights(t, "onnx::Add_9", "1,3,1,1");
+	model_node(t, "Mul", "n0", "x,f/bn/batchnorm/mul:0", "a");
+	model_node(t, "Add", "n1", "a,const_fold_opt__7", "b");
+	model_node(t, "Add", "n2", "b,const_fold_opt__8", "c");
+	model_node(t, "Add", "n3", "c,onnx::Add_9", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	reads(t, "n1", 1, "const_fold_opt__7");
+	not_trained(t, "const_fold_opt__8", "made by the exporter");
+	not_trained(t, "onnx::Add_9", "made by the exporter");
+	test_said(t, "('f/bn/batchnorm/mul:0' tells)");
+	test_said(t, "export-from-keras.md");
+}
+
 static void folding_is_told(void **state)
 {
 	struct model_test *t = *state;
@@ -322,7 +366,124 @@ static void folding_is_told(void **state)
 	test_said(t, "1 parameter of the module has been folded into constants: 'token'");
 }
 
+/* weight_norm under optimize=True: the product is there, what it was made of is not. */
+static void computed_weights_are_told(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "mul_1", "4,4");
+	model_output(t, "y");
+	signature(t, "p: PARAMETER target='fc.weight_g'\np: PARAMETER target='fc.weight_v'\n");
+	from(t, "fc", model_node(t, "MatMul", "n0", "x,mul_1", "y"));
+	model_accepted(t);
+	reads(t, "n0", 1, "mul_1");
+	test_said(t, "mul_1 (initializer): seems to be computed from parameters by the exporter: "
+		     "it is trained in "
+		     "their place");
+	test_said(t, "optimize=False");
+}
+
+static void computed_beside_is_told(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "u", "4");
+	model_weights(t, "einsum_1", "");
+	model_output(t, "y");
+	signature(t, "p: PARAMETER target='u'\n");
+	model_node(t, "Mul", "n0", "x,u", "a");
+	model_node(t, "Mul", "n1", "a,einsum_1", "y");
+	model_accepted(t);
+	test_said(t,
+		"einsum_1 (initializer): seems to be computed from parameters by the exporter: "
+		"their gradients lack what goes through it");
+}
+
+static void called_again(struct model_test *t, const char *scale)
+{
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "s", "4");
+	model_weights(t, "s2", "4");
+	model_weights(t, "b", "4");
+	model_weights(t, "mean", "4");
+	model_weights(t, "var", "4");
+	model_node(t, "BatchNormalization", "n0", "x,s,b,mean,var", "a");
+	model_node(t, "BatchNormalization", "n1", scale, "y");
+	model_output(t, "y");
+	model_accepted(t);
+}
+
+static void calls_of_a_batchnorm_are_told(void **state)
+{
+	struct model_test *t = *state;
+	called_again(t, "a,s,b,mean,var");
+	assert_int_equal(t->diag.warnings, 1);
+	test_said(t, "is the layer of 'n0', called again");
+}
+
+static void batchnorms_of_equal_statistics_are_fine(void **state)
+{
+	struct model_test *t = *state;
+	called_again(t, "a,s2,b,mean,var");
+	assert_int_equal(t->diag.warnings, 0);
+}
+
+/* A temperature: a scalar is trained where PyTorch says that it is a parameter, or by its name. */
+static void scalars(struct model_test *t)
+{
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "temperature", "");
+	model_weights(t, "half", "");
+	model_weights(t, "onnx::Mul_3", "");
+	model_node(t, "Mul", "n0", "x,temperature", "a");
+	model_node(t, "Mul", "n1", "a,half", "b");
+	model_node(t, "Mul", "n2", "b,onnx::Mul_3", "y");
+	model_output(t, "y");
+}
+
+static void scalars_are_constants(void **state)
+{
+	struct model_test *t = *state;
+	scalars(t);
+	model_accepted(t);
+	not_trained(t, "temperature", "a scalar");
+	t->options.train_pattern = (const char *const[]){"temp*", NULL};
+	model_accepted(t);
+	reads(t, "n0", 1, "temperature");
+	not_trained(t, "half", "a scalar");
+}
+
+static void scalar_parameters(void **state)
+{
+	struct model_test *t = *state;
+	scalars(t);
+	t->model.producer_name = "pytorch";
+	model_accepted(t);
+	reads(t, "n0", 1, "temperature");
+	reads(t, "n1", 1, "half");
+	not_trained(t, "onnx::Mul_3", "a scalar");
+	signature(t, "p: PARAMETER target='temperature'\n");
+	model_accepted(t);
+	reads(t, "n0", 1, "temperature");
+	not_trained(t, "half", "a scalar");
+}
+
 /* --- Gradients stopped, inputs fixed --- */
+
+/* `.detach()` is Identity in ONNX; the newer exporter notes what it was. */
+static void detached(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	t->options.batch = 2;
+	model_accepted(t);
+	assert_false(t->g->output[0]->maker->op->traits & OP_STOP);
+	note(t, &t->graph.node[t->graph.n_node - 1]->base, 9, "pkg.torch.onnx.fx_node",
+		"%d : call_function[target=torch.ops.aten.detach.default](args = (%s,), kwargs = "
+		"{})");
+	model_accepted(t);
+	assert_true(t->g->output[0]->maker->op->traits & OP_STOP);
+}
 
 static void stops(void **state)
 {
@@ -393,7 +554,10 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
 		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
-		T(transposed), T(roles), T(modules), T(folding_is_told), T(stops), T(fixed_inputs),
+		T(transposed), T(roles), T(modules), T(folding_is_told), T(keras),
+		T(constant_nodes), T(computed_weights_are_told), T(computed_beside_is_told),
+		T(scalars_are_constants), T(scalar_parameters), T(calls_of_a_batchnorm_are_told),
+		T(batchnorms_of_equal_statistics_are_fine), T(detached), T(stops), T(fixed_inputs),
 		T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

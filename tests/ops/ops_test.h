@@ -88,7 +88,9 @@ enum status step_write(struct arena *a, struct diag *d, const char *symbol,
 	struct graph_problem *train_problem, struct graph_problem *eval_problem);
 
 /* The same under the budget at this share of the way from the residents to keep-everything, or the
- * smallest budget that is met; 1: keep everything. `effort` is the planner's (struct plan_options).
+ * smallest budget that is met; 1: keep everything.
+ * The evaluation keeps everything unless the share is 0. `effort` is the planner's (struct
+ * plan_options).
  */
 enum status step_write_share(struct arena *a, struct diag *d, const char *symbol,
 	const struct graph *train, const struct graph *eval, double share, double effort,

@@ -76,7 +76,8 @@ enum status step_write_share(struct arena *a, struct diag *d, const char *symbol
 		TRY(make_plan(a, d, train_problem->problem, share, effort, &train_plan));
 		in.train = *train_problem;
 	}
-	TRY(make_plan(a, d, eval_problem->problem, share, effort, &eval_plan));
+	/* between the extremes the training's plan is the one of interest */
+	TRY(make_plan(a, d, eval_problem->problem, share > 0 ? 1 : 0, effort, &eval_plan));
 	in.eval = *eval_problem;
 	in.train_plan = train_plan;
 	in.eval_plan = eval_plan;

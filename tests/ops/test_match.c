@@ -244,6 +244,14 @@ static const struct program programs[] = {
 		"stint.RandomUniform Less CastLike Div Mul Exp"},
 	{"cross-entropy by its labels", "LogSoftmax q x; GatherElements/axis=2 y q l",
 		"stint.CrossEntropy Neg Reshape"},
+	{"cross-entropy by pairs of a row and its label",
+		"Reshape f x [6,8]; Reshape k l [6,1]; Unsqueeze r [0,1,2,3,4,5] [1]; "
+		"Concat/axis=-1 c r k; LogSoftmax q f; GatherND y q c",
+		"Reshape Reshape stint.CrossEntropy Neg"},
+	{"pairs with other rows",
+		"Reshape f x [6,8]; Reshape k l [6,1]; Unsqueeze r [0,1,2,3,5,4] [1]; "
+		"Concat/axis=-1 c r k; LogSoftmax q f; GatherND y q c",
+		"Reshape Reshape Concat LogSoftmax GatherND"},
 	{"cross-entropy with weights of classes",
 		"LogSoftmax q x; Mul m q 2*8; GatherElements/axis=2 y m l",
 		"stint.CrossEntropy Neg Reshape"},
@@ -261,7 +269,7 @@ static const struct program programs[] = {
 	{"cross-entropy of labels compared with classes",
 		"Equal e l [0,1,2,3,4,5,6,7]; Cast/to=7 h e; Cast/to=1 f h; LogSoftmax q x; "
 		"Mul m q f; ReduceSum/keepdims=0 y m [2]",
-		"stint.CrossEntropy Neg Reshape"},
+		"stint.CrossEntropy Neg"},
 	{"cross-entropy of probabilities",
 		"Softmax t x; LogSoftmax q x; Mul m q t; ReduceSum y m [2]",
 		"Softmax stint.CrossEntropy Neg Reshape"},

@@ -181,5 +181,5 @@ const struct block_def blocks_index[] = {
 	{block_scatter, 1, 5, 3},
 	{block_top, 1, 5, 2},
 	{block_trilu, 2, 5, 1},
-	{NULL},
+	{.make = NULL},
 };

@@ -335,5 +335,5 @@ const struct block_def blocks_layers[] = {
 	{block_tokens, 4, 4, 2},
 	{block_norm, 3, 4, 6},
 	{block_lp, 2, 5, 1},
-	{NULL},
+	{.make = NULL},
 };

@@ -30,8 +30,7 @@ static struct wire block_parts(struct generator *g, struct wire x)
 	const int64_t axis = draw_below(g, x.rank), n = x.dim[axis];
 	if (n < 3)
 		return x;
-	const int64_t size[] = {draw_range(g, 1, n - 1), 0};
-	const int64_t sizes[] = {size[0], n - size[0]};
+	const int64_t first = draw_range(g, 1, n - 1), sizes[] = {first, n - first};
 	struct wire a = x, b = x;
 	a.dim[axis] = sizes[0];
 	b.dim[axis] = sizes[1];
@@ -98,5 +97,5 @@ const struct block_def blocks_nested[] = {
 	{block_gate, 1, 4, 3},
 	{block_shared, 2, 5, 3},
 	{block_bridge, 1, 4, 3},
-	{NULL},
+	{.make = NULL},
 };

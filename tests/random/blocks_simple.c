@@ -227,5 +227,5 @@ const struct block_def blocks_simple[] = {
 	{block_axes, 1, 4, 2},
 	{block_expand, 1, 4, 2},
 	{block_dropout, 1, 5, 2},
-	{NULL},
+	{.make = NULL},
 };

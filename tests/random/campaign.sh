@@ -3,6 +3,7 @@
 # a fresh one), half of them compiled with optimisation. Needs a build in $BUILD (build). Failures are
 # told with their seeds; their models stay in $BUILD/campaign.
 set -eu
+export OMP_WAIT_POLICY=passive
 cd "$(dirname "$0")/../.."
 build=${BUILD:-build}
 count=${1:-1000}

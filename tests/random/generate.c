@@ -257,31 +257,31 @@ struct wire add_reshape(struct generator *g, struct wire x, const struct wire *s
 
 /* --- Models --- */
 
-struct wire add_block(struct generator *g, struct wire x)
+/* The block that number `at` of the chances of all that fit falls on; NULL: *sum of them. */
+static const struct block_def *block_at(int rank, int64_t at, int64_t *sum)
 {
 	const struct block_def *const lists[] = {
 		blocks_simple, blocks_layers, blocks_index, blocks_nested};
-	for (int tries = 0; tries < 20; tries++) {
-		int64_t sum = 0, at;
-		for (int pass = 0; pass < 2; pass++) {
-			at = pass ? draw_below(g, sum) : 0;
-			for (int l = 0; l < 4; l++)
-				for (const struct block_def *b = lists[l]; b->make; b++) {
-					if (x.rank < b->rank_least || x.rank > b->rank_most)
-						continue;
-					if (!pass) {
-						sum += b->chance;
-						continue;
-					}
-					bool it = at >= 0 && at < b->chance;
-					at -= b->chance;
-					if (!it)
-						continue;
-					struct wire y = b->make(g, x);
-					if (y.name != x.name)
-						return y;
-				}
+	*sum = 0;
+	for (int l = 0; l < 4; l++)
+		for (const struct block_def *b = lists[l]; b->make; b++) {
+			if (rank < b->rank_least || rank > b->rank_most)
+				continue;
+			*sum += b->chance;
+			if (at < *sum)
+				return b;
 		}
+	return NULL;
+}
+
+struct wire add_block(struct generator *g, struct wire x)
+{
+	int64_t sum, dummy;
+	block_at(x.rank, INT64_MAX, &sum);
+	for (int tries = 0; tries < 20; tries++) {
+		struct wire y = block_at(x.rank, draw_below(g, sum), &dummy)->make(g, x);
+		if (y.name != x.name)
+			return y;
 	}
 	return add_activation(g, x);
 }
@@ -348,7 +348,7 @@ void generate_model(struct generator *g, struct model_test *t, uint64_t seed)
 	t->options.train_pattern = trained;
 	struct wire x = first_value(g), side[3];
 	double u = draw_uniform(g);
-	int64_t size = 6 + (int64_t)(44 * u * u),
+	int64_t size = 6 + (int64_t)(34 * u * u),
 		nside = draw_below(g, 3); /* small ones as a rule */
 	for (int k = 0; g->nnode < size; k++) {
 		x = add_block(g, x);

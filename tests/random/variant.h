@@ -16,6 +16,9 @@ struct variant_def {
 	int same;     /* the variant whose bits it must have */
 };
 extern const struct variant_def variant_def[VARIANTS];
+/* Compiling takes the time: a model goes either through the library or through single precision's
+ * second budget. */
+bool variant_wanted(uint64_t seed, int k);
 
 struct bytes {
 	size_t n;
@@ -29,7 +32,7 @@ struct numbers {
 };
 
 struct random_variant {
-	char symbol[64];
+	char symbol[64]; /* "": not built */
 	struct graph_problem train, eval;
 	stint_step *step;
 	struct numbers got;
