@@ -168,14 +168,14 @@ MAP = labels(5, 2, 32, 32)
 
 TABLE = {
     "unet_transposed": Family(lambda: UNet(False), image(2, 32), MAP),
-    "unet_bilinear": Family(lambda: UNet(True), image(2, 32), MAP, commit=("raw", "old", "old11")),
+    "unet_bilinear": Family(lambda: UNet(True), image(2, 32), MAP),
     "segnet": Family(lambda: SegNet(True), image(2, 32), MAP),
     "segnet_unpool": Family(lambda: SegNet(False), image(2, 32), MAP, cannot=("old",)),
     "fcn_resnet50": Family(segmenter("fcn_resnet50"), image(4, 32), labels(5, 4, 32, 32), seed=3),
     "deeplab_v3": Family(segmenter("deeplabv3_resnet50"), image(4, 32), labels(5, 4, 32, 32), seed=3),
     "autoencoder": Family(AutoEncoder, lambda: torch.rand(4, 1, 16, 16), lambda: torch.rand(4, 1, 16, 16), "mse"),
-    "vae": Family(lambda: Vae(False), lambda: (torch.randn(4, 1, 16, 16), torch.randn(4, 6)), loss="output:loss", seed=2, commit=("new", "raw", "old")),
-    "vae_random": Family(lambda: Vae(True), normal(4, 1, 16, 16), loss="output:loss", random=True, commit=("raw",)),
+    "vae": Family(lambda: Vae(False), lambda: (torch.randn(4, 1, 16, 16), torch.randn(4, 6)), loss="output:loss", seed=2),
+    "vae_random": Family(lambda: Vae(True), normal(4, 1, 16, 16), loss="output:loss", random=True),
     "diffusion_unet": Family(Diffusion, lambda: (torch.randn(2, 3, 16, 16), torch.randint(0, 1000, (2,))),
                              normal(2, 3, 16, 16), "mse"),
 }

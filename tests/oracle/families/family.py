@@ -20,7 +20,7 @@ class Family:
     cannot: tuple = ()  # export ways that the exporter itself fails at
     dropped: tuple = ()  # parameters (patterns) that the newer exporter's optimizer leaves out: biases of zeros
     also: tuple = ()  # initializers (patterns) that are trained, being folded from parameters
-    commit: tuple = None  # export ways whose files are committed; default: two of the usual ones
+    commit: tuple = ()  # export ways whose files are committed; set in __init__.py
     large: bool = False  # weights of megabytes: made on demand only, no double precision
 
 

@@ -216,13 +216,13 @@ def tokens(build, **kw):
 
 
 TABLE = {
-    "gpt2": tokens(lambda: Gpt2(False, True), commit=("new", "raw", "old", "old11")),
-    "gpt2_flash": tokens(lambda: Gpt2(True, True), commit=("raw", "new23")),
-    "gpt2_untied": tokens(lambda: Gpt2(False, False), commit=("old",)),
-    "llama": tokens(Llama, commit=("new", "raw", "old13", "new23")),
+    "gpt2": tokens(lambda: Gpt2(False, True)),
+    "gpt2_flash": tokens(lambda: Gpt2(True, True)),
+    "gpt2_untied": tokens(lambda: Gpt2(False, False)),
+    "llama": tokens(Llama),
     "transformer_encoder": Family(lambda: Encoder(False, "relu", False), normal(3, 7, WIDTH), labels(5, 3)),
     "transformer_encoder_fresh": Family(lambda: Encoder(False, "relu", False), normal(3, 7, WIDTH), labels(5, 3),
-                                        fresh=True, commit=("new",), dropped=("*.out_proj.bias",)),
+                                        fresh=True, dropped=("*.out_proj.bias",)),
     "transformer_encoder_causal": Family(lambda: Encoder(True, "gelu", True), normal(3, 7, WIDTH), labels(5, 3)),
     "transformer": Family(Seq2Seq, lambda: (TOKENS(), TOKENS()), TOKENS),
     "hf_gpt2": tokens(lambda: Take(hf_gpt2(), "logits", use_cache=False), cannot=NO_DIFF),
@@ -232,7 +232,7 @@ TABLE = {
     "hf_llama": tokens(lambda: Take(hf_llama(), "logits", use_cache=False), cannot=NO_DIFF),
     "hf_llama_eager": tokens(lambda: Take(hf_llama("eager"), "logits", use_cache=False), cannot=NO_DIFF),
     "hf_llama_mask": Family(lambda: Masked(hf_llama()), lambda: (TOKENS(), mask()), TOKENS),
-    "hf_bert": Family(lambda: Bert(hf_bert()), lambda: (TOKENS(), mask()), labels(5, 2), commit=("new", "raw", "old")),
+    "hf_bert": Family(lambda: Bert(hf_bert()), lambda: (TOKENS(), mask()), labels(5, 2)),
     "hf_t5": Family(lambda: T5(hf_t5()), lambda: (TOKENS(), TOKENS()), TOKENS),
     "hf_vit": Family(lambda: Take(hf_vit(), "logits"), normal(2, 3, 16, 16), labels(5, 2)),
 }
