@@ -137,7 +137,7 @@ static void negative(struct model_test *t)
 static void old(struct model_test *t)
 {
 	linear(t);
-	t->model.opset_import[0]->version = 9;
+	t->model.opset_import[0]->version = 6;
 }
 
 /* `text` as the name of the input, the node and (with a letter behind it) everything else. */
