@@ -420,7 +420,7 @@ struct node *graph_op_like(struct graph *g, const struct node *like, struct tens
 				"%s built with a missing input", like->op->name);
 	if (g->failed != ST_OK)
 		return NULL;
-	g->failed = node_make(g, like->op, like->name, like->nin, in, like->nout, nattr, attr,
-		param, &n);
+	g->failed = node_make(
+		g, like->op, like->name, like->nin, in, like->nout, nattr, attr, param, &n);
 	return n;
 }

@@ -241,7 +241,7 @@ static enum status rebuild(struct layout *l, const struct node *n)
 	if (!built(l, n))
 		TRY(copy_plain(l, n));
 	const struct tensor *out = n->nout && n->out[0] ? n->out[0] : NULL;
-	struct tensor *made = !out                   ? NULL
+	struct tensor *made = !out                  ? NULL
 			      : l->blocked[out->id] ? l->blocked[out->id]
 						    : l->copy.map[out->id];
 	if (n->nalt && made && made->maker && made->maker->nin == n->nin)
@@ -267,8 +267,7 @@ static enum status plain_ends(struct layout *l, const struct graph *g)
 	return g->loss && !plain(l, g->loss) ? l->copy.to->failed : ST_OK;
 }
 
-enum status graph_layout(
-	const struct graph *in, int64_t block, bool everywhere, struct graph **out)
+enum status graph_layout(const struct graph *in, int64_t block, bool everywhere, struct graph **out)
 {
 	struct layout l = {.block = block, .everywhere = everywhere};
 	TRY(graph_copy_begin(&l.copy, in));

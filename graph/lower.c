@@ -45,7 +45,8 @@ static enum status recognise(const struct graph *in, struct graph **out)
 	return graph_copy_end(&c, out);
 }
 
-static enum status lower_node(struct graph_copy *c, const struct node *n, const struct lower_options *o)
+static enum status lower_node(
+	struct graph_copy *c, const struct node *n, const struct lower_options *o)
 {
 	struct node *copied;
 	if (!n->op->lower)

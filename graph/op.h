@@ -259,9 +259,9 @@ struct op_def {
 	const char *int_expr;
 	int64_t (*int_ref)(const int64_t *in);
 
-	/* The library call that does this node, way 0, 1, ... (false: none, and none beyond). Inputs
-	 * and outputs are handed to it in order, absent ones left out. Used unless the target is
-	 * portable or refuses. */
+	/* The library call that does this node, way 0, 1, ... (false: none, and none beyond).
+	 * Inputs and outputs are handed to it in order, absent ones left out. Used unless the
+	 * target is portable or refuses. */
 	bool (*library)(const struct node *n, int way, struct lib_call *call);
 	/* Scratch bytes of the C text below; may depend on target->threads. NULL: none. */
 	int64_t (*workspace)(const struct node *n, const struct target *t);

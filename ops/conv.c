@@ -136,7 +136,8 @@ static const char *const way_name[] = {NULL, "Winograd", "Winograd in halves"};
 static double winograd_speed(const struct conv *p, enum which which)
 {
 	const struct window *w = &p->w;
-	const double channels = (double)min64(p->c, p->k), tiles = (double)(p->n * w->out_plane) / 16;
+	const double channels = (double)min64(p->c, p->k),
+		     tiles = (double)(p->n * w->out_plane) / 16;
 	if (channels < 64 || tiles < 64)
 		return 0.9;
 	const double most = which == GRAD_W ? 2.2 : 2.6;
@@ -169,7 +170,8 @@ static bool conv_call(
 				w->dilation[2], w->before[1], w->before[2], w->after[1],
 				w->after[2], w->out[1], w->out[2], bias, form},
 			.name = way_name[way], .rough = way != DIRECT};
-		call->speed = way == DIRECT ? 1 : winograd_speed(p, which) * (way == HALVES ? 0.95 : 1);
+		call->speed = way == DIRECT ? 1
+					    : winograd_speed(p, which) * (way == HALVES ? 0.95 : 1);
 		return true;
 	}
 	const int64_t *const list[] = {
@@ -210,8 +212,7 @@ static bool whole_blocks(const struct conv *p, int64_t block)
 }
 
 /* On x and y as they stand, the first `images` inputs; taken if the library knows how. */
-static enum status conv_block(
-	struct blocking *b, int images, bool x, bool y, bool out_blocked)
+static enum status conv_block(struct blocking *b, int images, bool x, bool y, bool out_blocked)
 {
 	const struct node *n = b->n;
 	struct conv *p = arena_memdup(b->g->arena, n->param, 1, sizeof *p);
@@ -235,14 +236,12 @@ static enum status conv_block(
 
 static enum status forward_block(struct blocking *b)
 {
-	return conv_block(
-		b, 1, blocking_has(b, 0), blocking_wanted(b, 0), blocking_wanted(b, 0));
+	return conv_block(b, 1, blocking_has(b, 0), blocking_wanted(b, 0), blocking_wanted(b, 0));
 }
 
 static enum status grad_x_block(struct blocking *b)
 {
-	return conv_block(
-		b, 1, blocking_wanted(b, 0), blocking_has(b, 0), blocking_wanted(b, 0));
+	return conv_block(b, 1, blocking_wanted(b, 0), blocking_has(b, 0), blocking_wanted(b, 0));
 }
 
 static enum status grad_w_block(struct blocking *b)

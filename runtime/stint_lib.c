@@ -241,8 +241,8 @@ static dnnl_status_t conv_describe(struct conv *c, const struct conv_shape *s)
 		c->after[i] = span - s->size[i] - s->before[i];
 	}
 	c->bias = s->bias != 0;
-	c->algorithm =
-		s->form / WAY == DIRECT ? dnnl_convolution_direct : dnnl_convolution_winograd;
+	c->algorithm = s->form / WAY == DIRECT ? dnnl_convolution_direct
+					       : dnnl_convolution_winograd;
 	dnnl_status_t st = (s->form & X_BLOCKED ? in_blocks : dense)(&c->x, 2 + s->axes, x);
 	if (!st)
 		st = dense(&c->w, 2 + grouped + s->axes, w);
