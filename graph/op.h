@@ -163,6 +163,9 @@ const struct body *expansion_body(const struct expansion *x, const char *attribu
 enum status expansion_known(
 	const struct expansion *x, int i, const char *what, const struct tensor **out);
 
+/* Inputs of an OP_POINTWISE record at most: a to h. */
+enum { POINTWISE_INPUTS = 8 };
+
 struct op_def {
 	const char *name;   /* ONNX's; "domain.Name" in other domains; ours: "stint.Name" */
 	int since, until;   /* the domain's opsets [since, until); 0, 0 for ours; until 0: no end */
@@ -211,9 +214,9 @@ struct op_def {
 	int npair;
 	struct op_pair pair[4];
 
-	/* OP_POINTWISE: one C expression over a, b, c, d (the inputs), the options by name, and EXP
-	 * LOG SQRT POW TANH ERF FABS MAX MIN FLOOR ...; `ref` is the same on doubles.
-	 * POINTWISE_EXPR makes both from one text. */
+	/* OP_POINTWISE: one C expression over a, b, ... h (the inputs), the options by name, and
+	 * EXP LOG SQRT POW TANH ERF FABS MAX MIN FLOOR ...; `ref` is the same on doubles.
+	 * POINTWISE_EXPR makes both from one text. `in` holds POINTWISE_INPUTS numbers. */
 	const char *expr;
 	double (*ref)(const double *in, const double *option);
 	const struct op_option *option; /* ended by a NULL name */
