@@ -196,6 +196,9 @@ struct tensor *blocking_beside(const struct blocking *b, const struct tensor *ol
 /* What stands for output k from now on. */
 void blocking_give(const struct blocking *b, int k, struct tensor *t, bool in_blocks);
 
+/* Inputs of an OP_POINTWISE record at most: a to h. */
+enum { POINTWISE_INPUTS = 8 };
+
 struct op_def {
 	const char *name;   /* ONNX's; "domain.Name" in other domains; ours: "stint.Name" */
 	int since, until;   /* the domain's opsets [since, until); 0, 0 for ours; until 0: no end */
@@ -248,9 +251,9 @@ struct op_def {
 	int npair;
 	struct op_pair pair[4];
 
-	/* OP_POINTWISE: one C expression over a, b, c, d (the inputs), the options by name, and EXP
-	 * LOG SQRT POW TANH ERF FABS MAX MIN FLOOR ...; `ref` is the same on doubles.
-	 * POINTWISE_EXPR makes both from one text. */
+	/* OP_POINTWISE: one C expression over a, b, ... h (the inputs), the options by name, and
+	 * EXP LOG SQRT POW TANH ERF FABS MAX MIN FLOOR ...; `ref` is the same on doubles.
+	 * POINTWISE_EXPR makes both from one text. `in` holds POINTWISE_INPUTS numbers. */
 	const char *expr;
 	double (*ref)(const double *in, const double *option);
 	const struct op_option *option; /* ended by a NULL name */
