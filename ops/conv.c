@@ -565,6 +565,10 @@ static const struct op_example conv_examples[] = {
 	{.in = "a,b,3,C,D c,b,2,3,3 c", .attr = "pads=1,0,1,0,1,1 dilations=1,2,1"},
 	{.in = "1,3,4,4 3,3,1,1", .attr = "strides=3,3 pads=1,1,1,1"},
 	{.in = "2,20,17,19 33,20,3,3 33", .attr = "pads=1,1,1,1"},
+	{.in = "2,16,9,8 32,16,3,3 32", .attr = "pads=1,1,1,1"},
+	{.in = "3,32,6,7 16,32,3,3", .attr = "pads=1,0,1,2"},
+	{.in = "2,32,5,6 32,1,3,3 32", .attr = "group=32 pads=1,1,1,1 strides=2,1"},
+	{.in = "2,16,7,6 10,16,1,1 10"},
 	{0},
 };
 
