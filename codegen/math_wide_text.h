@@ -56,11 +56,12 @@ static const char pow_f32_text[] =
 "{\n"
 "\tconst double v = (double)y, big = 6755399441055744; /* added and taken off: rounds */\n"
 "\tconst int whole = v + big - big == v, even = v / 2 + big - big == v / 2;\n"
-"\tconst float a = fabsf(x), z = (a == 1) & (y == y) ? 0 : y;\n"
-"\tconst float p = (float)exp_wide((double)z * log_wide((double)a));\n"
-"\tconst float r = copysignf(p, whole & !even ? x : 1);\n"
+"\tconst float a = fabsf(x);\n"
+"\tconst int odd = whole & !even, unit = (a == 1) & (y == y), one = (x == 1) | (y == 0);\n"
 "\tconst int outside = (x < 0) & (a < INFINITY) & !whole;\n"
-"\treturn (y == 0) | (x == 1) ? 1 : outside ? NAN : r;\n"
+"\tconst double z = unit ? 0 : v; /* 1 to an infinite power */\n"
+"\tconst float p = copysignf((float)exp_wide(z * log_wide((double)a)), odd ? x : 1);\n"
+"\treturn one ? 1 : outside ? NAN : p;\n"
 "}\n"
 "#define POW pow_f32\n";
 

@@ -15,8 +15,7 @@ bool math_loops_write(const char *path)
 		log_parts_text, log_f32_text, log1p_f32_text, log_wide_text, exp_wide_text,
 		pow_f32_text, quarter_turns_text, sine_part_text, sin_f32_text, cos_f32_text,
 		tan_f32_text, sinh_f32_text, cosh_f32_text, asin_small_text, asin_f32_text,
-		acos_f32_text, atan_f32_text, asinh_f32_text, acosh_f32_text, atanh_f32_text,
-		int_power_text};
+		acos_f32_text, atan_f32_text, asinh_f32_text, acosh_f32_text, atanh_f32_text};
 	FILE *f = fopen(path, "w");
 	if (!f)
 		return false;
