@@ -154,12 +154,13 @@ static const char sinh_f32_text[] =
 "/* sinh x: a polynomial near 0, (e^x - e^-x) / 2 elsewhere. */\n"
 "static inline float sinh_f32(float x)\n"
 "{\n"
-"\tconst double v = (double)x, t = v * v, e = exp_wide(v);\n"
+"\tconst double a = (double)fabsf(x), t = a * a, e = exp_wide(a);\n"
 "\tdouble p = 2.816953779495753e-06;\n"
 "\tp = p * t + 0.00019836159301669085;\n"
 "\tp = p * t + 0.008333350060740964;\n"
 "\tp = p * t + 0.16666666497527666;\n"
-"\treturn (float)(t < 1 ? p * t * v + v : (e - 1 / e) / 2);\n"
+"\tp = p * t * a + a;\n"
+"\treturn copysignf((float)(a < 1 ? p : (e - 1 / e) / 2), x);\n"
 "}\n"
 "#define SINH sinh_f32\n";
 

@@ -5,7 +5,8 @@
 #include "codegen/math_wide_text.h"
 #include "codegen/parts.h"
 
-/* A piece of the prelude and the word that calls for it, in a kernel or in a later piece. */
+/* A piece of the prelude and the word that calls for it, in a kernel or in a later piece (its
+ * comment included). */
 struct piece {
 	const char *word, *f32, *f64; /* f64 NULL: the same */
 };
@@ -104,7 +105,7 @@ static const struct piece pieces[] = {
 		"}\n",
 		NULL},
 	{"dot_lanes",
-		"\n/* The inner product of n numbers, summed as sum_lanes does. */\n"
+		"\n/* The inner product of n numbers, summed in 16 lanes too. */\n"
 		"static real dot_lanes(const real *x, const real *y, int64_t n)\n"
 		"{\n"
 		"\treal lane[16] = {0};\n"

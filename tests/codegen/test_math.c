@@ -83,6 +83,30 @@ static void test_special(void **state)
 #undef SPECIAL_VALUES
 }
 
+/* math_table.c looks at one half only of the functions that are even or odd. */
+static void test_mirrored(void **state)
+{
+	static const char *const name[] = {"v_tanh", "v_erf", "v_sin", "v_cos", "v_tan", "v_sinh",
+		"v_cosh", "v_asin", "v_atan", "v_asinh", "v_atanh"};
+	(void)state;
+	for (size_t k = 0; k < sizeof name / sizeof *name; k++) {
+		static float x[PART], y[PART], negative[PART];
+		math_loop *loop;
+		void *p = dlsym(object, name[k]);
+		assert_non_null(p);
+		memcpy(&loop, &p, sizeof loop);
+		for (int i = 0; i < PART; i++)
+			x[i] = ldexpf((float)(i + PART), i % 64 - 40);
+		loop(PART, x, y);
+		for (int i = 0; i < PART; i++)
+			x[i] = -x[i];
+		loop(PART, x, negative);
+		for (int i = 0; i < PART; i++)
+			assert_true(isnan(y[i]) ? isnan(negative[i])
+						: fabsf(y[i]) == fabsf(negative[i]));
+	}
+}
+
 static void check_pow(math_loop2 *loop, int n, const float *a, const float *b)
 {
 	float y[PART];
@@ -133,6 +157,7 @@ int main(int argc, char **argv)
 #define ENTRY(capital, name, most) cmocka_unit_test(test_##name),
 	const struct CMUnitTest tests[] = {
 		MATH_FUNCTIONS(ENTRY) cmocka_unit_test(test_special),
+		cmocka_unit_test(test_mirrored),
 		cmocka_unit_test(test_pow),
 	};
 #undef ENTRY
