@@ -65,8 +65,8 @@ static struct nest coalesce(const struct node *n)
 /* About how many additions one evaluation of the expression is worth. */
 static double work_of(const char *expr)
 {
-	static const char *const slow[] = {"EXP", "LOG", "LOG1P", "POW", "TANH", "ERF", "SIN",
-		"COS", "TAN", "SINH", "COSH", "FMOD"};
+	static const char *const slow[] = {"EXP", "LOG", "LOG1P", "POW", "TANH", "ERF",
+		"NORMAL_CDF", "SIN", "COS", "TAN", "SINH", "COSH", "FMOD"};
 	double work = 1;
 	for (size_t i = 0; i < sizeof slow / sizeof *slow; i++)
 		if (text_mentions(expr, slow[i]))
