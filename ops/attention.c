@@ -1,6 +1,6 @@
 /* Scaled-dot-product attention: the operator that the kernels belong to, its gradient, and its
  * evaluation on the host. attention.h says what it computes. */
-#include "ops/attention.h"
+#include "ops/attention_match.h"
 #include "ops/dropout.h"
 
 /* --- Shapes --- */
@@ -92,13 +92,40 @@ static enum status read_shapes(struct graph *g, const struct node *n, struct att
 	return ST_OK;
 }
 
+/* Of parts of one tensor. */
+static enum status read_places(struct graph *g, const struct node *n, struct attention *p)
+{
+	static const char *const names[] = {"place_q", "place_k", "place_v"};
+	const int64_t *size = node_attr(n, "sizes")->ints;
+	p->packed = true;
+	p->batch = size[0];
+	p->heads = size[1];
+	p->group = size[1] / size[2];
+	p->tq = size[3];
+	p->tk = size[4];
+	p->d = size[5];
+	p->dv = size[6];
+	for (int i = 0; i < ATTENTION_OUT; i++) {
+		const struct attr *place = node_attr(n, names[i]);
+		if (!place || place->n != PLACE || n->in[i] != n->in[0])
+			return node_fail(g, n, NULL, "its parts are not told");
+		p->offset[i] = place->ints[0];
+		memcpy(p->stride[i], place->ints + 1, sizeof p->stride[i]);
+	}
+	return ST_OK;
+}
+
 static enum status attention_infer(struct graph *g, struct node *n)
 {
+	const struct attr *sizes = node_attr(n, "sizes");
 	struct attention *p = ARENA_NEW(g->arena, struct attention);
 	if (!p)
 		return diag_nomem(g->diag);
 	TRY(read_layout(g, n, p));
-	TRY(read_shapes(g, n, p));
+	if (sizes && sizes->n == SIZES)
+		TRY(read_places(g, n, p));
+	else
+		TRY(read_shapes(g, n, p));
 	TRY(read_mask(g, n, p));
 	p->scale = node_float(n, "scale", 1);
 	p->softcap = node_float(n, "softcap", 0);
@@ -125,8 +152,8 @@ static double score(const struct node *n, int64_t b, int64_t h, int64_t i, int64
 {
 	const struct attention *p = n->param;
 	const int64_t *q = p->stride[ATTENTION_Q], *k = p->stride[ATTENTION_K], *m = p->mask_stride;
-	const int64_t qat = b * q[0] + h * q[1] + i * q[2];
-	const int64_t kat = b * k[0] + h / p->group * k[1] + j * k[2];
+	const int64_t qat = p->offset[IN_Q] + b * q[0] + h * q[1] + i * q[2];
+	const int64_t kat = p->offset[IN_K] + b * k[0] + h / p->group * k[1] + j * k[2];
 	const int64_t mat = b % p->mask_dim[0] * m[0] + h * m[1] + i * m[2] + j * m[3];
 	double s = 0;
 	if (j - i < p->lower || j - i > p->upper)
@@ -159,8 +186,9 @@ static void fold_row(
 	for (int64_t c = 0; c < p->dv; c++) {
 		double y = 0;
 		for (int64_t j = 0; j < p->tk; j++)
-			y += s[j] * tensor_real(n->in[IN_V],
-					    b * v[0] + h / p->group * v[1] + j * v[2] + c);
+			y += s[j] *
+			     tensor_real(n->in[IN_V], p->offset[IN_V] + b * v[0] +
+							      h / p->group * v[1] + j * v[2] + c);
 		value_set(t, out[0], b * o[0] + h * o[1] + i * o[2] + c, none ? 0 : y / sum);
 	}
 	value_set(t, out[1], (b * p->heads + h) * p->tq + i, none ? 0 : top + log(sum));
@@ -190,6 +218,22 @@ static bool is_dropout_attr(const char *name)
 	return false;
 }
 
+enum status attention_lower_parts(
+	struct graph *g, struct tensor **in, struct attr *attr, int *nattr)
+{
+	static const int64_t none[ATTENTION_TENSORS] = {0};
+	const int64_t *layout = none;
+	for (int i = 0; i < *nattr; i++)
+		if (!strcmp(attr[i].name, "layout"))
+			layout = attr[i].ints;
+	struct tensor *base = attention_pack(g, in, layout, attr + *nattr);
+	if (!base)
+		return g->failed;
+	in[IN_Q] = in[IN_K] = in[IN_V] = base;
+	*nattr += PACK_ATTRS;
+	return g->failed;
+}
+
 static enum status attention_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
@@ -197,7 +241,7 @@ static enum status attention_lower(struct graph *g, const struct node *n, struct
 		(int)node_int(n, "noise", 0)};
 	struct tensor *list[] = {
 		in[IN_Q], in[IN_K], in[IN_V], n->nin > IN_MASK ? in[IN_MASK] : NULL, NULL};
-	struct attr *attr = ARENA_ARRAY(g->arena, struct attr, n->nattr + 2);
+	struct attr *attr = ARENA_ARRAY(g->arena, struct attr, n->nattr + 2 + PACK_ATTRS);
 	int nattr = 0, nin = list[IN_MASK] ? 4 : 3;
 	double ratio = 0;
 	if (!attr)
@@ -213,6 +257,7 @@ static enum status attention_lower(struct graph *g, const struct node *n, struct
 		list[IN_CONTROL] = graph_control(g);
 		nin = IN_CONTROL + 1;
 	}
+	TRY(attention_lower_parts(g, list, attr, &nattr));
 	struct node *m = graph_op_node(g, "stint.Attention", nin, list, nattr, attr, NULL);
 	out[0] = m ? m->out[0] : NULL;
 	out[1] = m ? m->out[1] : NULL;
@@ -238,7 +283,12 @@ static enum status attention_rule(struct graph *g, const struct node *n, struct 
 				  : GRAD_MASK;
 	struct tensor *in[] = {dy[0] ? dy[0] : zeros_like(g, n->out[0]), n->in[IN_Q], n->in[IN_K],
 		n->in[IN_V], n->out[0], n->out[1], mask, control, dy[1]};
-	if (want[IN_Q] || want[IN_K] || want[IN_V]) {
+	const struct attention *p = n->param;
+	if (p->packed && want[IN_Q]) {
+		struct node *m = graph_op_node(
+			g, "stint.AttentionGradParts", nin, in, 0, NULL, n->param);
+		dx[IN_Q] = m ? m->out[0] : NULL;
+	} else if (want[IN_Q] || want[IN_K] || want[IN_V]) {
 		struct node *m = graph_op_node(
 			g, "stint.AttentionGrad", nin, in, 0, NULL, n->param);
 		for (int i = 0; m && i < 3; i++)
@@ -255,7 +305,7 @@ static enum status attention_rule(struct graph *g, const struct node *n, struct 
 
 static enum status grad_infer(struct graph *g, struct node *n)
 {
-	for (int k = 0; k < 3; k++) {
+	for (int k = 0; k < n->nout; k++) {
 		const struct tensor *x = n->in[GRAD_Q + k];
 		TRY(data_output(g, n, k, x->dtype, x->rank, x->dim));
 	}
@@ -293,7 +343,8 @@ static struct op_cost cost_of(const struct node *n, int qk, int pv)
 	struct op_cost c = {
 		pairs * (2 * width + 30 + (p->softcap > 0 ? 40 : 0) + (p->ratio > 0 ? 20 : 0)), 0};
 	for (int i = 0; i < n->nin; i++)
-		c.bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
+		if (n->in[i] && (i == 0 || n->in[i] != n->in[i - 1]))
+			c.bytes += (double)tensor_bytes(n->in[i]);
 	for (int k = 0; k < n->nout; k++)
 		c.bytes += (double)tensor_bytes(n->out[k]);
 	return c;
@@ -369,6 +420,8 @@ const struct op_def ops_attention[] = {
 		.fold = attention_fold, .grad = attention_rule, .cost = attention_cost, .match = attention_match, .lower = attention_lower,
 		.workspace = attention_workspace, .emit_c = attention_emit, .example = attention_examples},
 	{.name = "stint.AttentionGrad", .min_in = 6, .max_in = 9, .min_out = 3, .max_out = 3, .infer = grad_infer,
+		.cost = grad_cost, .workspace = attention_grad_workspace, .emit_c = attention_grad_emit},
+	{.name = "stint.AttentionGradParts", .min_in = 6, .max_in = 9, .infer = grad_infer,
 		.cost = grad_cost, .workspace = attention_grad_workspace, .emit_c = attention_grad_emit},
 	{.name = "stint.AttentionGradMask", .min_in = 7, .max_in = 9, .infer = mask_infer,
 		.cost = mask_cost, .workspace = attention_grad_workspace, .emit_c = attention_mask_emit},

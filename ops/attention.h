@@ -15,6 +15,10 @@
  * lower and upper (none): query i sees keys j with lower <= j - i <= upper only; `layout`, for
  * each of q, k, v, out how it is stored: enum attention_layout; `empty`: enum empty_row.
  *
+ * Where q, k and v are parts of one tensor, it stands for all three, in any shape, and attributes
+ * say where they lie: place_q, place_k and place_v, each an offset and the strides of batch, head
+ * and token; sizes, which are B, H, G, Tq, Tk, D and Dv.
+ *
  * Dropout of the probabilities is part of it: `ratio`, `active` and `noise` say what the Dropout
  * node `dropout` of the model says (struct dropout). A lowered node drops out where it reads the
  * control tensor, the very elements that the Dropout node would. */
@@ -44,6 +48,7 @@ enum attention_layout {
 	LAYOUT_COUNT
 };
 enum { AXIS_BATCH, AXIS_HEAD, AXIS_TOKEN, AXIS_WIDTH, AXES };
+enum { PLACE = 4, SIZES = 7 }; /* numbers of the attributes place_q, ..., and sizes */
 /* Where batch, head and token stand among the four axes. */
 extern const int attention_axes[LAYOUT_COUNT][3];
 
@@ -51,6 +56,8 @@ struct attention {
 	int64_t batch, heads, group; /* group: heads of q that share one of k and v */
 	int64_t tq, tk, d, dv;
 	int64_t stride[ATTENTION_TENSORS][3]; /* of batch, head, token; the last axis is dense */
+	bool packed;                   /* q, k and v are one tensor, and so is their gradient */
+	int64_t offset[ATTENTION_OUT]; /* of the first element of q, k, v */
 	bool masked, mask_bool;
 	int64_t mask_dim[4], mask_stride[4]; /* stride 0 where it broadcasts */
 	int64_t lower, upper;                /* -tq and tk where there is no bound */
@@ -81,6 +88,11 @@ enum status attention_mask_emit(struct emit *e, const struct node *n);
 enum status attention_onnx_infer(struct graph *g, struct node *n);
 enum status attention_onnx_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out);
+
+/* Brings q, k and v to where they are stored, if they are parts of one tensor: replaces the three
+ * inputs and adds PACK_ATTRS attributes. */
+enum status attention_lower_parts(
+	struct graph *g, struct tensor **in, struct attr *attr, int *nattr);
 
 /* attention_match.c */
 enum status attention_match(struct graph *g, const struct node *n, struct tensor **replace);

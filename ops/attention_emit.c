@@ -1,5 +1,7 @@
 /* Attention's kernels: how the work is cut into tasks, and the scratch each needs. The functions
  * they call are in attention_text.h. */
+#include <stdio.h>
+
 #include "ops/attention.h"
 #include "ops/attention_text.h"
 #include "ops/dropout.h"
@@ -109,11 +111,24 @@ static double work_of(const struct attention *p, int products)
 	       (double)max64(p->d, 1);
 }
 
+typedef char part_text[40];
+
+/* "x0 + 384": where operand `which` begins in a tensor. */
+static const char *part(const struct attention *p, const char *name, int which, part_text text)
+{
+	if (p->offset[which] == 0)
+		snprintf(text, sizeof(part_text), "%s", name);
+	else
+		snprintf(text, sizeof(part_text), "%s + %lld", name, (long long)p->offset[which]);
+	return text;
+}
+
 enum status attention_emit(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
 	const int threads = e->g->target->threads;
 	const int64_t block = forward_block(p, threads);
+	part_text text[3];
 	emit_shape(e, p, block);
 	emit_helper(e, "attention_forward", attention_forward_text);
 	emit_parallel(e, work_of(p, 2), 3);
@@ -121,7 +136,8 @@ enum status attention_emit(struct emit *e, const struct node *n)
 	emit(e, "\t\tfor (int64_t h = 0; h < %lld; h++)\n", (long long)p->heads);
 	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i += %lld)\n", (long long)p->tq,
 		(long long)block);
-	emit(e, "\t\t\t\tattention_block(&a, x0, x1, x2, %s, %s, %s, y0, y1, b, h, i,\n",
+	emit(e, "\t\t\t\tattention_block(&a, %s, %s, %s, %s, %s, %s, y0, y1, b, h, i,\n",
+		part(p, "x0", 0, text[0]), part(p, "x1", 1, text[1]), part(p, "x2", 2, text[2]),
 		p->masked && !p->mask_bool ? "x3" : "NULL", p->mask_bool ? "x3" : "NULL",
 		p->ratio > 0 ? "x4, attention_noise" : "NULL, NULL");
 	emit(e, "\t\t\t\t\t(real *)ws + thread_index() * %lld);\n",
@@ -129,21 +145,31 @@ enum status attention_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
-/* Declares `name`, of what a gradient kernel reads and writes: `out` is the latter. */
-static void emit_grad_data(struct emit *e, const struct node *n, const char *name, const char *out)
+enum { TO_Q = 1, TO_KV = 2, TO_MASK = 4 };
+
+/* Declares `name`, of what a gradient kernel reads and, of `to`, writes. */
+static void emit_grad_data(struct emit *e, const struct node *n, const char *name, int to)
 {
+	static const char *const names[] = {"dq", "dk", "dv"};
 	const struct attention *p = n->param;
+	part_text text[3];
 	emit(e,
-		"\tconst struct attention_grad %s = {.dy = x0, .q = x1, .k = x2, .v = x3, .y = x4, "
+		"\tconst struct attention_grad %s = {.dy = x0, .q = %s, .k = %s, .v = %s, .y = x4, "
 		".lse = x5,\n\t\t",
-		name);
+		name, part(p, "x1", 0, text[0]), part(p, "x2", 1, text[1]),
+		part(p, "x3", 2, text[2]));
 	if (p->masked)
 		emit(e, ".%s = x6, ", p->mask_bool ? "allow" : "mask");
 	if (node_has(n, GRAD_DLSE))
 		emit(e, ".dlse = x8, ");
 	if (p->ratio > 0)
 		emit(e, ".control = x7, .draw = attention_noise, ");
-	emit(e, "%s};\n", out);
+	for (int i = 0, any = 0; i < 3; i++)
+		if (to & (i == 0 ? TO_Q : TO_KV)) {
+			const char y[] = {'y', (char)(p->packed ? '0' : '0' + i), 0};
+			emit(e, "%s.%s = %s", any++ ? ", " : "", names[i], part(p, y, i, text[0]));
+		}
+	emit(e, "%s};\n", to & TO_MASK ? ".dmask = y0" : "");
 }
 
 static void emit_scratch(struct emit *e, const struct node *n, const char *tabs)
@@ -164,7 +190,7 @@ static void emit_over_queries(struct emit *e, const struct attention *p, const c
 static void emit_grad_heads(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
-	emit_grad_data(e, n, "g", ".dq = y0, .dk = y1, .dv = y2");
+	emit_grad_data(e, n, "g", TO_Q | TO_KV);
 	emit_parallel(e, work_of(p, 5), 2);
 	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->batch);
 	emit(e, "\t\tfor (int64_t kv = 0; kv < %lld; kv++) {\n", (long long)(p->heads / p->group));
@@ -181,8 +207,8 @@ static void emit_grad_blocks(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
 	const long long batch = p->batch, heads = p->heads, tk = p->tk;
-	emit_grad_data(e, n, "gq", ".dq = y0");
-	emit_grad_data(e, n, "g", ".dk = y1, .dv = y2");
+	emit_grad_data(e, n, "gq", TO_Q);
+	emit_grad_data(e, n, "g", TO_KV);
 	emit_parallel(e, work_of(p, 3), 3);
 	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", batch);
 	emit(e, "\t\tfor (int64_t h = 0; h < %lld; h++)\n", heads);
@@ -232,7 +258,7 @@ enum status attention_mask_emit(struct emit *e, const struct node *n)
 	const bool shared = p->mask_dim[1] == 1;
 	emit_shape(e, p, grad_block(p));
 	emit_helper(e, "attention_grad", attention_grad_text);
-	emit_grad_data(e, n, "g", ".dmask = y0");
+	emit_grad_data(e, n, "g", TO_MASK);
 	emit_parallel(e, work_of(p, 2), 3);
 	emit(e, "\tfor (int64_t c = 0; c < %lld; c++)\n", period);
 	emit(e, "\t\tfor (int64_t r = 0; r < %lld; r++)\n", shared ? 1 : heads);

@@ -21,7 +21,8 @@ struct view {
 	int64_t size[AXES];
 	int count[AXES];
 	struct atom atom[AXES][VIEW_ATOMS];
-	double scale; /* that was taken out on the way */
+	int64_t offset; /* of the first element, in `base` */
+	double scale;   /* that was taken out on the way */
 };
 
 /* A view as the kernel reads it: `base` with the shape `dim`. */
@@ -40,6 +41,14 @@ bool view_settle(const struct view *v, struct stored *out);
 /* The furthest tensor behind a view that the kernel can read; `scaled`: scalings may be taken out;
  * `grouped`: heads may share. */
 bool view_find(struct view v, bool scaled, bool grouped, struct stored *out);
+
+/* --- attention_pack.c --- */
+
+/* `base` where q, k and v (in `layout`) are parts of it that together are all of it; NULL: they are
+ * not. `attr` then says where they lie (attention.h). */
+enum { PACK_ATTRS = 4 };
+struct tensor *attention_pack(struct graph *g, struct tensor *const *in, const int64_t *layout,
+	struct attr attr[PACK_ATTRS]);
 
 /* --- attention_scores.c --- */
 

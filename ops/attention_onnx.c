@@ -1,6 +1,6 @@
 /* ONNX's Attention (opset 23; 24 has shorter masks and nonpad_kv_seqlen, 25 windows), brought to
  * stint.Attention. Its fourth output, the scores themselves, is spelled out where it is used. */
-#include "ops/attention.h"
+#include "ops/attention_match.h"
 
 enum { ONNX_Q, ONNX_K, ONNX_V, ONNX_MASK, ONNX_PAST_K, ONNX_PAST_V, ONNX_NONPAD };
 enum { ONNX_Y, ONNX_PRESENT_K, ONNX_PRESENT_V, ONNX_SCORES };
@@ -264,7 +264,7 @@ static struct node *kernel(struct graph *g, const struct node *n, const struct s
 	const int64_t q_layout = s->flat ? LAYOUT_BTH : LAYOUT_BHT;
 	const int64_t kv_layout = kv_flat ? LAYOUT_BTH : LAYOUT_BHT;
 	const int64_t layout[ATTENTION_TENSORS] = {q_layout, kv_layout, kv_layout, q_layout};
-	struct attr attr[6] = {ATTR_F("scale", s->scale),
+	struct attr attr[6 + PACK_ATTRS] = {ATTR_F("scale", s->scale),
 		ATTR_F("softcap", node_float(n, "softcap", 0)), ATTR_I("empty", EMPTY_ZERO),
 		data_ints(g, "layout", ATTENTION_TENSORS, layout)};
 	int nattr = 4;
@@ -274,6 +274,8 @@ static struct node *kernel(struct graph *g, const struct node *n, const struct s
 	if (w.left >= 0 && !input(n, n->in, ONNX_NONPAD))
 		attr[nattr++] = ATTR_I("lower", s->past - w.left);
 	struct tensor *in[4] = {qkv[0], qkv[1], qkv[2], mask};
+	if (attention_lower_parts(g, in, attr, &nattr) != ST_OK)
+		return NULL;
 	return graph_op_node(g, "stint.Attention", mask ? 4 : 3, in, nattr, attr, NULL);
 }
 

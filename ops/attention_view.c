@@ -42,6 +42,10 @@ static bool follow(struct atom a, int rank, const int64_t *ydim, const int64_t *
 /* The view in terms of the input of a node that moves axes: ydim and xs as above. */
 static bool view_through(struct view *v, int rank, const int64_t *ydim, const int64_t *xs)
 {
+	int64_t offset = 0;
+	for (int j = rank - 1; j >= 0; v->offset /= ydim[j--])
+		offset += v->offset % ydim[j] * xs[j];
+	v->offset = offset;
 	for (int axis = 0; axis < AXES; axis++) {
 		struct atom inner_first[VIEW_ATOMS];
 		int n = 0, kept = 0;
@@ -99,6 +103,31 @@ static bool is_expanding_tile(const struct node *n)
 	return true;
 }
 
+/* Through a node whose output is a part of its input: v is a view of the k-th output. */
+static bool through_part(struct view *v, const struct node *n)
+{
+	const struct tensor *x = n->in[0], *y = v->base;
+	int64_t xs[RANK_MAX], start = 0;
+	box_strides(x->rank, x->dim, xs);
+	if (!strcmp(n->op->name, "Slice")) {
+		const int64_t *from = node_attr(n, "cut_start")->ints;
+		const int64_t *step = node_attr(n, "cut_step")->ints;
+		for (int j = 0; j < x->rank; j++) {
+			start += from[j] * xs[j];
+			if (step[j] != 1)
+				return false;
+		}
+	} else {
+		const int64_t axis = node_int(n, "axis", 0);
+		for (int k = 0; k < n->nout && n->out[k] != y; k++)
+			start += n->out[k]->dim[axis] * xs[axis];
+	}
+	if (!view_through(v, x->rank, y->dim, xs))
+		return false;
+	v->offset += start;
+	return true;
+}
+
 /* One stride an axis, or none where the size is 1. */
 static int64_t stride_of(const struct view *v, int axis)
 {
@@ -134,7 +163,7 @@ bool view_settle(const struct view *v, struct stored *out)
 			fits = fits && (size[i] == 1 || stride_of(&s, i) ==
 								strides[attention_axes[layout][i]]);
 		out->layout = (enum attention_layout)layout;
-		if (fits && v->base->numel == strides[0] * out->dim[0])
+		if (fits && v->offset == 0 && v->base->numel == strides[0] * out->dim[0])
 			return true;
 	}
 	return false;
@@ -165,7 +194,10 @@ bool view_back(struct view *v, bool scaled)
 		return through_scale(v, n);
 	const bool same = (n->op->traits & OP_VIEW) != 0;
 	const bool expand = !strcmp(op, "Expand") || is_expanding_tile(n);
-	if (!same && !expand && strcmp(op, "Transpose") != 0)
+	const bool part = !strcmp(op, "Slice") || !strcmp(op, "Split");
+	if (!same && !expand && !part && strcmp(op, "Transpose") != 0)
+		return false;
+	if (part && !through_part(v, n))
 		return false;
 	if (!strcmp(op, "Transpose") && !view_transpose(v, n, false))
 		return false;
