@@ -82,6 +82,50 @@ static const struct form recognised[] = {
 					"Dropout p p0 0.3 yes; MatMul y p vt"},
 };
 
+#define SLICES "Slice q3 x [0] [12] [2]; Slice k3 x [12] [24] [2]; Slice v3 x [24] [42] [2]; "
+#define SLICED                                                                                     \
+	"Reshape q4 q3 [2,5,3,4]; Reshape k4 k3 [2,5,3,4]; Reshape v4 v3 [2,5,3,6]; Transpose qt " \
+	"q4 perm=0,2,1,3; Transpose kt k4 perm=0,2,3,1; Transpose vt v4 perm=0,2,1,3; "
+
+/* Queries, keys and values are parts of one tensor. */
+static const struct form parts[] = {
+	{"parts of a row", "param x 2,5,42; " SLICES SLICED "MatMul a qt kt; Mul s a 0.5; " END
+			   "; Transpose z y perm=0,2,1,3"},
+	{"parts of a row, causal",
+		"param x 2,5,42; " SLICES SLICED "MatMul a qt kt; Add s a causal; " END},
+	{"as multi-head attention makes them",
+		"param x 5,2,36; Reshape x1 x [5,2,3,12]; Transpose x2 x1 perm=2,0,1,3; Slice q1 "
+		"x2 [0] [1] [0]; Slice k1 x2 [1] [2] [0]; Slice v1 x2 [2] [3] [0]; Reshape q2 q1 "
+		"[5,6,4]; Reshape k2 k1 [5,6,4]; Reshape v2 v1 [5,6,4]; Transpose q3 q2 "
+		"perm=1,0,2; Transpose k3 k2 perm=1,0,2; Transpose v3 v2 perm=1,0,2; Reshape qt q3 "
+		"[2,3,5,4]; Reshape k4 k3 [2,3,5,4]; Reshape vt v3 [2,3,5,4]; Transpose kt k4 "
+		"perm=0,1,3,2; Mul qs qt 0.5; MatMul s qs kt; " END},
+	{"parts of each head, thinned out",
+		"param x 2,5,3,3,4; Slice q1 x [0] [1] [3]; Slice k1 x [1] [2] [3]; Slice v1 x [2] "
+		"[3] [3]; Reshape q q1 [2,5,3,4]; Reshape k k1 [2,5,3,4]; Reshape v v1 [2,5,3,4]; "
+		"Transpose qt q perm=0,2,1,3; Transpose kt k perm=0,2,3,1; Transpose vt v "
+		"perm=0,2,1,3; MatMul a qt kt; Add s a band; Softmax p0 s; Dropout p p0 0.5 yes; "
+		"MatMul y p vt"},
+	{"parts of a row, heads that share keys",
+		"param x 2,5,40; param b 6,5,5; Slice q3 x [0] [24] [2]; Slice r x [24] [40] [2]; "
+		"Split k3,v3 r axis=2; "
+		"Reshape q4 q3 "
+		"[2,5,6,4]; Reshape k4 k3 [2,5,2,1,4]; Reshape v4 v3 [2,5,2,1,4]; Expand k5 k4 "
+		"[2,5,2,3,4]; Expand v5 v4 [2,5,2,3,4]; Reshape k6 k5 [2,5,6,4]; Reshape v6 v5 "
+		"[2,5,6,4]; Transpose qt q4 perm=0,2,1,3; Transpose kt k6 perm=0,2,3,1; Transpose "
+		"vt v6 perm=0,2,1,3; MatMul a qt kt; Add s a b; " END},
+};
+
+/* Parts that are not all of the tensor, or the same. */
+static const struct form not_parts[] = {
+	{"more in the row", "param x 2,5,43; " SLICES SLICED "MatMul s qt kt; " END},
+	{"keys that are the queries",
+		"param x 2,5,36; Slice q3 x [0] [12] [2]; Slice k3 x [0] [12] [2]; Slice v3 x [12] "
+		"[24] [2]; Reshape q4 q3 [2,5,3,4]; Reshape k4 k3 [2,5,3,4]; Reshape v4 v3 "
+		"[2,5,3,4]; Transpose qt q4 perm=0,2,1,3; Transpose kt k4 perm=0,2,3,1; Transpose "
+		"vt v4 perm=0,2,1,3; MatMul s qt kt; " END},
+};
+
 /* Some rows have no key: the outputs are compared, gradients of NaN are not. */
 static const struct form without_keys[] = {
 	{"a row without keys", SQUARE "Where s holes s0 -inf; " END},
@@ -141,16 +185,19 @@ static const struct section {
 	const struct form *form;
 	int n;
 	bool found, gradients;
+	const char *gradient; /* that is found too, once there are gradients; NULL: any */
 } sections[] = {
 #define SECTION(list, op, ...)                                                                     \
 	{                                                                                          \
 		op, list, sizeof list / sizeof *list, __VA_ARGS__                                  \
 	}
-	SECTION(recognised, "stint.Attention", true, true),
-	SECTION(without_keys, "stint.Attention", true, false),
-	SECTION(other, "stint.Attention", false, false),
-	SECTION(rotary, "stint.Rotary", true, true),
-	SECTION(not_rotary, "stint.Rotary", false, false),
+	SECTION(recognised, "stint.Attention", true, true, NULL),
+	SECTION(parts, "stint.Attention", true, true, "stint.AttentionGradParts"),
+	SECTION(not_parts, "stint.Attention", true, true, "stint.AttentionGrad"),
+	SECTION(without_keys, "stint.Attention", true, false, NULL),
+	SECTION(other, "stint.Attention", false, false, NULL),
+	SECTION(rotary, "stint.Rotary", true, true, NULL),
+	SECTION(not_rotary, "stint.Rotary", false, false, NULL),
 };
 
 #endif

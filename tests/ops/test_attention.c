@@ -252,6 +252,8 @@ static enum status build(struct trial *t, struct diag *d, int k, const char *fol
 		t->recognised = has_op(train, t->section->op) && has_op(eval, t->section->op);
 	attach_loss(t, train);
 	TRY(graph_autodiff(train, &nparam, &param, &grad));
+	if (k == 0 && t->section->gradient)
+		t->recognised = t->recognised && has_op(train, t->section->gradient);
 	TRY(optimizer_parse(t->arena, ops_table(), "sgd:lr=0.5", &sgd, d));
 	TRY(graph_attach_updates(train, &sgd, nparam, param, grad));
 	TRY(graph_name_constants(train));
