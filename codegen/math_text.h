@@ -1,7 +1,8 @@
 /* Elementary functions of single precision as C text. The C library's do not vectorise, and their
  * bits change with its version; these are additions, products and choices only, so that loops over
  * them vectorise and every machine and compiler gives the same bits. Polynomials: minimax fits,
- * coefficients rounded to float; the errors stated are the largest over all floats. */
+ * tools/math_fit.py makes those of the logarithm and of math_wide_text.h. The errors stated are
+ * the largest over all floats (tests/codegen/math_table.c). */
 #ifndef STINT_CODEGEN_MATH_TEXT_H
 #define STINT_CODEGEN_MATH_TEXT_H
 
@@ -9,7 +10,7 @@
 static const char exp_f32_text[] =
 "\n"
 "/* e^x to 1 unit in the last place: 2^n e^r with n the whole number nearest x / ln 2 (a bit trick\n"
-" * rounds), ln 2 in two parts, and a polynomial fitted to e^r. What would not be a normal number is 0. */\n"
+" * rounds), ln 2 in two parts, and a polynomial fitted to e^r. */\n"
 "static inline float exp_f32(float x)\n"
 "{\n"
 "\tconst float c = x < -104 ? -104 : x > 89 ? 89 : x;\n"
@@ -101,7 +102,7 @@ static const char log_parts_text[] =
 
 static const char log_f32_text[] =
 "\n"
-"/* log x. */\n"
+"/* log x to 0.8 units in the last place. */\n"
 "static inline float log_f32(float x)\n"
 "{\n"
 "\tconst int denormal = x < 1.17549435e-38f;\n"
@@ -119,7 +120,7 @@ static const char log_f32_text[] =
 
 static const char log1p_f32_text[] =
 "\n"
-"/* log(1 + x), with what 1 + x loses to rounding. */\n"
+"/* log(1 + x) to 1.4 units in the last place, with what 1 + x loses to rounding. */\n"
 "static inline float log1p_f32(float x)\n"
 "{\n"
 "\tunion {\n"
