@@ -38,6 +38,12 @@ struct bench {
 	struct bench_kernel all;     /* their sum */
 };
 
+/* --- cmd_bench.c --- */
+
+/* Load b->dir and make up its inputs. b->arena and b->dir are set; load_close(&b->l) afterwards,
+ * whatever this returns. */
+enum status bench_open(struct bench *b, struct diag *d);
+
 /* --- bench_kernels.c --- */
 
 /* Sum b->t by kernel; requires the timing, with alone_us, and the plan where there is one. */
@@ -55,5 +61,10 @@ const char *bench_brief(const struct bench_kernel *k, int width, char buf[static
 
 void bench_table(const struct bench *b);
 void bench_json(const struct bench *b);
+
+/* --- bench_compare.c --- */
+
+/* Open the two, time them in turn, and print how they differ. */
+enum status bench_compare(struct bench side[2], int steps, bool json, struct diag *d);
 
 #endif

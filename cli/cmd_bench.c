@@ -1,4 +1,5 @@
-/* stint bench DIR --steps N --json --costs-out FILE: time a compiled step on made-up data. */
+/* stint bench DIR --steps N --json --costs-out FILE, bench --compare A B: time compiled steps on
+ * made-up data. */
 #include <stdlib.h>
 
 #include "cli/args.h"
@@ -44,11 +45,11 @@ static enum status write_costs(const struct bench *b, const char *path, struct d
 }
 
 struct wishes {
-	int steps, json;
+	int steps, json, compare;
 	char *costs_out;
 };
 
-static enum status open_bench(struct bench *b, struct diag *d)
+enum status bench_open(struct bench *b, struct diag *d)
 {
 	TRY(load_open(b->arena, b->dir, NULL, &b->l, d));
 	fill_inputs(&b->l);
@@ -77,11 +78,25 @@ static enum status measure(struct bench *b, int steps, struct diag *d)
 
 static enum status bench(struct bench *b, const struct wishes *w, struct diag *d)
 {
-	TRY(open_bench(b, d));
+	TRY(bench_open(b, d));
 	TRY(measure(b, w->steps, d));
 	if (w->costs_out)
 		TRY(write_costs(b, w->costs_out, d));
 	(w->json ? bench_json : bench_table)(b);
+	return ST_OK;
+}
+
+static enum status check(const struct wishes *w, const struct args *args, struct diag *d)
+{
+	if (w->steps < 1 || w->steps > 1000000)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--steps wants 1 to 1000000");
+	if (w->compare && args->n != 2)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--compare wants two folders");
+	if (!w->compare && args->n != 1)
+		return diag_fail(d, ST_USAGE, NULL, "`--compare A B` takes two",
+			"one folder is timed at a time");
+	if (w->compare && w->costs_out)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--costs-out does not go with --compare");
 	return ST_OK;
 }
 
@@ -90,23 +105,26 @@ enum status cmd_bench(int argc, const char **argv, struct diag *d)
 	struct wishes w = {.steps = 20};
 	struct poptOption table[] = {
 		{"steps", 0, POPT_ARG_INT, &w.steps, 0, "steps to time (default 20)", "N"},
+		{"compare", 0, POPT_ARG_NONE, &w.compare, 0,
+			"time two folders in turn: --compare A B", NULL},
 		{"costs-out", 0, POPT_ARG_STRING, &w.costs_out, 0,
 			"write each kernel's time, for `--costs`", "FILE"},
 		{"json", 0, POPT_ARG_NONE, &w.json, 0, "print JSON", NULL}, POPT_TABLEEND};
 	struct args args;
-	struct bench b = {.arena = arena_new()};
-	if (!b.arena)
+	struct arena *a = arena_new();
+	if (!a)
 		return diag_nomem(d);
-	enum status st = args_parse(
-		b.arena, argc, argv, table, "DIR [OPTIONS]", 1, 1, NULL, &args, d);
-	if (st == ST_OK && !args.help && (w.steps < 1 || w.steps > 1000000))
-		st = diag_fail(d, ST_USAGE, NULL, NULL, "--steps wants 1 to 1000000");
+	enum status st = args_parse(a, argc, argv, table, "DIR [OPTIONS]", 1, 2, NULL, &args, d);
+	if (st == ST_OK && !args.help)
+		st = check(&w, &args, d);
 	if (st == ST_OK && !args.help) {
-		b.dir = args.positional[0];
-		st = bench(&b, &w, d);
-		load_close(&b.l);
+		struct bench b[2] = {{.arena = a, .dir = args.positional[0]},
+			{.arena = a, .dir = args.positional[1]}};
+		st = w.compare ? bench_compare(b, w.steps, w.json, d) : bench(&b[0], &w, d);
+		load_close(&b[1].l);
+		load_close(&b[0].l);
 	}
 	free(w.costs_out);
-	arena_free(b.arena);
+	arena_free(a);
 	return st;
 }

@@ -78,6 +78,28 @@ told "recomputation: " "without: "
 ! grep '^k[0-9]' out | grep -q '.\{121\}' || fail "a line is too long"
 expect 2 stint bench dir --steps 0
 
+# two, in turn
+expect 0 stint bench --compare dir tight --steps 3
+told "A: dir: " "B: tight: " "B takes " "(half of 3 rounds: " "calls A" "a call" "all "
+! grep -q '.\{121\}' out || fail "a line is too long"
+expect 0 stint bench --compare tight dir --steps 2 --json
+is_json out
+for key in steps ratio ratio_low ratio_high; do number out $key; done
+for side in a b; do
+	for key in threads step_ms kernels_ms arena_bytes recomputed_ms; do number out $side $key; done
+	for key in calls ms; do number out kernels 0 $side $key; done
+done
+number out kernels 0 ratio
+[ "$(json_of out a dir)" = '"tight"' ] || fail "the folder's name"
+# the same ops once, and one again in the tighter arena
+sed 's/.*"kernels"//' out | tr '{' '\n' | sed -n 's/^"calls":\([0-9]*\).*/\1/p' |
+	awk -v n="$again" '{d += NR % 2 ? $1 : -$1} END {exit !(d == n)}' || fail "calls of both"
+expect 2 stint bench --compare dir
+expect 2 stint bench dir tight
+expect 2 stint bench --compare dir tight --costs-out x.json
+absent x.json
+expect 5 stint bench --compare dir none
+
 # forward only: evaluations
 expect 0 stint compile m.onnx --loss none --batch 4 --threads 1 --portable -o forward
 expect 0 stint bench forward --steps 2 --json
