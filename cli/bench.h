@@ -59,8 +59,16 @@ const char *bench_brief(const struct bench_kernel *k, int width, char buf[static
 
 /* --- bench_print.c --- */
 
-void bench_table(const struct bench *b);
+/* The lines above the table: the step, the plan, recomputation, memory, the machine. In b->arena;
+ * model and file names in them are as they came. */
+enum { BENCH_FACTS = 5 };
+enum status bench_facts(const struct bench *b, const char *fact[BENCH_FACTS], struct diag *d);
+enum status bench_table(const struct bench *b, struct diag *d);
 void bench_json(const struct bench *b);
+
+/* --- bench_html.c --- */
+
+enum status bench_html(const struct bench *b, const char *path, struct diag *d);
 
 /* --- bench_compare.c --- */
 

@@ -108,53 +108,78 @@ void bench_json(const struct bench *b)
 	printf("]}\n");
 }
 
-/* --- Table --- */
+/* --- In words --- */
 
-static void print_plan(const struct bench *b)
+static const char *plural(int64_t n)
 {
-	if (b->t.plan) {
-		printf("predicted: %.4g ms", b->t.plan->cost_total / 1e3);
-		if (b->t.problem->costs) {
-			printf(", costs from: ");
-			safe_put(stdout, b->t.problem->costs);
-		}
-		printf("\n");
-	}
-	if (b->all.again == 0) {
-		printf("recomputation: none\n");
-		return;
-	}
-	printf("recomputation: %.4g ms, %.1f %% of the step, in %d of %d calls; without: %.4g ms",
-		again_ms(b), percent(b->all.again_us, b->all.us), b->all.again, b->t.nop,
-		b->t.step_us / 1e3 - again_ms(b));
-	if (b->t.plan)
-		printf("; predicted %.1f %%",
-			percent(planned_again_us(&b->t), b->t.plan->cost_total));
-	printf("\n");
+	return n == 1 ? "" : "s";
 }
 
-static void print_memory(const struct bench *b)
+static const char *fact_recomputation(const struct bench *b)
+{
+	if (b->all.again == 0)
+		return "recomputation: none";
+	const char *planned = "";
+	if (b->t.plan)
+		planned = arena_printf(b->arena, "; predicted %.1f %%",
+			percent(planned_again_us(&b->t), b->t.plan->cost_total));
+	return arena_printf(b->arena,
+		"recomputation: %.4g ms, %.1f %% of the step, in %d of %d calls; without: %.4g "
+		"ms%s",
+		again_ms(b), percent(b->all.again_us, b->all.us), b->all.again, b->t.nop,
+		b->t.step_us / 1e3 - again_ms(b), planned ? planned : "");
+}
+
+static const char *fact_memory(const struct bench *b)
 {
 	const struct bench_memory *m = &b->memory;
-	char w[24], x[24], y[24], z[24];
-	printf("memory: arena %s planned, %s resident; outside %s, about %s expected; ",
-		bytes_human((int64_t)b->l.model->arena_bytes, w), bytes_human(m->arena_resident, x),
-		bytes_human(m->outside, y), bytes_human(REPORT_OUTSIDE_BYTES, z));
-	printf("peak %s; grown by %s while stepping\n", bytes_human(m->peak, w),
-		bytes_human(m->grown, x));
+	char v[24], w[24], x[24], y[24], z[24], peak[24];
+	return arena_printf(b->arena,
+		"memory: arena %s planned, %s resident; outside %s, about %s expected; peak %s; "
+		"grown by %s while stepping",
+		bytes_human((int64_t)b->l.model->arena_bytes, v), bytes_human(m->arena_resident, w),
+		bytes_human(m->outside, x), bytes_human(REPORT_OUTSIDE_BYTES, y),
+		bytes_human(m->peak, peak), bytes_human(m->grown, z));
 }
 
-static void print_machine(const struct bench *b)
+static const char *fact_machine(const struct bench *b)
 {
 	const struct roof *r = &b->roof;
 	char size[24];
-	printf("machine, measured with %d thread%s: %.4g GFLOP/s; GB/s:", r->threads,
-		r->threads == 1 ? "" : "s", r->flops_us / 1e3);
+	struct text t = {0};
+	text_add(&t, "machine, measured with %d thread%s: %.4g GFLOP/s; GB/s:", r->threads,
+		plural(r->threads), r->flops_us / 1e3);
 	for (int i = 0; i < ROOF_LEVELS; i++)
-		printf("%s %.4g over %s", i ? "," : "", r->level[i].bytes_us / 1e3,
+		text_add(&t, "%s %.4g over %s", i ? "," : "", r->level[i].bytes_us / 1e3,
 			bytes_human((int64_t)r->level[i].bytes, size));
-	printf("\n");
+	const char *s = t.failed ? NULL : arena_strdup(b->arena, t.s);
+	text_free(&t);
+	return s;
 }
+
+enum status bench_facts(const struct bench *b, const char *fact[BENCH_FACTS], struct diag *d)
+{
+	const struct stint_model *m = b->l.model;
+	const char *costs = b->t.plan ? b->t.problem->costs : NULL;
+	char x[24], y[24];
+	fact[0] = arena_printf(b->arena,
+		"%s: %.4g ms a step (median of %d, %d thread%s); arena %s, outside %s", m->name,
+		b->t.step_us / 1e3, b->t.steps, m->threads, plural(m->threads),
+		bytes_human((int64_t)m->arena_bytes, x), bytes_human(b->memory.outside, y));
+	fact[1] = b->t.plan ? arena_printf(b->arena, "predicted: %.4g ms%s%s",
+				      b->t.plan->cost_total / 1e3, costs ? ", costs from: " : "",
+				      costs ? costs : "")
+			    : "predicted: the folder has no plan";
+	fact[2] = fact_recomputation(b);
+	fact[3] = fact_memory(b);
+	fact[4] = fact_machine(b);
+	for (int i = 0; i < BENCH_FACTS; i++)
+		if (!fact[i])
+			return diag_nomem(d);
+	return ST_OK;
+}
+
+/* --- Table --- */
 
 static void print_row(const struct bench *b, const struct bench_kernel *k, const char *name)
 {
@@ -166,19 +191,19 @@ static void print_row(const struct bench *b, const struct bench_kernel *k, const
 	printf("\n");
 }
 
-void bench_table(const struct bench *b)
+enum status bench_table(const struct bench *b, struct diag *d)
 {
-	const struct stint_model *m = b->l.model;
-	char x[24], y[24], name[128];
-	printf("%s: %.4g ms a step (median of %d, %d thread%s); arena %s, outside %s\n", m->name,
-		b->t.step_us / 1e3, b->t.steps, m->threads, m->threads == 1 ? "" : "s",
-		bytes_human((int64_t)m->arena_bytes, x), bytes_human(b->memory.outside, y));
-	print_plan(b);
-	print_memory(b);
-	print_machine(b);
+	const char *fact[BENCH_FACTS];
+	char name[128];
+	TRY(bench_facts(b, fact, d));
+	for (int i = 0; i < BENCH_FACTS; i++) {
+		safe_put(stdout, fact[i]);
+		printf("\n");
+	}
 	printf("%-*s %5s %9s %6s %9s %8s %7s %6s%s\n", NAME_WIDTH, "kernel", "calls", "ms", "share",
 		"alone", "GFLOP/s", "GB/s", "roof", b->t.plan ? " predicted" : "");
 	for (int i = 0; i < b->nkernel; i++)
 		print_row(b, &b->kernel[i], bench_brief(&b->kernel[i], NAME_WIDTH, name));
 	print_row(b, &b->all, bench_brief(&b->all, NAME_WIDTH, name));
+	return ST_OK;
 }

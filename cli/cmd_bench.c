@@ -1,5 +1,5 @@
-/* stint bench DIR --steps N --json --costs-out FILE, bench --compare A B: time compiled steps on
- * made-up data. */
+/* stint bench DIR --steps N --json --html FILE --costs-out FILE, bench --compare A B: time compiled
+ * steps on made-up data. */
 #include <stdlib.h>
 
 #include "cli/args.h"
@@ -46,7 +46,7 @@ static enum status write_costs(const struct bench *b, const char *path, struct d
 
 struct wishes {
 	int steps, json, compare;
-	char *costs_out;
+	char *costs_out, *html;
 };
 
 enum status bench_open(struct bench *b, struct diag *d)
@@ -82,7 +82,12 @@ static enum status bench(struct bench *b, const struct wishes *w, struct diag *d
 	TRY(measure(b, w->steps, d));
 	if (w->costs_out)
 		TRY(write_costs(b, w->costs_out, d));
-	(w->json ? bench_json : bench_table)(b);
+	if (w->html)
+		TRY(bench_html(b, w->html, d));
+	if (w->json)
+		bench_json(b);
+	else if (!w->html)
+		TRY(bench_table(b, d));
 	return ST_OK;
 }
 
@@ -95,8 +100,9 @@ static enum status check(const struct wishes *w, const struct args *args, struct
 	if (!w->compare && args->n != 1)
 		return diag_fail(d, ST_USAGE, NULL, "`--compare A B` takes two",
 			"one folder is timed at a time");
-	if (w->compare && w->costs_out)
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--costs-out does not go with --compare");
+	if (w->compare && (w->costs_out || w->html))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --compare",
+			w->html ? "html" : "costs-out");
 	return ST_OK;
 }
 
@@ -109,6 +115,8 @@ enum status cmd_bench(int argc, const char **argv, struct diag *d)
 			"time two folders in turn: --compare A B", NULL},
 		{"costs-out", 0, POPT_ARG_STRING, &w.costs_out, 0,
 			"write each kernel's time, for `--costs`", "FILE"},
+		{"html", 0, POPT_ARG_STRING, &w.html, 0,
+			"write a page with the kernels under the roofline", "FILE"},
 		{"json", 0, POPT_ARG_NONE, &w.json, 0, "print JSON", NULL}, POPT_TABLEEND};
 	struct args args;
 	struct arena *a = arena_new();
@@ -125,6 +133,7 @@ enum status cmd_bench(int argc, const char **argv, struct diag *d)
 		load_close(&b[0].l);
 	}
 	free(w.costs_out);
+	free(w.html);
 	arena_free(a);
 	return st;
 }

@@ -78,6 +78,23 @@ told "recomputation: " "without: "
 ! grep '^k[0-9]' out | grep -q '.\{121\}' || fail "a line is too long"
 expect 2 stint bench dir --steps 0
 
+# a page: one file, no script, nothing from elsewhere
+expect 0 stint bench tight --steps 2 --html page.html --costs-out x.json
+[ ! -s out ] || fail "a page and words beside it"
+present x.json
+rm x.json
+for part in '<html' '<style>' '<svg' 'id="k0"' 'href="#k0"' 'under the roofline' '<tfoot>' '</html>'; do
+	grep -qiF "$part" page.html || fail "the page lacks $part"
+done
+! grep -q '<script\|https*://' page.html || fail "the page wants more than itself"
+! grep -qw 'nan\|inf' page.html || fail "the page has no numbers"
+[ "$(grep -c '<tr id="k' page.html)" = "$(grep -o '{"kernel":' tight.json | wc -l)" ] || fail "rows"
+expect 0 stint bench dir --steps 2 --html page.html --json
+is_json out
+expect 5 stint bench dir --steps 1 --html no/such/folder/page.html
+expect 2 stint bench --compare dir tight --html none.html
+absent none.html
+
 # two, in turn
 expect 0 stint bench --compare dir tight --steps 3
 told "A: dir: " "B: tight: " "B takes " "(half of 3 rounds: " "calls A" "a call" "all "
