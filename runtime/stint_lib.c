@@ -11,7 +11,7 @@
  *in order. Only oneDNN's own kernels are taken ("brg...", "jit..."): measured on 2.6.3, one
  *execution of those allocates at most 7 blocks of 152 bytes (its table of arguments), for any
  *shape, while "gemm:jit", "x64:gemm:jit" and the reference kernels allocate packing buffers (16 KiB
- *to 460 KiB a thread) in every call. Direct convolution only. */
+ *to 460 KiB a thread) in every call. */
 #include "stint_lib.h"
 
 #include <stdio.h>
@@ -105,6 +105,15 @@ static dnnl_status_t any(dnnl_memory_desc_t *md, const dnnl_memory_desc_t *like)
 		md, like->ndims, like->dims, dnnl_f32, dnnl_format_tag_any);
 }
 
+/* The kernels that do not allocate: see above. */
+static int implementation_taken(const_dnnl_primitive_desc_t pd)
+{
+	const char *name = NULL;
+	return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
+	       name && (strncmp(name, "brg", 3) == 0 || strncmp(name, "jit", 3) == 0) &&
+	       !strstr(name, "gemm:");
+}
+
 /* --- matmul --- */
 
 /* A batch of r by c matrices, stored transposed or not, or one for the whole batch. */
@@ -151,15 +160,21 @@ static dnnl_status_t recipe_matmul(struct recipe *r, const int64_t *p, int bias)
 enum conv_kind { CONV_FORWARD, CONV_DATA, CONV_WEIGHT };
 
 struct conv {
-	dnnl_memory_desc_t x, w, b, y; /* plain */
+	dnnl_memory_desc_t x, w, b, y; /* as the call has them */
 	dnnl_dims_t stride, dilation, before, after;
 	int bias;
+	int keep_x; /* x as it is: the first layer's few channels */
+	dnnl_alg_kind_t algorithm;
 };
+
+/* How a call stands to its tensors and does its work: see stint_lib.h. */
+enum { X_BLOCKED = 1, Y_BLOCKED = 2, WAY = 4 };
+enum way { DIRECT, WINOGRAD, HALVES };
 
 /* The numbers of a call: which axes a kind has is the only difference between kinds. */
 struct conv_shape {
 	int axes;
-	int64_t n, c, k, g, bias;
+	int64_t n, c, k, g, bias, form;
 	int64_t size[3], kernel[3], stride[3], dilation[3], before[3], out[3];
 };
 
@@ -170,10 +185,12 @@ static struct conv_shape conv_shape_of(const int64_t *p, int axes)
 		s.k = p[4];
 		s.g = p[5];
 		s.bias = p[18];
+		s.form = p[19];
 	} else {
 		s.k = p[2];
 		s.g = p[3];
 		s.bias = p[22];
+		s.form = p[23];
 	}
 	for (int i = 0; i < axes; i++) {
 		s.size[i] = p[axes == 2 ? 2 + i : 4 + i];
@@ -184,6 +201,22 @@ static struct conv_shape conv_shape_of(const int64_t *p, int axes)
 		s.out[i] = p[axes == 2 ? 16 + i : 19 + i];
 	}
 	return s;
+}
+
+int stint_lib_block(void)
+{
+	const unsigned isa = dnnl_get_effective_cpu_isa();
+	const unsigned avx512 = dnnl_cpu_isa_avx512_core, avx2 = dnnl_cpu_isa_avx2;
+	return (isa & avx512) == avx512 ? 16 : (isa & avx2) == avx2 ? 8 : 0;
+}
+
+/* [N, C, ...] stored as [N, C/B, ..., B]. */
+static dnnl_status_t in_blocks(dnnl_memory_desc_t *md, int rank, const dnnl_dim_t *dim)
+{
+	const int wide = stint_lib_block() == 16;
+	const dnnl_format_tag_t tag = rank == 4 ? (wide ? dnnl_nChw16c : dnnl_nChw8c)
+						: (wide ? dnnl_nCdhw16c : dnnl_nCdhw8c);
+	return dnnl_memory_desc_init_by_tag(md, rank, dim, dnnl_f32, tag);
 }
 
 static dnnl_status_t conv_describe(struct conv *c, const struct conv_shape *s)
@@ -208,19 +241,21 @@ static dnnl_status_t conv_describe(struct conv *c, const struct conv_shape *s)
 		c->after[i] = span - s->size[i] - s->before[i];
 	}
 	c->bias = s->bias != 0;
-	dnnl_status_t st = dense(&c->x, 2 + s->axes, x);
+	c->algorithm = s->form / WAY == DIRECT ? dnnl_convolution_direct
+					       : dnnl_convolution_winograd;
+	dnnl_status_t st = (s->form & X_BLOCKED ? in_blocks : dense)(&c->x, 2 + s->axes, x);
 	if (!st)
 		st = dense(&c->w, 2 + grouped + s->axes, w);
 	if (!st)
 		st = dense(&c->b, 1, &s->k);
-	return st ? st : dense(&c->y, 2 + s->axes, y);
+	return st ? st : (s->form & Y_BLOCKED ? in_blocks : dense)(&c->y, 2 + s->axes, y);
 }
 
 static dnnl_status_t conv_desc(dnnl_convolution_desc_t *d, struct conv *c, enum conv_kind kind)
 {
-	const dnnl_alg_kind_t direct = dnnl_convolution_direct;
-	dnnl_memory_desc_t x, w, y;
-	dnnl_status_t st = any(&x, &c->x);
+	const dnnl_alg_kind_t alg = c->algorithm;
+	dnnl_memory_desc_t x = c->x, w, y;
+	dnnl_status_t st = c->keep_x ? dnnl_success : any(&x, &c->x);
 	if (!st)
 		st = any(&w, &c->w);
 	if (!st)
@@ -229,11 +264,11 @@ static dnnl_status_t conv_desc(dnnl_convolution_desc_t *d, struct conv *c, enum 
 		return st;
 	if (kind == CONV_DATA)
 		return dnnl_dilated_convolution_backward_data_desc_init(
-			d, direct, &x, &w, &y, c->stride, c->dilation, c->before, c->after);
+			d, alg, &x, &w, &y, c->stride, c->dilation, c->before, c->after);
 	if (kind == CONV_WEIGHT)
 		return dnnl_dilated_convolution_backward_weights_desc_init(
-			d, direct, &x, &w, NULL, &y, c->stride, c->dilation, c->before, c->after);
-	return dnnl_dilated_convolution_forward_desc_init(d, dnnl_forward_training, direct, &x, &w,
+			d, alg, &x, &w, NULL, &y, c->stride, c->dilation, c->before, c->after);
+	return dnnl_dilated_convolution_forward_desc_init(d, dnnl_forward_training, alg, &x, &w,
 		c->bias ? &c->b : NULL, &y, c->stride, c->dilation, c->before, c->after);
 }
 
@@ -255,7 +290,8 @@ static void operand_set(struct recipe *r, int arg, int output, const dnnl_memory
  * 16, stay within a MiB a thread. */
 static int64_t conv_part(const struct conv_shape *s, int threads)
 {
-	double x = (double)((s->c + 15) / 16 * 16), y = (double)((s->k + 15) / 16 * 16);
+	double x = s->form & X_BLOCKED ? 0 : (double)((s->c + 15) / 16 * 16);
+	double y = s->form & Y_BLOCKED ? 0 : (double)((s->k + 15) / 16 * 16);
 	for (int i = 0; i < s->axes; i++) {
 		x *= (double)s->size[i];
 		y *= (double)s->out[i];
@@ -266,46 +302,89 @@ static int64_t conv_part(const struct conv_shape *s, int threads)
 	return part;
 }
 
-static dnnl_status_t recipe_conv(
-	struct recipe *r, const int64_t *p, int axes, int threads, enum conv_kind kind)
+static dnnl_status_t conv_primitive(struct recipe *r, struct conv *c, enum conv_kind kind)
 {
-	struct conv c;
 	dnnl_convolution_desc_t d;
-	struct conv_shape s = conv_shape_of(p, axes);
-	const int64_t part = conv_part(&s, threads);
-	r->rounds = part ? (int)(s.n / part) : 1;
-	s.n = part;
-	dnnl_status_t st = conv_describe(&c, &s);
-	if (kind != CONV_FORWARD)
-		c.bias = 0;
-	if (!st && kind != CONV_FORWARD) {
+	dnnl_status_t st = dnnl_success;
+	if (kind != CONV_FORWARD) {
 		/* A backward primitive takes the forward one as a hint. */
-		st = conv_desc(&d, &c, CONV_FORWARD);
+		c->bias = 0;
+		st = conv_desc(&d, c, CONV_FORWARD);
 		if (!st)
 			st = dnnl_primitive_desc_create(&r->hint, &d, r->attr, r->engine, NULL);
 	}
 	if (!st)
-		st = conv_desc(&d, &c, kind);
-	if (!st)
-		st = dnnl_primitive_desc_create(&r->main, &d, r->attr, r->engine, r->hint);
+		st = conv_desc(&d, c, kind);
+	return st ? st : dnnl_primitive_desc_create(&r->main, &d, r->attr, r->engine, r->hint);
+}
+
+static void conv_operands(struct recipe *r, const struct conv *c, enum conv_kind kind)
+{
+	if (kind == CONV_FORWARD) {
+		operand_set(r, DNNL_ARG_SRC, 0, &c->x, dnnl_query_src_md, 0);
+		operand_set(r, DNNL_ARG_WEIGHTS, 0, &c->w, dnnl_query_weights_md, 0);
+		if (c->bias)
+			operand_set(r, DNNL_ARG_BIAS, 0, &c->b, dnnl_query_weights_md, 1);
+		operand_set(r, DNNL_ARG_DST, 1, &c->y, dnnl_query_dst_md, 0);
+	} else if (kind == CONV_DATA) {
+		operand_set(r, DNNL_ARG_DIFF_DST, 0, &c->y, dnnl_query_diff_dst_md, 0);
+		operand_set(r, DNNL_ARG_WEIGHTS, 0, &c->w, dnnl_query_weights_md, 0);
+		operand_set(r, DNNL_ARG_DIFF_SRC, 1, &c->x, dnnl_query_diff_src_md, 0);
+	} else {
+		operand_set(r, DNNL_ARG_SRC, 0, &c->x, dnnl_query_src_md, 0);
+		operand_set(r, DNNL_ARG_DIFF_DST, 0, &c->y, dnnl_query_diff_dst_md, 0);
+		operand_set(r, DNNL_ARG_DIFF_WEIGHTS, 1, &c->w, dnnl_query_diff_weights_md, 0);
+	}
+}
+
+static void recipe_forget(struct recipe *r)
+{
+	if (r->main)
+		dnnl_primitive_desc_destroy(r->main);
+	if (r->hint)
+		dnnl_primitive_desc_destroy(r->hint);
+	r->main = r->hint = NULL;
+	r->noperand = 0;
+}
+
+/* For so many images at once. An x of few channels is read as it is where the library can. */
+static dnnl_status_t conv_try(
+	struct recipe *r, struct conv_shape s, int64_t images, enum conv_kind kind)
+{
+	struct conv c = {0};
+	r->rounds = images ? (int)(s.n / images) : 1;
+	s.n = images;
+	dnnl_status_t st = conv_describe(&c, &s);
 	if (st)
 		return st;
-	if (kind == CONV_FORWARD) {
-		operand_set(r, DNNL_ARG_SRC, 0, &c.x, dnnl_query_src_md, 0);
-		operand_set(r, DNNL_ARG_WEIGHTS, 0, &c.w, dnnl_query_weights_md, 0);
-		if (c.bias)
-			operand_set(r, DNNL_ARG_BIAS, 0, &c.b, dnnl_query_weights_md, 1);
-		operand_set(r, DNNL_ARG_DST, 1, &c.y, dnnl_query_dst_md, 0);
-	} else if (kind == CONV_DATA) {
-		operand_set(r, DNNL_ARG_DIFF_DST, 0, &c.y, dnnl_query_diff_dst_md, 0);
-		operand_set(r, DNNL_ARG_WEIGHTS, 0, &c.w, dnnl_query_weights_md, 0);
-		operand_set(r, DNNL_ARG_DIFF_SRC, 1, &c.x, dnnl_query_diff_src_md, 0);
-	} else {
-		operand_set(r, DNNL_ARG_SRC, 0, &c.x, dnnl_query_src_md, 0);
-		operand_set(r, DNNL_ARG_DIFF_DST, 0, &c.y, dnnl_query_diff_dst_md, 0);
-		operand_set(r, DNNL_ARG_DIFF_WEIGHTS, 1, &c.w, dnnl_query_diff_weights_md, 0);
+	c.keep_x = s.g == 1 && s.c < 8 && !(s.form & X_BLOCKED);
+	st = conv_primitive(r, &c, kind);
+	if (c.keep_x && (st || !implementation_taken(r->main))) {
+		recipe_forget(r);
+		c.keep_x = 0;
+		st = conv_primitive(r, &c, kind);
 	}
-	return dnnl_success;
+	if (!st)
+		conv_operands(r, &c, kind);
+	return st;
+}
+
+/* All images at once, unless they are to be halved or would have to be copied. */
+static dnnl_status_t recipe_conv(
+	struct recipe *r, const int64_t *p, int axes, int threads, enum conv_kind kind)
+{
+	const struct conv_shape s = conv_shape_of(p, axes);
+	const int halves = s.form / WAY == HALVES;
+	int copied = 0;
+	dnnl_status_t st = conv_try(r, s, halves ? s.n / 2 : s.n, kind);
+	for (int i = 0; i < r->noperand; i++)
+		copied |= r->operand[i].batched &&
+			  !dnnl_memory_desc_equal(&r->operand[i].plain, &r->operand[i].used);
+	const int64_t part = conv_part(&s, threads);
+	if (st || halves || !copied || part == s.n)
+		return st;
+	recipe_forget(r);
+	return conv_try(r, s, part, kind);
 }
 
 static dnnl_status_t recipe_conv_kind(
@@ -331,10 +410,7 @@ static void recipe_free(struct recipe *r)
 	for (int i = 0; i < MAX_OPERAND; i++)
 		if (r->operand[i].reorder)
 			dnnl_primitive_desc_destroy(r->operand[i].reorder);
-	if (r->main)
-		dnnl_primitive_desc_destroy(r->main);
-	if (r->hint)
-		dnnl_primitive_desc_destroy(r->hint);
+	recipe_forget(r);
 	if (r->attr)
 		dnnl_primitive_attr_destroy(r->attr);
 	if (r->adding)
@@ -342,15 +418,6 @@ static void recipe_free(struct recipe *r)
 	if (r->engine)
 		dnnl_engine_destroy(r->engine);
 	memset(r, 0, sizeof *r);
-}
-
-/* The kernels that do not allocate: see above. */
-static int implementation_taken(const_dnnl_primitive_desc_t pd)
-{
-	const char *name = NULL;
-	return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
-	       name && (strncmp(name, "brg", 3) == 0 || strncmp(name, "jit", 3) == 0) &&
-	       !strstr(name, "gemm:");
 }
 
 static size_t scratch_of(const_dnnl_primitive_desc_t pd)
