@@ -8,7 +8,7 @@
 #include <immintrin.h>
 #endif
 
-enum { ALIGN = 64, RUNS = 4 };
+enum { ALIGN = 64, RUNS_MIN = 12, RUNS_MAX = 60 };
 
 /* The compiler makes of it what vectors there are. */
 typedef float lanes __attribute__((vector_size(64)));
@@ -16,7 +16,7 @@ typedef float lanes __attribute__((vector_size(64)));
 struct worker {
 	float (*chains)(int64_t rounds); /* the peak's turn; NULL: the triad's */
 	int64_t rounds;                  /* of the chains, or over the arrays */
-	int64_t n;                       /* lanes of each array */
+	int64_t n, skip;                 /* lanes of each array, from which on */
 	lanes *a, *b, *c;                /* this thread's parts */
 	float seen;                      /* something of what was computed, lest it be left out */
 };
@@ -86,8 +86,8 @@ static int widest(float (**run)(int64_t))
 static inline __attribute__((always_inline)) void triad_body(const struct worker *w)
 {
 	const lanes two = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
-	lanes *restrict a = w->a;
-	const lanes *restrict b = w->b, *restrict c = w->c;
+	lanes *restrict a = w->a + w->skip;
+	const lanes *restrict b = w->b + w->skip, *restrict c = w->c + w->skip;
 	for (int64_t k = 0; k < w->rounds; k++) {
 		for (int64_t i = 0; i < w->n; i++)
 			a[i] = b[i] + two * c[i];
@@ -145,22 +145,26 @@ static double together(struct worker *w, int threads)
 	return 1e6 * (to - from);
 }
 
-/* The best of a few runs that each take about RUN_US: others may be using the machine. */
-static double best_rate(struct worker *w, int threads, double work_a_round)
+/* The best of many runs of about RUN_US each: shorter than the turns in which a busy machine gives
+ * its cores to programs. `guess`: a rate that a thread of any machine is not far below. Where
+ * `slices` is above 1, each run takes the next part of the arrays. */
+static double best_rate(
+	struct worker *w, int threads, double work_a_round, double guess, int64_t slices)
 {
-	enum { RUN_US = 10000 };
-	double best = 0, rounds = 1;
-	for (int i = 0; i < RUNS + 1; i++) {
-		for (int k = 0; k < threads; k++)
+	const double RUN_US = 1500, ALL_US = 60e3;
+	double best = 0, all = 0, rounds = fmax(1, RUN_US * guess / work_a_round);
+	for (int i = 0; i < RUNS_MIN || (i < RUNS_MAX && all < ALL_US); i++) {
+		for (int k = 0; k < threads; k++) {
 			w[k].rounds = (int64_t)rounds;
-		double us = fmax(together(w, threads), 0.1);
-		best = i ? fmax(best, work_a_round * threads * floor(rounds) / us) : 0;
-		while (i == 0 && us < RUN_US && rounds < 1e9) { /* the first says how many */
-			rounds = fmax(2 * rounds, rounds * RUN_US / us / 2);
-			for (int k = 0; k < threads; k++)
-				w[k].rounds = (int64_t)rounds;
-			us = fmax(together(w, threads), 0.1);
+			w[k].skip = i % slices * w[k].n;
 		}
+		double us = fmax(together(w, threads), 1);
+		best = fmax(best, work_a_round * threads * floor(rounds) / us);
+		if (us < RUN_US / 2 && slices == 1 && all < ALL_US) {
+			rounds = fmax(2 * rounds, rounds * RUN_US / us / 2);
+			i = 0; /* too short for a good one */
+		}
+		all += us;
 	}
 	return best;
 }
@@ -171,24 +175,25 @@ static double peak(struct worker *w, int threads)
 	int width = widest(&run);
 	for (int i = 0; i < threads; i++)
 		w[i].chains = run;
-	double rate = best_rate(w, threads, 2.0 * width * CHAINS * CHAIN_ROUND);
+	double rate = best_rate(w, threads, 2.0 * width * CHAINS * CHAIN_ROUND, 20e3, 1);
 	for (int i = 0; i < threads; i++)
 		w[i].chains = NULL;
 	return rate;
 }
 
-/* Each thread's part of `bytes` in three arrays. */
-static double bandwidth(struct worker *w, int threads, lanes *room, double bytes)
+/* Each thread's part of `bytes` in three arrays, of which a run takes a slice. */
+static double bandwidth(struct worker *w, int threads, lanes *room, double bytes, int64_t slices)
 {
 	int64_t n = (int64_t)(bytes / threads / 3 / (double)sizeof *room);
-	n = n < 1 ? 1 : n;
+	n = n < slices ? slices : n;
 	for (int i = 0; i < threads; i++) {
-		w[i].n = n;
+		w[i].n = n / slices;
 		w[i].a = room + 3 * n * i;
 		w[i].b = w[i].a + n;
 		w[i].c = w[i].b + n;
 	}
-	return best_rate(w, threads, 3.0 * (double)n * (double)sizeof *room);
+	return best_rate(w, threads, 3.0 * (double)(n / slices) * (double)sizeof *room,
+		slices > 1 ? 0 : 20e3, slices);
 }
 
 /* Working sets that lie in the first cache, the second, the third, and in none: the third is often
@@ -224,7 +229,8 @@ enum status roof_measure(int threads, bool real_is_double, struct roof *out, str
 		room[i] = (lanes){1};
 	r.flops_us = peak(w, r.threads) / (real_is_double ? 2 : 1);
 	for (int i = 0; i < ROOF_LEVELS; i++)
-		r.level[i].bytes_us = bandwidth(w, r.threads, room, r.level[i].bytes);
+		r.level[i].bytes_us = bandwidth(
+			w, r.threads, room, r.level[i].bytes, i == ROOF_LEVELS - 1 ? 16 : 1);
 	free(room);
 	free(w);
 	*out = r;

@@ -1,4 +1,4 @@
-/* What this machine can do, measured in well under a second: the roofline that kernels are held
+/* What this machine can do, measured in about a second: the roofline that kernels are held
  * against. */
 #ifndef STINT_CLI_ROOF_H
 #define STINT_CLI_ROOF_H

@@ -103,9 +103,10 @@ static void put_roof(struct text *t, const struct axes *g, const struct view_ben
 	const double x = x_of(g, from), y = y_of(g, from * l->gb_s);
 	const double angle = atan2(y_of(g, b->gflops) - y, x_of(g, ridge) - x) * 180 / acos(-1);
 	text_add(t,
-		"<text%s transform=\"translate(%.1f %.1f) rotate(%.2f)\" x=\"8\" y=\"-5\">%.4g "
+		"<text%s transform=\"translate(%.1f %.1f) rotate(%.2f)\" x=\"%d\" y=\"-5\">%.4g "
 		"GB/s %s%s</text>\n",
-		memory ? " class=\"strong\"" : "", x, y, angle, l->gb_s,
+		memory ? " class=\"strong\"" : "", x, y, angle,
+		memory ? 8 : 8 + 150 * (b->nlevel - 2 - level), l->gb_s,
 		memory ? "from memory" : "over ",
 		memory ? "" : bytes_human((int64_t)l->bytes, size));
 }
