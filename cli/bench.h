@@ -75,4 +75,11 @@ enum status bench_html(const struct bench *b, const char *path, struct diag *d);
 /* Open the two, time them in turn, and print how they differ. */
 enum status bench_compare(struct bench side[2], int steps, bool json, struct diag *d);
 
+/* --- bench_torch.c --- */
+
+/* Open b, run the same model's step in PyTorch in turn with ours, and print how they differ.
+ * ST_USAGE, with the reason, where there is no Python that can. variant: "torch",
+ * "torch-channels-last", "torch-compile". */
+enum status bench_torch(struct bench *b, const char *variant, int steps, bool json, struct diag *d);
+
 #endif

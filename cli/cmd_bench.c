@@ -1,6 +1,7 @@
 /* stint bench DIR --steps N --json --html FILE --costs-out FILE, bench --compare A B: time compiled
  * steps on made-up data. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/args.h"
 #include "cli/bench.h"
@@ -46,7 +47,7 @@ static enum status write_costs(const struct bench *b, const char *path, struct d
 
 struct wishes {
 	int steps, json, compare;
-	char *costs_out, *html;
+	char *costs_out, *html, *against;
 };
 
 enum status bench_open(struct bench *b, struct diag *d)
@@ -100,9 +101,17 @@ static enum status check(const struct wishes *w, const struct args *args, struct
 	if (!w->compare && args->n != 1)
 		return diag_fail(d, ST_USAGE, NULL, "`--compare A B` takes two",
 			"one folder is timed at a time");
-	if (w->compare && (w->costs_out || w->html))
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --compare",
-			w->html ? "html" : "costs-out");
+	if (w->against && strcmp(w->against, "torch") != 0 &&
+		strcmp(w->against, "torch-channels-last") != 0 &&
+		strcmp(w->against, "torch-compile") != 0)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--against wants torch, torch-channels-last or torch-compile, not '%s'",
+			w->against);
+	if (w->compare && w->against)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--against does not go with --compare");
+	if ((w->compare || w->against) && (w->costs_out || w->html))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --%s",
+			w->html ? "html" : "costs-out", w->compare ? "compare" : "against");
 	return ST_OK;
 }
 
@@ -113,6 +122,10 @@ enum status cmd_bench(int argc, const char **argv, struct diag *d)
 		{"steps", 0, POPT_ARG_INT, &w.steps, 0, "steps to time (default 20)", "N"},
 		{"compare", 0, POPT_ARG_NONE, &w.compare, 0,
 			"time two folders in turn: --compare A B", NULL},
+		{"against", 0, POPT_ARG_STRING, &w.against, 0,
+			"time PyTorch's step in turn with ours: torch, torch-channels-last, "
+			"torch-compile",
+			"NAME"},
 		{"costs-out", 0, POPT_ARG_STRING, &w.costs_out, 0,
 			"write each kernel's time, for `--costs`", "FILE"},
 		{"html", 0, POPT_ARG_STRING, &w.html, 0,
@@ -128,12 +141,15 @@ enum status cmd_bench(int argc, const char **argv, struct diag *d)
 	if (st == ST_OK && !args.help) {
 		struct bench b[2] = {{.arena = a, .dir = args.positional[0]},
 			{.arena = a, .dir = args.positional[1]}};
-		st = w.compare ? bench_compare(b, w.steps, w.json, d) : bench(&b[0], &w, d);
+		st = w.compare   ? bench_compare(b, w.steps, w.json, d)
+		     : w.against ? bench_torch(b, w.against, w.steps, w.json, d)
+				 : bench(&b[0], &w, d);
 		load_close(&b[1].l);
 		load_close(&b[0].l);
 	}
 	free(w.costs_out);
 	free(w.html);
+	free(w.against);
 	arena_free(a);
 	return st;
 }

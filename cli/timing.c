@@ -50,6 +50,16 @@ static int one_step(const struct loaded *l, const struct stint_probe *probe)
 	return l->model->train ? l->train(l->step, 0, probe) : l->eval(l->step, 0, probe);
 }
 
+enum status timing_step(const struct loaded *l, double *us, struct diag *d)
+{
+	struct timespec from, to;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	int rc = one_step(l, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	*us = elapsed_us(&from, &to);
+	return rc ? load_fail(l, rc, "bench", d) : ST_OK;
+}
+
 /* One round of one side: a whole step, and one that is watched. */
 static int one_round(struct timing *t, struct watch *w, int round)
 {

@@ -26,6 +26,8 @@ struct timing {
  * take turns, so that all see the same machine. */
 enum status timing_make(struct arena *a, const struct loaded *const *l, int n, int steps,
 	struct timing *out, struct diag *d);
+/* Time one step as it is used. */
+enum status timing_step(const struct loaded *l, double *us, struct diag *d);
 /* Repeat each op with wanted[i] in one more step, where it stands, on data that the caches then
  * have: sets alone_us. Values in the arena are of no use afterwards. */
 enum status timing_alone(struct arena *a, struct timing *t, const bool *wanted, struct diag *d);

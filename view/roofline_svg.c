@@ -106,7 +106,7 @@ static void put_roof(struct text *t, const struct axes *g, const struct view_ben
 		"<text%s transform=\"translate(%.1f %.1f) rotate(%.2f)\" x=\"%d\" y=\"-5\">%.4g "
 		"GB/s %s%s</text>\n",
 		memory ? " class=\"strong\"" : "", x, y, angle,
-		memory ? 8 : 8 + 150 * (b->nlevel - 2 - level), l->gb_s,
+		memory ? 8 : 8 + 150 * level, l->gb_s,
 		memory ? "from memory" : "over ",
 		memory ? "" : bytes_human((int64_t)l->bytes, size));
 }
