@@ -184,7 +184,7 @@ MODELS = {
     "resnet50": Model(tv.resnet50, 8, images(3, 224), classes(1000), VISION, 1.25, 0.45, ("Bottleneck",)),
     "densenet121": Model(tv.densenet121, 8, images(3, 224), classes(1000), VISION, 1.4, 0.3,
                          ("_DenseLayer", "_Transition")),
-    "unet": Model(lambda: UNet((32, 64, 128, 256, 512)), 4, images(3, 128), classes(2, 128, 128), VISION, 1.6, 0.35,
+    "unet": Model(lambda: UNet((32, 64, 128, 256, 512)), 4, images(3, 112), classes(2, 112, 112), VISION, 1.6, 0.35,
                   ("DoubleConv",)),
     "gpt": Model(Gpt, 8, text, classes(8192, 256), ADAMW, 1.3, 0.4, ("Layer",)),
     "bert": Model(Bert, 8, text, classes(8192, 256), ADAMW, 1.3, 0.4, ("Layer",)),
@@ -223,6 +223,10 @@ def loss(output, target):
 def optimizer(name, model):
     kind, options = MODELS[name].optimizer
     return {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[kind](model.parameters(), fused=True, **options)
+
+
+def has_dropout(model):
+    return any(isinstance(m, nn.Dropout) and m.p > 0 for m in model.modules())
 
 
 def file_name(name):
