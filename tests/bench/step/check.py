@@ -23,7 +23,7 @@ def compare(o, name):
     options, step = contenders.options(o, name), contenders.folder(o, name, "100%")
     if models.has_dropout(models.make(name)):
         options, step = [*options, "--dropout", "off"], folder / "step"
-    contenders.compile_step(o.stint, onnx, options, step)
+    contenders.compile_step(o.stint, onnx, options, step, o.nice)
     ours, theirs = folder / "ours.safetensors", folder / "step.safetensors"
     if not theirs.exists() or theirs.stat().st_mtime < onnx.stat().st_mtime:
         subprocess.run([sys.executable, "-W", "ignore", contenders.HERE / "torch_step.py", name, "--check", folder],

@@ -40,25 +40,27 @@ def children_busy():
 
 
 def prefer(pid, nice):
-    """Give a process (and its session, where the kernel groups by session) a priority; needs to be root."""
-    os.setpriority(os.PRIO_PROCESS, pid, nice)
-    for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(ProcessLookupError):
-            os.setpriority(os.PRIO_PROCESS, int(thread.name), nice)
-    group = pathlib.Path(f"/proc/{pid}/autogroup")
-    if group.exists():
-        group.write_text(str(nice))
+    """Give a process a priority, and its session, where the kernel shares out time by session; other than 0 needs to
+    be root."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):     # it may have ended
+        for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            if os.getpriority(os.PRIO_PROCESS, int(thread.name)) != nice:
+                os.setpriority(os.PRIO_PROCESS, int(thread.name), nice)
+        group = pathlib.Path(f"/proc/{pid}/autogroup")
+        if group.read_text().split()[-1] != str(nice):
+            group.write_text(str(nice))
 
 
 class Worker:
     """A process that answers "steps N" and "peak" (worker.py)."""
 
-    def __init__(self, command, env, work, limit):
+    def __init__(self, command, env, work, limit, nice):
         self.log = open(work / "worker.log", "a+")
         self.process = subprocess.Popen(command, env={**os.environ, **env}, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=self.log, start_new_session=True)
         self.name = shlex.join(command)
         self.rest = b""
+        prefer(self.process.pid, nice)
         try:
             self._answer(time.monotonic() + limit)
         except Failed:
@@ -89,11 +91,9 @@ class Worker:
         return (int(fields[11]) + int(fields[12])) / TICK
 
     def steps(self, n, nice=0):
-        if nice:
-            prefer(self.process.pid, nice)
+        prefer(self.process.pid, nice)
         ms = self.ask(f"steps {n}")["ms"]
-        if nice:
-            prefer(self.process.pid, 0)
+        prefer(self.process.pid, 0)
         return {"ms": statistics.median(ms), "min_ms": min(ms)}
 
     def peak(self):
@@ -105,7 +105,7 @@ class Worker:
         self.log.close()
 
 
-def torch_worker(python, model, variant, threads, work, limit=900):
+def torch_worker(python, model, variant, threads, work, nice, limit=900):
     words = variant.split("+")
     env = {"OMP_NUM_THREADS": str(threads), "TORCHINDUCTOR_CACHE_DIR": str(work.resolve() / "inductor")}
     if "malloc" in words:
@@ -113,14 +113,19 @@ def torch_worker(python, model, variant, threads, work, limit=900):
     if "huge" in words:
         env.update(HUGE)
     command = [python, "-W", "ignore", str(HERE / "torch_step.py"), model, variant, str(threads)]
-    return Worker(command, env, work, limit)
+    return Worker(command, env, work, limit, nice)
 
 
-def jax_worker(python, model, threads, work, limit=300):
-    env = {"OMP_NUM_THREADS": str(threads), "JAX_PLATFORMS": "cpu"}
+def jax_worker(python, model, threads, work, nice, limit=300):
+    """JAX has as many threads as processors: it gets no more processors than threads."""
     first = sorted(os.sched_getaffinity(0))[:threads]
     command = ["taskset", "-c", ",".join(map(str, first)), python, str(HERE / "jax_step.py"), model]
-    return Worker(command, env, work, limit)
+    return Worker(command, {"JAX_PLATFORMS": "cpu"}, work, limit, nice)
+
+
+def ort_worker(python, model, threads, work, nice, limit=300):
+    return Worker([python, "-W", "ignore", str(HERE / "ort_step.py"), model, str(threads), str(work)], {}, work, limit,
+                  nice)
 
 
 class Stint:
@@ -134,13 +139,9 @@ class Stint:
         return children_busy()
 
     def steps(self, n, nice=0):
-        process = subprocess.Popen([self.stint, "bench", self.folder, "--steps", str(n), "--json"], text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-        if nice:
-            prefer(process.pid, nice)
-        out, messages = process.communicate()
-        if process.returncode:
-            raise Failed(f"stint bench {self.folder}: {messages.strip()}")
+        code, out, messages = _stint([self.stint, "bench", self.folder, "--steps", str(n), "--json"], nice)
+        if code:
+            raise Failed(f"stint bench {self.folder}: {messages}")
         self.last = json.loads(out)
         return {"ms": self.last["step_ms"], "min_ms": self.last["step_ms"]}
 
@@ -184,25 +185,35 @@ def _fingerprint(stint, onnx, options):
     return h.hexdigest()
 
 
-def compile_step(stint, onnx, options, folder):
+def _stint(command, nice):
+    """Run stint; returns its exit code, output and messages."""
+    process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               start_new_session=True)
+    prefer(process.pid, nice)
+    out, messages = process.communicate()
+    return process.returncode, out, messages.strip()
+
+
+def compile_step(stint, onnx, options, folder, nice=0):
     """Compile unless the folder has just that already. Returns seconds and bytes of text; with "min" set to the
     smallest budget instead where the budget is not met."""
     mark = folder.with_name(folder.name + ".made.json")
     key = _fingerprint(stint, onnx, options)
-    if mark.exists():
+    if mark.exists() and (folder / "plan.json").exists():
         made = json.loads(mark.read_text())
         if made["key"] == key:
             return made
-    start = time.monotonic()
-    done = subprocess.run([stint, "compile", str(onnx), *options, "-o", str(folder)], capture_output=True, text=True)
-    made = {"key": key, "seconds": round(time.monotonic() - start, 2)}
-    if done.returncode == 4:
-        found = re.search(r"smallest budget met: (\d+) bytes", done.stderr)
+    start, busy = time.monotonic(), children_busy()
+    code, _, messages = _stint([stint, "compile", str(onnx), *options, "-o", str(folder)], nice)
+    made = {"key": key, "seconds": round(time.monotonic() - start, 2),
+            "cpu_seconds": round(children_busy() - busy, 2)}
+    if code == 4:
+        found = re.search(r"smallest budget met: (\d+) bytes", messages)
         if not found:
-            raise Failed(done.stderr.strip())
+            raise Failed(messages)
         made["min"] = int(found[1])
-    elif done.returncode:
-        raise Failed(f"stint compile {onnx}: {done.stderr.strip()}")
+    elif code:
+        raise Failed(f"stint compile {onnx}: {messages}")
     else:
         made["text_bytes"] = (folder / "step.c").stat().st_size
         made["arena"] = json.loads((folder / "plan.json").read_text())["arena_bytes"]

@@ -47,6 +47,7 @@ def arguments():
     p.add_argument("--patience", type=float, default=0, help="seconds to repeat a turn that was not quiet")
     p.add_argument("--nice", type=int, default=0, help="priority of the measured processes, -19 on a busy machine")
     p.add_argument("--jax", metavar="PYTHON", help="a Python with JAX, for the MLP")
+    p.add_argument("--ort", metavar="PYTHON", help="a Python with ONNX Runtime training, for the MLP")
     p.add_argument("--no-check", action="store_true", help="do not compare the first step's loss and gradients")
     p.add_argument("--only-check", action="store_true")
     p.add_argument("--json", metavar="FILE")
@@ -65,16 +66,19 @@ def survey(o, name):
     for variant in o.variants.split(",") if o.variants else variants(name):
         if variant in known:
             continue
+        w = None
         try:
-            w = contenders.torch_worker(sys.executable, name, variant, o.threads, o.work)
+            w = contenders.torch_worker(sys.executable, name, variant, o.threads, o.work, o.nice)
             first = w.steps(2, o.nice)
             known[variant] = contenders.turn(w, steps_for(first["min_ms"], o.turn), o.quiet, o.patience, o.nice)
             known[variant]["peak"] = w.peak()
-            w.end()
             note(f"{name}: PyTorch {variant}: {known[variant]['min_ms']:.1f} ms, {known[variant]['peak'] / MIB:.0f} MiB")
         except Failed as e:
             known[variant] = {"error": str(e)}
             note(f"{name}: PyTorch {variant}: {e}")
+        finally:
+            if w:
+                w.end()
         path.write_text(json.dumps(known, indent=1) + "\n")
     return known
 
@@ -87,18 +91,18 @@ def compile_all(o, name, peak):
     for budget in o.budgets.split(","):
         size = budget
         if budget == "goal":
-            size = str(int(models.MODELS[name].arena * peak))
+            size = str(int(models.MODELS[name].arena * peak / MIB) * MIB)
             if "100%" in out and out["100%"]["arena"] <= int(size):
                 out[budget] = {**out["100%"], "same_as": "100%"}
                 continue
         folder = contenders.folder(o, name, budget)
         limit = [] if budget == "100%" else ["--budget", size]
-        made = contenders.compile_step(o.stint, onnx, base + limit, folder)
+        made = contenders.compile_step(o.stint, onnx, base + limit, folder, o.nice)
         if "min" in made:
             note(f"{name}: budget {size} is not met, taking {made['min'] / MIB:.0f} MiB")
             folder = contenders.folder(o, name, "min")
-            made = {**contenders.compile_step(o.stint, onnx, base + ["--budget", str(made["min"])], folder),
-                    "not_met": size}
+            least = base + ["--budget", str(made["min"])]
+            made = {**contenders.compile_step(o.stint, onnx, least, folder, o.nice), "not_met": size}
         out[budget] = {**made, "folder": str(folder)}
     return out
 
@@ -125,7 +129,7 @@ def measure(o, name):
     runners, peaks = {}, {}
     try:
         for v in ok:
-            runners["torch " + v] = contenders.torch_worker(sys.executable, name, v, o.threads, o.work)
+            runners["torch " + v] = contenders.torch_worker(sys.executable, name, v, o.threads, o.work, o.nice)
         for label, r in runners.items():
             r.steps(2)
             peaks[label] = r.peak()
@@ -133,8 +137,9 @@ def measure(o, name):
         for budget, made in compiled.items():
             if "same_as" not in made:
                 runners["stint " + budget] = contenders.Stint(o.stint, made["folder"])
-        if o.jax and name.startswith("mlp"):
-            runners["jax"] = contenders.jax_worker(o.jax, name, o.threads, o.work)
+        for label, python, worker in (("jax", o.jax, contenders.jax_worker), ("ort", o.ort, contenders.ort_worker)):
+            if python and name.startswith("mlp"):
+                runners[label] = worker(python, name, o.threads, o.work, o.nice)
         result = interleave(o, name, runners)
         for label, r in runners.items():
             if label.startswith("stint"):

@@ -5,6 +5,7 @@ import platform
 import models
 
 MIB = 1 << 20
+OTHERS = {"jax": "JAX", "ort": "ONNX Runtime training"}
 HALF = 1.12         # goal: the step at half of the activation memory, over the step that keeps everything
 
 
@@ -36,11 +37,12 @@ def judge(name, r):
                  goal_faster=_paired(turns, small["turns"]))
         # PyTorch's peak is measured anew each time and moves by a per cent.
         v["arena_met"] = v["goal_share"] <= 1.01 * m.arena and v["goal_faster"] >= 1
-    if "jax" in seen:
-        v.update(jax_ms=seen["jax"]["ms"], jax_peak=seen["jax"]["peak"])
+    for label in set(OTHERS) & set(seen):
+        v[label] = {"ms": seen[label]["ms"], "peak": seen[label]["peak"]}
         if "ms" in v:
-            v["jax_faster"] = _paired(seen["jax"]["turns"], seen["stint 100%"]["turns"])
-            v["speed_met"] = v["speed_met"] and v["jax_faster"] >= m.speed
+            v[label]["faster"] = _paired(seen[label]["turns"], seen["stint 100%"]["turns"])
+    if "jax" in v and "ms" in v:
+        v["speed_met"] = v["speed_met"] and v["jax"]["faster"] >= m.speed
     r["verdict"] = v
 
 
@@ -78,7 +80,7 @@ def _row(name, r):
             f"{v['goal_faster']:.2f}", _mark(v["arena_met"])] if "goal_ms" in v else [""] * 6
     row += [f"{v['half_arena'] / MIB:.0f}", f"{v['half_slower']:.2f}", _mark(v["half_met"])] if "half_met" in v else [""] * 3
     made = r["compiled"].get("100%", {})
-    row += [f"{made['seconds']:.0f}", f"{made['text_bytes'] / 1e6:.2f}"] if made else ["", ""]
+    row += [f"{made.get('cpu_seconds', made['seconds']):.0f}", f"{made['text_bytes'] / 1e6:.2f}"] if made else ["", ""]
     return row
 
 
@@ -107,9 +109,10 @@ def text(found):
     lines = _grid([HEAD] + [_row(name, r) for name, r in found.items()])
     for name, r in found.items():
         v = r.get("verdict", {})
-        if "jax_ms" in v:
-            lines.append(f"{name}: JAX {v['jax_ms']:.4g} ms, peak {v['jax_peak'] / MIB:.0f} MiB"
-                         + (f", stint {v['jax_faster']:.2f} times as fast" if "jax_faster" in v else ""))
+        for label in OTHERS:
+            if label in v:
+                lines.append(f"{name}: {OTHERS[label]} {v[label]['ms']:.4g} ms, peak {v[label]['peak'] / MIB:.0f} MiB"
+                             + (f", stint {v[label]['faster']:.2f} times as fast" if "faster" in v[label] else ""))
         if r.get("compiled", {}).get("goal", {}).get("not_met"):
             lines.append(f"{name}: the goal's {int(r['compiled']['goal']['not_met']) / MIB:.0f} MiB is below the smallest budget met")
         seen = r.get("measured", {}).values()
