@@ -6,6 +6,8 @@ import contenders
 import models
 from contenders import Failed, note
 
+CLOSE = 1e-4        # where the two differ by more, PyTorch in double precision says how far each is off
+
 
 def _floats(path):
     from safetensors import safe_open
@@ -14,9 +16,33 @@ def _floats(path):
         return {k: f.get_tensor(k).double() for k in f.keys() if k == "loss" or k.startswith("grad/")}
 
 
+def _torch(name, folder, kind, newer_than):
+    """PyTorch's step, made once: "check" or "double"."""
+    path = folder / ("float.safetensors" if kind == "check" else "double.safetensors")
+    if not path.exists() or path.stat().st_mtime < newer_than:
+        done = subprocess.run([sys.executable, "-W", "ignore", contenders.HERE / "torch_step.py", name, "--" + kind,
+                               folder], capture_output=True, text=True)
+        if done.returncode:
+            raise Failed(f"{name}: torch_step.py: {done.stderr.strip()}")
+    return _floats(path)
+
+
+def _difference(a, b):
+    """‖a − b‖ / ‖b‖ over all gradients; the greatest of a single tensor's, those below 1e-4 of all left out; whose."""
+    names = [k for k in b if k != "loss"]
+    missing = [k for k in names if k not in a]
+    if missing:
+        raise Failed(f"no gradient of {', '.join(missing[:5])}")
+    whole = float(sum(b[k].norm() ** 2 for k in names) ** 0.5)
+    wrong = {k: float((a[k] - b[k]).norm()) for k in names}
+    size = {k: float(b[k].norm()) for k in names}
+    worst = max((k for k in names if size[k] > 1e-4 * whole), key=lambda k: wrong[k] / size[k])
+    return sum(w * w for w in wrong.values()) ** 0.5 / whole, wrong[worst] / size[worst], worst.removeprefix("grad/")
+
+
 def compare(o, name):
-    """{"loss", "torch_loss", "gradient_error": ‖g − g'‖ / ‖g'‖ over all gradients, "worst": of one tensor, "of": which}.
-    Without dropout, whose random numbers differ."""
+    """{"loss", "torch_loss", "gradient_difference", "worst", "of"}, and where that is not close also
+    "gradient_error" and "torch_gradient_error" against double precision. Without dropout: its random numbers differ."""
     folder = o.work / f"{name}.check"
     folder.mkdir(exist_ok=True)
     onnx = models.export(name, o.work)
@@ -24,27 +50,21 @@ def compare(o, name):
     if models.has_dropout(models.make(name)):
         options, step = [*options, "--dropout", "off"], folder / "step"
     contenders.compile_step(o.stint, onnx, options, step, o.nice)
-    ours, theirs = folder / "ours.safetensors", folder / "step.safetensors"
-    if not theirs.exists() or theirs.stat().st_mtime < onnx.stat().st_mtime:
-        subprocess.run([sys.executable, "-W", "ignore", contenders.HERE / "torch_step.py", name, "--check", folder],
-                       check=True, stdout=subprocess.DEVNULL)
-    done = subprocess.run([o.stint, "run", step, "--input", folder / "input.npy", "--target",
-                           folder / "target.npy", "-o", ours], capture_output=True, text=True)
+    theirs = _torch(name, folder, "check", onnx.stat().st_mtime)
+    done = subprocess.run([o.stint, "run", step, "--input", folder / "input.npy", "--target", folder / "target.npy",
+                           "-o", folder / "ours.safetensors"], capture_output=True, text=True)
     if done.returncode:
         raise Failed(f"stint run: {done.stderr.strip()}")
-    a, b = _floats(ours), _floats(theirs)
-    missing = sorted(set(b) - set(a))
-    if missing:
-        raise Failed(f"{name}: no gradient of {', '.join(missing[:5])}")
-    names = [k for k in b if k != "loss"]
-    whole = sum(b[k].norm() ** 2 for k in names) ** 0.5
-    wrong = {k: float((a[k] - b[k]).norm()) for k in names}
-    total = float(sum(v * v for v in wrong.values()) ** 0.5 / whole)
-    size = {k: float(b[k].norm()) for k in names}
-    relative = {k: wrong[k] / size[k] for k in names if size[k] > 1e-4 * float(whole)}
-    worst = max(relative, key=relative.get)
-    out = {"loss": float(a["loss"]), "torch_loss": float(b["loss"]), "gradient_error": total,
-           "worst": relative[worst], "of": worst.removeprefix("grad/")}
-    note(f"{name}: loss {out['loss']:.6f}, PyTorch's {out['torch_loss']:.6f}; gradients differ by {total:.1e}, "
-         f"at most {out['worst']:.1e} ({out['of']})")
+    ours = _floats(folder / "ours.safetensors")
+    difference, worst, of = _difference(ours, theirs)
+    out = {"loss": float(ours["loss"]), "torch_loss": float(theirs["loss"]), "gradient_difference": difference,
+           "worst": worst, "of": of}
+    message = (f"{name}: loss {out['loss']:.6f}, PyTorch's {out['torch_loss']:.6f}; gradients differ by "
+               f"{difference:.1e}, at most {worst:.1e} ({of})")
+    if difference > CLOSE:
+        exact = _torch(name, folder, "double", onnx.stat().st_mtime)
+        out.update(gradient_error=_difference(ours, exact)[0], torch_gradient_error=_difference(theirs, exact)[0])
+        message += (f"; from double precision, stint's by {out['gradient_error']:.1e}, "
+                    f"PyTorch's by {out['torch_gradient_error']:.1e}")
+    note(message)
     return out

@@ -63,8 +63,9 @@ def survey(o, name):
     """Each of PyTorch's variants once: {variant: {"ms", "min_ms", "peak"} or {"error"}}; kept in the work folder."""
     path = o.work / f"{name}.survey-{o.threads}.json"
     known = json.loads(path.read_text()) if path.exists() and not o.survey else {}
-    for variant in o.variants.split(",") if o.variants else variants(name):
-        if variant in known:
+    asked = o.variants.split(",") if o.variants else variants(name)
+    for variant in asked:
+        if variant in known or (variant not in variants(name) and name not in CONVOLUTIONAL):
             continue
         w = None
         try:

@@ -1,7 +1,8 @@
 """One model's training step in PyTorch, in a process of its own.
 
     python3 torch_step.py MODEL VARIANT THREADS          serves times and memory, see worker.py
-    python3 torch_step.py MODEL --check FOLDER           writes input.npy, target.npy and step.safetensors
+    python3 torch_step.py MODEL --check FOLDER           writes input.npy, target.npy and float.safetensors
+    python3 torch_step.py MODEL --double FOLDER          writes double.safetensors: the same in double precision
 
 VARIANT is "eager" or words joined by "+": channels_last, compile, checkpoint; and malloc, huge, which are settings of
 the environment that run.py makes.
@@ -48,7 +49,7 @@ def serve(name, variant, threads):
     worker.serve(step, baseline)
 
 
-def check(name, folder):
+def check(name, kind, folder):
     """The first step's loss and gradients, without dropout, and the data it was made from."""
     import numpy
     from safetensors.torch import save_file
@@ -58,16 +59,19 @@ def check(name, folder):
     for m in model.modules():
         if isinstance(m, torch.nn.Dropout):
             m.p = 0.0
-    numpy.save(folder / "input.npy", x.numpy())
-    numpy.save(folder / "target.npy", target.numpy())
+    if kind == "double":
+        model, x = model.double(), x.double() if x.is_floating_point() else x
+    else:
+        numpy.save(folder / "input.npy", x.numpy())
+        numpy.save(folder / "target.npy", target.numpy())
     loss = models.loss(model(x), target)
     loss.backward()
     out = {"grad/" + n: p.grad.contiguous() for n, p in model.named_parameters()}
-    save_file({"loss": loss.detach(), **out}, folder / "step.safetensors")
+    save_file({"loss": loss.detach(), **out}, folder / f"{kind}.safetensors")
 
 
 if __name__ == "__main__":
-    if sys.argv[2] == "--check":
-        check(sys.argv[1], sys.argv[3])
+    if sys.argv[2] in ("--check", "--double"):
+        check(sys.argv[1], {"--check": "float", "--double": "double"}[sys.argv[2]], sys.argv[3])
     else:
         serve(sys.argv[1], sys.argv[2], int(sys.argv[3]))
