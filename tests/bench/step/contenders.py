@@ -1,4 +1,4 @@
-"""The processes that are measured: PyTorch's and JAX's workers, which stay, and `stint bench`, started for each turn."""
+"""The processes that are measured: the frameworks' workers, which stay, and `stint bench`, started for each turn."""
 import contextlib
 import hashlib
 import json

@@ -73,7 +73,8 @@ def survey(o, name):
             first = w.steps(2, o.nice)
             known[variant] = contenders.turn(w, steps_for(first["min_ms"], o.turn), o.quiet, o.patience, o.nice)
             known[variant]["peak"] = w.peak()
-            note(f"{name}: PyTorch {variant}: {known[variant]['min_ms']:.1f} ms, {known[variant]['peak'] / MIB:.0f} MiB")
+            seen = known[variant]
+            note(f"{name}: PyTorch {variant}: {seen['min_ms']:.1f} ms, {seen['peak'] / MIB:.0f} MiB")
         except Failed as e:
             known[variant] = {"error": str(e)}
             note(f"{name}: PyTorch {variant}: {e}")
@@ -108,11 +109,11 @@ def compile_all(o, name, peak):
     return out
 
 
-def interleave(o, name, runners):
+def interleave(o, name, runners, rounds):
     """Rounds of one turn each. {label: {"ms", "min_ms", "others", "turns"}}."""
     turns = {label: [] for label in runners}
     n = {label: steps_for(r.steps(2, o.nice)["min_ms"], o.turn) for label, r in runners.items()}
-    for i in range(o.rounds):
+    for i in range(rounds):
         for label, r in runners.items():
             turns[label].append(contenders.turn(r, n[label], o.quiet, o.patience, o.nice))
         note(f"{name}: round {i + 1}: " + ", ".join(
@@ -127,21 +128,20 @@ def measure(o, name):
     ok = sorted((v for v in seen if "error" not in seen[v]), key=lambda v: seen[v]["min_ms"])[:o.best]
     if not ok:
         raise Failed(f"{name}: no variant of PyTorch ran")
-    runners, peaks = {}, {}
+    runners = {}
     try:
         for v in ok:
             runners["torch " + v] = contenders.torch_worker(sys.executable, name, v, o.threads, o.work, o.nice)
-        for label, r in runners.items():
-            r.steps(2)
-            peaks[label] = r.peak()
-        compiled = compile_all(o, name, peaks["torch " + ok[0]])
+        first = interleave(o, name, runners, 2)
+        best = min(first, key=lambda label: first[label]["ms"])
+        compiled = compile_all(o, name, runners[best].peak())
         for budget, made in compiled.items():
             if "same_as" not in made:
                 runners["stint " + budget] = contenders.Stint(o.stint, made["folder"])
         for label, python, worker in (("jax", o.jax, contenders.jax_worker), ("ort", o.ort, contenders.ort_worker)):
             if python and name.startswith("mlp"):
                 runners[label] = worker(python, name, o.threads, o.work, o.nice)
-        result = interleave(o, name, runners)
+        result = interleave(o, name, runners, o.rounds)
         for label, r in runners.items():
             if label.startswith("stint"):
                 result[label].update(arena=r.last["arena_bytes"], outside=r.last["outside_bytes"])
@@ -153,7 +153,7 @@ def measure(o, name):
     for budget, made in compiled.items():
         if "same_as" in made:
             result["stint " + budget] = result["stint " + made["same_as"]]
-    return {"survey": seen, "compiled": compiled, "measured": result}
+    return {"survey": seen, "compiled": compiled, "measured": result, "budget_from": best}
 
 
 def main():

@@ -1,6 +1,11 @@
-"""What was measured against the goals: judged, as a table, and as one JSON document."""
+"""What was measured against the goals: judged, as a table, and as one JSON document.
+
+    python3 table.py FILE.json ...      the table of earlier runs
+"""
 import datetime
+import json
 import platform
+import sys
 
 import models
 
@@ -25,7 +30,8 @@ def judge(name, r):
     v = {"best": best.removeprefix("torch "), "torch_ms": seen[best]["ms"], "peak": peak}
     if "stint 100%" in seen:
         keep = seen["stint 100%"]
-        v.update(ms=keep["ms"], arena=keep["arena"], faster=_paired(turns, keep["turns"]), arena_share=keep["arena"] / peak)
+        v.update(ms=keep["ms"], arena=keep["arena"], arena_share=keep["arena"] / peak,
+                 faster=_paired(turns, keep["turns"]))
         v["speed_met"] = v["faster"] >= m.speed
         if "stint 50%" in seen:
             half = seen["stint 50%"]
@@ -78,7 +84,8 @@ def _row(name, r):
             f"{v['arena'] / MIB:.0f}", f"{v['arena_share']:.2f}"] if "ms" in v else [""] * 6
     row += [f"{v['goal_arena'] / MIB:.0f}", f"{v['goal_share']:.2f}", f"<= {m.arena}", f"{v['goal_ms']:.4g}",
             f"{v['goal_faster']:.2f}", _mark(v["arena_met"])] if "goal_ms" in v else [""] * 6
-    row += [f"{v['half_arena'] / MIB:.0f}", f"{v['half_slower']:.2f}", _mark(v["half_met"])] if "half_met" in v else [""] * 3
+    row += [f"{v['half_arena'] / MIB:.0f}", f"{v['half_slower']:.2f}",
+            _mark(v["half_met"])] if "half_met" in v else [""] * 3
     made = r["compiled"].get("100%", {})
     row += [f"{made.get('cpu_seconds', made['seconds']):.0f}", f"{made['text_bytes'] / 1e6:.2f}"] if made else ["", ""]
     return row
@@ -96,7 +103,9 @@ def _grid(rows):
     wide = [max(len(r[i]) if i < len(r) else 0 for r in rows if len(r) > 2) for i in range(len(HEAD))]
     groups, at = [], 0
     for n, title in OVER:
-        groups.append(title.ljust(sum(wide[at:at + n]) + 2 * (n - 1))[:max(len(title), sum(wide[at:at + n]) + 2 * (n - 1))])
+        room = sum(wide[at:at + n]) + 2 * (n - 1)
+        wide[at + n - 1] += max(0, len(title) - room)
+        groups.append(title.ljust(sum(wide[at:at + n]) + 2 * (n - 1)))
         at += n
     lines = ["  ".join(groups)]
     for r in rows:
@@ -113,10 +122,22 @@ def text(found):
             if label in v:
                 lines.append(f"{name}: {OTHERS[label]} {v[label]['ms']:.4g} ms, peak {v[label]['peak'] / MIB:.0f} MiB"
                              + (f", stint {v[label]['faster']:.2f} times as fast" if "faster" in v[label] else ""))
-        if r.get("compiled", {}).get("goal", {}).get("not_met"):
-            lines.append(f"{name}: the goal's {int(r['compiled']['goal']['not_met']) / MIB:.0f} MiB is below the smallest budget met")
+        unmet = r.get("compiled", {}).get("goal", {}).get("not_met")
+        if unmet:
+            lines.append(f"{name}: the goal's {int(unmet) / MIB:.0f} MiB is below the smallest budget met")
+        if "best" in v and r.get("budget_from", "torch " + v["best"]) != "torch " + v["best"]:
+            lines.append(f"{name}: the goal's budget was made from the peak of {r['budget_from']}, which led at first")
         seen = r.get("measured", {}).values()
         others = max((x["others"] for x in seen), default=0)
         if others > 0.1:
-            lines.append(f"{name}: other programs took up to {100 * others:.0f} % of the processors: times are not an idle machine's")
+            lines.append(f"{name}: other programs took up to {100 * others:.0f} % of the processors: "
+                         "not an idle machine's times")
     return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    known = {}
+    for each in sys.argv[1:]:
+        with open(each) as f:
+            known.update(json.load(f)["models"])
+    print(text(known))
