@@ -123,6 +123,14 @@ def interleave(o, name, runners, rounds):
             for label, t in turns.items()}
 
 
+def by_op(bench):
+    """Milliseconds of a step by operator, the greatest first."""
+    ms = {}
+    for k in bench["kernels"]:
+        ms[k["op"]] = ms.get(k["op"], 0) + k["ms"]
+    return dict(sorted(ms.items(), key=lambda x: -x[1]))
+
+
 def measure(o, name):
     seen = survey(o, name)
     ok = sorted((v for v in seen if "error" not in seen[v]), key=lambda v: seen[v]["min_ms"])[:o.best]
@@ -144,7 +152,7 @@ def measure(o, name):
         result = interleave(o, name, runners, o.rounds)
         for label, r in runners.items():
             if label.startswith("stint"):
-                result[label].update(arena=r.last["arena_bytes"], outside=r.last["outside_bytes"])
+                result[label].update(arena=r.last["arena_bytes"], outside=r.last["outside_bytes"], ops=by_op(r.last))
             else:
                 result[label]["peak"] = r.peak()
     finally:
