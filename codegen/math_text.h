@@ -1,7 +1,8 @@
 /* Elementary functions of single precision as C text. The C library's do not vectorise, and their
  * bits change with its version; these are additions, products and choices only, so that loops over
  * them vectorise and every machine and compiler gives the same bits. Polynomials: minimax fits,
- * coefficients rounded to float; the errors stated are the largest over all floats. */
+ * tools/math_fit.py makes those of the logarithm and of math_wide_text.h. The errors stated are
+ * the largest over all floats (tests/codegen/math_table.c). */
 #ifndef STINT_CODEGEN_MATH_TEXT_H
 #define STINT_CODEGEN_MATH_TEXT_H
 
@@ -9,10 +10,10 @@
 static const char exp_f32_text[] =
 "\n"
 "/* e^x to 1 unit in the last place: 2^n e^r with n the whole number nearest x / ln 2 (a bit trick\n"
-" * rounds), ln 2 in two parts, and a polynomial fitted to e^r. What would not be a normal number is 0. */\n"
+" * rounds), ln 2 in two parts, and a polynomial fitted to e^r. */\n"
 "static inline float exp_f32(float x)\n"
 "{\n"
-"\tconst float c = x < -87.33f ? -87.33f : x > 88.72284f ? 88.72284f : x;\n"
+"\tconst float c = x < -104 ? -104 : x > 89 ? 89 : x;\n"
 "\tunion {\n"
 "\t\tfloat f;\n"
 "\t\tint32_t i;\n"
@@ -28,8 +29,7 @@ static const char exp_f32_text[] =
 "\tt.i -= 0x4B400000;\n"
 "\tlow.i = ((t.i >> 1) + 127) << 23;\n"
 "\thigh.i = (t.i - (t.i >> 1) + 127) << 23;\n"
-"\tp = p * low.f * high.f;\n"
-"\treturn x < -87.33f ? 0 : x > 88.72284f ? INFINITY : p;\n"
+"\treturn p * low.f * high.f;\n"
 "}\n"
 "#define EXP exp_f32\n"
 "\n";
@@ -46,8 +46,8 @@ static const char tanh_f32_text[] =
 "\tp = p * s + 0.13332602f;\n"
 "\tp = p * s - 0.3333332f;\n"
 "\tp = x * s * p + x;\n"
-"\tconst float t = exp_f32(-2 * a), q = (1 - t) / (1 + t);\n"
-"\treturn a < 0.55f ? p : copysignf(q, x);\n"
+"\tconst float t = EXP(-2 * a), q = (1 - t) / (1 + t);\n"
+"\treturn copysignf(a < 0.55f ? p : q, x);\n"
 "}\n"
 "#define TANH tanh_f32\n"
 "\n";
@@ -75,10 +75,67 @@ static const char erf_f32_text[] =
 "\tq = q * z - 0.6332199f;\n"
 "\tq = q * z - 1.1295784f;\n"
 "\tq = q * z + 0.00018803705f;\n"
-"\treturn a < 1 ? p : copysignf(1 - exp_f32(q), x);\n"
+"\treturn a < 1 ? p : copysignf(1 - EXP(q), x);\n"
 "}\n"
 "#define ERF erf_f32\n"
 "\n";
+
+static const char log_parts_text[] =
+"\n"
+"/* log(2^e (1 + f)) with 1 + f from sqrt(1/2) to sqrt(2): log(1 + f) = f - f^2 / 2 + a polynomial, log 2\n"
+" * in two parts. */\n"
+"static inline float log_parts(float e, float f)\n"
+"{\n"
+"\tconst float s = f * f;\n"
+"\tfloat p = 0.0674665868f;\n"
+"\tp = p * f - 0.116756648f;\n"
+"\tp = p * f + 0.118881606f;\n"
+"\tp = p * f - 0.124055862f;\n"
+"\tp = p * f + 0.142195523f;\n"
+"\tp = p * f - 0.166679963f;\n"
+"\tp = p * f + 0.200021192f;\n"
+"\tp = p * f - 0.250000089f;\n"
+"\tp = p * f + 0.333333135f;\n"
+"\tp = p * f * s - e * 2.12194440e-4f;\n"
+"\treturn p - 0.5f * s + f + e * 0.693359375f;\n"
+"}\n";
+
+static const char log_f32_text[] =
+"\n"
+"/* log x to 0.8 units in the last place. */\n"
+"static inline float log_f32(float x)\n"
+"{\n"
+"\tconst int denormal = x < 1.17549435e-38f;\n"
+"\tunion {\n"
+"\t\tfloat f;\n"
+"\t\tuint32_t i;\n"
+"\t} u = {.f = denormal ? x * 8388608 : x}, m;\n"
+"\tu.i += 0x3F800000 - 0x3F3504F3;\n"
+"\tm.i = (u.i & 0x7FFFFF) + 0x3F3504F3;\n"
+"\tconst float e = (float)((int32_t)(u.i >> 23) - (denormal ? 150 : 127));\n"
+"\tconst float p = log_parts(e, m.f - 1), q = x < INFINITY ? p : x;\n"
+"\treturn x > 0 ? q : x == 0 ? -INFINITY : NAN;\n"
+"}\n"
+"#define LOG log_f32\n";
+
+static const char log1p_f32_text[] =
+"\n"
+"/* log(1 + x) to 1.4 units in the last place, with what 1 + x loses to rounding. */\n"
+"static inline float log1p_f32(float x)\n"
+"{\n"
+"\tunion {\n"
+"\t\tfloat f;\n"
+"\t\tuint32_t i;\n"
+"\t} u = {.f = 1 + x}, m, scale;\n"
+"\tconst float lost = x < 1 ? x - (u.f - 1) : 1 - (u.f - x);\n"
+"\tu.i += 0x3F800000 - 0x3F3504F3;\n"
+"\tm.i = (u.i & 0x7FFFFF) + 0x3F3504F3;\n"
+"\tscale.i = 0x7F800000 - (u.i & 0x7F800000); /* 2^(1 - e) */\n"
+"\tconst float e = (float)((int32_t)(u.i >> 23) - 127);\n"
+"\tconst float p = log_parts(e, m.f - 1 + lost * scale.f * 0.5f), q = x < INFINITY && x != 0 ? p : x;\n"
+"\treturn x > -1 ? q : x == -1 ? -INFINITY : NAN;\n"
+"}\n"
+"#define LOG1P log1p_f32\n";
 
 static const char int_power_text[] =
 "\n"

@@ -2,9 +2,11 @@
 #include <string.h>
 
 #include "codegen/math_text.h"
+#include "codegen/math_wide_text.h"
 #include "codegen/parts.h"
 
-/* A piece of the prelude and the word that calls for it. */
+/* A piece of the prelude and the word that calls for it, in a kernel or in a later piece (its
+ * comment included). */
 struct piece {
 	const char *word, *f32, *f64; /* f64 NULL: the same */
 };
@@ -12,28 +14,35 @@ struct piece {
 static const struct piece pieces[] = {
 	{"R", "#define R(x) ((real)(x))\n", NULL},
 	{"EXP", exp_f32_text, "#define EXP exp\n"},
-	{"LOG", "#define LOG logf\n", "#define LOG log\n"},
-	{"LOG1P", "#define LOG1P log1pf\n", "#define LOG1P log1p\n"},
-	{"SQRT", "#define SQRT sqrtf\n", "#define SQRT sqrt\n"},
-	{"POW", "#define POW powf\n", "#define POW pow\n"},
 	{"TANH", tanh_f32_text, "#define TANH tanh\n"},
 	{"ERF", erf_f32_text, "#define ERF erf\n"},
+	{"log_parts", log_parts_text, NULL},
+	{"LOG", log_f32_text, "#define LOG log\n"},
+	{"LOG1P", log1p_f32_text, "#define LOG1P log1p\n"},
+	{"log_wide", log_wide_text, NULL},
+	{"exp_wide", exp_wide_text, NULL},
+	{"POW", pow_f32_text, "#define POW pow\n"},
+	{"quarter_turns", quarter_turns_text, NULL},
+	{"sine_part", sine_part_text, NULL},
+	{"SIN", sin_f32_text, "#define SIN sin\n"},
+	{"COS", cos_f32_text, "#define COS cos\n"},
+	{"TAN", tan_f32_text, "#define TAN tan\n"},
+	{"SINH", sinh_f32_text, "#define SINH sinh\n"},
+	{"COSH", cosh_f32_text, "#define COSH cosh\n"},
+	{"asin_small", asin_small_text, NULL},
+	{"ASIN", asin_f32_text, "#define ASIN asin\n"},
+	{"ACOS", acos_f32_text, "#define ACOS acos\n"},
+	{"ATAN", atan_f32_text, "#define ATAN atan\n"},
+	{"ASINH", asinh_f32_text, "#define ASINH asinh\n"},
+	{"ACOSH", acosh_f32_text, "#define ACOSH acosh\n"},
+	{"ATANH", atanh_f32_text, "#define ATANH atanh\n"},
+	/* exact, so the library's: but for FMOD one instruction of the machine */
+	{"SQRT", "#define SQRT sqrtf\n", "#define SQRT sqrt\n"},
 	{"FABS", "#define FABS fabsf\n", "#define FABS fabs\n"},
 	{"FLOOR", "#define FLOOR floorf\n", "#define FLOOR floor\n"},
 	{"CEIL", "#define CEIL ceilf\n", "#define CEIL ceil\n"},
 	{"RINT", "#define RINT rintf\n", "#define RINT rint\n"},
 	{"TRUNC", "#define TRUNC truncf\n", "#define TRUNC trunc\n"},
-	{"COS", "#define COS cosf\n", "#define COS cos\n"},
-	{"SIN", "#define SIN sinf\n", "#define SIN sin\n"},
-	{"TAN", "#define TAN tanf\n", "#define TAN tan\n"},
-	{"ASIN", "#define ASIN asinf\n", "#define ASIN asin\n"},
-	{"ACOS", "#define ACOS acosf\n", "#define ACOS acos\n"},
-	{"ATAN", "#define ATAN atanf\n", "#define ATAN atan\n"},
-	{"SINH", "#define SINH sinhf\n", "#define SINH sinh\n"},
-	{"COSH", "#define COSH coshf\n", "#define COSH cosh\n"},
-	{"ASINH", "#define ASINH asinhf\n", "#define ASINH asinh\n"},
-	{"ACOSH", "#define ACOSH acoshf\n", "#define ACOSH acosh\n"},
-	{"ATANH", "#define ATANH atanhf\n", "#define ATANH atanh\n"},
 	{"FMOD", "#define FMOD fmodf\n", "#define FMOD fmod\n"},
 	{"MAX", "#define MAX(x, y) ((x) > (y) ? (x) : (y))\n", NULL},
 	{"MIN", "#define MIN(x, y) ((x) < (y) ? (x) : (y))\n", NULL},
@@ -96,7 +105,7 @@ static const struct piece pieces[] = {
 		"}\n",
 		NULL},
 	{"dot_lanes",
-		"\n/* The inner product of n numbers, summed as sum_lanes does. */\n"
+		"\n/* The inner product of n numbers, summed in 16 lanes too. */\n"
 		"static real dot_lanes(const real *x, const real *y, int64_t n)\n"
 		"{\n"
 		"\treal lane[16] = {0};\n"
@@ -169,12 +178,19 @@ static void print_debug(const struct codegen_input *in, struct text *t)
 		"\t((void)memset(arena + (place), 0xff, bytes), POISON(arena + (place), bytes))\n");
 }
 
-static bool piece_needed(const struct kernels *ks, const struct piece *p, bool f32)
+enum { PIECES = sizeof pieces / sizeof *pieces };
+
+static const char *piece_text(int i, bool f32)
 {
-	/* single precision's tanh and erf are written with exp */
-	if (f32 && !strcmp(p->word, "EXP") && (needed(ks, "TANH") || needed(ks, "ERF")))
-		return true;
-	return needed(ks, p->word);
+	return f32 || !pieces[i].f64 ? pieces[i].f32 : pieces[i].f64;
+}
+
+static bool piece_needed(const struct kernels *ks, int i, bool f32)
+{
+	bool yes = needed(ks, pieces[i].word);
+	for (int k = i + 1; k < PIECES && !yes; k++)
+		yes = text_mentions(piece_text(k, f32), pieces[i].word) && piece_needed(ks, k, f32);
+	return yes;
 }
 
 void print_prelude(const struct kernels *ks, const struct codegen_input *in, struct text *t)
@@ -187,8 +203,8 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 		     "#error \"-ffast-math would change the results with the compiler\"\n"
 		     "#endif\n\n");
 	text_puts(t, "#define KERNEL static __attribute__((noinline))\n");
-	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
-		if (piece_needed(ks, &pieces[i], f32))
-			text_puts(t, f32 || !pieces[i].f64 ? pieces[i].f32 : pieces[i].f64);
+	for (int i = 0; i < PIECES; i++)
+		if (piece_needed(ks, i, f32))
+			text_puts(t, piece_text(i, f32));
 	print_debug(in, t);
 }

@@ -251,14 +251,15 @@ static enum status reduce_block(struct blocking *b)
 	const struct node *n = b->n;
 	const struct tensor *x = n->in[0], *y = n->out[0];
 	const struct attr *axes = node_attr(n, "axes");
-	const int64_t space = x->numel ? x->numel / (x->dim[0] * x->dim[1]) : 0;
-	int64_t left = space;
-	bool channels = false;
+	bool channels = n->nin > 1;
+	if (!blocking_has(b, 0))
+		return ST_OK;
+	int64_t left = x->numel / (x->dim[0] * x->dim[1]);
 	for (int k = 0; k < axes->n; k++) {
 		channels |= axes->ints[k] == 1;
 		left /= axes->ints[k] > 1 ? x->dim[axes->ints[k]] : 1;
 	}
-	if (n->nin > 1 || channels || !blocking_has(b, 0) || (left > 1 && y->rank != x->rank))
+	if (channels || (left > 1 && y->rank != x->rank))
 		return ST_OK;
 	const struct attr attr[] = {
 		*axes, ATTR_I("keepdims", 1), ATTR_I("noop_with_empty_axes", 1)};

@@ -1,115 +1,168 @@
 /* test_math FOLDER: the single-precision functions of generated code, compiled as a step is and
- * held against the C library's in double precision, over floats of every size. */
+ * held against the C library's in double precision, over floats of every size. math_table.c does
+ * all floats. */
 #include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "codegen/math_text.h"
-
-typedef float function(float);
+#include "tests/codegen/math_loops.h"
 
 static void *object;
 
-static bool set_up(const char *folder)
-{
-	char path[4096], command[9000];
-	snprintf(path, sizeof path, "%s/math.c", folder);
-	FILE *f = fopen(path, "w");
-	if (!f)
-		return false;
-	fprintf(f, "#include <math.h>\n#include <stdint.h>\n%s%s%s", exp_f32_text, tanh_f32_text,
-		erf_f32_text);
-	fprintf(f, "float f_exp(float x) { return EXP(x); }\n"
-		   "float f_tanh(float x) { return TANH(x); }\n"
-		   "float f_erf(float x) { return ERF(x); }\n");
-	fclose(f);
-	snprintf(command, sizeof command,
-		"cc -std=gnu11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC "
-		"-Wall -Wextra -Werror -shared -o %s/math.so %s -lm",
-		folder, path);
-	if (system(command) != 0)
-		return false;
-	snprintf(path, sizeof path, "%s/math.so", folder);
-	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	return object != NULL;
-}
-
-static function *find(const char *name)
-{
-	function *f;
-	void *p = dlsym(object, name);
-	assert_non_null(p);
-	memcpy(&f, &p, sizeof f);
-	return f;
-}
-
-/* How far `got` is from `want`, in units of the last place of a float; those at or below the
- * smallest normal number count as zeros. */
-static double distance(float got, double want)
-{
-	int exponent;
-	if (isnan(want))
-		return isnan(got) ? 0 : INFINITY;
-	if (fabs(want) < 1.19e-38)
-		return fabsf(got) <= 1.19e-38f ? 0 : INFINITY;
-	if ((double)got == want || got == (float)want)
-		return 0;
-	frexp(want, &exponent);
-	return fabs((double)got - want) / ldexp(1, exponent - 24);
-}
+enum { PART = 4096 };
 
 static void check(const char *name, double (*reference)(double), double most)
 {
-	function *f = find(name);
-	for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += 1013) {
-		uint32_t b = (uint32_t)bits;
-		float x;
-		memcpy(&x, &b, sizeof x);
-		double d = distance(f(x), reference((double)x));
-		if (d > most)
-			fail_msg("%s(%.9g) = %.9g is %.3g units off", name, (double)x, (double)f(x),
-				d);
+	static float x[PART], y[PART];
+	math_loop *loop;
+	void *p = dlsym(object, name);
+	assert_non_null(p);
+	memcpy(&loop, &p, sizeof loop);
+	for (uint64_t bits = 0; bits < UINT64_C(1) << 32;) {
+		int n = 0;
+		for (; n < PART && bits < UINT64_C(1) << 32; n++, bits += 2029) {
+			const uint32_t b = (uint32_t)bits;
+			memcpy(&x[n], &b, sizeof b);
+		}
+		loop(n, x, y);
+		for (int i = 0; i < n; i++) {
+			double d = math_distance(y[i], reference((double)x[i]));
+			if (!(d <= most))
+				fail_msg("%s(%.9g) = %.9g is %.3g units off", name, (double)x[i],
+					(double)y[i], d);
+		}
 	}
 }
 
-static void test_exp(void **state)
+#define TEST(capital, name, most)                                                                  \
+	static void test_##name(void **state)                                                      \
+	{                                                                                          \
+		(void)state;                                                                       \
+		check("v_" #name, name, most);                                                     \
+	}
+MATH_FUNCTIONS(TEST)
+#undef TEST
+
+static const float special[] = {0, 1e-45f, 1e-40f, 1.17549435e-38f, 1e-30f, 1e-7f, 0.1f, 0.5f,
+	0.9999999f, 1, 1.0000001f, 1.5f, 2, 2.5f, 3, 10, 88, 90, 103.5f, 105, 8388607.5f, 8388609,
+	16777215, 16777216, 16777218, 1e10f, 0x1p50f, 0x1p77f, 0x1p103f, 0x1p104f, 0x1p105f,
+	0x1.8p106f, 3.40282347e38f, INFINITY, NAN};
+enum { SPECIAL = sizeof special / sizeof *special };
+
+static float special_value(int i)
 {
-	(void)state;
-	check("f_exp", exp, 1);
-	assert_true(find("f_exp")(0) == 1);
-	assert_true(find("f_exp")(-INFINITY) == 0);
+	return i < SPECIAL ? special[i] : -special[i - SPECIAL];
 }
 
-static void test_tanh(void **state)
+static void check_special(const char *name, double (*reference)(double), double most)
 {
-	(void)state;
-	check("f_tanh", tanh, 1.6);
+	float x[2 * SPECIAL], y[2 * SPECIAL];
+	math_loop *loop;
+	void *p = dlsym(object, name);
+	assert_non_null(p);
+	memcpy(&loop, &p, sizeof loop);
+	for (int i = 0; i < 2 * SPECIAL; i++)
+		x[i] = special_value(i);
+	loop(2 * SPECIAL, x, y);
+	for (int i = 0; i < 2 * SPECIAL; i++)
+		if (!(math_distance(y[i], reference((double)x[i])) <= most))
+			fail_msg("%s(%.9g) = %.9g, not %.9g", name, (double)x[i], (double)y[i],
+				reference((double)x[i]));
 }
 
-static void test_erf(void **state)
+static void test_special(void **state)
 {
 	(void)state;
-	check("f_erf", erf, 1.6);
+#define SPECIAL_VALUES(capital, name, most) check_special("v_" #name, name, most);
+	MATH_FUNCTIONS(SPECIAL_VALUES)
+#undef SPECIAL_VALUES
+}
+
+/* math_table.c looks at one half only of the functions that are even or odd. */
+static void test_mirrored(void **state)
+{
+	static const char *const name[] = {"v_tanh", "v_erf", "v_sin", "v_cos", "v_tan", "v_sinh",
+		"v_cosh", "v_asin", "v_atan", "v_asinh", "v_atanh"};
+	(void)state;
+	for (size_t k = 0; k < sizeof name / sizeof *name; k++) {
+		static float x[PART], y[PART], negative[PART];
+		math_loop *loop;
+		void *p = dlsym(object, name[k]);
+		assert_non_null(p);
+		memcpy(&loop, &p, sizeof loop);
+		for (int i = 0; i < PART; i++)
+			x[i] = ldexpf((float)(i + PART), i % 64 - 40);
+		loop(PART, x, y);
+		for (int i = 0; i < PART; i++)
+			x[i] = -x[i];
+		loop(PART, x, negative);
+		for (int i = 0; i < PART; i++)
+			assert_true(isnan(y[i]) ? isnan(negative[i])
+						: fabsf(y[i]) == fabsf(negative[i]));
+	}
+}
+
+static void check_pow(math_loop2 *loop, int n, const float *a, const float *b)
+{
+	float y[PART];
+	loop(n, a, b, y);
+	for (int i = 0; i < n; i++) {
+		double want = pow((double)a[i], (double)b[i]);
+		if (!(math_distance(y[i], want) <= MATH_POW_MOST))
+			fail_msg("pow(%.9g, %.9g) = %.9g, not %.9g", (double)a[i], (double)b[i],
+				(double)y[i], want);
+	}
+}
+
+/* Numbers of every size, and those whose powers are neither 0 nor infinite. */
+static void test_pow(void **state)
+{
+	(void)state;
+	static float a[PART], b[PART];
+	math_loop2 *loop;
+	void *p = dlsym(object, "v_pow");
+	assert_non_null(p);
+	memcpy(&loop, &p, sizeof loop);
+	for (int i = 0; i < 2 * SPECIAL; i++) {
+		for (int k = 0; k < 2 * SPECIAL; k++) {
+			a[k] = special_value(i);
+			b[k] = special_value(k);
+		}
+		check_pow(loop, 2 * SPECIAL, a, b);
+	}
+	uint64_t seed = 1;
+	for (int part = 0; part < 400; part++) {
+		for (int i = 0; i < PART; i++) {
+			seed = seed * 6364136223846793005 + 1442695040888963407;
+			const uint32_t bits = (uint32_t)(seed >> 32);
+			const double most = 160 / fabs(log2(fabs((double)a[i]) + 1e-300) + 1e-6);
+			memcpy(&a[i], &bits, sizeof bits);
+			b[i] = (float)(most * ((double)(seed >> 11 & 0xFFFFF) / 0x80000 - 1));
+			if (part % 4 == 0)
+				b[i] = nearbyintf(b[i]);
+		}
+		check_pow(loop, PART, a, b);
+	}
 }
 
 int main(int argc, char **argv)
 {
 	if (argc != 2)
 		return 2;
+#define ENTRY(capital, name, most) cmocka_unit_test(test_##name),
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exp),
-		cmocka_unit_test(test_tanh),
-		cmocka_unit_test(test_erf),
+		MATH_FUNCTIONS(ENTRY) cmocka_unit_test(test_special),
+		cmocka_unit_test(test_mirrored),
+		cmocka_unit_test(test_pow),
 	};
-	if (!set_up(argv[1])) {
+#undef ENTRY
+	object = math_loops_open(argv[1], "");
+	if (!object) {
 		fprintf(stderr, "the functions' text does not compile\n");
 		return 1;
 	}

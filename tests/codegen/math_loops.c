@@ -1,0 +1,66 @@
+#include "tests/codegen/math_loops.h"
+
+#include <dlfcn.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "codegen/math_text.h"
+#include "codegen/math_wide_text.h"
+
+bool math_loops_write(const char *path)
+{
+	static const char *const text[] = {exp_f32_text, tanh_f32_text, erf_f32_text,
+		log_parts_text, log_f32_text, log1p_f32_text, log_wide_text, exp_wide_text,
+		pow_f32_text, quarter_turns_text, sine_part_text, sin_f32_text, cos_f32_text,
+		tan_f32_text, sinh_f32_text, cosh_f32_text, asin_small_text, asin_f32_text,
+		acos_f32_text, atan_f32_text, asinh_f32_text, acosh_f32_text, atanh_f32_text};
+	FILE *f = fopen(path, "w");
+	if (!f)
+		return false;
+	fprintf(f, "#include <math.h>\n#include <stdint.h>\n");
+	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+		fputs(text[i], f);
+#define LOOP(capital, name, most)                                                                  \
+	fprintf(f, "\nvoid v_" #name "(int64_t n, const float *restrict x, float *restrict y)\n"   \
+		   "{\n\tfor (int64_t i = 0; i < n; i++)\n\t\ty[i] = " #capital "(x[i]);\n}\n");
+	MATH_FUNCTIONS(LOOP)
+#undef LOOP
+	fprintf(f, "\nvoid v_pow(int64_t n, const float *restrict a, const float *restrict b, "
+		   "float *restrict y)\n"
+		   "{\n\tfor (int64_t i = 0; i < n; i++)\n\t\ty[i] = POW(a[i], b[i]);\n}\n");
+	return fclose(f) == 0;
+}
+
+void *math_loops_open(const char *folder, const char *more)
+{
+	char path[4096], command[9000];
+	snprintf(path, sizeof path, "%s/math.c", folder);
+	if (!math_loops_write(path))
+		return NULL;
+	snprintf(command, sizeof command,
+		"cc -std=gnu11 -O3 %s -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC "
+		"-Wall -Wextra -Werror -shared -o %s/math.so %s -lm",
+		more, folder, path);
+	if (system(command) != 0)
+		return NULL;
+	snprintf(path, sizeof path, "%s/math.so", folder);
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+double math_distance(float got, double want)
+{
+	const float nearest = (float)want;
+	if (isnan(want) || isnan(got))
+		return isnan(want) && isnan(got) ? 0 : INFINITY;
+	if (got == nearest && (isinf(got) || got == 0))
+		return !signbit(got) == !signbit(want) ? 0 : INFINITY;
+	if (got == 0 && !signbit(got) != !signbit(want))
+		return INFINITY;
+	const double g = isinf(got) ? copysign(0x1p128, (double)got) : (double)got;
+	const double w = fabs(want) > 0x1p128 ? copysign(0x1p128, want) : want;
+	int exponent = w == 0 ? -126 : ilogb(w);
+	exponent = exponent < -126 ? -126 : exponent > 127 ? 127 : exponent;
+	return fabs(g - w) / ldexp(1, exponent - FLT_MANT_DIG + 1);
+}
