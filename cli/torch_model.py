@@ -25,11 +25,12 @@ class Model:
             self.place(name, x)
         opset = next(o.version for o in proto.opset_import if o.domain in ("", "ai.onnx"))
         nodes = list(proto.graph.node)
+        self.random = any(n.op_type == "Dropout" for n in nodes)
         unknown = sorted({n.op_type for n in nodes if n.domain not in ("", "ai.onnx") or n.op_type not in BUILD})
         if unknown:
             raise Unknown(", ".join(unknown))
         with torch.no_grad():
-            calls = [c for n in nodes if (c := self.trace(n, opset)) is not None]
+            calls = [c for n in self.sorted(nodes) if (c := self.trace(n, opset)) is not None]
         self.choose_output(proto.graph, want)
         self.calls = self.finish(calls)
 
@@ -52,6 +53,19 @@ class Model:
                 self.constant.add(t.name)
             self.place(t.name, x)
         return params
+
+    def sorted(self, nodes):
+        """Each once what it reads has been made, else in the file's order."""
+        while nodes:
+            later = []
+            for node in nodes:
+                if all(i in self.slot for i in node.input):
+                    yield node
+                else:
+                    later.append(node)
+            if len(later) == len(nodes):
+                raise Unknown(f"a value that nothing makes, of node {nodes[0].name}")
+            nodes = later
 
     def trace(self, node, opset):
         """Run once; a call, or None where the result is known for good."""
@@ -191,7 +205,7 @@ def make_step(want):
             torch.nn.utils.clip_grad_norm_(model.params, 1.0)
         optimizer.step()
         return loss.item()
-    return step, sum(p.numel() for p in model.params)
+    return step, sum(p.numel() for p in model.params), model.random
 
 
 def load_all(want):
@@ -225,11 +239,11 @@ def main():
     load_all(want)
     forget_peak()
     base = resident("VmRSS")
-    step, count = make_step(want)
+    step, count, random = make_step(want)
     forget_peak()
     for _ in range(2):
         loss = step()
-    say("ready", repr(loss), count, torch.__version__)
+    say("ready", repr(loss), count, int(random), torch.__version__)
     for line in iter(sys.stdin.buffer.readline, b""):
         start = time.perf_counter()
         loss = step()

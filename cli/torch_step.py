@@ -1,7 +1,8 @@
 """A training step of an ONNX model in PyTorch, driven by `stint bench --against torch` over pipes.
 
 Standard input: one line of JSON (what to run), the inputs' bytes, then a line "step" for each step.
-Standard output, a line each: "ready LOSS NUMBERS VERSION", "step MICROSECONDS LOSS BYTES", "error TEXT".
+Standard output, a line each: "ready LOSS NUMBERS RANDOM VERSION" (numbers trained; 1: something is random),
+"step MICROSECONDS LOSS BYTES" (bytes: the peak so far), "error TEXT".
 
 The graph is run node by node with PyTorch's own functions. What does not depend on an input's values is
 computed once; a value is let go after its last use, as a module's local variables are.

@@ -105,9 +105,8 @@ static void put_roof(struct text *t, const struct axes *g, const struct view_ben
 	text_add(t,
 		"<text%s transform=\"translate(%.1f %.1f) rotate(%.2f)\" x=\"%d\" y=\"-5\">%.4g "
 		"GB/s %s%s</text>\n",
-		memory ? " class=\"strong\"" : "", x, y, angle,
-		memory ? 8 : 8 + 150 * level, l->gb_s,
-		memory ? "from memory" : "over ",
+		memory ? " class=\"strong\"" : "", x, y, angle, memory ? 8 : 8 + 150 * level,
+		l->gb_s, memory ? "from memory" : "over ",
 		memory ? "" : bytes_human((int64_t)l->bytes, size));
 }
 

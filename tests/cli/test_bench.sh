@@ -117,10 +117,64 @@ expect 2 stint bench --compare dir tight --costs-out x.json
 absent x.json
 expect 5 stint bench --compare dir none
 
+# against PyTorch: the talk, with someone who plays its part; and what is said where it is not
+cat >player <<'PLAYER'
+#!/bin/sh
+[ "$1" = -c ] && echo "$2" | grep -q "import torch" || exit 1
+IFS= read -r wanted
+echo "$wanted" >wanted
+bytes=$(echo "$wanted" | grep -o '"bytes":[0-9]*' | cut -d: -f2 | awk '{n += $1} END {print n}')
+head -c "$bytes" | wc -c >given
+echo "a library says something"
+echo "ready $LOSS 115 1 9.9"
+while read -r what; do
+	[ "$what" = step ] || exit 1
+	echo "step 1500 $LOSS 4096"
+done
+PLAYER
+chmod +x player
+export LOSS=1.5 STINT_PYTHON=./player
+expect 0 stint bench dir --against torch --steps 3 --json
+is_json out wanted
+for key in steps threads step_ms torch_ms ratio ratio_low ratio_high arena_bytes torch_bytes; do number out $key; done
+[ "$(json_of out torch_ms)" = 1.5 ] && [ "$(json_of out torch_bytes)" = 4096 ] || fail "the other's numbers"
+[ "$(json_of out against)" = '"torch"' ] && [ "$(json_of out torch)" = '"9.9"' ] || fail "its name"
+for pair in optimizer:Adam loss:cross-entropy model:dir/model.onnx target:target variant:torch real:f32; do
+	[ "$(json_of wanted "${pair%%:*}")" = "\"${pair#*:}\"" ] || fail "asked for: $pair"
+done
+[ "$(json_of wanted inputs 0 bytes)" = 1024 ] && [ "$(cat given)" = 1536 ] || fail "inputs: $(cat given) bytes"
+expect 0 stint bench dir --against torch-channels-last --steps 2
+told "PyTorch 9.9 (channels-last): 1.5 ms" "PyTorch takes " "memory: arena" "loss: "
+said "numbers are trained here, 115 in PyTorch"
+LOSS=x
+expect 2 stint bench dir --against torch
+said "no comparison"
+STINT_PYTHON=/no/such/python
+expect 2 stint bench dir --against torch
+said "cannot be started"
+STINT_PYTHON=true
+expect 2 stint bench dir --against torch
+said "it ended without a word"
+STINT_PYTHON=./player
+printf '#!/bin/sh\necho "error not known to this comparison: Foo"\n' >player
+expect 2 stint bench dir --against torch
+said "not known to this comparison: Foo"
+expect 2 stint bench dir --against jax
+expect 2 stint bench dir --against torch --html none.html
+expect 2 stint bench --compare dir tight --against torch
+absent none.html
+unset STINT_PYTHON LOSS
+if python3 -c 'import torch, onnx' 2>/dev/null; then
+	expect 0 stint bench dir --against torch --steps 2
+	! grep -q trained err || fail "other weights are trained"
+fi
+
 # forward only: evaluations
 expect 0 stint compile m.onnx --loss none --batch 4 --threads 1 --portable -o forward
 expect 0 stint bench forward --steps 2 --json
 number out kernels 0 gflops
+expect 2 stint bench forward --against torch
+said "no training step"
 # of another format: said
 printf 'x' >tight/step.so
 expect 5 stint bench tight
