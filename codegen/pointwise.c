@@ -65,9 +65,9 @@ static struct nest coalesce(const struct node *n)
 /* About how many additions one evaluation of the expression is worth. */
 static double work_of(const char *expr)
 {
-	static const char *const slow[] = {"EXP", "LOG", "LOG1P", "POW", "TANH", "ERF", "SIN",
-		"COS", "TAN", "SINH", "COSH", "ASIN", "ACOS", "ATAN", "ASINH", "ACOSH", "ATANH",
-		"FMOD"};
+	static const char *const slow[] = {"EXP", "LOG", "LOG1P", "POW", "TANH", "ERF",
+		"NORMAL_CDF", "SIN", "COS", "TAN", "SINH", "COSH", "ASIN", "ACOS", "ATAN", "ASINH",
+		"ACOSH", "ATANH", "FMOD"};
 	double work = 1;
 	for (size_t i = 0; i < sizeof slow / sizeof *slow; i++)
 		if (text_mentions(expr, slow[i]))

@@ -16,6 +16,8 @@ static const struct piece pieces[] = {
 	{"EXP", exp_f32_text, "#define EXP exp\n"},
 	{"TANH", tanh_f32_text, "#define TANH tanh\n"},
 	{"ERF", erf_f32_text, "#define ERF erf\n"},
+	{"NORMAL_CDF", normal_cdf_f32_text,
+		"#define NORMAL_CDF(x) (0.5 * erfc((x) * -0.70710678118654752))\n"},
 	{"log_parts", log_parts_text, NULL},
 	{"LOG", log_f32_text, "#define LOG log\n"},
 	{"LOG1P", log1p_f32_text, "#define LOG1P log1p\n"},

@@ -91,8 +91,8 @@ const char *node_expr(const struct node *n)
 static double work_of(const struct node *n)
 {
 	static const char *const dear[] = {"EXP(", "TANH(", "ERF(", "LOG(", "LOG1P(", "POW(",
-		"SIN(", "COS(", "TAN(", "SINH(", "COSH(", "ASIN(", "ACOS(", "ATAN(", "ASINH(",
-		"ACOSH(", "ATANH(", "FMOD("};
+		"NORMAL_CDF(", "SIN(", "COS(", "TAN(", "SINH(", "COSH(", "ASIN(", "ACOS(", "ATAN(",
+		"ASINH(", "ACOSH(", "ATANH(", "FMOD("};
 	double work = n->op->work > 0 ? n->op->work : 1;
 	const char *expr = node_expr(n);
 	for (size_t i = 0; expr && i < sizeof dear / sizeof *dear; i++)

@@ -60,6 +60,7 @@
 #define POW pow
 #define TANH tanh
 #define ERF erf
+#define NORMAL_CDF(x) (0.5 * erfc((x) * -0.70710678118654752))
 #define FABS fabs
 #define MAX fmax
 #define MIN fmin

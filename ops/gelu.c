@@ -2,17 +2,17 @@
  * Error Linear Units", section 2): x Φ(x), and the tanh approximation. */
 #include "ops/match.h"
 
-POINTWISE(gelu, R(0.5) * a * (1 + ERF(a * R(0.7071067811865476))))
-POINTWISE(gelu_grad, a *(R(0.5) * (1 + ERF(b * R(0.7071067811865476))) +
-			     b * R(0.3989422804014327) * EXP(R(-0.5) * b * b)))
-POINTWISE(gelu_tanh, R(0.5) * a * (1 + TANH(R(0.7978845608028654) * (a + R(0.044715) * a * a * a))))
+POINTWISE(gelu, a *NORMAL_CDF(a))
+POINTWISE(gelu_grad, a *(NORMAL_CDF(b) + b * R(0.3989422804014327) * EXP(R(-0.5) * b * b)))
 
-/* With t = tanh(u), u = k (x + c x³): dy (½ (1 + t) + ½ x (1 − t²) k (1 + 3 c x²)); written through
- * the logistic function, as ½ (1 + t) = σ(2u) and ½ (1 − t²) = 2 σ(2u) (1 − σ(2u)), so that tanh is
- * computed once: in `c`. */
-POINTWISE(gelu_tanh_inner, TANH(R(0.7978845608028654) * (a + R(0.044715) * a * a * a)))
-POINTWISE(gelu_tanh_grad, a *(R(0.5) * (1 + c) + R(0.5) * b * (1 - c * c) * R(0.7978845608028654) *
-							 (1 + R(0.134145) * b * b)))
+/* With u = k (x + c x³), ½ (1 + tanh u) is the logistic function σ(2u), and its derivative by 2u is
+ * σ (1 − σ). The gradient dy (σ + x σ (1 − σ) 2 k (1 + 3 c x²)) is written with e^−|2u| in `c`, so
+ * that nothing large is computed and no 1 − σ loses its digits. */
+POINTWISE(gelu_tanh, a / (1 + EXP(R(-1.5957691216057308) * a * (1 + R(0.044715) * a * a))))
+POINTWISE(gelu_tanh_inner, EXP(R(-1.5957691216057308) * FABS(a) * (1 + R(0.044715) * a * a)))
+POINTWISE(gelu_tanh_grad,
+	a *(1 / (1 + c)) * ((b < 0 ? c : 1) + b * c * (1 / (1 + c)) * R(1.5957691216057308) *
+						      (1 + R(0.134145) * b * b)))
 
 static enum status gelu_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)

@@ -13,6 +13,24 @@ static const char squares_wide[] =
 	"static double squares_wide(const real *x, real mean, int64_t n)\n{\n" LANES_BODY(
 		"double", SQUARE_TERM) "}\n";
 
+/* With h = dy·scale, or dy: Σ h, and Σ h (x − mean). */
+#define NORM_SUM(type, name, args, term)                                                           \
+	"/* Over n numbers, in a fixed tree of 16 lanes. */\n"                                     \
+	"static " type " " name "(const real *dy, " args                                           \
+	"int64_t n)\n{\n" LANES_BODY(type, term) "}\n"
+#define SCALED_TERM(i) "dy[" i "] * scale[" i "]"
+#define SLOPE_TERM(i) "dy[" i "] * (x[" i "] - mean)"
+#define SCALED_SLOPE_TERM(i) "dy[" i "] * scale[" i "] * (x[" i "] - mean)"
+#define SLOPE_ARGS "const real *x, real mean, "
+#define SCALED_ARGS "const real *scale, "
+static const char scaled_wide[] = NORM_SUM("double", "scaled_wide", SCALED_ARGS, SCALED_TERM);
+static const char slope_lanes[] = NORM_SUM("real", "slope_lanes", SLOPE_ARGS, SLOPE_TERM);
+static const char slope_wide[] = NORM_SUM("double", "slope_wide", SLOPE_ARGS, SLOPE_TERM);
+static const char scaled_slope_lanes[] = NORM_SUM(
+	"real", "scaled_slope_lanes", SCALED_ARGS SLOPE_ARGS, SCALED_SLOPE_TERM);
+static const char scaled_slope_wide[] = NORM_SUM(
+	"double", "scaled_slope_wide", SCALED_ARGS SLOPE_ARGS, SCALED_SLOPE_TERM);
+
 static int64_t width_of(const struct norm *p)
 {
 	return p->channels * p->inner;
@@ -122,36 +140,23 @@ enum status norm_emit(struct emit *e, const struct node *n)
 /* Σ h and Σ h (x − mean) over a row without channels, in 16 lanes. */
 static void emit_flat_sums(struct emit *e, const struct norm *p, bool scale)
 {
-	int64_t w = width_of(p), whole = w / 16 * 16;
-	const char *type = is_long(p) ? "double" : "real";
-	emit(e, "\t\t%s %sdot[16] = {0};\n", type, p->centred ? "sum[16] = {0}, " : "");
-	for (int tail = 0; tail < 2; tail++) {
-		if (tail ? whole == w : whole == 0)
-			continue;
-		if (tail)
-			emit(e, "\t\tfor (int64_t i = %" PRId64 ", k = 0; k < %d; i++, k++) {\n",
-				whole, (int)(w - whole));
-		else
-			emit(e,
-				"\t\tfor (int64_t i0 = 0; i0 < %" PRId64
-				"; i0 += 16)\n\t\t\tfor (int k = 0; k < 16; k++) {\n",
-				whole);
-		const char *tabs = tail ? "\t\t\t" : "\t\t\t\t";
-		if (!tail)
-			emit(e, "%sconst int64_t i = i0 + k;\n", tabs);
-		emit(e, "%sconst real h = dy[i]%s;\n", tabs, scale ? " * scale[i]" : "");
-		if (p->centred)
-			emit(e, "%ssum[k] += h;\n", tabs);
-		emit(e, "%sdot[k] += h * %s;\n%.*s}\n", tabs, difference(p), tail ? 2 : 3, tabs);
-	}
-	emit(e, "\t\tfor (int half = 8; half > 0; half /= 2)\n");
-	emit(e, "\t\t\tfor (int k = 0; k < half; k++) {\n");
+	const int64_t w = width_of(p);
+	const bool wide = is_long(p);
+	const char *sums = scale ? (wide ? "scaled_wide" : "dot_lanes")
+				 : (wide ? "sum_wide" : "sum_lanes");
+	const char *slopes = scale ? (wide ? "scaled_slope_wide" : "scaled_slope_lanes")
+				   : (wide ? "slope_wide" : "slope_lanes");
+	if (p->centred && scale && wide)
+		emit_helper(e, sums, scaled_wide);
+	emit_helper(e, slopes,
+		scale ? (wide ? scaled_slope_wide : scaled_slope_lanes)
+		      : (wide ? slope_wide : slope_lanes));
 	if (p->centred)
-		emit(e, "\t\t\t\tsum[k] += sum[k + half];\n");
-	emit(e, "\t\t\t\tdot[k] += dot[k + half];\n\t\t\t}\n");
-	if (p->centred)
-		emit(e, "\t\tconst real level = (real)(sum[0] / %" PRId64 ");\n", w);
-	emit(e, "\t\tconst real slope = (real)(dot[0] * invstd * invstd / %" PRId64 ");\n", w);
+		emit(e, "\t\tconst real level = (real)(%s(dy%s, %" PRId64 ") / %" PRId64 ");\n",
+			sums, scale ? ", scale" : "", w, w);
+	emit(e, "\t\tconst real slope = (real)(%s(dy%s, x, %s, %" PRId64, slopes,
+		scale ? ", scale" : "", p->centred ? "mean" : "0", w);
+	emit(e, ") * invstd * invstd / %" PRId64 ");\n", w);
 }
 
 static void emit_channel_sums(struct emit *e, const struct norm *p)

@@ -12,10 +12,11 @@
 bool math_loops_write(const char *path)
 {
 	static const char *const text[] = {exp_f32_text, tanh_f32_text, erf_f32_text,
-		log_parts_text, log_f32_text, log1p_f32_text, log_wide_text, exp_wide_text,
-		pow_f32_text, quarter_turns_text, sine_part_text, sin_f32_text, cos_f32_text,
-		tan_f32_text, sinh_f32_text, cosh_f32_text, asin_small_text, asin_f32_text,
-		acos_f32_text, atan_f32_text, asinh_f32_text, acosh_f32_text, atanh_f32_text};
+		normal_cdf_f32_text, log_parts_text, log_f32_text, log1p_f32_text, log_wide_text,
+		exp_wide_text, pow_f32_text, quarter_turns_text, sine_part_text, sin_f32_text,
+		cos_f32_text, tan_f32_text, sinh_f32_text, cosh_f32_text, asin_small_text,
+		asin_f32_text, acos_f32_text, atan_f32_text, asinh_f32_text, acosh_f32_text,
+		atanh_f32_text};
 	FILE *f = fopen(path, "w");
 	if (!f)
 		return false;
@@ -27,6 +28,8 @@ bool math_loops_write(const char *path)
 		   "{\n\tfor (int64_t i = 0; i < n; i++)\n\t\ty[i] = " #capital "(x[i]);\n}\n");
 	MATH_FUNCTIONS(LOOP)
 #undef LOOP
+	fprintf(f, "\nvoid v_normal_cdf(int64_t n, const float *restrict x, float *restrict y)\n"
+		   "{\n\tfor (int64_t i = 0; i < n; i++)\n\t\ty[i] = NORMAL_CDF(x[i]);\n}\n");
 	fprintf(f, "\nvoid v_pow(int64_t n, const float *restrict a, const float *restrict b, "
 		   "float *restrict y)\n"
 		   "{\n\tfor (int64_t i = 0; i < n; i++)\n\t\ty[i] = POW(a[i], b[i]);\n}\n");

@@ -150,6 +150,33 @@ static void test_pow(void **state)
 	}
 }
 
+/* Its errors are absolute, as its comment says. */
+static void test_normal_cdf(void **state)
+{
+	(void)state;
+	static float x[PART], y[PART];
+	math_loop *loop;
+	void *p = dlsym(object, "v_normal_cdf");
+	assert_non_null(p);
+	memcpy(&loop, &p, sizeof loop);
+	for (int part = 0; part < 400; part++) {
+		for (int i = 0; i < PART; i++)
+			x[i] = (float)(part * PART + i - 200 * PART) * 0x1p-15f;
+		for (int i = 0; part == 0 && i < 2 * SPECIAL; i++)
+			x[i] = special_value(i);
+		loop(PART, x, y);
+		for (int i = 0; i < PART; i++) {
+			const double want = 0.5 * erfc(-(double)x[i] * 0.70710678118654752);
+			const double d = fabs((double)y[i] - want), size = fabs((double)x[i]);
+			if (isnan(x[i]))
+				assert_true(isnan(y[i]));
+			else if (!(d <= 1.6e-7) || !(d == 0 || d * size <= 2.1e-7))
+				fail_msg("normal_cdf(%.9g) = %.9g, not %.9g", (double)x[i],
+					(double)y[i], want);
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -159,6 +186,7 @@ int main(int argc, char **argv)
 		MATH_FUNCTIONS(ENTRY) cmocka_unit_test(test_special),
 		cmocka_unit_test(test_mirrored),
 		cmocka_unit_test(test_pow),
+		cmocka_unit_test(test_normal_cdf),
 	};
 #undef ENTRY
 	object = math_loops_open(argv[1], "");
