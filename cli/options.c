@@ -206,9 +206,9 @@ static enum status check_words(const struct options *o, struct diag *d)
 	if (!(o->effort > 0) || isinf(o->effort))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
 	if (o->dump_after &&
-		!ONE_OF(o->dump_after, "import", "lower", "loss", "autodiff", "updates"))
+		!ONE_OF(o->dump_after, "import", "lower", "loss", "autodiff", "updates", "fuse"))
 		return usage_fail(d,
-			"--dump-after is import, lower, loss, autodiff or updates, not",
+			"--dump-after is import, lower, loss, autodiff, updates or fuse, not",
 			o->dump_after);
 	return ST_OK;
 }
@@ -357,7 +357,8 @@ static void fill_table(
 		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),
 		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
 		STR("dump-after", dump_after,
-			"print the graph after import, lower, loss, autodiff or updates", "STAGE"),
+			"print the graph after import, lower, loss, autodiff, updates or fuse",
+			"STAGE"),
 		{"compare", 0, POPT_ARG_NONE, &o->compare, 0,
 			"beside the plan what keep-everything and checkpointing by segments need",
 			NULL},

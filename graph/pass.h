@@ -51,6 +51,11 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 /* Nodes that neither reach an output, the loss nor an update are removed; ids renumbered. */
 enum status graph_prune(struct graph *g);
 
+/* Requires updates to be in their places, where there are any. Pointwise nodes become one where
+ * that costs no memory: an intermediate value is then made in the loop of whoever reads it, with
+ * the same bits, and never stored. What is fused is said in graph/fuse.c. */
+enum status graph_fuse(struct graph *g);
+
 /* Every TR_CONSTANT is named after its contents: "constant/0123456789abcdef". */
 enum status graph_name_constants(struct graph *g);
 
