@@ -140,6 +140,7 @@ static enum status make(const struct group *x, struct node *n, struct node **out
 		g, op_by_role(g->table, ROLE_FUSED), n->name, x->nslot, x->slot[0], 1);
 	if (!m || !(m->param = save(g, x)))
 		return diag_nomem(g->diag);
+	m->id = n->id; /* by which its readers find how it is made */
 	m->phase = n->phase;
 	m->out[0] = n->out[0];
 	m->out[0]->maker = m;
