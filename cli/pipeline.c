@@ -69,7 +69,8 @@ static enum status train_graph(struct pipeline *p, const struct lower_options *l
 	dump(p, "autodiff", p->train);
 	TRY(graph_attach_updates(p->train, &p->optimizer, p->nparam, p->param, p->grad));
 	dump(p, "updates", p->train);
-	TRY(graph_fuse(p->train));
+	if (!strcmp(p->o->fuse, "on"))
+		TRY(graph_fuse(p->train));
 	dump(p, "fuse", p->train);
 	return graph_name_constants(p->train);
 }
@@ -80,7 +81,8 @@ static enum status eval_graph(struct pipeline *p, struct lower_options *lower)
 	TRY(graph_lower(p->imported, lower, &p->eval));
 	TRY(graph_attach_loss(p->eval, &p->loss));
 	TRY(graph_prune(p->eval));
-	TRY(graph_fuse(p->eval));
+	if (!strcmp(p->o->fuse, "on"))
+		TRY(graph_fuse(p->eval));
 	return graph_name_constants(p->eval);
 }
 
