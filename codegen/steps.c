@@ -68,9 +68,13 @@ static void print_comment(const struct schedule *s, int step, struct text *t)
 					    : 1;
 	text_add(t, "step_%d: /* %*d %-8s  ", step, digits, step, phase_of(s, step));
 	text_comment(t, c->node.name);
+	struct text title = {0};
+	node_title(&c->node, &title);
 	text_puts(t, " (");
-	text_comment(t, c->node.op->name);
+	text_comment(t, title.s ? title.s : "");
 	text_puts(t, ")");
+	t->failed |= title.failed;
+	text_free(&title);
 	if (c->run > 0)
 		text_add(t, ", recompute of step %d", c->first);
 	text_puts(t, " */\n");
