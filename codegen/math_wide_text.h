@@ -33,7 +33,7 @@ static const char exp_wide_text[] =
 "/* e^z in double, to 2^-34 of its size; beyond +-200, where a float is infinite or 0, that of +-200. */\n"
 "static inline double exp_wide(double z)\n"
 "{\n"
-"\tconst double c = fabs(z) > 200 ? copysign(200, z) : z;\n"
+"\tconst double c = copysign(fabs(z) > 200 ? 200 : fabs(z), z);\n"
 "\tunion {\n"
 "\t\tdouble f;\n"
 "\t\tuint64_t i;\n"
