@@ -47,6 +47,10 @@ enum status pipeline_import(struct pipeline *p)
 	p->real = !strcmp(o->precision, "fp64") ? DT_F64 : DT_F32;
 	p->target = (struct target){.portable = o->portable,
 		.threads = o->threads,
+		.math = !strcmp(o->math, "free")     ? MATH_FREE
+			: !strcmp(o->math, "strict") ? MATH_STRICT
+						     : MATH_FIXED,
+		.block = o->portable ? 0 : stint_lib_block(),
 		.library_workspace = o->portable ? NULL : library_workspace,
 		.user = p};
 	p->name = identifier(p->arena, o->model);
@@ -59,6 +63,17 @@ enum status pipeline_import(struct pipeline *p)
 	return ST_OK;
 }
 
+/* Layouts, and which way each node is computed. */
+static enum status kernels_of(struct pipeline *p, struct graph **g)
+{
+	if (p->target.block > 0 && p->real == DT_F32) {
+		TRY(graph_layout(*g, p->target.block, false, g));
+		dump(p, "layout", *g);
+	}
+	graph_choose(*g, p->target.math);
+	return graph_name_constants(*g);
+}
+
 static enum status train_graph(struct pipeline *p, const struct lower_options *lower)
 {
 	TRY(graph_lower(p->imported, lower, &p->train));
@@ -69,7 +84,7 @@ static enum status train_graph(struct pipeline *p, const struct lower_options *l
 	dump(p, "autodiff", p->train);
 	TRY(graph_attach_updates(p->train, &p->optimizer, p->nparam, p->param, p->grad));
 	dump(p, "updates", p->train);
-	return graph_name_constants(p->train);
+	return kernels_of(p, &p->train);
 }
 
 static enum status eval_graph(struct pipeline *p, struct lower_options *lower)
@@ -78,7 +93,7 @@ static enum status eval_graph(struct pipeline *p, struct lower_options *lower)
 	TRY(graph_lower(p->imported, lower, &p->eval));
 	TRY(graph_attach_loss(p->eval, &p->loss));
 	TRY(graph_prune(p->eval));
-	return graph_name_constants(p->eval);
+	return kernels_of(p, &p->eval);
 }
 
 enum status pipeline_graphs(struct pipeline *p)

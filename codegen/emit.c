@@ -52,21 +52,51 @@ void emit_helper(struct emit *e, const char *name, const char *text)
 		e->out.failed = true;
 }
 
-/* The tabs that the next line should begin with: those of the last line, one more inside a brace it
- * opened. */
-static int indent_here(const struct text *t)
+/* A line of text: where it lies, the tabs it begins with, its last character. */
+struct line {
+	size_t start, end;
+	int tabs;
+	char last;
+};
+
+/* The line that ends before `end`; one of no length where there is none. */
+static struct line line_before(const struct text *t, size_t end)
 {
-	size_t end = t->len;
 	while (end > 0 && t->s[end - 1] == '\n')
 		end--;
-	size_t start = end;
-	while (start > 0 && t->s[start - 1] != '\n')
-		start--;
-	int tabs = 0;
-	while (start + (size_t)tabs < end && t->s[start + (size_t)tabs] == '\t')
-		tabs++;
-	if (end > start && t->s[end - 1] == '{')
-		tabs++;
+	struct line l = {end, end, 0, '\n'};
+	while (l.start > 0 && t->s[l.start - 1] != '\n')
+		l.start--;
+	while (l.start + (size_t)l.tabs < end && t->s[l.start + (size_t)l.tabs] == '\t')
+		l.tabs++;
+	if (end > l.start)
+		l.last = t->s[end - 1];
+	return l;
+}
+
+static bool ends_statement(char last)
+{
+	return last == ';' || last == '}' || last == '{';
+}
+
+/* The tabs that the next line should begin with: one more than the last line's where that opens a
+ * brace or a loop; else those of the statement that the last line ends, which may begin with the
+ * heads of loops without braces. */
+static int indent_here(const struct text *t)
+{
+	struct line l = line_before(t, t->len);
+	int tabs = l.tabs;
+	if (l.end == l.start)
+		return 1;
+	if (l.last == '{' || !ends_statement(l.last))
+		return tabs + 1;
+	for (l = line_before(t, l.start); l.end > l.start; l = line_before(t, l.start)) {
+		if (l.tabs > tabs || (l.tabs == tabs && l.last != ';' && l.last != '}'))
+			continue;
+		if (l.tabs == tabs || ends_statement(l.last))
+			break;
+		tabs = l.tabs;
+	}
 	return tabs > 0 ? tabs : 1;
 }
 

@@ -36,7 +36,7 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 	else
 		text_puts(t, "OPENMP =\n");
 	text_add(t, "\nSOURCES = step.c stint_rt.c safetensors.c safetensors_write.c%s\n",
-		library ? " stint_lib.c" : "");
+		library ? " stint_lib.c stint_lib_recipe.c" : "");
 	text_puts(t, "OBJECTS = $(SOURCES:.c=.o)\n"
 		     "\nstep.so: $(SOURCES) $(wildcard *.h) Makefile\n"
 		     "\t$(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -DSTINT_SHARED -shared -o $@ "

@@ -11,13 +11,11 @@
 
 #include "codegen/parts.h"
 
-enum { INPUTS = 4 };
-
 struct nest {
 	int rank;
 	int64_t dim[RANK_MAX];
-	int64_t out[RANK_MAX];        /* distance between neighbours of the output, in elements */
-	int64_t in[INPUTS][RANK_MAX]; /* of each input; 0: the same element again */
+	int64_t out[RANK_MAX]; /* distance between neighbours of the output, in elements */
+	int64_t in[POINTWISE_INPUTS][RANK_MAX]; /* of each input; 0: the same element again */
 };
 
 static void strides_of(const struct tensor *x, const struct tensor *out, int64_t *stride)
@@ -42,7 +40,7 @@ static bool merges(const struct nest *n, int nin, int outer, const int64_t *inne
 static struct nest coalesce(const struct node *n)
 {
 	const struct tensor *out = n->out[0];
-	int64_t stride[INPUTS][RANK_MAX] = {0}, out_stride[RANK_MAX];
+	int64_t stride[POINTWISE_INPUTS][RANK_MAX] = {0}, out_stride[RANK_MAX];
 	struct nest nest = {0};
 	for (int i = 0; i < n->nin; i++)
 		if (n->in[i])
@@ -51,7 +49,7 @@ static struct nest coalesce(const struct node *n)
 	for (int d = 0; d < out->rank; d++) {
 		if (out->dim[d] == 1)
 			continue;
-		int64_t in[INPUTS];
+		int64_t in[POINTWISE_INPUTS];
 		for (int i = 0; i < n->nin; i++)
 			in[i] = stride[i][d];
 		bool merge = nest.rank > 0 && merges(&nest, n->nin, nest.rank - 1, in, out->dim[d]);

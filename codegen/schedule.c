@@ -175,9 +175,7 @@ static enum status resolve_step(struct kernels *ks, struct schedule *s, int step
 	const struct plan_step *ps = &s->plan->step[step];
 	struct call *c = &s->call[step];
 	const struct node *n = s->gp->node[ps->op];
-	c->node = *n;
-	if (ps->choice > 0)
-		c->node.in = n->alt[ps->choice - 1];
+	c->node = node_choice(n, ps->choice);
 	c->op = ps->op;
 	int repeats = s->gp->problem->op[ps->op].repeats;
 	c->run = ps->run + (repeats > 0);

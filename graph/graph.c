@@ -375,6 +375,23 @@ static enum status node_finish(struct graph *g, struct node *n)
 	return known ? ST_OK : graph_append(g, n);
 }
 
+static enum status node_make(struct graph *g, const struct op_def *def, const char *name, int nin,
+	struct tensor *const *in, int nout, int nattr, const struct attr *attr, const void *param,
+	struct node **out)
+{
+	struct node *n = graph_node_blank(g, def, name, nin, in, nout);
+	if (!n)
+		return diag_nomem(g->diag);
+	n->nattr = nattr;
+	n->attr = nattr ? arena_memdup(g->arena, attr, (size_t)nattr, sizeof *attr) : NULL;
+	n->param = param;
+	if (nattr && !n->attr)
+		return diag_nomem(g->diag);
+	TRY(node_finish(g, n));
+	*out = n;
+	return ST_OK;
+}
+
 enum status graph_node(struct graph *g, const char *op, const char *name, int nin,
 	struct tensor *const *in, int nout, int nattr, const struct attr *attr, const void *param,
 	struct node **out)
@@ -390,15 +407,20 @@ enum status graph_node(struct graph *g, const char *op, const char *name, int ni
 	}
 	if (nout <= 0)
 		nout = def->min_out ? def->min_out : 1;
-	struct node *n = graph_node_blank(g, def, name, nin, in, nout);
-	if (!n)
-		return diag_nomem(g->diag);
-	n->nattr = nattr;
-	n->attr = nattr ? arena_memdup(g->arena, attr, (size_t)nattr, sizeof *attr) : NULL;
-	n->param = param;
-	if (nattr && !n->attr)
-		return diag_nomem(g->diag);
-	TRY(node_finish(g, n));
-	*out = n;
-	return ST_OK;
+	return node_make(g, def, name, nin, in, nout, nattr, attr, param, out);
+}
+
+struct node *graph_op_like(struct graph *g, const struct node *like, struct tensor *const *in,
+	int nattr, const struct attr *attr, const void *param)
+{
+	struct node *n = NULL;
+	for (int i = 0; i < like->op->min_in && g->failed == ST_OK; i++)
+		if (!in[i])
+			g->failed = diag_fail(g->diag, ST_INTERNAL, NULL, NULL,
+				"%s built with a missing input", like->op->name);
+	if (g->failed != ST_OK)
+		return NULL;
+	g->failed = node_make(
+		g, like->op, like->name, like->nin, in, like->nout, nattr, attr, param, &n);
+	return n;
 }

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-enum { RANK_MAX = 8 };
+enum { RANK_MAX = 8, WAYS_MAX = 4 };
 
 /* Element types. Every float in a model becomes the graph's one real type (F32, or F64 under
  * --precision fp64), every integer I64. */
@@ -101,12 +101,23 @@ struct node {
 	 * of nin tensors. The planner picks. */
 	int nalt;
 	struct tensor ***alt;
+	/* The record's library calls that may do it, the usual one first; none: way 0. */
+	int nway, way[WAYS_MAX];
+};
+
+/* Which of several ways to compute a product is taken (docs/explanation/determinism.md). */
+enum math {
+	MATH_FIXED,  /* by shape: the fastest whose scratch stays in proportion */
+	MATH_STRICT, /* none that rounds more than the plain way */
+	MATH_FREE    /* the planner's choice, by budget */
 };
 
 /* What the code will run on: fixed before any pass, part of what makes results repeat. */
 struct target {
 	bool portable; /* plain C only, no library calls */
 	int threads;   /* ≥ 1 */
+	enum math math;
+	int block; /* channels that the library likes together; 0: none */
 	/* Scratch bytes of a library call, or -1 when the library cannot do it without allocating.
 	 * NULL when portable. `user` is handed back. */
 	int64_t (*library_workspace)(void *user, const struct lib_call *call);
@@ -191,6 +202,9 @@ enum status graph_node(struct graph *g, const char *op, const char *name, int ni
 struct tensor *graph_op(struct graph *g, const char *op, int nin, struct tensor *const *in,
 	int nattr, const struct attr *attr);
 struct node *graph_op_node(struct graph *g, const char *op, int nin, struct tensor *const *in,
+	int nattr, const struct attr *attr, const void *param);
+/* The operator of `like` on other inputs, as many; attributes and parameters as given. */
+struct node *graph_op_like(struct graph *g, const struct node *like, struct tensor *const *in,
 	int nattr, const struct attr *attr, const void *param);
 #define OP1(g, op, a) graph_op((g), (op), 1, (struct tensor *[]){(a)}, 0, NULL)
 #define OP2(g, op, a, b) graph_op((g), (op), 2, (struct tensor *[]){(a), (b)}, 0, NULL)

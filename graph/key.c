@@ -147,7 +147,8 @@ static void add_attributes(struct text *t, const struct node *n)
 	}
 }
 
-const char *kernel_key(const struct kernel_keys *k, const struct node *n, bool library)
+const char *kernel_key(
+	const struct kernel_keys *k, const struct node *n, const struct lib_call *library)
 {
 	struct text t = {0};
 	text_add(&t, "%s(", n->op->name);
@@ -157,6 +158,8 @@ const char *kernel_key(const struct kernel_keys *k, const struct node *n, bool l
 	if (!(n->op->traits & OP_UPDATE)) /* its options are factors in a formula: no matter */
 		add_attributes(&t, who_tells(k, n));
 	text_puts(&t, library ? "; library" : k->graph->target->portable ? "; portable C" : "; C");
+	if (library && library->name)
+		text_add(&t, ", %s", library->name);
 	char *key = t.failed ? NULL : arena_strdup(k->arena, t.s);
 	text_free(&t);
 	return key;

@@ -56,6 +56,11 @@ enum { LIB_ARGS = 24 };
 struct lib_call {
 	const char *kind; /* "matmul", "conv_forward", ... */
 	int64_t p[LIB_ARGS];
+	/* Not the library's: of the ways to do a node, what this one is called (NULL: way 0), how
+	 * many times as fast as way 0 it is, and whether it rounds more. */
+	const char *name;
+	double speed;
+	bool rough;
 };
 
 /* A named scalar parameter: a pointwise attribute, or a loss's or optimizer's option. */
@@ -163,6 +168,37 @@ const struct body *expansion_body(const struct expansion *x, const char *attribu
 enum status expansion_known(
 	const struct expansion *x, int i, const char *what, const struct tensor **out);
 
+/* --- Blocked channels (graph/layout.c) ---
+ *
+ * A library's convolutions are fastest on tensors [N, C, ...] whose channels come in blocks of B,
+ * stored as [N, C/B, ..., B]: to the graph, a tensor of that shape. Records that have `block` know
+ * how to work on such tensors. */
+struct layout;
+struct blocking {
+	struct graph *g;      /* being built: nodes added get the name and phase of n */
+	const struct node *n; /* of the graph before */
+	int64_t block;        /* B */
+	struct layout *layout;
+};
+
+/* Can stand in blocks: three axes or more, whole blocks of channels. */
+bool blocking_fits(const struct blocking *b, const struct tensor *t);
+/* Input i can, and does already. */
+bool blocking_has(const struct blocking *b, int i);
+/* Output k can, and some reader knows what to do with it. */
+bool blocking_wanted(const struct blocking *b, int k);
+/* Input i in either form, reordered if need be; NULL: absent, or a failure that g remembers. */
+struct tensor *blocking_plain(const struct blocking *b, int i);
+struct tensor *blocking_blocked(const struct blocking *b, int i);
+/* A tensor of the graph before that broadcasts to [N, C, ...] of `rank` axes, so that it broadcasts
+ * to the blocked form. */
+struct tensor *blocking_beside(const struct blocking *b, const struct tensor *old, int rank);
+/* What stands for output k from now on. */
+void blocking_give(const struct blocking *b, int k, struct tensor *t, bool in_blocks);
+
+/* Inputs of an OP_POINTWISE record at most: a to h. */
+enum { POINTWISE_INPUTS = 8 };
+
 struct op_def {
 	const char *name;   /* ONNX's; "domain.Name" in other domains; ours: "stint.Name" */
 	int since, until;   /* the domain's opsets [since, until); 0, 0 for ours; until 0: no end */
@@ -198,6 +234,10 @@ struct op_def {
 	enum status (*lower)(struct graph *g, const struct node *n, struct tensor *const *in,
 		const struct lower_options *o, struct tensor **out);
 
+	/* Rebuild a node on tensors in blocks: give all its outputs, or none to have it copied as
+	 * it is. OP_POINTWISE needs none. */
+	enum status (*block)(struct blocking *b);
+
 	/* Build the gradient: dy[k] is the gradient of output k (NULL: none reached it); set dx[i]
 	 * for the inputs that want one (want[i]). What the rule reads is what must be kept. */
 	enum status (*grad)(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -211,9 +251,9 @@ struct op_def {
 	int npair;
 	struct op_pair pair[4];
 
-	/* OP_POINTWISE: one C expression over a, b, c, d (the inputs), the options by name, and EXP
-	 * LOG SQRT POW TANH ERF FABS MAX MIN FLOOR ...; `ref` is the same on doubles.
-	 * POINTWISE_EXPR makes both from one text. */
+	/* OP_POINTWISE: one C expression over a, b, ... h (the inputs), the options by name, and
+	 * EXP LOG SQRT POW TANH ERF FABS MAX MIN FLOOR ...; `ref` is the same on doubles.
+	 * POINTWISE_EXPR makes both from one text. `in` holds POINTWISE_INPUTS numbers. */
 	const char *expr;
 	double (*ref)(const double *in, const double *option);
 	const struct op_option *option; /* ended by a NULL name */
@@ -222,10 +262,10 @@ struct op_def {
 	const char *int_expr;
 	int64_t (*int_ref)(const int64_t *in);
 
-	/* The library call that does this node, if one does (false: none). Inputs and outputs are
-	 * handed to it in order, absent ones left out. Used unless the target is portable or
-	 * refuses. */
-	bool (*library)(const struct node *n, struct lib_call *call);
+	/* The library call that does this node, way 0, 1, ... (false: none, and none beyond).
+	 * Inputs and outputs are handed to it in order, absent ones left out. Used unless the
+	 * target is portable or refuses. */
+	bool (*library)(const struct node *n, int way, struct lib_call *call);
 	/* Scratch bytes of the C text below; may depend on target->threads. NULL: none. */
 	int64_t (*workspace)(const struct node *n, const struct target *t);
 	/* The C text: a function body (codegen/emit.h). */
@@ -265,6 +305,11 @@ double node_option(const struct node *n, const char *name);
 /* The place of `word` among the option's words; -1: none of them. */
 int option_word(const struct op_option *o, const char *word);
 
+/* How a node may be run: on other inputs (alternatives), by other library calls (ways). Choice 0 is
+ * what is taken where nothing speaks against it. */
+int node_choices(const struct node *n);
+struct node node_choice(const struct node *n, int choice);
+
 /* Cost and scratch of a node under the graph's target: the library's when it is used. */
 struct op_cost node_cost(const struct node *n);
 bool node_uses_library(
@@ -276,11 +321,12 @@ const char *node_expr(const struct node *n);
 int node_pairs(const struct node *n, struct op_pair *out, int max);
 
 /* Kernels in words: "Relu(f32[64,16,28,28]) -> f32[64,16,28,28]; C": operator, inputs, outputs,
- * attributes, and who does it (library: node_uses_library; C, portable C). The same for any two
+ * attributes, and who does it (the library's call, or NULL: C, portable C). The same for any two
  * nodes that run alike, whatever the model; tables of measured times are kept by it. The text up to
  * "(" is the operator. Valid while `g` does not change; lives in `a`. NULL when out of memory. */
 struct kernel_keys;
 struct kernel_keys *kernel_keys_new(struct arena *a, const struct graph *g);
-const char *kernel_key(const struct kernel_keys *k, const struct node *n, bool library);
+const char *kernel_key(
+	const struct kernel_keys *k, const struct node *n, const struct lib_call *library);
 
 #endif

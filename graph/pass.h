@@ -48,6 +48,14 @@ enum status graph_autodiff(
 enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *spec, int nparam,
 	struct tensor *const *param, struct tensor *const *grad);
 
+/* Tensors between convolutions stand in blocks of `block` channels where records can (op.h);
+ * `everywhere`, for tests: wherever a record knows how. Requires all nodes; a new graph in *out. */
+enum status graph_layout(
+	const struct graph *in, int64_t block, bool everywhere, struct graph **out);
+
+/* Sets every node's ways by the target's `math`. */
+void graph_choose(struct graph *g, enum math math);
+
 /* Nodes that neither reach an output, the loss nor an update are removed; ids renumbered. */
 enum status graph_prune(struct graph *g);
 

@@ -1,7 +1,7 @@
 /* Pointwise records: shapes by broadcasting, constants through the record's reference function. */
 #include "graph/private.h"
 
-enum { POINTWISE_INPUTS = 4, POINTWISE_OPTIONS = 8 };
+enum { POINTWISE_OPTIONS = 8 };
 
 enum status pointwise_infer(struct graph *g, struct node *n)
 {

@@ -10,6 +10,22 @@ struct node *graph_node_blank(struct graph *g, const struct op_def *op, const ch
 /* Put a finished node at the end; its outputs' maker is set. */
 enum status graph_append(struct graph *g, struct node *n);
 
+/* A graph that is copied into a new one, node by node: old tensors to new ones. */
+struct graph_copy {
+	const struct graph *from;
+	struct graph *to;
+	struct tensor **map; /* by old id */
+};
+/* A new graph holding every tensor that no node makes, in the same order. */
+enum status graph_copy_begin(struct graph_copy *c, const struct graph *from);
+/* The new tensors for a list of old ones. */
+enum status graph_copy_list(
+	const struct graph_copy *c, int n, struct tensor *const *from, struct tensor ***out);
+/* The node as it is, its outputs mapped. Alternatives are not copied. */
+enum status graph_copy_node(struct graph_copy *c, const struct node *n, struct node **out);
+/* Inputs, outputs, loss; dead nodes out. */
+enum status graph_copy_end(struct graph_copy *c, struct graph **out);
+
 /* What OP_POINTWISE records get without writing it. */
 enum status pointwise_infer(struct graph *g, struct node *n);
 void pointwise_fold(const struct node *n, void *out);

@@ -119,20 +119,43 @@ struct op_cost node_cost(const struct node *n)
 	return c;
 }
 
-bool node_uses_library(
-	const struct graph *g, const struct node *n, struct lib_call *call, int64_t *workspace)
+/* The call of one way, and its scratch bytes; -1: there is none. */
+static int64_t library_way(
+	const struct graph *g, const struct node *n, int way, struct lib_call *call)
 {
 	const struct target *t = g->target;
 	if (t->portable || !t->library_workspace || !n->op->library || g->real != DT_F32)
-		return false;
+		return -1;
 	*call = (struct lib_call){0};
-	if (!n->op->library(n, call))
-		return false;
-	int64_t bytes = t->library_workspace(t->user, call);
+	return n->op->library(n, way, call) ? t->library_workspace(t->user, call) : -1;
+}
+
+bool node_uses_library(
+	const struct graph *g, const struct node *n, struct lib_call *call, int64_t *workspace)
+{
+	const int64_t bytes = library_way(g, n, n->nway ? n->way[0] : 0, call);
 	if (bytes < 0)
 		return false;
 	*workspace = bytes;
 	return true;
+}
+
+int node_choices(const struct node *n)
+{
+	return (1 + n->nalt) * (n->nway ? n->nway : 1);
+}
+
+struct node node_choice(const struct node *n, int choice)
+{
+	struct node v = *n;
+	const int ways = n->nway ? n->nway : 1;
+	if (choice >= ways)
+		v.in = n->alt[choice / ways - 1];
+	if (n->nway) {
+		v.nway = 1;
+		v.way[0] = n->way[choice % ways];
+	}
+	return v;
 }
 
 int64_t node_workspace(const struct graph *g, const struct node *n)

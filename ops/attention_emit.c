@@ -56,17 +56,18 @@ int64_t attention_grad_workspace(const struct node *n, const struct target *t)
 	return grad_elements(n->param) * dtype_bytes(n->in[GRAD_Q]->dtype) * t->threads;
 }
 
-static void emit_strides(struct emit *e, const int64_t *v, int n)
+static void emit_strides(struct emit *e, const char *name, const int64_t *v, int n)
 {
-	emit(e, "{");
+	emit(e, " .%s = {", name);
 	for (int i = 0; i < n; i++)
 		emit(e, "%s%lld", i ? ", " : "", (long long)v[i]);
-	emit(e, "}, ");
+	emit(e, "},");
 }
 
 /* Declares `a`, and what every kernel calls. */
 static void emit_shape(struct emit *e, const struct attention *p, int64_t block)
 {
+	static const char *const names[ATTENTION_TENSORS] = {"q", "k", "v", "o"};
 	char scale[40], cap[40], keep[40];
 	const int64_t plane = p->tq * p->tk;
 	const int64_t dmask[2] = {p->mask_dim[1] * plane, p->mask_dim[1] > 1 ? plane : 0};
@@ -75,19 +76,28 @@ static void emit_shape(struct emit *e, const struct attention *p, int64_t block)
 	gemm_emit_pack_a(e);
 	gemm_emit_pack_b(e);
 	emit_helper(e, "attention", attention_text);
-	emit(e, "\tstatic const struct attention a = {%lld, %lld, %lld, %lld, %lld, %lld, %lld,\n",
+	emit(e,
+		"\tstatic const struct attention a = {.heads = %lld, .group = %lld, .block = %lld, "
+		".tq = %lld, .tk = %lld,\n",
 		(long long)p->heads, (long long)p->group, (long long)block, (long long)p->tq,
-		(long long)p->tk, (long long)p->d, (long long)p->dv);
-	emit(e, "\t\t");
+		(long long)p->tk);
+	emit(e, "\t\t.d = %lld, .dv = %lld,", (long long)p->d, (long long)p->dv);
 	for (int i = 0; i < ATTENTION_TENSORS; i++)
-		emit_strides(e, p->stride[i], 3);
-	emit_strides(e, p->mask_stride, 4);
-	emit_strides(e, dmask, 2);
-	emit(e, "%lld,\n\t\t%lld, %lld, %s, %s, %d, %lld, %llu, %s};\n", (long long)p->mask_dim[0],
-		(long long)p->lower, (long long)p->upper, emit_real(e, p->scale, scale),
-		emit_real(e, p->softcap, cap), (int)p->empty, (long long)p->noise,
-		(unsigned long long)dropout_keep_from(p->ratio),
-		emit_real(e, 1 / (1 - p->ratio), keep));
+		emit_strides(e, names[i], p->stride[i], 3);
+	emit(e, "\n\t\t");
+	if (p->masked) {
+		emit_strides(e, "mask", p->mask_stride, 4);
+		emit_strides(e, "dmask", dmask, 2);
+		emit(e, "\n\t\t");
+	}
+	emit(e, ".period = %lld, .lower = %lld, .upper = %lld, .scale = %s, .cap = %s, .empty = %d",
+		(long long)p->mask_dim[0], (long long)p->lower, (long long)p->upper,
+		emit_real(e, p->scale, scale), emit_real(e, p->softcap, cap), (int)p->empty);
+	if (p->ratio > 0)
+		emit(e, ",\n\t\t.node = %lld, .keep_from = %llu, .keep = %s", (long long)p->noise,
+			(unsigned long long)dropout_keep_from(p->ratio),
+			emit_real(e, 1 / (1 - p->ratio), keep));
+	emit(e, "};\n");
 	if (p->ratio > 0)
 		emit_helper(e, "attention_noise", attention_noise_text);
 }
@@ -119,14 +129,21 @@ enum status attention_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
-/* Declares `name`, of what a gradient kernel reads and writes. */
+/* Declares `name`, of what a gradient kernel reads and writes: `out` is the latter. */
 static void emit_grad_data(struct emit *e, const struct node *n, const char *name, const char *out)
 {
 	const struct attention *p = n->param;
-	emit(e, "\tconst struct attention_grad %s = {x0, x1, x2, x3, %s, %s, x4, x5, %s,\n", name,
-		p->masked && !p->mask_bool ? "x6" : "NULL", p->mask_bool ? "x6" : "NULL",
-		node_has(n, GRAD_DLSE) ? "x8" : "NULL");
-	emit(e, "\t\t%s, %s};\n", p->ratio > 0 ? "x7, attention_noise" : "NULL, NULL", out);
+	emit(e,
+		"\tconst struct attention_grad %s = {.dy = x0, .q = x1, .k = x2, .v = x3, .y = x4, "
+		".lse = x5,\n\t\t",
+		name);
+	if (p->masked)
+		emit(e, ".%s = x6, ", p->mask_bool ? "allow" : "mask");
+	if (node_has(n, GRAD_DLSE))
+		emit(e, ".dlse = x8, ");
+	if (p->ratio > 0)
+		emit(e, ".control = x7, .draw = attention_noise, ");
+	emit(e, "%s};\n", out);
 }
 
 static void emit_scratch(struct emit *e, const struct node *n, const char *tabs)
@@ -147,7 +164,7 @@ static void emit_over_queries(struct emit *e, const struct attention *p, const c
 static void emit_grad_heads(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
-	emit_grad_data(e, n, "g", "y0, y1, y2, NULL");
+	emit_grad_data(e, n, "g", ".dq = y0, .dk = y1, .dv = y2");
 	emit_parallel(e, work_of(p, 5), 2);
 	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->batch);
 	emit(e, "\t\tfor (int64_t kv = 0; kv < %lld; kv++) {\n", (long long)(p->heads / p->group));
@@ -164,8 +181,8 @@ static void emit_grad_blocks(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
 	const long long batch = p->batch, heads = p->heads, tk = p->tk;
-	emit_grad_data(e, n, "gq", "y0, NULL, NULL, NULL");
-	emit_grad_data(e, n, "g", "NULL, y1, y2, NULL");
+	emit_grad_data(e, n, "gq", ".dq = y0");
+	emit_grad_data(e, n, "g", ".dk = y1, .dv = y2");
 	emit_parallel(e, work_of(p, 3), 3);
 	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", batch);
 	emit(e, "\t\tfor (int64_t h = 0; h < %lld; h++)\n", heads);
@@ -215,7 +232,7 @@ enum status attention_mask_emit(struct emit *e, const struct node *n)
 	const bool shared = p->mask_dim[1] == 1;
 	emit_shape(e, p, grad_block(p));
 	emit_helper(e, "attention_grad", attention_grad_text);
-	emit_grad_data(e, n, "g", "NULL, NULL, NULL, y0");
+	emit_grad_data(e, n, "g", ".dmask = y0");
 	emit_parallel(e, work_of(p, 2), 3);
 	emit(e, "\tfor (int64_t c = 0; c < %lld; c++)\n", period);
 	emit(e, "\t\tfor (int64_t r = 0; r < %lld; r++)\n", shared ? 1 : heads);

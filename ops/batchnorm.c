@@ -1,42 +1,46 @@
-/* Batch normalisation. In training: a recomputable op that gives y, mean and inverse deviation, and
- * an update of the running statistics that runs once. The file may hold any of ONNX's forms; all
- * mean the layer. */
+/* Batch normalisation. In training: a recomputable sum over the batch that gives mean, inverse
+ * deviation and slope, a pointwise normalisation by them (which others can be fused with), and an
+ * update of the running statistics that runs once. The file may hold any of ONNX's forms; all mean
+ * the layer. */
 #include <inttypes.h>
 
-#include "ops/data.h"
-#include "ops/lanes.h"
+#include "ops/batchnorm.h"
 
 enum { X, SCALE, BIAS, MEAN, VAR };
 
-/* x as [rows, channels, inner]. */
-struct layout {
-	int64_t rows, channels, inner;
-};
-
-struct batchnorm {
-	double epsilon, momentum;
-	int64_t count;   /* values behind each mean */
-	bool population; /* running variances divide by count, not by count - 1 */
-};
-
-static struct layout layout_of(const struct tensor *x)
+/* Inputs behind input `x`, which has the channels, have one value for each. */
+static enum status check_channels(struct graph *g, const struct node *n, int x)
 {
-	struct layout l = {x->dim[0], x->dim[1], 1};
-	for (int i = 2; i < x->rank; i++)
-		l.inner *= x->dim[i];
-	return l;
+	const struct batchnorm *p = n->param;
+	if (n->in[x]->rank < 2)
+		return node_fail(
+			g, n, NULL, "its input has %d axes; it needs 2 or more", n->in[x]->rank);
+	const int64_t channels = n->in[x]->dim[1] * p->block;
+	for (int i = x + 1; i < n->nin; i++)
+		if (n->in[i]->rank != 1 || n->in[i]->dim[0] != channels)
+			return node_fail(g, n, NULL,
+				"input %d does not have one value per channel (%" PRId64 ")", i,
+				channels);
+	return ST_OK;
 }
 
-static enum status check_channels(struct graph *g, const struct node *n, int from)
+/* From the attributes, unless the node was handed another's. */
+static enum status make_param(struct graph *g, struct node *n, const struct tensor *x)
 {
-	const struct tensor *x = n->in[from];
-	if (x->rank < 2)
-		return node_fail(g, n, NULL, "its input has %d axes; it needs 2 or more", x->rank);
-	for (int i = 1; i < n->nin - from; i++)
-		if (n->in[from + i]->rank != 1 || n->in[from + i]->dim[0] != x->dim[1])
-			return node_fail(g, n, NULL,
-				"input %d does not have one value per channel (%" PRId64 ")",
-				from + i, x->dim[1]);
+	if (n->param)
+		return ST_OK;
+	struct batchnorm *p = ARENA_NEW(g->arena, struct batchnorm);
+	if (!p)
+		return diag_nomem(g->diag);
+	*p = (struct batchnorm){.epsilon = node_float(n, "epsilon", 1e-5),
+		.momentum = node_float(n, "momentum", 0.9),
+		.count = x->dim[0],
+		.block = n->op->since ? 1 : node_int(n, "block", 1)};
+	if (p->block != 1 && (p->block < 1 || x->rank < 3 || x->dim[x->rank - 1] != p->block))
+		return node_fail(g, n, NULL, "its input does not end in blocks of channels");
+	for (int i = 2; i < x->rank - (p->block > 1); i++)
+		p->count *= x->dim[i];
+	n->param = p;
 	return ST_OK;
 }
 
@@ -86,22 +90,59 @@ static enum status own_buffer(struct graph *g, struct node *n, int i)
 static enum status batchnorm_infer(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[X];
-	TRY(check_channels(g, n, 0));
-	struct batchnorm *p = ARENA_NEW(g->arena, struct batchnorm);
-	if (!p)
-		return diag_nomem(g->diag);
-	struct layout l = layout_of(x);
-	*p = (struct batchnorm){.epsilon = node_float(n, "epsilon", 1e-5),
-		.momentum = node_float(n, "momentum", 0.9),
-		.count = l.rows * l.inner};
-	n->param = p;
+	TRY(make_param(g, n, x));
+	TRY(check_channels(g, n, X));
 	TRY(own_buffer(g, n, MEAN));
 	TRY(own_buffer(g, n, VAR));
 	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
 	for (int k = 1; k < n->nout;
 		k++) /* the running statistics as outputs: nothing may read them */
-		TRY(data_output(g, n, k, x->dtype, 1, &l.channels));
+		TRY(data_output(g, n, k, x->dtype, 1, &x->dim[1]));
 	return ST_OK;
+}
+
+/* --- The normalisation, by vectors of one value per channel --- */
+
+POINTWISE(normalise, (a - b) * c + d)
+POINTWISE(normalise_grad, (a - e - (b - c) * f) * d)
+
+/* A vector of [C] as x's shape has its channels. */
+static struct tensor *per_channel(
+	struct graph *g, struct tensor *v, const struct tensor *x, const struct batchnorm *p)
+{
+	int64_t dim[RANK_MAX] = {x->dim[1], 1, 1, 1, 1, 1, 1, 1};
+	if (p->block > 1)
+		dim[x->rank - 2] = p->block;
+	return x->rank == 2 ? v : graph_reshape(g, v, x->rank - 1, dim);
+}
+
+/* y = (x - mean) slope + bias. The record says how the gradient goes on. */
+static struct tensor *normalise(
+	struct graph *g, const char *record, struct tensor *const *in, const struct batchnorm *p)
+{
+	struct tensor *by[4] = {in[0]};
+	for (int i = 1; i < 4; i++)
+		by[i] = per_channel(g, in[i], in[0], p);
+	return graph_op(g, record, 4, by, 0, NULL);
+}
+
+static struct tensor *by_batch(
+	struct graph *g, struct tensor *const *in, const struct batchnorm *p, struct node **stats)
+{
+	struct node *s = *stats = graph_op_node(g, "stint.BatchNormStats", 2, in, 0, NULL, p);
+	return !s ? NULL
+		  : normalise(g, "stint.Normalise",
+			    (struct tensor *[]){in[X], s->out[0], s->out[2], in[BIAS]}, p);
+}
+
+static struct tensor *by_running(
+	struct graph *g, struct tensor *const *in, const struct batchnorm *p)
+{
+	struct node *s = graph_op_node(
+		g, "stint.BatchNormSlope", 2, (struct tensor *[]){in[SCALE], in[VAR]}, 0, NULL, p);
+	return !s ? NULL
+		  : normalise(g, "stint.NormaliseBy",
+			    (struct tensor *[]){in[X], in[MEAN], s->out[0], in[BIAS]}, p);
 }
 
 static enum status batchnorm_lower(struct graph *g, const struct node *n, struct tensor *const *in,
@@ -110,192 +151,208 @@ static enum status batchnorm_lower(struct graph *g, const struct node *n, struct
 	/* A momentum of 1 never takes anything into the running statistics: it stands for a layer
 	 * without them, which normalises by the batch always. */
 	struct batchnorm *p = arena_memdup(g->arena, n->param, 1, sizeof *p);
+	struct node *stats;
 	if (!p)
 		return diag_nomem(g->diag);
 	p->population = o->bn_population;
 	bool always = p->momentum == 1;
 	if (!always && (o->mode == LOWER_EVAL || o->bn_frozen)) {
-		struct node *m = graph_op_node(g, "stint.BatchNormInfer", 5, in, 0, NULL, n->param);
-		out[0] = m ? m->out[0] : NULL;
+		out[0] = by_running(g, in, p);
 		return g->failed;
 	}
-	struct node *m = graph_op_node(g, "stint.BatchNormTrain", 3, in, 0, NULL, p);
-	if (!m)
+	out[0] = by_batch(g, in, p, &stats);
+	if (always || g->failed != ST_OK)
 		return g->failed;
-	out[0] = m->out[0];
-	if (always)
-		return ST_OK;
 	enum node_phase phase = g->phase;
 	g->phase = NODE_UPDATE;
 	struct node *u = graph_op_node(g, "stint.BatchNormUpdate", 4,
-		(struct tensor *[]){in[MEAN], in[VAR], m->out[1], m->out[2]}, 0, NULL, p);
+		(struct tensor *[]){in[MEAN], in[VAR], stats->out[0], stats->out[1]}, 0, NULL, p);
 	g->phase = phase;
 	for (int k = 1; u && k < n->nout && k < 3; k++)
 		out[k] = n->out[k] ? u->out[k - 1] : NULL;
 	return g->failed;
 }
 
-/* --- Training --- */
+/* --- The two forms by themselves, for channels in blocks too --- */
 
-static enum status train_infer(struct graph *g, struct node *n)
+static enum status form_infer(struct graph *g, struct node *n)
 {
-	const struct tensor *x = n->in[X];
-	TRY(check_channels(g, n, 0));
-	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
-	TRY(data_output(g, n, 1, x->dtype, 1, &x->dim[1]));
-	return data_output(g, n, 2, x->dtype, 1, &x->dim[1]);
+	TRY(make_param(g, n, n->in[X]));
+	TRY(check_channels(g, n, X));
+	return data_output(g, n, 0, n->in[X]->dtype, n->in[X]->rank, n->in[X]->dim);
 }
 
-static void open_channels(struct emit *e, const struct layout *l)
+static enum status by_batch_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
 {
-	emit_parallel(e, (double)(l->rows * l->channels * l->inner) * 4, 1);
-	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", l->channels);
-}
-
-/* A loop over the rows of channel c, with `at` the place of the row's first element. */
-static void open_rows(struct emit *e, const struct layout *l)
-{
-	emit(e, "\t\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", l->rows);
-	emit(e, "\t\t\tint64_t at = (r * %" PRId64 " + c) * %" PRId64 ";\n", l->channels, l->inner);
-}
-
-/* Without inner axes: 64 neighbouring channels at a time. `at`, the place of an element, is made of
- * r and k. */
-static void open_columns(struct emit *e, const struct layout *l)
-{
-	emit_parallel(e, (double)(l->rows * l->channels) * 4, 1);
-	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c += 64) {\n", l->channels);
-	emit(e, "\t\tconst int64_t width = MIN(%" PRId64 " - c, 64);\n", l->channels);
-}
-
-static void open_elements(struct emit *e, const struct layout *l)
-{
-	emit(e, "\t\tfor (int64_t r = 0; r < %" PRId64 "; r++)\n", l->rows);
-	emit(e, "\t\t\tfor (int64_t k = 0; k < width; k++) {\n");
-	emit(e, "\t\t\t\tconst int64_t at = r * %" PRId64 " + c + k;\n", l->channels);
-}
-
-static enum status train_columns(struct emit *e, const struct node *n, const struct layout *l)
-{
-	const struct batchnorm *p = n->param;
-	open_columns(e, l);
-	emit(e, "\t\tdouble sum[64] = {0}, squares[64] = {0};\n\t\treal mean[64], scale[64];\n");
-	open_elements(e, l);
-	emit(e, "\t\t\t\tsum[k] += (double)x0[at];\n\t\t\t}\n");
-	emit(e, "\t\tfor (int64_t k = 0; k < width; k++)\n");
-	emit(e, "\t\t\tmean[k] = y1[c + k] = (real)(sum[k] / %" PRId64 ");\n", p->count);
-	open_elements(e, l);
-	emit(e, "\t\t\t\tconst real d = x0[at] - mean[k];\n");
-	emit(e, "\t\t\t\tsquares[k] += (double)(d * d);\n\t\t\t}\n");
-	emit(e, "\t\tfor (int64_t k = 0; k < width; k++) {\n\t\t\ty2[c + k] = ");
-	emit(e, "(real)(1 / sqrt(squares[k] / %" PRId64 " + %.17g));\n", p->count, p->epsilon);
-	emit(e, "\t\t\tscale[k] = y2[c + k] * x1[c + k];\n\t\t}\n");
-	open_elements(e, l);
-	emit(e, "\t\t\t\ty0[at] = (x0[at] - mean[k]) * scale[k] + x2[c + k];\n\t\t\t}\n\t}\n");
-	return ST_OK;
-}
-
-static enum status train_emit(struct emit *e, const struct node *n)
-{
-	const struct batchnorm *p = n->param;
-	struct layout l = layout_of(n->in[X]);
-	if (l.inner == 1)
-		return train_columns(e, n, &l);
-	emit_helper(e, "squares_lanes", squares_lanes);
-	open_channels(e, &l);
-	emit(e, "\t\tdouble sum = 0, squares = 0;\n");
-	open_rows(e, &l);
-	emit(e, "\t\t\tsum += sum_wide(x0 + at, %" PRId64 ");\n\t\t}\n", l.inner);
-	emit(e, "\t\tconst real mean = (real)(sum / %" PRId64 ");\n", p->count);
-	open_rows(e, &l);
-	emit(e, "\t\t\tsquares += (double)squares_lanes(x0 + at, mean, %" PRId64 ");\n\t\t}\n",
-		l.inner);
-	emit(e, "\t\tconst real invstd = (real)(1 / sqrt(squares / %" PRId64 " + %.17g));\n",
-		p->count, p->epsilon);
-	emit(e, "\t\tconst real scale = invstd * x1[c], shift = x2[c];\n\t\ty1[c] = "
-		"mean;\n\t\ty2[c] = invstd;\n");
-	open_rows(e, &l);
-	emit(e, "\t\t\tfor (int64_t i = at; i < at + %" PRId64 "; i++)\n", l.inner);
-	emit(e, "\t\t\t\ty0[i] = (x0[i] - mean) * scale + shift;\n\t\t}\n\t}\n");
-	return ST_OK;
-}
-
-static enum status train_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
-	const bool *want, struct tensor **dx)
-{
-	(void)want;
-	struct node *m = graph_op_node(g, "stint.BatchNormGrad", 5,
-		(struct tensor *[]){dy[0], n->in[X], n->in[SCALE], n->out[1], n->out[2]}, 0, NULL,
-		n->param);
-	for (int i = 0; m && i < 3; i++)
-		dx[i] = m->out[i];
+	(void)o;
+	struct node *stats;
+	out[0] = by_batch(g, in, n->param, &stats);
 	return g->failed;
 }
 
-static enum status grad_infer(struct graph *g, struct node *n)
+static enum status by_running_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
 {
-	const struct tensor *x = n->in[1];
-	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
-	TRY(data_output(g, n, 1, x->dtype, 1, &x->dim[1]));
-	return data_output(g, n, 2, x->dtype, 1, &x->dim[1]);
+	(void)o;
+	out[0] = by_running(g, in, n->param);
+	return g->failed;
 }
 
-/* Σ dy and Σ dy (x − mean) of 64 channels. */
-static void sum_columns(struct emit *e, const struct layout *l, const char *mean)
-{
-	open_columns(e, l);
-	emit(e, "\t\tdouble sum[64] = {0}, dot[64] = {0};\n");
-	open_elements(e, l);
-	emit(e, "\t\t\t\tsum[k] += (double)x0[at];\n");
-	emit(e, "\t\t\t\tdot[k] += (double)(x0[at] * (x1[at] - %s[c + k]));\n\t\t\t}\n", mean);
-}
+/* --- The statistics --- */
 
-static enum status grad_columns(struct emit *e, const struct node *n, const struct layout *l)
+static enum status vectors(struct graph *g, struct node *n, int channels_of)
 {
 	const struct batchnorm *p = n->param;
-	sum_columns(e, l, "x3");
-	emit(e, "\t\treal scale[64], mean_dy[64], slope[64];\n");
-	emit(e, "\t\tfor (int64_t k = 0; k < width; k++) {\n");
-	emit(e, "\t\t\tconst double invstd = (double)x4[c + k];\n");
-	emit(e, "\t\t\ty1[c + k] = (real)(dot[k] * invstd);\n\t\t\ty2[c + k] = (real)sum[k];\n");
-	emit(e, "\t\t\tscale[k] = x4[c + k] * x2[c + k];\n");
-	emit(e, "\t\t\tmean_dy[k] = (real)(sum[k] / %" PRId64 ");\n", p->count);
-	emit(e, "\t\t\tslope[k] = (real)(dot[k] * invstd * invstd / %" PRId64 ");\n\t\t}\n",
-		p->count);
-	open_elements(e, l);
-	emit(e, "\t\t\t\tconst real d = (x1[at] - x3[c + k]) * slope[k];\n");
-	emit(e, "\t\t\t\ty0[at] = (x0[at] - mean_dy[k] - d) * scale[k];\n\t\t\t}\n\t}\n");
+	const struct tensor *x = n->in[channels_of];
+	const int64_t channels = x->dim[x->rank > 1] * p->block;
+	for (int k = 0; k < n->nout; k++)
+		TRY(data_output(g, n, k, x->dtype, 1, &channels));
 	return ST_OK;
 }
 
-/* Ioffe and Szegedy, "Batch Normalization", section 3, rewritten: dx = scale·invstd (dy − mean(dy)
- * − x̂ mean(dy x̂)). */
-static enum status grad_emit(struct emit *e, const struct node *n)
+static enum status stats_infer(struct graph *g, struct node *n)
+{
+	TRY(make_param(g, n, n->in[X]));
+	TRY(check_channels(g, n, X));
+	return vectors(g, n, X);
+}
+
+static enum status sums_infer(struct graph *g, struct node *n)
+{
+	return vectors(g, n, 1);
+}
+
+/* Over x, or dy and x, in blocks of channels. */
+static enum status sums_block(struct blocking *b)
+{
+	const struct node *n = b->n;
+	const struct batchnorm *given = n->param;
+	struct batchnorm *p = arena_memdup(b->g->arena, given, 1, sizeof *p);
+	struct tensor *in[5];
+	const int images = n->nin > 2 ? 2 : 1;
+	if (!p)
+		return diag_nomem(b->g->diag);
+	if (given->block != 1 || !blocking_has(b, 0) || !blocking_fits(b, n->in[images - 1]))
+		return ST_OK;
+	p->block = b->block;
+	for (int i = 0; i < n->nin; i++)
+		in[i] = i < images ? blocking_blocked(b, i) : blocking_plain(b, i);
+	struct node *m = graph_op_like(b->g, n, in, 0, NULL, p);
+	for (int k = 0; m && k < n->nout; k++)
+		blocking_give(b, k, m->out[k], false);
+	return b->g->failed;
+}
+
+/* Reads what is large once. */
+static struct op_cost read_cost(const struct node *n)
+{
+	struct op_cost c = {0, 0};
+	for (int i = 0; i < n->nin; i++) {
+		c.bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
+		c.flops += n->in[i] ? n->op->work * (double)n->in[i]->numel : 0;
+	}
+	return c;
+}
+
+static enum status stats_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	(void)g;
+	const struct batchnorm *p = n->param;
+	const struct tensor *x = n->in[X];
+	const int64_t block = p->block, channels = n->out[0]->numel, inner = p->count / x->dim[0];
+	for (int64_t c = 0; c < channels; c++) {
+		double sum[2] = {0}; /* of x, then of squares about its mean */
+		for (int pass = 0; pass < 2; pass++)
+			for (int64_t i = 0; i < p->count; i++) {
+				int64_t at = (i / inner * channels / block + c / block) * inner +
+					     i % inner;
+				double v = tensor_real(x, at * block + c % block);
+				v -= pass ? sum[0] / (double)p->count : 0;
+				sum[pass] += pass ? v * v : v;
+			}
+		double invstd = 1 / sqrt(sum[1] / (double)p->count + p->epsilon);
+		value_set(x->dtype, out[3], c, 0);
+		value_set(x->dtype, out[0], c, sum[0] / (double)p->count);
+		value_set(x->dtype, out[1], c, invstd);
+		value_set(x->dtype, out[2], c, invstd * tensor_real(n->in[SCALE], c));
+	}
+	return ST_OK;
+}
+
+/* The gradient of x comes whole, with what goes by way of mean and slope. That of slope is the
+ * scale's already: their maker passes it on. */
+static enum status normalise_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	const struct node *stats = tensor_storage(n->in[2])->maker;
+	const struct batchnorm *p = stats->param;
+	struct tensor *x = n->in[0];
+	struct node *s = graph_op_node(g, "stint.BatchNormSums", 5,
+		(struct tensor *[]){dy[0], x, stats->out[0], stats->out[1], stats->out[3]}, 0, NULL,
+		p);
+	if (!s)
+		return g->failed;
+	if (want[0])
+		dx[0] = graph_op(g, "stint.NormaliseGrad", 6,
+			(struct tensor *[]){dy[0], x, n->in[1], n->in[2],
+				per_channel(g, s->out[2], x, p), per_channel(g, s->out[3], x, p)},
+			0, NULL);
+	dx[2] = per_channel(g, s->out[0], x, p);
+	dx[3] = per_channel(g, s->out[1], x, p);
+	return g->failed;
+}
+
+static enum status stats_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	(void)g, (void)n, (void)want;
+	dx[SCALE] = dy[2];
+	return ST_OK;
+}
+
+/* With running statistics. */
+static enum status normalise_by_rule(struct graph *g, const struct node *n,
+	struct tensor *const *dy, const bool *want, struct tensor **dx)
+{
+	const struct node *slope = tensor_storage(n->in[2])->maker;
+	const struct batchnorm *p = slope->param;
+	if (want[0])
+		dx[0] = OP2(g, "Mul", dy[0], n->in[2]);
+	if (!want[2] && !want[3])
+		return g->failed;
+	struct node *s = graph_op_node(g, "stint.BatchNormSums", 4,
+		(struct tensor *[]){dy[0], n->in[0], tensor_storage(n->in[1]), slope->out[1]}, 0,
+		NULL, p);
+	if (!s)
+		return g->failed;
+	dx[2] = per_channel(g, s->out[0], n->in[0], p);
+	dx[3] = per_channel(g, s->out[1], n->in[0], p);
+	return g->failed;
+}
+
+static enum status slope_infer(struct graph *g, struct node *n)
+{
+	for (int k = 0; k < n->nout; k++)
+		TRY(data_output(g, n, k, n->in[0]->dtype, 1, n->in[0]->dim));
+	return ST_OK;
+}
+
+static enum status slope_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	(void)g, (void)n, (void)want;
+	dx[0] = dy[0];
+	return ST_OK;
+}
+
+static enum status slope_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
-	struct layout l = layout_of(n->in[1]);
-	if (l.inner == 1)
-		return grad_columns(e, n, &l);
-	emit_helper(e, "centred_lanes", centred_lanes);
-	open_channels(e, &l);
-	emit(e, "\t\tconst double mean = (double)x3[c], invstd = (double)x4[c];\n");
-	emit(e, "\t\tdouble sum = 0, sum_x = 0, dot = 0;\n");
-	open_rows(e, &l);
-	emit(e, "\t\t\tsum += sum_wide(x0 + at, %" PRId64 ");\n", l.inner);
-	emit(e, "\t\t\tsum_x += sum_wide(x1 + at, %" PRId64 ");\n", l.inner);
-	emit(e, "\t\t\tdot += centred_lanes(x0 + at, x1 + at, mean, %" PRId64 ");\n\t\t}\n",
-		l.inner);
-	emit(e, "\t\ty1[c] = (real)(dot * invstd);\n\t\ty2[c] = (real)sum;\n");
-	emit(e, "\t\tconst double scale = invstd * (double)x2[c];\n");
-	emit(e, "\t\tconst double slope = dot * invstd * invstd / %" PRId64 ";\n", p->count);
-	emit(e,
-		"\t\tconst double level = sum / %" PRId64 " - (sum_x / %" PRId64
-		" - mean) * slope;\n",
-		p->count, p->count);
-	open_rows(e, &l);
-	emit(e, "\t\t\tfor (int64_t i = at; i < at + %" PRId64 "; i++)\n", l.inner);
-	emit(e, "\t\t\t\ty0[i] = (real)(((double)x0[i] - level - ((double)x1[i] - mean) * slope) * "
-		"scale);\n\t\t}\n\t}\n");
+	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", n->in[0]->numel);
+	emit(e, "\t\tconst double invstd = 1 / sqrt((double)x1[c] + %.17g);\n", p->epsilon);
+	emit(e, "\t\ty0[c] = (real)((double)x0[c] * invstd);\n");
+	emit(e, "\t\ty1[c] = (real)invstd;\n\t}\n");
 	return ST_OK;
 }
 
@@ -328,116 +385,6 @@ static enum status update_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
-/* --- Evaluation, or frozen --- */
-
-static enum status infer_infer(struct graph *g, struct node *n)
-{
-	TRY(check_channels(g, n, 0));
-	return data_output(g, n, 0, n->in[X]->dtype, n->in[X]->rank, n->in[X]->dim);
-}
-
-static enum status infer_emit(struct emit *e, const struct node *n)
-{
-	const struct batchnorm *p = n->param;
-	struct layout l = layout_of(n->in[X]);
-	char eps[40];
-	emit_real(e, p->epsilon, eps);
-	if (l.inner == 1) {
-		open_columns(e, &l);
-		open_elements(e, &l);
-		emit(e, "\t\t\t\tconst real scale = x1[c + k] / SQRT(x4[c + k] + %s);\n", eps);
-		emit(e, "\t\t\t\ty0[at] = (x0[at] - x3[c + k]) * scale + x2[c + k];\n");
-		emit(e, "\t\t\t}\n\t}\n");
-		return ST_OK;
-	}
-	open_channels(e, &l);
-	emit(e, "\t\tconst real mean = x3[c], scale = x1[c] / SQRT(x4[c] + %s), shift = x2[c];\n",
-		eps);
-	open_rows(e, &l);
-	emit(e, "\t\t\tfor (int64_t i = at; i < at + %" PRId64 "; i++)\n", l.inner);
-	emit(e, "\t\t\t\ty0[i] = (x0[i] - mean) * scale + shift;\n\t\t}\n\t}\n");
-	return ST_OK;
-}
-
-static enum status infer_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
-	const bool *want, struct tensor **dx)
-{
-	if (want[X]) {
-		struct node *m = graph_op_node(g, "stint.BatchNormInferGradX", 3,
-			(struct tensor *[]){dy[0], n->in[SCALE], n->in[VAR]}, 0, NULL, n->param);
-		dx[X] = m ? m->out[0] : NULL;
-	}
-	if (want[SCALE] || want[BIAS]) {
-		struct node *m = graph_op_node(g, "stint.BatchNormInferGradScale", 4,
-			(struct tensor *[]){dy[0], n->in[X], n->in[MEAN], n->in[VAR]}, 0, NULL,
-			n->param);
-		dx[SCALE] = m ? m->out[0] : NULL;
-		dx[BIAS] = m ? m->out[1] : NULL;
-	}
-	return g->failed;
-}
-
-static enum status like_first(struct graph *g, struct node *n)
-{
-	return data_output(g, n, 0, n->in[0]->dtype, n->in[0]->rank, n->in[0]->dim);
-}
-
-static enum status infer_grad_x_emit(struct emit *e, const struct node *n)
-{
-	const struct batchnorm *p = n->param;
-	struct layout l = layout_of(n->in[0]);
-	char eps[40];
-	emit_real(e, p->epsilon, eps);
-	if (l.inner == 1) {
-		open_columns(e, &l);
-		open_elements(e, &l);
-		emit(e, "\t\t\t\ty0[at] = x0[at] * (x1[c + k] / SQRT(x2[c + k] + %s));\n", eps);
-		emit(e, "\t\t\t}\n\t}\n");
-		return ST_OK;
-	}
-	open_channels(e, &l);
-	emit(e, "\t\tconst real scale = x1[c] / SQRT(x2[c] + %s);\n", eps);
-	open_rows(e, &l);
-	emit(e,
-		"\t\t\tfor (int64_t i = at; i < at + %" PRId64
-		"; i++)\n\t\t\t\ty0[i] = x0[i] * scale;\n\t\t}\n\t}\n",
-		l.inner);
-	return ST_OK;
-}
-
-static enum status infer_grad_scale_infer(struct graph *g, struct node *n)
-{
-	TRY(data_output(g, n, 0, n->in[0]->dtype, 1, &n->in[0]->dim[1]));
-	return data_output(g, n, 1, n->in[0]->dtype, 1, &n->in[0]->dim[1]);
-}
-
-static enum status infer_grad_scale_emit(struct emit *e, const struct node *n)
-{
-	const struct batchnorm *p = n->param;
-	struct layout l = layout_of(n->in[0]);
-	if (l.inner == 1) {
-		sum_columns(e, &l, "x2");
-		emit(e, "\t\tfor (int64_t k = 0; k < width; k++) {\n\t\t\ty0[c + k] = ");
-		emit(e, "(real)(dot[k] / sqrt((double)x3[c + k] + %.17g));\n", p->epsilon);
-		emit(e, "\t\t\ty1[c + k] = (real)sum[k];\n\t\t}\n\t}\n");
-		return ST_OK;
-	}
-	emit_helper(e, "centred_lanes", centred_lanes);
-	open_channels(e, &l);
-	emit(e, "\t\tdouble sum = 0, dot = 0;\n");
-	open_rows(e, &l);
-	emit(e, "\t\t\tsum += sum_wide(x0 + at, %" PRId64 ");\n", l.inner);
-	emit(e,
-		"\t\t\tdot += centred_lanes(x0 + at, x1 + at, (double)x2[c], %" PRId64
-		");\n\t\t}\n",
-		l.inner);
-	emit(e,
-		"\t\ty0[c] = (real)(dot / sqrt((double)x3[c] + %.17g));\n\t\ty1[c] = "
-		"(real)sum;\n\t}\n",
-		p->epsilon);
-	return ST_OK;
-}
-
 /* clang-format off */
 #define FORMS {.in = "a,b,c,D b b b b", .low = 0.2, .high = 1.2}, {.in = "7,5 5 5 5 5", .low = 0.2, .high = 1.2}, {.in = "9,70 70 70 70 70", .low = 0.2, .high = 1.2}, \
 	{.in = "3,2,17 2 2 2 2", .attr = "epsilon=0.01 momentum=0.7", .low = 0.2, .high = 1.2}
@@ -445,19 +392,33 @@ static enum status infer_grad_scale_emit(struct emit *e, const struct node *n)
 const struct op_def ops_batchnorm[] = {
 	{.name = "BatchNormalization", .weights = 6, .since = 7, .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 5,
 		.infer = batchnorm_infer, .lower = batchnorm_lower, .example = EXAMPLES(FORMS)},
-	{.name = "stint.BatchNormTrain", .min_in = 3, .max_in = 3, .min_out = 3, .max_out = 3,
-		.infer = train_infer, .grad = train_rule, .emit_c = train_emit, .work = 14, .npair = 1, .pair = {{0, 0}}},
-	{.name = "stint.BatchNormGrad", .min_in = 5, .max_in = 5, .min_out = 3, .max_out = 3,
-		.infer = grad_infer, .emit_c = grad_emit, .work = 25, .npair = 2, .pair = {{0, 0}, {0, 1}}},
+	{.name = "stint.BatchNormByBatch", .min_in = 3, .max_in = 3, .infer = form_infer, .lower = by_batch_lower,
+		.example = EXAMPLES({.in = "a,b,c,D b b", .low = 0.2, .high = 1.2}, {.in = "5,2 2 2"}, {.in = "600,3:data 3 3"}, {.in = "2,2,9000:data 2 2"},
+			{.in = "3,2,5,c,4 8 8", .attr = "block=4", .low = 0.2, .high = 1.2}, {.in = "3,2,20,16 32 32", .attr = "block=16"},
+			{.in = "2,2,1100,16:data 32 32", .attr = "block=16"}, {.in = "50,1,40,16:data 16 16", .attr = "block=16"})},
+	{.name = "stint.BatchNormByRunning", .min_in = 5, .max_in = 5, .infer = form_infer, .lower = by_running_lower,
+		.example = EXAMPLES({.in = "a,b,c,D b b b:data b:data", .low = 0.2, .high = 1.2}, {.in = "5,2 2 2 2:data 2:data", .low = 0.2, .high = 1.2},
+			{.in = "3,2,c,4 8 8 8:data 8:data", .attr = "block=4", .low = 0.2, .high = 1.2})},
+	{.name = "stint.BatchNormStats", .min_in = 2, .max_in = 2, .min_out = 4, .max_out = 4, .infer = stats_infer, .block = sums_block,
+		.fold = stats_fold, .grad = stats_rule, .cost = read_cost, .work = 6, .workspace = batchnorm_workspace,
+		.emit_c = batchnorm_stats_emit,
+		.example = EXAMPLES({.in = "a,b,c,D:data b:data"}, {.in = "3,70:data 70:data"}, {.in = "400,65:data 65:data"},
+			{.in = "3,2,9001:data 2:data", .low = 0.2, .high = 1.2}, {.in = "700,2,31:data 2:data"}, {.in = "3,2,5,c,4:data 8:data", .attr = "block=4"},
+			{.in = "3,2,700,16:data 32:data", .attr = "block=16"}, {.in = "2,2,1100,16:data 32:data", .attr = "block=16"},
+			{.in = "50,1,40,16:data 16:data", .attr = "block=16"})},
+	{.name = "stint.BatchNormSums", .min_in = 4, .max_in = 5, .min_out = 4, .max_out = 4, .infer = sums_infer, .block = sums_block,
+		.cost = read_cost, .work = 4, .workspace = batchnorm_workspace, .emit_c = batchnorm_sums_emit},
+	{.name = "stint.BatchNormSlope", .min_in = 2, .max_in = 2, .min_out = 2, .max_out = 2, .infer = slope_infer,
+		.grad = slope_rule, .work = 20, .emit_c = slope_emit},
+	{.name = "stint.Normalise", .min_in = 4, .max_in = 4, .traits = OP_POINTWISE, .expr = normalise_expr,
+		.ref = normalise_ref, .grad = normalise_rule, .work = 3},
+	{.name = "stint.NormaliseBy", .min_in = 4, .max_in = 4, .traits = OP_POINTWISE, .expr = normalise_expr,
+		.ref = normalise_ref, .grad = normalise_by_rule, .work = 3},
+	{.name = "stint.NormaliseGrad", .min_in = 6, .max_in = 6, .traits = OP_POINTWISE, .expr = normalise_grad_expr,
+		.ref = normalise_grad_ref, .work = 5},
 	{.name = "stint.BatchNormUpdate", .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
 		.traits = OP_UPDATE | OP_ONCE, .infer = update_infer, .emit_c = update_emit, .npair = 2,
 		.pair = {{0, 0}, {1, 1}}},
-	{.name = "stint.BatchNormInfer", .min_in = 5, .max_in = 5, .infer = infer_infer, .grad = infer_rule,
-		.emit_c = infer_emit, .npair = 1, .pair = {{0, 0}}},
-	{.name = "stint.BatchNormInferGradX", .min_in = 3, .max_in = 3, .infer = like_first,
-		.emit_c = infer_grad_x_emit, .npair = 1, .pair = {{0, 0}}},
-	{.name = "stint.BatchNormInferGradScale", .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
-		.infer = infer_grad_scale_infer, .emit_c = infer_grad_scale_emit},
 	{0},
 };
 /* clang-format on */

@@ -36,6 +36,19 @@ static enum status conv_read(struct graph *g, struct node *n, struct conv *p)
 	return ST_OK;
 }
 
+/* Output 0 is an image of so many channels. */
+static enum status conv_image(
+	struct graph *g, struct node *n, const int64_t *size, int64_t channels, int64_t block)
+{
+	const struct conv *p = n->param;
+	int64_t dim[RANK_MAX] = {p->n, block ? channels / block : channels};
+	const int axes = p->w.axes;
+	memcpy(dim + 2, size + 3 - axes, (size_t)axes * sizeof *dim);
+	dim[2 + axes] = block;
+	n->out[0] = graph_tensor(g, NULL, g->real, 2 + axes + (block > 0), dim);
+	return n->out[0] ? ST_OK : ST_INVALID;
+}
+
 static enum status conv_infer(struct graph *g, struct node *n)
 {
 	struct conv *read = n->param ? NULL : ARENA_NEW(g->arena, struct conv);
@@ -45,16 +58,14 @@ static enum status conv_infer(struct graph *g, struct node *n)
 	if (read)
 		TRY(conv_read(g, n, read));
 	n->param = p;
-	n->out[0] = window_output(g, &p->w, p->n, p->k);
-	return n->out[0] ? ST_OK : ST_INVALID;
+	return conv_image(g, n, p->w.out, p->k, p->yblock);
 }
 
 /* The gradient nodes take the forward node's parameters. */
 static enum status grad_x_infer(struct graph *g, struct node *n)
 {
 	const struct conv *p = n->param;
-	n->out[0] = window_input(g, &p->w, p->n, p->c);
-	return n->out[0] ? ST_OK : ST_INVALID;
+	return conv_image(g, n, p->w.size, p->c, p->xblock);
 }
 
 static enum status grad_w_infer(struct graph *g, struct node *n)
@@ -116,7 +127,32 @@ static struct op_cost conv_cost(const struct node *n)
 
 enum which { FORWARD, GRAD_X, GRAD_W };
 
-static bool conv_call(const struct node *n, enum which which, bool bias, struct lib_call *call)
+/* Direct; Winograd's; the same on each half of the batch, in half the scratch. */
+enum way { DIRECT, WINOGRAD, HALVES, WAYS };
+static const char *const way_name[] = {NULL, "Winograd", "Winograd in halves"};
+
+/* Winograd's F(4x4, 3x3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
+ * section 4) against direct convolution: so many times as fast, a rule made from what
+ * tests/bench/ways.c measured. */
+static double winograd_speed(const struct conv *p, enum which which)
+{
+	const int64_t channels = min64(p->c, p->k), tiles = p->n * p->w.out_plane / 16;
+	if (channels < 32 || tiles < 64)
+		return 0.9;
+	const double most = channels >= 256 ? 2.8 : channels >= 64 ? 2.2 : 1.8;
+	const double speed = tiles >= 256 ? most : tiles >= 128 ? 1.5 : 1.2;
+	return which == GRAD_W ? speed * 0.85 : speed;
+}
+
+static bool winograd_does(const struct conv *p)
+{
+	const struct window *w = &p->w;
+	return w->axes == 2 && p->groups == 1 && w->kernel[1] == 3 && w->kernel[2] == 3 &&
+	       w->stride[1] == 1 && w->stride[2] == 1 && w->dilation[1] == 1 && w->dilation[2] == 1;
+}
+
+static bool conv_call(
+	const struct node *n, enum which which, bool bias, int way, struct lib_call *call)
 {
 	static const char *const kind[2][3] = {{"conv_forward", "conv_data", "conv_weight"},
 		{"conv3_forward", "conv3_data", "conv3_weight"}};
@@ -124,40 +160,93 @@ static bool conv_call(const struct node *n, enum which which, bool bias, struct 
 	const struct window *w = &p->w;
 	if (n->out[0]->dtype != DT_F32 || p->n < 1 || p->cg < 1)
 		return false;
+	if (way > DIRECT && (way >= WAYS || !winograd_does(p) || (way == HALVES && p->n % 2)))
+		return false;
+	const int64_t form = (p->xblock ? 1 : 0) + (p->yblock ? 2 : 0) + 4 * way;
 	if (w->axes <= 2) {
 		*call = (struct lib_call){kind[0][which],
 			{p->n, p->c, w->size[1], w->size[2], p->k, p->groups, w->kernel[1],
 				w->kernel[2], w->stride[1], w->stride[2], w->dilation[1],
 				w->dilation[2], w->before[1], w->before[2], w->after[1],
-				w->after[2], w->out[1], w->out[2], bias}};
+				w->after[2], w->out[1], w->out[2], bias, form},
+			.name = way_name[way], .rough = way != DIRECT};
+		call->speed = way == DIRECT ? 1
+					    : winograd_speed(p, which) * (way == HALVES ? 0.95 : 1);
 		return true;
 	}
 	const int64_t *const list[] = {
 		w->size, w->kernel, w->stride, w->dilation, w->before, w->out};
-	*call = (struct lib_call){kind[1][which], {p->n, p->c, p->k, p->groups}};
+	*call = (struct lib_call){kind[1][which], {p->n, p->c, p->k, p->groups}, .speed = 1};
 	for (int i = 0; i < 18; i++)
 		call->p[4 + i] = list[i / 3][i % 3];
 	call->p[22] = bias;
+	call->p[23] = form;
 	return true;
 }
 
-static bool conv_library(const struct node *n, struct lib_call *call)
+static bool conv_library(const struct node *n, int way, struct lib_call *call)
 {
-	return conv_call(n, FORWARD, n->nin > 2 && n->in[2], call);
+	return conv_call(n, FORWARD, n->nin > 2 && n->in[2], way, call);
 }
 
-static bool grad_x_library(const struct node *n, struct lib_call *call)
+static bool grad_x_library(const struct node *n, int way, struct lib_call *call)
 {
 	/* Its blocks of 16 channels would be mostly padding: plain C takes a third of the time. */
 	const struct conv *p = n->param;
 	if (p->groups == 1 && (p->k < 8 || p->c < 2))
 		return false;
-	return conv_call(n, GRAD_X, false, call);
+	return conv_call(n, GRAD_X, false, way, call);
 }
 
-static bool grad_w_library(const struct node *n, struct lib_call *call)
+static bool grad_w_library(const struct node *n, int way, struct lib_call *call)
 {
-	return conv_call(n, GRAD_W, false, call);
+	return conv_call(n, GRAD_W, false, way, call);
+}
+
+/* --- Blocked channels. --- */
+
+static bool whole_blocks(const struct conv *p, int64_t block)
+{
+	return p->groups == 1 || (p->cg == 1 && p->kg == 1) ||
+	       (p->cg % block == 0 && p->kg % block == 0);
+}
+
+/* On x and y as they stand, the first `images` inputs; taken if the library knows how. */
+static enum status conv_block(struct blocking *b, int images, bool x, bool y, bool out_blocked)
+{
+	const struct node *n = b->n;
+	struct conv *p = arena_memdup(b->g->arena, n->param, 1, sizeof *p);
+	struct tensor *in[3] = {NULL};
+	struct lib_call call;
+	int64_t workspace;
+	if (!p)
+		return diag_nomem(b->g->diag);
+	if ((!x && !y) || !whole_blocks(p, b->block))
+		return ST_OK;
+	p->xblock = x ? b->block : 0;
+	p->yblock = y ? b->block : 0;
+	for (int i = 0; i < n->nin; i++)
+		in[i] = i < images && blocking_has(b, i) ? blocking_blocked(b, i)
+							 : blocking_plain(b, i);
+	struct node *m = graph_op_like(b->g, n, in, n->nattr, n->attr, p);
+	if (m && node_uses_library(b->g, m, &call, &workspace))
+		blocking_give(b, 0, m->out[0], out_blocked);
+	return b->g->failed;
+}
+
+static enum status forward_block(struct blocking *b)
+{
+	return conv_block(b, 1, blocking_has(b, 0), blocking_wanted(b, 0), blocking_wanted(b, 0));
+}
+
+static enum status grad_x_block(struct blocking *b)
+{
+	return conv_block(b, 1, blocking_wanted(b, 0), blocking_has(b, 0), blocking_wanted(b, 0));
+}
+
+static enum status grad_w_block(struct blocking *b)
+{
+	return conv_block(b, 2, blocking_has(b, 0), blocking_has(b, 1), false);
 }
 
 /* --- Plain C. --- */
@@ -476,6 +565,10 @@ static const struct op_example conv_examples[] = {
 	{.in = "a,b,3,C,D c,b,2,3,3 c", .attr = "pads=1,0,1,0,1,1 dilations=1,2,1"},
 	{.in = "1,3,4,4 3,3,1,1", .attr = "strides=3,3 pads=1,1,1,1"},
 	{.in = "2,20,17,19 33,20,3,3 33", .attr = "pads=1,1,1,1"},
+	{.in = "2,16,9,8 32,16,3,3 32", .attr = "pads=1,1,1,1"},
+	{.in = "3,32,6,7 16,32,3,3", .attr = "pads=1,0,1,2"},
+	{.in = "2,32,5,6 32,1,3,3 32", .attr = "group=32 pads=1,1,1,1 strides=2,1"},
+	{.in = "2,16,7,6 10,16,1,1 10"},
 	{0},
 };
 
@@ -488,6 +581,7 @@ const struct op_def ops_conv[] = {
 		.infer = conv_infer,
 		.grad = conv_grad,
 		.cost = conv_cost,
+		.block = forward_block,
 		.library = conv_library,
 		.workspace = conv_workspace,
 		.emit_c = conv_emit,
@@ -498,6 +592,7 @@ const struct op_def ops_conv[] = {
 		.infer = grad_x_infer,
 		.grad = grad_x_grad,
 		.cost = conv_cost,
+		.block = grad_x_block,
 		.library = grad_x_library,
 		.workspace = grad_x_workspace,
 		.emit_c = grad_x_emit},
@@ -506,6 +601,7 @@ const struct op_def ops_conv[] = {
 		.max_in = 2,
 		.infer = grad_w_infer,
 		.cost = conv_cost,
+		.block = grad_w_block,
 		.library = grad_w_library,
 		.workspace = grad_w_workspace,
 		.emit_c = grad_w_emit},

@@ -10,7 +10,8 @@
 struct conv {
 	struct window w;
 	int64_t n, c, k, groups;
-	int64_t cg, kg; /* channels of x and y in a group */
+	int64_t cg, kg;         /* channels of x and y in a group */
+	int64_t xblock, yblock; /* x and y stand in blocks of so many channels; 0: plain */
 };
 
 #endif

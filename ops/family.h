@@ -14,27 +14,29 @@
  *	POINTWISE(relu, a > 0 ? a : 0)
  *	POINTWISE_OPT1(leaky_relu, alpha, a > 0 ? a : alpha * a)
  *
- * define relu_expr (the text) and relu_ref. In the text: a, b, c, d are the inputs, options stand
+ * define relu_expr (the text) and relu_ref. In the text: a, b, ... h are the inputs, options stand
  *by their names, literals that are not whole numbers are written R(0.5), functions in capitals
  *(EXP, TANH, ...). */
-#define POINTWISE_REF(id, e, ...)                                                                  \
+#define POINTWISE_REF(id, text, ...)                                                               \
 	static double id##_ref(const double *in, const double *option)                             \
 	{                                                                                          \
-		const double a = in[0], b = in[1], c = in[2], d = in[3];                           \
+		const double a = in[0], b = in[1], c = in[2], d = in[3], e = in[4], f = in[5],     \
+			     g = in[6], h = in[7];                                                 \
 		__VA_ARGS__;                                                                       \
-		(void)a, (void)b, (void)c, (void)d, (void)option;                                  \
-		return (double)(e);                                                                \
+		(void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;            \
+		(void)option;                                                                      \
+		return (double)(text);                                                             \
 	}
 /* The text is made here, before the capitals are expanded. */
-#define POINTWISE(id, e)                                                                           \
-	static const char id##_expr[] = #e;                                                        \
-	POINTWISE_REF(id, e, )
-#define POINTWISE_OPT1(id, o0, e)                                                                  \
-	static const char id##_expr[] = #e;                                                        \
-	POINTWISE_REF(id, e, const double o0 = option[0])
-#define POINTWISE_OPT2(id, o0, o1, e)                                                              \
-	static const char id##_expr[] = #e;                                                        \
-	POINTWISE_REF(id, e, const double o0 = option[0]; const double o1 = option[1])
+#define POINTWISE(id, text)                                                                        \
+	static const char id##_expr[] = #text;                                                     \
+	POINTWISE_REF(id, text, )
+#define POINTWISE_OPT1(id, o0, text)                                                               \
+	static const char id##_expr[] = #text;                                                     \
+	POINTWISE_REF(id, text, const double o0 = option[0])
+#define POINTWISE_OPT2(id, o0, o1, text)                                                           \
+	static const char id##_expr[] = #text;                                                     \
+	POINTWISE_REF(id, text, const double o0 = option[0]; const double o1 = option[1])
 
 /* The same on whole numbers (graph/op.h, int_expr). Sums are made modulo 2^64, by way of uint64_t;
  * what would stop the machine, a division by 0, must have a value. */

@@ -41,20 +41,56 @@ static const char tile_text[] =
 "#else\n"
 "#define GEMM_CONTRACT __attribute__((noinline, optimize(\"O3\", \"fp-contract=fast\")))\n"
 "#endif\n"
-"/* t[GEMM_MR][GEMM_NR] = a panel of k columns times a panel of k rows. */\n"
-"GEMM_CONTRACT static void gemm_tile(int64_t k, const real *restrict a, const real *restrict b, real *restrict t)\n"
+"/* c[GEMM_MR][GEMM_NR], of row stride ldc, = (add: c +) a panel of k columns times a panel of k rows. */\n"
+"GEMM_CONTRACT static void gemm_tile(int64_t k, const real *restrict a, const real *restrict b, real *restrict c,\n"
+"	int64_t ldc, int add)\n"
 "{\n"
 "#ifdef __clang__\n"
 "#pragma clang fp contract(fast)\n"
 "#endif\n"
-"	gemm_vec s[GEMM_MR][2] = {{{0}}};\n"
+"	const gemm_vec zero = {0};\n"
+"	gemm_vec s[GEMM_MR][2];\n"
+"	for (int i = 0; i < GEMM_MR; i++)\n"
+"		s[i][0] = s[i][1] = zero;\n"
 "	for (int64_t p = 0; p < k; p++)\n"
 "		for (int i = 0; i < GEMM_MR; i++)\n"
 "			for (int j = 0; j < 2; j++)\n"
 "				s[i][j] += a[p * GEMM_MR + i] * *(const gemm_vec *)(b + p * GEMM_NR + j * GEMM_LANES);\n"
+"	for (int i = 0; add && i < GEMM_MR; i++)\n"
+"		for (int j = 0; j < 2; j++)\n"
+"			s[i][j] = *(gemm_vec *)(c + i * ldc + j * GEMM_LANES) + s[i][j];\n"
 "	for (int i = 0; i < GEMM_MR; i++)\n"
 "		for (int j = 0; j < 2; j++)\n"
-"			*(gemm_vec *)(t + i * GEMM_NR + j * GEMM_LANES) = s[i][j];\n"
+"			*(gemm_vec *)(c + i * ldc + j * GEMM_LANES) = s[i][j];\n"
+"}\n";
+
+static const char turn_text[] =
+"/* Squares of four are transposed in registers. */\n"
+"typedef real gemm_four __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));\n"
+"#ifdef __clang__\n"
+"#define GEMM_PICK(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)\n"
+"#else\n"
+"typedef __typeof__(__builtin_choose_expr(sizeof(real) == 4, (int32_t)0, (int64_t)0)) gemm_int;\n"
+"typedef gemm_int gemm_places __attribute__((vector_size(4 * sizeof(real))));\n"
+"#define GEMM_PICK(x, y, ...) __builtin_shuffle(x, y, (gemm_places){__VA_ARGS__})\n"
+"#endif\n"
+"/* p[j][i] = x[i][j] for four i and n j; the rows of x are xs apart, those of p ps. */\n"
+"static inline void gemm_turn(int64_t n, const real *restrict x, int64_t xs, real *restrict p, int64_t ps)\n"
+"{\n"
+"	const int64_t whole = n - n % 4;\n"
+"	for (int64_t j = 0; j < whole; j += 4) {\n"
+"		const gemm_four a = *(const gemm_four *)(x + j), b = *(const gemm_four *)(x + xs + j);\n"
+"		const gemm_four c = *(const gemm_four *)(x + 2 * xs + j), d = *(const gemm_four *)(x + 3 * xs + j);\n"
+"		const gemm_four low = GEMM_PICK(a, b, 0, 4, 1, 5), low2 = GEMM_PICK(c, d, 0, 4, 1, 5);\n"
+"		const gemm_four high = GEMM_PICK(a, b, 2, 6, 3, 7), high2 = GEMM_PICK(c, d, 2, 6, 3, 7);\n"
+"		*(gemm_four *)(p + j * ps) = GEMM_PICK(low, low2, 0, 1, 4, 5);\n"
+"		*(gemm_four *)(p + (j + 1) * ps) = GEMM_PICK(low, low2, 2, 3, 6, 7);\n"
+"		*(gemm_four *)(p + (j + 2) * ps) = GEMM_PICK(high, high2, 0, 1, 4, 5);\n"
+"		*(gemm_four *)(p + (j + 3) * ps) = GEMM_PICK(high, high2, 2, 3, 6, 7);\n"
+"	}\n"
+"	for (int64_t j = whole; j < n; j++)\n"
+"		for (int i = 0; i < 4; i++)\n"
+"			p[j * ps + i] = x[i * xs + j];\n"
 "}\n";
 
 static const char pack_a_text[] =
@@ -70,7 +106,10 @@ static const char pack_a_text[] =
 "					p[q * GEMM_MR + i] = s[q * cs + i];\n"
 "			continue;\n"
 "		}\n"
-"		for (int64_t i = 0; i < GEMM_MR; i++)\n"
+"		int64_t turned = 0;\n"
+"		for (; cs == 1 && turned + 4 <= mr; turned += 4)\n"
+"			gemm_turn(k, s + turned * rs, rs, p + turned, GEMM_MR);\n"
+"		for (int64_t i = turned; i < GEMM_MR; i++)\n"
 "			for (int64_t q = 0; q < k; q++)\n"
 "				p[q * GEMM_MR + i] = i < mr ? s[i * rs + q * cs] : 0;\n"
 "	}\n"
@@ -89,40 +128,42 @@ static const char pack_b_text[] =
 "					p[q * GEMM_NR + j] = s[q * rs + j];\n"
 "			continue;\n"
 "		}\n"
-"		for (int64_t j = 0; j < GEMM_NR; j += GEMM_LANES) {\n"
-"			if (nr - j >= GEMM_LANES)\n"
-"				for (int64_t q = 0; q < k; q++)\n"
-"					for (int v = 0; v < GEMM_LANES; v++)\n"
-"						p[q * GEMM_NR + j + v] = s[q * rs + (j + v) * cs];\n"
-"			else\n"
-"				for (int64_t q = 0; q < k; q++)\n"
-"					for (int v = 0; v < GEMM_LANES; v++)\n"
-"						p[q * GEMM_NR + j + v] = j + v < nr ? s[q * rs + (j + v) * cs] : 0;\n"
-"		}\n"
+"		const int64_t turned = rs == 1 ? nr - nr % 4 : 0;\n"
+"		for (int64_t q = 0; turned && q < k; q += 16)\n"
+"			for (int64_t j = 0; j < turned; j += 4)\n"
+"				gemm_turn(k - q < 16 ? k - q : 16, s + q + j * cs, cs, p + q * GEMM_NR + j, GEMM_NR);\n"
+"		for (int64_t q = 0; turned < GEMM_NR && q < k; q++)\n"
+"			for (int64_t j = turned; j < GEMM_NR; j++)\n"
+"				p[q * GEMM_NR + j] = j < nr ? s[q * rs + j * cs] : 0;\n"
 "	}\n"
 "}\n";
 
 static const char macro_text[] =
-"/* c = (add: c +) the product of packed panels. */\n"
-"static void gemm_macro(int64_t m, int64_t n, int64_t k, const real *pa, const real *pb, real *c, int64_t ldc, int add)\n"
+"/* c = (add: c +) a product of packed panels, each `as` or `bs` terms long, of which k are added. */\n"
+"static void gemm_part(int64_t m, int64_t n, int64_t k, const real *pa, int64_t as, const real *pb, int64_t bs,\n"
+"	real *c, int64_t ldc, int add)\n"
 "{\n"
-"	real t[GEMM_MR * GEMM_NR];\n"
 "	for (int64_t j0 = 0; j0 < n; j0 += GEMM_NR)\n"
 "		for (int64_t i0 = 0; i0 < m; i0 += GEMM_MR) {\n"
 "			const int64_t mr = m - i0 < GEMM_MR ? m - i0 : GEMM_MR;\n"
 "			const int64_t nr = n - j0 < GEMM_NR ? n - j0 : GEMM_NR;\n"
-"			gemm_tile(k, pa + i0 * k, pb + j0 * k, t);\n"
-"			for (int64_t i = 0; i < mr; i++) {\n"
-"				real *restrict y = c + (i0 + i) * ldc + j0;\n"
-"				const real *x = t + i * GEMM_NR;\n"
-"				if (add)\n"
-"					for (int64_t j = 0; j < nr; j++)\n"
-"						y[j] += x[j];\n"
-"				else\n"
-"					for (int64_t j = 0; j < nr; j++)\n"
-"						y[j] = x[j];\n"
+"			real *to = c + i0 * ldc + j0, t[GEMM_MR * GEMM_NR];\n"
+"			if (mr == GEMM_MR && nr == GEMM_NR) {\n"
+"				gemm_tile(k, pa + i0 * as, pb + j0 * bs, to, ldc, add);\n"
+"				continue;\n"
 "			}\n"
+"			gemm_tile(k, pa + i0 * as, pb + j0 * bs, t, GEMM_NR, 0);\n"
+"			for (int64_t i = 0; i < mr; i++)\n"
+"				for (int64_t j = 0; j < nr; j++)\n"
+"					to[i * ldc + j] = add ? to[i * ldc + j] + t[i * GEMM_NR + j] : t[i * GEMM_NR + j];\n"
 "		}\n"
+"}\n"
+"\n"
+"/* The same of all k terms. */\n"
+"static inline void gemm_macro(int64_t m, int64_t n, int64_t k, const real *pa, const real *pb, real *c, int64_t ldc,\n"
+"	int add)\n"
+"{\n"
+"	gemm_part(m, n, k, pa, k, pb, k, c, ldc, add);\n"
 "}\n";
 
 static const char block_text[] =
@@ -162,12 +203,14 @@ void gemm_emit_macro(struct emit *e)
 void gemm_emit_pack_a(struct emit *e)
 {
 	emit_helper(e, "gemm_tile", tile_text);
+	emit_helper(e, "gemm_turn", turn_text);
 	emit_helper(e, "gemm_pack_a", pack_a_text);
 }
 
 void gemm_emit_pack_b(struct emit *e)
 {
 	emit_helper(e, "gemm_tile", tile_text);
+	emit_helper(e, "gemm_turn", turn_text);
 	emit_helper(e, "gemm_pack_b", pack_b_text);
 }
 

@@ -106,13 +106,13 @@ static struct op_cost product_cost(const struct node *n)
 	return c;
 }
 
-static bool product_library(const struct node *n, struct lib_call *call)
+static bool product_library(const struct node *n, int way, struct lib_call *call)
 {
 	const struct product *p = n->param;
-	if (n->out[0]->dtype != DT_F32 || n->out[0]->numel == 0 || p->k == 0)
+	if (way > 0 || n->out[0]->dtype != DT_F32 || n->out[0]->numel == 0 || p->k == 0)
 		return false;
 	*call = (struct lib_call){n->nin > 2 && n->in[2] ? "matmul_bias" : "matmul",
-		{p->batch, p->m, p->n, p->k, p->ta, p->tb, p->sa, p->sb}};
+		{p->batch, p->m, p->n, p->k, p->ta, p->tb, p->sa, p->sb}, .speed = 1};
 	return true;
 }
 

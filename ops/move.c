@@ -200,6 +200,49 @@ static enum status concat_grad(struct graph *g, const struct node *n, struct ten
 	return g->failed;
 }
 
+/* Along the channels whole blocks are joined. */
+static enum status concat_block(struct blocking *b)
+{
+	const struct node *n = b->n;
+	bool fit = true, any = false;
+	for (int i = 0; i < n->nin; i++) {
+		fit &= blocking_fits(b, n->in[i]);
+		any |= blocking_has(b, i);
+	}
+	struct tensor **in = ARENA_ARRAY(b->g->arena, struct tensor *, n->nin);
+	if (!in)
+		return diag_nomem(b->g->diag);
+	if (!fit || !any)
+		return ST_OK;
+	for (int i = 0; i < n->nin; i++)
+		in[i] = blocking_blocked(b, i);
+	struct node *m = graph_op_like(b->g, n, in, n->nattr, n->attr, NULL);
+	if (m)
+		blocking_give(b, 0, m->out[0], true);
+	return b->g->failed;
+}
+
+/* Channels last, from blocks: they move with their block; what else moves, from plain. */
+static enum status transpose_block(struct blocking *b)
+{
+	const struct node *n = b->n;
+	const struct tensor *x = n->in[0];
+	const struct attr *perm = node_attr(n, "perm");
+	int64_t list[RANK_MAX];
+	int rank = 0;
+	if (!blocking_has(b, 0) || perm->ints[x->rank - 1] != 1)
+		return ST_OK;
+	for (int i = 0; i < x->rank; i++)
+		list[rank++] = perm->ints[i];
+	list[rank++] = x->rank;
+	const struct attr attr = data_ints(b->g, "perm", rank, list);
+	struct tensor *in = blocking_blocked(b, 0);
+	struct node *m = graph_op_like(b->g, n, &in, 1, &attr, NULL);
+	if (m)
+		blocking_give(b, 0, graph_reshape(b->g, m->out[0], x->rank, n->out[0]->dim), false);
+	return b->g->failed;
+}
+
 /* Sizes of the parts: as listed, or equal with a smaller last one (opset 18's num_outputs). */
 static enum status split_sizes(struct graph *g, const struct node *n, int axis, int64_t *size)
 {
@@ -247,6 +290,29 @@ static enum status split_infer(struct graph *g, struct node *n)
 		TRY(data_output(g, n, k, x->dtype, x->rank, dim));
 	}
 	return ST_OK;
+}
+
+/* Parts of whole blocks. */
+static enum status split_block(struct blocking *b)
+{
+	const struct node *n = b->n;
+	const int axis = settled_axis(n);
+	bool fit = blocking_has(b, 0);
+	int64_t *size = ARENA_ARRAY(b->g->arena, int64_t, n->nout);
+	if (!size)
+		return diag_nomem(b->g->diag);
+	for (int k = 0; k < n->nout; k++) {
+		fit &= n->out[k] && blocking_fits(b, n->out[k]);
+		size[k] = n->out[k] ? n->out[k]->dim[axis] / (axis == 1 ? b->block : 1) : 0;
+	}
+	if (!fit)
+		return ST_OK;
+	const struct attr attr[] = {ATTR_I("axis", axis), ATTR_IS("split", n->nout, size)};
+	struct tensor *in = blocking_blocked(b, 0);
+	struct node *m = graph_op_like(b->g, n, &in, 2, attr, NULL);
+	for (int k = 0; m && k < n->nout; k++)
+		blocking_give(b, k, m->out[k], true);
+	return b->g->failed;
 }
 
 static enum status split_fold(struct graph *g, const struct node *n, void *const *out)
@@ -311,6 +377,7 @@ const struct op_def ops_move[] = {
 		.infer = transpose_infer,
 		.fold = transpose_fold,
 		.lower = transpose_lower,
+		.block = transpose_block,
 		.grad = transpose_grad,
 		.cost = transpose_cost,
 		.emit_c = transpose_emit,
@@ -326,6 +393,7 @@ const struct op_def ops_move[] = {
 		.min_in = 1,
 		.max_in = -1,
 		.infer = concat_infer,
+		.block = concat_block,
 		.fold = concat_fold,
 		.grad = concat_grad,
 		.cost = data_move_cost,
@@ -344,6 +412,7 @@ const struct op_def ops_move[] = {
 		.min_out = 1,
 		.max_out = -1,
 		.infer = split_infer,
+		.block = split_block,
 		.fold = split_fold,
 		.grad = split_grad,
 		.cost = split_cost,

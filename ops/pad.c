@@ -102,6 +102,29 @@ static enum status pad_grad(struct graph *g, const struct node *n, struct tensor
 	return g->failed;
 }
 
+static enum status pad_block(struct blocking *b)
+{
+	const struct node *n = b->n;
+	const struct tensor *x = n->in[0];
+	const int64_t *pads = node_attr(n, "pads")->ints;
+	const int r = x->rank;
+	int64_t more[2 * RANK_MAX] = {0};
+	if (!blocking_has(b, 0) || !blocking_fits(b, n->out[0]) || pads[1] % b->block ||
+		pads[r + 1] % b->block)
+		return ST_OK;
+	for (int i = 0; i < r; i++) {
+		more[i] = pads[i] / (i == 1 ? b->block : 1);
+		more[r + 1 + i] = pads[r + i] / (i == 1 ? b->block : 1);
+	}
+	const struct attr attr[] = {data_ints(b->g, "pads", 2 * (r + 1), more),
+		ATTR_F("value", node_float(n, "value", 0)),
+		{.name = "mode", .kind = ATTR_STRING, .s = mode_name[PAD_CONSTANT]}};
+	struct tensor *in = blocking_blocked(b, 0);
+	in = graph_op(b->g, n->op->name, 1, &in, 3, attr);
+	blocking_give(b, 0, in, true);
+	return b->g->failed;
+}
+
 static enum status pad_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *y = n->out[0];
@@ -298,6 +321,7 @@ const struct op_def ops_pad[] = {
 		.infer = pad_infer,
 		.fold = pad_fold,
 		.lower = pad_lower,
+		.block = pad_block,
 		.grad = pad_grad,
 		.cost = data_move_cost,
 		.emit_c = pad_emit,

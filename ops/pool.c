@@ -10,6 +10,11 @@
 static enum status pool_read(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[0];
+	if (n->param) { /* of a pool that is rebuilt */
+		const struct pool *given = n->param;
+		n->out[0] = window_output(g, &given->w, given->batch, given->channels);
+		return n->out[0] ? ST_OK : ST_INVALID;
+	}
 	struct pool *p = ARENA_NEW(g->arena, struct pool);
 	if (!p)
 		return diag_nomem(g->diag);
@@ -117,6 +122,47 @@ static enum status average_grad(struct graph *g, const struct node *n, struct te
 	return g->failed;
 }
 
+/* --- Blocked channels: the block is a third axis --- */
+
+/* Inputs and output are images. Indices say places of the plain layout: not with them. */
+static enum status pool_block(struct blocking *b)
+{
+	const struct node *n = b->n;
+	const struct pool *p = n->param;
+	struct pool *q = arena_memdup(b->g->arena, p, 1, sizeof *q);
+	struct tensor *in[2] = {NULL};
+	if (!q)
+		return diag_nomem(b->g->diag);
+	bool images = n->nout < 2 || !n->out[1];
+	for (int i = 0; i < n->nin; i++)
+		images &= dtype_is_real(n->in[i]->dtype) && blocking_fits(b, n->in[i]);
+	if (!images || !blocking_has(b, 0) || !window_block(&p->w, b->block, &q->w))
+		return ST_OK;
+	q->channels /= b->block;
+	q->lanes = true;
+	for (int i = 0; i < n->nin; i++)
+		in[i] = blocking_blocked(b, i);
+	struct node *m = graph_op_like(b->g, n, in, n->nattr, n->attr, q);
+	if (m)
+		blocking_give(b, 0, m->out[0], true);
+	return b->g->failed;
+}
+
+/* As a mean over the axes between block number and block. */
+static enum status global_average_block(struct blocking *b)
+{
+	const struct tensor *x = b->n->in[0];
+	int64_t axes[RANK_MAX];
+	if (!blocking_has(b, 0))
+		return ST_OK;
+	for (int i = 2; i < x->rank; i++)
+		axes[i - 2] = i;
+	struct tensor *in[] = {blocking_blocked(b, 0), graph_ints(b->g, x->rank - 2, axes)};
+	struct tensor *y = graph_op(b->g, "ReduceMean", 2, in, 0, NULL);
+	blocking_give(b, 0, graph_reshape(b->g, y, x->rank, b->n->out[0]->dim), false);
+	return b->g->failed;
+}
+
 /* --- C text --- */
 
 /* The loop over planes around one call. */
@@ -128,11 +174,32 @@ static void emit_planes(struct emit *e, const struct node *n, const char *call)
 	emit(e, "\t\t%s;\n", call);
 }
 
+/* On blocks of channels: NAME_lanes(&s, lanes, OPTIONS image, ...). */
+static enum status emit_lanes(struct emit *e, const struct node *n, const char *name,
+	const char *text, const char *options, const char *images)
+{
+	const struct pool *p = n->param;
+	char call[160];
+	window_emit(e, &p->w, "s");
+	if (*options)
+		emit_helper(e, "window_count", count_text);
+	emit_helper(e, "pool_tap", lanes_text);
+	emit_helper(e, name, text);
+	snprintf(call, sizeof call, "%s(&s, %lld, %s%s)", name, (long long)p->w.size[2], options,
+		images);
+	emit_planes(e, n, call);
+	return ST_OK;
+}
+
 static enum status max_emit(struct emit *e, const struct node *n)
 {
 	const struct pool *p = n->param;
 	const long long d = p->w.plane, o = p->w.out_plane;
 	char call[160];
+	if (p->lanes) {
+		snprintf(call, sizeof call, "x0 + p * %lld, y0 + p * %lld", d, o);
+		return emit_lanes(e, n, "max_pool_lanes", max_lanes_text, "", call);
+	}
 	window_emit_row(e);
 	window_emit(e, &p->w, "s");
 	emit_helper(e, "max_pool", max_text);
@@ -164,6 +231,10 @@ static enum status max_grad_emit(struct emit *e, const struct node *n)
 		emit_planes(e, n, call);
 		return ST_OK;
 	}
+	if (p->lanes) {
+		snprintf(call, sizeof call, "x1 + p * %lld, x0 + p * %lld, y0 + p * %lld", d, o, d);
+		return emit_lanes(e, n, "max_pool_grad_lanes", max_grad_lanes_text, "", call);
+	}
 	window_emit_row(e);
 	window_emit(e, &p->w, "s");
 	emit_helper(e, "max_pool_where", where_text);
@@ -178,6 +249,13 @@ static enum status average_emit(struct emit *e, const struct node *n)
 {
 	const struct pool *p = n->param;
 	char call[160];
+	if (p->lanes) {
+		char options[16];
+		snprintf(call, sizeof call, "x0 + p * %lld, y0 + p * %lld", (long long)p->w.plane,
+			(long long)p->w.out_plane);
+		snprintf(options, sizeof options, "%d, %d, ", p->sums, p->pad_counts);
+		return emit_lanes(e, n, "average_pool_lanes", average_lanes_text, options, call);
+	}
 	window_emit_row(e);
 	window_emit(e, &p->w, "s");
 	emit_helper(e, "window_count", count_text);
@@ -192,6 +270,14 @@ static enum status average_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct pool *p = n->param;
 	char call[160];
+	if (p->lanes) {
+		char options[16];
+		snprintf(call, sizeof call, "x0 + p * %lld, y0 + p * %lld",
+			(long long)p->w.out_plane, (long long)p->w.plane);
+		snprintf(options, sizeof options, "%d, %d, ", p->sums, p->pad_counts);
+		return emit_lanes(
+			e, n, "average_pool_grad_lanes", average_grad_lanes_text, options, call);
+	}
 	window_emit_row(e);
 	window_emit(e, &p->w, "s");
 	emit_helper(e, "window_count", count_text);
@@ -317,6 +403,7 @@ const struct op_def ops_pool[] = {
 		.infer = max_infer,
 		.lower = max_lower,
 		.grad = max_grad,
+		.block = pool_block,
 		.cost = pool_cost,
 		.emit_c = max_emit,
 		.example = max_examples},
@@ -326,6 +413,7 @@ const struct op_def ops_pool[] = {
 		.max_in = 1,
 		.infer = pool_infer,
 		.grad = average_grad,
+		.block = pool_block,
 		.cost = pool_cost,
 		.emit_c = average_emit,
 		.example = average_examples},
@@ -334,6 +422,7 @@ const struct op_def ops_pool[] = {
 		.max_in = 1,
 		.infer = pool_infer,
 		.grad = average_grad,
+		.block = pool_block,
 		.cost = pool_cost,
 		.emit_c = average_emit},
 	{.name = "GlobalAveragePool",
@@ -341,6 +430,7 @@ const struct op_def ops_pool[] = {
 		.min_in = 1,
 		.max_in = 1,
 		.infer = global_infer,
+		.block = global_average_block,
 		.grad = global_average_grad,
 		.emit_c = global_average_emit,
 		.example = global_examples},
@@ -355,12 +445,14 @@ const struct op_def ops_pool[] = {
 		.min_in = 2,
 		.max_in = 2,
 		.infer = pool_grad_infer,
+		.block = pool_block,
 		.cost = pool_cost,
 		.emit_c = max_grad_emit},
 	{.name = "stint.AveragePoolGrad",
 		.min_in = 1,
 		.max_in = 1,
 		.infer = pool_grad_infer,
+		.block = pool_block,
 		.cost = pool_cost,
 		.emit_c = average_grad_emit},
 	{0},

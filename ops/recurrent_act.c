@@ -47,7 +47,7 @@ static const struct activation_kind kinds[] = {
 
 double activation_value(const struct activation *a, double x)
 {
-	return a->kind->ref((const double[4]){x, 0, 0, 0}, a->option);
+	return a->kind->ref((const double[POINTWISE_INPUTS]){x}, a->option);
 }
 
 /* --- Attributes --- */

@@ -243,6 +243,35 @@ static enum status real_infer(struct graph *g, struct node *n)
 	return reduce_infer(g, n);
 }
 
+/* --- Blocked channels --- */
+
+/* Over batch and space: what is left of an image of one place is plain already. */
+static enum status reduce_block(struct blocking *b)
+{
+	const struct node *n = b->n;
+	const struct tensor *x = n->in[0], *y = n->out[0];
+	const struct attr *axes = node_attr(n, "axes");
+	bool channels = n->nin > 1;
+	if (!blocking_has(b, 0))
+		return ST_OK;
+	int64_t left = x->numel / (x->dim[0] * x->dim[1]);
+	for (int k = 0; k < axes->n; k++) {
+		channels |= axes->ints[k] == 1;
+		left /= axes->ints[k] > 1 ? x->dim[axes->ints[k]] : 1;
+	}
+	if (channels || (left > 1 && y->rank != x->rank))
+		return ST_OK;
+	const struct attr attr[] = {
+		*axes, ATTR_I("keepdims", 1), ATTR_I("noop_with_empty_axes", 1)};
+	struct tensor *in = blocking_blocked(b, 0);
+	struct node *m = graph_op_like(b->g, n, &in, 3, attr, NULL);
+	if (m && left > 1)
+		blocking_give(b, 0, m->out[0], true);
+	else if (m)
+		blocking_give(b, 0, graph_reshape(b->g, m->out[0], y->rank, y->dim), false);
+	return b->g->failed;
+}
+
 /* --- Records --- */
 
 #define CASES                                                                                      \
@@ -289,7 +318,7 @@ static enum status real_infer(struct graph *g, struct node *n)
 	{                                                                                          \
 		.name = onnx, .since = first, .until = end, .min_in = 1, .max_in = nin,            \
 		.infer = infer_, .fold = fold_, .lower = lower_, .cost = reduce_cost,              \
-		.emit_c = emit_, .example = examples, __VA_ARGS__                                  \
+		.block = reduce_block, .emit_c = emit_, .example = examples, __VA_ARGS__           \
 	}
 /* axes as an input, and before that as an attribute */
 #define BOTH(onnx, by_input, examples, ...)                                                        \

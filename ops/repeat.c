@@ -59,6 +59,22 @@ static enum status expand_fold(struct graph *g, const struct node *n, void *cons
 	return ST_OK;
 }
 
+/* What is the same over a whole image: the gradient of a mean over it. */
+static enum status expand_block(struct blocking *b)
+{
+	const struct tensor *x = b->n->in[0], *y = b->n->out[0];
+	int64_t dim[RANK_MAX];
+	if (y->rank < 4 || x->rank != y->rank || x->dim[1] != y->dim[1] ||
+		x->numel != x->dim[0] * x->dim[1] || !blocking_wanted(b, 0))
+		return ST_OK;
+	memcpy(dim, y->dim, sizeof dim);
+	dim[1] /= b->block;
+	dim[y->rank] = b->block;
+	struct tensor *in[] = {blocking_beside(b, x, y->rank), graph_ints(b->g, y->rank + 1, dim)};
+	blocking_give(b, 0, graph_op(b->g, "Expand", 2, in, 0, NULL), true);
+	return b->g->failed;
+}
+
 static enum status expand_emit(struct emit *e, const struct node *n)
 {
 	const struct box b = expand_box(n);
@@ -159,6 +175,7 @@ const struct op_def ops_repeat[] = {
 		.infer = expand_infer,
 		.fold = expand_fold,
 		.lower = expand_lower,
+		.block = expand_block,
 		.grad = expand_grad,
 		.cost = data_move_cost,
 		.emit_c = expand_emit,

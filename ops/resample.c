@@ -143,6 +143,23 @@ static enum status resample_grad(struct graph *g, const struct node *n, struct t
 	return g->failed;
 }
 
+static enum status resample_block(struct blocking *b)
+{
+	const struct resample *p = b->n->param;
+	struct resample *q = arena_memdup(b->g->arena, p, 1, sizeof *q);
+	if (!q)
+		return diag_nomem(b->g->diag);
+	if (!blocking_has(b, 0) || !blocking_fits(b, b->n->out[0]) || p->axis[1].start)
+		return ST_OK;
+	q->axis[1] = resample_same(p->axis[1].in / b->block);
+	q->axis[q->rank++] = resample_same(b->block);
+	struct tensor *in = blocking_blocked(b, 0);
+	struct node *m = graph_op_like(b->g, b->n, &in, b->n->nattr, b->n->attr, q);
+	if (m)
+		blocking_give(b, 0, m->out[0], true);
+	return b->g->failed;
+}
+
 /* --- C text --- */
 
 /* An axis of the loops: neighbours that stay as they are make one. */
@@ -472,6 +489,7 @@ const struct op_def ops_resample[] = {
 		.max_in = 1,
 		.infer = resample_infer,
 		.grad = resample_grad,
+		.block = resample_block,
 		.cost = resample_cost,
 		.workspace = resample_workspace,
 		.emit_c = resample_emit},

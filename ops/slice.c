@@ -151,6 +151,34 @@ static enum status slice_grad(struct graph *g, const struct node *n, struct tens
 	return g->failed;
 }
 
+/* The same cut of [N, C/B, ..., B], where it takes whole blocks of channels in their order. */
+static bool cut_block(const struct node *n, int rank, int64_t block, struct cut *c)
+{
+	cut_of(n, c);
+	if (c->step[1] != 1 || c->start[1] % block || c->len[1] % block)
+		return false;
+	c->start[1] /= block;
+	c->len[1] /= block;
+	c->start[rank] = 0;
+	c->step[rank] = 1;
+	c->len[rank] = block;
+	return true;
+}
+
+static enum status slice_block(struct blocking *b)
+{
+	const struct tensor *x = b->n->in[0];
+	struct cut c;
+	struct attr attr[3];
+	if (!blocking_has(b, 0) || !cut_block(b->n, x->rank, b->block, &c))
+		return ST_OK;
+	cut_attrs(b->g, x->rank + 1, &c, attr);
+	struct tensor *in = blocking_blocked(b, 0);
+	in = graph_op(b->g, "Slice", 1, &in, 3, attr);
+	blocking_give(b, 0, in, true);
+	return b->g->failed;
+}
+
 static enum status slice_emit(struct emit *e, const struct node *n)
 {
 	const struct box b = slice_box(n);
@@ -210,6 +238,27 @@ static enum status slice_grad_grad(struct graph *g, const struct node *n, struct
 	return g->failed;
 }
 
+static enum status slice_grad_block(struct blocking *b)
+{
+	const struct tensor *y = b->n->out[0];
+	const int rank = y->rank;
+	int64_t dim[RANK_MAX];
+	struct cut c;
+	struct attr attr[4];
+	if (!blocking_has(b, 0) || !blocking_fits(b, y) || !cut_block(b->n, rank, b->block, &c))
+		return ST_OK;
+	memcpy(dim, y->dim, sizeof dim);
+	dim[1] /= b->block;
+	dim[rank] = b->block;
+	cut_attrs(b->g, rank + 1, &c, attr);
+	attr[3] = data_ints(b->g, "shape", rank + 1, dim);
+	struct tensor *in = blocking_blocked(b, 0);
+	struct node *m = graph_op_like(b->g, b->n, &in, 4, attr, NULL);
+	if (m)
+		blocking_give(b, 0, m->out[0], true);
+	return b->g->failed;
+}
+
 static enum status slice_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct box b = slice_grad_box(n);
@@ -226,6 +275,7 @@ const struct op_def ops_slice[] = {
 		.infer = slice_infer,
 		.fold = slice_fold,
 		.lower = slice_lower,
+		.block = slice_block,
 		.grad = slice_grad,
 		.cost = data_move_cost,
 		.emit_c = slice_emit,
@@ -241,6 +291,7 @@ const struct op_def ops_slice[] = {
 		.min_in = 1,
 		.max_in = 1,
 		.infer = slice_grad_infer,
+		.block = slice_grad_block,
 		.fold = slice_grad_fold,
 		.grad = slice_grad_grad,
 		.cost = data_move_cost,

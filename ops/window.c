@@ -183,6 +183,24 @@ struct tensor *window_output(
 	return window_tensor(g, w, w->out, batch, channels);
 }
 
+bool window_block(const struct window *w, int64_t block, struct window *out)
+{
+	if (w->axes == 3)
+		return false;
+	*out = *w;
+	int64_t *const list[] = {out->kernel, out->stride, out->dilation, out->before, out->after,
+		out->size, out->out};
+	for (int i = 0; i < 7; i++) {
+		list[i][0] = list[i][1];
+		list[i][1] = list[i][2];
+		list[i][2] = i < 3 ? 1 : i < 5 ? 0 : block;
+	}
+	out->axes++;
+	out->plane *= block;
+	out->out_plane *= block;
+	return true;
+}
+
 /* clang-format off */
 static const char window_text[] =
 "struct window {\n"

@@ -31,6 +31,9 @@ struct tensor *window_input(
 	struct graph *g, const struct window *w, int64_t batch, int64_t channels);
 struct tensor *window_output(
 	struct graph *g, const struct window *w, int64_t batch, int64_t channels);
+/* The window over [N, C/B, spatial axes..., B], B `block`: the block is one more axis. False where
+ * there are three already. */
+bool window_block(const struct window *w, int64_t block, struct window *out);
 /* Declares `static const struct window NAME = {...};` in a body, and the type as a helper. */
 void window_emit(struct emit *e, const struct window *w, const char *name);
 /* The helper window_row: which windows of a row a tap serves. */

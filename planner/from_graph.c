@@ -39,20 +39,6 @@ static bool is_resident(const struct tensor *t)
 	return t->role != TR_VALUE;
 }
 
-static int choice_count(const struct node *n)
-{
-	return 1 + n->nalt;
-}
-
-/* The node as choice c runs it: choice 0 is the node itself. */
-static struct node as_choice(const struct node *n, int c)
-{
-	struct node copy = *n;
-	if (c > 0)
-		copy.in = n->alt[c - 1];
-	return copy;
-}
-
 /* --- Which storages the step needs --- */
 
 static void mark_used(struct builder *b)
@@ -62,8 +48,8 @@ static void mark_used(struct builder *b)
 		const struct node *n = g->node[i];
 		if (is_view(n))
 			continue;
-		for (int c = 0; c < choice_count(n); c++) {
-			struct node v = as_choice(n, c);
+		for (int c = 0; c < node_choices(n); c++) {
+			struct node v = node_choice(n, c);
 			for (int k = 0; k < v.nin; k++)
 				if (v.in[k])
 					b->used[tensor_storage(v.in[k])->id] = true;
@@ -180,11 +166,11 @@ static enum status add_residents(struct builder *b, const struct graph_problem *
 
 /* --- Ops --- */
 
-static double cost_of(const struct node *n, bool library)
+static double cost_of(const struct node *n, const struct lib_call *library)
 {
 	struct op_cost c = node_cost(n);
-	double compute = c.flops /
-			 (library ? LIBRARY_FLOPS_PER_MICROSECOND : PLAIN_FLOPS_PER_MICROSECOND);
+	double compute = c.flops / (library ? LIBRARY_FLOPS_PER_MICROSECOND * library->speed
+					    : PLAIN_FLOPS_PER_MICROSECOND);
 	double traffic = c.bytes / BYTES_PER_MICROSECOND;
 	return MICROSECONDS_PER_OP + (compute > traffic ? compute : traffic);
 }
@@ -217,8 +203,8 @@ static bool has_pair(const struct op_pair *pair, int npair, int out, int in)
 /* Whatever way the node is run, every input that reads storage `t` may be overwritten by `out`. */
 static bool pair_holds(const struct node *n, int out, const struct tensor *t)
 {
-	for (int c = 0; c < choice_count(n); c++) {
-		struct node v = as_choice(n, c);
+	for (int c = 0; c < node_choices(n); c++) {
+		struct node v = node_choice(n, c);
 		struct op_pair pair[PAIRS_MAX];
 		int npair = node_pairs(&v, pair, PAIRS_MAX);
 		for (int k = 0; k < v.nin; k++)
@@ -263,23 +249,23 @@ static enum status add_pairs(struct builder *b, const struct node *n, struct pro
 
 static enum status add_choices(struct builder *b, const struct node *n, struct problem_op *op)
 {
-	struct problem_choice *choice = ARENA_ARRAY(b->a, struct problem_choice, choice_count(n));
+	struct problem_choice *choice = ARENA_ARRAY(b->a, struct problem_choice, node_choices(n));
 	if (!choice)
 		return ST_INTERNAL;
-	for (int c = 0; c < choice_count(n); c++) {
-		struct node v = as_choice(n, c);
+	for (int c = 0; c < node_choices(n); c++) {
+		struct node v = node_choice(n, c);
 		struct lib_call call;
 		int64_t bytes;
 		bool library = node_uses_library(b->g, &v, &call, &bytes);
-		choice[c].cost = choice[c].roofline = cost_of(&v, library);
-		choice[c].kernel = kernel_key(b->keys, &v, library);
+		choice[c].cost = choice[c].roofline = cost_of(&v, library ? &call : NULL);
+		choice[c].kernel = kernel_key(b->keys, &v, library ? &call : NULL);
 		choice[c].workspace = node_workspace(b->g, &v);
 		choice[c].in = storages_of(b, v.nin, v.in, &choice[c].nin);
 		choice[c].out = storages_of(b, v.nout, v.out, &choice[c].nout);
 		if (!choice[c].in || !choice[c].out || !choice[c].kernel)
 			return ST_INTERNAL;
 	}
-	op->nchoice = choice_count(n);
+	op->nchoice = node_choices(n);
 	op->has_choices = op->nchoice > 1;
 	op->choice = choice;
 	return ST_OK;

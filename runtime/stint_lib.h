@@ -7,14 +7,15 @@
  *	                 the operand has the batch axis, 0 when it is shared by all
  *	"matmul_bias"    the same with x2[N] added to every row
  *	"conv_forward"   p = {N, C, D0, D1, K, G, k0, k1, s0, s1, d0, d1, pb0, pb1, pe0, pe1,
- *	                 O0, O1, bias}: y[N,K,O0,O1] = x0[N,C,D0,D1] * x1[K,C/G,k0,k1] (+ x2[K]);
- *	                 s strides, d dilations (1: dense), pb, pe padding before and after (pe
- *	                 follows from O and is not read). One spatial axis: D0 = k0 = O0 = 1
- *	"conv_data"      the same p: y0 = gradient of x from x0 = dy, x1 = weight
- *	"conv_weight"    the same p: y0 = gradient of the weight from x0 = x, x1 = dy
- *	"conv3_forward", "conv3_data", "conv3_weight"
- *	                 the same over three axes: p = {N, C, K, G, D0, D1, D2, k0, k1, k2, s0, s1,
- *	                 s2, d0, d1, d2, pb0, pb1, pb2, O0, O1, O2, bias}
+ *	                 O0, O1, bias, form}: y[N,K,O0,O1] = x0[N,C,D0,D1] * x1[K,C/G,k0,k1] (+
+ *x2[K]); s strides, d dilations (1: dense), pb, pe padding before and after (pe follows from O and
+ *is not read). One spatial axis: D0 = k0 = O0 = 1 "conv_data"      the same p: y0 = gradient of x
+ *from x0 = dy, x1 = weight "conv_weight"    the same p: y0 = gradient of the weight from x0 = x, x1
+ *= dy "conv3_forward", "conv3_data", "conv3_weight" the same over three axes: p = {N, C, K, G, D0,
+ *D1, D2, k0, k1, k2, s0, s1, s2, d0, d1, d2, pb0, pb1, pb2, O0, O1, O2, bias, form}
+ *
+ * The form of a convolution: 1 when x, 2 when y is stored as [N, C/B, ..., B] (B:
+ * stint_lib_block), and 0, 4 or 8: direct, Winograd's, or Winograd's on each half of the batch.
  *
  * The same call gives the same bits every time with the same number of threads. Outside the
  * workspace a run allocates only oneDNN's tables of arguments: a few hundred bytes, freed at
@@ -30,6 +31,8 @@ struct stint_lib;
  * it, or only by allocating tensors of its own (then plain C is generated). A fixed rule over
  * shape, instruction set and threads. */
 int64_t stint_lib_workspace(const char *kind, const int64_t p[24], int threads);
+/* Channels that this machine's convolutions like to find side by side; 0: none. */
+int stint_lib_block(void);
 /* NULL on failure, with a reason in message[256]. */
 struct stint_lib *stint_lib_new(const char *kind, const int64_t p[24], int threads, char *message);
 void stint_lib_free(struct stint_lib *l);

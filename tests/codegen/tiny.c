@@ -44,10 +44,11 @@ static enum status infer_columns(struct graph *g, struct node *n)
 	return n->out[0] ? ST_OK : g->failed;
 }
 
-static bool library_columns(const struct node *n, struct lib_call *call)
+static bool library_columns(const struct node *n, int way, struct lib_call *call)
 {
-	*call = (struct lib_call){.kind = "columns", .p = {n->in[0]->dim[0], n->in[0]->dim[1]}};
-	return true;
+	*call = (struct lib_call){
+		.kind = "columns", .p = {n->in[0]->dim[0], n->in[0]->dim[1]}, .speed = 1};
+	return way == 0;
 }
 
 static int64_t library_workspace(void *user, const struct lib_call *call)

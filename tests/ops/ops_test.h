@@ -44,8 +44,8 @@ struct example_input {
 enum variant_kind {
 	VAR_DOUBLE,  /* portable, fp64, everything kept */
 	VAR_TIGHT,   /* the same under the smallest budget */
-	VAR_SINGLE,  /* portable, fp32 */
-	VAR_LIBRARY, /* fp32 with library calls, where the graph has any */
+	VAR_SINGLE,  /* portable, fp32, channels in blocks of 2 where records know them */
+	VAR_LIBRARY, /* fp32 with library calls, where the graph has any; the machine's blocks */
 	VAR_COUNT
 };
 
