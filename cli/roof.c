@@ -128,6 +128,7 @@ static void triad(const struct worker *w)
 static double together(struct worker *w, int threads)
 {
 	double from = 0, to = 0;
+	(void)threads; /* where the compiler knows no OpenMP */
 #pragma omp parallel num_threads(threads)
 	{
 		int i = omp_get_thread_num();
