@@ -1,5 +1,6 @@
 #include "base/base.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -236,6 +237,18 @@ void text_free(struct text *t)
 {
 	free(t->s);
 	*t = (struct text){0};
+}
+
+bool text_mentions(const char *text, const char *word)
+{
+	size_t n = strlen(word);
+	for (const char *p = text; (p = strstr(p, word)) != NULL; p += n) {
+		bool starts = p == text || !(isalnum((unsigned char)p[-1]) || p[-1] == '_');
+		bool ends = !(isalnum((unsigned char)p[n]) || p[n] == '_');
+		if (starts && ends)
+			return true;
+	}
+	return false;
 }
 
 /* --- Files --- */

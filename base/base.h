@@ -123,6 +123,8 @@ void text_add(struct text *t, const char *fmt, ...) __attribute__((format(printf
 void text_puts(struct text *t, const char *s);
 void text_write(struct text *t, const char *s, size_t n);
 void text_free(struct text *t);
+/* `word` occurs in `text` as a whole identifier. */
+bool text_mentions(const char *text, const char *word);
 
 /* Write the whole text to `path` through a temporary file beside it, then rename: nothing
  * half-written stays. Reports to `d`. */

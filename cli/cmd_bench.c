@@ -1,28 +1,13 @@
-/* stint bench DIR --steps N --json --costs-out FILE: time a compiled step on made-up data. */
-#include <inttypes.h>
+/* stint bench DIR --steps N --json --html FILE --costs-out FILE, bench --compare A B: time compiled
+ * steps on made-up data. */
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/args.h"
+#include "cli/bench.h"
 #include "cli/cli.h"
 #include "cli/machine.h"
-#include "cli/safe.h"
-#include "cli/timing.h"
-
-struct bench {
-	struct arena *arena;
-	struct loaded l;
-	struct timing t;
-	int64_t outside;
-	int nkernel;
-	struct kernel *kernel;
-};
-
-struct kernel {
-	const char *name, *op;
-	int calls;
-	double us, predicted_us;
-};
+#include "cli/memory.h"
 
 /* Inputs in a fixed pattern: reals in [0, 1), integers 0 and 1 (valid as labels and indices). */
 static void fill_inputs(const struct loaded *l)
@@ -48,112 +33,6 @@ static void fill_inputs(const struct loaded *l)
 	}
 }
 
-/* Resident bytes of this process; -1 when the system does not say. */
-static int64_t resident_bytes(void)
-{
-	FILE *f = fopen("/proc/self/statm", "r");
-	long long total = 0, resident = -1;
-	if (f && fscanf(f, "%lld %lld", &total, &resident) != 2)
-		resident = -1;
-	if (f)
-		fclose(f);
-	return resident < 0 ? -1 : resident * sysconf(_SC_PAGESIZE);
-}
-
-static int slowest_first(const void *x, const void *y)
-{
-	const struct kernel *a = x, *b = y;
-	return a->us != b->us ? (a->us < b->us) - (a->us > b->us) : strcmp(a->name, b->name);
-}
-
-/* Sum the schedule's steps by kernel. */
-static enum status by_kernel(struct bench *b, struct diag *d)
-{
-	const struct timing *t = &b->t;
-	struct kernel *k = ARENA_ARRAY(b->arena, struct kernel, t->nop);
-	if (!k)
-		return diag_nomem(d);
-	int n = 0;
-	for (int s = 0; s < t->nop; s++) {
-		int i = 0;
-		while (i < n && strcmp(k[i].name, t->info[s].kernel) != 0)
-			i++;
-		if (i == n)
-			k[n++] = (struct kernel){.name = t->info[s].kernel, .op = t->info[s].op};
-		k[i].calls++;
-		k[i].us += t->op_us[s];
-		k[i].predicted_us += t->plan ? timing_predicted(t, s) : 0;
-	}
-	qsort(k, (size_t)n, sizeof *k, slowest_first);
-	b->kernel = k;
-	b->nkernel = n;
-	return ST_OK;
-}
-
-/* --- Telling --- */
-
-static void print_json(const struct bench *b)
-{
-	const struct stint_model *m = b->l.model;
-	printf("{\"step_ms\":%.6g,\"steps\":%d,\"arena_bytes\":%zu,\"outside_bytes\":%" PRId64
-	       ",\"threads\":%d,\"kernels_ms\":%.6g",
-		b->t.step_us / 1e3, b->t.steps, m->arena_bytes, b->outside, m->threads,
-		timing_ops_us(&b->t) / 1e3);
-	if (b->t.plan)
-		printf(",\"predicted_ms\":%.6g", b->t.plan->cost_total / 1e3);
-	if (b->t.plan && b->t.problem->costs) {
-		printf(",\"costs\":");
-		safe_json(stdout, b->t.problem->costs);
-	}
-	printf(",\"kernels\":[");
-	for (int i = 0; i < b->nkernel; i++) {
-		const struct kernel *k = &b->kernel[i];
-		printf("%s{\"kernel\":\"%s\",\"op\":\"%s\",\"calls\":%d,\"ms\":%.6g", i ? "," : "",
-			k->name, k->op, k->calls, k->us / 1e3);
-		if (b->t.plan)
-			printf(",\"predicted_ms\":%.6g", k->predicted_us / 1e3);
-		printf("}");
-	}
-	printf("]}\n");
-}
-
-static void print_heading(const struct bench *b)
-{
-	const struct stint_model *m = b->l.model;
-	char x[24], y[24];
-	printf("%s: %.4g ms a step (median of %d, %d thread%s); arena %s, outside %s\n", m->name,
-		b->t.step_us / 1e3, b->t.steps, m->threads, m->threads == 1 ? "" : "s",
-		bytes_human((int64_t)m->arena_bytes, x), bytes_human(b->outside, y));
-	if (!b->t.plan)
-		return;
-	printf("predicted: %.4g ms", b->t.plan->cost_total / 1e3);
-	if (b->t.problem->costs) {
-		printf(", costs from: ");
-		safe_put(stdout, b->t.problem->costs);
-	}
-	printf("\n");
-}
-
-static void print_table(const struct bench *b)
-{
-	double sum = timing_ops_us(&b->t);
-	print_heading(b);
-	printf("%-44s %6s %10s %7s%s\n", "kernel", "calls", "ms", "share",
-		b->t.plan ? "  predicted" : "");
-	for (int i = 0; i < b->nkernel; i++) {
-		const struct kernel *k = &b->kernel[i];
-		printf("%-44s %6d %10.4f %6.1f%%", k->name, k->calls, k->us / 1e3,
-			sum > 0 ? 100 * k->us / sum : 0);
-		if (b->t.plan)
-			printf(" %10.4f", k->predicted_us / 1e3);
-		printf("\n");
-	}
-	printf("%-44s %6d %10.4f %6.1f%%", "all", b->t.nop, sum / 1e3, 100.0);
-	if (b->t.plan)
-		printf(" %10.4f", b->t.plan->cost_total / 1e3);
-	printf("\n");
-}
-
 static enum status write_costs(const struct bench *b, const char *path, struct diag *d)
 {
 	struct costs c = {.name = path, .threads = b->l.model->threads};
@@ -167,23 +46,72 @@ static enum status write_costs(const struct bench *b, const char *path, struct d
 }
 
 struct wishes {
-	int steps, json;
-	char *costs_out;
+	int steps, json, compare;
+	char *costs_out, *html, *against;
 };
 
-static enum status bench(struct bench *b, const char *dir, const struct wishes *w, struct diag *d)
+enum status bench_open(struct bench *b, struct diag *d)
+{
+	TRY(load_open(b->arena, b->dir, NULL, &b->l, d));
+	fill_inputs(&b->l);
+	return ST_OK;
+}
+
+/* Memory before the machine is measured, which takes some; ops alone at the end, since the arena's
+ * values are spoilt then. */
+static enum status measure(struct bench *b, int steps, struct diag *d)
+{
+	const struct loaded *l = &b->l;
+	bool *wanted;
+	TRY(timing_make(b->arena, &l, 1, steps, &b->t, d));
+	b->memory.outside = memory_resident() - (int64_t)l->model->arena_bytes;
+	b->memory.arena_resident = memory_resident_of(l->step->arena, l->model->arena_bytes);
+	b->memory.peak = memory_peak();
+	b->memory.grown = b->t.grown;
+	TRY(timing_plan(b->arena, b->dir, &b->t, d));
+	TRY(bench_wanted(b, &wanted, d));
+	TRY(timing_alone(b->arena, &b->t, wanted, d));
+	TRY(bench_kernels(b, d));
+	TRY(roof_measure(l->model->threads, l->model->loss_dtype == STINT_F64, &b->roof, d));
+	bench_roof(b);
+	return ST_OK;
+}
+
+static enum status bench(struct bench *b, const struct wishes *w, struct diag *d)
+{
+	TRY(bench_open(b, d));
+	TRY(measure(b, w->steps, d));
+	if (w->costs_out)
+		TRY(write_costs(b, w->costs_out, d));
+	if (w->html)
+		TRY(bench_html(b, w->html, d));
+	if (w->json)
+		bench_json(b);
+	else if (!w->html)
+		TRY(bench_table(b, d));
+	return ST_OK;
+}
+
+static enum status check(const struct wishes *w, const struct args *args, struct diag *d)
 {
 	if (w->steps < 1 || w->steps > 1000000)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--steps wants 1 to 1000000");
-	TRY(load_open(b->arena, dir, NULL, &b->l, d));
-	fill_inputs(&b->l);
-	TRY(timing_make(b->arena, &b->l, w->steps, &b->t, d));
-	b->outside = resident_bytes() - (int64_t)b->l.model->arena_bytes;
-	TRY(timing_plan(b->arena, dir, &b->t, d));
-	TRY(by_kernel(b, d));
-	if (w->costs_out)
-		TRY(write_costs(b, w->costs_out, d));
-	(w->json ? print_json : print_table)(b);
+	if (w->compare && args->n != 2)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--compare wants two folders");
+	if (!w->compare && args->n != 1)
+		return diag_fail(d, ST_USAGE, NULL, "`--compare A B` takes two",
+			"one folder is timed at a time");
+	if (w->against && strcmp(w->against, "torch") != 0 &&
+		strcmp(w->against, "torch-channels-last") != 0 &&
+		strcmp(w->against, "torch-compile") != 0)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--against wants torch, torch-channels-last or torch-compile, not '%s'",
+			w->against);
+	if (w->compare && w->against)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--against does not go with --compare");
+	if ((w->compare || w->against) && (w->costs_out || w->html))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --%s",
+			w->html ? "html" : "costs-out", w->compare ? "compare" : "against");
 	return ST_OK;
 }
 
@@ -192,20 +120,36 @@ enum status cmd_bench(int argc, const char **argv, struct diag *d)
 	struct wishes w = {.steps = 20};
 	struct poptOption table[] = {
 		{"steps", 0, POPT_ARG_INT, &w.steps, 0, "steps to time (default 20)", "N"},
+		{"compare", 0, POPT_ARG_NONE, &w.compare, 0,
+			"time two folders in turn: --compare A B", NULL},
+		{"against", 0, POPT_ARG_STRING, &w.against, 0,
+			"time PyTorch's step in turn with ours: torch, torch-channels-last, "
+			"torch-compile",
+			"NAME"},
 		{"costs-out", 0, POPT_ARG_STRING, &w.costs_out, 0,
 			"write each kernel's time, for `--costs`", "FILE"},
+		{"html", 0, POPT_ARG_STRING, &w.html, 0,
+			"write a page with the kernels under the roofline", "FILE"},
 		{"json", 0, POPT_ARG_NONE, &w.json, 0, "print JSON", NULL}, POPT_TABLEEND};
 	struct args args;
-	struct bench b = {.arena = arena_new()};
-	if (!b.arena)
+	struct arena *a = arena_new();
+	if (!a)
 		return diag_nomem(d);
-	enum status st = args_parse(
-		b.arena, argc, argv, table, "DIR [OPTIONS]", 1, 1, NULL, &args, d);
+	enum status st = args_parse(a, argc, argv, table, "DIR [OPTIONS]", 1, 2, NULL, &args, d);
+	if (st == ST_OK && !args.help)
+		st = check(&w, &args, d);
 	if (st == ST_OK && !args.help) {
-		st = bench(&b, args.positional[0], &w, d);
-		load_close(&b.l);
+		struct bench b[2] = {{.arena = a, .dir = args.positional[0]},
+			{.arena = a, .dir = args.positional[1]}};
+		st = w.compare   ? bench_compare(b, w.steps, w.json, d)
+		     : w.against ? bench_torch(b, w.against, w.steps, w.json, d)
+				 : bench(&b[0], &w, d);
+		load_close(&b[1].l);
+		load_close(&b[0].l);
 	}
 	free(w.costs_out);
-	arena_free(b.arena);
+	free(w.html);
+	free(w.against);
+	arena_free(a);
 	return st;
 }

@@ -194,6 +194,8 @@ static enum status check_words(const struct options *o, struct diag *d)
 	if (!ONE_OF(o->bn_variance, "unbiased", "population"))
 		return usage_fail(
 			d, "--bn-variance is unbiased or population, not", o->bn_variance);
+	if (!ONE_OF(o->fuse, "on", "off"))
+		return usage_fail(d, "--fuse is on or off, not", o->fuse);
 	if (o->threads < 1 || o->threads > 1024)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--threads wants 1 to 1024");
 	if (o->segments < 0 || (o->segments && o->keep_all))
@@ -206,9 +208,10 @@ static enum status check_words(const struct options *o, struct diag *d)
 	if (!(o->effort > 0) || isinf(o->effort))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
 	if (o->dump_after &&
-		!ONE_OF(o->dump_after, "import", "lower", "loss", "autodiff", "updates"))
+		!ONE_OF(o->dump_after, "import", "lower", "loss", "autodiff", "updates",
+			"layout", "fuse"))
 		return usage_fail(d,
-			"--dump-after is import, lower, loss, autodiff or updates, not",
+			"--dump-after is import, lower, loss, autodiff, updates or fuse, not",
 			o->dump_after);
 	return ST_OK;
 }
@@ -252,9 +255,9 @@ static enum status own_strings(
 {
 	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->target,
 		&o->graph, &o->dump_graph, &o->dump_after, &o->costs, &o->math, &o->precision,
-		&o->isa, &o->bn, &o->bn_variance, &o->html, &o->trace, &o->onnx, &o->svg};
+		&o->isa, &o->bn, &o->bn_variance, &o->fuse, &o->html, &o->trace, &o->onnx, &o->svg};
 	const char *const initial[] = {defaults->target, defaults->math, defaults->precision,
-		defaults->bn, defaults->bn_variance};
+		defaults->bn, defaults->bn_variance, defaults->fuse};
 	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
 		bool given = *mine[i] != NULL;
 		for (size_t k = 0; k < sizeof initial / sizeof *initial; k++)
@@ -352,12 +355,14 @@ static void fill_table(
 		{"recompute", 0, POPT_ARG_STRING, NULL, OPT_AGAIN,
 			"keep nothing of matching nodes for the backward pass", "PATTERN"},
 		STR("costs", costs, "plan with the measured times in a stint-costs-1 file", "FILE"),
+		STR("fuse", fuse, "pointwise nodes in one loop: on, or off to see each", "MODE"),
 		FLAG("debug-arena", debug_arena, "poison dead ranges of the arena"),
 		FLAG("no-build", no_build, "do not run the C compiler"),
 		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),
 		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
 		STR("dump-after", dump_after,
-			"print the graph after import, lower, loss, autodiff or updates", "STAGE"),
+			"print the graph after import, lower, loss, autodiff, updates or fuse",
+			"STAGE"),
 		{"compare", 0, POPT_ARG_NONE, &o->compare, 0,
 			"beside the plan what keep-everything and checkpointing by segments need",
 			NULL},
@@ -390,6 +395,7 @@ enum status options_parse(struct arena *a, enum command_kind kind, int argc, con
 		.precision = "fp32",
 		.bn = "train",
 		.bn_variance = "unbiased",
+		.fuse = "on",
 		.effort = 1,
 		.threads = processors()};
 	const struct options defaults = o;

@@ -13,7 +13,7 @@ struct options {
 	const char *model; /* the positional argument; NULL: none */
 	const char *loss, *optimizer, *budget, *out, *target;
 	const char *graph, *dump_graph, *dump_after, *costs;
-	const char *math, *precision, *isa, *bn, *bn_variance;
+	const char *math, *precision, *isa, *bn, *bn_variance, *fuse;
 	const char *html, *trace, *onnx, *svg; /* what people look at, to write */
 	struct import_options import;
 	struct insist insist;

@@ -63,12 +63,16 @@ enum status pipeline_import(struct pipeline *p)
 	return ST_OK;
 }
 
-/* Layouts, and which way each node is computed. */
+/* Layouts, fusion, and which way each node is computed. */
 static enum status kernels_of(struct pipeline *p, struct graph **g)
 {
 	if (p->target.block > 0 && p->real == DT_F32) {
 		TRY(graph_layout(*g, p->target.block, false, g));
 		dump(p, "layout", *g);
+	}
+	if (!strcmp(p->o->fuse, "on")) {
+		TRY(graph_fuse(*g));
+		dump(p, "fuse", *g);
 	}
 	graph_choose(*g, p->target.math);
 	return graph_name_constants(*g);
@@ -156,22 +160,22 @@ enum status pipeline_costs(struct pipeline *p, struct problem *problem)
 	return ST_OK;
 }
 
-static enum status make_problems(struct pipeline *p)
+/* `train` stays empty without a training graph. */
+static enum status make_problems(
+	const struct pipeline *p, struct graph_problem *train, struct graph_problem *eval)
 {
+	TRY(problem_from_graph(p->arena, p->eval, p->name, true, NULL, eval));
 	if (!p->train)
-		return problem_from_graph(p->arena, p->eval, p->name, true, NULL, &p->eval_problem);
+		return ST_OK;
 	/* the evaluation's residents that training does not read have their place in both */
-	TRY(problem_from_graph(p->arena, p->eval, p->name, true, NULL, &p->eval_problem));
-	TRY(problem_from_graph(
-		p->arena, p->train, p->name, false, &p->eval_problem, &p->train_problem));
-	return problem_from_graph(
-		p->arena, p->eval, p->name, true, &p->train_problem, &p->eval_problem);
+	TRY(problem_from_graph(p->arena, p->train, p->name, false, eval, train));
+	return problem_from_graph(p->arena, p->eval, p->name, true, train, eval);
 }
 
 enum status pipeline_problems(struct pipeline *p)
 {
 	struct costs_use use;
-	TRY(make_problems(p));
+	TRY(make_problems(p, &p->train_problem, &p->eval_problem));
 	struct problem *main = p->train ? p->train_problem.problem : p->eval_problem.problem;
 	TRY(pipeline_costs(p, main));
 	TRY(insist_once(p->arena, main, p->o->insist.once, p->o->model, p->diag));
@@ -254,20 +258,51 @@ enum status plan_under(struct arena *a, const struct problem *problem, const str
 	return st;
 }
 
-/* Both plans fit or the message says what would. */
-static enum status not_met(struct pipeline *p)
+/* The smallest budget known to be met by both plans, and the proven bound. */
+static enum status both_minimum(const struct pipeline *p, const struct graph_problem *train,
+	const struct graph_problem *eval, int64_t *known, int64_t *proven)
 {
-	int64_t known = 0, proven = 0;
-	const struct problem *problem[] = {
-		p->train ? p->train_problem.problem : NULL, p->eval_problem.problem};
+	const struct problem *problem[] = {train->problem, eval->problem};
+	*known = *proven = 0;
 	for (int i = 0; i < 2; i++) {
 		int64_t k, b;
 		if (!problem[i])
 			continue;
 		TRY(plan_minimum(p->arena, problem[i], &p->plan_options, &k, &b, p->diag));
-		known = k > known ? k : known;
-		proven = b > proven ? b : proven;
+		*known = k > *known ? k : *known;
+		*proven = b > *proven ? b : *proven;
 	}
+	return ST_OK;
+}
+
+/* Would the budget be met if the planner could choose how products are computed? */
+static enum status free_would_do(struct pipeline *p, bool *would)
+{
+	struct graph_problem train = {0}, eval = {0};
+	int64_t known, proven;
+	*would = false;
+	if (p->target.math != MATH_FIXED || p->target.portable)
+		return ST_OK;
+	struct graph *g[] = {p->train, p->eval};
+	for (int i = 0; i < 2; i++)
+		if (g[i])
+			graph_choose(g[i], MATH_FREE);
+	TRY(make_problems(p, &train, &eval));
+	TRY(both_minimum(p, &train, &eval, &known, &proven));
+	for (int i = 0; i < 2; i++)
+		if (g[i])
+			graph_choose(g[i], p->target.math);
+	*would = known <= p->plan_options.budget;
+	return ST_OK;
+}
+
+/* Both plans fit or the message says what would. */
+static enum status not_met(struct pipeline *p)
+{
+	int64_t known, proven;
+	bool would;
+	TRY(both_minimum(p, &p->train_problem, &p->eval_problem, &known, &proven));
+	TRY(free_would_do(p, &would));
 	/* what is written says the same, also when only the evaluation's plan is missing */
 	struct plan *plan = p->train ? p->train_plan : p->eval_plan;
 	if (plan) {
@@ -277,8 +312,9 @@ static enum status not_met(struct pipeline *p)
 	}
 	char x[24], y[24], z[24];
 	return diag_fail(p->diag, ST_BUDGET, &(struct where){.file = p->o->model},
-		"ask for the first of these numbers or more, a smaller batch, or an optimizer with "
-		"less state",
+		would ? "--math free meets it: the budget then decides how products are computed"
+		      : "ask for the first of these numbers or more, a smaller batch, or an "
+			"optimizer with less state",
 		"no plan found within %lld bytes (%s); smallest budget met: %lld bytes (%s); "
 		"proven lower bound: %lld bytes (%s)",
 		(long long)p->plan_options.budget, bytes_human(p->plan_options.budget, x),

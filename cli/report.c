@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Code, libraries, stack and the runtime's own records beside the arena, as `stint bench` measures
- * it on the examples (docs/explanation/memory-model.md); the library's code and kernels are most of
- * it.
- */
-#define OUTSIDE_BYTES (INT64_C(16) << 20)
-
 const char *name_for_people(const char *name, int width, char buf[static 128])
 {
 	char shown[SAFE_MAX];
@@ -194,7 +188,7 @@ void report_needs(FILE *f, int64_t arena_bytes)
 {
 	char b[24], c[24];
 	fprintf(f, "needs %s (%" PRId64 " bytes) + about %s outside (code, libraries, stack)\n",
-		bytes_human(arena_bytes, b), arena_bytes, bytes_human(OUTSIDE_BYTES, c));
+		bytes_human(arena_bytes, b), arena_bytes, bytes_human(REPORT_OUTSIDE_BYTES, c));
 }
 
 static void report_tensors(FILE *f, const char *title, int n, struct tensor *const *t)

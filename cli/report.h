@@ -19,6 +19,11 @@ enum status report_schedule(
 /* The same facts as one JSON object. */
 enum status report_json(
 	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);
+/* Code, libraries, stack and the runtime's own records beside the arena, as `stint bench` measures
+ * it on the examples (docs/explanation/memory-model.md); the library's code and kernels are most of
+ * it.
+ */
+#define REPORT_OUTSIDE_BYTES (INT64_C(16) << 20)
 /* "needs ARENA + about OUTSIDE". */
 void report_needs(FILE *f, int64_t arena_bytes);
 /* Inputs, outputs, operators, and the table of parameters with what is trained. */

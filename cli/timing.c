@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/memory.h"
+
 /* The schedule's steps are watched over so many whole steps at most: more says nothing new. */
 enum { SAMPLES_MAX = 1000, TICKS_MAX = 1 << 24 };
 
@@ -48,50 +50,142 @@ static int one_step(const struct loaded *l, const struct stint_probe *probe)
 	return l->model->train ? l->train(l->step, 0, probe) : l->eval(l->step, 0, probe);
 }
 
-static int run_steps(const struct loaded *l, int steps, double *step_us, struct watch *w)
+enum status timing_step(const struct loaded *l, double *us, struct diag *d)
 {
-	const struct stint_probe probe = {.user = w, .tick = on_tick};
-	int rc = one_step(l, NULL); /* warm */
-	for (int i = 0; i < steps && !rc; i++) {
-		struct timespec from, to;
-		clock_gettime(CLOCK_MONOTONIC, &from);
-		rc = one_step(l, NULL);
-		clock_gettime(CLOCK_MONOTONIC, &to);
-		step_us[i] = elapsed_us(&from, &to);
-		if (rc || i >= w->samples)
-			continue;
-		w->sample = i;
-		clock_gettime(CLOCK_MONOTONIC, &w->last);
-		rc = one_step(l, &probe);
-	}
-	return rc;
+	struct timespec from, to;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	int rc = one_step(l, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	*us = elapsed_us(&from, &to);
+	return rc ? load_fail(l, rc, "bench", d) : ST_OK;
 }
 
-enum status timing_make(
-	struct arena *a, const struct loaded *l, int steps, struct timing *out, struct diag *d)
+/* One round of one side: a whole step, and one that is watched. */
+static int one_round(struct timing *t, struct watch *w, int round)
+{
+	const struct stint_probe probe = {.user = w, .tick = on_tick};
+	struct timespec from, to;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	int rc = one_step(t->l, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	t->round_us[round] = elapsed_us(&from, &to);
+	if (rc || round >= w->samples)
+		return rc;
+	w->sample = round;
+	clock_gettime(CLOCK_MONOTONIC, &w->last);
+	return one_step(t->l, &probe);
+}
+
+static enum status prepare(
+	struct arena *a, const struct loaded *l, int steps, struct timing *t, struct watch *w)
 {
 	const struct stint_model *m = l->model;
-	struct timing t = {.steps = steps};
-	t.nop = m->train ? m->ntrain_steps : m->neval_steps;
-	t.info = m->train ? m->train_info : m->eval_info;
-	int most = t.nop > TICKS_MAX / SAMPLES_MAX ? TICKS_MAX / t.nop : SAMPLES_MAX;
-	struct watch w = {.nop = t.nop, .samples = steps < most ? steps : most ? most : 1};
-	w.tick_us = arena_alloc(a, (size_t)t.nop, (size_t)w.samples * sizeof *w.tick_us);
-	t.op_us = ARENA_ARRAY(a, double, t.nop);
-	double *step_us = ARENA_ARRAY(a, double, steps);
-	if (!w.tick_us || !t.op_us || !step_us)
-		return diag_nomem(d);
-	int rc = run_steps(l, steps, step_us, &w);
-	if (rc)
-		return load_fail(l, rc, "bench", d);
-	t.step_us = costs_median(step_us, steps);
-	double tick = cost_of_a_tick();
-	for (int i = 0; i < t.nop; i++) {
-		double us = costs_median(w.tick_us + (size_t)i * (size_t)w.samples, w.samples);
-		t.op_us[i] = us > tick ? us - tick : 0;
-	}
-	*out = t;
+	*t = (struct timing){.l = l, .steps = steps};
+	t->nop = m->train ? m->ntrain_steps : m->neval_steps;
+	t->info = m->train ? m->train_info : m->eval_info;
+	int most = t->nop > TICKS_MAX / SAMPLES_MAX ? TICKS_MAX / t->nop : SAMPLES_MAX;
+	*w = (struct watch){.nop = t->nop, .samples = steps < most ? steps : most ? most : 1};
+	w->tick_us = arena_alloc(a, (size_t)t->nop, (size_t)w->samples * sizeof *w->tick_us);
+	t->op_us = ARENA_ARRAY(a, double, t->nop);
+	t->round_us = ARENA_ARRAY(a, double, steps);
+	if (!w->tick_us || !t->op_us || !t->round_us)
+		return ST_INTERNAL;
+	/* there from the start, so that what the steps add can be seen */
+	memset(w->tick_us, 0xff, (size_t)t->nop * (size_t)w->samples * sizeof *w->tick_us);
+	memset(t->round_us, 0xff, (size_t)steps * sizeof *t->round_us);
 	return ST_OK;
+}
+
+static enum status summarize(struct arena *a, struct timing *t, const struct watch *w)
+{
+	double *sorted = arena_memdup(a, t->round_us, (size_t)t->steps, sizeof *sorted);
+	if (!sorted)
+		return ST_INTERNAL;
+	t->step_us = costs_median(sorted, t->steps);
+	double tick = cost_of_a_tick();
+	for (int i = 0; i < t->nop; i++) {
+		double us = costs_median(w->tick_us + (size_t)i * (size_t)w->samples, w->samples);
+		t->op_us[i] = us > tick ? us - tick : 0;
+	}
+	return ST_OK;
+}
+
+enum status timing_make(struct arena *a, const struct loaded *const *l, int n, int steps,
+	struct timing *t, struct diag *d)
+{
+	struct watch *w = ARENA_ARRAY(a, struct watch, n);
+	if (!w)
+		return diag_nomem(d);
+	for (int k = 0; k < n; k++) {
+		if (prepare(a, l[k], steps, &t[k], &w[k]) != ST_OK)
+			return diag_nomem(d);
+		int rc = one_step(l[k], NULL); /* warm */
+		if (rc)
+			return load_fail(l[k], rc, "bench", d);
+	}
+	const int64_t before = memory_resident();
+	for (int i = 0; i < steps; i++)
+		for (int k = 0; k < n; k++) {
+			int rc = one_round(&t[k], &w[k], i);
+			if (rc)
+				return load_fail(l[k], rc, "bench", d);
+		}
+	const int64_t after = memory_resident();
+	for (int k = 0; k < n; k++) {
+		t[k].grown = after > before ? after - before : 0;
+		if (summarize(a, &t[k], &w[k]) != ST_OK)
+			return diag_nomem(d);
+	}
+	return ST_OK;
+}
+
+/* --- Alone --- */
+
+/* An op is repeated till it took so long, so often at least, and so often at most. */
+enum { ALONE_US = 1000, ALONE_MIN = 3, ALONE_MAX = 101 };
+
+struct repeats {
+	const bool *wanted; /* [nop] */
+	double *alone_us;   /* [nop] */
+	double us[ALONE_MAX];
+	double sum;
+	int n; /* runs timed of the op now at work; -1: its run in the step is next */
+	struct timespec last;
+};
+
+static int on_again(void *user, int index)
+{
+	struct repeats *r = user;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (r->n >= 0) {
+		r->us[r->n] = elapsed_us(&r->last, &now);
+		r->sum += r->us[r->n];
+	}
+	r->n++;
+	if (r->wanted[index] && (r->n < ALONE_MIN || (r->n < ALONE_MAX && r->sum < ALONE_US))) {
+		clock_gettime(CLOCK_MONOTONIC, &r->last);
+		return 1;
+	}
+	if (r->n > 0)
+		r->alone_us[index] = costs_median(r->us, r->n);
+	r->n = -1;
+	r->sum = 0;
+	return 0;
+}
+
+enum status timing_alone(struct arena *a, struct timing *t, const bool *wanted, struct diag *d)
+{
+	struct repeats *r = ARENA_NEW(a, struct repeats);
+	t->alone_us = ARENA_ARRAY(a, double, t->nop);
+	if (!r || !t->alone_us)
+		return diag_nomem(d);
+	for (int i = 0; i < t->nop; i++)
+		t->alone_us[i] = -1;
+	*r = (struct repeats){.wanted = wanted, .alone_us = t->alone_us, .n = -1};
+	const struct stint_probe probe = {.user = r, .again = on_again};
+	int rc = one_step(t->l, &probe);
+	return rc ? load_fail(t->l, rc, "bench", d) : ST_OK;
 }
 
 /* --- What was planned --- */
@@ -126,6 +220,11 @@ static const struct problem_choice *way(const struct timing *t, int i)
 double timing_predicted(const struct timing *t, int i)
 {
 	return way(t, i)->cost;
+}
+
+const char *timing_key(const struct timing *t, int i)
+{
+	return t->plan ? way(t, i)->kernel : NULL;
 }
 
 /* --- Costs --- */

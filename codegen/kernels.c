@@ -148,9 +148,11 @@ static void add_shapes(struct text *t, char letter, int n, struct tensor *const 
 
 static const char *about(struct kernels *ks, const struct node *n)
 {
-	struct text t = {0};
-	text_comment(&t, n->op->name);
-	text_puts(&t, ":");
+	struct text t = {0}, title = {0};
+	node_title(n, &title);
+	text_comment(&t, title.s ? title.s : "");
+	text_free(&title);
+	text_puts(&t, node_fused(n) ? ";" : ":");
 	add_shapes(&t, 'x', n->nin < 6 ? n->nin : 6, n->in);
 	text_puts(&t, n->nin > 6 ? " ... ->" : " ->");
 	add_shapes(&t, 'y', n->nout, n->out);

@@ -1,5 +1,7 @@
 /* More elementary functions of single precision as C text (math_text.h), evaluated in double: half
- * the lanes, but no tricks, and all but correctly rounded. */
+ * the lanes, but no tricks, and all but correctly rounded: within 0.51 units in the last place,
+ * for the sine and cosine, whose polynomials are in single precision, 1.6 (tests/codegen/math_table.c;
+ * all floats for those two, each 23rd for the others). */
 #ifndef STINT_CODEGEN_MATH_WIDE_TEXT_H
 #define STINT_CODEGEN_MATH_WIDE_TEXT_H
 
@@ -32,7 +34,7 @@ static const char exp_wide_text[] =
 "/* e^z in double, to 2^-34 of its size; beyond +-200, where a float is infinite or 0, that of +-200. */\n"
 "static inline double exp_wide(double z)\n"
 "{\n"
-"\tconst double c = fabs(z) > 200 ? copysign(200, z) : z;\n"
+"\tconst double c = copysign(fabs(z) > 200 ? 200 : fabs(z), z);\n"
 "\tunion {\n"
 "\t\tdouble f;\n"
 "\t\tuint64_t i;\n"
@@ -108,7 +110,7 @@ static const char sine_part_text[] =
 
 static const char sin_f32_text[] =
 "\n"
-"/* sin x. */\n"
+"/* sin x, for any x, to 1.6 units in the last place. */\n"
 "static inline float sin_f32(float x)\n"
 "{\n"
 "\tdouble r;\n"
@@ -119,7 +121,7 @@ static const char sin_f32_text[] =
 
 static const char cos_f32_text[] =
 "\n"
-"/* cos x. */\n"
+"/* cos x, for any x, to 1.6 units in the last place. */\n"
 "static inline float cos_f32(float x)\n"
 "{\n"
 "\tdouble r;\n"
@@ -130,7 +132,7 @@ static const char cos_f32_text[] =
 
 static const char tan_f32_text[] =
 "\n"
-"/* tan x. */\n"
+"/* tan x, for any x. */\n"
 "static inline float tan_f32(float x)\n"
 "{\n"
 "\tdouble r;\n"

@@ -5,18 +5,6 @@
 
 #include "codegen/parts.h"
 
-bool text_mentions(const char *text, const char *word)
-{
-	size_t n = strlen(word);
-	for (const char *p = text; (p = strstr(p, word)) != NULL; p += n) {
-		bool starts = p == text || !(isalnum((unsigned char)p[-1]) || p[-1] == '_');
-		bool ends = !(isalnum((unsigned char)p[n]) || p[n] == '_');
-		if (starts && ends)
-			return true;
-	}
-	return false;
-}
-
 /* --- UTF-8 --- */
 
 static uint32_t code_point(const unsigned char *p, int len)

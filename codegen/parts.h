@@ -14,8 +14,6 @@ void text_comment(struct text *t, const char *s);
 void text_literal(struct text *t, const char *s);
 /* "STINT_MODEL_suffix" from the model's C identifier. */
 void text_macro(struct text *t, const char *model, const char *suffix);
-/* `word` occurs in `text` as a whole identifier. */
-bool text_mentions(const char *text, const char *word);
 
 /* --- kernels.c: functions that steps call; equal ones exist once --- */
 

@@ -1,10 +1,12 @@
-/* The loop nest of an OP_POINTWISE node, made from its one expression.
+/* The loop nest of an OP_POINTWISE node, made from its one expression, or from those of the nodes
+ * fused into it: each is a stage, and a node by itself is the group of one.
  *
  * Axes along which every input either advances like one array or stays put are merged first, as
  * NumPy's coalescing does: equal shapes become one flat loop, a bias over [N, C, H, W] becomes
  * three, and the innermost loop is as long as the shapes allow, so that it vectorises. */
 #include "codegen/emit.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +17,7 @@ struct nest {
 	int rank;
 	int64_t dim[RANK_MAX];
 	int64_t out[RANK_MAX]; /* distance between neighbours of the output, in elements */
-	int64_t in[POINTWISE_INPUTS][RANK_MAX]; /* of each input; 0: the same element again */
+	int64_t in[FUSED_INPUTS][RANK_MAX]; /* of each input; 0: the same element again */
 };
 
 static void strides_of(const struct tensor *x, const struct tensor *out, int64_t *stride)
@@ -40,7 +42,7 @@ static bool merges(const struct nest *n, int nin, int outer, const int64_t *inne
 static struct nest coalesce(const struct node *n)
 {
 	const struct tensor *out = n->out[0];
-	int64_t stride[POINTWISE_INPUTS][RANK_MAX] = {0}, out_stride[RANK_MAX];
+	int64_t stride[FUSED_INPUTS][RANK_MAX] = {0}, out_stride[RANK_MAX];
 	struct nest nest = {0};
 	for (int i = 0; i < n->nin; i++)
 		if (n->in[i])
@@ -49,7 +51,7 @@ static struct nest coalesce(const struct node *n)
 	for (int d = 0; d < out->rank; d++) {
 		if (out->dim[d] == 1)
 			continue;
-		int64_t in[POINTWISE_INPUTS];
+		int64_t in[FUSED_INPUTS];
 		for (int i = 0; i < n->nin; i++)
 			in[i] = stride[i][d];
 		bool merge = nest.rank > 0 && merges(&nest, n->nin, nest.rank - 1, in, out->dim[d]);
@@ -60,18 +62,6 @@ static struct nest coalesce(const struct node *n)
 			nest.in[i][to] = in[i];
 	}
 	return nest;
-}
-
-/* About how many additions one evaluation of the expression is worth. */
-static double work_of(const char *expr)
-{
-	static const char *const slow[] = {"EXP", "LOG", "LOG1P", "POW", "TANH", "ERF",
-		"NORMAL_CDF", "SIN", "COS", "TAN", "SINH", "COSH", "FMOD"};
-	double work = 1;
-	for (size_t i = 0; i < sizeof slow / sizeof *slow; i++)
-		if (text_mentions(expr, slow[i]))
-			work += 20;
-	return work;
 }
 
 static void index_name(const struct nest *nest, int d, char name[static 16])
@@ -107,20 +97,158 @@ static bool stays_put(const struct nest *nest, int input)
 	return true;
 }
 
+/* --- Stages --- */
+
+struct stages {
+	const struct node *n;
+	int nstage;
+	const struct fused_stage *stage;
+	bool alone; /* a node that is not fused: its inputs are called a, b, ... */
+	bool live[FUSED_STAGES], used[FUSED_INPUTS];
+};
+
+static bool mentions_operand(const struct fused_stage *s, int k)
+{
+	const char word[] = {(char)('a' + k), 0};
+	return k < s->node->nin && s->node->in[k] && text_mentions(node_expr(s->node), word);
+}
+
+/* Which stages and inputs the last stage's text comes to read. */
+static void mark_used(struct stages *x)
+{
+	for (int q = 0; q < x->nstage; q++)
+		x->live[q] = q == x->nstage - 1;
+	for (int q = x->nstage - 1; q >= 0; q--)
+		for (int k = 0; x->live[q] && k < POINTWISE_INPUTS; k++) {
+			const struct fused_operand o = x->stage[q].in[k];
+			if (!mentions_operand(&x->stage[q], k))
+				continue;
+			if (fused_reads_slot(x->n, o))
+				x->used[o.slot] = true;
+			else if (o.stage >= 0)
+				x->live[o.stage] = true;
+		}
+}
+
+/* About how many additions one evaluation of the expression is worth. */
+static double work_of(const char *expr)
+{
+	static const char *const slow[] = {"EXP", "LOG", "LOG1P", "POW", "TANH", "ERF", "SIN",
+		"COS", "TAN", "SINH", "COSH", "FMOD"};
+	double work = 1;
+	for (size_t i = 0; i < sizeof slow / sizeof *slow; i++)
+		if (text_mentions(expr, slow[i]))
+			work += 20;
+	return work;
+}
+
+static void slot_name(const struct stages *x, int slot, char name[static 16])
+{
+	if (x->alone)
+		snprintf(name, 16, "%c", 'a' + slot);
+	else
+		snprintf(name, 16, "v%d", slot);
+}
+
+/* What the text of stage q has for the identifier of this length: an operand's name, an option's,
+ * or the identifier. */
+static void emit_word(struct emit *e, const struct stages *x, int q, const char *word, int length)
+{
+	const struct fused_stage *s = &x->stage[q];
+	char name[16];
+	for (const struct op_option *o = s->node->op->option; o && o->name && !x->alone; o++)
+		if ((int)strlen(o->name) == length && !strncmp(o->name, word, (size_t)length)) {
+			emit(e, "%s_%d", o->name, q);
+			return;
+		}
+	const int k = word[0] - 'a';
+	if (length != 1 || k < 0 || k >= POINTWISE_INPUTS || !mentions_operand(s, k)) {
+		emit(e, "%.*s", length, word);
+	} else if (fused_reads_slot(x->n, s->in[k])) {
+		slot_name(x, s->in[k].slot, name);
+		emit(e, "%s", name);
+	} else {
+		emit(e, "t%d", s->in[k].stage);
+	}
+}
+
+static void emit_expr(struct emit *e, const struct stages *x, int q)
+{
+	const char *p = node_expr(x->stage[q].node);
+	while (*p) {
+		int n = 0;
+		while (isalnum((unsigned char)p[n]) || p[n] == '_')
+			n++;
+		if (n > 0 && !isdigit((unsigned char)p[0]))
+			emit_word(e, x, q, p, n);
+		else
+			emit(e, "%.*s", n > 0 ? n : 1, p);
+		p += n > 0 ? n : 1;
+	}
+}
+
+static void emit_options(struct emit *e, const struct stages *x)
+{
+	char buf[40];
+	for (int q = 0; q < x->nstage; q++) {
+		const struct node *n = x->stage[q].node;
+		for (const struct op_option *o = n->op->option; x->live[q] && o && o->name; o++) {
+			if (!text_mentions(node_expr(n), o->name))
+				continue;
+			emit(e, "\tconst real %s", o->name);
+			if (!x->alone)
+				emit(e, "_%d", q);
+			emit(e, " = %s;\n", emit_real(e, node_option(n, o->name), buf));
+		}
+	}
+}
+
 /* "const real a = x0[i];" for the inputs that move (or those that do not). */
 static void emit_inputs(
-	struct emit *e, const struct node *n, const struct nest *nest, bool moving, int tabs)
+	struct emit *e, const struct stages *x, const struct nest *nest, bool moving, int tabs)
 {
-	for (int i = 0; i < n->nin; i++) {
-		const char word[] = {(char)('a' + i), 0};
-		if (!n->in[i] || stays_put(nest, i) == moving || !text_mentions(node_expr(n), word))
+	for (int i = 0; i < x->n->nin; i++) {
+		char name[16];
+		if (!x->used[i] || stays_put(nest, i) == moving)
 			continue;
-		emit(e, "%.*sconst %s %s = x%d[", tabs, "\t\t\t\t\t\t\t\t\t\t", emit_type(n->in[i]),
-			word, i);
+		slot_name(x, i, name);
+		emit(e, "%.*sconst %s %s = x%d[", tabs, "\t\t\t\t\t\t\t\t\t\t",
+			emit_type(x->n->in[i]), name, i);
 		emit_index(e, nest, nest->in[i]);
 		emit(e, "];\n");
 	}
 }
+
+static void emit_comment(struct emit *e, const struct stages *x, int q)
+{
+	const char *name = x->stage[q].node->op->name;
+	if (!x->alone)
+		emit(e, " /* %s */", !strncmp(name, "stint.", 6) ? name + 6 : name);
+}
+
+static void emit_stages(struct emit *e, const struct stages *x, const struct nest *nest, int tabs)
+{
+	static const char tab[] = "\t\t\t\t\t\t\t\t\t\t";
+	const int last = x->nstage - 1;
+	for (int q = 0; q < last; q++) {
+		if (!x->live[q])
+			continue;
+		emit(e, "%.*sconst %s t%d = ", tabs, tab, emit_type(x->stage[q].node->out[0]), q);
+		emit_expr(e, x, q);
+		emit(e, ";");
+		emit_comment(e, x, q);
+		emit(e, "\n");
+	}
+	emit(e, "%.*sy0[", tabs, tab);
+	emit_index(e, nest, nest->out);
+	emit(e, "] = ");
+	emit_expr(e, x, last);
+	emit(e, ";");
+	emit_comment(e, x, last);
+	emit(e, "\n");
+}
+
+/* --- The loops --- */
 
 /* The outer loops are shared among threads when there are enough of them, else the innermost. */
 static int parallel_levels(const struct emit *e, const struct nest *nest)
@@ -131,19 +259,17 @@ static int parallel_levels(const struct emit *e, const struct nest *nest)
 	return outer >= 4 * (int64_t)e->g->target->threads ? nest->rank - 1 : 0;
 }
 
-enum status emit_pointwise(struct emit *e, const struct node *n)
+static void emit_nest(struct emit *e, const struct stages *x)
 {
 	static const char tabs[] = "\t\t\t\t\t\t\t\t\t\t";
-	const struct nest nest = coalesce(n);
-	const char *expr = node_expr(n);
-	char buf[40];
-	for (const struct op_option *o = n->op->option; o && o->name; o++)
-		if (text_mentions(expr, o->name))
-			emit(e, "\tconst real %s = %s;\n", o->name,
-				emit_real(e, node_option(n, o->name), buf));
-	emit_inputs(e, n, &nest, false, 1);
+	const struct nest nest = coalesce(x->n);
+	double work = 0;
+	for (int q = 0; q < x->nstage; q++)
+		work += x->live[q] ? work_of(node_expr(x->stage[q].node)) : 0;
+	work *= (double)x->n->out[0]->numel;
+	emit_options(e, x);
+	emit_inputs(e, x, &nest, false, 1);
 	int levels = parallel_levels(e, &nest);
-	double work = (double)n->out[0]->numel * work_of(expr);
 	for (int d = 0; d < nest.rank; d++) {
 		char name[16];
 		index_name(&nest, d, name);
@@ -153,11 +279,21 @@ enum status emit_pointwise(struct emit *e, const struct node *n)
 		emit(e, "%.*sfor (int64_t %s = 0; %s < %" PRId64 "; %s++)%s\n", d + 1, tabs, name,
 			name, nest.dim[d], name, innermost ? " {" : "");
 	}
-	emit_inputs(e, n, &nest, true, nest.rank + 1);
-	emit(e, "%.*sy0[", nest.rank + 1, tabs);
-	emit_index(e, &nest, nest.out);
-	emit(e, "] = %s;\n", expr);
+	emit_inputs(e, x, &nest, true, nest.rank + 1);
+	emit_stages(e, x, &nest, nest.rank + 1);
 	if (nest.rank > 0)
 		emit(e, "%.*s}\n", nest.rank, tabs);
+}
+
+enum status emit_pointwise(struct emit *e, const struct node *n)
+{
+	const struct fused *f = node_fused(n);
+	struct fused_stage self = {.node = n};
+	for (int k = 0; k < POINTWISE_INPUTS; k++)
+		self.in[k] = (struct fused_operand){k < n->nin ? k : -1, -1};
+	struct stages x = {
+		.n = n, .nstage = f ? f->nstage : 1, .stage = f ? f->stage : &self, .alone = !f};
+	mark_used(&x);
+	emit_nest(e, &x);
 	return e->out.failed ? diag_nomem(e->g->diag) : ST_OK;
 }

@@ -12,12 +12,20 @@ static const char *accessor(enum dtype t)
 /* What the steps are written with. */
 void print_step_macros(const struct kernels *ks, bool updates, bool outputs, struct text *t)
 {
-	text_puts(t, "\n/* --- The schedule --- */\n\n"
-		     "#define REAL(place) ((real *)(arena + (place)))\n"
-		     "#define INT(place) ((int64_t *)(arena + (place)))\n"
-		     "#define BOOL(place) (arena + (place))\n\n"
-		     "#define DONE(step) (probe && probe->tick ? probe->tick(probe->user, step) : "
-		     "(void)0)\n");
+	text_puts(t,
+		"\n/* --- The schedule --- */\n\n"
+		"#define REAL(place) ((real *)(arena + (place)))\n"
+		"#define INT(place) ((int64_t *)(arena + (place)))\n"
+		"#define BOOL(place) (arena + (place))\n\n"
+		"/* Whoever looks on may want the step once more. */\n"
+		"#define DONE(step)                                                              "
+		"\\\n"
+		"\tdo {                                                                    \\\n"
+		"\t\tif (probe && probe->tick)                                       \\\n"
+		"\t\t\tprobe->tick(probe->user, step);                         \\\n"
+		"\t\tif (probe && probe->again && probe->again(probe->user, step))   \\\n"
+		"\t\t\tgoto step_##step;                                       \\\n"
+		"\t} while (0)\n");
 	if (outputs)
 		text_puts(t, "#define OUTPUT(k, data, bytes)                                       "
 			     "                  \\\n"
@@ -58,11 +66,15 @@ static void print_comment(const struct schedule *s, int step, struct text *t)
 		     : s->plan->nstep > 100 ? 3
 		     : s->plan->nstep > 10  ? 2
 					    : 1;
-	text_add(t, "\t/* %*d %-8s  ", digits, step, phase_of(s, step));
+	text_add(t, "step_%d: /* %*d %-8s  ", step, digits, step, phase_of(s, step));
 	text_comment(t, c->node.name);
+	struct text title = {0};
+	node_title(&c->node, &title);
 	text_puts(t, " (");
-	text_comment(t, c->node.op->name);
+	text_comment(t, title.s ? title.s : "");
 	text_puts(t, ")");
+	t->failed |= title.failed;
+	text_free(&title);
 	if (c->run > 0)
 		text_add(t, ", recompute of step %d", c->first);
 	text_puts(t, " */\n");
@@ -243,9 +255,9 @@ void print_schedule(const struct schedule *s, const struct kernels *ks,
 			print_lifetimes(s, step, true, t);
 		print_call(s, step, &ks->kernel[s->call[step].kernel], info, t);
 		print_outputs(s, step, t);
+		text_add(t, "\tDONE(%d);\n", step);
 		if (in->debug_arena)
 			print_lifetimes(s, step, false, t);
-		text_add(t, "\tDONE(%d);\n", step);
 	}
 	text_puts(t, "\treturn STINT_OK;\n}\n");
 	if (in->debug_arena)

@@ -114,8 +114,9 @@ static void print_step_info(const struct schedule *s, const struct kernels *ks, 
 		text_literal(t, c->node.name);
 		text_puts(t, ", ");
 		text_literal(t, c->node.op->name);
-		text_add(t, ", \"%s\", %d, %d},\n", ks->kernel[c->kernel].name,
-			(int)s->gp->problem->op[c->op].phase, c->run);
+		const struct op_cost cost = node_cost(&c->node);
+		text_add(t, ", \"%s\", %d, %d, %.9g, %.9g},\n", ks->kernel[c->kernel].name,
+			(int)s->gp->problem->op[c->op].phase, c->run, cost.flops, cost.bytes);
 	}
 	text_puts(t, "};\n");
 }

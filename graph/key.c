@@ -147,15 +147,44 @@ static void add_attributes(struct text *t, const struct node *n)
 	}
 }
 
+/* " Mul(0, 1) = s0, Relu(s0)": inputs by their places, earlier stages as s0, s1, ... */
+static void add_stages(struct text *t, const struct node *n, const struct fused *f)
+{
+	bool live[FUSED_STAGES];
+	fused_live(n, f, live);
+	for (int q = 0; q < f->nstage; q++) {
+		const struct fused_stage *s = &f->stage[q];
+		if (!live[q])
+			continue;
+		text_add(t, " %s(", s->node->op->name);
+		for (int k = 0; k < s->node->nin; k++) {
+			text_puts(t, k ? ", " : "");
+			if (fused_reads_slot(n, s->in[k]))
+				text_add(t, "%d", s->in[k].slot);
+			else if (s->in[k].stage >= 0)
+				text_add(t, "s%d", s->in[k].stage);
+			else
+				text_puts(t, "-");
+		}
+		add_attributes(t, s->node);
+		text_puts(t, ")");
+		if (q + 1 < f->nstage)
+			text_add(t, " = s%d,", q);
+	}
+}
+
 const char *kernel_key(
 	const struct kernel_keys *k, const struct node *n, const struct lib_call *library)
 {
 	struct text t = {0};
+	const struct fused *fused = node_fused(n);
 	text_add(&t, "%s(", n->op->name);
 	add_tensors(&t, n->nin, n->in);
 	text_puts(&t, ") -> ");
 	add_tensors(&t, n->nout, n->out);
-	if (!(n->op->traits & OP_UPDATE)) /* its options are factors in a formula: no matter */
+	if (fused)
+		add_stages(&t, n, fused);
+	else if (!(n->op->traits & OP_UPDATE)) /* its options are factors in a formula: no matter */
 		add_attributes(&t, who_tells(k, n));
 	text_puts(&t, library ? "; library" : k->graph->target->portable ? "; portable C" : "; C");
 	if (library && library->name)

@@ -45,6 +45,7 @@ enum op_role {
 	ROLE_STOP,       /* an identity through which no gradient passes */
 	ROLE_TRANSPOSE,  /* without attributes: axes in reverse */
 	ROLE_MUL,        /* two inputs, broadcast */
+	ROLE_FUSED,      /* several pointwise nodes in one: param is a struct fused */
 	ROLE_CLIP_SCALE, /* any number of gradients, attribute max_norm: the factor (rank 0) to
 			    scale them by */
 	ROLE_COUNT
@@ -309,6 +310,35 @@ int option_word(const struct op_option *o, const char *word);
  * what is taken where nothing speaks against it. */
 int node_choices(const struct node *n);
 struct node node_choice(const struct node *n, int choice);
+
+/* --- Pointwise nodes fused into one (graph_fuse) ---
+ *
+ * The last stage makes the node's output, the others values that only later stages read. */
+enum { FUSED_INPUTS = 16, FUSED_STAGES = 32 };
+
+/* Where an operand of a stage is: in the node's input `slot`, or, where slot is -1 or the node as
+ * it is run lacks that input, made by an earlier stage. Both -1: the operand is absent. */
+struct fused_operand {
+	int slot, stage;
+};
+struct fused_stage {
+	const struct node *node; /* as it was: its record, attributes, types; in no graph */
+	struct fused_operand in[POINTWISE_INPUTS];
+};
+struct fused {
+	int nstage;
+	const struct fused_stage *stage;
+};
+/* NULL: n is not such a node. */
+const struct fused *node_fused(const struct node *n);
+/* live[FUSED_STAGES]: the stages that the node as it is run needs. */
+void fused_live(const struct node *n, const struct fused *f, bool *live);
+static inline bool fused_reads_slot(const struct node *n, struct fused_operand o)
+{
+	return o.slot >= 0 && n->in[o.slot];
+}
+/* What a node does, for people: "Add", "stint.Fused: Add, Relu". */
+void node_title(const struct node *n, struct text *out);
 
 /* Cost and scratch of a node under the graph's target: the library's when it is used. */
 struct op_cost node_cost(const struct node *n);

@@ -59,6 +59,11 @@ void graph_choose(struct graph *g, enum math math);
 /* Nodes that neither reach an output, the loss nor an update are removed; ids renumbered. */
 enum status graph_prune(struct graph *g);
 
+/* Requires updates to be in their places, where there are any. Pointwise nodes become one where
+ * that costs no memory: an intermediate value is then made in the loop of whoever reads it, with
+ * the same bits, and never stored. What is fused is said in graph/fuse.c. */
+enum status graph_fuse(struct graph *g);
+
 /* Every TR_CONSTANT is named after its contents: "constant/0123456789abcdef". */
 enum status graph_name_constants(struct graph *g);
 

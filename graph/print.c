@@ -26,7 +26,8 @@ void graph_print(const struct graph *g, struct text *out)
 	}
 	for (int i = 0; i < g->nnode; i++) {
 		const struct node *n = g->node[i];
-		text_add(out, "%5d %-8s %s", n->id, phase_text[n->phase], n->op->name);
+		text_add(out, "%5d %-8s ", n->id, phase_text[n->phase]);
+		node_title(n, out);
 		for (int k = 0; k < n->nin; k++)
 			print_tensor(n->in[k], out);
 		text_puts(out, " ->");

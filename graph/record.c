@@ -87,16 +87,66 @@ const char *node_expr(const struct node *n)
 	return n->op->int_expr ? n->op->int_expr : n->op->expr;
 }
 
-/* A pointwise text's exponentials and the like, of some twenty operations each. */
-static double work_of(const struct node *n)
+const struct fused *node_fused(const struct node *n)
 {
-	static const char *const dear[] = {"EXP(", "TANH(", "ERF(", "NORMAL_CDF(", "LOG(", "LOG1P(",
-		"POW(", "SIN(", "COS(", "TAN(", "SINH(", "COSH(", "FMOD("};
+	return n->op->role == ROLE_FUSED ? n->param : NULL;
+}
+
+void fused_live(const struct node *n, const struct fused *f, bool *live)
+{
+	for (int q = 0; q < f->nstage; q++)
+		live[q] = q == f->nstage - 1;
+	for (int q = f->nstage - 1; q >= 0; q--)
+		for (int k = 0; live[q] && k < f->stage[q].node->nin; k++) {
+			struct fused_operand o = f->stage[q].in[k];
+			if (o.stage >= 0 && !fused_reads_slot(n, o))
+				live[o.stage] = true;
+		}
+}
+
+void node_title(const struct node *n, struct text *out)
+{
+	const struct fused *f = node_fused(n);
+	const char *between = ": ";
+	bool live[FUSED_STAGES];
+	text_puts(out, n->op->name);
+	if (!f)
+		return;
+	fused_live(n, f, live);
+	for (int q = 0; q < f->nstage; q++) {
+		const char *name = f->stage[q].node->op->name;
+		if (live[q])
+			text_add(out, "%s%s", between,
+				!strncmp(name, "stint.", 6) ? name + 6 : name);
+		between = live[q] ? ", " : between;
+	}
+}
+
+/* A pointwise text's exponentials and the like, of some twenty operations each. */
+static double expr_work(const struct node *n)
+{
+	static const char *const dear[] = {"EXP(", "TANH(", "ERF(", "LOG(", "LOG1P(", "POW(",
+		"NORMAL_CDF(", "SIN(", "COS(", "TAN(", "SINH(", "COSH(", "ASIN(", "ACOS(", "ATAN(",
+		"ASINH(", "ACOSH(", "ATANH(", "FMOD("};
 	double work = n->op->work > 0 ? n->op->work : 1;
 	const char *expr = node_expr(n);
 	for (size_t i = 0; expr && i < sizeof dear / sizeof *dear; i++)
 		for (const char *p = expr; (p = strstr(p, dear[i])); p++)
 			work += p == expr || !(p[-1] >= 'A' && p[-1] <= 'Z') ? 20 : 0;
+	return work;
+}
+
+/* Operations an element of the output. */
+static double work_of(const struct node *n)
+{
+	const struct fused *f = node_fused(n);
+	bool live[FUSED_STAGES];
+	double work = 0;
+	if (!f)
+		return expr_work(n);
+	fused_live(n, f, live);
+	for (int q = 0; q < f->nstage; q++)
+		work += live[q] ? expr_work(f->stage[q].node) : 0;
 	return work;
 }
 

@@ -28,6 +28,7 @@
 	F(ops_hardmax) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
+	F(ops_fused) \
 	F(ops_gru) \
 	F(ops_loss) \
 	F(ops_lppool) \

@@ -229,8 +229,8 @@ static enum status sums_block(struct blocking *b)
 	const struct node *n = b->n;
 	const struct batchnorm *given = n->param;
 	struct batchnorm *p = arena_memdup(b->g->arena, given, 1, sizeof *p);
-	struct tensor *in[4];
-	const int images = n->nin == 4 ? 2 : 1;
+	struct tensor *in[5];
+	const int images = n->nin > 2 ? 2 : 1;
 	if (!p)
 		return diag_nomem(b->g->diag);
 	if (given->block != 1 || !blocking_has(b, 0) || !blocking_fits(b, n->in[images - 1]))
@@ -249,8 +249,8 @@ static struct op_cost read_cost(const struct node *n)
 {
 	struct op_cost c = {0, 0};
 	for (int i = 0; i < n->nin; i++) {
-		c.bytes += (double)tensor_bytes(n->in[i]);
-		c.flops += n->op->work * (double)n->in[i]->numel;
+		c.bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
+		c.flops += n->in[i] ? n->op->work * (double)n->in[i]->numel : 0;
 	}
 	return c;
 }
@@ -272,18 +272,12 @@ static enum status stats_fold(struct graph *g, const struct node *n, void *const
 				sum[pass] += pass ? v * v : v;
 			}
 		double invstd = 1 / sqrt(sum[1] / (double)p->count + p->epsilon);
+		value_set(x->dtype, out[3], c, 0);
 		value_set(x->dtype, out[0], c, sum[0] / (double)p->count);
 		value_set(x->dtype, out[1], c, invstd);
 		value_set(x->dtype, out[2], c, invstd * tensor_real(n->in[SCALE], c));
 	}
 	return ST_OK;
-}
-
-static struct node *sums(struct graph *g, struct tensor *dy, struct tensor *x, struct tensor *mean,
-	struct tensor *invstd, const struct batchnorm *p)
-{
-	return graph_op_node(
-		g, "stint.BatchNormSums", 4, (struct tensor *[]){dy, x, mean, invstd}, 0, NULL, p);
 }
 
 /* The gradient of x comes whole, with what goes by way of mean and slope. That of slope is the
@@ -294,7 +288,9 @@ static enum status normalise_rule(struct graph *g, const struct node *n, struct 
 	const struct node *stats = tensor_storage(n->in[2])->maker;
 	const struct batchnorm *p = stats->param;
 	struct tensor *x = n->in[0];
-	struct node *s = sums(g, dy[0], x, stats->out[0], stats->out[1], p);
+	struct node *s = graph_op_node(g, "stint.BatchNormSums", 5,
+		(struct tensor *[]){dy[0], x, stats->out[0], stats->out[1], stats->out[3]}, 0, NULL,
+		p);
 	if (!s)
 		return g->failed;
 	if (want[0])
@@ -325,7 +321,9 @@ static enum status normalise_by_rule(struct graph *g, const struct node *n,
 		dx[0] = OP2(g, "Mul", dy[0], n->in[2]);
 	if (!want[2] && !want[3])
 		return g->failed;
-	struct node *s = sums(g, dy[0], n->in[0], tensor_storage(n->in[1]), slope->out[1], p);
+	struct node *s = graph_op_node(g, "stint.BatchNormSums", 4,
+		(struct tensor *[]){dy[0], n->in[0], tensor_storage(n->in[1]), slope->out[1]}, 0,
+		NULL, p);
 	if (!s)
 		return g->failed;
 	dx[2] = per_channel(g, s->out[0], n->in[0], p);
@@ -395,20 +393,20 @@ const struct op_def ops_batchnorm[] = {
 	{.name = "BatchNormalization", .weights = 6, .since = 7, .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 5,
 		.infer = batchnorm_infer, .lower = batchnorm_lower, .example = EXAMPLES(FORMS)},
 	{.name = "stint.BatchNormByBatch", .min_in = 3, .max_in = 3, .infer = form_infer, .lower = by_batch_lower,
-		.example = EXAMPLES({.in = "a,b,c,D b b", .low = 0.2, .high = 1.2}, {.in = "5,2 2 2"}, {.in = "600,3 3 3"}, {.in = "2,2,9000 2 2"},
-			{.in = "3,2,5,c,4 8 8", .attr = "block=4", .low = 0.2, .high = 1.2}, {.in = "3,2,700,16 32 32", .attr = "block=16"},
-			{.in = "2,2,1100,16 32 32", .attr = "block=16"}, {.in = "50,1,40,16 16 16", .attr = "block=16"})},
+		.example = EXAMPLES({.in = "a,b,c,D b b", .low = 0.2, .high = 1.2}, {.in = "5,2 2 2"}, {.in = "600,3:data 3 3"}, {.in = "2,2,9000:data 2 2"},
+			{.in = "3,2,5,c,4 8 8", .attr = "block=4", .low = 0.2, .high = 1.2}, {.in = "3,2,20,16 32 32", .attr = "block=16"},
+			{.in = "2,2,1100,16:data 32 32", .attr = "block=16"}, {.in = "50,1,40,16:data 16 16", .attr = "block=16"})},
 	{.name = "stint.BatchNormByRunning", .min_in = 5, .max_in = 5, .infer = form_infer, .lower = by_running_lower,
 		.example = EXAMPLES({.in = "a,b,c,D b b b:data b:data", .low = 0.2, .high = 1.2}, {.in = "5,2 2 2 2:data 2:data", .low = 0.2, .high = 1.2},
 			{.in = "3,2,c,4 8 8 8:data 8:data", .attr = "block=4", .low = 0.2, .high = 1.2})},
-	{.name = "stint.BatchNormStats", .min_in = 2, .max_in = 2, .min_out = 3, .max_out = 3, .infer = stats_infer, .block = sums_block,
+	{.name = "stint.BatchNormStats", .min_in = 2, .max_in = 2, .min_out = 4, .max_out = 4, .infer = stats_infer, .block = sums_block,
 		.fold = stats_fold, .grad = stats_rule, .cost = read_cost, .work = 6, .workspace = batchnorm_workspace,
 		.emit_c = batchnorm_stats_emit,
 		.example = EXAMPLES({.in = "a,b,c,D:data b:data"}, {.in = "3,70:data 70:data"}, {.in = "400,65:data 65:data"},
 			{.in = "3,2,9001:data 2:data", .low = 0.2, .high = 1.2}, {.in = "700,2,31:data 2:data"}, {.in = "3,2,5,c,4:data 8:data", .attr = "block=4"},
 			{.in = "3,2,700,16:data 32:data", .attr = "block=16"}, {.in = "2,2,1100,16:data 32:data", .attr = "block=16"},
 			{.in = "50,1,40,16:data 16:data", .attr = "block=16"})},
-	{.name = "stint.BatchNormSums", .min_in = 4, .max_in = 4, .min_out = 4, .max_out = 4, .infer = sums_infer, .block = sums_block,
+	{.name = "stint.BatchNormSums", .min_in = 4, .max_in = 5, .min_out = 4, .max_out = 4, .infer = sums_infer, .block = sums_block,
 		.cost = read_cost, .work = 4, .workspace = batchnorm_workspace, .emit_c = batchnorm_sums_emit},
 	{.name = "stint.BatchNormSlope", .min_in = 2, .max_in = 2, .min_out = 2, .max_out = 2, .infer = slope_infer,
 		.grad = slope_rule, .work = 20, .emit_c = slope_emit},

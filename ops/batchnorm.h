@@ -13,9 +13,11 @@ struct batchnorm {
 	bool population; /* running variances divide by count, not by count - 1 */
 };
 
-/* Inputs x, scale; outputs mean, 1 / deviation, slope = scale / deviation. All but x are [C]. */
+/* Inputs x, scale; outputs mean, 1 / deviation, slope = scale / deviation, and what rounding took
+ * off the mean. All but x are [C]. */
 enum status batchnorm_stats_emit(struct emit *e, const struct node *n);
-/* Inputs dy, x, mean, 1 / deviation; outputs the gradients of scale and bias, and `level` and
+/* Inputs dy, x, mean, 1 / deviation, what rounding took off the mean (may be absent); outputs the
+ * gradients of scale and bias, and `level` and
  * `tilt`: dx = (dy - level - (x - mean) tilt) slope. */
 enum status batchnorm_sums_emit(struct emit *e, const struct node *n);
 /* Scratch of either: sums of parts of x. */

@@ -46,17 +46,11 @@ static struct span span_of(const struct tensor *x, int64_t block)
 	return s;
 }
 
-static int64_t block_of(const struct node *n)
-{
-	return ((const struct batchnorm *)n->param)->block;
-}
-
 int64_t batchnorm_workspace(const struct node *n, const struct target *t)
 {
 	(void)t;
-	const bool sums = n->nout == 4;
-	const struct span s = span_of(n->in[sums ? 1 : 0], block_of(n));
-	return s.parts * s.channels * (sums ? 3 : 2) * (int64_t)sizeof(double);
+	const struct span s = span_of(n->in[0], ((const struct batchnorm *)n->param)->block);
+	return s.parts * s.channels * 2 * (int64_t)sizeof(double);
 }
 
 /* "A", or "p + 1 < 3 ? A : B" where the last part is shorter. */
@@ -76,10 +70,10 @@ static void emit_length(struct emit *e, const struct span *s)
 }
 
 /* Opens the loops over parts p and groups g, with `count` positions in the part and `at` the place
- * of its first element. `n` sums a channel and part. */
-static void open_parts(struct emit *e, const struct span *s, int n)
+ * of its first element; `out` takes the two sums of each of its channels. */
+static void open_parts(struct emit *e, const struct span *s)
 {
-	emit(e, "\tdouble *const part = ws; /* [%" PRId64 "][%d][%" PRId64 "] */\n", s->parts, n,
+	emit(e, "\tdouble *const part = ws; /* [%" PRId64 "][2][%" PRId64 "] */\n", s->parts,
 		s->channels);
 	emit_parallel(e, (double)s->rows * (double)s->channels * (double)s->positions * 4, 2);
 	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", s->parts);
@@ -102,7 +96,7 @@ static void open_parts(struct emit *e, const struct span *s, int n)
 			");\n",
 			s->channels, s->width, s->width);
 	emit(e, "\t\t\tdouble *const out = part + p * %" PRId64 " + g * %" PRId64 ";\n",
-		n * s->channels, s->width);
+		2 * s->channels, s->width);
 }
 
 /* Opens the loop over a part's rows, if it has several: `o` is the offset of the row. */
@@ -165,17 +159,17 @@ static void each_channel(struct emit *e, const char *statement)
 	emit(e, "\t\t\tfor (int64_t k = 0; k < width; k++)%s\n", statement);
 }
 
-static void open_channels(struct emit *e, const struct span *s, int n)
+static void open_channels(struct emit *e, const struct span *s)
 {
 	emit(e, "\t\t}\n");
-	emit_parallel(e, (double)s->parts * (double)s->channels * n * 4, 1);
+	emit_parallel(e, (double)s->parts * (double)s->channels * 8, 1);
 	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", s->channels);
 }
 
-/* The sum over parts of number k of a channel. */
-static void sum_parts(struct emit *e, const struct span *s, int n, int k, const char *name)
+/* The sum over parts of a channel's number k. */
+static void sum_parts(struct emit *e, const struct span *s, int k, const char *name)
 {
-	emit(e, "\t\t\t%s += part[p * %" PRId64 " + %" PRId64 " + c];\n", name, n * s->channels,
+	emit(e, "\t\t\t%s += part[p * %" PRId64 " + %" PRId64 " + c];\n", name, 2 * s->channels,
 		k * s->channels);
 }
 
@@ -213,12 +207,12 @@ enum status batchnorm_stats_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
 	const struct span s = span_of(n->in[0], p->block);
-	open_parts(e, &s, 2);
+	open_parts(e, &s);
 	emit_moments(e, &s);
-	open_channels(e, &s, 2);
+	open_channels(e, &s);
 	emit(e, "\t\tdouble sum = 0, squares = 0;\n");
 	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", s.parts);
-	sum_parts(e, &s, 2, 0, "sum");
+	sum_parts(e, &s, 0, "sum");
 	emit(e, "\t\tconst double mean = sum / %" PRId64 ";\n", p->count);
 	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p++) {\n", s.parts);
 	emit(e, "\t\t\tconst double count = ");
@@ -226,87 +220,53 @@ enum status batchnorm_stats_emit(struct emit *e, const struct node *n)
 	emit(e, ";\n\t\t\tconst double off = part[p * %" PRId64 " + c] / count - mean;\n",
 		2 * s.channels);
 	emit(e, "\t\t\tsquares += off * off * count;\n");
-	sum_parts(e, &s, 2, 1, "squares");
+	sum_parts(e, &s, 1, "squares");
 	emit(e, "\t\t}\n\t\ty0[c] = (real)mean;\n");
+	emit(e, "\t\ty3[c] = (real)(mean - (double)y0[c]);\n");
 	emit(e, "\t\ty1[c] = (real)(1 / sqrt(squares / %" PRId64 " + %.17g));\n", p->count,
 		p->epsilon);
 	emit(e, "\t\ty2[c] = y1[c] * x1[c];\n\t}\n");
 	return ST_OK;
 }
 
-static const char gradient_lanes[] =
-	"/* Adds to sum[0..2] those of dy, x - mean, and dy (x - mean), each in a fixed tree of 16 "
-	"lanes. */\n"
-	"static void gradient_lanes(const real *dy, const real *x, double mean, int64_t n, double "
-	"*sum)\n"
-	"{\n"
-	"\tdouble lane[3][16] = {{0}};\n"
-	"\tconst int64_t whole = n - n % 16;\n"
-	"\tfor (int64_t i = 0; i < whole; i += 16)\n"
-	"\t\tfor (int k = 0; k < 16; k++) {\n"
-	"\t\t\tconst double g = (double)dy[i + k], d = (double)x[i + k] - mean;\n"
-	"\t\t\tlane[0][k] += g;\n"
-	"\t\t\tlane[1][k] += d;\n"
-	"\t\t\tlane[2][k] += g * d;\n"
-	"\t\t}\n"
-	"\tfor (int64_t i = whole; i < n; i++) {\n"
-	"\t\tconst double g = (double)dy[i], d = (double)x[i] - mean;\n"
-	"\t\tlane[0][i - whole] += g;\n"
-	"\t\tlane[1][i - whole] += d;\n"
-	"\t\tlane[2][i - whole] += g * d;\n"
-	"\t}\n"
-	"\tfor (int j = 0; j < 3; j++) {\n"
-	"\t\tfor (int half = 8; half > 0; half /= 2)\n"
-	"\t\t\tfor (int k = 0; k < half; k++)\n"
-	"\t\t\t\tlane[j][k] += lane[j][k + half];\n"
-	"\t\tsum[j] += lane[j][0];\n"
-	"\t}\n"
-	"}\n";
-
 static void emit_products(struct emit *e, const struct span *s)
 {
 	if (s->width == 1 && s->stride == 1) {
-		emit_helper(e, "gradient_lanes", gradient_lanes);
-		emit(e, "\t\t\tdouble sum[3] = {0};\n");
-		each_row(e, s, "gradient_lanes(x0 + @, x1 + @, (double)x2[g], #, sum);");
-		emit(e, "\t\t\tfor (int k = 0; k < 3; k++)\n");
-		emit(e, "\t\t\t\tout[k * %" PRId64 "] = sum[k];\n", s->channels);
+		emit_helper(e, "centred_lanes", centred_lanes);
+		emit(e, "\t\t\tdouble sum = 0, dot = 0;\n");
+		each_row(e, s, "sum += sum_wide(x0 + @, #);");
+		each_row(e, s, "dot += centred_lanes(x0 + @, x1 + @, (double)x2[g], #);");
+		emit(e, "\t\t\tout[0] = sum;\n\t\t\tout[%" PRId64 "] = dot;\n", s->channels);
 		return;
 	}
-	emit(e,
-		"\t\t\tdouble sum[%" PRId64 "] = {0}, off[%" PRId64 "] = {0}, dot[%" PRId64
-		"] = {0};\n",
-		s->width, s->width, s->width);
+	emit(e, "\t\t\tdouble sum[%" PRId64 "] = {0}, dot[%" PRId64 "] = {0};\n", s->width,
+		s->width);
 	emit(e, "\t\t\tconst real *const mean = x2 + g * %" PRId64 ";\n", s->width);
 	each_element(e, s,
-		"const double dy = (double)x0[i], d = (double)x1[i] - (double)mean[k];\n"
-		"\t\t\t\t\tsum[k] += dy;\n"
-		"\t\t\t\t\toff[k] += d;\n"
-		"\t\t\t\t\tdot[k] += dy * d;");
+		"sum[k] += (double)x0[i];\n"
+		"\t\t\t\t\tdot[k] += (double)x0[i] * ((double)x1[i] - (double)mean[k]);");
 	each_channel(e, " {\n\t\t\t\tout[k] = sum[k];");
-	emit(e, "\t\t\t\tout[%" PRId64 " + k] = off[k];\n\t\t\t\tout[%" PRId64 " + k] = dot[k];\n",
-		s->channels, 2 * s->channels);
-	emit(e, "\t\t\t}\n");
+	emit(e, "\t\t\t\tout[%" PRId64 " + k] = dot[k];\n\t\t\t}\n", s->channels);
 }
 
 /* Ioffe and Szegedy, "Batch Normalization", section 3, rewritten: dx = scale·invstd (dy − mean(dy)
- * − x̂ mean(dy x̂)). `level` makes up for the rounding of the mean and of `tilt`. */
+ * − x̂ mean(dy x̂)). `level` makes up for the rounding of the mean and of `tilt`: the sum of dx comes
+ * out as near zero as it should. */
 enum status batchnorm_sums_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
 	const struct span s = span_of(n->in[1], p->block);
-	open_parts(e, &s, 3);
+	open_parts(e, &s);
 	emit_products(e, &s);
-	open_channels(e, &s, 3);
-	emit(e, "\t\tdouble sum = 0, off = 0, dot = 0;\n");
+	open_channels(e, &s);
+	emit(e, "\t\tdouble sum = 0, dot = 0;\n");
 	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p++) {\n", s.parts);
-	sum_parts(e, &s, 3, 0, "sum");
-	sum_parts(e, &s, 3, 1, "off");
-	sum_parts(e, &s, 3, 2, "dot");
+	sum_parts(e, &s, 0, "sum");
+	sum_parts(e, &s, 1, "dot");
 	emit(e, "\t\t}\n\t\tconst double invstd = (double)x3[c];\n");
 	emit(e, "\t\ty0[c] = (real)(dot * invstd);\n\t\ty1[c] = (real)sum;\n");
 	emit(e, "\t\ty3[c] = (real)(dot * invstd * invstd / %" PRId64 ");\n", p->count);
-	emit(e, "\t\ty2[c] = (real)(sum / %" PRId64 " - off / %" PRId64 " * (double)y3[c]);\n\t}\n",
-		p->count, p->count);
+	emit(e, "\t\ty2[c] = (real)(sum / %" PRId64 "%s);\n\t}\n", p->count,
+		n->nin > 4 && n->in[4] ? " - (double)x4[c] * (double)y3[c]" : "");
 	return ST_OK;
 }

@@ -132,16 +132,16 @@ enum way { DIRECT, WINOGRAD, HALVES, WAYS };
 static const char *const way_name[] = {NULL, "Winograd", "Winograd in halves"};
 
 /* Winograd's F(4x4, 3x3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
- * section 4) against direct convolution, measured by tests/bench/conv.c: so many times as fast. */
+ * section 4) against direct convolution: so many times as fast, a rule made from what
+ * tests/bench/ways.c measured. */
 static double winograd_speed(const struct conv *p, enum which which)
 {
-	const struct window *w = &p->w;
-	const double channels = (double)min64(p->c, p->k),
-		     tiles = (double)(p->n * w->out_plane) / 16;
-	if (channels < 64 || tiles < 64)
+	const int64_t channels = min64(p->c, p->k), tiles = p->n * p->w.out_plane / 16;
+	if (channels < 32 || tiles < 64)
 		return 0.9;
-	const double most = which == GRAD_W ? 2.2 : 2.6;
-	return tiles < 256 ? 1.2 : channels < 128 ? most - 0.6 : most;
+	const double most = channels >= 256 ? 2.8 : channels >= 64 ? 2.2 : 1.8;
+	const double speed = tiles >= 256 ? most : tiles >= 128 ? 1.5 : 1.2;
+	return which == GRAD_W ? speed * 0.85 : speed;
 }
 
 static bool winograd_does(const struct conv *p)

@@ -139,6 +139,7 @@ static enum status pool_block(struct blocking *b)
 	if (!images || !blocking_has(b, 0) || !window_block(&p->w, b->block, &q->w))
 		return ST_OK;
 	q->channels /= b->block;
+	q->lanes = true;
 	for (int i = 0; i < n->nin; i++)
 		in[i] = blocking_blocked(b, i);
 	struct node *m = graph_op_like(b->g, n, in, n->nattr, n->attr, q);
@@ -173,11 +174,32 @@ static void emit_planes(struct emit *e, const struct node *n, const char *call)
 	emit(e, "\t\t%s;\n", call);
 }
 
+/* On blocks of channels: NAME_lanes(&s, lanes, OPTIONS image, ...). */
+static enum status emit_lanes(struct emit *e, const struct node *n, const char *name,
+	const char *text, const char *options, const char *images)
+{
+	const struct pool *p = n->param;
+	char call[160];
+	window_emit(e, &p->w, "s");
+	if (*options)
+		emit_helper(e, "window_count", count_text);
+	emit_helper(e, "pool_tap", lanes_text);
+	emit_helper(e, name, text);
+	snprintf(call, sizeof call, "%s(&s, %lld, %s%s)", name, (long long)p->w.size[2], options,
+		images);
+	emit_planes(e, n, call);
+	return ST_OK;
+}
+
 static enum status max_emit(struct emit *e, const struct node *n)
 {
 	const struct pool *p = n->param;
 	const long long d = p->w.plane, o = p->w.out_plane;
 	char call[160];
+	if (p->lanes) {
+		snprintf(call, sizeof call, "x0 + p * %lld, y0 + p * %lld", d, o);
+		return emit_lanes(e, n, "max_pool_lanes", max_lanes_text, "", call);
+	}
 	window_emit_row(e);
 	window_emit(e, &p->w, "s");
 	emit_helper(e, "max_pool", max_text);
@@ -209,6 +231,10 @@ static enum status max_grad_emit(struct emit *e, const struct node *n)
 		emit_planes(e, n, call);
 		return ST_OK;
 	}
+	if (p->lanes) {
+		snprintf(call, sizeof call, "x1 + p * %lld, x0 + p * %lld, y0 + p * %lld", d, o, d);
+		return emit_lanes(e, n, "max_pool_grad_lanes", max_grad_lanes_text, "", call);
+	}
 	window_emit_row(e);
 	window_emit(e, &p->w, "s");
 	emit_helper(e, "max_pool_where", where_text);
@@ -223,6 +249,13 @@ static enum status average_emit(struct emit *e, const struct node *n)
 {
 	const struct pool *p = n->param;
 	char call[160];
+	if (p->lanes) {
+		char options[16];
+		snprintf(call, sizeof call, "x0 + p * %lld, y0 + p * %lld", (long long)p->w.plane,
+			(long long)p->w.out_plane);
+		snprintf(options, sizeof options, "%d, %d, ", p->sums, p->pad_counts);
+		return emit_lanes(e, n, "average_pool_lanes", average_lanes_text, options, call);
+	}
 	window_emit_row(e);
 	window_emit(e, &p->w, "s");
 	emit_helper(e, "window_count", count_text);
@@ -237,6 +270,14 @@ static enum status average_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct pool *p = n->param;
 	char call[160];
+	if (p->lanes) {
+		char options[16];
+		snprintf(call, sizeof call, "x0 + p * %lld, y0 + p * %lld",
+			(long long)p->w.out_plane, (long long)p->w.plane);
+		snprintf(options, sizeof options, "%d, %d, ", p->sums, p->pad_counts);
+		return emit_lanes(
+			e, n, "average_pool_grad_lanes", average_grad_lanes_text, options, call);
+	}
 	window_emit_row(e);
 	window_emit(e, &p->w, "s");
 	emit_helper(e, "window_count", count_text);

@@ -11,6 +11,7 @@ struct pool {
 	bool pad_counts;   /* AveragePool: count_include_pad */
 	bool sums;         /* not divided */
 	bool column_major; /* MaxPool: the indices' order within a plane */
+	bool lanes;        /* the window's last axis is a block of channels */
 };
 
 #endif

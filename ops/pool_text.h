@@ -100,6 +100,65 @@ static const char max_grad_text[] =
 "			}\n"
 "}\n";
 
+/* Images whose elements are `lanes` channels side by side: what a tap sees of a window is a row of them. */
+static const char lanes_text[] =
+"/* What window (a, b) sees under tap (t0, t1): an element of `lanes` channels; NULL: padding. */\n"
+"static inline const real *pool_tap(const struct window *w, int lanes, const real *x, int64_t a, int64_t b, int64_t t0, int64_t t1)\n"
+"{\n"
+"	const int64_t i = a * w->stride[0] + t0 * w->dilation[0] - w->before[0];\n"
+"	const int64_t j = b * w->stride[1] + t1 * w->dilation[1] - w->before[1];\n"
+"	const int inside = i >= 0 && i < w->size[0] && j >= 0 && j < w->size[1];\n"
+"	return inside ? x + (i * w->size[1] + j) * lanes : NULL;\n"
+"}\n";
+
+static const char max_lanes_text[] =
+"/* y = the largest of each window, channel by channel; a NaN stays one. */\n"
+"static inline void max_pool_lanes(const struct window *w, int lanes, const real *restrict x, real *restrict y)\n"
+"{\n"
+"	for (int64_t a = 0; a < w->out[0]; a++)\n"
+"		for (int64_t b = 0; b < w->out[1]; b++, y += lanes) {\n"
+"			for (int k = 0; k < lanes; k++)\n"
+"				y[k] = -INFINITY;\n"
+"			for (int64_t t = 0; t < w->kernel[0] * w->kernel[1]; t++) {\n"
+"				const real *v = pool_tap(w, lanes, x, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
+"				for (int k = 0; v && k < lanes; k++)\n"
+"					y[k] = v[k] > y[k] || v[k] != v[k] ? v[k] : y[k];\n"
+"			}\n"
+"		}\n"
+"}\n";
+
+static const char max_grad_lanes_text[] =
+"/* dx = dy at the first of the largest elements of each window, channel by channel. */\n"
+"static inline void max_pool_grad_lanes(const struct window *w, int lanes, const real *restrict x, const real *restrict dy, real *restrict dx)\n"
+"{\n"
+"	const int64_t taps = w->kernel[0] * w->kernel[1];\n"
+"	for (int64_t i = 0; i < w->size[0] * w->size[1] * lanes; i++)\n"
+"		dx[i] = 0;\n"
+"	for (int64_t a = 0; a < w->out[0]; a++)\n"
+"		for (int64_t b = 0; b < w->out[1]; b++, dy += lanes) {\n"
+"			real most[16];\n"
+"			int32_t which[16];\n"
+"			for (int k = 0; k < lanes; k++) {\n"
+"				most[k] = -INFINITY;\n"
+"				which[k] = -1;\n"
+"			}\n"
+"			for (int32_t t = 0; t < taps; t++) {\n"
+"				const real *v = pool_tap(w, lanes, x, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
+"				for (int k = 0; v && k < lanes; k++) {\n"
+"					const int more = (v[k] > most[k]) | (v[k] != v[k]) | (which[k] < 0);\n"
+"					most[k] = more ? v[k] : most[k];\n"
+"					which[k] = more ? t : which[k];\n"
+"				}\n"
+"			}\n"
+"			for (int32_t t = 0; t < taps; t++) {\n"
+"				const real *v = pool_tap(w, lanes, x, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
+"				real *d = v ? dx + (v - x) : NULL;\n"
+"				for (int k = 0; v && k < lanes; k++)\n"
+"					d[k] += which[k] == t ? dy[k] : 0;\n"
+"			}\n"
+"		}\n"
+"}\n";
+
 static const char count_text[] =
 "/* How many elements window i sees along an axis; with `pad`, padding counts. */\n"
 "static inline int64_t window_count(const struct window *w, int axis, int64_t i, int pad)\n"
@@ -159,6 +218,43 @@ static const char average_grad_text[] =
 "						dx[at + i * s] += share[i - c];\n"
 "				}\n"
 "			}\n"
+"}\n";
+
+static const char average_lanes_text[] =
+"/* y = the mean of each window, channel by channel. */\n"
+"static inline void average_pool_lanes(const struct window *w, int lanes, int sums, int pad, const real *restrict x, real *restrict y)\n"
+"{\n"
+"	for (int64_t a = 0; a < w->out[0]; a++)\n"
+"		for (int64_t b = 0; b < w->out[1]; b++, y += lanes) {\n"
+"			const real count = (real)(sums ? 1 : window_count(w, 0, a, pad) * window_count(w, 1, b, pad));\n"
+"			for (int k = 0; k < lanes; k++)\n"
+"				y[k] = 0;\n"
+"			for (int64_t t = 0; t < w->kernel[0] * w->kernel[1]; t++) {\n"
+"				const real *v = pool_tap(w, lanes, x, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
+"				for (int k = 0; v && k < lanes; k++)\n"
+"					y[k] += v[k];\n"
+"			}\n"
+"			for (int k = 0; k < lanes; k++)\n"
+"				y[k] /= count;\n"
+"		}\n"
+"}\n";
+
+static const char average_grad_lanes_text[] =
+"/* dx = each window's dy shared out over its elements, channel by channel. */\n"
+"static inline void average_pool_grad_lanes(const struct window *w, int lanes, int sums, int pad, const real *restrict dy, real *restrict dx)\n"
+"{\n"
+"	for (int64_t i = 0; i < w->size[0] * w->size[1] * lanes; i++)\n"
+"		dx[i] = 0;\n"
+"	for (int64_t a = 0; a < w->out[0]; a++)\n"
+"		for (int64_t b = 0; b < w->out[1]; b++, dy += lanes) {\n"
+"			const real count = (real)(sums ? 1 : window_count(w, 0, a, pad) * window_count(w, 1, b, pad));\n"
+"			for (int64_t t = 0; t < w->kernel[0] * w->kernel[1]; t++) {\n"
+"				const real *v = pool_tap(w, lanes, dx, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
+"				real *d = v ? dx + (v - dx) : NULL;\n"
+"				for (int k = 0; v && k < lanes; k++)\n"
+"					d[k] += dy[k] / count;\n"
+"			}\n"
+"		}\n"
 "}\n";
 /* clang-format on */
 

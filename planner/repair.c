@@ -335,6 +335,15 @@ static void try_ways(struct repairer *r, const struct candidate *c)
 	}
 }
 
+/* Ways of the op at work there that need less scratch. */
+static void try_own_ways(struct repairer *r)
+{
+	const int run = r->s->at[r->at], o = r->s->run[run].op;
+	for (int k = 0; k < r->in->nway[o]; k++)
+		if (r->in->way[o][k].ws < r->in->way[o][r->s->way[o]].ws)
+			consider(r, (struct move){.kind = MOVE_WAY, .use = run, .way = k});
+}
+
 static void try_candidate(struct repairer *r, const struct candidate *c, bool stuck)
 {
 	const struct lifetime *f = &r->s->life[c->life];
@@ -413,6 +422,7 @@ static bool step(struct repairer *r, int effort, int fails)
 	int top = fails > 0 ? 3 * effort : effort;
 	for (int i = 0; i < top && i < r->ncand && !x->nomem; i++)
 		try_candidate(r, &r->cand[i], fails > 0);
+	try_own_ways(r);
 	return r->best_score < 1e300 && apply(r, &r->best, &r->best.list);
 }
 

@@ -308,6 +308,8 @@ static dnnl_status_t recipe_conv(
 	const struct conv_shape s = conv_shape_of(p, axes);
 	const int halves = s.form / WAY == HALVES;
 	int copied = 0;
+	if (halves && (s.n < 2 || s.n % 2))
+		return dnnl_unimplemented;
 	dnnl_status_t st = conv_try(r, s, halves ? s.n / 2 : s.n, kind);
 	for (int i = 0; i < r->noperand; i++)
 		copied |= r->operand[i].batched &&

@@ -72,6 +72,8 @@ struct stint_step_info {
 	const char *node, *op, *kernel; /* node: the model's name */
 	int phase;                      /* 0 forward, 1 backward, 2 update */
 	int run;                        /* 0, or k for the k-th recomputation */
+	double flops,
+		bytes; /* floating-point operations; bytes of the tensors it reads and writes */
 };
 
 /* Looking into a step while it runs; any member may be NULL. */
@@ -83,6 +85,9 @@ struct stint_probe {
 	void (*output)(void *user, int output, const void *data, size_t bytes);
 	/* Step `index` is done. */
 	void (*tick)(void *user, int index);
+	/* After tick. Not 0: do step `index` once more, at once. To time it alone: what it does in
+	 * place it then does to its own result, so that values downstream are of no use. */
+	int (*again)(void *user, int index);
 };
 
 typedef struct stint_step stint_step;
@@ -108,7 +113,7 @@ struct stint_model {
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };
 
-enum { STINT_RT_VERSION = 1 };
+enum { STINT_RT_VERSION = 2 };
 
 /* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
 struct stint_lib;

@@ -12,7 +12,7 @@ struct page {
 	struct diag *d;
 };
 
-static const struct embedded_file *file_named(const char *name, size_t len)
+const struct embedded_file *page_file(const char *name, size_t len)
 {
 	for (const struct embedded_file *f = page_files(); f->name; f++)
 		if (strlen(f->name) == len && !memcmp(f->name, name, len))
@@ -27,7 +27,7 @@ static bool is(const char *name, size_t len, const char *word)
 
 static enum status put_part(struct text *out, const struct page *g, const char *name, size_t len)
 {
-	const struct embedded_file *f = file_named(name, len);
+	const struct embedded_file *f = page_file(name, len);
 	if (f) {
 		text_write(out, f->text, f->len);
 		return ST_OK;
@@ -53,7 +53,7 @@ enum status view_html(struct text *out, struct arena *a, const struct problem *p
 	struct diag *d)
 {
 	struct page g = {a, p, plan, keep_all, frontier, d};
-	const struct embedded_file *page = file_named("page.html", 9);
+	const struct embedded_file *page = page_file("page.html", 9);
 	if (!page)
 		return diag_fail(d, ST_INTERNAL, NULL, NULL, "the page's frame is missing");
 	const char *at = page->text;

@@ -36,4 +36,28 @@ enum status view_trace(struct text *out, struct arena *a, const struct problem *
 /* The frontier as a stand-alone SVG drawing; the page shows the same one. */
 enum status view_frontier_svg(struct text *out, const struct view_frontier *f, struct diag *d);
 
+/* A step's kernels, timed, over all their calls (`stint bench`). */
+struct view_kernel {
+	const char *words;   /* function, operator, shapes */
+	int calls, phase;    /* phase: enum phase */
+	double ms, alone_ms; /* among the others; repeated on its own, 0: not known */
+	double flops, bytes; /* of all calls */
+	double roof_ms;      /* the least that the machine allows */
+	double predicted_ms; /* negative: not known */
+};
+struct view_bench {
+	const char *name;
+	int nfact;
+	const char *const *fact; /* what there is to say of the whole, a line each */
+	double gflops;           /* the machine's peak */
+	int nlevel;
+	const struct view_level { /* bandwidth by working set, the last is memory's */
+		double bytes, gb_s;
+	} * level;
+	int nkernel;
+	const struct view_kernel *kernel; /* [nkernel] the slowest first */
+};
+/* A whole page without a script: the kernels under the roofline, and a table. */
+enum status view_bench_html(struct text *out, const struct view_bench *b, struct diag *d);
+
 #endif

@@ -33,6 +33,10 @@ bool math_loops_write(const char *path)
 	fprintf(f, "\nvoid v_pow(int64_t n, const float *restrict a, const float *restrict b, "
 		   "float *restrict y)\n"
 		   "{\n\tfor (int64_t i = 0; i < n; i++)\n\t\ty[i] = POW(a[i], b[i]);\n}\n");
+	/* one inside another: compilers have made branches of that */
+	fprintf(f, "\nvoid v_softplus(int64_t n, const float *restrict x, float *restrict y)\n"
+		   "{\n\tfor (int64_t i = 0; i < n; i++)\n"
+		   "\t\ty[i] = (x[i] > 0 ? x[i] : 0) + LOG1P(EXP(-fabsf(x[i])));\n}\n");
 	return fclose(f) == 0;
 }
 

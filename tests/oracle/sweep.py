@@ -125,7 +125,7 @@ class Case:
     def train(self, name):
         """Three steps on the same data: the loss goes down."""
         log = self.work / "log.jsonl"
-        self.use("train", name, "--epochs", 3, "--lr", 1e-3, "--log", log)
+        self.use("train", name, "--epochs", 3, "--lr", 1e-4, "--log", log)
         losses = [json.loads(l)["loss"] for l in log.read_text().splitlines() if '"step"' in l]
         if not np.isfinite(losses).all() or (not self.about_random() and losses[-1] >= losses[0]):
             raise Failure(f"{name}: does not train: {losses}")

@@ -12,14 +12,14 @@
 static const double EFFORT = 0.002;
 
 const struct variant_def variant_def[VARIANTS] = {
-	[FULL] = {"double precision", DT_F64, true, 2, 1, FULL},
-	[1] = {"double precision at 70 %", DT_F64, true, 1, 0.7, FULL},
-	[2] = {"double precision at 40 %", DT_F64, true, 2, 0.4, FULL},
-	[3] = {"double precision at the smallest budget", DT_F64, true, 1, 0, FULL},
-	[SINGLE] = {"single precision", DT_F32, true, 2, 1, SINGLE},
-	[5] = {"single precision at 20 %", DT_F32, true, 1, 0.2, SINGLE},
-	[LIBRARY] = {"library", DT_F32, false, 2, 1, LIBRARY},
-	[7] = {"library at 40 %", DT_F32, false, 2, 0.4, LIBRARY},
+	[FULL] = {"double precision", DT_F64, true, false, 2, 1, FULL},
+	[1] = {"double precision fused, at 70 %", DT_F64, true, true, 1, 0.7, FULL},
+	[2] = {"double precision fused, at 40 %", DT_F64, true, true, 2, 0.4, FULL},
+	[3] = {"double precision fused, at the smallest budget", DT_F64, true, true, 1, 0, FULL},
+	[SINGLE] = {"single precision", DT_F32, true, false, 2, 1, SINGLE},
+	[5] = {"single precision fused, at 20 %", DT_F32, true, true, 1, 0.2, SINGLE},
+	[LIBRARY] = {"library", DT_F32, false, false, 2, 1, LIBRARY},
+	[7] = {"library fused, at 40 %", DT_F32, false, true, 2, 0.4, LIBRARY},
 };
 
 bool variant_wanted(uint64_t seed, int k)
@@ -51,8 +51,8 @@ static int64_t library_workspace(void *user, const struct lib_call *call)
 	return stint_lib_workspace(call->kind, call->p, t->threads);
 }
 
-static enum status train_graph(
-	struct random_model *m, struct diag *d, const struct graph *in, struct graph **out)
+static enum status train_graph(struct random_model *m, struct diag *d, const struct graph *in,
+	bool fused, struct graph **out)
 {
 	const struct lower_options lower = {.mode = LOWER_TRAIN};
 	struct loss_spec loss;
@@ -65,12 +65,14 @@ static enum status train_graph(
 	TRY(graph_attach_loss(*out, &loss));
 	TRY(graph_autodiff(*out, &nparam, &param, &grad));
 	TRY(graph_attach_updates(*out, &sgd, nparam, param, grad));
+	if (fused)
+		TRY(graph_fuse(*out));
 	TRY(graph_name_constants(*out));
 	return graph_verify(*out);
 }
 
-static enum status eval_graph(
-	struct random_model *m, struct diag *d, const struct graph *in, struct graph **out)
+static enum status eval_graph(struct random_model *m, struct diag *d, const struct graph *in,
+	bool fused, struct graph **out)
 {
 	const struct lower_options lower = {.mode = LOWER_EVAL};
 	struct loss_spec loss;
@@ -78,6 +80,8 @@ static enum status eval_graph(
 	TRY(graph_lower(in, &lower, out));
 	TRY(graph_attach_loss(*out, &loss));
 	TRY(graph_prune(*out));
+	if (fused)
+		TRY(graph_fuse(*out));
 	TRY(graph_name_constants(*out));
 	return graph_verify(*out);
 }
@@ -97,8 +101,8 @@ static enum status build_variant(struct random_model *m, struct diag *d, int k, 
 	snprintf(v->symbol, sizeof v->symbol, "%s_%d", m->name, k);
 	TRY(import_onnx(m->t->arena, m->path, &m->t->options, ops_table(), target, def->real, d,
 		&imported));
-	TRY(train_graph(m, d, imported, &train));
-	TRY(eval_graph(m, d, imported, &eval));
+	TRY(train_graph(m, d, imported, def->fused, &train));
+	TRY(eval_graph(m, d, imported, def->fused, &eval));
 	return step_write_share(m->t->arena, d, v->symbol, train, eval, def->share, EFFORT, folder,
 		&v->train, &v->eval);
 }

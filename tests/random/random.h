@@ -2,7 +2,8 @@
  * as it should.
  *
  * A model goes through the importer and the whole pipeline in several variants (run.c) and must
- *	get the same bits from every plan, whatever the budget and the number of threads;
+ *	get the same bits from every plan, whatever the budget and the number of threads, fused or
+ *	not;
  *	get gradients in double precision that agree with finite differences of the loss;
  *	get gradients in single precision, with and without library calls, that agree with those. */
 #ifndef STINT_TESTS_RANDOM_H

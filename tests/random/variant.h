@@ -10,7 +10,7 @@ enum { FULL = 0, SINGLE = 4, LIBRARY = 6 };
 struct variant_def {
 	const char *what;
 	enum dtype real;
-	bool portable;
+	bool portable, fused;
 	int threads;
 	double share; /* step_write_share */
 	int same;     /* the variant whose bits it must have */

@@ -111,12 +111,51 @@ static void frontier(void **state)
 	text_free(&single);
 }
 
+/* Times under the roofline: hostile words stay words, and nothing that took no time or moved no
+ * byte becomes a number that is none. */
+static void bench_page(void **state)
+{
+	(void)state;
+	static const char *const fact[] = {"</p><script>", "m: 1 ms a step"};
+	static const struct view_level level[] = {{1e3, 600}, {1e6, 200}, {1e9, 40}};
+	static const struct view_kernel kernel[] = {
+		{"k1 </title><script>\xff\"'& Conv", 2, PHASE_FORWARD, 3, 2, 6e8, 1e7, 1.5, 2},
+		{"k2 Copy", 1, PHASE_BACKWARD, 1, 0.5, 0, 1e6, 0.1, -1},
+		{"k3 Empty", 1, PHASE_UPDATE, 0, 0, 0, 0, 0, -1}};
+	struct view_bench b = {"</title><script>", 2, fact, 230, 3, level, 3, kernel};
+	struct diag d = {0};
+	struct text t = {0};
+	assert_int_equal(view_bench_html(&t, &b, &d), ST_OK);
+	assert_null(strstr(t.s, "<script"));
+	assert_null(strstr(t.s, "nan"));
+	assert_null(strstr(t.s, "inf"));
+	assert_int_equal(count(t.s, "</title>"), 3); /* the page's, and of two dots */
+	assert_int_equal(count(t.s, "<circle"), 2);
+	assert_int_equal(count(t.s, "href=\"#k0\"") + count(t.s, "id=\"k0\""), 2);
+	assert_int_equal(count(t.s, "<tr id=\"k"), 3);
+	assert_int_equal(count(t.s, "class=\"cache\""), 2);
+	assert_int_equal(count(t.s, "class=\"roof\""), 1);
+	assert_non_null(strstr(t.s, "200.00</td>")); /* 6e8 operations in 3 ms: GFLOP/s */
+	assert_non_null(strstr(t.s, "50 % of the roof"));
+	struct text again = {0};
+	assert_int_equal(view_bench_html(&again, &b, &d), ST_OK);
+	assert_string_equal(t.s, again.s);
+	text_free(&again);
+	text_free(&t);
+	/* a step of nothing */
+	b.nkernel = 0;
+	assert_int_equal(view_bench_html(&t, &b, &d), ST_OK);
+	assert_null(strstr(t.s, "nan"));
+	text_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names),
 		cmocka_unit_test(repeats),
 		cmocka_unit_test(frontier),
+		cmocka_unit_test(bench_page),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

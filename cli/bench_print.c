@@ -1,0 +1,209 @@
+/* What `stint bench` says of one compiled directory. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/bench.h"
+#include "cli/report.h"
+#include "cli/safe.h"
+
+enum { NAME_WIDTH = 50 };
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 0;
+}
+
+static double per_us(double work, double us)
+{
+	return us > 0 ? work / us : 0;
+}
+
+/* Of the whole step, what recomputation takes, as the kernels say. */
+static double again_ms(const struct bench *b)
+{
+	return b->all.us > 0 ? b->t.step_us * b->all.again_us / b->all.us / 1e3 : 0;
+}
+
+/* What the plan expects of it; and of the rest. */
+static double planned_again_us(const struct timing *t)
+{
+	double us = 0;
+	for (int i = 0; t->plan && i < t->nop; i++)
+		us += t->info[i].run > 0 ? timing_predicted(t, i) : 0;
+	return us;
+}
+
+/* --- JSON --- */
+
+static void json_kernel(const struct bench *b, const struct bench_kernel *k)
+{
+	printf("{\"kernel\":\"%s\",\"op\":", k->name);
+	safe_json(stdout, k->op);
+	if (k->key) {
+		printf(",\"key\":");
+		safe_json(stdout, k->key);
+	}
+	printf(",\"calls\":%d,\"ms\":%.6g,\"share\":%.6g,\"alone_ms\":%.6g", k->calls, k->us / 1e3,
+		percent(k->us, b->all.us) / 100, k->alone_us / 1e3);
+	printf(",\"flops\":%.9g,\"bytes\":%.9g,\"gflops\":%.6g,\"gb_s\":%.6g", k->flops, k->bytes,
+		per_us(k->flops, k->us) / 1e3, per_us(k->bytes, k->us) / 1e3);
+	printf(",\"roof_ms\":%.6g,\"roof_share\":%.6g,\"recomputed_calls\":%d,"
+	       "\"recomputed_ms\":%.6g",
+		k->roof_us / 1e3, percent(k->roof_us, k->us) / 100, k->again, k->again_us / 1e3);
+	if (b->t.plan)
+		printf(",\"predicted_ms\":%.6g", k->predicted_us / 1e3);
+	printf("}");
+}
+
+static void json_memory(const struct bench *b)
+{
+	printf(",\"memory\":{\"arena_bytes\":%zu,\"arena_resident\":%" PRId64
+	       ",\"outside_bytes\":%" PRId64 ",\"outside_planned\":%" PRId64
+	       ",\"peak_bytes\":%" PRId64 ",\"grown_bytes\":%" PRId64 "}",
+		b->l.model->arena_bytes, b->memory.arena_resident, b->memory.outside,
+		REPORT_OUTSIDE_BYTES, b->memory.peak, b->memory.grown);
+}
+
+static void json_machine(const struct roof *r)
+{
+	printf(",\"machine\":{\"threads\":%d,\"gflops\":%.6g,\"bandwidth\":[", r->threads,
+		r->flops_us / 1e3);
+	for (int i = 0; i < ROOF_LEVELS; i++)
+		printf("%s{\"bytes\":%.0f,\"gb_s\":%.6g}", i ? "," : "", r->level[i].bytes,
+			r->level[i].bytes_us / 1e3);
+	printf("]}");
+}
+
+static void json_again(const struct bench *b)
+{
+	printf(",\"recomputation\":{\"calls\":%d,\"ms\":%.6g,\"step_without_ms\":%.6g",
+		b->all.again, again_ms(b), b->t.step_us / 1e3 - again_ms(b));
+	if (b->t.plan)
+		printf(",\"predicted_ms\":%.6g", planned_again_us(&b->t) / 1e3);
+	printf("}");
+}
+
+void bench_json(const struct bench *b)
+{
+	const struct stint_model *m = b->l.model;
+	printf("{\"step_ms\":%.6g,\"steps\":%d,\"arena_bytes\":%zu,\"outside_bytes\":%" PRId64
+	       ",\"threads\":%d,\"kernels_ms\":%.6g",
+		b->t.step_us / 1e3, b->t.steps, m->arena_bytes, b->memory.outside, m->threads,
+		b->all.us / 1e3);
+	if (b->t.plan)
+		printf(",\"predicted_ms\":%.6g", b->t.plan->cost_total / 1e3);
+	if (b->t.plan && b->t.problem->costs) {
+		printf(",\"costs\":");
+		safe_json(stdout, b->t.problem->costs);
+	}
+	printf(",\"roof_ms\":%.6g", b->all.roof_us / 1e3);
+	json_again(b);
+	json_memory(b);
+	json_machine(&b->roof);
+	printf(",\"kernels\":[");
+	for (int i = 0; i < b->nkernel; i++) {
+		printf("%s", i ? "," : "");
+		json_kernel(b, &b->kernel[i]);
+	}
+	printf("]}\n");
+}
+
+/* --- In words --- */
+
+static const char *plural(int64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static const char *fact_recomputation(const struct bench *b)
+{
+	if (b->all.again == 0)
+		return "recomputation: none";
+	const char *planned = "";
+	if (b->t.plan)
+		planned = arena_printf(b->arena, "; predicted %.1f %%",
+			percent(planned_again_us(&b->t), b->t.plan->cost_total));
+	return arena_printf(b->arena,
+		"recomputation: %.4g ms, %.1f %% of the step, in %d of %d calls; without: %.4g "
+		"ms%s",
+		again_ms(b), percent(b->all.again_us, b->all.us), b->all.again, b->t.nop,
+		b->t.step_us / 1e3 - again_ms(b), planned ? planned : "");
+}
+
+static const char *fact_memory(const struct bench *b)
+{
+	const struct bench_memory *m = &b->memory;
+	char v[24], w[24], x[24], y[24], z[24], peak[24];
+	return arena_printf(b->arena,
+		"memory: arena %s planned, %s resident; outside %s, about %s expected; peak %s; "
+		"grown by %s while stepping",
+		bytes_human((int64_t)b->l.model->arena_bytes, v), bytes_human(m->arena_resident, w),
+		bytes_human(m->outside, x), bytes_human(REPORT_OUTSIDE_BYTES, y),
+		bytes_human(m->peak, peak), bytes_human(m->grown, z));
+}
+
+static const char *fact_machine(const struct bench *b)
+{
+	const struct roof *r = &b->roof;
+	char size[24];
+	struct text t = {0};
+	text_add(&t, "machine, measured with %d thread%s: %.4g GFLOP/s; GB/s:", r->threads,
+		plural(r->threads), r->flops_us / 1e3);
+	for (int i = 0; i < ROOF_LEVELS; i++)
+		text_add(&t, "%s %.4g over %s", i ? "," : "", r->level[i].bytes_us / 1e3,
+			bytes_human((int64_t)r->level[i].bytes, size));
+	const char *s = t.failed ? NULL : arena_strdup(b->arena, t.s);
+	text_free(&t);
+	return s;
+}
+
+enum status bench_facts(const struct bench *b, const char *fact[BENCH_FACTS], struct diag *d)
+{
+	const struct stint_model *m = b->l.model;
+	const char *costs = b->t.plan ? b->t.problem->costs : NULL;
+	char x[24], y[24];
+	fact[0] = arena_printf(b->arena,
+		"%s: %.4g ms a step (median of %d, %d thread%s); arena %s, outside %s", m->name,
+		b->t.step_us / 1e3, b->t.steps, m->threads, plural(m->threads),
+		bytes_human((int64_t)m->arena_bytes, x), bytes_human(b->memory.outside, y));
+	fact[1] = b->t.plan ? arena_printf(b->arena, "predicted: %.4g ms%s%s",
+				      b->t.plan->cost_total / 1e3, costs ? ", costs from: " : "",
+				      costs ? costs : "")
+			    : "predicted: the folder has no plan";
+	fact[2] = fact_recomputation(b);
+	fact[3] = fact_memory(b);
+	fact[4] = fact_machine(b);
+	for (int i = 0; i < BENCH_FACTS; i++)
+		if (!fact[i])
+			return diag_nomem(d);
+	return ST_OK;
+}
+
+/* --- Table --- */
+
+static void print_row(const struct bench *b, const struct bench_kernel *k, const char *name)
+{
+	printf("%s %5d %9.4f %5.1f%% %9.4f %8.2f %7.2f %5.0f%%", name, k->calls, k->us / 1e3,
+		percent(k->us, b->all.us), k->alone_us / 1e3, per_us(k->flops, k->us) / 1e3,
+		per_us(k->bytes, k->us) / 1e3, percent(k->roof_us, k->us));
+	if (b->t.plan)
+		printf(" %9.4f", k->predicted_us / 1e3);
+	printf("\n");
+}
+
+enum status bench_table(const struct bench *b, struct diag *d)
+{
+	const char *fact[BENCH_FACTS];
+	char name[128];
+	TRY(bench_facts(b, fact, d));
+	for (int i = 0; i < BENCH_FACTS; i++) {
+		safe_put(stdout, fact[i]);
+		printf("\n");
+	}
+	printf("%-*s %5s %9s %6s %9s %8s %7s %6s%s\n", NAME_WIDTH, "kernel", "calls", "ms", "share",
+		"alone", "GFLOP/s", "GB/s", "roof", b->t.plan ? " predicted" : "");
+	for (int i = 0; i < b->nkernel; i++)
+		print_row(b, &b->kernel[i], bench_brief(&b->kernel[i], NAME_WIDTH, name));
+	print_row(b, &b->all, bench_brief(&b->all, NAME_WIDTH, name));
+	return ST_OK;
+}
