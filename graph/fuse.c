@@ -19,7 +19,7 @@
  *
  * A node that can be run in several ways may inline in each; it is not inlined itself. A way that
  * reads what is no more is dropped where the node's own inputs name the value that took its place.
-*/
+ */
 #include <string.h>
 
 #include "graph/fuse.h"
@@ -199,6 +199,12 @@ static int64_t bytes_instead(const struct fuse *f, const struct reads *r, const 
 
 /* --- The two rules --- */
 
+/* What n's inputs add to c's: they replace one, but for a c with several ways. */
+static int inputs_more(const struct fuse *f, const struct node *n, const struct node *c)
+{
+	return f->ninput[n->id] - (c->nalt == 0);
+}
+
 /* Room in node c for one more operand's making, and no update in the way. */
 static bool has_room(
 	const struct fuse *f, const struct node *n, const struct reads *r, const struct node *c)
@@ -207,7 +213,7 @@ static bool has_room(
 		if (f->updated[r->storage[i]->id] <= c->id)
 			return false;
 	return f->nstage[c->id] + f->nstage[n->id] <= FUSED_STAGES &&
-	       f->ninput[c->id] + f->ninput[n->id] <= FUSED_INPUTS;
+	       f->ninput[c->id] + inputs_more(f, n, c) <= FUSED_INPUTS;
 }
 
 /* The node that alone reads t by its own inputs; NULL: none, or several. */
@@ -304,7 +310,7 @@ static void decide(struct fuse *f, struct node *n)
 		if (!fuse_maker(f, m, t))
 			continue;
 		f->nstage[m->id] += f->nstage[n->id];
-		f->ninput[m->id] += f->ninput[n->id];
+		f->ninput[m->id] += inputs_more(f, n, m);
 		f->work[m->id] += f->work[n->id];
 	}
 	if (f->mode[n->id] == INLINE_ONE)
