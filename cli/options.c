@@ -207,9 +207,8 @@ static enum status check_words(const struct options *o, struct diag *d)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--time wants seconds");
 	if (!(o->effort > 0) || isinf(o->effort))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
-	if (o->dump_after &&
-		!ONE_OF(o->dump_after, "import", "lower", "loss", "autodiff", "updates",
-			"layout", "fuse"))
+	if (o->dump_after && !ONE_OF(o->dump_after, "import", "lower", "loss", "autodiff",
+				     "updates", "layout", "fuse"))
 		return usage_fail(d,
 			"--dump-after is import, lower, loss, autodiff, updates or fuse, not",
 			o->dump_after);

@@ -1,7 +1,7 @@
 /* More elementary functions of single precision as C text (math_text.h), evaluated in double: half
  * the lanes, but no tricks, and all but correctly rounded: within 0.51 units in the last place,
- * for the sine and cosine, whose polynomials are in single precision, 1.6 (tests/codegen/math_table.c;
- * all floats for those two, each 23rd for the others). */
+ * for the sine and cosine, whose polynomials are in single precision, 1.6
+ * (tests/codegen/math_table.c; all floats for those two, each 23rd for the others). */
 #ifndef STINT_CODEGEN_MATH_WIDE_TEXT_H
 #define STINT_CODEGEN_MATH_WIDE_TEXT_H
 
