@@ -510,11 +510,11 @@ static enum status rebuild(struct ties *s)
 			g->input[ni++] = g->input[i];
 	}
 	g->n_input = ni;
+	for (size_t i = 0; i < s->nnode; i++) /* of initializers: in front of who reads them */
+		n[nn++] = s->node[i];
 	for (size_t i = 0; i < g->n_node; i++)
 		if (g->node[i]->n_output || !g->node[i]->n_input) /* no alias that gave way */
 			n[nn++] = g->node[i];
-	for (size_t i = 0; i < s->nnode; i++)
-		n[nn++] = s->node[i];
 	g->initializer = t;
 	g->n_initializer = nt;
 	g->node = n;
