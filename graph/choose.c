@@ -1,8 +1,9 @@
 /* Which library calls may do each node: one by a rule that no budget enters into, or all. */
 #include "graph/pass.h"
 
-/* Scratch up to so many times the bytes of the node's own tensors is in proportion. */
-enum { PROPORTION = 4 };
+/* Scratch is in proportion up to so many times the bytes of the node's own tensors, for each time
+ * that the way saves: one that is twice as fast may have 2.5 times as much. */
+static const double PROPORTION = 2.5;
 
 static double tensors_bytes(const struct node *n)
 {
@@ -17,7 +18,7 @@ static double tensors_bytes(const struct node *n)
 /* All ways that the library can go, the fixed one first. */
 static void choose(const struct graph *g, struct node *n, enum math math)
 {
-	const double most = PROPORTION * tensors_bytes(n);
+	const double own = tensors_bytes(n);
 	double fastest = 0;
 	int best = 0, found = 0, way[WAYS_MAX];
 	for (int w = 0; w < WAYS_MAX; w++) {
@@ -32,6 +33,7 @@ static void choose(const struct graph *g, struct node *n, enum math math)
 			!node_uses_library(g, &v, &call, &workspace))
 			continue;
 		way[found++] = w;
+		const double most = PROPORTION * (call.speed - 1) * own;
 		const bool fixed = w == 0 || (double)workspace <= most;
 		if (fixed && call.speed > fastest) {
 			fastest = call.speed;
