@@ -338,11 +338,8 @@ static void try_ways(struct repairer *r, const struct candidate *c)
 /* Ways of the op at work there that need less scratch. */
 static void try_own_ways(struct repairer *r)
 {
-	const int run = r->at_run;
-	if (run < 0) /* the slot's op has gone meanwhile */
-		return;
-	const int o = r->s->run[run].op;
-	for (int k = 0; k < r->in->nway[o]; k++)
+	const int run = r->at_run, o = r->s->run[run].op;
+	for (int k = 0; o >= 0 && k < r->in->nway[o]; k++) /* o < 0: the end */
 		if (r->in->way[o][k].ws < r->in->way[o][r->s->way[o]].ws)
 			consider(r, (struct move){.kind = MOVE_WAY, .use = run, .way = k});
 }
