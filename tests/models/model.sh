@@ -33,8 +33,9 @@ use() { # COMMAND NAME OPTION...
 	"$stint" "$command" "$directory" "$@"
 }
 
-train() { # NAME
-	use train "$1" --epochs 3 --lr 0.0001 --log "$work/log.jsonl" >/dev/null || return 1
+train() { # NAME RATE
+	rm -f "$work/log.jsonl"
+	use train "$1" --epochs 3 --lr "$2" --log "$work/log.jsonl" >/dev/null || return 1
 	sed -n 's/.*"loss":\([^,}]*\).*/\1/p' "$work/log.jsonl" |
 		awk 'NR == 1 { first = $1 } { last = $1 } END { print "loss", first, "to", last; exit !(NR == 3 && last < first) }'
 }
@@ -48,14 +49,16 @@ check() { # TOLERANCE NAME OPTION...
 }
 
 failed=0
-read -r single double <"$(file tolerance)" || exit 1
+single=0 double=0 # a case without a tolerance has no reference either
+[ ! -e "$(file tolerance)" ] || read -r single double <"$(file tolerance)" || exit 1
 check "$single" library || { echo "FAILED: with the library"; failed=1; }
 check "$single" portable --portable || { echo "FAILED: portable"; failed=1; }
 check "$double" double --portable --precision fp64 || { echo "FAILED: double precision"; failed=1; }
 step least --budget min && "$compare" --identical "$work/library.safetensors" "$work/least.safetensors" ||
 	{ echo "FAILED: the smallest budget"; failed=1; }
 if [ -e "$(file reference.safetensors)" ]; then
-	train least || { echo "FAILED: training"; failed=1; }
+	# deep batch-norm over few values has slopes for which the first step is too long
+	train least 0.0001 || train least 0.000001 || { echo "FAILED: training"; failed=1; }
 fi
 rm -rf "$work/library" "$work/portable" "$work/double" "$work/least"
 exit $failed
