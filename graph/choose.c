@@ -5,20 +5,10 @@
  * that the way saves: one that is twice as fast may have 2.5 times as much. */
 static const double PROPORTION = 2.5;
 
-static double tensors_bytes(const struct node *n)
-{
-	double bytes = 0;
-	for (int i = 0; i < n->nin; i++)
-		bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
-	for (int k = 0; k < n->nout; k++)
-		bytes += n->out[k] ? (double)tensor_bytes(n->out[k]) : 0;
-	return bytes;
-}
-
 /* All ways that the library can go, the fixed one first. */
 static void choose(const struct graph *g, struct node *n, enum math math)
 {
-	const double own = tensors_bytes(n);
+	const double own = node_bytes(n);
 	double fastest = 0;
 	int best = 0, found = 0, way[WAYS_MAX];
 	for (int w = 0; w < WAYS_MAX; w++) {

@@ -341,6 +341,8 @@ static inline bool fused_reads_slot(const struct node *n, struct fused_operand o
 void node_title(const struct node *n, struct text *out);
 
 /* Cost and scratch of a node under the graph's target: the library's when it is used. */
+/* Bytes of a node's inputs and outputs. */
+double node_bytes(const struct node *n);
 struct op_cost node_cost(const struct node *n);
 bool node_uses_library(
 	const struct graph *g, const struct node *n, struct lib_call *call, int64_t *workspace);

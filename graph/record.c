@@ -150,21 +150,26 @@ static double work_of(const struct node *n)
 	return work;
 }
 
+double node_bytes(const struct node *n)
+{
+	double bytes = 0;
+	for (int i = 0; i < n->nin; i++)
+		bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
+	for (int k = 0; k < n->nout; k++)
+		bytes += n->out[k] ? (double)tensor_bytes(n->out[k]) : 0;
+	return bytes;
+}
+
 struct op_cost node_cost(const struct node *n)
 {
 	if (n->op->traits & OP_VIEW)
 		return (struct op_cost){0, 0};
 	if (n->op->cost)
 		return n->op->cost(n);
-	struct op_cost c = {0, 0};
-	for (int i = 0; i < n->nin; i++)
-		if (n->in[i])
-			c.bytes += (double)tensor_bytes(n->in[i]);
+	struct op_cost c = {0, node_bytes(n)};
 	for (int k = 0; k < n->nout; k++)
-		if (n->out[k]) {
-			c.bytes += (double)tensor_bytes(n->out[k]);
+		if (n->out[k])
 			c.flops += (k ? 1 : work_of(n)) * (double)n->out[k]->numel;
-		}
 	return c;
 }
 

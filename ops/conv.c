@@ -115,12 +115,9 @@ static enum status grad_x_grad(struct graph *g, const struct node *n, struct ten
 static struct op_cost conv_cost(const struct node *n)
 {
 	const struct conv *p = n->param;
-	struct op_cost c = {
+	return (struct op_cost){
 		2.0 * (double)(p->n * p->w.out_plane) * (double)p->k * (double)(p->cg * p->w.taps),
-		(double)tensor_bytes(n->out[0])};
-	for (int i = 0; i < n->nin; i++)
-		c.bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
-	return c;
+		node_bytes(n)};
 }
 
 /* --- The library. --- */

@@ -112,11 +112,7 @@ static enum status custom_infer(struct graph *g, struct node *n)
 static struct op_cost custom_cost(const struct node *n)
 {
 	const struct custom_param *p = n->param;
-	struct op_cost c = {p->flops, 0};
-	for (int i = 0; i < n->nin; i++)
-		c.bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
-	for (int k = 0; k < n->nout; k++)
-		c.bytes += (double)tensor_bytes(n->out[k]);
+	struct op_cost c = {p->flops, node_bytes(n)};
 	if (p->flops == 0)
 		c.flops = (n->op->work > 0 ? n->op->work : 1) * (double)n->out[0]->numel;
 	return c;

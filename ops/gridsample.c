@@ -119,12 +119,9 @@ static struct op_cost sample_cost(const struct node *n)
 {
 	const struct grid *p = n->param;
 	const double terms = terms_of(p) * (n->nin > 2 ? p->axes : 1);
-	struct op_cost c = {(double)p->batch * (double)p->count *
-				    (20.0 * p->axes + 4 * terms * (double)p->channels),
-		(double)tensor_bytes(n->out[0])};
-	for (int i = 0; i < n->nin; i++)
-		c.bytes += (double)tensor_bytes(n->in[i]);
-	return c;
+	return (struct op_cost){(double)p->batch * (double)p->count *
+					(20.0 * p->axes + 4 * terms * (double)p->channels),
+		node_bytes(n)};
 }
 
 static void emit_grid(struct emit *e, const struct grid *p)

@@ -99,11 +99,8 @@ static enum status product_grad(struct graph *g, const struct node *n, struct te
 static struct op_cost product_cost(const struct node *n)
 {
 	const struct product *p = n->param;
-	struct op_cost c = {2.0 * (double)p->batch * (double)p->m * (double)p->n * (double)p->k, 0};
-	for (int i = 0; i < n->nin; i++)
-		c.bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
-	c.bytes += (double)tensor_bytes(n->out[0]);
-	return c;
+	return (struct op_cost){
+		2.0 * (double)p->batch * (double)p->m * (double)p->n * (double)p->k, node_bytes(n)};
 }
 
 static bool product_library(const struct node *n, int way, struct lib_call *call)

@@ -87,13 +87,9 @@ static struct op_cost pool_cost(const struct node *n)
 	const struct pool *p = n->param;
 	const bool places = n->nin > 1 && n->in[1]->dtype == DT_I64;
 	const double each = (n->nin > 1 || n->nout > 1 ? 18 : 8) * (double)p->w.taps;
-	struct op_cost c = {
-		(double)(p->batch * p->channels) * (double)p->w.out_plane * (places ? 4 : each), 0};
-	for (int i = 0; i < n->nin; i++)
-		c.bytes += (double)tensor_bytes(n->in[i]);
-	for (int i = 0; i < n->nout; i++)
-		c.bytes += n->out[i] ? (double)tensor_bytes(n->out[i]) : 0;
-	return c;
+	return (struct op_cost){
+		(double)(p->batch * p->channels) * (double)p->w.out_plane * (places ? 4 : each),
+		node_bytes(n)};
 }
 
 static enum status max_grad(struct graph *g, const struct node *n, struct tensor *const *dy,

@@ -194,12 +194,7 @@ static struct op_cost cell_cost(const struct node *n)
 {
 	const struct recurrent *p = n->param;
 	const double gates = (double)(p->directions * p->steps * p->batch * p->gates * p->hidden);
-	struct op_cost c = {gates * (2 * (double)p->hidden + 30), 0};
-	for (int i = 0; i < n->nin; i++)
-		c.bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
-	for (int k = 0; k < n->nout; k++)
-		c.bytes += n->out[k] ? (double)tensor_bytes(n->out[k]) : 0;
-	return c;
+	return (struct op_cost){gates * (2 * (double)p->hidden + 30), node_bytes(n)};
 }
 
 /* --- Gradients --- */

@@ -77,11 +77,7 @@ static struct op_cost reduce_cost(const struct node *n)
 {
 	const struct reduce_kind *k = reduce_kind_of(n);
 	bool exponential = k && k->term == TERM_EXP;
-	struct op_cost c = {
-		(exponential ? 21 : 2) * (double)n->in[0]->numel, (double)tensor_bytes(n->out[0])};
-	for (int i = 0; i < n->nin; i++)
-		c.bytes += (double)tensor_bytes(n->in[i]);
-	return c;
+	return (struct op_cost){(exponential ? 21 : 2) * (double)n->in[0]->numel, node_bytes(n)};
 }
 
 /* --- Gradients --- */

@@ -83,12 +83,9 @@ static struct op_cost align_cost(const struct node *n)
 {
 	const struct align *p = n->param;
 	const double each = p->samples ? (double)(p->samples * p->samples) : 4;
-	struct op_cost c = {
-		16 * each * (double)(p->boxes * p->channels * p->bins_y * p->bins_x), 0};
-	for (int i = 0; i < n->nin; i++)
-		c.bytes += (double)tensor_bytes(n->in[i]);
-	c.bytes += (double)tensor_bytes(n->out[0]);
-	return c;
+	return (struct op_cost){
+		16 * each * (double)(p->boxes * p->channels * p->bins_y * p->bins_x),
+		node_bytes(n)};
 }
 
 /* clang-format off */

@@ -143,10 +143,7 @@ static enum status softmax_emit(struct emit *e, const struct node *n)
 /* An exponential counts as 20 operations. */
 static struct op_cost softmax_cost(const struct node *n)
 {
-	struct op_cost c = {25 * (double)n->out[0]->numel, (double)tensor_bytes(n->out[0])};
-	for (int i = 0; i < n->nin; i++)
-		c.bytes += (double)tensor_bytes(n->in[i]);
-	return c;
+	return (struct op_cost){25 * (double)n->out[0]->numel, node_bytes(n)};
 }
 
 /* The forward node's param gives the rows. */

@@ -10,17 +10,7 @@
 #include <string.h>
 
 #include "graph/pass.h"
-#include "ops/ops.h"
-#include "tests/import/model.h"
-
-static int setup(void **state)
-{
-	if (model_setup(state))
-		return -1;
-	struct model_test *t = *state;
-	t->table = ops_table();
-	return 0;
-}
+#include "tests/import/operators.h"
 
 /* --- If --- */
 
@@ -659,7 +649,7 @@ static void optional_values(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(only_the_branch_taken),
 		TEST(condition_not_known),

@@ -8,17 +8,7 @@
 
 #include <string.h>
 
-#include "ops/ops.h"
-#include "tests/import/model.h"
-
-static int setup(void **state)
-{
-	if (model_setup(state))
-		return -1;
-	struct model_test *t = *state;
-	t->table = ops_table();
-	return 0;
-}
+#include "tests/import/operators.h"
 
 /* x [2,4] → y = call of `domain`.`op` */
 static Onnx__NodeProto *calls(struct model_test *t, const char *domain, const char *op)
@@ -323,7 +313,7 @@ static void larger_bombs(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(inlined),
 		TEST(attributes),

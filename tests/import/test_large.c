@@ -13,19 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ops/ops.h"
-#include "tests/import/model.h"
+#include "tests/import/operators.h"
 
 enum { MILLION = 1000000 };
-
-static int setup(void **state)
-{
-	if (model_setup(state))
-		return -1;
-	struct model_test *t = *state;
-	t->table = ops_table();
-	return 0;
-}
 
 /* --- Files written by hand: as messages they would take a gigabyte --- */
 
@@ -213,7 +203,7 @@ static void a_long_chain(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(empty_nodes),
 		TEST(unknown_operators),

@@ -10,17 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ops/ops.h"
-#include "tests/import/model.h"
-
-static int setup(void **state)
-{
-	if (model_setup(state))
-		return -1;
-	struct model_test *t = *state;
-	t->table = ops_table();
-	return 0;
-}
+#include "tests/import/operators.h"
 
 static void put_text(struct text *out, unsigned char tag, const char *s)
 {
@@ -551,7 +541,7 @@ static void lost_smoothing(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, model_teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
 		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
 		T(transposed), T(roles), T(modules), T(folding_is_told), T(keras),
