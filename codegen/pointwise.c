@@ -130,18 +130,6 @@ static void mark_used(struct stages *x)
 		}
 }
 
-/* About how many additions one evaluation of the expression is worth. */
-static double work_of(const char *expr)
-{
-	static const char *const slow[] = {"EXP", "LOG", "LOG1P", "POW", "TANH", "ERF", "SIN",
-		"COS", "TAN", "SINH", "COSH", "FMOD"};
-	double work = 1;
-	for (size_t i = 0; i < sizeof slow / sizeof *slow; i++)
-		if (text_mentions(expr, slow[i]))
-			work += 20;
-	return work;
-}
-
 static void slot_name(const struct stages *x, int slot, char name[static 16])
 {
 	if (x->alone)
@@ -265,7 +253,7 @@ static void emit_nest(struct emit *e, const struct stages *x)
 	const struct nest nest = coalesce(x->n);
 	double work = 0;
 	for (int q = 0; q < x->nstage; q++)
-		work += x->live[q] ? work_of(node_expr(x->stage[q].node)) : 0;
+		work += x->live[q] ? 1 + 20 * expr_slow_calls(node_expr(x->stage[q].node)) : 0;
 	work *= (double)x->n->out[0]->numel;
 	emit_options(e, x);
 	emit_inputs(e, x, &nest, false, 1);

@@ -122,18 +122,22 @@ void node_title(const struct node *n, struct text *out)
 	}
 }
 
-/* A pointwise text's exponentials and the like, of some twenty operations each. */
-static double expr_work(const struct node *n)
+int expr_slow_calls(const char *expr)
 {
-	static const char *const dear[] = {"EXP(", "TANH(", "ERF(", "LOG(", "LOG1P(", "POW(",
+	static const char *const slow[] = {"EXP(", "TANH(", "ERF(", "LOG(", "LOG1P(", "POW(",
 		"NORMAL_CDF(", "SIN(", "COS(", "TAN(", "SINH(", "COSH(", "ASIN(", "ACOS(", "ATAN(",
 		"ASINH(", "ACOSH(", "ATANH(", "FMOD("};
-	double work = n->op->work > 0 ? n->op->work : 1;
+	int calls = 0;
+	for (size_t i = 0; i < sizeof slow / sizeof *slow; i++)
+		for (const char *p = expr; (p = strstr(p, slow[i])); p++)
+			calls += p == expr || !(p[-1] >= 'A' && p[-1] <= 'Z');
+	return calls;
+}
+
+static double expr_work(const struct node *n)
+{
 	const char *expr = node_expr(n);
-	for (size_t i = 0; expr && i < sizeof dear / sizeof *dear; i++)
-		for (const char *p = expr; (p = strstr(p, dear[i])); p++)
-			work += p == expr || !(p[-1] >= 'A' && p[-1] <= 'Z') ? 20 : 0;
-	return work;
+	return (n->op->work > 0 ? n->op->work : 1) + (expr ? 20 * expr_slow_calls(expr) : 0);
 }
 
 /* Operations an element of the output. */
