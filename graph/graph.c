@@ -162,7 +162,7 @@ double tensor_real(const struct tensor *t, int64_t i)
 	return ((const unsigned char *)t->data)[i];
 }
 
-static int64_t real_to_int(double v)
+int64_t real_to_int(double v)
 {
 	if (isnan(v))
 		return 0;

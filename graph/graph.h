@@ -179,6 +179,8 @@ struct tensor *graph_ints(struct graph *g, int n, const int64_t *v); /* I64, ran
 /* Element i of a tensor with data, as double or int64. */
 double tensor_real(const struct tensor *t, int64_t i);
 int64_t tensor_int(const struct tensor *t, int64_t i);
+/* Towards 0; the nearest int64 where there is none, 0 for NaN. */
+int64_t real_to_int(double v);
 /* Store v (rounded to the type) as element i of `data`, values of type t. */
 void value_set(enum dtype t, void *data, int64_t i, double v);
 int64_t tensor_bytes(const struct tensor *t);

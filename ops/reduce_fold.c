@@ -129,12 +129,12 @@ static enum status fold_whole(struct graph *g, const struct node *n, void *const
 		if (k->term == TERM_SQUARE)
 			v = join_whole(JOIN_PRODUCT, v, v);
 		else if (k->term == TERM_ABSOLUTE)
-			v = v < 0 ? -v : v;
+			v = v < 0 ? (int64_t)(0 - (uint64_t)v) : v;
 		sum[at] = join_whole(k->join, sum[at], v);
 	}
 	for (int64_t i = 0; i < y->numel; i++) {
 		int64_t v = k->mean && s.count ? sum[i] / s.count : sum[i];
-		v = k->root ? (int64_t)sqrt((double)v) : v;
+		v = k->root ? real_to_int(sqrt((double)v)) : v;
 		if (y->dtype == DT_BOOL)
 			((unsigned char *)out[0])[i] = v != 0;
 		else

@@ -647,6 +647,21 @@ static void optional_values(void **state)
 	model_refused(t, ST_INVALID, "get (OptionalGetElement): required input 0 is missing");
 }
 
+/* Whole numbers that no int64 holds wrap round, and have a root and a magnitude all the same. */
+static void numbers_too_large(void **state)
+{
+	struct model_test *t = *state;
+	model_numbers(t, "x", "2,3037000500"); /* the square of the second is above 2^63 */
+	model_numbers(t, "least", "-9223372036854775808");
+	model_node(t, "ReduceL2", "", "x", "root");
+	model_node(t, "ReduceL1", "", "least", "magnitude");
+	model_output(t, "root");
+	model_output(t, "magnitude");
+	model_accepted(t);
+	test_known(t, "root", "1: 0");
+	test_known(t, "magnitude", "1: -9.22337e+18");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
@@ -676,6 +691,7 @@ int main(void)
 		TEST(sequence_in_a_loop),
 		TEST(sequences_refused),
 		TEST(optional_values),
+		TEST(numbers_too_large),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
