@@ -63,12 +63,16 @@ enum status pipeline_import(struct pipeline *p)
 	return ST_OK;
 }
 
-/* Layouts, fusion, and which way each node is computed. */
+/* Layouts, precision, fusion, and which way each node is computed. */
 static enum status kernels_of(struct pipeline *p, struct graph **g)
 {
 	if (p->target.block > 0 && p->real == DT_F32) {
 		TRY(graph_layout(*g, p->target.block, false, g));
 		dump(p, "layout", *g);
+	}
+	if (!strcmp(p->o->precision, "bf16")) {
+		TRY(graph_narrow(*g, DT_BF16, false, g));
+		dump(p, "narrow", *g);
 	}
 	if (!strcmp(p->o->fuse, "on")) {
 		TRY(graph_fuse(*g));

@@ -145,7 +145,25 @@ const char *emit_real(const struct emit *e, double v, char buf[static 40])
 
 const char *emit_type(const struct tensor *t)
 {
-	return t->dtype == DT_I64 ? "int64_t" : t->dtype == DT_BOOL ? "unsigned char" : "real";
+	return t->dtype == DT_I64    ? "int64_t"
+	       : t->dtype == DT_BOOL ? "unsigned char"
+	       : t->dtype == DT_BF16 ? "bf16"
+				     : "real";
+}
+
+const char *emit_value_type(const struct tensor *t)
+{
+	return t->dtype == DT_BF16 ? "real" : emit_type(t);
+}
+
+const char *emit_load(const struct tensor *t)
+{
+	return t->dtype == DT_BF16 ? "WIDE" : "";
+}
+
+const char *emit_store(const struct tensor *t)
+{
+	return t->dtype == DT_BF16 ? "NARROW" : "";
 }
 
 void emit_broadcast_index(struct emit *e, const struct tensor *t, const struct tensor *out)

@@ -10,8 +10,8 @@
  *
  * In scope are: x0, x1, ... (inputs by position; an absent optional input has no name), y0, y1, ...
  * (outputs; one that the node does not have has no name), `ws` (node_workspace bytes, 64-aligned,
- * where it asked for any). Elements: `real` (float or double), int64_t, and unsigned char for
- * DT_BOOL. Pointers do not overlap, but for an output that runs in place of input k: then xk is no
+ * where it asked for any). Elements: `real` (float or double), int64_t, unsigned char for DT_BOOL,
+ * and bf16 where the record allows it (narrow_in, narrow_out). Pointers do not overlap, but for an output that runs in place of input k: then xk is no
  * parameter but made from the output's pointer, and the same text works. All sizes are printed as
  * numbers: shapes are constants. Two nodes whose bodies come out the same share one function, so
  * nothing of a node's name or id belongs in the text.
@@ -52,8 +52,14 @@ void emit_parallel(struct emit *e, double work, int collapse);
 /* "0.1f" or "0.1": a literal of type real with exactly the bits of (real)v; "INFINITY",
  * "-INFINITY". */
 const char *emit_real(const struct emit *e, double v, char buf[static 40]);
-/* "real", "int64_t" or "unsigned char". */
+/* An element as it is stored: "real", "int64_t", "unsigned char" or "bf16". */
 const char *emit_type(const struct tensor *t);
+/* An element as it is computed with: "real" for "bf16". */
+const char *emit_value_type(const struct tensor *t);
+/* What turns an element into the value, "WIDE" or "", and the value into the element, "NARROW" or
+ * "": "y0[i] = NARROW(WIDE(x0[i]) + 1)". */
+const char *emit_load(const struct tensor *t);
+const char *emit_store(const struct tensor *t);
 /* "i0*24+i1*8+i2" style: the offset of the element of broadcast input `t` that belongs to output
  * indices i0.. of shape `out` (NumPy alignment); "0" for a scalar. */
 void emit_broadcast_index(struct emit *e, const struct tensor *t, const struct tensor *out);
