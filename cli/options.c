@@ -184,8 +184,8 @@ static enum status check_words(const struct options *o, struct diag *d)
 	if (!ONE_OF(o->precision, "fp32", "fp64", "bf16", "fp16"))
 		return usage_fail(d, "--precision is fp32, fp64, bf16 or fp16, not", o->precision);
 	if (!strcmp(o->precision, "fp16"))
-		return diag_fail(d, ST_USAGE, NULL, "fp32, bf16 and fp64 work",
-			"--precision fp16: not yet");
+		return diag_fail(
+			d, ST_USAGE, NULL, "fp32, bf16 and fp64 work", "--precision fp16: not yet");
 	if (!strcmp(o->precision, "fp64") && !o->portable)
 		return diag_fail(d, ST_USAGE, NULL, "add --portable",
 			"--precision fp64 is for the portable path");
@@ -361,7 +361,8 @@ static void fill_table(
 		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),
 		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
 		STR("dump-after", dump_after,
-			"print the graph after import, lower, loss, autodiff, updates, layout, narrow or fuse",
+			"print the graph after import, lower, loss, autodiff, updates, layout, "
+			"narrow or fuse",
 			"STAGE"),
 		{"compare", 0, POPT_ARG_NONE, &o->compare, 0,
 			"beside the plan what keep-everything and checkpointing by segments need",

@@ -7,7 +7,8 @@
 static const char bf16_text[] =
 "\n"
 "/* The upper half of a float: how values are stored. */\n"
-"typedef uint16_t bf16;\n";
+"typedef uint16_t bf16;\n"
+"#define BF16(place) ((bf16 *)(arena + (place)))\n";
 
 static const char wide_text[] =
 "static inline float WIDE(bf16 x)\n"

@@ -1,10 +1,11 @@
 /* Values stored in a narrower type than kernels compute in: --precision bf16.
  *
  * Products round their operands to the narrow type wherever these come from, and their results are
- * stored in it; what is made of narrow values, element by element, is narrow too, so that nearly all
- * that the backward pass reads is. Sums over many elements (statistics, losses), the model's
- * outputs, and gradients of parameters up to the last product or sum before them stay real, and so
- * do parameters and optimizer state: a weight is rounded for its products in each step anew.
+ * stored in it; what is made of narrow values, element by element, is narrow too, so that nearly
+ * all that the backward pass reads is. Sums over many elements (statistics, losses), the model's
+ * outputs in evaluation, and gradients of parameters up to the last product or sum before them stay
+ * real, and so do parameters and optimizer state: a weight is rounded for its products in each step
+ * anew.
  *
  * The graph is copied. A record that does not read or write the narrow type (op.h) works on real
  * copies, made and dropped around it. The copies are nodes like any other: they are fused, and the
@@ -19,11 +20,12 @@ struct narrow {
 	enum dtype type;
 	bool everywhere;
 	/* By old id. */
-	bool *real;               /* to stay so */
-	bool *narrow;             /* stored narrow */
-	struct tensor **rounded;  /* the narrow copy of a real value, for both phases */
-	struct tensor **widened[2]; /* the real copy of a narrow one, or of a rounded: for the
-				     * forward pass, and for the rest, lest it be kept */
+	bool *real;   /* to stay so */
+	bool *narrow; /* stored narrow */
+	/* The narrow copy of a real value; the real copy of a narrow one, or of a rounded. For the
+	 * forward pass, and for the rest, lest it be kept: but of a value, which would be kept for
+	 * it, one is enough. */
+	struct tensor **rounded[2], **widened[2];
 };
 
 /* --- What stays real --- */
@@ -46,9 +48,9 @@ static void keep_real(struct narrow *l, struct tensor *t)
 	l->real[t->id] = l->real[tensor_storage(t)->id] = true;
 }
 
-static void find_real(struct narrow *l, const struct graph *g)
+static void find_real(struct narrow *l, const struct graph *g, bool outputs_too)
 {
-	for (int i = 0; i < g->noutput; i++)
+	for (int i = 0; i < g->noutput && !outputs_too; i++)
 		keep_real(l, g->output[i]);
 	if (g->loss)
 		keep_real(l, g->loss);
@@ -105,7 +107,8 @@ static bool is_narrow(const struct narrow *l, const struct node *n, int k)
 
 /* --- The other form of a value --- */
 
-static struct tensor *copy_as(struct narrow *l, const struct tensor *old, struct tensor *x, enum dtype t)
+static struct tensor *copy_as(
+	struct narrow *l, const struct tensor *old, struct tensor *x, enum dtype t)
 {
 	struct graph *g = l->copy.to;
 	struct node *n = graph_node_blank(g, op_by_role(g->table, ROLE_COPY),
@@ -120,7 +123,8 @@ static struct tensor *copy_as(struct narrow *l, const struct tensor *old, struct
 
 static struct tensor *narrowed(struct narrow *l, const struct tensor *old)
 {
-	struct tensor *x = l->copy.map[old->id], **slot = &l->rounded[old->id];
+	const bool later = old->role != TR_VALUE && l->copy.to->phase != NODE_FORWARD;
+	struct tensor *x = l->copy.map[old->id], **slot = &l->rounded[later][old->id];
 	if (x->dtype == l->type)
 		return x;
 	return *slot ? *slot : (*slot = copy_as(l, old, x, l->type));
@@ -149,8 +153,8 @@ static enum form form_of(const struct narrow *l, const struct node *n, int i)
 		return NARROW;
 	if (op->traits & OP_MOVE) /* one type for all */
 		return n->nout && n->out[0] && l->narrow[n->out[0]->id] ? NARROW
-			: is                                             ? REAL
-									 : AS_IT_IS;
+		       : is                                             ? REAL
+									: AS_IT_IS;
 	return l->everywhere && !plain_pointwise(op) ? NARROW : AS_IT_IS;
 }
 
@@ -253,20 +257,24 @@ static enum status copy_node(struct narrow *l, const struct node *n)
 	return n->nalt ? carry_alternatives(l, n, m) : ST_OK;
 }
 
-enum status graph_narrow(const struct graph *in, enum dtype type, bool everywhere, struct graph **out)
+enum status graph_narrow(
+	const struct graph *in, enum dtype type, unsigned flags, struct graph **out)
 {
-	struct narrow l = {.type = type, .everywhere = everywhere};
+	struct narrow l = {.type = type, .everywhere = (flags & NARROW_EVERYWHERE) != 0};
 	struct arena *a = in->arena;
 	const int n = in->ntensor;
 	TRY(graph_copy_begin(&l.copy, in));
 	l.real = ARENA_ARRAY(a, bool, n);
 	l.narrow = ARENA_ARRAY(a, bool, n);
-	l.rounded = ARENA_ARRAY(a, struct tensor *, n);
-	for (int w = 0; w < 2; w++)
+	for (int w = 0; w < 2; w++) {
+		l.rounded[w] = ARENA_ARRAY(a, struct tensor *, n);
 		l.widened[w] = ARENA_ARRAY(a, struct tensor *, n);
-	if (!l.real || !l.narrow || !l.rounded || !l.widened[0] || !l.widened[1])
+		if (!l.rounded[w] || !l.widened[w])
+			return diag_nomem(in->diag);
+	}
+	if (!l.real || !l.narrow)
 		return diag_nomem(in->diag);
-	find_real(&l, in);
+	find_real(&l, in, (flags & NARROW_OUTPUTS) != 0);
 	for (int i = 0; i < in->nnode; i++)
 		TRY(copy_node(&l, in->node[i]));
 	TRY(graph_copy_end(&l.copy, out));

@@ -54,10 +54,14 @@ enum status graph_layout(
 	const struct graph *in, int64_t block, bool everywhere, struct graph **out);
 
 /* Values that the backward pass reads are stored in `type` (DT_BF16), a weight is rounded to it for
- * its products: what exactly is said in graph/narrow.c. `everywhere`, for tests: wherever a record
- * knows how. Requires real tensors to be F32 and layouts to be settled; a new graph in *out. */
+ * its products: what exactly is said in graph/narrow.c. Requires real tensors to be F32 and layouts
+ * to be settled; a new graph in *out. */
+enum narrow_flag {
+	NARROW_OUTPUTS = 1,   /* the model's outputs too */
+	NARROW_EVERYWHERE = 2 /* for tests: wherever a record knows how */
+};
 enum status graph_narrow(
-	const struct graph *in, enum dtype type, bool everywhere, struct graph **out);
+	const struct graph *in, enum dtype type, unsigned flags, struct graph **out);
 
 /* Sets every node's ways by the target's `math`. */
 void graph_choose(struct graph *g, enum math math);

@@ -158,7 +158,8 @@ static bool conv_call(
 	const int64_t types = product_types(n);
 	if (n->out[0]->dtype == DT_F64 || p->n < 1 || p->cg < 1)
 		return false;
-	if (way > DIRECT && (way >= WAYS || types || !winograd_does(p) || (way == HALVES && p->n % 2)))
+	if (way > DIRECT &&
+		(way >= WAYS || types || !winograd_does(p) || (way == HALVES && p->n % 2)))
 		return false;
 	const int64_t form = (p->xblock ? 1 : 0) + (p->yblock ? 2 : 0) + 4 * way + 16 * types;
 	if (w->axes <= 2) {

@@ -1,4 +1,5 @@
-/* Sums that norms share, as C text: fixed trees of 16 lanes, like sum_lanes. */
+/* Sums that norms share, as C text: fixed trees of 16 lanes, like sum_lanes. Texts with @ are for
+ * emit_helper_on. */
 #ifndef STINT_OPS_LANES_H
 #define STINT_OPS_LANES_H
 
@@ -18,19 +19,25 @@
 				      "\treturn lane[0];\n"
 
 #define EXP_TERM(i) "EXP(x[" i "] - top)"
-#define SQUARE_TERM(i) "(x[" i "] - mean) * (x[" i "] - mean)"
-#define CENTRED_TERM(i) "(double)dy[" i "] * ((double)x[" i "] - mean)"
+#define SELF_TERM(i) "(double)@value0(x[" i "])"
+#define SQUARE_TERM(i) "(@value0(x[" i "]) - mean) * (@value0(x[" i "]) - mean)"
+#define CENTRED_TERM(i) "(double)@value0(dy[" i "]) * ((double)@value1(x[" i "]) - mean)"
+
+/* Σ x, of whatever type; of reals, sum_wide is this. */
+static const char sum_lanes_of[] =
+	"/* The sum of n numbers, in a fixed tree of 16 lanes of doubles. */\n"
+	"static double @name(const @0 *x, int64_t n)\n{\n" LANES_BODY("double", SELF_TERM) "}\n";
 
 /* Σ (x − mean)² */
 static const char squares_lanes[] =
 	"/* The sum of (x - mean)^2, in a fixed tree of 16 lanes. */\n"
-	"static real squares_lanes(const real *x, real mean, int64_t n)\n{\n" LANES_BODY(
+	"static real @name(const @0 *x, real mean, int64_t n)\n{\n" LANES_BODY(
 		"real", SQUARE_TERM) "}\n";
 
 /* Σ dy (x − mean) */
 static const char centred_lanes[] =
 	"/* The sum of dy * (x - mean), in a fixed tree of 16 lanes of doubles. */\n"
-	"static double centred_lanes(const real *dy, const real *x, double mean, int64_t "
+	"static double @name(const @0 *dy, const @1 *x, double mean, int64_t "
 	"n)\n{\n" LANES_BODY("double", CENTRED_TERM) "}\n";
 
 /* Σ exp(x − top) */

@@ -3,11 +3,10 @@
  * stint_lib_call); all tensors are dense, row-major fp32 in the layouts named here, where `types`
  * says so bf16: 1 for x0, 2 for x1, 4 for y0. Sums are fp32.
  *
- *	"matmul"         p = {B, M, N, K, ta, tb, sa, sb, types}: y[b] = x0[b] x1[b], B >= 1 products of
- *	                 M by K and K by N; ta, tb: the operand is stored transposed; sa, sb: 1 when
- *	                 the operand has the batch axis, 0 when it is shared by all
- *	"matmul_bias"    the same with x2[N] added to every row
- *	"conv_forward"   p = {N, C, D0, D1, K, G, k0, k1, s0, s1, d0, d1, pb0, pb1, pe0, pe1,
+ *	"matmul"         p = {B, M, N, K, ta, tb, sa, sb, types}: y[b] = x0[b] x1[b], B >= 1
+ *products of M by K and K by N; ta, tb: the operand is stored transposed; sa, sb: 1 when the
+ *operand has the batch axis, 0 when it is shared by all "matmul_bias"    the same with x2[N] added
+ *to every row "conv_forward"   p = {N, C, D0, D1, K, G, k0, k1, s0, s1, d0, d1, pb0, pb1, pe0, pe1,
  *	                 O0, O1, bias, form}: y[N,K,O0,O1] = x0[N,C,D0,D1] * x1[K,C/G,k0,k1] (+
  *x2[K]); s strides, d dilations (1: dense), pb, pe padding before and after (pe follows from O and
  *is not read). One spatial axis: D0 = k0 = O0 = 1 "conv_data"      the same p: y0 = gradient of x

@@ -82,8 +82,8 @@ static dnnl_status_t recipe_matmul(struct recipe *r, const int64_t *p, int bias)
 	dnnl_status_t st = matrices(
 		&o[0].plain, batched, p[6] ? b : 1, m, k, p[4] != 0, type_of(p[8], 1));
 	if (!st)
-		st = matrices(&o[1].plain, batched, p[7] ? b : 1, k, n, p[5] != 0,
-			type_of(p[8], 2));
+		st = matrices(
+			&o[1].plain, batched, p[7] ? b : 1, k, n, p[5] != 0, type_of(p[8], 2));
 	if (!st && bias)
 		st = matrices(&o[2].plain, batched, 1, 1, n, 0, dnnl_f32);
 	if (!st)
@@ -183,8 +183,7 @@ static struct conv_types conv_types_of(int64_t types, enum conv_kind kind)
 				    : (struct conv_types){first, result, second};
 }
 
-static dnnl_status_t conv_describe(
-	struct conv *c, const struct conv_shape *s, enum conv_kind kind)
+static dnnl_status_t conv_describe(struct conv *c, const struct conv_shape *s, enum conv_kind kind)
 {
 	const struct conv_types type = conv_types_of(s->form / TYPES, kind);
 	const int grouped = s->g > 1;
@@ -207,17 +206,13 @@ static dnnl_status_t conv_describe(
 		c->after[i] = span - s->size[i] - s->before[i];
 	}
 	c->bias = s->bias != 0;
-	c->algorithm = way_of(s) == DIRECT ? dnnl_convolution_direct
-					       : dnnl_convolution_winograd;
-	dnnl_status_t st = (s->form & X_BLOCKED ? in_blocks : dense)(
-		&c->x, 2 + s->axes, x, type.x);
+	c->algorithm = way_of(s) == DIRECT ? dnnl_convolution_direct : dnnl_convolution_winograd;
+	dnnl_status_t st = (s->form & X_BLOCKED ? in_blocks : dense)(&c->x, 2 + s->axes, x, type.x);
 	if (!st)
 		st = dense(&c->w, 2 + grouped + s->axes, w, type.w);
 	if (!st)
 		st = dense(&c->b, 1, &s->k, dnnl_f32);
-	return st ? st
-		  : (s->form & Y_BLOCKED ? in_blocks : dense)(
-			    &c->y, 2 + s->axes, y, type.y);
+	return st ? st : (s->form & Y_BLOCKED ? in_blocks : dense)(&c->y, 2 + s->axes, y, type.y);
 }
 
 static dnnl_status_t conv_desc(dnnl_convolution_desc_t *d, struct conv *c, enum conv_kind kind)
