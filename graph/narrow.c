@@ -18,7 +18,7 @@
 struct narrow {
 	struct graph_copy copy; /* map: the value as it is stored */
 	enum dtype type;
-	bool everywhere;
+	bool everywhere, convert; /* pass.h */
 	/* By old id. */
 	bool *real;   /* to stay so */
 	bool *narrow; /* stored narrow */
@@ -77,9 +77,11 @@ static bool knows(const struct op_def *op, unsigned bits, int k)
 	return plain_pointwise(op) || (k < 32 && bits >> k & 1);
 }
 
+/* Known values stay real, but as a product's operands. */
 static bool reads_real(const struct node *n, int i)
 {
-	return n->in[i] && dtype_is_real(n->in[i]->dtype) && n->in[i]->role != TR_CONSTANT;
+	return n->in[i] && dtype_is_real(n->in[i]->dtype) &&
+	       (n->in[i]->role != TR_CONSTANT || n->op->traits & OP_PRODUCT);
 }
 
 /* Some input is narrow, and no larger than `most` elements (-1: of any size). */
@@ -151,6 +153,8 @@ static enum form form_of(const struct narrow *l, const struct node *n, int i)
 		return is ? REAL : AS_IT_IS;
 	if (op->traits & OP_PRODUCT)
 		return NARROW;
+	if (l->convert)
+		return is || (l->everywhere && !plain_pointwise(op)) ? REAL : AS_IT_IS;
 	if (op->traits & OP_MOVE) /* one type for all */
 		return n->nout && n->out[0] && l->narrow[n->out[0]->id] ? NARROW
 		       : is                                             ? REAL
@@ -239,7 +243,7 @@ static enum status copy_node(struct narrow *l, const struct node *n)
 		if (n->out[k])
 			l->narrow[n->out[k]->id] = is_narrow(l, n, k);
 	const bool product = (n->op->traits & OP_PRODUCT) != 0;
-	const bool library = product && library_does(l, n);
+	const bool library = product && !l->convert && library_does(l, n);
 	TRY(read_inputs(l, n, library, in));
 	TRY(graph_copy_node(&l->copy, n, &m));
 	m->in = in;
@@ -249,7 +253,7 @@ static enum status copy_node(struct narrow *l, const struct node *n)
 		const struct tensor *old = n->out[k];
 		if (!old || !l->narrow[old->id])
 			continue;
-		if (product ? library : knows(n->op, n->op->narrow_out, k))
+		if (product ? library : !l->convert && knows(n->op, n->op->narrow_out, k))
 			m->out[k]->dtype = l->type;
 		else if (!(l->copy.map[old->id] = copy_as(l, old, m->out[k], l->type)))
 			return ST_INTERNAL;
@@ -260,7 +264,8 @@ static enum status copy_node(struct narrow *l, const struct node *n)
 enum status graph_narrow(
 	const struct graph *in, enum dtype type, unsigned flags, struct graph **out)
 {
-	struct narrow l = {.type = type, .everywhere = (flags & NARROW_EVERYWHERE) != 0};
+	struct narrow l = {.type = type, .everywhere = (flags & NARROW_EVERYWHERE) != 0,
+		.convert = (flags & NARROW_CONVERT) != 0};
 	struct arena *a = in->arena;
 	const int n = in->ntensor;
 	TRY(graph_copy_begin(&l.copy, in));

@@ -58,7 +58,10 @@ enum status graph_layout(
  * to be settled; a new graph in *out. */
 enum narrow_flag {
 	NARROW_OUTPUTS = 1,   /* the model's outputs too */
-	NARROW_EVERYWHERE = 2 /* for tests: wherever a record knows how */
+	/* For tests: wherever a record knows how; and the same values without that knowledge, each
+	 * rounded where it would be stored. */
+	NARROW_EVERYWHERE = 2,
+	NARROW_CONVERT = 4
 };
 enum status graph_narrow(
 	const struct graph *in, enum dtype type, unsigned flags, struct graph **out);
