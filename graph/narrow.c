@@ -35,7 +35,7 @@ static bool is_elementwise(const struct node *n)
 	return (n->op->traits & (OP_POINTWISE | OP_VIEW | OP_MOVE)) != 0;
 }
 
-static bool reaches_update(const struct narrow *l, const struct node *n)
+static bool reaches_real(const struct narrow *l, const struct node *n)
 {
 	for (int k = 0; k < n->nout; k++)
 		if (n->out[k] && l->real[n->out[k]->id])
@@ -57,7 +57,7 @@ static void find_real(struct narrow *l, const struct graph *g, bool outputs_too)
 	for (int i = g->nnode - 1; i >= 0; i--) {
 		const struct node *n = g->node[i];
 		const bool passes = n->phase == NODE_BACKWARD && is_elementwise(n) &&
-				    reaches_update(l, n);
+				    reaches_real(l, n);
 		for (int k = 0; k < n->nin; k++)
 			if (n->in[k] && n->in[k]->role == TR_VALUE &&
 				(n->phase == NODE_UPDATE || passes))
@@ -74,14 +74,14 @@ static bool plain_pointwise(const struct op_def *op)
 
 static bool knows(const struct op_def *op, unsigned bits, int k)
 {
-	return plain_pointwise(op) || (k < 32 && bits >> k & 1);
+	return plain_pointwise(op) || bits == ALL_OPERANDS || (k < 32 && bits >> k & 1);
 }
 
-/* Known values stay real, but as a product's operands. */
+/* Known values stay real, but as operands of a product or beside what is moved. */
 static bool reads_real(const struct node *n, int i)
 {
 	return n->in[i] && dtype_is_real(n->in[i]->dtype) &&
-	       (n->in[i]->role != TR_CONSTANT || n->op->traits & OP_PRODUCT);
+	       (n->in[i]->role != TR_CONSTANT || n->op->traits & (OP_PRODUCT | OP_MOVE));
 }
 
 /* Some input is narrow, and no larger than `most` elements (-1: of any size). */
@@ -104,6 +104,8 @@ static bool is_narrow(const struct narrow *l, const struct node *n, int k)
 		return l->narrow[n->in[0]->id];
 	if (n->op->traits & OP_PRODUCT)
 		return knows(n->op, n->op->narrow_out, k);
+	if ((n->op->traits & OP_MOVE) && reaches_real(l, n))
+		return false;
 	return has_narrow(l, n, knows(n->op, n->op->narrow_out, k) ? -1 : t->numel);
 }
 
@@ -264,7 +266,8 @@ static enum status copy_node(struct narrow *l, const struct node *n)
 enum status graph_narrow(
 	const struct graph *in, enum dtype type, unsigned flags, struct graph **out)
 {
-	struct narrow l = {.type = type, .everywhere = (flags & NARROW_EVERYWHERE) != 0,
+	struct narrow l = {.type = type,
+		.everywhere = (flags & NARROW_EVERYWHERE) != 0,
 		.convert = (flags & NARROW_CONVERT) != 0};
 	struct arena *a = in->arena;
 	const int n = in->ntensor;

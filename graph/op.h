@@ -200,6 +200,8 @@ struct tensor *blocking_beside(const struct blocking *b, const struct tensor *ol
 /* What stands for output k from now on. */
 void blocking_give(const struct blocking *b, int k, struct tensor *t, bool in_blocks);
 
+#define ALL_OPERANDS (~0u)
+
 /* Inputs of an OP_POINTWISE record at most: a to h. */
 enum { POINTWISE_INPUTS = 8 };
 
@@ -274,7 +276,7 @@ struct op_def {
 	 * in the graph's real type (graph_narrow), each in the type its tensor has: by the C text,
 	 * or for OP_PRODUCT by the library. OP_POINTWISE: all of them. Around other nodes values
 	 * are converted. */
-	unsigned narrow_in, narrow_out;
+	unsigned narrow_in, narrow_out; /* ALL_OPERANDS: however many there are */
 	/* Scratch bytes of the C text below; may depend on target->threads. NULL: none. */
 	int64_t (*workspace)(const struct node *n, const struct target *t);
 	/* The C text: a function body (codegen/emit.h). */

@@ -57,7 +57,7 @@ enum status graph_layout(
  * its products: what exactly is said in graph/narrow.c. Requires real tensors to be F32 and layouts
  * to be settled; a new graph in *out. */
 enum narrow_flag {
-	NARROW_OUTPUTS = 1,   /* the model's outputs too */
+	NARROW_OUTPUTS = 1, /* the model's outputs too */
 	/* For tests: wherever a record knows how; and the same values without that knowledge, each
 	 * rounded where it would be stored. */
 	NARROW_EVERYWHERE = 2,

@@ -9,7 +9,8 @@ static void print_tensor(const struct tensor *t, struct text *out)
 {
 	char shape[200];
 	if (t)
-		text_add(out, " %%%d%s%s", t->id, dtype_name(t->dtype), tensor_shape_text(t, shape));
+		text_add(
+			out, " %%%d%s%s", t->id, dtype_name(t->dtype), tensor_shape_text(t, shape));
 	else
 		text_puts(out, " -");
 }
