@@ -271,9 +271,13 @@ static dnnl_status_t conv_primitive(struct recipe *r, struct conv *c, enum conv_
 	dnnl_convolution_desc_t d;
 	dnnl_status_t st = dnnl_success;
 	if (kind != CONV_FORWARD) {
-		/* A backward primitive takes the forward one as a hint. */
-		c->bias = 0;
-		st = conv_desc(&d, c, CONV_FORWARD);
+		/* A backward primitive takes the forward one as a hint: one that there is, all
+		 * narrow where a part is. */
+		struct conv hint = *c;
+		c->bias = hint.bias = 0;
+		if (c->x.data_type == dnnl_bf16 || c->y.data_type == dnnl_bf16)
+			hint.x.data_type = hint.w.data_type = hint.y.data_type = dnnl_bf16;
+		st = conv_desc(&d, &hint, CONV_FORWARD);
 		if (!st)
 			st = dnnl_primitive_desc_create(&r->hint, &d, r->attr, r->engine, NULL);
 	}
