@@ -37,7 +37,7 @@ compare() { # MODEL FIELD OPTION...
 		seed=0
 		while [ "$seed" -lt "$seeds" ]; do
 			build/stint train "$out/$model-$precision" --seed "$seed" --epochs "$epochs" \
-				--log "$out/log.jsonl" "$@" >/dev/null
+				--log "$out/log.jsonl" "$@" >/dev/null 2>&1
 			last "$field" "$out/log.jsonl" >>"$out/$model-$precision.txt"
 			rm "$out/log.jsonl"
 			seed=$((seed + 1))
