@@ -246,6 +246,69 @@ static void emit_columns(struct emit *e, const struct node *n, const struct redu
 	emit(e, ";\n\t}\n");
 }
 
+/* Rows that are joined before they are joined with others, so that long sums stay accurate, and
+ * columns at a time. */
+enum { PART_ROWS = 128, COLUMNS = 64 };
+
+/* All rows of one long matrix into one: its parts are shared among threads and meet in order, so
+ * that narrow ones keep several busy. */
+static int64_t column_parts(const struct node *n)
+{
+	const struct reduce_kind *k = reduce_kind_of(n);
+	const struct reduce_shape s = reduce_shape_of(n);
+	if (n->in[0]->numel == 0 || !dtype_is_real(n->in[0]->dtype) || s.n != 2 ||
+		!s.group[0].reduced || s.group[0].dim <= 2 * PART_ROWS || reduce_has_other(k))
+		return 0;
+	return (s.group[0].dim + PART_ROWS - 1) / PART_ROWS;
+}
+
+int64_t reduce_workspace(const struct node *n, const struct target *t)
+{
+	(void)t;
+	return column_parts(n) * n->out[0]->numel * dtype_bytes(n->in[0]->dtype);
+}
+
+/* A loop over blocks of columns and, in it, `bound` of them. */
+static const char *open_columns(struct emit *e, const char *tabs, int64_t width)
+{
+	emit(e, "%sfor (int64_t c0 = 0; c0 < %" PRId64 "; c0 += %d) {\n", tabs, width, COLUMNS);
+	if (width % COLUMNS == 0)
+		return "64";
+	emit(e, "%s\tconst int64_t width = MIN(%" PRId64 " - c0, %d);\n", tabs, width, COLUMNS);
+	return "width";
+}
+
+static void emit_column_parts(
+	struct emit *e, const struct reduce_kind *k, const struct reduce_shape *s, int64_t parts)
+{
+	const int64_t rows = s->group[0].dim, width = s->group[1].dim;
+	emit(e, "\treal *const part = ws; /* [%" PRId64 "][%" PRId64 "] */\n", parts, width);
+	emit_parallel(e, (double)rows * (double)width, 2);
+	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", parts);
+	const char *bound = open_columns(e, "\t\t", width);
+	emit(e, "\t\t\treal sum[%d];\n", COLUMNS);
+	emit(e, "\t\t\tconst int64_t end = MIN(%" PRId64 ", (p + 1) * %d);\n", rows, PART_ROWS);
+	emit(e, "\t\t\tfor (int c = 0; c < %d; c++)\n\t\t\t\tsum[c] = %s;\n", COLUMNS,
+		start_text(k));
+	emit(e, "\t\t\tfor (int64_t r = p * %d; r < end; r++)\n", PART_ROWS);
+	emit(e, "\t\t\t\tfor (int64_t c = 0; c < %s; c++) {\n", bound);
+	emit(e, "\t\t\t\t\tconst real x = x0[r * %" PRId64 " + c0 + c];\n", width);
+	join(e, k, "\t\t\t\t\t", "sum[c]", "", term_of(k));
+	emit(e, "\t\t\t\t}\n\t\t\tfor (int64_t c = 0; c < %s; c++)\n", bound);
+	emit(e, "\t\t\t\tpart[p * %" PRId64 " + c0 + c] = sum[c];\n\t\t}\n", width);
+	emit_parallel(e, (double)parts * (double)width, 1);
+	bound = open_columns(e, "\t", width);
+	emit(e, "\t\t%s sum[%d];\n", is_order(k) ? "real" : "double", COLUMNS);
+	emit(e, "\t\tfor (int c = 0; c < %d; c++)\n\t\t\tsum[c] = %s;\n", COLUMNS, start_text(k));
+	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", parts);
+	emit(e, "\t\t\tfor (int64_t c = 0; c < %s; c++) {\n", bound);
+	emit(e, "\t\t\t\tconst real x = part[p * %" PRId64 " + c0 + c];\n", width);
+	join(e, k, "\t\t\t\t", "sum[c]", is_order(k) ? "" : "(double)", "x");
+	emit(e, "\t\t\t}\n\t\tfor (int64_t c = 0; c < %s; c++)\n\t\t\ty0[c0 + c] = ", bound);
+	finish(e, k, s, "real", "sum[c]");
+	emit(e, ";\n\t}\n");
+}
+
 /* Nothing to join: every output is made of one element, or of none. */
 static void emit_trivial(struct emit *e, const struct node *n, const struct reduce_kind *k)
 {
@@ -308,6 +371,8 @@ enum status reduce_emit(struct emit *e, const struct node *n)
 		emit_one_row(e, k, &s, s.group[0].dim);
 	else if (s.group[s.n - 1].reduced)
 		emit_rows(e, n, k, &s);
+	else if (column_parts(n) > 0)
+		emit_column_parts(e, k, &s, column_parts(n));
 	else
 		emit_columns(e, n, k, &s);
 	return ST_OK;
