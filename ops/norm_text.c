@@ -4,8 +4,9 @@
 #include "ops/lanes.h"
 #include "ops/norm.h"
 
-/* Rows longer than this are summed in double precision. */
-enum { LONG_ROW = 4096 };
+/* Rows longer than this are summed in double precision. Sums over rows: so many of them at first.
+ */
+enum { LONG_ROW = 4096, PART_ROWS = 128 };
 
 /* Σ (x − mean)² */
 static const char squares_wide[] =
@@ -178,6 +179,14 @@ static void emit_channel_sums(struct emit *e, const struct norm *p)
 		w);
 }
 
+/* dx of one row, once level and slope are there. */
+static void emit_flat_row(struct emit *e, const struct norm *p, bool scale, const char *tabs)
+{
+	emit(e, "%sfor (int64_t i = 0; i < %" PRId64 "; i++)\n", tabs, width_of(p));
+	emit(e, "%s\tdx[i] = invstd * (dy[i]%s%s - %s * slope);\n", tabs,
+		scale ? " * scale[i]" : "", p->centred ? " - level" : "", difference(p));
+}
+
 enum status norm_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct norm *p = n->param;
@@ -197,21 +206,75 @@ enum status norm_grad_emit(struct emit *e, const struct node *n)
 		emit_flat_sums(e, p, scale);
 	else
 		emit_channel_sums(e, p);
-	const char *tabs = flat ? "\t\t" : "\t\t\t";
-	if (flat)
-		emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", w);
-	else
-		emit(e,
-			"\t\tfor (int64_t c = 0; c < %" PRId64
-			"; c++) {\n\t\t\tconst real factor = scale[c];\n"
-			"\t\t\tfor (int64_t i = c * %" PRId64 "; i < (c + 1) * %" PRId64 "; i++)\n",
-			p->channels, p->inner, p->inner);
-	emit(e, "%s\tdx[i] = invstd * (dy[i]%s%s - %s * slope);\n", tabs,
-		!scale ? ""
-		: flat ? " * scale[i]"
-		       : " * factor",
+	if (flat) {
+		emit_flat_row(e, p, scale, "\t\t");
+		emit(e, "\t}\n");
+		return ST_OK;
+	}
+	emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", p->channels);
+	emit(e, "\t\t\tconst real factor = scale[c];\n");
+	emit(e, "\t\t\tfor (int64_t i = c * %" PRId64 "; i < (c + 1) * %" PRId64 "; i++)\n",
+		p->inner, p->inner);
+	emit(e, "\t\t\t\tdx[i] = invstd * (dy[i] * factor%s - %s * slope);\n\t\t}\n\t}\n",
 		p->centred ? " - level" : "", difference(p));
-	emit(e, flat ? "\t}\n" : "\t\t}\n\t}\n");
+	return ST_OK;
+}
+
+/* --- The gradients of x, scale and bias at once: rows are read once --- */
+
+static int64_t parts_of(const struct norm *p)
+{
+	return (p->rows + PART_ROWS - 1) / PART_ROWS;
+}
+
+int64_t norm_all_workspace(const struct node *n, const struct target *t)
+{
+	const struct norm *p = n->param;
+	(void)t;
+	return parts_of(p) * p->channels * (p->centred ? 2 : 1) * dtype_bytes(n->in[0]->dtype);
+}
+
+/* Of each part the sums, in order. */
+static void emit_part_sums(struct emit *e, const struct norm *p)
+{
+	const int64_t c = p->channels, sums = p->centred ? 2 : 1;
+	emit_parallel(e, (double)(parts_of(p) * c * sums), 1);
+	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", c);
+	emit(e, "\t\treal scale = 0%s;\n", p->centred ? ", bias = 0" : "");
+	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p++) {\n", parts_of(p));
+	emit(e, "\t\t\tscale += part[p * %" PRId64 " + c];\n", sums * c);
+	if (p->centred)
+		emit(e, "\t\t\tbias += part[p * %" PRId64 " + %" PRId64 " + c];\n", sums * c, c);
+	emit(e, "\t\t}\n\t\ty1[c] = scale;\n%s\t}\n", p->centred ? "\t\ty2[c] = bias;\n" : "");
+}
+
+enum status norm_all_emit(struct emit *e, const struct node *n)
+{
+	const struct norm *p = n->param;
+	const int64_t c = p->channels, sums = p->centred ? 2 : 1;
+	if (n->out[0]->numel == 0)
+		return emit_empty(e, n, p);
+	emit(e, "\treal *const part = ws; /* [%" PRId64 "][%" PRId64 "][%" PRId64 "] */\n",
+		parts_of(p), sums, c);
+	emit_parallel(e, (double)(p->rows * c) * 10, 1);
+	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++) {\n", parts_of(p));
+	emit(e, "\t\treal *const restrict sum = part + p * %" PRId64 ";\n", sums * c);
+	emit(e, "\t\tconst int64_t end = MIN(%" PRId64 ", (p + 1) * %d);\n", p->rows, PART_ROWS);
+	emit(e, "\t\tconst real *scale = x4;\n");
+	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\t\tsum[i] = 0;\n", sums * c);
+	emit(e, "\t\tfor (int64_t r = p * %d; r < end; r++) {\n", PART_ROWS);
+	emit(e, "\t\tconst real *dy = x0 + r * %" PRId64 ", *x = x1 + r * %" PRId64 ";\n", c, c);
+	emit(e, "\t\treal *dx = y0 + r * %" PRId64 ";\n", c);
+	emit(e, "\t\tconst real %sinvstd = x3[r];\n", p->centred ? "mean = x2[r], " : "");
+	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", c);
+	emit(e, "\t\t\tsum[i] += dy[i] * (%s * invstd);\n", difference(p));
+	if (p->centred)
+		emit(e, "\t\t\tsum[%" PRId64 " + i] += dy[i];\n", c);
+	emit(e, "\t\t}\n");
+	emit_flat_sums(e, p, true);
+	emit_flat_row(e, p, true, "\t\t");
+	emit(e, "\t\t}\n\t}\n");
+	emit_part_sums(e, p);
 	return ST_OK;
 }
 
