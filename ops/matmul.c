@@ -106,10 +106,11 @@ static struct op_cost product_cost(const struct node *n)
 static bool product_library(const struct node *n, int way, struct lib_call *call)
 {
 	const struct product *p = n->param;
-	if (way > 0 || n->out[0]->dtype != DT_F32 || n->out[0]->numel == 0 || p->k == 0)
+	if (way > 0 || n->out[0]->dtype == DT_F64 || n->out[0]->numel == 0 || p->k == 0)
 		return false;
 	*call = (struct lib_call){n->nin > 2 && n->in[2] ? "matmul_bias" : "matmul",
-		{p->batch, p->m, p->n, p->k, p->ta, p->tb, p->sa, p->sb}, .speed = 1};
+		{p->batch, p->m, p->n, p->k, p->ta, p->tb, p->sa, p->sb, product_types(n)},
+		.speed = 1};
 	return true;
 }
 
@@ -353,6 +354,9 @@ const struct op_def ops_matmul[] = {
 		.min_in = 2,
 		.max_in = 3,
 		.infer = product_infer,
+		.traits = OP_PRODUCT,
+		.narrow_in = 3,
+		.narrow_out = 1,
 		.grad = product_grad,
 		.cost = product_cost,
 		.library = product_library,

@@ -483,6 +483,9 @@ static enum status roll_match(struct graph *g, const struct node *n, struct tens
 
 const struct op_def ops_roll[] = {
 	{.name = "stint.Roll",
+		.traits = OP_MOVE,
+		.narrow_in = 1,
+		.narrow_out = 1,
 		.min_in = 1,
 		.max_in = 1,
 		.infer = roll_infer,

@@ -9,6 +9,8 @@
 /* Finite differences in double precision: h, and how far they may be off, relative to the largest
  * gradient. Single precision: the same for its rounding. */
 static const double FD_STEP = 1e-5, FD_TOLERANCE = 1e-6, SINGLE_TOLERANCE = 1e-4;
+/* Two roundings to bf16 of what differs by single precision's. */
+static const double NARROW_TOLERANCE = 1.0 / 64;
 /* Elements of an input that are differenced one by one, evenly spread. */
 enum { FD_ELEMENTS = 48 };
 
@@ -285,6 +287,9 @@ bool case_check(struct test_case *c, void *object, char *why, size_t size)
 	compare_results(&k, &c->variant[VAR_SINGLE], full, "single precision", SINGLE_TOLERANCE);
 	if (c->variant[VAR_LIBRARY].built)
 		compare_results(&k, &c->variant[VAR_LIBRARY], full, "library", SINGLE_TOLERANCE);
+	if (c->variant[VAR_NARROW].built)
+		compare_results(&k, &c->variant[VAR_NARROW], &c->variant[VAR_ROUNDED], "bf16",
+			NARROW_TOLERANCE);
 	for (int i = 0; i < c->nin && !k.failed; i++)
 		if (c->in[i].kind == VALUE_REAL && !c->in[i].data && !(c->op->loss && i > 0))
 			check_gradient(&k, full, i);
