@@ -252,8 +252,8 @@ static void emit_columns(struct emit *e, const struct node *n, const struct redu
 }
 
 /* Rows that are joined before they are joined with others, so that long sums stay accurate, and
- * columns at a time. */
-enum { PART_ROWS = 128, COLUMNS = 64 };
+ * columns at a time: as many as lie in the first cache level. */
+enum { PART_ROWS = 128, COLUMNS = 1024 };
 
 /* All rows of one long matrix into one: its parts are shared among threads and meet in order, so
  * that narrow ones keep several busy. */
@@ -273,13 +273,15 @@ int64_t reduce_workspace(const struct node *n, const struct target *t)
 	return column_parts(n) * n->out[0]->numel * dtype_bytes(n->out[0]->dtype);
 }
 
-/* A loop over blocks of columns and, in it, `bound` of them. */
-static const char *open_columns(struct emit *e, const char *tabs, int64_t width)
+/* A loop over blocks of at most `most` columns and, in it, how many it has. */
+static const char *open_columns(struct emit *e, const char *tabs, int64_t width, int64_t most)
 {
-	emit(e, "%sfor (int64_t c0 = 0; c0 < %" PRId64 "; c0 += %d) {\n", tabs, width, COLUMNS);
-	if (width % COLUMNS == 0)
-		return "64";
-	emit(e, "%s\tconst int64_t width = MIN(%" PRId64 " - c0, %d);\n", tabs, width, COLUMNS);
+	emit(e, "%sfor (int64_t c0 = 0; c0 < %" PRId64 "; c0 += %" PRId64 ") {\n", tabs, width,
+		most);
+	if (width % most == 0)
+		return emit_text(e, "%" PRId64, most);
+	emit(e, "%s\tconst int64_t width = MIN(%" PRId64 " - c0, %" PRId64 ");\n", tabs, width,
+		most);
 	return "width";
 }
 
@@ -287,13 +289,14 @@ static void emit_column_parts(struct emit *e, const struct node *n, const struct
 	const struct reduce_shape *s, int64_t parts)
 {
 	const int64_t rows = s->group[0].dim, width = s->group[1].dim;
+	const int64_t most = width < COLUMNS ? width : COLUMNS;
 	emit(e, "\treal *const part = ws; /* [%" PRId64 "][%" PRId64 "] */\n", parts, width);
 	emit_parallel(e, (double)rows * (double)width, 2);
 	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", parts);
-	const char *bound = open_columns(e, "\t\t", width);
-	emit(e, "\t\t\treal sum[%d];\n", COLUMNS);
+	const char *bound = open_columns(e, "\t\t", width, most);
+	emit(e, "\t\t\treal sum[%" PRId64 "];\n", most);
 	emit(e, "\t\t\tconst int64_t end = MIN(%" PRId64 ", (p + 1) * %d);\n", rows, PART_ROWS);
-	emit(e, "\t\t\tfor (int c = 0; c < %d; c++)\n\t\t\t\tsum[c] = %s;\n", COLUMNS,
+	emit(e, "\t\t\tfor (int c = 0; c < %" PRId64 "; c++)\n\t\t\t\tsum[c] = %s;\n", most,
 		start_text(k));
 	emit(e, "\t\t\tfor (int64_t r = p * %d; r < end; r++)\n", PART_ROWS);
 	emit(e, "\t\t\t\tfor (int64_t c = 0; c < %s; c++) {\n", bound);
@@ -303,9 +306,10 @@ static void emit_column_parts(struct emit *e, const struct node *n, const struct
 	emit(e, "\t\t\t\t}\n\t\t\tfor (int64_t c = 0; c < %s; c++)\n", bound);
 	emit(e, "\t\t\t\tpart[p * %" PRId64 " + c0 + c] = sum[c];\n\t\t}\n", width);
 	emit_parallel(e, (double)parts * (double)width, 1);
-	bound = open_columns(e, "\t", width);
-	emit(e, "\t\t%s sum[%d];\n", is_order(k) ? "real" : "double", COLUMNS);
-	emit(e, "\t\tfor (int c = 0; c < %d; c++)\n\t\t\tsum[c] = %s;\n", COLUMNS, start_text(k));
+	bound = open_columns(e, "\t", width, most);
+	emit(e, "\t\t%s sum[%" PRId64 "];\n", is_order(k) ? "real" : "double", most);
+	emit(e, "\t\tfor (int c = 0; c < %" PRId64 "; c++)\n\t\t\tsum[c] = %s;\n", most,
+		start_text(k));
 	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", parts);
 	emit(e, "\t\t\tfor (int64_t c = 0; c < %s; c++) {\n", bound);
 	emit(e, "\t\t\t\tconst real x = part[p * %" PRId64 " + c0 + c];\n", width);
