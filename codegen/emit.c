@@ -53,12 +53,16 @@ void emit_helper(struct emit *e, const char *name, const char *text)
 }
 
 /* One @word of a helper's text; how long it was. */
-static size_t add_word(
-	struct text *out, const char *word, const char *name, const struct tensor *const *t)
+static size_t add_word(struct text *out, const char *word, const char *name, const char *suffix,
+	const struct tensor *const *t)
 {
 	if (!strncmp(word, "@name", 5)) {
 		text_puts(out, name);
 		return 5;
+	}
+	if (!strncmp(word, "@suffix", 7)) {
+		text_puts(out, suffix);
+		return 7;
 	}
 	if (strncmp(word, "@value", 6) != 0) {
 		text_puts(out, emit_type(t[word[1] - '0']));
@@ -85,7 +89,7 @@ const char *emit_helper_on(
 		const size_t plain = strcspn(p, "@");
 		text_write(&out, p, plain);
 		p += plain;
-		p += *p ? add_word(&out, p, full.s, t) : 0;
+		p += *p ? add_word(&out, p, full.s, full.s + strlen(name), t) : 0;
 	}
 	const char *called = full.failed ? NULL : arena_strdup(e->g->arena, full.s);
 	if (called && !out.failed)

@@ -32,7 +32,7 @@ struct narrow {
 
 static bool is_elementwise(const struct node *n)
 {
-	return (n->op->traits & (OP_POINTWISE | OP_VIEW | OP_MOVE)) != 0;
+	return (n->op->traits & (OP_POINTWISE | OP_VIEW | OP_ALIKE)) != 0;
 }
 
 static bool reaches_real(const struct narrow *l, const struct node *n)
@@ -81,7 +81,7 @@ static bool knows(const struct op_def *op, unsigned bits, int k)
 static bool reads_real(const struct node *n, int i)
 {
 	return n->in[i] && dtype_is_real(n->in[i]->dtype) &&
-	       (n->in[i]->role != TR_CONSTANT || n->op->traits & (OP_PRODUCT | OP_MOVE));
+	       (n->in[i]->role != TR_CONSTANT || n->op->traits & (OP_PRODUCT | OP_ALIKE));
 }
 
 /* Some input is narrow, and no larger than `most` elements (-1: of any size). */
@@ -90,6 +90,20 @@ static bool has_narrow(const struct narrow *l, const struct node *n, int64_t mos
 	for (int i = 0; i < n->nin; i++)
 		if (reads_real(n, i) && (l->everywhere || l->narrow[n->in[i]->id]) &&
 			(most < 0 || n->in[i]->numel <= most))
+			return true;
+	return false;
+}
+
+/* OP_ALIKE: some operand is narrow, and no result has to be real. */
+static bool all_narrow(const struct narrow *l, const struct node *n)
+{
+	for (int k = 0; k < n->nout; k++)
+		if (n->out[k] && knows(n->op, n->op->narrow_out, k) &&
+			(l->real[n->out[k]->id] || n->out[k]->role != TR_VALUE))
+			return false;
+	for (int i = 0; i < n->nin; i++)
+		if (reads_real(n, i) && knows(n->op, n->op->narrow_in, i) &&
+			(l->everywhere || l->narrow[n->in[i]->id]))
 			return true;
 	return false;
 }
@@ -104,8 +118,8 @@ static bool is_narrow(const struct narrow *l, const struct node *n, int k)
 		return l->narrow[n->in[0]->id];
 	if (n->op->traits & OP_PRODUCT)
 		return knows(n->op, n->op->narrow_out, k);
-	if ((n->op->traits & OP_MOVE) && reaches_real(l, n))
-		return false;
+	if ((n->op->traits & OP_ALIKE) && knows(n->op, n->op->narrow_out, k))
+		return all_narrow(l, n);
 	return has_narrow(l, n, knows(n->op, n->op->narrow_out, k) ? -1 : t->numel);
 }
 
@@ -155,12 +169,12 @@ static enum form form_of(const struct narrow *l, const struct node *n, int i)
 		return is ? REAL : AS_IT_IS;
 	if (op->traits & OP_PRODUCT)
 		return NARROW;
+	if ((op->traits & OP_ALIKE) && !all_narrow(l, n))
+		return is ? REAL : AS_IT_IS;
 	if (l->convert)
 		return is || (l->everywhere && !plain_pointwise(op)) ? REAL : AS_IT_IS;
-	if (op->traits & OP_MOVE) /* one type for all */
-		return n->nout && n->out[0] && l->narrow[n->out[0]->id] ? NARROW
-		       : is                                             ? REAL
-									: AS_IT_IS;
+	if (op->traits & OP_ALIKE)
+		return NARROW;
 	return l->everywhere && !plain_pointwise(op) ? NARROW : AS_IT_IS;
 }
 

@@ -31,8 +31,8 @@ enum op_trait {
 	OP_STOP = 32, /* the gradient legitimately stops here (comparisons, integer outputs, shapes)
 		       */
 	OP_BOOL = 64, /* OP_POINTWISE: the output is DT_BOOL */
-	OP_MOVE = 128, /* elements of narrow_in's inputs are moved, in whatever type they have, all
-			  in the same: see `narrow_in` */
+	OP_ALIKE = 128, /* what narrow_in and narrow_out name has one type in all: elements that are
+			   moved, whatever they are */
 	OP_PRODUCT = 256, /* rounds its operands (narrow_in) where precision is reduced */
 };
 

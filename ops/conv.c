@@ -360,7 +360,7 @@ static void emit_conv_product(struct emit *e, bool pack_a)
 	gemm_emit_thread(e);
 	gemm_emit_macro(e);
 	if (pack_a)
-		gemm_emit_pack_a(e);
+		gemm_emit_pack_a(e, NULL);
 	emit_helper(e, "conv_gather", conv_gather_text);
 	if (!pack_a)
 		emit_helper(e, "conv_product", conv_product_text);

@@ -483,7 +483,7 @@ static enum status roll_match(struct graph *g, const struct node *n, struct tens
 
 const struct op_def ops_roll[] = {
 	{.name = "stint.Roll",
-		.traits = OP_MOVE,
+		.traits = OP_ALIKE,
 		.narrow_in = 1,
 		.narrow_out = 1,
 		.min_in = 1,

@@ -161,13 +161,14 @@ static bool is_narrow(enum variant_kind kind)
 
 /* Single precision has its channels in blocks wherever a record knows them, and its library calls
  * go the least usual way: what the other variants do not do. */
-static enum status kernels_of(enum variant_kind kind, struct graph **g)
+static enum status kernels_of(enum variant_kind kind, unsigned narrow, struct graph **g)
 {
 	if ((*g)->target->block > 0)
 		TRY(graph_layout(*g, (*g)->target->block, true, g));
 	if (is_narrow(kind))
 		TRY(graph_narrow(*g, DT_BF16,
-			NARROW_EVERYWHERE | (kind == VAR_ROUNDED ? NARROW_CONVERT : 0), g));
+			NARROW_EVERYWHERE | narrow | (kind == VAR_ROUNDED ? NARROW_CONVERT : 0),
+			g));
 	graph_choose(*g, MATH_FREE);
 	for (int i = 0; i < (*g)->nnode; i++) {
 		struct node *n = (*g)->node[i];
@@ -190,7 +191,7 @@ static enum status train_graph(
 	TRY(graph_autodiff(*out, &nparam, &param, &grad));
 	TRY(optimizer_parse(c->arena, ops_table(), "sgd:lr=0.5", &sgd, in->diag));
 	TRY(graph_attach_updates(*out, &sgd, nparam, param, grad));
-	return kernels_of(kind, out);
+	return kernels_of(kind, NARROW_OUTPUTS, out);
 }
 
 static enum status eval_graph(
@@ -201,7 +202,7 @@ static enum status eval_graph(
 	v->noutput = (*out)->noutput;
 	for (int k = 0; k < v->noutput; k++)
 		v->output_known[k] = (*out)->output[k]->role == TR_CONSTANT;
-	return kernels_of(kind, out);
+	return kernels_of(kind, 0, out);
 }
 
 static bool uses_library(const struct graph *g)
@@ -253,7 +254,9 @@ void case_build(struct test_case *c, int index, const char *folder)
 		const bool library = v == VAR_LIBRARY || is_narrow((enum variant_kind)v);
 		*target = (struct target){.portable = !library,
 			.threads = 2,
-			.block = library ? stint_lib_block() : v == VAR_SINGLE ? 2 : 0,
+			.block = library           ? stint_lib_block()
+				 : v == VAR_SINGLE ? 2
+						   : 0,
 			.library_workspace = library ? library_workspace : NULL,
 			.user = target};
 		if (v == VAR_DOUBLE && make_reference(c, &d, target) != ST_OK)
