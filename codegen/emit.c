@@ -152,13 +152,36 @@ static int indent_here(const struct text *t)
  * results repeat: never measured. */
 static const double PARALLEL_WORK = 32768;
 
-void emit_parallel(struct emit *e, double work, int collapse)
+static bool is_shared(const struct emit *e, double work)
 {
-	if (work < PARALLEL_WORK || e->g->target->threads <= 1)
-		return;
+	return work >= PARALLEL_WORK && e->g->target->threads > 1;
+}
+
+static void emit_line(struct emit *e, const char *line)
+{
 	for (int i = indent_here(&e->out); i > 0; i--)
 		text_puts(&e->out, "\t");
-	emit(e, "PARALLEL_FOR(%d)\n", collapse < 1 ? 1 : collapse);
+	emit(e, "%s\n", line);
+}
+
+void emit_parallel(struct emit *e, double work, int collapse)
+{
+	char line[40];
+	snprintf(line, sizeof line, "PARALLEL_FOR(%d)", collapse < 1 ? 1 : collapse);
+	if (is_shared(e, work))
+		emit_line(e, line);
+}
+
+void emit_parallel_each(struct emit *e, double work)
+{
+	if (is_shared(e, work))
+		emit_line(e, "PARALLEL_EACH");
+}
+
+void emit_each(struct emit *e, double work)
+{
+	if (is_shared(e, work))
+		emit_line(e, "EACH");
 }
 
 /* The fewest digits that read back as v. */

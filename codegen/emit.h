@@ -56,6 +56,12 @@ const char *emit_helper_on(
  * the loop that follows it, when `work` (about: flops or elements in the whole loop nest) is worth
  * it and the target has threads; nothing otherwise. */
 void emit_parallel(struct emit *e, double work, int collapse);
+/* The same before one loop none of whose turns reads what another writes, for which it stands too:
+ * the compiler then asks nothing about pointers, which lose their `restrict` where a loop is shared
+ * among threads. And before such a loop inside one that emit_parallel stands before, `work` being
+ * that one's. */
+void emit_parallel_each(struct emit *e, double work);
+void emit_each(struct emit *e, double work);
 /* "0.1f" or "0.1": a literal of type real with exactly the bits of (real)v; "INFINITY",
  * "-INFINITY". */
 const char *emit_real(const struct emit *e, double v, char buf[static 40]);

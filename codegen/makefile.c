@@ -1,13 +1,18 @@
 /* The Makefile beside step.c. */
 #include "codegen/parts.h"
 
+static bool is_shared(const char *text)
+{
+	return text_mentions(text, "PARALLEL_FOR") || text_mentions(text, "PARALLEL_EACH");
+}
+
 static bool mentions_threads(const struct kernels *ks)
 {
 	for (int i = 0; i < ks->n; i++)
-		if (text_mentions(ks->kernel[i].body, "PARALLEL_FOR"))
+		if (is_shared(ks->kernel[i].body))
 			return true;
 	for (const struct helper *h = ks->helpers.first; h; h = h->next)
-		if (text_mentions(h->text, "PARALLEL_FOR"))
+		if (is_shared(h->text))
 			return true;
 	return false;
 }

@@ -267,8 +267,12 @@ static void emit_nest(struct emit *e, const struct stages *x)
 		char name[16];
 		index_name(&nest, d, name);
 		bool innermost = d == nest.rank - 1;
-		if (levels > 0 ? d == 0 : innermost)
+		if (levels > 0 && d == 0)
 			emit_parallel(e, work, levels);
+		else if (innermost && levels > 0)
+			emit_each(e, work);
+		else if (innermost)
+			emit_parallel_each(e, work);
 		emit(e, "%.*sfor (int64_t %s = 0; %s < %" PRId64 "; %s++)%s\n", d + 1, tabs, name,
 			name, nest.dim[d], name, innermost ? " {" : "");
 	}

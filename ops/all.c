@@ -49,6 +49,7 @@
 	F(ops_resize) \
 	F(ops_rnn) \
 	F(ops_roialign) \
+	F(ops_roll) \
 	F(ops_rotary) \
 	F(ops_rounding) \
 	F(ops_reverse) \

@@ -284,40 +284,47 @@ static enum status attention_rule(struct graph *g, const struct node *n, struct 
 	struct tensor *in[] = {dy[0] ? dy[0] : zeros_like(g, n->out[0]), n->in[IN_Q], n->in[IN_K],
 		n->in[IN_V], n->out[0], n->out[1], mask, control, dy[1]};
 	const struct attention *p = n->param;
-	if (p->packed && want[IN_Q]) {
-		struct node *m = graph_op_node(
-			g, "stint.AttentionGradParts", nin, in, 0, NULL, n->param);
-		dx[IN_Q] = m ? m->out[0] : NULL;
-	} else if (want[IN_Q] || want[IN_K] || want[IN_V]) {
-		struct node *m = graph_op_node(
-			g, "stint.AttentionGrad", nin, in, 0, NULL, n->param);
-		for (int i = 0; m && i < 3; i++)
-			dx[i] = want[i] ? m->out[i] : NULL;
-	}
-	if (mask && want[IN_MASK]) {
-		struct node *m = graph_op_node(
-			g, "stint.AttentionGradMask", nin, in, 0, NULL, n->param);
-		struct tensor *t = m ? graph_unbroadcast(g, m->out[0], mask) : NULL;
-		dx[IN_MASK] = t ? graph_reshape(g, t, mask->rank, mask->dim) : NULL;
-	}
+	const int parts = attention_parts(p);
+	const bool any = want[IN_Q] || (!p->packed && (want[IN_K] || want[IN_V]));
+	const bool dmask = mask && want[IN_MASK], both = any && dmask && attention_joins(g, p);
+	struct tensor *to_mask = NULL;
+	struct node *m = NULL;
+	if (any && graph_node(g, p->packed ? "stint.AttentionGradParts" : "stint.AttentionGrad",
+			   NULL, nin, in, parts + both, 0, NULL, n->param, &m) != ST_OK)
+		return g->failed = ST_INVALID;
+	for (int i = 0; m && i < parts; i++)
+		dx[i] = want[i] ? m->out[i] : NULL;
+	if (both)
+		to_mask = m->out[parts];
+	else if (dmask &&
+		 (m = graph_op_node(g, "stint.AttentionGradMask", nin, in, 0, NULL, n->param)))
+		to_mask = m->out[0];
+	if (to_mask && (to_mask = graph_unbroadcast(g, to_mask, mask)))
+		dx[IN_MASK] = graph_reshape(g, to_mask, mask->rank, mask->dim);
 	return g->failed;
+}
+
+/* Summed over the batches and heads that share a mask; the caller sums over tokens. */
+static enum status mask_output(struct graph *g, struct node *n, int k)
+{
+	const struct attention *p = n->param;
+	const int64_t dim[4] = {p->mask_dim[0], p->mask_dim[1], p->tq, p->tk};
+	return data_output(g, n, k, n->in[GRAD_DY]->dtype, 4, dim);
 }
 
 static enum status grad_infer(struct graph *g, struct node *n)
 {
-	for (int k = 0; k < n->nout; k++) {
+	const int parts = attention_parts(n->param);
+	for (int k = 0; k < n->nout && k < parts; k++) {
 		const struct tensor *x = n->in[GRAD_Q + k];
 		TRY(data_output(g, n, k, x->dtype, x->rank, x->dim));
 	}
-	return ST_OK;
+	return n->nout > parts ? mask_output(g, n, parts) : ST_OK;
 }
 
-/* Summed over the batches and heads that share a mask; the caller sums over tokens. */
 static enum status mask_infer(struct graph *g, struct node *n)
 {
-	const struct attention *p = n->param;
-	const int64_t dim[4] = {p->mask_dim[0], p->mask_dim[1], p->tq, p->tk};
-	return data_output(g, n, 0, n->in[GRAD_DY]->dtype, 4, dim);
+	return mask_output(g, n, 0);
 }
 
 /* --- Cost --- */
@@ -419,9 +426,9 @@ const struct op_def ops_attention[] = {
 	{.name = "stint.Attention", .traits = OP_ALIKE, .narrow_in = 7, .narrow_out = 1, .min_in = 3, .max_in = 5, .min_out = 2, .max_out = 2, .infer = attention_infer,
 		.fold = attention_fold, .grad = attention_rule, .cost = attention_cost, .match = attention_match, .lower = attention_lower,
 		.workspace = attention_workspace, .emit_c = attention_emit, .example = attention_examples},
-	{.name = "stint.AttentionGrad", .traits = OP_ALIKE, .narrow_in = 31, .min_in = 6, .max_in = 9, .min_out = 3, .max_out = 3, .infer = grad_infer,
+	{.name = "stint.AttentionGrad", .traits = OP_ALIKE, .narrow_in = 31, .min_in = 6, .max_in = 9, .min_out = 3, .max_out = 4, .infer = grad_infer,
 		.cost = grad_cost, .workspace = attention_grad_workspace, .emit_c = attention_grad_emit},
-	{.name = "stint.AttentionGradParts", .traits = OP_ALIKE, .narrow_in = 31, .min_in = 6, .max_in = 9, .infer = grad_infer,
+	{.name = "stint.AttentionGradParts", .traits = OP_ALIKE, .narrow_in = 31, .min_in = 6, .max_in = 9, .min_out = 1, .max_out = 2, .infer = grad_infer,
 		.cost = grad_cost, .workspace = attention_grad_workspace, .emit_c = attention_grad_emit},
 	{.name = "stint.AttentionGradMask", .traits = OP_ALIKE, .narrow_in = 31, .min_in = 7, .max_in = 9, .infer = mask_infer,
 		.cost = mask_cost, .workspace = attention_grad_workspace, .emit_c = attention_mask_emit},

@@ -77,7 +77,17 @@ static inline bool node_has(const struct node *n, int input)
 	return n->nin > input && n->in[input];
 }
 
+/* Outputs of the gradient: those of q, k and v, or of the tensor that they are parts of. The mask's
+ * may follow them. */
+static inline int attention_parts(const struct attention *p)
+{
+	return p->packed ? 1 : 3;
+}
+
 /* attention_emit.c */
+/* Whether one kernel should give the mask's gradient too: then a task has all that shares a mask.
+ */
+bool attention_joins(const struct graph *g, const struct attention *p);
 enum status attention_emit(struct emit *e, const struct node *n);
 int64_t attention_workspace(const struct node *n, const struct target *t);
 enum status attention_grad_emit(struct emit *e, const struct node *n);

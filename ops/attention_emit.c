@@ -31,7 +31,7 @@ static int64_t grad_block(const struct attention *p)
 static int64_t forward_elements(const struct attention *p, int threads)
 {
 	const int64_t n = forward_block(p, threads);
-	const int64_t tiles = p->ratio > 0 ? 2 : 1;
+	const int64_t tiles = p->ratio > 0 || (p->masked && !p->mask_bool) ? 2 : 1;
 	return round_up(n * (2 + p->d + p->dv) + tiles * KEYS * GEMM_COL_UNIT + KEYS * p->d +
 				KEYS * round_up(p->dv, GEMM_ROW_UNIT),
 		16);
@@ -82,6 +82,7 @@ static void emit_shape(
 	gemm_emit_macro(e);
 	gemm_emit_pack_a(e, t);
 	gemm_emit_pack_b(e, t);
+	gemm_emit_pack_b(e, NULL); /* masks */
 	emit_helper(e, "attention", attention_text);
 	emit(e,
 		"\tstatic const struct attention a = {.heads = %lld, .group = %lld, .block = %lld, "
@@ -180,7 +181,8 @@ enum status attention_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
-enum { TO_Q = 1, TO_KV = 2, TO_MASK = 4 };
+/* TO_MASK: the first output; TO_LAST: the one behind the others. */
+enum { TO_Q = 1, TO_KV = 2, TO_MASK = 4, TO_LAST = 8 };
 
 /* Declares `name`, of what a gradient kernel reads and, of `to`, writes. */
 static void emit_grad_data(struct emit *e, const struct node *n, const char *name, int to)
@@ -205,6 +207,8 @@ static void emit_grad_data(struct emit *e, const struct node *n, const char *nam
 			const char y[] = {'y', (char)(p->packed ? '0' : '0' + i), 0};
 			emit(e, "%s.%s = %s", any++ ? ", " : "", names[i], part(p, y, i, text[0]));
 		}
+	if (to & TO_LAST)
+		emit(e, ", .dmask = y%d", attention_parts(p));
 	emit(e, "%s};\n", to & TO_MASK ? ".dmask = y0" : "");
 }
 
@@ -266,6 +270,56 @@ static void emit_grad_blocks(struct emit *e, const struct node *n)
 		suffix(n->in[GRAD_Q]));
 }
 
+/* Heads of k and v whose queries share their rows of the mask. */
+static int64_t heads_of_mask(const struct attention *p)
+{
+	return p->mask_dim[1] == 1 ? p->heads / p->group : 1;
+}
+
+/* Tasks, where each has all batches and heads that share a mask. */
+static int64_t mask_tasks(const struct attention *p)
+{
+	return p->mask_dim[0] * (p->heads / p->group / heads_of_mask(p));
+}
+
+/* A task for what shares a mask: batches and heads in the order of the mask's own kernel. */
+static void emit_grad_masks(struct emit *e, const struct node *n)
+{
+	const struct attention *p = n->param;
+	const long long plane = p->tq * p->tk, heads = heads_of_mask(p);
+	const long long planes = p->mask_dim[1] == 1 ? 1 : p->group;
+	emit_grad_data(e, n, "g", TO_Q | TO_KV | TO_LAST);
+	emit_parallel(e, work_of(p, 5), 2);
+	emit(e, "\tfor (int64_t c = 0; c < %lld; c++)\n", (long long)p->mask_dim[0]);
+	emit(e, "\t\tfor (int64_t r = 0; r < %lld; r++) {\n",
+		(long long)(p->heads / p->group) / heads);
+	emit_scratch(e, n, "\t\t\t");
+	emit(e, "\t\t\treal *dmask = y%d + (c * %lld + r * %lld) * %lld;\n", attention_parts(p),
+		(long long)p->mask_dim[1], planes, plane);
+	emit(e, "\t\t\tfor (int64_t k = 0; k < %lld; k++)\n\t\t\t\tdmask[k] = 0;\n",
+		planes * plane);
+	emit(e, "\t\t\tfor (int64_t b = c; b < %lld; b += %lld)\n", (long long)p->batch,
+		(long long)p->mask_dim[0]);
+	emit(e, "\t\t\t\tfor (int64_t kv = r * %lld; kv < (r + 1) * %lld; kv++) {\n", heads, heads);
+	emit(e, "\t\t\t\t\tattention_clear%s(&a, &g, b, kv, 0, %lld);\n", suffix(n->in[GRAD_Q]),
+		(long long)p->tk);
+	emit_over_queries(e, p, "\t\t\t\t\t");
+	emit(e,
+		"\t\t\t\t\t\t\tattention_block_grad%s(&a, &g, b, h, i, 0, %lld, w);\n"
+		"\t\t\t\t}\n\t\t}\n",
+		suffix(n->in[GRAD_Q]), (long long)p->tk);
+}
+
+/* As long as the threads find work, and the mask is small beside what it is to stand in memory
+ * with.
+ */
+bool attention_joins(const struct graph *g, const struct attention *p)
+{
+	const int64_t tasks = mask_tasks(p), threads = g->target->threads;
+	return (tasks % threads == 0 || tasks >= 4 * threads) &&
+	       4 * p->mask_dim[0] * p->mask_dim[1] * p->tk <= p->batch * p->heads * p->d;
+}
+
 /* Whether one task a head keeps the threads busy: 5 products then, 7 in blocks. */
 static bool by_heads(const struct attention *p, int threads)
 {
@@ -281,7 +335,9 @@ enum status attention_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
 	emit_grad_helpers(e, n);
-	if (by_heads(p, e->g->target->threads))
+	if (n->nout > attention_parts(p))
+		emit_grad_masks(e, n);
+	else if (by_heads(p, e->g->target->threads))
 		emit_grad_heads(e, n);
 	else
 		emit_grad_blocks(e, n);

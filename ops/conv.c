@@ -130,15 +130,20 @@ static const char *const way_name[] = {NULL, "Winograd", "Winograd in halves"};
 
 /* Winograd's F(4x4, 3x3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
  * section 4) against direct convolution: so many times as fast, a rule made from what
- * tests/bench/ways.c measured. */
-static double winograd_speed(const struct conv *p, enum which which)
+ * tests/bench/ways.c measured. It needs many tiles at once, and works on whole ones. */
+static double winograd_speed(const struct conv *p, enum which which, int64_t images)
 {
-	const int64_t channels = min64(p->c, p->k), tiles = p->n * p->w.out_plane / 16;
-	if (channels < 32 || tiles < 64)
+	const int64_t channels = min64(p->c, p->k);
+	const int64_t tiles = images * div_up(p->w.out[1], 4) * div_up(p->w.out[2], 4);
+	const double used = (double)(images * p->w.out_plane) / (double)(16 * max64(tiles, 1));
+	const double most = channels >= 256 ? 2.6 : channels >= 64 ? 2.25 : 1.8;
+	if (channels < 32 || tiles < 24)
 		return 0.9;
-	const double most = channels >= 256 ? 2.8 : channels >= 64 ? 2.2 : 1.8;
-	const double speed = tiles >= 256 ? most : tiles >= 128 ? 1.5 : 1.2;
-	return which == GRAD_W ? speed * 0.85 : speed;
+	const double speed = tiles >= 256  ? most
+			     : tiles >= 96 ? fmin(most, 2.2)
+			     : tiles >= 48 ? fmin(most, 1.9)
+					   : fmin(most, 1.5);
+	return speed * used * (which == GRAD_W ? 0.95 : 1);
 }
 
 static bool winograd_does(const struct conv *p)
@@ -169,8 +174,9 @@ static bool conv_call(
 				w->dilation[2], w->before[1], w->before[2], w->after[1],
 				w->after[2], w->out[1], w->out[2], bias, form},
 			.name = way_name[way], .rough = way != DIRECT};
-		call->speed = way == DIRECT ? 1
-					    : winograd_speed(p, which) * (way == HALVES ? 0.95 : 1);
+		call->speed = way == DIRECT     ? 1
+			      : way == WINOGRAD ? winograd_speed(p, which, p->n)
+						: 0.97 * winograd_speed(p, which, p->n / 2);
 		return true;
 	}
 	const int64_t *const list[] = {

@@ -89,6 +89,15 @@ enum status norm_scale_infer(struct graph *g, struct node *n)
 	return ST_OK;
 }
 
+enum status norm_all_infer(struct graph *g, struct node *n)
+{
+	const struct norm *p = n->param;
+	TRY(norm_grad_infer(g, n));
+	for (int k = 1; k < n->nout; k++)
+		TRY(data_output(g, n, k, n->in[0]->dtype, 1, &p->channels));
+	return ST_OK;
+}
+
 static struct node *gradient_node(
 	struct graph *g, const struct node *n, const char *suffix, struct tensor *dy, int nin)
 {
@@ -135,8 +144,11 @@ enum status norm_rule(struct graph *g, const struct node *n, struct tensor *cons
 	const struct norm *p = n->param;
 	bool scale = norm_has(n, NORM_SCALE) && want[NORM_SCALE],
 	     bias = norm_has(n, NORM_BIAS) && want[NORM_BIAS];
+	/* one node for all, where each element has a channel */
+	const bool all = dy[0] && want[NORM_X] && scale && p->groups == 1 && p->inner == 1;
+	struct node *both = all ? gradient_node(g, n, "GradAll", dy[0], 5) : NULL;
 	if (want[NORM_X]) {
-		struct node *m = dy[0] ? gradient_node(g, n, "Grad", dy[0], 5) : NULL;
+		struct node *m = all ? both : dy[0] ? gradient_node(g, n, "Grad", dy[0], 5) : NULL;
 		struct tensor *more = through_statistics(
 			g, n, p->centred ? dy[1] : NULL, dy[p->centred ? 2 : 1]);
 		dx[NORM_X] = m ? m->out[0] : more;
@@ -144,13 +156,13 @@ enum status norm_rule(struct graph *g, const struct node *n, struct tensor *cons
 			dx[NORM_X] = OP2(g, "Add", m->out[0], more);
 	}
 	if (dy[0] && (scale || bias)) {
-		struct node *m = gradient_node(g, n, "GradScale", dy[0], 4);
+		struct node *m = all ? both : gradient_node(g, n, "GradScale", dy[0], 4);
 		if (m && scale)
 			dx[NORM_SCALE] = graph_reshape(
-				g, m->out[0], n->in[NORM_SCALE]->rank, n->in[NORM_SCALE]->dim);
+				g, m->out[all], n->in[NORM_SCALE]->rank, n->in[NORM_SCALE]->dim);
 		if (m && bias)
 			dx[NORM_BIAS] = graph_reshape(
-				g, m->out[1], n->in[NORM_BIAS]->rank, n->in[NORM_BIAS]->dim);
+				g, m->out[1 + all], n->in[NORM_BIAS]->rank, n->in[NORM_BIAS]->dim);
 	}
 	return g->failed;
 }

@@ -27,11 +27,13 @@ static inline bool norm_has(const struct node *n, int input)
 }
 
 /* Two records that have to exist for a forward node "stint.NAME": "stint.NAMEGrad" and
- * "stint.NAMEGradScale", with these hooks. */
+ * "stint.NAMEGradScale", with these hooks; and, where there may be one group with a channel for
+ * each element, "stint.NAMEGradAll", which gives the outputs of both at once. */
 enum status norm_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx);
 enum status norm_grad_infer(struct graph *g, struct node *n);
 enum status norm_scale_infer(struct graph *g, struct node *n);
+enum status norm_all_infer(struct graph *g, struct node *n);
 
 /* Evaluates a node that has a struct norm as its param on known inputs. */
 enum status norm_fold(struct graph *g, const struct node *n, void *const *out);
@@ -45,5 +47,7 @@ enum status norm_outputs(
 enum status norm_emit(struct emit *e, const struct node *n);
 enum status norm_grad_emit(struct emit *e, const struct node *n);
 enum status norm_scale_emit(struct emit *e, const struct node *n);
+enum status norm_all_emit(struct emit *e, const struct node *n);
+int64_t norm_all_workspace(const struct node *n, const struct target *t);
 
 #endif

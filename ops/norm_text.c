@@ -4,8 +4,9 @@
 #include "ops/lanes.h"
 #include "ops/norm.h"
 
-/* Rows longer than this are summed in double precision. */
-enum { LONG_ROW = 4096 };
+/* Rows longer than this are summed in double precision. Sums over rows: so many of them at first.
+ */
+enum { LONG_ROW = 4096, PART_ROWS = 128 };
 
 /* Σ (x − mean)² */
 static const char squares_wide[] =
@@ -204,6 +205,17 @@ static void emit_channel_sums(
 		w);
 }
 
+/* dx of one row, once level and slope are there. */
+static void emit_flat_row(
+	struct emit *e, const struct node *n, const struct norm *p, bool scale, const char *tabs)
+{
+	const char *dx = emit_text(e, "invstd * (%s%s%s - %s * slope)",
+		emit_value(e, n->in[0], "dy[i]"), scale ? " * scale[i]" : "",
+		p->centred ? " - level" : "", difference(e, p, n->in[1]));
+	emit(e, "%sfor (int64_t i = 0; i < %" PRId64 "; i++)\n", tabs, width_of(p));
+	emit(e, "%s\tdx[i] = %s;\n", tabs, emit_stored(e, n->out[0], dx));
+}
+
 enum status norm_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct norm *p = n->param;
@@ -225,23 +237,80 @@ enum status norm_grad_emit(struct emit *e, const struct node *n)
 		emit_flat_sums(e, p, dy_x, scale);
 	else
 		emit_channel_sums(e, p, dy_x);
-	const char *tabs = flat ? "\t\t\t" : "\t\t\t\t";
-	if (flat)
-		emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", w);
-	else
-		emit(e,
-			"\t\tfor (int64_t c = 0; c < %" PRId64
-			"; c++) {\n\t\t\tconst real factor = scale[c];\n"
-			"\t\t\tfor (int64_t i = c * %" PRId64 "; i < (c + 1) * %" PRId64 "; i++)\n",
-			p->channels, p->inner, p->inner);
-	const char *dx = emit_text(e, "invstd * (%s%s%s - %s * slope)",
-		emit_value(e, n->in[0], "dy[i]"),
-		!scale ? ""
-		: flat ? " * scale[i]"
-		       : " * factor",
-		p->centred ? " - level" : "", difference(e, p, n->in[1]));
-	emit(e, "%sdx[i] = %s;\n", tabs, emit_stored(e, n->out[0], dx));
-	emit(e, flat ? "\t}\n" : "\t\t}\n\t}\n");
+	if (flat) {
+		emit_flat_row(e, n, p, scale, "\t\t");
+		emit(e, "\t}\n");
+		return ST_OK;
+	}
+	emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", p->channels);
+	emit(e, "\t\t\tconst real factor = scale[c];\n");
+	emit(e, "\t\t\tfor (int64_t i = c * %" PRId64 "; i < (c + 1) * %" PRId64 "; i++)\n",
+		p->inner, p->inner);
+	const char *dx = emit_text(e, "invstd * (%s * factor%s - %s * slope)",
+		emit_value(e, n->in[0], "dy[i]"), p->centred ? " - level" : "",
+		difference(e, p, n->in[1]));
+	emit(e, "\t\t\t\tdx[i] = %s;\n\t\t}\n\t}\n", emit_stored(e, n->out[0], dx));
+	return ST_OK;
+}
+
+/* --- The gradients of x, scale and bias at once: rows are read once --- */
+
+static int64_t parts_of(const struct norm *p)
+{
+	return (p->rows + PART_ROWS - 1) / PART_ROWS;
+}
+
+int64_t norm_all_workspace(const struct node *n, const struct target *t)
+{
+	const struct norm *p = n->param;
+	(void)t;
+	return parts_of(p) * p->channels * (p->centred ? 2 : 1) * dtype_bytes(n->out[1]->dtype);
+}
+
+/* Of each part the sums, in order. */
+static void emit_part_sums(struct emit *e, const struct norm *p)
+{
+	const int64_t c = p->channels, sums = p->centred ? 2 : 1;
+	emit_parallel(e, (double)(parts_of(p) * c * sums), 1);
+	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", c);
+	emit(e, "\t\treal scale = 0%s;\n", p->centred ? ", bias = 0" : "");
+	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p++) {\n", parts_of(p));
+	emit(e, "\t\t\tscale += part[p * %" PRId64 " + c];\n", sums * c);
+	if (p->centred)
+		emit(e, "\t\t\tbias += part[p * %" PRId64 " + %" PRId64 " + c];\n", sums * c, c);
+	emit(e, "\t\t}\n\t\ty1[c] = scale;\n%s\t}\n", p->centred ? "\t\ty2[c] = bias;\n" : "");
+}
+
+enum status norm_all_emit(struct emit *e, const struct node *n)
+{
+	const struct norm *p = n->param;
+	const int64_t c = p->channels, sums = p->centred ? 2 : 1;
+	const struct tensor *const dy_x[] = {n->in[0], n->in[1]};
+	const char *dy = emit_value(e, n->in[0], "dy[i]");
+	if (n->out[0]->numel == 0)
+		return emit_empty(e, n, p);
+	emit(e, "\treal *const part = ws; /* [%" PRId64 "][%" PRId64 "][%" PRId64 "] */\n",
+		parts_of(p), sums, c);
+	emit_parallel(e, (double)(p->rows * c) * 10, 1);
+	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++) {\n", parts_of(p));
+	emit(e, "\t\treal *const restrict sum = part + p * %" PRId64 ";\n", sums * c);
+	emit(e, "\t\tconst int64_t end = MIN(%" PRId64 ", (p + 1) * %d);\n", p->rows, PART_ROWS);
+	emit(e, "\t\tconst real *scale = x4;\n");
+	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\t\tsum[i] = 0;\n", sums * c);
+	emit(e, "\t\tfor (int64_t r = p * %d; r < end; r++) {\n", PART_ROWS);
+	emit(e, "\t\tconst %s *dy = x0 + r * %" PRId64 ";\n", emit_type(n->in[0]), c);
+	emit(e, "\t\tconst %s *x = x1 + r * %" PRId64 ";\n", emit_type(n->in[1]), c);
+	emit(e, "\t\t%s *dx = y0 + r * %" PRId64 ";\n", emit_type(n->out[0]), c);
+	emit(e, "\t\tconst real %sinvstd = x3[r];\n", p->centred ? "mean = x2[r], " : "");
+	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", c);
+	emit(e, "\t\t\tsum[i] += %s * (%s * invstd);\n", dy, difference(e, p, n->in[1]));
+	if (p->centred)
+		emit(e, "\t\t\tsum[%" PRId64 " + i] += %s;\n", c, dy);
+	emit(e, "\t\t}\n");
+	emit_flat_sums(e, p, dy_x, true);
+	emit_flat_row(e, n, p, true, "\t\t");
+	emit(e, "\t\t}\n\t}\n");
+	emit_part_sums(e, p);
 	return ST_OK;
 }
 

@@ -33,7 +33,7 @@ void update_open(struct emit *e, const struct node *n, double decay, bool decoup
 	char buf[40];
 	if (decay != 0 && decoupled)
 		emit(e, "\tconst real keep = (real)(1 - (double)x2[0] * %.17g);\n", decay);
-	emit_parallel(e, (double)n->out[0]->numel * 4, 1);
+	emit_parallel_each(e, (double)n->out[0]->numel * 4);
 	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", n->out[0]->numel);
 	emit(e, "\t\tconst real p = %sx0[i];\n", decay != 0 && decoupled ? "keep * " : "");
 	if (decay != 0 && !decoupled)

@@ -278,7 +278,8 @@ static enum status reduce_block(struct blocking *b)
 	}
 /* every shape of loop */
 #define LOOPS                                                                                      \
-	{.in = "2,3,4,5 =[0,2,3]"}, {.in = "300,67 =[0]"}, {.in = "2,3,4,5 =[1,3]"},               \
+	{.in = "2,3,4,5 =[0,2,3]"}, {.in = "300,67 =[0]"}, {.in = "130,67 =[0]"},                  \
+		{.in = "2,3,4,5 =[1,3]"},                                                          \
 	{                                                                                          \
 		.in = "2,130 =[1]"                                                                 \
 	}
@@ -314,7 +315,8 @@ static enum status reduce_block(struct blocking *b)
 	{                                                                                          \
 		.name = onnx, .since = first, .until = end, .min_in = 1, .max_in = nin,            \
 		.infer = infer_, .fold = fold_, .lower = lower_, .cost = reduce_cost,              \
-		.block = reduce_block, .emit_c = emit_, .example = examples, __VA_ARGS__           \
+		.block = reduce_block, .workspace = reduce_workspace, .emit_c = emit_,             \
+		.example = examples, __VA_ARGS__                                                   \
 	}
 /* axes as an input, and before that as an attribute */
 #define BOTH(onnx, by_input, examples, ...)                                                        \
@@ -329,7 +331,8 @@ static enum status reduce_block(struct blocking *b)
 #define OURS(ours, inputs, ...)                                                                    \
 	{                                                                                          \
 		.name = ours, .min_in = inputs, .max_in = inputs, .infer = reduce_infer,           \
-		.fold = reduce_fold, .cost = reduce_cost, .emit_c = reduce_emit, __VA_ARGS__       \
+		.fold = reduce_fold, .cost = reduce_cost, .workspace = reduce_workspace,           \
+		.emit_c = reduce_emit, __VA_ARGS__                                                 \
 	}
 #define FORMULA(ours, inputs, id, ...)                                                             \
 	{                                                                                          \

@@ -52,6 +52,7 @@ enum status reduce_fold(struct graph *g, const struct node *n, void *const *out)
 /* ReduceLogSum, ReduceLogSumExp */
 enum status reduce_log_fold(struct graph *g, const struct node *n, void *const *out);
 /* reduce_text.c */
+int64_t reduce_workspace(const struct node *n, const struct target *t);
 enum status reduce_emit(struct emit *e, const struct node *n);
 
 #endif

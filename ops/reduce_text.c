@@ -251,6 +251,74 @@ static void emit_columns(struct emit *e, const struct node *n, const struct redu
 	emit(e, ";\n\t}\n");
 }
 
+/* Rows that are joined before they are joined with others, so that long sums stay accurate, and
+ * columns at a time: as many as lie in the first cache level. */
+enum { PART_ROWS = 128, COLUMNS = 1024 };
+
+/* All rows of one long matrix into one: its parts are shared among threads and meet in order, so
+ * that narrow ones keep several busy. */
+static int64_t column_parts(const struct node *n)
+{
+	const struct reduce_kind *k = reduce_kind_of(n);
+	const struct reduce_shape s = reduce_shape_of(n);
+	if (n->in[0]->numel == 0 || !dtype_is_real(n->in[0]->dtype) || s.n != 2 ||
+		!s.group[0].reduced || s.group[0].dim <= 2 * PART_ROWS || reduce_has_other(k))
+		return 0;
+	return (s.group[0].dim + PART_ROWS - 1) / PART_ROWS;
+}
+
+int64_t reduce_workspace(const struct node *n, const struct target *t)
+{
+	(void)t;
+	return column_parts(n) * n->out[0]->numel * dtype_bytes(n->out[0]->dtype);
+}
+
+/* A loop over blocks of at most `most` columns and, in it, how many it has. */
+static const char *open_columns(struct emit *e, const char *tabs, int64_t width, int64_t most)
+{
+	emit(e, "%sfor (int64_t c0 = 0; c0 < %" PRId64 "; c0 += %" PRId64 ") {\n", tabs, width,
+		most);
+	if (width % most == 0)
+		return emit_text(e, "%" PRId64, most);
+	emit(e, "%s\tconst int64_t width = MIN(%" PRId64 " - c0, %" PRId64 ");\n", tabs, width,
+		most);
+	return "width";
+}
+
+static void emit_column_parts(struct emit *e, const struct node *n, const struct reduce_kind *k,
+	const struct reduce_shape *s, int64_t parts)
+{
+	const int64_t rows = s->group[0].dim, width = s->group[1].dim;
+	const int64_t most = width < COLUMNS ? width : COLUMNS;
+	emit(e, "\treal *const part = ws; /* [%" PRId64 "][%" PRId64 "] */\n", parts, width);
+	emit_parallel(e, (double)rows * (double)width, 2);
+	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", parts);
+	const char *bound = open_columns(e, "\t\t", width, most);
+	emit(e, "\t\t\treal sum[%" PRId64 "];\n", most);
+	emit(e, "\t\t\tconst int64_t end = MIN(%" PRId64 ", (p + 1) * %d);\n", rows, PART_ROWS);
+	emit(e, "\t\t\tfor (int c = 0; c < %" PRId64 "; c++)\n\t\t\t\tsum[c] = %s;\n", most,
+		start_text(k));
+	emit(e, "\t\t\tfor (int64_t r = p * %d; r < end; r++)\n", PART_ROWS);
+	emit(e, "\t\t\t\tfor (int64_t c = 0; c < %s; c++) {\n", bound);
+	const char *x = emit_text(e, "x0[r * %" PRId64 " + c0 + c]", width);
+	emit(e, "\t\t\t\t\tconst real x = %s;\n", emit_value(e, n->in[0], x));
+	join(e, k, "\t\t\t\t\t", "sum[c]", "", term_of(k));
+	emit(e, "\t\t\t\t}\n\t\t\tfor (int64_t c = 0; c < %s; c++)\n", bound);
+	emit(e, "\t\t\t\tpart[p * %" PRId64 " + c0 + c] = sum[c];\n\t\t}\n", width);
+	emit_parallel(e, (double)parts * (double)width, 1);
+	bound = open_columns(e, "\t", width, most);
+	emit(e, "\t\t%s sum[%" PRId64 "];\n", is_order(k) ? "real" : "double", most);
+	emit(e, "\t\tfor (int c = 0; c < %" PRId64 "; c++)\n\t\t\tsum[c] = %s;\n", most,
+		start_text(k));
+	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", parts);
+	emit(e, "\t\t\tfor (int64_t c = 0; c < %s; c++) {\n", bound);
+	emit(e, "\t\t\t\tconst real x = part[p * %" PRId64 " + c0 + c];\n", width);
+	join(e, k, "\t\t\t\t", "sum[c]", is_order(k) ? "" : "(double)", "x");
+	emit(e, "\t\t\t}\n\t\tfor (int64_t c = 0; c < %s; c++)\n\t\t\ty0[c0 + c] = ", bound);
+	finish(e, k, s, "real", "sum[c]");
+	emit(e, ";\n\t}\n");
+}
+
 /* Nothing to join: every output is made of one element, or of none. */
 static void emit_trivial(struct emit *e, const struct node *n, const struct reduce_kind *k)
 {
@@ -314,6 +382,8 @@ enum status reduce_emit(struct emit *e, const struct node *n)
 		emit_one_row(e, n, k, &s);
 	else if (s.group[s.n - 1].reduced)
 		emit_rows(e, n, k, &s);
+	else if (column_parts(n) > 0)
+		emit_column_parts(e, n, k, &s, column_parts(n));
 	else
 		emit_columns(e, n, k, &s);
 	return ST_OK;

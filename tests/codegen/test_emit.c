@@ -109,6 +109,7 @@ static void axes_merge_around_a_broadcast(void **state)
 		"\tPARALLEL_FOR(2)\n"
 		"\tfor (int64_t i0 = 0; i0 < 8; i0++)\n"
 		"\t\tfor (int64_t i1 = 0; i1 < 16; i1++)\n"
+		"\t\t\tEACH\n"
 		"\t\t\tfor (int64_t i2 = 0; i2 < 1024; i2++) {\n"
 		"\t\t\t\tconst real a = x0[i0 * 16384 + i1 * 1024 + i2];\n"
 		"\t\t\t\tconst real b = x1[i1];\n"

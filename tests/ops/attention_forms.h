@@ -180,6 +180,63 @@ static const struct form not_rotary[] = {
 				"Neg n b; Concat t n a axis=-1; Mul u s t; Mul v c q; Add y u v"},
 };
 
+/* Rolls and windows. */
+#define ROLL "param x 2,6,4,3; Slice a x [1] [6] [1]; Slice b x [0] [1] [1]; Concat c a b axis=1; "
+#define ROLL_TWICE ROLL "Slice d c [3] [4] [2]; Slice e c [0] [3] [2]; Concat f d e axis=2; "
+
+static const struct form roll[] = {
+	{"along one axis", ROLL "Mul y c c"},
+	{"along two axes", ROLL_TWICE "Mul y f f"},
+	{"and windows",
+		ROLL_TWICE "Reshape g f [2,3,2,2,2,3]; Transpose h g perm=0,1,3,2,4,5; Mul y h h"},
+	{"and windows that turn an axis",
+		ROLL_TWICE "Reshape g f [2,3,2,2,2,3]; Transpose h g perm=5,3,0,2,1,4; Mul y h h"},
+	{"back from windows",
+		"param w 2,3,2,2,2,3; Transpose h w perm=0,1,3,2,4,5; Reshape x h [2,6,4,3]; Slice "
+		"z x [0] [6] [1]; Slice a z [5] [6] [1]; Slice b z [0] [5] [1]; Concat c a b "
+		"axis=1; Slice d c [1] [4] [2]; Slice e c [0] [1] [2]; Concat f d e axis=2; Mul y "
+		"f "
+		"f"},
+	{"and back",
+		ROLL_TWICE "Reshape g f [2,3,2,2,2,3]; Transpose h g perm=0,1,3,2,4,5; Transpose i "
+			   "h perm=0,1,3,2,4,5; Reshape j i [2,6,4,3]; Slice k j [1] [4] [2]; "
+			   "Slice l j [0] [1] [2]; Concat m k l axis=2; Mul y m x"},
+	{"what was read before too", ROLL_TWICE "Mul z f f; Add y z c"},
+};
+
+static const struct form phases[] = {
+	{"every second place along two axes",
+		"param x 2,6,4,3; Slice a x [0] [6] [1] [2]; Slice b a [0] [4] [2] [2]; Slice c x "
+		"[1] [6] [1] [2]; Slice d c [0] [4] [2] [2]; Slice e a [1] [4] [2] [2]; Slice f c "
+		"[1] [4] [2] [2]; Concat y0 b d e f axis=3; Mul y y0 y0"},
+	{"the last axis fastest",
+		"param x 2,3,6,4; Slice a x [0] [6] [2] [3]; Slice b a [0] [4] [3] [2]; Slice c x "
+		"[0] [6] [2] [3]; Slice d c [1] [4] [3] [2]; Slice e x [1] [6] [2] [3]; Slice f e "
+		"[0] [4] [3] [2]; Slice g e [1] [4] [3] [2]; Slice h x [2] [6] [2] [3]; Slice i h "
+		"[0] [4] [3] [2]; Slice j h [1] [4] [3] [2]; Concat y0 b d f g i j axis=1; Mul y "
+		"y0 "
+		"y0"},
+};
+
+static const struct form not_roll[] = {
+	{"joined as it was", "param x 2,6; Slice a x [2] [6] [1]; Slice b x [0] [2] [1]; Concat c "
+			     "b a axis=1; Mul "
+			     "y c c"},
+	{"parts of two tensors", "param x 2,6; param z 2,6; Slice a x [2] [6] [1]; Slice b z [0] "
+				 "[2] [1]; Concat c a b "
+				 "axis=1; Mul y c c"},
+	{"with a gap", "param x 2,6; Slice a x [3] [6] [1]; Slice b x [0] [2] [1]; Concat c a b "
+		       "axis=1; Mul "
+		       "y c c"},
+	{"twice the same", "param x 2,6; Slice a x [2] [6] [1]; Concat c a a axis=1; Mul y c c"},
+	{"cut along another axis too",
+		"param x 3,6; Slice z x [1] [3] [0]; Slice a z [2] [6] [1]; Slice b z [0] [2] [1]; "
+		"Concat c b a axis=1; Mul y c c"},
+	{"phases in an order that no axis has",
+		"param x 2,8; Slice a x [0] [8] [1] [4]; Slice b x [2] [8] [1] [4]; Slice c x [1] "
+		"[8] [1] [4]; Slice d x [3] [8] [1] [4]; Concat e a b c d axis=1; Mul y e e"},
+};
+
 static const struct section {
 	const char *op; /* that is found */
 	const struct form *form;
@@ -198,6 +255,9 @@ static const struct section {
 	SECTION(other, "stint.Attention", false, false, NULL),
 	SECTION(rotary, "stint.Rotary", true, true, NULL),
 	SECTION(not_rotary, "stint.Rotary", false, false, NULL),
+	SECTION(roll, "stint.Roll", true, true, "stint.Roll"),
+	SECTION(phases, "Transpose", true, true, NULL),
+	SECTION(not_roll, "stint.Roll", false, false, NULL),
 };
 
 #endif

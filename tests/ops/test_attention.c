@@ -1,7 +1,7 @@
-/* test_attention FOLDER RUNTIME: attention and rotary embeddings in the forms that exporters and
- * people write are recognised, and what only looks like them is not; and a graph in which they were
- * recognised gives the outputs and gradients of the same graph in which they were not, in double
- * precision.
+/* test_attention FOLDER RUNTIME: attention, rotary embeddings and rolled windows in the forms that
+ * exporters and people write are recognised, and what only looks like them is not; and a graph in
+ * which they were recognised gives the outputs and gradients of the same graph in which they were
+ * not, in double precision.
  *
  * A program is a list of "Op result operand operand name=value"; "param x 2,3" and "input c
  * 2,3:bool" declare; operands are results, numbers, lists "[2,3]" or one of the constants below.
@@ -117,7 +117,7 @@ static struct tensor *operand(struct machine *m, const char *word)
 static void run_line(struct machine *m, char *line)
 {
 	char *rest = line, *op = strtok_r(rest, " ", &rest), *result = strtok_r(rest, " ", &rest);
-	struct tensor *in[4];
+	struct tensor *in[6];
 	struct attr attr[2];
 	int nin = 0, nattr = 0;
 	if (!strcmp(op, "param") || !strcmp(op, "input")) {
