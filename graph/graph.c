@@ -172,7 +172,7 @@ double tensor_real(const struct tensor *t, int64_t i)
 	case DT_BF16: /* no known value is */
 		break;
 	}
-	assert(!"a known value in bf16");
+	assert(false && "a known value in bf16");
 	return 0;
 }
 
@@ -208,7 +208,7 @@ void value_set(enum dtype t, void *data, int64_t i, double v)
 		((unsigned char *)data)[i] = v != 0;
 		break;
 	case DT_BF16:
-		assert(!"a known value in bf16");
+		assert(false && "a known value in bf16");
 	}
 }
 
