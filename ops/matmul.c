@@ -96,6 +96,15 @@ static enum status product_grad(struct graph *g, const struct node *n, struct te
 	return g->failed;
 }
 
+/* One term a sum. */
+static bool product_outer(const struct node *n, int *column, int *row)
+{
+	const struct product *p = n->param;
+	*column = 0;
+	*row = 1;
+	return p->batch == 1 && p->k == 1 && !(n->nin > 2 && n->in[2]);
+}
+
 static struct op_cost product_cost(const struct node *n)
 {
 	const struct product *p = n->param;
@@ -103,9 +112,25 @@ static struct op_cost product_cost(const struct node *n)
 		2.0 * (double)p->batch * (double)p->m * (double)p->n * (double)p->k, node_bytes(n)};
 }
 
+/* One row, or one column without a bias: a vector times a matrix, which has a text of its own. */
+static bool product_is_matvec(const struct node *n, struct matvec *v)
+{
+	const struct product *p = n->param;
+	const bool bias = n->nin > 2 && n->in[2];
+	const bool row = p->m == 1, column = p->n == 1 && !bias;
+	if (p->batch != 1 || p->k < 2 || (!row && !column))
+		return false;
+	*v = row ? (struct matvec){p->n, p->k, p->tb, "x0", "x1", bias ? "x2" : NULL}
+		 : (struct matvec){p->m, p->k, !p->ta, "x1", "x0", NULL};
+	return true;
+}
+
 static bool product_library(const struct node *n, int way, struct lib_call *call)
 {
 	const struct product *p = n->param;
+	struct matvec v;
+	if (product_is_matvec(n, &v))
+		return false;
 	if (way > 0 || n->out[0]->dtype != DT_F32 || n->out[0]->numel == 0 || p->k == 0)
 		return false;
 	*call = (struct lib_call){n->nin > 2 && n->in[2] ? "matmul_bias" : "matmul",
@@ -121,6 +146,9 @@ static int64_t product_thread_elements(const struct product *p, int threads)
 
 static int64_t product_workspace(const struct node *n, const struct target *t)
 {
+	struct matvec v;
+	if (product_is_matvec(n, &v))
+		return 0;
 	return product_thread_elements(n->param, t->threads) * dtype_bytes(n->out[0]->dtype) *
 	       t->threads;
 }
@@ -129,6 +157,11 @@ static enum status product_emit(struct emit *e, const struct node *n)
 {
 	const struct product *p = n->param;
 	const bool bias = n->nin > 2 && n->in[2];
+	struct matvec v;
+	if (product_is_matvec(n, &v)) {
+		matvec_emit(e, &v);
+		return ST_OK;
+	}
 	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, e->g->target->threads);
 	const long long b = p->batch, m = p->m, k = p->k, c = p->n, mb = s.mb, nb = s.nb;
 	gemm_emit_block(e);
@@ -300,6 +333,11 @@ static const struct op_example product_examples[] = {
 	{.in = "2,3,4 5,4 5", .attr = "transB=1"},
 	{.in = "2,4,3 4,5", .attr = "transA=1"},
 	{.in = "37,300 300,70 70"},
+	{.in = "1,300 70,300 70", .attr = "transB=1"},
+	{.in = "1,B B,c"},
+	{.in = "1,300 300,170 170"},
+	{.in = "300,70 300,1", .attr = "transA=1"},
+	{.in = "71,33 33,1"},
 	{0},
 };
 
@@ -354,6 +392,7 @@ const struct op_def ops_matmul[] = {
 		.max_in = 3,
 		.infer = product_infer,
 		.grad = product_grad,
+		.outer = product_outer,
 		.cost = product_cost,
 		.library = product_library,
 		.workspace = product_workspace,
