@@ -13,7 +13,7 @@
 #include "codegen/parts.h"
 
 enum {
-	SHARE_FROM = 4,   /* kernels: fewer stay as they are, which reads better */
+	SHARE_FROM = 16,  /* kernels: fewer stay as they are, which reads better */
 	SMALL = 16,       /* numbers up to here stay */
 	SHORT_LOOP = 256, /* and the bounds of innermost loops below this */
 	SIZES_MAX = 24    /* of one function */
