@@ -49,7 +49,7 @@ compile()
 	shift 2
 	case $model in gpt) optimizer=adamw batch=2 ;; *) optimizer=sgd:lr=0.01,momentum=0.9 batch=8 ;; esac
 	"$stint" compile "$here/../../examples/models/$model.onnx" --loss cross-entropy --optimizer $optimizer \
-		--batch $batch --threads 2 --budget 60% --no-build "$@" -o "$dir" >"$dir.log" 2>&1 ||
+		--batch $batch --threads 2 --budget min --effort 0.1 --no-build "$@" -o "$dir" >"$dir.log" 2>&1 ||
 		{ cat "$dir.log" >&2; fail "$model does not compile"; }
 }
 
