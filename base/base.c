@@ -217,10 +217,9 @@ void text_puts(struct text *t, const char *s)
 	text_write(t, s, strlen(s));
 }
 
-void text_add(struct text *t, const char *fmt, ...)
+void text_vadd(struct text *t, const char *fmt, va_list ap)
 {
-	va_list ap, again;
-	va_start(ap, fmt);
+	va_list again;
 	va_copy(again, ap);
 	int n = vsnprintf(NULL, 0, fmt, again);
 	va_end(again);
@@ -230,6 +229,13 @@ void text_add(struct text *t, const char *fmt, ...)
 		vsnprintf(t->s + t->len, (size_t)n + 1, fmt, ap);
 		t->len += (size_t)n;
 	}
+}
+
+void text_add(struct text *t, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	text_vadd(t, fmt, ap);
 	va_end(ap);
 }
 

@@ -120,6 +120,7 @@ struct text {
 	bool failed; /* sticky: an allocation failed, the content is incomplete */
 };
 void text_add(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void text_vadd(struct text *t, const char *fmt, va_list ap);
 void text_puts(struct text *t, const char *s);
 void text_write(struct text *t, const char *s, size_t n);
 void text_free(struct text *t);

@@ -46,6 +46,17 @@ static void on_output(void *user, int output, const void *data, size_t bytes)
 {
 	struct result *r = user;
 	const struct stint_output *o = &r->l->model->output[output];
+	if (o->dtype == STINT_F32 && bytes < o->bytes) {
+		const uint16_t *half = data;
+		uint32_t *whole = ARENA_ARRAY(r->a, uint32_t, o->bytes / sizeof *whole);
+		for (size_t i = 0; whole && i < bytes / sizeof *half; i++)
+			whole[i] = (uint32_t)half[i] << 16;
+		r->failed |= !whole;
+		if (!whole)
+			return;
+		data = whole;
+		bytes = o->bytes;
+	}
 	keep(r, "output/", o->name, o->dtype, o->rank, o->dim, data, bytes);
 }
 

@@ -183,9 +183,9 @@ static enum status check_words(const struct options *o, struct diag *d)
 		return usage_fail(d, "--math is fixed, free or strict, not", o->math);
 	if (!ONE_OF(o->precision, "fp32", "fp64", "bf16", "fp16"))
 		return usage_fail(d, "--precision is fp32, fp64, bf16 or fp16, not", o->precision);
-	if (ONE_OF(o->precision, "bf16", "fp16"))
-		return diag_fail(d, ST_USAGE, NULL, "fp32 and fp64 work", "--precision %s: not yet",
-			o->precision);
+	if (!strcmp(o->precision, "fp16"))
+		return diag_fail(
+			d, ST_USAGE, NULL, "fp32, bf16 and fp64 work", "--precision fp16: not yet");
 	if (!strcmp(o->precision, "fp64") && !o->portable)
 		return diag_fail(d, ST_USAGE, NULL, "add --portable",
 			"--precision fp64 is for the portable path");
@@ -208,9 +208,10 @@ static enum status check_words(const struct options *o, struct diag *d)
 	if (!(o->effort > 0) || isinf(o->effort))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
 	if (o->dump_after && !ONE_OF(o->dump_after, "import", "lower", "loss", "autodiff",
-				     "updates", "layout", "fuse"))
+				     "updates", "layout", "narrow", "fuse"))
 		return usage_fail(d,
-			"--dump-after is import, lower, loss, autodiff, updates or fuse, not",
+			"--dump-after is import, lower, loss, autodiff, updates, layout, narrow "
+			"or fuse, not",
 			o->dump_after);
 	return ST_OK;
 }
@@ -318,7 +319,7 @@ static void fill_table(
 		FLAG("keep-all", keep_all, "recompute nothing"),
 		{"segments", 0, POPT_ARG_INT, &o->segments, 0, "K equal checkpoint segments", "K"},
 		STR("math", math, "fixed, free or strict", "M"),
-		STR("precision", precision, "fp32 or fp64 (with --portable)", "P"),
+		STR("precision", precision, "fp32, bf16, or fp64 with --portable", "P"),
 		FLAG("portable", portable, "plain C only: libc and libm"),
 		STR("isa", isa, "compile for this -march instead of this machine's", "NAME"),
 		{"threads", 0, POPT_ARG_INT, &o->threads, 0,
@@ -360,7 +361,8 @@ static void fill_table(
 		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),
 		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
 		STR("dump-after", dump_after,
-			"print the graph after import, lower, loss, autodiff, updates or fuse",
+			"print the graph after import, lower, loss, autodiff, updates, layout, "
+			"narrow or fuse",
 			"STAGE"),
 		{"compare", 0, POPT_ARG_NONE, &o->compare, 0,
 			"beside the plan what keep-everything and checkpointing by segments need",

@@ -63,12 +63,16 @@ enum status pipeline_import(struct pipeline *p)
 	return ST_OK;
 }
 
-/* Layouts, fusion, and which way each node is computed. */
-static enum status kernels_of(struct pipeline *p, struct graph **g)
+/* Layouts, precision, fusion, and which way each node is computed. */
+static enum status kernels_of(struct pipeline *p, bool train, struct graph **g)
 {
 	if (p->target.block > 0 && p->real == DT_F32) {
 		TRY(graph_layout(*g, p->target.block, false, g));
 		dump(p, "layout", *g);
+	}
+	if (!strcmp(p->o->precision, "bf16")) {
+		TRY(graph_narrow(*g, DT_BF16, train ? NARROW_OUTPUTS : 0, g));
+		dump(p, "narrow", *g);
 	}
 	if (!strcmp(p->o->fuse, "on")) {
 		TRY(graph_fuse(*g));
@@ -88,7 +92,7 @@ static enum status train_graph(struct pipeline *p, const struct lower_options *l
 	dump(p, "autodiff", p->train);
 	TRY(graph_attach_updates(p->train, &p->optimizer, p->nparam, p->param, p->grad));
 	dump(p, "updates", p->train);
-	return kernels_of(p, &p->train);
+	return kernels_of(p, true, &p->train);
 }
 
 static enum status eval_graph(struct pipeline *p, struct lower_options *lower)
@@ -97,7 +101,7 @@ static enum status eval_graph(struct pipeline *p, struct lower_options *lower)
 	TRY(graph_lower(p->imported, lower, &p->eval));
 	TRY(graph_attach_loss(p->eval, &p->loss));
 	TRY(graph_prune(p->eval));
-	return kernels_of(p, &p->eval);
+	return kernels_of(p, false, &p->eval);
 }
 
 enum status pipeline_graphs(struct pipeline *p)

@@ -52,6 +52,54 @@ void emit_helper(struct emit *e, const char *name, const char *text)
 		e->out.failed = true;
 }
 
+/* One @word of a helper's text; how long it was. */
+static size_t add_word(struct text *out, const char *word, const char *name, const char *suffix,
+	const struct tensor *const *t)
+{
+	if (!strncmp(word, "@name", 5)) {
+		text_puts(out, name);
+		return 5;
+	}
+	if (!strncmp(word, "@suffix", 7)) {
+		text_puts(out, suffix);
+		return 7;
+	}
+	if (strncmp(word, "@value", 6) != 0) {
+		text_puts(out, emit_type(t[word[1] - '0']));
+		return 2;
+	}
+	const char *element = word + 8; /* behind "@value0(" */
+	const int length = (int)strcspn(element, ")");
+	const bool narrow = t[word[6] - '0']->dtype == DT_BF16;
+	text_add(out, narrow ? "WIDE(%.*s)" : "%.*s", length, element);
+	return 8 + (size_t)length + 1;
+}
+
+const char *emit_helper_on(
+	struct emit *e, const char *name, const char *text, int n, const struct tensor *const *t)
+{
+	struct text full = {0}, out = {0};
+	bool all_real = true;
+	for (int i = 0; i < n; i++)
+		all_real = all_real && t[i]->dtype != DT_BF16;
+	text_puts(&full, name);
+	for (int i = 0; i < n && !all_real; i++)
+		text_add(&full, "_%s", emit_type(t[i]));
+	for (const char *p = text; *p && !full.failed;) {
+		const size_t plain = strcspn(p, "@");
+		text_write(&out, p, plain);
+		p += plain;
+		p += *p ? add_word(&out, p, full.s, full.s + strlen(name), t) : 0;
+	}
+	const char *called = full.failed ? NULL : arena_strdup(e->g->arena, full.s);
+	if (called && !out.failed)
+		emit_helper(e, called, out.s);
+	e->out.failed |= !called || out.failed;
+	text_free(&full);
+	text_free(&out);
+	return called ? called : name;
+}
+
 /* A line of text: where it lies, the tabs it begins with, its last character. */
 struct line {
 	size_t start, end;
@@ -145,7 +193,38 @@ const char *emit_real(const struct emit *e, double v, char buf[static 40])
 
 const char *emit_type(const struct tensor *t)
 {
-	return t->dtype == DT_I64 ? "int64_t" : t->dtype == DT_BOOL ? "unsigned char" : "real";
+	return t->dtype == DT_I64    ? "int64_t"
+	       : t->dtype == DT_BOOL ? "unsigned char"
+	       : t->dtype == DT_BF16 ? "bf16"
+				     : "real";
+}
+
+const char *emit_value_type(const struct tensor *t)
+{
+	return t->dtype == DT_BF16 ? "real" : emit_type(t);
+}
+
+const char *emit_text(struct emit *e, const char *fmt, ...)
+{
+	struct text t = {0};
+	va_list ap;
+	va_start(ap, fmt);
+	text_vadd(&t, fmt, ap);
+	va_end(ap);
+	const char *s = t.failed ? NULL : arena_strdup(e->g->arena, t.s ? t.s : "");
+	text_free(&t);
+	e->out.failed |= !s;
+	return s ? s : "";
+}
+
+const char *emit_value(struct emit *e, const struct tensor *t, const char *element)
+{
+	return t->dtype == DT_BF16 ? emit_text(e, "WIDE(%s)", element) : element;
+}
+
+const char *emit_stored(struct emit *e, const struct tensor *t, const char *value)
+{
+	return t->dtype == DT_BF16 ? emit_text(e, "NARROW(%s)", value) : value;
 }
 
 void emit_broadcast_index(struct emit *e, const struct tensor *t, const struct tensor *out)

@@ -10,11 +10,12 @@
  *
  * In scope are: x0, x1, ... (inputs by position; an absent optional input has no name), y0, y1, ...
  * (outputs; one that the node does not have has no name), `ws` (node_workspace bytes, 64-aligned,
- * where it asked for any). Elements: `real` (float or double), int64_t, and unsigned char for
- * DT_BOOL. Pointers do not overlap, but for an output that runs in place of input k: then xk is no
- * parameter but made from the output's pointer, and the same text works. All sizes are printed as
- * numbers: shapes are constants. Two nodes whose bodies come out the same share one function, so
- * nothing of a node's name or id belongs in the text.
+ * where it asked for any). Elements: `real` (float or double), int64_t, unsigned char for DT_BOOL,
+ * and bf16 where the record allows it (narrow_in, narrow_out). Pointers do not overlap, but for an
+ *output that runs in place of input k: then xk is no parameter but made from the output's pointer,
+ *and the same text works. All sizes are printed as numbers: shapes are constants. Two nodes whose
+ *bodies come out the same share one function, so nothing of a node's name or id belongs in the
+ *text.
  *
  * Available to the text: EXP LOG LOG1P SQRT POW TANH ERF NORMAL_CDF FABS FLOOR CEIL RINT TRUNC FMOD
  *SIN COS TAN ASIN ACOS ATAN SINH COSH ASINH ACOSH ATANH on `real`; `int_power(x, n)` on int64_t,
@@ -45,6 +46,12 @@ void emit(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2,
 /* A static function (or several) that kernels share, as C text at file scope; registered once per
  * name. */
 void emit_helper(struct emit *e, const char *name, const char *text);
+/* A helper that reads elements of tensors, by their types: in `text`, @0 stands for the type of an
+ * element of t[0] ("real", "bf16"), @value0(x[i]) for the value of one, @1 ... of t[1], and
+ * @name for the name that it gets: `name` and @suffix, which is empty where all are real. Returns that name, which
+ * lasts as long as e's helpers. */
+const char *emit_helper_on(
+	struct emit *e, const char *name, const char *text, int n, const struct tensor *const *t);
 /* A line "PARALLEL_FOR(collapse)", which stands for "#pragma omp parallel for ...", indented like
  * the loop that follows it, when `work` (about: flops or elements in the whole loop nest) is worth
  * it and the target has threads; nothing otherwise. */
@@ -52,8 +59,16 @@ void emit_parallel(struct emit *e, double work, int collapse);
 /* "0.1f" or "0.1": a literal of type real with exactly the bits of (real)v; "INFINITY",
  * "-INFINITY". */
 const char *emit_real(const struct emit *e, double v, char buf[static 40]);
-/* "real", "int64_t" or "unsigned char". */
+/* An element as it is stored: "real", "int64_t", "unsigned char" or "bf16". */
 const char *emit_type(const struct tensor *t);
+/* An element as it is computed with: "real" for "bf16". */
+const char *emit_value_type(const struct tensor *t);
+/* Formatted text that lasts as long as the graph; "" when out of memory, which fails e->out. */
+const char *emit_text(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The value of an element of t, "x0[i]" or "WIDE(x0[i])"; the element that a value becomes in t,
+ * "x + 1" or "NARROW(x + 1)". They last as long as the graph, or as the text does. */
+const char *emit_value(struct emit *e, const struct tensor *t, const char *element);
+const char *emit_stored(struct emit *e, const struct tensor *t, const char *value);
 /* "i0*24+i1*8+i2" style: the offset of the element of broadcast input `t` that belongs to output
  * indices i0.. of shape `out` (NumPy alignment); "0" for a scalar. */
 void emit_broadcast_index(struct emit *e, const struct tensor *t, const struct tensor *out);

@@ -200,10 +200,11 @@ static void emit_inputs(
 		if (!x->used[i] || stays_put(nest, i) == moving)
 			continue;
 		slot_name(x, i, name);
-		emit(e, "%.*sconst %s %s = x%d[", tabs, "\t\t\t\t\t\t\t\t\t\t",
-			emit_type(x->n->in[i]), name, i);
+		const bool narrow = x->n->in[i]->dtype == DT_BF16;
+		emit(e, "%.*sconst %s %s = %sx%d[", tabs, "\t\t\t\t\t\t\t\t\t\t",
+			emit_value_type(x->n->in[i]), name, narrow ? "WIDE(" : "", i);
 		emit_index(e, nest, nest->in[i]);
-		emit(e, "];\n");
+		emit(e, narrow ? "]);\n" : "];\n");
 	}
 }
 
@@ -221,17 +222,21 @@ static void emit_stages(struct emit *e, const struct stages *x, const struct nes
 	for (int q = 0; q < last; q++) {
 		if (!x->live[q])
 			continue;
-		emit(e, "%.*sconst %s t%d = ", tabs, tab, emit_type(x->stage[q].node->out[0]), q);
+		const struct tensor *t = x->stage[q].node->out[0];
+		const bool narrow = t->dtype == DT_BF16; /* the bits that the stored one has */
+		emit(e, "%.*sconst %s t%d = %s", tabs, tab, emit_value_type(t), q,
+			narrow ? "WIDE(NARROW(" : "");
 		emit_expr(e, x, q);
-		emit(e, ";");
+		emit(e, narrow ? "));" : ";");
 		emit_comment(e, x, q);
 		emit(e, "\n");
 	}
 	emit(e, "%.*sy0[", tabs, tab);
 	emit_index(e, nest, nest->out);
-	emit(e, "] = ");
+	const bool narrow = x->n->out[0]->dtype == DT_BF16;
+	emit(e, narrow ? "] = NARROW(" : "] = ");
 	emit_expr(e, x, last);
-	emit(e, ";");
+	emit(e, narrow ? ");" : ";");
 	emit_comment(e, x, last);
 	emit(e, "\n");
 }

@@ -3,6 +3,7 @@
 
 #include "codegen/math_text.h"
 #include "codegen/math_wide_text.h"
+#include "codegen/narrow_text.h"
 #include "codegen/parts.h"
 
 /* A piece of the prelude and the word that calls for it, in a kernel or in a later piece (its
@@ -13,6 +14,9 @@ struct piece {
 
 static const struct piece pieces[] = {
 	{"R", "#define R(x) ((real)(x))\n", NULL},
+	{"bf16", bf16_text, NULL},
+	{"WIDE", wide_text, NULL},
+	{"NARROW", narrow_text, NULL},
 	{"EXP", exp_f32_text, "#define EXP exp\n"},
 	{"TANH", tanh_f32_text, "#define TANH tanh\n"},
 	{"ERF", erf_f32_text, "#define ERF erf\n"},
@@ -131,7 +135,8 @@ static bool needed(const struct kernels *ks, const char *word)
 		if (text_mentions(h->text, word))
 			return true;
 	for (int i = 0; i < ks->n; i++)
-		if (text_mentions(ks->kernel[i].body, word))
+		if (text_mentions(ks->kernel[i].body, word) ||
+			text_mentions(ks->kernel[i].params, word))
 			return true;
 	return false;
 }

@@ -6,7 +6,7 @@
 
 static const char *accessor(enum dtype t)
 {
-	return t == DT_I64 ? "INT" : t == DT_BOOL ? "BOOL" : "REAL";
+	return t == DT_I64 ? "INT" : t == DT_BOOL ? "BOOL" : t == DT_BF16 ? "BF16" : "REAL";
 }
 
 /* clang-format off */

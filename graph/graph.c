@@ -1,6 +1,7 @@
 /* Tensors and nodes: making them, checking them, folding what is known. */
 #include "graph/graph.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -147,6 +148,16 @@ struct tensor *graph_ints(struct graph *g, int n, const int64_t *v)
 
 /* --- Values --- */
 
+const char *dtype_name(enum dtype t)
+{
+	static const char *const name[] = {[DT_F32] = "f32",
+		[DT_F64] = "f64",
+		[DT_I64] = "i64",
+		[DT_BOOL] = "bool",
+		[DT_BF16] = "bf16"};
+	return name[t];
+}
+
 double tensor_real(const struct tensor *t, int64_t i)
 {
 	switch (t->dtype) {
@@ -157,9 +168,12 @@ double tensor_real(const struct tensor *t, int64_t i)
 	case DT_I64:
 		return (double)((const int64_t *)t->data)[i];
 	case DT_BOOL:
+		return ((const unsigned char *)t->data)[i];
+	case DT_BF16: /* no known value is */
 		break;
 	}
-	return ((const unsigned char *)t->data)[i];
+	assert(!"a known value in bf16");
+	return 0;
 }
 
 int64_t real_to_int(double v)
@@ -193,6 +207,8 @@ void value_set(enum dtype t, void *data, int64_t i, double v)
 	case DT_BOOL:
 		((unsigned char *)data)[i] = v != 0;
 		break;
+	case DT_BF16:
+		assert(!"a known value in bf16");
 	}
 }
 

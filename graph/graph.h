@@ -10,18 +10,22 @@
 enum { RANK_MAX = 8, WAYS_MAX = 4 };
 
 /* Element types. Every float in a model becomes the graph's one real type (F32, or F64 under
- * --precision fp64), every integer I64. */
-enum dtype { DT_F32, DT_F64, DT_I64, DT_BOOL };
+ * --precision fp64), every integer I64. BF16, the upper half of an F32, is how values are stored
+ * under --precision bf16 (graph_narrow): kernels still compute in the real type. */
+enum dtype { DT_F32, DT_F64, DT_I64, DT_BOOL, DT_BF16 };
 
 static inline int64_t dtype_bytes(enum dtype t)
 {
-	return t == DT_F32 ? 4 : t == DT_BOOL ? 1 : 8;
+	return t == DT_F32 ? 4 : t == DT_BOOL ? 1 : t == DT_BF16 ? 2 : 8;
 }
 
 static inline bool dtype_is_real(enum dtype t)
 {
-	return t == DT_F32 || t == DT_F64;
+	return t == DT_F32 || t == DT_F64 || t == DT_BF16;
 }
+
+/* "f32", "f64", "i64", "bool", "bf16". */
+const char *dtype_name(enum dtype t);
 
 enum tensor_role {
 	TR_VALUE,     /* made by a node */

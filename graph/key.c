@@ -64,13 +64,11 @@ static const struct node *who_tells(const struct kernel_keys *k, const struct no
 
 static void add_tensor(struct text *t, const struct tensor *x)
 {
-	static const char *const type[] = {
-		[DT_F32] = "f32", [DT_F64] = "f64", [DT_I64] = "i64", [DT_BOOL] = "bool"};
 	if (!x) {
 		text_puts(t, "-");
 		return;
 	}
-	text_add(t, "%s[", type[x->dtype]);
+	text_add(t, "%s[", dtype_name(x->dtype));
 	for (int i = 0; i < x->rank; i++)
 		text_add(t, "%s%" PRId64, i ? "," : "", x->dim[i]);
 	text_puts(t, "]");

@@ -31,6 +31,9 @@ enum op_trait {
 	OP_STOP = 32, /* the gradient legitimately stops here (comparisons, integer outputs, shapes)
 		       */
 	OP_BOOL = 64, /* OP_POINTWISE: the output is DT_BOOL */
+	OP_ALIKE = 128, /* what narrow_in and narrow_out name has one type in all: elements that are
+			   moved, whatever they are */
+	OP_PRODUCT = 256, /* rounds its operands (narrow_in) where precision is reduced */
 };
 
 /* What core code may ask the table for, without knowing names. */
@@ -197,6 +200,8 @@ struct tensor *blocking_beside(const struct blocking *b, const struct tensor *ol
 /* What stands for output k from now on. */
 void blocking_give(const struct blocking *b, int k, struct tensor *t, bool in_blocks);
 
+#define ALL_OPERANDS (~0u)
+
 /* Inputs of an OP_POINTWISE record at most: a to h. */
 enum { POINTWISE_INPUTS = 8 };
 
@@ -270,6 +275,11 @@ struct op_def {
 	 * Inputs and outputs are handed to it in order, absent ones left out. Used unless the
 	 * target is portable or refuses. */
 	bool (*library)(const struct node *n, int way, struct lib_call *call);
+	/* Bits: the inputs that are read, and the outputs that are written, in DT_BF16 as well as
+	 * in the graph's real type (graph_narrow), each in the type its tensor has: by the C text,
+	 * or for OP_PRODUCT by the library. OP_POINTWISE: all of them. Around other nodes values
+	 * are converted. */
+	unsigned narrow_in, narrow_out; /* ALL_OPERANDS: however many there are */
 	/* Scratch bytes of the C text below; may depend on target->threads. NULL: none. */
 	int64_t (*workspace)(const struct node *n, const struct target *t);
 	/* The C text: a function body (codegen/emit.h). */

@@ -4,13 +4,13 @@
 static const char *const phase_text[] = {"forward", "backward", "update"};
 static const char *const role_text[] = {
 	"value", "input", "parameter", "buffer", "state", "constant", "control"};
-static const char *const type_text[] = {"f32", "f64", "i64", "bool"};
 
 static void print_tensor(const struct tensor *t, struct text *out)
 {
 	char shape[200];
 	if (t)
-		text_add(out, " %%%d%s%s", t->id, type_text[t->dtype], tensor_shape_text(t, shape));
+		text_add(
+			out, " %%%d%s%s", t->id, dtype_name(t->dtype), tensor_shape_text(t, shape));
 	else
 		text_puts(out, " -");
 }

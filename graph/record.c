@@ -228,7 +228,7 @@ int64_t node_workspace(const struct graph *g, const struct node *n)
 static bool pair_fits(const struct node *n, struct op_pair p)
 {
 	return p.out < n->nout && p.in < n->nin && n->out[p.out] && n->in[p.in] &&
-	       n->in[p.in]->role != TR_CONSTANT;
+	       n->in[p.in]->role != TR_CONSTANT && n->in[p.in]->dtype == n->out[p.out]->dtype;
 }
 
 int node_pairs(const struct node *n, struct op_pair *out, int max)
@@ -237,8 +237,7 @@ int node_pairs(const struct node *n, struct op_pair *out, int max)
 	if ((n->op->traits & OP_POINTWISE) && n->op->npair == 0) {
 		for (int i = 0; i < n->nin && count < max; i++)
 			if (pair_fits(n, (struct op_pair){0, i}) &&
-				tensor_same_shape(n->in[i], n->out[0]) &&
-				n->in[i]->dtype == n->out[0]->dtype)
+				tensor_same_shape(n->in[i], n->out[0]))
 				out[count++] = (struct op_pair){0, i};
 		return count;
 	}

@@ -47,15 +47,19 @@ static int64_t grad_elements(const struct attention *p)
 		16);
 }
 
+static int64_t real_bytes(const struct tensor *t)
+{
+	return t->dtype == DT_F64 ? 8 : 4;
+}
+
 int64_t attention_workspace(const struct node *n, const struct target *t)
 {
-	return forward_elements(n->param, t->threads) * dtype_bytes(n->in[IN_Q]->dtype) *
-	       t->threads;
+	return forward_elements(n->param, t->threads) * real_bytes(n->in[IN_Q]) * t->threads;
 }
 
 int64_t attention_grad_workspace(const struct node *n, const struct target *t)
 {
-	return grad_elements(n->param) * dtype_bytes(n->in[GRAD_Q]->dtype) * t->threads;
+	return grad_elements(n->param) * real_bytes(n->in[GRAD_Q]) * t->threads;
 }
 
 static void emit_strides(struct emit *e, const char *name, const int64_t *v, int n)
@@ -66,8 +70,9 @@ static void emit_strides(struct emit *e, const char *name, const int64_t *v, int
 	emit(e, "},");
 }
 
-/* Declares `a`, and what every kernel calls. */
-static void emit_shape(struct emit *e, const struct attention *p, int64_t block)
+/* Declares `a`, and what every kernel calls; `t`: one of those that are packed. */
+static void emit_shape(
+	struct emit *e, const struct attention *p, int64_t block, const struct tensor *t)
 {
 	static const char *const names[ATTENTION_TENSORS] = {"q", "k", "v", "o"};
 	char scale[40], cap[40], keep[40];
@@ -75,8 +80,8 @@ static void emit_shape(struct emit *e, const struct attention *p, int64_t block)
 	const int64_t dmask[2] = {p->mask_dim[1] * plane, p->mask_dim[1] > 1 ? plane : 0};
 	gemm_emit_thread(e);
 	gemm_emit_macro(e);
-	gemm_emit_pack_a(e);
-	gemm_emit_pack_b(e);
+	gemm_emit_pack_a(e, t);
+	gemm_emit_pack_b(e, t);
 	emit_helper(e, "attention", attention_text);
 	emit(e,
 		"\tstatic const struct attention a = {.heads = %lld, .group = %lld, .block = %lld, "
@@ -113,6 +118,34 @@ static double work_of(const struct attention *p, int products)
 
 typedef char part_text[40];
 
+/* attention_rows into elements of t. */
+static void emit_rows(struct emit *e, const struct tensor *t)
+{
+	const bool narrow = t->dtype == DT_BF16;
+	if (!narrow)
+		gemm_emit_turn(e);
+	emit_helper(e, narrow ? "attention_rows_bf16" : "attention_rows",
+		narrow ? attention_rows_narrow_text : attention_rows_text);
+}
+
+/* Of the functions that read elements of t. */
+static const char *suffix(const struct tensor *t)
+{
+	return t->dtype == DT_BF16 ? "_bf16" : "";
+}
+
+static void emit_grad_helpers(struct emit *e, const struct node *n)
+{
+	const struct attention *p = n->param;
+	const struct tensor *q = n->in[GRAD_Q], *dq = n->out[0];
+	const bool narrow = q->dtype == DT_BF16;
+	emit_shape(e, p, grad_block(p), q);
+	emit_rows(e, dq);
+	emit_helper(e, narrow ? "attention_dot_bf16" : "attention_dot",
+		narrow ? attention_dot_narrow_text : attention_dot_text);
+	emit_helper_on(e, "attention_grad", attention_grad_text, 1, &q);
+}
+
 /* "x0 + 384": where operand `which` begins in a tensor. */
 static const char *part(const struct attention *p, const char *name, int which, part_text text)
 {
@@ -129,17 +162,19 @@ enum status attention_emit(struct emit *e, const struct node *n)
 	const int threads = e->g->target->threads;
 	const int64_t block = forward_block(p, threads);
 	part_text text[3];
-	emit_shape(e, p, block);
-	emit_helper(e, "attention_forward", attention_forward_text);
+	const struct tensor *q = n->in[IN_Q];
+	emit_shape(e, p, block, q);
+	emit_rows(e, q);
+	emit_helper_on(e, "attention_forward", attention_forward_text, 1, &q);
 	emit_parallel(e, work_of(p, 2), 3);
 	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->batch);
 	emit(e, "\t\tfor (int64_t h = 0; h < %lld; h++)\n", (long long)p->heads);
 	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i += %lld)\n", (long long)p->tq,
 		(long long)block);
-	emit(e, "\t\t\t\tattention_block(&a, %s, %s, %s, %s, %s, %s, y0, y1, b, h, i,\n",
-		part(p, "x0", 0, text[0]), part(p, "x1", 1, text[1]), part(p, "x2", 2, text[2]),
-		p->masked && !p->mask_bool ? "x3" : "NULL", p->mask_bool ? "x3" : "NULL",
-		p->ratio > 0 ? "x4, attention_noise" : "NULL, NULL");
+	emit(e, "\t\t\t\tattention_block%s(&a, %s, %s, %s, %s, %s, %s, y0, y1, b, h, i,\n",
+		suffix(q), part(p, "x0", 0, text[0]), part(p, "x1", 1, text[1]),
+		part(p, "x2", 2, text[2]), p->masked && !p->mask_bool ? "x3" : "NULL",
+		p->mask_bool ? "x3" : "NULL", p->ratio > 0 ? "x4, attention_noise" : "NULL, NULL");
 	emit(e, "\t\t\t\t\t(real *)ws + thread_index() * %lld);\n",
 		(long long)forward_elements(p, threads));
 	return ST_OK;
@@ -154,9 +189,10 @@ static void emit_grad_data(struct emit *e, const struct node *n, const char *nam
 	const struct attention *p = n->param;
 	part_text text[3];
 	emit(e,
-		"\tconst struct attention_grad %s = {.dy = x0, .q = %s, .k = %s, .v = %s, .y = x4, "
+		"\tconst struct attention_grad%s %s = {.dy = x0, .q = %s, .k = %s, .v = %s, .y = "
+		"x4, "
 		".lse = x5,\n\t\t",
-		name, part(p, "x1", 0, text[0]), part(p, "x2", 1, text[1]),
+		suffix(n->in[GRAD_Q]), name, part(p, "x1", 0, text[0]), part(p, "x2", 1, text[1]),
 		part(p, "x3", 2, text[2]));
 	if (p->masked)
 		emit(e, ".%s = x6, ", p->mask_bool ? "allow" : "mask");
@@ -195,10 +231,11 @@ static void emit_grad_heads(struct emit *e, const struct node *n)
 	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->batch);
 	emit(e, "\t\tfor (int64_t kv = 0; kv < %lld; kv++) {\n", (long long)(p->heads / p->group));
 	emit_scratch(e, n, "\t\t\t");
-	emit(e, "\t\t\tattention_clear(&a, &g, b, kv, 0, %lld);\n", (long long)p->tk);
-	emit_over_queries(e, p, "\t\t\t");
-	emit(e, "\t\t\t\t\tattention_block_grad(&a, &g, b, h, i, 0, %lld, w);\n\t\t}\n",
+	emit(e, "\t\t\tattention_clear%s(&a, &g, b, kv, 0, %lld);\n", suffix(n->in[GRAD_Q]),
 		(long long)p->tk);
+	emit_over_queries(e, p, "\t\t\t");
+	emit(e, "\t\t\t\t\tattention_block_grad%s(&a, &g, b, h, i, 0, %lld, w);\n\t\t}\n",
+		suffix(n->in[GRAD_Q]), (long long)p->tk);
 }
 
 /* Tasks are blocks of queries, for q's gradient, and then blocks of keys, for those of k and v:
@@ -215,16 +252,18 @@ static void emit_grad_blocks(struct emit *e, const struct node *n)
 	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i += %lld) {\n", (long long)p->tq,
 		(long long)grad_block(p));
 	emit_scratch(e, n, "\t\t\t\t");
-	emit(e, "\t\t\t\tattention_block_grad(&a, &gq, b, h, i, 0, %lld, w);\n\t\t\t}\n", tk);
+	emit(e, "\t\t\t\tattention_block_grad%s(&a, &gq, b, h, i, 0, %lld, w);\n\t\t\t}\n",
+		suffix(n->in[GRAD_Q]), tk);
 	emit_parallel(e, work_of(p, 4), 3);
 	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", batch);
 	emit(e, "\t\tfor (int64_t kv = 0; kv < %lld; kv++)\n", heads / (long long)p->group);
 	emit(e, "\t\t\tfor (int64_t j = 0; j < %lld; j += %d) {\n", tk, KEYS_TASK);
 	emit_scratch(e, n, "\t\t\t\t");
 	emit(e, "\t\t\t\tconst int64_t end = MIN(j + %d, %lld);\n", KEYS_TASK, tk);
-	emit(e, "\t\t\t\tattention_clear(&a, &g, b, kv, j, end);\n");
+	emit(e, "\t\t\t\tattention_clear%s(&a, &g, b, kv, j, end);\n", suffix(n->in[GRAD_Q]));
 	emit_over_queries(e, p, "\t\t\t\t");
-	emit(e, "\t\t\t\t\t\tattention_block_grad(&a, &g, b, h, i, j, end, w);\n\t\t\t}\n");
+	emit(e, "\t\t\t\t\t\tattention_block_grad%s(&a, &g, b, h, i, j, end, w);\n\t\t\t}\n",
+		suffix(n->in[GRAD_Q]));
 }
 
 /* Whether one task a head keeps the threads busy: 5 products then, 7 in blocks. */
@@ -241,8 +280,7 @@ static bool by_heads(const struct attention *p, int threads)
 enum status attention_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
-	emit_shape(e, p, grad_block(p));
-	emit_helper(e, "attention_grad", attention_grad_text);
+	emit_grad_helpers(e, n);
 	if (by_heads(p, e->g->target->threads))
 		emit_grad_heads(e, n);
 	else
@@ -256,8 +294,7 @@ enum status attention_mask_emit(struct emit *e, const struct node *n)
 	const struct attention *p = n->param;
 	const long long period = p->mask_dim[0], heads = p->heads, plane = p->tq * p->tk;
 	const bool shared = p->mask_dim[1] == 1;
-	emit_shape(e, p, grad_block(p));
-	emit_helper(e, "attention_grad", attention_grad_text);
+	emit_grad_helpers(e, n);
 	emit_grad_data(e, n, "g", TO_MASK);
 	emit_parallel(e, work_of(p, 2), 3);
 	emit(e, "\tfor (int64_t c = 0; c < %lld; c++)\n", period);
@@ -272,7 +309,7 @@ enum status attention_mask_emit(struct emit *e, const struct node *n)
 	emit(e, "\t\t\t\t\ty0[(c * %lld + r) * %lld + k] = 0;\n", shared ? 1 : heads, plane);
 	emit(e, "\t\t\t\tfor (int64_t b = c; b < %lld; b += %lld)\n", (long long)p->batch, period);
 	emit(e, "\t\t\t\t\tfor (int64_t h = r; h < %lld; h += %lld)\n", heads, shared ? 1 : heads);
-	emit(e, "\t\t\t\t\t\tattention_block_grad(&a, &g, b, h, i, 0, %lld, w);\n\t\t\t}\n",
-		(long long)p->tk);
+	emit(e, "\t\t\t\t\t\tattention_block_grad%s(&a, &g, b, h, i, 0, %lld, w);\n\t\t\t}\n",
+		suffix(n->in[GRAD_Q]), (long long)p->tk);
 	return ST_OK;
 }

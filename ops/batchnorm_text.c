@@ -2,6 +2,7 @@
  * each gives its sums for a group of channels, and the parts' sums meet in their order, whatever
  * thread made them. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "ops/batchnorm.h"
 #include "ops/lanes.h"
@@ -151,7 +152,13 @@ static void each_element(struct emit *e, const struct span *s, const char *state
 {
 	static const char tabs[] = "\t\t\t\t\t\t\t\t";
 	const int depth = open_elements(e, s);
-	emit(e, "%.*s%s\n%.*s}\n", depth, tabs, statement, depth - 1, tabs);
+	emit(e, "%.*s", depth, tabs);
+	for (const char *p = statement; *p; p++)
+		if (*p == '\n')
+			emit(e, "\n%.*s", depth, tabs);
+		else
+			emit(e, "%c", *p);
+	emit(e, "\n%.*s}\n", depth - 1, tabs);
 }
 
 static void each_channel(struct emit *e, const char *statement)
@@ -173,16 +180,29 @@ static void sum_parts(struct emit *e, const struct span *s, int k, const char *n
 		k * s->channels);
 }
 
+/* sum += the sum of x0 over each row of the part. */
+static void each_sum(struct emit *e, const struct span *s, const struct tensor *x)
+{
+	char text[80];
+	const char *sum = x->dtype == DT_BF16
+				  ? emit_helper_on(e, "sum_lanes_of", sum_lanes_of, 1, &x)
+				  : "sum_wide";
+	snprintf(text, sizeof text, "sum += %s(x0 + @, #);", sum);
+	each_row(e, s, text);
+}
+
 /* Sum, and squares about the part's own mean: in the narrow text of one channel, or the wide one of
  * several. */
-static void emit_moments(struct emit *e, const struct span *s)
+static void emit_moments(struct emit *e, const struct span *s, const struct tensor *x)
 {
+	char text[160];
 	if (s->width == 1 && s->stride == 1) {
-		emit_helper(e, "squares_lanes", squares_lanes);
+		const char *squares = emit_helper_on(e, "squares_lanes", squares_lanes, 1, &x);
 		emit(e, "\t\t\tdouble sum = 0, squares = 0;\n");
-		each_row(e, s, "sum += sum_wide(x0 + @, #);");
+		each_sum(e, s, x);
 		emit(e, "\t\t\tconst real mean = (real)(sum / (double)count);\n");
-		each_row(e, s, "squares += (double)squares_lanes(x0 + @, mean, #);");
+		snprintf(text, sizeof text, "squares += (double)%s(x0 + @, mean, #);", squares);
+		each_row(e, s, text);
 		emit(e, "\t\t\tconst double off = sum / (double)count - (double)mean;\n");
 		emit(e, "\t\t\tout[0] = sum;\n\t\t\tout[%" PRId64 "] = ", s->channels);
 		emit(e, "squares - off * off * (double)count;\n");
@@ -191,10 +211,13 @@ static void emit_moments(struct emit *e, const struct span *s)
 	emit(e, "\t\t\tdouble sum[%" PRId64 "] = {0}, squares[%" PRId64 "] = {0};\n", s->width,
 		s->width);
 	emit(e, "\t\t\treal mean[%" PRId64 "];\n", s->width);
-	each_element(e, s, "sum[k] += (double)x0[i];");
+	snprintf(text, sizeof text, "sum[k] += (double)%s;", emit_value(e, x, "x0[i]"));
+	each_element(e, s, text);
 	each_channel(e, "\n\t\t\t\tmean[k] = (real)(sum[k] / (double)count);");
-	each_element(
-		e, s, "const real d = x0[i] - mean[k];\n\t\t\t\t\tsquares[k] += (double)(d * d);");
+	snprintf(text, sizeof text,
+		"const real d = %s - mean[k];\nsquares[k] += (double)(d * d);",
+		emit_value(e, x, "x0[i]"));
+	each_element(e, s, text);
 	each_channel(e, " {\n\t\t\t\tconst double off = sum[k] / (double)count - (double)mean[k];");
 	emit(e, "\t\t\t\tout[k] = sum[k];\n\t\t\t\tout[%" PRId64 " + k] = ", s->channels);
 	emit(e, "squares[k] - off * off * (double)count;\n\t\t\t}\n");
@@ -208,7 +231,7 @@ enum status batchnorm_stats_emit(struct emit *e, const struct node *n)
 	const struct batchnorm *p = n->param;
 	const struct span s = span_of(n->in[0], p->block);
 	open_parts(e, &s);
-	emit_moments(e, &s);
+	emit_moments(e, &s, n->in[0]);
 	open_channels(e, &s);
 	emit(e, "\t\tdouble sum = 0, squares = 0;\n");
 	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", s.parts);
@@ -229,22 +252,29 @@ enum status batchnorm_stats_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
-static void emit_products(struct emit *e, const struct span *s)
+static void emit_products(struct emit *e, const struct span *s, const struct node *n)
 {
+	char text[200];
+	const struct tensor *const dy_x[] = {n->in[0], n->in[1]};
 	if (s->width == 1 && s->stride == 1) {
-		emit_helper(e, "centred_lanes", centred_lanes);
+		const char *centred = emit_helper_on(e, "centred_lanes", centred_lanes, 2, dy_x);
 		emit(e, "\t\t\tdouble sum = 0, dot = 0;\n");
-		each_row(e, s, "sum += sum_wide(x0 + @, #);");
-		each_row(e, s, "dot += centred_lanes(x0 + @, x1 + @, (double)x2[g], #);");
+		each_sum(e, s, n->in[0]);
+		snprintf(
+			text, sizeof text, "dot += %s(x0 + @, x1 + @, (double)x2[g], #);", centred);
+		each_row(e, s, text);
 		emit(e, "\t\t\tout[0] = sum;\n\t\t\tout[%" PRId64 "] = dot;\n", s->channels);
 		return;
 	}
 	emit(e, "\t\t\tdouble sum[%" PRId64 "] = {0}, dot[%" PRId64 "] = {0};\n", s->width,
 		s->width);
 	emit(e, "\t\t\tconst real *const mean = x2 + g * %" PRId64 ";\n", s->width);
-	each_element(e, s,
-		"sum[k] += (double)x0[i];\n"
-		"\t\t\t\t\tdot[k] += (double)x0[i] * ((double)x1[i] - (double)mean[k]);");
+	snprintf(text, sizeof text,
+		"const double dy = (double)%s;\n"
+		"sum[k] += dy;\n"
+		"dot[k] += dy * ((double)%s - (double)mean[k]);",
+		emit_value(e, n->in[0], "x0[i]"), emit_value(e, n->in[1], "x1[i]"));
+	each_element(e, s, text);
 	each_channel(e, " {\n\t\t\t\tout[k] = sum[k];");
 	emit(e, "\t\t\t\tout[%" PRId64 " + k] = dot[k];\n\t\t\t}\n", s->channels);
 }
@@ -257,7 +287,7 @@ enum status batchnorm_sums_emit(struct emit *e, const struct node *n)
 	const struct batchnorm *p = n->param;
 	const struct span s = span_of(n->in[1], p->block);
 	open_parts(e, &s);
-	emit_products(e, &s);
+	emit_products(e, &s, n);
 	open_channels(e, &s);
 	emit(e, "\t\tdouble sum = 0, dot = 0;\n");
 	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p++) {\n", s.parts);

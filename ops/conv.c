@@ -155,11 +155,13 @@ static bool conv_call(
 		{"conv3_forward", "conv3_data", "conv3_weight"}};
 	const struct conv *p = n->param;
 	const struct window *w = &p->w;
-	if (n->out[0]->dtype != DT_F32 || p->n < 1 || p->cg < 1)
+	const int64_t types = product_types(n);
+	if (n->out[0]->dtype == DT_F64 || p->n < 1 || p->cg < 1)
 		return false;
-	if (way > DIRECT && (way >= WAYS || !winograd_does(p) || (way == HALVES && p->n % 2)))
+	if (way > DIRECT &&
+		(way >= WAYS || types || !winograd_does(p) || (way == HALVES && p->n % 2)))
 		return false;
-	const int64_t form = (p->xblock ? 1 : 0) + (p->yblock ? 2 : 0) + 4 * way;
+	const int64_t form = (p->xblock ? 1 : 0) + (p->yblock ? 2 : 0) + 4 * way + 16 * types;
 	if (w->axes <= 2) {
 		*call = (struct lib_call){kind[0][which],
 			{p->n, p->c, w->size[1], w->size[2], p->k, p->groups, w->kernel[1],
@@ -352,7 +354,7 @@ static void emit_conv_product(struct emit *e, bool pack_a)
 	gemm_emit_thread(e);
 	gemm_emit_macro(e);
 	if (pack_a)
-		gemm_emit_pack_a(e);
+		gemm_emit_pack_a(e, NULL);
 	emit_helper(e, "conv_gather", conv_gather_text);
 	if (!pack_a)
 		emit_helper(e, "conv_product", conv_product_text);
@@ -576,6 +578,9 @@ const struct op_def ops_conv[] = {
 		.min_in = 2,
 		.max_in = 3,
 		.infer = conv_infer,
+		.traits = OP_PRODUCT,
+		.narrow_in = 3,
+		.narrow_out = 1,
 		.grad = conv_grad,
 		.cost = conv_cost,
 		.block = forward_block,
@@ -587,6 +592,9 @@ const struct op_def ops_conv[] = {
 		.min_in = 2,
 		.max_in = 2,
 		.infer = grad_x_infer,
+		.traits = OP_PRODUCT,
+		.narrow_in = 3,
+		.narrow_out = 1,
 		.grad = grad_x_grad,
 		.cost = conv_cost,
 		.block = grad_x_block,
@@ -597,6 +605,9 @@ const struct op_def ops_conv[] = {
 		.min_in = 2,
 		.max_in = 2,
 		.infer = grad_w_infer,
+		.traits = OP_PRODUCT,
+		.narrow_in = 3,
+		.narrow_out = 1,
 		.cost = conv_cost,
 		.block = grad_w_block,
 		.library = grad_w_library,

@@ -91,11 +91,10 @@ static void emit_aim(struct emit *e, const struct node *n, const struct label_vi
 static void emit_row_loss(struct emit *e, const struct node *n, const struct label_view *v,
 	const char *tabs, const char *index)
 {
+	const char *hit = emit_value(e, n->in[X],
+		v->inner == 1 ? "row[x1[r]]" : emit_text(e, "row[x1[r] * %" PRId64 "]", v->inner));
 	const double s = node_option(n, "label_smoothing");
 	const bool soft = is_soft(n->in[TARGET]), weighted = input(n, WEIGHT) != NULL;
-	char at[40] = "x1[r]";
-	if (v->inner != 1)
-		snprintf(at, sizeof at, "x1[r] * %" PRId64, v->inner);
 	emit(e, "%sconst double lse = (double)top%s + log((double)sum%s);\n", tabs, index, index);
 	if (n->nout > 1 && n->out[1])
 		emit(e, "%sy1[r] = (real)lse;\n", tabs);
@@ -105,35 +104,41 @@ static void emit_row_loss(struct emit *e, const struct node *n, const struct lab
 	if (soft)
 		emit(e, "lse * mass%s - all%s;\n", index, index);
 	else if (!weighted && s == 0)
-		emit(e, "lse - (double)row[%s];\n", at);
+		emit(e, "lse - (double)%s;\n", hit);
 	else if (!weighted)
-		emit(e, "lse - %.17g * (double)all%s - %.17g * (double)row[%s];\n",
-			s / (double)v->classes, index, 1 - s, at);
+		emit(e, "lse - %.17g * (double)all%s - %.17g * (double)%s;\n",
+			s / (double)v->classes, index, 1 - s, hit);
 	else if (s == 0)
-		emit(e, "(double)x3[x1[r]] * (lse - (double)row[%s]);\n", at);
+		emit(e, "(double)x3[x1[r]] * (lse - (double)%s);\n", hit);
 	else
 		emit(e,
-			"%.17g * (double)x3[x1[r]] * (lse - (double)row[%s])\n"
+			"%.17g * (double)x3[x1[r]] * (lse - (double)%s)\n"
 			"%s\t\t+ %.17g * (heavy * lse - (double)all%s);\n",
-			1 - s, at, tabs, s / (double)v->classes, index);
+			1 - s, hit, tabs, s / (double)v->classes, index);
 }
 
 static void emit_entropy_rows(struct emit *e, const struct node *n, const struct label_view *v)
 {
 	const char *weight = input(n, WEIGHT) ? "x3" : NULL;
-	emit_helper(e, "max_lanes", max_lanes);
-	emit_helper(e, "exp_lanes", exp_lanes);
+	const struct tensor *x = n->in[X];
+	const char *most = emit_helper_on(e, "max_lanes", max_lanes, 1, &x);
+	const char *sums = emit_helper_on(e, "exp_lanes", exp_lanes, 1, &x);
 	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", v->rows);
-	emit(e, "\t\tconst real *row = x0 + r * %" PRId64 ";\n", v->classes);
-	emit(e, "\t\tconst real top = max_lanes(row, %" PRId64 ");\n", v->classes);
-	emit(e, "\t\tconst real sum = exp_lanes(row, top, %" PRId64 ");\n", v->classes);
+	emit(e, "\t\tconst %s *row = x0 + r * %" PRId64 ";\n", emit_type(x), v->classes);
+	emit(e, "\t\tconst real top = %s(row, %" PRId64 ");\n", most, v->classes);
+	emit(e, "\t\tconst real sum = %s(row, top, %" PRId64 ");\n", sums, v->classes);
 	if (is_soft(n->in[TARGET])) {
 		emit(e, "\t\tconst real *t = x1 + r * %" PRId64 ";\n", v->classes);
 		emit(e, "\t\tdouble mass = 0, all = 0;\n");
 		emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", v->classes);
 		emit(e, "\t\t\tconst double aim = (double)(");
 		emit_aim(e, n, v, "t[c]", weight);
-		emit(e, ");\n\t\t\tmass += aim;\n\t\t\tall += aim * (double)row[c];\n\t\t}\n");
+		emit(e, ");\n\t\t\tmass += aim;\n\t\t\tall += aim * (double)%s;\n\t\t}\n",
+			emit_value(e, x, "row[c]"));
+	} else if (node_option(n, "label_smoothing") != 0 && x->dtype == DT_BF16) {
+		emit(e, "\t\tdouble all = 0;\n\t\tfor (int64_t c = 0; c < %" PRId64 "; c++)\n",
+			v->classes);
+		emit(e, "\t\t\tall += (double)(%sWIDE(row[c]));\n", weight ? "x3[c] * " : "");
 	} else if (node_option(n, "label_smoothing") != 0) {
 		emit(e, "\t\tconst real all = %s(%srow, %" PRId64 ");\n",
 			weight ? "dot_lanes" : "sum_lanes", weight ? "x3, " : "", v->classes);
@@ -151,29 +156,35 @@ static void emit_entropy_columns(struct emit *e, const struct node *n, const str
 	emit(e, "\tfor (int64_t s = 0; s < %" PRId64 "; s++)\n", v->rows);
 	emit(e, "\tfor (int64_t i0 = 0; i0 < %" PRId64 "; i0 += 64) {\n", v->inner);
 	emit(e, "\t\tconst int64_t width = MIN(%" PRId64 " - i0, 64);\n", v->inner);
-	emit(e, "\t\tconst real *x = x0 + s * %" PRId64 " + i0;\n", v->classes * v->inner);
+	const struct tensor *scores = n->in[X];
+	const char *score = emit_value(e, scores, "x[k]");
+	emit(e, "\t\tconst %s *x = x0 + s * %" PRId64 " + i0;\n", emit_type(scores),
+		v->classes * v->inner);
 	emit(e, "\t\treal top[64], sum[64] = {0}%s;\n", smooth ? ", all[64] = {0}" : "");
 	if (soft)
 		emit(e, "\t\tdouble mass[64] = {0}, all[64] = {0};\n");
-	emit(e, "\t\tfor (int64_t i = 0; i < width; i++)\n\t\t\ttop[i] = x[i];\n");
+	emit(e, "\t\tfor (int64_t i = 0; i < width; i++)\n\t\t\ttop[i] = %s;\n",
+		emit_value(e, scores, "x[i]"));
 	emit(e, "\t\tfor (int64_t c = 1; c < %" PRId64 "; c++)\n", v->classes);
 	emit(e, "\t\t\tfor (int64_t i = 0; i < width; i++)\n");
-	emit(e, "\t\t\t\ttop[i] = MAX(x[c * %" PRId64 " + i], top[i]);\n", v->inner);
+	emit(e, "\t\t\t\ttop[i] = MAX(%s, top[i]);\n",
+		emit_value(e, scores, emit_text(e, "x[c * %" PRId64 " + i]", v->inner)));
 	emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++)\n", v->classes);
 	emit(e, "\t\t\tfor (int64_t i = 0; i < width; i++) {\n");
 	emit(e, "\t\t\t\tconst int64_t k = c * %" PRId64 " + i;\n", v->inner);
-	emit(e, "\t\t\t\tsum[i] += EXP(x[k] - top[i]);\n");
+	emit(e, "\t\t\t\tsum[i] += EXP(%s - top[i]);\n", score);
 	if (smooth)
-		emit(e, "\t\t\t\tall[i] += %sx[k];\n", weight ? "x3[c] * " : "");
+		emit(e, "\t\t\t\tall[i] += %s%s;\n", weight ? "x3[c] * " : "", score);
 	if (soft) {
 		emit(e, "\t\t\t\tconst double aim = (double)(");
 		emit_aim(e, n, v, "x1[x - x0 + k]", weight);
-		emit(e, ");\n\t\t\t\tmass[i] += aim;\n\t\t\t\tall[i] += aim * (double)x[k];\n");
+		emit(e, ");\n\t\t\t\tmass[i] += aim;\n\t\t\t\tall[i] += aim * (double)%s;\n",
+			score);
 	}
 	emit(e, "\t\t\t}\n\t\tfor (int64_t i = 0; i < width; i++) {\n");
 	emit(e, "\t\t\tconst int64_t r = s * %" PRId64 " + i0 + i;\n", v->inner);
 	if (!soft)
-		emit(e, "\t\t\tconst real *row = x + i;\n");
+		emit(e, "\t\t\tconst %s *row = x + i;\n", emit_type(scores));
 	emit_row_loss(e, n, v, "\t\t\t", "[i]");
 	emit(e, "\t\t}\n\t}\n");
 }
@@ -260,6 +271,13 @@ static const char *dlse_text(const struct node *n)
 	return input(n, DLSE) ? " + p * x6[r]" : "";
 }
 
+/* "TO = k * (VALUE);" */
+static void emit_gradient(struct emit *e, const struct node *n, const char *to, const char *value)
+{
+	emit(e, "%s = %s;\n", to,
+		emit_stored(e, n->out[0], emit_text(e, "k * (%s)%s", value, dlse_text(n))));
+}
+
 /* dscores = dloss / n · (softmax · Σ aims − aims), 0 in rows that do not count; and where a
  * gradient of the log-sum-exp is there, softmax times that. With labels the aims are the same,
  * `low`, in all classes but the label's. */
@@ -268,23 +286,26 @@ static void emit_grad_row(
 {
 	const bool weighted = input(n, DW) != NULL;
 	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", v->rows);
-	emit(e, "\t\tconst real *x = x1 + r * %" PRId64 ", lse = x2[r];\n", v->classes);
-	emit(e, "\t\treal *dx = y0 + r * %" PRId64 ";\n", v->classes);
+	const struct tensor *x = n->in[DX], *dx = n->out[0];
+	emit(e, "\t\tconst %s *x = x1 + r * %" PRId64 ";\n", emit_type(x), v->classes);
+	emit(e, "\t\t%s *dx = y0 + r * %" PRId64 ";\n", emit_type(dx), v->classes);
+	emit(e, "\t\tconst real lse = x2[r];\n");
 	emit(e, "\t\tconst int counts = ");
 	emit_counts(e, n, v, "x3");
 	emit(e, ";\n\t\tconst real k = counts ? %s : 0;\n", scale);
-	emit(e, "\t\tconst real hit = counts ? x[x3[r]] : 0; /* before it is overwritten */\n");
+	emit(e, "\t\tconst real hit = counts ? %s : 0; /* before it is overwritten */\n",
+		emit_value(e, x, "x[x3[r]]"));
 	if (weighted) {
 		emit(e, "\t\tconst real heft = counts ? top * x5[x3[r]] : 0;\n");
 		emit(e, "\t\tconst real mass = heft + rest;\n");
 	}
 	emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", v->classes);
-	emit(e, "\t\t\tconst real p = EXP(x[c] - lse);\n");
-	emit(e, "\t\t\tdx[c] = k * (%s)%s;\n\t\t}\n",
-		weighted ? "p * mass - low * x5[c]" : "p - low", dlse_text(n));
-	emit(e, "\t\tif (counts) {\n\t\t\tconst real p = EXP(hit - lse);\n");
-	emit(e, "\t\t\tdx[x3[r]] = k * (%s)%s;\n\t\t}\n\t}\n",
-		weighted ? "p * mass - low * x5[x3[r]] - heft" : "p - high", dlse_text(n));
+	emit(e, "\t\t\tconst real p = EXP(%s - lse);\n", emit_value(e, x, "x[c]"));
+	emit_gradient(e, n, "\t\t\tdx[c]", weighted ? "p * mass - low * x5[c]" : "p - low");
+	emit(e, "\t\t}\n\t\tif (counts) {\n\t\t\tconst real p = EXP(hit - lse);\n");
+	emit_gradient(e, n, "\t\t\tdx[x3[r]]",
+		weighted ? "p * mass - low * x5[x3[r]] - heft" : "p - high");
+	emit(e, "\t\t}\n\t}\n");
 }
 
 static void emit_grad_columns(
@@ -300,14 +321,14 @@ static void emit_grad_columns(
 	emit(e, "\t\t\tconst int counts = ");
 	emit_counts(e, n, v, "x3");
 	emit(e, ";\n\t\t\tconst real k = counts ? %s : 0;\n", scale);
-	emit(e, "\t\t\tconst real p = EXP(x1[at + i] - x2[r]);\n");
+	emit(e, "\t\t\tconst real p = EXP(%s - x2[r]);\n", emit_value(e, n->in[DX], "x1[at + i]"));
 	if (weighted) {
 		emit(e, "\t\t\tconst real heft = counts ? top * x5[x3[r]] : 0;\n");
 		emit(e, "\t\t\tconst real aim = low * x5[c] + (x3[r] == c ? heft : 0);\n");
 	}
-	emit(e, "\t\t\ty0[at + i] = k * (%s)%s;\n\t\t}\n\t}\n",
-		weighted ? "p * (heft + rest) - aim" : "p - (x3[r] == c ? high : low)",
-		dlse_text(n));
+	emit_gradient(e, n, "\t\t\ty0[at + i]",
+		weighted ? "p * (heft + rest) - aim" : "p - (x3[r] == c ? high : low)");
+	emit(e, "\t\t}\n\t}\n");
 }
 
 static void emit_grad_labels(
@@ -355,8 +376,10 @@ static void emit_grad_soft(
 		}
 		emit(e, "\t\t\t\tconst int64_t r = s * %" PRId64 " + i0 + i;\n", v->inner);
 		emit(e, "\t\t\t\tconst real k = r < rows ? %s : 0;\n", scale);
-		emit(e, "\t\t\t\tconst real p = EXP(x1[j] - x2[r]);\n");
-		emit(e, "\t\t\t\ty0[j] = k * (p * mass[i] - aim)%s;\n\t\t\t}\n", dlse_text(n));
+		emit(e, "\t\t\t\tconst real p = EXP(%s - x2[r]);\n",
+			emit_value(e, n->in[DX], "x1[j]"));
+		emit_gradient(e, n, "\t\t\t\ty0[j]", "p * mass[i] - aim");
+		emit(e, "\t\t\t}\n");
 	}
 	emit(e, "\t}\n");
 }
@@ -385,7 +408,7 @@ static const struct op_option options[] = {{.name = "label_smoothing", .high = 1
 /* clang-format off */
 const struct op_def ops_crossentropy[] = {
 	{.name = "stint.CrossEntropy", .min_in = 2, .max_in = 4, .min_out = 2, .max_out = 2,
-		.traits = OP_CHECKED, .infer = entropy_infer, .workspace = entropy_workspace, .cost = entropy_cost,
+		.traits = OP_CHECKED, .narrow_in = 1 << X, .infer = entropy_infer, .workspace = entropy_workspace, .cost = entropy_cost,
 		.emit_c = entropy_emit, .grad = entropy_rule, .match = crossentropy_match, .loss = "cross-entropy",
 		.loss_target = entropy_target, .option = options,
 		.example = EXAMPLES({.in = "a,B a:i64<5 " ALL_ROWS}, {.in = "3,50 3:i64<50 =[0,0,2,0]", .low = -8, .high = 8},
@@ -404,7 +427,7 @@ const struct op_def ops_crossentropy[] = {
 			{.in = "a,b,C a,b,C", .attr = "axis=1 reduction=none"},
 			{.in = "a,B a,B", .attr = "reduction=none"}, {.in = "a,B a:i64<5", .attr = "reduction=none"})},
 	{.name = "stint.CrossEntropyGrad", .min_in = 4, .max_in = 7, .infer = like_scores, .npair = 1,
-		.pair = {{0, DX}}, .emit_c = entropy_grad_emit, .cost = entropy_cost, .option = options},
+		.pair = {{0, DX}}, .narrow_in = 1 << DX, .narrow_out = 1, .emit_c = entropy_grad_emit, .cost = entropy_cost, .option = options},
 	{0},
 };
 /* clang-format on */

@@ -81,4 +81,11 @@
 #define COS cos
 #define FMOD fmod
 
+/* Which tensors of a product are bf16, as its library call has it (runtime/stint_lib.h). */
+static inline int64_t product_types(const struct node *n)
+{
+	return (n->in[0]->dtype == DT_BF16 ? 1 : 0) + (n->in[1]->dtype == DT_BF16 ? 2 : 0) +
+	       (n->out[0]->dtype == DT_BF16 ? 4 : 0);
+}
+
 #endif

@@ -64,7 +64,7 @@ static const char tile_text[] =
 "			*(gemm_vec *)(c + i * ldc + j * GEMM_LANES) = s[i][j];\n"
 "}\n";
 
-static const char turn_text[] =
+static const char four_text[] =
 "/* Squares of four are transposed in registers. */\n"
 "typedef real gemm_four __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));\n"
 "#ifdef __clang__\n"
@@ -74,13 +74,22 @@ static const char turn_text[] =
 "typedef gemm_int gemm_places __attribute__((vector_size(4 * sizeof(real))));\n"
 "#define GEMM_PICK(x, y, ...) __builtin_shuffle(x, y, (gemm_places){__VA_ARGS__})\n"
 "#endif\n"
+;
+
+static const char turn_load_text[] =
+"#define gemm_load(x) (*(const gemm_four *)(x))\n";
+
+static const char turn_load_narrow_text[] =
+"#define gemm_load_bf16(x) ((gemm_four){WIDE((x)[0]), WIDE((x)[1]), WIDE((x)[2]), WIDE((x)[3])})\n";
+
+static const char turn_text[] =
 "/* p[j][i] = x[i][j] for four i and n j; the rows of x are xs apart, those of p ps. */\n"
-"static inline void gemm_turn(int64_t n, const real *restrict x, int64_t xs, real *restrict p, int64_t ps)\n"
+"static inline void @name(int64_t n, const @0 *restrict x, int64_t xs, real *restrict p, int64_t ps)\n"
 "{\n"
 "	const int64_t whole = n - n % 4;\n"
 "	for (int64_t j = 0; j < whole; j += 4) {\n"
-"		const gemm_four a = *(const gemm_four *)(x + j), b = *(const gemm_four *)(x + xs + j);\n"
-"		const gemm_four c = *(const gemm_four *)(x + 2 * xs + j), d = *(const gemm_four *)(x + 3 * xs + j);\n"
+"		const gemm_four a = gemm_load@suffix(x + j), b = gemm_load@suffix(x + xs + j);\n"
+"		const gemm_four c = gemm_load@suffix(x + 2 * xs + j), d = gemm_load@suffix(x + 3 * xs + j);\n"
 "		const gemm_four low = GEMM_PICK(a, b, 0, 4, 1, 5), low2 = GEMM_PICK(c, d, 0, 4, 1, 5);\n"
 "		const gemm_four high = GEMM_PICK(a, b, 2, 6, 3, 7), high2 = GEMM_PICK(c, d, 2, 6, 3, 7);\n"
 "		*(gemm_four *)(p + j * ps) = GEMM_PICK(low, low2, 0, 1, 4, 5);\n"
@@ -90,51 +99,51 @@ static const char turn_text[] =
 "	}\n"
 "	for (int64_t j = whole; j < n; j++)\n"
 "		for (int i = 0; i < 4; i++)\n"
-"			p[j * ps + i] = x[i * xs + j];\n"
+"			p[j * ps + i] = @value0(x[i * xs + j]);\n"
 "}\n";
 
 static const char pack_a_text[] =
 "/* Rows of a (row stride rs, column stride cs) as panels of GEMM_MR rows, filled up with zeros. */\n"
-"static void gemm_pack_a(int64_t m, int64_t k, const real *a, int64_t rs, int64_t cs, real *restrict p)\n"
+"static void @name(int64_t m, int64_t k, const @0 *a, int64_t rs, int64_t cs, real *restrict p)\n"
 "{\n"
 "	for (int64_t i0 = 0; i0 < m; i0 += GEMM_MR, p += k * GEMM_MR) {\n"
 "		const int64_t mr = m - i0 < GEMM_MR ? m - i0 : GEMM_MR;\n"
-"		const real *s = a + i0 * rs;\n"
+"		const @0 *s = a + i0 * rs;\n"
 "		if (rs == 1 && mr == GEMM_MR) {\n"
 "			for (int64_t q = 0; q < k; q++)\n"
 "				for (int i = 0; i < GEMM_MR; i++)\n"
-"					p[q * GEMM_MR + i] = s[q * cs + i];\n"
+"					p[q * GEMM_MR + i] = @value0(s[q * cs + i]);\n"
 "			continue;\n"
 "		}\n"
 "		int64_t turned = 0;\n"
 "		for (; cs == 1 && turned + 4 <= mr; turned += 4)\n"
-"			gemm_turn(k, s + turned * rs, rs, p + turned, GEMM_MR);\n"
+"			gemm_turn@suffix(k, s + turned * rs, rs, p + turned, GEMM_MR);\n"
 "		for (int64_t i = turned; i < GEMM_MR; i++)\n"
 "			for (int64_t q = 0; q < k; q++)\n"
-"				p[q * GEMM_MR + i] = i < mr ? s[i * rs + q * cs] : 0;\n"
+"				p[q * GEMM_MR + i] = i < mr ? @value0(s[i * rs + q * cs]) : 0;\n"
 "	}\n"
 "}\n";
 
 static const char pack_b_text[] =
 "/* Columns of b as panels of GEMM_NR columns, filled up with zeros. */\n"
-"static void gemm_pack_b(int64_t k, int64_t n, const real *b, int64_t rs, int64_t cs, real *restrict p)\n"
+"static void @name(int64_t k, int64_t n, const @0 *b, int64_t rs, int64_t cs, real *restrict p)\n"
 "{\n"
 "	for (int64_t j0 = 0; j0 < n; j0 += GEMM_NR, p += k * GEMM_NR) {\n"
 "		const int64_t nr = n - j0 < GEMM_NR ? n - j0 : GEMM_NR;\n"
-"		const real *s = b + j0 * cs;\n"
+"		const @0 *s = b + j0 * cs;\n"
 "		if (cs == 1 && nr == GEMM_NR) {\n"
 "			for (int64_t q = 0; q < k; q++)\n"
 "				for (int j = 0; j < GEMM_NR; j++)\n"
-"					p[q * GEMM_NR + j] = s[q * rs + j];\n"
+"					p[q * GEMM_NR + j] = @value0(s[q * rs + j]);\n"
 "			continue;\n"
 "		}\n"
 "		const int64_t turned = rs == 1 ? nr - nr % 4 : 0;\n"
 "		for (int64_t q = 0; turned && q < k; q += 16)\n"
 "			for (int64_t j = 0; j < turned; j += 4)\n"
-"				gemm_turn(k - q < 16 ? k - q : 16, s + q + j * cs, cs, p + q * GEMM_NR + j, GEMM_NR);\n"
+"				gemm_turn@suffix(k - q < 16 ? k - q : 16, s + q + j * cs, cs, p + q * GEMM_NR + j, GEMM_NR);\n"
 "		for (int64_t q = 0; turned < GEMM_NR && q < k; q++)\n"
 "			for (int64_t j = turned; j < GEMM_NR; j++)\n"
-"				p[q * GEMM_NR + j] = j < nr ? s[q * rs + j * cs] : 0;\n"
+"				p[q * GEMM_NR + j] = j < nr ? @value0(s[q * rs + j * cs]) : 0;\n"
 "	}\n"
 "}\n";
 
@@ -200,26 +209,47 @@ void gemm_emit_macro(struct emit *e)
 	emit_helper(e, "gemm_macro", macro_text);
 }
 
-void gemm_emit_pack_a(struct emit *e)
+static void emit_turn(struct emit *e, const struct tensor *t)
 {
+	const bool narrow = t->dtype == DT_BF16;
 	emit_helper(e, "gemm_tile", tile_text);
-	emit_helper(e, "gemm_turn", turn_text);
-	emit_helper(e, "gemm_pack_a", pack_a_text);
+	emit_helper(e, "gemm_four", four_text);
+	emit_helper(e, narrow ? "gemm_load_bf16" : "gemm_load",
+		narrow ? turn_load_narrow_text : turn_load_text);
+	emit_helper_on(e, "gemm_turn", turn_text, 1, &t);
 }
 
-void gemm_emit_pack_b(struct emit *e)
+static const struct tensor *or_real(const struct tensor *t)
 {
-	emit_helper(e, "gemm_tile", tile_text);
-	emit_helper(e, "gemm_turn", turn_text);
-	emit_helper(e, "gemm_pack_b", pack_b_text);
+	static const struct tensor real = {.dtype = DT_F32};
+	return t ? t : &real;
+}
+
+void gemm_emit_turn(struct emit *e)
+{
+	emit_turn(e, or_real(NULL));
+}
+
+void gemm_emit_pack_a(struct emit *e, const struct tensor *t)
+{
+	t = or_real(t);
+	emit_turn(e, t);
+	emit_helper_on(e, "gemm_pack_a", pack_a_text, 1, &t);
+}
+
+void gemm_emit_pack_b(struct emit *e, const struct tensor *t)
+{
+	t = or_real(t);
+	emit_turn(e, t);
+	emit_helper_on(e, "gemm_pack_b", pack_b_text, 1, &t);
 }
 
 void gemm_emit_block(struct emit *e)
 {
 	gemm_emit_thread(e);
 	gemm_emit_macro(e);
-	gemm_emit_pack_a(e);
-	gemm_emit_pack_b(e);
+	gemm_emit_pack_a(e, NULL);
+	gemm_emit_pack_b(e, NULL);
 	emit_helper(e, "gemm_block", block_text);
 }
 

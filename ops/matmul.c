@@ -96,13 +96,22 @@ static enum status product_grad(struct graph *g, const struct node *n, struct te
 	return g->failed;
 }
 
+/* All of the graph's real type. */
+static bool product_is_whole(const struct node *n)
+{
+	bool whole = n->out[0]->dtype != DT_BF16;
+	for (int i = 0; i < n->nin; i++)
+		whole &= !n->in[i] || n->in[i]->dtype == n->out[0]->dtype;
+	return whole;
+}
+
 /* One term a sum. */
 static bool product_outer(const struct node *n, int *column, int *row)
 {
 	const struct product *p = n->param;
 	*column = 0;
 	*row = 1;
-	return p->batch == 1 && p->k == 1 && !(n->nin > 2 && n->in[2]);
+	return p->batch == 1 && p->k == 1 && !(n->nin > 2 && n->in[2]) && product_is_whole(n);
 }
 
 static struct op_cost product_cost(const struct node *n)
@@ -118,7 +127,7 @@ static bool product_is_matvec(const struct node *n, struct matvec *v)
 	const struct product *p = n->param;
 	const bool bias = n->nin > 2 && n->in[2];
 	const bool row = p->m == 1, column = p->n == 1 && !bias;
-	if (p->batch != 1 || p->k < 2 || (!row && !column))
+	if (p->batch != 1 || p->k < 2 || (!row && !column) || !product_is_whole(n))
 		return false;
 	*v = row ? (struct matvec){p->n, p->k, p->tb, "x0", "x1", bias ? "x2" : NULL}
 		 : (struct matvec){p->m, p->k, !p->ta, "x1", "x0", NULL};
@@ -131,10 +140,11 @@ static bool product_library(const struct node *n, int way, struct lib_call *call
 	struct matvec v;
 	if (product_is_matvec(n, &v))
 		return false;
-	if (way > 0 || n->out[0]->dtype != DT_F32 || n->out[0]->numel == 0 || p->k == 0)
+	if (way > 0 || n->out[0]->dtype == DT_F64 || n->out[0]->numel == 0 || p->k == 0)
 		return false;
 	*call = (struct lib_call){n->nin > 2 && n->in[2] ? "matmul_bias" : "matmul",
-		{p->batch, p->m, p->n, p->k, p->ta, p->tb, p->sa, p->sb}, .speed = 1};
+		{p->batch, p->m, p->n, p->k, p->ta, p->tb, p->sa, p->sb, product_types(n)},
+		.speed = 1};
 	return true;
 }
 
@@ -391,6 +401,9 @@ const struct op_def ops_matmul[] = {
 		.min_in = 2,
 		.max_in = 3,
 		.infer = product_infer,
+		.traits = OP_PRODUCT,
+		.narrow_in = 3,
+		.narrow_out = 1,
 		.grad = product_grad,
 		.outer = product_outer,
 		.cost = product_cost,

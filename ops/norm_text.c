@@ -10,26 +10,25 @@ enum { LONG_ROW = 4096 };
 /* Σ (x − mean)² */
 static const char squares_wide[] =
 	"/* The sum of (x - mean)^2, in a fixed tree of 16 lanes of doubles. */\n"
-	"static double squares_wide(const real *x, real mean, int64_t n)\n{\n" LANES_BODY(
+	"static double @name(const @0 *x, real mean, int64_t n)\n{\n" LANES_BODY(
 		"double", SQUARE_TERM) "}\n";
 
 /* With h = dy·scale, or dy: Σ h, and Σ h (x − mean). */
-#define NORM_SUM(type, name, args, term)                                                           \
+#define NORM_SUM(type, args, term)                                                                 \
 	"/* Over n numbers, in a fixed tree of 16 lanes. */\n"                                     \
-	"static " type " " name "(const real *dy, " args                                           \
-	"int64_t n)\n{\n" LANES_BODY(type, term) "}\n"
-#define SCALED_TERM(i) "dy[" i "] * scale[" i "]"
-#define SLOPE_TERM(i) "dy[" i "] * (x[" i "] - mean)"
-#define SCALED_SLOPE_TERM(i) "dy[" i "] * scale[" i "] * (x[" i "] - mean)"
-#define SLOPE_ARGS "const real *x, real mean, "
+	"static " type " @name(const @0 *dy, " args "int64_t n)\n{\n" LANES_BODY(type, term) "}\n"
+#define SCALED_TERM(i) "@value0(dy[" i "]) * scale[" i "]"
+#define SLOPE_TERM(i) "@value0(dy[" i "]) * (@value1(x[" i "]) - mean)"
+#define SCALED_SLOPE_TERM(i) "@value0(dy[" i "]) * scale[" i "] * (@value1(x[" i "]) - mean)"
+#define SLOPE_ARGS "const @1 *x, real mean, "
 #define SCALED_ARGS "const real *scale, "
-static const char scaled_wide[] = NORM_SUM("double", "scaled_wide", SCALED_ARGS, SCALED_TERM);
-static const char slope_lanes[] = NORM_SUM("real", "slope_lanes", SLOPE_ARGS, SLOPE_TERM);
-static const char slope_wide[] = NORM_SUM("double", "slope_wide", SLOPE_ARGS, SLOPE_TERM);
+static const char scaled_wide[] = NORM_SUM("double", SCALED_ARGS, SCALED_TERM);
+static const char slope_lanes[] = NORM_SUM("real", SLOPE_ARGS, SLOPE_TERM);
+static const char slope_wide[] = NORM_SUM("double", SLOPE_ARGS, SLOPE_TERM);
 static const char scaled_slope_lanes[] = NORM_SUM(
-	"real", "scaled_slope_lanes", SCALED_ARGS SLOPE_ARGS, SCALED_SLOPE_TERM);
+	"real", SCALED_ARGS SLOPE_ARGS, SCALED_SLOPE_TERM);
 static const char scaled_slope_wide[] = NORM_SUM(
-	"double", "scaled_slope_wide", SCALED_ARGS SLOPE_ARGS, SCALED_SLOPE_TERM);
+	"double", SCALED_ARGS SLOPE_ARGS, SCALED_SLOPE_TERM);
 
 static int64_t width_of(const struct norm *p)
 {
@@ -47,9 +46,23 @@ static bool is_flat(const struct norm *p, bool affine)
 	return p->inner == 1 || !affine;
 }
 
-static const char *difference(const struct norm *p)
+/* x[i], about the mean where there is one. */
+static const char *difference(struct emit *e, const struct norm *p, const struct tensor *x)
 {
-	return p->centred ? "(x[i] - mean)" : "x[i]";
+	const char *value = emit_value(e, x, "x[i]");
+	return p->centred ? emit_text(e, "(%s - mean)", value) : value;
+}
+
+/* Sums elements of t in doubles; a row of t. */
+static const char *wide_sum_function(struct emit *e, const struct tensor *t)
+{
+	return t->dtype == DT_BF16 ? emit_helper_on(e, "sum_lanes_of", sum_lanes_of, 1, &t)
+				   : "sum_wide";
+}
+
+static const char *sum_function(struct emit *e, const struct norm *p, const struct tensor *t)
+{
+	return t->dtype != DT_BF16 && !is_long(p) ? "sum_lanes" : wide_sum_function(e, t);
 }
 
 static void open_rows(struct emit *e, const struct norm *p, int work)
@@ -70,14 +83,14 @@ static void row_values(struct emit *e, const struct norm *p, const char *name, c
 
 /* --- Forward --- */
 
-static void emit_statistics(struct emit *e, const struct norm *p)
+static void emit_statistics(struct emit *e, const struct norm *p, const struct tensor *x)
 {
 	int64_t w = width_of(p);
-	const char *squares = is_long(p) ? "squares_wide" : "squares_lanes";
-	emit_helper(e, squares, is_long(p) ? squares_wide : squares_lanes);
+	const char *squares = emit_helper_on(e, is_long(p) ? "squares_wide" : "squares_lanes",
+		is_long(p) ? squares_wide : squares_lanes, 1, &x);
 	if (p->centred)
 		emit(e, "\t\tconst real mean = (real)(%s(x, %" PRId64 ") / %" PRId64 ");\n",
-			is_long(p) ? "sum_wide" : "sum_lanes", w, w);
+			sum_function(e, p, x), w, w);
 	emit(e, "\t\tconst real invstd = (real)(1 / sqrt((double)%s(x, %s, %" PRId64, squares,
 		p->centred ? "mean" : "0", w);
 	emit(e, ") / %" PRId64 " + %.17g));\n", w, p->epsilon);
@@ -95,7 +108,18 @@ static void emit_channels(struct emit *e, const struct node *n, const struct nor
 		bias ? ", shift = bias[c]" : "");
 	emit(e, "\t\t\tfor (int64_t i = c * %" PRId64 "; i < (c + 1) * %" PRId64 "; i++)\n",
 		p->inner, p->inner);
-	emit(e, "\t\t\t\ty[i] = %s * factor%s;\n\t\t}\n", difference(p), bias ? " + shift" : "");
+	const char *y = emit_text(
+		e, "%s * factor%s", difference(e, p, n->in[NORM_X]), bias ? " + shift" : "");
+	emit(e, "\t\t\t\ty[i] = %s;\n\t\t}\n", emit_stored(e, n->out[0], y));
+}
+
+static void emit_flat(struct emit *e, const struct node *n, const struct norm *p)
+{
+	const char *y = emit_text(e, "%s * invstd%s%s", difference(e, p, n->in[NORM_X]),
+		norm_has(n, NORM_SCALE) ? " * scale[i]" : "",
+		norm_has(n, NORM_BIAS) ? " + bias[i]" : "");
+	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\t\ty[i] = %s;\n", width_of(p),
+		emit_stored(e, n->out[0], y));
 }
 
 /* No elements: the statistics, if there are any, are zeros. */
@@ -116,20 +140,17 @@ enum status norm_emit(struct emit *e, const struct node *n)
 	if (n->out[0]->numel == 0)
 		return emit_empty(e, n, p);
 	open_rows(e, p, 4);
-	emit(e, "\t\tconst real *x = x0 + r * %" PRId64 ";\n\t\treal *y = y0 + r * %" PRId64 ";\n",
-		w, w);
+	emit(e, "\t\tconst %s *x = x0 + r * %" PRId64 ";\n", emit_type(n->in[NORM_X]), w);
+	emit(e, "\t\t%s *y = y0 + r * %" PRId64 ";\n", emit_type(n->out[0]), w);
 	if (scale)
 		row_values(e, p, "scale", "x1");
 	if (bias)
 		row_values(e, p, "bias", "x2");
-	emit_statistics(e, p);
+	emit_statistics(e, p, n->in[NORM_X]);
 	if (!is_flat(p, scale || bias))
 		emit_channels(e, n, p);
 	else
-		emit(e,
-			"\t\tfor (int64_t i = 0; i < %" PRId64
-			"; i++)\n\t\t\ty[i] = %s * invstd%s%s;\n",
-			w, difference(p), scale ? " * scale[i]" : "", bias ? " + bias[i]" : "");
+		emit_flat(e, n, p);
 	emit(e, "\t}\n");
 	return ST_OK;
 }
@@ -138,19 +159,22 @@ enum status norm_emit(struct emit *e, const struct node *n)
  * the term mean(h) is missing. --- */
 
 /* Σ h and Σ h (x − mean) over a row without channels, in 16 lanes. */
-static void emit_flat_sums(struct emit *e, const struct norm *p, bool scale)
+static void emit_flat_sums(
+	struct emit *e, const struct norm *p, const struct tensor *const *dy_x, bool scale)
 {
 	const int64_t w = width_of(p);
 	const bool wide = is_long(p);
-	const char *sums = scale ? (wide ? "scaled_wide" : "dot_lanes")
-				 : (wide ? "sum_wide" : "sum_lanes");
-	const char *slopes = scale ? (wide ? "scaled_slope_wide" : "scaled_slope_lanes")
-				   : (wide ? "slope_wide" : "slope_lanes");
-	if (p->centred && scale && wide)
-		emit_helper(e, sums, scaled_wide);
-	emit_helper(e, slopes,
+	const char *slopes = emit_helper_on(e,
+		scale ? (wide ? "scaled_slope_wide" : "scaled_slope_lanes")
+		      : (wide ? "slope_wide" : "slope_lanes"),
 		scale ? (wide ? scaled_slope_wide : scaled_slope_lanes)
-		      : (wide ? slope_wide : slope_lanes));
+		      : (wide ? slope_wide : slope_lanes),
+		2, dy_x);
+	const char *sums = "dot_lanes";
+	if (p->centred && !scale)
+		sums = sum_function(e, p, dy_x[0]);
+	else if (p->centred && (wide || dy_x[0]->dtype == DT_BF16))
+		sums = emit_helper_on(e, "scaled_wide", scaled_wide, 1, dy_x);
 	if (p->centred)
 		emit(e, "\t\tconst real level = (real)(%s(dy%s, %" PRId64 ") / %" PRId64 ");\n",
 			sums, scale ? ", scale" : "", w, w);
@@ -159,18 +183,20 @@ static void emit_flat_sums(struct emit *e, const struct norm *p, bool scale)
 	emit(e, ") * invstd * invstd / %" PRId64 ");\n", w);
 }
 
-static void emit_channel_sums(struct emit *e, const struct norm *p)
+static void emit_channel_sums(
+	struct emit *e, const struct norm *p, const struct tensor *const *dy_x)
 {
 	int64_t w = width_of(p);
-	emit_helper(e, "centred_lanes", centred_lanes);
+	const char *centred = emit_helper_on(e, "centred_lanes", centred_lanes, 2, dy_x);
 	emit(e, "\t\tdouble sum = 0, dot = 0;\n");
 	emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", p->channels);
 	emit(e, "\t\t\tconst int64_t at = c * %" PRId64 ";\n", p->inner);
-	emit(e, "\t\t\tsum += (double)scale[c] * sum_wide(dy + at, %" PRId64 ");\n", p->inner);
+	emit(e, "\t\t\tsum += (double)scale[c] * %s(dy + at, %" PRId64 ");\n",
+		wide_sum_function(e, dy_x[0]), p->inner);
 	emit(e,
-		"\t\t\tdot += (double)scale[c] * centred_lanes(dy + at, x + at, (double)mean, "
+		"\t\t\tdot += (double)scale[c] * %s(dy + at, x + at, (double)mean, "
 		"%" PRId64 ");\n\t\t}\n",
-		p->inner);
+		centred, p->inner);
 	emit(e, "\t\tconst real level = (real)(sum / %" PRId64 ");\n", w);
 	emit(e,
 		"\t\tconst real slope = (real)(dot * (double)invstd * (double)invstd / %" PRId64
@@ -188,16 +214,18 @@ enum status norm_grad_emit(struct emit *e, const struct node *n)
 		return ST_OK;
 	}
 	open_rows(e, p, 6);
-	emit(e, "\t\tconst real *dy = x0 + r * %" PRId64 ", *x = x1 + r * %" PRId64 ";\n", w, w);
-	emit(e, "\t\treal *dx = y0 + r * %" PRId64 ";\n", w);
+	const struct tensor *const dy_x[] = {n->in[0], n->in[1]};
+	emit(e, "\t\tconst %s *dy = x0 + r * %" PRId64 ";\n", emit_type(n->in[0]), w);
+	emit(e, "\t\tconst %s *x = x1 + r * %" PRId64 ";\n", emit_type(n->in[1]), w);
+	emit(e, "\t\t%s *dx = y0 + r * %" PRId64 ";\n", emit_type(n->out[0]), w);
 	if (scale)
 		row_values(e, p, "scale", "x4");
 	emit(e, "\t\tconst real %sinvstd = x3[r];\n", p->centred ? "mean = x2[r], " : "");
 	if (flat)
-		emit_flat_sums(e, p, scale);
+		emit_flat_sums(e, p, dy_x, scale);
 	else
-		emit_channel_sums(e, p);
-	const char *tabs = flat ? "\t\t" : "\t\t\t";
+		emit_channel_sums(e, p, dy_x);
+	const char *tabs = flat ? "\t\t\t" : "\t\t\t\t";
 	if (flat)
 		emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", w);
 	else
@@ -206,11 +234,13 @@ enum status norm_grad_emit(struct emit *e, const struct node *n)
 			"; c++) {\n\t\t\tconst real factor = scale[c];\n"
 			"\t\t\tfor (int64_t i = c * %" PRId64 "; i < (c + 1) * %" PRId64 "; i++)\n",
 			p->channels, p->inner, p->inner);
-	emit(e, "%s\tdx[i] = invstd * (dy[i]%s%s - %s * slope);\n", tabs,
+	const char *dx = emit_text(e, "invstd * (%s%s%s - %s * slope)",
+		emit_value(e, n->in[0], "dy[i]"),
 		!scale ? ""
 		: flat ? " * scale[i]"
 		       : " * factor",
-		p->centred ? " - level" : "", difference(p));
+		p->centred ? " - level" : "", difference(e, p, n->in[1]));
+	emit(e, "%sdx[i] = %s;\n", tabs, emit_stored(e, n->out[0], dx));
 	emit(e, flat ? "\t}\n" : "\t\t}\n\t}\n");
 	return ST_OK;
 }
@@ -218,7 +248,7 @@ enum status norm_grad_emit(struct emit *e, const struct node *n)
 /* --- The gradients of scale, Σ dy x̂, and bias, Σ dy --- */
 
 /* A channel for each element: 64 columns at a time, rows in order in parts of 128. */
-static void emit_columns(struct emit *e, const struct norm *p)
+static void emit_columns(struct emit *e, const struct norm *p, const struct node *n)
 {
 	const int64_t c = p->channels, times = p->rows / p->groups;
 	const bool groups = p->groups > 1, mean = p->centred;
@@ -235,13 +265,14 @@ static void emit_columns(struct emit *e, const struct norm *p)
 	if (groups)
 		emit(e, " * %" PRId64 " + g", p->groups);
 	emit(e, ";\n\t\t\t\tconst real %sinvstd = x3[r];\n", mean ? "mean = x2[r], " : "");
-	emit(e,
-		"\t\t\t\tconst real *dy = x0 + r * %" PRId64 " + c0, *x = x1 + r * %" PRId64
-		" + c0;\n",
-		c, c);
+	emit(e, "\t\t\t\tconst %s *dy = x0 + r * %" PRId64 " + c0;\n", emit_type(n->in[0]), c);
+	emit(e, "\t\t\t\tconst %s *x = x1 + r * %" PRId64 " + c0;\n", emit_type(n->in[1]), c);
 	emit(e, "\t\t\t\tfor (int64_t i = 0; i < width; i++) {\n");
-	emit(e, "\t\t\t\t\tpart[i] += dy[i] * (%s * invstd);\n", difference(p));
-	emit(e, "%s\t\t\t\t}\n\t\t\t}\n", mean ? "\t\t\t\t\tsum[i] += dy[i];\n" : "");
+	const char *dy = emit_value(e, n->in[0], "dy[i]");
+	emit(e, "\t\t\t\t\tpart[i] += %s * (%s * invstd);\n", dy, difference(e, p, n->in[1]));
+	if (mean)
+		emit(e, "\t\t\t\t\tsum[i] += %s;\n", dy);
+	emit(e, "\t\t\t\t}\n\t\t\t}\n");
 	emit(e, "\t\t\tfor (int64_t i = 0; i < width; i++) {\n\t\t\t\tscale[i] += part[i];\n");
 	emit(e, "%s\t\t\t}\n\t\t}\n", mean ? "\t\t\t\tbias[i] += sum[i];\n" : "");
 	emit(e, "\t\tconst int64_t at = ");
@@ -251,10 +282,11 @@ static void emit_columns(struct emit *e, const struct norm *p)
 	emit(e, "%s\t\t}\n\t}\n", mean ? "\t\t\ty1[at + i] = bias[i];\n" : "");
 }
 
-static void emit_planes(struct emit *e, const struct norm *p)
+static void emit_planes(struct emit *e, const struct norm *p, const struct node *n)
 {
+	const struct tensor *const dy_x[] = {n->in[0], n->in[1]};
 	const int64_t all = p->groups * p->channels;
-	emit_helper(e, "centred_lanes", centred_lanes);
+	const char *centred = emit_helper_on(e, "centred_lanes", centred_lanes, 2, dy_x);
 	emit_parallel(e, (double)(p->rows * width_of(p)) * 4, 1);
 	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", all);
 	emit(e, "\t\tdouble scale = 0, bias = 0;\n");
@@ -263,10 +295,11 @@ static void emit_planes(struct emit *e, const struct norm *p)
 		p->channels);
 	emit(e, "\t\t\tconst int64_t at = (n * %" PRId64 " + c) * %" PRId64 ";\n", all, p->inner);
 	emit(e,
-		"\t\t\tscale += (double)x3[r] * centred_lanes(x0 + at, x1 + at, (double)x2[r], "
+		"\t\t\tscale += (double)x3[r] * %s(x0 + at, x1 + at, (double)x2[r], "
 		"%" PRId64 ");\n",
+		centred, p->inner);
+	emit(e, "\t\t\tbias += %s(x0 + at, %" PRId64 ");\n\t\t}\n", wide_sum_function(e, n->in[0]),
 		p->inner);
-	emit(e, "\t\t\tbias += sum_wide(x0 + at, %" PRId64 ");\n\t\t}\n", p->inner);
 	emit(e, "\t\ty0[c] = (real)scale;\n\t\ty1[c] = (real)bias;\n\t}\n");
 }
 
@@ -276,8 +309,8 @@ enum status norm_scale_emit(struct emit *e, const struct node *n)
 	if (n->out[0]->numel == 0)
 		emit(e, "\t(void)y0; /* no elements */\n");
 	else if (p->inner == 1)
-		emit_columns(e, p);
+		emit_columns(e, p, n);
 	else
-		emit_planes(e, p);
+		emit_planes(e, p, n);
 	return ST_OK;
 }

@@ -138,8 +138,10 @@ static enum status pad_emit(struct emit *e, const struct node *n)
 		zero_emit(e, y->numel, "y0");
 	else if (!covered) {
 		emit_parallel(e, (double)y->numel, 1);
-		emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\ty0[i] = (%s)%s;\n",
-			y->numel, emit_type(y), emit_real(e, value, buf));
+		const char *fill = emit_text(
+			e, "(%s)%s", emit_value_type(y), emit_real(e, value, buf));
+		emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\ty0[i] = %s;\n", y->numel,
+			emit_stored(e, y, fill));
 	}
 	box_emit(e, &b, emit_type(y), "y0", "x0");
 	return ST_OK;
@@ -324,6 +326,9 @@ const struct op_def ops_pad[] = {
 		.block = pad_block,
 		.grad = pad_grad,
 		.cost = data_move_cost,
+		.traits = OP_ALIKE,
+		.narrow_in = 1,
+		.narrow_out = 1,
 		.emit_c = pad_emit,
 		.example = pad_examples},
 	{.name = "CenterCropPad",

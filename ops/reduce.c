@@ -322,7 +322,7 @@ static enum status reduce_block(struct blocking *b)
 		RECORD(onnx, 1, by_input, 1, OLD, __VA_ARGS__)
 #define REDUCE(onnx, by_input, examples, ...)                                                      \
 	BOTH(onnx, by_input, examples, reduce_infer, reduce_lower, reduce_fold, reduce_emit,       \
-		__VA_ARGS__)
+		.narrow_in = 1, __VA_ARGS__)
 #define LOGS(onnx, lowering, examples)                                                             \
 	BOTH(onnx, 18, examples, real_infer, lowering, reduce_log_fold, NULL, .work = 0)
 #define OLD EXAMPLES({.in = "3,5,7", .attr = "axes=-2,0 keepdims=0", .low = 0.5, .high = 1.5})

@@ -45,29 +45,31 @@ static bool is_order(const struct reduce_kind *k)
 }
 
 /* A function that reduces one row: a fixed tree of 16 lanes. */
-static void row_helper(struct emit *e, const struct reduce_kind *k)
+static const char *row_helper(
+	struct emit *e, const struct reduce_kind *k, const char *name, const struct tensor *x)
 {
 	struct text t = {0};
 	const char *cast = is_order(k) ? "" : "(double)";
-	text_add(&t, "static double %s(const real *row, %sint64_t n)\n{\n", k->helper,
+	text_add(&t, "static double @name(const @0 *row, %sint64_t n)\n{\n",
 		reduce_has_other(k) ? "real other, " : "");
 	text_add(&t, "\t%s lane[16];\n\tconst int64_t whole = n - n %% 16;\n",
 		is_order(k) ? "real" : "double");
 	text_add(&t, "\tfor (int k = 0; k < 16; k++)\n\t\tlane[k] = %s;\n", start_text(k));
-	text_puts(&t,
-		"\tfor (int64_t i = 0; i < whole; i += 16)\n"
-		"\t\tfor (int k = 0; k < 16; k++) {\n\t\t\tconst real x = row[i + k];\n\t\t\t");
+	text_puts(&t, "\tfor (int64_t i = 0; i < whole; i += 16)\n"
+		      "\t\tfor (int k = 0; k < 16; k++) {\n\t\t\tconst real x = @value0(row[i + "
+		      "k]);\n\t\t\t");
 	join_text(&t, k, "lane[k]", cast, term_of(k));
 	text_puts(&t, "\t\t}\n\tfor (int64_t i = whole; i < n; i++) {\n"
-		      "\t\tconst real x = row[i];\n\t\t");
+		      "\t\tconst real x = @value0(row[i]);\n\t\t");
 	join_text(&t, k, "lane[i - whole]", cast, term_of(k));
 	text_puts(&t, "\t}\n\tfor (int half = 8; half > 0; half /= 2)\n"
 		      "\t\tfor (int k = 0; k < half; k++)\n\t\t\t");
 	join_text(&t, k, "lane[k]", "", "lane[k + half]");
 	text_add(&t, "\treturn %slane[0];\n}\n", is_order(k) ? "(double)" : "");
-	emit_helper(e, k->helper, t.failed ? "" : t.s);
+	const char *called = emit_helper_on(e, name, t.failed ? "" : t.s, 1, &x);
 	e->out.failed |= t.failed;
 	text_free(&t);
+	return called;
 }
 
 static void join(struct emit *e, const struct reduce_kind *k, const char *tabs, const char *sum,
@@ -77,11 +79,11 @@ static void join(struct emit *e, const struct reduce_kind *k, const char *tabs, 
 	join_text(&e->out, k, sum, cast, value);
 }
 
-static const char *row_function(struct emit *e, const struct reduce_kind *k)
+static const char *row_function(struct emit *e, const struct reduce_kind *k, const struct tensor *x)
 {
-	if (k->helper)
-		row_helper(e, k);
-	return k->helper ? k->helper : "sum_wide";
+	return k->helper             ? row_helper(e, k, k->helper, x)
+	       : x->dtype == DT_BF16 ? row_helper(e, k, "row_lanes", x)
+				     : "sum_wide";
 }
 
 /* Opens the loops over groups [from, to) that are (or are not) reduced; returns how many. */
@@ -137,11 +139,11 @@ static void finish(struct emit *e, const struct reduce_kind *k, const struct red
 }
 
 /* One long row into one number: 64 parts, whatever the number of threads. */
-static void emit_one_row(
-	struct emit *e, const struct reduce_kind *k, const struct reduce_shape *s, int64_t len)
+static void emit_one_row(struct emit *e, const struct node *n, const struct reduce_kind *k,
+	const struct reduce_shape *s)
 {
-	int64_t part = (len + 63) / 64;
-	const char *row = row_function(e, k);
+	const int64_t len = s->group[0].dim, part = (len + 63) / 64;
+	const char *row = row_function(e, k, n->in[0]);
 	emit(e, "\tdouble part[64], sum = %s;\n", start_text(k));
 	emit_parallel(e, (double)len, 1);
 	emit(e, "\tfor (int k = 0; k < 64; k++) {\n");
@@ -161,7 +163,7 @@ static void emit_rows(struct emit *e, const struct node *n, const struct reduce_
 	const struct reduce_shape *s)
 {
 	int last = s->n - 1, kept = 0;
-	const char *row = row_function(e, k);
+	const char *row = row_function(e, k, n->in[0]);
 	for (int i = 0; i < last; i++)
 		kept += !s->group[i].reduced;
 	if (kept)
@@ -194,9 +196,10 @@ static void emit_rows(struct emit *e, const struct node *n, const struct reduce_
 }
 
 /* The rows of a block of columns, in parts of 128 so that long sums stay accurate. */
-static void emit_column_loops(struct emit *e, const struct reduce_kind *k,
+static void emit_column_loops(struct emit *e, const struct node *n, const struct reduce_kind *k,
 	const struct reduce_shape *s, const char *bound)
 {
+	const struct tensor *x = n->in[0];
 	int inner = s->n - 2;
 	int64_t rows = s->group[inner].dim;
 	open_loops(e, "\t\t", s, inner, true);
@@ -205,11 +208,13 @@ static void emit_column_loops(struct emit *e, const struct reduce_kind *k,
 	emit(e, "\t\t\tfor (int c = 0; c < 64; c++)\n\t\t\t\tpart[c] = %s;\n", start_text(k));
 	emit(e, "\t\t\tint64_t end = %" PRId64 " - r0 < 128 ? %" PRId64 " : r0 + 128;\n", rows,
 		rows);
-	emit(e, "\t\t\tfor (int64_t r = r0; r < end; r++) {\n\t\t\t\tconst real *row = x0 + ");
+	emit(e, "\t\t\tfor (int64_t r = r0; r < end; r++) {\n\t\t\t\tconst %s *row = x0 + ",
+		emit_type(x));
 	input_offset(e, s, inner);
 	emit(e, " + r * %" PRId64 " + c0;\n", s->group[inner].stride);
-	emit(e, "\t\t\t\tfor (int64_t c = 0; c < %s; c++) {\n\t\t\t\t\tconst real x = row[c]%s;\n",
-		bound, reduce_has_other(k) ? ", other = others[c]" : "");
+	emit(e, "\t\t\t\tfor (int64_t c = 0; c < %s; c++) {\n\t\t\t\t\tconst real x = %s%s;\n",
+		bound, emit_value(e, x, "row[c]"),
+		reduce_has_other(k) ? ", other = others[c]" : "");
 	join(e, k, "\t\t\t\t\t", "part[c]", "", term_of(k));
 	emit(e, "\t\t\t\t}\n\t\t\t}\n\t\t\tfor (int64_t c = 0; c < %s; c++)\n", bound);
 	join(e, k, "\t\t\t\t", "sum[c]", is_order(k) ? "" : "(double)", "part[c]");
@@ -238,7 +243,7 @@ static void emit_columns(struct emit *e, const struct node *n, const struct redu
 		output_offset(e, s, inner, width);
 		emit(e, " + c0;\n");
 	}
-	emit_column_loops(e, k, s, bound);
+	emit_column_loops(e, n, k, s, bound);
 	emit(e, "\t\tfor (int64_t c = 0; c < %s; c++)\n\t\t\ty0[", bound);
 	output_offset(e, s, inner, width);
 	emit(e, " + c0 + c] = ");
@@ -266,8 +271,9 @@ static void emit_trivial(struct emit *e, const struct node *n, const struct redu
 		emit(e, "\n\t\ty0[i] = %s;\n", value);
 		return;
 	}
-	emit(e, " {\n\t\tconst %s x = x0[i]%s;\n\t\ty0[i] = (%s)(%s);\n\t}\n", type,
-		reduce_has_other(k) ? ", other = x1[i]" : "", type, value);
+	emit(e, " {\n\t\tconst %s x = %s%s;\n\t\ty0[i] = (%s)(%s);\n\t}\n", type,
+		emit_value(e, n->in[0], "x0[i]"), reduce_has_other(k) ? ", other = x1[i]" : "",
+		type, value);
 }
 
 /* Whole numbers and truth values: one output at a time. */
@@ -305,7 +311,7 @@ enum status reduce_emit(struct emit *e, const struct node *n)
 	else if (!dtype_is_real(n->in[0]->dtype))
 		emit_whole(e, n, k, &s);
 	else if (s.n == 1)
-		emit_one_row(e, k, &s, s.group[0].dim);
+		emit_one_row(e, n, k, &s);
 	else if (s.group[s.n - 1].reduced)
 		emit_rows(e, n, k, &s);
 	else

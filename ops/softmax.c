@@ -98,11 +98,12 @@ static void each(struct emit *e, const struct span *s, const char *statement)
 static void emit_top_and_sum(struct emit *e, const struct node *n)
 {
 	const struct span *s = n->param;
+	const struct tensor *x = n->in[0];
 	if (s->inner == 1) {
-		emit_helper(e, "max_lanes", max_lanes);
+		emit_helper_on(e, "max_lanes", max_lanes, 1, &x);
 		emit(e, "\t\tconst real top = max_lanes(x, %" PRId64 ");\n", s->n);
 		if (is_log(n)) {
-			emit_helper(e, "exp_lanes", exp_lanes);
+			emit_helper_on(e, "exp_lanes", exp_lanes, 1, &x);
 			emit(e, "\t\tconst real sum = LOG(exp_lanes(x, top, %" PRId64 "));\n",
 				s->n);
 			return;

@@ -88,6 +88,62 @@ static void list_all(struct lister *l, int variant, struct seq *q)
 	}
 }
 
+/* --- What depends on residents alone runs right before its first reader --- */
+
+struct sinker {
+	const struct inst *in;
+	const int *way;
+	bool *derived; /* [n] */
+	bool *done;    /* [n] */
+	struct seq *q;
+};
+
+/* Runs what op o reads and is derived, as deep as it goes. */
+static void sink_inputs(struct sinker *s, int o)
+{
+	const struct way *w = &s->in->way[o][s->way[o]];
+	for (int k = 0; k < w->nin; k++) {
+		const int p = s->in->p->tensor[w->in[k]].producer;
+		if (!s->derived[p] || s->done[p])
+			continue;
+		s->done[p] = true;
+		sink_inputs(s, p);
+		s->q->op[s->q->n++] = p;
+	}
+}
+
+/* `q`, a valid order of ops that run once, into `out`. */
+static bool sink(struct arena *a, const struct inst *in, const int *way, const struct seq *q,
+	struct seq *out)
+{
+	struct sinker s = {.in = in, .way = way, .q = out};
+	s.derived = ARENA_ARRAY(a, bool, in->n + 1);
+	s.done = ARENA_ARRAY(a, bool, in->n + 1);
+	bool *read = ARENA_ARRAY(a, bool, in->n + 1);
+	if (!s.derived || !s.done || !read || !seq_reserve(out, q->n))
+		return false;
+	for (int i = 0; i < q->n; i++) {
+		const int o = q->op[i];
+		const struct way *w = &in->way[o][way[o]];
+		s.derived[o] = !in->once[o];
+		for (int k = 0; k < w->nin; k++) {
+			const int p = in->p->tensor[w->in[k]].producer;
+			read[p] = true;
+			s.derived[o] = s.derived[o] && s.derived[p];
+		}
+	}
+	out->n = 0;
+	for (int i = 0; i < q->n; i++) {
+		const int o = q->op[i];
+		if (s.done[o] || (s.derived[o] && read[o]))
+			continue;
+		s.done[o] = true;
+		sink_inputs(&s, o);
+		out->op[out->n++] = o;
+	}
+	return out->n == q->n;
+}
+
 static bool lister_init(struct lister *l, struct arena *a, const struct seq *base)
 {
 	const struct inst *in = l->in;
@@ -128,11 +184,15 @@ bool order_greedy(struct search *x, const int *way, int variant, struct seq *q)
 	struct lister l = {.in = x->in, .way = way};
 	struct arena *tmp = arena_new();
 	bool ok = tmp && order_listed(x, way, q) && lister_init(&l, tmp, q);
+	struct seq listed = {0};
 	int n = q->n;
-	if (ok)
+	if (ok) {
 		list_all(&l, variant, q);
+		ok = q->n == n && seq_copy(&listed, q) && sink(tmp, x->in, way, &listed, q);
+	}
+	seq_free(&listed);
 	arena_free(tmp);
-	return ok && q->n == n && simulate_clean(x, q, way, &x->s);
+	return ok && simulate_clean(x, q, way, &x->s);
 }
 
 void pick_ways(struct search *x, int *way)

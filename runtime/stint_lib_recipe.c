@@ -18,7 +18,16 @@
 
 #include "stint_lib.h"
 
-static dnnl_status_t dense(dnnl_memory_desc_t *md, int rank, const dnnl_dim_t *dim)
+/* Bits of a call's `types`, by operand; and of y0. */
+enum { Y_NARROW = 4 };
+
+static dnnl_data_type_t type_of(int64_t types, int bit)
+{
+	return types & bit ? dnnl_bf16 : dnnl_f32;
+}
+
+static dnnl_status_t dense(
+	dnnl_memory_desc_t *md, int rank, const dnnl_dim_t *dim, dnnl_data_type_t type)
 {
 	dnnl_dims_t stride, d;
 	dnnl_dim_t s = 1;
@@ -27,14 +36,14 @@ static dnnl_status_t dense(dnnl_memory_desc_t *md, int rank, const dnnl_dim_t *d
 		stride[i] = s;
 		s *= dim[i];
 	}
-	return dnnl_memory_desc_init_by_strides(md, rank, d, dnnl_f32, stride);
+	return dnnl_memory_desc_init_by_strides(md, rank, d, type, stride);
 }
 
 /* Any layout: the primitive's choice. */
 static dnnl_status_t any(dnnl_memory_desc_t *md, const dnnl_memory_desc_t *like)
 {
 	return dnnl_memory_desc_init_by_tag(
-		md, like->ndims, like->dims, dnnl_f32, dnnl_format_tag_any);
+		md, like->ndims, like->dims, like->data_type, dnnl_format_tag_any);
 }
 
 /* The kernels that do not allocate: see above. */
@@ -49,12 +58,12 @@ static int implementation_taken(const_dnnl_primitive_desc_t pd)
 /* --- matmul --- */
 
 /* A batch of r by c matrices, stored transposed or not, or one for the whole batch. */
-static dnnl_status_t matrices(
-	dnnl_memory_desc_t *md, int batched, int64_t b, int64_t r, int64_t c, int transposed)
+static dnnl_status_t matrices(dnnl_memory_desc_t *md, int batched, int64_t b, int64_t r, int64_t c,
+	int transposed, dnnl_data_type_t type)
 {
 	dnnl_dims_t dim = {b, r, c}, stride = {r * c, transposed ? 1 : c, transposed ? r : 1};
 	return dnnl_memory_desc_init_by_strides(
-		md, batched ? 3 : 2, dim + !batched, dnnl_f32, stride + !batched);
+		md, batched ? 3 : 2, dim + !batched, type, stride + !batched);
 }
 
 static dnnl_status_t recipe_matmul(struct recipe *r, const int64_t *p, int bias)
@@ -70,13 +79,15 @@ static dnnl_status_t recipe_matmul(struct recipe *r, const int64_t *p, int bias)
 	struct operand *y = &o[r->noperand - 1];
 	y->arg = DNNL_ARG_DST;
 	y->output = 1;
-	dnnl_status_t st = matrices(&o[0].plain, batched, p[6] ? b : 1, m, k, p[4] != 0);
+	dnnl_status_t st = matrices(
+		&o[0].plain, batched, p[6] ? b : 1, m, k, p[4] != 0, type_of(p[8], 1));
 	if (!st)
-		st = matrices(&o[1].plain, batched, p[7] ? b : 1, k, n, p[5] != 0);
+		st = matrices(
+			&o[1].plain, batched, p[7] ? b : 1, k, n, p[5] != 0, type_of(p[8], 2));
 	if (!st && bias)
-		st = matrices(&o[2].plain, batched, 1, 1, n, 0);
+		st = matrices(&o[2].plain, batched, 1, 1, n, 0, dnnl_f32);
 	if (!st)
-		st = matrices(&y->plain, batched, b, m, n, 0);
+		st = matrices(&y->plain, batched, b, m, n, 0, type_of(p[8], Y_NARROW));
 	if (!st)
 		st = dnnl_matmul_desc_init(
 			&d, &o[0].plain, &o[1].plain, bias ? &o[2].plain : NULL, &y->plain);
@@ -100,7 +111,7 @@ struct conv {
 };
 
 /* How a call stands to its tensors and does its work: see stint_lib.h. */
-enum { X_BLOCKED = 1, Y_BLOCKED = 2, WAY = 4 };
+enum { X_BLOCKED = 1, Y_BLOCKED = 2, WAY = 4, WAYS = 4, TYPES = 16 };
 enum way { DIRECT, WINOGRAD, HALVES };
 
 /* The numbers of a call: which axes a kind has is the only difference between kinds. */
@@ -135,6 +146,11 @@ static struct conv_shape conv_shape_of(const int64_t *p, int axes)
 	return s;
 }
 
+static enum way way_of(const struct conv_shape *s)
+{
+	return (enum way)(s->form / WAY % WAYS);
+}
+
 int stint_lib_block(void)
 {
 	const unsigned isa = dnnl_get_effective_cpu_isa();
@@ -143,16 +159,33 @@ int stint_lib_block(void)
 }
 
 /* [N, C, ...] stored as [N, C/B, ..., B]. */
-static dnnl_status_t in_blocks(dnnl_memory_desc_t *md, int rank, const dnnl_dim_t *dim)
+static dnnl_status_t in_blocks(
+	dnnl_memory_desc_t *md, int rank, const dnnl_dim_t *dim, dnnl_data_type_t type)
 {
 	const int wide = stint_lib_block() == 16;
 	const dnnl_format_tag_t tag = rank == 4 ? (wide ? dnnl_nChw16c : dnnl_nChw8c)
 						: (wide ? dnnl_nCdhw16c : dnnl_nCdhw8c);
-	return dnnl_memory_desc_init_by_tag(md, rank, dim, dnnl_f32, tag);
+	return dnnl_memory_desc_init_by_tag(md, rank, dim, type, tag);
 }
 
-static dnnl_status_t conv_describe(struct conv *c, const struct conv_shape *s)
+/* Which types x, the weight and y have: operand 0, operand 1 and the result, in another order for
+ * each kind. */
+struct conv_types {
+	dnnl_data_type_t x, w, y;
+};
+
+static struct conv_types conv_types_of(int64_t types, enum conv_kind kind)
 {
+	const dnnl_data_type_t first = type_of(types, 1), second = type_of(types, 2),
+			       result = type_of(types, Y_NARROW);
+	return kind == CONV_FORWARD ? (struct conv_types){first, second, result}
+	       : kind == CONV_DATA  ? (struct conv_types){result, second, first}
+				    : (struct conv_types){first, result, second};
+}
+
+static dnnl_status_t conv_describe(struct conv *c, const struct conv_shape *s, enum conv_kind kind)
+{
+	const struct conv_types type = conv_types_of(s->form / TYPES, kind);
 	const int grouped = s->g > 1;
 	dnnl_dims_t x = {s->n, s->c}, y = {s->n, s->k}, w = {s->k, s->c};
 	if (grouped) {
@@ -173,14 +206,13 @@ static dnnl_status_t conv_describe(struct conv *c, const struct conv_shape *s)
 		c->after[i] = span - s->size[i] - s->before[i];
 	}
 	c->bias = s->bias != 0;
-	c->algorithm = s->form / WAY == DIRECT ? dnnl_convolution_direct
-					       : dnnl_convolution_winograd;
-	dnnl_status_t st = (s->form & X_BLOCKED ? in_blocks : dense)(&c->x, 2 + s->axes, x);
+	c->algorithm = way_of(s) == DIRECT ? dnnl_convolution_direct : dnnl_convolution_winograd;
+	dnnl_status_t st = (s->form & X_BLOCKED ? in_blocks : dense)(&c->x, 2 + s->axes, x, type.x);
 	if (!st)
-		st = dense(&c->w, 2 + grouped + s->axes, w);
+		st = dense(&c->w, 2 + grouped + s->axes, w, type.w);
 	if (!st)
-		st = dense(&c->b, 1, &s->k);
-	return st ? st : (s->form & Y_BLOCKED ? in_blocks : dense)(&c->y, 2 + s->axes, y);
+		st = dense(&c->b, 1, &s->k, dnnl_f32);
+	return st ? st : (s->form & Y_BLOCKED ? in_blocks : dense)(&c->y, 2 + s->axes, y, type.y);
 }
 
 static dnnl_status_t conv_desc(dnnl_convolution_desc_t *d, struct conv *c, enum conv_kind kind)
@@ -239,9 +271,13 @@ static dnnl_status_t conv_primitive(struct recipe *r, struct conv *c, enum conv_
 	dnnl_convolution_desc_t d;
 	dnnl_status_t st = dnnl_success;
 	if (kind != CONV_FORWARD) {
-		/* A backward primitive takes the forward one as a hint. */
-		c->bias = 0;
-		st = conv_desc(&d, c, CONV_FORWARD);
+		/* A backward primitive takes the forward one as a hint: one that there is, all
+		 * narrow where a part is. */
+		struct conv hint = *c;
+		c->bias = hint.bias = 0;
+		if (c->x.data_type == dnnl_bf16 || c->y.data_type == dnnl_bf16)
+			hint.x.data_type = hint.w.data_type = hint.y.data_type = dnnl_bf16;
+		st = conv_desc(&d, &hint, CONV_FORWARD);
 		if (!st)
 			st = dnnl_primitive_desc_create(&r->hint, &d, r->attr, r->engine, NULL);
 	}
@@ -286,7 +322,7 @@ static dnnl_status_t conv_try(
 	struct conv c = {0};
 	r->rounds = images ? (int)(s.n / images) : 1;
 	s.n = images;
-	dnnl_status_t st = conv_describe(&c, &s);
+	dnnl_status_t st = conv_describe(&c, &s, kind);
 	if (st)
 		return st;
 	c.keep_x = s.g == 1 && s.c < 8 && !(s.form & X_BLOCKED);
@@ -306,7 +342,7 @@ static dnnl_status_t recipe_conv(
 	struct recipe *r, const int64_t *p, int axes, int threads, enum conv_kind kind)
 {
 	const struct conv_shape s = conv_shape_of(p, axes);
-	const int halves = s.form / WAY == HALVES;
+	const int halves = way_of(&s) == HALVES;
 	int copied = 0;
 	if (halves && (s.n < 2 || s.n % 2))
 		return dnnl_unimplemented;

@@ -154,12 +154,21 @@ static enum status attach_loss(struct test_case *c, struct graph *g)
 	return g->failed;
 }
 
+static bool is_narrow(enum variant_kind kind)
+{
+	return kind == VAR_NARROW || kind == VAR_ROUNDED;
+}
+
 /* Single precision has its channels in blocks wherever a record knows them, and its library calls
  * go the least usual way: what the other variants do not do. */
-static enum status kernels_of(struct graph **g)
+static enum status kernels_of(enum variant_kind kind, unsigned narrow, struct graph **g)
 {
 	if ((*g)->target->block > 0)
 		TRY(graph_layout(*g, (*g)->target->block, true, g));
+	if (is_narrow(kind))
+		TRY(graph_narrow(*g, DT_BF16,
+			NARROW_EVERYWHERE | narrow | (kind == VAR_ROUNDED ? NARROW_CONVERT : 0),
+			g));
 	graph_choose(*g, MATH_FREE);
 	for (int i = 0; i < (*g)->nnode; i++) {
 		struct node *n = (*g)->node[i];
@@ -170,7 +179,8 @@ static enum status kernels_of(struct graph **g)
 	return graph_name_constants(*g);
 }
 
-static enum status train_graph(struct test_case *c, const struct graph *in, struct graph **out)
+static enum status train_graph(
+	struct test_case *c, enum variant_kind kind, const struct graph *in, struct graph **out)
 {
 	const struct lower_options lower = {.mode = LOWER_TRAIN};
 	struct optimizer_spec sgd;
@@ -181,17 +191,18 @@ static enum status train_graph(struct test_case *c, const struct graph *in, stru
 	TRY(graph_autodiff(*out, &nparam, &param, &grad));
 	TRY(optimizer_parse(c->arena, ops_table(), "sgd:lr=0.5", &sgd, in->diag));
 	TRY(graph_attach_updates(*out, &sgd, nparam, param, grad));
-	return kernels_of(out);
+	return kernels_of(kind, NARROW_OUTPUTS, out);
 }
 
-static enum status eval_graph(const struct graph *in, struct variant *v, struct graph **out)
+static enum status eval_graph(
+	enum variant_kind kind, const struct graph *in, struct variant *v, struct graph **out)
 {
 	const struct lower_options lower = {.mode = LOWER_EVAL};
 	TRY(graph_lower(in, &lower, out));
 	v->noutput = (*out)->noutput;
 	for (int k = 0; k < v->noutput; k++)
 		v->output_known[k] = (*out)->output[k]->role == TR_CONSTANT;
-	return kernels_of(out);
+	return kernels_of(kind, 0, out);
 }
 
 static bool uses_library(const struct graph *g)
@@ -204,6 +215,15 @@ static bool uses_library(const struct graph *g)
 	return false;
 }
 
+/* Some record says itself what it does with narrow values. */
+static bool knows_narrow(const struct graph *g)
+{
+	for (int i = 0; i < g->nnode; i++)
+		if (g->node[i]->op->narrow_in | g->node[i]->op->narrow_out)
+			return true;
+	return false;
+}
+
 static enum status build_variant(struct test_case *c, struct diag *d, enum variant_kind kind,
 	struct target *target, const char *folder)
 {
@@ -212,9 +232,11 @@ static enum status build_variant(struct test_case *c, struct diag *d, enum varia
 	struct graph *imported, *train, *eval;
 	struct node *n;
 	TRY(example_graph(c, d, target, real, false, &imported, &n));
-	TRY(train_graph(c, imported, &train));
-	TRY(eval_graph(imported, v, &eval));
+	TRY(train_graph(c, kind, imported, &train));
+	TRY(eval_graph(kind, imported, v, &eval));
 	if (kind == VAR_LIBRARY && !uses_library(train) && !uses_library(eval))
+		return ST_OK;
+	if (is_narrow(kind) && !knows_narrow(train) && !knows_narrow(eval))
 		return ST_OK;
 	TRY(step_write(c->arena, d, v->symbol, train, eval, kind == VAR_TIGHT, folder, &v->train,
 		&v->eval));
@@ -229,12 +251,13 @@ void case_build(struct test_case *c, int index, const char *folder)
 		struct target *target = ARENA_NEW(c->arena, struct target);
 		if (!target)
 			return;
-		*target = (struct target){.portable = v != VAR_LIBRARY,
+		const bool library = v == VAR_LIBRARY || is_narrow((enum variant_kind)v);
+		*target = (struct target){.portable = !library,
 			.threads = 2,
-			.block = v == VAR_SINGLE    ? 2
-				 : v == VAR_LIBRARY ? stint_lib_block()
-						    : 0,
-			.library_workspace = v == VAR_LIBRARY ? library_workspace : NULL,
+			.block = library           ? stint_lib_block()
+				 : v == VAR_SINGLE ? 2
+						   : 0,
+			.library_workspace = library ? library_workspace : NULL,
 			.user = target};
 		if (v == VAR_DOUBLE && make_reference(c, &d, target) != ST_OK)
 			case_error(c, "no reference");

@@ -9,6 +9,9 @@
 /* Finite differences in double precision: h, and how far they may be off, relative to the largest
  * gradient. Single precision: the same for its rounding. */
 static const double FD_STEP = 1e-5, FD_TOLERANCE = 1e-6, SINGLE_TOLERANCE = 1e-4;
+/* Two roundings to bf16 of what differs by single precision's; or twice what rounding itself does
+ * to the result, where much cancels. */
+static const double NARROW_TOLERANCE = 1.0 / 64;
 /* Elements of an input that are differenced one by one, evenly spread. */
 enum { FD_ELEMENTS = 48 };
 
@@ -152,6 +155,14 @@ static double largest(const double *v, int64_t n)
 	return m;
 }
 
+static double furthest(const double *a, const double *b, int64_t n)
+{
+	double m = 0;
+	for (int64_t i = 0; a && b && i < n; i++)
+		m = fabs(a[i] - b[i]) > m ? fabs(a[i] - b[i]) : m;
+	return isfinite(m) ? m : 0;
+}
+
 /* tolerance 0: bit for bit. Infinities must be equal; NaN equals nothing. */
 static void compare(struct check *k, const char *what, int index, const double *a, const double *b,
 	int64_t n, double tolerance)
@@ -183,6 +194,30 @@ static void compare_results(struct check *k, const struct variant *v, const stru
 			fail(k, "%s %d is there in one only", what, i);
 		else if (a)
 			compare(k, what, i, a, b, k->c->in[i].numel, tolerance);
+	}
+}
+
+/* Kernels that know bf16 against the same values rounded, whose own error is known. */
+static void compare_narrow(struct check *k, const struct variant *full)
+{
+	const struct variant *v = &k->c->variant[VAR_NARROW], *with = &k->c->variant[VAR_ROUNDED];
+	for (int o = 0; o < v->step->model->noutput; o++) {
+		const int64_t n = output_count(v, o);
+		const double own = 2 * furthest(with->result.output[o], full->result.output[o], n);
+		const double scale = fmax(largest(with->result.output[o], n), 1e-3);
+		compare(k, "bf16: output", o, v->result.output[o], with->result.output[o], n,
+			fmax(NARROW_TOLERANCE, own / scale));
+	}
+	for (int i = 0; i < k->c->nin; i++) {
+		const double *a = v->result.grad[i], *b = with->result.grad[i];
+		const int64_t n = k->c->in[i].numel;
+		if (!a != !b)
+			fail(k, "bf16: gradient of input %d is there in one only", i);
+		if (!a || !b)
+			continue;
+		const double own = 2 * furthest(b, full->result.grad[i], n);
+		compare(k, "bf16: gradient of input", i, a, b, n,
+			fmax(NARROW_TOLERANCE, own / fmax(largest(b, n), 1e-3)));
 	}
 }
 
@@ -285,6 +320,8 @@ bool case_check(struct test_case *c, void *object, char *why, size_t size)
 	compare_results(&k, &c->variant[VAR_SINGLE], full, "single precision", SINGLE_TOLERANCE);
 	if (c->variant[VAR_LIBRARY].built)
 		compare_results(&k, &c->variant[VAR_LIBRARY], full, "library", SINGLE_TOLERANCE);
+	if (c->variant[VAR_NARROW].built)
+		compare_narrow(&k, full);
 	for (int i = 0; i < c->nin && !k.failed; i++)
 		if (c->in[i].kind == VALUE_REAL && !c->in[i].data && !(c->op->loss && i > 0))
 			check_gradient(&k, full, i);

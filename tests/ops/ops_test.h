@@ -6,7 +6,8 @@
  *	outputs with the record's host evaluation (fold), where it has one;
  *	every gradient with central finite differences of the loss, in double precision;
  *	the smallest plan with keep-everything, bit for bit;
- *	single with double precision; library calls with plain C. */
+ *	single with double precision; library calls with plain C;
+ *	bf16 in kernels that know it with the same values rounded by conversions. */
 #ifndef STINT_OPS_TEST_H
 #define STINT_OPS_TEST_H
 
@@ -46,6 +47,8 @@ enum variant_kind {
 	VAR_TIGHT,   /* the same under the smallest budget */
 	VAR_SINGLE,  /* portable, fp32, channels in blocks of 2 where records know them */
 	VAR_LIBRARY, /* fp32 with library calls, where the graph has any; the machine's blocks */
+	VAR_NARROW,  /* bf16 wherever a record knows it, where one does; library calls */
+	VAR_ROUNDED, /* the same by conversions around records that are not asked */
 	VAR_COUNT
 };
 

@@ -1,0 +1,304 @@
+/* Values stored in a narrower type than kernels compute in: --precision bf16.
+ *
+ * Products round their operands to the narrow type wherever these come from, and their results are
+ * stored in it; what is made of narrow values, element by element, is narrow too, so that nearly
+ * all that the backward pass reads is. Sums over many elements (statistics, losses), the model's
+ * outputs in evaluation, and gradients of parameters up to the last product or sum before them stay
+ * real, and so do parameters and optimizer state: a weight is rounded for its products in each step
+ * anew.
+ *
+ * The graph is copied. A record that does not read or write the narrow type (op.h) works on real
+ * copies, made and dropped around it. The copies are nodes like any other: they are fused, and the
+ * planner may run them again. A product whose library does not know the narrow type, or that is
+ * plain C, reads operands that were rounded and widened again: the same step on any machine, but
+ * for the order of its sums. */
+#include "graph/pass.h"
+#include "graph/private.h"
+
+struct narrow {
+	struct graph_copy copy; /* map: the value as it is stored */
+	enum dtype type;
+	bool everywhere, convert; /* pass.h */
+	/* By old id. */
+	bool *real;   /* to stay so */
+	bool *narrow; /* stored narrow */
+	/* The narrow copy of a real value; the real copy of a narrow one, or of a rounded. For the
+	 * forward pass, and for the rest, lest it be kept: but of a value, which would be kept for
+	 * it, one is enough. */
+	struct tensor **rounded[2], **widened[2];
+};
+
+/* --- What stays real --- */
+
+static bool is_elementwise(const struct node *n)
+{
+	return (n->op->traits & (OP_POINTWISE | OP_VIEW | OP_ALIKE)) != 0;
+}
+
+static bool reaches_real(const struct narrow *l, const struct node *n)
+{
+	for (int k = 0; k < n->nout; k++)
+		if (n->out[k] && l->real[n->out[k]->id])
+			return true;
+	return false;
+}
+
+static void keep_real(struct narrow *l, struct tensor *t)
+{
+	l->real[t->id] = l->real[tensor_storage(t)->id] = true;
+}
+
+static void find_real(struct narrow *l, const struct graph *g, bool outputs_too)
+{
+	for (int i = 0; i < g->noutput && !outputs_too; i++)
+		keep_real(l, g->output[i]);
+	if (g->loss)
+		keep_real(l, g->loss);
+	for (int i = g->nnode - 1; i >= 0; i--) {
+		const struct node *n = g->node[i];
+		const bool passes = n->phase == NODE_BACKWARD && is_elementwise(n) &&
+				    reaches_real(l, n);
+		for (int k = 0; k < n->nin; k++)
+			if (n->in[k] && n->in[k]->role == TR_VALUE &&
+				(n->phase == NODE_UPDATE || passes))
+				keep_real(l, n->in[k]);
+	}
+}
+
+/* --- What is narrow --- */
+
+static bool plain_pointwise(const struct op_def *op)
+{
+	return (op->traits & OP_POINTWISE) && !op->emit_c && !op->library;
+}
+
+static bool knows(const struct op_def *op, unsigned bits, int k)
+{
+	return plain_pointwise(op) || bits == ALL_OPERANDS || (k < 32 && bits >> k & 1);
+}
+
+/* Known values stay real, but as operands of a product or beside what is moved. */
+static bool reads_real(const struct node *n, int i)
+{
+	return n->in[i] && dtype_is_real(n->in[i]->dtype) &&
+	       (n->in[i]->role != TR_CONSTANT || n->op->traits & (OP_PRODUCT | OP_ALIKE));
+}
+
+/* Some input is narrow, and no larger than `most` elements (-1: of any size). */
+static bool has_narrow(const struct narrow *l, const struct node *n, int64_t most)
+{
+	for (int i = 0; i < n->nin; i++)
+		if (reads_real(n, i) && (l->everywhere || l->narrow[n->in[i]->id]) &&
+			(most < 0 || n->in[i]->numel <= most))
+			return true;
+	return false;
+}
+
+/* OP_ALIKE: some operand is narrow, and no result has to be real. */
+static bool all_narrow(const struct narrow *l, const struct node *n)
+{
+	for (int k = 0; k < n->nout; k++)
+		if (n->out[k] && knows(n->op, n->op->narrow_out, k) &&
+			(l->real[n->out[k]->id] || n->out[k]->role != TR_VALUE))
+			return false;
+	for (int i = 0; i < n->nin; i++)
+		if (reads_real(n, i) && knows(n->op, n->op->narrow_in, i) &&
+			(l->everywhere || l->narrow[n->in[i]->id]))
+			return true;
+	return false;
+}
+
+static bool is_narrow(const struct narrow *l, const struct node *n, int k)
+{
+	const struct tensor *t = n->out[k];
+	if (!t || t->role != TR_VALUE || !dtype_is_real(t->dtype) || l->real[t->id] ||
+		n->phase == NODE_UPDATE)
+		return false;
+	if (n->op->traits & OP_VIEW)
+		return l->narrow[n->in[0]->id];
+	if (n->op->traits & OP_PRODUCT)
+		return knows(n->op, n->op->narrow_out, k);
+	if ((n->op->traits & OP_ALIKE) && knows(n->op, n->op->narrow_out, k))
+		return all_narrow(l, n);
+	return has_narrow(l, n, knows(n->op, n->op->narrow_out, k) ? -1 : t->numel);
+}
+
+/* --- The other form of a value --- */
+
+static struct tensor *copy_as(
+	struct narrow *l, const struct tensor *old, struct tensor *x, enum dtype t)
+{
+	struct graph *g = l->copy.to;
+	struct node *n = graph_node_blank(g, op_by_role(g->table, ROLE_COPY),
+		old->maker ? old->maker->name : old->name, 1, &x, 1);
+	struct tensor *y = graph_tensor(g, x->name, t, x->rank, x->dim);
+	if (!n || !y)
+		return NULL;
+	y->is_gradient = old->is_gradient;
+	n->out[0] = y;
+	return graph_append(g, n) == ST_OK ? y : NULL;
+}
+
+static struct tensor *narrowed(struct narrow *l, const struct tensor *old)
+{
+	const bool later = old->role != TR_VALUE && l->copy.to->phase != NODE_FORWARD;
+	struct tensor *x = l->copy.map[old->id], **slot = &l->rounded[later][old->id];
+	if (x->dtype == l->type)
+		return x;
+	return *slot ? *slot : (*slot = copy_as(l, old, x, l->type));
+}
+
+static struct tensor *widened(struct narrow *l, const struct tensor *old)
+{
+	struct tensor *x = narrowed(l, old);
+	struct tensor **slot = &l->widened[l->copy.to->phase != NODE_FORWARD][old->id];
+	return *slot || !x ? *slot : (*slot = copy_as(l, old, x, l->copy.to->real));
+}
+
+/* --- Nodes --- */
+
+enum form { AS_IT_IS, NARROW, REAL, ROUNDED };
+
+static enum form form_of(const struct narrow *l, const struct node *n, int i)
+{
+	const struct op_def *op = n->op;
+	const bool is = l->narrow[n->in[i]->id];
+	if (op->traits & OP_VIEW)
+		return AS_IT_IS;
+	if (!knows(op, op->narrow_in, i))
+		return is ? REAL : AS_IT_IS;
+	if (op->traits & OP_PRODUCT)
+		return NARROW;
+	if ((op->traits & OP_ALIKE) && !all_narrow(l, n))
+		return is ? REAL : AS_IT_IS;
+	if (l->convert)
+		return is || (l->everywhere && !plain_pointwise(op)) ? REAL : AS_IT_IS;
+	if (op->traits & OP_ALIKE)
+		return NARROW;
+	return l->everywhere && !plain_pointwise(op) ? NARROW : AS_IT_IS;
+}
+
+static struct tensor *in_form(struct narrow *l, const struct tensor *old, enum form form)
+{
+	switch (form) {
+	case AS_IT_IS:
+		break;
+	case NARROW:
+		return narrowed(l, old);
+	case REAL:
+	case ROUNDED:
+		return widened(l, old);
+	}
+	return l->copy.map[old->id];
+}
+
+static enum status read_inputs(
+	struct narrow *l, const struct node *n, bool library, struct tensor **in)
+{
+	for (int i = 0; i < n->nin; i++) {
+		in[i] = n->in[i] ? l->copy.map[n->in[i]->id] : NULL;
+		if (!reads_real(n, i))
+			continue;
+		enum form form = form_of(l, n, i);
+		if (form == NARROW && (n->op->traits & OP_PRODUCT) && !library)
+			form = ROUNDED;
+		if (!(in[i] = in_form(l, n->in[i], form)))
+			return ST_INTERNAL;
+	}
+	return ST_OK;
+}
+
+/* Does the library know the product on narrow operands? */
+static bool library_does(struct narrow *l, const struct node *n)
+{
+	struct lib_call call;
+	int64_t workspace;
+	struct tensor in[3], *list[3], out = *n->out[0], *result = &out;
+	struct node v = *n;
+	if (n->nin > 3)
+		return false;
+	for (int i = 0; i < n->nin; i++) {
+		list[i] = NULL;
+		if (!n->in[i])
+			continue;
+		in[i] = *n->in[i];
+		in[i].dtype = knows(n->op, n->op->narrow_in, i) ? l->type : in[i].dtype;
+		list[i] = &in[i];
+	}
+	out.dtype = l->narrow[out.id] ? l->type : out.dtype;
+	v.in = list;
+	v.out = &result;
+	return node_uses_library(l->copy.to, &v, &call, &workspace);
+}
+
+/* Alternatives whose values are stored as the inputs are. */
+static enum status carry_alternatives(struct narrow *l, const struct node *n, struct node *m)
+{
+	struct tensor **in;
+	for (int a = 0; a < n->nalt; a++) {
+		bool same = true;
+		TRY(graph_copy_list(&l->copy, n->nin, n->alt[a], &in));
+		for (int i = 0; i < n->nin; i++)
+			same = same && (!in[i] || !m->in[i] || in[i]->dtype == m->in[i]->dtype) &&
+			       (!in[i]) == (!m->in[i]);
+		if (same)
+			TRY(graph_alternative(l->copy.to, m, in));
+	}
+	return ST_OK;
+}
+
+static enum status copy_node(struct narrow *l, const struct node *n)
+{
+	struct graph *g = l->copy.to;
+	struct node *m;
+	struct tensor **in = ARENA_ARRAY(g->arena, struct tensor *, n->nin);
+	if (!in)
+		return diag_nomem(g->diag);
+	g->phase = n->phase;
+	for (int k = 0; k < n->nout; k++)
+		if (n->out[k])
+			l->narrow[n->out[k]->id] = is_narrow(l, n, k);
+	const bool product = (n->op->traits & OP_PRODUCT) != 0;
+	const bool library = product && !l->convert && library_does(l, n);
+	TRY(read_inputs(l, n, library, in));
+	TRY(graph_copy_node(&l->copy, n, &m));
+	m->in = in;
+	if (n->op->traits & OP_VIEW)
+		m->out[0]->dtype = in[0]->dtype;
+	for (int k = 0; k < n->nout && !(n->op->traits & OP_VIEW); k++) {
+		const struct tensor *old = n->out[k];
+		if (!old || !l->narrow[old->id])
+			continue;
+		if (product ? library : !l->convert && knows(n->op, n->op->narrow_out, k))
+			m->out[k]->dtype = l->type;
+		else if (!(l->copy.map[old->id] = copy_as(l, old, m->out[k], l->type)))
+			return ST_INTERNAL;
+	}
+	return n->nalt ? carry_alternatives(l, n, m) : ST_OK;
+}
+
+enum status graph_narrow(
+	const struct graph *in, enum dtype type, unsigned flags, struct graph **out)
+{
+	struct narrow l = {.type = type,
+		.everywhere = (flags & NARROW_EVERYWHERE) != 0,
+		.convert = (flags & NARROW_CONVERT) != 0};
+	struct arena *a = in->arena;
+	const int n = in->ntensor;
+	TRY(graph_copy_begin(&l.copy, in));
+	l.real = ARENA_ARRAY(a, bool, n);
+	l.narrow = ARENA_ARRAY(a, bool, n);
+	for (int w = 0; w < 2; w++) {
+		l.rounded[w] = ARENA_ARRAY(a, struct tensor *, n);
+		l.widened[w] = ARENA_ARRAY(a, struct tensor *, n);
+		if (!l.rounded[w] || !l.widened[w])
+			return diag_nomem(in->diag);
+	}
+	if (!l.real || !l.narrow)
+		return diag_nomem(in->diag);
+	find_real(&l, in, (flags & NARROW_OUTPUTS) != 0);
+	for (int i = 0; i < in->nnode; i++)
+		TRY(copy_node(&l, in->node[i]));
+	TRY(graph_copy_end(&l.copy, out));
+	return graph_verify(*out);
+}
