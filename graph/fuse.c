@@ -267,6 +267,9 @@ static bool adds_nothing(
 	for (int k = 0; k < c->nin; k++) {
 		const struct tensor *s = c->in[k] ? tensor_storage(c->in[k]) : t;
 		int i = 0;
+		if (s->role == TR_VALUE && c->in[k] && c->in[k] != s && s != t &&
+			f->place[c->in[k]->maker->id] >= f->place[n->id])
+			return false; /* a view that is made later */
 		while (i < r->n && r->storage[i] != s)
 			i++;
 		if (c->in[k] == t || s == t || i < r->n || s->role != TR_VALUE)
@@ -318,7 +321,12 @@ static void decide(struct fuse *f, struct node *n)
 		f->place[only_reader(f, t)->id] = f->place[n->id];
 }
 
-/* The nodes that are left, where they run. */
+static bool views_resident(const struct node *n)
+{
+	return (n->op->traits & OP_VIEW) && tensor_storage(n->out[0])->role != TR_VALUE;
+}
+
+/* The nodes that are left, where they run; views of residents first, as they are there for any. */
 static enum status rebuild(struct fuse *f)
 {
 	struct graph *g = f->g;
@@ -329,12 +337,13 @@ static enum status rebuild(struct fuse *f)
 		if (f->mode[i] == INLINE_NOT)
 			TRY(fuse_group(f, g->node[i], &at[f->place[i]]));
 	int kept = 0;
-	for (int i = 0; i < g->nnode; i++)
-		if (at[i]) {
-			at[i]->id = kept;
-			g->node[kept++] = at[i];
-		}
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < g->nnode; i++)
+			if (at[i] && views_resident(at[i]) == (pass == 0))
+				g->node[kept++] = at[i];
 	g->nnode = kept;
+	for (int i = 0; i < kept; i++)
+		g->node[i]->id = i;
 	return graph_verify(g);
 }
 

@@ -11,6 +11,7 @@
  * of two (tests/bench/costs.sh, docs/howto/plan-with-measured-costs.md); only ratios matter to a
  * plan. */
 static const double LIBRARY_FLOPS_PER_MICROSECOND = 150e3; /* 150 GFLOP/s: products, convolutions */
+static const double NARROW_FLOPS_PER_MICROSECOND = 300e3;  /* the same on bf16 */
 static const double PLAIN_FLOPS_PER_MICROSECOND = 40e3;    /* of generated C: sums, exponentials */
 static const double BYTES_PER_MICROSECOND = 80e3; /* 80 GB/s: of L3; memory has half of it */
 static const double MICROSECONDS_PER_OP = 0.5;    /* call, loop and thread start */
@@ -169,8 +170,11 @@ static enum status add_residents(struct builder *b, const struct graph_problem *
 static double cost_of(const struct node *n, const struct lib_call *library)
 {
 	struct op_cost c = node_cost(n);
-	double compute = c.flops / (library ? LIBRARY_FLOPS_PER_MICROSECOND * library->speed
-					    : PLAIN_FLOPS_PER_MICROSECOND);
+	const bool narrow = n->nin > 0 && n->in[0] && n->in[0]->dtype == DT_BF16;
+	const double products = narrow ? NARROW_FLOPS_PER_MICROSECOND
+				       : LIBRARY_FLOPS_PER_MICROSECOND;
+	double compute = c.flops /
+			 (library ? products * library->speed : PLAIN_FLOPS_PER_MICROSECOND);
 	double traffic = c.bytes / BYTES_PER_MICROSECOND;
 	return MICROSECONDS_PER_OP + (compute > traffic ? compute : traffic);
 }

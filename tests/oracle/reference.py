@@ -64,8 +64,13 @@ def criterion(loss):
     return cross_entropy
 
 
-def step(model, inputs, target, loss, wide):
-    """One step: (loss, output, {name: gradient}, {name: running statistics}), as float64 arrays."""
+def step(model, inputs, target, loss, precision):
+    """One step: (loss, output, {name: gradient}, {name: running statistics}), as float64 arrays. precision: "double",
+    "single", "autocast": what that makes of single in bf16, or "bf16": all of the model in it."""
+    wide = precision == "double"
+    if precision == "bf16":
+        model = model.bfloat16()
+        inputs = [t.bfloat16() if t.is_floating_point() else t for t in inputs]
     model = without_dropout(model.train())
     if wide:
         model = model.double()
@@ -73,9 +78,9 @@ def step(model, inputs, target, loss, wide):
         inputs, target = [cast(t) for t in inputs], cast(target)
     torch.set_default_dtype(torch.float64 if wide else torch.float32)
     try:
-        with Double() if wide else torch.enable_grad():
+        with Double() if wide else torch.autocast("cpu", torch.bfloat16, enabled=precision == "autocast"):
             y = model(*inputs)
-            value = criterion(loss)(y, target)
+            value = criterion(loss)(y.float() if precision == "bf16" else y, target)
         value.backward()
     finally:
         torch.set_default_dtype(torch.float32)
@@ -224,7 +229,7 @@ def difference(tensors, reference):
 
 
 def tensors_of(onnx_model, build, state, inputs, target, loss, dropped):
-    """(the reference in double precision, PyTorch's own error in single precision, notes)."""
+    """(the reference in double precision, PyTorch's own error {precision: difference}, notes)."""
     stored = floats(onnx_model)
 
     def fresh():
@@ -241,16 +246,22 @@ def tensors_of(onnx_model, build, state, inputs, target, loss, dropped):
     notes = match.notes
     if folded:
         notes.insert(0, f"batch-norm folded into {len(folded)} layers")
-    named = []
-    for wide in (True, False):
-        value, output, gradients, buffers = step(fresh()[0], inputs, target, loss, wide)
-        tensors = {"loss": value}
+
+    def tensors(precision):
+        value, output, gradients, buffers = step(fresh()[0], inputs, target, loss, precision)
+        named = {"loss": value}
         if target is not None:
-            tensors["output/" + onnx_model.graph.output[0].name] = output
+            named["output/" + onnx_model.graph.output[0].name] = output
         for name, shares in match.sources.items():
             parts = [how(gradients[source]) for source, how in shares if source in gradients]
             if parts:
-                tensors["grad/" + name] = sum(parts[1:], parts[0])
-        tensors |= {"buffer/" + n: b for n, b in buffers.items() if n in stored}
-        named.append(tensors)
-    return named[0], difference(named[1], named[0]), notes
+                named["grad/" + name] = sum(parts[1:], parts[0])
+        return named | {"buffer/" + n: b for n, b in buffers.items() if n in stored}
+
+    reference = tensors("double")
+    own = {"single": difference(tensors("single"), reference)}
+    try:
+        own["bf16"] = max(difference(tensors(p), reference) for p in ("autocast", "bf16"))
+    except RuntimeError:  # not all of PyTorch takes it
+        own["bf16"] = np.inf
+    return reference, own, notes
