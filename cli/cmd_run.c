@@ -36,7 +36,10 @@ static void on_gradient(void *user, int parameter, const void *data, size_t byte
 {
 	struct result *r = user;
 	const struct stint_tensor *t = &r->l->model->resident[parameter];
-	keep(r, "grad/", t->name, t->dtype, t->rank, t->dim, data, bytes);
+	if (!data)
+		r->failed = true;
+	else
+		keep(r, "grad/", t->name, t->dtype, t->rank, t->dim, data, bytes);
 }
 
 static void on_output(void *user, int output, const void *data, size_t bytes)

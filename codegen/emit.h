@@ -48,8 +48,8 @@ void emit(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2,
 void emit_helper(struct emit *e, const char *name, const char *text);
 /* A helper that reads elements of tensors, by their types: in `text`, @0 stands for the type of an
  * element of t[0] ("real", "bf16"), @value0(x[i]) for the value of one, @1 ... of t[1], and
- * @name for the name that it gets: `name` and @suffix, which is empty where all are real. Returns that name, which
- * lasts as long as e's helpers. */
+ * @name for the name that it gets: `name` and @suffix, which is empty where all are real. Returns
+ * that name, which lasts as long as e's helpers. */
 const char *emit_helper_on(
 	struct emit *e, const char *name, const char *text, int n, const struct tensor *const *t);
 /* A line "PARALLEL_FOR(collapse)", which stands for "#pragma omp parallel for ...", indented like

@@ -129,13 +129,36 @@ static void frame(struct kernel *k, const struct node *n, const int *in_place, c
 		text_puts(params, "void");
 }
 
-static const char *kernel_name(struct kernels *ks, const struct op_def *op)
+static const char *kernel_name(struct kernels *ks, const struct op_def *op, int number)
 {
 	const char *base = !strncmp(op->name, "stint.", 6) ? op->name + 6 : op->name;
-	char *name = arena_printf(ks->arena, "k%03d_%s", ks->n + 1, base);
+	char *name = arena_printf(ks->arena, "k%03d_%s", number, base);
 	for (char *p = name; p && *p; p++)
 		*p = isalnum((unsigned char)*p) ? (char)tolower((unsigned char)*p) : '_';
 	return name;
+}
+
+enum status kernels_name(struct kernels *ks)
+{
+	int number = 0;
+	for (int i = 0; i < ks->n; i++)
+		if (ks->kernel[i].function == i) {
+			ks->kernel[i].name = kernel_name(ks, ks->kernel[i].op, ++number);
+			if (!ks->kernel[i].name)
+				return diag_nomem(ks->diag);
+		}
+	for (int i = 0; i < ks->n; i++)
+		ks->kernel[i].name = ks->kernel[ks->kernel[i].function].name;
+	return ST_OK;
+}
+
+void kernel_print_title(const struct kernels *ks, int index, struct text *t)
+{
+	const struct kernel *k = &ks->kernel[index];
+	text_puts(t, k->name);
+	for (int i = 0; i < k->nsize; i++)
+		text_add(t, "%s%s", i ? ", " : "(", k->size[i]);
+	text_puts(t, k->nsize ? ")" : "");
 }
 
 static void add_shapes(struct text *t, char letter, int n, struct tensor *const *x)
@@ -175,9 +198,10 @@ static enum status keep_kernel(struct kernels *ks, const struct node *n, struct 
 	}
 	k.params = arena_strdup(ks->arena, params);
 	k.body = arena_strdup(ks->arena, body);
-	k.name = kernel_name(ks, n->op);
+	k.op = n->op;
+	k.function = ks->n;
 	k.about = about(ks, n);
-	if (!k.params || !k.body || !k.name || !k.about)
+	if (!k.params || !k.body || !k.about)
 		return diag_nomem(ks->diag);
 	ks->kernel[ks->n++] = k;
 	return ST_OK;
@@ -242,10 +266,10 @@ static void print_signature(const struct kernel *k, struct text *t)
 	enum { WIDTH = 96, TAB = 8 };
 	int column = (int)strlen(k->name) + 13;
 	text_add(t, "KERNEL %s %s(", k->checked || k->library ? "int" : "void", k->name);
-	for (const char *p = k->params; *p;) {
+	for (const char *p = k->members ? k->shared_params : k->params; *p;) {
 		const char *comma = strstr(p, ", ");
 		int len = comma ? (int)(comma - p) : (int)strlen(p);
-		if (p != k->params) {
+		if (t->s[t->len - 1] != '(') {
 			bool wrap = column + len + 3 > WIDTH;
 			text_puts(t, wrap ? ",\n\t" : ", ");
 			column = wrap ? TAB : column + 2;
@@ -265,8 +289,13 @@ void print_kernels(const struct kernels *ks, struct text *t)
 	}
 	for (int i = 0; i < ks->n; i++) {
 		const struct kernel *k = &ks->kernel[i];
-		text_add(t, "\n/* %s */\n", k->about);
+		if (k->function != i)
+			continue;
+		text_add(t, "\n/* %s", k->about);
+		if (k->members)
+			text_add(t, "\n * and %d more of other sizes", k->members - 1);
+		text_puts(t, " */\n");
 		print_signature(k, t);
-		text_add(t, "{\n%s}\n", k->body);
+		text_add(t, "{\n%s}\n", k->members ? k->shared_body : k->body);
 	}
 }

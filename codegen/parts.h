@@ -32,15 +32,22 @@ struct kernel_arg {
 };
 
 struct kernel {
-	const char *name;   /* "k001_softmax" */
+	const char *name;   /* "k001_softmax"; of the function that does it */
 	const char *params; /* "real *restrict y0, const real *restrict x0"; with the body, what */
 	const char *body;   /* makes two kernels equal */
 	const char *about;  /* the comment above it */
-	bool checked;       /* returns a status, takes `bad` */
-	bool library;       /* returns the library's code, takes `s` */
+	const struct op_def *op;
+	bool checked; /* returns a status, takes `bad` */
+	bool library; /* returns the library's code, takes `s` */
 	/* The parameters in order: 'y' or 'x' with the output's or input's position, 'w'. */
 	int narg;
 	struct kernel_arg *arg;
+	/* --- sizes.c --- */
+	int function; /* the kernel whose function does this one too, given its numbers; its own */
+	int nsize;
+	const char **size; /* the numbers, as text: arguments behind the others */
+	int members;       /* kernels that share this one's function; 0: it is not shared */
+	const char *shared_params, *shared_body; /* its text then */
 };
 
 struct kernels {
@@ -53,12 +60,20 @@ struct kernels {
 	struct lib_call *lib;
 	int64_t *lib_workspace;
 	struct emit_helpers helpers;
+	bool products; /* a gradient is a product that no step stores */
 };
 
 /* The kernel of node `n` of graph `g`; in_place[j] is the output whose bytes input j has in this
  * run, -1 for none. *index out. */
 enum status kernel_find(struct kernels *ks, const struct graph *g, const struct node *n,
 	const int *in_place, int *index);
+/* Lets kernels that differ in numbers only share a function. */
+enum status kernels_share(struct kernels *ks);
+/* Gives functions their names, numbered in the order of their text. */
+enum status kernels_name(struct kernels *ks);
+/* "k001_softmax", or "k001_softmax(8, 3136)" for one of those that share it: what this kernel is
+ * called in tables. */
+void kernel_print_title(const struct kernels *ks, int index, struct text *t);
 void print_prelude(const struct kernels *ks, const struct codegen_input *in, struct text *t);
 void print_kernels(const struct kernels *ks, struct text *t);
 
@@ -104,7 +119,8 @@ const char *phase_of(const struct schedule *s, int step);
 void print_arena_map(const struct schedule *s, struct text *t);
 void print_places(const struct schedule *s, bool residents, struct text *t);
 /* What the steps are written with. */
-void print_step_macros(const struct kernels *ks, bool updates, bool outputs, struct text *t);
+void print_step_macros(
+	const struct kernels *ks, bool updates, bool products, bool outputs, struct text *t);
 void print_schedule(const struct schedule *s, const struct kernels *ks,
 	const struct codegen_input *in, struct text *t);
 /* The first comment. `eval` always; `train` NULL for forward only. */

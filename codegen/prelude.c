@@ -166,6 +166,8 @@ static bool needed(const struct kernels *ks, const char *word)
 static void print_includes(const struct kernels *ks, struct text *t)
 {
 	text_puts(t, "\n#include \"stint_step.h\"\n\n#include <math.h>\n#include <stdio.h>\n");
+	if (ks->products)
+		text_puts(t, "#include <stdlib.h>\n");
 	if (needed(ks, "memcpy") || needed(ks, "memset") || needed(ks, "memmove") || ks->nlib)
 		text_puts(t, "#include <string.h>\n");
 	text_puts(t, "\n");
@@ -231,7 +233,15 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 	text_puts(t, "#ifdef __FAST_MATH__\n"
 		     "#error \"-ffast-math would change the results with the compiler\"\n"
 		     "#endif\n\n");
-	text_puts(t, "#define KERNEL static __attribute__((noinline))\n");
+	text_puts(t,
+		"#define KERNEL static __attribute__((noinline))\n"
+		"/* The schedule is calls only: compilers take more time to optimize it than all "
+		"kernels, and gain\n * nothing. */\n"
+		"#ifdef __clang__\n"
+		"#define SCHEDULE static __attribute__((noinline, optnone))\n"
+		"#else\n"
+		"#define SCHEDULE static __attribute__((noinline, optimize(\"O0\")))\n"
+		"#endif\n");
 	for (int i = 0; i < PIECES; i++)
 		if (piece_needed(ks, i, f32))
 			text_puts(t, piece_text(i, f32));

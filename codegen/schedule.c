@@ -164,7 +164,7 @@ static enum status find_kernel(struct kernels *ks, const struct schedule *s, str
 static int parameter_updated(const struct schedule *s, const struct node *n)
 {
 	bool update = (n->op->traits & OP_UPDATE) && n->phase == NODE_UPDATE;
-	if (!update || n->nin < 2 || !n->in[0] || !n->in[1])
+	if (!update || n->nin < 2 || !n->in[0] || (!n->in[1] && !n->op->optimizer))
 		return -1;
 	struct tensor *t = tensor_storage(n->in[0]);
 	return t->role == TR_PARAMETER ? s->gp->index[t->id] : -1;
@@ -183,6 +183,7 @@ static enum status resolve_step(struct kernels *ks, struct schedule *s, int step
 		first[ps->op] = repeats ? first[repeats - 1] : step;
 	c->first = first[ps->op];
 	c->updates = parameter_updated(s, &c->node);
+	ks->products |= c->updates >= 0 && !c->node.in[1];
 	TRY(find_buffers(ks, s, c, step));
 	return find_kernel(ks, s, c);
 }

@@ -45,13 +45,16 @@ static enum status resolve(const struct codegen_input *in, struct kernels *ks,
 	if (in->train.graph)
 		TRY(schedule_make(ks, &in->train, in->train_plan, true, train));
 	TRY(schedule_make(ks, &in->eval, in->eval_plan, false, eval));
+	TRY(kernels_share(ks));
+	TRY(kernels_name(ks));
 	return in->train.graph ? same_residents(train, eval, ks->diag) : ST_OK;
 }
 
-static bool has_updates(const struct schedule *s)
+/* Updates by a gradient that is stored, or by one that is a product. */
+static bool has_updates(const struct schedule *s, bool stored)
 {
-	for (int i = 0; i < s->plan->nstep; i++)
-		if (s->call[i].updates >= 0)
+	for (int i = 0; s && i < s->plan->nstep; i++)
+		if (s->call[i].updates >= 0 && (s->call[i].node.in[1] != NULL) == stored)
 			return true;
 	return false;
 }
@@ -75,7 +78,8 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 	print_places(eval, false, t);
 	text_puts(t, "\n/* --- Kernels --- */\n");
 	print_kernels(ks, t);
-	print_step_macros(ks, train && has_updates(train), eval->gp->graph->noutput > 0, t);
+	print_step_macros(ks, has_updates(train, true), has_updates(train, false),
+		eval->gp->graph->noutput > 0, t);
 	if (train)
 		print_schedule(train, ks, in, t);
 	print_schedule(eval, ks, in, t);

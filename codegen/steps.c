@@ -9,23 +9,45 @@ static const char *accessor(enum dtype t)
 	return t == DT_I64 ? "INT" : t == DT_BOOL ? "BOOL" : t == DT_BF16 ? "BF16" : "REAL";
 }
 
+/* clang-format off */
+static const char looked_at_product[] =
+"\n/* The same of a gradient that no step stores: the product of a column and a row. */\n"
+"static int looked_at_product(const struct stint_probe *probe, int parameter, const real *column,\n"
+"	int64_t rows, const real *row, int64_t columns)\n"
+"{\n"
+"	const size_t bytes = (size_t)rows * (size_t)columns * sizeof(real);\n"
+"	if (!probe || !probe->gradient)\n"
+"		return 0;\n"
+"	real *gradient = malloc(bytes); /* outside the arena, for this look only */\n"
+"	for (int64_t r = 0; gradient && r < rows; r++)\n"
+"		for (int64_t i = 0; i < columns; i++)\n"
+"			gradient[r * columns + i] = 0 + column[r] * row[i];\n"
+"	probe->gradient(probe->user, parameter, gradient, gradient ? bytes : 0);\n"
+"	free(gradient);\n"
+"	return 1;\n"
+"}\n";
+/* clang-format on */
+
 /* What the steps are written with. */
-void print_step_macros(const struct kernels *ks, bool updates, bool outputs, struct text *t)
+void print_step_macros(
+	const struct kernels *ks, bool updates, bool products, bool outputs, struct text *t)
 {
-	text_puts(t,
-		"\n/* --- The schedule --- */\n\n"
-		"#define REAL(place) ((real *)(arena + (place)))\n"
-		"#define INT(place) ((int64_t *)(arena + (place)))\n"
-		"#define BOOL(place) (arena + (place))\n\n"
-		"/* Whoever looks on may want the step once more. */\n"
-		"#define DONE(step)                                                              "
-		"\\\n"
-		"\tdo {                                                                    \\\n"
-		"\t\tif (probe && probe->tick)                                       \\\n"
-		"\t\t\tprobe->tick(probe->user, step);                         \\\n"
-		"\t\tif (probe && probe->again && probe->again(probe->user, step))   \\\n"
-		"\t\t\tgoto step_##step;                                       \\\n"
-		"\t} while (0)\n");
+	text_puts(t, "\n/* --- The schedule --- */\n\n"
+		     "#define REAL(place) ((real *)(arena + (place)))\n"
+		     "#define INT(place) ((int64_t *)(arena + (place)))\n"
+		     "#define BOOL(place) (arena + (place))\n\n"
+		     "/* Whoever looks on may want the step once more. */\n"
+		     "static int wanted_again(const struct stint_probe *probe, int step)\n"
+		     "{\n"
+		     "\tif (probe->tick)\n"
+		     "\t\tprobe->tick(probe->user, step);\n"
+		     "\treturn probe->again && probe->again(probe->user, step);\n"
+		     "}\n"
+		     "#define DONE(step)                                   \\\n"
+		     "\tdo {                                         \\\n"
+		     "\t\tif (probe && wanted_again(probe, step)) \\\n"
+		     "\t\t\tgoto step_##step;            \\\n"
+		     "\t} while (0)\n");
 	if (outputs)
 		text_puts(t, "#define OUTPUT(k, data, bytes)                                       "
 			     "                  \\\n"
@@ -44,6 +66,8 @@ void print_step_macros(const struct kernels *ks, bool updates, bool outputs, str
 			"\tprobe->gradient(probe->user, parameter, gradient, bytes);\n"
 			"\treturn 1;\n"
 			"}\n");
+	if (products)
+		text_puts(t, looked_at_product);
 	if (ks->nlib)
 		text_puts(t,
 			"\nstatic int library_failed(stint_step *s, int step, int code, const "
@@ -118,19 +142,35 @@ static void print_arguments(
 	}
 	if (k->checked)
 		add_argument(t, "&bad", &column);
+	for (int i = 0; i < k->nsize; i++)
+		add_argument(t, k->size[i], &column);
 	t->failed |= argument.failed;
 	text_free(&argument);
+}
+
+/* The finished gradient, or the column and the row whose product it is, for whoever looks on. */
+static void print_look(const struct schedule *s, const struct call *c, struct text *t)
+{
+	const struct node *n = &c->node;
+	if (n->in[1]) {
+		text_add(t, "\tif (!looked_at(probe, %d, %s(%s), %" PRId64 "))\n\t", c->updates,
+			accessor(n->in[1]->dtype), s->place[c->in[1]].name, tensor_bytes(n->in[1]));
+		return;
+	}
+	const int column = n->nin - 2, row = n->nin - 1;
+	text_add(t,
+		"\tif (!looked_at_product(probe, %d, REAL(%s), %" PRId64 ", REAL(%s), %" PRId64
+		"))\n\t",
+		c->updates, s->place[c->in[column]].name, n->in[column]->numel,
+		s->place[c->in[row]].name, n->in[row]->numel);
 }
 
 static void print_call(const struct schedule *s, int step, const struct kernel *k, const char *info,
 	struct text *t)
 {
 	const struct call *c = &s->call[step];
-	if (c->updates >= 0) {
-		const struct tensor *g = c->node.in[1];
-		text_add(t, "\tif (!looked_at(probe, %d, %s(%s), %" PRId64 "))\n\t", c->updates,
-			accessor(g->dtype), s->place[c->in[1]].name, tensor_bytes(g));
-	}
+	if (c->updates >= 0)
+		print_look(s, c, t);
 	text_puts(t, k->library ? "\terror = " : k->checked ? "\tif (" : "\t");
 	text_add(t, "%s(", k->name);
 	print_arguments(s, c, k, t);
@@ -245,7 +285,7 @@ void print_schedule(const struct schedule *s, const struct kernels *ks,
 	if (can_fail(s, ks)) /* the table itself follows the schedule */
 		text_add(
 			t, "\nstatic const struct stint_step_info %s[%d];\n", info, s->plan->nstep);
-	text_add(t, "\nstatic int %s%s(stint_step *s, const struct stint_probe *probe)\n{\n",
+	text_add(t, "\nSCHEDULE int %s%s(stint_step *s, const struct stint_probe *probe)\n{\n",
 		s->function, in->debug_arena ? "_schedule" : "");
 	print_locals(s, ks, t);
 	print_outputs(s, -1, t);

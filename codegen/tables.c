@@ -115,8 +115,10 @@ static void print_step_info(const struct schedule *s, const struct kernels *ks, 
 		text_puts(t, ", ");
 		text_literal(t, c->node.op->name);
 		const struct op_cost cost = node_cost(&c->node);
-		text_add(t, ", \"%s\", %d, %d, %.9g, %.9g},\n", ks->kernel[c->kernel].name,
-			(int)s->gp->problem->op[c->op].phase, c->run, cost.flops, cost.bytes);
+		text_puts(t, ", \"");
+		kernel_print_title(ks, c->kernel, t);
+		text_add(t, "\", %d, %d, %.9g, %.9g},\n", (int)s->gp->problem->op[c->op].phase,
+			c->run, cost.flops, cost.bytes);
 	}
 	text_puts(t, "};\n");
 }

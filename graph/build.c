@@ -69,7 +69,7 @@ struct tensor *graph_unbroadcast(struct graph *g, struct tensor *dy, const struc
 	int64_t axes[RANK_MAX];
 	int n = 0, lead = dy->rank - like->rank;
 	for (int i = 0; i < dy->rank; i++)
-		if (i < lead || (like->dim[i - lead] == 1 && dy->dim[i] != 1))
+		if (dy->dim[i] != 1 && (i < lead || like->dim[i - lead] == 1))
 			axes[n++] = i;
 	if (n) {
 		const struct attr attr[] = {

@@ -19,7 +19,8 @@
  *
  * A node that can be run in several ways may inline in each; it is not inlined itself. A way that
  * reads what is no more is dropped where the node's own inputs name the value that took its place.
- */
+ *
+ * Before all this, updates take in gradients that are outer products (fuse_update.c). */
 #include <string.h>
 
 #include "graph/fuse.h"
@@ -349,6 +350,7 @@ static enum status rebuild(struct fuse *f)
 enum status graph_fuse(struct graph *g)
 {
 	struct fuse f = {.g = g};
+	TRY(fuse_updates(g));
 	if (!op_by_role(g->table, ROLE_FUSED))
 		return ST_OK;
 	TRY(begin(&f));

@@ -29,6 +29,8 @@ struct fuse {
 	double *work;         /* operations an element */
 };
 
+/* Updates make the gradients that are outer products themselves. */
+enum status fuse_updates(struct graph *g);
 /* A pointwise node that can be a stage. */
 bool fuse_can(const struct node *n);
 /* The inlined node behind `t` as `reader` reads it; NULL: t is stored. */

@@ -268,6 +268,9 @@ struct op_def {
 	const char *int_expr;
 	int64_t (*int_ref)(const int64_t *in);
 
+	/* Output 0, read as a matrix, is the outer product of two inputs, read as vectors: element
+	 * (i, j) is 0 + in[*column][i] * in[*row][j], rounded once. Optional. */
+	bool (*outer)(const struct node *n, int *column, int *row);
 	/* The library call that does this node, way 0, 1, ... (false: none, and none beyond).
 	 * Inputs and outputs are handed to it in order, absent ones left out. Used unless the
 	 * target is portable or refuses. */
@@ -285,7 +288,8 @@ struct op_def {
 	/* A loss or optimizer by PyTorch's name on the command line ("cross-entropy", "adamw"); its
 	 * `option` list holds the options and defaults. NULL otherwise. A loss node's inputs are
 	 * (model output, target, control); an optimizer's (parameter, gradient, lr, control,
-	 * state...) and its outputs (parameter, state...). */
+	 * state...) and its outputs (parameter, state...). Where the gradient is absent, it is the
+	 * outer product of the last two inputs, a column and a row (graph/fuse_update.c). */
 	const char *loss, *optimizer;
 	/* Shape and type of the target that a loss wants for a model output. */
 	enum status (*loss_target)(struct graph *g, const struct tensor *output, int nattr,

@@ -214,8 +214,7 @@ static void emit_moments(struct emit *e, const struct span *s, const struct tens
 	snprintf(text, sizeof text, "sum[k] += (double)%s;", emit_value(e, x, "x0[i]"));
 	each_element(e, s, text);
 	each_channel(e, "\n\t\t\t\tmean[k] = (real)(sum[k] / (double)count);");
-	snprintf(text, sizeof text,
-		"const real d = %s - mean[k];\nsquares[k] += (double)(d * d);",
+	snprintf(text, sizeof text, "const real d = %s - mean[k];\nsquares[k] += (double)(d * d);",
 		emit_value(e, x, "x0[i]"));
 	each_element(e, s, text);
 	each_channel(e, " {\n\t\t\t\tconst double off = sum[k] / (double)count - (double)mean[k];");

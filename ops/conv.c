@@ -267,7 +267,7 @@ static bool is_pointwise(const struct window *w)
 
 /* How one of the three is computed: `batch` products of rows by columns, summed over depth. */
 struct job {
-	bool direct;
+	bool direct, lanes;
 	int64_t batch, rows, cols, depth;
 	int64_t phases; /* of the stride */
 	struct gemm_split split;
@@ -298,6 +298,9 @@ static struct job job_make(
 		j.depth = w->out_plane;
 	}
 	j.direct = j.rows < DIRECT_ROWS || (p->groups > 1 && p->kg < DIRECT_ROWS);
+	j.lanes = j.direct && which == GRAD_W && depth_can(p);
+	if (j.lanes)
+		j.bytes = depth_elements(p) * size;
 	if (j.direct)
 		return j;
 	j.split = gemm_split(j.batch * j.phases, j.rows, j.cols, threads);
@@ -314,7 +317,7 @@ static struct job job_make(
 static int64_t job_workspace(const struct node *n, const struct target *t, enum which which)
 {
 	const struct job j = job_make(n->param, which, n->out[0], t->threads);
-	return j.direct ? 0 : j.bytes * t->threads;
+	return j.bytes * t->threads;
 }
 
 /* The loops over blocks of a job, up to where i, j, m, n and w are known. */
@@ -514,6 +517,10 @@ static enum status grad_w_emit(struct emit *e, const struct node *n)
 	const struct job j = job_make(p, GRAD_W, n->out[0], e->g->target->threads);
 	const long long o = p->w.out_plane, d = p->w.plane;
 	window_emit(e, &p->w, "s");
+	if (j.lanes) {
+		depth_emit_grad_w(e, p, job_work(n));
+		return ST_OK;
+	}
 	if (j.direct) {
 		grad_w_emit_direct(e, n, p);
 		return ST_OK;
@@ -567,6 +574,7 @@ static const struct op_example conv_examples[] = {
 	{.in = "1,2,3,4,4 2,1,2,2,2", .attr = "group=2"},
 	{.in = "2,16,4,5,6 16,16,3,3,2 16", .attr = "pads=1,1,0,1,0,1 strides=1,2,1"},
 	{.in = "2,16,5,4,6 16,1,3,3,3", .attr = "group=16 pads=1,1,1,1,1,1"},
+	{.in = "3,48,9,11 48,1,3,2", .attr = "group=48 strides=2,3 dilations=2,1 pads=2,0,1,1"},
 	{.in = "a,b,3,C,D c,b,2,3,3 c", .attr = "pads=1,0,1,0,1,1 dilations=1,2,1"},
 	{.in = "1,3,4,4 3,3,1,1", .attr = "strides=3,3 pads=1,1,1,1"},
 	{.in = "2,20,17,19 33,20,3,3 33", .attr = "pads=1,1,1,1"},

@@ -14,4 +14,10 @@ struct conv {
 	int64_t xblock, yblock; /* x and y stand in blocks of so many channels; 0: plain */
 };
 
+/* conv_depth.c: a depthwise convolution's weight gradient, 16 channels at once. Whether it can, the
+ * elements of scratch of a thread, and the loop, behind the window `s`. */
+bool depth_can(const struct conv *p);
+int64_t depth_elements(const struct conv *p);
+void depth_emit_grad_w(struct emit *e, const struct conv *p, double work);
+
 #endif

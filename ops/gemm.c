@@ -220,7 +220,6 @@ void gemm_emit_macro(struct emit *e)
 static void emit_turn(struct emit *e, const struct tensor *t)
 {
 	const bool narrow = t->dtype == DT_BF16;
-	emit_helper(e, "gemm_tile", tile_text);
 	emit_helper(e, "gemm_four", four_text);
 	emit_helper(e, narrow ? "gemm_load_bf16" : "gemm_load",
 		narrow ? turn_load_narrow_text : turn_load_text);
@@ -241,6 +240,7 @@ void gemm_emit_turn(struct emit *e)
 void gemm_emit_pack_a(struct emit *e, const struct tensor *t)
 {
 	t = or_real(t);
+	emit_helper(e, "gemm_tile", tile_text);
 	emit_turn(e, t);
 	emit_helper_on(e, "gemm_pack_a", pack_a_text, 1, &t);
 }
@@ -248,6 +248,7 @@ void gemm_emit_pack_a(struct emit *e, const struct tensor *t)
 void gemm_emit_pack_b(struct emit *e, const struct tensor *t)
 {
 	t = or_real(t);
+	emit_helper(e, "gemm_tile", tile_text);
 	emit_turn(e, t);
 	emit_helper_on(e, "gemm_pack_b", pack_b_text, 1, &t);
 }

@@ -28,6 +28,14 @@ void gemm_emit_turn(struct emit *e); /* gemm_turn, between reals */
 void gemm_emit_macro(struct emit *e);
 void gemm_emit_block(struct emit *e); /* all of them, and gemm_block */
 
+/* y0[n] = (bias +) x[k] w[k][n]. */
+struct matvec {
+	int64_t n, k;
+	bool transposed;          /* w is stored as [n][k] */
+	const char *x, *w, *bias; /* names; bias NULL: none */
+};
+void matvec_emit(struct emit *e, const struct matvec *v);
+
 static inline int64_t round_up(int64_t v, int64_t unit)
 {
 	return (v + unit - 1) / unit * unit;

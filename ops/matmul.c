@@ -96,6 +96,24 @@ static enum status product_grad(struct graph *g, const struct node *n, struct te
 	return g->failed;
 }
 
+/* All of the graph's real type. */
+static bool product_is_whole(const struct node *n)
+{
+	bool whole = n->out[0]->dtype != DT_BF16;
+	for (int i = 0; i < n->nin; i++)
+		whole &= !n->in[i] || n->in[i]->dtype == n->out[0]->dtype;
+	return whole;
+}
+
+/* One term a sum. */
+static bool product_outer(const struct node *n, int *column, int *row)
+{
+	const struct product *p = n->param;
+	*column = 0;
+	*row = 1;
+	return p->batch == 1 && p->k == 1 && !(n->nin > 2 && n->in[2]) && product_is_whole(n);
+}
+
 static struct op_cost product_cost(const struct node *n)
 {
 	const struct product *p = n->param;
@@ -103,9 +121,25 @@ static struct op_cost product_cost(const struct node *n)
 		2.0 * (double)p->batch * (double)p->m * (double)p->n * (double)p->k, node_bytes(n)};
 }
 
+/* One row, or one column without a bias: a vector times a matrix, which has a text of its own. */
+static bool product_is_matvec(const struct node *n, struct matvec *v)
+{
+	const struct product *p = n->param;
+	const bool bias = n->nin > 2 && n->in[2];
+	const bool row = p->m == 1, column = p->n == 1 && !bias;
+	if (p->batch != 1 || p->k < 2 || (!row && !column) || !product_is_whole(n))
+		return false;
+	*v = row ? (struct matvec){p->n, p->k, p->tb, "x0", "x1", bias ? "x2" : NULL}
+		 : (struct matvec){p->m, p->k, !p->ta, "x1", "x0", NULL};
+	return true;
+}
+
 static bool product_library(const struct node *n, int way, struct lib_call *call)
 {
 	const struct product *p = n->param;
+	struct matvec v;
+	if (product_is_matvec(n, &v))
+		return false;
 	if (way > 0 || n->out[0]->dtype == DT_F64 || n->out[0]->numel == 0 || p->k == 0)
 		return false;
 	*call = (struct lib_call){n->nin > 2 && n->in[2] ? "matmul_bias" : "matmul",
@@ -122,6 +156,9 @@ static int64_t product_thread_elements(const struct product *p, int threads)
 
 static int64_t product_workspace(const struct node *n, const struct target *t)
 {
+	struct matvec v;
+	if (product_is_matvec(n, &v))
+		return 0;
 	return product_thread_elements(n->param, t->threads) * dtype_bytes(n->out[0]->dtype) *
 	       t->threads;
 }
@@ -130,6 +167,11 @@ static enum status product_emit(struct emit *e, const struct node *n)
 {
 	const struct product *p = n->param;
 	const bool bias = n->nin > 2 && n->in[2];
+	struct matvec v;
+	if (product_is_matvec(n, &v)) {
+		matvec_emit(e, &v);
+		return ST_OK;
+	}
 	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, e->g->target->threads);
 	const long long b = p->batch, m = p->m, k = p->k, c = p->n, mb = s.mb, nb = s.nb;
 	gemm_emit_block(e);
@@ -301,6 +343,11 @@ static const struct op_example product_examples[] = {
 	{.in = "2,3,4 5,4 5", .attr = "transB=1"},
 	{.in = "2,4,3 4,5", .attr = "transA=1"},
 	{.in = "37,300 300,70 70"},
+	{.in = "1,300 70,300 70", .attr = "transB=1"},
+	{.in = "1,B B,c"},
+	{.in = "1,300 300,170 170"},
+	{.in = "300,70 300,1", .attr = "transA=1"},
+	{.in = "71,33 33,1"},
 	{0},
 };
 
@@ -358,6 +405,7 @@ const struct op_def ops_matmul[] = {
 		.narrow_in = 3,
 		.narrow_out = 1,
 		.grad = product_grad,
+		.outer = product_outer,
 		.cost = product_cost,
 		.library = product_library,
 		.workspace = product_workspace,

@@ -172,9 +172,67 @@ static enum status concat_fold(struct graph *g, const struct node *n, void *cons
 	return ST_OK;
 }
 
+/* clang-format off */
+static const char join_text[] =
+"/* A row's bytes [at, end), joined from parts that lie at their places in it. */\n"
+"struct part {\n"
+"	const void *from;\n"
+"	int64_t at, bytes; /* of a row */\n"
+"};\n"
+"static inline void join_row(int64_t row, int64_t at, int64_t end, int n, const struct part *part, char *y)\n"
+"{\n"
+"	for (int p = 0; p < n; p++) {\n"
+"		const int64_t from = MAX(at, part[p].at), to = MIN(end, part[p].at + part[p].bytes);\n"
+"		if (from < to)\n"
+"			memcpy(y + from, (const char *)part[p].from + row * part[p].bytes + from - part[p].at,\n"
+"				(size_t)(to - from));\n"
+"	}\n"
+"}\n";
+/* clang-format on */
+
+/* Bytes of input i that lie together in the output. */
+static int64_t part_bytes(const struct node *n, int i)
+{
+	int64_t bytes = dtype_bytes(n->out[0]->dtype);
+	for (int k = settled_axis(n); k < n->out[0]->rank; k++)
+		bytes *= n->in[i]->dim[k];
+	return bytes;
+}
+
+/* Many parts of some length: one loop over the output, rather than one over each. */
+static bool concat_in_rows(const struct node *n)
+{
+	enum { PARTS = 4, BYTES = 256 };
+	for (int i = 0; i < n->nin; i++)
+		if (part_bytes(n, i) < BYTES)
+			return false;
+	return n->nin >= PARTS;
+}
+
+static enum status concat_emit_rows(struct emit *e, const struct node *n)
+{
+	int64_t row = 0;
+	emit_helper(e, "join_row", join_text);
+	emit(e, "\tconst struct part part[] = {");
+	for (int i = 0; i < n->nin; i++) {
+		const char *gap = i == 0 ? "" : i % 4 ? ", " : ",\n\t\t";
+		emit(e, "%s{x%d, %" PRId64 ", %" PRId64 "}", gap, i, row, part_bytes(n, i));
+		row += part_bytes(n, i);
+	}
+	emit(e, "};\n");
+	emit_parallel(e, (double)n->out[0]->numel, 2);
+	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++)\n", tensor_bytes(n->out[0]) / row);
+	emit(e, "\t\tfor (int64_t at = 0; at < %" PRId64 "; at += 65536)\n", row);
+	emit(e, "\t\t\tjoin_row(r, at, MIN(at + 65536, %" PRId64 "), ", row);
+	emit(e, "%d, part, (char *)y0 + r * %" PRId64 ");\n", n->nin, row);
+	return ST_OK;
+}
+
 static enum status concat_emit(struct emit *e, const struct node *n)
 {
 	int64_t at = 0;
+	if (concat_in_rows(n))
+		return concat_emit_rows(e, n);
 	for (int i = 0; i < n->nin; i++) {
 		const struct box b = part_box(n->in[i], n->out[0], settled_axis(n), at, true);
 		char x[16];
@@ -409,6 +467,7 @@ const struct op_def ops_move[] = {
 			{.in = "3:bool 2:bool", .attr = "axis=0"},
 			{.in = "3,4 2,4", .attr = "axis=-2"}, {.in = "3,4 3,1", .attr = "axis=-1"},
 			{.in = "3,4", .attr = "axis=0"},
+			{.in = "2,32,4 2,64,4 2,16,4 2,40,4 2,17,4", .attr = "axis=1"},
 			{.in = "=[5,6,7] =[] =[8]", .attr = "axis=0"},
 			{.in = "6:i64<3 2:i64<5", .attr = "axis=0"})},
 	{.name = "Split",

@@ -3,6 +3,7 @@
  * over the elements), and the clipping of gradients. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "ops/update.h"
 
@@ -27,19 +28,45 @@ void update_constant(struct emit *e, const char *name, double v)
 	emit(e, "\tconst real %s = %s;\n", name, emit_real(e, v, buf));
 }
 
+/* The loop over elements i; inside, `gradient` is the gradient's. */
+static void open_loop(struct emit *e, const struct node *n, char gradient[static 32])
+{
+	const int64_t size = n->out[0]->numel;
+	const double work = (double)size * 4;
+	if (n->in[GRAD]) {
+		strcpy(gradient, "x1[i]");
+		emit_parallel_each(e, work);
+		emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", size);
+		return;
+	}
+	const int64_t rows = n->in[n->nin - 2]->numel, columns = n->in[n->nin - 1]->numel;
+	snprintf(gradient, 32, "(0 + left * x%d[j])", n->nin - 1); /* as a sum: never -0 */
+	emit_parallel(e, work, 1);
+	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", rows);
+	emit(e, "\t\tconst real left = x%d[r];\n", n->nin - 2);
+	emit_each(e, work);
+	emit(e, "\t\tfor (int64_t j = 0; j < %" PRId64 "; j++) {\n", columns);
+	emit(e, "\t\tconst int64_t i = r * %" PRId64 " + j;\n", columns);
+}
+
 void update_open(struct emit *e, const struct node *n, double decay, bool decoupled)
 {
 	const char *minus = node_option(n, "maximize") != 0 ? "-" : "";
-	char buf[40];
+	char buf[40], gradient[32];
 	if (decay != 0 && decoupled)
 		emit(e, "\tconst real keep = (real)(1 - (double)x2[0] * %.17g);\n", decay);
-	emit_parallel_each(e, (double)n->out[0]->numel * 4);
-	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", n->out[0]->numel);
+	open_loop(e, n, gradient);
 	emit(e, "\t\tconst real p = %sx0[i];\n", decay != 0 && decoupled ? "keep * " : "");
 	if (decay != 0 && !decoupled)
-		emit(e, "\t\tconst real g = %sx1[i] + %s * p;\n", minus, emit_real(e, decay, buf));
+		emit(e, "\t\tconst real g = %s%s + %s * p;\n", minus, gradient,
+			emit_real(e, decay, buf));
 	else
-		emit(e, "\t\tconst real g = %sx1[i];\n", minus);
+		emit(e, "\t\tconst real g = %s%s;\n", minus, gradient);
+}
+
+void update_close(struct emit *e, const struct node *n)
+{
+	emit(e, n->in[GRAD] ? "\t}\n" : "\t\t}\n\t}\n");
 }
 
 /* --- SGD --- */
@@ -72,9 +99,10 @@ static enum status sgd_emit(struct emit *e, const struct node *n)
 	if (momentum != 0)
 		emit(e, "\t\tconst real v = keep * x4[i] + take * g;\n\t\ty1[i] = v;\n");
 	if (momentum != 0 && node_option(n, "nesterov") != 0)
-		emit(e, "\t\ty0[i] = p - lr * (g + %s * v);\n\t}\n", m);
+		emit(e, "\t\ty0[i] = p - lr * (g + %s * v);\n", m);
 	else
-		emit(e, "\t\ty0[i] = p - lr * %s;\n\t}\n", momentum != 0 ? "v" : "g");
+		emit(e, "\t\ty0[i] = p - lr * %s;\n", momentum != 0 ? "v" : "g");
+	update_close(e, n);
 	return ST_OK;
 }
 
@@ -106,8 +134,8 @@ static enum status adam_emit(struct emit *e, const struct node *n)
 	emit(e, "\t\ty1[i] = m;\n\t\ty2[i] = v;\n");
 	if (amsgrad)
 		emit(e, "\t\tconst real top = MAX(x6[i], v);\n\t\ty3[i] = top;\n");
-	emit(e, "\t\ty0[i] = p - step * m / (SQRT(%s) / root + eps);\n\t}\n",
-		amsgrad ? "top" : "v");
+	emit(e, "\t\ty0[i] = p - step * m / (SQRT(%s) / root + eps);\n", amsgrad ? "top" : "v");
+	update_close(e, n);
 	return ST_OK;
 }
 

@@ -6,9 +6,10 @@
 
 #include "ops/update.h"
 
-static enum status close_loop(struct emit *e, const char *update)
+static enum status close_loop(struct emit *e, const struct node *n, const char *update)
 {
-	emit(e, "\t\ty0[i] = p - %s;\n\t}\n", update);
+	emit(e, "\t\ty0[i] = p - %s;\n", update);
+	update_close(e, n);
 	return ST_OK;
 }
 
@@ -51,7 +52,7 @@ static enum status adagrad_emit(struct emit *e, const struct node *n)
 	open_decayed(e, n);
 	emit(e, "\t\tconst real sum = x4[i] %s+ g * g;\n\t\ty1[i] = sum;\n",
 		start != 0 ? "+ start " : "");
-	return close_loop(e, "lr * g / (SQRT(sum) + eps)");
+	return close_loop(e, n, "lr * g / (SQRT(sum) + eps)");
 }
 
 /* --- Adadelta --- */
@@ -73,7 +74,7 @@ static enum status adadelta_emit(struct emit *e, const struct node *n)
 	emit(e, "\t\tconst real v = rho * x4[i] + rest * g * g;\n");
 	emit(e, "\t\tconst real d = SQRT(x5[i] + eps) / SQRT(v + eps) * g;\n");
 	emit(e, "\t\ty1[i] = v;\n\t\ty2[i] = rho * x5[i] + rest * d * d;\n");
-	return close_loop(e, "lr * d");
+	return close_loop(e, n, "lr * d");
 }
 
 /* --- RMSprop --- */
@@ -106,9 +107,9 @@ static enum status rmsprop_emit(struct emit *e, const struct node *n)
 	}
 	emit(e, "\t\tconst real d = g / (SQRT(%s) + eps);\n", centered ? "v - m * m" : "v");
 	if (!momentum)
-		return close_loop(e, "lr * d");
+		return close_loop(e, n, "lr * d");
 	emit(e, "\t\tconst real b = momentum * x5[i] + d;\n\t\ty2[i] = b;\n");
-	return close_loop(e, "lr * b");
+	return close_loop(e, n, "lr * b");
 }
 
 /* --- Relatives of Adam --- */
@@ -145,7 +146,7 @@ static enum status adamax_emit(struct emit *e, const struct node *n)
 	emit(e, "\t\tconst real m = beta1 * x4[i] + rest1 * g;\n");
 	emit(e, "\t\tconst real u = MAX(beta2 * x5[i], FABS(g) + eps);\n");
 	emit(e, "\t\ty1[i] = m;\n\t\ty2[i] = u;\n");
-	return close_loop(e, "step * m / u");
+	return close_loop(e, n, "step * m / u");
 }
 
 static void emit_moments(struct emit *e, const struct node *n)
@@ -181,7 +182,7 @@ static enum status nadam_emit(struct emit *e, const struct node *n)
 	emit_option(e, n, "eps");
 	emit(e, "\ty3[0] = (real)product;\n");
 	emit_moments(e, n);
-	return close_loop(e, "(step_g * g + step_m * m) / (SQRT(v) / root + eps)");
+	return close_loop(e, n, "(step_g * g + step_m * m) / (SQRT(v) / root + eps)");
 }
 
 static enum status radam_emit(struct emit *e, const struct node *n)
@@ -200,7 +201,7 @@ static enum status radam_emit(struct emit *e, const struct node *n)
 	emit_option(e, n, "eps");
 	emit_moments(e, n);
 	emit(e, "\t\tconst real d = step / (SQRT(v) + eps);\n");
-	return close_loop(e, "m * (rho > 5 ? d : plain)");
+	return close_loop(e, n, "m * (rho > 5 ? d : plain)");
 }
 
 /* --- Lion --- */
@@ -218,7 +219,7 @@ static enum status lion_emit(struct emit *e, const struct node *n)
 	update_open(e, n, node_option(n, "weight_decay"), true);
 	emit(e, "\t\tconst real c = beta1 * x4[i] + rest1 * g;\n");
 	emit(e, "\t\ty1[i] = beta2 * x4[i] + rest2 * g;\n");
-	return close_loop(e, "lr * (real)((c > 0) - (c < 0))");
+	return close_loop(e, n, "lr * (real)((c > 0) - (c < 0))");
 }
 
 #define DECAY OPT_POSITIVE("weight_decay", 0)

@@ -1,5 +1,6 @@
 /* Shared by the optimizers. An update reads (parameter, gradient, lr, control, states) and writes
- * the parameter and the states in place; control[1] counts the steps done before. */
+ * the parameter and the states in place; control[1] counts the steps done before. Without a
+ * gradient it reads a column and a row at the end, whose outer product the gradient is. */
 #ifndef STINT_OPS_UPDATE_H
 #define STINT_OPS_UPDATE_H
 
@@ -13,10 +14,12 @@ double update_option(int nattr, const struct attr *attr, const char *name, doubl
 
 /* A constant of the C text: "const real NAME = 0.1f;". */
 void update_constant(struct emit *e, const char *name, double v);
-/* Opens the loop over elements with `p` the parameter and `g` the gradient, of which `maximize`
+/* Opens the loop over elements i with `p` the parameter and `g` the gradient, of which `maximize`
  * takes the negative, plus `decay` times the parameter. A decoupled decay (Loshchilov and Hutter,
  * "Decoupled Weight Decay Regularization", 2019) shrinks `p` by lr times it instead. */
 void update_open(struct emit *e, const struct node *n, double decay, bool decoupled);
+/* Ends it. */
+void update_close(struct emit *e, const struct node *n);
 
 /* The ranges that PyTorch takes; its betas lie in [0, 1). */
 /* clang-format off */
@@ -29,7 +32,7 @@ void update_open(struct emit *e, const struct node *n, double decay, bool decoup
 
 #define UPDATE(ours, spec, shape, of, emits, options, ...)                                         \
 	{                                                                                          \
-		.name = ours, .optimizer = spec, .min_in = 4, .max_in = 4 + OP_STATES,             \
+		.name = ours, .optimizer = spec, .min_in = 4, .max_in = 6 + OP_STATES,             \
 		.min_out = 1, .max_out = 1 + OP_STATES, .traits = OP_UPDATE, .infer = shape,       \
 		.states = of, .emit_c = emits, .option = options, .npair = 1 + OP_STATES,          \
 		.pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}, {3, STATE2}}, __VA_ARGS__           \

@@ -57,6 +57,19 @@ static void *arena_new(size_t bytes, size_t alignment)
 	return p;
 }
 
+/* Zeros: states start so, and every page is there before the first step. The step's threads share
+ * the work, most of which is the system's. */
+static void arena_clear(unsigned char *p, size_t bytes, int threads)
+{
+	const int64_t pages = (int64_t)(bytes / HUGE_PAGE);
+	(void)threads;
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static) num_threads(threads) if (pages > 8)
+#endif
+	for (int64_t i = 0; i <= pages; i++)
+		memset(p + i * HUGE_PAGE, 0, i < pages ? HUGE_PAGE : bytes % HUGE_PAGE);
+}
+
 /* --- Library primitives --- */
 
 #ifdef STINT_WITH_LIB
@@ -124,8 +137,7 @@ static int setup(stint_step *s, void *arena, size_t arena_bytes)
 	s->arena = arena ? arena : s->owned;
 	if (!s->arena)
 		return fail(s, STINT_NO_MEMORY, "%s", "out of memory for the arena");
-	memset(s->arena, 0,
-		m->arena_bytes); /* zero states; every page is there before the first step */
+	arena_clear(s->arena, m->arena_bytes, m->threads);
 	return make_library(s);
 }
 

@@ -79,7 +79,8 @@ struct stint_step_info {
 /* Looking into a step while it runs; any member may be NULL. */
 struct stint_probe {
 	void *user;
-	/* Called in the place of the update of resident `parameter`: the finished gradient. */
+	/* Called in the place of the update of resident `parameter`: the finished gradient. One
+	 * that the step does not store is made for this call, on the heap; NULL: no memory. */
 	void (*gradient)(void *user, int parameter, const void *data, size_t bytes);
 	/* Output `output` has just been computed. In training under --precision bf16 `bytes` may be
 	 * half of the output's: data is then the upper half of each float. */

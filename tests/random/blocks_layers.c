@@ -160,7 +160,10 @@ static struct wire block_conv(struct generator *g, struct wire x)
 	int64_t groups = draw_chance(g, 0.3) ? x.dim[1] : 1;
 	if (x.dim[1] % 2 == 0 && draw_chance(g, 0.3))
 		groups = 2;
-	const int64_t m = groups * draw_range(g, 1, groups > 2 ? 2 : 6);
+	/* 16 channels can stand in blocks */
+	const int64_t m = groups == 1 && draw_chance(g, 0.4)
+				  ? 16
+				  : groups * draw_range(g, 1, groups > 2 ? 2 : 6);
 	const int64_t stride = draw_chance(g, 0.3) ? 2 : 1, dilation = draw_chance(g, 0.2) ? 2 : 1;
 	const int64_t k = draw_chance(g, 0.3) ? 1 : 3, pad = draw_below(g, k);
 	int64_t kernel[3] = {k, k, k}, s[3] = {stride, stride, stride}, pads[6];

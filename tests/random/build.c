@@ -51,6 +51,20 @@ static int64_t library_workspace(void *user, const struct lib_call *call)
 	return stint_lib_workspace(call->kind, call->p, t->threads);
 }
 
+/* The pipeline's last stage: layouts, fusion, ways. Layouts come where the library is, and wherever
+ * a record knows how. */
+static enum status kernels_of(bool fused, struct graph **g)
+{
+	const struct target *target = (*g)->target;
+	if (!target->portable)
+		TRY(graph_layout(*g, stint_lib_block(), true, g));
+	if (fused)
+		TRY(graph_fuse(*g));
+	graph_choose(*g, MATH_FIXED);
+	TRY(graph_name_constants(*g));
+	return graph_verify(*g);
+}
+
 static enum status train_graph(struct random_model *m, struct diag *d, const struct graph *in,
 	bool fused, struct graph **out)
 {
@@ -65,10 +79,7 @@ static enum status train_graph(struct random_model *m, struct diag *d, const str
 	TRY(graph_attach_loss(*out, &loss));
 	TRY(graph_autodiff(*out, &nparam, &param, &grad));
 	TRY(graph_attach_updates(*out, &sgd, nparam, param, grad));
-	if (fused)
-		TRY(graph_fuse(*out));
-	TRY(graph_name_constants(*out));
-	return graph_verify(*out);
+	return kernels_of(fused, out);
 }
 
 static enum status eval_graph(struct random_model *m, struct diag *d, const struct graph *in,
@@ -80,10 +91,7 @@ static enum status eval_graph(struct random_model *m, struct diag *d, const stru
 	TRY(graph_lower(in, &lower, out));
 	TRY(graph_attach_loss(*out, &loss));
 	TRY(graph_prune(*out));
-	if (fused)
-		TRY(graph_fuse(*out));
-	TRY(graph_name_constants(*out));
-	return graph_verify(*out);
+	return kernels_of(fused, out);
 }
 
 static enum status build_variant(struct random_model *m, struct diag *d, int k, const char *folder)

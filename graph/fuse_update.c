@@ -1,0 +1,57 @@
+/* Updates whose gradient is the outer product of two vectors, as a weight's is where a batch has
+ * one row: the update makes each element where it needs it, and the gradient is never stored. What
+ * it reads instead is two vectors.
+ *
+ * Requires updates in their places. Only an update that is the one reader of such a gradient takes
+ * it in: one that is also clipped, added to another or shown stays stored. */
+#include "graph/fuse.h"
+#include "graph/pass.h"
+
+/* Whether nothing but one input of one node reads t. */
+static bool read_once(const struct graph *g, const struct tensor *t)
+{
+	int reads = t == g->loss;
+	for (int i = 0; i < g->noutput; i++)
+		reads += g->output[i] == t;
+	for (int i = 0; i < g->nnode; i++) {
+		const struct node *n = g->node[i];
+		for (int k = 0; k < n->nin; k++) {
+			reads += n->in[k] == t;
+			for (int a = 0; a < n->nalt; a++)
+				reads += n->alt[a][k] == t;
+		}
+	}
+	return reads == 1;
+}
+
+static enum status take_in(struct graph *g, struct node *u, int *taken)
+{
+	struct tensor *t = u->in[1];
+	const struct node *m = t->maker;
+	int column, row;
+	if (!m || !m->op->outer || !m->op->outer(m, &column, &row) || !read_once(g, t))
+		return ST_OK;
+	struct tensor **in = ARENA_ARRAY(g->arena, struct tensor *, u->nin + 2);
+	if (!in)
+		return diag_nomem(g->diag);
+	for (int k = 0; k < u->nin; k++)
+		in[k] = u->in[k];
+	in[1] = NULL;
+	in[u->nin] = m->in[column];
+	in[u->nin + 1] = m->in[row];
+	u->in = in;
+	u->nin += 2;
+	++*taken;
+	return ST_OK;
+}
+
+enum status fuse_updates(struct graph *g)
+{
+	int taken = 0;
+	for (int i = 0; i < g->nnode; i++) {
+		struct node *n = g->node[i];
+		if (n->op->optimizer && n->phase == NODE_UPDATE && n->in[1])
+			TRY(take_in(g, n, &taken));
+	}
+	return taken ? graph_prune(g) : ST_OK;
+}
