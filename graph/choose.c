@@ -2,26 +2,11 @@
 #include "graph/pass.h"
 
 /* Scratch is in proportion up to so many times the bytes of the node's own tensors, for each time
- * that the way saves: one that is twice as fast may have 2.5 times as much. For a way that saves a
- * fifth and more it is also up to a part of what the forward pass makes in all: little beside what
- * training keeps. */
-static const double PROPORTION = 2.5, WORTH = 1.25, PART = 1.0 / 8;
-
-/* That part, in bytes. */
-static double part_of_forward(const struct graph *g)
-{
-	double sum = 0;
-	for (int i = 0; i < g->nnode; i++) {
-		const struct node *n = g->node[i];
-		for (int k = 0; n->phase == NODE_FORWARD && k < n->nout; k++)
-			if (n->out[k] && !n->out[k]->storage)
-				sum += (double)tensor_bytes(n->out[k]);
-	}
-	return PART * sum;
-}
+ * that the way saves: one that is twice as fast may have 5 times as much. */
+static const double PROPORTION = 5;
 
 /* All ways that the library can go, the fixed one first. */
-static void choose(const struct graph *g, struct node *n, double part, enum math math)
+static void choose(const struct graph *g, struct node *n, enum math math)
 {
 	const double own = node_bytes(n);
 	double fastest = 0;
@@ -39,8 +24,7 @@ static void choose(const struct graph *g, struct node *n, double part, enum math
 			continue;
 		way[found++] = w;
 		const double most = PROPORTION * (call.speed - 1) * own;
-		const bool fixed = w == 0 || (double)workspace <= most ||
-				   (call.speed >= WORTH && (double)workspace <= part);
+		const bool fixed = w == 0 || (double)workspace <= most;
 		if (fixed && call.speed > fastest) {
 			fastest = call.speed;
 			best = found - 1;
@@ -55,8 +39,7 @@ static void choose(const struct graph *g, struct node *n, double part, enum math
 
 void graph_choose(struct graph *g, enum math math)
 {
-	const double part = part_of_forward(g);
 	for (int i = 0; i < g->nnode; i++)
 		if (g->node[i]->op->library)
-			choose(g, g->node[i], part, math);
+			choose(g, g->node[i], math);
 }
