@@ -85,10 +85,10 @@ static bool reads_real(const struct node *n, int i)
 }
 
 /* Some input is narrow, and no larger than `most` elements (-1: of any size). */
-static bool has_narrow(const struct narrow *l, const struct node *n, int64_t most)
+static bool has_narrow(const struct narrow *l, const struct node *n, bool everywhere, int64_t most)
 {
 	for (int i = 0; i < n->nin; i++)
-		if (reads_real(n, i) && (l->everywhere || l->narrow[n->in[i]->id]) &&
+		if (reads_real(n, i) && (everywhere || l->narrow[n->in[i]->id]) &&
 			(most < 0 || n->in[i]->numel <= most))
 			return true;
 	return false;
@@ -112,7 +112,7 @@ static bool is_narrow(const struct narrow *l, const struct node *n, int k)
 {
 	const struct tensor *t = n->out[k];
 	if (!t || t->role != TR_VALUE || !dtype_is_real(t->dtype) || l->real[t->id] ||
-		n->phase == NODE_UPDATE)
+		n->phase == NODE_UPDATE || (n->op->traits & OP_EXACT))
 		return false;
 	if (n->op->traits & OP_VIEW)
 		return l->narrow[n->in[0]->id];
@@ -120,7 +120,9 @@ static bool is_narrow(const struct narrow *l, const struct node *n, int k)
 		return knows(n->op, n->op->narrow_out, k);
 	if ((n->op->traits & OP_ALIKE) && knows(n->op, n->op->narrow_out, k))
 		return all_narrow(l, n);
-	return has_narrow(l, n, knows(n->op, n->op->narrow_out, k) ? -1 : t->numel);
+	if (knows(n->op, n->op->narrow_out, k))
+		return has_narrow(l, n, l->everywhere, -1);
+	return has_narrow(l, n, false, t->numel);
 }
 
 /* --- The other form of a value --- */

@@ -34,6 +34,7 @@ enum op_trait {
 	OP_ALIKE = 128, /* what narrow_in and narrow_out name has one type in all: elements that are
 			   moved, whatever they are */
 	OP_PRODUCT = 256, /* rounds its operands (narrow_in) where precision is reduced */
+	OP_EXACT = 512,   /* its gradient looks for the inputs among the outputs: these stay real */
 };
 
 /* What core code may ask the table for, without knowing names. */

@@ -348,8 +348,9 @@ static enum status cache_lower(struct graph *g, const struct node *n, struct ten
 
 #define PUT(onnx, ...)                                                                             \
 	{                                                                                          \
-		.name = onnx, .min_in = 3, .max_in = 3, .traits = OP_CHECKED, .fold = put_fold,    \
-		.grad = put_grad, .npair = 1, .pair = {{0, 0}}, .emit_c = put_emit, __VA_ARGS__    \
+		.name = onnx, .min_in = 3, .max_in = 3, .traits = OP_CHECKED | OP_EXACT,           \
+		.fold = put_fold, .grad = put_grad, .npair = 1, .pair = {{0, 0}},                  \
+		.emit_c = put_emit, __VA_ARGS__                                                    \
 	}
 
 /* clang-format off */
