@@ -133,8 +133,10 @@ static struct tensor *copy_as(
 	struct graph *g = l->copy.to;
 	struct node *n = graph_node_blank(g, op_by_role(g->table, ROLE_COPY),
 		old->maker ? old->maker->name : old->name, 1, &x, 1);
-	struct tensor *y = graph_tensor(g, x->name, t, x->rank, x->dim);
-	if (!n || !y)
+	struct tensor *y = n ? graph_tensor(g, x->name, t, x->rank, x->dim) : NULL;
+	if (!n)
+		diag_nomem(g->diag);
+	if (!y)
 		return NULL;
 	y->is_gradient = old->is_gradient;
 	n->out[0] = y;
@@ -152,16 +154,18 @@ static struct tensor *narrowed(struct narrow *l, const struct tensor *old)
 
 static struct tensor *widened(struct narrow *l, const struct tensor *old)
 {
-	struct tensor *x = narrowed(l, old);
+	struct tensor *x = narrowed(l, old); /* rounded, wherever it comes from */
 	struct tensor **slot = &l->widened[l->copy.to->phase != NODE_FORWARD][old->id];
 	return *slot || !x ? *slot : (*slot = copy_as(l, old, x, l->copy.to->real));
 }
 
 /* --- Nodes --- */
 
-enum form { AS_IT_IS, NARROW, REAL, ROUNDED };
+enum form { AS_IT_IS, NARROW, REAL };
 
-static enum form form_of(const struct narrow *l, const struct node *n, int i)
+/* How node n reads input i. `library`: of a product, that the library does it on narrow operands.
+ */
+static enum form form_of(const struct narrow *l, const struct node *n, int i, bool library)
 {
 	const struct op_def *op = n->op;
 	const bool is = l->narrow[n->in[i]->id];
@@ -170,7 +174,7 @@ static enum form form_of(const struct narrow *l, const struct node *n, int i)
 	if (!knows(op, op->narrow_in, i))
 		return is ? REAL : AS_IT_IS;
 	if (op->traits & OP_PRODUCT)
-		return NARROW;
+		return library ? NARROW : REAL;
 	if ((op->traits & OP_ALIKE) && !all_narrow(l, n))
 		return is ? REAL : AS_IT_IS;
 	if (l->convert)
@@ -180,20 +184,6 @@ static enum form form_of(const struct narrow *l, const struct node *n, int i)
 	return l->everywhere && !plain_pointwise(op) ? NARROW : AS_IT_IS;
 }
 
-static struct tensor *in_form(struct narrow *l, const struct tensor *old, enum form form)
-{
-	switch (form) {
-	case AS_IT_IS:
-		break;
-	case NARROW:
-		return narrowed(l, old);
-	case REAL:
-	case ROUNDED:
-		return widened(l, old);
-	}
-	return l->copy.map[old->id];
-}
-
 static enum status read_inputs(
 	struct narrow *l, const struct node *n, bool library, struct tensor **in)
 {
@@ -201,11 +191,13 @@ static enum status read_inputs(
 		in[i] = n->in[i] ? l->copy.map[n->in[i]->id] : NULL;
 		if (!reads_real(n, i))
 			continue;
-		enum form form = form_of(l, n, i);
-		if (form == NARROW && (n->op->traits & OP_PRODUCT) && !library)
-			form = ROUNDED;
-		if (!(in[i] = in_form(l, n->in[i], form)))
-			return ST_INTERNAL;
+		const enum form form = form_of(l, n, i, library);
+		if (form == NARROW)
+			in[i] = narrowed(l, n->in[i]);
+		else if (form == REAL)
+			in[i] = widened(l, n->in[i]);
+		if (!in[i])
+			return ST_INTERNAL; /* reported */
 	}
 	return ST_OK;
 }
