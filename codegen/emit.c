@@ -11,25 +11,10 @@
 
 void emit(struct emit *e, const char *fmt, ...)
 {
-	char small[512];
-	va_list ap, again;
+	va_list ap;
 	va_start(ap, fmt);
-	va_copy(again, ap);
-	int n = vsnprintf(small, sizeof small, fmt, ap);
+	text_vadd(&e->out, fmt, ap);
 	va_end(ap);
-	if (n >= 0 && (size_t)n < sizeof small) {
-		text_write(&e->out, small, (size_t)n);
-	} else {
-		char *large = n < 0 ? NULL : malloc((size_t)n + 1);
-		if (large) {
-			vsnprintf(large, (size_t)n + 1, fmt, again);
-			text_write(&e->out, large, (size_t)n);
-		} else {
-			e->out.failed = true;
-		}
-		free(large);
-	}
-	va_end(again);
 }
 
 void emit_helper(struct emit *e, const char *name, const char *text)

@@ -30,6 +30,16 @@ cut_idx() {
 	} >"$2"
 }
 
+# Windows of the licences' text under $1: train-tokens.npy, train-next.npy, and eval-.
+make_text() {
+	mkdir -p "$1"
+	cc -std=c11 -O2 -Wall -Wextra -o "$1/text_to_npy" examples/text_to_npy.c
+	# regular files only: some licences are links to others
+	find /usr/share/common-licenses -type f | LC_ALL=C sort >"$1/files"
+	# shellcheck disable=SC2046
+	"$1/text_to_npy" 64 "$1" $(cat "$1/files")
+}
+
 # Sets train_images, train_labels, test_images, test_labels. With an argument that is not empty:
 # the first 6,000 training images only.
 find_images() {

@@ -8,12 +8,7 @@ cd "$(dirname "$0")/.."
 out=build/gpt
 tools/setup.sh
 build_stint
-mkdir -p "$out"
-cc -std=c11 -O2 -Wall -Wextra -o "$out/text_to_npy" examples/text_to_npy.c
-# regular files only: some licences are links to others
-find /usr/share/common-licenses -type f | LC_ALL=C sort >"$out/files"
-# shellcheck disable=SC2046
-"$out/text_to_npy" 64 "$out" $(cat "$out/files")
+make_text "$out"
 
 show build/stint compile examples/models/gpt.onnx --loss cross-entropy \
 	--optimizer adamw:lr=2e-3,weight_decay=0.1 --clip-norm 1 --batch 16 --budget 60% -o "$out"

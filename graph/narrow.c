@@ -116,13 +116,11 @@ static bool is_narrow(const struct narrow *l, const struct node *n, int k)
 		return false;
 	if (n->op->traits & OP_VIEW)
 		return l->narrow[n->in[0]->id];
+	if (!knows(n->op, n->op->narrow_out, k))
+		return !(n->op->traits & OP_PRODUCT) && has_narrow(l, n, false, t->numel);
 	if (n->op->traits & OP_PRODUCT)
-		return knows(n->op, n->op->narrow_out, k);
-	if ((n->op->traits & OP_ALIKE) && knows(n->op, n->op->narrow_out, k))
-		return all_narrow(l, n);
-	if (knows(n->op, n->op->narrow_out, k))
-		return has_narrow(l, n, l->everywhere, -1);
-	return has_narrow(l, n, false, t->numel);
+		return true;
+	return n->op->traits & OP_ALIKE ? all_narrow(l, n) : has_narrow(l, n, l->everywhere, -1);
 }
 
 /* --- The other form of a value --- */
@@ -177,11 +175,10 @@ static enum form form_of(const struct narrow *l, const struct node *n, int i, bo
 		return library ? NARROW : REAL;
 	if ((op->traits & OP_ALIKE) && !all_narrow(l, n))
 		return is ? REAL : AS_IT_IS;
+	const bool asked = l->everywhere && !plain_pointwise(op);
 	if (l->convert)
-		return is || (l->everywhere && !plain_pointwise(op)) ? REAL : AS_IT_IS;
-	if (op->traits & OP_ALIKE)
-		return NARROW;
-	return l->everywhere && !plain_pointwise(op) ? NARROW : AS_IT_IS;
+		return is || asked ? REAL : AS_IT_IS;
+	return asked || (op->traits & OP_ALIKE) ? NARROW : AS_IT_IS;
 }
 
 static enum status read_inputs(

@@ -355,11 +355,11 @@ static inline bool fused_reads_slot(const struct node *n, struct fused_operand o
 /* What a node does, for people: "Add", "stint.Fused: Add, Relu". */
 void node_title(const struct node *n, struct text *out);
 
-/* Cost and scratch of a node under the graph's target: the library's when it is used. */
 /* How many exponentials and the like a pointwise text calls: each counts as 20 operations. */
 int expr_slow_calls(const char *expr);
 /* Bytes of a node's inputs and outputs. */
 double node_bytes(const struct node *n);
+/* Cost and scratch of a node under the graph's target: the library's when it is used. */
 struct op_cost node_cost(const struct node *n);
 bool node_uses_library(
 	const struct graph *g, const struct node *n, struct lib_call *call, int64_t *workspace);

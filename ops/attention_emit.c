@@ -125,8 +125,8 @@ static void emit_rows(struct emit *e, const struct tensor *t)
 	const bool narrow = t->dtype == DT_BF16;
 	if (!narrow)
 		gemm_emit_turn(e);
-	emit_helper(e, narrow ? "attention_rows_bf16" : "attention_rows",
-		narrow ? attention_rows_narrow_text : attention_rows_text);
+	emit_helper_on(e, "attention_rows",
+		narrow ? attention_rows_narrow_text : attention_rows_text, 1, &t);
 }
 
 /* Of the functions that read elements of t. */
@@ -142,8 +142,8 @@ static void emit_grad_helpers(struct emit *e, const struct node *n)
 	const bool narrow = q->dtype == DT_BF16;
 	emit_shape(e, p, grad_block(p), q);
 	emit_rows(e, dq);
-	emit_helper(e, narrow ? "attention_dot_bf16" : "attention_dot",
-		narrow ? attention_dot_narrow_text : attention_dot_text);
+	emit_helper_on(
+		e, "attention_dot", narrow ? attention_dot_narrow_text : attention_dot_text, 1, &q);
 	emit_helper_on(e, "attention_grad", attention_grad_text, 1, &q);
 }
 

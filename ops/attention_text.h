@@ -2,6 +2,8 @@
 #ifndef STINT_OPS_ATTENTION_TEXT_H
 #define STINT_OPS_ATTENTION_TEXT_H
 
+#include "ops/lanes.h"
+
 /* clang-format off */
 static const char attention_text[] =
 "/* Attention. Scores are held transposed, in panels of GEMM_NR queries, panel[key][query], so that a\n"
@@ -86,7 +88,7 @@ static const char attention_text[] =
 
 static const char attention_rows_text[] =
 "/* The columns of a panel of d rows as rows of y, `stride` apart. */\n"
-"static void attention_rows(int64_t d, int64_t width, const real *panel, real *y, int64_t stride)\n"
+"static void @name(int64_t d, int64_t width, const real *panel, real *y, int64_t stride)\n"
 "{\n"
 "	int64_t c = 0;\n"
 "	for (; c + 4 <= d; c += 4)\n"
@@ -98,7 +100,7 @@ static const char attention_rows_text[] =
 
 static const char attention_rows_narrow_text[] =
 "/* The columns of a panel of d rows as rows of y, `stride` apart. */\n"
-"static void attention_rows_bf16(int64_t d, int64_t width, const real *panel, bf16 *y, int64_t stride)\n"
+"static void @name(int64_t d, int64_t width, const real *panel, bf16 *y, int64_t stride)\n"
 "{\n"
 "	for (int64_t i = 0; i < width; i++)\n"
 "		for (int64_t c = 0; c < d; c++)\n"
@@ -108,22 +110,10 @@ static const char attention_rows_narrow_text[] =
 /* Of two rows of y's type. */
 static const char attention_dot_text[] =
 "#define attention_dot dot_lanes\n";
+#define DOT_TERM(i) "@value0(x[" i "]) * @value0(y[" i "])"
 static const char attention_dot_narrow_text[] =
 "/* The inner product of n numbers, in a fixed tree of 16 lanes. */\n"
-"static real attention_dot_bf16(const bf16 *x, const bf16 *y, int64_t n)\n"
-"{\n"
-"	real lane[16] = {0};\n"
-"	const int64_t whole = n - n % 16;\n"
-"	for (int64_t i = 0; i < whole; i += 16)\n"
-"		for (int k = 0; k < 16; k++)\n"
-"			lane[k] += WIDE(x[i + k]) * WIDE(y[i + k]);\n"
-"	for (int64_t i = whole; i < n; i++)\n"
-"		lane[i - whole] += WIDE(x[i]) * WIDE(y[i]);\n"
-"	for (int half = 8; half > 0; half /= 2)\n"
-"		for (int k = 0; k < half; k++)\n"
-"			lane[k] += lane[k + half];\n"
-"	return lane[0];\n"
-"}\n";
+"static real @name(const @0 *x, const @0 *y, int64_t n)\n{\n" LANES_BODY("real", DOT_TERM) "}\n";
 
 static const char attention_noise_text[] =
 "/* Dropout's factors for a panel: the numbers that the whole matrix of probabilities would get. */\n"

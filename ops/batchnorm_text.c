@@ -184,10 +184,7 @@ static void sum_parts(struct emit *e, const struct span *s, int k, const char *n
 static void each_sum(struct emit *e, const struct span *s, const struct tensor *x)
 {
 	char text[80];
-	const char *sum = x->dtype == DT_BF16
-				  ? emit_helper_on(e, "sum_lanes_of", sum_lanes_of, 1, &x)
-				  : "sum_wide";
-	snprintf(text, sizeof text, "sum += %s(x0 + @, #);", sum);
+	snprintf(text, sizeof text, "sum += %s(x0 + @, #);", wide_sum(e, x));
 	each_row(e, s, text);
 }
 

@@ -77,10 +77,10 @@ static const char four_text[] =
 ;
 
 static const char turn_load_text[] =
-"#define gemm_load(x) (*(const gemm_four *)(x))\n";
+"#define @name(x) (*(const gemm_four *)(x))\n";
 
 static const char turn_load_narrow_text[] =
-"#define gemm_load_bf16(x) ((gemm_four){WIDE((x)[0]), WIDE((x)[1]), WIDE((x)[2]), WIDE((x)[3])})\n";
+"#define @name(x) ((gemm_four){WIDE((x)[0]), WIDE((x)[1]), WIDE((x)[2]), WIDE((x)[3])})\n";
 
 static const char turn_text[] =
 "/* p[j][i] = x[i][j] for four i and n j; the rows of x are xs apart, those of p ps. */\n"
@@ -221,8 +221,7 @@ static void emit_turn(struct emit *e, const struct tensor *t)
 {
 	const bool narrow = t->dtype == DT_BF16;
 	emit_helper(e, "gemm_four", four_text);
-	emit_helper(e, narrow ? "gemm_load_bf16" : "gemm_load",
-		narrow ? turn_load_narrow_text : turn_load_text);
+	emit_helper_on(e, "gemm_load", narrow ? turn_load_narrow_text : turn_load_text, 1, &t);
 	emit_helper_on(e, "gemm_turn", turn_text, 1, &t);
 }
 

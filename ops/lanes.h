@@ -3,6 +3,8 @@
 #ifndef STINT_OPS_LANES_H
 #define STINT_OPS_LANES_H
 
+#include "ops/family.h"
+
 #define LANES_BODY(type, term)                                                                     \
 	"\t" type " lane[16] = {0};\n"                                                             \
 	"\tint64_t whole = n - n % 16;\n"                                                          \
@@ -27,6 +29,13 @@
 static const char sum_lanes_of[] =
 	"/* The sum of n numbers, in a fixed tree of 16 lanes of doubles. */\n"
 	"static double @name(const @0 *x, int64_t n)\n{\n" LANES_BODY("double", SELF_TERM) "}\n";
+
+/* The function that sums elements of t in doubles. */
+static inline const char *wide_sum(struct emit *e, const struct tensor *t)
+{
+	return t->dtype == DT_BF16 ? emit_helper_on(e, "sum_lanes_of", sum_lanes_of, 1, &t)
+				   : "sum_wide";
+}
 
 /* Σ (x − mean)² */
 static const char squares_lanes[] =

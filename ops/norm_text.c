@@ -54,16 +54,10 @@ static const char *difference(struct emit *e, const struct norm *p, const struct
 	return p->centred ? emit_text(e, "(%s - mean)", value) : value;
 }
 
-/* Sums elements of t in doubles; a row of t. */
-static const char *wide_sum_function(struct emit *e, const struct tensor *t)
-{
-	return t->dtype == DT_BF16 ? emit_helper_on(e, "sum_lanes_of", sum_lanes_of, 1, &t)
-				   : "sum_wide";
-}
-
+/* The function that sums a row of t. */
 static const char *sum_function(struct emit *e, const struct norm *p, const struct tensor *t)
 {
-	return t->dtype != DT_BF16 && !is_long(p) ? "sum_lanes" : wide_sum_function(e, t);
+	return t->dtype != DT_BF16 && !is_long(p) ? "sum_lanes" : wide_sum(e, t);
 }
 
 static void open_rows(struct emit *e, const struct norm *p, int work)
@@ -192,8 +186,8 @@ static void emit_channel_sums(
 	emit(e, "\t\tdouble sum = 0, dot = 0;\n");
 	emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", p->channels);
 	emit(e, "\t\t\tconst int64_t at = c * %" PRId64 ";\n", p->inner);
-	emit(e, "\t\t\tsum += (double)scale[c] * %s(dy + at, %" PRId64 ");\n",
-		wide_sum_function(e, dy_x[0]), p->inner);
+	emit(e, "\t\t\tsum += (double)scale[c] * %s(dy + at, %" PRId64 ");\n", wide_sum(e, dy_x[0]),
+		p->inner);
 	emit(e,
 		"\t\t\tdot += (double)scale[c] * %s(dy + at, x + at, (double)mean, "
 		"%" PRId64 ");\n\t\t}\n",
@@ -367,7 +361,7 @@ static void emit_planes(struct emit *e, const struct norm *p, const struct node 
 		"\t\t\tscale += (double)x3[r] * %s(x0 + at, x1 + at, (double)x2[r], "
 		"%" PRId64 ");\n",
 		centred, p->inner);
-	emit(e, "\t\t\tbias += %s(x0 + at, %" PRId64 ");\n\t\t}\n", wide_sum_function(e, n->in[0]),
+	emit(e, "\t\t\tbias += %s(x0 + at, %" PRId64 ");\n\t\t}\n", wide_sum(e, n->in[0]),
 		p->inner);
 	emit(e, "\t\ty0[c] = (real)scale;\n\t\ty1[c] = (real)bias;\n\t}\n");
 }

@@ -324,11 +324,22 @@ static int64_t modulo(int64_t v, int64_t n)
 	return (v % n + n) % n;
 }
 
+/* Of x, by nothing yet; its parts are its axes, in their places. */
+static struct roll whole_roll(const struct tensor *x)
+{
+	struct roll p = {.rank = x->rank, .n = x->rank};
+	memcpy(p.dim, x->dim, sizeof p.dim);
+	memcpy(p.part, x->dim, sizeof p.part);
+	for (int i = 0; i < p.n; i++)
+		p.perm[i] = i;
+	return p;
+}
+
 /* x rolled by `shift` along `axis`, as one copy with what made x. */
 static struct tensor *rolled(struct graph *g, struct tensor *x, int axis, int64_t shift)
 {
 	const struct node *before = x->maker, *move = behind_views(x);
-	struct roll p = {.rank = x->rank, .n = x->rank};
+	struct roll p;
 	if (before && !strcmp(before->op->name, "stint.Roll")) {
 		p = *(const struct roll *)before->param;
 		if (p.inverse || tensor_same_shape(before->in[0], x)) {
@@ -337,10 +348,9 @@ static struct tensor *rolled(struct graph *g, struct tensor *x, int axis, int64_
 			return roll_op(g, before->in[0], &p);
 		}
 	}
-	p = (struct roll){.rank = x->rank, .n = x->rank};
-	memcpy(p.dim, x->dim, sizeof p.dim);
 	if (move && !strcmp(move->op->name, "Transpose")) {
 		const int64_t *perm = node_attr(move, "perm")->ints;
+		p = whole_roll(x);
 		p.n = move->out[0]->rank;
 		memcpy(p.part, move->out[0]->dim, sizeof p.part);
 		for (int i = 0; i < p.n; i++)
@@ -349,12 +359,8 @@ static struct tensor *rolled(struct graph *g, struct tensor *x, int axis, int64_
 		p.shift[axis] = modulo(-shift, p.dim[axis]);
 		if (assign_parts(&p))
 			return roll_op(g, move->in[0], &p);
-		p = (struct roll){.rank = x->rank, .n = x->rank};
-		memcpy(p.dim, x->dim, sizeof p.dim);
 	}
-	memcpy(p.part, x->dim, sizeof p.part);
-	for (int i = 0; i < p.n; i++)
-		p.perm[i] = i;
+	p = whole_roll(x);
 	p.shift[axis] = shift;
 	return roll_op(g, x, &p);
 }

@@ -1,18 +1,22 @@
+/* clang-format off */
 /* Library products behind a generated step: oneDNN 2.6 primitives with a user-managed scratchpad.
  * Included by step.c unless it was compiled with --portable. A call is a kind and numbers (struct
- * stint_lib_call); all tensors are dense, row-major fp32 in the layouts named here, where `types`
- * says so bf16: 1 for x0, 2 for x1, 4 for y0. Sums are fp32.
+ * stint_lib_call); all tensors are dense, row-major fp32 in the layouts named here, or bf16 where
+ * `types` says so: 1 for x0, 2 for x1, 4 for y0. Sums are fp32.
  *
- *	"matmul"         p = {B, M, N, K, ta, tb, sa, sb, types}: y[b] = x0[b] x1[b], B >= 1
- *products of M by K and K by N; ta, tb: the operand is stored transposed; sa, sb: 1 when the
- *operand has the batch axis, 0 when it is shared by all "matmul_bias"    the same with x2[N] added
- *to every row "conv_forward"   p = {N, C, D0, D1, K, G, k0, k1, s0, s1, d0, d1, pb0, pb1, pe0, pe1,
- *	                 O0, O1, bias, form}: y[N,K,O0,O1] = x0[N,C,D0,D1] * x1[K,C/G,k0,k1] (+
- *x2[K]); s strides, d dilations (1: dense), pb, pe padding before and after (pe follows from O and
- *is not read). One spatial axis: D0 = k0 = O0 = 1 "conv_data"      the same p: y0 = gradient of x
- *from x0 = dy, x1 = weight "conv_weight"    the same p: y0 = gradient of the weight from x0 = x, x1
- *= dy "conv3_forward", "conv3_data", "conv3_weight" the same over three axes: p = {N, C, K, G, D0,
- *D1, D2, k0, k1, k2, s0, s1, s2, d0, d1, d2, pb0, pb1, pb2, O0, O1, O2, bias, form}
+ *	"matmul"         p = {B, M, N, K, ta, tb, sa, sb, types}: y[b] = x0[b] x1[b], B >= 1 products
+ *	                 of M by K and K by N; ta, tb: the operand is stored transposed; sa, sb: 1
+ *	                 when the operand has the batch axis, 0 when it is shared by all
+ *	"matmul_bias"    the same with x2[N] added to every row
+ *	"conv_forward"   p = {N, C, D0, D1, K, G, k0, k1, s0, s1, d0, d1, pb0, pb1, pe0, pe1, O0, O1,
+ *	                 bias, form}: y[N,K,O0,O1] = x0[N,C,D0,D1] * x1[K,C/G,k0,k1] (+ x2[K]); s
+ *	                 strides, d dilations (1: dense), pb, pe padding before and after (pe follows
+ *	                 from O and is not read). One spatial axis: D0 = k0 = O0 = 1
+ *	"conv_data"      the same p: y0 = gradient of x from x0 = dy, x1 = weight
+ *	"conv_weight"    the same p: y0 = gradient of the weight from x0 = x, x1 = dy
+ *	"conv3_forward", "conv3_data", "conv3_weight"
+ *	                 the same over three axes: p = {N, C, K, G, D0, D1, D2, k0, k1, k2, s0, s1, s2,
+ *	                 d0, d1, d2, pb0, pb1, pb2, O0, O1, O2, bias, form}
  *
  * The form of a convolution: 1 when x, 2 when y is stored as [N, C/B, ..., B] (B:
  * stint_lib_block), and 0, 4 or 8: direct, Winograd's, or Winograd's on each half of the batch;
@@ -21,6 +25,7 @@
  * The same call gives the same bits every time with the same number of threads. Outside the
  * workspace a run allocates only oneDNN's tables of arguments: a few hundred bytes, freed at
  * once. */
+/* clang-format on */
 #ifndef STINT_LIB_H
 #define STINT_LIB_H
 

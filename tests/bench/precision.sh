@@ -10,11 +10,7 @@ seeds=${1:-5} epochs=${2:-3}
 out=build/precision
 build_stint
 find_images short
-mkdir -p "$out"
-cc -std=c11 -O2 -o "$out/text_to_npy" examples/text_to_npy.c
-find /usr/share/common-licenses -type f | LC_ALL=C sort >"$out/files"
-# shellcheck disable=SC2046
-"$out/text_to_npy" 64 "$out" $(cat "$out/files")
+make_text "$out"
 
 compile() { # MODEL OPTION...
 	model=$1

@@ -121,13 +121,27 @@ static void real_numbers_too(void **state)
 	assert_string_equal(ks->kernel[4].size[1], "0.14f");
 }
 
+/* Bodies with a number in the place of @, which goes up from `first`. */
+struct case_of_number {
+	const char *body;
+	int first, step;
+};
+
+/* Many of each share so many functions. */
+static void expect(struct kernels *ks, const struct case_of_number *c, size_t n, int functions_left)
+{
+	for (size_t i = 0; i < n; i++) {
+		ks->n = 0;
+		add_many(ks, c[i].body, c[i].first, c[i].step);
+		if (functions(ks) != functions_left)
+			fail_msg("should be %d functions: %s", functions_left, c[i].body);
+	}
+}
+
 /* What the compiler should see, or has to. */
 static void some_numbers_stay(void **state)
 {
-	static const struct {
-		const char *body;
-		int first, step;
-	} stay[] = {
+	static const struct case_of_number stay[] = {
 		{"\treal t[@];\n\ty0[0] = t[0];\n", 100, 16},
 		{"\tdouble a = 0, t[@] = {0};\n\ty0[0] = (real)(a + t[0]);\n", 100, 16},
 		{"\tstatic const int64_t a[] = {1,\n\t\t@};\n\ty0[0] = a[0];\n", 100, 1},
@@ -142,21 +156,12 @@ static void some_numbers_stay(void **state)
 		{"\tputs(\"@\");\n", 100, 1},
 		{"#define A @\n\ty0[0] = A;\n#undef A\n", 100, 1},
 	};
-	struct kernels *ks = *state;
-	for (size_t i = 0; i < sizeof stay / sizeof *stay; i++) {
-		ks->n = 0;
-		add_many(ks, stay[i].body, stay[i].first, stay[i].step);
-		if (functions(ks) != MANY)
-			fail_msg("shared: %s", stay[i].body);
-	}
+	expect(*state, stay, sizeof stay / sizeof *stay, MANY);
 }
 
 static void others_go(void **state)
 {
-	static const struct {
-		const char *body;
-		int first, step;
-	} go[] = {
+	static const struct case_of_number go[] = {
 		{"\tfor (int64_t i = 0; i < @; i++)\n\t\ty0[i] = x0[i];\n", 1000, 16},
 		/* an outer loop, as few turns as it has */
 		{"\tfor (int64_t i = 0; i < @; i++)\n\t\tfor (int64_t k = 0; k < 16; k++)\n"
@@ -169,13 +174,7 @@ static void others_go(void **state)
 		{"\tconst real v = x0[7 * @];\n\ty0[0] = v;\n", 100, 1},
 		{"\tdouble sum[16] = {0};\n\ty0[0] = (real)(sum[0] + @);\n", 100, 1},
 	};
-	struct kernels *ks = *state;
-	for (size_t i = 0; i < sizeof go / sizeof *go; i++) {
-		ks->n = 0;
-		add_many(ks, go[i].body, go[i].first, go[i].step);
-		if (functions(ks) != 1)
-			fail_msg("not shared: %s", go[i].body);
-	}
+	expect(*state, go, sizeof go / sizeof *go, 1);
 }
 
 static void names_are_free(void **state)
