@@ -33,8 +33,8 @@ static const char sum_lanes_of[] =
 /* The function that sums elements of t in doubles. */
 static inline const char *wide_sum(struct emit *e, const struct tensor *t)
 {
-	return t->dtype == DT_BF16 ? emit_helper_on(e, "sum_lanes_of", sum_lanes_of, 1, &t)
-				   : "sum_wide";
+	return dtype_is_narrow(t->dtype) ? emit_helper_on(e, "sum_lanes_of", sum_lanes_of, 1, &t)
+					 : "sum_wide";
 }
 
 /* Σ (x − mean)² */

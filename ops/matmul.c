@@ -99,7 +99,7 @@ static enum status product_grad(struct graph *g, const struct node *n, struct te
 /* All of the graph's real type. */
 static bool product_is_whole(const struct node *n)
 {
-	bool whole = n->out[0]->dtype != DT_BF16;
+	bool whole = !dtype_is_narrow(n->out[0]->dtype);
 	for (int i = 0; i < n->nin; i++)
 		whole &= !n->in[i] || n->in[i]->dtype == n->out[0]->dtype;
 	return whole;
