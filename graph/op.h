@@ -52,6 +52,10 @@ enum op_role {
 	ROLE_FUSED,      /* several pointwise nodes in one: param is a struct fused */
 	ROLE_CLIP_SCALE, /* any number of gradients, attribute max_norm: the factor (rank 0) to
 			    scale them by */
+	ROLE_LOSS_SCALE, /* the state loss_scale: the loss's gradient, and what to multiply
+			    gradients by */
+	ROLE_LOSS_SCALE_CHECK,  /* loss_scale, control, gradients: control for the updates */
+	ROLE_LOSS_SCALE_UPDATE, /* loss_scale, that control: loss_scale for the next step */
 	ROLE_COUNT
 };
 
