@@ -280,8 +280,8 @@ struct op_def {
 	 * Inputs and outputs are handed to it in order, absent ones left out. Used unless the
 	 * target is portable or refuses. */
 	bool (*library)(const struct node *n, int way, struct lib_call *call);
-	/* Bits: the inputs that are read, and the outputs that are written, in DT_BF16 as well as
-	 * in the graph's real type (graph_narrow), each in the type its tensor has: by the C text,
+	/* Bits: the inputs that are read, and the outputs that are written, in a narrow type as
+	 * well as in the graph's real type (graph_narrow), each in the type its tensor has: by the C text,
 	 * or for OP_PRODUCT by the library. OP_POINTWISE: all of them. Around other nodes values
 	 * are converted. */
 	unsigned narrow_in, narrow_out; /* ALL_OPERANDS: however many there are */

@@ -58,9 +58,9 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 enum status graph_layout(
 	const struct graph *in, int64_t block, bool everywhere, struct graph **out);
 
-/* Values that the backward pass reads are stored in `type` (DT_BF16), a weight is rounded to it for
- * its products: what exactly is said in graph/narrow.c. Requires real tensors to be F32 and layouts
- * to be settled; a new graph in *out. */
+/* Values that the backward pass reads are stored in `type` (DT_BF16, DT_F16), a weight is rounded
+ * to it for its products: what exactly is said in graph/narrow.c. Requires real tensors to be F32
+ * and layouts to be settled; a new graph in *out. */
 enum narrow_flag {
 	NARROW_OUTPUTS = 1, /* the model's outputs too */
 	/* For tests: wherever a record knows how; and the same values without that knowledge, each
