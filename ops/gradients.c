@@ -23,6 +23,25 @@ static int64_t parts_workspace(const struct node *n, int first)
 	return parts * (int64_t)sizeof(double);
 }
 
+/* The parts of input k into part[at ...]. */
+static int64_t part_emit(
+	struct emit *e, const struct tensor *x, int k, int64_t at, const char *function, bool twice)
+{
+	const int64_t parts = parts_of(x), last = x->numel - (parts - 1) * PART;
+	const char *place = parts > 1 ? emit_text(e, "x%d + p * %d, ", k, PART)
+				      : emit_text(e, "x%d, ", k);
+	emit_parallel(e, (double)x->numel * 2, 1);
+	if (parts > 1)
+		emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n\t", parts);
+	emit(e, "\tpart[%" PRId64 "%s] = (double)%s(%s%s", at, parts > 1 ? " + p" : "", function,
+		place, twice ? place : "");
+	if (parts > 1 && last < PART)
+		emit(e, "p < %" PRId64 " ? %d : %" PRId64 ");\n", parts - 1, PART, last);
+	else
+		emit(e, "%" PRId64 ");\n", last);
+	return parts;
+}
+
 /* "double total", the sum of what `function` makes of each part and its length; `twice`: of the
  * part and itself. */
 static void parts_emit(
@@ -30,21 +49,9 @@ static void parts_emit(
 {
 	int64_t at = 0;
 	emit(e, "\tdouble *part = ws, total = 0;\n");
-	for (int k = first; k < n->nin; k++) {
-		const int64_t len = n->in[k]->numel, parts = parts_of(n->in[k]);
-		emit_parallel(e, (double)len * 2, 1);
-		emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", parts);
-		emit(e, "\t\tpart[%" PRId64 " + p] = (double)%s(x%d + p * %d,", at, function, k,
-			PART);
-		if (twice)
-			emit(e, " x%d + p * %d,", k, PART);
-		if (len % PART)
-			emit(e, "\n\t\t\tp < %" PRId64 " ? %d : %" PRId64 ");\n", parts - 1, PART,
-				len % PART);
-		else
-			emit(e, " %d);\n", PART);
-		at += parts;
-	}
+	for (int k = first; k < n->nin; k++)
+		if (n->in[k]->numel > 0)
+			at += part_emit(e, n->in[k], k, at, function, twice);
 	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n\t\ttotal += part[p];\n", at);
 }
 
