@@ -207,27 +207,21 @@ static enum status grad_infer(struct graph *g, struct node *n)
 	return data_output(g, n, 0, n->in[0]->dtype, n->in[0]->rank, n->in[0]->dim);
 }
 
-/* Σ dy y and Σ dy, as dot_lanes and sum_lanes have them of reals. */
-#define VALUE_TERM(i) "@value0(x[" i "])"
+/* Σ dy y, as dot_lanes has it of reals. */
 #define PRODUCT_TERM(i) "@value0(x[" i "]) * @value1(y[" i "])"
 static const char dot_lanes_of[] =
 	"/* The inner product of n numbers, in a fixed tree of 16 lanes. */\n"
 	"static real @name(const @0 *x, const @1 *y, int64_t n)\n{\n" LANES_BODY(
 		"real", PRODUCT_TERM) "}\n";
 
-static const char sum_reals_of[] = "/* The sum of n numbers, in a fixed tree of 16 lanes. */\n"
-				   "static real @name(const @0 *x, int64_t n)\n{\n" LANES_BODY(
-					   "real", VALUE_TERM) "}\n";
-
 /* "sum_lanes(dy", "dot_lanes(dy, y", by the types of both. */
 static const char *row_sum(struct emit *e, bool log, const struct tensor *const *dy_y)
 {
-	const bool narrow = is_stored_narrow(dy_y[0]) || (!log && is_stored_narrow(dy_y[1]));
-	if (!narrow)
-		return log ? "sum_lanes(dy" : "dot_lanes(dy, y";
 	if (log)
-		return emit_text(e, "%s(dy", emit_helper_on(e, "sum_reals", sum_reals_of, 1, dy_y));
-	return emit_text(e, "%s(dy, y", emit_helper_on(e, "dot_reals", dot_lanes_of, 2, dy_y));
+		return emit_text(e, "%s(dy", real_sum(e, dy_y[0]));
+	if (!is_stored_narrow(dy_y[0]) && !is_stored_narrow(dy_y[1]))
+		return "dot_lanes(dy, y";
+	return emit_text(e, "%s(dy, y", emit_helper_on(e, "dot_lanes_of", dot_lanes_of, 2, dy_y));
 }
 
 /* softmax: y (dy − Σ dy y); log-softmax: dy − exp(y) Σ dy */
