@@ -235,10 +235,24 @@ static struct op_cost resample_cost(const struct node *n)
 		flops, (double)tensor_bytes(n->in[0]) + (double)tensor_bytes(n->out[0])};
 }
 
+/* Rows of sums up to this long, which are rounded and nothing else, are kept in registers. */
+enum { SHORT_ROW = 1024 };
+
+static bool is_short(const struct parts *s)
+{
+	const struct part *last = &s->part[s->count - 1];
+	return !last->map && last->in <= SHORT_ROW;
+}
+
 /* Sums are made in y where they end there and it holds reals. */
-static bool wants_buffer(const struct parts *s)
+static bool wants_row(const struct parts *s)
 {
 	return s->adds && (s->part[s->count - 1].map || is_stored_narrow(s->type));
+}
+
+static bool wants_buffer(const struct parts *s)
+{
+	return wants_row(s) && !is_short(s);
 }
 
 /* Of reals, as wide as a sum. */
@@ -456,6 +470,16 @@ static void emit_outside(struct emit *e, const struct parts *s, int depth, doubl
 	emit(e, "}\n");
 }
 
+static void emit_row(struct emit *e, const struct parts *s, int depth)
+{
+	emit_tabs(e, depth);
+	if (is_short(s))
+		emit(e, "real row[%" PRId64 "];\n", s->part[s->count - 1].in);
+	else
+		emit(e, "real *row = (real *)ws + thread_index() * %" PRId64 ";\n",
+			buffer_bytes(s) / real_bytes(s));
+}
+
 /* y = row, rounded. */
 static void emit_rounded(struct emit *e, const struct parts *s, int depth)
 {
@@ -489,16 +513,13 @@ static enum status resample_emit(struct emit *e, const struct node *n)
 	emit_places(e, &s, depth, type);
 	if (r->outside != 0)
 		emit_outside(e, &s, depth, r->outside);
-	if (wants_buffer(&s)) {
-		emit_tabs(e, depth);
-		emit(e, "real *row = (real *)ws + thread_index() * %" PRId64 ";\n",
-			buffer_bytes(&s) / real_bytes(&s));
-	}
+	if (wants_row(&s))
+		emit_row(e, &s, depth);
 	if (s.adds)
-		emit_sum(e, &s, depth, wants_buffer(&s) ? "row" : "y");
+		emit_sum(e, &s, depth, wants_row(&s) ? "row" : "y");
 	if (last->map)
 		emit_last(e, &s, depth, r->outside);
-	else if (wants_buffer(&s))
+	else if (wants_row(&s))
 		emit_rounded(e, &s, depth);
 	if (!last->map && !s.adds) {
 		emit_tabs(e, depth);
