@@ -157,6 +157,25 @@ void emit_parallel(struct emit *e, double work, int collapse)
 		emit_line(e, line);
 }
 
+void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop)
+{
+	const int tabs = indent_here(&e->out);
+	if (n > 0)
+		emit_parallel(e, work, n);
+	for (int k = 0; k < n; k++) {
+		const char *i = loop[k].variable;
+		for (int t = 0; t < tabs + k; t++)
+			text_puts(&e->out, "\t");
+		emit(e, "for (int64_t %s = 0; %s < %" PRId64 "; ", i, i, loop[k].end);
+		if (loop[k].step > 1)
+			emit(e, "%s += %" PRId64 ")", i, loop[k].step);
+		else
+			emit(e, "%s++)", i);
+		if (k + 1 < n)
+			text_puts(&e->out, "\n");
+	}
+}
+
 void emit_parallel_each(struct emit *e, double work)
 {
 	if (is_shared(e, work))

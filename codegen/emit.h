@@ -56,6 +56,14 @@ const char *emit_helper_on(
  * the loop that follows it, when `work` (about: flops or elements in the whole loop nest) is worth
  * it and the target has threads; nothing otherwise. */
 void emit_parallel(struct emit *e, double work, int collapse);
+/* The heads of loops, one inside another, whose turns are independent: emit_parallel's line, then
+ * "for (int64_t b = 0; b < 8; b++)" and so on. What follows is the body: " {\n", or a newline and a
+ * statement. */
+struct emit_loop {
+	const char *variable;
+	int64_t end, step;
+};
+void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop);
 /* The same before one loop none of whose turns reads what another writes, for which it stands too:
  * the compiler then asks nothing about pointers, which lose their `restrict` where a loop is shared
  * among threads. And before such a loop inside one that emit_parallel stands before, `work` being
