@@ -9,7 +9,7 @@ cxx=$2
 root=$3
 text=$4
 out=$5
-common="-g -fPIC -fvisibility=hidden -ffp-contract=off -fno-strict-aliasing -I$root"
+common="-gdwarf-4 -fPIC -fvisibility=hidden -ffp-contract=off -fno-strict-aliasing -I$root"
 case $mode in
 plain) flags=-O1 ;;
 check)
@@ -24,13 +24,18 @@ asan)
 	exit 2
 	;;
 esac
+# gcc leaves variables in sections of their own alone unless told; clang's local-bounds would only trap
 sections=
+clang=
+if "$cxx" --version | grep -qi clang; then
+	clang=yes
+	flags="$flags -fno-sanitize=local-bounds"
+fi
 linker=
 if [ "$mode" = asan ]; then
 	linker="-fsanitize=address,undefined"
-	# gcc leaves variables in sections of their own alone unless told
-	"$cxx" --version | grep -qi clang || sections="-fsanitize-sections=.shim_shared"
-	"$cxx" --version | grep -qi clang && linker="$linker -shared-libsan"
+	[ "$clang" ] || sections="-fsanitize-sections=.shim_shared"
+	[ "$clang" ] && linker="$linker -shared-libsan"
 fi
 case $text in /*) ;; *) text=$PWD/$text ;; esac
 {

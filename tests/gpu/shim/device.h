@@ -22,7 +22,7 @@
 #define __global__ __attribute__((visibility("default")))
 #define __device__
 #define __forceinline__ inline
-#define __align__(n) alignas(n)
+#define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 #define __constant__ static const
 #define __shared__ static __attribute__((section(".shim_shared")))

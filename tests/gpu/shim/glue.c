@@ -129,9 +129,9 @@ void __ubsan_handle_out_of_bounds(const struct bounds *b, uintptr_t index)
 		b->array->name);
 }
 
-#define OVERFLOW(name, what)                                                                       \
-	void name(const struct overflow *o, uintptr_t a, uintptr_t b);                             \
-	void name(const struct overflow *o, uintptr_t a, uintptr_t b)                              \
+#define OVERFLOW(handler, what)                                                                    \
+	void handler(const struct overflow *o, uintptr_t a, uintptr_t b);                          \
+	void handler(const struct overflow *o, uintptr_t a, uintptr_t b)                           \
 	{                                                                                          \
 		(void)a;                                                                           \
 		(void)b;                                                                           \

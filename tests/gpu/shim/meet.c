@@ -91,7 +91,7 @@ void shim_barrier_open(struct shim *s)
 			continue;
 		shim_fail(s, &first->at, "divergent %s: %s waits there, %s in %s at %s:%d",
 			first->what, shim_name_thread(s, 0, a), shim_name_thread(s, i, b), t->what,
-			t->at.file, t->at.line);
+			shim_file(t->at.file), t->at.line);
 		return;
 	}
 	const enum shim_barrier kind = (enum shim_barrier)first->mask;
@@ -113,9 +113,9 @@ static size_t describe(const struct shim *s, int number, char *out, size_t room)
 	room -= (size_t)n;
 	int m = t->state == DONE      ? snprintf(out, room, "has ended")
 		: t->state == IN_WARP ? snprintf(out, room, "waits in %s(0x%08x) at %s:%d", t->what,
-						t->mask, t->at.file, t->at.line)
+						t->mask, shim_file(t->at.file), t->at.line)
 				      : snprintf(out, room, "waits in %s at %s:%d", t->what,
-						t->at.file, t->at.line);
+						shim_file(t->at.file), t->at.line);
 	return m < 0 || (size_t)m >= room ? 0 : (size_t)(n + m);
 }
 

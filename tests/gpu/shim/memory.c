@@ -93,6 +93,8 @@ static void place(const struct shim *s, const char *at, char *out, size_t room)
 {
 	for (int i = 0; i < s->library.nvariables; i++) {
 		const struct variable *v = &s->library.variable[i];
+		if (v->owner && strcmp(v->owner, s->launch->kernel) != 0)
+			continue;
 		if (at >= v->at && at < v->at + v->bytes) {
 			snprintf(out, room, "byte %ld of shared %s", (long)(at - v->at), v->name);
 			return;
@@ -110,17 +112,34 @@ static void place(const struct shim *s, const char *at, char *out, size_t room)
 			return;
 		}
 	}
-	snprintf(out, room, "%p", (const void *)at);
+	snprintf(out, room, "no memory of the launch");
+}
+
+static const char *const verb[] = {"read", "write", "atomic operation"};
+
+static void fail_line(struct shim *s, const struct accessor *a, const char *what)
+{
+	char line[256];
+	library_line(&s->library, (uintptr_t)((const char *)a->pc - s->library.base), line);
+	const struct shim_site site = {line, -1};
+	shim_fail(s, &site, "%s of %zu bytes %s", verb[a->how], a->bytes, what);
 }
 
 static void fail_at(struct shim *s, const struct accessor *a, const char *what)
 {
-	static const char *const verb[] = {"read", "write", "atomic operation"};
-	char line[256], where[160];
+	char where[160], text[800];
 	place(s, a->at, where, sizeof where);
-	library_line(&s->library, (uintptr_t)((const char *)a->pc - s->library.base), line);
-	const struct shim_site site = {line, -1};
-	shim_fail(s, &site, "%s of %zu bytes at %s%s", verb[a->how], a->bytes, where, what);
+	snprintf(text, sizeof text, "at %s%s", where, what);
+	fail_line(s, a, text);
+}
+
+static void fail_bounds(
+	struct shim *s, const struct accessor *a, const char *name, const char *from, size_t bytes)
+{
+	char text[400];
+	snprintf(text, sizeof text, "out of bounds: byte %ld of %s, which has %zu bytes",
+		(long)(a->at - from), name, bytes);
+	fail_line(s, a, text);
 }
 
 static void fail_race(struct shim *s, const struct accessor *a, const struct trace *r, bool wrote)
@@ -164,14 +183,19 @@ static void check_variable(struct shim *s, const struct accessor *a)
 	const struct variable *near = NULL;
 	for (int i = 0; i < s->library.nvariables; i++) {
 		const struct variable *v = &s->library.variable[i];
+		if (v->owner && strcmp(v->owner, s->launch->kernel) != 0)
+			continue;
 		if (v->at <= a->at && (!near || near->at < v->at))
 			near = v;
 	}
-	if (!near || a->at + a->bytes > near->at + near->bytes) {
-		char what[200];
-		snprintf(what, sizeof what, ", out of bounds: past the %ld bytes of shared %s",
-			near ? (long)near->bytes : 0, near ? near->name : "variables");
-		fail_at(s, a, what);
+	if (!near) {
+		fail_line(s, a, "out of bounds: before the first shared variable");
+		return;
+	}
+	if (a->at + a->bytes > near->at + near->bytes) {
+		char name[200];
+		snprintf(name, sizeof name, "shared %s", near->name);
+		fail_bounds(s, a, name, near->at, near->bytes);
 		return;
 	}
 	check_shared(s, a);
@@ -180,11 +204,7 @@ static void check_variable(struct shim *s, const struct accessor *a)
 static void check_dynamic(struct shim *s, const struct accessor *a)
 {
 	if (a->at + a->bytes > s->dynamic + s->launch->dynamic) {
-		char what[200];
-		snprintf(what, sizeof what,
-			", out of bounds: past the %zu bytes of dynamic shared memory",
-			s->launch->dynamic);
-		fail_at(s, a, what);
+		fail_bounds(s, a, "dynamic shared memory", s->dynamic, s->launch->dynamic);
 		return;
 	}
 	check_shared(s, a);
@@ -241,12 +261,11 @@ static bool within(const struct shim_range *r, const struct accessor *a)
 static void fail_range(struct shim *s, const struct accessor *a)
 {
 	const struct shim_range *near = NULL;
-	char what[400];
 	long best = 0;
 	for (int i = 0; i < s->launch->nranges; i++) {
 		const struct shim_range *r = &s->launch->ranges[i];
 		const char *from = r->at, *end = from + r->bytes;
-		const long past = a->at < from ? from - a->at : a->at >= end ? a->at - end : 0;
+		const long past = a->at < from ? from - a->at : a->at >= end ? a->at - end + 1 : 0;
 		if (!near || past < best) {
 			near = r;
 			best = past;
@@ -254,12 +273,9 @@ static void fail_range(struct shim *s, const struct accessor *a)
 	}
 	const char *from = near->at;
 	if (a->at >= from && a->at + a->bytes <= from + near->bytes)
-		snprintf(what, sizeof what, ", which is only to be read");
+		fail_at(s, a, ", which is only to be read");
 	else
-		snprintf(what, sizeof what,
-			", out of bounds: byte %ld from the start of %s, which has %zu bytes",
-			(long)(a->at - from), near->name, near->bytes);
-	fail_at(s, a, what);
+		fail_bounds(s, a, near->name, from, near->bytes);
 }
 
 static void check_global(struct shim *s, const struct accessor *a)
@@ -298,7 +314,7 @@ void shim_access(struct shim *s, const void *at, size_t bytes, enum shim_access 
 	if (shared)
 		check_variable(s, &a);
 	else if (image)
-		fail_at(s, &a, ": a variable that is neither shared nor global memory");
+		fail_line(s, &a, "at a variable that is neither shared nor global memory");
 	else if (p >= s->dynamic && p < s->dynamic + s->dynamic_cap)
 		check_dynamic(s, &a);
 	else

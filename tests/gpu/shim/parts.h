@@ -115,6 +115,8 @@ void shim_fail(struct shim *s, const struct shim_site *at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Let others run. */
 void shim_yield(struct shim *s);
+/* Without its folder. */
+const char *shim_file(const char *path);
 /* "block (0,0,0), thread (3,0,0)" */
 const char *shim_name_thread(const struct shim *s, int number, char out[static 80]);
 

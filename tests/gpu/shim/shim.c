@@ -27,6 +27,12 @@ enum { GUARD = 4096 };
 /* Of the launch under way, for the signals' handler. */
 static struct shim *running;
 
+const char *shim_file(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
 const char *shim_name_thread(const struct shim *s, int number, char out[static 80])
 {
 	const struct shim_index b = s->block, t = s->thread[number].index;
@@ -42,7 +48,7 @@ void shim_fail(struct shim *s, const struct shim_site *at, const char *fmt, ...)
 	va_list ap;
 	if (!s->failed) {
 		if (at && at->line >= 0)
-			n = snprintf(s->error, SHIM_TEXT, "%s:%d: ", at->file, at->line);
+			n = snprintf(s->error, SHIM_TEXT, "%s:%d: ", shim_file(at->file), at->line);
 		else if (at && at->file[0])
 			n = snprintf(s->error, SHIM_TEXT, "%s: ", at->file);
 		if (s->launch)
@@ -182,12 +188,13 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	if (number == SIGALRM)
 		shim_fail(s, NULL, "stopped after %d seconds",
 			s->launch->seconds ? s->launch->seconds : 60);
+	else if (number == SIGSEGV || number == SIGBUS)
+		shim_fail(s, NULL, "an access to %p: no memory, or a full stack", info->si_addr);
 	else
-		shim_fail(s, NULL, "%s at address %p, which is no memory, or its stack is full",
-			number == SIGFPE ? "an impossible quotient" : "an access", info->si_addr);
+		shim_fail(s, NULL, number == SIGFPE ? "a quotient that does not exist" : "a trap");
 }
 
-static const int caught[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE};
+static const int caught[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 enum { CAUGHT = sizeof caught / sizeof *caught, SIGNAL_STACK = 64 << 10 };
 struct signals {
 	struct sigaction before[CAUGHT];
