@@ -1,7 +1,8 @@
 
 /* c = a b' in bf16 with float sums: a of m x k, b of n x k, c of m x n floats; m and n are multiples of 64,
  * k of 32. A block of 4 warps makes 64 x 64 of c, a warp 32 x 32; two tiles of 64 x 32 of a and b stand in
- * shared memory in turns, rows 80 bytes apart (no bank twice in a ldmatrix). */
+ * shared memory in turns, rows 80 bytes apart (no bank twice in a ldmatrix).
+ * dynamic shared: k_gemm_bf16 20480 */
 extern "C" __global__ void __launch_bounds__(128) k_gemm_bf16(float *__restrict__ y0, const unsigned short *__restrict__ x0, const unsigned short *__restrict__ x1, int n, int k)
 {
 	enum { TILE = 64, DEPTH = 32, ROW = DEPTH + 8, PART = TILE * ROW };
