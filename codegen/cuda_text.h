@@ -1,7 +1,7 @@
 /* What CUDA kernels are written with, as text: header-free, for NVRTC (--fmad=false
- * --device-as-default-execution-space). What needs PTX is left out where STINT_SHIM is defined: there
- * tests/gpu/shim/primitives.h has the same functions for a CPU. Layouts: PTX ISA 9.1, 9.7.14.5.7
- * (m16n8k8), 9.7.14.5.8 (m16n8k16), 9.7.14.5.15 (ldmatrix), and "cp.async". */
+ * --device-as-default-execution-space). What needs PTX is left out where STINT_SHIM is defined:
+ * there tests/gpu/shim/primitives.h has the same functions for a CPU. Layouts: PTX
+ * ISA 9.1, 9.7.14.5.7 (m16n8k8), 9.7.14.5.8 (m16n8k16), 9.7.14.5.15 (ldmatrix), and "cp.async". */
 #ifndef STINT_CODEGEN_CUDA_TEXT_H
 #define STINT_CODEGEN_CUDA_TEXT_H
 

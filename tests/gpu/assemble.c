@@ -1,5 +1,5 @@
-/* assemble OUT IN...: the texts one behind the other, behind the pieces that they mention, as the
- * emitter does. */
+/* cuda_assemble OUT IN...: the texts one behind the other, behind the pieces that they mention, as
+ * the emitter does. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 		st = text_save(&out, argv[1], &d);
 	}
 	if (st != ST_OK)
-		fprintf(stderr, "assemble OUT IN...: failed\n");
+		fprintf(stderr, "cuda_assemble OUT IN...: failed\n");
 	text_free(&body);
 	text_free(&out);
 	arena_free(a);

@@ -1,6 +1,6 @@
-/* nvrtc [--library FILE] [--arch 80,90] TEXT.cu...: compiles kernels' text for devices and holds
- * what comes out against the devices' limits. Exit 0: all fit. 1: one does not compile or fit. 2:
- * usage. 77: no NVRTC.
+/* nvrtc_check [--library FILE] [--arch 80,90] TEXT.cu...: compiles kernels' text for devices and
+ * holds what comes out against the devices' limits. Exit 0: all fit. 1: one does not compile or
+ * fit. 2: usage. 77: no NVRTC.
  *
  * Kernels are declared on one line, extern "C" __global__ void __launch_bounds__(256) name(..., and
  * where a launch gives shared memory the text says so: a comment "dynamic shared: name 40960". */
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
 	}
 	const int narch = read_arches(arches, arch);
 	if (i >= argc || argv[i][0] == '-' || !narch) {
-		fprintf(stderr, "nvrtc [--library FILE] [--arch 80,90] TEXT.cu...\n");
+		fprintf(stderr, "nvrtc_check [--library FILE] [--arch 80,90] TEXT.cu...\n");
 		return 2;
 	}
 	if (!find_nvrtc(&n, library)) {

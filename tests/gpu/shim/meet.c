@@ -7,7 +7,7 @@
 
 static bool same_site(const struct shim_site *a, const struct shim_site *b)
 {
-	return a->line == b->line && strcmp(a->file, b->file) == 0;
+	return a->line == b->line && (a->file == b->file || strcmp(a->file, b->file) == 0);
 }
 
 static bool waits_with(const struct thread *t, const struct thread *other)
@@ -47,7 +47,10 @@ void shim_meet(struct shim *s, const char *what, unsigned mask, int orders_memor
 	t->io = io;
 	t->at = at;
 	t->state = IN_WARP;
-	for (int i = 0; i < n; i++) {
+	/* the lane whose turn is next first: mostly it is missing */
+	const int step = s->launch->order == SHIM_FORWARD ? 1 : WARP - 1;
+	for (int k = 1, i = t->number % WARP; k <= WARP; k++) {
+		i = (i + step) % WARP;
 		if (!(mask >> i & 1))
 			continue;
 		if (!waits_with(t, &warp[i])) {
