@@ -107,32 +107,37 @@ SHIM_MMA(mma_tf32, SHIM_TF32)
 struct shim_rows {
 	unsigned *r;
 	const unsigned short *row;
+	const unsigned short *from[4][2]; /* the elements it got */
 };
 template <bool transpose> SHIM_UNTRACED void shim_rows_all(void *const *io, unsigned)
 {
 	for (int lane = 0; lane < 32; lane++)
 		for (int m = 0; m < 4; m++) {
-			unsigned e[2];
+			shim_rows *to = static_cast<shim_rows *>(io[lane]);
 			for (int h = 0; h < 2; h++) {
 				const int i = lane / 4, j = lane % 4 * 2 + h;
-				const shim_rows *row = static_cast<const shim_rows *>(
-					io[8 * m + (transpose ? j : i)]);
-				e[h] = row->row[transpose ? i : j];
+				to->from[m][h] = static_cast<const shim_rows *>(
+							 io[8 * m + (transpose ? j : i)])
+							 ->row +
+						 (transpose ? i : j);
 			}
-			static_cast<shim_rows *>(io[lane])->r[m] = e[0] | e[1] << 16;
+			to->r[m] = *to->from[m][0] | static_cast<unsigned>(*to->from[m][1]) << 16;
 		}
 }
 template <bool transpose>
 SHIM_UNTRACED void shim_load_rows(
 	const char *what, unsigned *r, const void *row, shim_site at, const void *pc)
 {
-	shim_rows s = {r, static_cast<const unsigned short *>(row)};
+	shim_rows s = {r, static_cast<const unsigned short *>(row), {}};
 	if (reinterpret_cast<uintptr_t>(row) % 16)
 		shim_hooks.fault(
 			shim_hooks.shim, at, "%s: a row's address is no multiple of 16", what);
 	if (shim_checked)
 		shim_hooks.access(shim_hooks.shim, row, 16, SHIM_READ, pc);
 	shim_hooks.meet(shim_hooks.shim, what, 0xFFFFFFFFu, 0, &s, shim_rows_all<transpose>, at);
+	/* it read what it got, whoever said where */
+	for (int i = 0; shim_checked && i < 8; i++)
+		shim_hooks.access(shim_hooks.shim, s.from[i / 2][i % 2], 2, SHIM_READ, pc);
 }
 SHIM_UNTRACED static inline void ldmatrix_x4(unsigned *r, const void *row, SHIM_SITE)
 {
