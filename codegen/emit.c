@@ -55,7 +55,7 @@ static size_t add_word(struct text *out, const char *word, const char *name, con
 	}
 	const char *element = word + 8; /* behind "@value0(" */
 	const int length = (int)strcspn(element, ")");
-	const bool narrow = t[word[6] - '0']->dtype == DT_BF16;
+	const bool narrow = dtype_is_narrow(t[word[6] - '0']->dtype);
 	text_add(out, narrow ? "WIDE(%.*s)" : "%.*s", length, element);
 	return 8 + (size_t)length + 1;
 }
@@ -66,7 +66,7 @@ const char *emit_helper_on(
 	struct text full = {0}, out = {0};
 	bool all_real = true;
 	for (int i = 0; i < n; i++)
-		all_real = all_real && t[i]->dtype != DT_BF16;
+		all_real = all_real && !dtype_is_narrow(t[i]->dtype);
 	text_puts(&full, name);
 	for (int i = 0; i < n && !all_real; i++)
 		text_add(&full, "_%s", emit_type(t[i]));
@@ -157,6 +157,25 @@ void emit_parallel(struct emit *e, double work, int collapse)
 		emit_line(e, line);
 }
 
+void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop)
+{
+	const int tabs = indent_here(&e->out);
+	if (n > 0)
+		emit_parallel(e, work, n);
+	for (int k = 0; k < n; k++) {
+		const char *i = loop[k].variable;
+		for (int t = 0; t < tabs + k; t++)
+			text_puts(&e->out, "\t");
+		emit(e, "for (int64_t %s = 0; %s < %" PRId64 "; ", i, i, loop[k].end);
+		if (loop[k].step > 1)
+			emit(e, "%s += %" PRId64 ")", i, loop[k].step);
+		else
+			emit(e, "%s++)", i);
+		if (k + 1 < n)
+			text_puts(&e->out, "\n");
+	}
+}
+
 void emit_parallel_each(struct emit *e, double work)
 {
 	if (is_shared(e, work))
@@ -204,12 +223,13 @@ const char *emit_type(const struct tensor *t)
 	return t->dtype == DT_I64    ? "int64_t"
 	       : t->dtype == DT_BOOL ? "unsigned char"
 	       : t->dtype == DT_BF16 ? "bf16"
+	       : t->dtype == DT_F16  ? "fp16"
 				     : "real";
 }
 
 const char *emit_value_type(const struct tensor *t)
 {
-	return t->dtype == DT_BF16 ? "real" : emit_type(t);
+	return dtype_is_narrow(t->dtype) ? "real" : emit_type(t);
 }
 
 const char *emit_text(struct emit *e, const char *fmt, ...)
@@ -227,12 +247,12 @@ const char *emit_text(struct emit *e, const char *fmt, ...)
 
 const char *emit_value(struct emit *e, const struct tensor *t, const char *element)
 {
-	return t->dtype == DT_BF16 ? emit_text(e, "WIDE(%s)", element) : element;
+	return dtype_is_narrow(t->dtype) ? emit_text(e, "WIDE(%s)", element) : element;
 }
 
 const char *emit_stored(struct emit *e, const struct tensor *t, const char *value)
 {
-	return t->dtype == DT_BF16 ? emit_text(e, "NARROW(%s)", value) : value;
+	return dtype_is_narrow(t->dtype) ? emit_text(e, "NARROW(%s)", value) : value;
 }
 
 void emit_broadcast_index(struct emit *e, const struct tensor *t, const struct tensor *out)

@@ -12,6 +12,8 @@
 void text_comment(struct text *t, const char *s);
 /* As a C string literal with its quotes: ASCII, no trigraphs. "NULL" for NULL. */
 void text_literal(struct text *t, const char *s);
+/* An element type's name in the runtime: "STINT_F32". */
+const char *dtype_text(enum dtype t);
 /* "STINT_MODEL_suffix" from the model's C identifier. */
 void text_macro(struct text *t, const char *model, const char *suffix);
 

@@ -200,7 +200,7 @@ static void emit_inputs(
 		if (!x->used[i] || stays_put(nest, i) == moving)
 			continue;
 		slot_name(x, i, name);
-		const bool narrow = x->n->in[i]->dtype == DT_BF16;
+		const bool narrow = dtype_is_narrow(x->n->in[i]->dtype);
 		emit(e, "%.*sconst %s %s = %sx%d[", tabs, "\t\t\t\t\t\t\t\t\t\t",
 			emit_value_type(x->n->in[i]), name, narrow ? "WIDE(" : "", i);
 		emit_index(e, nest, nest->in[i]);
@@ -223,7 +223,7 @@ static void emit_stages(struct emit *e, const struct stages *x, const struct nes
 		if (!x->live[q])
 			continue;
 		const struct tensor *t = x->stage[q].node->out[0];
-		const bool narrow = t->dtype == DT_BF16; /* the bits that the stored one has */
+		const bool narrow = dtype_is_narrow(t->dtype); /* the stored one's bits */
 		emit(e, "%.*sconst %s t%d = %s", tabs, tab, emit_value_type(t), q,
 			narrow ? "WIDE(NARROW(" : "");
 		emit_expr(e, x, q);
@@ -233,7 +233,7 @@ static void emit_stages(struct emit *e, const struct stages *x, const struct nes
 	}
 	emit(e, "%.*sy0[", tabs, tab);
 	emit_index(e, nest, nest->out);
-	const bool narrow = x->n->out[0]->dtype == DT_BF16;
+	const bool narrow = dtype_is_narrow(x->n->out[0]->dtype);
 	emit(e, narrow ? "] = NARROW(" : "] = ");
 	emit_expr(e, x, last);
 	emit(e, narrow ? ");" : ";");
