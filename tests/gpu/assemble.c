@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "codegen/cuda_text.h"
 #include "codegen/math_text.h"
+#include "codegen/math_wide_text.h"
 #include "codegen/narrow_text.h"
 
 static const struct cuda_piece of_c[] = {
@@ -21,6 +22,23 @@ static const struct cuda_piece of_c[] = {
 	{"log_parts", log_parts_text},
 	{"LOG", log_f32_text},
 	{"LOG1P", log1p_f32_text},
+	{"log_wide", log_wide_text},
+	{"exp_wide", exp_wide_text},
+	{"POW", pow_f32_text},
+	{"quarter_turns", quarter_turns_text},
+	{"sine_part", sine_part_text},
+	{"SIN", sin_f32_text},
+	{"COS", cos_f32_text},
+	{"TAN", tan_f32_text},
+	{"SINH", sinh_f32_text},
+	{"COSH", cosh_f32_text},
+	{"asin_small", asin_small_text},
+	{"ASIN", asin_f32_text},
+	{"ACOS", acos_f32_text},
+	{"ATAN", atan_f32_text},
+	{"ASINH", asinh_f32_text},
+	{"ACOSH", acosh_f32_text},
+	{"ATANH", atanh_f32_text},
 };
 enum {
 	CUDA = sizeof cuda_pieces / sizeof *cuda_pieces,

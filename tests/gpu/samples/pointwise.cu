@@ -22,6 +22,17 @@ extern "C" __global__ void __launch_bounds__(256) k_functions(real *__restrict__
 	}
 }
 
+/* The functions that are evaluated in double. */
+extern "C" __global__ void __launch_bounds__(256) k_wide(real *__restrict__ y0, const real *__restrict__ x0, int64_t n)
+{
+	for (int64_t i = blockIdx.x * 256l + threadIdx.x; i < n; i += gridDim.x * 256l) {
+		const real x = x0[i];
+		y0[i] = POW(fabsf(x), 1.7f) + SIN(x) - COS(x) + TAN(x);
+		y0[n + i] = SINH(x * 0.1f) + COSH(x * 0.1f) + ASINH(x) + ATAN(x) - ACOSH(1 + x * x);
+		y0[2 * n + i] = ASIN(x * 0.02f) + ACOS(x * 0.02f) + ATANH(x * 0.02f);
+	}
+}
+
 /* Stored in bf16: eight to a thread. n is a multiple of 8. */
 extern "C" __global__ void __launch_bounds__(256) k_scale_bf16(bf16 *__restrict__ y0, const bf16 *__restrict__ x0, real scale, int64_t n)
 {

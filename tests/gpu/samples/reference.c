@@ -19,6 +19,16 @@ void ref_functions(real *y, const real *x, int64_t n)
 	}
 }
 
+void ref_wide(real *y, const real *x0, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) {
+		const real x = x0[i];
+		y[i] = POW(fabsf(x), 1.7f) + SIN(x) - COS(x) + TAN(x);
+		y[n + i] = SINH(x * 0.1f) + COSH(x * 0.1f) + ASINH(x) + ATAN(x) - ACOSH(1 + x * x);
+		y[2 * n + i] = ASIN(x * 0.02f) + ACOS(x * 0.02f) + ATANH(x * 0.02f);
+	}
+}
+
 void ref_scale_bf16(bf16 *y, const bf16 *x, real scale, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++)

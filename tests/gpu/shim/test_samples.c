@@ -102,6 +102,29 @@ static void pointwise_bits(void **state)
 	assert_memory_equal(y4, want, sizeof y4);
 }
 
+static void wide_bits(void **state)
+{
+	(void)state;
+	static float x[N], y[3 * N], want[3 * N];
+	float *py = y, *px = x;
+	int64_t n = N;
+	fill(x, N, 15);
+	for (int i = 0; i < N; i++)
+		x[i] *= 20;
+	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false)};
+	run_both(&(struct shim_launch){.kernel = "k_wide",
+		.grid = {3},
+		.block = {256},
+		.nargs = 3,
+		.args = (void *[]){&py, &px, &n},
+		.nranges = 2,
+		.ranges = ranges});
+	ref_wide(want, x, N);
+	for (int i = 0; i < 3 * N; i++)
+		assert_true(y[i] == y[i]);
+	assert_memory_equal(y, want, sizeof y);
+}
+
 static void bf16_bits(void **state)
 {
 	(void)state;
@@ -293,6 +316,7 @@ int main(int argc, char **argv)
 	library = argv[1];
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pointwise_bits),
+		cmocka_unit_test(wide_bits),
 		cmocka_unit_test(bf16_bits),
 		cmocka_unit_test(adamw_bits),
 		cmocka_unit_test(finite_check),
