@@ -68,6 +68,13 @@ struct stint_lib_call {
 	size_t workspace; /* bytes planned for; init fails if the library now asks for more */
 };
 
+/* A kernel of a GPU's step: its name in kernels.cu, how many blocks of how many threads are
+ * launched, and how many arguments it takes. */
+struct stint_kernel {
+	const char *name;
+	int blocks, threads, args;
+};
+
 /* One executed step, for people and for `stint bench`. */
 struct stint_step_info {
 	const char *node, *op, *kernel; /* node: the model's name */
@@ -105,6 +112,7 @@ struct stint_model {
 	const struct stint_tensor *resident;
 	const struct stint_output *output;
 	const struct stint_lib_call *lib;
+	const struct stint_kernel *kernel; /* ended by a NULL name; NULL: not for a GPU */
 	const struct stint_step_info *train_info, *eval_info;
 	int control, lr;                      /* residents; -1: the model has none */
 	int target;                           /* resident; -1: none */
@@ -164,6 +172,10 @@ const char *stint_message(const stint_step *s);
 
 /* For generated code: record "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
 int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
+
+/* For generated code on a GPU: put a launch of kernel number `kernel` behind what is already to be
+ * done there; args: pointers to its arguments. */
+int stint_launch(stint_step *s, int kernel, void **args);
 
 #ifdef __cplusplus
 }
