@@ -9,109 +9,121 @@
 
 #include "stint_gpu.h"
 
-/* X(type, name, (parameters), (arguments)) */
-/* clang-format off */
-#define GPU_DRIVER(X) \
-	X(int, cuInit, (unsigned flags), (flags)) \
-	X(int, cuDriverGetVersion, (int *version), (version)) \
-	X(int, cuGetErrorName, (int error, const char **out), (error, out)) \
-	X(int, cuGetErrorString, (int error, const char **out), (error, out)) \
-	X(int, cuDeviceGetCount, (int *count), (count)) \
-	X(int, cuDeviceGet, (int *device, int ordinal), (device, ordinal)) \
-	X(int, cuDeviceGetName, (char *name, int size, int device), (name, size, device)) \
-	X(int, cuDeviceGetAttribute, (int *out, int what, int device), (out, what, device)) \
-	X(int, cuDeviceTotalMem_v2, (size_t *bytes, int device), (bytes, device)) \
-	X(int, cuDeviceGetPCIBusId, (char *id, int size, int device), (id, size, device)) \
-	X(int, cuDevicePrimaryCtxRetain, (void **out, int device), (out, device)) \
-	X(int, cuDevicePrimaryCtxRelease_v2, (int device), (device)) \
-	X(int, cuCtxPushCurrent_v2, (void *context), (context)) \
-	X(int, cuCtxPopCurrent_v2, (void **context), (context)) \
-	X(int, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total), (free_bytes, total)) \
-	X(int, cuMemAlloc_v2, (unsigned long long *out, size_t bytes), (out, bytes)) \
-	X(int, cuMemFree_v2, (unsigned long long p), (p)) \
-	X(int, cuMemHostAlloc, (void **out, size_t bytes, unsigned flags), (out, bytes, flags)) \
-	X(int, cuMemFreeHost, (void *p), (p)) \
-	X(int, cuPointerGetAttribute, (void *out, int what, unsigned long long p), (out, what, p)) \
-	X(int, cuMemcpyHtoDAsync_v2, (unsigned long long to, const void *from, size_t bytes, void *stream), (to, from, bytes, stream)) \
-	X(int, cuMemcpyDtoHAsync_v2, (void *to, unsigned long long from, size_t bytes, void *stream), (to, from, bytes, stream)) \
-	X(int, cuMemcpyDtoDAsync_v2, (unsigned long long to, unsigned long long from, size_t bytes, void *stream), (to, from, bytes, stream)) \
-	X(int, cuMemsetD8Async, (unsigned long long to, unsigned char byte, size_t bytes, void *stream), (to, byte, bytes, stream)) \
-	X(int, cuStreamCreate, (void **out, unsigned flags), (out, flags)) \
-	X(int, cuStreamDestroy_v2, (void *stream), (stream)) \
-	X(int, cuStreamSynchronize, (void *stream), (stream)) \
-	X(int, cuStreamWaitEvent, (void *stream, void *event, unsigned flags), (stream, event, flags)) \
-	X(int, cuStreamBeginCapture_v2, (void *stream, int mode), (stream, mode)) \
-	X(int, cuStreamEndCapture, (void *stream, void **graph), (stream, graph)) \
-	X(int, cuEventCreate, (void **out, unsigned flags), (out, flags)) \
-	X(int, cuEventDestroy_v2, (void *event), (event)) \
-	X(int, cuEventRecord, (void *event, void *stream), (event, stream)) \
-	X(int, cuEventElapsedTime, (float *ms, void *from, void *to), (ms, from, to)) \
-	X(int, cuGraphGetNodes, (void *graph, void **nodes, size_t *count), (graph, nodes, count)) \
-	X(int, cuGraphInstantiateWithFlags, (void **out, void *graph, unsigned long long flags), (out, graph, flags)) \
-	X(int, cuGraphUpload, (void *exec, void *stream), (exec, stream)) \
-	X(int, cuGraphLaunch, (void *exec, void *stream), (exec, stream)) \
-	X(int, cuGraphExecDestroy, (void *exec), (exec)) \
-	X(int, cuGraphDestroy, (void *graph), (graph)) \
-	X(int, cuLibraryLoadData, (void **out, const void *code, void *jit, void **jit_values, unsigned njit, void *option, void **values, unsigned noption), (out, code, jit, jit_values, njit, option, values, noption)) \
-	X(int, cuLibraryUnload, (void *library), (library)) \
-	X(int, cuLibraryGetKernel, (void **out, void *library, const char *name), (out, library, name)) \
-	X(int, cuKernelGetFunction, (void **out, void *kernel), (out, kernel)) \
-	X(int, cuFuncGetAttribute, (int *out, int what, void *function), (out, what, function)) \
-	X(int, cuFuncSetAttribute, (void *function, int what, int value), (function, what, value)) \
-	X(int, cuLaunchKernel, (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **args, void **extra), (function, gx, gy, gz, bx, by, bz, shared, stream, args, extra))
-/* Newer than CUDA 12.0: used where they are. */
-#define GPU_DRIVER_NEWER(X) \
-	X(int, cuFuncLoad, (void *function), (function))
-
-#define GPU_NVRTC(X) \
-	X(const char *, nvrtcGetErrorString, (int error), (error)) \
-	X(int, nvrtcVersion, (int *major, int *minor), (major, minor)) \
-	X(int, nvrtcCreateProgram, (void **out, const char *text, const char *name, int nheader, const char *const *header, const char *const *include), (out, text, name, nheader, header, include)) \
-	X(int, nvrtcDestroyProgram, (void **program), (program)) \
-	X(int, nvrtcCompileProgram, (void *program, int noption, const char *const *option), (program, noption, option)) \
-	X(int, nvrtcGetCUBINSize, (void *program, size_t *bytes), (program, bytes)) \
-	X(int, nvrtcGetCUBIN, (void *program, char *cubin), (program, cubin)) \
-	X(int, nvrtcGetProgramLogSize, (void *program, size_t *bytes), (program, bytes)) \
-	X(int, nvrtcGetProgramLog, (void *program, char *log), (program, log))
-
-#define GPU_CUBLASLT(X) \
-	X(size_t, cublasLtGetVersion, (void), ()) \
-	X(const char *, cublasLtGetStatusString, (int status), (status)) \
-	X(int, cublasLtCreate, (void **out), (out)) \
-	X(int, cublasLtDestroy, (void *handle), (handle)) \
-	X(int, cublasLtMatmulDescCreate, (void **out, int compute, int scale), (out, compute, scale)) \
-	X(int, cublasLtMatmulDescDestroy, (void *desc), (desc)) \
-	X(int, cublasLtMatmulDescSetAttribute, (void *desc, int what, const void *value, size_t bytes), (desc, what, value, bytes)) \
-	X(int, cublasLtMatrixLayoutCreate, (void **out, int type, uint64_t rows, uint64_t cols, int64_t ld), (out, type, rows, cols, ld)) \
-	X(int, cublasLtMatrixLayoutDestroy, (void *layout), (layout)) \
-	X(int, cublasLtMatrixLayoutSetAttribute, (void *layout, int what, const void *value, size_t bytes), (layout, what, value, bytes)) \
-	X(int, cublasLtMatmulPreferenceCreate, (void **out), (out)) \
-	X(int, cublasLtMatmulPreferenceDestroy, (void *preference), (preference)) \
-	X(int, cublasLtMatmulPreferenceSetAttribute, (void *preference, int what, const void *value, size_t bytes), (preference, what, value, bytes)) \
-	X(int, cublasLtMatmulAlgoGetHeuristic, (void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference, int asked, gpu_lt_result *result, int *got), (handle, desc, a, b, c, d, preference, asked, result, got)) \
-	X(int, cublasLtMatmulAlgoCheck, (void *handle, void *desc, void *a, void *b, void *c, void *d, const gpu_lt_algo *algo, gpu_lt_result *result), (handle, desc, a, b, c, d, algo, result)) \
-	X(int, cublasLtMatmulAlgoConfigGetAttribute, (const gpu_lt_algo *algo, int what, void *value, size_t bytes, size_t *written), (algo, what, value, bytes, written)) \
-	X(int, cublasLtMatmul, (void *handle, void *desc, const void *alpha, const void *a, void *la, const void *b, void *lb, const void *beta, const void *c, void *lc, void *d, void *ld, const gpu_lt_algo *algo, void *workspace, size_t bytes, void *stream), (handle, desc, alpha, a, la, b, lb, beta, c, lc, d, ld, algo, workspace, bytes, stream))
-
-#define GPU_CUDNN(X) \
-	X(size_t, cudnnGetVersion, (void), ())
-/* clang-format on */
-
-/* cublasLtMatmulAlgo_t and cublasLtMatmulHeuristicResult_t */
-#ifndef GPU_LT_TYPES /* the test puts the real ones here */
+/* NVIDIA's names of types, as far as the lists below use them. The test has the real ones. */
+#ifndef GPU_REAL_TYPES
+typedef int CUresult, CUdevice, CUdevice_attribute, CUpointer_attribute, CUfunction_attribute;
+typedef int CUstreamCaptureMode, CUjit_option, CUlibraryOption;
+typedef unsigned long long CUdeviceptr;
+typedef void *CUcontext, *CUstream, *CUevent, *CUgraph, *CUgraphNode, *CUgraphExec;
+typedef void *CUlibrary, *CUkernel, *CUfunction;
+typedef int nvrtcResult;
+typedef void *nvrtcProgram;
+typedef int cublasStatus_t, cublasComputeType_t, cudaDataType_t, cublasLtMatmulDescAttributes_t;
+typedef int cublasLtMatrixLayoutAttribute_t, cublasLtMatmulPreferenceAttributes_t;
+typedef int cublasLtMatmulAlgoConfigAttributes_t;
+typedef void *cublasLtHandle_t, *cublasLtMatmulDesc_t, *cublasLtMatrixLayout_t;
+typedef void *cublasLtMatmulPreference_t, *cudaStream_t;
 typedef struct {
 	uint64_t data[8];
-} gpu_lt_algo;
+} cublasLtMatmulAlgo_t;
 typedef struct {
-	gpu_lt_algo algo;
-	size_t workspace;
-	int state;
-	float waves;
+	cublasLtMatmulAlgo_t algo;
+	size_t workspaceSize;
+	cublasStatus_t state;
+	float wavesCount;
 	int reserved[4];
-} gpu_lt_result;
+} cublasLtMatmulHeuristicResult_t;
 #endif
 
-#define GPU_MEMBER(type, name, parameters, arguments) type(*name) parameters;
+/* X(type, name, (parameters)) */
+/* clang-format off */
+#define GPU_DRIVER(X) \
+	X(CUresult, cuInit, (unsigned flags)) \
+	X(CUresult, cuDriverGetVersion, (int *version)) \
+	X(CUresult, cuGetErrorName, (CUresult error, const char **out)) \
+	X(CUresult, cuGetErrorString, (CUresult error, const char **out)) \
+	X(CUresult, cuDeviceGetCount, (int *count)) \
+	X(CUresult, cuDeviceGet, (CUdevice *device, int ordinal)) \
+	X(CUresult, cuDeviceGetName, (char *name, int size, CUdevice device)) \
+	X(CUresult, cuDeviceGetAttribute, (int *out, CUdevice_attribute what, CUdevice device)) \
+	X(CUresult, cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device)) \
+	X(CUresult, cuDeviceGetPCIBusId, (char *id, int size, CUdevice device)) \
+	X(CUresult, cuDevicePrimaryCtxRetain, (CUcontext *out, CUdevice device)) \
+	X(CUresult, cuDevicePrimaryCtxRelease_v2, (CUdevice device)) \
+	X(CUresult, cuCtxPushCurrent_v2, (CUcontext context)) \
+	X(CUresult, cuCtxPopCurrent_v2, (CUcontext *context)) \
+	X(CUresult, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total)) \
+	X(CUresult, cuMemAlloc_v2, (CUdeviceptr *out, size_t bytes)) \
+	X(CUresult, cuMemFree_v2, (CUdeviceptr p)) \
+	X(CUresult, cuMemHostAlloc, (void **out, size_t bytes, unsigned flags)) \
+	X(CUresult, cuMemFreeHost, (void *p)) \
+	X(CUresult, cuPointerGetAttribute, (void *out, CUpointer_attribute what, CUdeviceptr p)) \
+	X(CUresult, cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream)) \
+	X(CUresult, cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream)) \
+	X(CUresult, cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)) \
+	X(CUresult, cuMemsetD8Async, (CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream)) \
+	X(CUresult, cuStreamCreate, (CUstream *out, unsigned flags)) \
+	X(CUresult, cuStreamDestroy_v2, (CUstream stream)) \
+	X(CUresult, cuStreamSynchronize, (CUstream stream)) \
+	X(CUresult, cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags)) \
+	X(CUresult, cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode)) \
+	X(CUresult, cuStreamEndCapture, (CUstream stream, CUgraph *graph)) \
+	X(CUresult, cuEventCreate, (CUevent *out, unsigned flags)) \
+	X(CUresult, cuEventDestroy_v2, (CUevent event)) \
+	X(CUresult, cuEventRecord, (CUevent event, CUstream stream)) \
+	X(CUresult, cuEventElapsedTime, (float *ms, CUevent from, CUevent to)) \
+	X(CUresult, cuGraphGetNodes, (CUgraph graph, CUgraphNode *nodes, size_t *count)) \
+	X(CUresult, cuGraphInstantiateWithFlags, (CUgraphExec *out, CUgraph graph, unsigned long long flags)) \
+	X(CUresult, cuGraphUpload, (CUgraphExec exec, CUstream stream)) \
+	X(CUresult, cuGraphLaunch, (CUgraphExec exec, CUstream stream)) \
+	X(CUresult, cuGraphExecDestroy, (CUgraphExec exec)) \
+	X(CUresult, cuGraphDestroy, (CUgraph graph)) \
+	X(CUresult, cuLibraryLoadData, (CUlibrary *out, const void *code, CUjit_option *jit, void **jit_values, unsigned njit, CUlibraryOption *option, void **values, unsigned noption)) \
+	X(CUresult, cuLibraryUnload, (CUlibrary library)) \
+	X(CUresult, cuLibraryGetKernel, (CUkernel *out, CUlibrary library, const char *name)) \
+	X(CUresult, cuKernelGetFunction, (CUfunction *out, CUkernel kernel)) \
+	X(CUresult, cuFuncGetAttribute, (int *out, CUfunction_attribute what, CUfunction function)) \
+	X(CUresult, cuFuncSetAttribute, (CUfunction function, CUfunction_attribute what, int value)) \
+	X(CUresult, cuLaunchKernel, (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CUstream stream, void **args, void **extra))
+/* Newer than CUDA 12.0: used where they are. */
+#define GPU_DRIVER_NEWER(X) \
+	X(CUresult, cuFuncLoad, (CUfunction function))
+
+#define GPU_NVRTC(X) \
+	X(const char *, nvrtcGetErrorString, (nvrtcResult error)) \
+	X(nvrtcResult, nvrtcVersion, (int *major, int *minor)) \
+	X(nvrtcResult, nvrtcCreateProgram, (nvrtcProgram *out, const char *text, const char *name, int nheader, const char *const *header, const char *const *include)) \
+	X(nvrtcResult, nvrtcDestroyProgram, (nvrtcProgram *program)) \
+	X(nvrtcResult, nvrtcCompileProgram, (nvrtcProgram program, int noption, const char *const *option)) \
+	X(nvrtcResult, nvrtcGetCUBINSize, (nvrtcProgram program, size_t *bytes)) \
+	X(nvrtcResult, nvrtcGetCUBIN, (nvrtcProgram program, char *cubin)) \
+	X(nvrtcResult, nvrtcGetProgramLogSize, (nvrtcProgram program, size_t *bytes)) \
+	X(nvrtcResult, nvrtcGetProgramLog, (nvrtcProgram program, char *log))
+
+#define GPU_CUBLASLT(X) \
+	X(size_t, cublasLtGetVersion, (void)) \
+	X(const char *, cublasLtGetStatusString, (cublasStatus_t status)) \
+	X(cublasStatus_t, cublasLtCreate, (cublasLtHandle_t *out)) \
+	X(cublasStatus_t, cublasLtDestroy, (cublasLtHandle_t handle)) \
+	X(cublasStatus_t, cublasLtMatmulDescCreate, (cublasLtMatmulDesc_t *out, cublasComputeType_t compute, cudaDataType_t scale)) \
+	X(cublasStatus_t, cublasLtMatmulDescDestroy, (cublasLtMatmulDesc_t desc)) \
+	X(cublasStatus_t, cublasLtMatmulDescSetAttribute, (cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t what, const void *value, size_t bytes)) \
+	X(cublasStatus_t, cublasLtMatrixLayoutCreate, (cublasLtMatrixLayout_t *out, cudaDataType_t type, uint64_t rows, uint64_t cols, int64_t ld)) \
+	X(cublasStatus_t, cublasLtMatrixLayoutDestroy, (cublasLtMatrixLayout_t layout)) \
+	X(cublasStatus_t, cublasLtMatrixLayoutSetAttribute, (cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t what, const void *value, size_t bytes)) \
+	X(cublasStatus_t, cublasLtMatmulPreferenceCreate, (cublasLtMatmulPreference_t *out)) \
+	X(cublasStatus_t, cublasLtMatmulPreferenceDestroy, (cublasLtMatmulPreference_t preference)) \
+	X(cublasStatus_t, cublasLtMatmulPreferenceSetAttribute, (cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t what, const void *value, size_t bytes)) \
+	X(cublasStatus_t, cublasLtMatmulAlgoGetHeuristic, (cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int asked, cublasLtMatmulHeuristicResult_t *result, int *got)) \
+	X(cublasStatus_t, cublasLtMatmulAlgoCheck, (cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *result)) \
+	X(cublasStatus_t, cublasLtMatmulAlgoConfigGetAttribute, (const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfigAttributes_t what, void *value, size_t bytes, size_t *written)) \
+	X(cublasStatus_t, cublasLtMatmul, (cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha, const void *a, cublasLtMatrixLayout_t la, const void *b, cublasLtMatrixLayout_t lb, const void *beta, const void *c, cublasLtMatrixLayout_t lc, void *d, cublasLtMatrixLayout_t ld, const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, cudaStream_t stream))
+
+#define GPU_CUDNN(X) \
+	X(size_t, cudnnGetVersion, (void))
+/* clang-format on */
+
+#define GPU_MEMBER(type, name, parameters) type(*name) parameters;
 struct gpu_driver {
 	GPU_DRIVER(GPU_MEMBER) GPU_DRIVER_NEWER(GPU_MEMBER)
 };

@@ -73,10 +73,10 @@ static int find(void *handle, const char *name, void *function)
 	return p != NULL;
 }
 
-#define FIND(type, name, parameters, arguments)                                                    \
+#define FIND(type, name, parameters)                                                               \
 	if (!find(handle, #name, &api->name))                                                      \
 		return #name;
-#define FIND_IF_ANY(type, name, parameters, arguments) (void)find(handle, #name, &api->name);
+#define FIND_IF_ANY(type, name, parameters) (void)find(handle, #name, &api->name);
 
 /* Each returns the name of a function that is missing, or NULL. */
 static const char *driver_bind(stint_gpu *g, void *handle, int *version)

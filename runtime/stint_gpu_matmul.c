@@ -16,7 +16,7 @@ struct stint_gpu_matmul {
 	stint_gpu *g;
 	struct stint_gpu_product p;
 	void *desc, *a, *b, *d;
-	gpu_lt_algo algo;
+	cublasLtMatmulAlgo_t algo;
 	size_t workspace;
 };
 
@@ -213,7 +213,7 @@ static int preference_make(const struct stint_gpu_matmul *m, void **out)
 
 /* Partial sums that are added in a step of their own, in fp32, or none: not in the output as blocks
  * finish, and not rounded to its type on the way. */
-static int settled(const struct stint_gpu_matmul *m, const gpu_lt_algo *algo)
+static int settled(const struct stint_gpu_matmul *m, const cublasLtMatmulAlgo_t *algo)
 {
 	uint32_t scheme = 0;
 	size_t written;
@@ -226,7 +226,7 @@ static int ask(struct stint_gpu_matmul *m)
 {
 	stint_gpu *g = m->g;
 	const struct stint_gpu_product *p = &m->p;
-	gpu_lt_result result[ASKED];
+	cublasLtMatmulHeuristicResult_t result[ASKED];
 	void *preference = NULL;
 	int got = 0;
 	memset(result, 0, sizeof result);
@@ -239,10 +239,10 @@ static int ask(struct stint_gpu_matmul *m)
 	if (status && status != GPU_LT_NOT_SUPPORTED)
 		return lt_check(g, status, "asking for an algorithm");
 	for (int i = 0; !status && i < got && i < ASKED; i++)
-		if (!result[i].state && result[i].workspace <= p->cap &&
+		if (!result[i].state && result[i].workspaceSize <= p->cap &&
 			settled(m, &result[i].algo)) {
 			m->algo = result[i].algo;
-			m->workspace = result[i].workspace;
+			m->workspace = result[i].workspaceSize;
 			return STINT_OK;
 		}
 	return stint_gpu_fail(g, STINT_BAD_MACHINE,
@@ -275,7 +275,7 @@ static void key_make(struct stint_gpu_matmul *m, unsigned char key[GPU_KEY])
 static int recall(struct stint_gpu_matmul *m, const unsigned char key[GPU_KEY])
 {
 	stint_gpu *g = m->g;
-	gpu_lt_result result;
+	cublasLtMatmulHeuristicResult_t result;
 	size_t bytes = 0;
 	void *data = stint_gpu_cache_read(g, key, &bytes);
 	int good = data && bytes == sizeof m->algo;
@@ -285,8 +285,8 @@ static int recall(struct stint_gpu_matmul *m, const unsigned char key[GPU_KEY])
 		good = settled(m, &m->algo) &&
 		       !g->lt.cublasLtMatmulAlgoCheck(
 			       g->lt_handle, m->desc, m->a, m->b, m->d, m->d, &m->algo, &result) &&
-		       result.workspace <= m->p.cap;
-		m->workspace = result.workspace;
+		       result.workspaceSize <= m->p.cap;
+		m->workspace = result.workspaceSize;
 	}
 	free(data);
 	return good;
