@@ -22,7 +22,7 @@ void stint_gpu_code_free(struct stint_gpu_code *code)
 
 static int known(int arch)
 {
-	return arch == stint_gpu_arch(arch / 10, arch % 10);
+	return arch > 0 && arch == stint_gpu_arch(arch / 10, arch % 10);
 }
 
 /* All options as NVRTC takes them. 0, or -1: too many. */
@@ -128,7 +128,7 @@ static int compile(
 int stint_gpu_compile(stint_gpu *g, const char *text, int arch, const char *const *option,
 	int noption, struct stint_gpu_code *out)
 {
-	char name[32];
+	char name[40];
 	const char *list[MAX_OPTIONS];
 	unsigned char key[GPU_KEY];
 	struct stint_gpu_code code = {NULL, 0, 0};

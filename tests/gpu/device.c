@@ -23,12 +23,12 @@ static const char text[] =
 	"}\n"
 	"extern \"C\" __global__ void reverse(float *x, int n)\n"
 	"{\n"
-	"	extern __shared__ float all[];\n"
+	"	extern __shared__ float turned[];\n"
 	"	for (int i = threadIdx.x; i < n; i += blockDim.x)\n"
-	"		all[n - 1 - i] = x[i];\n"
+	"		turned[n - 1 - i] = x[i];\n"
 	"	__syncthreads();\n"
 	"	for (int i = threadIdx.x; i < n; i += blockDim.x)\n"
-	"		x[i] = all[i];\n"
+	"		x[i] = turned[i];\n"
 	"}\n";
 
 enum { MIB = 1 << 20, QUICK = 64, LONG = 4096 };

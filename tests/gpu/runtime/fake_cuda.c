@@ -281,8 +281,19 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 	return may_in_context();
 }
 
-/* The bytes stand before the memory. */
-enum { BEFORE = 256 };
+/* What is allocated, in order to answer for addresses inside of it. */
+static struct block {
+	unsigned long long at;
+	size_t bytes;
+} blocks[16];
+
+static struct block *block_of(unsigned long long at)
+{
+	for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+		if (blocks[i].at <= at && at - blocks[i].at < blocks[i].bytes)
+			return &blocks[i];
+	return NULL;
+}
 
 int cuMemAlloc_v2(unsigned long long *out, size_t bytes)
 {
@@ -292,21 +303,23 @@ int cuMemAlloc_v2(unsigned long long *out, size_t bytes)
 		return error;
 	if (whole > memory - fake.used)
 		return GPU_CU_OUT_OF_MEMORY;
-	char *p = aligned_alloc(BEFORE, (bytes + 2 * BEFORE - 1) / BEFORE * BEFORE);
-	memcpy(p, &bytes, sizeof bytes);
+	struct block *b = blocks;
+	while (b->bytes > 0)
+		b++; /* tests make fewer */
+	b->at = (uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
+	b->bytes = bytes;
 	fake.used += whole;
 	fake.live++;
-	*out = (uintptr_t)(p + BEFORE);
+	*out = b->at;
 	return 0;
 }
 
 int cuMemFree_v2(unsigned long long at)
 {
-	char *p = (char *)(uintptr_t)at - BEFORE;
-	size_t bytes;
-	memcpy(&bytes, p, sizeof bytes);
-	fake.used -= (bytes + fake.unit - 1) / fake.unit * fake.unit;
-	return release(p);
+	struct block *b = block_of(at);
+	fake.used -= (b->bytes + fake.unit - 1) / fake.unit * fake.unit;
+	b->bytes = 0;
+	return release((void *)(uintptr_t)at);
 }
 
 int cuMemHostAlloc(void **out, size_t bytes, unsigned flags)
@@ -325,20 +338,18 @@ int cuMemFreeHost(void *p)
 int cuPointerGetAttribute(void *out, int what, unsigned long long p)
 {
 	const int on_device = GPU_CU_ON_DEVICE, ordinal = 0;
-	size_t bytes;
-	const int error = may_in_context();
+	const struct block *b = block_of(p);
+	const int error = b ? may_in_context() : INVALID;
 	if (error)
 		return error;
-	memcpy(&bytes, (char *)(uintptr_t)p - p % BEFORE - BEFORE, sizeof bytes);
-	const unsigned long long start = p - p % BEFORE;
 	if (what == GPU_CU_POINTER_MEMORY)
 		memcpy(out, &on_device, sizeof on_device);
 	else if (what == GPU_CU_POINTER_ORDINAL)
 		memcpy(out, &ordinal, sizeof ordinal);
 	else if (what == GPU_CU_POINTER_START)
-		memcpy(out, &start, sizeof start);
+		memcpy(out, &b->at, sizeof b->at);
 	else if (what == GPU_CU_POINTER_BYTES)
-		memcpy(out, &bytes, sizeof bytes);
+		memcpy(out, &b->bytes, sizeof b->bytes);
 	return 0;
 }
 
@@ -372,6 +383,19 @@ int cuMemsetD8Async(unsigned long long to, unsigned char byte, size_t bytes, voi
 
 /* --- Streams, events, graphs --- */
 
+/* The stream whose work a capture's main stream has to wait for: one at most here. */
+static struct stream *joined;
+static size_t joined_waited;
+
+static void graph_drop(struct graph *g)
+{
+	for (struct work *w = g->first, *next; w; w = next) {
+		next = w->next;
+		free(w);
+	}
+	release(g);
+}
+
 int cuStreamCreate(void **out, unsigned flags)
 {
 	const int error = flags == GPU_CU_STREAM_ALONE ? may_in_context() : INVALID;
@@ -382,6 +406,15 @@ int cuStreamCreate(void **out, unsigned flags)
 
 int cuStreamDestroy_v2(void *stream)
 {
+	struct stream *s = stream;
+	if (s == joined) {
+		joined = NULL;
+	} else if (s->into) { /* a capture that nobody ended */
+		graph_drop(s->into);
+		if (joined)
+			joined->into = NULL;
+		joined = NULL;
+	}
 	return release(stream);
 }
 
@@ -415,10 +448,6 @@ int cuEventRecord(void *event, void *stream)
 	return 0;
 }
 
-/* The stream whose work a capture's main stream has to wait for: one at most here. */
-static struct stream *joined;
-static size_t joined_waited;
-
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
 	struct stream *s = stream;
@@ -440,15 +469,6 @@ int cuEventElapsedTime(float *ms, void *from, void *to)
 	const struct event *a = from, *b = to;
 	*ms = 1;
 	return a->captured || b->captured ? INVALID : may_in_context();
-}
-
-static void graph_drop(struct graph *g)
-{
-	for (struct work *w = g->first, *next; w; w = next) {
-		next = w->next;
-		free(w);
-	}
-	release(g);
 }
 
 int cuStreamBeginCapture_v2(void *stream, int mode)

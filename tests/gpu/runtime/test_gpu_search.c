@@ -84,7 +84,7 @@ static void test_pip(void **state)
 		"path/lib/python3.12/site-packages/nvidia/cu13/lib/libcublasLt.so.13",
 		"home/.local/lib/python3.11/site-packages/nvidia/cu13/lib/libcublasLt.so.13", NULL};
 	static const char *const names[] = {"VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "HOME"};
-	char *before[4], here[900], value[1024];
+	char *before[4], here[900], value[2048];
 	stint_gpu *g;
 	(void)state;
 	assert_non_null(getcwd(here, sizeof here));
