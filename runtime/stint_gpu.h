@@ -59,7 +59,8 @@ enum stint_gpu_library {
 /* Loads a library unless it is loaded. The other functions do so by themselves. Looked for in: the
  * given folders, the system's search path, CUDA_HOME, CUDA_PATH and /usr/local/cuda, then pip's
  * nvidia/.../lib beside VIRTUAL_ENV, CONDA_PREFIX, python3 in PATH, ~/.local and the system's
- * Pythons. A library newer (by major version) than an open device's driver is passed over. */
+ * Pythons. A library newer (by major version) than an open device's driver is passed over: open the
+ * device first. */
 int stint_gpu_need(stint_gpu *g, enum stint_gpu_library library);
 /* Of a loaded library; "" and 0 else. Versions as the library counts: driver 13000 is 13.0; NVRTC
  * 1000 times the major version and 10 times the minor one; cuBLASLt and cuDNN as they say. */
@@ -187,7 +188,9 @@ int stint_gpu_sync(stint_gpu *g, int stream);
 
 struct stint_gpu_graph;
 
-/* From begin to end everything put on the streams is recorded, not run. */
+/* From begin to end everything put on the streams is recorded, not run; host memory in copies is
+ * pinned then, and stays where it is as long as the graph does. What libraries load when they are
+ * first used is loaded all the same, and itemised. */
 int stint_gpu_capture_begin(stint_gpu *g);
 /* Makes what was recorded ready to be replayed. On failure nothing is being recorded any more. */
 int stint_gpu_capture_end(stint_gpu *g, struct stint_gpu_graph **out);

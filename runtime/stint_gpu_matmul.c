@@ -15,7 +15,7 @@ enum { ASKED = 32, ALIGNED = 256 };
 struct stint_gpu_matmul {
 	stint_gpu *g;
 	struct stint_gpu_product p;
-	void *desc, *a, *b, *d;
+	void *desc, *a, *b, *d, *preference;
 	cublasLtMatmulAlgo_t algo;
 	size_t workspace;
 };
@@ -174,6 +174,27 @@ static int desc_make(struct stint_gpu_matmul *m)
 	return status;
 }
 
+static int preference_make(struct stint_gpu_matmul *m)
+{
+	const struct gpu_cublaslt *lt = &m->g->lt;
+	const uint64_t cap = m->p.cap;
+	const uint32_t reduction = GPU_LT_REDUCTION_COMPUTE, align = ALIGNED;
+	int status = lt->cublasLtMatmulPreferenceCreate(&m->preference);
+	if (status)
+		m->preference = NULL;
+	if (!status)
+		status = lt->cublasLtMatmulPreferenceSetAttribute(
+			m->preference, GPU_LT_PREF_WORKSPACE, &cap, sizeof cap);
+	if (!status)
+		status = lt->cublasLtMatmulPreferenceSetAttribute(
+			m->preference, GPU_LT_PREF_REDUCTION, &reduction, sizeof reduction);
+	for (int what = GPU_LT_PREF_ALIGN_A; !status && what <= GPU_LT_PREF_ALIGN_D; what++)
+		status = lt->cublasLtMatmulPreferenceSetAttribute(
+			m->preference, what, &align, sizeof align);
+	return status;
+}
+
+/* What the library is told; it needs no device for that. */
 static int describe(struct stint_gpu_matmul *m)
 {
 	const struct stint_gpu_product *p = &m->p;
@@ -186,30 +207,10 @@ static int describe(struct stint_gpu_matmul *m)
 			p->ld0, p->step0);
 	if (!status)
 		status = layout_make(m, &m->d, p->out, p->m, p->n, p->ldy, p->stepy);
-	return status;
+	return status ? status : preference_make(m);
 }
 
 /* --- The choice --- */
-
-static int preference_make(const struct stint_gpu_matmul *m, void **out)
-{
-	const struct gpu_cublaslt *lt = &m->g->lt;
-	const uint64_t cap = m->p.cap;
-	const uint32_t reduction = GPU_LT_REDUCTION_COMPUTE, align = ALIGNED;
-	int status = lt->cublasLtMatmulPreferenceCreate(out);
-	if (status) {
-		*out = NULL;
-		return status;
-	}
-	status = lt->cublasLtMatmulPreferenceSetAttribute(
-		*out, GPU_LT_PREF_WORKSPACE, &cap, sizeof cap);
-	if (!status)
-		status = lt->cublasLtMatmulPreferenceSetAttribute(
-			*out, GPU_LT_PREF_REDUCTION, &reduction, sizeof reduction);
-	for (int what = GPU_LT_PREF_ALIGN_A; !status && what <= GPU_LT_PREF_ALIGN_D; what++)
-		status = lt->cublasLtMatmulPreferenceSetAttribute(*out, what, &align, sizeof align);
-	return status;
-}
 
 /* Partial sums that are added in a step of their own, in fp32, or none: not in the output as blocks
  * finish, and not rounded to its type on the way. */
@@ -227,15 +228,10 @@ static int ask(struct stint_gpu_matmul *m)
 	stint_gpu *g = m->g;
 	const struct stint_gpu_product *p = &m->p;
 	cublasLtMatmulHeuristicResult_t result[ASKED];
-	void *preference = NULL;
 	int got = 0;
 	memset(result, 0, sizeof result);
-	int status = preference_make(m, &preference);
-	if (!status)
-		status = g->lt.cublasLtMatmulAlgoGetHeuristic(g->lt_handle, m->desc, m->a, m->b,
-			m->d, m->d, preference, ASKED, result, &got);
-	if (preference)
-		g->lt.cublasLtMatmulPreferenceDestroy(preference);
+	const int status = g->lt.cublasLtMatmulAlgoGetHeuristic(
+		g->lt_handle, m->desc, m->a, m->b, m->d, m->d, m->preference, ASKED, result, &got);
 	if (status && status != GPU_LT_NOT_SUPPORTED)
 		return lt_check(g, status, "asking for an algorithm");
 	for (int i = 0; !status && i < got && i < ASKED; i++)
@@ -334,9 +330,9 @@ int stint_gpu_matmul_new(
 		return stint_gpu_leave(g, stint_gpu_fail(g, STINT_NO_MEMORY, "out of memory"));
 	m->g = g;
 	m->p = whole;
-	rc = handle_make(g);
+	rc = lt_check(g, describe(m), "describing a product");
 	if (!rc)
-		rc = lt_check(g, describe(m), "describing a product");
+		rc = handle_make(g);
 	if (!rc)
 		rc = choose(m);
 	if (!rc)
@@ -358,6 +354,8 @@ void stint_gpu_matmul_free(struct stint_gpu_matmul *m)
 	for (int i = 0; i < 3; i++)
 		if (layout[i])
 			lt->cublasLtMatrixLayoutDestroy(layout[i]);
+	if (m->preference)
+		lt->cublasLtMatmulPreferenceDestroy(m->preference);
 	if (m->desc)
 		lt->cublasLtMatmulDescDestroy(m->desc);
 	free(m);

@@ -34,12 +34,21 @@ static void places_add(struct places *p, const char *path)
 	grown[p->bytes] = 0;
 }
 
-static int newest_first(const void *a, const void *b)
+static const char *base_of(const char *path)
 {
-	return strverscmp(*(char *const *)b, *(char *const *)a);
+	const char *base = strrchr(path, '/');
+	return base ? base + 1 : path;
 }
 
-/* Files that match, the newest version first; versions in folders' names count too. */
+/* By the version in the name; then by folder, so that the order is always the same. */
+static int newest_first(const void *a, const void *b)
+{
+	const char *x = *(char *const *)a, *y = *(char *const *)b;
+	const int by_name = strverscmp(base_of(y), base_of(x));
+	return by_name ? by_name : strverscmp(y, x);
+}
+
+/* Files that match, the newest version first. */
 static void places_glob(struct places *p, const char *pattern)
 {
 	glob_t found;

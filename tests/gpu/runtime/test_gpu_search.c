@@ -80,6 +80,7 @@ static void test_pip(void **state)
 {
 	static const char *const ends[] = {
 		"venv/lib/python3.11/site-packages/nvidia/cu13/lib/libcublasLt.so.13",
+		"venv/lib/python3.11/site-packages/nvidia/cublas/lib/libcublasLt.so.12",
 		"venv/lib/python3.9/site-packages/nvidia/cublas/lib/libcublasLt.so.12",
 		"path/lib/python3.12/site-packages/nvidia/cu13/lib/libcublasLt.so.13",
 		"home/.local/lib/python3.11/site-packages/nvidia/cu13/lib/libcublasLt.so.13", NULL};
@@ -180,6 +181,38 @@ static void test_stub(void **state)
 	stint_gpu_free(g);
 }
 
+/* The real cuBLASLt takes every description we give it, of all types and epilogues: it fails only
+ * where it wants a device. */
+static void test_descriptions(void **state)
+{
+	static const char *const kinds[] = {"matmul", "matmul_bias", "matmul_sum0", "matmul_sum1"};
+	stint_gpu *g;
+	(void)state;
+	assert_int_equal(stint_gpu_new(&g, FAKES), STINT_OK);
+	assert_int_equal(stint_gpu_open(g, 0), STINT_OK);
+	free(g->folders);
+	g->folders = strdup("nowhere"); /* a stand-in as the driver, but not as the library */
+	if (stint_gpu_need(g, STINT_GPU_CUBLASLT)) {
+		stint_gpu_free(g);
+		skip();
+	}
+	for (int how = 0; how < 4 * 8; how++) {
+		const int64_t p[24] = {how % 4 < 2 ? 2 : 1, 16, 32, 64, 1, how >> 4 & 1, 1, 1,
+			how >> 2 & 1 ? 7 : 0};
+		struct stint_gpu_product product;
+		struct stint_gpu_matmul *m;
+		assert_int_equal(
+			stint_gpu_product_of(kinds[how % 4], p,
+				how >> 3 & 1 ? STINT_GPU_F16 : STINT_GPU_BF16, 90, &product),
+			STINT_OK);
+		product.tf32 = !(how >> 2 & 1) && (how >> 3 & 1);
+		assert_int_not_equal(stint_gpu_matmul_new(g, &product, &m), STINT_OK);
+		if (!strstr(stint_gpu_message(g), "cuBLASLt: starting: "))
+			fail_msg("%s", stint_gpu_message(g));
+	}
+	stint_gpu_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +221,7 @@ int main(void)
 		cmocka_unit_test(test_not_a_library),
 		cmocka_unit_test(test_installed),
 		cmocka_unit_test(test_stub),
+		cmocka_unit_test(test_descriptions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
