@@ -161,7 +161,7 @@ char *stint_gpu_places(const stint_gpu *g, enum stint_gpu_library library, int w
 	else if (where == 1 && library != STINT_GPU_DRIVER)
 		places_toolkit(&p, file);
 	else if (where == 1)
-		places_add(&p, "/usr/lib/wsl/lib/libcuda.so.1");
+		places_glob(&p, "/usr/lib/wsl/lib/libcuda.so.1");
 	else if (library != STINT_GPU_DRIVER)
 		places_pip(&p, file);
 	if (!p.failed)
