@@ -248,6 +248,47 @@ void stint_gpu_matmul_algo(const struct stint_gpu_matmul *m, unsigned char algo[
 int stint_gpu_matmul_run(stint_gpu *g, int stream, struct stint_gpu_matmul *m, stint_gpu_ptr x0,
 	stint_gpu_ptr x1, stint_gpu_ptr y, stint_gpu_ptr extra, stint_gpu_ptr workspace);
 
+/* --- Convolutions by cuDNN --- */
+
+enum stint_gpu_conv_kind {
+	STINT_GPU_CONV_FORWARD, /* y from x and w */
+	STINT_GPU_CONV_DATA,    /* x, a gradient, from w and y, a gradient */
+	STINT_GPU_CONV_WEIGHT   /* w, a gradient, from x and y, a gradient */
+};
+
+/* y[n, k, o] = sum over c and f of x[n, c, o * stride + f * dilation - before] w[k, c, f], over 2
+ * or 3 spatial axes (one axis: make the first of two 1 long). Padding after follows from the sizes.
+ */
+struct stint_gpu_convolution {
+	enum stint_gpu_conv_kind kind;
+	int axes;
+	int64_t n, c, k, groups;                                     /* w has c / groups channels */
+	int64_t x[3], w[3], y[3], stride[3], dilation[3], before[3]; /* dilation 1: dense */
+	int last; /* x and y are stored [n, x..., c], w as [k, w..., c / groups]; else channels
+		     come before the spatial axes in all three */
+	enum stint_gpu_type type[3]; /* of x, w, y. Sums are fp32 */
+	int tf32;                    /* fp32 operands may be rounded to tf32 */
+	int strict;                  /* neither Winograd's way nor Fourier's */
+	size_t cap;                  /* bytes of workspace it may use */
+};
+
+struct stint_gpu_conv;
+
+/* From kind ("conv_forward", "conv_data", "conv_weight"; "conv3_..." over three axes) and numbers
+ * of stint_lib.h, narrow types being `narrow`, stored with channels last or first; a bias and
+ * blocked forms are STINT_BAD_DATA. The cap is 32 MiB. */
+int stint_gpu_convolution_of(const char *kind, const int64_t p[24], enum stint_gpu_type narrow,
+	int last, struct stint_gpu_convolution *out);
+/* The first plan that cuDNN's heuristic proposes whose result is the same every time, that does not
+ * round fp32 operands unless tf32 says so, and that fits the cap. STINT_BAD_MACHINE: there is none.
+ */
+int stint_gpu_conv_new(
+	stint_gpu *g, const struct stint_gpu_convolution *c, struct stint_gpu_conv **out);
+void stint_gpu_conv_free(struct stint_gpu_conv *c);              /* before its stint_gpu */
+size_t stint_gpu_conv_workspace(const struct stint_gpu_conv *c); /* bytes it does use */
+int stint_gpu_conv_run(stint_gpu *g, int stream, struct stint_gpu_conv *c, stint_gpu_ptr x,
+	stint_gpu_ptr w, stint_gpu_ptr y, stint_gpu_ptr workspace);
+
 #ifdef __cplusplus
 }
 #endif

@@ -44,6 +44,8 @@ static void release_device(stint_gpu *g)
 			g->cu.cuEventDestroy_v2(g->event[i]);
 	if (g->lt_handle)
 		g->lt.cublasLtDestroy(g->lt_handle);
+	if (g->dnn_handle)
+		g->dnn.cudnnDestroy(g->dnn_handle);
 	for (int i = 0; i < g->nmodule; i++)
 		if (g->module[i])
 			g->cu.cuLibraryUnload(g->module[i]);

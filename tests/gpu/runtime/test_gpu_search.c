@@ -213,6 +213,40 @@ static void test_descriptions(void **state)
 	stint_gpu_free(g);
 }
 
+/* So does the real cuDNN. */
+static void test_convolutions(void **state)
+{
+	static const int64_t flat[24] = {2, 16, 15, 14, 16, 2, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 8, 7};
+	static const int64_t deep[24] = {
+		2, 8, 16, 1, 5, 6, 7, 3, 3, 3, 1, 2, 1, 1, 1, 1, 1, 1, 1, 5, 3, 7};
+	static const char *const kinds[] = {"conv_forward", "conv_data", "conv_weight",
+		"conv3_forward", "conv3_data", "conv3_weight"};
+	stint_gpu *g;
+	(void)state;
+	assert_int_equal(stint_gpu_new(&g, FAKES), STINT_OK);
+	assert_int_equal(stint_gpu_open(g, 0), STINT_OK);
+	free(g->folders);
+	g->folders = strdup("nowhere");
+	if (stint_gpu_need(g, STINT_GPU_CUDNN)) {
+		stint_gpu_free(g);
+		skip();
+	}
+	for (int how = 0; how < 6 * 4; how++) {
+		int64_t p[24];
+		struct stint_gpu_convolution c;
+		struct stint_gpu_conv *m;
+		memcpy(p, how % 6 < 3 ? flat : deep, sizeof p);
+		p[how % 6 < 3 ? 19 : 23] = how / 6 % 2 ? 7 * 16 : 0;
+		assert_int_equal(
+			stint_gpu_convolution_of(kinds[how % 6], p, STINT_GPU_BF16, how / 12, &c),
+			STINT_OK);
+		assert_int_not_equal(stint_gpu_conv_new(g, &c, &m), STINT_OK);
+		if (!strstr(stint_gpu_message(g), "cuDNN: starting: "))
+			fail_msg("%s", stint_gpu_message(g));
+	}
+	stint_gpu_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +256,7 @@ int main(void)
 		cmocka_unit_test(test_installed),
 		cmocka_unit_test(test_stub),
 		cmocka_unit_test(test_descriptions),
+		cmocka_unit_test(test_convolutions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
