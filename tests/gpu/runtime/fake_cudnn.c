@@ -122,9 +122,10 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
 		GPU_DNN_NOTE_TENSOR_CORE, -1, -1, GPU_DNN_NOTE_WINOGRAD, -1};
 	const struct descriptor *d = descriptor;
 	struct descriptor *out[ENGINES];
-	const int64_t plan_bytes = d->type != GPU_DNN_PLAN                       ? 0
-				   : part(d, GPU_DNN_PLAN_CONFIG)->engine == BIG ? (int64_t)1 << 40
-										 : 1024;
+	const int64_t plan_bytes = d->type != GPU_DNN_PLAN ? 0
+				   : part(d, GPU_DNN_PLAN_CONFIG)->engine == BIG
+					   ? (int64_t)1 << 40
+					   : 1024 + part(d, GPU_DNN_PLAN_CONFIG)->engine;
 	if (what == GPU_DNN_HEUR_RESULTS && type == GPU_DNN_T_DESCRIPTOR && asked >= ENGINES) {
 		const struct descriptor *op = part(part(d, GPU_DNN_HEUR_GRAPH), GPU_DNN_GRAPH_OPS);
 		memcpy(out, values, sizeof out);
@@ -222,10 +223,10 @@ static void put(const struct tensor *t, const int64_t *i, float f)
 		memcpy(t->data + 2 * at, &half, 2);
 }
 
-/* Counts i up to the tensor's sizes; 0 after the last. */
-static int next(const struct tensor *t, int64_t *i)
+/* Counts i up to the tensor's sizes, its first `from` numbers staying; 0 after the last. */
+static int next(const struct tensor *t, int64_t *i, int from)
 {
-	for (int a = t->rank - 1; a >= 0; a--) {
+	for (int a = t->rank - 1; a >= from; a--) {
 		if (++i[a] < t->dim[a])
 			return 1;
 		i[a] = 0;
@@ -246,7 +247,7 @@ static void terms(const struct conv *c, double *sum)
 	do {
 		int64_t iw[5] = {iy[1]}, ix[5];
 		do {
-			int inside = iw[0] == iy[1];
+			int inside = 1;
 			ix[0] = iy[0];
 			ix[1] = iy[1] / (y->dim[1] / groups) * w->dim[1] + iw[1];
 			for (int a = 0; a < c->axes; a++) {
@@ -263,8 +264,8 @@ static void terms(const struct conv *c, double *sum)
 			sum[at] += (double)(out == x ? 1 : get(x, ix)) *
 				   (double)(out == w ? 1 : get(w, iw)) *
 				   (double)(out == y ? 1 : get(y, iy));
-		} while (next(w, iw));
-	} while (next(y, iy));
+		} while (next(w, iw, 1));
+	} while (next(y, iy, 0));
 }
 
 static void run(struct conv *c)
@@ -280,7 +281,7 @@ static void run(struct conv *c)
 	terms(c, sum);
 	do {
 		put(out, i, (float)sum[at++]);
-	} while (next(out, i));
+	} while (next(out, i, 0));
 	free(sum);
 }
 

@@ -289,7 +289,7 @@ static int scene_open(struct scene *s, const struct stint_gpu_code *code)
 	int module;
 	void *host;
 	int rc = stint_gpu_open(s->g, 0);
-	rc = rc ? rc : stint_gpu_arena(s->g, 0, 1024, &s->at);
+	rc = rc ? rc : stint_gpu_arena(s->g, 0, 4096, &s->at);
 	rc = rc ? rc : stint_gpu_load(s->g, code, &module);
 	rc = rc ? rc : stint_gpu_kernel_find(s->g, module, "axpy", 0, &s->axpy);
 	rc = rc ? rc : stint_gpu_pinned(s->g, 32, &host);
@@ -372,6 +372,20 @@ static int product_run(stint_gpu *g, stint_gpu_ptr at)
 	return rc;
 }
 
+static int convolution_run(stint_gpu *g, stint_gpu_ptr at)
+{
+	const int64_t p[24] = {1, 2, 3, 3, 2, 1, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2};
+	struct stint_gpu_convolution c;
+	struct stint_gpu_conv *m;
+	int rc = stint_gpu_convolution_of("conv_forward", p, STINT_GPU_BF16, 1, &c);
+	rc = rc ? rc : stint_gpu_conv_new(g, &c, &m);
+	if (rc)
+		return rc;
+	rc = stint_gpu_conv_run(g, 0, m, at, at, at + 256, at + 1024);
+	stint_gpu_conv_free(m);
+	return rc;
+}
+
 /* Every call of the driver failing in turn: an error, the driver's words, nothing kept. */
 static void test_every_failure(void **state)
 {
@@ -387,6 +401,7 @@ static void test_every_failure(void **state)
 		rc = rc ? rc : scene_record(&s);
 		rc = rc ? rc : scene_play(&s);
 		rc = rc ? rc : product_run(s.g, s.at);
+		rc = rc ? rc : convolution_run(s.g, s.at);
 		if (rc)
 			assert_non_null(strstr(stint_gpu_message(s.g), "a made up failure"));
 		fake_of(s.g)->fail_at = 0;
@@ -442,6 +457,72 @@ static void test_product_numbers(void **state)
 	assert_int_equal(stint_gpu_matmul_cap(90, &large), 32 * MIB);
 }
 
+static void test_convolution_numbers(void **state)
+{
+	const int64_t dense[24] = {2, 6, 15, 14, 4, 2, 3, 5, 2, 1, 1, 2, 1, 3, 0, 0, 8, 12};
+	int64_t p[24];
+	struct stint_gpu_convolution c;
+	(void)state;
+	memcpy(p, dense, sizeof p);
+	p[19] = 16 * 4 + 8; /* y narrow, an algorithm of the other library */
+	assert_int_equal(stint_gpu_convolution_of("conv_data", p, STINT_GPU_F16, 1, &c), STINT_OK);
+	assert_int_equal(c.kind, STINT_GPU_CONV_DATA);
+	assert_int_equal(c.axes, 2);
+	assert_int_equal(c.k, 4);
+	assert_int_equal(c.groups, 2);
+	assert_int_equal(c.w[1], 5);
+	assert_int_equal(c.stride[0], 2);
+	assert_int_equal(c.dilation[1], 2);
+	assert_int_equal(c.before[1], 3);
+	assert_int_equal(c.y[1], 12);
+	/* the call's y0 is the gradient of x */
+	assert_int_equal(c.type[0], STINT_GPU_F16);
+	assert_int_equal(c.type[1], STINT_GPU_F32);
+	assert_int_equal(c.type[2], STINT_GPU_F32);
+	p[19] = 1; /* a blocked form */
+	assert_int_equal(
+		stint_gpu_convolution_of("conv_data", p, STINT_GPU_F16, 1, &c), STINT_BAD_DATA);
+	p[19] = 0;
+	p[18] = 1; /* a bias */
+	assert_int_equal(
+		stint_gpu_convolution_of("conv_forward", p, STINT_GPU_F16, 1, &c), STINT_BAD_DATA);
+	p[18] = 0;
+	p[5] = 4; /* groups that do not divide the channels */
+	assert_int_equal(
+		stint_gpu_convolution_of("conv_forward", p, STINT_GPU_F16, 1, &c), STINT_BAD_DATA);
+	assert_int_equal(
+		stint_gpu_convolution_of("matmul", dense, STINT_GPU_F16, 1, &c), STINT_BAD_DATA);
+}
+
+/* Which of the stand-in's engines is taken: without a note, whatever stands before it. */
+static void test_engines(void **state)
+{
+	const int64_t p[24] = {1, 2, 3, 3, 2, 1, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2};
+	stint_gpu *g = gpu_new();
+	struct stint_gpu_convolution c;
+	(void)state;
+	assert_int_equal(stint_gpu_open(g, 0), STINT_OK);
+	assert_int_equal(
+		stint_gpu_convolution_of("conv_forward", p, STINT_GPU_BF16, 1, &c), STINT_OK);
+	for (int how = 0; how < 3; how++) { /* as it is, strict, with tf32 */
+		struct stint_gpu_conv *m;
+		c.strict = how == 1;
+		c.tf32 = how == 2;
+		assert_int_equal(stint_gpu_conv_new(g, &c, &m), STINT_OK);
+		/* the stand-in's Winograd's, plain and tensor-core engines */
+		assert_int_equal(stint_gpu_conv_workspace(m), how == 0   ? 1029
+							      : how == 1 ? 1030
+									 : 1026);
+		stint_gpu_conv_free(m);
+	}
+	struct stint_gpu_conv *none = NULL;
+	c.cap = 100;
+	assert_int_equal(stint_gpu_conv_new(g, &c, &none), STINT_BAD_MACHINE);
+	assert_null(none);
+	assert_non_null(strstr(stint_gpu_message(g), "within 100 bytes"));
+	gpu_done(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -457,6 +538,8 @@ int main(void)
 		cmocka_unit_test(test_unjoined),
 		cmocka_unit_test(test_every_failure),
 		cmocka_unit_test(test_product_numbers),
+		cmocka_unit_test(test_convolution_numbers),
+		cmocka_unit_test(test_engines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
