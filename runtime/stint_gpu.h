@@ -1,7 +1,7 @@
-/* A GPU behind a generated step, as plain C11: NVIDIA's driver, NVRTC and cuBLASLt, found when the
- * program runs. Nothing of CUDA is needed to build; without a driver or a device stint_gpu_open
- * returns STINT_NO_DEVICE. Self-contained: `stint compile` puts copies of stint_gpu*.[hc] beside
- *the step.
+/* A GPU behind a generated step, as plain C11: NVIDIA's driver, NVRTC, cuBLASLt and cuDNN, found
+ * when the program runs. Nothing of CUDA is needed to build; without a driver or a device
+ * stint_gpu_open returns STINT_NO_DEVICE. Self-contained: `stint compile` puts copies of
+ * stint_gpu*.[hc] beside the step.
  *
  *	stint_gpu *g;
  *	if (stint_gpu_new(&g, NULL) || stint_gpu_open(g, 0)) ... stint_gpu_message(g)
@@ -12,7 +12,7 @@
  *	stint_gpu_launch(g, STINT_GPU_MAIN, &k1, grid, block, args); ...
  *	stint_gpu_capture_end(g, &graph);
  *	stint_gpu_replay(g, graph); stint_gpu_sync(g, STINT_GPU_MAIN);
- *	stint_gpu_free(g);
+ *	stint_gpu_graph_free(g, graph); stint_gpu_free(g);
  *
  * Errors: functions that return int give STINT_OK or a code of stint_rt.h; the reason is then in
  * stint_gpu_message(g) until the next failure. STINT_NO_DEVICE: no driver or device;
@@ -21,9 +21,9 @@
  * numbers that make no sense. Out parameters are set only on success, except where said.
  *
  * One thread at a time uses a stint_gpu; different ones are independent, on the same device too.
- *Each call makes the device's primary context current for its duration and puts the caller's own
- *back. Nothing here prints, exits or keeps state outside the stint_gpu. Libraries, once loaded,
- *stay loaded until the process ends: their threads do not survive being unloaded. */
+ * Each call makes the device's primary context current for its duration and puts the caller's
+ * own back. Nothing here prints, exits or keeps state outside the stint_gpu. Libraries, once
+ * loaded, stay loaded until the process ends: their threads do not survive being unloaded. */
 #ifndef STINT_GPU_H
 #define STINT_GPU_H
 
