@@ -70,8 +70,9 @@ static enum status kernels_of(struct pipeline *p, bool train, struct graph **g)
 		TRY(graph_layout(*g, p->target.block, false, g));
 		dump(p, "layout", *g);
 	}
-	if (!strcmp(p->o->precision, "bf16")) {
-		TRY(graph_narrow(*g, DT_BF16, train ? NARROW_OUTPUTS : 0, g));
+	const bool half = !strcmp(p->o->precision, "fp16");
+	if (half || !strcmp(p->o->precision, "bf16")) {
+		TRY(graph_narrow(*g, half ? DT_F16 : DT_BF16, train ? NARROW_OUTPUTS : 0, g));
 		dump(p, "narrow", *g);
 	}
 	if (!strcmp(p->o->fuse, "on")) {
@@ -88,6 +89,8 @@ static enum status train_graph(struct pipeline *p, const struct lower_options *l
 	dump(p, "lower", p->train);
 	TRY(graph_attach_loss(p->train, &p->loss));
 	dump(p, "loss", p->train);
+	if (!strcmp(p->o->precision, "fp16"))
+		TRY(graph_scale_loss(p->train));
 	TRY(graph_autodiff(p->train, &p->nparam, &p->param, &p->grad));
 	dump(p, "autodiff", p->train);
 	TRY(graph_attach_updates(p->train, &p->optimizer, p->nparam, p->param, p->grad));

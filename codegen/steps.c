@@ -6,7 +6,11 @@
 
 static const char *accessor(enum dtype t)
 {
-	return t == DT_I64 ? "INT" : t == DT_BOOL ? "BOOL" : t == DT_BF16 ? "BF16" : "REAL";
+	return t == DT_I64    ? "INT"
+	       : t == DT_BOOL ? "BOOL"
+	       : t == DT_BF16 ? "BF16"
+	       : t == DT_F16  ? "FP16"
+			      : "REAL";
 }
 
 /* clang-format off */
@@ -49,10 +53,9 @@ void print_step_macros(
 		     "\t\t\tgoto step_##step;            \\\n"
 		     "\t} while (0)\n");
 	if (outputs)
-		text_puts(t, "#define OUTPUT(k, data, bytes)                                       "
-			     "                  \\\n"
-			     "\t(probe && probe->output ? probe->output(probe->user, k, data, "
-			     "bytes) : (void)0)\n");
+		text_puts(t, "#define OUTPUT(k, type, data, bytes)                            \\\n"
+			     "\t(probe && probe->output ? probe->output(probe->user, k, type, "
+			     "data, bytes) : (void)0)\n");
 	if (updates)
 		text_puts(t,
 			"\n/* Hands a finished gradient to whoever looks on, in the place of "
@@ -194,9 +197,9 @@ static void print_outputs(const struct schedule *s, int step, struct text *t)
 		int b = buffer_at(s, tensor, step < 0 ? 0 : step);
 		if (b < 0)
 			b = s->head[tensor];
-		text_add(t, "\tOUTPUT(%d, %s(%s), %" PRId64 "); /* ", i,
-			accessor(g->output[i]->dtype), s->place[b].name,
-			tensor_bytes(g->output[i]));
+		const enum dtype type = g->output[i]->dtype;
+		text_add(t, "\tOUTPUT(%d, %s, %s(%s), %" PRId64 "); /* ", i, dtype_text(type),
+			accessor(type), s->place[b].name, tensor_bytes(g->output[i]));
 		text_comment(t, g->output[i]->name);
 		text_puts(t, " */\n");
 	}

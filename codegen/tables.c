@@ -4,12 +4,14 @@
 
 #include "codegen/parts.h"
 
-static const char *dtype_text(enum dtype t)
+const char *dtype_text(enum dtype t)
 {
 	static const char *const text[] = {[DT_F32] = "STINT_F32",
 		[DT_F64] = "STINT_F64",
 		[DT_I64] = "STINT_I64",
-		[DT_BOOL] = "STINT_BOOL"};
+		[DT_BOOL] = "STINT_BOOL",
+		[DT_BF16] = "STINT_BF16",
+		[DT_F16] = "STINT_F16"};
 	return text[t];
 }
 

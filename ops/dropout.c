@@ -116,8 +116,10 @@ static enum status masked_rule(struct graph *g, const struct node *n, struct ten
 /* Some 20 operations an element for the random numbers. */
 static struct op_cost masked_cost(const struct node *n)
 {
-	double k = (double)n->out[0]->numel;
-	return (struct op_cost){20 * k, 8 * k};
+	const struct tensor *x = n->in[0], *y = n->out[0];
+	const double k = (double)y->numel;
+	return (struct op_cost){
+		20 * k, k * (double)(dtype_bytes(x->dtype) + dtype_bytes(y->dtype))};
 }
 
 static enum status masked_emit(struct emit *e, const struct node *n)
@@ -134,7 +136,9 @@ static enum status masked_emit(struct emit *e, const struct node *n)
 	if (count % 128)
 		emit(e, "\t\tconst int64_t len = MIN(%" PRId64 " - i, 128);\n", count);
 	emit(e, "\t\tfor (int64_t k = 0; k < %s; k++)\n", count % 128 ? "len" : "128");
-	emit(e, "\t\t\ty0[i + k] = word[k] >> 8 >= keep_from ? x0[i + k] * scale : 0;\n\t}\n");
+	const char *y = emit_text(e, "word[k] >> 8 >= keep_from ? %s * scale : 0",
+		emit_value(e, n->in[0], "x0[i + k]"));
+	emit(e, "\t\t\ty0[i + k] = %s;\n\t}\n", emit_stored(e, n->out[0], y));
 	return ST_OK;
 }
 
@@ -202,6 +206,8 @@ const struct op_def ops_dropout[] = {
 		.infer = masked_infer,
 		.grad = masked_rule,
 		.cost = masked_cost,
+		.narrow_in = 1,
+		.narrow_out = 1,
 		.emit_c = masked_emit,
 		.npair = 1,
 		.pair = {{0, 0}}},

@@ -219,7 +219,7 @@ void gemm_emit_macro(struct emit *e)
 
 static void emit_turn(struct emit *e, const struct tensor *t)
 {
-	const bool narrow = t->dtype == DT_BF16;
+	const bool narrow = dtype_is_narrow(t->dtype);
 	emit_helper(e, "gemm_four", four_text);
 	emit_helper_on(e, "gemm_load", narrow ? turn_load_narrow_text : turn_load_text, 1, &t);
 	emit_helper_on(e, "gemm_turn", turn_text, 1, &t);

@@ -21,6 +21,7 @@
 				      "\treturn lane[0];\n"
 
 #define EXP_TERM(i) "EXP(@value0(x[" i "]) - top)"
+#define VALUE_TERM(i) "@value0(x[" i "])"
 #define SELF_TERM(i) "(double)@value0(x[" i "])"
 #define SQUARE_TERM(i) "(@value0(x[" i "]) - mean) * (@value0(x[" i "]) - mean)"
 #define CENTRED_TERM(i) "(double)@value0(dy[" i "]) * ((double)@value1(x[" i "]) - mean)"
@@ -33,8 +34,20 @@ static const char sum_lanes_of[] =
 /* The function that sums elements of t in doubles. */
 static inline const char *wide_sum(struct emit *e, const struct tensor *t)
 {
-	return t->dtype == DT_BF16 ? emit_helper_on(e, "sum_lanes_of", sum_lanes_of, 1, &t)
-				   : "sum_wide";
+	return dtype_is_narrow(t->dtype) ? emit_helper_on(e, "sum_lanes_of", sum_lanes_of, 1, &t)
+					 : "sum_wide";
+}
+
+static const char sum_reals_of[] = "/* The sum of n numbers, in a fixed tree of 16 lanes. */\n"
+				   "static real @name(const @0 *x, int64_t n)\n{\n" LANES_BODY(
+					   "real", VALUE_TERM) "}\n";
+
+/* The function that sums elements of t in the real type: of reals, sum_lanes, with the same bits.
+ */
+static inline const char *real_sum(struct emit *e, const struct tensor *t)
+{
+	return dtype_is_narrow(t->dtype) ? emit_helper_on(e, "sum_reals_of", sum_reals_of, 1, &t)
+					 : "sum_lanes";
 }
 
 /* Σ (x − mean)² */

@@ -96,14 +96,28 @@ static bool emit_nothing(struct emit *e, const struct node *n)
 	return n->out[0]->numel == 0;
 }
 
+/* "x0[i] * x0[i]" */
+static const char *square_of(struct emit *e, const struct tensor *x)
+{
+	const char *v = emit_value(e, x, "x0[i]");
+	return emit_text(e, "%s * %s", v, v);
+}
+
+/* y[k] = value, at the window's place. */
+static void store(struct emit *e, const struct node *n, int k, const char *value)
+{
+	emit(e, "\t\t\t\ty%d[at + j] = %s;\n", k, emit_stored(e, n->out[k], value));
+}
+
 static enum status lrn_emit(struct emit *e, const struct node *n)
 {
 	const struct lrn *p = n->param;
 	if (emit_nothing(e, n))
 		return ST_OK;
-	open_windows(e, p, p->before, p->after, "x0[i] * x0[i]");
+	open_windows(e, p, p->before, p->after, square_of(e, n->in[0]));
 	emit_power(e, p);
-	emit(e, "\t\t\t\ty0[at + j] = x0[at + j] * p;\n\t\t\t}\n\t\t}\n\t}\n");
+	store(e, n, 0, emit_text(e, "%s * p", emit_value(e, n->in[0], "x0[at + j]")));
+	emit(e, "\t\t\t}\n\t\t}\n\t}\n");
 	return ST_OK;
 }
 
@@ -113,9 +127,10 @@ static enum status terms_emit(struct emit *e, const struct node *n)
 	const struct lrn *p = n->param;
 	if (emit_nothing(e, n))
 		return ST_OK;
-	open_windows(e, p, p->before, p->after, "x0[i] * x0[i]");
+	open_windows(e, p, p->before, p->after, square_of(e, n->in[0]));
 	emit_power(e, p);
-	emit(e, "\t\t\t\ty0[at + j] = p;\n\t\t\t\ty1[at + j] = x0[at + j] * p / d;\n");
+	store(e, n, 0, "p");
+	store(e, n, 1, emit_text(e, "%s * p / d", emit_value(e, n->in[0], "x0[at + j]")));
 	emit(e, "\t\t\t}\n\t\t}\n\t}\n");
 	return ST_OK;
 }
@@ -149,9 +164,14 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 	char factor[40];
 	if (emit_nothing(e, n))
 		return ST_OK;
-	open_windows(e, p, p->after, p->before, "x0[i] * x3[i]");
-	emit(e, "\t\t\t\ty0[at + j] = x0[at + j] * x2[at + j] - %s * x1[at + j] * sum[j];\n",
-		emit_real(e, 2 * p->alpha * p->beta, factor));
+	open_windows(e, p, p->after, p->before,
+		emit_text(e, "%s * %s", emit_value(e, n->in[0], "x0[i]"),
+			emit_value(e, n->in[3], "x3[i]")));
+	const char *dx = emit_text(e, "%s * %s - %s * %s * sum[j]",
+		emit_value(e, n->in[0], "x0[at + j]"), emit_value(e, n->in[2], "x2[at + j]"),
+		emit_real(e, 2 * p->alpha * p->beta, factor),
+		emit_value(e, n->in[1], "x1[at + j]"));
+	store(e, n, 0, dx);
 	emit(e, "\t\t\t}\n\t\t}\n\t}\n");
 	return ST_OK;
 }
@@ -159,12 +179,13 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 /* clang-format off */
 const struct op_def ops_lrn[] = {
 	{.name = "LRN", .since = 1, .min_in = 1, .max_in = 1, .infer = lrn_infer, .fold = lrn_fold, .grad = lrn_rule,
-		.emit_c = lrn_emit, .work = 30,
+		.emit_c = lrn_emit, .work = 30, .narrow_in = 1, .narrow_out = 1,
 		.example = EXAMPLES({.in = "a,B,c,d", .attr = "size=3 alpha=0.9"}, {.in = "2,7,3", .attr = "size=4 alpha=0.5 beta=0.5 bias=2.0"},
 			{.in = "2,5,70", .attr = "size=2 alpha=0.5 beta=1.3"}, {.in = "2,3", .attr = "size=9 alpha=0.5"}, {.in = "1,6,2,2,2", .attr = "size=1"})},
 	{.name = "stint.LRNTerms", .min_in = 1, .max_in = 1, .min_out = 2, .max_out = 2, .infer = like_input,
-		.emit_c = terms_emit, .work = 30},
-	{.name = "stint.LRNGrad", .min_in = 4, .max_in = 4, .infer = like_input, .emit_c = grad_emit, .work = 12},
+		.emit_c = terms_emit, .work = 30, .narrow_in = 1, .narrow_out = 3},
+	{.name = "stint.LRNGrad", .min_in = 4, .max_in = 4, .infer = like_input, .emit_c = grad_emit, .work = 12,
+		.narrow_in = 15, .narrow_out = 1},
 	{0},
 };
 /* clang-format on */

@@ -1,11 +1,8 @@
 /* MaxPool and AveragePool over 1 to 3 spatial axes, their gradients, and the global pools. Planes
  * are independent; within one, rows of windows are taken tap by tap, so that loops run along the
  * last axis. */
-#include <stdio.h>
-
-#include "ops/data.h"
 #include "ops/pool.h"
-#include "ops/pool_text.h"
+#include "ops/data.h"
 
 static enum status pool_read(struct graph *g, struct node *n)
 {
@@ -82,7 +79,7 @@ static enum status pool_grad_infer(struct graph *g, struct node *n)
 
 /* A comparison or sum and its addresses: some 8 operations a tap; where the maximum's place is
  * looked for too, another 10. A gradient from places only adds. */
-static struct op_cost pool_cost(const struct node *n)
+struct op_cost pool_cost(const struct node *n)
 {
 	const struct pool *p = n->param;
 	const bool places = n->nin > 1 && n->in[1]->dtype == DT_I64;
@@ -159,131 +156,6 @@ static enum status global_average_block(struct blocking *b)
 	return b->g->failed;
 }
 
-/* --- C text --- */
-
-/* The loop over planes around one call. */
-static void emit_planes(struct emit *e, const struct node *n, const char *call)
-{
-	const struct pool *p = n->param;
-	emit_parallel(e, pool_cost(n).flops, 1);
-	emit(e, "\tfor (int64_t p = 0; p < %lld; p++)\n", (long long)(p->batch * p->channels));
-	emit(e, "\t\t%s;\n", call);
-}
-
-/* On blocks of channels: NAME_lanes(&s, lanes, OPTIONS image, ...). */
-static enum status emit_lanes(struct emit *e, const struct node *n, const char *name,
-	const char *text, const char *options, const char *images)
-{
-	const struct pool *p = n->param;
-	char call[160];
-	window_emit(e, &p->w, "s");
-	if (*options)
-		emit_helper(e, "window_count", count_text);
-	emit_helper(e, "pool_tap", lanes_text);
-	emit_helper(e, name, text);
-	snprintf(call, sizeof call, "%s(&s, %lld, %s%s)", name, (long long)p->w.size[2], options,
-		images);
-	emit_planes(e, n, call);
-	return ST_OK;
-}
-
-static enum status max_emit(struct emit *e, const struct node *n)
-{
-	const struct pool *p = n->param;
-	const long long d = p->w.plane, o = p->w.out_plane;
-	char call[160];
-	if (p->lanes) {
-		snprintf(call, sizeof call, "x0 + p * %lld, y0 + p * %lld", d, o);
-		return emit_lanes(e, n, "max_pool_lanes", max_lanes_text, "", call);
-	}
-	window_emit_row(e);
-	window_emit(e, &p->w, "s");
-	emit_helper(e, "max_pool", max_text);
-	snprintf(call, sizeof call, "max_pool(&s, x0 + p * %lld, y0 + p * %lld)", d, o);
-	emit_planes(e, n, call);
-	if (n->nout < 2 || !n->out[1])
-		return ST_OK;
-	emit_helper(e, "max_pool_where", where_text);
-	emit_helper(e, "max_pool_index", max_index_text);
-	snprintf(call, sizeof call,
-		"max_pool_index(&s, %d, p * %lld, x0 + p * %lld, y1 + p * %lld)", p->column_major,
-		d, d, o);
-	emit_planes(e, n, call);
-	return ST_OK;
-}
-
-/* From x, or from the indices. */
-static enum status max_grad_emit(struct emit *e, const struct node *n)
-{
-	const struct pool *p = n->param;
-	const long long d = p->w.plane, o = p->w.out_plane;
-	char call[160];
-	if (n->in[1]->dtype == DT_I64) {
-		emit_helper(e, "max_pool_scatter", max_scatter_text);
-		snprintf(call, sizeof call,
-			"max_pool_scatter(%lld, %lld, p * %lld, x1 + p * %lld, x0 + p * %lld, y0 + "
-			"p * %lld)",
-			d, o, d, o, o, d);
-		emit_planes(e, n, call);
-		return ST_OK;
-	}
-	if (p->lanes) {
-		snprintf(call, sizeof call, "x1 + p * %lld, x0 + p * %lld, y0 + p * %lld", d, o, d);
-		return emit_lanes(e, n, "max_pool_grad_lanes", max_grad_lanes_text, "", call);
-	}
-	window_emit_row(e);
-	window_emit(e, &p->w, "s");
-	emit_helper(e, "max_pool_where", where_text);
-	emit_helper(e, "max_pool_grad", max_grad_text);
-	snprintf(call, sizeof call,
-		"max_pool_grad(&s, x1 + p * %lld, x0 + p * %lld, y0 + p * %lld)", d, o, d);
-	emit_planes(e, n, call);
-	return ST_OK;
-}
-
-static enum status average_emit(struct emit *e, const struct node *n)
-{
-	const struct pool *p = n->param;
-	char call[160];
-	if (p->lanes) {
-		char options[16];
-		snprintf(call, sizeof call, "x0 + p * %lld, y0 + p * %lld", (long long)p->w.plane,
-			(long long)p->w.out_plane);
-		snprintf(options, sizeof options, "%d, %d, ", p->sums, p->pad_counts);
-		return emit_lanes(e, n, "average_pool_lanes", average_lanes_text, options, call);
-	}
-	window_emit_row(e);
-	window_emit(e, &p->w, "s");
-	emit_helper(e, "window_count", count_text);
-	emit_helper(e, "average_pool", average_text);
-	snprintf(call, sizeof call, "average_pool(&s, %d, %d, x0 + p * %lld, y0 + p * %lld)",
-		p->sums, p->pad_counts, (long long)p->w.plane, (long long)p->w.out_plane);
-	emit_planes(e, n, call);
-	return ST_OK;
-}
-
-static enum status average_grad_emit(struct emit *e, const struct node *n)
-{
-	const struct pool *p = n->param;
-	char call[160];
-	if (p->lanes) {
-		char options[16];
-		snprintf(call, sizeof call, "x0 + p * %lld, y0 + p * %lld",
-			(long long)p->w.out_plane, (long long)p->w.plane);
-		snprintf(options, sizeof options, "%d, %d, ", p->sums, p->pad_counts);
-		return emit_lanes(
-			e, n, "average_pool_grad_lanes", average_grad_lanes_text, options, call);
-	}
-	window_emit_row(e);
-	window_emit(e, &p->w, "s");
-	emit_helper(e, "window_count", count_text);
-	emit_helper(e, "average_pool_grad", average_grad_text);
-	snprintf(call, sizeof call, "average_pool_grad(&s, %d, %d, x0 + p * %lld, y0 + p * %lld)",
-		p->sums, p->pad_counts, (long long)p->w.out_plane, (long long)p->w.plane);
-	emit_planes(e, n, call);
-	return ST_OK;
-}
-
 /* --- Global pools: one window of everything. --- */
 
 static enum status global_infer(struct graph *g, struct node *n)
@@ -299,7 +171,7 @@ static enum status global_infer(struct graph *g, struct node *n)
 	return n->out[0] ? ST_OK : ST_INVALID;
 }
 
-static int64_t global_count(const struct node *n)
+int64_t pool_global_count(const struct node *n)
 {
 	int64_t count = 1;
 	for (int i = 2; i < n->in[0]->rank; i++)
@@ -312,20 +184,10 @@ static enum status global_average_grad(struct graph *g, const struct node *n,
 {
 	if (!want[0])
 		return ST_OK;
-	struct tensor *share = OP2(g, "Mul", dy[0], graph_scalar(g, 1.0 / (double)global_count(n)));
+	struct tensor *share = OP2(
+		g, "Mul", dy[0], graph_scalar(g, 1.0 / (double)pool_global_count(n)));
 	dx[0] = OP2(g, "Expand", share, graph_ints(g, n->in[0]->rank, n->in[0]->dim));
 	return g->failed;
-}
-
-static enum status global_average_emit(struct emit *e, const struct node *n)
-{
-	const long long count = global_count(n);
-	char literal[40];
-	emit_parallel(e, (double)n->in[0]->numel, 1);
-	emit(e, "\tfor (int64_t p = 0; p < %lld; p++)\n", (long long)n->out[0]->numel);
-	emit(e, "\t\ty0[p] = sum_lanes(x0 + p * %lld, %lld) / %s;\n", count, count,
-		emit_real(e, (double)count, literal));
-	return ST_OK;
 }
 
 static enum status global_max_lower(struct graph *g, const struct node *n, struct tensor *const *in,
@@ -333,7 +195,7 @@ static enum status global_max_lower(struct graph *g, const struct node *n, struc
 {
 	(void)o;
 	const int rank = in[0]->rank;
-	int64_t flat[3] = {in[0]->dim[0], in[0]->dim[1], global_count(n)};
+	int64_t flat[3] = {in[0]->dim[0], in[0]->dim[1], pool_global_count(n)};
 	const struct attr whole = ATTR_IS("kernel_shape", 1, &flat[2]);
 	struct tensor *x = graph_reshape(g, in[0], 3, flat);
 	struct tensor *y = graph_op(g, "MaxPool", 1, &x, 1, &whole);
@@ -357,6 +219,7 @@ static const struct op_example max_examples[] = {
 	{.in = "2,2,3,90", .attr = "kernel_shape=2,3 pads=0,1,0,1 dilations=1,2", .nout = 2},
 	{.in = "a,b,C,D", .attr = "kernel_shape=2,3 strides=2,2 pads=1,1,0,1 ceil_mode=1"},
 	{.in = "2,2,5,6:i64<200", .attr = "kernel_shape=2,2 strides=2,2"},
+	{.in = "2,16,7,6", .attr = "kernel_shape=3,2 strides=2,1 pads=1,1,1,0"},
 	{0},
 };
 
@@ -378,6 +241,7 @@ static const struct op_example average_examples[] = {
 	{.in = "a,b,C,D",
 		.attr = "kernel_shape=3,2 strides=2,2 pads=1,1,1,0 count_include_pad=1 "
 			"dilations=2,1 ceil_mode=1"},
+	{.in = "2,16,7,6", .attr = "kernel_shape=3,2 strides=2,1 pads=1,1,1,0"},
 	{0},
 };
 
@@ -401,7 +265,10 @@ const struct op_def ops_pool[] = {
 		.grad = max_grad,
 		.block = pool_block,
 		.cost = pool_cost,
-		.emit_c = max_emit,
+		.workspace = pool_workspace,
+		.narrow_in = 1,
+		.narrow_out = 1,
+		.emit_c = pool_emit_max,
 		.example = max_examples},
 	{.name = "AveragePool",
 		.since = 1,
@@ -411,7 +278,10 @@ const struct op_def ops_pool[] = {
 		.grad = average_grad,
 		.block = pool_block,
 		.cost = pool_cost,
-		.emit_c = average_emit,
+		.workspace = pool_workspace,
+		.narrow_in = 1,
+		.narrow_out = 1,
+		.emit_c = pool_emit_average,
 		.example = average_examples},
 	{.name = "stint.SumPool",
 		.min_in = 1,
@@ -420,7 +290,10 @@ const struct op_def ops_pool[] = {
 		.grad = average_grad,
 		.block = pool_block,
 		.cost = pool_cost,
-		.emit_c = average_emit},
+		.workspace = pool_workspace,
+		.narrow_in = 1,
+		.narrow_out = 1,
+		.emit_c = pool_emit_average},
 	{.name = "GlobalAveragePool",
 		.since = 1,
 		.min_in = 1,
@@ -428,7 +301,9 @@ const struct op_def ops_pool[] = {
 		.infer = global_infer,
 		.block = global_average_block,
 		.grad = global_average_grad,
-		.emit_c = global_average_emit,
+		.narrow_in = 1,
+		.narrow_out = 1,
+		.emit_c = pool_emit_global,
 		.example = global_examples},
 	{.name = "GlobalMaxPool",
 		.since = 1,
@@ -443,13 +318,19 @@ const struct op_def ops_pool[] = {
 		.infer = pool_grad_infer,
 		.block = pool_block,
 		.cost = pool_cost,
-		.emit_c = max_grad_emit},
+		.workspace = pool_workspace,
+		.narrow_in = 3,
+		.narrow_out = 1,
+		.emit_c = pool_emit_max_grad},
 	{.name = "stint.AveragePoolGrad",
 		.min_in = 1,
 		.max_in = 1,
 		.infer = pool_grad_infer,
 		.block = pool_block,
 		.cost = pool_cost,
-		.emit_c = average_grad_emit},
+		.workspace = pool_workspace,
+		.narrow_in = 1,
+		.narrow_out = 1,
+		.emit_c = pool_emit_average_grad},
 	{0},
 };

@@ -14,4 +14,16 @@ struct pool {
 	bool lanes;        /* the window's last axis is a block of channels */
 };
 
+/* Of each plane's output elements, for the threads that round them. */
+int64_t pool_workspace(const struct node *n, const struct target *t);
+struct op_cost pool_cost(const struct node *n);
+/* Elements under the window of a global pool. */
+int64_t pool_global_count(const struct node *n);
+
+enum status pool_emit_max(struct emit *e, const struct node *n);
+enum status pool_emit_max_grad(struct emit *e, const struct node *n);
+enum status pool_emit_average(struct emit *e, const struct node *n);
+enum status pool_emit_average_grad(struct emit *e, const struct node *n);
+enum status pool_emit_global(struct emit *e, const struct node *n);
+
 #endif

@@ -5,7 +5,7 @@
 /* clang-format off */
 static const char max_text[] =
 "/* y = the largest of each window of a plane; a NaN stays one. */\n"
-"static inline void max_pool(const struct window *w, const real *restrict x, real *restrict y)\n"
+"static inline void @name(const struct window *w, const @0 *restrict x, real *restrict y)\n"
 "{\n"
 "	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];\n"
 "	for (int64_t a = 0; a < w->out[0]; a++)\n"
@@ -17,7 +17,7 @@ static const char max_text[] =
 "				if (!window_row(w, a, b, t, &at, &lo, &hi))\n"
 "					continue;\n"
 "				for (int64_t i = lo; i < hi; i++) {\n"
-"					const real v = x[at + i * s];\n"
+"					const real v = @value0(x[at + i * s]);\n"
 "					y[i] = v > y[i] || v != v ? v : y[i];\n"
 "				}\n"
 "			}\n"
@@ -27,7 +27,7 @@ static const char max_text[] =
 static const char where_text[] =
 "/* where[i] = the place in its plane of the first of the largest elements of window c + i of row (a, b), below\n"
 " * `end`; -1: the window sees none. */\n"
-"static inline void max_pool_where(const struct window *w, const real *restrict x, int64_t a, int64_t b, int64_t c, int64_t end, int32_t where[restrict 64])\n"
+"static inline void @name(const struct window *w, const @0 *restrict x, int64_t a, int64_t b, int64_t c, int64_t end, int32_t where[restrict 64])\n"
 "{\n"
 "	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];\n"
 "	real most[64];\n"
@@ -42,7 +42,7 @@ static const char where_text[] =
 "		lo = lo > c ? lo : c;\n"
 "		hi = hi < end ? hi : end;\n"
 "		for (int64_t i = lo; i < hi; i++) {\n"
-"			const real v = x[at + i * s];\n"
+"			const real v = @value0(x[at + i * s]);\n"
 "			const int more = v > most[i - c] || v != v || where[i - c] < 0;\n"
 "			most[i - c] = more ? v : most[i - c];\n"
 "			where[i - c] = more ? (int32_t)(at + i * s) : where[i - c];\n"
@@ -52,7 +52,7 @@ static const char where_text[] =
 
 static const char max_index_text[] =
 "/* index = `first` and the place in its plane of each window's largest element. */\n"
-"static inline void max_pool_index(const struct window *w, int column_major, int64_t first, const real *restrict x, int64_t *restrict index)\n"
+"static inline void @name(const struct window *w, int column_major, int64_t first, const @0 *restrict x, int64_t *restrict index)\n"
 "{\n"
 "	enum { CHUNK = 64 };\n"
 "	const int64_t s0 = w->size[0], s1 = w->size[1], s2 = w->size[2];\n"
@@ -61,7 +61,7 @@ static const char max_index_text[] =
 "			for (int64_t c = 0; c < w->out[2]; c += CHUNK) {\n"
 "				const int64_t end = w->out[2] - c < CHUNK ? w->out[2] : c + CHUNK;\n"
 "				int32_t where[CHUNK];\n"
-"				max_pool_where(w, x, a, b, c, end, where);\n"
+"				max_pool_where@suffix(w, x, a, b, c, end, where);\n"
 "				for (int64_t i = c; i < end; i++) {\n"
 "					const int64_t v = where[i - c];\n"
 "					const int64_t turned = v / s2 / s1 + (v / s2 % s1 + v % s2 * s1) * s0;\n"
@@ -72,18 +72,18 @@ static const char max_index_text[] =
 
 static const char max_scatter_text[] =
 "/* dx = the sum of the dy whose index is its place; `first`: that of the plane. */\n"
-"static inline void max_pool_scatter(int64_t plane, int64_t n, int64_t first, const int64_t *restrict index, const real *restrict dy, real *restrict dx)\n"
+"static inline void @name(int64_t plane, int64_t n, int64_t first, const int64_t *restrict index, const @0 *restrict dy, real *restrict dx)\n"
 "{\n"
 "	for (int64_t i = 0; i < plane; i++)\n"
 "		dx[i] = 0;\n"
 "	for (int64_t i = 0; i < n; i++)\n"
 "		if (index[i] >= 0)\n"
-"			dx[index[i] - first] += dy[i];\n"
+"			dx[index[i] - first] += @value0(dy[i]);\n"
 "}\n";
 
 static const char max_grad_text[] =
 "/* dx = dy at the first of the largest elements of each window, summed where windows overlap. */\n"
-"static inline void max_pool_grad(const struct window *w, const real *restrict x, const real *restrict dy, real *restrict dx)\n"
+"static inline void @name(const struct window *w, const @0 *restrict x, const @1 *restrict dy, real *restrict dx)\n"
 "{\n"
 "	enum { CHUNK = 64 };\n"
 "	for (int64_t i = 0; i < w->size[0] * w->size[1] * w->size[2]; i++)\n"
@@ -93,17 +93,17 @@ static const char max_grad_text[] =
 "			for (int64_t c = 0; c < w->out[2]; c += CHUNK) {\n"
 "				const int64_t end = w->out[2] - c < CHUNK ? w->out[2] : c + CHUNK;\n"
 "				int32_t where[CHUNK];\n"
-"				max_pool_where(w, x, a, b, c, end, where);\n"
+"				max_pool_where@suffix(w, x, a, b, c, end, where);\n"
 "				for (int64_t i = c; i < end; i++)\n"
 "					if (where[i - c] >= 0)\n"
-"						dx[where[i - c]] += dy[i];\n"
+"						dx[where[i - c]] += @value1(dy[i]);\n"
 "			}\n"
 "}\n";
 
 /* Images whose elements are `lanes` channels side by side: what a tap sees of a window is a row of them. */
 static const char lanes_text[] =
 "/* What window (a, b) sees under tap (t0, t1): an element of `lanes` channels; NULL: padding. */\n"
-"static inline const real *pool_tap(const struct window *w, int lanes, const real *x, int64_t a, int64_t b, int64_t t0, int64_t t1)\n"
+"static inline const @0 *@name(const struct window *w, int lanes, const @0 *x, int64_t a, int64_t b, int64_t t0, int64_t t1)\n"
 "{\n"
 "	const int64_t i = a * w->stride[0] + t0 * w->dilation[0] - w->before[0];\n"
 "	const int64_t j = b * w->stride[1] + t1 * w->dilation[1] - w->before[1];\n"
@@ -113,23 +113,23 @@ static const char lanes_text[] =
 
 static const char max_lanes_text[] =
 "/* y = the largest of each window, channel by channel; a NaN stays one. */\n"
-"static inline void max_pool_lanes(const struct window *w, int lanes, const real *restrict x, real *restrict y)\n"
+"static inline void @name(const struct window *w, int lanes, const @0 *restrict x, real *restrict y)\n"
 "{\n"
 "	for (int64_t a = 0; a < w->out[0]; a++)\n"
 "		for (int64_t b = 0; b < w->out[1]; b++, y += lanes) {\n"
 "			for (int k = 0; k < lanes; k++)\n"
 "				y[k] = -INFINITY;\n"
 "			for (int64_t t = 0; t < w->kernel[0] * w->kernel[1]; t++) {\n"
-"				const real *v = pool_tap(w, lanes, x, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
+"				const @0 *v = pool_tap@suffix(w, lanes, x, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
 "				for (int k = 0; v && k < lanes; k++)\n"
-"					y[k] = v[k] > y[k] || v[k] != v[k] ? v[k] : y[k];\n"
+"					y[k] = @value0(v[k]) > y[k] || @value0(v[k]) != @value0(v[k]) ? @value0(v[k]) : y[k];\n"
 "			}\n"
 "		}\n"
 "}\n";
 
 static const char max_grad_lanes_text[] =
 "/* dx = dy at the first of the largest elements of each window, channel by channel. */\n"
-"static inline void max_pool_grad_lanes(const struct window *w, int lanes, const real *restrict x, const real *restrict dy, real *restrict dx)\n"
+"static inline void @name(const struct window *w, int lanes, const @0 *restrict x, const @1 *restrict dy, real *restrict dx)\n"
 "{\n"
 "	const int64_t taps = w->kernel[0] * w->kernel[1];\n"
 "	for (int64_t i = 0; i < w->size[0] * w->size[1] * lanes; i++)\n"
@@ -143,18 +143,18 @@ static const char max_grad_lanes_text[] =
 "				which[k] = -1;\n"
 "			}\n"
 "			for (int32_t t = 0; t < taps; t++) {\n"
-"				const real *v = pool_tap(w, lanes, x, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
+"				const @0 *v = pool_tap@suffix(w, lanes, x, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
 "				for (int k = 0; v && k < lanes; k++) {\n"
-"					const int more = (v[k] > most[k]) | (v[k] != v[k]) | (which[k] < 0);\n"
-"					most[k] = more ? v[k] : most[k];\n"
+"					const int more = (@value0(v[k]) > most[k]) | (@value0(v[k]) != @value0(v[k])) | (which[k] < 0);\n"
+"					most[k] = more ? @value0(v[k]) : most[k];\n"
 "					which[k] = more ? t : which[k];\n"
 "				}\n"
 "			}\n"
 "			for (int32_t t = 0; t < taps; t++) {\n"
-"				const real *v = pool_tap(w, lanes, x, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
+"				const @0 *v = pool_tap@suffix(w, lanes, x, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
 "				real *d = v ? dx + (v - x) : NULL;\n"
 "				for (int k = 0; v && k < lanes; k++)\n"
-"					d[k] += which[k] == t ? dy[k] : 0;\n"
+"					d[k] += which[k] == t ? @value1(dy[k]) : 0;\n"
 "			}\n"
 "		}\n"
 "}\n";
@@ -173,7 +173,7 @@ static const char count_text[] =
 
 static const char average_text[] =
 "/* y = the mean of each window of a plane. */\n"
-"static inline void average_pool(const struct window *w, int sums, int pad, const real *restrict x, real *restrict y)\n"
+"static inline void @name(const struct window *w, int sums, int pad, const @0 *restrict x, real *restrict y)\n"
 "{\n"
 "	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];\n"
 "	for (int64_t a = 0; a < w->out[0]; a++)\n"
@@ -185,7 +185,7 @@ static const char average_text[] =
 "				int64_t at, lo, hi;\n"
 "				if (window_row(w, a, b, t, &at, &lo, &hi))\n"
 "					for (int64_t i = lo; i < hi; i++)\n"
-"						y[i] += x[at + i * s];\n"
+"						y[i] += @value0(x[at + i * s]);\n"
 "			}\n"
 "			for (int64_t i = 0; i < w->out[2] && !sums; i++)\n"
 "				y[i] /= (real)(count * window_count(w, 2, i, pad));\n"
@@ -194,7 +194,7 @@ static const char average_text[] =
 
 static const char average_grad_text[] =
 "/* dx = each window's dy shared out over its elements. */\n"
-"static inline void average_pool_grad(const struct window *w, int sums, int pad, const real *restrict dy, real *restrict dx)\n"
+"static inline void @name(const struct window *w, int sums, int pad, const @0 *restrict dy, real *restrict dx)\n"
 "{\n"
 "	enum { CHUNK = 64 };\n"
 "	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];\n"
@@ -207,7 +207,7 @@ static const char average_grad_text[] =
 "				const int64_t end = w->out[2] - c < CHUNK ? w->out[2] : c + CHUNK;\n"
 "				real share[CHUNK];\n"
 "				for (int64_t i = c; i < end; i++)\n"
-"					share[i - c] = sums ? dy[i] : dy[i] / (real)(count * window_count(w, 2, i, pad));\n"
+"					share[i - c] = sums ? @value0(dy[i]) : @value0(dy[i]) / (real)(count * window_count(w, 2, i, pad));\n"
 "				for (int64_t t = 0; t < taps; t++) {\n"
 "					int64_t at, lo, hi;\n"
 "					if (!window_row(w, a, b, t, &at, &lo, &hi))\n"
@@ -222,7 +222,7 @@ static const char average_grad_text[] =
 
 static const char average_lanes_text[] =
 "/* y = the mean of each window, channel by channel. */\n"
-"static inline void average_pool_lanes(const struct window *w, int lanes, int sums, int pad, const real *restrict x, real *restrict y)\n"
+"static inline void @name(const struct window *w, int lanes, int sums, int pad, const @0 *restrict x, real *restrict y)\n"
 "{\n"
 "	for (int64_t a = 0; a < w->out[0]; a++)\n"
 "		for (int64_t b = 0; b < w->out[1]; b++, y += lanes) {\n"
@@ -230,9 +230,9 @@ static const char average_lanes_text[] =
 "			for (int k = 0; k < lanes; k++)\n"
 "				y[k] = 0;\n"
 "			for (int64_t t = 0; t < w->kernel[0] * w->kernel[1]; t++) {\n"
-"				const real *v = pool_tap(w, lanes, x, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
+"				const @0 *v = pool_tap@suffix(w, lanes, x, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
 "				for (int k = 0; v && k < lanes; k++)\n"
-"					y[k] += v[k];\n"
+"					y[k] += @value0(v[k]);\n"
 "			}\n"
 "			for (int k = 0; k < lanes; k++)\n"
 "				y[k] /= count;\n"
@@ -241,7 +241,7 @@ static const char average_lanes_text[] =
 
 static const char average_grad_lanes_text[] =
 "/* dx = each window's dy shared out over its elements, channel by channel. */\n"
-"static inline void average_pool_grad_lanes(const struct window *w, int lanes, int sums, int pad, const real *restrict dy, real *restrict dx)\n"
+"static inline void @name(const struct window *w, int lanes, int sums, int pad, const @0 *restrict dy, real *restrict dx)\n"
 "{\n"
 "	for (int64_t i = 0; i < w->size[0] * w->size[1] * lanes; i++)\n"
 "		dx[i] = 0;\n"
@@ -252,7 +252,7 @@ static const char average_grad_lanes_text[] =
 "				const real *v = pool_tap(w, lanes, dx, a, b, t / w->kernel[1], t % w->kernel[1]);\n"
 "				real *d = v ? dx + (v - dx) : NULL;\n"
 "				for (int k = 0; v && k < lanes; k++)\n"
-"					d[k] += dy[k] / count;\n"
+"					d[k] += @value0(dy[k]) / count;\n"
 "			}\n"
 "		}\n"
 "}\n";

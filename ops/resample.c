@@ -174,7 +174,8 @@ struct part {
 struct parts {
 	int count;
 	struct part part[RANK_MAX];
-	bool adds; /* some axis before the last has sums */
+	bool adds;                 /* some axis before the last has sums */
+	const struct tensor *type; /* of an element of x, and of y */
 };
 
 static struct part part_of(const struct resample_axis *a)
@@ -192,9 +193,10 @@ static struct part part_of(const struct resample_axis *a)
 	return p;
 }
 
-static struct parts parts_of(const struct resample *r)
+static struct parts parts_of(const struct node *n)
 {
-	struct parts s = {0};
+	const struct resample *r = n->param;
+	struct parts s = {.type = n->in[0]};
 	for (int k = 0; k < r->rank; k++) {
 		const struct part p = part_of(&r->axis[k]);
 		for (int i = 0; i < s.count; i++)
@@ -220,7 +222,7 @@ static double row_terms(const struct part *p)
 
 static struct op_cost resample_cost(const struct node *n)
 {
-	const struct parts s = parts_of(n->param);
+	const struct parts s = parts_of(n);
 	const struct part *last = &s.part[s.count - 1];
 	double rows = 1, terms = 1;
 	for (int i = 0; i < s.count - 1; i++) {
@@ -233,21 +235,42 @@ static struct op_cost resample_cost(const struct node *n)
 		flops, (double)tensor_bytes(n->in[0]) + (double)tensor_bytes(n->out[0])};
 }
 
-static bool wants_buffer(const struct parts *s)
+/* Rows of sums up to this long, which are rounded and nothing else, are kept in registers. */
+enum { SHORT_ROW = 1024 };
+
+static bool is_short(const struct parts *s)
 {
-	return s->adds && s->part[s->count - 1].map;
+	const struct part *last = &s->part[s->count - 1];
+	return !last->map && last->in <= SHORT_ROW;
 }
 
-static int64_t buffer_bytes(const struct node *n, const struct parts *s)
+/* Sums are made in y where they end there and it holds reals. */
+static bool wants_row(const struct parts *s)
 {
-	const int64_t bytes = s->part[s->count - 1].in * dtype_bytes(n->in[0]->dtype);
-	return (bytes + 63) / 64 * 64;
+	return s->adds && (s->part[s->count - 1].map || dtype_is_narrow(s->type->dtype));
+}
+
+static bool wants_buffer(const struct parts *s)
+{
+	return wants_row(s) && !is_short(s);
+}
+
+/* Of reals, as wide as a sum. */
+static int64_t real_bytes(const struct parts *s)
+{
+	return dtype_is_narrow(s->type->dtype) ? (int64_t)sizeof(float)
+					       : dtype_bytes(s->type->dtype);
+}
+
+static int64_t buffer_bytes(const struct parts *s)
+{
+	return round_up(s->part[s->count - 1].in * real_bytes(s), 64);
 }
 
 static int64_t resample_workspace(const struct node *n, const struct target *t)
 {
-	const struct parts s = parts_of(n->param);
-	return wants_buffer(&s) ? buffer_bytes(n, &s) * t->threads : 0;
+	const struct parts s = parts_of(n);
+	return wants_buffer(&s) ? buffer_bytes(&s) * t->threads : 0;
 }
 
 static void emit_numbers(struct emit *e, const char *name, int k, const int32_t *v, int64_t count)
@@ -323,7 +346,7 @@ static void emit_sum(struct emit *e, const struct parts *s, int depth, const cha
 	}
 	emit(e, " {\n");
 	emit_tabs(e, depth);
-	emit(e, "const real *from = x");
+	emit(e, "const %s *from = x", emit_type(s->type));
 	for (int k = 0; k < s->count - 1; k++)
 		if (s->part[k].map && !s->part[k].one)
 			emit(e, " + at%d[t%d] * INT64_C(%" PRId64 ")", k, k, s->part[k].stride);
@@ -341,14 +364,21 @@ static void emit_sum(struct emit *e, const struct parts *s, int depth, const cha
 	emit_tabs(e, depth);
 	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", last->in);
 	emit_tabs(e, depth + 1);
-	emit(e, "%s[j] += %sfrom[j];\n", row, weighted ? "by * " : "");
+	emit(e, "%s[j] += %s%s;\n", row, weighted ? "by * " : "",
+		emit_value(e, s->type, "from[j]"));
 	emit_tabs(e, depth - 1);
 	emit(e, "}\n");
 }
 
-/* The last axis, from `row`. */
-static void emit_last(
-	struct emit *e, const struct parts *s, int depth, const char *row, double outside)
+/* An element of the last axis: of the sum of rows, or of x. */
+static const char *element_of(struct emit *e, const struct parts *s, const char *at)
+{
+	return s->adds ? emit_text(e, "row[%s]", at)
+		       : emit_value(e, s->type, emit_text(e, "x[%s]", at));
+}
+
+/* The last axis. */
+static void emit_last(struct emit *e, const struct parts *s, int depth, double outside)
 {
 	enum { WRITTEN_OUT = 4 };
 	const int k = s->count - 1;
@@ -357,16 +387,18 @@ static void emit_last(
 	const bool weighted = p->map->weight != NULL;
 	emit_tabs(e, depth);
 	if (p->each >= 1 && p->each <= WRITTEN_OUT) {
+		const char *sum = "";
 		emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", p->out);
 		emit_tabs(e, depth + 1);
-		emit(e, "y[j] = ");
 		for (int t = 0; t < p->each; t++) {
-			emit(e, t ? " + " : "");
-			if (weighted)
-				emit(e, "by%d[j * %" PRId64 " + %d] * ", k, p->each, t);
-			emit(e, "%s[at%d[j * %" PRId64 " + %d]]", row, k, p->each, t);
+			const char *at = emit_text(e, "at%d[j * %" PRId64 " + %d]", k, p->each, t);
+			const char *by = weighted ? emit_text(e, "by%d[j * %" PRId64 " + %d] * ", k,
+							    p->each, t)
+						  : "";
+			sum = emit_text(
+				e, "%s%s%s%s", sum, t ? " + " : "", by, element_of(e, s, at));
 		}
-		emit(e, ";\n");
+		emit(e, "y[j] = %s;\n", emit_stored(e, s->type, sum));
 		return;
 	}
 	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++) {\n", p->out);
@@ -383,9 +415,9 @@ static void emit_last(
 	emit(e, "sum += ");
 	if (weighted)
 		emit(e, "by%d[t%d] * ", k, k);
-	emit(e, "%s[at%d[t%d]];\n", row, k, k);
+	emit(e, "%s;\n", element_of(e, s, emit_text(e, "at%d[t%d]", k, k)));
 	emit_tabs(e, depth + 1);
-	emit(e, "y[j] = sum;\n");
+	emit(e, "y[j] = %s;\n", emit_stored(e, s->type, "sum"));
 	emit_tabs(e, depth);
 	emit(e, "}\n");
 }
@@ -432,17 +464,36 @@ static void emit_outside(struct emit *e, const struct parts *s, int depth, doubl
 	emit_tabs(e, depth + 1);
 	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", s->part[s->count - 1].out);
 	emit_tabs(e, depth + 2);
-	emit(e, "y[j] = %s;\n", emit_real(e, outside, literal));
+	emit(e, "y[j] = %s;\n", emit_stored(e, s->type, emit_real(e, outside, literal)));
 	emit_tabs(e, depth + 1);
 	emit(e, "continue;\n");
 	emit_tabs(e, depth);
 	emit(e, "}\n");
 }
 
+static void emit_row(struct emit *e, const struct parts *s, int depth)
+{
+	emit_tabs(e, depth);
+	if (is_short(s))
+		emit(e, "real row[%" PRId64 "];\n", s->part[s->count - 1].in);
+	else
+		emit(e, "real *row = (real *)ws + thread_index() * %" PRId64 ";\n",
+			buffer_bytes(s) / real_bytes(s));
+}
+
+/* y = row, rounded. */
+static void emit_rounded(struct emit *e, const struct parts *s, int depth)
+{
+	emit_tabs(e, depth);
+	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", s->part[s->count - 1].in);
+	emit_tabs(e, depth + 1);
+	emit(e, "y[j] = %s;\n", emit_stored(e, s->type, "row[j]"));
+}
+
 static enum status resample_emit(struct emit *e, const struct node *n)
 {
 	const struct resample *r = n->param;
-	const struct parts s = parts_of(r);
+	const struct parts s = parts_of(n);
 	const struct part *last = &s.part[s.count - 1];
 	const char *type = emit_type(n->out[0]);
 	const int outer = s.count - 1, depth = outer + 1;
@@ -463,16 +514,15 @@ static enum status resample_emit(struct emit *e, const struct node *n)
 	emit_places(e, &s, depth, type);
 	if (r->outside != 0)
 		emit_outside(e, &s, depth, r->outside);
-	if (wants_buffer(&s)) {
-		emit_tabs(e, depth);
-		emit(e, "real *row = (real *)ws + thread_index() * %" PRId64 ";\n",
-			buffer_bytes(n, &s) / dtype_bytes(n->in[0]->dtype));
-	}
+	if (wants_row(&s))
+		emit_row(e, &s, depth);
 	if (s.adds)
-		emit_sum(e, &s, depth, last->map ? "row" : "y");
-	if (last->map) {
-		emit_last(e, &s, depth, s.adds ? "row" : "x", r->outside);
-	} else if (!s.adds) {
+		emit_sum(e, &s, depth, wants_row(&s) ? "row" : "y");
+	if (last->map)
+		emit_last(e, &s, depth, r->outside);
+	else if (wants_row(&s))
+		emit_rounded(e, &s, depth);
+	if (!last->map && !s.adds) {
 		emit_tabs(e, depth);
 		emit(e, "memcpy(y, x, %" PRId64 " * sizeof(%s));\n", last->in, type);
 	}
@@ -487,6 +537,9 @@ const struct op_def ops_resample[] = {
 	{.name = "stint.Resample",
 		.min_in = 1,
 		.max_in = 1,
+		.traits = OP_ALIKE,
+		.narrow_in = 1,
+		.narrow_out = 1,
 		.infer = resample_infer,
 		.grad = resample_grad,
 		.block = resample_block,

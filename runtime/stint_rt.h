@@ -33,7 +33,8 @@ enum {
 	STINT_NO_DEVICE = 5 /* no CUDA driver, or no device that it knows of */
 };
 
-enum { STINT_F32, STINT_F64, STINT_I64, STINT_BOOL };
+/* Element types. The last two, of 2 bytes, are met by stint_probe.output alone. */
+enum { STINT_F32, STINT_F64, STINT_I64, STINT_BOOL, STINT_BF16, STINT_F16 };
 
 enum {
 	STINT_INPUT,     /* set by the caller before each step (the target too) */
@@ -83,9 +84,9 @@ struct stint_probe {
 	/* Called in the place of the update of resident `parameter`: the finished gradient. One
 	 * that the step does not store is made for this call, on the heap; NULL: no memory. */
 	void (*gradient)(void *user, int parameter, const void *data, size_t bytes);
-	/* Output `output` has just been computed. In training under --precision bf16 `bytes` may be
-	 * half of the output's: data is then the upper half of each float. */
-	void (*output)(void *user, int output, const void *data, size_t bytes);
+	/* Output `output` has just been computed. In training under --precision bf16 or fp16
+	 * `dtype` may be STINT_BF16 (the upper half of each float) or STINT_F16. */
+	void (*output)(void *user, int output, int dtype, const void *data, size_t bytes);
 	/* Step `index` is done. */
 	void (*tick)(void *user, int index);
 	/* After tick. Not 0: do step `index` once more, at once. To time it alone: what it does in
@@ -116,7 +117,7 @@ struct stint_model {
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };
 
-enum { STINT_RT_VERSION = 2 };
+enum { STINT_RT_VERSION = 3 };
 
 /* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
 struct stint_lib;
