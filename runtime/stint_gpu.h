@@ -177,7 +177,7 @@ int stint_gpu_launch(stint_gpu *g, int stream, const struct stint_gpu_kernel *k,
 
 /* Marks are points of a stream, numbered by the caller from 0 without large gaps; marking again
  * moves the mark. In a capture the side stream joins by waiting for a mark of the main one, and has
- * to be waited for before the end. */
+ * to be waited for before the end; a mark set in a capture means nothing outside of it. */
 int stint_gpu_mark(stint_gpu *g, int stream, int mark);
 int stint_gpu_wait(stint_gpu *g, int stream, int mark);
 /* Milliseconds between two marks that were reached outside a capture. */

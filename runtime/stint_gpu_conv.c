@@ -368,6 +368,11 @@ int stint_gpu_conv_new(
 {
 	if (!sensible(c))
 		return stint_gpu_fail(g, STINT_BAD_DATA, "not a convolution");
+	/* cuDNN asks for these by name alone and then finds the ones that are loaded */
+	if (!g->library[STINT_GPU_CUDNN].handle) {
+		(void)stint_gpu_need(g, STINT_GPU_CUBLASLT);
+		(void)stint_gpu_need(g, STINT_GPU_NVRTC);
+	}
 	int rc = stint_gpu_need(g, STINT_GPU_CUDNN);
 	if (!rc)
 		rc = stint_gpu_enter(g);

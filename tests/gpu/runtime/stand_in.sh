@@ -4,7 +4,8 @@
 #
 #   stand_in.sh PROGRAM FAKES
 set -eu
-STINT_CUDA_LIBS=$2 STINT_CACHE= "$1" --quick >stand_in.txt || {
+rm -rf stand_in.cache
+STINT_CUDA_LIBS=$2 STINT_CACHE=stand_in.cache "$1" --quick >stand_in.txt || {
 	grep -q 'libnvrtc was not found' stand_in.txt && { echo "no NVRTC here"; exit 77; }
 	tail -n 20 stand_in.txt
 	exit 1

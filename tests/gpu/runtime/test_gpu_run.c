@@ -1,5 +1,6 @@
 /* The glue on stand-ins: what calls the driver gets, what happens when any of them fails, what is
  * measured, and products' numbers. Kernels are compiled by the real NVRTC where it is installed. */
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -457,6 +460,65 @@ static void test_product_numbers(void **state)
 	assert_int_equal(stint_gpu_matmul_cap(90, &large), 32 * MIB);
 }
 
+static void folder_empty(const char *folder)
+{
+	DIR *d = opendir(folder);
+	char path[512];
+	for (struct dirent *e; d && (e = readdir(d));) {
+		snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+		unlink(path);
+	}
+	if (d)
+		closedir(d);
+	rmdir(folder);
+}
+
+/* The one entry of a cache's folder. */
+static void only_key(const char *folder, unsigned char key[GPU_KEY])
+{
+	DIR *d = opendir(folder);
+	int n = 0;
+	assert_non_null(d);
+	for (struct dirent *e; (e = readdir(d));)
+		for (int i = 0; e->d_name[0] != '.' && i < GPU_KEY; i++, n++) {
+			unsigned byte;
+			assert_int_equal(sscanf(e->d_name + 2 * i, "%2x", &byte), 1);
+			key[i] = (unsigned char)byte;
+		}
+	closedir(d);
+	assert_int_equal(n, GPU_KEY);
+}
+
+/* A choice is remembered, and one that the library does not take is made again. */
+static void test_choice(void **state)
+{
+	const int64_t p[24] = {1, 4, 5, 6, 0, 0, 1, 1, 0};
+	stint_gpu *g = gpu_new();
+	struct stint_gpu_product product;
+	struct stint_gpu_matmul *m;
+	unsigned char first[STINT_GPU_ALGO], again[STINT_GPU_ALGO], key[GPU_KEY];
+	(void)state;
+	folder_empty("choice"); /* of an earlier run */
+	mkdir("choice", 0777);
+	assert_int_equal(stint_gpu_cache(g, "choice"), STINT_OK);
+	assert_int_equal(stint_gpu_open(g, 0), STINT_OK);
+	assert_int_equal(stint_gpu_product_of("matmul", p, STINT_GPU_BF16, 90, &product), STINT_OK);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(stint_gpu_matmul_new(g, &product, &m), STINT_OK);
+		stint_gpu_matmul_algo(m, i ? again : first);
+		assert_int_equal(stint_gpu_matmul_workspace(m), 512);
+		stint_gpu_matmul_free(m);
+		if (i)
+			assert_memory_equal(first, again, sizeof first);
+		only_key("choice", key);
+		memset(again, 0, sizeof again); /* an algorithm that is not there */
+		if (i == 1)
+			stint_gpu_cache_write(g, key, again, sizeof again);
+	}
+	folder_empty("choice");
+	gpu_done(g);
+}
+
 static void test_convolution_numbers(void **state)
 {
 	const int64_t dense[24] = {2, 6, 15, 14, 4, 2, 3, 5, 2, 1, 1, 2, 1, 3, 0, 0, 8, 12};
@@ -538,6 +600,7 @@ int main(void)
 		cmocka_unit_test(test_unjoined),
 		cmocka_unit_test(test_every_failure),
 		cmocka_unit_test(test_product_numbers),
+		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_convolution_numbers),
 		cmocka_unit_test(test_engines),
 	};
