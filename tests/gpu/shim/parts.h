@@ -48,10 +48,10 @@ struct trace {
 	uint32_t epoch;  /* barriers before it */
 	uint32_t time;   /* its lane's own */
 	uint32_t lanes;  /* of one warp, that did it */
-	uint16_t warp;   /* MANY_WARPS: of several */
+	uint16_t warp;   /* MANY_WARPS: of several; MANY_BLOCKS: and blocks */
 	uint16_t thread; /* the last of them */
 };
-enum { MANY_WARPS = 0xFFFF };
+enum { MANY_WARPS = 0xFFFF, MANY_BLOCKS = 0xFFFE };
 struct byte_trace {
 	struct trace write, read;
 };
