@@ -37,7 +37,10 @@ struct emit_helpers; /* what emit_helper has gathered; codegen's own */
 struct emit {
 	struct text out;
 	const struct graph *g;
-	int in_place[4];              /* input whose bytes output k takes in this run; -1: none */
+	int in_place[4]; /* input whose bytes output k takes in this run; -1: none */
+	/* CUDA: how many loops threads share so far, and the turns of the longest. */
+	int nloop;
+	int64_t turns;
 	struct emit_helpers *helpers; /* NULL: emit_helper drops its text */
 };
 
@@ -58,18 +61,17 @@ const char *emit_helper_on(
 void emit_parallel(struct emit *e, double work, int collapse);
 /* The heads of loops, one inside another, whose turns are independent: emit_parallel's line, then
  * "for (int64_t b = 0; b < 8; b++)" and so on. What follows is the body: " {\n", or a newline and a
- * statement. */
+ * statement. In CUDA one head, whose turns all threads share: in the indentation of a function's
+ * body, where all of a block's threads come by. */
 struct emit_loop {
 	const char *variable;
 	int64_t end, step;
 };
 void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop);
-/* The same before one loop none of whose turns reads what another writes, for which it stands too:
- * the compiler then asks nothing about pointers, which lose their `restrict` where a loop is shared
- * among threads. And before such a loop inside one that emit_parallel stands before, `work` being
- * that one's. */
-void emit_parallel_each(struct emit *e, double work);
-void emit_each(struct emit *e, double work);
+/* The same of one loop none of whose turns reads what another writes: the compiler then asks
+ * nothing about pointers, which lose their `restrict` where a loop is shared among threads.
+ * `inner`: such a loop inside one that is shared already, `work` being that one's. */
+void emit_loop_each(struct emit *e, double work, bool inner, const struct emit_loop *loop);
 /* "0.1f" or "0.1": a literal of type real with exactly the bits of (real)v; "INFINITY",
  * "-INFINITY". */
 const char *emit_real(const struct emit *e, double v, char buf[static 40]);

@@ -215,8 +215,9 @@ static bool same_kernel(
 }
 
 static enum status kernel_from_body(struct kernels *ks, const struct node *n, const int *in_place,
-	struct kernel k, const char *body, int *index)
+	struct kernel k, const struct emit *e, int *index)
 {
+	const char *body = e->out.s ? e->out.s : "";
 	struct text params = {0}, whole = {0};
 	k.arg = ARENA_ARRAY(ks->arena, struct kernel_arg, n->nin + n->nout + 1);
 	if (!k.arg)
@@ -232,6 +233,8 @@ static enum status kernel_from_body(struct kernels *ks, const struct node *n, co
 			++*index;
 		if (*index == ks->n)
 			st = keep_kernel(ks, n, k, params.s, whole.s);
+		if (st == ST_OK && ks->graph->target->cuda)
+			cuda_shape(&ks->kernel[*index], e->nloop, e->turns);
 	}
 	text_free(&params);
 	text_free(&whole);
@@ -252,7 +255,7 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 	if (st == ST_OK) {
 		struct kernel k = {.library = lib >= 0,
 			.checked = lib < 0 && (n->op->traits & OP_CHECKED) != 0};
-		st = kernel_from_body(ks, n, in_place, k, e.out.s ? e.out.s : "", index);
+		st = kernel_from_body(ks, n, in_place, k, &e, index);
 	}
 	text_free(&e.out);
 	return st;
@@ -281,12 +284,17 @@ static void print_signature(const struct kernel *k, struct text *t)
 	text_puts(t, ")\n");
 }
 
-void print_kernels(const struct kernels *ks, struct text *t)
+void print_helpers(const struct kernels *ks, struct text *t)
 {
 	for (const struct helper *h = ks->helpers.first; h; h = h->next) {
 		size_t len = strlen(h->text);
 		text_add(t, "\n%s%s", h->text, len && h->text[len - 1] == '\n' ? "" : "\n");
 	}
+}
+
+void print_kernels(const struct kernels *ks, struct text *t)
+{
+	print_helpers(ks, t);
 	for (int i = 0; i < ks->n; i++) {
 		const struct kernel *k = &ks->kernel[i];
 		if (k->function != i)

@@ -41,6 +41,7 @@ struct kernel {
 	const struct op_def *op;
 	bool checked; /* returns a status, takes `bad` */
 	bool library; /* returns the library's code, takes `s` */
+	int blocks, threads; /* CUDA: how it is launched */
 	/* The parameters in order: 'y' or 'x' with the output's or input's position, 'w'. */
 	int narg;
 	struct kernel_arg *arg;
@@ -76,8 +77,19 @@ enum status kernels_name(struct kernels *ks);
 /* "k001_softmax", or "k001_softmax(8, 3136)" for one of those that share it: what this kernel is
  * called in tables. */
 void kernel_print_title(const struct kernels *ks, int index, struct text *t);
+bool kernels_mention(const struct kernels *ks, const char *word);
 void print_prelude(const struct kernels *ks, const struct codegen_input *in, struct text *t);
+/* The prelude's functions and macros that kernels mention, alone. */
+void print_pieces(const struct kernels *ks, struct text *t);
+void print_helpers(const struct kernels *ks, struct text *t);
 void print_kernels(const struct kernels *ks, struct text *t);
+
+/* --- cuda.c --- */
+
+/* Sets how kernel k, whose body has so many shared loops of so many turns, is launched. */
+void cuda_shape(struct kernel *k, int nloop, int64_t turns);
+/* kernels.cu */
+void print_cuda_kernels(const struct kernels *ks, struct text *t);
 
 /* --- schedule.c: a plan, resolved: which kernel each step calls on which bytes --- */
 

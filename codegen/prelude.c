@@ -154,7 +154,7 @@ static const struct piece pieces[] = {
 		SAME},
 };
 
-static bool needed(const struct kernels *ks, const char *word)
+bool kernels_mention(const struct kernels *ks, const char *word)
 {
 	for (const struct helper *h = ks->helpers.first; h; h = h->next)
 		if (text_mentions(h->text, word))
@@ -171,12 +171,12 @@ static void print_includes(const struct kernels *ks, struct text *t)
 	text_puts(t, "\n#include \"stint_step.h\"\n\n#include <math.h>\n#include <stdio.h>\n");
 	if (ks->products)
 		text_puts(t, "#include <stdlib.h>\n");
-	if (needed(ks, "memcpy") || needed(ks, "memset") || needed(ks, "memmove") || ks->nlib)
+	if (kernels_mention(ks, "memcpy") || kernels_mention(ks, "memset") || kernels_mention(ks, "memmove") || ks->nlib)
 		text_puts(t, "#include <string.h>\n");
 	text_puts(t, "\n");
 	if (ks->nlib)
 		text_puts(t, "#include \"stint_lib.h\"\n");
-	if (needed(ks, "philox_lanes"))
+	if (kernels_mention(ks, "philox_lanes"))
 		text_puts(t, "#include \"stint_philox.h\"\n");
 	text_puts(t, "#include \"stint_rt.h\"\n");
 }
@@ -227,18 +227,25 @@ static const char *piece_text(int i, struct types types)
 
 static bool piece_needed(const struct kernels *ks, int i, struct types types)
 {
-	bool yes = needed(ks, pieces[i].word);
+	bool yes = kernels_mention(ks, pieces[i].word);
 	for (int k = i + 1; k < PIECES && !yes; k++)
 		yes = text_mentions(piece_text(k, types), pieces[i].word) &&
 		      piece_needed(ks, k, types);
 	return yes;
 }
 
+void print_pieces(const struct kernels *ks, struct text *t)
+{
+	const struct types types = {ks->graph->real == DT_F64, kernels_mention(ks, "fp16")};
+	for (int i = 0; i < PIECES; i++)
+		if (piece_needed(ks, i, types))
+			text_puts(t, piece_text(i, types));
+}
+
 void print_prelude(const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
-	const struct types types = {ks->graph->real == DT_F64, needed(ks, "fp16")};
 	print_includes(ks, t);
-	text_add(t, "\ntypedef %s real;\n\n", types.f64 ? "double" : "float");
+	text_add(t, "\ntypedef %s real;\n\n", ks->graph->real == DT_F64 ? "double" : "float");
 	text_add(t, "enum { STINT_THREADS = %d };\n\n", ks->graph->target->threads);
 	text_puts(t, "#ifdef __FAST_MATH__\n"
 		     "#error \"-ffast-math would change the results with the compiler\"\n"
@@ -252,8 +259,6 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 		"#else\n"
 		"#define SCHEDULE static __attribute__((noinline, optimize(\"O0\")))\n"
 		"#endif\n");
-	for (int i = 0; i < PIECES; i++)
-		if (piece_needed(ks, i, types))
-			text_puts(t, piece_text(i, types));
+	print_pieces(ks, t);
 	print_debug(in, t);
 }

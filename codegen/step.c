@@ -86,6 +86,24 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 	print_tables(train, eval, ks, in, t);
 }
 
+enum status codegen_kernels(const struct codegen_input *in, struct text *kernels_cu, struct diag *d)
+{
+	struct arena *a = arena_new();
+	if (!a)
+		return diag_nomem(d);
+	struct kernels ks = {
+		.arena = a, .graph = in->eval.graph, .diag = d, .helpers = {.arena = a}};
+	struct schedule train = {0}, eval = {0};
+	enum status st = resolve(in, &ks, &train, &eval);
+	if (st == ST_OK) {
+		print_cuda_kernels(&ks, kernels_cu);
+		if (kernels_cu->failed)
+			st = diag_nomem(d);
+	}
+	arena_free(a);
+	return st;
+}
+
 enum status codegen_step(const struct codegen_input *in, struct text *step_c, struct text *step_h,
 	struct text *makefile, struct diag *d)
 {

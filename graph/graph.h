@@ -124,7 +124,8 @@ enum math {
 
 /* What the code will run on: fixed before any pass, part of what makes results repeat. */
 struct target {
-	bool portable; /* plain C only, no library calls */
+	bool cuda;     /* CUDA C, for NVRTC; else C */
+	bool portable; /* generated text only, no library calls */
 	int threads;   /* ≥ 1 */
 	enum math math;
 	int block; /* channels that the library likes together; 0: none */

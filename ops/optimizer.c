@@ -34,19 +34,19 @@ static void open_loop(struct emit *e, const struct node *n, char gradient[static
 	const int64_t size = n->out[0]->numel;
 	const double work = (double)size * 4;
 	if (n->in[GRAD]) {
+		const struct emit_loop loop = {"i", size, 1};
 		strcpy(gradient, "x1[i]");
-		emit_parallel_each(e, work);
-		emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", size);
+		emit_loop_each(e, work, false, &loop);
+		emit(e, " {\n");
 		return;
 	}
-	const int64_t rows = n->in[n->nin - 2]->numel, columns = n->in[n->nin - 1]->numel;
+	const struct emit_loop row = {"r", n->in[n->nin - 2]->numel, 1};
+	const struct emit_loop column = {"j", n->in[n->nin - 1]->numel, 1};
 	snprintf(gradient, 32, "(0 + left * x%d[j])", n->nin - 1); /* as a sum: never -0 */
-	emit_parallel(e, work, 1);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", rows);
-	emit(e, "\t\tconst real left = x%d[r];\n", n->nin - 2);
-	emit_each(e, work);
-	emit(e, "\t\tfor (int64_t j = 0; j < %" PRId64 "; j++) {\n", columns);
-	emit(e, "\t\tconst int64_t i = r * %" PRId64 " + j;\n", columns);
+	emit_loops(e, work, 1, &row);
+	emit(e, " {\n\t\tconst real left = x%d[r];\n", n->nin - 2);
+	emit_loop_each(e, work, true, &column);
+	emit(e, " {\n\t\tconst int64_t i = r * %" PRId64 " + j;\n", column.end);
 }
 
 void update_open(struct emit *e, const struct node *n, double decay, bool decoupled)
