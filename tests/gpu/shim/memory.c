@@ -160,10 +160,38 @@ static void fail_race(struct shim *s, const struct accessor *a, const struct tra
 	fail_at(s, a, text);
 }
 
+/* Of two stores it remembers the first byte's and the values: shim_settle looks at them. */
+static void expect_same(struct shim *s, const struct accessor *a, const struct trace *r)
+{
+	struct store *w = &s->store;
+	if (w->at || a->bytes > sizeof w->before) {
+		if (!w->at)
+			fail_race(s, a, r, true);
+		return;
+	}
+	*w = (struct store){.at = a->at, .bytes = a->bytes, .pc = a->pc, .other = *r};
+	memcpy(w->before, a->at, a->bytes);
+}
+
+void shim_settle(struct shim *s)
+{
+	struct store *w = &s->store;
+	if (!w->at)
+		return;
+	const struct accessor a = {.at = w->at, .bytes = w->bytes, .how = SHIM_WRITE, .pc = w->pc};
+	w->at = NULL;
+	if (memcmp(a.at, w->before, a.bytes) != 0)
+		fail_race(s, &a, &w->other, true);
+}
+
 static void check_byte(struct shim *s, struct byte_trace *b, const struct accessor *a, bool shared)
 {
-	if (b->write.serial && !ordered(s, &b->write, shared))
-		fail_race(s, a, &b->write, true);
+	if (b->write.serial && !ordered(s, &b->write, shared)) {
+		if (a->how == SHIM_WRITE)
+			expect_same(s, a, &b->write);
+		else
+			fail_race(s, a, &b->write, true);
+	}
 	if (a->how == SHIM_WRITE && b->read.serial && !ordered(s, &b->read, shared))
 		fail_race(s, a, &b->read, false);
 	note(s, a->how == SHIM_WRITE ? &b->write : &b->read, a, shared);
@@ -308,6 +336,8 @@ static void check_global(struct shim *s, const struct accessor *a)
 void shim_access(struct shim *s, const void *at, size_t bytes, enum shim_access how, const void *pc)
 {
 	const char *p = at;
+	if (s->current)
+		shim_settle(s);
 	if (!s->current || (p >= s->stacks && p < s->stacks + MAX_THREADS * s->stack_bytes))
 		return;
 	struct accessor a = {.at = at, .bytes = bytes, .how = how, .pc = pc};

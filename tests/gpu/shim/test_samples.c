@@ -293,6 +293,14 @@ static void pairs(void **state)
 		.ranges = ranges});
 	for (int i = 0; i < 32; i++)
 		assert_int_equal((int)y[i], 8 * (2 * (i & ~1) + 1));
+	run_both(&(struct shim_launch){.kernel = "k_same",
+		.grid = {2},
+		.block = {64},
+		.nargs = 2,
+		.args = (void *[]){&py, &px},
+		.nranges = 2,
+		.ranges = ranges});
+	assert_int_equal((int)y[1], 2);
 }
 
 static void gemm_near(void **state)
