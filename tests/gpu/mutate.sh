@@ -10,7 +10,7 @@ work=$build/tests/gpu/mutants
 mkdir -p "$work"
 survivors=0
 count=0
-for line in $(grep -nE '^[[:space:]]+(__syncthreads\(\)|__syncwarp\(\)|cp_async_wait<[0-9]>\(\)|cp_async_commit\(\));' "$text" | cut -d: -f1); do
+for line in $(grep -nE '^[[:space:]]+(__syncthreads\(\)|__syncwarp\([a-z]*\)|cp_async_wait<[0-9]>\(\)|cp_async_commit\(\));' "$text" | cut -d: -f1); do
 	sed "${line}s/.*/\t;/" "$text" >"$work/mutant.cu"
 	"$root/tests/gpu/shim/build.sh" check "$cxx" "$root" "$work/mutant.cu" "$work/mutant.so"
 	count=$((count + 1))

@@ -129,6 +129,17 @@ extern "C" __global__ void __launch_bounds__(32) bug_blocks_race(float *y, const
 	y[threadIdx.x] = x[threadIdx.x] + blockIdx.x;
 }
 
+extern "C" __global__ void __launch_bounds__(32) bug_blocks_read_write(float *y, const float *x)
+{
+	const float v = y[0];
+	__syncthreads();
+	if (threadIdx.x == 0) {
+		y[1 + blockIdx.x] = v + x[0];
+		if (blockIdx.x == 1)
+			y[0] = v + 1;
+	}
+}
+
 extern "C" __global__ void __launch_bounds__(32) bug_stale_shared(float *y, const float *x)
 {
 	__shared__ float tile[32];

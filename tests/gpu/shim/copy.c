@@ -73,12 +73,12 @@ void shim_copy_wait(struct shim *s, int n)
 			continue;
 		}
 		mark(s, &c, t, false);
-		memset(c.to, 0, (size_t)c.bytes);
-		memcpy(c.to, s->launch->order == SHIM_REVERSE ? c.data : c.from, (size_t)c.have);
 		/* it lands now, for those that come behind the next barrier */
 		if (s->checked)
 			shim_access(
 				s, c.to, (size_t)c.bytes, SHIM_WRITE, __builtin_return_address(0));
+		memset(c.to, 0, (size_t)c.bytes);
+		memcpy(c.to, s->launch->order == SHIM_REVERSE ? c.data : c.from, (size_t)c.have);
 	}
 	t->ncopies = kept;
 }

@@ -37,6 +37,7 @@ void shim_meet(struct shim *s, const char *what, unsigned mask, int orders_memor
 	struct thread *t = s->current, *warp = &s->thread[t->number / WARP * WARP];
 	const int left = s->nthreads - (int)(warp - s->thread), n = left < WARP ? left : WARP;
 	void *ios[WARP] = {NULL};
+	shim_settle(s);
 	if (!(mask >> (t->number % WARP) & 1))
 		shim_fail(s, &at, "%s: the calling thread is lane %d, which is not in mask 0x%08x",
 			what, t->number % WARP, mask);

@@ -56,6 +56,8 @@ static bool ordered(const struct shim *s, const struct trace *r, bool shared)
 		return true;
 	if (r->serial != s->serial)
 		return shared;
+	if (r->warp == MANY_BLOCKS)
+		return false;
 	if (r->epoch < s->epoch)
 		return true;
 	if (r->warp != t->number / WARP)
@@ -66,21 +68,23 @@ static bool ordered(const struct shim *s, const struct trace *r, bool shared)
 	return true;
 }
 
-static void note(const struct shim *s, struct trace *r, const struct accessor *a)
+static void note(const struct shim *s, struct trace *r, const struct accessor *a, bool shared)
 {
 	const struct thread *t = s->current;
-	const uint32_t time = t->seen[t->number % WARP];
-	const uint16_t warp = (uint16_t)(t->number / WARP);
 	struct trace now = {.serial = s->serial,
 		.pc = (uint32_t)((const char *)a->pc - s->library.base),
 		.epoch = s->epoch,
-		.time = time,
+		.time = t->seen[t->number % WARP],
 		.lanes = 1u << t->number % WARP,
-		.warp = warp,
+		.warp = (uint16_t)(t->number / WARP),
 		.thread = (uint16_t)t->number};
-	/* several read between two barriers: kept together */
-	if (a->how == SHIM_READ && r->serial == s->serial && r->epoch == s->epoch) {
-		if (r->warp != warp)
+	/* Reads with no order between them are kept together. One that came before this one needs
+	 * no keeping: what comes behind this one comes behind both (Flanagan, Freund, "FastTrack",
+	 * PLDI 2009, section 3). */
+	if (a->how == SHIM_READ && r->serial && !ordered(s, r, shared)) {
+		if (r->serial != s->serial || r->warp == MANY_BLOCKS)
+			now.warp = MANY_BLOCKS;
+		else if (r->warp != now.warp)
 			now.warp = MANY_WARPS;
 		now.lanes |= r->lanes;
 		if (now.time < r->time)
@@ -146,23 +150,51 @@ static void fail_race(struct shim *s, const struct accessor *a, const struct tra
 {
 	char line[256], name[80], text[512];
 	library_line(&s->library, r->pc, line);
-	if (r->serial == s->serial)
+	const bool here = r->serial == s->serial && r->warp != MANY_BLOCKS;
+	if (here)
 		shim_name_thread(s, r->thread, name);
 	else
 		snprintf(name, sizeof name, "another block");
 	snprintf(text, sizeof text, ": a race with the %s by %s at %s, with no %s between",
-		wrote ? "write" : "read", name, line,
-		r->serial == s->serial ? "barrier" : "launch");
+		wrote ? "write" : "read", name, line, here ? "barrier" : "launch");
 	fail_at(s, a, text);
+}
+
+/* Of two stores it remembers the first byte's and the values: shim_settle looks at them. */
+static void expect_same(struct shim *s, const struct accessor *a, const struct trace *r)
+{
+	struct store *w = &s->store;
+	if (w->at || a->bytes > sizeof w->before) {
+		if (!w->at)
+			fail_race(s, a, r, true);
+		return;
+	}
+	*w = (struct store){.at = a->at, .bytes = a->bytes, .pc = a->pc, .other = *r};
+	memcpy(w->before, a->at, a->bytes);
+}
+
+void shim_settle(struct shim *s)
+{
+	struct store *w = &s->store;
+	if (!w->at)
+		return;
+	const struct accessor a = {.at = w->at, .bytes = w->bytes, .how = SHIM_WRITE, .pc = w->pc};
+	w->at = NULL;
+	if (memcmp(a.at, w->before, a.bytes) != 0)
+		fail_race(s, &a, &w->other, true);
 }
 
 static void check_byte(struct shim *s, struct byte_trace *b, const struct accessor *a, bool shared)
 {
-	if (b->write.serial && !ordered(s, &b->write, shared))
-		fail_race(s, a, &b->write, true);
+	if (b->write.serial && !ordered(s, &b->write, shared)) {
+		if (a->how == SHIM_WRITE)
+			expect_same(s, a, &b->write);
+		else
+			fail_race(s, a, &b->write, true);
+	}
 	if (a->how == SHIM_WRITE && b->read.serial && !ordered(s, &b->read, shared))
 		fail_race(s, a, &b->read, false);
-	note(s, a->how == SHIM_WRITE ? &b->write : &b->read, a);
+	note(s, a->how == SHIM_WRITE ? &b->write : &b->read, a, shared);
 }
 
 /* --- Where an access may lie --- */
@@ -304,6 +336,8 @@ static void check_global(struct shim *s, const struct accessor *a)
 void shim_access(struct shim *s, const void *at, size_t bytes, enum shim_access how, const void *pc)
 {
 	const char *p = at;
+	if (s->current)
+		shim_settle(s);
 	if (!s->current || (p >= s->stacks && p < s->stacks + MAX_THREADS * s->stack_bytes))
 		return;
 	struct accessor a = {.at = at, .bytes = bytes, .how = how, .pc = pc};

@@ -48,12 +48,22 @@ struct trace {
 	uint32_t epoch;  /* barriers before it */
 	uint32_t time;   /* its lane's own */
 	uint32_t lanes;  /* of one warp, that did it */
-	uint16_t warp;   /* MANY_WARPS: of several */
+	uint16_t warp;   /* MANY_WARPS: of several; MANY_BLOCKS: and blocks */
 	uint16_t thread; /* the last of them */
 };
-enum { MANY_WARPS = 0xFFFF };
+enum { MANY_WARPS = 0xFFFF, MANY_BLOCKS = 0xFFFE };
 struct byte_trace {
 	struct trace write, read;
+};
+
+/* A store to where another thread stored, with no order between them: no race if the value is the
+ * same, which is seen at the thread's next step. */
+struct store {
+	const char *at; /* NULL: none */
+	size_t bytes;
+	const void *pc;
+	struct trace other;
+	char before[16];
 };
 
 enum { PAGE = 4096 };
@@ -107,6 +117,7 @@ struct shim {
 	struct page *page;
 	size_t npages, cappages;
 	const struct shim_range *last_range;
+	struct store store; /* the running thread's last */
 };
 
 /* --- shim.c --- */
@@ -142,6 +153,8 @@ long shim_shared_offset(const struct shim *s, const void *at);
 void shim_poison(struct shim *s);
 bool shim_memory_new(struct shim *s);
 void shim_memory_free(struct shim *s);
+/* The running thread goes on from its last store: was its value the one that stood there? */
+void shim_settle(struct shim *s);
 /* An access by the running thread. */
 void shim_access(
 	struct shim *s, const void *at, size_t bytes, enum shim_access how, const void *pc);

@@ -69,6 +69,7 @@ void shim_fail(struct shim *s, const struct shim_site *at, const char *fmt, ...)
 void shim_yield(struct shim *s)
 {
 	struct thread *t = s->current;
+	shim_settle(s);
 	fiber_switch(&t->fiber, &s->main, false);
 }
 
@@ -78,6 +79,7 @@ static void run_thread(void *arg)
 	struct shim *s = t->shim;
 	fiber_begin(&s->main);
 	s->call(s->launch->args);
+	shim_settle(s);
 	t->state = DONE;
 	if (t->ncopies)
 		shim_fail(
@@ -348,6 +350,7 @@ const char *shim_launch(struct shim *s, const struct shim_launch *l)
 	s->error[0] = '\0';
 	s->launch = l;
 	s->last_range = NULL;
+	s->store.at = NULL;
 	s->first_serial = s->serial + 1;
 	if (!prepare(s, l))
 		goto done;

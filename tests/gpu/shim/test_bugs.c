@@ -62,6 +62,7 @@ static const struct bug bugs[] = {
 		"divergent __syncthreads", 1, 64, 0, 0},
 	{"bug_blocks_race", DIFFERS, "a race with the write by another block", DIFFERS, 2, 32, 0,
 		0},
+	{"bug_blocks_read_write", DIFFERS, "by another block at", DIFFERS, 2, 32, 0, 0},
 	{"bug_stale_shared", NANS, UNSEEN, NANS, 2, 32, 0, 0},
 	{"bug_endless", "stopped after 1 seconds", "stopped after 1 seconds", NULL, 1, 32, 0, 0},
 	{"bug_wild", "no memory", "out of bounds", NULL, 1, 32, 0, 0},

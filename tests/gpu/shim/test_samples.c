@@ -278,6 +278,31 @@ static void column_sum_bits(void **state)
 	assert_memory_equal(y, want, sizeof y);
 }
 
+static void pairs(void **state)
+{
+	(void)state;
+	float x[32], y[32], *px = x, *py = y;
+	for (int i = 0; i < 32; i++)
+		x[i] = (float)i;
+	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false)};
+	run_both(&(struct shim_launch){.kernel = "k_pairs",
+		.block = {32},
+		.nargs = 2,
+		.args = (void *[]){&py, &px},
+		.nranges = 2,
+		.ranges = ranges});
+	for (int i = 0; i < 32; i++)
+		assert_int_equal((int)y[i], 8 * (2 * (i & ~1) + 1));
+	run_both(&(struct shim_launch){.kernel = "k_same",
+		.grid = {2},
+		.block = {64},
+		.nargs = 2,
+		.args = (void *[]){&py, &px},
+		.nranges = 2,
+		.ranges = ranges});
+	assert_int_equal((int)y[1], 2);
+}
+
 static void gemm_near(void **state)
 {
 	(void)state;
@@ -322,6 +347,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(finite_check),
 		cmocka_unit_test(rows_near),
 		cmocka_unit_test(column_sum_bits),
+		cmocka_unit_test(pairs),
 		cmocka_unit_test(gemm_near),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
