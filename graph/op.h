@@ -281,9 +281,9 @@ struct op_def {
 	 * target is portable or refuses. */
 	bool (*library)(const struct node *n, int way, struct lib_call *call);
 	/* Bits: the inputs that are read, and the outputs that are written, in a narrow type as
-	 * well as in the graph's real type (graph_narrow), each in the type its tensor has: by the C text,
-	 * or for OP_PRODUCT by the library. OP_POINTWISE: all of them. Around other nodes values
-	 * are converted. */
+	 * well as in the graph's real type (graph_narrow), each in the type its tensor has: by the
+	 * C text, or for OP_PRODUCT by the library. OP_POINTWISE: all of them. Around other nodes
+	 * values are converted. */
 	unsigned narrow_in, narrow_out; /* ALL_OPERANDS: however many there are */
 	/* Scratch bytes of the C text below; may depend on target->threads. NULL: none. */
 	int64_t (*workspace)(const struct node *n, const struct target *t);
