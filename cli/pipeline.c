@@ -87,6 +87,8 @@ static enum status train_graph(struct pipeline *p, const struct lower_options *l
 {
 	TRY(graph_lower(p->imported, lower, &p->train));
 	dump(p, "lower", p->train);
+	if (p->target.cuda && !graph_control(p->train)) /* kernels tell there of bad indices */
+		return p->train->failed;
 	TRY(graph_attach_loss(p->train, &p->loss));
 	dump(p, "loss", p->train);
 	if (!strcmp(p->o->precision, "fp16"))
@@ -102,6 +104,8 @@ static enum status eval_graph(struct pipeline *p, struct lower_options *lower)
 {
 	lower->mode = LOWER_EVAL;
 	TRY(graph_lower(p->imported, lower, &p->eval));
+	if (p->target.cuda && !graph_control(p->eval))
+		return p->eval->failed;
 	TRY(graph_attach_loss(p->eval, &p->loss));
 	TRY(graph_prune(p->eval));
 	return kernels_of(p, false, &p->eval);

@@ -1,5 +1,5 @@
-/* Kernels as CUDA text for NVRTC: kernels.cu. It includes nothing, and every function without a word on
- * it is the device's (--device-as-default-execution-space).
+/* Kernels as CUDA text for NVRTC: kernels.cu. It includes nothing, and every function without a
+ * word on it is the device's (--device-as-default-execution-space).
  *
  * Most operators have one text for C and CUDA: loops whose turns are independent (emit_loops), and
  * little else. Here is decided how many threads may run such a text side by side. */
@@ -25,8 +25,8 @@ static bool starts(const char *line, size_t len, const char *with)
 /* A statement of the body's own level that any number of threads may do: it makes a local name. */
 static bool is_declaration(const char *line, size_t len)
 {
-	static const char *const type[] = {"\tconst ", "\treal ", "\tdouble ", "\tint64_t ", "\tint ",
-		"\tuint32_t ", "\tuint64_t ", "\tstatic const ", "\treturn "};
+	static const char *const type[] = {"\tconst ", "\treal ", "\tdouble ", "\tint64_t ",
+		"\tint ", "\tuint32_t ", "\tuint64_t ", "\tstatic const ", "\treturn "};
 	for (size_t i = 0; i < sizeof type / sizeof *type; i++)
 		if (starts(line, len, type[i]))
 			return true;
@@ -57,7 +57,8 @@ static bool is_local_sum(const char *line, size_t len)
 static bool is_result(const char *line, size_t len)
 {
 	return len > 8 && line[0] == '\t' && line[1] == 'y' && isdigit((unsigned char)line[2]) &&
-	       line[3] == '[' && isdigit((unsigned char)line[4]) && starts(line + 5, len - 5, "] = ");
+	       line[3] == '[' && isdigit((unsigned char)line[4]) &&
+	       starts(line + 5, len - 5, "] = ");
 }
 
 static enum outside outside_of(const char *body)
@@ -67,8 +68,8 @@ static enum outside outside_of(const char *body)
 	for (const char *p = body; *p;) {
 		const size_t len = strcspn(p, "\n");
 		const bool inner = starts(p, len, "\t\t") || starts(p, len, "\t}");
-		if (starts(p, len, "\tfor (") && memchr(p, ';', len) &&
-			strstr(p, "THREAD") && strstr(p, "THREAD") < p + len)
+		if (starts(p, len, "\tfor (") && memchr(p, ';', len) && strstr(p, "THREAD") &&
+			strstr(p, "THREAD") < p + len)
 			shared = true;
 		else if (!inner || !shared) {
 			shared = false;
@@ -84,15 +85,16 @@ static enum outside outside_of(const char *body)
 	return worst;
 }
 
-void cuda_shape(struct kernel *k, int nloop, int64_t turns)
+void cuda_shape(struct kernel *k, int nloop, int64_t turns, int threads)
 {
 	const enum outside outside = outside_of(k->body);
-	const bool one_block = nloop > 1 || outside == LOCAL || text_mentions(k->body, "thread_index");
-	k->threads = nloop == 0 || outside == SIDE_EFFECTS ? 1 : BLOCK_THREADS;
+	const bool own_scratch = text_mentions(k->body, "thread_index");
 	const int64_t blocks = (turns + BLOCK_THREADS - 1) / BLOCK_THREADS;
-	k->blocks = k->threads == 1 || one_block || blocks < 1 ? 1
-		    : blocks < MOST_BLOCKS		      ? (int)blocks
-							      : MOST_BLOCKS;
+	k->threads = nloop == 0 || outside == SIDE_EFFECTS    ? 1
+		     : own_scratch && threads < BLOCK_THREADS ? threads
+							      : BLOCK_THREADS;
+	const bool one_block = k->threads == 1 || nloop > 1 || outside == LOCAL || own_scratch;
+	k->blocks = one_block || blocks < 1 ? 1 : blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
 }
 
 /* --- The text --- */
@@ -101,7 +103,7 @@ static const char turns_text[] =
 	"\n/* A loop's turns, shared among all threads of a launch. */\n"
 	"#define THREAD (blockIdx.x * (int64_t)blockDim.x + threadIdx.x)\n"
 	"#define THREADS (gridDim.x * (int64_t)blockDim.x)\n"
-	"#define thread_index() THREAD\n";
+	"#define thread_index() ((int)threadIdx.x) /* in a launch of one block */\n";
 
 static const char scratch_text[] =
 	"\n/* Scratch bytes, as elements of the type that is asked for. */\n"
@@ -180,7 +182,8 @@ static void print_kernel(const struct kernel *k, struct text *t)
 		print_params(k, t);
 		text_add(t, ")\n{\n%s}\n", body);
 	}
-	text_add(t, "extern \"C\" __global__ void __launch_bounds__(%d) %s(", BLOCK_THREADS, k->name);
+	text_add(t, "extern \"C\" __global__ void __launch_bounds__(%d) %s(", BLOCK_THREADS,
+		k->name);
 	print_params(k, t);
 	if (k->checked) {
 		text_add(t, ")\n{\n\t%s_checked(", k->name);
@@ -198,4 +201,58 @@ void print_cuda_kernels(const struct kernels *ks, struct text *t)
 	for (int i = 0; i < ks->n; i++)
 		if (ks->kernel[i].function == i && !ks->kernel[i].library)
 			print_kernel(&ks->kernel[i], t);
+}
+
+/* --- Launches --- */
+
+/* Kernels that share a function are launched alike: as the largest of them. */
+static int most_blocks(const struct kernels *ks, int function)
+{
+	int most = 1;
+	for (int i = 0; i < ks->n; i++)
+		if (ks->kernel[i].function == function && ks->kernel[i].blocks > most)
+			most = ks->kernel[i].blocks;
+	return most;
+}
+
+static int count_args(const struct kernel *k)
+{
+	const char *params = k->members ? k->shared_params : k->params;
+	int n = strcmp(params, "void") != 0;
+	for (; n && *params; params++)
+		n += *params == ',';
+	return n;
+}
+
+static void print_launch(const struct kernel *k, int index, struct text *t)
+{
+	text_add(t, "\n/* %s */\n", k->about);
+	print_signature(k, t);
+	text_puts(t, "{\n\tvoid *args[] = {");
+	struct text names = {0};
+	print_names(k, &names);
+	for (const char *p = names.len ? names.s : ""; *p;) {
+		const size_t len = strcspn(p, ",");
+		text_add(t, "(void *)&%.*s%s", (int)len, p, p[len] ? ", " : "");
+		p += len + (p[len] ? 2 : 0);
+	}
+	t->failed |= names.failed;
+	text_free(&names);
+	text_add(t, "};\n\treturn stint_launch(s, %d, args);\n}\n", index);
+}
+
+void print_launches(const struct kernels *ks, struct text *t)
+{
+	int index = 0;
+	text_puts(t, "\nstatic const struct stint_kernel launches[] = {\n");
+	for (int i = 0; i < ks->n; i++) {
+		const struct kernel *k = &ks->kernel[i];
+		if (k->function == i && k->launched)
+			text_add(t, "\t{\"%s\", %d, %d, %d},\n", k->name, most_blocks(ks, i),
+				k->threads, count_args(k));
+	}
+	text_puts(t, "\t{NULL, 0, 0, 0},\n};\n");
+	for (int i = 0; i < ks->n; i++)
+		if (ks->kernel[i].function == i && ks->kernel[i].launched)
+			print_launch(&ks->kernel[i], index++, t);
 }

@@ -171,7 +171,8 @@ static void print_includes(const struct kernels *ks, struct text *t)
 	text_puts(t, "\n#include \"stint_step.h\"\n\n#include <math.h>\n#include <stdio.h>\n");
 	if (ks->products)
 		text_puts(t, "#include <stdlib.h>\n");
-	if (kernels_mention(ks, "memcpy") || kernels_mention(ks, "memset") || kernels_mention(ks, "memmove") || ks->nlib)
+	if (kernels_mention(ks, "memcpy") || kernels_mention(ks, "memset") ||
+		kernels_mention(ks, "memmove") || ks->nlib)
 		text_puts(t, "#include <string.h>\n");
 	text_puts(t, "\n");
 	if (ks->nlib)
@@ -259,6 +260,11 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 		"#else\n"
 		"#define SCHEDULE static __attribute__((noinline, optimize(\"O0\")))\n"
 		"#endif\n");
-	print_pieces(ks, t);
+	if (!ks->graph->target->cuda)
+		print_pieces(ks, t);
+	else if (kernels_mention(ks, "bf16"))
+		text_puts(t, bf16_text);
+	else if (kernels_mention(ks, "fp16"))
+		text_puts(t, fp16_text);
 	print_debug(in, t);
 }

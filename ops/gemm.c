@@ -208,7 +208,8 @@ static const char block_text[] =
 
 void gemm_emit_thread(struct emit *e)
 {
-	emit_helper(e, "thread_index", thread_text);
+	if (!e->g->target->cuda)
+		emit_helper(e, "thread_index", thread_text);
 }
 
 void gemm_emit_macro(struct emit *e)

@@ -29,7 +29,8 @@ enum {
 	STINT_BAD_MACHINE =
 		2, /* another instruction set, library version, ... than the step was planned for */
 	STINT_BAD_DATA = 3, /* an unknown name, a wrong size, an index or label out of range */
-	STINT_BAD_FILE = 4
+	STINT_BAD_FILE = 4,
+	STINT_NO_DEVICE = 5 /* no CUDA driver, or no device that it knows of */
 };
 
 /* Element types. The last two, of 2 bytes, are met by stint_probe.output alone. */
@@ -66,6 +67,13 @@ struct stint_lib_call {
 	const char *kind;
 	int64_t p[24];
 	size_t workspace; /* bytes planned for; init fails if the library now asks for more */
+};
+
+/* A kernel of a GPU's step: its name in kernels.cu, how many blocks of how many threads are
+ * launched, and how many arguments it takes. */
+struct stint_kernel {
+	const char *name;
+	int blocks, threads, args;
 };
 
 /* One executed step, for people and for `stint bench`. */
@@ -105,6 +113,7 @@ struct stint_model {
 	const struct stint_tensor *resident;
 	const struct stint_output *output;
 	const struct stint_lib_call *lib;
+	const struct stint_kernel *kernel; /* ended by a NULL name; NULL: not for a GPU */
 	const struct stint_step_info *train_info, *eval_info;
 	int control, lr;                      /* residents; -1: the model has none */
 	int target;                           /* resident; -1: none */
@@ -164,6 +173,10 @@ const char *stint_message(const stint_step *s);
 
 /* For generated code: record "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
 int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
+
+/* For generated code on a GPU: put a launch of kernel number `kernel` behind what is already to be
+ * done there; args: pointers to its arguments. */
+int stint_launch(stint_step *s, int kernel, void **args);
 
 #ifdef __cplusplus
 }
