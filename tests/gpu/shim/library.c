@@ -99,8 +99,9 @@ static int find_end(struct dl_phdr_info *info, size_t size, void *user)
 bool library_open(struct library *l, const char *path, char error[static SHIM_TEXT])
 {
 	struct link_map *map;
-	*l = (struct library){.path = strdup(path)};
-	l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	*l = (struct library){
+		.path = realpath(path, NULL)}; /* dlopen looks elsewhere for bare names */
+	l->handle = dlopen(l->path ? l->path : path, RTLD_NOW | RTLD_LOCAL);
 	if (!l->path || !l->handle || dlinfo(l->handle, RTLD_DI_LINKMAP, &map) != 0) {
 		const char *why = dlerror();
 		snprintf(error, SHIM_TEXT, "%s: %s", path, why ? why : "out of memory");
