@@ -85,16 +85,26 @@ static enum outside outside_of(const char *body)
 	return worst;
 }
 
-void cuda_shape(struct kernel *k, int nloop, int64_t turns, int threads)
+static int clamp_blocks(int64_t blocks)
+{
+	return blocks < 1 ? 1 : blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
+}
+
+void cuda_shape(struct kernel *k, const struct emit *e)
 {
 	const enum outside outside = outside_of(k->body);
 	const bool own_scratch = text_mentions(k->body, "thread_index");
-	const int64_t blocks = (turns + BLOCK_THREADS - 1) / BLOCK_THREADS;
-	k->threads = nloop == 0 || outside == SIDE_EFFECTS    ? 1
+	const int threads = e->g->target->threads;
+	if (e->tasks > 0) {
+		k->threads = e->task_threads;
+		k->blocks = clamp_blocks(e->tasks);
+		return;
+	}
+	k->threads = e->nloop == 0 || outside == SIDE_EFFECTS ? 1
 		     : own_scratch && threads < BLOCK_THREADS ? threads
 							      : BLOCK_THREADS;
-	const bool one_block = k->threads == 1 || nloop > 1 || outside == LOCAL || own_scratch;
-	k->blocks = one_block || blocks < 1 ? 1 : blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
+	const bool one_block = k->threads == 1 || e->nloop > 1 || outside == LOCAL || own_scratch;
+	k->blocks = one_block ? 1 : clamp_blocks((e->turns + BLOCK_THREADS - 1) / BLOCK_THREADS);
 }
 
 /* --- The text --- */
@@ -137,7 +147,7 @@ static void print_start(const struct kernels *ks, struct text *t)
 	text_puts(t, "\ntypedef float real;\n\n#define restrict __restrict__\n");
 	text_puts(t, turns_text);
 	text_puts(t, scratch_text);
-	if (kernels_mention(ks, "philox_lanes"))
+	if (kernels_mention(ks, "philox_lanes") || kernels_mention(ks, "stint_philox_at"))
 		print_philox(t);
 	print_pieces(ks, t);
 }

@@ -2,6 +2,7 @@
 #include "codegen/emit.h"
 
 #include <inttypes.h>
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,6 +230,13 @@ void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop
 		if (k + 1 < n)
 			text_puts(&e->out, "\n");
 	}
+}
+
+void emit_launch(struct emit *e, int64_t tasks, int threads)
+{
+	assert(threads > 0 && threads % 32 == 0 && threads <= 256);
+	e->tasks = tasks > 1 ? tasks : 1;
+	e->task_threads = threads;
 }
 
 void emit_loop_each(struct emit *e, double work, bool inner, const struct emit_loop *loop)

@@ -234,7 +234,7 @@ static enum status kernel_from_body(struct kernels *ks, const struct node *n, co
 		if (*index == ks->n)
 			st = keep_kernel(ks, n, k, params.s, whole.s);
 		if (st == ST_OK && k.launched)
-			cuda_shape(&ks->kernel[*index], e->nloop, e->turns, e->g->target->threads);
+			cuda_shape(&ks->kernel[*index], e);
 	}
 	text_free(&params);
 	text_free(&whole);
