@@ -72,7 +72,7 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 		.debug_arena = p->o->debug_arena != 0};
 	char identity[96];
 	in.model_file = in.model_file ? in.model_file + 1 : p->o->model;
-	if (!p->target.portable)
+	if (!p->target.portable && !p->target.cuda)
 		in.library_identity = stint_lib_identity(p->target.threads, identity);
 	in.isa_flags = p->o->isa            ? arena_printf(p->arena, "-march=%s", p->o->isa)
 		       : p->target.portable ? ""

@@ -70,6 +70,7 @@ struct lib_call {
 	const char *name;
 	double speed;
 	bool rough;
+	bool slow; /* generated C is faster: not taken on a CPU */
 };
 
 /* A named scalar parameter: a pointwise attribute, or a loss's or optimizer's option. */

@@ -195,7 +195,9 @@ static int64_t library_way(
 		has_half(n))
 		return -1;
 	*call = (struct lib_call){0};
-	return n->op->library(n, way, call) ? t->library_workspace(t->user, call) : -1;
+	if (!n->op->library(n, way, call) || (call->slow && !t->cuda))
+		return -1;
+	return t->library_workspace(t->user, call);
 }
 
 bool node_uses_library(

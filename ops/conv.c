@@ -196,11 +196,12 @@ static bool conv_library(const struct node *n, int way, struct lib_call *call)
 
 static bool grad_x_library(const struct node *n, int way, struct lib_call *call)
 {
-	/* Its blocks of 16 channels would be mostly padding: plain C takes a third of the time. */
 	const struct conv *p = n->param;
-	if (p->groups == 1 && (p->k < 8 || p->c < 2))
+	if (!conv_call(n, GRAD_X, false, way, call))
 		return false;
-	return conv_call(n, GRAD_X, false, way, call);
+	/* Its blocks of 16 channels would be mostly padding: plain C takes a third of the time. */
+	call->slow = p->groups == 1 && (p->k < 8 || p->c < 2);
+	return true;
 }
 
 static bool grad_w_library(const struct node *n, int way, struct lib_call *call)
