@@ -10,6 +10,7 @@
 #include "ops/attention.h"
 #include "ops/attention_cuda_text.h"
 #include "ops/dropout.h"
+#include "ops/gemm.h"
 
 enum { TILE = 64, THREADS = 256, WIDEST = 128, LANES = 16 };
 
