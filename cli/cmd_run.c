@@ -42,20 +42,30 @@ static void on_gradient(void *user, int parameter, const void *data, size_t byte
 		keep(r, "grad/", t->name, t->dtype, t->rank, t->dim, data, bytes);
 }
 
-static void on_output(void *user, int output, const void *data, size_t bytes)
+/* Values of a narrow type as floats; NULL when out of memory. */
+static float *widened(struct arena *a, int dtype, const uint16_t *half, size_t n)
+{
+	float *whole = ARENA_ARRAY(a, float, n);
+	for (size_t i = 0; whole && i < n; i++) {
+		const uint32_t bits = (uint32_t)half[i] << 16;
+		if (dtype == STINT_F16)
+			whole[i] = (float)dataset_half(half[i]);
+		else
+			memcpy(&whole[i], &bits, sizeof bits);
+	}
+	return whole;
+}
+
+static void on_output(void *user, int output, int dtype, const void *data, size_t bytes)
 {
 	struct result *r = user;
 	const struct stint_output *o = &r->l->model->output[output];
-	if (o->dtype == STINT_F32 && bytes < o->bytes) {
-		const uint16_t *half = data;
-		uint32_t *whole = ARENA_ARRAY(r->a, uint32_t, o->bytes / sizeof *whole);
-		for (size_t i = 0; whole && i < bytes / sizeof *half; i++)
-			whole[i] = (uint32_t)half[i] << 16;
-		r->failed |= !whole;
-		if (!whole)
-			return;
-		data = whole;
+	if (dtype != o->dtype) {
+		data = widened(r->a, dtype, data, bytes / sizeof(uint16_t));
 		bytes = o->bytes;
+		r->failed |= !data;
+		if (!data)
+			return;
 	}
 	keep(r, "output/", o->name, o->dtype, o->rank, o->dim, data, bytes);
 }

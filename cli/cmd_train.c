@@ -112,6 +112,18 @@ static enum status stop_early(struct training *t)
 		t->o->folder ? "; checkpoint saved" : "");
 }
 
+/* --precision fp16: the scale of the loss, and what it cost. */
+static void report_scale(const struct loaded *l)
+{
+	const int i = load_find(l, "state/loss_scale", STINT_STATE);
+	const float *state = i < 0 ? NULL : load_at(l, i); /* scale, updates since, skipped */
+	if (!state)
+		return;
+	printf("  loss scale %g", (double)state[0]);
+	if (state[2] > 0)
+		printf(" (%g step%s skipped)", (double)state[2], state[2] > 1 ? "s" : "");
+}
+
 static void report_epoch(
 	const struct training *t, double mean_loss, double seconds, const struct score *s)
 {
@@ -121,6 +133,7 @@ static void report_epoch(
 		if (s->has_accuracy)
 			printf("  accuracy %.2f %% of %" PRId64, 100 * s->accuracy, s->samples);
 	}
+	report_scale(&t->l);
 	printf("  %.1f s\n", seconds);
 	fflush(stdout);
 }

@@ -183,9 +183,6 @@ static enum status check_words(const struct options *o, struct diag *d)
 		return usage_fail(d, "--math is fixed, free or strict, not", o->math);
 	if (!ONE_OF(o->precision, "fp32", "fp64", "bf16", "fp16"))
 		return usage_fail(d, "--precision is fp32, fp64, bf16 or fp16, not", o->precision);
-	if (!strcmp(o->precision, "fp16"))
-		return diag_fail(
-			d, ST_USAGE, NULL, "fp32, bf16 and fp64 work", "--precision fp16: not yet");
 	if (!strcmp(o->precision, "fp64") && !o->portable)
 		return diag_fail(d, ST_USAGE, NULL, "add --portable",
 			"--precision fp64 is for the portable path");
@@ -319,7 +316,7 @@ static void fill_table(
 		FLAG("keep-all", keep_all, "recompute nothing"),
 		{"segments", 0, POPT_ARG_INT, &o->segments, 0, "K equal checkpoint segments", "K"},
 		STR("math", math, "fixed, free or strict", "M"),
-		STR("precision", precision, "fp32, bf16, or fp64 with --portable", "P"),
+		STR("precision", precision, "fp32, bf16, fp16, or fp64 with --portable", "P"),
 		FLAG("portable", portable, "plain C only: libc and libm"),
 		STR("isa", isa, "compile for this -march instead of this machine's", "NAME"),
 		{"threads", 0, POPT_ARG_INT, &o->threads, 0,

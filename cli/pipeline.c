@@ -70,8 +70,9 @@ static enum status kernels_of(struct pipeline *p, bool train, struct graph **g)
 		TRY(graph_layout(*g, p->target.block, false, g));
 		dump(p, "layout", *g);
 	}
-	if (!strcmp(p->o->precision, "bf16")) {
-		TRY(graph_narrow(*g, DT_BF16, train ? NARROW_OUTPUTS : 0, g));
+	const bool half = !strcmp(p->o->precision, "fp16");
+	if (half || !strcmp(p->o->precision, "bf16")) {
+		TRY(graph_narrow(*g, half ? DT_F16 : DT_BF16, train ? NARROW_OUTPUTS : 0, g));
 		dump(p, "narrow", *g);
 	}
 	if (!strcmp(p->o->fuse, "on")) {
@@ -86,8 +87,12 @@ static enum status train_graph(struct pipeline *p, const struct lower_options *l
 {
 	TRY(graph_lower(p->imported, lower, &p->train));
 	dump(p, "lower", p->train);
+	if (p->target.cuda && !graph_control(p->train)) /* kernels tell there of bad indices */
+		return p->train->failed;
 	TRY(graph_attach_loss(p->train, &p->loss));
 	dump(p, "loss", p->train);
+	if (!strcmp(p->o->precision, "fp16"))
+		TRY(graph_scale_loss(p->train));
 	TRY(graph_autodiff(p->train, &p->nparam, &p->param, &p->grad));
 	dump(p, "autodiff", p->train);
 	TRY(graph_attach_updates(p->train, &p->optimizer, p->nparam, p->param, p->grad));
@@ -99,6 +104,8 @@ static enum status eval_graph(struct pipeline *p, struct lower_options *lower)
 {
 	lower->mode = LOWER_EVAL;
 	TRY(graph_lower(p->imported, lower, &p->eval));
+	if (p->target.cuda && !graph_control(p->eval))
+		return p->eval->failed;
 	TRY(graph_attach_loss(p->eval, &p->loss));
 	TRY(graph_prune(p->eval));
 	return kernels_of(p, false, &p->eval);

@@ -55,7 +55,7 @@ static size_t add_word(struct text *out, const char *word, const char *name, con
 	}
 	const char *element = word + 8; /* behind "@value0(" */
 	const int length = (int)strcspn(element, ")");
-	const bool narrow = t[word[6] - '0']->dtype == DT_BF16;
+	const bool narrow = dtype_is_narrow(t[word[6] - '0']->dtype);
 	text_add(out, narrow ? "WIDE(%.*s)" : "%.*s", length, element);
 	return 8 + (size_t)length + 1;
 }
@@ -66,7 +66,7 @@ const char *emit_helper_on(
 	struct text full = {0}, out = {0};
 	bool all_real = true;
 	for (int i = 0; i < n; i++)
-		all_real = all_real && t[i]->dtype != DT_BF16;
+		all_real = all_real && !dtype_is_narrow(t[i]->dtype);
 	text_puts(&full, name);
 	for (int i = 0; i < n && !all_real; i++)
 		text_add(&full, "_%s", emit_type(t[i]));
@@ -139,7 +139,7 @@ static const double PARALLEL_WORK = 32768;
 
 static bool is_shared(const struct emit *e, double work)
 {
-	return work >= PARALLEL_WORK && e->g->target->threads > 1;
+	return work >= PARALLEL_WORK && e->g->target->threads > 1 && !e->g->target->cuda;
 }
 
 static void emit_line(struct emit *e, const char *line)
@@ -157,16 +157,90 @@ void emit_parallel(struct emit *e, double work, int collapse)
 		emit_line(e, line);
 }
 
-void emit_parallel_each(struct emit *e, double work)
+static void emit_tabs(struct emit *e, int tabs)
 {
-	if (is_shared(e, work))
-		emit_line(e, "PARALLEL_EACH");
+	while (tabs-- > 0)
+		text_puts(&e->out, "\t");
 }
 
-void emit_each(struct emit *e, double work)
+static void emit_head(struct emit *e, int tabs, const struct emit_loop *loop)
 {
+	const char *i = loop->variable;
+	emit_tabs(e, tabs);
+	emit(e, "for (int64_t %s = 0; %s < %" PRId64 "; ", i, i, loop->end);
+	if (loop->step > 1)
+		emit(e, "%s += %" PRId64 ")", i, loop->step);
+	else
+		emit(e, "%s++)", i);
+}
+
+static int64_t turns_of(const struct emit_loop *loop)
+{
+	return (loop->end + loop->step - 1) / loop->step;
+}
+
+/* "for (int64_t turn = THREAD, b, i; turn < 96 && (b = turn / 12, i = turn % 12 * 4, true); turn +=
+ * THREADS)". Between two such loops a block's threads wait for each other. */
+static void emit_shared_head(struct emit *e, int tabs, int n, const struct emit_loop *loop)
+{
+	int64_t turns = 1, inner;
+	for (int k = 0; k < n; k++)
+		turns *= turns_of(&loop[k]);
+	if (e->nloop++ > 0)
+		emit_line(e, "__syncthreads();");
+	e->turns = turns > e->turns ? turns : e->turns;
+	emit_tabs(e, tabs);
+	if (n == 1 && loop->step == 1) {
+		emit(e, "for (int64_t %s = THREAD; %s < %" PRId64 "; %s += THREADS)",
+			loop->variable, loop->variable, turns, loop->variable);
+		return;
+	}
+	emit(e, "for (int64_t turn = THREAD");
+	for (int k = 0; k < n; k++)
+		emit(e, ", %s", loop[k].variable);
+	emit(e, "; turn < %" PRId64 " && (", turns);
+	inner = turns;
+	for (int k = 0; k < n; k++) {
+		const int64_t own = turns_of(&loop[k]);
+		inner = own ? inner / own : 1;
+		emit(e, "%s = turn", loop[k].variable);
+		if (inner > 1)
+			emit(e, " / %" PRId64, inner);
+		if (k > 0)
+			emit(e, " %% %" PRId64, own);
+		if (loop[k].step > 1)
+			emit(e, " * %" PRId64, loop[k].step);
+		emit(e, ", ");
+	}
+	emit(e, "true); turn += THREADS)");
+}
+
+void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop)
+{
+	const int tabs = indent_here(&e->out);
+	if (n > 0 && tabs == 1 && e->g->target->cuda) {
+		emit_shared_head(e, tabs, n, loop);
+		return;
+	}
+	if (n > 0)
+		emit_parallel(e, work, n);
+	for (int k = 0; k < n; k++) {
+		emit_head(e, tabs + k, &loop[k]);
+		if (k + 1 < n)
+			text_puts(&e->out, "\n");
+	}
+}
+
+void emit_loop_each(struct emit *e, double work, bool inner, const struct emit_loop *loop)
+{
+	const int tabs = indent_here(&e->out);
+	if (e->g->target->cuda) {
+		emit_loops(e, work, 1, loop);
+		return;
+	}
 	if (is_shared(e, work))
-		emit_line(e, "EACH");
+		emit_line(e, inner ? "EACH" : "PARALLEL_EACH");
+	emit_head(e, tabs, loop);
 }
 
 /* The fewest digits that read back as v. */
@@ -204,12 +278,13 @@ const char *emit_type(const struct tensor *t)
 	return t->dtype == DT_I64    ? "int64_t"
 	       : t->dtype == DT_BOOL ? "unsigned char"
 	       : t->dtype == DT_BF16 ? "bf16"
+	       : t->dtype == DT_F16  ? "fp16"
 				     : "real";
 }
 
 const char *emit_value_type(const struct tensor *t)
 {
-	return t->dtype == DT_BF16 ? "real" : emit_type(t);
+	return dtype_is_narrow(t->dtype) ? "real" : emit_type(t);
 }
 
 const char *emit_text(struct emit *e, const char *fmt, ...)
@@ -227,12 +302,12 @@ const char *emit_text(struct emit *e, const char *fmt, ...)
 
 const char *emit_value(struct emit *e, const struct tensor *t, const char *element)
 {
-	return t->dtype == DT_BF16 ? emit_text(e, "WIDE(%s)", element) : element;
+	return dtype_is_narrow(t->dtype) ? emit_text(e, "WIDE(%s)", element) : element;
 }
 
 const char *emit_stored(struct emit *e, const struct tensor *t, const char *value)
 {
-	return t->dtype == DT_BF16 ? emit_text(e, "NARROW(%s)", value) : value;
+	return dtype_is_narrow(t->dtype) ? emit_text(e, "NARROW(%s)", value) : value;
 }
 
 void emit_broadcast_index(struct emit *e, const struct tensor *t, const struct tensor *out)

@@ -11,11 +11,11 @@
  * In scope are: x0, x1, ... (inputs by position; an absent optional input has no name), y0, y1, ...
  * (outputs; one that the node does not have has no name), `ws` (node_workspace bytes, 64-aligned,
  * where it asked for any). Elements: `real` (float or double), int64_t, unsigned char for DT_BOOL,
- * and bf16 where the record allows it (narrow_in, narrow_out). Pointers do not overlap, but for an
- * output that runs in place of input k: then xk is no parameter but made from the output's pointer,
- * and the same text works. All sizes are printed as numbers: shapes are constants. Two nodes whose
- * bodies come out the same share one function, so nothing of a node's name or id belongs in the
- * text.
+ * and bf16 or fp16 where the record allows it (narrow_in, narrow_out). Pointers do not overlap, but
+ *for an output that runs in place of input k: then xk is no parameter but made from the output's
+ *pointer, and the same text works. All sizes are printed as numbers: shapes are constants. Two
+ *nodes whose bodies come out the same share one function, so nothing of a node's name or id belongs
+ *in the text.
  *
  * Available to the text: EXP LOG LOG1P SQRT POW TANH ERF NORMAL_CDF FABS FLOOR CEIL RINT TRUNC FMOD
  * SIN COS TAN ASIN ACOS ATAN SINH COSH ASINH ACOSH ATANH on `real`; `int_power(x, n)` on int64_t,
@@ -37,7 +37,10 @@ struct emit_helpers; /* what emit_helper has gathered; codegen's own */
 struct emit {
 	struct text out;
 	const struct graph *g;
-	int in_place[4];              /* input whose bytes output k takes in this run; -1: none */
+	int in_place[4]; /* input whose bytes output k takes in this run; -1: none */
+	/* CUDA: how many loops threads share so far, and the turns of the longest. */
+	int nloop;
+	int64_t turns;
 	struct emit_helpers *helpers; /* NULL: emit_helper drops its text */
 };
 
@@ -47,7 +50,7 @@ void emit(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2,
  * name. */
 void emit_helper(struct emit *e, const char *name, const char *text);
 /* A helper that reads elements of tensors, by their types: in `text`, @0 stands for the type of an
- * element of t[0] ("real", "bf16"), @value0(x[i]) for the value of one, @1 ... of t[1], and
+ * element of t[0] ("real", "bf16", "fp16"), @value0(x[i]) for the value of one, @1 ... of t[1], and
  * @name for the name that it gets: `name` and @suffix, which is empty where all are real. Returns
  * that name, which lasts as long as e's helpers. */
 const char *emit_helper_on(
@@ -56,18 +59,25 @@ const char *emit_helper_on(
  * the loop that follows it, when `work` (about: flops or elements in the whole loop nest) is worth
  * it and the target has threads; nothing otherwise. */
 void emit_parallel(struct emit *e, double work, int collapse);
-/* The same before one loop none of whose turns reads what another writes, for which it stands too:
- * the compiler then asks nothing about pointers, which lose their `restrict` where a loop is shared
- * among threads. And before such a loop inside one that emit_parallel stands before, `work` being
- * that one's. */
-void emit_parallel_each(struct emit *e, double work);
-void emit_each(struct emit *e, double work);
+/* The heads of loops, one inside another, whose turns are independent: emit_parallel's line, then
+ * "for (int64_t b = 0; b < 8; b++)" and so on. What follows is the body: " {\n", or a newline and a
+ * statement. In CUDA one head, whose turns all threads share: in the indentation of a function's
+ * body, where all of a block's threads come by. */
+struct emit_loop {
+	const char *variable;
+	int64_t end, step;
+};
+void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop);
+/* The same of one loop none of whose turns reads what another writes: the compiler then asks
+ * nothing about pointers, which lose their `restrict` where a loop is shared among threads.
+ * `inner`: such a loop inside one that is shared already, `work` being that one's. */
+void emit_loop_each(struct emit *e, double work, bool inner, const struct emit_loop *loop);
 /* "0.1f" or "0.1": a literal of type real with exactly the bits of (real)v; "INFINITY",
  * "-INFINITY". */
 const char *emit_real(const struct emit *e, double v, char buf[static 40]);
-/* An element as it is stored: "real", "int64_t", "unsigned char" or "bf16". */
+/* An element as it is stored: "real", "int64_t", "unsigned char", "bf16" or "fp16". */
 const char *emit_type(const struct tensor *t);
-/* An element as it is computed with: "real" for "bf16". */
+/* An element as it is computed with: "real" for the narrow types. */
 const char *emit_value_type(const struct tensor *t);
 /* Formatted text that lasts as long as the graph; "" when out of memory, which fails e->out. */
 const char *emit_text(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -215,8 +215,9 @@ static bool same_kernel(
 }
 
 static enum status kernel_from_body(struct kernels *ks, const struct node *n, const int *in_place,
-	struct kernel k, const char *body, int *index)
+	struct kernel k, const struct emit *e, int *index)
 {
+	const char *body = e->out.s ? e->out.s : "";
 	struct text params = {0}, whole = {0};
 	k.arg = ARENA_ARRAY(ks->arena, struct kernel_arg, n->nin + n->nout + 1);
 	if (!k.arg)
@@ -232,6 +233,8 @@ static enum status kernel_from_body(struct kernels *ks, const struct node *n, co
 			++*index;
 		if (*index == ks->n)
 			st = keep_kernel(ks, n, k, params.s, whole.s);
+		if (st == ST_OK && k.launched)
+			cuda_shape(&ks->kernel[*index], e->nloop, e->turns, e->g->target->threads);
 	}
 	text_free(&params);
 	text_free(&whole);
@@ -251,8 +254,9 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 		st = diag_nomem(ks->diag);
 	if (st == ST_OK) {
 		struct kernel k = {.library = lib >= 0,
+			.launched = lib < 0 && g->target->cuda,
 			.checked = lib < 0 && (n->op->traits & OP_CHECKED) != 0};
-		st = kernel_from_body(ks, n, in_place, k, e.out.s ? e.out.s : "", index);
+		st = kernel_from_body(ks, n, in_place, k, &e, index);
 	}
 	text_free(&e.out);
 	return st;
@@ -260,12 +264,23 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 
 /* --- Their text --- */
 
-/* "static void name(a, b, c)" with lines broken at commas. */
-static void print_signature(const struct kernel *k, struct text *t)
+bool kernel_fails(const struct kernel *k)
+{
+	return k->library || k->launched;
+}
+
+void print_signature(const struct kernel *k, struct text *t)
 {
 	enum { WIDTH = 96, TAB = 8 };
+	const bool empty = !strcmp(k->params, "void");
 	int column = (int)strlen(k->name) + 13;
-	text_add(t, "KERNEL %s %s(", k->checked || k->library ? "int" : "void", k->name);
+	text_add(t, "KERNEL %s %s(", k->checked || kernel_fails(k) ? "int" : "void", k->name);
+	if (k->launched) {
+		text_puts(t, empty ? "stint_step *s)\n" : "stint_step *s");
+		column += 13;
+	}
+	if (k->launched && empty)
+		return;
 	for (const char *p = k->members ? k->shared_params : k->params; *p;) {
 		const char *comma = strstr(p, ", ");
 		int len = comma ? (int)(comma - p) : (int)strlen(p);
@@ -281,15 +296,23 @@ static void print_signature(const struct kernel *k, struct text *t)
 	text_puts(t, ")\n");
 }
 
-void print_kernels(const struct kernels *ks, struct text *t)
+void print_helpers(const struct kernels *ks, struct text *t)
 {
 	for (const struct helper *h = ks->helpers.first; h; h = h->next) {
 		size_t len = strlen(h->text);
 		text_add(t, "\n%s%s", h->text, len && h->text[len - 1] == '\n' ? "" : "\n");
 	}
+}
+
+void print_kernels(const struct kernels *ks, struct text *t)
+{
+	if (ks->graph->target->cuda)
+		print_launches(ks, t);
+	else
+		print_helpers(ks, t);
 	for (int i = 0; i < ks->n; i++) {
 		const struct kernel *k = &ks->kernel[i];
-		if (k->function != i)
+		if (k->function != i || k->launched)
 			continue;
 		text_add(t, "\n/* %s", k->about);
 		if (k->members)

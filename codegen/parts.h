@@ -12,6 +12,8 @@
 void text_comment(struct text *t, const char *s);
 /* As a C string literal with its quotes: ASCII, no trigraphs. "NULL" for NULL. */
 void text_literal(struct text *t, const char *s);
+/* An element type's name in the runtime: "STINT_F32". */
+const char *dtype_text(enum dtype t);
 /* "STINT_MODEL_suffix" from the model's C identifier. */
 void text_macro(struct text *t, const char *model, const char *suffix);
 
@@ -37,8 +39,10 @@ struct kernel {
 	const char *body;   /* makes two kernels equal */
 	const char *about;  /* the comment above it */
 	const struct op_def *op;
-	bool checked; /* returns a status, takes `bad` */
-	bool library; /* returns the library's code, takes `s` */
+	bool checked;        /* returns a status, takes `bad` */
+	bool library;        /* returns the library's code, takes `s` */
+	bool launched;       /* a GPU's: returns the launch's code, takes `s` */
+	int blocks, threads; /* of a launch */
 	/* The parameters in order: 'y' or 'x' with the output's or input's position, 'w'. */
 	int narg;
 	struct kernel_arg *arg;
@@ -74,8 +78,26 @@ enum status kernels_name(struct kernels *ks);
 /* "k001_softmax", or "k001_softmax(8, 3136)" for one of those that share it: what this kernel is
  * called in tables. */
 void kernel_print_title(const struct kernels *ks, int index, struct text *t);
+/* Returns a code: the library's, or a launch's. */
+bool kernel_fails(const struct kernel *k);
+/* "KERNEL int name(a, b, c)" with lines broken at commas. */
+void print_signature(const struct kernel *k, struct text *t);
+bool kernels_mention(const struct kernels *ks, const char *word);
 void print_prelude(const struct kernels *ks, const struct codegen_input *in, struct text *t);
+/* The prelude's functions and macros that kernels mention, alone. */
+void print_pieces(const struct kernels *ks, struct text *t);
+void print_helpers(const struct kernels *ks, struct text *t);
 void print_kernels(const struct kernels *ks, struct text *t);
+
+/* --- cuda.c --- */
+
+/* Sets how kernel k, whose body has so many shared loops of so many turns, is launched; one whose
+ * threads have scratch of their own, by so many threads. */
+void cuda_shape(struct kernel *k, int nloop, int64_t turns, int threads);
+/* kernels.cu */
+void print_cuda_kernels(const struct kernels *ks, struct text *t);
+/* In step.c: functions of the same names that launch them, and the table of launches. */
+void print_launches(const struct kernels *ks, struct text *t);
 
 /* --- schedule.c: a plan, resolved: which kernel each step calls on which bytes --- */
 

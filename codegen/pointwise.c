@@ -200,7 +200,7 @@ static void emit_inputs(
 		if (!x->used[i] || stays_put(nest, i) == moving)
 			continue;
 		slot_name(x, i, name);
-		const bool narrow = x->n->in[i]->dtype == DT_BF16;
+		const bool narrow = dtype_is_narrow(x->n->in[i]->dtype);
 		emit(e, "%.*sconst %s %s = %sx%d[", tabs, "\t\t\t\t\t\t\t\t\t\t",
 			emit_value_type(x->n->in[i]), name, narrow ? "WIDE(" : "", i);
 		emit_index(e, nest, nest->in[i]);
@@ -223,7 +223,7 @@ static void emit_stages(struct emit *e, const struct stages *x, const struct nes
 		if (!x->live[q])
 			continue;
 		const struct tensor *t = x->stage[q].node->out[0];
-		const bool narrow = t->dtype == DT_BF16; /* the bits that the stored one has */
+		const bool narrow = dtype_is_narrow(t->dtype); /* the stored one's bits */
 		emit(e, "%.*sconst %s t%d = %s", tabs, tab, emit_value_type(t), q,
 			narrow ? "WIDE(NARROW(" : "");
 		emit_expr(e, x, q);
@@ -233,7 +233,7 @@ static void emit_stages(struct emit *e, const struct stages *x, const struct nes
 	}
 	emit(e, "%.*sy0[", tabs, tab);
 	emit_index(e, nest, nest->out);
-	const bool narrow = x->n->out[0]->dtype == DT_BF16;
+	const bool narrow = dtype_is_narrow(x->n->out[0]->dtype);
 	emit(e, narrow ? "] = NARROW(" : "] = ");
 	emit_expr(e, x, last);
 	emit(e, narrow ? ");" : ";");
@@ -252,34 +252,44 @@ static int parallel_levels(const struct emit *e, const struct nest *nest)
 	return outer >= 4 * (int64_t)e->g->target->threads ? nest->rank - 1 : 0;
 }
 
+/* The heads of the loops over the output: " {" is the caller's. */
+static void emit_heads(struct emit *e, const struct nest *nest, double work)
+{
+	struct emit_loop loop[RANK_MAX];
+	char name[RANK_MAX][16];
+	const int last = nest->rank - 1, levels = parallel_levels(e, nest);
+	for (int d = 0; d <= last; d++) {
+		index_name(nest, d, name[d]);
+		loop[d] = (struct emit_loop){name[d], nest->dim[d], 1};
+	}
+	if (e->g->target->cuda) {
+		emit_loops(e, work, nest->rank, loop);
+		return;
+	}
+	emit_loops(e, levels > 0 ? work : 0, last, loop);
+	if (last > 0)
+		emit(e, "\n");
+	emit_loop_each(e, work, levels > 0, &loop[last]);
+}
+
 static void emit_nest(struct emit *e, const struct stages *x)
 {
-	static const char tabs[] = "\t\t\t\t\t\t\t\t\t\t";
 	const struct nest nest = coalesce(x->n);
+	const int tabs = nest.rank == 0 ? 1 : e->g->target->cuda ? 2 : nest.rank + 1;
 	double work = 0;
 	for (int q = 0; q < x->nstage; q++)
 		work += x->live[q] ? 1 + 20 * expr_slow_calls(node_expr(x->stage[q].node)) : 0;
 	work *= (double)x->n->out[0]->numel;
 	emit_options(e, x);
 	emit_inputs(e, x, &nest, false, 1);
-	int levels = parallel_levels(e, &nest);
-	for (int d = 0; d < nest.rank; d++) {
-		char name[16];
-		index_name(&nest, d, name);
-		bool innermost = d == nest.rank - 1;
-		if (levels > 0 && d == 0)
-			emit_parallel(e, work, levels);
-		else if (innermost && levels > 0)
-			emit_each(e, work);
-		else if (innermost)
-			emit_parallel_each(e, work);
-		emit(e, "%.*sfor (int64_t %s = 0; %s < %" PRId64 "; %s++)%s\n", d + 1, tabs, name,
-			name, nest.dim[d], name, innermost ? " {" : "");
+	if (nest.rank > 0) {
+		emit_heads(e, &nest, work);
+		emit(e, " {\n");
 	}
-	emit_inputs(e, x, &nest, true, nest.rank + 1);
-	emit_stages(e, x, &nest, nest.rank + 1);
+	emit_inputs(e, x, &nest, true, tabs);
+	emit_stages(e, x, &nest, tabs);
 	if (nest.rank > 0)
-		emit(e, "%.*s}\n", nest.rank, tabs);
+		emit(e, "%.*s}\n", tabs - 1, "\t\t\t\t\t\t\t\t\t\t");
 }
 
 enum status emit_pointwise(struct emit *e, const struct node *n)

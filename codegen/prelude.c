@@ -7,53 +7,56 @@
 #include "codegen/parts.h"
 
 /* A piece of the prelude and the word that calls for it, in a kernel or in a later piece (its
- * comment included). */
+ * comment included). The text in double precision, and where values are stored in fp16, if it is
+ * another. */
 struct piece {
-	const char *word, *f32, *f64; /* f64 NULL: the same */
+	const char *word, *f32, *f64, *f16;
 };
+#define SAME NULL, NULL
 
 static const struct piece pieces[] = {
-	{"R", "#define R(x) ((real)(x))\n", NULL},
-	{"bf16", bf16_text, NULL},
-	{"WIDE", wide_text, NULL},
-	{"NARROW", narrow_text, NULL},
-	{"EXP", exp_f32_text, "#define EXP exp\n"},
-	{"TANH", tanh_f32_text, "#define TANH tanh\n"},
-	{"ERF", erf_f32_text, "#define ERF erf\n"},
+	{"R", "#define R(x) ((real)(x))\n", SAME},
+	{"bf16", bf16_text, SAME},
+	{"fp16", fp16_text, SAME},
+	{"WIDE", wide_text, NULL, wide_fp16_text},
+	{"NARROW", narrow_text, NULL, narrow_fp16_text},
+	{"EXP", exp_f32_text, "#define EXP exp\n", NULL},
+	{"TANH", tanh_f32_text, "#define TANH tanh\n", NULL},
+	{"ERF", erf_f32_text, "#define ERF erf\n", NULL},
 	{"NORMAL_CDF", normal_cdf_f32_text,
-		"#define NORMAL_CDF(x) (0.5 * erfc((x) * -0.70710678118654752))\n"},
-	{"log_parts", log_parts_text, NULL},
-	{"LOG", log_f32_text, "#define LOG log\n"},
-	{"LOG1P", log1p_f32_text, "#define LOG1P log1p\n"},
-	{"log_wide", log_wide_text, NULL},
-	{"exp_wide", exp_wide_text, NULL},
-	{"POW", pow_f32_text, "#define POW pow\n"},
-	{"quarter_turns", quarter_turns_text, NULL},
-	{"sine_part", sine_part_text, NULL},
-	{"SIN", sin_f32_text, "#define SIN sin\n"},
-	{"COS", cos_f32_text, "#define COS cos\n"},
-	{"TAN", tan_f32_text, "#define TAN tan\n"},
-	{"SINH", sinh_f32_text, "#define SINH sinh\n"},
-	{"COSH", cosh_f32_text, "#define COSH cosh\n"},
-	{"asin_small", asin_small_text, NULL},
-	{"ASIN", asin_f32_text, "#define ASIN asin\n"},
-	{"ACOS", acos_f32_text, "#define ACOS acos\n"},
-	{"ATAN", atan_f32_text, "#define ATAN atan\n"},
-	{"ASINH", asinh_f32_text, "#define ASINH asinh\n"},
-	{"ACOSH", acosh_f32_text, "#define ACOSH acosh\n"},
-	{"ATANH", atanh_f32_text, "#define ATANH atanh\n"},
+		"#define NORMAL_CDF(x) (0.5 * erfc((x) * -0.70710678118654752))\n", NULL},
+	{"log_parts", log_parts_text, SAME},
+	{"LOG", log_f32_text, "#define LOG log\n", NULL},
+	{"LOG1P", log1p_f32_text, "#define LOG1P log1p\n", NULL},
+	{"log_wide", log_wide_text, SAME},
+	{"exp_wide", exp_wide_text, SAME},
+	{"POW", pow_f32_text, "#define POW pow\n", NULL},
+	{"quarter_turns", quarter_turns_text, SAME},
+	{"sine_part", sine_part_text, SAME},
+	{"SIN", sin_f32_text, "#define SIN sin\n", NULL},
+	{"COS", cos_f32_text, "#define COS cos\n", NULL},
+	{"TAN", tan_f32_text, "#define TAN tan\n", NULL},
+	{"SINH", sinh_f32_text, "#define SINH sinh\n", NULL},
+	{"COSH", cosh_f32_text, "#define COSH cosh\n", NULL},
+	{"asin_small", asin_small_text, SAME},
+	{"ASIN", asin_f32_text, "#define ASIN asin\n", NULL},
+	{"ACOS", acos_f32_text, "#define ACOS acos\n", NULL},
+	{"ATAN", atan_f32_text, "#define ATAN atan\n", NULL},
+	{"ASINH", asinh_f32_text, "#define ASINH asinh\n", NULL},
+	{"ACOSH", acosh_f32_text, "#define ACOSH acosh\n", NULL},
+	{"ATANH", atanh_f32_text, "#define ATANH atanh\n", NULL},
 	/* exact, so the library's: but for FMOD one instruction of the machine */
-	{"SQRT", "#define SQRT sqrtf\n", "#define SQRT sqrt\n"},
-	{"FABS", "#define FABS fabsf\n", "#define FABS fabs\n"},
-	{"FLOOR", "#define FLOOR floorf\n", "#define FLOOR floor\n"},
-	{"CEIL", "#define CEIL ceilf\n", "#define CEIL ceil\n"},
-	{"RINT", "#define RINT rintf\n", "#define RINT rint\n"},
-	{"TRUNC", "#define TRUNC truncf\n", "#define TRUNC trunc\n"},
-	{"FMOD", "#define FMOD fmodf\n", "#define FMOD fmod\n"},
-	{"MAX", "#define MAX(x, y) ((x) > (y) ? (x) : (y))\n", NULL},
-	{"MIN", "#define MIN(x, y) ((x) < (y) ? (x) : (y))\n", NULL},
-	{"int_power", int_power_text, NULL},
-	{"philox_lanes", "#define philox_lanes stint_philox_lanes\n", NULL},
+	{"SQRT", "#define SQRT sqrtf\n", "#define SQRT sqrt\n", NULL},
+	{"FABS", "#define FABS fabsf\n", "#define FABS fabs\n", NULL},
+	{"FLOOR", "#define FLOOR floorf\n", "#define FLOOR floor\n", NULL},
+	{"CEIL", "#define CEIL ceilf\n", "#define CEIL ceil\n", NULL},
+	{"RINT", "#define RINT rintf\n", "#define RINT rint\n", NULL},
+	{"TRUNC", "#define TRUNC truncf\n", "#define TRUNC trunc\n", NULL},
+	{"FMOD", "#define FMOD fmodf\n", "#define FMOD fmod\n", NULL},
+	{"MAX", "#define MAX(x, y) ((x) > (y) ? (x) : (y))\n", SAME},
+	{"MIN", "#define MIN(x, y) ((x) < (y) ? (x) : (y))\n", SAME},
+	{"int_power", int_power_text, SAME},
+	{"philox_lanes", "#define philox_lanes stint_philox_lanes\n", SAME},
 	{"PARALLEL_FOR",
 		"\n/* A loop whose turns are shared among threads; the split never changes a sum. "
 		"*/\n"
@@ -67,7 +70,7 @@ static const struct piece pieces[] = {
 		"#else\n"
 		"#define PARALLEL_FOR(levels)\n"
 		"#endif\n",
-		NULL},
+		SAME},
 	/* clang warns of each loop that it cannot vectorise though it was told to */
 	{"PARALLEL_EACH",
 		"\n/* The same, and no turn reads what another writes. */\n"
@@ -80,7 +83,7 @@ static const struct piece pieces[] = {
 		"#else\n"
 		"#define PARALLEL_EACH\n"
 		"#endif\n",
-		NULL},
+		SAME},
 	{"EACH",
 		"\n/* A loop in one that is shared among threads; no turn of it reads what another "
 		"writes. */\n"
@@ -89,11 +92,11 @@ static const struct piece pieces[] = {
 		"#else\n"
 		"#define EACH\n"
 		"#endif\n",
-		NULL},
+		SAME},
 	{"BAD_INDEX",
 		"\n/* What a kernel returns that met an index out of range. */\n"
 		"#define BAD_INDEX(value) (*bad = (value), 1)\n",
-		NULL},
+		SAME},
 	{"sum_lanes",
 		"\n/* The sum of n numbers in 16 lanes, which then meet in a fixed tree: the same "
 		"bits "
@@ -112,7 +115,7 @@ static const struct piece pieces[] = {
 		"\t\t\tlane[k] += lane[k + half];\n"
 		"\treturn lane[0];\n"
 		"}\n",
-		NULL},
+		SAME},
 	{"sum_wide",
 		"\n/* The sum of n numbers in 16 lanes of doubles: where a sum must come out as "
 		"near zero as "
@@ -131,7 +134,7 @@ static const struct piece pieces[] = {
 		"\t\t\tlane[k] += lane[k + half];\n"
 		"\treturn lane[0];\n"
 		"}\n",
-		NULL},
+		SAME},
 	{"dot_lanes",
 		"\n/* The inner product of n numbers, summed in 16 lanes too. */\n"
 		"static real dot_lanes(const real *x, const real *y, int64_t n)\n"
@@ -148,10 +151,10 @@ static const struct piece pieces[] = {
 		"\t\t\tlane[k] += lane[k + half];\n"
 		"\treturn lane[0];\n"
 		"}\n",
-		NULL},
+		SAME},
 };
 
-static bool needed(const struct kernels *ks, const char *word)
+bool kernels_mention(const struct kernels *ks, const char *word)
 {
 	for (const struct helper *h = ks->helpers.first; h; h = h->next)
 		if (text_mentions(h->text, word))
@@ -168,12 +171,13 @@ static void print_includes(const struct kernels *ks, struct text *t)
 	text_puts(t, "\n#include \"stint_step.h\"\n\n#include <math.h>\n#include <stdio.h>\n");
 	if (ks->products)
 		text_puts(t, "#include <stdlib.h>\n");
-	if (needed(ks, "memcpy") || needed(ks, "memset") || needed(ks, "memmove") || ks->nlib)
+	if (kernels_mention(ks, "memcpy") || kernels_mention(ks, "memset") ||
+		kernels_mention(ks, "memmove") || ks->nlib)
 		text_puts(t, "#include <string.h>\n");
 	text_puts(t, "\n");
 	if (ks->nlib)
 		text_puts(t, "#include \"stint_lib.h\"\n");
-	if (needed(ks, "philox_lanes"))
+	if (kernels_mention(ks, "philox_lanes"))
 		text_puts(t, "#include \"stint_philox.h\"\n");
 	text_puts(t, "#include \"stint_rt.h\"\n");
 }
@@ -211,24 +215,38 @@ static void print_debug(const struct codegen_input *in, struct text *t)
 
 enum { PIECES = sizeof pieces / sizeof *pieces };
 
-static const char *piece_text(int i, bool f32)
+/* What decides between the texts of a piece. */
+struct types {
+	bool f64, f16;
+};
+
+static const char *piece_text(int i, struct types types)
 {
-	return f32 || !pieces[i].f64 ? pieces[i].f32 : pieces[i].f64;
+	const struct piece *p = &pieces[i];
+	return types.f64 && p->f64 ? p->f64 : types.f16 && p->f16 ? p->f16 : p->f32;
 }
 
-static bool piece_needed(const struct kernels *ks, int i, bool f32)
+static bool piece_needed(const struct kernels *ks, int i, struct types types)
 {
-	bool yes = needed(ks, pieces[i].word);
+	bool yes = kernels_mention(ks, pieces[i].word);
 	for (int k = i + 1; k < PIECES && !yes; k++)
-		yes = text_mentions(piece_text(k, f32), pieces[i].word) && piece_needed(ks, k, f32);
+		yes = text_mentions(piece_text(k, types), pieces[i].word) &&
+		      piece_needed(ks, k, types);
 	return yes;
+}
+
+void print_pieces(const struct kernels *ks, struct text *t)
+{
+	const struct types types = {ks->graph->real == DT_F64, kernels_mention(ks, "fp16")};
+	for (int i = 0; i < PIECES; i++)
+		if (piece_needed(ks, i, types))
+			text_puts(t, piece_text(i, types));
 }
 
 void print_prelude(const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
-	bool f32 = ks->graph->real == DT_F32;
 	print_includes(ks, t);
-	text_add(t, "\ntypedef %s real;\n\n", f32 ? "float" : "double");
+	text_add(t, "\ntypedef %s real;\n\n", ks->graph->real == DT_F64 ? "double" : "float");
 	text_add(t, "enum { STINT_THREADS = %d };\n\n", ks->graph->target->threads);
 	text_puts(t, "#ifdef __FAST_MATH__\n"
 		     "#error \"-ffast-math would change the results with the compiler\"\n"
@@ -242,8 +260,11 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 		"#else\n"
 		"#define SCHEDULE static __attribute__((noinline, optimize(\"O0\")))\n"
 		"#endif\n");
-	for (int i = 0; i < PIECES; i++)
-		if (piece_needed(ks, i, f32))
-			text_puts(t, piece_text(i, f32));
+	if (!ks->graph->target->cuda)
+		print_pieces(ks, t);
+	else if (kernels_mention(ks, "bf16"))
+		text_puts(t, bf16_text);
+	else if (kernels_mention(ks, "fp16"))
+		text_puts(t, fp16_text);
 	print_debug(in, t);
 }

@@ -59,6 +59,18 @@ static bool has_updates(const struct schedule *s, bool stored)
 	return false;
 }
 
+/* Where kernels on a GPU say which index was out of range: behind the control numbers. */
+static void print_bad(const struct schedule *s, const struct kernels *ks, struct text *t)
+{
+	const struct tensor *control = s->gp->graph->control;
+	for (int i = 0; i < ks->n && control; i++)
+		if (ks->kernel[i].launched && ks->kernel[i].checked) {
+			text_add(t, "#define BAD (INT(%s) + 3)\n",
+				s->place[s->head[s->gp->index[control->id]]].name);
+			return;
+		}
+}
+
 static void print_step(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
@@ -70,6 +82,7 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 	print_arena_map(eval, t);
 	text_puts(t, "\n/* Over all steps. */\n");
 	print_places(train ? train : eval, true, t);
+	print_bad(train ? train : eval, ks, t);
 	if (train) {
 		text_puts(t, "\n/* In training. */\n");
 		print_places(train, false, t);
@@ -84,6 +97,24 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 		print_schedule(train, ks, in, t);
 	print_schedule(eval, ks, in, t);
 	print_tables(train, eval, ks, in, t);
+}
+
+enum status codegen_kernels(const struct codegen_input *in, struct text *kernels_cu, struct diag *d)
+{
+	struct arena *a = arena_new();
+	if (!a)
+		return diag_nomem(d);
+	struct kernels ks = {
+		.arena = a, .graph = in->eval.graph, .diag = d, .helpers = {.arena = a}};
+	struct schedule train = {0}, eval = {0};
+	enum status st = resolve(in, &ks, &train, &eval);
+	if (st == ST_OK) {
+		print_cuda_kernels(&ks, kernels_cu);
+		if (kernels_cu->failed)
+			st = diag_nomem(d);
+	}
+	arena_free(a);
+	return st;
 }
 
 enum status codegen_step(const struct codegen_input *in, struct text *step_c, struct text *step_h,

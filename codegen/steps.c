@@ -6,7 +6,11 @@
 
 static const char *accessor(enum dtype t)
 {
-	return t == DT_I64 ? "INT" : t == DT_BOOL ? "BOOL" : t == DT_BF16 ? "BF16" : "REAL";
+	return t == DT_I64    ? "INT"
+	       : t == DT_BOOL ? "BOOL"
+	       : t == DT_BF16 ? "BF16"
+	       : t == DT_F16  ? "FP16"
+			      : "REAL";
 }
 
 /* clang-format off */
@@ -49,10 +53,9 @@ void print_step_macros(
 		     "\t\t\tgoto step_##step;            \\\n"
 		     "\t} while (0)\n");
 	if (outputs)
-		text_puts(t, "#define OUTPUT(k, data, bytes)                                       "
-			     "                  \\\n"
-			     "\t(probe && probe->output ? probe->output(probe->user, k, data, "
-			     "bytes) : (void)0)\n");
+		text_puts(t, "#define OUTPUT(k, type, data, bytes)                            \\\n"
+			     "\t(probe && probe->output ? probe->output(probe->user, k, type, "
+			     "data, bytes) : (void)0)\n");
 	if (updates)
 		text_puts(t,
 			"\n/* Hands a finished gradient to whoever looks on, in the place of "
@@ -68,7 +71,7 @@ void print_step_macros(
 			"}\n");
 	if (products)
 		text_puts(t, looked_at_product);
-	if (ks->nlib)
+	if (ks->nlib || ks->graph->target->cuda)
 		text_puts(t,
 			"\nstatic int library_failed(stint_step *s, int step, int code, const "
 			"struct "
@@ -122,7 +125,7 @@ static void print_arguments(
 {
 	struct text argument = {0};
 	int column = 24 + (int)strlen(k->name);
-	if (k->library)
+	if (kernel_fails(k))
 		add_argument(t, "s", &column);
 	for (int i = 0; i < k->narg; i++) {
 		struct kernel_arg a = k->arg[i];
@@ -141,7 +144,7 @@ static void print_arguments(
 		add_argument(t, argument.s, &column);
 	}
 	if (k->checked)
-		add_argument(t, "&bad", &column);
+		add_argument(t, k->launched ? "BAD" : "&bad", &column);
 	for (int i = 0; i < k->nsize; i++)
 		add_argument(t, k->size[i], &column);
 	t->failed |= argument.failed;
@@ -171,15 +174,16 @@ static void print_call(const struct schedule *s, int step, const struct kernel *
 	const struct call *c = &s->call[step];
 	if (c->updates >= 0)
 		print_look(s, c, t);
-	text_puts(t, k->library ? "\terror = " : k->checked ? "\tif (" : "\t");
+	const bool fails = kernel_fails(k), checks = k->checked && !fails;
+	text_puts(t, fails ? "\terror = " : checks ? "\tif (" : "\t");
 	text_add(t, "%s(", k->name);
 	print_arguments(s, c, k, t);
-	if (k->checked)
+	if (checks)
 		text_add(t, "))\n\t\treturn stint_bad_index(s, %d, bad, &%s[%d]);\n", step, info,
 			step);
 	else
 		text_puts(t, ");\n");
-	if (k->library)
+	if (fails)
 		text_add(t, "\tif (error)\n\t\treturn library_failed(s, %d, error, &%s[%d]);\n",
 			step, info, step);
 }
@@ -194,9 +198,9 @@ static void print_outputs(const struct schedule *s, int step, struct text *t)
 		int b = buffer_at(s, tensor, step < 0 ? 0 : step);
 		if (b < 0)
 			b = s->head[tensor];
-		text_add(t, "\tOUTPUT(%d, %s(%s), %" PRId64 "); /* ", i,
-			accessor(g->output[i]->dtype), s->place[b].name,
-			tensor_bytes(g->output[i]));
+		const enum dtype type = g->output[i]->dtype;
+		text_add(t, "\tOUTPUT(%d, %s, %s(%s), %" PRId64 "); /* ", i, dtype_text(type),
+			accessor(type), s->place[b].name, tensor_bytes(g->output[i]));
 		text_comment(t, g->output[i]->name);
 		text_puts(t, " */\n");
 	}
@@ -253,15 +257,16 @@ static void print_debug_frame(const struct schedule *s, struct text *t)
 
 static void print_locals(const struct schedule *s, const struct kernels *ks, struct text *t)
 {
-	bool checked = false, library = false;
+	bool checked = false, fails = false;
 	for (int i = 0; i < s->plan->nstep; i++) {
-		checked |= ks->kernel[s->call[i].kernel].checked;
-		library |= ks->kernel[s->call[i].kernel].library;
+		const struct kernel *k = &ks->kernel[s->call[i].kernel];
+		checked |= k->checked && !k->launched;
+		fails |= kernel_fails(k);
 	}
 	text_puts(t, "\tunsigned char *const arena = s->arena;\n");
 	if (checked)
 		text_puts(t, "\tint64_t bad = 0;\n");
-	if (library)
+	if (fails)
 		text_puts(t, "\tint error;\n");
 	if (s->plan->nstep == 0)
 		text_puts(t, "\t(void)arena, (void)probe;\n");
@@ -272,7 +277,7 @@ static bool can_fail(const struct schedule *s, const struct kernels *ks)
 {
 	for (int i = 0; i < s->plan->nstep; i++) {
 		const struct kernel *k = &ks->kernel[s->call[i].kernel];
-		if (k->checked || k->library)
+		if (k->checked || kernel_fails(k))
 			return true;
 	}
 	return false;

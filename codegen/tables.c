@@ -4,12 +4,14 @@
 
 #include "codegen/parts.h"
 
-static const char *dtype_text(enum dtype t)
+const char *dtype_text(enum dtype t)
 {
 	static const char *const text[] = {[DT_F32] = "STINT_F32",
 		[DT_F64] = "STINT_F64",
 		[DT_I64] = "STINT_I64",
-		[DT_BOOL] = "STINT_BOOL"};
+		[DT_BOOL] = "STINT_BOOL",
+		[DT_BF16] = "STINT_BF16",
+		[DT_F16] = "STINT_F16"};
 	return text[t];
 }
 
@@ -196,6 +198,8 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 	text_add(t, "\t.noutput = %d,\n\t.output = %s,\n", eval->gp->graph->noutput,
 		eval->gp->graph->noutput ? "outputs" : "NULL");
 	text_add(t, "\t.nlib = %d,\n\t.lib = %s,\n", ks->nlib, ks->nlib ? "library_calls" : "NULL");
+	if (g->target->cuda)
+		text_puts(t, "\t.kernel = launches,\n");
 	text_add(t, "\t.ntrain_steps = %d,\n\t.train_info = %s,\n", train ? train->plan->nstep : 0,
 		train && train->plan->nstep ? "train_info" : "NULL");
 	text_add(t, "\t.neval_steps = %d,\n\t.eval_info = %s,\n", eval->plan->nstep,

@@ -102,11 +102,11 @@ enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
 }
 
 static enum status attach_update(struct graph *g, const struct optimizer_spec *spec,
-	struct tensor *param, struct tensor *grad)
+	struct tensor *control, struct tensor *param, struct tensor *grad)
 {
 	struct op_state state[OP_STATES];
 	int nstate = spec->op->states(spec->nattr, spec->attr, state);
-	struct tensor *in[4 + OP_STATES] = {param, grad, graph_lr(g), graph_control(g)};
+	struct tensor *in[4 + OP_STATES] = {param, grad, graph_lr(g), control};
 	for (int k = 0; k < nstate; k++) {
 		const char *name = arena_printf(
 			g->arena, "state/%s/%s", state[k].name, param->name);
@@ -122,28 +122,65 @@ static enum status attach_update(struct graph *g, const struct optimizer_spec *s
 		spec->attr, NULL, &n);
 }
 
-/* Scale every gradient by one factor that depends on all of them: nothing is updated before the
- * last gradient is there, and the plan pays for holding them. */
-static enum status clip(struct graph *g, double max_norm, int nparam, struct tensor *const *grad,
-	struct tensor **clipped)
+/* --- What depends on all gradients: nothing is updated before the last is there, and the plan pays
+ * for holding them. --- */
+
+/* Behind `n` others in `list`; how many there are then. */
+static int list_gradients(int n, struct tensor **list, int nparam, struct tensor *const *grad)
+{
+	for (int i = 0; i < nparam; i++)
+		if (grad[i])
+			list[n++] = grad[i];
+	return n;
+}
+
+static enum status multiply(
+	struct graph *g, int nparam, struct tensor **grad, struct tensor *factor)
+{
+	const char *mul = op_by_role(g->table, ROLE_MUL)->name;
+	for (int i = 0; i < nparam; i++)
+		grad[i] = grad[i] ? OP2(g, mul, grad[i], factor) : NULL;
+	return g->failed;
+}
+
+static enum status clip(struct graph *g, double max_norm, int nparam, struct tensor **grad)
 {
 	const struct attr attr = ATTR_F("max_norm", max_norm);
 	struct tensor **in = ARENA_ARRAY(g->arena, struct tensor *, nparam);
-	int n = 0;
 	if (!in)
 		return diag_nomem(g->diag);
-	for (int i = 0; i < nparam; i++)
-		if (grad[i])
-			in[n++] = grad[i];
-	g->phase = NODE_BACKWARD;
 	g->scope = "clip-norm";
-	struct tensor *scale = graph_op(
-		g, op_by_role(g->table, ROLE_CLIP_SCALE)->name, n, in, 1, &attr);
-	const char *mul = op_by_role(g->table, ROLE_MUL)->name;
-	for (int i = 0; i < nparam; i++)
-		clipped[i] = grad[i] ? OP2(g, mul, grad[i], scale) : NULL;
-	return g->failed;
+	struct tensor *scale = graph_op(g, op_by_role(g->table, ROLE_CLIP_SCALE)->name,
+		list_gradients(0, in, nparam, grad), in, 1, &attr);
+	return multiply(g, nparam, grad, scale);
 }
+
+enum status graph_scale_loss(struct graph *g)
+{
+	const int64_t numbers = 3;
+	g->loss_scale = graph_tensor(g, "state/loss_scale", g->real, 1, &numbers);
+	if (!g->loss_scale)
+		return g->failed;
+	g->loss_scale->role = TR_STATE;
+	return ST_OK;
+}
+
+/* Divide the loss's scale out; *control: what the updates are to read. */
+static enum status unscale(
+	struct graph *g, int nparam, struct tensor **grad, struct tensor **control)
+{
+	struct tensor **in = ARENA_ARRAY(g->arena, struct tensor *, 2 + nparam);
+	if (!in)
+		return diag_nomem(g->diag);
+	in[0] = g->loss_scale;
+	in[1] = graph_control(g);
+	g->scope = "loss-scale";
+	*control = graph_op(g, op_by_role(g->table, ROLE_LOSS_SCALE_CHECK)->name,
+		list_gradients(2, in, nparam, grad), in, 0, NULL);
+	return multiply(g, nparam, grad, g->loss_unscale);
+}
+
+/* --- Updates --- */
 
 /* Where update `u` may stand: behind every node that reads its parameter and the one that makes its
  * gradient. */
@@ -205,18 +242,26 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 	struct tensor *const *param, struct tensor *const *grad)
 {
 	int nupdate = 0;
-	struct tensor **clipped = ARENA_ARRAY(g->arena, struct tensor *, nparam);
-	if (!clipped)
+	struct tensor **final = arena_memdup(g->arena, grad, (size_t)nparam, sizeof(*final));
+	struct tensor *control = graph_control(g);
+	if (!final || !control)
 		return diag_nomem(g->diag);
-	if (spec->clip_norm > 0) {
-		TRY(clip(g, spec->clip_norm, nparam, grad, clipped));
-		grad = clipped;
-	}
+	g->phase = NODE_BACKWARD;
+	if (g->loss_scale)
+		TRY(unscale(g, nparam, final, &control));
+	if (spec->clip_norm > 0)
+		TRY(clip(g, spec->clip_norm, nparam, final));
 	g->phase = NODE_UPDATE;
 	for (int i = 0; i < nparam; i++) {
-		if (!grad[i])
+		if (!final[i])
 			continue;
-		TRY(attach_update(g, spec, param[i], grad[i]));
+		TRY(attach_update(g, spec, control, param[i], final[i]));
+		nupdate++;
+	}
+	if (g->loss_scale) {
+		g->scope = "loss-scale";
+		OP2(g, op_by_role(g->table, ROLE_LOSS_SCALE_UPDATE)->name, g->loss_scale, control);
+		TRY(g->failed);
 		nupdate++;
 	}
 	g->phase = NODE_FORWARD;

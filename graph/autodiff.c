@@ -140,19 +140,32 @@ static enum status differentiate(struct autodiff *ad, const struct node *n)
 	return ST_OK;
 }
 
-static enum status backward(struct autodiff *ad)
+/* 1, or the loss's scale. */
+static enum status loss_gradient(struct graph *g, struct tensor **out)
 {
-	struct graph *g = ad->g;
-	enum status worst = ST_OK;
+	const struct tensor *loss = g->loss;
+	if (g->loss_scale) {
+		g->scope = "loss-scale";
+		struct tensor *scale = OP1(
+			g, op_by_role(g->table, ROLE_LOSS_SCALE)->name, g->loss_scale);
+		g->loss_unscale = scale ? scale->maker->out[1] : NULL;
+		*out = scale ? graph_reshape(g, scale, loss->rank, loss->dim) : NULL;
+		return g->failed;
+	}
 	void *one = arena_alloc(g->arena, 1, (size_t)dtype_bytes(g->real));
 	if (!one)
 		return diag_nomem(g->diag);
 	value_set(g->real, one, 0, 1);
+	*out = graph_constant(g, "stint.one", g->real, loss->rank, loss->dim, one);
+	return *out ? ST_OK : g->failed;
+}
+
+static enum status backward(struct autodiff *ad)
+{
+	struct graph *g = ad->g;
+	enum status worst = ST_OK;
 	g->phase = NODE_BACKWARD;
-	ad->grad[g->loss->id] = graph_constant(
-		g, "stint.one", g->real, g->loss->rank, g->loss->dim, one);
-	if (!ad->grad[g->loss->id])
-		return g->failed;
+	TRY(loss_gradient(g, &ad->grad[g->loss->id]));
 	for (int i = ad->nforward - 1; i >= 0; i--) {
 		const struct node *n = g->node[i];
 		bool on_path = false;

@@ -154,7 +154,8 @@ const char *dtype_name(enum dtype t)
 		[DT_F64] = "f64",
 		[DT_I64] = "i64",
 		[DT_BOOL] = "bool",
-		[DT_BF16] = "bf16"};
+		[DT_BF16] = "bf16",
+		[DT_F16] = "f16"};
 	return name[t];
 }
 
@@ -170,9 +171,10 @@ double tensor_real(const struct tensor *t, int64_t i)
 	case DT_BOOL:
 		return ((const unsigned char *)t->data)[i];
 	case DT_BF16: /* no known value is */
+	case DT_F16:
 		break;
 	}
-	assert(false && "a known value in bf16");
+	assert(false && "a known value in a narrow type");
 	return 0;
 }
 
@@ -208,7 +210,8 @@ void value_set(enum dtype t, void *data, int64_t i, double v)
 		((unsigned char *)data)[i] = v != 0;
 		break;
 	case DT_BF16:
-		assert(false && "a known value in bf16");
+	case DT_F16:
+		assert(false && "a known value in a narrow type");
 	}
 }
 

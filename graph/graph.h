@@ -10,21 +10,27 @@
 enum { RANK_MAX = 8, WAYS_MAX = 4 };
 
 /* Element types. Every float in a model becomes the graph's one real type (F32, or F64 under
- * --precision fp64), every integer I64. BF16, the upper half of an F32, is how values are stored
- * under --precision bf16 (graph_narrow): kernels still compute in the real type. */
-enum dtype { DT_F32, DT_F64, DT_I64, DT_BOOL, DT_BF16 };
+ * --precision fp64), every integer I64. The narrow types, BF16, the upper half of an F32, and F16,
+ * IEEE 754's binary16, are how values are stored under --precision bf16 and fp16 (graph_narrow):
+ * kernels still compute in the real type. */
+enum dtype { DT_F32, DT_F64, DT_I64, DT_BOOL, DT_BF16, DT_F16 };
+
+static inline bool dtype_is_narrow(enum dtype t)
+{
+	return t == DT_BF16 || t == DT_F16;
+}
 
 static inline int64_t dtype_bytes(enum dtype t)
 {
-	return t == DT_F32 ? 4 : t == DT_BOOL ? 1 : t == DT_BF16 ? 2 : 8;
+	return t == DT_F32 ? 4 : t == DT_BOOL ? 1 : dtype_is_narrow(t) ? 2 : 8;
 }
 
 static inline bool dtype_is_real(enum dtype t)
 {
-	return t == DT_F32 || t == DT_F64 || t == DT_BF16;
+	return t == DT_F32 || t == DT_F64 || dtype_is_narrow(t);
 }
 
-/* "f32", "f64", "i64", "bool", "bf16". */
+/* "f32", "f64", "i64", "bool", "bf16", "f16". */
 const char *dtype_name(enum dtype t);
 
 enum tensor_role {
@@ -118,7 +124,8 @@ enum math {
 
 /* What the code will run on: fixed before any pass, part of what makes results repeat. */
 struct target {
-	bool portable; /* plain C only, no library calls */
+	bool cuda;     /* CUDA C, for NVRTC; else C */
+	bool portable; /* generated text only, no library calls */
 	int threads;   /* ≥ 1 */
 	enum math math;
 	int block; /* channels that the library likes together; 0: none */
@@ -147,8 +154,13 @@ struct graph {
 	struct tensor **input;              /* TR_INPUT, in the model's order */
 	struct tensor **output;             /* the model's outputs, in its order */
 	struct tensor *loss, *target_input; /* set by graph_attach_loss */
-	struct tensor *control; /* I64[4]: seed, step, valid rows, 0; NULL until asked for */
-	struct tensor *lr;      /* real[1] */
+	/* I64[4]: seed, step, valid rows, 0; NULL until asked for. Updates may read another, made
+	 * by a node, whose last number is 1 where they are to change nothing. */
+	struct tensor *control;
+	struct tensor *lr; /* real[1] */
+	/* Dynamic loss scaling, where there is any: its state, real[3], and, after graph_autodiff,
+	 * what all gradients are to be multiplied by. */
+	struct tensor *loss_scale, *loss_unscale;
 	/* Given to nodes as they are added. */
 	enum node_phase phase;
 	const char *scope;   /* name for nodes added without one */

@@ -1,4 +1,4 @@
-/* Values stored in a narrower type than kernels compute in: --precision bf16.
+/* Values stored in a narrower type than kernels compute in: --precision bf16 and fp16.
  *
  * Products round their operands to the narrow type wherever these come from, and their results are
  * stored in it; what is made of narrow values, element by element, is narrow too, so that nearly

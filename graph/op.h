@@ -52,6 +52,10 @@ enum op_role {
 	ROLE_FUSED,      /* several pointwise nodes in one: param is a struct fused */
 	ROLE_CLIP_SCALE, /* any number of gradients, attribute max_norm: the factor (rank 0) to
 			    scale them by */
+	ROLE_LOSS_SCALE, /* the state loss_scale: the loss's gradient, and what to multiply
+			    gradients by */
+	ROLE_LOSS_SCALE_CHECK,  /* loss_scale, control, gradients: control for the updates */
+	ROLE_LOSS_SCALE_UPDATE, /* loss_scale, that control: loss_scale for the next step */
 	ROLE_COUNT
 };
 
@@ -276,10 +280,10 @@ struct op_def {
 	 * Inputs and outputs are handed to it in order, absent ones left out. Used unless the
 	 * target is portable or refuses. */
 	bool (*library)(const struct node *n, int way, struct lib_call *call);
-	/* Bits: the inputs that are read, and the outputs that are written, in DT_BF16 as well as
-	 * in the graph's real type (graph_narrow), each in the type its tensor has: by the C text,
-	 * or for OP_PRODUCT by the library. OP_POINTWISE: all of them. Around other nodes values
-	 * are converted. */
+	/* Bits: the inputs that are read, and the outputs that are written, in a narrow type as
+	 * well as in the graph's real type (graph_narrow), each in the type its tensor has: by the
+	 * C text, or for OP_PRODUCT by the library. OP_POINTWISE: all of them. Around other nodes
+	 * values are converted. */
 	unsigned narrow_in, narrow_out; /* ALL_OPERANDS: however many there are */
 	/* Scratch bytes of the C text below; may depend on target->threads. NULL: none. */
 	int64_t (*workspace)(const struct node *n, const struct target *t);

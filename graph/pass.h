@@ -38,9 +38,14 @@ enum status optimizer_parse(struct arena *a, const struct op_table *t, const cha
 /* Requires a lowered graph. Sets g->loss and, for a named loss, adds the target input. */
 enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec);
 
+/* Dynamic loss scaling from here on: the loss's gradient is a scale kept as state, and where a
+ * gradient is not finite the updates change nothing. */
+enum status graph_scale_loss(struct graph *g);
+
 /* Requires g->loss. Adds the backward pass; grad[i] is the gradient of parameter i in the order of
- * graph_parameters (NULL when the loss does not depend on it). Gradients that meet are added in the
- * order of the graph. Reports operators without a gradient on a path to a parameter. */
+ * graph_parameters, times the loss's scale where there is one (NULL when the loss does not depend
+ * on it). Gradients that meet are added in the order of the graph. Reports operators without a
+ * gradient on a path to a parameter. */
 enum status graph_autodiff(
 	struct graph *g, int *nparam, struct tensor ***param, struct tensor ***grad);
 
@@ -53,9 +58,9 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 enum status graph_layout(
 	const struct graph *in, int64_t block, bool everywhere, struct graph **out);
 
-/* Values that the backward pass reads are stored in `type` (DT_BF16), a weight is rounded to it for
- * its products: what exactly is said in graph/narrow.c. Requires real tensors to be F32 and layouts
- * to be settled; a new graph in *out. */
+/* Values that the backward pass reads are stored in `type` (DT_BF16, DT_F16), a weight is rounded
+ * to it for its products: what exactly is said in graph/narrow.c. Requires real tensors to be F32
+ * and layouts to be settled; a new graph in *out. */
 enum narrow_flag {
 	NARROW_OUTPUTS = 1, /* the model's outputs too */
 	/* For tests: wherever a record knows how; and the same values without that knowledge, each

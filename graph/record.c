@@ -177,12 +177,22 @@ struct op_cost node_cost(const struct node *n)
 	return c;
 }
 
+/* The library knows no F16. */
+static bool has_half(const struct node *n)
+{
+	for (int i = 0; i < n->nin; i++)
+		if (n->in[i] && n->in[i]->dtype == DT_F16)
+			return true;
+	return n->out[0] && n->out[0]->dtype == DT_F16;
+}
+
 /* The call of one way, and its scratch bytes; -1: there is none. */
 static int64_t library_way(
 	const struct graph *g, const struct node *n, int way, struct lib_call *call)
 {
 	const struct target *t = g->target;
-	if (t->portable || !t->library_workspace || !n->op->library || g->real != DT_F32)
+	if (t->portable || !t->library_workspace || !n->op->library || g->real != DT_F32 ||
+		has_half(n))
 		return -1;
 	*call = (struct lib_call){0};
 	return n->op->library(n, way, call) ? t->library_workspace(t->user, call) : -1;

@@ -23,6 +23,7 @@
 	F(ops_gather) \
 	F(ops_gathernd) \
 	F(ops_gelu) \
+	F(ops_gradients) \
 	F(ops_gridsample) \
 	F(ops_groupnorm) \
 	F(ops_hardmax) \

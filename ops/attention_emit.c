@@ -122,7 +122,7 @@ typedef char part_text[40];
 /* attention_rows into elements of t. */
 static void emit_rows(struct emit *e, const struct tensor *t)
 {
-	const bool narrow = t->dtype == DT_BF16;
+	const bool narrow = dtype_is_narrow(t->dtype);
 	if (!narrow)
 		gemm_emit_turn(e);
 	emit_helper_on(e, "attention_rows",
@@ -132,14 +132,14 @@ static void emit_rows(struct emit *e, const struct tensor *t)
 /* Of the functions that read elements of t. */
 static const char *suffix(const struct tensor *t)
 {
-	return t->dtype == DT_BF16 ? "_bf16" : "";
+	return t->dtype == DT_BF16 ? "_bf16" : t->dtype == DT_F16 ? "_fp16" : "";
 }
 
 static void emit_grad_helpers(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
 	const struct tensor *q = n->in[GRAD_Q], *dq = n->out[0];
-	const bool narrow = q->dtype == DT_BF16;
+	const bool narrow = dtype_is_narrow(q->dtype);
 	emit_shape(e, p, grad_block(p), q);
 	emit_rows(e, dq);
 	emit_helper_on(

@@ -100,7 +100,7 @@ static const char attention_rows_text[] =
 
 static const char attention_rows_narrow_text[] =
 "/* The columns of a panel of d rows as rows of y, `stride` apart. */\n"
-"static void @name(int64_t d, int64_t width, const real *panel, bf16 *y, int64_t stride)\n"
+"static void @name(int64_t d, int64_t width, const real *panel, @0 *y, int64_t stride)\n"
 "{\n"
 "	for (int64_t i = 0; i < width; i++)\n"
 "		for (int64_t c = 0; c < d; c++)\n"

@@ -135,7 +135,7 @@ static void emit_entropy_rows(struct emit *e, const struct node *n, const struct
 		emit_aim(e, n, v, "t[c]", weight);
 		emit(e, ");\n\t\t\tmass += aim;\n\t\t\tall += aim * (double)%s;\n\t\t}\n",
 			emit_value(e, x, "row[c]"));
-	} else if (node_option(n, "label_smoothing") != 0 && x->dtype == DT_BF16) {
+	} else if (node_option(n, "label_smoothing") != 0 && dtype_is_narrow(x->dtype)) {
 		emit(e, "\t\tdouble all = 0;\n\t\tfor (int64_t c = 0; c < %" PRId64 "; c++)\n",
 			v->classes);
 		emit(e, "\t\t\tall += (double)(%sWIDE(row[c]));\n", weight ? "x3[c] * " : "");

@@ -81,12 +81,6 @@
 #define COS cos
 #define FMOD fmod
 
-/* Elements are stored narrower than they are computed with: in 16 bits. */
-static inline bool is_stored_narrow(const struct tensor *t)
-{
-	return dtype_is_real(t->dtype) && dtype_bytes(t->dtype) < (int64_t)sizeof(float);
-}
-
 /* Which tensors of a product are bf16, as its library call has it (runtime/stint_lib.h). */
 static inline int64_t product_types(const struct node *n)
 {

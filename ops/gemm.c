@@ -208,7 +208,8 @@ static const char block_text[] =
 
 void gemm_emit_thread(struct emit *e)
 {
-	emit_helper(e, "thread_index", thread_text);
+	if (!e->g->target->cuda)
+		emit_helper(e, "thread_index", thread_text);
 }
 
 void gemm_emit_macro(struct emit *e)
@@ -219,7 +220,7 @@ void gemm_emit_macro(struct emit *e)
 
 static void emit_turn(struct emit *e, const struct tensor *t)
 {
-	const bool narrow = t->dtype == DT_BF16;
+	const bool narrow = dtype_is_narrow(t->dtype);
 	emit_helper(e, "gemm_four", four_text);
 	emit_helper_on(e, "gemm_load", narrow ? turn_load_narrow_text : turn_load_text, 1, &t);
 	emit_helper_on(e, "gemm_turn", turn_text, 1, &t);

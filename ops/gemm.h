@@ -21,7 +21,8 @@ int64_t gemm_block_elements(int64_t mb, int64_t nb, int64_t k);
 
 /* Each registers a helper with what it calls, and no more: an unused function is a warning. */
 void gemm_emit_thread(struct emit *e); /* thread_index() */
-/* gemm_pack_a and gemm_pack_b from elements of t, gemm_pack_a_bf16 where those are; NULL: reals. */
+/* gemm_pack_a and gemm_pack_b from elements of t, gemm_pack_a_bf16 where those are bf16; NULL:
+ * reals. */
 void gemm_emit_pack_a(struct emit *e, const struct tensor *t);
 void gemm_emit_pack_b(struct emit *e, const struct tensor *t);
 void gemm_emit_turn(struct emit *e); /* gemm_turn, between reals */

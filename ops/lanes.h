@@ -34,8 +34,8 @@ static const char sum_lanes_of[] =
 /* The function that sums elements of t in doubles. */
 static inline const char *wide_sum(struct emit *e, const struct tensor *t)
 {
-	return t->dtype == DT_BF16 ? emit_helper_on(e, "sum_lanes_of", sum_lanes_of, 1, &t)
-				   : "sum_wide";
+	return dtype_is_narrow(t->dtype) ? emit_helper_on(e, "sum_lanes_of", sum_lanes_of, 1, &t)
+					 : "sum_wide";
 }
 
 static const char sum_reals_of[] = "/* The sum of n numbers, in a fixed tree of 16 lanes. */\n"
@@ -46,8 +46,8 @@ static const char sum_reals_of[] = "/* The sum of n numbers, in a fixed tree of 
  */
 static inline const char *real_sum(struct emit *e, const struct tensor *t)
 {
-	return is_stored_narrow(t) ? emit_helper_on(e, "sum_reals_of", sum_reals_of, 1, &t)
-				   : "sum_lanes";
+	return dtype_is_narrow(t->dtype) ? emit_helper_on(e, "sum_reals_of", sum_reals_of, 1, &t)
+					 : "sum_lanes";
 }
 
 /* Σ (x − mean)² */

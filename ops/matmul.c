@@ -99,7 +99,7 @@ static enum status product_grad(struct graph *g, const struct node *n, struct te
 /* All of the graph's real type. */
 static bool product_is_whole(const struct node *n)
 {
-	bool whole = n->out[0]->dtype != DT_BF16;
+	bool whole = !dtype_is_narrow(n->out[0]->dtype);
 	for (int i = 0; i < n->nin; i++)
 		whole &= !n->in[i] || n->in[i]->dtype == n->out[0]->dtype;
 	return whole;
@@ -175,10 +175,9 @@ static enum status product_emit(struct emit *e, const struct node *n)
 	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, e->g->target->threads);
 	const long long b = p->batch, m = p->m, k = p->k, c = p->n, mb = s.mb, nb = s.nb;
 	gemm_emit_block(e);
-	emit_parallel(e, 2.0 * (double)b * (double)m * (double)k * (double)c, 3);
-	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", b);
-	emit(e, "\t\tfor (int64_t i = 0; i < %lld; i += %lld)\n", m, mb);
-	emit(e, "\t\t\tfor (int64_t j = 0; j < %lld; j += %lld) {\n", c, nb);
+	const struct emit_loop loop[] = {{"b", b, 1}, {"i", m, mb}, {"j", c, nb}};
+	emit_loops(e, 2.0 * (double)b * (double)m * (double)k * (double)c, 3, loop);
+	emit(e, " {\n");
 	emit(e, "\t\t\t\tconst int64_t m = %lld - i < %lld ? %lld - i : %lld;\n", m, mb, m, mb);
 	emit(e, "\t\t\t\tconst int64_t n = %lld - j < %lld ? %lld - j : %lld;\n", c, nb, c, nb);
 	emit(e, "\t\t\t\treal *y = y0 + b * %lld + i * %lld + j;\n", m * c, c);

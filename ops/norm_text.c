@@ -57,7 +57,7 @@ static const char *difference(struct emit *e, const struct norm *p, const struct
 /* The function that sums a row of t. */
 static const char *sum_function(struct emit *e, const struct norm *p, const struct tensor *t)
 {
-	return t->dtype != DT_BF16 && !is_long(p) ? "sum_lanes" : wide_sum(e, t);
+	return !dtype_is_narrow(t->dtype) && !is_long(p) ? "sum_lanes" : wide_sum(e, t);
 }
 
 static void open_rows(struct emit *e, const struct norm *p, int work)
@@ -168,7 +168,7 @@ static void emit_flat_sums(
 	const char *sums = "dot_lanes";
 	if (p->centred && !scale)
 		sums = sum_function(e, p, dy_x[0]);
-	else if (p->centred && (wide || dy_x[0]->dtype == DT_BF16))
+	else if (p->centred && (wide || dtype_is_narrow(dy_x[0]->dtype)))
 		sums = emit_helper_on(e, "scaled_wide", scaled_wide, 1, dy_x);
 	if (p->centred)
 		emit(e, "\t\tconst real level = (real)(%s(dy%s, %" PRId64 ") / %" PRId64 ");\n",

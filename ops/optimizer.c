@@ -1,6 +1,6 @@
 /* Optimizers with PyTorch's names, defaults and formulas (the algorithm boxes of torch.optim.SGD,
  * Adam and AdamW in PyTorch's documentation; what it writes as steps of its own is done in one pass
- * over the elements), and the clipping of gradients. */
+ * over the elements). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -34,25 +34,27 @@ static void open_loop(struct emit *e, const struct node *n, char gradient[static
 	const int64_t size = n->out[0]->numel;
 	const double work = (double)size * 4;
 	if (n->in[GRAD]) {
+		const struct emit_loop loop = {"i", size, 1};
 		strcpy(gradient, "x1[i]");
-		emit_parallel_each(e, work);
-		emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", size);
+		emit_loop_each(e, work, false, &loop);
+		emit(e, " {\n");
 		return;
 	}
-	const int64_t rows = n->in[n->nin - 2]->numel, columns = n->in[n->nin - 1]->numel;
+	const struct emit_loop row = {"r", n->in[n->nin - 2]->numel, 1};
+	const struct emit_loop column = {"j", n->in[n->nin - 1]->numel, 1};
 	snprintf(gradient, 32, "(0 + left * x%d[j])", n->nin - 1); /* as a sum: never -0 */
-	emit_parallel(e, work, 1);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", rows);
-	emit(e, "\t\tconst real left = x%d[r];\n", n->nin - 2);
-	emit_each(e, work);
-	emit(e, "\t\tfor (int64_t j = 0; j < %" PRId64 "; j++) {\n", columns);
-	emit(e, "\t\tconst int64_t i = r * %" PRId64 " + j;\n", columns);
+	emit_loops(e, work, 1, &row);
+	emit(e, " {\n\t\tconst real left = x%d[r];\n", n->nin - 2);
+	emit_loop_each(e, work, true, &column);
+	emit(e, " {\n\t\tconst int64_t i = r * %" PRId64 " + j;\n", column.end);
 }
 
 void update_open(struct emit *e, const struct node *n, double decay, bool decoupled)
 {
 	const char *minus = node_option(n, "maximize") != 0 ? "-" : "";
 	char buf[40], gradient[32];
+	if (n->in[CONTROL]->role == TR_VALUE)
+		emit(e, "\tif (x3[3])\n\t\treturn; /* some gradient is not finite */\n");
 	if (decay != 0 && decoupled)
 		emit(e, "\tconst real keep = (real)(1 - (double)x2[0] * %.17g);\n", decay);
 	open_loop(e, n, gradient);
@@ -139,76 +141,6 @@ static enum status adam_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
-/* --- Clipping: torch.nn.utils.clip_grad_norm_ --- */
-
-static enum status clip_infer(struct graph *g, struct node *n)
-{
-	return data_output(g, n, 0, g->real, 0, NULL);
-}
-
-/* Elements summed in single precision before the sum goes on in double: the parts are the same
- * whatever the threads. */
-enum { CLIP_PART = 1024 };
-
-static int64_t clip_parts(const struct tensor *x)
-{
-	return (x->numel + CLIP_PART - 1) / CLIP_PART;
-}
-
-static int64_t clip_workspace(const struct node *n, const struct target *t)
-{
-	(void)t;
-	int64_t parts = 0;
-	for (int k = 0; k < n->nin; k++)
-		parts += clip_parts(n->in[k]);
-	return parts * (int64_t)sizeof(double);
-}
-
-static enum status clip_emit(struct emit *e, const struct node *n)
-{
-	int64_t at = 0;
-	emit(e, "\tdouble *part = ws, total = 0;\n");
-	for (int k = 0; k < n->nin; k++) {
-		const int64_t len = n->in[k]->numel, parts = clip_parts(n->in[k]);
-		emit_parallel(e, (double)len * 2, 1);
-		emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", parts);
-		emit(e, "\t\tpart[%" PRId64 " + p] = (double)dot_lanes(", at);
-		emit(e, "x%d + p * %d, x%d + p * %d,\n", k, CLIP_PART, k, CLIP_PART);
-		if (len % CLIP_PART)
-			emit(e, "\t\t\tp < %" PRId64 " ? %d : %" PRId64 ");\n", parts - 1,
-				CLIP_PART, len % CLIP_PART);
-		else
-			emit(e, "\t\t\t%d);\n", CLIP_PART);
-		at += parts;
-	}
-	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n\t\ttotal += part[p];\n", at);
-	emit(e, "\tconst double scale = %.17g / (sqrt(total) + 1e-6);\n",
-		node_float(n, "max_norm", 1));
-	emit(e, "\ty0[0] = scale > 1 ? 1 : (real)scale; /* NaN stays NaN */\n");
-	return ST_OK;
-}
-
-static enum status clip_fold(struct graph *g, const struct node *n, void *const *out)
-{
-	double total = 0;
-	for (int k = 0; k < n->nin; k++)
-		for (int64_t i = 0; i < n->in[k]->numel; i++)
-			total += tensor_real(n->in[k], i) * tensor_real(n->in[k], i);
-	const double scale = node_float(n, "max_norm", 1) / (sqrt(total) + 1e-6);
-	value_set(g->real, out[0], 0, scale > 1 ? 1 : scale);
-	return ST_OK;
-}
-
-static struct op_cost clip_cost(const struct node *n)
-{
-	struct op_cost c = {0, 0};
-	for (int k = 0; k < n->nin; k++) {
-		c.flops += 2 * (double)n->in[k]->numel;
-		c.bytes += (double)tensor_bytes(n->in[k]);
-	}
-	return c;
-}
-
 static const struct op_option sgd_options[] = {OPT_LR(1e-3), OPT_POSITIVE("momentum", 0),
 	{.name = "dampening"}, OPT_POSITIVE("weight_decay", 0), OPT_SWITCH("nesterov"),
 	OPT_SWITCH("maximize"), {.name = NULL}};
@@ -223,19 +155,5 @@ const struct op_def ops_optimizer[] = {
 		.work = 60),
 	UPDATE("stint.AdamWUpdate", "adamw", update_infer, adam_states, adam_emit, ADAM(0.01),
 		.work = 60),
-	{.name = "stint.ClipScale",
-		.role = ROLE_CLIP_SCALE,
-		.min_in = 1,
-		.max_in = -1,
-		.traits = OP_STOP,
-		.infer = clip_infer,
-		.fold = clip_fold,
-		.cost = clip_cost,
-		.workspace = clip_workspace,
-		.emit_c = clip_emit,
-		/* no gradient: the tolerance leaves only the output to be compared */
-		.example = EXAMPLES(
-			{.in = "3,5 700,3 ()", .attr = "max_norm=0.5", .tolerance = 1e6},
-			{.in = "2,512", .attr = "max_norm=1000.0"})},
 	{0},
 };

@@ -16,7 +16,7 @@ static int64_t plane_of(const struct node *n, int k)
 
 static int64_t scratch_of(const struct node *n)
 {
-	return is_stored_narrow(n->out[0]) ? round_up(plane_of(n, 0), 16) : 0;
+	return dtype_is_narrow(n->out[0]->dtype) ? round_up(plane_of(n, 0), 16) : 0;
 }
 
 int64_t pool_workspace(const struct node *n, const struct target *t)
@@ -30,7 +30,7 @@ static void emit_planes(struct emit *e, const struct node *n, int k, const char 
 {
 	const struct pool *p = n->param;
 	const int64_t size = plane_of(n, k);
-	const bool rounds = is_stored_narrow(n->out[k]);
+	const bool rounds = dtype_is_narrow(n->out[k]->dtype);
 	if (rounds)
 		gemm_emit_thread(e);
 	emit_parallel(e, pool_cost(n).flops, 1);

@@ -27,7 +27,7 @@ static const char max_text[] =
 static const char where_text[] =
 "/* where[i] = the place in its plane of the first of the largest elements of window c + i of row (a, b), below\n"
 " * `end`; -1: the window sees none. */\n"
-"static inline void @name(const struct window *w, const @0 *restrict x, int64_t a, int64_t b, int64_t c, int64_t end, int32_t where[restrict 64])\n"
+"static inline void @name(const struct window *w, const @0 *restrict x, int64_t a, int64_t b, int64_t c, int64_t end, int32_t *restrict where)\n"
 "{\n"
 "	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];\n"
 "	real most[64];\n"

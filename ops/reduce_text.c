@@ -81,9 +81,9 @@ static void join(struct emit *e, const struct reduce_kind *k, const char *tabs, 
 
 static const char *row_function(struct emit *e, const struct reduce_kind *k, const struct tensor *x)
 {
-	return k->helper             ? row_helper(e, k, k->helper, x)
-	       : x->dtype == DT_BF16 ? row_helper(e, k, "row_lanes", x)
-				     : "sum_wide";
+	return k->helper                   ? row_helper(e, k, k->helper, x)
+	       : dtype_is_narrow(x->dtype) ? row_helper(e, k, "row_lanes", x)
+					   : "sum_wide";
 }
 
 /* Opens the loops over groups [from, to) that are (or are not) reduced; returns how many. */

@@ -248,7 +248,7 @@ static bool is_short(const struct parts *s)
 /* Sums are made in y where they end there and it holds reals. */
 static bool wants_row(const struct parts *s)
 {
-	return s->adds && (s->part[s->count - 1].map || is_stored_narrow(s->type));
+	return s->adds && (s->part[s->count - 1].map || dtype_is_narrow(s->type->dtype));
 }
 
 static bool wants_buffer(const struct parts *s)
@@ -259,7 +259,8 @@ static bool wants_buffer(const struct parts *s)
 /* Of reals, as wide as a sum. */
 static int64_t real_bytes(const struct parts *s)
 {
-	return is_stored_narrow(s->type) ? (int64_t)sizeof(float) : dtype_bytes(s->type->dtype);
+	return dtype_is_narrow(s->type->dtype) ? (int64_t)sizeof(float)
+					       : dtype_bytes(s->type->dtype);
 }
 
 static int64_t buffer_bytes(const struct parts *s)

@@ -64,7 +64,7 @@ enum { COLUMNS = 64 };
 static int64_t terms_of(const struct node *n)
 {
 	const struct span *s = n->param;
-	if (is_log(n) || n->out[0]->numel == 0 || !is_stored_narrow(n->out[0]))
+	if (is_log(n) || n->out[0]->numel == 0 || !dtype_is_narrow(n->out[0]->dtype))
 		return 0;
 	return round_up(s->inner == 1 ? s->n : s->n * COLUMNS, 16);
 }
@@ -219,7 +219,7 @@ static const char *row_sum(struct emit *e, bool log, const struct tensor *const 
 {
 	if (log)
 		return emit_text(e, "%s(dy", real_sum(e, dy_y[0]));
-	if (!is_stored_narrow(dy_y[0]) && !is_stored_narrow(dy_y[1]))
+	if (!dtype_is_narrow(dy_y[0]->dtype) && !dtype_is_narrow(dy_y[1]->dtype))
 		return "dot_lanes(dy, y";
 	return emit_text(e, "%s(dy, y", emit_helper_on(e, "dot_lanes_of", dot_lanes_of, 2, dy_y));
 }

@@ -1,6 +1,7 @@
 /* Shared by the optimizers. An update reads (parameter, gradient, lr, control, states) and writes
- * the parameter and the states in place; control[1] counts the steps done before. Without a
- * gradient it reads a column and a row at the end, whose outer product the gradient is. */
+ * the parameter and the states in place; control[1] counts the steps done before; control[3]: leave
+ * all as it is. Without a gradient it reads a column and a row at the end, whose outer product the
+ * gradient is. */
 #ifndef STINT_OPS_UPDATE_H
 #define STINT_OPS_UPDATE_H
 

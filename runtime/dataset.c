@@ -240,8 +240,7 @@ void dataset_close(struct dataset *d)
 
 /* --- Rows --- */
 
-/* IEEE 754 binary16. */
-static double half(uint16_t h)
+double dataset_half(uint16_t h)
 {
 	const int exponent = h >> 10 & 31, fraction = h & 1023;
 	double v = exponent == 31 ? (fraction ? (double)NAN : (double)INFINITY)
@@ -253,7 +252,7 @@ static double half(uint16_t h)
 #define SAME(x) (x)
 /* Every element type: its C type and how a stored value becomes a number. */
 #define EACH_TYPE(X)                                                                               \
-	X(DATASET_F16, uint16_t, half)                                                             \
+	X(DATASET_F16, uint16_t, dataset_half)                                                     \
 	X(DATASET_F32, float, SAME)                                                                \
 	X(DATASET_F64, double, SAME)                                                               \
 	X(DATASET_I8, int8_t, SAME)                                                                \
@@ -311,7 +310,7 @@ static int whole(const struct dataset *d, int64_t i, int64_t *out)
 	double v;
 	switch (d->type) {
 	case DATASET_F16:
-		v = half(((const uint16_t *)d->data)[i]);
+		v = dataset_half(((const uint16_t *)d->data)[i]);
 		break;
 	case DATASET_F32:
 		v = (double)((const float *)d->data)[i];

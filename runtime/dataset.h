@@ -39,6 +39,9 @@ struct dataset {
 int dataset_open(struct dataset *out, const char *path, char message[256]);
 void dataset_close(struct dataset *d);
 
+/* The value of an IEEE 754 binary16. */
+double dataset_half(uint16_t h);
+
 /* Samples index[0..n) as float, double or int64 into `out` (n * row elements): value * scale +
  * shift for the real ones. `bool` as one byte each. Indices are the caller's to check. */
 void dataset_f32(const struct dataset *d, const int64_t *index, int64_t n, double scale,

@@ -29,10 +29,12 @@ enum {
 	STINT_BAD_MACHINE =
 		2, /* another instruction set, library version, ... than the step was planned for */
 	STINT_BAD_DATA = 3, /* an unknown name, a wrong size, an index or label out of range */
-	STINT_BAD_FILE = 4
+	STINT_BAD_FILE = 4,
+	STINT_NO_DEVICE = 5 /* no CUDA driver, or no device that it knows of */
 };
 
-enum { STINT_F32, STINT_F64, STINT_I64, STINT_BOOL };
+/* Element types. The last two, of 2 bytes, are met by stint_probe.output alone. */
+enum { STINT_F32, STINT_F64, STINT_I64, STINT_BOOL, STINT_BF16, STINT_F16 };
 
 enum {
 	STINT_INPUT,     /* set by the caller before each step (the target too) */
@@ -67,6 +69,13 @@ struct stint_lib_call {
 	size_t workspace; /* bytes planned for; init fails if the library now asks for more */
 };
 
+/* A kernel of a GPU's step: its name in kernels.cu, how many blocks of how many threads are
+ * launched, and how many arguments it takes. */
+struct stint_kernel {
+	const char *name;
+	int blocks, threads, args;
+};
+
 /* One executed step, for people and for `stint bench`. */
 struct stint_step_info {
 	const char *node, *op, *kernel; /* node: the model's name */
@@ -82,9 +91,9 @@ struct stint_probe {
 	/* Called in the place of the update of resident `parameter`: the finished gradient. One
 	 * that the step does not store is made for this call, on the heap; NULL: no memory. */
 	void (*gradient)(void *user, int parameter, const void *data, size_t bytes);
-	/* Output `output` has just been computed. In training under --precision bf16 `bytes` may be
-	 * half of the output's: data is then the upper half of each float. */
-	void (*output)(void *user, int output, const void *data, size_t bytes);
+	/* Output `output` has just been computed. In training under --precision bf16 or fp16
+	 * `dtype` may be STINT_BF16 (the upper half of each float) or STINT_F16. */
+	void (*output)(void *user, int output, int dtype, const void *data, size_t bytes);
 	/* Step `index` is done. */
 	void (*tick)(void *user, int index);
 	/* After tick. Not 0: do step `index` once more, at once. To time it alone: what it does in
@@ -104,6 +113,7 @@ struct stint_model {
 	const struct stint_tensor *resident;
 	const struct stint_output *output;
 	const struct stint_lib_call *lib;
+	const struct stint_kernel *kernel; /* ended by a NULL name; NULL: not for a GPU */
 	const struct stint_step_info *train_info, *eval_info;
 	int control, lr;                      /* residents; -1: the model has none */
 	int target;                           /* resident; -1: none */
@@ -115,7 +125,7 @@ struct stint_model {
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };
 
-enum { STINT_RT_VERSION = 2 };
+enum { STINT_RT_VERSION = 3 };
 
 /* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
 struct stint_lib;
@@ -163,6 +173,10 @@ const char *stint_message(const stint_step *s);
 
 /* For generated code: record "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
 int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
+
+/* For generated code on a GPU: put a launch of kernel number `kernel` behind what is already to be
+ * done there; args: pointers to its arguments. */
+int stint_launch(stint_step *s, int kernel, void **args);
 
 #ifdef __cplusplus
 }

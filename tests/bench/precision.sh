@@ -1,5 +1,5 @@
 #!/bin/sh
-# precision.sh [SEEDS [EPOCHS]]: the examples trained in single precision and in bf16, from the same
+# precision.sh [SEEDS [EPOCHS]]: the examples trained in single precision, bf16 and fp16, from the same
 # start and in the same order, once for each seed: what evaluation says at the end, its mean and its
 # spread. Fashion-MNIST's first 6,000 images for the MLP, the convolutional net and the ResNet; the
 # licences' text for the GPT.
@@ -15,7 +15,7 @@ make_text "$out"
 compile() { # MODEL OPTION...
 	model=$1
 	shift
-	for precision in fp32 bf16; do
+	for precision in fp32 bf16 fp16; do
 		build/stint compile "examples/models/$model.onnx" --loss cross-entropy \
 			--precision "$precision" -o "$out/$model-$precision" "$@" >/dev/null
 	done
@@ -28,7 +28,7 @@ last() { # FIELD LOG: of the last line that has it
 compare() { # MODEL FIELD OPTION...
 	model=$1 field=$2
 	shift 2
-	for precision in fp32 bf16; do
+	for precision in fp32 bf16 fp16; do
 		: >"$out/$model-$precision.txt"
 		seed=0
 		while [ "$seed" -lt "$seeds" ]; do

@@ -62,8 +62,6 @@ said "y" "z" "output="
 wrong $base --loss mse --optimizer sgd --target cuda
 said "not yet"
 wrong $base --loss mse --optimizer sgd --target fpga
-wrong $base --loss mse --optimizer sgd --precision fp16
-said "not yet"
 wrong $base --loss mse --optimizer sgd --precision fp64
 said --portable
 wrong $base --loss mse --optimizer sgd --precision int8

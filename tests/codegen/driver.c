@@ -77,10 +77,11 @@ static int on_again(void *user, int index)
 	return ++repeated;
 }
 
-static void on_output(void *user, int index, const void *data, size_t bytes)
+static void on_output(void *user, int index, int dtype, const void *data, size_t bytes)
 {
 	(void)user;
 	CHECK(index == 0 && bytes == sizeof output);
+	CHECK(dtype == (sizeof(real) == 4 ? STINT_F32 : STINT_F64));
 	memcpy(output, data, bytes);
 	outputs++;
 }

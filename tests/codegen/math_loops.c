@@ -8,6 +8,24 @@
 
 #include "codegen/math_text.h"
 #include "codegen/math_wide_text.h"
+#include "codegen/narrow_text.h"
+
+/* Both types' functions have the same names. */
+static void write_narrow(
+	FILE *f, const char *type, const char *name, const char *wide, const char *narrow)
+{
+	fprintf(f, "\n#define WIDE wide_%s\n#define NARROW narrow_%s\n%s%s%s", name, name, type,
+		wide, narrow);
+	fprintf(f,
+		"\nvoid n_wide_%s(int64_t n, const uint16_t *restrict x, float *restrict y)\n"
+		"{\n\tfor (int64_t i = 0; i < n; i++)\n\t\ty[i] = WIDE(x[i]);\n}\n",
+		name);
+	fprintf(f,
+		"\nvoid n_narrow_%s(int64_t n, const float *restrict x, uint16_t *restrict y)\n"
+		"{\n\tfor (int64_t i = 0; i < n; i++)\n\t\ty[i] = NARROW(x[i]);\n}\n"
+		"#undef WIDE\n#undef NARROW\n",
+		name);
+}
 
 bool math_loops_write(const char *path)
 {
@@ -37,6 +55,8 @@ bool math_loops_write(const char *path)
 	fprintf(f, "\nvoid v_softplus(int64_t n, const float *restrict x, float *restrict y)\n"
 		   "{\n\tfor (int64_t i = 0; i < n; i++)\n"
 		   "\t\ty[i] = (x[i] > 0 ? x[i] : 0) + LOG1P(EXP(-fabsf(x[i])));\n}\n");
+	write_narrow(f, bf16_text, "bf16", wide_text, narrow_text);
+	write_narrow(f, fp16_text, "fp16", wide_fp16_text, narrow_fp16_text);
 	return fclose(f) == 0;
 }
 

@@ -32,6 +32,10 @@ typedef void math_loop(int64_t n, const float *restrict x, float *restrict y);
 typedef void math_loop2(
 	int64_t n, const float *restrict a, const float *restrict b, float *restrict y);
 
+/* The narrow types: n_wide_bf16, n_wide_fp16; n_narrow_bf16, n_narrow_fp16. */
+typedef void wide_loop(int64_t n, const uint16_t *restrict x, float *restrict y);
+typedef void narrow_loop(int64_t n, const float *restrict x, uint16_t *restrict y);
+
 /* Writes the loops' C text to a file; false: could not. */
 bool math_loops_write(const char *path);
 /* The same compiled, in `folder`, with a step's flags and `more`; NULL: could not. For dlsym. */

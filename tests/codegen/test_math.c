@@ -177,6 +177,92 @@ static void test_normal_cdf(void **state)
 	}
 }
 
+/* --- Narrow types --- */
+
+enum { HALVES = 1 << 16 };
+
+struct narrow {
+	int exponent, fraction; /* bits of each */
+	wide_loop *wide;
+	narrow_loop *narrow;
+};
+
+static struct narrow narrow_of(const char *type, int exponent, int fraction)
+{
+	struct narrow t = {.exponent = exponent, .fraction = fraction};
+	char name[32];
+	snprintf(name, sizeof name, "n_wide_%s", type);
+	void *wide = dlsym(object, name);
+	snprintf(name, sizeof name, "n_narrow_%s", type);
+	void *narrow = dlsym(object, name);
+	assert_non_null(wide);
+	assert_non_null(narrow);
+	memcpy(&t.wide, &wide, sizeof wide);
+	memcpy(&t.narrow, &narrow, sizeof narrow);
+	return t;
+}
+
+/* IEEE 754, with so many bits. */
+static double narrow_value(const struct narrow *t, int bits)
+{
+	const int top = (1 << t->exponent) - 1, bias = top / 2;
+	const int e = bits >> t->fraction & top, f = bits & ((1 << t->fraction) - 1);
+	double v = e == top ? (f ? (double)NAN : (double)INFINITY)
+			    : ldexp(f + (e ? 1 << t->fraction : 0),
+				      (e ? e : 1) - bias - t->fraction);
+	return bits >> 15 ? -v : v;
+}
+
+static uint16_t narrow_one(const struct narrow *t, float x)
+{
+	uint16_t y;
+	t->narrow(1, &x, &y);
+	return y;
+}
+
+/* Of two neighbours and what lies between, the nearer, and in the middle the even one; as rounding
+ * only grows with what is rounded, that is all numbers. */
+static void check_between(const struct narrow *t, int low)
+{
+	const double a = narrow_value(t, low), b = narrow_value(t, low + 1);
+	const double end = isinf(b) ? 2 * a - narrow_value(t, low - 1) : b; /* as if it went on */
+	const float middle = (float)((a + end) / 2);
+	const int even = low & 1 ? low + 1 : low;
+	assert_int_equal(narrow_one(t, middle), even);
+	assert_int_equal(narrow_one(t, nextafterf(middle, 0)), low);
+	assert_int_equal(narrow_one(t, nextafterf(middle, INFINITY)), low + 1);
+	assert_int_equal(narrow_one(t, -middle), even | 0x8000);
+}
+
+static void check_narrow(struct narrow t)
+{
+	static uint16_t bits[HALVES], back[HALVES];
+	static float x[HALVES];
+	const int infinity = ((1 << t.exponent) - 1) << t.fraction;
+	for (int i = 0; i < HALVES; i++)
+		bits[i] = (uint16_t)i;
+	t.wide(HALVES, bits, x);
+	t.narrow(HALVES, x, back);
+	for (int i = 0; i < HALVES; i++) {
+		const double want = narrow_value(&t, i);
+		assert_true(isnan(want) ? isnan(x[i]) : (double)x[i] == want);
+		assert_true(!signbit(x[i]) == !(i >> 15));
+		assert_true(isnan(want) ? (back[i] & 0x7FFF) > infinity : back[i] == i);
+	}
+	for (int i = 0; i < infinity; i++)
+		check_between(&t, i);
+	assert_int_equal(narrow_one(&t, INFINITY), infinity);
+	assert_int_equal(narrow_one(&t, -3.4e38f), t.exponent == 8 ? 0xFF80 : 0xFC00);
+	assert_int_equal(narrow_one(&t, -1e-45f), 0x8000);
+}
+
+static void test_narrow(void **state)
+{
+	(void)state;
+	check_narrow(narrow_of("bf16", 8, 7));
+	check_narrow(narrow_of("fp16", 5, 10));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -187,6 +273,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_mirrored),
 		cmocka_unit_test(test_pow),
 		cmocka_unit_test(test_normal_cdf),
+		cmocka_unit_test(test_narrow),
 	};
 #undef ENTRY
 	object = math_loops_open(argv[1], "");

@@ -115,9 +115,10 @@ static enum status build(struct world *w, bool tight, const char *folder)
 
 /* --- Running --- */
 
-static void take_output(void *user, int output, const void *data, size_t bytes)
+static void take_output(void *user, int output, int dtype, const void *data, size_t bytes)
 {
 	struct drawn *r = user;
+	assert_int_equal(dtype, output == BERNOULLI ? STINT_I64 : STINT_F32);
 	if (output == BERNOULLI)
 		memcpy(r->count, data, bytes);
 	else

@@ -198,9 +198,10 @@ static void forward_only_models_do_not_train(void **state)
 	stint_free(s);
 }
 
-static void keep(void *user, int index, const void *data, size_t bytes)
+static void keep(void *user, int index, int dtype, const void *data, size_t bytes)
 {
 	assert_int_equal(index, 0);
+	assert_int_equal(dtype, STINT_F32);
 	assert_int_equal(bytes, 4);
 	memcpy(user, data, bytes);
 }

@@ -62,7 +62,7 @@ static int forward(stint_step *s, const struct stint_probe *probe)
 	put(s, LOSS, error * error / 2);
 	put(s, LOSS + 8, get(s, W) * get(s, X));
 	if (probe && probe->output)
-		probe->output(probe->user, 0, s->arena + LOSS + 8, 4);
+		probe->output(probe->user, 0, STINT_F32, s->arena + LOSS + 8, 4);
 	return 0;
 }
 

@@ -1,0 +1,258 @@
+/* Kernels as CUDA text for NVRTC: kernels.cu. It includes nothing, and every function without a
+ * word on it is the device's (--device-as-default-execution-space).
+ *
+ * Most operators have one text for C and CUDA: loops whose turns are independent (emit_loops), and
+ * little else. Here is decided how many threads may run such a text side by side. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/cuda_text.h"
+#include "codegen/embedded.h"
+#include "codegen/parts.h"
+
+/* --- How a kernel is launched --- */
+
+enum { BLOCK_THREADS = 256, MOST_BLOCKS = 1 << 16 };
+
+static bool starts(const char *line, size_t len, const char *with)
+{
+	const size_t n = strlen(with);
+	return len >= n && !strncmp(line, with, n);
+}
+
+/* A statement of the body's own level that any number of threads may do: it makes a local name. */
+static bool is_declaration(const char *line, size_t len)
+{
+	static const char *const type[] = {"\tconst ", "\treal ", "\tdouble ", "\tint64_t ",
+		"\tint ", "\tuint32_t ", "\tuint64_t ", "\tstatic const ", "\treturn "};
+	for (size_t i = 0; i < sizeof type / sizeof *type; i++)
+		if (starts(line, len, type[i]))
+			return true;
+	return len == 0;
+}
+
+/* What lies outside of the loops that threads share. */
+enum outside {
+	NOTHING,      /* names only: blocks need not meet */
+	LOCAL,        /* sums and the like, into local names: each thread of one block does it */
+	SIDE_EFFECTS, /* for one thread only */
+};
+
+/* "	for (...)", "		total += part[p];": of a loop that no threads share. */
+static bool is_local_sum(const char *line, size_t len)
+{
+	if (starts(line, len, "\tfor (int64_t "))
+		return true;
+	while (len > 0 && *line == '\t')
+		line++, len--;
+	size_t n = 0;
+	while (n < len && (isalnum((unsigned char)line[n]) || line[n] == '_'))
+		n++;
+	return n > 0 && (starts(line + n, len - n, " += ") || starts(line + n, len - n, " = "));
+}
+
+/* "	y0[0] = ...": the same from every thread. */
+static bool is_result(const char *line, size_t len)
+{
+	return len > 8 && line[0] == '\t' && line[1] == 'y' && isdigit((unsigned char)line[2]) &&
+	       line[3] == '[' && isdigit((unsigned char)line[4]) &&
+	       starts(line + 5, len - 5, "] = ");
+}
+
+static enum outside outside_of(const char *body)
+{
+	enum outside worst = NOTHING;
+	bool shared = false; /* in the body of a shared loop */
+	for (const char *p = body; *p;) {
+		const size_t len = strcspn(p, "\n");
+		const bool inner = starts(p, len, "\t\t") || starts(p, len, "\t}");
+		if (starts(p, len, "\tfor (") && memchr(p, ';', len) && strstr(p, "THREAD") &&
+			strstr(p, "THREAD") < p + len)
+			shared = true;
+		else if (!inner || !shared) {
+			shared = false;
+			if (starts(p, len, "\t__syncthreads();") || is_declaration(p, len))
+				;
+			else if (is_local_sum(p, len) || is_result(p, len))
+				worst = worst > LOCAL ? worst : LOCAL;
+			else
+				worst = SIDE_EFFECTS;
+		}
+		p += len + (p[len] != '\0');
+	}
+	return worst;
+}
+
+void cuda_shape(struct kernel *k, int nloop, int64_t turns, int threads)
+{
+	const enum outside outside = outside_of(k->body);
+	const bool own_scratch = text_mentions(k->body, "thread_index");
+	const int64_t blocks = (turns + BLOCK_THREADS - 1) / BLOCK_THREADS;
+	k->threads = nloop == 0 || outside == SIDE_EFFECTS    ? 1
+		     : own_scratch && threads < BLOCK_THREADS ? threads
+							      : BLOCK_THREADS;
+	const bool one_block = k->threads == 1 || nloop > 1 || outside == LOCAL || own_scratch;
+	k->blocks = one_block || blocks < 1 ? 1 : blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
+}
+
+/* --- The text --- */
+
+static const char turns_text[] =
+	"\n/* A loop's turns, shared among all threads of a launch. */\n"
+	"#define THREAD (blockIdx.x * (int64_t)blockDim.x + threadIdx.x)\n"
+	"#define THREADS (gridDim.x * (int64_t)blockDim.x)\n"
+	"#define thread_index() ((int)threadIdx.x) /* in a launch of one block */\n";
+
+static const char scratch_text[] =
+	"\n/* Scratch bytes, as elements of the type that is asked for. */\n"
+	"struct scratch {\n"
+	"\tvoid *at;\n"
+	"\ttemplate <class T> operator T *() const\n"
+	"\t{\n"
+	"\t\treturn (T *)at;\n"
+	"\t}\n"
+	"};\n";
+
+/* The runtime's header without its includes. */
+static void print_philox(struct text *t)
+{
+	for (const struct embedded_file *f = embedded_files(); f->name; f++) {
+		if (strcmp(f->name, "stint_philox.h") != 0)
+			continue;
+		for (const char *p = f->text; *p;) {
+			const size_t len = strcspn(p, "\n");
+			if (*p != '#')
+				text_write(t, p, len + (p[len] != '\0'));
+			p += len + (p[len] != '\0');
+		}
+	}
+}
+
+static void print_start(const struct kernels *ks, struct text *t)
+{
+	text_puts(t, cuda_types_text);
+	text_puts(t, cuda_numbers_text);
+	text_puts(t, "\ntypedef float real;\n\n#define restrict __restrict__\n");
+	text_puts(t, turns_text);
+	text_puts(t, scratch_text);
+	if (kernels_mention(ks, "philox_lanes"))
+		print_philox(t);
+	print_pieces(ks, t);
+}
+
+/* Parameters, `ws` as scratch. */
+static void print_params(const struct kernel *k, struct text *t)
+{
+	static const char plain[] = "void *restrict ws";
+	const char *params = k->members ? k->shared_params : k->params, *ws = strstr(params, plain);
+	if (!strcmp(params, "void"))
+		return;
+	text_write(t, params, ws ? (size_t)(ws - params) : strlen(params));
+	if (ws)
+		text_add(t, "scratch ws%s", ws + sizeof plain - 1);
+}
+
+/* The names of the parameters, as arguments. */
+static void print_names(const struct kernel *k, struct text *t)
+{
+	const char *p = k->members ? k->shared_params : k->params;
+	while (*p) {
+		const size_t len = strcspn(p, ",");
+		size_t at = len;
+		while (at > 0 && (isalnum((unsigned char)p[at - 1]) || p[at - 1] == '_'))
+			at--;
+		text_write(t, p + at, len - at);
+		p += len;
+		if (*p) {
+			text_puts(t, ", ");
+			p += 2;
+		}
+	}
+}
+
+static void print_kernel(const struct kernel *k, struct text *t)
+{
+	const char *body = k->members ? k->shared_body : k->body;
+	text_add(t, "\n/* %s\n * %d block%s of %d thread%s */\n", k->about, k->blocks,
+		k->blocks == 1 ? "" : "s", k->threads, k->threads == 1 ? "" : "s");
+	if (k->checked) {
+		text_add(t, "static int %s_checked(", k->name);
+		print_params(k, t);
+		text_add(t, ")\n{\n%s}\n", body);
+	}
+	text_add(t, "extern \"C\" __global__ void __launch_bounds__(%d) %s(", BLOCK_THREADS,
+		k->name);
+	print_params(k, t);
+	if (k->checked) {
+		text_add(t, ")\n{\n\t%s_checked(", k->name);
+		print_names(k, t);
+		text_puts(t, ");\n}\n");
+	} else {
+		text_add(t, ")\n{\n%s}\n", body);
+	}
+}
+
+void print_cuda_kernels(const struct kernels *ks, struct text *t)
+{
+	print_start(ks, t);
+	print_helpers(ks, t);
+	for (int i = 0; i < ks->n; i++)
+		if (ks->kernel[i].function == i && !ks->kernel[i].library)
+			print_kernel(&ks->kernel[i], t);
+}
+
+/* --- Launches --- */
+
+/* Kernels that share a function are launched alike: as the largest of them. */
+static int most_blocks(const struct kernels *ks, int function)
+{
+	int most = 1;
+	for (int i = 0; i < ks->n; i++)
+		if (ks->kernel[i].function == function && ks->kernel[i].blocks > most)
+			most = ks->kernel[i].blocks;
+	return most;
+}
+
+static int count_args(const struct kernel *k)
+{
+	const char *params = k->members ? k->shared_params : k->params;
+	int n = strcmp(params, "void") != 0;
+	for (; n && *params; params++)
+		n += *params == ',';
+	return n;
+}
+
+static void print_launch(const struct kernel *k, int index, struct text *t)
+{
+	text_add(t, "\n/* %s */\n", k->about);
+	print_signature(k, t);
+	text_puts(t, "{\n\tvoid *args[] = {");
+	struct text names = {0};
+	print_names(k, &names);
+	for (const char *p = names.len ? names.s : ""; *p;) {
+		const size_t len = strcspn(p, ",");
+		text_add(t, "(void *)&%.*s%s", (int)len, p, p[len] ? ", " : "");
+		p += len + (p[len] ? 2 : 0);
+	}
+	t->failed |= names.failed;
+	text_free(&names);
+	text_add(t, "};\n\treturn stint_launch(s, %d, args);\n}\n", index);
+}
+
+void print_launches(const struct kernels *ks, struct text *t)
+{
+	int index = 0;
+	text_puts(t, "\nstatic const struct stint_kernel launches[] = {\n");
+	for (int i = 0; i < ks->n; i++) {
+		const struct kernel *k = &ks->kernel[i];
+		if (k->function == i && k->launched)
+			text_add(t, "\t{\"%s\", %d, %d, %d},\n", k->name, most_blocks(ks, i),
+				k->threads, count_args(k));
+	}
+	text_puts(t, "\t{NULL, 0, 0, 0},\n};\n");
+	for (int i = 0; i < ks->n; i++)
+		if (ks->kernel[i].function == i && ks->kernel[i].launched)
+			print_launch(&ks->kernel[i], index++, t);
+}

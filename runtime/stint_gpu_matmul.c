@@ -1,0 +1,395 @@
+/* Products by cuBLASLt.
+ *
+ * The library counts by columns: a row-major m by n matrix is its n by m one. So y = x0 x1 is asked
+ * for as y' = x1' x0': its A is our x1, its B our x0, its m our n. That way a bias along n lies
+ * along the rows of its D, the only direction it knows, and the sums of x1 and x0 over k are its
+ * BGRADA and BGRADB. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stint_gpu_api.h"
+
+enum { ASKED = 32, ALIGNED = 256 };
+
+struct stint_gpu_matmul {
+	stint_gpu *g;
+	struct stint_gpu_product p;
+	void *desc, *a, *b, *d, *preference;
+	cublasLtMatmulAlgo_t algo;
+	size_t workspace;
+};
+
+static int lt_check(stint_gpu *g, int status, const char *what)
+{
+	if (!status)
+		return STINT_OK;
+	return stint_gpu_fail(g, status == GPU_LT_NO_MEMORY ? STINT_NO_MEMORY : STINT_BAD_MACHINE,
+		"cuBLASLt: %s: %s", what, g->lt.cublasLtGetStatusString(status));
+}
+
+/* --- Numbers --- */
+
+/* 0 when a * b fits. */
+static int times(int64_t a, int64_t b, int64_t *out)
+{
+	return __builtin_mul_overflow(a, b, out);
+}
+
+/* Dense rows and steps where none are given. -1: numbers that make no sense. */
+static int product_complete(struct stint_gpu_product *p)
+{
+	const int64_t width0 = p->t0 ? p->m : p->k, width1 = p->t1 ? p->k : p->n;
+	const int64_t rows0 = p->t0 ? p->k : p->m, rows1 = p->t1 ? p->n : p->k;
+	int64_t all;
+	if (p->batch < 1 || p->m < 1 || p->n < 1 || p->k < 1 || p->batch > INT32_MAX)
+		return -1;
+	p->ld0 = p->ld0 ? p->ld0 : width0;
+	p->ld1 = p->ld1 ? p->ld1 : width1;
+	p->ldy = p->ldy ? p->ldy : p->n;
+	if (p->ld0 < width0 || p->ld1 < width1 || p->ldy < p->n || p->step0 < 0 || p->step1 < 0 ||
+		p->stepy < 0)
+		return -1;
+	if (times(p->m, p->ldy, &all) || times(rows0, p->ld0, &all) || times(rows1, p->ld1, &all))
+		return -1;
+	if (!p->stepy)
+		p->stepy = p->m * p->ldy;
+	if (times(p->batch, p->stepy, &all) || times(p->batch, p->step0, &all) ||
+		times(p->batch, p->step1, &all))
+		return -1;
+	if ((p->epilogue == STINT_GPU_SUM0 || p->epilogue == STINT_GPU_SUM1) && p->batch > 1)
+		return -1;
+	/* rows of all products after each other, times one matrix: a single product */
+	if (p->batch > 1 && !p->t0 && !p->step1 && p->step0 == p->m * p->ld0 &&
+		p->stepy == p->m * p->ldy) {
+		p->m *= p->batch;
+		p->batch = 1;
+	}
+	return 0;
+}
+
+size_t stint_gpu_matmul_cap(int arch, const struct stint_gpu_product *p)
+{
+	/* What NVIDIA's own front end, cuBLAS, sets aside: 32 MiB since Hopper, 4 MiB before
+	 * (its documentation of cublasSetWorkspace), and no more than eight copies of y in fp32:
+	 * a workspace holds partial sums of y. */
+	const int64_t most = arch >= 90 ? 32 << 20 : 4 << 20;
+	int64_t bytes;
+	if (times(p->m, p->n, &bytes) || times(bytes, p->batch, &bytes) ||
+		times(bytes, 8 * 4, &bytes) || bytes > most)
+		return (size_t)most;
+	return (size_t)(bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+}
+
+int stint_gpu_product_of(const char *kind, const int64_t p[24], enum stint_gpu_type narrow,
+	int arch, struct stint_gpu_product *out)
+{
+	static const char *const kinds[] = {"matmul", "matmul_bias", "matmul_sum0", "matmul_sum1"};
+	struct stint_gpu_product r = {0};
+	const int64_t types = p[8];
+	int e = 0;
+	while (e < 4 && strcmp(kind, kinds[e]) != 0)
+		e++;
+	if (e == 4 || !(types & 1) != !(types & 2))
+		return STINT_BAD_DATA;
+	r.batch = p[0];
+	r.m = p[1];
+	r.n = p[2];
+	r.k = p[3];
+	r.t0 = p[4] != 0;
+	r.t1 = p[5] != 0;
+	if (r.batch < 1 || r.m < 1 || r.n < 1 || r.k < 1 || times(r.m, r.k, &r.step0) ||
+		times(r.k, r.n, &r.step1))
+		return STINT_BAD_DATA;
+	r.step0 = p[6] ? r.step0 : 0;
+	r.step1 = p[7] ? r.step1 : 0;
+	r.in = types & 1 ? narrow : STINT_GPU_F32;
+	r.out = types & 4 ? narrow : STINT_GPU_F32;
+	r.epilogue = (enum stint_gpu_epilogue)e;
+	r.cap = stint_gpu_matmul_cap(arch, &r);
+	if (product_complete(&r))
+		return STINT_BAD_DATA;
+	*out = r;
+	return STINT_OK;
+}
+
+/* --- Descriptors --- */
+
+static int type_of(enum stint_gpu_type type)
+{
+	return type == STINT_GPU_BF16  ? GPU_LT_R_16BF
+	       : type == STINT_GPU_F16 ? GPU_LT_R_16F
+				       : GPU_LT_R_32F;
+}
+
+/* A row-major matrix of rows by width at ld, as columns. */
+static int layout_make(const struct stint_gpu_matmul *m, void **out, enum stint_gpu_type type,
+	int64_t rows, int64_t width, int64_t ld, int64_t step)
+{
+	const struct gpu_cublaslt *lt = &m->g->lt;
+	const int32_t batch = (int32_t)m->p.batch;
+	int status = lt->cublasLtMatrixLayoutCreate(
+		out, type_of(type), (uint64_t)width, (uint64_t)rows, ld);
+	if (status)
+		*out = NULL;
+	if (!status)
+		status = lt->cublasLtMatrixLayoutSetAttribute(
+			*out, GPU_LT_BATCH, &batch, sizeof batch);
+	if (!status)
+		status = lt->cublasLtMatrixLayoutSetAttribute(
+			*out, GPU_LT_STEP, &step, sizeof step);
+	return status;
+}
+
+static int desc_set(const struct stint_gpu_matmul *m, int what, const void *value, size_t bytes)
+{
+	return m->g->lt.cublasLtMatmulDescSetAttribute(m->desc, what, value, bytes);
+}
+
+static int desc_make(struct stint_gpu_matmul *m)
+{
+	const struct stint_gpu_product *p = &m->p;
+	const int32_t ta = p->t1 ? GPU_LT_OP_T : GPU_LT_OP_N,
+		      tb = p->t0 ? GPU_LT_OP_T : GPU_LT_OP_N;
+	static const int32_t epilogues[] = {
+		0, GPU_LT_EPILOGUE_BIAS, GPU_LT_EPILOGUE_BGRADB, GPU_LT_EPILOGUE_BGRADA};
+	const int32_t epilogue = epilogues[p->epilogue], type = type_of(p->out);
+	/* Heuristics look at the address for its alignment only. */
+	void *const extra = (void *)(uintptr_t)ALIGNED;
+	int status = m->g->lt.cublasLtMatmulDescCreate(
+		&m->desc, p->tf32 ? GPU_LT_COMPUTE_TF32 : GPU_LT_COMPUTE_32F, GPU_LT_R_32F);
+	if (status)
+		m->desc = NULL;
+	if (!status)
+		status = desc_set(m, GPU_LT_TRANSA, &ta, sizeof ta);
+	if (!status)
+		status = desc_set(m, GPU_LT_TRANSB, &tb, sizeof tb);
+	if (!status && p->epilogue != STINT_GPU_PLAIN) {
+		status = desc_set(m, GPU_LT_EPILOGUE, &epilogue, sizeof epilogue);
+		if (!status)
+			status = desc_set(m, GPU_LT_BIAS_TYPE, &type, sizeof type);
+		if (!status)
+			status = desc_set(m, GPU_LT_BIAS, &extra, sizeof extra);
+	}
+	return status;
+}
+
+static int preference_make(struct stint_gpu_matmul *m)
+{
+	const struct gpu_cublaslt *lt = &m->g->lt;
+	const uint64_t cap = m->p.cap;
+	const uint32_t reduction = GPU_LT_REDUCTION_COMPUTE, align = ALIGNED;
+	int status = lt->cublasLtMatmulPreferenceCreate(&m->preference);
+	if (status)
+		m->preference = NULL;
+	if (!status)
+		status = lt->cublasLtMatmulPreferenceSetAttribute(
+			m->preference, GPU_LT_PREF_WORKSPACE, &cap, sizeof cap);
+	if (!status)
+		status = lt->cublasLtMatmulPreferenceSetAttribute(
+			m->preference, GPU_LT_PREF_REDUCTION, &reduction, sizeof reduction);
+	for (int what = GPU_LT_PREF_ALIGN_A; !status && what <= GPU_LT_PREF_ALIGN_D; what++)
+		status = lt->cublasLtMatmulPreferenceSetAttribute(
+			m->preference, what, &align, sizeof align);
+	return status;
+}
+
+/* What the library is told; it needs no device for that. */
+static int describe(struct stint_gpu_matmul *m)
+{
+	const struct stint_gpu_product *p = &m->p;
+	int status = desc_make(m);
+	if (!status)
+		status = layout_make(m, &m->a, p->in, p->t1 ? p->n : p->k, p->t1 ? p->k : p->n,
+			p->ld1, p->step1);
+	if (!status)
+		status = layout_make(m, &m->b, p->in, p->t0 ? p->k : p->m, p->t0 ? p->m : p->k,
+			p->ld0, p->step0);
+	if (!status)
+		status = layout_make(m, &m->d, p->out, p->m, p->n, p->ldy, p->stepy);
+	return status ? status : preference_make(m);
+}
+
+/* --- The choice --- */
+
+/* Partial sums that are added in a step of their own, in fp32, or none: not in the output as blocks
+ * finish, and not rounded to its type on the way. */
+static int settled(const struct stint_gpu_matmul *m, const cublasLtMatmulAlgo_t *algo)
+{
+	uint32_t scheme = 0;
+	size_t written;
+	return !m->g->lt.cublasLtMatmulAlgoConfigGetAttribute(
+		       algo, GPU_LT_CONFIG_REDUCTION, &scheme, sizeof scheme, &written) &&
+	       !(scheme & ~(uint32_t)GPU_LT_REDUCTION_COMPUTE);
+}
+
+static int ask(struct stint_gpu_matmul *m)
+{
+	stint_gpu *g = m->g;
+	const struct stint_gpu_product *p = &m->p;
+	cublasLtMatmulHeuristicResult_t result[ASKED];
+	int got = 0;
+	memset(result, 0, sizeof result);
+	const int status = g->lt.cublasLtMatmulAlgoGetHeuristic(
+		g->lt_handle, m->desc, m->a, m->b, m->d, m->d, m->preference, ASKED, result, &got);
+	if (status && status != GPU_LT_NOT_SUPPORTED)
+		return lt_check(g, status, "asking for an algorithm");
+	for (int i = 0; !status && i < got && i < ASKED; i++)
+		if (!result[i].state && result[i].workspaceSize <= p->cap &&
+			settled(m, &result[i].algo)) {
+			m->algo = result[i].algo;
+			m->workspace = result[i].workspaceSize;
+			return STINT_OK;
+		}
+	return stint_gpu_fail(g, STINT_BAD_MACHINE,
+		"cuBLASLt has no deterministic product of %lld x %lld x %lld x %lld within %zu "
+		"bytes of "
+		"workspace",
+		(long long)p->batch, (long long)p->m, (long long)p->n, (long long)p->k, p->cap);
+}
+
+static void key_make(struct stint_gpu_matmul *m, unsigned char key[GPU_KEY])
+{
+	const struct stint_gpu_product *p = &m->p;
+	const int64_t number[] = {p->batch, p->m, p->n, p->k, p->t0, p->t1, p->ld0, p->ld1, p->ldy,
+		p->step0, p->step1, p->stepy, p->in, p->out, p->tf32, p->accumulate, p->epilogue,
+		(int64_t)p->cap};
+	char identity[192], text[32];
+	struct gpu_hash s;
+	stint_gpu_identity(m->g, identity);
+	stint_gpu_hash_start(&s);
+	stint_gpu_hash_field(&s, "matmul 1", 8);
+	stint_gpu_hash_field(&s, identity, strlen(identity));
+	for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+		const int n = snprintf(text, sizeof text, "%lld", (long long)number[i]);
+		stint_gpu_hash_field(&s, text, (size_t)n);
+	}
+	stint_gpu_hash_end(&s, key);
+}
+
+/* 1: the cache had a choice that the library takes. */
+static int recall(struct stint_gpu_matmul *m, const unsigned char key[GPU_KEY])
+{
+	stint_gpu *g = m->g;
+	cublasLtMatmulHeuristicResult_t result;
+	size_t bytes = 0;
+	void *data = stint_gpu_cache_read(g, key, &bytes);
+	int good = data && bytes == sizeof m->algo;
+	if (good) {
+		memset(&result, 0, sizeof result);
+		memcpy(&m->algo, data, sizeof m->algo);
+		good = settled(m, &m->algo) &&
+		       !g->lt.cublasLtMatmulAlgoCheck(
+			       g->lt_handle, m->desc, m->a, m->b, m->d, m->d, &m->algo, &result) &&
+		       result.workspaceSize <= m->p.cap;
+		m->workspace = result.workspaceSize;
+	}
+	free(data);
+	return good;
+}
+
+static int choose(struct stint_gpu_matmul *m)
+{
+	unsigned char key[GPU_KEY];
+	key_make(m, key);
+	if (recall(m, key))
+		return STINT_OK;
+	int rc = ask(m);
+	if (!rc)
+		stint_gpu_cache_write(m->g, key, &m->algo, sizeof m->algo);
+	return rc;
+}
+
+/* The library's handle, made once. */
+static int handle_make(stint_gpu *g)
+{
+	if (g->lt_handle)
+		return STINT_OK;
+	int rc = lt_check(g, g->lt.cublasLtCreate(&g->lt_handle), "starting");
+	if (rc) {
+		g->lt_handle = NULL;
+		return rc;
+	}
+	return stint_gpu_measure(g, "cuBLASLt", 0);
+}
+
+int stint_gpu_matmul_new(
+	stint_gpu *g, const struct stint_gpu_product *p, struct stint_gpu_matmul **out)
+{
+	struct stint_gpu_product whole = *p;
+	if (product_complete(&whole) || (whole.accumulate && whole.epilogue != STINT_GPU_PLAIN))
+		return stint_gpu_fail(g, STINT_BAD_DATA, "not a product: %lld x %lld x %lld x %lld",
+			(long long)p->batch, (long long)p->m, (long long)p->n, (long long)p->k);
+	int rc = stint_gpu_need(g, STINT_GPU_CUBLASLT);
+	if (!rc)
+		rc = stint_gpu_enter(g);
+	if (rc)
+		return rc;
+	struct stint_gpu_matmul *m = calloc(1, sizeof *m);
+	if (!m)
+		return stint_gpu_leave(g, stint_gpu_fail(g, STINT_NO_MEMORY, "out of memory"));
+	m->g = g;
+	m->p = whole;
+	rc = lt_check(g, describe(m), "describing a product");
+	if (!rc)
+		rc = handle_make(g);
+	if (!rc)
+		rc = choose(m);
+	if (!rc)
+		rc = stint_gpu_measure(g, "cuBLASLt", 0);
+	stint_gpu_leave(g, rc);
+	if (rc)
+		stint_gpu_matmul_free(m);
+	else
+		*out = m;
+	return rc;
+}
+
+void stint_gpu_matmul_free(struct stint_gpu_matmul *m)
+{
+	if (!m)
+		return;
+	const struct gpu_cublaslt *lt = &m->g->lt;
+	void *const layout[] = {m->a, m->b, m->d};
+	for (int i = 0; i < 3; i++)
+		if (layout[i])
+			lt->cublasLtMatrixLayoutDestroy(layout[i]);
+	if (m->preference)
+		lt->cublasLtMatmulPreferenceDestroy(m->preference);
+	if (m->desc)
+		lt->cublasLtMatmulDescDestroy(m->desc);
+	free(m);
+}
+
+size_t stint_gpu_matmul_workspace(const struct stint_gpu_matmul *m)
+{
+	return m->workspace;
+}
+
+void stint_gpu_matmul_algo(const struct stint_gpu_matmul *m, unsigned char algo[STINT_GPU_ALGO])
+{
+	memcpy(algo, &m->algo, STINT_GPU_ALGO);
+}
+
+static const void *at(stint_gpu_ptr p)
+{
+	return (const void *)(uintptr_t)p;
+}
+
+int stint_gpu_matmul_run(stint_gpu *g, int stream, struct stint_gpu_matmul *m, stint_gpu_ptr x0,
+	stint_gpu_ptr x1, stint_gpu_ptr y, stint_gpu_ptr extra, stint_gpu_ptr workspace)
+{
+	const float alpha = 1, beta = m->p.accumulate ? 1 : 0;
+	const void *bias = at(extra);
+	int rc = stint_gpu_enter(g);
+	if (rc)
+		return rc;
+	int status = 0;
+	if (m->p.epilogue != STINT_GPU_PLAIN)
+		status = desc_set(m, GPU_LT_BIAS, &bias, sizeof bias);
+	if (!status)
+		status = g->lt.cublasLtMatmul(g->lt_handle, m->desc, &alpha, at(x1), m->a, at(x0),
+			m->b, &beta, at(y), m->d, (void *)(uintptr_t)y, m->d, &m->algo,
+			(void *)(uintptr_t)workspace, m->workspace, g->stream[stream]);
+	return stint_gpu_leave(g, lt_check(g, status, "running a product"));
+}
