@@ -235,7 +235,8 @@ static struct op_cost resample_cost(const struct node *n)
 		flops, (double)tensor_bytes(n->in[0]) + (double)tensor_bytes(n->out[0])};
 }
 
-/* Rows of sums up to this long, which are rounded and nothing else, are kept in registers. */
+/* Rows of sums up to this long, which are rounded and nothing else, are arrays; their loops are
+ * marked, as a compiler may take one of few turns apart and leave the parts scalar. */
 enum { SHORT_ROW = 1024 };
 
 static bool is_short(const struct parts *s)
@@ -311,6 +312,13 @@ static void emit_tabs(struct emit *e, int n)
 		emit(e, "\t");
 }
 
+/* No turn of the next loop reads what another writes. */
+static void emit_mark(struct emit *e, int depth)
+{
+	emit_tabs(e, depth);
+	emit(e, "EACH\n");
+}
+
 /* The loop over the terms of output `index` of axis k. */
 static void emit_terms(struct emit *e, const struct part *p, int k, const char *index)
 {
@@ -361,6 +369,8 @@ static void emit_sum(struct emit *e, const struct parts *s, int depth, const cha
 		times = " * ";
 	}
 	emit(e, "%s", weighted ? ";\n" : "");
+	if (is_short(s) && wants_row(s))
+		emit_mark(e, depth);
 	emit_tabs(e, depth);
 	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", last->in);
 	emit_tabs(e, depth + 1);
@@ -484,6 +494,8 @@ static void emit_row(struct emit *e, const struct parts *s, int depth)
 /* y = row, rounded. */
 static void emit_rounded(struct emit *e, const struct parts *s, int depth)
 {
+	if (is_short(s))
+		emit_mark(e, depth);
 	emit_tabs(e, depth);
 	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", s->part[s->count - 1].in);
 	emit_tabs(e, depth + 1);

@@ -224,6 +224,15 @@ static bool knows_narrow(const struct graph *g)
 	return false;
 }
 
+/* Products, whose library sums narrow operands in an order of its own. */
+static bool has_products(const struct graph *g)
+{
+	for (int i = 0; i < g->nnode; i++)
+		if (g->node[i]->op->traits & OP_PRODUCT)
+			return true;
+	return false;
+}
+
 static enum status build_variant(struct test_case *c, struct diag *d, enum variant_kind kind,
 	struct target *target, const char *folder)
 {
@@ -240,6 +249,7 @@ static enum status build_variant(struct test_case *c, struct diag *d, enum varia
 		return ST_OK;
 	TRY(step_write(c->arena, d, v->symbol, train, eval, kind == VAR_TIGHT, folder, &v->train,
 		&v->eval));
+	v->same_sums = !has_products(train) && !has_products(eval);
 	v->built = true;
 	return ST_OK;
 }
