@@ -92,6 +92,20 @@ struct line {
 	char last;
 };
 
+/* Where the text of a line ends that a comment follows. */
+static size_t before_comment(const char *s, size_t start, size_t end)
+{
+	if (end < start + 4 || strncmp(s + end - 2, "*/", 2) != 0)
+		return end;
+	for (size_t i = end - 3; i > start; i--)
+		if (!strncmp(s + i - 1, "/*", 2)) {
+			for (i--; i > start && s[i - 1] == ' ';)
+				i--;
+			return i;
+		}
+	return end;
+}
+
 /* The line that ends before `end`; one of no length where there is none. */
 static struct line line_before(const struct text *t, size_t end)
 {
@@ -102,8 +116,9 @@ static struct line line_before(const struct text *t, size_t end)
 		l.start--;
 	while (l.start + (size_t)l.tabs < end && t->s[l.start + (size_t)l.tabs] == '\t')
 		l.tabs++;
-	if (end > l.start)
-		l.last = t->s[end - 1];
+	end = before_comment(t->s, l.start, end);
+	if (end > l.start) /* a line that is all comment ends nothing that is still open */
+		l.last = end > l.start + (size_t)l.tabs ? t->s[end - 1] : ';';
 	return l;
 }
 
