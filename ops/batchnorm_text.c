@@ -169,8 +169,9 @@ static void each_channel(struct emit *e, const char *statement)
 static void open_channels(struct emit *e, const struct span *s)
 {
 	emit(e, "\t\t}\n");
-	emit_parallel(e, (double)s->parts * (double)s->channels * 8, 1);
-	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", s->channels);
+	emit_loops(e, (double)s->parts * (double)s->channels * 8, 1,
+		&(struct emit_loop){"c", s->channels, 1});
+	emit(e, " {\n");
 }
 
 /* The sum over parts of a channel's number k. */

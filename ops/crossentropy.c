@@ -123,8 +123,8 @@ static void emit_entropy_rows(struct emit *e, const struct node *n, const struct
 	const struct tensor *x = n->in[X];
 	const char *most = emit_helper_on(e, "max_lanes", max_lanes, 1, &x);
 	const char *sums = emit_helper_on(e, "exp_lanes", exp_lanes, 1, &x);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", v->rows);
-	emit(e, "\t\tconst %s *row = x0 + r * %" PRId64 ";\n", emit_type(x), v->classes);
+	emit_loops(e, (double)x->numel * 8, 1, &(struct emit_loop){"r", v->rows, 1});
+	emit(e, " {\n\t\tconst %s *row = x0 + r * %" PRId64 ";\n", emit_type(x), v->classes);
 	emit(e, "\t\tconst real top = %s(row, %" PRId64 ");\n", most, v->classes);
 	emit(e, "\t\tconst real sum = %s(row, top, %" PRId64 ");\n", sums, v->classes);
 	if (is_soft(n->in[TARGET])) {
@@ -153,6 +153,7 @@ static void emit_entropy_columns(struct emit *e, const struct node *n, const str
 	const char *weight = input(n, WEIGHT) ? "x3" : NULL;
 	const bool soft = is_soft(n->in[TARGET]);
 	const bool smooth = !soft && node_option(n, "label_smoothing") != 0;
+	emit_parallel(e, (double)n->in[X]->numel * 8, 2);
 	emit(e, "\tfor (int64_t s = 0; s < %" PRId64 "; s++)\n", v->rows);
 	emit(e, "\tfor (int64_t i0 = 0; i0 < %" PRId64 "; i0 += 64) {\n", v->inner);
 	emit(e, "\t\tconst int64_t width = MIN(%" PRId64 " - i0, 64);\n", v->inner);
@@ -200,7 +201,6 @@ static enum status entropy_emit(struct emit *e, const struct node *n)
 	if (weighted && !soft && node_option(n, "label_smoothing") != 0)
 		emit_heavy(e, &v, "x3");
 	emit_terms(e);
-	emit_parallel(e, (double)x->numel * 8, v.inner == 1 ? 1 : 2);
 	if (v.inner == 1)
 		emit_entropy_rows(e, n, &v);
 	else
@@ -285,9 +285,9 @@ static void emit_grad_row(
 	struct emit *e, const struct node *n, const struct label_view *v, const char *scale)
 {
 	const bool weighted = input(n, DW) != NULL;
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", v->rows);
 	const struct tensor *x = n->in[DX], *dx = n->out[0];
-	emit(e, "\t\tconst %s *x = x1 + r * %" PRId64 ";\n", emit_type(x), v->classes);
+	emit_loops(e, (double)x->numel * 8, 1, &(struct emit_loop){"r", v->rows, 1});
+	emit(e, " {\n\t\tconst %s *x = x1 + r * %" PRId64 ";\n", emit_type(x), v->classes);
 	emit(e, "\t\t%s *dx = y0 + r * %" PRId64 ";\n", emit_type(dx), v->classes);
 	emit(e, "\t\tconst real lse = x2[r];\n");
 	emit(e, "\t\tconst int counts = ");
@@ -312,6 +312,7 @@ static void emit_grad_columns(
 	struct emit *e, const struct node *n, const struct label_view *v, const char *scale)
 {
 	const bool weighted = input(n, DW) != NULL;
+	emit_parallel(e, (double)n->in[DX]->numel * 8, 2);
 	emit(e, "\tfor (int64_t s = 0; s < %" PRId64 "; s++)\n", v->rows);
 	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", v->classes);
 	emit(e, "\t\tconst int64_t at = (s * %" PRId64 " + c) * %" PRId64 ";\n", v->classes,
@@ -344,7 +345,6 @@ static void emit_grad_labels(
 		emit(e, "high = %s; /* the wanted distribution */\n",
 			emit_real(e, 1 - s + s / (double)v->classes, buf));
 	}
-	emit_parallel(e, (double)n->in[DX]->numel * 8, v->inner == 1 ? 1 : 2);
 	if (v->inner == 1)
 		emit_grad_row(e, n, v, scale);
 	else

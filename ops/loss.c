@@ -171,8 +171,8 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 	const char *slope = formula(n)->slope;
 	emit_head(e, n, x, slope, "x3");
 	emit(e, "\tconst real scale = x0[0] / (real)%s;\n", divisor(n));
-	emit_parallel(e, (double)x->numel * 4, 1);
-	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", x->numel);
+	emit_loops(e, (double)x->numel * 4, 1, &(struct emit_loop){"i", x->numel, 1});
+	emit(e, " {\n");
 	emit_names(e, "\t\t", slope, "x1[i]", "x2[i]");
 	emit(e, "\t\ty0[i] = i < n ? scale * (%s) : 0;\n\t}\n", slope);
 	return ST_OK;

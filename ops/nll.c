@@ -39,9 +39,9 @@ static enum status nll_emit(struct emit *e, const struct node *n)
 		"x1", input(n, CONTROL) ? "x2" : NULL, input(n, WEIGHT) ? "x3" : NULL};
 	emit_labels(e, n, &v, &names, true);
 	emit_terms(e);
-	emit_parallel(e, (double)label_count(&v) * 4, 1);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", label_count(&v));
-	emit(e, "\t\tloss[r] = 0;\n\t\tif (");
+	const int64_t rows = label_count(&v);
+	emit_loops(e, (double)rows * 4, 1, &(struct emit_loop){"r", rows, 1});
+	emit(e, " {\n\t\tloss[r] = 0;\n\t\tif (");
 	emit_counts(e, n, &v, "x1");
 	emit(e, ")\n\t\t\tloss[r] = -(double)x0[");
 	if (v.inner == 1)

@@ -41,9 +41,8 @@ static void open_loop(struct emit *e, const struct node *n, char gradient[static
 	}
 	const int64_t rows = n->in[n->nin - 2]->numel, columns = n->in[n->nin - 1]->numel;
 	snprintf(gradient, 32, "(0 + left * x%d[j])", n->nin - 1); /* as a sum: never -0 */
-	emit_parallel(e, work, 1);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", rows);
-	emit(e, "\t\tconst real left = x%d[r];\n", n->nin - 2);
+	emit_loops(e, work, 1, &(struct emit_loop){"r", rows, 1});
+	emit(e, " {\n\t\tconst real left = x%d[r];\n", n->nin - 2);
 	emit_each(e, work);
 	emit(e, "\t\tfor (int64_t j = 0; j < %" PRId64 "; j++) {\n", columns);
 	emit(e, "\t\tconst int64_t i = r * %" PRId64 " + j;\n", columns);

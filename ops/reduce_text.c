@@ -333,8 +333,8 @@ static void emit_trivial(struct emit *e, const struct node *n, const struct redu
 		value = start_text(k);
 	if (none && n->in[0]->dtype == DT_BOOL)
 		value = k->join == JOIN_MAX ? "0" : "1";
-	emit_parallel(e, (double)n->out[0]->numel, 1);
-	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)", n->out[0]->numel);
+	const int64_t count = n->out[0]->numel;
+	emit_loops(e, (double)count, 1, &(struct emit_loop){"i", count, 1});
 	if (none) {
 		emit(e, "\n\t\ty0[i] = %s;\n", value);
 		return;
