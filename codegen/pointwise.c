@@ -252,6 +252,32 @@ static int parallel_levels(const struct emit *e, const struct nest *nest)
 	return outer >= 4 * (int64_t)e->g->target->threads ? nest->rank - 1 : 0;
 }
 
+static void emit_heads(struct emit *e, const struct nest *nest, double work)
+{
+	const int last = nest->rank - 1;
+	const bool shares_outer = parallel_levels(e, nest) > 0;
+	char name[RANK_MAX][16];
+	struct emit_loop loop[RANK_MAX];
+	for (int d = 0; d <= last; d++) {
+		index_name(nest, d, name[d]);
+		loop[d] = (struct emit_loop){name[d], nest->dim[d], 1};
+	}
+	if (last > 0) {
+		emit_loops(e, shares_outer ? work : 0, last, loop);
+		emit(e, "\n");
+	}
+	if (last < 0)
+		return;
+	if (shares_outer)
+		emit_each(e, work);
+	else
+		emit_parallel_each(e, work);
+	for (int d = 0; d <= last; d++)
+		emit(e, "\t");
+	emit(e, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {\n", name[last], name[last],
+		nest->dim[last], name[last]);
+}
+
 static void emit_nest(struct emit *e, const struct stages *x)
 {
 	static const char tabs[] = "\t\t\t\t\t\t\t\t\t\t";
@@ -262,20 +288,7 @@ static void emit_nest(struct emit *e, const struct stages *x)
 	work *= (double)x->n->out[0]->numel;
 	emit_options(e, x);
 	emit_inputs(e, x, &nest, false, 1);
-	int levels = parallel_levels(e, &nest);
-	for (int d = 0; d < nest.rank; d++) {
-		char name[16];
-		index_name(&nest, d, name);
-		bool innermost = d == nest.rank - 1;
-		if (levels > 0 && d == 0)
-			emit_parallel(e, work, levels);
-		else if (innermost && levels > 0)
-			emit_each(e, work);
-		else if (innermost)
-			emit_parallel_each(e, work);
-		emit(e, "%.*sfor (int64_t %s = 0; %s < %" PRId64 "; %s++)%s\n", d + 1, tabs, name,
-			name, nest.dim[d], name, innermost ? " {" : "");
-	}
+	emit_heads(e, &nest, work);
 	emit_inputs(e, x, &nest, true, nest.rank + 1);
 	emit_stages(e, x, &nest, nest.rank + 1);
 	if (nest.rank > 0)
