@@ -191,6 +191,24 @@ void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop
 	}
 }
 
+void emit_deeper(struct emit *e, size_t from, int tabs)
+{
+	struct text body = {0};
+	if (e->out.failed || from >= e->out.len)
+		return;
+	text_puts(&body, e->out.s + from);
+	e->out.len = from;
+	for (const char *p = body.failed ? "" : body.s; *p;) {
+		const size_t line = strcspn(p, "\n") + 1;
+		for (int t = 0; t < tabs; t++)
+			text_puts(&e->out, "\t");
+		emit(e, "%.*s\n", (int)line - 1, p);
+		p += p[line - 1] ? line : line - 1;
+	}
+	e->out.failed |= body.failed;
+	text_free(&body);
+}
+
 void emit_parallel_each(struct emit *e, double work)
 {
 	if (is_shared(e, work))

@@ -76,10 +76,9 @@ static void open_parts(struct emit *e, const struct span *s)
 {
 	emit(e, "\tdouble *const part = ws; /* [%" PRId64 "][2][%" PRId64 "] */\n", s->parts,
 		s->channels);
-	emit_parallel(e, (double)s->rows * (double)s->channels * (double)s->positions * 4, 2);
-	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", s->parts);
-	emit(e, "\t\tfor (int64_t g = 0; g < %" PRId64 "; g++) {\n", s->groups);
-	emit(e, "\t\t\tconst int64_t count = ");
+	const struct emit_loop loop[] = {{"p", s->parts, 1}, {"g", s->groups, 1}};
+	emit_loops(e, (double)s->rows * (double)s->channels * (double)s->positions * 4, 2, loop);
+	emit(e, " {\n\t\t\tconst int64_t count = ");
 	emit_length(e, s);
 	if (s->slices > 1)
 		emit(e,

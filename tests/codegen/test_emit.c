@@ -140,13 +140,18 @@ static void loops_begin_where_the_last_statement_did(void **state)
 	emit(&e, "\n\t\t\tpart[b * 40 + i] = 0;\n\t/* the rest */\n");
 	emit_loops(&e, 8, 1, loop);
 	emit(&e, " {\n");
+	const size_t body = e.out.len;
+	emit(&e, "\t\tif (b)\n\t\t\tcontinue;\n");
+	emit_deeper(&e, body, 2);
 	assert_string_equal(e.out.s, "\treal *part = ws; /* [8][40] */\n"
 				     "\tPARALLEL_FOR(2)\n"
 				     "\tfor (int64_t b = 0; b < 8; b++)\n"
 				     "\t\tfor (int64_t i = 0; i < 40; i += 16)\n"
 				     "\t\t\tpart[b * 40 + i] = 0;\n"
 				     "\t/* the rest */\n"
-				     "\tfor (int64_t b = 0; b < 8; b++) {\n");
+				     "\tfor (int64_t b = 0; b < 8; b++) {\n"
+				     "\t\t\t\tif (b)\n"
+				     "\t\t\t\t\tcontinue;\n");
 	text_free(&e.out);
 }
 
