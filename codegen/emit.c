@@ -92,6 +92,20 @@ struct line {
 	char last;
 };
 
+/* Where the text of a line ends that a comment follows. */
+static size_t before_comment(const char *s, size_t start, size_t end)
+{
+	if (end < start + 4 || strncmp(s + end - 2, "*/", 2) != 0)
+		return end;
+	for (size_t i = end - 3; i > start; i--)
+		if (!strncmp(s + i - 1, "/*", 2)) {
+			for (i--; i > start && s[i - 1] == ' ';)
+				i--;
+			return i;
+		}
+	return end;
+}
+
 /* The line that ends before `end`; one of no length where there is none. */
 static struct line line_before(const struct text *t, size_t end)
 {
@@ -102,8 +116,9 @@ static struct line line_before(const struct text *t, size_t end)
 		l.start--;
 	while (l.start + (size_t)l.tabs < end && t->s[l.start + (size_t)l.tabs] == '\t')
 		l.tabs++;
-	if (end > l.start)
-		l.last = t->s[end - 1];
+	end = before_comment(t->s, l.start, end);
+	if (end > l.start) /* a line that is all comment ends nothing that is still open */
+		l.last = end > l.start + (size_t)l.tabs ? t->s[end - 1] : ';';
 	return l;
 }
 
@@ -229,6 +244,24 @@ void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop
 		if (k + 1 < n)
 			text_puts(&e->out, "\n");
 	}
+}
+
+void emit_deeper(struct emit *e, size_t from, int tabs)
+{
+	struct text body = {0};
+	if (e->out.failed || from >= e->out.len)
+		return;
+	text_puts(&body, e->out.s + from);
+	e->out.len = from;
+	for (const char *p = body.failed ? "" : body.s; *p;) {
+		const size_t line = strcspn(p, "\n") + 1;
+		for (int t = 0; t < tabs; t++)
+			text_puts(&e->out, "\t");
+		emit(e, "%.*s\n", (int)line - 1, p);
+		p += p[line - 1] ? line : line - 1;
+	}
+	e->out.failed |= body.failed;
+	text_free(&body);
 }
 
 void emit_loop_each(struct emit *e, double work, bool inner, const struct emit_loop *loop)

@@ -516,13 +516,12 @@ static enum status resample_emit(struct emit *e, const struct node *n)
 	emit_tables(e, &s);
 	if (wants_buffer(&s))
 		gemm_emit_thread(e);
+	struct emit_loop loop[RANK_MAX] = {0};
+	for (int k = 0; k < outer; k++)
+		loop[k] = (struct emit_loop){emit_text(e, "i%d", k), s.part[k].out, 1};
+	emit_loops(e, resample_cost(n).flops, outer, loop);
 	if (outer)
-		emit_parallel(e, resample_cost(n).flops, outer);
-	for (int k = 0; k < outer; k++) {
-		emit_tabs(e, k + 1);
-		emit(e, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)%s\n", k, k, s.part[k].out,
-			k, k == outer - 1 ? " {" : "");
-	}
+		emit(e, " {\n");
 	emit_places(e, &s, depth, type);
 	if (r->outside != 0)
 		emit_outside(e, &s, depth, r->outside);

@@ -142,11 +142,10 @@ static enum status rotary_emit(struct emit *e, const struct node *n)
 		emit(e, "\t(void)y0; /* no elements */\n");
 		return ST_OK;
 	}
-	emit_parallel(e, 6 * (double)n->out[0]->numel, 3);
-	for (int a = 0; a < 3; a++)
-		emit(e, "%.*sfor (int64_t i%d = 0; i%d < %lld; i%d++)%s\n", a + 1, "\t\t\t", a, a,
-			(long long)p->dim[a], a, a == 2 ? " {" : "");
-	emit(e, "\t\t\t\tconst int64_t at = ((i0 * %lld + i1) * %lld + i2) * %lld;\n",
+	const struct emit_loop loop[] = {
+		{"i0", p->dim[0], 1}, {"i1", p->dim[1], 1}, {"i2", p->dim[2], 1}};
+	emit_loops(e, 6 * (double)n->out[0]->numel, 3, loop);
+	emit(e, " {\n\t\t\t\tconst int64_t at = ((i0 * %lld + i1) * %lld + i2) * %lld;\n",
 		(long long)p->dim[1], (long long)p->dim[2], d);
 	for (int k = 0; k < 2; k++)
 		emit(e, "\t\t\t\tconst real *%c = x%d + i0 * %lld + i1 * %lld + i2 * %lld;\n",

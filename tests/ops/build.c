@@ -91,7 +91,9 @@ static enum status example_graph(struct test_case *c, struct diag *d, const stru
 	g->opset = OPSET_LATEST;
 	if ((*node)->nout >= CASE_OUTPUTS)
 		return diag_fail(d, ST_INTERNAL, NULL, NULL, "more outputs than the test holds");
-	g->output = arena_memdup(c->arena, (*node)->out, (size_t)(*node)->nout, sizeof *g->output);
+	g->output = ARENA_ARRAY(c->arena, struct tensor *, (*node)->nout + 1); /* the extra one */
+	if (!g->output)
+		return ST_INTERNAL;
 	for (int k = 0; k < (*node)->nout; k++) {
 		if (!(*node)->out[k])
 			continue;
