@@ -194,9 +194,22 @@ static int64_t turns_of(const struct emit_loop *loop)
 	return (loop->end + loop->step - 1) / loop->step;
 }
 
-/* "for (int64_t turn = THREAD, b, i; turn < 96 && (b = turn / 12, i = turn % 12 * 4, true); turn +=
- * THREADS)". Between two such loops a block's threads wait for each other. */
-static void emit_shared_head(struct emit *e, int tabs, int n, const struct emit_loop *loop)
+/* Where the variable of a loop is at turn number `turn` of them all: " / 12 % 8 * 4". */
+static void emit_turn(struct emit *e, const struct emit_loop *loop, int64_t inner, bool outermost)
+{
+	emit(e, "turn");
+	if (inner > 1)
+		emit(e, " / %" PRId64, inner);
+	if (!outermost)
+		emit(e, " %% %" PRId64, turns_of(loop));
+	if (loop->step > 1)
+		emit(e, " * %" PRId64, loop->step);
+}
+
+/* "for (int64_t turn = THREAD, b; turn < 96 && (b = turn / 12, true); turn += THREADS)", and
+ * "ONCE(i, turn % 12)" inside: as many heads as there are loops. Between two such nests a block's
+ * threads wait for each other. */
+static void emit_shared_heads(struct emit *e, int tabs, int n, const struct emit_loop *loop)
 {
 	int64_t turns = 1, inner;
 	for (int k = 0; k < n; k++)
@@ -205,36 +218,31 @@ static void emit_shared_head(struct emit *e, int tabs, int n, const struct emit_
 		emit_line(e, "__syncthreads();");
 	e->turns = turns > e->turns ? turns : e->turns;
 	emit_tabs(e, tabs);
+	const char *i = loop->variable;
 	if (n == 1 && loop->step == 1) {
-		emit(e, "for (int64_t %s = THREAD; %s < %" PRId64 "; %s += THREADS)",
-			loop->variable, loop->variable, turns, loop->variable);
+		emit(e, "for (int64_t %s = THREAD; %s < %" PRId64 "; %s += THREADS)", i, i, turns,
+			i);
 		return;
 	}
-	emit(e, "for (int64_t turn = THREAD");
-	for (int k = 0; k < n; k++)
-		emit(e, ", %s", loop[k].variable);
-	emit(e, "; turn < %" PRId64 " && (", turns);
-	inner = turns;
-	for (int k = 0; k < n; k++) {
-		const int64_t own = turns_of(&loop[k]);
-		inner = own ? inner / own : 1;
-		emit(e, "%s = turn", loop[k].variable);
-		if (inner > 1)
-			emit(e, " / %" PRId64, inner);
-		if (k > 0)
-			emit(e, " %% %" PRId64, own);
-		if (loop[k].step > 1)
-			emit(e, " * %" PRId64, loop[k].step);
-		emit(e, ", ");
+	inner = turns_of(loop) ? turns / turns_of(loop) : 1;
+	emit(e, "for (int64_t turn = THREAD, %s; turn < %" PRId64 " && (%s = ", i, turns, i);
+	emit_turn(e, loop, inner, true);
+	emit(e, ", true); turn += THREADS)");
+	for (int k = 1; k < n; k++) {
+		text_puts(&e->out, "\n");
+		emit_tabs(e, tabs + k);
+		emit(e, "ONCE(%s, ", loop[k].variable);
+		inner = turns_of(&loop[k]) ? inner / turns_of(&loop[k]) : 1;
+		emit_turn(e, &loop[k], inner, false);
+		emit(e, ")");
 	}
-	emit(e, "true); turn += THREADS)");
 }
 
 void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop)
 {
 	const int tabs = indent_here(&e->out);
 	if (n > 0 && tabs == 1 && e->g->target->cuda) {
-		emit_shared_head(e, tabs, n, loop);
+		emit_shared_heads(e, tabs, n, loop);
 		return;
 	}
 	if (n > 0)

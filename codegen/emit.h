@@ -59,8 +59,8 @@ const char *emit_helper_on(
  * which stands for "#pragma omp parallel for ...", when `work` (about: flops or elements in all of
  * them) is worth it and the target has threads; then "for (int64_t b = 0; b < 8; b++)" and so on,
  * each a tab deeper. What follows is the body: " {\n", or a newline and a statement. Nothing for n
- * = 0. In CUDA one head, whose turns all threads share: in the indentation of a function's body,
- * where all of a block's threads come by. */
+ * = 0. In CUDA as many heads, and all threads share the turns: in the indentation of a function's
+ * body, where all of a block's threads come by. */
 struct emit_loop {
 	const char *variable;
 	int64_t end, step;
