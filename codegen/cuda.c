@@ -113,6 +113,7 @@ static const char turns_text[] =
 	"\n/* A loop's turns, shared among all threads of a launch. */\n"
 	"#define THREAD (blockIdx.x * (int64_t)blockDim.x + threadIdx.x)\n"
 	"#define THREADS (gridDim.x * (int64_t)blockDim.x)\n"
+	"#define ONCE(i, value) for (int64_t i = (value), i##_once = 1; i##_once; i##_once = 0)\n"
 	"#define thread_index() ((int)threadIdx.x) /* in a launch of one block */\n";
 
 static const char scratch_text[] =

@@ -1,8 +1,8 @@
 /* What operators' hooks write C text with. */
 #include "codegen/emit.h"
 
-#include <inttypes.h>
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +93,20 @@ struct line {
 	char last;
 };
 
+/* Where the text of a line ends that a comment follows. */
+static size_t before_comment(const char *s, size_t start, size_t end)
+{
+	if (end < start + 4 || strncmp(s + end - 2, "*/", 2) != 0)
+		return end;
+	for (size_t i = end - 3; i > start; i--)
+		if (!strncmp(s + i - 1, "/*", 2)) {
+			for (i--; i > start && s[i - 1] == ' ';)
+				i--;
+			return i;
+		}
+	return end;
+}
+
 /* The line that ends before `end`; one of no length where there is none. */
 static struct line line_before(const struct text *t, size_t end)
 {
@@ -103,8 +117,9 @@ static struct line line_before(const struct text *t, size_t end)
 		l.start--;
 	while (l.start + (size_t)l.tabs < end && t->s[l.start + (size_t)l.tabs] == '\t')
 		l.tabs++;
-	if (end > l.start)
-		l.last = t->s[end - 1];
+	end = before_comment(t->s, l.start, end);
+	if (end > l.start) /* a line that is all comment ends nothing that is still open */
+		l.last = end > l.start + (size_t)l.tabs ? t->s[end - 1] : ';';
 	return l;
 }
 
@@ -180,9 +195,22 @@ static int64_t turns_of(const struct emit_loop *loop)
 	return (loop->end + loop->step - 1) / loop->step;
 }
 
-/* "for (int64_t turn = THREAD, b, i; turn < 96 && (b = turn / 12, i = turn % 12 * 4, true); turn +=
- * THREADS)". Between two such loops a block's threads wait for each other. */
-static void emit_shared_head(struct emit *e, int tabs, int n, const struct emit_loop *loop)
+/* Where the variable of a loop is at turn number `turn` of them all: " / 12 % 8 * 4". */
+static void emit_turn(struct emit *e, const struct emit_loop *loop, int64_t inner, bool outermost)
+{
+	emit(e, "turn");
+	if (inner > 1)
+		emit(e, " / %" PRId64, inner);
+	if (!outermost)
+		emit(e, " %% %" PRId64, turns_of(loop));
+	if (loop->step > 1)
+		emit(e, " * %" PRId64, loop->step);
+}
+
+/* "for (int64_t turn = THREAD, b; turn < 96 && (b = turn / 12, true); turn += THREADS)", and
+ * "ONCE(i, turn % 12)" inside: as many heads as there are loops. Between two such nests a block's
+ * threads wait for each other. */
+static void emit_shared_heads(struct emit *e, int tabs, int n, const struct emit_loop *loop)
 {
 	int64_t turns = 1, inner;
 	for (int k = 0; k < n; k++)
@@ -191,36 +219,31 @@ static void emit_shared_head(struct emit *e, int tabs, int n, const struct emit_
 		emit_line(e, "__syncthreads();");
 	e->turns = turns > e->turns ? turns : e->turns;
 	emit_tabs(e, tabs);
+	const char *i = loop->variable;
 	if (n == 1 && loop->step == 1) {
-		emit(e, "for (int64_t %s = THREAD; %s < %" PRId64 "; %s += THREADS)",
-			loop->variable, loop->variable, turns, loop->variable);
+		emit(e, "for (int64_t %s = THREAD; %s < %" PRId64 "; %s += THREADS)", i, i, turns,
+			i);
 		return;
 	}
-	emit(e, "for (int64_t turn = THREAD");
-	for (int k = 0; k < n; k++)
-		emit(e, ", %s", loop[k].variable);
-	emit(e, "; turn < %" PRId64 " && (", turns);
-	inner = turns;
-	for (int k = 0; k < n; k++) {
-		const int64_t own = turns_of(&loop[k]);
-		inner = own ? inner / own : 1;
-		emit(e, "%s = turn", loop[k].variable);
-		if (inner > 1)
-			emit(e, " / %" PRId64, inner);
-		if (k > 0)
-			emit(e, " %% %" PRId64, own);
-		if (loop[k].step > 1)
-			emit(e, " * %" PRId64, loop[k].step);
-		emit(e, ", ");
+	inner = turns_of(loop) ? turns / turns_of(loop) : 1;
+	emit(e, "for (int64_t turn = THREAD, %s; turn < %" PRId64 " && (%s = ", i, turns, i);
+	emit_turn(e, loop, inner, true);
+	emit(e, ", true); turn += THREADS)");
+	for (int k = 1; k < n; k++) {
+		text_puts(&e->out, "\n");
+		emit_tabs(e, tabs + k);
+		emit(e, "ONCE(%s, ", loop[k].variable);
+		inner = turns_of(&loop[k]) ? inner / turns_of(&loop[k]) : 1;
+		emit_turn(e, &loop[k], inner, false);
+		emit(e, ")");
 	}
-	emit(e, "true); turn += THREADS)");
 }
 
 void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop)
 {
 	const int tabs = indent_here(&e->out);
 	if (n > 0 && tabs == 1 && e->g->target->cuda) {
-		emit_shared_head(e, tabs, n, loop);
+		emit_shared_heads(e, tabs, n, loop);
 		return;
 	}
 	if (n > 0)
@@ -237,6 +260,24 @@ void emit_launch(struct emit *e, int64_t tasks, int threads)
 	assert(threads > 0 && threads % 32 == 0 && threads <= 256);
 	e->tasks = tasks > 1 ? tasks : 1;
 	e->task_threads = threads;
+}
+
+void emit_deeper(struct emit *e, size_t from, int tabs)
+{
+	struct text body = {0};
+	if (e->out.failed || from >= e->out.len)
+		return;
+	text_puts(&body, e->out.s + from);
+	e->out.len = from;
+	for (const char *p = body.failed ? "" : body.s; *p;) {
+		const size_t line = strcspn(p, "\n") + 1;
+		for (int t = 0; t < tabs; t++)
+			text_puts(&e->out, "\t");
+		emit(e, "%.*s\n", (int)line - 1, p);
+		p += p[line - 1] ? line : line - 1;
+	}
+	e->out.failed |= body.failed;
+	text_free(&body);
 }
 
 void emit_loop_each(struct emit *e, double work, bool inner, const struct emit_loop *loop)

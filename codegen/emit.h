@@ -24,7 +24,7 @@
  * INFINITY; `double sum_wide(x, n)` sums in 16 lanes of doubles; `real sum_lanes(const real *x,
  * int64_t n)` and `real dot_lanes(x, y, n)`: sums in a fixed tree of 16 lanes, the same bits at any
  * vector width; `philox_lanes(seed, step, node, i, word)`: 128 random words. Loops over independent
- * outputs are preceded by emit_parallel. A sum may only be split over threads in a way that does
+ * outputs are opened by emit_loops. A sum may only be split over threads in a way that does
  * not depend on their number. An OP_CHECKED kernel returns int: `return 0;` or
  * `return BAD_INDEX(value);`. */
 #ifndef STINT_CODEGEN_EMIT_H
@@ -57,13 +57,11 @@ void emit_helper(struct emit *e, const char *name, const char *text);
  * that name, which lasts as long as e's helpers. */
 const char *emit_helper_on(
 	struct emit *e, const char *name, const char *text, int n, const struct tensor *const *t);
-/* A line "PARALLEL_FOR(collapse)", which stands for "#pragma omp parallel for ...", indented like
- * the loop that follows it, when `work` (about: flops or elements in the whole loop nest) is worth
- * it and the target has threads; nothing otherwise. */
-void emit_parallel(struct emit *e, double work, int collapse);
-/* The heads of loops, one inside another, whose turns are independent: emit_parallel's line, then
- * "for (int64_t b = 0; b < 8; b++)" and so on. What follows is the body: " {\n", or a newline and a
- * statement. In CUDA one head, whose turns all threads share: in the indentation of a function's
+/* The heads of n loops, one inside another, whose turns are independent: a line "PARALLEL_FOR(n)",
+ * which stands for "#pragma omp parallel for ...", when `work` (about: flops or elements in all of
+ * them) is worth it and the target has threads; then "for (int64_t b = 0; b < 8; b++)" and so on,
+ * each a tab deeper. What follows is the body: " {\n", or a newline and a statement. Nothing for n
+ * = 0. In CUDA as many heads, and all threads share the turns: in the indentation of a function's
  * body, where all of a block's threads come by. */
 struct emit_loop {
 	const char *variable;
@@ -72,12 +70,17 @@ struct emit_loop {
 void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop);
 /* The same of one loop none of whose turns reads what another writes: the compiler then asks
  * nothing about pointers, which lose their `restrict` where a loop is shared among threads.
- * `inner`: such a loop inside one that is shared already, `work` being that one's. */
+ * `inner`: such a loop inside those of emit_loops, `work` being theirs. */
 void emit_loop_each(struct emit *e, double work, bool inner, const struct emit_loop *loop);
 /* CUDA: the launch, where the text is no loop that any threads share: `tasks` blocks, or fewer, of
  * `threads` threads, which are whole warps and at most 256. Block blockIdx.x does tasks blockIdx.x,
  * blockIdx.x + gridDim.x, ...; shared memory is declared by the text, at most 48 KiB. */
 void emit_launch(struct emit *e, int64_t tasks, int threads);
+/* So many tabs more before the lines that were written since the text was `from` long: a body that
+ * is written as one loop's, behind the heads of several. */
+void emit_deeper(struct emit *e, size_t from, int tabs);
+/* emit_loops' first line alone: for users' operators, which print their own loops. */
+void emit_parallel(struct emit *e, double work, int collapse);
 /* "0.1f" or "0.1": a literal of type real with exactly the bits of (real)v; "INFINITY",
  * "-INFINITY". */
 const char *emit_real(const struct emit *e, double v, char buf[static 40]);

@@ -275,7 +275,6 @@ static void emit_heads(struct emit *e, const struct nest *nest, double work)
 static void emit_nest(struct emit *e, const struct stages *x)
 {
 	const struct nest nest = coalesce(x->n);
-	const int tabs = nest.rank == 0 ? 1 : e->g->target->cuda ? 2 : nest.rank + 1;
 	double work = 0;
 	for (int q = 0; q < x->nstage; q++)
 		work += x->live[q] ? 1 + 20 * expr_slow_calls(node_expr(x->stage[q].node)) : 0;
@@ -286,10 +285,10 @@ static void emit_nest(struct emit *e, const struct stages *x)
 		emit_heads(e, &nest, work);
 		emit(e, " {\n");
 	}
-	emit_inputs(e, x, &nest, true, tabs);
-	emit_stages(e, x, &nest, tabs);
+	emit_inputs(e, x, &nest, true, nest.rank + 1);
+	emit_stages(e, x, &nest, nest.rank + 1);
 	if (nest.rank > 0)
-		emit(e, "%.*s}\n", tabs - 1, "\t\t\t\t\t\t\t\t\t\t");
+		emit(e, "%.*s}\n", nest.rank, "\t\t\t\t\t\t\t\t\t\t");
 }
 
 enum status emit_pointwise(struct emit *e, const struct node *n)

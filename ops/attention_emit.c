@@ -173,12 +173,10 @@ enum status attention_emit(struct emit *e, const struct node *n)
 	emit_shape(e, p, block, q);
 	emit_rows(e, q);
 	emit_helper_on(e, "attention_forward", attention_forward_text, 1, &q);
-	emit_parallel(e, work_of(p, 2), 3);
-	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->batch);
-	emit(e, "\t\tfor (int64_t h = 0; h < %lld; h++)\n", (long long)p->heads);
-	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i += %lld)\n", (long long)p->tq,
-		(long long)block);
-	emit(e, "\t\t\t\tattention_block%s(&a, %s, %s, %s, %s, %s, %s, y0, y1, b, h, i,\n",
+	const struct emit_loop loop[] = {
+		{"b", p->batch, 1}, {"h", p->heads, 1}, {"i", p->tq, block}};
+	emit_loops(e, work_of(p, 2), 3, loop);
+	emit(e, "\n\t\t\t\tattention_block%s(&a, %s, %s, %s, %s, %s, %s, y0, y1, b, h, i,\n",
 		suffix(q), part(p, "x0", 0, text[0]), part(p, "x1", 1, text[1]),
 		part(p, "x2", 2, text[2]), p->masked && !p->mask_bool ? "x3" : "NULL",
 		p->mask_bool ? "x3" : "NULL", p->ratio > 0 ? "x4, attention_noise" : "NULL, NULL");
@@ -237,9 +235,9 @@ static void emit_grad_heads(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
 	emit_grad_data(e, n, "g", TO_Q | TO_KV);
-	emit_parallel(e, work_of(p, 5), 2);
-	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->batch);
-	emit(e, "\t\tfor (int64_t kv = 0; kv < %lld; kv++) {\n", (long long)(p->heads / p->group));
+	const struct emit_loop loop[] = {{"b", p->batch, 1}, {"kv", p->heads / p->group, 1}};
+	emit_loops(e, work_of(p, 5), 2, loop);
+	emit(e, " {\n");
 	emit_scratch(e, n, "\t\t\t");
 	emit(e, "\t\t\tattention_clear%s(&a, &g, b, kv, 0, %lld);\n", suffix(n->in[GRAD_Q]),
 		(long long)p->tk);
@@ -253,21 +251,20 @@ static void emit_grad_heads(struct emit *e, const struct node *n)
 static void emit_grad_blocks(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
-	const long long batch = p->batch, heads = p->heads, tk = p->tk;
+	const long long tk = p->tk;
+	const struct emit_loop queries[] = {
+		{"b", p->batch, 1}, {"h", p->heads, 1}, {"i", p->tq, grad_block(p)}};
+	const struct emit_loop keys[] = {
+		{"b", p->batch, 1}, {"kv", p->heads / p->group, 1}, {"j", tk, KEYS_TASK}};
 	emit_grad_data(e, n, "gq", TO_Q);
 	emit_grad_data(e, n, "g", TO_KV);
-	emit_parallel(e, work_of(p, 3), 3);
-	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", batch);
-	emit(e, "\t\tfor (int64_t h = 0; h < %lld; h++)\n", heads);
-	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i += %lld) {\n", (long long)p->tq,
-		(long long)grad_block(p));
+	emit_loops(e, work_of(p, 3), 3, queries);
+	emit(e, " {\n");
 	emit_scratch(e, n, "\t\t\t\t");
 	emit(e, "\t\t\t\tattention_block_grad%s(&a, &gq, b, h, i, 0, %lld, w);\n\t\t\t}\n",
 		suffix(n->in[GRAD_Q]), tk);
-	emit_parallel(e, work_of(p, 4), 3);
-	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", batch);
-	emit(e, "\t\tfor (int64_t kv = 0; kv < %lld; kv++)\n", heads / (long long)p->group);
-	emit(e, "\t\t\tfor (int64_t j = 0; j < %lld; j += %d) {\n", tk, KEYS_TASK);
+	emit_loops(e, work_of(p, 4), 3, keys);
+	emit(e, " {\n");
 	emit_scratch(e, n, "\t\t\t\t");
 	emit(e, "\t\t\t\tconst int64_t end = MIN(j + %d, %lld);\n", KEYS_TASK, tk);
 	emit(e, "\t\t\t\tattention_clear%s(&a, &g, b, kv, j, end);\n", suffix(n->in[GRAD_Q]));
@@ -295,10 +292,10 @@ static void emit_grad_masks(struct emit *e, const struct node *n)
 	const long long plane = p->tq * p->tk, heads = heads_of_mask(p);
 	const long long planes = p->mask_dim[1] == 1 ? 1 : p->group;
 	emit_grad_data(e, n, "g", TO_Q | TO_KV | TO_LAST);
-	emit_parallel(e, work_of(p, 5), 2);
-	emit(e, "\tfor (int64_t c = 0; c < %lld; c++)\n", (long long)p->mask_dim[0]);
-	emit(e, "\t\tfor (int64_t r = 0; r < %lld; r++) {\n",
-		(long long)(p->heads / p->group) / heads);
+	const struct emit_loop loop[] = {
+		{"c", p->mask_dim[0], 1}, {"r", p->heads / p->group / heads, 1}};
+	emit_loops(e, work_of(p, 5), 2, loop);
+	emit(e, " {\n");
 	emit_scratch(e, n, "\t\t\t");
 	emit(e, "\t\t\treal *dmask = y%d + (c * %lld + r * %lld) * %lld;\n", attention_parts(p),
 		(long long)p->mask_dim[1], planes, plane);
@@ -362,11 +359,10 @@ enum status attention_mask_emit(struct emit *e, const struct node *n)
 		return attention_mask_cuda_emit(e, n);
 	emit_grad_helpers(e, n);
 	emit_grad_data(e, n, "g", TO_MASK);
-	emit_parallel(e, work_of(p, 2), 3);
-	emit(e, "\tfor (int64_t c = 0; c < %lld; c++)\n", period);
-	emit(e, "\t\tfor (int64_t r = 0; r < %lld; r++)\n", shared ? 1 : heads);
-	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i += %lld) {\n", (long long)p->tq,
-		(long long)grad_block(p));
+	const struct emit_loop loop[] = {
+		{"c", period, 1}, {"r", shared ? 1 : heads, 1}, {"i", p->tq, grad_block(p)}};
+	emit_loops(e, work_of(p, 2), 3, loop);
+	emit(e, " {\n");
 	emit_scratch(e, n, "\t\t\t\t");
 	emit(e, "\t\t\t\tconst int64_t end = MIN(i + %lld, %lld);\n", (long long)grad_block(p),
 		(long long)p->tq);

@@ -76,10 +76,9 @@ static void open_parts(struct emit *e, const struct span *s)
 {
 	emit(e, "\tdouble *const part = ws; /* [%" PRId64 "][2][%" PRId64 "] */\n", s->parts,
 		s->channels);
-	emit_parallel(e, (double)s->rows * (double)s->channels * (double)s->positions * 4, 2);
-	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", s->parts);
-	emit(e, "\t\tfor (int64_t g = 0; g < %" PRId64 "; g++) {\n", s->groups);
-	emit(e, "\t\t\tconst int64_t count = ");
+	const struct emit_loop loop[] = {{"p", s->parts, 1}, {"g", s->groups, 1}};
+	emit_loops(e, (double)s->rows * (double)s->channels * (double)s->positions * 4, 2, loop);
+	emit(e, " {\n\t\t\tconst int64_t count = ");
 	emit_length(e, s);
 	if (s->slices > 1)
 		emit(e,
@@ -169,8 +168,9 @@ static void each_channel(struct emit *e, const char *statement)
 static void open_channels(struct emit *e, const struct span *s)
 {
 	emit(e, "\t\t}\n");
-	emit_parallel(e, (double)s->parts * (double)s->channels * 8, 1);
-	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", s->channels);
+	emit_loops(e, (double)s->parts * (double)s->channels * 8, 1,
+		&(struct emit_loop){"c", s->channels, 1});
+	emit(e, " {\n");
 }
 
 /* The sum over parts of a channel's number k. */

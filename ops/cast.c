@@ -53,8 +53,8 @@ static enum status cast_lower(struct graph *g, const struct node *n, struct tens
 static enum status cast_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *y = n->out[0];
-	emit_parallel(e, (double)y->numel, 1);
-	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", y->numel);
+	emit_loops(e, (double)y->numel, 1, &(struct emit_loop){"i", y->numel, 1});
+	emit(e, "\n");
 	if (y->dtype == DT_BOOL)
 		emit(e, "\t\ty0[i] = x0[i] != 0;\n");
 	else if (y->dtype == DT_I64 && dtype_is_real(n->in[0]->dtype))

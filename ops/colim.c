@@ -127,9 +127,9 @@ static void emit_planes(
 {
 	const struct columns *p = n->param;
 	window_emit(e, &p->w, "s");
-	emit_parallel(e, columns_cost(n).flops, 1);
-	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", p->batch * p->channels);
-	emit(e, "\t\t%s(&s, x0 + p * %" PRId64 ", y0 + p * %" PRId64 ");\n", call, from, to);
+	emit_loops(
+		e, columns_cost(n).flops, 1, &(struct emit_loop){"p", p->batch * p->channels, 1});
+	emit(e, "\n\t\t%s(&s, x0 + p * %" PRId64 ", y0 + p * %" PRId64 ");\n", call, from, to);
 }
 
 static enum status image_emit(struct emit *e, const struct node *n)

@@ -325,17 +325,14 @@ static int64_t job_workspace(const struct node *n, const struct target *t, enum 
 static void emit_blocks(struct emit *e, const struct job *j, double work, bool wants_n)
 {
 	const long long rows = j->rows, cols = j->cols, mb = j->split.mb, nb = j->split.nb;
-	const char *in = "";
-	emit_parallel(e, work, j->phases > 1 ? 4 : 3);
-	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)j->batch);
-	if (j->phases > 1) {
-		emit(e, "\t\tfor (int64_t phase = 0; phase < %lld; phase++)\n",
-			(long long)j->phases);
-		in = "\t";
-	}
-	emit(e, "%s\t\tfor (int64_t i = 0; i < %lld; i += %lld)\n", in, rows, mb);
-	emit(e, "%s\t\t\tfor (int64_t j = 0; j < %lld; j += %lld) {\n", in, cols, nb);
-	emit(e, "\t\t\t\tunsigned char *w = (unsigned char *)ws + thread_index() * %lld;\n",
+	struct emit_loop loop[4] = {{"b", j->batch, 1}};
+	int n = 1;
+	if (j->phases > 1)
+		loop[n++] = (struct emit_loop){"phase", j->phases, 1};
+	loop[n++] = (struct emit_loop){"i", rows, mb};
+	loop[n++] = (struct emit_loop){"j", cols, nb};
+	emit_loops(e, work, n, loop);
+	emit(e, " {\n\t\t\t\tunsigned char *w = (unsigned char *)ws + thread_index() * %lld;\n",
 		(long long)j->bytes);
 	emit(e, "\t\t\t\tconst int64_t m = %lld - i < %lld ? %lld - i : %lld;\n", rows, mb, rows,
 		mb);
@@ -380,10 +377,9 @@ static void conv_emit_direct(struct emit *e, const struct node *n, const struct 
 {
 	const long long o = p->w.out_plane, t = p->w.taps;
 	emit_direct(e);
-	emit_parallel(e, job_work(n), 2);
-	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->n);
-	emit(e, "\t\tfor (int64_t k = 0; k < %lld; k++) {\n", (long long)p->k);
-	emit(e, "\t\t\treal *y = y0 + (b * %lld + k) * %lld;\n", (long long)p->k, o);
+	const struct emit_loop loop[] = {{"b", p->n, 1}, {"k", p->k, 1}};
+	emit_loops(e, job_work(n), 2, loop);
+	emit(e, " {\n\t\t\treal *y = y0 + (b * %lld + k) * %lld;\n", (long long)p->k, o);
 	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i++)\n", o);
 	emit(e, "\t\t\t\ty[i] = %s;\n", bias ? "x2[k]" : "0");
 	emit(e, "\t\t\tfor (int64_t c = 0; c < %lld; c++)\n", (long long)p->cg);
@@ -440,10 +436,10 @@ static void grad_x_emit_direct(struct emit *e, const struct node *n, const struc
 {
 	const long long d = p->w.plane, t = p->w.taps;
 	emit_direct(e);
-	emit_parallel(e, job_work(n), 2);
-	emit(e, "\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->n);
-	emit(e, "\t\tfor (int64_t c = 0; c < %lld; c++) {\n", (long long)p->c);
-	emit(e, "\t\t\tconst int64_t k0 = c / %lld * %lld;\n", (long long)p->cg, (long long)p->kg);
+	const struct emit_loop loop[] = {{"b", p->n, 1}, {"c", p->c, 1}};
+	emit_loops(e, job_work(n), 2, loop);
+	emit(e, " {\n\t\t\tconst int64_t k0 = c / %lld * %lld;\n", (long long)p->cg,
+		(long long)p->kg);
 	emit(e, "\t\t\treal *x = y0 + (b * %lld + c) * %lld;\n", (long long)p->c, d);
 	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i++)\n", d);
 	emit(e, "\t\t\t\tx[i] = 0;\n");
@@ -497,10 +493,9 @@ static void grad_w_emit_direct(struct emit *e, const struct node *n, const struc
 {
 	const long long t = p->w.taps, cg = p->cg;
 	emit_direct(e);
-	emit_parallel(e, job_work(n), 2);
-	emit(e, "\tfor (int64_t k = 0; k < %lld; k++)\n", (long long)p->k);
-	emit(e, "\t\tfor (int64_t c = 0; c < %lld; c++) {\n", cg);
-	emit(e, "\t\t\treal *w = y0 + (k * %lld + c) * %lld;\n", cg, t);
+	const struct emit_loop loop[] = {{"k", p->k, 1}, {"c", cg, 1}};
+	emit_loops(e, job_work(n), 2, loop);
+	emit(e, " {\n\t\t\treal *w = y0 + (k * %lld + c) * %lld;\n", cg, t);
 	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i++)\n", t);
 	emit(e, "\t\t\t\tw[i] = 0;\n");
 	emit(e, "\t\t\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->n);

@@ -88,9 +88,8 @@ void depth_emit_grad_w(struct emit *e, const struct conv *p, double work)
 	gemm_emit_thread(e);
 	gemm_emit_turn(e);
 	emit_helper(e, "depth_grad_w", depth_text);
-	emit_parallel(e, work, 1);
-	emit(e, "\tfor (int64_t k = 0; k < %lld; k += %d)\n", (long long)p->c, LANES);
-	emit(e, "\t\tdepth_grad_w(&s, %lld, %lld, %lld, x0 + k * %lld, x1 + k * %lld,\n",
+	emit_loops(e, work, 1, &(struct emit_loop){"k", p->c, LANES});
+	emit(e, "\n\t\tdepth_grad_w(&s, %lld, %lld, %lld, x0 + k * %lld, x1 + k * %lld,\n",
 		(long long)p->n, (long long)p->c * plane, (long long)p->c * out, plane, out);
 	emit(e, "\t\t\ty0 + k * %lld, (real *)ws + thread_index() * %lld);\n", taps,
 		(long long)depth_elements(p));

@@ -123,8 +123,8 @@ static void emit_entropy_rows(struct emit *e, const struct node *n, const struct
 	const struct tensor *x = n->in[X];
 	const char *most = emit_helper_on(e, "max_lanes", max_lanes, 1, &x);
 	const char *sums = emit_helper_on(e, "exp_lanes", exp_lanes, 1, &x);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", v->rows);
-	emit(e, "\t\tconst %s *row = x0 + r * %" PRId64 ";\n", emit_type(x), v->classes);
+	emit_loops(e, (double)x->numel * 8, 1, &(struct emit_loop){"r", v->rows, 1});
+	emit(e, " {\n\t\tconst %s *row = x0 + r * %" PRId64 ";\n", emit_type(x), v->classes);
 	emit(e, "\t\tconst real top = %s(row, %" PRId64 ");\n", most, v->classes);
 	emit(e, "\t\tconst real sum = %s(row, top, %" PRId64 ");\n", sums, v->classes);
 	if (is_soft(n->in[TARGET])) {
@@ -153,40 +153,40 @@ static void emit_entropy_columns(struct emit *e, const struct node *n, const str
 	const char *weight = input(n, WEIGHT) ? "x3" : NULL;
 	const bool soft = is_soft(n->in[TARGET]);
 	const bool smooth = !soft && node_option(n, "label_smoothing") != 0;
-	emit(e, "\tfor (int64_t s = 0; s < %" PRId64 "; s++)\n", v->rows);
-	emit(e, "\tfor (int64_t i0 = 0; i0 < %" PRId64 "; i0 += 64) {\n", v->inner);
-	emit(e, "\t\tconst int64_t width = MIN(%" PRId64 " - i0, 64);\n", v->inner);
+	const struct emit_loop loop[] = {{"s", v->rows, 1}, {"i0", v->inner, 64}};
+	emit_loops(e, (double)n->in[X]->numel * 8, 2, loop);
+	emit(e, " {\n\t\t\tconst int64_t width = MIN(%" PRId64 " - i0, 64);\n", v->inner);
 	const struct tensor *scores = n->in[X];
 	const char *score = emit_value(e, scores, "x[k]");
-	emit(e, "\t\tconst %s *x = x0 + s * %" PRId64 " + i0;\n", emit_type(scores),
+	emit(e, "\t\t\tconst %s *x = x0 + s * %" PRId64 " + i0;\n", emit_type(scores),
 		v->classes * v->inner);
-	emit(e, "\t\treal top[64], sum[64] = {0}%s;\n", smooth ? ", all[64] = {0}" : "");
+	emit(e, "\t\t\treal top[64], sum[64] = {0}%s;\n", smooth ? ", all[64] = {0}" : "");
 	if (soft)
-		emit(e, "\t\tdouble mass[64] = {0}, all[64] = {0};\n");
-	emit(e, "\t\tfor (int64_t i = 0; i < width; i++)\n\t\t\ttop[i] = %s;\n",
+		emit(e, "\t\t\tdouble mass[64] = {0}, all[64] = {0};\n");
+	emit(e, "\t\t\tfor (int64_t i = 0; i < width; i++)\n\t\t\t\ttop[i] = %s;\n",
 		emit_value(e, scores, "x[i]"));
-	emit(e, "\t\tfor (int64_t c = 1; c < %" PRId64 "; c++)\n", v->classes);
-	emit(e, "\t\t\tfor (int64_t i = 0; i < width; i++)\n");
-	emit(e, "\t\t\t\ttop[i] = MAX(%s, top[i]);\n",
+	emit(e, "\t\t\tfor (int64_t c = 1; c < %" PRId64 "; c++)\n", v->classes);
+	emit(e, "\t\t\t\tfor (int64_t i = 0; i < width; i++)\n");
+	emit(e, "\t\t\t\t\ttop[i] = MAX(%s, top[i]);\n",
 		emit_value(e, scores, emit_text(e, "x[c * %" PRId64 " + i]", v->inner)));
-	emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++)\n", v->classes);
-	emit(e, "\t\t\tfor (int64_t i = 0; i < width; i++) {\n");
-	emit(e, "\t\t\t\tconst int64_t k = c * %" PRId64 " + i;\n", v->inner);
-	emit(e, "\t\t\t\tsum[i] += EXP(%s - top[i]);\n", score);
+	emit(e, "\t\t\tfor (int64_t c = 0; c < %" PRId64 "; c++)\n", v->classes);
+	emit(e, "\t\t\t\tfor (int64_t i = 0; i < width; i++) {\n");
+	emit(e, "\t\t\t\t\tconst int64_t k = c * %" PRId64 " + i;\n", v->inner);
+	emit(e, "\t\t\t\t\tsum[i] += EXP(%s - top[i]);\n", score);
 	if (smooth)
-		emit(e, "\t\t\t\tall[i] += %s%s;\n", weight ? "x3[c] * " : "", score);
+		emit(e, "\t\t\t\t\tall[i] += %s%s;\n", weight ? "x3[c] * " : "", score);
 	if (soft) {
-		emit(e, "\t\t\t\tconst double aim = (double)(");
+		emit(e, "\t\t\t\t\tconst double aim = (double)(");
 		emit_aim(e, n, v, "x1[x - x0 + k]", weight);
-		emit(e, ");\n\t\t\t\tmass[i] += aim;\n\t\t\t\tall[i] += aim * (double)%s;\n",
+		emit(e, ");\n\t\t\t\t\tmass[i] += aim;\n\t\t\t\t\tall[i] += aim * (double)%s;\n",
 			score);
 	}
-	emit(e, "\t\t\t}\n\t\tfor (int64_t i = 0; i < width; i++) {\n");
-	emit(e, "\t\t\tconst int64_t r = s * %" PRId64 " + i0 + i;\n", v->inner);
+	emit(e, "\t\t\t\t}\n\t\t\tfor (int64_t i = 0; i < width; i++) {\n");
+	emit(e, "\t\t\t\tconst int64_t r = s * %" PRId64 " + i0 + i;\n", v->inner);
 	if (!soft)
-		emit(e, "\t\t\tconst %s *row = x + i;\n", emit_type(scores));
-	emit_row_loss(e, n, v, "\t\t\t", "[i]");
-	emit(e, "\t\t}\n\t}\n");
+		emit(e, "\t\t\t\tconst %s *row = x + i;\n", emit_type(scores));
+	emit_row_loss(e, n, v, "\t\t\t\t", "[i]");
+	emit(e, "\t\t\t}\n\t\t}\n");
 }
 
 static enum status entropy_emit(struct emit *e, const struct node *n)
@@ -200,7 +200,6 @@ static enum status entropy_emit(struct emit *e, const struct node *n)
 	if (weighted && !soft && node_option(n, "label_smoothing") != 0)
 		emit_heavy(e, &v, "x3");
 	emit_terms(e);
-	emit_parallel(e, (double)x->numel * 8, v.inner == 1 ? 1 : 2);
 	if (v.inner == 1)
 		emit_entropy_rows(e, n, &v);
 	else
@@ -285,9 +284,9 @@ static void emit_grad_row(
 	struct emit *e, const struct node *n, const struct label_view *v, const char *scale)
 {
 	const bool weighted = input(n, DW) != NULL;
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", v->rows);
 	const struct tensor *x = n->in[DX], *dx = n->out[0];
-	emit(e, "\t\tconst %s *x = x1 + r * %" PRId64 ";\n", emit_type(x), v->classes);
+	emit_loops(e, (double)x->numel * 8, 1, &(struct emit_loop){"r", v->rows, 1});
+	emit(e, " {\n\t\tconst %s *x = x1 + r * %" PRId64 ";\n", emit_type(x), v->classes);
 	emit(e, "\t\t%s *dx = y0 + r * %" PRId64 ";\n", emit_type(dx), v->classes);
 	emit(e, "\t\tconst real lse = x2[r];\n");
 	emit(e, "\t\tconst int counts = ");
@@ -312,23 +311,24 @@ static void emit_grad_columns(
 	struct emit *e, const struct node *n, const struct label_view *v, const char *scale)
 {
 	const bool weighted = input(n, DW) != NULL;
-	emit(e, "\tfor (int64_t s = 0; s < %" PRId64 "; s++)\n", v->rows);
-	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", v->classes);
-	emit(e, "\t\tconst int64_t at = (s * %" PRId64 " + c) * %" PRId64 ";\n", v->classes,
+	const struct emit_loop loop[] = {{"s", v->rows, 1}, {"c", v->classes, 1}};
+	emit_loops(e, (double)n->in[DX]->numel * 8, 2, loop);
+	emit(e, " {\n\t\t\tconst int64_t at = (s * %" PRId64 " + c) * %" PRId64 ";\n", v->classes,
 		v->inner);
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", v->inner);
-	emit(e, "\t\t\tconst int64_t r = s * %" PRId64 " + i;\n", v->inner);
-	emit(e, "\t\t\tconst int counts = ");
+	emit(e, "\t\t\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", v->inner);
+	emit(e, "\t\t\t\tconst int64_t r = s * %" PRId64 " + i;\n", v->inner);
+	emit(e, "\t\t\t\tconst int counts = ");
 	emit_counts(e, n, v, "x3");
-	emit(e, ";\n\t\t\tconst real k = counts ? %s : 0;\n", scale);
-	emit(e, "\t\t\tconst real p = EXP(%s - x2[r]);\n", emit_value(e, n->in[DX], "x1[at + i]"));
+	emit(e, ";\n\t\t\t\tconst real k = counts ? %s : 0;\n", scale);
+	emit(e, "\t\t\t\tconst real p = EXP(%s - x2[r]);\n",
+		emit_value(e, n->in[DX], "x1[at + i]"));
 	if (weighted) {
-		emit(e, "\t\t\tconst real heft = counts ? top * x5[x3[r]] : 0;\n");
-		emit(e, "\t\t\tconst real aim = low * x5[c] + (x3[r] == c ? heft : 0);\n");
+		emit(e, "\t\t\t\tconst real heft = counts ? top * x5[x3[r]] : 0;\n");
+		emit(e, "\t\t\t\tconst real aim = low * x5[c] + (x3[r] == c ? heft : 0);\n");
 	}
-	emit_gradient(e, n, "\t\t\ty0[at + i]",
+	emit_gradient(e, n, "\t\t\t\ty0[at + i]",
 		weighted ? "p * (heft + rest) - aim" : "p - (x3[r] == c ? high : low)");
-	emit(e, "\t\t}\n\t}\n");
+	emit(e, "\t\t\t}\n\t\t}\n");
 }
 
 static void emit_grad_labels(
@@ -344,7 +344,6 @@ static void emit_grad_labels(
 		emit(e, "high = %s; /* the wanted distribution */\n",
 			emit_real(e, 1 - s + s / (double)v->classes, buf));
 	}
-	emit_parallel(e, (double)n->in[DX]->numel * 8, v->inner == 1 ? 1 : 2);
 	if (v->inner == 1)
 		emit_grad_row(e, n, v, scale);
 	else
@@ -357,31 +356,30 @@ static void emit_grad_soft(
 {
 	const char *weight = input(n, DW) ? "x5" : NULL;
 	const int block = v->inner == 1 ? 1 : 64;
-	emit_parallel(e, (double)n->in[DX]->numel * 8, 2);
-	emit(e, "\tfor (int64_t s = 0; s < %" PRId64 "; s++)\n", v->rows);
-	emit(e, "\tfor (int64_t i0 = 0; i0 < %" PRId64 "; i0 += %d) {\n", v->inner, block);
-	emit(e, "\t\tconst int64_t width = MIN(%" PRId64 " - i0, %d);\n", v->inner, block);
-	emit(e, "\t\tconst int64_t at = s * %" PRId64 " + i0;\n", v->classes * v->inner);
-	emit(e, "\t\treal mass[%d] = {0};\n", block);
+	const struct emit_loop loop[] = {{"s", v->rows, 1}, {"i0", v->inner, block}};
+	emit_loops(e, (double)n->in[DX]->numel * 8, 2, loop);
+	emit(e, " {\n\t\t\tconst int64_t width = MIN(%" PRId64 " - i0, %d);\n", v->inner, block);
+	emit(e, "\t\t\tconst int64_t at = s * %" PRId64 " + i0;\n", v->classes * v->inner);
+	emit(e, "\t\t\treal mass[%d] = {0};\n", block);
 	for (int pass = 0; pass < 2; pass++) {
-		emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++)\n", v->classes);
-		emit(e, "\t\t\tfor (int64_t i = 0; i < width; i++) {\n");
-		emit(e, "\t\t\t\tconst int64_t j = at + c * %" PRId64 " + i;\n", v->inner);
-		emit(e, "\t\t\t\tconst real aim = ");
+		emit(e, "\t\t\tfor (int64_t c = 0; c < %" PRId64 "; c++)\n", v->classes);
+		emit(e, "\t\t\t\tfor (int64_t i = 0; i < width; i++) {\n");
+		emit(e, "\t\t\t\t\tconst int64_t j = at + c * %" PRId64 " + i;\n", v->inner);
+		emit(e, "\t\t\t\t\tconst real aim = ");
 		emit_aim(e, n, v, "x3[j]", weight);
 		emit(e, ";\n");
 		if (pass == 0) {
-			emit(e, "\t\t\t\tmass[i] += aim;\n\t\t\t}\n");
+			emit(e, "\t\t\t\t\tmass[i] += aim;\n\t\t\t\t}\n");
 			continue;
 		}
-		emit(e, "\t\t\t\tconst int64_t r = s * %" PRId64 " + i0 + i;\n", v->inner);
-		emit(e, "\t\t\t\tconst real k = r < rows ? %s : 0;\n", scale);
-		emit(e, "\t\t\t\tconst real p = EXP(%s - x2[r]);\n",
+		emit(e, "\t\t\t\t\tconst int64_t r = s * %" PRId64 " + i0 + i;\n", v->inner);
+		emit(e, "\t\t\t\t\tconst real k = r < rows ? %s : 0;\n", scale);
+		emit(e, "\t\t\t\t\tconst real p = EXP(%s - x2[r]);\n",
 			emit_value(e, n->in[DX], "x1[j]"));
-		emit_gradient(e, n, "\t\t\t\ty0[j]", "p * mass[i] - aim");
-		emit(e, "\t\t\t}\n");
+		emit_gradient(e, n, "\t\t\t\t\ty0[j]", "p * mass[i] - aim");
+		emit(e, "\t\t\t\t}\n");
 	}
-	emit(e, "\t}\n");
+	emit(e, "\t\t}\n");
 }
 
 static enum status entropy_grad_emit(struct emit *e, const struct node *n)

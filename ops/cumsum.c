@@ -104,8 +104,8 @@ static enum status cumsum_emit(struct emit *e, const struct node *n)
 	sizes(n, &outer, &count, &inner);
 	if (x->numel == 0)
 		return ST_OK;
-	emit_parallel(e, 2 * (double)x->numel, inner == 1 ? 1 : 2);
-	emit(e, "\tfor (int64_t o = 0; o < %" PRId64 "; o++)", outer);
+	const struct emit_loop loop[] = {{"o", outer, 1}, {"p", inner, COLUMNS}};
+	emit_loops(e, 2 * (double)x->numel, inner == 1 ? 1 : 2, loop);
 	if (inner == 1) {
 		emit(e, " {\n\t\t%s sum = 0;\n", wide);
 		emit_along(e, n, "\t\t", count);
@@ -114,8 +114,7 @@ static enum status cumsum_emit(struct emit *e, const struct node *n)
 		emit(e, "\t\t}\n\t}\n");
 		return ST_OK;
 	}
-	emit(e, "\n\t\tfor (int64_t p = 0; p < %" PRId64 "; p += %d) {\n", inner, COLUMNS);
-	emit(e, "\t\t\tconst int64_t width = MIN(%" PRId64 " - p, %d);\n", inner, COLUMNS);
+	emit(e, " {\n\t\t\tconst int64_t width = MIN(%" PRId64 " - p, %d);\n", inner, COLUMNS);
 	emit(e, "\t\t\t%s sum[%d] = {0};\n", wide, COLUMNS);
 	emit_along(e, n, "\t\t\t", count);
 	emit(e, "\n\t\t\t\tfor (int64_t i = 0; i < width; i++) {\n");

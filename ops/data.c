@@ -102,14 +102,9 @@ static void emit_tabs(struct emit *e, int n)
 		emit(e, "\t");
 }
 
-static void emit_loop(struct emit *e, int depth, int k, int64_t n, int64_t step)
+static struct emit_loop loop_over(struct emit *e, const char *name, int k, int64_t n, int64_t step)
 {
-	emit_tabs(e, depth);
-	emit(e, "for (int64_t i%d = 0; i%d < %" PRId64 "; ", k, k, n);
-	if (step == 1)
-		emit(e, "i%d++)\n", k);
-	else
-		emit(e, "i%d += %" PRId64 ")\n", k, step);
+	return (struct emit_loop){emit_text(e, "%s%d", name, k), n, step};
 }
 
 /* Rows that are contiguous on both sides. */
@@ -120,10 +115,12 @@ static void emit_rows(
 	int64_t n = b->dim[outer], count = box_count(b);
 	bool pieces = n > 2 * COPY_PIECE;
 	int loops = outer + (pieces ? 1 : 0);
-	if (loops)
-		emit_parallel(e, (double)count, loops);
+	struct emit_loop loop[BOX_RANK] = {0};
 	for (int k = 0; k < loops; k++)
-		emit_loop(e, k + 1, k, b->dim[k], k == outer ? COPY_PIECE : 1);
+		loop[k] = loop_over(e, "i", k, b->dim[k], k == outer ? COPY_PIECE : 1);
+	emit_loops(e, (double)count, loops, loop);
+	if (loops)
+		emit(e, "\n");
 	emit_tabs(e, loops + 1);
 	emit(e, "memcpy(&%s[", y);
 	emit_place(e, b->yoff, loops, b->ys);
@@ -165,20 +162,33 @@ static void emit_tile_loop(struct emit *e, int depth, int k, int64_t n)
  * lines are used whole. */
 static void emit_tiles(struct emit *e, const struct box *b, int t, const char *y, const char *x)
 {
-	int m = b->rank - 1, depth = 1;
-	emit_parallel(e, (double)box_count(b), b->rank);
-	for (int k = 0; k < b->rank; k++) {
-		if (k != t && k != m) {
-			emit_loop(e, depth++, k, b->dim[k], 1);
-			continue;
-		}
-		emit_tabs(e, depth++);
-		emit(e, "for (int64_t t%d = 0; t%d < %" PRId64 "; t%d += %d)\n", k, k, b->dim[k], k,
-			TILE);
+	const int m = b->rank - 1, depth = b->rank + 1;
+	struct emit_loop loop[BOX_RANK] = {0};
+	for (int k = 0; k < b->rank; k++)
+		loop[k] = k == t || k == m ? loop_over(e, "t", k, b->dim[k], TILE)
+					   : loop_over(e, "i", k, b->dim[k], 1);
+	emit_loops(e, (double)box_count(b), b->rank, loop);
+	emit(e, "\n");
+	emit_tile_loop(e, depth, t, b->dim[t]);
+	emit_tile_loop(e, depth + 1, m, b->dim[m]);
+	emit_element(e, b, depth + 2, y, x);
+}
+
+/* The innermost loop is not shared, so that the compiler has it for itself. */
+static void emit_elements(struct emit *e, const struct box *b, const char *y, const char *x)
+{
+	const int m = b->rank - 1;
+	struct emit_loop loop[BOX_RANK] = {0};
+	for (int k = 0; k < b->rank; k++)
+		loop[k] = loop_over(e, "i", k, b->dim[k], 1);
+	emit_loops(e, (double)box_count(b), m > 0 ? m : b->rank, loop);
+	if (b->rank)
+		emit(e, "\n");
+	if (m > 0) {
+		emit_tabs(e, b->rank);
+		emit(e, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)\n", m, m, b->dim[m], m);
 	}
-	emit_tile_loop(e, depth++, t, b->dim[t]);
-	emit_tile_loop(e, depth++, m, b->dim[m]);
-	emit_element(e, b, depth, y, x);
+	emit_element(e, b, b->rank + 1, y, x);
 }
 
 void box_emit(struct emit *e, const struct box *b, const char *type, const char *y, const char *x)
@@ -199,11 +209,7 @@ void box_emit(struct emit *e, const struct box *b, const char *type, const char 
 			emit_tiles(e, &s, t, y, x);
 			return;
 		}
-	if (s.rank)
-		emit_parallel(e, (double)box_count(&s), s.rank > 1 ? s.rank - 1 : 1);
-	for (int k = 0; k < s.rank; k++)
-		emit_loop(e, k + 1, k, s.dim[k], 1);
-	emit_element(e, &s, s.rank + 1, y, x);
+	emit_elements(e, &s, y, x);
 }
 
 void zero_emit(struct emit *e, int64_t n, const char *y)
@@ -212,9 +218,8 @@ void zero_emit(struct emit *e, int64_t n, const char *y)
 		emit(e, "\t(void)%s;\n", y);
 		return;
 	}
-	emit_parallel(e, (double)n, 1);
-	emit_loop(e, 1, 0, n, 1);
-	emit(e, "\t\t%s[i0] = 0;\n", y);
+	emit_loops(e, (double)n, 1, &(struct emit_loop){"i0", n, 1});
+	emit(e, "\n\t\t%s[i0] = 0;\n", y);
 }
 
 struct op_cost data_move_cost(const struct node *n)

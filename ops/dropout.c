@@ -130,9 +130,9 @@ static enum status masked_emit(struct emit *e, const struct node *n)
 	emit(e, "\tconst real scale = %s;\n", emit_real(e, 1 / (1 - p->ratio), scale));
 	emit(e, "\tconst uint32_t keep_from = %" PRIu32 "; /* of 2^24 */\n",
 		dropout_keep_from(p->ratio));
-	emit_parallel(e, (double)count * 16, 1);
-	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i += 128) {\n", count);
-	emit(e, "\t\tuint32_t word[128];\n\t\tphilox_lanes(x1[0], x1[1], %d, i, word);\n", p->key);
+	emit_loops(e, (double)count * 16, 1, &(struct emit_loop){"i", count, 128});
+	emit(e, " {\n\t\tuint32_t word[128];\n\t\tphilox_lanes(x1[0], x1[1], %d, i, word);\n",
+		p->key);
 	if (count % 128)
 		emit(e, "\t\tconst int64_t len = MIN(%" PRId64 " - i, 128);\n", count);
 	emit(e, "\t\tfor (int64_t k = 0; k < %s; k++)\n", count % 128 ? "len" : "128");

@@ -81,11 +81,16 @@
 #define COS cos
 #define FMOD fmod
 
-/* Which tensors of a product are bf16, as its library call has it (runtime/stint_lib.h). */
+/* Which tensors of a product are narrow, as its library call has it (runtime/stint_lib.h). */
 static inline int64_t product_types(const struct node *n)
 {
-	return (n->in[0]->dtype == DT_BF16 ? 1 : 0) + (n->in[1]->dtype == DT_BF16 ? 2 : 0) +
-	       (n->out[0]->dtype == DT_BF16 ? 4 : 0);
+	const enum dtype type[] = {n->in[0]->dtype, n->in[1]->dtype, n->out[0]->dtype};
+	int64_t types = 0;
+	for (int i = 0; i < 3; i++) {
+		types |= dtype_is_narrow(type[i]) ? 1 << i : 0;
+		types |= type[i] == DT_F16 ? 8 : 0;
+	}
+	return types;
 }
 
 #endif

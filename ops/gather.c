@@ -120,11 +120,10 @@ static enum status gather_emit(struct emit *e, const struct node *n)
 		emit(e, "\t(void)y0, (void)x0, (void)x1;\n\treturn 0;\n");
 		return ST_OK;
 	}
-	emit_parallel(e, (double)n->out[0]->numel, 2);
-	emit(e, "\tfor (int64_t o = 0; o < %" PRId64 "; o++)\n", p.outer);
-	emit(e, "\t\tfor (int64_t m = 0; m < %" PRId64 "; m++) {\n", p.count);
+	const struct emit_loop loop[] = {{"o", p.outer, 1}, {"m", p.count, 1}};
+	emit_loops(e, (double)n->out[0]->numel, 2, loop);
 	emit(e,
-		"\t\t\tconst int64_t v = o * %" PRId64 " + (x1[m] < 0 ? x1[m] + %" PRId64
+		" {\n\t\t\tconst int64_t v = o * %" PRId64 " + (x1[m] < 0 ? x1[m] + %" PRId64
 		" : x1[m]);\n",
 		p.size, p.size);
 	if (p.inner == 1)
@@ -199,9 +198,9 @@ static enum status scatter_emit(struct emit *e, const struct node *n)
 		emit(e, "\treturn 0;\n");
 		return ST_OK;
 	}
-	emit_parallel(e, (double)n->in[0]->numel, 2);
-	emit(e, "\tfor (int64_t o = 0; o < %" PRId64 "; o++)\n", p.outer);
-	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p += %d) {\n", p.inner, SCATTER_PIECE);
+	const struct emit_loop loop[] = {{"o", p.outer, 1}, {"p", p.inner, SCATTER_PIECE}};
+	emit_loops(e, (double)n->in[0]->numel, 2, loop);
+	emit(e, " {\n");
 	if (p.inner % SCATTER_PIECE)
 		emit(e, "\t\t\tconst int64_t end = p + %d < %" PRId64 " ? p + %d : %" PRId64 ";\n",
 			SCATTER_PIECE, p.inner, SCATTER_PIECE, p.inner);

@@ -102,6 +102,38 @@ static const char turn_text[] =
 "			p[j * ps + i] = @value0(x[i * xs + j]);\n"
 "}\n";
 
+/* --- CUDA: a thread has no vectors --- */
+
+static const char cuda_tile_text[] =
+"/* Matrix products by one thread: a block of c is summed from tiles of GEMM_MR rows and GEMM_NR columns, GEMM_KC\n"
+" * terms at a time; an element's terms are added in the same order for any blocks and threads. */\n"
+"enum { GEMM_MR = 4, GEMM_NR = 8, GEMM_KC = 256, GEMM_MC = 96, GEMM_NC = 256 };\n"
+"/* c[GEMM_MR][GEMM_NR], of row stride ldc, = (add: c +) a panel of k columns times a panel of k rows. */\n"
+"static void gemm_tile(int64_t k, const real *restrict a, const real *restrict b, real *restrict c, int64_t ldc,\n"
+"	int add)\n"
+"{\n"
+"	real s[GEMM_MR][GEMM_NR];\n"
+"	for (int i = 0; i < GEMM_MR; i++)\n"
+"		for (int j = 0; j < GEMM_NR; j++)\n"
+"			s[i][j] = 0;\n"
+"	for (int64_t p = 0; p < k; p++)\n"
+"		for (int i = 0; i < GEMM_MR; i++)\n"
+"			for (int j = 0; j < GEMM_NR; j++)\n"
+"				s[i][j] = fmaf(a[p * GEMM_MR + i], b[p * GEMM_NR + j], s[i][j]);\n"
+"	for (int i = 0; i < GEMM_MR; i++)\n"
+"		for (int j = 0; j < GEMM_NR; j++)\n"
+"			c[i * ldc + j] = add ? c[i * ldc + j] + s[i][j] : s[i][j];\n"
+"}\n";
+
+static const char cuda_turn_text[] =
+"/* p[j][i] = x[i][j] for four i and n j; the rows of x are xs apart, those of p ps. */\n"
+"static inline void @name(int64_t n, const @0 *restrict x, int64_t xs, real *restrict p, int64_t ps)\n"
+"{\n"
+"	for (int64_t j = 0; j < n; j++)\n"
+"		for (int i = 0; i < 4; i++)\n"
+"			p[j * ps + i] = @value0(x[i * xs + j]);\n"
+"}\n";
+
 static const char pack_a_text[] =
 "/* Rows of a (row stride rs, column stride cs) as panels of GEMM_MR rows, filled up with zeros. */\n"
 "static void @name(int64_t m, int64_t k, const @0 *a, int64_t rs, int64_t cs, real *restrict p)\n"
@@ -212,15 +244,24 @@ void gemm_emit_thread(struct emit *e)
 		emit_helper(e, "thread_index", thread_text);
 }
 
+static void emit_tile(struct emit *e)
+{
+	emit_helper(e, "gemm_tile", e->g->target->cuda ? cuda_tile_text : tile_text);
+}
+
 void gemm_emit_macro(struct emit *e)
 {
-	emit_helper(e, "gemm_tile", tile_text);
+	emit_tile(e);
 	emit_helper(e, "gemm_macro", macro_text);
 }
 
 static void emit_turn(struct emit *e, const struct tensor *t)
 {
 	const bool narrow = dtype_is_narrow(t->dtype);
+	if (e->g->target->cuda) {
+		emit_helper_on(e, "gemm_turn", cuda_turn_text, 1, &t);
+		return;
+	}
 	emit_helper(e, "gemm_four", four_text);
 	emit_helper_on(e, "gemm_load", narrow ? turn_load_narrow_text : turn_load_text, 1, &t);
 	emit_helper_on(e, "gemm_turn", turn_text, 1, &t);
@@ -240,7 +281,7 @@ void gemm_emit_turn(struct emit *e)
 void gemm_emit_pack_a(struct emit *e, const struct tensor *t)
 {
 	t = or_real(t);
-	emit_helper(e, "gemm_tile", tile_text);
+	emit_tile(e);
 	emit_turn(e, t);
 	emit_helper_on(e, "gemm_pack_a", pack_a_text, 1, &t);
 }
@@ -248,7 +289,7 @@ void gemm_emit_pack_a(struct emit *e, const struct tensor *t)
 void gemm_emit_pack_b(struct emit *e, const struct tensor *t)
 {
 	t = or_real(t);
-	emit_helper(e, "gemm_tile", tile_text);
+	emit_tile(e);
 	emit_turn(e, t);
 	emit_helper_on(e, "gemm_pack_b", pack_b_text, 1, &t);
 }

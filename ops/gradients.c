@@ -30,11 +30,10 @@ static int64_t part_emit(
 	const int64_t parts = parts_of(x), last = x->numel - (parts - 1) * PART;
 	const char *place = parts > 1 ? emit_text(e, "x%d + p * %d, ", k, PART)
 				      : emit_text(e, "x%d, ", k);
-	emit_parallel(e, (double)x->numel * 2, 1);
 	if (parts > 1)
-		emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n\t", parts);
-	emit(e, "\tpart[%" PRId64 "%s] = (double)%s(%s%s", at, parts > 1 ? " + p" : "", function,
-		place, twice ? place : "");
+		emit_loops(e, (double)x->numel * 2, 1, &(struct emit_loop){"p", parts, 1});
+	emit(e, "%s\tpart[%" PRId64 "%s] = (double)%s(%s%s", parts > 1 ? "\n\t" : "", at,
+		parts > 1 ? " + p" : "", function, place, twice ? place : "");
 	if (parts > 1 && last < PART)
 		emit(e, "p < %" PRId64 " ? %d : %" PRId64 ");\n", parts - 1, PART, last);
 	else

@@ -140,11 +140,10 @@ static void emit_grid(struct emit *e, const struct grid *p)
 static void emit_chunks(struct emit *e, const struct node *n)
 {
 	const struct grid *p = n->param;
-	emit_parallel(e, sample_cost(n).flops, 2);
-	emit(e, "\tfor (int64_t b = 0; b < %" PRId64 "; b++)\n", p->batch);
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i += GRID_CHUNK) {\n", p->count);
+	const struct emit_loop loop[] = {{"b", p->batch, 1}, {"i", p->count, GRID_CHUNK}};
+	emit_loops(e, sample_cost(n).flops, 2, loop);
 	emit(e,
-		"\t\t\tconst int64_t n = %" PRId64 " - i < GRID_CHUNK ? %" PRId64
+		" {\n\t\t\tconst int64_t n = %" PRId64 " - i < GRID_CHUNK ? %" PRId64
 		" - i : GRID_CHUNK;\n",
 		p->count, p->count);
 }
@@ -187,10 +186,9 @@ static enum status grad_x_emit(struct emit *e, const struct node *n)
 	emit_grid(e, p);
 	emit_helper(e, "grid_scatter", grid_scatter_text);
 	zero_emit(e, n->out[0]->numel, "y0");
-	emit_parallel(e, sample_cost(n).flops, 2);
-	emit(e, "\tfor (int64_t b = 0; b < %" PRId64 "; b++)\n", p->batch);
-	emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c += %d) {\n", c, CHANNELS);
-	emit(e, "\t\t\tconst int64_t m = %" PRId64 " - c < %d ? %" PRId64 " - c : %d;\n", c,
+	const struct emit_loop loop[] = {{"b", p->batch, 1}, {"c", c, CHANNELS}};
+	emit_loops(e, sample_cost(n).flops, 2, loop);
+	emit(e, " {\n\t\t\tconst int64_t m = %" PRId64 " - c < %d ? %" PRId64 " - c : %d;\n", c,
 		CHANNELS, c, CHANNELS);
 	emit(e, "\t\t\tfor (int64_t i = 0; i < %" PRId64 "; i += GRID_CHUNK) {\n", p->count);
 	emit(e,

@@ -2,6 +2,8 @@
 #ifndef STINT_OPS_GRIDSAMPLE_TEXT_H
 #define STINT_OPS_GRIDSAMPLE_TEXT_H
 
+enum { GRID_CHUNK = 32 }; /* as in the text */
+
 /* clang-format off */
 static const char grid_text[] =
 "/* Locations done at once, and terms that one can have: 4 along each of 3 axes. */\n"

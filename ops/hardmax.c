@@ -57,10 +57,9 @@ static enum status hardmax_emit(struct emit *e, const struct node *n)
 	const struct span s = span_of(n);
 	if (n->in[0]->numel == 0)
 		return ST_OK;
-	emit_parallel(e, 2 * (double)n->in[0]->numel, 2);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++)\n", s.rows);
-	emit(e, "\t\tfor (int64_t k = 0; k < %" PRId64 "; k++) {\n", s.inner);
-	emit(e, "\t\t\tconst real *x = x0 + r * %" PRId64 " + k;\n", s.n * s.inner);
+	const struct emit_loop loop[] = {{"r", s.rows, 1}, {"k", s.inner, 1}};
+	emit_loops(e, 2 * (double)n->in[0]->numel, 2, loop);
+	emit(e, " {\n\t\t\tconst real *x = x0 + r * %" PRId64 " + k;\n", s.n * s.inner);
 	emit(e, "\t\t\treal *y = y0 + r * %" PRId64 " + k;\n", s.n * s.inner);
 	emit(e, "\t\t\tint64_t top = 0;\n");
 	emit(e, "\t\t\tfor (int64_t i = 1; i < %" PRId64 "; i++)\n", s.n);

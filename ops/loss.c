@@ -134,9 +134,9 @@ static enum status sum_emit(struct emit *e, const struct node *n)
 	const char *value = formula(n)->value;
 	emit_head(e, n, n->in[0], value, "x2");
 	emit(e, "\tdouble *part = ws, total = 0;\n");
-	emit_parallel(e, (double)n->in[0]->numel * 4, 1);
-	emit(e, "\tfor (int64_t p = 0; p < (n + %d) / %d; p++) {\n", CHUNK - 1, CHUNK);
-	emit(e, "\t\tconst int64_t end = MIN(p * %d + %d, n);\n", CHUNK, CHUNK);
+	const int64_t most = n->in[0]->numel;
+	emit_loops(e, (double)most * 4, 1, &(struct emit_loop){"p", (most + CHUNK - 1) / CHUNK, 1});
+	emit(e, " {\n\t\tconst int64_t end = MIN(p * %d + %d, n);\n", CHUNK, CHUNK);
 	emit(e, "\t\tint64_t i = p * %d;\n\t\treal lane[16] = {0};\n", CHUNK);
 	emit(e, "\t\tfor (; i + 16 <= end; i += 16)\n\t\t\tfor (int k = 0; k < 16; k++) {\n");
 	emit_names(e, "\t\t\t\t", value, "x0[i + k]", "x1[i + k]");
@@ -171,8 +171,8 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 	const char *slope = formula(n)->slope;
 	emit_head(e, n, x, slope, "x3");
 	emit(e, "\tconst real scale = x0[0] / (real)%s;\n", divisor(n));
-	emit_parallel(e, (double)x->numel * 4, 1);
-	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", x->numel);
+	emit_loops(e, (double)x->numel * 4, 1, &(struct emit_loop){"i", x->numel, 1});
+	emit(e, " {\n");
 	emit_names(e, "\t\t", slope, "x1[i]", "x2[i]");
 	emit(e, "\t\ty0[i] = i < n ? scale * (%s) : 0;\n\t}\n", slope);
 	return ST_OK;

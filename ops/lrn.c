@@ -58,28 +58,27 @@ static enum status lrn_fold(struct graph *g, const struct node *n, void *const *
 static void open_windows(
 	struct emit *e, const struct lrn *p, int64_t before, int64_t after, const char *term)
 {
-	emit_parallel(e, (double)(p->rows * p->channels * p->inner) * 20, 2);
-	emit(e, "\tfor (int64_t n = 0; n < %" PRId64 "; n++)\n", p->rows);
-	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", p->channels);
-	emit(e, "\t\tconst int64_t from = MAX(c - %" PRId64 ", 0);\n", before);
-	emit(e, "\t\tconst int64_t to = MIN(c + %" PRId64 ", %" PRId64 ");\n", after,
+	const struct emit_loop loop[] = {{"n", p->rows, 1}, {"c", p->channels, 1}};
+	emit_loops(e, (double)(p->rows * p->channels * p->inner) * 20, 2, loop);
+	emit(e, " {\n\t\t\tconst int64_t from = MAX(c - %" PRId64 ", 0);\n", before);
+	emit(e, "\t\t\tconst int64_t to = MIN(c + %" PRId64 ", %" PRId64 ");\n", after,
 		p->channels - 1);
-	emit(e, "\t\tfor (int64_t i0 = 0; i0 < %" PRId64 "; i0 += 64) {\n", p->inner);
-	emit(e, "\t\t\tconst int64_t width = MIN(%" PRId64 " - i0, 64);\n", p->inner);
-	emit(e, "\t\t\tconst int64_t at = (n * %" PRId64 " + c) * %" PRId64 " + i0;\n", p->channels,
-		p->inner);
-	emit(e, "\t\t\treal sum[64] = {0};\n\t\t\tfor (int64_t k = from; k <= to; k++)\n");
+	emit(e, "\t\t\tfor (int64_t i0 = 0; i0 < %" PRId64 "; i0 += 64) {\n", p->inner);
+	emit(e, "\t\t\t\tconst int64_t width = MIN(%" PRId64 " - i0, 64);\n", p->inner);
+	emit(e, "\t\t\t\tconst int64_t at = (n * %" PRId64 " + c) * %" PRId64 " + i0;\n",
+		p->channels, p->inner);
+	emit(e, "\t\t\t\treal sum[64] = {0};\n\t\t\t\tfor (int64_t k = from; k <= to; k++)\n");
+	emit(e, "\t\t\t\t\tfor (int64_t j = 0; j < width; j++) {\n");
+	emit(e, "\t\t\t\t\t\tconst int64_t i = at + (k - c) * %" PRId64 " + j;\n", p->inner);
+	emit(e, "\t\t\t\t\t\tsum[j] += %s;\n\t\t\t\t\t}\n", term);
 	emit(e, "\t\t\t\tfor (int64_t j = 0; j < width; j++) {\n");
-	emit(e, "\t\t\t\t\tconst int64_t i = at + (k - c) * %" PRId64 " + j;\n", p->inner);
-	emit(e, "\t\t\t\t\tsum[j] += %s;\n\t\t\t\t}\n", term);
-	emit(e, "\t\t\tfor (int64_t j = 0; j < width; j++) {\n");
 }
 
 /* "const real d = ..., p = d^-beta;": the usual powers are roots. */
 static void emit_power(struct emit *e, const struct lrn *p)
 {
 	char alpha[40], beta[40], bias[40];
-	emit(e, "\t\t\t\tconst real d = %s + %s * sum[j], p = ", emit_real(e, p->bias, bias),
+	emit(e, "\t\t\t\t\tconst real d = %s + %s * sum[j], p = ", emit_real(e, p->bias, bias),
 		emit_real(e, p->alpha, alpha));
 	if (p->beta == 0.75)
 		emit(e, "1 / (SQRT(d) * SQRT(SQRT(d)));\n");
@@ -106,7 +105,7 @@ static const char *square_of(struct emit *e, const struct tensor *x)
 /* y[k] = value, at the window's place. */
 static void store(struct emit *e, const struct node *n, int k, const char *value)
 {
-	emit(e, "\t\t\t\ty%d[at + j] = %s;\n", k, emit_stored(e, n->out[k], value));
+	emit(e, "\t\t\t\t\ty%d[at + j] = %s;\n", k, emit_stored(e, n->out[k], value));
 }
 
 static enum status lrn_emit(struct emit *e, const struct node *n)
@@ -117,7 +116,7 @@ static enum status lrn_emit(struct emit *e, const struct node *n)
 	open_windows(e, p, p->before, p->after, square_of(e, n->in[0]));
 	emit_power(e, p);
 	store(e, n, 0, emit_text(e, "%s * p", emit_value(e, n->in[0], "x0[at + j]")));
-	emit(e, "\t\t\t}\n\t\t}\n\t}\n");
+	emit(e, "\t\t\t\t}\n\t\t\t}\n\t\t}\n");
 	return ST_OK;
 }
 
@@ -131,7 +130,7 @@ static enum status terms_emit(struct emit *e, const struct node *n)
 	emit_power(e, p);
 	store(e, n, 0, "p");
 	store(e, n, 1, emit_text(e, "%s * p / d", emit_value(e, n->in[0], "x0[at + j]")));
-	emit(e, "\t\t\t}\n\t\t}\n\t}\n");
+	emit(e, "\t\t\t\t}\n\t\t\t}\n\t\t}\n");
 	return ST_OK;
 }
 
@@ -172,7 +171,7 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 		emit_real(e, 2 * p->alpha * p->beta, factor),
 		emit_value(e, n->in[1], "x1[at + j]"));
 	store(e, n, 0, dx);
-	emit(e, "\t\t\t}\n\t\t}\n\t}\n");
+	emit(e, "\t\t\t\t}\n\t\t\t}\n\t\t}\n");
 	return ST_OK;
 }
 

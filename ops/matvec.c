@@ -45,9 +45,8 @@ static void emit_dots(struct emit *e, const struct matvec *v)
 {
 	const long long n = v->n, k = v->k;
 	emit_helper(e, "dot_rows", dots_text);
-	emit_parallel(e, 2.0 * (double)n * (double)k, 1);
-	emit(e, "\tfor (int64_t j = 0; j < %lld; j += 4) {\n", n);
-	emit(e, "\t\treal sum[4];\n");
+	emit_loops(e, 2.0 * (double)n * (double)k, 1, &(struct emit_loop){"j", n, 4});
+	emit(e, " {\n\t\treal sum[4];\n");
 	if (n % 4) {
 		emit(e, "\t\tconst int64_t rows = MIN(%lld - j, 4);\n", n);
 		emit(e, "\t\tif (rows < 4)\n");
@@ -69,9 +68,8 @@ static void emit_rows(struct emit *e, const struct matvec *v)
 	const int64_t block = max64(64, round_up(div_up(v->n, e->g->target->threads), 16));
 	const long long n = v->n, k = v->k, nb = min64(block, v->n);
 	emit_helper(e, "add_rows", rows_text);
-	emit_parallel(e, 2.0 * (double)n * (double)k, 1);
-	emit(e, "\tfor (int64_t j = 0; j < %lld; j += %lld) {\n", n, nb);
-	emit(e, "\t\tconst int64_t columns = MIN(%lld - j, %lld);\n", n, nb);
+	emit_loops(e, 2.0 * (double)n * (double)k, 1, &(struct emit_loop){"j", n, nb});
+	emit(e, " {\n\t\tconst int64_t columns = MIN(%lld - j, %lld);\n", n, nb);
 	emit(e, "\t\tfor (int64_t q = j; q < j + columns; q++)\n");
 	emit(e, "\t\t\ty0[q] = %s%s;\n", v->bias ? v->bias : "0", v->bias ? "[q]" : "");
 	emit(e, "\t\tfor (int64_t r = 0; r < %lld; r += 8)\n", k - k % 8);

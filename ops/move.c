@@ -220,10 +220,10 @@ static enum status concat_emit_rows(struct emit *e, const struct node *n)
 		row += part_bytes(n, i);
 	}
 	emit(e, "};\n");
-	emit_parallel(e, (double)n->out[0]->numel, 2);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++)\n", tensor_bytes(n->out[0]) / row);
-	emit(e, "\t\tfor (int64_t at = 0; at < %" PRId64 "; at += 65536)\n", row);
-	emit(e, "\t\t\tjoin_row(r, at, MIN(at + 65536, %" PRId64 "), ", row);
+	const struct emit_loop loop[] = {
+		{"r", tensor_bytes(n->out[0]) / row, 1}, {"at", row, 65536}};
+	emit_loops(e, (double)n->out[0]->numel, 2, loop);
+	emit(e, "\n\t\t\tjoin_row(r, at, MIN(at + 65536, %" PRId64 "), ", row);
 	emit(e, "%d, part, (char *)y0 + r * %" PRId64 ");\n", n->nin, row);
 	return ST_OK;
 }

@@ -39,9 +39,9 @@ static enum status nll_emit(struct emit *e, const struct node *n)
 		"x1", input(n, CONTROL) ? "x2" : NULL, input(n, WEIGHT) ? "x3" : NULL};
 	emit_labels(e, n, &v, &names, true);
 	emit_terms(e);
-	emit_parallel(e, (double)label_count(&v) * 4, 1);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", label_count(&v));
-	emit(e, "\t\tloss[r] = 0;\n\t\tif (");
+	const int64_t rows = label_count(&v);
+	emit_loops(e, (double)rows * 4, 1, &(struct emit_loop){"r", rows, 1});
+	emit(e, " {\n\t\tloss[r] = 0;\n\t\tif (");
 	emit_counts(e, n, &v, "x1");
 	emit(e, ")\n\t\t\tloss[r] = -(double)x0[");
 	if (v.inner == 1)
@@ -90,14 +90,14 @@ static enum status nll_grad_emit(struct emit *e, const struct node *n)
 		"x1", input(n, DCONTROL) ? "x2" : NULL, input(n, DW) ? "x3" : NULL};
 	emit_labels(e, n, &v, &names, false);
 	const char *scale = emit_scale(e, n);
-	emit_parallel(e, (double)dx->numel, 2);
-	emit(e, "\tfor (int64_t s = 0; s < %" PRId64 "; s++)\n", v.rows);
-	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++)\n", v.classes);
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", v.inner);
-	emit(e, "\t\t\tconst int64_t r = s * %" PRId64 " + i;\n\t\t\tconst int hit = ", v.inner);
+	const struct emit_loop loop[] = {{"s", v.rows, 1}, {"c", v.classes, 1}};
+	emit_loops(e, (double)dx->numel, 2, loop);
+	emit(e, "\n\t\t\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", v.inner);
+	emit(e, "\t\t\t\tconst int64_t r = s * %" PRId64 " + i;\n\t\t\t\tconst int hit = ",
+		v.inner);
 	emit_counts(e, n, &v, "x1");
 	emit(e, " && x1[r] == c;\n");
-	emit(e, "\t\t\ty0[(s * %" PRId64 " + c) * %" PRId64 " + i] = hit ? -%s%s : 0;\n\t\t}\n",
+	emit(e, "\t\t\t\ty0[(s * %" PRId64 " + c) * %" PRId64 " + i] = hit ? -%s%s : 0;\n\t\t\t}\n",
 		v.classes, v.inner, scale, names.weight ? " * x3[c]" : "");
 	return ST_OK;
 }

@@ -62,8 +62,9 @@ static const char *sum_function(struct emit *e, const struct norm *p, const stru
 
 static void open_rows(struct emit *e, const struct norm *p, int work)
 {
-	emit_parallel(e, (double)(p->rows * width_of(p)) * work, 1);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", p->rows);
+	emit_loops(
+		e, (double)(p->rows * width_of(p)) * work, 1, &(struct emit_loop){"r", p->rows, 1});
+	emit(e, " {\n");
 }
 
 /* A pointer to the row's part of a scale or bias. */
@@ -265,9 +266,8 @@ int64_t norm_all_workspace(const struct node *n, const struct target *t)
 static void emit_part_sums(struct emit *e, const struct norm *p)
 {
 	const int64_t c = p->channels, sums = p->centred ? 2 : 1;
-	emit_parallel(e, (double)(parts_of(p) * c * sums), 1);
-	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", c);
-	emit(e, "\t\treal scale = 0%s;\n", p->centred ? ", bias = 0" : "");
+	emit_loops(e, (double)(parts_of(p) * c * sums), 1, &(struct emit_loop){"c", c, 1});
+	emit(e, " {\n\t\treal scale = 0%s;\n", p->centred ? ", bias = 0" : "");
 	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p++) {\n", parts_of(p));
 	emit(e, "\t\t\tscale += part[p * %" PRId64 " + c];\n", sums * c);
 	if (p->centred)
@@ -285,9 +285,8 @@ enum status norm_all_emit(struct emit *e, const struct node *n)
 		return emit_empty(e, n, p);
 	emit(e, "\treal *const part = ws; /* [%" PRId64 "][%" PRId64 "][%" PRId64 "] */\n",
 		parts_of(p), sums, c);
-	emit_parallel(e, (double)(p->rows * c) * 10, 1);
-	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++) {\n", parts_of(p));
-	emit(e, "\t\treal *const restrict sum = part + p * %" PRId64 ";\n", sums * c);
+	emit_loops(e, (double)(p->rows * c) * 10, 1, &(struct emit_loop){"p", parts_of(p), 1});
+	emit(e, " {\n\t\treal *const restrict sum = part + p * %" PRId64 ";\n", sums * c);
 	emit(e, "\t\tconst int64_t end = MIN(%" PRId64 ", (p + 1) * %d);\n", p->rows, PART_ROWS);
 	emit(e, "\t\tconst real *scale = x4;\n");
 	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\t\tsum[i] = 0;\n", sums * c);
@@ -315,10 +314,10 @@ static void emit_columns(struct emit *e, const struct norm *p, const struct node
 {
 	const int64_t c = p->channels, times = p->rows / p->groups;
 	const bool groups = p->groups > 1, mean = p->centred;
-	emit_parallel(e, (double)(p->rows * c) * 4, groups ? 2 : 1);
-	if (groups)
-		emit(e, "\tfor (int64_t g = 0; g < %" PRId64 "; g++)\n", p->groups);
-	emit(e, "\tfor (int64_t c0 = 0; c0 < %" PRId64 "; c0 += 64) {\n", c);
+	const struct emit_loop loop[] = {{"g", p->groups, 1}, {"c0", c, 64}};
+	emit_loops(e, (double)(p->rows * c) * 4, groups ? 2 : 1, groups ? loop : loop + 1);
+	emit(e, " {\n");
+	const size_t body = e->out.len;
 	emit(e, "\t\tconst int64_t width = MIN(%" PRId64 " - c0, 64);\n", c);
 	emit(e, "\t\treal scale[64] = {0}%s;\n", mean ? ", bias[64] = {0}" : "");
 	emit(e, "\t\tfor (int64_t n0 = 0; n0 < %" PRId64 "; n0 += 128) {\n", times);
@@ -343,6 +342,7 @@ static void emit_columns(struct emit *e, const struct norm *p, const struct node
 		emit(e, "g * %" PRId64 " + ", c);
 	emit(e, "c0;\n\t\tfor (int64_t i = 0; i < width; i++) {\n\t\t\ty0[at + i] = scale[i];\n");
 	emit(e, "%s\t\t}\n\t}\n", mean ? "\t\t\ty1[at + i] = bias[i];\n" : "");
+	emit_deeper(e, body, groups);
 }
 
 static void emit_planes(struct emit *e, const struct norm *p, const struct node *n)
@@ -350,9 +350,8 @@ static void emit_planes(struct emit *e, const struct norm *p, const struct node 
 	const struct tensor *const dy_x[] = {n->in[0], n->in[1]};
 	const int64_t all = p->groups * p->channels;
 	const char *centred = emit_helper_on(e, "centred_lanes", centred_lanes, 2, dy_x);
-	emit_parallel(e, (double)(p->rows * width_of(p)) * 4, 1);
-	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", all);
-	emit(e, "\t\tdouble scale = 0, bias = 0;\n");
+	emit_loops(e, (double)(p->rows * width_of(p)) * 4, 1, &(struct emit_loop){"c", all, 1});
+	emit(e, " {\n\t\tdouble scale = 0, bias = 0;\n");
 	emit(e, "\t\tfor (int64_t n = 0; n < %" PRId64 "; n++) {\n", p->rows / p->groups);
 	emit(e, "\t\t\tconst int64_t r = n * %" PRId64 " + c / %" PRId64 ";\n", p->groups,
 		p->channels);

@@ -90,10 +90,9 @@ static enum status onehot_emit(struct emit *e, const struct node *n)
 	if (y->numel == 0)
 		return ST_OK;
 	emit(e, "\tconst %s off = x1[0], on = x1[1];\n", type);
-	emit_parallel(e, (double)y->numel, 2);
-	emit(e, "\tfor (int64_t o = 0; o < %" PRId64 "; o++)\n", at->numel / inner);
-	emit(e, "\t\tfor (int64_t j = 0; j < %" PRId64 "; j++)\n", depth);
-	emit(e, "\t\t\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", inner);
+	const struct emit_loop loop[] = {{"o", at->numel / inner, 1}, {"j", depth, 1}};
+	emit_loops(e, (double)y->numel, 2, loop);
+	emit(e, "\n\t\t\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", inner);
 	emit(e, "\t\t\t\tconst %s v = x0[o * %" PRId64 " + i];\n", emit_type(at), inner);
 	emit(e,
 		"\t\t\t\ty0[(o * %" PRId64 " + j) * %" PRId64 " + i] = v == j || v + %" PRId64

@@ -137,11 +137,10 @@ static enum status pad_emit(struct emit *e, const struct node *n)
 	if (!covered && value == 0)
 		zero_emit(e, y->numel, "y0");
 	else if (!covered) {
-		emit_parallel(e, (double)y->numel, 1);
 		const char *fill = emit_text(
 			e, "(%s)%s", emit_value_type(y), emit_real(e, value, buf));
-		emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n\t\ty0[i] = %s;\n", y->numel,
-			emit_stored(e, y, fill));
+		emit_loops(e, (double)y->numel, 1, &(struct emit_loop){"i", y->numel, 1});
+		emit(e, "\n\t\ty0[i] = %s;\n", emit_stored(e, y, fill));
 	}
 	box_emit(e, &b, emit_type(y), "y0", "x0");
 	return ST_OK;

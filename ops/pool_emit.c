@@ -33,8 +33,7 @@ static void emit_planes(struct emit *e, const struct node *n, int k, const char 
 	const bool rounds = dtype_is_narrow(n->out[k]->dtype);
 	if (rounds)
 		gemm_emit_thread(e);
-	emit_parallel(e, pool_cost(n).flops, 1);
-	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)", p->batch * p->channels);
+	emit_loops(e, pool_cost(n).flops, 1, &(struct emit_loop){"p", p->batch * p->channels, 1});
 	if (!rounds) {
 		emit(e, "\n\t\t%s, y%d + p * %" PRId64 ");\n", call, k, size);
 		return;
@@ -147,10 +146,9 @@ enum status pool_emit_global(struct emit *e, const struct node *n)
 	const int64_t count = pool_global_count(n);
 	const char *sums = real_sum(e, x);
 	char literal[40];
-	emit_parallel(e, (double)x->numel, 1);
-	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", n->out[0]->numel);
+	emit_loops(e, (double)x->numel, 1, &(struct emit_loop){"p", n->out[0]->numel, 1});
 	const char *y = emit_text(e, "%s(x0 + p * %" PRId64 ", %" PRId64 ") / %s", sums, count,
 		count, emit_real(e, (double)count, literal));
-	emit(e, "\t\ty0[p] = %s;\n", emit_stored(e, n->out[0], y));
+	emit(e, "\n\t\ty0[p] = %s;\n", emit_stored(e, n->out[0], y));
 	return ST_OK;
 }

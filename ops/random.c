@@ -86,9 +86,9 @@ static struct op_cost drawn_cost(const struct node *n)
 static void emit_words(struct emit *e, const struct node *n, int control, double work)
 {
 	const struct draw *p = n->param;
-	emit_parallel(e, (double)n->out[0]->numel * work, 1);
-	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i += 128) {\n", n->out[0]->numel);
-	emit(e, "\t\tconst int64_t len = MIN(%" PRId64 " - i, 128);\n", n->out[0]->numel);
+	const int64_t count = n->out[0]->numel;
+	emit_loops(e, (double)count * work, 1, &(struct emit_loop){"i", count, 128});
+	emit(e, " {\n\t\tconst int64_t len = MIN(%" PRId64 " - i, 128);\n", count);
 	emit(e, "\t\tuint32_t word[128];\n\t\tphilox_lanes(x%d[0], x%d[1], %d, i, word);\n",
 		control, control, p->key);
 }

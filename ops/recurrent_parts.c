@@ -28,7 +28,7 @@ static const char *place_state(const struct recurrent *p, char out[static 160])
 	return out;
 }
 
-/* Opens the loops over samples and their steps: d, b, s, t; `body` follows. */
+/* Opens, behind the head of a loop over samples b, the one over their steps: s, t. */
 static void open_walk(struct emit *e, const struct node *n, int lengths, const char *tabs)
 {
 	const struct recurrent *p = n->param;
@@ -36,8 +36,7 @@ static void open_walk(struct emit *e, const struct node *n, int lengths, const c
 	char len[24], at[8];
 	snprintf(at, sizeof at, "x%d[b]", lengths);
 	snprintf(len, sizeof len, "%" PRId64, p->steps);
-	emit(e, "%sfor (int64_t b = 0; b < %" PRId64 "; b++) {\n", tabs, p->batch);
-	emit(e, "%s\tconst int64_t len = %s;\n", tabs, known ? len : at);
+	emit(e, " {\n%s\tconst int64_t len = %s;\n", tabs, known ? len : at);
 	emit(e, "%s\tfor (int64_t s = 0; s < len; s++) {\n", tabs);
 	emit(e, "%s\t\tconst int64_t t = %s;\n", tabs,
 		p->directions == 2 ? "d ? len - 1 - s : s"
@@ -51,8 +50,8 @@ enum status recurrent_prev_emit(struct emit *e, const struct node *n)
 	const int64_t h = p->hidden;
 	char to[160], from[160], first[160];
 	recurrent_use(e, "copy_row");
-	emit_parallel(e, (double)n->out[0]->numel, 2);
-	emit(e, "\tfor (int64_t d = 0; d < %" PRId64 "; d++)\n", p->directions);
+	const struct emit_loop loop[] = {{"d", p->directions, 1}, {"b", p->batch, 1}};
+	emit_loops(e, (double)n->out[0]->numel, 2, loop);
 	open_walk(e, n, 2, "\t\t");
 	recurrent_place(p, "t", h, to);
 	recurrent_place_y(p, recurrent_before(p), from);
@@ -88,9 +87,9 @@ enum status gru_reset_prev_emit(struct emit *e, const struct node *n)
 {
 	const struct recurrent *p = n->param;
 	const int64_t h = p->hidden;
-	emit_parallel(e, (double)n->out[0]->numel, 1);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++)\n", n->out[0]->numel / h);
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", h);
+	const int64_t numel = n->out[0]->numel;
+	emit_loops(e, (double)numel, 1, &(struct emit_loop){"r", numel / h, 1});
+	emit(e, "\n\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", h);
 	emit(e,
 		"\t\t\ty0[r * %" PRId64 " + i] = x0[r * %" PRId64 " + i] * x1[r * %" PRId64
 		" + %" PRId64 " + i];\n",
@@ -102,9 +101,9 @@ enum status gru_reset_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct recurrent *p = n->param;
 	const int64_t h = p->hidden;
-	emit_parallel(e, (double)n->out[0]->numel, 1);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", n->out[0]->numel / (3 * h));
-	emit(e, "\t\tconst real *const dx = x0 + r * %" PRId64 ";\n", 3 * h);
+	const int64_t numel = n->out[0]->numel;
+	emit_loops(e, (double)numel, 1, &(struct emit_loop){"r", numel / (3 * h), 1});
+	emit(e, " {\n\t\tconst real *const dx = x0 + r * %" PRId64 ";\n", 3 * h);
 	emit(e, "\t\treal *const y = y0 + r * %" PRId64 ";\n", 3 * h);
 	if (e->in_place[0] < 0) {
 		emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", 2 * h);
@@ -141,13 +140,13 @@ enum status recurrent_peephole_emit(struct emit *e, const struct node *n)
 	recurrent_place(p, "t", 4 * h, gates);
 	recurrent_place(p, "t", h, cell);
 	recurrent_place(p, recurrent_before(p), h, before);
-	emit_parallel(e, 6.0 * (double)n->in[1]->numel, 2);
-	emit(e, "\tfor (int64_t d = 0; d < %" PRId64 "; d++)\n", p->directions);
-	emit(e, "\t\tfor (int64_t j = 0; j < %" PRId64 "; j += %d) {\n", h, PEEPHOLE_PIECE);
-	emit(e, "\t\t\tconst int64_t n = MIN(%" PRId64 " - j, %d);\n", h, PEEPHOLE_PIECE);
+	const struct emit_loop loop[] = {{"d", p->directions, 1}, {"j", h, PEEPHOLE_PIECE}};
+	emit_loops(e, 6.0 * (double)n->in[1]->numel, 2, loop);
+	emit(e, " {\n\t\t\tconst int64_t n = MIN(%" PRId64 " - j, %d);\n", h, PEEPHOLE_PIECE);
 	emit(e, "\t\t\treal *const y = y0 + d * %" PRId64 " + j;\n", 3 * h);
 	for (int k = 0; k < 3; k++)
 		emit(e, "\t\t\tzero_row(n, y + %" PRId64 ");\n", k * h);
+	emit(e, "\t\t\tfor (int64_t b = 0; b < %" PRId64 "; b++)", p->batch);
 	open_walk(e, n, 3, "\t\t\t");
 	emit(e, "\t\t\t\t\tconst real *const dx = x0 + %s + j;\n", gates);
 	emit(e, "\t\t\t\t\tadd_product_row(n, dx + %" PRId64 ", x1 + %s + j, y + %" PRId64 ");\n",

@@ -228,12 +228,11 @@ void recurrent_open(struct emit *e, const struct node *n, bool grad)
 	if (recurrent_split(p))
 		pack(e, p, grad, first, h, recurrent_second(p, grad), each);
 	emit(e, "\t}\n");
-	emit_parallel(
-		e, 2.0 * (double)(p->steps * p->directions * b * g * h) * (double)(h + 10), 2);
-	emit(e, "\tfor (int64_t d = 0; d < %" PRId64 "; d++)\n", p->directions);
-	emit(e, "\t\tfor (int64_t b0 = 0; b0 < %" PRId64 "; b0 += %" PRId64 ") {\n", b, rows);
+	const struct emit_loop loop[] = {{"d", p->directions, 1}, {"b0", b, rows}};
+	emit_loops(e, 2.0 * (double)(p->steps * p->directions * b * g * h) * (double)(h + 10), 2,
+		loop);
 	emit(e,
-		"\t\t\tconst int64_t m = %" PRId64 " - b0 < %" PRId64 " ? %" PRId64
+		" {\n\t\t\tconst int64_t m = %" PRId64 " - b0 < %" PRId64 " ? %" PRId64
 		" - b0 : %" PRId64 ";\n",
 		b, rows, b, rows);
 	emit(e, "\t\t\treal *const w = (real *)ws + d * %" PRId64 ";\n", each);

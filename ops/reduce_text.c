@@ -86,13 +86,30 @@ static const char *row_function(struct emit *e, const struct reduce_kind *k, con
 					   : "sum_wide";
 }
 
-/* Opens the loops over groups [from, to) that are (or are not) reduced; returns how many. */
-static int open_loops(
-	struct emit *e, const char *tabs, const struct reduce_shape *s, int to, bool reduced)
+/* Opens the loops over groups [0, to) that are kept, and `more` behind them; returns how many of
+ * the kept. */
+static int open_kept(struct emit *e, const struct node *n, const struct reduce_shape *s, int to,
+	struct emit_loop more)
+{
+	struct emit_loop loop[RANK_MAX + 1];
+	int kept = 0;
+	for (int k = 0; k < to; k++)
+		if (!s->group[k].reduced)
+			loop[kept++] = (struct emit_loop){
+				emit_text(e, "i%d", k), s->group[k].dim, 1};
+	loop[kept] = more;
+	const int all = kept + (more.variable != NULL);
+	emit_loops(e, (double)n->in[0]->numel, all, loop);
+	emit(e, all ? " {\n" : "\t{\n");
+	return kept;
+}
+
+/* Opens the loops over groups [0, to) that are reduced; returns how many. */
+static int open_reduced(struct emit *e, const char *tabs, const struct reduce_shape *s, int to)
 {
 	int opened = 0;
 	for (int k = 0; k < to; k++)
-		if (s->group[k].reduced == reduced) {
+		if (s->group[k].reduced) {
 			emit(e, "%sfor (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)\n", tabs, k, k,
 				s->group[k].dim, k);
 			opened++;
@@ -145,9 +162,8 @@ static void emit_one_row(struct emit *e, const struct node *n, const struct redu
 	const int64_t len = s->group[0].dim, part = (len + 63) / 64;
 	const char *row = row_function(e, k, n->in[0]);
 	emit(e, "\tdouble part[64], sum = %s;\n", start_text(k));
-	emit_parallel(e, (double)len, 1);
-	emit(e, "\tfor (int k = 0; k < 64; k++) {\n");
-	emit(e, "\t\tint64_t from = k * %" PRId64 ", to = from + %" PRId64 ";\n", part, part);
+	emit_loops(e, (double)len, 1, &(struct emit_loop){"k", 64, 1});
+	emit(e, " {\n\t\tint64_t from = k * %" PRId64 ", to = from + %" PRId64 ";\n", part, part);
 	emit(e, "\t\tto = to < %" PRId64 " ? to : %" PRId64 ";\n", len, len);
 	emit(e, "\t\tpart[k] = from < to ? %s(x0 + from, %sto - from) : %s;\n\t}\n", row,
 		reduce_has_other(k) ? "x1[0], " : "", start_text(k));
@@ -162,18 +178,15 @@ static void emit_one_row(struct emit *e, const struct node *n, const struct redu
 static void emit_rows(struct emit *e, const struct node *n, const struct reduce_kind *k,
 	const struct reduce_shape *s)
 {
-	int last = s->n - 1, kept = 0;
+	const int last = s->n - 1;
 	const char *row = row_function(e, k, n->in[0]);
-	for (int i = 0; i < last; i++)
-		kept += !s->group[i].reduced;
-	if (kept)
-		emit_parallel(e, (double)n->in[0]->numel, kept);
-	open_loops(e, "\t", s, last, false);
-	emit(e, "\t{\n\tdouble sum = %s;\n", start_text(k));
-	int inner = open_loops(e, "\t", s, last, true);
-	emit(e, "%s", is_order(k) && inner ? "\t{\n\t\tconst double part = " : "");
+	const int kept = open_kept(e, n, s, last, (struct emit_loop){0});
+	const size_t body = e->out.len;
+	emit(e, "\t\tdouble sum = %s;\n", start_text(k));
+	int inner = open_reduced(e, "\t\t", s, last);
+	emit(e, "%s", is_order(k) && inner ? "\t\t{\n\t\t\tconst double part = " : "");
 	if (!is_order(k))
-		emit(e, k->join == JOIN_SUM ? "\t\tsum += " : "\t\tsum *= ");
+		emit(e, "%s\t\tsum %c= ", inner ? "\t" : "", k->join == JOIN_SUM ? '+' : '*');
 	else if (!inner)
 		emit(e, "\t\tsum = ");
 	emit(e, "%s(x0 + ", row);
@@ -185,14 +198,15 @@ static void emit_rows(struct emit *e, const struct node *n, const struct reduce_
 	}
 	emit(e, ", %" PRId64 ");\n", s->group[last].dim);
 	if (is_order(k) && inner) {
-		join(e, k, "\t\t", "sum", "", "part");
-		emit(e, "\t}\n");
+		join(e, k, "\t\t\t", "sum", "", "part");
+		emit(e, "\t\t}\n");
 	}
-	emit(e, "\ty0[");
+	emit(e, "\t\ty0[");
 	output_offset(e, s, last, 1);
 	emit(e, "] = ");
 	finish(e, k, s, "real", "sum");
 	emit(e, ";\n\t}\n");
+	emit_deeper(e, body, kept - 1);
 }
 
 /* The rows of a block of columns, in parts of 128 so that long sums stay accurate. */
@@ -202,7 +216,7 @@ static void emit_column_loops(struct emit *e, const struct node *n, const struct
 	const struct tensor *x = n->in[0];
 	int inner = s->n - 2;
 	int64_t rows = s->group[inner].dim;
-	open_loops(e, "\t\t", s, inner, true);
+	open_reduced(e, "\t\t", s, inner);
 	emit(e, "\t\tfor (int64_t r0 = 0; r0 < %" PRId64 "; r0 += 128) {\n\t\t\treal part[64];\n",
 		rows);
 	emit(e, "\t\t\tfor (int c = 0; c < 64; c++)\n\t\t\t\tpart[c] = %s;\n", start_text(k));
@@ -225,13 +239,10 @@ static void emit_column_loops(struct emit *e, const struct node *n, const struct
 static void emit_columns(struct emit *e, const struct node *n, const struct reduce_kind *k,
 	const struct reduce_shape *s)
 {
-	int last = s->n - 1, inner = last - 1, kept = 0;
-	int64_t width = s->group[last].dim;
-	for (int i = 0; i < inner; i++)
-		kept += !s->group[i].reduced;
-	emit_parallel(e, (double)n->in[0]->numel, kept + 1);
-	open_loops(e, "\t", s, inner, false);
-	emit(e, "\tfor (int64_t c0 = 0; c0 < %" PRId64 "; c0 += 64) {\n", width);
+	const int last = s->n - 1, inner = last - 1;
+	const int64_t width = s->group[last].dim;
+	const int kept = open_kept(e, n, s, inner, (struct emit_loop){"c0", width, 64});
+	const size_t body = e->out.len;
 	if (width % 64)
 		emit(e, "\t\tint64_t width = %" PRId64 " - c0 < 64 ? %" PRId64 " - c0 : 64;\n",
 			width, width);
@@ -249,6 +260,7 @@ static void emit_columns(struct emit *e, const struct node *n, const struct redu
 	emit(e, " + c0 + c] = ");
 	finish(e, k, s, "real", "sum[c]");
 	emit(e, ";\n\t}\n");
+	emit_deeper(e, body, kept);
 }
 
 /* Rows that are joined before they are joined with others, so that long sums stay accurate, and
@@ -273,15 +285,12 @@ int64_t reduce_workspace(const struct node *n, const struct target *t)
 	return column_parts(n) * n->out[0]->numel * dtype_bytes(n->out[0]->dtype);
 }
 
-/* A loop over blocks of at most `most` columns and, in it, how many it has. */
-static const char *open_columns(struct emit *e, const char *tabs, int64_t width, int64_t most)
+/* How many columns a block of at most `most` has that begins at c0. */
+static const char *block_width(struct emit *e, const char *tabs, int64_t width, int64_t most)
 {
-	emit(e, "%sfor (int64_t c0 = 0; c0 < %" PRId64 "; c0 += %" PRId64 ") {\n", tabs, width,
-		most);
 	if (width % most == 0)
 		return emit_text(e, "%" PRId64, most);
-	emit(e, "%s\tconst int64_t width = MIN(%" PRId64 " - c0, %" PRId64 ");\n", tabs, width,
-		most);
+	emit(e, "%sconst int64_t width = MIN(%" PRId64 " - c0, %" PRId64 ");\n", tabs, width, most);
 	return "width";
 }
 
@@ -291,9 +300,10 @@ static void emit_column_parts(struct emit *e, const struct node *n, const struct
 	const int64_t rows = s->group[0].dim, width = s->group[1].dim;
 	const int64_t most = width < COLUMNS ? width : COLUMNS;
 	emit(e, "\treal *const part = ws; /* [%" PRId64 "][%" PRId64 "] */\n", parts, width);
-	emit_parallel(e, (double)rows * (double)width, 2);
-	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", parts);
-	const char *bound = open_columns(e, "\t\t", width, most);
+	const struct emit_loop loop[] = {{"p", parts, 1}, {"c0", width, most}};
+	emit_loops(e, (double)rows * (double)width, 2, loop);
+	emit(e, " {\n");
+	const char *bound = block_width(e, "\t\t\t", width, most);
 	emit(e, "\t\t\treal sum[%" PRId64 "];\n", most);
 	emit(e, "\t\t\tconst int64_t end = MIN(%" PRId64 ", (p + 1) * %d);\n", rows, PART_ROWS);
 	emit(e, "\t\t\tfor (int c = 0; c < %" PRId64 "; c++)\n\t\t\t\tsum[c] = %s;\n", most,
@@ -305,8 +315,9 @@ static void emit_column_parts(struct emit *e, const struct node *n, const struct
 	join(e, k, "\t\t\t\t\t", "sum[c]", "", term_of(k));
 	emit(e, "\t\t\t\t}\n\t\t\tfor (int64_t c = 0; c < %s; c++)\n", bound);
 	emit(e, "\t\t\t\tpart[p * %" PRId64 " + c0 + c] = sum[c];\n\t\t}\n", width);
-	emit_parallel(e, (double)parts * (double)width, 1);
-	bound = open_columns(e, "\t", width, most);
+	emit_loops(e, (double)parts * (double)width, 1, loop + 1);
+	emit(e, " {\n");
+	bound = block_width(e, "\t\t", width, most);
 	emit(e, "\t\t%s sum[%" PRId64 "];\n", is_order(k) ? "real" : "double", most);
 	emit(e, "\t\tfor (int c = 0; c < %" PRId64 "; c++)\n\t\t\tsum[c] = %s;\n", most,
 		start_text(k));
@@ -333,8 +344,8 @@ static void emit_trivial(struct emit *e, const struct node *n, const struct redu
 		value = start_text(k);
 	if (none && n->in[0]->dtype == DT_BOOL)
 		value = k->join == JOIN_MAX ? "0" : "1";
-	emit_parallel(e, (double)n->out[0]->numel, 1);
-	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)", n->out[0]->numel);
+	const int64_t count = n->out[0]->numel;
+	emit_loops(e, (double)count, 1, &(struct emit_loop){"i", count, 1});
 	if (none) {
 		emit(e, "\n\t\ty0[i] = %s;\n", value);
 		return;
@@ -349,14 +360,10 @@ static void emit_whole(struct emit *e, const struct node *n, const struct reduce
 	const struct reduce_shape *s)
 {
 	static const char *const start[] = {"0", "1", "INT64_MIN", "INT64_MAX"};
-	int kept = 0;
-	for (int i = 0; i < s->n; i++)
-		kept += !s->group[i].reduced;
-	if (kept)
-		emit_parallel(e, (double)n->in[0]->numel, kept);
-	open_loops(e, "\t", s, s->n, false);
-	emit(e, "\t{\n\t\tint64_t sum = %s;\n", start[k->join]);
-	open_loops(e, "\t\t", s, s->n, true);
+	const int kept = open_kept(e, n, s, s->n, (struct emit_loop){0});
+	const size_t body = e->out.len;
+	emit(e, "\t\tint64_t sum = %s;\n", start[k->join]);
+	open_reduced(e, "\t\t", s, s->n);
 	emit(e, "\t\t{\n\t\t\tconst int64_t x = x0[");
 	input_offset(e, s, s->n);
 	emit(e, "];\n");
@@ -366,6 +373,7 @@ static void emit_whole(struct emit *e, const struct node *n, const struct reduce
 	emit(e, "] = ");
 	finish(e, k, s, emit_type(n->out[0]), "sum");
 	emit(e, ";\n\t}\n");
+	emit_deeper(e, body, kept - 1);
 }
 
 enum status reduce_emit(struct emit *e, const struct node *n)

@@ -235,7 +235,8 @@ static struct op_cost resample_cost(const struct node *n)
 		flops, (double)tensor_bytes(n->in[0]) + (double)tensor_bytes(n->out[0])};
 }
 
-/* Rows of sums up to this long, which are rounded and nothing else, are kept in registers. */
+/* Rows of sums up to this long, which are rounded and nothing else, are arrays; their loops are
+ * marked, as a compiler may take one of few turns apart and leave the parts scalar. */
 enum { SHORT_ROW = 1024 };
 
 static bool is_short(const struct parts *s)
@@ -311,6 +312,13 @@ static void emit_tabs(struct emit *e, int n)
 		emit(e, "\t");
 }
 
+/* No turn of the next loop reads what another writes. */
+static void emit_mark(struct emit *e, int depth)
+{
+	emit_tabs(e, depth);
+	emit(e, "EACH\n");
+}
+
 /* The loop over the terms of output `index` of axis k. */
 static void emit_terms(struct emit *e, const struct part *p, int k, const char *index)
 {
@@ -361,6 +369,8 @@ static void emit_sum(struct emit *e, const struct parts *s, int depth, const cha
 		times = " * ";
 	}
 	emit(e, "%s", weighted ? ";\n" : "");
+	if (is_short(s) && wants_row(s))
+		emit_mark(e, depth);
 	emit_tabs(e, depth);
 	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", last->in);
 	emit_tabs(e, depth + 1);
@@ -484,6 +494,8 @@ static void emit_row(struct emit *e, const struct parts *s, int depth)
 /* y = row, rounded. */
 static void emit_rounded(struct emit *e, const struct parts *s, int depth)
 {
+	if (is_short(s))
+		emit_mark(e, depth);
 	emit_tabs(e, depth);
 	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", s->part[s->count - 1].in);
 	emit_tabs(e, depth + 1);
@@ -504,13 +516,12 @@ static enum status resample_emit(struct emit *e, const struct node *n)
 	emit_tables(e, &s);
 	if (wants_buffer(&s))
 		gemm_emit_thread(e);
+	struct emit_loop loop[RANK_MAX] = {0};
+	for (int k = 0; k < outer; k++)
+		loop[k] = (struct emit_loop){emit_text(e, "i%d", k), s.part[k].out, 1};
+	emit_loops(e, resample_cost(n).flops, outer, loop);
 	if (outer)
-		emit_parallel(e, resample_cost(n).flops, outer);
-	for (int k = 0; k < outer; k++) {
-		emit_tabs(e, k + 1);
-		emit(e, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)%s\n", k, k, s.part[k].out,
-			k, k == outer - 1 ? " {" : "");
-	}
+		emit(e, " {\n");
 	emit_places(e, &s, depth, type);
 	if (r->outside != 0)
 		emit_outside(e, &s, depth, r->outside);

@@ -69,10 +69,9 @@ static enum status reverse_emit(struct emit *e, const struct node *n)
 		emit(e, "\t\t\treturn BAD_INDEX(x1[b]);\n");
 	}
 	if (x->numel) {
-		emit_parallel(e, (double)x->numel, 2);
-		emit(e, "\tfor (int64_t b = 0; b < %" PRId64 "; b++)\n", batch);
-		emit(e, "\t\tfor (int64_t t = 0; t < %" PRId64 "; t++) {\n", steps);
-		emit(e, "\t\t\tconst int64_t from = t < x1[b] ? x1[b] - 1 - t : t;\n");
+		const struct emit_loop loop[] = {{"b", batch, 1}, {"t", steps, 1}};
+		emit_loops(e, (double)x->numel, 2, loop);
+		emit(e, " {\n\t\t\tconst int64_t from = t < x1[b] ? x1[b] - 1 - t : t;\n");
 		emit(e,
 			"\t\t\tmemcpy(&y0[b * %" PRId64 " + t * %" PRId64 "], &x0[b * %" PRId64
 			" + from * %" PRId64 "], %" PRId64 " * sizeof(%s));\n",

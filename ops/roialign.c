@@ -208,12 +208,14 @@ static void emit_shape(struct emit *e, const struct align *p)
 		emit_real(e, p->scale, scale), p->half ? "R(0.5)" : "0", p->max);
 }
 
-/* Channels c to c + m. */
-static void emit_channels(struct emit *e, int64_t channels)
+/* The loops over boxes or images, as `name`, and over blocks of channels, c to c + m. */
+static void emit_tasks(struct emit *e, const struct node *n, const char *name, int64_t count)
 {
-	emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c += %d) {\n", channels, CHANNELS);
-	emit(e, "\t\t\tconst int64_t m = %" PRId64 " - c < %d ? %" PRId64 " - c : %d;\n", channels,
-		CHANNELS, channels, CHANNELS);
+	const int64_t channels = ((const struct align *)n->param)->channels;
+	const struct emit_loop loop[] = {{name, count, 1}, {"c", channels, CHANNELS}};
+	emit_loops(e, align_cost(n).flops, 2, loop);
+	emit(e, " {\n\t\t\tconst int64_t m = %" PRId64 " - c < %d ? %" PRId64 " - c : %d;\n",
+		channels, CHANNELS, channels, CHANNELS);
 }
 
 static enum status align_emit(struct emit *e, const struct node *n)
@@ -225,9 +227,7 @@ static enum status align_emit(struct emit *e, const struct node *n)
 	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", p->boxes);
 	emit(e, "\t\tif (x2[i] < 0 || x2[i] >= %" PRId64 ")\n\t\t\treturn BAD_INDEX(x2[i]);\n",
 		p->batch);
-	emit_parallel(e, align_cost(n).flops, 2);
-	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", p->boxes);
-	emit_channels(e, c);
+	emit_tasks(e, n, "i", p->boxes);
 	emit(e, "\t\t\tconst struct roi_box b = roi_box(&s, x1 + i * 4);\n");
 	emit(e, "\t\t\tfor (int64_t bin = 0; bin < %" PRId64 "; bin++)\n", bins);
 	emit(e,
@@ -246,9 +246,7 @@ static enum status align_grad_emit(struct emit *e, const struct node *n)
 	emit_shape(e, p);
 	emit_helper(e, "roi_bin_grad", align_grad_text);
 	zero_emit(e, n->out[0]->numel, "y0");
-	emit_parallel(e, align_cost(n).flops, 2);
-	emit(e, "\tfor (int64_t image = 0; image < %" PRId64 "; image++)\n", p->batch);
-	emit_channels(e, c);
+	emit_tasks(e, n, "image", p->batch);
 	emit(e, "\t\t\tconst int64_t at = (image * %" PRId64 " + c) * %" PRId64 ";\n", c, plane);
 	emit(e, "\t\t\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", p->boxes);
 	emit(e, "\t\t\t\tif (x2[i] != image)\n\t\t\t\t\tcontinue;\n");

@@ -227,6 +227,7 @@ static enum status roll_emit(struct emit *e, const struct node *n)
 	static const char tabs[] = "\t\t\t\t\t\t\t\t\t\t";
 	const struct roll *p = n->param;
 	const int loops = first_in_place(p);
+	struct emit_loop loop[RANK_MAX] = {0};
 	int64_t row = 1;
 	if (n->out[0]->numel == 0) {
 		emit(e, "\t(void)y0; /* no elements */\n");
@@ -234,11 +235,11 @@ static enum status roll_emit(struct emit *e, const struct node *n)
 	}
 	for (int k = loops; k < p->n; k++)
 		row *= p->part[k];
-	if (loops > 0)
-		emit_parallel(e, (double)n->out[0]->numel, loops);
 	for (int k = 0; k < loops; k++)
-		emit(e, "%.*sfor (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)%s\n", k + 1, tabs, k,
-			k, p->part[p->perm[k]], k, k == loops - 1 ? " {" : "");
+		loop[k] = (struct emit_loop){emit_text(e, "i%d", k), p->part[p->perm[k]], 1};
+	emit_loops(e, (double)n->out[0]->numel, loops, loop);
+	if (loops > 0)
+		emit(e, " {\n");
 	emit_places(e, p, loops, tabs + sizeof tabs - 1 - loops);
 	emit(e, row > 1 ? "%.*smemcpy(&" : "%.*s", loops + 1, tabs);
 	emit_side(e, p, loops, true);

@@ -105,45 +105,55 @@ static enum status rotary_fold(struct graph *g, const struct node *n, void *cons
 	return ST_OK;
 }
 
-static enum status rotary_emit(struct emit *e, const struct node *n)
+/* One pair of a row, and what is not turned. */
+static void emit_pairs(struct emit *e, const struct node *n)
 {
 	const struct rotary *p = n->param;
-	const long long half = p->turned / 2, d = p->dim[3];
+	const struct tensor *x = n->in[0], *y = n->out[0];
+	const long long half = p->turned / 2;
 	const bool shared = 2 * p->width == p->turned;
-	if (n->out[0]->numel == 0) {
-		emit(e, "\t(void)y0; /* no elements */\n");
-		return ST_OK;
-	}
-	emit_parallel(e, 6 * (double)n->out[0]->numel, 3);
-	for (int a = 0; a < 3; a++)
-		emit(e, "%.*sfor (int64_t i%d = 0; i%d < %lld; i%d++)%s\n", a + 1, "\t\t\t", a, a,
-			(long long)p->dim[a], a, a == 2 ? " {" : "");
-	emit(e, "\t\t\t\tconst int64_t at = ((i0 * %lld + i1) * %lld + i2) * %lld;\n",
-		(long long)p->dim[1], (long long)p->dim[2], d);
-	for (int k = 0; k < 2; k++)
-		emit(e, "\t\t\t\tconst real *%c = x%d + i0 * %lld + i1 * %lld + i2 * %lld;\n",
-			"cs"[k], k + 1, (long long)p->stride[k][0], (long long)p->stride[k][1],
-			(long long)p->stride[k][2]);
-	emit(e, "\t\t\t\tconst real *x = x0 + at;\n\t\t\t\treal *y = y0 + at;\n");
+	const char *first = shared ? "k" : "i", *second = shared ? "k" : "j";
 	emit(e, "\t\t\t\tfor (int64_t k = 0; k < %lld; k++) {\n", half);
 	if (p->interleaved)
 		emit(e, "\t\t\t\t\tconst int64_t i = 2 * k, j = 2 * k + 1;\n");
 	else
 		emit(e, "\t\t\t\t\tconst int64_t i = k, j = k + %lld;\n", half);
-	emit(e, "\t\t\t\t\tconst real a = x[i], b = x[j];\n");
-	emit(e, "\t\t\t\t\ty[i] = c[%s] * a %c s[%s] * b;\n", shared ? "k" : "i",
-		p->inverse ? '+' : '-',
-		shared       ? "k"
-		: p->inverse ? "j"
-			     : "i");
-	emit(e, "\t\t\t\t\ty[j] = c[%s] * b %c s[%s] * a;\n\t\t\t\t}\n", shared ? "k" : "j",
-		p->inverse ? '-' : '+',
-		shared       ? "k"
-		: p->inverse ? "i"
-			     : "j");
+	emit(e, "\t\t\t\t\tconst real a = %s, b = %s;\n", emit_value(e, x, "x[i]"),
+		emit_value(e, x, "x[j]"));
+	emit(e, "\t\t\t\t\ty[i] = %s;\n",
+		emit_stored(e, y,
+			emit_text(e, "c[%s] * a %c s[%s] * b", first, p->inverse ? '+' : '-',
+				p->inverse ? second : first)));
+	emit(e, "\t\t\t\t\ty[j] = %s;\n\t\t\t\t}\n",
+		emit_stored(e, y,
+			emit_text(e, "c[%s] * b %c s[%s] * a", second, p->inverse ? '-' : '+',
+				p->inverse ? first : second)));
 	if (p->turned < p->dim[3])
-		emit(e, "\t\t\t\tfor (int64_t k = %lld; k < %lld; k++)\n\t\t\t\t\ty[k] = x[k];\n",
-			(long long)p->turned, d);
+		emit(e, "\t\t\t\tfor (int64_t k = %lld; k < %lld; k++)\n\t\t\t\t\ty[k] = %s;\n",
+			(long long)p->turned, (long long)p->dim[3],
+			emit_stored(e, y, emit_value(e, x, "x[k]")));
+}
+
+static enum status rotary_emit(struct emit *e, const struct node *n)
+{
+	const struct rotary *p = n->param;
+	const long long d = p->dim[3];
+	if (n->out[0]->numel == 0) {
+		emit(e, "\t(void)y0; /* no elements */\n");
+		return ST_OK;
+	}
+	const struct emit_loop loop[] = {
+		{"i0", p->dim[0], 1}, {"i1", p->dim[1], 1}, {"i2", p->dim[2], 1}};
+	emit_loops(e, 6 * (double)n->out[0]->numel, 3, loop);
+	emit(e, " {\n\t\t\t\tconst int64_t at = ((i0 * %lld + i1) * %lld + i2) * %lld;\n",
+		(long long)p->dim[1], (long long)p->dim[2], d);
+	for (int k = 0; k < 2; k++)
+		emit(e, "\t\t\t\tconst real *%c = x%d + i0 * %lld + i1 * %lld + i2 * %lld;\n",
+			"cs"[k], k + 1, (long long)p->stride[k][0], (long long)p->stride[k][1],
+			(long long)p->stride[k][2]);
+	emit(e, "\t\t\t\tconst %s *x = x0 + at;\n", emit_type(n->in[0]));
+	emit(e, "\t\t\t\t%s *y = y0 + at;\n", emit_type(n->out[0]));
+	emit_pairs(e, n);
 	emit(e, "\t\t\t}\n");
 	return ST_OK;
 }
@@ -361,7 +371,7 @@ const struct op_def ops_rotary[] = {
 			{.in = "2,3,5,6 2,5,2 2,5,2", .attr = "rotary_embedding_dim=4 interleaved=1"},
 			{.in = "2,5,12 9,2 9,2 2,5:i64<9", .attr = "num_heads=2 rotary_embedding_dim=4"})},
 	{.name = "stint.Rotary", .min_in = 3, .max_in = 3, .infer = rotary_infer, .fold = rotary_fold,
-		.grad = rotary_rule, .match = rotary_match, .emit_c = rotary_emit, .work = 3, .npair = 1, .pair = {{0, 0}},
+		.grad = rotary_rule, .match = rotary_match, .emit_c = rotary_emit, .work = 3, .narrow_in = 1, .narrow_out = 1, .npair = 1, .pair = {{0, 0}},
 		.example = EXAMPLES({.in = "2,3,5,6 5,6 5,6"}, {.in = "a,b,c,4 a,1,c,2 a,1,c,2"},
 			{.in = "2,3,5,6 3,1,6 2,1,5,6", .attr = "interleaved=1"},
 			{.in = "2,3,5,7 2,3,5,2 2", .attr = "dim=4"},

@@ -109,12 +109,11 @@ static enum status fill_emit(struct emit *e, const struct node *n)
 		zero_emit(e, y->numel, "y0");
 		return ST_OK;
 	}
-	emit_parallel(e, (double)y->numel, 1);
-	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", y->numel);
+	emit_loops(e, (double)y->numel, 1, &(struct emit_loop){"i", y->numel, 1});
 	if (dtype_is_real(y->dtype))
-		emit(e, "\t\ty0[i] = %s;\n", emit_real(e, tensor_real(a->t, 0), buf));
+		emit(e, "\n\t\ty0[i] = %s;\n", emit_real(e, tensor_real(a->t, 0), buf));
 	else
-		emit(e, "\t\ty0[i] = %" PRId64 ";\n", tensor_int(a->t, 0));
+		emit(e, "\n\t\ty0[i] = %" PRId64 ";\n", tensor_int(a->t, 0));
 	return ST_OK;
 }
 
@@ -229,10 +228,9 @@ static enum status trilu_emit(struct emit *e, const struct node *n)
 	if (x->numel == 0)
 		return ST_OK;
 	k = k < -rows - 1 ? -rows - 1 : k > cols + 1 ? cols + 1 : k;
-	emit_parallel(e, (double)x->numel, 2);
-	emit(e, "\tfor (int64_t b = 0; b < %" PRId64 "; b++)\n", x->numel / (rows * cols));
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", rows);
-	emit(e, "\t\t\tfor (int64_t j = 0; j < %" PRId64 "; j++) {\n", cols);
+	const struct emit_loop loop[] = {{"b", x->numel / (rows * cols), 1}, {"i", rows, 1}};
+	emit_loops(e, (double)x->numel, 2, loop);
+	emit(e, "\n\t\t\tfor (int64_t j = 0; j < %" PRId64 "; j++) {\n", cols);
 	emit(e, "\t\t\t\tconst int64_t at = (b * %" PRId64 " + i) * %" PRId64 " + j;\n", rows,
 		cols);
 	emit(e, "\t\t\t\ty0[at] = j - i %s %" PRId64 " ? x0[at] : 0;\n", upper ? ">=" : "<=", k);

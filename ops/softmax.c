@@ -74,23 +74,31 @@ static int64_t softmax_workspace(const struct node *n, const struct target *t)
 	return terms_of(n) * (int64_t)sizeof(float) * t->threads;
 }
 
-/* Opens the loop over rows, or over blocks of columns, with pointers to their first elements. */
-static void open_rows(struct emit *e, const struct span *s, int n, const char *const *pointer)
+/* Opens the loop over rows, or over blocks of columns, with pointers to their first elements.
+ * Returns where its body begins, for close_rows. */
+static size_t open_rows(struct emit *e, const struct span *s, int n, const char *const *pointer)
 {
 	const bool rows = s->inner == 1;
-	emit_parallel(e, (double)(s->rows * s->n * s->inner) * 8, rows ? 1 : 2);
-	emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++)", s->rows);
+	const struct emit_loop loop[] = {{"r", s->rows, 1}, {"i0", s->inner, COLUMNS}};
+	emit_loops(e, (double)(s->rows * s->n * s->inner) * 8, rows ? 1 : 2, loop);
+	emit(e, " {\n");
+	const size_t body = e->out.len;
 	if (rows) {
-		emit(e, " {\n\t\tconst int64_t at = r * %" PRId64 ";\n", s->n);
+		emit(e, "\t\tconst int64_t at = r * %" PRId64 ";\n", s->n);
 	} else {
-		emit(e, "\n\tfor (int64_t i0 = 0; i0 < %" PRId64 "; i0 += %d) {\n", s->inner,
-			COLUMNS);
 		emit(e, "\t\tconst int64_t at = r * %" PRId64 " + i0;\n", s->n * s->inner);
 		emit(e, "\t\tconst int64_t width = MIN(%" PRId64 " - i0, %d);\n", s->inner,
 			COLUMNS);
 	}
 	for (int i = 0; i < n; i++)
 		emit(e, "\t\t%s + at;\n", pointer[i]);
+	return body;
+}
+
+static void close_rows(struct emit *e, const struct span *s, size_t body)
+{
+	emit(e, "\t}\n");
+	emit_deeper(e, body, s->inner != 1);
 }
 
 /* "const real *x = x0": where t's elements begin. */
@@ -169,7 +177,7 @@ static enum status softmax_emit(struct emit *e, const struct node *n)
 	const int64_t terms = terms_of(n);
 	if (terms > 0)
 		gemm_emit_thread(e);
-	open_rows(e, s, 2,
+	const size_t body = open_rows(e, s, 2,
 		(const char *const[]){pointer_to(e, x, "x", "x0"), pointer_to(e, y, "y", "y0")});
 	if (terms > 0)
 		emit(e, "\t\treal *t = (real *)ws + thread_index() * %" PRId64 ";\n", terms);
@@ -181,7 +189,7 @@ static enum status softmax_emit(struct emit *e, const struct node *n)
 		each(e, s, emit_text(e, "y@ = %s;", emit_stored(e, y, "t$ / sum#")));
 	else
 		each(e, s, "y@ /= sum#;");
-	emit(e, "\t}\n");
+	close_rows(e, s, body);
 	return ST_OK;
 }
 
@@ -233,7 +241,7 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 		emit_nothing(e);
 		return ST_OK;
 	}
-	open_rows(e, s, 3,
+	const size_t body = open_rows(e, s, 3,
 		(const char *const[]){pointer_to(e, n->in[0], "dy", "x0"),
 			pointer_to(e, n->in[1], "y", "x1"), pointer_to(e, n->out[0], "dx", "y0")});
 	const char *dy = emit_value(e, n->in[0], "dy@"), *y = emit_value(e, n->in[1], "y@");
@@ -249,7 +257,7 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 	const char *dx = log ? emit_text(e, "%s - EXP(%s) * sum#", dy, y)
 			     : emit_text(e, "%s * (%s - sum#)", y, dy);
 	each(e, s, emit_text(e, "dx@ = %s;", emit_stored(e, n->out[0], dx)));
-	emit(e, "\t}\n");
+	close_rows(e, s, body);
 	return ST_OK;
 }
 

@@ -187,10 +187,9 @@ static enum status topk_emit(struct emit *e, const struct node *n)
 	if (n->out[0]->numel == 0)
 		return ST_OK;
 	emit_helper(e, id[ints][largest], text[ints][largest]);
-	emit_parallel(e, topk_cost(n).flops, 2);
-	emit(e, "\tfor (int64_t o = 0; o < %" PRId64 "; o++)\n", s.outer);
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", s.inner);
-	emit(e, "\t\t\t%s(x0 + o * %" PRId64 " + i, %" PRId64 ", %" PRId64 ", %" PRId64 ",\n",
+	const struct emit_loop loop[] = {{"o", s.outer, 1}, {"i", s.inner, 1}};
+	emit_loops(e, topk_cost(n).flops, 2, loop);
+	emit(e, "\n\t\t\t%s(x0 + o * %" PRId64 " + i, %" PRId64 ", %" PRId64 ", %" PRId64 ",\n",
 		id[ints][largest], s.n * s.inner, s.n, k, s.inner);
 	emit(e, "\t\t\t\ty0 + o * %" PRId64 " + i, y1 + o * %" PRId64 " + i);\n", k * s.inner,
 		k * s.inner);
@@ -265,10 +264,9 @@ static enum status arg_emit(struct emit *e, const struct node *n)
 	const char *type = emit_type(n->in[0]);
 	if (n->out[0]->numel == 0)
 		return ST_OK;
-	emit_parallel(e, 2 * (double)n->in[0]->numel, 2);
-	emit(e, "\tfor (int64_t o = 0; o < %" PRId64 "; o++)\n", s.outer);
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", s.inner);
-	emit(e, "\t\t\tconst %s *x = x0 + o * %" PRId64 " + i;\n", type, s.n * s.inner);
+	const struct emit_loop loop[] = {{"o", s.outer, 1}, {"i", s.inner, 1}};
+	emit_loops(e, 2 * (double)n->in[0]->numel, 2, loop);
+	emit(e, " {\n\t\t\tconst %s *x = x0 + o * %" PRId64 " + i;\n", type, s.n * s.inner);
 	emit(e, "\t\t\t%s best = x[0];\n\t\t\tint64_t at = 0;\n", type);
 	emit(e, "\t\t\tfor (int64_t m = 1; m < %" PRId64 "; m++) {\n", s.n);
 	emit(e, "\t\t\t\tconst %s v = x[m * %" PRId64 "];\n", type, s.inner);

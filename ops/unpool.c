@@ -83,9 +83,8 @@ static enum status place_emit(struct emit *e, const struct node *n)
 	emit(e, "\t\tif (x1[i] / %" PRId64 " != i / %" PRId64 " || x1[i] < 0)\n", to, from);
 	emit(e, "\t\t\treturn BAD_INDEX(x1[i]);\n");
 	zero_emit(e, n->out[0]->numel, "y0");
-	emit_parallel(e, 4 * (double)count, 1);
-	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", count / from);
-	emit(e, "\t\tfor (int64_t i = p * %" PRId64 "; i < (p + 1) * %" PRId64 "; i++)\n", from,
+	emit_loops(e, 4 * (double)count, 1, &(struct emit_loop){"p", count / from, 1});
+	emit(e, "\n\t\tfor (int64_t i = p * %" PRId64 "; i < (p + 1) * %" PRId64 "; i++)\n", from,
 		from);
 	emit(e, "\t\t\ty0[x1[i]] = x0[i];\n\treturn 0;\n");
 	return ST_OK;
@@ -113,9 +112,8 @@ static enum status taken_emit(struct emit *e, const struct node *n)
 {
 	const int64_t from = plane_of(n->out[0]), to = plane_of(n->in[0]), count = n->out[0]->numel;
 	gemm_emit_thread(e);
-	emit_parallel(e, 4 * (double)count, 1);
-	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++) {\n", count / from);
-	emit(e, "\t\tint32_t *last = (int32_t *)ws + thread_index() * %" PRId64 ";\n",
+	emit_loops(e, 4 * (double)count, 1, &(struct emit_loop){"p", count / from, 1});
+	emit(e, " {\n\t\tint32_t *last = (int32_t *)ws + thread_index() * %" PRId64 ";\n",
 		taken_bytes(n) / (int64_t)sizeof(int32_t));
 	emit(e, "\t\tconst int64_t *at = x1 + p * %" PRId64 ";\n", from);
 	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", from);

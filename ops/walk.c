@@ -270,10 +270,14 @@ static void emit_tabs(struct emit *e, int n)
 		emit(e, "\t");
 }
 
-static void emit_loop(struct emit *e, int depth, int k, int64_t n)
+/* The loops over lines i0, i1, ... before `to` and, where `last` is one, over that. */
+static void emit_lines(struct emit *e, const struct walk *w, int to, struct emit_loop last)
 {
-	emit_tabs(e, depth);
-	emit(e, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)", k, k, n, k);
+	struct emit_loop loop[RANK_MAX + 1];
+	for (int k = 0; k < to; k++)
+		loop[k] = (struct emit_loop){emit_text(e, "i%d", k), w->dim[k], 1};
+	loop[to] = last;
+	emit_loops(e, 4 * (double)walk_total(w), to + (last.variable != NULL), loop);
 }
 
 /* The last line is a row of neighbours. */
@@ -340,15 +344,10 @@ void walk_emit(struct emit *e, const struct walk *w, int input, bool backwards, 
 			  : "for (int64_t m = 0; m < %" PRId64 "; m++)",
 		w->count);
 	emit_helper(e, "index_of", index_of);
+	emit_lines(e, w, outer, (struct emit_loop){pieces ? "p" : NULL, n, WALK_PIECE});
 	if (outer + pieces)
-		emit_parallel(e, 4 * (double)walk_total(w), outer + pieces);
-	for (int k = 0; k < outer; k++) {
-		emit_loop(e, k + 1, k, w->dim[k]);
-		emit(e, "\n");
-	}
+		emit(e, pieces ? " {\n" : "\n");
 	if (pieces) {
-		emit_tabs(e, outer + 1);
-		emit(e, "for (int64_t p = 0; p < %" PRId64 "; p += %d) {\n", n, WALK_PIECE);
 		emit_tabs(e, outer + 2);
 		emit(e, "const int64_t end = p + %d < %" PRId64 " ? p + %d : %" PRId64 ";\n",
 			WALK_PIECE, n, WALK_PIECE, n);
@@ -367,13 +366,8 @@ void walk_emit_gather(struct emit *e, const struct walk *w, int input, const cha
 	if (walk_total(w) == 0)
 		return;
 	emit_helper(e, "index_of", index_of);
-	emit_parallel(e, 4 * (double)walk_total(w), outer + 1);
-	for (int k = 0; k < outer; k++) {
-		emit_loop(e, k + 1, k, w->dim[k]);
-		emit(e, "\n");
-	}
-	emit_tabs(e, outer + 1);
-	emit(e, "for (int64_t m = 0; m < %" PRId64 "; m++)\n", w->count);
+	emit_lines(e, w, outer, (struct emit_loop){"m", w->count, 1});
+	emit(e, "\n");
 	emit_tabs(e, outer + 2);
 	if (row && w->is[outer] == 0) {
 		emit(e, "memcpy(&y0[");
@@ -384,8 +378,8 @@ void walk_emit_gather(struct emit *e, const struct walk *w, int input, const cha
 		return;
 	}
 	if (row) {
-		emit_loop(e, 0, outer, w->dim[outer]);
-		emit(e, "\n");
+		emit(e, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)\n", outer, outer,
+			w->dim[outer], outer);
 		emit_tabs(e, outer + 3);
 	}
 	emit(e, "y0[");

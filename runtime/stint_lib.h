@@ -2,7 +2,8 @@
 /* Library products behind a generated step: oneDNN 2.6 primitives with a user-managed scratchpad.
  * Included by step.c unless it was compiled with --portable. A call is a kind and numbers (struct
  * stint_lib_call); all tensors are dense, row-major fp32 in the layouts named here, or bf16 where
- * `types` says so: 1 for x0, 2 for x1, 4 for y0. Sums are fp32.
+ * `types` says so: 1 for x0, 2 for x1, 4 for y0; 8: these are fp16, which only a GPU's libraries know.
+ * Sums are fp32.
  *
  *	"matmul"         p = {B, M, N, K, ta, tb, sa, sb, types}: y[b] = x0[b] x1[b], B >= 1 products
  *	                 of M by K and K by N; ta, tb: the operand is stored transposed; sa, sb: 1

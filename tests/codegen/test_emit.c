@@ -129,11 +129,38 @@ static void scalars_stay_outside(void **state)
 		"\t}\n");
 }
 
+static void loops_begin_where_the_last_statement_did(void **state)
+{
+	(void)state;
+	struct graph g = {.real = DT_F32, .target = &two_threads};
+	struct emit e = {.g = &g};
+	const struct emit_loop loop[] = {{"b", 8, 1}, {"i", 40, 16}};
+	emit(&e, "\treal *part = ws; /* [8][40] */\n");
+	emit_loops(&e, 1e6, 2, loop);
+	emit(&e, "\n\t\t\tpart[b * 40 + i] = 0;\n\t/* the rest */\n");
+	emit_loops(&e, 8, 1, loop);
+	emit(&e, " {\n");
+	const size_t body = e.out.len;
+	emit(&e, "\t\tif (b)\n\t\t\tcontinue;\n");
+	emit_deeper(&e, body, 2);
+	assert_string_equal(e.out.s, "\treal *part = ws; /* [8][40] */\n"
+				     "\tPARALLEL_FOR(2)\n"
+				     "\tfor (int64_t b = 0; b < 8; b++)\n"
+				     "\t\tfor (int64_t i = 0; i < 40; i += 16)\n"
+				     "\t\t\tpart[b * 40 + i] = 0;\n"
+				     "\t/* the rest */\n"
+				     "\tfor (int64_t b = 0; b < 8; b++) {\n"
+				     "\t\t\t\tif (b)\n"
+				     "\t\t\t\t\tcontinue;\n");
+	text_free(&e.out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(literals_read_back),
 		cmocka_unit_test(broadcast_indices), cmocka_unit_test(equal_shapes_are_one_loop),
 		cmocka_unit_test(axes_merge_around_a_broadcast),
-		cmocka_unit_test(scalars_stay_outside)};
+		cmocka_unit_test(scalars_stay_outside),
+		cmocka_unit_test(loops_begin_where_the_last_statement_did)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* stint_lib.h in plain loops with sums in double precision: stands in for the GPU's libraries in
- * steps that run on the CPU. Any shape, dense layouts, floats and bf16. */
+ * steps that run on the CPU. Any shape and type, dense layouts. */
 #include "runtime/stint_lib.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,29 +47,59 @@ const char *stint_lib_identity(int threads, char buf[static 96])
 	return buf;
 }
 
-/* --- Elements --- */
+/* --- Elements: floats, bf16, fp16 --- */
 
-static double value(const void *x, int narrow, int64_t i)
+enum { WIDE, BFLOAT, HALF };
+
+static int type_of(int64_t types, int bit)
+{
+	return !(types & bit) ? WIDE : types & 8 ? HALF : BFLOAT;
+}
+
+static double value(const void *x, int type, int64_t i)
 {
 	float v;
-	if (!narrow)
+	if (type == WIDE)
 		return (double)((const float *)x)[i];
-	const uint32_t bits = (uint32_t)((const uint16_t *)x)[i] << 16;
+	const uint16_t half = ((const uint16_t *)x)[i];
+	if (type == HALF) {
+		const int exponent = half >> 10 & 31, fraction = half & 1023;
+		const double size = exponent == 31 ? (double)INFINITY
+				    : exponent     ? ldexp(1024 + fraction, exponent - 25)
+						   : ldexp(fraction, -24);
+		return half & 0x8000 ? -size : size;
+	}
+	const uint32_t bits = (uint32_t)half << 16;
 	memcpy(&v, &bits, sizeof v);
 	return (double)v;
 }
 
 /* To the nearest, ties to even; no NaNs here. */
-static void store(void *y, int narrow, int64_t i, double v)
+static uint16_t rounded(int type, float v)
 {
-	const float single = (float)v;
 	uint32_t bits;
-	if (!narrow) {
-		((float *)y)[i] = single;
-		return;
+	if (type == HALF) {
+		const double size = fabs((double)v);
+		int exponent;
+		(void)frexp(size, &exponent);
+		const int least = exponent < -13 ? -24 : exponent - 11; /* of the last place */
+		const double units = nearbyint(ldexp(size, -least));
+		const uint16_t sign = v < 0 ? 0x8000 : 0;
+		if (ldexp(units, least) > 65504)
+			return sign | 0x7C00;
+		return (uint16_t)(sign |
+				  (least == -24 ? (int)units : (least + 24) * 1024 + (int)units));
 	}
-	memcpy(&bits, &single, sizeof bits);
-	((uint16_t *)y)[i] = (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+	memcpy(&bits, &v, sizeof bits);
+	return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+static void store(void *y, int type, int64_t i, double v)
+{
+	if (type == WIDE)
+		((float *)y)[i] = (float)v;
+	else
+		((uint16_t *)y)[i] = rounded(type, (float)v);
 }
 
 /* --- Products --- */
@@ -83,12 +114,12 @@ static void matmul(const int64_t *p, int bias, const void *const *in, void *y)
 				for (int64_t r = 0; r < k; r++) {
 					const int64_t at0 = p[4] ? r * m + i : i * k + r;
 					const int64_t at1 = p[5] ? j * k + r : r * n + j;
-					sum += value(in[0], p[8] & 1,
+					sum += value(in[0], type_of(p[8], 1),
 						       (p[6] ? b * m * k : 0) + at0) *
-					       value(in[1], (p[8] & 2) != 0,
+					       value(in[1], type_of(p[8], 2),
 						       (p[7] ? b * n * k : 0) + at1);
 				}
-				store(y, (p[8] & 4) != 0, (b * m + i) * n + j, sum);
+				store(y, type_of(p[8], 4), (b * m + i) * n + j, sum);
 			}
 }
 
@@ -148,7 +179,7 @@ enum { X, W, Y };
 
 /* Adds what each pair of elements contributes to the third's sum. */
 static void meet_all(
-	const struct conv *v, int result, const void *const *of, const int *narrow, double *sum)
+	const struct conv *v, int result, const void *const *of, const int *type, double *sum)
 {
 	const int64_t x = volume(v->size), w = volume(v->kernel), y = volume(v->out);
 	const int64_t c = v->c / v->groups, k = v->k / v->groups;
@@ -160,8 +191,8 @@ static void meet_all(
 			(ko * c + ci) * w + f, (b * v->k + ko) * y + o};
 		const int one = result == X ? W : X, other = result == Y ? W : Y;
 		if (from >= 0)
-			sum[at[result]] += value(of[one], narrow[one], at[one]) *
-					   value(of[other], narrow[other], at[other]);
+			sum[at[result]] += value(of[one], type[one], at[one]) *
+					   value(of[other], type[other], at[other]);
 	}
 }
 
@@ -175,20 +206,20 @@ static int convolve(const struct stint_lib *l, const void *const *in, void *out)
 	const int64_t numel[] = {v.n * v.c * volume(v.size),
 		v.k * v.c / v.groups * volume(v.kernel), v.n * v.k * volume(v.out)};
 	const void *of[3] = {NULL};
-	int narrow[3];
+	int type[3];
 	double *sum = calloc((size_t)numel[result] + 1, sizeof *sum);
 	if (!sum)
 		return 1;
 	of[first] = in[0];
 	of[second] = in[1];
-	narrow[first] = v.types & 1;
-	narrow[second] = (v.types & 2) != 0;
-	narrow[result] = (v.types & 4) != 0;
+	type[first] = type_of(v.types, 1);
+	type[second] = type_of(v.types, 2);
+	type[result] = type_of(v.types, 4);
 	for (int64_t i = 0; v.bias && i < numel[Y]; i++)
 		sum[i] = value(in[2], 0, i / volume(v.out) % v.k);
-	meet_all(&v, result, of, narrow, sum);
+	meet_all(&v, result, of, type, sum);
 	for (int64_t i = 0; i < numel[result]; i++)
-		store(out, narrow[result], i, sum[i]);
+		store(out, type[result], i, sum[i]);
 	free(sum);
 	return 0;
 }

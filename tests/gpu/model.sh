@@ -1,10 +1,10 @@
 #!/bin/sh
-# model.sh BUILD SOURCE CXX WORK CASE: a model's step for a GPU, run on the CPU through the shim with plain
+# model.sh BUILD SOURCE CXX WORK CASE [bf16|fp16]: a model's step for a GPU, run on the CPU through the shim with plain
 # loops for products, against PyTorch's loss, outputs, gradients and running statistics; and the same bits
 # with threads and blocks in reverse. The kernels are built to be checked: an access out of bounds or a race
 # fails. CASE is a folder of tests/models/cases (tests/models/model.sh says what it holds).
 set -eu
-build=$1 source=$2 cxx=$3 work=$4 case=$5
+build=$1 source=$2 cxx=$3 work=$4 case=$5 precision=${6:-fp32}
 rm -rf "$work"
 mkdir -p "$work"
 
@@ -18,9 +18,13 @@ while input=$(file "input$i.npy") && [ -e "$input" ]; do
 done
 target=$(file target.npy)
 [ ! -e "$target" ] || inputs="$inputs --target $target"
-read -r tolerance _ <"$(file tolerance)"
+read -r tolerance _ narrow <"$(file tolerance)"
+case $precision in
+bf16) tolerance=$narrow ;;
+fp16) tolerance=$(awk "BEGIN { print $narrow / 8 }") ;;
+esac
 # shellcheck disable=SC2046,SC2086 # options and inputs are words
-"$build/cuda_kernels" "$case/model.onnx" $(cat "$(file options)") --optimizer sgd:lr=0.1 --threads 1 --no-build \
+"$build/cuda_kernels" "$case/model.onnx" $(cat "$(file options)") --optimizer sgd:lr=0.1 --threads 1 --precision "$precision" --no-build \
 	-o "$work/gpu" >"$work/gpu.log"
 sh "$source/tests/gpu/shim/build.sh" check "$cxx" "$source" "$work/gpu/kernels.cu" "$work/gpu/kernels.so"
 (cd "$work/gpu" && cc -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -DSTINT_SHARED -DSTINT_WITH_LIB -fopenmp -I. -I"$source" -o step.so \

@@ -64,6 +64,7 @@ struct variant {
 	char symbol[64]; /* of the model in the shared object, and the folder of its source */
 	struct graph_problem train, eval;
 	bool output_known[CASE_OUTPUTS]; /* made at compile time: nothing to run */
+	bool same_sums; /* no product, whose library adds up in an order of its own */
 	int noutput;
 	stint_step *step;
 	struct result result;
