@@ -114,7 +114,10 @@ static const char turns_text[] =
 	"#define THREAD (blockIdx.x * (int64_t)blockDim.x + threadIdx.x)\n"
 	"#define THREADS (gridDim.x * (int64_t)blockDim.x)\n"
 	"#define ONCE(i, value) for (int64_t i = (value), i##_once = 1; i##_once; i##_once = 0)\n"
-	"#define thread_index() ((int)threadIdx.x) /* in a launch of one block */\n";
+	"#define thread_index() ((int)threadIdx.x) /* in a launch of one block */\n"
+	"#ifndef INT64_C\n"
+	"#define INT64_C(x) ((int64_t)(x))\n"
+	"#endif\n";
 
 static const char scratch_text[] =
 	"\n/* Scratch bytes, as elements of the type that is asked for. */\n"
