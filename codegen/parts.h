@@ -91,6 +91,8 @@ void print_kernels(const struct kernels *ks, struct text *t);
 
 /* --- cuda.c --- */
 
+/* Barriers where a kernel's text reads what threads have made together. */
+void cuda_barriers(struct text *body);
 /* Sets how kernel k, whose body has so many shared loops of so many turns, is launched; one whose
  * threads have scratch of their own, by so many threads. */
 void cuda_shape(struct kernel *k, int nloop, int64_t turns, int threads);
