@@ -61,28 +61,60 @@ static bool is_result(const char *line, size_t len)
 	       starts(line + 5, len - 5, "] = ");
 }
 
-static enum outside outside_of(const char *body)
+/* One line of a body that is no part of a shared loop; `after`: behind one, whose results it may
+ * read. */
+static enum outside line_outside(const char *line, size_t len, bool after)
+{
+	if (starts(line, len, "\t__syncthreads();"))
+		return NOTHING;
+	if (is_declaration(line, len))
+		return after && memchr(line, '[', len) ? LOCAL : NOTHING;
+	return is_local_sum(line, len) || is_result(line, len) ? LOCAL : SIDE_EFFECTS;
+}
+
+static bool is_shared_head(const char *line, size_t len)
+{
+	static const char *const head = "= THREAD";
+	const char *at = strstr(line, head);
+	return starts(line, len, "\tfor (int64_t ") && at && at < line + len;
+}
+
+/* Reads a body line by line; with `out`, writes it there, with barriers where what is read may come
+ * from a loop that other threads share in. */
+static enum outside read_body(const char *body, struct text *out)
 {
 	enum outside worst = NOTHING;
-	bool shared = false; /* in the body of a shared loop */
+	bool shared = false, after = false; /* in a shared loop; behind one, and no barrier yet */
 	for (const char *p = body; *p;) {
-		const size_t len = strcspn(p, "\n");
+		const size_t len = strcspn(p, "\n"), whole = len + (p[len] != '\0');
 		const bool inner = starts(p, len, "\t\t") || starts(p, len, "\t}");
-		if (starts(p, len, "\tfor (") && memchr(p, ';', len) && strstr(p, "THREAD") &&
-			strstr(p, "THREAD") < p + len)
-			shared = true;
-		else if (!inner || !shared) {
+		if (is_shared_head(p, len)) {
+			shared = after = true;
+		} else if (!inner || !shared) {
+			const enum outside here = line_outside(p, len, after);
 			shared = false;
-			if (starts(p, len, "\t__syncthreads();") || is_declaration(p, len))
-				;
-			else if (is_local_sum(p, len) || is_result(p, len))
-				worst = worst > LOCAL ? worst : LOCAL;
-			else
-				worst = SIDE_EFFECTS;
+			if (starts(p, len, "\t__syncthreads();"))
+				after = false;
+			if (here != NOTHING && after && out)
+				text_puts(out, "\t__syncthreads();\n");
+			after &= here == NOTHING;
+			worst = here > worst ? here : worst;
 		}
-		p += len + (p[len] != '\0');
+		if (out)
+			text_write(out, p, whole);
+		p += whole;
 	}
 	return worst;
+}
+
+void cuda_barriers(struct text *body)
+{
+	struct text with = {0};
+	read_body(body->s ? body->s : "", &with);
+	const bool failed = body->failed || with.failed;
+	text_free(body);
+	*body = with;
+	body->failed = failed;
 }
 
 static int clamp_blocks(int64_t blocks)
@@ -92,7 +124,7 @@ static int clamp_blocks(int64_t blocks)
 
 void cuda_shape(struct kernel *k, const struct emit *e)
 {
-	const enum outside outside = outside_of(k->body);
+	const enum outside outside = read_body(k->body, NULL);
 	const bool own_scratch = text_mentions(k->body, "thread_index");
 	const int threads = e->g->target->threads;
 	if (e->tasks > 0) {

@@ -250,6 +250,8 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 			e.in_place[in_place[i]] = i;
 	int lib;
 	enum status st = body_of(ks, g, n, &e, &lib);
+	if (st == ST_OK && lib < 0 && g->target->cuda)
+		cuda_barriers(&e.out);
 	if (st == ST_OK && e.out.failed)
 		st = diag_nomem(ks->diag);
 	if (st == ST_OK) {

@@ -91,6 +91,8 @@ void print_kernels(const struct kernels *ks, struct text *t);
 
 /* --- cuda.c --- */
 
+/* Barriers where a kernel's text reads what threads have made together. */
+void cuda_barriers(struct text *body);
 /* Sets how kernel k, whose body `e` was written to, is launched; one whose threads have scratch of
  * their own, by as many threads as the target has. */
 void cuda_shape(struct kernel *k, const struct emit *e);
