@@ -1,8 +1,9 @@
 #!/bin/sh
-# model.sh BUILD SOURCE CXX WORK CASE [bf16|fp16]: a model's step for a GPU, run on the CPU through the shim with plain
+# model.sh BUILD SOURCE CXX WORK CASE [bf16|fp16|dropout]: a model's step for a GPU, run on the CPU through the shim with plain
 # loops for products, against PyTorch's loss, outputs, gradients and running statistics; and the same bits
 # with threads and blocks in reverse. The kernels are built to be checked: an access out of bounds or a race
-# fails. CASE is a folder of tests/models/cases (tests/models/model.sh says what it holds).
+# fails. CASE is a folder of tests/models/cases (tests/models/model.sh says what it holds). With dropout: against
+# the step in C, which draws the same numbers.
 set -eu
 build=$1 source=$2 cxx=$3 work=$4 case=$5 precision=${6:-fp32}
 rm -rf "$work"
@@ -19,12 +20,20 @@ done
 target=$(file target.npy)
 [ ! -e "$target" ] || inputs="$inputs --target $target"
 read -r tolerance _ narrow <"$(file tolerance)"
+options=$(cat "$(file options)") reference=$(file reference.safetensors)
 case $precision in
 bf16) tolerance=$narrow ;;
 fp16) tolerance=$(awk "BEGIN { print $narrow / 8 }") ;;
+dropout)
+	precision=fp32 reference=$work/c.safetensors
+	options=$(echo "$options" | sed 's/--dropout off//')
+	# shellcheck disable=SC2086 # options are words
+	CFLAGS="-O1 -march=native" "$build/stint" compile "$case/model.onnx" $options --optimizer sgd:lr=0.1 --threads 1 -o "$work/c" \
+		>"$work/c.log"
+	;;
 esac
-# shellcheck disable=SC2046,SC2086 # options and inputs are words
-"$build/cuda_kernels" "$case/model.onnx" $(cat "$(file options)") --optimizer sgd:lr=0.1 --threads 1 --precision "$precision" --no-build \
+# shellcheck disable=SC2086 # options and inputs are words
+"$build/cuda_kernels" "$case/model.onnx" $options --optimizer sgd:lr=0.1 --threads 1 --precision "$precision" --no-build \
 	-o "$work/gpu" >"$work/gpu.log"
 sh "$source/tests/gpu/shim/build.sh" check "$cxx" "$source" "$work/gpu/kernels.cu" "$work/gpu/kernels.so"
 (cd "$work/gpu" && cc -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -DSTINT_SHARED -DSTINT_WITH_LIB -fopenmp -I. -I"$source" -o step.so \
@@ -35,8 +44,9 @@ sh "$source/tests/gpu/shim/build.sh" check "$cxx" "$source" "$work/gpu/kernels.c
 run() { # STEP OUT
 	"$build/stint" run "$work/$1" $inputs -o "$work/$2"
 }
+[ ! -e "$work/c" ] || run c c.safetensors
 run gpu forward.safetensors
 STINT_SHIM_ORDER=reverse run gpu reverse.safetensors
 "$build/compare_tensors" --identical "$work/forward.safetensors" "$work/reverse.safetensors"
-"$build/compare_tensors" "$tolerance" "$work/forward.safetensors" "$(file reference.safetensors)"
+"$build/compare_tensors" "$tolerance" "$work/forward.safetensors" "$reference"
 rm -rf "$work"
