@@ -4,7 +4,11 @@
  * A block takes tasks: 64 queries (or keys) of one head, against all keys (or queries) that they
  * see, 64 at a time. Wide heads are cut into parts, which compute the same probabilities; a task
  * has the sums of one part. The gradient computes them again from lse, once for dq and once for dk
- * and dv: no two blocks write one element, and no order depends on the launch. */
+ * and dv: no two blocks write one element, and no order depends on the launch.
+ *
+ * All products are attention_dots' and attention_sum's, in single precision. Tensor cores belong
+ * there: a warp with 16 rows of the tile, mma_bf16 in place of the loops over k, and a row's
+ * maximum and sum over the 4 lanes that then have it instead of 16. */
 #include <stdio.h>
 
 #include "ops/attention.h"
