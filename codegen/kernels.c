@@ -308,10 +308,6 @@ void print_helpers(const struct kernels *ks, struct text *t)
 
 void print_kernels(const struct kernels *ks, struct text *t)
 {
-	if (ks->graph->target->cuda)
-		print_launches(ks, t);
-	else
-		print_helpers(ks, t);
 	for (int i = 0; i < ks->n; i++) {
 		const struct kernel *k = &ks->kernel[i];
 		if (k->function != i || k->launched)
