@@ -117,16 +117,26 @@ void cuda_barriers(struct text *body)
 	body->failed = failed;
 }
 
-void cuda_shape(struct kernel *k, int nloop, int64_t turns, int threads)
+static int clamp_blocks(int64_t blocks)
 {
+	return blocks < 1 ? 1 : blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
+}
+
+void cuda_shape(struct kernel *k, const struct emit *e)
+{
+	if (e->tasks > 0) {
+		k->threads = e->task_threads;
+		k->blocks = clamp_blocks(e->tasks);
+		return;
+	}
 	const enum outside outside = read_body(k->body, NULL);
 	const bool own_scratch = text_mentions(k->body, "thread_index");
-	const int64_t blocks = (turns + BLOCK_THREADS - 1) / BLOCK_THREADS;
-	k->threads = nloop == 0 || outside == SIDE_EFFECTS    ? 1
+	const int threads = e->g->target->threads;
+	k->threads = e->nloop == 0 || outside == SIDE_EFFECTS ? 1
 		     : own_scratch && threads < BLOCK_THREADS ? threads
 							      : BLOCK_THREADS;
-	const bool one_block = k->threads == 1 || nloop > 1 || outside == LOCAL || own_scratch;
-	k->blocks = one_block || blocks < 1 ? 1 : blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
+	const bool one_block = k->threads == 1 || e->nloop > 1 || outside == LOCAL || own_scratch;
+	k->blocks = one_block ? 1 : clamp_blocks((e->turns + BLOCK_THREADS - 1) / BLOCK_THREADS);
 }
 
 /* --- The text --- */
@@ -136,7 +146,10 @@ static const char turns_text[] =
 	"#define THREAD (blockIdx.x * (int64_t)blockDim.x + threadIdx.x)\n"
 	"#define THREADS (gridDim.x * (int64_t)blockDim.x)\n"
 	"#define ONCE(i, value) for (int64_t i = (value), i##_once = 1; i##_once; i##_once = 0)\n"
-	"#define thread_index() ((int)threadIdx.x) /* in a launch of one block */\n";
+	"#define thread_index() ((int)threadIdx.x) /* in a launch of one block */\n"
+	"#ifndef INT64_C\n"
+	"#define INT64_C(x) ((int64_t)(x))\n"
+	"#endif\n";
 
 static const char scratch_text[] =
 	"\n/* Scratch bytes, as elements of the type that is asked for. */\n"
@@ -170,7 +183,7 @@ static void print_start(const struct kernels *ks, struct text *t)
 	text_puts(t, "\ntypedef float real;\n\n#define restrict __restrict__\n");
 	text_puts(t, turns_text);
 	text_puts(t, scratch_text);
-	if (kernels_mention(ks, "philox_lanes"))
+	if (kernels_mention(ks, "philox_lanes") || kernels_mention(ks, "stint_philox_at"))
 		print_philox(t);
 	print_pieces(ks, t);
 }

@@ -1,6 +1,7 @@
 /* What operators' hooks write C text with. */
 #include "codegen/emit.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -252,6 +253,13 @@ void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop
 		if (k + 1 < n)
 			text_puts(&e->out, "\n");
 	}
+}
+
+void emit_launch(struct emit *e, int64_t tasks, int threads)
+{
+	assert(threads > 0 && threads % 32 == 0 && threads <= 256);
+	e->tasks = tasks > 1 ? tasks : 1;
+	e->task_threads = threads;
 }
 
 void emit_deeper(struct emit *e, size_t from, int tabs)

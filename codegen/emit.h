@@ -41,6 +41,8 @@ struct emit {
 	/* CUDA: how many loops threads share so far, and the turns of the longest. */
 	int nloop;
 	int64_t turns;
+	int64_t tasks; /* emit_launch's; 0: the launch is as the text allows */
+	int task_threads;
 	struct emit_helpers *helpers; /* NULL: emit_helper drops its text */
 };
 
@@ -70,6 +72,10 @@ void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop
  * nothing about pointers, which lose their `restrict` where a loop is shared among threads.
  * `inner`: such a loop inside those of emit_loops, `work` being theirs. */
 void emit_loop_each(struct emit *e, double work, bool inner, const struct emit_loop *loop);
+/* CUDA: the launch, where the text is no loop that any threads share: `tasks` blocks, or fewer, of
+ * `threads` threads, which are whole warps and at most 256. Block blockIdx.x does tasks blockIdx.x,
+ * blockIdx.x + gridDim.x, ...; shared memory is declared by the text, at most 48 KiB. */
+void emit_launch(struct emit *e, int64_t tasks, int threads);
 /* So many tabs more before the lines that were written since the text was `from` long: a body that
  * is written as one loop's, behind the heads of several. */
 void emit_deeper(struct emit *e, size_t from, int tabs);

@@ -234,7 +234,7 @@ static enum status kernel_from_body(struct kernels *ks, const struct node *n, co
 		if (*index == ks->n)
 			st = keep_kernel(ks, n, k, params.s, whole.s);
 		if (st == ST_OK && k.launched)
-			cuda_shape(&ks->kernel[*index], e->nloop, e->turns, e->g->target->threads);
+			cuda_shape(&ks->kernel[*index], e);
 	}
 	text_free(&params);
 	text_free(&whole);
@@ -250,7 +250,7 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 			e.in_place[in_place[i]] = i;
 	int lib;
 	enum status st = body_of(ks, g, n, &e, &lib);
-	if (st == ST_OK && lib < 0 && g->target->cuda)
+	if (st == ST_OK && lib < 0 && g->target->cuda && e.tasks == 0)
 		cuda_barriers(&e.out);
 	if (st == ST_OK && e.out.failed)
 		st = diag_nomem(ks->diag);

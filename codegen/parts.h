@@ -93,9 +93,9 @@ void print_kernels(const struct kernels *ks, struct text *t);
 
 /* Barriers where a kernel's text reads what threads have made together. */
 void cuda_barriers(struct text *body);
-/* Sets how kernel k, whose body has so many shared loops of so many turns, is launched; one whose
- * threads have scratch of their own, by so many threads. */
-void cuda_shape(struct kernel *k, int nloop, int64_t turns, int threads);
+/* Sets how kernel k, whose body `e` was written to, is launched; one whose threads have scratch of
+ * their own, by as many threads as the target has. */
+void cuda_shape(struct kernel *k, const struct emit *e);
 /* kernels.cu */
 void print_cuda_kernels(const struct kernels *ks, struct text *t);
 /* In step.c: functions of the same names that launch them, and the table of launches. */

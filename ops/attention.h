@@ -94,6 +94,11 @@ enum status attention_grad_emit(struct emit *e, const struct node *n);
 int64_t attention_grad_workspace(const struct node *n, const struct target *t);
 enum status attention_mask_emit(struct emit *e, const struct node *n);
 
+/* attention_cuda.c: the same for a GPU. */
+enum status attention_cuda_emit(struct emit *e, const struct node *n);
+enum status attention_grad_cuda_emit(struct emit *e, const struct node *n);
+enum status attention_mask_cuda_emit(struct emit *e, const struct node *n);
+
 /* attention_onnx.c: ONNX's operator. */
 enum status attention_onnx_infer(struct graph *g, struct node *n);
 enum status attention_onnx_lower(struct graph *g, const struct node *n, struct tensor *const *in,

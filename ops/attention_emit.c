@@ -54,11 +54,15 @@ static int64_t real_bytes(const struct tensor *t)
 
 int64_t attention_workspace(const struct node *n, const struct target *t)
 {
+	if (t->cuda)
+		return 0;
 	return forward_elements(n->param, t->threads) * real_bytes(n->in[IN_Q]) * t->threads;
 }
 
 int64_t attention_grad_workspace(const struct node *n, const struct target *t)
 {
+	if (t->cuda)
+		return 0;
 	return grad_elements(n->param) * real_bytes(n->in[GRAD_Q]) * t->threads;
 }
 
@@ -164,6 +168,8 @@ enum status attention_emit(struct emit *e, const struct node *n)
 	const int64_t block = forward_block(p, threads);
 	part_text text[3];
 	const struct tensor *q = n->in[IN_Q];
+	if (e->g->target->cuda)
+		return attention_cuda_emit(e, n);
 	emit_shape(e, p, block, q);
 	emit_rows(e, q);
 	emit_helper_on(e, "attention_forward", attention_forward_text, 1, &q);
@@ -313,7 +319,7 @@ static void emit_grad_masks(struct emit *e, const struct node *n)
 bool attention_joins(const struct graph *g, const struct attention *p)
 {
 	const int64_t tasks = mask_tasks(p), threads = g->target->threads;
-	return (tasks % threads == 0 || tasks >= 4 * threads) &&
+	return !g->target->cuda && (tasks % threads == 0 || tasks >= 4 * threads) &&
 	       4 * p->mask_dim[0] * p->mask_dim[1] * p->tk <= p->batch * p->heads * p->d;
 }
 
@@ -331,6 +337,8 @@ static bool by_heads(const struct attention *p, int threads)
 enum status attention_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
+	if (e->g->target->cuda)
+		return attention_grad_cuda_emit(e, n);
 	emit_grad_helpers(e, n);
 	if (n->nout > attention_parts(p))
 		emit_grad_masks(e, n);
@@ -347,6 +355,8 @@ enum status attention_mask_emit(struct emit *e, const struct node *n)
 	const struct attention *p = n->param;
 	const long long period = p->mask_dim[0], heads = p->heads, plane = p->tq * p->tk;
 	const bool shared = p->mask_dim[1] == 1;
+	if (e->g->target->cuda)
+		return attention_mask_cuda_emit(e, n);
 	emit_grad_helpers(e, n);
 	emit_grad_data(e, n, "g", TO_MASK);
 	const struct emit_loop loop[] = {

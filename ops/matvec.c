@@ -44,7 +44,8 @@ static const char rows_text[] =
 static void emit_dots(struct emit *e, const struct matvec *v)
 {
 	const long long n = v->n, k = v->k;
-	emit_helper(e, "dot_rows", dots_text);
+	if (!e->g->target->cuda)
+		emit_helper(e, "dot_rows", dots_text);
 	emit_loops(e, 2.0 * (double)n * (double)k, 1, &(struct emit_loop){"j", n, 4});
 	emit(e, " {\n\t\treal sum[4];\n");
 	if (n % 4) {
@@ -55,7 +56,13 @@ static void emit_dots(struct emit *e, const struct matvec *v)
 			k, k);
 		emit(e, "\t\telse\n\t");
 	}
-	emit(e, "\t\tdot_rows(%lld, %s, %s + j * %lld, sum);\n", k, v->x, v->w, k);
+	if (e->g->target->cuda) { /* a thread has no vectors: the same sums */
+		emit(e, "\t\tfor (int64_t r = 0; r < 4; r++)\n\t");
+		emit(e, "\t\tsum[r] = dot_lanes(%s, %s + (j + r) * %lld, %lld);\n", v->x, v->w, k,
+			k);
+	} else {
+		emit(e, "\t\tdot_rows(%lld, %s, %s + j * %lld, sum);\n", k, v->x, v->w, k);
+	}
 	emit(e, "\t\tfor (int64_t r = 0; r < %s; r++)\n", n % 4 ? "rows" : "4");
 	emit(e, "\t\t\ty0[j + r] = %s%ssum[r];\n", v->bias ? v->bias : "",
 		v->bias ? "[j + r] + " : "");
