@@ -124,14 +124,14 @@ static int clamp_blocks(int64_t blocks)
 
 void cuda_shape(struct kernel *k, const struct emit *e)
 {
-	const enum outside outside = read_body(k->body, NULL);
-	const bool own_scratch = text_mentions(k->body, "thread_index");
-	const int threads = e->g->target->threads;
 	if (e->tasks > 0) {
 		k->threads = e->task_threads;
 		k->blocks = clamp_blocks(e->tasks);
 		return;
 	}
+	const enum outside outside = read_body(k->body, NULL);
+	const bool own_scratch = text_mentions(k->body, "thread_index");
+	const int threads = e->g->target->threads;
 	k->threads = e->nloop == 0 || outside == SIDE_EFFECTS ? 1
 		     : own_scratch && threads < BLOCK_THREADS ? threads
 							      : BLOCK_THREADS;

@@ -250,7 +250,7 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 			e.in_place[in_place[i]] = i;
 	int lib;
 	enum status st = body_of(ks, g, n, &e, &lib);
-	if (st == ST_OK && lib < 0 && g->target->cuda)
+	if (st == ST_OK && lib < 0 && g->target->cuda && e.tasks == 0)
 		cuda_barriers(&e.out);
 	if (st == ST_OK && e.out.failed)
 		st = diag_nomem(ks->diag);
@@ -308,10 +308,6 @@ void print_helpers(const struct kernels *ks, struct text *t)
 
 void print_kernels(const struct kernels *ks, struct text *t)
 {
-	if (ks->graph->target->cuda)
-		print_launches(ks, t);
-	else
-		print_helpers(ks, t);
 	for (int i = 0; i < ks->n; i++) {
 		const struct kernel *k = &ks->kernel[i];
 		if (k->function != i || k->launched)

@@ -90,6 +90,10 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 	text_puts(t, "\n/* In evaluation. */\n");
 	print_places(eval, false, t);
 	text_puts(t, "\n/* --- Kernels --- */\n");
+	if (ks->graph->target->cuda)
+		print_launches(ks, t);
+	else
+		print_helpers(ks, t);
 	print_kernels(ks, t);
 	print_step_macros(ks, has_updates(train, true), has_updates(train, false),
 		eval->gp->graph->noutput > 0, t);
