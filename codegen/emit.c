@@ -149,6 +149,11 @@ static void emit_line(struct emit *e, const char *line)
 	emit(e, "%s\n", line);
 }
 
+void emit_c_only(struct emit *e)
+{
+	e->c_only = true;
+}
+
 void emit_parallel(struct emit *e, double work, int collapse)
 {
 	char line[40];

@@ -41,6 +41,7 @@ struct emit {
 	/* CUDA: how many loops threads share so far, and the turns of the longest. */
 	int nloop;
 	int64_t turns;
+	bool c_only; /* emit_c_only was called */
 	struct emit_helpers *helpers; /* NULL: emit_helper drops its text */
 };
 
@@ -55,6 +56,8 @@ void emit_helper(struct emit *e, const char *name, const char *text);
  * that name, which lasts as long as e's helpers. */
 const char *emit_helper_on(
 	struct emit *e, const char *name, const char *text, int n, const struct tensor *const *t);
+/* The text, or what it calls, is C for CPUs and no CUDA: a GPU's step that needs it is refused. */
+void emit_c_only(struct emit *e);
 /* A line "PARALLEL_FOR(collapse)", which stands for "#pragma omp parallel for ...", indented like
  * the loop that follows it, when `work` (about: flops or elements in the whole loop nest) is worth
  * it and the target has threads; nothing otherwise. */

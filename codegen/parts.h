@@ -94,8 +94,9 @@ void print_kernels(const struct kernels *ks, struct text *t);
 /* Sets how kernel k, whose body has so many shared loops of so many turns, is launched; one whose
  * threads have scratch of their own, by so many threads. */
 void cuda_shape(struct kernel *k, int nloop, int64_t turns, int threads);
-/* kernels.cu */
+/* kernels.cu, and kernels.c, which holds it */
 void print_cuda_kernels(const struct kernels *ks, struct text *t);
+void print_cuda_string(const char *model, const struct text *kernels_cu, struct text *t);
 /* In step.c: functions of the same names that launch them, and the table of launches. */
 void print_launches(const struct kernels *ks, struct text *t);
 

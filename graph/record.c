@@ -177,7 +177,7 @@ struct op_cost node_cost(const struct node *n)
 	return c;
 }
 
-/* The library knows no F16. */
+/* The CPU's library knows no F16. */
 static bool has_half(const struct node *n)
 {
 	for (int i = 0; i < n->nin; i++)
@@ -192,7 +192,7 @@ static int64_t library_way(
 {
 	const struct target *t = g->target;
 	if (t->portable || !t->library_workspace || !n->op->library || g->real != DT_F32 ||
-		has_half(n))
+		(has_half(n) && !t->cuda))
 		return -1;
 	*call = (struct lib_call){0};
 	if (!n->op->library(n, way, call) || (call->slow && !t->cuda))

@@ -81,11 +81,12 @@
 #define COS cos
 #define FMOD fmod
 
-/* Which tensors of a product are bf16, as its library call has it (runtime/stint_lib.h). */
+/* Which tensors of a product are narrow, as its library call has it (runtime/stint_lib.h). */
 static inline int64_t product_types(const struct node *n)
 {
-	return (n->in[0]->dtype == DT_BF16 ? 1 : 0) + (n->in[1]->dtype == DT_BF16 ? 2 : 0) +
-	       (n->out[0]->dtype == DT_BF16 ? 4 : 0);
+	return (dtype_is_narrow(n->in[0]->dtype) ? 1 : 0) +
+	       (dtype_is_narrow(n->in[1]->dtype) ? 2 : 0) +
+	       (dtype_is_narrow(n->out[0]->dtype) ? 4 : 0);
 }
 
 #endif
