@@ -185,7 +185,9 @@ static enum status check_words(struct options *o, struct diag *d)
 	const bool cuda = !strcmp(o->target, "cuda");
 	if (cuda && (o->portable || o->debug_arena || o->isa))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --target cuda",
-			o->portable ? "portable" : o->isa ? "isa" : "debug-arena");
+			o->portable ? "portable"
+			: o->isa    ? "isa"
+				    : "debug-arena");
 	if (stint_gpu_arch(o->arch / 10, o->arch % 10) != o->arch)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--arch is 80, 86, 89, 90, 100 or 120, not %d", o->arch);

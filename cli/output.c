@@ -112,8 +112,7 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 /* A GPU's step takes of the library's files what says how calls are numbered. */
 static bool wanted(const struct pipeline *p, const char *name)
 {
-	const bool gpu =
-		!strncmp(name, "stint_gpu", 9) || !strncmp(name, "stint_rt_gpu", 12);
+	const bool gpu = !strncmp(name, "stint_gpu", 9) || !strncmp(name, "stint_rt_gpu", 12);
 	if (p->target.cuda)
 		return strncmp(name, "stint_lib", 9) != 0 || !strcmp(name, "stint_lib.h");
 	return !gpu && (!p->target.portable || strncmp(name, "stint_lib", 9) != 0);

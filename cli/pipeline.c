@@ -72,7 +72,9 @@ enum status pipeline_import(struct pipeline *p)
 			: !strcmp(o->math, "strict") ? MATH_STRICT
 						     : MATH_FIXED,
 		.block = o->portable || cuda ? 0 : stint_lib_block(),
-		.library_workspace = o->portable ? NULL : cuda ? gpu_workspace : library_workspace,
+		.library_workspace = o->portable ? NULL
+				     : cuda      ? gpu_workspace
+						 : library_workspace,
 		.user = p};
 	p->name = identifier(p->arena, o->model);
 	if (!p->name)

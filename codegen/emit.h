@@ -41,7 +41,7 @@ struct emit {
 	/* CUDA: how many loops threads share so far, and the turns of the longest. */
 	int nloop;
 	int64_t turns;
-	bool c_only; /* emit_c_only was called */
+	bool c_only;                  /* emit_c_only was called */
 	struct emit_helpers *helpers; /* NULL: emit_helper drops its text */
 };
 

@@ -252,8 +252,8 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 	enum status st = body_of(ks, g, n, &e, &lib);
 	const struct where w = {.file = g->file, .node = n->name, .op = n->op->name};
 	if (st == ST_OK && g->target->cuda && e.c_only)
-		st = diag_fail(ks->diag, ST_INVALID, &w, "compile for --target c",
-			"has no CUDA text yet");
+		st = diag_fail(
+			ks->diag, ST_INVALID, &w, "compile for --target c", "has no CUDA text yet");
 	if (st == ST_OK && e.out.failed)
 		st = diag_nomem(ks->diag);
 	if (st == ST_OK) {

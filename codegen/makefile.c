@@ -33,10 +33,11 @@ static void print_sources(bool gpu, bool library, struct text *t)
 void print_makefile(const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
 	const bool gpu = ks->graph->target->cuda, library = ks->nlib > 0 && !gpu;
-	text_add(t, "# make             step.so, which stint opens\n"
-		     "# make libstep.a   for a program of your own: include stint_step.h, link it "
-		     "and -lm%s\n"
-		     "\nCC ?= cc\n",
+	text_add(t,
+		"# make             step.so, which stint opens\n"
+		"# make libstep.a   for a program of your own: include stint_step.h, link it "
+		"and -lm%s\n"
+		"\nCC ?= cc\n",
 		gpu ? " -ldl" : "");
 	text_add(t, "CFLAGS ?= -O3%s%s -Wall -Wextra\n", *in->isa_flags ? " " : "", in->isa_flags);
 	text_puts(t,

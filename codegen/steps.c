@@ -91,8 +91,8 @@ void print_step_macros(
 			"\treturn 1;\n"
 			"}\n");
 	if (products)
-		text_puts(t, ks->graph->target->cuda ? looked_at_device_product
-						     : looked_at_product);
+		text_puts(
+			t, ks->graph->target->cuda ? looked_at_device_product : looked_at_product);
 	if (ks->nlib || ks->graph->target->cuda)
 		text_puts(t,
 			"\nstatic int library_failed(stint_step *s, int step, int code, const "

@@ -196,8 +196,7 @@ static enum dtype narrow_type(const struct schedule *train, const struct schedul
 static void print_gpu(const struct schedule *train, const struct schedule *eval,
 	const struct codegen_input *in, struct text *t)
 {
-	text_add(t,
-		"\t.kernel = launches,\n\t.kernels_text = stint_kernels_%s,\n\t.narrow = %s,\n",
+	text_add(t, "\t.kernel = launches,\n\t.kernels_text = stint_kernels_%s,\n\t.narrow = %s,\n",
 		in->name, dtype_text(narrow_type(train, eval)));
 }
 

@@ -325,7 +325,8 @@ static enum status gemm_lower(struct graph *g, const struct node *n, struct tens
 	struct tensor *c = n->nin > 2 && in[2] && beta != 0 ? gemm_scaled(g, in[2], beta) : NULL;
 	/* a GPU's library adds a bias of the product's own type only, and parameters stay wide */
 	const bool apart = g->target->cuda && g->target->narrow;
-	if (c && !apart && alpha == 1 && c->numel == cols && c->rank > 0 && c->dim[c->rank - 1] == cols) {
+	if (c && !apart && alpha == 1 && c->numel == cols && c->rank > 0 &&
+		c->dim[c->rank - 1] == cols) {
 		c = graph_reshape(g, c, 1, &cols);
 		out[0] = product_op(g, in[0], in[1], c, ta, tb);
 		return g->failed;

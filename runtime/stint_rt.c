@@ -346,8 +346,7 @@ static int run_here(stint_step *s, int (*step)(stint_step *, const struct stint_
 #endif
 }
 
-static int run(
-	stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
+static int run(stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
 {
 	const struct stint_model *m = s->model;
 	const int64_t control[4] = {s->seed, s->count, valid, 0};

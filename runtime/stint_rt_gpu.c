@@ -102,8 +102,8 @@ int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, 
 /* Within the workspace that the plan has for it. */
 static int library_make(struct own *o, const struct stint_lib_call *call, struct stint_lib *l)
 {
-	const enum stint_gpu_type narrow =
-		o->s->model->narrow == STINT_F16 ? STINT_GPU_F16 : STINT_GPU_BF16;
+	const enum stint_gpu_type narrow = o->s->model->narrow == STINT_F16 ? STINT_GPU_F16
+									    : STINT_GPU_BF16;
 	struct stint_gpu_product p;
 	struct stint_gpu_convolution c;
 	l->g = o->g;
@@ -355,7 +355,8 @@ static int run(stint_step *s, int train, const int64_t control[4], double lr,
 		rc = probe ? run_probed(o, train, probe)
 			   : told(o, stint_gpu_replay(o->g, o->graph[train]));
 	return rc ? rc
-		  : get_numbers(o, train ? s->model->loss_offset_train : s->model->loss_offset_eval);
+		  : get_numbers(
+			    o, train ? s->model->loss_offset_train : s->model->loss_offset_eval);
 }
 
 /* --- Init and free --- */
