@@ -20,6 +20,8 @@ void emit(struct emit *e, const char *fmt, ...)
 void emit_helper(struct emit *e, const char *name, const char *text)
 {
 	struct emit_helpers *h = e->helpers;
+	if (strstr(text, "vector_size")) /* vectors as C's compilers have them */
+		emit_c_only(e);
 	if (!h)
 		return;
 	struct helper **end = &h->first;

@@ -56,7 +56,8 @@ void emit_helper(struct emit *e, const char *name, const char *text);
  * that name, which lasts as long as e's helpers. */
 const char *emit_helper_on(
 	struct emit *e, const char *name, const char *text, int n, const struct tensor *const *t);
-/* The text, or what it calls, is C for CPUs and no CUDA: a GPU's step that needs it is refused. */
+/* The text, or what it calls, is C for CPUs and no CUDA: a GPU's step that needs it is refused. A
+ * helper with vectors in GNU C's way says so by itself. */
 void emit_c_only(struct emit *e);
 /* A line "PARALLEL_FOR(collapse)", which stands for "#pragma omp parallel for ...", indented like
  * the loop that follows it, when `work` (about: flops or elements in the whole loop nest) is worth

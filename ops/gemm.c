@@ -214,7 +214,6 @@ void gemm_emit_thread(struct emit *e)
 
 void gemm_emit_macro(struct emit *e)
 {
-	emit_c_only(e);
 	emit_helper(e, "gemm_tile", tile_text);
 	emit_helper(e, "gemm_macro", macro_text);
 }
@@ -222,7 +221,6 @@ void gemm_emit_macro(struct emit *e)
 static void emit_turn(struct emit *e, const struct tensor *t)
 {
 	const bool narrow = dtype_is_narrow(t->dtype);
-	emit_c_only(e);
 	emit_helper(e, "gemm_four", four_text);
 	emit_helper_on(e, "gemm_load", narrow ? turn_load_narrow_text : turn_load_text, 1, &t);
 	emit_helper_on(e, "gemm_turn", turn_text, 1, &t);

@@ -138,13 +138,12 @@ static bool product_library(const struct node *n, int way, struct lib_call *call
 {
 	const struct product *p = n->param;
 	struct matvec v;
-	if (product_is_matvec(n, &v))
-		return false;
 	if (way > 0 || n->out[0]->dtype == DT_F64 || n->out[0]->numel == 0 || p->k == 0)
 		return false;
 	*call = (struct lib_call){n->nin > 2 && n->in[2] ? "matmul_bias" : "matmul",
 		{p->batch, p->m, p->n, p->k, p->ta, p->tb, p->sa, p->sb, product_types(n)},
 		.speed = 1};
+	call->slow = product_is_matvec(n, &v); /* it has a text of its own */
 	return true;
 }
 

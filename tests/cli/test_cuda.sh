@@ -18,6 +18,9 @@ expect 0 stint compile "$models/cnn.onnx" $ce --target cuda --precision bf16 --n
 grep -q 'narrow = STINT_BF16' bf16/step.c || fail "bf16/step.c does not say what is narrow"
 expect 0 stint compile "$models/mlp.onnx" $ce --target cuda --precision fp16 --no-build -o fp16
 grep -q 'narrow = STINT_F16' fp16/step.c || fail "fp16/step.c does not say what is narrow"
+# One row: the library does what has a text of its own in C.
+expect 0 stint compile "$models/mlp.onnx" --loss cross-entropy --optimizer sgd --batch 1 --target cuda --no-build -o one
+! grep -q vector_size one/kernels.cu || fail "one/kernels.cu has vectors in GNU C's way"
 # The processors here change nothing, and the same comes out twice.
 expect 0 stint compile "$models/mlp.onnx" $ce --target cuda --no-build -o again
 same again/kernels.cu mlp/kernels.cu
