@@ -53,6 +53,9 @@ struct wishes {
 enum status bench_open(struct bench *b, struct diag *d)
 {
 	TRY(load_open(b->arena, b->dir, NULL, &b->l, d));
+	if (b->l.step->device)
+		return diag_fail(d, ST_USAGE, &(struct where){.file = b->dir},
+			"`stint train` runs it", "a GPU's step cannot be timed: not yet");
 	fill_inputs(&b->l);
 	return ST_OK;
 }

@@ -16,7 +16,7 @@ static enum status compile(struct pipeline *p)
 	if (o->json)
 		return report_json(stdout, p->arena, gp->problem, plan, p->diag);
 	TRY(report_plan(stdout, p->arena, gp->problem, plan, p->diag));
-	report_needs(stdout, p->arena_bytes);
+	report_needs(stdout, p->arena_bytes, p->target.cuda);
 	return ST_OK;
 }
 

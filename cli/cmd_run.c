@@ -86,9 +86,11 @@ static enum status step(struct result *r, int64_t valid, struct diag *d)
 	}
 	for (int i = 0; i < l->model->nresident; i++) {
 		const struct stint_tensor *t = &l->model->resident[i];
-		if (t->kind == STINT_BUFFER)
-			keep(r, "buffer/", t->name, t->dtype, t->rank, t->dim, load_at(l, i),
-				t->bytes);
+		const void *values = t->kind == STINT_BUFFER ? load_values(l, i) : NULL;
+		if (values)
+			keep(r, "buffer/", t->name, t->dtype, t->rank, t->dim, values, t->bytes);
+		else if (t->kind == STINT_BUFFER)
+			return load_lost(l, "run", d);
 	}
 	return r->failed ? diag_nomem(d) : ST_OK;
 }

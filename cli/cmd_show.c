@@ -36,7 +36,7 @@ static enum status print_plan(struct arena *a, const struct problem *p, const st
 		printf("%d steps: --steps lists them\n", plan->nstep);
 	TRY(report_plan(stdout, a, p, plan, d));
 	TRY(report_details(stdout, a, p, plan, d));
-	report_needs(stdout, plan->arena_bytes);
+	report_needs(stdout, plan->arena_bytes, false);
 	return ST_OK;
 }
 

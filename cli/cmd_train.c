@@ -116,7 +116,7 @@ static enum status stop_early(struct training *t)
 static void report_scale(const struct loaded *l)
 {
 	const int i = load_find(l, "state/loss_scale", STINT_STATE);
-	const float *state = i < 0 ? NULL : load_at(l, i); /* scale, updates since, skipped */
+	const float *state = i < 0 ? NULL : load_values(l, i); /* scale, updates since, skipped */
 	if (!state)
 		return;
 	printf("  loss scale %g", (double)state[0]);
@@ -254,9 +254,12 @@ static enum status train(struct training *t)
 	struct sigaction action = {.sa_handler = on_signal};
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	printf("training %s: %" PRId64 " samples in batches of %" PRId64 ", %d thread%s\n",
-		t->l.model->name, t->train.samples, t->train.batch, t->l.model->threads,
-		t->l.model->threads == 1 ? "" : "s");
+	printf("training %s: %" PRId64 " samples in batches of %" PRId64, t->l.model->name,
+		t->train.samples, t->train.batch);
+	if (t->l.step->device)
+		printf(", on a GPU\n");
+	else
+		printf(", %d thread%s\n", t->l.model->threads, t->l.model->threads == 1 ? "" : "s");
 	fflush(stdout);
 	while (t->place.epoch < t->o->epochs)
 		TRY(one_epoch(t));

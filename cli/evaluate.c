@@ -34,19 +34,22 @@ static struct classes find_classes(const struct stint_model *m)
 }
 
 /* Labels that count among the first `n` samples, and how many of them are met. */
-static int64_t count_right(
-	const struct classes *c, const struct loaded *l, int64_t n, int64_t *right)
+static enum status count_right(const struct classes *c, const struct loaded *l, int64_t n,
+	int64_t *out, int64_t *right, struct diag *d)
 {
 	const int64_t *label = load_at(l, l->model->target);
-	const void *y = l->step->arena + c->output->offset;
+	const void *y = load_output(l, (int)(c->output - l->model->output));
 	int64_t counted, valid = n * c->labels / c->inner;
+	if (!label || !y)
+		return load_lost(l, "evaluation", d);
 	if (c->output->dtype == STINT_F64)
 		*right += metrics_correct_f64(
 			y, c->classes, c->inner, label, valid, c->ignore, &counted);
 	else
 		*right += metrics_correct_f32(
 			y, c->classes, c->inner, label, valid, c->ignore, &counted);
-	return counted;
+	*out = counted;
+	return ST_OK;
 }
 
 enum status evaluate(struct arena *a, const struct loaded *l, const struct feed *f,
@@ -69,7 +72,9 @@ enum status evaluate(struct arena *a, const struct loaded *l, const struct feed 
 		int rc = l->eval(l->step, n * f->rows, NULL);
 		if (rc)
 			return load_fail(l, rc, "evaluation", d);
-		int64_t counted = c.output ? count_right(&c, l, n * f->rows, &right) : n;
+		int64_t counted = n;
+		if (c.output)
+			TRY(count_right(&c, l, n * f->rows, &counted, &right, d));
 		labels += counted;
 		if (counted) {
 			const double w = summed ? (double)n : (double)counted;

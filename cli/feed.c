@@ -303,25 +303,33 @@ static enum status copy_rows(
 	}
 }
 
+/* File i's part of a batch. */
+static enum status fill(const struct feed *f, int i, const int64_t *index, int64_t n,
+	unsigned char *at, struct diag *d)
+{
+	const struct stint_tensor *t = tensor_of(f, i);
+	size_t row = t->bytes / (size_t)f->batch;
+	if (t->rank == 0)
+		return copy_rows(f, i, &(const int64_t){0}, 1, at, d);
+	if (f->whole) {
+		for (int64_t r = 0; r < t->dim[0]; r++)
+			f->index[r] = index[0] * t->dim[0] + r;
+		return copy_rows(f, i, f->index, t->dim[0], at, d);
+	}
+	TRY(copy_rows(f, i, index, n, at, d));
+	for (int64_t r = n; r < f->batch; r++)
+		memcpy(at + (size_t)r * row, at + (size_t)(n - 1) * row, row);
+	return ST_OK;
+}
+
 enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, struct diag *d)
 {
 	for (int i = 0; i < f->n; i++) {
-		const struct stint_tensor *t = tensor_of(f, i);
 		unsigned char *at = load_at(f->l, f->bound[i].resident);
-		size_t row = t->bytes / (size_t)f->batch;
-		if (t->rank == 0) {
-			TRY(copy_rows(f, i, &(const int64_t){0}, 1, at, d));
-			continue;
-		}
-		if (f->whole) {
-			for (int64_t r = 0; r < t->dim[0]; r++)
-				f->index[r] = index[0] * t->dim[0] + r;
-			TRY(copy_rows(f, i, f->index, t->dim[0], at, d));
-			continue;
-		}
-		TRY(copy_rows(f, i, index, n, at, d));
-		for (int64_t r = n; r < f->batch; r++)
-			memcpy(at + (size_t)r * row, at + (size_t)(n - 1) * row, row);
+		if (!at)
+			return diag_nomem(d);
+		TRY(fill(f, i, index, n, at, d));
+		TRY(load_send(f->l, f->bound[i].resident, d));
 	}
 	return ST_OK;
 }

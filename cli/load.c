@@ -1,6 +1,7 @@
 #include "cli/load.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* POSIX promises that a function's address fits a void pointer; C does not, so copy the bits. */
@@ -61,6 +62,12 @@ enum status load_open(
 	int rc = out->init(&out->step, out->model, NULL, 0);
 	if (rc)
 		return load_fail(out, rc, dir, d);
+	if (out->step->device) {
+		const size_t n = (size_t)out->model->nresident + (size_t)out->model->noutput + 1;
+		out->copy = calloc(n, sizeof *out->copy);
+		if (!out->copy)
+			return diag_nomem(d);
+	}
 	char *own = arena_printf(a, "%s/weights.safetensors", dir);
 	if (!own)
 		return diag_nomem(d);
@@ -72,6 +79,9 @@ enum status load_open(
 
 void load_close(struct loaded *l)
 {
+	for (int i = 0; l->copy && i < l->model->nresident + l->model->noutput; i++)
+		free(l->copy[i]);
+	free(l->copy);
 	if (l->step)
 		l->free(l->step);
 	if (l->handle)
@@ -79,9 +89,52 @@ void load_close(struct loaded *l)
 	*l = (struct loaded){0};
 }
 
+/* Zeros at first, as the arena is. */
+static void *copy_of(const struct loaded *l, int i, size_t bytes)
+{
+	if (!l->copy[i])
+		l->copy[i] = calloc(bytes + 1, 1);
+	return l->copy[i];
+}
+
 void *load_at(const struct loaded *l, int resident)
 {
-	return l->step->arena + l->model->resident[resident].offset;
+	const struct stint_tensor *t = &l->model->resident[resident];
+	return l->copy ? copy_of(l, resident, t->bytes) : l->step->arena + t->offset;
+}
+
+enum status load_send(const struct loaded *l, int resident, struct diag *d)
+{
+	const struct stint_tensor *t = &l->model->resident[resident];
+	if (!l->copy)
+		return ST_OK;
+	const int rc = stint_write(l->step, t->offset, l->copy[resident], t->bytes);
+	return rc ? load_fail(l, rc, t->name, d) : ST_OK;
+}
+
+static const void *fetch(const struct loaded *l, int i, size_t offset, size_t bytes)
+{
+	if (!l->copy)
+		return l->step->arena + offset;
+	void *p = copy_of(l, i, bytes);
+	return p && !stint_read(l->step, offset, p, bytes) ? p : NULL;
+}
+
+const void *load_values(const struct loaded *l, int resident)
+{
+	const struct stint_tensor *t = &l->model->resident[resident];
+	return fetch(l, resident, t->offset, t->bytes);
+}
+
+const void *load_output(const struct loaded *l, int output)
+{
+	const struct stint_output *o = &l->model->output[output];
+	return fetch(l, l->model->nresident + output, o->offset, o->bytes);
+}
+
+enum status load_lost(const struct loaded *l, const char *what, struct diag *d)
+{
+	return *l->message(l->step) ? load_fail(l, STINT_BAD_MACHINE, what, d) : diag_nomem(d);
 }
 
 int load_find(const struct loaded *l, const char *name, int kind)

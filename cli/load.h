@@ -18,6 +18,8 @@ struct loaded {
 	int (*eval)(stint_step *, int64_t, const struct stint_probe *);
 	double (*loss)(const stint_step *);
 	const char *(*message)(const stint_step *);
+	/* Of a device's step: copies here, made when asked for, of residents and then outputs. */
+	void **copy;
 };
 
 /* Open DIR/step.so, set the step up and load `weights` (NULL: DIR's own). */
@@ -28,8 +30,16 @@ void load_close(struct loaded *l);
 /* A failure of the runtime as a status with its message. */
 enum status load_fail(const struct loaded *l, int rc, const char *what, struct diag *d);
 
-/* Place of a resident in the arena. */
+/* Tensors of the step, by pointers: into the arena, or, where that is a device's, to copies which
+ * stay until load_close. NULL: the step has failed, or there is no memory; load_lost says which. */
+/* To write a resident: what was written holds after load_send. Before the next of these, what it
+ * shows is what was written last. */
 void *load_at(const struct loaded *l, int resident);
+enum status load_send(const struct loaded *l, int resident, struct diag *d);
+/* What a resident holds; what an output does after an evaluation. */
+const void *load_values(const struct loaded *l, int resident);
+const void *load_output(const struct loaded *l, int output);
+enum status load_lost(const struct loaded *l, const char *what, struct diag *d);
 /* Resident by name and kind, or -1. */
 int load_find(const struct loaded *l, const char *name, int kind);
 

@@ -1,12 +1,15 @@
 /* The shared options, read with popt. */
 #include "cli/options.h"
 
+#include <limits.h>
 #include <math.h>
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "runtime/stint_gpu.h"
 
 enum {
 	OPT_DIM = 1,
@@ -23,6 +26,9 @@ enum {
 	OPT_OPS
 };
 enum { LIST_MAX = 64 };
+/* Kernels whose threads each have scratch of their own run with so many on a GPU, whatever the
+ * processors here. */
+enum { NOT_GIVEN = INT_MIN, GPU_THREADS = 32 };
 
 struct lists {
 	int ndim, ntie, nfix, nkeep, ntrain, nfreeze, nuntie, nstop, nonce, nagain, nops;
@@ -172,13 +178,19 @@ static bool one_of(const char *s, const char *const *words)
 }
 #define ONE_OF(s, ...) one_of((s), (const char *const[]){__VA_ARGS__, NULL})
 
-static enum status check_words(const struct options *o, struct diag *d)
+static enum status check_words(struct options *o, struct diag *d)
 {
 	if (!ONE_OF(o->target, "c", "cuda"))
 		return usage_fail(d, "--target is c or cuda, not", o->target);
-	if (!strcmp(o->target, "cuda"))
-		return diag_fail(d, ST_USAGE, NULL, "leave --target away to generate C",
-			"--target cuda: not yet");
+	const bool cuda = !strcmp(o->target, "cuda");
+	if (cuda && (o->portable || o->debug_arena || o->isa))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --target cuda",
+			o->portable ? "portable"
+			: o->isa    ? "isa"
+				    : "debug-arena");
+	if (stint_gpu_arch(o->arch / 10, o->arch % 10) != o->arch)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--arch is 80, 86, 89, 90, 100 or 120, not %d", o->arch);
 	if (!ONE_OF(o->math, "fixed", "free", "strict"))
 		return usage_fail(d, "--math is fixed, free or strict, not", o->math);
 	if (!ONE_OF(o->precision, "fp32", "fp64", "bf16", "fp16"))
@@ -193,6 +205,8 @@ static enum status check_words(const struct options *o, struct diag *d)
 			d, "--bn-variance is unbiased or population, not", o->bn_variance);
 	if (!ONE_OF(o->fuse, "on", "off"))
 		return usage_fail(d, "--fuse is on or off, not", o->fuse);
+	if (o->threads == NOT_GIVEN)
+		o->threads = cuda ? GPU_THREADS : processors();
 	if (o->threads < 1 || o->threads > 1024)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--threads wants 1 to 1024");
 	if (o->segments < 0 || (o->segments && o->keep_all))
@@ -307,7 +321,10 @@ static void fill_table(
 		{"dim", 0, POPT_ARG_STRING, NULL, OPT_DIM, "size of a symbolic dimension",
 			"NAME=N"},
 		STR("budget", budget, "2GiB, 1500000, 70%, min; default: keep everything", "SIZE"),
-		STR("target", target, "c, or cuda (not yet)", "T"),
+		STR("target", target, "c, or cuda: for NVIDIA's GPUs", "T"),
+		{"arch", 0, POPT_ARG_INT, &o->arch, 0,
+			"the GPU that --target cuda plans for: 80, 86, 89, 90 (default), 100, 120",
+			"N"},
 		{"output", 'o', POPT_ARG_STRING, &o->out, 0,
 			kind == COMMAND_PLAN       ? "write the plan here"
 			: kind == COMMAND_FRONTIER ? "write the points as JSON"
@@ -395,7 +412,8 @@ enum status options_parse(struct arena *a, enum command_kind kind, int argc, con
 		.bn_variance = "unbiased",
 		.fuse = "on",
 		.effort = 1,
-		.threads = processors()};
+		.arch = 90,
+		.threads = NOT_GIVEN};
 	const struct options defaults = o;
 	int want_help = 0;
 	struct poptOption table[TABLE_MAX];

@@ -18,6 +18,7 @@ struct options {
 	struct import_options import;
 	struct insist insist;
 	int segments, threads;
+	int arch; /* of a GPU: 90 is sm_90 */
 	double seconds, effort, clip_norm;
 	int points, compare, steps;
 	int nratio; /* --dropout NODE=P */

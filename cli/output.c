@@ -74,15 +74,17 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 	in.model_file = in.model_file ? in.model_file + 1 : p->o->model;
 	if (!p->target.portable && !p->target.cuda)
 		in.library_identity = stint_lib_identity(p->target.threads, identity);
-	in.isa_flags = p->o->isa            ? arena_printf(p->arena, "-march=%s", p->o->isa)
-		       : p->target.portable ? ""
-					    : "-march=native";
+	in.isa_flags = p->o->isa ? arena_printf(p->arena, "-march=%s", p->o->isa)
+		       : p->target.portable || p->target.cuda ? ""
+							      : "-march=native";
 	in.loss_name = p->loss.op ? p->loss.op->loss : NULL;
 	in.loss_options = p->o->loss;
 	if (!in.isa_flags)
 		return diag_nomem(p->diag);
-	struct text c = {0}, h = {0}, make = {0}, plan = {0}, graph = {0};
+	struct text c = {0}, h = {0}, make = {0}, plan = {0}, graph = {0}, cu = {0}, string = {0};
 	enum status st = codegen_step(&in, &c, &h, &make, p->diag);
+	if (st == ST_OK && p->target.cuda)
+		st = codegen_kernels(&in, &cu, &string, p->diag);
 	const struct graph_problem *gp = p->train ? &p->train_problem : &p->eval_problem;
 	plan_print(gp->problem, p->train ? p->train_plan : p->eval_plan, &plan);
 	problem_print(gp->problem, &graph);
@@ -92,8 +94,9 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 		const char *name;
 		struct text *text;
 	} file[] = {{"step.c", &c}, {"stint_step.h", &h}, {"Makefile", &make}, {"plan.json", &plan},
-		{"graph.json", &graph}};
-	for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+		{"graph.json", &graph}, {"kernels.cu", &cu}, {"kernels.c", &string}};
+	const size_t nfile = sizeof file / sizeof *file - (p->target.cuda ? 0 : 2);
+	for (size_t i = 0; i < nfile; i++) {
 		if (st == ST_OK)
 			st = save(p, dir, file[i].name, file[i].text);
 		else
@@ -106,11 +109,20 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 	return st;
 }
 
+/* A GPU's step takes of the library's files what says how calls are numbered. */
+static bool wanted(const struct pipeline *p, const char *name)
+{
+	const bool gpu = !strncmp(name, "stint_gpu", 9) || !strncmp(name, "stint_rt_gpu", 12);
+	if (p->target.cuda)
+		return strncmp(name, "stint_lib", 9) != 0 || !strcmp(name, "stint_lib.h");
+	return !gpu && (!p->target.portable || strncmp(name, "stint_lib", 9) != 0);
+}
+
 static enum status save_runtime(struct pipeline *p, const char *dir)
 {
 	for (const struct embedded_file *f = embedded_files(); f->name; f++) {
 		struct text t = {0};
-		if (p->target.portable && !strncmp(f->name, "stint_lib", 9))
+		if (!wanted(p, f->name))
 			continue;
 		text_write(&t, f->text, f->len);
 		TRY(save(p, dir, f->name, &t));

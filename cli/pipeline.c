@@ -6,12 +6,30 @@
 #include <string.h>
 
 #include "cli/custom_ops.h"
+#include "runtime/stint_gpu.h"
 #include "runtime/stint_lib.h"
 
 static int64_t library_workspace(void *user, const struct lib_call *call)
 {
 	const struct pipeline *p = user;
 	return stint_lib_workspace(call->kind, call->p, p->target.threads);
+}
+
+/* What a GPU's libraries are planned to use: fixed by shape and architecture. */
+static int64_t gpu_workspace(void *user, const struct lib_call *call)
+{
+	const struct pipeline *p = user;
+	const bool half = !strcmp(p->o->precision, "fp16");
+	const enum stint_gpu_type narrow = half ? STINT_GPU_F16 : STINT_GPU_BF16;
+	struct stint_gpu_product product;
+	struct stint_gpu_convolution c;
+	if (call->rough) /* ways of the CPU's library */
+		return -1;
+	if (!stint_gpu_product_of(call->kind, call->p, narrow, p->o->arch, &product))
+		return (int64_t)product.cap;
+	if (!stint_gpu_convolution_of(call->kind, call->p, narrow, 0, &c))
+		return (int64_t)c.cap;
+	return -1;
 }
 
 /* "my-model.onnx" → "my_model" */
@@ -45,13 +63,18 @@ enum status pipeline_import(struct pipeline *p)
 	if (!o->model)
 		return diag_fail(p->diag, ST_USAGE, NULL, "`--help` shows how", "no model given");
 	p->real = !strcmp(o->precision, "fp64") ? DT_F64 : DT_F32;
-	p->target = (struct target){.portable = o->portable,
+	const bool cuda = !strcmp(o->target, "cuda");
+	p->target = (struct target){.cuda = cuda,
+		.portable = o->portable,
+		.narrow = !strcmp(o->precision, "bf16") || !strcmp(o->precision, "fp16"),
 		.threads = o->threads,
 		.math = !strcmp(o->math, "free")     ? MATH_FREE
 			: !strcmp(o->math, "strict") ? MATH_STRICT
 						     : MATH_FIXED,
-		.block = o->portable ? 0 : stint_lib_block(),
-		.library_workspace = o->portable ? NULL : library_workspace,
+		.block = o->portable || cuda ? 0 : stint_lib_block(),
+		.library_workspace = o->portable ? NULL
+				     : cuda      ? gpu_workspace
+						 : library_workspace,
 		.user = p};
 	p->name = identifier(p->arena, o->model);
 	if (!p->name)
@@ -249,7 +272,7 @@ enum status pipeline_budget(struct arena *a, const struct problem *problem, cons
 struct plan_options pipeline_options(const struct options *o)
 {
 	return (struct plan_options){.budget = INT64_MAX,
-		.alignment = 64,
+		.alignment = !strcmp(o->target, "cuda") ? 256 : 64,
 		.segments = o->segments,
 		.seconds = o->seconds,
 		.effort = o->effort,

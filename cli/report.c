@@ -184,9 +184,17 @@ enum status report_json(
 	return ST_OK;
 }
 
-void report_needs(FILE *f, int64_t arena_bytes)
+void report_needs(FILE *f, int64_t arena_bytes, bool gpu)
 {
 	char b[24], c[24];
+	if (gpu) {
+		fprintf(f,
+			"needs %s (%" PRId64 " bytes) of the GPU's memory + about %s outside "
+			"(context, kernels, libraries: estimated, not measured)\n",
+			bytes_human(arena_bytes, b), arena_bytes,
+			bytes_human(REPORT_OUTSIDE_GPU_BYTES, c));
+		return;
+	}
 	fprintf(f, "needs %s (%" PRId64 " bytes) + about %s outside (code, libraries, stack)\n",
 		bytes_human(arena_bytes, b), arena_bytes, bytes_human(REPORT_OUTSIDE_BYTES, c));
 }

@@ -24,8 +24,11 @@ enum status report_json(
  * it.
  */
 #define REPORT_OUTSIDE_BYTES (INT64_C(16) << 20)
-/* "needs ARENA + about OUTSIDE". */
-void report_needs(FILE *f, int64_t arena_bytes);
+/* What a context, its libraries and their kernels usually take of a device's memory: an estimate,
+ * not measured yet (docs/howto/train-on-a-gpu.md). */
+#define REPORT_OUTSIDE_GPU_BYTES (INT64_C(500) << 20)
+/* "needs ARENA + about OUTSIDE"; of a device's memory with `gpu`. */
+void report_needs(FILE *f, int64_t arena_bytes, bool gpu);
 /* Inputs, outputs, operators, and the table of parameters with what is trained. */
 enum status report_model(FILE *f, const struct graph *g);
 enum status report_model_json(FILE *f, const struct graph *g);

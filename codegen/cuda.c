@@ -249,6 +249,32 @@ void print_cuda_kernels(const struct kernels *ks, struct text *t)
 			print_kernel(&ks->kernel[i], t);
 }
 
+void print_cuda_string(const char *model, const struct text *kernels_cu, struct text *t)
+{
+	const char *p = kernels_cu->s ? kernels_cu->s : "";
+	text_add(t,
+		"/* kernels.cu as a string, for step.c. */\n"
+		"extern const char stint_kernels_%s[];\n"
+		"const char stint_kernels_%s[] =\n",
+		model, model);
+	while (*p) {
+		const size_t len = strcspn(p, "\n");
+		text_puts(t, "\t\"");
+		for (size_t i = 0; i < len; i++)
+			if (p[i] == '"' || p[i] == '\\' || p[i] == '?')
+				text_add(t, "\\%c", p[i]);
+			else if (p[i] == '\t')
+				text_puts(t, "\\t");
+			else if ((unsigned char)p[i] < 0x20 || (unsigned char)p[i] >= 0x7f)
+				text_add(t, "\\%03o", (unsigned char)p[i]);
+			else
+				text_write(t, p + i, 1);
+		text_puts(t, p[len] ? "\\n\"\n" : "\"\n");
+		p += len + (p[len] != '\0');
+	}
+	text_puts(t, "\t\"\";\n");
+}
+
 /* --- Launches --- */
 
 /* Kernels that share a function are launched alike: as the largest of them. */

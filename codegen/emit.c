@@ -21,6 +21,8 @@ void emit(struct emit *e, const char *fmt, ...)
 void emit_helper(struct emit *e, const char *name, const char *text)
 {
 	struct emit_helpers *h = e->helpers;
+	if (strstr(text, "vector_size")) /* vectors as C's compilers have them */
+		emit_c_only(e);
 	if (!h)
 		return;
 	struct helper **end = &h->first;
@@ -163,6 +165,11 @@ static void emit_line(struct emit *e, const char *line)
 	for (int i = indent_here(&e->out); i > 0; i--)
 		text_puts(&e->out, "\t");
 	emit(e, "%s\n", line);
+}
+
+void emit_c_only(struct emit *e)
+{
+	e->c_only = true;
 }
 
 void emit_parallel(struct emit *e, double work, int collapse)

@@ -43,6 +43,7 @@ struct emit {
 	int64_t turns;
 	int64_t tasks; /* emit_launch's; 0: the launch is as the text allows */
 	int task_threads;
+	bool c_only;                  /* emit_c_only was called */
 	struct emit_helpers *helpers; /* NULL: emit_helper drops its text */
 };
 
@@ -57,6 +58,9 @@ void emit_helper(struct emit *e, const char *name, const char *text);
  * that name, which lasts as long as e's helpers. */
 const char *emit_helper_on(
 	struct emit *e, const char *name, const char *text, int n, const struct tensor *const *t);
+/* The text, or what it calls, is C for CPUs and no CUDA: a GPU's step that needs it is refused. A
+ * helper with vectors in GNU C's way says so by itself. */
+void emit_c_only(struct emit *e);
 /* The heads of n loops, one inside another, whose turns are independent: a line "PARALLEL_FOR(n)",
  * which stands for "#pragma omp parallel for ...", when `work` (about: flops or elements in all of
  * them) is worth it and the target has threads; then "for (int64_t b = 0; b < 8; b++)" and so on,

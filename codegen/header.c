@@ -92,7 +92,8 @@ void print_header(const struct schedule *train, const struct schedule *eval,
 	text_macro(t, in->name, "ARENA_BYTES");
 	text_add(t, " %" PRId64 "\n#define ", arena_bytes(train, eval));
 	text_macro(t, in->name, "ARENA_ALIGNMENT");
-	text_puts(t, " 64\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+	text_add(t, " %d\n", eval->gp->graph->target->cuda ? 256 : 64);
+	text_puts(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
 	text_add(t, "extern const struct stint_model stint_model_%s;\n", in->name);
 	text_puts(t, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }

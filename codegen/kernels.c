@@ -250,6 +250,10 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 			e.in_place[in_place[i]] = i;
 	int lib;
 	enum status st = body_of(ks, g, n, &e, &lib);
+	const struct where w = {.file = g->file, .node = n->name, .op = n->op->name};
+	if (st == ST_OK && g->target->cuda && e.c_only)
+		st = diag_fail(
+			ks->diag, ST_INVALID, &w, "compile for --target c", "has no CUDA text yet");
 	if (st == ST_OK && lib < 0 && g->target->cuda && e.tasks == 0)
 		cuda_barriers(&e.out);
 	if (st == ST_OK && e.out.failed)

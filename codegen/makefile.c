@@ -17,31 +17,45 @@ static bool mentions_threads(const struct kernels *ks)
 	return false;
 }
 
+/* What is linked, and with what. A GPU's libraries are found when the step is opened. */
+static void print_sources(bool gpu, bool library, struct text *t)
+{
+	text_add(t, "\nSOURCES = step.c stint_rt.c safetensors.c safetensors_write.c%s\n",
+		gpu       ? " kernels.c stint_rt_gpu.c \\\n"
+			    "\tstint_gpu_cache.c stint_gpu_conv.c stint_gpu_device.c "
+			    "stint_gpu_load.c \\\n"
+			    "\tstint_gpu_matmul.c stint_gpu_nvrtc.c stint_gpu_places.c "
+			    "stint_gpu_run.c"
+		: library ? " stint_lib.c stint_lib_recipe.c"
+			  : "");
+}
+
 void print_makefile(const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
-	bool library = ks->nlib > 0;
-	text_puts(t, "# make             step.so, which stint opens\n"
-		     "# make libstep.a   for a program of your own: include stint_step.h, link it "
-		     "and -lm\n"
-		     "\nCC ?= cc\n");
+	const bool gpu = ks->graph->target->cuda, library = ks->nlib > 0 && !gpu;
+	text_add(t,
+		"# make             step.so, which stint opens\n"
+		"# make libstep.a   for a program of your own: include stint_step.h, link it "
+		"and -lm%s\n"
+		"\nCC ?= cc\n",
+		gpu ? " -ldl" : "");
 	text_add(t, "CFLAGS ?= -O3%s%s -Wall -Wextra\n", *in->isa_flags ? " " : "", in->isa_flags);
 	text_puts(t,
 		"\n# None of these changes a bit of the results; contraction into fma would, and "
 		"so is off.\n"
 		"STEP_FLAGS = -std=gnu11 -ffp-contract=off -fno-math-errno "
 		"-fno-trapping-math -fPIC");
-	text_puts(t, library ? " -DSTINT_WITH_LIB\n" : "\n");
-	text_add(t, "LIBS =%s -lm\n", library ? " -ldnnl" : "");
+	text_puts(t, gpu ? " -DSTINT_WITH_GPU\n" : library ? " -DSTINT_WITH_LIB\n" : "\n");
+	text_add(t, "LIBS =%s -lm\n", gpu ? " -ldl" : library ? " -ldnnl" : "");
 	/* the library's primitives are made for a number of threads, set through OpenMP */
-	if (library || mentions_threads(ks))
+	if (!gpu && (library || mentions_threads(ks)))
 		text_puts(t, "\n# Threads, where the compiler has OpenMP.\n"
 			     "OPENMP := $(shell echo 'int main(void) { return 0; }' | \\\n"
 			     "\t$(CC) -fopenmp -x c -o /dev/null - 2>/dev/null && echo "
 			     "-fopenmp)\n");
 	else
 		text_puts(t, "OPENMP =\n");
-	text_add(t, "\nSOURCES = step.c stint_rt.c safetensors.c safetensors_write.c%s\n",
-		library ? " stint_lib.c stint_lib_recipe.c" : "");
+	print_sources(gpu, library, t);
 	text_puts(t, "OBJECTS = $(SOURCES:.c=.o)\n"
 		     "\nstep.so: $(SOURCES) $(wildcard *.h) Makefile\n"
 		     "\t$(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -DSTINT_SHARED -shared -o $@ "

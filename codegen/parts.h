@@ -96,8 +96,9 @@ void cuda_barriers(struct text *body);
 /* Sets how kernel k, whose body `e` was written to, is launched; one whose threads have scratch of
  * their own, by as many threads as the target has. */
 void cuda_shape(struct kernel *k, const struct emit *e);
-/* kernels.cu */
+/* kernels.cu, and kernels.c, which holds it */
 void print_cuda_kernels(const struct kernels *ks, struct text *t);
+void print_cuda_string(const char *model, const struct text *kernels_cu, struct text *t);
 /* In step.c: functions of the same names that launch them, and the table of launches. */
 void print_launches(const struct kernels *ks, struct text *t);
 

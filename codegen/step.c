@@ -103,7 +103,8 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 	print_tables(train, eval, ks, in, t);
 }
 
-enum status codegen_kernels(const struct codegen_input *in, struct text *kernels_cu, struct diag *d)
+enum status codegen_kernels(const struct codegen_input *in, struct text *kernels_cu,
+	struct text *kernels_c, struct diag *d)
 {
 	struct arena *a = arena_new();
 	if (!a)
@@ -114,7 +115,8 @@ enum status codegen_kernels(const struct codegen_input *in, struct text *kernels
 	enum status st = resolve(in, &ks, &train, &eval);
 	if (st == ST_OK) {
 		print_cuda_kernels(&ks, kernels_cu);
-		if (kernels_cu->failed)
+		print_cuda_string(in->name, kernels_cu, kernels_c);
+		if (kernels_cu->failed || kernels_c->failed)
 			st = diag_nomem(d);
 	}
 	arena_free(a);

@@ -22,8 +22,9 @@ struct codegen_input {
 /* The three files' texts. Deterministic. */
 enum status codegen_step(const struct codegen_input *in, struct text *step_c, struct text *step_h,
 	struct text *makefile, struct diag *d);
-/* The kernels that a step for a GPU launches, kernels.cu. Its graphs' target is CUDA. */
-enum status codegen_kernels(
-	const struct codegen_input *in, struct text *kernels_cu, struct diag *d);
+/* The kernels that a step for a GPU launches, kernels.cu, and kernels.c: the same text as a string
+ * that step.c knows. Its graphs' target is CUDA. */
+enum status codegen_kernels(const struct codegen_input *in, struct text *kernels_cu,
+	struct text *kernels_c, struct diag *d);
 
 #endif

@@ -30,6 +30,27 @@ static const char looked_at_product[] =
 "	free(gradient);\n"
 "	return 1;\n"
 "}\n";
+
+static const char looked_at_device_product[] =
+"\n/* The same of a gradient that no step stores: the product of a column and a row. */\n"
+"static int looked_at_product(stint_step *s, const struct stint_probe *probe, int parameter,\n"
+"	size_t column, size_t rows, size_t row, size_t columns)\n"
+"{\n"
+"	const size_t bytes = rows * columns * sizeof(real);\n"
+"	if (!probe || !probe->gradient)\n"
+"		return 0;\n"
+"	real *gradient = malloc(bytes); /* outside the arena, for this look only */\n"
+"	real *x = malloc((rows + columns) * sizeof(real));\n"
+"	const int seen = gradient && x && !stint_read(s, column, x, rows * sizeof(real)) &&\n"
+"			 !stint_read(s, row, x + rows, columns * sizeof(real));\n"
+"	for (size_t r = 0; seen && r < rows; r++)\n"
+"		for (size_t i = 0; i < columns; i++)\n"
+"			gradient[r * columns + i] = 0 + x[r] * x[rows + i];\n"
+"	probe->gradient(probe->user, parameter, seen ? gradient : NULL, seen ? bytes : 0);\n"
+"	free(x);\n"
+"	free(gradient);\n"
+"	return 1;\n"
+"}\n";
 /* clang-format on */
 
 /* What the steps are written with. */
@@ -70,7 +91,8 @@ void print_step_macros(
 			"\treturn 1;\n"
 			"}\n");
 	if (products)
-		text_puts(t, looked_at_product);
+		text_puts(
+			t, ks->graph->target->cuda ? looked_at_device_product : looked_at_product);
 	if (ks->nlib || ks->graph->target->cuda)
 		text_puts(t,
 			"\nstatic int library_failed(stint_step *s, int step, int code, const "
@@ -161,6 +183,14 @@ static void print_look(const struct schedule *s, const struct call *c, struct te
 		return;
 	}
 	const int column = n->nin - 2, row = n->nin - 1;
+	if (s->gp->graph->target->cuda) {
+		text_add(t,
+			"\tif (!looked_at_product(s, probe, %d, %s, %" PRId64 ", %s, %" PRId64
+			"))\n\t",
+			c->updates, s->place[c->in[column]].name, n->in[column]->numel,
+			s->place[c->in[row]].name, n->in[row]->numel);
+		return;
+	}
 	text_add(t,
 		"\tif (!looked_at_product(probe, %d, REAL(%s), %" PRId64 ", REAL(%s), %" PRId64
 		"))\n\t",

@@ -181,11 +181,32 @@ static void print_loss_offset(const char *field, const struct schedule *s, struc
 		text_add(t, "\t.%s = SIZE_MAX,\n", field);
 }
 
+/* What stands narrow in either graph. */
+static enum dtype narrow_type(const struct schedule *train, const struct schedule *eval)
+{
+	const struct schedule *both[] = {train, eval};
+	for (int k = 0; k < 2; k++)
+		for (int i = 0; both[k] && i < both[k]->gp->graph->ntensor; i++)
+			if (dtype_is_narrow(both[k]->gp->graph->tensor[i]->dtype))
+				return both[k]->gp->graph->tensor[i]->dtype;
+	return DT_F32;
+}
+
+/* A GPU's step brings the text of its kernels. */
+static void print_gpu(const struct schedule *train, const struct schedule *eval,
+	const struct codegen_input *in, struct text *t)
+{
+	text_add(t, "\t.kernel = launches,\n\t.kernels_text = stint_kernels_%s,\n\t.narrow = %s,\n",
+		in->name, dtype_text(narrow_type(train, eval)));
+}
+
 static void print_model(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
 	const struct schedule *s = train ? train : eval;
 	const struct graph *g = s->gp->graph;
+	if (g->target->cuda)
+		text_add(t, "\nextern const char stint_kernels_%s[]; /* kernels.c */\n", in->name);
 	text_add(t, "\nconst struct stint_model stint_model_%s = {\n", in->name);
 	text_add(t, "\t.version = STINT_RT_VERSION,\n\t.name = \"%s\",\n", in->name);
 	text_puts(t, "\t.arena_bytes = ");
@@ -199,7 +220,7 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 		eval->gp->graph->noutput ? "outputs" : "NULL");
 	text_add(t, "\t.nlib = %d,\n\t.lib = %s,\n", ks->nlib, ks->nlib ? "library_calls" : "NULL");
 	if (g->target->cuda)
-		text_puts(t, "\t.kernel = launches,\n");
+		print_gpu(train, eval, in, t);
 	text_add(t, "\t.ntrain_steps = %d,\n\t.train_info = %s,\n", train ? train->plan->nstep : 0,
 		train && train->plan->nstep ? "train_info" : "NULL");
 	text_add(t, "\t.neval_steps = %d,\n\t.eval_info = %s,\n", eval->plan->nstep,

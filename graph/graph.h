@@ -125,6 +125,7 @@ enum math {
 /* What the code will run on: fixed before any pass, part of what makes results repeat. */
 struct target {
 	bool cuda;     /* CUDA C, for NVRTC; else C */
+	bool narrow;   /* values will be stored in a narrow type (graph_narrow) */
 	bool portable; /* generated text only, no library calls */
 	int threads;   /* ≥ 1 */
 	enum math math;

@@ -59,6 +59,8 @@ static enum status lower_node(
 	TRY(n->op->lower(c->to, n, in, o, made));
 	if (c->to->failed != ST_OK)
 		return c->to->failed;
+	if (n->out[0] && !made[0])
+		return graph_copy_node(c, n, &copied);
 	for (int k = 0; k < n->nout; k++)
 		if (n->out[k]) {
 			take_name(made[k], n->out[k]);

@@ -242,7 +242,7 @@ struct op_def {
 
 	/* Called when the imported graph is turned into the training or evaluation graph: builds
 	 * other nodes in n's place (in: the new graph's tensors, of which n's are the old) and sets
-	 * out[0..nout). Without it a node is copied. */
+	 * out[0..nout). Without it, and where it leaves out[0] NULL, a node is copied. */
 	enum status (*lower)(struct graph *g, const struct node *n, struct tensor *const *in,
 		const struct lower_options *o, struct tensor **out);
 

@@ -101,6 +101,21 @@ static enum status conv_grad(struct graph *g, const struct node *n, struct tenso
 	return g->failed;
 }
 
+/* The GPU's library adds no bias: a node of its own does, which is fused with what follows. */
+static enum status conv_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	const struct conv *p = n->param;
+	const int64_t column[4] = {p->k, 1, 1, 1};
+	(void)o;
+	if (!g->target->cuda || n->nin < 3 || !in[2])
+		return ST_OK;
+	struct node *m = graph_op_node(g, "Conv", 2, in, n->nattr, n->attr, p);
+	struct tensor *bias = graph_reshape(g, in[2], 1 + p->w.axes, column);
+	out[0] = m && bias ? OP2(g, "Add", m->out[0], bias) : NULL;
+	return g->failed;
+}
+
 /* Of a transposed convolution, which is what ConvGradX computes. */
 static enum status grad_x_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
@@ -591,6 +606,7 @@ const struct op_def ops_conv[] = {
 		.traits = OP_PRODUCT,
 		.narrow_in = 3,
 		.narrow_out = 1,
+		.lower = conv_lower,
 		.grad = conv_grad,
 		.cost = conv_cost,
 		.block = forward_block,

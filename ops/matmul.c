@@ -138,13 +138,12 @@ static bool product_library(const struct node *n, int way, struct lib_call *call
 {
 	const struct product *p = n->param;
 	struct matvec v;
-	if (product_is_matvec(n, &v))
-		return false;
 	if (way > 0 || n->out[0]->dtype == DT_F64 || n->out[0]->numel == 0 || p->k == 0)
 		return false;
 	*call = (struct lib_call){n->nin > 2 && n->in[2] ? "matmul_bias" : "matmul",
 		{p->batch, p->m, p->n, p->k, p->ta, p->tb, p->sa, p->sb, product_types(n)},
 		.speed = 1};
+	call->slow = product_is_matvec(n, &v); /* it has a text of its own */
 	return true;
 }
 
@@ -323,7 +322,10 @@ static enum status gemm_lower(struct graph *g, const struct node *n, struct tens
 	const double alpha = node_float(n, "alpha", 1), beta = node_float(n, "beta", 1);
 	const int64_t cols = n->out[0]->dim[1];
 	struct tensor *c = n->nin > 2 && in[2] && beta != 0 ? gemm_scaled(g, in[2], beta) : NULL;
-	if (c && alpha == 1 && c->numel == cols && c->rank > 0 && c->dim[c->rank - 1] == cols) {
+	/* a GPU's library adds a bias of the product's own type only, and parameters stay wide */
+	const bool apart = g->target->cuda && g->target->narrow;
+	if (c && !apart && alpha == 1 && c->numel == cols && c->rank > 0 &&
+		c->dim[c->rank - 1] == cols) {
 		c = graph_reshape(g, c, 1, &cols);
 		out[0] = product_op(g, in[0], in[1], c, ta, tb);
 		return g->failed;

@@ -184,6 +184,52 @@ static int write_file(const char *path, const struct safetensors_entry *entry, i
 	return safetensors_write(path, entry, n, note, sizeof note / sizeof *note, message);
 }
 
+static void entries_free(const struct stint_step *s, struct safetensors_entry *entry, int n)
+{
+	for (int i = 0; entry && s->device && i < n; i++)
+		free((void *)(uintptr_t)entry[i].data);
+	free(entry);
+}
+
+static const void *values(const struct stint_step *s, const struct stint_tensor *t)
+{
+	if (!s->device)
+		return s->arena + t->offset;
+	void *copy = malloc(t->bytes + 1);
+	if (copy && stint_read(s, t->offset, copy, t->bytes)) {
+		free(copy);
+		copy = NULL;
+	}
+	return copy;
+}
+
+/* The entries of what is saved, in the order of their names; *n of them. A device's are copies,
+ * which entries_free frees too. NULL: no memory, or the device failed. */
+static struct safetensors_entry *entries(const struct stint_step *s, int *n)
+{
+	const struct stint_model *m = s->model;
+	struct safetensors_entry *entry = calloc((size_t)m->nresident + 1, sizeof *entry);
+	*n = 0;
+	for (int i = 0; entry && i < m->nresident; i++) {
+		const struct stint_tensor *t = &m->resident[i];
+		const void *data = saved(t) ? values(s, t) : NULL;
+		if (saved(t) && !data) {
+			entries_free(s, entry, *n);
+			return NULL;
+		}
+		if (data)
+			entry[(*n)++] = (struct safetensors_entry){.name = t->name,
+				.dtype = t->dtype,
+				.rank = t->rank,
+				.dim = t->dim,
+				.data = data,
+				.bytes = t->bytes};
+	}
+	if (entry && *n)
+		qsort(entry, (size_t)*n, sizeof *entry, by_name);
+	return entry;
+}
+
 int checkpoint_save(const char *folder, const struct stint_step *s,
 	const struct checkpoint_place *place, char message[256])
 {
@@ -192,23 +238,11 @@ int checkpoint_save(const char *folder, const struct stint_step *s,
 	int n = 0;
 	if (make_folder(folder, message) || path_of(folder, place->step, path, message))
 		return 1;
-	struct safetensors_entry *entry = calloc((size_t)m->nresident + 1, sizeof *entry);
+	struct safetensors_entry *entry = entries(s, &n);
 	if (!entry)
 		return fail(message, "cannot write", path);
-	for (int i = 0; i < m->nresident; i++) {
-		const struct stint_tensor *t = &m->resident[i];
-		if (saved(t))
-			entry[n++] = (struct safetensors_entry){.name = t->name,
-				.dtype = t->dtype,
-				.rank = t->rank,
-				.dim = t->dim,
-				.data = s->arena + t->offset,
-				.bytes = t->bytes};
-	}
-	if (n)
-		qsort(entry, (size_t)n, sizeof *entry, by_name);
 	int rc = write_file(path, entry, n, place, m->name, message);
-	free(entry);
+	entries_free(s, entry, n);
 	if (!rc)
 		clean(folder, place->step);
 	return rc;
@@ -315,6 +349,19 @@ static int check(
 	return 0;
 }
 
+static int read_entry(
+	struct stint_step *s, const struct safetensors *f, const struct stint_tensor *t)
+{
+	const struct safetensors_entry *e = safetensors_find(f, t->name);
+	if (!s->device)
+		return safetensors_read(f, e, 0, t->bytes, s->arena + t->offset);
+	void *copy = malloc(t->bytes + 1);
+	int rc = !copy || safetensors_read(f, e, 0, t->bytes, copy) ||
+		 stint_write(s, t->offset, copy, t->bytes);
+	free(copy);
+	return rc;
+}
+
 /* Into the arena. */
 static int fill(struct stint_step *s, const struct safetensors *f, const char *path, char *message)
 {
@@ -323,8 +370,7 @@ static int fill(struct stint_step *s, const struct safetensors *f, const char *p
 		return 1;
 	for (int i = 0; i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
-		if (saved(t) && safetensors_read(f, safetensors_find(f, t->name), 0, t->bytes,
-					s->arena + t->offset))
+		if (saved(t) && read_entry(s, f, t))
 			return broken(message, path, "it cannot be read");
 	}
 	return 0;

@@ -32,7 +32,7 @@ static int options_list(
 	int n = 0;
 	list[n++] = arch;
 	list[n++] = "--fmad=false";
-	list[n++] = "--std=c++17";
+	list[n++] = "--std=c++20";
 	if (noption < 0 || noption > MAX_OPTIONS - n)
 		return -1;
 	for (int i = 0; i < noption; i++)

@@ -17,6 +17,9 @@
 #ifdef STINT_WITH_LIB
 #include "stint_lib.h"
 #endif
+#ifdef STINT_WITH_GPU
+#include "stint_rt_gpu.h"
+#endif
 
 #include "safetensors.h"
 
@@ -133,6 +136,10 @@ static int setup(stint_step *s, void *arena, size_t arena_bytes)
 	if (arena && (uintptr_t)arena % m->alignment)
 		return fail(s, STINT_BAD_DATA,
 			"the arena handed in is not aligned as '%s' wants it", m->name);
+#ifdef STINT_WITH_GPU
+	if (m->kernel)
+		return stint_rt_gpu_init(s, arena);
+#endif
 	s->owned = arena ? NULL : arena_new(m->arena_bytes, m->alignment);
 	s->arena = arena ? arena : s->owned;
 	if (!s->arena)
@@ -156,7 +163,10 @@ void stint_free(stint_step *s)
 {
 	if (!s)
 		return;
-	free_library(s);
+	if (s->device)
+		s->device->free(s);
+	else
+		free_library(s);
 	free(s->owned);
 	free(s);
 }
@@ -174,7 +184,32 @@ int stint_find(const stint_step *s, const char *name)
 void *stint_at(stint_step *s, const char *name)
 {
 	int i = stint_find(s, name);
-	return i < 0 ? NULL : s->arena + s->model->resident[i].offset;
+	return i < 0 || s->device ? NULL : s->arena + s->model->resident[i].offset;
+}
+
+static int inside(const stint_step *s, size_t offset, size_t bytes)
+{
+	return bytes <= s->model->arena_bytes && offset <= s->model->arena_bytes - bytes;
+}
+
+int stint_write(stint_step *s, size_t offset, const void *data, size_t bytes)
+{
+	if (!inside(s, offset, bytes))
+		return fail(s, STINT_BAD_DATA, "%s", "outside of the arena");
+	if (s->device)
+		return s->device->put(s, offset, data, bytes);
+	memcpy(s->arena + offset, data, bytes);
+	return STINT_OK;
+}
+
+int stint_read(const stint_step *s, size_t offset, void *data, size_t bytes)
+{
+	if (!inside(s, offset, bytes))
+		return STINT_BAD_DATA;
+	if (s->device)
+		return s->device->get(s, offset, data, bytes);
+	memcpy(data, s->arena + offset, bytes);
+	return STINT_OK;
 }
 
 int stint_set(stint_step *s, const char *name, const void *data, size_t bytes)
@@ -184,8 +219,7 @@ int stint_set(stint_step *s, const char *name, const void *data, size_t bytes)
 		return fail(s, STINT_BAD_DATA, "the model has no tensor '%.100s'", name);
 	if (s->model->resident[i].bytes != bytes)
 		return fail(s, STINT_BAD_DATA, "'%.100s' has another size", name);
-	memcpy(s->arena + s->model->resident[i].offset, data, bytes);
-	return STINT_OK;
+	return stint_write(s, s->model->resident[i].offset, data, bytes);
 }
 
 int stint_get(const stint_step *s, const char *name, void *data, size_t bytes)
@@ -193,8 +227,7 @@ int stint_get(const stint_step *s, const char *name, void *data, size_t bytes)
 	int i = stint_find(s, name);
 	if (i < 0 || s->model->resident[i].bytes != bytes)
 		return STINT_BAD_DATA;
-	memcpy(data, s->arena + s->model->resident[i].offset, bytes);
-	return STINT_OK;
+	return stint_read(s, s->model->resident[i].offset, data, bytes);
 }
 
 /* Whether resident t is what a file holds; the rest is set before each step. */
@@ -221,6 +254,30 @@ static int check_file(stint_step *s, const struct safetensors *f, const char *pa
 	return STINT_OK;
 }
 
+/* Into the arena: straight, or to a device by parts. */
+static int read_entry(stint_step *s, struct safetensors *f, const struct safetensors_entry *e,
+	size_t offset, const char *path)
+{
+	enum { PART = 16 << 20 };
+	int rc = 0;
+	if (!s->device) {
+		if (safetensors_read(f, e, 0, e->bytes, s->arena + offset))
+			return fail(s, STINT_BAD_FILE, "cannot read %.150s", path);
+		return STINT_OK;
+	}
+	unsigned char *part = malloc(e->bytes < PART ? e->bytes + 1 : PART);
+	if (!part)
+		return fail(s, STINT_NO_MEMORY, "%s", "out of memory");
+	for (size_t at = 0; at < e->bytes && !rc; at += PART) {
+		const size_t n = e->bytes - at < PART ? e->bytes - at : PART;
+		rc = safetensors_read(f, e, at, n, part)
+			     ? fail(s, STINT_BAD_FILE, "cannot read %.150s", path)
+			     : stint_write(s, offset + at, part, n);
+	}
+	free(part);
+	return rc;
+}
+
 int stint_load(stint_step *s, const char *path)
 {
 	struct safetensors *f;
@@ -230,8 +287,8 @@ int stint_load(stint_step *s, const char *path)
 	for (int i = 0; i < s->model->nresident && !rc; i++) {
 		const struct stint_tensor *t = &s->model->resident[i];
 		const struct safetensors_entry *e = stored(t) ? safetensors_find(f, t->name) : NULL;
-		if (e && safetensors_read(f, e, 0, e->bytes, s->arena + t->offset))
-			rc = fail(s, STINT_BAD_FILE, "cannot read %.150s", path);
+		if (e)
+			rc = read_entry(s, f, e, t->offset, path);
 	}
 	safetensors_close(f);
 	return rc;
@@ -244,13 +301,11 @@ void stint_seed(stint_step *s, int64_t seed)
 	s->seed = seed;
 }
 
-static void write_control(stint_step *s, int64_t valid, double lr)
+static void write_control(stint_step *s, const int64_t control[4], double lr)
 {
 	const struct stint_model *m = s->model;
-	if (m->control >= 0) {
-		const int64_t control[4] = {s->seed, s->count, valid, 0};
-		memcpy(s->arena + m->resident[m->control].offset, control, sizeof control);
-	}
+	if (m->control >= 0)
+		memcpy(s->arena + m->resident[m->control].offset, control, 4 * sizeof *control);
 	if (m->lr >= 0) {
 		const float single = (float)lr;
 		unsigned char *p = s->arena + m->resident[m->lr].offset;
@@ -275,10 +330,9 @@ static void read_loss(stint_step *s, size_t offset)
 }
 
 /* Run with the model's number of threads, whatever the caller's is. */
-static int run(stint_step *s, int (*step)(stint_step *, const struct stint_probe *),
+static int run_here(stint_step *s, int (*step)(stint_step *, const struct stint_probe *),
 	const struct stint_probe *probe)
 {
-	s->loss = NAN; /* a step that fails has none */
 #ifdef _OPENMP
 	int before = omp_get_max_threads();
 	if (before != s->model->threads)
@@ -292,19 +346,29 @@ static int run(stint_step *s, int (*step)(stint_step *, const struct stint_probe
 #endif
 }
 
+static int run(stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
+{
+	const struct stint_model *m = s->model;
+	const int64_t control[4] = {s->seed, s->count, valid, 0};
+	s->loss = NAN; /* a step that fails has none */
+	if (s->device)
+		return s->device->run(s, train, control, lr, probe);
+	write_control(s, control, lr);
+	int rc = run_here(s, train ? m->train : m->eval, probe);
+	if (!rc)
+		read_loss(s, train ? m->loss_offset_train : m->loss_offset_eval);
+	return rc;
+}
+
 int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe)
 {
 	if (!s->model->train)
 		return fail(s, STINT_BAD_DATA,
 			"'%s' was compiled with --loss none: it has no training step",
 			s->model->name);
-	write_control(s, INT64_MAX, lr);
-	int rc = run(s, s->model->train, probe);
-	if (rc)
-		return rc;
-	s->count++;
-	read_loss(s, s->model->loss_offset_train);
-	return STINT_OK;
+	int rc = run(s, 1, INT64_MAX, lr, probe);
+	s->count += !rc;
+	return rc;
 }
 
 int stint_train(stint_step *s, double lr)
@@ -314,11 +378,7 @@ int stint_train(stint_step *s, double lr)
 
 int stint_eval_probed(stint_step *s, int64_t valid, const struct stint_probe *probe)
 {
-	write_control(s, valid > 0 ? valid : INT64_MAX, 0);
-	int rc = run(s, s->model->eval, probe);
-	if (!rc)
-		read_loss(s, s->model->loss_offset_eval);
-	return rc;
+	return run(s, 0, valid > 0 ? valid : INT64_MAX, 0, probe);
 }
 
 int stint_eval(stint_step *s, int64_t valid)

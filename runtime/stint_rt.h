@@ -114,6 +114,9 @@ struct stint_model {
 	const struct stint_output *output;
 	const struct stint_lib_call *lib;
 	const struct stint_kernel *kernel; /* ended by a NULL name; NULL: not for a GPU */
+	const char *kernels_text;          /* kernels.cu, where there are any */
+	int narrow; /* what library calls take as narrow: STINT_BF16 or STINT_F16; STINT_F32: none
+		     */
 	const struct stint_step_info *train_info, *eval_info;
 	int control, lr;                      /* residents; -1: the model has none */
 	int target;                           /* resident; -1: none */
@@ -125,15 +128,28 @@ struct stint_model {
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };
 
-enum { STINT_RT_VERSION = 3 };
+enum { STINT_RT_VERSION = 4 };
 
 /* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
 struct stint_lib;
 
+/* What is done elsewhere for a step whose arena is in a device's memory (stint_rt_gpu.c). */
+struct stint_device {
+	int (*put)(stint_step *s, size_t offset, const void *data, size_t bytes);
+	int (*get)(const stint_step *s, size_t offset, void *data, size_t bytes);
+	/* One step, with these control numbers; sets s->loss. */
+	int (*run)(stint_step *s, int train, const int64_t control[4], double lr,
+		const struct stint_probe *probe);
+	void (*free)(stint_step *s);
+};
+
 struct stint_step {
 	const struct stint_model *model;
-	unsigned char *arena;
-	void *owned; /* what free releases */
+	unsigned char *arena; /* an address of the device's, if there is a device: then not to be
+				 read or written here */
+	void *owned;          /* what free releases */
+	const struct stint_device *device; /* NULL: the arena is in this memory */
+	void *gpu;                         /* the device's own */
 	struct stint_lib **lib;
 	int64_t seed, count; /* count: training steps done */
 	double loss;
@@ -141,7 +157,9 @@ struct stint_step {
 };
 
 /* Sets up a step in `arena` (model->arena_bytes at model->alignment; NULL: allocated and
- * pre-faulted here). On failure *out is NULL unless memory for the step itself was there: then call
+ * pre-faulted here). A GPU's step takes the first device that the driver shows, and `arena` is
+ * memory of that device; its kernels are compiled here (seconds, the first time) and kept in a
+ * cache. On failure *out is NULL unless memory for the step itself was there: then call
  * stint_message and stint_free. */
 int stint_init(stint_step **out, const struct stint_model *model, void *arena, size_t arena_bytes);
 void stint_free(stint_step *s);
@@ -149,9 +167,13 @@ void stint_free(stint_step *s);
 /* Copy into or out of a resident by name; bytes must be its size. */
 int stint_set(stint_step *s, const char *name, const void *data, size_t bytes);
 int stint_get(const stint_step *s, const char *name, void *data, size_t bytes);
-/* The resident's index, or -1; its place, or NULL. */
+/* The resident's index, or -1; its place, or NULL (also where the arena is a device's). */
 int stint_find(const stint_step *s, const char *name);
 void *stint_at(stint_step *s, const char *name);
+/* Bytes of the arena, wherever it is: at the `offset` of a resident, or of an output after
+ * stint_eval. Returns when they are there. */
+int stint_write(stint_step *s, size_t offset, const void *data, size_t bytes);
+int stint_read(const stint_step *s, size_t offset, void *data, size_t bytes);
 
 /* Parameters, buffers, states and constants from a safetensors file, by name ("state/NAME" for
  * optimizer states, plain names for the rest); each must have the size expected. Names the file
@@ -160,8 +182,8 @@ int stint_load(stint_step *s, const char *path);
 
 void stint_seed(stint_step *s, int64_t seed);
 /* One training step: forward, backward, updates. Advances the step count. On STINT_BAD_DATA from an
- * index found out of range in the middle of a step, parameters not yet updated keep their values.
- */
+ * index found out of range in the middle of a step, parameters not yet updated keep their values;
+ * a GPU's step has run to its end, and its parameters are not to be used: load them again. */
 int stint_train(stint_step *s, double lr);
 int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe);
 /* The evaluation plan on the inputs as set, of which the first `valid` rows count (for the loss);

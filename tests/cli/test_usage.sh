@@ -59,8 +59,6 @@ wrong $base --loss mse --optimizer sgd:lr=nan
 wrong $base --loss mse --optimizer adam:betas=2
 wrong compile two.onnx -o dir --batch 2 --loss cross-entropy --optimizer sgd
 said "y" "z" "output="
-wrong $base --loss mse --optimizer sgd --target cuda
-said "not yet"
 wrong $base --loss mse --optimizer sgd --target fpga
 wrong $base --loss mse --optimizer sgd --precision fp64
 said --portable

@@ -19,15 +19,8 @@ static int64_t workspace(void *user, const struct lib_call *call)
 	return 256;
 }
 
-static enum status save(struct pipeline *p, const char *name, const struct text *t)
-{
-	const char *path = arena_printf(p->arena, "%s/%s", p->o->out, name);
-	return path ? text_save(t, path, p->diag) : diag_nomem(p->diag);
-}
-
 static enum status write_step(struct pipeline *p)
 {
-	struct text kernels = {0};
 	TRY(pipeline_import(p));
 	p->target.cuda = true;
 	p->target.portable = false;
@@ -36,22 +29,7 @@ static enum status write_step(struct pipeline *p)
 	TRY(pipeline_graphs(p));
 	TRY(pipeline_problems(p));
 	TRY(pipeline_plan(p));
-	TRY(output_write(p, p->o->out));
-	const struct codegen_input in = {.name = p->name,
-		.model_file = p->name,
-		.train = p->train_problem,
-		.eval = p->eval_problem,
-		.train_plan = p->train_plan,
-		.eval_plan = p->eval_plan,
-		.loss_name = p->loss.op ? p->loss.op->loss : NULL,
-		.loss_options = p->o->loss,
-		.isa_flags = "",
-		.lr = p->optimizer.lr};
-	enum status st = codegen_kernels(&in, &kernels, p->diag);
-	if (st == ST_OK)
-		st = save(p, "kernels.cu", &kernels);
-	text_free(&kernels);
-	return st;
+	return output_write(p, p->o->out);
 }
 
 int main(int argc, char **argv)

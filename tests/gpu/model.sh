@@ -37,7 +37,7 @@ esac
 	-o "$work/gpu" >"$work/gpu.log"
 sh "$source/tests/gpu/shim/build.sh" check "$cxx" "$source" "$work/gpu/kernels.cu" "$work/gpu/kernels.so"
 (cd "$work/gpu" && cc -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -DSTINT_SHARED -DSTINT_WITH_LIB -fopenmp -I. -I"$source" -o step.so \
-	step.c stint_rt.c safetensors.c safetensors_write.c "$source/tests/gpu/library.c" \
+	step.c kernels.c stint_rt.c safetensors.c safetensors_write.c "$source/tests/gpu/library.c" \
 	"$source/tests/gpu/launch.c" "$source"/tests/gpu/shim/shim.c "$source"/tests/gpu/shim/fiber.c \
 	"$source"/tests/gpu/shim/meet.c "$source"/tests/gpu/shim/copy.c "$source"/tests/gpu/shim/memory.c \
 	"$source"/tests/gpu/shim/library.c -lm)

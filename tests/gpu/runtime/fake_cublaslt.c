@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fake_later.h"
 #include "runtime/stint_gpu_api.h"
 
 #define GPU_PROTOTYPE(type, name, parameters) type name parameters;
@@ -244,35 +245,51 @@ static double dot(const struct desc *e, const void *a, const struct layout *la, 
 	return sum;
 }
 
-int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *a, void *la,
-	const void *b, void *lb, const void *beta, const void *c, void *lc, void *d, void *ld,
-	const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, void *stream)
-{
-	const struct desc *e = desc;
-	const struct layout *x = la, *y = lb, *out = ld;
+struct product {
+	struct desc desc;
+	struct layout x, y, out;
+	const void *a, *b;
+	void *d, *workspace;
+	size_t bytes;
 	float scale, keep;
-	memcpy(&scale, alpha, sizeof scale);
-	memcpy(&keep, beta, sizeof keep);
-	if (!handle || !stream || !shapes_fit(desc, la, lb, lc, ld) || algo->data[0] != GOOD ||
-		bytes < 512 || !workspace || c != d)
-		return BAD_VALUE;
-	memset(workspace, 0xff, bytes); /* it may hold anything afterwards */
+};
+
+static void multiply(void *data)
+{
+	struct product *p = data;
+	const struct desc *e = &p->desc;
+	const struct layout *x = &p->x, *y = &p->y, *out = &p->out;
+	memset(p->workspace, 0xff, p->bytes); /* it may hold anything afterwards */
 	for (int64_t s = 0; s < out->batch; s++)
 		for (int64_t col = 0; col < out->cols; col++)
 			for (int64_t row = 0; row < out->rows; row++) {
 				const int64_t at = s * out->step + row + col * out->ld;
-				double v = (double)scale * dot(e, a, x, b, y, s, row, col);
-				if (keep != 0)
-					v += (double)keep * (double)read_at(c, out->type, at);
+				double v = (double)p->scale * dot(e, p->a, x, p->b, y, s, row, col);
+				if (p->keep != 0)
+					v += (double)p->keep * (double)read_at(p->d, out->type, at);
 				if (e->epilogue == GPU_LT_EPILOGUE_BIAS)
 					v += (double)read_at(e->bias, out->type, row);
-				write_at(d, out->type, at, (float)v);
+				write_at(p->d, out->type, at, (float)v);
 			}
 	if (e->epilogue == GPU_LT_EPILOGUE_BGRADA)
 		for (int64_t row = 0; row < out->rows; row++)
-			write_at(e->bias, out->type, row, sum_k(a, x, e->ta, row));
+			write_at(e->bias, out->type, row, sum_k(p->a, x, e->ta, row));
 	if (e->epilogue == GPU_LT_EPILOGUE_BGRADB)
 		for (int64_t col = 0; col < out->cols; col++)
-			write_at(e->bias, out->type, col, sum_k(b, y, !e->tb, col));
-	return 0;
+			write_at(e->bias, out->type, col, sum_k(p->b, y, !e->tb, col));
+}
+
+int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *a, void *la,
+	const void *b, void *lb, const void *beta, const void *c, void *lc, void *d, void *ld,
+	const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, void *stream)
+{
+	if (!handle || !stream || !shapes_fit(desc, la, lb, lc, ld) || algo->data[0] != GOOD ||
+		bytes < 512 || !workspace || c != d)
+		return BAD_VALUE;
+	struct product p = {*(const struct desc *)desc, *(const struct layout *)la,
+		*(const struct layout *)lb, *(const struct layout *)ld, a, b, d, workspace, bytes,
+		0, 0};
+	memcpy(&p.scale, alpha, sizeof p.scale);
+	memcpy(&p.keep, beta, sizeof p.keep);
+	return fake_later(stream, multiply, &p, sizeof p) ? BAD_VALUE : 0;
 }

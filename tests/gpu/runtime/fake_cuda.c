@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "fake.h"
+#include "fake_kernels.h"
+#include "fake_later.h"
 #include "runtime/stint_gpu_api.h"
 
 #define GPU_PROTOTYPE(type, name, parameters) type name parameters;
@@ -22,7 +24,8 @@ enum {
 	NOT_FOUND = 500,
 	UNJOINED = 904,
 	UNIT = 2 << 20,
-	MAX_ARGS = 4
+	MAX_ARGS = 40,
+	MAX_KERNELS = 512
 };
 
 struct fake fake = {.devices = 1, .major = 9, .version = 13000, .context = 256 << 20, .unit = UNIT};
@@ -57,7 +60,7 @@ static int release(void *p)
 
 /* --- Work: what streams are given --- */
 
-enum op { PUT, GET, COPY, FILL, LAUNCH };
+enum op { PUT, GET, COPY, FILL, LAUNCH, CALL };
 
 struct work {
 	struct work *next;
@@ -68,7 +71,10 @@ struct work {
 	unsigned char byte;
 	const char *kernel;
 	unsigned grid[3], block[3], shared;
+	int nargs;
 	uint64_t arg[MAX_ARGS];
+	void (*call)(void *);
+	_Alignas(16) unsigned char data[FAKE_CALL];
 };
 
 struct graph {
@@ -96,7 +102,7 @@ struct kernel {
 struct library {
 	size_t bytes;
 	char *code;
-	struct kernel kernel[8];
+	struct kernel kernel[MAX_KERNELS];
 	int nkernel;
 };
 
@@ -136,25 +142,42 @@ static void run_reverse(const struct work *w)
 	}
 }
 
+static void run_other(const struct work *w)
+{
+	uint64_t value[MAX_ARGS];
+	void *args[MAX_ARGS];
+	memcpy(value, w->arg, sizeof value);
+	for (int i = 0; i < w->nargs; i++)
+		args[i] = &value[i];
+	fake_kernel_run(w->kernel, w->grid, w->block, w->nargs, args);
+}
+
+static void run_call(const struct work *w)
+{
+	_Alignas(16) unsigned char data[FAKE_CALL];
+	memcpy(data, w->data, sizeof data);
+	w->call(data);
+}
+
 static void run(const struct work *w)
 {
 	if (w->op == FILL)
 		memset(w->to, w->byte, w->bytes);
+	else if (w->op == CALL)
+		run_call(w);
 	else if (w->op != LAUNCH)
 		memmove(w->to, w->from, w->bytes);
 	else if (!strcmp(w->kernel, "axpy"))
 		run_axpy(w);
-	else
+	else if (!strcmp(w->kernel, "reverse"))
 		run_reverse(w);
+	else
+		run_other(w);
 	fake.launches += w->op == LAUNCH;
 }
 
-static int give(void *stream, const struct work *w)
+static int queue(struct stream *s, const struct work *w)
 {
-	struct stream *s = stream;
-	const int error = may_in_context();
-	if (error)
-		return error;
 	s->done++;
 	if (!s->into) {
 		run(w);
@@ -167,6 +190,24 @@ static int give(void *stream, const struct work *w)
 	s->into->end = &copy->next;
 	s->into->nodes++;
 	return 0;
+}
+
+static int give(void *stream, const struct work *w)
+{
+	const int error = may_in_context();
+	return error ? error : queue(stream, w);
+}
+
+/* What other stand-ins put on a stream: they have failures of their own. */
+fake_call_function fake_call;
+
+int fake_call(void *stream, void (*work)(void *), const void *data, size_t bytes)
+{
+	struct work w = {.op = CALL, .call = work};
+	if (bytes > FAKE_CALL)
+		return INVALID;
+	memcpy(w.data, data, bytes);
+	return queue(stream, &w);
 }
 
 /* --- The driver --- */
@@ -595,7 +636,7 @@ int cuLibraryGetKernel(void **out, void *library, const char *name)
 	const int error = may_in_context();
 	if (error)
 		return error;
-	if (!memmem(l->code, l->bytes, name, strlen(name) + 1) || l->nkernel == 8)
+	if (!memmem(l->code, l->bytes, name, strlen(name) + 1) || l->nkernel == MAX_KERNELS)
 		return NOT_FOUND;
 	struct kernel *k = &l->kernel[l->nkernel++];
 	snprintf(k->name, sizeof k->name, "%s", name);
@@ -648,5 +689,11 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
 				memcpy(&w.arg[a], args[a], (size_t)kernels[i].size[a]);
 			return give(stream, &w);
 		}
-	return NOT_FOUND;
+	w.nargs = fake_kernel_args(k->name);
+	if (w.nargs < 0 || w.nargs > MAX_ARGS)
+		return NOT_FOUND;
+	w.kernel = k->name;
+	for (int a = 0; a < w.nargs; a++)
+		memcpy(&w.arg[a], args[a], sizeof w.arg[a]);
+	return give(stream, &w);
 }

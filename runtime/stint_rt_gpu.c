@@ -1,0 +1,418 @@
+/* A step on a GPU. See stint_rt_gpu.h.
+ *
+ * A step is a graph: recorded once, from the same schedule that runs it kernel by kernel where
+ * somebody looks on, and replayed. What changes from step to step (seed, step count, valid rows,
+ * learning rate) is copied into the arena before, and what the step tells (its loss, an index out
+ * of range) out of it behind, through page-locked memory; then the host waits. */
+#include "stint_rt_gpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stint_gpu.h"
+#include "stint_lib.h"
+
+/* Page-locked. */
+struct numbers {
+	int64_t control[4], bad;
+	double lr64, loss64;
+	float lr32, loss32;
+};
+
+struct own {
+	stint_step *s;
+	stint_gpu *g;
+	stint_gpu_ptr arena;
+	struct stint_gpu_kernel *kernel;
+	struct stint_gpu_graph *graph[2]; /* of the evaluation and of training */
+	struct numbers *numbers;
+};
+
+/* What the device says goes to the step; anything in front of it stays. */
+static int told(struct own *o, int rc)
+{
+	if (rc)
+		snprintf(o->s->message, sizeof o->s->message, "%s", stint_gpu_message(o->g));
+	return rc;
+}
+
+static int no_memory(struct own *o)
+{
+	snprintf(o->s->message, sizeof o->s->message, "out of memory");
+	return STINT_NO_MEMORY;
+}
+
+/* --- Memory --- */
+
+static int put(stint_step *s, size_t offset, const void *data, size_t bytes)
+{
+	struct own *o = s->gpu;
+	int rc = bytes ? stint_gpu_put(o->g, STINT_GPU_MAIN, o->arena + offset, data, bytes) : 0;
+	if (!rc)
+		rc = stint_gpu_sync(o->g, STINT_GPU_MAIN);
+	return told(o, rc);
+}
+
+static int get(const stint_step *s, size_t offset, void *data, size_t bytes)
+{
+	struct own *o = s->gpu;
+	int rc = bytes ? stint_gpu_get(o->g, STINT_GPU_MAIN, data, o->arena + offset, bytes) : 0;
+	if (!rc)
+		rc = stint_gpu_sync(o->g, STINT_GPU_MAIN);
+	return told(o, rc);
+}
+
+/* --- Library calls: cuBLASLt's products and cuDNN's convolutions --- */
+
+struct stint_lib {
+	stint_gpu *g;
+	struct stint_gpu_matmul *product; /* or */
+	struct stint_gpu_conv *conv;
+	enum stint_gpu_epilogue epilogue;
+	enum stint_gpu_conv_kind kind;
+};
+
+static stint_gpu_ptr address(const void *p)
+{
+	return (stint_gpu_ptr)(uintptr_t)p;
+}
+
+int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *ws)
+{
+	if (l->product) {
+		const stint_gpu_ptr extra = l->epilogue == STINT_GPU_BIAS    ? address(in[2])
+					    : l->epilogue != STINT_GPU_PLAIN ? address(out[1])
+									     : 0;
+		return stint_gpu_matmul_run(l->g, STINT_GPU_MAIN, l->product, address(in[0]),
+			address(in[1]), address(out[0]), extra, address(ws));
+	}
+	const stint_gpu_ptr a = address(in[0]), b = address(in[1]), y = address(out[0]);
+	switch (l->kind) {
+	case STINT_GPU_CONV_FORWARD:
+		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, a, b, y, address(ws));
+	case STINT_GPU_CONV_DATA: /* from y's gradient and the weight */
+		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, y, b, a, address(ws));
+	case STINT_GPU_CONV_WEIGHT: /* from x and y's gradient */
+		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, a, y, b, address(ws));
+	}
+	return STINT_BAD_DATA;
+}
+
+/* Within the workspace that the plan has for it. */
+static int library_make(struct own *o, const struct stint_lib_call *call, struct stint_lib *l)
+{
+	const enum stint_gpu_type narrow = o->s->model->narrow == STINT_F16 ? STINT_GPU_F16
+									    : STINT_GPU_BF16;
+	struct stint_gpu_product p;
+	struct stint_gpu_convolution c;
+	l->g = o->g;
+	if (!stint_gpu_product_of(
+		    call->kind, call->p, narrow, stint_gpu_facts_of(o->g)->arch, &p)) {
+		p.cap = call->workspace;
+		l->epilogue = p.epilogue;
+		return told(o, stint_gpu_matmul_new(o->g, &p, &l->product));
+	}
+	if (stint_gpu_convolution_of(call->kind, call->p, narrow, 0, &c)) {
+		snprintf(o->s->message, sizeof o->s->message, "no library does %s on a GPU",
+			call->kind);
+		return STINT_BAD_MACHINE;
+	}
+	c.cap = call->workspace;
+	l->kind = c.kind;
+	return told(o, stint_gpu_conv_new(o->g, &c, &l->conv));
+}
+
+static int make_library(struct own *o)
+{
+	stint_step *s = o->s;
+	s->lib = calloc((size_t)s->model->nlib + 1, sizeof *s->lib);
+	if (!s->lib)
+		return no_memory(o);
+	for (int i = 0; i < s->model->nlib; i++) {
+		s->lib[i] = calloc(1, sizeof **s->lib);
+		if (!s->lib[i])
+			return no_memory(o);
+		int rc = library_make(o, &s->model->lib[i], s->lib[i]);
+		if (rc)
+			return rc;
+	}
+	return STINT_OK;
+}
+
+static void free_library(stint_step *s)
+{
+	for (int i = 0; s->lib && i < s->model->nlib && s->lib[i]; i++) {
+		if (s->lib[i]->product)
+			stint_gpu_matmul_free(s->lib[i]->product);
+		if (s->lib[i]->conv)
+			stint_gpu_conv_free(s->lib[i]->conv);
+		free(s->lib[i]);
+	}
+	free(s->lib);
+	s->lib = NULL;
+}
+
+/* --- Kernels --- */
+
+static int make_kernels(struct own *o)
+{
+	static const char *const option[] = {"--device-as-default-execution-space"};
+	const struct stint_model *m = o->s->model;
+	struct stint_gpu_code code;
+	int n = 0, module;
+	while (m->kernel[n].name)
+		n++;
+	o->kernel = calloc((size_t)n + 1, sizeof *o->kernel);
+	if (!o->kernel)
+		return no_memory(o);
+	if (n == 0)
+		return STINT_OK;
+	int rc = stint_gpu_compile(o->g, m->kernels_text, 0, option, 1, &code);
+	if (rc)
+		return told(o, rc);
+	rc = stint_gpu_load(o->g, &code, &module);
+	stint_gpu_code_free(&code);
+	for (int i = 0; i < n && !rc; i++)
+		rc = stint_gpu_kernel_find(o->g, module, m->kernel[i].name, 0, &o->kernel[i]);
+	return told(o, rc);
+}
+
+int stint_launch(stint_step *s, int kernel, void **args)
+{
+	struct own *o = s->gpu;
+	const struct stint_kernel *k = &s->model->kernel[kernel];
+	const unsigned grid[3] = {(unsigned)k->blocks, 1, 1};
+	const unsigned block[3] = {(unsigned)k->threads, 1, 1};
+	return stint_gpu_launch(o->g, STINT_GPU_MAIN, &o->kernel[kernel], grid, block, args);
+}
+
+/* --- Steps --- */
+
+static int (*schedule_of(const struct own *o, int train))(stint_step *, const struct stint_probe *)
+{
+	return train ? o->s->model->train : o->s->model->eval;
+}
+
+/* The schedule names the step that failed, the device says why. */
+static int run_schedule(struct own *o, int train, const struct stint_probe *probe)
+{
+	char step[128];
+	int rc = schedule_of(o, train)(o->s, probe);
+	if (!rc)
+		return rc;
+	snprintf(step, sizeof step, "%.120s", o->s->message);
+	snprintf(o->s->message, sizeof o->s->message, "%s: %.120s", step, stint_gpu_message(o->g));
+	return rc;
+}
+
+static int record(struct own *o, int train)
+{
+	struct stint_gpu_graph *graph = NULL;
+	if (!schedule_of(o, train))
+		return STINT_OK;
+	int rc = told(o, stint_gpu_capture_begin(o->g));
+	if (rc)
+		return rc;
+	rc = run_schedule(o, train, NULL);
+	int end = stint_gpu_capture_end(o->g, &graph);
+	if (rc) { /* the first failure is the one to tell */
+		stint_gpu_graph_free(o->g, graph);
+		return rc;
+	}
+	o->graph[train] = graph;
+	return told(o, end);
+}
+
+static int put_numbers(struct own *o, const int64_t control[4], double lr)
+{
+	const struct stint_model *m = o->s->model;
+	struct numbers *x = o->numbers;
+	int rc = STINT_OK;
+	memcpy(x->control, control, sizeof x->control);
+	x->lr64 = lr;
+	x->lr32 = (float)lr;
+	if (m->control >= 0)
+		rc = stint_gpu_put(o->g, STINT_GPU_MAIN, o->arena + m->resident[m->control].offset,
+			x->control, sizeof x->control);
+	if (!rc && m->lr >= 0) {
+		const int wide = m->resident[m->lr].dtype == STINT_F64;
+		rc = stint_gpu_put(o->g, STINT_GPU_MAIN, o->arena + m->resident[m->lr].offset,
+			wide ? (void *)&x->lr64 : (void *)&x->lr32,
+			wide ? sizeof x->lr64 : sizeof x->lr32);
+	}
+	return told(o, rc);
+}
+
+static int get_numbers(struct own *o, size_t loss)
+{
+	const struct stint_model *m = o->s->model;
+	const int wide = m->loss_dtype == STINT_F64;
+	struct numbers *x = o->numbers;
+	int rc = STINT_OK;
+	x->bad = 0;
+	if (loss != SIZE_MAX)
+		rc = stint_gpu_get(o->g, STINT_GPU_MAIN,
+			wide ? (void *)&x->loss64 : (void *)&x->loss32, o->arena + loss,
+			wide ? sizeof x->loss64 : sizeof x->loss32);
+	if (!rc && m->control >= 0)
+		rc = stint_gpu_get(o->g, STINT_GPU_MAIN, &x->bad,
+			o->arena + m->resident[m->control].offset + 3 * sizeof x->bad,
+			sizeof x->bad);
+	if (!rc)
+		rc = stint_gpu_sync(o->g, STINT_GPU_MAIN);
+	if (rc)
+		return told(o, rc);
+	if (x->bad) {
+		snprintf(o->s->message, sizeof o->s->message,
+			"an index or label %lld is out of range", (long long)x->bad);
+		return STINT_BAD_DATA;
+	}
+	if (loss != SIZE_MAX)
+		o->s->loss = wide ? x->loss64 : (double)x->loss32;
+	return STINT_OK;
+}
+
+/* --- Looking on: what is shown is copied to the host first --- */
+
+struct look {
+	struct own *o;
+	const struct stint_probe *probe;
+	int rc;
+};
+
+/* NULL: no memory, or the device failed. What is not in the arena is the host's already. */
+static void *copy_of(struct look *l, const void *data, size_t bytes)
+{
+	const stint_gpu_ptr at = address(data), from = l->o->arena;
+	const int here = at < from || at - from >= l->o->s->model->arena_bytes;
+	void *copy = data ? malloc(bytes + 1) : NULL;
+	if (copy && here)
+		memcpy(copy, data, bytes);
+	else if (copy) {
+		const int rc = get(l->o->s, (size_t)(at - from), copy, bytes);
+		l->rc = l->rc ? l->rc : rc;
+		if (rc) {
+			free(copy);
+			copy = NULL;
+		}
+	}
+	return copy;
+}
+
+static void look_gradient(void *user, int parameter, const void *data, size_t bytes)
+{
+	struct look *l = user;
+	void *copy = copy_of(l, data, bytes);
+	l->probe->gradient(l->probe->user, parameter, copy, copy ? bytes : 0);
+	free(copy);
+}
+
+static void look_output(void *user, int output, int dtype, const void *data, size_t bytes)
+{
+	struct look *l = user;
+	void *copy = copy_of(l, data, bytes);
+	if (copy)
+		l->probe->output(l->probe->user, output, dtype, copy, bytes);
+	else if (!l->rc)
+		l->rc = no_memory(l->o);
+	free(copy);
+}
+
+static void look_tick(void *user, int index)
+{
+	struct look *l = user;
+	const int rc = stint_gpu_sync(l->o->g, STINT_GPU_MAIN);
+	if (!l->rc)
+		l->rc = told(l->o, rc);
+	l->probe->tick(l->probe->user, index);
+}
+
+static int look_again(void *user, int index)
+{
+	const struct look *l = user;
+	return l->probe->again(l->probe->user, index);
+}
+
+static int run_probed(struct own *o, int train, const struct stint_probe *probe)
+{
+	struct look l = {o, probe, 0};
+	const struct stint_probe mine = {.user = &l,
+		.gradient = probe->gradient ? look_gradient : NULL,
+		.output = probe->output ? look_output : NULL,
+		.tick = probe->tick ? look_tick : NULL,
+		.again = probe->again ? look_again : NULL};
+	const int rc = run_schedule(o, train, &mine);
+	return rc ? rc : l.rc;
+}
+
+static int run(stint_step *s, int train, const int64_t control[4], double lr,
+	const struct stint_probe *probe)
+{
+	struct own *o = s->gpu;
+	int rc = put_numbers(o, control, lr);
+	if (!rc)
+		rc = probe ? run_probed(o, train, probe)
+			   : told(o, stint_gpu_replay(o->g, o->graph[train]));
+	return rc ? rc
+		  : get_numbers(
+			    o, train ? s->model->loss_offset_train : s->model->loss_offset_eval);
+}
+
+/* --- Init and free --- */
+
+static void release(stint_step *s)
+{
+	struct own *o = s->gpu;
+	free_library(s);
+	for (int i = 0; i < 2; i++)
+		if (o->graph[i])
+			stint_gpu_graph_free(o->g, o->graph[i]);
+	free(o->kernel);
+	stint_gpu_free(o->g);
+	free(o);
+	s->gpu = NULL;
+}
+
+static const struct stint_device device = {put, get, run, release};
+
+static int open_device(struct own *o, void *arena)
+{
+	const struct stint_model *m = o->s->model;
+	void *pinned = NULL;
+	int rc = stint_gpu_open(o->g, 0);
+	if (!rc)
+		rc = stint_gpu_arena(o->g, address(arena), m->arena_bytes, &o->arena);
+	if (!rc)
+		rc = stint_gpu_fill(o->g, STINT_GPU_MAIN, o->arena, 0, m->arena_bytes);
+	if (!rc)
+		rc = stint_gpu_pinned(o->g, sizeof *o->numbers, &pinned);
+	o->numbers = pinned;
+	o->s->arena = (unsigned char *)(uintptr_t)o->arena;
+	return told(o, rc);
+}
+
+int stint_rt_gpu_init(stint_step *s, void *arena)
+{
+	struct own *o = calloc(1, sizeof *o);
+	if (!o || stint_gpu_new(&o->g, NULL)) {
+		snprintf(s->message, sizeof s->message, "out of memory");
+		if (o)
+			stint_gpu_free(o->g);
+		free(o);
+		return STINT_NO_MEMORY;
+	}
+	o->s = s;
+	s->gpu = o;
+	s->device = &device;
+	int rc = open_device(o, arena);
+	if (!rc)
+		rc = make_kernels(o);
+	if (!rc)
+		rc = make_library(o);
+	if (!rc)
+		rc = record(o, 0);
+	if (!rc)
+		rc = record(o, 1);
+	return rc;
+}
