@@ -26,7 +26,8 @@ static bool starts(const char *line, size_t len, const char *with)
 static bool is_declaration(const char *line, size_t len)
 {
 	static const char *const type[] = {"\tconst ", "\treal ", "\tdouble ", "\tint64_t ",
-		"\tint ", "\tuint32_t ", "\tuint64_t ", "\tstatic const ", "\treturn "};
+		"\tint ", "\tuint32_t ", "\tuint64_t ", "\tstatic const ", "\treturn ",
+		"\t\treturn"};
 	for (size_t i = 0; i < sizeof type / sizeof *type; i++)
 		if (starts(line, len, type[i]))
 			return true;
@@ -67,6 +68,8 @@ static enum outside line_outside(const char *line, size_t len, bool after)
 {
 	if (starts(line, len, "\t__syncthreads();"))
 		return NOTHING;
+	if (starts(line, len, "\tif (") && !strncmp(line + len, "\n\t\treturn", 9))
+		return after ? LOCAL : NOTHING; /* all threads or none */
 	if (is_declaration(line, len))
 		return after && memchr(line, '[', len) ? LOCAL : NOTHING;
 	return is_local_sum(line, len) || is_result(line, len) ? LOCAL : SIDE_EFFECTS;

@@ -157,7 +157,8 @@ static enum status check_emit(struct emit *e, const struct node *n)
 	emit_helper_on(e, "zero_lanes", zero_lanes, 0, NULL);
 	parts_emit(e, n, CHECK_GRADIENTS, "zero_lanes", false);
 	emit(e, "\ty0[0] = x1[0];\n\ty0[1] = x1[1] - (int64_t)x0[2];\n\ty0[2] = x1[2];\n");
-	emit(e, "\ty0[3] = total != 0; /* not finite */\n");
+	emit(e, "\ty0[3] = %stotal != 0; /* not finite */\n",
+		e->g->target->cuda ? "x1[3] != 0 || " : "");
 	return ST_OK;
 }
 

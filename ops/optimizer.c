@@ -53,8 +53,10 @@ void update_open(struct emit *e, const struct node *n, double decay, bool decoup
 {
 	const char *minus = node_option(n, "maximize") != 0 ? "-" : "";
 	char buf[40], gradient[32];
-	if (n->in[CONTROL]->role == TR_VALUE)
-		emit(e, "\tif (x3[3])\n\t\treturn; /* some gradient is not finite */\n");
+	if (n->in[CONTROL]->role == TR_VALUE || e->g->target->cuda)
+		emit(e, "\tif (x3[3])\n\t\treturn; /* %s */\n",
+			e->g->target->cuda ? "an index is out of range, or a gradient not finite"
+					   : "some gradient is not finite");
 	if (decay != 0 && decoupled)
 		emit(e, "\tconst real keep = (real)(1 - (double)x2[0] * %.17g);\n", decay);
 	open_loop(e, n, gradient);

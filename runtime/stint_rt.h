@@ -183,7 +183,7 @@ int stint_load(stint_step *s, const char *path);
 void stint_seed(stint_step *s, int64_t seed);
 /* One training step: forward, backward, updates. Advances the step count. On STINT_BAD_DATA from an
  * index found out of range in the middle of a step, parameters not yet updated keep their values;
- * a GPU's step has run to its end, and its parameters are not to be used: load them again. */
+ * of a GPU's step, all do. */
 int stint_train(stint_step *s, double lr);
 int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe);
 /* The evaluation plan on the inputs as set, of which the first `valid` rows count (for the loss);
