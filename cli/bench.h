@@ -23,6 +23,10 @@ struct bench_memory {
 	int64_t outside;        /* resident besides the arena, after the last step */
 	int64_t peak;           /* of the process, so far */
 	int64_t grown;          /* between the first step and the last */
+	/* Of a device's step arena_resident and peak are not known (-1), and outside and grown are
+	 * the device's: */
+	struct stint_device_memory device;
+	int64_t workspace; /* the largest that a library call has, in the arena */
 };
 
 /* A compiled directory, measured. */
@@ -56,6 +60,14 @@ void bench_roof(struct bench *b);
 const char *bench_words(struct arena *a, const struct bench_kernel *k);
 /* The same in exactly `width` ≤ 100 columns, unsafe bytes escaped. Into buf. */
 const char *bench_brief(const struct bench_kernel *k, int width, char buf[static 128]);
+
+/* --- bench_device.c: a GPU's step --- */
+
+/* What the device's memory holds, after the steps. */
+enum status bench_device_memory(struct bench *b, struct diag *d);
+const char *bench_device_fact_memory(const struct bench *b);
+const char *bench_device_fact_machine(const struct bench *b);
+void bench_device_json(const struct bench *b);
 
 /* --- bench_print.c --- */
 

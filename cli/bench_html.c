@@ -10,7 +10,7 @@ enum status bench_html(const struct bench *b, const char *path, struct diag *d)
 	if (!kernel)
 		return diag_nomem(d);
 	TRY(bench_facts(b, fact, d));
-	for (int i = 0; i < ROOF_LEVELS; i++)
+	for (int i = 0; i < b->roof.nlevel; i++)
 		level[i] = (struct view_level){
 			b->roof.level[i].bytes, b->roof.level[i].bytes_us / 1e3};
 	for (int i = 0; i < b->nkernel; i++) {
@@ -29,7 +29,7 @@ enum status bench_html(const struct bench *b, const char *path, struct diag *d)
 		.nfact = BENCH_FACTS,
 		.fact = fact,
 		.gflops = b->roof.flops_us / 1e3,
-		.nlevel = ROOF_LEVELS,
+		.nlevel = b->roof.nlevel,
 		.level = level,
 		.nkernel = b->nkernel,
 		.kernel = kernel};

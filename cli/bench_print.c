@@ -68,7 +68,7 @@ static void json_machine(const struct roof *r)
 {
 	printf(",\"machine\":{\"threads\":%d,\"gflops\":%.6g,\"bandwidth\":[", r->threads,
 		r->flops_us / 1e3);
-	for (int i = 0; i < ROOF_LEVELS; i++)
+	for (int i = 0; i < r->nlevel; i++)
 		printf("%s{\"bytes\":%.0f,\"gb_s\":%.6g}", i ? "," : "", r->level[i].bytes,
 			r->level[i].bytes_us / 1e3);
 	printf("]}");
@@ -98,8 +98,12 @@ void bench_json(const struct bench *b)
 	}
 	printf(",\"roof_ms\":%.6g", b->all.roof_us / 1e3);
 	json_again(b);
-	json_memory(b);
-	json_machine(&b->roof);
+	if (b->l.step->device) {
+		bench_device_json(b);
+	} else {
+		json_memory(b);
+		json_machine(&b->roof);
+	}
 	printf(",\"kernels\":[");
 	for (int i = 0; i < b->nkernel; i++) {
 		printf("%s", i ? "," : "");
@@ -133,6 +137,8 @@ static const char *fact_recomputation(const struct bench *b)
 static const char *fact_memory(const struct bench *b)
 {
 	const struct bench_memory *m = &b->memory;
+	if (b->l.step->device)
+		return bench_device_fact_memory(b);
 	char v[24], w[24], x[24], y[24], z[24], peak[24];
 	return arena_printf(b->arena,
 		"memory: arena %s planned, %s resident; outside %s, about %s expected; peak %s; "
@@ -147,9 +153,11 @@ static const char *fact_machine(const struct bench *b)
 	const struct roof *r = &b->roof;
 	char size[24];
 	struct text t = {0};
+	if (b->l.step->device)
+		return bench_device_fact_machine(b);
 	text_add(&t, "machine, measured with %d thread%s: %.4g GFLOP/s; GB/s:", r->threads,
 		plural(r->threads), r->flops_us / 1e3);
-	for (int i = 0; i < ROOF_LEVELS; i++)
+	for (int i = 0; i < r->nlevel; i++)
 		text_add(&t, "%s %.4g over %s", i ? "," : "", r->level[i].bytes_us / 1e3,
 			bytes_human((int64_t)r->level[i].bytes, size));
 	const char *s = t.failed ? NULL : arena_strdup(b->arena, t.s);
@@ -162,10 +170,15 @@ enum status bench_facts(const struct bench *b, const char *fact[BENCH_FACTS], st
 	const struct stint_model *m = b->l.model;
 	const char *costs = b->t.plan ? b->t.problem->costs : NULL;
 	char x[24], y[24];
+	const char *threads = b->l.step->device ? "a graph's replay"
+						: arena_printf(b->arena, "%d thread%s", m->threads,
+							  plural(m->threads));
+	if (!threads)
+		return diag_nomem(d);
 	fact[0] = arena_printf(b->arena,
-		"%s: %.4g ms a step (median of %d, %d thread%s); arena %s, outside %s", m->name,
-		b->t.step_us / 1e3, b->t.steps, m->threads, plural(m->threads),
-		bytes_human((int64_t)m->arena_bytes, x), bytes_human(b->memory.outside, y));
+		"%s: %.4g ms a step (median of %d, %s); arena %s, outside %s", m->name,
+		b->t.step_us / 1e3, b->t.steps, threads, bytes_human((int64_t)m->arena_bytes, x),
+		bytes_human(b->memory.outside, y));
 	fact[1] = b->t.plan ? arena_printf(b->arena, "predicted: %.4g ms%s%s",
 				      b->t.plan->cost_total / 1e3, costs ? ", costs from: " : "",
 				      costs ? costs : "")
@@ -183,8 +196,9 @@ enum status bench_facts(const struct bench *b, const char *fact[BENCH_FACTS], st
 
 static void print_row(const struct bench *b, const struct bench_kernel *k, const char *name)
 {
+	const double flops = b->l.step->device ? 1e6 : 1e3; /* TFLOP/s or GFLOP/s */
 	printf("%s %5d %9.4f %5.1f%% %9.4f %8.2f %7.2f %5.0f%%", name, k->calls, k->us / 1e3,
-		percent(k->us, b->all.us), k->alone_us / 1e3, per_us(k->flops, k->us) / 1e3,
+		percent(k->us, b->all.us), k->alone_us / 1e3, per_us(k->flops, k->us) / flops,
 		per_us(k->bytes, k->us) / 1e3, percent(k->roof_us, k->us));
 	if (b->t.plan)
 		printf(" %9.4f", k->predicted_us / 1e3);
@@ -201,7 +215,8 @@ enum status bench_table(const struct bench *b, struct diag *d)
 		printf("\n");
 	}
 	printf("%-*s %5s %9s %6s %9s %8s %7s %6s%s\n", NAME_WIDTH, "kernel", "calls", "ms", "share",
-		"alone", "GFLOP/s", "GB/s", "roof", b->t.plan ? " predicted" : "");
+		"alone", b->l.step->device ? "TFLOP/s" : "GFLOP/s", "GB/s", "roof",
+		b->t.plan ? " predicted" : "");
 	for (int i = 0; i < b->nkernel; i++)
 		print_row(b, &b->kernel[i], bench_brief(&b->kernel[i], NAME_WIDTH, name));
 	print_row(b, &b->all, bench_brief(&b->all, NAME_WIDTH, name));

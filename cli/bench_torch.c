@@ -321,6 +321,9 @@ enum status bench_torch(struct bench *b, const char *variant, int steps, bool js
 	struct other o = {0};
 	struct race r = {0};
 	TRY(bench_open(b, d));
+	if (b->l.step->device)
+		return diag_fail(d, ST_USAGE, &(struct where){.file = b->dir},
+			"tests/gpu/run.sh compares", "a GPU's step beside PyTorch's: not yet");
 	if (!b->l.model->train)
 		return diag_fail(d, ST_USAGE, &(struct where){.file = b->dir}, NULL,
 			"was compiled with --loss none: it has no training step to compare");

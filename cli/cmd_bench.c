@@ -10,14 +10,16 @@
 #include "cli/memory.h"
 
 /* Inputs in a fixed pattern: reals in [0, 1), integers 0 and 1 (valid as labels and indices). */
-static void fill_inputs(const struct loaded *l)
+static enum status fill_inputs(const struct loaded *l, struct diag *d)
 {
 	uint32_t x = 1;
 	for (int i = 0; i < l->model->nresident; i++) {
 		const struct stint_tensor *t = &l->model->resident[i];
-		void *p = load_at(l, i);
 		if (t->kind != STINT_INPUT)
 			continue;
+		void *p = load_at(l, i);
+		if (!p)
+			return load_lost(l, t->name, d);
 		size_t n = t->bytes / (t->dtype == STINT_F32 ? 4 : t->dtype == STINT_BOOL ? 1 : 8);
 		for (size_t k = 0; k < n; k++) {
 			x = x * 1664525u + 1013904223u;
@@ -30,13 +32,18 @@ static void fill_inputs(const struct loaded *l)
 			else
 				((unsigned char *)p)[k] = (unsigned char)(x >> 31);
 		}
+		TRY(load_send(l, i, d));
 	}
+	return ST_OK;
 }
 
 static enum status write_costs(const struct bench *b, const char *path, struct diag *d)
 {
 	struct costs c = {.name = path, .threads = b->l.model->threads};
-	TRY(machine_describe(b->arena, b->l.model->nlib > 0, &c, d));
+	if (b->l.step->device)
+		c.cpu = b->roof.device;
+	else
+		TRY(machine_describe(b->arena, b->l.model->nlib > 0, &c, d));
 	TRY(timing_costs(b->arena, &b->t, &c, d));
 	struct text t = {0};
 	costs_print(&c, &t);
@@ -53,10 +60,18 @@ struct wishes {
 enum status bench_open(struct bench *b, struct diag *d)
 {
 	TRY(load_open(b->arena, b->dir, NULL, &b->l, d));
-	if (b->l.step->device)
-		return diag_fail(d, ST_USAGE, &(struct where){.file = b->dir},
-			"`stint train` runs it", "a GPU's step cannot be timed: not yet");
-	fill_inputs(&b->l);
+	return fill_inputs(&b->l, d);
+}
+
+static enum status measure_memory(struct bench *b, struct diag *d)
+{
+	const struct loaded *l = &b->l;
+	if (l->step->device)
+		return bench_device_memory(b, d);
+	b->memory.outside = memory_resident() - (int64_t)l->model->arena_bytes;
+	b->memory.arena_resident = memory_resident_of(l->step->arena, l->model->arena_bytes);
+	b->memory.peak = memory_peak();
+	b->memory.grown = b->t.grown;
 	return ST_OK;
 }
 
@@ -67,15 +82,16 @@ static enum status measure(struct bench *b, int steps, struct diag *d)
 	const struct loaded *l = &b->l;
 	bool *wanted;
 	TRY(timing_make(b->arena, &l, 1, steps, &b->t, d));
-	b->memory.outside = memory_resident() - (int64_t)l->model->arena_bytes;
-	b->memory.arena_resident = memory_resident_of(l->step->arena, l->model->arena_bytes);
-	b->memory.peak = memory_peak();
-	b->memory.grown = b->t.grown;
+	TRY(measure_memory(b, d));
 	TRY(timing_plan(b->arena, b->dir, &b->t, d));
 	TRY(bench_wanted(b, &wanted, d));
 	TRY(timing_alone(b->arena, &b->t, wanted, d));
 	TRY(bench_kernels(b, d));
-	TRY(roof_measure(l->model->threads, l->model->loss_dtype == STINT_F64, &b->roof, d));
+	if (l->step->device)
+		TRY(roof_device(l, &b->roof, d));
+	else
+		TRY(roof_measure(
+			l->model->threads, l->model->loss_dtype == STINT_F64, &b->roof, d));
 	bench_roof(b);
 	return ST_OK;
 }

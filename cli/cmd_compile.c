@@ -1,7 +1,35 @@
 /* stint compile MODEL.onnx --loss L --optimizer O [--budget SIZE] -o DIR */
 #include "cli/cli.h"
+#include "cli/load.h"
 #include "cli/pipeline.h"
 #include "cli/report.h"
+
+static void keep_message(void *user, enum diag_level level, const struct where *w,
+	const char *message, const char *hint)
+{
+	struct text *t = user;
+	(void)w, (void)hint;
+	if (level == DIAG_ERROR && t->len == 0)
+		text_puts(t, message);
+}
+
+/* Where a GPU is, its kernels are compiled and the libraries' algorithms chosen now, and kept
+ * (STINT_CACHE), not when the first step begins. */
+static void prepare_device(struct pipeline *p)
+{
+	struct text why = {0};
+	struct diag quiet = {.put = keep_message, .user = &why};
+	struct loaded l;
+	const struct where w = {.file = p->o->out};
+	const enum status st = load_open(p->arena, p->o->out, NULL, &l, &quiet);
+	if (st == ST_OK)
+		diag_note(p->diag, &w, NULL, "opened on this machine's GPU: ready to run");
+	else if (l.code != STINT_NO_DEVICE)
+		diag_warn(p->diag, &w, NULL, "does not open on this machine's GPU: %s",
+			why.len ? why.s : "out of memory");
+	load_close(&l);
+	text_free(&why);
+}
 
 static enum status compile(struct pipeline *p)
 {
@@ -11,6 +39,8 @@ static enum status compile(struct pipeline *p)
 			p->diag, ST_USAGE, NULL, "for example -o build-dir", "no -o DIR given");
 	TRY(pipeline_run(p));
 	TRY(output_write(p, o->out));
+	if (p->target.cuda && !o->no_build)
+		prepare_device(p);
 	const struct graph_problem *gp = p->train ? &p->train_problem : &p->eval_problem;
 	const struct plan *plan = p->train ? p->train_plan : p->eval_plan;
 	if (o->json)

@@ -13,7 +13,7 @@ static void count_again(const struct problem *p, const struct plan *plan, int *o
 	*ops = *runs = 0;
 	for (int s = 0; s < plan->nstep; s++) {
 		const struct plan_step *st = &plan->step[s];
-		*ops += p->op[st->op].repeats ? st->run == 0 : st->run == 1;
+		*ops += plan_step_again(p, st) && st->run == (p->op[st->op].repeats ? 0 : 1);
 		*runs += plan_step_again(p, st);
 	}
 }

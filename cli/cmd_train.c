@@ -89,19 +89,31 @@ static enum status save(struct training *t)
 	return ST_OK;
 }
 
-static enum status one_batch(struct training *t, double *loss)
+static enum status feed(const struct training *t, int64_t batch)
 {
-	const int64_t *index = t->order + t->place.batch * t->train.batch;
-	double lr = learning_rate(t, t->place.step);
-	TRY(feed_batch(&t->train, index, t->train.batch, t->diag));
-	int rc = t->l.train(t->l.step, lr, NULL);
+	return feed_batch(&t->train, t->order + batch * t->train.batch, t->train.batch, t->diag);
+}
+
+/* While a GPU works, the epoch's next batch is made and sent. `first`: this one is not there yet.
+ */
+static enum status one_batch(struct training *t, bool first, double *loss)
+{
+	const double lr = learning_rate(t, t->place.step);
+	enum status fed = ST_OK;
+	if (first)
+		TRY(feed(t, t->place.batch));
+	int rc = t->l.train_start(t->l.step, lr);
+	if (!rc && t->place.batch + 1 < t->batches)
+		fed = feed(t, t->place.batch + 1);
+	if (!rc)
+		rc = t->l.train_finish(t->l.step);
 	if (rc)
 		return load_fail(&t->l, rc, "training", t->diag);
 	*loss = t->l.loss(t->l.step);
 	t->place.step++;
 	t->place.batch++;
 	log_step(t, lr, *loss);
-	return ST_OK;
+	return fed;
 }
 
 static enum status stop_early(struct training *t)
@@ -148,7 +160,7 @@ static enum status one_epoch(struct training *t)
 	dataset_shuffle(t->order, t->train.samples, t->o->seed, t->place.epoch);
 	progress_start(&bar, label, t->batches - first);
 	while (t->place.batch < t->batches) {
-		enum status st = one_batch(t, &loss);
+		enum status st = one_batch(t, t->place.batch == first, &loss);
 		if (st != ST_OK || interrupted) {
 			progress_end(&bar);
 			return st != ST_OK ? st : stop_early(t);

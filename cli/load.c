@@ -17,6 +17,8 @@ static bool symbols(struct loaded *l)
 	return symbol(l, "stint_init", &l->init) && symbol(l, "stint_free", &l->free) &&
 	       symbol(l, "stint_load", &l->load) && symbol(l, "stint_seed", &l->seed) &&
 	       symbol(l, "stint_train_probed", &l->train) &&
+	       symbol(l, "stint_train_start", &l->train_start) &&
+	       symbol(l, "stint_train_finish", &l->train_finish) &&
 	       symbol(l, "stint_eval_probed", &l->eval) && symbol(l, "stint_loss", &l->loss) &&
 	       symbol(l, "stint_message", &l->message);
 }
@@ -59,7 +61,7 @@ enum status load_open(
 {
 	*out = (struct loaded){0};
 	TRY(open_library(a, dir, out, d));
-	int rc = out->init(&out->step, out->model, NULL, 0);
+	int rc = out->code = out->init(&out->step, out->model, NULL, 0);
 	if (rc)
 		return load_fail(out, rc, dir, d);
 	if (out->step->device) {

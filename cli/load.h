@@ -9,12 +9,15 @@ struct loaded {
 	void *handle;
 	const struct stint_model *model;
 	stint_step *step;
+	int code; /* what setting the step up gave: STINT_NO_DEVICE, say */
 	/* the directory's own runtime */
 	int (*init)(stint_step **, const struct stint_model *, void *, size_t);
 	void (*free)(stint_step *);
 	int (*load)(stint_step *, const char *);
 	void (*seed)(stint_step *, int64_t);
 	int (*train)(stint_step *, double, const struct stint_probe *);
+	int (*train_start)(stint_step *, double);
+	int (*train_finish)(stint_step *);
 	int (*eval)(stint_step *, int64_t, const struct stint_probe *);
 	double (*loss)(const stint_step *);
 	const char *(*message)(const stint_step *);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "planner/transfer.h"
 #include "runtime/stint_gpu.h"
 
 enum {
@@ -178,6 +179,29 @@ static bool one_of(const char *s, const char *const *words)
 }
 #define ONE_OF(s, ...) one_of((s), (const char *const[]){__VA_ARGS__, NULL})
 
+/* "host", "host:64KiB" */
+static enum status check_offload(struct options *o, struct diag *d)
+{
+	struct budget least = {.kind = BUDGET_BYTES, .bytes = TRANSFER_BYTES};
+	if (!o->offload)
+		return ST_OK;
+	if (strncmp(o->offload, "host", 4) != 0 || (o->offload[4] && o->offload[4] != ':'))
+		return usage_fail(d, "--offload is host or host:SIZE, not", o->offload);
+	if (o->offload[4])
+		TRY(budget_parse(o->offload + 5, &least, d));
+	if (least.kind != BUDGET_BYTES || least.bytes < 1)
+		return usage_fail(d, "--offload host:SIZE wants bytes, 1 or more, not", o->offload);
+	if (strcmp(o->target, "cuda") != 0)
+		return diag_fail(d, ST_USAGE, NULL, "add --target cuda",
+			"--offload host: a step of --target c works in the host's memory already");
+	if (o->keep_all || o->segments)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--offload host: --%s says what is held already",
+			o->keep_all ? "keep-all" : "segments");
+	o->offload_least = least.bytes;
+	return ST_OK;
+}
+
 static enum status check_words(struct options *o, struct diag *d)
 {
 	if (!ONE_OF(o->target, "c", "cuda"))
@@ -193,8 +217,13 @@ static enum status check_words(struct options *o, struct diag *d)
 			"--arch is 80, 86, 89, 90, 100 or 120, not %d", o->arch);
 	if (!ONE_OF(o->math, "fixed", "free", "strict"))
 		return usage_fail(d, "--math is fixed, free or strict, not", o->math);
-	if (!ONE_OF(o->precision, "fp32", "fp64", "bf16", "fp16"))
-		return usage_fail(d, "--precision is fp32, fp64, bf16 or fp16, not", o->precision);
+	if (!ONE_OF(o->precision, "fp32", "fp64", "tf32", "bf16", "fp16"))
+		return usage_fail(
+			d, "--precision is fp32, tf32, bf16, fp16 or fp64, not", o->precision);
+	if (!strcmp(o->precision, "tf32") && !cuda)
+		return diag_fail(d, ST_USAGE, NULL,
+			"add --target cuda, or take fp32: the same training, nothing rounded",
+			"--precision tf32 is for GPUs: no CPU's library has tf32");
 	if (!strcmp(o->precision, "fp64") && !o->portable)
 		return diag_fail(d, ST_USAGE, NULL, "add --portable",
 			"--precision fp64 is for the portable path");
@@ -218,6 +247,7 @@ static enum status check_words(struct options *o, struct diag *d)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--time wants seconds");
 	if (!(o->effort > 0) || isinf(o->effort))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
+	TRY(check_offload(o, d));
 	if (o->dump_after && !ONE_OF(o->dump_after, "import", "lower", "loss", "autodiff",
 				     "updates", "layout", "narrow", "fuse"))
 		return usage_fail(d,
@@ -266,7 +296,8 @@ static enum status own_strings(
 {
 	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->target,
 		&o->graph, &o->dump_graph, &o->dump_after, &o->costs, &o->math, &o->precision,
-		&o->isa, &o->bn, &o->bn_variance, &o->fuse, &o->html, &o->trace, &o->onnx, &o->svg};
+		&o->isa, &o->bn, &o->bn_variance, &o->fuse, &o->html, &o->trace, &o->onnx, &o->svg,
+		&o->offload};
 	const char *const initial[] = {defaults->target, defaults->math, defaults->precision,
 		defaults->bn, defaults->bn_variance, defaults->fuse};
 	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
@@ -289,7 +320,7 @@ static enum status own_strings(
 #define FLAG(name, var, text) {name, 0, POPT_ARG_NONE, &o->var, 0, text, NULL}
 /* clang-format on */
 
-enum { TABLE_MAX = 56 };
+enum { TABLE_MAX = 57 };
 
 /* Whether the command takes the option. */
 static bool belongs(const char *option, enum command_kind kind)
@@ -333,7 +364,12 @@ static void fill_table(
 		FLAG("keep-all", keep_all, "recompute nothing"),
 		{"segments", 0, POPT_ARG_INT, &o->segments, 0, "K equal checkpoint segments", "K"},
 		STR("math", math, "fixed, free or strict", "M"),
-		STR("precision", precision, "fp32, bf16, fp16, or fp64 with --portable", "P"),
+		STR("precision", precision,
+			"fp32, bf16, fp16; fp64 with --portable, tf32 with --target cuda", "P"),
+		STR("offload", offload,
+			"host: saved activations may wait in the host's memory (of SIZE or more: "
+			"1MiB)",
+			"host[:SIZE]"),
 		FLAG("portable", portable, "plain C only: libc and libm"),
 		STR("isa", isa, "compile for this -march instead of this machine's", "NAME"),
 		{"threads", 0, POPT_ARG_INT, &o->threads, 0,
@@ -370,6 +406,8 @@ static void fill_table(
 			"keep nothing of matching nodes for the backward pass", "PATTERN"},
 		STR("costs", costs, "plan with the measured times in a stint-costs-1 file", "FILE"),
 		STR("fuse", fuse, "pointwise nodes in one loop: on, or off to see each", "MODE"),
+		FLAG("no-outputs", no_outputs,
+			"evaluation computes the loss alone, not the model's outputs"),
 		FLAG("debug-arena", debug_arena, "poison dead ranges of the arena"),
 		FLAG("no-build", no_build, "do not run the C compiler"),
 		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),

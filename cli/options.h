@@ -19,12 +19,14 @@ struct options {
 	struct insist insist;
 	int segments, threads;
 	int arch; /* of a GPU: 90 is sm_90 */
+	const char *offload;
+	int64_t offload_least; /* --offload host: bytes of the smallest tensor; 0: not given */
 	double seconds, effort, clip_norm;
 	int points, compare, steps;
 	int nratio; /* --dropout NODE=P */
 	const struct dropout_ratio *ratio;
 	const char *const *ops; /* --ops, ended by NULL; NULL: none */
-	int keep_all, portable, dropout_off, debug_arena, no_build, json;
+	int keep_all, portable, dropout_off, debug_arena, no_build, no_outputs, json;
 };
 
 /* A byte budget as written. */

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "cli/custom_ops.h"
+#include "planner/roofline.h"
+#include "planner/transfer.h"
 #include "runtime/stint_gpu.h"
 #include "runtime/stint_lib.h"
 
@@ -19,15 +21,13 @@ static int64_t library_workspace(void *user, const struct lib_call *call)
 static int64_t gpu_workspace(void *user, const struct lib_call *call)
 {
 	const struct pipeline *p = user;
-	const bool half = !strcmp(p->o->precision, "fp16");
-	const enum stint_gpu_type narrow = half ? STINT_GPU_F16 : STINT_GPU_BF16;
 	struct stint_gpu_product product;
 	struct stint_gpu_convolution c;
 	if (call->rough) /* ways of the CPU's library */
 		return -1;
-	if (!stint_gpu_product_of(call->kind, call->p, narrow, p->o->arch, &product))
+	if (!stint_gpu_product_of(call->kind, call->p, p->o->arch, &product))
 		return (int64_t)product.cap;
-	if (!stint_gpu_convolution_of(call->kind, call->p, narrow, 0, &c))
+	if (!stint_gpu_convolution_of(call->kind, call->p, &c))
 		return (int64_t)c.cap;
 	return -1;
 }
@@ -65,13 +65,17 @@ enum status pipeline_import(struct pipeline *p)
 	p->real = !strcmp(o->precision, "fp64") ? DT_F64 : DT_F32;
 	const bool cuda = !strcmp(o->target, "cuda");
 	p->target = (struct target){.cuda = cuda,
+		.arch = cuda ? o->arch : 0,
 		.portable = o->portable,
+		.tf32 = !strcmp(o->precision, "tf32"),
 		.narrow = !strcmp(o->precision, "bf16") || !strcmp(o->precision, "fp16"),
 		.threads = o->threads,
 		.math = !strcmp(o->math, "free")     ? MATH_FREE
 			: !strcmp(o->math, "strict") ? MATH_STRICT
 						     : MATH_FIXED,
-		.block = o->portable || cuda ? 0 : stint_lib_block(),
+		.block = o->portable ? 0
+			 : cuda      ? BLOCK_ALL
+				     : stint_lib_block(),
 		.library_workspace = o->portable ? NULL
 				     : cuda      ? gpu_workspace
 						 : library_workspace,
@@ -86,10 +90,20 @@ enum status pipeline_import(struct pipeline *p)
 	return ST_OK;
 }
 
+/* The loss; what is large in pieces, in training and, without outputs, in evaluation too. */
+static enum status attach_loss(struct pipeline *p, bool whole, struct graph **g)
+{
+	TRY(graph_attach_loss(*g, &p->loss));
+	dump(p, "loss", *g);
+	if (p->o->no_outputs)
+		(*g)->noutput = 0;
+	return whole ? ST_OK : graph_split(*g, g);
+}
+
 /* Layouts, precision, fusion, and which way each node is computed. */
 static enum status kernels_of(struct pipeline *p, bool train, struct graph **g)
 {
-	if (p->target.block > 0 && p->real == DT_F32) {
+	if (p->target.block != 0 && p->real == DT_F32) {
 		TRY(graph_layout(*g, p->target.block, false, g));
 		dump(p, "layout", *g);
 	}
@@ -112,8 +126,7 @@ static enum status train_graph(struct pipeline *p, const struct lower_options *l
 	dump(p, "lower", p->train);
 	if (p->target.cuda && !graph_control(p->train)) /* kernels tell there of bad indices */
 		return p->train->failed;
-	TRY(graph_attach_loss(p->train, &p->loss));
-	dump(p, "loss", p->train);
+	TRY(attach_loss(p, false, &p->train));
 	if (!strcmp(p->o->precision, "fp16"))
 		TRY(graph_scale_loss(p->train));
 	TRY(graph_autodiff(p->train, &p->nparam, &p->param, &p->grad));
@@ -129,7 +142,7 @@ static enum status eval_graph(struct pipeline *p, struct lower_options *lower)
 	TRY(graph_lower(p->imported, lower, &p->eval));
 	if (p->target.cuda && !graph_control(p->eval))
 		return p->eval->failed;
-	TRY(graph_attach_loss(p->eval, &p->loss));
+	TRY(attach_loss(p, !p->o->no_outputs, &p->eval));
 	TRY(graph_prune(p->eval));
 	return kernels_of(p, false, &p->eval);
 }
@@ -143,6 +156,9 @@ enum status pipeline_graphs(struct pipeline *p)
 	TRY(loss_parse(p->arena, p->table, o->loss, &p->loss, p->diag));
 	struct lower_options lower = {LOWER_TRAIN, o->dropout_off != 0, !strcmp(o->bn, "frozen"),
 		!strcmp(o->bn_variance, "population"), o->nratio, o->ratio};
+	if (p->loss.none && o->no_outputs)
+		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
+			"--no-outputs: without a loss there would be nothing to compute");
 	if (!p->loss.none) {
 		if (!o->optimizer)
 			return diag_fail(p->diag, ST_USAGE, NULL,
@@ -221,6 +237,9 @@ enum status pipeline_problems(struct pipeline *p)
 	TRY(apply_costs(p, p->eval_problem.problem, &use));
 	TRY(graph_problem_again(
 		p->arena, &p->train_problem, p->o->insist.again, p->o->model, p->diag));
+	if (p->o->offload_least)
+		TRY(graph_problem_transfers(p->arena, &p->train_problem, p->o->offload_least,
+			roofline_of(p->o->arch)->link, p->diag));
 	/* what is run once in training is so there too, where it is there */
 	return insist_once(p->arena, p->eval_problem.problem, p->o->insist.once, NULL, p->diag);
 }
@@ -236,7 +255,12 @@ enum status pipeline_problem(struct pipeline *p, struct problem **out)
 		TRY(pipeline_costs(p, *out));
 		TRY(insist_once(p->arena, *out, o->insist.once, o->graph, p->diag));
 		int *was;
-		return insist_again(p->arena, *out, o->insist.again, o->graph, &was, p->diag);
+		TRY(insist_again(p->arena, *out, o->insist.again, o->graph, &was, p->diag));
+		struct problem plain;
+		return o->offload_least && !transfers_without(*out, &plain)
+			       ? transfers_add(p->arena, *out, o->offload_least,
+					 roofline_of(o->arch)->link, p->diag)
+			       : ST_OK;
 	}
 	TRY(pipeline_import(p));
 	TRY(pipeline_graphs(p));
@@ -292,17 +316,20 @@ enum status plan_under(struct arena *a, const struct problem *problem, const str
 	return st;
 }
 
-/* The smallest budget known to be met by both plans, and the proven bound. */
+/* The smallest budget known to be met by both plans, and the proven bound; *outputs: it is more
+ * than training's, for the evaluation. */
 static enum status both_minimum(const struct pipeline *p, const struct graph_problem *train,
-	const struct graph_problem *eval, int64_t *known, int64_t *proven)
+	const struct graph_problem *eval, int64_t *known, int64_t *proven, bool *outputs)
 {
 	const struct problem *problem[] = {train->problem, eval->problem};
 	*known = *proven = 0;
+	*outputs = false;
 	for (int i = 0; i < 2; i++) {
 		int64_t k, b;
 		if (!problem[i])
 			continue;
 		TRY(plan_minimum(p->arena, problem[i], &p->plan_options, &k, &b, p->diag));
+		*outputs = problem[0] && k > *known;
 		*known = k > *known ? k : *known;
 		*proven = b > *proven ? b : *proven;
 	}
@@ -314,6 +341,7 @@ static enum status free_would_do(struct pipeline *p, bool *would)
 {
 	struct graph_problem train = {0}, eval = {0};
 	int64_t known, proven;
+	bool outputs;
 	*would = false;
 	if (p->target.math != MATH_FIXED || p->target.portable)
 		return ST_OK;
@@ -322,7 +350,7 @@ static enum status free_would_do(struct pipeline *p, bool *would)
 		if (g[i])
 			graph_choose(g[i], MATH_FREE);
 	TRY(make_problems(p, &train, &eval));
-	TRY(both_minimum(p, &train, &eval, &known, &proven));
+	TRY(both_minimum(p, &train, &eval, &known, &proven, &outputs));
 	for (int i = 0; i < 2; i++)
 		if (g[i])
 			graph_choose(g[i], p->target.math);
@@ -334,8 +362,8 @@ static enum status free_would_do(struct pipeline *p, bool *would)
 static enum status not_met(struct pipeline *p)
 {
 	int64_t known, proven;
-	bool would;
-	TRY(both_minimum(p, &p->train_problem, &p->eval_problem, &known, &proven));
+	bool would, outputs;
+	TRY(both_minimum(p, &p->train_problem, &p->eval_problem, &known, &proven, &outputs));
 	TRY(free_would_do(p, &would));
 	/* what is written says the same, also when only the evaluation's plan is missing */
 	struct plan *plan = p->train ? p->train_plan : p->eval_plan;
@@ -347,8 +375,11 @@ static enum status not_met(struct pipeline *p)
 	char x[24], y[24], z[24];
 	return diag_fail(p->diag, ST_BUDGET, &(struct where){.file = p->o->model},
 		would ? "--math free meets it: the budget then decides how products are computed"
-		      : "ask for the first of these numbers or more, a smaller batch, or an "
-			"optimizer with less state",
+		: outputs && !p->o->no_outputs
+			? "training needs less: with --no-outputs evaluation computes the loss "
+			  "alone"
+			: "ask for the first of these numbers or more, a smaller batch, or an "
+			  "optimizer with less state",
 		"no plan found within %lld bytes (%s); smallest budget met: %lld bytes (%s); "
 		"proven lower bound: %lld bytes (%s)",
 		(long long)p->plan_options.budget, bytes_human(p->plan_options.budget, x),

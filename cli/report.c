@@ -77,6 +77,18 @@ static void report_cost(FILE *f, const struct problem *p, const struct plan *pla
 	}
 }
 
+static void report_host(FILE *f, const struct plan *plan, const struct plan_facts *x)
+{
+	char b[24];
+	if (x->offloads == 0)
+		return;
+	fprintf(f,
+		"host memory: %s pinned, for %d tensor%s, fetched %d time%s; %.2f %% of the cost\n",
+		bytes_human(x->host_bytes, b), x->offloads, x->offloads == 1 ? "" : "s", x->fetches,
+		x->fetches == 1 ? "" : "s",
+		plan->cost_total > 0 ? 100 * x->transfer_cost / plan->cost_total : 0);
+}
+
 enum status report_plan(
 	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d)
 {
@@ -107,6 +119,7 @@ enum status report_plan(
 		x.recomputed_ops == 1 ? "" : "s", x.recomputed_runs,
 		x.recomputed_runs == 1 ? "" : "s",
 		plan->cost_total > 0 ? 100 * x.recomputed_cost / plan->cost_total : 0);
+	report_host(f, plan, &x);
 	report_cost(f, p, plan);
 	fputs("memory over the step: ", f);
 	sparkline(f, x.live, plan->nstep, plan->arena_bytes);
@@ -177,6 +190,9 @@ enum status report_json(
 		fputs("null}", f);
 	else
 		fprintf(f, "%.17g}", plan->lower_bound);
+	if (x.offloads > 0)
+		fprintf(f, ",\"host_bytes\":%" PRId64 ",\"offloads\":%d,\"fetches\":%d",
+			x.host_bytes, x.offloads, x.fetches);
 	fputs(",\"recomputed\":[", f);
 	for (int i = 0; i < x.recomputed_runs; i++)
 		json_again(f, p, plan, &x.again[i], i == 0);

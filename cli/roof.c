@@ -3,6 +3,7 @@
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -215,7 +216,7 @@ static void choose_sizes(struct roof *r)
 
 enum status roof_measure(int threads, bool real_is_double, struct roof *out, struct diag *d)
 {
-	struct roof r = {.threads = threads < 1 ? 1 : threads};
+	struct roof r = {.threads = threads < 1 ? 1 : threads, .nlevel = ROOF_LEVELS};
 	choose_sizes(&r);
 	size_t bytes = (size_t)r.level[ROOF_LEVELS - 1].bytes / ALIGN * ALIGN + ALIGN;
 	struct worker *w = calloc((size_t)r.threads, sizeof *w);
@@ -238,18 +239,34 @@ enum status roof_measure(int threads, bool real_is_double, struct roof *out, str
 	return ST_OK;
 }
 
+enum status roof_device(const struct loaded *l, struct roof *out, struct diag *d)
+{
+	struct stint_device_peaks p;
+	const int rc = l->step->device->peaks(l->step, &p);
+	if (rc)
+		return load_fail(l, rc, "bench", d);
+	*out = (struct roof){.flops_us = p.flops_us, .product = p.product, .nlevel = 1};
+	memcpy(out->device, p.name, sizeof out->device);
+	for (int i = 0; i < 2; i++) { /* a device may have no cache to speak of */
+		out->nlevel += i && p.level[1].bytes > p.level[0].bytes;
+		out->level[out->nlevel - 1] = (struct roof_level){
+			p.level[i].bytes, p.level[i].bytes_us};
+	}
+	return ST_OK;
+}
+
 double roof_bandwidth(const struct roof *r, double bytes)
 {
 	const struct roof_level *x = r->level;
 	if (bytes <= x[0].bytes)
 		return x[0].bytes_us;
-	for (int i = 1; i < ROOF_LEVELS; i++)
+	for (int i = 1; i < r->nlevel; i++)
 		if (bytes < x[i].bytes) {
 			double share = log(bytes / x[i - 1].bytes) /
 				       log(x[i].bytes / x[i - 1].bytes);
 			return x[i - 1].bytes_us + share * (x[i].bytes_us - x[i - 1].bytes_us);
 		}
-	return x[ROOF_LEVELS - 1].bytes_us;
+	return x[r->nlevel - 1].bytes_us;
 }
 
 double roof_us(const struct roof *r, double flops, double bytes)

@@ -1,15 +1,19 @@
-/* What this machine can do, measured in about a second: the roofline that kernels are held
- * against. */
+/* What this machine or device can do, measured in about a second: the roofline that kernels are
+ * held against. */
 #ifndef STINT_CLI_ROOF_H
 #define STINT_CLI_ROOF_H
 
-#include "base/base.h"
+#include "cli/load.h"
 
 enum { ROOF_LEVELS = 4 };
 
 struct roof {
-	int threads;
-	double flops_us; /* floating-point operations a microsecond, of the model's real type */
+	int threads;       /* 0: of a device */
+	char device[192];  /* "": the machine's processor */
+	long long product; /* of a device: rows and columns of the matrices */
+	double flops_us; /* floating-point operations a microsecond, of the model's real type; of a
+			    device: in the step's precision */
+	int nlevel;
 	/* Bytes a microsecond that pass through a working set of so many bytes, by rising size; the
 	 * last is far from any cache. */
 	struct roof_level {
@@ -22,6 +26,9 @@ struct roof {
  * short runs each. ST_INTERNAL when out of
  * memory. */
 enum status roof_measure(int threads, bool real_is_double, struct roof *out, struct diag *d);
+
+/* The same of the device that l's step is on: cuBLASLt's products, and copies. */
+enum status roof_device(const struct loaded *l, struct roof *out, struct diag *d);
 
 /* Bandwidth for a working set of so many bytes: between two levels, by its logarithm. */
 double roof_bandwidth(const struct roof *r, double bytes);

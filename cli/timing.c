@@ -33,6 +33,14 @@ static void on_tick(void *user, int index)
 	w->last = now;
 }
 
+/* A device's own clock. */
+static void on_took(void *user, int index, double us)
+{
+	struct watch *w = user;
+	if (index >= 0 && index < w->nop)
+		w->tick_us[(size_t)index * (size_t)w->samples + (size_t)w->sample] = us;
+}
+
 /* What looking at the clock adds to each op. */
 static double cost_of_a_tick(void)
 {
@@ -63,7 +71,9 @@ enum status timing_step(const struct loaded *l, double *us, struct diag *d)
 /* One round of one side: a whole step, and one that is watched. */
 static int one_round(struct timing *t, struct watch *w, int round)
 {
-	const struct stint_probe probe = {.user = w, .tick = on_tick};
+	const bool device = t->l->step->device != NULL;
+	const struct stint_probe probe = {
+		.user = w, .tick = device ? NULL : on_tick, .took = device ? on_took : NULL};
 	struct timespec from, to;
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	int rc = one_step(t->l, NULL);
@@ -102,7 +112,7 @@ static enum status summarize(struct arena *a, struct timing *t, const struct wat
 	if (!sorted)
 		return ST_INTERNAL;
 	t->step_us = costs_median(sorted, t->steps);
-	double tick = cost_of_a_tick();
+	double tick = t->l->step->device ? 0 : cost_of_a_tick();
 	for (int i = 0; i < t->nop; i++) {
 		double us = costs_median(w->tick_us + (size_t)i * (size_t)w->samples, w->samples);
 		t->op_us[i] = us > tick ? us - tick : 0;
@@ -146,10 +156,12 @@ enum { ALONE_US = 1000, ALONE_MIN = 3, ALONE_MAX = 101 };
 
 struct repeats {
 	const bool *wanted; /* [nop] */
-	double *alone_us;   /* [nop] */
+	const double *op_us;
+	double *alone_us; /* [nop] */
 	double us[ALONE_MAX];
 	double sum;
-	int n; /* runs timed of the op now at work; -1: its run in the step is next */
+	int n;  /* runs timed of the op now at work; -1: its run in the step is next */
+	int at; /* that op, of a device's step */
 	struct timespec last;
 };
 
@@ -174,6 +186,30 @@ static int on_again(void *user, int index)
 	return 0;
 }
 
+/* A device is not waited for between the runs: how often is to be known before. */
+static int on_device_again(void *user, int index)
+{
+	struct repeats *r = user;
+	const double us = r->op_us[index];
+	const int most = us * ALONE_MAX > ALONE_US ? (int)(ALONE_US / us) : ALONE_MAX;
+	r->n = r->wanted[index] && r->n < most + ALONE_MIN ? r->n + 1 : 0;
+	return r->n > 0;
+}
+
+/* The first of an op's runs is the step's. */
+static void on_device_took(void *user, int index, double us)
+{
+	struct repeats *r = user;
+	if (index != r->at) {
+		r->at = index;
+		r->n = 0;
+		return;
+	}
+	if (r->n < ALONE_MAX)
+		r->us[r->n++] = us;
+	r->alone_us[index] = costs_median(r->us, r->n);
+}
+
 enum status timing_alone(struct arena *a, struct timing *t, const bool *wanted, struct diag *d)
 {
 	struct repeats *r = ARENA_NEW(a, struct repeats);
@@ -182,8 +218,15 @@ enum status timing_alone(struct arena *a, struct timing *t, const bool *wanted, 
 		return diag_nomem(d);
 	for (int i = 0; i < t->nop; i++)
 		t->alone_us[i] = -1;
-	*r = (struct repeats){.wanted = wanted, .alone_us = t->alone_us, .n = -1};
-	const struct stint_probe probe = {.user = r, .again = on_again};
+	const bool device = t->l->step->device != NULL;
+	*r = (struct repeats){.wanted = wanted,
+		.op_us = t->op_us,
+		.alone_us = t->alone_us,
+		.n = device ? 0 : -1,
+		.at = -1};
+	const struct stint_probe probe = {.user = r,
+		.again = device ? on_device_again : on_again,
+		.took = device ? on_device_took : NULL};
 	int rc = one_step(t->l, &probe);
 	return rc ? load_fail(t->l, rc, "bench", d) : ST_OK;
 }

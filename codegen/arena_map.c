@@ -211,6 +211,8 @@ void print_places(const struct schedule *s, bool residents, struct text *t)
 		}
 		text_puts(t, "  ");
 		text_comment(t, s->gp->problem->tensor[x->tensor].name);
+		if (residents && tensor_next(s->gp->graph, s->gp->tensor[x->tensor]))
+			text_puts(t, ", and the next step's");
 		text_puts(t, " */\n");
 	}
 }

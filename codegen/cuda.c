@@ -110,14 +110,19 @@ static enum outside read_body(const char *body, struct text *out)
 	return worst;
 }
 
-void cuda_barriers(struct text *body)
+static const char *stage_text(const struct emit *e)
+{
+	return e->out.s ? e->out.s + e->stage_from : "";
+}
+
+static void add_barriers(struct emit *e)
 {
 	struct text with = {0};
-	read_body(body->s ? body->s : "", &with);
-	const bool failed = body->failed || with.failed;
-	text_free(body);
-	*body = with;
-	body->failed = failed;
+	read_body(stage_text(e), &with);
+	e->out.len = e->stage_from;
+	text_write(&e->out, with.s ? with.s : "", with.len);
+	e->out.failed |= with.failed;
+	text_free(&with);
 }
 
 static int clamp_blocks(int64_t blocks)
@@ -125,21 +130,32 @@ static int clamp_blocks(int64_t blocks)
 	return blocks < 1 ? 1 : blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
 }
 
-void cuda_shape(struct kernel *k, const struct emit *e)
+/* Of the stage's text, as its loops allow. */
+static struct launch_shape shape_of(const struct emit *e)
 {
-	if (e->tasks > 0) {
-		k->threads = e->task_threads;
-		k->blocks = clamp_blocks(e->tasks);
-		return;
-	}
-	const enum outside outside = read_body(k->body, NULL);
-	const bool own_scratch = text_mentions(k->body, "thread_index");
+	const enum outside outside = read_body(stage_text(e), NULL);
+	const bool own_scratch = text_mentions(stage_text(e), "thread_index");
 	const int threads = e->g->target->threads;
-	k->threads = e->nloop == 0 || outside == SIDE_EFFECTS ? 1
-		     : own_scratch && threads < BLOCK_THREADS ? threads
-							      : BLOCK_THREADS;
-	const bool one_block = k->threads == 1 || e->nloop > 1 || outside == LOCAL || own_scratch;
-	k->blocks = one_block ? 1 : clamp_blocks((e->turns + BLOCK_THREADS - 1) / BLOCK_THREADS);
+	struct launch_shape shape = {.blocks = 1};
+	shape.threads = e->nloop == 0 || outside == SIDE_EFFECTS ? 1
+			: own_scratch && threads < BLOCK_THREADS ? threads
+								 : BLOCK_THREADS;
+	if (shape.threads > 1 && e->nloop <= 1 && outside != LOCAL && !own_scratch) {
+		shape.blocks = clamp_blocks((e->turns + BLOCK_THREADS - 1) / BLOCK_THREADS);
+		shape.spread = e->turns;
+	}
+	return shape;
+}
+
+void cuda_end_stage(struct emit *e)
+{
+	if (e->tasks == 0)
+		add_barriers(e);
+	e->stage[e->nstage++] = e->tasks > 0 ? (struct launch_shape){clamp_blocks(e->tasks),
+						       e->task_threads, 0}
+					     : shape_of(e);
+	e->nloop = 0;
+	e->turns = e->tasks = 0;
 }
 
 /* --- The text --- */
@@ -179,6 +195,25 @@ static void print_philox(struct text *t)
 	}
 }
 
+/* Whether kernels, or a piece behind it that they need, call for piece i. */
+static bool primitive_needed(const struct kernels *ks, size_t i)
+{
+	const size_t n = sizeof cuda_pieces / sizeof *cuda_pieces;
+	const char *word = cuda_pieces[i].words;
+	bool yes = kernels_mention(ks, word);
+	for (size_t k = i + 1; k < n && !yes; k++)
+		yes = text_mentions(cuda_pieces[k].text, word) && primitive_needed(ks, k);
+	return yes;
+}
+
+/* The functions in PTX, and what stands on them; each is called by one word. */
+static void print_primitives(const struct kernels *ks, struct text *t)
+{
+	for (size_t i = 0; i < sizeof cuda_pieces / sizeof *cuda_pieces; i++)
+		if (!strchr(cuda_pieces[i].words, '|') && primitive_needed(ks, i))
+			text_puts(t, cuda_pieces[i].text);
+}
+
 static void print_start(const struct kernels *ks, struct text *t)
 {
 	text_puts(t, cuda_types_text);
@@ -189,6 +224,7 @@ static void print_start(const struct kernels *ks, struct text *t)
 	if (kernels_mention(ks, "philox_lanes") || kernels_mention(ks, "stint_philox_at"))
 		print_philox(t);
 	print_pieces(ks, t);
+	print_primitives(ks, t);
 }
 
 /* Parameters, `ws` as scratch. */
@@ -221,25 +257,67 @@ static void print_names(const struct kernel *k, struct text *t)
 	}
 }
 
-static void print_kernel(const struct kernel *k, struct text *t)
+/* "k012_softmax", "k012_softmax_2" */
+static void print_stage_name(const struct kernel *k, int stage, struct text *t)
 {
-	const char *body = k->members ? k->shared_body : k->body;
-	text_add(t, "\n/* %s\n * %d block%s of %d thread%s */\n", k->about, k->blocks,
-		k->blocks == 1 ? "" : "s", k->threads, k->threads == 1 ? "" : "s");
+	text_puts(t, k->name);
+	if (stage > 0)
+		text_add(t, "_%d", stage + 1);
+}
+
+/* Kernels that share a function are launched alike: as the largest of them. */
+static int most_blocks(const struct kernels *ks, int function, int stage)
+{
+	int most = 1;
+	for (int i = 0; i < ks->n; i++)
+		if (ks->kernel[i].function == function && ks->kernel[i].stage[stage].blocks > most)
+			most = ks->kernel[i].stage[stage].blocks;
+	return most;
+}
+
+static void print_stage(
+	const struct kernels *ks, int function, int stage, const char *body, struct text *t)
+{
+	const struct kernel *k = &ks->kernel[function];
+	const int blocks = most_blocks(ks, function, stage), threads = k->stage[stage].threads;
+	const int len = (int)strcspn(body, STAGE_END);
+	text_add(t, "\n/* %s\n * ", k->about);
+	text_add(t, "%d block%s of %d thread%s", blocks, blocks == 1 ? "" : "s", threads,
+		threads == 1 ? "" : "s");
+	if (k->nstage > 1)
+		text_add(t, "; launch %d of %d", stage + 1, k->nstage);
+	text_puts(t, " */\n");
 	if (k->checked) {
-		text_add(t, "static int %s_checked(", k->name);
+		text_puts(t, "static int ");
+		print_stage_name(k, stage, t);
+		text_puts(t, "_checked(");
 		print_params(k, t);
-		text_add(t, ")\n{\n%s}\n", body);
+		text_add(t, ")\n{\n%.*s}\n", len, body);
 	}
-	text_add(t, "extern \"C\" __global__ void __launch_bounds__(%d) %s(", BLOCK_THREADS,
-		k->name);
+	text_add(t, "extern \"C\" __global__ void __launch_bounds__(%d) ", BLOCK_THREADS);
+	print_stage_name(k, stage, t);
+	text_puts(t, "(");
 	print_params(k, t);
+	text_puts(t, ")\n{\n");
 	if (k->checked) {
-		text_add(t, ")\n{\n\t%s_checked(", k->name);
+		text_puts(t, "\t");
+		print_stage_name(k, stage, t);
+		text_puts(t, "_checked(");
 		print_names(k, t);
 		text_puts(t, ");\n}\n");
 	} else {
-		text_add(t, ")\n{\n%s}\n", body);
+		text_add(t, "%.*s}\n", len, body);
+	}
+}
+
+static void print_kernel(const struct kernels *ks, int function, struct text *t)
+{
+	const struct kernel *k = &ks->kernel[function];
+	const char *body = k->members ? k->shared_body : k->body;
+	for (int stage = 0; stage < k->nstage; stage++) {
+		print_stage(ks, function, stage, body, t);
+		body += strcspn(body, STAGE_END);
+		body += *body ? strlen(STAGE_END) : 0;
 	}
 }
 
@@ -249,7 +327,8 @@ void print_cuda_kernels(const struct kernels *ks, struct text *t)
 	print_helpers(ks, t);
 	for (int i = 0; i < ks->n; i++)
 		if (ks->kernel[i].function == i && !ks->kernel[i].library)
-			print_kernel(&ks->kernel[i], t);
+			print_kernel(ks, i, t);
+	print_group_kernels(ks, t);
 }
 
 void print_cuda_string(const char *model, const struct text *kernels_cu, struct text *t)
@@ -280,16 +359,6 @@ void print_cuda_string(const char *model, const struct text *kernels_cu, struct 
 
 /* --- Launches --- */
 
-/* Kernels that share a function are launched alike: as the largest of them. */
-static int most_blocks(const struct kernels *ks, int function)
-{
-	int most = 1;
-	for (int i = 0; i < ks->n; i++)
-		if (ks->kernel[i].function == function && ks->kernel[i].blocks > most)
-			most = ks->kernel[i].blocks;
-	return most;
-}
-
 static int count_args(const struct kernel *k)
 {
 	const char *params = k->members ? k->shared_params : k->params;
@@ -299,6 +368,7 @@ static int count_args(const struct kernel *k)
 	return n;
 }
 
+/* `index`: of its first stage in the table. */
 static void print_launch(const struct kernel *k, int index, struct text *t)
 {
 	text_add(t, "\n/* %s */\n", k->about);
@@ -313,7 +383,14 @@ static void print_launch(const struct kernel *k, int index, struct text *t)
 	}
 	t->failed |= names.failed;
 	text_free(&names);
-	text_add(t, "};\n\treturn stint_launch(s, %d, args);\n}\n", index);
+	text_puts(t, "};\n");
+	if (k->nstage == 1)
+		text_add(t, "\treturn stint_launch(s, %d, args);\n}\n", index);
+	for (int i = 0; i < k->nstage && k->nstage > 1; i++)
+		text_add(t, "\t%s stint_launch(s, %d, args);\n",
+			i == 0 ? "int code =" : "code = code ? code :", index + i);
+	if (k->nstage > 1)
+		text_puts(t, "\treturn code;\n}\n");
 }
 
 void print_launches(const struct kernels *ks, struct text *t)
@@ -322,12 +399,18 @@ void print_launches(const struct kernels *ks, struct text *t)
 	text_puts(t, "\nstatic const struct stint_kernel launches[] = {\n");
 	for (int i = 0; i < ks->n; i++) {
 		const struct kernel *k = &ks->kernel[i];
-		if (k->function == i && k->launched)
-			text_add(t, "\t{\"%s\", %d, %d, %d},\n", k->name, most_blocks(ks, i),
-				k->threads, count_args(k));
+		for (int stage = 0; k->function == i && stage < k->nstage; stage++) {
+			text_puts(t, "\t{\"");
+			print_stage_name(k, stage, t);
+			text_add(t, "\", %d, %d, %d},\n", most_blocks(ks, i, stage),
+				k->stage[stage].threads, count_args(k));
+		}
 	}
+	print_group_launches(ks, t);
 	text_puts(t, "\t{NULL, 0, 0, 0},\n};\n");
 	for (int i = 0; i < ks->n; i++)
-		if (ks->kernel[i].function == i && ks->kernel[i].launched)
-			print_launch(&ks->kernel[i], index++, t);
+		if (ks->kernel[i].function == i && ks->kernel[i].launched) {
+			print_launch(&ks->kernel[i], index, t);
+			index += ks->kernel[i].nstage;
+		}
 }

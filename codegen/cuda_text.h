@@ -225,27 +225,18 @@ static const char cuda_wide_f16_text[] =
 "}\n"
 "#endif\n";
 
-static const char cuda_warp_sum_text[] =
+static const char cuda_exp2_near_text[] =
 "\n"
-"/* The sum over a warp's 32 lanes, the same bits in each: a fixed tree. */\n"
-"static __device__ __forceinline__ float warp_sum(float x)\n"
+"/* 2 to the x, within 2^-22 of it; what would be subnormal is 0. For what is rounded to 16 bits or\n"
+" * summed by mma: devices may differ in its last bits. */\n"
+"#ifndef STINT_SHIM\n"
+"static __device__ __forceinline__ float exp2_near(float x)\n"
 "{\n"
-"\tfor (int half = 16; half > 0; half /= 2)\n"
-"\t\tx += __shfl_xor_sync(0xFFFFFFFFu, x, half);\n"
-"\treturn x;\n"
-"}\n";
-
-static const char cuda_warp_max_text[] =
-"\n"
-"/* The largest of a warp's 32 lanes; a NaN in any lane is passed on. */\n"
-"static __device__ __forceinline__ float warp_max(float x)\n"
-"{\n"
-"\tfor (int half = 16; half > 0; half /= 2) {\n"
-"\t\tconst float y = __shfl_xor_sync(0xFFFFFFFFu, x, half);\n"
-"\t\tx = y > x || y != y ? y : x;\n"
-"\t}\n"
-"\treturn x;\n"
-"}\n";
+"\tfloat y;\n"
+"\tasm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\n"
+"\treturn y;\n"
+"}\n"
+"#endif\n";
 
 /* A piece and the words, separated by '|', that call for it in a kernel or in a later piece. */
 struct cuda_piece {
@@ -271,8 +262,7 @@ static const struct cuda_piece cuda_pieces[] = {
 	{"pack_bf16", cuda_pack_bf16_text},
 	{"pack_f16", cuda_pack_f16_text},
 	{"wide_f16", cuda_wide_f16_text},
-	{"warp_sum", cuda_warp_sum_text},
-	{"warp_max", cuda_warp_max_text},
+	{"exp2_near", cuda_exp2_near_text},
 };
 /* clang-format on */
 

@@ -34,15 +34,26 @@
 
 struct emit_helpers; /* what emit_helper has gathered; codegen's own */
 
+/* How one launch is made: one of a kernel's stages. */
+enum { STAGES_MAX = 12 };
+struct launch_shape {
+	int blocks, threads;
+	int64_t spread; /* turns, where any number of threads may share them; 0: not so */
+};
+
 struct emit {
 	struct text out;
 	const struct graph *g;
 	int in_place[4]; /* input whose bytes output k takes in this run; -1: none */
-	/* CUDA: how many loops threads share so far, and the turns of the longest. */
+	/* CUDA, of the stage that is being written: how many loops threads share so far, and the
+	 * turns of the longest. */
 	int nloop;
 	int64_t turns;
 	int64_t tasks; /* emit_launch's; 0: the launch is as the text allows */
 	int task_threads;
+	size_t stage_from; /* where it begins in `out` */
+	int nstage;        /* stages that are complete */
+	struct launch_shape stage[STAGES_MAX];
 	bool c_only;                  /* emit_c_only was called */
 	struct emit_helpers *helpers; /* NULL: emit_helper drops its text */
 };
@@ -52,6 +63,9 @@ void emit(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2,
 /* A static function (or several) that kernels share, as C text at file scope; registered once per
  * name. */
 void emit_helper(struct emit *e, const char *name, const char *text);
+/* CUDA: the helper text of UNROLL, UNROLL_4 and pack<T, V>: V neighbours that memory is read and
+ * written by, at multiples of their size. Tensors begin at multiples of 256 bytes. */
+void emit_packs(struct emit *e);
 /* A helper that reads elements of tensors, by their types: in `text`, @0 stands for the type of an
  * element of t[0] ("real", "bf16", "fp16"), @value0(x[i]) for the value of one, @1 ... of t[1], and
  * @name for the name that it gets: `name` and @suffix, which is empty where all are real. Returns
@@ -80,6 +94,11 @@ void emit_loop_each(struct emit *e, double work, bool inner, const struct emit_l
  * `threads` threads, which are whole warps and at most 256. Block blockIdx.x does tasks blockIdx.x,
  * blockIdx.x + gridDim.x, ...; shared memory is declared by the text, at most 48 KiB. */
 void emit_launch(struct emit *e, int64_t tasks, int threads);
+/* CUDA: here ends a stage, and the next begins: a launch of its own, which starts when all blocks
+ * of the one before have ended, and sees what they have written (to `ws`, say). Each stage has its
+ * own loops or emit_launch, and no names of the others' but for the parameters, which are the
+ * node's. At most STAGES_MAX. The text of one stage is all there is without a call. */
+void emit_stage(struct emit *e);
 /* So many tabs more before the lines that were written since the text was `from` long: a body that
  * is written as one loop's, behind the heads of several. */
 void emit_deeper(struct emit *e, size_t from, int tabs);

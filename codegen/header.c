@@ -37,13 +37,20 @@ void print_title(const struct schedule *train, const struct schedule *eval,
 {
 	text_puts(t, "/* ");
 	text_comment(t, in->model_file);
-	text_add(t, " as C%s, written by stint.\n *\n", train ? " that trains" : "");
+	const bool cuda = eval->gp->graph->target->cuda;
+	text_add(t, " as C%s%s, written by stint.\n *\n", train ? " that trains" : "",
+		cuda ? " on a GPU" : "");
 	if (train)
 		print_plan(train, t);
 	print_plan(eval, t);
-	text_puts(t,
-		" * Below: a map of the arena, the kernels, the schedule with one call a step, "
-		"and tables for the\n * runtime. Nothing here allocates. */\n");
+	if (eval->gp->graph->target->tf32)
+		text_puts(t, " * Matrix products and convolutions may round their operands to "
+			     "tf32.\n *\n");
+	text_puts(
+		t, cuda ? " * Below: a map of the arena, the launches of kernels.cu, the schedule "
+			  "with one call a step, and\n * tables for the runtime. */\n"
+			: " * Below: a map of the arena, the kernels, the schedule with one call a "
+			  "step, and tables for the\n * runtime. Nothing here allocates. */\n");
 }
 
 /* "x  float32 [8, 4]" */

@@ -99,7 +99,7 @@ static void add_param(struct kernel *k, struct text *t, char kind, int position,
  * proved that buffers live at the same step do not overlap, but for declared in-place pairs, and
  * such an input is no parameter: it is made from the output's pointer. */
 static void frame(struct kernel *k, const struct node *n, const int *in_place, const char *body,
-	struct text *params, struct text *aliases)
+	struct text *params)
 {
 	if (k->library)
 		text_puts(params, "stint_step *s");
@@ -113,20 +113,45 @@ static void frame(struct kernel *k, const struct node *n, const int *in_place, c
 	for (int i = 0; i < n->nin; i++) {
 		if (!n->in[i] || !mentions(body, 'x', i))
 			continue;
-		if (in_place[i] >= 0)
-			text_add(aliases, "\tconst %s *x%d = y%d;\n", emit_type(n->in[i]), i,
-				in_place[i]);
-		else
+		if (in_place[i] < 0)
 			add_param(k, params, 'x', i, emit_type(n->in[i]));
 	}
 	if (text_mentions(body, "ws"))
 		add_param(k, params, 'w', 0, NULL);
 	if (k->checked)
 		text_add(params, "%sint64_t *bad", params->len ? ", " : "");
-	if (k->checked && !text_mentions(body, "BAD_INDEX")) /* all indices known to be good */
-		text_puts(aliases, "\t(void)bad;\n");
 	if (!params->len)
 		text_puts(params, "void");
+}
+
+/* Behind the names for inputs that have no parameter. */
+static void write_stage(const struct kernel *k, const struct node *n, const int *in_place,
+	const char *stage, struct text *out)
+{
+	for (int i = 0; i < n->nin; i++)
+		if (n->in[i] && in_place[i] >= 0 && mentions(stage, 'x', i))
+			text_add(out, "\tconst %s *x%d = y%d;\n", emit_type(n->in[i]), i,
+				in_place[i]);
+	if (k->checked && !text_mentions(stage, "BAD_INDEX")) /* all indices known to be good */
+		text_puts(out, "\t(void)bad;\n");
+	text_puts(out, stage);
+}
+
+static bool write_body(struct arena *a, const struct kernel *k, const struct node *n,
+	const int *in_place, const char *body, struct text *out)
+{
+	for (;;) {
+		const size_t len = strcspn(body, STAGE_END);
+		const char *stage = arena_strndup(a, body, len);
+		if (!stage)
+			return false;
+		write_stage(k, n, in_place, stage, out);
+		body += len;
+		if (!*body)
+			return !out->failed;
+		text_puts(out, STAGE_END);
+		body += strlen(STAGE_END);
+	}
 }
 
 static const char *kernel_name(struct kernels *ks, const struct op_def *op, int number)
@@ -222,10 +247,9 @@ static enum status kernel_from_body(struct kernels *ks, const struct node *n, co
 	k.arg = ARENA_ARRAY(ks->arena, struct kernel_arg, n->nin + n->nout + 1);
 	if (!k.arg)
 		return diag_nomem(ks->diag);
-	frame(&k, n, in_place, body, &params, &whole);
-	text_puts(&whole, body);
+	frame(&k, n, in_place, body, &params);
 	enum status st = ST_OK;
-	if (params.failed || whole.failed) {
+	if (!write_body(ks->arena, &k, n, in_place, body, &whole) || params.failed) {
 		st = diag_nomem(ks->diag);
 	} else {
 		*index = 0;
@@ -233,8 +257,6 @@ static enum status kernel_from_body(struct kernels *ks, const struct node *n, co
 			++*index;
 		if (*index == ks->n)
 			st = keep_kernel(ks, n, k, params.s, whole.s);
-		if (st == ST_OK && k.launched)
-			cuda_shape(&ks->kernel[*index], e);
 	}
 	text_free(&params);
 	text_free(&whole);
@@ -254,14 +276,16 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 	if (st == ST_OK && g->target->cuda && e.c_only)
 		st = diag_fail(
 			ks->diag, ST_INVALID, &w, "compile for --target c", "has no CUDA text yet");
-	if (st == ST_OK && lib < 0 && g->target->cuda && e.tasks == 0)
-		cuda_barriers(&e.out);
+	if (st == ST_OK && lib < 0 && g->target->cuda)
+		cuda_end_stage(&e);
 	if (st == ST_OK && e.out.failed)
 		st = diag_nomem(ks->diag);
 	if (st == ST_OK) {
 		struct kernel k = {.library = lib >= 0,
 			.launched = lib < 0 && g->target->cuda,
-			.checked = lib < 0 && (n->op->traits & OP_CHECKED) != 0};
+			.checked = lib < 0 && (n->op->traits & OP_CHECKED) != 0,
+			.nstage = e.nstage};
+		memcpy(k.stage, e.stage, sizeof k.stage);
 		st = kernel_from_body(ks, n, in_place, k, &e, index);
 	}
 	text_free(&e.out);

@@ -39,10 +39,12 @@ struct kernel {
 	const char *body;   /* makes two kernels equal */
 	const char *about;  /* the comment above it */
 	const struct op_def *op;
-	bool checked;        /* returns a status, takes `bad` */
-	bool library;        /* returns the library's code, takes `s` */
-	bool launched;       /* a GPU's: returns the launch's code, takes `s` */
-	int blocks, threads; /* of a launch */
+	bool checked;  /* returns a status, takes `bad` */
+	bool library;  /* returns the library's code, takes `s` */
+	bool launched; /* a GPU's: returns the launch's code, takes `s` */
+	/* Its launches; the body has their texts with STAGE_END between. */
+	int nstage;
+	struct launch_shape stage[STAGES_MAX];
 	/* The parameters in order: 'y' or 'x' with the output's or input's position, 'w'. */
 	int narg;
 	struct kernel_arg *arg;
@@ -65,6 +67,11 @@ struct kernels {
 	int64_t *lib_workspace;
 	struct emit_helpers helpers;
 	bool products; /* a gradient is a product that no step stores */
+	/* --- updates.c --- */
+	int ngroup, nupdate_text;
+	struct update_group *group;
+	int *group_of; /* by step of training: the group, -1: none; NULL: not for CUDA */
+	struct update_text *update_text;
 };
 
 /* The kernel of node `n` of graph `g`; in_place[j] is the output whose bytes input j has in this
@@ -91,11 +98,12 @@ void print_kernels(const struct kernels *ks, struct text *t);
 
 /* --- cuda.c --- */
 
-/* Barriers where a kernel's text reads what threads have made together. */
-void cuda_barriers(struct text *body);
-/* Sets how kernel k, whose body `e` was written to, is launched; one whose threads have scratch of
- * their own, by as many threads as the target has. */
-void cuda_shape(struct kernel *k, const struct emit *e);
+/* Between the texts of stages. White space in C. */
+#define STAGE_END "\f"
+/* Completes the stage that e is writing: barriers where its text reads what threads have made
+ * together, and the shape of its launch; where threads have scratch of their own, it has as many
+ * threads as the target. */
+void cuda_end_stage(struct emit *e);
 /* kernels.cu, and kernels.c, which holds it */
 void print_cuda_kernels(const struct kernels *ks, struct text *t);
 void print_cuda_string(const char *model, const struct text *kernels_cu, struct text *t);
@@ -112,11 +120,23 @@ struct place {
 struct call {
 	struct node node;   /* with the inputs of the chosen way */
 	int op, run, first; /* first: the step of this op's run 0 */
-	int kernel;
-	int *in, *out; /* buffer index by position, -1: absent */
-	int workspace; /* buffer index, -1: none */
-	int updates;   /* resident whose gradient input 1 is, -1: none */
+	int kernel;         /* -1: none, the step is a copy's */
+	int *in, *out;      /* buffer index by position, -1: absent */
+	int workspace;      /* buffer index, -1: none */
+	int updates;        /* resident whose gradient input 1 is, -1: none */
 };
+
+/* One tensor's way to the host's memory or back. Copies run beside the kernels: one starts before
+ * step `start`, and nothing waits for it before step `wait`. */
+struct copy {
+	int step;            /* the plan's */
+	bool away;           /* to the host */
+	int buffer;          /* on the device */
+	int64_t bytes, host; /* how many, and where in the host's memory */
+	int start, wait;
+};
+
+enum { OUTPUT_NEVER = -2 };
 
 struct schedule {
 	const struct graph_problem *gp;
@@ -126,9 +146,13 @@ struct schedule {
 	int nresident;
 	struct place *place; /* by buffer */
 	struct call *call;   /* by step */
-	int *output_step;    /* by model output: after which step it is shown, -1: at the start */
-	int *head, *next;    /* by tensor, by buffer: the tensor's lifetimes, in order; -1 ends */
-	int *workspace;      /* by step: its workspace; -1: none */
+	/* By model output: after which step it is shown, -1: at the start; or OUTPUT_NEVER. */
+	int *output_step;
+	int *head, *next; /* by tensor, by buffer: the tensor's lifetimes, in order; -1 ends */
+	int *workspace;   /* by step: its workspace; -1: none */
+	int ncopy;
+	struct copy *copy;  /* by step */
+	int64_t host_bytes; /* that copies use on the host */
 };
 
 enum status schedule_make(struct kernels *ks, const struct graph_problem *gp,
@@ -138,6 +162,37 @@ int buffer_at(const struct schedule *s, int t, int step);
 /* The buffer in which tensor `t` (of the graph) is found after the last step. */
 int buffer_at_end(const struct schedule *s, const struct tensor *t);
 const char *phase_of(const struct schedule *s, int step);
+
+/* --- transfer.c: copies to the host and back --- */
+
+/* Fills in s->copy, all else of s being there. */
+enum status copies_find(struct arena *a, struct schedule *s, struct diag *d);
+/* What stands before step `step`, or the end: copies that start, and waits for those that must be
+ * over. */
+void print_copies(const struct schedule *s, int step, const char *info, struct text *t);
+/* --- updates.c: updates in one launch (CUDA) --- */
+
+/* Steps of training, launched in the place of the last. */
+struct update_group {
+	int n, *step, text;
+};
+
+/* What groups of the same kernels share. */
+struct update_text {
+	const char *name; /* "u01_updates" */
+	int n, blocks, nargs;
+	const int *kernel;
+};
+
+enum status kernels_group(struct kernels *ks, const struct schedule *train);
+/* The group that launches this step, unless somebody looks on; NULL: none. */
+const struct update_group *group_at(const struct schedule *s, const struct kernels *ks, int step);
+/* In kernels.cu; in the table of launches, behind the others; in step.c. */
+void print_group_kernels(const struct kernels *ks, struct text *t);
+void print_group_launches(const struct kernels *ks, struct text *t);
+void print_group_macros(const struct kernels *ks, struct text *t);
+void print_group(const struct schedule *s, const struct kernels *ks, const struct update_group *g,
+	struct text *t);
 
 /* --- the parts of step.c, in its order --- */
 

@@ -3,7 +3,10 @@
  *
  * Axes along which every input either advances like one array or stays put are merged first, as
  * NumPy's coalescing does: equal shapes become one flat loop, a bias over [N, C, H, W] becomes
- * three, and the innermost loop is as long as the shapes allow, so that it vectorises. */
+ * three, and the innermost loop is as long as the shapes allow, so that it vectorises.
+ *
+ * In CUDA a turn is a pack of neighbours along that loop, where all that is read and written lies
+ * in whole packs: one access to memory for each, instead of one for each element. */
 #include "codegen/emit.h"
 
 #include <ctype.h>
@@ -11,10 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codegen/pack_text.h"
 #include "codegen/parts.h"
 
 struct nest {
 	int rank;
+	int64_t pack; /* elements of a turn of the innermost loop; 1 in C */
 	int64_t dim[RANK_MAX];
 	int64_t out[RANK_MAX]; /* distance between neighbours of the output, in elements */
 	int64_t in[FUSED_INPUTS][RANK_MAX]; /* of each input; 0: the same element again */
@@ -43,7 +48,7 @@ static struct nest coalesce(const struct node *n)
 {
 	const struct tensor *out = n->out[0];
 	int64_t stride[FUSED_INPUTS][RANK_MAX] = {0}, out_stride[RANK_MAX];
-	struct nest nest = {0};
+	struct nest nest = {.pack = 1};
 	for (int i = 0; i < n->nin; i++)
 		if (n->in[i])
 			strides_of(n->in[i], out, stride[i]);
@@ -96,6 +101,8 @@ static bool stays_put(const struct nest *nest, int input)
 			return false;
 	return true;
 }
+
+static const char TABS[] = "\t\t\t\t\t\t\t\t\t\t";
 
 /* --- Stages --- */
 
@@ -191,19 +198,34 @@ static void emit_options(struct emit *e, const struct stages *x)
 	}
 }
 
-/* "const real a = x0[i];" for the inputs that move (or those that do not). */
-static void emit_inputs(
-	struct emit *e, const struct stages *x, const struct nest *nest, bool moving, int tabs)
+/* Where an input is read: before the loops, in each turn, or for each element of a turn's pack. */
+enum reading { ALWAYS_SAME, EACH_TURN, EACH_ELEMENT };
+
+static enum reading reading_of(const struct nest *nest, int input)
+{
+	if (stays_put(nest, input))
+		return ALWAYS_SAME;
+	return nest->pack > 1 && nest->in[input][nest->rank - 1] != 0 ? EACH_ELEMENT : EACH_TURN;
+}
+
+/* "const real a = x0[i];" for the inputs that are read there; "p0.of[k]" of a pack. */
+static void emit_inputs(struct emit *e, const struct stages *x, const struct nest *nest,
+	enum reading where, int tabs)
 {
 	for (int i = 0; i < x->n->nin; i++) {
 		char name[16];
-		if (!x->used[i] || stays_put(nest, i) == moving)
+		if (!x->used[i] || reading_of(nest, i) != where)
 			continue;
 		slot_name(x, i, name);
 		const bool narrow = dtype_is_narrow(x->n->in[i]->dtype);
-		emit(e, "%.*sconst %s %s = %sx%d[", tabs, "\t\t\t\t\t\t\t\t\t\t",
-			emit_value_type(x->n->in[i]), name, narrow ? "WIDE(" : "", i);
-		emit_index(e, nest, nest->in[i]);
+		emit(e, "%.*sconst %s %s = %s", tabs, TABS, emit_value_type(x->n->in[i]), name,
+			narrow ? "WIDE(" : "");
+		if (where == EACH_ELEMENT) {
+			emit(e, "p%d.of[k", i);
+		} else {
+			emit(e, "x%d[", i);
+			emit_index(e, nest, nest->in[i]);
+		}
 		emit(e, narrow ? "]);\n" : "];\n");
 	}
 }
@@ -217,28 +239,93 @@ static void emit_comment(struct emit *e, const struct stages *x, int q)
 
 static void emit_stages(struct emit *e, const struct stages *x, const struct nest *nest, int tabs)
 {
-	static const char tab[] = "\t\t\t\t\t\t\t\t\t\t";
 	const int last = x->nstage - 1;
 	for (int q = 0; q < last; q++) {
 		if (!x->live[q])
 			continue;
 		const struct tensor *t = x->stage[q].node->out[0];
 		const bool narrow = dtype_is_narrow(t->dtype); /* the stored one's bits */
-		emit(e, "%.*sconst %s t%d = %s", tabs, tab, emit_value_type(t), q,
+		emit(e, "%.*sconst %s t%d = %s", tabs, TABS, emit_value_type(t), q,
 			narrow ? "WIDE(NARROW(" : "");
 		emit_expr(e, x, q);
 		emit(e, narrow ? "));" : ";");
 		emit_comment(e, x, q);
 		emit(e, "\n");
 	}
-	emit(e, "%.*sy0[", tabs, tab);
-	emit_index(e, nest, nest->out);
+	emit(e, nest->pack > 1 ? "%.*sp.of[k" : "%.*sy0[", tabs, TABS);
+	if (nest->pack == 1)
+		emit_index(e, nest, nest->out);
 	const bool narrow = dtype_is_narrow(x->n->out[0]->dtype);
 	emit(e, narrow ? "] = NARROW(" : "] = ");
 	emit_expr(e, x, last);
 	emit(e, narrow ? ");" : ";");
 	emit_comment(e, x, last);
 	emit(e, "\n");
+}
+
+/* --- Packs --- */
+
+/* Bytes of one access; elements of a pack and bytes of all of a turn's, in registers, at most; and
+ * turns at least: one block's. */
+enum { ACCESS = 16, PACK_MOST = 8, TURN_BYTES = 192, LEAST_TURNS = 256 };
+
+/* Whether turns are whole packs of n. Then packs are aligned as well: tensors begin at multiples of
+ * 256 bytes, and all that moves along the innermost loop moves by whole numbers of it along others.
+ */
+static bool packs_fit(const struct stages *x, const struct nest *nest, int64_t n)
+{
+	const int last = nest->rank - 1;
+	int64_t bytes = n * dtype_bytes(x->n->out[0]->dtype);
+	for (int i = 0; i < x->n->nin; i++)
+		if (x->used[i] && nest->in[i][last] != 0)
+			bytes += n * dtype_bytes(x->n->in[i]->dtype);
+	return nest->dim[last] % n == 0 && x->n->out[0]->numel / n >= LEAST_TURNS &&
+	       bytes <= TURN_BYTES;
+}
+
+static int64_t pack_of(const struct emit *e, const struct stages *x, const struct nest *nest)
+{
+	int64_t least = dtype_bytes(x->n->out[0]->dtype);
+	if (!e->g->target->cuda || nest->rank == 0)
+		return 1;
+	for (int i = 0; i < x->n->nin; i++)
+		if (x->used[i] && nest->in[i][nest->rank - 1] != 0 &&
+			dtype_bytes(x->n->in[i]->dtype) < least)
+			least = dtype_bytes(x->n->in[i]->dtype);
+	int64_t n = ACCESS / least < PACK_MOST ? ACCESS / least : PACK_MOST;
+	while (n > 1 && !packs_fit(x, nest, n))
+		n /= 2;
+	return n;
+}
+
+void emit_packs(struct emit *e)
+{
+	emit_helper(e, "packs_text", packs_text);
+}
+
+/* A turn's body over a pack: all loads, the elements, the store. */
+static void emit_pack_turn(
+	struct emit *e, const struct stages *x, const struct nest *nest, int tabs)
+{
+	const int n = (int)nest->pack;
+	for (int i = 0; i < x->n->nin; i++) {
+		if (!x->used[i] || reading_of(nest, i) != EACH_ELEMENT)
+			continue;
+		emit(e, "%.*sconst auto p%d = *(const pack<%s, %d> *)&x%d[", tabs, TABS, i,
+			emit_type(x->n->in[i]), n, i);
+		emit_index(e, nest, nest->in[i]);
+		emit(e, "];\n");
+	}
+	const char *type = emit_type(x->n->out[0]);
+	emit(e, "%.*spack<%s, %d> p;\n", tabs, TABS, type, n);
+	emit(e, "%.*sUNROLL\n", tabs, TABS);
+	emit(e, "%.*sfor (int k = 0; k < %d; k++) {\n", tabs, TABS, n);
+	emit_inputs(e, x, nest, EACH_ELEMENT, tabs + 1);
+	emit_stages(e, x, nest, tabs + 1);
+	emit(e, "%.*s}\n", tabs, TABS);
+	emit(e, "%.*s*(pack<%s, %d> *)&y0[", tabs, TABS, type, n);
+	emit_index(e, nest, nest->out);
+	emit(e, "] = p;\n");
 }
 
 /* --- The loops --- */
@@ -260,7 +347,7 @@ static void emit_heads(struct emit *e, const struct nest *nest, double work)
 	const int last = nest->rank - 1, levels = parallel_levels(e, nest);
 	for (int d = 0; d <= last; d++) {
 		index_name(nest, d, name[d]);
-		loop[d] = (struct emit_loop){name[d], nest->dim[d], 1};
+		loop[d] = (struct emit_loop){name[d], nest->dim[d], d == last ? nest->pack : 1};
 	}
 	if (e->g->target->cuda) {
 		emit_loops(e, work, nest->rank, loop);
@@ -274,21 +361,27 @@ static void emit_heads(struct emit *e, const struct nest *nest, double work)
 
 static void emit_nest(struct emit *e, const struct stages *x)
 {
-	const struct nest nest = coalesce(x->n);
+	struct nest nest = coalesce(x->n);
+	nest.pack = pack_of(e, x, &nest);
 	double work = 0;
 	for (int q = 0; q < x->nstage; q++)
 		work += x->live[q] ? 1 + 20 * expr_slow_calls(node_expr(x->stage[q].node)) : 0;
 	work *= (double)x->n->out[0]->numel;
 	emit_options(e, x);
-	emit_inputs(e, x, &nest, false, 1);
+	if (nest.pack > 1)
+		emit_packs(e);
+	emit_inputs(e, x, &nest, ALWAYS_SAME, 1);
 	if (nest.rank > 0) {
 		emit_heads(e, &nest, work);
 		emit(e, " {\n");
 	}
-	emit_inputs(e, x, &nest, true, nest.rank + 1);
-	emit_stages(e, x, &nest, nest.rank + 1);
+	emit_inputs(e, x, &nest, EACH_TURN, nest.rank + 1);
+	if (nest.pack > 1)
+		emit_pack_turn(e, x, &nest, nest.rank + 1);
+	else
+		emit_stages(e, x, &nest, nest.rank + 1);
 	if (nest.rank > 0)
-		emit(e, "%.*s}\n", nest.rank, "\t\t\t\t\t\t\t\t\t\t");
+		emit(e, "%.*s}\n", nest.rank, TABS);
 }
 
 enum status emit_pointwise(struct emit *e, const struct node *n)

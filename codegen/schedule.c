@@ -183,6 +183,11 @@ static enum status resolve_step(struct kernels *ks, struct schedule *s, int step
 		first[ps->op] = repeats ? first[repeats - 1] : step;
 	c->first = first[ps->op];
 	c->updates = parameter_updated(s, &c->node);
+	if (node_transfers(&c->node)) {
+		c->run = 0;
+		c->kernel = -1;
+		return find_buffers(ks, s, c, step);
+	}
 	ks->products |= c->updates >= 0 && !c->node.in[1];
 	TRY(find_buffers(ks, s, c, step));
 	return find_kernel(ks, s, c);
@@ -192,9 +197,9 @@ static void find_outputs(struct schedule *s)
 {
 	const struct graph *g = s->gp->graph;
 	for (int i = 0; i < g->noutput; i++) {
-		const struct tensor *t = tensor_storage(g->output[i]);
-		s->output_step[i] = -1;
-		for (int step = s->plan->nstep - 1; step >= 0; step--)
+		const struct tensor *t = g->output[i] ? tensor_storage(g->output[i]) : NULL;
+		s->output_step[i] = t ? -1 : OUTPUT_NEVER;
+		for (int step = s->plan->nstep - 1; t && step >= 0; step--)
 			for (int k = 0; k < s->call[step].node.nout; k++)
 				if (s->call[step].node.out[k] == t)
 					s->output_step[i] = step;
@@ -226,6 +231,7 @@ enum status schedule_make(struct kernels *ks, const struct graph_problem *gp,
 	for (int step = 0; step < plan->nstep; step++)
 		TRY(resolve_step(ks, &s, step, first));
 	find_outputs(&s);
+	TRY(copies_find(ks->arena, &s, ks->diag));
 	*out = s;
 	return ST_OK;
 }

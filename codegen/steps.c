@@ -90,6 +90,7 @@ void print_step_macros(
 			"\tprobe->gradient(probe->user, parameter, gradient, bytes);\n"
 			"\treturn 1;\n"
 			"}\n");
+	print_group_macros(ks, t);
 	if (products)
 		text_puts(
 			t, ks->graph->target->cuda ? looked_at_device_product : looked_at_product);
@@ -108,7 +109,8 @@ void print_step_macros(
 
 /* --- One step --- */
 
-static void print_comment(const struct schedule *s, int step, struct text *t)
+static void print_comment(
+	const struct schedule *s, const struct kernels *ks, int step, struct text *t)
 {
 	const struct call *c = &s->call[step];
 	int digits = s->plan->nstep > 1000  ? 4
@@ -126,6 +128,11 @@ static void print_comment(const struct schedule *s, int step, struct text *t)
 	text_free(&title);
 	if (c->run > 0)
 		text_add(t, ", recompute of step %d", c->first);
+	const struct update_group *g = group_at(s, ks, step);
+	if (g && g->step[g->n - 1] == step)
+		text_add(t, ", %d updates in one launch", g->n);
+	else if (g)
+		text_add(t, ", launched with step %d", g->step[g->n - 1]);
 	text_puts(t, " */\n");
 }
 
@@ -174,12 +181,13 @@ static void print_arguments(
 }
 
 /* The finished gradient, or the column and the row whose product it is, for whoever looks on. */
-static void print_look(const struct schedule *s, const struct call *c, struct text *t)
+static void print_look(const struct schedule *s, const struct call *c, bool grouped, struct text *t)
 {
 	const struct node *n = &c->node;
 	if (n->in[1]) {
-		text_add(t, "\tif (!looked_at(probe, %d, %s(%s), %" PRId64 "))\n\t", c->updates,
-			accessor(n->in[1]->dtype), s->place[c->in[1]].name, tensor_bytes(n->in[1]));
+		text_add(t, "\tif (%s!looked_at(probe, %d, %s(%s), %" PRId64 "))\n\t",
+			grouped ? "probe && " : "", c->updates, accessor(n->in[1]->dtype),
+			s->place[c->in[1]].name, tensor_bytes(n->in[1]));
 		return;
 	}
 	const int column = n->nin - 2, row = n->nin - 1;
@@ -198,12 +206,13 @@ static void print_look(const struct schedule *s, const struct call *c, struct te
 		s->place[c->in[row]].name, n->in[row]->numel);
 }
 
-static void print_call(const struct schedule *s, int step, const struct kernel *k, const char *info,
-	struct text *t)
+static void print_call(const struct schedule *s, const struct kernels *ks, int step,
+	const struct kernel *k, const char *info, struct text *t)
 {
 	const struct call *c = &s->call[step];
+	const struct update_group *g = group_at(s, ks, step);
 	if (c->updates >= 0)
-		print_look(s, c, t);
+		print_look(s, c, g != NULL, t);
 	const bool fails = kernel_fails(k), checks = k->checked && !fails;
 	text_puts(t, fails ? "\terror = " : checks ? "\tif (" : "\t");
 	text_add(t, "%s(", k->name);
@@ -213,6 +222,8 @@ static void print_call(const struct schedule *s, int step, const struct kernel *
 			step);
 	else
 		text_puts(t, ");\n");
+	if (g && g->step[g->n - 1] == step)
+		print_group(s, ks, g, t);
 	if (fails)
 		text_add(t, "\tif (error)\n\t\treturn library_failed(s, %d, error, &%s[%d]);\n",
 			step, info, step);
@@ -285,11 +296,21 @@ static void print_debug_frame(const struct schedule *s, struct text *t)
 
 /* --- The function --- */
 
+/* NULL: the step is a copy's. */
+static const struct kernel *kernel_of(const struct schedule *s, const struct kernels *ks, int step)
+{
+	return s->call[step].kernel < 0 ? NULL : &ks->kernel[s->call[step].kernel];
+}
+
 static void print_locals(const struct schedule *s, const struct kernels *ks, struct text *t)
 {
 	bool checked = false, fails = false;
 	for (int i = 0; i < s->plan->nstep; i++) {
-		const struct kernel *k = &ks->kernel[s->call[i].kernel];
+		const struct kernel *k = kernel_of(s, ks, i);
+		if (!k) { /* a copy's */
+			fails = true;
+			continue;
+		}
 		checked |= k->checked && !k->launched;
 		fails |= kernel_fails(k);
 	}
@@ -297,7 +318,7 @@ static void print_locals(const struct schedule *s, const struct kernels *ks, str
 	if (checked)
 		text_puts(t, "\tint64_t bad = 0;\n");
 	if (fails)
-		text_puts(t, "\tint error;\n");
+		text_puts(t, ks->ngroup ? "\tint error = STINT_OK;\n" : "\tint error;\n");
 	if (s->plan->nstep == 0)
 		text_puts(t, "\t(void)arena, (void)probe;\n");
 	text_puts(t, "\n");
@@ -306,8 +327,8 @@ static void print_locals(const struct schedule *s, const struct kernels *ks, str
 static bool can_fail(const struct schedule *s, const struct kernels *ks)
 {
 	for (int i = 0; i < s->plan->nstep; i++) {
-		const struct kernel *k = &ks->kernel[s->call[i].kernel];
-		if (k->checked || kernel_fails(k))
+		const struct kernel *k = kernel_of(s, ks, i);
+		if (!k || k->checked || kernel_fails(k))
 			return true;
 	}
 	return false;
@@ -325,15 +346,18 @@ void print_schedule(const struct schedule *s, const struct kernels *ks,
 	print_locals(s, ks, t);
 	print_outputs(s, -1, t);
 	for (int step = 0; step < s->plan->nstep; step++) {
-		print_comment(s, step, t);
+		print_copies(s, step, info, t);
+		print_comment(s, ks, step, t);
 		if (in->debug_arena)
 			print_lifetimes(s, step, true, t);
-		print_call(s, step, &ks->kernel[s->call[step].kernel], info, t);
+		if (kernel_of(s, ks, step))
+			print_call(s, ks, step, kernel_of(s, ks, step), info, t);
 		print_outputs(s, step, t);
 		text_add(t, "\tDONE(%d);\n", step);
 		if (in->debug_arena)
 			print_lifetimes(s, step, false, t);
 	}
+	print_copies(s, s->plan->nstep, info, t);
 	text_puts(t, "\treturn STINT_OK;\n}\n");
 	if (in->debug_arena)
 		print_debug_frame(s, t);

@@ -66,6 +66,18 @@ static void print_residents(const struct schedule *train, const struct schedule 
 	text_puts(t, "};\n");
 }
 
+/* A GPU's inputs that lie in the arena twice. */
+static void print_next(const struct schedule *s, struct text *t)
+{
+	text_puts(t, "\nstatic const struct stint_next next_inputs[] = {\n");
+	for (int i = 0; i < s->nresident; i++) {
+		const int64_t next = tensor_next(s->gp->graph, s->gp->tensor[i]);
+		if (next)
+			text_add(t, "\t{%d, R%03d + %" PRId64 "},\n", i, i, next);
+	}
+	text_puts(t, "\t{-1, 0},\n};\n");
+}
+
 /* name, dtype, rank, dim, bytes, offset */
 static void print_outputs(const struct schedule *eval, struct text *t)
 {
@@ -116,9 +128,12 @@ static void print_step_info(const struct schedule *s, const struct kernels *ks, 
 		text_literal(t, c->node.name);
 		text_puts(t, ", ");
 		text_literal(t, c->node.op->name);
-		const struct op_cost cost = node_cost(&c->node);
+		const struct op_cost cost = c->kernel >= 0 ? node_cost(&c->node)
+							   : (struct op_cost){
+								     .bytes = node_bytes(&c->node)};
 		text_puts(t, ", \"");
-		kernel_print_title(ks, c->kernel, t);
+		if (c->kernel >= 0)
+			kernel_print_title(ks, c->kernel, t);
 		text_add(t, "\", %d, %d, %.9g, %.9g},\n", (int)s->gp->problem->op[c->op].phase,
 			c->run, cost.flops, cost.bytes);
 	}
@@ -181,23 +196,19 @@ static void print_loss_offset(const char *field, const struct schedule *s, struc
 		text_add(t, "\t.%s = SIZE_MAX,\n", field);
 }
 
-/* What stands narrow in either graph. */
-static enum dtype narrow_type(const struct schedule *train, const struct schedule *eval)
-{
-	const struct schedule *both[] = {train, eval};
-	for (int k = 0; k < 2; k++)
-		for (int i = 0; both[k] && i < both[k]->gp->graph->ntensor; i++)
-			if (dtype_is_narrow(both[k]->gp->graph->tensor[i]->dtype))
-				return both[k]->gp->graph->tensor[i]->dtype;
-	return DT_F32;
-}
-
 /* A GPU's step brings the text of its kernels. */
-static void print_gpu(const struct schedule *train, const struct schedule *eval,
+static void print_gpu(const struct schedule *train, const struct target *target,
 	const struct codegen_input *in, struct text *t)
 {
-	text_add(t, "\t.kernel = launches,\n\t.kernels_text = stint_kernels_%s,\n\t.narrow = %s,\n",
-		in->name, dtype_text(narrow_type(train, eval)));
+	if (train && train->ncopy > 0)
+		text_add(t, "\t.host_bytes = %" PRId64 ",\n\t.ncopy = %d,\n", train->host_bytes,
+			train->ncopy);
+	text_add(t,
+		"\t.kernel = launches,\n\t.kernels_text = stint_kernels_%s,\n\t.next = "
+		"next_inputs,\n",
+		in->name);
+	if (target->tf32)
+		text_puts(t, "\t.tf32 = 1,\n");
 }
 
 static void print_model(const struct schedule *train, const struct schedule *eval,
@@ -220,7 +231,7 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 		eval->gp->graph->noutput ? "outputs" : "NULL");
 	text_add(t, "\t.nlib = %d,\n\t.lib = %s,\n", ks->nlib, ks->nlib ? "library_calls" : "NULL");
 	if (g->target->cuda)
-		print_gpu(train, eval, in, t);
+		print_gpu(train, g->target, in, t);
 	text_add(t, "\t.ntrain_steps = %d,\n\t.train_info = %s,\n", train ? train->plan->nstep : 0,
 		train && train->plan->nstep ? "train_info" : "NULL");
 	text_add(t, "\t.neval_steps = %d,\n\t.eval_info = %s,\n", eval->plan->nstep,
@@ -254,6 +265,8 @@ void print_tables(const struct schedule *train, const struct schedule *eval,
 		print_step_info(train, ks, t);
 	print_step_info(eval, ks, t);
 	print_residents(train, train ? train : eval, t);
+	if (eval->gp->graph->target->cuda)
+		print_next(train ? train : eval, t);
 	print_outputs(eval, t);
 	print_library(ks, t);
 	print_machine_check(ks, in, t);

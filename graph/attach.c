@@ -182,6 +182,50 @@ static enum status unscale(
 
 /* --- Updates --- */
 
+/* Before which of the first `nplain` nodes each late one is to stand: its first reader, or the one
+ * before which that stands; nplain: none reads it. */
+static void late_places(const struct graph *g, int nplain, int *reader, int *place)
+{
+	for (int i = 0; i < g->ntensor; i++)
+		reader[i] = nplain;
+	for (int i = nplain - 1; i >= 0; i--) {
+		const struct node *n = g->node[i];
+		place[i] = n->late ? nplain : i;
+		for (int k = 0; n->late && k < n->nout; k++)
+			if (n->out[k] && reader[n->out[k]->id] < place[i])
+				place[i] = reader[n->out[k]->id];
+		for (int k = 0; k < n->nin; k++)
+			if (n->in[k] && place[i] < reader[n->in[k]->id])
+				reader[n->in[k]->id] = place[i];
+	}
+}
+
+/* Late nodes to their places, in their order; the others stay in theirs. */
+static enum status delay(struct graph *g, int nplain)
+{
+	int *reader = ARENA_ARRAY(g->arena, int, g->ntensor);
+	int *place = ARENA_ARRAY(g->arena, int, nplain);
+	int *start = ARENA_ARRAY(g->arena, int, nplain + 2);
+	struct node **order = ARENA_ARRAY(g->arena, struct node *, nplain);
+	if (!reader || !place || !start || !order)
+		return diag_nomem(g->diag);
+	late_places(g, nplain, reader, place);
+	for (int i = 0; i < nplain; i++)
+		start[place[i] + 1]++;
+	for (int i = 0; i <= nplain; i++)
+		start[i + 1] += start[i];
+	/* those that are late stand before the node of their place */
+	for (int late = 1; late >= 0; late--)
+		for (int i = 0; i < nplain; i++)
+			if (g->node[i]->late == late)
+				order[start[place[i]]++] = g->node[i];
+	for (int i = 0; i < nplain; i++) {
+		order[i]->id = i;
+		g->node[i] = order[i];
+	}
+	return ST_OK;
+}
+
 /* Where update `u` may stand: behind every node that reads its parameter and the one that makes its
  * gradient. */
 static void update_slots(const struct graph *g, int nplain, int *slot)
@@ -267,6 +311,7 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 	g->phase = NODE_FORWARD;
 	g->scope = NULL;
 	TRY(graph_prune(g));
+	TRY(delay(g, g->nnode - nupdate));
 	TRY(interleave(g, g->nnode - nupdate));
 	return graph_verify(g);
 }

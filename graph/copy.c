@@ -79,7 +79,7 @@ enum status graph_copy_end(struct graph_copy *c, struct graph **out)
 	if (g->failed != ST_OK)
 		return g->failed;
 	for (int i = 0; i < g->noutput; i++)
-		if (!g->output[i])
+		if (c->from->output[i] && !g->output[i])
 			return node_fail(g, c->from->output[i]->maker, NULL,
 				"its output '%s' is an output of the model, but stint does not "
 				"provide it",

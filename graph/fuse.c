@@ -134,7 +134,8 @@ static enum status begin(struct fuse *f)
 	TRY(find_readers(f));
 	find_updates(f);
 	for (int i = 0; i < g->noutput; i++)
-		f->kept[g->output[i]->id] = true;
+		if (g->output[i])
+			f->kept[g->output[i]->id] = true;
 	if (g->loss)
 		f->kept[g->loss->id] = true;
 	for (int i = 0; i < g->nnode; i++) {

@@ -220,6 +220,15 @@ int64_t tensor_bytes(const struct tensor *t)
 	return t->numel * dtype_bytes(t->dtype);
 }
 
+int64_t tensor_next(const struct graph *g, const struct tensor *t)
+{
+	enum { ALIGNED = 256 }; /* as a device's copies like it */
+	const int64_t bytes = tensor_bytes(t);
+	if (!g->target->cuda || t->role != TR_INPUT || bytes > INT64_MAX / 4)
+		return 0;
+	return (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+}
+
 bool tensor_same_shape(const struct tensor *a, const struct tensor *b)
 {
 	return a->rank == b->rank &&

@@ -111,6 +111,8 @@ struct node {
 	 * of nin tensors. The planner picks. */
 	int nalt;
 	struct tensor ***alt;
+	/* Its place in the listed order is right before its first reader (graph_split). */
+	bool late;
 	/* The record's library calls that may do it, the usual one first; none: way 0. */
 	int nway, way[WAYS_MAX];
 };
@@ -122,14 +124,19 @@ enum math {
 	MATH_FREE    /* the planner's choice, by budget */
 };
 
+/* All channels of a tensor stand together: channels last. */
+enum { BLOCK_ALL = -1 };
+
 /* What the code will run on: fixed before any pass, part of what makes results repeat. */
 struct target {
 	bool cuda;     /* CUDA C, for NVRTC; else C */
+	int arch;      /* of the GPU: 90 is sm_90; 0: a CPU */
 	bool narrow;   /* values will be stored in a narrow type (graph_narrow) */
+	bool tf32;     /* library calls may round single-precision operands to tf32 */
 	bool portable; /* generated text only, no library calls */
 	int threads;   /* ≥ 1 */
 	enum math math;
-	int block; /* channels that the library likes together; 0: none */
+	int block; /* channels that the library likes together, or BLOCK_ALL; 0: none */
 	/* Scratch bytes of a library call, or -1 when the library cannot do it without allocating.
 	 * NULL when portable. `user` is handed back. */
 	int64_t (*library_workspace)(void *user, const struct lib_call *call);
@@ -152,8 +159,10 @@ struct graph {
 	struct tensor **tensor;
 	struct node **node; /* in a valid order */
 	int ninput, noutput;
-	struct tensor **input;              /* TR_INPUT, in the model's order */
-	struct tensor **output;             /* the model's outputs, in its order */
+	struct tensor **input; /* TR_INPUT, in the model's order */
+	/* The model's outputs, in its order; NULL: one that training never makes whole
+	 * (graph_split). */
+	struct tensor **output;
 	struct tensor *loss, *target_input; /* set by graph_attach_loss */
 	/* I64[4]: seed, step, valid rows, 0; NULL until asked for. Updates may read another, made
 	 * by a node, whose last number is 1 where they are to change nothing. */
@@ -201,6 +210,9 @@ int64_t real_to_int(double v);
 /* Store v (rounded to the type) as element i of `data`, values of type t. */
 void value_set(enum dtype t, void *data, int64_t i, double v);
 int64_t tensor_bytes(const struct tensor *t);
+/* A GPU's inputs lie in memory twice: this many bytes behind what the running step reads is what
+ * the next one will. 0: once. */
+int64_t tensor_next(const struct graph *g, const struct tensor *t);
 bool tensor_same_shape(const struct tensor *a, const struct tensor *b);
 /* "[2, 3, 8, 8]" */
 const char *tensor_shape_text(const struct tensor *t, char buf[static 200]);

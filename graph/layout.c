@@ -1,8 +1,8 @@
 /* Blocked channels: between convolutions that a library does, tensors [N, C, ...] stand as
- * [N, C/B, ..., B]. The graph is copied; a node whose record knows blocks (op.h, `block`), or that
- * is pointwise, is rebuilt on such tensors where one of its inputs is one already; any other reads
- * plain ones. Where a tensor is needed the other way it is reordered, once: by a node like any
- * other, which the planner may run again. */
+ * [N, C/B, ..., B]; or channels last, with B = C of each tensor. The graph is copied; a node whose
+ * record knows blocks (op.h, `block`), or that is pointwise, is rebuilt on such tensors where one
+ * of its inputs is one already; any other reads plain ones. Where a tensor is needed the other way
+ * it is reordered, once: by a node like any other, which the planner may run again. */
 #include <string.h>
 
 #include "graph/pass.h"
@@ -10,17 +10,27 @@
 
 struct layout {
 	struct graph_copy copy; /* map: the plain tensor; NULL while there is only a blocked one */
-	int64_t block;
+	int64_t block;          /* B, or BLOCK_ALL */
 	bool everywhere;
 	bool *wanted;            /* by old id: some reader knows blocks */
 	struct tensor **blocked; /* by old id; NULL: not there in blocks */
+	/* Channels last, weights and inputs are reordered for the forward pass, and again for the
+	 * rest, lest the copy be kept. */
+	struct tensor **later;
 };
 
 /* --- Forms of a tensor --- */
 
 static bool fits(const struct layout *l, const struct tensor *t)
 {
-	return t->rank >= 3 && t->rank < RANK_MAX && t->numel > 0 && t->dim[1] % l->block == 0;
+	return t->rank >= 3 && t->rank < RANK_MAX && t->numel > 0 &&
+	       (l->block == BLOCK_ALL || t->dim[1] % l->block == 0);
+}
+
+/* Of `channels`, so many stand together. */
+static int64_t together(const struct layout *l, int64_t channels)
+{
+	return l->block == BLOCK_ALL ? channels : l->block;
 }
 
 static int64_t spatial(const struct tensor *plain)
@@ -30,10 +40,11 @@ static int64_t spatial(const struct tensor *plain)
 
 static int blocked_shape(const struct layout *l, const struct tensor *t, int64_t *dim)
 {
+	const int64_t b = together(l, t->dim[1]);
 	dim[0] = t->dim[0];
-	dim[1] = t->dim[1] / l->block;
+	dim[1] = t->dim[1] / b;
 	memcpy(dim + 2, t->dim + 2, (size_t)(t->rank - 2) * sizeof *dim);
-	dim[t->rank] = l->block;
+	dim[t->rank] = b;
 	return t->rank + 1;
 }
 
@@ -55,7 +66,7 @@ static struct tensor *reorder(
 	struct graph *g = l->copy.to;
 	const char *scope = g->scope;
 	int64_t dim[RANK_MAX];
-	const int64_t s = spatial(old), b = l->block;
+	const int64_t s = spatial(old), b = together(l, old->dim[1]);
 	const int first = g->ntensor;
 	g->scope = old->maker ? old->maker->name : old->name;
 	struct tensor *y = turned(g, x, to_blocks ? b : s, to_blocks ? s : b);
@@ -77,7 +88,9 @@ static struct tensor *plain(struct layout *l, const struct tensor *old)
 
 static struct tensor *blocked(struct layout *l, const struct tensor *old)
 {
-	struct tensor **slot = &l->blocked[old->id];
+	const bool given = !(old->storage ? old->storage : old)->maker;
+	const bool later = l->block == BLOCK_ALL && given && l->copy.to->phase != NODE_FORWARD;
+	struct tensor **slot = later ? &l->later[old->id] : &l->blocked[old->id];
 	if (!*slot && l->copy.map[old->id])
 		*slot = reorder(l, old, l->copy.map[old->id], true);
 	return *slot;
@@ -88,6 +101,22 @@ static struct tensor *blocked(struct layout *l, const struct tensor *old)
 bool blocking_fits(const struct blocking *b, const struct tensor *t)
 {
 	return fits(b->layout, t);
+}
+
+int64_t blocking_channels(const struct blocking *b, const struct tensor *t)
+{
+	return together(b->layout, t->dim[1]);
+}
+
+int blocking_shape(const struct blocking *b, const struct tensor *t, int64_t *dim)
+{
+	return blocked_shape(b->layout, t, dim);
+}
+
+int blocking_axis(const struct blocking *b, int rank, int64_t *unit)
+{
+	*unit = b->all ? 1 : b->layout->block;
+	return b->all ? rank : 1;
 }
 
 bool blocking_has(const struct blocking *b, int i)
@@ -125,8 +154,8 @@ static int beside(const struct layout *l, const struct tensor *old, int rank, in
 	}
 	if (channels > 1 && space > 1)
 		return 0;
-	dim[1] = channels > 1 ? channels / l->block : 1;
-	dim[rank] = channels > 1 ? l->block : 1;
+	dim[1] = channels > 1 ? channels / together(l, channels) : 1;
+	dim[rank] = channels > 1 ? together(l, channels) : 1;
 	return rank + 1;
 }
 
@@ -184,6 +213,19 @@ static enum status block_pointwise(struct blocking *b)
 	return b->g->failed;
 }
 
+/* Channels last, the axes between batch and channels are one run: seen otherwise, it stays so. */
+static enum status block_view(struct blocking *b)
+{
+	const struct tensor *x = b->n->in[0], *y = b->n->out[0];
+	int64_t dim[RANK_MAX];
+	if (!blocking_has(b, 0) || !fits(b->layout, y) || x->dim[0] != y->dim[0] ||
+		x->dim[1] != y->dim[1])
+		return ST_OK;
+	const int rank = blocked_shape(b->layout, y, dim);
+	blocking_give(b, 0, graph_reshape(b->g, blocking_blocked(b, 0), rank, dim), true);
+	return b->g->failed;
+}
+
 /* Alternatives whose tensors are there in the form the node reads: none is reordered for them. */
 static enum status carry_alternatives(struct layout *l, const struct node *n, struct node *m)
 {
@@ -229,13 +271,15 @@ static bool built(const struct layout *l, const struct node *n)
 static enum status rebuild(struct layout *l, const struct node *n)
 {
 	struct graph *g = l->copy.to;
-	struct blocking b = {.g = g, .n = n, .block = l->block, .layout = l};
+	struct blocking b = {.g = g, .n = n, .all = l->block == BLOCK_ALL, .layout = l};
 	g->phase = n->phase;
 	g->scope = n->name;
 	if (n->op->block)
 		TRY(n->op->block(&b));
 	else if (n->op->traits & OP_POINTWISE)
 		TRY(block_pointwise(&b));
+	else if (n->op->traits & OP_VIEW && b.all)
+		TRY(block_view(&b));
 	if (g->failed != ST_OK)
 		return g->failed;
 	if (!built(l, n))
@@ -261,9 +305,14 @@ static void mark_wanted(const struct graph *g, bool *wanted)
 
 static enum status plain_ends(struct layout *l, const struct graph *g)
 {
-	for (int i = 0; i < g->noutput; i++)
-		if (!plain(l, g->output[i]))
+	for (int i = 0; i < g->noutput; i++) {
+		struct tensor *y = g->output[i] ? plain(l, g->output[i]) : NULL;
+		if (!g->output[i])
+			continue;
+		if (!y)
 			return l->copy.to->failed;
+		y->name = g->output[i]->name; /* of a reorder, too */
+	}
 	return g->loss && !plain(l, g->loss) ? l->copy.to->failed : ST_OK;
 }
 
@@ -273,7 +322,8 @@ enum status graph_layout(const struct graph *in, int64_t block, bool everywhere,
 	TRY(graph_copy_begin(&l.copy, in));
 	l.wanted = ARENA_ARRAY(in->arena, bool, in->ntensor);
 	l.blocked = ARENA_ARRAY(in->arena, struct tensor *, in->ntensor);
-	if (!l.wanted || !l.blocked)
+	l.later = ARENA_ARRAY(in->arena, struct tensor *, in->ntensor);
+	if (!l.wanted || !l.blocked || !l.later)
 		return diag_nomem(in->diag);
 	mark_wanted(in, l.wanted);
 	for (int i = 0; i < in->nnode; i++)

@@ -51,7 +51,8 @@ static void keep_real(struct narrow *l, struct tensor *t)
 static void find_real(struct narrow *l, const struct graph *g, bool outputs_too)
 {
 	for (int i = 0; i < g->noutput && !outputs_too; i++)
-		keep_real(l, g->output[i]);
+		if (g->output[i])
+			keep_real(l, g->output[i]);
 	if (g->loss)
 		keep_real(l, g->loss);
 	for (int i = g->nnode - 1; i >= 0; i--) {
@@ -75,6 +76,13 @@ static bool plain_pointwise(const struct op_def *op)
 static bool knows(const struct op_def *op, unsigned bits, int k)
 {
 	return plain_pointwise(op) || bits == ALL_OPERANDS || (k < 32 && bits >> k & 1);
+}
+
+/* Whether the text writes output k of node n, a narrow value, as such. */
+static bool writes_narrow(const struct narrow *l, const struct node *n, int k)
+{
+	const bool cuda = l->copy.to->target->cuda && k < 32 && n->op->narrow_out_cuda >> k & 1;
+	return !l->convert && (cuda || knows(n->op, n->op->narrow_out, k));
 }
 
 /* Known values stay real, but as operands of a product or beside what is moved. */
@@ -260,7 +268,7 @@ static enum status copy_node(struct narrow *l, const struct node *n)
 		const struct tensor *old = n->out[k];
 		if (!old || !l->narrow[old->id])
 			continue;
-		if (product ? library : !l->convert && knows(n->op, n->op->narrow_out, k))
+		if (product ? library : writes_narrow(l, n, k))
 			m->out[k]->dtype = l->type;
 		else if (!(l->copy.map[old->id] = copy_as(l, old, m->out[k], l->type)))
 			return ST_INTERNAL;

@@ -33,8 +33,9 @@ enum op_trait {
 	OP_BOOL = 64, /* OP_POINTWISE: the output is DT_BOOL */
 	OP_ALIKE = 128, /* what narrow_in and narrow_out name has one type in all: elements that are
 			   moved, whatever they are */
-	OP_PRODUCT = 256, /* rounds its operands (narrow_in) where precision is reduced */
-	OP_EXACT = 512,   /* its gradient looks for the inputs among the outputs: these stay real */
+	OP_PRODUCT = 256,      /* rounds its operands (narrow_in) where precision is reduced */
+	OP_OWN_PRODUCT = 1024, /* its text multiplies matrices: most of its flops are that */
+	OP_EXACT = 512, /* its gradient looks for the inputs among the outputs: these stay real */
 };
 
 /* What core code may ask the table for, without knowing names. */
@@ -181,15 +182,24 @@ enum status expansion_known(
 /* --- Blocked channels (graph/layout.c) ---
  *
  * A library's convolutions are fastest on tensors [N, C, ...] whose channels come in blocks of B,
- * stored as [N, C/B, ..., B]: to the graph, a tensor of that shape. Records that have `block` know
- * how to work on such tensors. */
+ * stored as [N, C/B, ..., B]: to the graph, a tensor of that shape. Channels last is the same with
+ * B = C of each tensor: [N, 1, ..., C]. Records that have `block` know how to work on such tensors.
+ */
 struct layout;
 struct blocking {
 	struct graph *g;      /* being built: nodes added get the name and phase of n */
 	const struct node *n; /* of the graph before */
-	int64_t block;        /* B */
+	bool all;             /* channels last */
 	struct layout *layout;
 };
+
+/* B, for a tensor [N, C, ...] of the graph before. */
+int64_t blocking_channels(const struct blocking *b, const struct tensor *t);
+/* The blocked form's shape; its rank, which is one more. */
+int blocking_shape(const struct blocking *b, const struct tensor *t, int64_t *dim);
+/* Where channels are counted when they are cut and joined: along which axis of the blocked form of
+ * `rank` + 1 axes, and how many are 1 there. Blocks: axis 1, B. Channels last: the last axis, 1. */
+int blocking_axis(const struct blocking *b, int rank, int64_t *unit);
 
 /* Can stand in blocks: three axes or more, whole blocks of channels. */
 bool blocking_fits(const struct blocking *b, const struct tensor *t);
@@ -246,6 +256,13 @@ struct op_def {
 	enum status (*lower)(struct graph *g, const struct node *n, struct tensor *const *in,
 		const struct lower_options *o, struct tensor **out);
 
+	/* Called when a training graph has its loss: builds in n's place the same in pieces of
+	 * input 0, so that less is live at once, and sets out[0..nout), or leaves out[0] NULL. By
+	 * shapes and target alone, never by a budget: bits differ from the whole's. `from` is the
+	 * graph that n is in; `in` are the new graph's tensors. Input 0 is then not made whole. */
+	enum status (*split)(struct graph *g, const struct graph *from, const struct node *n,
+		struct tensor *const *in, struct tensor **out);
+
 	/* Rebuild a node on tensors in blocks: give all its outputs, or none to have it copied as
 	 * it is. OP_POINTWISE needs none. */
 	enum status (*block)(struct blocking *b);
@@ -286,6 +303,9 @@ struct op_def {
 	 * C text, or for OP_PRODUCT by the library. OP_POINTWISE: all of them. Around other nodes
 	 * values are converted. */
 	unsigned narrow_in, narrow_out; /* ALL_OPERANDS: however many there are */
+	/* Bits: outputs that only the CUDA text writes in a narrow type as well; what else
+	 * narrow_out decides does not depend on it. */
+	unsigned narrow_out_cuda;
 	/* Scratch bytes of the C text below; may depend on target->threads. NULL: none. */
 	int64_t (*workspace)(const struct node *n, const struct target *t);
 	/* The C text: a function body (codegen/emit.h). */

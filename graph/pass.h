@@ -38,6 +38,11 @@ enum status optimizer_parse(struct arena *a, const struct op_table *t, const cha
 /* Requires a lowered graph. Sets g->loss and, for a named loss, adds the target input. */
 enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec);
 
+/* Requires g->loss, no backward pass yet. Records make in pieces what is large (op.h, `split`);
+ * outputs of the model that nothing makes whole any more become NULL; a new graph in *out. The
+ * pieces' nodes run late, each piece's backward pass right after its forward pass. */
+enum status graph_split(const struct graph *in, struct graph **out);
+
 /* Dynamic loss scaling from here on: the loss's gradient is a scale kept as state, and where a
  * gradient is not finite the updates change nothing. */
 enum status graph_scale_loss(struct graph *g);
@@ -53,8 +58,9 @@ enum status graph_autodiff(
 enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *spec, int nparam,
 	struct tensor *const *param, struct tensor *const *grad);
 
-/* Tensors between convolutions stand in blocks of `block` channels where records can (op.h);
- * `everywhere`, for tests: wherever a record knows how. Requires all nodes; a new graph in *out. */
+/* Tensors between convolutions stand in blocks of `block` channels, or with all channels last
+ * (BLOCK_ALL), where records can (op.h); `everywhere`, for tests: wherever a record knows how.
+ * Requires all nodes; a new graph in *out. */
 enum status graph_layout(
 	const struct graph *in, int64_t block, bool everywhere, struct graph **out);
 

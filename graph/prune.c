@@ -13,7 +13,8 @@ static bool node_lives(const struct node *n, const bool *need)
 static void mark(const struct graph *g, bool *need)
 {
 	for (int i = 0; i < g->noutput; i++)
-		need[g->output[i]->id] = true;
+		if (g->output[i])
+			need[g->output[i]->id] = true;
 	if (g->loss)
 		need[g->loss->id] = true;
 	for (int i = g->nnode - 1; i >= 0; i--) {

@@ -15,6 +15,7 @@
 	F(ops_control) \
 	F(ops_conv) \
 	F(ops_convtranspose) \
+	F(ops_countedlabels) \
 	F(ops_crossentropy) \
 	F(ops_cumsum) \
 	F(ops_depthspace) \
@@ -63,6 +64,7 @@
 	F(ops_softmax) \
 	F(ops_topk) \
 	F(ops_training) \
+	F(ops_transpose) \
 	F(ops_trigonometry) \
 	F(ops_unpool) \
 	F(ops_variadic) \

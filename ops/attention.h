@@ -92,12 +92,42 @@ enum status attention_emit(struct emit *e, const struct node *n);
 int64_t attention_workspace(const struct node *n, const struct target *t);
 enum status attention_grad_emit(struct emit *e, const struct node *n);
 int64_t attention_grad_workspace(const struct node *n, const struct target *t);
+int64_t attention_mask_workspace(const struct node *n, const struct target *t);
 enum status attention_mask_emit(struct emit *e, const struct node *n);
 
 /* attention_cuda.c: the same for a GPU. */
 enum status attention_cuda_emit(struct emit *e, const struct node *n);
 enum status attention_grad_cuda_emit(struct emit *e, const struct node *n);
 enum status attention_mask_cuda_emit(struct emit *e, const struct node *n);
+
+/* What CUDA texts share. Tiles of `rows` queries, or keys; `more`: enumerators behind a comma, and
+ * `members`: functions of the shape that are a text's own. */
+struct attention_tiles {
+	int rows, threads;
+	int64_t tasks, parts;
+	bool shifted; /* the gradient of lse is given */
+	const char *more, *members;
+};
+void attention_cuda_shape(
+	struct emit *e, const struct attention *p, const struct attention_tiles *t);
+void attention_cuda_helpers(struct emit *e, const struct tensor *t);
+/* The mask, dropout's control tensor, or pointers to nothing. */
+const char *attention_cuda_mask(struct emit *e, const struct attention *p, int input);
+const char *attention_cuda_control(struct emit *e, const struct attention *p, int input);
+/* Declares `g`, of what a gradient reads. */
+void attention_cuda_given(struct emit *e, const struct node *n);
+void attention_cuda_offsets(struct emit *e, const struct attention *p);
+/* "x0 + OFFSET0": where operand `which` begins in a tensor. */
+const char *attention_cuda_part(
+	struct emit *e, const struct attention *p, char letter, int k, int which);
+
+/* attention_tensor.c: on tensor cores. */
+/* Whether its texts can do it, where q is `t`; else attention_cuda.c's do. */
+bool attention_tensor_takes(const struct attention *p, const struct tensor *t);
+enum status attention_tensor_emit(struct emit *e, const struct node *n);
+enum status attention_tensor_grad_emit(struct emit *e, const struct node *n);
+/* Scratch of the gradient: a real number for each query. */
+int64_t attention_tensor_workspace(const struct node *n);
 
 /* attention_onnx.c: ONNX's operator. */
 enum status attention_onnx_infer(struct graph *g, struct node *n);

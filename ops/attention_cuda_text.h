@@ -3,26 +3,16 @@
 #define STINT_OPS_ATTENTION_CUDA_TEXT_H
 
 /* clang-format off */
-/* How elements are read and written; that of the narrow type is there where tensors have it. */
-static const char attention_element_text[] =
-"static __device__ __forceinline__ real attention_get(const real *x)\n"
-"{\n"
-"	return *x;\n"
-"}\n"
-"static __device__ __forceinline__ void attention_put(real *y, real x)\n"
-"{\n"
-"	*y = x;\n"
-"}\n";
-
-static const char attention_narrow_text[] =
-"static __device__ __forceinline__ real attention_get(const @0 *x)\n"
-"{\n"
-"	return @value0(*x);\n"
-"}\n"
-"static __device__ __forceinline__ void attention_put(@0 *y, real x)\n"
-"{\n"
-"	*y = NARROW(x);\n"
-"}\n";
+/* How loops are written, and elements read and written; that of the narrow type is there where tensors have it. */
+static const char attention_unroll_text[] =
+"/* Before loops over a thread's sums, which then are registers; before loops whose turns need the same ones. */\n"
+"#ifdef STINT_SHIM\n"
+"#define ATTENTION_UNROLL\n"
+"#define ATTENTION_ROLL\n"
+"#else\n"
+"#define ATTENTION_UNROLL _Pragma(\"unroll\")\n"
+"#define ATTENTION_ROLL _Pragma(\"unroll 1\")\n"
+"#endif\n";
 
 /* Template parameter A: the shape, as attention_cuda.c writes it. */
 static const char attention_tile_text[] =
@@ -38,12 +28,6 @@ static const char attention_tile_text[] =
 "};\n"
 "#define ATTENTION_X ((int)threadIdx.x % 16)\n"
 "#define ATTENTION_Y ((int)threadIdx.x / 16)\n"
-"/* Before loops over a thread's sums, which then are registers. */\n"
-"#ifdef STINT_SHIM\n"
-"#define ATTENTION_UNROLL\n"
-"#else\n"
-"#define ATTENTION_UNROLL _Pragma(\"unroll\")\n"
-"#endif\n"
 "\n"
 "/* Columns [from, from + 16) of `rows` rows of x, turned; zeros behind its ends. */\n"
 "template <int N, class T>\n"
@@ -53,7 +37,7 @@ static const char attention_tile_text[] =
 "	const int row = (int)threadIdx.x / 4, first = (int)threadIdx.x % 4 * 4;\n"
 "	for (int k = 0; k < 4; k++) {\n"
 "		const int c = first + k;\n"
-"		to[c][row] = row < rows && from + c < width ? attention_get(x + row * stride + from + c) * scale : 0;\n"
+"		to[c][row] = row < rows && from + c < width ? get_value(x[row * stride + from + c]) * scale : 0;\n"
 "	}\n"
 "}\n"
 "\n"
@@ -104,7 +88,7 @@ static const char attention_tile_text[] =
 "		for (int n = (int)threadIdx.x; n < ATTENTION_STEP * 16 * N; n += 256) {\n"
 "			const int k = n / (16 * N), c = n % (16 * N);\n"
 "			s.b[k][c] = row + k < rows && from + c < width\n"
-"				? attention_get(x + (row + k) * stride + from + c) : 0;\n"
+"				? get_value(x[(row + k) * stride + from + c]) : 0;\n"
 "		}\n"
 "		__syncthreads();\n"
 "		for (int k = 0; k < ATTENTION_STEP; k++) {\n"
@@ -129,10 +113,11 @@ static const char attention_tile_text[] =
 "		for (int c = 0; c < N; c++) {\n"
 "			const int row = 4 * ATTENTION_Y + r, at = from + ATTENTION_X + 16 * c;\n"
 "			if (row < rows && at < width)\n"
-"				attention_put(y + row * stride + at, acc[r][c]);\n"
+"				put_value(y + row * stride + at, acc[r][c]);\n"
 "		}\n"
-"}\n"
-"\n"
+"}\n";
+
+static const char attention_score_text[] =
 "/* The score of query i and key j from their inner product; -infinity where they do not see each other. *t: the\n"
 " * soft cap's tanh. */\n"
 "template <class A, class M>\n"
@@ -257,15 +242,16 @@ static const char attention_forward_cuda_text[] =
 "	}\n"
 "}\n";
 
-static const char attention_grad_cuda_text[] =
+static const char attention_given_text[] =
 "/* What the gradient reads. */\n"
 "template <class T, class M> struct attention_given {\n"
 "	const T *dy, *q, *k, *v, *y;\n"
 "	const real *lse, *dlse;\n"
 "	const M *mask;\n"
 "	const int64_t *control;\n"
-"};\n"
-"\n"
+"};\n";
+
+static const char attention_grad_cuda_text[] =
 "/* Of the queries from i0 on: s.lse, and in s.shift what the gradients of their scores are lowered by. */\n"
 "template <class A, class T, class M>\n"
 "static __device__ __forceinline__ void attention_shift(attention_tile &s, const attention_given<T, M> &g, int64_t b, int64_t h,\n"
@@ -276,7 +262,7 @@ static const char attention_grad_cuda_text[] =
 "	const int64_t at = b * A::o0 + h * A::o1 + (i0 + row) * A::o2, flat = (b * A::heads + h) * A::tq + i0 + row;\n"
 "	real sum = 0;\n"
 "	for (int c = (int)threadIdx.x % 4; is && c < A::dv; c += 4)\n"
-"		sum = __fmaf_rn(attention_get(g.dy + at + c), attention_get(g.y + at + c), sum);\n"
+"		sum = __fmaf_rn(get_value(g.dy[at + c]), get_value(g.y[at + c]), sum);\n"
 "	sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);\n"
 "	sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);\n"
 "	__syncthreads();\n"
@@ -374,8 +360,8 @@ static const char attention_grad_cuda_text[] =
 "}\n"
 "\n"
 "/* dk and dv of the keys from j0 on, of all heads that share them, one after the other. */\n"
-"template <class A, int N, int NV, class T, class M, class Y>\n"
-"static __device__ __forceinline__ void attention_dkv(attention_tile &s, const attention_given<T, M> &g, Y *dk, Y *dv, int64_t b,\n"
+"template <class A, int N, int NV, class T, class M, class Y, class Z>\n"
+"static __device__ __forceinline__ void attention_dkv(attention_tile &s, const attention_given<T, M> &g, Y *dk, Z *dv, int64_t b,\n"
 "	int64_t kv, int64_t j0, int part)\n"
 "{\n"
 "	const int keys = (int)MIN(A::tk - j0, ATTENTION_TILE);\n"
@@ -394,8 +380,8 @@ static const char attention_grad_cuda_text[] =
 "}\n"
 "\n"
 "/* Tiles of keys, then tiles of queries. */\n"
-"template <class A, int N, int NV, class T, class M, class Y>\n"
-"static __device__ __forceinline__ void attention_grad(attention_tile &s, const attention_given<T, M> &g, Y *dq, Y *dk, Y *dv)\n"
+"template <class A, int N, int NV, class T, class M, class X, class Y, class Z>\n"
+"static __device__ __forceinline__ void attention_grad(attention_tile &s, const attention_given<T, M> &g, X *dq, Y *dk, Z *dv)\n"
 "{\n"
 "	const int64_t groups = A::heads / A::group, of_keys = A::batch * groups * A::ktiles * A::parts;\n"
 "	for (int64_t task = blockIdx.x; task < A::tasks; task += gridDim.x) {\n"
@@ -435,7 +421,7 @@ static const char attention_mask_cuda_text[] =
 "			for (int c = 0; c < 4; c++) {\n"
 "				const int64_t i = i0 + 4 * ATTENTION_Y + r, j = j0 + 4 * ATTENTION_X + c;\n"
 "				if (i < A::tq && j < A::tk)\n"
-"					attention_put(dmask + (plane * A::tq + i) * A::tk + j, sum[r][c]);\n"
+"					put_value(dmask + (plane * A::tq + i) * A::tk + j, sum[r][c]);\n"
 "			}\n"
 "	}\n"
 "}\n";

@@ -62,8 +62,13 @@ int64_t attention_workspace(const struct node *n, const struct target *t)
 int64_t attention_grad_workspace(const struct node *n, const struct target *t)
 {
 	if (t->cuda)
-		return 0;
+		return attention_tensor_workspace(n);
 	return grad_elements(n->param) * real_bytes(n->in[GRAD_Q]) * t->threads;
+}
+
+int64_t attention_mask_workspace(const struct node *n, const struct target *t)
+{
+	return t->cuda ? 0 : attention_grad_workspace(n, t);
 }
 
 static void emit_strides(struct emit *e, const char *name, const int64_t *v, int n)

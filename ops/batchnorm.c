@@ -235,7 +235,7 @@ static enum status sums_block(struct blocking *b)
 		return diag_nomem(b->g->diag);
 	if (given->block != 1 || !blocking_has(b, 0) || !blocking_fits(b, n->in[images - 1]))
 		return ST_OK;
-	p->block = b->block;
+	p->block = blocking_channels(b, n->in[0]);
 	for (int i = 0; i < n->nin; i++)
 		in[i] = i < images ? blocking_blocked(b, i) : blocking_plain(b, i);
 	struct node *m = graph_op_like(b->g, n, in, 0, NULL, p);
@@ -349,7 +349,8 @@ static enum status slope_rule(struct graph *g, const struct node *n, struct tens
 static enum status slope_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
-	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", n->in[0]->numel);
+	emit_loops(e, 0, 1, &(struct emit_loop){"c", n->in[0]->numel, 1});
+	emit(e, " {\n");
 	emit(e, "\t\tconst double invstd = 1 / sqrt((double)x1[c] + %.17g);\n", p->epsilon);
 	emit(e, "\t\ty0[c] = (real)((double)x0[c] * invstd);\n");
 	emit(e, "\t\ty1[c] = (real)invstd;\n\t}\n");
@@ -373,7 +374,8 @@ static enum status update_emit(struct emit *e, const struct node *n)
 							 : 1;
 	emit_real(e, p->momentum, keep);
 	emit_real(e, 1 - p->momentum, take);
-	emit(e, "\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", n->in[0]->dim[0]);
+	emit_loops(e, 0, 1, &(struct emit_loop){"c", n->in[0]->dim[0], 1});
+	emit(e, " {\n");
 	emit(e, "\t\tdouble deviation = 1 / (double)x3[c];\n");
 	emit(e,
 		"\t\tdouble biased = deviation * deviation - %.17g; /* rounded: 0 may come out "

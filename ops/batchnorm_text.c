@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "ops/batchnorm.h"
+#include "ops/channel_cuda.h"
 #include "ops/lanes.h"
 
 /* Elements of x in a part, about: 64 KiB in single precision. Channels of [N, C] taken together. */
@@ -49,7 +50,8 @@ static struct span span_of(const struct tensor *x, int64_t block)
 
 int64_t batchnorm_workspace(const struct node *n, const struct target *t)
 {
-	(void)t;
+	if (t->cuda && n->in[0]->numel > 0)
+		return batchnorm_cuda_workspace(n);
 	const struct span s = span_of(n->in[0], ((const struct batchnorm *)n->param)->block);
 	return s.parts * s.channels * 2 * (int64_t)sizeof(double);
 }
@@ -225,6 +227,8 @@ static void emit_moments(struct emit *e, const struct span *s, const struct tens
 enum status batchnorm_stats_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
+	if (e->g->target->cuda && n->in[0]->numel > 0)
+		return batchnorm_stats_cuda_emit(e, n);
 	const struct span s = span_of(n->in[0], p->block);
 	open_parts(e, &s);
 	emit_moments(e, &s, n->in[0]);
@@ -281,6 +285,8 @@ static void emit_products(struct emit *e, const struct span *s, const struct nod
 enum status batchnorm_sums_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
+	if (e->g->target->cuda && n->in[0]->numel > 0)
+		return batchnorm_sums_cuda_emit(e, n);
 	const struct span s = span_of(n->in[1], p->block);
 	open_parts(e, &s);
 	emit_products(e, &s, n);

@@ -151,7 +151,9 @@ static enum status mod_rule(struct graph *g, const struct node *n, struct tensor
 
 #define BROADCASTS                                                                                 \
 	EXAMPLES({.in = "a,b a,b"}, {.in = "a,b,c c"}, {.in = "2,1,4 3,1"}, {.in = "() 2,3"},      \
-		{.in = "2,3,5,7 1,3,1,1"}, {.in = "3,40:i64<90 40:i64<90"})
+		{.in = "2,3,5,7 1,3,1,1"}, {.in = "3,40:i64<90 40:i64<90"},                        \
+		{.in = "64,64:data 64:data"}, {.in = "8,16,32:data 16,1:data"},                    \
+		{.in = "64,34:data 34:data"}, {.in = "2048:i64<90 1:i64<90"})
 #define BINARY(onnx, first, id, ...)                                                               \
 	{                                                                                          \
 		.name = onnx, .since = first, .min_in = 2, .max_in = 2, .traits = OP_POINTWISE,    \

@@ -28,9 +28,12 @@ static enum status where_rule(struct graph *g, const struct node *n, struct tens
 
 /* Values of few kinds, so that some are equal. */
 #define FEW                                                                                        \
-	EXAMPLES({.in = "a,B B"}, {.in = "3,40 ()"}, {.in = "3,40:i64<4 40:i64<4"},                \
-		{.in = "3,40:i64<4 =2"}, {.in = "=[-3,0,1] 2,3:i64<2"})
-#define TRUTHS EXAMPLES({.in = "a,B:bool B:bool"}, {.in = "a,1,C:bool b,1:bool"})
+	EXAMPLES({.in = "a,B B"}, {.in = "64,32:data 32:data"}, {.in = "3,40 ()"},                 \
+		{.in = "3,40:i64<4 40:i64<4"}, {.in = "3,40:i64<4 =2"},                            \
+		{.in = "=[-3,0,1] 2,3:i64<2"})
+#define TRUTHS                                                                                     \
+	EXAMPLES({.in = "a,B:bool B:bool"}, {.in = "32,64:bool 32,1:bool"},                        \
+		{.in = "a,1,C:bool b,1:bool"})
 
 #define TEST(onnx, first, inputs, id, examples)                                                    \
 	{                                                                                          \
@@ -58,7 +61,8 @@ const struct op_def ops_compare[] = {
 		.ref = where_ref,
 		INT(where),
 		.grad = where_rule,
-		.example = EXAMPLES({.in = "a,B:bool a,B a,B"}, {.in = "5:bool 2,3,5 ()"},
+		.example = EXAMPLES({.in = "a,B:bool a,B a,B"},
+			{.in = "64,32:bool 64,32:data 32:data"}, {.in = "5:bool 2,3,5 ()"},
 			{.in = "a,1:bool 1,B a,B"}, {.in = "3,5:bool 5:i64<9 =4"},
 			{.in = "3,5:bool 5:bool 3,5:bool"})},
 	{0},

@@ -58,22 +58,24 @@ static enum status conv_infer(struct graph *g, struct node *n)
 	if (read)
 		TRY(conv_read(g, n, read));
 	n->param = p;
-	return conv_image(g, n, p->w.out, p->k, p->yblock);
+	return conv_image(g, n, p->w.out, p->k, p->last ? p->k : p->yblock);
 }
 
 /* The gradient nodes take the forward node's parameters. */
 static enum status grad_x_infer(struct graph *g, struct node *n)
 {
 	const struct conv *p = n->param;
-	return conv_image(g, n, p->w.size, p->c, p->xblock);
+	return conv_image(g, n, p->w.size, p->c, p->last ? p->c : p->xblock);
 }
 
 static enum status grad_w_infer(struct graph *g, struct node *n)
 {
 	const struct conv *p = n->param;
-	int64_t dim[5] = {p->k, p->cg};
-	memcpy(dim + 2, p->w.kernel + 3 - p->w.axes, (size_t)p->w.axes * sizeof *dim);
-	n->out[0] = graph_tensor(g, NULL, g->real, 2 + p->w.axes, dim);
+	const int axes = p->w.axes;
+	int64_t dim[6] = {p->k, p->last ? 1 : p->cg};
+	memcpy(dim + 2, p->w.kernel + 3 - axes, (size_t)axes * sizeof *dim);
+	dim[2 + axes] = p->cg;
+	n->out[0] = graph_tensor(g, NULL, g->real, 2 + axes + p->last, dim);
 	return n->out[0] ? ST_OK : ST_INVALID;
 }
 
@@ -181,7 +183,8 @@ static bool conv_call(
 	if (way > DIRECT &&
 		(way >= WAYS || types || !winograd_does(p) || (way == HALVES && p->n % 2)))
 		return false;
-	const int64_t form = (p->xblock ? 1 : 0) + (p->yblock ? 2 : 0) + 4 * way + 16 * types;
+	const int64_t form = (p->xblock || p->last ? 1 : 0) + (p->yblock || p->last ? 2 : 0) +
+			     4 * way + 16 * types;
 	if (w->axes <= 2) {
 		*call = (struct lib_call){kind[0][which],
 			{p->n, p->c, w->size[1], w->size[2], p->k, p->groups, w->kernel[1],
@@ -222,52 +225,6 @@ static bool grad_x_library(const struct node *n, int way, struct lib_call *call)
 static bool grad_w_library(const struct node *n, int way, struct lib_call *call)
 {
 	return conv_call(n, GRAD_W, false, way, call);
-}
-
-/* --- Blocked channels. --- */
-
-static bool whole_blocks(const struct conv *p, int64_t block)
-{
-	return p->groups == 1 || (p->cg == 1 && p->kg == 1) ||
-	       (p->cg % block == 0 && p->kg % block == 0);
-}
-
-/* On x and y as they stand, the first `images` inputs; taken if the library knows how. */
-static enum status conv_block(struct blocking *b, int images, bool x, bool y, bool out_blocked)
-{
-	const struct node *n = b->n;
-	struct conv *p = arena_memdup(b->g->arena, n->param, 1, sizeof *p);
-	struct tensor *in[3] = {NULL};
-	struct lib_call call;
-	int64_t workspace;
-	if (!p)
-		return diag_nomem(b->g->diag);
-	if ((!x && !y) || !whole_blocks(p, b->block))
-		return ST_OK;
-	p->xblock = x ? b->block : 0;
-	p->yblock = y ? b->block : 0;
-	for (int i = 0; i < n->nin; i++)
-		in[i] = i < images && blocking_has(b, i) ? blocking_blocked(b, i)
-							 : blocking_plain(b, i);
-	struct node *m = graph_op_like(b->g, n, in, n->nattr, n->attr, p);
-	if (m && node_uses_library(b->g, m, &call, &workspace))
-		blocking_give(b, 0, m->out[0], out_blocked);
-	return b->g->failed;
-}
-
-static enum status forward_block(struct blocking *b)
-{
-	return conv_block(b, 1, blocking_has(b, 0), blocking_wanted(b, 0), blocking_wanted(b, 0));
-}
-
-static enum status grad_x_block(struct blocking *b)
-{
-	return conv_block(b, 1, blocking_wanted(b, 0), blocking_has(b, 0), blocking_wanted(b, 0));
-}
-
-static enum status grad_w_block(struct blocking *b)
-{
-	return conv_block(b, 2, blocking_has(b, 0), blocking_has(b, 1), false);
 }
 
 /* --- Plain C. --- */
@@ -609,7 +566,7 @@ const struct op_def ops_conv[] = {
 		.lower = conv_lower,
 		.grad = conv_grad,
 		.cost = conv_cost,
-		.block = forward_block,
+		.block = conv_forward_block,
 		.library = conv_library,
 		.workspace = conv_workspace,
 		.emit_c = conv_emit,
@@ -623,7 +580,7 @@ const struct op_def ops_conv[] = {
 		.narrow_out = 1,
 		.grad = grad_x_grad,
 		.cost = conv_cost,
-		.block = grad_x_block,
+		.block = conv_grad_x_block,
 		.library = grad_x_library,
 		.workspace = grad_x_workspace,
 		.emit_c = grad_x_emit},
@@ -635,7 +592,7 @@ const struct op_def ops_conv[] = {
 		.narrow_in = 3,
 		.narrow_out = 1,
 		.cost = conv_cost,
-		.block = grad_w_block,
+		.block = conv_grad_w_block,
 		.library = grad_w_library,
 		.workspace = grad_w_workspace,
 		.emit_c = grad_w_emit},

@@ -12,7 +12,15 @@ struct conv {
 	int64_t n, c, k, groups;
 	int64_t cg, kg;         /* channels of x and y in a group */
 	int64_t xblock, yblock; /* x and y stand in blocks of so many channels; 0: plain */
+	/* x and y are [N, 1, axes..., all channels], the weight [K, 1, w.kernel, C / groups]: only
+	 * for the GPU's library, which calls this NHWC and KRSC. */
+	bool last;
 };
+
+/* conv_block.c */
+enum status conv_forward_block(struct blocking *b);
+enum status conv_grad_x_block(struct blocking *b);
+enum status conv_grad_w_block(struct blocking *b);
 
 /* conv_depth.c: a depthwise convolution's weight gradient, 16 channels at once. Whether it can, the
  * elements of scratch of a thread, and the loop, behind the window `s`. */

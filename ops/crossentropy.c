@@ -6,13 +6,11 @@
 #include <stdio.h>
 
 #include "ops/crossentropy.h"
+#include "ops/crossentropy_emit.h"
 #include "ops/labels.h"
 #include "ops/lanes.h"
 
-enum { X, TARGET, CONTROL, WEIGHT };                  /* the loss's inputs */
-enum { DLOSS, DX, LSE, DTARGET, DCONTROL, DW, DLSE }; /* its gradient's */
-
-static bool is_soft(const struct tensor *target)
+bool crossentropy_is_soft(const struct tensor *target)
 {
 	return dtype_is_real(target->dtype);
 }
@@ -71,7 +69,7 @@ static void emit_heavy(struct emit *e, const struct label_view *v, const char *w
 }
 
 /* The weighted probability of a class that is aimed at, as an expression of type double or real. */
-static void emit_aim(struct emit *e, const struct node *n, const struct label_view *v,
+void crossentropy_aim(struct emit *e, const struct node *n, const struct label_view *v,
 	const char *t, const char *weight)
 {
 	const double s = node_option(n, "label_smoothing");
@@ -88,13 +86,13 @@ static void emit_aim(struct emit *e, const struct node *n, const struct label_vi
 /* What follows once a row's largest score `top` and Σ exp(x − top) `sum` are known, and as far as
  * needed its Σ x `all` (weighted), and the `mass` that is aimed at; `row` is its first score, `r`
  * its number. */
-static void emit_row_loss(struct emit *e, const struct node *n, const struct label_view *v,
+void crossentropy_row_loss(struct emit *e, const struct node *n, const struct label_view *v,
 	const char *tabs, const char *index)
 {
 	const char *hit = emit_value(e, n->in[X],
 		v->inner == 1 ? "row[x1[r]]" : emit_text(e, "row[x1[r] * %" PRId64 "]", v->inner));
 	const double s = node_option(n, "label_smoothing");
-	const bool soft = is_soft(n->in[TARGET]), weighted = input(n, WEIGHT) != NULL;
+	const bool soft = crossentropy_is_soft(n->in[TARGET]), weighted = input(n, WEIGHT) != NULL;
 	emit(e, "%sconst double lse = (double)top%s + log((double)sum%s);\n", tabs, index, index);
 	if (n->nout > 1 && n->out[1])
 		emit(e, "%sy1[r] = (real)lse;\n", tabs);
@@ -127,12 +125,12 @@ static void emit_entropy_rows(struct emit *e, const struct node *n, const struct
 	emit(e, " {\n\t\tconst %s *row = x0 + r * %" PRId64 ";\n", emit_type(x), v->classes);
 	emit(e, "\t\tconst real top = %s(row, %" PRId64 ");\n", most, v->classes);
 	emit(e, "\t\tconst real sum = %s(row, top, %" PRId64 ");\n", sums, v->classes);
-	if (is_soft(n->in[TARGET])) {
+	if (crossentropy_is_soft(n->in[TARGET])) {
 		emit(e, "\t\tconst real *t = x1 + r * %" PRId64 ";\n", v->classes);
 		emit(e, "\t\tdouble mass = 0, all = 0;\n");
 		emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", v->classes);
 		emit(e, "\t\t\tconst double aim = (double)(");
-		emit_aim(e, n, v, "t[c]", weight);
+		crossentropy_aim(e, n, v, "t[c]", weight);
 		emit(e, ");\n\t\t\tmass += aim;\n\t\t\tall += aim * (double)%s;\n\t\t}\n",
 			emit_value(e, x, "row[c]"));
 	} else if (node_option(n, "label_smoothing") != 0 && dtype_is_narrow(x->dtype)) {
@@ -143,7 +141,7 @@ static void emit_entropy_rows(struct emit *e, const struct node *n, const struct
 		emit(e, "\t\tconst real all = %s(%srow, %" PRId64 ");\n",
 			weight ? "dot_lanes" : "sum_lanes", weight ? "x3, " : "", v->classes);
 	}
-	emit_row_loss(e, n, v, "\t\t", "");
+	crossentropy_row_loss(e, n, v, "\t\t", "");
 	emit(e, "\t}\n");
 }
 
@@ -151,7 +149,7 @@ static void emit_entropy_rows(struct emit *e, const struct node *n, const struct
 static void emit_entropy_columns(struct emit *e, const struct node *n, const struct label_view *v)
 {
 	const char *weight = input(n, WEIGHT) ? "x3" : NULL;
-	const bool soft = is_soft(n->in[TARGET]);
+	const bool soft = crossentropy_is_soft(n->in[TARGET]);
 	const bool smooth = !soft && node_option(n, "label_smoothing") != 0;
 	const struct emit_loop loop[] = {{"s", v->rows, 1}, {"i0", v->inner, 64}};
 	emit_loops(e, (double)n->in[X]->numel * 8, 2, loop);
@@ -177,7 +175,7 @@ static void emit_entropy_columns(struct emit *e, const struct node *n, const str
 		emit(e, "\t\t\t\t\tall[i] += %s%s;\n", weight ? "x3[c] * " : "", score);
 	if (soft) {
 		emit(e, "\t\t\t\t\tconst double aim = (double)(");
-		emit_aim(e, n, v, "x1[x - x0 + k]", weight);
+		crossentropy_aim(e, n, v, "x1[x - x0 + k]", weight);
 		emit(e, ");\n\t\t\t\t\tmass[i] += aim;\n\t\t\t\t\tall[i] += aim * (double)%s;\n",
 			score);
 	}
@@ -185,7 +183,7 @@ static void emit_entropy_columns(struct emit *e, const struct node *n, const str
 	emit(e, "\t\t\t\tconst int64_t r = s * %" PRId64 " + i0 + i;\n", v->inner);
 	if (!soft)
 		emit(e, "\t\t\t\tconst %s *row = x + i;\n", emit_type(scores));
-	emit_row_loss(e, n, v, "\t\t\t\t", "[i]");
+	crossentropy_row_loss(e, n, v, "\t\t\t\t", "[i]");
 	emit(e, "\t\t\t}\n\t\t}\n");
 }
 
@@ -193,10 +191,15 @@ static enum status entropy_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *x = n->in[X];
 	const struct label_view v = label_view(n, x);
-	const bool soft = is_soft(n->in[TARGET]), weighted = input(n, WEIGHT) != NULL;
+	const bool soft = crossentropy_is_soft(n->in[TARGET]), weighted = input(n, WEIGHT) != NULL;
 	const struct label_names names = {
 		soft ? NULL : "x1", input(n, CONTROL) ? "x2" : NULL, weighted ? "x3" : NULL};
 	emit_labels(e, n, &v, &names, true);
+	if (e->g->target->cuda) {
+		crossentropy_cuda(e, n, &v);
+		emit_reduced(e, n, &v, &names);
+		return ST_OK;
+	}
 	if (weighted && !soft && node_option(n, "label_smoothing") != 0)
 		emit_heavy(e, &v, "x3");
 	emit_terms(e);
@@ -204,7 +207,7 @@ static enum status entropy_emit(struct emit *e, const struct node *n)
 		emit_entropy_rows(e, n, &v);
 	else
 		emit_entropy_columns(e, n, &v);
-	emit_reduced(e, n, &v);
+	emit_reduced(e, n, &v, &names);
 	return ST_OK;
 }
 
@@ -255,7 +258,7 @@ static enum status entropy_rule(struct graph *g, const struct node *n, struct te
 		dy[1]};
 	if (want[X])
 		dx[X] = graph_op(g, "stint.CrossEntropyGrad", 7, in, n->nattr, n->attr);
-	if (want[TARGET] && is_soft(n->in[TARGET]))
+	if (want[TARGET] && crossentropy_is_soft(n->in[TARGET]))
 		dx[TARGET] = target_gradient(g, n, dloss, n->out[1]);
 	return g->failed;
 }
@@ -271,7 +274,7 @@ static const char *dlse_text(const struct node *n)
 }
 
 /* "TO = k * (VALUE);" */
-static void emit_gradient(struct emit *e, const struct node *n, const char *to, const char *value)
+void crossentropy_gradient(struct emit *e, const struct node *n, const char *to, const char *value)
 {
 	emit(e, "%s = %s;\n", to,
 		emit_stored(e, n->out[0], emit_text(e, "k * (%s)%s", value, dlse_text(n))));
@@ -300,9 +303,9 @@ static void emit_grad_row(
 	}
 	emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", v->classes);
 	emit(e, "\t\t\tconst real p = EXP(%s - lse);\n", emit_value(e, x, "x[c]"));
-	emit_gradient(e, n, "\t\t\tdx[c]", weighted ? "p * mass - low * x5[c]" : "p - low");
+	crossentropy_gradient(e, n, "\t\t\tdx[c]", weighted ? "p * mass - low * x5[c]" : "p - low");
 	emit(e, "\t\t}\n\t\tif (counts) {\n\t\t\tconst real p = EXP(hit - lse);\n");
-	emit_gradient(e, n, "\t\t\tdx[x3[r]]",
+	crossentropy_gradient(e, n, "\t\t\tdx[x3[r]]",
 		weighted ? "p * mass - low * x5[x3[r]] - heft" : "p - high");
 	emit(e, "\t\t}\n\t}\n");
 }
@@ -326,7 +329,7 @@ static void emit_grad_columns(
 		emit(e, "\t\t\t\tconst real heft = counts ? top * x5[x3[r]] : 0;\n");
 		emit(e, "\t\t\t\tconst real aim = low * x5[c] + (x3[r] == c ? heft : 0);\n");
 	}
-	emit_gradient(e, n, "\t\t\t\ty0[at + i]",
+	crossentropy_gradient(e, n, "\t\t\t\ty0[at + i]",
 		weighted ? "p * (heft + rest) - aim" : "p - (x3[r] == c ? high : low)");
 	emit(e, "\t\t\t}\n\t\t}\n");
 }
@@ -366,7 +369,7 @@ static void emit_grad_soft(
 		emit(e, "\t\t\t\tfor (int64_t i = 0; i < width; i++) {\n");
 		emit(e, "\t\t\t\t\tconst int64_t j = at + c * %" PRId64 " + i;\n", v->inner);
 		emit(e, "\t\t\t\t\tconst real aim = ");
-		emit_aim(e, n, v, "x3[j]", weight);
+		crossentropy_aim(e, n, v, "x3[j]", weight);
 		emit(e, ";\n");
 		if (pass == 0) {
 			emit(e, "\t\t\t\t\tmass[i] += aim;\n\t\t\t\t}\n");
@@ -376,21 +379,28 @@ static void emit_grad_soft(
 		emit(e, "\t\t\t\t\tconst real k = r < rows ? %s : 0;\n", scale);
 		emit(e, "\t\t\t\t\tconst real p = EXP(%s - x2[r]);\n",
 			emit_value(e, n->in[DX], "x1[j]"));
-		emit_gradient(e, n, "\t\t\t\t\ty0[j]", "p * mass[i] - aim");
+		crossentropy_gradient(e, n, "\t\t\t\t\ty0[j]", "p * mass[i] - aim");
 		emit(e, "\t\t\t\t}\n");
 	}
 	emit(e, "\t\t}\n");
 }
 
+static int64_t grad_workspace(const struct node *n, const struct target *t)
+{
+	return crossentropy_is_soft(n->in[DTARGET]) ? 0 : label_workspace(n, t);
+}
+
 static enum status entropy_grad_emit(struct emit *e, const struct node *n)
 {
-	const bool soft = is_soft(n->in[DTARGET]);
+	const bool soft = crossentropy_is_soft(n->in[DTARGET]);
 	const struct label_view v = label_view(n, n->in[DX]);
 	const struct label_names names = {
 		soft ? NULL : "x3", input(n, DCONTROL) ? "x4" : NULL, input(n, DW) ? "x5" : NULL};
 	emit_labels(e, n, &v, &names, false);
 	const char *scale = emit_scale(e, n);
-	if (soft)
+	if (e->g->target->cuda)
+		crossentropy_grad_cuda(e, n, &v, scale);
+	else if (soft)
 		emit_grad_soft(e, n, &v, scale);
 	else
 		emit_grad_labels(e, n, &v, scale);
@@ -399,7 +409,8 @@ static enum status entropy_grad_emit(struct emit *e, const struct node *n)
 
 static const struct op_option options[] = {{.name = "label_smoothing", .high = 1},
 	{.name = "ignore_index", .value = -100}, {.name = "axis", .value = AXIS_AUTO}, REDUCTION,
-	{.name = "target", .words = "labels probabilities"}, {.name = NULL}};
+	{.name = "target", .words = "labels probabilities"},
+	{.name = "chunk", .low = 0, .high = 1e9}, {.name = NULL}};
 
 #define ALL_ROWS "=[0,0,1000000,0]"
 
@@ -407,7 +418,7 @@ static const struct op_option options[] = {{.name = "label_smoothing", .high = 1
 const struct op_def ops_crossentropy[] = {
 	{.name = "stint.CrossEntropy", .min_in = 2, .max_in = 4, .min_out = 2, .max_out = 2,
 		.traits = OP_CHECKED, .narrow_in = 1 << X, .infer = entropy_infer, .workspace = entropy_workspace, .cost = entropy_cost,
-		.emit_c = entropy_emit, .grad = entropy_rule, .match = crossentropy_match, .loss = "cross-entropy",
+		.emit_c = entropy_emit, .grad = entropy_rule, .match = crossentropy_match, .split = crossentropy_split, .loss = "cross-entropy",
 		.loss_target = entropy_target, .option = options,
 		.example = EXAMPLES({.in = "a,B a:i64<5 " ALL_ROWS}, {.in = "3,50 3:i64<50 =[0,0,2,0]", .low = -8, .high = 8},
 			{.in = "2,3,70 2,70:i64<3 =[0,0,1,0]", .attr = "axis=1 label_smoothing=0.1 ignore_index=0"},
@@ -425,7 +436,7 @@ const struct op_def ops_crossentropy[] = {
 			{.in = "a,b,C a,b,C", .attr = "axis=1 reduction=none"},
 			{.in = "a,B a,B", .attr = "reduction=none"}, {.in = "a,B a:i64<5", .attr = "reduction=none"})},
 	{.name = "stint.CrossEntropyGrad", .min_in = 4, .max_in = 7, .infer = like_scores, .npair = 1,
-		.pair = {{0, DX}}, .narrow_in = 1 << DX, .narrow_out = 1, .emit_c = entropy_grad_emit, .cost = entropy_cost, .option = options},
+		.pair = {{0, DX}}, .narrow_in = 1 << DX, .narrow_out = 1, .workspace = grad_workspace, .emit_c = entropy_grad_emit, .cost = entropy_cost, .option = options},
 	{0},
 };
 /* clang-format on */

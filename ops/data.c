@@ -41,8 +41,7 @@ void box_run(const struct box *b, size_t size, void *y, const void *x)
 	}
 }
 
-/* The same copy with as few axes as it takes, outermost first as y lies in memory. */
-static struct box simplified(const struct box *b)
+struct box box_simplified(const struct box *b)
 {
 	struct box s = {.xoff = b->xoff, .yoff = b->yoff};
 	for (int i = 0; i < b->rank; i++) {
@@ -71,8 +70,7 @@ static struct box simplified(const struct box *b)
 	return s;
 }
 
-/* "off + i0 * 24 + i1": the place for the loop variables i0, i1, ... */
-static void emit_place(struct emit *e, int64_t off, int rank, const int64_t *stride)
+void box_emit_place(struct emit *e, int64_t off, int rank, const int64_t *stride)
 {
 	bool first = true;
 	for (int k = 0; k < rank; k++) {
@@ -123,9 +121,9 @@ static void emit_rows(
 		emit(e, "\n");
 	emit_tabs(e, loops + 1);
 	emit(e, "memcpy(&%s[", y);
-	emit_place(e, b->yoff, loops, b->ys);
+	box_emit_place(e, b->yoff, loops, b->ys);
 	emit(e, "], &%s[", x);
-	emit_place(e, b->xoff, loops, b->xs);
+	box_emit_place(e, b->xoff, loops, b->xs);
 	if (pieces && n % COPY_PIECE)
 		emit(e,
 			"], (size_t)(%" PRId64 " - i%d < %d ? %" PRId64
@@ -140,9 +138,9 @@ static void emit_element(
 {
 	emit_tabs(e, depth);
 	emit(e, "%s[", y);
-	emit_place(e, b->yoff, b->rank, b->ys);
+	box_emit_place(e, b->yoff, b->rank, b->ys);
 	emit(e, "] = %s[", x);
-	emit_place(e, b->xoff, b->rank, b->xs);
+	box_emit_place(e, b->xoff, b->rank, b->xs);
 	emit(e, "];\n");
 }
 
@@ -174,17 +172,19 @@ static void emit_tiles(struct emit *e, const struct box *b, int t, const char *y
 	emit_element(e, b, depth + 2, y, x);
 }
 
-/* The innermost loop is not shared, so that the compiler has it for itself. */
+/* The innermost loop is not shared, so that the compiler has it for itself; a GPU's threads share
+ * all. */
 static void emit_elements(struct emit *e, const struct box *b, const char *y, const char *x)
 {
 	const int m = b->rank - 1;
 	struct emit_loop loop[BOX_RANK] = {0};
 	for (int k = 0; k < b->rank; k++)
 		loop[k] = loop_over(e, "i", k, b->dim[k], 1);
-	emit_loops(e, (double)box_count(b), m > 0 ? m : b->rank, loop);
+	const bool all = m <= 0 || e->g->target->cuda;
+	emit_loops(e, (double)box_count(b), all ? b->rank : m, loop);
 	if (b->rank)
 		emit(e, "\n");
-	if (m > 0) {
+	if (!all) {
 		emit_tabs(e, b->rank);
 		emit(e, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)\n", m, m, b->dim[m], m);
 	}
@@ -197,8 +197,12 @@ void box_emit(struct emit *e, const struct box *b, const char *type, const char 
 		emit(e, "\t(void)%s, (void)%s; /* nothing to copy */\n", y, x);
 		return;
 	}
-	const struct box s = simplified(b);
+	const struct box s = box_simplified(b);
 	int m = s.rank - 1;
+	if (e->g->target->cuda) { /* beside other loops */
+		emit_elements(e, &s, y, x);
+		return;
+	}
 	if (s.rank && s.ys[m] == 1 && s.xs[m] == 1) {
 		emit_rows(e, &s, type, y, x);
 		return;
@@ -210,6 +214,16 @@ void box_emit(struct emit *e, const struct box *b, const char *type, const char 
 			return;
 		}
 	emit_elements(e, &s, y, x);
+}
+
+void boxes_emit(struct emit *e, int n, const struct box_copy *copy, const struct tensor *t)
+{
+	if (e->g->target->cuda) {
+		boxes_cuda_emit(e, n, copy, t);
+		return;
+	}
+	for (int i = 0; i < n; i++)
+		box_emit(e, &copy[i].box, emit_type(t), copy[i].y, copy[i].x);
 }
 
 void zero_emit(struct emit *e, int64_t n, const char *y)

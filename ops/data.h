@@ -24,6 +24,22 @@ void box_strides(int rank, const int64_t *dim, int64_t *stride);
 void box_run(const struct box *b, size_t size, void *y, const void *x);
 /* The copy as C text; `y` and `x` name pointers to elements of C type `type`. */
 void box_emit(struct emit *e, const struct box *b, const char *type, const char *y, const char *x);
+/* The same copy with as few axes as it takes, outermost first as y lies in memory. */
+struct box box_simplified(const struct box *b);
+/* "off + i0 * 24 + i1": the place for the loop variables i0, i1, ... */
+void box_emit_place(struct emit *e, int64_t off, int rank, const int64_t *stride);
+
+/* Several copies of elements of t's type, which are all of a body: none touches what another
+ * writes. */
+struct box_copy {
+	struct box box;
+	const char *y, *x;
+};
+void boxes_emit(struct emit *e, int n, const struct box_copy *copy, const struct tensor *t);
+/* data_cuda.c: the same for a GPU; and a body that makes all of y0: the copy of x0, and elsewhere
+ * `fill`, an element (NULL: zeros). */
+void boxes_cuda_emit(struct emit *e, int n, const struct box_copy *copy, const struct tensor *t);
+void box_cuda_inset(struct emit *e, const struct box *b, const struct tensor *y, const char *fill);
 /* y[0..n) = 0 as C text. */
 void zero_emit(struct emit *e, int64_t n, const char *y);
 

@@ -7,6 +7,7 @@
 
 #include "ops/data.h"
 #include "ops/dropout.h"
+#include "ops/rows.h"
 
 static enum status ratio_of(struct graph *g, const struct node *n, double *out)
 {
@@ -122,6 +123,22 @@ static struct op_cost masked_cost(const struct node *n)
 		20 * k, k * (double)(dtype_bytes(x->dtype) + dtype_bytes(y->dtype))};
 }
 
+/* Four elements a thread: what one block of random numbers is for. */
+static void masked_emit_cuda(struct emit *e, const struct node *n)
+{
+	const struct dropout *p = n->param;
+	const int64_t count = n->out[0]->numel;
+	const char *packed = count % 4 ? "false" : "true";
+	elements_helper(e, 2, (const struct tensor *[]){n->in[0], n->out[0]});
+	emit_loops(e, (double)count * 16, 1, &(struct emit_loop){"i", count, 4});
+	emit(e, " {\n\t\tuint32_t word[4];\n\t\treal v[4];\n");
+	emit(e, "\t\tstint_philox_at(x1[0], x1[1], %d, i, word);\n", p->key);
+	emit(e, "\t\tload_values<%s>(v, x0, i, %" PRId64 ");\n", packed, count);
+	emit(e, "\t\tfor (int k = 0; k < 4; k++)\n");
+	emit(e, "\t\t\tv[k] = word[k] >> 8 >= keep_from ? v[k] * scale : 0;\n");
+	emit(e, "\t\tstore_values<%s>(y0, v, i, %" PRId64 ");\n\t}\n", packed, count);
+}
+
 static enum status masked_emit(struct emit *e, const struct node *n)
 {
 	const struct dropout *p = n->param;
@@ -130,6 +147,10 @@ static enum status masked_emit(struct emit *e, const struct node *n)
 	emit(e, "\tconst real scale = %s;\n", emit_real(e, 1 / (1 - p->ratio), scale));
 	emit(e, "\tconst uint32_t keep_from = %" PRIu32 "; /* of 2^24 */\n",
 		dropout_keep_from(p->ratio));
+	if (e->g->target->cuda) {
+		masked_emit_cuda(e, n);
+		return ST_OK;
+	}
 	emit_loops(e, (double)count * 16, 1, &(struct emit_loop){"i", count, 128});
 	emit(e, " {\n\t\tuint32_t word[128];\n\t\tphilox_lanes(x1[0], x1[1], %d, i, word);\n",
 		p->key);

@@ -2,12 +2,7 @@
  * and adding gradients back into their places. */
 #include <inttypes.h>
 
-#include "ops/data.h"
-
-/* The data as [outer, size, inner] around the gathered axis, with `count` indices. */
-struct picks {
-	int64_t outer, size, inner, count;
-};
+#include "ops/gather.h"
 
 static struct picks picks_of(
 	const struct node *n, int rank, const int64_t *dim, const struct tensor *indices)
@@ -114,6 +109,10 @@ static enum status gather_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *x = n->in[0];
 	struct picks p = picks_of(n, x->rank, x->dim, n->in[1]);
+	if (e->g->target->cuda && n->out[0]->numel > 0) {
+		gather_cuda_emit(e, n, &p);
+		return ST_OK;
+	}
 	/* all indices first: a thread cannot leave the loop below */
 	check_emit(e, n, &p);
 	if (n->out[0]->numel == 0) {
@@ -188,10 +187,21 @@ static enum status scatter_grad(struct graph *g, const struct node *n, struct te
  * of the indices) depends on no number of threads. */
 enum { SCATTER_PIECE = 64 };
 
+static int64_t scatter_workspace(const struct node *n, const struct target *t)
+{
+	const struct tensor *y = n->out[0];
+	const struct picks p = picks_of(n, y->rank, y->dim, n->in[1]);
+	return t->cuda && n->in[0]->numel > 0 ? scatter_cuda_workspace(&p) : 0;
+}
+
 static enum status scatter_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *y = n->out[0];
 	struct picks p = picks_of(n, y->rank, y->dim, n->in[1]);
+	if (e->g->target->cuda && n->in[0]->numel > 0) {
+		scatter_cuda_emit(e, n, &p);
+		return ST_OK;
+	}
 	check_emit(e, n, &p);
 	zero_emit(e, y->numel, "y0");
 	if (n->in[0]->numel == 0) {
@@ -245,6 +255,7 @@ const struct op_def ops_gather[] = {
 		.infer = scatter_infer,
 		.fold = scatter_fold,
 		.grad = scatter_grad,
+		.workspace = scatter_workspace,
 		.emit_c = scatter_emit,
 		.example = EXAMPLES({.in = "9,70 9:i64<4", .attr = "shape=4,70"},
 			{.in = "2,6,3 2,3:i64<4", .attr = "axis=1 shape=2,4,3"})},

@@ -4,10 +4,13 @@
 
 #include "ops/data.h"
 #include "ops/lanes.h"
+#include "ops/rows.h"
 
 /* Gradients are summed in parts of so many elements, each in a tree of lanes: the parts are the
  * same whatever the threads. */
 enum { PART = 1024 };
+/* CUDA: a warp's parts, in so many blocks. */
+enum { WARP_PART = 8192, MOST_BLOCKS = 2048 };
 
 static int64_t parts_of(const struct tensor *x)
 {
@@ -41,12 +44,60 @@ static int64_t part_emit(
 	return parts;
 }
 
+static const char warp_parts[] =
+	"/* Parts of 8192 of x, a warp each: the sums of squares, or else 0 or NaN, which all that "
+	"is "
+	"not finite gives. All\n * gradients' parts are dealt out as one list, in which these are "
+	"from `at` on. */\n"
+	"template <bool SQUARES>\n"
+	"static __device__ __forceinline__ void warp_parts(const real *x, int64_t n, double *part, "
+	"int64_t at)\n"
+	"{\n"
+	"\tconst int64_t warps = THREADS / 32, lane = threadIdx.x % 32;\n"
+	"\tfor (int64_t p = (THREAD / 32 + warps - at % warps) % warps; p * 8192 < n; p += warps) "
+	"{\n"
+	"\t\tconst int64_t end = MIN(p * 8192 + 8192, n);\n"
+	"\t\treal sum = 0;\n"
+	"\t\tfor (int64_t i = p * 8192 + lane; i < end; i += 32)\n"
+	"\t\t\tsum += x[i] * (SQUARES ? x[i] : 0);\n"
+	"\t\tconst double all = warp_sum((double)sum);\n"
+	"\t\tif (lane == 0)\n"
+	"\t\t\tpart[at + p] = all;\n"
+	"\t}\n"
+	"}\n";
+
+/* "double total", in each thread of one block, whose first writes the results. */
+static void parts_emit_cuda(struct emit *e, const struct node *n, int first, bool squares)
+{
+	int64_t at = 0;
+	block_sums_helper(e);
+	emit_helper(e, "warp_parts", warp_parts);
+	emit(e, "\tdouble *const part = ws;\n");
+	for (int k = first; k < n->nin; k++) {
+		emit(e, "\twarp_parts<%s>(x%d, %" PRId64 ", part, %" PRId64 ");\n",
+			squares ? "true" : "false", k, n->in[k]->numel, at);
+		at += (n->in[k]->numel + WARP_PART - 1) / WARP_PART;
+	}
+	emit_launch(e, at < 8 * MOST_BLOCKS ? (at + 7) / 8 : MOST_BLOCKS, 256);
+	emit_stage(e);
+	emit_launch(e, 1, 256);
+	emit(e, "\t__shared__ double wides[BLOCK_WARPS];\n");
+	emit(e, "\tconst double *const part = ws;\n\tdouble total = 0;\n");
+	emit(e, "\tfor (int64_t p = threadIdx.x; p < %" PRId64 "; p += 256)\n", at);
+	emit(e, "\t\ttotal += part[p];\n\ttotal = block_sum(total, wides);\n");
+	emit(e, "\tif (threadIdx.x != 0)\n\t\treturn;\n");
+}
+
 /* "double total", the sum of what `function` makes of each part and its length; `twice`: of the
  * part and itself. */
 static void parts_emit(
 	struct emit *e, const struct node *n, int first, const char *function, bool twice)
 {
 	int64_t at = 0;
+	if (e->g->target->cuda) {
+		parts_emit_cuda(e, n, first, twice);
+		return;
+	}
 	emit(e, "\tdouble *part = ws, total = 0;\n");
 	for (int k = first; k < n->nin; k++)
 		if (n->in[k]->numel > 0)
@@ -154,7 +205,8 @@ static const char zero_lanes[] = "/* 0; NaN where one of n numbers is not finite
 
 static enum status check_emit(struct emit *e, const struct node *n)
 {
-	emit_helper_on(e, "zero_lanes", zero_lanes, 0, NULL);
+	if (!e->g->target->cuda)
+		emit_helper_on(e, "zero_lanes", zero_lanes, 0, NULL);
 	parts_emit(e, n, CHECK_GRADIENTS, "zero_lanes", false);
 	emit(e, "\ty0[0] = x1[0];\n\ty0[1] = x1[1] - (int64_t)x0[2];\n\ty0[2] = x1[2];\n");
 	emit(e, "\ty0[3] = %stotal != 0; /* not finite */\n",

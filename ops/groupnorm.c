@@ -196,7 +196,7 @@ const struct op_def ops_groupnorm[] = {
 	{.name = "stint.GroupNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit,
 		.work = 30, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.GroupNormGradScale", .narrow_in = 3, .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
-		.infer = norm_scale_infer, .emit_c = norm_scale_emit},
+		.infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit},
 	{0},
 };
 /* clang-format on */

@@ -4,6 +4,10 @@
 
 #include <inttypes.h>
 
+#include "ops/rows.h"
+
+enum { LABEL_THREADS = 256 };
+
 int label_axis(const struct tensor *x, double asked)
 {
 	int64_t a = (int64_t)asked;
@@ -128,21 +132,72 @@ void emit_counts(
 	emit(e, "r < rows");
 	if (label && ignored(n) != IGNORE_NOTHING)
 		emit(e, " && %s[r] != %" PRId64, label, ignored(n));
-	if (label && is_lenient(n))
+	if (label && (is_lenient(n) || e->g->target->cuda))
 		emit(e, " && %s[r] >= 0 && %s[r] < %" PRId64, label, label, v->classes);
+}
+
+static void emit_rows(
+	struct emit *e, const struct label_view *v, const struct label_names *names, bool n)
+{
+	emit_valid(e, v->batch, names->control);
+	emit(e, "\tconst int64_t rows = valid * %" PRId64 ";\n", label_count(v) / v->batch);
+	if (n)
+		emit(e, "\tconst int64_t n = rows;\n");
+}
+
+/* --- CUDA --- */
+
+int64_t label_workspace(const struct node *n, const struct target *t)
+{
+	return t->cuda && label_reduction(n) == MEAN ? (int64_t)sizeof(double) : 0;
+}
+
+/* The head of a loop of a block's threads over the rows that count or may be bad. */
+static void open_rows(struct emit *e)
+{
+	block_sums_helper(e);
+	emit_launch(e, 1, LABEL_THREADS);
+	emit(e, "\t__shared__ double part[BLOCK_WARPS];\n");
+}
+
+static void emit_weight(struct emit *e, const struct node *n, const struct label_view *v,
+	const struct label_names *names)
+{
+	emit(e, "\t\tif (");
+	emit_counts(e, n, v, names->label);
+	if (names->weight)
+		emit(e, ")\n\t\t\tcount += (double)%s[%s[r]];\n", names->weight, names->label);
+	else
+		emit(e, ")\n\t\t\tcount++;\n");
+}
+
+static void emit_counted(struct emit *e, const struct node *n, const struct label_view *v,
+	const struct label_names *names)
+{
+	emit_rows(e, v, names, false);
+	open_rows(e);
+	emit(e, "\tdouble count = 0;\n\tfor (int64_t r = threadIdx.x; r < rows; r += %d)\n",
+		LABEL_THREADS);
+	emit_weight(e, n, v, names);
+	emit(e, "\tcount = block_sum(count, part);\n");
+	emit(e, "\tif (threadIdx.x == 0)\n\t\t*(double *)ws = count;\n");
+	emit_stage(e);
+	emit_rows(e, v, names, false);
+	emit(e, "\tconst double *const counted = ws, n = *counted;\n");
 }
 
 void emit_labels(struct emit *e, const struct node *n, const struct label_view *v,
 	const struct label_names *names, bool check)
 {
-	const bool mean = label_reduction(n) == MEAN;
+	const bool mean = label_reduction(n) == MEAN, cuda = e->g->target->cuda;
 	const char *weighed = names->weight;
+	if (cuda && mean && names->label && !check) {
+		emit_counted(e, n, v, names);
+		return;
+	}
 	check = check && !is_lenient(n);
-	emit_valid(e, v->batch, names->control);
-	emit(e, "\tconst int64_t rows = valid * %" PRId64 ";\n", label_count(v) / v->batch);
-	if (mean && !names->label)
-		emit(e, "\tconst int64_t n = rows;\n");
-	if (!names->label || (!mean && !check))
+	emit_rows(e, v, names, mean && !names->label && !(cuda && check));
+	if (!names->label || (!mean && !check) || cuda)
 		return;
 	if (mean)
 		emit(e, weighed ? "\tdouble n = 0;\n" : "\tint64_t n = 0;\n");
@@ -166,8 +221,68 @@ void emit_terms(struct emit *e)
 	emit(e, "\tdouble *loss = ws;\n");
 }
 
-void emit_reduced(struct emit *e, const struct node *n, const struct label_view *v)
+/* All of a block's threads return where one has met a label that is no class: what the first such
+ * row holds is told. */
+static void emit_bad(struct emit *e, const struct node *n, const char *label)
 {
+	if (!label || is_lenient(n))
+		return;
+	emit(e, "\t__syncthreads();\n\tif (bad_row != NO_ROW)\n");
+	emit(e, "\t\treturn threadIdx.x == 0 ? BAD_INDEX(%s[bad_row]) : 1;\n", label);
+}
+
+/* The last stage: one block. */
+static void emit_reduced_cuda(struct emit *e, const struct node *n, const struct label_view *v,
+	const struct label_names *names)
+{
+	const bool check = names->label && !is_lenient(n), mean = label_reduction(n) == MEAN;
+	const bool none = label_reduction(n) == NONE;
+	emit(e, "\treturn 0;\n");
+	emit_stage(e);
+	emit_rows(e, v, names, false);
+	open_rows(e);
+	emit(e, "\tconst double *const loss = ws;\n");
+	if (check) {
+		emit(e, "\tenum { NO_ROW = 0x7FFFFFFF };\n\t__shared__ int bad_row;\n");
+		emit(e, "\tif (threadIdx.x == 0)\n\t\tbad_row = NO_ROW;\n\t__syncthreads();\n");
+	}
+	emit(e, "\tdouble total = 0%s;\n", mean ? ", count = 0" : "");
+	emit(e, "\tfor (int64_t r = threadIdx.x; r < rows; r += %d) {\n", LABEL_THREADS);
+	if (check) {
+		const int64_t ignore = ignored(n);
+		emit(e, "\t\tif (");
+		if (ignore != IGNORE_NOTHING)
+			emit(e, "%s[r] != %" PRId64 " && ", names->label, ignore);
+		emit(e,
+			"(%s[r] < 0 || %s[r] >= %" PRId64
+			"))\n\t\t\tatomicMin(&bad_row, (int)r);\n",
+			names->label, names->label, v->classes);
+	}
+	emit(e, "\t\ttotal += loss[r];\n");
+	if (mean)
+		emit_weight(e, n, v, names);
+	emit(e, "\t}\n");
+	emit_bad(e, n, names->label);
+	if (none) {
+		emit(e, "\tfor (int64_t r = threadIdx.x; r < %" PRId64 "; r += %d)\n",
+			label_count(v), LABEL_THREADS);
+		emit(e, "\t\ty0[r] = (real)loss[r];\n\treturn 0;\n");
+		return;
+	}
+	emit(e, "\ttotal = block_sum(total, part);\n");
+	if (mean)
+		emit(e, "\tcount = block_sum(count, part);\n");
+	emit(e, "\tif (threadIdx.x == 0)\n\t\ty0[0] = (real)%s;\n\treturn 0;\n",
+		mean ? "(total / count)" : "total");
+}
+
+void emit_reduced(struct emit *e, const struct node *n, const struct label_view *v,
+	const struct label_names *names)
+{
+	if (e->g->target->cuda) {
+		emit_reduced_cuda(e, n, v, names);
+		return;
+	}
 	if (label_reduction(n) == NONE) {
 		emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++)\n", label_count(v));
 		emit(e, "\t\ty0[r] = (real)loss[r];\n\treturn 0;\n");

@@ -51,17 +51,24 @@ struct label_names {
 	const char *label, *control, *weight;
 };
 /* `rows`: how many labels are valid; where the reduction is the mean, `n`: the divisor, the labels
- * that count or the sum of their weights. With `check`, refuse what is no class. */
+ * that count or the sum of their weights. With `check`, refuse what is no class.
+ *
+ * CUDA: with `check` all but `rows` is left to emit_reduced, which is a stage of its own. Without,
+ * `n` is made in a first stage, by one block; what the caller writes is the second. */
 void emit_labels(struct emit *e, const struct node *n, const struct label_view *v,
 	const struct label_names *names, bool check);
-/* The condition that label r counts: "r < rows && ...". */
+/* The condition that label r counts: "r < rows && ...". In CUDA a label that is no class does not:
+ * other threads may have gone on when it is found. */
 void emit_counts(
 	struct emit *e, const struct node *n, const struct label_view *v, const char *label);
 
 /* Terms of a loss, one a row: "double *loss" in scratch of 8 bytes each, and the output made of
- * them. */
+ * them. `names` as for emit_labels, with `check`. */
 void emit_terms(struct emit *e);
-void emit_reduced(struct emit *e, const struct node *n, const struct label_view *v);
+void emit_reduced(struct emit *e, const struct node *n, const struct label_view *v,
+	const struct label_names *names);
+/* Scratch bytes of a gradient whose text begins with emit_labels. */
+int64_t label_workspace(const struct node *n, const struct target *t);
 /* `scale`, what every row's gradient is multiplied by; with the reduction NONE it is x0[r]: the
  * text is returned. */
 const char *emit_scale(struct emit *e, const struct node *n);

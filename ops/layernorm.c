@@ -268,7 +268,7 @@ const struct op_def ops_layernorm[] = {
 	{.name = "stint.LayerNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit,
 		.work = 30, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.LayerNormGradScale", .narrow_in = 3, .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
-		.infer = norm_scale_infer, .emit_c = norm_scale_emit},
+		.infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit},
 	{.name = "stint.LayerNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 5, .max_in = 5, .min_out = 3, .max_out = 3, .infer = norm_all_infer,
 		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.RmsNorm", .narrow_in = 1, .narrow_out = 1, .min_in = 1, .max_in = 2, .min_out = 2, .max_out = 2, .infer = layernorm_infer,
@@ -278,7 +278,7 @@ const struct op_def ops_layernorm[] = {
 		.work = 24, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.RmsNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 2, .max_in = 5, .min_out = 2, .max_out = 2, .infer = norm_all_infer,
 		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .work = 28, .npair = 2, .pair = {{0, 0}, {0, 1}}},
-	{.name = "stint.RmsNormGradScale", .narrow_in = 3, .min_in = 2, .max_in = 4, .infer = norm_scale_infer, .emit_c = norm_scale_emit},
+	{.name = "stint.RmsNormGradScale", .narrow_in = 3, .min_in = 2, .max_in = 4, .infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit},
 	{0},
 };
 /* clang-format on */

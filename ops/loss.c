@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "ops/labels.h"
+#include "ops/rows.h"
 
 /* The term of an element, x of the output and t of the target, and its derivative by x; a loss's
  * options stand by their names. Like PyTorch: |x|' is 0 at 0; the logarithms of bce are at least
@@ -129,9 +130,39 @@ static void emit_names(
 		emit(e, "%sconst real d = x - t;\n", tabs);
 }
 
+/* A warp has a chunk; then one block the chunks. */
+static void sum_emit_cuda(struct emit *e, const struct node *n)
+{
+	const char *value = formula(n)->value;
+	const int64_t chunks = (n->in[0]->numel + CHUNK - 1) / CHUNK;
+	block_sums_helper(e);
+	emit_head(e, n, n->in[0], value, "x2");
+	emit_launch(e, (chunks + 7) / 8, 256);
+	emit(e, "\tdouble *const part = ws;\n");
+	emit(e, "\tfor (int64_t p = THREAD / 32; p < %" PRId64 "; p += THREADS / 32) {\n", chunks);
+	emit(e, "\t\tconst int64_t end = MIN(p * %d + %d, n);\n\t\treal sum = 0;\n", CHUNK, CHUNK);
+	emit(e, "\t\tfor (int64_t i = p * %d + threadIdx.x %% 32; i < end; i += 32) {\n", CHUNK);
+	emit_names(e, "\t\t\t", value, "x0[i]", "x1[i]");
+	emit(e, "\t\t\tsum += %s;\n\t\t}\n", value);
+	emit(e, "\t\tconst double all = warp_sum((double)sum);\n");
+	emit(e, "\t\tif (threadIdx.x %% 32 == 0)\n\t\t\tpart[p] = all;\n\t}\n");
+	emit_stage(e);
+	emit_head(e, n, n->in[0], "", "x2");
+	emit_launch(e, 1, 256);
+	emit(e, "\t__shared__ double wides[BLOCK_WARPS];\n");
+	emit(e, "\tconst double *const part = ws;\n\tdouble total = 0;\n");
+	emit(e, "\tfor (int64_t p = threadIdx.x; p < (n + %d) / %d; p += 256)\n", CHUNK - 1, CHUNK);
+	emit(e, "\t\ttotal += part[p];\n\ttotal = block_sum(total, wides);\n");
+	emit(e, "\tif (threadIdx.x == 0)\n\t\ty0[0] = (real)(total / (double)%s);\n", divisor(n));
+}
+
 static enum status sum_emit(struct emit *e, const struct node *n)
 {
 	const char *value = formula(n)->value;
+	if (e->g->target->cuda) {
+		sum_emit_cuda(e, n);
+		return ST_OK;
+	}
 	emit_head(e, n, n->in[0], value, "x2");
 	emit(e, "\tdouble *part = ws, total = 0;\n");
 	const int64_t most = n->in[0]->numel;

@@ -1,110 +1,8 @@
-/* Operators that move elements: transposing, joining, splitting. Each is a few boxes
- * copied (ops/data.h), on the host for constants and as C text for the step. */
+/* Joining and splitting: each is a few boxes copied (ops/data.h), on the host for constants and as
+ * C text for the step. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "ops/data.h"
-
-/* --- Transpose --- */
-
-static enum status transpose_perm(struct graph *g, const struct node *n, int *perm)
-{
-	int rank = n->in[0]->rank, len;
-	const int64_t *v;
-	bool seen[RANK_MAX] = {false};
-	TRY(node_ints(g, n, "perm", -1, &len, &v));
-	if (v && len != rank)
-		return node_fail(g, n, NULL, "perm lists %d axes, the input has %d", len, rank);
-	for (int i = 0; i < rank; i++) {
-		TRY(node_axis(g, n, v ? v[i] : rank - 1 - i, rank, &perm[i]));
-		if (seen[perm[i]])
-			return node_fail(g, n, NULL, "perm lists axis %d twice", perm[i]);
-		seen[perm[i]] = true;
-	}
-	return ST_OK;
-}
-
-static enum status transpose_infer(struct graph *g, struct node *n)
-{
-	const struct tensor *x = n->in[0];
-	int perm[RANK_MAX];
-	int64_t dim[RANK_MAX], list[RANK_MAX];
-	TRY(transpose_perm(g, n, perm));
-	for (int i = 0; i < x->rank; i++) {
-		dim[i] = x->dim[perm[i]];
-		list[i] = perm[i];
-	}
-	const struct attr attr = data_ints(g, "perm", x->rank, list);
-	TRY(data_settle(g, n, 1, 1, &attr));
-	return data_output(g, n, 0, x->dtype, x->rank, dim);
-}
-
-static struct box transpose_box(const struct node *n)
-{
-	const struct tensor *x = n->in[0], *y = n->out[0];
-	const int64_t *perm = node_attr(n, "perm")->ints;
-	int64_t xs[RANK_MAX];
-	struct box b = {.rank = y->rank};
-	box_strides(x->rank, x->dim, xs);
-	box_strides(y->rank, y->dim, b.ys);
-	for (int i = 0; i < y->rank; i++) {
-		b.dim[i] = y->dim[i];
-		b.xs[i] = xs[perm[i]];
-	}
-	return b;
-}
-
-/* Moving axes of size 1 about moves nothing. */
-static bool transpose_is_view(const struct node *n)
-{
-	const struct attr *perm = node_attr(n, "perm");
-	int64_t last = -1;
-	for (int i = 0; i < perm->n; i++) {
-		if (n->out[0]->dim[i] == 1)
-			continue;
-		if (perm->ints[i] < last)
-			return false;
-		last = perm->ints[i];
-	}
-	return true;
-}
-
-static enum status transpose_lower(struct graph *g, const struct node *n, struct tensor *const *in,
-	const struct lower_options *o, struct tensor **out)
-{
-	(void)o;
-	return transpose_is_view(n) ? data_lower_to_view(g, n, in, out)
-				    : data_lower_same(g, n, in, out);
-}
-
-static enum status transpose_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
-	const bool *want, struct tensor **dx)
-{
-	const int64_t *perm = node_attr(n, "perm")->ints;
-	int rank = n->in[0]->rank;
-	int64_t inverse[RANK_MAX];
-	for (int i = 0; i < rank; i++)
-		inverse[perm[i]] = i;
-	const struct attr attr = data_ints(g, "perm", rank, inverse);
-	if (want[0])
-		dx[0] = graph_op(g, n->op->name, 1, dy, 1, &attr);
-	return g->failed;
-}
-
-static enum status transpose_fold(struct graph *g, const struct node *n, void *const *out)
-{
-	(void)g;
-	const struct box b = transpose_box(n);
-	box_run(&b, (size_t)dtype_bytes(n->in[0]->dtype), out[0], n->in[0]->data);
-	return ST_OK;
-}
-
-static enum status transpose_emit(struct emit *e, const struct node *n)
-{
-	const struct box b = transpose_box(n);
-	box_emit(e, &b, emit_type(n->out[0]), "y0", "x0");
-	return ST_OK;
-}
 
 /* --- Concat and Split: parts of one tensor along an axis --- */
 
@@ -231,15 +129,18 @@ static enum status concat_emit_rows(struct emit *e, const struct node *n)
 static enum status concat_emit(struct emit *e, const struct node *n)
 {
 	int64_t at = 0;
-	if (concat_in_rows(n))
+	struct box_copy *copy = ARENA_ARRAY(e->g->arena, struct box_copy, n->nin);
+	if (!copy)
+		return diag_nomem(e->g->diag);
+	if (concat_in_rows(n) && !e->g->target->cuda)
 		return concat_emit_rows(e, n);
 	for (int i = 0; i < n->nin; i++) {
-		const struct box b = part_box(n->in[i], n->out[0], settled_axis(n), at, true);
-		char x[16];
-		snprintf(x, sizeof x, "x%d", i);
-		box_emit(e, &b, emit_type(n->out[0]), "y0", x);
+		copy[i] = (struct box_copy){
+			part_box(n->in[i], n->out[0], settled_axis(n), at, true), "y0",
+			emit_text(e, "x%d", i)};
 		at += n->in[i]->dim[settled_axis(n)];
 	}
+	boxes_emit(e, n->nin, copy, n->out[0]);
 	return ST_OK;
 }
 
@@ -262,6 +163,7 @@ static enum status concat_grad(struct graph *g, const struct node *n, struct ten
 static enum status concat_block(struct blocking *b)
 {
 	const struct node *n = b->n;
+	int64_t unit;
 	bool fit = true, any = false;
 	for (int i = 0; i < n->nin; i++) {
 		fit &= blocking_fits(b, n->in[i]);
@@ -274,30 +176,11 @@ static enum status concat_block(struct blocking *b)
 		return ST_OK;
 	for (int i = 0; i < n->nin; i++)
 		in[i] = blocking_blocked(b, i);
-	struct node *m = graph_op_like(b->g, n, in, n->nattr, n->attr, NULL);
+	const int channels = blocking_axis(b, n->out[0]->rank, &unit);
+	const struct attr axis = ATTR_I("axis", settled_axis(n) == 1 ? channels : settled_axis(n));
+	struct node *m = graph_op_like(b->g, n, in, 1, &axis, NULL);
 	if (m)
 		blocking_give(b, 0, m->out[0], true);
-	return b->g->failed;
-}
-
-/* Channels last, from blocks: they move with their block; what else moves, from plain. */
-static enum status transpose_block(struct blocking *b)
-{
-	const struct node *n = b->n;
-	const struct tensor *x = n->in[0];
-	const struct attr *perm = node_attr(n, "perm");
-	int64_t list[RANK_MAX];
-	int rank = 0;
-	if (!blocking_has(b, 0) || perm->ints[x->rank - 1] != 1)
-		return ST_OK;
-	for (int i = 0; i < x->rank; i++)
-		list[rank++] = perm->ints[i];
-	list[rank++] = x->rank;
-	const struct attr attr = data_ints(b->g, "perm", rank, list);
-	struct tensor *in = blocking_blocked(b, 0);
-	struct node *m = graph_op_like(b->g, n, &in, 1, &attr, NULL);
-	if (m)
-		blocking_give(b, 0, graph_reshape(b->g, m->out[0], x->rank, n->out[0]->dim), false);
 	return b->g->failed;
 }
 
@@ -355,17 +238,20 @@ static enum status split_block(struct blocking *b)
 {
 	const struct node *n = b->n;
 	const int axis = settled_axis(n);
+	int64_t unit;
+	const int channels = blocking_axis(b, n->in[0]->rank, &unit);
 	bool fit = blocking_has(b, 0);
 	int64_t *size = ARENA_ARRAY(b->g->arena, int64_t, n->nout);
 	if (!size)
 		return diag_nomem(b->g->diag);
 	for (int k = 0; k < n->nout; k++) {
 		fit &= n->out[k] && blocking_fits(b, n->out[k]);
-		size[k] = n->out[k] ? n->out[k]->dim[axis] / (axis == 1 ? b->block : 1) : 0;
+		size[k] = n->out[k] ? n->out[k]->dim[axis] / (axis == 1 ? unit : 1) : 0;
 	}
 	if (!fit)
 		return ST_OK;
-	const struct attr attr[] = {ATTR_I("axis", axis), ATTR_IS("split", n->nout, size)};
+	const struct attr attr[] = {
+		ATTR_I("axis", axis == 1 ? channels : axis), ATTR_IS("split", n->nout, size)};
 	struct tensor *in = blocking_blocked(b, 0);
 	struct node *m = graph_op_like(b->g, n, &in, 2, attr, NULL);
 	for (int k = 0; m && k < n->nout; k++)
@@ -388,13 +274,16 @@ static enum status split_fold(struct graph *g, const struct node *n, void *const
 static enum status split_emit(struct emit *e, const struct node *n)
 {
 	int64_t at = 0;
+	struct box_copy *copy = ARENA_ARRAY(e->g->arena, struct box_copy, n->nout);
+	if (!copy)
+		return diag_nomem(e->g->diag);
 	for (int k = 0; k < n->nout; k++) {
-		const struct box b = part_box(n->out[k], n->in[0], settled_axis(n), at, false);
-		char y[16];
-		snprintf(y, sizeof y, "y%d", k);
-		box_emit(e, &b, emit_type(n->in[0]), y, "x0");
+		copy[k] = (struct box_copy){
+			part_box(n->out[k], n->in[0], settled_axis(n), at, false),
+			emit_text(e, "y%d", k), "x0"};
 		at += n->out[k]->dim[settled_axis(n)];
 	}
+	boxes_emit(e, n->nout, copy, n->in[0]);
 	return ST_OK;
 }
 
@@ -420,35 +309,7 @@ static struct op_cost split_cost(const struct node *n)
 	return (struct op_cost){0, 2 * (double)tensor_bytes(n->in[0])};
 }
 
-/* Of a line that strided reads fetch, a part is used. */
-static struct op_cost transpose_cost(const struct node *n)
-{
-	return (struct op_cost){0, 5 * (double)tensor_bytes(n->out[0])};
-}
-
 const struct op_def ops_move[] = {
-	{.name = "Transpose",
-		.role = ROLE_TRANSPOSE,
-		.since = 1,
-		.min_in = 1,
-		.max_in = 1,
-		.infer = transpose_infer,
-		.fold = transpose_fold,
-		.lower = transpose_lower,
-		.block = transpose_block,
-		.grad = transpose_grad,
-		.cost = transpose_cost,
-		.traits = OP_ALIKE,
-		.narrow_in = 1,
-		.narrow_out = 1,
-		.emit_c = transpose_emit,
-		.example = EXAMPLES({.in = "3,5"}, {.in = "70,33"}, {.in = "64,32"},
-			{.in = "2,3,4,5", .attr = "perm=0,2,1,3"},
-			{.in = "2,3,4,5", .attr = "perm=0,3,1,2"},
-			{.in = "2,6,5,7", .attr = "perm=0,2,3,1"},
-			{.in = "2,3,4,5", .attr = "perm=3,1,0,2"},
-			{.in = "a,b,c", .attr = "perm=1,2,0"}, {.in = "3,4,2:bool"},
-			{.in = "4,1,5", .attr = "perm=1,0,2"}, {.in = "3,4,2:i64<9"})},
 	{.name = "Concat",
 		.since = 4,
 		.min_in = 1,

@@ -50,7 +50,7 @@ static enum status nll_emit(struct emit *e, const struct node *n)
 		emit(e, "(r / %" PRId64 " * %" PRId64 " + x1[r]) * %" PRId64 " + r %% %" PRId64 "]",
 			v.inner, v.classes, v.inner, v.inner);
 	emit(e, "%s;\n\t}\n", names.weight ? " * (double)x3[x1[r]]" : "");
-	emit_reduced(e, n, &v);
+	emit_reduced(e, n, &v, &names);
 	return ST_OK;
 }
 
@@ -185,7 +185,7 @@ const struct op_def ops_nll[] = {
 			{.in = "4,3 4:i64<3 =[0,0,3,0] " WEIGHTS, .attr = "reduction=sum ignore_index=2"},
 			{.in = "a,3,b,c a,b,c:i64<3 - " WEIGHTS, .attr = "reduction=none"},
 			{.in = "a,3 a:i64<3 - " WEIGHTS})},
-	{.name = "stint.NllGrad", .min_in = 2, .max_in = 4, .infer = nll_grad_infer,
+	{.name = "stint.NllGrad", .min_in = 2, .max_in = 4, .infer = nll_grad_infer, .workspace = label_workspace,
 		.emit_c = nll_grad_emit, .option = options},
 	ONNX("SoftmaxCrossEntropyLoss", .min_out = 1, .max_out = 2, .match = onnx_match,
 		.example = EXAMPLES({.in = "a,B a:i64<5"}, {.in = "a,3,b a,b:i64<3 " WEIGHTS, .nout = 2},

@@ -1,8 +1,9 @@
 /* The C text of normalisations (norm.h). */
 #include <inttypes.h>
 
+#include "ops/channel_cuda.h"
 #include "ops/lanes.h"
-#include "ops/norm.h"
+#include "ops/norm_cuda.h"
 
 /* Rows longer than this are summed in double precision. Sums over rows: so many of them at first.
  */
@@ -135,6 +136,8 @@ enum status norm_emit(struct emit *e, const struct node *n)
 	int64_t w = width_of(p);
 	if (n->out[0]->numel == 0)
 		return emit_empty(e, n, p);
+	if (norm_cuda_fits(e, n))
+		return norm_cuda_emit(e, n);
 	open_rows(e, p, 4);
 	emit(e, "\t\tconst %s *x = x0 + r * %" PRId64 ";\n", emit_type(n->in[NORM_X]), w);
 	emit(e, "\t\t%s *y = y0 + r * %" PRId64 ";\n", emit_type(n->out[0]), w);
@@ -220,6 +223,8 @@ enum status norm_grad_emit(struct emit *e, const struct node *n)
 		emit(e, "\t(void)y0; /* no elements */\n");
 		return ST_OK;
 	}
+	if (norm_cuda_fits(e, n))
+		return norm_grad_cuda_emit(e, n);
 	open_rows(e, p, 6);
 	const struct tensor *const dy_x[] = {n->in[0], n->in[1]};
 	emit(e, "\t\tconst %s *dy = x0 + r * %" PRId64 ";\n", emit_type(n->in[0]), w);
@@ -258,7 +263,8 @@ static int64_t parts_of(const struct norm *p)
 int64_t norm_all_workspace(const struct node *n, const struct target *t)
 {
 	const struct norm *p = n->param;
-	(void)t;
+	if (t->cuda)
+		return norm_all_cuda_workspace(n);
 	return parts_of(p) * p->channels * (p->centred ? 2 : 1) * dtype_bytes(n->out[1]->dtype);
 }
 
@@ -283,6 +289,8 @@ enum status norm_all_emit(struct emit *e, const struct node *n)
 	const char *dy = emit_value(e, n->in[0], "dy[i]");
 	if (n->out[0]->numel == 0)
 		return emit_empty(e, n, p);
+	if (norm_cuda_fits(e, n))
+		return norm_all_cuda_emit(e, n);
 	emit(e, "\treal *const part = ws; /* [%" PRId64 "][%" PRId64 "][%" PRId64 "] */\n",
 		parts_of(p), sums, c);
 	emit_loops(e, (double)(p->rows * c) * 10, 1, &(struct emit_loop){"p", parts_of(p), 1});
@@ -365,11 +373,18 @@ static void emit_planes(struct emit *e, const struct norm *p, const struct node 
 	emit(e, "\t\ty0[c] = (real)scale;\n\t\ty1[c] = (real)bias;\n\t}\n");
 }
 
+int64_t norm_scale_workspace(const struct node *n, const struct target *t)
+{
+	return t->cuda ? norm_scale_cuda_workspace(n) : 0;
+}
+
 enum status norm_scale_emit(struct emit *e, const struct node *n)
 {
 	const struct norm *p = n->param;
 	if (n->out[0]->numel == 0)
 		emit(e, "\t(void)y0; /* no elements */\n");
+	else if (norm_cuda_fits(e, n))
+		return norm_scale_cuda_stages(e, n, 0);
 	else if (p->inner == 1)
 		emit_columns(e, p, n);
 	else

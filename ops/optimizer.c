@@ -3,6 +3,7 @@
  * over the elements). */
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "ops/update.h"
@@ -28,6 +29,44 @@ void update_constant(struct emit *e, const char *name, double v)
 	emit(e, "\tconst real %s = %s;\n", name, emit_real(e, v, buf));
 }
 
+/* Large enough for a launch of its own (codegen/updates.c). */
+static bool has_shared(const struct emit *e, const struct node *n)
+{
+	return e->g->target->cuda && n->out[0]->numel > (int64_t)1 << 20;
+}
+
+void update_scalar(struct emit *e, const struct node *n, const char *type, const char *name,
+	const char *fmt, ...)
+{
+	va_list ap;
+	if (has_shared(e, n))
+		emit(e, "\t__shared__ %s %s;\n\tif (threadIdx.x == 0)\n\t\t%s = ", type, name,
+			name);
+	else
+		emit(e, "\tconst %s %s = ", type, name);
+	va_start(ap, fmt);
+	text_vadd(&e->out, fmt, ap);
+	va_end(ap);
+	emit(e, ";\n");
+}
+
+/* Powers take a block longer than its elements: no more blocks than keep a device busy. */
+enum { BUSY_BLOCKS = 2048, BLOCK_THREADS = 256 };
+
+void update_scalars_end(struct emit *e, const struct node *n)
+{
+	if (has_shared(e, n))
+		emit(e, "\t__syncthreads();\n");
+}
+
+static void emit_update_launch(struct emit *e, const struct node *n)
+{
+	const int64_t size = n->out[0]->numel;
+	const int64_t blocks = (size + BLOCK_THREADS - 1) / BLOCK_THREADS;
+	if (has_shared(e, n))
+		emit_launch(e, blocks < BUSY_BLOCKS ? blocks : BUSY_BLOCKS, BLOCK_THREADS);
+}
+
 /* The loop over elements i; inside, `gradient` is the gradient's. */
 static void open_loop(struct emit *e, const struct node *n, char gradient[static 32])
 {
@@ -43,6 +82,12 @@ static void open_loop(struct emit *e, const struct node *n, char gradient[static
 	const struct emit_loop row = {"r", n->in[n->nin - 2]->numel, 1};
 	const struct emit_loop column = {"j", n->in[n->nin - 1]->numel, 1};
 	snprintf(gradient, 32, "(0 + left * x%d[j])", n->nin - 1); /* as a sum: never -0 */
+	if (e->g->target->cuda) {
+		emit_loops(e, work, 2, (const struct emit_loop[]){row, column});
+		emit(e, " {\n\t\tconst real left = x%d[r];\n", n->nin - 2);
+		emit(e, "\t\tconst int64_t i = r * %" PRId64 " + j;\n", column.end);
+		return;
+	}
 	emit_loops(e, work, 1, &row);
 	emit(e, " {\n\t\tconst real left = x%d[r];\n", n->nin - 2);
 	emit_loop_each(e, work, true, &column);
@@ -59,6 +104,7 @@ void update_open(struct emit *e, const struct node *n, double decay, bool decoup
 					   : "some gradient is not finite");
 	if (decay != 0 && decoupled)
 		emit(e, "\tconst real keep = (real)(1 - (double)x2[0] * %.17g);\n", decay);
+	emit_update_launch(e, n);
 	open_loop(e, n, gradient);
 	emit(e, "\t\tconst real p = %sx0[i];\n", decay != 0 && decoupled ? "keep * " : "");
 	if (decay != 0 && !decoupled)
@@ -70,7 +116,7 @@ void update_open(struct emit *e, const struct node *n, double decay, bool decoup
 
 void update_close(struct emit *e, const struct node *n)
 {
-	emit(e, n->in[GRAD] ? "\t}\n" : "\t\t}\n\t}\n");
+	emit(e, n->in[GRAD] || e->g->target->cuda ? "\t}\n" : "\t\t}\n\t}\n");
 }
 
 /* --- SGD --- */
@@ -125,8 +171,9 @@ static enum status adam_emit(struct emit *e, const struct node *n)
 	const bool amsgrad = node_option(n, "amsgrad") != 0;
 	const double b1 = node_option(n, "beta1"), b2 = node_option(n, "beta2");
 	emit(e, "\tconst double t = (double)x3[1] + 1;\n");
-	emit(e, "\tconst real step = (real)((double)x2[0] / (1 - pow(%.17g, t)));\n", b1);
-	emit(e, "\tconst real root = (real)sqrt(1 - pow(%.17g, t));\n", b2);
+	update_scalar(e, n, "real", "step", "(real)((double)x2[0] / (1 - pow(%.17g, t)))", b1);
+	update_scalar(e, n, "real", "root", "(real)sqrt(1 - pow(%.17g, t))", b2);
+	update_scalars_end(e, n);
 	update_constant(e, "beta1", b1);
 	update_constant(e, "rest1", 1 - b1);
 	update_constant(e, "beta2", b2);

@@ -137,8 +137,9 @@ static void emit_time(struct emit *e)
 static enum status adamax_emit(struct emit *e, const struct node *n)
 {
 	emit_time(e);
-	emit(e, "\tconst real step = (real)((double)x2[0] / (1 - pow(%.17g, t)));\n",
+	update_scalar(e, n, "real", "step", "(real)((double)x2[0] / (1 - pow(%.17g, t)))",
 		node_option(n, "beta1"));
+	update_scalars_end(e, n);
 	emit_beta(e, n, "beta1", "rest1");
 	emit_option(e, n, "beta2");
 	emit_option(e, n, "eps");
@@ -164,6 +165,13 @@ static int nadam_states(int nattr, const struct attr *attr, struct op_state *out
 	return 3;
 }
 
+static void emit_mu(
+	struct emit *e, const struct node *n, const char *name, double b1, int next, double decay)
+{
+	update_scalar(e, n, "double", name, "%.17g * (1 - 0.5 * pow(0.96, (t + %d) * %.17g))", b1,
+		next, decay);
+}
+
 /* mu_product is that of mu_1 to mu_t. */
 static enum status nadam_emit(struct emit *e, const struct node *n)
 {
@@ -171,18 +179,29 @@ static enum status nadam_emit(struct emit *e, const struct node *n)
 	emit_time(e);
 	emit(e, "\tconst double lr = (double)x2[0];\n");
 	for (int next = 0; next < 2; next++)
-		emit(e, "\tconst double %s = %.17g * (1 - 0.5 * pow(0.96, (t + %d) * %.17g));\n",
-			next ? "mu_next" : "mu", b1, next, decay);
-	emit(e, "\tconst double product = x3[1] == 0 ? mu : (double)x6[0] * mu;\n");
-	emit(e, "\tconst real step_g = (real)(lr * (1 - mu) / (1 - product));\n");
-	emit(e, "\tconst real step_m = (real)(lr * mu_next / (1 - product * mu_next));\n");
-	emit(e, "\tconst real root = (real)sqrt(1 - pow(%.17g, t));\n", node_option(n, "beta2"));
+		emit_mu(e, n, next ? "mu_next" : "mu", b1, next, decay);
+	update_scalar(e, n, "double", "product", "x3[1] == 0 ? mu : (double)x6[0] * mu");
+	update_scalar(e, n, "real", "step_g", "(real)(lr * (1 - mu) / (1 - product))");
+	update_scalar(e, n, "real", "step_m", "(real)(lr * mu_next / (1 - product * mu_next))");
+	update_scalar(
+		e, n, "real", "root", "(real)sqrt(1 - pow(%.17g, t))", node_option(n, "beta2"));
+	update_scalars_end(e, n);
 	emit_beta(e, n, "beta1", "rest1");
 	emit_beta(e, n, "beta2", "rest2");
 	emit_option(e, n, "eps");
-	emit(e, "\ty3[0] = (real)product;\n");
+	if (!e->g->target->cuda)
+		emit(e, "\ty3[0] = (real)product;\n");
 	emit_moments(e, n);
-	return close_loop(e, n, "(step_g * g + step_m * m) / (SQRT(v) / root + eps)");
+	close_loop(e, n, "(step_g * g + step_m * m) / (SQRT(v) / root + eps)");
+	if (e->g->target->cuda) { /* once no block reads it any more */
+		emit_stage(e);
+		emit_launch(e, 1, 32);
+		emit(e, "\tif (x3[3] || threadIdx.x != 0)\n\t\treturn;\n");
+		emit_time(e);
+		emit_mu(e, n, "mu", b1, 0, decay);
+		emit(e, "\ty3[0] = (real)(x3[1] == 0 ? mu : (double)x6[0] * mu);\n");
+	}
+	return ST_OK;
 }
 
 static enum status radam_emit(struct emit *e, const struct node *n)
@@ -190,11 +209,14 @@ static enum status radam_emit(struct emit *e, const struct node *n)
 	const double b1 = node_option(n, "beta1"), b2 = node_option(n, "beta2");
 	const double top = 2 / (1 - b2) - 1;
 	emit_time(e);
-	emit(e, "\tconst double power = pow(%.17g, t);\n", b2);
-	emit(e, "\tconst double rho = %.17g - 2 * t * power / (1 - power);\n", top);
-	emit(e, "\tconst double rect = rho > 5 ? sqrt((rho - 4) * (rho - 2) * %.17g\n", top);
-	emit(e, "\t\t/ (%.17g * rho)) * sqrt(1 - power) : 0;\n", (top - 4) * (top - 2));
-	emit(e, "\tconst double lr = (double)x2[0] / (1 - pow(%.17g, t));\n", b1);
+	update_scalar(e, n, "double", "power", "pow(%.17g, t)", b2);
+	update_scalar(e, n, "double", "rho", "%.17g - 2 * t * power / (1 - power)", top);
+	update_scalar(e, n, "double", "rect",
+		"rho > 5 ? sqrt((rho - 4) * (rho - 2) * %.17g\n"
+		"\t\t/ (%.17g * rho)) * sqrt(1 - power) : 0",
+		top, (top - 4) * (top - 2));
+	update_scalar(e, n, "double", "lr", "(double)x2[0] / (1 - pow(%.17g, t))", b1);
+	update_scalars_end(e, n);
 	emit(e, "\tconst real plain = rho > 5 ? 0 : (real)lr, step = (real)(lr * rect);\n");
 	emit_beta(e, n, "beta1", "rest1");
 	emit_beta(e, n, "beta2", "rest2");

@@ -108,13 +108,15 @@ static enum status pad_block(struct blocking *b)
 	const struct tensor *x = n->in[0];
 	const int64_t *pads = node_attr(n, "pads")->ints;
 	const int r = x->rank;
-	int64_t more[2 * RANK_MAX] = {0};
-	if (!blocking_has(b, 0) || !blocking_fits(b, n->out[0]) || pads[1] % b->block ||
-		pads[r + 1] % b->block)
+	int64_t more[2 * RANK_MAX] = {0}, unit;
+	const int axis = blocking_axis(b, r, &unit);
+	if (!blocking_has(b, 0) || !blocking_fits(b, n->out[0]) || pads[1] % unit ||
+		pads[r + 1] % unit)
 		return ST_OK;
 	for (int i = 0; i < r; i++) {
-		more[i] = pads[i] / (i == 1 ? b->block : 1);
-		more[r + 1 + i] = pads[r + i] / (i == 1 ? b->block : 1);
+		const int to = i == 1 ? axis : i;
+		more[to] = pads[i] / (i == 1 ? unit : 1);
+		more[r + 1 + to] = pads[r + i] / (i == 1 ? unit : 1);
 	}
 	const struct attr attr[] = {data_ints(b->g, "pads", 2 * (r + 1), more),
 		ATTR_F("value", node_float(n, "value", 0)),
@@ -132,13 +134,16 @@ static enum status pad_emit(struct emit *e, const struct node *n)
 	double value = node_float(n, "value", 0);
 	char buf[40];
 	bool covered = true;
+	const char *fill = emit_text(e, "(%s)%s", emit_value_type(y), emit_real(e, value, buf));
+	if (e->g->target->cuda) {
+		box_cuda_inset(e, &b, y, value == 0 ? NULL : emit_stored(e, y, fill));
+		return ST_OK;
+	}
 	for (int k = 0; k < b.rank; k++)
 		covered &= b.dim[k] == y->dim[k];
 	if (!covered && value == 0)
 		zero_emit(e, y->numel, "y0");
 	else if (!covered) {
-		const char *fill = emit_text(
-			e, "(%s)%s", emit_value_type(y), emit_real(e, value, buf));
 		emit_loops(e, (double)y->numel, 1, &(struct emit_loop){"i", y->numel, 1});
 		emit(e, "\n\t\ty0[i] = %s;\n", emit_stored(e, y, fill));
 	}

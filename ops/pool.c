@@ -4,12 +4,21 @@
 #include "ops/pool.h"
 #include "ops/data.h"
 
+static struct tensor *pool_tensor(struct graph *g, const struct pool *p, bool output)
+{
+	const struct window *w = &p->w;
+	int64_t dim[RANK_MAX] = {p->batch, p->channels};
+	memcpy(dim + 2, (output ? w->out : w->size) + 3 - w->axes, (size_t)w->axes * sizeof *dim);
+	dim[2 + w->axes] = p->last;
+	return graph_tensor(g, NULL, g->real, 2 + w->axes + (p->last > 0), dim);
+}
+
 static enum status pool_read(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[0];
 	if (n->param) { /* of a pool that is rebuilt */
 		const struct pool *given = n->param;
-		n->out[0] = window_output(g, &given->w, given->batch, given->channels);
+		n->out[0] = pool_tensor(g, given, true);
 		return n->out[0] ? ST_OK : ST_INVALID;
 	}
 	struct pool *p = ARENA_NEW(g->arena, struct pool);
@@ -25,7 +34,7 @@ static enum status pool_read(struct graph *g, struct node *n)
 	p->sums = strcmp(n->op->name, "stint.SumPool") == 0;
 	p->column_major = node_int(n, "storage_order", 0) != 0;
 	n->param = p;
-	n->out[0] = window_output(g, &p->w, p->batch, p->channels);
+	n->out[0] = pool_tensor(g, p, true);
 	return n->out[0] ? ST_OK : ST_INVALID;
 }
 
@@ -73,7 +82,7 @@ static enum status max_lower(struct graph *g, const struct node *n, struct tenso
 static enum status pool_grad_infer(struct graph *g, struct node *n)
 {
 	const struct pool *p = n->param;
-	n->out[0] = window_input(g, &p->w, p->batch, p->channels);
+	n->out[0] = pool_tensor(g, p, false);
 	return n->out[0] ? ST_OK : ST_INVALID;
 }
 
@@ -84,8 +93,8 @@ struct op_cost pool_cost(const struct node *n)
 	const struct pool *p = n->param;
 	const bool places = n->nin > 1 && n->in[1]->dtype == DT_I64;
 	const double each = (n->nin > 1 || n->nout > 1 ? 18 : 8) * (double)p->w.taps;
-	return (struct op_cost){
-		(double)(p->batch * p->channels) * (double)p->w.out_plane * (places ? 4 : each),
+	return (struct op_cost){(double)(p->batch * p->channels * (p->last ? p->last : 1)) *
+					(double)p->w.out_plane * (places ? 4 : each),
 		node_bytes(n)};
 }
 
@@ -129,10 +138,16 @@ static enum status pool_block(struct blocking *b)
 	bool images = n->nout < 2 || !n->out[1];
 	for (int i = 0; i < n->nin; i++)
 		images &= dtype_is_real(n->in[i]->dtype) && blocking_fits(b, n->in[i]);
-	if (!images || !blocking_has(b, 0) || !window_block(&p->w, b->block, &q->w))
+	if (!images || !blocking_has(b, 0))
 		return ST_OK;
-	q->channels /= b->block;
-	q->lanes = true;
+	const int64_t together = blocking_channels(b, n->in[0]);
+	q->channels /= together;
+	if (b->all)
+		q->last = together;
+	else if (window_block(&p->w, together, &q->w))
+		q->lanes = true;
+	else
+		return ST_OK;
 	for (int i = 0; i < n->nin; i++)
 		in[i] = blocking_blocked(b, i);
 	struct node *m = graph_op_like(b->g, n, in, n->nattr, n->attr, q);

@@ -12,6 +12,8 @@ struct pool {
 	bool sums;         /* not divided */
 	bool column_major; /* MaxPool: the indices' order within a plane */
 	bool lanes;        /* the window's last axis is a block of channels */
+	int64_t last; /* CUDA: so many channels stand behind the window's axes, [batch, 1, axes...,
+			 last], and `channels` is 1; 0: no */
 };
 
 /* Of each plane's output elements, for the threads that round them. */
@@ -25,5 +27,11 @@ enum status pool_emit_max_grad(struct emit *e, const struct node *n);
 enum status pool_emit_average(struct emit *e, const struct node *n);
 enum status pool_emit_average_grad(struct emit *e, const struct node *n);
 enum status pool_emit_global(struct emit *e, const struct node *n);
+
+/* pool_cuda.c: the same for a GPU. */
+enum status pool_cuda_max(struct emit *e, const struct node *n);
+enum status pool_cuda_max_grad(struct emit *e, const struct node *n);
+enum status pool_cuda_average(struct emit *e, const struct node *n);
+enum status pool_cuda_average_grad(struct emit *e, const struct node *n);
 
 #endif

@@ -21,7 +21,7 @@ static int64_t scratch_of(const struct node *n)
 
 int64_t pool_workspace(const struct node *n, const struct target *t)
 {
-	return scratch_of(n) * (int64_t)sizeof(float) * t->threads;
+	return t->cuda ? 0 : scratch_of(n) * (int64_t)sizeof(float) * t->threads;
 }
 
 /* The loop over planes around one call, which lacks its last argument: where output k's plane is.
@@ -75,6 +75,8 @@ enum status pool_emit_max(struct emit *e, const struct node *n)
 {
 	const struct pool *p = n->param;
 	const struct tensor *x = n->in[0];
+	if (e->g->target->cuda)
+		return pool_cuda_max(e, n);
 	const char *from = plane(e, n, 0), *window = begin(e, n, false, 1, &x);
 	const char *called = emit_helper_on(e, p->lanes ? "max_pool_lanes" : "max_pool",
 		p->lanes ? max_lanes_text : max_text, 1, &x);
@@ -94,6 +96,8 @@ enum status pool_emit_max_grad(struct emit *e, const struct node *n)
 {
 	const struct pool *p = n->param;
 	const struct tensor *const dy = n->in[0], *const x_dy[] = {n->in[1], dy};
+	if (e->g->target->cuda)
+		return pool_cuda_max_grad(e, n);
 	const char *planes = emit_text(e, "%s, %s", plane(e, n, 1), plane(e, n, 0));
 	if (n->in[1]->dtype == DT_I64) {
 		const char *called = emit_helper_on(
@@ -116,6 +120,8 @@ enum status pool_emit_average(struct emit *e, const struct node *n)
 {
 	const struct pool *p = n->param;
 	const struct tensor *x = n->in[0];
+	if (e->g->target->cuda)
+		return pool_cuda_average(e, n);
 	const char *window = begin(e, n, true, 1, &x);
 	const char *called = emit_helper_on(e, p->lanes ? "average_pool_lanes" : "average_pool",
 		p->lanes ? average_lanes_text : average_text, 1, &x);
@@ -130,6 +136,8 @@ enum status pool_emit_average_grad(struct emit *e, const struct node *n)
 	const struct pool *p = n->param;
 	const struct tensor *dy = n->in[0];
 	const struct tensor real = {.dtype = e->g->real}, *dx = &real; /* not yet rounded */
+	if (e->g->target->cuda)
+		return pool_cuda_average_grad(e, n);
 	const char *window = begin(e, n, true, 1, &dx);
 	const char *called = emit_helper_on(e,
 		p->lanes ? "average_pool_grad_lanes" : "average_pool_grad",

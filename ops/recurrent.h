@@ -72,6 +72,7 @@ bool recurrent_has(const struct node *n, int input);
 void recurrent_open(struct emit *e, const struct node *n, bool grad);
 /* Open the loop over the block's rows r at place s of their walk, four tabs deep: sample b, step t
  * of its sequence and, where `finished` says that the body asks, its length len. */
+const char *recurrent_length(struct emit *e, const struct recurrent *p, int lengths);
 void recurrent_rows(struct emit *e, const struct node *n, int lengths, bool finished);
 /* Where step `t` of sample b lies: in XW, gates, aux (rows of `width`), and in Y. */
 const char *recurrent_place(

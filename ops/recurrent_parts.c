@@ -33,10 +33,10 @@ static void open_walk(struct emit *e, const struct node *n, int lengths, const c
 {
 	const struct recurrent *p = n->param;
 	const bool known = !recurrent_has(n, lengths);
-	char len[24], at[8];
-	snprintf(at, sizeof at, "x%d[b]", lengths);
+	char len[24];
 	snprintf(len, sizeof len, "%" PRId64, p->steps);
-	emit(e, " {\n%s\tconst int64_t len = %s;\n", tabs, known ? len : at);
+	emit(e, " {\n%s\tconst int64_t len = %s;\n", tabs,
+		known ? len : recurrent_length(e, p, lengths));
 	emit(e, "%s\tfor (int64_t s = 0; s < len; s++) {\n", tabs);
 	emit(e, "%s\t\tconst int64_t t = %s;\n", tabs,
 		p->directions == 2 ? "d ? len - 1 - s : s"

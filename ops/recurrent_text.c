@@ -251,6 +251,15 @@ void recurrent_open(struct emit *e, const struct node *n, bool grad)
 		open_state(e, n, grad ? "dc" : "c", 2, grad ? D_DYC : F_C0);
 }
 
+/* The length of sample b's sequence. A GPU's kernels go on after one that is out of range, which
+ * the step tells at its end: they stay within their memory. */
+const char *recurrent_length(struct emit *e, const struct recurrent *p, int lengths)
+{
+	if (!e->g->target->cuda)
+		return emit_text(e, "x%d[b]", lengths);
+	return emit_text(e, "MIN(MAX(x%d[b], 0), %" PRId64 ")", lengths, p->steps);
+}
+
 /* The loop over the block's rows at place s of their walk: sample b, step t of its sequence. */
 void recurrent_rows(struct emit *e, const struct node *n, int lengths, bool finished)
 {
@@ -264,7 +273,7 @@ void recurrent_rows(struct emit *e, const struct node *n, int lengths, bool fini
 	emit(e, "\t\t\t\tfor (int64_t r = 0; r < m; r++) {\n");
 	emit(e, "\t\t\t\t\tconst int64_t b = b0 + r;\n");
 	if (!known && (finished || p->reverse || p->directions == 2))
-		emit(e, "\t\t\t\t\tconst int64_t len = x%d[b];\n", lengths);
+		emit(e, "\t\t\t\t\tconst int64_t len = %s;\n", recurrent_length(e, p, lengths));
 	if (p->directions == 2)
 		emit(e,
 			known ? "\t\t\t\t\tconst int64_t t = d ? %s : s;\n"

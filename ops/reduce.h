@@ -54,5 +54,15 @@ enum status reduce_log_fold(struct graph *g, const struct node *n, void *const *
 /* reduce_text.c */
 int64_t reduce_workspace(const struct node *n, const struct target *t);
 enum status reduce_emit(struct emit *e, const struct node *n);
+/* The term of `x` (and `other`), what no terms come to, and the last step: "(real)(sqrt(sum) / 7)".
+ */
+const char *reduce_term_text(const struct reduce_kind *k);
+const char *reduce_start_text(const struct reduce_kind *k);
+void reduce_finish(struct emit *e, const struct reduce_kind *k, const struct reduce_shape *s,
+	const char *type, const char *sum);
+/* reduce_cuda.c: of reals of which some are joined */
+bool reduce_has_cuda(const struct node *n);
+int64_t reduce_cuda_workspace(const struct node *n);
+void reduce_cuda_emit(struct emit *e, const struct node *n);
 
 #endif

@@ -18,14 +18,13 @@ static void join_text(struct text *t, const struct reduce_kind *k, const char *s
 			value, value, sum);
 }
 
-static const char *start_text(const struct reduce_kind *k)
+const char *reduce_start_text(const struct reduce_kind *k)
 {
 	static const char *const start[] = {"0", "1", "-INFINITY", "INFINITY"};
 	return start[k->join];
 }
 
-/* The term of `x`. */
-static const char *term_of(const struct reduce_kind *k)
+const char *reduce_term_text(const struct reduce_kind *k)
 {
 	static const char *const term[] = {
 		[TERM_SELF] = "x",
@@ -54,14 +53,14 @@ static const char *row_helper(
 		reduce_has_other(k) ? "real other, " : "");
 	text_add(&t, "\t%s lane[16];\n\tconst int64_t whole = n - n %% 16;\n",
 		is_order(k) ? "real" : "double");
-	text_add(&t, "\tfor (int k = 0; k < 16; k++)\n\t\tlane[k] = %s;\n", start_text(k));
+	text_add(&t, "\tfor (int k = 0; k < 16; k++)\n\t\tlane[k] = %s;\n", reduce_start_text(k));
 	text_puts(&t, "\tfor (int64_t i = 0; i < whole; i += 16)\n"
 		      "\t\tfor (int k = 0; k < 16; k++) {\n\t\t\tconst real x = @value0(row[i + "
 		      "k]);\n\t\t\t");
-	join_text(&t, k, "lane[k]", cast, term_of(k));
+	join_text(&t, k, "lane[k]", cast, reduce_term_text(k));
 	text_puts(&t, "\t\t}\n\tfor (int64_t i = whole; i < n; i++) {\n"
 		      "\t\tconst real x = @value0(row[i]);\n\t\t");
-	join_text(&t, k, "lane[i - whole]", cast, term_of(k));
+	join_text(&t, k, "lane[i - whole]", cast, reduce_term_text(k));
 	text_puts(&t, "\t}\n\tfor (int half = 8; half > 0; half /= 2)\n"
 		      "\t\tfor (int k = 0; k < half; k++)\n\t\t\t");
 	join_text(&t, k, "lane[k]", "", "lane[k + half]");
@@ -145,8 +144,7 @@ static void output_offset(struct emit *e, const struct reduce_shape *s, int to, 
 		emit(e, "0");
 }
 
-/* "(real)(sqrt(sum) / 7)": the last step. */
-static void finish(struct emit *e, const struct reduce_kind *k, const struct reduce_shape *s,
+void reduce_finish(struct emit *e, const struct reduce_kind *k, const struct reduce_shape *s,
 	const char *type, const char *sum)
 {
 	emit(e, k->root ? "(%s)sqrt((double)%s)" : "(%s)(%s", type, sum);
@@ -161,16 +159,16 @@ static void emit_one_row(struct emit *e, const struct node *n, const struct redu
 {
 	const int64_t len = s->group[0].dim, part = (len + 63) / 64;
 	const char *row = row_function(e, k, n->in[0]);
-	emit(e, "\tdouble part[64], sum = %s;\n", start_text(k));
+	emit(e, "\tdouble part[64], sum = %s;\n", reduce_start_text(k));
 	emit_loops(e, (double)len, 1, &(struct emit_loop){"k", 64, 1});
 	emit(e, " {\n\t\tint64_t from = k * %" PRId64 ", to = from + %" PRId64 ";\n", part, part);
 	emit(e, "\t\tto = to < %" PRId64 " ? to : %" PRId64 ";\n", len, len);
 	emit(e, "\t\tpart[k] = from < to ? %s(x0 + from, %sto - from) : %s;\n\t}\n", row,
-		reduce_has_other(k) ? "x1[0], " : "", start_text(k));
+		reduce_has_other(k) ? "x1[0], " : "", reduce_start_text(k));
 	emit(e, "\tfor (int k = 0; k < 64; k++)\n");
 	join(e, k, "\t\t", "sum", "", "part[k]");
 	emit(e, "\ty0[0] = ");
-	finish(e, k, s, "real", "sum");
+	reduce_finish(e, k, s, "real", "sum");
 	emit(e, ";\n");
 }
 
@@ -182,7 +180,7 @@ static void emit_rows(struct emit *e, const struct node *n, const struct reduce_
 	const char *row = row_function(e, k, n->in[0]);
 	const int kept = open_kept(e, n, s, last, (struct emit_loop){0});
 	const size_t body = e->out.len;
-	emit(e, "\t\tdouble sum = %s;\n", start_text(k));
+	emit(e, "\t\tdouble sum = %s;\n", reduce_start_text(k));
 	int inner = open_reduced(e, "\t\t", s, last);
 	emit(e, "%s", is_order(k) && inner ? "\t\t{\n\t\t\tconst double part = " : "");
 	if (!is_order(k))
@@ -204,7 +202,7 @@ static void emit_rows(struct emit *e, const struct node *n, const struct reduce_
 	emit(e, "\t\ty0[");
 	output_offset(e, s, last, 1);
 	emit(e, "] = ");
-	finish(e, k, s, "real", "sum");
+	reduce_finish(e, k, s, "real", "sum");
 	emit(e, ";\n\t}\n");
 	emit_deeper(e, body, kept - 1);
 }
@@ -219,7 +217,8 @@ static void emit_column_loops(struct emit *e, const struct node *n, const struct
 	open_reduced(e, "\t\t", s, inner);
 	emit(e, "\t\tfor (int64_t r0 = 0; r0 < %" PRId64 "; r0 += 128) {\n\t\t\treal part[64];\n",
 		rows);
-	emit(e, "\t\t\tfor (int c = 0; c < 64; c++)\n\t\t\t\tpart[c] = %s;\n", start_text(k));
+	emit(e, "\t\t\tfor (int c = 0; c < 64; c++)\n\t\t\t\tpart[c] = %s;\n",
+		reduce_start_text(k));
 	emit(e, "\t\t\tint64_t end = %" PRId64 " - r0 < 128 ? %" PRId64 " : r0 + 128;\n", rows,
 		rows);
 	emit(e, "\t\t\tfor (int64_t r = r0; r < end; r++) {\n\t\t\t\tconst %s *row = x0 + ",
@@ -229,7 +228,7 @@ static void emit_column_loops(struct emit *e, const struct node *n, const struct
 	emit(e, "\t\t\t\tfor (int64_t c = 0; c < %s; c++) {\n\t\t\t\t\tconst real x = %s%s;\n",
 		bound, emit_value(e, x, "row[c]"),
 		reduce_has_other(k) ? ", other = others[c]" : "");
-	join(e, k, "\t\t\t\t\t", "part[c]", "", term_of(k));
+	join(e, k, "\t\t\t\t\t", "part[c]", "", reduce_term_text(k));
 	emit(e, "\t\t\t\t}\n\t\t\t}\n\t\t\tfor (int64_t c = 0; c < %s; c++)\n", bound);
 	join(e, k, "\t\t\t\t", "sum[c]", is_order(k) ? "" : "(double)", "part[c]");
 	emit(e, "\t\t}\n");
@@ -248,7 +247,7 @@ static void emit_columns(struct emit *e, const struct node *n, const struct redu
 			width, width);
 	const char *bound = width % 64 ? "width" : "64";
 	emit(e, "\t\t%s sum[64];\n", is_order(k) ? "real" : "double");
-	emit(e, "\t\tfor (int c = 0; c < 64; c++)\n\t\t\tsum[c] = %s;\n", start_text(k));
+	emit(e, "\t\tfor (int c = 0; c < 64; c++)\n\t\t\tsum[c] = %s;\n", reduce_start_text(k));
 	if (reduce_has_other(k)) {
 		emit(e, "\t\tconst real *others = x1 + ");
 		output_offset(e, s, inner, width);
@@ -258,7 +257,7 @@ static void emit_columns(struct emit *e, const struct node *n, const struct redu
 	emit(e, "\t\tfor (int64_t c = 0; c < %s; c++)\n\t\t\ty0[", bound);
 	output_offset(e, s, inner, width);
 	emit(e, " + c0 + c] = ");
-	finish(e, k, s, "real", "sum[c]");
+	reduce_finish(e, k, s, "real", "sum[c]");
 	emit(e, ";\n\t}\n");
 	emit_deeper(e, body, kept);
 }
@@ -281,7 +280,8 @@ static int64_t column_parts(const struct node *n)
 
 int64_t reduce_workspace(const struct node *n, const struct target *t)
 {
-	(void)t;
+	if (t->cuda)
+		return reduce_cuda_workspace(n);
 	return column_parts(n) * n->out[0]->numel * dtype_bytes(n->out[0]->dtype);
 }
 
@@ -307,12 +307,12 @@ static void emit_column_parts(struct emit *e, const struct node *n, const struct
 	emit(e, "\t\t\treal sum[%" PRId64 "];\n", most);
 	emit(e, "\t\t\tconst int64_t end = MIN(%" PRId64 ", (p + 1) * %d);\n", rows, PART_ROWS);
 	emit(e, "\t\t\tfor (int c = 0; c < %" PRId64 "; c++)\n\t\t\t\tsum[c] = %s;\n", most,
-		start_text(k));
+		reduce_start_text(k));
 	emit(e, "\t\t\tfor (int64_t r = p * %d; r < end; r++)\n", PART_ROWS);
 	emit(e, "\t\t\t\tfor (int64_t c = 0; c < %s; c++) {\n", bound);
 	const char *x = emit_text(e, "x0[r * %" PRId64 " + c0 + c]", width);
 	emit(e, "\t\t\t\t\tconst real x = %s;\n", emit_value(e, n->in[0], x));
-	join(e, k, "\t\t\t\t\t", "sum[c]", "", term_of(k));
+	join(e, k, "\t\t\t\t\t", "sum[c]", "", reduce_term_text(k));
 	emit(e, "\t\t\t\t}\n\t\t\tfor (int64_t c = 0; c < %s; c++)\n", bound);
 	emit(e, "\t\t\t\tpart[p * %" PRId64 " + c0 + c] = sum[c];\n\t\t}\n", width);
 	emit_loops(e, (double)parts * (double)width, 1, loop + 1);
@@ -320,13 +320,13 @@ static void emit_column_parts(struct emit *e, const struct node *n, const struct
 	bound = block_width(e, "\t\t", width, most);
 	emit(e, "\t\t%s sum[%" PRId64 "];\n", is_order(k) ? "real" : "double", most);
 	emit(e, "\t\tfor (int c = 0; c < %" PRId64 "; c++)\n\t\t\tsum[c] = %s;\n", most,
-		start_text(k));
+		reduce_start_text(k));
 	emit(e, "\t\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n", parts);
 	emit(e, "\t\t\tfor (int64_t c = 0; c < %s; c++) {\n", bound);
 	emit(e, "\t\t\t\tconst real x = part[p * %" PRId64 " + c0 + c];\n", width);
 	join(e, k, "\t\t\t\t", "sum[c]", is_order(k) ? "" : "(double)", "x");
 	emit(e, "\t\t\t}\n\t\tfor (int64_t c = 0; c < %s; c++)\n\t\t\ty0[c0 + c] = ", bound);
-	finish(e, k, s, "real", "sum[c]");
+	reduce_finish(e, k, s, "real", "sum[c]");
 	emit(e, ";\n\t}\n");
 }
 
@@ -335,13 +335,13 @@ static void emit_trivial(struct emit *e, const struct node *n, const struct redu
 {
 	const char *type = emit_type(n->out[0]);
 	const bool none = n->in[0]->numel == 0;
-	const char *value = k->root ? "x < 0 ? -x : x" : term_of(k);
+	const char *value = k->root ? "x < 0 ? -x : x" : reduce_term_text(k);
 	if (none && !dtype_is_real(n->in[0]->dtype))
 		value = k->join == JOIN_MAX   ? "INT64_MIN"
 			: k->join == JOIN_MIN ? "INT64_MAX"
-					      : start_text(k);
+					      : reduce_start_text(k);
 	else if (none)
-		value = start_text(k);
+		value = reduce_start_text(k);
 	if (none && n->in[0]->dtype == DT_BOOL)
 		value = k->join == JOIN_MAX ? "0" : "1";
 	const int64_t count = n->out[0]->numel;
@@ -367,11 +367,11 @@ static void emit_whole(struct emit *e, const struct node *n, const struct reduce
 	emit(e, "\t\t{\n\t\t\tconst int64_t x = x0[");
 	input_offset(e, s, s->n);
 	emit(e, "];\n");
-	join(e, k, "\t\t\t", "sum", "", term_of(k));
+	join(e, k, "\t\t\t", "sum", "", reduce_term_text(k));
 	emit(e, "\t\t}\n\t\ty0[");
 	output_offset(e, s, s->n, 1);
 	emit(e, "] = ");
-	finish(e, k, s, emit_type(n->out[0]), "sum");
+	reduce_finish(e, k, s, emit_type(n->out[0]), "sum");
 	emit(e, ";\n\t}\n");
 	emit_deeper(e, body, kept - 1);
 }
@@ -380,7 +380,9 @@ enum status reduce_emit(struct emit *e, const struct node *n)
 {
 	const struct reduce_kind *k = reduce_kind_of(n);
 	const struct reduce_shape s = reduce_shape_of(n);
-	if (n->out[0]->numel == 0)
+	if (e->g->target->cuda && reduce_has_cuda(n))
+		reduce_cuda_emit(e, n);
+	else if (n->out[0]->numel == 0)
 		emit(e, "\t(void)y0; /* no elements */\n");
 	else if (n->in[0]->numel == 0 || s.count == 1)
 		emit_trivial(e, n, k);

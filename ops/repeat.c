@@ -67,18 +67,16 @@ static enum status expand_block(struct blocking *b)
 	if (y->rank < 4 || x->rank != y->rank || x->dim[1] != y->dim[1] ||
 		x->numel != x->dim[0] * x->dim[1] || !blocking_wanted(b, 0))
 		return ST_OK;
-	memcpy(dim, y->dim, sizeof dim);
-	dim[1] /= b->block;
-	dim[y->rank] = b->block;
-	struct tensor *in[] = {blocking_beside(b, x, y->rank), graph_ints(b->g, y->rank + 1, dim)};
+	const int rank = blocking_shape(b, y, dim);
+	struct tensor *in[] = {blocking_beside(b, x, y->rank), graph_ints(b->g, rank, dim)};
 	blocking_give(b, 0, graph_op(b->g, "Expand", 2, in, 0, NULL), true);
 	return b->g->failed;
 }
 
 static enum status expand_emit(struct emit *e, const struct node *n)
 {
-	const struct box b = expand_box(n);
-	box_emit(e, &b, emit_type(n->out[0]), "y0", "x0");
+	const struct box_copy copy = {expand_box(n), "y0", "x0"};
+	boxes_emit(e, 1, &copy, n->out[0]);
 	return ST_OK;
 }
 
@@ -162,8 +160,8 @@ static enum status tile_fold(struct graph *g, const struct node *n, void *const 
 
 static enum status tile_emit(struct emit *e, const struct node *n)
 {
-	const struct box b = tile_box(n);
-	box_emit(e, &b, emit_type(n->out[0]), "y0", "x0");
+	const struct box_copy copy = {tile_box(n), "y0", "x0"};
+	boxes_emit(e, 1, &copy, n->out[0]);
 	return ST_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "ops/gemm.h"
+#include "ops/resample_parts.h"
 
 /* Entries of a table: they become text. */
 enum { TERMS_MAX = 1 << 22 };
@@ -151,8 +152,9 @@ static enum status resample_block(struct blocking *b)
 		return diag_nomem(b->g->diag);
 	if (!blocking_has(b, 0) || !blocking_fits(b, b->n->out[0]) || p->axis[1].start)
 		return ST_OK;
-	q->axis[1] = resample_same(p->axis[1].in / b->block);
-	q->axis[q->rank++] = resample_same(b->block);
+	const int64_t together = blocking_channels(b, b->n->in[0]);
+	q->axis[1] = resample_same(p->axis[1].in / together);
+	q->axis[q->rank++] = resample_same(together);
 	struct tensor *in = blocking_blocked(b, 0);
 	struct node *m = graph_op_like(b->g, b->n, &in, b->n->nattr, b->n->attr, q);
 	if (m)
@@ -161,22 +163,6 @@ static enum status resample_block(struct blocking *b)
 }
 
 /* --- C text --- */
-
-/* An axis of the loops: neighbours that stay as they are make one. */
-struct part {
-	int64_t in, out, stride;         /* of x, in elements */
-	const struct resample_axis *map; /* NULL: stays */
-	int64_t each; /* terms of every output; -1: not all have the same number */
-	bool one;     /* each is 1, of weight 1 */
-	bool gaps;    /* some output has none */
-};
-
-struct parts {
-	int count;
-	struct part part[RANK_MAX];
-	bool adds;                 /* some axis before the last has sums */
-	const struct tensor *type; /* of an element of x, and of y */
-};
 
 static struct part part_of(const struct resample_axis *a)
 {
@@ -193,7 +179,7 @@ static struct part part_of(const struct resample_axis *a)
 	return p;
 }
 
-static struct parts parts_of(const struct node *n)
+struct parts resample_parts(const struct node *n)
 {
 	const struct resample *r = n->param;
 	struct parts s = {.type = n->in[0]};
@@ -222,7 +208,7 @@ static double row_terms(const struct part *p)
 
 static struct op_cost resample_cost(const struct node *n)
 {
-	const struct parts s = parts_of(n);
+	const struct parts s = resample_parts(n);
 	const struct part *last = &s.part[s.count - 1];
 	double rows = 1, terms = 1;
 	for (int i = 0; i < s.count - 1; i++) {
@@ -270,8 +256,8 @@ static int64_t buffer_bytes(const struct parts *s)
 
 static int64_t resample_workspace(const struct node *n, const struct target *t)
 {
-	const struct parts s = parts_of(n);
-	return wants_buffer(&s) ? buffer_bytes(&s) * t->threads : 0;
+	const struct parts s = resample_parts(n);
+	return wants_buffer(&s) && !t->cuda ? buffer_bytes(&s) * t->threads : 0;
 }
 
 static void emit_numbers(struct emit *e, const char *name, int k, const int32_t *v, int64_t count)
@@ -283,7 +269,7 @@ static void emit_numbers(struct emit *e, const char *name, int k, const int32_t 
 }
 
 /* from: where an output's terms begin; at: which element; by: its weight. */
-static void emit_tables(struct emit *e, const struct parts *s)
+void resample_emit_tables(struct emit *e, const struct parts *s)
 {
 	char literal[40];
 	for (int k = 0; k < s->count; k++) {
@@ -505,7 +491,7 @@ static void emit_rounded(struct emit *e, const struct parts *s, int depth)
 static enum status resample_emit(struct emit *e, const struct node *n)
 {
 	const struct resample *r = n->param;
-	const struct parts s = parts_of(n);
+	const struct parts s = resample_parts(n);
 	const struct part *last = &s.part[s.count - 1];
 	const char *type = emit_type(n->out[0]);
 	const int outer = s.count - 1, depth = outer + 1;
@@ -513,7 +499,9 @@ static enum status resample_emit(struct emit *e, const struct node *n)
 		emit(e, "\t(void)y0, (void)x0;\n");
 		return ST_OK;
 	}
-	emit_tables(e, &s);
+	if (e->g->target->cuda)
+		return resample_cuda_emit(e, n);
+	resample_emit_tables(e, &s);
 	if (wants_buffer(&s))
 		gemm_emit_thread(e);
 	struct emit_loop loop[RANK_MAX] = {0};

@@ -151,17 +151,23 @@ static enum status slice_grad(struct graph *g, const struct node *n, struct tens
 	return g->failed;
 }
 
-/* The same cut of [N, C/B, ..., B], where it takes whole blocks of channels in their order. */
-static bool cut_block(const struct node *n, int rank, int64_t block, struct cut *c)
+/* The same cut of the blocked form of `whole`, where it takes whole blocks in their order. */
+static bool cut_block(const struct blocking *b, const struct tensor *whole, struct cut *c)
 {
-	cut_of(n, c);
-	if (c->step[1] != 1 || c->start[1] % block || c->len[1] % block)
+	const int rank = whole->rank;
+	int64_t unit;
+	const int axis = blocking_axis(b, rank, &unit);
+	cut_of(b->n, c);
+	if (axis == 1 && (c->step[1] != 1 || c->start[1] % unit || c->len[1] % unit))
 		return false;
-	c->start[1] /= block;
-	c->len[1] /= block;
-	c->start[rank] = 0;
-	c->step[rank] = 1;
-	c->len[rank] = block;
+	const int64_t start = c->start[1] / unit, step = c->step[1], len = c->len[1] / unit;
+	c->start[1] = c->start[rank] = 0;
+	c->step[1] = c->step[rank] = 1;
+	c->len[1] = whole->dim[1] / blocking_channels(b, whole);
+	c->len[rank] = blocking_channels(b, whole);
+	c->start[axis] = start;
+	c->step[axis] = step;
+	c->len[axis] = len;
 	return true;
 }
 
@@ -170,7 +176,7 @@ static enum status slice_block(struct blocking *b)
 	const struct tensor *x = b->n->in[0];
 	struct cut c;
 	struct attr attr[3];
-	if (!blocking_has(b, 0) || !cut_block(b->n, x->rank, b->block, &c))
+	if (!blocking_has(b, 0) || !cut_block(b, x, &c))
 		return ST_OK;
 	cut_attrs(b->g, x->rank + 1, &c, attr);
 	struct tensor *in = blocking_blocked(b, 0);
@@ -181,8 +187,8 @@ static enum status slice_block(struct blocking *b)
 
 static enum status slice_emit(struct emit *e, const struct node *n)
 {
-	const struct box b = slice_box(n);
-	box_emit(e, &b, emit_type(n->out[0]), "y0", "x0");
+	const struct box_copy copy = {slice_box(n), "y0", "x0"};
+	boxes_emit(e, 1, &copy, n->out[0]);
 	return ST_OK;
 }
 
@@ -245,11 +251,9 @@ static enum status slice_grad_block(struct blocking *b)
 	int64_t dim[RANK_MAX];
 	struct cut c;
 	struct attr attr[4];
-	if (!blocking_has(b, 0) || !blocking_fits(b, y) || !cut_block(b->n, rank, b->block, &c))
+	if (!blocking_has(b, 0) || !blocking_fits(b, y) || !cut_block(b, y, &c))
 		return ST_OK;
-	memcpy(dim, y->dim, sizeof dim);
-	dim[1] /= b->block;
-	dim[rank] = b->block;
+	(void)blocking_shape(b, y, dim);
 	cut_attrs(b->g, rank + 1, &c, attr);
 	attr[3] = data_ints(b->g, "shape", rank + 1, dim);
 	struct tensor *in = blocking_blocked(b, 0);
@@ -262,6 +266,10 @@ static enum status slice_grad_block(struct blocking *b)
 static enum status slice_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct box b = slice_grad_box(n);
+	if (e->g->target->cuda) {
+		box_cuda_inset(e, &b, n->out[0], NULL);
+		return ST_OK;
+	}
 	zero_emit(e, n->out[0]->numel, "y0");
 	box_emit(e, &b, emit_type(n->out[0]), "y0", "x0");
 	return ST_OK;

@@ -1,19 +1,9 @@
 /* Softmax and LogSoftmax: along one axis since opset 13, over a flattened tail before. */
 #include <inttypes.h>
 
-#include "ops/data.h"
 #include "ops/gemm.h"
 #include "ops/lanes.h"
-
-/* x as [rows, n, inner], normalised along n. */
-struct span {
-	int64_t rows, n, inner;
-};
-
-static bool is_log(const struct node *n)
-{
-	return strstr(n->op->name, "Log") != NULL;
-}
+#include "ops/softmax.h"
 
 static bool is_old(const struct node *n)
 {
@@ -50,7 +40,7 @@ static enum status softmax_fold(struct graph *g, const struct node *n, void *con
 		for (int64_t i = 0; i < s->n; i++) {
 			double z = tensor_real(x, at + i * s->inner) - top;
 			value_set(x->dtype, out[0], at + i * s->inner,
-				is_log(n) ? z - log(sum) : exp(z) / sum);
+				softmax_is_log(n) ? z - log(sum) : exp(z) / sum);
 		}
 	}
 	return ST_OK;
@@ -64,14 +54,14 @@ enum { COLUMNS = 64 };
 static int64_t terms_of(const struct node *n)
 {
 	const struct span *s = n->param;
-	if (is_log(n) || n->out[0]->numel == 0 || !dtype_is_narrow(n->out[0]->dtype))
+	if (softmax_is_log(n) || n->out[0]->numel == 0 || !dtype_is_narrow(n->out[0]->dtype))
 		return 0;
 	return round_up(s->inner == 1 ? s->n : s->n * COLUMNS, 16);
 }
 
 static int64_t softmax_workspace(const struct node *n, const struct target *t)
 {
-	return terms_of(n) * (int64_t)sizeof(float) * t->threads;
+	return t->cuda ? 0 : terms_of(n) * (int64_t)sizeof(float) * t->threads;
 }
 
 /* Opens the loop over rows, or over blocks of columns, with pointers to their first elements.
@@ -139,7 +129,7 @@ static void emit_top_and_sum(struct emit *e, const struct node *n, const char *t
 	if (s->inner == 1) {
 		const char *most = emit_helper_on(e, "max_lanes", max_lanes, 1, &x);
 		emit(e, "\t\tconst real top = %s(x, %" PRId64 ");\n", most, s->n);
-		if (is_log(n)) {
+		if (softmax_is_log(n)) {
 			const char *sums = emit_helper_on(e, "exp_lanes", exp_lanes, 1, &x);
 			emit(e, "\t\tconst real sum = LOG(%s(x, top, %" PRId64 "));\n", sums, s->n);
 			return;
@@ -152,12 +142,12 @@ static void emit_top_and_sum(struct emit *e, const struct node *n, const char *t
 	emit(e, "\t\tfor (int64_t i = 0; i < width; i++)\n\t\t\ttop[i] = %s;\n",
 		emit_value(e, x, "x[i]"));
 	each(e, s, emit_text(e, "top# = MAX(%s, top#);", value));
-	if (!is_log(n))
+	if (!softmax_is_log(n))
 		each(e, s, emit_text(e, "%s = EXP(%s - top#);", term, value));
 	each(e, s,
-		is_log(n) ? emit_text(e, "sum# += EXP(%s - top#);", value)
-			  : emit_text(e, "sum# += %s;", term));
-	if (is_log(n))
+		softmax_is_log(n) ? emit_text(e, "sum# += EXP(%s - top#);", value)
+				  : emit_text(e, "sum# += %s;", term));
+	if (softmax_is_log(n))
 		emit(e, "\t\tfor (int64_t i = 0; i < width; i++)\n\t\t\tsum[i] = LOG(sum[i]);\n");
 }
 
@@ -173,6 +163,8 @@ static enum status softmax_emit(struct emit *e, const struct node *n)
 		emit_nothing(e);
 		return ST_OK;
 	}
+	if (e->g->target->cuda)
+		return softmax_cuda_emit(e, n);
 	const struct tensor *x = n->in[0], *y = n->out[0];
 	const int64_t terms = terms_of(n);
 	if (terms > 0)
@@ -183,7 +175,7 @@ static enum status softmax_emit(struct emit *e, const struct node *n)
 		emit(e, "\t\treal *t = (real *)ws + thread_index() * %" PRId64 ";\n", terms);
 	emit_top_and_sum(e, n, terms > 0 ? "t$" : "y@");
 	const char *log = emit_text(e, "%s - top# - sum#", emit_value(e, x, "x@"));
-	if (is_log(n))
+	if (softmax_is_log(n))
 		each(e, s, emit_text(e, "y@ = %s;", emit_stored(e, y, log)));
 	else if (terms > 0)
 		each(e, s, emit_text(e, "y@ = %s;", emit_stored(e, y, "t$ / sum#")));
@@ -204,8 +196,9 @@ static enum status softmax_rule(struct graph *g, const struct node *n, struct te
 	const bool *want, struct tensor **dx)
 {
 	(void)want;
-	struct node *m = graph_op_node(g, is_log(n) ? "stint.LogSoftmaxGrad" : "stint.SoftmaxGrad",
-		2, (struct tensor *[]){dy[0], n->out[0]}, 0, NULL, n->param);
+	struct node *m = graph_op_node(g,
+		softmax_is_log(n) ? "stint.LogSoftmaxGrad" : "stint.SoftmaxGrad", 2,
+		(struct tensor *[]){dy[0], n->out[0]}, 0, NULL, n->param);
 	dx[0] = m ? m->out[0] : NULL;
 	return g->failed;
 }
@@ -236,11 +229,13 @@ static const char *row_sum(struct emit *e, bool log, const struct tensor *const 
 static enum status grad_emit(struct emit *e, const struct node *n)
 {
 	const struct span *s = n->param;
-	const bool log = is_log(n);
+	const bool log = softmax_is_log(n);
 	if (n->out[0]->numel == 0) {
 		emit_nothing(e);
 		return ST_OK;
 	}
+	if (e->g->target->cuda)
+		return softmax_grad_cuda_emit(e, n);
 	const size_t body = open_rows(e, s, 3,
 		(const char *const[]){pointer_to(e, n->in[0], "dy", "x0"),
 			pointer_to(e, n->in[1], "y", "x1"), pointer_to(e, n->out[0], "dx", "y0")});

@@ -15,6 +15,11 @@ double update_option(int nattr, const struct attr *attr, const char *name, doubl
 
 /* A constant of the C text: "const real NAME = 0.1f;". */
 void update_constant(struct emit *e, const char *name, double v);
+/* A number that a step computes once: "const real NAME = TEXT;". In CUDA a block's first thread
+ * does, for all of its threads: update_scalars_end comes behind the last of them. */
+void update_scalar(struct emit *e, const struct node *n, const char *type, const char *name,
+	const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void update_scalars_end(struct emit *e, const struct node *n);
 /* Opens the loop over elements i with `p` the parameter and `g` the gradient, of which `maximize`
  * takes the negative, plus `decay` times the parameter. A decoupled decay (Loshchilov and Hutter,
  * "Decoupled Weight Decay Regularization", 2019) shrinks `p` by lr times it instead. */

@@ -8,6 +8,12 @@
  * split, so that the order of every sum (that of the indices) depends on no number of threads. */
 enum { WALK_PIECE = 32 };
 
+/* Neighbouring threads of a GPU take neighbours. */
+static int64_t piece_of(const struct emit *e)
+{
+	return e->g->target->cuda ? 1 : WALK_PIECE;
+}
+
 static const char index_of[] =
 	"/* An index into n elements; a negative one counts from their end. */\n"
 	"static inline int64_t index_of(int64_t i, int64_t n)\n"
@@ -292,7 +298,7 @@ static void emit_picks(struct emit *e, const struct walk *w, int input, int dept
 	const char *m_loop, const char *body)
 {
 	int outer = w->lines - row;
-	const bool pieces = row && w->dim[outer] > WALK_PIECE;
+	const bool pieces = row && w->dim[outer] > piece_of(e);
 	emit_tabs(e, depth);
 	emit(e, "%s {\n", m_loop);
 	/* one index for the whole row */
@@ -335,7 +341,7 @@ void walk_emit(struct emit *e, const struct walk *w, int input, bool backwards, 
 	char m_loop[100];
 	bool row = has_row(w);
 	int outer = w->lines - row;
-	bool pieces = row && w->dim[outer] > WALK_PIECE;
+	bool pieces = row && w->dim[outer] > piece_of(e);
 	int64_t n = row ? w->dim[outer] : 1;
 	if (walk_total(w) == 0)
 		return;
@@ -344,13 +350,15 @@ void walk_emit(struct emit *e, const struct walk *w, int input, bool backwards, 
 			  : "for (int64_t m = 0; m < %" PRId64 "; m++)",
 		w->count);
 	emit_helper(e, "index_of", index_of);
-	emit_lines(e, w, outer, (struct emit_loop){pieces ? "p" : NULL, n, WALK_PIECE});
+	emit_lines(e, w, outer, (struct emit_loop){pieces ? "p" : NULL, n, piece_of(e)});
 	if (outer + pieces)
 		emit(e, pieces ? " {\n" : "\n");
 	if (pieces) {
 		emit_tabs(e, outer + 2);
-		emit(e, "const int64_t end = p + %d < %" PRId64 " ? p + %d : %" PRId64 ";\n",
-			WALK_PIECE, n, WALK_PIECE, n);
+		emit(e,
+			"const int64_t end = p + %" PRId64 " < %" PRId64 " ? p + %" PRId64
+			" : %" PRId64 ";\n",
+			piece_of(e), n, piece_of(e), n);
 	}
 	emit_picks(e, w, input, outer + 1 + pieces, row, m_loop, body);
 	if (pieces) {
@@ -359,14 +367,32 @@ void walk_emit(struct emit *e, const struct walk *w, int input, bool backwards, 
 	}
 }
 
+/* The loops over m and the lines before `to`; m outside of the last line where that is shared too.
+ */
+static void emit_gather_lines(struct emit *e, const struct walk *w, int to)
+{
+	struct emit_loop loop[RANK_MAX + 1];
+	const struct emit_loop m = {"m", w->count, 1};
+	const bool inside = to == w->lines && to > 0 && e->g->target->cuda;
+	if (!inside) {
+		emit_lines(e, w, to, m);
+		return;
+	}
+	for (int k = 0; k < to; k++)
+		loop[k + (k == to - 1)] = (struct emit_loop){emit_text(e, "i%d", k), w->dim[k], 1};
+	loop[to - 1] = m;
+	emit_loops(e, 4 * (double)walk_total(w), to + 1, loop);
+}
+
 void walk_emit_gather(struct emit *e, const struct walk *w, int input, const char *type)
 {
-	bool row = has_row(w);
+	/* a GPU's threads share rows, too: neighbours read neighbours */
+	bool row = has_row(w) && !e->g->target->cuda;
 	int outer = w->lines - row;
 	if (walk_total(w) == 0)
 		return;
 	emit_helper(e, "index_of", index_of);
-	emit_lines(e, w, outer, (struct emit_loop){"m", w->count, 1});
+	emit_gather_lines(e, w, outer);
 	emit(e, "\n");
 	emit_tabs(e, outer + 2);
 	if (row && w->is[outer] == 0) {

@@ -7,7 +7,8 @@
  * that outputs that could have lain in nothing but its place need their own. And just before, the
  * inputs of p and the rest of L were live: again such a set. Which op of L ran last is unknown: any
  * of their makers. So a plan needs at least the least, over all choices, of the most met on the way
- * back. The way back ends where nothing but residents is left; where we give up, we count nothing.
+ * back. A tensor that can be fetched has two makers, and a fetch needs nothing but its result. The
+ * way back ends where nothing but residents is left; where we give up, we count nothing.
  *
  * Of ops with several ways only what all ways read counts. */
 #include "planner/bounds.h"
@@ -59,7 +60,7 @@ static int64_t bytes_at(const struct inst *in, const struct live *l, int p)
 	int64_t sum = bound_own_bytes(in, p);
 	for (int i = 0; i < l->n; i++) {
 		int t = l->t[i];
-		if (bound_producer(in, t) == p)
+		if (bound_makes(in, p, t))
 			continue;
 		sum += bound_reads(in, p, t) ? bound_survive(in, p, t) : in->size[t];
 	}
@@ -70,7 +71,7 @@ static int64_t least_back(struct search_back *s, const struct live *l, int depth
 {
 	const struct inst *in = s->in;
 	int64_t best = INT64_MAX;
-	int tried[LIVE_MAX], ntried = 0;
+	int tried[2 * LIVE_MAX], ntried = 0;
 	if (l->n == 0 || depth == 0 || s->steps <= 0)
 		return 0;
 	s->steps--;
@@ -78,9 +79,9 @@ static int64_t least_back(struct search_back *s, const struct live *l, int depth
 		/* the maker that needs least, first */
 		int pick = -1;
 		int64_t least = best;
-		for (int i = 0; i < l->n; i++) {
-			int p = bound_producer(in, l->t[i]);
-			bool done = false;
+		for (int i = 0; i < 2 * l->n; i++) {
+			int t = l->t[i / 2], p = i % 2 ? in->fetch[t] : bound_producer(in, t);
+			bool done = p < 0;
 			for (int k = 0; k < ntried; k++)
 				done = done || tried[k] == p;
 			int64_t need = done ? INT64_MAX : bytes_at(in, l, p);
@@ -94,7 +95,7 @@ static int64_t least_back(struct search_back *s, const struct live *l, int depth
 		tried[ntried++] = pick;
 		struct live next = {.n = 0};
 		for (int i = 0; i < l->n; i++)
-			if (bound_producer(in, l->t[i]) != pick)
+			if (!bound_makes(in, pick, l->t[i]))
 				next.t[next.n++] = l->t[i];
 		int64_t v = live_add_inputs(in, &next, pick) ? least_back(s, &next, depth - 1) : 0;
 		v = v > least ? v : least;

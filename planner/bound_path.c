@@ -24,6 +24,8 @@
  *     E_j(o) ≤ Σ x_i(o) over these, E_j(o) ≥ 1 - F_(j-1)(o), E_j(o) ≤ r_j(t) + E_j(p(t)), and for
  *     what is kept 1 ≤ r_j(t) + E_j(p(t)). (In whole numbers this follows from 1 to 5; in fractions
  *     it does not: the same half of t could serve twice.)
+ * A tensor that may be fetched from the host has a second maker: its fetch, as an op that reads
+ * nothing, runs on top of others and never before p(t), stands beside p(t) in 1, 2, 3 and 6.
  * The plan costs at least Σ cost x_i(o), at the cheapest way of each op. So the least of that sum
  * over all x, r, F, E in [0, 1] that satisfy 1 to 6 bounds it from below.
  *
@@ -141,6 +143,8 @@ static void find_wanted(struct path *p, int i)
 				*want_at(p, i, in->way[u][0].in[k]) = true;
 	}
 	for (int o = in->n - 1; o >= 0; o--) {
+		if (in->transfer[o])
+			continue;
 		bool window = i >= p->lo[o] && i <= p->hi[o] && p->must[o];
 		bool may = i >= p->lo[o] && (!in->once[o] || i <= p->hi[o]);
 		bool run = may && (window || some_output_wanted(p, i, o));
@@ -150,6 +154,13 @@ static void find_wanted(struct path *p, int i)
 		for (int k = 0; k < in->way[o][0].nin; k++)
 			if (bound_always_reads(in, o, k))
 				*want_at(p, i, in->way[o][0].in[k]) = true;
+	}
+	for (int o = 0; in->transfers && o < in->n; o++) {
+		if (!in->transfer[o])
+			continue;
+		int t = in->p->op[o].fetches - 1;
+		bool run = t >= 0 && *want_at(p, i, t) && i >= p->lo[bound_producer(in, t)];
+		*x_at(p, i, o) = run ? PATH_ONE : PATH_ZERO;
 	}
 }
 
@@ -181,29 +192,38 @@ static void make_columns(struct path *p)
 	}
 }
 
-/* A row a + b - c ≥ 0 over columns or constants; none where it always holds. */
-static void row(struct path *p, int a, int b, int c)
+/* A row a + b + f - c ≥ 0 over columns or constants; none where it always holds. */
+static void row_or(struct path *p, int a, int b, int f, int c)
 {
 	double least = 0;
-	if (a == PATH_ONE || b == PATH_ONE || c == PATH_ZERO)
+	if (a == PATH_ONE || b == PATH_ONE || f == PATH_ONE || c == PATH_ZERO)
 		return;
 	if (c == PATH_ONE)
 		least = 1;
-	if (a < 0 && b < 0 && c < 0)
+	if (a < 0 && b < 0 && f < 0 && c < 0)
 		p->impossible = true;
 	lp_row(&p->lp, least);
 	if (a >= 0)
 		lp_term(&p->lp, a, 1);
 	if (b >= 0)
 		lp_term(&p->lp, b, 1);
+	if (f >= 0)
+		lp_term(&p->lp, f, 1);
 	if (c >= 0)
 		lp_term(&p->lp, c, -1);
+}
+
+static void row(struct path *p, int a, int b, int c)
+{
+	row_or(p, a, b, PATH_ZERO, c);
 }
 
 /* What reads t in interval i needs it: `reader` is a column or constant. */
 static void need_row(struct path *p, int i, int t, int reader)
 {
-	row(p, i > 0 ? *r_at(p, i, t) : PATH_ZERO, *x_at(p, i, bound_producer(p->in, t)), reader);
+	const int fetch = p->in->fetch[t];
+	row_or(p, i > 0 ? *r_at(p, i, t) : PATH_ZERO, *x_at(p, i, bound_producer(p->in, t)),
+		fetch >= 0 ? *x_at(p, i, fetch) : PATH_ZERO, reader);
 }
 
 static void op_rows(struct path *p, int i, int o)
@@ -211,6 +231,8 @@ static void op_rows(struct path *p, int i, int o)
 	const struct inst *in = p->in;
 	const struct way *w = &in->way[o][0];
 	bool cut = i > 0 && p->cut[i] == o;
+	if (in->transfer[o])
+		return;
 	for (int k = 0; k < w->nin; k++) {
 		int by = bound_producer(in, w->in[k]);
 		if (!bound_always_reads(in, o, k))
@@ -286,6 +308,14 @@ static void room_row(struct path *p, int i)
 	}
 }
 
+/* t was there at cut j, or was made since, where `reader` says so. */
+static void made_since_row(struct path *p, int j, int t, int reader)
+{
+	const int fetch = p->in->fetch[t];
+	row_or(p, *r_at(p, j, t), p->since[bound_producer(p->in, t)],
+		fetch >= 0 ? p->since[fetch] : PATH_ZERO, reader);
+}
+
 /* Op o since cut j. */
 static void since_rows(struct path *p, int j, int o)
 {
@@ -308,11 +338,11 @@ static void since_rows(struct path *p, int j, int o)
 		if (p->must[o] && p->hi[o] >= j)
 			row(p, e, *f_at(p, j - 1, o), PATH_ONE);
 	}
-	if (o == p->cut[j])
+	if (o == p->cut[j] || in->transfer[o])
 		return;
 	for (int k = 0; k < w->nin; k++)
 		if (bound_always_reads(in, o, k))
-			row(p, *r_at(p, j, w->in[k]), p->since[bound_producer(in, w->in[k])], e);
+			made_since_row(p, j, w->in[k], e);
 }
 
 /* 6 for cut j: who has run since, what is there or made since. */
@@ -323,6 +353,8 @@ static void add_since(struct path *p, int j)
 	for (int t = 0; t < in->m; t++)
 		want[t] = in->keep[t];
 	for (int o = in->n - 1; o >= 0; o--) {
+		if (in->transfer[o])
+			continue;
 		bool later = p->must[o] && p->hi[o] >= j, some = later;
 		for (int c = 0; c < in->nway[o]; c++)
 			for (int k = 0; k < in->way[o][c].nout; k++)
@@ -335,11 +367,16 @@ static void add_since(struct path *p, int j)
 			if (bound_always_reads(in, o, k))
 				want[in->way[o][0].in[k]] = true;
 	}
+	for (int o = 0; in->transfers && o < in->n; o++) {
+		const int t = in->p->op[o].fetches - 1;
+		if (in->transfer[o])
+			p->since[o] = t >= 0 && want[t] ? lp_col(&p->lp, 0) : PATH_ZERO;
+	}
 	for (int o = 0; o < in->n; o++)
 		since_rows(p, j, o);
 	for (int t = 0; t < in->m; t++)
 		if (in->keep[t])
-			row(p, *r_at(p, j, t), p->since[bound_producer(in, t)], PATH_ONE);
+			made_since_row(p, j, t, PATH_ONE);
 }
 
 static void mark_own(struct path *p, int u, bool value)

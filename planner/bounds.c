@@ -8,6 +8,9 @@
  * multiplier on that last condition it is a minimum cut (Lagrange), and each multiplier gives a
  * bound.
  *
+ * A tensor that may be fetched from the host can instead be that, for the cost of both transfers:
+ * they come on top of the first runs too. So its price is at most that cost.
+ *
  * Where an op has several ways, only what all of them read counts, at the cheapest cost; optional
  * ops need not run. A feasible flow is a lower bound of the cut, so rounding errs on the safe side.
  */
@@ -203,6 +206,16 @@ static void build(struct bounder *b)
 	}
 }
 
+/* What it costs to hold t at this price, and at most to fetch it. */
+static double hold_price(const struct inst *in, int t, double price)
+{
+	const double held = price * (double)in->size[t];
+	if (in->fetch[t] < 0)
+		return held;
+	const double moved = in->way[in->fetch[t]][0].cost + in->way[in->away[t]][0].cost;
+	return moved < held ? moved : held;
+}
+
 /* The bound with `price` a byte; *stored out: the bytes that its solution stores. */
 static double price_bound(struct bounder *b, double price, double room, double *stored)
 {
@@ -211,13 +224,14 @@ static double price_bound(struct bounder *b, double price, double room, double *
 	for (int t = 0; t < in->m; t++)
 		if (b->node[in->n + t] >= 0) {
 			int v = b->node[in->n + t];
-			mincut_edge(&b->cut, v, v + 1, price * (double)in->size[t]);
+			mincut_edge(&b->cut, v, v + 1, hold_price(in, t, price));
 		}
 	double flow = mincut_flow(&b->cut, b->source, b->sink);
 	*stored = 0;
 	for (int t = 0; t < in->m; t++) {
 		int v = b->node[in->n + t];
-		if (v >= 0 && mincut_side(&b->cut, v) && !mincut_side(&b->cut, v + 1))
+		if (v >= 0 && mincut_side(&b->cut, v) && !mincut_side(&b->cut, v + 1) &&
+			hold_price(in, t, price) >= price * (double)in->size[t])
 			*stored += (double)in->size[t];
 	}
 	return flow - price * room;

@@ -7,10 +7,15 @@
 
 enum { BOUND_CUTS = 40 };
 
-/* The op that makes tensor t; t is no resident. */
+/* The op that makes tensor t, and did so first; t is no resident. */
 static inline int bound_producer(const struct inst *in, int t)
 {
 	return in->p->tensor[t].producer;
+}
+/* Whether op o makes tensor t, be it by fetching it. */
+static inline bool bound_makes(const struct inst *in, int o, int t)
+{
+	return bound_producer(in, t) == o || in->fetch[t] == o;
 }
 /* Whether every way of o reads the k-th input of its first way. */
 bool bound_always_reads(const struct inst *in, int o, int k);

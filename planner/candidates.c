@@ -84,7 +84,7 @@ static void write_seed(
 	memcpy(left, seed->again, (size_t)in->n * sizeof *left);
 	q->n = 0;
 	for (int o = 0; o < in->n; o++) {
-		if (in->floating[o])
+		if (in->floating[o] || in->transfer[o])
 			continue;
 		int first = o, last = -1;
 		for (int u = o; o > seed->at && u >= first; u--) {

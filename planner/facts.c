@@ -89,17 +89,19 @@ static void count_kept(struct reading *r, int *open)
 		const struct problem_op *op = &r->p->op[plan->step[s].op];
 		const struct problem_choice *w = &op->choice[plan->step[s].choice];
 		for (int i = 0; op->phase == PHASE_BACKWARD && i < w->nin; i++) {
-			int b = open[w->in[i]];
+			int b = op->fetches ? -1 : open[w->in[i]];
 			if (b < 0 || plan->step[plan->buffer[b].first_step].run > 0)
 				continue;
 			r->f->kept_buffer[r->f->kept++] = b;
 			r->f->kept_bytes += plan->buffer[b].bytes;
 			open[w->in[i]] = -1;
 		}
-		if (op->phase != PHASE_FORWARD)
+		if (op->phase != PHASE_FORWARD && !op->fetches)
 			continue;
 		for (int i = 0; i < w->nout; i++)
 			open[w->out[i]] = -1;
+		if (op->fetches)
+			continue;
 		for (int k = r->starting_at[s]; k >= 0; k = r->next_starting[k])
 			if (plan->buffer[k].tensor >= 0 &&
 				has(w->out, w->nout, plan->buffer[k].tensor))
@@ -227,6 +229,19 @@ static enum status read_again(struct arena *a, struct reading *r, struct diag *d
 	return ST_OK;
 }
 
+static void count_transfers(const struct problem *p, const struct plan *plan, struct plan_facts *f)
+{
+	for (int s = 0; s < plan->nstep; s++) {
+		const struct problem_op *op = &p->op[plan->step[s].op];
+		if (!problem_op_transfers(op))
+			continue;
+		f->offloads += op->offloads != 0;
+		f->fetches += op->fetches != 0;
+		f->host_bytes += op->offloads ? p->tensor[op->offloads - 1].bytes : 0;
+		f->transfer_cost += op->choice->cost;
+	}
+}
+
 enum status plan_facts_make(struct arena *a, const struct problem *p, const struct plan *plan,
 	struct plan_facts *out, struct diag *d)
 {
@@ -246,8 +261,9 @@ enum status plan_facts_make(struct arena *a, const struct problem *p, const stru
 		return diag_nomem(d);
 	for (int s = 0; s < plan->nstep; s++)
 		out->runs[plan_step_op(p, &plan->step[s])]++;
+	count_transfers(p, plan, out);
 	for (int o = 0; o < p->nop; o++)
-		if (out->runs[o] > 1) {
+		if (out->runs[o] > 1 && !problem_op_transfers(&p->op[o])) {
 			out->recomputed_ops++;
 			out->recomputed_runs += out->runs[o] - 1;
 		}

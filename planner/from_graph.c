@@ -1,20 +1,13 @@
 /* A graph as a planner's problem: views disappear into their sources, nodes become ops, and the
  * tensors that live over steps become residents, in one order for training and evaluation. */
 #include "planner/from_graph.h"
+#include "planner/transfer.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The roofline behind the default costs, in microseconds: committed constants, never measured, so
- * that a plan depends on the model and the budget alone. They fit two cores of a 2023 server
- * (AVX-512, 1 MiB of L2 each, 32 MiB of L3 shared) on the examples, most operators within a factor
- * of two (tests/bench/costs.sh, docs/howto/plan-with-measured-costs.md); only ratios matter to a
- * plan. */
-static const double LIBRARY_FLOPS_PER_MICROSECOND = 150e3; /* 150 GFLOP/s: products, convolutions */
-static const double NARROW_FLOPS_PER_MICROSECOND = 300e3;  /* the same on bf16 */
-static const double PLAIN_FLOPS_PER_MICROSECOND = 40e3;    /* of generated C: sums, exponentials */
-static const double BYTES_PER_MICROSECOND = 80e3; /* 80 GB/s: of L3; memory has half of it */
-static const double MICROSECONDS_PER_OP = 0.5;    /* call, loop and thread start */
+#include "planner/roofline.h"
 
 enum { PAIRS_MAX = 16 };
 
@@ -28,6 +21,7 @@ struct builder {
 	bool *used;             /* by graph tensor id: a storage that the step needs */
 	bool *claimed;          /* by resident: a tensor of this graph has it */
 	struct kernel_keys *keys;
+	const struct roofline *roofline;
 };
 
 static bool is_view(const struct node *n)
@@ -60,7 +54,8 @@ static void mark_used(struct builder *b)
 				b->used[n->out[k]->id] = true;
 	}
 	for (int i = 0; i < g->noutput; i++)
-		b->used[tensor_storage(g->output[i])->id] = true;
+		if (g->output[i])
+			b->used[tensor_storage(g->output[i])->id] = true;
 	if (g->loss)
 		b->used[tensor_storage(g->loss)->id] = true;
 	for (int i = 0; i < g->ntensor; i++)
@@ -97,8 +92,11 @@ static bool same_resident(const struct tensor *x, const struct tensor *y)
 static int add_tensor(struct builder *b, struct tensor *t, const char *name, enum tensor_kind kind)
 {
 	int i = b->p->ntensor++;
-	b->p->tensor[i] = (struct problem_tensor){
-		.id = i, .name = name, .bytes = tensor_bytes(t), .kind = kind, .producer = -1};
+	b->p->tensor[i] = (struct problem_tensor){.id = i,
+		.name = name,
+		.bytes = tensor_next(b->g, t) + tensor_bytes(t),
+		.kind = kind,
+		.producer = -1};
 	b->tensor[i] = t;
 	return i;
 }
@@ -167,16 +165,21 @@ static enum status add_residents(struct builder *b, const struct graph_problem *
 
 /* --- Ops --- */
 
-static double cost_of(const struct node *n, const struct lib_call *library)
+static double cost_of(
+	const struct roofline *r, const struct node *n, const struct lib_call *library)
 {
-	struct op_cost c = node_cost(n);
-	const bool narrow = n->nin > 0 && n->in[0] && n->in[0]->dtype == DT_BF16;
-	const double products = narrow ? NARROW_FLOPS_PER_MICROSECOND
-				       : LIBRARY_FLOPS_PER_MICROSECOND;
-	double compute = c.flops /
-			 (library ? products * library->speed : PLAIN_FLOPS_PER_MICROSECOND);
-	double traffic = c.bytes / BYTES_PER_MICROSECOND;
-	return MICROSECONDS_PER_OP + (compute > traffic ? compute : traffic);
+	const struct op_cost c = node_cost(n);
+	const bool narrow = n->nin > 0 && n->in[0] && dtype_is_narrow(n->in[0]->dtype);
+	double compute;
+	if (library) /* the CPU's has fast products in bf16 alone */
+		compute = c.flops / library->speed /
+			  (narrow && (r->fp16 || n->in[0]->dtype == DT_BF16) ? r->narrow_products
+									     : r->products);
+	else
+		compute = c.flops /
+			  (narrow && n->op->traits & OP_OWN_PRODUCT ? r->own_narrow : r->plain);
+	const double traffic = c.bytes / r->bytes;
+	return r->launch + (compute > traffic ? compute : traffic);
 }
 
 /* The problem tensors behind `t`, each once, in order of first appearance. */
@@ -261,7 +264,8 @@ static enum status add_choices(struct builder *b, const struct node *n, struct p
 		struct lib_call call;
 		int64_t bytes;
 		bool library = node_uses_library(b->g, &v, &call, &bytes);
-		choice[c].cost = choice[c].roofline = cost_of(&v, library ? &call : NULL);
+		choice[c].cost = choice[c].roofline = cost_of(
+			b->roofline, &v, library ? &call : NULL);
 		choice[c].kernel = kernel_key(b->keys, &v, library ? &call : NULL);
 		choice[c].workspace = node_workspace(b->g, &v);
 		choice[c].in = storages_of(b, v.nin, v.in, &choice[c].nin);
@@ -330,11 +334,16 @@ static bool allocate(struct builder *b, int extra)
 enum status problem_from_graph(struct arena *a, const struct graph *g, const char *name,
 	bool keep_outputs, const struct graph_problem *residents_of, struct graph_problem *out)
 {
-	struct builder b = {.a = a, .g = g, .p = ARENA_NEW(a, struct problem)};
+	struct builder b = {.a = a,
+		.g = g,
+		.p = ARENA_NEW(a, struct problem),
+		.roofline = roofline_of(g->target->arch)};
+	assert(b.roofline);
 	if (!b.p || !allocate(&b, residents_of ? residents_of->problem->ntensor : 0))
 		return diag_nomem(g->diag);
 	b.p->name = name;
-	b.p->costs = "roofline";
+	b.p->costs = g->target->arch ? arena_printf(a, "roofline of sm_%d", g->target->arch)
+				     : "roofline";
 	mark_used(&b);
 	enum status st = add_residents(&b, residents_of);
 	for (int i = 0; st == ST_OK && i < g->nnode; i++)
@@ -372,5 +381,69 @@ enum status graph_problem_again(struct arena *a, struct graph_problem *out,
 		tensor[t] = out->tensor[t < ntensor ? t : problem_original(p, t)];
 	out->node = node;
 	out->tensor = tensor;
+	return ST_OK;
+}
+
+/* --- Transfers --- */
+
+static const struct op_def to_host = {.name = "to the host", .min_in = 1, .max_in = 1};
+static const struct op_def from_host = {.name = "from the host", .min_in = 1, .max_in = 1};
+
+bool node_transfers(const struct node *n)
+{
+	return n->op == &to_host || n->op == &from_host;
+}
+
+static struct node *transfer_node(
+	struct arena *a, struct tensor *t, struct tensor *token, bool away)
+{
+	struct node *n = ARENA_NEW(a, struct node);
+	if (!n || !(n->in = ARENA_ARRAY(a, struct tensor *, 1)) ||
+		!(n->out = ARENA_ARRAY(a, struct tensor *, 1)))
+		return NULL;
+	n->id = -1;
+	n->name = t->maker ? t->maker->name : t->name;
+	n->op = away ? &to_host : &from_host;
+	n->phase = away ? NODE_FORWARD : NODE_BACKWARD;
+	n->nin = n->nout = 1;
+	n->in[0] = away ? t : token;
+	n->out[0] = away ? token : t;
+	return n;
+}
+
+static struct tensor *make_token(struct arena *a, int id, const char *name)
+{
+	struct tensor *t = ARENA_NEW(a, struct tensor);
+	if (t)
+		*t = (struct tensor){.id = id, .name = name, .dtype = DT_BOOL, .rank = 1};
+	return t;
+}
+
+enum status graph_problem_transfers(
+	struct arena *a, struct graph_problem *out, int64_t least, double link, struct diag *d)
+{
+	struct problem *p = out->problem;
+	const int ntensor = p->ntensor, nop = p->nop, known = out->graph->ntensor;
+	TRY(transfers_add(a, p, least, link, d));
+	struct node **node = ARENA_ARRAY(a, struct node *, p->nop);
+	struct tensor **tensor = ARENA_ARRAY(a, struct tensor *, p->ntensor);
+	int *index = ARENA_ARRAY(a, int, (int64_t)known + p->ntensor - ntensor);
+	if (!node || !tensor || !index)
+		return diag_nomem(d);
+	memcpy(node, out->node, (size_t)nop * sizeof *node);
+	memcpy(tensor, out->tensor, (size_t)ntensor * sizeof *tensor);
+	memcpy(index, out->index, (size_t)known * sizeof *index);
+	for (int t = ntensor; t < p->ntensor; t++) {
+		const int id = known + t - ntensor, o = p->tensor[t].producer;
+		index[id] = t;
+		tensor[t] = make_token(a, id, p->tensor[t].name);
+		struct tensor *moved = tensor[p->op[o].offloads - 1];
+		if (!tensor[t] || !(node[o] = transfer_node(a, moved, tensor[t], true)) ||
+			!(node[o + 1] = transfer_node(a, moved, tensor[t], false)))
+			return diag_nomem(d);
+	}
+	out->node = node;
+	out->tensor = tensor;
+	out->index = index;
 	return ST_OK;
 }

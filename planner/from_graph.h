@@ -10,7 +10,8 @@ struct graph_problem {
 	struct problem *problem;
 	struct tensor *const *tensor; /* [problem->ntensor] the graph's storage tensors */
 	struct node *const *node;     /* [problem->nop] */
-	const int *index; /* by graph tensor id: the problem tensor of its storage; -1: none */
+	const int *index; /* by graph tensor id: the problem tensor of its storage; -1: none. Tokens
+			     of transfers have ids behind the graph's tensors */
 };
 
 /* Requires a pruned, verified graph. Views disappear into their sources; tensors without bytes in
@@ -25,5 +26,13 @@ enum status problem_from_graph(struct arena *a, const struct graph *g, const cha
  * of the op it repeats. */
 enum status graph_problem_again(struct arena *a, struct graph_problem *out,
 	const char *const *pattern, const char *file, struct diag *d);
+
+/* --offload: `out` with transfers to the host and back for tensors of at least `least` bytes
+ * (planner/transfer.h). Each has a node and a token that are in no graph: the node has the name of
+ * the tensor's, reads one storage and makes one, and nothing computes it. */
+enum status graph_problem_transfers(
+	struct arena *a, struct graph_problem *out, int64_t least, double link, struct diag *d);
+/* Whether a node is such a one. */
+bool node_transfers(const struct node *n);
 
 #endif

@@ -1,6 +1,7 @@
 /* Cost against budget. From the smallest budget up: each plan fits the next budget too, and is
  * where the search for it starts, so that cost never rises with the budget. */
 #include "planner/schedule.h"
+#include "planner/transfer.h"
 
 enum { SHARED_POINTS = 3 }; /* all points together do the work of so many plans */
 
@@ -60,16 +61,45 @@ static enum status fixed_points(struct arena *a, const struct problem *p, struct
 	return ST_OK;
 }
 
-enum status plan_frontier(struct arena *a, const struct problem *p, const struct plan_options *o,
-	const int64_t *budget, int n, struct plan **plans, struct diag *d)
+static enum status searched_points(struct arena *a, const struct problem *p,
+	const struct plan_options *o, const int64_t *budget, int n, struct plan **plans,
+	struct diag *d)
 {
 	struct planner pl;
 	struct plan_options one = *o;
-	if (o->mode != PLAN_AUTO)
-		return fixed_points(a, p, &one, budget, n, plans, d);
 	enum status st = planner_init(&pl, a, p, &one, d);
 	if (st == ST_OK)
 		st = solve_points(&pl, &one, budget, n, plans);
 	planner_free(&pl);
 	return st;
+}
+
+/* The least of two falling rows falls too. */
+static enum status both_points(struct arena *a, const struct problem *p, const struct problem *less,
+	const struct plan_options *o, const int64_t *budget, int n, struct plan **plans,
+	struct diag *d)
+{
+	struct plan **without = ARENA_ARRAY(a, struct plan *, n + 1);
+	if (!without)
+		return diag_nomem(d);
+	TRY(searched_points(a, less, o, budget, n, without, d));
+	TRY(searched_points(a, p, o, budget, n, plans, d));
+	for (int i = 0; i < n; i++) {
+		if (!plans[i] && without[i]) /* what bounds less without transfers, is none with */
+			without[i]->lower_bound = plans[0] ? plans[0]->lower_bound
+							   : without[i]->cost_once;
+		plans[i] = plan_of_both(plans[i], without[i]);
+	}
+	return ST_OK;
+}
+
+enum status plan_frontier(struct arena *a, const struct problem *p, const struct plan_options *o,
+	const int64_t *budget, int n, struct plan **plans, struct diag *d)
+{
+	struct plan_options one = *o;
+	struct problem less;
+	if (o->mode != PLAN_AUTO)
+		return fixed_points(a, p, &one, budget, n, plans, d);
+	return transfers_without(p, &less) ? both_points(a, p, &less, o, budget, n, plans, d)
+					   : searched_points(a, p, o, budget, n, plans, d);
 }

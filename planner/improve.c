@@ -15,10 +15,10 @@ struct improver {
 	struct seq best;
 	int *best_way; /* [n] */
 	double best_cost;
-	int *extra, nextra,
-		cap_extra;      /* runs of ops that run several times, but the first of each */
-	int *several, nseveral; /* ops with more than one way */
-	int from, to;           /* the slots at hand */
+	int *extra, nextra, cap_extra; /* runs of ops that run several times, but the first of each;
+					* fetches */
+	int *several, nseveral;        /* ops with more than one way */
+	int from, to;                  /* the slots at hand */
 };
 
 /* A window of a long sequence, all of a short one. */
@@ -50,9 +50,10 @@ static bool find_extras(struct improver *m)
 	m->nextra = 0;
 	for (int i = m->from; i <= m->to; i++) {
 		int r = s->at[i], o = r < 0 ? -1 : s->run[r].op;
-		if (o < 0 || s->count[o] < 2)
+		const bool fetches = o >= 0 && s->in->p->op[o].fetches;
+		if (o < 0 || (s->count[o] < 2 && !fetches))
 			continue;
-		bool first = true;
+		bool first = !fetches;
 		for (int k = s->first[o]; k >= 0 && first; k = s->run[k].next)
 			first = s->run[k].key >= s->run[r].key;
 		if (!first)

@@ -95,6 +95,12 @@ static void make_op(struct maker *k, int o)
 	const struct problem_op *op = &in->p->op[o];
 	in->once[o] = !op->recomputable;
 	in->optional[o] = op->optional;
+	in->transfer[o] = problem_op_transfers(op);
+	in->transfers |= in->transfer[o];
+	if (op->offloads)
+		in->away[op->offloads - 1] = o;
+	if (op->fetches)
+		in->fetch[op->fetches - 1] = o;
 	in->way[o] = alloc(k, op->nchoice, sizeof **in->way);
 	double cheapest = op->choice[0].cost;
 	for (int c = 0; c < op->nchoice && !k->nomem; c++) {
@@ -160,6 +166,7 @@ static void fill(struct maker *k)
 		int64_t bytes = (pt->bytes + in->align - 1) & ~(in->align - 1);
 		in->slack = bytes - pt->bytes > in->slack ? bytes - pt->bytes : in->slack;
 		in->res[t] = tensor_kind_resident(pt->kind);
+		in->fetch[t] = in->away[t] = -1;
 		in->keep[t] = pt->keep && !in->res[t];
 		in->size[t] = in->res[t] ? 0 : bytes;
 		if (in->res[t])
@@ -203,6 +210,9 @@ enum status inst_make(
 	in->way = alloc(&k, in->n, sizeof *in->way);
 	in->once = alloc(&k, in->n, sizeof *in->once);
 	in->optional = alloc(&k, in->n, sizeof *in->optional);
+	in->transfer = alloc(&k, in->n, sizeof *in->transfer);
+	in->fetch = alloc(&k, in->m, sizeof *in->fetch);
+	in->away = alloc(&k, in->m, sizeof *in->away);
 	in->floating = alloc(&k, in->n, sizeof *in->floating);
 	in->usable = alloc(&k, in->n, sizeof *in->usable);
 	if (!k.nomem)

@@ -54,6 +54,11 @@ static enum status offer(struct planner *pl, const struct seq *q, const int *way
 	return st;
 }
 
+enum status minimum_from(struct planner *pl, const struct solution *from)
+{
+	return from && from->found ? offer(pl, &from->q, from->way) : ST_OK;
+}
+
 enum status minimum_quick(struct planner *pl)
 {
 	int best = 0;

@@ -13,7 +13,7 @@ bool order_listed(struct search *x, const int *way, struct seq *q)
 	}
 	q->n = 0;
 	for (int o = 0; o < in->n; o++)
-		if (!in->floating[o])
+		if (!in->floating[o] && !in->transfer[o])
 			q->op[q->n++] = o;
 	return simulate_clean(x, q, way, &x->s);
 }

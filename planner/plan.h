@@ -114,10 +114,10 @@ static inline int plan_step_op(const struct problem *p, const struct plan_step *
 {
 	return p->op[s->op].repeats ? p->op[s->op].repeats - 1 : s->op;
 }
-/* Whether that op ran before. */
+/* Whether that op ran before. A second fetch computes nothing again. */
 static inline bool plan_step_again(const struct problem *p, const struct plan_step *s)
 {
-	return s->run > 0 || p->op[s->op].repeats > 0;
+	return (s->run > 0 && !problem_op_transfers(&p->op[s->op])) || p->op[s->op].repeats > 0;
 }
 
 /* One run of an op that ran before: what was given up, and for which moment. */
@@ -142,6 +142,9 @@ struct plan_facts {
 	int kept, overwritten; /* activations kept from forward to backward; in-place outputs */
 	int *kept_buffer;      /* [kept] the largest first */
 	bool *in_place;        /* [nbuffer] lies where an input of its op lay */
+	int offloads, fetches; /* steps that move a tensor to the host, and back */
+	int64_t host_bytes;    /* of the tensors there */
+	double transfer_cost;
 };
 enum status plan_facts_make(struct arena *a, const struct problem *p, const struct plan *plan,
 	struct plan_facts *out, struct diag *d);

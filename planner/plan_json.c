@@ -19,6 +19,19 @@ static void print_buffer(const struct problem *p, const struct plan_buffer *b, s
 		b->offset, b->bytes, b->first_step, b->last_step);
 }
 
+static void print_step(const struct problem *p, const struct plan_step *s, struct text *out)
+{
+	const struct problem_op *op = &p->op[s->op];
+	if (op->offloads)
+		text_add(out, "{\"offload\":%" PRId64, p->tensor[op->offloads - 1].id);
+	else if (op->fetches)
+		text_add(out, "{\"fetch\":%" PRId64, p->tensor[op->fetches - 1].id);
+	else
+		text_add(out, "{\"op\":%" PRId64, op->id);
+	if (op->has_choices)
+		text_add(out, ",\"choice\":%d", s->choice);
+}
+
 static void print_bytes(struct text *out, int64_t bytes)
 {
 	if (bytes == INT64_MAX)
@@ -57,10 +70,7 @@ void plan_print(const struct problem *p, const struct plan *plan, struct text *o
 		json_text_double(out, plan->lower_bound);
 	text_puts(out, "},\n\"steps\":[\n");
 	for (int s = 0; s < plan->nstep; s++) {
-		const struct plan_step *st = &plan->step[s];
-		text_add(out, "{\"op\":%" PRId64, p->op[st->op].id);
-		if (p->op[st->op].has_choices)
-			text_add(out, ",\"choice\":%d", st->choice);
+		print_step(p, &plan->step[s], out);
 		text_puts(out, s + 1 < plan->nstep ? "},\n" : "}\n");
 	}
 	text_puts(out, "],\n\"buffers\":[\n");
@@ -129,6 +139,22 @@ static int find_id(
 	return x;
 }
 
+/* The op of a step: by its id, or by the tensor that it moves. */
+static int step_op(struct reader *r, const json_t *e, int i)
+{
+	const json_t *away = json_object_get(e, "offload"), *back = json_object_get(e, "fetch");
+	if (!away && !back)
+		return find_id(r, &r->ops, json_object_get(e, "op"), "step", i);
+	const int t = find_id(r, &r->tensors, away ? away : back, "step", i);
+	for (int o = r->p->nop - 1; t >= 0 && o >= 0 && problem_op_transfers(&r->p->op[o]); o--)
+		if ((away ? r->p->op[o].offloads : r->p->op[o].fetches) == 1 + t)
+			return o;
+	if (t >= 0)
+		fault(r, "step %d: the graph has no such transfer of tensor %lld", i,
+			(long long)r->p->tensor[t].id);
+	return -1;
+}
+
 static void read_steps(struct reader *r, const json_t *list, struct plan *plan)
 {
 	int *runs = arena_alloc(r->a, (size_t)r->p->nop + 1, sizeof *runs);
@@ -140,7 +166,7 @@ static void read_steps(struct reader *r, const json_t *list, struct plan *plan)
 	for (int i = 0; i < plan->nstep; i++) {
 		const json_t *e = json_array_get(list, (size_t)i);
 		struct plan_step *st = &plan->step[i];
-		st->op = find_id(r, &r->ops, json_object_get(e, "op"), "step", i);
+		st->op = step_op(r, e, i);
 		if (st->op < 0)
 			continue;
 		const json_t *choice = json_object_get(e, "choice");

@@ -16,13 +16,19 @@ static int extra_cmp(const void *a, const void *b)
 	return (x->run > y->run) - (x->run < y->run);
 }
 
-/* The runs of ops that run more than once, dearest first. */
+/* Something is left without one of the op's runs. */
+static bool has_extra(const struct state *s, int o)
+{
+	return o >= 0 && (s->count[o] > 1 || s->in->p->op[o].fetches);
+}
+
+/* The runs of ops that run more than once, and fetches, dearest first. */
 static int find_extras(const struct state *s, int from, int to, struct extra *e)
 {
 	int n = 0;
 	for (int i = from; i <= to; i++) {
 		int r = s->at[i], o = r < 0 ? -1 : s->run[r].op;
-		if (o >= 0 && s->count[o] > 1)
+		if (has_extra(s, o))
 			e[n++] = (struct extra){s->in->way[o][s->way[o]].cost, r};
 	}
 	qsort(e, (size_t)n, sizeof *e, extra_cmp);
@@ -57,7 +63,7 @@ void polish(struct search *x, struct state *s, int from, int to)
 		x->work += 0.1 * (to - from) + n;
 		for (int i = 0; i < n && !search_done(x); i++) {
 			int o = s->run[e[i].run].op;
-			if (o >= 0 && s->count[o] > 1)
+			if (has_extra(s, o))
 				again = drop(s, e[i].run) || again;
 		}
 	}

@@ -144,7 +144,7 @@ enum status portfolio(struct planner *pl, double *bound, double work, struct sol
 	/* a candidate that fits as it stands is never lost, whatever work is left */
 	for (int i = 0; i < pl->ncand; i++) {
 		const struct candidate_seq *c = &pl->cand[i];
-		if (c->peak <= pl->x.target && (!best->found || c->cost < best->cost))
+		if (c->peak <= pl->x.target && (!best->found || cost_below(c->cost, best->cost)))
 			solution_set(pl, best, &c->q, pl->way, c->cost);
 	}
 	for (int i = 0; i < r.nrunner; i++)

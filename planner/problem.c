@@ -1,6 +1,7 @@
 /* What a problem must satisfy, whoever made it. */
 #include "planner/problem.h"
 #include "planner/idmap.h"
+#include "planner/transfer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -150,7 +151,8 @@ static void check_choice(struct validation *v, int o, const struct problem_choic
 			fault(v, name, NULL, "output %d names no tensor", i);
 			continue;
 		}
-		if (p->tensor[t].producer != o && !tensor_kind_resident(p->tensor[t].kind))
+		if (p->tensor[t].producer != o && p->op[o].fetches != 1 + t &&
+			!tensor_kind_resident(p->tensor[t].kind))
 			fault(v, name, "a tensor has one producer",
 				"output %s is also produced by another op", p->tensor[t].name);
 		if (in_list(c->in, c->nin, t))
@@ -279,6 +281,14 @@ static void check_repeats(struct validation *v, int o)
 			"\"repeats\" an op that is not before it or has other choices or outputs");
 }
 
+static void check_transfer(struct validation *v, int o)
+{
+	const char *why = problem_op_transfers(&v->p->op[o]) ? transfer_fault(v->p, o) : NULL;
+	if (why)
+		fault(v, v->p->op[o].name, why, "cannot be \"%s\"",
+			v->p->op[o].offloads ? "offload" : "fetch");
+}
+
 static void check_ops(struct validation *v)
 {
 	const struct problem *p = v->p;
@@ -296,6 +306,7 @@ static void check_ops(struct validation *v)
 			fault(v, op->name, "say \"recomputable\": false",
 				"an update op runs exactly once");
 		check_repeats(v, o);
+		check_transfer(v, o);
 		for (int k = 0; k < op->nchoice; k++) {
 			check_choice(v, o, &op->choice[k]);
 			cost += op->choice[k].cost;

@@ -18,7 +18,8 @@ struct problem_tensor {
 	const char *name; /* may hold any bytes but NUL */
 	int64_t bytes;    /* ≥ 0 */
 	enum tensor_kind kind;
-	int producer; /* op index; -1 for residents (input, parameter, state) */
+	int producer; /* op index; -1 for residents (input, parameter, state). An op that fetches it
+			 makes it too */
 	bool keep;    /* must be live after the last step */
 };
 
@@ -50,6 +51,9 @@ struct problem_op {
 	bool optional;     /* may never run */
 	int repeats;       /* 1 + the op that this one runs again for the backward pass, because
 			      the user insists (planner/insist.h); 0: none */
+	int offloads;      /* 1 + the tensor that this op copies to the host's memory: its input */
+	int fetches;       /* 1 + the tensor that this op copies back: its output; 0: none
+			      (planner/transfer.h) */
 };
 
 struct problem {
@@ -65,6 +69,12 @@ static inline bool tensor_kind_resident(enum tensor_kind k)
 	return k == TK_INPUT || k == TK_PARAMETER || k == TK_STATE;
 }
 
+/* Moves a tensor to the host or back, and computes nothing. */
+static inline bool problem_op_transfers(const struct problem_op *op)
+{
+	return op->offloads || op->fetches;
+}
+
 /* The tensor of which `t` is made again by an op that repeats another; `t` itself as a rule. */
 int problem_original(const struct problem *p, int t);
 /* Cost of every op once that must run: without those that repeat another. */
@@ -73,7 +83,8 @@ double problem_one_pass(const struct problem *p);
 /* Everything a hand-made or parsed problem must satisfy: ids unique, indices in range, one producer
  * per non-resident, none for residents, valid order, costs finite and ≥ 0, bytes ≥ 0 with a checked
  * sum, pairs naming an input and an output of their op with bytes(out) ≤ bytes(in), residents only
- * overwritten by updates. Reports every fault found; ST_INVALID. `file` is for the messages. */
+ * overwritten by updates, transfers as planner/transfer.h makes them. Reports every fault found;
+ * ST_INVALID. `file` is for the messages. */
 enum status problem_validate(const struct problem *p, const char *file, struct diag *d);
 
 /* stint-graph-1. Objects live in `a`. */

@@ -150,6 +150,13 @@ static int *tensor_list(
 	return out;
 }
 
+/* 1 + the tensor that a transfer names under `key`; 0: it has no such key. */
+static int moved_tensor(struct reader *r, const json_t *o, const char *key, const char *name)
+{
+	const json_t *v = json_object_get(o, key);
+	return v ? 1 + tensor_by_id(r, v, name, key) : 0;
+}
+
 static void read_tensor(struct reader *r, const json_t *o, int i)
 {
 	struct problem_tensor *t = &r->p->tensor[i];
@@ -246,6 +253,8 @@ static void read_op(struct reader *r, const json_t *o, int i)
 	read_kernel(r, o, op->name, &base);
 	op->recomputable = flag(r, o, "recomputable", op->name, true) && op->phase != PHASE_UPDATE;
 	op->optional = flag(r, o, "optional", op->name, false);
+	op->offloads = moved_tensor(r, o, "offload", op->name);
+	op->fetches = moved_tensor(r, o, "fetch", op->name);
 	read_pairs(r, o, op);
 	read_choices(r, o, op, &base);
 	if (r->nomem)
@@ -471,6 +480,10 @@ static void print_op(const struct problem *p, const struct problem_op *op, struc
 		text_puts(out, ",\"optional\":true");
 	if (op->repeats)
 		text_add(out, ",\"repeats\":%" PRId64, p->op[op->repeats - 1].id);
+	if (op->offloads)
+		text_add(out, ",\"offload\":%" PRId64, p->tensor[op->offloads - 1].id);
+	if (op->fetches)
+		text_add(out, ",\"fetch\":%" PRId64, p->tensor[op->fetches - 1].id);
 	if (op->has_choices)
 		print_choices(p, op, out);
 	text_puts(out, "}");

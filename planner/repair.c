@@ -26,6 +26,9 @@ struct candidate {
 	double score;  /* lower is better */
 };
 
+/* What a closure fetches from the host, where that can be done, rather than produce it again. */
+enum fetching { FETCH_NONE, FETCH_ALL, FETCH_RANDOM };
+
 /* An edit to the state that could be made. */
 struct move {
 	enum { MOVE_AGAIN, MOVE_DELAY, MOVE_HASTEN, MOVE_WAY } kind;
@@ -48,6 +51,7 @@ struct repairer {
 	int at;     /* and its slot */
 	/* of the closure being gathered */
 	enum reach reach;
+	enum fetching fetching;
 	int key;      /* of the use before which it runs */
 	double again; /* REACH_RANDOM: probability of producing again */
 	double closure_cost;
@@ -78,6 +82,36 @@ static bool makes_again(struct repairer *r, const struct lifetime *f)
 	}
 }
 
+static bool list_op(struct repairer *r, int o)
+{
+	struct search *x = r->x;
+	if (!seq_reserve(&x->list, x->list.n + 1)) {
+		x->nomem = true;
+		return false;
+	}
+	x->list.op[x->list.n++] = o;
+	r->closure_cost += way_of(r, o)->cost;
+	return true;
+}
+
+/* The tensor was there before the closure's key: its copy on the host can be. */
+static bool gather_fetch(struct repairer *r, int t)
+{
+	const int o = r->in->fetch[t], away = r->in->away[t];
+	if (r->x->mark[o] == r->x->stamp)
+		return true;
+	r->x->mark[o] = r->x->stamp;
+	r->closure_cost += r->s->count[away] > 0 ? 0 : way_of(r, away)->cost;
+	return list_op(r, o);
+}
+
+static bool fetches(struct repairer *r, int t)
+{
+	if (r->fetching == FETCH_NONE || r->in->fetch[t] < 0)
+		return false;
+	return r->fetching == FETCH_ALL || search_uniform(r->x) < 0.5;
+}
+
 static bool gather(struct repairer *r, int o, int depth)
 {
 	struct search *x = r->x;
@@ -96,16 +130,13 @@ static bool gather(struct repairer *r, int o, int depth)
 		if (f->end >= r->key)
 			continue;
 		int p = r->in->p->tensor[w->in[k]].producer;
-		if (!r->in->once[p] && makes_again(r, f) && !gather(r, p, depth + 1))
+		const bool fetch = fetches(r, w->in[k]);
+		if ((r->in->once[p] && !fetch) || !makes_again(r, f))
+			continue;
+		if (fetch ? !gather_fetch(r, w->in[k]) : !gather(r, p, depth + 1))
 			return false;
 	}
-	if (!seq_reserve(&x->list, x->list.n + 1)) {
-		x->nomem = true;
-		return false;
-	}
-	x->list.op[x->list.n++] = o;
-	r->closure_cost += w->cost;
-	return true;
+	return list_op(r, o);
 }
 
 /* Into x->list: what must run before the use so that it reads a new copy. */
@@ -119,9 +150,20 @@ static bool closure(struct repairer *r, const struct candidate *c, enum reach re
 	r->key = r->s->run[c->use].key;
 	if (reach == REACH_RANDOM) /* REACH_ROOM: the caller says */
 		r->again = search_uniform(x);
-	bool ok = gather(r, r->in->p->tensor[r->s->life[c->life].tensor].producer, 0);
+	const int t = r->s->life[c->life].tensor;
+	bool ok = fetches(r, t) ? gather_fetch(r, t) : gather(r, r->in->p->tensor[t].producer, 0);
 	x->work += x->list.n;
 	return ok;
+}
+
+/* The cost of the candidate's new copy by a transfer, or produced if that is `cost` and less. */
+static double fetch_cost(const struct repairer *r, const struct candidate *c, double cost)
+{
+	const int t = r->s->life[c->life].tensor, o = r->in->fetch[t], away = r->in->away[t];
+	if (o < 0)
+		return cost;
+	const double v = way_of(r, o)->cost + (r->s->count[away] > 0 ? 0 : way_of(r, away)->cost);
+	return v < cost ? v : cost;
 }
 
 /* --- Candidates --- */
@@ -186,7 +228,9 @@ static void list_candidates(struct repairer *r)
 			in->size[f->tensor] == 0 || !find_reads(s, l, r->at, &c))
 			continue;
 		int o = s->run[f->run].op;
-		c.score = (way_of(r, o)->cost + 1e-6 * in->once_cost) / (double)in->size[f->tensor];
+		c.life = l;
+		c.score = (fetch_cost(r, &c, way_of(r, o)->cost) + 1e-6 * in->once_cost) /
+			  (double)in->size[f->tensor];
 		if (!add_candidate(r, c))
 			return;
 	}
@@ -215,6 +259,8 @@ static void rank_candidates(struct repairer *r)
 		double cost = c->prev == s->life[c->life].key ? 0 /* it can be delayed */
 			      : closure(r, c, REACH_PEAK)     ? r->closure_cost
 							      : 0.1 * in->once_cost;
+		if (cost > 0)
+			cost = fetch_cost(r, c, cost);
 		c->score = (cost + 1e-9 * in->once_cost) / (gain_of(r, c) + 1e-9);
 		if (r->noisy)
 			c->score *= 0.5 + search_uniform(r->x);
@@ -265,6 +311,8 @@ static bool apply(struct repairer *r, const struct move *m, const struct seq *li
 	switch (m->kind) {
 	case MOVE_AGAIN:
 		ok = state_put(s, slot_in_front(s, m->use), list->op, list->n);
+		for (int i = 0; i < list->n && ok && s->in->transfers; i++)
+			ok = !s->in->transfer[list->op[i]] || state_complete(s, list->op[i]);
 		break;
 	case MOVE_DELAY:
 		ok = delay(s, s->life[m->life].run, m->use);
@@ -321,6 +369,19 @@ static void try_again(struct repairer *r, const struct candidate *c, enum reach 
 		consider(r, (struct move){.kind = MOVE_AGAIN, .life = c->life, .use = c->use});
 }
 
+/* The same with the tensor from the host, or with what its producer needs from there. */
+static void try_fetch(struct repairer *r, const struct candidate *c)
+{
+	const int t = r->s->life[c->life].tensor;
+	r->fetching = r->noisy && r->in->fetch[t] < 0 ? FETCH_RANDOM : FETCH_ALL;
+	try_again(r, c, REACH_PEAK);
+	if (r->in->fetch[t] >= 0 && r->noisy) {
+		r->fetching = FETCH_RANDOM;
+		try_again(r, c, REACH_RANDOM);
+	}
+	r->fetching = FETCH_NONE;
+}
+
 /* Ways in which the consumer does not read the tensor. */
 static void try_ways(struct repairer *r, const struct candidate *c)
 {
@@ -348,6 +409,8 @@ static void try_candidate(struct repairer *r, const struct candidate *c, bool st
 {
 	const struct lifetime *f = &r->s->life[c->life];
 	bool delayed = c->prev == f->key;
+	if (r->in->transfers)
+		try_fetch(r, c);
 	if (!r->in->once[r->s->run[f->run].op]) {
 		try_again(r, c, REACH_PEAK);
 		if (r->noisy) {
@@ -388,8 +451,11 @@ static bool quick_step(struct repairer *r)
 		struct candidate c = r->cand[k];
 		r->cand[k] = r->cand[i];
 		r->again = again;
-		if (r->in->once[r->s->run[r->s->life[c.life].run].op] ||
-			!closure(r, &c, REACH_ROOM))
+		r->fetching = x->in->transfers && search_uniform(x) < 0.7 ? FETCH_RANDOM
+									  : FETCH_NONE;
+		const bool made = closure(r, &c, REACH_ROOM);
+		r->fetching = FETCH_NONE;
+		if (!made)
 			continue;
 		double score = (r->closure_cost + 1e-9 * r->in->once_cost) /
 			       (gain_of(r, &c) + 1e-9);

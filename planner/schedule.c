@@ -1,5 +1,8 @@
 /* From a problem to the cheapest plan found within a budget. */
 #include "planner/schedule.h"
+#include "planner/transfer.h"
+
+#include <string.h>
 
 enum status planner_init(struct planner *pl, struct arena *a, const struct problem *p,
 	const struct plan_options *o, struct diag *d)
@@ -46,15 +49,18 @@ static enum status refuse(struct planner *pl, struct plan **out)
 	return ST_BUDGET;
 }
 
-static enum status make_auto(struct planner *pl, struct plan **out)
+/* The cheapest within the budget, from `from` (or NULL) too; *chosen (or NULL) out. */
+static enum status make_auto(
+	struct planner *pl, const struct solution *from, struct solution *chosen, struct plan **out)
 {
 	TRY(candidates_make(pl));
 	TRY(minimum_quick(pl));
+	TRY(minimum_from(pl, from));
 	if (pl->o->budget < pl->least_arena)
 		TRY(minimum_search(pl));
 	if (pl->o->budget < pl->least_arena)
 		return refuse(pl, out);
-	return planner_solve(pl, NULL, NULL, out);
+	return planner_solve(pl, from, chosen, out);
 }
 
 /* PLAN_KEEP_ALL and PLAN_SEGMENTS: one sequence, as it is. */
@@ -81,20 +87,87 @@ static enum status make_fixed(struct planner *pl, struct plan **out)
 	return ST_OK;
 }
 
-enum status plan_make(struct arena *a, const struct problem *p, const struct plan_options *o,
+static enum status make_one(struct arena *a, const struct problem *p, const struct plan_options *o,
 	struct plan **out, struct diag *d)
 {
 	struct planner pl;
 	*out = NULL;
 	enum status st = planner_init(&pl, a, p, o, d);
 	if (st == ST_OK)
-		st = o->mode == PLAN_AUTO ? make_auto(&pl, out) : make_fixed(&pl, out);
+		st = o->mode == PLAN_AUTO ? make_auto(&pl, NULL, NULL, out) : make_fixed(&pl, out);
 	planner_free(&pl);
 	return st;
 }
 
-enum status plan_minimum(struct arena *a, const struct problem *p, const struct plan_options *o,
-	int64_t *known, int64_t *proven, struct diag *d)
+/* The sequence of the plan, without what the planner places by itself. */
+static bool sequence_of(struct planner *pl, const struct plan *plan, struct solution *s)
+{
+	s->way = ARENA_ARRAY(pl->tmp, int, pl->in->n + 1);
+	if (!s->way || !seq_reserve(&s->q, plan->nstep + 1))
+		return false;
+	for (int i = 0; i < plan->nstep; i++) {
+		const int o = plan->step[i].op;
+		for (int k = 0; k < pl->in->nway[o]; k++)
+			if (pl->in->way[o][k].choice == plan->step[i].choice)
+				s->way[o] = k;
+		if (!pl->in->floating[o])
+			s->q.op[s->q.n++] = o;
+	}
+	s->cost = plan->cost_total;
+	s->found = true;
+	return true;
+}
+
+struct plan *plan_of_both(struct plan *with, struct plan *without)
+{
+	if (!with || !without || with->cost_total <= without->cost_total)
+		return with ? with : without;
+	without->lower_bound = with->lower_bound < without->cost_total ? with->lower_bound
+								       : without->cost_total;
+	return without;
+}
+
+/* A problem with transfers: never dearer than without, and refused only where both are. */
+static enum status make_both(struct arena *a, const struct problem *p, const struct problem *less,
+	const struct plan_options *o, struct plan **out, struct diag *d)
+{
+	struct plan *without = NULL, *with = NULL;
+	struct solution from = {0};
+	struct planner pl;
+	enum status st = make_one(a, less, o, &without, d);
+	if (st != ST_OK && st != ST_BUDGET)
+		return st;
+	const bool met = st == ST_OK;
+	st = planner_init(&pl, a, p, o, d);
+	if (st == ST_OK && met && !sequence_of(&pl, without, &from))
+		st = diag_nomem(d);
+	if (st == ST_OK)
+		st = make_auto(&pl, &from, NULL, &with);
+	if (st == ST_BUDGET && met) { /* the layout was luckier without */
+		without->lower_bound = pl.in->once_cost;
+		with = NULL;
+		st = ST_OK;
+	}
+	if (st == ST_BUDGET && without->min_bytes_known < with->min_bytes_known)
+		with->min_bytes_known = without->min_bytes_known;
+	*out = st == ST_OK ? plan_of_both(with, met ? without : NULL) : with;
+	seq_free(&from.q);
+	planner_free(&pl);
+	return st;
+}
+
+enum status plan_make(struct arena *a, const struct problem *p, const struct plan_options *o,
+	struct plan **out, struct diag *d)
+{
+	struct problem less;
+	*out = NULL;
+	return o->mode == PLAN_AUTO && transfers_without(p, &less)
+		       ? make_both(a, p, &less, o, out, d)
+		       : make_one(a, p, o, out, d);
+}
+
+static enum status minimum_one(struct arena *a, const struct problem *p,
+	const struct plan_options *o, int64_t *known, int64_t *proven, struct diag *d)
 {
 	struct planner pl;
 	struct plan *plan;
@@ -116,6 +189,18 @@ enum status plan_minimum(struct arena *a, const struct problem *p, const struct 
 	}
 	planner_free(&pl);
 	return st;
+}
+
+enum status plan_minimum(struct arena *a, const struct problem *p, const struct plan_options *o,
+	int64_t *known, int64_t *proven, struct diag *d)
+{
+	struct problem less;
+	int64_t most = INT64_MAX, unused;
+	if (o->mode == PLAN_AUTO && transfers_without(p, &less))
+		TRY(minimum_one(a, &less, o, &most, &unused, d));
+	TRY(minimum_one(a, p, o, known, proven, d));
+	*known = most < *known ? most : *known;
+	return ST_OK;
 }
 
 enum status plan_range(struct arena *a, const struct problem *p, const struct plan_options *o,

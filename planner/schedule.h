@@ -11,6 +11,12 @@ struct candidate_seq {
 	int64_t peak;
 };
 
+/* By more than the order of a sum's terms makes. */
+static inline bool cost_below(double a, double b)
+{
+	return a < b * (1 - 1e-12);
+}
+
 struct solution {
 	bool found;
 	struct seq q;
@@ -64,8 +70,15 @@ enum status portfolio(struct planner *pl, double *bound, double work, struct sol
 enum status planner_solve(struct planner *pl, const struct solution *from, struct solution *chosen,
 	struct plan **out);
 
+/* *plan, made from `from`, with fetches as early as its budget has room, where there are any. */
+enum status prefetch(struct planner *pl, const struct solution *from, struct plan **plan);
+/* Of a plan with transfers and one without (NULL: there is none), the cheaper. */
+struct plan *plan_of_both(struct plan *with, struct plan *without);
+
 /* A plan of little arena, quickly. Sets pl->least. */
 enum status minimum_quick(struct planner *pl);
+/* The same from a sequence at hand (or NULL). */
+enum status minimum_from(struct planner *pl, const struct solution *from);
 /* The smallest that is searched for; depends on the problem, the alignment and the mode alone. */
 enum status minimum_search(struct planner *pl);
 

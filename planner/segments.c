@@ -19,7 +19,7 @@ bool segments_init(struct search *x, const int *way, struct segments *g)
 	}
 	for (int o = 0; o < in->n; o++) {
 		g->place[o] = -1;
-		if (in->p->op[o].phase == PHASE_FORWARD && !in->floating[o]) {
+		if (in->p->op[o].phase == PHASE_FORWARD && !in->floating[o] && !in->transfer[o]) {
 			g->place[o] = g->nforward;
 			g->forward[g->nforward++] = o;
 		}
@@ -93,7 +93,7 @@ static bool made_again(const struct cutter *c, int t)
 static void mark_again(struct cutter *c)
 {
 	for (int o = c->in->n - 1; o >= 0; o--) {
-		if (c->segment[o] >= 0 && !c->again[o])
+		if (c->in->transfer[o] || (c->segment[o] >= 0 && !c->again[o]))
 			continue;
 		const struct way *w = &c->in->way[o][c->way[o]];
 		for (int k = 0; k < w->nin; k++)
@@ -107,7 +107,7 @@ static void write_sequence(struct cutter *c, struct seq *q, bool *done)
 	const struct segments *g = c->g;
 	q->n = 0;
 	for (int o = 0; o < c->in->n; o++) {
-		if (c->in->floating[o])
+		if (c->in->floating[o] || c->in->transfer[o])
 			continue;
 		const struct way *w = &c->in->way[o][c->way[o]];
 		for (int k = 0; k < w->nin && c->segment[o] < 0; k++) {

@@ -69,7 +69,7 @@ static enum status emit_candidates(struct solver *s)
 	for (int i = 0; i < pl->ncand && st == ST_OK; i++) {
 		const struct candidate_seq *c = &pl->cand[i];
 		if (c->peak - pl->in->align <= pl->o->budget &&
-			(!s->plan || c->cost < s->plan->cost_total))
+			(!s->plan || cost_below(c->cost, s->plan->cost_total)))
 			st = emit(s, &c->q, pl->way, &over);
 	}
 	return st;
@@ -177,6 +177,8 @@ enum status planner_solve(
 	enum status st = bound_seeds(&s);
 	if (st == ST_OK)
 		st = search(&s);
+	if (st == ST_OK)
+		st = prefetch(pl, &s.chosen, &s.plan);
 	if (st == ST_OK && s.plan->cost_total > s.bound * (1 + 1e-9))
 		st = bound_raise(
 			pl->in, pl->o->budget, s.plan->cost_total, pl->effort, &s.bound, pl->d);

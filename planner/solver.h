@@ -32,6 +32,9 @@ struct inst {
 	struct way **way;    /* [n] */
 	bool *once;          /* [n] may run once only */
 	bool *optional;      /* [n] */
+	bool *transfer;      /* [n] moves a tensor to the host or back: in no start of a search */
+	int *fetch, *away;   /* [m] the ops that move the tensor back, and there; -1: none */
+	bool transfers;      /* there are any */
 	bool *floating;      /* [n] an update that the simulation places by itself */
 	int nfloat, *floats; /* floating ops in listed order */
 	int *usable;         /* [n] the way of each op by default */

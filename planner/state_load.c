@@ -116,8 +116,11 @@ static void list_deciders(const struct state *s, int f, struct pairs *l)
 {
 	const struct inst *in = s->in;
 	const struct way *w = &in->way[f][0];
-	for (int k = 0; k < w->nin; k++)
+	for (int k = 0; k < w->nin; k++) {
 		add_pair(l, in->p->tensor[w->in[k]].producer, f);
+		if (in->fetch[w->in[k]] >= 0)
+			add_pair(l, in->fetch[w->in[k]], f);
+	}
 	for (int k = 0; k < w->nkill; k++)
 		for (int i = s->reader_at[w->kill[k]]; i < s->reader_at[w->kill[k] + 1]; i++)
 			if (s->reader[i] != f)

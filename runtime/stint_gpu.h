@@ -89,7 +89,7 @@ struct stint_gpu_facts {
 /* Devices that the driver shows; STINT_NO_DEVICE when none. */
 int stint_gpu_count(stint_gpu *g, int *count);
 /* Opens device `ordinal`, which must be of compute capability 8.0 or newer: the primary context and
- * two streams. Once per stint_gpu. */
+ * the streams below. Once per stint_gpu. */
 int stint_gpu_open(stint_gpu *g, int ordinal);
 /* Of the open device. */
 const struct stint_gpu_facts *stint_gpu_facts_of(const stint_gpu *g);
@@ -104,7 +104,12 @@ int stint_gpu_arch(int major, int minor);
  * All copies and fills are put on a stream and are asynchronous as far as the driver's are: wait
  * with stint_gpu_sync before host memory is read or changed. */
 
-enum stint_gpu_stream { STINT_GPU_MAIN, STINT_GPU_SIDE };
+enum stint_gpu_stream {
+	STINT_GPU_MAIN, /* kernels, libraries and replayed graphs */
+	STINT_GPU_SIDE, /* within a step, beside it: copies to the host */
+	STINT_GPU_BACK, /* and from there */
+	STINT_GPU_FEED  /* between steps: what the next one is fed with. No capture joins it */
+};
 
 /* The one allocation: `bytes` at `given`, memory of this device that the caller owns, at a multiple
  * of 256; or, given 0, allocated here. Once per stint_gpu. */
@@ -175,11 +180,20 @@ int stint_gpu_launch(stint_gpu *g, int stream, const struct stint_gpu_kernel *k,
 
 /* --- Order and time --- */
 
-/* Marks are points of a stream, numbered by the caller from 0 without large gaps; marking again
- * moves the mark. In a capture the side stream joins by waiting for a mark of the main one, and has
- * to be waited for before the end; a mark set in a capture means nothing outside of it. */
+/* Marks are points of a stream, numbered from 0 without large gaps; marking again moves the mark.
+ * In a capture another stream joins by waiting for a mark of the main one, and has to be waited for
+ * before the end; a mark set in a capture means nothing outside of it. */
 int stint_gpu_mark(stint_gpu *g, int stream, int mark);
 int stint_gpu_wait(stint_gpu *g, int stream, int mark);
+/* The first of n numbers in a row that this function has not given out before. Where several parts
+ * of a program set marks, all take their numbers from here. */
+int stint_gpu_marks(stint_gpu *g, int n);
+/* What `stream` is given from now on comes behind what `of` was given so far. In a capture and
+ * outside; a capture is joined, and left, this way too. */
+int stint_gpu_behind(stint_gpu *g, int stream, int of);
+/* The host waits for a mark that was set outside a capture. Then page-locked memory that a copy
+ * before the mark read or wrote is the caller's again. One that was never set is reached. */
+int stint_gpu_reach(stint_gpu *g, int mark);
 /* Milliseconds between two marks that were reached outside a capture. */
 int stint_gpu_elapsed(stint_gpu *g, int from, int to, double *ms);
 int stint_gpu_sync(stint_gpu *g, int stream);
@@ -224,11 +238,11 @@ struct stint_gpu_product {
 	size_t cap; /* bytes of workspace it may use */
 };
 
-/* From the kind and numbers of stint_lib.h's products, narrow types being `narrow`: "matmul",
- * "matmul_bias"; and "matmul_sum0", "matmul_sum1" with the same numbers. Operands of two types are
- * STINT_BAD_DATA. The cap is stint_gpu_matmul_cap's. Needs no device; `arch` as above. */
-int stint_gpu_product_of(const char *kind, const int64_t p[24], enum stint_gpu_type narrow,
-	int arch, struct stint_gpu_product *out);
+/* From the kind and numbers of stint_lib.h's products: "matmul", "matmul_bias"; and "matmul_sum0",
+ * "matmul_sum1" with the same numbers. Operands of two types are STINT_BAD_DATA. The cap is
+ * stint_gpu_matmul_cap's. Needs no device; `arch` as above. */
+int stint_gpu_product_of(
+	const char *kind, const int64_t p[24], int arch, struct stint_gpu_product *out);
 /* The workspace to plan for: fixed by shape and architecture. */
 size_t stint_gpu_matmul_cap(int arch, const struct stint_gpu_product *p);
 
@@ -275,10 +289,11 @@ struct stint_gpu_convolution {
 struct stint_gpu_conv;
 
 /* From kind ("conv_forward", "conv_data", "conv_weight"; "conv3_..." over three axes) and numbers
- * of stint_lib.h, narrow types being `narrow`, stored with channels last or first; a bias and
- * blocked forms are STINT_BAD_DATA. The cap is 32 MiB. */
-int stint_gpu_convolution_of(const char *kind, const int64_t p[24], enum stint_gpu_type narrow,
-	int last, struct stint_gpu_convolution *out);
+ * of stint_lib.h; a bias, and images of which one stands channels last and one does not, are
+ * STINT_BAD_DATA. The cap: 4 MiB and as many bytes as x, w and y have in fp32, in whole MiB, at
+ * most 32 MiB. */
+int stint_gpu_convolution_of(
+	const char *kind, const int64_t p[24], struct stint_gpu_convolution *out);
 /* The first plan that cuDNN's heuristic proposes whose result is the same every time, that does not
  * round fp32 operands unless tf32 says so, and that fits the cap. STINT_BAD_MACHINE: there is none.
  */

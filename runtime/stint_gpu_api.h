@@ -74,6 +74,7 @@ typedef void *cudnnHandle_t, *cudnnBackendDescriptor_t;
 	X(CUresult, cuEventCreate, (CUevent *out, unsigned flags)) \
 	X(CUresult, cuEventDestroy_v2, (CUevent event)) \
 	X(CUresult, cuEventRecord, (CUevent event, CUstream stream)) \
+	X(CUresult, cuEventSynchronize, (CUevent event)) \
 	X(CUresult, cuEventElapsedTime, (float *ms, CUevent from, CUevent to)) \
 	X(CUresult, cuGraphGetNodes, (CUgraph graph, CUgraphNode *nodes, size_t *count)) \
 	X(CUresult, cuGraphInstantiateWithFlags, (CUgraphExec *out, CUgraph graph, unsigned long long flags)) \
@@ -158,6 +159,7 @@ struct gpu_cudnn {
 	X(CU_STREAM_ALONE, 1, CU_STREAM_NON_BLOCKING) \
 	X(CU_CAPTURE_RELAXED, 2, CU_STREAM_CAPTURE_MODE_RELAXED) \
 	X(CU_EVENT_PLAIN, 0, CU_EVENT_DEFAULT) \
+	X(CU_EVENT_UNTIMED, 2, CU_EVENT_DISABLE_TIMING) \
 	X(CU_MAJOR, 75, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) \
 	X(CU_MINOR, 76, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) \
 	X(CU_SM, 16, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) \
@@ -290,7 +292,7 @@ enum gpu_value { GPU_VALUES(GPU_VALUE) };
 
 /* --- The inside --- */
 
-enum { GPU_STREAMS = 2, GPU_ITEMS = 16, GPU_KEY = 32 };
+enum { GPU_STREAMS = 4, GPU_ITEMS = 16, GPU_KEY = 32 };
 
 struct gpu_loaded {
 	void *handle;
@@ -311,6 +313,8 @@ struct stint_gpu {
 
 	int open, device;
 	void *context, *stream[GPU_STREAMS];
+	void *turn[GPU_STREAMS]; /* events of stint_gpu_behind; NULL: not used yet */
+	int marks;               /* numbers given out */
 	struct stint_gpu_facts facts;
 	stint_gpu_ptr arena, owned;
 	int capturing;

@@ -36,12 +36,28 @@ static int sensible(const struct stint_gpu_convolution *c)
 	return 1;
 }
 
-int stint_gpu_convolution_of(const char *kind, const int64_t p[24], enum stint_gpu_type narrow,
-	int last, struct stint_gpu_convolution *out)
+/* Engines for channels last work in place or on parts of sums, which are as large as the tensors or
+ * smaller; the small ones are paid for by every plan. */
+static size_t cap_of(const struct stint_gpu_convolution *c)
+{
+	enum { MIB = 1 << 20, LEAST = 4, MOST = 32 };
+	double x = (double)c->n * (double)c->c, w = (double)c->k * (double)(c->c / c->groups);
+	double y = (double)c->n * (double)c->k;
+	for (int i = 0; i < c->axes; i++) {
+		x *= (double)c->x[i];
+		w *= (double)c->w[i];
+		y *= (double)c->y[i];
+	}
+	const double mib = (x + w + y) * 4 / MIB;
+	return (size_t)(mib < MOST - LEAST ? LEAST + (int)mib : MOST) * MIB;
+}
+
+int stint_gpu_convolution_of(
+	const char *kind, const int64_t p[24], struct stint_gpu_convolution *out)
 {
 	static const char *const kinds[2][3] = {{"conv_forward", "conv_data", "conv_weight"},
 		{"conv3_forward", "conv3_data", "conv3_weight"}};
-	struct stint_gpu_convolution r = {.last = last, .cap = 32 << 20};
+	struct stint_gpu_convolution r = {0};
 	int e = 0;
 	while (e < 6 && strcmp(kind, kinds[e / 3][e % 3]) != 0)
 		e++;
@@ -66,8 +82,11 @@ int stint_gpu_convolution_of(const char *kind, const int64_t p[24], enum stint_g
 	}
 	const int64_t bias = at[(three ? 5 : 6) * a], form = at[(three ? 5 : 6) * a + 1];
 	const int64_t types = form / 16;
-	if (bias || form % 16 & 3 || !sensible(&r))
+	const enum stint_gpu_type narrow = types & 8 ? STINT_GPU_F16 : STINT_GPU_BF16;
+	r.last = (form & 3) == 3;
+	if (bias || (form & 3) % 3 || !sensible(&r))
 		return STINT_BAD_DATA;
+	r.cap = cap_of(&r);
 	/* which tensor the call's x0, x1 and y0 are, by kind */
 	static const int role[3][3] = {{0, 1, 2}, {2, 1, 0}, {0, 2, 1}};
 	for (int i = 0; i < 3; i++)

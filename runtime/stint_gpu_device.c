@@ -39,6 +39,9 @@ static void release_device(stint_gpu *g)
 			g->cu.cuStreamSynchronize(g->stream[i]);
 			g->cu.cuStreamDestroy_v2(g->stream[i]);
 		}
+	for (int i = 0; i < GPU_STREAMS; i++)
+		if (g->turn[i])
+			g->cu.cuEventDestroy_v2(g->turn[i]);
 	for (int i = 0; i < g->nevent; i++)
 		if (g->event[i])
 			g->cu.cuEventDestroy_v2(g->event[i]);

@@ -81,12 +81,13 @@ size_t stint_gpu_matmul_cap(int arch, const struct stint_gpu_product *p)
 	return (size_t)(bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
 }
 
-int stint_gpu_product_of(const char *kind, const int64_t p[24], enum stint_gpu_type narrow,
-	int arch, struct stint_gpu_product *out)
+int stint_gpu_product_of(
+	const char *kind, const int64_t p[24], int arch, struct stint_gpu_product *out)
 {
 	static const char *const kinds[] = {"matmul", "matmul_bias", "matmul_sum0", "matmul_sum1"};
 	struct stint_gpu_product r = {0};
 	const int64_t types = p[8];
+	const enum stint_gpu_type narrow = types & 8 ? STINT_GPU_F16 : STINT_GPU_BF16;
 	int e = 0;
 	while (e < 4 && strcmp(kind, kinds[e]) != 0)
 		e++;

@@ -21,7 +21,8 @@
  *
  * The form of a convolution: 1 when x, 2 when y is stored as [N, C/B, ..., B] (B:
  * stint_lib_block), and 0, 4 or 8: direct, Winograd's, or Winograd's on each half of the batch;
- * and 16 times the types.
+ * and 16 times the types. On a GPU, 3: channels last, x [N,D0,D1,C], y [N,O0,O1,K], and the weight
+ * [K,k0,k1,C/G], which is plain otherwise.
  *
  * The same call gives the same bits every time with the same number of threads. Outside the
  * workspace a run allocates only oneDNN's tables of arguments: a few hundred bytes, freed at

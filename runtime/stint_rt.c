@@ -346,29 +346,60 @@ static int run_here(stint_step *s, int (*step)(stint_step *, const struct stint_
 #endif
 }
 
-static int run(stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
+static int start(
+	stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
 {
 	const struct stint_model *m = s->model;
 	const int64_t control[4] = {s->seed, s->count, valid, 0};
+	if (s->running)
+		return fail(s, STINT_BAD_DATA, "a step of '%s' is running", m->name);
 	s->loss = NAN; /* a step that fails has none */
 	if (s->device)
-		return s->device->run(s, train, control, lr, probe);
+		return s->device->start(s, train, control, lr, probe);
 	write_control(s, control, lr);
-	int rc = run_here(s, train ? m->train : m->eval, probe);
-	if (!rc)
-		read_loss(s, train ? m->loss_offset_train : m->loss_offset_eval);
-	return rc;
+	return run_here(s, train ? m->train : m->eval, probe);
 }
 
-int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe)
+static int finish(stint_step *s, int train)
+{
+	const struct stint_model *m = s->model;
+	if (s->device)
+		return s->device->finish(s, train);
+	read_loss(s, train ? m->loss_offset_train : m->loss_offset_eval);
+	return STINT_OK;
+}
+
+static int train_start(stint_step *s, double lr, const struct stint_probe *probe)
 {
 	if (!s->model->train)
 		return fail(s, STINT_BAD_DATA,
 			"'%s' was compiled with --loss none: it has no training step",
 			s->model->name);
-	int rc = run(s, 1, INT64_MAX, lr, probe);
+	int rc = start(s, 1, INT64_MAX, lr, probe);
+	if (!rc)
+		s->running = 1;
+	return rc;
+}
+
+int stint_train_start(stint_step *s, double lr)
+{
+	return train_start(s, lr, NULL);
+}
+
+int stint_train_finish(stint_step *s)
+{
+	if (!s->running)
+		return fail(s, STINT_BAD_DATA, "no step of '%s' is running", s->model->name);
+	s->running = 0;
+	int rc = finish(s, 1);
 	s->count += !rc;
 	return rc;
+}
+
+int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe)
+{
+	int rc = train_start(s, lr, probe);
+	return rc ? rc : stint_train_finish(s);
 }
 
 int stint_train(stint_step *s, double lr)
@@ -378,7 +409,8 @@ int stint_train(stint_step *s, double lr)
 
 int stint_eval_probed(stint_step *s, int64_t valid, const struct stint_probe *probe)
 {
-	return run(s, 0, valid > 0 ? valid : INT64_MAX, 0, probe);
+	int rc = start(s, 0, valid > 0 ? valid : INT64_MAX, 0, probe);
+	return rc ? rc : finish(s, 0);
 }
 
 int stint_eval(stint_step *s, int64_t valid)

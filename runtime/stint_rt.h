@@ -54,6 +54,12 @@ struct stint_tensor {
 	int trainable; /* a STINT_PARAMETER with a gradient */
 };
 
+/* Where an input that is set for the next step waits while one is running. */
+struct stint_next {
+	int resident;
+	size_t offset;
+};
+
 /* A model output: its place holds after stint_eval (never after stint_train, whose memory is
  * reused). */
 struct stint_output {
@@ -99,6 +105,11 @@ struct stint_probe {
 	/* After tick. Not 0: do step `index` once more, at once. To time it alone: what it does in
 	 * place it then does to its own result, so that values downstream are of no use. */
 	int (*again)(void *user, int index);
+	/* Of a device's step, called when the whole step is done, for each run of a step in turn:
+	 * the device was at it for `us` microseconds. Nothing waits for the device meanwhile, and
+	 * tick and again are called when a step is put there. The evaluation is run first, to keep
+	 * the device busy until launches queue up. */
+	void (*took)(void *user, int index, double us);
 };
 
 typedef struct stint_step stint_step;
@@ -115,8 +126,8 @@ struct stint_model {
 	const struct stint_lib_call *lib;
 	const struct stint_kernel *kernel; /* ended by a NULL name; NULL: not for a GPU */
 	const char *kernels_text;          /* kernels.cu, where there are any */
-	int narrow; /* what library calls take as narrow: STINT_BF16 or STINT_F16; STINT_F32: none
-		     */
+	const struct stint_next *next;     /* a GPU's inputs, ended by resident -1; NULL: not so */
+	int tf32; /* a GPU's library calls may round single-precision operands to tf32 */
 	const struct stint_step_info *train_info, *eval_info;
 	int control, lr;                      /* residents; -1: the model has none */
 	int target;                           /* resident; -1: none */
@@ -126,21 +137,51 @@ struct stint_model {
 	double lr_default; /* the optimizer's learning rate, as compiled */
 	int (*train)(stint_step *s, const struct stint_probe *probe); /* NULL: forward only */
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
+	size_t host_bytes; /* page-locked, that a GPU's step keeps tensors in; 0: none */
+	int ncopy;         /* copies to there and back, in training */
 };
 
-enum { STINT_RT_VERSION = 4 };
+enum { STINT_RT_VERSION = 6 };
 
 /* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
 struct stint_lib;
+
+/* What a device's memory holds. */
+struct stint_device_memory {
+	int nitem; /* besides the arena, by what took it (stint_gpu.h, stint_gpu_memory) */
+	struct stint_device_item {
+		const char *what;
+		int64_t bytes;
+	} item[16];
+	int64_t used, total; /* of the device, by all programs */
+};
+
+/* What a device is and does at its best, measured: rates a microsecond. */
+struct stint_device_peaks {
+	char name[192];
+	int64_t product; /* floating-point operations of products of so many rows and columns, in
+			    the step's precision */
+	double flops_us;
+	struct stint_device_level {
+		double bytes, bytes_us; /* read and written by copies, over so many in all */
+	} level[2];                     /* in the device's cache, in its memory */
+};
 
 /* What is done elsewhere for a step whose arena is in a device's memory (stint_rt_gpu.c). */
 struct stint_device {
 	int (*put)(stint_step *s, size_t offset, const void *data, size_t bytes);
 	int (*get)(const stint_step *s, size_t offset, void *data, size_t bytes);
-	/* One step, with these control numbers; sets s->loss. */
-	int (*run)(stint_step *s, int train, const int64_t control[4], double lr,
+	/* Begins one step, with these control numbers, and does not wait for its end, unless
+	 * somebody looks on. */
+	int (*start)(stint_step *s, int train, const int64_t control[4], double lr,
 		const struct stint_probe *probe);
+	/* Waits for it; sets s->loss. */
+	int (*finish)(stint_step *s, int train);
 	void (*free)(stint_step *s);
+	/* What was taken since the last measurement counts as `what`, which outlives s. */
+	int (*memory)(stint_step *s, const char *what, struct stint_device_memory *out);
+	/* In memory of its own, up to 1 GiB of what is free then; the arena stays as it is. */
+	int (*peaks)(stint_step *s, struct stint_device_peaks *out);
 };
 
 struct stint_step {
@@ -152,6 +193,7 @@ struct stint_step {
 	void *gpu;                         /* the device's own */
 	struct stint_lib **lib;
 	int64_t seed, count; /* count: training steps done */
+	int running;         /* a training step has been started and not finished */
 	double loss;
 	char message[256];
 };
@@ -164,7 +206,8 @@ struct stint_step {
 int stint_init(stint_step **out, const struct stint_model *model, void *arena, size_t arena_bytes);
 void stint_free(stint_step *s);
 
-/* Copy into or out of a resident by name; bytes must be its size. */
+/* Copy into or out of a resident by name; bytes must be its size. An input of a GPU's step is on
+ * its way there, from memory of the runtime's, when stint_set returns. */
 int stint_set(stint_step *s, const char *name, const void *data, size_t bytes);
 int stint_get(const stint_step *s, const char *name, void *data, size_t bytes);
 /* The resident's index, or -1; its place, or NULL (also where the arena is a device's). */
@@ -185,6 +228,19 @@ void stint_seed(stint_step *s, int64_t seed);
  * index found out of range in the middle of a step, parameters not yet updated keep their values;
  * of a GPU's step, all do. */
 int stint_train(stint_step *s, double lr);
+/* The same in two parts: a GPU works in between, while the next inputs are made and set.
+ *
+ *	stint_set(s, "x", ...);
+ *	for (...) {
+ *		stint_train_start(s, lr);
+ *		stint_set(s, "x", ...);   // the next step's
+ *		stint_train_finish(s);    // the loss is there
+ *	}
+ *
+ * In between, only inputs may be set and nothing else be called. On a processor the step is done
+ * before the start returns. A start that fails wants no finish. */
+int stint_train_start(stint_step *s, double lr);
+int stint_train_finish(stint_step *s);
 int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe);
 /* The evaluation plan on the inputs as set, of which the first `valid` rows count (for the loss);
  * 0: all. */
@@ -199,6 +255,12 @@ int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_s
 /* For generated code on a GPU: put a launch of kernel number `kernel` behind what is already to be
  * done there; args: pointers to its arguments. */
 int stint_launch(stint_step *s, int kernel, void **args);
+/* The same for copies, which run beside launches: number `copy` takes `bytes` from the arena's
+ * offset `at` to offset `host` of the host's memory, or back, once all that was put there before is
+ * done; what is put behind stint_copied waits until it is over. */
+int stint_offload(stint_step *s, int copy, size_t at, size_t bytes, size_t host);
+int stint_fetch(stint_step *s, int copy, size_t at, size_t bytes, size_t host);
+int stint_copied(stint_step *s, int copy);
 
 #ifdef __cplusplus
 }

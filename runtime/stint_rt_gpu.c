@@ -3,7 +3,7 @@
  * A step is a graph: recorded once, from the same schedule that runs it kernel by kernel where
  * somebody looks on, and replayed. What changes from step to step (seed, step count, valid rows,
  * learning rate) is copied into the arena before, and what the step tells (its loss, an index out
- * of range) out of it behind, through page-locked memory; then the host waits. */
+ * of range) out of it behind, through page-locked memory; the host waits in finish. */
 #include "stint_rt_gpu.h"
 
 #include <stdio.h>
@@ -12,6 +12,7 @@
 
 #include "stint_gpu.h"
 #include "stint_lib.h"
+#include "stint_rt_gpu_feed.h"
 
 /* Page-locked. */
 struct numbers {
@@ -27,6 +28,9 @@ struct own {
 	struct stint_gpu_kernel *kernel;
 	struct stint_gpu_graph *graph[2]; /* of the evaluation and of training */
 	struct numbers *numbers;
+	unsigned char *host; /* what waits there; NULL: nothing does */
+	int mark;            /* of copy 0: where it is over */
+	struct stint_feed *feed;
 };
 
 /* What the device says goes to the step; anything in front of it stays. */
@@ -48,6 +52,8 @@ static int no_memory(struct own *o)
 static int put(stint_step *s, size_t offset, const void *data, size_t bytes)
 {
 	struct own *o = s->gpu;
+	if (stint_feed_has(o->feed, offset, bytes))
+		return told(o, stint_feed_put(o->feed, offset, data, bytes));
 	int rc = bytes ? stint_gpu_put(o->g, STINT_GPU_MAIN, o->arena + offset, data, bytes) : 0;
 	if (!rc)
 		rc = stint_gpu_sync(o->g, STINT_GPU_MAIN);
@@ -57,6 +63,8 @@ static int put(stint_step *s, size_t offset, const void *data, size_t bytes)
 static int get(const stint_step *s, size_t offset, void *data, size_t bytes)
 {
 	struct own *o = s->gpu;
+	if (stint_feed_has(o->feed, offset, bytes))
+		return told(o, stint_feed_get(o->feed, offset, data, bytes));
 	int rc = bytes ? stint_gpu_get(o->g, STINT_GPU_MAIN, data, o->arena + offset, bytes) : 0;
 	if (!rc)
 		rc = stint_gpu_sync(o->g, STINT_GPU_MAIN);
@@ -102,23 +110,22 @@ int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, 
 /* Within the workspace that the plan has for it. */
 static int library_make(struct own *o, const struct stint_lib_call *call, struct stint_lib *l)
 {
-	const enum stint_gpu_type narrow = o->s->model->narrow == STINT_F16 ? STINT_GPU_F16
-									    : STINT_GPU_BF16;
 	struct stint_gpu_product p;
 	struct stint_gpu_convolution c;
 	l->g = o->g;
-	if (!stint_gpu_product_of(
-		    call->kind, call->p, narrow, stint_gpu_facts_of(o->g)->arch, &p)) {
+	if (!stint_gpu_product_of(call->kind, call->p, stint_gpu_facts_of(o->g)->arch, &p)) {
 		p.cap = call->workspace;
+		p.tf32 = o->s->model->tf32;
 		l->epilogue = p.epilogue;
 		return told(o, stint_gpu_matmul_new(o->g, &p, &l->product));
 	}
-	if (stint_gpu_convolution_of(call->kind, call->p, narrow, 0, &c)) {
+	if (stint_gpu_convolution_of(call->kind, call->p, &c)) {
 		snprintf(o->s->message, sizeof o->s->message, "no library does %s on a GPU",
 			call->kind);
 		return STINT_BAD_MACHINE;
 	}
 	c.cap = call->workspace;
+	c.tf32 = o->s->model->tf32;
 	l->kind = c.kind;
 	return told(o, stint_gpu_conv_new(o->g, &c, &l->conv));
 }
@@ -138,6 +145,27 @@ static int make_library(struct own *o)
 			return rc;
 	}
 	return STINT_OK;
+}
+
+/* Libraries load their kernels, and take memory, when they are first used: now rather than while
+ * the step is being recorded. What this computes is of no use: every operand is at the arena's
+ * start, where there is room for each, and the arena is cleared afterwards. */
+static int use_library(struct own *o)
+{
+	enum { OPERANDS = 4 };
+	stint_step *s = o->s;
+	void *at[OPERANDS];
+	const void *in[OPERANDS];
+	int rc = STINT_OK;
+	for (int i = 0; i < OPERANDS; i++)
+		in[i] = at[i] = s->arena;
+	for (int i = 0; i < s->model->nlib && !rc; i++)
+		rc = stint_lib_run(s->lib[i], in, at, s->arena);
+	if (!rc)
+		rc = stint_gpu_sync(o->g, STINT_GPU_MAIN);
+	if (!rc)
+		rc = stint_gpu_memory_note(o->g, "libraries' kernels");
+	return told(o, rc);
 }
 
 static void free_library(stint_step *s)
@@ -185,6 +213,47 @@ int stint_launch(stint_step *s, int kernel, void **args)
 	const unsigned grid[3] = {(unsigned)k->blocks, 1, 1};
 	const unsigned block[3] = {(unsigned)k->threads, 1, 1};
 	return stint_gpu_launch(o->g, STINT_GPU_MAIN, &o->kernel[kernel], grid, block, args);
+}
+
+/* --- Copies beside the kernels --- */
+
+int stint_offload(stint_step *s, int copy, size_t at, size_t bytes, size_t host)
+{
+	struct own *o = s->gpu;
+	int rc = stint_gpu_behind(o->g, STINT_GPU_SIDE, STINT_GPU_MAIN);
+	if (!rc)
+		rc = stint_gpu_get(o->g, STINT_GPU_SIDE, o->host + host, o->arena + at, bytes);
+	return rc ? rc : stint_gpu_mark(o->g, STINT_GPU_SIDE, o->mark + copy);
+}
+
+/* Behind the copies to the host too: it may go where one of these is still read. */
+int stint_fetch(stint_step *s, int copy, size_t at, size_t bytes, size_t host)
+{
+	struct own *o = s->gpu;
+	int rc = stint_gpu_behind(o->g, STINT_GPU_BACK, STINT_GPU_MAIN);
+	if (!rc)
+		rc = stint_gpu_behind(o->g, STINT_GPU_BACK, STINT_GPU_SIDE);
+	if (!rc)
+		rc = stint_gpu_put(o->g, STINT_GPU_BACK, o->arena + at, o->host + host, bytes);
+	return rc ? rc : stint_gpu_mark(o->g, STINT_GPU_BACK, o->mark + copy);
+}
+
+int stint_copied(stint_step *s, int copy)
+{
+	struct own *o = s->gpu;
+	return stint_gpu_wait(o->g, STINT_GPU_MAIN, o->mark + copy);
+}
+
+static int make_host(struct own *o)
+{
+	const struct stint_model *m = o->s->model;
+	void *host = NULL;
+	if (m->host_bytes == 0)
+		return STINT_OK;
+	const int rc = stint_gpu_pinned(o->g, m->host_bytes, &host);
+	o->host = host;
+	o->mark = stint_gpu_marks(o->g, m->ncopy);
+	return told(o, rc);
 }
 
 /* --- Steps --- */
@@ -244,6 +313,7 @@ static int put_numbers(struct own *o, const int64_t control[4], double lr)
 	return told(o, rc);
 }
 
+/* They are on their way behind the step. */
 static int get_numbers(struct own *o, size_t loss)
 {
 	const struct stint_model *m = o->s->model;
@@ -259,8 +329,19 @@ static int get_numbers(struct own *o, size_t loss)
 		rc = stint_gpu_get(o->g, STINT_GPU_MAIN, &x->bad,
 			o->arena + m->resident[m->control].offset + 3 * sizeof x->bad,
 			sizeof x->bad);
-	if (!rc)
-		rc = stint_gpu_sync(o->g, STINT_GPU_MAIN);
+	return told(o, rc);
+}
+
+static size_t loss_of(const struct own *o, int train)
+{
+	return train ? o->s->model->loss_offset_train : o->s->model->loss_offset_eval;
+}
+
+static int finish(stint_step *s, int train)
+{
+	struct own *o = s->gpu;
+	const struct numbers *x = o->numbers;
+	const int rc = stint_gpu_sync(o->g, STINT_GPU_MAIN);
 	if (rc)
 		return told(o, rc);
 	if (x->bad) {
@@ -268,8 +349,8 @@ static int get_numbers(struct own *o, size_t loss)
 			"an index or label %lld is out of range", (long long)x->bad);
 		return STINT_BAD_DATA;
 	}
-	if (loss != SIZE_MAX)
-		o->s->loss = wide ? x->loss64 : (double)x->loss32;
+	if (loss_of(o, train) != SIZE_MAX)
+		s->loss = s->model->loss_dtype == STINT_F64 ? x->loss64 : (double)x->loss32;
 	return STINT_OK;
 }
 
@@ -278,6 +359,7 @@ static int get_numbers(struct own *o, size_t loss)
 struct look {
 	struct own *o;
 	const struct stint_probe *probe;
+	struct stint_gpu_clock clock;
 	int rc;
 };
 
@@ -322,10 +404,12 @@ static void look_output(void *user, int output, int dtype, const void *data, siz
 static void look_tick(void *user, int index)
 {
 	struct look *l = user;
-	const int rc = stint_gpu_sync(l->o->g, STINT_GPU_MAIN);
+	const int rc = l->probe->took ? stint_gpu_clock_mark(l->o->g, &l->clock, index)
+				      : stint_gpu_sync(l->o->g, STINT_GPU_MAIN);
 	if (!l->rc)
 		l->rc = told(l->o, rc);
-	l->probe->tick(l->probe->user, index);
+	if (l->probe->tick)
+		l->probe->tick(l->probe->user, index);
 }
 
 static int look_again(void *user, int index)
@@ -336,27 +420,37 @@ static int look_again(void *user, int index)
 
 static int run_probed(struct own *o, int train, const struct stint_probe *probe)
 {
-	struct look l = {o, probe, 0};
+	const struct stint_model *m = o->s->model;
+	struct look l = {.o = o, .probe = probe};
 	const struct stint_probe mine = {.user = &l,
 		.gradient = probe->gradient ? look_gradient : NULL,
 		.output = probe->output ? look_output : NULL,
-		.tick = probe->tick ? look_tick : NULL,
+		.tick = probe->tick || probe->took ? look_tick : NULL,
 		.again = probe->again ? look_again : NULL};
-	const int rc = run_schedule(o, train, &mine);
-	return rc ? rc : l.rc;
+	int rc = STINT_OK;
+	if (probe->took)
+		rc = told(o, stint_gpu_clock_start(o->g, &l.clock, o->graph[0],
+				     train ? m->ntrain_steps : m->neval_steps));
+	if (!rc)
+		rc = run_schedule(o, train, &mine);
+	rc = rc ? rc : l.rc;
+	if (!rc && probe->took)
+		rc = told(o, stint_gpu_clock_tell(o->g, &l.clock, probe));
+	stint_gpu_clock_free(&l.clock);
+	return rc;
 }
 
-static int run(stint_step *s, int train, const int64_t control[4], double lr,
+static int start(stint_step *s, int train, const int64_t control[4], double lr,
 	const struct stint_probe *probe)
 {
 	struct own *o = s->gpu;
 	int rc = put_numbers(o, control, lr);
 	if (!rc)
+		rc = told(o, stint_feed_take(o->feed));
+	if (!rc)
 		rc = probe ? run_probed(o, train, probe)
 			   : told(o, stint_gpu_replay(o->g, o->graph[train]));
-	return rc ? rc
-		  : get_numbers(
-			    o, train ? s->model->loss_offset_train : s->model->loss_offset_eval);
+	return rc ? rc : get_numbers(o, loss_of(o, train));
 }
 
 /* --- Init and free --- */
@@ -365,6 +459,7 @@ static void release(stint_step *s)
 {
 	struct own *o = s->gpu;
 	free_library(s);
+	stint_feed_free(o->feed);
 	for (int i = 0; i < 2; i++)
 		if (o->graph[i])
 			stint_gpu_graph_free(o->g, o->graph[i]);
@@ -374,7 +469,28 @@ static void release(stint_step *s)
 	s->gpu = NULL;
 }
 
-static const struct stint_device device = {put, get, run, release};
+static int memory(stint_step *s, const char *what, struct stint_device_memory *out)
+{
+	struct own *o = s->gpu;
+	return told(o, stint_rt_gpu_memory(o->g, what, out));
+}
+
+static int peaks(stint_step *s, struct stint_device_peaks *out)
+{
+	const struct own *o = s->gpu;
+	enum stint_gpu_type type = STINT_GPU_F32; /* the narrowest of the step's products */
+	for (int i = 0; i < s->model->nlib; i++) {
+		const struct stint_lib_call *call = &s->model->lib[i];
+		struct stint_gpu_product p;
+		if (!stint_gpu_product_of(
+			    call->kind, call->p, stint_gpu_facts_of(o->g)->arch, &p) &&
+			p.in != STINT_GPU_F32)
+			type = p.in;
+	}
+	return stint_rt_gpu_peaks(type, s->model->tf32, out, s->message, sizeof s->message);
+}
+
+static const struct stint_device device = {put, get, start, finish, release, memory, peaks};
 
 static int open_device(struct own *o, void *arena)
 {
@@ -384,12 +500,20 @@ static int open_device(struct own *o, void *arena)
 	if (!rc)
 		rc = stint_gpu_arena(o->g, address(arena), m->arena_bytes, &o->arena);
 	if (!rc)
-		rc = stint_gpu_fill(o->g, STINT_GPU_MAIN, o->arena, 0, m->arena_bytes);
-	if (!rc)
 		rc = stint_gpu_pinned(o->g, sizeof *o->numbers, &pinned);
 	o->numbers = pinned;
 	o->s->arena = (unsigned char *)(uintptr_t)o->arena;
 	return told(o, rc);
+}
+
+/* The arena is zeros, and inputs may come. */
+static int clear(struct own *o)
+{
+	const struct stint_model *m = o->s->model;
+	int rc = stint_gpu_fill(o->g, STINT_GPU_MAIN, o->arena, 0, m->arena_bytes);
+	if (!rc)
+		rc = stint_feed_new(&o->feed, o->g, m, o->arena);
+	return rc == STINT_NO_MEMORY && !o->feed ? no_memory(o) : told(o, rc);
 }
 
 int stint_rt_gpu_init(stint_step *s, void *arena)
@@ -410,6 +534,12 @@ int stint_rt_gpu_init(stint_step *s, void *arena)
 		rc = make_kernels(o);
 	if (!rc)
 		rc = make_library(o);
+	if (!rc && s->model->nlib)
+		rc = use_library(o);
+	if (!rc)
+		rc = clear(o);
+	if (!rc)
+		rc = make_host(o);
 	if (!rc)
 		rc = record(o, 0);
 	if (!rc)

@@ -3,11 +3,36 @@
 #ifndef STINT_RT_GPU_H
 #define STINT_RT_GPU_H
 
+#include "stint_gpu.h"
 #include "stint_rt.h"
 
 /* Opens the first device, compiles the model's kernels, plans its library calls and records both
  * steps as graphs; the arena, all zeros, is at `arena` on the device, or allocated there (NULL). On
  * failure the reason is in s->message, and stint_free releases what was made. */
 int stint_rt_gpu_init(stint_step *s, void *arena);
+
+/* --- stint_rt_gpu_bench.c: for `stint bench` --- */
+
+/* When the device got where in a step: marks of the main stream, set as the step is put there. */
+struct stint_gpu_clock {
+	int *index; /* [n] of the step that ends at mark i + 1 */
+	int n, room;
+};
+
+/* Keeps the device busy with `graph` (NULL: not) for about as long as n launches take the host, and
+ * sets the first mark. */
+int stint_gpu_clock_start(
+	stint_gpu *g, struct stint_gpu_clock *c, const struct stint_gpu_graph *graph, int n);
+/* Step `index` has been put there. */
+int stint_gpu_clock_mark(stint_gpu *g, struct stint_gpu_clock *c, int index);
+/* Waits for the device and tells the probe how long each took. */
+int stint_gpu_clock_tell(stint_gpu *g, struct stint_gpu_clock *c, const struct stint_probe *probe);
+void stint_gpu_clock_free(struct stint_gpu_clock *c);
+
+int stint_rt_gpu_memory(stint_gpu *g, const char *what, struct stint_device_memory *out);
+/* Of the first device, with products of `type` (tf32: whose fp32 may be rounded), through a
+ * stint_gpu of its own. On failure the reason is in message. */
+int stint_rt_gpu_peaks(enum stint_gpu_type type, int tf32, struct stint_device_peaks *out,
+	char *message, size_t room);
 
 #endif

@@ -28,6 +28,8 @@ function drawHeader() {
 	else if (ratio > 1)
 		verdict.append("Computes ", element("b", null, `${(100 * (ratio - 1)).toFixed(1)} % more`), " than one pass. ");
 	verdict.append(`${plural(data.kept, "activation")} kept for backward (${human(data.keptBytes)}), ${plural(data.overwritten, "buffer")} overwritten in place (${human(data.overwrittenBytes)}).`);
+	if (data.offloads > 0)
+		verdict.append(` ${plural(data.offloads, "tensor")} (${human(data.hostBytes)}) kept in the host's memory meanwhile.`);
 }
 
 function drawPeak() {

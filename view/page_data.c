@@ -49,6 +49,9 @@ static void put_summary(struct text *t, const struct problem *p, const struct pl
 	put_known(t, "keptBytes", true, f->kept_bytes);
 	put_known(t, "overwritten", true, f->overwritten);
 	put_known(t, "overwrittenBytes", true, f->overwritten_bytes);
+	put_known(t, "offloads", true, f->offloads);
+	put_known(t, "fetches", true, f->fetches);
+	put_known(t, "hostBytes", true, f->host_bytes);
 	text_puts(t, ",\"atPeak\":[");
 	for (int k = 0; k < 6; k++)
 		put_int(t, k, f->at_peak[k]);
@@ -100,7 +103,11 @@ static void put_ops(struct text *t, const struct problem *p, const int *choice)
 	text_puts(t, "],\n\"cost\":[");
 	for (int i = 0; i < p->nop; i++)
 		text_add(t, "%s%.6g", i ? "," : "", p->op[i].choice[choice[i]].cost);
-	text_puts(t, "]}");
+	text_puts(t, "]},\n\"copyOps\":[");
+	for (int i = 0, n = 0; i < p->nop; i++)
+		if (problem_op_transfers(&p->op[i]))
+			put_int(t, n++, i);
+	text_puts(t, "]");
 }
 
 static void put_plan(struct text *t, const struct plan *plan, const struct plan_facts *f)

@@ -22,6 +22,8 @@ data.op.reads.forEach((n, i) => { opReadsAt[i + 1] = opReadsAt[i] + n; });
 const recomputeOf = new Int32Array(nstep).fill(-1);
 const runOf = new Int32Array(nstep);
 const opFirstStep = new Int32Array(data.op.name.length).fill(-1);
+// Ops that move a tensor to the host, or back.
+const copyOps = new Set(data.copyOps);
 // Distinct ops done up to and with each step.
 const opsDone = new Int32Array(nstep);
 for (let s = 0, done = 0, run = new Int32Array(data.op.name.length); s < nstep; s++) {
@@ -29,8 +31,8 @@ for (let s = 0, done = 0, run = new Int32Array(data.op.name.length); s < nstep; 
 	runOf[s] = run[op]++;
 	if (opFirstStep[op] < 0) {
 		opFirstStep[op] = s;
-		done++;
-	} else
+		done += !copyOps.has(op);
+	} else if (!copyOps.has(op))
 		recomputeOf[s] = opFirstStep[op];
 	opsDone[s] = done;
 }
@@ -61,7 +63,7 @@ const bufferName = (b) => (bufferOf[b] >= 0 ? data.tensor.name[bufferOf[b]] : `w
 // Keep-everything's live bytes where it has done as many distinct ops as the plan at each step.
 const keepLive = data.keep && new Float64Array(nstep);
 for (let s = 0; keepLive && s < nstep; s++)
-	keepLive[s] = data.keep.live[Math.min(opsDone[s], data.keep.live.length) - 1];
+	keepLive[s] = data.keep.live[Math.max(Math.min(opsDone[s], data.keep.live.length), 1) - 1];
 
 let liveMost = 1;
 for (const v of stepLive)

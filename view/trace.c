@@ -8,12 +8,13 @@
 #include <stdlib.h>
 
 /* Tracks, by their thread number in the trace. */
-enum track { FORWARD = 1, BACKWARD, UPDATE, RECOMPUTE, TRACKS };
+enum track { FORWARD = 1, BACKWARD, UPDATE, RECOMPUTE, COPY, TRACKS };
 
 struct tracer {
 	struct text *out;
 	const struct problem *p;
 	const struct plan *plan;
+	bool copies;   /* it moves tensors to the host and back */
 	double scale;  /* microseconds in a unit of cost */
 	int *first;    /* by op: the step of its first run */
 	int64_t *live; /* by step */
@@ -81,7 +82,8 @@ static enum status find_tops(struct tracer *r, struct arena *a, struct diag *d)
 
 static void put_track(struct text *t, enum track track)
 {
-	static const char *const name[TRACKS] = {"", "forward", "backward", "update", "recompute"};
+	static const char *const name[TRACKS] = {
+		"", "forward", "backward", "update", "recompute", "copy"};
 	text_add(t,
 		",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":"
 		"\"%s\"}}",
@@ -110,7 +112,8 @@ static void put_head(struct tracer *r)
 	text_json_shown(t, r->p->name);
 	text_puts(t, "}}");
 	for (enum track k = FORWARD; k < TRACKS; k++)
-		put_track(t, k);
+		if (k != COPY || r->copies)
+			put_track(t, k);
 }
 
 static void put_counter(struct text *t, const char *name, double at, int64_t bytes)
@@ -130,7 +133,10 @@ static void put_step(struct tracer *r, int s, double at)
 	struct text *t = r->out;
 	bool again = plan_step_again(r->p, st);
 	text_add(t, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.17g,\"dur\":%.17g,\"name\":",
-		again ? RECOMPUTE : of_phase[op->phase], at, w->cost * r->scale);
+		problem_op_transfers(op) ? COPY
+		: again                  ? RECOMPUTE
+					 : of_phase[op->phase],
+		at, w->cost * r->scale);
 	text_json_shown(t, op->name);
 	text_add(t, ",\"cat\":\"%s\",\"args\":{\"step\":%d,\"op\":%" PRId64 ",\"cost\":%.17g",
 		phase_name[op->phase], s, op->id, w->cost);
@@ -156,6 +162,7 @@ enum status view_trace(struct text *out, struct arena *a, const struct problem *
 	TRY(plan_facts_make(a, p, plan, &facts, d));
 	TRY(find_tops(&r, a, d));
 	r.live = facts.live;
+	r.copies = facts.offloads > 0;
 	r.first = ARENA_ARRAY(a, int, p->nop);
 	if (!r.first)
 		return diag_nomem(d);

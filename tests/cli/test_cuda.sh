@@ -15,9 +15,20 @@ for model in mlp cnn resnet; do
 	absent "$model/stint_lib.c"
 done
 expect 0 stint compile "$models/cnn.onnx" $ce --target cuda --precision bf16 --no-build -o bf16
-grep -q 'narrow = STINT_BF16' bf16/step.c || fail "bf16/step.c does not say what is narrow"
 expect 0 stint compile "$models/mlp.onnx" $ce --target cuda --precision fp16 --no-build -o fp16
-grep -q 'narrow = STINT_F16' fp16/step.c || fail "fp16/step.c does not say what is narrow"
+# Convolutions stand channels last (stint_lib.h's form 3).
+grep -q '"conv_weight"' resnet/step.c || fail "resnet/step.c has no convolution"
+! grep '"conv_' resnet/step.c | grep -v ', 3}, ' || fail "a convolution is not channels last"
+# Two types of 16 bits: the numbers of a library's call say which.
+grep -q '{"matmul", {1, .*, 7}' bf16/step.c || fail "bf16/step.c has no narrow products"
+grep -q '{"matmul", {1, .*, 15}' fp16/step.c || fail "fp16/step.c does not say that its products take fp16"
+# tf32 is for who asks, and for GPUs; kernels stay as they are.
+expect 0 stint compile "$models/mlp.onnx" $ce --target cuda --precision tf32 --no-build -o tf32
+grep -q 'tf32 = 1' tf32/step.c || fail "tf32/step.c does not say that operands may be rounded"
+! grep -q 'tf32' mlp/step.c || fail "mlp/step.c has tf32, which nobody asked for"
+same tf32/kernels.cu mlp/kernels.cu
+expect 2 stint compile "$models/mlp.onnx" $ce --precision tf32 -o no
+said "tf32" "add --target cuda"
 # One row: the library does what has a text of its own in C.
 expect 0 stint compile "$models/mlp.onnx" --loss cross-entropy --optimizer sgd --batch 1 --target cuda --no-build -o one
 ! grep -q vector_size one/kernels.cu || fail "one/kernels.cu has vectors in GNU C's way"
@@ -47,13 +58,32 @@ expect 2 stint compile "$models/mlp.onnx" $ce --target cuda --arch 70 -o no
 said 80 86 89 90 100 120
 absent no
 
+# Activations in the host's memory, where that helps; the graph and the plan say so, and pass the checker.
+expect 0 stint compile "$models/gpt.onnx" $ce --target cuda --budget min --offload host:16KiB --no-build -o host
+told "host memory"
+grep -q '{"fetch":' host/plan.json || fail "host/plan.json fetches nothing"
+grep -q 'stint_fetch(s, ' host/step.c || fail "host/step.c fetches nothing"
+expect 0 stint check --graph host/graph.json host/plan.json
+expect 0 stint show host --steps
+told "host memory" "fetch "
+expect 0 stint show host --html host.html --trace host.json
+present host.html host.json
+expect 0 stint plan --graph host/graph.json --target cuda --budget min -o host.plan
+same host.plan host/plan.json
+expect 0 stint compile "$models/gpt.onnx" $ce --target cuda --offload host --no-build -o kept
+same kept/step.c gpt/step.c
+expect 2 stint compile "$models/mlp.onnx" $ce --offload host -o no
+said "add --target cuda"
+expect 2 stint compile "$models/mlp.onnx" $ce --target cuda --offload disk -o no
+expect 2 stint compile "$models/mlp.onnx" $ce --target cuda --keep-all --offload host -o no
+
 # Without a device.
 expect 5 stint run mlp -o out.safetensors
 said "no CUDA device"
 absent out.safetensors
-expect 5 stint train mlp --input none.npy --epochs 1 --checkpoint kept
+expect 5 stint train mlp --input none.npy --epochs 1 --checkpoint kept2
 said "no CUDA device"
-absent kept
+absent kept2
 expect 5 stint bench mlp
 said "no CUDA device"
 finished

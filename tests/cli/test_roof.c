@@ -9,8 +9,10 @@
 
 #include "cli/roof.h"
 
-static const struct roof known = {
-	1, 100, {{1 << 10, 64}, {1 << 14, 32}, {1 << 20, 16}, {1 << 28, 4}}};
+static const struct roof known = {.threads = 1,
+	.flops_us = 100,
+	.nlevel = 4,
+	.level = {{1 << 10, 64}, {1 << 14, 32}, {1 << 20, 16}, {1 << 28, 4}}};
 
 static bool near(double a, double b)
 {

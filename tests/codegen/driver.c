@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 	s.lib = lib;
 #endif
 	int parameter = find(prefix, "w");
-	struct stint_probe probe = {&parameter, on_gradient, on_output, on_tick, on_again};
+	struct stint_probe probe = {&parameter, on_gradient, on_output, on_tick, on_again, NULL};
 	CHECK(m->machine_check(&s) == STINT_OK);
 	CHECK(m->eval(&s, NULL) == STINT_OK);
 	CHECK(*(real *)(s.arena + m->loss_offset_eval) == loss);

@@ -155,12 +155,41 @@ static void loops_begin_where_the_last_statement_did(void **state)
 	text_free(&e.out);
 }
 
+/* Each stage of a kernel is launched in its own way, and loops begin anew. */
+static void stages_are_launches(void **state)
+{
+	(void)state;
+	static const struct target gpu = {.cuda = true, .threads = 1};
+	struct graph g = {.real = DT_F32, .target = &gpu};
+	struct emit e = {.g = &g};
+	const struct emit_loop loop = {"i", 1000, 1};
+	emit(&e, "\tfirst(y0, ws);\n");
+	emit_launch(&e, 5, 64);
+	emit_stage(&e);
+	emit_loops(&e, 1000, 1, &loop);
+	emit(&e, "\n\t\ty1[i] = x0[i];\n");
+	emit_stage(&e);
+	emit(&e, "\tlast(y1);\n");
+	assert_int_equal(e.nstage, 2);
+	assert_int_equal(e.stage[0].blocks, 5);
+	assert_int_equal(e.stage[0].threads, 64);
+	assert_int_equal(e.stage[1].blocks, 4);
+	assert_int_equal(e.stage[1].threads, 256);
+	assert_int_equal(e.tasks + e.nloop + e.turns, 0);
+	assert_string_equal(e.out.s, "\tfirst(y0, ws);\n\f"
+				     "\tfor (int64_t i = THREAD; i < 1000; i += THREADS)\n"
+				     "\t\ty1[i] = x0[i];\n\f"
+				     "\tlast(y1);\n");
+	text_free(&e.out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(literals_read_back),
 		cmocka_unit_test(broadcast_indices), cmocka_unit_test(equal_shapes_are_one_loop),
 		cmocka_unit_test(axes_merge_around_a_broadcast),
 		cmocka_unit_test(scalars_stay_outside),
-		cmocka_unit_test(loops_begin_where_the_last_statement_did)};
+		cmocka_unit_test(loops_begin_where_the_last_statement_did),
+		cmocka_unit_test(stages_are_launches)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

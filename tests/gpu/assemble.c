@@ -9,6 +9,10 @@
 #include "codegen/math_text.h"
 #include "codegen/math_wide_text.h"
 #include "codegen/narrow_text.h"
+#include "codegen/pack_text.h"
+#include "ops/block_text.h"
+#include "ops/channel_cuda_text.h"
+#include "ops/norm_cuda_text.h"
 
 static const struct cuda_piece of_c[] = {
 	{"real", "typedef float real;\n"},
@@ -39,6 +43,27 @@ static const struct cuda_piece of_c[] = {
 	{"ASINH", asinh_f32_text},
 	{"ACOSH", acosh_f32_text},
 	{"ATANH", atanh_f32_text},
+	{"warp_sum|warp_max", warp_text},
+	{"block_sum|block_sums|block_max|BLOCK_WARPS", block_sums_text},
+	{"column_sums", column_sums_text},
+	{"get_value|put_value", element_text},
+	{"UNROLL|UNROLL_4|pack", packs_text},
+	{"load_values|store_values|pack_sum", pack_text},
+	{"MAX", "#define MAX(x, y) ((x) > (y) ? (x) : (y))\n"},
+	{"MIN", "#define MIN(x, y) ((x) < (y) ? (x) : (y))\n"},
+	{"norm_load|norm_sums", norm_rows_text},
+	{"norm_forward", norm_forward_text},
+	{"norm_load_slopes|norm_slopes|norm_store", norm_slopes_text},
+	{"norm_gradient", norm_gradient_text},
+	{"norm_all", norm_all_text},
+	{"channel_count", channel_parts_text},
+	{"channel_plane", channel_planes_text},
+	{"channel_strip|channel_column", channel_strips_text},
+	{"channel_sums", channel_sums_text},
+	{"channel_store|CHANNEL_TOTALS", channel_totals_text},
+	{"norm_scale_terms", norm_scale_text},
+	{"batchnorm_moments", batchnorm_moments_text},
+	{"batchnorm_products", batchnorm_products_text},
 };
 enum {
 	CUDA = sizeof cuda_pieces / sizeof *cuda_pieces,

@@ -135,11 +135,11 @@ static void conv_compare(
 	free(want);
 }
 
-static void conv_try(struct device *t, const char *kind, const int64_t p[24], int last, int tf32)
+static void conv_try(struct device *t, const char *kind, const int64_t p[24], int tf32)
 {
 	struct stint_gpu_convolution v;
 	struct stint_gpu_conv *m = NULL;
-	if (stint_gpu_convolution_of(kind, p, STINT_GPU_BF16, last, &v)) {
+	if (stint_gpu_convolution_of(kind, p, &v)) {
 		device_wrong(t, "a convolution's numbers");
 		return;
 	}
@@ -147,7 +147,7 @@ static void conv_try(struct device *t, const char *kind, const int64_t p[24], in
 	const int rc = stint_gpu_conv_new(t->g, &v, &m);
 	printf("%s %lld x %lld (%d axes) to %lld in %lld groups, type %d%s%s: ", kind,
 		(long long)v.n, (long long)v.c, v.axes, (long long)v.k, (long long)v.groups,
-		(int)v.type[0], last ? ", channels last" : "", tf32 ? ", tf32" : "");
+		(int)v.type[0], v.last ? ", channels last" : "", tf32 ? ", tf32" : "");
 	if (rc) {
 		printf("none: %s\n", stint_gpu_message(t->g));
 		return;
@@ -176,9 +176,9 @@ void device_convolutions(struct device *t)
 			  last = how / 6 % 2;
 		int64_t p[24] = {0};
 		memcpy(p, shape < 6 ? flat[shape] : deep, shape < 6 ? sizeof flat[0] : sizeof deep);
-		p[shape < 6 ? 19 : 23] = narrow_types ? 7 * 16 : 0;
-		conv_try(t, kinds[shape == 6][kind], p, last, 0);
+		p[shape < 6 ? 19 : 23] = (narrow_types ? 7 * 16 : 0) + (last ? 3 : 0);
+		conv_try(t, kinds[shape == 6][kind], p, 0);
 		if (!narrow_types && shape == 0)
-			conv_try(t, kinds[0][kind], p, last, 1);
+			conv_try(t, kinds[0][kind], p, 1);
 	}
 }

@@ -188,8 +188,8 @@ void device_products(struct device *t)
 			struct stint_gpu_product product;
 			if (e > 1 && n[0] > 1)
 				continue;
-			if (stint_gpu_product_of(kind[e], p, STINT_GPU_BF16,
-				    stint_gpu_facts_of(t->g)->arch, &product)) {
+			if (stint_gpu_product_of(
+				    kind[e], p, stint_gpu_facts_of(t->g)->arch, &product)) {
 				device_wrong(t, "a product's numbers");
 				continue;
 			}

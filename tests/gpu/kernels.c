@@ -25,7 +25,7 @@ static enum status write_step(struct pipeline *p)
 	p->target.cuda = true;
 	p->target.portable = false;
 	p->target.library_workspace = workspace;
-	p->target.block = 0;
+	p->target.block = BLOCK_ALL;
 	TRY(pipeline_graphs(p));
 	TRY(pipeline_problems(p));
 	TRY(pipeline_plan(p));

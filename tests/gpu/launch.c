@@ -1,5 +1,6 @@
 /* A GPU's step on the CPU: launches go through the shim, with the library of kernels beside the
- * step's own. Products are oneDNN's. STINT_SHIM_ORDER=reverse: threads and blocks in reverse. */
+ * step's own. Products are oneDNN's. STINT_SHIM_ORDER=reverse: threads and blocks in reverse.
+ * STINT_SHIM_BLOCKS=N: of at most N blocks, which do the work of all: the same bits. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,33 +9,42 @@
 #include "stint_rt.h"
 #include "tests/gpu/shim/shim.h"
 
+static const struct stint_model *model; /* whose kernels are open */
 static struct shim *opened;
 static char error[SHIM_TEXT];
 
 /* "DIR/step.so" -> "DIR/kernels.so" */
-static struct shim *open_kernels(void)
+static struct shim *open_kernels(const struct stint_model *m)
 {
 	Dl_info here;
 	char path[4096];
-	if (!dladdr((void *)(uintptr_t)&error, &here) || !here.dli_fname)
+	if (m == model)
+		return opened;
+	if (opened)
+		shim_close(opened);
+	model = m;
+	opened = NULL;
+	if (!dladdr((const void *)m, &here) || !here.dli_fname)
 		return NULL;
 	const char *slash = strrchr(here.dli_fname, '/');
 	snprintf(path, sizeof path, "%.*skernels.so", slash ? (int)(slash - here.dli_fname) + 1 : 0,
 		here.dli_fname);
-	return shim_open(path, error);
+	return opened = shim_open(path, error);
 }
 
 int stint_launch(stint_step *s, int kernel, void **args)
 {
 	const struct stint_kernel *k = &s->model->kernel[kernel];
-	const char *order = getenv("STINT_SHIM_ORDER");
-	if (!opened && !(opened = open_kernels())) {
+	const char *order = getenv("STINT_SHIM_ORDER"), *blocks = getenv("STINT_SHIM_BLOCKS");
+	if (!open_kernels(s->model)) {
 		fprintf(stderr, "%s\n", error);
 		return 1;
 	}
+	const unsigned most = blocks ? (unsigned)atoi(blocks) : 0;
+	const unsigned grid = most && most < (unsigned)k->blocks ? most : (unsigned)k->blocks;
 	const struct shim_range arena = {s->arena, s->model->arena_bytes, true, "arena"};
 	const struct shim_launch l = {.kernel = k->name,
-		.grid = {(unsigned)k->blocks},
+		.grid = {grid},
 		.block = {(unsigned)k->threads},
 		.nargs = k->args,
 		.args = args,
@@ -45,4 +55,34 @@ int stint_launch(stint_step *s, int kernel, void **args)
 	if (wrong)
 		fprintf(stderr, "%s\n", wrong);
 	return wrong != NULL;
+}
+
+/* Copies are made at once; the host's memory is the program's, as large as it needs to be. */
+static unsigned char *host;
+
+static unsigned char *host_of(const stint_step *s, size_t at)
+{
+	if (!host)
+		host = malloc(s->model->host_bytes);
+	return host ? host + at : NULL;
+}
+
+int stint_offload(stint_step *s, int copy, size_t at, size_t bytes, size_t to)
+{
+	(void)copy;
+	memcpy(host_of(s, to), s->arena + at, bytes);
+	return 0;
+}
+
+int stint_fetch(stint_step *s, int copy, size_t at, size_t bytes, size_t from)
+{
+	(void)copy;
+	memcpy(s->arena + at, host_of(s, from), bytes);
+	return 0;
+}
+
+int stint_copied(stint_step *s, int copy)
+{
+	(void)s, (void)copy;
+	return 0;
 }

@@ -1,5 +1,5 @@
 /* stint_lib.h in plain loops with sums in double precision: stands in for the GPU's libraries in
- * steps that run on the CPU. Any shape and type, dense layouts. */
+ * steps that run on the CPU. Any shape and type, dense layouts, convolutions channels last too. */
 #include "runtime/stint_lib.h"
 
 #include <math.h>
@@ -127,6 +127,7 @@ static void matmul(const int64_t *p, int bias, const void *const *in, void *y)
 
 struct conv {
 	int64_t n, c, k, groups, bias, types;
+	int last; /* all three tensors have their channels behind the spatial axes */
 	int64_t size[3], kernel[3], stride[3], dilation[3], before[3], out[3];
 };
 
@@ -139,6 +140,7 @@ static struct conv conv_of(const int64_t *p, int axes)
 	v.groups = p[two ? 5 : 3];
 	v.bias = p[two ? 18 : 22];
 	v.types = p[two ? 19 : 23] / 16;
+	v.last = (p[two ? 19 : 23] & 3) == 3;
 	for (int i = 0; i < 3; i++)
 		v.size[i] = v.kernel[i] = v.stride[i] = v.dilation[i] = v.out[i] = 1;
 	for (int i = 0; i < axes; i++) {
@@ -177,6 +179,13 @@ static int64_t met(const struct conv *v, int64_t o, int64_t f)
 
 enum { X, W, Y };
 
+/* Where an element lies: of image or output `a`, channel b of `channels`, place i of `places`. */
+static int64_t element(
+	const struct conv *v, int64_t a, int64_t b, int64_t channels, int64_t i, int64_t places)
+{
+	return v->last ? (a * places + i) * channels + b : (a * channels + b) * places + i;
+}
+
 /* Adds what each pair of elements contributes to the third's sum. */
 static void meet_all(
 	const struct conv *v, int result, const void *const *of, const int *type, double *sum)
@@ -187,8 +196,8 @@ static void meet_all(
 		const int64_t f = i % w, o = i / w % y, ci = i / w / y % c;
 		const int64_t ko = i / w / y / c % v->k, b = i / w / y / c / v->k;
 		const int64_t from = met(v, o, f);
-		const int64_t at[] = {(b * v->c + ko / k * c + ci) * x + from,
-			(ko * c + ci) * w + f, (b * v->k + ko) * y + o};
+		const int64_t at[] = {element(v, b, ko / k * c + ci, v->c, from, x),
+			element(v, ko, ci, c, f, w), element(v, b, ko, v->k, o, y)};
 		const int one = result == X ? W : X, other = result == Y ? W : Y;
 		if (from >= 0)
 			sum[at[result]] += value(of[one], type[one], at[one]) *
@@ -216,7 +225,7 @@ static int convolve(const struct stint_lib *l, const void *const *in, void *out)
 	type[second] = type_of(v.types, 2);
 	type[result] = type_of(v.types, 4);
 	for (int64_t i = 0; v.bias && i < numel[Y]; i++)
-		sum[i] = value(in[2], 0, i / volume(v.out) % v.k);
+		sum[i] = value(in[2], 0, v.last ? i % v.k : i / volume(v.out) % v.k);
 	meet_all(&v, result, of, type, sum);
 	for (int64_t i = 0; i < numel[result]; i++)
 		store(out, type[result], i, sum[i]);

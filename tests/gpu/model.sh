@@ -1,9 +1,10 @@
 #!/bin/sh
-# model.sh BUILD SOURCE CXX WORK CASE [bf16|fp16|dropout]: a model's step for a GPU, run on the CPU through the shim with plain
-# loops for products, against PyTorch's loss, outputs, gradients and running statistics; and the same bits
-# with threads and blocks in reverse. The kernels are built to be checked: an access out of bounds or a race
-# fails. CASE is a folder of tests/models/cases (tests/models/model.sh says what it holds). With dropout: against
-# the step in C, which draws the same numbers.
+# model.sh BUILD SOURCE CXX WORK CASE [bf16|fp16|c|dropout|dropout_bf16|chunk]: a model's step for a GPU, run on the CPU
+# through the shim with plain loops for products, against PyTorch's loss, outputs, gradients and running statistics;
+# and the same bits with threads and blocks in reverse, and two blocks that do the work of all. The kernels are built to
+# be checked: an access out of bounds or a race fails. CASE is a folder of tests/models/cases (tests/models/model.sh
+# says what it holds). With c: against the step in C; with dropout: the same, of what draws numbers. With chunk: the
+# scores of a cross-entropy in chunks of three rows. STINT_MUTANT=N: without line N of the kernels (mutate_model.sh).
 set -eu
 build=$1 source=$2 cxx=$3 work=$4 case=$5 precision=${6:-fp32}
 rm -rf "$work"
@@ -13,7 +14,7 @@ file() { # NAME
 	if [ -e "$case/$1" ]; then echo "$case/$1"; else echo "${case%/*}/$1"; fi
 }
 
-inputs= i=0
+inputs= outputs= i=0
 while input=$(file "input$i.npy") && [ -e "$input" ]; do
 	inputs="$inputs --input $input" i=$((i + 1))
 done
@@ -24,17 +25,23 @@ options=$(cat "$(file options)") reference=$(file reference.safetensors)
 case $precision in
 bf16) tolerance=$narrow ;;
 fp16) tolerance=$(awk "BEGIN { print $narrow / 8 }") ;;
-dropout)
-	precision=fp32 reference=$work/c.safetensors
+chunk)
+	precision=fp32 outputs=--no-outputs
+	options="$options --no-outputs --loss cross-entropy:chunk=3"
+	;;
+c | dropout | dropout_bf16)
+	if [ "$precision" = dropout_bf16 ]; then precision=bf16 tolerance=$narrow; else precision=fp32; fi
+	reference=$work/c.safetensors
 	options=$(echo "$options" | sed 's/--dropout off//')
 	# shellcheck disable=SC2086 # options are words
-	CFLAGS="-O1 -march=native" "$build/stint" compile "$case/model.onnx" $options --optimizer sgd:lr=0.1 --threads 1 -o "$work/c" \
-		>"$work/c.log"
+	CFLAGS="-O1 -march=native" "$build/stint" compile "$case/model.onnx" $options --optimizer sgd:lr=0.1 --threads 1 \
+		--precision "$precision" -o "$work/c" >"$work/c.log"
 	;;
 esac
 # shellcheck disable=SC2086 # options and inputs are words
 "$build/cuda_kernels" "$case/model.onnx" $options --optimizer sgd:lr=0.1 --threads 1 --precision "$precision" --no-build \
 	-o "$work/gpu" >"$work/gpu.log"
+[ -z "${STINT_MUTANT:-}" ] || sed -i "${STINT_MUTANT}s/.*/\t;/" "$work/gpu/kernels.cu"
 sh "$source/tests/gpu/shim/build.sh" check "$cxx" "$source" "$work/gpu/kernels.cu" "$work/gpu/kernels.so"
 (cd "$work/gpu" && cc -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -DSTINT_SHARED -DSTINT_WITH_LIB -fopenmp -I. -I"$source" -o step.so \
 	step.c kernels.c stint_rt.c safetensors.c safetensors_write.c "$source/tests/gpu/library.c" \
@@ -46,7 +53,8 @@ run() { # STEP OUT
 }
 [ ! -e "$work/c" ] || run c c.safetensors
 run gpu forward.safetensors
-STINT_SHIM_ORDER=reverse run gpu reverse.safetensors
+STINT_SHIM_ORDER=reverse STINT_SHIM_BLOCKS=2 run gpu reverse.safetensors
 "$build/compare_tensors" --identical "$work/forward.safetensors" "$work/reverse.safetensors"
-"$build/compare_tensors" "$tolerance" "$work/forward.safetensors" "$reference"
+# shellcheck disable=SC2086 # none or one
+"$build/compare_tensors" $outputs "$tolerance" "$work/forward.safetensors" "$reference"
 rm -rf "$work"

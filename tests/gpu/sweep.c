@@ -52,7 +52,8 @@ static void add_arg(struct sweep *w, const char *p, size_t len)
 		w->memory[i], BYTES, !(constant && constant < p + len), "an argument"};
 }
 
-static void read_args(struct sweep *w, const char *p)
+/* False: there are too many. */
+static bool read_args(struct sweep *w, const char *p)
 {
 	w->n = w->nranges = 0;
 	while (*p && *p != ')' && w->n < ARGS) {
@@ -62,6 +63,7 @@ static void read_args(struct sweep *w, const char *p)
 		p += len;
 		p += strspn(p, ", ");
 	}
+	return *p == ')';
 }
 
 static void run(struct sweep *w, const char *name, unsigned blocks, unsigned threads)
@@ -107,8 +109,10 @@ static void run_text(struct sweep *w, const char *text)
 			   sscanf(line + sizeof kernel - 1, "%*d) %127[A-Za-z0-9_](%n", name,
 				   &at) == 1 &&
 			   at) {
-			read_args(w, line + sizeof kernel - 1 + at);
-			run(w, name, blocks, threads);
+			if (read_args(w, line + sizeof kernel - 1 + at))
+				run(w, name, blocks, threads);
+			else /* updates in one launch: each has a kernel of its own too */
+				printf("%s: not run, more than %d arguments\n", name, ARGS);
 		}
 		line += len;
 	}

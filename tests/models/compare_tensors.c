@@ -1,6 +1,6 @@
 /* Compare two files of tensors.
  *
- *	compare_tensors TOLERANCE OURS.safetensors REFERENCE.safetensors
+ *	compare_tensors [--no-outputs] TOLERANCE OURS.safetensors REFERENCE.safetensors
  *	compare_tensors --identical A.safetensors B.safetensors
  *
  * With a tolerance: every tensor of the reference must be in ours under the same name and shape,
@@ -8,6 +8,7 @@
  * thousandth of the greatest of the model's gradients: rounding in a sum that cancels (a bias in
  * front of a batch-norm, whose gradient is zero) is judged against what was summed. Running
  * statistics are allowed MOMENTUM_ERROR even in double precision.
+ * Without outputs: the reference's are not looked for.
  * Identical: the same names, types, shapes and bytes.
  * Exit 0 when they agree, 1 when not, 2 when a file is unusable.
  */
@@ -93,7 +94,7 @@ static double difference(
 	return worst == 0 ? 0 : worst / scale;
 }
 
-static int compare(double tolerance, const char *our_path, const char *ref_path)
+static int compare(double tolerance, bool outputs, const char *our_path, const char *ref_path)
 {
 	struct safetensors *ours = open_or_exit(our_path), *ref = open_or_exit(ref_path);
 	double floor = 1e-3 * greatest_gradient(ref), worst = 0;
@@ -102,6 +103,8 @@ static int compare(double tolerance, const char *our_path, const char *ref_path)
 	for (int i = 0; i < safetensors_count(ref); i++) {
 		const struct safetensors_entry *r = safetensors_at(ref, i);
 		const struct safetensors_entry *o = safetensors_find(ours, r->name);
+		if (!outputs && !strncmp(r->name, "output/", 7))
+			continue;
 		if (!o || !width(o) || !width(r) || !same_shape(o, r)) {
 			fprintf(stderr, "%s: %s in %s\n", r->name,
 				o ? "another type or shape" : "missing", our_path);
@@ -156,9 +159,13 @@ int main(int argc, char **argv)
 	char *end;
 	if (argc == 4 && !strcmp(argv[1], "--identical"))
 		return identical(argv[2], argv[3]);
+	const bool outputs = argc < 2 || strcmp(argv[1], "--no-outputs") != 0;
+	argv += !outputs;
+	argc -= !outputs;
 	double tolerance = argc == 4 ? strtod(argv[1], &end) : 0;
 	if (argc == 4 && end != argv[1] && !*end && tolerance > 0)
-		return compare(tolerance, argv[2], argv[3]);
-	fprintf(stderr, "usage: compare_tensors TOLERANCE|--identical OURS REFERENCE\n");
+		return compare(tolerance, outputs, argv[2], argv[3]);
+	fprintf(stderr,
+		"usage: compare_tensors [--no-outputs] TOLERANCE|--identical OURS REFERENCE\n");
 	return 2;
 }

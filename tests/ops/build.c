@@ -158,14 +158,14 @@ static enum status attach_loss(struct test_case *c, struct graph *g)
 
 static bool is_narrow(enum variant_kind kind)
 {
-	return kind == VAR_NARROW || kind == VAR_ROUNDED;
+	return kind == VAR_NARROW || kind == VAR_ROUNDED || kind == VAR_CUDA_NARROW;
 }
 
 /* Single precision has its channels in blocks wherever a record knows them, and its library calls
  * go the least usual way: what the other variants do not do. */
 static enum status kernels_of(enum variant_kind kind, unsigned narrow, struct graph **g)
 {
-	if ((*g)->target->block > 0)
+	if ((*g)->target->block != 0)
 		TRY(graph_layout(*g, (*g)->target->block, true, g));
 	if (is_narrow(kind))
 		TRY(graph_narrow(*g, DT_BF16,
@@ -256,17 +256,31 @@ static enum status build_variant(struct test_case *c, struct diag *d, enum varia
 	return ST_OK;
 }
 
-void case_build(struct test_case *c, int index, const char *folder)
+static bool is_wanted(int kind, bool cuda)
+{
+	return kind == VAR_DOUBLE || kind == VAR_ROUNDED || variant_is_cuda(kind) == cuda;
+}
+
+void case_build(struct test_case *c, int index, const char *folder, bool cuda)
 {
 	struct diag d = {.put = put, .user = c};
 	for (int v = 0; v < VAR_COUNT && !*c->error; v++) {
 		struct target *target = ARENA_NEW(c->arena, struct target);
 		if (!target)
 			return;
-		const bool library = v == VAR_LIBRARY || is_narrow((enum variant_kind)v);
-		*target = (struct target){.portable = !library,
+		if (!is_wanted(v, cuda))
+			continue;
+		const bool library = v == VAR_LIBRARY || is_narrow((enum variant_kind)v) ||
+				     variant_is_cuda(v);
+		/* not where exact values would go through transpositions, which are narrow
+		 * everywhere here alone */
+		const bool last = v == VAR_CUDA_NARROW && !(c->op->traits & OP_EXACT);
+		*target = (struct target){.cuda = variant_is_cuda(v),
+			.portable = !library,
 			.threads = 2,
-			.block = library           ? stint_lib_block()
+			.block = last              ? BLOCK_ALL
+				 : v == VAR_CUDA   ? 0
+				 : library         ? stint_lib_block()
 				 : v == VAR_SINGLE ? 2
 						   : 0,
 			.library_workspace = library ? library_workspace : NULL,

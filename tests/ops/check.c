@@ -119,11 +119,15 @@ static bool evaluate(struct check *k, struct variant *v)
 	return true;
 }
 
-static bool run_variant(struct check *k, struct variant *v, void *object)
+static bool run_variant(struct check *k, struct variant *v, void *object, const char *folder)
 {
-	char symbol[128];
+	char symbol[128], path[4096];
+	if (variant_is_cuda((int)(v - k->c->variant))) {
+		snprintf(path, sizeof path, "%s/%s/step.so", folder, v->symbol);
+		v->object = object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	}
 	snprintf(symbol, sizeof symbol, "stint_model_%s", v->symbol);
-	const struct stint_model *m = dlsym(object, symbol);
+	const struct stint_model *m = object ? dlsym(object, symbol) : NULL;
 	if (!m) {
 		fail(k, "no %s in the shared object", symbol);
 		return false;
@@ -197,17 +201,18 @@ static void compare_results(struct check *k, const struct variant *v, const stru
 	}
 }
 
-/* Kernels that know bf16 against the same values rounded: the same bits, but for products, whose
- * own error is known. */
-static void compare_narrow(struct check *k, const struct variant *full)
+/* Kernels that know bf16 against the same values rounded: the same bits, but where `bits` is not
+ * promised: for products and a GPU's sums, whose own error is known. */
+static void compare_narrow(
+	struct check *k, const struct variant *v, const struct variant *full, bool bits)
 {
-	const struct variant *v = &k->c->variant[VAR_NARROW], *with = &k->c->variant[VAR_ROUNDED];
+	const struct variant *with = &k->c->variant[VAR_ROUNDED];
 	for (int o = 0; o < v->step->model->noutput; o++) {
 		const int64_t n = output_count(v, o);
 		const double own = 2 * furthest(with->result.output[o], full->result.output[o], n);
 		const double scale = fmax(largest(with->result.output[o], n), 1e-3);
 		compare(k, "bf16: output", o, v->result.output[o], with->result.output[o], n,
-			v->same_sums ? 0 : fmax(NARROW_TOLERANCE, own / scale));
+			bits ? 0 : fmax(NARROW_TOLERANCE, own / scale));
 	}
 	for (int i = 0; i < k->c->nin; i++) {
 		const double *a = v->result.grad[i], *b = with->result.grad[i];
@@ -218,7 +223,7 @@ static void compare_narrow(struct check *k, const struct variant *full)
 			continue;
 		const double own = 2 * furthest(b, full->result.grad[i], n);
 		compare(k, "bf16: gradient of input", i, a, b, n,
-			v->same_sums ? 0 : fmax(NARROW_TOLERANCE, own / fmax(largest(b, n), 1e-3)));
+			bits ? 0 : fmax(NARROW_TOLERANCE, own / fmax(largest(b, n), 1e-3)));
 	}
 }
 
@@ -284,6 +289,18 @@ static void compare_buffers(struct check *k, const struct variant *v, const stru
 	}
 }
 
+/* A step for a GPU leaves a mark, which its own runtime reads. */
+static bool refuses(struct variant *v, int rc)
+{
+	const struct stint_model *m = v->step->model;
+	if (!m->kernel)
+		return rc == STINT_BAD_DATA;
+	int64_t *control = (int64_t *)(v->step->arena + m->resident[m->control].offset);
+	const bool marked = control[3] != 0;
+	control[3] = 0;
+	return rc == STINT_OK && marked;
+}
+
 /* An operator of ONNX's that checks its indices (inputs from 1 on) refuses one out of range. */
 static void check_bad_index(struct check *k, struct variant *v)
 {
@@ -299,30 +316,44 @@ static void check_bad_index(struct check *k, struct variant *v)
 			continue;
 		int64_t old = x[c->in[i].numel - 1];
 		x[c->in[i].numel - 1] = bad;
-		if (stint_eval(v->step, 0) != STINT_BAD_DATA ||
-			stint_train(v->step, 0) != STINT_BAD_DATA)
+		if (!refuses(v, stint_eval(v->step, 0)) || !refuses(v, stint_train(v->step, 0)))
 			fail(k, "index %lld of input %d is not refused", (long long)bad, i);
 		x[c->in[i].numel - 1] = old;
 	}
 }
 
-bool case_check(struct test_case *c, void *object, char *why, size_t size)
+/* For a GPU, against the C target's. */
+static void check_cuda(struct check *k, const struct variant *full)
+{
+	const struct variant *cuda = &k->c->variant[VAR_CUDA];
+	const struct variant *narrow = &k->c->variant[VAR_CUDA_NARROW];
+	compare_results(k, cuda, full, "CUDA", SINGLE_TOLERANCE);
+	if (narrow->built && k->c->variant[VAR_ROUNDED].built)
+		compare_narrow(k, narrow, full, false);
+}
+
+bool case_check(struct test_case *c, void *object, const char *folder, char *why, size_t size)
 {
 	struct check k = {c, why, size, false};
 	struct variant *full = &c->variant[VAR_DOUBLE];
 	for (int v = 0; v < VAR_COUNT && !k.failed; v++)
 		if (c->variant[v].built)
-			run_variant(&k, &c->variant[v], object);
+			run_variant(&k, &c->variant[v], object, folder);
 	if (k.failed)
 		return false;
 	check_reference(&k, full);
+	if (c->variant[VAR_CUDA].built) {
+		check_cuda(&k, full);
+		check_bad_index(&k, &c->variant[VAR_CUDA]);
+		return !k.failed;
+	}
 	compare_results(&k, &c->variant[VAR_TIGHT], full, "tightest plan", 0);
 	compare_buffers(&k, full, &c->variant[VAR_TIGHT]);
 	compare_results(&k, &c->variant[VAR_SINGLE], full, "single precision", SINGLE_TOLERANCE);
 	if (c->variant[VAR_LIBRARY].built)
 		compare_results(&k, &c->variant[VAR_LIBRARY], full, "library", SINGLE_TOLERANCE);
 	if (c->variant[VAR_NARROW].built)
-		compare_narrow(&k, full);
+		compare_narrow(&k, &c->variant[VAR_NARROW], full, c->variant[VAR_NARROW].same_sums);
 	for (int i = 0; i < c->nin && !k.failed; i++)
 		if (c->in[i].kind == VALUE_REAL && !c->in[i].data && !(c->op->loss && i > 0))
 			check_gradient(&k, full, i);

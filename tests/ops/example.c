@@ -1,5 +1,6 @@
 /* The mini language of struct op_example (graph/op.h). */
 #include <ctype.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,7 +245,10 @@ bool case_parse(struct test_case *c)
 
 void case_free(struct test_case *c)
 {
-	for (int v = 0; v < VAR_COUNT; v++)
+	for (int v = 0; v < VAR_COUNT; v++) {
 		stint_free(c->variant[v].step);
+		if (c->variant[v].object)
+			dlclose(c->variant[v].object);
+	}
 	arena_free(c->arena);
 }

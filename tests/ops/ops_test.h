@@ -7,7 +7,8 @@
  *	every gradient with central finite differences of the loss, in double precision;
  *	the smallest plan with keep-everything, bit for bit;
  *	single with double precision; library calls with plain C;
- *	bf16 in kernels that know it with the same values rounded by conversions. */
+ *	bf16 in kernels that know it with the same values rounded by conversions;
+ *	in tests/gpu, CUDA's kernels, run through the shim, with double precision. */
 #ifndef STINT_OPS_TEST_H
 #define STINT_OPS_TEST_H
 
@@ -49,6 +50,8 @@ enum variant_kind {
 	VAR_LIBRARY, /* fp32 with library calls, where the graph has any; the machine's blocks */
 	VAR_NARROW,  /* bf16 wherever a record knows it, where one does; library calls */
 	VAR_ROUNDED, /* the same by conversions around records that are not asked */
+	VAR_CUDA,    /* fp32 for a GPU, plain loops for its libraries */
+	VAR_CUDA_NARROW, /* bf16 for a GPU, wherever a record knows it, where one does */
 	VAR_COUNT
 };
 
@@ -67,6 +70,7 @@ struct variant {
 	bool same_sums; /* no product, whose library adds up in an order of its own */
 	int noutput;
 	stint_step *step;
+	void *object; /* for a GPU: the library, once opened */
 	struct result result;
 };
 
@@ -110,11 +114,17 @@ double case_draw(uint64_t key, uint64_t i);
 int example_draws(const struct op_example *ex);
 /* Read the example, draw its sizes and inputs. */
 bool case_parse(struct test_case *c);
-/* build.c: graphs, plans, and sources under `folder`/<symbol>/; the reference. */
-void case_build(struct test_case *c, int index, const char *folder);
-/* check.c: run the built variants (opened as `object`) and compare. The first difference as text in
- * `why`; false when there is one. */
-bool case_check(struct test_case *c, void *object, char *why, size_t size);
+/* build.c: graphs, plans, and sources under `folder`/<symbol>/; the reference. `cuda`: the variants
+ * for a GPU and what they are compared with, else the others. */
+void case_build(struct test_case *c, int index, const char *folder, bool cuda);
+static inline bool variant_is_cuda(int kind)
+{
+	return kind == VAR_CUDA || kind == VAR_CUDA_NARROW;
+}
+/* check.c: run the built variants (opened as `object`, those for a GPU from libraries of their own
+ * under `folder`/<symbol>/) and compare. The first difference as text in `why`; false when there is
+ * one. */
+bool case_check(struct test_case *c, void *object, const char *folder, char *why, size_t size);
 void case_free(struct test_case *c);
 
 #endif

@@ -32,15 +32,24 @@ static enum status make_plan(struct arena *a, struct diag *d, const struct probl
 static enum status write_sources(
 	struct arena *a, struct diag *d, const struct codegen_input *in, const char *folder)
 {
-	struct text step = {0}, header = {0}, makefile = {0};
+	struct text step = {0}, header = {0}, makefile = {0}, cu = {0}, kernels = {0};
+	const bool cuda = in->eval.graph->target->cuda;
 	const char *dir = arena_printf(a, "%s/%s", folder, in->name);
 	enum status st = codegen_step(in, &step, &header, &makefile, d);
+	if (st == ST_OK && cuda)
+		st = codegen_kernels(in, &cu, &kernels, d);
 	if (st == ST_OK && mkdir(dir, 0777) != 0 && errno != EEXIST)
 		st = diag_fail(d, ST_IO, NULL, NULL, "cannot make %s", dir);
 	if (st == ST_OK)
 		st = text_save(&step, arena_printf(a, "%s/step.c", dir), d);
 	if (st == ST_OK)
 		st = text_save(&header, arena_printf(a, "%s/stint_step.h", dir), d);
+	if (st == ST_OK && cuda)
+		st = text_save(&cu, arena_printf(a, "%s/kernels.cu", dir), d);
+	if (st == ST_OK && cuda)
+		st = text_save(&kernels, arena_printf(a, "%s/kernels.c", dir), d);
+	text_free(&cu);
+	text_free(&kernels);
 	text_free(&step);
 	text_free(&header);
 	text_free(&makefile);

@@ -1,5 +1,7 @@
-/* test_ops FAMILY FOLDER RUNTIME: the examples of the FAMILY-th list of the table; sources and
- * objects go to FOLDER; RUNTIME holds the headers that generated code includes. */
+/* test_ops FAMILY FOLDER RUNTIME [SCRIPT EVERY]: the examples of the FAMILY-th list of the table;
+ * sources and objects go to FOLDER; RUNTIME holds the headers that generated code includes. With
+ * SCRIPT, for a GPU: `SCRIPT FOLDER` makes step.so and kernels.so of its sources
+ * (tests/gpu/ops.sh); the first example of every EVERY. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,23 +14,25 @@
 #include "tests/ops/ops_test.h"
 
 struct family {
-	const char *folder, *runtime;
-	int ncase;
+	const char *folder, *runtime, *script;
+	int every, ncase;
 	struct test_case *test;
 	void *object;
 };
 
 static int add_cases(struct family *f, const struct op_def *list)
 {
-	int n = 0;
+	int n = 0, number = 0;
 	for (const struct op_def *op = list; op->name; op++)
 		for (const struct op_example *ex = op->example; ex && ex->in; ex++)
-			for (int draw = 0; draw < example_draws(ex); draw++, n++)
-				if (f->test) {
-					f->test[n].op = op;
-					f->test[n].example = ex;
-					f->test[n].draw = draw;
-				}
+			for (int draw = 0; draw < example_draws(ex); draw++) {
+				if (number++ % f->every != 0)
+					continue;
+				if (f->test)
+					f->test[n] = (struct test_case){
+						.op = op, .example = ex, .draw = draw};
+				n++;
+			}
 	return n;
 }
 
@@ -37,7 +41,7 @@ static int add_sources(const struct family *f, int i, struct text *command)
 {
 	int n = 0;
 	for (int v = 0; v < VAR_COUNT; v++) {
-		if (*f->test[i].error || !f->test[i].variant[v].built)
+		if (*f->test[i].error || !f->test[i].variant[v].built || variant_is_cuda(v))
 			continue;
 		text_add(command, " %s/%s/step.c", f->folder, f->test[i].variant[v].symbol);
 		n++;
@@ -88,17 +92,37 @@ static void compile_each(struct family *f)
 	}
 }
 
+/* Libraries of the variants for a GPU, each with kernels of its own. */
+static void compile_cuda(const struct family *f, struct test_case *c)
+{
+	for (int v = 0; v < VAR_COUNT; v++) {
+		struct text command = {0};
+		if (*c->error || !c->variant[v].built || !variant_is_cuda(v))
+			continue;
+		text_add(&command, "sh %s %s/%s >%s/cuda.log 2>&1", f->script, f->folder,
+			c->variant[v].symbol, f->folder);
+		if (command.failed || system(command.s) != 0) {
+			char log[4096];
+			snprintf(log, sizeof log, "%s/cuda.log", f->folder);
+			quote_log(c, log);
+		}
+		text_free(&command);
+	}
+}
+
 static void set_up(struct family *f)
 {
 	char path[4096];
 	mkdir(f->folder, 0777);
 	for (int i = 0; i < f->ncase; i++)
 		if (case_parse(&f->test[i]))
-			case_build(&f->test[i], i, f->folder);
+			case_build(&f->test[i], i, f->folder, f->script != NULL);
 	if (!compile_all(f)) {
 		compile_each(f);
 		compile_all(f);
 	}
+	for (int i = 0; i < f->ncase && f->script; i++)
+		compile_cuda(f, &f->test[i]);
 	snprintf(path, sizeof path, "%s/all.so", f->folder);
 	f->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!f->object)
@@ -126,19 +150,23 @@ static void test_example(void **state)
 		fail_msg("%s", one->test->error);
 	if (!one->family->object)
 		fail_msg("no shared object");
-	if (!case_check(one->test, one->family->object, why, sizeof why))
+	if (!case_check(one->test, one->family->object, one->family->folder, why, sizeof why))
 		fail_msg("%s", why);
 }
 
 int main(int argc, char **argv)
 {
 	const struct op_table *t = ops_table();
-	int k = argc == 4 ? atoi(argv[1]) : -1;
-	if (k < 0 || k >= t->nfamily) {
-		fprintf(stderr, "usage: test_ops FAMILY FOLDER RUNTIME\n");
+	const int k = argc == 4 || argc == 6 ? atoi(argv[1]) : -1;
+	const int every = argc == 6 ? atoi(argv[5]) : 1;
+	if (k < 0 || k >= t->nfamily || every < 1) {
+		fprintf(stderr, "usage: test_ops FAMILY FOLDER RUNTIME [SCRIPT EVERY]\n");
 		return 2;
 	}
-	struct family f = {.folder = argv[2], .runtime = argv[3]};
+	struct family f = {.folder = argv[2],
+		.runtime = argv[3],
+		.script = argc == 6 ? argv[4] : NULL,
+		.every = every};
 	f.ncase = add_cases(&f, t->family[k]);
 	f.test = calloc((size_t)f.ncase + 1, sizeof *f.test);
 	struct CMUnitTest *tests = calloc((size_t)f.ncase + 1, sizeof *tests);

@@ -8,7 +8,7 @@
 struct exact {
 	const struct problem *p;
 	int64_t budget, resident;
-	int choice[BRUTE_OPS + 4];
+	int choice[BRUTE_OPS + 6];
 	int bit[64]; /* of non-resident tensors, -1 for residents */
 	int nbit;
 	double *dist; /* by state: ran << nbit | live */

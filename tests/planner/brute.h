@@ -7,7 +7,7 @@
 enum { BRUTE_OPS = 6 }; /* ops beside updates that a tiny problem has */
 
 /* The least cost with at most `budget` live bytes, offsets not counted; INFINITY where there is no
- * way. For problems of at most BRUTE_OPS + 4 ops and about 20 bits of ops and tensors in all. */
+ * way. For problems of at most BRUTE_OPS + 6 ops and about 20 bits of ops and tensors in all. */
 double brute_optimum(const struct problem *p, int64_t budget);
 
 #endif

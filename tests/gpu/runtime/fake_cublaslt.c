@@ -231,6 +231,19 @@ static float sum_k(const void *p, const struct layout *l, int k_is_rows, int64_t
 	return (float)sum;
 }
 
+/* An operand as the product takes it: tf32 has 10 bits behind the point. */
+static double operand_at(const struct desc *e, const void *p, int type, int64_t i)
+{
+	float f = read_at(p, type, i);
+	uint32_t bits;
+	if (e->compute == GPU_LT_COMPUTE_TF32 && type == GPU_LT_R_32F) {
+		memcpy(&bits, &f, 4);
+		bits = (bits + 0x1000) & ~(uint32_t)0x1fff;
+		memcpy(&f, &bits, 4);
+	}
+	return (double)f;
+}
+
 static double dot(const struct desc *e, const void *a, const struct layout *la, const void *b,
 	const struct layout *lb, int64_t batch, int64_t row, int64_t col)
 {
@@ -239,8 +252,8 @@ static double dot(const struct desc *e, const void *a, const struct layout *la, 
 	for (int64_t i = 0; i < k; i++) {
 		const int64_t at = e->ta ? i + row * la->ld : row + i * la->ld;
 		const int64_t bt = e->tb ? col + i * lb->ld : i + col * lb->ld;
-		sum += (double)read_at(a, la->type, batch * la->step + at) *
-		       (double)read_at(b, lb->type, batch * lb->step + bt);
+		sum += operand_at(e, a, la->type, batch * la->step + at) *
+		       operand_at(e, b, lb->type, batch * lb->step + bt);
 	}
 	return sum;
 }

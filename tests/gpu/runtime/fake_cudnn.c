@@ -195,6 +195,28 @@ static struct tensor tensor_read(const struct descriptor *d, const struct descri
 	return t;
 }
 
+/* Without gaps, in the order of the dimensions, or with dimension 1 behind the others. */
+static int is_dense(const struct tensor *t, int last)
+{
+	int64_t step = 1;
+	for (int k = t->rank - 1; k >= 0; k--) {
+		const int axis = !last || !k ? k : k == t->rank - 1 ? 1 : k + 1;
+		if (t->step[axis] != step)
+			return 0;
+		step *= t->dim[axis];
+	}
+	return 1;
+}
+
+/* What engines are there for: all three tensors in one of the two orders. */
+static int alike(const struct tensor *t)
+{
+	for (int last = 0; last < 2; last++)
+		if (is_dense(&t[0], last) && is_dense(&t[1], last) && is_dense(&t[2], last))
+			return 1;
+	return 0;
+}
+
 static float get(const struct tensor *t, const int64_t *i)
 {
 	int64_t at = 0;
@@ -316,6 +338,8 @@ cudnnStatus_t cudnnBackendExecute(
 	numbers(conv, GPU_DNN_CONV_AFTER, c.after);
 	for (int i = 0; i < 3; i++)
 		c.t[i] = tensor_read(part(op, name[1 + i]), pack);
+	if (!alike(c.t))
+		return BAD_PARAM;
 	for (int a = 0; a < c.axes; a++) /* as the library checks sizes */
 		if ((c.t[0].dim[2 + a] + c.before[a] + c.after[a] -
 			    (c.t[1].dim[2 + a] - 1) * c.dilation[a] - 1) /

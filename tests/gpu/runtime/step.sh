@@ -1,10 +1,10 @@
 #!/bin/sh
-# step.sh BUILD SOURCE CXX FAKES WORK CASE: `stint compile --target cuda`, then run and train, on stand-ins
-# for the driver and the libraries (FAKES) and the real NVRTC; the kernels themselves as the shim runs them.
+# step.sh BUILD SOURCE CXX FAKES WORK CASE [tf32]: `stint compile --target cuda`, then run and train, on stand-ins
+# for the driver and the libraries (FAKES) and the real NVRTC; the kernels themselves as the shim runs them; then bench.
 # One step kernel by kernel against PyTorch's numbers, and steps as replayed graphs against those in C.
-# Says nothing about a GPU. CASE is a folder of tests/models/cases.
+# Streams beside the main one run as late as they may, then as early. Says nothing about a GPU. CASE is a folder of tests/models/cases.
 set -eu
-build=$1 source=$2 cxx=$3 fakes=$4 work=$5 case=$6
+build=$1 source=$2 cxx=$3 fakes=$4 work=$5 case=$6 precision=${7:-fp32}
 rm -rf "$work"
 mkdir -p "$work"
 
@@ -12,19 +12,25 @@ file() { # NAME
 	if [ -e "$case/$1" ]; then echo "$case/$1"; else echo "${case%/*}/$1"; fi
 }
 data="--input $(file input0.npy) --target $(file target.npy)"
-read -r tolerance _ <"$(file tolerance)"
-compile() { # TARGET DIR
+read -r tolerance _ narrow <"$(file tolerance)"
+[ "$precision" = fp32 ] || tolerance=$(awk "BEGIN { print $narrow / 8 }") # as many bits as fp16
+compile() { # TARGET PRECISION DIR
 	# shellcheck disable=SC2046 # options are words
 	"$build/stint" compile "$case/model.onnx" $(cat "$(file options)") --optimizer sgd:lr=0.1,momentum=0.9 \
-		--target "$1" -o "$work/$2" >"$work/$2.log"
+		--target "$1" --precision "$2" -o "$work/$3" >"$work/$3.log"
 }
-compile cuda gpu
-compile c c
+compile cuda "$precision" gpu
+compile c fp32 c
 sh "$source/tests/gpu/shim/build.sh" plain "$cxx" "$source" "$work/gpu/kernels.cu" "$work/kernels.so"
 
 on_fakes() {
 	STINT_CUDA_LIBS=$fakes STINT_CACHE=$work/cache STINT_FAKE_KERNELS=$work/kernels.so "$build/stint" "$@"
 }
+# where there is a device, compile opens the step
+# shellcheck disable=SC2046 # options are words
+on_fakes compile "$case/model.onnx" $(cat "$(file options)") --optimizer sgd:lr=0.1,momentum=0.9 --target cuda \
+	--precision "$precision" -o "$work/gpu" >"$work/gpu.log" 2>"$work/err" || { cat "$work/err"; exit 1; }
+grep -q -e 'ready to run' -e 'libnvrtc was not found' "$work/err" || { cat "$work/err"; exit 1; }
 # shellcheck disable=SC2086 # data is words
 on_fakes run "$work/gpu" $data -o "$work/gpu.safetensors" 2>"$work/err" || {
 	grep -q 'libnvrtc was not found' "$work/err" && { echo "no NVRTC here"; exit 77; }
@@ -32,6 +38,12 @@ on_fakes run "$work/gpu" $data -o "$work/gpu.safetensors" 2>"$work/err" || {
 	exit 1
 }
 "$build/compare_tensors" "$tolerance" "$work/gpu.safetensors" "$(file reference.safetensors)"
+if [ "$precision" = tf32 ]; then # it does round
+	compile cuda fp32 whole
+	# shellcheck disable=SC2086
+	on_fakes run "$work/whole" $data -o "$work/whole.safetensors"
+	! "$build/compare_tensors" --identical "$work/gpu.safetensors" "$work/whole.safetensors" >"$work/err"
+fi
 # shellcheck disable=SC2086
 on_fakes train "$work/gpu" $data --epochs 3 --checkpoint "$work/kept.gpu"
 # shellcheck disable=SC2086
@@ -42,4 +54,17 @@ last=step-00000003.safetensors
 # shellcheck disable=SC2086
 on_fakes train "$work/gpu" $data --eval-input "$(file input0.npy)" --eval-target "$(file target.npy)" --epochs 4 \
 	--checkpoint "$work/kept.gpu" --resume
+# every kernel timed, every item of memory, the stand-in's peaks; two folders in turn
+on_fakes bench "$work/gpu" --steps 2 --json >"$work/bench.json"
+for what in '"step_ms":[0-9]' '"predicted_ms":[0-9]' '"what":"context","bytes":268435456' '"what":"kernels","bytes":[1-9]' '"what":"graph"' \
+	'"what":"steps","bytes":0}' '"grown_bytes":0' '"machine":{"device":"Stand-in sm_90' '"product":[1-9]' '"bandwidth":\[{"bytes":[1-9]' \
+	'"alone_ms":[0-9.e-]*[1-9]'; do
+	grep -q -e "$what" "$work/bench.json" || { echo "bench --json does not say $what:"; cat "$work/bench.json"; exit 1; }
+done
+calls=$(grep -o '"calls":[0-9]*,"ms":[0-9.e-]*[1-9]' "$work/bench.json" | sed 's/"calls":\([0-9]*\).*/\1/' | awk '{ n += $1 } END { print n }')
+steps=$("$build/stint" show "$work/gpu" --json | grep -o '"steps":[0-9]*' | cut -d: -f2)
+[ "$calls" = "$steps" ] || { echo "bench timed $calls of $steps calls"; exit 1; }
+on_fakes bench --compare "$work/gpu" "$work/gpu" --steps 2 | grep 'times as long as A'
+on_fakes bench "$work/gpu" --steps 2 --costs-out "$work/costs.json" | grep '^device: Stand-in'
+grep -q '"cpu":"Stand-in sm_90' "$work/costs.json"
 rm -rf "$work"

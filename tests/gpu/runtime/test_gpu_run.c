@@ -153,7 +153,9 @@ static void test_arena(void **state)
 	assert_int_equal(item_of(g, "context"), 256 * MIB);
 	assert_int_equal(item_of(g, "arena rounding"), MIB - 1);
 	assert_int_equal(stint_gpu_put(g, STINT_GPU_MAIN, at, in, sizeof in), STINT_OK);
+	assert_int_equal(stint_gpu_behind(g, STINT_GPU_SIDE, STINT_GPU_MAIN), STINT_OK);
 	assert_int_equal(stint_gpu_fill(g, STINT_GPU_SIDE, at + 100, 9, 100), STINT_OK);
+	assert_int_equal(stint_gpu_behind(g, STINT_GPU_MAIN, STINT_GPU_SIDE), STINT_OK);
 	assert_int_equal(stint_gpu_copy(g, STINT_GPU_MAIN, at + 1000, at, sizeof in), STINT_OK);
 	assert_int_equal(stint_gpu_get(g, STINT_GPU_MAIN, out, at + 1000, sizeof out), STINT_OK);
 	assert_int_equal(stint_gpu_sync(g, STINT_GPU_MAIN), STINT_OK);
@@ -256,6 +258,8 @@ static void test_kernels(void **state)
 	assert_int_equal(stint_gpu_launch(g, STINT_GPU_SIDE, &k, one, one, args), STINT_OK);
 	assert_int_equal(
 		stint_gpu_launch(g, STINT_GPU_SIDE, &k, none, one, args), STINT_BAD_MACHINE);
+	assert_int_equal(fake_of(g)->launches, 0);
+	assert_int_equal(stint_gpu_sync(g, STINT_GPU_SIDE), STINT_OK);
 	assert_int_equal(fake_of(g)->launches, 1);
 	stint_gpu_code_free(&code);
 	gpu_done(g);
@@ -309,6 +313,8 @@ static int scene_play(struct scene *s)
 	rc = rc ? rc : stint_gpu_replay(s->g, s->graph);
 	rc = rc ? rc : stint_gpu_replay(s->g, s->graph);
 	rc = rc ? rc : stint_gpu_mark(s->g, STINT_GPU_MAIN, 3);
+	rc = rc ? rc : stint_gpu_behind(s->g, STINT_GPU_FEED, STINT_GPU_MAIN);
+	rc = rc ? rc : stint_gpu_reach(s->g, 3);
 	rc = rc ? rc : stint_gpu_sync(s->g, STINT_GPU_MAIN);
 	rc = rc ? rc : stint_gpu_elapsed(s->g, 2, 3, &ms);
 	return rc;
@@ -365,7 +371,7 @@ static int product_run(stint_gpu *g, stint_gpu_ptr at)
 	const int64_t p[24] = {1, 4, 5, 6, 0, 0, 1, 1, 0};
 	struct stint_gpu_product product;
 	struct stint_gpu_matmul *m;
-	int rc = stint_gpu_product_of("matmul_bias", p, STINT_GPU_BF16, 90, &product);
+	int rc = stint_gpu_product_of("matmul_bias", p, 90, &product);
 	rc = rc ? rc : stint_gpu_matmul_new(g, &product, &m);
 	if (rc)
 		return rc;
@@ -377,10 +383,10 @@ static int product_run(stint_gpu *g, stint_gpu_ptr at)
 
 static int convolution_run(stint_gpu *g, stint_gpu_ptr at)
 {
-	const int64_t p[24] = {1, 2, 3, 3, 2, 1, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2};
+	const int64_t p[24] = {1, 2, 3, 3, 2, 1, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 0, 3};
 	struct stint_gpu_convolution c;
 	struct stint_gpu_conv *m;
-	int rc = stint_gpu_convolution_of("conv_forward", p, STINT_GPU_BF16, 1, &c);
+	int rc = stint_gpu_convolution_of("conv_forward", p, &c);
 	rc = rc ? rc : stint_gpu_conv_new(g, &c, &m);
 	if (rc)
 		return rc;
@@ -423,7 +429,7 @@ static void test_product_numbers(void **state)
 	struct stint_gpu_product q;
 	(void)state;
 	/* a batch times one matrix is a single product */
-	assert_int_equal(stint_gpu_product_of("matmul", dense, STINT_GPU_BF16, 80, &q), STINT_OK);
+	assert_int_equal(stint_gpu_product_of("matmul", dense, 80, &q), STINT_OK);
 	assert_int_equal(q.batch, 1);
 	assert_int_equal(q.m, 32);
 	assert_int_equal(q.ld0, 32);
@@ -433,28 +439,26 @@ static void test_product_numbers(void **state)
 	/* not where the rows are columns, or each has its own matrix */
 	memcpy(p, dense, sizeof p);
 	p[4] = 1;
-	assert_int_equal(stint_gpu_product_of("matmul", p, STINT_GPU_BF16, 80, &q), STINT_OK);
+	assert_int_equal(stint_gpu_product_of("matmul", p, 80, &q), STINT_OK);
 	assert_int_equal(q.batch, 4);
 	assert_int_equal(q.ld0, 8);
 	assert_int_equal(q.step0, 8 * 32);
 	assert_int_equal(q.step1, 0);
-	assert_int_equal(
-		stint_gpu_product_of("matmul_sum1", p, STINT_GPU_BF16, 80, &q), STINT_BAD_DATA);
+	assert_int_equal(stint_gpu_product_of("matmul_sum1", p, 80, &q), STINT_BAD_DATA);
 	memcpy(p, dense, sizeof p);
-	p[8] = 7;
-	assert_int_equal(stint_gpu_product_of("matmul", p, STINT_GPU_F16, 80, &q), STINT_OK);
+	p[8] = 15;
+	assert_int_equal(stint_gpu_product_of("matmul", p, 80, &q), STINT_OK);
 	assert_int_equal(q.in, STINT_GPU_F16);
 	assert_int_equal(q.out, STINT_GPU_F16);
 	p[8] = 1; /* operands of two types */
-	assert_int_equal(stint_gpu_product_of("matmul", p, STINT_GPU_BF16, 80, &q), STINT_BAD_DATA);
+	assert_int_equal(stint_gpu_product_of("matmul", p, 80, &q), STINT_BAD_DATA);
 	p[8] = 0;
 	p[1] = (int64_t)1 << 40;
 	p[3] = (int64_t)1 << 40;
-	assert_int_equal(stint_gpu_product_of("matmul", p, STINT_GPU_BF16, 80, &q), STINT_BAD_DATA);
+	assert_int_equal(stint_gpu_product_of("matmul", p, 80, &q), STINT_BAD_DATA);
 	p[1] = 0;
-	assert_int_equal(stint_gpu_product_of("matmul", p, STINT_GPU_BF16, 80, &q), STINT_BAD_DATA);
-	assert_int_equal(stint_gpu_product_of("conv_forward", dense, STINT_GPU_BF16, 80, &q),
-		STINT_BAD_DATA);
+	assert_int_equal(stint_gpu_product_of("matmul", p, 80, &q), STINT_BAD_DATA);
+	assert_int_equal(stint_gpu_product_of("conv_forward", dense, 80, &q), STINT_BAD_DATA);
 	const struct stint_gpu_product large = {.batch = 1, .m = 1 << 20, .n = 1 << 20, .k = 8};
 	assert_int_equal(stint_gpu_matmul_cap(89, &large), 4 * MIB);
 	assert_int_equal(stint_gpu_matmul_cap(90, &large), 32 * MIB);
@@ -502,7 +506,7 @@ static void test_choice(void **state)
 	mkdir("choice", 0777);
 	assert_int_equal(stint_gpu_cache(g, "choice"), STINT_OK);
 	assert_int_equal(stint_gpu_open(g, 0), STINT_OK);
-	assert_int_equal(stint_gpu_product_of("matmul", p, STINT_GPU_BF16, 90, &product), STINT_OK);
+	assert_int_equal(stint_gpu_product_of("matmul", p, 90, &product), STINT_OK);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(stint_gpu_matmul_new(g, &product, &m), STINT_OK);
 		stint_gpu_matmul_algo(m, i ? again : first);
@@ -526,8 +530,8 @@ static void test_convolution_numbers(void **state)
 	struct stint_gpu_convolution c;
 	(void)state;
 	memcpy(p, dense, sizeof p);
-	p[19] = 16 * 4 + 8; /* y narrow, an algorithm of the other library */
-	assert_int_equal(stint_gpu_convolution_of("conv_data", p, STINT_GPU_F16, 1, &c), STINT_OK);
+	p[19] = 16 * (8 + 4) + 8; /* y narrow, an algorithm of the other library */
+	assert_int_equal(stint_gpu_convolution_of("conv_data", p, &c), STINT_OK);
 	assert_int_equal(c.kind, STINT_GPU_CONV_DATA);
 	assert_int_equal(c.axes, 2);
 	assert_int_equal(c.k, 4);
@@ -541,31 +545,47 @@ static void test_convolution_numbers(void **state)
 	assert_int_equal(c.type[0], STINT_GPU_F16);
 	assert_int_equal(c.type[1], STINT_GPU_F32);
 	assert_int_equal(c.type[2], STINT_GPU_F32);
-	p[19] = 1; /* a blocked form */
-	assert_int_equal(
-		stint_gpu_convolution_of("conv_data", p, STINT_GPU_F16, 1, &c), STINT_BAD_DATA);
+	assert_int_equal(c.last, 0);
+	for (int form = 1; form < 4; form++) { /* one image channels last; both */
+		p[19] = form;
+		assert_int_equal(stint_gpu_convolution_of("conv_data", p, &c),
+			form == 3 ? STINT_OK : STINT_BAD_DATA);
+	}
+	assert_int_equal(c.last, 1);
 	p[19] = 0;
 	p[18] = 1; /* a bias */
-	assert_int_equal(
-		stint_gpu_convolution_of("conv_forward", p, STINT_GPU_F16, 1, &c), STINT_BAD_DATA);
+	assert_int_equal(stint_gpu_convolution_of("conv_forward", p, &c), STINT_BAD_DATA);
 	p[18] = 0;
 	p[5] = 4; /* groups that do not divide the channels */
-	assert_int_equal(
-		stint_gpu_convolution_of("conv_forward", p, STINT_GPU_F16, 1, &c), STINT_BAD_DATA);
-	assert_int_equal(
-		stint_gpu_convolution_of("matmul", dense, STINT_GPU_F16, 1, &c), STINT_BAD_DATA);
+	assert_int_equal(stint_gpu_convolution_of("conv_forward", p, &c), STINT_BAD_DATA);
+	assert_int_equal(stint_gpu_convolution_of("matmul", dense, &c), STINT_BAD_DATA);
+}
+
+/* By the sizes of the tensors, and between two bounds. */
+static void test_convolution_caps(void **state)
+{
+	int64_t p[24] = {2, 64, 28, 28, 64, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 28, 28};
+	struct stint_gpu_convolution c;
+	(void)state;
+	assert_int_equal(stint_gpu_convolution_of("conv_data", p, &c), STINT_OK);
+	assert_int_equal(c.cap, 4 << 20);
+	p[0] = 32; /* 12.25 MiB */
+	assert_int_equal(stint_gpu_convolution_of("conv_data", p, &c), STINT_OK);
+	assert_int_equal(c.cap, 16 << 20);
+	p[0] = INT64_C(1) << 50;
+	assert_int_equal(stint_gpu_convolution_of("conv_data", p, &c), STINT_OK);
+	assert_int_equal(c.cap, 32 << 20);
 }
 
 /* Which of the stand-in's engines is taken: without a note, whatever stands before it. */
 static void test_engines(void **state)
 {
-	const int64_t p[24] = {1, 2, 3, 3, 2, 1, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2};
+	const int64_t p[24] = {1, 2, 3, 3, 2, 1, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 0, 3};
 	stint_gpu *g = gpu_new();
 	struct stint_gpu_convolution c;
 	(void)state;
 	assert_int_equal(stint_gpu_open(g, 0), STINT_OK);
-	assert_int_equal(
-		stint_gpu_convolution_of("conv_forward", p, STINT_GPU_BF16, 1, &c), STINT_OK);
+	assert_int_equal(stint_gpu_convolution_of("conv_forward", p, &c), STINT_OK);
 	for (int how = 0; how < 3; how++) { /* as it is, strict, with tf32 */
 		struct stint_gpu_conv *m;
 		c.strict = how == 1;
@@ -602,6 +622,7 @@ int main(void)
 		cmocka_unit_test(test_product_numbers),
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_convolution_numbers),
+		cmocka_unit_test(test_convolution_caps),
 		cmocka_unit_test(test_engines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

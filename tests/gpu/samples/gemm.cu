@@ -94,12 +94,13 @@ extern "C" __global__ void __launch_bounds__(32) k_ldmatrix(unsigned *__restrict
 }
 
 /* What the conversions make of floats. */
-extern "C" __global__ void __launch_bounds__(32) k_convert(unsigned *__restrict__ y, float *__restrict__ z, const float *__restrict__ x, int n)
+extern "C" __global__ void __launch_bounds__(32) k_convert(unsigned *__restrict__ y, float *__restrict__ z, float *__restrict__ e, const float *__restrict__ x, int n)
 {
 	for (int i = threadIdx.x; i < n; i += 32) {
 		y[3 * i] = pack_bf16(x[i], -x[i]);
 		y[3 * i + 1] = pack_f16(x[i], -x[i]);
 		y[3 * i + 2] = round_tf32(x[i]);
 		z[i] = wide_f16((unsigned short)(y[3 * i + 1] & 0xFFFF));
+		e[i] = exp2_near(x[i]);
 	}
 }

@@ -1,33 +1,29 @@
 
-/* One number for a block of 256 from one of each thread: warps first, then the first warp. */
-static __device__ __forceinline__ float block_sum(float x, float *part)
+/* The threads' numbers, as floats and as doubles: sums, then maxima; then the sum of the squares, and in whole packs
+ * or not the numbers again. */
+extern "C" __global__ void __launch_bounds__(256) k_block(double *__restrict__ y0, float *__restrict__ y1, const real *__restrict__ x0, int n)
 {
-	const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-	x = warp_sum(x);
-	if (lane == 0)
-		part[warp] = x;
-	__syncthreads();
-	x = warp_sum(lane < 8 ? part[lane] : 0);
-	__syncthreads();
-	return x;
-}
-
-static __device__ __forceinline__ float block_max(float x, float *part)
-{
-	const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-	x = warp_max(x);
-	if (lane == 0)
-		part[warp] = x;
-	__syncthreads();
-	x = warp_max(lane < 8 ? part[lane] : -INFINITY);
-	__syncthreads();
-	return x;
+	__shared__ double wide[2][BLOCK_WARPS];
+	__shared__ float part[BLOCK_WARPS];
+	const int i = (int)threadIdx.x;
+	double s[2] = {(double)x0[i], (double)x0[i] * (double)x0[i]};
+	block_sums(s, wide);
+	y0[3 * i] = s[0];
+	y0[3 * i + 1] = block_max((double)x0[i], wide[0]);
+	y0[3 * i + 2] = s[1];
+	y1[2 * i] = block_sum(x0[i], part);
+	y1[2 * i + 1] = block_max(x0[i], part);
+	real v[4], w[4];
+	load_values<true>(v, x0, 4 * i, n / 4 * 4);
+	load_values<false>(w, x0, 4 * i, n);
+	store_values<true>(y1 + 512, v, 4 * i, n / 4 * 4);
+	store_values<false>(y1 + 1024, w, 4 * i, n);
 }
 
 /* Rows of n, a block to each. */
 extern "C" __global__ void __launch_bounds__(256) k_softmax(real *__restrict__ y0, const real *__restrict__ x0, int n)
 {
-	__shared__ float part[8];
+	__shared__ float part[BLOCK_WARPS];
 	const real *x = x0 + (int64_t)blockIdx.x * n;
 	real *y = y0 + (int64_t)blockIdx.x * n;
 	float m = -INFINITY, s = 0;
@@ -45,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(256) k_softmax(real *__restrict__ y
  * dynamic shared: k_layernorm 1200 */
 extern "C" __global__ void __launch_bounds__(256) k_layernorm(real *__restrict__ y0, real *__restrict__ mean, real *__restrict__ deviation, const real *__restrict__ x0, const real *__restrict__ scale, const real *__restrict__ bias, int n)
 {
-	__shared__ float part[8];
+	__shared__ float part[BLOCK_WARPS];
 	DYNAMIC_SHARED(float, row);
 	const real *x = x0 + (int64_t)blockIdx.x * n;
 	float s = 0, q = 0;

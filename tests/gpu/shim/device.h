@@ -22,6 +22,7 @@
 #define __global__ __attribute__((visibility("default")))
 #define __device__
 #define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 #define __constant__ static const

@@ -49,6 +49,13 @@ static inline unsigned round_tf32(float x)
 	return x != x ? 0x7FFFFFFF : fabsf(x) < INFINITY ? (i + 0x1000) & ~0x1FFFu : i;
 }
 
+/* ex2.approx.ftz.f32: as near as it gets; subnormal results and arguments are zeros. */
+static inline float exp2_near(float x)
+{
+	const float y = exp2f(x);
+	return y < 1.17549435e-38f ? 0 : y;
+}
+
 /* --- mma: gathers a warp's fragments, multiplies, hands out --- */
 
 struct shim_mma {

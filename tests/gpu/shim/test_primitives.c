@@ -173,16 +173,16 @@ static void conversions(void **state)
 		{1.00048828125f, 0x3C00, 0x3F802000}, {1.00146484375f, 0x3C02, 0x3F804000},
 		{2047.5f, 0x6800, 0x45000000}, {0, 0, 0}};
 	enum { N = sizeof want / sizeof *want };
-	float x[N], z[N];
+	float x[N], z[N], e[N];
 	unsigned y[N][3];
-	void *px = x, *py = y, *pz = z;
+	void *px = x, *py = y, *pz = z, *pe = e;
 	int n = N;
 	for (int i = 0; i < N; i++)
 		x[i] = want[i].x;
 	const char *error = shim_launch(text, &(struct shim_launch){.kernel = "k_convert",
 						      .block = {32},
-						      .nargs = 4,
-						      .args = (void *[]){&py, &pz, &px, &n}});
+						      .nargs = 5,
+						      .args = (void *[]){&py, &pz, &pe, &px, &n}});
 	if (error)
 		fail_msg("%s", error);
 	for (int i = 0; i < N; i++) {
@@ -191,6 +191,8 @@ static void conversions(void **state)
 		assert_int_equal(y[i][1] & 0xFFFF, want[i].f16);
 		assert_int_equal(y[i][1] >> 16, want[i].f16 ^ 0x8000);
 		assert_int_equal(y[i][2], want[i].tf32);
+		assert_true(
+			e[i] == exp2f(x[i]) || fabsf(e[i] - exp2f(x[i])) <= exp2f(x[i]) / 4194304);
 		if (isfinite(z[i]))
 			assert_true(
 				fabsf(z[i] - x[i]) <= fmaxf(fabsf(x[i]) / 2048, 2.9802322e-08f));

@@ -25,45 +25,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define RANGE(array, bytes, writable)                                                              \
-	{                                                                                          \
-		array, bytes, writable, #array                                                     \
-	}
-
-/* Runs forwards, keeps what stands in the ranges to be written, runs backwards from the same start.
- */
-static void run_both(struct shim_launch *l)
-{
-	void *before[8], *forward[8];
-	assert_true(l->nranges <= 8);
-	for (int i = 0; i < l->nranges; i++) {
-		before[i] = malloc(l->ranges[i].bytes);
-		forward[i] = malloc(l->ranges[i].bytes);
-		assert_non_null(before[i]);
-		assert_non_null(forward[i]);
-		memcpy(before[i], l->ranges[i].at, l->ranges[i].bytes);
-	}
-	for (int order = 0; order < 2; order++) {
-		l->order = order ? SHIM_REVERSE : SHIM_FORWARD;
-		const char *error = shim_launch(text, l);
-		if (error)
-			fail_msg("%s", error);
-		for (int i = 0; i < l->nranges; i++) {
-			void *at = (void *)(uintptr_t)l->ranges[i].at;
-			if (order)
-				assert_memory_equal(at, forward[i], l->ranges[i].bytes);
-			else
-				memcpy(forward[i], at, l->ranges[i].bytes);
-			if (!order && l->ranges[i].writable)
-				memcpy(at, before[i], l->ranges[i].bytes);
-		}
-	}
-	for (int i = 0; i < l->nranges; i++) {
-		free(before[i]);
-		free(forward[i]);
-	}
-}
-
 enum { N = 3000 };
 
 static void pointwise_bits(void **state)
@@ -80,24 +41,24 @@ static void pointwise_bits(void **state)
 		x4[i] *= 20;
 	const struct shim_range gelu[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false),
 		RANGE(bias, sizeof bias, false)};
-	run_both(&(struct shim_launch){.kernel = "k_gelu",
-		.grid = {5},
-		.block = {256},
-		.nargs = 5,
-		.args = (void *[]){&py, &px, &pbias, &n, &columns},
-		.nranges = 3,
-		.ranges = gelu});
+	run_both(text, &(struct shim_launch){.kernel = "k_gelu",
+			       .grid = {5},
+			       .block = {256},
+			       .nargs = 5,
+			       .args = (void *[]){&py, &px, &pbias, &n, &columns},
+			       .nranges = 3,
+			       .ranges = gelu});
 	ref_gelu(want, x, bias, N, 40);
 	assert_memory_equal(y, want, sizeof y);
 	const struct shim_range functions[] = {
 		RANGE(y4, sizeof y4, true), RANGE(x4, sizeof x4, false)};
-	run_both(&(struct shim_launch){.kernel = "k_functions",
-		.grid = {2},
-		.block = {256},
-		.nargs = 3,
-		.args = (void *[]){&py4, &px4, &n},
-		.nranges = 2,
-		.ranges = functions});
+	run_both(text, &(struct shim_launch){.kernel = "k_functions",
+			       .grid = {2},
+			       .block = {256},
+			       .nargs = 3,
+			       .args = (void *[]){&py4, &px4, &n},
+			       .nranges = 2,
+			       .ranges = functions});
 	ref_functions(want, x4, N);
 	assert_memory_equal(y4, want, sizeof y4);
 }
@@ -112,13 +73,13 @@ static void wide_bits(void **state)
 	for (int i = 0; i < N; i++)
 		x[i] *= 20;
 	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false)};
-	run_both(&(struct shim_launch){.kernel = "k_wide",
-		.grid = {3},
-		.block = {256},
-		.nargs = 3,
-		.args = (void *[]){&py, &px, &n},
-		.nranges = 2,
-		.ranges = ranges});
+	run_both(text, &(struct shim_launch){.kernel = "k_wide",
+			       .grid = {3},
+			       .block = {256},
+			       .nargs = 3,
+			       .args = (void *[]){&py, &px, &n},
+			       .nranges = 2,
+			       .ranges = ranges});
 	ref_wide(want, x, N);
 	for (int i = 0; i < 3 * N; i++)
 		assert_true(y[i] == y[i]);
@@ -135,12 +96,12 @@ static void bf16_bits(void **state)
 	for (unsigned i = 0; i < N; i++)
 		x[i] = (uint16_t)(i * 977 % 0x7F80 | (i & 1) << 15);
 	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false)};
-	run_both(&(struct shim_launch){.kernel = "k_scale_bf16",
-		.block = {256},
-		.nargs = 4,
-		.args = (void *[]){&py, &px, &scale, &n},
-		.nranges = 2,
-		.ranges = ranges});
+	run_both(text, &(struct shim_launch){.kernel = "k_scale_bf16",
+			       .block = {256},
+			       .nargs = 4,
+			       .args = (void *[]){&py, &px, &scale, &n},
+			       .nranges = 2,
+			       .ranges = ranges});
 	ref_scale_bf16(want, x, scale, N);
 	assert_memory_equal(y, want, sizeof y);
 }
@@ -173,13 +134,13 @@ static void adamw_bits(void **state)
 		.args = (void *[]){&p[0], &p[1], &p[2], &p[3], &p[4], &pskip, &n},
 		.nranges = 6,
 		.ranges = ranges};
-	run_both(&l);
+	run_both(text, &l);
 	ref_adamw(w2, m2, v2, g, rate, N);
 	assert_memory_equal(w, w2, sizeof w);
 	assert_memory_equal(m, m2, sizeof m);
 	assert_memory_equal(v, v2, sizeof v);
 	skip[0] = 1;
-	run_both(&l);
+	run_both(text, &l);
 	assert_memory_equal(w, w2, sizeof w);
 }
 
@@ -200,10 +161,10 @@ static void finite_check(void **state)
 		.args = (void *[]){&pbad, &px, &n},
 		.nranges = 2,
 		.ranges = ranges};
-	run_both(&l);
+	run_both(text, &l);
 	assert_int_equal(bad[0], 0);
 	x[N - 1] = NAN;
-	run_both(&l);
+	run_both(text, &l);
 	assert_int_equal(bad[0], 1);
 }
 
@@ -237,25 +198,71 @@ static void rows_near(void **state)
 	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false),
 		RANGE(mean, sizeof mean, true), RANGE(deviation, sizeof deviation, true),
 		RANGE(scale, sizeof scale, false), RANGE(bias, sizeof bias, false)};
-	run_both(&(struct shim_launch){.kernel = "k_softmax",
-		.grid = {ROWS},
-		.block = {256},
-		.nargs = 3,
-		.args = (void *[]){&py, &px, &n},
-		.nranges = 2,
-		.ranges = ranges});
+	run_both(text, &(struct shim_launch){.kernel = "k_softmax",
+			       .grid = {ROWS},
+			       .block = {256},
+			       .nargs = 3,
+			       .args = (void *[]){&py, &px, &n},
+			       .nranges = 2,
+			       .ranges = ranges});
 	ref_softmax(want, x, ROWS, COLUMNS);
 	assert_true(distance(y, want, ROWS * COLUMNS) < 1e-6);
-	run_both(&(struct shim_launch){.kernel = "k_layernorm",
-		.grid = {ROWS},
-		.block = {256},
-		.dynamic = COLUMNS * sizeof(float),
-		.nargs = 7,
-		.args = (void *[]){&py, &pmean, &pdeviation, &px, &pscale, &pbias, &n},
-		.nranges = 6,
-		.ranges = ranges});
+	run_both(text,
+		&(struct shim_launch){.kernel = "k_layernorm",
+			.grid = {ROWS},
+			.block = {256},
+			.dynamic = COLUMNS * sizeof(float),
+			.nargs = 7,
+			.args = (void *[]){&py, &pmean, &pdeviation, &px, &pscale, &pbias, &n},
+			.nranges = 6,
+			.ranges = ranges});
 	ref_layernorm(want, x, scale, bias, ROWS, COLUMNS);
 	assert_true(distance(y, want, ROWS * COLUMNS) < 1e-6);
+}
+
+/* Of blocks of one warp, of three and of eight: every thread has the same bits. */
+static void block_sums_near(void **state)
+{
+	(void)state;
+	static const unsigned sizes[] = {32, 96, 256};
+	static _Alignas(16) float x[256], y1[1536];
+	static double y0[768];
+	float *px = x, *py1 = y1;
+	double *py0 = y0;
+	for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++) {
+		const int n = (int)sizes[size], taken = n - 3;
+		double sum = 0, squares = 0;
+		float most = -INFINITY;
+		fill(x, 256, 16);
+		x[n - 7] = 9;
+		for (int i = 0; i < n; i++) {
+			sum += (double)x[i];
+			squares += (double)x[i] * (double)x[i];
+			most = fmaxf(most, x[i]);
+		}
+		memset(y1, 0, sizeof y1);
+		const struct shim_range ranges[] = {RANGE(y0, sizeof y0, true),
+			RANGE(y1, sizeof y1, true), RANGE(x, sizeof x, false)};
+		struct shim_launch l = {.kernel = "k_block",
+			.block = {sizes[size]},
+			.nargs = 4,
+			.args = (void *[]){&py0, &py1, &px, (void *)(uintptr_t)&taken},
+			.nranges = 3,
+			.ranges = ranges};
+		run_both(text, &l);
+		assert_true(fabs(y0[0] - sum) < 1e-12 && fabs(y0[2] - squares) < 1e-12);
+		assert_true(fabs((double)y1[0] - sum) < 1e-4);
+		for (int i = 0; i < n; i++) {
+			assert_true(y0[3 * i] == y0[0] && y0[3 * i + 2] == y0[2]);
+			assert_true(y0[3 * i + 1] == (double)most && y1[2 * i] == y1[0]);
+			assert_true(y1[2 * i + 1] == most);
+			assert_true(y1[512 + i] == (i < taken / 4 * 4 ? x[i] : 0));
+			assert_true(y1[1024 + i] == (i < taken ? x[i] : 0));
+		}
+		x[n / 2] = NAN;
+		run_both(text, &l);
+		assert_true(y0[1] != y0[1] && y1[0] != y1[0] && y1[1] != y1[1]);
+	}
 }
 
 static void column_sum_bits(void **state)
@@ -267,13 +274,13 @@ static void column_sum_bits(void **state)
 	int rows = R, columns = C;
 	fill(x, R * C, 12);
 	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false)};
-	run_both(&(struct shim_launch){.kernel = "k_column_sum",
-		.grid = {2},
-		.block = {32, 16},
-		.nargs = 4,
-		.args = (void *[]){&py, &px, &rows, &columns},
-		.nranges = 2,
-		.ranges = ranges});
+	run_both(text, &(struct shim_launch){.kernel = "k_column_sum",
+			       .grid = {2},
+			       .block = {32, 16},
+			       .nargs = 4,
+			       .args = (void *[]){&py, &px, &rows, &columns},
+			       .nranges = 2,
+			       .ranges = ranges});
 	ref_column_sum(want, x, R, C);
 	assert_memory_equal(y, want, sizeof y);
 }
@@ -285,21 +292,21 @@ static void pairs(void **state)
 	for (int i = 0; i < 32; i++)
 		x[i] = (float)i;
 	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false)};
-	run_both(&(struct shim_launch){.kernel = "k_pairs",
-		.block = {32},
-		.nargs = 2,
-		.args = (void *[]){&py, &px},
-		.nranges = 2,
-		.ranges = ranges});
+	run_both(text, &(struct shim_launch){.kernel = "k_pairs",
+			       .block = {32},
+			       .nargs = 2,
+			       .args = (void *[]){&py, &px},
+			       .nranges = 2,
+			       .ranges = ranges});
 	for (int i = 0; i < 32; i++)
 		assert_int_equal((int)y[i], 8 * (2 * (i & ~1) + 1));
-	run_both(&(struct shim_launch){.kernel = "k_same",
-		.grid = {2},
-		.block = {64},
-		.nargs = 2,
-		.args = (void *[]){&py, &px},
-		.nranges = 2,
-		.ranges = ranges});
+	run_both(text, &(struct shim_launch){.kernel = "k_same",
+			       .grid = {2},
+			       .block = {64},
+			       .nargs = 2,
+			       .args = (void *[]){&py, &px},
+			       .nranges = 2,
+			       .ranges = ranges});
 	assert_int_equal((int)y[1], 2);
 }
 
@@ -322,14 +329,14 @@ static void gemm_near(void **state)
 		b[i] = (uint16_t)ref_narrow(x[i]);
 	const struct shim_range ranges[] = {
 		RANGE(c, sizeof c, true), RANGE(a, sizeof a, false), RANGE(b, sizeof b, false)};
-	run_both(&(struct shim_launch){.kernel = "k_gemm_bf16",
-		.grid = {W / 64, M / 64},
-		.block = {128},
-		.dynamic = 2 * 2 * 64 * 40 * 2,
-		.nargs = 5,
-		.args = (void *[]){&pc, &pa, &pb, &n, &k},
-		.nranges = 3,
-		.ranges = ranges});
+	run_both(text, &(struct shim_launch){.kernel = "k_gemm_bf16",
+			       .grid = {W / 64, M / 64},
+			       .block = {128},
+			       .dynamic = 2 * 2 * 64 * 40 * 2,
+			       .nargs = 5,
+			       .args = (void *[]){&pc, &pa, &pb, &n, &k},
+			       .nranges = 3,
+			       .ranges = ranges});
 	ref_gemm_bf16(want, a, b, M, W, K);
 	assert_true(distance(c, want, M * W) < 1e-6);
 }
@@ -346,6 +353,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(adamw_bits),
 		cmocka_unit_test(finite_check),
 		cmocka_unit_test(rows_near),
+		cmocka_unit_test(block_sums_near),
 		cmocka_unit_test(column_sum_bits),
 		cmocka_unit_test(pairs),
 		cmocka_unit_test(gemm_near),

@@ -15,5 +15,12 @@
 struct shim *open_text(const char *library);
 /* Floats from -2 to 2, the same each time. */
 void fill(float *x, size_t n, unsigned seed);
+#define RANGE(array, bytes, writable)                                                              \
+	{                                                                                          \
+		array, bytes, writable, #array                                                     \
+	}
+/* Runs forwards, keeps what stands in the ranges to be written, runs backwards from the same start:
+ * with equal bits. */
+void run_both(struct shim *text, struct shim_launch *l);
 
 #endif

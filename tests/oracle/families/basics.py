@@ -1,4 +1,6 @@
 """Small models for one thing each."""
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -107,12 +109,48 @@ class Dense(nn.Module):
         return F.log_softmax(self.head(x.mean((2, 3))), -1)
 
 
+class Norms(nn.Module):
+    """Every normalisation, of odd numbers of rows, of elements and of channels."""
+
+    def __init__(self, rows, channels):
+        super().__init__()
+        self.layer = nn.ModuleList(nn.LayerNorm(w, elementwise_affine=w < 9000) for _, w in rows)
+        self.rms = nn.ModuleList(nn.RMSNorm(w, elementwise_affine=w < 9000) for _, w in rows)
+        self.group = nn.ModuleList(nn.GroupNorm(g, g * c) for g, c, _ in channels)
+        self.batch = nn.ModuleList(nn.BatchNorm2d(g * c) for g, c, _ in channels)
+        self.flat = nn.ModuleList(nn.BatchNorm1d(g * c) for g, c, _ in channels)
+        self.rows, self.channels = rows, channels
+
+    def forward(self, x):
+        steps = (torch.arange(9001) * 79 % 191 / 32).reshape(1, -1)
+        wave = torch.sin(steps * (2.3 + 0.1 * x[:, :1])) + 0.3 * torch.cos(x[:, 1:2] * steps) + x[:, 2:3]
+
+        def cut(*shape):  # [5, ...] of that shape
+            return wave[:, :math.prod(shape)].reshape(-1, *shape)
+
+        out = []
+        for layer, rms, shape in zip(self.layer, self.rms, self.rows):
+            h = cut(*shape)
+            out += [(norm(h) * torch.cos(2 * h)).mean((1, 2)) for norm in (layer, rms)]
+        for i, (groups, channels, size) in enumerate(self.channels):
+            h = cut(groups * channels, *size)
+            out += [(norm(h) * torch.cos(2 * h)).mean((1, 2, 3)) for norm in (self.group[i], self.batch[i])]
+            h = cut(groups * channels)
+            out.append((self.flat[i](h) * torch.cos(h)).mean(1))
+        return torch.stack(out, 1)
+
+
+NORM_ROWS = (3, 1), (41, 3), (9, 130), (2, 1000), (1, 1030), (1, 2056), (1, 9001)
+NORM_CHANNELS = (3, 1, (1, 1)), (2, 3, (5, 7)), (4, 2, (8, 8)), (1, 2, (61, 37)), (3, 23, (3, 3))
+
+
 CE = "cross-entropy"
 TABLE = {
     "mlp_mse": Family(Mlp, normal(11, 13), normal(11, 5), "mse"),
     "mlp_bce": Family(Mlp, normal(6, 13), lambda: torch.rand(6, 5), "bce-with-logits"),
     "mlp_smooth": Family(Mlp, normal(9, 13), labels(5, 9), CE + ":label_smoothing=0.1,ignore_index=2"),
     "convnet": Family(ConvNet, normal(5, 3, 19, 17), labels(7, 5), seed=5),
+    "norms": Family(lambda: Norms(NORM_ROWS, NORM_CHANNELS), normal(5, 3), normal(5, 29), "mse"),
     "residual": Family(Residual, normal(6, 1, 11, 11), labels(4, 6)),
     "dense": Family(Dense, normal(4, 2, 9, 9), labels(6, 4)),
     "transformer_plain": Family(Transformer, labels(19, 3, 7), labels(19, 3, 7)),

@@ -106,6 +106,47 @@ class Llama(nn.Module):
         return self.head(self.norm(x))
 
 
+class Attend(nn.Module):
+    """Attention of `heads` heads, which share `shared` ones of keys and values, between narrow layers."""
+
+    def __init__(self, heads, shared, width, causal=False, drop=0.0):
+        super().__init__()
+        self.heads, self.shared, self.width, self.causal = heads, shared, width, causal
+        self.q, self.k = nn.Linear(8, heads * width), nn.Linear(8, shared * width)
+        self.v, self.out = nn.Linear(8, shared * width), nn.Linear(heads * width, 8)
+        self.drop = nn.Dropout(drop)
+
+    def forward(self, x, z, mask=None):
+        n, t, _ = x.shape
+        q = self.q(x).view(n, t, self.heads, self.width).transpose(1, 2)
+        k, v = (h(z).view(n, -1, self.shared, self.width).transpose(1, 2) for h in (self.k, self.v))
+        k, v = (h.repeat_interleave(self.heads // self.shared, 1) for h in (k, v))
+        score = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(self.width))
+        if self.causal:
+            score = score.masked_fill(torch.ones(t, t).tril() == 0, float("-inf"))
+        if mask is not None:
+            score = score + mask
+        y = self.drop(F.softmax(score, dim=-1)) @ v
+        return self.out(y.transpose(1, 2).reshape(n, t, -1))
+
+
+class Heads(nn.Module):
+    """Heads as wide and rows as long as kernels for tensor cores have more than one tile of, and ends of tiles."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = Attend(4, 2, 64, causal=True), Attend(1, 1, 128)
+        self.third, self.fourth = Attend(1, 1, 80, drop=0.1), Attend(2, 2, 32, causal=True, drop=0.1)
+        self.bias, self.last = nn.Linear(1, 70), nn.Linear(8, 5)
+
+    def forward(self, x):
+        z = x[:, :70]
+        x = x + self.first(x, x)
+        x = x + self.second(x, z, self.bias(x.mean(2, keepdim=True)).unsqueeze(1))
+        x = x + self.third(z, x[:, :138]).repeat(1, 2, 1)[:, :x.shape[1]]
+        return self.last((x + self.fourth(x, x)).mean(1))
+
+
 class Encoder(nn.Module):
     """nn.TransformerEncoder over vectors, averaged."""
 
@@ -220,6 +261,7 @@ TABLE = {
     "gpt2_flash": tokens(lambda: Gpt2(True, True)),
     "gpt2_untied": tokens(lambda: Gpt2(False, False)),
     "llama": tokens(Llama),
+    "heads": Family(Heads, normal(1, 140, 8), labels(5, 1)),
     "transformer_encoder": Family(lambda: Encoder(False, "relu", False), normal(3, 7, WIDTH), labels(5, 3)),
     "transformer_encoder_fresh": Family(lambda: Encoder(False, "relu", False), normal(3, 7, WIDTH), labels(5, 3),
                                         fresh=True, dropped=("*.out_proj.bias",)),

@@ -1,0 +1,119 @@
+/* Copies to the host and back: when each may start, and what has to wait for it.
+ *
+ * A copy to the host starts at its step and has to be over before a step writes to the bytes that
+ * it reads. A copy back has to be over before the first step that reads what it brings; it starts
+ * as soon as nothing else needs its place any more, which may be long before its own step. */
+#include <inttypes.h>
+
+#include "codegen/parts.h"
+
+static bool overlap(const struct plan_buffer *a, const struct plan_buffer *b)
+{
+	return a->bytes > 0 && b->bytes > 0 && a->offset < b->offset + b->bytes &&
+	       b->offset < a->offset + a->bytes;
+}
+
+/* The step from which on nobody but the copy back needs the bytes of its buffer. */
+static int free_from(const struct schedule *s, int buffer)
+{
+	const struct plan_buffer *b = &s->plan->buffer[buffer];
+	int step = 0;
+	for (int i = 0; i < s->plan->nbuffer; i++) {
+		const struct plan_buffer *x = &s->plan->buffer[i];
+		if (i != buffer && x->first_step < b->first_step && overlap(x, b) &&
+			x->last_step + 1 > step)
+			step = x->last_step + 1;
+	}
+	return step;
+}
+
+/* The first step behind `after` that writes to the bytes of a buffer that a copy reads there. A
+ * copy back that writes there comes behind it by itself, and what writes later behind that one. */
+static int written_again(const struct schedule *s, int buffer, int after)
+{
+	const struct plan_buffer *b = &s->plan->buffer[buffer];
+	int step = s->plan->nstep;
+	for (int i = 0; i < s->plan->nbuffer; i++) {
+		const struct plan_buffer *x = &s->plan->buffer[i];
+		if (i != buffer && x->first_step > after && x->first_step < step && overlap(x, b))
+			step = x->first_step;
+	}
+	return step < s->plan->nstep && s->call[step].kernel < 0 ? s->plan->nstep : step;
+}
+
+static int first_reader(const struct schedule *s, int buffer, int after)
+{
+	for (int step = after + 1; step < s->plan->nstep; step++)
+		for (int k = 0; k < s->call[step].node.nin; k++)
+			if (s->call[step].in[k] == buffer)
+				return step;
+	return s->plan->nstep;
+}
+
+/* The copy to the host of the same tensor. */
+static const struct copy *copy_away(const struct schedule *s, int tensor)
+{
+	for (int i = 0; i < s->ncopy; i++)
+		if (s->copy[i].away && s->plan->buffer[s->copy[i].buffer].tensor == tensor)
+			return &s->copy[i];
+	return NULL;
+}
+
+static void add_copy(struct schedule *s, int step)
+{
+	enum { ALIGNMENT = 256 };
+	const struct call *call = &s->call[step];
+	struct copy c = {.step = step, .away = s->gp->problem->op[call->op].offloads != 0};
+	c.buffer = c.away ? call->in[0] : call->out[0];
+	c.bytes = s->plan->buffer[c.buffer].bytes;
+	c.start = step;
+	if (c.away) {
+		c.host = s->host_bytes;
+		c.wait = written_again(s, c.buffer, step);
+		s->host_bytes += (c.bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	} else {
+		const struct copy *from = copy_away(s, s->plan->buffer[c.buffer].tensor);
+		const int there = free_from(s, c.buffer);
+		c.host = from->host;
+		c.start = there > from->step ? there : from->step + 1;
+		c.wait = first_reader(s, c.buffer, step);
+	}
+	s->copy[s->ncopy++] = c;
+}
+
+enum status copies_find(struct arena *a, struct schedule *s, struct diag *d)
+{
+	s->copy = ARENA_ARRAY(a, struct copy, s->plan->nstep + 1);
+	if (!s->copy)
+		return diag_nomem(d);
+	for (int step = 0; step < s->plan->nstep; step++)
+		if (s->call[step].kernel < 0)
+			add_copy(s, step);
+	return ST_OK;
+}
+
+static void print_check(const struct copy *c, const char *info, struct text *t)
+{
+	text_add(t, "\tif (error)\n\t\treturn library_failed(s, %d, error, &%s[%d]);\n", c->step,
+		info, c->step);
+}
+
+void print_copies(const struct schedule *s, int step, const char *info, struct text *t)
+{
+	for (int i = 0; i < s->ncopy; i++)
+		if (s->copy[i].wait == step) {
+			text_add(t, "\terror = stint_copied(s, %d); /* of step %d */\n", i,
+				s->copy[i].step);
+			print_check(&s->copy[i], info, t);
+		}
+	for (int i = 0; i < s->ncopy; i++) {
+		const struct copy *c = &s->copy[i];
+		if (c->start != step)
+			continue;
+		text_add(t,
+			"\terror = stint_%s(s, %d, %s, %" PRId64 ", %" PRId64 "); /* step %d */\n",
+			c->away ? "offload" : "fetch", i, s->place[c->buffer].name, c->bytes,
+			c->host, c->step);
+		print_check(c, info, t);
+	}
+}

@@ -1,0 +1,84 @@
+/* How CUDA texts give rows, and columns, to threads: rows.h. */
+#include "ops/rows.h"
+
+#include <inttypes.h>
+
+#include "ops/block_text.h"
+#include "ops/gemm.h"
+#include "ops/rows_text.h"
+
+enum { THREADS = 256, WARP = 32, BYTES_AT_ONCE = 16 };
+
+void block_sums_helper(struct emit *e)
+{
+	emit_helper(e, "warp_text", warp_text);
+	emit_helper(e, "block_sums_text", block_sums_text);
+}
+
+void elements_helper(struct emit *e, int n, const struct tensor *const *t)
+{
+	emit_helper(e, "element_text", element_text);
+	for (int i = 0; i < n; i++)
+		if (t[i] && dtype_is_narrow(t[i]->dtype)) {
+			emit_helper_on(e, "narrow_element_text", narrow_element_text, 1, &t[i]);
+			break;
+		}
+	emit_packs(e);
+	emit_helper(e, "pack_text", pack_text);
+}
+
+/* --- Rows --- */
+
+struct rows_shape rows_shape_of(int64_t rows, int64_t n, const struct tensor *x)
+{
+	const bool few = rows < 4 * WARP * WARP;
+	struct rows_shape s = {.threads = n >= 1024 || (few && n >= THREADS) ? THREADS : WARP,
+		.pack = BYTES_AT_ONCE / (int)dtype_bytes(x->dtype)};
+	while (s.pack > 1 && s.pack * s.threads > n)
+		s.pack /= 2;
+	return s;
+}
+
+void rows_open(struct emit *e, int64_t rows, struct rows_shape s, enum rows_sums sums)
+{
+	block_sums_helper(e);
+	emit_helper(e, "rows", rows_text);
+	emit_launch(e, div_up(rows * s.threads, THREADS), THREADS);
+	if (sums != SUMS_NONE)
+		emit(e, "\t__shared__ real part[BLOCK_WARPS];\n");
+	if (sums == SUMS_WIDE)
+		emit(e, "\t__shared__ double wides[BLOCK_WARPS];\n");
+	emit(e, "\tfor (int64_t r = THREAD / %d; r < %" PRId64 "; r += THREADS / %d) {\n",
+		s.threads, rows, s.threads);
+}
+
+/* --- Columns --- */
+
+enum { MOST_GROUPS = 8, LONG = 32 };
+
+int columns_groups(int64_t columns, int64_t n)
+{
+	return n >= LONG && columns < (int64_t)1 << 16 ? MOST_GROUPS : 1;
+}
+
+void columns_open(
+	struct emit *e, int64_t rows, int64_t n, int64_t inner, int groups, enum rows_sums sums)
+{
+	const int64_t columns = rows * inner;
+	const int width = THREADS / groups;
+	emit_helper(e, "columns", columns_text);
+	emit_launch(e, div_up(columns, width), THREADS);
+	if (sums != SUMS_NONE)
+		emit(e, "\t__shared__ real part[256];\n");
+	if (sums == SUMS_WIDE)
+		emit(e, "\t__shared__ double wides[256];\n");
+	emit(e,
+		"\tfor (int64_t tile = blockIdx.x; tile < %" PRId64 "; tile += gridDim.x) {\n"
+		"\t\tconst int64_t column = tile * %d + column_of<%d>();\n"
+		"\t\tconst bool inside = column < %" PRId64 ";\n",
+		div_up(columns, width), width, groups, columns);
+	emit(e,
+		"\t\tconst int64_t at = inside ? column / %" PRId64 " * %" PRId64
+		" + column %% %" PRId64 " : 0;\n",
+		inner, n * inner, inner);
+}

@@ -1,0 +1,33 @@
+/* CUDA texts of operators that work on rows [rows, n, inner] along n: how rows are given to
+ * threads, and the helpers (rows_text.h). Private to ops/. */
+#ifndef STINT_OPS_ROWS_H
+#define STINT_OPS_ROWS_H
+
+#include "ops/family.h"
+
+/* Warps' and blocks' sums. */
+void block_sums_helper(struct emit *e);
+/* Elements of tensors as numbers, and in packs; NULLs are passed over. */
+void elements_helper(struct emit *e, int n, const struct tensor *const *t);
+
+/* Rows whose elements are neighbours. */
+struct rows_shape {
+	int threads; /* of a row: 32 or 256 */
+	int pack;    /* elements that a thread reads at once */
+};
+struct rows_shape rows_shape_of(int64_t rows, int64_t n, const struct tensor *x);
+/* What rows and columns are summed in: shared memory `part` of reals, and `wides` of doubles. */
+enum rows_sums { SUMS_NONE, SUMS_REAL, SUMS_WIDE };
+/* Rows of blocks of 256 threads: the launch, what sums need, and the head of the loop over `r`,
+ * with its brace. */
+void rows_open(struct emit *e, int64_t rows, struct rows_shape s, enum rows_sums sums);
+
+/* Columns: threads that share one. */
+int columns_groups(int64_t columns, int64_t n);
+/* The launch, what sums need, and the head of the loop over
+ * tiles of columns, with its brace: `column`, of `columns` in all, whether it is `inside`, and
+ * `at`, where it begins: rows are n * inner apart, columns of one row neighbours. */
+void columns_open(
+	struct emit *e, int64_t rows, int64_t n, int64_t inner, int groups, enum rows_sums sums);
+
+#endif

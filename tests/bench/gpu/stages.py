@@ -1,0 +1,270 @@
+"""Stages a, b and e to h of tests/gpu/run.sh. Each gives a verdict ("ok", "FAILED", "skipped"), a line, and its numbers."""
+import pathlib
+import random
+import re
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import compare
+from tools import MIB, ROOT, Failed, Watch, last_line, named, write_npy
+
+CASES = ROOT / "tests/models/cases"
+
+
+# --- a and b: the device, and the runtime on it ---
+
+
+def device_test(tools):
+    """What gpu_device says, once a run."""
+    if not hasattr(tools, "device_words"):
+        quick = ["--quick"] if tools.args.fake else []
+        tools.device_words = tools.run(tools.build / "gpu_device", *quick, timeout=900, check=False)
+    return tools.device_words
+
+
+def numbers(pattern, text):
+    found = re.search(pattern, text)
+    return [float(x) for x in found.groups()] if found else None
+
+
+def device(tools):
+    done = device_test(tools)
+    text = done.stdout
+    name = re.search(r"^device: (.*)", text, re.M)
+    if not name:
+        raise Failed(last_line(text + done.stderr) or "gpu_device says nothing")
+    rates = numbers(r"f32 ([\d.]+), tf32 ([\d.]+), bf16 ([\d.]+) TFLOP/s", text)
+    copy = numbers(r"copy on the device: (\d+) GB/s", text)
+    outside = {k.strip(): float(v) for k, v in re.findall(r"outside the arena: (.{20}) +(-?[\d.]+) MiB", text)}
+    facts = re.search(r"^compute capability.*(?:\n[^a-z].*)*", text, re.M)
+    data = {"name": name.group(1), "facts": facts.group(0) if facts else "", "outside_mib": outside,
+            "tflops": dict(zip(("fp32", "tf32", "bf16"), rates)) if rates else None, "copy_gb_s": copy and copy[0],
+            "libraries": re.findall(r"^library: (.*)", text, re.M)}
+    if not tools.args.fake:
+        smi = tools.run("nvidia-smi", "-i", "0", "--query-gpu=name,driver_version,power.limit,clocks.max.sm,memory.total",
+                        "--format=csv,noheader", check=False)
+        data["nvidia_smi"] = smi.stdout.strip()
+    if not rates or not copy:
+        return "FAILED", f"{data['name']}: no rates", data
+    return "ok", (f"{data['name']}; context {outside.get('context', 0):.0f} MiB; copies {copy[0]:.0f} GB/s; products "
+                  f"fp32 {rates[0]:.1f}, tf32 {rates[1]:.1f}, bf16 {rates[2]:.1f} TFLOP/s"), data
+
+
+def runtime(tools):
+    done = device_test(tools)
+    return ("ok" if done.returncode == 0 else "FAILED"), last_line(done.stdout), {"words": done.stdout.splitlines()}
+
+
+# --- e: gradients against PyTorch's ---
+
+
+QUICK = ("mlp/raw lenet/raw residual/raw convnet/raw gpt2/raw gru/new llama/new swin/new hf_t5/new dlrm/new").split()
+
+
+def case_file(case, name):
+    return case / name if (case / name).exists() else case.parent / name
+
+
+def inputs_of(case):
+    words, i = [], 0
+    while (path := case_file(case, f"input{i}.npy")).exists():
+        words += ["--input", path]
+        i += 1
+    target = case_file(case, "target.npy")
+    return words + (["--target", target] if target.exists() else [])
+
+
+def case_compiled(tools, name, precision):
+    case = CASES / name
+    folder = tools.work / f"case.{name.replace('/', '.')}.{precision}"
+    options = case_file(case, "options").read_text().split()
+    return tools.compile(case / "model.onnx", folder, *options, "--optimizer", "sgd:lr=0.1", "--precision", precision)
+
+
+def case_check(tools, name, precision, end):
+    """"" or what is wrong; None: no time was left."""
+    case = CASES / name
+    if time.time() > end:
+        return None
+    folder = None
+    tolerance = case_file(case, "tolerance").read_text().split()[0 if precision == "fp32" else 2]
+    try:
+        folder = case_compiled(tools, name, precision)
+        out = folder / "out.safetensors"
+        tools.stint("run", folder, *inputs_of(case), "-o", out, folder=folder, timeout=300)
+        done = tools.run(tools.build / "compare_tensors", tolerance, out, case_file(case, "reference.safetensors"),
+                         check=False)
+        return "" if done.returncode == 0 else last_line(done.stdout + done.stderr) or "differs"
+    except Failed as e:
+        return str(e)
+    finally:
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def case_list(args):
+    if args.cases:
+        names = args.cases.split(",")
+    elif args.fake:
+        names = ["mlp/raw"]
+    elif args.quick:
+        names = QUICK
+    else:
+        names = sorted(str(p.parent.relative_to(CASES)) for p in CASES.glob("*/*/model.onnx"))
+    found = []
+    for name in names:
+        if not (CASES / name / "model.onnx").exists():
+            raise Failed(f"no case {name}")
+        tolerance = case_file(CASES / name, "tolerance")
+        if tolerance.exists() and case_file(CASES / name, "reference.safetensors").exists():
+            narrow = len(tolerance.read_text().split()) > 2
+            found += [(name, "fp32")] + [(name, "bf16")] * narrow
+    return found
+
+
+def gradients(tools):
+    end = time.time() + tools.args.limit
+    work = case_list(tools.args)
+    with ThreadPoolExecutor(tools.args.jobs) as pool:
+        said = list(pool.map(lambda w: case_check(tools, *w, end), work))
+    data = {f"{name} {precision}": words for (name, precision), words in zip(work, said)}
+    wrong = {k: v for k, v in data.items() if v}
+    late = sum(v is None for v in data.values())
+    for k, v in wrong.items():
+        print(f"   {k}: {v}", flush=True)
+    words = f"{len(data) - len(wrong) - late} of {len(data)} agree with PyTorch's" + (f"; no time for {late}" if late else "")
+    return ("FAILED" if wrong or late == len(data) else "ok"), words, data
+
+
+# --- f: the same bits at all budgets ---
+
+
+def one_budget(tools, model, options, budget, data):
+    folder = tools.work / f"bits.{model}.{options[-1]}.{budget or 'all'}"
+    shutil.rmtree(folder / "saved", ignore_errors=True)
+    tools.compile(ROOT / f"examples/models/{model}.onnx", folder, *options, *(["--budget", budget] if budget else []))
+    x, y = ("tokens", "next") if model == "gpt" else ("image", "label")
+    files = [["--input", data / kind / f"{x}.npy", "--target", data / kind / f"{y}.npy"] for kind in ("one", "three")]
+    tools.stint("run", folder, "--seed", 7, *files[0], "-o", folder / "out.safetensors", folder=folder)
+    tools.stint("train", folder, "--seed", 7, *files[1], "--epochs", 1, "--checkpoint", folder / "saved", folder=folder)
+    return folder, sorted((folder / "saved").glob("*.safetensors"))[-1]
+
+
+def bits(tools):
+    args, data, wrong = tools.args, {}, 0
+    files = tools.work / "inputs"
+    for kind, n in (("one", 4), ("three", 12)):
+        (files / kind).mkdir(parents=True, exist_ok=True)
+        tools.run(tools.build / "make_inputs", files / kind, n)
+    for model in ["mlp"] if args.fake else ["cnn", "gpt"] if args.quick else ["mlp", "cnn", "resnet", "gpt"]:
+        for precision in ["bf16"] if args.quick or args.fake else ["fp32", "bf16"]:
+            first = None
+            options = ["--batch", 4, "--loss", "cross-entropy", "--optimizer", "adamw:lr=0.01", "--precision", precision]
+            for budget in tools.budgets(ROOT / f"examples/models/{model}.onnx", options, 2 if args.fake else 5):
+                name = f"{model} {precision} {budget or 'all'}"
+                try:
+                    folder, saved = one_budget(tools, model, options, budget, files)
+                    first = first or (folder, saved)
+                    data[name] = tools.identical(folder / "out.safetensors", first[0] / "out.safetensors") or \
+                        tools.identical(saved, first[1])
+                except Failed as e:
+                    data[name] = str(e)
+                if data[name]:
+                    wrong += 1
+                    print(f"   {name}: {data[name]}", flush=True)
+    return ("FAILED" if wrong else "ok"), f"{len(data) - wrong} of {len(data)} steps have the bits of keep-everything's", data
+
+
+# --- g: memory and time over budgets ---
+
+
+def sweep_model(tools):
+    """(model, options, words for train's data): GPT-2 where PyTorch can write it, else the example."""
+    a = tools.args
+    exported = tools.work / f"gpt2{'.tiny' if a.tiny else f'.{a.length}'}.onnx"
+    cpu = type("", (), {"args": type("", (), {"python": a.python, "device": "cpu"})})
+    if not a.fake and (exported.exists() or not compare.torch_there(cpu)):
+        n, length, symbols = compare.batch(a, "gpt2"), (16 if a.tiny else a.length), (256 if a.tiny else 50257)
+        model, options = compare.export(tools, "gpt2"), compare.options(tools, "gpt2")
+    else:
+        n, length, symbols = 4, 64, 128  # make_inputs' and the examples'
+        model = ROOT / "examples/models" / ("mlp.onnx" if a.fake else "gpt.onnx")
+        options = ["--loss", "cross-entropy", "--optimizer", "adamw", "--precision", a.precision, "--batch", n]
+    if a.fake:
+        tools.run(tools.build / "make_inputs", tools.work, 12)
+        return model, options, ["--input", tools.work / "image.npy", "--target", tools.work / "label.npy"]
+    files = [tools.work / "sweep.input.npy", tools.work / "sweep.target.npy"]
+    draw = random.Random(1)
+    for path in files:
+        write_npy(path, "q", (3 * n, length), [draw.randrange(symbols) for _ in range(3 * n * length)])
+    return model, options, ["--input", files[0], "--target", files[1]]
+
+
+def one_point(tools, model, options, data, budget):
+    folder = tools.work / "sweep"
+    tools.compile(model, folder, *options, *(["--budget", budget] if budget else []))
+    b = tools.bench(folder, tools.args.steps)
+    point = {"budget": named(budget), "arena": b["arena_bytes"], "step_ms": b["step_ms"], "outside": b["outside_bytes"],
+             "items": b["memory"]["outside"], "recomputed_ms": b["recomputation"]["ms"],
+             "predicted_ms": b.get("predicted_ms")}
+    idle = tools.device_used()
+    if data and idle is not None:  # another process than bench: its peak as others see it
+        with Watch(tools) as watch:
+            tools.stint("train", folder, *data, "--epochs", 1, folder=folder)
+        point["peak"] = watch.peak - idle
+        point["off"] = point["peak"] - point["outside"] - point["arena"]
+    return point
+
+
+def sweep_faults(points):
+    faults, fastest = [], None
+    for p in points:
+        if abs(p.get("off", 0)) > 2 * MIB:
+            faults.append(f"{p['budget']}: the peak is {p['off'] / MIB:.1f} MiB off")
+        if fastest and p["step_ms"] < 0.98 * fastest["step_ms"]:
+            faults.append(f"{p['budget']}: faster than {fastest['budget']}")
+        if not fastest or p["step_ms"] > fastest["step_ms"]:
+            fastest = p
+    return faults
+
+
+def sweep(tools):
+    a, points = tools.args, []
+    model, options, data = sweep_model(tools)
+    for budget in tools.budgets(model, options, 2 if a.fake else 3 if a.quick else 10):
+        p = one_point(tools, model, options, data, budget)
+        points.append(p)
+        print(f"   {p['budget']}: arena {p['arena'] / MIB:.1f} MiB, outside {p['outside'] / MIB:.1f} MiB, {p['step_ms']:.4g} ms" +
+              (f", peak {p['off'] / MIB:+.1f} MiB" if "off" in p else ""), flush=True)
+    faults = [] if a.fake else sweep_faults(points)
+    spread = max(p["outside"] for p in points) - min(p["outside"] for p in points)
+    words = f"{len(points)} budgets; outside is the same within {spread / MIB:.1f} MiB"
+    if not any("off" in p for p in points):
+        words += "; the peak was not looked at from outside"
+    return ("FAILED" if faults else "ok"), "; ".join([words] + faults), {"model": str(model), "options": [str(o) for o in options],
+                                                                         "points": points}
+
+
+# --- h: compute-sanitizer ---
+
+
+def sanitizer(tools):
+    program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    if tools.args.fake or not pathlib.Path(program).exists():
+        return "skipped", "no compute-sanitizer here" if not tools.args.fake else "wants a device", {}
+    data, wrong = {}, 0
+    for name in ["gpt2/raw"] if tools.args.quick else ["lenet/raw", "gpt2/raw"]:
+        for precision in ["bf16"] if tools.args.quick else ["fp32", "bf16"]:
+            folder = case_compiled(tools, name, precision)
+            for tool in ["memcheck", "racecheck"]:
+                words = [program, "--tool", tool, "--error-exitcode", "9", tools.build / "stint", "run", folder,
+                         *inputs_of(CASES / name), "-o", folder / "out.safetensors"]
+                done = tools.run(*words, folder=folder, check=False, timeout=900)
+                summary = [line for line in done.stdout.splitlines() if "SUMMARY" in line]
+                data[f"{name} {precision} {tool}"] = summary[-1] if summary else last_line(done.stdout + done.stderr)
+                wrong += done.returncode != 0
+    return ("FAILED" if wrong else "ok"), f"{len(data) - wrong} of {len(data)} runs are clean", data
+
+
+STAGES = {"a": device, "b": runtime, "e": gradients, "f": bits, "g": sweep, "h": sanitizer}

@@ -1,0 +1,25 @@
+#!/bin/sh
+# run_fake.sh SOURCE BUILD FOLDER: run.sh on the stand-ins: stages that need no PyTorch pass, the others are skipped or
+# not asked for, and the results are written. Says nothing about a GPU.
+set -eu
+source=$1 build=$2 out=$3
+rm -rf "$out"
+code=0
+sh "$source/tests/gpu/run.sh" --fake --stage a,b,e,f,g,h --build "$build" --out "$out" || code=$?
+if [ "$code" != 0 ] && grep -q 'libnvrtc was not found' "$out/log.txt"; then
+	echo "no NVRTC here"
+	exit 77
+fi
+for line in '| a | ok | Stand-in sm_90' '| b | ok | all right' '| e | ok | 2 of 2 agree' '| f | ok | 2 of 2' '| g | ok | 2 budgets' \
+	'| h | skipped'; do
+	grep -qF "$line" "$out/table.md" || { echo "table.md does not say $line:"; cat "$out/table.md"; exit 1; }
+done
+# a GPU that nvidia-smi does not show is not there
+mkdir "$out/none"
+printf '#!/bin/sh\nexit 9\n' >"$out/none/nvidia-smi"
+chmod +x "$out/none/nvidia-smi"
+none=0
+PATH=$out/none:$PATH sh "$source/tests/gpu/run.sh" --out "$out/none" || none=$?
+[ "$none" = 77 ] || { echo "without a GPU: exit code $none"; exit 1; }
+rm -rf "$out"
+exit "$code"
