@@ -407,11 +407,12 @@ static void try_own_ways(struct repairer *r)
 
 static void try_candidate(struct repairer *r, const struct candidate *c, bool stuck)
 {
-	const struct lifetime *f = &r->s->life[c->life];
-	bool delayed = c->prev == f->key;
+	/* read before the first trial: the pool of lifetimes may move */
+	const int run = r->s->life[c->life].run;
+	const bool delayed = c->prev == r->s->life[c->life].key;
 	if (r->in->transfers)
 		try_fetch(r, c);
-	if (!r->in->once[r->s->run[f->run].op]) {
+	if (!r->in->once[r->s->run[run].op]) {
 		try_again(r, c, REACH_PEAK);
 		if (r->noisy) {
 			try_again(r, c, REACH_RANDOM);

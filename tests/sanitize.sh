@@ -9,7 +9,7 @@ mkdir -p build-asan
 targets="stint cli_fixture test_emit test_step test_problem test_import test_import_bad
 	test_import_tensor test_import_export test_import_control test_import_functions test_import_large test_import_ties test_planner_problem test_planner_check
 	test_planner_layout test_planner_schedule test_planner_state test_planner_bounds test_planner_facts
-	test_planner_costs test_planner_insist test_planner_random test_planner_readers test_graphs test_rt
+	test_planner_costs test_planner_insist test_planner_transfer test_planner_random test_planner_readers test_graphs test_rt
 	test_safetensors test_philox test_dataset test_checkpoint test_metrics test_match test_view
 	test_gpu_run test_gpu_cache test_gpu_search gpu_device"
 cmake --preset asan -DSTINT_TESTS=ON >$log 2>&1 || { cat $log >&2; exit 1; }
