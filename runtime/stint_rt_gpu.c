@@ -148,19 +148,23 @@ static int make_library(struct own *o)
 }
 
 /* Libraries load their kernels, and take memory, when they are first used: now rather than while
- * the step is being recorded. What this computes is of no use: every operand is at the arena's
- * start, where there is room for each, and the arena is cleared afterwards. */
+ * the step is being recorded. What this computes is of no use: every operand is at one place, and
+ * the arena is cleared afterwards. But the workspace is a place of its own, as in a step: counters
+ * may stand there that a kernel waits for. A step has both at once, so that there is room. */
 static int use_library(struct own *o)
 {
-	enum { OPERANDS = 4 };
+	enum { OPERANDS = 4, ALIGNMENT = 256 };
 	stint_step *s = o->s;
 	void *at[OPERANDS];
 	const void *in[OPERANDS];
 	int rc = STINT_OK;
-	for (int i = 0; i < OPERANDS; i++)
-		in[i] = at[i] = s->arena;
-	for (int i = 0; i < s->model->nlib && !rc; i++)
+	for (int i = 0; i < s->model->nlib && !rc; i++) {
+		const size_t workspace = s->model->lib[i].workspace;
+		for (int k = 0; k < OPERANDS; k++)
+			in[k] = at[k] = s->arena +
+					(workspace + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 		rc = stint_lib_run(s->lib[i], in, at, s->arena);
+	}
 	if (!rc)
 		rc = stint_gpu_sync(o->g, STINT_GPU_MAIN);
 	if (!rc)
