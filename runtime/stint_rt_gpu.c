@@ -462,11 +462,12 @@ static int start(stint_step *s, int train, const int64_t control[4], double lr,
 static void release(stint_step *s)
 {
 	struct own *o = s->gpu;
-	free_library(s);
-	stint_feed_free(o->feed);
+	(void)stint_gpu_sync(o->g, STINT_GPU_MAIN); /* of a step that nobody finished */
 	for (int i = 0; i < 2; i++)
 		if (o->graph[i])
 			stint_gpu_graph_free(o->g, o->graph[i]);
+	free_library(s);
+	stint_feed_free(o->feed);
 	free(o->kernel);
 	stint_gpu_free(o->g);
 	free(o);

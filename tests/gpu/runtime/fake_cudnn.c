@@ -62,9 +62,12 @@ cudnnStatus_t cudnnBackendCreateDescriptor(
 	return 0;
 }
 
-cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d)
+cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 {
-	free(d);
+	const struct descriptor *d = descriptor;
+	if (d->type == GPU_DNN_PLAN && !fake_in_context())
+		abort(); /* a bug of the caller: the library would make some context current */
+	free(descriptor);
 	return 0;
 }
 
