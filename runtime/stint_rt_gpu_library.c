@@ -51,6 +51,7 @@ static int call_make(stint_step *s, const struct stint_lib_call *call, struct st
 	}
 	c.cap = call->workspace;
 	c.tf32 = s->model->tf32;
+	c.strict = s->model->strict;
 	l->kind = c.kind;
 	return stint_rt_gpu_told(s, l->g, stint_gpu_conv_new(l->g, &c, &l->conv));
 }
