@@ -365,6 +365,8 @@ static const struct op_example rnn_examples[] = {
 	/* more terms and more rows than are packed at once */
 	{.in = "2,3,4 1,260,4 1,260,260", .low = -0.1, .high = 0.1, .nout = 2},
 	{.in = "2,200,3 1,4,3 1,4,4 1,8", .attr = "direction=reverse", .nout = 2},
+	/* larger tiles (recurrent_cuda.c) */
+	{.in = "2,264,1 1,64,1 1,64,64", .low = -0.3, .high = 0.3, .nout = 2},
 	{0},
 };
 
