@@ -108,7 +108,8 @@ static void emit_rows(struct emit *e, const struct node *n, int lengths, const c
 	emit(e, "\t\t\tif (b < %s) {\n", batch);
 	if (text_mentions(rows->at, "t") || (rows->when && text_mentions(rows->when, "len")))
 		recurrent_sample(e, n, lengths, true, "\t\t\t\t");
-	emit(e, rows->when ? "\t\t\t\tif (%s)\n\t" : "", rows->when);
+	if (rows->when)
+		emit(e, "\t\t\t\tif (%s)\n\t", rows->when);
 	emit(e, "\t\t\t\trow[threadIdx.x] = %s;\n", rows->at);
 	emit(e, "\t\t\t}\n\t\t}\n\t\t__syncthreads();\n");
 }
