@@ -151,11 +151,13 @@ void cuda_end_stage(struct emit *e)
 {
 	if (e->tasks == 0)
 		add_barriers(e);
-	e->stage[e->nstage++] = e->tasks > 0 ? (struct launch_shape){clamp_blocks(e->tasks),
-						       e->task_threads, 0}
-					     : shape_of(e);
+	e->stage[e->nstage++] = e->tasks > 0
+					? (struct launch_shape){.blocks = clamp_blocks(e->tasks),
+						  .threads = e->task_threads,
+						  .turns = e->launch_turns}
+					: shape_of(e);
 	e->nloop = 0;
-	e->turns = e->tasks = 0;
+	e->turns = e->tasks = e->launch_turns = 0;
 }
 
 /* --- The text --- */
@@ -227,8 +229,8 @@ static void print_start(const struct kernels *ks, struct text *t)
 	print_primitives(ks, t);
 }
 
-/* Parameters, `ws` as scratch. */
-static void print_params(const struct kernel *k, struct text *t)
+/* Parameters, `ws` as scratch, and the turn where a stage has several. */
+static void print_params(const struct kernel *k, int stage, struct text *t)
 {
 	static const char plain[] = "void *restrict ws";
 	const char *params = k->members ? k->shared_params : k->params, *ws = strstr(params, plain);
@@ -237,6 +239,8 @@ static void print_params(const struct kernel *k, struct text *t)
 	text_write(t, params, ws ? (size_t)(ws - params) : strlen(params));
 	if (ws)
 		text_add(t, "scratch ws%s", ws + sizeof plain - 1);
+	if (k->stage[stage].turns)
+		text_puts(t, ", int64_t turn");
 }
 
 /* The names of the parameters, as arguments. */
@@ -286,25 +290,27 @@ static void print_stage(
 		threads == 1 ? "" : "s");
 	if (k->nstage > 1)
 		text_add(t, "; launch %d of %d", stage + 1, k->nstage);
+	if (k->stage[stage].turns)
+		text_add(t, "; %" PRId64 " times", k->stage[stage].turns);
 	text_puts(t, " */\n");
 	if (k->checked) {
 		text_puts(t, "static int ");
 		print_stage_name(k, stage, t);
 		text_puts(t, "_checked(");
-		print_params(k, t);
+		print_params(k, stage, t);
 		text_add(t, ")\n{\n%.*s}\n", len, body);
 	}
 	text_add(t, "extern \"C\" __global__ void __launch_bounds__(%d) ", BLOCK_THREADS);
 	print_stage_name(k, stage, t);
 	text_puts(t, "(");
-	print_params(k, t);
+	print_params(k, stage, t);
 	text_puts(t, ")\n{\n");
 	if (k->checked) {
 		text_puts(t, "\t");
 		print_stage_name(k, stage, t);
 		text_puts(t, "_checked(");
 		print_names(k, t);
-		text_puts(t, ");\n}\n");
+		text_puts(t, k->stage[stage].turns ? ", turn);\n}\n" : ");\n}\n");
 	} else {
 		text_add(t, "%.*s}\n", len, body);
 	}
@@ -368,12 +374,36 @@ static int count_args(const struct kernel *k)
 	return n;
 }
 
+static bool takes_turns(const struct kernel *k)
+{
+	for (int i = 0; i < k->nstage; i++)
+		if (k->stage[i].turns)
+			return true;
+	return false;
+}
+
+/* Stages [from, to), which have as many turns, where the ones before them have left `code`. */
+static void print_turns(const struct kernel *k, int index, int from, int to, struct text *t)
+{
+	const int64_t turns = k->stage[from].turns;
+	if (turns)
+		text_add(t, "\tfor (turn = 0; turn < %" PRId64 "; turn++)%s\n", turns,
+			to - from > 1 ? " {" : "");
+	for (int i = from; i < to; i++)
+		text_add(t, "%s\tcode = code ? code : stint_launch(s, %d, args);\n",
+			turns ? "\t" : "", index + i);
+	if (turns && to - from > 1)
+		text_puts(t, "\t}\n");
+}
+
 /* `index`: of its first stage in the table. */
 static void print_launch(const struct kernel *k, int index, struct text *t)
 {
+	const bool turns = takes_turns(k);
 	text_add(t, "\n/* %s */\n", k->about);
 	print_signature(k, t);
-	text_puts(t, "{\n\tvoid *args[] = {");
+	text_puts(t, turns ? "{\n\tint64_t turn = 0;\n" : "{\n");
+	text_puts(t, "\tvoid *args[] = {");
 	struct text names = {0};
 	print_names(k, &names);
 	for (const char *p = names.len ? names.s : ""; *p;) {
@@ -383,14 +413,24 @@ static void print_launch(const struct kernel *k, int index, struct text *t)
 	}
 	t->failed |= names.failed;
 	text_free(&names);
-	text_puts(t, "};\n");
-	if (k->nstage == 1)
+	text_puts(t, turns ? ", &turn};\n" : "};\n");
+	if (k->nstage == 1 && !turns) {
 		text_add(t, "\treturn stint_launch(s, %d, args);\n}\n", index);
-	for (int i = 0; i < k->nstage && k->nstage > 1; i++)
-		text_add(t, "\t%s stint_launch(s, %d, args);\n",
-			i == 0 ? "int code =" : "code = code ? code :", index + i);
-	if (k->nstage > 1)
-		text_puts(t, "\treturn code;\n}\n");
+		return;
+	}
+	if (turns)
+		text_puts(t, "\tint code = 0;\n");
+	for (int i = 0, to; i < k->nstage; i = to) {
+		for (to = i + 1; turns && to < k->nstage; to++)
+			if (k->stage[to].turns != k->stage[i].turns)
+				break;
+		if (turns)
+			print_turns(k, index, i, to, t);
+		else
+			text_add(t, "\t%s stint_launch(s, %d, args);\n",
+				i == 0 ? "int code =" : "code = code ? code :", index + i);
+	}
+	text_puts(t, "\treturn code;\n}\n");
 }
 
 void print_launches(const struct kernels *ks, struct text *t)
@@ -403,7 +443,8 @@ void print_launches(const struct kernels *ks, struct text *t)
 			text_puts(t, "\t{\"");
 			print_stage_name(k, stage, t);
 			text_add(t, "\", %d, %d, %d},\n", most_blocks(ks, i, stage),
-				k->stage[stage].threads, count_args(k));
+				k->stage[stage].threads,
+				count_args(k) + (k->stage[stage].turns != 0));
 		}
 	}
 	print_group_launches(ks, t);

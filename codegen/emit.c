@@ -272,6 +272,14 @@ void emit_launch(struct emit *e, int64_t tasks, int threads)
 	e->task_threads = threads;
 }
 
+/* The count stands in the text, as what no number of another size replaces (sizes.c). */
+void emit_repeat(struct emit *e, int64_t turns)
+{
+	assert(e->g->target->cuda && turns > 0);
+	e->launch_turns = turns;
+	emit(e, "\tenum : int64_t { TURNS = %" PRId64 " };\n", turns);
+}
+
 void emit_stage(struct emit *e)
 {
 	assert(e->g->target->cuda && e->nstage + 1 < STAGES_MAX);

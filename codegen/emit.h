@@ -39,6 +39,7 @@ enum { STAGES_MAX = 12 };
 struct launch_shape {
 	int blocks, threads;
 	int64_t spread; /* turns, where any number of threads may share them; 0: not so */
+	int64_t turns;  /* emit_repeat'; 0: launched once */
 };
 
 struct emit {
@@ -51,8 +52,9 @@ struct emit {
 	int64_t turns;
 	int64_t tasks; /* emit_launch's; 0: the launch is as the text allows */
 	int task_threads;
-	size_t stage_from; /* where it begins in `out` */
-	int nstage;        /* stages that are complete */
+	int64_t launch_turns; /* emit_repeat'; 0: once */
+	size_t stage_from;    /* where it begins in `out` */
+	int nstage;           /* stages that are complete */
 	struct launch_shape stage[STAGES_MAX];
 	bool c_only;                  /* emit_c_only was called */
 	struct emit_helpers *helpers; /* NULL: emit_helper drops its text */
@@ -99,6 +101,10 @@ void emit_launch(struct emit *e, int64_t tasks, int threads);
  * own loops or emit_launch, and no names of the others' but for the parameters, which are the
  * node's. At most STAGES_MAX. The text of one stage is all there is without a call. */
 void emit_stage(struct emit *e);
+/* CUDA, beside emit_launch: the stage is launched `turns` times; its text reads `int64_t turn`,
+ * from 0 on. Stages one behind another that have as many turns take them together: the first of
+ * all, then the second, and so on. */
+void emit_repeat(struct emit *e, int64_t turns);
 /* So many tabs more before the lines that were written since the text was `from` long: a body that
  * is written as one loop's, behind the heads of several. */
 void emit_deeper(struct emit *e, size_t from, int tabs);

@@ -274,6 +274,8 @@ struct op_def {
 
 	struct op_cost (*cost)(
 		const struct node *n); /* NULL: reads inputs, writes outputs, `work` flops each */
+	/* How often a GPU launches the text, where that grows with the node (emit_repeat). */
+	double (*launches)(const struct node *n);
 	/* Operations an element of the output, without `cost`; 0 stands for 1, and for OP_POINTWISE
 	 * what `expr` calls comes on top. An exponential counts as 20. */
 	double work;

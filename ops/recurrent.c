@@ -197,6 +197,13 @@ static struct op_cost cell_cost(const struct node *n)
 	return (struct op_cost){gates * (2 * (double)p->hidden + 30), node_bytes(n)};
 }
 
+/* A launch for each step on a GPU; a second one for GRU's reset state. */
+static double cell_launches(const struct node *n)
+{
+	const struct recurrent *p = n->param;
+	return (double)(p->steps + 1) * (recurrent_split(p) ? 2 : 1);
+}
+
 /* --- Gradients --- */
 
 static struct tensor *param_op(
@@ -314,6 +321,8 @@ static const struct op_example lstm_examples[] = {
 	{.in = LSTM(" 1,40 - 1,3,5 1,3,5 1,15"), .attr = "input_forget=1 clip=0.4", .nout = 3},
 	{.in = LSTM(" - 3:i64<6 1,3,5 1,3,5"), .attr = "direction=reverse", .nout = 3},
 	{.in = LSTM(" - - - - 1,15"), .attr = "clip=0.3", .nout = 3},
+	/* more rows than one sum of the peepholes has */
+	{.in = "9,8,2 1,12,2 1,12,3 - - - - 1,9", .nout = 3},
 	{.in = "3,5,4 1,20,4 1,20,5 1,40 3:i64<6 3,1,5 3,1,5", .attr = "layout=1", .nout = 3},
 	{.in = "3,5,4 2,20,4 2,20,5 2,40 3:i64<6 3,2,5 3,2,5 2,15", .attr = "layout=1 direction=bidirectional", .nout = 3},
 	{.in = LSTM(""), .attr = "activations=HardSigmoid,Softsign,Softplus activation_alpha=0.3 activation_beta=0.4", .nout = 3},
@@ -356,6 +365,8 @@ static const struct op_example rnn_examples[] = {
 	/* more terms and more rows than are packed at once */
 	{.in = "2,3,4 1,260,4 1,260,260", .low = -0.1, .high = 0.1, .nout = 2},
 	{.in = "2,200,3 1,4,3 1,4,4 1,8", .attr = "direction=reverse", .nout = 2},
+	/* larger tiles (recurrent_cuda.c) */
+	{.in = "2,264,1 1,64,1 1,64,64", .low = -0.3, .high = 0.3, .nout = 2},
 	{0},
 };
 
@@ -370,12 +381,12 @@ static const struct op_example rnn_examples[] = {
 	{ \
 		.name = ours, .min_in = 2, .max_in = F_INPUTS, .min_out = F_OUTPUTS, .max_out = F_OUTPUTS, \
 		.traits = OP_CHECKED, .infer = cell_infer, .grad = cell_rule, .cost = cell_cost, \
-		.workspace = recurrent_workspace, .emit_c = recurrent_emit, .npair = 1, .pair = {{F_GATES, F_XW}} \
+		.launches = cell_launches, .workspace = recurrent_workspace, .emit_c = recurrent_emit, .npair = 1, .pair = {{F_GATES, F_XW}} \
 	}
 #define GRADIENT(ours, ...) \
 	{ \
 		.name = ours, .min_in = 2, .max_in = D_INPUTS, .min_out = D_OUTPUTS, .max_out = D_OUTPUTS, \
-		.infer = cell_grad_infer, .cost = cell_cost, .workspace = recurrent_grad_workspace, \
+		.infer = cell_grad_infer, .cost = cell_cost, .launches = cell_launches, .workspace = recurrent_grad_workspace, \
 		.emit_c = recurrent_grad_emit, __VA_ARGS__ \
 	}
 #define PART(ours, least, most, infer_hook, emit_hook, ...) \
@@ -386,7 +397,8 @@ const struct op_def ops_lstm[] = {
 	ONNX("LSTM", 8, 3, lstm_examples),
 	CELL("stint.Lstm"),
 	GRADIENT("stint.LstmGrad", .npair = 1, .pair = {{D_DXW, D_GATES}}),
-	PART("stint.LstmPeepholeGrad", 2, 4, recurrent_peephole_infer, recurrent_peephole_emit),
+	PART("stint.LstmPeepholeGrad", 2, 4, recurrent_peephole_infer, recurrent_peephole_emit,
+		.workspace = recurrent_peephole_workspace),
 	PART("stint.RecurrentPrev", 1, 3, recurrent_prev_infer, recurrent_prev_emit),
 	{0},
 };

@@ -78,6 +78,12 @@ void recurrent_rows(struct emit *e, const struct node *n, int lengths, bool fini
 const char *recurrent_place(
 	const struct recurrent *p, const char *t, int64_t width, char out[static 160]);
 const char *recurrent_place_y(const struct recurrent *p, const char *t, char out[static 160]);
+/* Where the state of sample b in direction d lies. */
+const char *recurrent_place_state(const struct recurrent *p, char out[static 160]);
+/* Sample b's length len, where it is not the number of steps and `finished` or t needs it, and t,
+ * the step at place s. */
+void recurrent_sample(
+	struct emit *e, const struct node *n, int lengths, bool finished, const char *tabs);
 /* The step before t in the direction's order. */
 const char *recurrent_before(const struct recurrent *p);
 /* Elements from a state's row to the next sample's; where a second packed matrix begins (GRU
@@ -93,12 +99,23 @@ void recurrent_use(struct emit *e, const char *name);
 enum status recurrent_emit(struct emit *e, const struct node *n);
 enum status recurrent_grad_emit(struct emit *e, const struct node *n);
 
+/* --- recurrent_cuda.c, recurrent_cuda_cell.c: on a GPU --- */
+
+/* There are steps and samples, and the target is a GPU: then the texts below are what
+ * recurrent_emit and recurrent_grad_emit write. */
+bool recurrent_cuda_fits(const struct target *t, const struct recurrent *p);
+enum status recurrent_cuda_emit(struct emit *e, const struct node *n);
+enum status recurrent_grad_cuda_emit(struct emit *e, const struct node *n);
+int64_t recurrent_cuda_workspace(const struct node *n);
+int64_t recurrent_grad_cuda_workspace(const struct node *n);
+
 /* --- recurrent_parts.c: small kernels of the gradients --- */
 
 enum status recurrent_prev_infer(struct graph *g, struct node *n);
 enum status recurrent_prev_emit(struct emit *e, const struct node *n);
 enum status recurrent_peephole_infer(struct graph *g, struct node *n);
 enum status recurrent_peephole_emit(struct emit *e, const struct node *n);
+int64_t recurrent_peephole_workspace(const struct node *n, const struct target *t);
 enum status gru_part_infer(struct graph *g, struct node *n);
 enum status gru_reset_prev_emit(struct emit *e, const struct node *n);
 enum status gru_reset_grad_emit(struct emit *e, const struct node *n);

@@ -235,6 +235,8 @@ enum status recurrent_emit(struct emit *e, const struct node *n)
 	static void (*const step[])(struct emit *, const struct node *) = {
 		lstm_step, gru_step, rnn_step};
 	const struct recurrent *p = n->param;
+	if (recurrent_cuda_fits(e->g->target, p))
+		return recurrent_cuda_emit(e, n);
 	recurrent_open(e, n, false);
 	emit(e, "\t\t\tfor (int64_t s = 0; s < %" PRId64 "; s++) {\n", p->steps);
 	step[p->cell](e, n);
@@ -425,6 +427,8 @@ enum status recurrent_grad_emit(struct emit *e, const struct node *n)
 		lstm_back, gru_back, rnn_back};
 	static const int activations[] = {3, 2, 1};
 	const struct recurrent *p = n->param;
+	if (recurrent_cuda_fits(e->g->target, p))
+		return recurrent_grad_cuda_emit(e, n);
 	recurrent_open(e, n, true);
 	emit_edges(e, p, activations[p->cell], "\t\t\t");
 	emit(e, "\t\t\tfor (int64_t s = %" PRId64 "; s >= 0; s--) {\n", p->steps - 1);

@@ -76,11 +76,15 @@ static int64_t workspace(const struct node *n, const struct target *t, bool grad
 
 int64_t recurrent_workspace(const struct node *n, const struct target *t)
 {
+	if (recurrent_cuda_fits(t, n->param))
+		return recurrent_cuda_workspace(n);
 	return workspace(n, t, false);
 }
 
 int64_t recurrent_grad_workspace(const struct node *n, const struct target *t)
 {
+	if (recurrent_cuda_fits(t, n->param))
+		return recurrent_grad_cuda_workspace(n);
 	return workspace(n, t, true);
 }
 
@@ -260,8 +264,8 @@ const char *recurrent_length(struct emit *e, const struct recurrent *p, int leng
 	return emit_text(e, "MIN(MAX(x%d[b], 0), %" PRId64 ")", lengths, p->steps);
 }
 
-/* The loop over the block's rows at place s of their walk: sample b, step t of its sequence. */
-void recurrent_rows(struct emit *e, const struct node *n, int lengths, bool finished)
+void recurrent_sample(
+	struct emit *e, const struct node *n, int lengths, bool finished, const char *tabs)
 {
 	const struct recurrent *p = n->param;
 	const bool known = !recurrent_has(n, lengths);
@@ -270,17 +274,23 @@ void recurrent_rows(struct emit *e, const struct node *n, int lengths, bool fini
 		snprintf(back, sizeof back, "%" PRId64 " - s", p->steps - 1);
 	else
 		snprintf(back, sizeof back, "s < len ? len - 1 - s : s");
-	emit(e, "\t\t\t\tfor (int64_t r = 0; r < m; r++) {\n");
-	emit(e, "\t\t\t\t\tconst int64_t b = b0 + r;\n");
 	if (!known && (finished || p->reverse || p->directions == 2))
-		emit(e, "\t\t\t\t\tconst int64_t len = %s;\n", recurrent_length(e, p, lengths));
+		emit(e, "%sconst int64_t len = %s;\n", tabs, recurrent_length(e, p, lengths));
 	if (p->directions == 2)
 		emit(e,
-			known ? "\t\t\t\t\tconst int64_t t = d ? %s : s;\n"
-			      : "\t\t\t\t\tconst int64_t t = d && %s;\n",
-			back);
+			known ? "%sconst int64_t t = d ? %s : s;\n"
+			      : "%sconst int64_t t = d && %s;\n",
+			tabs, back);
 	else
-		emit(e, "\t\t\t\t\tconst int64_t t = %s;\n", p->reverse ? back : "s");
+		emit(e, "%sconst int64_t t = %s;\n", tabs, p->reverse ? back : "s");
+}
+
+/* The loop over the block's rows at place s of their walk: sample b, step t of its sequence. */
+void recurrent_rows(struct emit *e, const struct node *n, int lengths, bool finished)
+{
+	emit(e, "\t\t\t\tfor (int64_t r = 0; r < m; r++) {\n");
+	emit(e, "\t\t\t\t\tconst int64_t b = b0 + r;\n");
+	recurrent_sample(e, n, lengths, finished, "\t\t\t\t\t");
 }
 
 /* The step before t in the direction's order. */
@@ -298,6 +308,15 @@ const char *recurrent_place(
 	else
 		snprintf(out, 160, "(d * %" PRId64 " + %s * %" PRId64 " + b) * %" PRId64,
 			p->steps * p->batch, t, p->batch, width);
+	return out;
+}
+
+const char *recurrent_place_state(const struct recurrent *p, char out[static 160])
+{
+	if (p->batch_first)
+		snprintf(out, 160, "(b * %" PRId64 " + d) * %" PRId64, p->directions, p->hidden);
+	else
+		snprintf(out, 160, "(d * %" PRId64 " + b) * %" PRId64, p->batch, p->hidden);
 	return out;
 }
 

@@ -166,7 +166,7 @@ static enum status add_residents(struct builder *b, const struct graph_problem *
 /* --- Ops --- */
 
 static double cost_of(
-	const struct roofline *r, const struct node *n, const struct lib_call *library)
+	const struct roofline *r, bool cuda, const struct node *n, const struct lib_call *library)
 {
 	const struct op_cost c = node_cost(n);
 	const bool narrow = n->nin > 0 && n->in[0] && dtype_is_narrow(n->in[0]->dtype);
@@ -179,7 +179,8 @@ static double cost_of(
 		compute = c.flops /
 			  (narrow && n->op->traits & OP_OWN_PRODUCT ? r->own_narrow : r->plain);
 	const double traffic = c.bytes / r->bytes;
-	return r->launch + (compute > traffic ? compute : traffic);
+	const double launches = cuda && !library && n->op->launches ? n->op->launches(n) : 1;
+	return launches * r->launch + (compute > traffic ? compute : traffic);
 }
 
 /* The problem tensors behind `t`, each once, in order of first appearance. */
@@ -265,7 +266,7 @@ static enum status add_choices(struct builder *b, const struct node *n, struct p
 		int64_t bytes;
 		bool library = node_uses_library(b->g, &v, &call, &bytes);
 		choice[c].cost = choice[c].roofline = cost_of(
-			b->roofline, &v, library ? &call : NULL);
+			b->roofline, b->g->target->cuda, &v, library ? &call : NULL);
 		choice[c].kernel = kernel_key(b->keys, &v, library ? &call : NULL);
 		choice[c].workspace = node_workspace(b->g, &v);
 		choice[c].in = storages_of(b, v.nin, v.in, &choice[c].nin);

@@ -183,6 +183,30 @@ static void stages_are_launches(void **state)
 	text_free(&e.out);
 }
 
+/* Turns end with their stage; their number stands in the text. */
+static void stages_take_turns(void **state)
+{
+	(void)state;
+	static const struct target gpu = {.cuda = true, .threads = 1};
+	struct graph g = {.real = DT_F32, .target = &gpu};
+	struct emit e = {.g = &g};
+	emit_launch(&e, 5, 64);
+	emit_repeat(&e, 128);
+	emit(&e, "\tstep(y0, turn);\n");
+	emit_stage(&e);
+	emit_launch(&e, 3, 32);
+	emit(&e, "\tlast(y0);\n");
+	emit_stage(&e);
+	assert_int_equal(e.stage[0].turns, 128);
+	assert_int_equal(e.stage[0].blocks, 5);
+	assert_int_equal(e.stage[1].turns, 0);
+	assert_int_equal(e.stage[1].blocks, 3);
+	assert_string_equal(e.out.s, "\tenum : int64_t { TURNS = 128 };\n"
+				     "\tstep(y0, turn);\n\f"
+				     "\tlast(y0);\n\f");
+	text_free(&e.out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(literals_read_back),
@@ -190,6 +214,6 @@ int main(void)
 		cmocka_unit_test(axes_merge_around_a_broadcast),
 		cmocka_unit_test(scalars_stay_outside),
 		cmocka_unit_test(loops_begin_where_the_last_statement_did),
-		cmocka_unit_test(stages_are_launches)};
+		cmocka_unit_test(stages_are_launches), cmocka_unit_test(stages_take_turns)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
