@@ -77,13 +77,13 @@ static void whole_numbers(void **state)
 	int64_t y[4], *py = y, n = 4;
 	float *px = x;
 	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false)};
-	run_both(text, &(struct shim_launch){.kernel = "k_whole",
-			       .grid = {1},
-			       .block = {256},
-			       .nargs = 3,
-			       .args = (void *[]){&py, &px, &n},
-			       .nranges = 2,
-			       .ranges = ranges});
+	run_both(&(struct shim_launch){.kernel = "k_whole",
+		.grid = {1},
+		.block = {256},
+		.nargs = 3,
+		.args = (void *[]){&py, &px, &n},
+		.nranges = 2,
+		.ranges = ranges});
 	assert_memory_equal(y, want, sizeof y);
 }
 
