@@ -23,6 +23,10 @@ static const char cuda_numbers_text[] =
 "#ifndef INFINITY\n"
 "#define INFINITY __int_as_float(0x7F800000)\n"
 "#define NAN __int_as_float(0x7FC00000)\n"
+"#endif\n"
+"#ifndef INT64_MAX\n"
+"#define INT64_MAX 0x7FFFFFFFFFFFFFFF\n"
+"#define INT64_MIN (-INT64_MAX - 1)\n"
 "#endif\n";
 
 static const char cuda_dynamic_text[] =
@@ -245,7 +249,7 @@ struct cuda_piece {
 /* In the order of printing. */
 static const struct cuda_piece cuda_pieces[] = {
 	{"int32_t|int64_t|uint32_t|uint16_t|uint64_t|uint8_t", cuda_types_text},
-	{"INFINITY|NAN", cuda_numbers_text},
+	{"INFINITY|NAN|INT64_MAX|INT64_MIN", cuda_numbers_text},
 	{"DYNAMIC_SHARED", cuda_dynamic_text},
 	{"shared_address", cuda_shared_address_text},
 	{"mma_bf16", cuda_mma_bf16_text},

@@ -180,7 +180,7 @@ void emit_parallel(struct emit *e, double work, int collapse)
 		emit_line(e, line);
 }
 
-static void emit_tabs(struct emit *e, int tabs)
+void emit_tabs(struct emit *e, int tabs)
 {
 	while (tabs-- > 0)
 		text_puts(&e->out, "\t");

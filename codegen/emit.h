@@ -62,6 +62,7 @@ struct emit {
 
 /* Append formatted text. */
 void emit(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void emit_tabs(struct emit *e, int tabs);
 /* A static function (or several) that kernels share, as C text at file scope; registered once per
  * name. */
 void emit_helper(struct emit *e, const char *name, const char *text);

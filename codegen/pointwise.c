@@ -252,7 +252,7 @@ static void emit_stages(struct emit *e, const struct stages *x, const struct nes
 		emit_comment(e, x, q);
 		emit(e, "\n");
 	}
-	emit(e, nest->pack > 1 ? "%.*sp.of[k" : "%.*sy0[", tabs, TABS);
+	emit(e, nest->pack > 1 ? "%.*spacked.of[k" : "%.*sy0[", tabs, TABS);
 	if (nest->pack == 1)
 		emit_index(e, nest, nest->out);
 	const bool narrow = dtype_is_narrow(x->n->out[0]->dtype);
@@ -317,7 +317,7 @@ static void emit_pack_turn(
 		emit(e, "];\n");
 	}
 	const char *type = emit_type(x->n->out[0]);
-	emit(e, "%.*spack<%s, %d> p;\n", tabs, TABS, type, n);
+	emit(e, "%.*spack<%s, %d> packed;\n", tabs, TABS, type, n);
 	emit(e, "%.*sUNROLL\n", tabs, TABS);
 	emit(e, "%.*sfor (int k = 0; k < %d; k++) {\n", tabs, TABS, n);
 	emit_inputs(e, x, nest, EACH_ELEMENT, tabs + 1);
@@ -325,7 +325,7 @@ static void emit_pack_turn(
 	emit(e, "%.*s}\n", tabs, TABS);
 	emit(e, "%.*s*(pack<%s, %d> *)&y0[", tabs, TABS, type, n);
 	emit_index(e, nest, nest->out);
-	emit(e, "] = p;\n");
+	emit(e, "] = packed;\n");
 }
 
 /* --- The loops --- */

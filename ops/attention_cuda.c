@@ -35,13 +35,14 @@ static void emit_numbers(struct emit *e, const char *name, const int64_t *v, int
 		emit(e, ", %s%d = %lld", name, i, (long long)v[i]);
 }
 
-/* What all texts read elements and make scores with. */
+/* What all texts read elements, write loops and make scores with. */
 void attention_cuda_helpers(struct emit *e, const struct tensor *t)
 {
 	emit_helper(e, "element_text", element_text);
 	if (dtype_is_narrow(t->dtype))
 		emit_helper_on(e, "narrow_element_text", narrow_element_text, 1, &t);
-	emit_helper(e, "attention_unroll", attention_unroll_text);
+	emit_packs(e);
+	emit_helper(e, "attention_roll", attention_roll_text);
 	emit_helper(e, "attention_score", attention_score_text);
 }
 

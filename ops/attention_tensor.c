@@ -13,6 +13,7 @@
 #include "ops/attention_cuda_text.h"
 #include "ops/attention_tensor_grad_text.h"
 #include "ops/attention_tensor_text.h"
+#include "ops/block_text.h"
 #include "ops/gemm.h"
 
 enum {
@@ -140,6 +141,7 @@ enum status attention_tensor_grad_emit(struct emit *e, const struct node *n)
 	const struct attention *p = n->param;
 	emit_helpers(e, n->in[GRAD_Q]);
 	emit_helper(e, "attention_given", attention_given_text);
+	emit_helper(e, "warp_text", warp_text);
 	emit_helper(e, "attention_shift", attention_shift_text);
 	emit_helper(e, "attention_flash_grad", attention_flash_grad_text);
 	emit_shape(e, p, 1, 16,

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "ops/labels.h"
+#include "ops/rows.h"
 
 static enum status counted_infer(struct graph *g, struct node *n)
 {
@@ -23,16 +24,12 @@ static void emit_counted(struct emit *e, int64_t ignored)
 /* One block. */
 static void emit_counted_cuda(struct emit *e, int64_t all, int64_t ignored)
 {
+	block_sums_helper(e);
 	emit_launch(e, 1, 256);
-	emit(e, "\t__shared__ int part[256];\n\tint n = 0;\n");
+	emit(e, "\t__shared__ int part[BLOCK_WARPS];\n\tint n = 0;\n");
 	emit(e, "\tfor (int64_t r = threadIdx.x; r < %" PRId64 "; r += 256) {\n", all);
 	emit_counted(e, ignored);
-	emit(e, "\tpart[threadIdx.x] = n;\n\t__syncthreads();\n");
-	emit(e, "\tfor (int half = 128; half > 0; half /= 2) {\n");
-	emit(e, "\t\tif ((int)threadIdx.x < half)\n");
-	emit(e, "\t\t\tpart[threadIdx.x] += part[threadIdx.x + half];\n");
-	emit(e, "\t\t__syncthreads();\n\t}\n");
-	emit(e, "\tif (threadIdx.x == 0)\n\t\ty1[0] = (real)part[0];\n");
+	emit(e, "\tn = block_sum(n, part);\n\tif (threadIdx.x == 0)\n\t\ty1[0] = (real)n;\n");
 }
 
 static enum status counted_emit(struct emit *e, const struct node *n)

@@ -273,7 +273,6 @@ static const char *dlse_text(const struct node *n)
 	return input(n, DLSE) ? " + p * x6[r]" : "";
 }
 
-/* "TO = k * (VALUE);" */
 void crossentropy_gradient(struct emit *e, const struct node *n, const char *to, const char *value)
 {
 	emit(e, "%s = %s;\n", to,
@@ -310,10 +309,20 @@ static void emit_grad_row(
 	emit(e, "\t\t}\n\t}\n");
 }
 
+void crossentropy_class_gradient(struct emit *e, const struct node *n, const char *to)
+{
+	const bool weighted = input(n, DW) != NULL;
+	if (weighted) {
+		emit(e, "\t\t\t\tconst real heft = counts ? top * x5[x3[r]] : 0;\n");
+		emit(e, "\t\t\t\tconst real aim = low * x5[c] + (x3[r] == c ? heft : 0);\n");
+	}
+	crossentropy_gradient(e, n, emit_text(e, "\t\t\t\t%s", to),
+		weighted ? "p * (heft + rest) - aim" : "p - (x3[r] == c ? high : low)");
+}
+
 static void emit_grad_columns(
 	struct emit *e, const struct node *n, const struct label_view *v, const char *scale)
 {
-	const bool weighted = input(n, DW) != NULL;
 	const struct emit_loop loop[] = {{"s", v->rows, 1}, {"c", v->classes, 1}};
 	emit_loops(e, (double)n->in[DX]->numel * 8, 2, loop);
 	emit(e, " {\n\t\t\tconst int64_t at = (s * %" PRId64 " + c) * %" PRId64 ";\n", v->classes,
@@ -325,28 +334,31 @@ static void emit_grad_columns(
 	emit(e, ";\n\t\t\t\tconst real k = counts ? %s : 0;\n", scale);
 	emit(e, "\t\t\t\tconst real p = EXP(%s - x2[r]);\n",
 		emit_value(e, n->in[DX], "x1[at + i]"));
-	if (weighted) {
-		emit(e, "\t\t\t\tconst real heft = counts ? top * x5[x3[r]] : 0;\n");
-		emit(e, "\t\t\t\tconst real aim = low * x5[c] + (x3[r] == c ? heft : 0);\n");
-	}
-	crossentropy_gradient(e, n, "\t\t\t\ty0[at + i]",
-		weighted ? "p * (heft + rest) - aim" : "p - (x3[r] == c ? high : low)");
+	crossentropy_class_gradient(e, n, "y0[at + i]");
 	emit(e, "\t\t\t}\n\t\t}\n");
+}
+
+void crossentropy_aims(struct emit *e, const struct node *n, const struct label_view *v)
+{
+	const double s = node_option(n, "label_smoothing");
+	char buf[40];
+	emit(e, "\tconst real low = %s, ", emit_real(e, s / (double)v->classes, buf));
+	if (!input(n, DW)) {
+		emit(e, "high = %s; /* the wanted distribution */\n",
+			emit_real(e, 1 - s + s / (double)v->classes, buf));
+		return;
+	}
+	emit(e, "top = %s;\n\tconst real rest = ", emit_real(e, 1 - s, buf));
+	if (s != 0)
+		emit(e, "low * (real)sum_wide(x5, %" PRId64 ");\n", v->classes);
+	else
+		emit(e, "0;\n");
 }
 
 static void emit_grad_labels(
 	struct emit *e, const struct node *n, const struct label_view *v, const char *scale)
 {
-	const double s = node_option(n, "label_smoothing");
-	char buf[40];
-	emit(e, "\tconst real low = %s, ", emit_real(e, s / (double)v->classes, buf));
-	if (input(n, DW)) {
-		emit(e, "top = %s;\n", emit_real(e, 1 - s, buf));
-		emit(e, "\tconst real rest = low * (real)sum_wide(x5, %" PRId64 ");\n", v->classes);
-	} else {
-		emit(e, "high = %s; /* the wanted distribution */\n",
-			emit_real(e, 1 - s + s / (double)v->classes, buf));
-	}
+	crossentropy_aims(e, n, v);
 	if (v->inner == 1)
 		emit_grad_row(e, n, v, scale);
 	else

@@ -153,24 +153,6 @@ static void emit_row_scale(struct emit *e, const struct node *n, const struct la
 	emit(e, ";\n%sconst real k = counts ? %s : 0, lse = x2[r];\n", tabs, scale);
 }
 
-/* "low", "high", or "top" and "rest": what is aimed at, as in C. */
-static void emit_aims(struct emit *e, const struct node *n, const struct label_view *v)
-{
-	const double s = node_option(n, "label_smoothing");
-	char buf[40];
-	emit(e, "\tconst real low = %s, ", emit_real(e, s / (double)v->classes, buf));
-	if (!input(n, DW)) {
-		emit(e, "high = %s; /* the wanted distribution */\n",
-			emit_real(e, 1 - s + s / (double)v->classes, buf));
-		return;
-	}
-	emit(e, "top = %s;\n", emit_real(e, 1 - s, buf));
-	if (s != 0)
-		emit(e, "\tconst real rest = low * (real)sum_wide(x5, %" PRId64 ");\n", v->classes);
-	else
-		emit(e, "\tconst real rest = 0;\n");
-}
-
 static void emit_grad_rows(
 	struct emit *e, const struct node *n, const struct label_view *v, const char *scale)
 {
@@ -194,7 +176,8 @@ static void emit_grad_rows(
 	emit(e, "\t\t\t\tconst real p = row_exp(v[j] - lse);\n");
 	if (weighted)
 		emit(e,
-			"\t\t\t\tconst real aim = low * x5[i - from] + (i == hit ? heft : 0);\n"
+			"\t\t\t\tconst real aim = low * x5[i + j - from]\n"
+			"\t\t\t\t\t+ (i + j == hit ? heft : 0);\n"
 			"\t\t\t\tv[j] = k * (p * mass - aim)%s;\n",
 			from_lse(n));
 	else
@@ -206,7 +189,6 @@ static void emit_grad_rows(
 static void emit_grad_columns(
 	struct emit *e, const struct node *n, const struct label_view *v, const char *scale)
 {
-	const bool weighted = input(n, DW) != NULL;
 	const struct emit_loop loop[] = {
 		{"s", v->rows, 1}, {"c", v->classes, 1}, {"i", v->inner, 1}};
 	emit_loops(e, (double)n->in[DX]->numel * 8, 3, loop);
@@ -215,12 +197,7 @@ static void emit_grad_columns(
 	emit(e, "\t\t\t\tconst int64_t r = s * %" PRId64 " + i;\n", v->inner);
 	emit_row_scale(e, n, v, "\t\t\t\t", "x3", scale);
 	emit(e, "\t\t\t\tconst real p = row_exp(get_value(x1[at]) - lse);\n");
-	if (weighted) {
-		emit(e, "\t\t\t\tconst real heft = counts ? top * x5[x3[r]] : 0;\n");
-		emit(e, "\t\t\t\tconst real aim = low * x5[c] + (x3[r] == c ? heft : 0);\n");
-	}
-	crossentropy_gradient(e, n, "\t\t\t\ty0[at]",
-		weighted ? "p * (heft + rest) - aim" : "p - (x3[r] == c ? high : low)");
+	crossentropy_class_gradient(e, n, "y0[at]");
 	emit(e, "\t\t\t}\n");
 }
 
@@ -260,7 +237,7 @@ void crossentropy_grad_cuda(
 		emit_grad_soft(e, n, v, scale);
 		return;
 	}
-	emit_aims(e, n, v);
+	crossentropy_aims(e, n, v);
 	if (v->inner == 1)
 		emit_grad_rows(e, n, v, scale);
 	else

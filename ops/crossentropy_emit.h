@@ -19,6 +19,10 @@ void crossentropy_row_loss(struct emit *e, const struct node *n, const struct la
 	const char *tabs, const char *index);
 /* "TO = k * (VALUE);" */
 void crossentropy_gradient(struct emit *e, const struct node *n, const char *to, const char *value);
+/* Of labels: `low` and `high`, or with weights `top` and `rest`, what is aimed at. */
+void crossentropy_aims(struct emit *e, const struct node *n, const struct label_view *v);
+/* "TO = " the gradient of class c in column r of labels, 4 tabs deep. */
+void crossentropy_class_gradient(struct emit *e, const struct node *n, const char *to);
 
 /* crossentropy_cuda.c: the stage between emit_labels and emit_reduced, and that behind
  * emit_scale. */

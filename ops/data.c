@@ -94,12 +94,6 @@ void box_emit_place(struct emit *e, int64_t off, int rank, const int64_t *stride
 			off < 0 && !first ? -off : off);
 }
 
-static void emit_tabs(struct emit *e, int n)
-{
-	for (int i = 0; i < n; i++)
-		emit(e, "\t");
-}
-
 static struct emit_loop loop_over(struct emit *e, const char *name, int k, int64_t n, int64_t step)
 {
 	return (struct emit_loop){emit_text(e, "%s%d", name, k), n, step};

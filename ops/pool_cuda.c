@@ -105,16 +105,16 @@ enum status pool_cuda_max(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
-/* y0 at the loops' place, from a call. */
-static void emit_gradient(
-	struct emit *e, const struct node *n, const char *called, const char *arguments)
+/* y0, of sizes `size`, from a call for each place. */
+static void emit_calls(struct emit *e, const struct node *n, const int64_t *size,
+	const char *called, const char *arguments)
 {
 	const struct pool *p = n->param;
 	const char *value = emit_text(
 		e, "%s<window>(%s%s", called, arguments, place_arguments(e, p));
 	emit_window(e, p);
-	emit_heads(e, n, p->w.size);
-	emit(e, "\t\ty0[%s] = %s;\n", element(e, p, p->w.size), emit_stored(e, n->out[0], value));
+	emit_heads(e, n, size);
+	emit(e, "\t\ty0[%s] = %s;\n", element(e, p, size), emit_stored(e, n->out[0], value));
 	emit(e, "\t}\n");
 }
 
@@ -128,13 +128,14 @@ enum status pool_cuda_max_grad(struct emit *e, const struct node *n)
 	if (n->in[1]->dtype == DT_I64) {
 		const char *gather = emit_helper_on(
 			e, "pool_gather", pool_gather_cuda_text, 1, &dy);
-		emit_gradient(e, n, gather,
+		emit_calls(e, n, p->w.size, gather,
 			emit_text(e, "x1 + %s, x0 + %s, p * %" PRId64, at_dy, at_dy, p->w.plane));
 		return ST_OK;
 	}
 	emit_helper(e, "pool_place", pool_place_cuda_text);
 	emit_helper_on(e, "pool_wins", pool_wins_cuda_text, 2, x_dy);
-	emit_gradient(e, n, emit_helper_on(e, "pool_max_grad", pool_max_grad_cuda_text, 2, x_dy),
+	emit_calls(e, n, p->w.size,
+		emit_helper_on(e, "pool_max_grad", pool_max_grad_cuda_text, 2, x_dy),
 		emit_text(e, "x1 + %s, x0 + %s", at, at_dy));
 	return ST_OK;
 }
@@ -145,13 +146,8 @@ enum status pool_cuda_average(struct emit *e, const struct node *n)
 	const struct tensor *x = n->in[0];
 	emit_helper(e, "pool_place", pool_place_cuda_text);
 	emit_helper(e, "pool_count", pool_count_cuda_text);
-	const char *average = emit_helper_on(e, "pool_average", pool_average_cuda_text, 1, &x);
-	emit_window(e, p);
-	emit_heads(e, n, p->w.out);
-	const char *value = emit_text(
-		e, "%s<window>(x0 + %s%s", average, image(e, p, p->w.size), place_arguments(e, p));
-	emit(e, "\t\ty0[%s] = %s;\n", element(e, p, p->w.out), emit_stored(e, n->out[0], value));
-	emit(e, "\t}\n");
+	emit_calls(e, n, p->w.out, emit_helper_on(e, "pool_average", pool_average_cuda_text, 1, &x),
+		emit_text(e, "x0 + %s", image(e, p, p->w.size)));
 	return ST_OK;
 }
 
@@ -161,7 +157,7 @@ enum status pool_cuda_average_grad(struct emit *e, const struct node *n)
 	const struct tensor *dy = n->in[0];
 	emit_helper(e, "pool_output", pool_output_cuda_text);
 	emit_helper(e, "pool_count", pool_count_cuda_text);
-	emit_gradient(e, n,
+	emit_calls(e, n, p->w.size,
 		emit_helper_on(e, "pool_average_grad", pool_average_grad_cuda_text, 1, &dy),
 		emit_text(e, "x0 + %s", image(e, p, p->w.out)));
 	return ST_OK;

@@ -292,12 +292,6 @@ void resample_emit_tables(struct emit *e, const struct parts *s)
 	}
 }
 
-static void emit_tabs(struct emit *e, int n)
-{
-	while (n-- > 0)
-		emit(e, "\t");
-}
-
 /* No turn of the next loop reads what another writes. */
 static void emit_mark(struct emit *e, int depth)
 {
@@ -418,13 +412,10 @@ static void emit_last(struct emit *e, const struct parts *s, int depth, double o
 	emit(e, "}\n");
 }
 
-/* x and y: the rows that the loop variables name. */
-static void emit_places(struct emit *e, const struct parts *s, int depth, const char *type)
+void resample_emit_base(struct emit *e, const struct parts *s, int axes)
 {
-	const struct part *last = &s->part[s->count - 1];
-	emit_tabs(e, depth);
-	emit(e, "const %s *x = x0", type);
-	for (int k = 0; k < s->count - 1; k++) {
+	emit(e, "const %s *x = x0", emit_type(s->type));
+	for (int k = 0; k < axes; k++) {
 		const struct part *p = &s->part[k];
 		if (!p->map)
 			emit(e, " + i%d * %" PRId64, k, p->stride);
@@ -432,6 +423,14 @@ static void emit_places(struct emit *e, const struct parts *s, int depth, const 
 			emit(e, " + at%d[i%d] * INT64_C(%" PRId64 ")", k, k, p->stride);
 	}
 	emit(e, ";\n");
+}
+
+/* x and y: the rows that the loop variables name. */
+static void emit_places(struct emit *e, const struct parts *s, int depth, const char *type)
+{
+	const struct part *last = &s->part[s->count - 1];
+	emit_tabs(e, depth);
+	resample_emit_base(e, s, s->count - 1);
 	emit_tabs(e, depth);
 	emit(e, "%s *y = y0", type);
 	int64_t stride = last->out;

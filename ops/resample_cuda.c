@@ -10,12 +10,6 @@ static bool has_terms(const struct part *p)
 	return p->map && !p->one;
 }
 
-static void emit_tabs(struct emit *e, int n)
-{
-	while (n-- > 0)
-		emit(e, "\t");
-}
-
 static void emit_terms(struct emit *e, const struct part *p, int k, int depth)
 {
 	emit_tabs(e, depth);
@@ -37,20 +31,6 @@ static const char *weights(struct emit *e, const struct parts *s, int first, int
 		if (has_terms(&s->part[k]) && s->part[k].map->weight)
 			text = emit_text(e, "%sby%d[t%d] * ", text, k, k);
 	return text;
-}
-
-/* "x0 + i0 * 256 + i3": what no term moves. */
-static void emit_base(struct emit *e, const struct parts *s)
-{
-	emit(e, "\t\tconst %s *x = x0", emit_type(s->type));
-	for (int k = 0; k < s->count; k++) {
-		const struct part *p = &s->part[k];
-		if (!p->map)
-			emit(e, " + i%d * %" PRId64, k, p->stride);
-		else if (p->one)
-			emit(e, " + at%d[i%d] * INT64_C(%" PRId64 ")", k, k, p->stride);
-	}
-	emit(e, ";\n");
 }
 
 static const char *element(struct emit *e, const struct parts *s)
@@ -113,7 +93,8 @@ enum status resample_cuda_emit(struct emit *e, const struct node *n)
 	}
 	resample_emit_tables(e, &s);
 	turns_emit(e, s.count, loop);
-	emit_base(e, &s);
+	emit_tabs(e, 2);
+	resample_emit_base(e, &s, s.count);
 	if (!terms) {
 		emit(e, "\t\ty0[turn] = x[0];\n\t}\n");
 		return ST_OK;

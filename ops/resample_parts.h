@@ -24,6 +24,8 @@ struct parts resample_parts(const struct node *n);
 /* The tables of axes that change, by the axis's number: from0, where an output's terms begin (where
  * not all have as many), at0, which element, by0, its weight (where not all are 1). */
 void resample_emit_tables(struct emit *e, const struct parts *s);
+/* "const real *x = x0 + i0 * 256 + i3;": what no term moves, of so many axes. */
+void resample_emit_base(struct emit *e, const struct parts *s, int axes);
 enum status resample_cuda_emit(struct emit *e, const struct node *n);
 
 #endif

@@ -270,12 +270,6 @@ static void emit_data_place(struct emit *e, const struct walk *w, int lines, int
 	}
 }
 
-static void emit_tabs(struct emit *e, int n)
-{
-	while (n-- > 0)
-		emit(e, "\t");
-}
-
 /* The loops over lines i0, i1, ... before `to` and, where `last` is one, over that. */
 static void emit_lines(struct emit *e, const struct walk *w, int to, struct emit_loop last)
 {

@@ -46,6 +46,15 @@ extern "C" __global__ void __launch_bounds__(256) k_scale_bf16(bf16 *__restrict_
 	}
 }
 
+/* Whole numbers, the nearest that there is: Cast's text. */
+extern "C" __global__ void __launch_bounds__(256) k_whole(int64_t *__restrict__ y0, const real *__restrict__ x0, int64_t n)
+{
+	for (int64_t i = blockIdx.x * 256l + threadIdx.x; i < n; i += gridDim.x * 256l)
+		y0[i] = x0[i] >= 9223372036854775808.0f ? INT64_MAX
+			: x0[i] > -9223372036854775808.0f ? (int64_t)x0[i]
+			: x0[i] != x0[i] ? 0 : INT64_MIN;
+}
+
 /* AdamW: the rate is read from memory, and nothing is done where skip is set. */
 extern "C" __global__ void __launch_bounds__(256) k_adamw(real *__restrict__ w, real *__restrict__ m, real *__restrict__ v, const real *__restrict__ g, const real *__restrict__ rate, const int *__restrict__ skip, int64_t n)
 {

@@ -69,6 +69,24 @@ static void wide_bits(void **state)
 	assert_memory_equal(y, want, sizeof y);
 }
 
+static void whole_numbers(void **state)
+{
+	(void)state;
+	float x[] = {-2.5F, 3e30F, -3e30F, NAN};
+	const int64_t want[] = {-2, INT64_MAX, INT64_MIN, 0};
+	int64_t y[4], *py = y, n = 4;
+	float *px = x;
+	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false)};
+	run_both(&(struct shim_launch){.kernel = "k_whole",
+		.grid = {1},
+		.block = {256},
+		.nargs = 3,
+		.args = (void *[]){&py, &px, &n},
+		.nranges = 2,
+		.ranges = ranges});
+	assert_memory_equal(y, want, sizeof y);
+}
+
 static void bf16_bits(void **state)
 {
 	(void)state;
@@ -318,6 +336,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pointwise_bits),
 		cmocka_unit_test(wide_bits),
+		cmocka_unit_test(whole_numbers),
 		cmocka_unit_test(bf16_bits),
 		cmocka_unit_test(adamw_bits),
 		cmocka_unit_test(finite_check),
