@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static enum status take_all(struct arena *a, poptContext ctx, struct arg_list *list, struct diag *d)
+enum status args_options(
+	struct arena *a, poptContext ctx, args_take *take, void *user, struct diag *d)
 {
 	int rc;
 	while ((rc = poptGetNextOpt(ctx)) >= 0) {
@@ -12,14 +13,22 @@ static enum status take_all(struct arena *a, poptContext ctx, struct arg_list *l
 		free(arg);
 		if (!text)
 			return diag_nomem(d);
-		if (!list || list[rc - 1].n == ARGS_MAX)
-			return diag_fail(
-				d, ST_USAGE, NULL, NULL, "too many options like '%s'", text);
-		list[rc - 1].value[list[rc - 1].n++] = text;
+		TRY(take(a, rc, text, user, d));
 	}
 	if (rc < -1)
 		return diag_fail(d, ST_USAGE, NULL, "`--help` lists the options", "%s: %s",
 			poptBadOption(ctx, POPT_BADOPTION_NOALIAS), poptStrerror(rc));
+	return ST_OK;
+}
+
+static enum status take_listed(
+	struct arena *a, int option, const char *text, void *user, struct diag *d)
+{
+	struct arg_list *list = user;
+	(void)a;
+	if (!list || list[option - 1].n == ARGS_MAX)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "too many options like '%s'", text);
+	list[option - 1].value[list[option - 1].n++] = text;
 	return ST_OK;
 }
 
@@ -50,7 +59,7 @@ enum status args_parse(struct arena *a, int argc, const char **argv, struct popt
 	*out = (struct args){0};
 	poptContext ctx = poptGetContext(NULL, argc, argv, all, 0);
 	poptSetOtherOptionHelp(ctx, synopsis);
-	enum status st = take_all(a, ctx, list, d);
+	enum status st = args_options(a, ctx, take_listed, list, d);
 	if (st == ST_OK && help)
 		poptPrintHelp(ctx, stdout, 0);
 	else if (st == ST_OK)

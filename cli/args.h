@@ -20,6 +20,13 @@ struct arg_list {
 	const char *value[ARGS_MAX];
 };
 
+/* Takes all options that popt does not store by itself: `take` gets an entry's `val` and its text,
+ * in the arena. */
+typedef enum status args_take(
+	struct arena *a, int option, const char *text, void *user, struct diag *d);
+enum status args_options(
+	struct arena *a, poptContext ctx, args_take *take, void *user, struct diag *d);
+
 /* Parses argv by `table` (which should end with POPT_AUTOHELP-free POPT_TABLEEND; --help is added
  * here). Positional arguments: min to max of them. `synopsis` follows the command's name in the
  * help text. */

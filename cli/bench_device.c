@@ -50,13 +50,10 @@ const char *bench_device_fact_memory(const struct bench *b)
 const char *bench_device_fact_machine(const struct bench *b)
 {
 	const struct roof *r = &b->roof;
-	char size[24];
 	struct text t = {0};
-	text_add(&t, "device: %s, measured: %.4g TFLOP/s in products of %lld; GB/s:", r->device,
+	text_add(&t, "device: %s, measured: %.4g TFLOP/s in products of %lld", r->device,
 		r->flops_us / 1e6, r->product);
-	for (int i = 0; i < r->nlevel; i++)
-		text_add(&t, "%s %.4g over %s", i ? "," : "", r->level[i].bytes_us / 1e3,
-			bytes_human((int64_t)r->level[i].bytes, size));
+	bench_bandwidths(r, &t);
 	const char *s = t.failed ? NULL : arena_strdup(b->arena, t.s);
 	text_free(&t);
 	return s;
@@ -76,9 +73,7 @@ void bench_device_json(const struct bench *b)
 	       "},\"machine\":{\"device\":",
 		m->grown, m->device.used, m->device.total);
 	safe_json(stdout, r->device);
-	printf(",\"gflops\":%.6g,\"product\":%lld,\"bandwidth\":[", r->flops_us / 1e3, r->product);
-	for (int i = 0; i < r->nlevel; i++)
-		printf("%s{\"bytes\":%.0f,\"gb_s\":%.6g}", i ? "," : "", r->level[i].bytes,
-			r->level[i].bytes_us / 1e3);
-	printf("]}");
+	printf(",\"gflops\":%.6g,\"product\":%lld", r->flops_us / 1e3, r->product);
+	bench_bandwidths_json(r);
+	printf("}");
 }

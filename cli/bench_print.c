@@ -64,14 +64,20 @@ static void json_memory(const struct bench *b)
 		REPORT_OUTSIDE_BYTES, b->memory.peak, b->memory.grown);
 }
 
-static void json_machine(const struct roof *r)
+void bench_bandwidths_json(const struct roof *r)
 {
-	printf(",\"machine\":{\"threads\":%d,\"gflops\":%.6g,\"bandwidth\":[", r->threads,
-		r->flops_us / 1e3);
+	printf(",\"bandwidth\":[");
 	for (int i = 0; i < r->nlevel; i++)
 		printf("%s{\"bytes\":%.0f,\"gb_s\":%.6g}", i ? "," : "", r->level[i].bytes,
 			r->level[i].bytes_us / 1e3);
-	printf("]}");
+	printf("]");
+}
+
+static void json_machine(const struct roof *r)
+{
+	printf(",\"machine\":{\"threads\":%d,\"gflops\":%.6g", r->threads, r->flops_us / 1e3);
+	bench_bandwidths_json(r);
+	printf("}");
 }
 
 static void json_again(const struct bench *b)
@@ -148,18 +154,24 @@ static const char *fact_memory(const struct bench *b)
 		bytes_human(m->peak, peak), bytes_human(m->grown, z));
 }
 
+void bench_bandwidths(const struct roof *r, struct text *t)
+{
+	char size[24];
+	text_puts(t, "; GB/s:");
+	for (int i = 0; i < r->nlevel; i++)
+		text_add(t, "%s %.4g over %s", i ? "," : "", r->level[i].bytes_us / 1e3,
+			bytes_human((int64_t)r->level[i].bytes, size));
+}
+
 static const char *fact_machine(const struct bench *b)
 {
 	const struct roof *r = &b->roof;
-	char size[24];
 	struct text t = {0};
 	if (b->l.step->device)
 		return bench_device_fact_machine(b);
-	text_add(&t, "machine, measured with %d thread%s: %.4g GFLOP/s; GB/s:", r->threads,
+	text_add(&t, "machine, measured with %d thread%s: %.4g GFLOP/s", r->threads,
 		plural(r->threads), r->flops_us / 1e3);
-	for (int i = 0; i < r->nlevel; i++)
-		text_add(&t, "%s %.4g over %s", i ? "," : "", r->level[i].bytes_us / 1e3,
-			bytes_human((int64_t)r->level[i].bytes, size));
+	bench_bandwidths(r, &t);
 	const char *s = t.failed ? NULL : arena_strdup(b->arena, t.s);
 	text_free(&t);
 	return s;

@@ -4,31 +4,21 @@
 #include "cli/pipeline.h"
 #include "cli/report.h"
 
-static void keep_message(void *user, enum diag_level level, const struct where *w,
-	const char *message, const char *hint)
-{
-	struct text *t = user;
-	(void)w, (void)hint;
-	if (level == DIAG_ERROR && t->len == 0)
-		text_puts(t, message);
-}
-
 /* Where a GPU is, its kernels are compiled and the libraries' algorithms chosen now, and kept
  * (STINT_CACHE), not when the first step begins. */
 static void prepare_device(struct pipeline *p)
 {
-	struct text why = {0};
-	struct diag quiet = {.put = keep_message, .user = &why};
+	struct diag quiet = {.put = NULL};
 	struct loaded l;
 	const struct where w = {.file = p->o->out};
-	const enum status st = load_open(p->arena, p->o->out, NULL, &l, &quiet);
-	if (st == ST_OK)
+	if (load_step(p->arena, p->o->out, &l, &quiet) == ST_OK)
 		diag_note(p->diag, &w, NULL, "opened on this machine's GPU: ready to run");
 	else if (l.code != STINT_NO_DEVICE)
 		diag_warn(p->diag, &w, NULL, "does not open on this machine's GPU: %s",
-			why.len ? why.s : "out of memory");
+			l.step   ? l.message(l.step)
+			: l.code ? "out of memory"
+				 : "its step.so cannot be loaded");
 	load_close(&l);
-	text_free(&why);
 }
 
 static enum status compile(struct pipeline *p)

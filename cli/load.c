@@ -56,14 +56,18 @@ enum status load_fail(const struct loaded *l, int rc, const char *what, struct d
 		l->step ? l->message(l->step) : "out of memory");
 }
 
-enum status load_open(
-	struct arena *a, const char *dir, const char *weights, struct loaded *out, struct diag *d)
+enum status load_step(struct arena *a, const char *dir, struct loaded *out, struct diag *d)
 {
 	*out = (struct loaded){0};
 	TRY(open_library(a, dir, out, d));
-	int rc = out->code = out->init(&out->step, out->model, NULL, 0);
-	if (rc)
-		return load_fail(out, rc, dir, d);
+	const int rc = out->code = out->init(&out->step, out->model, NULL, 0);
+	return rc ? load_fail(out, rc, dir, d) : ST_OK;
+}
+
+enum status load_open(
+	struct arena *a, const char *dir, const char *weights, struct loaded *out, struct diag *d)
+{
+	TRY(load_step(a, dir, out, d));
 	if (out->step->device) {
 		const size_t n = (size_t)out->model->nresident + (size_t)out->model->noutput + 1;
 		out->copy = calloc(n, sizeof *out->copy);
@@ -73,7 +77,7 @@ enum status load_open(
 	char *own = arena_printf(a, "%s/weights.safetensors", dir);
 	if (!own)
 		return diag_nomem(d);
-	rc = out->load(out->step, own);
+	int rc = out->load(out->step, own);
 	if (!rc && weights)
 		rc = out->load(out->step, weights);
 	return rc ? load_fail(out, rc, weights ? weights : own, d) : ST_OK;

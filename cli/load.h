@@ -25,7 +25,9 @@ struct loaded {
 	void **copy;
 };
 
-/* Open DIR/step.so, set the step up and load `weights` (NULL: DIR's own). */
+/* Open DIR/step.so and set the step up; load_close, also on failure. */
+enum status load_step(struct arena *a, const char *dir, struct loaded *out, struct diag *d);
+/* The same, and load `weights` (NULL: DIR's own). */
 enum status load_open(
 	struct arena *a, const char *dir, const char *weights, struct loaded *out, struct diag *d);
 void load_close(struct loaded *l);

@@ -3,12 +3,12 @@
 
 #include <limits.h>
 #include <math.h>
-#include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/args.h"
 #include "planner/transfer.h"
 #include "runtime/stint_gpu.h"
 
@@ -138,9 +138,16 @@ static enum status take_pattern(const char **list, int *n, const char *text, str
 	return ST_OK;
 }
 
-static enum status take(struct arena *a, int option, const char *text, struct lists *l,
-	struct options *o, struct diag *d)
+/* What options_parse fills. */
+struct taken {
+	struct lists *l;
+	struct options *o;
+};
+
+static enum status take(struct arena *a, int option, const char *text, void *user, struct diag *d)
 {
+	struct lists *l = ((struct taken *)user)->l;
+	struct options *o = ((struct taken *)user)->o;
 	switch (option) {
 	case OPT_DIM:
 		return take_dim(a, l, text, d);
@@ -465,17 +472,7 @@ enum status options_parse(struct arena *a, enum command_kind kind, int argc, con
 	bool graph_will_do = kind == COMMAND_PLAN || kind == COMMAND_FRONTIER;
 	poptSetOtherOptionHelp(
 		ctx, graph_will_do ? "[MODEL.onnx] [OPTIONS]" : "MODEL.onnx [OPTIONS]");
-	enum status st = ST_OK;
-	int rc;
-	while (st == ST_OK && (rc = poptGetNextOpt(ctx)) >= 0) {
-		char *arg = poptGetOptArg(ctx);
-		char *text = arena_strdup(a, arg ? arg : "");
-		free(arg);
-		st = text ? take(a, rc, text, &l, &o, d) : diag_nomem(d);
-	}
-	if (st == ST_OK && rc < -1)
-		st = diag_fail(d, ST_USAGE, NULL, "`--help` lists the options", "%s: %s",
-			poptBadOption(ctx, POPT_BADOPTION_NOALIAS), poptStrerror(rc));
+	enum status st = args_options(a, ctx, take, &(struct taken){&l, &o}, d);
 	if (st == ST_OK && want_help)
 		poptPrintHelp(ctx, stdout, 0);
 	else if (st == ST_OK)

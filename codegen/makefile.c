@@ -21,11 +21,12 @@ static bool mentions_threads(const struct kernels *ks)
 static void print_sources(bool gpu, bool library, struct text *t)
 {
 	text_add(t, "\nSOURCES = step.c stint_rt.c safetensors.c safetensors_write.c%s\n",
-		gpu ? " kernels.c stint_rt_gpu_feed.c stint_rt_gpu.c stint_rt_gpu_bench.c \\\n"
-		      "\tstint_gpu_cache.c stint_gpu_conv.c stint_gpu_copy.c stint_gpu_device.c "
-		      "stint_gpu_load.c \\\n"
-		      "\tstint_gpu_matmul.c stint_gpu_nvrtc.c stint_gpu_places.c "
-		      "stint_gpu_run.c"
+		gpu       ? " kernels.c stint_rt_gpu_feed.c stint_rt_gpu.c stint_rt_gpu_bench.c "
+			    "stint_rt_gpu_library.c \\\n"
+			    "\tstint_gpu_cache.c stint_gpu_conv.c stint_gpu_copy.c stint_gpu_device.c "
+			    "stint_gpu_load.c \\\n"
+			    "\tstint_gpu_matmul.c stint_gpu_nvrtc.c stint_gpu_places.c "
+			    "stint_gpu_run.c"
 		: library ? " stint_lib.c stint_lib_recipe.c"
 			  : "");
 }

@@ -209,6 +209,8 @@ static void print_gpu(const struct schedule *train, const struct target *target,
 		in->name);
 	if (target->tf32)
 		text_puts(t, "\t.tf32 = 1,\n");
+	if (target->cuda && target->math == MATH_STRICT)
+		text_puts(t, "\t.strict = 1,\n");
 }
 
 static void print_model(const struct schedule *train, const struct schedule *eval,

@@ -421,10 +421,13 @@ void stint_gpu_conv_free(struct stint_gpu_conv *c)
 {
 	if (!c)
 		return;
+	const int entered = !stint_gpu_enter(c->g); /* a plan unloads kernels of its own */
 	void *const all[] = {c->plan, c->config, c->graph, c->op, c->conv, c->tensor[0],
 		c->tensor[1], c->tensor[2]};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		drop(c, all[i]);
+	if (entered)
+		stint_gpu_leave(c->g, 0);
 	free(c);
 }
 

@@ -127,7 +127,8 @@ struct stint_model {
 	const struct stint_kernel *kernel; /* ended by a NULL name; NULL: not for a GPU */
 	const char *kernels_text;          /* kernels.cu, where there are any */
 	const struct stint_next *next;     /* a GPU's inputs, ended by resident -1; NULL: not so */
-	int tf32; /* a GPU's library calls may round single-precision operands to tf32 */
+	int tf32;   /* a GPU's library calls may round single-precision operands to tf32 */
+	int strict; /* its convolutions may not go Winograd's or Fourier's way */
 	const struct stint_step_info *train_info, *eval_info;
 	int control, lr;                      /* residents; -1: the model has none */
 	int target;                           /* resident; -1: none */
@@ -141,7 +142,7 @@ struct stint_model {
 	int ncopy;         /* copies to there and back, in training */
 };
 
-enum { STINT_RT_VERSION = 6 };
+enum { STINT_RT_VERSION = 7 };
 
 /* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
 struct stint_lib;

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "stint_gpu.h"
-#include "stint_lib.h"
 #include "stint_rt_gpu_feed.h"
 
 /* Page-locked. */
@@ -33,18 +32,22 @@ struct own {
 	struct stint_feed *feed;
 };
 
-/* What the device says goes to the step; anything in front of it stays. */
-static int told(struct own *o, int rc)
+int stint_rt_gpu_told(stint_step *s, stint_gpu *g, int rc)
 {
 	if (rc)
-		snprintf(o->s->message, sizeof o->s->message, "%s", stint_gpu_message(o->g));
+		snprintf(s->message, sizeof s->message, "%s", stint_gpu_message(g));
 	return rc;
 }
 
-static int no_memory(struct own *o)
+int stint_rt_gpu_no_memory(stint_step *s)
 {
-	snprintf(o->s->message, sizeof o->s->message, "out of memory");
+	snprintf(s->message, sizeof s->message, "out of memory");
 	return STINT_NO_MEMORY;
+}
+
+static int told(struct own *o, int rc)
+{
+	return stint_rt_gpu_told(o->s, o->g, rc);
 }
 
 /* --- Memory --- */
@@ -71,116 +74,6 @@ static int get(const stint_step *s, size_t offset, void *data, size_t bytes)
 	return told(o, rc);
 }
 
-/* --- Library calls: cuBLASLt's products and cuDNN's convolutions --- */
-
-struct stint_lib {
-	stint_gpu *g;
-	struct stint_gpu_matmul *product; /* or */
-	struct stint_gpu_conv *conv;
-	enum stint_gpu_epilogue epilogue;
-	enum stint_gpu_conv_kind kind;
-};
-
-static stint_gpu_ptr address(const void *p)
-{
-	return (stint_gpu_ptr)(uintptr_t)p;
-}
-
-int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *ws)
-{
-	if (l->product) {
-		const stint_gpu_ptr extra = l->epilogue == STINT_GPU_BIAS    ? address(in[2])
-					    : l->epilogue != STINT_GPU_PLAIN ? address(out[1])
-									     : 0;
-		return stint_gpu_matmul_run(l->g, STINT_GPU_MAIN, l->product, address(in[0]),
-			address(in[1]), address(out[0]), extra, address(ws));
-	}
-	const stint_gpu_ptr a = address(in[0]), b = address(in[1]), y = address(out[0]);
-	switch (l->kind) {
-	case STINT_GPU_CONV_FORWARD:
-		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, a, b, y, address(ws));
-	case STINT_GPU_CONV_DATA: /* from y's gradient and the weight */
-		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, y, b, a, address(ws));
-	case STINT_GPU_CONV_WEIGHT: /* from x and y's gradient */
-		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, a, y, b, address(ws));
-	}
-	return STINT_BAD_DATA;
-}
-
-/* Within the workspace that the plan has for it. */
-static int library_make(struct own *o, const struct stint_lib_call *call, struct stint_lib *l)
-{
-	struct stint_gpu_product p;
-	struct stint_gpu_convolution c;
-	l->g = o->g;
-	if (!stint_gpu_product_of(call->kind, call->p, stint_gpu_facts_of(o->g)->arch, &p)) {
-		p.cap = call->workspace;
-		p.tf32 = o->s->model->tf32;
-		l->epilogue = p.epilogue;
-		return told(o, stint_gpu_matmul_new(o->g, &p, &l->product));
-	}
-	if (stint_gpu_convolution_of(call->kind, call->p, &c)) {
-		snprintf(o->s->message, sizeof o->s->message, "no library does %s on a GPU",
-			call->kind);
-		return STINT_BAD_MACHINE;
-	}
-	c.cap = call->workspace;
-	c.tf32 = o->s->model->tf32;
-	l->kind = c.kind;
-	return told(o, stint_gpu_conv_new(o->g, &c, &l->conv));
-}
-
-static int make_library(struct own *o)
-{
-	stint_step *s = o->s;
-	s->lib = calloc((size_t)s->model->nlib + 1, sizeof *s->lib);
-	if (!s->lib)
-		return no_memory(o);
-	for (int i = 0; i < s->model->nlib; i++) {
-		s->lib[i] = calloc(1, sizeof **s->lib);
-		if (!s->lib[i])
-			return no_memory(o);
-		int rc = library_make(o, &s->model->lib[i], s->lib[i]);
-		if (rc)
-			return rc;
-	}
-	return STINT_OK;
-}
-
-/* Libraries load their kernels, and take memory, when they are first used: now rather than while
- * the step is being recorded. What this computes is of no use: every operand is at the arena's
- * start, where there is room for each, and the arena is cleared afterwards. */
-static int use_library(struct own *o)
-{
-	enum { OPERANDS = 4 };
-	stint_step *s = o->s;
-	void *at[OPERANDS];
-	const void *in[OPERANDS];
-	int rc = STINT_OK;
-	for (int i = 0; i < OPERANDS; i++)
-		in[i] = at[i] = s->arena;
-	for (int i = 0; i < s->model->nlib && !rc; i++)
-		rc = stint_lib_run(s->lib[i], in, at, s->arena);
-	if (!rc)
-		rc = stint_gpu_sync(o->g, STINT_GPU_MAIN);
-	if (!rc)
-		rc = stint_gpu_memory_note(o->g, "libraries' kernels");
-	return told(o, rc);
-}
-
-static void free_library(stint_step *s)
-{
-	for (int i = 0; s->lib && i < s->model->nlib && s->lib[i]; i++) {
-		if (s->lib[i]->product)
-			stint_gpu_matmul_free(s->lib[i]->product);
-		if (s->lib[i]->conv)
-			stint_gpu_conv_free(s->lib[i]->conv);
-		free(s->lib[i]);
-	}
-	free(s->lib);
-	s->lib = NULL;
-}
-
 /* --- Kernels --- */
 
 static int make_kernels(struct own *o)
@@ -193,7 +86,7 @@ static int make_kernels(struct own *o)
 		n++;
 	o->kernel = calloc((size_t)n + 1, sizeof *o->kernel);
 	if (!o->kernel)
-		return no_memory(o);
+		return stint_rt_gpu_no_memory(o->s);
 	if (n == 0)
 		return STINT_OK;
 	int rc = stint_gpu_compile(o->g, m->kernels_text, 0, option, 1, &code);
@@ -366,7 +259,7 @@ struct look {
 /* NULL: no memory, or the device failed. What is not in the arena is the host's already. */
 static void *copy_of(struct look *l, const void *data, size_t bytes)
 {
-	const stint_gpu_ptr at = address(data), from = l->o->arena;
+	const stint_gpu_ptr at = gpu_address(data), from = l->o->arena;
 	const int here = at < from || at - from >= l->o->s->model->arena_bytes;
 	void *copy = data ? malloc(bytes + 1) : NULL;
 	if (copy && here)
@@ -397,7 +290,7 @@ static void look_output(void *user, int output, int dtype, const void *data, siz
 	if (copy)
 		l->probe->output(l->probe->user, output, dtype, copy, bytes);
 	else if (!l->rc)
-		l->rc = no_memory(l->o);
+		l->rc = stint_rt_gpu_no_memory(l->o->s);
 	free(copy);
 }
 
@@ -458,11 +351,12 @@ static int start(stint_step *s, int train, const int64_t control[4], double lr,
 static void release(stint_step *s)
 {
 	struct own *o = s->gpu;
-	free_library(s);
-	stint_feed_free(o->feed);
+	(void)stint_gpu_sync(o->g, STINT_GPU_MAIN); /* of a step that nobody finished */
 	for (int i = 0; i < 2; i++)
 		if (o->graph[i])
 			stint_gpu_graph_free(o->g, o->graph[i]);
+	stint_rt_gpu_library_free(s);
+	stint_feed_free(o->feed);
 	free(o->kernel);
 	stint_gpu_free(o->g);
 	free(o);
@@ -498,7 +392,7 @@ static int open_device(struct own *o, void *arena)
 	void *pinned = NULL;
 	int rc = stint_gpu_open(o->g, 0);
 	if (!rc)
-		rc = stint_gpu_arena(o->g, address(arena), m->arena_bytes, &o->arena);
+		rc = stint_gpu_arena(o->g, gpu_address(arena), m->arena_bytes, &o->arena);
 	if (!rc)
 		rc = stint_gpu_pinned(o->g, sizeof *o->numbers, &pinned);
 	o->numbers = pinned;
@@ -513,7 +407,7 @@ static int clear(struct own *o)
 	int rc = stint_gpu_fill(o->g, STINT_GPU_MAIN, o->arena, 0, m->arena_bytes);
 	if (!rc)
 		rc = stint_feed_new(&o->feed, o->g, m, o->arena);
-	return rc == STINT_NO_MEMORY && !o->feed ? no_memory(o) : told(o, rc);
+	return rc == STINT_NO_MEMORY && !o->feed ? stint_rt_gpu_no_memory(o->s) : told(o, rc);
 }
 
 int stint_rt_gpu_init(stint_step *s, void *arena)
@@ -533,9 +427,7 @@ int stint_rt_gpu_init(stint_step *s, void *arena)
 	if (!rc)
 		rc = make_kernels(o);
 	if (!rc)
-		rc = make_library(o);
-	if (!rc && s->model->nlib)
-		rc = use_library(o);
+		rc = stint_rt_gpu_library(s, o->g);
 	if (!rc)
 		rc = clear(o);
 	if (!rc)

@@ -11,6 +11,23 @@
  * failure the reason is in s->message, and stint_free releases what was made. */
 int stint_rt_gpu_init(stint_step *s, void *arena);
 
+/* What C's pointers into a device's arena are to the device. */
+static inline stint_gpu_ptr gpu_address(const void *p)
+{
+	return (stint_gpu_ptr)(uintptr_t)p;
+}
+
+/* Returns rc; the device's reason, where rc is one, becomes the step's. */
+int stint_rt_gpu_told(stint_step *s, stint_gpu *g, int rc);
+int stint_rt_gpu_no_memory(stint_step *s); /* STINT_NO_MEMORY, and says so */
+
+/* --- stint_rt_gpu_library.c --- */
+
+/* Plans the model's library calls and makes each once: the arena holds anything afterwards. On
+ * failure the reason is in s->message. */
+int stint_rt_gpu_library(stint_step *s, stint_gpu *g);
+void stint_rt_gpu_library_free(stint_step *s);
+
 /* --- stint_rt_gpu_bench.c: for `stint bench` --- */
 
 /* When the device got where in a step: marks of the main stream, set as the step is put there. */

@@ -292,6 +292,16 @@ static void multiply(void *data)
 			write_at(e->bias, out->type, col, sum_k(p->b, y, !e->tb, col));
 }
 
+/* A kernel may wait for what it keeps in the workspace: nothing else is written there. */
+static int workspace_is_apart(const struct product *p)
+{
+	const struct layout *l = &p->out;
+	const size_t element = l->type == GPU_LT_R_32F ? 4 : 2;
+	const size_t n = (size_t)((l->batch - 1) * l->step + (l->cols - 1) * l->ld + l->rows);
+	const uintptr_t d = (uintptr_t)p->d, workspace = (uintptr_t)p->workspace;
+	return workspace + p->bytes <= d || d + n * element <= workspace;
+}
+
 int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *a, void *la,
 	const void *b, void *lb, const void *beta, const void *c, void *lc, void *d, void *ld,
 	const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, void *stream)
@@ -304,5 +314,7 @@ int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *a, v
 		0, 0};
 	memcpy(&p.scale, alpha, sizeof p.scale);
 	memcpy(&p.keep, beta, sizeof p.keep);
+	if (!workspace_is_apart(&p))
+		return BAD_VALUE;
 	return fake_later(stream, multiply, &p, sizeof p) ? BAD_VALUE : 0;
 }

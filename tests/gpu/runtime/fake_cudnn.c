@@ -10,7 +10,7 @@
 #define GPU_PROTOTYPE(type, name, parameters) type name parameters;
 GPU_CUDNN(GPU_PROTOTYPE)
 
-enum { BAD_PARAM = 2000, NOT_SUPPORTED = 3000, MAX_ATTRIBUTES = 12 };
+enum { BAD_PARAM = 2000, NOT_SUPPORTED = 3000, MAX_ATTRIBUTES = 12, WORKSPACE = 1024 };
 
 /* Engines, in the heuristic's order. */
 enum { RANDOM, ROUNDING, TENSOR, BIG, UNSUPPORTED, WINOGRAD, GOOD, ENGINES };
@@ -62,9 +62,12 @@ cudnnStatus_t cudnnBackendCreateDescriptor(
 	return 0;
 }
 
-cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d)
+cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 {
-	free(d);
+	const struct descriptor *d = descriptor;
+	if (d->type == GPU_DNN_PLAN && !fake_in_context())
+		abort(); /* a bug of the caller: the library would make some context current */
+	free(descriptor);
 	return 0;
 }
 
@@ -129,7 +132,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
 	const int64_t plan_bytes = d->type != GPU_DNN_PLAN ? 0
 				   : part(d, GPU_DNN_PLAN_CONFIG)->engine == BIG
 					   ? (int64_t)1 << 40
-					   : 1024 + part(d, GPU_DNN_PLAN_CONFIG)->engine;
+					   : WORKSPACE + part(d, GPU_DNN_PLAN_CONFIG)->engine;
 	if (what == GPU_DNN_HEUR_RESULTS && type == GPU_DNN_T_DESCRIPTOR && asked >= ENGINES) {
 		const struct descriptor *op = part(part(d, GPU_DNN_HEUR_GRAPH), GPU_DNN_GRAPH_OPS);
 		memcpy(out, values, sizeof out);
@@ -169,6 +172,8 @@ struct conv {
 	int kind, axes;
 	int64_t stride[3], dilation[3], before[3], after[3];
 	struct tensor t[3]; /* x, w, y */
+	unsigned char *workspace;
+	int rough; /* Winograd's way rounds more */
 };
 
 static void numbers(const struct descriptor *d, int what, int64_t *out)
@@ -260,15 +265,18 @@ static int next(const struct tensor *t, int64_t *i, int from)
 	return 0;
 }
 
+static const struct tensor *result_of(const struct conv *c)
+{
+	return &c->t[c->kind == GPU_DNN_FORWARD ? 2 : c->kind == GPU_DNN_DATA ? 0 : 1];
+}
+
 /* All terms x w y of the convolution: adds to the output's sums, which hold one number for each
  * element in the order of its dimensions. */
 static void terms(const struct conv *c, double *sum)
 {
 	const struct tensor *x = &c->t[0], *w = &c->t[1], *y = &c->t[2];
 	const int64_t groups = x->dim[1] / w->dim[1];
-	const struct tensor *out = &c->t[c->kind == GPU_DNN_FORWARD ? 2
-					 : c->kind == GPU_DNN_DATA  ? 0
-								    : 1];
+	const struct tensor *out = result_of(c);
 	int64_t iy[5] = {0};
 	do {
 		int64_t iw[5] = {iy[1]}, ix[5];
@@ -294,20 +302,34 @@ static void terms(const struct conv *c, double *sum)
 	} while (next(y, iy, 0));
 }
 
+static size_t elements(const struct tensor *t)
+{
+	size_t n = 1;
+	for (int a = 0; a < t->rank; a++)
+		n *= (size_t)t->dim[a];
+	return n;
+}
+
+/* A kernel may wait for what it keeps in the workspace: nothing else is written there. */
+static int workspace_is_apart(const struct conv *c)
+{
+	const struct tensor *out = result_of(c);
+	const uintptr_t data = (uintptr_t)out->data, workspace = (uintptr_t)c->workspace;
+	return workspace + WORKSPACE <= data ||
+	       data + elements(out) * (out->type == GPU_DNN_FLOAT ? 4 : 2) <= workspace;
+}
+
 static void run(void *data)
 {
 	const struct conv *c = data;
-	const struct tensor *out = &c->t[c->kind == GPU_DNN_FORWARD ? 2
-					 : c->kind == GPU_DNN_DATA  ? 0
-								    : 1];
+	const struct tensor *out = result_of(c);
 	int64_t i[5] = {0};
-	size_t n = 1, at = 0;
-	for (int a = 0; a < out->rank; a++)
-		n *= (size_t)out->dim[a];
-	double *sum = calloc(n, sizeof *sum);
+	size_t at = 0;
+	double *sum = calloc(elements(out), sizeof *sum);
+	memset(c->workspace, 0xff, WORKSPACE); /* it may hold anything afterwards */
 	terms(c, sum);
 	do {
-		put(out, i, (float)sum[at++]);
+		put(out, i, (float)(sum[at++] * (c->rough ? 1 + 1e-6 : 1)));
 	} while (next(out, i, 0));
 	free(sum);
 }
@@ -321,14 +343,13 @@ cudnnStatus_t cudnnBackendExecute(
 		{GPU_DNN_DATA_CONV, GPU_DNN_DATA_X, GPU_DNN_DATA_W, GPU_DNN_DATA_Y}};
 	const struct descriptor *config = part(plan, GPU_DNN_PLAN_CONFIG), *op;
 	struct conv c = {0};
-	unsigned char *workspace;
 	if (!handle ||
 		(config->engine != GOOD && config->engine != TENSOR && config->engine != WINOGRAD))
 		return BAD_PARAM;
-	memcpy(&workspace, find(pack, GPU_DNN_PACK_WORKSPACE)->value, sizeof workspace);
-	memset(workspace, 0xff, 1024);
+	memcpy(&c.workspace, find(pack, GPU_DNN_PACK_WORKSPACE)->value, sizeof c.workspace);
 	op = part(config, GPU_DNN_GRAPH_OPS);
 	c.kind = op->type;
+	c.rough = config->engine == WINOGRAD;
 	const int *name = names[op->type - GPU_DNN_FORWARD];
 	const struct descriptor *conv = part(op, name[0]);
 	c.axes = (int)find(conv, GPU_DNN_CONV_STRIDES)->count;
@@ -338,7 +359,7 @@ cudnnStatus_t cudnnBackendExecute(
 	numbers(conv, GPU_DNN_CONV_AFTER, c.after);
 	for (int i = 0; i < 3; i++)
 		c.t[i] = tensor_read(part(op, name[1 + i]), pack);
-	if (!alike(c.t))
+	if (!alike(c.t) || !workspace_is_apart(&c))
 		return BAD_PARAM;
 	for (int a = 0; a < c.axes; a++) /* as the library checks sizes */
 		if ((c.t[0].dim[2 + a] + c.before[a] + c.after[a] -

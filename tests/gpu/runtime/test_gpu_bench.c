@@ -1,45 +1,18 @@
 /* What `stint bench` asks of a device, on stand-ins: which steps the clock tells of, what memory
  * and peaks are made of, and what happens when a call fails. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "fake.h"
-#include "runtime/stint_gpu_api.h"
+#include "fake_tools.h"
 #include "runtime/stint_rt_gpu.h"
 
-enum { MIB = 1 << 20 };
-
-static struct fake *fake_of(stint_gpu *g)
-{
-	struct fake *f = stint_gpu_symbol(g, STINT_GPU_DRIVER, "fake");
-	assert_non_null(f);
-	return f;
-}
-
 /* A device, open, with an arena of 1 MiB. */
-static stint_gpu *gpu_new(stint_gpu_ptr *at)
+static stint_gpu *gpu_open(stint_gpu_ptr *at)
 {
-	stint_gpu *g;
-	assert_int_equal(stint_gpu_new(&g, NULL), STINT_OK);
-	assert_int_equal(stint_gpu_need(g, STINT_GPU_DRIVER), STINT_OK);
-	fake_of(g)->fail_at = fake_of(g)->calls = 0;
+	stint_gpu *g = gpu_new();
 	assert_int_equal(stint_gpu_open(g, 0), STINT_OK);
 	assert_int_equal(stint_gpu_arena(g, 0, MIB, at), STINT_OK);
 	return g;
-}
-
-static void gpu_done(stint_gpu *g)
-{
-	struct fake *f = fake_of(g);
-	stint_gpu_free(g);
-	assert_int_equal(f->live, 0);
-	assert_int_equal(f->used, 0);
 }
 
 /* --- The clock --- */
@@ -86,7 +59,7 @@ static void test_clock(void **state)
 {
 	static const int index[] = {0, 1, 1, 1, 2};
 	stint_gpu_ptr at;
-	stint_gpu *g = gpu_new(&at);
+	stint_gpu *g = gpu_open(&at);
 	unsigned char got = 0;
 	struct seen s = {.n = 0};
 	(void)state;
@@ -107,7 +80,7 @@ static void test_clock_fails(void **state)
 	(void)state;
 	for (; rc && at < 5000; at++) {
 		stint_gpu_ptr arena;
-		stint_gpu *g = gpu_new(&arena);
+		stint_gpu *g = gpu_open(&arena);
 		struct seen s = {.n = 0};
 		fake_of(g)->calls = 0;
 		fake_of(g)->fail_at = at;
@@ -126,7 +99,7 @@ static void test_clock_fails(void **state)
 static void test_memory(void **state)
 {
 	stint_gpu_ptr at;
-	stint_gpu *g = gpu_new(&at);
+	stint_gpu *g = gpu_open(&at);
 	struct stint_device_memory m;
 	int64_t sum = 0;
 	(void)state;
@@ -165,7 +138,7 @@ static void test_peaks(void **state)
 static void test_peaks_fail(void **state)
 {
 	stint_gpu_ptr at;
-	stint_gpu *g = gpu_new(&at);
+	stint_gpu *g = gpu_open(&at);
 	struct fake *f = fake_of(g);
 	int failed = 0;
 	(void)state;

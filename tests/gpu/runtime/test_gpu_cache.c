@@ -2,10 +2,6 @@
  * unwritable, several processes at once. */
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,25 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "runtime/stint_gpu_api.h"
+#include "fake_tools.h"
 
 static const char text[] =
 	"extern \"C\" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }\n";
-
-static void folder_empty(const char *folder)
-{
-	DIR *d = opendir(folder);
-	char path[4096];
-	for (struct dirent *e; d && (e = readdir(d));) {
-		snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-		unlink(path);
-	}
-	if (d)
-		closedir(d);
-	rmdir(folder);
-}
 
 /* Entries; with `path`, the last one's. */
 static int folder_count(const char *folder, char path[4096])
@@ -49,7 +30,7 @@ static int folder_count(const char *folder, char path[4096])
 	return n;
 }
 
-static stint_gpu *gpu_new(const char *folder)
+static stint_gpu *gpu_caching(const char *folder)
 {
 	stint_gpu *g;
 	assert_int_equal(stint_gpu_new(&g, NULL), STINT_OK);
@@ -111,7 +92,7 @@ static void test_hash(void **state)
 static void test_architectures(void **state)
 {
 	static const int arch[] = {80, 86, 89, 90, 100, 120};
-	stint_gpu *g = gpu_new(NULL);
+	stint_gpu *g = gpu_caching(NULL);
 	struct stint_gpu_code code = {NULL, 0, 0};
 	(void)state;
 	need_compiler(g);
@@ -136,7 +117,7 @@ static void test_options(void **state)
 		"extern \"C\" __global__ void f(float *x) { x[0] = x[1] * x[2] + x[3]; }\n";
 	const char *const fmad = "--fmad=true", *const bad = "--no-such-option";
 	struct stint_gpu_code a, b;
-	stint_gpu *g = gpu_new(NULL);
+	stint_gpu *g = gpu_caching(NULL);
 	(void)state;
 	need_compiler(g);
 	assert_int_equal(stint_gpu_compile(g, mad, 80, NULL, 0, &a), STINT_OK);
@@ -151,7 +132,7 @@ static void test_options(void **state)
 
 static void test_bad_text(void **state)
 {
-	stint_gpu *g = gpu_new("bad");
+	stint_gpu *g = gpu_caching("bad");
 	struct stint_gpu_code code;
 	(void)state;
 	folder_empty("bad");
@@ -172,7 +153,7 @@ static void test_bad_text(void **state)
 
 static void test_hit(void **state)
 {
-	stint_gpu *g = gpu_new("made/for/hits");
+	stint_gpu *g = gpu_caching("made/for/hits");
 	struct stint_gpu_code a, b;
 	(void)state;
 	folder_empty("made/for/hits");
@@ -192,7 +173,7 @@ static void test_hit(void **state)
 	assert_int_equal(compile(g, "extern \"C\" __global__ void other() {}", 90, NULL), 0);
 	assert_int_equal(folder_count("made/for/hits", NULL), 4);
 	stint_gpu_free(g);
-	g = gpu_new("made/for/hits"); /* and another program finds them */
+	g = gpu_caching("made/for/hits"); /* and another program finds them */
 	assert_int_equal(compile(g, text, 90, NULL), 1);
 	stint_gpu_free(g);
 	folder_empty("made/for/hits");
@@ -201,7 +182,7 @@ static void test_hit(void **state)
 /* An entry cut at every length, with any byte turned, or grown: never believed, written anew. */
 static void test_damage(void **state)
 {
-	stint_gpu *g = gpu_new("damage");
+	stint_gpu *g = gpu_caching("damage");
 	static const char data[] = "some code that is kept";
 	unsigned char key[GPU_KEY] = {1, 2, 3}, whole[4096], other[GPU_KEY] = {4};
 	char path[4096];
@@ -245,7 +226,7 @@ static void test_damage(void **state)
 /* Nowhere to write: everything works, without the cache. */
 static void test_unwritable(void **state)
 {
-	stint_gpu *g = gpu_new("/dev/null/no/folder");
+	stint_gpu *g = gpu_caching("/dev/null/no/folder");
 	(void)state;
 	need_compiler(g);
 	assert_int_equal(compile(g, text, 90, NULL), 0);

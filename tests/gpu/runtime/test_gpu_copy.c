@@ -1,34 +1,23 @@
 /* Order among streams, on the stand-in driver, which runs streams beside the main one as late as
  * their waits allow, or as early: a wait that is missing shows in one of the two. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "fake.h"
-#include "runtime/stint_gpu_api.h"
+#include "fake_tools.h"
 
 enum { BYTES = 256 };
 
 struct scene {
 	stint_gpu *g;
-	struct fake *fake;
 	stint_gpu_ptr at;
 	unsigned char *in, *out; /* page-locked */
 };
 
 static struct scene scene_new(int early)
 {
-	struct scene s;
+	struct scene s = {.g = gpu_new()};
 	void *in = NULL, *out = NULL;
-	assert_int_equal(stint_gpu_new(&s.g, FAKES), STINT_OK);
+	fake_of(s.g)->early = early;
 	assert_int_equal(stint_gpu_open(s.g, 0), STINT_OK);
-	s.fake = stint_gpu_symbol(s.g, STINT_GPU_DRIVER, "fake");
-	assert_non_null(s.fake);
-	s.fake->early = early;
 	assert_int_equal(stint_gpu_arena(s.g, 0, (size_t)4 * BYTES, &s.at), STINT_OK);
 	assert_int_equal(stint_gpu_pinned(s.g, BYTES, &in), STINT_OK);
 	assert_int_equal(stint_gpu_pinned(s.g, BYTES, &out), STINT_OK);
@@ -39,13 +28,6 @@ static struct scene scene_new(int early)
 	assert_int_equal(stint_gpu_fill(s.g, STINT_GPU_MAIN, s.at, 1, (size_t)4 * BYTES), STINT_OK);
 	assert_int_equal(stint_gpu_sync(s.g, STINT_GPU_MAIN), STINT_OK);
 	return s;
-}
-
-static void scene_done(const struct scene *s)
-{
-	stint_gpu_free(s->g);
-	assert_int_equal(s->fake->live, 0);
-	assert_int_equal(s->fake->depth, 0);
 }
 
 /* The main stream brings 7s, another one copies them, the main one brings the copy back. What
@@ -63,7 +45,7 @@ static int around(int stream, int early, int before, int behind)
 	rc |= stint_gpu_sync(s.g, STINT_GPU_MAIN);
 	assert_int_equal(rc, STINT_OK);
 	const int got = s.out[BYTES - 1];
-	scene_done(&s);
+	gpu_done(s.g);
 	return got;
 }
 
@@ -106,7 +88,7 @@ static void test_recorded(void **state)
 			assert_int_equal(s.out[0], 20 + k);
 		}
 		stint_gpu_graph_free(s.g, graph);
-		scene_done(&s);
+		gpu_done(s.g);
 	}
 }
 
@@ -129,7 +111,7 @@ static void test_reach(void **state)
 		rc |= stint_gpu_sync(s.g, STINT_GPU_MAIN);
 		assert_int_equal(rc, STINT_OK);
 		assert_int_equal(s.out[0], waits ? 7 : 9);
-		scene_done(&s);
+		gpu_done(s.g);
 	}
 }
 

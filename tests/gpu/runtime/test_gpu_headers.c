@@ -16,6 +16,10 @@ int main(void)
 #include <stdint.h>
 
 #include <cmocka.h>
+
+/* Names are those of the driver's symbols, each with the version that it has: no macro makes a
+ * newer one of it. */
+#define __CUDA_API_VERSION_INTERNAL
 #include <cublasLt.h>
 #include <cuda.h>
 #include <cudnn.h>
@@ -74,11 +78,39 @@ static void test_layouts(void **state)
 	assert_int_equal(offsetof(struct our_result, waves),
 		offsetof(cublasLtMatmulHeuristicResult_t, wavesCount));
 	assert_int_equal(sizeof(stint_gpu_ptr), sizeof(CUdeviceptr));
-	assert_int_equal(sizeof(CUdevice), sizeof(int));
-	assert_int_equal(sizeof(CUresult), sizeof(int));
-	assert_int_equal(sizeof(nvrtcResult), sizeof(int));
-	assert_int_equal(sizeof(cublasStatus_t), sizeof(int));
-	assert_int_equal(sizeof(CUstream), sizeof(void *));
+}
+
+/* What stint_gpu_api.h makes an int or a void * of; and values of attributes, which are given and
+ * asked for by their address. */
+static void test_sizes(void **state)
+{
+	static const size_t ints[] = {sizeof(CUresult), sizeof(CUdevice),
+		sizeof(CUdevice_attribute), sizeof(CUpointer_attribute),
+		sizeof(CUfunction_attribute), sizeof(CUstreamCaptureMode), sizeof(CUjit_option),
+		sizeof(CUlibraryOption), sizeof(nvrtcResult), sizeof(cublasStatus_t),
+		sizeof(cublasComputeType_t), sizeof(cudaDataType_t),
+		sizeof(cublasLtMatmulDescAttributes_t), sizeof(cublasLtMatrixLayoutAttribute_t),
+		sizeof(cublasLtMatmulPreferenceAttributes_t),
+		sizeof(cublasLtMatmulAlgoConfigAttributes_t), sizeof(cudnnStatus_t),
+		sizeof(cudnnBackendDescriptorType_t), sizeof(cudnnBackendAttributeName_t),
+		sizeof(cudnnBackendAttributeType_t)};
+	static const size_t values[] = {sizeof(CUmemorytype), sizeof(cublasOperation_t),
+		sizeof(cublasLtEpilogue_t), sizeof(cublasLtReductionScheme_t),
+		sizeof(cudnnDataType_t), sizeof(cudnnConvolutionMode_t),
+		sizeof(cudnnBackendHeurMode_t), sizeof(cudnnBackendNumericalNote_t)};
+	static const size_t pointers[] = {sizeof(CUcontext), sizeof(CUstream), sizeof(CUevent),
+		sizeof(CUgraph), sizeof(CUgraphNode), sizeof(CUgraphExec), sizeof(CUlibrary),
+		sizeof(CUkernel), sizeof(CUfunction), sizeof(nvrtcProgram),
+		sizeof(cublasLtHandle_t), sizeof(cublasLtMatmulDesc_t),
+		sizeof(cublasLtMatrixLayout_t), sizeof(cublasLtMatmulPreference_t),
+		sizeof(cudaStream_t), sizeof(cudnnHandle_t), sizeof(cudnnBackendDescriptor_t)};
+	(void)state;
+	for (size_t i = 0; i < sizeof ints / sizeof *ints; i++)
+		assert_int_equal(ints[i], sizeof(int));
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+		assert_int_equal(values[i], sizeof(int));
+	for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++)
+		assert_int_equal(pointers[i], sizeof(void *));
 }
 
 int main(void)
@@ -86,6 +118,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_layouts),
+		cmocka_unit_test(test_sizes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

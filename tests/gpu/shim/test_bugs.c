@@ -7,8 +7,7 @@
 
 #include "tests/gpu/shim/tools.h"
 
-static const char *mode, *library;
-static struct shim *text;
+static const char *mode;
 
 enum { N = 64 };
 static _Alignas(16) float x[N];
@@ -190,7 +189,7 @@ static void planted_bugs(void **state)
 		if (strcmp(want, UNSEEN) == 0)
 			continue;
 		/* clang does not look at the alignment of a struct that is copied */
-		if (strstr(library, "clang") && strcmp(bugs[i].kernel, "bug_misaligned") == 0)
+		if (strstr(text_library, "clang") && strcmp(bugs[i].kernel, "bug_misaligned") == 0)
 			continue;
 		if (want[0] == '<')
 			check_result(&bugs[i], want);
@@ -225,13 +224,10 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		return 2;
 	mode = argv[1];
-	library = argv[2];
-	text = open_text(library);
+	text_library = argv[2];
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(planted_bugs),
 		cmocka_unit_test(bad_launches),
 	};
-	const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	shim_close(text);
-	return failed;
+	return cmocka_run_group_tests(tests, text_open, text_close);
 }

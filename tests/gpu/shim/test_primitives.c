@@ -7,23 +7,6 @@
 #include "tests/gpu/samples/reference.h"
 #include "tests/gpu/shim/tools.h"
 
-static const char *library;
-static struct shim *text;
-
-static int setup(void **state)
-{
-	(void)state;
-	text = open_text(library);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	shim_close(text);
-	return 0;
-}
-
 /* Whole numbers below 16, exact in all three types. */
 static int element_a(int row, int k)
 {
@@ -205,7 +188,7 @@ int main(int argc, char **argv)
 {
 	if (argc != 2)
 		return 2;
-	library = argv[1];
+	text_library = argv[1];
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mma_bf16),
 		cmocka_unit_test(mma_f16),
@@ -213,5 +196,5 @@ int main(int argc, char **argv)
 		cmocka_unit_test(ldmatrix),
 		cmocka_unit_test(conversions),
 	};
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, text_open, text_close);
 }

@@ -8,23 +8,6 @@
 #include "tests/gpu/samples/reference.h"
 #include "tests/gpu/shim/tools.h"
 
-static const char *library;
-static struct shim *text;
-
-static int setup(void **state)
-{
-	(void)state;
-	text = open_text(library);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	shim_close(text);
-	return 0;
-}
-
 enum { N = 3000 };
 
 static void pointwise_bits(void **state)
@@ -41,24 +24,24 @@ static void pointwise_bits(void **state)
 		x4[i] *= 20;
 	const struct shim_range gelu[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false),
 		RANGE(bias, sizeof bias, false)};
-	run_both(text, &(struct shim_launch){.kernel = "k_gelu",
-			       .grid = {5},
-			       .block = {256},
-			       .nargs = 5,
-			       .args = (void *[]){&py, &px, &pbias, &n, &columns},
-			       .nranges = 3,
-			       .ranges = gelu});
+	run_both(&(struct shim_launch){.kernel = "k_gelu",
+		.grid = {5},
+		.block = {256},
+		.nargs = 5,
+		.args = (void *[]){&py, &px, &pbias, &n, &columns},
+		.nranges = 3,
+		.ranges = gelu});
 	ref_gelu(want, x, bias, N, 40);
 	assert_memory_equal(y, want, sizeof y);
 	const struct shim_range functions[] = {
 		RANGE(y4, sizeof y4, true), RANGE(x4, sizeof x4, false)};
-	run_both(text, &(struct shim_launch){.kernel = "k_functions",
-			       .grid = {2},
-			       .block = {256},
-			       .nargs = 3,
-			       .args = (void *[]){&py4, &px4, &n},
-			       .nranges = 2,
-			       .ranges = functions});
+	run_both(&(struct shim_launch){.kernel = "k_functions",
+		.grid = {2},
+		.block = {256},
+		.nargs = 3,
+		.args = (void *[]){&py4, &px4, &n},
+		.nranges = 2,
+		.ranges = functions});
 	ref_functions(want, x4, N);
 	assert_memory_equal(y4, want, sizeof y4);
 }
@@ -73,13 +56,13 @@ static void wide_bits(void **state)
 	for (int i = 0; i < N; i++)
 		x[i] *= 20;
 	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false)};
-	run_both(text, &(struct shim_launch){.kernel = "k_wide",
-			       .grid = {3},
-			       .block = {256},
-			       .nargs = 3,
-			       .args = (void *[]){&py, &px, &n},
-			       .nranges = 2,
-			       .ranges = ranges});
+	run_both(&(struct shim_launch){.kernel = "k_wide",
+		.grid = {3},
+		.block = {256},
+		.nargs = 3,
+		.args = (void *[]){&py, &px, &n},
+		.nranges = 2,
+		.ranges = ranges});
 	ref_wide(want, x, N);
 	for (int i = 0; i < 3 * N; i++)
 		assert_true(y[i] == y[i]);
@@ -96,12 +79,12 @@ static void bf16_bits(void **state)
 	for (unsigned i = 0; i < N; i++)
 		x[i] = (uint16_t)(i * 977 % 0x7F80 | (i & 1) << 15);
 	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false)};
-	run_both(text, &(struct shim_launch){.kernel = "k_scale_bf16",
-			       .block = {256},
-			       .nargs = 4,
-			       .args = (void *[]){&py, &px, &scale, &n},
-			       .nranges = 2,
-			       .ranges = ranges});
+	run_both(&(struct shim_launch){.kernel = "k_scale_bf16",
+		.block = {256},
+		.nargs = 4,
+		.args = (void *[]){&py, &px, &scale, &n},
+		.nranges = 2,
+		.ranges = ranges});
 	ref_scale_bf16(want, x, scale, N);
 	assert_memory_equal(y, want, sizeof y);
 }
@@ -134,13 +117,13 @@ static void adamw_bits(void **state)
 		.args = (void *[]){&p[0], &p[1], &p[2], &p[3], &p[4], &pskip, &n},
 		.nranges = 6,
 		.ranges = ranges};
-	run_both(text, &l);
+	run_both(&l);
 	ref_adamw(w2, m2, v2, g, rate, N);
 	assert_memory_equal(w, w2, sizeof w);
 	assert_memory_equal(m, m2, sizeof m);
 	assert_memory_equal(v, v2, sizeof v);
 	skip[0] = 1;
-	run_both(text, &l);
+	run_both(&l);
 	assert_memory_equal(w, w2, sizeof w);
 }
 
@@ -161,24 +144,11 @@ static void finite_check(void **state)
 		.args = (void *[]){&pbad, &px, &n},
 		.nranges = 2,
 		.ranges = ranges};
-	run_both(text, &l);
+	run_both(&l);
 	assert_int_equal(bad[0], 0);
 	x[N - 1] = NAN;
-	run_both(text, &l);
+	run_both(&l);
 	assert_int_equal(bad[0], 1);
-}
-
-/* The largest distance, relative to the largest value. */
-static double distance(const float *y, const double *want, int n)
-{
-	double most = 0, far = 0;
-	for (int i = 0; i < n; i++) {
-		most = fmax(most, fabs(want[i]));
-		far = fmax(far, fabs(y[i] - want[i]));
-		if (y[i] != y[i])
-			return INFINITY;
-	}
-	return far / most;
 }
 
 enum { ROWS = 5, COLUMNS = 300 };
@@ -198,24 +168,23 @@ static void rows_near(void **state)
 	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false),
 		RANGE(mean, sizeof mean, true), RANGE(deviation, sizeof deviation, true),
 		RANGE(scale, sizeof scale, false), RANGE(bias, sizeof bias, false)};
-	run_both(text, &(struct shim_launch){.kernel = "k_softmax",
-			       .grid = {ROWS},
-			       .block = {256},
-			       .nargs = 3,
-			       .args = (void *[]){&py, &px, &n},
-			       .nranges = 2,
-			       .ranges = ranges});
+	run_both(&(struct shim_launch){.kernel = "k_softmax",
+		.grid = {ROWS},
+		.block = {256},
+		.nargs = 3,
+		.args = (void *[]){&py, &px, &n},
+		.nranges = 2,
+		.ranges = ranges});
 	ref_softmax(want, x, ROWS, COLUMNS);
 	assert_true(distance(y, want, ROWS * COLUMNS) < 1e-6);
-	run_both(text,
-		&(struct shim_launch){.kernel = "k_layernorm",
-			.grid = {ROWS},
-			.block = {256},
-			.dynamic = COLUMNS * sizeof(float),
-			.nargs = 7,
-			.args = (void *[]){&py, &pmean, &pdeviation, &px, &pscale, &pbias, &n},
-			.nranges = 6,
-			.ranges = ranges});
+	run_both(&(struct shim_launch){.kernel = "k_layernorm",
+		.grid = {ROWS},
+		.block = {256},
+		.dynamic = COLUMNS * sizeof(float),
+		.nargs = 7,
+		.args = (void *[]){&py, &pmean, &pdeviation, &px, &pscale, &pbias, &n},
+		.nranges = 6,
+		.ranges = ranges});
 	ref_layernorm(want, x, scale, bias, ROWS, COLUMNS);
 	assert_true(distance(y, want, ROWS * COLUMNS) < 1e-6);
 }
@@ -249,7 +218,7 @@ static void block_sums_near(void **state)
 			.args = (void *[]){&py0, &py1, &px, (void *)(uintptr_t)&taken},
 			.nranges = 3,
 			.ranges = ranges};
-		run_both(text, &l);
+		run_both(&l);
 		assert_true(fabs(y0[0] - sum) < 1e-12 && fabs(y0[2] - squares) < 1e-12);
 		assert_true(fabs((double)y1[0] - sum) < 1e-4);
 		for (int i = 0; i < n; i++) {
@@ -260,7 +229,7 @@ static void block_sums_near(void **state)
 			assert_true(y1[1024 + i] == (i < taken ? x[i] : 0));
 		}
 		x[n / 2] = NAN;
-		run_both(text, &l);
+		run_both(&l);
 		assert_true(y0[1] != y0[1] && y1[0] != y1[0] && y1[1] != y1[1]);
 	}
 }
@@ -274,13 +243,13 @@ static void column_sum_bits(void **state)
 	int rows = R, columns = C;
 	fill(x, R * C, 12);
 	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false)};
-	run_both(text, &(struct shim_launch){.kernel = "k_column_sum",
-			       .grid = {2},
-			       .block = {32, 16},
-			       .nargs = 4,
-			       .args = (void *[]){&py, &px, &rows, &columns},
-			       .nranges = 2,
-			       .ranges = ranges});
+	run_both(&(struct shim_launch){.kernel = "k_column_sum",
+		.grid = {2},
+		.block = {32, 16},
+		.nargs = 4,
+		.args = (void *[]){&py, &px, &rows, &columns},
+		.nranges = 2,
+		.ranges = ranges});
 	ref_column_sum(want, x, R, C);
 	assert_memory_equal(y, want, sizeof y);
 }
@@ -292,21 +261,21 @@ static void pairs(void **state)
 	for (int i = 0; i < 32; i++)
 		x[i] = (float)i;
 	const struct shim_range ranges[] = {RANGE(y, sizeof y, true), RANGE(x, sizeof x, false)};
-	run_both(text, &(struct shim_launch){.kernel = "k_pairs",
-			       .block = {32},
-			       .nargs = 2,
-			       .args = (void *[]){&py, &px},
-			       .nranges = 2,
-			       .ranges = ranges});
+	run_both(&(struct shim_launch){.kernel = "k_pairs",
+		.block = {32},
+		.nargs = 2,
+		.args = (void *[]){&py, &px},
+		.nranges = 2,
+		.ranges = ranges});
 	for (int i = 0; i < 32; i++)
 		assert_int_equal((int)y[i], 8 * (2 * (i & ~1) + 1));
-	run_both(text, &(struct shim_launch){.kernel = "k_same",
-			       .grid = {2},
-			       .block = {64},
-			       .nargs = 2,
-			       .args = (void *[]){&py, &px},
-			       .nranges = 2,
-			       .ranges = ranges});
+	run_both(&(struct shim_launch){.kernel = "k_same",
+		.grid = {2},
+		.block = {64},
+		.nargs = 2,
+		.args = (void *[]){&py, &px},
+		.nranges = 2,
+		.ranges = ranges});
 	assert_int_equal((int)y[1], 2);
 }
 
@@ -329,14 +298,14 @@ static void gemm_near(void **state)
 		b[i] = (uint16_t)ref_narrow(x[i]);
 	const struct shim_range ranges[] = {
 		RANGE(c, sizeof c, true), RANGE(a, sizeof a, false), RANGE(b, sizeof b, false)};
-	run_both(text, &(struct shim_launch){.kernel = "k_gemm_bf16",
-			       .grid = {W / 64, M / 64},
-			       .block = {128},
-			       .dynamic = 2 * 2 * 64 * 40 * 2,
-			       .nargs = 5,
-			       .args = (void *[]){&pc, &pa, &pb, &n, &k},
-			       .nranges = 3,
-			       .ranges = ranges});
+	run_both(&(struct shim_launch){.kernel = "k_gemm_bf16",
+		.grid = {W / 64, M / 64},
+		.block = {128},
+		.dynamic = 2 * 2 * 64 * 40 * 2,
+		.nargs = 5,
+		.args = (void *[]){&pc, &pa, &pb, &n, &k},
+		.nranges = 3,
+		.ranges = ranges});
 	ref_gemm_bf16(want, a, b, M, W, K);
 	assert_true(distance(c, want, M * W) < 1e-6);
 }
@@ -345,7 +314,7 @@ int main(int argc, char **argv)
 {
 	if (argc != 2)
 		return 2;
-	library = argv[1];
+	text_library = argv[1];
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pointwise_bits),
 		cmocka_unit_test(wide_bits),
@@ -358,5 +327,5 @@ int main(int argc, char **argv)
 		cmocka_unit_test(pairs),
 		cmocka_unit_test(gemm_near),
 	};
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, text_open, text_close);
 }

@@ -1,16 +1,28 @@
 #include "tests/gpu/shim/tools.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct shim *open_text(const char *library)
+const char *text_library;
+struct shim *text;
+
+int text_open(void **state)
 {
 	char error[SHIM_TEXT];
-	struct shim *s = shim_open(library, error);
-	if (!s)
+	(void)state;
+	text = shim_open(text_library, error);
+	if (!text)
 		fail_msg("%s", error);
-	return s;
+	return 0;
+}
+
+int text_close(void **state)
+{
+	(void)state;
+	shim_close(text);
+	return 0;
 }
 
 void fill(float *x, size_t n, unsigned seed)
@@ -21,7 +33,7 @@ void fill(float *x, size_t n, unsigned seed)
 	}
 }
 
-void run_both(struct shim *text, struct shim_launch *l)
+void run_both(struct shim_launch *l)
 {
 	void *before[8], *forward[8];
 	assert_true(l->nranges <= 8);
@@ -51,4 +63,16 @@ void run_both(struct shim *text, struct shim_launch *l)
 		free(before[i]);
 		free(forward[i]);
 	}
+}
+
+double distance(const float *y, const double *want, int n)
+{
+	double most = 0, far = 0;
+	for (int i = 0; i < n; i++) {
+		most = fmax(most, fabs(want[i]));
+		far = fmax(far, fabs(y[i] - want[i]));
+		if (y[i] != y[i])
+			return INFINITY;
+	}
+	return far / most;
 }

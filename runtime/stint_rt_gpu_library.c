@@ -1,0 +1,117 @@
+/* A GPU's step's library calls: cuBLASLt's products, cuDNN's convolutions. See stint_rt_gpu.h. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "stint_lib.h"
+#include "stint_rt_gpu.h"
+
+struct stint_lib {
+	stint_gpu *g;
+	struct stint_gpu_matmul *product; /* or */
+	struct stint_gpu_conv *conv;
+	enum stint_gpu_epilogue epilogue;
+	enum stint_gpu_conv_kind kind;
+};
+
+int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *ws)
+{
+	if (l->product) {
+		const stint_gpu_ptr extra = l->epilogue == STINT_GPU_BIAS    ? gpu_address(in[2])
+					    : l->epilogue != STINT_GPU_PLAIN ? gpu_address(out[1])
+									     : 0;
+		return stint_gpu_matmul_run(l->g, STINT_GPU_MAIN, l->product, gpu_address(in[0]),
+			gpu_address(in[1]), gpu_address(out[0]), extra, gpu_address(ws));
+	}
+	const stint_gpu_ptr a = gpu_address(in[0]), b = gpu_address(in[1]), y = gpu_address(out[0]);
+	switch (l->kind) {
+	case STINT_GPU_CONV_FORWARD:
+		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, a, b, y, gpu_address(ws));
+	case STINT_GPU_CONV_DATA: /* from y's gradient and the weight */
+		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, y, b, a, gpu_address(ws));
+	case STINT_GPU_CONV_WEIGHT: /* from x and y's gradient */
+		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, a, y, b, gpu_address(ws));
+	}
+	return STINT_BAD_DATA;
+}
+
+/* Within the workspace that the plan has for it. */
+static int call_make(stint_step *s, const struct stint_lib_call *call, struct stint_lib *l)
+{
+	struct stint_gpu_product p;
+	struct stint_gpu_convolution c;
+	if (!stint_gpu_product_of(call->kind, call->p, stint_gpu_facts_of(l->g)->arch, &p)) {
+		p.cap = call->workspace;
+		p.tf32 = s->model->tf32;
+		l->epilogue = p.epilogue;
+		return stint_rt_gpu_told(s, l->g, stint_gpu_matmul_new(l->g, &p, &l->product));
+	}
+	if (stint_gpu_convolution_of(call->kind, call->p, &c)) {
+		snprintf(s->message, sizeof s->message, "no library does %s on a GPU", call->kind);
+		return STINT_BAD_MACHINE;
+	}
+	c.cap = call->workspace;
+	c.tf32 = s->model->tf32;
+	c.strict = s->model->strict;
+	l->kind = c.kind;
+	return stint_rt_gpu_told(s, l->g, stint_gpu_conv_new(l->g, &c, &l->conv));
+}
+
+static int calls_make(stint_step *s, stint_gpu *g)
+{
+	s->lib = calloc((size_t)s->model->nlib + 1, sizeof *s->lib);
+	if (!s->lib)
+		return stint_rt_gpu_no_memory(s);
+	for (int i = 0; i < s->model->nlib; i++) {
+		s->lib[i] = calloc(1, sizeof **s->lib);
+		if (!s->lib[i])
+			return stint_rt_gpu_no_memory(s);
+		s->lib[i]->g = g;
+		const int rc = call_make(s, &s->model->lib[i], s->lib[i]);
+		if (rc)
+			return rc;
+	}
+	return STINT_OK;
+}
+
+/* Libraries load their kernels, and take memory, when they are first used: now rather than while
+ * the step is being recorded. What this computes is of no use: every operand is at one place, and
+ * the arena is cleared afterwards. But the workspace is a place of its own, as in a step: counters
+ * may stand there that a kernel waits for. A step has both at once, so that there is room. */
+static int calls_use(stint_step *s, stint_gpu *g)
+{
+	enum { OPERANDS = 4, ALIGNMENT = 256 };
+	void *at[OPERANDS];
+	const void *in[OPERANDS];
+	int rc = STINT_OK;
+	for (int i = 0; i < s->model->nlib && !rc; i++) {
+		const size_t workspace = s->model->lib[i].workspace;
+		for (int k = 0; k < OPERANDS; k++)
+			in[k] = at[k] = s->arena +
+					(workspace + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+		rc = stint_lib_run(s->lib[i], in, at, s->arena);
+	}
+	if (!rc)
+		rc = stint_gpu_sync(g, STINT_GPU_MAIN);
+	if (!rc)
+		rc = stint_gpu_memory_note(g, "libraries' kernels");
+	return stint_rt_gpu_told(s, g, rc);
+}
+
+int stint_rt_gpu_library(stint_step *s, stint_gpu *g)
+{
+	const int rc = calls_make(s, g);
+	return rc || s->model->nlib == 0 ? rc : calls_use(s, g);
+}
+
+void stint_rt_gpu_library_free(stint_step *s)
+{
+	for (int i = 0; s->lib && i < s->model->nlib && s->lib[i]; i++) {
+		if (s->lib[i]->product)
+			stint_gpu_matmul_free(s->lib[i]->product);
+		if (s->lib[i]->conv)
+			stint_gpu_conv_free(s->lib[i]->conv);
+		free(s->lib[i]);
+	}
+	free(s->lib);
+	s->lib = NULL;
+}
