@@ -1,6 +1,7 @@
 /* stint show DIR | PLAN.json | MODEL.onnx */
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/cli.h"
@@ -28,7 +29,7 @@ static enum status read_pair(
 }
 
 static enum status print_plan(struct arena *a, const struct problem *p, const struct plan *plan,
-	bool all_steps, struct diag *d)
+	bool all_steps, bool gpu, struct diag *d)
 {
 	if (all_steps || plan->nstep <= STEPS_SHOWN)
 		TRY(report_schedule(stdout, a, p, plan, d));
@@ -36,7 +37,7 @@ static enum status print_plan(struct arena *a, const struct problem *p, const st
 		printf("%d steps: --steps lists them\n", plan->nstep);
 	TRY(report_plan(stdout, a, p, plan, d));
 	TRY(report_details(stdout, a, p, plan, d));
-	report_needs(stdout, plan->arena_bytes, false);
+	report_needs(stdout, plan->arena_bytes, gpu);
 	return ST_OK;
 }
 
@@ -71,6 +72,10 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 {
 	struct shown s;
 	bool json = o->json != 0;
+	const char *kernels = beside(a, path, "kernels.cu"); /* in a folder for a GPU */
+	if (!kernels)
+		return diag_nomem(d);
+	const bool gpu = access(kernels, F_OK) == 0;
 	TRY(read_pair(a, graph, path, &s, d));
 	if (!s.plan->feasible && o->html)
 		return diag_fail(d, ST_BUDGET, &(struct where){.file = path}, NULL,
@@ -89,7 +94,7 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 				(long long)s.plan->min_bytes_proven);
 		return ST_OK;
 	}
-	TRY(plan_check(s.problem, s.plan, 64, path, d));
+	TRY(plan_check(s.problem, s.plan, gpu ? 256 : 64, path, d));
 	if (o->html)
 		TRY(show_html(o->html, a, s.problem, s.plan, d));
 	if (o->trace)
@@ -100,7 +105,7 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 		return report_json(stdout, a, s.problem, s.plan, d);
 	if (o->html || o->trace || o->onnx)
 		return ST_OK;
-	return print_plan(a, s.problem, s.plan, o->steps != 0, d);
+	return print_plan(a, s.problem, s.plan, o->steps != 0, gpu, d);
 }
 
 static bool ends_with(const char *s, const char *end)

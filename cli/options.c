@@ -29,7 +29,7 @@ enum {
 enum { LIST_MAX = 64 };
 /* Kernels whose threads each have scratch of their own run with so many on a GPU, whatever the
  * processors here. */
-enum { NOT_GIVEN = INT_MIN, GPU_THREADS = 32 };
+enum { NOT_GIVEN = INT_MIN, GPU_THREADS = 32, GPU_ARCH = 90 };
 
 struct lists {
 	int ndim, ntie, nfix, nkeep, ntrain, nfreeze, nuntie, nstop, nonce, nagain, nops;
@@ -219,6 +219,11 @@ static enum status check_words(struct options *o, struct diag *d)
 			o->portable ? "portable"
 			: o->isa    ? "isa"
 				    : "debug-arena");
+	if (!cuda && o->arch != NOT_GIVEN)
+		return diag_fail(d, ST_USAGE, NULL, "add --target cuda",
+			"--arch names a GPU's architecture");
+	if (o->arch == NOT_GIVEN)
+		o->arch = GPU_ARCH;
 	if (stint_gpu_arch(o->arch / 10, o->arch % 10) != o->arch)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--arch is 80, 86, 89, 90, 100 or 120, not %d", o->arch);
@@ -457,7 +462,7 @@ enum status options_parse(struct arena *a, enum command_kind kind, int argc, con
 		.bn_variance = "unbiased",
 		.fuse = "on",
 		.effort = 1,
-		.arch = 90,
+		.arch = NOT_GIVEN,
 		.threads = NOT_GIVEN};
 	const struct options defaults = o;
 	int want_help = 0;

@@ -218,6 +218,12 @@ static void print_primitives(const struct kernels *ks, struct text *t)
 
 static void print_start(const struct kernels *ks, struct text *t)
 {
+	text_puts(t,
+		"/* The kernels that step.c launches, for NVRTC (--fmad=false), written by stint.\n"
+		" *\n"
+		" * Below: what kernels are written with, then each under its node's operator, "
+		"shapes\n"
+		" * and launch; step.c says which node of the model and which step calls it. */\n");
 	text_puts(t, cuda_types_text);
 	text_puts(t, cuda_numbers_text);
 	text_puts(t, "\ntypedef float real;\n\n#define restrict __restrict__\n");
@@ -436,7 +442,8 @@ static void print_launch(const struct kernel *k, int index, struct text *t)
 void print_launches(const struct kernels *ks, struct text *t)
 {
 	int index = 0;
-	text_puts(t, "\nstatic const struct stint_kernel launches[] = {\n");
+	text_puts(t, "\n/* Name, blocks, threads of a block, arguments. */\n"
+		     "static const struct stint_kernel launches[] = {\n");
 	for (int i = 0; i < ks->n; i++) {
 		const struct kernel *k = &ks->kernel[i];
 		for (int stage = 0; k->function == i && stage < k->nstage; stage++) {

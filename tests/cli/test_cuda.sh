@@ -56,6 +56,8 @@ expect 2 stint compile "$models/mlp.onnx" $ce --target cuda --isa x86-64 -o no
 expect 2 stint compile "$models/mlp.onnx" $ce --target cuda --debug-arena -o no
 expect 2 stint compile "$models/mlp.onnx" $ce --target cuda --arch 70 -o no
 said 80 86 89 90 100 120
+expect 2 stint compile "$models/mlp.onnx" $ce --arch 90 -o no
+said "--arch" "add --target cuda"
 absent no
 
 # Activations in the host's memory, where that helps; the graph and the plan say so, and pass the checker.
@@ -65,7 +67,7 @@ grep -q '{"fetch":' host/plan.json || fail "host/plan.json fetches nothing"
 grep -q 'stint_fetch(s, ' host/step.c || fail "host/step.c fetches nothing"
 expect 0 stint check --graph host/graph.json host/plan.json
 expect 0 stint show host --steps
-told "host memory" "fetch "
+told "host memory" "fetch " "of the GPU's memory"
 expect 0 stint show host --html host.html --trace host.json
 present host.html host.json
 expect 0 stint plan --graph host/graph.json --target cuda --budget min -o host.plan

@@ -11,10 +11,11 @@
 #   g  measured memory against the plan, and time, at ten budgets
 #   h  compute-sanitizer's memcheck and racecheck on two small models
 #
-#   --stage a,b,e     these only; results gather in --out, so stages may be run one by one
+#   --stage a,b,e     these only; results gather in --out, so stages may be run one by one, c and d model by model
 #   --quick           small shapes, few cases: five minutes
 #   --out FOLDER      default build/gpu; results.json, table.md, and what was said (log.txt)
-#   --python PROGRAM  with torch for c and d (default python3); without CUDA in its torch they are skipped
+#   --python PROGRAM  with torch and onnx for c and d (default python3); without CUDA in its torch they are skipped. Its
+#                     NVIDIA libraries are ours too. torch.compile wants a C compiler and Python's headers (python3-dev)
 #   --build FOLDER    default build; with STINT_GPU_NO_BUILD=1 in the environment it is taken as it is
 #   --models, --variants, --budgets, --cases, --batch, --length, --steps, --rounds, --limit SECONDS (of stage e): see
 #                     tests/bench/gpu/run.py --help
@@ -41,7 +42,11 @@ fi
 command -v python3 >/dev/null || { echo "python3 is needed"; exit 77; }
 targets="stint compare_tensors make_inputs gpu_device fake_cuda fake_cublaslt fake_cudnn"
 if [ -z "${STINT_GPU_NO_BUILD:-}" ]; then
-	[ -e "$build/CMakeCache.txt" ] || cmake -S "$root" -B "$build" >/dev/null
+	# the quickstart's build leaves the tests out
+	cmake -S "$root" -B "$build" -DSTINT_TESTS=ON >/dev/null || {
+		echo "tools/setup.sh tests installs what building needs" >&2
+		exit 1
+	}
 	# shellcheck disable=SC2086 # targets are words
 	cmake --build "$build" -j "$(nproc)" --target $targets >/dev/null
 fi

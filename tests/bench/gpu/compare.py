@@ -2,6 +2,7 @@
 import json
 import re
 import subprocess
+import threading
 
 from tools import ROOT, Failed, last_line, median, named
 
@@ -22,13 +23,17 @@ class Worker:
              str(a.length), "--device", a.device, "--precision", a.precision] + ["--tiny"] * a.tiny,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.words, text=True, cwd=HERE)
 
-    def turn(self, steps):
+    def turn(self, steps, limit=900):
+        late = threading.Timer(limit, self.process.kill)
+        late.start()
         try:
             self.process.stdin.write(f"{steps}\n")
             self.process.stdin.flush()
             line = self.process.stdout.readline()
         except BrokenPipeError:
             line = ""
+        finally:
+            late.cancel()
         if line:
             return json.loads(line)
         self.process.wait()
@@ -144,9 +149,9 @@ def each(names, what, say):
 
 
 def stage(tools, torch_too, ours_too):
-    """Results of c and of d: each {model: {...}}; and how many things went wrong."""
+    """Results of c and of d, each {model: {...}}, and how many things went wrong in each."""
     a = tools.args
-    theirs, ours, wrong = {}, {}, 0
+    theirs, ours, wrong = {}, {}, {"c": 0, "d": 0}
     for model in a.models.split(","):
         first, of = None, {}
         shape = {"batch": batch(a, model), "length": a.length, "precision": a.precision, "tiny": a.tiny}
@@ -155,14 +160,14 @@ def stage(tools, torch_too, ours_too):
                 of = budgets_of(tools, model)
             except Failed as e:
                 print(f"   {model}: FAILED: {e}", flush=True)
-                wrong += 1
+                wrong["d"] += 1
 
             def one(name, model=model, of=of):
                 return ours_of(tools, compiled(tools, model, of[name]), a.steps)
             got, n = each(of, one, lambda name, r, model=model: print(
                 f"   {model}, {name}: {r['step_ms']:.4g} ms, arena {r['arena_bytes'] / 2**30:.2f} GiB", flush=True))
             ours[model] = shape | {"budgets": got}
-            wrong += n
+            wrong["d"] += n
             best = next(iter(of), None)
             first = None if "error" in got.get(best, {"error": ""}) else folder_of(tools, model, of[best])
         if torch_too:
@@ -170,5 +175,5 @@ def stage(tools, torch_too, ours_too):
                           lambda name, r, model=model: print(f"   {model}, PyTorch {name}: {r['step_ms']:.4g} ms" + (
                               f"; ours {r['ratio']:.3f} times as long" if "ratio" in r else ""), flush=True))
             theirs[model] = shape | {"variants": got}
-            wrong += n
+            wrong["c"] += n
     return theirs, ours, wrong

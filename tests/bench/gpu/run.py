@@ -62,6 +62,9 @@ class Results:
         self.failed = False
 
     def keep(self, stage, verdict, words, data, seconds):
+        before = self.all.get(stage, {})
+        if stage in "cd" and before.get("fake") == self.tools.args.fake:  # other models' results stay
+            data = before["data"] | data
         self.all[stage] = {"verdict": verdict, "words": words, "seconds": round(seconds, 1), "with": versions(self.tools),
                            "fake": self.tools.args.fake, "data": data}
         self.path.write_text(json.dumps(self.all, indent=1) + "\n")
@@ -72,7 +75,7 @@ class Results:
 
 def against_torch(tools, results, wanted):
     """Stages c and d in one go, so that they take turns."""
-    start, verdict = time.time(), {}
+    start = time.time()
     why = compare.torch_there(tools) if "c" in wanted else ""
     torch_too, ours_too = "c" in wanted and not why, "d" in wanted
     if ours_too:
@@ -86,13 +89,12 @@ def against_torch(tools, results, wanted):
     if not torch_too and not ours_too:
         return
     theirs, ours, wrong = compare.stage(tools, torch_too, ours_too)
-    verdict = "FAILED" if wrong else "ok"
     for name, there, data in (("c", torch_too, theirs), ("d", ours_too, ours)):
         if there:
             kind = "variants" if name == "c" else "budgets"
             words = "; ".join(f"{m}: " + ", ".join(f"{v} {r['step_ms']:.4g} ms" if "step_ms" in r else f"{v} failed"
                                                    for v, r in d[kind].items()) for m, d in data.items())
-            results.keep(name, verdict, words, data, time.time() - start)
+            results.keep(name, "FAILED" if wrong[name] else "ok", words, data, time.time() - start)
 
 
 def argparse_cpu(tools):

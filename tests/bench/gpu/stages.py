@@ -218,14 +218,14 @@ def one_point(tools, model, options, data, budget):
 
 
 def sweep_faults(points):
-    faults, fastest = [], None
+    faults, slowest = [], None
     for p in points:
         if abs(p.get("off", 0)) > 2 * MIB:
             faults.append(f"{p['budget']}: the peak is {p['off'] / MIB:.1f} MiB off")
-        if fastest and p["step_ms"] < 0.98 * fastest["step_ms"]:
-            faults.append(f"{p['budget']}: faster than {fastest['budget']}")
-        if not fastest or p["step_ms"] > fastest["step_ms"]:
-            fastest = p
+        if slowest and p["step_ms"] < 0.98 * slowest["step_ms"]:
+            faults.append(f"{p['budget']}: faster than {slowest['budget']}")
+        if not slowest or p["step_ms"] > slowest["step_ms"]:
+            slowest = p
     return faults
 
 

@@ -24,6 +24,10 @@ class Tools:
         self.work.mkdir(parents=True, exist_ok=True)
         self.log = open(self.out / "log.txt", "a", encoding="utf-8")
         self.lock = threading.Lock()
+        self.prefix = ""
+        if not args.fake:  # a virtual environment that nobody activated has NVIDIA's libraries too
+            done = self.run(args.python, "-c", "import sys; print(sys.prefix)", check=False)
+            self.prefix = done.stdout.strip()
 
     # --- programs ---
 
@@ -31,6 +35,8 @@ class Tools:
         env = dict(os.environ)
         env.setdefault("STINT_CACHE", str(self.out / "cache"))
         env.setdefault("CFLAGS", "-O0" if self.args.fake else "-O1")
+        if self.prefix:
+            env["VIRTUAL_ENV"] = self.prefix
         if self.args.fake:
             env["STINT_CUDA_LIBS"] = str(self.fakes)
             if folder:
@@ -45,6 +51,8 @@ class Tools:
                                   env=self.environment(folder), cwd=self.work)
         except subprocess.TimeoutExpired as late:
             raise Failed(f"{pathlib.Path(command[0]).name} took more than {timeout} s") from late
+        except OSError as e:  # no such program
+            done = subprocess.CompletedProcess(command, 127, "", f"{e}\n")
         with self.lock:
             self.log.write(f"$ {' '.join(command)}\n{done.stdout}{done.stderr}-> {done.returncode}\n")
             self.log.flush()
