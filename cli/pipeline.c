@@ -358,6 +358,37 @@ static enum status free_would_do(struct pipeline *p, bool *would)
 	return ST_OK;
 }
 
+static int64_t least_workspace(const struct problem_op *op)
+{
+	int64_t least = op->choice[0].workspace;
+	for (int k = 1; k < op->nchoice; k++)
+		if (op->choice[k].workspace < least)
+			least = op->choice[k].workspace;
+	return least;
+}
+
+/* What to do about a budget below `known`, the smallest that is met. */
+static const char *what_helps(struct pipeline *p, int64_t known)
+{
+	const struct problem *problem = p->train ? p->train_problem.problem
+						 : p->eval_problem.problem;
+	const struct problem_op *most = NULL;
+	int64_t bytes = known / 2;
+	for (int o = 0; o < problem->nop; o++)
+		if (least_workspace(&problem->op[o]) > bytes) {
+			most = &problem->op[o];
+			bytes = least_workspace(most);
+		}
+	char x[24];
+	if (most)
+		return arena_printf(p->arena,
+			"ask for the first of these numbers or more: %s of it are the "
+			"workspace of node '%s', which shapes and the machine settle",
+			bytes_human(bytes, x), most->name);
+	return "ask for the first of these numbers or more, a smaller batch, or an optimizer "
+	       "with less state";
+}
+
 /* Both plans fit or the message says what would. */
 static enum status not_met(struct pipeline *p)
 {
@@ -378,8 +409,7 @@ static enum status not_met(struct pipeline *p)
 		: outputs && !p->o->no_outputs
 			? "training needs less: with --no-outputs evaluation computes the loss "
 			  "alone"
-			: "ask for the first of these numbers or more, a smaller batch, or an "
-			  "optimizer with less state",
+			: what_helps(p, known),
 		"no plan found within %lld bytes (%s); smallest budget met: %lld bytes (%s); "
 		"proven lower bound: %lld bytes (%s)",
 		(long long)p->plan_options.budget, bytes_human(p->plan_options.budget, x),

@@ -60,6 +60,11 @@ expect 2 stint compile "$models/mlp.onnx" $ce --arch 90 -o no
 said "--arch" "add --target cuda"
 absent no
 
+# Nothing but a library's workspace is in the way: the message says so.
+expect 4 stint compile "$models/mlp.onnx" $ce --target cuda --budget 1MiB -o no
+said "MiB of it are the workspace of node '/1/Gemm'"
+absent no
+
 # Activations in the host's memory, where that helps; the graph and the plan say so, and pass the checker.
 expect 0 stint compile "$models/gpt.onnx" $ce --target cuda --budget min --offload host:16KiB --no-build -o host
 told "host memory"
