@@ -1,10 +1,11 @@
 #!/bin/sh
-# scatter.sh BUILD SOURCE CXX WORK CASE STEPS [apart]: how far a GPU's bf16 gradients are from those in single precision, beside
-# the C target's in bf16. One step says little: a rounding that turns a ReLU over, or a maximum, changes a column of a
-# gradient, in one text here and in the other there. So STEPS steps, each from weights shaken by as much as one rounding,
-# and geometric means; the GPU's may be `limit` times the C target's, what chance does not come to (hf_t5, which scatters
-# most: 1.07, and a standard error of 0.07, of 64 steps). With apart, where the C target is off by so much that it would hide the GPU's own: the two must be within a
-tenth of that of each other. CASE as in model.sh; kernels run through the shim.
+# scatter.sh BUILD SOURCE CXX WORK CASE STEPS [apart]: how far a GPU's bf16 gradients are from those in single precision,
+# beside the C target's in bf16. One step says little: a rounding that turns a ReLU over, or a maximum, changes a
+# column of a gradient, in one text here and in the other there. So STEPS steps, each from weights shaken by as much as
+# one rounding, and geometric means; the GPU's may be `limit` times the C target's, what chance does not come to (hf_t5,
+# which scatters most: 1.07, and a standard error of 0.07, of 64 steps). With apart, where the C target is off by so much
+# that it would hide the GPU's own: the two must be within a tenth of that of each other. CASE as in model.sh; kernels
+# run through the shim. STINT_MUTATION: what sed does to their text first.
 set -eu
 build=$1 source=$2 cxx=$3 work=$4 case=$5 steps=$6
 limit=1.4 from=fp32
