@@ -2,10 +2,11 @@
  * steps that run on the CPU. Any shape and type, dense layouts, convolutions channels last too. */
 #include "runtime/stint_lib.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/gpu/elements.h"
 
 struct stint_lib {
 	char kind[24];
@@ -47,59 +48,10 @@ const char *stint_lib_identity(int threads, char buf[static 96])
 	return buf;
 }
 
-/* --- Elements: floats, bf16, fp16 --- */
-
-enum { WIDE, BFLOAT, HALF };
-
-static int type_of(int64_t types, int bit)
+/* Of a call's `types`, the one behind `bit`. */
+static enum element type_of(int64_t types, int bit)
 {
-	return !(types & bit) ? WIDE : types & 8 ? HALF : BFLOAT;
-}
-
-static double value(const void *x, int type, int64_t i)
-{
-	float v;
-	if (type == WIDE)
-		return (double)((const float *)x)[i];
-	const uint16_t half = ((const uint16_t *)x)[i];
-	if (type == HALF) {
-		const int exponent = half >> 10 & 31, fraction = half & 1023;
-		const double size = exponent == 31 ? (double)INFINITY
-				    : exponent     ? ldexp(1024 + fraction, exponent - 25)
-						   : ldexp(fraction, -24);
-		return half & 0x8000 ? -size : size;
-	}
-	const uint32_t bits = (uint32_t)half << 16;
-	memcpy(&v, &bits, sizeof v);
-	return (double)v;
-}
-
-/* To the nearest, ties to even; no NaNs here. */
-static uint16_t rounded(int type, float v)
-{
-	uint32_t bits;
-	if (type == HALF) {
-		const double size = fabs((double)v);
-		int exponent;
-		(void)frexp(size, &exponent);
-		const int least = exponent < -13 ? -24 : exponent - 11; /* of the last place */
-		const double units = nearbyint(ldexp(size, -least));
-		const uint16_t sign = v < 0 ? 0x8000 : 0;
-		if (ldexp(units, least) > 65504)
-			return sign | 0x7C00;
-		return (uint16_t)(sign |
-				  (least == -24 ? (int)units : (least + 24) * 1024 + (int)units));
-	}
-	memcpy(&bits, &v, sizeof bits);
-	return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-
-static void store(void *y, int type, int64_t i, double v)
-{
-	if (type == WIDE)
-		((float *)y)[i] = (float)v;
-	else
-		((uint16_t *)y)[i] = rounded(type, (float)v);
+	return !(types & bit) ? ELEMENT_FLOAT : types & 8 ? ELEMENT_FP16 : ELEMENT_BF16;
 }
 
 /* --- Products --- */
@@ -110,16 +62,16 @@ static void matmul(const int64_t *p, int bias, const void *const *in, void *y)
 	for (int64_t b = 0; b < p[0]; b++)
 		for (int64_t i = 0; i < m; i++)
 			for (int64_t j = 0; j < n; j++) {
-				double sum = bias ? value(in[2], 0, j) : 0;
+				double sum = bias ? element_get(in[2], ELEMENT_FLOAT, j) : 0;
 				for (int64_t r = 0; r < k; r++) {
 					const int64_t at0 = p[4] ? r * m + i : i * k + r;
 					const int64_t at1 = p[5] ? j * k + r : r * n + j;
-					sum += value(in[0], type_of(p[8], 1),
+					sum += element_get(in[0], type_of(p[8], 1),
 						       (p[6] ? b * m * k : 0) + at0) *
-					       value(in[1], type_of(p[8], 2),
+					       element_get(in[1], type_of(p[8], 2),
 						       (p[7] ? b * n * k : 0) + at1);
 				}
-				store(y, type_of(p[8], 4), (b * m + i) * n + j, sum);
+				element_set(y, type_of(p[8], 4), (b * m + i) * n + j, sum);
 			}
 }
 
@@ -200,8 +152,8 @@ static void meet_all(
 			element(v, ko, ci, c, f, w), element(v, b, ko, v->k, o, y)};
 		const int one = result == X ? W : X, other = result == Y ? W : Y;
 		if (from >= 0)
-			sum[at[result]] += value(of[one], type[one], at[one]) *
-					   value(of[other], type[other], at[other]);
+			sum[at[result]] += element_get(of[one], type[one], at[one]) *
+					   element_get(of[other], type[other], at[other]);
 	}
 }
 
@@ -225,10 +177,11 @@ static int convolve(const struct stint_lib *l, const void *const *in, void *out)
 	type[second] = type_of(v.types, 2);
 	type[result] = type_of(v.types, 4);
 	for (int64_t i = 0; v.bias && i < numel[Y]; i++)
-		sum[i] = value(in[2], 0, v.last ? i % v.k : i / volume(v.out) % v.k);
+		sum[i] = element_get(
+			in[2], ELEMENT_FLOAT, v.last ? i % v.k : i / volume(v.out) % v.k);
 	meet_all(&v, result, of, type, sum);
 	for (int64_t i = 0; i < numel[result]; i++)
-		store(out, type[result], i, sum[i]);
+		element_set(out, type[result], i, sum[i]);
 	free(sum);
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "fake_later.h"
 #include "runtime/stint_gpu_api.h"
+#include "tests/gpu/elements.h"
 
 #define GPU_PROTOTYPE(type, name, parameters) type name parameters;
 GPU_CUBLASLT(GPU_PROTOTYPE)
@@ -195,46 +196,37 @@ int cublasLtMatmulAlgoConfigGetAttribute(
 	return 0;
 }
 
-static float read_at(const void *p, int type, int64_t i)
+static enum element element_of(int type)
 {
-	uint16_t half;
-	float f;
-	if (type == GPU_LT_R_32F) {
-		memcpy(&f, (const char *)p + 4 * i, 4);
-		return f;
-	}
-	memcpy(&half, (const char *)p + 2 * i, 2);
-	const uint32_t bits = (uint32_t)half << 16;
-	memcpy(&f, &bits, 4);
-	return f;
+	return type == GPU_LT_R_32F   ? ELEMENT_FLOAT
+	       : type == GPU_LT_R_16F ? ELEMENT_FP16
+				      : ELEMENT_BF16;
 }
 
-static void write_at(void *p, int type, int64_t i, float f)
+static double read_at(const void *p, int type, int64_t i)
 {
-	uint32_t bits;
-	memcpy(&bits, &f, 4);
-	if (type == GPU_LT_R_32F) {
-		memcpy((char *)p + 4 * i, &f, 4);
-		return;
-	}
-	const uint16_t half = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-	memcpy((char *)p + 2 * i, &half, 2);
+	return element_get(p, element_of(type), i);
+}
+
+static void write_at(void *p, int type, int64_t i, double v)
+{
+	element_set(p, element_of(type), i, v);
 }
 
 /* Sum over k of one row of op(A) or one column of op(B), for the bias gradients. */
-static float sum_k(const void *p, const struct layout *l, int k_is_rows, int64_t at)
+static double sum_k(const void *p, const struct layout *l, int k_is_rows, int64_t at)
 {
 	const int64_t k = k_is_rows ? l->rows : l->cols;
 	double sum = 0;
 	for (int64_t i = 0; i < k; i++)
-		sum += (double)read_at(p, l->type, k_is_rows ? i + at * l->ld : at + i * l->ld);
-	return (float)sum;
+		sum += read_at(p, l->type, k_is_rows ? i + at * l->ld : at + i * l->ld);
+	return sum;
 }
 
 /* An operand as the product takes it: tf32 has 10 bits behind the point. */
 static double operand_at(const struct desc *e, const void *p, int type, int64_t i)
 {
-	float f = read_at(p, type, i);
+	float f = (float)read_at(p, type, i);
 	uint32_t bits;
 	if (e->compute == GPU_LT_COMPUTE_TF32 && type == GPU_LT_R_32F) {
 		memcpy(&bits, &f, 4);
@@ -279,10 +271,10 @@ static void multiply(void *data)
 				const int64_t at = s * out->step + row + col * out->ld;
 				double v = (double)p->scale * dot(e, p->a, x, p->b, y, s, row, col);
 				if (p->keep != 0)
-					v += (double)p->keep * (double)read_at(p->d, out->type, at);
+					v += (double)p->keep * read_at(p->d, out->type, at);
 				if (e->epilogue == GPU_LT_EPILOGUE_BIAS)
-					v += (double)read_at(e->bias, out->type, row);
-				write_at(p->d, out->type, at, (float)v);
+					v += read_at(e->bias, out->type, row);
+				write_at(p->d, out->type, at, v);
 			}
 	if (e->epilogue == GPU_LT_EPILOGUE_BGRADA)
 		for (int64_t row = 0; row < out->rows; row++)

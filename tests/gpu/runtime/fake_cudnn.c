@@ -6,6 +6,7 @@
 
 #include "fake_later.h"
 #include "runtime/stint_gpu_api.h"
+#include "tests/gpu/elements.h"
 
 #define GPU_PROTOTYPE(type, name, parameters) type name parameters;
 GPU_CUDNN(GPU_PROTOTYPE)
@@ -222,36 +223,29 @@ static int alike(const struct tensor *t)
 	return 0;
 }
 
-static float get(const struct tensor *t, const int64_t *i)
+static enum element element_of(const struct tensor *t)
 {
-	int64_t at = 0;
-	uint32_t bits;
-	uint16_t half;
-	float f;
-	for (int a = 0; a < t->rank; a++)
-		at += i[a] * t->step[a];
-	if (t->type == GPU_DNN_FLOAT)
-		memcpy(&bits, t->data + 4 * at, 4);
-	else {
-		memcpy(&half, t->data + 2 * at, 2);
-		bits = (uint32_t)half << 16;
-	}
-	memcpy(&f, &bits, 4);
-	return f;
+	return t->type == GPU_DNN_FLOAT  ? ELEMENT_FLOAT
+	       : t->type == GPU_DNN_HALF ? ELEMENT_FP16
+					 : ELEMENT_BF16;
 }
 
-static void put(const struct tensor *t, const int64_t *i, float f)
+static int64_t place(const struct tensor *t, const int64_t *i)
 {
 	int64_t at = 0;
-	uint32_t bits;
 	for (int a = 0; a < t->rank; a++)
 		at += i[a] * t->step[a];
-	memcpy(&bits, &f, 4);
-	const uint16_t half = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-	if (t->type == GPU_DNN_FLOAT)
-		memcpy(t->data + 4 * at, &bits, 4);
-	else
-		memcpy(t->data + 2 * at, &half, 2);
+	return at;
+}
+
+static double get(const struct tensor *t, const int64_t *i)
+{
+	return element_get(t->data, element_of(t), place(t, i));
+}
+
+static void put(const struct tensor *t, const int64_t *i, double v)
+{
+	element_set(t->data, element_of(t), place(t, i), v);
 }
 
 /* Counts i up to the tensor's sizes, its first `from` numbers staying; 0 after the last. */
@@ -295,9 +289,8 @@ static void terms(const struct conv *c, double *sum)
 			int64_t at = 0;
 			for (int a = 0; a < out->rank; a++)
 				at = at * out->dim[a] + io[a];
-			sum[at] += (double)(out == x ? 1 : get(x, ix)) *
-				   (double)(out == w ? 1 : get(w, iw)) *
-				   (double)(out == y ? 1 : get(y, iy));
+			sum[at] += (out == x ? 1 : get(x, ix)) * (out == w ? 1 : get(w, iw)) *
+				   (out == y ? 1 : get(y, iy));
 		} while (next(w, iw, 1));
 	} while (next(y, iy, 0));
 }
@@ -329,7 +322,7 @@ static void run(void *data)
 	memset(c->workspace, 0xff, WORKSPACE); /* it may hold anything afterwards */
 	terms(c, sum);
 	do {
-		put(out, i, (float)(sum[at++] * (c->rough ? 1 + 1e-6 : 1)));
+		put(out, i, sum[at++] * (c->rough ? 1 + 1e-6 : 1));
 	} while (next(out, i, 0));
 	free(sum);
 }

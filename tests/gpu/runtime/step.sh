@@ -1,5 +1,5 @@
 #!/bin/sh
-# step.sh BUILD SOURCE CXX FAKES WORK CASE [tf32]: `stint compile --target cuda`, then run and train, on stand-ins
+# step.sh BUILD SOURCE CXX FAKES WORK CASE [tf32|bf16|fp16]: `stint compile --target cuda`, then run and train, on stand-ins
 # for the driver and the libraries (FAKES) and the real NVRTC; the kernels themselves as the shim runs them; then bench.
 # One step kernel by kernel against PyTorch's numbers, and steps as replayed graphs against those in C.
 # Streams beside the main one run as late as they may, then as early. Says nothing about a GPU. CASE is a folder of tests/models/cases.
@@ -13,7 +13,12 @@ file() { # NAME
 }
 data="--input $(file input0.npy) --target $(file target.npy)"
 read -r tolerance _ narrow <"$(file tolerance)"
-[ "$precision" = fp32 ] || tolerance=$(awk "BEGIN { print $narrow / 8 }") # as many bits as fp16
+narrowed=fp32
+case $precision in
+bf16) tolerance=$narrow narrowed=bf16 ;;
+fp16) tolerance=$(awk "BEGIN { print $narrow / 8 }") narrowed=fp16 ;;
+tf32) tolerance=$(awk "BEGIN { print $narrow / 8 }") ;; # as many bits as fp16
+esac
 compile() { # TARGET PRECISION DIR [OPTIONS]
 	target=$1 real=$2 dir=$3
 	shift 3
@@ -22,7 +27,7 @@ compile() { # TARGET PRECISION DIR [OPTIONS]
 		--target "$target" --precision "$real" "$@" -o "$work/$dir" >"$work/$dir.log"
 }
 compile cuda "$precision" gpu
-compile c fp32 c
+compile c $narrowed c
 sh "$source/tests/gpu/shim/build.sh" plain "$cxx" "$source" "$work/gpu/kernels.cu" "$work/kernels.so"
 
 on_fakes() {
@@ -52,7 +57,7 @@ if [ "$precision" = tf32 ]; then # it does round
 	on_fakes run "$work/whole" $data -o "$work/whole.safetensors"
 	differs whole
 fi
-if [ "${case#*lenet}" != "$case" ]; then # the stand-in's first engine for convolutions goes Winograd's way
+if [ "$precision${case#*lenet}" = "fp32/raw" ]; then # the stand-in's first engine for convolutions goes Winograd's way
 	compile cuda fp32 strict --math strict
 	# shellcheck disable=SC2086
 	on_fakes run "$work/strict" $data -o "$work/strict.safetensors"
