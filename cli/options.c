@@ -209,6 +209,23 @@ static enum status check_offload(struct options *o, struct diag *d)
 	return ST_OK;
 }
 
+/* --arch, 90 or sm_90. */
+static enum status check_arch(struct options *o, bool cuda, struct diag *d)
+{
+	o->arch = GPU_ARCH;
+	if (!o->gpu)
+		return ST_OK;
+	if (!cuda)
+		return diag_fail(d, ST_USAGE, NULL, "add --target cuda",
+			"--arch names a GPU's architecture");
+	const char *digits = strncmp(o->gpu, "sm_", 3) ? o->gpu : o->gpu + 3;
+	const size_t n = strspn(digits, "0123456789");
+	o->arch = n > 0 && n < 4 && !digits[n] ? atoi(digits) : 0;
+	if (!o->arch || stint_gpu_arch(o->arch / 10, o->arch % 10) != o->arch)
+		return usage_fail(d, "--arch is 80, 86, 89, 90, 100 or 120, not", o->gpu);
+	return ST_OK;
+}
+
 static enum status check_words(struct options *o, struct diag *d)
 {
 	if (!ONE_OF(o->target, "c", "cuda"))
@@ -219,14 +236,7 @@ static enum status check_words(struct options *o, struct diag *d)
 			o->portable ? "portable"
 			: o->isa    ? "isa"
 				    : "debug-arena");
-	if (!cuda && o->arch != NOT_GIVEN)
-		return diag_fail(d, ST_USAGE, NULL, "add --target cuda",
-			"--arch names a GPU's architecture");
-	if (o->arch == NOT_GIVEN)
-		o->arch = GPU_ARCH;
-	if (stint_gpu_arch(o->arch / 10, o->arch % 10) != o->arch)
-		return diag_fail(d, ST_USAGE, NULL, NULL,
-			"--arch is 80, 86, 89, 90, 100 or 120, not %d", o->arch);
+	TRY(check_arch(o, cuda, d));
 	if (!ONE_OF(o->math, "fixed", "free", "strict"))
 		return usage_fail(d, "--math is fixed, free or strict, not", o->math);
 	if (!ONE_OF(o->precision, "fp32", "fp64", "tf32", "bf16", "fp16"))
@@ -365,9 +375,9 @@ static void fill_table(
 			"NAME=N"},
 		STR("budget", budget, "2GiB, 1500000, 70%, min; default: keep everything", "SIZE"),
 		STR("target", target, "c, or cuda: for NVIDIA's GPUs", "T"),
-		{"arch", 0, POPT_ARG_INT, &o->arch, 0,
+		STR("arch", gpu,
 			"the GPU that --target cuda plans for: 80, 86, 89, 90 (default), 100, 120",
-			"N"},
+			"N"),
 		{"output", 'o', POPT_ARG_STRING, &o->out, 0,
 			kind == COMMAND_PLAN       ? "write the plan here"
 			: kind == COMMAND_FRONTIER ? "write the points as JSON"
@@ -462,7 +472,6 @@ enum status options_parse(struct arena *a, enum command_kind kind, int argc, con
 		.bn_variance = "unbiased",
 		.fuse = "on",
 		.effort = 1,
-		.arch = NOT_GIVEN,
 		.threads = NOT_GIVEN};
 	const struct options defaults = o;
 	int want_help = 0;

@@ -18,7 +18,8 @@ struct options {
 	struct import_options import;
 	struct insist insist;
 	int segments, threads;
-	int arch; /* of a GPU: 90 is sm_90 */
+	const char *gpu; /* --arch as given; NULL: not */
+	int arch;        /* of a GPU: 90 is sm_90 */
 	const char *offload;
 	int64_t offload_least; /* --offload host: bytes of the smallest tensor; 0: not given */
 	double seconds, effort, clip_norm;

@@ -38,6 +38,8 @@ same again/kernels.cu mlp/kernels.cu
 same again/step.c mlp/step.c
 # Workspaces are planned for an architecture.
 expect 0 stint compile "$models/mlp.onnx" $ce --target cuda --arch 80 --no-build -o old
+expect 0 stint compile "$models/mlp.onnx" $ce --target cuda --arch sm_80 --no-build -o word
+same word/step.c old/step.c
 # kernels.c is kernels.cu, to the letter
 cat >text.c <<'C'
 #include <stdio.h>
@@ -55,7 +57,11 @@ expect 2 stint compile "$models/mlp.onnx" $ce --target cuda --portable -o no
 expect 2 stint compile "$models/mlp.onnx" $ce --target cuda --isa x86-64 -o no
 expect 2 stint compile "$models/mlp.onnx" $ce --target cuda --debug-arena -o no
 expect 2 stint compile "$models/mlp.onnx" $ce --target cuda --arch 70 -o no
-said 80 86 89 90 100 120
+said 80 86 89 90 100 120 "'70'"
+for arch in "" sm_ sm_9 90a 1e2 90000000000; do
+	expect 2 stint compile "$models/mlp.onnx" $ce --target cuda --arch "$arch" -o no
+	said "--arch" "'$arch'"
+done
 expect 2 stint compile "$models/mlp.onnx" $ce --arch 90 -o no
 said "--arch" "add --target cuda"
 absent no
