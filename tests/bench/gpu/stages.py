@@ -185,7 +185,7 @@ def sweep_model(tools):
     exported = tools.work / f"gpt2{'.tiny' if a.tiny else f'.{a.length}'}.onnx"
     cpu = type("", (), {"args": type("", (), {"python": a.python, "device": "cpu"})})
     if not a.fake and (exported.exists() or not compare.torch_there(cpu)):
-        n, length, symbols = compare.batch(a, "gpt2"), (16 if a.tiny else a.length), (256 if a.tiny else 50257)
+        n, length, symbols = compare.batch(a, "gpt2"), compare.length(a), (256 if a.tiny else 50257)
         model, options = compare.export(tools, "gpt2"), compare.options(tools, "gpt2")
     else:
         n, length, symbols = 4, 64, 128  # make_inputs' and the examples'
