@@ -21,5 +21,13 @@ chmod +x "$out/none/nvidia-smi"
 none=0
 PATH=$out/none:$PATH sh "$source/tests/gpu/run.sh" --out "$out/none" || none=$?
 [ "$none" = 77 ] || { echo "without a GPU: exit code $none"; exit 1; }
+# compute-sanitizer as pip installs it
+pip=$out/none/lib/python3.11/site-packages/nvidia/cu13/bin
+mkdir -p "$pip"
+cp "$out/none/nvidia-smi" "$pip/compute-sanitizer"
+PYTHONPATH=$source/tests/bench/gpu python3 -c "import stages
+found = stages.sanitizer_there('$out/none')
+assert found and found.endswith('/compute-sanitizer'), found
+assert stages.shutil.which('compute-sanitizer') or 'cuda' in found or found == '$pip/compute-sanitizer', found"
 rm -rf "$out"
 exit "$code"

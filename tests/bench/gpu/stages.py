@@ -1,4 +1,6 @@
 """Stages a, b and e to h of tests/gpu/run.sh. Each gives a verdict ("ok", "FAILED", "skipped"), a line, and its numbers."""
+import glob
+import os
 import pathlib
 import random
 import re
@@ -249,9 +251,17 @@ def sweep(tools):
 # --- h: compute-sanitizer ---
 
 
+def sanitizer_there(prefix):
+    """The program, from PATH, a toolkit, or a package of pip's below `prefix` and the usual ones; None: not here."""
+    found = [shutil.which("compute-sanitizer") or ""] + sorted(glob.glob("/usr/local/cuda*/bin/compute-sanitizer"))
+    for below in (prefix, pathlib.Path.home() / ".local", "/usr/local", "/usr"):
+        found += glob.glob(f"{below}/lib*/python3*/*-packages/nvidia/*/bin/compute-sanitizer")
+    return next((f for f in found if os.access(f, os.X_OK)), None)
+
+
 def sanitizer(tools):
-    program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-    if tools.args.fake or not pathlib.Path(program).exists():
+    program = sanitizer_there(tools.prefix)
+    if tools.args.fake or not program:
         return "skipped", "no compute-sanitizer here" if not tools.args.fake else "wants a device", {}
     data, wrong = {}, 0
     for name in ["gpt2/raw"] if tools.args.quick else ["lenet/raw", "gpt2/raw"]:
