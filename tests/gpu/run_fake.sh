@@ -29,5 +29,20 @@ PYTHONPATH=$source/tests/bench/gpu python3 -c "import stages
 found = stages.sanitizer_there('$out/none')
 assert found and found.endswith('/compute-sanitizer'), found
 assert stages.shutil.which('compute-sanitizer') or 'cuda' in found or found == '$pip/compute-sanitizer', found"
+# the device whose memory is looked at is the one that CUDA shows, wherever on the bus
+cat >"$out/none/driver.c" <<'END'
+#include <string.h>
+int cuInit(int flags) { return flags; }
+int cuDeviceGet(int *device, int i) { *device = 7 + i; return 0; }
+int cuDeviceGetPCIBusId(char *id, int size, int device) { return device != 7 || size < 13 || !strcpy(id, "0000:41:00.0"); }
+int nvmlInit_v2(void) { return 0; }
+int nvmlDeviceGetHandleByPciBusId_v2(char *id, void **out) { *out = id; return strcmp(id, "0000:41:00.0"); }
+int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *m) { m[2] = 5ull << 32; return !device; }
+END
+cc -shared -fPIC "$out/none/driver.c" -o "$out/none/libcuda.so.1"
+cp "$out/none/libcuda.so.1" "$out/none/libnvidia-ml.so.1"
+LD_LIBRARY_PATH=$out/none PYTHONPATH=$source/tests/bench/gpu python3 -c "import tools
+device = tools.Device()
+assert (device.bus, device.used()) == ('0000:41:00.0', 5 << 32), (device.bus, device.used())"
 rm -rf "$out"
 exit "$code"

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import compare
-from tools import MIB, ROOT, Failed, Watch, last_line, named, write_npy
+from tools import MIB, ROOT, Device, Failed, Watch, last_line, named, write_npy
 
 CASES = ROOT / "tests/models/cases"
 
@@ -43,10 +43,10 @@ def device(tools):
     data = {"name": name.group(1), "facts": facts.group(0) if facts else "", "outside_mib": outside,
             "tflops": dict(zip(("fp32", "tf32", "bf16"), rates)) if rates else None, "copy_gb_s": copy and copy[0],
             "libraries": re.findall(r"^library: (.*)", text, re.M)}
-    if not tools.args.fake:
-        smi = tools.run("nvidia-smi", "-i", "0", "--query-gpu=name,driver_version,power.limit,clocks.max.sm,memory.total",
+    if bus := Device().bus:
+        smi = tools.run("nvidia-smi", "-i", bus, "--query-gpu=name,driver_version,power.limit,clocks.max.sm,memory.total",
                         "--format=csv,noheader", check=False)
-        data["nvidia_smi"] = smi.stdout.strip()
+        data["nvidia_smi"], data["bus"] = smi.stdout.strip(), bus
     if not rates or not copy:
         return "FAILED", f"{data['name']}: no rates", data
     return "ok", (f"{data['name']}; context {outside.get('context', 0):.0f} MiB; copies {copy[0]:.0f} GB/s; products "
@@ -210,19 +210,20 @@ def one_point(tools, model, options, data, budget):
     point = {"budget": named(budget), "arena": b["arena_bytes"], "step_ms": b["step_ms"], "outside": b["outside_bytes"],
              "items": b["memory"]["outside"], "recomputed_ms": b["recomputation"]["ms"],
              "predicted_ms": b.get("predicted_ms")}
-    idle = tools.device_used()
-    if data and idle is not None:  # another process than bench: its peak as others see it
-        with Watch(tools) as watch:
+    there = Device()
+    idle = there.used()
+    if idle is not None:  # another process than bench: its peak as others see it
+        with Watch(there) as watch:
             tools.stint("train", folder, *data, "--epochs", 1, folder=folder)
         point["peak"] = watch.peak - idle
-        point["off"] = point["peak"] - point["outside"] - point["arena"]
+        point["off"], point["grain"] = point["peak"] - point["outside"] - point["arena"], there.GRAIN
     return point
 
 
 def sweep_faults(points):
     faults, slowest = [], None
     for p in points:
-        if abs(p.get("off", 0)) > 2 * MIB:
+        if abs(p.get("off", 0)) > p.get("grain", 0):
             faults.append(f"{p['budget']}: the peak is {p['off'] / MIB:.1f} MiB off")
         if slowest and p["step_ms"] < 0.98 * slowest["step_ms"]:
             faults.append(f"{p['budget']}: faster than {slowest['budget']}")

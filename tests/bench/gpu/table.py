@@ -58,7 +58,7 @@ def markdown(results):
     g = results.get("g", {}).get("data")
     if g:
         out += ["", f"{g['model'].rsplit('/', 1)[-1]} over budgets:"]
-        out += rows(["budget", "arena, GiB", "outside, MiB", "peak less both, MiB", "ms a step", "predicted"],
+        out += rows(["budget", "arena, GiB", "outside, MiB", "peak less both, MiB (pages: 2)", "ms a step", "predicted"],
                     [[p["budget"], gib(p["arena"]), f"{p['outside'] / 2**20:.1f}",
                       f"{p['off'] / 2**20:+.1f}" if "off" in p else "", ms(p["step_ms"]), ms(p["predicted_ms"] or 0)]
                      for p in g["points"]])
