@@ -10,10 +10,36 @@ if [ "$code" != 0 ] && grep -q 'libnvrtc was not found' "$out/log.txt"; then
 	echo "no NVRTC here"
 	exit 77
 fi
-for line in '| a | ok | Stand-in sm_90' '| b | ok | all right' '| e | ok | 2 of 2 agree' '| f | ok | 2 of 2' '| g | ok | 2 budgets' \
+for line in '| a | ok | Stand-in sm_90' '| b | ok | all right' '| e | ok | 2 of 2 agree' '| f | ok | 2 of 2' '| g | ok | 2 of 2 budgets' \
 	'| h | skipped'; do
 	grep -qF "$line" "$out/table.md" || { echo "table.md does not say $line:"; cat "$out/table.md"; exit 1; }
 done
+# PyTorch's part, by a program that only says what is expected of it
+mkdir "$out/torch"
+cat >"$out/torch/python" <<END
+#!/bin/sh
+case \$1 in
+-c) echo "0 0 True" ;;
+*models.py) cp "$source/examples/models/mlp.onnx" "\$3" ;;
+*) while read -r n; do echo '{"ms": [2.0], "loss": 1.0}'; done ;;
+esac
+END
+chmod +x "$out/torch/python"
+torch() { # OPTION...
+	sh "$source/tests/gpu/run.sh" --fake --stage c,d --models gpt2 --budgets 100% --python "$out/torch/python" --build "$build" \
+		--out "$out/torch" "$@"
+}
+says() { # PATTERN...: each is a line of the table
+	for line; do
+		grep -q "^| $line" "$out/torch/table.md" || { echo "table.md has no '$line'"; cat "$out/torch/table.md"; exit 1; }
+	done
+}
+torch --variants eager
+sed -i 's/"commit": "[^"]*"/"commit": "before"/' "$out/torch/results.json"
+torch --variants compile --stage c
+# variants of several runs stand side by side, each with its commit
+says 'PyTorch, eager | 2 | [0-9.]* .*| before |$' 'PyTorch, compile | 2 |' 'stint, 100% | .*| before |$' 'c | ok | gpt2: eager 2 ms, compile 2 ms'
+! grep -q '^| PyTorch, compile .*before' "$out/torch/table.md" || { echo "an older commit under a new result"; exit 1; }
 # a GPU that nvidia-smi does not show is not there
 mkdir "$out/none"
 printf '#!/bin/sh\nexit 9\n' >"$out/none/nvidia-smi"

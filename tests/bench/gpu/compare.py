@@ -139,46 +139,44 @@ def race(tools, model, variant, folder):
     return out
 
 
-def each(names, what, say):
-    """what(name) for each; failures are told and kept."""
-    out, wrong = {}, 0
+def each(results, stage, model, shape, names, what):
+    """what(name) gives (entry, words) for each name: kept and told at once, failures too."""
     for name in names:
         try:
-            out[name] = what(name)
-            say(name, out[name])
+            entry, words = what(name)
         except Failed as e:
-            out[name] = {"error": str(e)}
-            wrong += 1
-            print(f"   {name}: FAILED: {e}", flush=True)
-    return out, wrong
+            entry, words = {"error": str(e)}, f"FAILED: {e}"
+        results.add(stage, model, shape, name, entry)
+        print(f"   {stage} {model}, {name}: {words}", flush=True)
 
 
-def stage(tools, torch_too, ours_too):
-    """Results of c and of d, each {model: {...}}, and how many things went wrong in each."""
+def stage(tools, results, torch_too, ours_too):
+    """Adds the entries of c and of d; what went wrong beside them, of each."""
     a = tools.args
-    theirs, ours, wrong = {}, {}, {"c": 0, "d": 0}
+    faults = {"c": [], "d": []}
     for model in a.models.split(","):
-        first, of = None, {}
-        shape = {"batch": batch(a, model), "length": length(a), "precision": a.precision, "tiny": a.tiny}
+        folder = None  # of ours that PyTorch's variants take turns with: the first budget's
+        shape = {"batch": batch(a, model), "precision": a.precision, "tiny": a.tiny}
+        if model == "gpt2":
+            shape["length"] = length(a)
         if ours_too:
             try:
                 of = budgets_of(tools, model)
             except Failed as e:
-                print(f"   {model}: FAILED: {e}", flush=True)
-                wrong["d"] += 1
+                faults["d"].append(f"{model}: {e}")
+                of = {}
 
-            def one(name, model=model, of=of):
-                return ours_of(tools, compiled(tools, model, of[name]), a.steps)
-            got, n = each(of, one, lambda name, r, model=model: print(
-                f"   {model}, {name}: {r['step_ms']:.4g} ms, arena {r['arena_bytes'] / 2**30:.2f} GiB", flush=True))
-            ours[model] = shape | {"budgets": got}
-            wrong["d"] += n
+            def ours(name, model=model, of=of):
+                entry = ours_of(tools, compiled(tools, model, of[name]), a.steps)
+                return entry, f"{entry['step_ms']:.4g} ms, arena {entry['arena_bytes'] / 2**30:.2f} GiB"
+            each(results, "d", model, shape, of, ours)
             best = next(iter(of), None)
-            first = None if "error" in got.get(best, {"error": ""}) else folder_of(tools, model, of[best])
+            if "step_ms" in results.entries("d", model, shape).get(best, {}):
+                folder = folder_of(tools, model, of[best])
         if torch_too:
-            got, n = each(a.variants.split(","), lambda v, m=model, f=first: race(tools, m, v, f),
-                          lambda name, r, model=model: print(f"   {model}, PyTorch {name}: {r['step_ms']:.4g} ms" + (
-                              f"; ours {r['ratio']:.3f} times as long" if "ratio" in r else ""), flush=True))
-            theirs[model] = shape | {"variants": got}
-            wrong["c"] += n
-    return theirs, ours, wrong
+            def theirs(variant, model=model, folder=folder):
+                entry = race(tools, model, variant, folder)
+                more = f"; ours {entry['ratio']:.3f} times as long" if "ratio" in entry else ""
+                return entry, f"PyTorch's {entry['step_ms']:.4g} ms{more}"
+            each(results, "c", model, shape, a.variants.split(","), theirs)
+    return faults

@@ -232,21 +232,28 @@ def sweep_faults(points):
     return faults
 
 
-def sweep(tools):
-    a, points = tools.args, []
+def sweep(tools, results):
+    """Adds an entry a budget, named by its place; words and faults of them all."""
+    a = tools.args
     model, options, data = sweep_model(tools)
-    for budget in tools.budgets(model, options, 2 if a.fake else 3 if a.quick else 10):
-        p = one_point(tools, model, options, data, budget)
-        points.append(p)
-        print(f"   {p['budget']}: arena {p['arena'] / MIB:.1f} MiB, outside {p['outside'] / MIB:.1f} MiB, {p['step_ms']:.4g} ms" +
-              (f", peak {p['off'] / MIB:+.1f} MiB" if "off" in p else ""), flush=True)
-    faults = [] if a.fake else sweep_faults(points)
-    spread = max(p["outside"] for p in points) - min(p["outside"] for p in points)
-    words = f"{len(points)} budgets; outside is the same within {spread / MIB:.1f} MiB"
+    n = 2 if a.fake else 3 if a.quick else 10
+    shape = {"options": [str(o) for o in options], "of": n}
+    budgets = {str(i): b for i, b in enumerate(tools.budgets(model, options, n), 1)}
+
+    def point(name):
+        p = one_point(tools, model, options, data, budgets[name])
+        return p, (f"{p['budget']}: arena {p['arena'] / MIB:.1f} MiB, outside {p['outside'] / MIB:.1f} MiB, {p['step_ms']:.4g} ms" +
+                   (f", peak {p['off'] / MIB:+.1f} MiB" if "off" in p else ""))
+    compare.each(results, "g", model.name, shape, budgets, point)
+    kept = results.entries("g", model.name, shape)
+    points = [kept[name] for name in budgets if "step_ms" in kept.get(name, {})]
+    words = [f"{len(points)} of {n} budgets"]
+    if points:
+        spread = max(p["outside"] for p in points) - min(p["outside"] for p in points)
+        words.append(f"outside is the same within {spread / MIB:.1f} MiB")
     if not any("off" in p for p in points):
-        words += "; the peak was not looked at from outside"
-    return ("FAILED" if faults else "ok"), "; ".join([words] + faults), {"model": str(model), "options": [str(o) for o in options],
-                                                                         "points": points}
+        words.append("the peak was not looked at from outside")
+    return "; ".join(words), [] if a.fake else sweep_faults(points)
 
 
 # --- h: compute-sanitizer ---
@@ -278,4 +285,4 @@ def sanitizer(tools):
     return ("FAILED" if wrong else "ok"), f"{len(data) - wrong} of {len(data)} runs are clean", data
 
 
-STAGES = {"a": device, "b": runtime, "e": gradients, "f": bits, "g": sweep, "h": sanitizer}
+STAGES = {"a": device, "b": runtime, "e": gradients, "f": bits, "h": sanitizer}
