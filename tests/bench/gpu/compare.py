@@ -11,6 +11,10 @@ VARIANTS = ["eager", "compile", "budget", "checkpoint"]
 BATCH = {"gpt2": 64, "resnet50": 256}
 
 
+class OutOfMemory(Exception):
+    """PyTorch's: the model does not fit its way, which is a result."""
+
+
 class Worker:
     """PyTorch's side (torch_step.py), kept between its turns."""
 
@@ -38,7 +42,10 @@ class Worker:
             return json.loads(line)
         self.process.wait()
         self.words.seek(0)
-        raise Failed(last_line(self.words.read()) or "PyTorch's process ended")
+        last = self.words.read().rpartition("Traceback")[2]
+        if full := re.search(r".*CUDA (error: )?out of memory.*", last):
+            raise OutOfMemory(full.group(0)[:200])
+        raise Failed(last_line(last) or "PyTorch's process ended")
 
     def close(self):
         try:
@@ -144,6 +151,8 @@ def each(results, stage, model, shape, names, what):
     for name in names:
         try:
             entry, words = what(name)
+        except OutOfMemory as e:
+            entry, words = {"verdict": "out of memory", "words": str(e)}, "out of memory"
         except Failed as e:
             entry, words = {"error": str(e)}, f"FAILED: {e}"
         results.add(stage, model, shape, name, entry)
