@@ -146,9 +146,13 @@ def race(tools, model, variant, folder):
     return out
 
 
-def each(results, stage, model, shape, names, what):
-    """what(name) gives (entry, words) for each name: kept and told at once, failures too."""
+def each(results, stage, model, shape, names, what, number="step_ms"):
+    """what(name) gives (entry, words) for each name: kept and told at once, failures too. What this commit has measured
+    with that number in it, or found not to fit, is not tried again."""
     for name in names:
+        if results.done(stage, model, shape, name, number):
+            print(f"   {stage} {model}, {name}: measured before", flush=True)
+            continue
         try:
             entry, words = what(name)
         except OutOfMemory as e:
@@ -182,10 +186,12 @@ def stage(tools, results, torch_too, ours_too):
             best = next(iter(of), None)
             if "step_ms" in results.entries("d", model, shape).get(best, {}):
                 folder = folder_of(tools, model, of[best])
+                if torch_too and not (folder / "plan.json").exists():  # measured before, somewhere else
+                    compiled(tools, model, of[best])
         if torch_too:
             def theirs(variant, model=model, folder=folder):
                 entry = race(tools, model, variant, folder)
                 more = f"; ours {entry['ratio']:.3f} times as long" if "ratio" in entry else ""
                 return entry, f"PyTorch's {entry['step_ms']:.4g} ms{more}"
-            each(results, "c", model, shape, a.variants.split(","), theirs)
+            each(results, "c", model, shape, a.variants.split(","), theirs, "ratio" if folder else "step_ms")
     return faults

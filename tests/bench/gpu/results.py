@@ -11,8 +11,9 @@ class Results:
     """A record a stage. Of c, d and g, "data" is {model: {"shape", "entries": {name: entry}}}; runs add entries, one by
     one, and each has a verdict and the commit that it was measured at. Of the others, "data" is the last run's."""
 
-    def __init__(self, tools, again=False):
-        self.path, self.table, self.fake, self.again = tools.out / "results.json", tools.out / "table.md", tools.args.fake, again
+    def __init__(self, tools):
+        self.path, self.table = tools.out / "results.json", tools.out / "table.md"
+        self.fake, self.again = tools.args.fake, tools.args.again
         done = tools.run("git", "-C", ROOT, "describe", "--always", "--dirty", "--exclude=*", check=False)
         self.stint, self.commit = tools.stint("--version").stdout.strip(), done.stdout.strip()
         self.all = json.loads(self.path.read_text()) if self.path.exists() else {}
@@ -46,6 +47,12 @@ class Results:
     def entries(self, stage, model, shape):
         found = self.models(stage).get(model)
         return found["entries"] if found and found["shape"] == shape else {}
+
+    def done(self, stage, model, shape, name, number):
+        """Found at this commit already."""
+        e = self.entries(stage, model, shape).get(name)
+        return bool(e) and not self.again and e["with"]["commit"] == self.commit and (
+            number in e or e["verdict"] == "out of memory")
 
     def add(self, stage, model, shape, name, entry):
         """Keeps one entry at once; of the same model only those of the same shape stay."""

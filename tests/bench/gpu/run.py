@@ -11,6 +11,12 @@ from results import Results
 from tools import ROOT, Failed, Tools
 
 
+def places(text):
+    """"1-3,7" as {1, 2, 3, 7}."""
+    ends = [[int(end) for end in word.split("-")] for word in text.split(",")]
+    return {i for end in ends for i in range(end[0], end[-1] + 1)}
+
+
 def parse():
     p = argparse.ArgumentParser(prog="tests/gpu/run.sh")
     p.add_argument("--stage", default="a,b,c,d,e,f,g,h", metavar="LIST")
@@ -21,6 +27,8 @@ def parse():
     p.add_argument("--models", default="gpt2,resnet50", metavar="LIST", help="of c and d")
     p.add_argument("--variants", metavar="LIST", help="of c: " + ",".join(compare.VARIANTS))
     p.add_argument("--budgets", metavar="LIST", help="of d: default four, down to the smallest one met")
+    p.add_argument("--points", type=places, metavar="LIST", help="of g's budgets: 1 is the largest, as 1-3,7; default all")
+    p.add_argument("--again", action="store_true", help="c, d, g: also what this commit has measured already")
     p.add_argument("--precision", default="bf16", choices=("bf16", "fp32"), help="of c, d and g")
     p.add_argument("--batch", type=int, metavar="N", help="of c, d and g: default 64 (GPT-2), 256 (ResNet-50)")
     p.add_argument("--length", type=int, default=1024, metavar="T", help="of GPT-2's texts")
@@ -43,6 +51,8 @@ def parse():
     unknown = set(a.stage.split(",")) - set("abcdefgh")
     if unknown:
         p.error("unknown stage: " + ", ".join(sorted(unknown)))
+    if a.points and not a.points <= set(range(1, stages.sweep_size(a) + 1)):
+        p.error(f"--points: there are 1 to {stages.sweep_size(a)}")
     return a
 
 

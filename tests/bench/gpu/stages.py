@@ -232,11 +232,15 @@ def sweep_faults(points):
     return faults
 
 
+def sweep_size(args):
+    return 2 if args.fake else 3 if args.quick else 10
+
+
 def sweep(tools, results):
     """Adds an entry a budget, named by its place; words and faults of them all."""
     a = tools.args
     model, options, data = sweep_model(tools)
-    n = 2 if a.fake else 3 if a.quick else 10
+    n = sweep_size(a)
     shape = {"options": [str(o) for o in options], "of": n}
     budgets = {str(i): b for i, b in enumerate(tools.budgets(model, options, n), 1)}
 
@@ -244,7 +248,7 @@ def sweep(tools, results):
         p = one_point(tools, model, options, data, budgets[name])
         return p, (f"{p['budget']}: arena {p['arena'] / MIB:.1f} MiB, outside {p['outside'] / MIB:.1f} MiB, {p['step_ms']:.4g} ms" +
                    (f", peak {p['off'] / MIB:+.1f} MiB" if "off" in p else ""))
-    compare.each(results, "g", model.name, shape, budgets, point)
+    compare.each(results, "g", model.name, shape, [name for name in budgets if not a.points or int(name) in a.points], point)
     kept = results.entries("g", model.name, shape)
     points = [kept[name] for name in budgets if "step_ms" in kept.get(name, {})]
     words = [f"{len(points)} of {n} budgets"]

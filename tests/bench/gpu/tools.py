@@ -1,6 +1,7 @@
 """What the stages of run.py share: running programs, compiling models, looking at the device's memory."""
 import array
 import ctypes
+import hashlib
 import json
 import os
 import pathlib
@@ -75,11 +76,15 @@ class Tools:
 
     def budgets(self, model, options, n):
         """n budgets in bytes, evenly from keep-everything's down to the smallest one met, which no effort changes: the
-        first is None."""
+        first is None. Both ends are planned once for all runs of a program."""
+        program = (self.build / "stint").stat().st_mtime_ns
+        key = hashlib.sha256(repr((str(model), [str(o) for o in options], program)).encode()).hexdigest()[:16]
         ends = []
         for more, what in (([], "arena_bytes"), (["--budget", "min"], "budget_bytes")):
-            plan = self.work / "budgets.json"
-            self.stint("plan", model, *options, "--target", "cuda", "--effort", 0.05, *more, "-o", plan, timeout=1800)
+            plan, new = self.work / f"ends.{key}.{what}.json", self.work / "ends.new"
+            if not plan.exists():
+                self.stint("plan", model, *options, "--target", "cuda", "--effort", 0.05, *more, "-o", new, timeout=1800)
+                new.replace(plan)
             ends.append(json.loads(plan.read_text())[what])
         top, low = ends
         return [None] + [low + (top - low) * k // (n - 1) for k in range(n - 2, -1, -1)]
