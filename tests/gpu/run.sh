@@ -26,7 +26,8 @@
 #   --fake            without a GPU: on the stand-ins of tests/gpu/runtime, with tiny models, to try this program
 #   --device cpu      PyTorch's part on the CPU, to try it
 #
-# Exit code 0: all stages that ran passed; 1: one failed, now or in an entry kept from before; 2: usage; 77: no NVIDIA GPU here, nothing was tried.
+# Exit code 0: all stages that ran passed; 1: one failed, now or in an entry kept from before; 2: usage; 77: no NVIDIA GPU
+# here, nothing was tried.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$root/build fake=

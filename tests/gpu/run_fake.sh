@@ -52,6 +52,7 @@ torch --variants compile --stage c
 # variants of several runs stand side by side, each with its commit
 says 'PyTorch, eager | 2 | [0-9.]* .*| before |$' 'PyTorch, compile | out of memory |' 'stint, 100% | .*| before |$' \
 	'c | ok | gpt2: eager 2 ms, compile out of memory'
+grep -q '^gpt2, batch 2, 16 symbols, bf16, tiny:$' "$out/torch/table.md" || { cat "$out/torch/table.md"; exit 1; }
 ! grep -q '^| PyTorch, compile .*before' "$out/torch/table.md" || { echo "an older commit under a new result"; exit 1; }
 # a GPU that nvidia-smi does not show is not there
 mkdir "$out/none"
