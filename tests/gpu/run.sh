@@ -11,7 +11,11 @@
 #   g  measured memory against the plan, and time, at ten budgets
 #   h  compute-sanitizer's memcheck and racecheck on two small models
 #
-#   --stage a,b,e     these only; results gather in --out, so stages may be run one by one, c and d model by model
+#   --stage a,b,e     these only; results gather in --out, so stages may be run one by one. c, d and g may be split further,
+#                     and be cut: each variant (--models, --variants), budget (--budgets) and point (--points) is kept as
+#                     soon as it is measured, with its commit, and the same call once more goes on with what is missing
+#   --points 1-5      of g's ten budgets, 1 is the largest
+#   --again           c, d, g: also what this commit has measured already
 #   --quick           small shapes, few cases: five minutes
 #   --out FOLDER      default build/gpu; results.json, table.md, and what was said (log.txt)
 #   --python PROGRAM  with torch and onnx for c and d (default python3); without CUDA in its torch they are skipped. Its
@@ -22,7 +26,8 @@
 #   --fake            without a GPU: on the stand-ins of tests/gpu/runtime, with tiny models, to try this program
 #   --device cpu      PyTorch's part on the CPU, to try it
 #
-# Exit code 0: all stages that ran passed; 1: one failed; 2: usage; 77: no NVIDIA GPU here, nothing was tried.
+# Exit code 0: all stages that ran passed; 1: one failed, now or in an entry kept from before; 2: usage; 77: no NVIDIA GPU
+# here, nothing was tried.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$root/build fake=

@@ -11,6 +11,10 @@ VARIANTS = ["eager", "compile", "budget", "checkpoint"]
 BATCH = {"gpt2": 64, "resnet50": 256}
 
 
+class OutOfMemory(Exception):
+    """PyTorch's: the model does not fit its way, which is a result."""
+
+
 class Worker:
     """PyTorch's side (torch_step.py), kept between its turns."""
 
@@ -38,7 +42,10 @@ class Worker:
             return json.loads(line)
         self.process.wait()
         self.words.seek(0)
-        raise Failed(last_line(self.words.read()) or "PyTorch's process ended")
+        last = self.words.read().rpartition("Traceback")[2]
+        if full := re.search(r".*CUDA (error: )?out of memory.*", last):
+            raise OutOfMemory(full.group(0)[:200])
+        raise Failed(last_line(last) or "PyTorch's process ended")
 
     def close(self):
         try:
@@ -51,6 +58,11 @@ class Worker:
 
 def batch(args, model):
     return args.batch or (2 if args.tiny else 8 if args.quick else BATCH[model])
+
+
+def length(args):
+    """Of GPT-2's texts: the tiny one knows 16 positions."""
+    return 16 if args.tiny else args.length
 
 
 def torch_there(tools):
@@ -134,46 +146,52 @@ def race(tools, model, variant, folder):
     return out
 
 
-def each(names, what, say):
-    """what(name) for each; failures are told and kept."""
-    out, wrong = {}, 0
+def each(results, stage, model, shape, names, what, number="step_ms"):
+    """what(name) gives (entry, words) for each name: kept and told at once, failures too. What this commit has measured
+    with that number in it, or found not to fit, is not tried again."""
     for name in names:
+        if results.done(stage, model, shape, name, number):
+            print(f"   {stage} {model}, {name}: measured before", flush=True)
+            continue
         try:
-            out[name] = what(name)
-            say(name, out[name])
+            entry, words = what(name)
+        except OutOfMemory as e:
+            entry, words = {"verdict": "out of memory", "words": str(e)}, "out of memory"
         except Failed as e:
-            out[name] = {"error": str(e)}
-            wrong += 1
-            print(f"   {name}: FAILED: {e}", flush=True)
-    return out, wrong
+            entry, words = {"error": str(e)}, f"FAILED: {e}"
+        results.add(stage, model, shape, name, entry)
+        print(f"   {stage} {model}, {name}: {words}", flush=True)
 
 
-def stage(tools, torch_too, ours_too):
-    """Results of c and of d, each {model: {...}}, and how many things went wrong in each."""
+def stage(tools, results, torch_too, ours_too):
+    """Adds the entries of c and of d; what went wrong beside them, of each."""
     a = tools.args
-    theirs, ours, wrong = {}, {}, {"c": 0, "d": 0}
+    faults = {"c": [], "d": []}
     for model in a.models.split(","):
-        first, of = None, {}
-        shape = {"batch": batch(a, model), "length": a.length, "precision": a.precision, "tiny": a.tiny}
+        folder = None  # of ours that PyTorch's variants take turns with: the first budget's
+        shape = {"batch": batch(a, model), "precision": a.precision, "tiny": a.tiny}
+        if model == "gpt2":
+            shape["length"] = length(a)
         if ours_too:
             try:
                 of = budgets_of(tools, model)
             except Failed as e:
-                print(f"   {model}: FAILED: {e}", flush=True)
-                wrong["d"] += 1
+                faults["d"].append(f"{model}: {e}")
+                of = {}
 
-            def one(name, model=model, of=of):
-                return ours_of(tools, compiled(tools, model, of[name]), a.steps)
-            got, n = each(of, one, lambda name, r, model=model: print(
-                f"   {model}, {name}: {r['step_ms']:.4g} ms, arena {r['arena_bytes'] / 2**30:.2f} GiB", flush=True))
-            ours[model] = shape | {"budgets": got}
-            wrong["d"] += n
+            def ours(name, model=model, of=of):
+                entry = ours_of(tools, compiled(tools, model, of[name]), a.steps)
+                return entry, f"{entry['step_ms']:.4g} ms, arena {entry['arena_bytes'] / 2**30:.2f} GiB"
+            each(results, "d", model, shape, of, ours)
             best = next(iter(of), None)
-            first = None if "error" in got.get(best, {"error": ""}) else folder_of(tools, model, of[best])
+            if "step_ms" in results.entries("d", model, shape).get(best, {}):
+                folder = folder_of(tools, model, of[best])
+                if torch_too and not (folder / "plan.json").exists():  # measured before, somewhere else
+                    compiled(tools, model, of[best])
         if torch_too:
-            got, n = each(a.variants.split(","), lambda v, m=model, f=first: race(tools, m, v, f),
-                          lambda name, r, model=model: print(f"   {model}, PyTorch {name}: {r['step_ms']:.4g} ms" + (
-                              f"; ours {r['ratio']:.3f} times as long" if "ratio" in r else ""), flush=True))
-            theirs[model] = shape | {"variants": got}
-            wrong["c"] += n
-    return theirs, ours, wrong
+            def theirs(variant, model=model, folder=folder):
+                entry = race(tools, model, variant, folder)
+                more = f"; ours {entry['ratio']:.3f} times as long" if "ratio" in entry else ""
+                return entry, f"PyTorch's {entry['step_ms']:.4g} ms{more}"
+            each(results, "c", model, shape, a.variants.split(","), theirs, "ratio" if folder else "step_ms")
+    return faults

@@ -1,6 +1,5 @@
 """The stages of tests/gpu/run.sh, which says what they are, builds what they need, and starts this."""
 import argparse
-import json
 import os
 import pathlib
 import sys
@@ -8,8 +7,14 @@ import time
 
 import compare
 import stages
-import table
+from results import Results
 from tools import ROOT, Failed, Tools
+
+
+def places(text):
+    """"1-3,7" as {1, 2, 3, 7}."""
+    ends = [[int(end) for end in word.split("-")] for word in text.split(",")]
+    return {i for end in ends for i in range(end[0], end[-1] + 1)}
 
 
 def parse():
@@ -22,6 +27,8 @@ def parse():
     p.add_argument("--models", default="gpt2,resnet50", metavar="LIST", help="of c and d")
     p.add_argument("--variants", metavar="LIST", help="of c: " + ",".join(compare.VARIANTS))
     p.add_argument("--budgets", metavar="LIST", help="of d: default four, down to the smallest one met")
+    p.add_argument("--points", type=places, metavar="LIST", help="of g's budgets: 1 is the largest, as 1-3,7; default all")
+    p.add_argument("--again", action="store_true", help="c, d, g: also what this commit has measured already")
     p.add_argument("--precision", default="bf16", choices=("bf16", "fp32"), help="of c, d and g")
     p.add_argument("--batch", type=int, metavar="N", help="of c, d and g: default 64 (GPT-2), 256 (ResNet-50)")
     p.add_argument("--length", type=int, default=1024, metavar="T", help="of GPT-2's texts")
@@ -44,33 +51,9 @@ def parse():
     unknown = set(a.stage.split(",")) - set("abcdefgh")
     if unknown:
         p.error("unknown stage: " + ", ".join(sorted(unknown)))
+    if a.points and not a.points <= set(range(1, stages.sweep_size(a) + 1)):
+        p.error(f"--points: there are 1 to {stages.sweep_size(a)}")
     return a
-
-
-def versions(tools):
-    done = tools.run("git", "-C", ROOT, "rev-parse", "--short", "HEAD", check=False)
-    return {"stint": tools.stint("--version").stdout.strip(), "commit": done.stdout.strip(),
-            "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())}
-
-
-class Results:
-    """results.json: one entry a stage, of this run and earlier ones."""
-
-    def __init__(self, tools):
-        self.tools, self.path = tools, tools.out / "results.json"
-        self.all = json.loads(self.path.read_text()) if self.path.exists() else {}
-        self.failed = False
-
-    def keep(self, stage, verdict, words, data, seconds):
-        before = self.all.get(stage, {})
-        if stage in "cd" and before.get("fake") == self.tools.args.fake:  # other models' results stay
-            data = before["data"] | data
-        self.all[stage] = {"verdict": verdict, "words": words, "seconds": round(seconds, 1), "with": versions(self.tools),
-                           "fake": self.tools.args.fake, "data": data}
-        self.path.write_text(json.dumps(self.all, indent=1) + "\n")
-        (self.tools.out / "table.md").write_text(table.markdown(self.all))
-        self.failed |= verdict == "FAILED"
-        print(f"{stage}: {verdict}: {words} ({seconds:.0f} s)", flush=True)
 
 
 def against_torch(tools, results, wanted):
@@ -88,13 +71,13 @@ def against_torch(tools, results, wanted):
         results.keep("c", "skipped", why, {}, time.time() - start)
     if not torch_too and not ours_too:
         return
-    theirs, ours, wrong = compare.stage(tools, torch_too, ours_too)
-    for name, there, data in (("c", torch_too, theirs), ("d", ours_too, ours)):
+    faults = compare.stage(tools, results, torch_too, ours_too)
+    for name, there in (("c", torch_too), ("d", ours_too)):
         if there:
-            kind = "variants" if name == "c" else "budgets"
-            words = "; ".join(f"{m}: " + ", ".join(f"{v} {r['step_ms']:.4g} ms" if "step_ms" in r else f"{v} failed"
-                                                   for v, r in d[kind].items()) for m, d in data.items())
-            results.keep(name, "FAILED" if wrong[name] else "ok", words, data, time.time() - start)
+            words = "; ".join(f"{model}: " + ", ".join(f"{e} {r['step_ms']:.4g} ms" if "step_ms" in r else f"{e} {r['verdict']}"
+                                                       for e, r in of["entries"].items())
+                              for model, of in results.models(name).items())
+            results.gather(name, words, faults[name], time.time() - start)
 
 
 def argparse_cpu(tools):
@@ -118,12 +101,15 @@ def main():
                 if name == "c" or "c" not in wanted:
                     against_torch(tools, results, wanted)
                 continue
+            if name == "g":
+                results.gather(name, *stages.sweep(tools, results), time.time() - start)
+                continue
             verdict, words, data = stages.STAGES[name](tools)
             results.keep(name, verdict, words, data, time.time() - start)
         except Failed as e:
-            results.keep(name, "FAILED", str(e), {}, time.time() - start)
+            results.keep(name, "FAILED", str(e), results.models(name), time.time() - start)
         except Exception as e:  # a fault of ours is no reason not to go on
-            results.keep(name, "FAILED", f"{type(e).__name__}: {e}", {}, time.time() - start)
+            results.keep(name, "FAILED", f"{type(e).__name__}: {e}", results.models(name), time.time() - start)
     print(f"{tools.out}/results.json, table.md, log.txt")
     return 1 if results.failed else 0
 

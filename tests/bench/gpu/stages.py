@@ -1,4 +1,6 @@
 """Stages a, b and e to h of tests/gpu/run.sh. Each gives a verdict ("ok", "FAILED", "skipped"), a line, and its numbers."""
+import glob
+import os
 import pathlib
 import random
 import re
@@ -7,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import compare
-from tools import MIB, ROOT, Failed, Watch, last_line, named, write_npy
+from tools import MIB, ROOT, Device, Failed, Watch, last_line, named, write_npy
 
 CASES = ROOT / "tests/models/cases"
 
@@ -41,10 +43,10 @@ def device(tools):
     data = {"name": name.group(1), "facts": facts.group(0) if facts else "", "outside_mib": outside,
             "tflops": dict(zip(("fp32", "tf32", "bf16"), rates)) if rates else None, "copy_gb_s": copy and copy[0],
             "libraries": re.findall(r"^library: (.*)", text, re.M)}
-    if not tools.args.fake:
-        smi = tools.run("nvidia-smi", "-i", "0", "--query-gpu=name,driver_version,power.limit,clocks.max.sm,memory.total",
+    if bus := Device().bus:
+        smi = tools.run("nvidia-smi", "-i", bus, "--query-gpu=name,driver_version,power.limit,clocks.max.sm,memory.total",
                         "--format=csv,noheader", check=False)
-        data["nvidia_smi"] = smi.stdout.strip()
+        data["nvidia_smi"], data["bus"] = smi.stdout.strip(), bus
     if not rates or not copy:
         return "FAILED", f"{data['name']}: no rates", data
     return "ok", (f"{data['name']}; context {outside.get('context', 0):.0f} MiB; copies {copy[0]:.0f} GB/s; products "
@@ -185,7 +187,7 @@ def sweep_model(tools):
     exported = tools.work / f"gpt2{'.tiny' if a.tiny else f'.{a.length}'}.onnx"
     cpu = type("", (), {"args": type("", (), {"python": a.python, "device": "cpu"})})
     if not a.fake and (exported.exists() or not compare.torch_there(cpu)):
-        n, length, symbols = compare.batch(a, "gpt2"), (16 if a.tiny else a.length), (256 if a.tiny else 50257)
+        n, length, symbols = compare.batch(a, "gpt2"), compare.length(a), (256 if a.tiny else 50257)
         model, options = compare.export(tools, "gpt2"), compare.options(tools, "gpt2")
     else:
         n, length, symbols = 4, 64, 128  # make_inputs' and the examples'
@@ -208,19 +210,20 @@ def one_point(tools, model, options, data, budget):
     point = {"budget": named(budget), "arena": b["arena_bytes"], "step_ms": b["step_ms"], "outside": b["outside_bytes"],
              "items": b["memory"]["outside"], "recomputed_ms": b["recomputation"]["ms"],
              "predicted_ms": b.get("predicted_ms")}
-    idle = tools.device_used()
-    if data and idle is not None:  # another process than bench: its peak as others see it
-        with Watch(tools) as watch:
+    there = Device()
+    idle = there.used()
+    if idle is not None:  # another process than bench: its peak as others see it
+        with Watch(there) as watch:
             tools.stint("train", folder, *data, "--epochs", 1, folder=folder)
         point["peak"] = watch.peak - idle
-        point["off"] = point["peak"] - point["outside"] - point["arena"]
+        point["off"], point["grain"] = point["peak"] - point["outside"] - point["arena"], there.GRAIN
     return point
 
 
 def sweep_faults(points):
     faults, slowest = [], None
     for p in points:
-        if abs(p.get("off", 0)) > 2 * MIB:
+        if abs(p.get("off", 0)) > p.get("grain", 0):
             faults.append(f"{p['budget']}: the peak is {p['off'] / MIB:.1f} MiB off")
         if slowest and p["step_ms"] < 0.98 * slowest["step_ms"]:
             faults.append(f"{p['budget']}: faster than {slowest['budget']}")
@@ -229,29 +232,48 @@ def sweep_faults(points):
     return faults
 
 
-def sweep(tools):
-    a, points = tools.args, []
+def sweep_size(args):
+    return 2 if args.fake else 3 if args.quick else 10
+
+
+def sweep(tools, results):
+    """Adds an entry a budget, named by its place; words and faults of them all."""
+    a = tools.args
     model, options, data = sweep_model(tools)
-    for budget in tools.budgets(model, options, 2 if a.fake else 3 if a.quick else 10):
-        p = one_point(tools, model, options, data, budget)
-        points.append(p)
-        print(f"   {p['budget']}: arena {p['arena'] / MIB:.1f} MiB, outside {p['outside'] / MIB:.1f} MiB, {p['step_ms']:.4g} ms" +
-              (f", peak {p['off'] / MIB:+.1f} MiB" if "off" in p else ""), flush=True)
-    faults = [] if a.fake else sweep_faults(points)
-    spread = max(p["outside"] for p in points) - min(p["outside"] for p in points)
-    words = f"{len(points)} budgets; outside is the same within {spread / MIB:.1f} MiB"
+    n = sweep_size(a)
+    shape = {"options": [str(o) for o in options], "of": n}
+    budgets = {str(i): b for i, b in enumerate(tools.budgets(model, options, n), 1)}
+
+    def point(name):
+        p = one_point(tools, model, options, data, budgets[name])
+        return p, (f"{p['budget']}: arena {p['arena'] / MIB:.1f} MiB, outside {p['outside'] / MIB:.1f} MiB, {p['step_ms']:.4g} ms" +
+                   (f", peak {p['off'] / MIB:+.1f} MiB" if "off" in p else ""))
+    compare.each(results, "g", model.name, shape, [name for name in budgets if not a.points or int(name) in a.points], point)
+    kept = results.entries("g", model.name, shape)
+    points = [kept[name] for name in budgets if "step_ms" in kept.get(name, {})]
+    words = [f"{len(points)} of {n} budgets"]
+    if points:
+        spread = max(p["outside"] for p in points) - min(p["outside"] for p in points)
+        words.append(f"outside is the same within {spread / MIB:.1f} MiB")
     if not any("off" in p for p in points):
-        words += "; the peak was not looked at from outside"
-    return ("FAILED" if faults else "ok"), "; ".join([words] + faults), {"model": str(model), "options": [str(o) for o in options],
-                                                                         "points": points}
+        words.append("the peak was not looked at from outside")
+    return "; ".join(words), [] if a.fake else sweep_faults(points)
 
 
 # --- h: compute-sanitizer ---
 
 
+def sanitizer_there(prefix):
+    """The program, from PATH, a toolkit, or a package of pip's below `prefix` and the usual ones; None: not here."""
+    found = [shutil.which("compute-sanitizer") or ""] + sorted(glob.glob("/usr/local/cuda*/bin/compute-sanitizer"))
+    for below in (prefix, pathlib.Path.home() / ".local", "/usr/local", "/usr"):
+        found += glob.glob(f"{below}/lib*/python3*/*-packages/nvidia/*/bin/compute-sanitizer")
+    return next((f for f in found if os.access(f, os.X_OK)), None)
+
+
 def sanitizer(tools):
-    program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-    if tools.args.fake or not pathlib.Path(program).exists():
+    program = sanitizer_there(tools.prefix)
+    if tools.args.fake or not program:
         return "skipped", "no compute-sanitizer here" if not tools.args.fake else "wants a device", {}
     data, wrong = {}, 0
     for name in ["gpt2/raw"] if tools.args.quick else ["lenet/raw", "gpt2/raw"]:
@@ -267,4 +289,4 @@ def sanitizer(tools):
     return ("FAILED" if wrong else "ok"), f"{len(data) - wrong} of {len(data)} runs are clean", data
 
 
-STAGES = {"a": device, "b": runtime, "e": gradients, "f": bits, "g": sweep, "h": sanitizer}
+STAGES = {"a": device, "b": runtime, "e": gradients, "f": bits, "h": sanitizer}

@@ -15,30 +15,39 @@ def rows(head, lines):
     return ["", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)] + ["| " + " | ".join(map(str, x)) + " |" for x in lines]
 
 
+def line(what, entry, *values):
+    """A row: numbers, or what went wrong, and the commit of both."""
+    shown = [v() for v in values] if "step_ms" in entry else [entry.get("error", entry["verdict"]).replace("|", "/")] + \
+        [""] * (len(values) - 1)
+    return [what, *shown, entry["with"]["commit"]]
+
+
 def beside_torch(theirs, ours):
-    """A table a model: PyTorch's variants, then ours at each budget."""
+    """A table a model and shape: PyTorch's variants, then ours at each budget."""
     out = []
-    for model in dict.fromkeys([*theirs, *ours]):
-        t, o = theirs.get(model, {}), ours.get(model, {})
-        shape = t or o
-        text = f", {shape['length']} symbols" if model == "gpt2" else ""
+    shapes = [(model, of["shape"]) for data in (theirs, ours) for model, of in data.items()]
+    for i, (model, shape) in enumerate(shapes):
+        if (model, shape) in shapes[:i]:
+            continue
+        text = f", {shape['length']} symbols" if "length" in shape else ""
         out += ["", f"{model}, batch {shape['batch']}{text}, {shape['precision']}{', tiny' if shape['tiny'] else ''}:"]
-        lines = []
-        for name, r in t.get("variants", {}).items():
-            if "error" in r:
-                lines.append([f"PyTorch, {name}", r["error"], "", "", ""])
-                continue
-            lines.append([f"PyTorch, {name}", ms(r["step_ms"]), f"{r['ratio']:.3f}" if "ratio" in r else "",
-                          gib(r.get("allocated")), gib(r.get("device_used"))])
-        for name, r in o.get("budgets", {}).items():
-            if "error" in r:
-                lines.append([f"stint, {name}", r["error"], "", "", ""])
-                continue
-            lines.append([f"stint, {name}", ms(r["step_ms"]), "", gib(r["arena_bytes"]),
-                          gib(r["arena_bytes"] + r["outside_bytes"])])
+        t, o = ([*of["entries"].items()] if of and of["shape"] == shape else [] for of in (theirs.get(model), ours.get(model)))
+        lines = [line(f"PyTorch, {name}", r, lambda: ms(r["step_ms"]), lambda: f"{r['ratio']:.3f}" if "ratio" in r else "",
+                      lambda: gib(r.get("allocated")), lambda: gib(r.get("device_used"))) for name, r in t]
+        lines += [line(f"stint, {name}", r, lambda: ms(r["step_ms"]), lambda: "", lambda: gib(r["arena_bytes"]),
+                       lambda: gib(r["arena_bytes"] + r["outside_bytes"])) for name, r in o]
         out += rows(["", "ms a step", "stint's (first budget) ÷ this, in turn", "allocated or arena, GiB",
-                     "of the device, GiB"], lines)
+                     "of the device, GiB", "commit"], lines)
     return out
+
+
+def over_budgets(model, of):
+    out = ["", f"{model} over budgets:"]
+    lines = [line(p.get("budget", name), p, lambda: gib(p["arena"]), lambda: f"{p['outside'] / 2**20:.1f}",
+                  lambda: f"{p['off'] / 2**20:+.1f}" if "off" in p else "", lambda: ms(p["step_ms"]),
+                  lambda: ms(p["predicted_ms"] or 0)) for name, p in sorted(of["entries"].items(), key=lambda e: int(e[0]))]
+    return out + rows(["budget", "arena, GiB", "outside, MiB", "peak less both, MiB (pages: 2)", "ms a step", "predicted",
+                       "commit"], lines)
 
 
 def markdown(results):
@@ -55,11 +64,6 @@ def markdown(results):
                 [[k, r["verdict"], r["words"].replace("|", "/"), r["seconds"], r["with"]["commit"]]
                  for k, r in sorted(results.items())])
     out += beside_torch(results.get("c", {}).get("data", {}), results.get("d", {}).get("data", {}))
-    g = results.get("g", {}).get("data")
-    if g:
-        out += ["", f"{g['model'].rsplit('/', 1)[-1]} over budgets:"]
-        out += rows(["budget", "arena, GiB", "outside, MiB", "peak less both, MiB", "ms a step", "predicted"],
-                    [[p["budget"], gib(p["arena"]), f"{p['outside'] / 2**20:.1f}",
-                      f"{p['off'] / 2**20:+.1f}" if "off" in p else "", ms(p["step_ms"]), ms(p["predicted_ms"] or 0)]
-                     for p in g["points"]])
+    for model, of in results.get("g", {}).get("data", {}).items():
+        out += over_budgets(model, of)
     return "\n".join(out) + "\n"

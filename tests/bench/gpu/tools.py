@@ -1,5 +1,7 @@
 """What the stages of run.py share: running programs, compiling models, looking at the device's memory."""
 import array
+import ctypes
+import hashlib
 import json
 import os
 import pathlib
@@ -74,11 +76,15 @@ class Tools:
 
     def budgets(self, model, options, n):
         """n budgets in bytes, evenly from keep-everything's down to the smallest one met, which no effort changes: the
-        first is None."""
+        first is None. Both ends are planned once for all runs of a program."""
+        program = (self.build / "stint").stat().st_mtime_ns
+        key = hashlib.sha256(repr((str(model), [str(o) for o in options], program)).encode()).hexdigest()[:16]
         ends = []
         for more, what in (([], "arena_bytes"), (["--budget", "min"], "budget_bytes")):
-            plan = self.work / "budgets.json"
-            self.stint("plan", model, *options, "--target", "cuda", "--effort", 0.05, *more, "-o", plan, timeout=1800)
+            plan, new = self.work / f"ends.{key}.{what}.json", self.work / "ends.new"
+            if not plan.exists():
+                self.stint("plan", model, *options, "--target", "cuda", "--effort", 0.05, *more, "-o", new, timeout=1800)
+                new.replace(plan)
             ends.append(json.loads(plan.read_text())[what])
         top, low = ends
         return [None] + [low + (top - low) * k // (n - 1) for k in range(n - 2, -1, -1)]
@@ -90,31 +96,45 @@ class Tools:
         done = self.run(self.build / "compare_tensors", "--identical", a, b, check=False)
         return "" if done.returncode == 0 else last_line(done.stdout + done.stderr) or "differs"
 
-    # --- memory ---
 
-    def device_used(self):
-        """Bytes in use on the first device, by all programs; None: not known."""
+# --- memory ---
+
+
+class Device:
+    """The device that programs take, which CUDA_VISIBLE_DEVICES may choose, as nvidia-smi's library sees it: that one knows
+    nothing of this variable, and is asked by the device's place on the bus."""
+
+    GRAIN = 2 * MIB  # the library counts bytes, but the driver hands memory out in pages of this size
+
+    def __init__(self):
+        """Without a driver, `bus` is None."""
+        self.bus = None
+        number, bus, self.handle = ctypes.c_int(), ctypes.create_string_buffer(64), ctypes.c_void_p()
         try:
-            done = subprocess.run(["nvidia-smi", "-i", "0", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
-                                  capture_output=True, text=True, timeout=20, check=False)
-            return int(done.stdout.split()[0]) * MIB
-        except (OSError, ValueError, IndexError, subprocess.TimeoutExpired):
-            return None
+            cuda, self.smi = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libnvidia-ml.so.1")
+        except OSError:
+            return
+        if not (cuda.cuInit(0) or cuda.cuDeviceGet(ctypes.byref(number), 0) or
+                cuda.cuDeviceGetPCIBusId(bus, len(bus), number) or self.smi.nvmlInit_v2() or
+                self.smi.nvmlDeviceGetHandleByPciBusId_v2(bus, ctypes.byref(self.handle))):
+            self.bus = bus.value.decode()
+
+    def used(self):
+        """Bytes in use, by all programs; None: not known."""
+        memory = (ctypes.c_ulonglong * 3)()  # total, free, used
+        return memory[2] if self.bus and not self.smi.nvmlDeviceGetMemoryInfo(self.handle, memory) else None
 
 
 class Watch:
     """The most that was in use while the block ran."""
 
-    def __init__(self, tools):
-        self.tools, self.peak, self.over = tools, None, False
+    def __init__(self, device):
+        self.device, self.peak, self.over = device, 0, False
 
     def look(self):
         while not self.over:
-            used = self.tools.device_used()
-            if used is None:
-                return
-            self.peak = max(self.peak or 0, used)
-            time.sleep(0.02)
+            self.peak = max(self.peak, self.device.used() or 0)
+            time.sleep(0.005)
 
     def __enter__(self):
         self.thread = threading.Thread(target=self.look)
