@@ -10,16 +10,9 @@ build=$1 source=$2 cxx=$3 work=$4 case=$5 precision=${6:-fp32}
 rm -rf "$work"
 mkdir -p "$work"
 
-file() { # NAME
-	if [ -e "$case/$1" ]; then echo "$case/$1"; else echo "${case%/*}/$1"; fi
-}
-
-inputs= outputs= i=0
-while input=$(file "input$i.npy") && [ -e "$input" ]; do
-	inputs="$inputs --input $input" i=$((i + 1))
-done
-target=$(file target.npy)
-[ ! -e "$target" ] || inputs="$inputs --target $target"
+. "$source/tests/models/case.sh"
+outputs=
+inputs=$(data)
 read -r tolerance _ narrow <"$(file tolerance)"
 options=$(cat "$(file options)") reference=$(file reference.safetensors)
 case $precision in
@@ -42,12 +35,7 @@ esac
 "$build/cuda_kernels" "$case/model.onnx" $options --optimizer sgd:lr=0.1 --threads 1 --precision "$precision" --no-build \
 	-o "$work/gpu" >"$work/gpu.log"
 [ -z "${STINT_MUTANT:-}" ] || sed -i "${STINT_MUTANT}s/.*/\t;/" "$work/gpu/kernels.cu"
-sh "$source/tests/gpu/shim/build.sh" check "$cxx" "$source" "$work/gpu/kernels.cu" "$work/gpu/kernels.so"
-(cd "$work/gpu" && cc -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -DSTINT_SHARED -DSTINT_WITH_LIB -fopenmp -I. -I"$source" -o step.so \
-	step.c kernels.c stint_rt.c safetensors.c safetensors_write.c "$source/tests/gpu/library.c" \
-	"$source/tests/gpu/launch.c" "$source"/tests/gpu/shim/shim.c "$source"/tests/gpu/shim/fiber.c \
-	"$source"/tests/gpu/shim/meet.c "$source"/tests/gpu/shim/copy.c "$source"/tests/gpu/shim/memory.c \
-	"$source"/tests/gpu/shim/library.c -lm)
+sh "$source/tests/gpu/on_cpu.sh" check "$cxx" "$source" "$work/gpu"
 run() { # STEP OUT
 	"$build/stint" run "$work/$1" $inputs -o "$work/$2"
 }

@@ -13,16 +13,8 @@ limit=1.4 from=fp32
 rm -rf "$work"
 mkdir -p "$work"
 
-file() { # NAME
-	if [ -e "$case/$1" ]; then echo "$case/$1"; else echo "${case%/*}/$1"; fi
-}
-
-inputs= i=0
-while input=$(file "input$i.npy") && [ -e "$input" ]; do
-	inputs="$inputs --input $input" i=$((i + 1))
-done
-target=$(file target.npy)
-[ ! -e "$target" ] || inputs="$inputs --target $target"
+. "$source/tests/models/case.sh"
+inputs=$(data)
 options="$(cat "$(file options)") --optimizer sgd:lr=0.1 --threads 1 --effort 0.05"
 for precision in fp32 bf16; do
 	# shellcheck disable=SC2086 # options are words
@@ -32,12 +24,7 @@ done
 # shellcheck disable=SC2086
 "$build/cuda_kernels" "$case/model.onnx" $options --precision bf16 --no-build -o "$work/gpu" >"$work/gpu.log"
 [ -z "${STINT_MUTATION:-}" ] || sed -i "$STINT_MUTATION" "$work/gpu/kernels.cu"
-sh "$source/tests/gpu/shim/build.sh" plain "$cxx" "$source" "$work/gpu/kernels.cu" "$work/gpu/kernels.so"
-(cd "$work/gpu" && cc -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -DSTINT_SHARED -DSTINT_WITH_LIB -fopenmp -I. -I"$source" -o step.so \
-	step.c kernels.c stint_rt.c safetensors.c safetensors_write.c "$source/tests/gpu/library.c" \
-	"$source/tests/gpu/launch.c" "$source"/tests/gpu/shim/shim.c "$source"/tests/gpu/shim/fiber.c \
-	"$source"/tests/gpu/shim/meet.c "$source"/tests/gpu/shim/copy.c "$source"/tests/gpu/shim/memory.c \
-	"$source"/tests/gpu/shim/library.c -lm)
+sh "$source/tests/gpu/on_cpu.sh" plain "$cxx" "$source" "$work/gpu"
 seed=0
 while [ $seed -lt "$steps" ]; do
 	seed=$((seed + 1))

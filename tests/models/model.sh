@@ -12,9 +12,7 @@ case " $more " in *" --no-outputs "*) outputs=--no-outputs ;; esac
 rm -rf "$work" && mkdir -p "$work" || exit 1
 export CFLAGS="${CFLAGS:--O1 -march=native}" # optimizing takes most of the time, and changes no bit
 
-file() { # NAME
-	if [ -e "$case/$1" ]; then echo "$case/$1"; else echo "${case%/*}/$1"; fi
-}
+. "${0%/*}/case.sh"
 
 step() { # NAME OPTION...
 	name=$1
@@ -28,14 +26,8 @@ step() { # NAME OPTION...
 use() { # COMMAND NAME OPTION...
 	command=$1 directory=$work/$2
 	shift 2
-	i=0
-	while input=$(file "input$i.npy") && [ -e "$input" ]; do
-		set -- "$@" --input "$input"
-		i=$((i + 1))
-	done
-	target=$(file target.npy)
-	[ ! -e "$target" ] || set -- "$@" --target "$target"
-	"$stint" "$command" "$directory" "$@"
+	# shellcheck disable=SC2046 # words
+	"$stint" "$command" "$directory" $(data) "$@"
 }
 
 train() { # NAME RATE

@@ -8,14 +8,8 @@ build=$1 source=$2 cxx=$3 fakes=$4 work=$5 case=$6
 rm -rf "$work"
 mkdir -p "$work"
 
-file() { # NAME
-	if [ -e "$case/$1" ]; then echo "$case/$1"; else echo "${case%/*}/$1"; fi
-}
-inputs= i=0
-while input=$(file "input$i.npy") && [ -e "$input" ]; do
-	inputs="$inputs --input $input" i=$((i + 1))
-done
-data="$inputs --target $(file target.npy)"
+. "$source/tests/models/case.sh"
+inputs=$(data)
 compile() { # DIR OPTIONS...
 	dir=$1
 	shift
@@ -38,7 +32,7 @@ done
 
 on_fakes() { # COMMAND DIR ...
 	STINT_CUDA_LIBS=$fakes STINT_CACHE=$work/cache STINT_FAKE_KERNELS=$work/${kernels:-$2}.so "$build/stint" "$1" "$work/$2" \
-		$data "$3" "$work/$4" $5 $6
+		$inputs "$3" "$work/$4" $5 $6
 }
 same() { # NAME
 	"$build/compare_tensors" --identical "$work/all.safetensors" "$work/$1.safetensors" &&

@@ -8,10 +8,8 @@ build=$1 source=$2 cxx=$3 fakes=$4 work=$5 case=$6 precision=${7:-fp32}
 rm -rf "$work"
 mkdir -p "$work"
 
-file() { # NAME
-	if [ -e "$case/$1" ]; then echo "$case/$1"; else echo "${case%/*}/$1"; fi
-}
-data="--input $(file input0.npy) --target $(file target.npy)"
+. "$source/tests/models/case.sh"
+inputs=$(data)
 read -r tolerance _ narrow <"$(file tolerance)"
 narrowed=fp32
 case $precision in
@@ -44,8 +42,8 @@ differs() { # DIR: what its step gives is not what gpu's does
 on_fakes compile "$case/model.onnx" $(cat "$(file options)") --optimizer sgd:lr=0.1,momentum=0.9 --target cuda \
 	--precision "$precision" -o "$work/gpu" >"$work/gpu.log" 2>"$work/err" || { cat "$work/err"; exit 1; }
 grep -q -e 'ready to run' -e 'libnvrtc was not found' "$work/err" || { cat "$work/err"; exit 1; }
-# shellcheck disable=SC2086 # data is words
-on_fakes run "$work/gpu" $data -o "$work/gpu.safetensors" 2>"$work/err" || {
+# shellcheck disable=SC2086 # inputs are words
+on_fakes run "$work/gpu" $inputs -o "$work/gpu.safetensors" 2>"$work/err" || {
 	grep -q 'libnvrtc was not found' "$work/err" && { echo "no NVRTC here"; exit 77; }
 	cat "$work/err"
 	exit 1
@@ -54,24 +52,24 @@ on_fakes run "$work/gpu" $data -o "$work/gpu.safetensors" 2>"$work/err" || {
 if [ "$precision" = tf32 ]; then # it does round
 	compile cuda fp32 whole
 	# shellcheck disable=SC2086
-	on_fakes run "$work/whole" $data -o "$work/whole.safetensors"
+	on_fakes run "$work/whole" $inputs -o "$work/whole.safetensors"
 	differs whole
 fi
 if [ "$precision${case#*lenet}" = "fp32/raw" ]; then # the stand-in's first engine for convolutions goes Winograd's way
 	compile cuda fp32 strict --math strict
 	# shellcheck disable=SC2086
-	on_fakes run "$work/strict" $data -o "$work/strict.safetensors"
+	on_fakes run "$work/strict" $inputs -o "$work/strict.safetensors"
 	differs strict
 fi
 # shellcheck disable=SC2086
-on_fakes train "$work/gpu" $data --epochs 3 --checkpoint "$work/kept.gpu"
+on_fakes train "$work/gpu" $inputs --epochs 3 --checkpoint "$work/kept.gpu"
 # shellcheck disable=SC2086
-"$build/stint" train "$work/c" $data --epochs 3 --checkpoint "$work/kept.c"
+"$build/stint" train "$work/c" $inputs --epochs 3 --checkpoint "$work/kept.c"
 last=step-00000003.safetensors
 "$build/compare_tensors" "$tolerance" "$work/kept.gpu/$last" "$work/kept.c/$last"
 # and a checkpoint back onto the device, with an evaluation
 # shellcheck disable=SC2086
-on_fakes train "$work/gpu" $data --eval-input "$(file input0.npy)" --eval-target "$(file target.npy)" --epochs 4 \
+on_fakes train "$work/gpu" $inputs --eval-input "$(file input0.npy)" --eval-target "$(file target.npy)" --epochs 4 \
 	--checkpoint "$work/kept.gpu" --resume
 # every kernel timed, every item of memory, the stand-in's peaks; two folders in turn
 on_fakes bench "$work/gpu" --steps 2 --json >"$work/bench.json"

@@ -1,0 +1,17 @@
+# shellcheck shell=sh
+# A case of tests/models/cases, as tests/oracle/make.py writes it: $case is its folder, and what it lacks is in the folder above.
+
+file() { # NAME
+	if [ -e "$case/$1" ]; then echo "$case/$1"; else echo "${case%/*}/$1"; fi
+}
+
+# What `stint run` and `stint train` take: --input FILE ... [--target FILE]
+data() {
+	i=0
+	while input=$(file "input$i.npy") && [ -e "$input" ]; do
+		echo "--input $input"
+		i=$((i + 1))
+	done
+	target=$(file target.npy)
+	[ ! -e "$target" ] || echo "--target $target"
+}
