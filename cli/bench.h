@@ -77,9 +77,6 @@ enum { BENCH_FACTS = 5 };
 enum status bench_facts(const struct bench *b, const char *fact[BENCH_FACTS], struct diag *d);
 enum status bench_table(const struct bench *b, struct diag *d);
 void bench_json(const struct bench *b);
-/* What a roof's levels are: behind the facts of the machine; a member of its object. */
-void bench_bandwidths(const struct roof *r, struct text *t);
-void bench_bandwidths_json(const struct roof *r);
 
 /* --- bench_html.c --- */
 

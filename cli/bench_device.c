@@ -53,7 +53,7 @@ const char *bench_device_fact_machine(const struct bench *b)
 	struct text t = {0};
 	text_add(&t, "device: %s, measured: %.4g TFLOP/s in products of %lld", r->device,
 		r->flops_us / 1e6, r->product);
-	bench_bandwidths(r, &t);
+	roof_bandwidths(r, &t);
 	const char *s = t.failed ? NULL : arena_strdup(b->arena, t.s);
 	text_free(&t);
 	return s;
@@ -74,6 +74,6 @@ void bench_device_json(const struct bench *b)
 		m->grown, m->device.used, m->device.total);
 	safe_json(stdout, r->device);
 	printf(",\"gflops\":%.6g,\"product\":%lld", r->flops_us / 1e3, r->product);
-	bench_bandwidths_json(r);
+	roof_bandwidths_json(r);
 	printf("}");
 }

@@ -64,19 +64,10 @@ static void json_memory(const struct bench *b)
 		REPORT_OUTSIDE_BYTES, b->memory.peak, b->memory.grown);
 }
 
-void bench_bandwidths_json(const struct roof *r)
-{
-	printf(",\"bandwidth\":[");
-	for (int i = 0; i < r->nlevel; i++)
-		printf("%s{\"bytes\":%.0f,\"gb_s\":%.6g}", i ? "," : "", r->level[i].bytes,
-			r->level[i].bytes_us / 1e3);
-	printf("]");
-}
-
 static void json_machine(const struct roof *r)
 {
 	printf(",\"machine\":{\"threads\":%d,\"gflops\":%.6g", r->threads, r->flops_us / 1e3);
-	bench_bandwidths_json(r);
+	roof_bandwidths_json(r);
 	printf("}");
 }
 
@@ -154,15 +145,6 @@ static const char *fact_memory(const struct bench *b)
 		bytes_human(m->peak, peak), bytes_human(m->grown, z));
 }
 
-void bench_bandwidths(const struct roof *r, struct text *t)
-{
-	char size[24];
-	text_puts(t, "; GB/s:");
-	for (int i = 0; i < r->nlevel; i++)
-		text_add(t, "%s %.4g over %s", i ? "," : "", r->level[i].bytes_us / 1e3,
-			bytes_human((int64_t)r->level[i].bytes, size));
-}
-
 static const char *fact_machine(const struct bench *b)
 {
 	const struct roof *r = &b->roof;
@@ -171,7 +153,7 @@ static const char *fact_machine(const struct bench *b)
 		return bench_device_fact_machine(b);
 	text_add(&t, "machine, measured with %d thread%s: %.4g GFLOP/s", r->threads,
 		plural(r->threads), r->flops_us / 1e3);
-	bench_bandwidths(r, &t);
+	roof_bandwidths(r, &t);
 	const char *s = t.failed ? NULL : arena_strdup(b->arena, t.s);
 	text_free(&t);
 	return s;

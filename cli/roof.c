@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -272,4 +273,22 @@ double roof_bandwidth(const struct roof *r, double bytes)
 double roof_us(const struct roof *r, double flops, double bytes)
 {
 	return fmax(flops / r->flops_us, bytes / roof_bandwidth(r, bytes));
+}
+
+void roof_bandwidths(const struct roof *r, struct text *t)
+{
+	char size[24];
+	text_puts(t, "; GB/s:");
+	for (int i = 0; i < r->nlevel; i++)
+		text_add(t, "%s %.4g over %s", i ? "," : "", r->level[i].bytes_us / 1e3,
+			bytes_human((int64_t)r->level[i].bytes, size));
+}
+
+void roof_bandwidths_json(const struct roof *r)
+{
+	printf(",\"bandwidth\":[");
+	for (int i = 0; i < r->nlevel; i++)
+		printf("%s{\"bytes\":%.0f,\"gb_s\":%.6g}", i ? "," : "", r->level[i].bytes,
+			r->level[i].bytes_us / 1e3);
+	printf("]");
 }

@@ -35,4 +35,9 @@ double roof_bandwidth(const struct roof *r, double bytes);
 /* The least time, in microseconds, for so much work on so many bytes. */
 double roof_us(const struct roof *r, double flops, double bytes);
 
+/* The bandwidths, level by level: behind the facts of the machine; to standard output, a member of
+ * its object. */
+void roof_bandwidths(const struct roof *r, struct text *t);
+void roof_bandwidths_json(const struct roof *r);
+
 #endif
