@@ -7,6 +7,7 @@
 #include "ops/channel_cuda.h"
 #include "ops/channel_cuda_text.h"
 #include "ops/norm.h"
+#include "ops/rows.h"
 
 /* Blocks that fill any device, and values below which another block is not worth it. Part of what
  * makes results repeat, as is the pack where columns are summed. */
@@ -78,14 +79,9 @@ int64_t channel_split_bytes(const struct channel_split *s)
 void channel_split_emit(
 	struct emit *e, const struct channel_split *s, const struct tensor *t, const char *more)
 {
-	emit_helper(e, "warp_text", warp_text);
-	emit_helper(e, "block_sums_text", block_sums_text);
+	block_sums_helper(e);
 	emit_helper(e, "column_sums_text", column_sums_text);
-	emit_helper(e, "element_text", element_text);
-	if (dtype_is_narrow(t->dtype))
-		emit_helper_on(e, "narrow_element_text", narrow_element_text, 1, &t);
-	emit_packs(e);
-	emit_helper(e, "pack_text", pack_text);
+	elements_helper(e, 1, &t);
 	emit_helper(e, "channel_parts", channel_parts_text);
 	emit_helper(e, "channel_planes", channel_planes_text);
 	emit_helper(e, "channel_strips", channel_strips_text);

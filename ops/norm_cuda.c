@@ -8,6 +8,7 @@
 #include "ops/norm.h"
 #include "ops/norm_cuda.h"
 #include "ops/norm_cuda_text.h"
+#include "ops/rows.h"
 
 /* A row up to SHORT is a warp's, and what a thread keeps of one is at most KEEP. Rows of a part
  * whose sums over rows one block makes, at the least, and parts at the most: part of what makes
@@ -72,15 +73,9 @@ bool norm_cuda_fits(const struct emit *e, const struct node *n)
 
 static void add_helpers(struct emit *e, const struct node *n)
 {
-	emit_helper(e, "warp_text", warp_text);
-	emit_helper(e, "block_sums_text", block_sums_text);
-	emit_helper(e, "element_text", element_text);
 	const struct tensor *t[] = {n->in[0], n->nin > 1 ? n->in[1] : NULL, n->out[0]};
-	for (int i = 0; i < 3; i++)
-		if (t[i] && dtype_is_narrow(t[i]->dtype))
-			emit_helper_on(e, "narrow_element_text", narrow_element_text, 1, &t[i]);
-	emit_packs(e);
-	emit_helper(e, "pack_text", pack_text);
+	block_sums_helper(e);
+	elements_helper(e, 3, t);
 	emit_helper(e, "norm_rows", norm_rows_text);
 }
 

@@ -10,10 +10,10 @@
  * are read where the step before has left them: in Y, in the cells, in dXW. */
 #include <stdarg.h>
 
-#include "ops/block_text.h"
 #include "ops/gemm.h"
 #include "ops/recurrent_cuda.h"
 #include "ops/recurrent_cuda_text.h"
+#include "ops/rows.h"
 
 bool recurrent_cuda_fits(const struct target *t, const struct recurrent *p)
 {
@@ -64,9 +64,7 @@ static struct tile best_tile(const struct recurrent *p, int64_t gates)
 
 static void add_helpers(struct emit *e)
 {
-	emit_helper(e, "element_text", element_text);
-	emit_packs(e);
-	emit_helper(e, "pack_text", pack_text);
+	elements_helper(e, 0, NULL);
 	emit_helper(e, "recurrent_tile", recurrent_tile_text);
 }
 

@@ -7,7 +7,7 @@
  * shake: every number times 1 + e, |e| < 2^-9: what rounding to bf16 once may do to it.
  * error: of all gradients together, the length of the difference by the length of the reference's.
  * judge: of lines "OURS THEIRS", the geometric mean of the first by that of the second, against
- *LIMIT. Exit 0 when ours is within, 1 when not, 2 when a file is unusable.
+ * LIMIT. Exit 0 when ours is within, 1 when not, 2 when a file is unusable.
  */
 #include <math.h>
 #include <stdint.h>
@@ -17,17 +17,7 @@
 
 #include "runtime/safetensors.h"
 #include "runtime/stint_rt.h"
-
-static struct safetensors *open_or_exit(const char *path)
-{
-	struct safetensors *f;
-	char message[SAFETENSORS_MESSAGE];
-	if (safetensors_open(&f, path, message) != 0) {
-		fprintf(stderr, "%s: %s\n", path, message);
-		exit(2);
-	}
-	return f;
-}
+#include "tests/models/open.h"
 
 static _Noreturn void unusable(const char *what)
 {

@@ -20,21 +20,11 @@
 
 #include "runtime/safetensors.h"
 #include "runtime/stint_rt.h"
+#include "tests/models/open.h"
 
 /* BatchNormalization's momentum is a float32 attribute, the reference's 0.1 is not: 1 - 0.9f is off
  * by up to 2^-25, of 0.1. */
 #define MOMENTUM_ERROR 3e-7
-
-static struct safetensors *open_or_exit(const char *path)
-{
-	struct safetensors *f;
-	char message[SAFETENSORS_MESSAGE];
-	if (safetensors_open(&f, path, message) != 0) {
-		fprintf(stderr, "%s: %s\n", path, message);
-		exit(2);
-	}
-	return f;
-}
 
 static bool same_shape(const struct safetensors_entry *a, const struct safetensors_entry *b)
 {
