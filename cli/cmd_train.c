@@ -10,10 +10,12 @@
 #include "cli/cli.h"
 #include "cli/evaluate.h"
 #include "cli/progress.h"
+#include "cli/weights.h"
 #include "runtime/checkpoint.h"
 
 struct train_args {
-	const char *dir, *target, *eval_target, *schedule, *folder, *log, *weights;
+	const char *dir, *target, *eval_target, *schedule, *folder, *log;
+	struct weights weights;
 	struct arg_list input, eval_input;
 	long long epochs, warmup, seed;
 	double lr, scale, shift; /* lr NAN: the optimizer's, as compiled */
@@ -236,7 +238,7 @@ static enum status open_log(struct training *t)
 static enum status prepare(struct training *t)
 {
 	const struct train_args *o = t->o;
-	TRY(load_open(t->arena, o->dir, o->weights, &t->l, t->diag));
+	TRY(load_open(t->arena, o->dir, &o->weights, &t->l, t->diag));
 	if (!t->l.model->train)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = o->dir},
 			"compile with a loss and an optimizer", "was compiled with --loss none");
@@ -331,6 +333,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 			"N"},
 		{"weights", 0, POPT_ARG_STRING, &text[5], 0, "start from these values",
 			"FILE.safetensors"},
+		WEIGHTS_OPTIONS(o.weights),
 		{"checkpoint", 0, POPT_ARG_STRING, &text[3], 0,
 			"save here after each epoch and when interrupted", "FOLDER"},
 		{"resume", 0, POPT_ARG_NONE, &o.resume, 0, "go on from the newest checkpoint",
@@ -352,7 +355,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		o.schedule = text[2];
 		o.folder = text[3];
 		o.log = text[4];
-		o.weights = text[5];
+		o.weights.path = text[5];
 		st = run(&o, a, d);
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)

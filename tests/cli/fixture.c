@@ -4,6 +4,8 @@
  *	fixture json FILE [KEY ...]           prints the value at the keys (numbers: array indices)
  *	fixture json-lines FILE               prints how many lines, each an object
  *	fixture tensor FILE.safetensors NAME  prints its bytes
+ *	fixture weights OUT.safetensors IN.safetensors NAME[=SHAPE] ...  tensors of another file,
+ *all zeros where they are to have another shape (2,3); @NAME: a new one
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -17,6 +19,7 @@
 #include <cmocka.h>
 
 #include "runtime/safetensors.h"
+#include "runtime/stint_rt.h"
 #include "tests/cli/models.h"
 
 static int save(const char *path, const void *data, size_t len)
@@ -167,6 +170,46 @@ static int look_tensor(int argc, char **argv)
 	return !e;
 }
 
+enum { ENTRIES = 64 };
+
+/* The tensor that "NAME=SHAPE" or "@NAME" asks for. */
+static int pick(const struct safetensors *file, char *how, struct safetensors_entry *out)
+{
+	static const float zeros[4096];
+	static int64_t dim[ENTRIES][SAFETENSORS_RANK];
+	static int next;
+	char *shape = strchr(how, '=');
+	if (shape)
+		*shape++ = '\0';
+	if (!shape && *how != '@') {
+		const struct safetensors_entry *e = safetensors_find(file, how);
+		if (e)
+			*out = *e;
+		return !e;
+	}
+	*out = (struct safetensors_entry){
+		.name = how + (*how == '@'), .dtype = STINT_F32, .dim = dim[next], .data = zeros};
+	for (char *p = shape ? strtok(shape, ",") : NULL; p; p = strtok(NULL, ","))
+		dim[next][out->rank++] = atoll(p);
+	next++;
+	return 0;
+}
+
+static int make_weights(int argc, char **argv)
+{
+	struct safetensors_entry all[ENTRIES];
+	struct safetensors *file;
+	char message[SAFETENSORS_MESSAGE];
+	if (argc < 4 || argc - 4 > ENTRIES || safetensors_open(&file, argv[3], message))
+		return 1;
+	int bad = 0;
+	for (int i = 4; i < argc; i++)
+		bad |= pick(file, argv[i], &all[i - 4]);
+	bad = bad || safetensors_write(argv[2], all, argc - 4, NULL, 0, message);
+	safetensors_close(file);
+	return bad;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -180,5 +223,7 @@ int main(int argc, char **argv)
 		return look_lines(argc, argv);
 	if (!strcmp(what, "tensor"))
 		return look_tensor(argc, argv);
+	if (!strcmp(what, "weights"))
+		return make_weights(argc, argv);
 	return 2;
 }
