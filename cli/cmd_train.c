@@ -1,15 +1,15 @@
 /* stint train DIR --input [NAME=]FILE ... --target FILE [--eval-input ... --eval-target ...]
  * --epochs N */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/evaluate.h"
+#include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/train_log.h"
 #include "cli/weights.h"
 #include "runtime/checkpoint.h"
 
@@ -29,19 +29,10 @@ struct training {
 	struct loaded l;
 	struct feed train, eval;
 	bool has_eval;
-	FILE *log;
+	struct train_log log;
 	int64_t batches, *order;
 	struct checkpoint_place place;
 };
-
-/* Set by SIGINT and SIGTERM; the one piece of global state, because a handler has no other way. */
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-	(void)number;
-	interrupted = 1;
-}
 
 static double learning_rate(const struct training *t, int64_t step)
 {
@@ -57,28 +48,6 @@ static double learning_rate(const struct training *t, int64_t step)
 	if (!strcmp(o->schedule, "cosine"))
 		return lr * 0.5 * (1 + cos(3.14159265358979323846 * share));
 	return lr;
-}
-
-static void log_step(const struct training *t, double lr, double loss)
-{
-	if (!t->log)
-		return;
-	fprintf(t->log,
-		"{\"step\":%" PRId64 ",\"epoch\":%" PRId64 ",\"lr\":%.9g,\"loss\":", t->place.step,
-		t->place.epoch, lr);
-	fprintf(t->log, isfinite(loss) ? "%.9g}\n" : "null}\n", loss);
-}
-
-static void log_score(const struct training *t, const struct score *s)
-{
-	if (!t->log)
-		return;
-	fprintf(t->log, "{\"epoch\":%" PRId64 ",\"eval_samples\":%" PRId64 ",\"eval_loss\":%.9g",
-		t->place.epoch, s->samples, s->loss);
-	if (s->has_accuracy)
-		fprintf(t->log, ",\"accuracy\":%.9g", s->accuracy);
-	fputs("}\n", t->log);
-	fflush(t->log);
 }
 
 static enum status save(struct training *t)
@@ -114,7 +83,7 @@ static enum status one_batch(struct training *t, bool first, double *loss)
 	*loss = t->l.loss(t->l.step);
 	t->place.step++;
 	t->place.batch++;
-	log_step(t, lr, *loss);
+	train_log_step(&t->log, &t->place, lr, *loss);
 	return fed;
 }
 
@@ -122,7 +91,7 @@ static enum status stop_early(struct training *t)
 {
 	TRY(save(t));
 	return diag_fail(t->diag, ST_INTERRUPTED, NULL, t->o->folder ? "go on with --resume" : NULL,
-		"interrupted after step %" PRId64 "%s", t->place.step,
+		"interrupted after step %" PRId64 " by %s%s", t->place.step, interrupt_name(),
 		t->o->folder ? "; checkpoint saved" : "");
 }
 
@@ -138,10 +107,13 @@ static void report_scale(const struct loaded *l)
 		printf(" (%g step%s skipped)", (double)state[2], state[2] > 1 ? "s" : "");
 }
 
+/* `mean_loss` NULL: resumed behind the epoch's last batch. */
 static void report_epoch(
-	const struct training *t, double mean_loss, double seconds, const struct score *s)
+	const struct training *t, const double *mean_loss, double seconds, const struct score *s)
 {
-	printf("epoch %" PRId64 "/%lld  loss %.4f", t->place.epoch + 1, t->o->epochs, mean_loss);
+	printf("epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
+	if (mean_loss)
+		printf("  loss %.4f", *mean_loss);
 	if (s) {
 		printf("  eval loss %.4f", s->loss);
 		if (s->has_accuracy)
@@ -163,7 +135,7 @@ static enum status one_epoch(struct training *t)
 	progress_start(&bar, label, t->batches - first);
 	while (t->place.batch < t->batches) {
 		enum status st = one_batch(t, t->place.batch == first, &loss);
-		if (st != ST_OK || interrupted) {
+		if (st != ST_OK || interrupt_asked()) {
 			progress_end(&bar);
 			return st != ST_OK ? st : stop_early(t);
 		}
@@ -178,13 +150,24 @@ static enum status one_epoch(struct training *t)
 	struct score score;
 	if (t->has_eval) {
 		TRY(evaluate(t->arena, &t->l, &t->eval, &score, t->diag));
-		log_score(t, &score);
+		if (score.stopped)
+			return stop_early(t);
+		train_log_score(&t->log, &t->place, &score);
 	}
-	report_epoch(t, first < t->batches ? sum / (double)(t->batches - first) : loss, seconds,
-		t->has_eval ? &score : NULL);
+	sum /= (double)(t->batches - first);
+	report_epoch(t, first < t->batches ? &sum : NULL, seconds, t->has_eval ? &score : NULL);
 	t->place.epoch++;
 	t->place.batch = 0;
 	return save(t);
+}
+
+/* A path as it is called from anywhere. */
+static const char *whole_path(const struct training *t, const char *path)
+{
+	char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+	const char *whole = here ? arena_printf(t->arena, "%s/%s", here, path) : path;
+	free(here);
+	return whole ? whole : path;
 }
 
 /* A new run into an old run's folder would replace its checkpoints. */
@@ -192,7 +175,8 @@ static enum status refuse_used_folder(struct training *t)
 {
 	char path[512], message[256];
 	if (checkpoint_newest(t->o->folder, path, message))
-		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
+		return diag_fail(t->diag, ST_IO,
+			&(struct where){.file = whole_path(t, t->o->folder)}, NULL, "%s", message);
 	if (*path)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = t->o->folder},
 			"go on with --resume, or name another folder",
@@ -224,15 +208,15 @@ static enum status resume(struct training *t)
 	return ST_OK;
 }
 
-static enum status open_log(struct training *t)
+/* What cannot be written is told before the first step, not after hours. */
+static enum status try_files(struct training *t)
 {
-	if (!t->o->log)
-		return ST_OK;
-	t->log = fopen(t->o->log, t->o->resume ? "a" : "w");
-	if (!t->log)
-		return diag_fail(t->diag, ST_IO, &(struct where){.file = t->o->log}, NULL,
-			"cannot write: %s", strerror(errno));
-	return ST_OK;
+	char message[256];
+	if (t->o->folder && t->place.epoch < t->o->epochs && checkpoint_try(t->o->folder, message))
+		return diag_fail(t->diag, ST_IO,
+			&(struct where){.file = whole_path(t, t->o->folder)}, NULL, "%s", message);
+	const char *log = t->o->log ? whole_path(t, t->o->log) : NULL;
+	return train_log_open(&t->log, log, t->o->resume, t->diag);
 }
 
 static enum status prepare(struct training *t)
@@ -259,15 +243,13 @@ static enum status prepare(struct training *t)
 	t->place.seed = o->seed;
 	t->l.seed(t->l.step, o->seed);
 	TRY(resume(t));
-	return open_log(t);
+	return try_files(t);
 }
 
 static enum status train(struct training *t)
 {
 	TRY(prepare(t));
-	struct sigaction action = {.sa_handler = on_signal};
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	interrupt_listen();
 	printf("training %s: %" PRId64 " samples in batches of %" PRId64, t->l.model->name,
 		t->train.samples, t->train.batch);
 	if (t->l.step->device)
@@ -300,10 +282,7 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	if (!o->schedule)
 		o->schedule = "constant";
 	TRY(check_args(o, d));
-	enum status st = train(&t);
-	if (t.log && fclose(t.log) != 0 && st == ST_OK)
-		st = diag_fail(d, ST_IO, &(struct where){.file = o->log}, NULL, "cannot write: %s",
-			strerror(errno));
+	const enum status st = train_log_close(&t.log, train(&t));
 	feed_close(&t.train);
 	feed_close(&t.eval);
 	load_close(&t.l);

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,6 +115,31 @@ static int make_folder(const char *folder, char *message)
 			path[i] = folder[i];
 		}
 	return 0;
+}
+
+/* The file is named as an interrupted save's: a later save's clean finds it where it was left. */
+int checkpoint_try(const char *folder, char message[MESSAGE])
+{
+	static const char block[4096];
+	char path[PATH];
+	if (make_folder(folder, message) || path_of(folder, 0, path, message))
+		return 1;
+	const size_t len = strlen(path);
+	if (snprintf(path + len, PATH - len, ".tmp%ld", (long)getpid()) >= (int)(PATH - len)) {
+		errno = ENAMETOOLONG;
+		return fail(message, "cannot use", folder);
+	}
+	const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return fail(message, "cannot write", path);
+	errno = ENOSPC; /* what a write that stops short means */
+	int rc = write(fd, block, sizeof block) != (ssize_t)sizeof block || fsync(fd) != 0;
+	if (rc)
+		fail(message, "cannot write", path);
+	close(fd);
+	if (unlink(path) != 0 && !rc)
+		rc = fail(message, "cannot remove", path);
+	return rc;
 }
 
 /* Removes what save's comment says, and what interrupted saves left. Failing to is no failure. */

@@ -16,6 +16,9 @@ struct checkpoint_place {
 	int64_t seed;
 };
 
+/* Whether a checkpoint can be written there: makes the folder, writes a file in it and removes it.
+ */
+int checkpoint_try(const char *folder, char message[256]);
 /* Save; then remove all but this one and the newest before it. Ones with a higher step go too: they
  * belong to a run that this one has replaced. (Refuse a folder that holds checkpoints before
  * starting another run in it.) Creates the folder. */

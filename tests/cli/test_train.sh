@@ -97,15 +97,6 @@ expect 0 stint train dir $data --epochs 1 --lr 1e30 --log nan.jsonl
 "$FIXTURE" json-lines nan.jsonl >/dev/null || fail "the log is no JSON"
 
 # interrupted: saved, and taken up to the same end
-wait_for()
-{
-	i=0
-	while [ "$(wc -l <"$1" 2>/dev/null || echo 0)" -lt 1 ]; do
-		i=$((i + 1))
-		[ $i -lt 600 ] || fail "training did not start"
-		sleep 0.05
-	done
-}
 : >stop.jsonl
 "$STINT" train dir $data --epochs 1000000 --seed 3 --checkpoint stop --log stop.jsonl >out 2>err &
 pid=$!
@@ -114,7 +105,7 @@ kill -INT $pid
 wait $pid
 got=$?
 [ $got = 130 ] || fail "exit $got of an interrupted training"
-said "interrupted after step" "checkpoint saved" "--resume"
+said "interrupted after step" "by SIGINT; checkpoint saved" "--resume"
 stopped=$(newest stop)
 step=$(echo "$stopped" | tr -dc 0-9 | sed 's/^0*//')
 [ -n "$step" ] || fail "no checkpoint"
