@@ -133,6 +133,15 @@ for name in w1 b1 w2 b2; do
 	[ "$a" = "$b" ] || fail "$name is not the trained one"
 	[ "$a" != "$c" ] || fail "$name was not trained"
 done
+# values that are not finite are no model
+"$FIXTURE" poison learnt/step-00000600.safetensors w1 3 nan && "$FIXTURE" poison learnt/step-00000600.safetensors b1 1 inf ||
+	fail "poison"
+expect 3 stint export dir --checkpoint learnt -o poor.onnx
+said "learnt/step-00000600" "'w1': 3 of its values are NaN, 0 infinite" "'b1': 0 of its values are NaN, 1 infinite" \
+	"2 tensors hold" "--allow-nonfinite"
+absent poor.onnx
+expect 0 stint export dir --checkpoint learnt -o poor.onnx --allow-nonfinite
+present poor.onnx
 expect 0 stint export dir -o initial.onnx
 expect 5 stint export dir --checkpoint none -o none.onnx
 said none
