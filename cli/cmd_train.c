@@ -6,160 +6,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/evaluate.h"
 #include "cli/interrupt.h"
-#include "cli/progress.h"
-#include "cli/train_log.h"
-#include "cli/weights.h"
-#include "runtime/checkpoint.h"
-
-struct train_args {
-	const char *dir, *target, *eval_target, *schedule, *folder, *log;
-	struct weights weights;
-	struct arg_list input, eval_input;
-	long long epochs, warmup, seed;
-	double lr, scale, shift; /* lr NAN: the optimizer's, as compiled */
-	int resume;
-};
-
-struct training {
-	const struct train_args *o;
-	struct arena *arena;
-	struct diag *diag;
-	struct loaded l;
-	struct feed train, eval;
-	bool has_eval;
-	struct train_log log;
-	int64_t batches, *order;
-	struct checkpoint_place place;
-};
-
-static double learning_rate(const struct training *t, int64_t step)
-{
-	const struct train_args *o = t->o;
-	double lr = isnan(o->lr) ? t->l.model->lr_default : o->lr;
-	double total = (double)(o->epochs * t->batches), at = (double)step,
-	       warmup = (double)o->warmup;
-	if (at < warmup)
-		return lr * (at + 1) / warmup;
-	double share = total > warmup ? (at - warmup) / (total - warmup) : 0;
-	if (!strcmp(o->schedule, "linear"))
-		return lr * (1 - share);
-	if (!strcmp(o->schedule, "cosine"))
-		return lr * 0.5 * (1 + cos(3.14159265358979323846 * share));
-	return lr;
-}
-
-static enum status save(struct training *t)
-{
-	char message[256];
-	if (!t->o->folder)
-		return ST_OK;
-	if (checkpoint_save(t->o->folder, t->l.step, &t->place, message))
-		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
-	return ST_OK;
-}
-
-static enum status feed(const struct training *t, int64_t batch)
-{
-	return feed_batch(&t->train, t->order + batch * t->train.batch, t->train.batch, t->diag);
-}
-
-/* While a GPU works, the epoch's next batch is made and sent. `first`: this one is not there yet.
- */
-static enum status one_batch(struct training *t, bool first, double *loss)
-{
-	const double lr = learning_rate(t, t->place.step);
-	enum status fed = ST_OK;
-	if (first)
-		TRY(feed(t, t->place.batch));
-	int rc = t->l.train_start(t->l.step, lr);
-	if (!rc && t->place.batch + 1 < t->batches)
-		fed = feed(t, t->place.batch + 1);
-	if (!rc)
-		rc = t->l.train_finish(t->l.step);
-	if (rc)
-		return load_fail(&t->l, rc, "training", t->diag);
-	*loss = t->l.loss(t->l.step);
-	t->place.step++;
-	t->place.batch++;
-	train_log_step(&t->log, &t->place, lr, *loss);
-	return fed;
-}
-
-static enum status stop_early(struct training *t)
-{
-	TRY(save(t));
-	return diag_fail(t->diag, ST_INTERRUPTED, NULL, t->o->folder ? "go on with --resume" : NULL,
-		"interrupted after step %" PRId64 " by %s%s", t->place.step, interrupt_name(),
-		t->o->folder ? "; checkpoint saved" : "");
-}
-
-/* --precision fp16: the scale of the loss, and what it cost. */
-static void report_scale(const struct loaded *l)
-{
-	const int i = load_find(l, "state/loss_scale", STINT_STATE);
-	const float *state = i < 0 ? NULL : load_values(l, i); /* scale, updates since, skipped */
-	if (!state)
-		return;
-	printf("  loss scale %g", (double)state[0]);
-	if (state[2] > 0)
-		printf(" (%g step%s skipped)", (double)state[2], state[2] > 1 ? "s" : "");
-}
-
-/* `mean_loss` NULL: resumed behind the epoch's last batch. */
-static void report_epoch(
-	const struct training *t, const double *mean_loss, double seconds, const struct score *s)
-{
-	printf("epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
-	if (mean_loss)
-		printf("  loss %.4f", *mean_loss);
-	if (s) {
-		printf("  eval loss %.4f", s->loss);
-		if (s->has_accuracy)
-			printf("  accuracy %.2f %% of %" PRId64, 100 * s->accuracy, s->samples);
-	}
-	report_scale(&t->l);
-	printf("  %.1f s\n", seconds);
-	fflush(stdout);
-}
-
-static enum status one_epoch(struct training *t)
-{
-	struct progress bar;
-	char label[64];
-	double sum = 0, loss = 0;
-	int64_t first = t->place.batch;
-	snprintf(label, sizeof label, "epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
-	dataset_shuffle(t->order, t->train.samples, t->o->seed, t->place.epoch);
-	progress_start(&bar, label, t->batches - first);
-	while (t->place.batch < t->batches) {
-		enum status st = one_batch(t, t->place.batch == first, &loss);
-		if (st != ST_OK || interrupt_asked()) {
-			progress_end(&bar);
-			return st != ST_OK ? st : stop_early(t);
-		}
-		sum += loss;
-		progress_step(&bar, loss);
-	}
-	progress_end(&bar);
-	double seconds = progress_seconds(&bar);
-	if (!isfinite(loss))
-		diag_warn(t->diag, NULL, "lower the learning rate",
-			"the loss is no longer a finite number");
-	struct score score;
-	if (t->has_eval) {
-		TRY(evaluate(t->arena, &t->l, &t->eval, &score, t->diag));
-		if (score.stopped)
-			return stop_early(t);
-		train_log_score(&t->log, &t->place, &score);
-	}
-	sum /= (double)(t->batches - first);
-	report_epoch(t, first < t->batches ? &sum : NULL, seconds, t->has_eval ? &score : NULL);
-	t->place.epoch++;
-	t->place.batch = 0;
-	return save(t);
-}
+#include "cli/training.h"
 
 /* A path as it is called from anywhere. */
 static const char *whole_path(const struct training *t, const char *path)
@@ -203,6 +51,14 @@ static enum status resume(struct training *t)
 	if (t->place.seed != t->o->seed)
 		return diag_fail(t->diag, ST_USAGE, NULL, NULL,
 			"the checkpoint was made with --seed %" PRId64, t->place.seed);
+	struct watch_lost lost;
+	TRY(watch_values(&t->watch, &lost));
+	if (lost.tensors && !t->o->keep_going)
+		return diag_fail(t->diag, ST_DIVERGED, &(struct where){.file = used},
+			"remove it to go on from the one before, with a smaller --lr",
+			"training had diverged: %s", watch_text(&t->watch, &lost));
+	if (!lost.tensors)
+		snprintf(t->good, sizeof t->good, "%s", used);
 	printf("resumed from %s: step %" PRId64 ", epoch %" PRId64 "\n", used, t->place.step,
 		t->place.epoch + 1);
 	return ST_OK;
@@ -242,7 +98,10 @@ static enum status prepare(struct training *t)
 		return diag_nomem(t->diag);
 	t->place.seed = o->seed;
 	t->l.seed(t->l.step, o->seed);
+	TRY(watch_start(t->arena, &t->l, &t->watch, t->diag));
 	TRY(resume(t));
+	if (o->check_finite)
+		TRY(watch_keep(&t->watch));
 	return try_files(t);
 }
 
@@ -257,9 +116,7 @@ static enum status train(struct training *t)
 	else
 		printf(", %d thread%s\n", t->l.model->threads, t->l.model->threads == 1 ? "" : "s");
 	fflush(stdout);
-	while (t->place.epoch < t->o->epochs)
-		TRY(one_epoch(t));
-	return ST_OK;
+	return training_run(t);
 }
 
 static enum status check_args(const struct train_args *o, struct diag *d)
@@ -273,6 +130,9 @@ static enum status check_args(const struct train_args *o, struct diag *d)
 		strcmp(o->schedule, "cosine") != 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--schedule is constant, linear or cosine, not '%s'", o->schedule);
+	if (o->check_finite && o->keep_going)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--check-finite stops where --keep-going does not: choose one");
 	return ST_OK;
 }
 
@@ -283,6 +143,7 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 		o->schedule = "constant";
 	TRY(check_args(o, d));
 	const enum status st = train_log_close(&t.log, train(&t));
+	watch_end(&t.watch);
 	feed_close(&t.train);
 	feed_close(&t.eval);
 	load_close(&t.l);
@@ -318,6 +179,10 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"resume", 0, POPT_ARG_NONE, &o.resume, 0, "go on from the newest checkpoint",
 			NULL},
 		{"log", 0, POPT_ARG_STRING, &text[4], 0, "one JSON object a step", "FILE.jsonl"},
+		{"keep-going", 0, POPT_ARG_NONE, &o.keep_going, 0,
+			"do not stop at a loss that is not finite", NULL},
+		{"check-finite", 0, POPT_ARG_NONE, &o.check_finite, 0,
+			"look at all values after each step; tell where it went wrong", NULL},
 		POPT_TABLEEND};
 	struct args args;
 	struct arena *a = arena_new();

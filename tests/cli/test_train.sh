@@ -93,7 +93,7 @@ expect 0 stint train dir $data --epochs 1 --lr 1 --schedule linear --warmup 5 --
 "$FIXTURE" json-lines lr.jsonl >/dev/null || fail "the log is no JSON"
 [ "$(sed -n 's/.*"lr":\([^,]*\),.*/\1/p' lr.jsonl | head -n 6 | tr '\n' ' ')" = "0.2 0.4 0.6 0.8 1 1 " ] ||
 	fail "warmup: $(cat lr.jsonl)"
-expect 0 stint train dir $data --epochs 1 --lr 1e30 --log nan.jsonl
+expect 7 stint train dir $data --epochs 1 --lr 1e30 --log nan.jsonl
 "$FIXTURE" json-lines nan.jsonl >/dev/null || fail "the log is no JSON"
 
 # interrupted: saved, and taken up to the same end

@@ -1,7 +1,7 @@
 # --weights: what is loaded, missing, unused, of another shape; told, or refused.
 . "$(dirname "$0")/lib.sh"
 
-export CFLAGS="-O1"
+export CFLAGS="-O0"
 make_model dropout m.onnx
 make_data x 4 x.npy
 make_data label 4 t.npy
