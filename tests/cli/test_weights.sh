@@ -78,6 +78,11 @@ weights new.safetensors $other w1=1 b1=1 w2=1 b2=1
 run 3 new.safetensors --skip-mismatched
 said "none of the model's 4 tensors is loaded"
 
+# another type is none that --skip-mismatched passes over
+expect 0 stint compile m.onnx --loss cross-entropy --optimizer sgd --batch 4 --threads 1 --portable --precision fp64 -o wide
+expect 3 stint run wide $data -o out.safetensors --weights all.safetensors --skip-mismatched
+said "tensor 'w1': is F32 in the file, F64 in the model" "tensor 'b2'"
+
 expect 2 stint run dir $data -o out.safetensors --weights-strict
 expect 2 stint train dir $data --skip-mismatched
 said "--skip-mismatched needs --weights"
