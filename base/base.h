@@ -17,6 +17,7 @@ enum status {
 	ST_INVALID = 3,  /* invalid or unsupported model or data */
 	ST_BUDGET = 4,   /* no plan within the budget */
 	ST_IO = 5,       /* files, devices, the system's C compiler */
+	ST_DIVERGED = 7, /* training: values that are not finite */
 	ST_INTERRUPTED = 130,
 };
 

@@ -1,10 +1,13 @@
 /* stint export DIR [--checkpoint FOLDER] -o trained.onnx */
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "import/import.h"
 #include "runtime/checkpoint.h"
+#include "runtime/finite.h"
 #include "runtime/safetensors.h"
 #include "runtime/stint_rt.h"
 
@@ -37,32 +40,113 @@ static const float *lookup(void *user, const char *name, int64_t numel)
 	return out;
 }
 
-static enum status export(
-	struct arena *a, const char *dir, const char *folder, const char *out, struct diag *d) {
-	struct values v = {.a = a}; char newest[512] = "", message[256];
-	char *model = arena_printf(a, "%s/model.onnx", dir);
-	char *weights = arena_printf(a, "%s/weights.safetensors", dir);
+/* Parameters and running statistics: what an exported model takes. */
+static bool exported(const char *name)
+{
+	return strncmp(name, "state/", 6) != 0 && strncmp(name, "constant/", 9) != 0;
+}
+
+/* Of an entry's values as floats. */
+static struct finite_count count(const struct safetensors_entry *e)
+{
+	struct finite_count c = {0};
+	finite_count(e->dtype, e->data, e->bytes, &c);
+	for (size_t i = 0; e->dtype == STINT_F64 && i < e->bytes / sizeof(double); i++) {
+		const double x = ((const double *)e->data)[i];
+		c.inf += isfinite(x) && isinf((float)x);
+	}
+	return c;
+}
+
+/* NaN, and infinities that the model did not begin with (masks of attention are made of them), are
+ * told tensor by tensor. */
+static enum status check_finite(const char *path, const struct safetensors *file,
+	const struct safetensors *begun, struct diag *d)
+{
+	enum { TOLD = 8 };
+	int bad = 0;
+	for (int i = 0; i < safetensors_count(file); i++) {
+		const struct safetensors_entry *e = safetensors_at(file, i),
+					       *first = safetensors_find(begun, e->name);
+		const struct finite_count c = count(e),
+					  was = first ? count(first) : (struct finite_count){0};
+		if (!exported(e->name) || (!c.nan && c.inf <= was.inf))
+			continue;
+		const struct where at = {.file = path, .node = e->name, .op = "tensor"};
+		if (bad++ < TOLD)
+			diag_fail(d, ST_INVALID, &at, NULL,
+				"%" PRId64 " of its values are NaN, %" PRId64 " infinite", c.nan,
+				c.inf);
+	}
+	if (!bad)
+		return ST_OK;
+	return diag_fail(d, ST_INVALID, &(struct where){.file = path},
+		"--allow-nonfinite exports them",
+		"%d tensor%s hold%s values that are not finite: nothing exported", bad,
+		bad == 1 ? "" : "s", bad == 1 ? "s" : "");
+}
+
+struct export_args {
+	const char *dir, *folder, *out;
+	int allow;
+};
+
+/* The newest checkpoint, or DIR's own values. */
+static enum status find_values(struct arena *a, const struct export_args *o, const char *weights,
+	const char **path, struct diag *d)
+{
+	char newest[512] = "", message[256];
+	*path = weights;
+	if (!o->folder)
+		return ST_OK;
+	if (checkpoint_newest(o->folder, newest, message))
+		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
+	if (!*newest)
+		return diag_fail(d, ST_IO, &(struct where){.file = o->folder},
+			"train with --checkpoint FOLDER first", "holds no checkpoint");
+	*path = arena_strdup(a, newest);
+	return *path ? ST_OK : diag_nomem(d);
+}
+
+static enum status check_values(const struct export_args *o, const char *path,
+	const struct safetensors *file, const char *weights, struct diag *d)
+{
+	struct safetensors *begun;
+	char message[SAFETENSORS_MESSAGE];
+	if (o->allow)
+		return ST_OK;
+	if (safetensors_open(&begun, weights, message))
+		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
+	const enum status st = check_finite(path, file, begun, d);
+	safetensors_close(begun);
+	return st;
+}
+
+static enum status export(struct arena *a, const struct export_args *o, struct diag *d) {
+	struct values v = {.a = a}; char message[SAFETENSORS_MESSAGE]; const char * path;
+	char *model = arena_printf(a, "%s/model.onnx", o->dir);
+	char *weights = arena_printf(a, "%s/weights.safetensors", o->dir);
 	if (!model || !weights) return diag_nomem(d);
-	if (!out) return diag_fail(d, ST_USAGE, NULL, NULL, "no -o FILE.onnx given");
-	if (folder && checkpoint_newest(folder, newest, message)) return diag_fail(
+	if (!o->out) return diag_fail(d, ST_USAGE, NULL, NULL, "no -o FILE.onnx given");
+	TRY(find_values(a, o, weights, &path, d));
+	if (safetensors_open(&v.file, path, message)) return diag_fail(
 		d, ST_IO, NULL, NULL, "%s", message);
-	if (folder && !*newest) return diag_fail(d, ST_IO, &(struct where){.file = folder},
-		"train with --checkpoint FOLDER first", "holds no checkpoint");
-	if (safetensors_open(&v.file, folder ? newest : weights, message)) return diag_fail(
-		d, ST_IO, NULL, NULL, "%s", message);
-	enum status st = export_onnx(model, out, lookup, &v, d);
+	enum status st = check_values(o, path, v.file, weights, d);
+	if (st == ST_OK) st = export_onnx(model, o->out, lookup, &v, d);
 	safetensors_close(v.file);
 	if (st == ST_OK && v.failed) st = diag_nomem(d);
-	if (st == ST_OK)
-		printf("%s: %d initializers from %s\n", out, v.replaced, folder ? newest : weights);
+	if (st == ST_OK) printf("%s: %d initializers from %s\n", o->out, v.replaced, path);
 	return st;
 }
 
 enum status cmd_export(int argc, const char **argv, struct diag *d)
 {
 	char *folder = NULL, *out = NULL;
+	struct export_args o = {0};
 	struct poptOption table[] = {{"checkpoint", 0, POPT_ARG_STRING, &folder, 0,
 					     "take the newest checkpoint's values", "FOLDER"},
+		{"allow-nonfinite", 0, POPT_ARG_NONE, &o.allow, 0, "export NaN and infinities, too",
+			NULL},
 		{"output", 'o', POPT_ARG_STRING, &out, 0, "the model to write", "FILE.onnx"},
 		POPT_TABLEEND};
 	struct args args;
@@ -71,8 +155,12 @@ enum status cmd_export(int argc, const char **argv, struct diag *d)
 		return diag_nomem(d);
 	enum status st = args_parse(a, argc, argv, table, "DIR [--checkpoint FOLDER] -o FILE.onnx",
 		1, 1, NULL, &args, d);
-	if (st == ST_OK && !args.help)
-		st = export(a, args.positional[0], folder, out, d);
+	if (st == ST_OK && !args.help) {
+		o.dir = args.positional[0];
+		o.folder = folder;
+		o.out = out;
+		st = export(a, &o, d);
+	}
 	free(folder);
 	free(out);
 	arena_free(a);

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/feed.h"
+#include "cli/weights.h"
 #include "runtime/safetensors.h"
 
 struct result {
@@ -96,7 +97,8 @@ static enum status step(struct result *r, int64_t valid, struct diag *d)
 }
 
 struct run_args {
-	const char *dir, *target, *weights, *out;
+	const char *dir, *target, *out;
+	const struct weights *weights;
 	const struct arg_list *inputs;
 	int64_t seed;
 };
@@ -143,15 +145,17 @@ static enum status run(struct arena *a, const struct run_args *o, struct diag *d
 
 enum status cmd_run(int argc, const char **argv, struct diag *d)
 {
-	char *target = NULL, *weights = NULL, *out = NULL;
+	char *target = NULL, *file = NULL, *out = NULL;
+	struct weights weights = {0};
 	long long seed = 0;
 	struct arg_list inputs = {0};
 	struct poptOption table[] = {
 		{"input", 0, POPT_ARG_STRING, NULL, 1,
 			"data for an input, in the model's order or by name", "[NAME=]FILE"},
 		{"target", 0, POPT_ARG_STRING, &target, 0, "labels or targets of the loss", "FILE"},
-		{"weights", 0, POPT_ARG_STRING, &weights, 0, "start from these values",
+		{"weights", 0, POPT_ARG_STRING, &file, 0, "start from these values",
 			"FILE.safetensors"},
+		WEIGHTS_OPTIONS(weights),
 		{"seed", 0, POPT_ARG_LONGLONG, &seed, 0, "of dropout (default 0)", "N"},
 		{"output", 'o', POPT_ARG_STRING, &out, 0, "loss, outputs, gradients, statistics",
 			"OUT.safetensors"},
@@ -163,11 +167,13 @@ enum status cmd_run(int argc, const char **argv, struct diag *d)
 	enum status st = args_parse(a, argc, argv, table,
 		"DIR --input [NAME=]FILE ... -o OUT.safetensors", 1, 1, &inputs, &args, d);
 	if (st == ST_OK && !args.help) {
-		const struct run_args o = {args.positional[0], target, weights, out, &inputs, seed};
+		weights.path = file;
+		const struct run_args o = {
+			args.positional[0], target, out, &weights, &inputs, seed};
 		st = run(a, &o, d);
 	}
 	free(target);
-	free(weights);
+	free(file);
 	free(out);
 	arena_free(a);
 	return st;

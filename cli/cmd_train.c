@@ -1,188 +1,21 @@
 /* stint train DIR --input [NAME=]FILE ... --target FILE [--eval-input ... --eval-target ...]
  * --epochs N */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/evaluate.h"
-#include "cli/progress.h"
-#include "runtime/checkpoint.h"
+#include "cli/interrupt.h"
+#include "cli/training.h"
 
-struct train_args {
-	const char *dir, *target, *eval_target, *schedule, *folder, *log, *weights;
-	struct arg_list input, eval_input;
-	long long epochs, warmup, seed;
-	double lr, scale, shift; /* lr NAN: the optimizer's, as compiled */
-	int resume;
-};
-
-struct training {
-	const struct train_args *o;
-	struct arena *arena;
-	struct diag *diag;
-	struct loaded l;
-	struct feed train, eval;
-	bool has_eval;
-	FILE *log;
-	int64_t batches, *order;
-	struct checkpoint_place place;
-};
-
-/* Set by SIGINT and SIGTERM; the one piece of global state, because a handler has no other way. */
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
+/* A path as it is called from anywhere. */
+static const char *whole_path(const struct training *t, const char *path)
 {
-	(void)number;
-	interrupted = 1;
-}
-
-static double learning_rate(const struct training *t, int64_t step)
-{
-	const struct train_args *o = t->o;
-	double lr = isnan(o->lr) ? t->l.model->lr_default : o->lr;
-	double total = (double)(o->epochs * t->batches), at = (double)step,
-	       warmup = (double)o->warmup;
-	if (at < warmup)
-		return lr * (at + 1) / warmup;
-	double share = total > warmup ? (at - warmup) / (total - warmup) : 0;
-	if (!strcmp(o->schedule, "linear"))
-		return lr * (1 - share);
-	if (!strcmp(o->schedule, "cosine"))
-		return lr * 0.5 * (1 + cos(3.14159265358979323846 * share));
-	return lr;
-}
-
-static void log_step(const struct training *t, double lr, double loss)
-{
-	if (!t->log)
-		return;
-	fprintf(t->log,
-		"{\"step\":%" PRId64 ",\"epoch\":%" PRId64 ",\"lr\":%.9g,\"loss\":", t->place.step,
-		t->place.epoch, lr);
-	fprintf(t->log, isfinite(loss) ? "%.9g}\n" : "null}\n", loss);
-}
-
-static void log_score(const struct training *t, const struct score *s)
-{
-	if (!t->log)
-		return;
-	fprintf(t->log, "{\"epoch\":%" PRId64 ",\"eval_samples\":%" PRId64 ",\"eval_loss\":%.9g",
-		t->place.epoch, s->samples, s->loss);
-	if (s->has_accuracy)
-		fprintf(t->log, ",\"accuracy\":%.9g", s->accuracy);
-	fputs("}\n", t->log);
-	fflush(t->log);
-}
-
-static enum status save(struct training *t)
-{
-	char message[256];
-	if (!t->o->folder)
-		return ST_OK;
-	if (checkpoint_save(t->o->folder, t->l.step, &t->place, message))
-		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
-	return ST_OK;
-}
-
-static enum status feed(const struct training *t, int64_t batch)
-{
-	return feed_batch(&t->train, t->order + batch * t->train.batch, t->train.batch, t->diag);
-}
-
-/* While a GPU works, the epoch's next batch is made and sent. `first`: this one is not there yet.
- */
-static enum status one_batch(struct training *t, bool first, double *loss)
-{
-	const double lr = learning_rate(t, t->place.step);
-	enum status fed = ST_OK;
-	if (first)
-		TRY(feed(t, t->place.batch));
-	int rc = t->l.train_start(t->l.step, lr);
-	if (!rc && t->place.batch + 1 < t->batches)
-		fed = feed(t, t->place.batch + 1);
-	if (!rc)
-		rc = t->l.train_finish(t->l.step);
-	if (rc)
-		return load_fail(&t->l, rc, "training", t->diag);
-	*loss = t->l.loss(t->l.step);
-	t->place.step++;
-	t->place.batch++;
-	log_step(t, lr, *loss);
-	return fed;
-}
-
-static enum status stop_early(struct training *t)
-{
-	TRY(save(t));
-	return diag_fail(t->diag, ST_INTERRUPTED, NULL, t->o->folder ? "go on with --resume" : NULL,
-		"interrupted after step %" PRId64 "%s", t->place.step,
-		t->o->folder ? "; checkpoint saved" : "");
-}
-
-/* --precision fp16: the scale of the loss, and what it cost. */
-static void report_scale(const struct loaded *l)
-{
-	const int i = load_find(l, "state/loss_scale", STINT_STATE);
-	const float *state = i < 0 ? NULL : load_values(l, i); /* scale, updates since, skipped */
-	if (!state)
-		return;
-	printf("  loss scale %g", (double)state[0]);
-	if (state[2] > 0)
-		printf(" (%g step%s skipped)", (double)state[2], state[2] > 1 ? "s" : "");
-}
-
-static void report_epoch(
-	const struct training *t, double mean_loss, double seconds, const struct score *s)
-{
-	printf("epoch %" PRId64 "/%lld  loss %.4f", t->place.epoch + 1, t->o->epochs, mean_loss);
-	if (s) {
-		printf("  eval loss %.4f", s->loss);
-		if (s->has_accuracy)
-			printf("  accuracy %.2f %% of %" PRId64, 100 * s->accuracy, s->samples);
-	}
-	report_scale(&t->l);
-	printf("  %.1f s\n", seconds);
-	fflush(stdout);
-}
-
-static enum status one_epoch(struct training *t)
-{
-	struct progress bar;
-	char label[64];
-	double sum = 0, loss = 0;
-	int64_t first = t->place.batch;
-	snprintf(label, sizeof label, "epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
-	dataset_shuffle(t->order, t->train.samples, t->o->seed, t->place.epoch);
-	progress_start(&bar, label, t->batches - first);
-	while (t->place.batch < t->batches) {
-		enum status st = one_batch(t, t->place.batch == first, &loss);
-		if (st != ST_OK || interrupted) {
-			progress_end(&bar);
-			return st != ST_OK ? st : stop_early(t);
-		}
-		sum += loss;
-		progress_step(&bar, loss);
-	}
-	progress_end(&bar);
-	double seconds = progress_seconds(&bar);
-	if (!isfinite(loss))
-		diag_warn(t->diag, NULL, "lower the learning rate",
-			"the loss is no longer a finite number");
-	struct score score;
-	if (t->has_eval) {
-		TRY(evaluate(t->arena, &t->l, &t->eval, &score, t->diag));
-		log_score(t, &score);
-	}
-	report_epoch(t, first < t->batches ? sum / (double)(t->batches - first) : loss, seconds,
-		t->has_eval ? &score : NULL);
-	t->place.epoch++;
-	t->place.batch = 0;
-	return save(t);
+	char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+	const char *whole = here ? arena_printf(t->arena, "%s/%s", here, path) : path;
+	free(here);
+	return whole ? whole : path;
 }
 
 /* A new run into an old run's folder would replace its checkpoints. */
@@ -190,7 +23,8 @@ static enum status refuse_used_folder(struct training *t)
 {
 	char path[512], message[256];
 	if (checkpoint_newest(t->o->folder, path, message))
-		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
+		return diag_fail(t->diag, ST_IO,
+			&(struct where){.file = whole_path(t, t->o->folder)}, NULL, "%s", message);
 	if (*path)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = t->o->folder},
 			"go on with --resume, or name another folder",
@@ -217,26 +51,34 @@ static enum status resume(struct training *t)
 	if (t->place.seed != t->o->seed)
 		return diag_fail(t->diag, ST_USAGE, NULL, NULL,
 			"the checkpoint was made with --seed %" PRId64, t->place.seed);
+	struct watch_lost lost;
+	TRY(watch_values(&t->watch, &lost));
+	if (lost.tensors && !t->o->keep_going)
+		return diag_fail(t->diag, ST_DIVERGED, &(struct where){.file = used},
+			"remove it to go on from the one before, with a smaller --lr",
+			"training had diverged: %s", watch_text(&t->watch, &lost));
+	if (!lost.tensors)
+		snprintf(t->good, sizeof t->good, "%s", used);
 	printf("resumed from %s: step %" PRId64 ", epoch %" PRId64 "\n", used, t->place.step,
 		t->place.epoch + 1);
 	return ST_OK;
 }
 
-static enum status open_log(struct training *t)
+/* What cannot be written is told before the first step, not after hours. */
+static enum status try_files(struct training *t)
 {
-	if (!t->o->log)
-		return ST_OK;
-	t->log = fopen(t->o->log, t->o->resume ? "a" : "w");
-	if (!t->log)
-		return diag_fail(t->diag, ST_IO, &(struct where){.file = t->o->log}, NULL,
-			"cannot write: %s", strerror(errno));
-	return ST_OK;
+	char message[256];
+	if (t->o->folder && t->place.epoch < t->o->epochs && checkpoint_try(t->o->folder, message))
+		return diag_fail(t->diag, ST_IO,
+			&(struct where){.file = whole_path(t, t->o->folder)}, NULL, "%s", message);
+	const char *log = t->o->log ? whole_path(t, t->o->log) : NULL;
+	return train_log_open(&t->log, log, t->o->resume, t->diag);
 }
 
 static enum status prepare(struct training *t)
 {
 	const struct train_args *o = t->o;
-	TRY(load_open(t->arena, o->dir, o->weights, &t->l, t->diag));
+	TRY(load_open(t->arena, o->dir, &o->weights, &t->l, t->diag));
 	if (!t->l.model->train)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = o->dir},
 			"compile with a loss and an optimizer", "was compiled with --loss none");
@@ -256,16 +98,17 @@ static enum status prepare(struct training *t)
 		return diag_nomem(t->diag);
 	t->place.seed = o->seed;
 	t->l.seed(t->l.step, o->seed);
+	TRY(watch_start(t->arena, &t->l, &t->watch, t->diag));
 	TRY(resume(t));
-	return open_log(t);
+	if (o->check_finite)
+		TRY(watch_keep(&t->watch));
+	return try_files(t);
 }
 
 static enum status train(struct training *t)
 {
 	TRY(prepare(t));
-	struct sigaction action = {.sa_handler = on_signal};
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	interrupt_listen();
 	printf("training %s: %" PRId64 " samples in batches of %" PRId64, t->l.model->name,
 		t->train.samples, t->train.batch);
 	if (t->l.step->device)
@@ -273,9 +116,7 @@ static enum status train(struct training *t)
 	else
 		printf(", %d thread%s\n", t->l.model->threads, t->l.model->threads == 1 ? "" : "s");
 	fflush(stdout);
-	while (t->place.epoch < t->o->epochs)
-		TRY(one_epoch(t));
-	return ST_OK;
+	return training_run(t);
 }
 
 static enum status check_args(const struct train_args *o, struct diag *d)
@@ -289,6 +130,9 @@ static enum status check_args(const struct train_args *o, struct diag *d)
 		strcmp(o->schedule, "cosine") != 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--schedule is constant, linear or cosine, not '%s'", o->schedule);
+	if (o->check_finite && o->keep_going)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--check-finite stops where --keep-going does not: choose one");
 	return ST_OK;
 }
 
@@ -298,10 +142,8 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	if (!o->schedule)
 		o->schedule = "constant";
 	TRY(check_args(o, d));
-	enum status st = train(&t);
-	if (t.log && fclose(t.log) != 0 && st == ST_OK)
-		st = diag_fail(d, ST_IO, &(struct where){.file = o->log}, NULL, "cannot write: %s",
-			strerror(errno));
+	const enum status st = train_log_close(&t.log, train(&t));
+	watch_end(&t.watch);
 	feed_close(&t.train);
 	feed_close(&t.eval);
 	load_close(&t.l);
@@ -331,11 +173,16 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 			"N"},
 		{"weights", 0, POPT_ARG_STRING, &text[5], 0, "start from these values",
 			"FILE.safetensors"},
+		WEIGHTS_OPTIONS(o.weights),
 		{"checkpoint", 0, POPT_ARG_STRING, &text[3], 0,
 			"save here after each epoch and when interrupted", "FOLDER"},
 		{"resume", 0, POPT_ARG_NONE, &o.resume, 0, "go on from the newest checkpoint",
 			NULL},
 		{"log", 0, POPT_ARG_STRING, &text[4], 0, "one JSON object a step", "FILE.jsonl"},
+		{"keep-going", 0, POPT_ARG_NONE, &o.keep_going, 0,
+			"do not stop at a loss that is not finite", NULL},
+		{"check-finite", 0, POPT_ARG_NONE, &o.check_finite, 0,
+			"look at all values after each step; tell where it went wrong", NULL},
 		POPT_TABLEEND};
 	struct args args;
 	struct arena *a = arena_new();
@@ -352,7 +199,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		o.schedule = text[2];
 		o.folder = text[3];
 		o.log = text[4];
-		o.weights = text[5];
+		o.weights.path = text[5];
 		st = run(&o, a, d);
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)

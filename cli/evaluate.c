@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cli/interrupt.h"
 #include "runtime/metrics.h"
 
 /* The output that the loss reads, as [rows, classes, inner] against labels. */
@@ -66,6 +67,9 @@ enum status evaluate(struct arena *a, const struct loaded *l, const struct feed 
 	*out = (struct score){.samples = f->samples, .has_accuracy = c.output != NULL};
 	for (int64_t from = 0; from < f->samples; from += f->batch) {
 		int64_t n = f->samples - from < f->batch ? f->samples - from : f->batch;
+		out->stopped = interrupt_asked();
+		if (out->stopped)
+			return ST_OK;
 		for (int64_t i = 0; i < n; i++)
 			index[i] = from + i;
 		TRY(feed_batch(f, index, n, d));

@@ -9,6 +9,7 @@ struct score {
 	double loss;
 	bool has_accuracy; /* cross-entropy */
 	double accuracy;   /* share of labels that count, 0 to 1 */
+	bool stopped;      /* by a signal (cli/interrupt.h): the rest says nothing */
 };
 
 enum status evaluate(struct arena *a, const struct loaded *l, const struct feed *f,

@@ -11,7 +11,7 @@ static const struct stint_tensor *tensor_of(const struct feed *f, int i)
 	return &f->l->model->resident[f->bound[i].resident];
 }
 
-static void shape_text(int rank, const int64_t *dim, char buf[200])
+void feed_shape(int rank, const int64_t *dim, char buf[200])
 {
 	size_t n = 0;
 	buf[n++] = '[';
@@ -32,7 +32,7 @@ static enum status check_scalar(
 	if (data->rank == 0 || (data->rank == 1 && data->dim[0] == 1))
 		return ST_OK;
 	char have[200];
-	shape_text(data->rank, data->dim, have);
+	feed_shape(data->rank, data->dim, have);
 	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path},
 		"the file holds the one number that every step takes",
 		"has shape %s; '%s' wants a scalar, [] or [1]", have, t->name);
@@ -54,8 +54,8 @@ static enum status check_shape(
 	if (ok)
 		return ST_OK;
 	char have[200], want[200];
-	shape_text(data->rank, data->dim, have);
-	shape_text(t->rank, t->dim, want);
+	feed_shape(data->rank, data->dim, have);
+	feed_shape(t->rank, t->dim, want);
 	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path},
 		"the first axis counts samples; the others must be the model's",
 		"has shape %s; '%s' wants %s", have, t->name, want);

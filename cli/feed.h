@@ -37,6 +37,8 @@ void feed_close(struct feed *f);
 /* Samples index[0..n), n ≤ batch, into the arena; missing rows repeat the last one. */
 enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, struct diag *d);
 
+/* "[4, 3]" */
+void feed_shape(int rank, const int64_t *dim, char buf[200]);
 /* The target holds labels of classes. */
 bool feed_has_labels(const struct stint_model *m);
 /* The output that the loss with its target reads; NULL: not known. */

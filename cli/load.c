@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/weights.h"
+
 /* POSIX promises that a function's address fits a void pointer; C does not, so copy the bits. */
 static bool symbol(const struct loaded *l, const char *name, void *function)
 {
@@ -64,8 +66,8 @@ enum status load_step(struct arena *a, const char *dir, struct loaded *out, stru
 	return rc ? load_fail(out, rc, dir, d) : ST_OK;
 }
 
-enum status load_open(
-	struct arena *a, const char *dir, const char *weights, struct loaded *out, struct diag *d)
+enum status load_open(struct arena *a, const char *dir, const struct weights *w, struct loaded *out,
+	struct diag *d)
 {
 	TRY(load_step(a, dir, out, d));
 	if (out->step->device) {
@@ -77,10 +79,10 @@ enum status load_open(
 	char *own = arena_printf(a, "%s/weights.safetensors", dir);
 	if (!own)
 		return diag_nomem(d);
-	int rc = out->load(out->step, own);
-	if (!rc && weights)
-		rc = out->load(out->step, weights);
-	return rc ? load_fail(out, rc, weights ? weights : own, d) : ST_OK;
+	const int rc = out->load(out->step, own);
+	if (rc)
+		return load_fail(out, rc, own, d);
+	return w ? weights_load(a, out, w, d) : ST_OK;
 }
 
 void load_close(struct loaded *l)

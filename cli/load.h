@@ -5,6 +5,8 @@
 #include "base/base.h"
 #include "runtime/stint_rt.h"
 
+struct weights;
+
 struct loaded {
 	void *handle;
 	const struct stint_model *model;
@@ -27,9 +29,9 @@ struct loaded {
 
 /* Open DIR/step.so and set the step up; load_close, also on failure. */
 enum status load_step(struct arena *a, const char *dir, struct loaded *out, struct diag *d);
-/* The same, and load `weights` (NULL: DIR's own). */
-enum status load_open(
-	struct arena *a, const char *dir, const char *weights, struct loaded *out, struct diag *d);
+/* The same, and load DIR's values, then those of `w` (cli/weights.h; may be NULL). */
+enum status load_open(struct arena *a, const char *dir, const struct weights *w, struct loaded *out,
+	struct diag *d);
 void load_close(struct loaded *l);
 
 /* A failure of the runtime as a status with its message. */

@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 		snprintf(name, sizeof name, "stint %s", commands[i].name);
 		argv[1] = name;
 		enum status st = commands[i].run(argc - 1, (const char **)(argv + 1), &d);
-		if (fflush(stdout) != 0 && st == ST_OK)
+		if ((fflush(stdout) != 0 || ferror(stdout)) && st == ST_OK)
 			st = diag_fail(&d, ST_IO, NULL, NULL, "cannot write to standard output");
 		return (int)st;
 	}

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 static const char format[] = "stint-checkpoint-1";
 enum { PATH = 512, MESSAGE = 256 };
 
-static int saved(const struct stint_tensor *t)
+int checkpoint_holds(const struct stint_tensor *t)
 {
 	return t->kind == STINT_PARAMETER || t->kind == STINT_BUFFER || t->kind == STINT_STATE;
 }
@@ -30,7 +31,7 @@ static int fail(char *message, const char *what, const char *path)
 
 /* --- The folder --- */
 
-static int path_of(const char *folder, int64_t step, char path[PATH], char *message)
+int checkpoint_path(const char *folder, int64_t step, char path[PATH], char message[MESSAGE])
 {
 	int n = snprintf(path, PATH, "%s/step-%08" PRId64 ".safetensors", folder, step);
 	if (n < 0 || n >= PATH) {
@@ -116,6 +117,31 @@ static int make_folder(const char *folder, char *message)
 	return 0;
 }
 
+/* The file is named as an interrupted save's: a later save's clean finds it where it was left. */
+int checkpoint_try(const char *folder, char message[MESSAGE])
+{
+	static const char block[4096];
+	char path[PATH];
+	if (make_folder(folder, message) || checkpoint_path(folder, 0, path, message))
+		return 1;
+	const size_t len = strlen(path);
+	if (snprintf(path + len, PATH - len, ".tmp%ld", (long)getpid()) >= (int)(PATH - len)) {
+		errno = ENAMETOOLONG;
+		return fail(message, "cannot use", folder);
+	}
+	const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return fail(message, "cannot write", path);
+	errno = ENOSPC; /* what a write that stops short means */
+	int rc = write(fd, block, sizeof block) != (ssize_t)sizeof block || fsync(fd) != 0;
+	if (rc)
+		fail(message, "cannot write", path);
+	close(fd);
+	if (unlink(path) != 0 && !rc)
+		rc = fail(message, "cannot remove", path);
+	return rc;
+}
+
 /* Removes what save's comment says, and what interrupted saves left. Failing to is no failure. */
 static void clean(const char *folder, int64_t step)
 {
@@ -127,7 +153,7 @@ static void clean(const char *folder, int64_t step)
 		for (size_t i = 0; i < n; i++) {
 			if (all[i] < step && before < 0)
 				before = all[i];
-			else if (all[i] != step && !path_of(folder, all[i], path, message))
+			else if (all[i] != step && !checkpoint_path(folder, all[i], path, message))
 				(void)unlink(path);
 		}
 	free(all);
@@ -212,8 +238,8 @@ static struct safetensors_entry *entries(const struct stint_step *s, int *n)
 	*n = 0;
 	for (int i = 0; entry && i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
-		const void *data = saved(t) ? values(s, t) : NULL;
-		if (saved(t) && !data) {
+		const void *data = checkpoint_holds(t) ? values(s, t) : NULL;
+		if (checkpoint_holds(t) && !data) {
 			entries_free(s, entry, *n);
 			return NULL;
 		}
@@ -236,7 +262,7 @@ int checkpoint_save(const char *folder, const struct stint_step *s,
 	const struct stint_model *m = s->model;
 	char path[PATH];
 	int n = 0;
-	if (make_folder(folder, message) || path_of(folder, place->step, path, message))
+	if (make_folder(folder, message) || checkpoint_path(folder, place->step, path, message))
 		return 1;
 	struct safetensors_entry *entry = entries(s, &n);
 	if (!entry)
@@ -326,7 +352,7 @@ static int check(
 	int wanted = 0;
 	for (int i = 0; i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
-		if (!saved(t))
+		if (!checkpoint_holds(t))
 			continue;
 		const struct safetensors_entry *e = safetensors_find(f, t->name);
 		if (!e)
@@ -340,8 +366,8 @@ static int check(
 	for (int k = 0; wanted < safetensors_count(f) && k < safetensors_count(f); k++) {
 		const char *name = safetensors_at(f, k)->name;
 		int i = 0;
-		while (i < m->nresident &&
-			(!saved(&m->resident[i]) || strcmp(m->resident[i].name, name) != 0))
+		while (i < m->nresident && (!checkpoint_holds(&m->resident[i]) ||
+						   strcmp(m->resident[i].name, name) != 0))
 			i++;
 		if (i == m->nresident)
 			return another(message, path, name, "is not in the model");
@@ -370,7 +396,7 @@ static int fill(struct stint_step *s, const struct safetensors *f, const char *p
 		return 1;
 	for (int i = 0; i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
-		if (saved(t) && read_entry(s, f, t))
+		if (checkpoint_holds(t) && read_entry(s, f, t))
 			return broken(message, path, "it cannot be read");
 	}
 	return 0;
@@ -389,7 +415,7 @@ static int search(const char *folder, struct stint_step *s, struct checkpoint_pl
 	used[0] = '\0';
 	int rc = list(folder, &step, &n, message);
 	for (size_t i = 0; i < n && !rc && !*found; i++) {
-		rc = path_of(folder, step[i], used, message);
+		rc = checkpoint_path(folder, step[i], used, message);
 		if (rc || open_file(&f, used, &at, i ? why : message))
 			continue;
 		*found = !s || !fill(s, f, used, i ? why : message);

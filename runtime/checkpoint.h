@@ -16,6 +16,13 @@ struct checkpoint_place {
 	int64_t seed;
 };
 
+/* Whether a checkpoint can be written there: makes the folder, writes a file in it and removes it.
+ */
+int checkpoint_try(const char *folder, char message[256]);
+/* The path of the checkpoint of a step. */
+int checkpoint_path(const char *folder, int64_t step, char path[512], char message[256]);
+/* Whether checkpoints hold such a tensor. */
+int checkpoint_holds(const struct stint_tensor *t);
 /* Save; then remove all but this one and the newest before it. Ones with a higher step go too: they
  * belong to a run that this one has replaced. (Refuse a folder that holds checkpoints before
  * starting another run in it.) Creates the folder. */

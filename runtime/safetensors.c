@@ -219,6 +219,7 @@ static int set_type(struct scan *s, struct item *it, int *width)
 	if (k == NTYPE)
 		return bad(s, "an unknown dtype");
 	it->entry.dtype = types[k].dtype;
+	it->entry.type = types[k].name;
 	*width = types[k].bytes;
 	return 0;
 }

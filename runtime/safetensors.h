@@ -16,7 +16,8 @@ struct safetensors_entry {
 	int rank;
 	const int64_t *dim;
 	const void *data;
-	size_t bytes; /* set by the reader; the writer computes it */
+	size_t bytes;     /* set by the reader; the writer computes it */
+	const char *type; /* "BF16": set by the reader, the writer goes by dtype */
 };
 
 /* One entry of the header's "__metadata__": both are text. */

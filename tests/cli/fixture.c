@@ -4,8 +4,12 @@
  *	fixture json FILE [KEY ...]           prints the value at the keys (numbers: array indices)
  *	fixture json-lines FILE               prints how many lines, each an object
  *	fixture tensor FILE.safetensors NAME  prints its bytes
+ *	fixture poison CHECKPOINT NAME N nan|inf  makes the first N values of a tensor so
+ *	fixture weights OUT.safetensors IN.safetensors NAME[=SHAPE] ...  tensors of another file,
+ *all zeros where they are to have another shape (2,3); @NAME: a new one
  */
 #include <jansson.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,10 +17,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
 #include "runtime/safetensors.h"
+#include "runtime/stint_rt.h"
 #include "tests/cli/models.h"
 
 static int save(const char *path, const void *data, size_t len)
@@ -167,6 +173,84 @@ static int look_tensor(int argc, char **argv)
 	return !e;
 }
 
+/* The sum in a checkpoint's notes, as runtime/checkpoint.c has it. */
+static void sum_of(const struct safetensors *f, char out[16])
+{
+	char place[128];
+	int n = snprintf(place, sizeof place, "%s %s %s %s", safetensors_note(f, "step"),
+		safetensors_note(f, "epoch"), safetensors_note(f, "batch"),
+		safetensors_note(f, "seed"));
+	uLong crc = crc32(crc32(0, NULL, 0), (const Bytef *)place, (uInt)n);
+	for (int i = 0; i < safetensors_count(f); i++)
+		crc = crc32(crc, safetensors_at(f, i)->data, (uInt)safetensors_at(f, i)->bytes);
+	snprintf(out, 16, "%08lx", crc);
+}
+
+enum { ENTRIES = 64 };
+
+static int poison(int argc, char **argv)
+{
+	static const char *const key[] = {"format", "model", "step", "epoch", "batch", "seed"};
+	struct safetensors_note note[7];
+	struct safetensors_entry all[ENTRIES];
+	struct safetensors *file;
+	char message[SAFETENSORS_MESSAGE], sum[16];
+	if (argc < 6 || safetensors_open(&file, argv[2], message))
+		return 1;
+	const struct safetensors_entry *e = safetensors_find(file, argv[3]);
+	const float odd = !strcmp(argv[5], "nan") ? NAN : INFINITY;
+	for (int i = 0; e && i < atoi(argv[4]); i++)
+		memcpy((char *)(uintptr_t)e->data + i * 4, &odd, sizeof odd);
+	for (int i = 0; i < 6; i++)
+		note[i] = (struct safetensors_note){key[i], safetensors_note(file, key[i])};
+	const int n = safetensors_count(file);
+	for (int i = 0; i < n && n <= ENTRIES; i++)
+		all[i] = *safetensors_at(file, i);
+	sum_of(file, sum);
+	note[6] = (struct safetensors_note){"crc32", sum};
+	int bad = !e || n > ENTRIES || safetensors_write(argv[2], all, n, note, 7, message);
+	safetensors_close(file);
+	return bad;
+}
+
+/* The tensor that "NAME=SHAPE" or "@NAME" asks for. */
+static int pick(const struct safetensors *file, char *how, struct safetensors_entry *out)
+{
+	static const float zeros[4096];
+	static int64_t dim[ENTRIES][SAFETENSORS_RANK];
+	static int next;
+	char *shape = strchr(how, '=');
+	if (shape)
+		*shape++ = '\0';
+	if (!shape && *how != '@') {
+		const struct safetensors_entry *e = safetensors_find(file, how);
+		if (e)
+			*out = *e;
+		return !e;
+	}
+	*out = (struct safetensors_entry){
+		.name = how + (*how == '@'), .dtype = STINT_F32, .dim = dim[next], .data = zeros};
+	for (char *p = shape ? strtok(shape, ",") : NULL; p; p = strtok(NULL, ","))
+		dim[next][out->rank++] = atoll(p);
+	next++;
+	return 0;
+}
+
+static int make_weights(int argc, char **argv)
+{
+	struct safetensors_entry all[ENTRIES];
+	struct safetensors *file;
+	char message[SAFETENSORS_MESSAGE];
+	if (argc < 4 || argc - 4 > ENTRIES || safetensors_open(&file, argv[3], message))
+		return 1;
+	int bad = 0;
+	for (int i = 4; i < argc; i++)
+		bad |= pick(file, argv[i], &all[i - 4]);
+	bad = bad || safetensors_write(argv[2], all, argc - 4, NULL, 0, message);
+	safetensors_close(file);
+	return bad;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -180,5 +264,9 @@ int main(int argc, char **argv)
 		return look_lines(argc, argv);
 	if (!strcmp(what, "tensor"))
 		return look_tensor(argc, argv);
+	if (!strcmp(what, "poison"))
+		return poison(argc, argv);
+	if (!strcmp(what, "weights"))
+		return make_weights(argc, argv);
 	return 2;
 }

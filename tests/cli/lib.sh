@@ -43,6 +43,16 @@ absent() { for f in "$@"; do [ ! -e "$f" ] || fail "$f was written"; done; }
 present() { for f in "$@"; do [ -e "$f" ] || fail "$f is missing"; done; }
 same() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
 differ() { ! cmp -s "$1" "$2" || fail "$1 and $2 are the same"; }
+# wait_for FILE [LINES]: until a program in the background has written so many
+wait_for()
+{
+	tries=0
+	while [ "$(wc -l <"$1" 2>/dev/null || echo 0)" -lt "${2:-1}" ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 600 ] || fail "no line in $1 after 30 s"
+		sleep 0.05
+	done
+}
 is_json() { for f in "$@"; do "$FIXTURE" json "$f" || fail "$f is no JSON"; done; }
 # json_of FILE A B: the value at {"A":{"B":...}} (or [2])
 json_of() { "$FIXTURE" json "$@"; }

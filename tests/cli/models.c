@@ -1,5 +1,6 @@
 #include "tests/cli/models.h"
 
+#include <math.h>
 #include <string.h>
 
 #define FLOAT_TYPE TENSOR_TYPE(FLOAT)
@@ -62,6 +63,29 @@ static void scaled(struct model_test *t)
 	linear(t);
 	model_node(t, "Mul", "times", "y,scale", "z");
 	model_output(t, "z");
+}
+
+/* A root of 0 at first, whose gradient is infinite: y = sqrt((x z)^2) + x w + b with z of zeros. */
+static void root(struct model_test *t)
+{
+	static const float zeros[12];
+	linear(t);
+	model_raw(model_tensor(t, "z", FLOAT_TYPE, "4,3"), zeros, sizeof zeros);
+	model_node(t, "MatMul", "in", "x,z", "u");
+	model_node(t, "Mul", "square", "u,u", "v");
+	model_node(t, "Sqrt", "root", "v", "r");
+	model_node(t, "Add", "sum", "y,r", "s");
+	t->graph.output[0]->name = arena_strdup(t->arena, "s");
+}
+
+/* A trained limit, one of its numbers without one: y = max(x w + b, mask). */
+static void masked(struct model_test *t)
+{
+	static const float mask[3] = {-INFINITY, -100, -100};
+	linear(t);
+	model_raw(model_tensor(t, "mask", FLOAT_TYPE, "3"), mask, sizeof mask);
+	model_node(t, "Max", "limit", "y,mask", "s");
+	t->graph.output[0]->name = arena_strdup(t->arena, "s");
 }
 
 /* Rows of a table of 5, chosen by an input of indices. */
@@ -210,7 +234,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"scaled", scaled},
 		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
 		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
-		{"large", large}, {"negative", negative}, {"old", old}, {"snake", snake}};
+		{"large", large}, {"negative", negative}, {"old", old}, {"snake", snake},
+		{"root", root}, {"masked", masked}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

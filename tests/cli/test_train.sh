@@ -93,19 +93,10 @@ expect 0 stint train dir $data --epochs 1 --lr 1 --schedule linear --warmup 5 --
 "$FIXTURE" json-lines lr.jsonl >/dev/null || fail "the log is no JSON"
 [ "$(sed -n 's/.*"lr":\([^,]*\),.*/\1/p' lr.jsonl | head -n 6 | tr '\n' ' ')" = "0.2 0.4 0.6 0.8 1 1 " ] ||
 	fail "warmup: $(cat lr.jsonl)"
-expect 0 stint train dir $data --epochs 1 --lr 1e30 --log nan.jsonl
+expect 7 stint train dir $data --epochs 1 --lr 1e30 --log nan.jsonl
 "$FIXTURE" json-lines nan.jsonl >/dev/null || fail "the log is no JSON"
 
 # interrupted: saved, and taken up to the same end
-wait_for()
-{
-	i=0
-	while [ "$(wc -l <"$1" 2>/dev/null || echo 0)" -lt 1 ]; do
-		i=$((i + 1))
-		[ $i -lt 600 ] || fail "training did not start"
-		sleep 0.05
-	done
-}
 : >stop.jsonl
 "$STINT" train dir $data --epochs 1000000 --seed 3 --checkpoint stop --log stop.jsonl >out 2>err &
 pid=$!
@@ -114,7 +105,7 @@ kill -INT $pid
 wait $pid
 got=$?
 [ $got = 130 ] || fail "exit $got of an interrupted training"
-said "interrupted after step" "checkpoint saved" "--resume"
+said "interrupted after step" "by SIGINT; checkpoint saved" "--resume"
 stopped=$(newest stop)
 step=$(echo "$stopped" | tr -dc 0-9 | sed 's/^0*//')
 [ -n "$step" ] || fail "no checkpoint"
@@ -142,6 +133,15 @@ for name in w1 b1 w2 b2; do
 	[ "$a" = "$b" ] || fail "$name is not the trained one"
 	[ "$a" != "$c" ] || fail "$name was not trained"
 done
+# values that are not finite are no model
+"$FIXTURE" poison learnt/step-00000600.safetensors w1 3 nan && "$FIXTURE" poison learnt/step-00000600.safetensors b1 1 inf ||
+	fail "poison"
+expect 3 stint export dir --checkpoint learnt -o poor.onnx
+said "learnt/step-00000600" "'w1': 3 of its values are NaN, 0 infinite" "'b1': 0 of its values are NaN, 1 infinite" \
+	"2 tensors hold" "--allow-nonfinite"
+absent poor.onnx
+expect 0 stint export dir --checkpoint learnt -o poor.onnx --allow-nonfinite
+present poor.onnx
 expect 0 stint export dir -o initial.onnx
 expect 5 stint export dir --checkpoint none -o none.onnx
 said none

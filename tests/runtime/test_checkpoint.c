@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "runtime/checkpoint.h"
 #include "runtime/safetensors.h"
@@ -238,6 +239,23 @@ static void plain_weights_are_no_checkpoint(void **state)
 	assert_non_null(strstr(message, "stood"));
 }
 
+/* The try makes the folder, and leaves nothing in it. */
+static void a_try_leaves_nothing(void **state)
+{
+	(void)state;
+	char message[256];
+	stint_free(trained(2));
+	assert_int_equal(checkpoint_try(FOLDER "/deeper", message), 0);
+	assert_true(scratch_exists(FOLDER "/deeper"));
+	assert_int_equal(rmdir(FOLDER "/deeper"), 0);
+	scratch_write("plain", "x", 1);
+	message[0] = '\0';
+	assert_int_equal(checkpoint_try("plain", message), 1);
+	assert_non_null(strstr(message, "plain"));
+	assert_int_equal(checkpoint_try("/proc/self", message), 1);
+	assert_non_null(strstr(message, "/proc/self"));
+}
+
 static void a_folder_that_cannot_be_made_is_told(void **state)
 {
 	(void)state;
@@ -265,6 +283,7 @@ int main(void)
 		cmocka_unit_test(none_is_no_error_but_only_broken_ones_are),
 		cmocka_unit_test(another_models_checkpoint_is_refused),
 		cmocka_unit_test(plain_weights_are_no_checkpoint),
+		cmocka_unit_test(a_try_leaves_nothing),
 		cmocka_unit_test(a_folder_that_cannot_be_made_is_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

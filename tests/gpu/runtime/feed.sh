@@ -47,6 +47,27 @@ train c whole
 losses() { sed -n 's/.*"step":\([0-9]*\),.*"loss":\([0-9.]*\)}/\1 \2/p' "$1"; }
 losses late.jsonl >late.losses
 losses whole.jsonl | paste -d ' ' late.losses - | awk '$1 != $3 || ($2 - $4) ^ 2 > 1e-8 * $4 ^ 2 { print; bad = 1 } END { exit bad || NR != 20 }'
+# What is not finite is found on the device as on the host, told in the same words, and the step before it saved.
+diverge() { # DIR NAME OPTIONS
+	name=$2
+	set -- "$build/stint" train "$1" --input x.npy --target t.npy --seed 3 $3
+	if "$@" --checkpoint "$name" >log 2>err; then code=0; else code=$?; fi
+	[ $code = 7 ]
+	grep 'training diverged' err >"$name.told"
+}
+STINT_FAKE_KERNELS="$work/tight.so" diverge tight tight.nan '--lr 1e30'
+diverge c c.nan '--lr 1e30'
+cmp tight.nan.told c.nan.told
+STINT_FAKE_KERNELS="$work/tight.so" diverge tight tight.where '--lr 1e30 --check-finite'
+diverge c c.where '--lr 1e30 --check-finite'
+cmp tight.where.told c.where.told
+grep -q 'it begins with' c.where.told
+ls tight.where >tight.list
+ls c.where | cmp - tight.list
+# where nothing is wrong, looking after each step changes none
+STINT_FAKE_KERNELS="$work/tight.so" "$build/stint" train tight --input x.npy --target t.npy --epochs 2 --seed 3 --check-finite \
+	--checkpoint looked >log 2>err
+cmp looked/$last late/$last
 # Without any one of its waits some order trains on other numbers.
 plant() { # NAME SED
 	sed "$2" kept.c >cuda/stint_rt_gpu_feed.c

@@ -1,0 +1,285 @@
+#include "cli/training.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/interrupt.h"
+
+static double learning_rate(const struct training *t, int64_t step)
+{
+	const struct train_args *o = t->o;
+	double lr = isnan(o->lr) ? t->l.model->lr_default : o->lr;
+	double total = (double)(o->epochs * t->batches), at = (double)step,
+	       warmup = (double)o->warmup;
+	if (at < warmup)
+		return lr * (at + 1) / warmup;
+	double share = total > warmup ? (at - warmup) / (total - warmup) : 0;
+	if (!strcmp(o->schedule, "linear"))
+		return lr * (1 - share);
+	if (!strcmp(o->schedule, "cosine"))
+		return lr * 0.5 * (1 + cos(3.14159265358979323846 * share));
+	return lr;
+}
+
+static enum status feed(const struct training *t, int64_t batch)
+{
+	return feed_batch(&t->train, t->order + batch * t->train.batch, t->train.batch, t->diag);
+}
+
+/* While a GPU works, the epoch's next batch is made and sent. `first`: this one is not there yet.
+ */
+static enum status one_batch(struct training *t, bool first, double lr, double *loss)
+{
+	enum status fed = ST_OK;
+	if (first)
+		TRY(feed(t, t->place.batch));
+	int rc = t->l.train_start(t->l.step, lr);
+	if (!rc && t->place.batch + 1 < t->batches)
+		fed = feed(t, t->place.batch + 1);
+	if (!rc)
+		rc = t->l.train_finish(t->l.step);
+	if (rc)
+		return load_fail(&t->l, rc, "training", t->diag);
+	*loss = t->l.loss(t->l.step);
+	t->place.step++;
+	t->place.batch++;
+	train_log_step(&t->log, &t->place, lr, *loss);
+	return fed;
+}
+
+/* --- Values that are not finite --- */
+
+/* How to go on from here. */
+static const char *way_out(const struct training *t, bool data)
+{
+	const double lr = isnan(t->o->lr) ? t->l.model->lr_default : t->o->lr;
+	const char *from = "no checkpoint was saved before this: start again";
+	if (*t->good)
+		from = arena_printf(
+			t->arena, "go on from the last good checkpoint, %s, by --resume", t->good);
+	if (from && data)
+		return arena_printf(t->arena, "mend the data, then %s", from);
+	return !from ? NULL
+		     : arena_printf(t->arena, "%s with an --lr below %g%s", from, lr,
+			       t->o->check_finite ? ""
+						  : "; --check-finite tells where it begins, "
+						    "--keep-going trains on");
+}
+
+/* `what` happened, and `where` it began (NULL: not known; `data`: there). Nothing is saved. */
+static enum status diverged(struct training *t, const char *what, const char *where, bool data,
+	const struct watch_lost *lost)
+{
+	progress_end(&t->bar);
+	return diag_fail(t->diag, ST_DIVERGED, NULL, way_out(t, data),
+		"training diverged: %s%s%s%s%s", what ? what : "", where ? "; it begins with " : "",
+		where ? where : "", lost->tensors ? "; " : "",
+		lost->tensors ? watch_text(&t->watch, lost) : "");
+}
+
+static enum status write_checkpoint(struct training *t)
+{
+	char message[256];
+	if (!t->o->folder)
+		return ST_OK;
+	if (checkpoint_save(t->o->folder, t->l.step, &t->place, message) ||
+		checkpoint_path(t->o->folder, t->place.step, t->good, message))
+		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
+	return ST_OK;
+}
+
+/* Values that are not finite are never saved: the last good checkpoint stays. */
+static enum status save(struct training *t, bool *saved)
+{
+	struct watch_lost lost;
+	*saved = false;
+	TRY(watch_values(&t->watch, &lost));
+	if (!lost.tensors) {
+		*saved = t->o->folder != NULL;
+		return write_checkpoint(t);
+	}
+	if (!t->o->keep_going)
+		return diverged(t, arena_printf(t->arena, "after step %" PRId64, t->place.step),
+			NULL, false, &lost);
+	diag_warn(t->diag, NULL,
+		*t->good ? arena_printf(t->arena, "%s is the last good one", t->good) : NULL,
+		"after step %" PRId64 " %s%s", t->place.step, watch_text(&t->watch, &lost),
+		t->o->folder ? "; no checkpoint saved" : "");
+	return ST_OK;
+}
+
+/* --check-finite: the step that went wrong once more, from where it began, looking on; and a
+ * checkpoint of that. */
+static enum status look_back(struct training *t, double lr, const char *what)
+{
+	const struct watch_lost none = {0};
+	const int64_t *sample = t->order + (t->place.batch - 1) * t->train.batch;
+	bool saved;
+	t->place.step--;
+	t->place.batch--;
+	TRY(watch_bring_back(&t->watch));
+	t->l.step->count = t->place.step;
+	TRY(feed(t, t->place.batch));
+	const char *data = watch_data(&t->watch, &t->train, sample);
+	const char *where = data ? data : watch_step(&t->watch, &t->train, sample, lr);
+	if (!where)
+		return t->diag->errors ? t->diag->worst : diag_nomem(t->diag);
+	TRY(watch_bring_back(&t->watch)); /* running statistics */
+	t->l.step->count = t->place.step;
+	if (t->place.step)
+		TRY(save(t, &saved));
+	return diverged(t, what, where, data != NULL, &none);
+}
+
+static const char *told_step(const struct training *t, double loss)
+{
+	if (isfinite(loss))
+		return arena_printf(t->arena,
+			"step %" PRId64 " (epoch %" PRId64
+			") left values that are not finite, with a loss of %g",
+			t->place.step, t->place.epoch + 1, loss);
+	return arena_printf(t->arena, "the loss of step %" PRId64 " (epoch %" PRId64 ") is %s",
+		t->place.step, t->place.epoch + 1, isnan(loss) ? "NaN" : "infinite");
+}
+
+/* What the step that is done has left; *counts: its loss has a part in the epoch's. */
+static enum status judge(struct training *t, double lr, double loss, bool *counts)
+{
+	enum { NOW_AND_THEN = 64 };
+	double scale = 0;
+	struct watch_lost lost = {0};
+	const bool finite = isfinite(loss);
+	*counts = finite;
+	if (finite && !t->o->check_finite && t->place.step % NOW_AND_THEN)
+		return ST_OK;
+	if (t->o->keep_going) {
+		if (!finite && !watch_skipped(&t->watch) && !t->odd++)
+			t->first_odd = t->place.step;
+		return ST_OK;
+	}
+	const bool gone = watch_scale_gone(&t->watch, &scale);
+	if (finite && !t->o->check_finite && !gone)
+		return ST_OK;
+	TRY(watch_values(&t->watch, &lost));
+	const bool harmless = !lost.tensors && !gone && (finite || watch_skipped(&t->watch));
+	if (harmless)
+		return t->o->check_finite ? watch_keep(&t->watch) : ST_OK;
+	const char *what = gone ? arena_printf(t->arena,
+					  "by step %" PRId64
+					  " gradients overflowed until the loss's scale was %g",
+					  t->place.step, scale)
+				: told_step(t, loss);
+	if (!what)
+		return diag_nomem(t->diag);
+	if (t->o->check_finite && !gone)
+		return look_back(t, lr, what);
+	TRY(feed(t, t->place.batch - 1)); /* the next one may be there */
+	const char *data = watch_data(
+		&t->watch, &t->train, t->order + (t->place.batch - 1) * t->train.batch);
+	return diverged(t, what, data, data != NULL, &lost);
+}
+
+static enum status stop_early(struct training *t)
+{
+	bool saved;
+	TRY(save(t, &saved));
+	return diag_fail(t->diag, ST_INTERRUPTED, NULL, saved ? "go on with --resume" : NULL,
+		"interrupted after step %" PRId64 " by %s%s", t->place.step, interrupt_name(),
+		saved ? "; checkpoint saved" : "");
+}
+
+/* --precision fp16: the scale of the loss, and what it cost. */
+static void report_scale(const struct loaded *l)
+{
+	const int i = load_find(l, "state/loss_scale", STINT_STATE);
+	const float *state = i < 0 ? NULL : load_values(l, i); /* scale, updates since, skipped */
+	if (!state)
+		return;
+	printf("  loss scale %g", (double)state[0]);
+	if (state[2] > 0)
+		printf(" (%g step%s skipped)", (double)state[2], state[2] > 1 ? "s" : "");
+}
+
+/* `mean_loss` NULL: resumed behind the epoch's last batch. */
+static void report_epoch(
+	const struct training *t, const double *mean_loss, double seconds, const struct score *s)
+{
+	printf("epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
+	if (mean_loss)
+		printf("  loss %.4f", *mean_loss);
+	if (s) {
+		printf("  eval loss %.4f", s->loss);
+		if (s->has_accuracy)
+			printf("  accuracy %.2f %% of %" PRId64, 100 * s->accuracy, s->samples);
+	}
+	report_scale(&t->l);
+	printf("  %.1f s\n", seconds);
+	fflush(stdout);
+}
+
+/* The epoch's batches; *mean: of the losses that are finite, NAN where none is. */
+static enum status batches(struct training *t, double *mean)
+{
+	double sum = 0, loss = 0;
+	int64_t n = 0;
+	const int64_t first = t->place.batch;
+	char label[64];
+	snprintf(label, sizeof label, "epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
+	dataset_shuffle(t->order, t->train.samples, t->o->seed, t->place.epoch);
+	progress_start(&t->bar, label, t->batches - first);
+	while (t->place.batch < t->batches) {
+		bool counts = false;
+		const double lr = learning_rate(t, t->place.step);
+		enum status st = one_batch(t, t->place.batch == first, lr, &loss);
+		if (st == ST_OK)
+			st = judge(t, lr, loss, &counts);
+		if (st != ST_OK || interrupt_asked()) {
+			progress_end(&t->bar);
+			return st != ST_OK ? st : stop_early(t);
+		}
+		sum += counts ? loss : 0;
+		n += counts;
+		progress_step(&t->bar, loss);
+	}
+	progress_end(&t->bar);
+	*mean = n ? sum / (double)n : NAN;
+	return ST_OK;
+}
+
+static enum status one_epoch(struct training *t)
+{
+	double mean = NAN;
+	bool saved;
+	struct score score = {0};
+	const bool any = t->place.batch < t->batches;
+	t->odd = 0;
+	TRY(batches(t, &mean));
+	if (t->has_eval) {
+		TRY(evaluate(t->arena, &t->l, &t->eval, &score, t->diag));
+		if (score.stopped)
+			return stop_early(t);
+		train_log_score(&t->log, &t->place, &score);
+	}
+	report_epoch(t, any ? &mean : NULL, progress_seconds(&t->bar), t->has_eval ? &score : NULL);
+	if (t->odd)
+		diag_warn(t->diag, NULL, "lower the learning rate",
+			"%" PRId64 " losses of epoch %" PRId64
+			" were not finite, the first at step %" PRId64,
+			t->odd, t->place.epoch + 1, t->first_odd);
+	t->place.epoch++;
+	t->place.batch = 0;
+	TRY(save(t, &saved));
+	if (!isfinite(score.loss))
+		diag_warn(t->diag, NULL,
+			t->o->keep_going ? NULL : "all parameters are: it may be the data",
+			"the loss on held-out data is not finite");
+	return ST_OK;
+}
+
+enum status training_run(struct training *t)
+{
+	while (t->place.epoch < t->o->epochs)
+		TRY(one_epoch(t));
+	return ST_OK;
+}

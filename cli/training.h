@@ -1,0 +1,41 @@
+/* Training a compiled model: what `stint train` has prepared, and the walk over it. */
+#ifndef STINT_CLI_TRAINING_H
+#define STINT_CLI_TRAINING_H
+
+#include "cli/evaluate.h"
+#include "cli/progress.h"
+#include "cli/train_log.h"
+#include "cli/watch.h"
+#include "cli/weights.h"
+
+struct train_args {
+	const char *dir, *target, *eval_target, *schedule, *folder, *log;
+	struct weights weights;
+	struct arg_list input, eval_input;
+	long long epochs, warmup, seed;
+	double lr, scale, shift; /* lr NAN: the optimizer's, as compiled */
+	int resume, keep_going, check_finite;
+};
+
+struct training {
+	const struct train_args *o;
+	struct arena *arena;
+	struct diag *diag;
+	struct loaded l;
+	struct feed train, eval;
+	bool has_eval;
+	struct train_log log;
+	int64_t batches, *order;
+	struct checkpoint_place place;
+	struct progress bar;
+	struct watch watch;
+	char good[512];         /* the last good checkpoint; "": none yet */
+	int64_t odd, first_odd; /* losses of the epoch that were not finite, and the first's step */
+};
+
+/* Epoch by epoch from t->place to the end, with a checkpoint after each and where a signal ends it
+ * (ST_INTERRUPTED), and none of values that are not finite: with those, or a loss that is not,
+ * training has diverged (ST_DIVERGED). */
+enum status training_run(struct training *t);
+
+#endif

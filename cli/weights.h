@@ -1,0 +1,27 @@
+/* --weights: starting values from a file of the user's, with a word about all that does not fit. */
+#ifndef STINT_CLI_WEIGHTS_H
+#define STINT_CLI_WEIGHTS_H
+
+#include "cli/load.h"
+
+struct weights {
+	const char *path; /* NULL: DIR's own values stay */
+	int strict;       /* names missing or unused are errors */
+	int skip;         /* tensors of another shape keep DIR's values */
+};
+
+/* What --weights-strict and --skip-mismatched are in a popt table. */
+/* clang-format off */
+#define WEIGHTS_OPTIONS(w)                                                                         \
+	{"weights-strict", 0, POPT_ARG_NONE, &(w).strict, 0,                                       \
+		"--weights must hold every tensor of the model and no other", NULL},               \
+	{"skip-mismatched", 0, POPT_ARG_NONE, &(w).skip, 0,                                        \
+		"pass over tensors of --weights that have another shape in the model", NULL}
+/* clang-format on */
+
+/* Parameters, running statistics and, where the file holds any, optimizer states, by name. Where
+ * something is wrong nothing is loaded, and every problem is told. */
+enum status weights_load(
+	struct arena *a, const struct loaded *l, const struct weights *w, struct diag *d);
+
+#endif

@@ -1,0 +1,16 @@
+/* Numbers that are not finite, counted. */
+#ifndef STINT_FINITE_H
+#define STINT_FINITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct finite_count {
+	int64_t nan, inf;
+};
+
+/* Adds what is found among `bytes` of floats or doubles (STINT_F32, STINT_F64); of other types
+ * nothing. */
+void finite_count(int dtype, const void *data, size_t bytes, struct finite_count *c);
+
+#endif
