@@ -145,7 +145,8 @@ static enum status adamax_emit(struct emit *e, const struct node *n)
 	emit_option(e, n, "eps");
 	open_decayed(e, n);
 	emit(e, "\t\tconst real m = beta1 * x4[i] + rest1 * g;\n");
-	emit(e, "\t\tconst real u = MAX(beta2 * x5[i], FABS(g) + eps);\n");
+	emit(e, "\t\tconst real old = beta2 * x5[i], now = FABS(g) + eps;\n"
+		"\t\tconst real u = old > now || old != old ? old : now;\n");
 	emit(e, "\t\ty1[i] = m;\n\t\ty2[i] = u;\n");
 	return close_loop(e, n, "step * m / u");
 }

@@ -117,6 +117,16 @@ bool case_parse(struct test_case *c);
 /* build.c: graphs, plans, and sources under `folder`/<symbol>/; the reference. `cuda`: the variants
  * for a GPU and what they are compared with, else the others. */
 void case_build(struct test_case *c, int index, const char *folder, bool cuda);
+/* Parts of that, for graphs of other cases (test_special.c). The case's node with inputs of its
+ * own, their names and its outputs' behind `scope`; `inputs` is room for the graph's. */
+enum status case_node(struct test_case *c, struct graph *g, const char *scope, bool known,
+	struct tensor **inputs, struct node **node);
+/* c->reference: what fold makes of the same inputs, in double precision. */
+enum status case_reference(struct test_case *c, struct diag *d, const struct target *t);
+/* The sum over output k's elements, each with a weight of its own. */
+struct tensor *case_weighted_sum(struct test_case *c, struct graph *g, struct tensor *y, int k);
+/* What a variant is built for; of examples of `op`, or NULL. */
+void case_target(const struct op_def *op, enum variant_kind v, struct target *target);
 static inline bool variant_is_cuda(int kind)
 {
 	return kind == VAR_CUDA || kind == VAR_CUDA_NARROW;
