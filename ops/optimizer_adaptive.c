@@ -242,7 +242,9 @@ static enum status lion_emit(struct emit *e, const struct node *n)
 	update_open(e, n, node_option(n, "weight_decay"), true);
 	emit(e, "\t\tconst real c = beta1 * x4[i] + rest1 * g;\n");
 	emit(e, "\t\ty1[i] = beta2 * x4[i] + rest2 * g;\n");
-	return close_loop(e, n, "lr * (real)((c > 0) - (c < 0))");
+	/* NaN moves the parameter, whose momentum it is from now on: its sign is NaN, as JAX has it
+	 */
+	return close_loop(e, n, "lr * (c == c ? (real)((c > 0) - (c < 0)) : c)");
 }
 
 #define DECAY OPT_POSITIVE("weight_decay", 0)

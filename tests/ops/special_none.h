@@ -11,7 +11,8 @@ static const struct {
 	{"Bernoulli", "PyTorch refuses a probability that is none"},
 	{"CenterCropPad", MOVED},
 	{"Col2Im", SUMS},
-	{"Dropout", "PyTorch draws other numbers; what is dropped is a product with 0 (tests/ops/test_random.c)"},
+	{"Dropout", "PyTorch draws other numbers; what is dropped is a product with 0 "
+		    "(tests/ops/test_random.c)"},
 	{"EyeLike", NO_VALUES},
 	{"OneHot", "an index that is no number: PyTorch takes none"},
 	{"RandomNormalLike", NO_VALUES},
