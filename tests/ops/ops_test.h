@@ -109,6 +109,8 @@ enum status step_write_share(struct arena *a, struct diag *d, const char *symbol
 void case_error(struct test_case *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Uniform in [0, 1), the same for the same arguments. */
 double case_draw(uint64_t key, uint64_t i);
+/* n values of a type of the runtime's. */
+double *case_doubles(struct arena *a, int dtype, const void *data, int64_t n);
 
 /* example.c: how many times an example is run: five where letters stand for sizes. */
 int example_draws(const struct op_example *ex);

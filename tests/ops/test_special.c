@@ -106,11 +106,6 @@ static bool parse_case(struct test *t, int i)
 
 /* --- Building --- */
 
-static const char *role_name(const struct graph *g, enum op_role role)
-{
-	return op_by_role(g->table, role)->name;
-}
-
 /* Every case's node, side by side. */
 static enum status forward_graph(
 	struct test *t, const struct way *w, const struct target *target, struct graph **out)
@@ -147,7 +142,8 @@ static enum status attach_loss(struct test *t, struct graph *g)
 			if (!y || !dtype_is_real(y->dtype) || y->role != TR_VALUE)
 				continue;
 			y = case_weighted_sum(&t->one[i].c, g, y, k);
-			g->loss = g->loss ? OP2(g, role_name(g, ROLE_ADD), g->loss, y) : y;
+			g->loss = g->loss ? OP2(g, op_by_role(g->table, ROLE_ADD)->name, g->loss, y)
+					  : y;
 		}
 	return g->failed;
 }
@@ -245,17 +241,6 @@ static void compare(struct test *t, const char *way, int i, const char *what, in
 	}
 }
 
-static double *as_doubles(struct arena *a, int dtype, const void *data, int64_t n)
-{
-	double *v = ARENA_ARRAY(a, double, n);
-	for (int64_t i = 0; v && i < n; i++)
-		v[i] = dtype == STINT_F32   ? (double)((const float *)data)[i]
-		       : dtype == STINT_F64 ? ((const double *)data)[i]
-		       : dtype == STINT_I64 ? (double)((const int64_t *)data)[i]
-					    : ((const unsigned char *)data)[i];
-	return v;
-}
-
 struct run {
 	struct test *t;
 	const struct way *way;
@@ -269,7 +254,7 @@ static void take_gradient(void *user, int parameter, const void *data, size_t by
 	const struct stint_tensor *p = &r->step->model->resident[parameter];
 	int i, k;
 	if (sscanf(p->name, "s%d.x%d", &i, &k) == 2 && i < CASES && k < CASE_INPUTS)
-		r->grad[i][k] = as_doubles(r->t->arena, p->dtype, data,
+		r->grad[i][k] = case_doubles(r->t->arena, p->dtype, data,
 			(int64_t)(bytes / (p->dtype == STINT_F32 ? 4 : 8)));
 }
 
@@ -284,7 +269,7 @@ static void compare_outputs(struct run *r)
 			int64_t n = 1;
 			for (int a = 0; a < m->output[o].rank; a++)
 				n *= m->output[o].dim[a];
-			const double *y = as_doubles(r->t->arena, m->output[o].dtype,
+			const double *y = case_doubles(r->t->arena, m->output[o].dtype,
 				r->step->arena + m->output[o].offset, n);
 			compare(r->t, r->way->name, i, "output", k, y, torch_special[i].y[k], n,
 				r->way->narrow ? NARROW_TOLERANCE : TOLERANCE);
