@@ -3,8 +3,10 @@
 #include "ops/spelled.h"
 #include "ops/unary.h"
 
-POINTWISE(relu, a > 0 ? a : 0)
-POINTWISE(relu_grad, b > 0 ? a : 0)
+/* NaN compares with nothing: functions ask what is to become a constant, so that NaN is what
+ * passes, and its gradient where PyTorch has it pass. */
+POINTWISE(relu, a <= 0 ? 0 : a)
+POINTWISE(relu_grad, b <= 0 ? 0 : a)
 POINTWISE_OPT1(leaky, alpha, a > 0 ? a : alpha * a)
 POINTWISE_OPT1(leaky_grad, alpha, b > 0 ? a : alpha * a)
 POINTWISE(sigmoid, 1 / (1 + EXP(-a)))
@@ -26,9 +28,9 @@ POINTWISE(reciprocal, 1 / a)
 POINTWISE(reciprocal_grad, -a *b *b)
 
 POINTWISE_OPT1(elu, alpha, a > 0 ? a : alpha * (EXP(a) - 1))
-POINTWISE_OPT1(elu_grad, alpha, b > 0 ? a : a * (b + alpha))
+POINTWISE_OPT1(elu_grad, alpha, b <= 0 ? a * (b + alpha) : a)
 POINTWISE_OPT2(selu, alpha, gamma, a > 0 ? gamma * a : gamma * alpha * (EXP(a) - 1))
-POINTWISE_OPT2(selu_grad, alpha, gamma, b > 0 ? gamma * a : a * (b + gamma * alpha))
+POINTWISE_OPT2(selu_grad, alpha, gamma, b <= 0 ? a * (b + gamma * alpha) : gamma * a)
 POINTWISE(softplus, MAX(a, 0) + LOG1P(EXP(-FABS(a))))
 POINTWISE(softplus_grad, a / (1 + EXP(-b)))
 POINTWISE(softsign, a / (1 + FABS(a)))
@@ -38,10 +40,10 @@ POINTWISE_OPT1(hard_sigmoid_grad, alpha, b > 0 && b < 1 ? alpha * a : 0)
 POINTWISE(hard_swish, a *MAX(0, MIN(1, a / 6 + R(0.5))))
 POINTWISE(hard_swish_grad, b <= -3 ? 0 : b < 3 ? a * (b / 3 + R(0.5)) : a)
 POINTWISE_OPT1(celu, alpha, a > 0 ? a : alpha * (EXP(a / alpha) - 1))
-POINTWISE_OPT1(celu_grad, alpha, b > 0 ? a : a * (b / alpha + 1))
-POINTWISE_OPT1(thresholded, alpha, a > alpha ? a : 0)
-POINTWISE_OPT1(thresholded_grad, alpha, b > alpha ? a : 0)
-POINTWISE_OPT2(shrink, lambd, bias, a<-lambd ? a + bias : a> lambd ? a - bias : 0)
+POINTWISE_OPT1(celu_grad, alpha, b <= 0 ? a * (b / alpha + 1) : a)
+POINTWISE_OPT1(thresholded, alpha, a <= alpha ? 0 : a)
+POINTWISE_OPT1(thresholded_grad, alpha, b <= alpha ? 0 : a)
+POINTWISE_OPT2(shrink, lambd, bias, a < -lambd ? a + bias : a <= lambd ? 0 : a - bias)
 POINTWISE_OPT1(shrink_grad, lambd, b<-lambd || b> lambd ? a : 0)
 POINTWISE_OPT1(swish, alpha, a / (1 + EXP(-alpha * a)))
 POINTWISE_OPT1(swish_grad, alpha,

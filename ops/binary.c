@@ -26,7 +26,8 @@ POINTWISE(div_grad, -(a *b) / c)
 POINTWISE(pow, POW(a, b))
 POINTWISE_INT(pow, int_power(a, b))
 POINTWISE(pow_grad, c == 0 ? 0 : a * c * POW(b, c - 1))
-POINTWISE(pow_grad_exponent, b == 0 ? 0 : a * c * LOG(b))
+/* c: the power; of 0 it is finite where the exponent is positive or 0 */
+POINTWISE(pow_grad_exponent, b == 0 && c - c == 0 ? 0 : a * c * LOG(b))
 
 /* Mod with fmod=0: the sign of the divisor, as Python's; with fmod=1: of the dividend, as C's. By
  * the whole number 0: 0. */
@@ -35,7 +36,8 @@ POINTWISE_INT(
 	floor_mod, b == 0 || b == -1 ? 0 : a % b + ((a % b < 0) != (b < 0) && a % b != 0 ? b : 0))
 POINTWISE(fmod, FMOD(a, b))
 POINTWISE_INT(fmod, b == 0 || b == -1 ? 0 : a % b)
-POINTWISE(floor_mod_grad, -a *FLOOR(b / c))
+/* of what is infinite there is no remainder: b - b is NaN then */
+POINTWISE(floor_mod_grad, b - b != 0 && c != 0 ? b - b : -a * FLOOR(b / c))
 POINTWISE(fmod_grad, -a *TRUNC(b / c))
 
 static enum status add_rule(struct graph *g, const struct node *n, struct tensor *const *dy,

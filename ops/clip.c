@@ -3,26 +3,29 @@
 #include "ops/data.h"
 
 POINTWISE_OPT2(clip, min, max, a<min ? min : a> max ? max : a)
-/* a: dy, b: x; as torch.clamp, the gradient passes at the bounds. */
+/* a: dy, b: x; the gradient passes at the bounds, and not at NaN, as torch.clamp with numbers has
+ * it. */
 POINTWISE_OPT2(clip_grad, min, max, b >= min && b <= max ? a : 0)
 
-/* With tensors b and c as bounds; where they cross, ONNX has the upper one win. */
-POINTWISE(clamp, a > c || b > c ? c : a < b ? b : a)
+/* With tensors b and c as bounds; where they cross, ONNX has the upper one win. NaN among the three
+ * is what comes out. */
+POINTWISE(clamp, a != a || b != b ? a + b : a > c || b > c || c != c ? c : a < b ? b : a)
 POINTWISE_INT(clamp, a > c || b > c ? c : a < b ? b : a)
-/* a: dy, b: x, c and d: the bounds; as torch.clamp with tensors */
-POINTWISE(clamp_grad, b >= c && b <= d ? a : 0)
+/* a: dy, b: x, c and d: the bounds; as torch.clamp with tensors, where it passes at NaN */
+POINTWISE(clamp_grad, b<c || b> d ? 0 : a)
 POINTWISE(clamp_grad_low, b < c && c < d ? a : 0)
-POINTWISE(clamp_grad_high, b > d || c > d ? a : 0)
+POINTWISE(clamp_grad_high, (c == c && b > d) || c > d ? a : 0)
 
 static const struct op_option bounds[] = {
 	{.name = "min", .value = -INFINITY}, {.name = "max", .value = INFINITY}, {.name = NULL}};
 
 static bool is_number(const struct tensor *t)
 {
-	return !t || (t->role == TR_CONSTANT && t->numel == 1 && dtype_is_real(t->dtype));
+	return !t || (t->role == TR_CONSTANT && t->numel == 1 && dtype_is_real(t->dtype) &&
+			     !isnan(tensor_real(t, 0)));
 }
 
-/* The bounds are numbers: attributes (opset 6), or constant inputs, or absent. */
+/* The bounds are numbers, which NaN is not: attributes (opset 6), or constant inputs, or absent. */
 static enum status settle_numbers(struct graph *g, struct node *n)
 {
 	static const char *const name[] = {"min", "max"};

@@ -135,7 +135,7 @@ static void masked_emit_cuda(struct emit *e, const struct node *n)
 	emit(e, "\t\tstint_philox_at(x1[0], x1[1], %d, i, word);\n", p->key);
 	emit(e, "\t\tload_values<%s>(v, x0, i, %" PRId64 ");\n", packed, count);
 	emit(e, "\t\tfor (int k = 0; k < 4; k++)\n");
-	emit(e, "\t\t\tv[k] = word[k] >> 8 >= keep_from ? v[k] * scale : 0;\n");
+	emit(e, "\t\t\tv[k] = word[k] >> 8 >= keep_from ? v[k] * scale : v[k] - v[k];\n");
 	emit(e, "\t\tstore_values<%s>(y0, v, i, %" PRId64 ");\n\t}\n", packed, count);
 }
 
@@ -157,8 +157,9 @@ static enum status masked_emit(struct emit *e, const struct node *n)
 	if (count % 128)
 		emit(e, "\t\tconst int64_t len = MIN(%" PRId64 " - i, 128);\n", count);
 	emit(e, "\t\tfor (int64_t k = 0; k < %s; k++)\n", count % 128 ? "len" : "128");
-	const char *y = emit_text(e, "word[k] >> 8 >= keep_from ? %s * scale : 0",
-		emit_value(e, n->in[0], "x0[i + k]"));
+	const char *x = emit_value(e, n->in[0], "x0[i + k]");
+	/* 0 of a number; as PyTorch's product with a mask, NaN of what is none */
+	const char *y = emit_text(e, "word[k] >> 8 >= keep_from ? %s * scale : %s - %s", x, x, x);
 	emit(e, "\t\t\ty0[i + k] = %s;\n\t}\n", emit_stored(e, n->out[0], y));
 	return ST_OK;
 }

@@ -11,7 +11,7 @@
 
 /* One text for generated C, CUDA, constant folding and the double-precision reference:
  *
- *	POINTWISE(relu, a > 0 ? a : 0)
+ *	POINTWISE(relu, a <= 0 ? 0 : a)
  *	POINTWISE_OPT1(leaky_relu, alpha, a > 0 ? a : alpha * a)
  *
  * define relu_expr (the text) and relu_ref. In the text: a, b, ... h are the inputs, options stand
@@ -62,8 +62,9 @@
 #define ERF erf
 #define NORMAL_CDF(x) (0.5 * erfc((x) * -0.70710678118654752))
 #define FABS fabs
-#define MAX fmax
-#define MIN fmin
+/* As in generated code (codegen/prelude.c), which fmax is not: of a NaN and a number it is y. */
+#define MAX(x, y) ((x) > (y) ? (x) : (y))
+#define MIN(x, y) ((x) < (y) ? (x) : (y))
 #define FLOOR floor
 #define CEIL ceil
 #define RINT rint

@@ -1,5 +1,5 @@
-/* Hardmax: 1 for the first of the largest along an axis (a flattened tail before opset 13), 0 for
- * the others. Its gradient is zero wherever it has one. */
+/* Hardmax: 1 for the first of the largest along an axis (a flattened tail before opset 13), which
+ * NaN is as for ArgMax, 0 for the others. Its gradient is zero wherever it has one. */
 #include <inttypes.h>
 
 #include "ops/data.h"
@@ -44,7 +44,9 @@ static enum status hardmax_fold(struct graph *g, const struct node *n, void *con
 		int64_t at = r / s.inner * s.n * s.inner + r % s.inner, top = 0;
 		for (int64_t i = 0; i < s.n; i++) {
 			value_set(x->dtype, out[0], at + i * s.inner, 0);
-			if (tensor_real(x, at + i * s.inner) > tensor_real(x, at + top * s.inner))
+			const double v = tensor_real(x, at + i * s.inner);
+			const double most = tensor_real(x, at + top * s.inner);
+			if (v > most || (isnan(v) && !isnan(most)))
 				top = i;
 		}
 		value_set(x->dtype, out[0], at + top * s.inner, 1);
@@ -62,9 +64,11 @@ static enum status hardmax_emit(struct emit *e, const struct node *n)
 	emit(e, " {\n\t\t\tconst real *x = x0 + r * %" PRId64 " + k;\n", s.n * s.inner);
 	emit(e, "\t\t\treal *y = y0 + r * %" PRId64 " + k;\n", s.n * s.inner);
 	emit(e, "\t\t\tint64_t top = 0;\n");
-	emit(e, "\t\t\tfor (int64_t i = 1; i < %" PRId64 "; i++)\n", s.n);
-	emit(e, "\t\t\t\tif (x[i * %" PRId64 "] > x[top * %" PRId64 "])\n", s.inner, s.inner);
-	emit(e, "\t\t\t\t\ttop = i;\n");
+	emit(e, "\t\t\tfor (int64_t i = 1; i < %" PRId64 "; i++) {\n", s.n);
+	emit(e, "\t\t\t\tconst real v = x[i * %" PRId64 "], most = x[top * %" PRId64 "];\n",
+		s.inner, s.inner);
+	emit(e, "\t\t\t\tif (v > most || (v != v && most == most))\n");
+	emit(e, "\t\t\t\t\ttop = i;\n\t\t\t}\n");
 	emit(e, "\t\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", s.n);
 	emit(e, "\t\t\t\ty[i * %" PRId64 "] = i == top;\n\t\t}\n", s.inner);
 	return ST_OK;

@@ -9,7 +9,7 @@ POINTWISE_OPT1(term, p, POW(FABS(a), p))
 POINTWISE_OPT1(term_grad, p, a == 0 ? 0 : (a > 0 ? b : -b) * p * POW(FABS(a), p - 1))
 POINTWISE_OPT1(root, p, POW(a, 1 / p))
 /* of a sum of nothing but zeros: 0, not the infinite slope of the root */
-POINTWISE_OPT1(root_grad, p, a > 0 ? b * POW(a, 1 / p - 1) / p : 0)
+POINTWISE_OPT1(root_grad, p, a <= 0 ? 0 : b * POW(a, 1 / p - 1) / p)
 
 static struct tensor *with_p(
 	struct graph *g, const char *op, struct tensor *a, struct tensor *b, double p)

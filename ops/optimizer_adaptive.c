@@ -145,7 +145,8 @@ static enum status adamax_emit(struct emit *e, const struct node *n)
 	emit_option(e, n, "eps");
 	open_decayed(e, n);
 	emit(e, "\t\tconst real m = beta1 * x4[i] + rest1 * g;\n");
-	emit(e, "\t\tconst real u = MAX(beta2 * x5[i], FABS(g) + eps);\n");
+	emit(e, "\t\tconst real old = beta2 * x5[i], now = FABS(g) + eps;\n"
+		"\t\tconst real u = old > now || old != old ? old : now;\n");
 	emit(e, "\t\ty1[i] = m;\n\t\ty2[i] = u;\n");
 	return close_loop(e, n, "step * m / u");
 }
@@ -241,7 +242,9 @@ static enum status lion_emit(struct emit *e, const struct node *n)
 	update_open(e, n, node_option(n, "weight_decay"), true);
 	emit(e, "\t\tconst real c = beta1 * x4[i] + rest1 * g;\n");
 	emit(e, "\t\ty1[i] = beta2 * x4[i] + rest2 * g;\n");
-	return close_loop(e, n, "lr * (real)((c > 0) - (c < 0))");
+	/* NaN moves the parameter, whose momentum it is from now on: its sign is NaN, as JAX has it
+	 */
+	return close_loop(e, n, "lr * (c == c ? (real)((c > 0) - (c < 0)) : c)");
 }
 
 #define DECAY OPT_POSITIVE("weight_decay", 0)

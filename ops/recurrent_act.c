@@ -7,10 +7,10 @@
 
 POINTWISE(sigmoid, 1 / (1 + EXP(-a)))
 POINTWISE(tanh, TANH(a))
-POINTWISE(relu, a > 0 ? a : 0)
+POINTWISE(relu, a <= 0 ? 0 : a)
 POINTWISE_OPT2(affine, alpha, beta, alpha *a + beta)
 POINTWISE_OPT1(leaky, alpha, a >= 0 ? a : alpha * a)
-POINTWISE_OPT1(thresholded, alpha, a >= alpha ? a : 0)
+POINTWISE_OPT1(thresholded, alpha, a < alpha ? 0 : a)
 POINTWISE_OPT2(scaled_tanh, alpha, beta, alpha *TANH(beta *a))
 POINTWISE_OPT2(hard_sigmoid, alpha, beta, MAX(0, MIN(1, alpha *a + beta)))
 POINTWISE_OPT1(elu, alpha, a >= 0 ? a : alpha * (EXP(a) - 1))
@@ -30,7 +30,7 @@ struct activation_kind {
 static const struct activation_kind kinds[] = {
 	{"Sigmoid", "sigmoid", 0, {0, 0}, 0, sigmoid_expr, "a * (1 - a)", sigmoid_ref},
 	{"Tanh", "tanh", 0, {0, 0}, 0, tanh_expr, "1 - a * a", tanh_ref},
-	{"Relu", "relu", 0, {0, 0}, 0, relu_expr, "a > 0 ? 1 : 0", relu_ref},
+	{"Relu", "relu", 0, {0, 0}, 0, relu_expr, "a <= 0 ? 0 : 1", relu_ref},
 	{"Affine", "affine", 2, {1, 0}, -INFINITY, affine_expr, "alpha", affine_ref},
 	{"LeakyRelu", "leaky_relu", 1, {0.01, 0}, 0, leaky_expr, "a > 0 ? 1 : alpha", leaky_ref},
 	{"ThresholdedRelu", "thresholded_relu", 1, {1, 0}, -INFINITY, thresholded_expr,
@@ -39,7 +39,7 @@ static const struct activation_kind kinds[] = {
 		"beta * (alpha - a * a / alpha)", scaled_tanh_ref},
 	{"HardSigmoid", "hard_sigmoid", 2, {0.2, 0.5}, -INFINITY, hard_sigmoid_expr,
 		"a > 0 && a < 1 ? alpha : 0", hard_sigmoid_ref},
-	{"Elu", "elu", 1, {1, 0}, 0, elu_expr, "a > 0 ? 1 : a + alpha", elu_ref},
+	{"Elu", "elu", 1, {1, 0}, 0, elu_expr, "a <= 0 ? a + alpha : 1", elu_ref},
 	{"Softsign", "softsign", 0, {0, 0}, 0, softsign_expr, "(1 - FABS(a)) * (1 - FABS(a))",
 		softsign_ref},
 	{"Softplus", "softplus", 0, {0, 0}, 0, softplus_expr, "1 - EXP(-a)", softplus_ref},

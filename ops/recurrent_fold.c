@@ -32,7 +32,7 @@ static double given(const struct walk *w, int input, int64_t i)
 static double act(const struct walk *w, int k, double x)
 {
 	const double c = w->p->clip;
-	return activation_value(&w->p->act[w->d][k], c > 0 ? fmax(-c, fmin(c, x)) : x);
+	return activation_value(&w->p->act[w->d][k], c > 0 && x < -c ? -c : c > 0 && x > c ? c : x);
 }
 
 /* rec = R h (rows [from, to)) + Rb; the same with `v` for h. */

@@ -145,7 +145,8 @@ static enum status square_rule(struct graph *g, const struct node *n, struct ten
 	return g->failed;
 }
 
-POINTWISE(extreme_grad, b == c ? a : 0)
+/* c, the largest, is NaN where any is: then all are. */
+POINTWISE(extreme_grad, b == c ? a : c == c ? 0 : c)
 
 /* Evenly to all elements that are the largest, as PyTorch's amax. */
 static enum status extreme_rule(struct graph *g, const struct node *n, struct tensor *const *dy,

@@ -78,6 +78,19 @@ expect 0 stint compile two.onnx --loss cross-entropy:output=y --optimizer sgd --
 expect 3 stint train one --input x.npy --target bad.npy --epochs 1
 said bad.npy "3 classes"
 
+# a NaN among the data is the loss, whatever stands between: a ReLU does not make it 0
+make_model dropout mlp.onnx
+expect 0 stint compile mlp.onnx --loss cross-entropy --optimizer sgd --batch 8 --dropout off --portable -o mlp
+# the last number of 8 samples of 4, behind 128 bytes of header
+{ head -c 252 x.npy; printf '\000\000\300\177'; } >nan.npy
+nan_in() { "$FIXTURE" tensor "$@" | fold -w 8 | grep -q '^0000c0[7f]f'; }
+for file in x nan; do
+	stint run mlp --input $file.npy --target t.npy -o $file.safetensors >out 2>err || fail "run of $file.npy"
+done
+! nan_in x.safetensors loss || fail "a loss that is no number"
+nan_in nan.safetensors loss || fail "a NaN in the data is not in the loss"
+nan_in nan.safetensors grad/w1 || fail "a NaN in the data is not in the gradient"
+
 # indices that a Gather reads are found at run time
 make_model gather g.onnx
 make_data index 4 i.npy

@@ -27,7 +27,8 @@ static bool takes_target(const struct test_case *c)
 }
 
 /* The graph's tensor for input k: with `known`, a constant. */
-static struct tensor *input_tensor(struct test_case *c, struct graph *g, int k, bool known)
+static struct tensor *input_tensor(
+	struct test_case *c, struct graph *g, const char *scope, int k, bool known)
 {
 	const struct example_input *v = &c->in[k];
 	if (v->kind == VALUE_ABSENT)
@@ -35,7 +36,8 @@ static struct tensor *input_tensor(struct test_case *c, struct graph *g, int k, 
 	bool real = v->kind == VALUE_REAL || (v->kind == VALUE_KNOWN && !v->integer);
 	enum dtype t = real ? g->real : v->kind == VALUE_BOOL ? DT_BOOL : DT_I64;
 	char *data = arena_alloc(c->arena, (size_t)v->numel, (size_t)dtype_bytes(t));
-	struct tensor *x = graph_tensor(g, arena_printf(c->arena, "x%d", k), t, v->rank, v->dim);
+	struct tensor *x = graph_tensor(
+		g, arena_printf(c->arena, "%sx%d", scope, k), t, v->rank, v->dim);
 	if (!data || !x)
 		return NULL;
 	for (int64_t i = 0; i < v->numel; i++)
@@ -70,17 +72,12 @@ static enum status add_extra(struct test_case *c, struct graph *g)
 	return g->failed;
 }
 
-/* A graph of the one node, and with it unless all is known the extra one. */
-static enum status example_graph(struct test_case *c, struct diag *d, const struct target *target,
-	enum dtype real, bool known, struct graph **out, struct node **node)
+enum status case_node(struct test_case *c, struct graph *g, const char *scope, bool known,
+	struct tensor **inputs, struct node **node)
 {
-	struct graph *g = graph_new(c->arena, d, "example", ops_table(), target, real);
 	struct tensor *in[CASE_INPUTS];
-	if (!g)
-		return ST_INTERNAL;
-	struct tensor **inputs = ARENA_ARRAY(c->arena, struct tensor *, CASE_INPUTS);
 	for (int k = 0; k < c->nin; k++) {
-		in[k] = input_tensor(c, g, k, known);
+		in[k] = input_tensor(c, g, scope, k, known);
 		if (in[k] && in[k]->role == TR_INPUT)
 			inputs[g->ninput++] = in[k];
 	}
@@ -89,23 +86,35 @@ static enum status example_graph(struct test_case *c, struct diag *d, const stru
 	TRY(graph_node(g, c->op->name, "example", c->nin, in, c->example->nout, c->nattr, c->attr,
 		NULL, node));
 	g->opset = OPSET_LATEST;
+	for (int k = 0; k < (*node)->nout; k++)
+		if ((*node)->out[k])
+			(*node)->out[k]->name = arena_printf(c->arena, "%sy%d", scope, k);
+	return ST_OK;
+}
+
+/* A graph of the one node, and with it unless all is known the extra one. */
+static enum status example_graph(struct test_case *c, struct diag *d, const struct target *target,
+	enum dtype real, bool known, struct graph **out, struct node **node)
+{
+	struct graph *g = graph_new(c->arena, d, "example", ops_table(), target, real);
+	struct tensor **inputs = ARENA_ARRAY(c->arena, struct tensor *, CASE_INPUTS);
+	if (!g || !inputs)
+		return ST_INTERNAL;
+	TRY(case_node(c, g, "", known, inputs, node));
 	if ((*node)->nout >= CASE_OUTPUTS)
 		return diag_fail(d, ST_INTERNAL, NULL, NULL, "more outputs than the test holds");
 	g->output = ARENA_ARRAY(c->arena, struct tensor *, (*node)->nout + 1); /* the extra one */
 	if (!g->output)
 		return ST_INTERNAL;
-	for (int k = 0; k < (*node)->nout; k++) {
-		if (!(*node)->out[k])
-			continue;
-		(*node)->out[k]->name = arena_printf(c->arena, "y%d", k);
-		g->output[g->noutput++] = (*node)->out[k];
-	}
+	for (int k = 0; k < (*node)->nout; k++)
+		if ((*node)->out[k])
+			g->output[g->noutput++] = (*node)->out[k];
 	*out = g;
 	return known ? ST_OK : add_extra(c, g);
 }
 
 /* What fold makes of the same inputs, in double precision. */
-static enum status make_reference(struct test_case *c, struct diag *d, const struct target *t)
+enum status case_reference(struct test_case *c, struct diag *d, const struct target *t)
 {
 	struct graph *g;
 	struct node *n;
@@ -121,8 +130,7 @@ static enum status make_reference(struct test_case *c, struct diag *d, const str
 	return ST_OK;
 }
 
-/* The sum over y's elements, each with a weight of its own. */
-static struct tensor *weighted_sum(struct test_case *c, struct graph *g, struct tensor *y, int k)
+struct tensor *case_weighted_sum(struct test_case *c, struct graph *g, struct tensor *y, int k)
 {
 	char *data = arena_alloc(c->arena, (size_t)y->numel, (size_t)dtype_bytes(g->real));
 	int64_t axes[RANK_MAX] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -149,7 +157,7 @@ static enum status attach_loss(struct test_case *c, struct graph *g)
 			continue;
 		if (!dtype_is_real(y->dtype) || y->role != TR_VALUE)
 			continue;
-		y = weighted_sum(c, g, y, k);
+		y = case_weighted_sum(c, g, y, k);
 		g->loss = g->loss ? OP2(g, role_name(g, ROLE_ADD), g->loss, y) : y;
 	}
 	g->scope = NULL;
@@ -261,6 +269,24 @@ static bool is_wanted(int kind, bool cuda)
 	return kind == VAR_DOUBLE || kind == VAR_ROUNDED || variant_is_cuda(kind) == cuda;
 }
 
+void case_target(const struct op_def *op, enum variant_kind v, struct target *target)
+{
+	const bool library = v == VAR_LIBRARY || is_narrow(v) || variant_is_cuda((int)v);
+	/* not where exact values would go through transpositions, which are narrow
+	 * everywhere here alone */
+	const bool last = v == VAR_CUDA_NARROW && op && !(op->traits & OP_EXACT);
+	*target = (struct target){.cuda = variant_is_cuda((int)v),
+		.portable = !library,
+		.threads = 2,
+		.block = last              ? BLOCK_ALL
+			 : v == VAR_CUDA   ? 0
+			 : library         ? stint_lib_block()
+			 : v == VAR_SINGLE ? 2
+					   : 0,
+		.library_workspace = library ? library_workspace : NULL,
+		.user = target};
+}
+
 void case_build(struct test_case *c, int index, const char *folder, bool cuda)
 {
 	struct diag d = {.put = put, .user = c};
@@ -270,22 +296,8 @@ void case_build(struct test_case *c, int index, const char *folder, bool cuda)
 			return;
 		if (!is_wanted(v, cuda))
 			continue;
-		const bool library = v == VAR_LIBRARY || is_narrow((enum variant_kind)v) ||
-				     variant_is_cuda(v);
-		/* not where exact values would go through transpositions, which are narrow
-		 * everywhere here alone */
-		const bool last = v == VAR_CUDA_NARROW && !(c->op->traits & OP_EXACT);
-		*target = (struct target){.cuda = variant_is_cuda(v),
-			.portable = !library,
-			.threads = 2,
-			.block = last              ? BLOCK_ALL
-				 : v == VAR_CUDA   ? 0
-				 : library         ? stint_lib_block()
-				 : v == VAR_SINGLE ? 2
-						   : 0,
-			.library_workspace = library ? library_workspace : NULL,
-			.user = target};
-		if (v == VAR_DOUBLE && make_reference(c, &d, target) != ST_OK)
+		case_target(c->op, (enum variant_kind)v, target);
+		if (v == VAR_DOUBLE && case_reference(c, &d, target) != ST_OK)
 			case_error(c, "no reference");
 		snprintf(c->variant[v].symbol, sizeof c->variant[v].symbol, "case%d_%d", index, v);
 		if (build_variant(c, &d, (enum variant_kind)v, target, folder) != ST_OK)

@@ -36,17 +36,6 @@ static void fail(struct check *k, const char *fmt, ...)
 
 /* --- Running --- */
 
-static double *as_doubles(struct arena *a, int dtype, const void *data, int64_t n)
-{
-	double *v = ARENA_ARRAY(a, double, n);
-	for (int64_t i = 0; v && i < n; i++)
-		v[i] = dtype == STINT_F32   ? (double)((const float *)data)[i]
-		       : dtype == STINT_F64 ? ((const double *)data)[i]
-		       : dtype == STINT_I64 ? (double)((const int64_t *)data)[i]
-					    : ((const unsigned char *)data)[i];
-	return v;
-}
-
 struct collector {
 	struct test_case *c;
 	struct variant *v;
@@ -66,7 +55,7 @@ static void collect_gradient(void *user, int parameter, const void *data, size_t
 	if (k < 0)
 		return;
 	int64_t n = (int64_t)(bytes / (t->dtype == STINT_F32 ? 4 : 8));
-	col->v->result.grad[k] = as_doubles(col->c->arena, t->dtype, data, n);
+	col->v->result.grad[k] = case_doubles(col->c->arena, t->dtype, data, n);
 }
 
 /* Every resident at its initial value; bytes that hold nothing are NaNs. */
@@ -113,7 +102,7 @@ static bool evaluate(struct check *k, struct variant *v)
 		int64_t n = 1;
 		for (int i = 0; i < m->output[o].rank; i++)
 			n *= m->output[o].dim[i];
-		v->result.output[o] = as_doubles(
+		v->result.output[o] = case_doubles(
 			k->c->arena, m->output[o].dtype, v->step->arena + m->output[o].offset, n);
 	}
 	return true;

@@ -26,6 +26,17 @@ double case_draw(uint64_t key, uint64_t i)
 	return (double)((z ^ (z >> 31)) >> 40) / (double)(1 << 24);
 }
 
+double *case_doubles(struct arena *a, int dtype, const void *data, int64_t n)
+{
+	double *v = ARENA_ARRAY(a, double, n);
+	for (int64_t i = 0; v && i < n; i++)
+		v[i] = dtype == STINT_F32   ? (double)((const float *)data)[i]
+		       : dtype == STINT_F64 ? ((const double *)data)[i]
+		       : dtype == STINT_I64 ? (double)((const int64_t *)data)[i]
+					    : ((const unsigned char *)data)[i];
+	return v;
+}
+
 /* --- Letters for sizes --- */
 
 /* Where a letter stands as a size: by itself, perhaps after a factor, between separators. */

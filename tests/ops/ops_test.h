@@ -109,6 +109,8 @@ enum status step_write_share(struct arena *a, struct diag *d, const char *symbol
 void case_error(struct test_case *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Uniform in [0, 1), the same for the same arguments. */
 double case_draw(uint64_t key, uint64_t i);
+/* n values of a type of the runtime's. */
+double *case_doubles(struct arena *a, int dtype, const void *data, int64_t n);
 
 /* example.c: how many times an example is run: five where letters stand for sizes. */
 int example_draws(const struct op_example *ex);
@@ -117,6 +119,16 @@ bool case_parse(struct test_case *c);
 /* build.c: graphs, plans, and sources under `folder`/<symbol>/; the reference. `cuda`: the variants
  * for a GPU and what they are compared with, else the others. */
 void case_build(struct test_case *c, int index, const char *folder, bool cuda);
+/* Parts of that, for graphs of other cases (test_special.c). The case's node with inputs of its
+ * own, their names and its outputs' behind `scope`; `inputs` is room for the graph's. */
+enum status case_node(struct test_case *c, struct graph *g, const char *scope, bool known,
+	struct tensor **inputs, struct node **node);
+/* c->reference: what fold makes of the same inputs, in double precision. */
+enum status case_reference(struct test_case *c, struct diag *d, const struct target *t);
+/* The sum over output k's elements, each with a weight of its own. */
+struct tensor *case_weighted_sum(struct test_case *c, struct graph *g, struct tensor *y, int k);
+/* What a variant is built for; of examples of `op`, or NULL. */
+void case_target(const struct op_def *op, enum variant_kind v, struct target *target);
 static inline bool variant_is_cuda(int kind)
 {
 	return kind == VAR_CUDA || kind == VAR_CUDA_NARROW;

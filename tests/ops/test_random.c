@@ -258,6 +258,20 @@ static void test_evaluation(void **state)
 	free(eval);
 }
 
+/* What is dropped is a product with 0, which NaN makes NaN, as in PyTorch. */
+static void test_no_number(void **state)
+{
+	struct world *w = *state;
+	static float x[N];
+	for (int i = 0; i < N; i++)
+		x[i] = NAN;
+	assert_int_equal(stint_set(w->step[0], "x", x, sizeof x), STINT_OK);
+	struct drawn *r = draw(w, 0, 7, 3, false);
+	for (int i = 0; i < N; i++)
+		assert_true(isnan(r->output[DROPPED][i]));
+	free(r);
+}
+
 static bool open_step(struct world *w, int plan)
 {
 	const char *name = plan ? "stint_model_tight" : "stint_model_kept";
@@ -281,6 +295,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_prestate(test_steps_and_seeds, &w),
 		cmocka_unit_test_prestate(test_drawn_again, &w),
 		cmocka_unit_test_prestate(test_evaluation, &w),
+		cmocka_unit_test_prestate(test_no_number, &w),
 	};
 	char command[9000], path[4200];
 	if (argc != 3)
