@@ -19,6 +19,10 @@ def real(*shape):
     return rng.standard_normal(shape).astype(np.float32)
 
 
+def whole(kind, *shape, high=100):
+    return rng.integers(0 if np.dtype(kind).kind == "u" else -high, high, shape).astype(kind)
+
+
 def transposed(auto_pad, x, w, **more):
     return "ConvTranspose", [real(*x), real(*w)], dict(auto_pad=auto_pad, **more)
 
@@ -33,6 +37,10 @@ CASES = {
     "convtranspose_same_upper_dilated": transposed(UPPER, (1, 2, 5), (2, 2, 2), strides=[4], dilations=[2]),
     "convtranspose_same_upper_padded": transposed(UPPER, (1, 2, 5), (2, 2, 2), strides=[4], output_padding=[1]),
     "convtranspose_same_lower_padded": transposed(LOWER, (1, 2, 5), (2, 2, 2), strides=[2], output_padding=[1]),
+    "matmul_int32": ("MatMul", [whole("int32", 3, 4), whole("int32", 4, 5)], {}),
+    "matmul_int64_wraps": ("MatMul", [whole("int64", 3, 4, high=2**62), whole("int64", 4, 2, high=2**62)], {}),
+    "matmul_uint32_vector": ("MatMul", [whole("uint32", 4), whole("uint32", 2, 4, 3)], {}),
+    "matmul_int64_batches": ("MatMul", [whole("int64", 2, 1, 3, 4), whole("int64", 3, 4, 2)], {}),
 }
 
 
