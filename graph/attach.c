@@ -313,5 +313,6 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 	TRY(graph_prune(g));
 	TRY(delay(g, g->nnode - nupdate));
 	TRY(interleave(g, g->nnode - nupdate));
+	TRY(graph_order(g));
 	return graph_verify(g);
 }

@@ -3,9 +3,14 @@
  * it reads instead is two vectors.
  *
  * Requires updates in their places. Only an update that is the one reader of such a gradient takes
- * it in: one that is also clipped, added to another or shown stays stored. */
+ * it in: one that is also clipped, added to another or shown stays stored.
+ *
+ * A vector may itself be a parameter (a learned query): then its own update has to run behind the
+ * one that takes it in, and the list is put in such an order. Where none is left, as where two
+ * would each read what the other overwrites, the second keeps its gradient stored. */
 #include "graph/fuse.h"
 #include "graph/pass.h"
+#include "graph/private.h"
 
 /* Whether nothing but one input of one node reads t. */
 static bool read_once(const struct graph *g, const struct tensor *t)
@@ -24,12 +29,20 @@ static bool read_once(const struct graph *g, const struct tensor *t)
 	return reads == 1;
 }
 
-static enum status take_in(struct graph *g, struct node *u, int *taken)
+/* Can u run before the update of vector t, if there is any? */
+static bool in_time(struct order *o, const struct node *u, const struct tensor *t)
+{
+	const struct node *own = o->update[(t->storage ? t->storage : t)->id];
+	return !own || !order_needs_behind(o, u, own);
+}
+
+static enum status take_in(struct graph *g, struct order *o, struct node *u, int *taken)
 {
 	struct tensor *t = u->in[1];
 	const struct node *m = t->maker;
 	int column, row;
-	if (!m || !m->op->outer || !m->op->outer(m, &column, &row) || !read_once(g, t))
+	if (!m || !m->op->outer || !m->op->outer(m, &column, &row) || !read_once(g, t) ||
+		!in_time(o, u, m->in[column]) || !in_time(o, u, m->in[row]))
 		return ST_OK;
 	struct tensor **in = ARENA_ARRAY(g->arena, struct tensor *, u->nin + 2);
 	if (!in)
@@ -47,11 +60,16 @@ static enum status take_in(struct graph *g, struct node *u, int *taken)
 
 enum status fuse_updates(struct graph *g)
 {
+	struct order o;
 	int taken = 0;
+	TRY(order_begin(&o, g));
 	for (int i = 0; i < g->nnode; i++) {
 		struct node *n = g->node[i];
 		if (n->op->optimizer && n->phase == NODE_UPDATE && n->in[1])
-			TRY(take_in(g, n, &taken));
+			TRY(take_in(g, &o, n, &taken));
 	}
-	return taken ? graph_prune(g) : ST_OK;
+	if (taken == 0)
+		return ST_OK;
+	TRY(graph_prune(g));
+	return graph_order(g);
 }

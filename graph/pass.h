@@ -5,9 +5,14 @@
 
 #include "graph/op.h"
 
-/* Every input of a node was made before it, shapes and types are set, ids match. A breach is our
- * bug: ST_INTERNAL. */
+/* Every input of a node was made before it, or is overwritten by no update before it; shapes and
+ * types are set, ids match. A breach is our bug: ST_INTERNAL. */
 enum status graph_verify(const struct graph *g);
+
+/* Requires all of that but that updates come late enough. They, and nodes that read what they make,
+ * are put off until the last other reader of what they overwrite has run; a list that is right
+ * stays as it is. */
+enum status graph_order(struct graph *g);
 
 /* Requires an imported graph. Produces a new graph in *out: spelled-out composites recognised,
  * nodes lowered for training or evaluation, nodes that reach no output gone. Inputs and parameters

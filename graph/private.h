@@ -26,6 +26,21 @@ enum status graph_copy_node(struct graph_copy *c, const struct node *n, struct n
 /* Inputs, outputs, loss; dead nodes out. */
 enum status graph_copy_end(struct graph_copy *c, struct graph **out);
 
+/* What updates overwrite (order.c): good as long as no node is added, removed or renumbered. */
+struct order {
+	const struct graph *g;
+	const struct node **update; /* by tensor: what overwrites it; NULL: nothing */
+	bool *seen;                 /* scratch, by node */
+	const struct node **stack;
+};
+enum status order_begin(struct order *o, const struct graph *g);
+/* The update that must run behind node n because n reads input k; NULL: none. */
+const struct node *order_update(const struct order *o, const struct node *n, int k);
+/* In any order, node n runs behind `first`. */
+bool order_needs_behind(struct order *o, const struct node *n, const struct node *first);
+/* Nothing reads what was overwritten before it: a part of graph_verify. */
+enum status order_verify(const struct order *o);
+
 /* What OP_POINTWISE records get without writing it. */
 enum status pointwise_infer(struct graph *g, struct node *n);
 void pointwise_fold(const struct node *n, void *out);

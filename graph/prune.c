@@ -1,5 +1,6 @@
 /* Dead nodes out; the invariants of a graph. */
 #include "graph/pass.h"
+#include "graph/private.h"
 
 static bool node_lives(const struct node *n, const bool *need)
 {
@@ -86,5 +87,7 @@ enum status graph_verify(const struct graph *g)
 			if (n->out[k] && n->out[k]->maker != n)
 				return breach(g, n, "an output has another maker");
 	}
-	return ST_OK;
+	struct order o;
+	TRY(order_begin(&o, g));
+	return order_verify(&o);
 }

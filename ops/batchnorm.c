@@ -1,7 +1,8 @@
 /* Batch normalisation. In training: a recomputable sum over the batch that gives mean, inverse
  * deviation and slope, a pointwise normalisation by them (which others can be fused with), and an
  * update of the running statistics that runs once. The file may hold any of ONNX's forms; all mean
- * the layer. */
+ * the layer where the running statistics are initializers. Where the model computes them, or is
+ * given them, no layer keeps any: the node is what ONNX says of it, in training and evaluation. */
 #include <inttypes.h>
 
 #include "ops/batchnorm.h"
@@ -62,13 +63,14 @@ static void warn_of_calls(struct graph *g, const struct node *n, const struct te
 	}
 }
 
-/* Input i as a buffer of this node's own. Exporters store equal initializers once, and hand them on
- * through Identity: freshly made running statistics come as another layer's, or as its scale. */
+/* Input i, if an initializer, as a buffer of this node's own. Exporters store equal initializers
+ * once, and hand them on through Identity: freshly made running statistics come as another layer's,
+ * or as its scale. */
 static enum status own_buffer(struct graph *g, struct node *n, int i)
 {
 	struct tensor *given = n->in[i], *source = tensor_storage(given);
-	if (source->maker || !source->data)
-		return node_fail(g, n, NULL, "its running statistics are not initializers");
+	if (source->maker || !source->data) /* a value of the model's */
+		return ST_OK;
 	if (given == source && given->role != TR_BUFFER && given != n->in[SCALE] &&
 		given != n->in[BIAS]) {
 		given->role = TR_BUFFER;
@@ -145,6 +147,24 @@ static struct tensor *by_running(
 			    (struct tensor *[]){in[X], in[MEAN], s->out[0], in[BIAS]}, p);
 }
 
+/* By a mean and a variance that are values like others: gradients go through them. */
+static struct tensor *by_given(struct graph *g, struct tensor *const *in, const struct batchnorm *p)
+{
+	struct tensor *deviation = OP1(
+		g, "Sqrt", OP2(g, "Add", in[VAR], graph_scalar(g, p->epsilon)));
+	struct tensor *slope = OP2(g, "Div", in[SCALE], deviation), *by[3];
+	struct tensor *const vector[3] = {in[MEAN], slope, in[BIAS]};
+	for (int i = 0; i < 3; i++)
+		by[i] = vector[i] ? per_channel(g, vector[i], in[X], p) : NULL;
+	return OP2(g, "Add", OP2(g, "Mul", OP2(g, "Sub", in[X], by[0]), by[1]), by[2]);
+}
+
+/* Whether the file normalises by the batch's statistics: up to opset 13 more outputs say so. */
+static bool is_training(const struct node *n)
+{
+	return node_int(n, "training_mode", 0) != 0 || n->nout > 1;
+}
+
 static enum status batchnorm_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
@@ -155,7 +175,12 @@ static enum status batchnorm_lower(struct graph *g, const struct node *n, struct
 	if (!p)
 		return diag_nomem(g->diag);
 	p->population = o->bn_population;
-	bool always = p->momentum == 1;
+	const bool given = n->in[MEAN]->role != TR_BUFFER || n->in[VAR]->role != TR_BUFFER;
+	const bool always = p->momentum == 1 || given;
+	if (given && !is_training(n)) {
+		out[0] = by_given(g, in, p);
+		return g->failed;
+	}
 	if (!always && (o->mode == LOWER_EVAL || o->bn_frozen)) {
 		out[0] = by_running(g, in, p);
 		return g->failed;
@@ -389,7 +414,9 @@ static enum status update_emit(struct emit *e, const struct node *n)
 
 /* clang-format off */
 #define FORMS {.in = "a,b,c,D b b b b", .low = 0.2, .high = 1.2}, {.in = "7,5 5 5 5 5", .low = 0.2, .high = 1.2}, {.in = "9,70 70 70 70 70", .low = 0.2, .high = 1.2}, \
-	{.in = "3,2,17 2 2 2 2", .attr = "epsilon=0.01 momentum=0.7", .low = 0.2, .high = 1.2}
+	{.in = "3,2,17 2 2 2 2", .attr = "epsilon=0.01 momentum=0.7", .low = 0.2, .high = 1.2}, \
+	{.in = "3,4,17 4 4 4:data 4:data", .low = 0.2, .high = 1.2}, {.in = "7,5 5 5 5:data 5", .low = 0.2, .high = 1.2}, \
+	{.in = "3,4,4,5 4 4 4:data 4:data", .attr = "training_mode=1", .low = 0.2, .high = 1.2}
 
 const struct op_def ops_batchnorm[] = {
 	{.name = "BatchNormalization", .weights = 6, .since = 7, .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 5,

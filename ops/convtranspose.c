@@ -56,6 +56,7 @@ static const struct op_example transpose_examples[] = {
 	{.in = "2,4,4,3 4,1,3,3 4", .attr = "group=4 strides=2,2 pads=1,1,1,1"},
 	{.in = "2,3,4,4 3,2,3,3", .attr = "auto_pad=SAME_UPPER strides=2,2"},
 	{.in = "2,3,4,4 3,2,3,3", .attr = "auto_pad=SAME_LOWER strides=2,2"},
+	{.in = "2,3,4,4 3,2,2,1", .attr = "auto_pad=SAME_LOWER strides=3,2"},
 	{.in = "2,3,4,4 3,2,3,3", .attr = "auto_pad=VALID strides=2,2"},
 	{.in = "2,3,4,4 3,2,3,3", .attr = "strides=3,2 output_shape=10,8"},
 	{.in = "2,3,4,4 3,2,3,3", .attr = "strides=3,2 output_shape=2,2,15,10"},

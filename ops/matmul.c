@@ -1,5 +1,5 @@
 /* MatMul and Gemm. Both become stint.MatMul: one product, or a batch of them, with transposes as
- * flags, so that no gradient needs a transposed copy. */
+ * flags, so that no gradient needs a transposed copy. Whole numbers become stint.IntMatMul. */
 #include "ops/gemm.h"
 
 /* stint.MatMul(a, b [, bias]): a is [m,k] or [batch,m,k] (transA: [.., k,m]), b is [k,n] or
@@ -40,6 +40,11 @@ static struct tensor *product_op(
 	return graph_op(g, "stint.MatMul", bias ? 3 : 2, in, 2, attr);
 }
 
+static enum dtype product_type(const struct graph *g, const struct tensor *a)
+{
+	return dtype_is_real(a->dtype) ? g->real : a->dtype;
+}
+
 static enum status product_infer(struct graph *g, struct node *n)
 {
 	const struct tensor *a = n->in[0], *b = n->in[1], *bias = n->nin > 2 ? n->in[2] : NULL;
@@ -65,7 +70,7 @@ static enum status product_infer(struct graph *g, struct node *n)
 	n->param = p;
 	const bool batched = p->sa || p->sb;
 	const int64_t dim[3] = {p->batch, p->m, p->n};
-	n->out[0] = graph_tensor(g, NULL, g->real, batched ? 3 : 2, dim + !batched);
+	n->out[0] = graph_tensor(g, NULL, product_type(g, a), batched ? 3 : 2, dim + !batched);
 	return n->out[0] ? ST_OK : ST_INVALID;
 }
 
@@ -195,6 +200,40 @@ static enum status product_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
+/* --- The same on whole numbers, modulo 2^64; no gradient passes. --- */
+
+static enum status whole_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	(void)g;
+	const struct product *p = n->param;
+	const int64_t *a = n->in[0]->data, *b = n->in[1]->data;
+	int64_t *y = out[0];
+	for (int64_t i = 0; i < n->out[0]->numel; i++) {
+		const int64_t column = i % p->n, row = i / p->n % p->m, batch = i / p->n / p->m;
+		const int64_t *x = a + ((p->sa ? batch * p->m : 0) + row) * p->k;
+		const int64_t *w = b + (p->sb ? batch * p->k * p->n : 0) + column;
+		uint64_t sum = 0;
+		for (int64_t k = 0; k < p->k; k++)
+			sum += (uint64_t)x[k] * (uint64_t)w[k * p->n];
+		y[i] = (int64_t)sum;
+	}
+	return ST_OK;
+}
+
+static enum status whole_emit(struct emit *e, const struct node *n)
+{
+	const struct product *p = n->param;
+	const long long m = p->m, k = p->k, c = p->n;
+	const struct emit_loop loop[] = {{"b", p->batch, 1}, {"i", p->m, 1}, {"j", p->n, 1}};
+	emit_loops(e, product_cost(n).flops, 3, loop);
+	emit(e, " {\n\t\t\t\tuint64_t sum = 0; /* it may wrap */\n");
+	emit(e, "\t\t\t\tfor (int64_t k = 0; k < %lld; k++)\n", k);
+	emit(e, "\t\t\t\t\tsum += (uint64_t)x0[b * %lld + i * %lld + k] *\n", p->sa ? m * k : 0, k);
+	emit(e, "\t\t\t\t\t       (uint64_t)x1[b * %lld + k * %lld + j];\n", p->sb ? k * c : 0, c);
+	emit(e, "\t\t\t\ty0[(b * %lld + i) * %lld + j] = (int64_t)sum;\n\t\t\t}\n", m, c);
+	return ST_OK;
+}
+
 /* --- MatMul: NumPy's rules, brought to the form above. --- */
 
 /* Shape of a @ b, and of its batch axes alone. */
@@ -209,8 +248,10 @@ static enum status matmul_shape(struct graph *g, const struct node *n, const str
 {
 	if (a->rank < 1 || b->rank < 1)
 		return node_fail(g, n, NULL, "operands must have at least one axis");
-	if (!dtype_is_real(a->dtype) || !dtype_is_real(b->dtype))
-		return node_fail(g, n, NULL, "only real matrices can be multiplied");
+	if (dtype_is_real(a->dtype) != dtype_is_real(b->dtype) || a->dtype == DT_BOOL ||
+		b->dtype == DT_BOOL)
+		return node_fail(g, n, NULL,
+			"only real matrices, or those of whole numbers, can be multiplied");
 	s->m = a->rank > 1 ? a->dim[a->rank - 2] : 1;
 	s->k = a->dim[a->rank - 1];
 	s->n = b->rank > 1 ? b->dim[b->rank - 1] : 1;
@@ -236,7 +277,7 @@ static enum status matmul_infer(struct graph *g, struct node *n)
 {
 	struct matmul_shape s;
 	TRY(matmul_shape(g, n, n->in[0], n->in[1], &s));
-	n->out[0] = graph_tensor(g, NULL, g->real, s.rank, s.dim);
+	n->out[0] = graph_tensor(g, NULL, product_type(g, n->in[0]), s.rank, s.dim);
 	return n->out[0] ? ST_OK : ST_INVALID;
 }
 
@@ -278,7 +319,8 @@ static enum status matmul_lower(struct graph *g, const struct node *n, struct te
 			g, in[0], 2, (int64_t[]){product_of(s.na, in[0]->dim) * s.m, s.k});
 	else
 		a = matmul_operand(g, in[0], s.na, s.m, s.k, &s);
-	struct tensor *y = product_op(g, a, b, NULL, false, false);
+	struct tensor *y = a && !dtype_is_real(a->dtype) ? OP2(g, "stint.IntMatMul", a, b)
+							 : product_op(g, a, b, NULL, false, false);
 	out[0] = y ? graph_reshape(g, y, s.rank, s.dim) : NULL;
 	return g->failed;
 }
@@ -352,6 +394,14 @@ static const struct op_example product_examples[] = {
 	{0},
 };
 
+static const struct op_example whole_examples[] = {
+	{.in = "a,B:i64<9 B,c:i64<9"},
+	{.in = "2,3,4:i64<9 2,4,5:i64<9"},
+	{.in = "3,4:i64<9 2,4,5:i64<9"},
+	{.in = "2,3,4:i64<9 4,5:i64<9"},
+	{0},
+};
+
 static const struct op_example matmul_examples[] = {
 	{.in = "a,B B,c"},
 	{.in = "4 4"},
@@ -365,6 +415,8 @@ static const struct op_example matmul_examples[] = {
 	{.in = "a,1,b,C d,C,e"},
 	{.in = "1,3,4 2,4,3"},
 	{.in = "65,33 33,41"},
+	{.in = "2,3,4:i64<9 1,4,5:i64<9"},
+	{.in = "4:i64<9 4,5:i64<9"},
 	{0},
 };
 
@@ -412,5 +464,14 @@ const struct op_def ops_matmul[] = {
 		.workspace = product_workspace,
 		.emit_c = product_emit,
 		.example = product_examples},
+	{.name = "stint.IntMatMul",
+		.min_in = 2,
+		.max_in = 2,
+		.traits = OP_STOP,
+		.infer = product_infer,
+		.fold = whole_fold,
+		.cost = product_cost,
+		.emit_c = whole_emit,
+		.example = whole_examples},
 	{0},
 };

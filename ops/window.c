@@ -125,8 +125,14 @@ enum status window_read_sized(struct graph *g, const struct node *n, int axes, c
 	return window_end(g, n, w);
 }
 
-/* ONNX's ConvTranspose: output_shape, or auto_pad, asks for a size, and the padding follows; what
- * is asked for beyond all windows stays 0. */
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ONNX's ConvTranspose: output_shape, or auto_pad, asks for a size, and the padding follows. What
+ * output_shape asks for beyond all windows stays 0; auto_pad's strides times the input is what they
+ * are cut to, and no more than there is of them. */
 enum status window_read_transposed(
 	struct graph *g, const struct node *n, const int64_t *kernel, struct window *w)
 {
@@ -149,7 +155,7 @@ enum status window_read_transposed(
 		const int64_t reach = (w->kernel[a] - 1) * w->dilation[a] + 1;
 		const int64_t all = w->stride[a] * (w->out[a] - 1) + extra[a] + reach;
 		w->size[a] = asked            ? asked[len - 3 + a]
-			     : upper || lower ? w->out[a] * w->stride[a]
+			     : upper || lower ? least(all, w->out[a] * w->stride[a])
 					      : all - w->before[a] - w->after[a];
 		if (w->out[a] < 1 || w->size[a] < 1 || w->size[a] > LARGEST)
 			return node_fail(g, n, NULL, "%lld elements along an axis would make %lld",

@@ -47,6 +47,20 @@ static void dropout(struct model_test *t)
 	model_output(t, "y");
 }
 
+/* A learned vector through a layer of its own, added to each row: y = (x + q v) w + b */
+static void learned(struct model_test *t)
+{
+	model_input(t, "x", FLOAT_TYPE, "N,4");
+	weights(t, "q", "1,4", 4);
+	weights(t, "v", "4,4", 16);
+	weights(t, "w", "4,3", 12);
+	weights(t, "b", "3", 3);
+	model_node(t, "Gemm", "query", "q,v", "u");
+	model_node(t, "Add", "sum", "x,u", "z");
+	model_node(t, "Gemm", "fc", "z,w,b", "y");
+	model_output(t, "y");
+}
+
 /* Two outputs of different width. */
 static void two(struct model_test *t)
 {
@@ -234,8 +248,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"scaled", scaled},
 		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
 		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
-		{"large", large}, {"negative", negative}, {"old", old}, {"snake", snake},
-		{"root", root}, {"masked", masked}};
+		{"large", large}, {"learned", learned}, {"negative", negative}, {"old", old},
+		{"snake", snake}, {"root", root}, {"masked", masked}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

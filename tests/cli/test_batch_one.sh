@@ -28,6 +28,20 @@ for optimizer in sgd:lr=0.1 sgd:lr=0.1,momentum=0.9,nesterov=1,weight_decay=0.1 
 	done
 done
 
+# a learned vector's layer: at any batch its update reads the vector, before that is updated itself
+make_model learned q.onnx
+make_data x 4 x.npy
+make_data label 4 t.npy
+for fuse in on off; do
+	expect 0 stint compile q.onnx --loss cross-entropy --optimizer sgd:lr=0.1,momentum=0.9 --batch 4 \
+		--fuse $fuse --portable -o $fuse
+	rm -rf $fuse.folder
+	expect 0 stint train $fuse --input x.npy --target t.npy --epochs 3 --checkpoint $fuse.folder
+done
+grep -q looked_at_product on/step.c || fail "the gradient of the vector's layer is stored"
+present on.folder/step-00000003.safetensors
+same on.folder/step-00000003.safetensors off.folder/step-00000003.safetensors
+
 # a gradient that something else reads is stored
 expect 0 stint compile m.onnx --loss cross-entropy --optimizer sgd:lr=0.1 --batch 1 --clip-norm 1 --portable --no-build -o clip
 ! grep -q looked_at_product clip/step.c || fail "clipped gradients are stored"

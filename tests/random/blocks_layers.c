@@ -287,6 +287,47 @@ static struct wire block_tokens(struct generator *g, struct wire x)
 	return x;
 }
 
+/* --- Values made of parameters alone --- */
+
+/* A learned vector [1, n]; sometimes a view of one that is stored otherwise. */
+static struct wire add_query(struct generator *g, int64_t n)
+{
+	const struct wire row = SHAPE(1, n), column = SHAPE(n, 1), flat = SHAPE(n);
+	const int64_t way = draw_below(g, 3);
+	struct wire q = add_weight(g, 0, 0.7, way == 0 ? &row : way == 1 ? &flat : &column);
+	if (way == 1)
+		return add_reshape(g, q, &row);
+	return way == 0 ? q : add_node(g, "Transpose", &row, q.name);
+}
+
+/* Products of parameters: a query through one layer or two, a matrix of rank 1, a number times
+ * another. Their gradients are outer products with parameters in them. */
+static struct wire block_learned(struct generator *g, struct wire x)
+{
+	const int64_t d = x.dim[x.rank - 1], n = draw_range(g, 1, 4);
+	const struct wire square = SHAPE(n, n), wide = SHAPE(n, d),
+			  rows = SHAPE(x.dim[x.rank - 2], 1);
+	const struct wire matrix = SHAPE(rows.dim[0], d), query = SHAPE(1, n), row = SHAPE(1, d);
+	struct wire y, w;
+	if (draw_chance(g, 0.3)) {
+		struct wire p = add_weight(g, 0, 0.7, &rows);
+		y = add_node(
+			g, "MatMul", &matrix, format(g, "%s,%s", p.name, add_query(g, d).name));
+		return add_two(g, draw_chance(g, 0.5) ? "Add" : "Mul", x, y);
+	}
+	y = add_query(g, n);
+	for (int i = (int)draw_below(g, 3); i > 0; i--) {
+		w = add_weight(g, 0, 0.7, &square);
+		y = add_node(g, draw_chance(g, 0.5) ? "Gemm" : "MatMul", &query,
+			format(g, "%s,%s", y.name, w.name));
+		if (draw_chance(g, 0.3))
+			y = add_activation(g, y);
+	}
+	w = add_weight(g, 0, 0.7, &wide);
+	y = add_node(g, "Gemm", &row, format(g, "%s,%s", y.name, w.name));
+	return add_two(g, draw_chance(g, 0.5) ? "Add" : "Mul", x, y);
+}
+
 /* --- Norms --- */
 
 static struct wire block_norm(struct generator *g, struct wire x)
@@ -336,6 +377,7 @@ const struct block_def blocks_layers[] = {
 	{block_resize, 4, 4, 3},
 	{block_depth, 4, 4, 2},
 	{block_tokens, 4, 4, 2},
+	{block_learned, 2, 4, 4},
 	{block_norm, 3, 4, 6},
 	{block_lp, 2, 5, 1},
 	{.make = NULL},

@@ -4,6 +4,7 @@ from . import basics, dense, language, structured, vision
 # The export ways whose files are committed, where these are not two of the usual ones: together they are to be no
 # more than 12 MB, with every family, exporter and opset (11, 13, 17, 18, 23) among them.
 COMMITTED = {
+    "attention_pooling": ("raw", "old"),
     "convnext": ("new",),
     "deeplab_v3": ("old",),
     "densenet121": ("old",),
@@ -25,6 +26,7 @@ COMMITTED = {
     "mixer": ("new",),
     "mobilenet_v2": ("old",),
     "mobilenet_v3_small": ("old",),
+    "norm_free": ("raw", "old"),
     "norms": (),
     "pointnet": ("raw", "old"),
     "resnet18": ("new", "raw", "old11"),

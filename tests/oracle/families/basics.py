@@ -144,6 +144,23 @@ NORM_ROWS = (3, 1), (41, 3), (9, 130), (2, 1000), (1, 1030), (1, 2056), (1, 9001
 NORM_CHANNELS = (3, 1, (1, 1)), (2, 3, (5, 7)), (4, 2, (8, 8)), (1, 2, (61, 37)), (3, 23, (3, 3))
 
 
+class AttentionPooling(nn.Module):
+    """A learned query through a layer of its own, a weight with LoRA's product added, a learned number times another:
+    gradients of parameters that read parameters alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.query, self.q = nn.Parameter(torch.randn(1, 8)), nn.Linear(8, 8)
+        self.k, self.head = nn.Linear(8, 8, bias=False), nn.Linear(8, 4)
+        self.down, self.up = nn.Parameter(torch.randn(1, 8)), nn.Parameter(0.1 * torch.randn(8, 1))
+        self.scale, self.sharpness = nn.Parameter(torch.ones(1, 1)), nn.Parameter(torch.ones(1, 1))
+
+    def forward(self, x):
+        k = self.k(x) + x @ (self.up @ self.down)
+        score = (self.scale @ self.sharpness) * (self.q(self.query) @ k.transpose(1, 2))
+        return self.head(score.softmax(-1) @ x).squeeze(1)
+
+
 CE = "cross-entropy"
 TABLE = {
     "mlp_mse": Family(Mlp, normal(11, 13), normal(11, 5), "mse"),
@@ -155,5 +172,6 @@ TABLE = {
     "dense": Family(Dense, normal(4, 2, 9, 9), labels(6, 4)),
     "transformer_plain": Family(Transformer, labels(19, 3, 7), labels(19, 3, 7)),
     "transformer_tanh": Family(lambda: Transformer("tanh"), labels(19, 2, 7), labels(19, 2, 7)),
+    "attention_pooling": Family(AttentionPooling, normal(3, 7, 8), labels(4, 3)),
     "own_loss": Family(OwnLoss, normal(10, 6), loss="output:loss"),
 }

@@ -2,6 +2,7 @@
 import torch
 import torch.nn.functional as F
 import torchvision.models as tv
+from timm.layers import ScaledStdConv2d, StdConv2d
 from torch import nn
 from torchvision.models.convnext import CNBlockConfig, ConvNeXt
 from torchvision.models.densenet import DenseNet
@@ -79,6 +80,21 @@ class Mixer(nn.Module):
         return self.head(self.norm(self.blocks(x)).mean(1))
 
 
+class NormFree(nn.Module):
+    """Convolutions whose weights are standardised in each step by a batch-norm of them: NFNet's and BiT's."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = ScaledStdConv2d(3, 8, 3, padding=1)
+        self.depth = ScaledStdConv2d(8, 8, 3, padding=1, groups=8)
+        self.down, self.head = StdConv2d(8, 12, 3, 2, 1, bias=False), nn.Linear(12, 10)
+
+    def forward(self, x):
+        x = self.stem(x)
+        x = x + 0.2 * self.depth(F.silu(x) * 1.7868)
+        return self.head(F.silu(self.down(x)).mean((2, 3)))
+
+
 def swin(version):
     kw = {} if version == 1 else dict(block=SwinTransformerBlockV2, downsample_layer=PatchMergingV2)
     return lambda: SwinTransformer([4, 4], 4, [2, 2, 2], [1, 2, 2], [4, 4], stochastic_depth_prob=0.0,
@@ -129,6 +145,7 @@ TABLE = {
     "swin": picture(swin(1), 2, 48),
     "swin_v2": picture(swin(2), 2, 48, also=("exp_*",), options="--freeze *.relative_coords_table"),
     "mixer": picture(Mixer),
+    "norm_free": picture(NormFree, 4, 14),
     "torchvision_resnet18": picture(narrowed(1, "resnet18"), 2, 48, large=True),
     "torchvision_mobilenet_v3": picture(narrowed(1, "mobilenet_v3_small"), 2, 48, large=True),
     "torchvision_squeezenet": picture(narrowed(1, "squeezenet1_1"), 2, 48, large=True),
