@@ -110,3 +110,8 @@ void **memo_at(struct memo *t, const void *key)
 	}
 	return &s->value;
 }
+
+void *memo_get(const struct memo *t, const void *key)
+{
+	return t->cap ? find_address(t, key)->value : NULL;
+}

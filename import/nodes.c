@@ -57,7 +57,7 @@ const struct op_def *record_of(const struct importer *im, const Node *n, int ops
 			return NULL;
 		op = name;
 	}
-	return op_index_find(im->g->index, op, domain_opset(im, n, opset));
+	return op_index_find(im->index, op, domain_opset(im, n, opset));
 }
 
 /* --- Which operators --- */

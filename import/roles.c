@@ -56,6 +56,16 @@ static bool has_lost_parameter(struct importer *im, const char *scope)
 	return false;
 }
 
+/* The same of the call that a node comes from. */
+static bool call_lacks_parameter(struct importer *im, const Node *n)
+{
+	const struct call *c = call_of(im, n);
+	for (int i = 0; c && i < c->narg; i++)
+		if (c->arg[i]->kind == ORIGIN_PARAMETER && !names_get(&im->use, c->arg[i]->name))
+			return true;
+	return false;
+}
+
 /* Where node `n` reads an initializer, as a weight or not, and the file knows modules: what its
  * module has lost is found again in weights that are not called as the module's. */
 static enum status read_in_module(struct importer *im, const Node *n, struct use *u, bool weight)
@@ -63,7 +73,7 @@ static enum status read_in_module(struct importer *im, const Node *n, struct use
 	const char *scope = node_scope(im->m.arena, n);
 	if (!scope || (!weight && u->expected))
 		return ST_OK;
-	u->expected |= has_lost_parameter(im, scope);
+	u->expected |= has_lost_parameter(im, scope) || call_lacks_parameter(im, n);
 	void **at = weight ? names_at(&im->found, scope) : NULL;
 	if (at)
 		*at = u;
@@ -142,7 +152,7 @@ static bool is_broadcast(const struct tensor *t)
 	return row < t->numel;
 }
 
-static struct decision by_origin(const struct importer *im, const struct tensor *t)
+static struct decision by_origin_alone(const struct importer *im, const struct tensor *t)
 {
 	const struct use *u = names_get(&im->use, t->name);
 	const struct module_tensor *origin = names_get(&im->module, t->name);
@@ -165,6 +175,20 @@ static struct decision by_origin(const struct importer *im, const struct tensor 
 	if (!strncmp(t->name, "embedding", 9) && im->module_first && !is_broadcast(t))
 		return (struct decision){true, "a folded embedding"};
 	return (struct decision){false, "made by the exporter"};
+}
+
+/* A copy that says nothing of itself is what its original is. */
+static struct decision by_origin(const struct importer *im, const struct tensor *t)
+{
+	const struct copied *c = names_get(&im->copied, t->name);
+	struct decision own = by_origin_alone(im, t);
+	struct tensor of = *t;
+	if (own.trained || !c || !c->trained)
+		return own;
+	of.name = c->of;
+	return by_origin_alone(im, &of).trained
+		       ? (struct decision){true, "as what it is a copy of"}
+		       : own;
 }
 
 /* Scalars are settings and constants, but where PyTorch wrote a parameter's name (a temperature, a
