@@ -2,6 +2,7 @@
  * [num_users=1] = call_function[target=torch.ops.aten.linear.default](args = (%x, %p_fc_weight,
  * %p_fc_bias), kwargs = {})". The names of the module's tensors in it are the truth, whatever
  * initializers the node reads after the exporter has merged equal ones: the call is made before. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "import/private.h"
@@ -37,7 +38,8 @@ static enum status list_arguments(struct importer *im, struct call *c, const cha
 	for (const char *p = text; next_name(&p, &name, &len);)
 		most++;
 	c->arg = ARENA_ARRAY(a, struct module_tensor *, most);
-	if (!c->arg)
+	c->unknown = ARENA_ARRAY(a, const char *, most);
+	if (!c->arg || !c->unknown)
 		return diag_nomem(im->d);
 	for (const char *p = text; next_name(&p, &name, &len);) {
 		const char *copy = arena_strndup(a, name, len);
@@ -47,6 +49,10 @@ static enum status list_arguments(struct importer *im, struct call *c, const cha
 		*at = c;
 		struct module_tensor *t = names_get(&im->argument, copy);
 		bool known = !t;
+		if (t)
+			t->call = c;
+		else
+			c->unknown[c->nunknown++] = copy;
 		for (int i = 0; i < c->narg && !known; i++)
 			known = c->arg[i] == t;
 		if (!known)
@@ -78,9 +84,8 @@ static enum status call_new(struct importer *im, const char *text, struct call *
 	struct call *c = *at = ARENA_NEW(a, struct call);
 	if (!c)
 		return diag_nomem(im->d);
-	*c = (struct call){.name = name,
-		.target = arena_strndup(a, op, (size_t)(end - op)),
-		.text = end + 1};
+	*c = (struct call){
+		.name = name, .target = arena_strndup(a, op, (size_t)(end - op)), .text = end + 1};
 	*out = c;
 	return c->target ? list_arguments(im, c, c->text) : diag_nomem(im->d);
 }
@@ -90,8 +95,8 @@ static enum status call_new(struct importer *im, const char *text, struct call *
 static bool is_whole(struct arena *a, const Node *n)
 {
 	static const char harmless[] = "RemoveOptionalBias";
-	const char *rule =
-		metadata_get(a, &n->base, NODE_METADATA, "pkg.onnxscript.rewriter.rule_name");
+	const char *rule = metadata_get(
+		a, &n->base, NODE_METADATA, "pkg.onnxscript.rewriter.rule_name");
 	while (rule && *rule) {
 		if (strncmp(rule, harmless, strlen(harmless)) != 0)
 			return false;
@@ -106,11 +111,11 @@ enum status calls_read(struct importer *im)
 	const Onnx__GraphProto *g = im->m.proto->graph;
 	struct arena *a = im->m.arena;
 	im->call.arena = im->mentioned.arena = im->call_of.arena = a;
-	for (size_t i = 0; im->module_first && i < g->n_node; i++) {
+	for (size_t i = 0; i < g->n_node; i++) {
 		Node *n = g->node[i];
 		struct call *c;
-		const char *text =
-			metadata_get(a, &n->base, NODE_METADATA, "pkg.torch.onnx.fx_node");
+		const char *text = metadata_get(
+			a, &n->base, NODE_METADATA, "pkg.torch.onnx.fx_node");
 		if (!text)
 			continue;
 		TRY(call_new(im, text, &c));
@@ -127,4 +132,67 @@ enum status calls_read(struct importer *im)
 struct call *call_of(const struct importer *im, const Node *n)
 {
 	return memo_get(&im->call_of, n);
+}
+
+bool call_number(const struct call *c, int i, double *out)
+{
+	const char *p = strchr(c->text + 1, '('); /* "(args = (%x, [4, 1], 7), kwargs = {})" */
+	int depth = 0;
+	for (; p && *p && (i > 0 || depth == 0); p++) {
+		depth += *p == '(' || *p == '[' || *p == '{';
+		depth -= *p == ')' || *p == ']' || *p == '}';
+		if (depth == 0)
+			return false;
+		i -= *p == ',' && depth == 1;
+	}
+	char *end;
+	*out = p ? strtod(p, &end) : 0;
+	return p && end != p;
+}
+
+/* --- Padding --- */
+
+static bool padding_asked(const struct importer *im, const Node *n, int64_t *row)
+{
+	const struct import_options *o = im->o;
+	for (int i = 0; i < o->npadding; i++)
+		if (n->n_input && !strcmp(text_of(n->input[0]), o->padding[i].name)) {
+			*row = o->padding[i].row;
+			return true;
+		}
+	return false;
+}
+
+bool padding_of(const struct importer *im, const Node *n, int64_t *row)
+{
+	const struct call *c = call_of(im, n);
+	double noted;
+	if (padding_asked(im, n, row))
+		return true;
+	if (!c || strcmp(c->target, "aten.embedding.default") != 0 || !call_number(c, 2, &noted) ||
+		!(noted >= 0 && noted < 1e15))
+		return false;
+	*row = (int64_t)noted;
+	return true;
+}
+
+enum status padding_check(struct importer *im)
+{
+	const Onnx__GraphProto *g = im->m.proto->graph;
+	const struct op_def *lookup = op_by_role(im->table, ROLE_LOOKUP);
+	for (int i = 0; i < im->o->npadding; i++) {
+		const struct import_padding *p = &im->o->padding[i];
+		bool used = false;
+		for (size_t k = 0; lookup && k < g->n_node && !used; k++) {
+			const Node *n = g->node[k];
+			used = n->n_input && !strcmp(text_of(n->op_type), lookup->name) &&
+			       !strcmp(text_of(n->input[0]), p->name);
+		}
+		if (!used)
+			return diag_fail(im->d, ST_USAGE, &(struct where){.file = im->m.path},
+				"`stint show MODEL.onnx` lists the initializers",
+				"--padding-idx: nothing looks up rows of an initializer '%s'",
+				p->name);
+	}
+	return ST_OK;
 }

@@ -87,6 +87,7 @@ enum status initializers_rewrite(struct importer *im)
 	TRY(signature_read(im));
 	TRY(calls_read(im));
 	TRY(constants_rewrite(im));
+	TRY(biases_rewrite(im));
 	return ties_rewrite(im);
 }
 
@@ -124,7 +125,7 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	im->limit = im->left = o->expansion ? o->expansion : EXPANSION_MAX;
 	im->dim.arena = im->block.arena = im->constant.arena = a;
 	im->top = (struct scope){.tensor = &im->tensor[0], .other = &im->other[0], .prefix = ""};
-	im->use.arena = im->found.arena = a;
+	im->use.arena = a;
 	im->tensor[0].arena = im->other[0].arena = a;
 	TRY(model_read(a, path, &im->m, d));
 	im->g = graph_new(a, d, path, table, target, real);

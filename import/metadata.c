@@ -97,8 +97,8 @@ static const char *argument_between(struct arena *a, const char *from, const cha
 	return start + n < to ? arena_strndup(a, start, n) : NULL;
 }
 
-static enum status add_target(struct importer *im, const char *name, size_t len, enum origin kind,
-	const char *argument)
+static enum status add_target(
+	struct importer *im, const char *name, size_t len, enum origin kind, const char *argument)
 {
 	struct module_tensor *t = ARENA_NEW(im->m.arena, struct module_tensor);
 	char *copy = arena_strndup(im->m.arena, name, len);
@@ -179,31 +179,14 @@ bool node_is_detach(const Onnx__NodeProto *n)
 	return find_note(n, "[target=torch.ops.aten.detach.default](", &end) != NULL;
 }
 
-/* "%x, %y, None, 1, -100, 0.1), ...": the last of six arguments; 0: there is none. */
-static double sixth_argument(const uint8_t *p, const uint8_t *end)
-{
-	char text[32];
-	int commas = 0;
-	size_t len = 0;
-	for (; p < end && *p != ')' && commas < 6; p++) {
-		if (*p == ',')
-			commas++;
-		else if (commas == 5 && *p != ' ' && len < sizeof text - 1)
-			text[len++] = (char)*p;
-	}
-	text[len] = 0;
-	return strtod(text, NULL);
-}
-
 void warn_of_smoothing(struct importer *im)
 {
 	const Onnx__GraphProto *g = im->m.proto->graph;
 	for (size_t i = 0; i < g->n_node; i++) {
-		const uint8_t *end = NULL;
-		const uint8_t *at = find_note(
-			g->node[i], "aten.cross_entropy_loss.default](args = (", &end);
-		const double smoothing = at ? sixth_argument(at, end) : 0;
-		if (smoothing == 0)
+		const struct call *c = call_of(im, g->node[i]);
+		double smoothing;
+		if (!c || strcmp(c->target, "aten.cross_entropy_loss.default") != 0 ||
+			!call_number(c, 5, &smoothing) || smoothing == 0)
 			continue;
 		const struct where w = {
 			im->m.path, text_of(g->node[i]->name), text_of(g->node[i]->op_type)};

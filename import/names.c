@@ -115,3 +115,9 @@ void *memo_get(const struct memo *t, const void *key)
 {
 	return t->cap ? find_address(t, key)->value : NULL;
 }
+
+const char *name_leaf(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	return dot ? dot + 1 : name;
+}

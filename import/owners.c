@@ -22,12 +22,6 @@ static bool mentions(const struct call *c, const struct module_tensor *t)
 	return false;
 }
 
-static const char *leaf_of(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-	return dot ? dot + 1 : name;
-}
-
 /* One axis holds all elements. */
 static bool is_by_channel(const Tensor *t)
 {
@@ -73,7 +67,7 @@ static int same_leaf(const struct puzzle *p, const struct reader *r)
 {
 	int found = -1;
 	for (int i = 0; r->reads && i < p->nlost; i++)
-		if (!strcmp(leaf_of(p->lost[i]->name), leaf_of(r->reads->name)))
+		if (!strcmp(name_leaf(p->lost[i]->name), name_leaf(r->reads->name)))
 			found = found < 0 ? i : -2;
 	return found;
 }

@@ -74,7 +74,8 @@ static bool load(struct ties *s, struct item *x)
 	const Tensor *t = x->t;
 	if (x->raw)
 		return true;
-	if (!tensor_is_real(t) || tensor_shape(&s->im->m, t, &rank, dim, &x->numel, &quiet) != ST_OK ||
+	if (!tensor_is_real(t) ||
+		tensor_shape(&s->im->m, t, &rank, dim, &x->numel, &quiet) != ST_OK ||
 		x->numel == 0 || tensor_raw(&s->im->m, t, x->numel, &x->raw, &quiet) != ST_OK)
 		return false;
 	x->width = element_width(t->data_type);
@@ -129,8 +130,8 @@ static enum status make_copy(struct ties *s, const struct item *x, const struct 
 	void **at = names_at(&s->made, *name);
 	if (at && *at && *at != x) {
 		unsure = true;
-		*name = arena_printf(a, "%s@%s.%zu", x->t->name, text_of(r->node->output[0]),
-			r->input);
+		*name = arena_printf(
+			a, "%s@%s.%zu", x->t->name, text_of(r->node->output[0]), r->input);
 		at = *name ? names_at(&s->made, *name) : NULL;
 	}
 	if (!at)
@@ -153,8 +154,7 @@ static enum status split(struct ties *s, struct item *x, enum split_kind kind)
 {
 	for (struct reader *r = x->first; r; r = r->next) {
 		bool unsure;
-		const char *name =
-			r->node->n_output ? owner_copy(s, x, r, kind, &unsure) : NULL;
+		const char *name = r->node->n_output ? owner_copy(s, x, r, kind, &unsure) : NULL;
 		if (!name)
 			continue;
 		TRY(make_copy(s, x, r, kind, unsure, &name));
@@ -193,12 +193,14 @@ static enum status untie(struct ties *s, struct item *x)
 /* One message a kind: a deep model has many of them. */
 static void tell_split(struct ties *s)
 {
-	static const char *const why[SPLIT_KINDS] = {
-		"equal values that the exporter merged are parameters of their own again",
-		"equal layers of a stack that the exporter merged are separate again",
-		"untied as asked",
+	static const char apart[] =
+		"equal values that the exporter merged are parameters of their own again";
+	static const char stack[] =
+		"equal layers of a stack that the exporter merged are separate again";
+	static const char unsure[] =
 		"equal values that the exporter merged: which of their modules' parameters these "
-		"are the file does not tell; they are trained as parameters of their own"};
+		"are the file does not tell; they are trained as parameters of their own";
+	static const char *const why[SPLIT_KINDS] = {apart, stack, "untied as asked", unsure};
 	for (int k = 0; k < SPLIT_KINDS; k++) {
 		struct told *t = &s->told[k];
 		const struct where w = {.file = s->im->m.path};

@@ -36,8 +36,8 @@ struct item {
 
 enum split_kind {
 	SPLIT_UNIFORM,
-	SPLIT_STACK, /* readers in other layers of a stack only */
-	SPLIT_ASKED, /* --untie */
+	SPLIT_STACK,  /* readers in other layers of a stack only */
+	SPLIT_ASKED,  /* --untie */
 	SPLIT_UNSURE, /* for the message: of SPLIT_UNIFORM's */
 	SPLIT_KINDS
 };

@@ -16,8 +16,7 @@ Onnx__NodeProto *notes_call(struct model_test *t, const char *name, const char *
 	const char *arguments, Onnx__NodeProto *n);
 
 /* An initializer of n equal numbers. */
-void notes_filled(
-	struct model_test *t, const char *name, const char *shape, size_t n, float v);
+void notes_filled(struct model_test *t, const char *name, const char *shape, size_t n, float v);
 
 /* What a node of the imported graph reads. */
 const struct tensor *notes_input(const struct model_test *t, const char *node, int i);

@@ -47,8 +47,8 @@ static void attention(struct model_test *t, bool calls)
 			i % 2 ? "b.out_proj.weight,a.out_proj.bias"
 			      : "a.out_proj.weight,a.out_proj.bias",
 			scope, calls ? linear : NULL, arguments[i % 2]);
-		step(t, "Add", 2 * i + 1, "a.in_proj_bias", scope,
-			calls ? "aten.add.Tensor" : NULL, i % 2 ? "%v0, %p_b_i" : "%v0, %p_a_i");
+		step(t, "Add", 2 * i + 1, "a.in_proj_bias", scope, calls ? "aten.add.Tensor" : NULL,
+			i % 2 ? "%v0, %p_b_i" : "%v0, %p_a_i");
 	}
 	model_output(t, "v7");
 	model_accepted(t);
@@ -109,10 +109,11 @@ static void real_ties_stay(void **state)
 	notes_filled(t, "first.weight", "4", 4, 1);
 	notes_filled(t, "first.bias", "4", 4, 0);
 	model_weights(t, "w", "4,4");
-	notes_signature(t, "p0: PARAMETER target='first.weight'\np1: PARAMETER target='first.bias'\n"
-			   "p2: PARAMETER target='a.weight'\np3: PARAMETER target='a.bias'\n"
-			   "p4: PARAMETER target='b.weight'\np5: PARAMETER target='b.bias'\n"
-			   "p6: PARAMETER target='w'\np7: PARAMETER target='bias'\n");
+	notes_signature(t,
+		"p0: PARAMETER target='first.weight'\np1: PARAMETER target='first.bias'\n"
+		"p2: PARAMETER target='a.weight'\np3: PARAMETER target='a.bias'\n"
+		"p4: PARAMETER target='b.weight'\np5: PARAMETER target='b.bias'\n"
+		"p6: PARAMETER target='w'\np7: PARAMETER target='bias'\n");
 	step(t, "LayerNormalization", 0, "first.weight,first.bias", "first",
 		"aten.layer_norm.default", "%x, [4], %p0, %p1, 1e-05");
 	step(t, "LayerNormalization", 1, "first.weight,first.bias", "a", "aten.layer_norm.default",
@@ -155,9 +156,8 @@ static void fused_calls_decide_nothing(void **state)
 	notes_filled(t, "a.weight", "4", 4, 1);
 	notes_signature(t, "p0: PARAMETER target='a.weight'\n");
 	for (int i = 0; i < 2; i++)
-		notes_put(t,
-			&step(t, "Mul", i, "a.weight", "a", "aten.relu.default", "%mul")->base, 9,
-			"pkg.onnxscript.rewriter.rule_name", "FuseSomething");
+		notes_put(t, &step(t, "Mul", i, "a.weight", "a", "aten.relu.default", "%mul")->base,
+			9, "pkg.onnxscript.rewriter.rule_name", "FuseSomething");
 	model_output(t, "v1");
 	model_accepted(t);
 	notes_reads(t, "n0", 1, "a.weight");
@@ -177,9 +177,12 @@ static void forms(struct model_test *t, bool calls)
 		Onnx__NodeProto *n = step(t, i % 2 ? "Add" : "Mul", i, i % 2 ? "val_2" : "val_1",
 			b ? "b" : "a", NULL, NULL);
 		if (calls)
-			notes_call(t, i < 2 ? "norm" : b ? "norm_1" : "norm_2",
-				"aten.group_norm.default", b ? "%y, 2, %p2, %p3" : "%x, 2, %p0, %p1",
-				n);
+			notes_call(t,
+				i < 2 ? "norm"
+				: b   ? "norm_1"
+				      : "norm_2",
+				"aten.group_norm.default",
+				b ? "%y, 2, %p2, %p3" : "%x, 2, %p0, %p1", n);
 	}
 	model_output(t, "v5");
 	model_accepted(t);

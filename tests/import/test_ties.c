@@ -22,11 +22,11 @@ static void merged_norms(struct model_test *t)
 	notes_filled(t, "ln1.weight", "4", 4, 1);
 	notes_filled(t, "ln1.bias", "4", 4, 0);
 	notes_signature(t, "p_ln1_weight: PARAMETER target='ln1.weight'\n"
-		     "p_ln1_bias: PARAMETER target='ln1.bias'\n"
-		     "p_ln2_weight: PARAMETER target='ln2.weight'\n"
-		     "p_ln2_bias: PARAMETER target='ln2.bias'\n"
-		     "p_sh_weight: PARAMETER target='sh.weight'\n"
-		     "p_sh_bias: PARAMETER target='sh.bias'\nx: USER_INPUT\n");
+			   "p_ln1_bias: PARAMETER target='ln1.bias'\n"
+			   "p_ln2_weight: PARAMETER target='ln2.weight'\n"
+			   "p_ln2_bias: PARAMETER target='ln2.bias'\n"
+			   "p_sh_weight: PARAMETER target='sh.weight'\n"
+			   "p_sh_bias: PARAMETER target='sh.bias'\nx: USER_INPUT\n");
 	static const char *const scope[] = {"ln1", "ln2", "sh", "sh"};
 	static const char *const name[] = {"n0", "n1", "n2", "n3"};
 	static const char *const in[] = {"x", "a", "b", "c"}, *const out[] = {"a", "b", "c", "y"};
@@ -77,7 +77,8 @@ static void constants_are_not_trained(void **state)
 {
 	struct model_test *t = *state;
 	merged_norms(t);
-	notes_from(t, "free", model_node(t, "LayerNormalization", "n4", "y,ln1.weight,ln1.bias", "z"));
+	notes_from(
+		t, "free", model_node(t, "LayerNormalization", "n4", "y,ln1.weight,ln1.bias", "z"));
 	model_output(t, "z");
 	model_accepted(t);
 	notes_reads(t, "n0", 1, "ln1.weight");
@@ -137,8 +138,9 @@ static void stacks(void **state)
 	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
 	model_weights(t, "layers.0.bias", "4");
 	model_weights(t, "tied.bias", "4");
-	notes_signature(t, "p0: PARAMETER target='layers.0.bias'\np1: PARAMETER target='layers.1.bias'\n"
-		     "p2: PARAMETER target='tied.bias'\np3: PARAMETER target='other.bias'\n");
+	notes_signature(t,
+		"p0: PARAMETER target='layers.0.bias'\np1: PARAMETER target='layers.1.bias'\n"
+		"p2: PARAMETER target='tied.bias'\np3: PARAMETER target='other.bias'\n");
 	notes_from(t, "layers.0", model_node(t, "Add", "n0", "x,layers.0.bias", "a"));
 	notes_from(t, "layers.1", model_node(t, "Add", "n1", "a,layers.0.bias", "b"));
 	notes_from(t, "tied", model_node(t, "Add", "n2", "b,tied.bias", "c"));
@@ -240,10 +242,11 @@ static void modules(void **state)
 	model_weights(t, "p", "4");
 	model_weights(t, "table", "4");
 	model_weights(t, "cos", "4");
-	notes_signature(t, "ExportGraphSignature(input_specs=[InputSpec(kind=<InputKind.PARAMETER: 2>, "
-		     "arg=TensorArgument(name='p_p'), target='p', persistent=None), "
-		     "InputSpec(kind=<InputKind.BUFFER: 3>, arg=TensorArgument(name='b_table'), "
-		     "target='table', persistent=True)])");
+	notes_signature(t,
+		"ExportGraphSignature(input_specs=[InputSpec(kind=<InputKind.PARAMETER: 2>, "
+		"arg=TensorArgument(name='p_p'), target='p', persistent=None), "
+		"InputSpec(kind=<InputKind.BUFFER: 3>, arg=TensorArgument(name='b_table'), "
+		"target='table', persistent=True)])");
 	model_node(t, "Add", "n0", "x,p", "a");
 	model_node(t, "Add", "n1", "a,table", "b");
 	model_node(t, "Mul", "n2", "b,cos", "y");
@@ -284,11 +287,13 @@ static void folding_is_told(void **state)
 	model_accepted(t);
 	test_said(t, "folded into other layers ('conv.weight_bias' tells)");
 	test_said(t, "optimize=False");
-	notes_signature(t, "p: PARAMETER target='w'\nb: BUFFER target='bn.running_mean' persistent=True\n"
-		     "q: PARAMETER target='token'\n");
+	notes_signature(t,
+		"p: PARAMETER target='w'\nb: BUFFER target='bn.running_mean' persistent=True\n"
+		"q: PARAMETER target='token'\n");
 	model_accepted(t);
 	test_said(t, "('bn.running_mean' tells)");
-	test_said(t, "1 parameter of the module has been folded into constants: 'token'");
+	test_said(t, "1 parameter of the module is nowhere in the file: not used, the second name "
+		     "of another, or folded into constants that are not trained: 'token'");
 }
 
 /* weight_norm under optimize=True: the product is there, what it was made of is not. */
@@ -298,7 +303,8 @@ static void computed_weights_are_told(void **state)
 	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
 	model_weights(t, "mul_1", "4,4");
 	model_output(t, "y");
-	notes_signature(t, "p: PARAMETER target='fc.weight_g'\np: PARAMETER target='fc.weight_v'\n");
+	notes_signature(
+		t, "p: PARAMETER target='fc.weight_g'\np: PARAMETER target='fc.weight_v'\n");
 	notes_from(t, "fc", model_node(t, "MatMul", "n0", "x,mul_1", "y"));
 	model_accepted(t);
 	notes_reads(t, "n0", 1, "mul_1");
