@@ -17,9 +17,10 @@ struct biases {
 	int n;
 };
 
+/* Put back for one node, it is still to be for the module's other calls. */
 static bool is_absent(const struct biases *b, const struct module_tensor *t)
 {
-	return t && t->kind == ORIGIN_PARAMETER && !names_get(&b->present, t->name);
+	return t->kind == ORIGIN_PARAMETER && (t->removed || !names_get(&b->present, t->name));
 }
 
 /* What the call names and the file has not, where that is one bias; or one parameter, beside the
