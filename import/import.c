@@ -108,6 +108,7 @@ static enum status import_graph(struct importer *im)
 	for (int i = 0; i < b->n; i++)
 		TRY(import_node(im, &im->top, b, b->order[i]));
 	TRY(import_outputs(im));
+	TRY(note_suspects(im));
 	im->g->opset = OPSET_LATEST;
 	return graph_verify(im->g);
 }

@@ -243,6 +243,8 @@ enum status uses_read(struct importer *im);
 enum status warn_of_lost(struct importer *im);
 /* Say so when the exporter folded batch-norms away. Requires uses_read. */
 void warn_of_folding(struct importer *im);
+/* Note what is trained by its name and looks like no parameter. Requires the graph. */
+enum status note_suspects(struct importer *im);
 /* Say so when the exporter left label smoothing out of a loss, which its notes have. */
 void warn_of_smoothing(struct importer *im);
 /* PyTorch's `.detach()`, which ONNX has as Identity: the newer exporter notes it, without optimize.

@@ -193,11 +193,55 @@ static void folded_ones_are_told(void **state)
 	test_said(t, "'token'; what the exporter computed: 'expand'");
 }
 
+/* --- Files that do not tell buffers from parameters --- */
+
+static void suspects(struct model_test *t)
+{
+	static const float shift[] = {0.3f, -1, 0.25f, 7}, eye[] = {1, 0, 0, 1};
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "head.anchors", "4"); /* 0, 1, 2, 3 */
+	model_weights(t, "neck.anchors", "4");
+	model_raw(model_tensor(t, "bias", TENSOR_TYPE(FLOAT), "4"), shift, sizeof shift);
+	notes_filled(t, "scale", "4", 4, 1);
+	model_raw(model_tensor(t, "eye", TENSOR_TYPE(FLOAT), "2,2"), eye, sizeof eye);
+	model_numbers(t, "pairs", "4,2");
+	model_node(t, "Add", "n0", "x,head.anchors", "a");
+	model_node(t, "Mul", "n1", "a,neck.anchors", "b");
+	model_node(t, "Add", "n2", "b,bias", "c");
+	model_node(t, "Mul", "n3", "c,scale", "d");
+	model_node(t, "Reshape", "n4", "d,pairs", "e");
+	model_node(t, "MatMul", "n5", "e,eye", "y");
+	model_output(t, "y");
+}
+
+static void suspects_are_noted(void **state)
+{
+	struct model_test *t = *state;
+	suspects(t);
+	model_accepted(t);
+	notes_reads(t, "n0", 1, "head.anchors");
+	test_said(t, "look like no parameters: 'head.anchors', 'neck.anchors';");
+	test_said(t, "--freeze '*.anchors'\n");
+	t->options.freeze_pattern = (const char *const[]){"*.anchors", NULL};
+	model_accepted(t);
+	assert_null(t->said.s);
+}
+
+static void no_suspects_where_the_file_tells(void **state)
+{
+	struct model_test *t = *state;
+	suspects(t);
+	notes_signature(t, "p0: PARAMETER target='head.anchors'\n");
+	model_accepted(t);
+	assert_null(t->said.s);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {T(biases_by_calls), T(biases_by_names),
 		T(padding_is_noted), T(no_padding), T(padding_is_asked_for),
-		T(unused_ones_are_fine), T(folded_ones_are_told)};
+		T(unused_ones_are_fine), T(folded_ones_are_told), T(suspects_are_noted),
+		T(no_suspects_where_the_file_tells)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
