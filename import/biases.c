@@ -89,15 +89,24 @@ static int64_t attribute(const Node *n, const char *name, int64_t otherwise)
 	return otherwise;
 }
 
-/* 0: not to be told. */
-static int64_t length_of(const struct op_bias *bias, const Node *n, const Tensor *weight)
+/* 0: not to be told. A file may claim any size: no more than its weight really has. */
+static int64_t length_of(
+	const struct biases *b, const struct op_bias *bias, const Node *n, const Tensor *weight)
 {
-	int axis = attribute(n, bias->turned, 0) ? 1 - bias->axis : bias->axis;
-	int64_t length;
-	if (weight->n_dims < 2 || weight->dims[axis] < 1 ||
-		!size_mul(weight->dims[axis], attribute(n, bias->times, 1), &length))
+	int axis = attribute(n, bias->turned, 0) ? 1 - bias->axis : bias->axis, rank;
+	int64_t length, dim[RANK_MAX], numel;
+	struct diag quiet = {0};
+	const unsigned char *raw;
+	const struct model *m = &b->im->m;
+	if (tensor_shape(m, weight, &rank, dim, &numel, &quiet) != ST_OK || rank < 2 ||
+		dim[axis] < 1 || !size_mul(dim[axis], attribute(n, bias->times, 1), &length) ||
+		length < 1 || length > numel || !element_width(weight->data_type) ||
+		tensor_raw(m, weight, numel, &raw, &quiet) != ST_OK)
 		return 0;
-	return length;
+	return raw || (int64_t)(weight->n_float_data + weight->n_double_data +
+				weight->n_int32_data) >= numel
+		       ? length
+		       : 0;
 }
 
 /* --- Put back --- */
@@ -157,7 +166,7 @@ static enum status look_at(struct biases *b, Node *n)
 		return ST_OK;
 	const Tensor *weight = names_get(&b->present, text_of(n->input[1]));
 	const struct call *c = call_of(im, n);
-	const int64_t length = weight ? length_of(&op->bias, n, weight) : 0;
+	const int64_t length = weight ? length_of(b, &op->bias, n, weight) : 0;
 	struct module_tensor *t = length == 0 ? NULL
 				  : c         ? by_call(b, c, weight->name)
 					      : by_name(b, n, weight->name);
