@@ -20,6 +20,7 @@ enum {
 	OPT_UNTIE,
 	OPT_STOP,
 	OPT_FIX,
+	OPT_PADDING,
 	OPT_DROPOUT,
 	OPT_BATCH,
 	OPT_ONCE,
@@ -32,10 +33,11 @@ enum { LIST_MAX = 64 };
 enum { NOT_GIVEN = INT_MIN, GPU_THREADS = 32, GPU_ARCH = 90 };
 
 struct lists {
-	int ndim, ntie, nfix, nkeep, ntrain, nfreeze, nuntie, nstop, nonce, nagain, nops;
+	int ndim, ntie, nfix, nkeep, ntrain, nfreeze, nuntie, nstop, nonce, nagain, nops, npadding;
 	struct import_dim dim[LIST_MAX];
 	struct import_tie tie[LIST_MAX];
 	struct import_fix fix[LIST_MAX];
+	struct import_padding padding[LIST_MAX];
 	struct dropout_ratio ratio[LIST_MAX];
 	const char *train[LIST_MAX + 1], *freeze[LIST_MAX + 1];
 	const char *untie[LIST_MAX + 1], *stop[LIST_MAX + 1];
@@ -109,6 +111,19 @@ static enum status take_fix(struct arena *a, struct lists *l, const char *text, 
 		a, "--fix wants NAME=NUMBERS", text, strrchr(text, '='), &t->name, &t->values, d);
 }
 
+static enum status take_padding(struct arena *a, struct lists *l, const char *text, struct diag *d)
+{
+	const char *row;
+	char *end;
+	if (l->npadding == LIST_MAX)
+		return usage_fail(d, "too many --padding-idx", text);
+	struct import_padding *p = &l->padding[l->npadding++];
+	TRY(take_pair(
+		a, "--padding-idx wants NAME=N, not", text, strrchr(text, '='), &p->name, &row, d));
+	p->row = strtoll(row, &end, 10);
+	return *end ? usage_fail(d, "--padding-idx wants NAME=N, not", text) : ST_OK;
+}
+
 /* "off", or "NODE=P" */
 static enum status take_dropout(
 	struct arena *a, struct lists *l, const char *text, struct options *o, struct diag *d)
@@ -163,6 +178,8 @@ static enum status take(struct arena *a, int option, const char *text, void *use
 		return take_pattern(l->stop, &l->nstop, text, d);
 	case OPT_FIX:
 		return take_fix(a, l, text, d);
+	case OPT_PADDING:
+		return take_padding(a, l, text, d);
 	case OPT_DROPOUT:
 		return take_dropout(a, l, text, o, d);
 	case OPT_ONCE:
@@ -304,6 +321,8 @@ static enum status finish(
 	o->import.tie = arena_memdup(a, l->tie, (size_t)l->ntie, sizeof *l->tie);
 	o->import.nfix = l->nfix;
 	o->import.fix = arena_memdup(a, l->fix, (size_t)l->nfix, sizeof *l->fix);
+	o->import.npadding = l->npadding;
+	o->import.padding = arena_memdup(a, l->padding, (size_t)l->npadding, sizeof *l->padding);
 	o->nratio = l->nkeep;
 	o->ratio = arena_memdup(a, l->ratio, (size_t)l->nkeep, sizeof *l->ratio);
 	TRY(patterns(a, l->once, l->nonce, &o->insist.once, d));
@@ -342,7 +361,7 @@ static enum status own_strings(
 #define FLAG(name, var, text) {name, 0, POPT_ARG_NONE, &o->var, 0, text, NULL}
 /* clang-format on */
 
-enum { TABLE_MAX = 57 };
+enum { TABLE_MAX = 59 };
 
 /* Whether the command takes the option. */
 static bool belongs(const char *option, enum command_kind kind)
@@ -414,6 +433,10 @@ static void fill_table(
 			"no gradient passes the outputs of nodes matching", "NODE"},
 		{"fix", 0, POPT_ARG_STRING, NULL, OPT_FIX,
 			"an input that is the same in every step", "NAME=NUMBERS"},
+		{"padding-idx", 0, POPT_ARG_STRING, NULL, OPT_PADDING,
+			"row N of an embedding gets no gradient from lookups", "NAME=N"},
+		FLAG("restore-biases", import.restore_biases,
+			"train the biases of zeros that an exporter took away"),
 		{"ops", 0, POPT_ARG_STRING, NULL, OPT_OPS,
 			"operators of your own, from a shared object", "FILE.so"},
 		{"clip-norm", 0, POPT_ARG_DOUBLE, &o->clip_norm, 0,

@@ -1,6 +1,7 @@
 #include "cli/report.h"
 
 #include "cli/safe.h"
+#include "graph/pass.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -225,19 +226,27 @@ static void report_tensors(FILE *f, const char *title, int n, struct tensor *con
 			type[t[i]->dtype], tensor_shape_text(t[i], shape));
 }
 
-/* What an initializer is for; NULL: not one of the model's. */
-static const char *role_shown(const struct tensor *t)
+/* What an initializer is for, NULL: not one of the model's; and why. `passes`: by tensor id,
+ * whether a gradient can come back to it. */
+static const char *role_shown(const struct tensor *t, const bool *passes, const char **why)
 {
+	*why = t->role != TR_BUFFER && t->why ? t->why : "";
 	if (t->maker || !t->data)
 		return NULL;
-	return t->role == TR_PARAMETER ? "trained"
-	       : t->role == TR_BUFFER  ? "running statistics"
-	       : t->from_model         ? "constant"
-				       : NULL;
+	if (t->role == TR_PARAMETER && passes[t->id])
+		return "trained";
+	if (t->role == TR_PARAMETER)
+		*why = "no gradient passes from an output to it";
+	return t->role == TR_BUFFER                       ? "running statistics"
+	       : t->from_model || t->role == TR_PARAMETER ? "constant"
+							  : NULL;
 }
 
 enum status report_model(FILE *f, const struct graph *g)
 {
+	const bool *passes = graph_ways_back(g);
+	if (!passes)
+		return diag_nomem(g->diag);
 	report_tensors(f, "inputs", g->ninput, g->input);
 	report_tensors(f, "outputs", g->noutput, g->output);
 	int64_t trained = 0, frozen = 0;
@@ -245,19 +254,20 @@ enum status report_model(FILE *f, const struct graph *g)
 	for (int i = 0; i < g->ntensor; i++) {
 		const struct tensor *t = g->tensor[i];
 		char shape[200], name[128], b[24];
-		if (!role_shown(t))
+		const char *why, *role = role_shown(t, passes, &why);
+		if (!role)
 			continue;
-		*(t->role == TR_PARAMETER ? &trained : &frozen) += t->numel;
+		*(t->role == TR_PARAMETER && passes[i] ? &trained : &frozen) += t->numel;
 		fprintf(f, "  %-48s %-18s %-20s %10s  %s\n", name_for_people(t->name, 48, name),
-			role_shown(t), tensor_shape_text(t, shape), bytes_human(tensor_bytes(t), b),
-			t->role != TR_BUFFER && t->why ? t->why : "");
+			role, tensor_shape_text(t, shape), bytes_human(tensor_bytes(t), b), why);
 	}
 	fprintf(f, "%d nodes; %" PRId64 " trained values, %" PRId64 " not trained\n", g->nnode,
 		trained, frozen);
 	return ST_OK;
 }
 
-static void json_tensor(FILE *f, const struct tensor *t, const char *role, bool first)
+static void json_tensor(
+	FILE *f, const struct tensor *t, const char *role, const char *why, bool first)
 {
 	static const char *const type[] = {"float32", "float64", "int64", "bool"};
 	fputs(first ? "{\"name\":" : ",{\"name\":", f);
@@ -267,25 +277,29 @@ static void json_tensor(FILE *f, const struct tensor *t, const char *role, bool 
 		fprintf(f, "%s%" PRId64, i ? "," : "", t->dim[i]);
 	fputs("]", f);
 	if (role)
-		fprintf(f, ",\"role\":\"%s\",\"why\":\"%s\",\"bytes\":%" PRId64, role,
-			t->why ? t->why : "", tensor_bytes(t));
+		fprintf(f, ",\"role\":\"%s\",\"why\":\"%s\",\"bytes\":%" PRId64, role, why,
+			tensor_bytes(t));
 	fputs("}", f);
 }
 
 enum status report_model_json(FILE *f, const struct graph *g)
 {
 	bool first = true;
+	const bool *passes = graph_ways_back(g);
+	if (!passes)
+		return diag_nomem(g->diag);
 	fputs("{\"inputs\":[", f);
 	for (int i = 0; i < g->ninput; i++)
-		json_tensor(f, g->input[i], NULL, i == 0);
+		json_tensor(f, g->input[i], NULL, NULL, i == 0);
 	fputs("],\"outputs\":[", f);
 	for (int i = 0; i < g->noutput; i++)
-		json_tensor(f, g->output[i], NULL, i == 0);
+		json_tensor(f, g->output[i], NULL, NULL, i == 0);
 	fputs("],\"initializers\":[", f);
 	for (int i = 0; i < g->ntensor; i++) {
-		if (!role_shown(g->tensor[i]))
+		const char *why, *role = role_shown(g->tensor[i], passes, &why);
+		if (!role)
 			continue;
-		json_tensor(f, g->tensor[i], role_shown(g->tensor[i]), first);
+		json_tensor(f, g->tensor[i], role, why, first);
 		first = false;
 	}
 	fprintf(f, "],\"nodes\":%d}\n", g->nnode);

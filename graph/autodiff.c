@@ -223,3 +223,22 @@ enum status graph_autodiff(
 	TRY(backward(&ad));
 	return collect(&ad, nparam, param, grad);
 }
+
+bool *graph_ways_back(const struct graph *g)
+{
+	bool *passes = ARENA_ARRAY(g->arena, bool, g->ntensor);
+	for (int i = 0; passes && i < g->noutput; i++)
+		passes[g->output[i]->id] = dtype_is_real(g->output[i]->dtype);
+	for (int i = g->nnode - 1; passes && i >= 0; i--) {
+		const struct node *n = g->node[i];
+		bool any = false;
+		for (int k = 0; k < n->nout; k++)
+			any |= n->out[k] && passes[n->out[k]->id];
+		/* what is lowered becomes other nodes: a cast between reals is none */
+		any &= !(n->op->traits & OP_STOP) || n->op->lower;
+		for (int k = 0; any && k < n->nin; k++)
+			if (n->in[k] && dtype_is_real(n->in[k]->dtype))
+				passes[n->in[k]->id] = true;
+	}
+	return passes;
+}

@@ -50,6 +50,8 @@ enum op_role {
 	ROLE_STOP,       /* an identity through which no gradient passes */
 	ROLE_TRANSPOSE,  /* without attributes: axes in reverse */
 	ROLE_MUL,        /* two inputs, broadcast */
+	ROLE_LOOKUP,     /* of rows of input 0 by the indices in input 1; attribute padding_idx: a
+			    row that no gradient reaches */
 	ROLE_FUSED,      /* several pointwise nodes in one: param is a struct fused */
 	ROLE_CLIP_SCALE, /* any number of gradients, attribute max_norm: the factor (rank 0) to
 			    scale them by */
@@ -221,6 +223,14 @@ void blocking_give(const struct blocking *b, int k, struct tensor *t, bool in_bl
 /* Inputs of an OP_POINTWISE record at most: a to h. */
 enum { POINTWISE_INPUTS = 8 };
 
+/* Where a record takes a bias that may be absent: an input, and which axis of input 1, the weight,
+ * is as long. `turned`: an attribute with which it is the other one of two axes; `times`: one that
+ * the length is multiplied by. */
+struct op_bias {
+	int input, axis; /* input 0: none */
+	const char *turned, *times;
+};
+
 struct op_def {
 	const char *name;   /* ONNX's; "domain.Name" in other domains; ours: "stint.Name" */
 	int since, until;   /* the domain's opsets [since, until); 0, 0 for ours; until 0: no end */
@@ -231,6 +241,7 @@ struct op_def {
 	/* Bit i for input i: an initializer there is a weight, whatever its name; or a setting, to
 	 * be known when compiling and never trained. */
 	unsigned weights, known;
+	struct op_bias bias;
 
 	/* Check inputs and attributes, set n->param, make n->out[0..n->nout) with graph_tensor (an
 	 * output left out by the caller may stay NULL). A node whose outputs are all made with

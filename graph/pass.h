@@ -59,6 +59,10 @@ enum status graph_scale_loss(struct graph *g);
 enum status graph_autodiff(
 	struct graph *g, int *nparam, struct tensor ***param, struct tensor ***grad);
 
+/* By tensor id: whether a gradient of the graph's outputs can pass back to it. NULL when out of
+ * memory. */
+bool *graph_ways_back(const struct graph *g);
+
 /* One update node per parameter with a gradient; returns the graph's steps' end. */
 enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *spec, int nparam,
 	struct tensor *const *param, struct tensor *const *grad);

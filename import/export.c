@@ -141,14 +141,16 @@ enum status import_copy_model(const char *from, const char *to, const struct imp
 {
 	struct arena *a = arena_new();
 	struct diag quiet = {0}; /* what there is to say was said on import */
-	struct importer im = {.o = o, .d = &quiet, .table = table, .module = {.arena = a}};
-	enum status st = a ? model_read(a, from, &im.m, d) : diag_nomem(d);
+	struct importer im = {.o = o, .d = &quiet, .table = table};
+	im.index = a ? op_index_new(a, table) : NULL;
+	enum status st = im.index ? model_read(a, from, &im.m, d) : diag_nomem(d);
 	if (st == ST_OK)
 		st = model_take_in(&im.m, d);
-	if (st == ST_OK)
-		st = signature_read(&im);
-	if (st == ST_OK)
-		st = ties_rewrite(&im);
+	if (st == ST_OK) {
+		const Onnx__ModelProto *p = im.m.proto;
+		im.top.opset = (int)opset_of(p->opset_import, p->n_opset_import);
+		st = initializers_rewrite(&im);
+	}
 	if (st == ST_OK)
 		st = model_write(&im.m, to, d);
 	arena_free(a);

@@ -82,6 +82,15 @@ static bool needs_opset(const Onnx__ModelProto *p)
 	return !other;
 }
 
+enum status initializers_rewrite(struct importer *im)
+{
+	TRY(signature_read(im));
+	TRY(calls_read(im));
+	TRY(constants_rewrite(im));
+	TRY(biases_rewrite(im));
+	return ties_rewrite(im);
+}
+
 static enum status import_graph(struct importer *im)
 {
 	const Onnx__ModelProto *p = im->m.proto;
@@ -91,9 +100,7 @@ static enum status import_graph(struct importer *im)
 		opset = OPSET_MAX;
 	TRY(check_opset(im, opset, NULL));
 	im->top.opset = (int)opset;
-	TRY(signature_read(im));
-	TRY(constants_rewrite(im));
-	TRY(ties_rewrite(im));
+	TRY(initializers_rewrite(im));
 	TRY(functions_read(im));
 	TRY(block_main(im, &b));
 	TRY(block_ready(im, &im->top, b));
@@ -101,6 +108,7 @@ static enum status import_graph(struct importer *im)
 	for (int i = 0; i < b->n; i++)
 		TRY(import_node(im, &im->top, b, b->order[i]));
 	TRY(import_outputs(im));
+	TRY(note_suspects(im));
 	im->g->opset = OPSET_LATEST;
 	return graph_verify(im->g);
 }
@@ -118,12 +126,13 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	im->limit = im->left = o->expansion ? o->expansion : EXPANSION_MAX;
 	im->dim.arena = im->block.arena = im->constant.arena = a;
 	im->top = (struct scope){.tensor = &im->tensor[0], .other = &im->other[0], .prefix = ""};
-	im->module.arena = im->use.arena = im->found.arena = a;
+	im->use.arena = a;
 	im->tensor[0].arena = im->other[0].arena = a;
 	TRY(model_read(a, path, &im->m, d));
 	im->g = graph_new(a, d, path, table, target, real);
 	if (!im->g)
 		return ST_INTERNAL;
+	im->index = im->g->index;
 	TRY(import_graph(im));
 	*out = im->g;
 	return ST_OK;

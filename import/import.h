@@ -36,6 +36,12 @@ struct import_fix {
 	const struct import_data *data; /* instead of `values`; NULL */
 };
 
+/* --padding-idx NAME=N: of the table NAME, row N gets no gradient from lookups. */
+struct import_padding {
+	const char *name;
+	int64_t row; /* below 0: from the end */
+};
+
 struct import_options {
 	int64_t batch;     /* first axis of the data inputs; 0: not given */
 	int64_t expansion; /* nodes that functions and loops may come to; 0: EXPANSION_MAX */
@@ -51,6 +57,10 @@ struct import_options {
 	const struct import_tie *tie;
 	int nfix;
 	const struct import_fix *fix;
+	int npadding;
+	const struct import_padding *padding;
+	/* Biases of zeros that PyTorch's exporter took away are parameters again (biases.c). */
+	int restore_biases;
 	/* The oldest opset that is taken; 0: 7. Lower ones are for tests of operators that have not
 	 * changed since: such models are too old to be worth the rest of the importer's care. */
 	int opset_min;

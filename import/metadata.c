@@ -82,7 +82,23 @@ static enum origin kind_between(const char *from, const char *to)
 	return ORIGIN_UNKNOWN;
 }
 
-static enum status add_target(struct importer *im, const char *name, size_t len, enum origin kind)
+/* What calls name a tensor by: "p_fc_weight", in front of its line's colon or as its argument's
+ * name. NULL: not said. */
+static const char *argument_between(struct arena *a, const char *from, const char *to)
+{
+	static const char key[] = "name='";
+	const char *name = NULL, *line = from;
+	for (const char *p = from; p + strlen(key) < to; p++) {
+		name = !strncmp(p, key, strlen(key)) ? p + strlen(key) : name;
+		line = *p == '\n' ? p + 1 : line;
+	}
+	const char *start = name ? name : line;
+	size_t n = strcspn(start, name ? "'" : ":");
+	return start + n < to ? arena_strndup(a, start, n) : NULL;
+}
+
+static enum status add_target(
+	struct importer *im, const char *name, size_t len, enum origin kind, const char *argument)
 {
 	struct module_tensor *t = ARENA_NEW(im->m.arena, struct module_tensor);
 	char *copy = arena_strndup(im->m.arena, name, len);
@@ -95,13 +111,17 @@ static enum status add_target(struct importer *im, const char *name, size_t len,
 	*at = t;
 	*im->module_end = t;
 	im->module_end = &t->next;
-	return ST_OK;
+	at = argument ? names_at(&im->argument, argument) : NULL;
+	if (at)
+		*at = t;
+	return at || !argument ? ST_OK : diag_nomem(im->d);
 }
 
 enum status signature_read(struct importer *im)
 {
 	static const char target[] = "target='";
 	im->module_end = &im->module_first;
+	im->module.arena = im->argument.arena = im->m.arena;
 	const char *text = metadata_get(im->m.arena, &im->m.proto->graph->base, GRAPH_METADATA,
 		"pkg.torch.export.ExportedProgram.graph_signature");
 	for (const char *from = text, *at; from && (at = strstr(from, target)); from = at) {
@@ -110,7 +130,8 @@ enum status signature_read(struct importer *im)
 			break;
 		enum origin kind = kind_between(from, at);
 		if (kind != ORIGIN_UNKNOWN)
-			TRY(add_target(im, name, (size_t)(end - name), kind));
+			TRY(add_target(im, name, (size_t)(end - name), kind,
+				argument_between(im->m.arena, from, at)));
 		at = end;
 	}
 	return ST_OK;
@@ -158,31 +179,14 @@ bool node_is_detach(const Onnx__NodeProto *n)
 	return find_note(n, "[target=torch.ops.aten.detach.default](", &end) != NULL;
 }
 
-/* "%x, %y, None, 1, -100, 0.1), ...": the last of six arguments; 0: there is none. */
-static double sixth_argument(const uint8_t *p, const uint8_t *end)
-{
-	char text[32];
-	int commas = 0;
-	size_t len = 0;
-	for (; p < end && *p != ')' && commas < 6; p++) {
-		if (*p == ',')
-			commas++;
-		else if (commas == 5 && *p != ' ' && len < sizeof text - 1)
-			text[len++] = (char)*p;
-	}
-	text[len] = 0;
-	return strtod(text, NULL);
-}
-
 void warn_of_smoothing(struct importer *im)
 {
 	const Onnx__GraphProto *g = im->m.proto->graph;
 	for (size_t i = 0; i < g->n_node; i++) {
-		const uint8_t *end = NULL;
-		const uint8_t *at = find_note(
-			g->node[i], "aten.cross_entropy_loss.default](args = (", &end);
-		const double smoothing = at ? sixth_argument(at, end) : 0;
-		if (smoothing == 0)
+		const struct call *c = call_of(im, g->node[i]);
+		double smoothing;
+		if (!c || strcmp(c->target, "aten.cross_entropy_loss.default") != 0 ||
+			!call_number(c, 5, &smoothing) || smoothing == 0)
 			continue;
 		const struct where w = {
 			im->m.path, text_of(g->node[i]->name), text_of(g->node[i]->op_type)};

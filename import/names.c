@@ -110,3 +110,14 @@ void **memo_at(struct memo *t, const void *key)
 	}
 	return &s->value;
 }
+
+void *memo_get(const struct memo *t, const void *key)
+{
+	return t->cap ? find_address(t, key)->value : NULL;
+}
+
+const char *name_leaf(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	return dot ? dot + 1 : name;
+}

@@ -57,7 +57,7 @@ const struct op_def *record_of(const struct importer *im, const Node *n, int ops
 			return NULL;
 		op = name;
 	}
-	return op_index_find(im->g->index, op, domain_opset(im, n, opset));
+	return op_index_find(im->index, op, domain_opset(im, n, opset));
 }
 
 /* --- Which operators --- */
@@ -200,7 +200,7 @@ static enum status job_output(const struct job *j, int k, const struct value *v,
 	return scope_set(j->im, j->s, name, v);
 }
 
-/* A node as it stands. */
+/* A node as it stands; `attr` has room for one more than the file's. */
 static enum status add_node(const struct job *j, struct tensor **in, struct attr *attr)
 {
 	struct graph *g = j->im->g;
@@ -217,6 +217,9 @@ static enum status add_node(const struct job *j, struct tensor **in, struct attr
 	}
 	int newest = g->ntensor;
 	TRY(import_attributes(j->im, j->s, j->name, j->p, false, &nattr, attr));
+	int64_t row;
+	if (j->op->role == ROLE_LOOKUP && padding_of(j->im, j->p, &row))
+		attr[nattr++] = ATTR_I("padding_idx", row);
 	g->opset = domain_opset(j->im, j->p, j->s->opset);
 	bool stop = name_matches(j->im->o->stop_pattern, j->name) || node_is_detach(j->p);
 	TRY(graph_node(g, j->op->name, j->name, nin, in, j->nout, nattr, attr, NULL, &n));
@@ -234,11 +237,11 @@ static enum status plain_node(const struct job *j)
 {
 	enum { FEW = 8 };
 	struct tensor *in[FEW];
-	struct attr attr[FEW];
+	struct attr attr[FEW + 1];
 	if (j->nin <= FEW && j->p->n_attribute <= FEW)
 		return add_node(j, in, attr);
 	struct tensor **more_in = ARENA_ARRAY(j->im->m.arena, struct tensor *, j->nin);
-	struct attr *more = ARENA_ARRAY(j->im->m.arena, struct attr, j->p->n_attribute);
+	struct attr *more = ARENA_ARRAY(j->im->m.arena, struct attr, j->p->n_attribute + 1);
 	return more_in && more ? add_node(j, more_in, more) : diag_nomem(j->im->d);
 }
 

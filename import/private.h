@@ -81,6 +81,7 @@ struct memo {
 	} * slot;
 };
 void **memo_at(struct memo *t, const void *key);
+void *memo_get(const struct memo *t, const void *key);
 
 /* --- Graphs and functions, ready to be built any number of times (block.c) --- */
 
@@ -134,7 +135,24 @@ enum origin { ORIGIN_UNKNOWN, ORIGIN_PARAMETER, ORIGIN_BUFFER, ORIGIN_CONSTANT }
 struct module_tensor {
 	const char *name;
 	enum origin kind;
+	bool removed;               /* a bias of zeros that the exporter took away */
+	struct call *call;          /* one that names it; NULL: none */
 	struct module_tensor *next; /* in the module's order */
+};
+
+/* What PyTorch called where nodes come from (calls.c). */
+struct call {
+	const char *name, *target; /* "linear_1", "aten.linear.default" */
+	const char *text;          /* from its arguments on */
+	int narg, nodes;
+	struct module_tensor **arg; /* the module's tensors among the arguments, in order */
+	const char **unknown;       /* the others' names */
+	int nunknown;
+	bool whole;   /* nodes come from this call alone: what it does not mention, they do not mean
+		       */
+	bool trained; /* its nodes read a parameter that is not called as the module's */
+	struct reader *first, **end; /* its nodes' inputs that are initializers (owners.c) */
+	bool resolved;
 };
 
 /* --- The stages of import_onnx --- */
@@ -152,11 +170,16 @@ struct importer {
 	const struct import_options *o;
 	const struct op_table *table;
 	struct graph *g;
+	const struct op_index *index; /* of the table */
 	struct diag *d;
 	struct scope top;
-	struct names module; /* the module's tensors by name → struct module_tensor */
+	struct names module;    /* the module's tensors by name → struct module_tensor */
+	struct names argument;  /* the same by what calls name them by */
+	struct names call;      /* PyTorch's calls by name → struct call */
+	struct names mentioned; /* all that calls name → struct call, the last one to do so */
+	struct memo call_of;    /* nodes → struct call */
 	struct module_tensor *module_first, **module_end;
-	struct names found;     /* modules whose weights are read under other names */
+	struct names copied;    /* initializers that ties_rewrite made → struct copied */
 	struct names use;       /* initializers → how nodes read them (roles.c) */
 	struct names dim;       /* symbolic size → what it is bound to (dims.c) */
 	struct trie *functions; /* by domain, name, overload; NULL: the model has none */
@@ -172,15 +195,37 @@ struct importer {
  * cycles. */
 enum status order_nodes(struct importer *im, const struct block *b, const int **order);
 
+/* What exporters did to initializers undone, in the file in memory: the stages below, in order.
+ * Requires the index and top.opset. */
+enum status initializers_rewrite(struct importer *im);
 /* The module's tensors, where the exporter notes them. */
 enum status signature_read(struct importer *im);
+/* PyTorch's calls of the graph's nodes. Requires signature_read. */
+enum status calls_read(struct importer *im);
+/* NULL: the file does not say. */
+struct call *call_of(const struct importer *im, const Onnx__NodeProto *n);
+/* Its argument `i`, as a number; false: there is none. */
+bool call_number(const struct call *c, int i, double *out);
+/* The row of a lookup's table that gets no gradient from it: by --padding-idx, or as noted. false:
+ * none. */
+bool padding_of(const struct importer *im, const Onnx__NodeProto *n, int64_t *row);
+/* Report --padding-idx that fits no lookup. */
+enum status padding_check(struct importer *im);
 /* Constant nodes that --train names become initializers; a note tells of others that stand where
  * weights stand. Rewrites the file in memory. */
 enum status constants_rewrite(struct importer *im);
+/* Biases of zeros that PyTorch's exporter took away: marked as removed, with --restore-biases put
+ * back, and told. Rewrites the file in memory. Requires calls_read. */
+enum status biases_rewrite(struct importer *im);
 /* Undo what exporters do to initializers: equal ones that were merged are separate again,
  * transposed copies are tied to what they are copies of; --tie and --untie. Rewrites the file in
  * memory. Requires signature_read. */
 enum status ties_rewrite(struct importer *im);
+/* An initializer that ties_rewrite made of another. */
+struct copied {
+	const char *of;
+	bool trained; /* as that one is: nothing says that it is a constant */
+};
 /* Whether initializer `t` is trained, and why (for people). Requires uses_read. */
 struct decision {
 	bool trained;
@@ -188,11 +233,18 @@ struct decision {
 };
 /* Shell patterns, ended by NULL; NULL: none. */
 bool name_matches(const char *const *patterns, const char *name);
+/* "bias" of "a.fc.bias". */
+const char *name_leaf(const char *name);
 /* Made by an exporter or optimizer for a constant of its own. */
 bool name_generated(const char *name);
 enum status uses_read(struct importer *im);
+/* Say so when parameters of the module are nowhere in the file: folded into constants (lost.c).
+ * Requires the initializers in `top`. */
+enum status warn_of_lost(struct importer *im);
 /* Say so when the exporter folded batch-norms away. Requires uses_read. */
 void warn_of_folding(struct importer *im);
+/* Note what is trained by its name and looks like no parameter. Requires the graph. */
+enum status note_suspects(struct importer *im);
 /* Say so when the exporter left label smoothing out of a loss, which its notes have. */
 void warn_of_smoothing(struct importer *im);
 /* PyTorch's `.detach()`, which ONNX has as Identity: the newer exporter notes it, without optimize.

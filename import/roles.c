@@ -56,18 +56,21 @@ static bool has_lost_parameter(struct importer *im, const char *scope)
 	return false;
 }
 
-/* Where node `n` reads an initializer, as a weight or not, and the file knows modules: what its
- * module has lost is found again in weights that are not called as the module's. */
-static enum status read_in_module(struct importer *im, const Node *n, struct use *u, bool weight)
+/* The same of the call that a node comes from. */
+static bool call_lacks_parameter(struct importer *im, const Node *n)
 {
-	const char *scope = node_scope(im->m.arena, n);
-	if (!scope || (!weight && u->expected))
-		return ST_OK;
-	u->expected |= has_lost_parameter(im, scope);
-	void **at = weight ? names_at(&im->found, scope) : NULL;
-	if (at)
-		*at = u;
-	return at || !weight ? ST_OK : diag_nomem(im->d);
+	const struct call *c = call_of(im, n);
+	for (int i = 0; c && i < c->narg; i++)
+		if (c->arg[i]->kind == ORIGIN_PARAMETER && !names_get(&im->use, c->arg[i]->name))
+			return true;
+	return false;
+}
+
+/* Where node `n` reads an initializer and the file knows modules. */
+static void read_in_module(struct importer *im, const Node *n, struct use *u)
+{
+	u->expected |= has_lost_parameter(im, node_scope(im->m.arena, n)) ||
+		       call_lacks_parameter(im, n);
 }
 
 enum status uses_read(struct importer *im)
@@ -84,10 +87,8 @@ enum status uses_read(struct importer *im)
 			u->weight |= op->weights >> k & 1;
 			u->known |= op->known >> k & 1;
 			u->affine |= op->role == ROLE_MUL || op->role == ROLE_ADD;
-			if (im->module_first)
-				TRY(read_in_module(im, n, u,
-					(op->weights >> k & 1) ||
-						names_get(&im->module, n->input[k])));
+			if (im->module_first && !u->expected)
+				read_in_module(im, n, u);
 		}
 	}
 	return ST_OK;
@@ -142,7 +143,7 @@ static bool is_broadcast(const struct tensor *t)
 	return row < t->numel;
 }
 
-static struct decision by_origin(const struct importer *im, const struct tensor *t)
+static struct decision by_origin_alone(const struct importer *im, const struct tensor *t)
 {
 	const struct use *u = names_get(&im->use, t->name);
 	const struct module_tensor *origin = names_get(&im->module, t->name);
@@ -165,6 +166,19 @@ static struct decision by_origin(const struct importer *im, const struct tensor 
 	if (!strncmp(t->name, "embedding", 9) && im->module_first && !is_broadcast(t))
 		return (struct decision){true, "a folded embedding"};
 	return (struct decision){false, "made by the exporter"};
+}
+
+/* A copy that says nothing of itself is what its original is. */
+static struct decision by_origin(const struct importer *im, const struct tensor *t)
+{
+	const struct copied *c = names_get(&im->copied, t->name);
+	struct decision own = by_origin_alone(im, t);
+	struct tensor of = *t;
+	if (own.trained || !c || !c->trained)
+		return own;
+	of.name = c->of;
+	return by_origin_alone(im, &of).trained ? (struct decision){true, "as what it is a copy of"}
+						: own;
 }
 
 /* Scalars are settings and constants, but where PyTorch wrote a parameter's name (a temperature, a
@@ -235,37 +249,6 @@ static const char *folded_trace(struct importer *im)
 	return NULL;
 }
 
-/* The module of a tensor: "a.b.weight" → "a.b". */
-static const char *module_of(struct arena *a, const char *name)
-{
-	const char *dot = strrchr(name, '.');
-	return dot ? arena_strndup(a, name, (size_t)(dot - name)) : "";
-}
-
-/* Parameters of which nothing is left: folded into constants, which are not trained. */
-static void warn_of_lost(struct importer *im)
-{
-	struct text list = {0};
-	struct arena *a = im->m.arena;
-	int n = 0;
-	for (const struct module_tensor *t = im->module_first; t; t = t->next) {
-		const char *module = module_of(a, t->name);
-		const char *mean = module ? arena_printf(a, "%s.running_mean", module) : NULL;
-		if (!mean || t->kind != ORIGIN_PARAMETER || names_get(&im->use, t->name) ||
-			names_get(&im->found, module) || names_get(&im->module, mean))
-			continue;
-		if (n++ < 4)
-			text_add(&list, "%s'%s'", n > 1 ? ", " : "", t->name);
-	}
-	if (n && !list.failed)
-		diag_warn(im->d, &(struct where){.file = im->m.path},
-			"`stint show MODEL.onnx` tells which constants are trained; export with "
-			"optimize=False to keep the parameters",
-			"%d parameter%s of the module %s been folded into constants: %s%s", n,
-			n == 1 ? "" : "s", n == 1 ? "has" : "have", list.s, n > 4 ? ", ..." : "");
-	text_free(&list);
-}
-
 /* Is it named after an operation, as PyTorch numbers them: "mul", "mul_3"? */
 static bool is_named_after(const char *name, const char *const operation[])
 {
@@ -311,7 +294,6 @@ static void warn_of_computed(struct importer *im)
 void warn_of_folding(struct importer *im)
 {
 	warn_of_computed(im);
-	warn_of_lost(im);
 	const char *trace = folded_trace(im);
 	if (trace)
 		diag_warn(im->d, &(struct where){.file = im->m.path},

@@ -10,59 +10,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "import/private.h"
+#include "import/ties.h"
 
-typedef Onnx__NodeProto Node;
-typedef Onnx__TensorProto Tensor;
-
-/* One input of one node. */
-struct reader {
-	Node *node;
-	size_t input;
-	const char *copy; /* what it reads in the end; NULL: as before */
-	struct reader *next;
-};
-
-/* An initializer while ties are looked at. */
-struct item {
-	Tensor *t;
-	size_t index; /* among the initializers */
-	struct reader *first, **end;
-	int nreader;
-	int64_t numel;
-	int width;                /* bytes of an element */
-	const unsigned char *raw; /* read on demand */
-	bool dropped;
-	struct item *next; /* in its bucket */
-};
-
-enum split_kind {
-	SPLIT_UNIFORM,
-	SPLIT_STACK, /* readers in other layers of a stack only */
-	SPLIT_ASKED, /* --untie */
-	SPLIT_KINDS
-};
-
-/* The copies of a kind, for one message. */
-struct told {
-	struct text list;
-	int n;
-};
-
-struct ties {
-	struct importer *im;
-	Onnx__GraphProto *graph;
-	struct names item;   /* name → struct item */
-	struct names bucket; /* matrices that may be each other's transpose → struct item */
-	Tensor **added;      /* initializers to add, and their number */
-	size_t nadded;
-	Node **node; /* nodes to add */
-	size_t nnode;
-	struct told told[SPLIT_KINDS];
-	bool dropped; /* an initializer or node is to be taken away */
-};
-
-static bool is_float(const Tensor *t)
+bool tensor_is_real(const Tensor *t)
 {
 	switch (t->data_type) {
 	case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
@@ -108,6 +58,7 @@ static enum status list_readers(struct ties *s)
 			*x->end = r;
 			x->end = &r->next;
 			x->nreader++;
+			owners_add(s, x, r);
 		}
 	}
 	return ST_OK;
@@ -123,7 +74,8 @@ static bool load(struct ties *s, struct item *x)
 	const Tensor *t = x->t;
 	if (x->raw)
 		return true;
-	if (!is_float(t) || tensor_shape(&s->im->m, t, &rank, dim, &x->numel, &quiet) != ST_OK ||
+	if (!tensor_is_real(t) ||
+		tensor_shape(&s->im->m, t, &rank, dim, &x->numel, &quiet) != ST_OK ||
 		x->numel == 0 || tensor_raw(&s->im->m, t, x->numel, &x->raw, &quiet) != ST_OK)
 		return false;
 	x->width = element_width(t->data_type);
@@ -155,160 +107,57 @@ static enum status add_copy(struct ties *s, const struct item *x, const char *na
 	return ST_OK;
 }
 
-static bool is_output(const Onnx__GraphProto *g, const char *name)
-{
-	for (size_t i = 0; i < g->n_output; i++)
-		if (!strcmp(text_of(g->output[i]->name), name))
-			return true;
-	return false;
-}
-
-/* Identity(initializer): how the older exporter keeps the name of one that it merged. */
-static bool is_alias(const struct ties *s, const struct reader *r)
-{
-	const struct op_def *identity = op_by_role(s->im->table, ROLE_IDENTITY);
-	return identity && !strcmp(text_of(r->node->op_type), identity->name) &&
-	       r->node->n_output == 1 && !is_output(s->graph, text_of(r->node->output[0]));
-}
-
-/* Whether `name` stands directly in module `scope`. */
-static bool stands_in(const char *name, const char *scope)
-{
-	size_t n = strlen(scope);
-	if (n && (strncmp(name, scope, n) != 0 || name[n] != '.'))
-		return false;
-	return !strchr(name + (n ? n + 1 : 0), '.');
-}
-
-/* What stands at reader r's input, whose node is of module `scope`: the module's tensors that have
- * lost their initializer belong, in order, to the node's inputs that read another module's.
- * (Buffers come last, and not all of them are in the graph.) NULL when the numbers do not fit. */
-static const char *lost_name(const struct ties *s, const struct reader *r, const char *scope)
-{
-	const struct importer *im = s->im;
-	int before = 0, foreign = 0, lost = 0, parameters = 0;
-	const char *found = NULL;
-	for (size_t k = 0; k < r->node->n_input; k++) {
-		const char *name = text_of(r->node->input[k]);
-		bool is_foreign = names_get(&s->item, name) && !stands_in(name, scope);
-		before += is_foreign && k < r->input;
-		foreign += is_foreign;
-	}
-	for (const struct module_tensor *t = im->module_first; t; t = t->next)
-		if (t->kind != ORIGIN_CONSTANT && stands_in(t->name, scope) &&
-			!names_get(&s->item, t->name)) {
-			if (lost == before)
-				found = t->name;
-			lost++;
-			parameters += t->kind == ORIGIN_PARAMETER;
-		}
-	return parameters <= foreign && foreign <= lost ? found : NULL;
-}
-
-/* "layers.0.fc", "layers.11.fc": the layers of a stack, made as copies of one. */
-static bool differ_in_number(const char *a, const char *b)
-{
-	bool differ = false;
-	while (*a || *b) {
-		size_t n = strspn(a, "0123456789"), m = strspn(b, "0123456789");
-		if ((n == 0) != (m == 0))
-			return false;
-		differ |= n != m || strncmp(a, b, n) != 0;
-		a += n;
-		b += m;
-		if (*a != *b)
-			return false;
-		a += *a != 0;
-		b += *b != 0;
-	}
-	return differ;
-}
-
-static bool is_below(const char *name, const char *module)
-{
-	size_t n = strlen(module);
-	return n == 0 || (!strncmp(name, module, n) && name[n] == '.');
-}
-
-/* The copy for a reader in another layer of the stack that x belongs to: a parameter that has lost
- * its initializer and is called as x but for a number; or, where the exporter made x of one, any
- * that the reader's module has lost. */
-static const char *stack_name(const struct ties *s, const struct item *x, const struct reader *r)
-{
-	const struct importer *im = s->im;
-	struct arena *a = im->m.arena;
-	const char *scope = node_scope(a, r->node), *name = text_of(x->t->name);
-	bool named = names_get(&im->module, name) != NULL;
-	if (is_alias(s, r))
-		return differ_in_number(name, r->node->output[0]) ? r->node->output[0] : NULL;
-	const char *home = scope && !named ? node_scope(a, x->first->node) : NULL;
-	if (!scope || (!named && (!home || !differ_in_number(home, scope))))
-		return NULL;
-	for (const struct module_tensor *t = im->module_first; t; t = t->next) {
-		if (t->kind != ORIGIN_PARAMETER || names_get(&s->item, t->name))
-			continue;
-		if (named && is_below(t->name, scope) && differ_in_number(name, t->name))
-			return t->name;
-		if (!named && stands_in(t->name, scope))
-			return arena_printf(a, "%s@%s", name, scope);
-	}
-	return NULL;
-}
-
-/* The name of reader r's own copy, or NULL: it keeps reading x. Readers of one module share one. */
-static const char *copy_name(
-	const struct ties *s, const struct item *x, const struct reader *r, enum split_kind kind)
-{
-	struct arena *a = s->im->m.arena;
-	const char *scope = node_scope(a, r->node), *label = text_of(r->node->name);
-	bool forced = kind == SPLIT_ASKED;
-	if (kind == SPLIT_STACK)
-		return stack_name(s, x, r);
-	if (is_alias(s, r))
-		return r->node->output[0];
-	if (scope && s->im->module_first) {
-		if (stands_in(text_of(x->t->name), scope))
-			return NULL;
-		/* what its module has not is a constant of the exporter's, merged with x */
-		const char *lost = lost_name(s, r, scope);
-		if (!lost && !forced) /* the module has lost more than this one */
-			lost = stack_name(s, x, r);
-		return lost ? lost : *scope ? arena_printf(a, "%s@%s", x->t->name, scope) : NULL;
-	}
-	bool pytorch = !strcmp(text_of(s->im->m.proto->producer_name), "pytorch");
-	if ((pytorch && !forced) || r == x->first)
-		return NULL; /* PyTorch's older exporter merges through Identity only */
-	return arena_printf(
-		a, "%s@%s.%zu", x->t->name, *label ? label : text_of(r->node->output[0]), r->input);
-}
-
 /* Parameters only: nobody misses a constant of the exporter's. */
-static void tell_copy(struct ties *s, enum split_kind kind, const char *name)
+static void tell_copy(
+	struct ties *s, enum split_kind kind, const struct item *x, const char *name, bool unsure)
 {
-	struct told *told = &s->told[kind];
-	if (kind == SPLIT_UNIFORM && s->im->module_first && !names_get(&s->im->module, name))
+	const struct importer *im = s->im;
+	struct told *told = &s->told[kind == SPLIT_UNIFORM && unsure ? SPLIT_UNSURE : kind];
+	const bool form = !names_get(&im->module, text_of(x->t->name));
+	if (kind == SPLIT_UNIFORM && im->module_first && !form && !unsure &&
+		!names_get(&im->module, name))
 		return;
 	if (told->list.len < 300)
 		text_add(&told->list, "%s'%s'", told->n ? ", " : "", name);
 	told->n++;
 }
 
+/* A new initializer. What another one has made already gets a name that is its own. */
+static enum status make_copy(struct ties *s, const struct item *x, const struct reader *r,
+	enum split_kind kind, bool unsure, const char **name)
+{
+	struct arena *a = s->im->m.arena;
+	void **at = names_at(&s->made, *name);
+	if (at && *at && *at != x) {
+		unsure = true;
+		*name = arena_printf(
+			a, "%s@%s.%zu", x->t->name, text_of(r->node->output[0]), r->input);
+		at = *name ? names_at(&s->made, *name) : NULL;
+	}
+	if (!at)
+		return diag_nomem(s->im->d);
+	if (*at)
+		return ST_OK;
+	*at = (void *)(uintptr_t)x;
+	TRY(add_copy(s, x, *name));
+	at = names_at(&s->im->copied, *name);
+	struct copied *c = at ? *at = ARENA_NEW(a, struct copied) : NULL;
+	if (!c)
+		return diag_nomem(s->im->d);
+	*c = (struct copied){x->t->name, unsure};
+	tell_copy(s, kind, x, *name, unsure && s->im->module_first);
+	return ST_OK;
+}
+
 /* Every reader that should have one gets its own copy. */
 static enum status split(struct ties *s, struct item *x, enum split_kind kind)
 {
-	struct names made = {.arena = s->im->m.arena};
 	for (struct reader *r = x->first; r; r = r->next) {
-		const char *name = r->node->n_output ? copy_name(s, x, r, kind) : NULL;
+		bool unsure;
+		const char *name = r->node->n_output ? owner_copy(s, x, r, kind, &unsure) : NULL;
 		if (!name)
 			continue;
-		void **at = names_at(&made, name);
-		if (!at)
-			return diag_nomem(s->im->d);
-		if (!*at) {
-			TRY(add_copy(s, x, name));
-			tell_copy(s, kind, name);
-		}
-		*at = x;
+		TRY(make_copy(s, x, r, kind, unsure, &name));
 		r->copy = name;
 	}
 	return ST_OK;
@@ -326,17 +175,13 @@ static bool is_kept(const struct ties *s, const char *name)
 /* How x is to be split; false: not at all. */
 static bool split_kind_of(struct ties *s, struct item *x, enum split_kind *kind)
 {
-	const struct importer *im = s->im;
 	const char *name = text_of(x->t->name);
-	const struct module_tensor *origin = names_get(&im->module, name);
-	if (x->nreader < 2 || x->t->n_dims == 0 || is_kept(s, name) || !load(s, x) ||
-		(origin && origin->kind != ORIGIN_PARAMETER))
+	if (x->nreader < 2 || x->t->n_dims == 0 || is_kept(s, name) || !load(s, x))
 		return false;
-	*kind = name_matches(im->o->untie_pattern, name) ? SPLIT_ASKED
-		: is_uniform(x)                          ? SPLIT_UNIFORM
-							 : SPLIT_STACK;
-	/* constants of the exporter's own are not trained */
-	return *kind != SPLIT_UNIFORM || origin || !im->module_first;
+	*kind = name_matches(s->im->o->untie_pattern, name) ? SPLIT_ASKED
+		: is_uniform(x)                             ? SPLIT_UNIFORM
+							    : SPLIT_STACK;
+	return true;
 }
 
 static enum status untie(struct ties *s, struct item *x)
@@ -348,16 +193,26 @@ static enum status untie(struct ties *s, struct item *x)
 /* One message a kind: a deep model has many of them. */
 static void tell_split(struct ties *s)
 {
-	static const char *const why[SPLIT_KINDS] = {
-		"equal values that the exporter merged are parameters of their own again",
-		"equal layers of a stack that the exporter merged are separate again",
-		"untied as asked"};
+	static const char apart[] =
+		"equal values that the exporter merged are parameters of their own again";
+	static const char stack[] =
+		"equal layers of a stack that the exporter merged are separate again";
+	static const char unsure[] =
+		"equal values that the exporter merged: which of their modules' parameters these "
+		"are the file does not tell; they are trained as parameters of their own";
+	static const char *const why[SPLIT_KINDS] = {apart, stack, "untied as asked", unsure};
 	for (int k = 0; k < SPLIT_KINDS; k++) {
 		struct told *t = &s->told[k];
-		if (t->n && t->list.s && !t->list.failed)
-			diag_note(s->im->d, &(struct where){.file = s->im->m.path},
-				k == SPLIT_ASKED ? NULL : "--tie keeps them one", "%s: %s%s",
-				why[k], t->list.s, t->list.len < 300 ? "" : ", ...");
+		const struct where w = {.file = s->im->m.path};
+		const char *more = t->list.len < 300 ? "" : ", ...";
+		if (t->n && t->list.s && !t->list.failed && k == SPLIT_UNSURE)
+			diag_warn(s->im->d, &w,
+				"export with optimize=False; --freeze makes them constants, --tie "
+				"keeps them one",
+				"%s: %s%s", why[k], t->list.s, more);
+		else if (t->n && t->list.s && !t->list.failed)
+			diag_note(s->im->d, &w, k == SPLIT_ASKED ? NULL : "--tie keeps them one",
+				"%s: %s%s", why[k], t->list.s, more);
 		text_free(&t->list);
 	}
 }
@@ -528,7 +383,7 @@ static void redirect(struct ties *s)
 	for (size_t i = 0; i < s->graph->n_initializer; i++) {
 		struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
 		for (struct reader *r = x->index == i ? x->first : NULL; r; r = r->next)
-			if (r->copy && is_alias(s, r))
+			if (r->copy && reader_is_alias(s, r))
 				r->node->n_output = 0; /* the initializer has its name now */
 			else if (r->copy)
 				r->node->input[r->input] = (char *)(uintptr_t)r->copy;
@@ -554,7 +409,9 @@ enum status ties_rewrite(struct importer *im)
 	struct ties s = {.im = im,
 		.graph = im->m.proto->graph,
 		.item = {.arena = im->m.arena},
-		.bucket = {.arena = im->m.arena}};
+		.bucket = {.arena = im->m.arena},
+		.made = {.arena = im->m.arena}};
+	im->copied.arena = im->m.arena;
 	size_t reads = 0, most = s.graph->n_initializer;
 	for (size_t i = 0; i < s.graph->n_node; i++)
 		reads += s.graph->node[i]->n_input;
@@ -564,6 +421,7 @@ enum status ties_rewrite(struct importer *im)
 		return diag_nomem(im->d);
 	TRY(list_items(&s));
 	TRY(list_readers(&s));
+	TRY(owners_read(&s));
 	TRY(fill_buckets(&s));
 	enum status st = tie_and_untie(&s);
 	tell_split(&s);

@@ -275,11 +275,13 @@ enum status import_values(struct importer *im)
 	warn_of_folding(im);
 	warn_of_smoothing(im);
 	TRY(check_fixed(im));
+	TRY(padding_check(im));
 	for (size_t i = 0; i < p->n_initializer; i++) {
 		struct tensor *x;
 		TRY(initializer(im, p->initializer[i], &x));
 		TRY(define(im, x->name, x));
 	}
+	TRY(warn_of_lost(im));
 	check_patterns(im, "--train", im->o->train_pattern);
 	check_patterns(im, "--freeze", im->o->freeze_pattern);
 	check_patterns(im, "--untie", im->o->untie_pattern);

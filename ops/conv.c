@@ -556,6 +556,7 @@ static const struct op_example conv_examples[] = {
 const struct op_def ops_conv[] = {
 	{.name = "Conv",
 		.weights = 6,
+		.bias = {.input = 2, .axis = 0},
 		.since = 1,
 		.min_in = 2,
 		.max_in = 3,

@@ -75,6 +75,8 @@ static const struct op_example transpose_examples[] = {
 
 const struct op_def ops_convtranspose[] = {
 	{.name = "ConvTranspose",
+		.weights = 6,
+		.bias = {.input = 2, .axis = 1, .times = "group"},
 		.since = 1,
 		.min_in = 2,
 		.max_in = 3,

@@ -8,12 +8,28 @@ static struct picks picks_of(
 	const struct node *n, int rank, const int64_t *dim, const struct tensor *indices)
 {
 	int axis = (int)node_int(n, "axis", 0);
-	struct picks p = {1, dim[axis], 1, indices->numel};
+	struct picks p = {1, dim[axis], 1, indices->numel, node_int(n, "padding_idx", NO_PADDING)};
 	for (int i = 0; i < axis; i++)
 		p.outer *= dim[i];
 	for (int i = axis + 1; i < rank; i++)
 		p.inner *= dim[i];
 	return p;
+}
+
+/* Attribute padding_idx, PyTorch's: importers give it, from what the file notes or --padding-idx.
+ */
+static enum status padding_settle(struct graph *g, const struct node *n, int64_t size, int64_t *out)
+{
+	const int64_t given = node_int(n, "padding_idx", INT64_MIN);
+	*out = NO_PADDING;
+	if (given == INT64_MIN)
+		return ST_OK;
+	*out = given < 0 ? given + size : given;
+	if (*out < 0 || *out >= size)
+		return node_fail(g, n, NULL,
+			"its padding index %" PRId64 " is not a row of '%s', which has %" PRId64,
+			given, n->in[0]->name, size);
+	return ST_OK;
 }
 
 static enum status gather_infer(struct graph *g, struct node *n)
@@ -37,8 +53,10 @@ static enum status gather_infer(struct graph *g, struct node *n)
 				"index %" PRId64 " is out of range for axis %d of size %" PRId64, v,
 				axis, x->dim[axis]);
 	}
-	const struct attr attr = ATTR_I("axis", axis);
-	TRY(data_settle(g, n, 2, 1, &attr));
+	int64_t padding;
+	TRY(padding_settle(g, n, x->dim[axis], &padding));
+	const struct attr attr[] = {ATTR_I("axis", axis), ATTR_I("padding_idx", padding)};
+	TRY(data_settle(g, n, 2, padding == NO_PADDING ? 1 : 2, attr));
 	return data_output(g, n, 0, x->dtype, rank, dim);
 }
 
@@ -73,6 +91,8 @@ static enum status gather_lower(struct graph *g, const struct node *n, struct te
 	const struct attr attr[] = {data_ints(g, "starts", 1, &start),
 		data_ints(g, "ends", 1, &end), data_ints(g, "axes", 1, &axis)};
 	struct tensor *slice = graph_op(g, "Slice", 1, in, 3, attr);
+	if (start == node_int(n, "padding_idx", NO_PADDING))
+		slice = OP1(g, op_by_role(g->table, ROLE_STOP)->name, slice);
 	out[0] = graph_reshape(g, slice, n->out[0]->rank, n->out[0]->dim);
 	return g->failed;
 }
@@ -81,11 +101,12 @@ static enum status gather_grad(struct graph *g, const struct node *n, struct ten
 	const bool *want, struct tensor **dx)
 {
 	const struct tensor *x = n->in[0];
-	const struct attr attr[] = {
-		ATTR_I("axis", node_int(n, "axis", 0)), data_ints(g, "shape", x->rank, x->dim)};
+	const int64_t padding = node_int(n, "padding_idx", NO_PADDING);
+	const struct attr attr[] = {ATTR_I("axis", node_int(n, "axis", 0)),
+		data_ints(g, "shape", x->rank, x->dim), ATTR_I("padding_idx", padding)};
 	if (want[0])
-		dx[0] = graph_op(
-			g, "stint.GatherGrad", 2, (struct tensor *[]){dy[0], n->in[1]}, 2, attr);
+		dx[0] = graph_op(g, "stint.GatherGrad", 2, (struct tensor *[]){dy[0], n->in[1]},
+			padding == NO_PADDING ? 2 : 3, attr);
 	return g->failed;
 }
 
@@ -136,7 +157,8 @@ static enum status gather_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
-/* --- stint.GatherGrad(dy, indices): zeros of attribute `shape`, dy's slices added in --- */
+/* --- stint.GatherGrad(dy, indices): zeros of attribute `shape`, dy's slices added in, but those of
+ * the padding --- */
 
 static enum status scatter_infer(struct graph *g, struct node *n)
 {
@@ -164,7 +186,10 @@ static enum status scatter_fold(struct graph *g, const struct node *n, void *con
 	for (int64_t i = 0; i < dy->numel; i++) {
 		int64_t j = i % p.inner, m = i / p.inner % p.count, o = i / p.inner / p.count;
 		int64_t v = tensor_int(at, m);
-		v = (o * p.size + (v < 0 ? v + p.size : v)) * p.inner + j;
+		v = v < 0 ? v + p.size : v;
+		if (v == p.padding)
+			continue;
+		v = (o * p.size + v) * p.inner + j;
 		struct tensor sum = *y;
 		sum.data = out[0];
 		value_set(y->dtype, out[0], v, tensor_real(&sum, v) + tensor_real(dy, i));
@@ -179,6 +204,15 @@ static enum status scatter_grad(struct graph *g, const struct node *n, struct te
 	if (!want[0])
 		return ST_OK;
 	struct tensor *t = graph_op(g, "Gather", 2, (struct tensor *[]){dy[0], n->in[1]}, 1, &axis);
+	const struct picks p = picks_of(n, n->out[0]->rank, n->out[0]->dim, n->in[1]);
+	if (p.padding != NO_PADDING) {
+		const int64_t same[] = {p.padding, p.padding - p.size};
+		struct tensor *at = graph_reshape(g, n->in[1], 2, (int64_t[]){p.count, 1});
+		struct tensor *is = OP2(g, "Or", OP2(g, "Equal", at, graph_ints(g, 1, &same[0])),
+			OP2(g, "Equal", at, graph_ints(g, 1, &same[1])));
+		t = graph_reshape(g, t, 3, (int64_t[]){p.outer, p.count, p.inner});
+		t = OP3(g, "Where", is, graph_scalar(g, 0), t);
+	}
 	dx[0] = graph_reshape(g, t, n->in[0]->rank, n->in[0]->dim);
 	return g->failed;
 }
@@ -221,6 +255,11 @@ static enum status scatter_emit(struct emit *e, const struct node *n)
 		"\t\t\t\tconst int64_t v = o * %" PRId64 " + (x1[m] < 0 ? x1[m] + %" PRId64
 		" : x1[m]);\n",
 		p.size, p.size);
+	if (p.padding != NO_PADDING)
+		emit(e,
+			"\t\t\t\tif (v == o * %" PRId64 " + %" PRId64
+			") /* padding */\n\t\t\t\t\tcontinue;\n",
+			p.size, p.padding);
 	emit(e, "\t\t\t\tconst %s *row = &x0[(o * %" PRId64 " + m) * %" PRId64 "];\n", emit_type(y),
 		p.count, p.inner);
 	emit(e, "\t\t\t\t%s *sum = &y0[v * %" PRId64 "];\n", emit_type(y), p.inner);
@@ -235,6 +274,7 @@ const struct op_def ops_gather[] = {
 		.min_in = 2,
 		.max_in = 2,
 		.traits = OP_ALIKE | OP_CHECKED,
+		.role = ROLE_LOOKUP,
 		.infer = gather_infer,
 		.fold = gather_fold,
 		.lower = gather_lower,
@@ -258,6 +298,9 @@ const struct op_def ops_gather[] = {
 		.workspace = scatter_workspace,
 		.emit_c = scatter_emit,
 		.example = EXAMPLES({.in = "9,70 9:i64<4", .attr = "shape=4,70"},
-			{.in = "2,6,3 2,3:i64<4", .attr = "axis=1 shape=2,4,3"})},
+			{.in = "2,6,3 2,3:i64<4", .attr = "axis=1 shape=2,4,3"},
+			{.in = "9,70 9:i64<4", .attr = "shape=4,70 padding_idx=1"},
+			{.in = "2,5,3 =[-1,0,3,1,-4]", .attr = "axis=1 shape=2,4,3 padding_idx=3"},
+			{.in = "2100,3 2100:i64<5", .attr = "shape=5,3 padding_idx=0"})},
 	{.name = NULL},
 };

@@ -105,8 +105,9 @@ static void emit_shape(struct emit *e, const struct picks *p, const struct sorti
 	const struct scratch at = scratch_of(p, s);
 	emit(e,
 		"\tstruct shape {\n\t\tenum : int64_t { size = %" PRId64 ", inner = %" PRId64
-		", count = %" PRId64 ", tile = %" PRId64 ", tiles = %" PRId64 ",\n",
-		p->size, p->inner, p->count, s->tile, s->tiles);
+		", count = %" PRId64 ", padding = %" PRId64 ",\n\t\t\ttile = %" PRId64
+		", tiles = %" PRId64 ",\n",
+		p->size, p->inner, p->count, p->padding, s->tile, s->tiles);
 	emit(e,
 		"\t\t\tchunk = %" PRId64 ", chunks = %" PRId64
 		" };\n\t\tenum { bits = %d, digits = %d };\n\t};\n",

@@ -27,11 +27,11 @@ static const char gather_check_text[] =
 static const char scatter_sort_text[] =
 "/* Indices in order of their rows, and those of one row in order of their places, so that a row's sum is always made\n"
 " * the same way: a radix sort, a digit of S::bits at a time from the lowest. Tiles of S::tile indices are a block's.\n"
-" * An entry is (row, place); indices out of range have row S::size, behind all others. */\n"
+" * An entry is (row, place); indices out of range, and of the padding, have row S::size, behind all others. */\n"
 "template <class S> static __device__ __forceinline__ uint2 scatter_entry(const int64_t *index, int64_t m)\n"
 "{\n"
 "	const int64_t v = index[m] < 0 ? index[m] + S::size : index[m];\n"
-"	return make_uint2((unsigned)(v >= 0 && v < S::size ? v : S::size), (unsigned)m);\n"
+"	return make_uint2((unsigned)(v >= 0 && v < S::size && v != S::padding ? v : S::size), (unsigned)m);\n"
 "}\n"
 "template <class S, int PASS>\n"
 "static __device__ __forceinline__ uint2 scatter_load(const int64_t *index, const uint2 *from, int64_t m)\n"

@@ -444,6 +444,7 @@ const struct op_def ops_matmul[] = {
 		.example = matmul_examples},
 	{.name = "Gemm",
 		.weights = 6,
+		.bias = {.input = 2, .axis = 1, .turned = "transB"},
 		.since = 7,
 		.min_in = 2,
 		.max_in = 3,

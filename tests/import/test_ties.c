@@ -10,73 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/import/notes.h"
 #include "tests/import/operators.h"
-
-static void put_text(struct text *out, unsigned char tag, const char *s)
-{
-	size_t n = strlen(s);
-	text_write(out, (const char *)&tag, 1);
-	for (; n > 127; n >>= 7)
-		text_write(out, (const char[]){(char)(n | 128)}, 1);
-	text_write(out, (const char[]){(char)n}, 1);
-	text_puts(out, s);
-}
-
-/* An entry of metadata_props. */
-static void note(struct model_test *t, ProtobufCMessage *m, uint32_t field, const char *key,
-	const char *value)
-{
-	struct text entry = {0};
-	put_text(&entry, 0x0a, key);
-	put_text(&entry, 0x12, value);
-	assert_false(entry.failed);
-	model_unknown(t, m, field, entry.s, entry.len);
-	text_free(&entry);
-}
-
-static void signature(struct model_test *t, const char *lines)
-{
-	note(t, &t->graph.base, 16, "pkg.torch.export.ExportedProgram.graph_signature", lines);
-}
-
-/* A node that comes from module `scope`. */
-static Onnx__NodeProto *from(struct model_test *t, const char *scope, Onnx__NodeProto *n)
-{
-	char value[200];
-	snprintf(value, sizeof value, "['', '%s', '%s_0']", scope, n->op_type);
-	note(t, &n->base, 9, "pkg.torch.onnx.name_scopes", value);
-	return n;
-}
-
-static void filled(struct model_test *t, const char *name, const char *shape, size_t n, float v)
-{
-	float *values = ARENA_ARRAY(t->arena, float, n);
-	assert_non_null(values);
-	for (size_t i = 0; i < n; i++)
-		values[i] = v;
-	model_raw(model_tensor(t, name, TENSOR_TYPE(FLOAT), shape), values, n * sizeof *values);
-}
-
-static const struct tensor *input_of(const struct model_test *t, const char *node, int i)
-{
-	for (int k = 0; k < t->g->nnode; k++)
-		if (!strcmp(t->g->node[k]->name, node))
-			return t->g->node[k]->in[i];
-	fail_msg("no node '%s'", node);
-	return NULL;
-}
-
-static void reads(const struct model_test *t, const char *node, int i, const char *tensor)
-{
-	assert_string_equal(input_of(t, node, i)->name, tensor);
-	assert_int_equal(test_tensor(t, tensor)->role, TR_PARAMETER);
-}
-
-static void not_trained(const struct model_test *t, const char *name, const char *why)
-{
-	assert_int_equal(test_tensor(t, name)->role, TR_CONSTANT);
-	assert_string_equal(test_tensor(t, name)->why, why);
-}
 
 /* --- Merged initializers --- */
 
@@ -84,19 +19,19 @@ static void not_trained(const struct model_test *t, const char *name, const char
 static void merged_norms(struct model_test *t)
 {
 	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
-	filled(t, "ln1.weight", "4", 4, 1);
-	filled(t, "ln1.bias", "4", 4, 0);
-	signature(t, "p_ln1_weight: PARAMETER target='ln1.weight'\n"
-		     "p_ln1_bias: PARAMETER target='ln1.bias'\n"
-		     "p_ln2_weight: PARAMETER target='ln2.weight'\n"
-		     "p_ln2_bias: PARAMETER target='ln2.bias'\n"
-		     "p_sh_weight: PARAMETER target='sh.weight'\n"
-		     "p_sh_bias: PARAMETER target='sh.bias'\nx: USER_INPUT\n");
+	notes_filled(t, "ln1.weight", "4", 4, 1);
+	notes_filled(t, "ln1.bias", "4", 4, 0);
+	notes_signature(t, "p_ln1_weight: PARAMETER target='ln1.weight'\n"
+			   "p_ln1_bias: PARAMETER target='ln1.bias'\n"
+			   "p_ln2_weight: PARAMETER target='ln2.weight'\n"
+			   "p_ln2_bias: PARAMETER target='ln2.bias'\n"
+			   "p_sh_weight: PARAMETER target='sh.weight'\n"
+			   "p_sh_bias: PARAMETER target='sh.bias'\nx: USER_INPUT\n");
 	static const char *const scope[] = {"ln1", "ln2", "sh", "sh"};
 	static const char *const name[] = {"n0", "n1", "n2", "n3"};
 	static const char *const in[] = {"x", "a", "b", "c"}, *const out[] = {"a", "b", "c", "y"};
 	for (int i = 0; i < 4; i++)
-		from(t, scope[i],
+		notes_from(t, scope[i],
 			model_node(t, "LayerNormalization", name[i],
 				arena_printf(t->arena, "%s,ln1.weight,ln1.bias", in[i]), out[i]));
 	model_output(t, "y");
@@ -109,12 +44,12 @@ static void equal_ones_are_separate(void **state)
 	model_accepted(t);
 	test_said(t,
 		"parameters of their own again: 'ln2.weight', 'sh.weight', 'ln2.bias', 'sh.bias'");
-	reads(t, "n0", 1, "ln1.weight");
-	reads(t, "n1", 1, "ln2.weight");
-	reads(t, "n1", 2, "ln2.bias");
-	reads(t, "n2", 1, "sh.weight");
-	reads(t, "n3", 2, "sh.bias");
-	assert_ptr_equal(input_of(t, "n2", 1), input_of(t, "n3", 1));
+	notes_reads(t, "n0", 1, "ln1.weight");
+	notes_reads(t, "n1", 1, "ln2.weight");
+	notes_reads(t, "n1", 2, "ln2.bias");
+	notes_reads(t, "n2", 1, "sh.weight");
+	notes_reads(t, "n3", 2, "sh.bias");
+	assert_ptr_equal(notes_input(t, "n2", 1), notes_input(t, "n3", 1));
 	/* the copy of the model says so itself */
 	const char *copy = test_path(t, "copy.onnx");
 	assert_int_equal(import_copy_model(
@@ -122,7 +57,7 @@ static void equal_ones_are_separate(void **state)
 		ST_OK);
 	assert_int_equal(test_import(t, copy), ST_OK);
 	assert_null(t->said.s);
-	reads(t, "n3", 1, "sh.weight");
+	notes_reads(t, "n3", 1, "sh.weight");
 }
 
 static void ties_asked_for_stay(void **state)
@@ -133,8 +68,8 @@ static void ties_asked_for_stay(void **state)
 	t->options.tie = &tie;
 	t->options.ntie = 1;
 	model_accepted(t);
-	reads(t, "n1", 2, "ln1.weight");
-	reads(t, "n3", 1, "ln1.weight");
+	notes_reads(t, "n1", 2, "ln1.weight");
+	notes_reads(t, "n3", 1, "ln1.weight");
 }
 
 /* A norm without parameters gets the ones of another: constants, all the same. */
@@ -142,12 +77,13 @@ static void constants_are_not_trained(void **state)
 {
 	struct model_test *t = *state;
 	merged_norms(t);
-	from(t, "free", model_node(t, "LayerNormalization", "n4", "y,ln1.weight,ln1.bias", "z"));
+	notes_from(
+		t, "free", model_node(t, "LayerNormalization", "n4", "y,ln1.weight,ln1.bias", "z"));
 	model_output(t, "z");
 	model_accepted(t);
-	reads(t, "n0", 1, "ln1.weight");
-	assert_int_equal(input_of(t, "n4", 1)->role, TR_CONSTANT);
-	assert_int_equal(input_of(t, "n4", 2)->role, TR_CONSTANT);
+	notes_reads(t, "n0", 1, "ln1.weight");
+	assert_int_equal(notes_input(t, "n4", 1)->role, TR_CONSTANT);
+	assert_int_equal(notes_input(t, "n4", 2)->role, TR_CONSTANT);
 }
 
 /* Without a word on modules: apart, unless PyTorch wrote the file, which merges otherwise. */
@@ -155,7 +91,7 @@ static void without_modules(void **state)
 {
 	struct model_test *t = *state;
 	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
-	filled(t, "ones", "4", 4, 1);
+	notes_filled(t, "ones", "4", 4, 1);
 	model_weights(t, "w", "4");
 	model_node(t, "Mul", "m0", "x,ones", "a");
 	model_node(t, "Mul", "m1", "a,ones", "b");
@@ -163,16 +99,16 @@ static void without_modules(void **state)
 	model_node(t, "Add", "a1", "c,w", "y");
 	model_output(t, "y");
 	model_accepted(t);
-	reads(t, "m0", 1, "ones");
-	reads(t, "m1", 1, "ones@m1.1");
-	reads(t, "a1", 1, "w"); /* a real tie */
+	notes_reads(t, "m0", 1, "ones");
+	notes_reads(t, "m1", 1, "ones@m1.1");
+	notes_reads(t, "a1", 1, "w"); /* a real tie */
 	t->model.producer_name = "pytorch";
 	model_accepted(t);
-	reads(t, "m1", 1, "ones");
+	notes_reads(t, "m1", 1, "ones");
 	t->options.untie_pattern = (const char *const[]){"w", NULL};
 	model_accepted(t);
-	reads(t, "a0", 1, "w");
-	reads(t, "a1", 1, "w@a1.1");
+	notes_reads(t, "a0", 1, "w");
+	notes_reads(t, "a1", 1, "w@a1.1");
 }
 
 static void aliases(void **state)
@@ -180,7 +116,7 @@ static void aliases(void **state)
 	struct model_test *t = *state;
 	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
 	t->model.producer_name = "pytorch";
-	filled(t, "ln.weight", "4", 4, 1);
+	notes_filled(t, "ln.weight", "4", 4, 1);
 	model_weights(t, "l.bias", "4");
 	model_node(t, "Identity", "i0", "ln.weight", "out.weight");
 	model_node(t, "Identity", "i1", "l.bias", "c.bias");
@@ -190,8 +126,8 @@ static void aliases(void **state)
 	model_node(t, "Add", "a1", "c,c.bias", "y");
 	model_output(t, "y");
 	model_accepted(t);
-	reads(t, "m1", 1, "out.weight");
-	assert_ptr_equal(tensor_storage((struct tensor *)(uintptr_t)input_of(t, "a1", 1)),
+	notes_reads(t, "m1", 1, "out.weight");
+	assert_ptr_equal(tensor_storage((struct tensor *)(uintptr_t)notes_input(t, "a1", 1)),
 		test_tensor(t, "l.bias"));
 }
 
@@ -202,16 +138,17 @@ static void stacks(void **state)
 	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
 	model_weights(t, "layers.0.bias", "4");
 	model_weights(t, "tied.bias", "4");
-	signature(t, "p0: PARAMETER target='layers.0.bias'\np1: PARAMETER target='layers.1.bias'\n"
-		     "p2: PARAMETER target='tied.bias'\np3: PARAMETER target='other.bias'\n");
-	from(t, "layers.0", model_node(t, "Add", "n0", "x,layers.0.bias", "a"));
-	from(t, "layers.1", model_node(t, "Add", "n1", "a,layers.0.bias", "b"));
-	from(t, "tied", model_node(t, "Add", "n2", "b,tied.bias", "c"));
-	from(t, "other", model_node(t, "Add", "n3", "c,tied.bias", "y"));
+	notes_signature(t,
+		"p0: PARAMETER target='layers.0.bias'\np1: PARAMETER target='layers.1.bias'\n"
+		"p2: PARAMETER target='tied.bias'\np3: PARAMETER target='other.bias'\n");
+	notes_from(t, "layers.0", model_node(t, "Add", "n0", "x,layers.0.bias", "a"));
+	notes_from(t, "layers.1", model_node(t, "Add", "n1", "a,layers.0.bias", "b"));
+	notes_from(t, "tied", model_node(t, "Add", "n2", "b,tied.bias", "c"));
+	notes_from(t, "other", model_node(t, "Add", "n3", "c,tied.bias", "y"));
 	model_output(t, "y");
 	model_accepted(t);
-	reads(t, "n1", 1, "layers.1.bias");
-	reads(t, "n3", 1, "tied.bias");
+	notes_reads(t, "n1", 1, "layers.1.bias");
+	notes_reads(t, "n3", 1, "tied.bias");
 }
 
 /* --- Transposed copies --- */
@@ -228,18 +165,18 @@ static void transposed(void **state)
 	model_output(t, "y");
 	model_accepted(t);
 	test_said(t, "holds 'em.weight' transposed");
-	const struct tensor *w = input_of(t, "head", 1);
+	const struct tensor *w = notes_input(t, "head", 1);
 	assert_string_equal(w->maker->op->name, "Transpose");
-	assert_ptr_equal(w->maker->in[0], input_of(t, "look", 0));
+	assert_ptr_equal(w->maker->in[0], notes_input(t, "look", 0));
 	t->options.untie_pattern = (const char *const[]){"val_*", NULL};
 	model_accepted(t);
-	reads(t, "head", 1, "val_8");
+	notes_reads(t, "head", 1, "val_8");
 	const struct import_tie tie[] = {{"em.weight", "val_8"}, {"em.weight", "nothing"}};
 	t->options.untie_pattern = NULL;
 	t->options.tie = tie;
 	t->options.ntie = 1;
 	model_accepted(t);
-	assert_non_null(input_of(t, "head", 1)->maker);
+	assert_non_null(notes_input(t, "head", 1)->maker);
 	t->options.ntie = 2;
 	model_refused(t, ST_USAGE, "there is no initializer 'nothing'");
 }
@@ -251,10 +188,10 @@ static void roles(void **state)
 	struct model_test *t = *state;
 	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
 	model_weights(t, "plain", "4");
-	filled(t, "mask", "4", 4, -INFINITY);
+	notes_filled(t, "mask", "4", 4, -INFINITY);
 	model_weights(t, "val_3", "4");
 	model_weights(t, "onnx::MatMul_3", "4,4");
-	filled(t, "ratio", "1", 1, 0.5f);
+	notes_filled(t, "ratio", "1", 1, 0.5f);
 	model_node(t, "Add", "n0", "x,plain", "a");
 	model_node(t, "Add", "n1", "a,mask", "b");
 	model_node(t, "Sub", "n2", "b,val_3", "c");
@@ -262,17 +199,17 @@ static void roles(void **state)
 	model_node(t, "Dropout", "n4", "d,ratio", "y");
 	model_output(t, "y");
 	model_accepted(t);
-	reads(t, "n0", 1, "plain");
-	reads(t, "n3", 1, "onnx::MatMul_3");
-	not_trained(t, "mask", "a mask");
-	not_trained(t, "val_3", "made by the exporter");
-	not_trained(t, "ratio", "a setting of its operator");
+	notes_reads(t, "n0", 1, "plain");
+	notes_reads(t, "n3", 1, "onnx::MatMul_3");
+	notes_not_trained(t, "mask", "a mask");
+	notes_not_trained(t, "val_3", "made by the exporter");
+	notes_not_trained(t, "ratio", "a setting of its operator");
 	t->options.train_pattern = (const char *const[]){"val_3", "plain", NULL};
 	t->options.freeze_pattern = (const char *const[]){"pl*", NULL};
 	model_accepted(t);
-	reads(t, "n2", 1, "val_3");
-	not_trained(t, "plain", "--freeze");
-	not_trained(t, "onnx::MatMul_3", "not in --train");
+	notes_reads(t, "n2", 1, "val_3");
+	notes_not_trained(t, "plain", "--freeze");
+	notes_not_trained(t, "onnx::MatMul_3", "not in --train");
 }
 
 static void constant_nodes(void **state)
@@ -287,14 +224,14 @@ static void constant_nodes(void **state)
 	model_node(t, "MatMul", "m", "x,w", "y");
 	model_output(t, "y");
 	model_accepted(t);
-	assert_int_equal(input_of(t, "m", 1)->role, TR_CONSTANT);
+	assert_int_equal(notes_input(t, "m", 1)->role, TR_CONSTANT);
 	test_said(t, "stands where weights stand, but Constant nodes are not trained");
 	t->options.train_pattern = (const char *const[]){"*", NULL};
 	model_accepted(t);
-	assert_int_equal(input_of(t, "m", 1)->role, TR_CONSTANT);
+	assert_int_equal(notes_input(t, "m", 1)->role, TR_CONSTANT);
 	t->options.train_pattern = (const char *const[]){"w", NULL};
 	model_accepted(t);
-	reads(t, "m", 1, "w");
+	notes_reads(t, "m", 1, "w");
 }
 
 /* The module's word goes before names. */
@@ -305,18 +242,19 @@ static void modules(void **state)
 	model_weights(t, "p", "4");
 	model_weights(t, "table", "4");
 	model_weights(t, "cos", "4");
-	signature(t, "ExportGraphSignature(input_specs=[InputSpec(kind=<InputKind.PARAMETER: 2>, "
-		     "arg=TensorArgument(name='p_p'), target='p', persistent=None), "
-		     "InputSpec(kind=<InputKind.BUFFER: 3>, arg=TensorArgument(name='b_table'), "
-		     "target='table', persistent=True)])");
+	notes_signature(t,
+		"ExportGraphSignature(input_specs=[InputSpec(kind=<InputKind.PARAMETER: 2>, "
+		"arg=TensorArgument(name='p_p'), target='p', persistent=None), "
+		"InputSpec(kind=<InputKind.BUFFER: 3>, arg=TensorArgument(name='b_table'), "
+		"target='table', persistent=True)])");
 	model_node(t, "Add", "n0", "x,p", "a");
 	model_node(t, "Add", "n1", "a,table", "b");
 	model_node(t, "Mul", "n2", "b,cos", "y");
 	model_output(t, "y");
 	model_accepted(t);
-	reads(t, "n0", 1, "p");
-	not_trained(t, "table", "buffer of the module");
-	not_trained(t, "cos", "made by the exporter");
+	notes_reads(t, "n0", 1, "p");
+	notes_not_trained(t, "table", "buffer of the module");
+	notes_not_trained(t, "cos", "made by the exporter");
 }
 
 /* tf2onnx names what it folds by number; a value for each channel is Keras's bias or batch-norm. */
@@ -334,9 +272,9 @@ static void keras(void **state)
 	model_node(t, "Add", "n3", "c,onnx::Add_9", "y");
 	model_output(t, "y");
 	model_accepted(t);
-	reads(t, "n1", 1, "const_fold_opt__7");
-	not_trained(t, "const_fold_opt__8", "made by the exporter");
-	not_trained(t, "onnx::Add_9", "made by the exporter");
+	notes_reads(t, "n1", 1, "const_fold_opt__7");
+	notes_not_trained(t, "const_fold_opt__8", "made by the exporter");
+	notes_not_trained(t, "onnx::Add_9", "made by the exporter");
 	test_said(t, "('f/bn/batchnorm/mul:0' tells)");
 	test_said(t, "export-from-keras.md");
 }
@@ -345,15 +283,17 @@ static void folding_is_told(void **state)
 {
 	struct model_test *t = *state;
 	model_small(t);
-	filled(t, "conv.weight_bias", "4", 4, 1);
+	notes_filled(t, "conv.weight_bias", "4", 4, 1);
 	model_accepted(t);
 	test_said(t, "folded into other layers ('conv.weight_bias' tells)");
 	test_said(t, "optimize=False");
-	signature(t, "p: PARAMETER target='w'\nb: BUFFER target='bn.running_mean' persistent=True\n"
-		     "q: PARAMETER target='token'\n");
+	notes_signature(t,
+		"p: PARAMETER target='w'\nb: BUFFER target='bn.running_mean' persistent=True\n"
+		"q: PARAMETER target='token'\n");
 	model_accepted(t);
 	test_said(t, "('bn.running_mean' tells)");
-	test_said(t, "1 parameter of the module has been folded into constants: 'token'");
+	test_said(t, "1 parameter of the module is nowhere in the file: not used, the second name "
+		     "of another, or folded into constants that are not trained: 'token'");
 }
 
 /* weight_norm under optimize=True: the product is there, what it was made of is not. */
@@ -363,10 +303,11 @@ static void computed_weights_are_told(void **state)
 	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
 	model_weights(t, "mul_1", "4,4");
 	model_output(t, "y");
-	signature(t, "p: PARAMETER target='fc.weight_g'\np: PARAMETER target='fc.weight_v'\n");
-	from(t, "fc", model_node(t, "MatMul", "n0", "x,mul_1", "y"));
+	notes_signature(
+		t, "p: PARAMETER target='fc.weight_g'\np: PARAMETER target='fc.weight_v'\n");
+	notes_from(t, "fc", model_node(t, "MatMul", "n0", "x,mul_1", "y"));
 	model_accepted(t);
-	reads(t, "n0", 1, "mul_1");
+	notes_reads(t, "n0", 1, "mul_1");
 	test_said(t, "mul_1 (initializer): seems to be computed from parameters by the exporter: "
 		     "it is trained in "
 		     "their place");
@@ -380,7 +321,7 @@ static void computed_beside_is_told(void **state)
 	model_weights(t, "u", "4");
 	model_weights(t, "einsum_1", "");
 	model_output(t, "y");
-	signature(t, "p: PARAMETER target='u'\n");
+	notes_signature(t, "p: PARAMETER target='u'\n");
 	model_node(t, "Mul", "n0", "x,u", "a");
 	model_node(t, "Mul", "n1", "a,einsum_1", "y");
 	model_accepted(t);
@@ -436,11 +377,11 @@ static void scalars_are_constants(void **state)
 	struct model_test *t = *state;
 	scalars(t);
 	model_accepted(t);
-	not_trained(t, "temperature", "a scalar");
+	notes_not_trained(t, "temperature", "a scalar");
 	t->options.train_pattern = (const char *const[]){"temp*", NULL};
 	model_accepted(t);
-	reads(t, "n0", 1, "temperature");
-	not_trained(t, "half", "a scalar");
+	notes_reads(t, "n0", 1, "temperature");
+	notes_not_trained(t, "half", "a scalar");
 }
 
 static void scalar_parameters(void **state)
@@ -449,13 +390,13 @@ static void scalar_parameters(void **state)
 	scalars(t);
 	t->model.producer_name = "pytorch";
 	model_accepted(t);
-	reads(t, "n0", 1, "temperature");
-	reads(t, "n1", 1, "half");
-	not_trained(t, "onnx::Mul_3", "a scalar");
-	signature(t, "p: PARAMETER target='temperature'\n");
+	notes_reads(t, "n0", 1, "temperature");
+	notes_reads(t, "n1", 1, "half");
+	notes_not_trained(t, "onnx::Mul_3", "a scalar");
+	notes_signature(t, "p: PARAMETER target='temperature'\n");
 	model_accepted(t);
-	reads(t, "n0", 1, "temperature");
-	not_trained(t, "half", "a scalar");
+	notes_reads(t, "n0", 1, "temperature");
+	notes_not_trained(t, "half", "a scalar");
 }
 
 /* --- Gradients stopped, inputs fixed --- */
@@ -468,7 +409,7 @@ static void detached(void **state)
 	t->options.batch = 2;
 	model_accepted(t);
 	assert_false(t->g->output[0]->maker->op->traits & OP_STOP);
-	note(t, &t->graph.node[t->graph.n_node - 1]->base, 9, "pkg.torch.onnx.fx_node",
+	notes_put(t, &t->graph.node[t->graph.n_node - 1]->base, 9, "pkg.torch.onnx.fx_node",
 		"%d : call_function[target=torch.ops.aten.detach.default](args = (%s,), kwargs = "
 		"{})");
 	model_accepted(t);
@@ -525,13 +466,13 @@ static void lost_smoothing(void **state)
 	model_input(t, "y", TENSOR_TYPE(INT64), "2");
 	Onnx__NodeProto *n = model_node(t, "SoftmaxCrossEntropyLoss", "loss", "x,y", "z");
 	model_output(t, "z");
-	note(t, &n->base, 9, key,
+	notes_put(t, &n->base, 9, key,
 		"%l : call_function[target=torch.ops.aten.cross_entropy_loss.default](args = "
 		"(%x, %y, None, 1, -100, 0.0), kwargs = {})");
 	model_accepted(t);
 	assert_int_equal(t->diag.warnings, 0);
 	n->base.n_unknown_fields = 0;
-	note(t, &n->base, 9, key,
+	notes_put(t, &n->base, 9, key,
 		"%l : call_function[target=torch.ops.aten.cross_entropy_loss.default](args = "
 		"(%x, %y, None, 1, -100, 0.1), kwargs = {})");
 	model_accepted(t);

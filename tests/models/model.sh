@@ -2,10 +2,11 @@
 # model.sh STINT COMPARE CASE WORK [OPTION...]: one model against PyTorch's loss, outputs, gradients and running
 # statistics: with the library, portable, portable in double precision, and, bit for bit the same, at
 # the smallest budget; in bf16, where PyTorch's own error says how far off that may be, and in fp16,
-# which has 3 bits more; and three steps of training at the smallest budget, on the same data, bring
+# which has 3 bits more; what is trained changes by its gradient; and three steps of training at the smallest budget, on the same data, bring
 # the loss down. CASE is a folder as tests/oracle/make.py writes it; what it lacks is in the folder
 # above. Options are for `stint compile`; with --no-outputs, outputs are not compared. (The model holds epsilon and the like as float32: that is 1e-8 off.)
 stint=$1 compare=$2 case=$3 work=$4
+step_of=${compare%/*}/check_step # built beside it
 shift 4
 more=$* outputs=
 case " $more " in *" --no-outputs "*) outputs=--no-outputs ;; esac
@@ -37,6 +38,20 @@ train() { # NAME RATE
 		awk 'NR == 1 { first = $1 } { last = $1 } END { print "loss", first, "to", last; exit !(NR == 3 && last < first) }'
 }
 
+# What `show` calls trained is among the weights and the gradients, and a step moves it by the gradient.
+stepped() { # NAME
+	rm -rf "$work/checkpoint"
+	use train "$1" --epochs 1 --checkpoint "$work/checkpoint" >/dev/null || return 1
+	set -f
+	# shellcheck disable=SC2046,SC2086 # options are words
+	"$stint" show --json $(cat "$(file options)") $more "$case/model.onnx" 2>/dev/null | sed 's/{"name"/\
+&/g' |
+		sed -n 's/^{"name":"\([^"]*\)".*"role":"trained".*/\1/p' >"$work/trained"
+	set +f
+	"$step_of" 0.1 "$work/$1/weights.safetensors" "$work/$1.safetensors" \
+		"$work/checkpoint/step-00000001.safetensors" <"$work/trained"
+}
+
 check() { # TOLERANCE NAME OPTION...
 	tolerance=$1
 	shift
@@ -58,7 +73,8 @@ if [ -n "$narrow" ]; then
 fi
 step least --budget min && "$compare" --identical "$work/library.safetensors" "$work/least.safetensors" ||
 	{ echo "FAILED: the smallest budget"; failed=1; }
-if [ -e "$(file reference.safetensors)" ]; then
+if [ -e "$(file reference.safetensors)" ]; then # without one: a model that draws random numbers
+	stepped least || { echo "FAILED: what is trained"; failed=1; }
 	# deep batch-norm over few values has slopes for which the first step is too long
 	train least 0.0001 || train least 0.000001 || { echo "FAILED: training"; failed=1; }
 fi

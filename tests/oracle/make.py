@@ -47,10 +47,11 @@ def stir(model):
         p.data += (0.1 if (p == p.flatten()[0]).all() else 0.001) * torch.randn_like(p)
 
 
-def strip(model, scopes):
+def strip(model, scopes, calls):
     """Without the exporter's remarks that nobody reads (stack traces, shapes in between); the module's signature and,
-    where names have been merged, the scopes of nodes stay."""
+    where names have been merged, the scopes of nodes stay, and of some families PyTorch's calls."""
     useful = ("pkg.torch.export.ExportedProgram.graph_signature",) + ("pkg.torch.onnx.name_scopes",) * scopes
+    useful += ("pkg.torch.onnx.fx_node", "pkg.onnxscript.rewriter.rule_name") * calls
     for holder in [model, model.graph, *model.graph.node, *model.graph.initializer, *model.graph.input,
                    *model.graph.output, *model.functions]:
         holder.ClearField("doc_string")
@@ -96,7 +97,7 @@ def make(name, way, folder, bare):
                           output_names=["y" if target is not None else "loss"], verbose=False, **WAYS[way])
     exported = onnx.load(folder / "model.onnx")
     if bare:
-        strip(exported, way.startswith("new"))
+        strip(exported, way.startswith("new"), family.calls)
         restore(exported, state)
         onnx.save(exported, folder / "model.onnx")
     present = [i.name for i in exported.graph.input]
@@ -109,7 +110,8 @@ def make(name, way, folder, bare):
     about = {"family": name, "way": way, "torch": torch.__version__, "large": family.large, "also": family.also}
     if not family.random:
         dropped = family.dropped if way == "new" else ()
-        tensors, own, notes = tensors_of(exported, build, state, inputs, target, family.loss, dropped)
+        tensors, own, notes = tensors_of(exported, build, state, inputs, target, family.loss, dropped,
+                                        family.calls, "--restore-biases" in family.options)
         tensors = dict(sorted(tensors.items()))
         wide = not bare or sum(t.size for t in tensors.values()) < 1500
         save_tensors(folder / "reference.safetensors", tensors, "F64" if wide else "F32")

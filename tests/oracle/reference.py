@@ -116,11 +116,14 @@ def load_folded(model, stored):
     return notes
 
 
+LAYERS = nn.Linear, nn.modules.conv._ConvNd
+
+
 class Match:
     """How a file's float initializers come from a model's parameters, found by name and else by value: an exporter
     may rename, transpose, cut, join and reorder them (the gates of an LSTM), merge equal ones, or keep copies."""
 
-    def __init__(self, stored, model, dropped=()):
+    def __init__(self, stored, model, dropped=(), calls=False, restored=False):
         self.values = {n: p.detach().numpy() for n, p in model.named_parameters()}  # tied ones once
         alias = {id(p): n for n, p in model.named_parameters()}
         first = {n: alias[id(p)] for n, p in model.named_parameters(remove_duplicate=False)}
@@ -128,6 +131,12 @@ class Match:
         self.sources, self.notes = {}, []  # initializer: [(parameter, gradient -> its share of the initializer's)]
         free = {n: v for n, v in self.values.items() if not any(fnmatch.fnmatch(n, d) for d in dropped)}
         rest = {n: v for n, v in stored.items() if n not in buffers and v.size > 1}
+        for source in list(free) if restored else ():  # biases of zeros that the exporter removed
+            layer, _, leaf = source.rpartition(".")
+            if leaf == "bias" and source not in stored and isinstance(model.get_submodule(layer), LAYERS):
+                self.sources[source] = [(source, lambda g: g)]
+                self.notes.append(f"put back: {source}")
+                del free[source]
         for name in list(stored):
             bias = name.removesuffix("weight_bias") + "bias"  # made by folding
             source = first.get(name, first.get(bias))
@@ -137,24 +146,24 @@ class Match:
                 rest.pop(name, None)
         for name, value in rest.items():
             self.by_value(name, value, free)
-        self.apart(stored, free)
+        self.apart(stored, free, calls)
         if free:
             self.notes.append("not in the file: " + " ".join(sorted(free)))
 
-    def apart(self, stored, free):
+    def apart(self, stored, free, calls):
         """Equal ones that the exporter has made one: to be told apart again, by the module's names."""
         for source, value in list(free.items()):
             for name, shares in list(self.sources.items()):
                 first, how = shares[0]
-                if len(shares) == 1 and np.array_equal(self.values[first], value):
-                    copy = source if name == first else f"{name}@{source.rpartition('.')[0]}"
+                if name in stored and len(shares) == 1 and np.array_equal(self.values[first], value):
+                    copy = source if name == first else f"{name}@{source if calls else source.rpartition('.')[0]}"
                     self.sources[copy] = [(source, how)]
                     self.notes.append(f"merged: {source} is in {name}")
                     del free[source]
                     break
 
     def by_value(self, name, value, free):
-        for source, known in self.values.items():
+        for source, known in sorted(self.values.items(), key=lambda item: item[0] not in free):
             how = turned(known, value) if known.size == value.size else None
             if how and source in free:
                 self.sources[name] = [(source, how[1])]
@@ -228,7 +237,7 @@ def difference(tensors, reference):
     return worst
 
 
-def tensors_of(onnx_model, build, state, inputs, target, loss, dropped):
+def tensors_of(onnx_model, build, state, inputs, target, loss, dropped, calls=False, restored=False):
     """(the reference in double precision, PyTorch's own error {precision: difference}, notes)."""
     stored = floats(onnx_model)
 
@@ -242,7 +251,7 @@ def tensors_of(onnx_model, build, state, inputs, target, loss, dropped):
         return model, load_folded(model, stored)
 
     model, folded = fresh()
-    match = Match(stored, model, dropped)
+    match = Match(stored, model, dropped, calls, restored)
     notes = match.notes
     if folded:
         notes.insert(0, f"batch-norm folded into {len(folded)} layers")

@@ -5,6 +5,11 @@ from . import basics, dense, language, structured, vision
 # more than 12 MB, with every family, exporter and opset (11, 13, 17, 18, 23) among them.
 COMMITTED = {
     "attention_pooling": ("raw", "old"),
+    "attention_twice": ("new",),
+    "cnn_fresh": ("new",),
+    "padding": ("raw",),
+    "padding_asked": ("old",),
+    "padding_tied": ("new",),
     "convnext": ("new",),
     "deeplab_v3": ("old",),
     "densenet121": ("old",),

@@ -140,6 +140,25 @@ class Norms(nn.Module):
         return torch.stack(out, 1)
 
 
+class CnnFresh(nn.Module):
+    """As PyTorch initializes it: biases that are zeros, group norms whose weights are equal."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.down = nn.Conv2d(2, 6, 3, padding=1), nn.Conv2d(6, 6, 3, stride=2, groups=3)
+        self.up = nn.ConvTranspose2d(6, 8, 2, groups=2)
+        self.norms = nn.ModuleList((nn.GroupNorm(2, 6), nn.GroupNorm(3, 6)))
+        self.hidden, self.head = nn.Linear(8, 7), nn.Linear(7, 5)
+        for name, p in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(p)
+
+    def forward(self, x):
+        x = F.silu(self.norms[0](self.first(x)))
+        x = F.silu(self.norms[1](self.down(x)))
+        return self.head(F.silu(self.hidden(self.up(x).mean((2, 3)))))
+
+
 NORM_ROWS = (3, 1), (41, 3), (9, 130), (2, 1000), (1, 1030), (1, 2056), (1, 9001)
 NORM_CHANNELS = (3, 1, (1, 1)), (2, 3, (5, 7)), (4, 2, (8, 8)), (1, 2, (61, 37)), (3, 23, (3, 3))
 
@@ -173,5 +192,6 @@ TABLE = {
     "transformer_plain": Family(Transformer, labels(19, 3, 7), labels(19, 3, 7)),
     "transformer_tanh": Family(lambda: Transformer("tanh"), labels(19, 2, 7), labels(19, 2, 7)),
     "attention_pooling": Family(AttentionPooling, normal(3, 7, 8), labels(4, 3)),
+    "cnn_fresh": Family(CnnFresh, normal(4, 2, 9, 9), labels(5, 4), options="--restore-biases", fresh=True, calls=True),
     "own_loss": Family(OwnLoss, normal(10, 6), loss="output:loss"),
 }

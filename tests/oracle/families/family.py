@@ -21,6 +21,7 @@ class Family:
     dropped: tuple = ()  # parameters (patterns) that the newer exporter's optimizer leaves out: biases of zeros
     also: tuple = ()  # initializers (patterns) that are trained, being folded from parameters
     commit: tuple = ()  # export ways whose files are committed; set in __init__.py
+    calls: bool = False  # keep what the newer exporter notes of PyTorch's calls
     large: bool = False  # weights of megabytes: made on demand only, no double precision
 
 

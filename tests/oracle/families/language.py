@@ -248,6 +248,47 @@ def mask():
     return keep
 
 
+class AttentionTwice(nn.Module):
+    """Fresh attentions, of which one is called twice; zeros and ones of each are the others' too."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = (nn.MultiheadAttention(WIDTH, 2, batch_first=True) for _ in range(2))
+        self.norm_a, self.norm_b = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.head = nn.Linear(WIDTH, 5)
+
+    def forward(self, x):
+        for attention, norm in ((self.a, self.norm_a), (self.b, self.norm_b), (self.a, self.norm_a)):
+            h = norm(x)
+            x = x + attention(h, h, h, need_weights=False)[0]
+        return self.head(x.mean(1))
+
+
+class Padded(nn.Module):
+    """Embeddings with a row of padding; one is the last layer's weight as well, which gives that row a gradient."""
+
+    def __init__(self, tied):
+        super().__init__()
+        self.token, self.place = nn.Embedding(VOCABULARY, WIDTH, padding_idx=2), nn.Embedding(9, WIDTH, padding_idx=-1)
+        self.plain, self.mix = nn.Embedding(9, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
+        if tied:
+            self.head.weight = self.token.weight
+
+    def forward(self, tokens, places):
+        x = self.token(tokens) + self.place(places) + self.plain(places)
+        return self.head(torch.tanh(self.mix(x)))
+
+
+def padded(tied, **kw):
+    def inputs():
+        tokens, places = TOKENS(), torch.arange(LENGTH).expand(2, -1) % 9
+        tokens[:, -4:] = 2
+        return tokens, places.clone()
+
+    return Family(lambda: Padded(tied), inputs, TOKENS, **kw)
+
+
 NO_DIFF = ("old",)  # the older exporter does not know torch.diff, which is used where no mask is given
 TOKENS = labels(VOCABULARY, 2, LENGTH)
 
@@ -267,6 +308,11 @@ TABLE = {
                                         fresh=True, dropped=("*.out_proj.bias",)),
     "transformer_encoder_causal": Family(lambda: Encoder(True, "gelu", True), normal(3, 7, WIDTH), labels(5, 3)),
     "transformer": Family(Seq2Seq, lambda: (TOKENS(), TOKENS()), TOKENS),
+    "attention_twice": Family(AttentionTwice, normal(3, 7, WIDTH), labels(5, 3), options="--restore-biases", fresh=True,
+                              calls=True),
+    "padding": padded(False, calls=True),
+    "padding_tied": padded(True, calls=True),
+    "padding_asked": padded(True, options="--padding-idx token.weight=2 --padding-idx place.weight=-1"),
     "hf_gpt2": tokens(lambda: Take(hf_gpt2(), "logits", use_cache=False), cannot=NO_DIFF),
     "hf_gpt2_eager": tokens(lambda: Take(hf_gpt2("eager"), "logits", use_cache=False), cannot=NO_DIFF),
     "hf_gpt2_mask": Family(lambda: Masked(hf_gpt2()), lambda: (TOKENS(), mask()), TOKENS),

@@ -1,0 +1,78 @@
+/* Initializers while ties are looked at: what ties.c and owners.c share. */
+#ifndef STINT_IMPORT_TIES_H
+#define STINT_IMPORT_TIES_H
+
+#include "import/private.h"
+
+typedef Onnx__NodeProto Node;
+typedef Onnx__TensorProto Tensor;
+
+/* One input of one node. */
+struct reader {
+	Node *node;
+	size_t input;
+	const char *copy; /* what it reads in the end; NULL: as before */
+	struct reader *next;
+	/* what owners_read found; without a call, or where it does not tell, nothing */
+	struct call *call;
+	struct module_tensor *reads; /* whose name the initializer has */
+	struct module_tensor *means; /* what stood there before the exporter merged equal ones */
+	bool nobody;                 /* none of the module's did */
+	struct reader *in_call;      /* the call's next */
+};
+
+/* An initializer while ties are looked at. */
+struct item {
+	Tensor *t;
+	size_t index; /* among the initializers */
+	struct reader *first, **end;
+	int nreader;
+	int64_t numel;
+	int width;                /* bytes of an element */
+	const unsigned char *raw; /* read on demand */
+	bool dropped;
+	struct item *next; /* in its bucket */
+};
+
+enum split_kind {
+	SPLIT_UNIFORM,
+	SPLIT_STACK,  /* readers in other layers of a stack only */
+	SPLIT_ASKED,  /* --untie */
+	SPLIT_UNSURE, /* for the message: of SPLIT_UNIFORM's */
+	SPLIT_KINDS
+};
+
+/* The copies of a kind, for one message. */
+struct told {
+	struct text list;
+	int n;
+};
+
+struct ties {
+	struct importer *im;
+	Onnx__GraphProto *graph;
+	struct names item;   /* name → struct item */
+	struct names bucket; /* matrices that may be each other's transpose → struct item */
+	struct names made;   /* copies by name → the struct item that they are copies of */
+	Tensor **added;      /* initializers to add, and their number */
+	size_t nadded;
+	Node **node; /* nodes to add */
+	size_t nnode;
+	struct told told[SPLIT_KINDS];
+	bool dropped; /* an initializer or node is to be taken away */
+};
+
+bool tensor_is_real(const Tensor *t);
+
+/* A reader of x, in the file's order. Requires calls_read. */
+void owners_add(struct ties *s, struct item *x, struct reader *r);
+/* What they mean, as PyTorch's calls say. Requires all of them. */
+enum status owners_read(struct ties *s);
+/* The name of reader r's own copy, or NULL: it keeps reading x. Readers of one parameter share one
+ * name. *unsure: it may be a parameter of which the file does not tell the name. */
+const char *owner_copy(const struct ties *s, const struct item *x, const struct reader *r,
+	enum split_kind kind, bool *unsure);
+/* Identity(initializer): how the older exporter keeps the name of one that it merged. */
+bool reader_is_alias(const struct ties *s, const struct reader *r);
+
+#endif
