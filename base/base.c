@@ -58,6 +58,7 @@ void diag_note(struct diag *d, const struct where *w, const char *hint, const ch
 
 enum status diag_nomem(struct diag *d)
 {
+	d->out_of_memory = true;
 	return diag_fail(d, ST_INTERNAL, NULL, NULL, "out of memory");
 }
 

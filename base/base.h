@@ -3,10 +3,16 @@
 #ifndef STINT_BASE_H
 #define STINT_BASE_H
 
+#include <float.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Constants are folded here as a step computes (16: half precision's matter). */
+#if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
+#error "numbers are computed with more bits than they have: compile with -msse2 -mfpmath=sse"
+#endif
 
 /* What every fallible function returns. The values are the process exit codes of the command line.
  */
@@ -46,6 +52,7 @@ struct diag {
 	void *user;
 	unsigned errors, warnings; /* counts so far */
 	enum status worst;         /* status of the first error, ST_OK if none */
+	bool out_of_memory;        /* diag_nomem was called: no bug of ours */
 };
 
 /* Report an error and return `status`, so that `return diag_fail(...)` reads well.
