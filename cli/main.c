@@ -3,6 +3,7 @@
 #include "cli/safe.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -90,6 +91,7 @@ int main(int argc, char **argv)
 	const char *no_color = getenv("NO_COLOR");
 	bool plain = (no_color && *no_color) || !isatty(STDERR_FILENO);
 	struct diag d = {.put = report, .user = &plain};
+	signal(SIGXFSZ, SIG_IGN); /* a file over the shell's limit: a failure to be told */
 	if (argc < 2) {
 		usage(stderr);
 		return ST_USAGE;
@@ -111,7 +113,7 @@ int main(int argc, char **argv)
 		snprintf(name, sizeof name, "stint %s", commands[i].name);
 		argv[1] = name;
 		enum status st = commands[i].run(argc - 1, (const char **)(argv + 1), &d);
-		if (fflush(stdout) != 0 && st == ST_OK)
+		if ((fflush(stdout) != 0 || ferror(stdout)) && st == ST_OK)
 			st = diag_fail(&d, ST_IO, NULL, NULL, "cannot write to standard output");
 		return (int)st;
 	}

@@ -51,7 +51,7 @@ enum status pipeline_budget(struct arena *a, const struct problem *problem, cons
 enum status plan_under(struct arena *a, const struct problem *problem, const struct options *o,
 	struct plan_options *options, struct plan **plan, struct diag *d);
 
-/* Write DIR: texts first, all or nothing; then build it unless --no-build. */
+/* Write DIR and build it unless --no-build: all of it or nothing (folder.h). */
 enum status output_write(struct pipeline *p, const char *dir);
 
 #endif
