@@ -135,7 +135,8 @@ void text_free(struct text *t);
 bool text_mentions(const char *text, const char *word);
 
 /* Write the whole text to `path` through a temporary file beside it, then rename: nothing
- * half-written stays. Reports to `d`. */
+ * half-written stays. A link's target is what is replaced; a device or a pipe is written to.
+ * Reports to `d`. */
 enum status text_save(const struct text *t, const char *path, struct diag *d);
 /* The whole file into arena memory, NUL-terminated; *len without the NUL. */
 enum status file_read(struct arena *a, const char *path, char **out, size_t *len, struct diag *d);
