@@ -3,37 +3,56 @@
 #include <signal.h>
 #include <stddef.h>
 
-enum { SIGNALS = 4 };
-static const int number[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+/* The signal that came, and whether a second one waits; the one piece of global state, because a
+ * handler has no other way. */
+static volatile sig_atomic_t asked, held;
 
-/* Global, because a handler has no other way. */
-static volatile sig_atomic_t seen;
-static struct sigaction before[SIGNALS];
+static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+enum { HANDLED = sizeof handled / sizeof *handled };
+static struct sigaction before[HANDLED];
 
-static void note(int signal)
+static void on_signal(int number)
 {
-	(void)signal;
-	seen = 1;
+	if (asked && !held && number != SIGHUP) { /* delivered once this handler returns */
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	asked = number;
+}
+
+void interrupt_listen(void)
+{
+	struct sigaction now, action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	if (sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+bool interrupt_asked(void)
+{
+	return asked != 0;
+}
+
+const char *interrupt_name(void)
+{
+	return asked == SIGINT ? "SIGINT" : asked == SIGTERM ? "SIGTERM" : "SIGHUP";
 }
 
 void interrupt_hold(void)
 {
-	const struct sigaction action = {.sa_handler = note};
-	seen = 0;
-	for (int i = 0; i < SIGNALS; i++) {
-		sigaction(number[i], NULL, &before[i]);
-		if (before[i].sa_handler != SIG_IGN) /* as nohup wants it */
-			sigaction(number[i], &action, NULL);
-	}
-}
-
-bool interrupt_seen(void)
-{
-	return seen != 0;
+	for (int i = 0; i < HANDLED; i++)
+		sigaction(handled[i], NULL, &before[i]);
+	asked = 0;
+	held = 1;
+	interrupt_listen();
 }
 
 void interrupt_release(void)
 {
-	for (int i = 0; i < SIGNALS; i++)
-		sigaction(number[i], &before[i], NULL);
+	for (int i = 0; i < HANDLED; i++)
+		sigaction(handled[i], &before[i], NULL);
+	held = 0;
 }

@@ -1,13 +1,20 @@
-/* Signals that end a program wait while something half-written has to go first. */
+/* Being asked to stop: SIGINT, SIGTERM and SIGHUP, for a command that saves first, or first removes
+ * what is half-written. */
 #ifndef STINT_CLI_INTERRUPT_H
 #define STINT_CLI_INTERRUPT_H
 
 #include <stdbool.h>
 
-/* From here to interrupt_release SIGINT, SIGTERM, SIGHUP and SIGPIPE are noted, where they are not
- * ignored already; calls that wait return EINTR then. Not nested. */
+/* From now on the first of them is noted, and a second SIGINT or SIGTERM ends the program at once.
+ * A second SIGHUP does not: a terminal that closes sends two. SIGHUP ignored from the start, as by
+ * nohup, stays so. A reader of our output that goes away does not end the program either. */
+void interrupt_listen(void);
+bool interrupt_asked(void);
+/* "SIGTERM" */
+const char *interrupt_name(void);
+/* The same for a while, in which a second signal waits, too: what has to be done is short. */
 void interrupt_hold(void);
-bool interrupt_seen(void);
+/* As it was before interrupt_hold. */
 void interrupt_release(void);
 
 #endif

@@ -15,6 +15,7 @@
 /* In a group of its own, so that all that make started can be ended. */
 static void become_make(const char *work, const char *log)
 {
+	signal(SIGPIPE, SIG_DFL);
 	const int in = open("/dev/null", O_RDONLY);
 	const int out = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
 	if (setpgid(0, 0) == 0 && in >= 0 && out >= 0 && dup2(in, STDIN_FILENO) >= 0 &&
@@ -72,7 +73,7 @@ enum status make_step(struct arena *a, const char *work, const char *dir, struct
 	if (pid > 0)
 		(void)setpgid(pid, pid); /* here too: whoever is first */
 	pid_t ended = pid > 0 ? 0 : -1;
-	while (ended == 0 && !interrupt_seen()) {
+	while (ended == 0 && !interrupt_asked()) {
 		ended = waitpid(pid, &status, WNOHANG);
 		if (ended == 0)
 			pause_ms(5);

@@ -134,7 +134,7 @@ static enum status write_parts(struct pipeline *p, const char *dir)
 		save_model, save_weights, save_texts, save_runtime, build};
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
 		TRY(part[i](p, dir));
-		if (interrupt_seen())
+		if (interrupt_asked())
 			return ST_INTERRUPTED;
 	}
 	return ST_OK;

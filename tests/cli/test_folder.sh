@@ -171,6 +171,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$STINT" $base -o $dir >out 2>err &
 		done
 		[ -s pid ] || fail "the compiler was not started"
 		kill -$signal $stint
+		kill -$signal $stint 2>/dev/null # a second one does not end it in the middle
 		wait $stint
 		got=$?
 		[ $got = 130 ] || fail "exit $got instead of 130 at SIG$signal"
