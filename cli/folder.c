@@ -164,6 +164,20 @@ enum status folder_check(
 
 /* --- Written beside --- */
 
+/* From where `work` is, free of links. */
+static enum status find_path(struct folder *f, struct diag *d)
+{
+	char *work = realpath(f->work, NULL);
+	if (!work)
+		return failed(f, d, "cannot create the folder");
+	const char *slash = strrchr(f->dir, '/');
+	*strrchr(work, '/') = '\0';
+	f->path = f->exists ? arena_strdup(f->arena, work)
+			    : path_in(f, work, slash ? slash + 1 : f->dir);
+	free(work);
+	return f->path ? ST_OK : diag_nomem(d);
+}
+
 enum status folder_begin(struct folder *f, struct diag *d)
 {
 	enum { TRIES = 100 }; /* folders that processes of this number left */
@@ -174,7 +188,7 @@ enum status folder_begin(struct folder *f, struct diag *d)
 			return diag_nomem(d);
 		if (mkdir(work, 0777) == 0) {
 			f->work = work;
-			return ST_OK;
+			return find_path(f, d);
 		}
 		if (errno != EEXIST)
 			break;

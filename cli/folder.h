@@ -8,6 +8,7 @@ struct folder {
 	struct arena *arena;
 	const char *dir;  /* as given, without slashes at its end */
 	const char *work; /* where it is written; NULL: nothing is */
+	const char *path; /* DIR's own, from the root, once work is made */
 	bool exists;      /* DIR does; `work` is inside then, on the same file system in any case */
 	bool ours;        /* what is in it was written by stint */
 };

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -13,13 +14,14 @@
 #include "cli/interrupt.h"
 
 /* In a group of its own, so that all that make started can be ended. */
-static void become_make(const char *work, const char *log)
+static void become_make(const char *work, const char *dir, const char *log)
 {
 	signal(SIGPIPE, SIG_DFL);
 	const int in = open("/dev/null", O_RDONLY);
 	const int out = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-	if (setpgid(0, 0) == 0 && in >= 0 && out >= 0 && dup2(in, STDIN_FILENO) >= 0 &&
-		dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0)
+	if (setenv("STINT_PLACE", dir, 1) == 0 && setpgid(0, 0) == 0 && in >= 0 && out >= 0 &&
+		dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+		dup2(out, STDERR_FILENO) >= 0)
 		execlp("make", "make", "-s", "-C", work, "step.so", (char *)NULL);
 	_exit(127);
 }
@@ -69,7 +71,7 @@ enum status make_step(struct arena *a, const char *work, const char *dir, struct
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	const pid_t pid = fork();
 	if (pid == 0)
-		become_make(work, log);
+		become_make(work, dir, log);
 	if (pid > 0)
 		(void)setpgid(pid, pid); /* here too: whoever is first */
 	pid_t ended = pid > 0 ? 0 : -1;

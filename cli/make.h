@@ -4,8 +4,9 @@
 
 #include "base/base.h"
 
-/* Builds step.so in `work`, which messages call `dir`. ST_INTERRUPTED with nothing of make left
- * running, when a signal came (interrupt.h); ST_IO with the compiler's words. */
+/* Builds step.so in `work`, which debug information and messages call `dir`. ST_INTERRUPTED with
+ * nothing of make left running, when a signal came (interrupt.h); ST_IO with the compiler's words.
+ */
 enum status make_step(struct arena *a, const char *work, const char *dir, struct diag *d);
 
 #endif

@@ -122,22 +122,17 @@ static enum status save_model(struct pipeline *p, const char *dir)
 				p->o->model, model, &p->o->import, p->imported->table, p->diag);
 }
 
-static enum status build(struct pipeline *p, const char *dir)
-{
-	return p->o->no_build ? ST_OK : make_step(p->arena, dir, p->o->out, p->diag);
-}
-
 /* The model first: the largest, and the one that may be refused. */
-static enum status write_parts(struct pipeline *p, const char *dir)
+static enum status write_parts(struct pipeline *p, const struct folder *f)
 {
 	static enum status (*const part[])(struct pipeline *, const char *) = {
-		save_model, save_weights, save_texts, save_runtime, build};
+		save_model, save_weights, save_texts, save_runtime};
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-		TRY(part[i](p, dir));
+		TRY(part[i](p, f->work));
 		if (interrupt_asked())
 			return ST_INTERRUPTED;
 	}
-	return ST_OK;
+	return p->o->no_build ? ST_OK : make_step(p->arena, f->work, f->path, p->diag);
 }
 
 enum status output_write(struct pipeline *p, const char *dir)
@@ -147,7 +142,7 @@ enum status output_write(struct pipeline *p, const char *dir)
 	interrupt_hold();
 	enum status st = folder_begin(&f, p->diag);
 	if (st == ST_OK)
-		st = write_parts(p, f.work);
+		st = write_parts(p, &f);
 	if (st == ST_OK)
 		st = folder_place(&f, p->diag);
 	folder_drop(&f);

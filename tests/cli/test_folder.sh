@@ -31,7 +31,7 @@ holds new $files step.so
 [ "$(stat -c %a new)" = 755 ] || fail "the folder's mode is $(stat -c %a new)"
 expect 0 stint $quick -o "with 'odd' * %s names/"
 holds "with 'odd' * %s names" $files
-expect 0 make -q -C new step.so
+expect 0 make -s -q -C new step.so
 expect 0 stint $quick -o "$(printf 'n%.0s' $(seq 255))"
 rm -r n?????*n "with 'odd' * %s names"
 clean new
@@ -61,7 +61,14 @@ expect 0 stint compile m.onnx --batch 2 --loss mse --optimizer sgd --target cuda
 present new/kernels.cu new/stint_rt_gpu.c
 expect 0 stint $quick -o new
 holds new $files ck "my notes" $objects
-rm -r new old.so
+# built beside, the debug information names this folder
+for dir in new "a 'new' one"; do
+	expect 0 env CFLAGS="-O0 -g" "$STINT" $base -o "$dir"
+	grep -qF "$PWD/$dir" "$dir/step.so" || fail "no debug information for $dir"
+	! grep -q '[.]stint-' "$dir/step.so" || fail "the temporary folder's name stays in $dir"
+	make -s -q -C "$dir" step.so || fail "$dir is not up to date"
+done
+rm -r new old.so "a 'new' one"
 
 # through a link, as ".", within a folder that nobody may write
 mkdir real sub

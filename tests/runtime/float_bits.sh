@@ -1,9 +1,13 @@
 #!/bin/sh
 # A step computes floats as floats, or is no step: where a compiler gives them more bits (the x87's) it refuses, and what the
 # Makefile says for an i386 gives a 64-bit step's very bits.
-#	float_bits.sh STINT SOURCE_ROOT [32]: with the last, the second half; 77: nothing is linked with -m32 here
+#	float_bits.sh STINT SOURCE_ROOT [64 | 32 [MODEL...]]: the halves of this; 77: nothing is linked with -m32 here
+# MODELs: mlp and, by hand, gpt.
 set -eu
 stint=$1 root=$2 half=${3:-64}
+shift 2
+[ $# = 0 ] || shift
+models=${*:-mlp}
 die()
 {
 	echo "float_bits.sh: $*" >&2
@@ -49,9 +53,8 @@ fi
 
 echo 'int main(void) { return 0; }' >empty.c
 gcc -m32 -fopenmp empty.c -o empty 2>log && ./empty || { echo "gcc -m32 links nothing here: gcc-multilib?"; exit 77; }
-emit mlp --optimizer adamw --batch 32
-emit gpt --optimizer sgd:lr=0.1,momentum=0.9 --batch 2 --budget min
-for model in mlp gpt; do
+for model in $models; do
+	emit "$model" --optimizer adamw --batch 4 --budget min
 	run gcc "$model" "$model.64"
 	run "gcc -m32" "$model" "$model.32"
 	[ "$(od -An -tu1 -j4 -N1 "$model/driver" | tr -d ' ')" = 1 ] || die "the 32-bit program is none"
