@@ -27,12 +27,14 @@ static const struct mark {
 
 static const char prefix[] = ".stint-"; /* of temporary folders */
 
-static enum status usage(const struct folder *f, struct diag *d, const char *name, const char *what)
+static enum status in_the_way(
+	const struct folder *f, struct diag *d, const char *name, const char *why, bool final)
 {
 	return diag_fail(d, ST_USAGE, &(struct where){.file = f->dir},
-		"choose another DIR, or pass --force: files of the names that stint writes are "
-		"replaced, others stay",
-		"'%s' is in the way: %s", name, what);
+		final ? "choose another DIR"
+		      : "choose another DIR, or pass --force: files of the names that stint writes "
+			"are replaced, others stay",
+		"'%s' is in the way: %s", name, why);
 }
 
 static enum status failed(const struct folder *f, struct diag *d, const char *what)
@@ -102,9 +104,10 @@ static enum status check_names(const struct folder *f, bool force, struct diag *
 		if (lstat(path, &st) != 0)
 			continue;
 		if (S_ISDIR(st.st_mode))
-			return usage(f, d, name, "it is a folder, which is never replaced");
+			return in_the_way(
+				f, d, name, "it is a folder, which is never replaced", true);
 		if (!f->ours && !force)
-			return usage(f, d, name, "stint did not write it");
+			return in_the_way(f, d, name, "stint did not write it", false);
 	}
 	return ST_OK;
 }
@@ -117,14 +120,14 @@ static enum status check_content(struct folder *f, bool force, struct diag *d)
 		if (!has_mark(f, &marks[i])) {
 			f->ours = false;
 			if (!force)
-				return usage(f, d, marks[i].name, "stint did not write it");
+				return in_the_way(
+					f, d, marks[i].name, "stint did not write it", false);
 		}
 	TRY(check_names(f, force, d));
 	TRY(first_file(f, &first, d));
-	return first && !f->ours && !force ? usage(f, d, first,
-						     "the folder is not empty, and stint did not "
-						     "make it")
-					   : ST_OK;
+	if (!first || f->ours || force)
+		return ST_OK;
+	return in_the_way(f, d, first, "the folder is not empty, and stint did not make it", false);
 }
 
 /* The folder that DIR is to be made in. */

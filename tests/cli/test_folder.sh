@@ -119,6 +119,7 @@ for force in "" --force; do
 	sum_of theirs >before.sum
 	expect 2 stint $quick $force -o theirs
 	said weights.safetensors folder
+	! grep -q -e --force err || fail "--force is advised, which would not help"
 	unchanged theirs
 done
 rm -r theirs
