@@ -249,10 +249,10 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 	print_includes(ks, t);
 	text_add(t, "\ntypedef %s real;\n\n", ks->graph->real == DT_F64 ? "double" : "float");
 	text_add(t, "enum { STINT_THREADS = %d };\n\n", ks->graph->target->threads);
+	text_puts(t, "#ifdef __FAST_MATH__\n"
+		     "#error \"-ffast-math would change the results with the compiler\"\n"
+		     "#endif\n\n");
 	text_puts(t,
-		"#ifdef __FAST_MATH__\n"
-		"#error \"-ffast-math would change the results with the compiler\"\n"
-		"#endif\n"
 		"/* 16 is of half precision: float and double are computed as what they are. */\n"
 		"#if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16\n"
 		"#error \"numbers are computed with more bits than they have, as the x87 does, "

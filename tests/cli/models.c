@@ -221,8 +221,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"scaled", scaled},
 		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
 		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
-		{"outside", outside}, {"large", large}, {"negative", negative}, {"old", old},
-		{"snake", snake}, {"outside", outside}};
+		{"large", large}, {"negative", negative}, {"old", old}, {"snake", snake},
+		{"outside", outside}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;
