@@ -215,79 +215,155 @@ void folder_drop(struct folder *f)
 
 /* --- Put in its place --- */
 
-/* A name that stint may write: whether it wrote it now, and how far the change of files got. */
+/* A file that stint may have written or has written now (`fresh`), also within a folder of DIR; and
+ * how far the change of files got. `made`: its folder was not there. */
 struct part {
 	const char *name;
-	bool fresh, out, in;
+	bool fresh, made, out, in;
 };
+
+struct parts {
+	struct part *item;
+	int n, cap;
+};
+
+static bool add_part(const struct folder *f, struct parts *p, const char *name, bool fresh)
+{
+	for (int i = 0; i < p->n; i++)
+		if (!strcmp(p->item[i].name, name)) {
+			p->item[i].fresh |= fresh;
+			return true;
+		}
+	if (p->n == p->cap) {
+		const int wider = p->cap ? 2 * p->cap : 64;
+		struct part *item = ARENA_ARRAY(f->arena, struct part, wider);
+		if (!item)
+			return false;
+		if (p->n)
+			memcpy(item, p->item, (size_t)p->n * sizeof *item);
+		*p = (struct parts){item, p->n, wider};
+	}
+	p->item[p->n++] = (struct part){.name = name, .fresh = fresh};
+	return true;
+}
+
+/* What is in `work`, or in its folder `sub`. */
+static bool add_fresh(const struct folder *f, struct parts *p, const char *sub)
+{
+	const struct dirent *e;
+	struct stat st;
+	const char *where = sub ? path_in(f, f->work, sub) : f->work;
+	DIR *dir = where ? opendir(where) : NULL;
+	bool ok = dir != NULL;
+	while (ok && (e = readdir(dir))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		const char *name = sub ? path_in(f, sub, e->d_name)
+				       : arena_strdup(f->arena, e->d_name);
+		const char *path = name ? path_in(f, f->work, name) : NULL;
+		ok = path && stat(path, &st) == 0 &&
+		     (!sub && S_ISDIR(st.st_mode) ? add_fresh(f, p, name)
+						  : add_part(f, p, name, true));
+	}
+	if (dir)
+		closedir(dir);
+	return ok;
+}
+
+static bool list_parts(const struct folder *f, struct parts *p)
+{
+	const char *name;
+	*p = (struct parts){0};
+	for (int i = 0; (name = own_name(i)); i++)
+		if (!add_part(f, p, name, false))
+			return false;
+	return add_fresh(f, p, NULL);
+}
 
 /* 0, or -1 and errno. */
 static int move(const struct folder *f, const char *name, const char *from, const char *to)
 {
+	struct stat st;
 	char *x = path_in(f, from, name), *y = path_in(f, to, name);
-	if (x && y)
-		return rename(x, y);
-	errno = ENOMEM;
-	return -1;
+	if (!x || !y) {
+		errno = ENOMEM;
+		return -1;
+	}
+	if (lstat(x, &st) == 0 && S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		return -1;
+	}
+	return rename(x, y);
 }
 
-/* All own names; NULL when out of memory. */
-static struct part *list_parts(const struct folder *f, int *n)
+/* The folder in `dir` that `name` is to be in: 1: made; 0: it was there; -1 and errno. */
+static int make_parent(const struct folder *f, const char *dir, const char *name)
 {
-	*n = 0;
-	while (own_name(*n))
-		++*n;
-	struct part *part = ARENA_ARRAY(f->arena, struct part, *n);
-	for (int i = 0; part && i < *n; i++) {
-		const char *path = path_in(f, f->work, own_name(i));
-		if (!path)
-			return NULL;
-		part[i] = (struct part){.name = own_name(i), .fresh = access(path, F_OK) == 0};
+	const char *slash = strchr(name, '/');
+	if (!slash)
+		return 0;
+	char *path = path_in(f, dir, name);
+	if (!path) {
+		errno = ENOMEM;
+		return -1;
 	}
-	return part;
+	*strrchr(path, '/') = '\0';
+	return mkdir(path, 0777) == 0 ? 1 : errno == EEXIST ? 0 : -1;
 }
 
 /* Out of DIR: all that stint wrote; from among others' files what is written again, and a step that
  * was compiled of it. Then the new files into it, step.so last. */
-static int change(const struct folder *f, struct part *part, int n, const char *old)
+static int change(const struct folder *f, struct parts *p, const char *old)
 {
-	for (int i = 0; i < n; i++) {
-		if (i > 0 && !f->ours && !part[i].fresh)
+	for (int i = 0; i < p->n; i++) {
+		struct part *x = &p->item[i];
+		if (i > 0 && !f->ours && !x->fresh)
 			continue;
-		part[i].out = !move(f, part[i].name, f->dir, old);
-		if (!part[i].out && errno != ENOENT)
+		const int made = make_parent(f, f->dir, x->name);
+		x->made = made > 0;
+		if (made < 0 || make_parent(f, old, x->name) < 0)
+			return -1;
+		x->out = !move(f, x->name, f->dir, old);
+		if (!x->out && errno != ENOENT)
 			return -1;
 	}
-	for (int i = n; i-- > 0;) {
-		part[i].in = part[i].fresh && !move(f, part[i].name, f->work, f->dir);
-		if (part[i].fresh && !part[i].in)
+	for (int i = p->n; i-- > 0;) {
+		struct part *x = &p->item[i];
+		x->in = x->fresh && !move(f, x->name, f->work, f->dir);
+		if (x->fresh && !x->in)
 			return -1;
 	}
 	return 0;
 }
 
-static void undo(const struct folder *f, const struct part *part, int n, const char *old)
+static void undo(const struct folder *f, const struct parts *p, const char *old)
 {
 	const int why = errno;
-	for (int i = 0; i < n; i++)
-		if (part[i].in)
-			(void)move(f, part[i].name, f->dir, f->work);
-	for (int i = n; i-- > 0;)
-		if (part[i].out)
-			(void)move(f, part[i].name, old, f->dir);
+	for (int i = 0; i < p->n; i++)
+		if (p->item[i].in)
+			(void)move(f, p->item[i].name, f->dir, f->work);
+	for (int i = p->n; i-- > 0;) {
+		const struct part *x = &p->item[i];
+		char *path = path_in(f, f->dir, x->name);
+		if (x->out)
+			(void)move(f, x->name, old, f->dir);
+		if (x->made && path) {
+			*strrchr(path, '/') = '\0';
+			(void)rmdir(path);
+		}
+	}
 	errno = why;
 }
 
 static enum status replace(const struct folder *f, struct diag *d)
 {
-	int n;
-	struct part *part = list_parts(f, &n);
+	struct parts p;
 	const char *old = path_in(f, f->work, "replaced");
-	if (!part || !old)
-		return diag_nomem(d);
-	if (mkdir(old, 0777) == 0 && change(f, part, n, old) == 0)
+	if (!old || !list_parts(f, &p))
+		return failed(f, d, "cannot replace what is in the folder");
+	if (mkdir(old, 0777) == 0 && change(f, &p, old) == 0)
 		return ST_OK;
-	undo(f, part, n, old);
+	undo(f, &p, old);
 	return failed(f, d, "cannot replace what is in the folder");
 }
 

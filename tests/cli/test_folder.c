@@ -65,7 +65,12 @@ static const char old_step[] = "/* old as C, written by stint. */";
 
 static void make_ours(const char *dir)
 {
+	char notes[300];
 	assert_int_equal(__real_mkdir(dir, 0777), 0);
+	snprintf(notes, sizeof notes, "%s/known", dir);
+	assert_int_equal(__real_mkdir(notes, 0777), 0);
+	write_file(dir, "known/part.h", "old");
+	write_file(dir, "known/notes", "theirs");
 	write_file(dir, "step.c", old_step);
 	write_file(dir, "step.so", "old");
 	write_file(dir, "kernels.cu", "old");
@@ -79,6 +84,9 @@ static void assert_old(const char *dir)
 	assert_file(dir, "kernels.cu", "old");
 	assert_file(dir, "notes", "theirs");
 	assert_file(dir, "weights.safetensors", NULL);
+	assert_file(dir, "known/part.h", "old");
+	assert_file(dir, "known/notes", "theirs");
+	assert_file(dir, "fresh", NULL);
 }
 
 static void assert_new(const char *dir)
@@ -88,6 +96,18 @@ static void assert_new(const char *dir)
 	assert_file(dir, "kernels.cu", NULL);
 	assert_file(dir, "notes", "theirs");
 	assert_file(dir, "weights.safetensors", "new");
+	assert_file(dir, "known/part.h", "new");
+	assert_file(dir, "known/notes", "theirs");
+	assert_file(dir, "fresh/part.h", "new");
+}
+
+/* A file in a folder of its own. */
+static void write_below(const char *dir, const char *folder)
+{
+	char path[300];
+	snprintf(path, sizeof path, "%s/%s", dir, folder);
+	assert_int_equal(__real_mkdir(path, 0777), 0);
+	write_file(path, "part.h", "new");
 }
 
 static enum status write_new(struct arena *a, const char *dir, struct diag *d)
@@ -99,6 +119,8 @@ static enum status write_new(struct arena *a, const char *dir, struct diag *d)
 		write_file(f.work, "step.c", "new");
 		write_file(f.work, "step.so", "new");
 		write_file(f.work, "weights.safetensors", "new");
+		write_below(f.work, "known");
+		write_below(f.work, "fresh");
 		st = folder_place(&f, d);
 	}
 	folder_drop(&f);
@@ -141,9 +163,9 @@ static void replaced_or_as_it_was(void **state)
 		assert_int_equal(d.errors, 1);
 		assert_old("out");
 	}
-	assert_true(n > 6); /* two folders, three files out, three in */
+	assert_true(n > 12); /* four folders, four files out, five in */
 	assert_new("out");
-	assert_int_equal(system("test $(ls -A out | wc -l) = 4"), 0);
+	assert_int_equal(system("test $(ls -A out | wc -l) = 6"), 0);
 	leave(dir);
 }
 
