@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- Diagnostics --- */
@@ -58,6 +59,7 @@ void diag_note(struct diag *d, const struct where *w, const char *hint, const ch
 
 enum status diag_nomem(struct diag *d)
 {
+	d->out_of_memory = true;
 	return diag_fail(d, ST_INTERNAL, NULL, NULL, "out of memory");
 }
 
@@ -265,29 +267,42 @@ static enum status io_fail(struct diag *d, const char *path, const char *what)
 	return diag_fail(d, ST_IO, &w, NULL, "cannot %s: %s", what, strerror(errno));
 }
 
-enum status text_save(const struct text *t, const char *path, struct diag *d)
+static bool write_all(const struct text *t, const char *path)
 {
-	if (t->failed)
-		return diag_nomem(d);
+	FILE *f = fopen(path, "wb");
+	bool ok = f && (t->len == 0 || fwrite(t->s, 1, t->len, f) == t->len);
+	return f && fclose(f) == 0 && ok;
+}
+
+static enum status save_beside(const struct text *t, const char *path, struct diag *d)
+{
 	struct text tmp = {0};
 	text_add(&tmp, "%s.tmp%ld", path, (long)getpid());
-	if (tmp.failed) {
-		text_free(&tmp);
-		return diag_nomem(d);
-	}
 	enum status st = ST_OK;
-	FILE *f = fopen(tmp.s, "wb");
-	if (!f) {
-		st = io_fail(d, path, "create");
-	} else {
-		bool ok = t->len == 0 || fwrite(t->s, 1, t->len, f) == t->len;
-		ok = fclose(f) == 0 && ok;
-		if (!ok || rename(tmp.s, path) != 0) {
-			st = io_fail(d, path, "write");
-			remove(tmp.s);
-		}
+	if (tmp.failed) {
+		st = diag_nomem(d);
+	} else if (!write_all(t, tmp.s) || rename(tmp.s, path) != 0) {
+		st = io_fail(d, path, "write");
+		remove(tmp.s);
 	}
 	text_free(&tmp);
+	return st;
+}
+
+enum status text_save(const struct text *t, const char *path, struct diag *d)
+{
+	struct stat at, entry;
+	if (t->failed)
+		return diag_nomem(d);
+	if (lstat(path, &entry) != 0 || stat(path, &at) != 0)
+		return save_beside(t, path, d);
+	if (!S_ISREG(at.st_mode))
+		return write_all(t, path) ? ST_OK : io_fail(d, path, "write");
+	if (!S_ISLNK(entry.st_mode))
+		return save_beside(t, path, d);
+	char *target = realpath(path, NULL);
+	enum status st = target ? save_beside(t, target, d) : io_fail(d, path, "write");
+	free(target);
 	return st;
 }
 

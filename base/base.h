@@ -3,10 +3,16 @@
 #ifndef STINT_BASE_H
 #define STINT_BASE_H
 
+#include <float.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Constants are folded here as a step computes (16: half precision's matter). */
+#if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
+#error "numbers are computed with more bits than they have: compile with -msse2 -mfpmath=sse"
+#endif
 
 /* What every fallible function returns. The values are the process exit codes of the command line.
  */
@@ -47,6 +53,7 @@ struct diag {
 	void *user;
 	unsigned errors, warnings; /* counts so far */
 	enum status worst;         /* status of the first error, ST_OK if none */
+	bool out_of_memory;        /* diag_nomem was called: no bug of ours */
 };
 
 /* Report an error and return `status`, so that `return diag_fail(...)` reads well.
@@ -129,7 +136,8 @@ void text_free(struct text *t);
 bool text_mentions(const char *text, const char *word);
 
 /* Write the whole text to `path` through a temporary file beside it, then rename: nothing
- * half-written stays. Reports to `d`. */
+ * half-written stays. A link's target is what is replaced; a device or a pipe is written to.
+ * Reports to `d`. */
 enum status text_save(const struct text *t, const char *path, struct diag *d);
 /* The whole file into arena memory, NUL-terminated; *len without the NUL. */
 enum status file_read(struct arena *a, const char *path, char **out, size_t *len, struct diag *d);

@@ -1,5 +1,6 @@
 /* stint compile MODEL.onnx --loss L --optimizer O [--budget SIZE] -o DIR */
 #include "cli/cli.h"
+#include "cli/folder.h"
 #include "cli/load.h"
 #include "cli/pipeline.h"
 #include "cli/report.h"
@@ -24,9 +25,14 @@ static void prepare_device(struct pipeline *p)
 static enum status compile(struct pipeline *p)
 {
 	const struct options *o = p->o;
-	if (!o->out)
+	struct folder folder;
+	if (!o->out || !*o->out)
 		return diag_fail(
 			p->diag, ST_USAGE, NULL, "for example -o build-dir", "no -o DIR given");
+	/* what would be refused at the end is refused now */
+	TRY(folder_check(p->arena, o->out, o->force, &folder, p->diag));
+	if (o->model)
+		TRY(import_copy_fits(o->model, p->diag));
 	TRY(pipeline_run(p));
 	TRY(output_write(p, o->out));
 	if (p->target.cuda && !o->no_build)

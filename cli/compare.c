@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/pipeline.h"
 #include "planner/json_text.h"
 
 struct row {
@@ -44,7 +45,7 @@ static enum status add_theirs(struct arena *a, struct comparison *c, const struc
 	*r = (struct row){.method = method, .segments = segments};
 	TRY(plan_make(a, c->p, &fixed, &r->plan, d));
 	r->budget = r->plan->arena_bytes;
-	return plan_check(c->p, r->plan, o->alignment, method, d);
+	return plan_own_check(c->p, r->plan, o->alignment, method, d);
 }
 
 static int larger_first(const void *x, const void *y)
@@ -75,7 +76,7 @@ static enum status add_ours(
 				c->row[i].ours = plan[k];
 	for (int k = 0; k < n; k++)
 		if (plan[k])
-			TRY(plan_check(c->p, plan[k], o->alignment, "plan", d));
+			TRY(plan_own_check(c->p, plan[k], o->alignment, "plan", d));
 	return ST_OK;
 }
 

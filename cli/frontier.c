@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "cli/pipeline.h"
+
 enum { MOST = 14 }; /* points, where nobody says how many */
 
 double frontier_percent(const struct view_frontier *f, int64_t budget)
@@ -63,7 +65,7 @@ enum status frontier_make(struct arena *a, const struct problem *p, const struct
 		point[i] = (struct view_point){.budget = budget[i], .bound = -1};
 		if (!plan[i])
 			continue;
-		TRY(plan_check(p, plan[i], o->alignment, "plan", d));
+		TRY(plan_own_check(p, plan[i], o->alignment, "plan", d));
 		f->once = problem_one_pass(p);
 		point[i].feasible = true;
 		point[i].arena = plan[i]->arena_bytes;

@@ -3,12 +3,17 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* The signal that came; the one piece of global state, because a handler has no other way. */
-static volatile sig_atomic_t asked;
+/* The signal that came, and whether a second one waits; the one piece of global state, because a
+ * handler has no other way. */
+static volatile sig_atomic_t asked, held;
+
+static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+enum { HANDLED = sizeof handled / sizeof *handled };
+static struct sigaction before[HANDLED];
 
 static void on_signal(int number)
 {
-	if (asked && number != SIGHUP) { /* delivered once this handler returns */
+	if (asked && !held && number != SIGHUP) { /* delivered once this handler returns */
 		signal(number, SIG_DFL);
 		raise(number);
 	}
@@ -34,4 +39,20 @@ bool interrupt_asked(void)
 const char *interrupt_name(void)
 {
 	return asked == SIGINT ? "SIGINT" : asked == SIGTERM ? "SIGTERM" : "SIGHUP";
+}
+
+void interrupt_hold(void)
+{
+	for (int i = 0; i < HANDLED; i++)
+		sigaction(handled[i], NULL, &before[i]);
+	asked = 0;
+	held = 1;
+	interrupt_listen();
+}
+
+void interrupt_release(void)
+{
+	for (int i = 0; i < HANDLED; i++)
+		sigaction(handled[i], &before[i], NULL);
+	held = 0;
 }

@@ -1,4 +1,5 @@
-/* Being asked to stop: SIGINT, SIGTERM and SIGHUP, for a command that saves first. */
+/* Being asked to stop: SIGINT, SIGTERM and SIGHUP, for a command that saves first, or first removes
+ * what is half-written. */
 #ifndef STINT_CLI_INTERRUPT_H
 #define STINT_CLI_INTERRUPT_H
 
@@ -11,5 +12,9 @@ void interrupt_listen(void);
 bool interrupt_asked(void);
 /* "SIGTERM" */
 const char *interrupt_name(void);
+/* The same for a while, in which a second signal waits, too: what has to be done is short. */
+void interrupt_hold(void);
+/* As it was before interrupt_hold. */
+void interrupt_release(void);
 
 #endif

@@ -1,8 +1,10 @@
 /* stint: the command table, messages on stderr, exit codes. */
 #include "cli/cli.h"
+#include "cli/internal.h"
 #include "cli/safe.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -90,6 +92,7 @@ int main(int argc, char **argv)
 	const char *no_color = getenv("NO_COLOR");
 	bool plain = (no_color && *no_color) || !isatty(STDERR_FILENO);
 	struct diag d = {.put = report, .user = &plain};
+	signal(SIGXFSZ, SIG_IGN); /* a file over the shell's limit: a failure to be told */
 	if (argc < 2) {
 		usage(stderr);
 		return ST_USAGE;
@@ -107,12 +110,15 @@ int main(int argc, char **argv)
 			continue;
 		if (commands[i].steps)
 			start_patiently(argv);
-		char name[32]; /* what --help calls the command */
+		char name[32], *own = argv[1]; /* what --help calls the command */
 		snprintf(name, sizeof name, "stint %s", commands[i].name);
 		argv[1] = name;
 		enum status st = commands[i].run(argc - 1, (const char **)(argv + 1), &d);
 		if ((fflush(stdout) != 0 || ferror(stdout)) && st == ST_OK)
 			st = diag_fail(&d, ST_IO, NULL, NULL, "cannot write to standard output");
+		argv[1] = own;
+		if (st == ST_INTERNAL)
+			internal_tell(argc - 1, argv + 1, &d);
 		return (int)st;
 	}
 	diag_fail(&d, ST_USAGE, NULL, "`stint --help` lists the commands", "unknown command '%s'",

@@ -361,7 +361,7 @@ static enum status own_strings(
 #define FLAG(name, var, text) {name, 0, POPT_ARG_NONE, &o->var, 0, text, NULL}
 /* clang-format on */
 
-enum { TABLE_MAX = 59 };
+enum { TABLE_MAX = 60 };
 
 /* Whether the command takes the option. */
 static bool belongs(const char *option, enum command_kind kind)
@@ -371,7 +371,7 @@ static bool belongs(const char *option, enum command_kind kind)
 		enum command_kind kind;
 	} only[] = {{"html", COMMAND_SHOW}, {"trace", COMMAND_SHOW}, {"onnx", COMMAND_SHOW},
 		{"steps", COMMAND_SHOW}, {"compare", COMMAND_PLAN}, {"points", COMMAND_FRONTIER},
-		{"svg", COMMAND_FRONTIER}};
+		{"svg", COMMAND_FRONTIER}, {"force", COMMAND_COMPILE}};
 	for (size_t i = 0; option && i < sizeof only / sizeof *only; i++)
 		if (!strcmp(option, only[i].name))
 			return kind == only[i].kind;
@@ -455,6 +455,7 @@ static void fill_table(
 			"evaluation computes the loss alone, not the model's outputs"),
 		FLAG("debug-arena", debug_arena, "poison dead ranges of the arena"),
 		FLAG("no-build", no_build, "do not run the C compiler"),
+		FLAG("force", force, "write into a folder that stint did not make"),
 		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),
 		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
 		STR("dump-after", dump_after,

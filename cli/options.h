@@ -27,7 +27,7 @@ struct options {
 	int nratio; /* --dropout NODE=P */
 	const struct dropout_ratio *ratio;
 	const char *const *ops; /* --ops, ended by NULL; NULL: none */
-	int keep_all, portable, dropout_off, debug_arena, no_build, no_outputs, json;
+	int keep_all, portable, dropout_off, debug_arena, no_build, no_outputs, json, force;
 };
 
 /* A byte budget as written. */

@@ -1,27 +1,13 @@
 /* DIR: everything a product needs to build and link the step without stint. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "cli/folder.h"
+#include "cli/interrupt.h"
+#include "cli/make.h"
 #include "cli/pipeline.h"
 #include "codegen/embedded.h"
 #include "runtime/safetensors.h"
 #include "runtime/stint_lib.h"
-
-static enum status make_folder(const char *dir, struct diag *d)
-{
-	struct stat st;
-	if (mkdir(dir, 0777) == 0)
-		return ST_OK;
-	if (errno == EEXIST && stat(dir, &st) == 0 && S_ISDIR(st.st_mode))
-		return ST_OK;
-	return diag_fail(d, ST_IO, &(struct where){.file = dir}, NULL,
-		"cannot create the folder: %s", strerror(errno));
-}
 
 static enum status save(struct pipeline *p, const char *dir, const char *name, struct text *t)
 {
@@ -88,8 +74,6 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 	const struct graph_problem *gp = p->train ? &p->train_problem : &p->eval_problem;
 	plan_print(gp->problem, p->train ? p->train_plan : p->eval_plan, &plan);
 	problem_print(gp->problem, &graph);
-	if (st == ST_OK)
-		st = make_folder(dir, p->diag);
 	struct {
 		const char *name;
 		struct text *text;
@@ -130,39 +114,44 @@ static enum status save_runtime(struct pipeline *p, const char *dir)
 	return ST_OK;
 }
 
-/* `make -C DIR`, its output shown only when it fails. */
-static enum status build(struct pipeline *p, const char *dir)
+static enum status save_model(struct pipeline *p, const char *dir)
 {
-	char *log = arena_printf(p->arena, "%s/build.log", dir);
-	if (!log)
-		return diag_nomem(p->diag);
-	pid_t pid = fork();
-	if (pid == 0) {
-		if (freopen(log, "w", stdout) && dup2(STDOUT_FILENO, STDERR_FILENO) >= 0)
-			execlp("make", "make", "-s", "-C", dir, "step.so", (char *)NULL);
-		_exit(127);
+	char *model = arena_printf(p->arena, "%s/model.onnx", dir);
+	return !model ? diag_nomem(p->diag)
+		      : import_copy_model(
+				p->o->model, model, &p->o->import, p->imported->table, p->diag);
+}
+
+/* The model first: the largest, and the one that may be refused. */
+static enum status write_parts(struct pipeline *p, const struct folder *f)
+{
+	static enum status (*const part[])(struct pipeline *, const char *) = {
+		save_model, save_weights, save_texts, save_runtime};
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+		TRY(part[i](p, f->work));
+		if (interrupt_asked())
+			return ST_INTERRUPTED;
 	}
-	int status;
-	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		return diag_fail(
-			p->diag, ST_IO, NULL, NULL, "cannot start make: %s", strerror(errno));
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-		unlink(log);
-		return ST_OK;
-	}
-	return diag_fail(p->diag, ST_IO, &(struct where){.file = dir},
-		"install make and a C compiler, or pass --no-build",
-		"the step did not compile; see %s", log);
+	return p->o->no_build ? ST_OK : make_step(p->arena, f->work, f->path, p->diag);
 }
 
 enum status output_write(struct pipeline *p, const char *dir)
 {
-	TRY(save_texts(p, dir));
-	TRY(save_runtime(p, dir));
-	TRY(save_weights(p, dir));
-	char *model = arena_printf(p->arena, "%s/model.onnx", dir);
-	if (!model)
-		return diag_nomem(p->diag);
-	TRY(import_copy_model(p->o->model, model, &p->o->import, p->imported->table, p->diag));
-	return p->o->no_build ? ST_OK : build(p, dir);
+	struct folder f;
+	TRY(folder_check(p->arena, dir, p->o->force, &f, p->diag));
+	interrupt_hold();
+	enum status st = folder_begin(&f, p->diag);
+	if (st == ST_OK)
+		st = write_parts(p, &f);
+	if (st == ST_OK)
+		st = folder_place(&f, p->diag);
+	folder_drop(&f);
+	interrupt_release();
+	const char *left = f.exists ? "nothing in it was changed" : "nothing of it was left";
+	const struct where w = {.file = dir};
+	if (st == ST_INTERRUPTED)
+		diag_fail(p->diag, st, &w, NULL, "interrupted; %s", left);
+	else if (st != ST_OK)
+		diag_note(p->diag, &w, NULL, "%s", left);
+	return st;
 }

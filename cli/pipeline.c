@@ -305,6 +305,15 @@ struct plan_options pipeline_options(const struct options *o)
 				      : PLAN_AUTO};
 }
 
+enum status plan_own_check(const struct problem *problem, const struct plan *plan,
+	int64_t alignment, const char *file, struct diag *d)
+{
+	const enum status st = plan_check(problem, plan, alignment, file, d);
+	return st != ST_INVALID ? st
+				: diag_fail(d, ST_INTERNAL, &(struct where){.file = file}, NULL,
+					  "the plan that was made breaks the rules of plans");
+}
+
 enum status plan_under(struct arena *a, const struct problem *problem, const struct options *o,
 	struct plan_options *options, struct plan **plan, struct diag *d)
 {
@@ -312,7 +321,7 @@ enum status plan_under(struct arena *a, const struct problem *problem, const str
 	TRY(pipeline_budget(a, problem, o, options, d));
 	enum status st = plan_make(a, problem, options, plan, d);
 	if (st == ST_OK)
-		st = plan_check(problem, *plan, options->alignment, "plan", d);
+		st = plan_own_check(problem, *plan, options->alignment, "plan", d);
 	return st;
 }
 
@@ -420,7 +429,7 @@ static enum status plan_one(struct pipeline *p, const struct graph_problem *gp,
 	const struct plan_options *options, struct plan **plan)
 {
 	TRY(plan_make(p->arena, gp->problem, options, plan, p->diag));
-	return plan_check(gp->problem, *plan, options->alignment, p->o->model, p->diag);
+	return plan_own_check(gp->problem, *plan, options->alignment, p->o->model, p->diag);
 }
 
 enum status pipeline_plan(struct pipeline *p)

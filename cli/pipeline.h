@@ -47,11 +47,15 @@ struct plan_options pipeline_options(const struct options *o);
 enum status pipeline_budget(struct arena *a, const struct problem *problem, const struct options *o,
 	struct plan_options *options, struct diag *d);
 
+/* plan_check of a plan that stint made: a breach is ST_INTERNAL, no fault of the model. */
+enum status plan_own_check(const struct problem *problem, const struct plan *plan,
+	int64_t alignment, const char *file, struct diag *d);
+
 /* Plan `problem` under `o->budget` as written, for --graph: sets *options' budget and *plan. */
 enum status plan_under(struct arena *a, const struct problem *problem, const struct options *o,
 	struct plan_options *options, struct plan **plan, struct diag *d);
 
-/* Write DIR: texts first, all or nothing; then build it unless --no-build. */
+/* Write DIR and build it unless --no-build: all of it or nothing (folder.h). */
 enum status output_write(struct pipeline *p, const char *dir);
 
 #endif

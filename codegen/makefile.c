@@ -42,10 +42,18 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 		gpu ? " -ldl" : "");
 	text_add(t, "CFLAGS ?= -O3%s%s -Wall -Wextra\n", *in->isa_flags ? " " : "", in->isa_flags);
 	text_puts(t,
+		"\n# On an i386 floats are computed as floats in these registers only; elsewhere "
+		"nothing.\n"
+		"SSE := $(shell echo __i386__ | $(CC) $(CFLAGS) -E -P -x c - 2>/dev/null | \\\n"
+		"\tgrep -qx 1 && echo -msse2 -mfpmath=sse)\n");
+	text_puts(t, "\n# What debug information calls this folder: stint compiles beside it.\n"
+		     "DEBUG_PATH = \"-fdebug-prefix-map=$$PWD=$${STINT_PLACE:-$$PWD}\"\n");
+	text_puts(t,
 		"\n# None of these changes a bit of the results; contraction into fma would, and "
 		"so is off.\n"
 		"STEP_FLAGS = -std=gnu11 -ffp-contract=off -fno-math-errno "
-		"-fno-trapping-math -fPIC");
+		"-fno-trapping-math -fPIC $(SSE) \\\n"
+		"\t$(DEBUG_PATH)");
 	text_puts(t, gpu ? " -DSTINT_WITH_GPU\n" : library ? " -DSTINT_WITH_LIB\n" : "\n");
 	text_add(t, "LIBS =%s -lm\n", gpu ? " -ldl" : library ? " -ldnnl" : "");
 	/* the library's primitives are made for a number of threads, set through OpenMP */

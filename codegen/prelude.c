@@ -168,7 +168,8 @@ bool kernels_mention(const struct kernels *ks, const char *word)
 
 static void print_includes(const struct kernels *ks, struct text *t)
 {
-	text_puts(t, "\n#include \"stint_step.h\"\n\n#include <math.h>\n#include <stdio.h>\n");
+	text_puts(t, "\n#include \"stint_step.h\"\n\n#include <float.h>\n#include "
+		     "<math.h>\n#include <stdio.h>\n");
 	if (ks->products)
 		text_puts(t, "#include <stdlib.h>\n");
 	if (kernels_mention(ks, "memcpy") || kernels_mention(ks, "memset") ||
@@ -251,6 +252,12 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 	text_puts(t, "#ifdef __FAST_MATH__\n"
 		     "#error \"-ffast-math would change the results with the compiler\"\n"
 		     "#endif\n\n");
+	text_puts(t,
+		"/* 16 is of half precision: float and double are computed as what they are. */\n"
+		"#if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16\n"
+		"#error \"numbers are computed with more bits than they have, as the x87 does, "
+		"and results would differ: compile with -msse2 -mfpmath=sse\"\n"
+		"#endif\n\n");
 	text_puts(t,
 		"#define KERNEL static __attribute__((noinline))\n"
 		"/* The schedule is calls only: compilers take more time to optimize it than all "

@@ -18,7 +18,8 @@ static void set_raw(Tensor *t, const void *data, size_t bytes)
 
 static enum status too_large(const struct model *m, struct diag *d)
 {
-	return diag_fail(d, ST_INVALID, &(struct where){.file = m->path}, NULL,
+	return diag_fail(d, ST_INVALID, &(struct where){.file = m->path},
+		"initializers of float16 take half the bytes of float",
 		"would be larger than 2 GiB with its data inside, which protobuf does not allow");
 }
 
@@ -108,15 +109,24 @@ static enum status list_tensors(const struct model *m, struct tensors *list, str
 	return list->failed ? diag_nomem(d) : ST_OK;
 }
 
-/* The sizes come first: no more is read than a file may hold. */
+/* No more is read than a file may hold. */
+static enum status check_sizes(const struct model *m, const struct tensors *list, struct diag *d)
+{
+	int64_t total = 0;
+	for (size_t i = 0; i < list->n; i++)
+		if (is_external(list->item[i]))
+			TRY(add_size(m, list->item[i], &total, d));
+		else if (!size_add(total, (int64_t)list->item[i]->raw_data.len, &total) ||
+			 total > INT32_MAX)
+			return too_large(m, d);
+	return ST_OK;
+}
+
 enum status model_take_in(const struct model *m, struct diag *d)
 {
 	struct tensors list = {.initializers = true, .attributes = true};
-	int64_t total = 0;
 	TRY(list_tensors(m, &list, d));
-	for (size_t i = 0; i < list.n; i++)
-		if (is_external(list.item[i]))
-			TRY(add_size(m, list.item[i], &total, d));
+	TRY(check_sizes(m, &list, d));
 	for (size_t i = 0; i < list.n; i++)
 		if (is_external(list.item[i]))
 			TRY(take_in(m, list.item[i], d));
@@ -134,6 +144,20 @@ enum status model_write(const struct model *m, const char *to, struct diag *d)
 	onnx__model_proto__pack(m->proto, bytes);
 	struct text t = {.s = (char *)bytes, .len = size};
 	return text_save(&t, to, d);
+}
+
+enum status import_copy_fits(const char *from, struct diag *d)
+{
+	struct model m;
+	struct tensors list = {.initializers = true, .attributes = true};
+	struct arena *a = arena_new();
+	enum status st = a ? model_read(a, from, &m, d) : diag_nomem(d);
+	if (st == ST_OK)
+		st = list_tensors(&m, &list, d);
+	if (st == ST_OK)
+		st = check_sizes(&m, &list, d);
+	arena_free(a);
+	return st;
 }
 
 enum status import_copy_model(const char *from, const char *to, const struct import_options *o,

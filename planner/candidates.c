@@ -51,8 +51,9 @@ enum status candidates_make(struct planner *pl)
 		return diag_nomem(pl->d);
 	if (!order_listed(x, pl->way, &q)) {
 		seq_free(&q);
-		return diag_fail(pl->d, ST_INTERNAL, NULL, NULL,
-			x->nomem ? "out of memory" : "the listed order of ops cannot run");
+		return x->nomem ? diag_nomem(pl->d)
+				: diag_fail(pl->d, ST_INTERNAL, NULL, NULL,
+					  "the listed order of ops cannot run");
 	}
 	pl->cand[pl->ncand++] = (struct candidate_seq){
 		.q = q, .cost = x->s.cost, .peak = x->s.peak};

@@ -228,9 +228,9 @@ enum status emit_plan(struct search *x, struct arena *a, const struct seq *q, co
 	struct arena *tmp = arena_new();
 	enum status st = ST_OK;
 	if (!tmp || !simulate(x, q, way, &x->s))
-		st = diag_fail(d, ST_INTERNAL, NULL, NULL,
-			x->nomem || !tmp ? "out of memory"
-					 : "the planner made a sequence that cannot run");
+		st = x->nomem || !tmp ? diag_nomem(d)
+				      : diag_fail(d, ST_INTERNAL, NULL, NULL,
+						"the planner made a sequence that cannot run");
 	if (st == ST_OK)
 		st = emit(&e, a, tmp, budget, d);
 	arena_free(tmp);

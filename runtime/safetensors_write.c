@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "stint_rt.h"
@@ -152,28 +153,38 @@ int safetensors_write(const char *path, const struct safetensors_entry *entry, i
 {
 	if (check(entry, n, message))
 		return 1;
-	size_t len = strlen(path) + 32;
+	struct stat st;
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { /* a rename would replace it */
+		snprintf(message, SAFETENSORS_MESSAGE,
+			"cannot write %.150s: it is no ordinary file", path);
+		return 1;
+	}
+	char *target = realpath(path, NULL); /* what a link leads to; NULL: nothing is there yet */
+	const char *to = target ? target : path;
+	size_t len = strlen(to) + 32;
 	char *tmp = malloc(len);
 	if (!tmp) {
 		snprintf(message, SAFETENSORS_MESSAGE, "out of memory");
+		free(target);
 		return 1;
 	}
-	snprintf(tmp, len, "%s.tmp%ld", path, (long)getpid());
+	snprintf(tmp, len, "%s.tmp%ld", to, (long)getpid());
 	FILE *f = fopen(tmp, "wb");
 	int rc = !f || put_all(f, entry, n, note, nnote);
 	if (f && fclose(f) != 0)
 		rc = 1;
 	if (!rc)
-		rc = rename(tmp, path) != 0;
+		rc = rename(tmp, to) != 0;
 	if (rc) {
 		snprintf(message, SAFETENSORS_MESSAGE, "cannot write %.150s: %s", path,
 			strerror(errno));
 		if (f)
 			remove(tmp);
 	} else {
-		snprintf(tmp, len, "%s", path);
+		snprintf(tmp, len, "%s", to);
 		sync_folder(tmp);
 	}
 	free(tmp);
+	free(target);
 	return rc;
 }

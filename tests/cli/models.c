@@ -166,6 +166,17 @@ static void large(struct model_test *t)
 	model_output(t, "y");
 }
 
+/* Values of 3 GB outside the file. */
+static void outside(struct model_test *t)
+{
+	linear(t);
+	for (int i = 0; i < 3; i++)
+		model_external(t,
+			model_tensor(
+				t, arena_printf(t->arena, "big%d", i), FLOAT_TYPE, "1000,1000,250"),
+			"big.bin", NULL, NULL);
+}
+
 static void negative(struct model_test *t)
 {
 	linear(t);
@@ -249,7 +260,7 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
 		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
 		{"large", large}, {"learned", learned}, {"negative", negative}, {"old", old},
-		{"snake", snake}, {"root", root}, {"masked", masked}};
+		{"snake", snake}, {"root", root}, {"masked", masked}, {"outside", outside}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

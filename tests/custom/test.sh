@@ -42,7 +42,7 @@ wrong nothing "\`body\` prints nothing"
 wrong ws "uses ws, but \`shape\` asks for no scratch"
 make_model blend m.onnx text
 expect 5 stint compile $base --ops more.so -o text
-said "build.log"
+said "did not compile" "error:"
 
 # a function that is linked in
 make_model blend m.onnx outside

@@ -91,6 +91,8 @@ static void copy_too_large(void **state)
 	enum status st = test_copy(t, test_path(t, "model.onnx"), test_path(t, "copy.onnx"));
 	assert_int_equal(st, ST_INVALID);
 	test_said(t, "larger than 2 GiB with its data inside");
+	assert_int_equal(import_copy_fits(test_path(t, "model.onnx"), &t->diag), ST_INVALID);
+	assert_int_equal(import_copy_fits(FIXTURES "/external.onnx", &t->diag), ST_OK);
 	assert_int_equal(access(test_path(t, "copy.onnx"), F_OK), -1);
 }
 
