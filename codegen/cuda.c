@@ -125,9 +125,20 @@ static void add_barriers(struct emit *e)
 	text_free(&with);
 }
 
-static int clamp_blocks(int64_t blocks)
+int cuda_clamp_blocks(int64_t blocks)
 {
 	return blocks < 1 ? 1 : blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
+}
+
+struct launch_shape cuda_shape_of_turns(int64_t turns, bool own_scratch, int threads)
+{
+	if (own_scratch)
+		return (struct launch_shape){
+			.blocks = 1, .threads = threads < BLOCK_THREADS ? threads : BLOCK_THREADS};
+	return (struct launch_shape){
+		.blocks = cuda_clamp_blocks((turns + BLOCK_THREADS - 1) / BLOCK_THREADS),
+		.threads = BLOCK_THREADS,
+		.spread = turns};
 }
 
 /* Of the stage's text, as its loops allow. */
@@ -141,7 +152,7 @@ static struct launch_shape shape_of(const struct emit *e)
 			: own_scratch && threads < BLOCK_THREADS ? threads
 								 : BLOCK_THREADS;
 	if (shape.threads > 1 && e->nloop <= 1 && outside != LOCAL && !own_scratch) {
-		shape.blocks = clamp_blocks((e->turns + BLOCK_THREADS - 1) / BLOCK_THREADS);
+		shape.blocks = cuda_clamp_blocks((e->turns + BLOCK_THREADS - 1) / BLOCK_THREADS);
 		shape.spread = e->turns;
 	}
 	return shape;
@@ -151,11 +162,11 @@ void cuda_end_stage(struct emit *e)
 {
 	if (e->tasks == 0)
 		add_barriers(e);
-	e->stage[e->nstage++] = e->tasks > 0
-					? (struct launch_shape){.blocks = clamp_blocks(e->tasks),
-						  .threads = e->task_threads,
-						  .turns = e->launch_turns}
-					: shape_of(e);
+	e->stage[e->nstage++] = e->tasks > 0 ? (struct launch_shape){.blocks = cuda_clamp_blocks(
+									     e->tasks),
+						       .threads = e->task_threads,
+						       .turns = e->launch_turns}
+					     : shape_of(e);
 	e->nloop = 0;
 	e->turns = e->tasks = e->launch_turns = 0;
 }
@@ -227,11 +238,14 @@ static void print_start(const struct kernels *ks, struct text *t)
 	text_puts(t, cuda_types_text);
 	text_puts(t, cuda_numbers_text);
 	text_puts(t, "\ntypedef float real;\n\n#define restrict __restrict__\n");
+	print_types(ks, t);
 	text_puts(t, turns_text);
 	text_puts(t, scratch_text);
 	if (kernels_mention(ks, "philox_lanes") || kernels_mention(ks, "stint_philox_at"))
 		print_philox(t);
-	print_pieces(ks, t);
+	print_sources_whole(&ks->helpers.sources, t);
+	if (kernels_mention(ks, "philox_lanes"))
+		text_puts(t, "#define philox_lanes stint_philox_lanes\n");
 	print_primitives(ks, t);
 }
 

@@ -110,7 +110,7 @@ struct attention_tiles {
 };
 void attention_cuda_shape(
 	struct emit *e, const struct attention *p, const struct attention_tiles *t);
-void attention_cuda_helpers(struct emit *e, const struct tensor *t);
+void attention_cuda_helpers(struct emit *e);
 /* The mask, dropout's control tensor, or pointers to nothing. */
 const char *attention_cuda_mask(struct emit *e, const struct attention *p, int input);
 const char *attention_cuda_control(struct emit *e, const struct attention *p, int input);

@@ -12,7 +12,6 @@
 
 #include "ops/attention.h"
 #include "ops/attention_cuda_text.h"
-#include "ops/block_text.h"
 #include "ops/dropout.h"
 #include "ops/gemm.h"
 
@@ -36,19 +35,16 @@ static void emit_numbers(struct emit *e, const char *name, const int64_t *v, int
 }
 
 /* What all texts read elements, write loops and make scores with. */
-void attention_cuda_helpers(struct emit *e, const struct tensor *t)
+void attention_cuda_helpers(struct emit *e)
 {
-	emit_helper(e, "element_text", element_text);
-	if (dtype_is_narrow(t->dtype))
-		emit_helper_on(e, "narrow_element_text", narrow_element_text, 1, &t);
 	emit_packs(e);
 	emit_helper(e, "attention_roll", attention_roll_text);
 	emit_helper(e, "attention_score", attention_score_text);
 }
 
-static void emit_helpers(struct emit *e, const struct tensor *t)
+static void emit_helpers(struct emit *e)
 {
-	attention_cuda_helpers(e, t);
+	attention_cuda_helpers(e);
 	emit_helper(e, "attention_tile", attention_tile_text);
 	emit_helper(e, "attention_noise", attention_noise_cuda_text);
 }
@@ -140,7 +136,7 @@ enum status attention_cuda_emit(struct emit *e, const struct node *n)
 	const int64_t parts = parts_of(p->dv);
 	if (attention_tensor_takes(p, n->in[IN_Q]))
 		return attention_tensor_emit(e, n);
-	emit_helpers(e, n->in[IN_Q]);
+	emit_helpers(e);
 	emit_helper(e, "attention_forward", attention_forward_cuda_text);
 	emit_shape(e, p, parts, p->batch * p->heads * div_up(p->tq, TILE) * parts, false);
 	attention_cuda_offsets(e, p);
@@ -168,15 +164,6 @@ void attention_cuda_given(struct emit *e, const struct node *n)
 		attention_cuda_mask(e, p, GRAD_MASK), attention_cuda_control(e, p, GRAD_CONTROL));
 }
 
-/* What has the narrow type, if there is any: q, or a gradient. */
-static const struct tensor *some_narrow(const struct node *n)
-{
-	const struct tensor *t = n->in[GRAD_Q];
-	for (int k = 0; k < n->nout && !dtype_is_narrow(t->dtype); k++)
-		t = n->out[k] ? n->out[k] : t;
-	return t;
-}
-
 enum status attention_grad_cuda_emit(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
@@ -185,7 +172,7 @@ enum status attention_grad_cuda_emit(struct emit *e, const struct node *n)
 	const int64_t queries = p->batch * p->heads * div_up(p->tq, TILE);
 	if (attention_tensor_takes(p, n->in[GRAD_Q]))
 		return attention_tensor_grad_emit(e, n);
-	emit_helpers(e, some_narrow(n));
+	emit_helpers(e);
 	emit_helper(e, "attention_given", attention_given_text);
 	emit_helper(e, "attention_grad", attention_grad_cuda_text);
 	emit_shape(e, p, parts, (keys + queries) * parts, node_has(n, GRAD_DLSE));
@@ -204,7 +191,7 @@ enum status attention_mask_cuda_emit(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
 	const int64_t planes = p->mask_dim[0] * p->mask_dim[1];
-	emit_helpers(e, n->in[GRAD_Q]);
+	emit_helpers(e);
 	emit_helper(e, "attention_given", attention_given_text);
 	emit_helper(e, "attention_grad", attention_grad_cuda_text);
 	emit_helper(e, "attention_mask", attention_mask_cuda_text);

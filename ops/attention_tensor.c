@@ -13,7 +13,6 @@
 #include "ops/attention_cuda_text.h"
 #include "ops/attention_tensor_grad_text.h"
 #include "ops/attention_tensor_text.h"
-#include "ops/block_text.h"
 #include "ops/gemm.h"
 
 enum {
@@ -86,7 +85,7 @@ static void emit_shape(
 
 static void emit_helpers(struct emit *e, const struct tensor *t)
 {
-	attention_cuda_helpers(e, t);
+	attention_cuda_helpers(e);
 	emit_helper(e, "attention_tensor_type",
 		t->dtype == DT_BF16 ? attention_bf16_text : attention_f16_text);
 	emit_helper_on(e, "attention_put_two", attention_put_two_text, 1, &t);
@@ -141,7 +140,7 @@ enum status attention_tensor_grad_emit(struct emit *e, const struct node *n)
 	const struct attention *p = n->param;
 	emit_helpers(e, n->in[GRAD_Q]);
 	emit_helper(e, "attention_given", attention_given_text);
-	emit_helper(e, "warp_text", warp_text);
+	emit_source(e, "block.cuh", 0, NULL);
 	emit_helper(e, "attention_shift", attention_shift_text);
 	emit_helper(e, "attention_flash_grad", attention_flash_grad_text);
 	emit_shape(e, p, 1, 16,

@@ -37,24 +37,4 @@ struct matvec {
 };
 void matvec_emit(struct emit *e, const struct matvec *v);
 
-static inline int64_t round_up(int64_t v, int64_t unit)
-{
-	return (v + unit - 1) / unit * unit;
-}
-
-static inline int64_t div_up(int64_t a, int64_t b)
-{
-	return (a + b - 1) / b;
-}
-
-static inline int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static inline int64_t max64(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 #endif

@@ -1,0 +1,3 @@
+/* All templates, for check.c. */
+#include "softmax.h"
+#include "softmax_grad.h"
