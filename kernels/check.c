@@ -1,5 +1,5 @@
-/* Every kernel of kernels/, compiled as a step compiles it, under all warnings; CMakeLists.txt does so for
- * each type that a step may have. */
+/* Every kernel of kernels/, compiled as a step compiles it, under all warnings; CMakeLists.txt does
+ * so for each type that a step may have. */
 enum { STINT_THREADS = 2 };
 
 #include "lanes.h"
