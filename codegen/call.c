@@ -155,22 +155,37 @@ static bool is_pointer(const struct call_arg *a)
 
 static void print_struct(struct emit *e, const struct call_struct *s)
 {
-	enum { WIDTH = 80 };
+	enum { WIDTH = 56 };
 	bool constant = true;
 	for (const struct call_field *f = s->field; f->name; f++)
 		constant = constant && !is_pointer(&f->value);
 	emit(e, "\t%sconst %s %s = {", constant ? "static " : "", s->type, s->name);
 	size_t line = e->out.len;
+	const char *comma = "";
 	for (const struct call_field *f = s->field; f->name; f++) {
+		if (f->value.kind == CALL_NONE)
+			continue;
 		const bool wrap = e->out.len - line > WIDTH;
-		if (f != s->field)
-			emit(e, wrap ? ",\n\t\t" : ", ");
+		emit(e, "%s%s", comma, wrap ? "\n\t\t" : *comma ? " " : "");
+		comma = ",";
 		if (wrap)
 			line = e->out.len;
 		emit(e, ".%s = ", f->name);
 		print_arg(e, &f->value);
 	}
 	emit(e, "};\n");
+}
+
+/* Whether a call before this one has made it: then it is the same. */
+static bool is_declared(struct emit *e, const struct call_struct *s)
+{
+	struct call_uses *u = e->uses;
+	for (int i = 0; i < u->nstruct; i++)
+		if (!strcmp(u->name[i], s->name))
+			return true;
+	if (u->nstruct < CALL_STRUCTS)
+		u->name[u->nstruct++] = s->name;
+	return false;
 }
 
 /* "softmax_rows_real_bf16(y0, x0, 10, from, to)" */
@@ -231,13 +246,14 @@ enum status call_kernel(struct emit *e, const struct kernel_call *c)
 	}
 	const char *suffix = emit_source(e, c->file, c->ntype, c->type);
 	for (const struct call_arg *a = c->args; a->kind != CALL_END; a++)
-		if (a->kind == CALL_STRUCT)
+		if (a->kind == CALL_STRUCT && (cuda || !is_declared(e, a->of)))
 			print_struct(e, a->of);
 	emit(e, "\t");
 	if (c->checked)
 		emit(e, "if (");
 	else if (c->turns)
-		emit(e, "%s(%" PRId64 ", ", emit_is_shared(e, c->work) ? "PARALLEL_TURNS" : "TURNS",
+		emit(e, "%s(%" PRId64 ", ",
+			c->turns > 1 && emit_is_shared(e, c->work) ? "PARALLEL_TURNS" : "TURNS",
 			c->turns);
 	print_call(e, c, suffix);
 	emit(e, c->checked ? ")\n\t\treturn 1;\n" : c->turns ? ");\n" : ";\n");

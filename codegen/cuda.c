@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "codegen/cuda_text.h"
-#include "codegen/embedded.h"
 #include "codegen/parts.h"
 
 /* --- How a kernel is launched --- */
@@ -193,21 +192,6 @@ static const char scratch_text[] =
 	"\t}\n"
 	"};\n";
 
-/* The runtime's header without its includes. */
-static void print_philox(struct text *t)
-{
-	for (const struct embedded_file *f = embedded_files(); f->name; f++) {
-		if (strcmp(f->name, "stint_philox.h") != 0)
-			continue;
-		for (const char *p = f->text; *p;) {
-			const size_t len = strcspn(p, "\n");
-			if (*p != '#')
-				text_write(t, p, len + (p[len] != '\0'));
-			p += len + (p[len] != '\0');
-		}
-	}
-}
-
 /* Whether kernels, or a piece behind it that they need, call for piece i. */
 static bool primitive_needed(const struct kernels *ks, size_t i)
 {
@@ -241,11 +225,7 @@ static void print_start(const struct kernels *ks, struct text *t)
 	print_types(ks, t);
 	text_puts(t, turns_text);
 	text_puts(t, scratch_text);
-	if (kernels_mention(ks, "philox_lanes") || kernels_mention(ks, "stint_philox_at"))
-		print_philox(t);
 	print_sources_whole(&ks->helpers.sources, t);
-	if (kernels_mention(ks, "philox_lanes"))
-		text_puts(t, "#define philox_lanes stint_philox_lanes\n");
 	print_primitives(ks, t);
 }
 

@@ -39,7 +39,10 @@ struct number {
 };
 
 /* --- call.c: of one node, while its hook runs --- */
+enum { CALL_STRUCTS = 8 };
 struct call_uses {
+	int nstruct; /* that calls have declared, by name */
+	const char *name[CALL_STRUCTS];
 	bool calls;  /* its text is calls */
 	bool *x, *y; /* by position */
 	bool ws;

@@ -26,8 +26,6 @@ static void print_includes(const struct kernels *ks, struct text *t)
 	text_puts(t, "\n");
 	if (ks->nlib)
 		text_puts(t, "#include \"stint_lib.h\"\n");
-	if (kernels_mention(ks, "philox_lanes"))
-		text_puts(t, "#include \"stint_philox.h\"\n");
 	text_puts(t, "#include \"stint_rt.h\"\n");
 }
 
@@ -67,7 +65,8 @@ bool kernels_begin(struct kernels *ks)
 	struct sources *s = &ks->helpers.sources;
 	s->arena = ks->arena;
 	return sources_add(s, "lanes.h", 0, NULL) && sources_add(s, "math.h", 0, NULL) &&
-	       sources_add(s, "narrow.h", 0, NULL) && sources_add(s, "turns.h", 0, NULL);
+	       sources_add(s, "narrow.h", 0, NULL) && sources_add(s, "philox.h", 0, NULL) &&
+	       sources_add(s, "turns.h", 0, NULL);
 }
 
 void print_types(const struct kernels *ks, struct text *t)
@@ -100,7 +99,5 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 		text_puts(t, "#include \"kernels/narrow.h\"\n");
 	else
 		print_sources(&ks->helpers.sources, t);
-	if (kernels_mention(ks, "philox_lanes"))
-		text_puts(t, "#define philox_lanes stint_philox_lanes\n");
 	print_debug(in, t);
 }

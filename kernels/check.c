@@ -2,10 +2,17 @@
  * so for each type that a step may have. */
 enum { STINT_THREADS = 2 };
 
+#include "conv.h"
+#include "conv_depth.h"
+#include "conv_direct.h"
+#include "conv_grad_w.h"
+#include "gemm.h"
 #include "lanes.h"
 #include "math.h"
 #include "narrow.h"
+#include "philox.h"
 #include "turns.h"
+#include "window.h"
 
 #define X real
 #define Y real

@@ -37,6 +37,16 @@
 #define EACH
 #endif
 
+/* Which thread this is. */
+static inline int thread_index(void)
+{
+#ifdef _OPENMP
+	return omp_get_thread_num();
+#else
+	return 0;
+#endif
+}
+
 /* All of them here. */
 #define TURNS(n, call)                                                                             \
 	do {                                                                                       \

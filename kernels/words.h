@@ -25,6 +25,13 @@ typedef float real;
 #endif
 #endif
 
+/* A function that kernels call, too long for a copy in each. */
+#ifdef __cplusplus
+#define PART static
+#else
+#define PART static __attribute__((unused))
+#endif
+
 #define R(x) ((real)(x))
 
 /* On any numbers; where one of them is a NaN, the second. */

@@ -15,7 +15,7 @@ LAYERS = {
     "codegen": {"base", "graph", "planner"},
     "ops": {"base", "graph", "codegen"},
     "kernels": set(),
-    "runtime": set(),
+    "runtime": {"kernels"},
     "cli": {"base", "graph", "import", "planner", "view", "codegen", "ops", "runtime"},
 }
 # The planner sees the graph in one adapter only.

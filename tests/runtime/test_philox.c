@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "runtime/dataset.h"
-#include "runtime/stint_philox.h"
+#include "kernels/philox.h"
 
 static void blocks_are_random123s(void **state)
 {
