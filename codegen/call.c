@@ -176,6 +176,32 @@ static void print_struct(struct emit *e, const struct call_struct *s)
 	emit(e, "};\n");
 }
 
+/* "struct shape {\n\t\tenum : int64_t { batch = 2, heads = 4 };" and "static constexpr real scale()
+ * ...": types of a function's own have no other constants. */
+static void print_traits(struct emit *e, const struct call_struct *s)
+{
+	enum { WIDTH = 70 };
+	const char *comma = "";
+	char buf[40];
+	emit(e, "\t%s %s {\n\t\tenum : int64_t {", s->type, s->name);
+	size_t line = e->out.len;
+	for (const struct call_field *f = s->field; f->name; f++) {
+		if (f->value.kind != CALL_INT)
+			continue;
+		const bool wrap = e->out.len - line > WIDTH;
+		emit(e, "%s%s%s = %" PRId64, comma, wrap ? "\n\t\t\t" : " ", f->name, f->value.i);
+		if (wrap)
+			line = e->out.len;
+		comma = ",";
+	}
+	emit(e, " };\n");
+	for (const struct call_field *f = s->field; f->name; f++)
+		if (f->value.kind == CALL_REAL)
+			emit(e, "\t\tstatic constexpr real %s() { return %s; }\n", f->name,
+				emit_real(e, f->value.v, buf));
+	emit(e, "\t};\n");
+}
+
 /* Whether a call before this one has made it: then it is the same. */
 static bool is_declared(struct emit *e, const struct call_struct *s)
 {
@@ -193,10 +219,14 @@ static void print_call(struct emit *e, const struct kernel_call *c, const char *
 {
 	const char *comma = "";
 	emit(e, "%s%s", c->function, suffix);
+	if (c->traits || c->nconstant)
+		emit(e, "<%s%s", c->traits ? c->traits->name : "",
+			c->traits && c->nconstant ? ", " : "");
 	for (int i = 0; i < c->nconstant; i++)
-		emit(e, "%s%" PRId64 "%s", i ? ", " : "<", c->constant[i],
-			i + 1 == c->nconstant ? ">" : "");
-	emit(e, "(");
+		emit(e, "%s%" PRId64, i ? ", " : "", c->constant[i]);
+	emit(e, c->traits || c->nconstant ? ">(" : "(");
+	for (int i = 0; i < 2 && c->shared[i]; i++, comma = ", ")
+		emit(e, "%sshared%d", comma, i);
 	for (const struct call_arg *a = c->args; a->kind != CALL_END; a++) {
 		if (a->kind == CALL_NONE)
 			continue;
@@ -248,6 +278,10 @@ enum status call_kernel(struct emit *e, const struct kernel_call *c)
 	for (const struct call_arg *a = c->args; a->kind != CALL_END; a++)
 		if (a->kind == CALL_STRUCT && (cuda || !is_declared(e, a->of)))
 			print_struct(e, a->of);
+	if (c->traits)
+		print_traits(e, c->traits);
+	for (int i = 0; i < 2 && c->shared[i]; i++)
+		emit(e, "\t__shared__ %s shared%d;\n", c->shared[i], i);
 	emit(e, "\t");
 	if (c->checked)
 		emit(e, "if (");

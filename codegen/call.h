@@ -109,6 +109,11 @@ struct kernel_call {
 	int threads;
 	int nconstant;
 	int64_t constant[CALL_CONSTANTS];
+	const struct call_struct *traits; /* what is constant of the node, as the first of them: a
+					   * type whose enumerators are the whole numbers, and whose
+					   * functions give the real ones */
+	const char
+		*shared[2]; /* types in a block's shared memory, the function's first arguments */
 	int64_t repeat; /* launched so many times; `turn` is appended to the arguments. 0: once */
 };
 enum status call_kernel(struct emit *e, const struct kernel_call *c);

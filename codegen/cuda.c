@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codegen/cuda_text.h"
 #include "codegen/parts.h"
 
 /* --- How a kernel is launched --- */
@@ -172,45 +171,6 @@ void cuda_end_stage(struct emit *e)
 
 /* --- The text --- */
 
-static const char turns_text[] =
-	"\n/* A loop's turns, shared among all threads of a launch. */\n"
-	"#define THREAD (blockIdx.x * (int64_t)blockDim.x + threadIdx.x)\n"
-	"#define THREADS (gridDim.x * (int64_t)blockDim.x)\n"
-	"#define ONCE(i, value) for (int64_t i = (value), i##_once = 1; i##_once; i##_once = 0)\n"
-	"#define thread_index() ((int)threadIdx.x) /* in a launch of one block */\n"
-	"#ifndef INT64_C\n"
-	"#define INT64_C(x) ((int64_t)(x))\n"
-	"#endif\n";
-
-static const char scratch_text[] =
-	"\n/* Scratch bytes, as elements of the type that is asked for. */\n"
-	"struct scratch {\n"
-	"\tvoid *at;\n"
-	"\ttemplate <class T> operator T *() const\n"
-	"\t{\n"
-	"\t\treturn (T *)at;\n"
-	"\t}\n"
-	"};\n";
-
-/* Whether kernels, or a piece behind it that they need, call for piece i. */
-static bool primitive_needed(const struct kernels *ks, size_t i)
-{
-	const size_t n = sizeof cuda_pieces / sizeof *cuda_pieces;
-	const char *word = cuda_pieces[i].words;
-	bool yes = kernels_mention(ks, word);
-	for (size_t k = i + 1; k < n && !yes; k++)
-		yes = text_mentions(cuda_pieces[k].text, word) && primitive_needed(ks, k);
-	return yes;
-}
-
-/* The functions in PTX, and what stands on them; each is called by one word. */
-static void print_primitives(const struct kernels *ks, struct text *t)
-{
-	for (size_t i = 0; i < sizeof cuda_pieces / sizeof *cuda_pieces; i++)
-		if (!strchr(cuda_pieces[i].words, '|') && primitive_needed(ks, i))
-			text_puts(t, cuda_pieces[i].text);
-}
-
 static void print_start(const struct kernels *ks, struct text *t)
 {
 	text_puts(t,
@@ -219,14 +179,8 @@ static void print_start(const struct kernels *ks, struct text *t)
 		" * Below: what kernels are written with, then each under its node's operator, "
 		"shapes\n"
 		" * and launch; step.c says which node of the model and which step calls it. */\n");
-	text_puts(t, cuda_types_text);
-	text_puts(t, cuda_numbers_text);
-	text_puts(t, "\ntypedef float real;\n\n#define restrict __restrict__\n");
 	print_types(ks, t);
-	text_puts(t, turns_text);
-	text_puts(t, scratch_text);
 	print_sources_whole(&ks->helpers.sources, t);
-	print_primitives(ks, t);
 }
 
 /* Parameters, `ws` as scratch, and the turn where a stage has several. */

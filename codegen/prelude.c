@@ -63,8 +63,10 @@ static void print_debug(const struct codegen_input *in, struct text *t)
 bool kernels_begin(struct kernels *ks)
 {
 	struct sources *s = &ks->helpers.sources;
+	const bool cuda = ks->graph->target->cuda;
 	s->arena = ks->arena;
-	return sources_add(s, "lanes.h", 0, NULL) && sources_add(s, "math.h", 0, NULL) &&
+	return (!cuda || sources_add(s, "primitives.cuh", 0, NULL)) &&
+	       sources_add(s, "lanes.h", 0, NULL) && sources_add(s, "math.h", 0, NULL) &&
 	       sources_add(s, "narrow.h", 0, NULL) && sources_add(s, "philox.h", 0, NULL) &&
 	       sources_add(s, "turns.h", 0, NULL);
 }

@@ -6,7 +6,7 @@
 
 /* One block of keys for one panel of queries: m, l and o are the largest score so far, the sum of
  * the exponentials relative to it, and the sum of values weighted with them, and with `noise`. */
-PART void NAMED(attention_step)(const struct attention *a, int64_t keys, const real *pv,
+KERNEL_PART void NAMED(attention_step)(const struct attention *a, int64_t keys, const real *pv,
 	int64_t packed, real *restrict s, const real *noise, real *restrict m, real *restrict l,
 	real *restrict o)
 {
@@ -43,7 +43,7 @@ PART void NAMED(attention_step)(const struct attention *a, int64_t keys, const r
 }
 
 /* A panel's rows of the output, and the logarithms of their sums. */
-PART void NAMED(attention_finish)(const struct attention *a, int64_t width, const real *m,
+KERNEL_PART void NAMED(attention_finish)(const struct attention *a, int64_t width, const real *m,
 	const real *l, real *o, X *y, real *lse)
 {
 	for (int64_t c = 0; c < a->dv; c++)
@@ -59,8 +59,8 @@ PART void NAMED(attention_finish)(const struct attention *a, int64_t width, cons
 }
 
 /* A block of queries, from i0 on, of one head. */
-PART void NAMED(attention_block)(const struct attention *a, const X *q, const X *k, const X *v,
-	const real *mask, const unsigned char *allow, const int64_t *control,
+KERNEL_PART void NAMED(attention_block)(const struct attention *a, const X *q, const X *k,
+	const X *v, const real *mask, const unsigned char *allow, const int64_t *control,
 	attention_noise_function *draw, X *y, real *lse, int64_t b, int64_t h, int64_t i0, real *w)
 {
 	const int64_t rows = MIN(a->tq - i0, a->block), panels = (rows + GEMM_NR - 1) / GEMM_NR;

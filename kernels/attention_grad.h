@@ -23,12 +23,12 @@ struct NAMED(attention_packed) {
 	real *pk, *pv, *kt, *s, *ds, *tanhs, *noise, *turned_s, *turned_ds;
 };
 
-PART int64_t NAMED(attention_round)(int64_t n)
+KERNEL_PART int64_t NAMED(attention_round)(int64_t n)
 {
 	return (n + GEMM_NR - 1) / GEMM_NR * GEMM_NR;
 }
 
-PART void NAMED(attention_layout)(
+KERNEL_PART void NAMED(attention_layout)(
 	const struct attention *a, struct NAMED(attention_packed) * p, real *w)
 {
 	const int64_t n = NAMED(attention_round)(MIN(a->block, a->tq)),
@@ -52,8 +52,9 @@ PART void NAMED(attention_layout)(
 }
 
 /* The queries [i0, i0 + rows) of head h. */
-PART void NAMED(attention_pack)(const struct attention *a, const struct NAMED(attention_grad) * g,
-	const struct NAMED(attention_packed) * p, int64_t b, int64_t h, int64_t i0, int64_t rows)
+KERNEL_PART void NAMED(attention_pack)(const struct attention *a,
+	const struct NAMED(attention_grad) * g, const struct NAMED(attention_packed) * p, int64_t b,
+	int64_t h, int64_t i0, int64_t rows)
 {
 	const X *q = g->q + b * a->q[0] + h * a->q[1] + i0 * a->q[2];
 	const int64_t at = b * a->o[0] + h * a->o[1] + i0 * a->o[2],
@@ -87,7 +88,7 @@ PART void NAMED(attention_pack)(const struct attention *a, const struct NAMED(at
 }
 
 /* A panel's probabilities in p->s and the gradients of its scores in p->ds. */
-PART void NAMED(attention_panel_grad)(const struct attention *a,
+KERNEL_PART void NAMED(attention_panel_grad)(const struct attention *a,
 	const struct NAMED(attention_grad) * g, const struct NAMED(attention_packed) * p, int64_t b,
 	int64_t h, int64_t i0, int64_t i, int64_t j, int64_t keys)
 {
@@ -125,7 +126,7 @@ PART void NAMED(attention_panel_grad)(const struct attention *a,
 }
 
 /* The columns of a panel as columns [at, at + width) of a left operand of `n`. */
-PART void NAMED(attention_turn)(
+KERNEL_PART void NAMED(attention_turn)(
 	int64_t keys, int64_t width, const real *s, int64_t n, int64_t at, real *restrict p)
 {
 	for (int64_t j = 0; j < keys; j += GEMM_MR, p += n * GEMM_MR) {
@@ -141,7 +142,7 @@ PART void NAMED(attention_turn)(
 }
 
 /* Whether any of the queries [i0, i0 + rows) sees any of the keys. */
-PART int NAMED(attention_meets)(
+KERNEL_PART int NAMED(attention_meets)(
 	const struct attention *a, int64_t i0, int64_t rows, int64_t j, int64_t keys)
 {
 	return j - (i0 + rows - 1) <= a->upper && j + keys - 1 - i0 >= a->lower;
@@ -149,8 +150,9 @@ PART int NAMED(attention_meets)(
 
 /* dk += the sum, over `some` queries from i0 on that see the keys, of turned probabilities (or
  * their gradients) and packed rows of width d. */
-PART void NAMED(attention_keys_grad)(const struct attention *a, int64_t i0, int64_t some, int64_t j,
-	int64_t keys, int64_t d, const real *turned, const real *rows, real *dk, int64_t stride)
+KERNEL_PART void NAMED(attention_keys_grad)(const struct attention *a, int64_t i0, int64_t some,
+	int64_t j, int64_t keys, int64_t d, const real *turned, const real *rows, real *dk,
+	int64_t stride)
 {
 	for (int64_t r = 0; r < keys; r += GEMM_MR) {
 		const int64_t few = MIN(keys - r, GEMM_MR), ahead = j + r - i0;
@@ -163,7 +165,7 @@ PART void NAMED(attention_keys_grad)(const struct attention *a, int64_t i0, int6
 }
 
 /* ATTENTION_TURN queries from i0 + at on, against one block of keys. */
-PART void NAMED(attention_turn_grad)(const struct attention *a,
+KERNEL_PART void NAMED(attention_turn_grad)(const struct attention *a,
 	const struct NAMED(attention_grad) * g, const struct NAMED(attention_packed) * p, int64_t b,
 	int64_t h, int64_t i0, int64_t at, int64_t some, int64_t j, int64_t keys)
 {
@@ -193,7 +195,7 @@ PART void NAMED(attention_turn_grad)(const struct attention *a,
 }
 
 /* What the queries from i0 on and the keys [j0, j1) of one head give each other. */
-PART void NAMED(attention_block_grad)(const struct attention *a,
+KERNEL_PART void NAMED(attention_block_grad)(const struct attention *a,
 	const struct NAMED(attention_grad) * g, int64_t b, int64_t h, int64_t i0, int64_t j0,
 	int64_t j1, real *w)
 {
@@ -223,8 +225,8 @@ PART void NAMED(attention_block_grad)(const struct attention *a,
 }
 
 /* Zeros for the gradients of keys [j0, j1) of head kv of k and v. */
-PART void NAMED(attention_clear)(const struct attention *a, const struct NAMED(attention_grad) * g,
-	int64_t b, int64_t kv, int64_t j0, int64_t j1)
+KERNEL_PART void NAMED(attention_clear)(const struct attention *a,
+	const struct NAMED(attention_grad) * g, int64_t b, int64_t kv, int64_t j0, int64_t j1)
 {
 	for (int64_t j = j0; j < j1; j++) {
 		real *dk = g->dk + b * a->k[0] + kv * a->k[1] + j * a->k[2];

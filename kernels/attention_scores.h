@@ -32,9 +32,9 @@ typedef void attention_noise_function(const struct attention *a, const int64_t *
 
 /* The scores of a panel, from the products of q (scaled before) and k; `tanhs` NULL or the soft
  * cap's; `tile`, where there is a mask of reals, is scratch of a panel's size. */
-PART void attention_scores(const struct attention *a, const real *mask, const unsigned char *allow,
-	int64_t b, int64_t h, int64_t i0, int64_t j0, int64_t keys, real *s, real *tanhs,
-	real *restrict tile)
+KERNEL_PART void attention_scores(const struct attention *a, const real *mask,
+	const unsigned char *allow, int64_t b, int64_t h, int64_t i0, int64_t j0, int64_t keys,
+	real *s, real *tanhs, real *restrict tile)
 {
 	const int64_t n = keys * GEMM_NR, width = MIN(a->tq - i0, GEMM_NR);
 	const int64_t at = b % a->period * a->mask[0] + h * a->mask[1] + i0 * a->mask[2] +
@@ -70,7 +70,7 @@ PART void attention_scores(const struct attention *a, const real *mask, const un
 }
 
 /* The keys [*from, *to) that any of the queries [i0, i1) sees; *from begins a block. */
-PART void attention_range(
+KERNEL_PART void attention_range(
 	const struct attention *a, int64_t i0, int64_t i1, int64_t *from, int64_t *to)
 {
 	const int64_t first = MAX(i0 + a->lower, 0), end = i1 + a->upper;
@@ -80,7 +80,7 @@ PART void attention_range(
 
 /* Of the keys [j, j + keys): how many from j on a panel of queries sees, in whole panels of keys.
  * The probabilities of the others are zeros, whose sums need not be computed. */
-PART int64_t attention_seen(const struct attention *a, int64_t i0, int64_t j, int64_t keys)
+KERNEL_PART int64_t attention_seen(const struct attention *a, int64_t i0, int64_t j, int64_t keys)
 {
 	const int64_t seen = i0 + GEMM_NR + a->upper - j;
 	return MIN((seen + GEMM_MR - 1) / GEMM_MR * GEMM_MR, keys);
@@ -93,8 +93,8 @@ static inline void attention_scale(int64_t n, real scale, real *x)
 }
 
 /* Dropout's factors for a panel: the numbers that the whole matrix of probabilities would get. */
-PART void attention_noise(const struct attention *a, const int64_t *control, int64_t b, int64_t h,
-	int64_t i0, int64_t j0, int64_t keys, real *noise)
+KERNEL_PART void attention_noise(const struct attention *a, const int64_t *control, int64_t b,
+	int64_t h, int64_t i0, int64_t j0, int64_t keys, real *noise)
 {
 	for (int64_t i = 0; i < GEMM_NR; i++) {
 		const int64_t at = ((b * a->heads + h) * a->tq + i0 + i) * a->tk + j0;
@@ -107,7 +107,8 @@ PART void attention_noise(const struct attention *a, const int64_t *control, int
 }
 
 /* The columns of a panel of d rows as rows of y, `stride` apart. */
-PART void attention_rows_real(int64_t d, int64_t width, const real *panel, real *y, int64_t stride)
+KERNEL_PART void attention_rows_real(
+	int64_t d, int64_t width, const real *panel, real *y, int64_t stride)
 {
 	int64_t c = 0;
 	for (; c + 4 <= d; c += 4)
@@ -118,7 +119,7 @@ PART void attention_rows_real(int64_t d, int64_t width, const real *panel, real 
 }
 
 /* The columns of a panel of d rows as rows of y, `stride` apart. */
-PART void attention_rows_narrow(
+KERNEL_PART void attention_rows_narrow(
 	int64_t d, int64_t width, const real *panel, narrow *y, int64_t stride)
 {
 	for (int64_t i = 0; i < width; i++)

@@ -8,7 +8,7 @@
 
 /* row[0..n): what the windows j, j+1, ... of the grid q see in a plane x of size d, in places
  * index * stride + f of each axis; 0 outside. */
-PART void conv_gather(int64_t n, int64_t j, const int64_t *q, const int64_t *stride,
+KERNEL_PART void conv_gather(int64_t n, int64_t j, const int64_t *q, const int64_t *stride,
 	const int64_t *f, const real *x, const int64_t *d, real *restrict row)
 {
 	const int64_t s = stride[2];
@@ -51,7 +51,7 @@ PART void conv_gather(int64_t n, int64_t j, const int64_t *q, const int64_t *str
 /* c[m][n] = (add: c +) the sum over `planes` planes of x and ntap taps: a's element of row i, plane
  * p and tap t is a[i * ars + p * acs + tap[t][3]]; column j + k is window j + k of the grid q,
  * displaced by tap[t]. */
-PART void conv_product(int64_t m, int64_t n, int64_t j, int64_t planes, int64_t ntap,
+KERNEL_PART void conv_product(int64_t m, int64_t n, int64_t j, int64_t planes, int64_t ntap,
 	const int64_t (*tap)[4], const real *a, int64_t ars, int64_t acs, const real *x,
 	const int64_t *d, const int64_t *q, const int64_t *stride, real *c, int64_t ldc, int add,
 	real *w)
@@ -93,8 +93,8 @@ PART void conv_product(int64_t m, int64_t n, int64_t j, int64_t planes, int64_t 
 }
 
 /* Channels y[0..m), windows j to j + n, from `planes` planes of x. */
-PART void conv_forward(const struct window *w, int64_t m, int64_t n, int64_t j, int64_t planes,
-	const real *weight, const real *x, real *y, int add, void *ws)
+KERNEL_PART void conv_forward(const struct window *w, int64_t m, int64_t n, int64_t j,
+	int64_t planes, const real *weight, const real *x, real *y, int add, void *ws)
 {
 	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
 	int64_t(*tap)[4] = (int64_t(*)[4])ws;
@@ -112,8 +112,9 @@ PART void conv_forward(const struct window *w, int64_t m, int64_t n, int64_t j, 
 
 /* Channels dx[0..m): of the elements whose index is `phase` modulo the stride, those numbered j to
  * j + most. They meet only the taps that hit them, so that no product is with a zero in between. */
-PART void conv_grad_x(const struct window *w, int64_t phase, int64_t m, int64_t most, int64_t j,
-	int64_t planes, const real *weight, int64_t channels, const real *dy, real *dx, void *ws)
+KERNEL_PART void conv_grad_x(const struct window *w, int64_t phase, int64_t m, int64_t most,
+	int64_t j, int64_t planes, const real *weight, int64_t channels, const real *dy, real *dx,
+	void *ws)
 {
 	static const int64_t one[3] = {1, 1, 1};
 	const int64_t all = w->kernel[0] * w->kernel[1] * w->kernel[2];

@@ -36,7 +36,7 @@ static inline void depth_dot(int64_t rows, int64_t n, int64_t row, int64_t step,
 
 /* dw of 16 channels. Image by image the channels of x and dy are turned into lanes, x within a
  * border of zeros. ws: lanes for x, for dy, and for the sums. */
-PART void depth_grad_w(const struct window *w, int64_t images, int64_t xstep, int64_t ystep,
+KERNEL_PART void depth_grad_w(const struct window *w, int64_t images, int64_t xstep, int64_t ystep,
 	const real *x, const real *dy, real *dw, real *ws)
 {
 	const int64_t rows = (w->out[1] - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] +

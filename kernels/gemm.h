@@ -15,8 +15,8 @@
 enum { GEMM_MR = 4, GEMM_NR = 8, GEMM_KC = 256, GEMM_MC = 96, GEMM_NC = 256 };
 /* c[GEMM_MR][GEMM_NR], of row stride ldc, = (add: c +) a panel of k columns times a panel of k
  * rows. */
-PART void gemm_tile(int64_t k, const real *restrict a, const real *restrict b, real *restrict c,
-	int64_t ldc, int add)
+KERNEL_PART void gemm_tile(int64_t k, const real *restrict a, const real *restrict b,
+	real *restrict c, int64_t ldc, int add)
 {
 	real s[GEMM_MR][GEMM_NR];
 	for (int i = 0; i < GEMM_MR; i++)
@@ -57,7 +57,7 @@ typedef real gemm_vec __attribute__((vector_size(GEMM_BYTES), aligned(sizeof(rea
 #endif
 /* c[GEMM_MR][GEMM_NR], of row stride ldc, = (add: c +) a panel of k columns times a panel of k
  * rows. */
-GEMM_CONTRACT PART void gemm_tile(int64_t k, const real *restrict a, const real *restrict b,
+GEMM_CONTRACT KERNEL_PART void gemm_tile(int64_t k, const real *restrict a, const real *restrict b,
 	real *restrict c, int64_t ldc, int add)
 {
 #ifdef __clang__
@@ -121,8 +121,8 @@ typedef gemm_int gemm_places __attribute__((vector_size(4 * sizeof(real))));
 #endif
 
 /* c = (add: c +) a product of packed panels, each `as` or `bs` terms long, of which k are added. */
-PART void gemm_part(int64_t m, int64_t n, int64_t k, const real *pa, int64_t as, const real *pb,
-	int64_t bs, real *c, int64_t ldc, int add)
+KERNEL_PART void gemm_part(int64_t m, int64_t n, int64_t k, const real *pa, int64_t as,
+	const real *pb, int64_t bs, real *c, int64_t ldc, int add)
 {
 	for (int64_t j0 = 0; j0 < n; j0 += GEMM_NR)
 		for (int64_t i0 = 0; i0 < m; i0 += GEMM_MR) {
@@ -149,8 +149,9 @@ static inline void gemm_macro(int64_t m, int64_t n, int64_t k, const real *pa, c
 }
 
 /* c[m][n] = (add: c +) a[m][k] b[k][n] by one thread. */
-PART void gemm_block(int64_t m, int64_t n, int64_t k, const real *a, int64_t ars, int64_t acs,
-	const real *b, int64_t brs, int64_t bcs, real *c, int64_t ldc, int add, real *w)
+KERNEL_PART void gemm_block(int64_t m, int64_t n, int64_t k, const real *a, int64_t ars,
+	int64_t acs, const real *b, int64_t brs, int64_t bcs, real *c, int64_t ldc, int add,
+	real *w)
 {
 	for (int64_t i = 0; !add && k == 0 && i < m; i++)
 		for (int64_t j = 0; j < n; j++)

@@ -35,7 +35,7 @@ static inline void OF_T(gemm_turn)(
 #endif
 
 /* Rows of a (row stride rs, column stride cs) as panels of GEMM_MR rows, filled up with zeros. */
-PART void OF_T(gemm_pack_a)(
+KERNEL_PART void OF_T(gemm_pack_a)(
 	int64_t m, int64_t k, const T *a, int64_t rs, int64_t cs, real *restrict p)
 {
 	for (int64_t i0 = 0; i0 < m; i0 += GEMM_MR, p += k * GEMM_MR) {
@@ -61,7 +61,7 @@ PART void OF_T(gemm_pack_a)(
 }
 
 /* Columns of b as panels of GEMM_NR columns, filled up with zeros. */
-PART void OF_T(gemm_pack_b)(
+KERNEL_PART void OF_T(gemm_pack_b)(
 	int64_t k, int64_t n, const T *b, int64_t rs, int64_t cs, real *restrict p)
 {
 	for (int64_t j0 = 0; j0 < n; j0 += GEMM_NR, p += k * GEMM_NR) {

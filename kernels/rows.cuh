@@ -6,6 +6,14 @@
 #include "block.cuh"
 #include "elements.cuh"
 
+/* Shared memory for sums over a row's threads, or a column's. */
+struct row_parts {
+	real part[BLOCK_WARPS];
+};
+struct column_parts {
+	real part[256];
+};
+
 /* A row has so many threads: those of a warp, or of a block of 256. */
 enum { ROW_WARP = 32, ROW_BLOCK = 256 };
 

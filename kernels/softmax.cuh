@@ -30,12 +30,12 @@ template <bool LOGS> static __device__ __forceinline__ real softmax_slope(real d
 }
 
 template <int LOGS, int N, int V, class Y, class X>
-static __device__ __forceinline__ void softmax_rows(Y *y, const X *x, int64_t rows, int64_t n)
+static __device__ __forceinline__ void softmax_rows(
+	row_parts &shared, Y *y, const X *x, int64_t rows, int64_t n)
 {
-	__shared__ real part[BLOCK_WARPS];
 	for (int64_t r = THREAD / N; r < rows; r += THREADS / N) {
 		const int64_t from = r * n, end = from + n;
-		const exponentials s = row_exponentials<N, V>(x, from, end, part);
+		const exponentials s = row_exponentials<N, V>(x, from, end, shared.part);
 		const real factor = softmax_factor<LOGS>(s);
 		for (int64_t i = row_start<N, V>(from); i < end; i += N * V) {
 			real v[V];
@@ -49,9 +49,8 @@ static __device__ __forceinline__ void softmax_rows(Y *y, const X *x, int64_t ro
 
 template <int LOGS, int N, int V, class Z, class X, class Y>
 static __device__ __forceinline__ void softmax_grad_rows(
-	Z *dx, const X *dy, const Y *y, int64_t rows, int64_t n)
+	row_parts &shared, Z *dx, const X *dy, const Y *y, int64_t rows, int64_t n)
 {
-	__shared__ real part[BLOCK_WARPS];
 	for (int64_t r = THREAD / N; r < rows; r += THREADS / N) {
 		const int64_t from = r * n, end = from + n;
 		real v[V], w[V], sum = 0;
@@ -62,7 +61,7 @@ static __device__ __forceinline__ void softmax_grad_rows(
 			for (int k = 0; k < V; k++)
 				sum += LOGS ? v[k] : v[k] * w[k];
 		}
-		sum = row_sum<N>(sum, part);
+		sum = row_sum<N>(sum, shared.part);
 		for (int64_t i = row_start<N, V>(from); i < end; i += N * V) {
 			load_span(v, dy, i, from, end, 0);
 			load_span(w, y, i, from, end, 0);
@@ -75,15 +74,15 @@ static __device__ __forceinline__ void softmax_grad_rows(
 
 template <int LOGS, int GROUPS, class Y, class X>
 static __device__ __forceinline__ void softmax_columns(
-	Y *y, const X *x, int64_t rows, int64_t n, int64_t inner)
+	column_parts &shared, Y *y, const X *x, int64_t rows, int64_t n, int64_t inner)
 {
-	__shared__ real part[256];
 	for (int64_t tile = blockIdx.x; tile < column_tiles<GROUPS>(rows * inner);
 		tile += gridDim.x) {
 		const int64_t column = column_number<GROUPS>(tile);
 		const bool inside = column < rows * inner;
 		const int64_t at = inside ? column_start(column, n, inner) : 0;
-		const exponentials s = column_exponentials<GROUPS>(x + at, inner, n, inside, part);
+		const exponentials s = column_exponentials<GROUPS>(
+			x + at, inner, n, inside, shared.part);
 		const real factor = softmax_factor<LOGS>(s);
 		for (int64_t c = column_group<GROUPS>(); c < n && inside; c += GROUPS)
 			put_value(y + at + c * inner,
@@ -92,10 +91,9 @@ static __device__ __forceinline__ void softmax_columns(
 }
 
 template <int LOGS, int GROUPS, class Z, class X, class Y>
-static __device__ __forceinline__ void softmax_grad_columns(
-	Z *dx, const X *dy, const Y *y, int64_t rows, int64_t n, int64_t inner)
+static __device__ __forceinline__ void softmax_grad_columns(column_parts &shared, Z *dx,
+	const X *dy, const Y *y, int64_t rows, int64_t n, int64_t inner)
 {
-	__shared__ real part[256];
 	for (int64_t tile = blockIdx.x; tile < column_tiles<GROUPS>(rows * inner);
 		tile += gridDim.x) {
 		const int64_t column = column_number<GROUPS>(tile);
@@ -106,7 +104,7 @@ static __device__ __forceinline__ void softmax_grad_columns(
 			const int64_t i = at + c * inner;
 			sum += LOGS ? get_value(dy[i]) : get_value(dy[i]) * get_value(y[i]);
 		}
-		sum = column_sum<GROUPS>(sum, part);
+		sum = column_sum<GROUPS>(sum, shared.part);
 		for (int64_t c = column_group<GROUPS>(); c < n && inside; c += GROUPS) {
 			const int64_t i = at + c * inner;
 			put_value(dx + i,

@@ -27,9 +27,9 @@ typedef float real;
 
 /* A function that kernels call, too long for a copy in each. */
 #ifdef __cplusplus
-#define PART static
+#define KERNEL_PART static
 #else
-#define PART static __attribute__((unused))
+#define KERNEL_PART static __attribute__((unused))
 #endif
 
 #define R(x) ((real)(x))

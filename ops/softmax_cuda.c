@@ -18,6 +18,7 @@ static enum status call(struct emit *e, const struct node *n, const char *rows_f
 				 : rows                ? rows_tasks(s->rows, shape)
 						       : columns_tasks(s->rows * s->inner, groups),
 			.threads = ROWS_THREADS,
+			.shared = {rows ? "row_parts" : "column_parts"},
 			.nconstant = rows ? 3 : 2,
 			.constant = {softmax_is_log(n), rows ? shape.threads : groups, shape.pack},
 			.args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_IF(grad, ARG_X(1)),

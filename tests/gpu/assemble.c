@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "codegen/cuda_text.h"
 #include "codegen/sources.h"
 #include "ops/channel_cuda_text.h"
 #include "ops/norm_cuda_text.h"
 
+struct cuda_piece {
+	const char *words, *text;
+};
 static const struct cuda_piece of_c[] = {
 	{"norm_load|norm_sums", norm_rows_text},
 	{"norm_forward", norm_forward_text},
@@ -25,14 +27,11 @@ static const struct cuda_piece of_c[] = {
 	{"batchnorm_moments", batchnorm_moments_text},
 	{"batchnorm_products", batchnorm_products_text},
 };
-enum {
-	CUDA = sizeof cuda_pieces / sizeof *cuda_pieces,
-	ALL = CUDA + sizeof of_c / sizeof *of_c,
-};
+enum { ALL = sizeof of_c / sizeof *of_c };
 
 static const struct cuda_piece *piece(int i)
 {
-	return i < CUDA ? &cuda_pieces[i] : &of_c[i - CUDA];
+	return &of_c[i];
 }
 
 static bool mentions(const char *text, const char *words)
@@ -51,9 +50,8 @@ static bool mentions(const char *text, const char *words)
 static bool print_files(struct arena *a, struct text *out)
 {
 	struct sources s = {.arena = a};
-	text_puts(out, "typedef float real;\n");
-	if (!sources_add(&s, "math.h", 0, NULL) || !sources_add(&s, "block.cuh", 0, NULL) ||
-		!sources_add(&s, "elements.cuh", 0, NULL))
+	if (!sources_add(&s, "primitives.cuh", 0, NULL) || !sources_add(&s, "math.h", 0, NULL) ||
+		!sources_add(&s, "block.cuh", 0, NULL) || !sources_add(&s, "elements.cuh", 0, NULL))
 		return false;
 	print_sources_whole(&s, out);
 	return true;
@@ -67,11 +65,8 @@ static bool print(struct arena *a, const char *body, struct text *out)
 		for (int k = i + 1; k < ALL && !need[i]; k++)
 			need[i] = need[k] && mentions(piece(k)->text, piece(i)->words);
 	}
-	for (int i = 0; i < CUDA; i++)
-		if (need[i] || i == 0)
-			text_puts(out, piece(i)->text);
 	const bool done = print_files(a, out);
-	for (int i = CUDA; i < ALL; i++)
+	for (int i = 0; i < ALL; i++)
 		if (need[i])
 			text_puts(out, piece(i)->text);
 	text_puts(out, body);
