@@ -1,5 +1,7 @@
 /* DIR: everything a product needs to build and link the step without stint. */
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/folder.h"
 #include "cli/interrupt.h"
@@ -46,6 +48,23 @@ static enum status save_weights(struct pipeline *p, const char *dir)
 	return ST_OK;
 }
 
+static enum status save_kernels(
+	struct pipeline *p, const char *dir, const struct source_files *kernels)
+{
+	const char *folder = arena_printf(p->arena, "%s/kernels", dir);
+	if (!folder)
+		return diag_nomem(p->diag);
+	if (mkdir(folder, 0777) != 0)
+		return diag_fail(p->diag, ST_IO, &(struct where){.file = folder}, NULL,
+			"cannot create the folder: %s", strerror(errno));
+	for (int i = 0; i < kernels->n; i++) {
+		struct text t = {0};
+		text_write(&t, kernels->file[i]->text, kernels->file[i]->len);
+		TRY(save(p, folder, kernels->file[i]->name, &t));
+	}
+	return ST_OK;
+}
+
 static enum status save_texts(struct pipeline *p, const char *dir)
 {
 	struct codegen_input in = {.name = p->name,
@@ -67,8 +86,9 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 	in.loss_options = p->o->loss;
 	if (!in.isa_flags)
 		return diag_nomem(p->diag);
+	struct source_files kernels;
 	struct text c = {0}, h = {0}, make = {0}, plan = {0}, graph = {0}, cu = {0}, string = {0};
-	enum status st = codegen_step(&in, &c, &h, &make, p->diag);
+	enum status st = codegen_step(&in, &c, &h, &make, &kernels, p->diag);
 	if (st == ST_OK && p->target.cuda)
 		st = codegen_kernels(&in, &cu, &string, p->diag);
 	const struct graph_problem *gp = p->train ? &p->train_problem : &p->eval_problem;
@@ -86,6 +106,8 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 		else
 			text_free(file[i].text);
 	}
+	if (st == ST_OK)
+		st = save_kernels(p, dir, &kernels);
 	if (st == ST_OK && p->train) {
 		plan_print(p->eval_problem.problem, p->eval_plan, &plan);
 		st = save(p, dir, "eval-plan.json", &plan);

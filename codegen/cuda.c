@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codegen/cuda_text.h"
-#include "codegen/embedded.h"
 #include "codegen/parts.h"
 
 /* --- How a kernel is launched --- */
@@ -125,9 +123,20 @@ static void add_barriers(struct emit *e)
 	text_free(&with);
 }
 
-static int clamp_blocks(int64_t blocks)
+int cuda_clamp_blocks(int64_t blocks)
 {
 	return blocks < 1 ? 1 : blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
+}
+
+struct launch_shape cuda_shape_of_turns(int64_t turns, bool own_scratch, int threads)
+{
+	if (own_scratch)
+		return (struct launch_shape){
+			.blocks = 1, .threads = threads < BLOCK_THREADS ? threads : BLOCK_THREADS};
+	return (struct launch_shape){
+		.blocks = cuda_clamp_blocks((turns + BLOCK_THREADS - 1) / BLOCK_THREADS),
+		.threads = BLOCK_THREADS,
+		.spread = turns};
 }
 
 /* Of the stage's text, as its loops allow. */
@@ -141,7 +150,7 @@ static struct launch_shape shape_of(const struct emit *e)
 			: own_scratch && threads < BLOCK_THREADS ? threads
 								 : BLOCK_THREADS;
 	if (shape.threads > 1 && e->nloop <= 1 && outside != LOCAL && !own_scratch) {
-		shape.blocks = clamp_blocks((e->turns + BLOCK_THREADS - 1) / BLOCK_THREADS);
+		shape.blocks = cuda_clamp_blocks((e->turns + BLOCK_THREADS - 1) / BLOCK_THREADS);
 		shape.spread = e->turns;
 	}
 	return shape;
@@ -151,70 +160,16 @@ void cuda_end_stage(struct emit *e)
 {
 	if (e->tasks == 0)
 		add_barriers(e);
-	e->stage[e->nstage++] = e->tasks > 0
-					? (struct launch_shape){.blocks = clamp_blocks(e->tasks),
-						  .threads = e->task_threads,
-						  .turns = e->launch_turns}
-					: shape_of(e);
+	e->stage[e->nstage++] = e->tasks > 0 ? (struct launch_shape){.blocks = cuda_clamp_blocks(
+									     e->tasks),
+						       .threads = e->task_threads,
+						       .turns = e->launch_turns}
+					     : shape_of(e);
 	e->nloop = 0;
 	e->turns = e->tasks = e->launch_turns = 0;
 }
 
 /* --- The text --- */
-
-static const char turns_text[] =
-	"\n/* A loop's turns, shared among all threads of a launch. */\n"
-	"#define THREAD (blockIdx.x * (int64_t)blockDim.x + threadIdx.x)\n"
-	"#define THREADS (gridDim.x * (int64_t)blockDim.x)\n"
-	"#define ONCE(i, value) for (int64_t i = (value), i##_once = 1; i##_once; i##_once = 0)\n"
-	"#define thread_index() ((int)threadIdx.x) /* in a launch of one block */\n"
-	"#ifndef INT64_C\n"
-	"#define INT64_C(x) ((int64_t)(x))\n"
-	"#endif\n";
-
-static const char scratch_text[] =
-	"\n/* Scratch bytes, as elements of the type that is asked for. */\n"
-	"struct scratch {\n"
-	"\tvoid *at;\n"
-	"\ttemplate <class T> operator T *() const\n"
-	"\t{\n"
-	"\t\treturn (T *)at;\n"
-	"\t}\n"
-	"};\n";
-
-/* The runtime's header without its includes. */
-static void print_philox(struct text *t)
-{
-	for (const struct embedded_file *f = embedded_files(); f->name; f++) {
-		if (strcmp(f->name, "stint_philox.h") != 0)
-			continue;
-		for (const char *p = f->text; *p;) {
-			const size_t len = strcspn(p, "\n");
-			if (*p != '#')
-				text_write(t, p, len + (p[len] != '\0'));
-			p += len + (p[len] != '\0');
-		}
-	}
-}
-
-/* Whether kernels, or a piece behind it that they need, call for piece i. */
-static bool primitive_needed(const struct kernels *ks, size_t i)
-{
-	const size_t n = sizeof cuda_pieces / sizeof *cuda_pieces;
-	const char *word = cuda_pieces[i].words;
-	bool yes = kernels_mention(ks, word);
-	for (size_t k = i + 1; k < n && !yes; k++)
-		yes = text_mentions(cuda_pieces[k].text, word) && primitive_needed(ks, k);
-	return yes;
-}
-
-/* The functions in PTX, and what stands on them; each is called by one word. */
-static void print_primitives(const struct kernels *ks, struct text *t)
-{
-	for (size_t i = 0; i < sizeof cuda_pieces / sizeof *cuda_pieces; i++)
-		if (!strchr(cuda_pieces[i].words, '|') && primitive_needed(ks, i))
-			text_puts(t, cuda_pieces[i].text);
-}
 
 static void print_start(const struct kernels *ks, struct text *t)
 {
@@ -224,15 +179,8 @@ static void print_start(const struct kernels *ks, struct text *t)
 		" * Below: what kernels are written with, then each under its node's operator, "
 		"shapes\n"
 		" * and launch; step.c says which node of the model and which step calls it. */\n");
-	text_puts(t, cuda_types_text);
-	text_puts(t, cuda_numbers_text);
-	text_puts(t, "\ntypedef float real;\n\n#define restrict __restrict__\n");
-	text_puts(t, turns_text);
-	text_puts(t, scratch_text);
-	if (kernels_mention(ks, "philox_lanes") || kernels_mention(ks, "stint_philox_at"))
-		print_philox(t);
-	print_pieces(ks, t);
-	print_primitives(ks, t);
+	print_types(ks, t);
+	print_sources_whole(&ks->helpers.sources, t);
 }
 
 /* Parameters, `ws` as scratch, and the turn where a stage has several. */

@@ -155,7 +155,7 @@ static int indent_here(const struct text *t)
  * results repeat: never measured. */
 static const double PARALLEL_WORK = 32768;
 
-static bool is_shared(const struct emit *e, double work)
+bool emit_is_shared(const struct emit *e, double work)
 {
 	return work >= PARALLEL_WORK && e->g->target->threads > 1 && !e->g->target->cuda;
 }
@@ -176,7 +176,7 @@ void emit_parallel(struct emit *e, double work, int collapse)
 {
 	char line[40];
 	snprintf(line, sizeof line, "PARALLEL_FOR(%d)", collapse < 1 ? 1 : collapse);
-	if (is_shared(e, work))
+	if (emit_is_shared(e, work))
 		emit_line(e, line);
 }
 
@@ -313,7 +313,7 @@ void emit_loop_each(struct emit *e, double work, bool inner, const struct emit_l
 		emit_loops(e, work, 1, loop);
 		return;
 	}
-	if (is_shared(e, work))
+	if (emit_is_shared(e, work))
 		emit_line(e, inner ? "EACH" : "PARALLEL_EACH");
 	emit_head(e, tabs, loop);
 }

@@ -12,10 +12,10 @@
  * (outputs; one that the node does not have has no name), `ws` (node_workspace bytes, 64-aligned,
  * where it asked for any). Elements: `real` (float or double), int64_t, unsigned char for DT_BOOL,
  * and bf16 or fp16 where the record allows it (narrow_in, narrow_out). Pointers do not overlap, but
- *for an output that runs in place of input k: then xk is no parameter but made from the output's
- *pointer, and the same text works. All sizes are printed as numbers: shapes are constants. Two
- *nodes whose bodies come out the same share one function, so nothing of a node's name or id belongs
- *in the text.
+ * for an output that runs in place of input k: then xk is no parameter but made from the output's
+ * pointer, and the same text works. All sizes are printed as numbers: shapes are constants. Two
+ * nodes whose bodies come out the same share one function, so nothing of a node's name or id
+ *belongs in the text.
  *
  * Available to the text: EXP LOG LOG1P SQRT POW TANH ERF NORMAL_CDF FABS FLOOR CEIL RINT TRUNC FMOD
  * SIN COS TAN ASIN ACOS ATAN SINH COSH ASINH ACOSH ATANH on `real`; `int_power(x, n)` on int64_t,
@@ -32,6 +32,7 @@
 
 #include "graph/op.h"
 
+struct call_uses;    /* what calls have used (codegen/call.h); codegen's own */
 struct emit_helpers; /* what emit_helper has gathered; codegen's own */
 
 /* How one launch is made: one of a kernel's stages. */
@@ -56,7 +57,8 @@ struct emit {
 	size_t stage_from;    /* where it begins in `out` */
 	int nstage;           /* stages that are complete */
 	struct launch_shape stage[STAGES_MAX];
-	bool c_only;                  /* emit_c_only was called */
+	bool c_only; /* emit_c_only was called */
+	struct call_uses *uses;
 	struct emit_helpers *helpers; /* NULL: emit_helper drops its text */
 };
 

@@ -68,6 +68,8 @@ static enum status body_of(
 		library_body(e, n, *lib, workspace);
 		return ST_OK;
 	}
+	if (g->target->cuda && n->op->emit_cuda)
+		return n->op->emit_cuda(e, n);
 	if (n->op->emit_c)
 		return n->op->emit_c(e, n);
 	if (n->op->traits & OP_POINTWISE)
@@ -99,24 +101,24 @@ static void add_param(struct kernel *k, struct text *t, char kind, int position,
  * proved that buffers live at the same step do not overlap, but for declared in-place pairs, and
  * such an input is no parameter: it is made from the output's pointer. */
 static void frame(struct kernel *k, const struct node *n, const int *in_place, const char *body,
-	struct text *params)
+	const struct call_uses *u, struct text *params)
 {
 	if (k->library)
 		text_puts(params, "stint_step *s");
 	for (int o = 0; o < n->nout; o++) {
-		bool used = n->out[o] && mentions(body, 'y', o);
-		for (int i = 0; i < n->nin && n->out[o]; i++)
+		bool used = n->out[o] && (u->calls ? u->y[o] : mentions(body, 'y', o));
+		for (int i = 0; i < n->nin && n->out[o] && !u->calls; i++)
 			used |= in_place[i] == o && mentions(body, 'x', i);
 		if (used)
 			add_param(k, params, 'y', o, emit_type(n->out[o]));
 	}
 	for (int i = 0; i < n->nin; i++) {
-		if (!n->in[i] || !mentions(body, 'x', i))
+		if (!n->in[i] || !(u->calls ? u->x[i] : mentions(body, 'x', i)))
 			continue;
 		if (in_place[i] < 0)
 			add_param(k, params, 'x', i, emit_type(n->in[i]));
 	}
-	if (text_mentions(body, "ws"))
+	if (u->calls ? u->ws : text_mentions(body, "ws"))
 		add_param(k, params, 'w', 0, NULL);
 	if (k->checked)
 		text_add(params, "%sint64_t *bad", params->len ? ", " : "");
@@ -247,9 +249,16 @@ static enum status kernel_from_body(struct kernels *ks, const struct node *n, co
 	k.arg = ARENA_ARRAY(ks->arena, struct kernel_arg, n->nin + n->nout + 1);
 	if (!k.arg)
 		return diag_nomem(ks->diag);
-	frame(&k, n, in_place, body, &params);
+	const struct call_uses *u = e->uses;
+	frame(&k, n, in_place, body, u, &params);
+	k.calls = u->calls;
+	k.nnumber = u->nnumber;
+	k.number = u->number;
 	enum status st = ST_OK;
-	if (!write_body(ks->arena, &k, n, in_place, body, &whole) || params.failed) {
+	if (u->calls)
+		text_puts(&whole, body);
+	if ((!u->calls && !write_body(ks->arena, &k, n, in_place, body, &whole)) || whole.failed ||
+		params.failed) {
 		st = diag_nomem(ks->diag);
 	} else {
 		*index = 0;
@@ -263,10 +272,23 @@ static enum status kernel_from_body(struct kernels *ks, const struct node *n, co
 	return st;
 }
 
+static void note_types(struct kernels *ks, int n, struct tensor *const *t)
+{
+	for (int i = 0; i < n; i++) {
+		ks->bf16 |= t[i] && t[i]->dtype == DT_BF16;
+		ks->fp16 |= t[i] && t[i]->dtype == DT_F16;
+	}
+}
+
 enum status kernel_find(struct kernels *ks, const struct graph *g, const struct node *n,
 	const int *in_place, int *index)
 {
-	struct emit e = {.g = g, .in_place = {-1, -1, -1, -1}, .helpers = &ks->helpers};
+	struct call_uses uses = {.x = ARENA_ARRAY(ks->arena, bool, n->nin + 1),
+		.y = ARENA_ARRAY(ks->arena, bool, n->nout + 1)};
+	struct emit e = {
+		.g = g, .in_place = {-1, -1, -1, -1}, .uses = &uses, .helpers = &ks->helpers};
+	if (!uses.x || !uses.y)
+		return diag_nomem(ks->diag);
 	for (int i = n->nin - 1; i >= 0; i--)
 		if (in_place[i] >= 0 && in_place[i] < 4)
 			e.in_place[in_place[i]] = i;
@@ -276,10 +298,14 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 	if (st == ST_OK && g->target->cuda && e.c_only)
 		st = diag_fail(
 			ks->diag, ST_INVALID, &w, "compile for --target c", "has no CUDA text yet");
-	if (st == ST_OK && lib < 0 && g->target->cuda)
+	if (st == ST_OK && uses.calls && (n->op->traits & OP_CHECKED))
+		emit(&e, "\treturn 0;\n");
+	if (st == ST_OK && lib < 0 && g->target->cuda && !uses.calls)
 		cuda_end_stage(&e);
 	if (st == ST_OK && e.out.failed)
 		st = diag_nomem(ks->diag);
+	note_types(ks, n->nin, n->in);
+	note_types(ks, n->nout, n->out);
 	if (st == ST_OK) {
 		struct kernel k = {.library = lib >= 0,
 			.launched = lib < 0 && g->target->cuda,

@@ -3,7 +3,8 @@
 
 static bool is_shared(const char *text)
 {
-	return text_mentions(text, "PARALLEL_FOR") || text_mentions(text, "PARALLEL_EACH");
+	return text_mentions(text, "PARALLEL_FOR") || text_mentions(text, "PARALLEL_EACH") ||
+	       text_mentions(text, "PARALLEL_TURNS");
 }
 
 static bool mentions_threads(const struct kernels *ks)
@@ -18,7 +19,7 @@ static bool mentions_threads(const struct kernels *ks)
 }
 
 /* What is linked, and with what. A GPU's libraries are found when the step is opened. */
-static void print_sources(bool gpu, bool library, struct text *t)
+static void print_source_names(bool gpu, bool library, struct text *t)
 {
 	text_add(t, "\nSOURCES = step.c stint_rt.c safetensors.c safetensors_write.c%s\n",
 		gpu       ? " kernels.c stint_rt_gpu_feed.c stint_rt_gpu.c stint_rt_gpu_bench.c "
@@ -64,15 +65,15 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 			     "-fopenmp)\n");
 	else
 		text_puts(t, "OPENMP =\n");
-	print_sources(gpu, library, t);
+	print_source_names(gpu, library, t);
 	text_puts(t, "OBJECTS = $(SOURCES:.c=.o)\n"
-		     "\nstep.so: $(SOURCES) $(wildcard *.h) Makefile\n"
+		     "\nstep.so: $(SOURCES) $(wildcard *.h kernels/*.h) Makefile\n"
 		     "\t$(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -DSTINT_SHARED -shared -o $@ "
 		     "$(SOURCES) $(LDFLAGS) $(LIBS)\n"
 		     "\nlibstep.a: $(OBJECTS)\n"
 		     "\trm -f $@\n"
 		     "\t$(AR) rcs $@ $(OBJECTS)\n"
-		     "\n%.o: %.c $(wildcard *.h) Makefile\n"
+		     "\n%.o: %.c $(wildcard *.h kernels/*.h) Makefile\n"
 		     "\t$(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -c -o $@ $<\n"
 		     "\n.PHONY: clean\n"
 		     "clean:\n"

@@ -3,6 +3,7 @@
 #define STINT_CODEGEN_PARTS_H
 
 #include "codegen/emit.h"
+#include "codegen/sources.h"
 #include "codegen/step.h"
 
 /* --- names.c: text of the model's, made harmless --- */
@@ -26,6 +27,27 @@ struct helper {
 struct emit_helpers {
 	struct arena *arena;
 	struct helper *first;
+	struct sources sources;
+};
+
+/* A number in a kernel's text that kernels of one form may differ in (sizes.c). */
+struct number {
+	size_t at, len;
+	char kind;     /* 'i' whole, 'f' float, 'd' double */
+	bool comment;  /* only people read it */
+	int parameter; /* from 1; 0: stays */
+};
+
+/* --- call.c: of one node, while its hook runs --- */
+enum { CALL_STRUCTS = 8 };
+struct call_uses {
+	int nstruct; /* that calls have declared, by name */
+	const char *name[CALL_STRUCTS];
+	bool calls;  /* its text is calls */
+	bool *x, *y; /* by position */
+	bool ws;
+	int nnumber, cap;
+	struct number *number;
 };
 
 struct kernel_arg {
@@ -42,6 +64,10 @@ struct kernel {
 	bool checked;  /* returns a status, takes `bad` */
 	bool library;  /* returns the library's code, takes `s` */
 	bool launched; /* a GPU's: returns the launch's code, takes `s` */
+	/* Of a text that is calls: the numbers that it may differ in; else they are looked for. */
+	bool calls;
+	int nnumber;
+	const struct number *number;
 	/* Its launches; the body has their texts with STAGE_END between. */
 	int nstage;
 	struct launch_shape stage[STAGES_MAX];
@@ -66,7 +92,8 @@ struct kernels {
 	struct lib_call *lib;
 	int64_t *lib_workspace;
 	struct emit_helpers helpers;
-	bool products; /* a gradient is a product that no step stores */
+	bool bf16, fp16; /* some values are stored so */
+	bool products;   /* a gradient is a product that no step stores */
 	/* --- updates.c --- */
 	int ngroup, nupdate_text;
 	struct update_group *group;
@@ -91,8 +118,10 @@ bool kernel_fails(const struct kernel *k);
 void print_signature(const struct kernel *k, struct text *t);
 bool kernels_mention(const struct kernels *ks, const char *word);
 void print_prelude(const struct kernels *ks, const struct codegen_input *in, struct text *t);
-/* The prelude's functions and macros that kernels mention, alone. */
-void print_pieces(const struct kernels *ks, struct text *t);
+/* What all kernels are written with. False when out of memory. */
+bool kernels_begin(struct kernels *ks);
+/* The step's types, for kernels/words.h. */
+void print_types(const struct kernels *ks, struct text *t);
 void print_helpers(const struct kernels *ks, struct text *t);
 void print_kernels(const struct kernels *ks, struct text *t);
 
@@ -104,6 +133,11 @@ void print_kernels(const struct kernels *ks, struct text *t);
  * together, and the shape of its launch; where threads have scratch of their own, it has as many
  * threads as the target. */
 void cuda_end_stage(struct emit *e);
+int cuda_clamp_blocks(int64_t blocks);
+/* Of independent turns, whose workers have scratch of their own or not. */
+struct launch_shape cuda_shape_of_turns(int64_t turns, bool own_scratch, int threads);
+/* Whether this much work is shared among threads. */
+bool emit_is_shared(const struct emit *e, double work);
 /* kernels.cu, and kernels.c, which holds it */
 void print_cuda_kernels(const struct kernels *ks, struct text *t);
 void print_cuda_string(const char *model, const struct text *kernels_cu, struct text *t);

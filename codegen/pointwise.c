@@ -7,14 +7,13 @@
  *
  * In CUDA a turn is a pack of neighbours along that loop, where all that is read and written lies
  * in whole packs: one access to memory for each, instead of one for each element. */
-#include "codegen/emit.h"
+#include "codegen/call.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "codegen/pack_text.h"
 #include "codegen/parts.h"
 
 struct nest {
@@ -300,7 +299,7 @@ static int64_t pack_of(const struct emit *e, const struct stages *x, const struc
 
 void emit_packs(struct emit *e)
 {
-	emit_helper(e, "packs_text", packs_text);
+	emit_source(e, "elements.cuh", 0, NULL);
 }
 
 /* A turn's body over a pack: all loads, the elements, the store. */

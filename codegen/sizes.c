@@ -21,13 +21,6 @@ enum {
 
 /* --- The numbers of a body --- */
 
-struct number {
-	size_t at, len;
-	char kind;     /* 'i' whole, 'f' float, 'd' double */
-	bool comment;  /* only people read it */
-	int parameter; /* from 1; 0: stays */
-};
-
 /* The walk through a body, character by character. */
 struct walk {
 	const char *s;
@@ -257,11 +250,14 @@ static bool make_form(struct arena *a, const struct kernel *k, int index, struct
 	struct text t = {0};
 	size_t at = 0;
 	f->kernel = index;
-	f->n = numbers_of(k->body, NULL);
+	f->n = k->calls ? k->nnumber : numbers_of(k->body, NULL);
 	f->number = ARENA_ARRAY(a, struct number, f->n);
 	if (!f->number)
 		return false;
-	numbers_of(k->body, f->number);
+	if (!k->calls)
+		numbers_of(k->body, f->number);
+	else if (f->n)
+		memcpy(f->number, k->number, (size_t)f->n * sizeof *f->number);
 	text_add(&t, "%d%d(%s)", k->checked, k->library, k->params);
 	for (int i = 0; i < f->n; i++) {
 		const struct number *x = &f->number[i];

@@ -40,6 +40,8 @@ static enum status same_residents(
 static enum status resolve(const struct codegen_input *in, struct kernels *ks,
 	struct schedule *train, struct schedule *eval)
 {
+	if (!kernels_begin(ks))
+		return diag_nomem(ks->diag);
 	if (!is_identifier(in->name))
 		return broken(ks->diag, "the model's name is no C identifier");
 	if (in->train.graph)
@@ -126,7 +128,7 @@ enum status codegen_kernels(const struct codegen_input *in, struct text *kernels
 }
 
 enum status codegen_step(const struct codegen_input *in, struct text *step_c, struct text *step_h,
-	struct text *makefile, struct diag *d)
+	struct text *makefile, struct source_files *kernels, struct diag *d)
 {
 	struct arena *a = arena_new();
 	if (!a)
@@ -140,6 +142,7 @@ enum status codegen_step(const struct codegen_input *in, struct text *step_c, st
 		print_step(t, &eval, &ks, in, step_c);
 		print_header(t, &eval, in, step_h);
 		print_makefile(&ks, in, makefile);
+		sources_files(&ks.helpers.sources, kernels);
 		if (step_c->failed || step_h->failed || makefile->failed)
 			st = diag_nomem(d);
 	}

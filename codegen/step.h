@@ -2,6 +2,7 @@
 #ifndef STINT_CODEGEN_STEP_H
 #define STINT_CODEGEN_STEP_H
 
+#include "codegen/sources.h"
 #include "planner/from_graph.h"
 #include "planner/plan.h"
 
@@ -19,9 +20,10 @@ struct codegen_input {
 	bool debug_arena;
 };
 
-/* The three files' texts. Deterministic. */
+/* The three files' texts, and the kernels' files that belong beside them, in the folder kernels/.
+ * Deterministic. */
 enum status codegen_step(const struct codegen_input *in, struct text *step_c, struct text *step_h,
-	struct text *makefile, struct diag *d);
+	struct text *makefile, struct source_files *kernels, struct diag *d);
 /* The kernels that a step for a GPU launches, kernels.cu, and kernels.c: the same text as a string
  * that step.c knows. Its graphs' target is CUDA. */
 enum status codegen_kernels(const struct codegen_input *in, struct text *kernels_cu,

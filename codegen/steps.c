@@ -60,8 +60,12 @@ void print_step_macros(
 	text_puts(t, "\n/* --- The schedule --- */\n\n"
 		     "#define REAL(place) ((real *)(arena + (place)))\n"
 		     "#define INT(place) ((int64_t *)(arena + (place)))\n"
-		     "#define BOOL(place) (arena + (place))\n\n"
-		     "/* Whoever looks on may want the step once more. */\n"
+		     "#define BOOL(place) (arena + (place))\n");
+	if (ks->bf16)
+		text_puts(t, "#define BF16(place) ((bf16 *)(arena + (place)))\n");
+	if (ks->fp16)
+		text_puts(t, "#define FP16(place) ((fp16 *)(arena + (place)))\n");
+	text_puts(t, "\n/* Whoever looks on may want the step once more. */\n"
 		     "static int wanted_again(const struct stint_probe *probe, int step)\n"
 		     "{\n"
 		     "\tif (probe->tick)\n"

@@ -323,6 +323,8 @@ struct op_def {
 	int64_t (*workspace)(const struct node *n, const struct target *t);
 	/* The C text: a function body (codegen/emit.h). */
 	enum status (*emit_c)(struct emit *e, const struct node *n);
+	/* The same for a GPU, where it has kernels of its own. NULL: emit_c's, a turn a thread. */
+	enum status (*emit_cuda)(struct emit *e, const struct node *n);
 
 	/* A loss or optimizer by PyTorch's name on the command line ("cross-entropy", "adamw"); its
 	 * `option` list holds the options and defaults. NULL otherwise. A loss node's inputs are

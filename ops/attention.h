@@ -100,26 +100,30 @@ enum status attention_cuda_emit(struct emit *e, const struct node *n);
 enum status attention_grad_cuda_emit(struct emit *e, const struct node *n);
 enum status attention_mask_cuda_emit(struct emit *e, const struct node *n);
 
-/* What CUDA texts share. Tiles of `rows` queries, or keys; `more`: enumerators behind a comma, and
- * `members`: functions of the shape that are a text's own. */
+/* What they share. Tiles of `rows` queries, or keys; `more`: fields of the shape that are a
+ * kernel's own. */
+enum { ATTENTION_FIELDS = 56 };
 struct attention_tiles {
-	int rows, threads;
+	int rows, nmore;
 	int64_t tasks, parts;
 	bool shifted; /* the gradient of lse is given */
-	const char *more, *members;
+	const struct call_field *more;
 };
-void attention_cuda_shape(
-	struct emit *e, const struct attention *p, const struct attention_tiles *t);
-void attention_cuda_helpers(struct emit *e, const struct tensor *t);
-/* The mask, dropout's control tensor, or pointers to nothing. */
-const char *attention_cuda_mask(struct emit *e, const struct attention *p, int input);
-const char *attention_cuda_control(struct emit *e, const struct attention *p, int input);
-/* Declares `g`, of what a gradient reads. */
-void attention_cuda_given(struct emit *e, const struct node *n);
-void attention_cuda_offsets(struct emit *e, const struct attention *p);
-/* "x0 + OFFSET0": where operand `which` begins in a tensor. */
-const char *attention_cuda_part(
-	struct emit *e, const struct attention *p, char letter, int k, int which);
+struct attention_traits {
+	struct call_field field[ATTENTION_FIELDS];
+	struct call_struct s;
+};
+const struct call_struct *attention_cuda_shape(
+	const struct attention *p, const struct attention_tiles *t, struct attention_traits *out);
+/* `c` with the forward kernels' arguments. */
+enum status attention_cuda_forward(struct emit *e, const struct node *n, struct kernel_call c);
+/* What a gradient reads: kernels' `struct attention_given`. */
+struct attention_given {
+	struct call_field field[10];
+	struct call_struct s;
+	char type[64];
+};
+const struct call_struct *attention_cuda_given(const struct node *n, struct attention_given *out);
 
 /* attention_tensor.c: on tensor cores. */
 /* Whether its texts can do it, where q is `t`; else attention_cuda.c's do. */

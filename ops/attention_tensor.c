@@ -1,5 +1,5 @@
 /* Attention's kernels for a GPU's tensor cores, in bf16 and fp16: which shapes, how the work is
- * cut, and the launches. The functions are in attention_tensor_text.h: FlashAttention-2 (Dao,
+ * cut, and the launches. The functions are kernels/attention_tensor.cuh's: FlashAttention-2 (Dao,
  * "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023, arXiv
  * 2307.08691).
  *
@@ -10,10 +10,6 @@
 #include <stdio.h>
 
 #include "ops/attention.h"
-#include "ops/attention_cuda_text.h"
-#include "ops/attention_tensor_grad_text.h"
-#include "ops/attention_tensor_text.h"
-#include "ops/block_text.h"
 #include "ops/gemm.h"
 
 enum {
@@ -67,31 +63,24 @@ static bool is_plain(const struct attention *p)
 	return !p->masked && !p->mask_bool && !(p->softcap > 0) && p->scale > 0;
 }
 
-/* The shape of a kernel whose warps have `strips` strips each. */
-static void emit_shape(
-	struct emit *e, const struct attention *p, int strips, int step, struct attention_tiles t)
-{
-	char number[40];
-	t.parts = 1;
-	t.rows = t.threads / 32 * strips * STRIP;
-	t.more = emit_text(e,
-		"\n\t\t\trows = %d, columns = %d, threads = %d, strips = %d, step = %d, "
-		"pitch = %lld, kwidth = %lld, vwidth = %lld, plain = %d,",
-		t.rows, columns_of(p), t.threads, strips, step, (long long)(width_of(p) + VECTOR),
-		(long long)round_up(p->d, STRIP), (long long)round_up(p->dv, STRIP), is_plain(p));
-	t.members = emit_text(e, "\t\tstatic constexpr real power() { return %s; }\n",
-		emit_real(e, p->scale * M_LOG2E, number));
-	attention_cuda_shape(e, p, &t);
-}
+enum { SHAPE_MORE = 10 };
 
-static void emit_helpers(struct emit *e, const struct tensor *t)
+/* What the tensor cores' kernels want to know besides: their warps have `strips` strips each. */
+static void add_more(const struct attention *p, int strips, int threads, int step,
+	struct attention_tiles *t, struct call_field more[SHAPE_MORE])
 {
-	attention_cuda_helpers(e, t);
-	emit_helper(e, "attention_tensor_type",
-		t->dtype == DT_BF16 ? attention_bf16_text : attention_f16_text);
-	emit_helper_on(e, "attention_put_two", attention_put_two_text, 1, &t);
-	emit_helper(e, "attention_strips", attention_strips_text);
-	emit_helper(e, "attention_kept", attention_kept_text);
+	t->parts = 1;
+	t->rows = threads / 32 * strips * STRIP;
+	const struct call_field list[SHAPE_MORE] = {{"rows", ARG_INT(t->rows)},
+		{"columns", ARG_INT(columns_of(p))}, {"threads", ARG_INT(threads)},
+		{"strips", ARG_INT(strips)}, {"step", ARG_INT(step)},
+		{"pitch", ARG_INT(width_of(p) + VECTOR)},
+		{"kwidth", ARG_INT(round_up(p->d, STRIP))},
+		{"vwidth", ARG_INT(round_up(p->dv, STRIP))}, {"plain", ARG_INT(is_plain(p))},
+		{"power", ARG_REAL(p->scale * M_LOG2E)}};
+	memcpy(more, list, sizeof list);
+	t->more = more;
+	t->nmore = SHAPE_MORE;
 }
 
 enum status attention_tensor_emit(struct emit *e, const struct node *n)
@@ -100,19 +89,17 @@ enum status attention_tensor_emit(struct emit *e, const struct node *n)
 	const bool wide = width_of(p) > 64; /* then registers have room for one strip only */
 	const int strips = wide ? 1 : 2, threads = wide ? 256 : 128;
 	const int64_t rows = threads / 32 * strips * STRIP;
-	emit_helpers(e, n->in[IN_Q]);
-	emit_helper(e, "attention_flash", attention_flash_text);
-	emit_shape(e, p, strips, 32,
-		(struct attention_tiles){
-			.threads = threads, .tasks = p->batch * p->heads * div_up(p->tq, rows)});
-	attention_cuda_offsets(e, p);
-	emit(e, "\t__shared__ flash_tiles<shape> tiles;\n");
-	emit(e, "\tflash_forward<shape>(tiles, %s, %s, %s, %s, %s, y0, y1);\n",
-		attention_cuda_part(e, p, 'x', IN_Q, IN_Q),
-		attention_cuda_part(e, p, 'x', IN_K, IN_K),
-		attention_cuda_part(e, p, 'x', IN_V, IN_V), attention_cuda_mask(e, p, IN_MASK),
-		attention_cuda_control(e, p, IN_CONTROL));
-	return ST_OK;
+	struct attention_tiles t = {.tasks = p->batch * p->heads * div_up(p->tq, rows)};
+	struct call_field more[SHAPE_MORE];
+	struct attention_traits traits;
+	add_more(p, strips, threads, 32, &t, more);
+	return attention_cuda_forward(e, n,
+		(struct kernel_call){.file = "attention_tensor.cuh",
+			.function = "flash_forward",
+			.tasks = t.tasks,
+			.threads = threads,
+			.shared = {"flash_tiles<shape>"},
+			.traits = attention_cuda_shape(p, &t, &traits)});
 }
 
 int64_t attention_tensor_workspace(const struct node *n)
@@ -121,45 +108,44 @@ int64_t attention_tensor_workspace(const struct node *n)
 	return attention_tensor_takes(p, n->in[GRAD_Q]) ? p->batch * p->heads * p->tq * 4 : 0;
 }
 
-/* What stands before the call of a launch over tiles of keys, or queries. */
-static void emit_grad_launch(struct emit *e, const struct node *n, int64_t heads, int64_t tokens)
+/* One launch of the gradient: by so many threads a block, tasks of so many of its warps' strips. */
+static enum status grad_launch(struct emit *e, const struct node *n, const char *function,
+	int threads, int step, int64_t tasks, const char *const shared[2],
+	const struct call_arg *args)
 {
-	enum { GRAD_THREADS = 128, ROWS = GRAD_THREADS / 32 * STRIP };
 	const struct attention *p = n->param;
-	emit_shape(e, p, 1, width_of(p) <= 64 ? 32 : 16,
-		(struct attention_tiles){.threads = GRAD_THREADS,
-			.tasks = p->batch * heads * div_up(tokens, ROWS),
-			.shifted = node_has(n, GRAD_DLSE)});
-	attention_cuda_offsets(e, p);
-	emit(e, "\t__shared__ flash_tiles<shape> tiles;\n");
-	attention_cuda_given(e, n);
+	struct attention_tiles t = {.tasks = tasks, .shifted = node_has(n, GRAD_DLSE)};
+	struct call_field more[SHAPE_MORE];
+	struct attention_traits traits;
+	add_more(p, 1, threads, step, &t, more);
+	return call_kernel(e, &(struct kernel_call){.file = "attention_tensor_grad.cuh",
+				      .function = function,
+				      .tasks = tasks,
+				      .threads = threads,
+				      .shared = {shared[0], shared[1]},
+				      .traits = attention_cuda_shape(p, &t, &traits),
+				      .args = args});
 }
 
 enum status attention_tensor_grad_emit(struct emit *e, const struct node *n)
 {
-	enum { SHIFT_ROWS = 8 }; /* a block's; it has a warp for each */
+	/* a block has a warp for each of so many rows; and strips of so many queries, or keys */
+	enum { SHIFT_ROWS = 8, GRAD_THREADS = 128, ROWS = GRAD_THREADS / 32 * STRIP };
 	const struct attention *p = n->param;
-	emit_helpers(e, n->in[GRAD_Q]);
-	emit_helper(e, "attention_given", attention_given_text);
-	emit_helper(e, "warp_text", warp_text);
-	emit_helper(e, "attention_shift", attention_shift_text);
-	emit_helper(e, "attention_flash_grad", attention_flash_grad_text);
-	emit_shape(e, p, 1, 16,
-		(struct attention_tiles){.threads = 32 * SHIFT_ROWS,
-			.tasks = div_up(p->batch * p->heads * p->tq, SHIFT_ROWS),
-			.shifted = node_has(n, GRAD_DLSE)});
-	attention_cuda_offsets(e, p);
-	attention_cuda_given(e, n);
-	emit(e, "\tflash_shift<shape>(g, ws);\n");
-	emit_stage(e);
-	emit_grad_launch(e, n, p->heads / p->group, p->tk);
-	emit(e, "\t__shared__ flash_numbers<shape> numbers;\n");
-	emit(e, "\tflash_grad_keys<shape>(tiles, numbers, g, ws, %s, %s);\n",
-		attention_cuda_part(e, p, 'y', p->packed ? 0 : 1, IN_K),
-		attention_cuda_part(e, p, 'y', p->packed ? 0 : 2, IN_V));
-	emit_stage(e);
-	emit_grad_launch(e, n, p->heads, p->tq);
-	emit(e, "\tflash_grad_queries<shape>(tiles, g, ws, %s);\n",
-		attention_cuda_part(e, p, 'y', 0, IN_Q));
-	return ST_OK;
+	const int step = width_of(p) <= 64 ? 32 : 16;
+	const int64_t kv = p->heads / p->group;
+	static const char *const none[2], *const tiles[2] = {"flash_tiles<shape>"};
+	static const char *const with_numbers[2] = {"flash_tiles<shape>", "flash_numbers<shape>"};
+	struct attention_given given;
+	const struct call_arg g = ARG_STRUCT(attention_cuda_given(n, &given));
+	TRY(grad_launch(e, n, "flash_shift", 32 * SHIFT_ROWS, 16,
+		div_up(p->batch * p->heads * p->tq, SHIFT_ROWS), none,
+		CALL_ARGS(ARG_SCRATCH(0), g)));
+	TRY(grad_launch(e, n, "flash_grad_keys", GRAD_THREADS, step,
+		p->batch * kv * div_up(p->tk, ROWS), with_numbers,
+		CALL_ARGS(ARG_Y_AT(p->packed ? 0 : 1, p->offset[1]),
+			ARG_Y_AT(p->packed ? 0 : 2, p->offset[2]), g, ARG_SCRATCH(0))));
+	return grad_launch(e, n, "flash_grad_queries", GRAD_THREADS, step,
+		p->batch * p->heads * div_up(p->tq, ROWS), tiles,
+		CALL_ARGS(ARG_Y_AT(0, p->offset[0]), g, ARG_SCRATCH(0)));
 }

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "ops/batchnorm.h"
-#include "ops/block_text.h"
 #include "ops/channel_cuda.h"
 #include "ops/channel_cuda_text.h"
 #include "ops/norm.h"
@@ -76,12 +75,10 @@ int64_t channel_split_bytes(const struct channel_split *s)
 	return s->parts * 2 * s->groups * s->width * (int64_t)sizeof(double);
 }
 
-void channel_split_emit(
-	struct emit *e, const struct channel_split *s, const struct tensor *t, const char *more)
+void channel_split_emit(struct emit *e, const struct channel_split *s, const char *more)
 {
 	block_sums_helper(e);
-	emit_helper(e, "column_sums_text", column_sums_text);
-	elements_helper(e, 1, &t);
+	elements_helper(e);
 	emit_helper(e, "channel_parts", channel_parts_text);
 	emit_helper(e, "channel_planes", channel_planes_text);
 	emit_helper(e, "channel_strips", channel_strips_text);
@@ -139,7 +136,7 @@ int64_t norm_scale_cuda_workspace(const struct node *n)
 static void norm_scale_shape(struct emit *e, const struct node *n, const struct channel_split *s)
 {
 	const struct norm *p = n->param;
-	channel_split_emit(e, s, narrow_of(n->in[0], n->in[1]),
+	channel_split_emit(e, s,
 		emit_text(e, ", of_image = %" PRId64 ", share = %" PRId64 ", centred = %d",
 			p->groups, p->channels, p->centred));
 	emit(e, "\t};\n");
@@ -189,7 +186,7 @@ enum status batchnorm_stats_cuda_emit(struct emit *e, const struct node *n)
 	const struct channel_split s = batchnorm_split(n->in[0], p);
 	const char *type = emit_type(n->in[0]);
 	for (int stage = 0; stage < 2; stage++) {
-		channel_split_emit(e, &s, n->in[0], "");
+		channel_split_emit(e, &s, "");
 		emit(e, "\t\tstatic constexpr double epsilon() { return %.17g; }\n\t};\n",
 			p->epsilon);
 		emit_helper(e, "batchnorm_moments", batchnorm_moments_text);
@@ -212,8 +209,7 @@ enum status batchnorm_sums_cuda_emit(struct emit *e, const struct node *n)
 	const struct channel_split s = batchnorm_split(n->in[1], n->param);
 	const bool rounded = n->nin > 4 && n->in[4];
 	for (int stage = 0; stage < 2; stage++) {
-		channel_split_emit(e, &s, narrow_of(n->in[0], n->in[1]),
-			rounded ? ", rounded = 1" : ", rounded = 0");
+		channel_split_emit(e, &s, rounded ? ", rounded = 1" : ", rounded = 0");
 		emit(e, "\t};\n");
 		emit_helper(e, "batchnorm_products", batchnorm_products_text);
 		if (stage == 0) {

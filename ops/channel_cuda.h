@@ -23,10 +23,8 @@ struct channel_split channel_split(
 	int64_t images, int64_t groups, int64_t inner, int64_t width, bool narrow);
 /* Of the scratch `ws`: two doubles for each part and channel. */
 int64_t channel_split_bytes(const struct channel_split *s);
-/* "struct shape", with `more` enumerators ("" or ", a = 1"), and the helpers' texts. `t`: a tensor
- * that is read, the narrow one if there is any. */
-void channel_split_emit(
-	struct emit *e, const struct channel_split *s, const struct tensor *t, const char *more);
+/* "struct shape", with `more` enumerators ("" or ", a = 1"), and the helpers' texts. */
+void channel_split_emit(struct emit *e, const struct channel_split *s, const char *more);
 /* The launches of the two stages; shared memory is "room" in both. */
 void channel_first_stage(struct emit *e, const struct channel_split *s);
 void channel_last_stage(struct emit *e, const struct channel_split *s);

@@ -2,7 +2,6 @@
  * whose second operand is gathered while it is packed; few channels a group: direct loops. */
 #include "ops/conv.h"
 
-#include "ops/conv_text.h"
 #include "ops/gemm.h"
 
 /* Groups with fewer rows than this take direct loops: tiles would be mostly padding. */
@@ -328,21 +327,10 @@ static double job_work(const struct node *n)
 	return conv_cost(n).flops;
 }
 
-static void emit_conv_product(struct emit *e, bool pack_a)
-{
-	gemm_emit_thread(e);
-	gemm_emit_macro(e);
-	if (pack_a)
-		gemm_emit_pack_a(e, NULL);
-	emit_helper(e, "conv_gather", conv_gather_text);
-	if (!pack_a)
-		emit_helper(e, "conv_product", conv_product_text);
-}
-
 static void emit_direct(struct emit *e)
 {
-	emit_helper(e, "conv_row", conv_row_text);
-	emit_helper(e, "conv_direct", conv_direct_text);
+	emit_c_only(e); /* vectors as C's compilers have them */
+	emit_source(e, "conv_direct.h", 0, NULL);
 }
 
 static void conv_emit_direct(struct emit *e, const struct node *n, const struct conv *p, bool bias)
@@ -376,10 +364,9 @@ static enum status conv_emit(struct emit *e, const struct node *n)
 		return ST_OK;
 	}
 	if (pointwise) {
-		gemm_emit_block(e);
+		gemm_emit(e);
 	} else {
-		emit_conv_product(e, false);
-		emit_helper(e, "conv_forward", conv_forward_text);
+		emit_source(e, "conv.h", 0, NULL);
 	}
 	emit_blocks(e, &j, job_work(n), true);
 	emit_group(e, g);
@@ -436,10 +423,9 @@ static enum status grad_x_emit(struct emit *e, const struct node *n)
 		return ST_OK;
 	}
 	if (pointwise) {
-		gemm_emit_block(e);
+		gemm_emit(e);
 	} else {
-		emit_conv_product(e, false);
-		emit_helper(e, "conv_grad_x", conv_grad_x_text);
+		emit_source(e, "conv.h", 0, NULL);
 	}
 	emit_blocks(e, &j, job_work(n), pointwise);
 	emit_group(e, g);
@@ -461,48 +447,33 @@ static enum status grad_x_emit(struct emit *e, const struct node *n)
 	return ST_OK;
 }
 
-static void grad_w_emit_direct(struct emit *e, const struct node *n, const struct conv *p)
-{
-	const long long t = p->w.taps, cg = p->cg;
-	emit_direct(e);
-	const struct emit_loop loop[] = {{"k", p->k, 1}, {"c", cg, 1}};
-	emit_loops(e, job_work(n), 2, loop);
-	emit(e, " {\n\t\t\treal *w = y0 + (k * %lld + c) * %lld;\n", cg, t);
-	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i++)\n", t);
-	emit(e, "\t\t\t\tw[i] = 0;\n");
-	emit(e, "\t\t\tfor (int64_t b = 0; b < %lld; b++)\n", (long long)p->n);
-	emit(e, "\t\t\t\tconv_direct(&s, 2, w,\n");
-	emit(e, "\t\t\t\t\t(real *)x0 + (b * %lld + k / %lld * %lld + c) * %lld,\n",
-		(long long)p->c, (long long)p->kg, cg, (long long)p->w.plane);
-	emit(e, "\t\t\t\t\t(real *)x1 + (b * %lld + k) * %lld);\n", (long long)p->k,
-		(long long)p->w.out_plane);
-	emit(e, "\t\t}\n");
-}
-
 static enum status grad_w_emit(struct emit *e, const struct node *n)
 {
 	const struct conv *p = n->param;
 	const struct job j = job_make(p, GRAD_W, n->out[0], e->g->target->threads);
-	const long long o = p->w.out_plane, d = p->w.plane;
-	window_emit(e, &p->w, "s");
-	if (j.lanes) {
-		depth_emit_grad_w(e, p, job_work(n));
-		return ST_OK;
-	}
-	if (j.direct) {
-		grad_w_emit_direct(e, n, p);
-		return ST_OK;
-	}
-	emit_conv_product(e, true);
-	emit_helper(e, "conv_grad_w", conv_grad_w_text);
-	emit_blocks(e, &j, job_work(n), true);
-	emit(e, "\t\t\t\tconst int64_t k = b * %lld + i;\n", (long long)p->kg);
-	emit(e, "\t\t\t\tconv_grad_w(&s, %lld, %lld, %lld, m, n, j, %lld,\n", (long long)p->n,
-		(long long)p->c * d, (long long)p->k * o, (long long)j.cols);
-	emit(e, "\t\t\t\t\tx0 + b * %lld, x1 + k * %lld, y0 + k * %lld, w);\n",
-		(long long)p->cg * d, o, (long long)j.cols);
-	emit(e, "\t\t\t}\n");
-	return ST_OK;
+	const int64_t blocks = j.direct ? 0
+					: p->groups * div_up(p->kg, j.split.mb) *
+						  div_up(j.cols, j.split.nb);
+	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
+	const struct call_struct shape = {"struct conv_shape", "shape",
+		CALL_FIELDS({"images", ARG_INT(p->n)}, {"channels", ARG_INT(p->c)},
+			{"filters", ARG_INT(p->k)}, {"groups", ARG_INT(p->groups)},
+			{"rows", ARG_INT(j.split.mb)}, {"columns", ARG_INT(j.split.nb)})};
+	if (j.direct)
+		emit_c_only(e); /* vectors as C's compilers have them */
+	return call_kernel(
+		e, &(struct kernel_call){.file = j.lanes    ? "conv_depth.h"
+						 : j.direct ? "conv_direct.h"
+							    : "conv_grad_w.h",
+			   .function = j.lanes    ? "conv_grad_w_depth"
+				       : j.direct ? "conv_grad_w_direct"
+						  : "conv_grad_w",
+			   .turns = j.lanes    ? p->c / DEPTH_LANES
+				    : j.direct ? p->k * p->cg
+					       : blocks,
+			   .work = job_work(n),
+			   .args = CALL_ARGS(ARG_STRUCT(&window), ARG_STRUCT(&shape), ARG_Y(0),
+				   ARG_X(0), ARG_X(1), ARG_IF(j.bytes > 0, ARG_OWN(0, j.bytes)))});
 }
 
 static int64_t conv_workspace(const struct node *n, const struct target *t)

@@ -26,6 +26,6 @@ enum status conv_grad_w_block(struct blocking *b);
  * elements of scratch of a thread, and the loop, behind the window `s`. */
 bool depth_can(const struct conv *p);
 int64_t depth_elements(const struct conv *p);
-void depth_emit_grad_w(struct emit *e, const struct conv *p, double work);
+enum { DEPTH_LANES = 16 };
 
 #endif

@@ -7,20 +7,18 @@
 
 #include "ops/crossentropy_emit.h"
 #include "ops/rows.h"
-#include "ops/rows_text.h"
 
 static const struct tensor *input(const struct node *n, int i)
 {
 	return i < n->nin ? n->in[i] : NULL;
 }
 
-static void add_helpers(struct emit *e, const struct tensor *x, const struct tensor *y)
+static void add_helpers(struct emit *e)
 {
 	block_sums_helper(e);
-	elements_helper(e, 2, (const struct tensor *[]){x, y});
-	emit_helper(e, "rows", rows_text);
-	emit_helper(e, "row_exp", row_exp_text);
-	emit_helper(e, "exponentials", exponentials_text);
+	elements_helper(e);
+	emit_source(e, "rows.cuh", 0, NULL);
+	emit_source(e, "exponentials.cuh", 0, NULL);
 }
 
 /* How the loop over a row's or column's classes is written, and what joins its threads' sums. */
@@ -116,7 +114,7 @@ static void emit_columns(struct emit *e, const struct node *n, const struct labe
 	const struct classes c = classes_of_column(e, v, groups);
 	columns_open(
 		e, v->rows, v->classes, v->inner, groups, needs_all(n) ? SUMS_WIDE : SUMS_REAL);
-	emit_helper(e, "column_exponentials", column_exponentials_text);
+	emit_source(e, "exponentials.cuh", 0, NULL);
 	emit(e,
 		"\t\tconst exponentials s = column_exponentials<%d>(\n"
 		"\t\t\tx0 + at, %" PRId64 ", %" PRId64 ", inside, part);\n",
@@ -129,7 +127,7 @@ static void emit_columns(struct emit *e, const struct node *n, const struct labe
 
 void crossentropy_cuda(struct emit *e, const struct node *n, const struct label_view *v)
 {
-	add_helpers(e, n->in[X], NULL);
+	add_helpers(e);
 	emit(e, "\tdouble *loss = ws;\n");
 	if (v->inner == 1)
 		emit_rows(e, n, v);
@@ -232,7 +230,7 @@ static void emit_grad_soft(
 void crossentropy_grad_cuda(
 	struct emit *e, const struct node *n, const struct label_view *v, const char *scale)
 {
-	add_helpers(e, n->in[DX], n->out[0]);
+	add_helpers(e);
 	if (crossentropy_is_soft(n->in[DTARGET])) {
 		emit_grad_soft(e, n, v, scale);
 		return;

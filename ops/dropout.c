@@ -129,7 +129,7 @@ static void masked_emit_cuda(struct emit *e, const struct node *n)
 	const struct dropout *p = n->param;
 	const int64_t count = n->out[0]->numel;
 	const char *packed = count % 4 ? "false" : "true";
-	elements_helper(e, 2, (const struct tensor *[]){n->in[0], n->out[0]});
+	elements_helper(e);
 	emit_loops(e, (double)count * 16, 1, &(struct emit_loop){"i", count, 4});
 	emit(e, " {\n\t\tuint32_t word[4];\n\t\treal v[4];\n");
 	emit(e, "\t\tstint_philox_at(x1[0], x1[1], %d, i, word);\n", p->key);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "codegen/call.h"
 #include "codegen/emit.h"
 #include "ops/ops.h"
 
@@ -92,6 +93,26 @@ static inline int64_t product_types(const struct node *n)
 		types |= type[i] == DT_F16 ? 8 : 0;
 	}
 	return types;
+}
+
+static inline int64_t round_up(int64_t v, int64_t unit)
+{
+	return (v + unit - 1) / unit * unit;
+}
+
+static inline int64_t div_up(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+static inline int64_t min64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline int64_t max64(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
 }
 
 #endif

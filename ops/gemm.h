@@ -1,10 +1,10 @@
-/* The matrix product of generated C, shared by MatMul, Conv and Attention. Private to ops/. */
+/* The matrix product of kernels/gemm.h, shared by MatMul, Conv and Attention. Private to ops/. */
 #ifndef STINT_OPS_GEMM_H
 #define STINT_OPS_GEMM_H
 
 #include "ops/family.h"
 
-/* Sizes the text and its workspace agree on: terms summed at once, rows and columns packed at
+/* Sizes the kernel and its workspace agree on: terms summed at once, rows and columns packed at
  * once, and the multiples to which tiles of any instruction set round these up. */
 enum { GEMM_KC = 256, GEMM_MC = 96, GEMM_NC = 256, GEMM_ROW_UNIT = 24, GEMM_COL_UNIT = 32 };
 
@@ -19,15 +19,11 @@ struct gemm_split gemm_split(int64_t batch, int64_t m, int64_t n, int threads);
  * 16. */
 int64_t gemm_block_elements(int64_t mb, int64_t nb, int64_t k);
 
-/* Each registers a helper with what it calls, and no more: an unused function is a warning. */
-void gemm_emit_thread(struct emit *e); /* thread_index() */
-/* gemm_pack_a and gemm_pack_b from elements of t, gemm_pack_a_bf16 where those are bf16; NULL:
- * reals. */
-void gemm_emit_pack_a(struct emit *e, const struct tensor *t);
-void gemm_emit_pack_b(struct emit *e, const struct tensor *t);
-void gemm_emit_turn(struct emit *e); /* gemm_turn, between reals */
-void gemm_emit_macro(struct emit *e);
-void gemm_emit_block(struct emit *e); /* all of them, and gemm_block */
+/* kernels/gemm.h, for a text that calls it. */
+static inline void gemm_emit(struct emit *e)
+{
+	emit_source(e, "gemm.h", 0, NULL);
+}
 
 /* y0[n] = (bias +) x[k] w[k][n]. */
 struct matvec {
@@ -36,25 +32,5 @@ struct matvec {
 	const char *x, *w, *bias; /* names; bias NULL: none */
 };
 void matvec_emit(struct emit *e, const struct matvec *v);
-
-static inline int64_t round_up(int64_t v, int64_t unit)
-{
-	return (v + unit - 1) / unit * unit;
-}
-
-static inline int64_t div_up(int64_t a, int64_t b)
-{
-	return (a + b - 1) / b;
-}
-
-static inline int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static inline int64_t max64(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
 
 #endif

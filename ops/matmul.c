@@ -178,7 +178,7 @@ static enum status product_emit(struct emit *e, const struct node *n)
 	}
 	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, e->g->target->threads);
 	const long long b = p->batch, m = p->m, k = p->k, c = p->n, mb = s.mb, nb = s.nb;
-	gemm_emit_block(e);
+	gemm_emit(e);
 	const struct emit_loop loop[] = {{"b", b, 1}, {"i", m, mb}, {"j", c, nb}};
 	emit_loops(e, 2.0 * (double)b * (double)m * (double)k * (double)c, 3, loop);
 	emit(e, " {\n");

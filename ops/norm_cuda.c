@@ -2,7 +2,6 @@
  * norm_cuda_text.h; sums over rows alone are channel_cuda.c's. */
 #include <inttypes.h>
 
-#include "ops/block_text.h"
 #include "ops/channel_cuda.h"
 #include "ops/channel_cuda_text.h"
 #include "ops/norm.h"
@@ -71,11 +70,10 @@ bool norm_cuda_fits(const struct emit *e, const struct node *n)
 	return e->g->target->cuda && p->rows > 0 && width_of(p) > 0 && width_of(p) < INT32_MAX;
 }
 
-static void add_helpers(struct emit *e, const struct node *n)
+static void add_helpers(struct emit *e)
 {
-	const struct tensor *t[] = {n->in[0], n->nin > 1 ? n->in[1] : NULL, n->out[0]};
 	block_sums_helper(e);
-	elements_helper(e, 3, t);
+	elements_helper(e);
 	emit_helper(e, "norm_rows", norm_rows_text);
 }
 
@@ -115,7 +113,7 @@ enum status norm_cuda_emit(struct emit *e, const struct node *n)
 	const struct norm *p = n->param;
 	const bool scale = norm_has(n, NORM_SCALE), bias = norm_has(n, NORM_BIAS);
 	const struct team t = team_of(p, any_narrow(n));
-	add_helpers(e, n);
+	add_helpers(e);
 	emit_helper(e, "norm_forward", norm_forward_text);
 	emit_shape(e, p, &t, scale, bias);
 	launch_rows(e, p, &t);
@@ -129,7 +127,7 @@ static void emit_gradient(struct emit *e, const struct node *n, const struct tea
 {
 	const struct norm *p = n->param;
 	const bool scale = norm_has(n, 4);
-	add_helpers(e, n);
+	add_helpers(e);
 	emit_helper(e, "norm_slopes", norm_slopes_text);
 	emit_helper(e, "norm_gradient", norm_gradient_text);
 	emit_shape(e, p, t, scale, false);
@@ -174,7 +172,7 @@ enum status norm_all_cuda_emit(struct emit *e, const struct node *n)
 	const int sums = p->centred ? 2 : 1;
 	if (t.chunks > 1)
 		return all_of_long_rows(e, n, &t);
-	add_helpers(e, n);
+	add_helpers(e);
 	emit_helper(e, "norm_slopes", norm_slopes_text);
 	emit_helper(e, "norm_all", norm_all_text);
 	emit_shape(e, p, &t, true, false);
@@ -186,7 +184,6 @@ enum status norm_all_cuda_emit(struct emit *e, const struct node *n)
 	emit(e, "\tnorm_all<shape>(part, meet, y0, (real *)ws, x0, x1, %s, x3, x4);\n",
 		input(e, p->centred, 2));
 	emit_stage(e);
-	emit_helper(e, "column_sums_text", column_sums_text);
 	emit_helper(e, "channel_totals", channel_totals_text);
 	emit(e, "\t__shared__ double room[%d][8 * CHANNEL_TOTALS];\n", sums);
 	emit_launch(e, divide_up(p->channels, 8), THREADS);

@@ -31,8 +31,6 @@ static void emit_planes(struct emit *e, const struct node *n, int k, const char 
 	const struct pool *p = n->param;
 	const int64_t size = plane_of(n, k);
 	const bool rounds = dtype_is_narrow(n->out[k]->dtype);
-	if (rounds)
-		gemm_emit_thread(e);
 	emit_loops(e, pool_cost(n).flops, 1, &(struct emit_loop){"p", p->batch * p->channels, 1});
 	if (!rounds) {
 		emit(e, "\n\t\t%s, y%d + p * %" PRId64 ");\n", call, k, size);

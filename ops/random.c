@@ -1,5 +1,5 @@
 /* Random numbers: drawn anew each step, from the seed, the step, the node and the element (as
- * dropout's, runtime/stint_philox.h), so that a recomputation draws what it drew before. The
+ * dropout's, kernels/philox.h), so that a recomputation draws what it drew before. The
  * attribute `seed` is ignored: the run's own seed decides, else every step would draw the same. No
  * gradient passes, and nothing is ever folded. */
 #include <inttypes.h>

@@ -144,10 +144,7 @@ void recurrent_use(struct emit *e, const char *name)
 
 static void use_products(struct emit *e)
 {
-	gemm_emit_thread(e);
-	gemm_emit_macro(e);
-	gemm_emit_pack_a(e, NULL);
-	gemm_emit_pack_b(e, NULL);
+	gemm_emit(e);
 	emit_helper(e, "recurrent_pack", pack_text);
 	emit_helper(e, "recurrent_product", product_text);
 }

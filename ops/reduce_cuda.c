@@ -9,7 +9,6 @@
 #include "ops/reduce.h"
 #include "ops/reduce_cuda_text.h"
 #include "ops/rows.h"
-#include "ops/rows_text.h"
 
 enum { THREADS = 256, WARP = 32, BUSY = 1024 /* blocks that keep a device busy */ };
 
@@ -249,8 +248,8 @@ void reduce_cuda_emit(struct emit *e, const struct node *n)
 	const struct reduce_shape s = reduce_shape_of(n);
 	const struct plan p = plan_of(n), behind = plan_behind(&p);
 	block_sums_helper(e);
-	elements_helper(e, 1, (const struct tensor *[]){n->in[0]});
-	emit_helper(e, "rows", rows_text);
+	elements_helper(e);
+	emit_source(e, "rows.cuh", 0, NULL);
 	emit_helper(e, "reduce_join", reduce_join_text);
 	if (p.rows)
 		emit_helper(e, "reduce_row", reduce_row_text);

@@ -501,8 +501,6 @@ static enum status resample_emit(struct emit *e, const struct node *n)
 	if (e->g->target->cuda)
 		return resample_cuda_emit(e, n);
 	resample_emit_tables(e, &s);
-	if (wants_buffer(&s))
-		gemm_emit_thread(e);
 	struct emit_loop loop[RANK_MAX] = {0};
 	for (int k = 0; k < outer; k++)
 		loop[k] = (struct emit_loop){emit_text(e, "i%d", k), s.part[k].out, 1};

@@ -3,28 +3,18 @@
 
 #include <inttypes.h>
 
-#include "ops/block_text.h"
 #include "ops/gemm.h"
-#include "ops/rows_text.h"
 
-enum { THREADS = 256, WARP = 32, BYTES_AT_ONCE = 16 };
+enum { THREADS = ROWS_THREADS, WARP = 32, BYTES_AT_ONCE = 16 };
 
 void block_sums_helper(struct emit *e)
 {
-	emit_helper(e, "warp_text", warp_text);
-	emit_helper(e, "block_sums_text", block_sums_text);
+	emit_source(e, "block.cuh", 0, NULL);
 }
 
-void elements_helper(struct emit *e, int n, const struct tensor *const *t)
+void elements_helper(struct emit *e)
 {
-	emit_helper(e, "element_text", element_text);
-	for (int i = 0; i < n; i++)
-		if (t[i] && dtype_is_narrow(t[i]->dtype)) {
-			emit_helper_on(e, "narrow_element_text", narrow_element_text, 1, &t[i]);
-			break;
-		}
-	emit_packs(e);
-	emit_helper(e, "pack_text", pack_text);
+	emit_source(e, "elements.cuh", 0, NULL);
 }
 
 /* --- Rows --- */
@@ -39,11 +29,16 @@ struct rows_shape rows_shape_of(int64_t rows, int64_t n, const struct tensor *x)
 	return s;
 }
 
+int64_t rows_tasks(int64_t rows, struct rows_shape s)
+{
+	return div_up(rows * s.threads, THREADS);
+}
+
 void rows_open(struct emit *e, int64_t rows, struct rows_shape s, enum rows_sums sums)
 {
 	block_sums_helper(e);
-	emit_helper(e, "rows", rows_text);
-	emit_launch(e, div_up(rows * s.threads, THREADS), THREADS);
+	emit_source(e, "rows.cuh", 0, NULL);
+	emit_launch(e, rows_tasks(rows, s), THREADS);
 	if (sums != SUMS_NONE)
 		emit(e, "\t__shared__ real part[BLOCK_WARPS];\n");
 	if (sums == SUMS_WIDE)
@@ -61,13 +56,18 @@ int columns_groups(int64_t columns, int64_t n)
 	return n >= LONG && columns < (int64_t)1 << 16 ? MOST_GROUPS : 1;
 }
 
+int64_t columns_tasks(int64_t columns, int groups)
+{
+	return div_up(columns, THREADS / groups);
+}
+
 void columns_open(
 	struct emit *e, int64_t rows, int64_t n, int64_t inner, int groups, enum rows_sums sums)
 {
 	const int64_t columns = rows * inner;
 	const int width = THREADS / groups;
-	emit_helper(e, "columns", columns_text);
-	emit_launch(e, div_up(columns, width), THREADS);
+	emit_source(e, "rows.cuh", 0, NULL);
+	emit_launch(e, columns_tasks(columns, groups), THREADS);
 	if (sums != SUMS_NONE)
 		emit(e, "\t__shared__ real part[256];\n");
 	if (sums == SUMS_WIDE)

@@ -7,8 +7,8 @@
 
 /* Warps' and blocks' sums. */
 void block_sums_helper(struct emit *e);
-/* Elements of tensors as numbers, and in packs; NULLs are passed over. */
-void elements_helper(struct emit *e, int n, const struct tensor *const *t);
+/* Elements of tensors as numbers, and in packs. */
+void elements_helper(struct emit *e);
 
 /* Rows whose elements are neighbours. */
 struct rows_shape {
@@ -16,6 +16,10 @@ struct rows_shape {
 	int pack;    /* elements that a thread reads at once */
 };
 struct rows_shape rows_shape_of(int64_t rows, int64_t n, const struct tensor *x);
+/* Blocks of ROWS_THREADS threads that have a row, or a column, each for all of theirs. */
+enum { ROWS_THREADS = 256 };
+int64_t rows_tasks(int64_t rows, struct rows_shape s);
+int64_t columns_tasks(int64_t columns, int groups);
 /* What rows and columns are summed in: shared memory `part` of reals, and `wides` of doubles. */
 enum rows_sums { SUMS_NONE, SUMS_REAL, SUMS_WIDE };
 /* Rows of blocks of 256 threads: the launch, what sums need, and the head of the loop over `r`,

@@ -111,7 +111,6 @@ static int64_t taken_workspace(const struct node *n, const struct target *t)
 static enum status taken_emit(struct emit *e, const struct node *n)
 {
 	const int64_t from = plane_of(n->out[0]), to = plane_of(n->in[0]), count = n->out[0]->numel;
-	gemm_emit_thread(e);
 	emit_loops(e, 4 * (double)count, 1, &(struct emit_loop){"p", count / from, 1});
 	emit(e, " {\n\t\tint32_t *last = (int32_t *)ws + thread_index() * %" PRId64 ";\n",
 		taken_bytes(n) / (int64_t)sizeof(int32_t));

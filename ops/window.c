@@ -207,43 +207,16 @@ bool window_block(const struct window *w, int64_t block, struct window *out)
 	return true;
 }
 
-/* clang-format off */
-static const char window_text[] =
-"struct window {\n"
-"	int64_t kernel[3], stride[3], dilation[3], before[3], after[3];\n"
-"	int64_t size[3], out[3]; /* of the input and the output */\n"
-"};\n";
-
-static const char row_text[] =
-"/* Row of windows (a, b) under tap t: the first element that window 0 would see is x[*at]; those of the\n"
-" * windows lo to hi exist. False when there is none. */\n"
-"static inline int window_row(const struct window *w, int64_t a, int64_t b, int64_t t, int64_t *at, int64_t *lo, int64_t *hi)\n"
-"{\n"
-"	const int64_t t2 = t % w->kernel[2], t1 = t / w->kernel[2] % w->kernel[1], t0 = t / w->kernel[2] / w->kernel[1];\n"
-"	const int64_t i0 = a * w->stride[0] + t0 * w->dilation[0] - w->before[0];\n"
-"	const int64_t i1 = b * w->stride[1] + t1 * w->dilation[1] - w->before[1];\n"
-"	const int64_t f = t2 * w->dilation[2] - w->before[2], s = w->stride[2];\n"
-"	if (i0 < 0 || i0 >= w->size[0] || i1 < 0 || i1 >= w->size[1])\n"
-"		return 0;\n"
-"	*at = (i0 * w->size[1] + i1) * w->size[2] + f;\n"
-"	*lo = f < 0 ? (s - 1 - f) / s : 0;\n"
-"	*hi = f < w->size[2] ? (w->size[2] - 1 - f) / s + 1 : 0;\n"
-"	*hi = *hi < w->out[2] ? *hi : w->out[2];\n"
-"	return *lo < *hi;\n"
-"}\n";
-/* clang-format on */
-
 void window_emit_row(struct emit *e)
 {
-	emit_helper(e, "window", window_text);
-	emit_helper(e, "window_row", row_text);
+	emit_source(e, "window.h", 0, NULL);
 }
 
 void window_emit(struct emit *e, const struct window *w, const char *name)
 {
 	const int64_t *const list[] = {
 		w->kernel, w->stride, w->dilation, w->before, w->after, w->size, w->out};
-	emit_helper(e, "window", window_text);
+	emit_source(e, "window.h", 0, NULL);
 	emit(e, "\tstatic const struct window %s = {", name);
 	for (int i = 0; i < 7; i++)
 		emit(e, "%s{%lld, %lld, %lld}", i ? ", " : "", (long long)list[i][0],

@@ -34,6 +34,17 @@ struct tensor *window_output(
 /* The window over [N, C/B, spatial axes..., B], B `block`: the block is one more axis. False where
  * there are three already. */
 bool window_block(const struct window *w, int64_t block, struct window *out);
+/* A kernel's `struct window`, as an argument. */
+#define WINDOW_STRUCT(as, w)                                                                       \
+	{                                                                                          \
+		"struct window", as,                                                               \
+			CALL_FIELDS({"kernel", ARG_INTS(3, (w)->kernel)},                          \
+				{"stride", ARG_INTS(3, (w)->stride)},                              \
+				{"dilation", ARG_INTS(3, (w)->dilation)},                          \
+				{"before", ARG_INTS(3, (w)->before)},                              \
+				{"after", ARG_INTS(3, (w)->after)},                                \
+				{"size", ARG_INTS(3, (w)->size)}, {"out", ARG_INTS(3, (w)->out)})  \
+	}
 /* Declares `static const struct window NAME = {...};` in a body, and the type as a helper. */
 void window_emit(struct emit *e, const struct window *w, const char *name);
 /* The helper window_row: which windows of a row a tap serves. */

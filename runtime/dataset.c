@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "dataset_read.h"
-#include "stint_philox.h"
+#include "kernels/philox.h"
 
 /* --- Reading --- */
 

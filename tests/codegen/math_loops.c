@@ -6,41 +6,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "codegen/math_text.h"
-#include "codegen/math_wide_text.h"
-#include "codegen/narrow_text.h"
-
-/* Both types' functions have the same names. */
-static void write_narrow(
-	FILE *f, const char *type, const char *name, const char *wide, const char *narrow)
+static void write_narrow(FILE *f, const char *name)
 {
-	fprintf(f, "\n#define WIDE wide_%s\n#define NARROW narrow_%s\n%s%s%s", name, name, type,
-		wide, narrow);
 	fprintf(f,
 		"\nvoid n_wide_%s(int64_t n, const uint16_t *restrict x, float *restrict y)\n"
-		"{\n\tfor (int64_t i = 0; i < n; i++)\n\t\ty[i] = WIDE(x[i]);\n}\n",
-		name);
+		"{\n\tfor (int64_t i = 0; i < n; i++)\n\t\ty[i] = wide_%s(x[i]);\n}\n",
+		name, name);
 	fprintf(f,
 		"\nvoid n_narrow_%s(int64_t n, const float *restrict x, uint16_t *restrict y)\n"
-		"{\n\tfor (int64_t i = 0; i < n; i++)\n\t\ty[i] = NARROW(x[i]);\n}\n"
-		"#undef WIDE\n#undef NARROW\n",
-		name);
+		"{\n\tfor (int64_t i = 0; i < n; i++)\n\t\ty[i] = narrow_%s(x[i]);\n}\n",
+		name, name);
 }
 
 bool math_loops_write(const char *path)
 {
-	static const char *const text[] = {exp_f32_text, tanh_f32_text, erf_f32_text,
-		normal_cdf_f32_text, log_parts_text, log_f32_text, log1p_f32_text, log_wide_text,
-		exp_wide_text, pow_f32_text, quarter_turns_text, sine_part_text, sin_f32_text,
-		cos_f32_text, tan_f32_text, sinh_f32_text, cosh_f32_text, asin_small_text,
-		asin_f32_text, acos_f32_text, atan_f32_text, asinh_f32_text, acosh_f32_text,
-		atanh_f32_text};
 	FILE *f = fopen(path, "w");
 	if (!f)
 		return false;
-	fprintf(f, "#include <math.h>\n#include <stdint.h>\n");
-	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-		fputs(text[i], f);
+	fprintf(f, "#include \"%s/kernels/math.h\"\n#include \"%s/kernels/narrow.h\"\n",
+		STINT_SOURCE, STINT_SOURCE);
 #define LOOP(capital, name, most)                                                                  \
 	fprintf(f, "\nvoid v_" #name "(int64_t n, const float *restrict x, float *restrict y)\n"   \
 		   "{\n\tfor (int64_t i = 0; i < n; i++)\n\t\ty[i] = " #capital "(x[i]);\n}\n");
@@ -55,8 +39,8 @@ bool math_loops_write(const char *path)
 	fprintf(f, "\nvoid v_softplus(int64_t n, const float *restrict x, float *restrict y)\n"
 		   "{\n\tfor (int64_t i = 0; i < n; i++)\n"
 		   "\t\ty[i] = (x[i] > 0 ? x[i] : 0) + LOG1P(EXP(-fabsf(x[i])));\n}\n");
-	write_narrow(f, bf16_text, "bf16", wide_text, narrow_text);
-	write_narrow(f, fp16_text, "fp16", wide_fp16_text, narrow_fp16_text);
+	write_narrow(f, "bf16");
+	write_narrow(f, "fp16");
 	return fclose(f) == 0;
 }
 

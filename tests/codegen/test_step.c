@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ static const char hostile[] = "*/ /* \" %s %n ?\?/ \\\n\t\001 \377 \342\200\256 
 
 struct files {
 	struct text c, h, make;
+	struct source_files kernels;
 };
 
 static struct files generate(const struct tiny_options *o)
@@ -28,7 +30,7 @@ static struct files generate(const struct tiny_options *o)
 	struct tiny t;
 	struct files f = {0};
 	assert_int_equal(tiny_make(&t, o), ST_OK);
-	assert_int_equal(codegen_step(&t.in, &f.c, &f.h, &f.make, &t.diag), ST_OK);
+	assert_int_equal(codegen_step(&t.in, &f.c, &f.h, &f.make, &f.kernels, &t.diag), ST_OK);
 	assert_int_equal(t.diag.errors, 0);
 	tiny_free(&t);
 	return f;
@@ -88,8 +90,8 @@ static void build_and_run(const struct tiny_options *o, const char *compiler, co
 	const char *const cc[] = {compiler, "-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror",
 		"-ffp-contract=off",
 		o->real == DT_F32 ? "-DDRIVER_REAL=float" : "-DDRIVER_REAL=double", include,
-		"-I" STINT_SOURCE "/runtime", extra, step, STINT_SOURCE "/tests/codegen/driver.c",
-		"-o", run, "-lm", NULL};
+		"-I" STINT_SOURCE "/runtime", "-I" STINT_SOURCE, extra, step,
+		STINT_SOURCE "/tests/codegen/driver.c", "-o", run, "-lm", NULL};
 	assert_int_equal(spawn(cc), 0);
 	assert_int_equal(spawn((const char *const[]){run, o->prefix, NULL}), 0);
 	assert_int_equal(spawn((const char *const[]){"rm", "-r", dir, NULL}), 0);
@@ -147,6 +149,14 @@ static void library_calls_are_made(void **state)
 		build_and_run(&o, "clang", "-DLIBRARY");
 }
 
+static void save_file(const struct embedded_file *f, const char *dir)
+{
+	struct text t = {0};
+	text_write(&t, f->text, f->len);
+	save(&t, dir, f->name);
+	text_free(&t);
+}
+
 /* What `stint compile` writes: the Makefile builds it without stint. */
 static void makefile_builds(void **state)
 {
@@ -158,13 +168,14 @@ static void makefile_builds(void **state)
 	save(&f.c, dir, "step.c");
 	save(&f.h, dir, "stint_step.h");
 	save(&f.make, dir, "Makefile");
+	char kernels[80];
+	snprintf(kernels, sizeof kernels, "%s/kernels", dir);
+	assert_int_equal(mkdir(kernels, 0777), 0);
+	for (int i = 0; i < f.kernels.n; i++)
+		save_file(f.kernels.file[i], kernels);
 	free_files(&f);
-	for (const struct embedded_file *e = embedded_files(); e->name; e++) {
-		struct text t = {0};
-		text_write(&t, e->text, e->len);
-		save(&t, dir, e->name);
-		text_free(&t);
-	}
+	for (const struct embedded_file *e = embedded_files(); e->name; e++)
+		save_file(e, dir);
 	assert_int_equal(spawn((const char *const[]){"make", "-s", "-C", dir,
 				 "CFLAGS=-O1 -Wall -Wextra -Werror", "step.so", "libstep.a", NULL}),
 		0);

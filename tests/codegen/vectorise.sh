@@ -19,18 +19,22 @@ gcc -O3 $isa -std=gnu11 -ffp-contract=off -fno-math-errno -fno-trapping-math -fo
 	-fopt-info-vec-optimized -c "$out/step.c" -o "$out/step.o" 2>"$out/report"
 # "step.c:123:4: optimized: loop vectorized ..." → the function that line 123 stands in
 awk '
-	FILENAME == ARGV[1] {
-		if (match($0, /^[A-Za-z].* \**[a-z0-9_]+\(/)) {
+	function base(path) {
+		sub(/.*\//, "", path)
+		return path
+	}
+	FILENAME != ARGV[ARGC - 1] {
+		if (match($0, /^[A-Za-z].* \**(NAMED\()?[a-z0-9_]+\(/) || match($0, /^[A-Za-z].* NAMED\([a-z0-9_]+\)/)) {
 			name = substr($0, RSTART, RLENGTH - 1)
-			sub(/.*[ *]/, "", name)
+			sub(/.*[ *(]/, "", name)
 		}
-		line[FNR] = name
+		line[base(FILENAME), FNR] = name
 		next
 	}
 	/loop vectorized/ {
 		split($0, part, ":")
-		print line[part[2]]
-	}' "$out/step.c" "$out/report" | sort | uniq -c >"$out/vectorised"
+		print line[base(part[1]), part[2]]
+	}' "$out/step.c" "$out"/*.h "$out"/kernels/*.h "$out/report"  | sort | uniq -c >"$out/vectorised"
 status=0
 for kernel in "$@"; do
 	if ! grep -Eq "(^| |_)$kernel\$" "$out/vectorised"; then

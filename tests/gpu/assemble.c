@@ -5,52 +5,14 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "codegen/cuda_text.h"
-#include "codegen/math_text.h"
-#include "codegen/math_wide_text.h"
-#include "codegen/narrow_text.h"
-#include "codegen/pack_text.h"
-#include "ops/block_text.h"
+#include "codegen/sources.h"
 #include "ops/channel_cuda_text.h"
 #include "ops/norm_cuda_text.h"
 
+struct cuda_piece {
+	const char *words, *text;
+};
 static const struct cuda_piece of_c[] = {
-	{"real", "typedef float real;\n"},
-	{"bf16|WIDE|NARROW", bf16_text},
-	{"WIDE", wide_text},
-	{"NARROW", narrow_text},
-	{"EXP|exp_f32", exp_f32_text},
-	{"TANH", tanh_f32_text},
-	{"ERF", erf_f32_text},
-	{"NORMAL_CDF", normal_cdf_f32_text},
-	{"log_parts", log_parts_text},
-	{"LOG", log_f32_text},
-	{"LOG1P", log1p_f32_text},
-	{"log_wide", log_wide_text},
-	{"exp_wide", exp_wide_text},
-	{"POW", pow_f32_text},
-	{"quarter_turns", quarter_turns_text},
-	{"sine_part", sine_part_text},
-	{"SIN", sin_f32_text},
-	{"COS", cos_f32_text},
-	{"TAN", tan_f32_text},
-	{"SINH", sinh_f32_text},
-	{"COSH", cosh_f32_text},
-	{"asin_small", asin_small_text},
-	{"ASIN", asin_f32_text},
-	{"ACOS", acos_f32_text},
-	{"ATAN", atan_f32_text},
-	{"ASINH", asinh_f32_text},
-	{"ACOSH", acosh_f32_text},
-	{"ATANH", atanh_f32_text},
-	{"warp_sum|warp_max", warp_text},
-	{"block_sum|block_sums|block_max|BLOCK_WARPS", block_sums_text},
-	{"column_sums", column_sums_text},
-	{"get_value|put_value", element_text},
-	{"UNROLL|UNROLL_4|pack", packs_text},
-	{"load_values|store_values|pack_sum", pack_text},
-	{"MAX", "#define MAX(x, y) ((x) > (y) ? (x) : (y))\n"},
-	{"MIN", "#define MIN(x, y) ((x) < (y) ? (x) : (y))\n"},
 	{"norm_load|norm_sums", norm_rows_text},
 	{"norm_forward", norm_forward_text},
 	{"norm_load_slopes|norm_slopes|norm_store", norm_slopes_text},
@@ -65,14 +27,11 @@ static const struct cuda_piece of_c[] = {
 	{"batchnorm_moments", batchnorm_moments_text},
 	{"batchnorm_products", batchnorm_products_text},
 };
-enum {
-	CUDA = sizeof cuda_pieces / sizeof *cuda_pieces,
-	ALL = CUDA + sizeof of_c / sizeof *of_c,
-};
+enum { ALL = sizeof of_c / sizeof *of_c };
 
 static const struct cuda_piece *piece(int i)
 {
-	return i < CUDA ? &cuda_pieces[i] : &of_c[i - CUDA];
+	return &of_c[i];
 }
 
 static bool mentions(const char *text, const char *words)
@@ -87,7 +46,18 @@ static bool mentions(const char *text, const char *words)
 	return false;
 }
 
-static void print(const char *body, struct text *out)
+/* The kernels' files that the texts call. */
+static bool print_files(struct arena *a, struct text *out)
+{
+	struct sources s = {.arena = a};
+	if (!sources_add(&s, "primitives.cuh", 0, NULL) || !sources_add(&s, "math.h", 0, NULL) ||
+		!sources_add(&s, "block.cuh", 0, NULL) || !sources_add(&s, "elements.cuh", 0, NULL))
+		return false;
+	print_sources_whole(&s, out);
+	return true;
+}
+
+static bool print(struct arena *a, const char *body, struct text *out)
 {
 	bool need[ALL] = {false};
 	for (int i = ALL - 1; i >= 0; i--) {
@@ -95,10 +65,12 @@ static void print(const char *body, struct text *out)
 		for (int k = i + 1; k < ALL && !need[i]; k++)
 			need[i] = need[k] && mentions(piece(k)->text, piece(i)->words);
 	}
+	const bool done = print_files(a, out);
 	for (int i = 0; i < ALL; i++)
 		if (need[i])
 			text_puts(out, piece(i)->text);
 	text_puts(out, body);
+	return done;
 }
 
 int main(int argc, char **argv)
@@ -115,8 +87,7 @@ int main(int argc, char **argv)
 			text_puts(&body, text);
 	}
 	if (st == ST_OK && body.s) {
-		print(body.s, &out);
-		st = text_save(&out, argv[1], &d);
+		st = print(a, body.s, &out) ? text_save(&out, argv[1], &d) : ST_INTERNAL;
 	}
 	if (st != ST_OK)
 		fprintf(stderr, "cuda_assemble OUT IN...: failed\n");

@@ -2,4 +2,4 @@
 # Every source of ours is as clang-format leaves it.
 set -eu
 cd "$1"
-git ls-files '*.c' '*.h' | xargs clang-format --dry-run --Werror
+git ls-files '*.c' '*.h' '*.cuh' | xargs clang-format --dry-run --Werror

@@ -32,10 +32,11 @@ static enum status make_plan(struct arena *a, struct diag *d, const struct probl
 static enum status write_sources(
 	struct arena *a, struct diag *d, const struct codegen_input *in, const char *folder)
 {
+	struct source_files files; /* found in the source tree */
 	struct text step = {0}, header = {0}, makefile = {0}, cu = {0}, kernels = {0};
 	const bool cuda = in->eval.graph->target->cuda;
 	const char *dir = arena_printf(a, "%s/%s", folder, in->name);
-	enum status st = codegen_step(in, &step, &header, &makefile, d);
+	enum status st = codegen_step(in, &step, &header, &makefile, &files, d);
 	if (st == ST_OK && cuda)
 		st = codegen_kernels(in, &cu, &kernels, d);
 	if (st == ST_OK && mkdir(dir, 0777) != 0 && errno != EEXIST)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/philox.h"
 #include "runtime/dataset.h"
-#include "runtime/stint_philox.h"
 
 static void blocks_are_random123s(void **state)
 {

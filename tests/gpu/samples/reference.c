@@ -1,5 +1,9 @@
 
 /* What the samples' kernels compute, as plain loops. */
+#include "tests/gpu/samples/reference.h"
+
+#include "kernels/math.h"
+#include "kernels/narrow.h"
 
 void ref_gelu(real *y, const real *x, const real *bias, int64_t n, int64_t columns)
 {

@@ -1,10 +1,12 @@
 /* Random numbers that need no state: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel Random
  * Numbers: As Easy as 1, 2, 3", SC 2011, section 3.3 and table 2), keyed by the seed and counted by
  * step, node and element. A recomputed dropout draws the numbers it drew before. */
-#ifndef STINT_PHILOX_H
-#define STINT_PHILOX_H
+#ifndef STINT_KERNELS_PHILOX_H
+#define STINT_KERNELS_PHILOX_H
 
-#include <stdint.h>
+#include "words.h"
+
+#define philox_lanes stint_philox_lanes
 
 /* One block: out = Philox4x32-10(counter, key). */
 static inline void stint_philox_block(

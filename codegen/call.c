@@ -1,0 +1,297 @@
+/* Calls of kernels, printed (codegen/call.h). */
+#include "codegen/call.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/parts.h"
+
+static void types_of(int n, const struct tensor *const *t, const char **type)
+{
+	for (int i = 0; i < n; i++)
+		type[i] = emit_type(t[i]);
+}
+
+const char *emit_source(struct emit *e, const char *file, int n, const struct tensor *const *t)
+{
+	const char *type[SOURCE_TYPES];
+	if (!e->helpers)
+		return "";
+	types_of(n, t, type);
+	e->out.failed |= !sources_add(&e->helpers->sources, file, n, type);
+	struct text suffix = {0};
+	print_types_suffix(n, type, &suffix);
+	const char *s = emit_text(e, "%s", suffix.s ? suffix.s : "");
+	e->out.failed |= suffix.failed;
+	text_free(&suffix);
+	return s;
+}
+
+/* --- What the node's function takes, and which of its numbers kernels may differ in --- */
+
+static void use(struct emit *e, enum call_arg_kind kind, int k)
+{
+	struct call_uses *u = e->uses;
+	if (kind == CALL_X)
+		u->x[k] = true;
+	else if (kind == CALL_Y)
+		u->y[k] = true;
+	else
+		u->ws = true;
+}
+
+static void print_size(struct emit *e, int64_t v)
+{
+	struct call_uses *u = e->uses;
+	const size_t at = e->out.len;
+	emit(e, "%" PRId64, v);
+	if (u->nnumber == u->cap) {
+		const int cap = u->cap ? 2 * u->cap : 16;
+		struct number *grown = ARENA_ARRAY(e->g->arena, struct number, cap);
+		if (!grown) {
+			e->out.failed = true;
+			return;
+		}
+		if (u->nnumber)
+			memcpy(grown, u->number, (size_t)u->nnumber * sizeof *grown);
+		u->number = grown, u->cap = cap;
+	}
+	u->number[u->nnumber++] = (struct number){.at = at, .len = e->out.len - at, .kind = 'i'};
+}
+
+/* --- Arguments --- */
+
+/* Input k, or the output whose bytes it has in this run. */
+static void print_pointer(struct emit *e, const struct call_arg *a)
+{
+	enum call_arg_kind kind = a->kind;
+	int k = a->k;
+	for (int o = 0; kind == CALL_X && o < 4; o++)
+		if (e->in_place[o] == k) {
+			kind = CALL_Y;
+			k = o;
+		}
+	use(e, kind, k);
+	emit(e, "%c%d", kind == CALL_X ? 'x' : 'y', k);
+	if (a->i)
+		emit(e, " + %" PRId64, a->i);
+}
+
+static void print_ints(struct emit *e, const struct call_arg *a)
+{
+	emit(e, "{");
+	for (int i = 0; i < a->k; i++)
+		emit(e, "%s%" PRId64, i ? ", " : "", a->ints[i]);
+	emit(e, "}");
+}
+
+static void print_double(struct emit *e, double v)
+{
+	char buf[40];
+	if (e->g->real == DT_F64) {
+		emit(e, "%s", emit_real(e, v, buf));
+		return;
+	}
+	snprintf(buf, sizeof buf, "%.17g", v);
+	emit(e, "%s%s", buf, strpbrk(buf, ".en") ? "" : ".0");
+}
+
+static void print_arg(struct emit *e, const struct call_arg *a)
+{
+	char buf[40];
+	switch (a->kind) {
+	case CALL_X:
+	case CALL_Y:
+		print_pointer(e, a);
+		break;
+	case CALL_INT:
+		emit(e, "%" PRId64, a->i);
+		break;
+	case CALL_SIZE:
+		print_size(e, a->i);
+		break;
+	case CALL_REAL:
+		emit(e, "%s", emit_real(e, a->v, buf));
+		break;
+	case CALL_DOUBLE:
+		print_double(e, a->v);
+		break;
+	case CALL_SCRATCH:
+		use(e, a->kind, 0);
+		if (a->i)
+			emit(e, "SCRATCH(ws, %" PRId64 ")", a->i);
+		else
+			emit(e, "ws");
+		break;
+	case CALL_OWN:
+		use(e, a->kind, 0);
+		emit(e, "OWN_SCRATCH(ws, %" PRId64 ", %" PRId64 ")", a->i, a->bytes);
+		break;
+	case CALL_NULL:
+		emit(e, "NULL");
+		break;
+	case CALL_INTS:
+		print_ints(e, a);
+		break;
+	case CALL_NAME:
+		emit(e, "%s", a->name);
+		break;
+	case CALL_STRUCT:
+		emit(e, "&%s", a->of->name);
+		break;
+	case CALL_NONE:
+	case CALL_END:
+		break;
+	}
+}
+
+/* --- Calls --- */
+
+static bool is_pointer(const struct call_arg *a)
+{
+	return a->kind == CALL_X || a->kind == CALL_Y || a->kind == CALL_SCRATCH;
+}
+
+static void print_struct(struct emit *e, const struct call_struct *s)
+{
+	enum { WIDTH = 56 };
+	bool constant = true;
+	for (const struct call_field *f = s->field; f->name; f++)
+		constant = constant && !is_pointer(&f->value);
+	emit(e, "\t%sconst %s %s = {", constant ? "static " : "", s->type, s->name);
+	size_t line = e->out.len;
+	const char *comma = "";
+	for (const struct call_field *f = s->field; f->name; f++) {
+		if (f->value.kind == CALL_NONE)
+			continue;
+		const bool wrap = e->out.len - line > WIDTH;
+		emit(e, "%s%s", comma, wrap ? "\n\t\t" : *comma ? " " : "");
+		comma = ",";
+		if (wrap)
+			line = e->out.len;
+		emit(e, ".%s = ", f->name);
+		print_arg(e, &f->value);
+	}
+	emit(e, "};\n");
+}
+
+/* "struct shape {\n\t\tenum : int64_t { batch = 2, heads = 4 };" and "static constexpr real scale()
+ * ...": types of a function's own have no other constants. */
+static void print_traits(struct emit *e, const struct call_struct *s)
+{
+	enum { WIDTH = 70 };
+	const char *comma = "";
+	char buf[40];
+	emit(e, "\t%s %s {\n\t\tenum : int64_t {", s->type, s->name);
+	size_t line = e->out.len;
+	for (const struct call_field *f = s->field; f->name; f++) {
+		if (f->value.kind != CALL_INT)
+			continue;
+		const bool wrap = e->out.len - line > WIDTH;
+		emit(e, "%s%s%s = %" PRId64, comma, wrap ? "\n\t\t\t" : " ", f->name, f->value.i);
+		if (wrap)
+			line = e->out.len;
+		comma = ",";
+	}
+	emit(e, " };\n");
+	for (const struct call_field *f = s->field; f->name; f++)
+		if (f->value.kind == CALL_REAL)
+			emit(e, "\t\tstatic constexpr real %s() { return %s; }\n", f->name,
+				emit_real(e, f->value.v, buf));
+	emit(e, "\t};\n");
+}
+
+/* Whether a call before this one has made it: then it is the same. */
+static bool is_declared(struct emit *e, const struct call_struct *s)
+{
+	struct call_uses *u = e->uses;
+	for (int i = 0; i < u->nstruct; i++)
+		if (!strcmp(u->name[i], s->name))
+			return true;
+	if (u->nstruct < CALL_STRUCTS)
+		u->name[u->nstruct++] = s->name;
+	return false;
+}
+
+/* "softmax_rows_real_bf16(y0, x0, 10, from, to)" */
+static void print_call(struct emit *e, const struct kernel_call *c, const char *suffix)
+{
+	const char *comma = "";
+	emit(e, "%s%s", c->function, suffix);
+	if (c->traits || c->nconstant)
+		emit(e, "<%s%s", c->traits ? c->traits->name : "",
+			c->traits && c->nconstant ? ", " : "");
+	for (int i = 0; i < c->nconstant; i++)
+		emit(e, "%s%" PRId64, i ? ", " : "", c->constant[i]);
+	emit(e, c->traits || c->nconstant ? ">(" : "(");
+	for (int i = 0; i < 2 && c->shared[i]; i++, comma = ", ")
+		emit(e, "%sshared%d", comma, i);
+	for (const struct call_arg *a = c->args; a->kind != CALL_END; a++) {
+		if (a->kind == CALL_NONE)
+			continue;
+		emit(e, "%s", comma);
+		print_arg(e, a);
+		comma = ", ";
+	}
+	emit(e, "%s%s%s)", c->turns ? ", from, to" : "", c->repeat ? ", turn" : "",
+		c->checked ? ", bad" : "");
+}
+
+static bool has_own_scratch(const struct kernel_call *c)
+{
+	for (const struct call_arg *a = c->args; a->kind != CALL_END; a++)
+		if (a->kind == CALL_OWN)
+			return true;
+	return false;
+}
+
+/* The launch: by the call's own tasks, or as its turns allow. */
+static void add_stage(struct emit *e, const struct kernel_call *c)
+{
+	struct launch_shape shape = {.blocks = 1, .threads = 1, .turns = c->repeat};
+	if (c->tasks) {
+		shape.blocks = cuda_clamp_blocks(c->tasks);
+		shape.threads = c->threads;
+	} else if (c->turns) {
+		shape = cuda_shape_of_turns(c->turns, has_own_scratch(c), e->g->target->threads);
+	}
+	e->stage[e->nstage++] = shape;
+}
+
+enum status call_kernel(struct emit *e, const struct kernel_call *c)
+{
+	const bool cuda = e->g->target->cuda;
+	if (cuda && e->nstage == STAGES_MAX)
+		return diag_fail(
+			e->g->diag, ST_INTERNAL, NULL, NULL, "too many launches: %s", c->function);
+	if (cuda && e->nstage > 0)
+		emit(e, "%s", STAGE_END);
+	e->uses->calls = true;
+	if (!c->turns && !c->once && !c->tasks) {
+		emit(e, "\t/* no elements */\n");
+		if (cuda)
+			e->stage[e->nstage++] = (struct launch_shape){.blocks = 1, .threads = 1};
+		return ST_OK;
+	}
+	const char *suffix = emit_source(e, c->file, c->ntype, c->type);
+	for (const struct call_arg *a = c->args; a->kind != CALL_END; a++)
+		if (a->kind == CALL_STRUCT && (cuda || !is_declared(e, a->of)))
+			print_struct(e, a->of);
+	if (c->traits)
+		print_traits(e, c->traits);
+	for (int i = 0; i < 2 && c->shared[i]; i++)
+		emit(e, "\t__shared__ %s shared%d;\n", c->shared[i], i);
+	emit(e, "\t");
+	if (c->checked)
+		emit(e, "if (");
+	else if (c->turns)
+		emit(e, "%s(%" PRId64 ", ",
+			c->turns > 1 && emit_is_shared(e, c->work) ? "PARALLEL_TURNS" : "TURNS",
+			c->turns);
+	print_call(e, c, suffix);
+	emit(e, c->checked ? ")\n\t\treturn 1;\n" : c->turns ? ");\n" : ";\n");
+	if (cuda)
+		add_stage(e, c);
+	return ST_OK;
+}

@@ -1,0 +1,41 @@
+/* Every kernel of kernels/, compiled as a step compiles it, under all warnings; CMakeLists.txt does
+ * so for each type that a step may have. */
+enum { STINT_THREADS = 2 };
+
+#include "conv.h"
+#include "conv_depth.h"
+#include "conv_direct.h"
+#include "conv_grad_w.h"
+#include "gemm.h"
+#include "lanes.h"
+#include "math.h"
+#include "narrow.h"
+#include "philox.h"
+#include "turns.h"
+#include "window.h"
+
+#define X real
+#define Y real
+#define Z real
+#define NAMED(f) f
+#include "templates.h"
+#undef X
+#undef Y
+#undef Z
+#undef NAMED
+
+#define X narrow
+#define Y narrow
+#define Z narrow
+#define NAMED(f) f##_narrow
+#include "templates.h"
+#undef X
+#undef Y
+#undef Z
+#undef NAMED
+
+#define X narrow
+#define Y real
+#define Z real
+#define NAMED(f) f##_mixed
+#include "templates.h"

@@ -1,0 +1,80 @@
+/* How a kernel's turns are shared. The arguments of the call may name `from` and `to`, the turns to
+ * do, and `worker`, the number of the thread that does them. */
+#ifndef STINT_KERNELS_TURNS_H
+#define STINT_KERNELS_TURNS_H
+
+#include "words.h"
+
+#ifdef __cplusplus
+/* A GPU's threads, one turn after another each. */
+#define TURNS(n, call)                                                                             \
+	for (int64_t from = THREAD; from < (n); from += THREADS) {                                 \
+		const int64_t to = from + 1, worker = (int64_t)threadIdx.x;                        \
+		(void)worker;                                                                      \
+		call;                                                                              \
+	}
+#define PARALLEL_TURNS(n, call) TURNS(n, call)
+#else
+/* A loop whose turns are shared among threads; the split never changes a sum. _EACH: and no turn
+ * reads what another writes. EACH: the same of a loop in one that is shared. clang warns of each
+ * loop that it cannot vectorise though it was told to. */
+#ifdef _OPENMP
+#include <omp.h>
+#define PRAGMA(text) _Pragma(#text)
+#define PARALLEL_FOR(levels)                                                                       \
+	PRAGMA(omp parallel for collapse(levels) schedule(static) num_threads(STINT_THREADS))
+#else
+#define PARALLEL_FOR(levels)
+#endif
+#if defined(_OPENMP) && defined(__clang__)
+#define PARALLEL_EACH _Pragma("omp parallel for schedule(static) num_threads(STINT_THREADS)")
+#define EACH
+#elif defined(_OPENMP)
+#define PARALLEL_EACH _Pragma("omp parallel for simd schedule(static) num_threads(STINT_THREADS)")
+#define EACH _Pragma("omp simd")
+#else
+#define PARALLEL_EACH
+#define EACH
+#endif
+
+/* Which thread this is. */
+static inline int thread_index(void)
+{
+#ifdef _OPENMP
+	return omp_get_thread_num();
+#else
+	return 0;
+#endif
+}
+
+/* All of them here. */
+#define TURNS(n, call)                                                                             \
+	do {                                                                                       \
+		const int64_t from = 0, to = (n), worker = 0;                                      \
+		(void)worker;                                                                      \
+		call;                                                                              \
+	} while (0)
+#ifdef _OPENMP
+/* Neighbouring turns to each of STINT_THREADS threads, or of those that there are. */
+#define PARALLEL_TURNS(n, call)                                                                    \
+	do {                                                                                       \
+		_Pragma("omp parallel num_threads(STINT_THREADS)")                                 \
+		{                                                                                  \
+			const int64_t worker = omp_get_thread_num();                               \
+			const int64_t workers = omp_get_num_threads();                             \
+			const int64_t from = (n)*worker / workers;                                 \
+			const int64_t to = (n) * (worker + 1) / workers;                           \
+			call;                                                                      \
+		}                                                                                  \
+	} while (0)
+#else
+#define PARALLEL_TURNS(n, call) TURNS(n, call)
+#endif
+#endif
+
+/* Scratch: what begins `offset` bytes into ws, and each worker's own piece of `bytes` bytes behind
+ * that. */
+#define SCRATCH(ws, offset) ((void *)((unsigned char *)(ws) + (offset)))
+#define OWN_SCRATCH(ws, offset, bytes) SCRATCH(ws, (offset) + worker * (bytes))
+
+#endif

@@ -1,0 +1,38 @@
+/* Windows that slide over 1 to 3 spatial axes. */
+#ifndef STINT_KERNELS_WINDOW_H
+#define STINT_KERNELS_WINDOW_H
+
+#include "words.h"
+
+struct window {
+	int64_t kernel[3], stride[3], dilation[3], before[3], after[3];
+	int64_t size[3], out[3]; /* of the input and the output */
+};
+
+/* A convolution over windows. Where it is done in blocks: how many rows and columns of the product
+ * each has. */
+struct conv_shape {
+	int64_t images, channels, filters, groups;
+	int64_t rows, columns;
+};
+
+/* Row of windows (a, b) under tap t: the first element that window 0 would see is x[*at]; those of
+ * the windows lo to hi exist. False when there is none. */
+static inline int window_row(const struct window *w, int64_t a, int64_t b, int64_t t, int64_t *at,
+	int64_t *lo, int64_t *hi)
+{
+	const int64_t t2 = t % w->kernel[2], t1 = t / w->kernel[2] % w->kernel[1],
+		      t0 = t / w->kernel[2] / w->kernel[1];
+	const int64_t i0 = a * w->stride[0] + t0 * w->dilation[0] - w->before[0];
+	const int64_t i1 = b * w->stride[1] + t1 * w->dilation[1] - w->before[1];
+	const int64_t f = t2 * w->dilation[2] - w->before[2], s = w->stride[2];
+	if (i0 < 0 || i0 >= w->size[0] || i1 < 0 || i1 >= w->size[1])
+		return 0;
+	*at = (i0 * w->size[1] + i1) * w->size[2] + f;
+	*lo = f < 0 ? (s - 1 - f) / s : 0;
+	*hi = f < w->size[2] ? (w->size[2] - 1 - f) / s + 1 : 0;
+	*hi = *hi < w->out[2] ? *hi : w->out[2];
+	return *lo < *hi;
+}
+
+#endif
