@@ -24,7 +24,7 @@ awk '
 		return path
 	}
 	FILENAME != ARGV[ARGC - 1] {
-		if (match($0, /^[A-Za-z].* \**(NAMED\()?[a-z0-9_]+\(/) || match($0, /^[A-Za-z].* NAMED\([a-z0-9_]+\)/)) {
+		if (match($0, /^[A-Za-z].* \**[a-z0-9_]+\(/) || match($0, /^[A-Za-z].* (NAMED|OF_T)\([a-z0-9_]+\)/)) {
 			name = substr($0, RSTART, RLENGTH - 1)
 			sub(/.*[ *(]/, "", name)
 		}
