@@ -1,6 +1,6 @@
 /* What an operator's hook says of its kernels: functions of kernels/ and their arguments, as data.
- *Each is printed as a call in the node's function, one behind the other; on a GPU each is a launch
- *of its own, which sees all that the ones before it have written.
+ * Each is printed as a call in the node's function, one behind the other; on a GPU each is a launch
+ * of its own, which sees all that the ones before it have written.
  *
  *	return call_kernel(e, &(struct kernel_call){
  *		.file = "softmax.h", .function = "softmax_rows",

@@ -15,7 +15,7 @@
  * for an output that runs in place of input k: then xk is no parameter but made from the output's
  * pointer, and the same text works. All sizes are printed as numbers: shapes are constants. Two
  * nodes whose bodies come out the same share one function, so nothing of a node's name or id
- *belongs in the text.
+ * belongs in the text.
  *
  * Available to the text: EXP LOG LOG1P SQRT POW TANH ERF NORMAL_CDF FABS FLOOR CEIL RINT TRUNC FMOD
  * SIN COS TAN ASIN ACOS ATAN SINH COSH ASINH ACOSH ATANH on `real`; `int_power(x, n)` on int64_t,

@@ -16,8 +16,8 @@
  *	POINTWISE_OPT1(leaky_relu, alpha, a > 0 ? a : alpha * a)
  *
  * define relu_expr (the text) and relu_ref. In the text: a, b, ... h are the inputs, options stand
- *by their names, literals that are not whole numbers are written R(0.5), functions in capitals
- *(EXP, TANH, ...). */
+ * by their names, literals that are not whole numbers are written R(0.5), functions in capitals
+ * (EXP, TANH, ...). */
 #define POINTWISE_REF(id, text, ...)                                                               \
 	static double id##_ref(const double *in, const double *option)                             \
 	{                                                                                          \

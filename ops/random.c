@@ -111,7 +111,7 @@ static enum status uniform_emit(struct emit *e, const struct node *n)
  *	sqrt(-2 ln u) cos(2 pi v) and sqrt(-2 ln u) sin(2 pi v)
  * are two independent normal ones. Always in double precision, u and v being exact: so the numbers
  * hang on the last bits of the C library's log, sin and cos only (sqrt is exact everywhere), which
- *in single precision the rounding takes away but for one number in some hundred millions. */
+ * in single precision the rounding takes away but for one number in some hundred millions. */
 static enum status normal_emit(struct emit *e, const struct node *n)
 {
 	const struct draw *p = n->param;

@@ -5,8 +5,8 @@
  *
  * The shared object exports two symbols, `stint_ops` and `stint_ops_version` (at the end of this
  * file). It links against nothing of stint's: its functions ("hooks") are handed a struct
- *stint_call whose function pointers are all they need; the stint_... functions below call those
- *pointers. How to write one, with an example: docs/howto/write-a-custom-operator.md.
+ * stint_call whose function pointers are all they need; the stint_... functions below call those
+ * pointers. How to write one, with an example: docs/howto/write-a-custom-operator.md.
  *
  * Element types: every float in a model becomes one real type: float, or double under --precision
  * fp64 (stint_call.real_bytes: 4 or 8). Every integer becomes int64_t, a boolean one byte. Shapes
@@ -17,8 +17,8 @@
  *
  * Errors: a hook returns 0, or what stint_fail returned, which reported a message; any other
  * number is a failure without one. Functions that give a stint_value give 0 after a failure and
- *take a 0 from one before without a second message, so that calls may be chained and the hook
- *returns stint_failed(c).
+ * take a 0 from one before without a second message, so that calls may be chained and the hook
+ * returns stint_failed(c).
  *
  * A custom operator is never evaluated when compiling: its outputs are not known there, even when
  * its inputs are.

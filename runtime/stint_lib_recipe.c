@@ -7,11 +7,11 @@
  *	scratchpad (the largest of the primitives') | copy of operand 0 | copy of operand 1 | ...
  *
  * each part 64-aligned. A convolution whose copies would be large runs over the batch in equal
- *parts, so that only a part is copied at once; the weight's gradient is then summed part by part,
- *in order. Only oneDNN's own kernels are taken ("brg...", "jit..."): measured on 2.6.3, one
- *execution of those allocates at most 7 blocks of 152 bytes (its table of arguments), for any
- *shape, while "gemm:jit", "x64:gemm:jit" and the reference kernels allocate packing buffers (16 KiB
- *to 460 KiB a thread) in every call. */
+ * parts, so that only a part is copied at once; the weight's gradient is then summed part by part,
+ * in order. Only oneDNN's own kernels are taken ("brg...", "jit..."): measured on 2.6.3, one
+ * execution of those allocates at most 7 blocks of 152 bytes (its table of arguments), for any
+ * shape, while "gemm:jit", "x64:gemm:jit" and the reference kernels allocate packing buffers (16
+ * KiB to 460 KiB a thread) in every call. */
 #include "stint_lib_recipe.h"
 
 #include <string.h>

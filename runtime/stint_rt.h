@@ -1,6 +1,6 @@
 /* The runtime core that a generated step links. Plain C11, libc and libm; self-contained: `stint
- *compile` puts a copy beside step.c, so that a product builds without stint. The same API serves C
- *and CUDA.
+ * compile` puts a copy beside step.c, so that a product builds without stint. The same API serves C
+ * and CUDA.
  *
  *	#include "stint_step.h"            // declares the model, includes this file
  *	stint_step *s;
@@ -12,7 +12,7 @@
  *	stint_free(s);
  *
  * A step is used by one thread at a time; different steps are independent. Nothing here prints,
- *exits or keeps global state. stint_init allocates; stint_train and stint_eval do not. */
+ * exits or keeps global state. stint_init allocates; stint_train and stint_eval do not. */
 #ifndef STINT_RT_H
 #define STINT_RT_H
 

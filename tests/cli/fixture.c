@@ -6,7 +6,7 @@
  *	fixture tensor FILE.safetensors NAME  prints its bytes
  *	fixture poison CHECKPOINT NAME N nan|inf  makes the first N values of a tensor so
  *	fixture weights OUT.safetensors IN.safetensors NAME[=SHAPE] ...  tensors of another file,
- *all zeros where they are to have another shape (2,3); @NAME: a new one
+ * all zeros where they are to have another shape (2,3); @NAME: a new one
  */
 #include <jansson.h>
 #include <math.h>

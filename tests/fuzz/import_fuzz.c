@@ -1,7 +1,7 @@
 /* libFuzzer's entry for the importer and the passes behind it: any bytes as a model. Whatever they
  * are, everything up to the backward pass returns, with a message where it refuses, and leaves a
  * graph that verifies; the sanitizers see the rest. Half of the changes are made to the model, not
- *to its bytes (mutate.c).
+ * to its bytes (mutate.c).
  *
  *	tests/fuzz/campaign.sh [SECONDS]
  *

@@ -1,7 +1,7 @@
 /* libFuzzer's entry for the planner's JSON: any bytes as a graph, a plan or costs. Whatever they
- *are, the readers return, with a message where they refuse; a graph that is accepted is written and
- *read again, and a small one is planned; the sanitizers see the rest. tests/planner/test_readers.c
- *calls it too, with texts that it damages itself.
+ * are, the readers return, with a message where they refuse; a graph that is accepted is written
+ * and read again, and a small one is planned; the sanitizers see the rest.
+ * tests/planner/test_readers.c calls it too, with texts that it damages itself.
  *
  *	build-fuzz/planner_fuzz -max_len=4096 CORPUS tests/fuzz/planner
  */

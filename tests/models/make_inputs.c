@@ -3,7 +3,7 @@
  *	make_inputs FOLDER N
  *
  * writes N samples: image.npy [N,1,28,28] in [0, 1), label.npy [N] below 10, tokens.npy and
- *next.npy [N,64] below 128.
+ * next.npy [N,64] below 128.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -3,10 +3,10 @@
  *	product OUT FOLDER [FOLDER]
  *
  * brings the arena itself, trains three steps on made-up data and evaluates, each model in turn,
- *and writes the losses and all stored tensors, as bytes, to OUT. Built with HEADER and MODEL
- *(HEADER2 and MODEL2) defined, and ARENA as the header's constant; with COUNT, allocations are
- *reported and those of a warm step bounded by COUNT bytes each (0: there must be none). Exit 1 when
- *a check fails.
+ * and writes the losses and all stored tensors, as bytes, to OUT. Built with HEADER and MODEL
+ * (HEADER2 and MODEL2) defined, and ARENA as the header's constant; with COUNT, allocations are
+ * reported and those of a warm step bounded by COUNT bytes each (0: there must be none). Exit 1
+ * when a check fails.
  */
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  *	test_planner_random                    a few hundred, for every day
  *	test_planner_random COUNT [FIRST [DIR]]  the campaign: seeds FIRST .. FIRST + COUNT - 1; a
- *line for each broken promise, and its problem to DIR */
+ * line for each broken promise, and its problem to DIR */
 #include "brute.h"
 #include "problems.h"
 

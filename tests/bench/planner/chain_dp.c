@@ -17,10 +17,10 @@
  *
  * It is the optimum over persistent schedules: what is kept once stays until its gradient is done.
  * Where sizes are equal these are as good as any; where they differ, a plan may cost less. Bytes
- *are live bytes: sizes are multiples of 64, so that no rounding of offsets comes in, but whether
- *the buffers pack into the budget is not asked. Sizes count in units of their greatest common
- *divisor, or, where the budget has more than 4,000 of these, in 4,000ths of it, rounded up: then
- *the number is what one such schedule costs, at least the optimum. */
+ * are live bytes: sizes are multiples of 64, so that no rounding of offsets comes in, but whether
+ * the buffers pack into the budget is not asked. Sizes count in units of their greatest common
+ * divisor, or, where the budget has more than 4,000 of these, in 4,000ths of it, rounded up: then
+ * the number is what one such schedule costs, at least the optimum. */
 #include "chain_dp.h"
 
 #include <math.h>
