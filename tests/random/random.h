@@ -26,6 +26,16 @@ struct feed {
 
 enum { FEEDS = 16, WEIGHTS = 256, ELEMENTS_MAX = 2500, OPTIONS = 64 };
 
+/* The weights that a block drew, for another application of the same block to read them again. */
+struct tape {
+	enum { TAPE_OFF, TAPE_RECORDS, TAPE_PLAYS } mode;
+	int n, at;
+	struct taped {
+		struct wire v;
+		uint64_t after; /* the generator's state when the weight was drawn */
+	} weight[WEIGHTS];
+};
+
 struct generator {
 	struct model_test *t;
 	uint64_t state; /* of the random numbers */
@@ -37,6 +47,7 @@ struct generator {
 		struct wire v;
 		double scale;
 	} weight[WEIGHTS]; /* which may be used again */
+	struct tape tape;
 	char loss[OPTIONS];
 };
 
@@ -73,6 +84,10 @@ void add_ints(struct generator *g, const char *name, int n, const int64_t *v);
 struct wire add_output(struct generator *g, const struct wire *shape);
 /* Initializers. A weight is trained as a rule, sometimes frozen, sometimes an earlier one. */
 struct wire add_weight(struct generator *g, double mean, double scale, const struct wire *shape);
+/* What layers begin as when they are made: often all zeros (a bias) or all ones (a gain), so that
+ * several are equal. `scale` is how far others are from that. */
+struct wire add_bias(struct generator *g, double scale, const struct wire *shape);
+struct wire add_gain(struct generator *g, double scale, const struct wire *shape);
 struct wire add_constant(struct generator *g, double mean, double scale, const struct wire *shape);
 struct wire add_scalar(struct generator *g, double v);
 const char *add_numbers(struct generator *g, int n, const int64_t *v);
@@ -94,12 +109,15 @@ struct block_def {
 	int rank_least, rank_most, chance;
 };
 /* Ended by NULL. */
-extern const struct block_def blocks_simple[], blocks_layers[], blocks_index[], blocks_nested[];
+extern const struct block_def blocks_simple[], blocks_layers[], blocks_index[], blocks_nested[],
+	blocks_shared[], blocks_whole[];
 /* A block drawn. */
 struct wire add_block(struct generator *g, struct wire x);
 /* The same, its result reduced until it can be added to x. */
 struct wire add_branch(struct generator *g, struct wire x);
 struct wire add_activation(struct generator *g, struct wire x);
+/* [..., d] to [..., m], of weights [d, m]. */
+struct wire add_projection(struct generator *g, struct wire x, int64_t m);
 /* Of moderate size. */
 struct wire add_tamed(struct generator *g, struct wire x);
 
