@@ -381,16 +381,6 @@ static struct wire first_value(struct generator *g)
 	}
 }
 
-static void choose_loss(struct generator *g, const struct wire *y)
-{
-	const char *kind = "mse";
-	if (draw_chance(g, 0.3) && (y->rank == 2 || y->rank == 4) && y->dim[1] > 1)
-		kind = "cross-entropy";
-	else if (draw_chance(g, 0.2))
-		kind = "bce-with-logits";
-	snprintf(g->loss, sizeof g->loss, "%s:output=%s", kind, y->name);
-}
-
 void generate_model(struct generator *g, struct model_test *t, uint64_t seed)
 {
 	static const int opsets[] = {13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24};
@@ -417,9 +407,9 @@ void generate_model(struct generator *g, struct model_test *t, uint64_t seed)
 	/* whatever happened before: something is trained */
 	struct wire p = add_reals(g, format(g, "p%d", g->ntensor++), 1, 0.3, &w);
 	x = add_two(g, "Mul", x, p);
-	choose_loss(g, &x);
-	model_output(t, x.name);
+	add_loss(g, x, (int)nside, side);
 	for (int k = 0; k < nside; k++)
 		if (strcmp(side[k].name, x.name) != 0)
 			model_output(t, side[k].name);
+	add_poison(g);
 }

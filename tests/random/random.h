@@ -4,8 +4,11 @@
  * A model goes through the importer and the whole pipeline in several variants (run.c) and must
  *	get the same bits from every plan, whatever the budget and the number of threads, fused or
  *	not;
+ *	get the same when written as PyTorch's exporter writes modules;
  *	get gradients in double precision that agree with finite differences of the loss;
- *	get gradients in single precision, with and without library calls, that agree with those. */
+ *	get gradients in single precision, with and without library calls, that agree with those.
+ * With a NaN or an infinity among the data there is no slope; it must go the same way in all
+ * variants, and into the loss where all that stands between passes it on. */
 #ifndef STINT_TESTS_RANDOM_H
 #define STINT_TESTS_RANDOM_H
 
@@ -49,6 +52,12 @@ struct generator {
 	} weight[WEIGHTS]; /* which may be used again */
 	struct tape tape;
 	char loss[OPTIONS];
+	const char *loss_output; /* what the loss is of */
+	struct poison {
+		const char *input; /* NULL: none */
+		double value;      /* that one of its elements has */
+		bool arrives;      /* and must be a NaN in the loss */
+	} poison;
 };
 
 /* --- generate.c: drawing and adding --- */
@@ -121,18 +130,32 @@ struct wire add_projection(struct generator *g, struct wire x, int64_t m);
 /* Of moderate size. */
 struct wire add_tamed(struct generator *g, struct wire x);
 
+/* --- losses.c, poison.c --- */
+
+/* The end of a model: x's loss, by its name or written out; then of other values too. Makes outputs
+ * of what it needs. */
+void add_loss(struct generator *g, struct wire x, int nother, const struct wire *other);
+/* Sometimes: a data input that has a NaN or an infinity, and whether the loss must be NaN. */
+void add_poison(struct generator *g);
+
+/* --- modules.c --- */
+
+/* Writes the model as PyTorch would: how many parameters have lost their initializer, or -1. */
+int random_as_modules(struct generator *g, const char *path);
+
 /* A whole model from a seed: into t->model, with t->options. */
 void generate_model(struct generator *g, struct model_test *t, uint64_t seed);
 
 /* --- run.c --- */
 
-enum { VARIANTS = 8 };
+enum { VARIANTS = 9 };
 
 struct random_model {
 	uint64_t seed;
 	struct model_test *t;
 	struct generator g;
-	char name[32], path[4096], error[1500];
+	char name[32], path[4096], modules_path[4096], error[1500];
+	int lost; /* parameters without initializer in modules_path */
 	struct random_variant *variant;
 	bool ill; /* too sensitive to tell errors of single precision from bugs */
 };
