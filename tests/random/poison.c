@@ -14,7 +14,8 @@ static const char *const passes[] = {"Relu", "LeakyRelu", "Elu", "Selu", "Celu",
 	"Softmax", "LogSoftmax", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Expand", "Tile",
 	"Concat", "MatMul", "Gemm", "LayerNormalization", "InstanceNormalization",
 	"GroupNormalization", "BatchNormalization", "LpNormalization", "GlobalMaxPool",
-	"GlobalAveragePool", "DepthToSpace", "SpaceToDepth", "SoftmaxCrossEntropyLoss", NULL};
+	"GlobalAveragePool", "DepthToSpace", "SpaceToDepth", "LSTM", "GRU", "RNN",
+	"SoftmaxCrossEntropyLoss", NULL};
 /* The same of their first input; the others say how. */
 static const char *const passes_first[] = {"Clip", "Pow", NULL};
 
@@ -28,7 +29,7 @@ static bool is_one_of(const char *name, const char *const *names)
 
 /* Names of values, in a row. */
 struct marked {
-	const char **name;
+	const char **name; /* the input first */
 	size_t n;
 };
 
@@ -51,7 +52,8 @@ static bool gets_through(const struct marked *m, const Onnx__NodeProto *n)
 	return false;
 }
 
-static bool arrives(struct generator *g, const char *input, const char *output)
+/* Where a NaN in `input` gets to. */
+static struct marked follow(struct generator *g, const char *input)
 {
 	const Onnx__GraphProto *graph = &g->t->graph;
 	struct marked m = {ARENA_ARRAY(g->t->arena, const char *, graph->n_node + 1), 1};
@@ -59,7 +61,22 @@ static bool arrives(struct generator *g, const char *input, const char *output)
 	for (size_t i = 0; i < graph->n_node; i++)
 		if (gets_through(&m, graph->node[i]))
 			m.name[m.n++] = graph->node[i]->output[0];
-	return is_marked(&m, output);
+	return m;
+}
+
+/* Some of the values on the way become outputs, each of them evidence of the nodes before it. */
+static void watch(struct generator *g, const struct marked *m)
+{
+	struct poison *p = &g->poison;
+	for (size_t i = 1; i < m->n && p->nstation < STATIONS; i++) {
+		bool already = false;
+		for (size_t o = 0; o < g->t->graph.n_output; o++)
+			already |= !strcmp(g->t->graph.output[o]->name, m->name[i]);
+		if (already || !draw_chance(g, 0.6))
+			continue;
+		model_output(g->t, m->name[i]);
+		p->station[p->nstation++] = m->name[i];
+	}
 }
 
 void add_poison(struct generator *g)
@@ -75,5 +92,16 @@ void add_poison(struct generator *g)
 	struct poison *p = &g->poison;
 	p->input = real[draw_below(g, n)];
 	p->value = values[draw_below(g, sizeof values / sizeof *values)];
-	p->arrives = isnan(p->value) && arrives(g, p->input, g->loss_output);
+	if (!isnan(p->value))
+		return;
+	struct marked m = follow(g, p->input);
+	for (int k = 0; k < n && !p->arrives; k++) { /* preferably one whose end is known */
+		struct marked way = follow(g, real[k]);
+		p->arrives = is_marked(&way, g->loss_output);
+		if (p->arrives) {
+			p->input = real[k];
+			m = way;
+		}
+	}
+	watch(g, &m);
 }

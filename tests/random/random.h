@@ -27,7 +27,7 @@ struct feed {
 	int64_t range; /* 0: real numbers; else whole ones below this */
 };
 
-enum { FEEDS = 16, WEIGHTS = 256, ELEMENTS_MAX = 2500, OPTIONS = 64 };
+enum { FEEDS = 16, WEIGHTS = 256, ELEMENTS_MAX = 2500, OPTIONS = 64, STATIONS = 8 };
 
 /* The weights that a block drew, for another application of the same block to read them again. */
 struct tape {
@@ -57,6 +57,8 @@ struct generator {
 		const char *input; /* NULL: none */
 		double value;      /* that one of its elements has */
 		bool arrives;      /* and must be a NaN in the loss */
+		int nstation;      /* outputs that it must be in on the way */
+		const char *station[STATIONS];
 	} poison;
 };
 

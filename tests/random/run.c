@@ -419,6 +419,20 @@ static void compare_classes(struct random_model *m, int k)
 	}
 }
 
+static void check_station(struct random_model *m, const char *name)
+{
+	const struct random_variant *v = &m->variant[FULL];
+	const struct stint_model *model = v->step->model;
+	for (int o = 0; o < model->noutput; o++) {
+		const struct bytes *b = &v->got.output[o];
+		bool any = strcmp(model->output[o].name, name) != 0;
+		for (int64_t e = 0; !any && e < (int64_t)(b->n / sizeof(double)); e++)
+			any = isnan(at(b, DT_F64, e));
+		if (!any)
+			random_error(m, "a NaN in '%s' is not in '%s'", m->g.poison.input, name);
+	}
+}
+
 /* An infinity may become a NaN in one precision and overflow in the other: that is left alone. */
 static void check_poisoned(struct random_model *m)
 {
@@ -426,6 +440,8 @@ static void check_poisoned(struct random_model *m)
 	if (p->arrives && !isnan(m->variant[FULL].got.loss))
 		random_error(m, "a NaN in '%s' does not get to the loss: %g", p->input,
 			m->variant[FULL].got.loss);
+	for (int k = 0; k < p->nstation; k++)
+		check_station(m, p->station[k]);
 	for (int k = SINGLE; k <= LIBRARY && isnan(p->value) && !*m->error; k += LIBRARY - SINGLE)
 		if (variant_wanted(m, k))
 			compare_classes(m, k);
