@@ -26,30 +26,6 @@ static struct wire block_twice(struct generator *g, struct wire x)
 	return other.name == y.name ? z : add_tamed(g, add_two(g, DRAW_NAME(g, names), y, z));
 }
 
-/* A learned row through a layer or two, the same for every sample, added to all. */
-static struct wire block_learned_row(struct generator *g, struct wire x)
-{
-	const int64_t d = x.dim[x.rank - 1], k = draw_range(g, 1, 12);
-	const struct wire row = SHAPE(1, k), bias = SHAPE(d);
-	if (d > 40)
-		return x;
-	struct wire q = add_weight(g, 0, 1, &row);
-	if (draw_chance(g, 0.3))
-		q = add_activation(g, add_projection(g, q, draw_range(g, 1, 8)));
-	if (draw_chance(g, 0.5)) {
-		const struct wire shape = SHAPE(q.dim[1], d), y = SHAPE(1, d);
-		struct wire w = add_weight(g, 0, 1 / sqrt((double)q.dim[1]), &shape);
-		const char *b = draw_chance(g, 0.5) ? format(g, ",%s", add_bias(g, 0.3, &bias).name)
-						    : "";
-		q = add_node(g, "Gemm", &y, format(g, "%s,%s%s", q.name, w.name, b));
-	} else
-		q = add_projection(g, q, d);
-	if (draw_chance(g, 0.3))
-		q = add_activation(g, q);
-	const char *op = draw_chance(g, 0.7) ? "Add" : "Mul";
-	return draw_chance(g, 0.5) ? add_two(g, op, q, x) : add_two(g, op, x, q);
-}
-
 /* Attention pooling: learned queries [n, m] look at data [b, s, d]; [b, n, m]. */
 static struct wire block_queries(struct generator *g, struct wire x)
 {
@@ -79,7 +55,6 @@ static struct wire block_queries(struct generator *g, struct wire x)
 
 const struct block_def blocks_shared[] = {
 	{block_twice, 1, 4, 6},
-	{block_learned_row, 2, 4, 5},
 	{block_queries, 3, 3, 5},
 	{.make = NULL},
 };

@@ -51,14 +51,25 @@ static struct wire first_whole(struct generator *g, struct wire x)
 	}
 }
 
+/* Times a matrix of whole numbers. */
+static struct wire whole_product(struct generator *g, struct wire n)
+{
+	const int64_t d = n.dim[n.rank - 1];
+	const struct wire square = SHAPE(d, d);
+	const char *w = add_indices(g, &square, 5, draw_chance(g, 0.3));
+	return add_node(g, "MatMul", &n, format(g, "%s,%s", n.name, w));
+}
+
 /* One step of arithmetic. */
 static struct wire next_whole(struct generator *g, struct wire n)
 {
 	static const char *const binary[] = {"Add", "Sub", "Mul", "Max", "Min", "Div"};
 	static const char *const compare[] = {"Equal", "Less", "GreaterOrEqual"};
-	switch (draw_below(g, 6)) {
+	switch (draw_below(g, 7)) {
 	case 0:
 		return add_same(g, draw_chance(g, 0.5) ? "Neg" : "Abs", n);
+	case 4:
+		return n.rank >= 1 && n.dim[n.rank - 1] <= 20 ? whole_product(g, n) : n;
 	case 1: {
 		struct wire at = whole_number(g, 0, 3), other = whole_number(g, -3, 9);
 		struct wire yes = add_two(g, DRAW_NAME(g, compare), n, at);

@@ -389,6 +389,8 @@ void generate_model(struct generator *g, struct model_test *t, uint64_t seed)
 	g->opset = opsets[draw_below(g, sizeof opsets / sizeof *opsets)];
 	t->model.opset_import[0]->version = g->opset;
 	t->options.train_pattern = trained;
+	/* others' uniform values that several nodes read are taken for merged ones */
+	t->model.producer_name = arena_strdup(t->arena, "pytorch");
 	struct wire x = first_value(g), side[3];
 	double u = draw_uniform(g);
 	int64_t size = 6 + (int64_t)(34 * u * u),

@@ -192,7 +192,6 @@ int random_as_modules(struct generator *g, const char *path)
 	Onnx__ModelProto *model = onnx__model_proto__unpack(&arena, len, bytes);
 	if (!model)
 		return -1;
-	model->producer_name = arena_strdup(g->t->arena, "pytorch");
 	struct modules s = {.g = g, .graph = model->graph, .calls = draw_chance(g, 0.6)};
 	find_members(&s);
 	int lost = merge(&s);
