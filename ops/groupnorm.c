@@ -177,6 +177,7 @@ static enum status groupnorm_match(struct graph *g, const struct node *n, struct
 #define BY_CHANNEL                                                                                 \
 	EXAMPLES({.in = "a,6,b,c 6 6", .attr = "num_groups=3"}, {.in = "3,4,37 4 4", .attr = "num_groups=1"}, \
 		{.in = "2,6,5,5 6 6", .attr = "num_groups=6 epsilon=0.1"}, {.in = "3,8 8 8", .attr = "num_groups=2 stash_type=1"}, \
+		{.in = "3,7,1,1 7 7", .attr = "num_groups=1"}, \
 		{.in = "2,3,2,3,2 3 3", .attr = "num_groups=1"}, {.in = "2,4,40,60 4 4", .attr = "num_groups=2"}, \
 		{.in = "3,140 140 140", .attr = "num_groups=2"})
 #define BY_INSTANCE                                                                                \
@@ -197,6 +198,8 @@ const struct op_def ops_groupnorm[] = {
 		.work = 30, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.GroupNormGradScale", .narrow_in = 3, .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
 		.infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit},
+	{.name = "stint.GroupNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 5, .max_in = 5, .min_out = 3, .max_out = 3, .infer = norm_all_infer,
+		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{0},
 };
 /* clang-format on */

@@ -33,14 +33,14 @@ static int64_t broadcast_place(const struct tensor *t, const struct tensor *x, i
 	return at;
 }
 
-/* Of a scale or bias: one value a channel, or broadcast where there is one group and a channel for
- * each element. */
+/* Of a scale or bias: one value a channel, or fewer, broadcast, where there is one group and a
+ * channel for each element. */
 static double affine(const struct node *n, const struct norm *p, int input, int64_t e, double none)
 {
 	const struct tensor *t = norm_has(n, input) ? n->in[input] : NULL;
 	if (!t)
 		return none;
-	if (p->groups == 1 && p->inner == 1)
+	if (t->numel != p->groups * p->channels)
 		return tensor_real(t, broadcast_place(t, n->in[NORM_X], e));
 	return tensor_real(t, e / p->inner % (p->groups * p->channels));
 }

@@ -13,7 +13,7 @@ mkdir -p "$work"
 . "$source/tests/models/case.sh"
 outputs=
 inputs=$(data)
-read -r tolerance _ narrow <"$(file tolerance)"
+read -r tolerance _ narrow _ <"$(file tolerance)"
 options=$(cat "$(file options)") reference=$(file reference.safetensors)
 case $precision in
 bf16) tolerance=$narrow ;;

@@ -61,15 +61,16 @@ check() { # TOLERANCE NAME OPTION...
 }
 
 failed=0
-single=0 double=0 narrow= # a case without a tolerance has no reference either
-[ ! -e "$(file tolerance)" ] || read -r single double narrow <"$(file tolerance)" || exit 1
+single=0 double=0 narrow= only= # a case without a tolerance has no reference either
+[ ! -e "$(file tolerance)" ] || read -r single double narrow only <"$(file tolerance)" || exit 1
 check "$single" library || { echo "FAILED: with the library"; failed=1; }
 check "$single" portable --portable || { echo "FAILED: portable"; failed=1; }
 check "$double" double --portable --precision fp64 || { echo "FAILED: double precision"; failed=1; }
 if [ -n "$narrow" ]; then
 	check "$narrow" narrow --precision bf16 || { echo "FAILED: bf16"; failed=1; }
 	half=$(awk "BEGIN { print $narrow / 8 }")
-	check "$half" narrow --precision fp16 || { echo "FAILED: fp16"; failed=1; }
+	# where slopes overflow at the loss's first scale, the step is left out
+	[ "$only" = bf16-only ] || check "$half" narrow --precision fp16 || { echo "FAILED: fp16"; failed=1; }
 fi
 step least --budget min && "$compare" --identical "$work/library.safetensors" "$work/least.safetensors" ||
 	{ echo "FAILED: the smallest budget"; failed=1; }

@@ -4,8 +4,7 @@
 
 #include "tests/random/random.h"
 
-/* [..., d] to [..., m], of weights [d, m]. */
-static struct wire project(struct generator *g, struct wire x, int64_t m)
+struct wire add_projection(struct generator *g, struct wire x, int64_t m)
 {
 	const struct wire shape = SHAPE(x.dim[x.rank - 1], m);
 	struct wire y = x;
@@ -20,8 +19,8 @@ static struct wire block_dense(struct generator *g, struct wire x)
 	const struct wire bias = SHAPE(m);
 	if (wire_count(&x) / x.dim[x.rank - 1] * m > ELEMENTS_MAX || x.dim[x.rank - 1] > 200)
 		return x;
-	struct wire y = project(g, x, m);
-	return draw_chance(g, 0.7) ? add_two(g, "Add", y, add_weight(g, 0, 0.3, &bias)) : y;
+	struct wire y = add_projection(g, x, m);
+	return draw_chance(g, 0.7) ? add_two(g, "Add", y, add_bias(g, 0.3, &bias)) : y;
 }
 
 static struct wire block_gemm(struct generator *g, struct wire x)
@@ -32,7 +31,7 @@ static struct wire block_gemm(struct generator *g, struct wire x)
 	if (k > 200 || wire_count(&y) > ELEMENTS_MAX)
 		return x;
 	struct wire w = add_weight(g, 0, 1 / sqrt((double)k), &shape);
-	struct wire b = add_weight(g, 0, 0.3, &bias);
+	struct wire b = add_bias(g, 0.3, &bias);
 	y = add_node(g, "Gemm", &y, format(g, "%s,%s,%s", x.name, w.name, b.name));
 	add_int(g, "transB", flip);
 	if (draw_chance(g, 0.3))
@@ -114,12 +113,13 @@ static struct wire block_attention(struct generator *g, struct wire x)
 	if (x.dim[0] * x.dim[1] * m > ELEMENTS_MAX || x.dim[2] > 100 ||
 		x.dim[0] * h * x.dim[1] * x.dim[1] > 2 * ELEMENTS_MAX)
 		return x;
-	struct wire q = project(g, x, m), k = project(g, x, m), v = project(g, x, m), y;
+	struct wire q = add_projection(g, x, m), k = add_projection(g, x, m),
+		    v = add_projection(g, x, m), y;
 	if (g->opset >= 23 && draw_chance(g, 0.6))
 		y = attention_fused(g, q, k, v, h);
 	else
 		y = attention_spelled(g, q, k, v, h);
-	y = project(g, y, x.dim[2]);
+	y = add_projection(g, y, x.dim[2]);
 	return draw_chance(g, 0.7) ? add_two(g, "Add", x, y) : y;
 }
 
@@ -140,7 +140,7 @@ static struct wire block_recurrent(struct generator *g, struct wire x)
 	const struct wire bs = SHAPE(dir, 2 * gates * h), ys = SHAPE(t, dir, n, h);
 	const struct wire turned = SHAPE(t, n, dir, h), flat = SHAPE(t, n, dir * h);
 	struct wire w = add_weight(g, 0, 1 / sqrt((double)d), &ws);
-	struct wire r = add_weight(g, 0, 0.5, &rs), b = add_weight(g, 0, 0.2, &bs);
+	struct wire r = add_weight(g, 0, 0.5, &rs), b = add_bias(g, 0.2, &bs);
 	struct wire y = add_node(
 		g, kind, &ys, format(g, "%s,%s,%s,%s", x.name, w.name, r.name, b.name));
 	add_int(g, "hidden_size", h);
@@ -181,7 +181,7 @@ static struct wire block_conv(struct generator *g, struct wire x)
 	if (wire_count(&y) > ELEMENTS_MAX || x.dim[1] > 30)
 		return x;
 	w = add_weight(g, 0, 1 / sqrt((double)wire_count(&w) / (double)m), &w);
-	struct wire b = add_weight(g, 0, 0.2, &bias);
+	struct wire b = add_bias(g, 0.2, &bias);
 	y = add_node(g, "Conv", &y, format(g, "%s,%s,%s", x.name, w.name, b.name));
 	add_int(g, "group", groups);
 	add_ints(g, "kernel_shape", dims, kernel);
@@ -337,7 +337,7 @@ static struct wire block_norm(struct generator *g, struct wire x)
 	int64_t way = draw_below(g, 4);
 	if (inner < 4 || (way == 1 && g->opset < 21))
 		return x;
-	struct wire s = add_weight(g, 1, 0.2, &by_channel), b = add_weight(g, 0, 0.2, &by_channel);
+	struct wire s = add_gain(g, 0.2, &by_channel), b = add_bias(g, 0.2, &by_channel);
 	const char *in = format(g, "%s,%s,%s", x.name, s.name, b.name);
 	struct wire y;
 	if (way == 0) {

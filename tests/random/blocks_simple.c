@@ -37,8 +37,8 @@ struct wire add_tamed(struct generator *g, struct wire x)
 {
 	if (draw_chance(g, 0.4) && g->opset >= 17 && x.rank && x.dim[x.rank - 1] >= 4) {
 		const struct wire last = SHAPE(x.dim[x.rank - 1]);
-		struct wire scale = add_weight(g, 1, 0.1, &last), bias;
-		bias = add_weight(g, 0, 0.1, &last);
+		struct wire scale = add_gain(g, 0.1, &last), bias;
+		bias = add_bias(g, 0.1, &last);
 		struct wire y = add_node(g, "LayerNormalization", &x,
 			format(g, "%s,%s,%s", x.name, scale.name, bias.name));
 		add_int(g, "axis", draw_chance(g, 0.5) ? -1 : x.rank - 1);
@@ -60,8 +60,8 @@ static struct wire broadcast_shape(struct generator *g, const struct wire *x)
 static struct wire block_affine(struct generator *g, struct wire x)
 {
 	struct wire s = broadcast_shape(g, &x), b = broadcast_shape(g, &x);
-	x = add_two(g, draw_chance(g, 0.8) ? "Mul" : "Div", x, add_weight(g, 1, 0.1, &s));
-	return add_two(g, draw_chance(g, 0.5) ? "Add" : "Sub", x, add_weight(g, 0, 0.5, &b));
+	x = add_two(g, draw_chance(g, 0.8) ? "Mul" : "Div", x, add_gain(g, 0.1, &s));
+	return add_two(g, draw_chance(g, 0.5) ? "Add" : "Sub", x, add_bias(g, 0.5, &b));
 }
 
 /* Functions that are defined for some numbers only, of numbers that suit them. */

@@ -20,10 +20,14 @@ const struct variant_def variant_def[VARIANTS] = {
 	[5] = {"single precision fused, at 20 %", DT_F32, true, true, 1, 0.2, SINGLE},
 	[LIBRARY] = {"library", DT_F32, false, false, 2, 1, LIBRARY},
 	[7] = {"library fused, at 40 %", DT_F32, false, true, 2, 0.4, LIBRARY},
+	[MODULES] = {"as modules", DT_F64, true, false, 2, 1, MODULES},
 };
 
-bool variant_wanted(uint64_t seed, int k)
+bool variant_wanted(const struct random_model *m, int k)
 {
+	const uint64_t seed = m->seed;
+	if (k == MODULES)
+		return m->lost > 0 && !m->g.poison.input;
 	return k <= SINGLE || (k >= LIBRARY) == (seed % 2 == 1);
 }
 
@@ -107,8 +111,13 @@ static enum status build_variant(struct random_model *m, struct diag *d, int k, 
 		.library_workspace = def->portable ? NULL : library_workspace,
 		.user = target};
 	snprintf(v->symbol, sizeof v->symbol, "%s_%d", m->name, k);
-	TRY(import_onnx(m->t->arena, m->path, &m->t->options, ops_table(), target, def->real, d,
-		&imported));
+	struct import_options options = m->t->options;
+	const char *path = m->path;
+	if (k == MODULES) { /* the file says what is trained */
+		path = m->modules_path;
+		options.train_pattern = NULL;
+	}
+	TRY(import_onnx(m->t->arena, path, &options, ops_table(), target, def->real, d, &imported));
 	TRY(train_graph(m, d, imported, def->fused, &train));
 	TRY(eval_graph(m, d, imported, def->fused, &eval));
 	return step_write_share(m->t->arena, d, v->symbol, train, eval, def->share, EFFORT, folder,
@@ -134,8 +143,10 @@ bool random_build(struct random_model *m, const char *folder)
 	bool ok = f && fwrite(bytes, 1, len, f) == len;
 	if (!f || fclose(f) != 0 || !ok)
 		random_error(m, "cannot write %s", m->path);
+	snprintf(m->modules_path, sizeof m->modules_path, "%s/%s_modules.onnx", folder, m->name);
+	m->lost = random_as_modules(&m->g, m->modules_path);
 	for (int k = 0; k < VARIANTS && !*m->error; k++)
-		if (variant_wanted(m->seed, k) && build_variant(m, &d, k, folder) != ST_OK)
+		if (variant_wanted(m, k) && build_variant(m, &d, k, folder) != ST_OK)
 			random_error(m, "%s: failed without a message", variant_def[k].what);
 	return !*m->error;
 }
@@ -143,7 +154,7 @@ bool random_build(struct random_model *m, const char *folder)
 void random_sources(const struct random_model *m, const char *folder, struct text *command)
 {
 	for (int k = 0; k < VARIANTS && !*m->error; k++)
-		if (variant_wanted(m->seed, k))
+		if (variant_wanted(m, k))
 			text_add(command, " %s/%s/step.c", folder, m->variant[k].symbol);
 }
 

@@ -185,19 +185,72 @@ struct wire add_scalar(struct generator *g, double v)
 	return add_constant(g, v, 0, &scalar);
 }
 
+/* A new one; what is `uniform` has mean everywhere. */
+static struct wire new_weight(
+	struct generator *g, double mean, double scale, const struct wire *shape, bool uniform)
+{
+	const char *kind = draw_chance(g, 0.1) ? "frozen" : "p";
+	return add_reals(
+		g, format(g, "%s%d", kind, g->ntensor++), mean, uniform ? 0 : scale, shape);
+}
+
+/* The next one of the tape, where it plays and the block drawn is still the one that was recorded.
+ */
+static bool tape_next(struct generator *g, const struct wire *shape, struct wire *v)
+{
+	struct tape *tape = &g->tape;
+	if (tape->mode != TAPE_PLAYS || tape->at == tape->n ||
+		!wire_same_shape(&tape->weight[tape->at].v, shape))
+		return false;
+	g->state = tape->weight[tape->at].after;
+	*v = tape->weight[tape->at++].v;
+	return true;
+}
+
+static struct wire taped(struct generator *g, struct wire v)
+{
+	struct tape *tape = &g->tape;
+	if (tape->mode == TAPE_RECORDS && tape->n < WEIGHTS)
+		tape->weight[tape->n++] = (struct taped){v, g->state};
+	return v;
+}
+
 struct wire add_weight(struct generator *g, double mean, double scale, const struct wire *shape)
 {
+	struct wire v;
+	if (tape_next(g, shape, &v))
+		return v;
 	for (int i = 0; i < g->nweight; i++) {
 		double d = fabs(g->weight[i].scale - scale);
 		if (wire_same_shape(&g->weight[i].v, shape) && d < 0.01 && draw_chance(g, 0.2))
-			return g->weight[i].v;
+			return taped(g, g->weight[i].v);
 	}
-	const char *kind = draw_chance(g, 0.1) ? "frozen" : "p";
-	struct wire v = add_reals(g, format(g, "%s%d", kind, g->ntensor++), mean, scale, shape);
+	v = new_weight(g, mean, scale, shape, false);
 	/* one drawn around another mean is none to use elsewhere: a scale of 1, say */
 	if (g->nweight < WEIGHTS && mean == 0)
 		g->weight[g->nweight++] = (struct weight){v, scale};
-	return v;
+	return taped(g, v);
+}
+
+/* None of these is used elsewhere: a product with zeros or equal columns has ties, where no slope
+ * is. */
+static struct wire add_fresh(
+	struct generator *g, double mean, double scale, const struct wire *shape)
+{
+	struct wire v;
+	if (tape_next(g, shape, &v))
+		return v;
+	return taped(g, new_weight(g, mean, scale, shape, draw_chance(g, 0.4)));
+}
+
+struct wire add_bias(struct generator *g, double scale, const struct wire *shape)
+{
+	return add_fresh(g, 0, scale, shape);
+}
+
+struct wire add_gain(struct generator *g, double scale, const struct wire *shape)
+{
+	return add_fresh(g, 1, scale, shape);
 }
 
 const char *add_numbers(struct generator *g, int n, const int64_t *v)
@@ -260,10 +313,10 @@ struct wire add_reshape(struct generator *g, struct wire x, const struct wire *s
 /* The block that number `at` of the chances of all that fit falls on; NULL: *sum of them. */
 static const struct block_def *block_at(int rank, int64_t at, int64_t *sum)
 {
-	const struct block_def *const lists[] = {
-		blocks_simple, blocks_layers, blocks_index, blocks_nested};
+	const struct block_def *const lists[] = {blocks_simple, blocks_layers, blocks_index,
+		blocks_nested, blocks_shared, blocks_whole};
 	*sum = 0;
-	for (int l = 0; l < 4; l++)
+	for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
 		for (const struct block_def *b = lists[l]; b->make; b++) {
 			if (rank < b->rank_least || rank > b->rank_most)
 				continue;
@@ -328,16 +381,6 @@ static struct wire first_value(struct generator *g)
 	}
 }
 
-static void choose_loss(struct generator *g, const struct wire *y)
-{
-	const char *kind = "mse";
-	if (draw_chance(g, 0.3) && (y->rank == 2 || y->rank == 4) && y->dim[1] > 1)
-		kind = "cross-entropy";
-	else if (draw_chance(g, 0.2))
-		kind = "bce-with-logits";
-	snprintf(g->loss, sizeof g->loss, "%s:output=%s", kind, y->name);
-}
-
 void generate_model(struct generator *g, struct model_test *t, uint64_t seed)
 {
 	static const int opsets[] = {13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24};
@@ -346,6 +389,8 @@ void generate_model(struct generator *g, struct model_test *t, uint64_t seed)
 	g->opset = opsets[draw_below(g, sizeof opsets / sizeof *opsets)];
 	t->model.opset_import[0]->version = g->opset;
 	t->options.train_pattern = trained;
+	/* others' uniform values that several nodes read are taken for merged ones */
+	t->model.producer_name = arena_strdup(t->arena, "pytorch");
 	struct wire x = first_value(g), side[3];
 	double u = draw_uniform(g);
 	int64_t size = 6 + (int64_t)(34 * u * u),
@@ -364,9 +409,9 @@ void generate_model(struct generator *g, struct model_test *t, uint64_t seed)
 	/* whatever happened before: something is trained */
 	struct wire p = add_reals(g, format(g, "p%d", g->ntensor++), 1, 0.3, &w);
 	x = add_two(g, "Mul", x, p);
-	choose_loss(g, &x);
-	model_output(t, x.name);
+	add_loss(g, x, (int)nside, side);
 	for (int k = 0; k < nside; k++)
 		if (strcmp(side[k].name, x.name) != 0)
 			model_output(t, side[k].name);
+	add_poison(g);
 }

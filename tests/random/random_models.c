@@ -19,7 +19,7 @@ enum { BATCH = 10 };
 
 struct campaign {
 	const char *program, *folder, *runtime;
-	int level, done, failed, ill, nodes;
+	int level, done, failed, ill, poisoned, nodes;
 };
 
 static bool compile(const struct campaign *c, const struct random_model *m, int n, bool say)
@@ -65,6 +65,8 @@ static void tell(const struct campaign *c, const struct random_model *m)
 	if (!m->t)
 		return;
 	printf("\topset %d, loss %s, model %s/%s\n", m->g.opset, m->g.loss, c->folder, m->path);
+	if (m->g.poison.input)
+		printf("\tone element of '%s' is %g\n", m->g.poison.input, m->g.poison.value);
 	print_nodes(m);
 	printf("\tagain: %s %s %s 1 %" PRIu64 " %d\n", c->program, c->folder, c->runtime, m->seed,
 		c->level);
@@ -80,7 +82,7 @@ static void clean(const struct random_model *m)
 	for (int k = 0; k < VARIANTS; k++)
 		text_add(&command, " %s_%d", m->name, k);
 	if (!*m->error)
-		text_add(&command, " %s", m->path);
+		text_add(&command, " %s %s", m->path, m->modules_path);
 	if (command.failed || !*m->name || system(command.s) != 0)
 		printf("%s: something is left\n", m->name);
 	text_free(&command);
@@ -112,6 +114,7 @@ static void run_batch(struct campaign *c, uint64_t seed, int n)
 			random_check(&m[i], object);
 		c->done++;
 		c->ill += m[i].ill;
+		c->poisoned += m[i].g.poison.input != NULL;
 		c->nodes += m[i].g.nnode;
 		c->failed += *m[i].error != 0;
 		if (*m[i].error)
@@ -158,8 +161,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < count; i += BATCH)
 		run_batch(&c, seed + (uint64_t)i, count - i < BATCH ? count - i : BATCH);
 	printf("%d models from seed %" PRIu64 " on, %d nodes: %d failed; %d too sensitive to "
-	       "compare single precision\n",
-		c.done, seed, c.nodes, c.failed, c.ill);
+	       "compare single precision, %d with NaN or infinities\n",
+		c.done, seed, c.nodes, c.failed, c.ill, c.poisoned);
 	/* a generator that mostly makes what cannot be compared proves nothing */
 	return c.failed != 0 || c.ill > 2 + c.done / 5;
 }

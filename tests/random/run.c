@@ -1,6 +1,7 @@
 /* Running a model's variants and comparing what they give. */
 #include <dlfcn.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/random/variant.h"
@@ -40,6 +41,8 @@ static void fill(struct random_model *m, const struct graph *g, const struct ten
 			value_set(t->dtype, data, i, (double)(float)draw_uniform(&r));
 		else
 			value_set(t->dtype, data, i, (double)(float)draw_normal(&r));
+	if (m->g.poison.input && !strcmp(m->g.poison.input, t->name))
+		value_set(t->dtype, data, draw_below(&r, t->numel), m->g.poison.value);
 }
 
 /* Every resident at its initial value. */
@@ -132,12 +135,33 @@ static bool run_variant(struct random_model *m, struct random_variant *v, void *
 
 /* --- Comparing --- */
 
-static void same_bytes(struct random_model *m, const char *variant, const char *what,
-	const char *name, const struct bytes *a, const struct bytes *b)
+static double at(const struct bytes *b, enum dtype t, int64_t i)
 {
-	if (a->n != b->n || !a->data != !b->data || (a->n && memcmp(a->data, b->data, a->n) != 0))
-		random_error(m, "%s: %s '%s' has other bits than with everything kept", variant,
-			what, name);
+	return t == DT_F32 ? (double)((const float *)b->data)[i] : ((const double *)b->data)[i];
+}
+
+/* Which NaN it is may differ: a compiler may turn the operands of a sum round. */
+static bool same_bits(enum dtype t, const struct bytes *a, const struct bytes *b)
+{
+	const size_t width = t == DT_F32 ? sizeof(float) : sizeof(double);
+	if (a->n != b->n || !a->data != !b->data)
+		return false;
+	if (!a->n || memcmp(a->data, b->data, a->n) == 0)
+		return true;
+	for (size_t i = 0; i < a->n / width; i++)
+		if (!(isnan(at(a, t, (int64_t)i)) && isnan(at(b, t, (int64_t)i))) &&
+			memcmp((const char *)a->data + i * width, (const char *)b->data + i * width,
+				width) != 0)
+			return false;
+	return true;
+}
+
+static void same_bytes(struct random_model *m, int k, const char *what, const char *name,
+	const struct bytes *a, const struct bytes *b)
+{
+	if (!same_bits(variant_def[k].real, a, b))
+		random_error(m, "%s: %s '%s' has other bits than with everything kept",
+			variant_def[k].what, what, name);
 }
 
 static void compare_bits(struct random_model *m, int k)
@@ -145,11 +169,12 @@ static void compare_bits(struct random_model *m, int k)
 	const struct random_variant *v = &m->variant[k], *w = &m->variant[variant_def[k].same];
 	const struct stint_model *model = v->step->model;
 	const char *what = variant_def[k].what;
-	if (memcmp(&v->got.loss, &w->got.loss, sizeof v->got.loss) != 0)
+	if (memcmp(&v->got.loss, &w->got.loss, sizeof v->got.loss) != 0 &&
+		!(isnan(v->got.loss) && isnan(w->got.loss)))
 		random_error(m, "%s: loss %.17g, with everything kept %.17g", what, v->got.loss,
 			w->got.loss);
 	for (int o = 0; o < model->noutput; o++)
-		same_bytes(m, what, "output", model->output[o].name, &v->got.output[o],
+		same_bytes(m, k, "output", model->output[o].name, &v->got.output[o],
 			&w->got.output[o]);
 	for (int i = 0; i < model->nresident; i++) {
 		int j = stint_find(w->step, model->resident[i].name);
@@ -157,16 +182,11 @@ static void compare_bits(struct random_model *m, int k)
 			random_error(m, "%s: no '%s' elsewhere", what, model->resident[i].name);
 			return;
 		}
-		same_bytes(m, what, "gradient of", model->resident[i].name, &v->got.grad[i],
+		same_bytes(m, k, "gradient of", model->resident[i].name, &v->got.grad[i],
 			&w->got.grad[j]);
-		same_bytes(m, what, "buffer", model->resident[i].name, &v->got.buffer[i],
+		same_bytes(m, k, "buffer", model->resident[i].name, &v->got.buffer[i],
 			&w->got.buffer[j]);
 	}
-}
-
-static double at(const struct bytes *b, enum dtype t, int64_t i)
-{
-	return t == DT_F32 ? (double)((const float *)b->data)[i] : ((const double *)b->data)[i];
 }
 
 static double largest(const struct bytes *b)
@@ -257,7 +277,7 @@ static void check_single(struct random_model *m)
 	double unsure = spread(m), allowed = SINGLE_TOLERANCE + SPREADS * unsure;
 	m->ill = unsure >= UNSURE;
 	for (int k = SINGLE; k <= LIBRARY && !*m->error && !m->ill; k += LIBRARY - SINGLE) {
-		if (!variant_wanted(m->seed, k))
+		if (!variant_wanted(m, k))
 			break;
 		double off = distance(m, k, &m->variant[k].got, FULL, &m->variant[FULL].got, &name);
 		if (!(off <= allowed))
@@ -338,20 +358,111 @@ static void check_repeats(struct random_model *m, int k)
 	if (!train(m, v, &again))
 		return;
 	for (int i = 0; i < v->step->model->nresident; i++)
-		same_bytes(m, "run again", "gradient of", v->step->model->resident[i].name,
+		same_bytes(m, k, "again, gradient of", v->step->model->resident[i].name,
 			&again.grad[i], &v->got.grad[i]);
+}
+
+/* --- As modules --- */
+
+static int by_value(const void *a, const void *b)
+{
+	const struct bytes *x = a, *y = b;
+	if (x->n != y->n)
+		return x->n < y->n ? -1 : 1;
+	return memcmp(x->data, y->data, x->n);
+}
+
+/* The gradients that there are, in an order that names do not matter to. */
+static int gradients(struct random_model *m, const struct random_variant *v, struct bytes **out)
+{
+	int n = 0, nresident = v->step->model->nresident;
+	*out = ARENA_ARRAY(m->t->arena, struct bytes, nresident + 1);
+	for (int i = 0; i < nresident; i++)
+		if (v->got.grad[i].data)
+			(*out)[n++] = v->got.grad[i];
+	qsort(*out, (size_t)n, sizeof **out, by_value);
+	return n;
+}
+
+static void check_modules(struct random_model *m)
+{
+	struct bytes *a, *b;
+	int n = gradients(m, &m->variant[FULL], &a), k = gradients(m, &m->variant[MODULES], &b);
+	bool same = n == k;
+	for (int i = 0; same && i < n; i++)
+		same = by_value(&a[i], &b[i]) == 0;
+	if (!same)
+		random_error(m, "as modules, %d merged: other gradients, %d for %d", m->lost, k, n);
+}
+
+/* --- What is not finite --- */
+
+/* Where FULL's gradients are NaN, and nowhere else, those of variant k must be. */
+static void compare_classes(struct random_model *m, int k)
+{
+	const struct random_variant *full = &m->variant[FULL], *v = &m->variant[k];
+	if (isnan(full->got.loss) != isnan(v->got.loss))
+		random_error(m, "%s: loss %g, in double precision %g", variant_def[k].what,
+			v->got.loss, full->got.loss);
+	for (int i = 0; i < full->step->model->nresident && !*m->error; i++) {
+		const struct bytes *g = &full->got.grad[i];
+		const char *name = full->step->model->resident[i].name;
+		int j = stint_find(v->step, name);
+		bool same = !g->data || (j >= 0 && v->got.grad[j].data);
+		for (int64_t e = 0; same && g->data && e < (int64_t)(g->n / sizeof(double)); e++)
+			same = isnan(at(g, DT_F64, e)) ==
+			       isnan(at(&v->got.grad[j], variant_def[k].real, e));
+		if (!same)
+			random_error(m,
+				"%s: gradient of '%s' is NaN elsewhere than in double precision",
+				variant_def[k].what, name);
+	}
+}
+
+static void check_station(struct random_model *m, const char *name)
+{
+	const struct random_variant *v = &m->variant[FULL];
+	const struct stint_model *model = v->step->model;
+	for (int o = 0; o < model->noutput; o++) {
+		const struct bytes *b = &v->got.output[o];
+		bool any = strcmp(model->output[o].name, name) != 0;
+		for (int64_t e = 0; !any && e < (int64_t)(b->n / sizeof(double)); e++)
+			any = isnan(at(b, DT_F64, e));
+		if (!any)
+			random_error(m, "a NaN in '%s' is not in '%s'", m->g.poison.input, name);
+	}
+}
+
+/* An infinity may become a NaN in one precision and overflow in the other: that is left alone. */
+static void check_poisoned(struct random_model *m)
+{
+	const struct poison *p = &m->g.poison;
+	if (p->arrives && !isnan(m->variant[FULL].got.loss))
+		random_error(m, "a NaN in '%s' does not get to the loss: %g", p->input,
+			m->variant[FULL].got.loss);
+	for (int k = 0; k < p->nstation; k++)
+		check_station(m, p->station[k]);
+	for (int k = SINGLE; k <= LIBRARY && isnan(p->value) && !*m->error; k += LIBRARY - SINGLE)
+		if (variant_wanted(m, k))
+			compare_classes(m, k);
 }
 
 bool random_check(struct random_model *m, void *object)
 {
 	for (int k = 0; k < VARIANTS && !*m->error; k++)
-		if (variant_wanted(m->seed, k))
+		if (variant_wanted(m, k))
 			run_variant(m, &m->variant[k], object);
 	for (int k = 0; k < VARIANTS && !*m->error; k++)
-		if (variant_wanted(m->seed, k))
+		if (variant_wanted(m, k))
 			compare_bits(m, k);
 	if (!*m->error)
-		check_repeats(m, variant_wanted(m->seed, LIBRARY) ? LIBRARY : SINGLE);
+		check_repeats(m, variant_wanted(m, LIBRARY) ? LIBRARY : SINGLE);
+	if (!*m->error && variant_wanted(m, MODULES))
+		check_modules(m);
+	if (!*m->error && m->g.poison.input) {
+		check_poisoned(m);
+		return !*m->error;
+	}
 	if (!*m->error)
 		check_slopes(m);
 	if (!*m->error)

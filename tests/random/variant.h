@@ -5,7 +5,7 @@
 #include "tests/ops/ops_test.h"
 #include "tests/random/random.h"
 
-enum { FULL = 0, SINGLE = 4, LIBRARY = 6 };
+enum { FULL = 0, SINGLE = 4, LIBRARY = 6, MODULES = 8 };
 
 struct variant_def {
 	const char *what;
@@ -17,8 +17,8 @@ struct variant_def {
 };
 extern const struct variant_def variant_def[VARIANTS];
 /* Compiling takes the time: a model goes either through the library or through single precision's
- * second budget. */
-bool variant_wanted(uint64_t seed, int k);
+ * second budget; some also as modules, where that changes something. */
+bool variant_wanted(const struct random_model *m, int k);
 
 struct bytes {
 	size_t n;

@@ -10,7 +10,7 @@ mkdir -p "$work"
 
 . "$source/tests/models/case.sh"
 inputs=$(data)
-read -r tolerance _ narrow <"$(file tolerance)"
+read -r tolerance _ narrow _ <"$(file tolerance)"
 narrowed=fp32
 case $precision in
 bf16) tolerance=$narrow narrowed=bf16 ;;
