@@ -114,6 +114,22 @@ bool name_generated(const char *name)
 	return is_number(name) || (out && is_number(out + strlen("_output_")));
 }
 
+/* Called as what PyTorch's factories give: "zeros", "zeros_like_3". A dynamo file keeps that name
+ * for a state that the model begins with; a weight is never made in the forward pass. */
+static bool is_from_factory(const char *name)
+{
+	static const char *const made[] = {"zeros", "ones", "full", "empty", "eye", "arange",
+		"linspace", "zeros_like", "ones_like", "full_like", "empty_like", "new_zeros",
+		"new_ones", "new_full", "new_empty", "scalar_tensor"};
+	for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+		const size_t n = strlen(made[i]);
+		if (!strncmp(name, made[i], n) &&
+			(!name[n] || (name[n] == '_' && name[n + 1] && is_number(name + n + 1))))
+			return true;
+	}
+	return false;
+}
+
 /* Attention masks and the like: no weight is infinite, or near it. */
 static bool is_mask(const struct tensor *t)
 {
@@ -155,6 +171,8 @@ static struct decision by_origin_alone(const struct importer *im, const struct t
 		return (struct decision){false, "constant of the module"};
 	if (is_mask(t))
 		return (struct decision){false, "a mask"};
+	if (im->module_first && is_from_factory(t->name))
+		return (struct decision){false, "what torch.zeros and its like give"};
 	bool made = im->module_first || name_generated(t->name);
 	if (!made)
 		return (struct decision){true, "by its name"};

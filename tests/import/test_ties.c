@@ -257,6 +257,25 @@ static void modules(void **state)
 	notes_not_trained(t, "cos", "made by the exporter");
 }
 
+/* A state that the model begins with, in a module of which a weight was folded: the weight is
+ * trained under the exporter's name, the state is not. */
+static void factories(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	notes_filled(t, "zeros_1", "4,4", 16, 0);
+	model_weights(t, "val_3", "4,4");
+	notes_signature(t,
+		"ExportGraphSignature(input_specs=[InputSpec(kind=<InputKind.PARAMETER: 2>, "
+		"arg=TensorArgument(name='p_q'), target='q', persistent=None)])");
+	notes_from(t, "", model_node(t, "MatMul", "n0", "x,zeros_1", "a"));
+	notes_from(t, "", model_node(t, "MatMul", "n1", "a,val_3", "y"));
+	model_output(t, "y");
+	model_accepted(t);
+	notes_not_trained(t, "zeros_1", "what torch.zeros and its like give");
+	notes_reads(t, "n1", 1, "val_3");
+}
+
 /* tf2onnx names what it folds by number; a value for each channel is Keras's bias or batch-norm. */
 static void keras(void **state)
 {
@@ -485,7 +504,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
 		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
-		T(transposed), T(roles), T(modules), T(folding_is_told), T(keras),
+		T(transposed), T(roles), T(modules), T(factories), T(folding_is_told), T(keras),
 		T(constant_nodes), T(computed_weights_are_told), T(computed_beside_is_told),
 		T(scalars_are_constants), T(scalar_parameters), T(calls_of_a_batchnorm_are_told),
 		T(batchnorms_of_equal_statistics_are_fine), T(detached), T(stops), T(fixed_inputs),
