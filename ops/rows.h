@@ -1,5 +1,5 @@
 /* CUDA texts of operators that work on rows [rows, n, inner] along n: how rows are given to
- * threads, and the helpers (rows_text.h). Private to ops/. */
+ * threads, and the helpers (kernels/rows.cuh). Private to ops/. */
 #ifndef STINT_OPS_ROWS_H
 #define STINT_OPS_ROWS_H
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The polynomials of codegen/math_text.h and codegen/math_wide_text.h: minimax fits by Remez's
+"""The polynomials of kernels/math_f32.h and kernels/math_wide.h: minimax fits by Remez's
 exchange (Cheney, Introduction to Approximation Theory, 1966, chapter 3). Needs mpmath.
 
 	tools/math_fit.py [NAME...]
