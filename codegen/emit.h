@@ -17,16 +17,16 @@
  * nodes whose bodies come out the same share one function, so nothing of a node's name or id
  * belongs in the text.
  *
- * Available to the text: EXP LOG LOG1P SQRT POW TANH ERF NORMAL_CDF FABS FLOOR CEIL RINT TRUNC FMOD
- * SIN COS TAN ASIN ACOS ATAN SINH COSH ASINH ACOSH ATANH on `real`; `int_power(x, n)` on int64_t,
- * wrapping round; single precision's EXP, TANH and ERF vectorise and are the same on every machine
- * (kernels/math_f32.h); MAX and MIN (`x > y ? x : y`, on integers too); R(0.5), a literal as
- *`real`; INFINITY; `double sum_wide(x, n)` sums in 16 lanes of doubles; `real sum_lanes(const real
- **x, int64_t n)` and `real dot_lanes(x, y, n)`: sums in a fixed tree of 16 lanes, the same bits at
- *any vector width; `philox_lanes(seed, step, node, i, word)`: 128 random words. Loops over
- *independent outputs are opened by emit_loops. A sum may only be split over threads in a way that
- *does not depend on their number. An OP_CHECKED kernel returns int: `return 0;` or `return
- *BAD_INDEX(value);`. */
+ * Available to the text: EXP LOG LOG1P SQRT POW TANH ERF NORMAL_CDF FABS FLOOR CEIL RINT TRUNC
+ * FMOD SIN COS TAN ASIN ACOS ATAN SINH COSH ASINH ACOSH ATANH on `real`; `int_power(x, n)` on
+ * int64_t, wrapping round; single precision's EXP, TANH and ERF vectorise and are the same on
+ * every machine (kernels/math_f32.h); MAX and MIN (`x > y ? x : y`, on integers too); R(0.5), a
+ * literal as `real`; INFINITY; `double sum_wide(x, n)` sums in 16 lanes of doubles; `real
+ * sum_lanes(const real *x, int64_t n)` and `real dot_lanes(x, y, n)`: sums in a fixed tree of 16
+ * lanes, the same bits at any vector width; `philox_lanes(seed, step, node, i, word)`: 128
+ * random words. Loops over independent outputs are opened by emit_loops. A sum may only be split
+ * over threads in a way that does not depend on their number. An OP_CHECKED kernel returns int:
+ * `return 0;` or `return BAD_INDEX(value);`. */
 #ifndef STINT_CODEGEN_EMIT_H
 #define STINT_CODEGEN_EMIT_H
 
