@@ -59,7 +59,7 @@ unset STINT_FAKE_EARLY
 
 # With all waits at the step's end the numbers are others: the stand-in would have told.
 mkdir "$work/hasty"
-cp "$work"/host/* "$work/hasty"
+cp -r "$work"/host/* "$work/hasty"
 copies=$(sed -n 's/.*\.ncopy = \([0-9]*\),/\1/p' "$work/host/step.c")
 awk -v n="$copies" '/^SCHEDULE int step_train/ { on = 1 }
 on && /stint_copied/ { sub(/stint_copied\(s, [0-9]+\)/, "0") }
