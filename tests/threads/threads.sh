@@ -56,7 +56,7 @@ compile()
 for model in $models; do
 	compile $model $model.portable --portable
 	sanitize $model.portable
-	grep -q PARALLEL_FOR $model.portable/step.c || fail "$model has nothing that threads share"
+	grep -Eq "PARALLEL_(FOR|TURNS)" $model.portable/step.c || fail "$model has nothing that threads share"
 	./$model.portable/run $model.portable/weights.safetensors || fail "$model in plain C: see above"
 	compile $model $model.library
 	sanitize $model.library -ldnnl
