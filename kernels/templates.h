@@ -9,3 +9,4 @@
 #include "pool_scatter.h"
 #include "softmax.h"
 #include "softmax_grad.h"
+#include "unpool.h"
