@@ -102,7 +102,9 @@ struct kernel_call {
 	bool once;
 	double work;
 	const struct call_arg *args;
-	bool checked; /* returns a status and takes `bad` last: for OP_CHECKED */
+	bool checked; /* `once`, returns a status and takes `bad` last: for OP_CHECKED, whose first
+		       * call is one. What follows is not done after a bad index; but a GPU
+		       * does it */
 	/* CUDA's own kernels (.cuh): so many tasks for blocks of so many threads, as emit_launch
 	 * has them, in place of turns; and the numbers that the function is a template of. */
 	int64_t tasks;

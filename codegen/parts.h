@@ -46,6 +46,7 @@ struct call_uses {
 	bool calls;  /* its text is calls */
 	bool *x, *y; /* by position */
 	bool ws;
+	bool checked; /* a call has been that returns a status */
 	int nnumber, cap;
 	struct number *number;
 };

@@ -2,10 +2,14 @@
  * so for each type that a step may have. */
 enum { STINT_THREADS = 2 };
 
+#include "col2im.h"
 #include "conv.h"
 #include "conv_depth.h"
 #include "conv_direct.h"
+#include "conv_forward.h"
 #include "conv_grad_w.h"
+#include "conv_grad_x.h"
+#include "conv_pointwise.h"
 #include "gemm.h"
 #include "lanes.h"
 #include "math.h"

@@ -1,5 +1,5 @@
-/* Convolutions: as products whose second matrix is gathered while it is packed; and directly, row
- * by row, where a group has few channels and a product would be mostly padding. */
+/* Convolutions as products whose second matrix is gathered while it is packed: what conv_forward.h,
+ * conv_grad_x.h and conv_grad_w.h share. */
 #ifndef STINT_KERNELS_CONV_H
 #define STINT_KERNELS_CONV_H
 
@@ -90,73 +90,6 @@ KERNEL_PART void conv_product(int64_t m, int64_t n, int64_t j, int64_t planes, i
 					mc, nc, kc, pa, w, c + i0 * ldc + j0, ldc, add || k0 > 0);
 			}
 		}
-}
-
-/* Channels y[0..m), windows j to j + n, from `planes` planes of x. */
-KERNEL_PART void conv_forward(const struct window *w, int64_t m, int64_t n, int64_t j,
-	int64_t planes, const real *weight, const real *x, real *y, int add, void *ws)
-{
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
-	int64_t(*tap)[4] = (int64_t(*)[4])ws;
-	for (int64_t t = 0; t < taps; t++) {
-		const int64_t at[3] = {t / w->kernel[2] / w->kernel[1],
-			t / w->kernel[2] % w->kernel[1], t % w->kernel[2]};
-		for (int i = 0; i < 3; i++)
-			tap[t][i] = at[i] * w->dilation[i] - w->before[i];
-		tap[t][3] = t;
-	}
-	conv_product(m, n, j, planes, taps, (const int64_t(*)[4])tap, weight, planes * taps, taps,
-		x, w->size, w->out, w->stride, y, w->out[0] * w->out[1] * w->out[2], add,
-		(real *)(tap + taps));
-}
-
-/* Channels dx[0..m): of the elements whose index is `phase` modulo the stride, those numbered j to
- * j + most. They meet only the taps that hit them, so that no product is with a zero in between. */
-KERNEL_PART void conv_grad_x(const struct window *w, int64_t phase, int64_t m, int64_t most,
-	int64_t j, int64_t planes, const real *weight, int64_t channels, const real *dy, real *dx,
-	void *ws)
-{
-	static const int64_t one[3] = {1, 1, 1};
-	const int64_t all = w->kernel[0] * w->kernel[1] * w->kernel[2];
-	const int64_t plane = w->size[0] * w->size[1] * w->size[2];
-	const int64_t s[3] = {w->stride[0], w->stride[1], w->stride[2]};
-	const int64_t at[3] = {phase / s[2] / s[1], phase / s[2] % s[1], phase % s[2]};
-	int64_t(*tap)[4] = (int64_t(*)[4])ws;
-	int64_t q[3], taps = 0;
-	for (int i = 0; i < 3; i++)
-		q[i] = at[i] < w->size[i] ? (w->size[i] - 1 - at[i]) / s[i] + 1 : 0;
-	int64_t n = q[0] * q[1] * q[2] - j;
-	if (n <= 0)
-		return;
-	n = n < most ? n : most;
-	for (int64_t t = 0; t < all; t++) {
-		const int64_t k[3] = {t / w->kernel[2] / w->kernel[1],
-			t / w->kernel[2] % w->kernel[1], t % w->kernel[2]};
-		int hit = 1;
-		for (int i = 0; i < 3; i++) {
-			const int64_t f = at[i] + w->before[i] - k[i] * w->dilation[i];
-			hit = hit && f % s[i] == 0;
-			tap[taps][i] = f / s[i];
-		}
-		tap[taps][3] = t;
-		taps += hit;
-	}
-	real *work = (real *)(tap + all + 1);
-	if (s[0] * s[1] * s[2] == 1) {
-		conv_product(m, n, j, planes, taps, (const int64_t(*)[4])tap, weight, all,
-			channels * all, dy, w->out, q, one, dx + j, plane, 0, work);
-		return;
-	}
-	real *c = work;
-	conv_product(m, n, j, planes, taps, (const int64_t(*)[4])tap, weight, all, channels * all,
-		dy, w->out, q, one, c, n, 0, work + m * most);
-	for (int64_t k = 0; k < n; k++) {
-		const int64_t i2 = (j + k) % q[2] * s[2] + at[2],
-			      i1 = (j + k) / q[2] % q[1] * s[1] + at[1];
-		const int64_t i0 = (j + k) / q[2] / q[1] * s[0] + at[0];
-		for (int64_t i = 0; i < m; i++)
-			dx[i * plane + (i0 * w->size[1] + i1) * w->size[2] + i2] = c[i * n + k];
-	}
 }
 
 #endif

@@ -70,6 +70,44 @@ static inline void conv_direct(
 	}
 }
 
+/* A turn is one plane of y, of an image and a filter. bias: of each filter, or NULL. */
+static inline void conv_forward_direct(const struct window *w, const struct conv_shape *s, real *y,
+	const real *x, const real *weight, const real *bias, int64_t from, int64_t to)
+{
+	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
+	const int64_t plane = w->size[0] * w->size[1] * w->size[2];
+	const int64_t out = w->out[0] * w->out[1] * w->out[2];
+	const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
+	for (int64_t turn = from; turn < to; turn++) {
+		const int64_t k = turn % s->filters, image = turn / s->filters;
+		const int64_t first = image * s->channels + k / filters * channels;
+		for (int64_t i = 0; i < out; i++)
+			y[turn * out + i] = bias ? bias[k] : 0;
+		for (int64_t c = 0; c < channels; c++)
+			conv_direct(w, 0, (real *)weight + (k * channels + c) * taps,
+				(real *)x + (first + c) * plane, y + turn * out);
+	}
+}
+
+/* The gradient of x: a turn is one plane of dx, of an image and a channel. */
+static inline void conv_grad_x_direct(const struct window *w, const struct conv_shape *s, real *dx,
+	const real *dy, const real *weight, int64_t from, int64_t to)
+{
+	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
+	const int64_t plane = w->size[0] * w->size[1] * w->size[2];
+	const int64_t out = w->out[0] * w->out[1] * w->out[2];
+	const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
+	for (int64_t turn = from; turn < to; turn++) {
+		const int64_t c = turn % s->channels, image = turn / s->channels;
+		const int64_t first = c / channels * filters;
+		for (int64_t i = 0; i < plane; i++)
+			dx[turn * plane + i] = 0;
+		for (int64_t k = first; k < first + filters; k++)
+			conv_direct(w, 1, (real *)weight + (k * channels + c % channels) * taps,
+				dx + turn * plane, (real *)dy + (image * s->filters + k) * out);
+	}
+}
+
 /* The gradient of the weight: a turn is one plane of dw, of a filter and a channel of its group. */
 static inline void conv_grad_w_direct(const struct window *w, const struct conv_shape *s, real *dw,
 	const real *x, const real *dy, int64_t from, int64_t to)

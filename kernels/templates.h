@@ -1,5 +1,12 @@
 /* All templates, for check.c. */
 #include "attention.h"
 #include "attention_grad.h"
+#include "pool_average.h"
+#include "pool_average_lanes.h"
+#include "pool_global.h"
+#include "pool_max.h"
+#include "pool_max_lanes.h"
+#include "pool_scatter.h"
 #include "softmax.h"
 #include "softmax_grad.h"
+#include "unpool.h"

@@ -16,6 +16,14 @@ struct conv_shape {
 	int64_t rows, columns;
 };
 
+/* y[0..m)[0..n), rows ldy apart, = the bias of their filter. */
+static inline void conv_bias(int64_t m, int64_t n, real *y, int64_t ldy, const real *bias)
+{
+	for (int64_t i = 0; i < m; i++)
+		for (int64_t k = 0; k < n; k++)
+			y[i * ldy + k] = bias[i];
+}
+
 /* Row of windows (a, b) under tap t: the first element that window 0 would see is x[*at]; those of
  * the windows lo to hi exist. False when there is none. */
 static inline int window_row(const struct window *w, int64_t a, int64_t b, int64_t t, int64_t *at,

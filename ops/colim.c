@@ -87,67 +87,25 @@ static struct op_cost columns_cost(const struct node *n)
 		(double)tensor_bytes(n->in[0]) + (double)tensor_bytes(n->out[0])};
 }
 
-/* clang-format off */
-static const char image_text[] =
-"/* x = the sum of what the columns of a plane's windows hold for each element. */\n"
-"static inline void col2im(const struct window *w, const real *restrict col, real *restrict x)\n"
-"{\n"
-"	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];\n"
-"	for (int64_t i = 0; i < w->size[0] * w->size[1] * w->size[2]; i++)\n"
-"		x[i] = 0;\n"
-"	for (int64_t t = 0; t < taps; t++)\n"
-"		for (int64_t a = 0; a < w->out[0]; a++)\n"
-"			for (int64_t b = 0; b < w->out[1]; b++, col += w->out[2]) {\n"
-"				int64_t at, lo, hi;\n"
-"				if (window_row(w, a, b, t, &at, &lo, &hi))\n"
-"					for (int64_t i = lo; i < hi; i++)\n"
-"						x[at + i * s] += col[i];\n"
-"			}\n"
-"}\n";
-
-static const char columns_text[] =
-"/* col = what each of a plane's windows sees; 0 in the padding. */\n"
-"static inline void im2col(const struct window *w, const real *restrict x, real *restrict col)\n"
-"{\n"
-"	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];\n"
-"	for (int64_t t = 0; t < taps; t++)\n"
-"		for (int64_t a = 0; a < w->out[0]; a++)\n"
-"			for (int64_t b = 0; b < w->out[1]; b++, col += w->out[2]) {\n"
-"				int64_t at, lo, hi;\n"
-"				if (!window_row(w, a, b, t, &at, &lo, &hi))\n"
-"					at = lo = hi = 0;\n"
-"				for (int64_t i = 0; i < w->out[2]; i++)\n"
-"					col[i] = i < lo || i >= hi ? 0 : x[at + i * s];\n"
-"			}\n"
-"}\n";
-/* clang-format on */
-
-static void emit_planes(
-	struct emit *e, const struct node *n, const char *call, int64_t from, int64_t to)
+static enum status call_planes(struct emit *e, const struct node *n, const char *function)
 {
 	const struct columns *p = n->param;
-	window_emit(e, &p->w, "s");
-	emit_loops(
-		e, columns_cost(n).flops, 1, &(struct emit_loop){"p", p->batch * p->channels, 1});
-	emit(e, "\n\t\t%s(&s, x0 + p * %" PRId64 ", y0 + p * %" PRId64 ");\n", call, from, to);
+	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
+	return call_kernel(e, &(struct kernel_call){.file = "col2im.h",
+				      .function = function,
+				      .turns = p->batch * p->channels,
+				      .work = columns_cost(n).flops,
+				      .args = CALL_ARGS(ARG_STRUCT(&window), ARG_Y(0), ARG_X(0))});
 }
 
 static enum status image_emit(struct emit *e, const struct node *n)
 {
-	const struct window *w = &((const struct columns *)n->param)->w;
-	window_emit_row(e);
-	emit_helper(e, "col2im", image_text);
-	emit_planes(e, n, "col2im", w->taps * w->out_plane, w->plane);
-	return ST_OK;
+	return call_planes(e, n, "col2im");
 }
 
 static enum status columns_emit(struct emit *e, const struct node *n)
 {
-	const struct window *w = &((const struct columns *)n->param)->w;
-	window_emit_row(e);
-	emit_helper(e, "im2col", columns_text);
-	emit_planes(e, n, "im2col", w->plane, w->taps * w->out_plane);
-	return ST_OK;
+	return call_planes(e, n, "im2col");
 }
 
 static const struct op_example image_examples[] = {

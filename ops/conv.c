@@ -292,173 +292,82 @@ static int64_t job_workspace(const struct node *n, const struct target *t, enum 
 	return j.bytes * t->threads;
 }
 
-/* The loops over blocks of a job, up to where i, j, m, n and w are known. */
-static void emit_blocks(struct emit *e, const struct job *j, double work, bool wants_n)
-{
-	const long long rows = j->rows, cols = j->cols, mb = j->split.mb, nb = j->split.nb;
-	struct emit_loop loop[4] = {{"b", j->batch, 1}};
-	int n = 1;
-	if (j->phases > 1)
-		loop[n++] = (struct emit_loop){"phase", j->phases, 1};
-	loop[n++] = (struct emit_loop){"i", rows, mb};
-	loop[n++] = (struct emit_loop){"j", cols, nb};
-	emit_loops(e, work, n, loop);
-	emit(e, " {\n\t\t\t\tunsigned char *w = (unsigned char *)ws + thread_index() * %lld;\n",
-		(long long)j->bytes);
-	emit(e, "\t\t\t\tconst int64_t m = %lld - i < %lld ? %lld - i : %lld;\n", rows, mb, rows,
-		mb);
-	if (wants_n)
-		emit(e, "\t\t\t\tconst int64_t n = %lld - j < %lld ? %lld - j : %lld;\n", cols, nb,
-			cols, nb);
-}
-
-/* An image's group of channels from the number of the product. */
-static void emit_group(struct emit *e, long long groups)
-{
-	if (groups == 1)
-		emit(e, "\t\t\t\tconst int64_t image = b, group = 0;\n");
-	else
-		emit(e, "\t\t\t\tconst int64_t image = b / %lld, group = b %% %lld;\n", groups,
-			groups);
-}
-
 static double job_work(const struct node *n)
 {
 	return conv_cost(n).flops;
 }
 
-static void emit_direct(struct emit *e)
+/* Of blocks that threads compute on their own. */
+static int64_t job_blocks(const struct job *j)
 {
-	emit_c_only(e); /* vectors as C's compilers have them */
-	emit_source(e, "conv_direct.h", 0, NULL);
+	return j->batch * j->phases * div_up(j->rows, j->split.mb) * div_up(j->cols, j->split.nb);
 }
 
-static void conv_emit_direct(struct emit *e, const struct node *n, const struct conv *p, bool bias)
-{
-	const long long o = p->w.out_plane, t = p->w.taps;
-	emit_direct(e);
-	const struct emit_loop loop[] = {{"b", p->n, 1}, {"k", p->k, 1}};
-	emit_loops(e, job_work(n), 2, loop);
-	emit(e, " {\n\t\t\treal *y = y0 + (b * %lld + k) * %lld;\n", (long long)p->k, o);
-	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i++)\n", o);
-	emit(e, "\t\t\t\ty[i] = %s;\n", bias ? "x2[k]" : "0");
-	emit(e, "\t\t\tfor (int64_t c = 0; c < %lld; c++)\n", (long long)p->cg);
-	emit(e, "\t\t\t\tconv_direct(&s, 0, (real *)x1 + (k * %lld + c) * %lld,\n",
-		(long long)p->cg, t);
-	emit(e, "\t\t\t\t\t(real *)x0 + (b * %lld + k / %lld * %lld + c) * %lld, y);\n",
-		(long long)p->c, (long long)p->kg, (long long)p->cg, (long long)p->w.plane);
-	emit(e, "\t\t}\n");
-}
+/* A kernel's `struct conv_shape`, as an argument. */
+#define SHAPE_STRUCT(as, p, j)                                                                     \
+	{                                                                                          \
+		"struct conv_shape", as,                                                           \
+			CALL_FIELDS({"images", ARG_INT((p)->n)}, {"channels", ARG_INT((p)->c)},    \
+				{"filters", ARG_INT((p)->k)}, {"groups", ARG_INT((p)->groups)},    \
+				{"rows", ARG_INT((j)->split.mb)},                                  \
+				{"columns", ARG_INT((j)->split.nb)})                               \
+	}
 
 static enum status conv_emit(struct emit *e, const struct node *n)
 {
 	const struct conv *p = n->param;
 	const bool bias = n->nin > 2 && n->in[2];
 	const struct job j = job_make(p, FORWARD, n->out[0], e->g->target->threads);
-	const long long o = p->w.out_plane, g = p->groups, d = j.depth;
-	const bool pointwise = is_pointwise(&p->w);
-	if (j.direct || !pointwise)
-		window_emit(e, &p->w, "s");
-	if (j.direct) {
-		conv_emit_direct(e, n, p, bias);
-		return ST_OK;
-	}
-	if (pointwise) {
-		gemm_emit(e);
-	} else {
-		emit_source(e, "conv.h", 0, NULL);
-	}
-	emit_blocks(e, &j, job_work(n), true);
-	emit_group(e, g);
-	emit(e, "\t\t\t\tconst int64_t k = group * %lld + i;\n", (long long)p->kg);
-	emit(e, "\t\t\t\treal *y = y0 + (image * %lld + k) * %lld + j;\n", (long long)p->k, o);
-	emit(e, "\t\t\t\tconst real *x = x0 + (image * %lld + group * %lld) * %lld;\n",
-		(long long)p->c, (long long)p->cg, (long long)p->w.plane);
-	if (bias) {
-		emit(e, "\t\t\t\tfor (int64_t r = 0; r < m; r++)\n");
-		emit(e, "\t\t\t\t\tfor (int64_t q = 0; q < n; q++)\n");
-		emit(e, "\t\t\t\t\t\ty[r * %lld + q] = x2[k + r];\n", o);
-	}
-	if (pointwise)
-		emit(e,
-			"\t\t\t\tgemm_block(m, n, %lld, x1 + k * %lld, %lld, 1, x + j, %lld, 1, y, "
-			"%lld, %d, (real *)w);\n",
-			d, d, d, o, o, bias);
-	else
-		emit(e, "\t\t\t\tconv_forward(&s, m, n, j, %lld, x1 + k * %lld, x, y, %d, w);\n",
-			(long long)p->cg, d, bias);
-	emit(e, "\t\t\t}\n");
-	return ST_OK;
-}
-
-static void grad_x_emit_direct(struct emit *e, const struct node *n, const struct conv *p)
-{
-	const long long d = p->w.plane, t = p->w.taps;
-	emit_direct(e);
-	const struct emit_loop loop[] = {{"b", p->n, 1}, {"c", p->c, 1}};
-	emit_loops(e, job_work(n), 2, loop);
-	emit(e, " {\n\t\t\tconst int64_t k0 = c / %lld * %lld;\n", (long long)p->cg,
-		(long long)p->kg);
-	emit(e, "\t\t\treal *x = y0 + (b * %lld + c) * %lld;\n", (long long)p->c, d);
-	emit(e, "\t\t\tfor (int64_t i = 0; i < %lld; i++)\n", d);
-	emit(e, "\t\t\t\tx[i] = 0;\n");
-	emit(e, "\t\t\tfor (int64_t k = k0; k < k0 + %lld; k++)\n", (long long)p->kg);
-	emit(e, "\t\t\t\tconv_direct(&s, 1, (real *)x1 + (k * %lld + c %% %lld) * %lld, x,\n",
-		(long long)p->cg, (long long)p->cg, t);
-	emit(e, "\t\t\t\t\t(real *)x0 + (b * %lld + k) * %lld);\n", (long long)p->k,
-		(long long)p->w.out_plane);
-	emit(e, "\t\t}\n");
+	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
+	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
+	const bool plain = !j.direct && is_pointwise(&p->w);
+	if (j.direct)
+		emit_c_only(e); /* vectors as C's compilers have them */
+	return call_kernel(
+		e, &(struct kernel_call){.file = j.direct ? "conv_direct.h"
+						 : plain  ? "conv_pointwise.h"
+							  : "conv_forward.h",
+			   .function = j.direct ? "conv_forward_direct"
+				       : plain  ? "conv_pointwise"
+						: "conv_forward",
+			   .turns = j.direct ? p->n * p->k : job_blocks(&j),
+			   .work = job_work(n),
+			   .args = CALL_ARGS(plain ? ARG_INT(p->w.plane) : ARG_STRUCT(&window),
+				   ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
+				   bias ? ARG_X(2) : ARG_NULL,
+				   ARG_IF(!j.direct, ARG_OWN(0, j.bytes)))});
 }
 
 static enum status grad_x_emit(struct emit *e, const struct node *n)
 {
 	const struct conv *p = n->param;
-	const struct job j = job_make(p, GRAD_X, n->out[0], e->g->target->threads);
-	const long long o = p->w.out_plane, g = p->groups, t = p->w.taps;
-	const bool pointwise = is_pointwise(&p->w);
-	if (j.direct || !pointwise)
-		window_emit(e, &p->w, "s");
-	if (j.direct) {
-		grad_x_emit_direct(e, n, p);
-		return ST_OK;
-	}
-	if (pointwise) {
-		gemm_emit(e);
-	} else {
-		emit_source(e, "conv.h", 0, NULL);
-	}
-	emit_blocks(e, &j, job_work(n), pointwise);
-	emit_group(e, g);
-	emit(e, "\t\t\t\tconst int64_t k = group * %lld;\n", (long long)p->kg);
-	emit(e, "\t\t\t\treal *dx = y0 + (image * %lld + group * %lld + i) * %lld;\n",
-		(long long)p->c, (long long)p->cg, (long long)p->w.plane);
-	emit(e, "\t\t\t\tconst real *dy = x0 + (image * %lld + k) * %lld;\n", (long long)p->k, o);
-	emit(e, "\t\t\t\tconst real *weight = x1 + (k * %lld + i) * %lld;\n", (long long)p->cg, t);
-	if (pointwise)
-		emit(e,
-			"\t\t\t\tgemm_block(m, n, %lld, weight, 1, %lld, dy + j, %lld, 1, dx + j, "
-			"%lld, 0, (real *)w);\n",
-			(long long)p->kg, (long long)p->cg, o, o);
-	else
-		emit(e, "\t\t\t\tconv_grad_x(&s, %s, m, %lld, j, %lld, weight, %lld, dy, dx, w);\n",
-			j.phases > 1 ? "phase" : "0", (long long)min64(j.split.nb, j.cols),
-			(long long)p->kg, (long long)p->cg);
-	emit(e, "\t\t\t}\n");
-	return ST_OK;
+	struct job j = job_make(p, GRAD_X, n->out[0], e->g->target->threads);
+	const bool plain = !j.direct && is_pointwise(&p->w);
+	j.split.nb = min64(j.split.nb, j.cols);
+	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
+	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
+	if (j.direct)
+		emit_c_only(e); /* vectors as C's compilers have them */
+	return call_kernel(
+		e, &(struct kernel_call){.file = j.direct ? "conv_direct.h"
+						 : plain  ? "conv_pointwise.h"
+							  : "conv_grad_x.h",
+			   .function = j.direct ? "conv_grad_x_direct"
+				       : plain  ? "conv_pointwise_grad_x"
+						: "conv_grad_x",
+			   .turns = j.direct ? p->n * p->c : job_blocks(&j),
+			   .work = job_work(n),
+			   .args = CALL_ARGS(plain ? ARG_INT(p->w.plane) : ARG_STRUCT(&window),
+				   ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
+				   ARG_IF(!j.direct, ARG_OWN(0, j.bytes)))});
 }
 
 static enum status grad_w_emit(struct emit *e, const struct node *n)
 {
 	const struct conv *p = n->param;
 	const struct job j = job_make(p, GRAD_W, n->out[0], e->g->target->threads);
-	const int64_t blocks = j.direct ? 0
-					: p->groups * div_up(p->kg, j.split.mb) *
-						  div_up(j.cols, j.split.nb);
 	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
-	const struct call_struct shape = {"struct conv_shape", "shape",
-		CALL_FIELDS({"images", ARG_INT(p->n)}, {"channels", ARG_INT(p->c)},
-			{"filters", ARG_INT(p->k)}, {"groups", ARG_INT(p->groups)},
-			{"rows", ARG_INT(j.split.mb)}, {"columns", ARG_INT(j.split.nb)})};
+	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
 	if (j.direct)
 		emit_c_only(e); /* vectors as C's compilers have them */
 	return call_kernel(
@@ -470,7 +379,7 @@ static enum status grad_w_emit(struct emit *e, const struct node *n)
 						  : "conv_grad_w",
 			   .turns = j.lanes    ? p->c / DEPTH_LANES
 				    : j.direct ? p->k * p->cg
-					       : blocks,
+					       : job_blocks(&j),
 			   .work = job_work(n),
 			   .args = CALL_ARGS(ARG_STRUCT(&window), ARG_STRUCT(&shape), ARG_Y(0),
 				   ARG_X(0), ARG_X(1), ARG_IF(j.bytes > 0, ARG_OWN(0, j.bytes)))});

@@ -1,9 +1,6 @@
 /* MaxUnpool: elements put back where MaxPool's indices say; where several belong in one place, the
  * last one is there. Planes are independent: an index points into its own plane. */
-#include <inttypes.h>
-
 #include "ops/data.h"
-#include "ops/gemm.h"
 #include "ops/window.h"
 
 /* --- MaxUnpool: to the size that the window asks for; output_shape cuts or adds zeros --- */
@@ -79,15 +76,22 @@ static enum status place_grad(struct graph *g, const struct node *n, struct tens
 static enum status place_emit(struct emit *e, const struct node *n)
 {
 	const int64_t from = plane_of(n->in[0]), to = plane_of(n->out[0]), count = n->in[0]->numel;
-	emit(e, "\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", count);
-	emit(e, "\t\tif (x1[i] / %" PRId64 " != i / %" PRId64 " || x1[i] < 0)\n", to, from);
-	emit(e, "\t\t\treturn BAD_INDEX(x1[i]);\n");
-	zero_emit(e, n->out[0]->numel, "y0");
-	emit_loops(e, 4 * (double)count, 1, &(struct emit_loop){"p", count / from, 1});
-	emit(e, "\n\t\tfor (int64_t i = p * %" PRId64 "; i < (p + 1) * %" PRId64 "; i++)\n", from,
-		from);
-	emit(e, "\t\t\ty0[x1[i]] = x0[i];\n\treturn 0;\n");
-	return ST_OK;
+	TRY(call_kernel(e, &(struct kernel_call){.file = "unpool.h",
+				   .function = "unpool_check",
+				   .ntype = 1,
+				   .type = {n->in[0]},
+				   .once = true,
+				   .checked = true,
+				   .args = CALL_ARGS(ARG_X(1), ARG_SIZE(count), ARG_SIZE(from),
+					   ARG_SIZE(to))}));
+	return call_kernel(e, &(struct kernel_call){.file = "unpool.h",
+				      .function = "unpool",
+				      .ntype = 1,
+				      .type = {n->in[0]},
+				      .turns = count / from,
+				      .work = 4 * (double)count + (double)n->out[0]->numel,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1),
+					      ARG_SIZE(from), ARG_SIZE(to))});
 }
 
 /* --- stint.UnpoolGrad(dy, indices): dy from where the element was put, if it stayed --- */
@@ -111,18 +115,15 @@ static int64_t taken_workspace(const struct node *n, const struct target *t)
 static enum status taken_emit(struct emit *e, const struct node *n)
 {
 	const int64_t from = plane_of(n->out[0]), to = plane_of(n->in[0]), count = n->out[0]->numel;
-	emit_loops(e, 4 * (double)count, 1, &(struct emit_loop){"p", count / from, 1});
-	emit(e, " {\n\t\tint32_t *last = (int32_t *)ws + thread_index() * %" PRId64 ";\n",
-		taken_bytes(n) / (int64_t)sizeof(int32_t));
-	emit(e, "\t\tconst int64_t *at = x1 + p * %" PRId64 ";\n", from);
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", from);
-	emit(e, "\t\t\tlast[at[i] - p * %" PRId64 "] = (int32_t)i;\n", to);
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", from);
-	emit(e,
-		"\t\t\ty0[p * %" PRId64 " + i] = last[at[i] - p * %" PRId64
-		"] == i ? x0[at[i]] : 0;\n\t}\n",
-		from, to);
-	return ST_OK;
+	return call_kernel(
+		e, &(struct kernel_call){.file = "unpool.h",
+			   .function = "unpool_grad",
+			   .ntype = 1,
+			   .type = {n->in[0]},
+			   .turns = count / from,
+			   .work = 4 * (double)count,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(from),
+				   ARG_SIZE(to), ARG_OWN(0, taken_bytes(n)))});
 }
 
 static const struct op_example unpool_examples[] = {

@@ -206,20 +206,3 @@ bool window_block(const struct window *w, int64_t block, struct window *out)
 	out->out_plane *= block;
 	return true;
 }
-
-void window_emit_row(struct emit *e)
-{
-	emit_source(e, "window.h", 0, NULL);
-}
-
-void window_emit(struct emit *e, const struct window *w, const char *name)
-{
-	const int64_t *const list[] = {
-		w->kernel, w->stride, w->dilation, w->before, w->after, w->size, w->out};
-	emit_source(e, "window.h", 0, NULL);
-	emit(e, "\tstatic const struct window %s = {", name);
-	for (int i = 0; i < 7; i++)
-		emit(e, "%s{%lld, %lld, %lld}", i ? ", " : "", (long long)list[i][0],
-			(long long)list[i][1], (long long)list[i][2]);
-	emit(e, "};\n");
-}

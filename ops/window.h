@@ -45,9 +45,5 @@ bool window_block(const struct window *w, int64_t block, struct window *out);
 				{"after", ARG_INTS(3, (w)->after)},                                \
 				{"size", ARG_INTS(3, (w)->size)}, {"out", ARG_INTS(3, (w)->out)})  \
 	}
-/* Declares `static const struct window NAME = {...};` in a body, and the type as a helper. */
-void window_emit(struct emit *e, const struct window *w, const char *name);
-/* The helper window_row: which windows of a row a tap serves. */
-void window_emit_row(struct emit *e);
 
 #endif
