@@ -266,7 +266,9 @@ enum status call_kernel(struct emit *e, const struct kernel_call *c)
 		return diag_fail(
 			e->g->diag, ST_INTERNAL, NULL, NULL, "too many launches: %s", c->function);
 	if (cuda && e->nstage > 0)
-		emit(e, "%s", STAGE_END);
+		emit(e, "%s%s", e->uses->checked ? "\treturn 0;\n" : "", STAGE_END);
+	if (e->uses->checked && !c->checked && (cuda || !e->uses->calls))
+		emit(e, "\t(void)bad;\n");
 	e->uses->calls = true;
 	if (!c->turns && !c->once && !c->tasks) {
 		emit(e, "\t/* no elements */\n");
