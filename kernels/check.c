@@ -8,6 +8,7 @@ enum { STINT_THREADS = 2 };
 #include "conv_grad_w.h"
 #include "countedlabels.h"
 #include "gemm.h"
+#include "gradients.h"
 #include "lanes.h"
 #include "math.h"
 #include "narrow.h"
