@@ -4,7 +4,6 @@
  * do not matter. */
 #include "ops/crossentropy.h"
 #include "ops/crossentropy_emit.h"
-#include "ops/gemm.h"
 #include "ops/labels.h"
 
 bool crossentropy_is_soft(const struct tensor *target)

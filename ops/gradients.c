@@ -3,7 +3,6 @@
 
 #include "codegen/call.h"
 #include "ops/data.h"
-#include "ops/gemm.h"
 
 /* Gradients are summed in parts of so many elements, each in a tree of lanes: the parts are the
  * same whatever the threads. */
