@@ -261,14 +261,15 @@ static void add_stage(struct emit *e, const struct kernel_call *c)
 
 enum status call_kernel(struct emit *e, const struct kernel_call *c)
 {
-	const bool cuda = e->g->target->cuda;
-	if (cuda && e->nstage == STAGES_MAX)
+	const bool cuda = e->g->target->cuda, stage = cuda && !c->along;
+	if (stage && e->nstage == STAGES_MAX)
 		return diag_fail(
 			e->g->diag, ST_INTERNAL, NULL, NULL, "too many launches: %s", c->function);
-	if (cuda && e->nstage > 0)
+	if (stage && e->nstage > 0)
 		emit(e, "%s%s", e->uses->checked ? "\treturn 0;\n" : "", STAGE_END);
+	if (e->uses->checked && !c->checked && (stage || !e->uses->calls))
+		emit(e, "\t(void)bad;\n");
 	e->uses->calls = true;
-	e->uses->checked |= c->checked;
 	if (!c->turns && !c->once && !c->tasks) {
 		emit(e, "\t/* no elements */\n");
 		if (cuda)
@@ -292,7 +293,7 @@ enum status call_kernel(struct emit *e, const struct kernel_call *c)
 			c->turns);
 	print_call(e, c, suffix);
 	emit(e, c->checked ? ")\n\t\treturn 1;\n" : c->turns ? ");\n" : ";\n");
-	if (cuda)
+	if (stage)
 		add_stage(e, c);
 	return ST_OK;
 }

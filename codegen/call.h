@@ -116,6 +116,7 @@ struct kernel_call {
 					   * functions give the real ones */
 	const char
 		*shared[2]; /* types in a block's shared memory, the function's first arguments */
+	bool along; /* CUDA: in the launch of the call before, to which these tasks are not added */
 	int64_t repeat; /* launched so many times; `turn` is appended to the arguments. 0: once */
 };
 enum status call_kernel(struct emit *e, const struct kernel_call *c);

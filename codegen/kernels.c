@@ -283,7 +283,8 @@ static void note_types(struct kernels *ks, int n, struct tensor *const *t)
 enum status kernel_find(struct kernels *ks, const struct graph *g, const struct node *n,
 	const int *in_place, int *index)
 {
-	struct call_uses uses = {.x = ARENA_ARRAY(ks->arena, bool, n->nin + 1),
+	struct call_uses uses = {.checked = n->op->traits & OP_CHECKED,
+		.x = ARENA_ARRAY(ks->arena, bool, n->nin + 1),
 		.y = ARENA_ARRAY(ks->arena, bool, n->nout + 1)};
 	struct emit e = {
 		.g = g, .in_place = {-1, -1, -1, -1}, .uses = &uses, .helpers = &ks->helpers};

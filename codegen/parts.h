@@ -43,10 +43,10 @@ enum { CALL_STRUCTS = 8 };
 struct call_uses {
 	int nstruct; /* that calls have declared, by name */
 	const char *name[CALL_STRUCTS];
-	bool calls;  /* its text is calls */
-	bool *x, *y; /* by position */
+	bool calls;   /* its text is calls */
+	bool checked; /* the node is OP_CHECKED: its text returns a status */
+	bool *x, *y;  /* by position */
 	bool ws;
-	bool checked; /* a call has been that returns a status */
 	int nnumber, cap;
 	struct number *number;
 };

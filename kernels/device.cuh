@@ -31,6 +31,9 @@ typedef float real;
 #define THREADS (gridDim.x * (int64_t)blockDim.x)
 #define ONCE(i, value) for (int64_t i = (value), i##_once = 1; i##_once; i##_once = 0)
 #define thread_index() ((int)threadIdx.x) /* in a launch of one block */
+#ifndef NULL
+#define NULL nullptr
+#endif
 #ifndef INT64_C
 #define INT64_C(x) ((int64_t)(x))
 #endif

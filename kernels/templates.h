@@ -7,6 +7,8 @@
 #include "pool_max.h"
 #include "pool_max_lanes.h"
 #include "pool_scatter.h"
+#include "crossentropy.h"
+#include "crossentropy_grad.h"
 #include "softmax.h"
 #include "softmax_grad.h"
 #include "unpool.h"

@@ -1,9 +1,6 @@
 /* stint.CountedLabels(labels [, control]): the labels in a row, those that do not count as
  * ignore_index, and how many count: for a loss that is made in chunks (crossentropy_split.c). */
-#include <inttypes.h>
-
 #include "ops/labels.h"
-#include "ops/rows.h"
 
 static enum status counted_infer(struct graph *g, struct node *n)
 {
@@ -14,39 +11,32 @@ static enum status counted_infer(struct graph *g, struct node *n)
 	return data_output(g, n, 1, g->real, 0, NULL);
 }
 
-/* Label r of `rows` that are valid: to y0, and counted. */
-static void emit_counted(struct emit *e, int64_t ignored)
+static enum status counted_call(struct emit *e, struct label_targets *t, int control)
 {
-	emit(e, "\t\tconst int64_t label = r < rows ? x0[r] : %" PRId64 ";\n", ignored);
-	emit(e, "\t\ty0[r] = label;\n\t\tn += label != %" PRId64 ";\n\t}\n", ignored);
-}
-
-/* One block. */
-static void emit_counted_cuda(struct emit *e, int64_t all, int64_t ignored)
-{
-	block_sums_helper(e);
-	emit_launch(e, 1, 256);
-	emit(e, "\t__shared__ int part[BLOCK_WARPS];\n\tint n = 0;\n");
-	emit(e, "\tfor (int64_t r = threadIdx.x; r < %" PRId64 "; r += 256) {\n", all);
-	emit_counted(e, ignored);
-	emit(e, "\tn = block_sum(n, part);\n\tif (threadIdx.x == 0)\n\t\ty1[0] = (real)n;\n");
+	if (!e->g->target->cuda)
+		return call_kernel(e, &(struct kernel_call){.file = "countedlabels.h",
+					      .function = "counted_labels",
+					      .once = true,
+					      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0),
+						      label_arg(control), ARG_STRUCT(&t->of))});
+	t->field[1].value = ARG_IF(control >= 0, ARG_X(control));
+	return call_kernel(
+		e, &(struct kernel_call){.file = "labels.cuh",
+			   .function = "counted_labels",
+			   .tasks = 1,
+			   .threads = 256,
+			   .shared = {"label_parts"},
+			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0), ARG_STRUCT(&t->of))});
 }
 
 static enum status counted_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *label = n->in[0];
-	const int64_t batch = label->dim[0] > 0 ? label->dim[0] : 1;
-	const int64_t ignored = (int64_t)node_option(n, "ignore_index");
-	emit_valid(e, label->dim[0], n->nin > 1 && n->in[1] ? "x1" : NULL);
-	emit(e, "\tconst int64_t rows = valid * %" PRId64 ";\n", label->numel / batch);
-	if (e->g->target->cuda) {
-		emit_counted_cuda(e, label->numel, ignored);
-		return ST_OK;
-	}
-	emit(e, "\tint64_t n = 0;\n\tfor (int64_t r = 0; r < %" PRId64 "; r++) {\n", label->numel);
-	emit_counted(e, ignored);
-	emit(e, "\ty1[0] = (real)n;\n");
-	return ST_OK;
+	const struct label_view v = {.batch = label->dim[0] > 0 ? label->dim[0] : 1};
+	const int control = label_input(n, 1);
+	struct label_targets t;
+	label_numbers(&t, &v, label->numel, (int64_t)node_option(n, "ignore_index"), 0, false);
+	return counted_call(e, &t, control);
 }
 
 static const struct op_option options[] = {{.name = "ignore_index", .value = -100}, {.name = NULL}};

@@ -2,13 +2,9 @@
  * loss in one kernel, against labels or probabilities. Of each row its log-sum-exp is kept, from
  * which the gradient is made. Sums run in double over per-row values, in row order, so that threads
  * do not matter. */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "ops/crossentropy.h"
 #include "ops/crossentropy_emit.h"
 #include "ops/labels.h"
-#include "ops/lanes.h"
 
 bool crossentropy_is_soft(const struct tensor *target)
 {
@@ -61,154 +57,42 @@ static int64_t entropy_workspace(const struct node *n, const struct target *t)
 	return label_count(&v) * 8;
 }
 
-/* Σ of the classes' weights. */
-static void emit_heavy(struct emit *e, const struct label_view *v, const char *weight)
+/* As kernels/softmax_columns.h has it. */
+enum { COLUMNS = 64 };
+
+struct call_arg crossentropy_lse(const struct node *n)
 {
-	emit(e, "\tconst double heavy = sum_wide(%s, %" PRId64 "); /* of all classes */\n", weight,
-		v->classes);
+	return n->nout > 1 && n->out[1] ? ARG_Y(1) : ARG_NULL;
 }
 
-/* The weighted probability of a class that is aimed at, as an expression of type double or real. */
-void crossentropy_aim(struct emit *e, const struct node *n, const struct label_view *v,
-	const char *t, const char *weight)
+static enum status entropy_call(struct emit *e, const struct node *n, const struct label_view *v,
+	const struct label_targets *t, const struct label_inputs *in)
 {
-	const double s = node_option(n, "label_smoothing");
-	char keep[40], add[40];
-	if (weight)
-		emit(e, "%s[c] * ", weight);
-	if (s != 0)
-		emit(e, "(%s * %s + %s)", emit_real(e, 1 - s, keep), t,
-			emit_real(e, s / (double)v->classes, add));
-	else
-		emit(e, "%s", t);
-}
-
-/* What follows once a row's largest score `top` and Σ exp(x − top) `sum` are known, and as far as
- * needed its Σ x `all` (weighted), and the `mass` that is aimed at; `row` is its first score, `r`
- * its number. */
-void crossentropy_row_loss(struct emit *e, const struct node *n, const struct label_view *v,
-	const char *tabs, const char *index)
-{
-	const char *hit = emit_value(e, n->in[X],
-		v->inner == 1 ? "row[x1[r]]" : emit_text(e, "row[x1[r] * %" PRId64 "]", v->inner));
-	const double s = node_option(n, "label_smoothing");
-	const bool soft = crossentropy_is_soft(n->in[TARGET]), weighted = input(n, WEIGHT) != NULL;
-	emit(e, "%sconst double lse = (double)top%s + log((double)sum%s);\n", tabs, index, index);
-	if (n->nout > 1 && n->out[1])
-		emit(e, "%sy1[r] = (real)lse;\n", tabs);
-	emit(e, "%sloss[r] = 0;\n%sif (", tabs, tabs);
-	emit_counts(e, n, v, soft ? NULL : "x1");
-	emit(e, ")\n%s\tloss[r] = ", tabs);
-	if (soft)
-		emit(e, "lse * mass%s - all%s;\n", index, index);
-	else if (!weighted && s == 0)
-		emit(e, "lse - (double)%s;\n", hit);
-	else if (!weighted)
-		emit(e, "lse - %.17g * (double)all%s - %.17g * (double)%s;\n",
-			s / (double)v->classes, index, 1 - s, hit);
-	else if (s == 0)
-		emit(e, "(double)x3[x1[r]] * (lse - (double)%s);\n", hit);
-	else
-		emit(e,
-			"%.17g * (double)x3[x1[r]] * (lse - (double)%s)\n"
-			"%s\t\t+ %.17g * (heavy * lse - (double)all%s);\n",
-			1 - s, hit, tabs, s / (double)v->classes, index);
-}
-
-static void emit_entropy_rows(struct emit *e, const struct node *n, const struct label_view *v)
-{
-	const char *weight = input(n, WEIGHT) ? "x3" : NULL;
-	const struct tensor *x = n->in[X];
-	const char *most = emit_helper_on(e, "max_lanes", max_lanes, 1, &x);
-	const char *sums = emit_helper_on(e, "exp_lanes", exp_lanes, 1, &x);
-	emit_loops(e, (double)x->numel * 8, 1, &(struct emit_loop){"r", v->rows, 1});
-	emit(e, " {\n\t\tconst %s *row = x0 + r * %" PRId64 ";\n", emit_type(x), v->classes);
-	emit(e, "\t\tconst real top = %s(row, %" PRId64 ");\n", most, v->classes);
-	emit(e, "\t\tconst real sum = %s(row, top, %" PRId64 ");\n", sums, v->classes);
-	if (crossentropy_is_soft(n->in[TARGET])) {
-		emit(e, "\t\tconst real *t = x1 + r * %" PRId64 ";\n", v->classes);
-		emit(e, "\t\tdouble mass = 0, all = 0;\n");
-		emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", v->classes);
-		emit(e, "\t\t\tconst double aim = (double)(");
-		crossentropy_aim(e, n, v, "t[c]", weight);
-		emit(e, ");\n\t\t\tmass += aim;\n\t\t\tall += aim * (double)%s;\n\t\t}\n",
-			emit_value(e, x, "row[c]"));
-	} else if (node_option(n, "label_smoothing") != 0 && dtype_is_narrow(x->dtype)) {
-		emit(e, "\t\tdouble all = 0;\n\t\tfor (int64_t c = 0; c < %" PRId64 "; c++)\n",
-			v->classes);
-		emit(e, "\t\t\tall += (double)(%sWIDE(row[c]));\n", weight ? "x3[c] * " : "");
-	} else if (node_option(n, "label_smoothing") != 0) {
-		emit(e, "\t\tconst real all = %s(%srow, %" PRId64 ");\n",
-			weight ? "dot_lanes" : "sum_lanes", weight ? "x3, " : "", v->classes);
-	}
-	crossentropy_row_loss(e, n, v, "\t\t", "");
-	emit(e, "\t}\n");
-}
-
-/* Classes are `inner` apart: 64 neighbouring rows at a time. */
-static void emit_entropy_columns(struct emit *e, const struct node *n, const struct label_view *v)
-{
-	const char *weight = input(n, WEIGHT) ? "x3" : NULL;
-	const bool soft = crossentropy_is_soft(n->in[TARGET]);
-	const bool smooth = !soft && node_option(n, "label_smoothing") != 0;
-	const struct emit_loop loop[] = {{"s", v->rows, 1}, {"i0", v->inner, 64}};
-	emit_loops(e, (double)n->in[X]->numel * 8, 2, loop);
-	emit(e, " {\n\t\t\tconst int64_t width = MIN(%" PRId64 " - i0, 64);\n", v->inner);
-	const struct tensor *scores = n->in[X];
-	const char *score = emit_value(e, scores, "x[k]");
-	emit(e, "\t\t\tconst %s *x = x0 + s * %" PRId64 " + i0;\n", emit_type(scores),
-		v->classes * v->inner);
-	emit(e, "\t\t\treal top[64], sum[64] = {0}%s;\n", smooth ? ", all[64] = {0}" : "");
-	if (soft)
-		emit(e, "\t\t\tdouble mass[64] = {0}, all[64] = {0};\n");
-	emit(e, "\t\t\tfor (int64_t i = 0; i < width; i++)\n\t\t\t\ttop[i] = %s;\n",
-		emit_value(e, scores, "x[i]"));
-	emit(e, "\t\t\tfor (int64_t c = 1; c < %" PRId64 "; c++)\n", v->classes);
-	emit(e, "\t\t\t\tfor (int64_t i = 0; i < width; i++)\n");
-	emit(e, "\t\t\t\t\ttop[i] = MAX(%s, top[i]);\n",
-		emit_value(e, scores, emit_text(e, "x[c * %" PRId64 " + i]", v->inner)));
-	emit(e, "\t\t\tfor (int64_t c = 0; c < %" PRId64 "; c++)\n", v->classes);
-	emit(e, "\t\t\t\tfor (int64_t i = 0; i < width; i++) {\n");
-	emit(e, "\t\t\t\t\tconst int64_t k = c * %" PRId64 " + i;\n", v->inner);
-	emit(e, "\t\t\t\t\tsum[i] += EXP(%s - top[i]);\n", score);
-	if (smooth)
-		emit(e, "\t\t\t\t\tall[i] += %s%s;\n", weight ? "x3[c] * " : "", score);
-	if (soft) {
-		emit(e, "\t\t\t\t\tconst double aim = (double)(");
-		crossentropy_aim(e, n, v, "x1[x - x0 + k]", weight);
-		emit(e, ");\n\t\t\t\t\tmass[i] += aim;\n\t\t\t\t\tall[i] += aim * (double)%s;\n",
-			score);
-	}
-	emit(e, "\t\t\t\t}\n\t\t\tfor (int64_t i = 0; i < width; i++) {\n");
-	emit(e, "\t\t\t\tconst int64_t r = s * %" PRId64 " + i0 + i;\n", v->inner);
-	if (!soft)
-		emit(e, "\t\t\t\tconst %s *row = x + i;\n", emit_type(scores));
-	crossentropy_row_loss(e, n, v, "\t\t\t\t", "[i]");
-	emit(e, "\t\t\t}\n\t\t}\n");
+	const bool soft = in->label < 0, rows = v->inner == 1;
+	return call_kernel(
+		e, &(struct kernel_call){.file = "crossentropy.h",
+			   .function = soft ? rows ? "entropy_aimed_rows" : "entropy_aimed_columns"
+				       : rows ? "entropy_label_rows"
+					      : "entropy_label_columns",
+			   .ntype = 1,
+			   .type = {n->in[X]},
+			   .turns = v->rows * div_up(v->inner, COLUMNS),
+			   .work = (double)n->in[X]->numel * 8,
+			   .args = CALL_ARGS(ARG_SCRATCH(0), crossentropy_lse(n), ARG_X(X),
+				   ARG_X(TARGET), label_arg(in->control), label_arg(in->weight),
+				   ARG_STRUCT(&t->of))});
 }
 
 static enum status entropy_emit(struct emit *e, const struct node *n)
 {
-	const struct tensor *x = n->in[X];
-	const struct label_view v = label_view(n, x);
-	const bool soft = crossentropy_is_soft(n->in[TARGET]), weighted = input(n, WEIGHT) != NULL;
-	const struct label_names names = {
-		soft ? NULL : "x1", input(n, CONTROL) ? "x2" : NULL, weighted ? "x3" : NULL};
-	emit_labels(e, n, &v, &names, true);
-	if (e->g->target->cuda) {
-		crossentropy_cuda(e, n, &v);
-		emit_reduced(e, n, &v, &names);
-		return ST_OK;
-	}
-	if (weighted && !soft && node_option(n, "label_smoothing") != 0)
-		emit_heavy(e, &v, "x3");
-	emit_terms(e);
-	if (v.inner == 1)
-		emit_entropy_rows(e, n, &v);
-	else
-		emit_entropy_columns(e, n, &v);
-	emit_reduced(e, n, &v, &names);
-	return ST_OK;
+	const struct label_view v = label_view(n, n->in[X]);
+	const struct label_inputs in = {crossentropy_is_soft(n->in[TARGET]) ? -1 : TARGET,
+		label_input(n, CONTROL), label_input(n, WEIGHT)};
+	struct label_targets t;
+	label_targets(&t, e, n, &v, &in);
+	TRY(label_check(e, &t, n, &in));
+	TRY((e->g->target->cuda ? crossentropy_cuda : entropy_call)(e, n, &v, &t, &in));
+	return label_join(e, &t, n, &in);
 }
 
 /* --- The gradient --- */
@@ -268,133 +152,25 @@ static enum status like_scores(struct graph *g, struct node *n)
 	return data_output(g, n, 0, n->in[DX]->dtype, n->in[DX]->rank, n->in[DX]->dim);
 }
 
-static const char *dlse_text(const struct node *n)
+static enum status entropy_grad_call(struct emit *e, const struct node *n,
+	const struct label_view *v, const struct label_targets *t, const struct label_inputs *in)
 {
-	return input(n, DLSE) ? " + p * x6[r]" : "";
-}
-
-void crossentropy_gradient(struct emit *e, const struct node *n, const char *to, const char *value)
-{
-	emit(e, "%s = %s;\n", to,
-		emit_stored(e, n->out[0], emit_text(e, "k * (%s)%s", value, dlse_text(n))));
-}
-
-/* dscores = dloss / n · (softmax · Σ aims − aims), 0 in rows that do not count; and where a
- * gradient of the log-sum-exp is there, softmax times that. With labels the aims are the same,
- * `low`, in all classes but the label's. */
-static void emit_grad_row(
-	struct emit *e, const struct node *n, const struct label_view *v, const char *scale)
-{
-	const bool weighted = input(n, DW) != NULL;
-	const struct tensor *x = n->in[DX], *dx = n->out[0];
-	emit_loops(e, (double)x->numel * 8, 1, &(struct emit_loop){"r", v->rows, 1});
-	emit(e, " {\n\t\tconst %s *x = x1 + r * %" PRId64 ";\n", emit_type(x), v->classes);
-	emit(e, "\t\t%s *dx = y0 + r * %" PRId64 ";\n", emit_type(dx), v->classes);
-	emit(e, "\t\tconst real lse = x2[r];\n");
-	emit(e, "\t\tconst int counts = ");
-	emit_counts(e, n, v, "x3");
-	emit(e, ";\n\t\tconst real k = counts ? %s : 0;\n", scale);
-	emit(e, "\t\tconst real hit = counts ? %s : 0; /* before it is overwritten */\n",
-		emit_value(e, x, "x[x3[r]]"));
-	if (weighted) {
-		emit(e, "\t\tconst real heft = counts ? top * x5[x3[r]] : 0;\n");
-		emit(e, "\t\tconst real mass = heft + rest;\n");
-	}
-	emit(e, "\t\tfor (int64_t c = 0; c < %" PRId64 "; c++) {\n", v->classes);
-	emit(e, "\t\t\tconst real p = EXP(%s - lse);\n", emit_value(e, x, "x[c]"));
-	crossentropy_gradient(e, n, "\t\t\tdx[c]", weighted ? "p * mass - low * x5[c]" : "p - low");
-	emit(e, "\t\t}\n\t\tif (counts) {\n\t\t\tconst real p = EXP(hit - lse);\n");
-	crossentropy_gradient(e, n, "\t\t\tdx[x3[r]]",
-		weighted ? "p * mass - low * x5[x3[r]] - heft" : "p - high");
-	emit(e, "\t\t}\n\t}\n");
-}
-
-void crossentropy_class_gradient(struct emit *e, const struct node *n, const char *to)
-{
-	const bool weighted = input(n, DW) != NULL;
-	if (weighted) {
-		emit(e, "\t\t\t\tconst real heft = counts ? top * x5[x3[r]] : 0;\n");
-		emit(e, "\t\t\t\tconst real aim = low * x5[c] + (x3[r] == c ? heft : 0);\n");
-	}
-	crossentropy_gradient(e, n, emit_text(e, "\t\t\t\t%s", to),
-		weighted ? "p * (heft + rest) - aim" : "p - (x3[r] == c ? high : low)");
-}
-
-static void emit_grad_columns(
-	struct emit *e, const struct node *n, const struct label_view *v, const char *scale)
-{
-	const struct emit_loop loop[] = {{"s", v->rows, 1}, {"c", v->classes, 1}};
-	emit_loops(e, (double)n->in[DX]->numel * 8, 2, loop);
-	emit(e, " {\n\t\t\tconst int64_t at = (s * %" PRId64 " + c) * %" PRId64 ";\n", v->classes,
-		v->inner);
-	emit(e, "\t\t\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", v->inner);
-	emit(e, "\t\t\t\tconst int64_t r = s * %" PRId64 " + i;\n", v->inner);
-	emit(e, "\t\t\t\tconst int counts = ");
-	emit_counts(e, n, v, "x3");
-	emit(e, ";\n\t\t\t\tconst real k = counts ? %s : 0;\n", scale);
-	emit(e, "\t\t\t\tconst real p = EXP(%s - x2[r]);\n",
-		emit_value(e, n->in[DX], "x1[at + i]"));
-	crossentropy_class_gradient(e, n, "y0[at + i]");
-	emit(e, "\t\t\t}\n\t\t}\n");
-}
-
-void crossentropy_aims(struct emit *e, const struct node *n, const struct label_view *v)
-{
-	const double s = node_option(n, "label_smoothing");
-	char buf[40];
-	emit(e, "\tconst real low = %s, ", emit_real(e, s / (double)v->classes, buf));
-	if (!input(n, DW)) {
-		emit(e, "high = %s; /* the wanted distribution */\n",
-			emit_real(e, 1 - s + s / (double)v->classes, buf));
-		return;
-	}
-	emit(e, "top = %s;\n\tconst real rest = ", emit_real(e, 1 - s, buf));
-	if (s != 0)
-		emit(e, "low * (real)sum_wide(x5, %" PRId64 ");\n", v->classes);
-	else
-		emit(e, "0;\n");
-}
-
-static void emit_grad_labels(
-	struct emit *e, const struct node *n, const struct label_view *v, const char *scale)
-{
-	crossentropy_aims(e, n, v);
-	if (v->inner == 1)
-		emit_grad_row(e, n, v, scale);
-	else
-		emit_grad_columns(e, n, v, scale);
-}
-
-/* Of a block of 64 neighbouring rows, or of one. */
-static void emit_grad_soft(
-	struct emit *e, const struct node *n, const struct label_view *v, const char *scale)
-{
-	const char *weight = input(n, DW) ? "x5" : NULL;
-	const int block = v->inner == 1 ? 1 : 64;
-	const struct emit_loop loop[] = {{"s", v->rows, 1}, {"i0", v->inner, block}};
-	emit_loops(e, (double)n->in[DX]->numel * 8, 2, loop);
-	emit(e, " {\n\t\t\tconst int64_t width = MIN(%" PRId64 " - i0, %d);\n", v->inner, block);
-	emit(e, "\t\t\tconst int64_t at = s * %" PRId64 " + i0;\n", v->classes * v->inner);
-	emit(e, "\t\t\treal mass[%d] = {0};\n", block);
-	for (int pass = 0; pass < 2; pass++) {
-		emit(e, "\t\t\tfor (int64_t c = 0; c < %" PRId64 "; c++)\n", v->classes);
-		emit(e, "\t\t\t\tfor (int64_t i = 0; i < width; i++) {\n");
-		emit(e, "\t\t\t\t\tconst int64_t j = at + c * %" PRId64 " + i;\n", v->inner);
-		emit(e, "\t\t\t\t\tconst real aim = ");
-		crossentropy_aim(e, n, v, "x3[j]", weight);
-		emit(e, ";\n");
-		if (pass == 0) {
-			emit(e, "\t\t\t\t\tmass[i] += aim;\n\t\t\t\t}\n");
-			continue;
-		}
-		emit(e, "\t\t\t\t\tconst int64_t r = s * %" PRId64 " + i0 + i;\n", v->inner);
-		emit(e, "\t\t\t\t\tconst real k = r < rows ? %s : 0;\n", scale);
-		emit(e, "\t\t\t\t\tconst real p = EXP(%s - x2[r]);\n",
-			emit_value(e, n->in[DX], "x1[j]"));
-		crossentropy_gradient(e, n, "\t\t\t\t\ty0[j]", "p * mass[i] - aim");
-		emit(e, "\t\t\t\t}\n");
-	}
-	emit(e, "\t\t}\n");
+	const bool soft = in->label < 0, rows = v->inner == 1;
+	return call_kernel(
+		e, &(struct kernel_call){.file = "crossentropy_grad.h",
+			   .function = soft   ? "entropy_aimed_grad"
+				       : rows ? "entropy_label_grad_rows"
+					      : "entropy_label_grad_columns",
+			   .ntype = 2,
+			   .type = {n->in[DX], n->out[0]},
+			   .turns = soft   ? v->rows * div_up(v->inner, COLUMNS)
+				    : rows ? v->rows
+					   : v->rows * v->classes,
+			   .work = (double)n->in[DX]->numel * 8,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(DX), ARG_IF(soft, ARG_X(DTARGET)),
+				   ARG_X(DLOSS), ARG_X(LSE), label_arg(label_input(n, DLSE)),
+				   ARG_IF(!soft, ARG_X(DTARGET)), label_arg(in->control),
+				   label_arg(in->weight), ARG_STRUCT(&t->of), label_how(n))});
 }
 
 static int64_t grad_workspace(const struct node *n, const struct target *t)
@@ -404,19 +180,13 @@ static int64_t grad_workspace(const struct node *n, const struct target *t)
 
 static enum status entropy_grad_emit(struct emit *e, const struct node *n)
 {
-	const bool soft = crossentropy_is_soft(n->in[DTARGET]);
 	const struct label_view v = label_view(n, n->in[DX]);
-	const struct label_names names = {
-		soft ? NULL : "x3", input(n, DCONTROL) ? "x4" : NULL, input(n, DW) ? "x5" : NULL};
-	emit_labels(e, n, &v, &names, false);
-	const char *scale = emit_scale(e, n);
-	if (e->g->target->cuda)
-		crossentropy_grad_cuda(e, n, &v, scale);
-	else if (soft)
-		emit_grad_soft(e, n, &v, scale);
-	else
-		emit_grad_labels(e, n, &v, scale);
-	return ST_OK;
+	const struct label_inputs in = {crossentropy_is_soft(n->in[DTARGET]) ? -1 : DTARGET,
+		label_input(n, DCONTROL), label_input(n, DW)};
+	struct label_targets t;
+	label_targets(&t, e, n, &v, &in);
+	TRY(label_count_first(e, &t, n, &in));
+	return (e->g->target->cuda ? crossentropy_grad_cuda : entropy_grad_call)(e, n, &v, &t, &in);
 }
 
 static const struct op_option options[] = {{.name = "label_smoothing", .high = 1},

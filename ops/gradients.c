@@ -1,16 +1,14 @@
 /* What depends on all gradients at once: clipping by their norm, and the scale of the loss. */
-#include <inttypes.h>
 #include <math.h>
 
+#include "codegen/call.h"
 #include "ops/data.h"
-#include "ops/lanes.h"
-#include "ops/rows.h"
 
 /* Gradients are summed in parts of so many elements, each in a tree of lanes: the parts are the
  * same whatever the threads. */
 enum { PART = 1024 };
 /* CUDA: a warp's parts, in so many blocks. */
-enum { WARP_PART = 8192, MOST_BLOCKS = 2048 };
+enum { WARP_PART = 8192, MOST_BLOCKS = 2048, BLOCK = 256 };
 
 static int64_t parts_of(const struct tensor *x)
 {
@@ -26,83 +24,54 @@ static int64_t parts_workspace(const struct node *n, int first)
 	return parts * (int64_t)sizeof(double);
 }
 
-/* The parts of input k into part[at ...]. */
-static int64_t part_emit(
-	struct emit *e, const struct tensor *x, int k, int64_t at, const char *function, bool twice)
+static int64_t warp_parts_of(const struct tensor *x)
 {
-	const int64_t parts = parts_of(x), last = x->numel - (parts - 1) * PART;
-	const char *place = parts > 1 ? emit_text(e, "x%d + p * %d, ", k, PART)
-				      : emit_text(e, "x%d, ", k);
-	if (parts > 1)
-		emit_loops(e, (double)x->numel * 2, 1, &(struct emit_loop){"p", parts, 1});
-	emit(e, "%s\tpart[%" PRId64 "%s] = (double)%s(%s%s", parts > 1 ? "\n\t" : "", at,
-		parts > 1 ? " + p" : "", function, place, twice ? place : "");
-	if (parts > 1 && last < PART)
-		emit(e, "p < %" PRId64 " ? %d : %" PRId64 ");\n", parts - 1, PART, last);
-	else
-		emit(e, "%" PRId64 ");\n", last);
-	return parts;
+	return div_up(x->numel, WARP_PART);
 }
 
-static const char warp_parts[] =
-	"/* Parts of 8192 of x, a warp each: the sums of squares, or else 0 or NaN, which all that "
-	"is "
-	"not finite gives. All\n * gradients' parts are dealt out as one list, in which these are "
-	"from `at` on. */\n"
-	"template <bool SQUARES>\n"
-	"static __device__ __forceinline__ void warp_parts(const real *x, int64_t n, double *part, "
-	"int64_t at)\n"
-	"{\n"
-	"\tconst int64_t warps = THREADS / 32, lane = threadIdx.x % 32;\n"
-	"\tfor (int64_t p = (THREAD / 32 + warps - at % warps) % warps; p * 8192 < n; p += warps) "
-	"{\n"
-	"\t\tconst int64_t end = MIN(p * 8192 + 8192, n);\n"
-	"\t\treal sum = 0;\n"
-	"\t\tfor (int64_t i = p * 8192 + lane; i < end; i += 32)\n"
-	"\t\t\tsum += x[i] * (SQUARES ? x[i] : 0);\n"
-	"\t\tconst double all = warp_sum((double)sum);\n"
-	"\t\tif (lane == 0)\n"
-	"\t\t\tpart[at + p] = all;\n"
-	"\t}\n"
-	"}\n";
-
-/* "double total", in each thread of one block, whose first writes the results. */
-static void parts_emit_cuda(struct emit *e, const struct node *n, int first, bool squares)
+/* What `function` makes of the parts of the inputs from `first` on, into scratch: so many. */
+static enum status parts_call(
+	struct emit *e, const struct node *n, int first, const char *function, int64_t *parts)
 {
-	int64_t at = 0;
-	block_sums_helper(e);
-	emit_helper(e, "warp_parts", warp_parts);
-	emit(e, "\tdouble *const part = ws;\n");
+	*parts = 0;
 	for (int k = first; k < n->nin; k++) {
-		emit(e, "\twarp_parts<%s>(x%d, %" PRId64 ", part, %" PRId64 ");\n",
-			squares ? "true" : "false", k, n->in[k]->numel, at);
-		at += (n->in[k]->numel + WARP_PART - 1) / WARP_PART;
+		const struct tensor *x = n->in[k];
+		if (x->numel == 0)
+			continue;
+		TRY(call_kernel(
+			e, &(struct kernel_call){.file = "gradients.h",
+				   .function = function,
+				   .turns = parts_of(x),
+				   .work = (double)x->numel * 2,
+				   .args = CALL_ARGS(ARG_SCRATCH(*parts * (int64_t)sizeof(double)),
+					   ARG_X(k), ARG_SIZE(x->numel))}));
+		*parts += parts_of(x);
 	}
-	emit_launch(e, at < 8 * MOST_BLOCKS ? (at + 7) / 8 : MOST_BLOCKS, 256);
-	emit_stage(e);
-	emit_launch(e, 1, 256);
-	emit(e, "\t__shared__ double wides[BLOCK_WARPS];\n");
-	emit(e, "\tconst double *const part = ws;\n\tdouble total = 0;\n");
-	emit(e, "\tfor (int64_t p = threadIdx.x; p < %" PRId64 "; p += 256)\n", at);
-	emit(e, "\t\ttotal += part[p];\n\ttotal = block_sum(total, wides);\n");
-	emit(e, "\tif (threadIdx.x != 0)\n\t\treturn;\n");
+	return ST_OK;
 }
 
-/* "double total", the sum of what `function` makes of each part and its length; `twice`: of the
- * part and itself. */
-static void parts_emit(
-	struct emit *e, const struct node *n, int first, const char *function, bool twice)
+/* The same on a GPU, of all in one launch. */
+static enum status parts_cuda(
+	struct emit *e, const struct node *n, int first, bool squares, int64_t *parts)
 {
-	int64_t at = 0;
-	if (e->g->target->cuda) {
-		parts_emit_cuda(e, n, first, twice);
-		return;
-	}
-	emit(e, "\tdouble *part = ws, total = 0;\n");
+	int64_t all = 0;
 	for (int k = first; k < n->nin; k++)
-		if (n->in[k]->numel > 0)
-			at += part_emit(e, n->in[k], k, at, function, twice);
-	emit(e, "\tfor (int64_t p = 0; p < %" PRId64 "; p++)\n\t\ttotal += part[p];\n", at);
+		all += warp_parts_of(n->in[k]);
+	*parts = 0;
+	for (int k = first; k < n->nin; k++) {
+		TRY(call_kernel(
+			e, &(struct kernel_call){.file = "gradients.cuh",
+				   .function = "warp_parts",
+				   .tasks = all == 0 ? 1 : min64(div_up(all, 8), MOST_BLOCKS),
+				   .threads = BLOCK,
+				   .along = k > first,
+				   .nconstant = 1,
+				   .constant = {squares},
+				   .args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(k),
+					   ARG_SIZE(n->in[k]->numel), ARG_SIZE(*parts))}));
+		*parts += warp_parts_of(n->in[k]);
+	}
+	return ST_OK;
 }
 
 static struct op_cost parts_cost(const struct node *n)
@@ -130,11 +99,26 @@ static int64_t clip_workspace(const struct node *n, const struct target *t)
 
 static enum status clip_emit(struct emit *e, const struct node *n)
 {
-	parts_emit(e, n, 0, "dot_lanes", true);
-	emit(e, "\tconst double scale = %.17g / (sqrt(total) + 1e-6);\n",
-		node_float(n, "max_norm", 1));
-	emit(e, "\ty0[0] = scale > 1 ? 1 : (real)scale; /* NaN stays NaN */\n");
-	return ST_OK;
+	int64_t parts;
+	TRY(parts_call(e, n, 0, "square_parts", &parts));
+	return call_kernel(e, &(struct kernel_call){.file = "gradients.h",
+				      .function = "clip_scale",
+				      .once = true,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0), ARG_SIZE(parts),
+					      ARG_DOUBLE(node_float(n, "max_norm", 1)))});
+}
+
+static enum status clip_cuda_emit(struct emit *e, const struct node *n)
+{
+	int64_t parts;
+	TRY(parts_cuda(e, n, 0, true, &parts));
+	return call_kernel(e, &(struct kernel_call){.file = "gradients.cuh",
+				      .function = "clip_scale",
+				      .tasks = 1,
+				      .threads = BLOCK,
+				      .shared = {"gradient_wides"},
+				      .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0), ARG_SIZE(parts),
+					      ARG_DOUBLE(node_float(n, "max_norm", 1)))});
 }
 
 static enum status clip_fold(struct graph *g, const struct node *n, void *const *out)
@@ -157,7 +141,6 @@ static enum status clip_fold(struct graph *g, const struct node *n, void *const 
  * The state is [scale, updates since it changed, steps skipped]; a scale of 0, as states start,
  * stands for 65536. */
 enum { STATE_NUMBERS = 3 };
-#define SCALE "\tconst real scale = x0[0] == 0 ? 65536 : x0[0];\n"
 
 static enum status scale_state(struct graph *g, const struct node *n)
 {
@@ -177,8 +160,10 @@ static enum status scale_infer(struct graph *g, struct node *n)
 static enum status scale_emit(struct emit *e, const struct node *n)
 {
 	(void)n;
-	emit(e, SCALE "\ty0[0] = scale;\n\ty1[0] = 1 / scale;\n");
-	return ST_OK;
+	return call_kernel(e, &(struct kernel_call){.file = "gradients.h",
+				      .function = "gradient_scales",
+				      .once = true,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0))});
 }
 
 /* (state, control, gradients...): control for the updates. Its step count leaves out the steps
@@ -198,20 +183,30 @@ static int64_t check_workspace(const struct node *n, const struct target *t)
 	return parts_workspace(n, CHECK_GRADIENTS);
 }
 
-#define ZERO_TERM(i) "x[" i "] * 0"
-static const char zero_lanes[] = "/* 0; NaN where one of n numbers is not finite. */\n"
-				 "static real @name(const real *x, int64_t n)\n{\n" LANES_BODY(
-					 "real", ZERO_TERM) "}\n";
-
 static enum status check_emit(struct emit *e, const struct node *n)
 {
-	if (!e->g->target->cuda)
-		emit_helper_on(e, "zero_lanes", zero_lanes, 0, NULL);
-	parts_emit(e, n, CHECK_GRADIENTS, "zero_lanes", false);
-	emit(e, "\ty0[0] = x1[0];\n\ty0[1] = x1[1] - (int64_t)x0[2];\n\ty0[2] = x1[2];\n");
-	emit(e, "\ty0[3] = %stotal != 0; /* not finite */\n",
-		e->g->target->cuda ? "x1[3] != 0 || " : "");
-	return ST_OK;
+	int64_t parts;
+	TRY(parts_call(e, n, CHECK_GRADIENTS, "zero_parts", &parts));
+	return call_kernel(
+		e, &(struct kernel_call){.file = "gradients.h",
+			   .function = "check_gradients",
+			   .once = true,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(CHECK_STATE), ARG_X(CHECK_CONTROL),
+				   ARG_SCRATCH(0), ARG_SIZE(parts))});
+}
+
+static enum status check_cuda_emit(struct emit *e, const struct node *n)
+{
+	int64_t parts;
+	TRY(parts_cuda(e, n, CHECK_GRADIENTS, false, &parts));
+	return call_kernel(
+		e, &(struct kernel_call){.file = "gradients.cuh",
+			   .function = "check_gradients",
+			   .tasks = 1,
+			   .threads = BLOCK,
+			   .shared = {"gradient_wides"},
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(CHECK_STATE), ARG_X(CHECK_CONTROL),
+				   ARG_SCRATCH(0), ARG_SIZE(parts))});
 }
 
 static enum status scale_update_infer(struct graph *g, struct node *n)
@@ -223,12 +218,10 @@ static enum status scale_update_infer(struct graph *g, struct node *n)
 static enum status scale_update_emit(struct emit *e, const struct node *n)
 {
 	(void)n;
-	emit(e, SCALE "\tconst real good = x0[1] + 1, skipped = x0[2];\n");
-	emit(e, "\tconst int bad = x1[3] != 0, grows = good >= 2000;\n");
-	emit(e, "\tconst real other = bad ? scale / 2 : grows ? scale * 2 : scale;\n");
-	emit(e, "\ty0[0] = other <= 0x1p127f ? other : scale;\n");
-	emit(e, "\ty0[1] = bad || grows ? 0 : good;\n\ty0[2] = skipped + (real)bad;\n");
-	return ST_OK;
+	return call_kernel(e, &(struct kernel_call){.file = "gradients.h",
+				      .function = "update_scale",
+				      .once = true,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1))});
 }
 
 const struct op_def ops_gradients[] = {
@@ -242,6 +235,7 @@ const struct op_def ops_gradients[] = {
 		.cost = parts_cost,
 		.workspace = clip_workspace,
 		.emit_c = clip_emit,
+		.emit_cuda = clip_cuda_emit,
 		/* no gradient: the tolerance leaves only the output to be compared */
 		.example = EXAMPLES(
 			{.in = "3,5 700,3 ()", .attr = "max_norm=0.5", .tolerance = 1e6},
@@ -261,7 +255,8 @@ const struct op_def ops_gradients[] = {
 		.infer = check_infer,
 		.cost = parts_cost,
 		.workspace = check_workspace,
-		.emit_c = check_emit},
+		.emit_c = check_emit,
+		.emit_cuda = check_cuda_emit},
 	{.name = "stint.LossScaleUpdate",
 		.role = ROLE_LOSS_SCALE_UPDATE,
 		.min_in = 2,

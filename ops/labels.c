@@ -4,8 +4,6 @@
 
 #include <inttypes.h>
 
-#include "ops/rows.h"
-
 enum { LABEL_THREADS = 256 };
 
 int label_axis(const struct tensor *x, double asked)
@@ -106,8 +104,6 @@ int64_t label_count(const struct label_view *v)
 	return v->rows * v->inner;
 }
 
-/* --- C text --- */
-
 void emit_valid(struct emit *e, int64_t batch, const char *control)
 {
 	if (control)
@@ -116,189 +112,113 @@ void emit_valid(struct emit *e, int64_t batch, const char *control)
 		emit(e, "\tconst int64_t valid = %" PRId64 ";\n", batch);
 }
 
+/* --- Calls --- */
+
 static bool is_lenient(const struct node *n)
 {
 	return node_int(n, LENIENT, 0) != 0;
 }
 
-static int64_t ignored(const struct node *n)
+struct call_arg label_arg(int k)
 {
-	return (int64_t)node_option(n, "ignore_index");
+	return k < 0 ? ARG_NULL : ARG_X(k);
 }
 
-void emit_counts(
-	struct emit *e, const struct node *n, const struct label_view *v, const char *label)
+struct call_arg label_how(const struct node *n)
 {
-	emit(e, "r < rows");
-	if (label && ignored(n) != IGNORE_NOTHING)
-		emit(e, " && %s[r] != %" PRId64, label, ignored(n));
-	if (label && (is_lenient(n) || e->g->target->cuda))
-		emit(e, " && %s[r] >= 0 && %s[r] < %" PRId64, label, label, v->classes);
+	static const char *const name[] = {"REDUCE_MEAN", "REDUCE_SUM", "REDUCE_NONE"};
+	return ARG_NAME(name[label_reduction(n)]);
 }
 
-static void emit_rows(
-	struct emit *e, const struct label_view *v, const struct label_names *names, bool n)
+static struct call_arg tensor_arg(const struct emit *e, int k)
 {
-	emit_valid(e, v->batch, names->control);
-	emit(e, "\tconst int64_t rows = valid * %" PRId64 ";\n", label_count(v) / v->batch);
-	if (n)
-		emit(e, "\tconst int64_t n = rows;\n");
+	return ARG_IF(e->g->target->cuda && k >= 0, ARG_X(k));
 }
 
-/* --- CUDA --- */
+void label_numbers(struct label_targets *t, const struct label_view *v, int64_t count,
+	int64_t ignored, double smoothing, bool lenient)
+{
+	const struct call_arg none = {.kind = CALL_NONE};
+	const bool ignores = ignored != IGNORE_NOTHING;
+	*t = (struct label_targets){.of = {"struct targets", "targets", t->field},
+		.field = {{"label", none}, {"control", none}, {"weight", none},
+			{"batch", ARG_INT(v->batch)}, {"rows", ARG_INT(count)},
+			{"classes", ARG_INT(v->classes)}, {"inner", ARG_INT(v->inner)},
+			{"ignores", ARG_INT(ignores)}, {"lenient", ARG_INT(lenient)},
+			{"ignored", ignores ? ARG_INT(ignored) : none},
+			{"smoothing", ARG_DOUBLE(smoothing)}}};
+}
+
+void label_targets(struct label_targets *t, const struct emit *e, const struct node *n,
+	const struct label_view *v, const struct label_inputs *in)
+{
+	label_numbers(t, v, label_count(v), (int64_t)node_option(n, "ignore_index"),
+		node_float(n, "label_smoothing", 0), is_lenient(n));
+	t->field[0].value = tensor_arg(e, in->label);
+	t->field[1].value = tensor_arg(e, in->control);
+	t->field[2].value = tensor_arg(e, in->weight);
+}
+
+enum status label_check(struct emit *e, const struct label_targets *t, const struct node *n,
+	const struct label_inputs *in)
+{
+	if (e->g->target->cuda || in->label < 0 || is_lenient(n))
+		return ST_OK;
+	return call_kernel(e, &(struct kernel_call){.file = "labels.h",
+				      .function = "check_labels",
+				      .once = true,
+				      .checked = true,
+				      .args = CALL_ARGS(ARG_X(in->label), label_arg(in->control),
+					      ARG_STRUCT(&t->of))});
+}
+
+enum status label_join(struct emit *e, const struct label_targets *t, const struct node *n,
+	const struct label_inputs *in)
+{
+	if (e->g->target->cuda)
+		return call_kernel(e, &(struct kernel_call){.file = "labels.cuh",
+					      .function = "join_losses",
+					      .tasks = 1,
+					      .threads = LABEL_THREADS,
+					      .shared = {"label_parts"},
+					      .checked = true,
+					      .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0),
+						      ARG_STRUCT(&t->of), label_how(n))});
+	return call_kernel(
+		e, &(struct kernel_call){.file = "labels.h",
+			   .function = "join_losses",
+			   .once = true,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0), label_arg(in->label),
+				   label_arg(in->control), label_arg(in->weight),
+				   ARG_STRUCT(&t->of), label_how(n))});
+}
+
+static bool counts_first(
+	const struct target *t, const struct node *n, const struct label_inputs *in)
+{
+	return t->cuda && label_reduction(n) == MEAN && in->label >= 0;
+}
 
 int64_t label_workspace(const struct node *n, const struct target *t)
 {
-	return t->cuda && label_reduction(n) == MEAN ? (int64_t)sizeof(double) : 0;
+	return counts_first(t, n, &(struct label_inputs){0, 0, 0}) ? (int64_t)sizeof(double) : 0;
 }
 
-/* The head of a loop of a block's threads over the rows that count or may be bad. */
-static void open_rows(struct emit *e)
+enum status label_count_first(struct emit *e, const struct label_targets *t, const struct node *n,
+	const struct label_inputs *in)
 {
-	block_sums_helper(e);
-	emit_launch(e, 1, LABEL_THREADS);
-	emit(e, "\t__shared__ double part[BLOCK_WARPS];\n");
+	if (!counts_first(e->g->target, n, in))
+		return ST_OK;
+	return call_kernel(e, &(struct kernel_call){.file = "labels.cuh",
+				      .function = "count_rows",
+				      .tasks = 1,
+				      .threads = LABEL_THREADS,
+				      .shared = {"label_parts"},
+				      .args = CALL_ARGS(ARG_SCRATCH(0), ARG_STRUCT(&t->of))});
 }
 
-static void emit_weight(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_names *names)
+struct call_arg label_counted(
+	const struct emit *e, const struct node *n, const struct label_inputs *in)
 {
-	emit(e, "\t\tif (");
-	emit_counts(e, n, v, names->label);
-	if (names->weight)
-		emit(e, ")\n\t\t\tcount += (double)%s[%s[r]];\n", names->weight, names->label);
-	else
-		emit(e, ")\n\t\t\tcount++;\n");
-}
-
-static void emit_counted(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_names *names)
-{
-	emit_rows(e, v, names, false);
-	open_rows(e);
-	emit(e, "\tdouble count = 0;\n\tfor (int64_t r = threadIdx.x; r < rows; r += %d)\n",
-		LABEL_THREADS);
-	emit_weight(e, n, v, names);
-	emit(e, "\tcount = block_sum(count, part);\n");
-	emit(e, "\tif (threadIdx.x == 0)\n\t\t*(double *)ws = count;\n");
-	emit_stage(e);
-	emit_rows(e, v, names, false);
-	emit(e, "\tconst double *const counted = ws, n = *counted;\n");
-}
-
-void emit_labels(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_names *names, bool check)
-{
-	const bool mean = label_reduction(n) == MEAN, cuda = e->g->target->cuda;
-	const char *weighed = names->weight;
-	if (cuda && mean && names->label && !check) {
-		emit_counted(e, n, v, names);
-		return;
-	}
-	check = check && !is_lenient(n);
-	emit_rows(e, v, names, mean && !names->label && !(cuda && check));
-	if (!names->label || (!mean && !check) || cuda)
-		return;
-	if (mean)
-		emit(e, weighed ? "\tdouble n = 0;\n" : "\tint64_t n = 0;\n");
-	emit(e, "\tfor (int64_t r = 0; r < rows; r++) {\n\t\tif (!(");
-	emit_counts(e, n, v, names->label);
-	emit(e, "))\n\t\t\tcontinue;\n");
-	if (check)
-		emit(e,
-			"\t\tif (%s[r] < 0 || %s[r] >= %" PRId64
-			")\n\t\t\treturn BAD_INDEX(%s[r]);\n",
-			names->label, names->label, v->classes, names->label);
-	if (mean && weighed)
-		emit(e, "\t\tn += (double)%s[%s[r]];\n", weighed, names->label);
-	else if (mean)
-		emit(e, "\t\tn++;\n");
-	emit(e, "\t}\n");
-}
-
-void emit_terms(struct emit *e)
-{
-	emit(e, "\tdouble *loss = ws;\n");
-}
-
-/* All of a block's threads return where one has met a label that is no class: what the first such
- * row holds is told. */
-static void emit_bad(struct emit *e, const struct node *n, const char *label)
-{
-	if (!label || is_lenient(n))
-		return;
-	emit(e, "\t__syncthreads();\n\tif (bad_row != NO_ROW)\n");
-	emit(e, "\t\treturn threadIdx.x == 0 ? BAD_INDEX(%s[bad_row]) : 1;\n", label);
-}
-
-/* The last stage: one block. */
-static void emit_reduced_cuda(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_names *names)
-{
-	const bool check = names->label && !is_lenient(n), mean = label_reduction(n) == MEAN;
-	const bool none = label_reduction(n) == NONE;
-	emit(e, "\treturn 0;\n");
-	emit_stage(e);
-	emit_rows(e, v, names, false);
-	open_rows(e);
-	emit(e, "\tconst double *const loss = ws;\n");
-	if (check) {
-		emit(e, "\tenum { NO_ROW = 0x7FFFFFFF };\n\t__shared__ int bad_row;\n");
-		emit(e, "\tif (threadIdx.x == 0)\n\t\tbad_row = NO_ROW;\n\t__syncthreads();\n");
-	}
-	emit(e, "\tdouble total = 0%s;\n", mean ? ", count = 0" : "");
-	emit(e, "\tfor (int64_t r = threadIdx.x; r < rows; r += %d) {\n", LABEL_THREADS);
-	if (check) {
-		const int64_t ignore = ignored(n);
-		emit(e, "\t\tif (");
-		if (ignore != IGNORE_NOTHING)
-			emit(e, "%s[r] != %" PRId64 " && ", names->label, ignore);
-		emit(e,
-			"(%s[r] < 0 || %s[r] >= %" PRId64
-			"))\n\t\t\tatomicMin(&bad_row, (int)r);\n",
-			names->label, names->label, v->classes);
-	}
-	emit(e, "\t\ttotal += loss[r];\n");
-	if (mean)
-		emit_weight(e, n, v, names);
-	emit(e, "\t}\n");
-	emit_bad(e, n, names->label);
-	if (none) {
-		emit(e, "\tfor (int64_t r = threadIdx.x; r < %" PRId64 "; r += %d)\n",
-			label_count(v), LABEL_THREADS);
-		emit(e, "\t\ty0[r] = (real)loss[r];\n\treturn 0;\n");
-		return;
-	}
-	emit(e, "\ttotal = block_sum(total, part);\n");
-	if (mean)
-		emit(e, "\tcount = block_sum(count, part);\n");
-	emit(e, "\tif (threadIdx.x == 0)\n\t\ty0[0] = (real)%s;\n\treturn 0;\n",
-		mean ? "(total / count)" : "total");
-}
-
-void emit_reduced(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_names *names)
-{
-	if (e->g->target->cuda) {
-		emit_reduced_cuda(e, n, v, names);
-		return;
-	}
-	if (label_reduction(n) == NONE) {
-		emit(e, "\tfor (int64_t r = 0; r < %" PRId64 "; r++)\n", label_count(v));
-		emit(e, "\t\ty0[r] = (real)loss[r];\n\treturn 0;\n");
-		return;
-	}
-	emit(e, "\tdouble total = 0;\n");
-	emit(e, "\tfor (int64_t r = 0; r < rows; r++)\n\t\ttotal += loss[r];\n");
-	emit(e, "\ty0[0] = (real)%s;\n\treturn 0;\n",
-		label_reduction(n) == MEAN ? "(total / (double)n)" : "total");
-}
-
-const char *emit_scale(struct emit *e, const struct node *n)
-{
-	if (label_reduction(n) == NONE)
-		return "x0[r]";
-	emit(e, label_reduction(n) == MEAN ? "\tconst real scale = x0[0] / (real)n;\n"
-					   : "\tconst real scale = x0[0];\n");
-	return "scale";
+	return counts_first(e->g->target, n, in) ? ARG_SCRATCH(0) : ARG_NULL;
 }

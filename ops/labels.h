@@ -2,6 +2,7 @@
 #ifndef STINT_OPS_LABELS_H
 #define STINT_OPS_LABELS_H
 
+#include "codegen/call.h"
 #include "ops/data.h"
 
 /* The option `reduction` of every loss; NONE is for models' own nodes. */
@@ -43,34 +44,47 @@ enum reduction label_reduction(const struct node *n);
 /* How many labels there are. */
 int64_t label_count(const struct label_view *v);
 
-/* `valid`: how many rows of axis 0 count, of `batch`; `control` NULL: all. */
+/* `valid`: how many rows of axis 0 count, of `batch`; `control` NULL: all. For loss.c's text. */
 void emit_valid(struct emit *e, int64_t batch, const char *control);
-/* What a kernel calls its inputs; NULL: it does not have that. No `label`: the target holds
- * probabilities. */
-struct label_names {
-	const char *label, *control, *weight;
-};
-/* `rows`: how many labels are valid; where the reduction is the mean, `n`: the divisor, the labels
- * that count or the sum of their weights. With `check`, refuse what is no class.
- *
- * CUDA: with `check` all but `rows` is left to emit_reduced, which is a stage of its own. Without,
- * `n` is made in a first stage, by one block; what the caller writes is the second. */
-void emit_labels(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_names *names, bool check);
-/* The condition that label r counts: "r < rows && ...". In CUDA a label that is no class does not:
- * other threads may have gone on when it is found. */
-void emit_counts(
-	struct emit *e, const struct node *n, const struct label_view *v, const char *label);
 
-/* Terms of a loss, one a row: "double *loss" in scratch of 8 bytes each, and the output made of
- * them. `names` as for emit_labels, with `check`. */
-void emit_terms(struct emit *e);
-void emit_reduced(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_names *names);
-/* Scratch bytes of a gradient whose text begins with emit_labels. */
+/* Where a node has the labels, control and the classes' weights: positions of inputs; -1: none. */
+struct label_inputs {
+	int label, control, weight;
+};
+static inline int label_input(const struct node *n, int k)
+{
+	return k < n->nin && n->in[k] ? k : -1;
+}
+/* Input k as a call's argument, or NULL. */
+struct call_arg label_arg(int k);
+
+/* struct targets of kernels/labels.h, for a call: its numbers, and, in a GPU's own kernels, which
+ * have no arguments for them, its tensors. */
+struct label_targets {
+	struct call_struct of;
+	struct call_field field[12];
+};
+void label_targets(struct label_targets *t, const struct emit *e, const struct node *n,
+	const struct label_view *v, const struct label_inputs *in);
+/* The same of a node that is no loss. */
+void label_numbers(struct label_targets *t, const struct label_view *v, int64_t count,
+	int64_t ignored, double smoothing, bool lenient);
+/* The reduction, for kernels. */
+struct call_arg label_how(const struct node *n);
+
+/* Before a loss is made: refuses labels that are no class; in CUDA label_join does. */
+enum status label_check(struct emit *e, const struct label_targets *t, const struct node *n,
+	const struct label_inputs *in);
+/* The output of the rows' losses, doubles in the node's scratch. */
+enum status label_join(struct emit *e, const struct label_targets *t, const struct node *n,
+	const struct label_inputs *in);
+/* Scratch bytes of a gradient to labels: in CUDA, the divisor of a mean is counted by a launch
+ * before. */
 int64_t label_workspace(const struct node *n, const struct target *t);
-/* `scale`, what every row's gradient is multiplied by; with the reduction NONE it is x0[r]: the
- * text is returned. */
-const char *emit_scale(struct emit *e, const struct node *n);
+enum status label_count_first(struct emit *e, const struct label_targets *t, const struct node *n,
+	const struct label_inputs *in);
+/* The argument `counted`. */
+struct call_arg label_counted(
+	const struct emit *e, const struct node *n, const struct label_inputs *in);
 
 #endif

@@ -35,23 +35,19 @@ static struct op_cost nll_cost(const struct node *n)
 static enum status nll_emit(struct emit *e, const struct node *n)
 {
 	const struct label_view v = label_view(n, n->in[X]);
-	const struct label_names names = {
-		"x1", input(n, CONTROL) ? "x2" : NULL, input(n, WEIGHT) ? "x3" : NULL};
-	emit_labels(e, n, &v, &names, true);
-	emit_terms(e);
+	const struct label_inputs in = {LABEL, label_input(n, CONTROL), label_input(n, WEIGHT)};
 	const int64_t rows = label_count(&v);
-	emit_loops(e, (double)rows * 4, 1, &(struct emit_loop){"r", rows, 1});
-	emit(e, " {\n\t\tloss[r] = 0;\n\t\tif (");
-	emit_counts(e, n, &v, "x1");
-	emit(e, ")\n\t\t\tloss[r] = -(double)x0[");
-	if (v.inner == 1)
-		emit(e, "r * %" PRId64 " + x1[r]]", v.classes);
-	else
-		emit(e, "(r / %" PRId64 " * %" PRId64 " + x1[r]) * %" PRId64 " + r %% %" PRId64 "]",
-			v.inner, v.classes, v.inner, v.inner);
-	emit(e, "%s;\n\t}\n", names.weight ? " * (double)x3[x1[r]]" : "");
-	emit_reduced(e, n, &v, &names);
-	return ST_OK;
+	struct label_targets t;
+	label_targets(&t, e, n, &v, &in);
+	TRY(label_check(e, &t, n, &in));
+	TRY(call_kernel(e,
+		&(struct kernel_call){.file = "nll.h",
+			.function = "nll_rows",
+			.turns = rows,
+			.work = (double)rows * 4,
+			.args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(X), ARG_X(LABEL),
+				label_arg(in.control), label_arg(in.weight), ARG_STRUCT(&t.of))}));
+	return label_join(e, &t, n, &in);
 }
 
 static enum status nll_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -86,20 +82,18 @@ static enum status nll_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *dx = n->out[0];
 	const struct label_view v = label_view(n, dx);
-	const struct label_names names = {
-		"x1", input(n, DCONTROL) ? "x2" : NULL, input(n, DW) ? "x3" : NULL};
-	emit_labels(e, n, &v, &names, false);
-	const char *scale = emit_scale(e, n);
-	const struct emit_loop loop[] = {{"s", v.rows, 1}, {"c", v.classes, 1}};
-	emit_loops(e, (double)dx->numel, 2, loop);
-	emit(e, "\n\t\t\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", v.inner);
-	emit(e, "\t\t\t\tconst int64_t r = s * %" PRId64 " + i;\n\t\t\t\tconst int hit = ",
-		v.inner);
-	emit_counts(e, n, &v, "x1");
-	emit(e, " && x1[r] == c;\n");
-	emit(e, "\t\t\t\ty0[(s * %" PRId64 " + c) * %" PRId64 " + i] = hit ? -%s%s : 0;\n\t\t\t}\n",
-		v.classes, v.inner, scale, names.weight ? " * x3[c]" : "");
-	return ST_OK;
+	const struct label_inputs in = {DLABEL, label_input(n, DCONTROL), label_input(n, DW)};
+	struct label_targets t;
+	label_targets(&t, e, n, &v, &in);
+	TRY(label_count_first(e, &t, n, &in));
+	return call_kernel(
+		e, &(struct kernel_call){.file = "nll.h",
+			   .function = "nll_grad",
+			   .turns = v.rows * v.classes,
+			   .work = (double)dx->numel,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(DLOSS), ARG_X(DLABEL),
+				   label_arg(in.control), label_arg(in.weight), ARG_STRUCT(&t.of),
+				   label_how(n), label_counted(e, n, &in))});
 }
 
 /* --- ONNX's operators --- */
