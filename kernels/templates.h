@@ -1,5 +1,6 @@
 /* All templates, for check.c. */
 #include "attention.h"
 #include "attention_grad.h"
+#include "dropout.h"
 #include "softmax.h"
 #include "softmax_grad.h"
