@@ -11,6 +11,7 @@ enum { STINT_THREADS = 2 };
 #include "math.h"
 #include "narrow.h"
 #include "philox.h"
+#include "random.h"
 #include "turns.h"
 #include "window.h"
 

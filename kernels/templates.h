@@ -1,6 +1,7 @@
 /* All templates, for check.c. */
 #include "attention.h"
 #include "attention_grad.h"
+#include "bernoulli.h"
 #include "dropout.h"
 #include "softmax.h"
 #include "softmax_grad.h"
