@@ -9,6 +9,8 @@ enum { STINT_THREADS = 2 };
 #include "gemm.h"
 #include "lanes.h"
 #include "math.h"
+#include "matmul.h"
+#include "matvec.h"
 #include "narrow.h"
 #include "philox.h"
 #include "random.h"
