@@ -2,6 +2,7 @@
 #include "attention.h"
 #include "attention_grad.h"
 #include "bernoulli.h"
+#include "cumsum.h"
 #include "dropout.h"
 #include "softmax.h"
 #include "softmax_grad.h"
