@@ -4,5 +4,6 @@
 #include "bernoulli.h"
 #include "cumsum.h"
 #include "dropout.h"
+#include "onehot.h"
 #include "softmax.h"
 #include "softmax_grad.h"
