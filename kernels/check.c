@@ -11,6 +11,7 @@ enum { STINT_THREADS = 2 };
 #include "math.h"
 #include "matmul.h"
 #include "matvec.h"
+#include "nan.h"
 #include "narrow.h"
 #include "philox.h"
 #include "random.h"

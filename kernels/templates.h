@@ -1,4 +1,5 @@
 /* All templates, for check.c. */
+#include "argmost.h"
 #include "attention.h"
 #include "attention_grad.h"
 #include "bernoulli.h"
@@ -7,3 +8,4 @@
 #include "onehot.h"
 #include "softmax.h"
 #include "softmax_grad.h"
+#include "topk.h"
