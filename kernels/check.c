@@ -7,6 +7,7 @@ enum { STINT_THREADS = 2 };
 #include "conv_direct.h"
 #include "conv_grad_w.h"
 #include "gemm.h"
+#include "hardmax.h"
 #include "lanes.h"
 #include "math.h"
 #include "matmul.h"
