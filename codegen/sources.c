@@ -60,7 +60,7 @@ void print_types_suffix(int ntype, const char *const *type, struct text *t)
 	for (int i = 0; i < ntype; i++)
 		plain = plain && !strcmp(type[i], "real");
 	for (int i = 0; i < ntype && !plain; i++)
-		text_add(t, "_%s", type[i]);
+		text_add(t, "_%.*s", (int)strcspn(type[i], " "), type[i]); /* "_unsigned" */
 }
 
 static void define_types(const struct source_use *u, struct text *t)

@@ -1,4 +1,5 @@
 /* All templates, for check.c. */
+#include "argmost.h"
 #include "attention.h"
 #include "attention_grad.h"
 #include "pool_average.h"
@@ -12,3 +13,8 @@
 #include "softmax.h"
 #include "softmax_grad.h"
 #include "unpool.h"
+#include "bernoulli.h"
+#include "cumsum.h"
+#include "dropout.h"
+#include "onehot.h"
+#include "topk.h"

@@ -1,7 +1,6 @@
 /* CumSum: each element with those before it, along an axis. Sums of reals are taken in doubles, as
  * PyTorch takes them on the CPU. */
-#include <inttypes.h>
-
+#include "codegen/call.h"
 #include "ops/data.h"
 
 /* Columns that are summed side by side where neighbours along the axis are not neighbours in
@@ -77,52 +76,22 @@ static enum status cumsum_grad(struct graph *g, const struct node *n, struct ten
 	return g->failed;
 }
 
-static void emit_along(struct emit *e, const struct node *n, const char *tabs, int64_t count)
-{
-	if (node_int(n, "reverse", 0))
-		emit(e, "%sfor (int64_t m = %" PRId64 " - 1; m >= 0; m--)", tabs, count);
-	else
-		emit(e, "%sfor (int64_t m = 0; m < %" PRId64 "; m++)", tabs, count);
-}
-
-/* Each element is read once, just before its sum is stored. */
-static void emit_element(struct emit *e, const struct node *n, const char *tabs, const char *sum)
-{
-	const char *type = emit_type(n->in[0]);
-	emit(e, "%sconst %s v = x0[at];\n", tabs, type);
-	if (node_int(n, "exclusive", 0))
-		emit(e, "%sy0[at] = (%s)%s;\n%s%s += v;\n", tabs, type, sum, tabs, sum);
-	else
-		emit(e, "%s%s += v;\n%sy0[at] = (%s)%s;\n", tabs, sum, tabs, type, sum);
-}
-
 static enum status cumsum_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *x = n->in[0];
-	const char *wide = dtype_is_real(x->dtype) ? "double" : "int64_t";
 	int64_t outer, count, inner;
 	sizes(n, &outer, &count, &inner);
-	if (x->numel == 0)
-		return ST_OK;
-	const struct emit_loop loop[] = {{"o", outer, 1}, {"p", inner, COLUMNS}};
-	emit_loops(e, 2 * (double)x->numel, inner == 1 ? 1 : 2, loop);
-	if (inner == 1) {
-		emit(e, " {\n\t\t%s sum = 0;\n", wide);
-		emit_along(e, n, "\t\t", count);
-		emit(e, " {\n\t\t\tconst int64_t at = o * %" PRId64 " + m;\n", count);
-		emit_element(e, n, "\t\t\t", "sum");
-		emit(e, "\t\t}\n\t}\n");
-		return ST_OK;
-	}
-	emit(e, " {\n\t\t\tconst int64_t width = MIN(%" PRId64 " - p, %d);\n", inner, COLUMNS);
-	emit(e, "\t\t\t%s sum[%d] = {0};\n", wide, COLUMNS);
-	emit_along(e, n, "\t\t\t", count);
-	emit(e, "\n\t\t\t\tfor (int64_t i = 0; i < width; i++) {\n");
-	emit(e, "\t\t\t\t\tconst int64_t at = (o * %" PRId64 " + m) * %" PRId64 " + p + i;\n",
-		count, inner);
-	emit_element(e, n, "\t\t\t\t\t", "sum[i]");
-	emit(e, "\t\t\t\t}\n\t\t}\n");
-	return ST_OK;
+	return call_kernel(
+		e, &(struct kernel_call){.file = "cumsum.h",
+			   .function = inner == 1 ? "cumsum_rows" : "cumsum_columns",
+			   .ntype = 1,
+			   .type = {x},
+			   .turns = x->numel ? outer * div_up(inner, inner == 1 ? 1 : COLUMNS) : 0,
+			   .work = 2 * (double)x->numel,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_SIZE(count),
+				   ARG_IF(inner != 1, ARG_SIZE(inner)),
+				   ARG_INT(node_int(n, "exclusive", 0)),
+				   ARG_INT(node_int(n, "reverse", 0)))});
 }
 
 const struct op_def ops_cumsum[] = {

@@ -3,11 +3,10 @@
  * is drawn again wherever it is needed, from the seed, the step, the node and the element; its
  * gradient is the same operation on dy. */
 #include <fnmatch.h>
-#include <inttypes.h>
 
+#include "codegen/call.h"
 #include "ops/data.h"
 #include "ops/dropout.h"
-#include "ops/rows.h"
 
 static enum status ratio_of(struct graph *g, const struct node *n, double *out)
 {
@@ -123,45 +122,35 @@ static struct op_cost masked_cost(const struct node *n)
 		20 * k, k * (double)(dtype_bytes(x->dtype) + dtype_bytes(y->dtype))};
 }
 
-/* Four elements a thread: what one block of random numbers is for. */
-static void masked_emit_cuda(struct emit *e, const struct node *n)
+/* By turns of so many elements. */
+static enum status masked_call(
+	struct emit *e, const struct node *n, struct kernel_call call, int turn)
 {
 	const struct dropout *p = n->param;
 	const int64_t count = n->out[0]->numel;
-	const char *packed = count % 4 ? "false" : "true";
-	elements_helper(e);
-	emit_loops(e, (double)count * 16, 1, &(struct emit_loop){"i", count, 4});
-	emit(e, " {\n\t\tuint32_t word[4];\n\t\treal v[4];\n");
-	emit(e, "\t\tstint_philox_at(x1[0], x1[1], %d, i, word);\n", p->key);
-	emit(e, "\t\tload_values<%s>(v, x0, i, %" PRId64 ");\n", packed, count);
-	emit(e, "\t\tfor (int k = 0; k < 4; k++)\n");
-	emit(e, "\t\t\tv[k] = word[k] >> 8 >= keep_from ? v[k] * scale : v[k] - v[k];\n");
-	emit(e, "\t\tstore_values<%s>(y0, v, i, %" PRId64 ");\n\t}\n", packed, count);
+	call.function = "dropout";
+	call.turns = div_up(count, turn);
+	call.work = 16 * (double)count;
+	call.args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(p->key), ARG_SIZE(count),
+		ARG_INT(dropout_keep_from(p->ratio)), ARG_REAL(1 / (1 - p->ratio)));
+	return call_kernel(e, &call);
 }
 
 static enum status masked_emit(struct emit *e, const struct node *n)
 {
-	const struct dropout *p = n->param;
-	int64_t count = n->out[0]->numel;
-	char scale[40];
-	emit(e, "\tconst real scale = %s;\n", emit_real(e, 1 / (1 - p->ratio), scale));
-	emit(e, "\tconst uint32_t keep_from = %" PRIu32 "; /* of 2^24 */\n",
-		dropout_keep_from(p->ratio));
-	if (e->g->target->cuda) {
-		masked_emit_cuda(e, n);
-		return ST_OK;
-	}
-	emit_loops(e, (double)count * 16, 1, &(struct emit_loop){"i", count, 128});
-	emit(e, " {\n\t\tuint32_t word[128];\n\t\tphilox_lanes(x1[0], x1[1], %d, i, word);\n",
-		p->key);
-	if (count % 128)
-		emit(e, "\t\tconst int64_t len = MIN(%" PRId64 " - i, 128);\n", count);
-	emit(e, "\t\tfor (int64_t k = 0; k < %s; k++)\n", count % 128 ? "len" : "128");
-	const char *x = emit_value(e, n->in[0], "x0[i + k]");
-	/* 0 of a number; as PyTorch's product with a mask, NaN of what is none */
-	const char *y = emit_text(e, "word[k] >> 8 >= keep_from ? %s * scale : %s - %s", x, x, x);
-	emit(e, "\t\t\ty0[i + k] = %s;\n\t}\n", emit_stored(e, n->out[0], y));
-	return ST_OK;
+	return masked_call(e, n,
+		(struct kernel_call){
+			.file = "dropout.h", .ntype = 2, .type = {n->in[0], n->out[0]}},
+		128);
+}
+
+static enum status masked_cuda_emit(struct emit *e, const struct node *n)
+{
+	return masked_call(e, n,
+		(struct kernel_call){.file = "dropout.cuh",
+			.nconstant = 1,
+			.constant = {n->out[0]->numel % 4 == 0}},
+		4);
 }
 
 /* --- Spelled out: x * (Cast(Less(uniform, keep)) / keep), as PyTorch's exporters write dropout of
@@ -231,6 +220,7 @@ const struct op_def ops_dropout[] = {
 		.narrow_in = 1,
 		.narrow_out = 1,
 		.emit_c = masked_emit,
+		.emit_cuda = masked_cuda_emit,
 		.npair = 1,
 		.pair = {{0, 0}}},
 	{.name = "stint.DropoutBy",

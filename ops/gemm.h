@@ -28,9 +28,9 @@ static inline void gemm_emit(struct emit *e)
 /* y0[n] = (bias +) x[k] w[k][n]. */
 struct matvec {
 	int64_t n, k;
-	bool transposed;          /* w is stored as [n][k] */
-	const char *x, *w, *bias; /* names; bias NULL: none */
+	bool transposed; /* w is stored as [n][k] */
+	int x, w, bias;  /* inputs; bias -1: none */
 };
-void matvec_emit(struct emit *e, const struct matvec *v);
+enum status matvec_emit(struct emit *e, const struct matvec *v);
 
 #endif

@@ -1,7 +1,6 @@
 /* Hardmax: 1 for the first of the largest along an axis (a flattened tail before opset 13), which
  * NaN is as for ArgMax, 0 for the others. Its gradient is zero wherever it has one. */
-#include <inttypes.h>
-
+#include "codegen/call.h"
 #include "ops/data.h"
 
 /* x as [rows, n, inner], compared along n. */
@@ -57,21 +56,12 @@ static enum status hardmax_fold(struct graph *g, const struct node *n, void *con
 static enum status hardmax_emit(struct emit *e, const struct node *n)
 {
 	const struct span s = span_of(n);
-	if (n->in[0]->numel == 0)
-		return ST_OK;
-	const struct emit_loop loop[] = {{"r", s.rows, 1}, {"k", s.inner, 1}};
-	emit_loops(e, 2 * (double)n->in[0]->numel, 2, loop);
-	emit(e, " {\n\t\t\tconst real *x = x0 + r * %" PRId64 " + k;\n", s.n * s.inner);
-	emit(e, "\t\t\treal *y = y0 + r * %" PRId64 " + k;\n", s.n * s.inner);
-	emit(e, "\t\t\tint64_t top = 0;\n");
-	emit(e, "\t\t\tfor (int64_t i = 1; i < %" PRId64 "; i++) {\n", s.n);
-	emit(e, "\t\t\t\tconst real v = x[i * %" PRId64 "], most = x[top * %" PRId64 "];\n",
-		s.inner, s.inner);
-	emit(e, "\t\t\t\tif (v > most || (v != v && most == most))\n");
-	emit(e, "\t\t\t\t\ttop = i;\n\t\t\t}\n");
-	emit(e, "\t\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", s.n);
-	emit(e, "\t\t\t\ty[i * %" PRId64 "] = i == top;\n\t\t}\n", s.inner);
-	return ST_OK;
+	return call_kernel(e,
+		&(struct kernel_call){.file = "hardmax.h",
+			.function = "hardmax",
+			.turns = n->in[0]->numel ? s.rows * s.inner : 0,
+			.work = 2 * (double)n->in[0]->numel,
+			.args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_SIZE(s.n), ARG_SIZE(s.inner))});
 }
 
 #define HARDMAX(first, end, ...)                                                                   \

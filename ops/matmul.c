@@ -1,5 +1,6 @@
 /* MatMul and Gemm. Both become stint.MatMul: one product, or a batch of them, with transposes as
  * flags, so that no gradient needs a transposed copy. Whole numbers become stint.IntMatMul. */
+#include "codegen/call.h"
 #include "ops/gemm.h"
 
 /* stint.MatMul(a, b [, bias]): a is [m,k] or [batch,m,k] (transA: [.., k,m]), b is [k,n] or
@@ -134,8 +135,8 @@ static bool product_is_matvec(const struct node *n, struct matvec *v)
 	const bool row = p->m == 1, column = p->n == 1 && !bias;
 	if (p->batch != 1 || p->k < 2 || (!row && !column) || !product_is_whole(n))
 		return false;
-	*v = row ? (struct matvec){p->n, p->k, p->tb, "x0", "x1", bias ? "x2" : NULL}
-		 : (struct matvec){p->m, p->k, !p->ta, "x1", "x0", NULL};
+	*v = row ? (struct matvec){p->n, p->k, p->tb, 0, 1, bias ? 2 : -1}
+		 : (struct matvec){p->m, p->k, !p->ta, 1, 0, -1};
 	return true;
 }
 
@@ -167,37 +168,38 @@ static int64_t product_workspace(const struct node *n, const struct target *t)
 	       t->threads;
 }
 
+/* struct matmul_shape (kernels/matmul.h). */
+#define MATMUL_FIELDS(p, split)                                                                    \
+	CALL_FIELDS({"batch", ARG_INT((p)->batch)}, {"m", ARG_INT((p)->m)},                        \
+		{"n", ARG_INT((p)->n)}, {"k", ARG_INT((p)->k)}, {"rows", ARG_INT((split).mb)},     \
+		{"columns", ARG_INT((split).nb)},                                                  \
+		{"a_step", ARG_INT((p)->sa ? (p)->m * (p)->k : 0)},                                \
+		{"a_row", ARG_INT((p)->ta ? 1 : (p)->k)},                                          \
+		{"a_column", ARG_INT((p)->ta ? (p)->m : 1)},                                       \
+		{"b_step", ARG_INT((p)->sb ? (p)->k * (p)->n : 0)},                                \
+		{"b_row", ARG_INT((p)->tb ? 1 : (p)->n)},                                          \
+		{"b_column", ARG_INT((p)->tb ? (p)->k : 1)})
+
 static enum status product_emit(struct emit *e, const struct node *n)
 {
 	const struct product *p = n->param;
 	const bool bias = n->nin > 2 && n->in[2];
 	struct matvec v;
-	if (product_is_matvec(n, &v)) {
-		matvec_emit(e, &v);
-		return ST_OK;
-	}
+	if (product_is_matvec(n, &v))
+		return matvec_emit(e, &v);
 	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, e->g->target->threads);
-	const long long b = p->batch, m = p->m, k = p->k, c = p->n, mb = s.mb, nb = s.nb;
-	gemm_emit(e);
-	const struct emit_loop loop[] = {{"b", b, 1}, {"i", m, mb}, {"j", c, nb}};
-	emit_loops(e, 2.0 * (double)b * (double)m * (double)k * (double)c, 3, loop);
-	emit(e, " {\n");
-	emit(e, "\t\t\t\tconst int64_t m = %lld - i < %lld ? %lld - i : %lld;\n", m, mb, m, mb);
-	emit(e, "\t\t\t\tconst int64_t n = %lld - j < %lld ? %lld - j : %lld;\n", c, nb, c, nb);
-	emit(e, "\t\t\t\treal *y = y0 + b * %lld + i * %lld + j;\n", m * c, c);
-	if (bias) {
-		emit(e, "\t\t\t\tfor (int64_t r = 0; r < m; r++)\n");
-		emit(e, "\t\t\t\t\tfor (int64_t q = 0; q < n; q++)\n");
-		emit(e, "\t\t\t\t\t\ty[r * %lld + q] = x2[j + q];\n", c);
-	}
-	emit(e, "\t\t\t\tgemm_block(m, n, %lld, x0 + b * %lld + i * %lld, %lld, %lld,\n", k,
-		p->sa ? m * k : 0, p->ta ? 1 : k, p->ta ? 1 : k, p->ta ? m : 1);
-	emit(e, "\t\t\t\t\tx1 + b * %lld + j * %lld, %lld, %lld, y, %lld, %d,\n", p->sb ? k * c : 0,
-		p->tb ? k : 1, p->tb ? 1 : c, p->tb ? k : 1, c, bias);
-	emit(e, "\t\t\t\t\t(real *)ws + thread_index() * %lld);\n",
-		(long long)product_thread_elements(p, e->g->target->threads));
-	emit(e, "\t\t\t}\n");
-	return ST_OK;
+	const struct call_struct shape = {"struct matmul_shape", "shape", MATMUL_FIELDS(p, s)};
+	const int64_t scratch = product_thread_elements(p, e->g->target->threads) *
+				dtype_bytes(n->out[0]->dtype);
+	return call_kernel(
+		e, &(struct kernel_call){.file = "matmul.h",
+			   .function = "matmul_blocks",
+			   .turns = n->out[0]->numel == 0
+					    ? 0
+					    : p->batch * div_up(p->m, s.mb) * div_up(p->n, s.nb),
+			   .work = product_cost(n).flops,
+			   .args = CALL_ARGS(ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
+				   bias ? ARG_X(2) : ARG_NULL, ARG_OWN(0, scratch))});
 }
 
 /* --- The same on whole numbers, modulo 2^64; no gradient passes. --- */
@@ -223,15 +225,14 @@ static enum status whole_fold(struct graph *g, const struct node *n, void *const
 static enum status whole_emit(struct emit *e, const struct node *n)
 {
 	const struct product *p = n->param;
-	const long long m = p->m, k = p->k, c = p->n;
-	const struct emit_loop loop[] = {{"b", p->batch, 1}, {"i", p->m, 1}, {"j", p->n, 1}};
-	emit_loops(e, product_cost(n).flops, 3, loop);
-	emit(e, " {\n\t\t\t\tuint64_t sum = 0; /* it may wrap */\n");
-	emit(e, "\t\t\t\tfor (int64_t k = 0; k < %lld; k++)\n", k);
-	emit(e, "\t\t\t\t\tsum += (uint64_t)x0[b * %lld + i * %lld + k] *\n", p->sa ? m * k : 0, k);
-	emit(e, "\t\t\t\t\t       (uint64_t)x1[b * %lld + k * %lld + j];\n", p->sb ? k * c : 0, c);
-	emit(e, "\t\t\t\ty0[(b * %lld + i) * %lld + j] = (int64_t)sum;\n\t\t\t}\n", m, c);
-	return ST_OK;
+	const struct gemm_split one = {1, 1};
+	const struct call_struct shape = {"struct matmul_shape", "shape", MATMUL_FIELDS(p, one)};
+	return call_kernel(
+		e, &(struct kernel_call){.file = "matmul.h",
+			   .function = "matmul_whole",
+			   .turns = n->out[0]->numel,
+			   .work = product_cost(n).flops,
+			   .args = CALL_ARGS(ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1))});
 }
 
 /* --- MatMul: NumPy's rules, brought to the form above. --- */

@@ -1,6 +1,7 @@
 /* Tensors of two values: OneHot, told by indices, and EyeLike, told by a shape. */
 #include <inttypes.h>
 
+#include "codegen/call.h"
 #include "ops/data.h"
 
 /* --- OneHot(indices, depth, [off, on]) --- */
@@ -86,20 +87,14 @@ static enum status onehot_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *at = n->in[0], *y = n->out[0];
 	const int64_t depth = node_int(n, "depth", 0), inner = inner_of(n);
-	const char *type = emit_type(y);
-	if (y->numel == 0)
-		return ST_OK;
-	emit(e, "\tconst %s off = x1[0], on = x1[1];\n", type);
-	const struct emit_loop loop[] = {{"o", at->numel / inner, 1}, {"j", depth, 1}};
-	emit_loops(e, (double)y->numel, 2, loop);
-	emit(e, "\n\t\t\tfor (int64_t i = 0; i < %" PRId64 "; i++) {\n", inner);
-	emit(e, "\t\t\t\tconst %s v = x0[o * %" PRId64 " + i];\n", emit_type(at), inner);
-	emit(e,
-		"\t\t\t\ty0[(o * %" PRId64 " + j) * %" PRId64 " + i] = v == j || v + %" PRId64
-		" == j ? on : off;\n",
-		depth, inner, depth);
-	emit(e, "\t\t\t}\n");
-	return ST_OK;
+	return call_kernel(e, &(struct kernel_call){.file = "onehot.h",
+				      .function = "onehot",
+				      .ntype = 2,
+				      .type = {at, y},
+				      .turns = y->numel ? y->numel / inner : 0,
+				      .work = (double)y->numel,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1),
+					      ARG_SIZE(depth), ARG_SIZE(inner))});
 }
 
 /* --- EyeLike: ones on a diagonal; a constant --- */

@@ -4,6 +4,7 @@
  * gradient passes, and nothing is ever folded. */
 #include <inttypes.h>
 
+#include "codegen/call.h"
 #include "ops/data.h"
 
 /* What to draw: of a node in the model, handed on to the nodes it is lowered to. */
@@ -81,50 +82,31 @@ static struct op_cost drawn_cost(const struct node *n)
 	return (struct op_cost){(is_normal(n) ? 60 : 20) * k, (double)tensor_bytes(n->out[0])};
 }
 
-/* --- C text: 128 words of 32 bits at a time --- */
+/* --- Kernels: kernels/random.h, 128 elements a turn --- */
 
-static void emit_words(struct emit *e, const struct node *n, int control, double work)
+static enum status draw(struct emit *e, const char *function, const struct node *n,
+	struct call_arg a, struct call_arg b)
 {
 	const struct draw *p = n->param;
 	const int64_t count = n->out[0]->numel;
-	emit_loops(e, (double)count * work, 1, &(struct emit_loop){"i", count, 128});
-	emit(e, " {\n\t\tconst int64_t len = MIN(%" PRId64 " - i, 128);\n", count);
-	emit(e, "\t\tuint32_t word[128];\n\t\tphilox_lanes(x%d[0], x%d[1], %d, i, word);\n",
-		control, control, p->key);
+	return call_kernel(e, &(struct kernel_call){.file = "random.h",
+				      .function = function,
+				      .turns = div_up(count, 128),
+				      .work = (is_normal(n) ? 60 : 16) * (double)count,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_SIZE(p->key),
+					      ARG_SIZE(count), a, b)});
 }
 
-/* low + (high - low) u with u in [0, 1) a multiple of 2^-24, which both precisions hold: they draw
- * the same, and for low 0 and high 1 never 1. */
 static enum status uniform_emit(struct emit *e, const struct node *n)
 {
 	const struct draw *p = n->param;
-	char low[40], span[40];
-	emit_words(e, n, 0, 16);
-	emit(e, "\t\tfor (int64_t k = 0; k < len; k++)\n");
-	emit(e, "\t\t\ty0[i + k] = %s + %s * ((real)(int32_t)(word[k] >> 8) / 16777216);\n\t}\n",
-		emit_real(e, p->a, low), emit_real(e, p->b - p->a, span));
-	return ST_OK;
+	return draw(e, "random_uniform", n, ARG_REAL(p->a), ARG_REAL(p->b - p->a));
 }
 
-/* Box and Muller, "A Note on the Generation of Random Normal Deviates", Annals of Mathematical
- * Statistics 29 (1958): of two uniform numbers u and v,
- *	sqrt(-2 ln u) cos(2 pi v) and sqrt(-2 ln u) sin(2 pi v)
- * are two independent normal ones. Always in double precision, u and v being exact: so the numbers
- * hang on the last bits of the C library's log, sin and cos only (sqrt is exact everywhere), which
- * in single precision the rounding takes away but for one number in some hundred millions. */
 static enum status normal_emit(struct emit *e, const struct node *n)
 {
 	const struct draw *p = n->param;
-	emit_words(e, n, 0, 60);
-	emit(e, "\t\tdouble z[128];\n");
-	emit(e, "\t\tfor (int k = 0; k < 128; k += 2) {\n");
-	emit(e, "\t\t\tconst double u = (word[k] + 0.5) / 4294967296, v = word[k + 1] / "
-		"4294967296.0;\n");
-	emit(e, "\t\t\tconst double r = sqrt(-2 * log(u)), angle = 6.283185307179586 * v;\n");
-	emit(e, "\t\t\tz[k] = r * cos(angle);\n\t\t\tz[k + 1] = r * sin(angle);\n\t\t}\n");
-	emit(e, "\t\tfor (int64_t k = 0; k < len; k++)\n");
-	emit(e, "\t\t\ty0[i + k] = (real)(%.17g + %.17g * z[k]);\n\t}\n", p->a, p->b);
-	return ST_OK;
+	return draw(e, "random_normal", n, ARG_DOUBLE(p->a), ARG_DOUBLE(p->b));
 }
 
 /* --- Bernoulli: 1 with the probability that the input gives --- */
@@ -161,10 +143,16 @@ static enum status tossed_infer(struct graph *g, struct node *n)
 
 static enum status tossed_emit(struct emit *e, const struct node *n)
 {
-	emit_words(e, n, 1, 16);
-	emit(e, "\t\tfor (int64_t k = 0; k < len; k++)\n");
-	emit(e, "\t\t\ty0[i + k] = (real)(int32_t)(word[k] >> 8) / 16777216 < x0[i + k];\n\t}\n");
-	return ST_OK;
+	const struct draw *p = n->param;
+	const int64_t count = n->out[0]->numel;
+	return call_kernel(e, &(struct kernel_call){.file = "bernoulli.h",
+				      .function = "bernoulli",
+				      .ntype = 1,
+				      .type = {n->out[0]},
+				      .turns = div_up(count, 128),
+				      .work = 16 * (double)count,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1),
+					      ARG_SIZE(p->key), ARG_SIZE(count))});
 }
 
 #define DRAWN(ours, text)                                                                          \

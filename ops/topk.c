@@ -3,6 +3,7 @@
  * ArgMax and ArgMin both find it, as NumPy's do. */
 #include <inttypes.h>
 
+#include "codegen/call.h"
 #include "ops/data.h"
 
 /* x as [outer, n, inner], looked through along n. */
@@ -122,78 +123,18 @@ static struct op_cost topk_cost(const struct node *n)
 	return c;
 }
 
-/* clang-format off */
-/* ID: which elements of what type; BEFORE: a comes before b. */
-#define TOP_TEXT(ID, TYPE, BEFORE) \
-"/* Whether element i comes before element j; neighbours are s apart. */\n" \
-"static inline int before_" ID "(const " TYPE " *x, int64_t s, int64_t i, int64_t j)\n" \
-"{\n" \
-"	const " TYPE " a = x[i * s], b = x[j * s];\n" \
-"	if (" BEFORE("a", "b") ")\n" \
-"		return 1;\n" \
-"	return !(" BEFORE("b", "a") ") && i < j;\n" \
-"}\n\n" \
-"/* Moves entry r of a heap of n places down to where it belongs: the last one stays on top. */\n" \
-"static void sift_" ID "(const " TYPE " *x, int64_t s, int64_t *at, int64_t n, int64_t r)\n" \
-"{\n" \
-"	const int64_t v = at[r * s];\n" \
-"	for (int64_t c; (c = 2 * r + 1) < n; r = c) {\n" \
-"		if (c + 1 < n && before_" ID "(x, s, at[c * s], at[(c + 1) * s]))\n" \
-"			c++;\n" \
-"		if (!before_" ID "(x, s, v, at[c * s]))\n" \
-"			break;\n" \
-"		at[r * s] = at[c * s];\n" \
-"	}\n" \
-"	at[r * s] = v;\n" \
-"}\n\n" \
-"/* The first k of n elements, in order, and their places. */\n" \
-"static void top_" ID "(const " TYPE " *x, int64_t n, int64_t k, int64_t s, " TYPE " *y, int64_t *at)\n" \
-"{\n" \
-"	for (int64_t i = 0; i < k; i++)\n" \
-"		at[i * s] = i;\n" \
-"	for (int64_t r = k / 2 - 1; r >= 0; r--)\n" \
-"		sift_" ID "(x, s, at, k, r);\n" \
-"	for (int64_t i = k; i < n; i++)\n" \
-"		if (before_" ID "(x, s, i, at[0])) {\n" \
-"			at[0] = i;\n" \
-"			sift_" ID "(x, s, at, k, 0);\n" \
-"		}\n" \
-"	for (int64_t i = k - 1; i > 0; i--) {\n" \
-"		const int64_t last = at[0];\n" \
-"		at[0] = at[i * s];\n" \
-"		at[i * s] = last;\n" \
-"		sift_" ID "(x, s, at, i, 0);\n" \
-"	}\n" \
-"	for (int64_t i = 0; i < k; i++)\n" \
-"		y[i * s] = x[at[i * s] * s];\n" \
-"}\n"
-/* clang-format on */
-#define MORE(a, b) a " > " b
-#define LESS(a, b) a " < " b
-#define MORE_REAL(a, b) a " > " b " || (" a " != " a " && " b " == " b ")"
-#define LESS_REAL(a, b) a " < " b " || (" b " != " b " && " a " == " a ")"
-
 static enum status topk_emit(struct emit *e, const struct node *n)
 {
-	static const char *const text[2][2] = {
-		{TOP_TEXT("smallest", "real", LESS_REAL), TOP_TEXT("largest", "real", MORE_REAL)},
-		{TOP_TEXT("smallest_int", "int64_t", LESS),
-			TOP_TEXT("largest_int", "int64_t", MORE)}};
-	static const char *const id[2][2] = {
-		{"top_smallest", "top_largest"}, {"top_smallest_int", "top_largest_int"}};
 	const struct sweep s = sweep_of(n);
-	const bool ints = n->in[0]->dtype == DT_I64, largest = node_int(n, "largest", 1) != 0;
-	const int64_t k = node_int(n, "k", 0);
-	if (n->out[0]->numel == 0)
-		return ST_OK;
-	emit_helper(e, id[ints][largest], text[ints][largest]);
-	const struct emit_loop loop[] = {{"o", s.outer, 1}, {"i", s.inner, 1}};
-	emit_loops(e, topk_cost(n).flops, 2, loop);
-	emit(e, "\n\t\t\t%s(x0 + o * %" PRId64 " + i, %" PRId64 ", %" PRId64 ", %" PRId64 ",\n",
-		id[ints][largest], s.n * s.inner, s.n, k, s.inner);
-	emit(e, "\t\t\t\ty0 + o * %" PRId64 " + i, y1 + o * %" PRId64 " + i);\n", k * s.inner,
-		k * s.inner);
-	return ST_OK;
+	return call_kernel(e, &(struct kernel_call){.file = "topk.h",
+				      .function = "topk",
+				      .ntype = 1,
+				      .type = {n->in[0]},
+				      .turns = n->out[0]->numel ? s.outer * s.inner : 0,
+				      .work = topk_cost(n).flops,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0), ARG_SIZE(s.n),
+					      ARG_SIZE(node_int(n, "k", 0)), ARG_SIZE(s.inner),
+					      ARG_INT(node_int(n, "largest", 1) != 0))});
 }
 
 /* --- ArgMax, ArgMin --- */
@@ -247,33 +188,18 @@ static enum status arg_fold(struct graph *g, const struct node *n, void *const *
 	return ST_OK;
 }
 
-static const char *arg_condition(const struct node *n)
-{
-	const bool last = node_int(n, "select_last_index", 0) != 0;
-	if (dtype_is_real(n->in[0]->dtype))
-		return is_max(n) ? (last ? "v >= best || v != v"
-					 : "v > best || (v != v && best == best)")
-				 : (last ? "v <= best || v != v"
-					 : "v < best || (v != v && best == best)");
-	return is_max(n) ? (last ? "v >= best" : "v > best") : (last ? "v <= best" : "v < best");
-}
-
 static enum status arg_emit(struct emit *e, const struct node *n)
 {
 	const struct sweep s = sweep_of(n);
-	const char *type = emit_type(n->in[0]);
-	if (n->out[0]->numel == 0)
-		return ST_OK;
-	const struct emit_loop loop[] = {{"o", s.outer, 1}, {"i", s.inner, 1}};
-	emit_loops(e, 2 * (double)n->in[0]->numel, 2, loop);
-	emit(e, " {\n\t\t\tconst %s *x = x0 + o * %" PRId64 " + i;\n", type, s.n * s.inner);
-	emit(e, "\t\t\t%s best = x[0];\n\t\t\tint64_t at = 0;\n", type);
-	emit(e, "\t\t\tfor (int64_t m = 1; m < %" PRId64 "; m++) {\n", s.n);
-	emit(e, "\t\t\t\tconst %s v = x[m * %" PRId64 "];\n", type, s.inner);
-	emit(e, "\t\t\t\tif (%s) {\n\t\t\t\t\tbest = v;\n\t\t\t\t\tat = m;\n\t\t\t\t}\n",
-		arg_condition(n));
-	emit(e, "\t\t\t}\n\t\t\ty0[o * %" PRId64 " + i] = at;\n\t\t}\n", s.inner);
-	return ST_OK;
+	return call_kernel(e, &(struct kernel_call){.file = "argmost.h",
+				      .function = "argmost",
+				      .ntype = 1,
+				      .type = {n->in[0]},
+				      .turns = n->out[0]->numel,
+				      .work = 2 * (double)n->in[0]->numel,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_SIZE(s.n),
+					      ARG_SIZE(s.inner), ARG_INT(is_max(n)),
+					      ARG_INT(node_int(n, "select_last_index", 0) != 0))});
 }
 
 #define TOPK(first, end, ...)                                                                      \

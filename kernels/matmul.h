@@ -1,0 +1,50 @@
+/* Products of matrices, by blocks (gemm.h), and of whole numbers. */
+#ifndef STINT_KERNELS_MATMUL_H
+#define STINT_KERNELS_MATMUL_H
+
+#include "gemm.h"
+
+/* batch times y[m][n] = a[m][k] b[k][n]; how far matrices, rows and columns are apart. */
+struct matmul_shape {
+	int64_t batch, m, n, k;
+	int64_t rows, columns; /* of a block */
+	int64_t a_step, a_row, a_column, b_step, b_row, b_column;
+};
+
+/* A turn is a block of one y, which begins as bias[n] where there is one. ws: gemm_block's, of this
+ * worker. */
+static inline void matmul_blocks(const struct matmul_shape *s, real *y, const real *a,
+	const real *b, const real *bias, void *ws, int64_t from, int64_t to)
+{
+	const int64_t across = (s->n + s->columns - 1) / s->columns;
+	const int64_t down = (s->m + s->rows - 1) / s->rows;
+	for (int64_t turn = from; turn < to; turn++) {
+		const int64_t j = turn % across * s->columns, i = turn / across % down * s->rows;
+		const int64_t image = turn / across / down;
+		const int64_t m = MIN(s->m - i, s->rows), n = MIN(s->n - j, s->columns);
+		real *const block = y + (image * s->m + i) * s->n + j;
+		for (int64_t r = 0; bias && r < m; r++)
+			for (int64_t q = 0; q < n; q++)
+				block[r * s->n + q] = bias[j + q];
+		gemm_block(m, n, s->k, a + image * s->a_step + i * s->a_row, s->a_row, s->a_column,
+			b + image * s->b_step + j * s->b_column, s->b_row, s->b_column, block, s->n,
+			bias != NULL, (real *)ws);
+	}
+}
+
+/* The same of whole numbers, modulo 2^64; a turn is an element of y. */
+static inline void matmul_whole(const struct matmul_shape *s, int64_t *y, const int64_t *a,
+	const int64_t *b, int64_t from, int64_t to)
+{
+	for (int64_t turn = from; turn < to; turn++) {
+		const int64_t j = turn % s->n, i = turn / s->n % s->m, image = turn / s->n / s->m;
+		const int64_t *const row = a + image * s->a_step + i * s->a_row;
+		const int64_t *const column = b + image * s->b_step + j * s->b_column;
+		uint64_t sum = 0;
+		for (int64_t k = 0; k < s->k; k++)
+			sum += (uint64_t)row[k * s->a_column] * (uint64_t)column[k * s->b_row];
+		y[turn] = (int64_t)sum;
+	}
+}
+
+#endif
