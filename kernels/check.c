@@ -2,6 +2,7 @@
  * so for each type that a step may have. */
 enum { STINT_THREADS = 2 };
 
+#include "batchnorm.h"
 #include "conv.h"
 #include "conv_depth.h"
 #include "conv_direct.h"
@@ -10,6 +11,7 @@ enum { STINT_THREADS = 2 };
 #include "lanes.h"
 #include "math.h"
 #include "narrow.h"
+#include "norm_parts.h"
 #include "philox.h"
 #include "turns.h"
 #include "window.h"

@@ -1,5 +1,10 @@
 /* All templates, for check.c. */
 #include "attention.h"
 #include "attention_grad.h"
+#include "batchnorm_stats.h"
+#include "batchnorm_sums.h"
+#include "norm.h"
+#include "norm_grad.h"
+#include "norm_scale.h"
 #include "softmax.h"
 #include "softmax_grad.h"
