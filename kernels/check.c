@@ -3,6 +3,7 @@
 enum { STINT_THREADS = 2 };
 
 #include "col2im.h"
+#include "batchnorm.h"
 #include "conv.h"
 #include "conv_depth.h"
 #include "conv_direct.h"
@@ -21,6 +22,7 @@ enum { STINT_THREADS = 2 };
 #include "nan.h"
 #include "narrow.h"
 #include "nll.h"
+#include "norm_parts.h"
 #include "philox.h"
 #include "random.h"
 #include "turns.h"

@@ -5,7 +5,9 @@
  * given them, no layer keeps any: the node is what ONNX says of it, in training and evaluation. */
 #include <inttypes.h>
 
+#include "codegen/call.h"
 #include "ops/batchnorm.h"
+#include "ops/channel_cuda.h"
 
 enum { X, SCALE, BIAS, MEAN, VAR };
 
@@ -374,12 +376,11 @@ static enum status slope_rule(struct graph *g, const struct node *n, struct tens
 static enum status slope_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
-	emit_loops(e, 0, 1, &(struct emit_loop){"c", n->in[0]->numel, 1});
-	emit(e, " {\n");
-	emit(e, "\t\tconst double invstd = 1 / sqrt((double)x1[c] + %.17g);\n", p->epsilon);
-	emit(e, "\t\ty0[c] = (real)((double)x0[c] * invstd);\n");
-	emit(e, "\t\ty1[c] = (real)invstd;\n\t}\n");
-	return ST_OK;
+	return call_kernel(e, &(struct kernel_call){.file = "batchnorm.h",
+				      .function = "batchnorm_slope",
+				      .turns = n->in[0]->numel,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0), ARG_X(1),
+					      ARG_DOUBLE(p->epsilon))});
 }
 
 /* --- Running statistics: PyTorch's running variance is the unbiased one --- */
@@ -394,22 +395,16 @@ static enum status update_infer(struct graph *g, struct node *n)
 static enum status update_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
-	char keep[40], take[40];
-	double unbiased = p->count > 1 && !p->population ? (double)p->count / (double)(p->count - 1)
-							 : 1;
-	emit_real(e, p->momentum, keep);
-	emit_real(e, 1 - p->momentum, take);
-	emit_loops(e, 0, 1, &(struct emit_loop){"c", n->in[0]->dim[0], 1});
-	emit(e, " {\n");
-	emit(e, "\t\tdouble deviation = 1 / (double)x3[c];\n");
-	emit(e,
-		"\t\tdouble biased = deviation * deviation - %.17g; /* rounded: 0 may come out "
-		"below */\n",
-		p->epsilon);
-	emit(e, "\t\treal var = (real)(MAX(biased, 0) * %.17g);\n", unbiased);
-	emit(e, "\t\ty0[c] = %s * x0[c] + %s * x2[c];\n", keep, take);
-	emit(e, "\t\ty1[c] = %s * x1[c] + %s * var;\n\t}\n", keep, take);
-	return ST_OK;
+	const double unbiased = p->count > 1 && !p->population
+					? (double)p->count / (double)(p->count - 1)
+					: 1;
+	return call_kernel(
+		e, &(struct kernel_call){.file = "batchnorm.h",
+			   .function = "batchnorm_update",
+			   .turns = n->in[0]->dim[0],
+			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0), ARG_X(1), ARG_X(2),
+				   ARG_X(3), ARG_REAL(p->momentum), ARG_REAL(1 - p->momentum),
+				   ARG_DOUBLE(p->epsilon), ARG_DOUBLE(unbiased))});
 }
 
 /* clang-format off */
@@ -430,13 +425,14 @@ const struct op_def ops_batchnorm[] = {
 			{.in = "3,2,c,4 8 8 8:data 8:data", .attr = "block=4", .low = 0.2, .high = 1.2})},
 	{.name = "stint.BatchNormStats", .narrow_in = 1, .min_in = 2, .max_in = 2, .min_out = 4, .max_out = 4, .infer = stats_infer, .block = sums_block,
 		.fold = stats_fold, .grad = stats_rule, .cost = read_cost, .work = 6, .workspace = batchnorm_workspace,
-		.emit_c = batchnorm_stats_emit,
+		.emit_c = batchnorm_stats_emit, .emit_cuda = batchnorm_stats_cuda_emit,
 		.example = EXAMPLES({.in = "a,b,c,D:data b:data"}, {.in = "3,70:data 70:data"}, {.in = "400,65:data 65:data"},
 			{.in = "3,2,9001:data 2:data", .low = 0.2, .high = 1.2}, {.in = "700,2,31:data 2:data"}, {.in = "3,2,5,c,4:data 8:data", .attr = "block=4"},
 			{.in = "3,2,700,16:data 32:data", .attr = "block=16"}, {.in = "2,2,1100,16:data 32:data", .attr = "block=16"},
 			{.in = "50,1,40,16:data 16:data", .attr = "block=16"})},
 	{.name = "stint.BatchNormSums", .narrow_in = 3, .min_in = 4, .max_in = 5, .min_out = 4, .max_out = 4, .infer = sums_infer, .block = sums_block,
-		.cost = read_cost, .work = 4, .workspace = batchnorm_workspace, .emit_c = batchnorm_sums_emit},
+		.cost = read_cost, .work = 4, .workspace = batchnorm_workspace, .emit_c = batchnorm_sums_emit,
+		.emit_cuda = batchnorm_sums_cuda_emit},
 	{.name = "stint.BatchNormSlope", .min_in = 2, .max_in = 2, .min_out = 2, .max_out = 2, .infer = slope_infer,
 		.grad = slope_rule, .work = 20, .emit_c = slope_emit},
 	{.name = "stint.Normalise", .min_in = 4, .max_in = 4, .traits = OP_POINTWISE, .expr = normalise_expr,

@@ -1,7 +1,8 @@
-/* What the two files of batch normalisation share: the records, and the C text of their sums. */
+/* What the two files of batch normalisation share: the records, and the calls of their sums. */
 #ifndef STINT_OPS_BATCHNORM_H
 #define STINT_OPS_BATCHNORM_H
 
+#include "codegen/call.h"
 #include "ops/data.h"
 
 /* The param of every record of the family. */
@@ -20,6 +21,11 @@ enum status batchnorm_stats_emit(struct emit *e, const struct node *n);
  * gradients of scale and bias, and `level` and
  * `tilt`: dx = (dy - level - (x - mean) tilt) slope. */
 enum status batchnorm_sums_emit(struct emit *e, const struct node *n);
+static inline struct call_arg batchnorm_rounding(const struct node *n)
+{
+	return n->nin > 4 && n->in[4] ? ARG_X(4) : ARG_NAME("(const real *)0");
+}
+
 /* Scratch of either: sums of parts of x. */
 int64_t batchnorm_workspace(const struct node *n, const struct target *t);
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "ops/match.h"
-#include "ops/norm.h"
+#include "ops/norm_cuda.h"
 
 static bool is_instance(const struct node *n)
 {
@@ -191,15 +191,15 @@ const struct op_def ops_groupnorm[] = {
 	{.name = "GroupNormalization", .since = 18, .until = 21, .min_in = 3, .max_in = 3, .infer = groupnorm_infer,
 		.fold = norm_fold, .lower = groupnorm_lower, .example = BY_GROUP},
 	{.name = "stint.GroupNorm", .narrow_in = 1, .narrow_out = 1, .min_in = 1, .max_in = 3, .min_out = 3, .max_out = 3, .infer = groupnorm_infer,
-		.fold = norm_fold, .match = groupnorm_match, .grad = norm_rule, .emit_c = norm_emit, .work = 14,
+		.fold = norm_fold, .match = groupnorm_match, .grad = norm_rule, .emit_c = norm_emit, .emit_cuda = norm_cuda_emit, .work = 14,
 		.npair = 1, .pair = {{0, 0}},
 		.example = EXAMPLES({.in = "2,6,5", .attr = "num_groups=2"}, {.in = "2,6,5 6", .attr = "num_groups=2"})},
-	{.name = "stint.GroupNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit,
+	{.name = "stint.GroupNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
 		.work = 30, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.GroupNormGradScale", .narrow_in = 3, .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
-		.infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit},
+		.infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
 	{.name = "stint.GroupNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 5, .max_in = 5, .min_out = 3, .max_out = 3, .infer = norm_all_infer,
-		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
+		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{0},
 };
 /* clang-format on */

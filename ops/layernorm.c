@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "ops/match.h"
-#include "ops/norm.h"
+#include "ops/norm_cuda.h"
 
 static bool is_rms(const struct node *n)
 {
@@ -263,22 +263,22 @@ const struct op_def ops_layernorm[] = {
 		.example = EXAMPLES({.in = "a,B B"}, {.in = "2,3,37 37", .attr = "epsilon=0.1"}, {.in = "4,3,5 3,5", .attr = "axis=1"},
 			{.in = "2,3,5 5", .attr = "axis=-2 stash_type=1"}, {.in = "2,3 2,3", .attr = "axis=0"}, {.in = "2,5000 5000"})},
 	{.name = "stint.LayerNorm", .narrow_in = 1, .narrow_out = 1, .min_in = 1, .max_in = 3, .min_out = 3, .max_out = 3, .infer = layernorm_infer,
-		.fold = norm_fold, .match = layernorm_match, .grad = norm_rule, .emit_c = norm_emit, .work = 14,
+		.fold = norm_fold, .match = layernorm_match, .grad = norm_rule, .emit_c = norm_emit, .emit_cuda = norm_cuda_emit, .work = 14,
 		.npair = 1, .pair = {{0, 0}}, .example = EXAMPLES({.in = "a,B"}, {.in = "2,37", .nout = 3})},
-	{.name = "stint.LayerNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit,
+	{.name = "stint.LayerNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
 		.work = 30, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.LayerNormGradScale", .narrow_in = 3, .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
-		.infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit},
+		.infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
 	{.name = "stint.LayerNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 5, .max_in = 5, .min_out = 3, .max_out = 3, .infer = norm_all_infer,
-		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
+		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.RmsNorm", .narrow_in = 1, .narrow_out = 1, .min_in = 1, .max_in = 2, .min_out = 2, .max_out = 2, .infer = layernorm_infer,
-		.fold = norm_fold, .match = rmsnorm_match, .grad = norm_rule, .emit_c = norm_emit, .work = 12,
+		.fold = norm_fold, .match = rmsnorm_match, .grad = norm_rule, .emit_c = norm_emit, .emit_cuda = norm_cuda_emit, .work = 12,
 		.npair = 1, .pair = {{0, 0}}, .example = EXAMPLES({.in = "a,B"}, {.in = "2,37 37", .nout = 2})},
-	{.name = "stint.RmsNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 2, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit,
+	{.name = "stint.RmsNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 2, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
 		.work = 24, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.RmsNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 2, .max_in = 5, .min_out = 2, .max_out = 2, .infer = norm_all_infer,
-		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .work = 28, .npair = 2, .pair = {{0, 0}, {0, 1}}},
-	{.name = "stint.RmsNormGradScale", .narrow_in = 3, .min_in = 2, .max_in = 4, .infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit},
+		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 28, .npair = 2, .pair = {{0, 0}, {0, 1}}},
+	{.name = "stint.RmsNormGradScale", .narrow_in = 3, .min_in = 2, .max_in = 4, .infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
 	{0},
 };
 /* clang-format on */

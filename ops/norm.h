@@ -43,7 +43,7 @@ enum status norm_fold(struct graph *g, const struct node *n, void *const *out);
 enum status norm_outputs(
 	struct graph *g, struct node *n, const struct norm *p, int rank, const int64_t *dim);
 
-/* C text: norm_text.c */
+/* Calls of kernels: norm_emit.c */
 enum status norm_emit(struct emit *e, const struct node *n);
 enum status norm_grad_emit(struct emit *e, const struct node *n);
 enum status norm_scale_emit(struct emit *e, const struct node *n);

@@ -1,0 +1,134 @@
+/* Batch normalisation: how x is cut into parts that stay in a core's own cache, and what comes of
+ * the parts' sums, which meet in their order, whatever thread made them. The sums are
+ * batchnorm_stats.h's and batchnorm_sums.h's; `ws` is double[parts][2][channels]. */
+#ifndef STINT_KERNELS_BATCHNORM_H
+#define STINT_KERNELS_BATCHNORM_H
+
+#include "words.h"
+
+/* Channels of a group that are summed at once. */
+enum { BATCHNORM_WIDTH = 64 };
+
+/* Channel k of position i of group g of row r: x[r * row + g * group + i * stride + k]. The last
+ * group may be narrower than the others. */
+struct batchnorm_parts {
+	int64_t rows, groups, positions, width; /* numbers of them; of a group's channels */
+	int64_t row, group, stride;             /* from one to the next */
+	int64_t channels;
+	int64_t take;   /* rows of a part; 1 where a part is a slice of a row */
+	int64_t slice;  /* positions of a part in a row */
+	int64_t slices; /* of a row */
+	int64_t parts;
+};
+
+/* One group of one part: so many rows of so many positions, from element `at` on. */
+struct batchnorm_part {
+	int64_t at, rows, positions, width;
+	int64_t to; /* where in ws its first channel's first sum is */
+};
+
+/* Turns count groups first. */
+static inline struct batchnorm_part batchnorm_part_of(const struct batchnorm_parts *s, int64_t turn)
+{
+	const int64_t p = turn / s->groups, g = turn % s->groups;
+	const int64_t row = p / s->slices * s->take, position = p % s->slices * s->slice;
+	const struct batchnorm_part part = {
+		row * s->row + g * s->group + position * s->stride,
+		MIN(s->take, s->rows - row),
+		MIN(s->slice, s->positions - position),
+		MIN(s->width, s->channels - g * s->width),
+		p * 2 * s->channels + g * s->width,
+	};
+	return part;
+}
+
+/* Positions of part p, of each channel. */
+static inline int64_t batchnorm_count(const struct batchnorm_parts *s, int64_t p)
+{
+	return MIN(s->take, s->rows - p / s->slices * s->take) *
+	       MIN(s->slice, s->positions - p % s->slices * s->slice);
+}
+
+/* Mean, 1 / deviation, slope = scale / deviation, and what rounding took off the mean; a turn is a
+ * channel. Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+ * variances": the squares about the common mean are the parts' own and n (their mean - the common
+ * one)^2. */
+static inline void batchnorm_statistics(const struct batchnorm_parts *s, real *mean, real *invstd,
+	real *slope, real *rounding, const real *scale, const void *ws, double epsilon,
+	int64_t from, int64_t to)
+{
+	const double *const part = (const double *)ws;
+	const double count = (double)(s->rows * s->positions);
+	for (int64_t c = from; c < to; c++) {
+		double sum = 0, squares = 0;
+		for (int64_t p = 0; p < s->parts; p++)
+			sum += part[p * 2 * s->channels + c];
+		const double common = sum / count;
+		for (int64_t p = 0; p < s->parts; p++) {
+			const double *const of = part + p * 2 * s->channels + c;
+			const double n = (double)batchnorm_count(s, p);
+			const double off = of[0] / n - common;
+			squares += off * off * n;
+			squares += of[s->channels];
+		}
+		mean[c] = (real)common;
+		rounding[c] = (real)(common - (double)mean[c]);
+		invstd[c] = (real)(1 / sqrt(squares / count + epsilon));
+		slope[c] = invstd[c] * scale[c];
+	}
+}
+
+/* The gradients of scale and bias, and `level` and `tilt`: dx = (dy - level - (x - mean) tilt)
+ * slope; a turn is a channel. Ioffe and Szegedy, "Batch Normalization", section 3, rewritten: dx =
+ * scale invstd (dy - mean(dy) - xn mean(dy xn)), xn being x normalised. `level` makes up for the
+ * rounding of the mean, where `rounding` has it, and of `tilt`: the sum of dx comes out as near
+ * zero as it should. */
+static inline void batchnorm_gradient(const struct batchnorm_parts *s, real *scale, real *bias,
+	real *level, real *tilt, const real *invstds, const real *rounding, const void *ws,
+	int64_t from, int64_t to)
+{
+	const double *const part = (const double *)ws;
+	const double count = (double)(s->rows * s->positions);
+	for (int64_t c = from; c < to; c++) {
+		double sum = 0, dot = 0;
+		for (int64_t p = 0; p < s->parts; p++) {
+			sum += part[p * 2 * s->channels + c];
+			dot += part[p * 2 * s->channels + s->channels + c];
+		}
+		const double invstd = (double)invstds[c];
+		scale[c] = (real)(dot * invstd);
+		bias[c] = (real)sum;
+		tilt[c] = (real)(dot * invstd * invstd / count);
+		level[c] = rounding ? (real)(sum / count - (double)rounding[c] * (double)tilt[c])
+				    : (real)(sum / count);
+	}
+}
+
+/* slope = scale / deviation, by a variance that is given; a turn is a channel. */
+static inline void batchnorm_slope(real *slope, real *invstd, const real *scale, const real *var,
+	double epsilon, int64_t from, int64_t to)
+{
+	for (int64_t c = from; c < to; c++) {
+		const double inverse = 1 / sqrt((double)var[c] + epsilon);
+		slope[c] = (real)((double)scale[c] * inverse);
+		invstd[c] = (real)inverse;
+	}
+}
+
+/* Running statistics from their old values and a batch's: `keep` of the old, `take` of the new, the
+ * variance times `unbiased`; a turn is a channel. The new may be the old ones' memory. */
+static inline void batchnorm_update(real *mean, real *var, const real *old_mean,
+	const real *old_var, const real *batch_mean, const real *invstd, real keep, real take,
+	double epsilon, double unbiased, int64_t from, int64_t to)
+{
+	for (int64_t c = from; c < to; c++) {
+		const double deviation = 1 / (double)invstd[c];
+		/* Rounded: 0 may come out below. */
+		const double biased = deviation * deviation - epsilon;
+		const real batch_var = (real)(MAX(biased, 0) * unbiased);
+		mean[c] = keep * old_mean[c] + take * batch_mean[c];
+		var[c] = keep * old_var[c] + take * batch_var;
+	}
+}
+
+#endif
