@@ -71,6 +71,6 @@ static inline void NAMED(batchnorm_stats_columns)(
 		const struct batchnorm_part t = batchnorm_part_of(s, turn);
 		for (int64_t k = 0; k < t.width; k += BATCHNORM_WIDTH)
 			NAMED(batchnorm_stats_strip)
-			(s, &t, (double *)ws + t.to, x, k, MIN(BATCHNORM_WIDTH, t.width - k));
+		(s, &t, (double *)ws + t.to, x, k, MIN(BATCHNORM_WIDTH, t.width - k));
 	}
 }

@@ -59,7 +59,6 @@ static inline void NAMED(batchnorm_sums_columns)(const struct batchnorm_parts *s
 		const real *const mean = means + turn % s->groups * s->width;
 		for (int64_t k = 0; k < t.width; k += BATCHNORM_WIDTH)
 			NAMED(batchnorm_sums_strip)
-			(s, &t, (double *)ws + t.to, dy, x, mean, k,
-				MIN(BATCHNORM_WIDTH, t.width - k));
+		(s, &t, (double *)ws + t.to, dy, x, mean, k, MIN(BATCHNORM_WIDTH, t.width - k));
 	}
 }

@@ -2,8 +2,8 @@
  * so for each type that a step may have. */
 enum { STINT_THREADS = 2 };
 
-#include "col2im.h"
 #include "batchnorm.h"
+#include "col2im.h"
 #include "conv.h"
 #include "conv_depth.h"
 #include "conv_direct.h"

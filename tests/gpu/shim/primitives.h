@@ -1,5 +1,5 @@
-/* CPU bodies of what kernels/primitives.cuh writes in PTX; where lanes hold what, it says there. Sums
- * of mma are made in double and rounded once: a tensor core's rounding is its own secret, so
+/* CPU bodies of what kernels/primitives.cuh writes in PTX; where lanes hold what, it says there.
+ * Sums of mma are made in double and rounded once: a tensor core's rounding is its own secret, so
  * results are compared within a tolerance. */
 #ifndef STINT_SHIM_PRIMITIVES_H
 #define STINT_SHIM_PRIMITIVES_H
