@@ -10,7 +10,7 @@ for case in convnet/raw gpt2/raw; do
 		for how in --portable ""; do
 			expect 0 stint compile "$from/model.onnx" $(cat "$data/options") --optimizer adamw \
 				--threads $threads --effort 0.05 $how -o dir
-			grep -q PARALLEL_FOR dir/step.c || fail "nothing that threads share"
+			grep -Eq "PARALLEL_(FOR|TURNS)" dir/step.c || fail "nothing that threads share"
 			for run in 1 2; do
 				expect 0 stint run dir --input "$data/input0.npy" --target "$data/target.npy" \
 					-o $run.safetensors
