@@ -31,20 +31,16 @@ static inline void conv_forward(const struct window *w, const struct conv_shape 
 	const int64_t plane = w->size[0] * w->size[1] * w->size[2];
 	const int64_t out = w->out[0] * w->out[1] * w->out[2];
 	const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
-	const int64_t across = (out + s->columns - 1) / s->columns;
-	const int64_t down = (filters + s->rows - 1) / s->rows;
 	for (int64_t turn = from; turn < to; turn++) {
-		const int64_t j = turn % across * s->columns, i = turn / across % down * s->rows;
-		const int64_t product = turn / across / down;
-		const int64_t image = product / s->groups, group = product % s->groups;
-		const int64_t k = group * filters + i;
-		const int64_t m = MIN(filters - i, s->rows), n = MIN(out - j, s->columns);
-		real *const block = y + (image * s->filters + k) * out + j;
+		const struct conv_block b = conv_block_of(s, filters, out, turn);
+		const int64_t k = b.group * filters + b.i;
+		const int64_t m = MIN(filters - b.i, s->rows), n = MIN(out - b.j, s->columns);
+		real *const block = y + (b.image * s->filters + k) * out + b.j;
 		if (bias)
 			conv_bias(m, n, block, out, bias + k);
-		conv_forward_block(w, m, n, j, channels, weight + k * channels * taps,
-			x + (image * s->channels + group * channels) * plane, block, bias != NULL,
-			ws);
+		conv_forward_block(w, m, n, b.j, channels, weight + k * channels * taps,
+			x + (b.image * s->channels + b.group * channels) * plane, block,
+			bias != NULL, ws);
 	}
 }
 

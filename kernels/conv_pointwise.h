@@ -12,20 +12,16 @@ static inline void conv_pointwise(int64_t plane, const struct conv_shape *s, rea
 	const real *weight, const real *bias, void *ws, int64_t from, int64_t to)
 {
 	const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
-	const int64_t across = (plane + s->columns - 1) / s->columns;
-	const int64_t down = (filters + s->rows - 1) / s->rows;
 	for (int64_t turn = from; turn < to; turn++) {
-		const int64_t j = turn % across * s->columns, i = turn / across % down * s->rows;
-		const int64_t product = turn / across / down;
-		const int64_t image = product / s->groups, group = product % s->groups;
-		const int64_t k = group * filters + i;
-		const int64_t m = MIN(filters - i, s->rows), n = MIN(plane - j, s->columns);
-		real *const block = y + (image * s->filters + k) * plane + j;
+		const struct conv_block b = conv_block_of(s, filters, plane, turn);
+		const int64_t k = b.group * filters + b.i;
+		const int64_t m = MIN(filters - b.i, s->rows), n = MIN(plane - b.j, s->columns);
+		real *const block = y + (b.image * s->filters + k) * plane + b.j;
 		if (bias)
 			conv_bias(m, n, block, plane, bias + k);
 		gemm_block(m, n, channels, weight + k * channels, channels, 1,
-			x + (image * s->channels + group * channels) * plane + j, plane, 1, block,
-			plane, bias != NULL, (real *)ws);
+			x + (b.image * s->channels + b.group * channels) * plane + b.j, plane, 1,
+			block, plane, bias != NULL, (real *)ws);
 	}
 }
 
@@ -34,18 +30,14 @@ static inline void conv_pointwise_grad_x(int64_t plane, const struct conv_shape 
 	const real *dy, const real *weight, void *ws, int64_t from, int64_t to)
 {
 	const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
-	const int64_t across = (plane + s->columns - 1) / s->columns;
-	const int64_t down = (channels + s->rows - 1) / s->rows;
 	for (int64_t turn = from; turn < to; turn++) {
-		const int64_t j = turn % across * s->columns, i = turn / across % down * s->rows;
-		const int64_t product = turn / across / down;
-		const int64_t image = product / s->groups, group = product % s->groups;
-		const int64_t k = group * filters;
-		gemm_block(MIN(channels - i, s->rows), MIN(plane - j, s->columns), filters,
-			weight + k * channels + i, 1, channels,
-			dy + (image * s->filters + k) * plane + j, plane, 1,
-			dx + (image * s->channels + group * channels + i) * plane + j, plane, 0,
-			(real *)ws);
+		const struct conv_block b = conv_block_of(s, channels, plane, turn);
+		const int64_t k = b.group * filters;
+		gemm_block(MIN(channels - b.i, s->rows), MIN(plane - b.j, s->columns), filters,
+			weight + k * channels + b.i, 1, channels,
+			dy + (b.image * s->filters + k) * plane + b.j, plane, 1,
+			dx + (b.image * s->channels + b.group * channels + b.i) * plane + b.j,
+			plane, 0, (real *)ws);
 	}
 }
 

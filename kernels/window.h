@@ -24,6 +24,21 @@ static inline void conv_bias(int64_t m, int64_t n, real *y, int64_t ldy, const r
 			y[i * ldy + k] = bias[i];
 }
 
+/* The block of turn number `turn`, of an image's group of a product of so many rows by columns:
+ * blocks of a row of them first, then rows, groups, images. */
+struct conv_block {
+	int64_t image, group, i, j; /* i and j: its first row and column */
+};
+static inline struct conv_block conv_block_of(
+	const struct conv_shape *s, int64_t rows, int64_t columns, int64_t turn)
+{
+	const int64_t across = (columns + s->columns - 1) / s->columns;
+	const int64_t down = (rows + s->rows - 1) / s->rows, product = turn / across / down;
+	const struct conv_block b = {product / s->groups, product % s->groups,
+		turn / across % down * s->rows, turn % across * s->columns};
+	return b;
+}
+
 /* Row of windows (a, b) under tap t: the first element that window 0 would see is x[*at]; those of
  * the windows lo to hi exist. False when there is none. */
 static inline int window_row(const struct window *w, int64_t a, int64_t b, int64_t t, int64_t *at,
