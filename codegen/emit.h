@@ -68,8 +68,8 @@ void emit_tabs(struct emit *e, int tabs);
 /* A static function (or several) that kernels share, as C text at file scope; registered once per
  * name. */
 void emit_helper(struct emit *e, const char *name, const char *text);
-/* CUDA: the helper text of UNROLL, UNROLL_4 and pack<T, V>: V neighbours that memory is read and
- * written by, at multiples of their size. Tensors begin at multiples of 256 bytes. */
+/* CUDA: kernels/elements.cuh, for UNROLL, UNROLL_4 and pack<T, V>: V neighbours that memory is read
+ * and written by, at multiples of their size. Tensors begin at multiples of 256 bytes. */
 void emit_packs(struct emit *e);
 /* A helper that reads elements of tensors, by their types: in `text`, @0 stands for the type of an
  * element of t[0] ("real", "bf16", "fp16"), @value0(x[i]) for the value of one, @1 ... of t[1], and

@@ -1,7 +1,7 @@
 /* Arithmetic on two inputs with NumPy broadcasting. */
 #include "ops/data.h"
 
-/* kernels/math_f32.h has the same for steps. */
+/* kernels/words.h has the same for steps. */
 static int64_t int_power(int64_t x, int64_t n)
 {
 	uint64_t p = 1, s = (uint64_t)x;

@@ -25,7 +25,7 @@ void gather_cuda_emit(struct emit *e, const struct node *n, const struct picks *
 	while (p->inner % pack)
 		pack /= 2;
 	const int64_t slice = p->inner / pack, all = p->outer * p->count * slice;
-	elements_helper(e);
+	emit_packs(e);
 	emit_helper(e, "gather_check", gather_check_text);
 	emit_launch(e, div_up(all, 2 * THREADS) + 1, THREADS);
 	if (is_checked(n)) {

@@ -64,7 +64,7 @@ static struct tile best_tile(const struct recurrent *p, int64_t gates)
 
 static void add_helpers(struct emit *e)
 {
-	elements_helper(e);
+	emit_packs(e);
 	emit_helper(e, "recurrent_tile", recurrent_tile_text);
 }
 

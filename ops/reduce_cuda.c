@@ -248,7 +248,7 @@ void reduce_cuda_emit(struct emit *e, const struct node *n)
 	const struct reduce_shape s = reduce_shape_of(n);
 	const struct plan p = plan_of(n), behind = plan_behind(&p);
 	block_sums_helper(e);
-	elements_helper(e);
+	emit_packs(e);
 	emit_source(e, "rows.cuh", 0, NULL);
 	emit_helper(e, "reduce_join", reduce_join_text);
 	if (p.rows)

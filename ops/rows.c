@@ -12,11 +12,6 @@ void block_sums_helper(struct emit *e)
 	emit_source(e, "block.cuh", 0, NULL);
 }
 
-void elements_helper(struct emit *e)
-{
-	emit_source(e, "elements.cuh", 0, NULL);
-}
-
 /* --- Rows --- */
 
 struct rows_shape rows_shape_of(int64_t rows, int64_t n, const struct tensor *x)
@@ -59,26 +54,4 @@ int columns_groups(int64_t columns, int64_t n)
 int64_t columns_tasks(int64_t columns, int groups)
 {
 	return div_up(columns, THREADS / groups);
-}
-
-void columns_open(
-	struct emit *e, int64_t rows, int64_t n, int64_t inner, int groups, enum rows_sums sums)
-{
-	const int64_t columns = rows * inner;
-	const int width = THREADS / groups;
-	emit_source(e, "rows.cuh", 0, NULL);
-	emit_launch(e, columns_tasks(columns, groups), THREADS);
-	if (sums != SUMS_NONE)
-		emit(e, "\t__shared__ real part[256];\n");
-	if (sums == SUMS_WIDE)
-		emit(e, "\t__shared__ double wides[256];\n");
-	emit(e,
-		"\tfor (int64_t tile = blockIdx.x; tile < %" PRId64 "; tile += gridDim.x) {\n"
-		"\t\tconst int64_t column = tile * %d + column_of<%d>();\n"
-		"\t\tconst bool inside = column < %" PRId64 ";\n",
-		div_up(columns, width), width, groups, columns);
-	emit(e,
-		"\t\tconst int64_t at = inside ? column / %" PRId64 " * %" PRId64
-		" + column %% %" PRId64 " : 0;\n",
-		inner, n * inner, inner);
 }

@@ -7,8 +7,6 @@
 
 /* Warps' and blocks' sums. */
 void block_sums_helper(struct emit *e);
-/* Elements of tensors as numbers, and in packs. */
-void elements_helper(struct emit *e);
 
 /* Rows whose elements are neighbours. */
 struct rows_shape {
@@ -28,10 +26,5 @@ void rows_open(struct emit *e, int64_t rows, struct rows_shape s, enum rows_sums
 
 /* Columns: threads that share one. */
 int columns_groups(int64_t columns, int64_t n);
-/* The launch, what sums need, and the head of the loop over
- * tiles of columns, with its brace: `column`, of `columns` in all, whether it is `inside`, and
- * `at`, where it begins: rows are n * inner apart, columns of one row neighbours. */
-void columns_open(
-	struct emit *e, int64_t rows, int64_t n, int64_t inner, int groups, enum rows_sums sums);
 
 #endif
