@@ -4,6 +4,11 @@
 
 #include "graph/op.h"
 
+bool node_is(const struct node *n, const char *op)
+{
+	return n && !strcmp(n->op->name, op);
+}
+
 const struct attr *node_attr(const struct node *n, const char *name)
 {
 	for (int i = 0; i < n->nattr; i++)

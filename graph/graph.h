@@ -252,6 +252,8 @@ struct tensor *graph_control(struct graph *g);
 struct tensor *graph_lr(struct graph *g);
 
 /* Attributes. The _get functions return the default when absent. */
+/* A node of the operator of this name; false for NULL. */
+bool node_is(const struct node *n, const char *op);
 const struct attr *node_attr(const struct node *n, const char *name);
 int64_t node_int(const struct node *n, const char *name, int64_t def);
 double node_float(const struct node *n, const char *name, double def);

@@ -237,6 +237,7 @@ struct op_def {
 	int min_in, max_in; /* max_in -1: any number */
 	int min_out, max_out; /* 0, 0: one output */
 	unsigned traits;      /* enum op_trait */
+	int variant; /* which of a family this is, where hooks serve several: its own enum */
 	enum op_role role;
 	/* Bit i for input i: an initializer there is a weight, whatever its name; or a setting, to
 	 * be known when compiling and never trained. */

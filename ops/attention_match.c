@@ -5,18 +5,13 @@
 #include "ops/attention_match.h"
 #include "ops/dropout.h"
 
-static bool is_op(const struct node *n, const char *op)
-{
-	return n && !strcmp(n->op->name, op);
-}
-
 /* Where(IsNaN(p), 0, p): rows without keys are zeros. Returns p. */
 static struct tensor *without_nan(struct tensor *t, enum empty_row *empty)
 {
 	const struct node *where = t->maker;
-	const struct node *nan = is_op(where, "Where") ? where->in[0]->maker : NULL;
+	const struct node *nan = node_is(where, "Where") ? where->in[0]->maker : NULL;
 	double v;
-	if (!is_op(nan, "IsNaN") || !match_uniform(where->in[1], &v) || v != 0 ||
+	if (!node_is(nan, "IsNaN") || !match_uniform(where->in[1], &v) || v != 0 ||
 		match_source(nan->in[0]) != match_source(where->in[2]) ||
 		!tensor_same_shape(where->in[2], where->out[0]))
 		return t;
@@ -26,7 +21,7 @@ static struct tensor *without_nan(struct tensor *t, enum empty_row *empty)
 
 static bool is_softmax(const struct node *n)
 {
-	if (!is_op(n, "Softmax"))
+	if (!node_is(n, "Softmax"))
 		return false;
 	const int rank = n->in[0]->rank;
 	const int64_t axis = node_int(n, "axis", n->op->until == 13 ? 1 : -1);
@@ -159,7 +154,7 @@ static enum status match_product(struct graph *g, const struct node *n, struct t
 {
 	struct parts p = {.empty = EMPTY_NAN};
 	struct tensor *t = match_source(n->in[0]);
-	if (is_op(t->maker, "Dropout") && t == t->maker->out[0]) {
+	if (node_is(t->maker, "Dropout") && t == t->maker->out[0]) {
 		p.dropout = t->maker;
 		t = match_source(t->maker->in[0]);
 	}
@@ -183,7 +178,7 @@ static enum status match_transpose(struct graph *g, const struct node *n, struct
 	while (x->maker && (x->maker->op->traits & OP_VIEW))
 		x = match_source(x->maker->in[0]);
 	const struct node *att = x->maker;
-	if (!is_op(att, "stint.Attention") || x != att->out[0])
+	if (!node_is(att, "stint.Attention") || x != att->out[0])
 		return ST_OK;
 	const struct attention *p = att->param;
 	const int64_t size[AXES] = {p->batch, p->heads, p->tq, p->dv};
@@ -210,9 +205,9 @@ static enum status match_transpose(struct graph *g, const struct node *n, struct
 
 enum status attention_match(struct graph *g, const struct node *n, struct tensor **replace)
 {
-	if (is_op(n, "MatMul"))
+	if (node_is(n, "MatMul"))
 		return match_product(g, n, replace);
-	if (is_op(n, "Transpose"))
+	if (node_is(n, "Transpose"))
 		return match_transpose(g, n, replace);
 	return ST_OK;
 }

@@ -75,15 +75,15 @@ static bool read_where(struct graph *g, const struct node *n, struct scores *s, 
 static struct tensor *capped(const struct tensor *t, double cap)
 {
 	const struct node *tanh = t->maker;
-	if (!tanh || strcmp(tanh->op->name, "Tanh") != 0)
+	if (!node_is(tanh, "Tanh"))
 		return NULL;
 	const struct node *n = tanh->in[0]->maker;
 	double v;
 	if (!n || !tensor_same_shape(n->in[0], n->out[0]))
 		return NULL;
-	if (!strcmp(n->op->name, "Div") && match_uniform(n->in[1], &v) && v == cap)
+	if (node_is(n, "Div") && match_uniform(n->in[1], &v) && v == cap)
 		return n->in[0];
-	if (!strcmp(n->op->name, "Mul") && match_uniform(n->in[1], &v) && fabs(v * cap - 1) < 1e-6)
+	if (node_is(n, "Mul") && match_uniform(n->in[1], &v) && fabs(v * cap - 1) < 1e-6)
 		return n->in[0];
 	return NULL;
 }
@@ -97,7 +97,7 @@ static bool is_head_scale(const struct tensor *t)
 
 static bool read_scale(struct graph *g, const struct node *n, struct scores *s, int depth)
 {
-	const bool div = !strcmp(n->op->name, "Div");
+	const bool div = node_is(n, "Div");
 	for (int i = 0; i < (div ? 1 : 2); i++) {
 		struct tensor *x = n->in[i], *factor = n->in[1 - i], *inner;
 		struct scores copy = *s;
@@ -130,7 +130,7 @@ static bool read_windows(struct graph *g, const struct node *n, struct scores *s
 {
 	const struct tensor *t = n->out[0], *apart = n->in[0];
 	const struct node *add = apart->maker;
-	if (!add || strcmp(add->op->name, "Add") != 0 || t->rank != 4 || apart->rank != 5 ||
+	if (!node_is(add, "Add") || t->rank != 4 || apart->rank != 5 ||
 		memcmp(t->dim + 1, apart->dim + 2, 3 * sizeof t->dim[0]) != 0)
 		return false;
 	for (int i = 0; i < 2; i++) {
@@ -250,8 +250,8 @@ static struct term as_condition(struct term t)
 {
 	const struct node *n = t.t->maker;
 	double yes, no;
-	if (t.t->dtype == DT_BOOL || !n || strcmp(n->op->name, "Where") != 0 ||
-		!match_uniform(n->in[1], &yes) || !match_uniform(n->in[2], &no))
+	if (t.t->dtype == DT_BOOL || !node_is(n, "Where") || !match_uniform(n->in[1], &yes) ||
+		!match_uniform(n->in[2], &no))
 		return t;
 	if (yes == 0 && no == -INFINITY)
 		return (struct term){n->in[0], false};

@@ -95,7 +95,7 @@ static bool through_expand(struct view *v, const struct node *n)
 /* A tile that repeats axes of size 1 only. */
 static bool is_expanding_tile(const struct node *n)
 {
-	if (strcmp(n->op->name, "Tile") != 0)
+	if (!node_is(n, "Tile"))
 		return false;
 	for (int i = 0; i < n->in[0]->rank; i++)
 		if (n->in[0]->dim[i] != 1 && n->in[0]->dim[i] != n->out[0]->dim[i])
@@ -109,7 +109,7 @@ static bool through_part(struct view *v, const struct node *n)
 	const struct tensor *x = n->in[0], *y = v->base;
 	int64_t xs[RANK_MAX], start = 0;
 	box_strides(x->rank, x->dim, xs);
-	if (!strcmp(n->op->name, "Slice")) {
+	if (node_is(n, "Slice")) {
 		const int64_t *from = node_attr(n, "cut_start")->ints;
 		const int64_t *step = node_attr(n, "cut_step")->ints;
 		for (int j = 0; j < x->rank; j++) {
@@ -172,7 +172,7 @@ bool view_settle(const struct view *v, struct stored *out)
 /* Scalings may be taken out of q and k, not of v. */
 static bool through_scale(struct view *v, const struct node *n)
 {
-	const bool div = !strcmp(n->op->name, "Div");
+	const bool div = node_is(n, "Div");
 	double factor;
 	for (int i = 0; i < (div ? 1 : 2); i++)
 		if (match_uniform(n->in[1 - i], &factor) && n->in[i]->numel == n->out[0]->numel) {

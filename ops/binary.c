@@ -140,7 +140,7 @@ static enum status mod_lower(struct graph *g, const struct node *n, struct tenso
 static enum status mod_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
 {
-	bool c = !strcmp(n->op->name, "stint.Fmod");
+	bool c = node_is(n, "stint.Fmod");
 	if (want[0])
 		dx[0] = graph_unbroadcast(g, dy[0], n->in[0]);
 	if (want[1])

@@ -92,7 +92,7 @@ static enum status match_pairs(struct graph *g, const struct node *n, struct ten
 	struct tensor *x = match_log_softmax(n->in[0], 1);
 	const struct node *pair = n->in[1]->maker;
 	if (!x || x->rank != 2 || x->numel == 0 || node_int(n, "batch_dims", 0) != 0 || !pair ||
-		strcmp(pair->op->name, "Concat") != 0 || pair->nin != 2)
+		!node_is(pair, "Concat") || pair->nin != 2)
 		return ST_OK;
 	for (int i = 0; i < 2; i++)
 		if (!is_row_shaped(pair->in[i], x, 1))
@@ -106,7 +106,7 @@ static enum status match_pairs(struct graph *g, const struct node *n, struct ten
 
 static struct tensor *before_casts(struct tensor *t)
 {
-	while (t->maker && !strcmp(t->maker->op->name, "Cast"))
+	while (node_is(t->maker, "Cast"))
 		t = t->maker->in[0];
 	return t;
 }
@@ -154,9 +154,9 @@ static struct tensor *labels_of(
 	struct graph *g, struct tensor *aim, const struct tensor *x, int axis)
 {
 	const struct node *n = before_casts(aim)->maker;
-	if (n && !strcmp(n->op->name, "OneHot"))
+	if (node_is(n, "OneHot"))
 		return labels_of_one_hot(g, n, x, axis);
-	return n && !strcmp(n->op->name, "Equal") ? labels_of_equal(n, x, axis) : NULL;
+	return node_is(n, "Equal") ? labels_of_equal(n, x, axis) : NULL;
 }
 
 /* --- Sums along the classes --- */
@@ -193,7 +193,7 @@ static struct tensor *log_sum_exp(
 {
 	for (int i = g->nnode - 1; i >= 0; i--) {
 		const struct node *m = g->node[i];
-		if (!strcmp(m->op->name, "stint.CrossEntropy") && m->in[0] == x &&
+		if (node_is(m, "stint.CrossEntropy") && m->in[0] == x &&
 			node_int(m, "axis", -1) == axis)
 			return graph_reshape(g, m->out[1], n->out[0]->rank, n->out[0]->dim);
 	}
@@ -212,7 +212,7 @@ static enum status match_sum(
 		data_ints(g, "axes", 1, &along), ATTR_I("keepdims", node_int(n, "keepdims", 1))};
 	if (!attr[0].ints)
 		return diag_nomem(g->diag);
-	if (!strcmp(n->op->name, "ReduceSum"))
+	if (node_is(n, "ReduceSum"))
 		lse = OP2(g, "Mul", lse, graph_scalar(g, (double)x->dim[axis]));
 	*replace = OP2(g, "Sub", graph_op(g, n->op->name, 1, &x, 2, attr), lse);
 	return g->failed;

@@ -47,7 +47,7 @@ static bool find_head(const struct graph *from, const struct tensor *x, struct h
 	const int64_t classes = x->dim[x->rank - 1];
 	const struct node *n = maker_of(from, x, &shared);
 	*h = (struct head){0};
-	if (n && !strcmp(n->op->name, "Add")) {
+	if (node_is(n, "Add")) {
 		h->add = n;
 		h->bias = n->in[0]->numel == classes ? 0 : 1;
 		const struct tensor *b = n->in[h->bias], *y = n->in[1 - h->bias];
@@ -57,7 +57,7 @@ static bool find_head(const struct graph *from, const struct tensor *x, struct h
 		n = maker_of(from, y, &shared);
 	}
 	h->product = n;
-	return n && !shared && !strcmp(n->op->name, "stint.MatMul") && n->in[0]->rank == 2 &&
+	return n && !shared && node_is(n, "stint.MatMul") && n->in[0]->rank == 2 &&
 	       n->in[1]->rank == 2 && !node_int(n, "transA", 0) && n->out[0]->dim[1] == classes;
 }
 

@@ -178,7 +178,7 @@ static bool is_noise(const struct tensor *t)
 
 static enum status spelled_match(struct graph *g, const struct node *n, struct tensor **replace)
 {
-	if (strcmp(n->op->name, "Mul") != 0)
+	if (!node_is(n, "Mul"))
 		return ST_OK;
 	for (int i = 0; i < 2; i++)
 		if (is_noise(n->in[i]) && tensor_same_shape(n->in[1 - i], n->out[0])) {

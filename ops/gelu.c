@@ -116,7 +116,7 @@ static bool one_plus(const struct tensor *t, const char *function, struct tensor
 static const struct tensor *find_phi(
 	const struct node *n, const char *function, struct tensor **z, int depth)
 {
-	int factors = !strcmp(n->op->name, "Mul") ? 2 : !strcmp(n->op->name, "Div") ? 1 : 0;
+	int factors = node_is(n, "Mul") ? 2 : node_is(n, "Div") ? 1 : 0;
 	for (int i = 0; i < factors; i++) {
 		const struct tensor *t = match_source(n->in[i]);
 		if (one_plus(t, function, z))

@@ -9,7 +9,7 @@
 
 static bool is_instance(const struct node *n)
 {
-	return !strcmp(n->op->name, "InstanceNormalization");
+	return node_is(n, "InstanceNormalization");
 }
 
 /* Before opset 21 GroupNormalization has a scale for each group. */
@@ -149,10 +149,10 @@ static enum status groupnorm_match(struct graph *g, const struct node *n, struct
 {
 	struct found f;
 	struct tensor *scale = NULL;
-	if (!strcmp(n->op->name, "Reshape"))
+	if (node_is(n, "Reshape"))
 		return find_core(n->out[0], &f) && f.known ? build(g, &f, NULL, NULL, replace)
 							   : ST_OK;
-	const bool mul = !strcmp(n->op->name, "Mul"), add = !strcmp(n->op->name, "Add");
+	const bool mul = node_is(n, "Mul"), add = node_is(n, "Add");
 	for (int i = 0; (mul || add) && i < 2 && !*replace; i++) {
 		const struct node *norm = match_node(n->in[i], "stint.GroupNorm");
 		struct tensor *other = n->in[1 - i];

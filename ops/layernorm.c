@@ -6,9 +6,11 @@
 #include "ops/match.h"
 #include "ops/norm_cuda.h"
 
+enum { WITH_MEAN, RMS }; /* variants */
+
 static bool is_rms(const struct node *n)
 {
-	return strstr(n->op->name, "RMS") || strstr(n->op->name, "Rms");
+	return n->op->variant == RMS;
 }
 
 static bool is_ours(const struct node *n)
@@ -104,8 +106,7 @@ static const struct tensor *viewed(const struct tensor *t)
 	for (size_t i = 0; t->maker && i < sizeof view / sizeof *view; i++)
 		if (!strcmp(t->maker->op->name, view[i]) && dtype_is_real(t->maker->in[0]->dtype))
 			return viewed(t->maker->in[0]);
-	if (t->maker && !strcmp(t->maker->op->name, "Expand") &&
-		tensor_same_shape(t, t->maker->in[0]))
+	if (node_is(t->maker, "Expand") && tensor_same_shape(t, t->maker->in[0]))
 		return viewed(t->maker->in[0]);
 	return t;
 }
@@ -177,7 +178,7 @@ static struct tensor *inverse_root(const struct tensor *t)
 /* n = a / √v or a · 1/√v: sets a, returns v. For a product there are two ways, the `turn`s. */
 static struct tensor *quotient(const struct node *n, int turn, struct tensor **a)
 {
-	if (!strcmp(n->op->name, "Div")) {
+	if (node_is(n, "Div")) {
 		const struct node *root = match_node(n->in[1], "Sqrt");
 		*a = match_source(n->in[0]);
 		return root && turn == 0 ? root->in[0] : NULL;
@@ -229,12 +230,12 @@ static enum status match_affine(
 static enum status layernorm_match(struct graph *g, const struct node *n, struct tensor **replace)
 {
 	static const char op[] = "stint.LayerNorm";
-	const bool mul = !strcmp(n->op->name, "Mul");
-	if (mul || !strcmp(n->op->name, "Div"))
+	const bool mul = node_is(n, "Mul");
+	if (mul || node_is(n, "Div"))
 		TRY(match_plain(g, n, op, replace));
 	if (mul && !*replace)
 		return match_affine(g, n, op, 1, replace);
-	if (!strcmp(n->op->name, "Add"))
+	if (node_is(n, "Add"))
 		return match_affine(g, n, op, 2, replace);
 	return ST_OK;
 }
@@ -242,8 +243,8 @@ static enum status layernorm_match(struct graph *g, const struct node *n, struct
 static enum status rmsnorm_match(struct graph *g, const struct node *n, struct tensor **replace)
 {
 	static const char op[] = "stint.RmsNorm";
-	const bool mul = !strcmp(n->op->name, "Mul");
-	if (mul || !strcmp(n->op->name, "Div"))
+	const bool mul = node_is(n, "Mul");
+	if (mul || node_is(n, "Div"))
 		TRY(match_plain(g, n, op, replace));
 	if (mul && !*replace)
 		return match_affine(g, n, op, 1, replace);
@@ -258,7 +259,7 @@ const struct op_def ops_layernorm[] = {
 			{.in = "3,19 19", .attr = "epsilon=0.1"}, {.in = "2,3,5 3,5 5", .attr = "axis=-2"},
 			{.in = "2,3,5 5 3,1", .attr = "axis=-2"}, {.in = "2,3,5 2,1,5 5"}, {.in = "2,3 2,3 2,3", .attr = "axis=0"},
 			{.in = "2,5000 5000 5000"}, {.in = "a,b,c c", .nout = 3}, {.in = "3,4,5 4,5 5", .attr = "axis=1", .nout = 2})},
-	{.name = "RMSNormalization", .since = 23, .min_in = 2, .max_in = 2, .weights = 2,
+	{.name = "RMSNormalization", .variant = RMS, .since = 23, .min_in = 2, .max_in = 2, .weights = 2,
 		.infer = layernorm_infer, .fold = norm_fold, .lower = layernorm_lower,
 		.example = EXAMPLES({.in = "a,B B"}, {.in = "2,3,37 37", .attr = "epsilon=0.1"}, {.in = "4,3,5 3,5", .attr = "axis=1"},
 			{.in = "2,3,5 5", .attr = "axis=-2 stash_type=1"}, {.in = "2,3 2,3", .attr = "axis=0"}, {.in = "2,5000 5000"})},
@@ -271,14 +272,14 @@ const struct op_def ops_layernorm[] = {
 		.infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
 	{.name = "stint.LayerNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 5, .max_in = 5, .min_out = 3, .max_out = 3, .infer = norm_all_infer,
 		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
-	{.name = "stint.RmsNorm", .narrow_in = 1, .narrow_out = 1, .min_in = 1, .max_in = 2, .min_out = 2, .max_out = 2, .infer = layernorm_infer,
+	{.name = "stint.RmsNorm", .variant = RMS, .narrow_in = 1, .narrow_out = 1, .min_in = 1, .max_in = 2, .min_out = 2, .max_out = 2, .infer = layernorm_infer,
 		.fold = norm_fold, .match = rmsnorm_match, .grad = norm_rule, .emit_c = norm_emit, .emit_cuda = norm_cuda_emit, .work = 12,
 		.npair = 1, .pair = {{0, 0}}, .example = EXAMPLES({.in = "a,B"}, {.in = "2,37 37", .nout = 2})},
-	{.name = "stint.RmsNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 2, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
+	{.name = "stint.RmsNormGrad", .variant = RMS, .narrow_in = 3, .narrow_out = 1, .min_in = 2, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
 		.work = 24, .npair = 2, .pair = {{0, 0}, {0, 1}}},
-	{.name = "stint.RmsNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 2, .max_in = 5, .min_out = 2, .max_out = 2, .infer = norm_all_infer,
+	{.name = "stint.RmsNormGradAll", .variant = RMS, .narrow_in = 3, .narrow_out = 1, .min_in = 2, .max_in = 5, .min_out = 2, .max_out = 2, .infer = norm_all_infer,
 		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 28, .npair = 2, .pair = {{0, 0}, {0, 1}}},
-	{.name = "stint.RmsNormGradScale", .narrow_in = 3, .min_in = 2, .max_in = 4, .infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
+	{.name = "stint.RmsNormGradScale", .variant = RMS, .narrow_in = 3, .min_in = 2, .max_in = 4, .infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
 	{0},
 };
 /* clang-format on */

@@ -4,8 +4,8 @@
 struct tensor *match_source(struct tensor *t)
 {
 	while (t->maker && dtype_is_real(t->dtype) &&
-		(!strcmp(t->maker->op->name, "Cast") || !strcmp(t->maker->op->name, "CastLike") ||
-			!strcmp(t->maker->op->name, "Identity")) &&
+		(node_is(t->maker, "Cast") || node_is(t->maker, "CastLike") ||
+			node_is(t->maker, "Identity")) &&
 		dtype_is_real(t->maker->in[0]->dtype))
 		t = t->maker->in[0];
 	return t;
@@ -14,7 +14,7 @@ struct tensor *match_source(struct tensor *t)
 const struct node *match_node(const struct tensor *t, const char *op)
 {
 	const struct node *n = match_source((struct tensor *)(uintptr_t)t)->maker;
-	return n && !strcmp(n->op->name, op) ? n : NULL;
+	return node_is(n, op) ? n : NULL;
 }
 
 bool match_number(const struct tensor *t, double *v)
@@ -42,7 +42,7 @@ bool match_near(double a, double b)
 
 bool match_with_number(const struct node *n, const char *op, double *v, struct tensor **other)
 {
-	if (!n || strcmp(n->op->name, op) != 0)
+	if (!node_is(n, op))
 		return false;
 	for (int i = 0; i < 2; i++)
 		if (match_number(n->in[1 - i], v)) {

@@ -18,7 +18,7 @@ static struct tensor *stored(struct tensor *x, bool *t)
 	while (n && (n->op->traits & (OP_VIEW | OP_STOP)) == OP_VIEW &&
 		tensor_same_shape(x, n->in[0]))
 		n = n->in[0]->maker;
-	if (!n || strcmp(n->op->name, "Transpose") != 0)
+	if (!node_is(n, "Transpose"))
 		return x;
 	const int64_t *perm = node_attr(n, "perm")->ints;
 	int last = x->rank - 1;

@@ -145,7 +145,7 @@ static enum status onnx_lower(struct graph *g, const struct node *n, struct tens
 /* NegativeLogLikelihoodLoss(LogSoftmax(x)): as one. */
 static enum status onnx_match(struct graph *g, const struct node *n, struct tensor **replace)
 {
-	if (strcmp(n->op->name, "NegativeLogLikelihoodLoss") != 0)
+	if (!node_is(n, "NegativeLogLikelihoodLoss"))
 		return ST_OK;
 	struct tensor *in[] = {
 		match_log_softmax(n->in[0], 1), n->in[1], n->nin > 2 ? n->in[2] : NULL};

@@ -31,7 +31,7 @@ static enum status pool_read(struct graph *g, struct node *n)
 	p->batch = x->dim[0];
 	p->channels = x->dim[1];
 	p->pad_counts = node_int(n, "count_include_pad", 0) != 0;
-	p->sums = strcmp(n->op->name, "stint.SumPool") == 0;
+	p->sums = node_is(n, "stint.SumPool");
 	p->column_major = node_int(n, "storage_order", 0) != 0;
 	n->param = p;
 	n->out[0] = pool_tensor(g, p, true);

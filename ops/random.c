@@ -16,9 +16,11 @@ struct draw {
 	int64_t dim[RANK_MAX];
 };
 
+enum { UNIFORM, NORMAL }; /* variants */
+
 static bool is_normal(const struct node *n)
 {
-	return strstr(n->op->name, "Normal") != NULL;
+	return n->op->variant == NORMAL;
 }
 
 /* The output's type: the attribute's, or else `other`. */
@@ -160,20 +162,21 @@ static enum status tossed_emit(struct emit *e, const struct node *n)
 		.name = ours, .min_in = 1, .max_in = 1, .traits = OP_STOP, .infer = drawn_infer,   \
 		.cost = drawn_cost, .emit_c = text                                                 \
 	}
-#define RANDOM(onnx, inputs, ...)                                                                  \
+#define RANDOM(onnx, which, inputs, ...)                                                           \
 	{                                                                                          \
-		.name = onnx, .since = 1, .min_in = inputs, .max_in = inputs, .traits = OP_STOP,   \
-		.infer = random_infer, .lower = random_lower, .example = EXAMPLES(__VA_ARGS__)     \
+		.name = onnx, .variant = which, .since = 1, .min_in = inputs, .max_in = inputs,    \
+		.traits = OP_STOP, .infer = random_infer, .lower = random_lower,                   \
+		.example = EXAMPLES(__VA_ARGS__)                                                   \
 	}
 
 const struct op_def ops_random[] = {
-	RANDOM("RandomNormal", 0, {.in = "", .attr = "shape=a,B,40"},
+	RANDOM("RandomNormal", NORMAL, 0, {.in = "", .attr = "shape=a,B,40"},
 		{.in = "", .attr = "shape=128 mean=-3.0 scale=0.1"}),
-	RANDOM("RandomNormalLike", 1, {.in = "a,B,40"}, {.in = "()", .attr = "scale=2.0"},
+	RANDOM("RandomNormalLike", NORMAL, 1, {.in = "a,B,40"}, {.in = "()", .attr = "scale=2.0"},
 		{.in = "3,43:i64<9", .attr = "dtype=1 mean=0.5"}),
-	RANDOM("RandomUniform", 0, {.in = "", .attr = "shape=a,B,40"},
+	RANDOM("RandomUniform", UNIFORM, 0, {.in = "", .attr = "shape=a,B,40"},
 		{.in = "", .attr = "shape=128 low=-3.0 high=-1.5"}),
-	RANDOM("RandomUniformLike", 1, {.in = "a,B,40"}, {.in = "()", .attr = "high=2.0"},
+	RANDOM("RandomUniformLike", UNIFORM, 1, {.in = "a,B,40"}, {.in = "()", .attr = "high=2.0"},
 		{.in = "3,43:bool", .attr = "dtype=11 low=-1.0"}),
 	{.name = "Bernoulli",
 		.since = 15,

@@ -55,7 +55,7 @@ static enum status read_modes(struct graph *g, const struct node *n, struct resi
 	static const char *const hows[] = {"nearest", "linear", "cubic", "bilinear", NULL};
 	static const char *const rounds[] = {
 		"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL};
-	const bool old = n->op->until == 11 || !strcmp(n->op->name, "Upsample");
+	const bool old = n->op->until == 11 || node_is(n, "Upsample");
 	int place, how, round;
 	TRY(choose(g, n, "coordinate_transformation_mode", places,
 		old ? "asymmetric" : "half_pixel", &place));
@@ -152,7 +152,7 @@ static enum status read_stretch(struct graph *g, const struct node *n, const str
 static enum status read_axis_sizes(struct graph *g, const struct node *n, struct stretch *s)
 {
 	const struct tensor *x = n->in[0], *roi = NULL, *scales, *sizes = NULL;
-	const bool old = n->op->until == 11 || !strcmp(n->op->name, "Upsample");
+	const bool old = n->op->until == 11 || node_is(n, "Upsample");
 	const struct attr *list = node_attr(n, "scales");
 	int count, axis[RANK_MAX];
 	TRY(read_axes(g, n, x->rank, &count, axis));

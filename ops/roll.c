@@ -261,12 +261,11 @@ static struct tensor *unchanged(struct tensor *t)
 	for (;;) {
 		t = match_source(t);
 		const struct node *n = t->maker;
-		const bool cut = n && !strcmp(n->op->name, "Slice");
+		const bool cut = node_is(n, "Slice");
 		const struct attr *kept = !n    ? NULL
 					  : cut ? node_attr(n, "cut_step")
 						: node_attr(n, "pads");
-		if (!kept || !(cut || !strcmp(n->op->name, "Pad")) ||
-			!tensor_same_shape(t, n->in[0]))
+		if (!kept || !(cut || node_is(n, "Pad")) || !tensor_same_shape(t, n->in[0]))
 			return t;
 		for (int i = 0; i < kept->n; i++)
 			if (kept->ints[i] != (cut ? 1 : 0))
@@ -293,8 +292,7 @@ static struct tensor *part_of(struct tensor *t, int64_t *start, int64_t *step)
 		start[a] = 0;
 		step[a] = 1;
 	}
-	for (const struct node *n; (n = t->maker) && !strcmp(n->op->name, "Slice");
-		t = unchanged(n->in[0])) {
+	for (const struct node *n; (n = t->maker) && node_is(n, "Slice"); t = unchanged(n->in[0])) {
 		const int64_t *from = node_attr(n, "cut_start")->ints;
 		const int64_t *by = node_attr(n, "cut_step")->ints;
 		for (int a = 0; a < part->rank; a++) {
@@ -341,7 +339,7 @@ static struct tensor *rolled(struct graph *g, struct tensor *x, int axis, int64_
 {
 	const struct node *before = x->maker, *move = behind_views(x);
 	struct roll p;
-	if (before && !strcmp(before->op->name, "stint.Roll")) {
+	if (node_is(before, "stint.Roll")) {
 		p = *(const struct roll *)before->param;
 		if (p.inverse || tensor_same_shape(before->in[0], x)) {
 			p.shift[axis] = modulo(
@@ -349,7 +347,7 @@ static struct tensor *rolled(struct graph *g, struct tensor *x, int axis, int64_
 			return roll_op(g, before->in[0], &p);
 		}
 	}
-	if (move && !strcmp(move->op->name, "Transpose")) {
+	if (node_is(move, "Transpose")) {
 		const int64_t *perm = node_attr(move, "perm")->ints;
 		p = whole_roll(x);
 		p.n = move->out[0]->rank;
@@ -372,8 +370,7 @@ static enum status match_windows(struct graph *g, const struct node *n, struct t
 	const struct tensor *x = n->in[0];
 	const struct node *roll = behind_views(n->in[0]);
 	const int64_t *perm = node_attr(n, "perm")->ints;
-	if (!roll || strcmp(roll->op->name, "stint.Roll") != 0 ||
-		!tensor_same_shape(roll->in[0], roll->out[0]))
+	if (!node_is(roll, "stint.Roll") || !tensor_same_shape(roll->in[0], roll->out[0]))
 		return ST_OK;
 	struct roll p = *(const struct roll *)roll->param;
 	for (int k = 0; k < p.n; k++)
@@ -475,9 +472,9 @@ static enum status match_phases(
 
 static enum status roll_match(struct graph *g, const struct node *n, struct tensor **replace)
 {
-	if (!strcmp(n->op->name, "Transpose"))
+	if (node_is(n, "Transpose"))
 		return match_windows(g, n, replace);
-	if (strcmp(n->op->name, "Concat") != 0 || n->nin < 2 || n->out[0]->numel == 0)
+	if (!node_is(n, "Concat") || n->nin < 2 || n->out[0]->numel == 0)
 		return ST_OK;
 	const int axis = (int)node_int(n, "axis", 0);
 	struct tensor *x;

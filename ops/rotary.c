@@ -266,12 +266,12 @@ static bool is_half(const struct tensor *t, const struct tensor *x, int which)
 	if (!n || match_source(n->in[0]) != x || x->dim[last] % 2)
 		return false;
 	const int64_t half = x->dim[last] / 2;
-	if (!strcmp(n->op->name, "Split"))
+	if (node_is(n, "Split"))
 		return n->nout == 2 && node_int(n, "axis", 0) == last && n->out[which] &&
 		       match_source((struct tensor *)(uintptr_t)t) == n->out[which] &&
 		       n->out[which]->dim[last] == half;
 	const struct attr *start = node_attr(n, "cut_start"), *step = node_attr(n, "cut_step");
-	if (strcmp(n->op->name, "Slice") != 0 || !start || !step)
+	if (!node_is(n, "Slice") || !start || !step)
 		return false;
 	for (int i = 0; i < last; i++)
 		if (n->out[0]->dim[i] != x->dim[i] || step->ints[i] != 1)
@@ -345,7 +345,7 @@ static struct tensor *build(struct graph *g, struct tensor *x, struct tensor *c,
 
 static enum status rotary_match(struct graph *g, const struct node *n, struct tensor **replace)
 {
-	if (strcmp(n->op->name, "Add") != 0)
+	if (!node_is(n, "Add"))
 		return ST_OK;
 	for (int i = 0; i < 4; i++) {
 		const struct node *second = match_node(n->in[i % 2], "Mul");

@@ -209,7 +209,7 @@ static bool is_zeros(const struct tensor *t)
 static enum status put_match(struct graph *g, const struct node *n, struct tensor **replace)
 {
 	static const char *const names[] = {"ScatterND", "ScatterElements", "Scatter"};
-	if (strcmp(n->op->name, "Add") != 0)
+	if (!node_is(n, "Add"))
 		return ST_OK;
 	for (int i = 0; i < 2; i++) {
 		const struct node *m = n->in[i]->maker;

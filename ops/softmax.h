@@ -10,9 +10,11 @@ struct span {
 	int64_t rows, n, inner;
 };
 
+enum { SOFTMAX_PLAIN, SOFTMAX_LOG }; /* variants */
+
 static inline bool softmax_is_log(const struct node *n)
 {
-	return strstr(n->op->name, "Log") != NULL;
+	return n->op->variant == SOFTMAX_LOG;
 }
 
 /* Bodies in CUDA; there are elements. */

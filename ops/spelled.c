@@ -4,7 +4,7 @@
 /* n = x · f(x) where f is the operator `op`: returns x. */
 struct tensor *spelled_times_itself(const struct node *n, const char *op, const struct node **f)
 {
-	for (int i = 0; !strcmp(n->op->name, "Mul") && i < 2; i++) {
+	for (int i = 0; node_is(n, "Mul") && i < 2; i++) {
 		struct tensor *x = match_source(n->in[i]);
 		*f = match_node(n->in[1 - i], op);
 		if (*f && match_source((*f)->in[0]) == x)
@@ -18,7 +18,7 @@ enum status spelled_softplus(struct graph *g, const struct node *n, struct tenso
 {
 	double one;
 	struct tensor *e;
-	if (strcmp(n->op->name, "Log") != 0 ||
+	if (!node_is(n, "Log") ||
 		!match_with_number(match_source(n->in[0])->maker, "Add", &one, &e) || one != 1)
 		return ST_OK;
 	const struct node *exponential = match_node(e, "Exp");
@@ -32,7 +32,7 @@ static struct tensor *sixth(const struct node *n)
 {
 	double v;
 	struct tensor *other;
-	if (!strcmp(n->op->name, "Div") && match_number(n->in[1], &v) && v == 6)
+	if (node_is(n, "Div") && match_number(n->in[1], &v) && v == 6)
 		return match_source(n->in[0]);
 	if (match_with_number(n, "Mul", &v, &other) && match_near(v, 1.0 / 6))
 		return match_source(other);
@@ -84,7 +84,7 @@ enum status spelled_hard_swish(struct graph *g, const struct node *n, struct ten
 /* x · Tanh(Softplus(x)) */
 enum status spelled_mish(struct graph *g, const struct node *n, struct tensor **replace)
 {
-	for (int i = 0; !strcmp(n->op->name, "Mul") && i < 2; i++) {
+	for (int i = 0; node_is(n, "Mul") && i < 2; i++) {
 		const struct node *tanh = match_node(n->in[1 - i], "Tanh");
 		const struct node *plus = tanh ? match_node(tanh->in[0], "Softplus") : NULL;
 		if (!plus || match_source(plus->in[0]) != match_source(n->in[i]))

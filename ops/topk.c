@@ -139,9 +139,11 @@ static enum status topk_emit(struct emit *e, const struct node *n)
 
 /* --- ArgMax, ArgMin --- */
 
+enum { ARG_MIN, ARG_MAX }; /* variants */
+
 static bool is_max(const struct node *n)
 {
-	return strstr(n->op->name, "Max") != NULL;
+	return n->op->variant == ARG_MAX;
 }
 
 static enum status arg_infer(struct graph *g, struct node *n)
@@ -209,10 +211,10 @@ static enum status arg_emit(struct emit *e, const struct node *n)
 		.lower = topk_lower, .grad = topk_grad, .cost = topk_cost, .emit_c = topk_emit,    \
 		.example = EXAMPLES(__VA_ARGS__)                                                   \
 	}
-#define ARG(onnx)                                                                                  \
+#define ARG(onnx, which)                                                                           \
 	{                                                                                          \
-		.name = onnx, .since = 1, .min_in = 1, .max_in = 1, .traits = OP_STOP,             \
-		.infer = arg_infer, .fold = arg_fold, .emit_c = arg_emit,                          \
+		.name = onnx, .variant = which, .since = 1, .min_in = 1, .max_in = 1,              \
+		.traits = OP_STOP, .infer = arg_infer, .fold = arg_fold, .emit_c = arg_emit,       \
 		.example = EXAMPLES({.in = "a,b,c"}, {.in = "a,b,c", .attr = "axis=-1"},           \
 			{.in = "a,b,c", .attr = "axis=1 keepdims=0"}, {.in = "7"},                 \
 			{.in = "4,9:i64<3", .attr = "axis=1 select_last_index=1"},                 \
@@ -228,7 +230,7 @@ const struct op_def ops_topk[] = {
 		{.in = "3,9:i64<4 =5"}, {.in = "3,9:i64<4 =5", .attr = "largest=0"},
 		{.in = "3,4 =0"}, {.in = "3,4 =1", .attr = "axis=0"}),
 	TOPK(1, 10, {.in = "a,B", .attr = "k=3"}, {.in = "2,5,3", .attr = "k=2 axis=1"}),
-	ARG("ArgMax"),
-	ARG("ArgMin"),
+	ARG("ArgMax", ARG_MAX),
+	ARG("ArgMin", ARG_MIN),
 	{.name = NULL},
 };

@@ -6,11 +6,12 @@
 
 enum { RATE, TIME, FIRST };
 enum { STATES_MAX = 2 };
+enum { ADAGRAD, ADAM, MOMENTUM }; /* variants */
 
 /* X, G and the states V, H or one of them. */
 static int groups(const struct node *n)
 {
-	return strstr(n->op->name, "Adam") ? 4 : 3;
+	return n->op->variant == ADAM ? 4 : 3;
 }
 
 /* Tensors of each group. */
@@ -145,7 +146,7 @@ static enum status training_lower(struct graph *g, const struct node *n, struct 
 			u.gradient = add(&u, scaled(&u, decay, u.x), u.gradient);
 		if (states == 2)
 			adam(&u);
-		else if (strstr(n->op->name, "Adagrad"))
+		else if (n->op->variant == ADAGRAD)
 			adagrad(&u);
 		else
 			momentum(&u);
@@ -166,23 +167,24 @@ static const struct op_option adam_options[] = {{.name = "alpha", .value = 0.9},
 static const struct op_option momentum_options[] = {
 	{.name = "alpha"}, {.name = "beta"}, {.name = "norm_coefficient"}, {.name = NULL}};
 
-#define TRAINING(onnx, least, options, ...)                                                        \
+#define TRAINING(onnx, which, least, options, ...)                                                 \
 	{                                                                                          \
-		.name = "ai.onnx.preview.training." onnx, .since = 1, .min_in = least,             \
-		.max_in = -1, .min_out = 1, .max_out = -1, .infer = training_infer,                \
-		.lower = training_lower, .option = options, .example = EXAMPLES(__VA_ARGS__)       \
+		.name = "ai.onnx.preview.training." onnx, .variant = which, .since = 1,            \
+		.min_in = least, .max_in = -1, .min_out = 1, .max_out = -1,                        \
+		.infer = training_infer, .lower = training_lower, .option = options,               \
+		.example = EXAMPLES(__VA_ARGS__)                                                   \
 	}
 
 /* clang-format off */
 const struct op_def ops_training[] = {
-	TRAINING("Adagrad", 5, adagrad_options,
+	TRAINING("Adagrad", ADAGRAD, 5, adagrad_options,
 		{.in = "() =3 a,B a,B a,B", .attr = "norm_coefficient=0.1 decay_factor=0.2", .low = 0.2, .high = 1, .nout = 2},
 		{.in = "1 =0 2,3 4 2,3 4 2,3 4", .low = 0.2, .high = 1, .nout = 4}),
-	TRAINING("Adam", 6, adam_options,
+	TRAINING("Adam", ADAM, 6, adam_options,
 		{.in = "() =3 a,B a,B a,B a,B", .attr = "alpha=0.8 norm_coefficient=0.1 norm_coefficient_post=0.2",
 			.low = 0.2, .high = 1, .nout = 3},
 		{.in = "1 =0 2,3 4 2,3 4 2,3 4 2,3 4", .attr = "beta=0.3 epsilon=0.1", .low = 0.2, .high = 1, .nout = 6}),
-	TRAINING("Momentum", 5, momentum_options,
+	TRAINING("Momentum", MOMENTUM, 5, momentum_options,
 		{.in = "() =3 a,B a,B a,B", .attr = "mode=nesterov alpha=0.8 beta=0.7 norm_coefficient=0.1", .nout = 2},
 		{.in = "1 =0 2,3 4 2,3 4 2,3 4", .attr = "mode=standard alpha=0.8 beta=0.7 norm_coefficient=0.0", .nout = 4}),
 	{0},

@@ -14,7 +14,7 @@ POINTWISE(minimum_grad, b > c ? 0 : b == c ? a * R(0.5) : a)
 static enum status pair_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
 {
-	bool max = !strcmp(n->op->name, "stint.Maximum");
+	bool max = node_is(n, "stint.Maximum");
 	for (int i = 0; i < 2; i++)
 		if (want[i])
 			dx[i] = graph_unbroadcast(g,
