@@ -2,6 +2,7 @@
 #include "codegen/call.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,50 +31,89 @@ const char *emit_source(struct emit *e, const char *file, int n, const struct te
 
 /* --- What the node's function takes, and which of its numbers kernels may differ in --- */
 
-static void use(struct emit *e, enum call_arg_kind kind, int k)
+void use_input(struct emit *e, int k)
 {
-	struct call_uses *u = e->uses;
-	if (kind == CALL_X)
-		u->x[k] = true;
-	else if (kind == CALL_Y)
-		u->y[k] = true;
-	else
-		u->ws = true;
+	e->uses->told = e->uses->x[k] = true;
 }
 
-static void print_size(struct emit *e, int64_t v)
+void use_output(struct emit *e, int k)
 {
-	struct call_uses *u = e->uses;
-	const size_t at = e->out.len;
-	emit(e, "%" PRId64, v);
+	e->uses->told = e->uses->y[k] = true;
+}
+
+void use_scratch(struct emit *e)
+{
+	e->uses->told = e->uses->ws = true;
+}
+
+static struct number *new_number(struct emit *e)
+{
+	struct body_uses *u = e->uses;
 	if (u->nnumber == u->cap) {
 		const int cap = u->cap ? 2 * u->cap : 16;
 		struct number *grown = ARENA_ARRAY(e->g->arena, struct number, cap);
 		if (!grown) {
 			e->out.failed = true;
-			return;
+			return NULL;
 		}
 		if (u->nnumber)
 			memcpy(grown, u->number, (size_t)u->nnumber * sizeof *grown);
 		u->number = grown, u->cap = cap;
 	}
-	u->number[u->nnumber++] = (struct number){.at = at, .len = e->out.len - at, .kind = 'i'};
+	return &u->number[u->nnumber++];
+}
+
+static void note_number(struct emit *e, size_t at, char kind)
+{
+	struct number *x = e->uses ? new_number(e) : NULL;
+	if (x)
+		*x = (struct number){.at = at, .len = e->out.len - at, .kind = kind};
+}
+
+void emit_size(struct emit *e, int64_t v)
+{
+	const size_t at = e->out.len;
+	emit(e, "%" PRId64, v);
+	note_number(e, at, 'i');
+}
+
+void emit_number(struct emit *e, double v)
+{
+	char buf[40];
+	const size_t at = e->out.len;
+	emit(e, "%s", emit_real(e, v, buf));
+	if (isfinite(v) && strpbrk(buf, "0123456789"))
+		note_number(e, at, e->g->real == DT_F32 ? 'f' : 'd');
+}
+
+int emit_place_of(const struct emit *e, int k)
+{
+	for (int o = 0; o < 4; o++)
+		if (e->in_place[o] == k)
+			return o;
+	return -1;
+}
+
+void emit_input(struct emit *e, int k)
+{
+	const int o = emit_place_of(e, k);
+	emit(e, "%c%d", o < 0 ? 'x' : 'y', o < 0 ? k : o);
+	if (o < 0)
+		use_input(e, k);
+	else
+		use_output(e, o);
 }
 
 /* --- Arguments --- */
 
-/* Input k, or the output whose bytes it has in this run. */
 static void print_pointer(struct emit *e, const struct call_arg *a)
 {
-	enum call_arg_kind kind = a->kind;
-	int k = a->k;
-	for (int o = 0; kind == CALL_X && o < 4; o++)
-		if (e->in_place[o] == k) {
-			kind = CALL_Y;
-			k = o;
-		}
-	use(e, kind, k);
-	emit(e, "%c%d", kind == CALL_X ? 'x' : 'y', k);
+	if (a->kind == CALL_X) {
+		emit_input(e, a->k);
+	} else {
+		emit(e, "y%d", a->k);
+		use_output(e, a->k);
+	}
 	if (a->i)
 		emit(e, " + %" PRId64, a->i);
 }
@@ -109,7 +149,7 @@ static void print_arg(struct emit *e, const struct call_arg *a)
 		emit(e, "%" PRId64, a->i);
 		break;
 	case CALL_SIZE:
-		print_size(e, a->i);
+		emit_size(e, a->i);
 		break;
 	case CALL_REAL:
 		emit(e, "%s", emit_real(e, a->v, buf));
@@ -118,14 +158,14 @@ static void print_arg(struct emit *e, const struct call_arg *a)
 		print_double(e, a->v);
 		break;
 	case CALL_SCRATCH:
-		use(e, a->kind, 0);
+		use_scratch(e);
 		if (a->i)
 			emit(e, "SCRATCH(ws, %" PRId64 ")", a->i);
 		else
 			emit(e, "ws");
 		break;
 	case CALL_OWN:
-		use(e, a->kind, 0);
+		use_scratch(e);
 		emit(e, "OWN_SCRATCH(ws, %" PRId64 ", %" PRId64 ")", a->i, a->bytes);
 		break;
 	case CALL_NULL:
@@ -205,7 +245,7 @@ static void print_traits(struct emit *e, const struct call_struct *s)
 /* Whether a call before this one has made it: then it is the same. */
 static bool is_declared(struct emit *e, const struct call_struct *s)
 {
-	struct call_uses *u = e->uses;
+	struct body_uses *u = e->uses;
 	for (int i = 0; i < u->nstruct; i++)
 		if (!strcmp(u->name[i], s->name))
 			return true;
@@ -246,6 +286,13 @@ static bool has_own_scratch(const struct kernel_call *c)
 	return false;
 }
 
+static void print_turns(struct emit *e, const struct kernel_call *c)
+{
+	const bool shared = c->turns > 1 && emit_is_shared(e, c->work);
+	e->uses->threads |= shared;
+	emit(e, "%s(%" PRId64 ", ", shared ? "PARALLEL_TURNS" : "TURNS", c->turns);
+}
+
 /* The launch: by the call's own tasks, or as its turns allow. */
 static void add_stage(struct emit *e, const struct kernel_call *c)
 {
@@ -265,11 +312,14 @@ enum status call_kernel(struct emit *e, const struct kernel_call *c)
 	if (stage && e->nstage == STAGES_MAX)
 		return diag_fail(
 			e->g->diag, ST_INTERNAL, NULL, NULL, "too many launches: %s", c->function);
-	if (stage && e->nstage > 0)
-		emit(e, "%s%s", e->uses->checked ? "\treturn 0;\n" : "", STAGE_END);
-	if (e->uses->checked && !c->checked && (stage || !e->uses->calls))
+	if (stage && e->nstage > 0) {
+		if (e->uses->checked)
+			emit(e, "\treturn 0;\n");
+		e->stage[e->nstage - 1].end = e->out.len;
+	}
+	if (e->uses->checked && !c->checked && (stage || !e->uses->told))
 		emit(e, "\t(void)bad;\n");
-	e->uses->calls = true;
+	e->uses->told = true;
 	if (!c->turns && !c->once && !c->tasks) {
 		emit(e, "\t/* no elements */\n");
 		if (cuda)
@@ -288,9 +338,7 @@ enum status call_kernel(struct emit *e, const struct kernel_call *c)
 	if (c->checked)
 		emit(e, "if (");
 	else if (c->turns)
-		emit(e, "%s(%" PRId64 ", ",
-			c->turns > 1 && emit_is_shared(e, c->work) ? "PARALLEL_TURNS" : "TURNS",
-			c->turns);
+		print_turns(e, c);
 	print_call(e, c, suffix);
 	emit(e, c->checked ? ")\n\t\treturn 1;\n" : c->turns ? ");\n" : ";\n");
 	if (stage)

@@ -165,6 +165,7 @@ void cuda_end_stage(struct emit *e)
 						       .threads = e->task_threads,
 						       .turns = e->launch_turns}
 					     : shape_of(e);
+	e->stage[e->nstage - 1].end = e->out.len;
 	e->nloop = 0;
 	e->turns = e->tasks = e->launch_turns = 0;
 }
@@ -186,33 +187,25 @@ static void print_start(const struct kernels *ks, struct text *t)
 /* Parameters, `ws` as scratch, and the turn where a stage has several. */
 static void print_params(const struct kernel *k, int stage, struct text *t)
 {
-	static const char plain[] = "void *restrict ws";
-	const char *params = k->members ? k->shared_params : k->params, *ws = strstr(params, plain);
-	if (!strcmp(params, "void"))
-		return;
-	text_write(t, params, ws ? (size_t)(ws - params) : strlen(params));
-	if (ws)
-		text_add(t, "scratch ws%s", ws + sizeof plain - 1);
+	struct parameter p;
+	const char *comma = "";
+	for (int i = 0; kernel_parameter(k, i, &p); i++, comma = ", ") {
+		const bool scratch = i < k->narg && k->arg[i].kind == 'w';
+		text_add(t, "%s%s%s", comma, scratch ? "scratch " : p.type, p.name);
+	}
 	if (k->stage[stage].turns)
-		text_puts(t, ", int64_t turn");
+		text_add(t, "%sint64_t turn", comma);
 }
 
-/* The names of the parameters, as arguments. */
-static void print_names(const struct kernel *k, struct text *t)
+/* Their names, as arguments, each behind `address`. */
+static void print_names(const struct kernel *k, bool turn, const char *address, struct text *t)
 {
-	const char *p = k->members ? k->shared_params : k->params;
-	while (*p) {
-		const size_t len = strcspn(p, ",");
-		size_t at = len;
-		while (at > 0 && (isalnum((unsigned char)p[at - 1]) || p[at - 1] == '_'))
-			at--;
-		text_write(t, p + at, len - at);
-		p += len;
-		if (*p) {
-			text_puts(t, ", ");
-			p += 2;
-		}
-	}
+	struct parameter p;
+	const char *comma = "";
+	for (int i = 0; kernel_parameter(k, i, &p); i++, comma = ", ")
+		text_add(t, "%s%s%s", comma, address, p.name);
+	if (turn)
+		text_add(t, "%s%sturn", comma, *address ? "&" : "");
 }
 
 /* "k012_softmax", "k012_softmax_2" */
@@ -233,12 +226,12 @@ static int most_blocks(const struct kernels *ks, int function, int stage)
 	return most;
 }
 
-static void print_stage(
-	const struct kernels *ks, int function, int stage, const char *body, struct text *t)
+static void print_stage(const struct kernels *ks, int function, int stage, struct text *t)
 {
 	const struct kernel *k = &ks->kernel[function];
 	const int blocks = most_blocks(ks, function, stage), threads = k->stage[stage].threads;
-	const int len = (int)strcspn(body, STAGE_END);
+	size_t len;
+	const char *body = kernel_stage(k, stage, &len);
 	text_add(t, "\n/* %s\n * ", k->about);
 	text_add(t, "%d block%s of %d thread%s", blocks, blocks == 1 ? "" : "s", threads,
 		threads == 1 ? "" : "s");
@@ -252,7 +245,7 @@ static void print_stage(
 		print_stage_name(k, stage, t);
 		text_puts(t, "_checked(");
 		print_params(k, stage, t);
-		text_add(t, ")\n{\n%.*s}\n", len, body);
+		text_add(t, ")\n{\n%.*s}\n", (int)len, body);
 	}
 	text_add(t, "extern \"C\" __global__ void __launch_bounds__(%d) ", BLOCK_THREADS);
 	print_stage_name(k, stage, t);
@@ -263,21 +256,10 @@ static void print_stage(
 		text_puts(t, "\t");
 		print_stage_name(k, stage, t);
 		text_puts(t, "_checked(");
-		print_names(k, t);
-		text_puts(t, k->stage[stage].turns ? ", turn);\n}\n" : ");\n}\n");
+		print_names(k, k->stage[stage].turns != 0, "", t);
+		text_puts(t, ");\n}\n");
 	} else {
-		text_add(t, "%.*s}\n", len, body);
-	}
-}
-
-static void print_kernel(const struct kernels *ks, int function, struct text *t)
-{
-	const struct kernel *k = &ks->kernel[function];
-	const char *body = k->members ? k->shared_body : k->body;
-	for (int stage = 0; stage < k->nstage; stage++) {
-		print_stage(ks, function, stage, body, t);
-		body += strcspn(body, STAGE_END);
-		body += *body ? strlen(STAGE_END) : 0;
+		text_add(t, "%.*s}\n", (int)len, body);
 	}
 }
 
@@ -286,8 +268,9 @@ void print_cuda_kernels(const struct kernels *ks, struct text *t)
 	print_start(ks, t);
 	print_helpers(ks, t);
 	for (int i = 0; i < ks->n; i++)
-		if (ks->kernel[i].function == i && !ks->kernel[i].library)
-			print_kernel(ks, i, t);
+		for (int stage = 0; ks->kernel[i].function == i && stage < ks->kernel[i].nstage;
+			stage++)
+			print_stage(ks, i, stage, t);
 	print_group_kernels(ks, t);
 }
 
@@ -321,10 +304,10 @@ void print_cuda_string(const char *model, const struct text *kernels_cu, struct 
 
 static int count_args(const struct kernel *k)
 {
-	const char *params = k->members ? k->shared_params : k->params;
-	int n = strcmp(params, "void") != 0;
-	for (; n && *params; params++)
-		n += *params == ',';
+	struct parameter p;
+	int n = 0;
+	while (kernel_parameter(k, n, &p))
+		n++;
 	return n;
 }
 
@@ -358,16 +341,8 @@ static void print_launch(const struct kernel *k, int index, struct text *t)
 	print_signature(k, t);
 	text_puts(t, turns ? "{\n\tint64_t turn = 0;\n" : "{\n");
 	text_puts(t, "\tvoid *args[] = {");
-	struct text names = {0};
-	print_names(k, &names);
-	for (const char *p = names.len ? names.s : ""; *p;) {
-		const size_t len = strcspn(p, ",");
-		text_add(t, "(void *)&%.*s%s", (int)len, p, p[len] ? ", " : "");
-		p += len + (p[len] ? 2 : 0);
-	}
-	t->failed |= names.failed;
-	text_free(&names);
-	text_puts(t, turns ? ", &turn};\n" : "};\n");
+	print_names(k, turns, "(void *)&", t);
+	text_puts(t, "};\n");
 	if (k->nstage == 1 && !turns) {
 		text_add(t, "\treturn stint_launch(s, %d, args);\n}\n", index);
 		return;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/call.h"
 #include "codegen/parts.h"
 
 void emit(struct emit *e, const char *fmt, ...)
@@ -38,6 +39,40 @@ void emit_helper(struct emit *e, const char *name, const char *text)
 		*end = x;
 	else
 		e->out.failed = true;
+}
+
+void emit_given(struct emit *e, const struct node *n, const char *body)
+{
+	char word[16];
+	for (int k = 0; k < n->nout; k++) {
+		snprintf(word, sizeof word, "y%d", k);
+		if (text_mentions(body, word))
+			use_output(e, k);
+	}
+	for (int k = 0; k < n->nin; k++) {
+		snprintf(word, sizeof word, "x%d", k);
+		if (!n->in[k] || !text_mentions(body, word))
+			continue;
+		const int o = emit_place_of(e, k);
+		if (o < 0) {
+			use_input(e, k);
+			continue;
+		}
+		use_output(e, o);
+		emit(e, "\tconst %s *x%d = y%d;\n", emit_type(n->in[k]), k, o);
+	}
+	if (text_mentions(body, "ws"))
+		use_scratch(e);
+	e->uses->told = true;
+	e->uses->threads |= text_mentions(body, "PARALLEL_FOR");
+	emit(e, "%s%s", body, body[strlen(body) - 1] == '\n' ? "" : "\n");
+	if (e->g->target->cuda)
+		e->stage[e->nstage++] = (struct launch_shape){.blocks = 1, .threads = 1};
+}
+
+void emit_packs(struct emit *e)
+{
+	emit_source(e, "elements.cuh", 0, NULL);
 }
 
 /* One @word of a helper's text; how long it was. */
@@ -284,7 +319,6 @@ void emit_stage(struct emit *e)
 {
 	assert(e->g->target->cuda && e->nstage + 1 < STAGES_MAX);
 	cuda_end_stage(e);
-	text_puts(&e->out, STAGE_END);
 	e->stage_from = e->out.len;
 }
 
@@ -383,26 +417,4 @@ const char *emit_value(struct emit *e, const struct tensor *t, const char *eleme
 const char *emit_stored(struct emit *e, const struct tensor *t, const char *value)
 {
 	return dtype_is_narrow(t->dtype) ? emit_text(e, "NARROW(%s)", value) : value;
-}
-
-void emit_broadcast_index(struct emit *e, const struct tensor *t, const struct tensor *out)
-{
-	int64_t stride = 1;
-	int64_t strides[RANK_MAX] = {0};
-	for (int i = out->rank - 1, k = t->rank - 1; i >= 0 && k >= 0; i--, k--) {
-		strides[i] = t->dim[k] == 1 ? 0 : stride;
-		stride *= t->dim[k];
-	}
-	const char *plus = "";
-	for (int i = 0; i < out->rank; i++) {
-		if (strides[i] == 0)
-			continue;
-		if (strides[i] == 1)
-			emit(e, "%si%d", plus, i);
-		else
-			emit(e, "%si%d*%" PRId64, plus, i, strides[i]);
-		plus = "+";
-	}
-	if (!*plus)
-		emit(e, "0");
 }

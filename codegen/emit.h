@@ -32,7 +32,7 @@
 
 #include "graph/op.h"
 
-struct call_uses;    /* what calls have used (codegen/call.h); codegen's own */
+struct body_uses;    /* what a body has used; codegen's own */
 struct emit_helpers; /* what emit_helper has gathered; codegen's own */
 
 /* How one launch is made: one of a kernel's stages. */
@@ -40,7 +40,8 @@ enum { STAGES_MAX = 12 };
 struct launch_shape {
 	int blocks, threads;
 	int64_t spread; /* turns, where any number of threads may share them; 0: not so */
-	int64_t turns;  /* emit_repeat'; 0: launched once */
+	int64_t turns;  /* launched so many times; 0: once */
+	size_t end;     /* where its text ends in the body */
 };
 
 struct emit {
@@ -58,13 +59,16 @@ struct emit {
 	int nstage;           /* stages that are complete */
 	struct launch_shape stage[STAGES_MAX];
 	bool c_only; /* emit_c_only was called */
-	struct call_uses *uses;
+	struct body_uses *uses;
 	struct emit_helpers *helpers; /* NULL: emit_helper drops its text */
 };
 
-/* Append formatted text. */
+/* Append formatted text: what is not told otherwise is the same in all kernels of one form. */
 void emit(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void emit_tabs(struct emit *e, int tabs);
+/* A body that a user's operator gives, on x0, y0, ws: it is looked through for which of them it
+ * names. A GPU does it in one thread. */
+void emit_given(struct emit *e, const struct node *n, const char *body);
 /* A static function (or several) that kernels share, as C text at file scope; registered once per
  * name. */
 void emit_helper(struct emit *e, const char *name, const char *text);
@@ -126,10 +130,6 @@ const char *emit_text(struct emit *e, const char *fmt, ...) __attribute__((forma
  * "x + 1" or "NARROW(x + 1)". They last as long as the graph, or as the text does. */
 const char *emit_value(struct emit *e, const struct tensor *t, const char *element);
 const char *emit_stored(struct emit *e, const struct tensor *t, const char *value);
-/* "i0*24+i1*8+i2" style: the offset of the element of broadcast input `t` that belongs to output
- * indices i0.. of shape `out` (NumPy alignment); "0" for a scalar. */
-void emit_broadcast_index(struct emit *e, const struct tensor *t, const struct tensor *out);
-
 /* The body of an OP_POINTWISE node from its expression. */
 enum status emit_pointwise(struct emit *e, const struct node *n);
 

@@ -1,7 +1,6 @@
 /* Kernels: the functions that steps call. Nodes whose parameters and bodies read the same share
  * one; a recomputation therefore calls the very function that ran first. */
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +37,8 @@ static void library_body(struct emit *e, const struct node *n, int lib, int64_t 
 	emit(e, "\tconst void *const in[] = {");
 	for (int k = 0; k < n->nin; k++)
 		if (n->in[k]) {
-			emit(e, "%sx%d", comma, k);
+			emit(e, "%s", comma);
+			emit_input(e, k);
 			comma = ", ";
 		}
 	comma = "";
@@ -46,10 +46,14 @@ static void library_body(struct emit *e, const struct node *n, int lib, int64_t 
 	for (int k = 0; k < n->nout; k++)
 		if (n->out[k]) {
 			emit(e, "%sy%d", comma, k);
+			use_output(e, k);
 			comma = ", ";
 		}
-	emit(e, "};\n\treturn stint_lib_run(s->lib[%d], in, out, %s);\n", lib,
-		workspace > 0 ? "ws" : "NULL");
+	emit(e, "};\n\treturn stint_lib_run(s->lib[");
+	emit_size(e, lib);
+	emit(e, "], in, out, %s);\n", workspace > 0 ? "ws" : "NULL");
+	if (workspace > 0)
+		use_scratch(e);
 }
 
 /* --- One kernel --- */
@@ -78,6 +82,69 @@ static enum status body_of(
 	return diag_fail(ks->diag, ST_INTERNAL, &w, NULL, "operator has no C text");
 }
 
+/* Parameters for what the body uses. All pointers may be `restrict`: the plan's checker has proved
+ * that buffers live at the same step do not overlap, but for declared in-place pairs, and such an
+ * input is no parameter: it goes by the output's name. */
+static bool make_args(struct arena *a, struct kernel *k, const struct node *n, const int *in_place,
+	const struct body_uses *u)
+{
+	k->arg = ARENA_ARRAY(a, struct kernel_arg, n->nin + n->nout + 1);
+	if (!k->arg)
+		return false;
+	for (int o = 0; o < n->nout; o++)
+		if (n->out[o] && u->y[o])
+			k->arg[k->narg++] = (struct kernel_arg){'y', o, emit_type(n->out[o])};
+	for (int i = 0; i < n->nin; i++)
+		if (n->in[i] && u->x[i] && in_place[i] < 0)
+			k->arg[k->narg++] = (struct kernel_arg){'x', i, emit_type(n->in[i])};
+	if (u->ws)
+		k->arg[k->narg++] = (struct kernel_arg){.kind = 'w', .type = "void"};
+	return true;
+}
+
+/* In this order: operands, `bad`, numbers. */
+bool kernel_parameter(const struct kernel *k, int i, struct parameter *p)
+{
+	*p = (struct parameter){.pointer = i < k->narg};
+	if (i < k->narg) {
+		const struct kernel_arg *a = &k->arg[i];
+		snprintf(p->type, sizeof p->type, "%s%s *restrict ", a->kind == 'x' ? "const " : "",
+			a->type);
+		if (a->kind == 'w')
+			strcpy(p->name, "ws");
+		else
+			snprintf(p->name, sizeof p->name, "%c%d", a->kind, a->k);
+		return true;
+	}
+	i -= k->narg;
+	if (k->checked && i-- == 0) {
+		strcpy(p->type, "int64_t *");
+		strcpy(p->name, "bad");
+		return true;
+	}
+	if (!k->size_kind || !k->size_kind[i])
+		return false;
+	strcpy(p->type, k->size_kind[i] == 'i'   ? "int64_t "
+			: k->size_kind[i] == 'f' ? "float "
+						 : "double ");
+	snprintf(p->name, sizeof p->name, "n%d", i + 1);
+	return true;
+}
+
+const char *kernel_stage(const struct kernel *k, int stage, size_t *len)
+{
+	size_t from = 0, to = k->stage[stage].end;
+	const char *body = k->members ? k->shared_body : k->body;
+	if (stage > 0)
+		from = k->members ? k->shared_end[stage - 1] : k->stage[stage - 1].end;
+	if (k->members)
+		to = k->shared_end[stage];
+	*len = to - from;
+	return body + from;
+}
+
+/* --- Texts that tell nothing: what they use is looked for (until all tell) --- */
+
 static bool mentions(const char *body, char letter, int k)
 {
 	char word[16];
@@ -85,75 +152,48 @@ static bool mentions(const char *body, char letter, int k)
 	return text_mentions(body, word);
 }
 
-static void add_param(struct kernel *k, struct text *t, char kind, int position, const char *type)
+static enum status body_look(struct emit *e, const struct node *n, const int *in_place)
 {
-	if (t->len)
-		text_puts(t, ", ");
-	if (kind == 'w')
-		text_puts(t, "void *restrict ws");
-	else
-		text_add(t, "%s%s *restrict %c%d", kind == 'x' ? "const " : "", type, kind,
-			position);
-	k->arg[k->narg++] = (struct kernel_arg){kind, position};
-}
-
-/* Parameters for what the body mentions. All pointers may be `restrict`: the plan's checker has
- * proved that buffers live at the same step do not overlap, but for declared in-place pairs, and
- * such an input is no parameter: it is made from the output's pointer. */
-static void frame(struct kernel *k, const struct node *n, const int *in_place, const char *body,
-	const struct call_uses *u, struct text *params)
-{
-	if (k->library)
-		text_puts(params, "stint_step *s");
-	for (int o = 0; o < n->nout; o++) {
-		bool used = n->out[o] && (u->calls ? u->y[o] : mentions(body, 'y', o));
-		for (int i = 0; i < n->nin && n->out[o] && !u->calls; i++)
-			used |= in_place[i] == o && mentions(body, 'x', i);
-		if (used)
-			add_param(k, params, 'y', o, emit_type(n->out[o]));
+	struct body_uses *u = e->uses;
+	struct text whole = {0};
+	size_t from = 0;
+	const bool cuda = e->g->target->cuda;
+	if (cuda)
+		cuda_end_stage(e);
+	const char *body = e->out.s ? e->out.s : "";
+	for (int o = 0; o < n->nout; o++)
+		u->y[o] = mentions(body, 'y', o);
+	u->ws = text_mentions(body, "ws");
+	u->threads = text_mentions(body, "PARALLEL_FOR") || text_mentions(body, "PARALLEL_EACH");
+	for (int stage = 0; stage < (cuda ? e->nstage : 1); stage++) {
+		const size_t end = cuda ? e->stage[stage].end : e->out.len;
+		const char *text = arena_strndup(e->g->arena, body + from, end - from);
+		if (!text)
+			return diag_nomem(e->g->diag);
+		for (int i = 0; i < n->nin; i++) {
+			if (!n->in[i] || !mentions(text, 'x', i))
+				continue;
+			u->x[i] = true;
+			if (in_place[i] >= 0) {
+				u->y[in_place[i]] = true;
+				text_add(&whole, "\tconst %s *x%d = y%d;\n", emit_type(n->in[i]), i,
+					in_place[i]);
+			}
+		}
+		if (u->checked && !text_mentions(text, "BAD_INDEX"))
+			text_puts(&whole, "\t(void)bad;\n");
+		text_puts(&whole, text);
+		e->stage[stage].end = whole.len;
+		from = end;
 	}
-	for (int i = 0; i < n->nin; i++) {
-		if (!n->in[i] || !(u->calls ? u->x[i] : mentions(body, 'x', i)))
-			continue;
-		if (in_place[i] < 0)
-			add_param(k, params, 'x', i, emit_type(n->in[i]));
-	}
-	if (u->calls ? u->ws : text_mentions(body, "ws"))
-		add_param(k, params, 'w', 0, NULL);
-	if (k->checked)
-		text_add(params, "%sint64_t *bad", params->len ? ", " : "");
-	if (!params->len)
-		text_puts(params, "void");
-}
-
-/* Behind the names for inputs that have no parameter. */
-static void write_stage(const struct kernel *k, const struct node *n, const int *in_place,
-	const char *stage, struct text *out)
-{
-	for (int i = 0; i < n->nin; i++)
-		if (n->in[i] && in_place[i] >= 0 && mentions(stage, 'x', i))
-			text_add(out, "\tconst %s *x%d = y%d;\n", emit_type(n->in[i]), i,
-				in_place[i]);
-	if (k->checked && !text_mentions(stage, "BAD_INDEX")) /* all indices known to be good */
-		text_puts(out, "\t(void)bad;\n");
-	text_puts(out, stage);
-}
-
-static bool write_body(struct arena *a, const struct kernel *k, const struct node *n,
-	const int *in_place, const char *body, struct text *out)
-{
-	for (;;) {
-		const size_t len = strcspn(body, STAGE_END);
-		const char *stage = arena_strndup(a, body, len);
-		if (!stage)
-			return false;
-		write_stage(k, n, in_place, stage, out);
-		body += len;
-		if (!*body)
-			return !out->failed;
-		text_puts(out, STAGE_END);
-		body += strlen(STAGE_END);
-	}
+	text_free(&e->out);
+	e->out = whole;
+	u->nnumber = numbers_of(e->out.s ? e->out.s : "", NULL);
+	u->number = ARENA_ARRAY(e->g->arena, struct number, u->nnumber);
+	if (!u->number)
+		return diag_nomem(e->g->diag);
+	numbers_of(e->out.s ? e->out.s : "", u->number);
+	return ST_OK;
 }
 
 static const char *kernel_name(struct kernels *ks, const struct op_def *op, int number)
@@ -211,8 +251,8 @@ static const char *about(struct kernels *ks, const struct node *n)
 	return s;
 }
 
-static enum status keep_kernel(struct kernels *ks, const struct node *n, struct kernel k,
-	const char *params, const char *body)
+static enum status keep_kernel(
+	struct kernels *ks, const struct node *n, struct kernel k, const char *body)
 {
 	if (ks->n == ks->cap) {
 		int cap = ks->cap ? 2 * ks->cap : 64;
@@ -223,53 +263,41 @@ static enum status keep_kernel(struct kernels *ks, const struct node *n, struct 
 			memcpy(grown, ks->kernel, (size_t)ks->n * sizeof *grown);
 		ks->kernel = grown, ks->cap = cap;
 	}
-	k.params = arena_strdup(ks->arena, params);
 	k.body = arena_strdup(ks->arena, body);
 	k.op = n->op;
 	k.function = ks->n;
 	k.about = about(ks, n);
-	if (!k.params || !k.body || !k.about)
+	if (!k.body || !k.about)
 		return diag_nomem(ks->diag);
 	ks->kernel[ks->n++] = k;
 	return ST_OK;
 }
 
-static bool same_kernel(
-	const struct kernel *a, const struct kernel *b, const char *params, const char *body)
+static bool same_args(const struct kernel *a, const struct kernel *b)
 {
-	return a->narg == b->narg && a->checked == b->checked && !strcmp(a->params, params) &&
-	       !strcmp(a->body, body);
+	if (a->narg != b->narg || a->checked != b->checked || a->library != b->library)
+		return false;
+	for (int i = 0; i < a->narg; i++)
+		if (a->arg[i].kind != b->arg[i].kind || a->arg[i].k != b->arg[i].k ||
+			strcmp(a->arg[i].type, b->arg[i].type) != 0)
+			return false;
+	return true;
 }
 
 static enum status kernel_from_body(struct kernels *ks, const struct node *n, const int *in_place,
 	struct kernel k, const struct emit *e, int *index)
 {
 	const char *body = e->out.s ? e->out.s : "";
-	struct text params = {0}, whole = {0};
-	k.arg = ARENA_ARRAY(ks->arena, struct kernel_arg, n->nin + n->nout + 1);
-	if (!k.arg)
+	const struct body_uses *u = e->uses;
+	if (!make_args(ks->arena, &k, n, in_place, u))
 		return diag_nomem(ks->diag);
-	const struct call_uses *u = e->uses;
-	frame(&k, n, in_place, body, u, &params);
-	k.calls = u->calls;
+	k.threads = u->threads;
 	k.nnumber = u->nnumber;
 	k.number = u->number;
-	enum status st = ST_OK;
-	if (u->calls)
-		text_puts(&whole, body);
-	if ((!u->calls && !write_body(ks->arena, &k, n, in_place, body, &whole)) || whole.failed ||
-		params.failed) {
-		st = diag_nomem(ks->diag);
-	} else {
-		*index = 0;
-		while (*index < ks->n && !same_kernel(&ks->kernel[*index], &k, params.s, whole.s))
-			++*index;
-		if (*index == ks->n)
-			st = keep_kernel(ks, n, k, params.s, whole.s);
-	}
-	text_free(&params);
-	text_free(&whole);
-	return st;
+	for (*index = 0; *index < ks->n; ++*index)
+		if (same_args(&ks->kernel[*index], &k) && !strcmp(ks->kernel[*index].body, body))
+			return ST_OK;
+	return keep_kernel(ks, n, k, body);
 }
 
 static void note_types(struct kernels *ks, int n, struct tensor *const *t)
@@ -283,7 +311,7 @@ static void note_types(struct kernels *ks, int n, struct tensor *const *t)
 enum status kernel_find(struct kernels *ks, const struct graph *g, const struct node *n,
 	const int *in_place, int *index)
 {
-	struct call_uses uses = {.checked = n->op->traits & OP_CHECKED,
+	struct body_uses uses = {.checked = n->op->traits & OP_CHECKED,
 		.x = ARENA_ARRAY(ks->arena, bool, n->nin + 1),
 		.y = ARENA_ARRAY(ks->arena, bool, n->nout + 1)};
 	struct emit e = {
@@ -299,10 +327,12 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 	if (st == ST_OK && g->target->cuda && e.c_only)
 		st = diag_fail(
 			ks->diag, ST_INVALID, &w, "compile for --target c", "has no CUDA text yet");
-	if (st == ST_OK && uses.calls && (n->op->traits & OP_CHECKED))
+	if (st == ST_OK && !uses.told)
+		st = body_look(&e, n, in_place);
+	else if (st == ST_OK && lib < 0 && uses.checked)
 		emit(&e, "\treturn 0;\n");
-	if (st == ST_OK && lib < 0 && g->target->cuda && !uses.calls)
-		cuda_end_stage(&e);
+	if (e.nstage > 0)
+		e.stage[e.nstage - 1].end = e.out.len;
 	if (st == ST_OK && e.out.failed)
 		st = diag_nomem(ks->diag);
 	note_types(ks, n->nin, n->in);
@@ -329,28 +359,25 @@ bool kernel_fails(const struct kernel *k)
 void print_signature(const struct kernel *k, struct text *t)
 {
 	enum { WIDTH = 96, TAB = 8 };
-	const bool empty = !strcmp(k->params, "void");
+	struct parameter p;
 	int column = (int)strlen(k->name) + 13;
-	text_add(t, "KERNEL %s %s(", k->checked || kernel_fails(k) ? "int" : "void", k->name);
-	if (k->launched) {
-		text_puts(t, empty ? "stint_step *s)\n" : "stint_step *s");
+	const bool step = kernel_fails(k);
+	text_add(t, "KERNEL %s %s(", k->checked || step ? "int" : "void", k->name);
+	if (step) {
+		text_puts(t, "stint_step *s");
 		column += 13;
 	}
-	if (k->launched && empty)
-		return;
-	for (const char *p = k->members ? k->shared_params : k->params; *p;) {
-		const char *comma = strstr(p, ", ");
-		int len = comma ? (int)(comma - p) : (int)strlen(p);
-		if (t->s[t->len - 1] != '(') {
-			bool wrap = column + len + 3 > WIDTH;
+	for (int i = 0; kernel_parameter(k, i, &p); i++) {
+		const int len = (int)(strlen(p.type) + strlen(p.name));
+		if (i > 0 || step) {
+			const bool wrap = column + len + 3 > WIDTH;
 			text_puts(t, wrap ? ",\n\t" : ", ");
 			column = wrap ? TAB : column + 2;
 		}
-		text_write(t, p, (size_t)len);
+		text_add(t, "%s%s", p.type, p.name);
 		column += len;
-		p += len + (comma ? 2 : 0);
 	}
-	text_puts(t, ")\n");
+	text_puts(t, step || kernel_parameter(k, 0, &p) ? ")\n" : "void)\n");
 }
 
 void print_helpers(const struct kernels *ks, struct text *t)

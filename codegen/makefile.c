@@ -1,19 +1,10 @@
 /* The Makefile beside step.c. */
 #include "codegen/parts.h"
 
-static bool is_shared(const char *text)
-{
-	return text_mentions(text, "PARALLEL_FOR") || text_mentions(text, "PARALLEL_EACH") ||
-	       text_mentions(text, "PARALLEL_TURNS");
-}
-
-static bool mentions_threads(const struct kernels *ks)
+static bool uses_threads(const struct kernels *ks)
 {
 	for (int i = 0; i < ks->n; i++)
-		if (is_shared(ks->kernel[i].body))
-			return true;
-	for (const struct helper *h = ks->helpers.first; h; h = h->next)
-		if (is_shared(h->text))
+		if (ks->kernel[i].threads)
 			return true;
 	return false;
 }
@@ -58,7 +49,7 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 	text_puts(t, gpu ? " -DSTINT_WITH_GPU\n" : library ? " -DSTINT_WITH_LIB\n" : "\n");
 	text_add(t, "LIBS =%s -lm\n", gpu ? " -ldl" : library ? " -ldnnl" : "");
 	/* the library's primitives are made for a number of threads, set through OpenMP */
-	if (!gpu && (library || mentions_threads(ks)))
+	if (!gpu && (library || uses_threads(ks)))
 		text_puts(t, "\n# Threads, where the compiler has OpenMP.\n"
 			     "OPENMP := $(shell echo 'int main(void) { return 0; }' | \\\n"
 			     "\t$(CC) -fopenmp -x c -o /dev/null - 2>/dev/null && echo "

@@ -30,58 +30,78 @@ struct emit_helpers {
 	struct sources sources;
 };
 
-/* A number in a kernel's text that kernels of one form may differ in (sizes.c). */
+/* A number in a body that kernels of one form may differ in (sizes.c). */
 struct number {
 	size_t at, len;
 	char kind;     /* 'i' whole, 'f' float, 'd' double */
-	bool comment;  /* only people read it */
 	int parameter; /* from 1; 0: stays */
 };
 
-/* --- call.c: of one node, while its hook runs --- */
+/* What the text of one node has used, told by whoever writes it. */
 enum { CALL_STRUCTS = 8 };
-struct call_uses {
+struct body_uses {
 	int nstruct; /* that calls have declared, by name */
 	const char *name[CALL_STRUCTS];
-	bool calls;   /* its text is calls */
+	bool told;    /* all of the following is; else it is looked for in the text */
 	bool checked; /* the node is OP_CHECKED: its text returns a status */
+	bool threads; /* it shares turns among threads */
 	bool *x, *y;  /* by position */
 	bool ws;
 	int nnumber, cap;
 	struct number *number;
 };
+void use_input(struct emit *e, int k);
+void use_output(struct emit *e, int k);
+void use_scratch(struct emit *e);
+/* Print a number that kernels of one form may differ in. */
+void emit_size(struct emit *e, int64_t v);
+void emit_number(struct emit *e, double v); /* of type real */
+/* The output whose bytes input k has in this run; -1: none. */
+int emit_place_of(const struct emit *e, int k);
+/* "x3", or "y0" where input 3 has the bytes of output 0 in this run; and use it. */
+void emit_input(struct emit *e, int k);
 
 struct kernel_arg {
-	char kind;
+	char kind; /* 'y' or 'x' with the output's or input's position; 'w', scratch */
 	int k;
+	const char *type; /* of an element */
 };
 
 struct kernel {
-	const char *name;   /* "k001_softmax"; of the function that does it */
-	const char *params; /* "real *restrict y0, const real *restrict x0"; with the body, what */
-	const char *body;   /* makes two kernels equal */
-	const char *about;  /* the comment above it */
+	const char *name;  /* "k001_softmax"; of the function that does it */
+	const char *body;  /* with the arguments and `checked`, what makes two kernels equal */
+	const char *about; /* the comment above it */
 	const struct op_def *op;
 	bool checked;  /* returns a status, takes `bad` */
 	bool library;  /* returns the library's code, takes `s` */
 	bool launched; /* a GPU's: returns the launch's code, takes `s` */
-	/* Of a text that is calls: the numbers that it may differ in; else they are looked for. */
-	bool calls;
+	bool threads;  /* shares turns among threads */
 	int nnumber;
 	const struct number *number;
-	/* Its launches; the body has their texts with STAGE_END between. */
-	int nstage;
+	int nstage; /* its launches */
 	struct launch_shape stage[STAGES_MAX];
-	/* The parameters in order: 'y' or 'x' with the output's or input's position, 'w'. */
-	int narg;
+	int narg; /* the parameters, in order */
 	struct kernel_arg *arg;
 	/* --- sizes.c --- */
 	int function; /* the kernel whose function does this one too, given its numbers; its own */
 	int nsize;
 	const char **size; /* the numbers, as text: arguments behind the others */
 	int members;       /* kernels that share this one's function; 0: it is not shared */
-	const char *shared_params, *shared_body; /* its text then */
+	const char
+		*size_kind; /* "iif": of each, as in struct number; they are called n1, n2, ... */
+	const char *shared_body; /* its text then, and where its stages end */
+	size_t shared_end[STAGES_MAX];
 };
+
+/* A parameter of a kernel's function, number 0, 1, ...; false: there are no more. */
+struct parameter {
+	char type[40]; /* "const real *restrict " */
+	char name[16];
+	bool pointer; /* to an operand's elements */
+};
+bool kernel_parameter(const struct kernel *k, int i, struct parameter *p);
+/* The text of a stage: where it begins, and *len. */
+const char *kernel_stage(const struct kernel *k, int stage, size_t *len);
 
 struct kernels {
 	struct arena *arena;
@@ -117,7 +137,6 @@ void kernel_print_title(const struct kernels *ks, int index, struct text *t);
 bool kernel_fails(const struct kernel *k);
 /* "KERNEL int name(a, b, c)" with lines broken at commas. */
 void print_signature(const struct kernel *k, struct text *t);
-bool kernels_mention(const struct kernels *ks, const char *word);
 void print_prelude(const struct kernels *ks, const struct codegen_input *in, struct text *t);
 /* What all kernels are written with. False when out of memory. */
 bool kernels_begin(struct kernels *ks);
@@ -127,9 +146,7 @@ void print_helpers(const struct kernels *ks, struct text *t);
 void print_kernels(const struct kernels *ks, struct text *t);
 
 /* --- cuda.c --- */
-
-/* Between the texts of stages. White space in C. */
-#define STAGE_END "\f"
+int numbers_of(const char *body, struct number *out);
 /* Completes the stage that e is writing: barriers where its text reads what threads have made
  * together, and the shape of its launch; where threads have scratch of their own, it has as many
  * threads as the target. */

@@ -76,6 +76,18 @@ static void index_name(const struct nest *nest, int d, char name[static 16])
 		snprintf(name, 16, "i%d", d);
 }
 
+/* Small numbers stay in the text, for the compiler to see: strides up to here, and innermost loops
+ * below this. */
+enum { SMALL = 16, SHORT_LOOP = 256 };
+
+static void emit_stride(struct emit *e, int64_t stride)
+{
+	if (stride > SMALL)
+		emit_size(e, stride);
+	else
+		emit(e, "%" PRId64, stride);
+}
+
 static void emit_index(struct emit *e, const struct nest *nest, const int64_t *stride)
 {
 	const char *plus = "";
@@ -85,8 +97,10 @@ static void emit_index(struct emit *e, const struct nest *nest, const int64_t *s
 			continue;
 		index_name(nest, d, name);
 		emit(e, "%s%s", plus, name);
-		if (stride[d] != 1)
-			emit(e, " * %" PRId64, stride[d]);
+		if (stride[d] != 1) {
+			emit(e, " * ");
+			emit_stride(e, stride[d]);
+		}
 		plus = " + ";
 	}
 	if (!*plus)
@@ -183,7 +197,6 @@ static void emit_expr(struct emit *e, const struct stages *x, int q)
 
 static void emit_options(struct emit *e, const struct stages *x)
 {
-	char buf[40];
 	for (int q = 0; q < x->nstage; q++) {
 		const struct node *n = x->stage[q].node;
 		for (const struct op_option *o = n->op->option; x->live[q] && o && o->name; o++) {
@@ -192,7 +205,9 @@ static void emit_options(struct emit *e, const struct stages *x)
 			emit(e, "\tconst real %s", o->name);
 			if (!x->alone)
 				emit(e, "_%d", q);
-			emit(e, " = %s;\n", emit_real(e, node_option(n, o->name), buf));
+			emit(e, " = ");
+			emit_number(e, node_option(n, o->name));
+			emit(e, ";\n");
 		}
 	}
 }
@@ -222,7 +237,8 @@ static void emit_inputs(struct emit *e, const struct stages *x, const struct nes
 		if (where == EACH_ELEMENT) {
 			emit(e, "p%d.of[k", i);
 		} else {
-			emit(e, "x%d[", i);
+			emit_input(e, i);
+			emit(e, "[");
 			emit_index(e, nest, nest->in[i]);
 		}
 		emit(e, narrow ? "]);\n" : "];\n");
@@ -297,11 +313,6 @@ static int64_t pack_of(const struct emit *e, const struct stages *x, const struc
 	return n;
 }
 
-void emit_packs(struct emit *e)
-{
-	emit_source(e, "elements.cuh", 0, NULL);
-}
-
 /* A turn's body over a pack: all loads, the elements, the store. */
 static void emit_pack_turn(
 	struct emit *e, const struct stages *x, const struct nest *nest, int tabs)
@@ -310,8 +321,10 @@ static void emit_pack_turn(
 	for (int i = 0; i < x->n->nin; i++) {
 		if (!x->used[i] || reading_of(nest, i) != EACH_ELEMENT)
 			continue;
-		emit(e, "%.*sconst auto p%d = *(const pack<%s, %d> *)&x%d[", tabs, TABS, i,
-			emit_type(x->n->in[i]), n, i);
+		emit(e, "%.*sconst auto p%d = *(const pack<%s, %d> *)&", tabs, TABS, i,
+			emit_type(x->n->in[i]), n);
+		emit_input(e, i);
+		emit(e, "[");
 		emit_index(e, nest, nest->in[i]);
 		emit(e, "];\n");
 	}
@@ -338,29 +351,106 @@ static int parallel_levels(const struct emit *e, const struct nest *nest)
 	return outer >= 4 * (int64_t)e->g->target->threads ? nest->rank - 1 : 0;
 }
 
-/* The heads of the loops over the output: " {" is the caller's. */
-static void emit_heads(struct emit *e, const struct nest *nest, double work)
+static int64_t turns_of(const struct nest *nest, int d)
 {
-	struct emit_loop loop[RANK_MAX];
-	char name[RANK_MAX][16];
+	return nest->dim[d] / (d + 1 == nest->rank ? nest->pack : 1);
+}
+
+/* "for (int64_t i0 = 0; i0 < 12; i0++)" */
+static void emit_head(struct emit *e, const struct nest *nest, int d)
+{
+	char i[16];
+	index_name(nest, d, i);
+	emit(e, "%.*sfor (int64_t %s = 0; %s < ", d + 1, TABS, i, i);
+	if (d + 1 < nest->rank || nest->dim[d] >= SHORT_LOOP)
+		emit_size(e, nest->dim[d]);
+	else
+		emit(e, "%" PRId64, nest->dim[d]);
+	emit(e, "; %s++)", i);
+}
+
+/* OpenMP's words are macros of kernels/turns.h: PARALLEL_ where threads share the loop, EACH where
+ * no turn reads what another writes and it is to be vectorised. */
+static void emit_heads_c(struct emit *e, const struct nest *nest, double work)
+{
 	const int last = nest->rank - 1, levels = parallel_levels(e, nest);
-	for (int d = 0; d <= last; d++) {
-		index_name(nest, d, name[d]);
-		loop[d] = (struct emit_loop){name[d], nest->dim[d], d == last ? nest->pack : 1};
+	const bool shared = emit_is_shared(e, work);
+	e->uses->threads |= shared;
+	if (levels > 0 && shared)
+		emit(e, "\tPARALLEL_FOR(%d)\n", levels);
+	for (int d = 0; d < last; d++) {
+		emit_head(e, nest, d);
+		emit(e, "\n");
 	}
-	if (e->g->target->cuda) {
-		emit_loops(e, work, nest->rank, loop);
+	if (shared)
+		emit(e, "%.*s%s\n", last + 1, TABS, levels > 0 ? "EACH" : "PARALLEL_EACH");
+	emit_head(e, nest, last);
+}
+
+/* Where the index of axis d is at turn number `turn` of `turns`: "turn / 12 % 8 * 4". Where 32 bits
+ * hold what they come to, a division of them is several times as fast. */
+static void emit_turn(struct emit *e, const struct nest *nest, int d, int64_t turns, int64_t inner)
+{
+	const bool fits = turns <= INT32_MAX && nest->dim[d] <= INT32_MAX;
+	emit(e, fits && (inner > 1 || d > 0) ? "(uint32_t)turn" : "turn");
+	if (inner > 1)
+		emit(e, " / %" PRId64, inner);
+	if (d > 0)
+		emit(e, " %% %" PRId64, turns_of(nest, d));
+	if (d + 1 == nest->rank && nest->pack > 1)
+		emit(e, " * %" PRId64, nest->pack);
+}
+
+static void emit_turns_end(struct emit *e, int64_t turns)
+{
+	if (turns >= SHORT_LOOP)
+		emit_size(e, turns);
+	else
+		emit(e, "%" PRId64, turns);
+}
+
+/* "for (int64_t turn = THREAD, i0; turn < 96 && (i0 = (uint32_t)turn / 12, true); turn +=
+ * THREADS)", and "ONCE(i1, (uint32_t)turn % 12)" inside: all threads share the turns of all loops.
+ */
+static void emit_heads_cuda(struct emit *e, const struct nest *nest)
+{
+	int64_t turns = 1;
+	char i[16];
+	for (int d = 0; d < nest->rank; d++)
+		turns *= turns_of(nest, d);
+	e->stage[0] = cuda_shape_of_turns(turns, false, 0);
+	index_name(nest, 0, i);
+	if (nest->rank == 1 && nest->pack == 1) {
+		emit(e, "\tfor (int64_t %s = THREAD; %s < ", i, i);
+		emit_turns_end(e, turns);
+		emit(e, "; %s += THREADS)", i);
 		return;
 	}
-	emit_loops(e, levels > 0 ? work : 0, last, loop);
-	if (last > 0)
-		emit(e, "\n");
-	emit_loop_each(e, work, levels > 0, &loop[last]);
+	int64_t inner = turns / turns_of(nest, 0);
+	emit(e, "\tfor (int64_t turn = THREAD, %s; turn < ", i);
+	emit_turns_end(e, turns);
+	emit(e, " && (%s = ", i);
+	emit_turn(e, nest, 0, turns, inner);
+	emit(e, ", true); turn += THREADS)");
+	for (int d = 1; d < nest->rank; d++) {
+		index_name(nest, d, i);
+		inner /= turns_of(nest, d);
+		emit(e, "\n%.*sONCE(%s, ", d + 1, TABS, i);
+		emit_turn(e, nest, d, turns, inner);
+		emit(e, ")");
+	}
 }
 
 static void emit_nest(struct emit *e, const struct stages *x)
 {
 	struct nest nest = coalesce(x->n);
+	if (e->g->target->cuda)
+		e->stage[e->nstage++] = (struct launch_shape){.blocks = 1, .threads = 1};
+	use_output(e, 0);
+	if (x->n->out[0]->numel == 0) {
+		emit(e, "\t/* no elements */\n");
+		return;
+	}
 	nest.pack = pack_of(e, x, &nest);
 	double work = 0;
 	for (int q = 0; q < x->nstage; q++)
@@ -368,10 +458,13 @@ static void emit_nest(struct emit *e, const struct stages *x)
 	work *= (double)x->n->out[0]->numel;
 	emit_options(e, x);
 	if (nest.pack > 1)
-		emit_packs(e);
+		emit_source(e, "elements.cuh", 0, NULL);
 	emit_inputs(e, x, &nest, ALWAYS_SAME, 1);
 	if (nest.rank > 0) {
-		emit_heads(e, &nest, work);
+		if (e->g->target->cuda)
+			emit_heads_cuda(e, &nest);
+		else
+			emit_heads_c(e, &nest, work);
 		emit(e, " {\n");
 	}
 	emit_inputs(e, x, &nest, EACH_TURN, nest.rank + 1);

@@ -3,28 +3,13 @@
 
 #include "codegen/parts.h"
 
-bool kernels_mention(const struct kernels *ks, const char *word)
-{
-	for (const struct helper *h = ks->helpers.first; h; h = h->next)
-		if (text_mentions(h->text, word))
-			return true;
-	for (int i = 0; i < ks->n; i++)
-		if (text_mentions(ks->kernel[i].body, word) ||
-			text_mentions(ks->kernel[i].params, word))
-			return true;
-	return false;
-}
-
 static void print_includes(const struct kernels *ks, struct text *t)
 {
 	text_puts(t, "\n#include \"stint_step.h\"\n\n#include <float.h>\n#include "
 		     "<math.h>\n#include <stdio.h>\n");
 	if (ks->products)
 		text_puts(t, "#include <stdlib.h>\n");
-	if (kernels_mention(ks, "memcpy") || kernels_mention(ks, "memset") ||
-		kernels_mention(ks, "memmove") || ks->nlib)
-		text_puts(t, "#include <string.h>\n");
-	text_puts(t, "\n");
+	text_puts(t, "#include <string.h>\n\n");
 	if (ks->nlib)
 		text_puts(t, "#include \"stint_lib.h\"\n");
 	text_puts(t, "#include \"stint_rt.h\"\n");

@@ -196,7 +196,7 @@ static void step_over(struct walk *w)
 }
 
 /* The numbers that could be parameters; counts only where `out` is NULL. */
-static int numbers_of(const char *body, struct number *out)
+int numbers_of(const char *body, struct number *out)
 {
 	struct walk w = {.s = body};
 	int n = 0;
@@ -212,10 +212,10 @@ static int numbers_of(const char *body, struct number *out)
 		} else if (!said && (*p == '"' || *p == '\'')) {
 			w.at = skip_quoted(body, w.at);
 		} else if (isdigit((unsigned char)*p)) {
-			struct number x = {.at = w.at, .comment = said};
+			struct number x = {.at = w.at};
 			x.len = number_at(body, w.at, &x.kind);
-			const bool keep = x.kind == 0 || (said ? x.kind != 'i' : w.hold != 0) ||
-					  (!said && x.kind == 'i' && stays(&w, x.at, x.len));
+			const bool keep = said || x.kind == 0 || w.hold != 0 ||
+					  (x.kind == 'i' && stays(&w, x.at, x.len));
 			if (!keep && out)
 				out[n] = x;
 			n += !keep;
@@ -242,7 +242,7 @@ static int numbers_of(const char *body, struct number *out)
 struct form {
 	int kernel, n;
 	struct number *number;
-	char *text; /* parameters and body */
+	char *text; /* arguments and body */
 };
 
 static bool make_form(struct arena *a, const struct kernel *k, int index, struct form *f)
@@ -250,15 +250,16 @@ static bool make_form(struct arena *a, const struct kernel *k, int index, struct
 	struct text t = {0};
 	size_t at = 0;
 	f->kernel = index;
-	f->n = k->calls ? k->nnumber : numbers_of(k->body, NULL);
+	f->n = k->nnumber;
 	f->number = ARENA_ARRAY(a, struct number, f->n);
 	if (!f->number)
 		return false;
-	if (!k->calls)
-		numbers_of(k->body, f->number);
-	else if (f->n)
+	if (f->n)
 		memcpy(f->number, k->number, (size_t)f->n * sizeof *f->number);
-	text_add(&t, "%d%d(%s)", k->checked, k->library, k->params);
+	text_add(&t, "%d%d", k->checked, k->library);
+	for (int i = 0; i < k->narg; i++)
+		text_add(&t, " %s %c%d", k->arg[i].type, k->arg[i].kind, k->arg[i].k);
+	text_puts(&t, "\n");
 	for (int i = 0; i < f->n; i++) {
 		const struct number *x = &f->number[i];
 		text_write(&t, k->body + at, x->at - at);
@@ -316,87 +317,51 @@ static bool go_together(const struct group *g, int i, int j)
 	return true;
 }
 
-/* The parameter that stands for number i: an earlier one's, or a new one; what only a comment says
- * gets none of its own (-1). */
-static int parameter_for(struct group *g, int i, bool comments)
+/* The parameter that stands for number i: an earlier one's, or a new one; 0: all have it alike. */
+static int parameter_for(struct group *g, int i)
 {
-	struct number *x = g->form->number;
+	const struct number *x = g->form->number;
 	if (!varies(g, i))
 		return 0;
-	for (int j = 0; j < g->form->n; j++)
-		if (j != i && !x[j].comment && x[j].parameter > 0 && go_together(g, i, j))
+	for (int j = 0; j < i; j++)
+		if (x[j].parameter > 0 && go_together(g, i, j))
 			return x[j].parameter;
-	return comments ? -1 : ++g->parameters;
+	return ++g->parameters;
 }
 
-static void choose_parameters(struct group *g)
+static bool list_kinds(struct arena *a, const struct group *g, struct kernel *k)
 {
-	for (int pass = 0; pass < 2; pass++)
-		for (int i = 0; i < g->form->n; i++)
-			if (g->form->number[i].comment == (pass == 1))
-				g->form->number[i].parameter = parameter_for(g, i, pass == 1);
+	char kind[SIZES_MAX + 1] = {0};
+	for (int i = 0; i < g->form->n; i++)
+		if (g->form->number[i].parameter > 0)
+			kind[g->form->number[i].parameter - 1] = g->form->number[i].kind;
+	k->size_kind = arena_strdup(a, kind);
+	return k->size_kind != NULL;
 }
 
-/* A letter that makes names which the body does not have. */
-static char free_letter(const char *body, int parameters)
-{
-	static const char letters[] = "nmuv";
-	for (const char *c = letters; *c; c++) {
-		bool taken = false;
-		for (int p = 1; p <= parameters && !taken; p++) {
-			char name[16];
-			snprintf(name, sizeof name, "%c%d", *c, p);
-			taken = text_mentions(body, name);
-		}
-		if (!taken)
-			return *c;
-	}
-	return 0;
-}
-
-static void write_parameters(
-	const struct group *g, const struct kernel *k, char letter, struct text *t)
+/* The body with names for numbers. */
+static bool write_function(struct arena *a, const struct group *g, struct kernel *k)
 {
 	const struct form *f = g->form;
-	text_puts(t, strcmp(k->params, "void") != 0 ? k->params : "");
-	for (int p = 1; p <= g->parameters; p++) {
-		int i = 0;
-		while (f->number[i].parameter != p || f->number[i].comment)
-			i++;
-		const char kind = f->number[i].kind;
-		text_add(t, "%s%s %c%d", t->len ? ", " : "",
-			kind == 'i'   ? "int64_t"
-			: kind == 'f' ? "float"
-				      : "double",
-			letter, p);
-	}
-}
-
-/* The body with names for numbers, and the parameters for them. */
-static bool write_function(struct arena *a, const struct group *g, struct kernel *k, char letter)
-{
-	const struct form *f = g->form;
-	struct text body = {0}, params = {0};
+	struct text body = {0};
 	size_t at = 0;
+	int stage = 0;
 	for (int i = 0; i < f->n; i++) {
 		const struct number *x = &f->number[i];
 		if (x->parameter == 0)
 			continue;
+		for (; stage < k->nstage && k->stage[stage].end <= x->at; stage++)
+			k->shared_end[stage] = body.len + k->stage[stage].end - at;
 		text_write(&body, k->body + at, x->at - at);
+		text_add(&body, "n%d", x->parameter);
 		at = x->at + x->len;
-		if (x->parameter < 0)
-			text_puts(&body, "..");
-		else
-			text_add(&body, "%c%d", letter, x->parameter);
 	}
+	for (; stage < k->nstage; stage++)
+		k->shared_end[stage] = body.len + k->stage[stage].end - at;
 	text_puts(&body, k->body + at);
-	write_parameters(g, k, letter, &params);
-	const bool failed = body.failed || params.failed;
-	k->shared_body = failed ? NULL : arena_strdup(a, body.s);
-	k->shared_params = failed ? NULL : arena_strdup(a, params.s);
+	k->shared_body = body.failed ? NULL : arena_strdup(a, body.s);
 	text_free(&body);
-	text_free(&params);
-	return k->shared_body && k->shared_params;
+	return k->shared_body && list_kinds(a, g, k);
 }
 
 /* What member m passes. */
@@ -420,9 +385,9 @@ static bool write_sizes(struct arena *a, const struct group *g, int m, struct ke
 static bool share(struct kernels *ks, struct group *g)
 {
 	struct kernel *first = &ks->kernel[g->form->kernel];
-	choose_parameters(g);
-	const char letter = free_letter(first->body, g->parameters);
-	if (g->parameters > SIZES_MAX || !letter)
+	for (int i = 0; i < g->form->n; i++)
+		g->form->number[i].parameter = parameter_for(g, i);
+	if (g->parameters > SIZES_MAX)
 		return true;
 	first->members = g->n;
 	for (int m = 0; m < g->n; m++) {
@@ -430,7 +395,7 @@ static bool share(struct kernels *ks, struct group *g)
 		if (!write_sizes(ks->arena, g, m, &ks->kernel[g->form[m].kernel]))
 			return false;
 	}
-	return write_function(ks->arena, g, first, letter);
+	return write_function(ks->arena, g, first);
 }
 
 enum status kernels_share(struct kernels *ks)

@@ -22,11 +22,6 @@ static const struct kernel *function_of(const struct kernels *ks, const struct c
 	return &ks->kernel[ks->kernel[c->kernel].function];
 }
 
-static const char *params_of(const struct kernel *k)
-{
-	return k->members ? k->shared_params : k->params;
-}
-
 /* --- Which --- */
 
 static int buffer_of(const struct call *c, struct kernel_arg a)
@@ -171,41 +166,29 @@ enum status kernels_group(struct kernels *ks, const struct schedule *s)
 	return close_group(ks, s, &g, &nargs);
 }
 
-/* A body whose threads are counted by whoever calls it; a function of its own, because NVRTC would
- * take several times as long for a text with copies of it. */
+/* A body whose threads are counted by whoever calls it: THREAD is its parameter there. A function
+ * of its own, because NVRTC would take several times as long for a text with copies of it. */
 static void print_part(const struct kernel *k, struct text *t)
 {
-	static const char word[] = "THREAD";
-	const size_t len = sizeof word - 1;
-	text_add(t, "\nstatic __noinline__ void %s_part(int64_t thread, %s)\n{\n", k->name,
-		params_of(k));
-	for (const char *p = k->members ? k->shared_body : k->body; *p;) {
-		const char *at = strstr(p, word);
-		text_write(t, p, at ? (size_t)(at - p) : strlen(p));
-		if (!at)
-			break;
-		text_puts(t, at[len] == 'S' ? "THREADS" : "thread");
-		p = at + len + (at[len] == 'S');
-	}
-	text_puts(t, "}\n");
+	struct parameter p;
+	size_t len;
+	const char *body = kernel_stage(k, 0, &len);
+	text_add(t, "\nstatic __noinline__ void %s_part(int64_t thread", k->name);
+	for (int i = 0; kernel_parameter(k, i, &p); i++)
+		text_add(t, ", %s%s", p.type, p.name);
+	text_add(t, ")\n{\n%.*s}\n", (int)len, body);
 }
 
-/* The parameters that are pointers, or their names, behind `comma`; `member` tells them apart. */
-static void print_pointers(const struct kernel *k, int member, bool names, struct text *t)
+/* The parameters that are pointers, or their names; `member` tells them apart. */
+static void print_pointers(
+	const struct kernel *k, int member, bool names, const char *comma, struct text *t)
 {
-	for (const char *p = params_of(k); *p;) {
-		const size_t len = strcspn(p, ",");
-		const char *star = memchr(p, '*', len);
-		size_t from = len;
-		while (names && from > 0 && p[from - 1] != ' ' && p[from - 1] != '*')
-			from--;
-		if (star && (names || member > 0 || p != params_of(k)))
-			text_puts(t, ", ");
-		if (star) {
-			text_write(t, p + (names ? from : 0), len - (names ? from : 0));
-			text_add(t, "_%d", member);
-		}
-		p += len + (p[len] ? 2 : 0);
+	struct parameter p;
+	for (int i = 0; kernel_parameter(k, i, &p); i++) {
+		if (!p.pointer)
+			continue;
+		text_add(t, "%s%s%s_%d", comma, names ? "" : p.type, p.name, member);
+		comma = ", ";
 	}
 }
 
@@ -218,13 +201,14 @@ static void print_group_kernel(
 	text_add(t, "%d blocks of %d threads */\n", g->blocks, threads);
 	text_add(t, "extern \"C\" __global__ void __launch_bounds__(%d) %s(", threads, g->name);
 	for (int i = 0; i < g->n; i++)
-		print_pointers(&ks->kernel[ks->kernel[g->kernel[i]].function], i, false, t);
+		print_pointers(
+			&ks->kernel[ks->kernel[g->kernel[i]].function], i, false, i ? ", " : "", t);
 	text_puts(t, ")\n{\n");
 	for (int i = 0; i < g->n; i++) {
 		const struct kernel *k = &ks->kernel[g->kernel[i]];
 		text_add(t, "\tif (BEHIND(%d) < %" PRId64 ")\n\t\t%s_part(BEHIND(%d)", from,
 			k->stage[0].spread, k->name, from);
-		print_pointers(&ks->kernel[k->function], i, true, t);
+		print_pointers(&ks->kernel[k->function], i, true, ", ", t);
 		for (int j = 0; j < k->nsize; j++)
 			text_add(t, ", %s", k->size[j]);
 		text_puts(t, ");\n");
@@ -243,16 +227,17 @@ void print_group_kernels(const struct kernels *ks, struct text *t)
 			     "\t((blockIdx.x + gridDim.x - (from)) % gridDim.x * "
 			     "(int64_t)blockDim.x + threadIdx.x)\n");
 	t->failed |= !printed;
-	for (int i = 0; i < ks->nupdate_text && printed; i++) {
-		const struct update_text *g = &ks->update_text[i];
-		for (int m = 0; m < g->n; m++) {
-			const int f = ks->kernel[g->kernel[m]].function;
+	if (ks->nupdate_text && printed)
+		text_puts(t, "\n#undef THREAD\n#define THREAD thread\n");
+	for (int i = 0; i < ks->nupdate_text && printed; i++)
+		for (int m = 0; m < ks->update_text[i].n; m++) {
+			const int f = ks->kernel[ks->update_text[i].kernel[m]].function;
 			if (!printed[f])
 				print_part(&ks->kernel[f], t);
 			printed[f] = true;
 		}
-		print_group_kernel(ks, g, t);
-	}
+	for (int i = 0; i < ks->nupdate_text; i++)
+		print_group_kernel(ks, &ks->update_text[i], t);
 	free(printed);
 }
 

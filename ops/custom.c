@@ -165,16 +165,6 @@ static enum status custom_gradient(struct graph *g, const struct node *n, struct
 
 /* --- Kernels --- */
 
-static bool mentions_scratch(const char *s)
-{
-	for (const char *p = s; (p = strstr(p, "ws")); p++) {
-		bool before = p > s && (isalnum((unsigned char)p[-1]) || p[-1] == '_');
-		if (!before && !isalnum((unsigned char)p[2]) && p[2] != '_')
-			return true;
-	}
-	return false;
-}
-
 static enum status custom_emit(struct emit *e, const struct node *n)
 {
 	const struct custom *c = (const struct custom *)n->op;
@@ -190,10 +180,13 @@ static enum status custom_emit(struct emit *e, const struct node *n)
 		return diag_nomem(e->g->diag);
 	if (e->out.len == before)
 		return hook_fail(&h, "`body` prints nothing");
-	if (e->out.s[e->out.len - 1] != '\n')
-		text_puts(&e->out, "\n");
-	if (p->scratch == 0 && mentions_scratch(e->out.s + before))
+	if (p->scratch == 0 && text_mentions(e->out.s + before, "ws"))
 		return hook_fail(&h, "`body` uses ws, but `shape` asks for no scratch");
+	const char *body = arena_strdup(e->g->arena, e->out.s + before);
+	if (!body)
+		return diag_nomem(e->g->diag);
+	e->out.len = before;
+	emit_given(e, n, body);
 	return ST_OK;
 }
 

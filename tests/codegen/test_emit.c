@@ -1,4 +1,4 @@
-/* What operators' hooks write with: literals, indices, pointwise loops. */
+/* What operators' hooks write with: literals, pointwise loops. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,9 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/emit.h"
+#include "codegen/parts.h"
 
 static const struct target two_threads = {.portable = true, .threads = 2};
+
+/* Nothing runs in place. */
+#define NOWHERE                                                                                    \
+	{                                                                                          \
+		-1, -1, -1, -1                                                                     \
+	}
 
 static struct tensor shape(enum dtype type, int rank, const int64_t *dim)
 {
@@ -54,22 +60,6 @@ static void literals_read_back(void **state)
 	assert_string_equal(emit_real(&e, (double)NAN, buf), "NAN");
 }
 
-static void broadcast_indices(void **state)
-{
-	(void)state;
-	struct graph g = {.real = DT_F32};
-	struct emit e = {.g = &g};
-	const struct tensor out = SHAPE(DT_F32, 2, 3, 4), row = SHAPE(DT_F32, 4),
-			    column = SHAPE(DT_F32, 3, 1), one = SHAPE(DT_F32, 1, 1);
-	const struct tensor *const x[] = {&out, &row, &column, &one};
-	for (int i = 0; i < 4; i++) {
-		emit_broadcast_index(&e, x[i], &out);
-		emit(&e, ";");
-	}
-	assert_string_equal(e.out.s, "i0*12+i1*4+i2;i2;i1;0;");
-	text_free(&e.out);
-}
-
 static const struct op_option slope[] = {
 	{.name = "alpha", .value = 0.25}, {.name = "unused", .value = 1}, {.name = NULL}};
 static const struct op_def add = {.name = "add", .traits = OP_POINTWISE, .expr = "a + b"};
@@ -79,14 +69,17 @@ static const struct op_def leaky = {
 static void check_pointwise(const struct op_def *op, struct tensor a, struct tensor b,
 	struct tensor y, const char *expected)
 {
-	struct graph g = {.real = DT_F32, .target = &two_threads};
-	struct emit e = {.g = &g};
+	struct graph g = {.real = DT_F32, .target = &two_threads, .arena = arena_new()};
+	bool used[3] = {false};
+	struct body_uses uses = {.x = used, .y = used + 2};
+	struct emit e = {.g = &g, .in_place = NOWHERE, .uses = &uses};
 	struct tensor *in[] = {&a, &b}, *out[] = {&y};
 	const struct node n = {
 		.op = op, .nin = op == &add ? 2 : 1, .nout = 1, .in = in, .out = out};
 	assert_int_equal(emit_pointwise(&e, &n), ST_OK);
 	assert_string_equal(e.out.s, expected);
 	text_free(&e.out);
+	arena_free(g.arena);
 }
 
 static void equal_shapes_are_one_loop(void **state)
@@ -129,91 +122,67 @@ static void scalars_stay_outside(void **state)
 		"\t}\n");
 }
 
-static void loops_begin_where_the_last_statement_did(void **state)
+/* The numbers that other kernels may have in the place of this one's: "8 16384 1024". */
+static void check_told(struct tensor a, struct tensor b, struct tensor y, const char *expected)
 {
-	(void)state;
-	struct graph g = {.real = DT_F32, .target = &two_threads};
-	struct emit e = {.g = &g};
-	const struct emit_loop loop[] = {{"b", 8, 1}, {"i", 40, 16}};
-	emit(&e, "\treal *part = ws; /* [8][40] */\n");
-	emit_loops(&e, 1e6, 2, loop);
-	emit(&e, "\n\t\t\tpart[b * 40 + i] = 0;\n\t/* the rest */\n");
-	emit_loops(&e, 8, 1, loop);
-	emit(&e, " {\n");
-	const size_t body = e.out.len;
-	emit(&e, "\t\tif (b)\n\t\t\tcontinue;\n");
-	emit_deeper(&e, body, 2);
-	assert_string_equal(e.out.s, "\treal *part = ws; /* [8][40] */\n"
-				     "\tPARALLEL_FOR(2)\n"
-				     "\tfor (int64_t b = 0; b < 8; b++)\n"
-				     "\t\tfor (int64_t i = 0; i < 40; i += 16)\n"
-				     "\t\t\tpart[b * 40 + i] = 0;\n"
-				     "\t/* the rest */\n"
-				     "\tfor (int64_t b = 0; b < 8; b++) {\n"
-				     "\t\t\t\tif (b)\n"
-				     "\t\t\t\t\tcontinue;\n");
+	struct graph g = {.real = DT_F32, .target = &two_threads, .arena = arena_new()};
+	bool x[2] = {false}, out = false;
+	struct body_uses uses = {.x = x, .y = &out};
+	struct emit e = {.g = &g, .in_place = NOWHERE, .uses = &uses};
+	struct tensor *in[] = {&a, &b}, *outs[] = {&y};
+	const struct node n = {.op = &add, .nin = 2, .nout = 1, .in = in, .out = outs};
+	struct text t = {0};
+	assert_int_equal(emit_pointwise(&e, &n), ST_OK);
+	assert_true(uses.told && x[0] && x[1] && out && !uses.ws);
+	for (int i = 0; i < uses.nnumber; i++)
+		text_add(&t, "%s%.*s", i ? " " : "", (int)uses.number[i].len,
+			e.out.s + uses.number[i].at);
+	assert_string_equal(t.len ? t.s : "", expected);
+	text_free(&t);
 	text_free(&e.out);
+	arena_free(g.arena);
 }
 
-/* Each stage of a kernel is launched in its own way, and loops begin anew. */
-static void stages_are_launches(void **state)
+/* Strides up to 16 and short innermost loops stay, for the compiler to see. */
+static void numbers_are_told(void **state)
 {
 	(void)state;
-	static const struct target gpu = {.cuda = true, .threads = 1};
-	struct graph g = {.real = DT_F32, .target = &gpu};
-	struct emit e = {.g = &g};
-	const struct emit_loop loop = {"i", 1000, 1};
-	emit(&e, "\tfirst(y0, ws);\n");
-	emit_launch(&e, 5, 64);
-	emit_stage(&e);
-	emit_loops(&e, 1000, 1, &loop);
-	emit(&e, "\n\t\ty1[i] = x0[i];\n");
-	emit_stage(&e);
-	emit(&e, "\tlast(y1);\n");
-	assert_int_equal(e.nstage, 2);
-	assert_int_equal(e.stage[0].blocks, 5);
-	assert_int_equal(e.stage[0].threads, 64);
-	assert_int_equal(e.stage[1].blocks, 4);
-	assert_int_equal(e.stage[1].threads, 256);
-	assert_int_equal(e.tasks + e.nloop + e.turns, 0);
-	assert_string_equal(e.out.s, "\tfirst(y0, ws);\n\f"
-				     "\tfor (int64_t i = THREAD; i < 1000; i += THREADS)\n"
-				     "\t\ty1[i] = x0[i];\n\f"
-				     "\tlast(y1);\n");
-	text_free(&e.out);
+	const struct tensor x = SHAPE(DT_F32, 8, 5, 32, 32), bias = SHAPE(DT_F32, 5, 1, 1);
+	check_told(x, bias, x, "8 5 1024 5120 1024 5120 1024");
+	const struct tensor flat = SHAPE(DT_F32, 200), longer = SHAPE(DT_F32, 300);
+	check_told(flat, flat, flat, "");
+	check_told(longer, longer, longer, "300");
+	const struct tensor thin = SHAPE(DT_F32, 7, 9), row = SHAPE(DT_F32, 9);
+	check_told(thin, row, thin, "7");
 }
 
-/* Turns end with their stage; their number stands in the text. */
-static void stages_take_turns(void **state)
+/* An input whose bytes the output takes goes by the output's name, and is no parameter. */
+static void in_place_has_one_name(void **state)
 {
 	(void)state;
-	static const struct target gpu = {.cuda = true, .threads = 1};
-	struct graph g = {.real = DT_F32, .target = &gpu};
-	struct emit e = {.g = &g};
-	emit_launch(&e, 5, 64);
-	emit_repeat(&e, 128);
-	emit(&e, "\tstep(y0, turn);\n");
-	emit_stage(&e);
-	emit_launch(&e, 3, 32);
-	emit(&e, "\tlast(y0);\n");
-	emit_stage(&e);
-	assert_int_equal(e.stage[0].turns, 128);
-	assert_int_equal(e.stage[0].blocks, 5);
-	assert_int_equal(e.stage[1].turns, 0);
-	assert_int_equal(e.stage[1].blocks, 3);
-	assert_string_equal(e.out.s, "\tenum : int64_t { TURNS = 128 };\n"
-				     "\tstep(y0, turn);\n\f"
-				     "\tlast(y0);\n\f");
+	struct graph g = {.real = DT_F32, .target = &two_threads, .arena = arena_new()};
+	bool x[2] = {false}, out = false;
+	struct body_uses uses = {.x = x, .y = &out};
+	struct emit e = {.g = &g, .in_place = {1, -1, -1, -1}, .uses = &uses};
+	struct tensor a = SHAPE(DT_F32, 6), *in[] = {&a, &a}, *outs[] = {&a};
+	const struct node n = {.op = &add, .nin = 2, .nout = 1, .in = in, .out = outs};
+	assert_int_equal(emit_pointwise(&e, &n), ST_OK);
+	assert_true(x[0] && !x[1] && out);
+	assert_string_equal(e.out.s, "\tfor (int64_t i = 0; i < 6; i++) {\n"
+				     "\t\tconst real a = x0[i];\n"
+				     "\t\tconst real b = y0[i];\n"
+				     "\t\ty0[i] = a + b;\n"
+				     "\t}\n");
 	text_free(&e.out);
+	arena_free(g.arena);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(literals_read_back),
-		cmocka_unit_test(broadcast_indices), cmocka_unit_test(equal_shapes_are_one_loop),
+		cmocka_unit_test(equal_shapes_are_one_loop),
 		cmocka_unit_test(axes_merge_around_a_broadcast),
-		cmocka_unit_test(scalars_stay_outside),
-		cmocka_unit_test(loops_begin_where_the_last_statement_did),
-		cmocka_unit_test(stages_are_launches), cmocka_unit_test(stages_take_turns)};
+		cmocka_unit_test(scalars_stay_outside), cmocka_unit_test(numbers_are_told),
+		cmocka_unit_test(in_place_has_one_name)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
