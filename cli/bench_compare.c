@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/bench.h"
-#include "cli/safe.h"
+#include "cli/safe_put.h"
 
 enum { NAME_WIDTH = 50 };
 

@@ -5,7 +5,7 @@
 
 #include "cli/bench.h"
 #include "cli/report.h"
-#include "cli/safe.h"
+#include "cli/safe_put.h"
 
 enum status bench_device_memory(struct bench *b, struct diag *d)
 {

@@ -4,7 +4,7 @@
 
 #include "cli/bench.h"
 #include "cli/report.h"
-#include "cli/safe.h"
+#include "cli/safe_put.h"
 
 enum { NAME_WIDTH = 50 };
 

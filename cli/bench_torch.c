@@ -13,7 +13,7 @@
 
 #include "base/safe.h"
 #include "cli/bench.h"
-#include "cli/safe.h"
+#include "cli/safe_put.h"
 #include "cli/torch_files.h"
 
 extern char **environ;

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 
 #include "cli/cli.h"
-#include "cli/frontier.h"
+#include "cli/frontier_points.h"
 #include "cli/pipeline.h"
-#include "planner/json_text.h"
+#include "planner/problem/json_text.h"
 
 /* Ops that run again, and how often in all. */
 static void count_again(const struct problem *p, const struct plan *plan, int *ops, int *runs)

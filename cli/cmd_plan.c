@@ -1,7 +1,7 @@
 /* stint plan MODEL.onnx ... | --graph G.json [--budget SIZE] [-o PLAN.json] [--dump-graph G.json]
  */
 #include "cli/cli.h"
-#include "cli/compare.h"
+#include "cli/compare_plans.h"
 #include "cli/pipeline.h"
 #include "cli/report.h"
 

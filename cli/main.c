@@ -1,7 +1,7 @@
 /* stint: the command table, messages on stderr, exit codes. */
 #include "cli/cli.h"
 #include "cli/internal.h"
-#include "cli/safe.h"
+#include "cli/safe_put.h"
 
 #include <ctype.h>
 #include <signal.h>

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/args.h"
-#include "planner/transfer.h"
+#include "planner/problem/transfer.h"
 #include "runtime/stint_gpu.h"
 
 enum {

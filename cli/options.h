@@ -4,8 +4,8 @@
 
 #include "graph/pass.h"
 #include "import/import.h"
-#include "planner/insist.h"
 #include "planner/plan.h"
+#include "planner/problem/insist.h"
 
 enum command_kind { COMMAND_COMPILE, COMMAND_PLAN, COMMAND_SHOW, COMMAND_FRONTIER };
 

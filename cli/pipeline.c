@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/custom_ops.h"
-#include "planner/roofline.h"
-#include "planner/transfer.h"
+#include "planner/problem/roofline.h"
+#include "planner/problem/transfer.h"
 #include "runtime/stint_gpu.h"
 #include "runtime/stint_lib.h"
 

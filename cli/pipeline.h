@@ -4,7 +4,7 @@
 
 #include "cli/options.h"
 #include "codegen/step.h"
-#include "planner/costs.h"
+#include "planner/problem/costs.h"
 
 struct pipeline {
 	struct arena *arena;

@@ -1,6 +1,6 @@
 #include "cli/report.h"
 
-#include "cli/safe.h"
+#include "cli/safe_put.h"
 #include "graph/pass.h"
 
 #include <inttypes.h>

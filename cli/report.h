@@ -33,7 +33,8 @@ void report_needs(FILE *f, int64_t arena_bytes, bool gpu);
 enum status report_model(FILE *f, const struct graph *g);
 enum status report_model_json(FILE *f, const struct graph *g);
 
-/* A name from a model, shortened to `width` columns, unsafe bytes escaped (cli/safe.h). Into buf.
+/* A name from a model, shortened to `width` columns, unsafe bytes escaped (cli/safe_put.h). Into
+ * buf.
  */
 const char *name_for_people(const char *name, int width, char buf[static 128]);
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cli/frontier.h"
+#include "cli/frontier_points.h"
 #include "view/view.h"
 
 enum {

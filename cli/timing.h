@@ -3,8 +3,8 @@
 #define STINT_CLI_TIMING_H
 
 #include "cli/load.h"
-#include "planner/costs.h"
 #include "planner/plan.h"
+#include "planner/problem/costs.h"
 
 struct timing {
 	const struct loaded *l;

@@ -2,7 +2,7 @@
 #ifndef STINT_CODEGEN_EMBEDDED_H
 #define STINT_CODEGEN_EMBEDDED_H
 
-#include "base/embedded.h"
+#include "base/embedded_file.h"
 
 /* Ended by a NULL name. */
 const struct embedded_file *embedded_files(void);

@@ -6,7 +6,7 @@
 #include "codegen/sources.h"
 #include "codegen/step.h"
 
-/* --- names.c: text of the model's, made harmless --- */
+/* --- harmless.c: text of the model's, made harmless --- */
 
 /* As part of a block comment: nothing in it can end the comment, warn, or hide. At most ~100
  * characters are printed. */
@@ -215,7 +215,7 @@ int buffer_at(const struct schedule *s, int t, int step);
 int buffer_at_end(const struct schedule *s, const struct tensor *t);
 const char *phase_of(const struct schedule *s, int step);
 
-/* --- transfer.c: copies to the host and back --- */
+/* --- copies.c: copies to the host and back --- */
 
 /* Fills in s->copy, all else of s being there. */
 enum status copies_find(struct arena *a, struct schedule *s, struct diag *d);

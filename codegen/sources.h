@@ -3,7 +3,7 @@
 #define STINT_CODEGEN_SOURCES_H
 
 #include "base/base.h"
-#include "base/embedded.h"
+#include "base/embedded_file.h"
 
 /* All of them, by their names in kernels/; ended by a NULL name. */
 const struct embedded_file *kernel_files(void);

@@ -2,8 +2,8 @@
 #ifndef STINT_CODEGEN_STEP_H
 #define STINT_CODEGEN_STEP_H
 
+#include "bridge/from_graph.h"
 #include "codegen/sources.h"
-#include "planner/from_graph.h"
 #include "planner/plan.h"
 
 struct codegen_input {

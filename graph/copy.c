@@ -1,6 +1,6 @@
 /* Copying a graph, node by node, into a new one. */
+#include "graph/graph_parts.h"
 #include "graph/pass.h"
-#include "graph/private.h"
 
 static struct tensor *mapped(const struct graph_copy *c, const struct tensor *t)
 {

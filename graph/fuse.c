@@ -24,8 +24,8 @@
 #include <string.h>
 
 #include "graph/fuse.h"
+#include "graph/graph_parts.h"
 #include "graph/pass.h"
-#include "graph/private.h"
 
 enum { READERS_MAX = 4, SMALL = 16 };
 /* Operations an element that several readers may repeat. */

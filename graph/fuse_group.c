@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "graph/fuse.h"
-#include "graph/private.h"
+#include "graph/graph_parts.h"
 
 struct group {
 	const struct fuse *f;

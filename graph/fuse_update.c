@@ -9,8 +9,8 @@
  * one that takes it in, and the list is put in such an order. Where none is left, as where two
  * would each read what the other overwrites, the second keeps its gradient stored. */
 #include "graph/fuse.h"
+#include "graph/graph_parts.h"
 #include "graph/pass.h"
-#include "graph/private.h"
 
 /* Whether nothing but one input of one node reads t. */
 static bool read_once(const struct graph *g, const struct tensor *t)

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/graph_parts.h"
 #include "graph/op.h"
-#include "graph/private.h"
 
 struct graph *graph_new(struct arena *a, struct diag *d, const char *file,
 	const struct op_table *table, const struct target *target, enum dtype real)

@@ -5,8 +5,8 @@
  * it is reordered, once: by a node like any other, which the planner may run again. */
 #include <string.h>
 
+#include "graph/graph_parts.h"
 #include "graph/pass.h"
-#include "graph/private.h"
 
 struct layout {
 	struct graph_copy copy; /* map: the plain tensor; NULL while there is only a blocked one */

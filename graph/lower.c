@@ -3,8 +3,8 @@
  * copies. */
 #include <string.h>
 
+#include "graph/graph_parts.h"
 #include "graph/pass.h"
-#include "graph/private.h"
 
 /* Outputs keep the model's name whatever now computes them. */
 static void take_name(struct tensor *t, const struct tensor *old)

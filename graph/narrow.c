@@ -12,8 +12,8 @@
  * planner may run them again. A product whose library does not know the narrow type, or that is
  * plain C, reads operands that were rounded and widened again: the same step on any machine, but
  * for the order of its sums. */
+#include "graph/graph_parts.h"
 #include "graph/pass.h"
-#include "graph/private.h"
 
 struct narrow {
 	struct graph_copy copy; /* map: the value as it is stored */

@@ -1,6 +1,6 @@
 /* Dead nodes out; the invariants of a graph. */
+#include "graph/graph_parts.h"
 #include "graph/pass.h"
-#include "graph/private.h"
 
 static bool node_lives(const struct node *n, const bool *need)
 {

@@ -2,8 +2,8 @@
  * backward pass are over before the next piece begins. */
 #include <string.h>
 
+#include "graph/graph_parts.h"
 #include "graph/pass.h"
-#include "graph/private.h"
 
 /* The model's outputs that were what node `n` reads first: nothing makes them whole any more. */
 static void drop_outputs(struct graph *g, const struct graph *from, const struct node *n)

@@ -2,7 +2,7 @@
  * onnx.proto got in 1.16. To ours it is an unknown field; those are kept and written. */
 #include <string.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 typedef ProtobufCMessageUnknownField Unknown;
 

@@ -2,7 +2,7 @@
  * or its default says. */
 #include <string.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 typedef Onnx__AttributeProto Attribute;
 

@@ -3,7 +3,7 @@
  * to train a parameter is. The module's signature still has it, and the node's call names it. */
 #include <string.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 typedef Onnx__NodeProto Node;
 typedef Onnx__TensorProto Tensor;

@@ -2,7 +2,7 @@
  * ordered once and built as often as it is called. */
 #include <string.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 static const char **names_of(struct importer *im, size_t n, Onnx__ValueInfoProto *const *list)
 {

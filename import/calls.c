@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 typedef Onnx__NodeProto Node;
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 typedef Onnx__TensorShapeProto__Dimension Dimension;
 

@@ -1,7 +1,7 @@
 /* The model written again: with external data taken in, or with trained values. */
 #include <string.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 typedef Onnx__TensorProto Tensor;
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 /* Fields of onnx.proto that came later than the one that we build with. */
 enum { FUNCTION_ATTRIBUTE_PROTO = 11, FUNCTION_OVERLOAD = 13, NODE_OVERLOAD = 8 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "graph/pass.h"
-#include "import/private.h"
+#include "import/import_parts.h"
 
 enum { OPSET_MIN = 7, OPSET_MAX = 25 };
 

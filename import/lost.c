@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 typedef Onnx__NodeProto Node;
 

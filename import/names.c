@@ -1,7 +1,7 @@
 /* Names to values, by open addressing. Iteration order is never used. */
 #include <string.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 static uint64_t hash(const char *s)
 {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 typedef Onnx__NodeProto Node;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 enum { NESTING_MAX = 64 };
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 struct scope scope_inside(const struct scope *s, const char *prefix)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "graph/pass.h"
-#include "import/private.h"
+#include "import/import_parts.h"
 
 enum { NAMES_TOLD = 8 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 typedef Onnx__TensorProto Tensor;
 

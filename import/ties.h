@@ -2,7 +2,7 @@
 #ifndef STINT_IMPORT_TIES_H
 #define STINT_IMPORT_TIES_H
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 typedef Onnx__NodeProto Node;
 typedef Onnx__TensorProto Tensor;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/private.h"
+#include "import/import_parts.h"
 
 static enum status define(struct importer *im, const char *name, struct tensor *t)
 {

@@ -2,7 +2,7 @@
 #ifndef STINT_PLANNER_PLAN_H
 #define STINT_PLANNER_PLAN_H
 
-#include "planner/problem.h"
+#include "planner/problem/problem.h"
 
 struct plan_step {
 	int op;
@@ -70,8 +70,8 @@ enum status plan_frontier(struct arena *a, const struct problem *p, const struct
 enum status plan_range(struct arena *a, const struct problem *p, const struct plan_options *o,
 	int64_t *resident, int64_t *keep_all, struct diag *d);
 
-/* The independent checker (planner/check.c): every rule of the format, from the problem and the
- * plan alone. Reports each breach; ST_INVALID when any. */
+/* The independent checker (planner/problem/check.c): every rule of the format, from the problem and
+ * the plan alone. Reports each breach; ST_INVALID when any. */
 enum status plan_check(const struct problem *p, const struct plan *plan, int64_t alignment,
 	const char *file, struct diag *d);
 

@@ -2,7 +2,7 @@
 #ifndef STINT_VIEW_PAGE_H
 #define STINT_VIEW_PAGE_H
 
-#include "base/embedded.h"
+#include "base/embedded_file.h"
 #include "view/view.h"
 
 /* The page's own files, inside the binary: page.html, page.css, the scripts; ended by a NULL name.

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/costs.h"
 #include "planner/plan.h"
+#include "planner/problem/costs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

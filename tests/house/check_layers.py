@@ -12,17 +12,15 @@ LAYERS = {
     "import": {"base", "graph"},
     "planner": {"base"},
     "view": {"base", "planner"},
-    "codegen": {"base", "graph", "planner"},
+    "bridge": {"base", "graph", "planner"},
+    "codegen": {"base", "graph", "planner", "bridge"},
     "ops": {"base", "graph", "codegen"},
     "kernels": set(),
     "runtime": {"kernels"},
-    "cli": {"base", "graph", "import", "planner", "view", "codegen", "ops", "runtime"},
+    "cli": {"base", "graph", "import", "planner", "bridge", "view", "codegen", "ops", "runtime"},
 }
-# The planner sees the graph in one adapter only.
-ADAPTER = {"planner/from_graph.h", "planner/from_graph.c"}
-# Who may include the adapter: it brings the graph along.
 MAX_LINES = 700
-CORE = ("graph", "planner", "import", "codegen")
+CORE = ("graph", "planner", "bridge", "import", "codegen")
 
 
 def includes(path):
@@ -34,7 +32,7 @@ def includes(path):
 
 def check_includes(root):
     for folder, allowed in LAYERS.items():
-        for path in sorted((root / folder).glob("*.[ch]")):
+        for path in sorted((root / folder).rglob("*.[ch]")):
             name = path.relative_to(root).as_posix()
             for number, target in includes(path):
                 top = target.split("/")[0]
@@ -43,13 +41,13 @@ def check_includes(root):
                     if folder not in ("runtime", "kernels", "import"):
                         yield f"{name}:{number}: write the include from the root"
                     continue
-                ok = top == folder or top in allowed or (name in ADAPTER and top == "graph")
+                ok = top == folder or top in allowed
                 if top in LAYERS and not ok:
                     yield f"{name}:{number}: {folder}/ may not include {top}/"
 
 
 def operator_names(root):
-    for path in sorted((root / "ops").glob("*.c")):
+    for path in sorted((root / "ops").rglob("*.c")):
         yield from re.findall(r'\.name\s*=\s*"((?:[A-Za-z0-9]+\.)*[A-Z][A-Za-z0-9]*)"', path.read_text())
 
 
@@ -57,7 +55,7 @@ def check_names(root):
     """Core code asks the table by role; it never spells an operator's name."""
     names = {n for n in operator_names(root) if len(n) > 3}
     for folder in CORE:
-        for path in sorted((root / folder).glob("*.[ch]")):
+        for path in sorted((root / folder).rglob("*.[ch]")):
             text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), path.read_text(), flags=re.S)
             for number, line in enumerate(text.splitlines(), 1):
                 for literal in re.findall(r'"([^"\\]*)"', line):
@@ -67,10 +65,20 @@ def check_names(root):
 
 def check_sizes(root):
     for folder in LAYERS:
-        for path in sorted((root / folder).glob("*.[ch]")):
+        for path in sorted((root / folder).rglob("*.[ch]")):
             lines = len(path.read_text().splitlines())
             if lines > MAX_LINES:
                 yield f"{path.relative_to(root)}: {lines} lines; split it (at most {MAX_LINES})"
+
+
+def check_file_names(root):
+    """A file's name tells which one is meant, without its folder."""
+    seen = {}
+    for folder in LAYERS:
+        for path in sorted((root / folder).rglob("*.[ch]")):
+            if path.name in seen:
+                yield f"{path.relative_to(root)}: {seen[path.name]} has the same name"
+            seen[path.name] = path.relative_to(root)
 
 
 def main():

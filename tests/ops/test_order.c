@@ -1,6 +1,6 @@
 /* Updates overwrite what others read: the listed order, and which gradients updates make
  * themselves where that has them read each other's parameters. What the planner's own validation
- * says of a problem shares no code with graph/order.c. */
+ * says of a problem shares no code with graph/update_order.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
+#include "bridge/from_graph.h"
 #include "graph/pass.h"
 #include "ops/ops.h"
-#include "planner/from_graph.h"
 #include "planner/plan.h"
 
 static char said[400];

@@ -2,7 +2,7 @@
 #ifndef STINT_TESTS_PLANNER_BRUTE_H
 #define STINT_TESTS_PLANNER_BRUTE_H
 
-#include "planner/problem.h"
+#include "planner/problem/problem.h"
 
 enum { BRUTE_OPS = 6 }; /* ops beside updates that a tiny problem has */
 

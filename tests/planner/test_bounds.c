@@ -1,6 +1,6 @@
 /* Lower bounds: never above the true optimum of tiny problems, and close to what plans attain. */
 #include "brute.h"
-#include "planner/solver.h"
+#include "planner/search/solver.h"
 #include "problems.h"
 
 #include <math.h>

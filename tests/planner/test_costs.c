@@ -1,5 +1,5 @@
 /* stint-costs-1: read, written, refused; and what it makes of a problem's costs. */
-#include "planner/costs.h"
+#include "planner/problem/costs.h"
 #include "problems.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* --no-recompute and --recompute as a rewriting of problems. */
-#include "planner/insist.h"
+#include "planner/problem/insist.h"
 #include "problems.h"
 
 #include <setjmp.h>

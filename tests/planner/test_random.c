@@ -6,7 +6,7 @@
 #include "brute.h"
 #include "problems.h"
 
-#include "planner/transfer.h"
+#include "planner/problem/transfer.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "planner/state.h"
+#include "planner/search/state.h"
 
 static const struct shape shapes[] = {
 	{.nop = 12, .nparam = 3, .unit = 64, .most = 9},

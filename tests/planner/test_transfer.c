@@ -2,7 +2,7 @@
 #include "brute.h"
 #include "problems.h"
 
-#include "planner/transfer.h"
+#include "planner/problem/transfer.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 #ifndef STINT_TESTS_BENCH_CHAIN_DP_H
 #define STINT_TESTS_BENCH_CHAIN_DP_H
 
-#include "planner/problem.h"
+#include "planner/problem/problem.h"
 
 enum { CHAIN_MOST = 120 };
 

@@ -2,7 +2,7 @@
 #ifndef STINT_TESTS_BENCH_GRAPHS_H
 #define STINT_TESTS_BENCH_GRAPHS_H
 
-#include "planner/problem.h"
+#include "planner/problem/problem.h"
 
 struct graph_family {
 	const char *name;

@@ -10,7 +10,7 @@
 #ifndef STINT_TESTS_BENCH_MAKE_H
 #define STINT_TESTS_BENCH_MAKE_H
 
-#include "planner/problem.h"
+#include "planner/problem/problem.h"
 
 struct make {
 	struct arena *a;

@@ -1,0 +1,48 @@
+/* Shared by the files of graph/ only. */
+#ifndef STINT_GRAPH_GRAPH_PARTS_H
+#define STINT_GRAPH_GRAPH_PARTS_H
+
+#include "graph/op.h"
+
+/* A node with copied inputs and empty outputs, not yet in the graph. NULL when out of memory. */
+struct node *graph_node_blank(struct graph *g, const struct op_def *op, const char *name, int nin,
+	struct tensor *const *in, int nout);
+/* Put a finished node at the end; its outputs' maker is set. */
+enum status graph_append(struct graph *g, struct node *n);
+
+/* A graph that is copied into a new one, node by node: old tensors to new ones. */
+struct graph_copy {
+	const struct graph *from;
+	struct graph *to;
+	struct tensor **map; /* by old id */
+};
+/* A new graph holding every tensor that no node makes, in the same order. */
+enum status graph_copy_begin(struct graph_copy *c, const struct graph *from);
+/* The new tensors for a list of old ones. */
+enum status graph_copy_list(
+	const struct graph_copy *c, int n, struct tensor *const *from, struct tensor ***out);
+/* The node as it is, its outputs mapped. Alternatives are not copied. */
+enum status graph_copy_node(struct graph_copy *c, const struct node *n, struct node **out);
+/* Inputs, outputs, loss; dead nodes out. */
+enum status graph_copy_end(struct graph_copy *c, struct graph **out);
+
+/* What updates overwrite (order.c): good as long as no node is added, removed or renumbered. */
+struct order {
+	const struct graph *g;
+	const struct node **update; /* by tensor: what overwrites it; NULL: nothing */
+	bool *seen;                 /* scratch, by node */
+	const struct node **stack;
+};
+enum status order_begin(struct order *o, const struct graph *g);
+/* The update that must run behind node n because n reads input k; NULL: none. */
+const struct node *order_update(const struct order *o, const struct node *n, int k);
+/* In any order, node n runs behind `first`. */
+bool order_needs_behind(struct order *o, const struct node *n, const struct node *first);
+/* Nothing reads what was overwritten before it: a part of graph_verify. */
+enum status order_verify(const struct order *o);
+
+/* What OP_POINTWISE records get without writing it. */
+enum status pointwise_infer(struct graph *g, struct node *n);
+void pointwise_fold(const struct node *n, void *out);
+
+#endif

@@ -1,0 +1,321 @@
+/* Shared by the files of import/ only. */
+#ifndef STINT_IMPORT_IMPORT_PARTS_H
+#define STINT_IMPORT_IMPORT_PARTS_H
+
+#include "import/import.h"
+#include "onnx.pb-c.h"
+
+/* A model in memory, unpacked by a guarded reader. */
+struct model {
+	const char *path;
+	Onnx__ModelProto *proto;
+	struct arena *arena; /* owns everything unpacked */
+};
+
+/* Read and unpack `path`: depth at most 64, no text with a zero byte, memory bounded by the file's
+ * size. */
+enum status model_read(struct arena *a, const char *path, struct model *out, struct diag *d);
+/* Unpack a message that lies in a field which onnx.proto does not know, as guarded. */
+enum status model_unpack(const struct model *m, const ProtobufCMessageDescriptor *type,
+	const ProtobufCMessageUnknownField *field, ProtobufCMessage **out, struct diag *d);
+/* The text in such a field; "" where it holds no text. NULL when out of memory. */
+const char *unknown_text(struct arena *a, const ProtobufCMessage *m, uint32_t tag);
+
+/* Every external tensor inline. */
+enum status model_take_in(const struct model *m, struct diag *d);
+/* ST_INVALID where it would be over 2 GiB. */
+enum status model_write(const struct model *m, const char *to, struct diag *d);
+/* A node's name for people and for the schedule; nodes without one get "Op_index". */
+const char *node_label(struct arena *a, const Onnx__NodeProto *n, int index);
+
+/* Element counts and values of a TensorProto. *dim has rank entries. */
+enum status tensor_shape(const struct model *m, const Onnx__TensorProto *t, int *rank,
+	int64_t dim[RANK_MAX], int64_t *numel, struct diag *d);
+/* The raw little-endian bytes: inline, or of the external file (checked to lie below the model's
+ * folder). *raw NULL when the values stand in one of the typed fields. */
+enum status tensor_raw(const struct model *m, const Onnx__TensorProto *t, int64_t numel,
+	const unsigned char **raw, struct diag *d);
+/* A TensorProto as numel values of the graph's types, owned by the model's arena. */
+enum status tensor_values(const struct model *m, const Onnx__TensorProto *t, enum dtype real,
+	enum dtype *type, int *rank, int64_t dim[RANK_MAX], const void **data, struct diag *d);
+/* Our type for an ONNX element type; false when there is none. */
+bool element_type(int32_t onnx, enum dtype real, enum dtype *out);
+/* "float16", for messages. */
+const char *element_name(int32_t onnx);
+/* Bytes of one element in raw data; 0: not supported. */
+int element_width(int32_t onnx);
+
+/* Text of a protobuf string field that may be absent. */
+static inline const char *text_of(const char *s)
+{
+	return s ? s : "";
+}
+
+/* --- Names to values: a hash table in the arena --- */
+
+struct names {
+	struct arena *arena;
+	int n, cap; /* cap: a power of two */
+	struct name_slot {
+		const char *name;
+		void *value;
+	} * slot;
+};
+/* The value's place for `name`, made on demand (NULL value then); NULL when out of memory. The name
+ * is not copied. */
+void **names_at(struct names *t, const char *name);
+/* The value, or NULL. */
+void *names_get(const struct names *t, const char *name);
+/* Room for n names in an empty table: what grows leaves its old places in the arena. */
+bool names_reserve(struct names *t, size_t n);
+/* Empty it, in time in proportion to what it held since it was last emptied. */
+void names_clear(struct names *t);
+
+/* The same with addresses for keys: what was made of a message of the file. */
+struct memo {
+	struct arena *arena;
+	int n, cap;
+	struct memo_slot {
+		const void *key;
+		void *value;
+	} * slot;
+};
+void **memo_at(struct memo *t, const void *key);
+void *memo_get(const struct memo *t, const void *key);
+
+/* --- Graphs and functions, ready to be built any number of times (block.c) --- */
+
+struct block {
+	const char *what;              /* for messages: a function's or an attribute's name, NULL */
+	const Onnx__GraphProto *graph; /* NULL: a function's nodes */
+	bool inner;                    /* names may come from around it */
+	int n, nin, nout;
+	Onnx__NodeProto *const *node;
+	const char **in, **out; /* names */
+	const int *order;       /* NULL until block_ready */
+	int64_t size;           /* nodes that building it may make */
+};
+
+/* A function of the model. */
+struct function {
+	const Onnx__FunctionProto *proto;
+	const char *name, *domain;
+	int opset; /* ONNX's, for its nodes */
+	int ndefault;
+	Onnx__AttributeProto **deflt; /* its attributes' defaults */
+	enum { FUNCTION_NEW, FUNCTION_OPEN, FUNCTION_DONE } state;
+	bool checked; /* check_operators has seen it */
+	struct function *next_check;
+	struct block block;
+};
+
+/* Names in one block while it is built. */
+struct scope {
+	const struct scope *outer;       /* where other names are looked for; NULL: nowhere */
+	struct names *tensor, *other;    /* struct tensor; struct value: lists and nothing */
+	const char *prefix;              /* of names made here: "call/" */
+	const struct function *function; /* whose attributes may be referred to; NULL */
+	int nattr;                       /* those given by the call */
+	const struct attr *attr;
+	int opset;
+};
+
+/* --- What the dynamo exporter notes (metadata.c) --- */
+
+/* Fields of onnx.proto after 1.12. */
+enum { NODE_METADATA = 9, GRAPH_METADATA = 16 };
+/* The value under `key` among a message's metadata_props; NULL when there is none. */
+const char *metadata_get(
+	struct arena *a, const ProtobufCMessage *message, unsigned field, const char *key);
+/* The module that a node comes from, as "encoder.layers.0"; NULL when the file does not say. */
+const char *node_scope(struct arena *a, const Onnx__NodeProto *n);
+
+/* What a tensor was in the module that was exported. */
+enum origin { ORIGIN_UNKNOWN, ORIGIN_PARAMETER, ORIGIN_BUFFER, ORIGIN_CONSTANT };
+struct module_tensor {
+	const char *name;
+	enum origin kind;
+	bool removed;               /* a bias of zeros that the exporter took away */
+	struct call *call;          /* one that names it; NULL: none */
+	struct module_tensor *next; /* in the module's order */
+};
+
+/* What PyTorch called where nodes come from (calls.c). */
+struct call {
+	const char *name, *target; /* "linear_1", "aten.linear.default" */
+	const char *text;          /* from its arguments on */
+	int narg, nodes;
+	struct module_tensor **arg; /* the module's tensors among the arguments, in order */
+	const char **unknown;       /* the others' names */
+	int nunknown;
+	bool whole;   /* nodes come from this call alone: what it does not mention, they do not mean
+		       */
+	bool trained; /* its nodes read a parameter that is not called as the module's */
+	struct reader *first, **end; /* its nodes' inputs that are initializers (owners.c) */
+	bool resolved;
+};
+
+/* --- The stages of import_onnx --- */
+
+enum {
+	REPORT_MAX = 100,   /* faults of one kind that are reported; a file can have millions */
+	DEPTH_MAX = 100,    /* calls and bodies inside each other */
+	BYTES_A_NODE = 256, /* so many bytes of names and lists count as one more */
+};
+
+struct trie;
+
+struct importer {
+	struct model m;
+	const struct import_options *o;
+	const struct op_table *table;
+	struct graph *g;
+	const struct op_index *index; /* of the table */
+	struct diag *d;
+	struct scope top;
+	struct names module;    /* the module's tensors by name → struct module_tensor */
+	struct names argument;  /* the same by what calls name them by */
+	struct names call;      /* PyTorch's calls by name → struct call */
+	struct names mentioned; /* all that calls name → struct call, the last one to do so */
+	struct memo call_of;    /* nodes → struct call */
+	struct module_tensor *module_first, **module_end;
+	struct names copied;    /* initializers that ties_rewrite made → struct copied */
+	struct names use;       /* initializers → how nodes read them (roles.c) */
+	struct names dim;       /* symbolic size → what it is bound to (dims.c) */
+	struct trie *functions; /* by domain, name, overload; NULL: the model has none */
+	struct memo block;      /* GraphProto → struct block */
+	struct memo constant;   /* TensorProto → struct tensor, in blocks that are built often */
+	int64_t limit, left;    /* nodes that calls and bodies make: in all, still */
+	int depth;              /* blocks being built, the model's own not counted */
+	struct names tensor[DEPTH_MAX + 1], other[DEPTH_MAX + 1]; /* their names, by depth */
+};
+
+/* order[i]: the index of the i-th node to build; nodes stand after what they read. Reports inputs
+ * that nothing makes (names from around an inner block are not looked at), names made twice, and
+ * cycles. */
+enum status order_nodes(struct importer *im, const struct block *b, const int **order);
+
+/* What exporters did to initializers undone, in the file in memory: the stages below, in order.
+ * Requires the index and top.opset. */
+enum status initializers_rewrite(struct importer *im);
+/* The module's tensors, where the exporter notes them. */
+enum status signature_read(struct importer *im);
+/* PyTorch's calls of the graph's nodes. Requires signature_read. */
+enum status calls_read(struct importer *im);
+/* NULL: the file does not say. */
+struct call *call_of(const struct importer *im, const Onnx__NodeProto *n);
+/* Its argument `i`, as a number; false: there is none. */
+bool call_number(const struct call *c, int i, double *out);
+/* The row of a lookup's table that gets no gradient from it: by --padding-idx, or as noted. false:
+ * none. */
+bool padding_of(const struct importer *im, const Onnx__NodeProto *n, int64_t *row);
+/* Report --padding-idx that fits no lookup. */
+enum status padding_check(struct importer *im);
+/* Constant nodes that --train names become initializers; a note tells of others that stand where
+ * weights stand. Rewrites the file in memory. */
+enum status constants_rewrite(struct importer *im);
+/* Biases of zeros that PyTorch's exporter took away: marked as removed, with --restore-biases put
+ * back, and told. Rewrites the file in memory. Requires calls_read. */
+enum status biases_rewrite(struct importer *im);
+/* Undo what exporters do to initializers: equal ones that were merged are separate again,
+ * transposed copies are tied to what they are copies of; --tie and --untie. Rewrites the file in
+ * memory. Requires signature_read. */
+enum status ties_rewrite(struct importer *im);
+/* An initializer that ties_rewrite made of another. */
+struct copied {
+	const char *of;
+	bool trained; /* as that one is: nothing says that it is a constant */
+};
+/* Whether initializer `t` is trained, and why (for people). Requires uses_read. */
+struct decision {
+	bool trained;
+	const char *why;
+};
+/* Shell patterns, ended by NULL; NULL: none. */
+bool name_matches(const char *const *patterns, const char *name);
+/* "bias" of "a.fc.bias". */
+const char *name_leaf(const char *name);
+/* Made by an exporter or optimizer for a constant of its own. */
+bool name_generated(const char *name);
+enum status uses_read(struct importer *im);
+/* Say so when parameters of the module are nowhere in the file: folded into constants (lost.c).
+ * Requires the initializers in `top`. */
+enum status warn_of_lost(struct importer *im);
+/* Say so when the exporter folded batch-norms away. Requires uses_read. */
+void warn_of_folding(struct importer *im);
+/* Note what is trained by its name and looks like no parameter. Requires the graph. */
+enum status note_suspects(struct importer *im);
+/* Say so when the exporter left label smoothing out of a loss, which its notes have. */
+void warn_of_smoothing(struct importer *im);
+/* PyTorch's `.detach()`, which ONNX has as Identity: the newer exporter notes it, without optimize.
+ */
+bool node_is_detach(const Onnx__NodeProto *n);
+struct decision role_of(const struct importer *im, const struct tensor *t);
+
+/* The file's functions into im->functions. */
+enum status functions_read(struct importer *im);
+/* The function that a node calls, or NULL. */
+struct function *function_of(const struct importer *im, const Onnx__NodeProto *n);
+/* Build its body in place of the call. out[nout] are set. */
+enum status function_call(struct importer *im, struct function *f, const char *name, int nin,
+	const struct value *in, int nout, struct value *out, int nattr, const struct attr *attr);
+/* "", where it is ONNX's own. */
+const char *domain_of(const Onnx__NodeProto *n);
+/* Report an opset that stint does not know; `function` NULL: the model's. */
+enum status check_opset(struct importer *im, int64_t opset, const char *function);
+/* ONNX's opset in a list; 0: none. */
+int64_t opset_of(Onnx__OperatorSetIdProto *const *list, size_t n);
+
+/* The model's graph as a block. */
+enum status block_main(struct importer *im, struct block **out);
+/* A function's nodes as a block. */
+enum status block_function(struct importer *im, struct function *f);
+/* Check its operators and order its nodes, once. */
+enum status block_ready(struct importer *im, const struct scope *s, struct block *b);
+/* Check that a function does not call itself, and set its block's size. */
+enum status function_size(struct importer *im, struct function *f, int depth);
+/* Build a block with these inputs in a scope of its own. */
+enum status block_build(struct importer *im, struct block *b, const struct scope *s, int nin,
+	const struct value *in, int nout, struct value *out);
+/* A body: the graph in an attribute, and the scope in which it stands. */
+enum status block_body(struct importer *im, const struct scope *s, const Onnx__AttributeProto *a,
+	const struct body **out);
+
+/* The scope for a block built inside: names found around it or not, under a prefix. */
+struct scope scope_inside(const struct scope *s, const char *prefix);
+/* "prefix/name" in the arena, the name itself where there is no prefix; NULL when out of memory. */
+const char *scope_name(struct importer *im, const struct scope *s, const char *name);
+/* What a name stands for; false: nothing. */
+bool scope_get(const struct scope *s, const char *name, struct value *out);
+enum status scope_set(
+	struct importer *im, const struct scope *s, const char *name, const struct value *v);
+/* One more node made by a call or a body, with so many bytes of names and lists. */
+enum status expansion_count(struct importer *im, const struct where *w, size_t bytes);
+
+/* Initializers and inputs of the model as tensors. */
+enum status import_values(struct importer *im);
+/* Initializers of an inner block. */
+enum status import_initializers(
+	struct importer *im, const struct scope *s, const Onnx__GraphProto *p);
+/* The shape of an input; NULL when it is no tensor or has none. */
+const Onnx__TensorShapeProto *input_shape(const Onnx__ValueInfoProto *v);
+/* Bind the symbolic sizes. Requires the initializers in `top`. */
+enum status dims_bind(struct importer *im);
+/* The size of one axis of an input; reports an unbound one. */
+enum status dims_size(struct importer *im, const char *input, int axis,
+	const Onnx__TensorShapeProto__Dimension *dim, int64_t *out);
+
+/* A node's attributes. Those that are graphs only where the node can be expanded. */
+enum status import_attributes(struct importer *im, const struct scope *s, const char *node,
+	const Onnx__NodeProto *p, bool bodies, int *n, struct attr *out);
+/* The opset of a node's domain, of which `opset` is ONNX's. */
+int domain_opset(const struct importer *im, const Onnx__NodeProto *n, int opset);
+/* The record that a node means, or NULL: it may call a function. */
+const struct op_def *record_of(const struct importer *im, const Onnx__NodeProto *n, int opset);
+/* Report every operator of a block (and of the functions it calls) that is neither. */
+enum status check_operators(struct importer *im, const struct block *b, int opset);
+/* Build node `index` of a block. */
+enum status import_node(
+	struct importer *im, const struct scope *s, const struct block *b, int index);
+
+#endif

@@ -1,0 +1,90 @@
+/* Ops chosen by patterns, and what is said when a pattern chooses none. */
+#include "planner/problem/insist.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+enum { OPERATOR_MAX = 64, NAME_MAX_SEEN = 80, NAMES_SEEN = 4096 };
+
+/* The operator's name, cut off where it is very long. */
+static const char *operator_of(const struct problem_op *op, char buf[static OPERATOR_MAX])
+{
+	const char *text = op->choice[0].kernel ? op->choice[0].kernel : op->name;
+	size_t n = strcspn(text, op->choice[0].kernel ? "(" : ":[");
+	n = n < OPERATOR_MAX - 1 ? n : OPERATOR_MAX - 1;
+	memcpy(buf, text, n);
+	buf[n] = '\0';
+	return buf;
+}
+
+bool insist_matches(const struct problem_op *op, const char *pattern)
+{
+	char buf[OPERATOR_MAX];
+	return fnmatch(pattern, op->name, 0) == 0 || fnmatch(pattern, operator_of(op, buf), 0) == 0;
+}
+
+/* Insertions, deletions and replacements from x to y, of their first NAME_MAX_SEEN bytes. */
+static int distance(const char *x, const char *y)
+{
+	int row[NAME_MAX_SEEN + 1], n = (int)strnlen(y, NAME_MAX_SEEN);
+	for (int j = 0; j <= n; j++)
+		row[j] = j;
+	for (int i = 0; x[i] && i < NAME_MAX_SEEN; i++) {
+		int before = row[0];
+		row[0] = i + 1;
+		for (int j = 1; j <= n; j++) {
+			int replaced = before + (x[i] != y[j - 1]);
+			before = row[j];
+			int least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+			row[j] = replaced < least ? replaced : least;
+		}
+	}
+	return row[n];
+}
+
+enum status insist_no_match(struct arena *a, const struct problem *p, const char *option,
+	const char *pattern, const char *file, struct diag *d)
+{
+	enum { SHOWN = 12 };
+	char shown[SHOWN][OPERATOR_MAX], buf[OPERATOR_MAX];
+	int n = 0, best = NAME_MAX_SEEN;
+	const char *near = NULL;
+	char *list = arena_strdup(a, "");
+	for (int o = 0; o < p->nop && o < NAMES_SEEN && list; o++) {
+		int far = distance(p->op[o].name, pattern);
+		if (far < best) {
+			best = far;
+			near = p->op[o].name;
+		}
+		operator_of(&p->op[o], buf);
+		int k = 0;
+		while (k < n && strcmp(shown[k], buf) != 0)
+			k++;
+		if (k < n || n == SHOWN)
+			continue;
+		strcpy(shown[n++], buf);
+		list = arena_printf(a, "%s%s%s", list, n > 1 ? ", " : "", buf);
+	}
+	const char *hint = list ? arena_printf(a, "operators here: %s%s; the nearest name: %s",
+					  list, n == SHOWN ? ", ..." : "", near ? near : "none")
+				: NULL;
+	return hint ? diag_fail(d, ST_USAGE, &(struct where){.file = file}, hint,
+			      "%s '%s' matches no node and no operator", option, pattern)
+		    : diag_nomem(d);
+}
+
+enum status insist_once(struct arena *a, struct problem *p, const char *const *pattern,
+	const char *file, struct diag *d)
+{
+	for (; pattern && *pattern; pattern++) {
+		bool any = false;
+		for (int o = 0; o < p->nop; o++)
+			if (insist_matches(&p->op[o], *pattern)) {
+				p->op[o].recomputable = false;
+				any = true;
+			}
+		if (!any && file)
+			return insist_no_match(a, p, "--no-recompute", *pattern, file, d);
+	}
+	return ST_OK;
+}
