@@ -254,6 +254,28 @@ static bool is_declared(struct emit *e, const struct call_struct *s)
 	return false;
 }
 
+static void print_args(struct emit *e, const struct call_arg *args, const char *comma)
+{
+	for (const struct call_arg *a = args; a->kind != CALL_END; a++) {
+		if (a->kind == CALL_NONE)
+			continue;
+		emit(e, "%s", comma);
+		print_arg(e, a);
+		comma = ", ";
+	}
+}
+
+static void print_value(struct emit *e, const struct call_value *v)
+{
+	if (e->g->target->cuda)
+		emit(e, "\t__shared__ %s %s;\n\tif (threadIdx.x == 0)\n\t\t%s = %s(", v->type,
+			v->name, v->name, v->function);
+	else
+		emit(e, "\tconst %s %s = %s(", v->type, v->name, v->function);
+	print_args(e, v->args, "");
+	emit(e, ");\n%s", e->g->target->cuda ? "\t__syncthreads();\n" : "");
+}
+
 /* "softmax_rows_real_bf16(y0, x0, 10, from, to)" */
 static void print_call(struct emit *e, const struct kernel_call *c, const char *suffix)
 {
@@ -267,13 +289,7 @@ static void print_call(struct emit *e, const struct kernel_call *c, const char *
 	emit(e, c->traits || c->nconstant ? ">(" : "(");
 	for (int i = 0; i < 2 && c->shared[i]; i++, comma = ", ")
 		emit(e, "%sshared%d", comma, i);
-	for (const struct call_arg *a = c->args; a->kind != CALL_END; a++) {
-		if (a->kind == CALL_NONE)
-			continue;
-		emit(e, "%s", comma);
-		print_arg(e, a);
-		comma = ", ";
-	}
+	print_args(e, c->args, comma);
 	emit(e, "%s%s%s)", c->turns ? ", from, to" : "", c->repeat ? ", turn" : "",
 		c->checked ? ", bad" : "");
 }
@@ -290,8 +306,14 @@ static void print_turns(struct emit *e, const struct kernel_call *c)
 {
 	const bool shared = c->turns > 1 && emit_is_shared(e, c->work);
 	e->uses->threads |= shared;
-	emit(e, "%s(%" PRId64 ", ", shared ? "PARALLEL_TURNS" : "TURNS", c->turns);
+	emit(e, "%s(", shared ? "PARALLEL_TURNS" : "TURNS");
+	emit_size(e, c->turns);
+	emit(e, ", ");
 }
+
+/* As keep a device busy: more would work out a value for each of them, which takes longer than
+ * their turns. */
+enum { BUSY_BLOCKS = 2048 };
 
 /* The launch: by the call's own tasks, or as its turns allow. */
 static void add_stage(struct emit *e, const struct kernel_call *c)
@@ -303,6 +325,8 @@ static void add_stage(struct emit *e, const struct kernel_call *c)
 	} else if (c->turns) {
 		shape = cuda_shape_of_turns(c->turns, has_own_scratch(c), e->g->target->threads);
 	}
+	if (c->before && shape.blocks > BUSY_BLOCKS)
+		shape.blocks = BUSY_BLOCKS;
 	e->stage[e->nstage++] = shape;
 }
 
@@ -334,6 +358,8 @@ enum status call_kernel(struct emit *e, const struct kernel_call *c)
 		print_traits(e, c->traits);
 	for (int i = 0; i < 2 && c->shared[i]; i++)
 		emit(e, "\t__shared__ %s shared%d;\n", c->shared[i], i);
+	if (c->before)
+		print_value(e, c->before);
 	emit(e, "\t");
 	if (c->checked)
 		emit(e, "if (");

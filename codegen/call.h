@@ -89,6 +89,13 @@ struct call_struct {
 		}                                                                                  \
 	}
 
+/* What is worked out before a call's turns, once; on a GPU once a block: "const TYPE NAME =
+ * FUNCTION(ARGS);". The call's arguments name it by ARG_NAME. */
+struct call_value {
+	const char *type, *name, *function;
+	const struct call_arg *args;
+};
+
 enum { CALL_CONSTANTS = 6 };
 struct kernel_call {
 	const char *file, *function; /* "softmax.h", "softmax_rows" */
@@ -101,6 +108,7 @@ struct kernel_call {
 	int64_t turns;
 	bool once;
 	double work;
+	const struct call_value *before; /* NULL: nothing */
 	const struct call_arg *args;
 	bool checked; /* `once`, returns a status and takes `bad` last: for OP_CHECKED, whose first
 		       * call is one. What follows is not done after a bad index; but a GPU

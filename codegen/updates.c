@@ -207,7 +207,7 @@ static void print_group_kernel(
 	for (int i = 0; i < g->n; i++) {
 		const struct kernel *k = &ks->kernel[g->kernel[i]];
 		text_add(t, "\tif (BEHIND(%d) < %" PRId64 ")\n\t\t%s_part(BEHIND(%d)", from,
-			k->stage[0].spread, k->name, from);
+			(int64_t)k->stage[0].blocks * threads, k->name, from);
 		print_pointers(&ks->kernel[k->function], i, true, ", ", t);
 		for (int j = 0; j < k->nsize; j++)
 			text_add(t, ", %s", k->size[j]);

@@ -2,6 +2,10 @@
  * so for each type that a step may have. */
 enum { STINT_THREADS = 2 };
 
+#include "adadelta.h"
+#include "adagrad.h"
+#include "adam.h"
+#include "adamax.h"
 #include "batchnorm.h"
 #include "col2im.h"
 #include "conv.h"
@@ -16,15 +20,20 @@ enum { STINT_THREADS = 2 };
 #include "gradients.h"
 #include "hardmax.h"
 #include "lanes.h"
+#include "lion.h"
 #include "math.h"
 #include "matmul.h"
 #include "matvec.h"
+#include "nadam.h"
 #include "nan.h"
 #include "narrow.h"
 #include "nll.h"
 #include "norm_parts.h"
 #include "philox.h"
+#include "radam.h"
 #include "random.h"
+#include "rmsprop.h"
+#include "sgd.h"
 #include "turns.h"
 #include "window.h"
 

@@ -14,6 +14,7 @@
 		call;                                                                              \
 	}
 #define PARALLEL_TURNS(n, call) TURNS(n, call)
+#define EACH
 #else
 /* A loop whose turns are shared among threads; the split never changes a sum. _EACH: and no turn
  * reads what another writes. EACH: the same of a loop in one that is shared. clang warns of each

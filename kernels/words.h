@@ -15,6 +15,7 @@
 
 #ifndef __cplusplus
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,10 +1,7 @@
 /* Optimizers with PyTorch's names, defaults and formulas (the algorithm boxes of torch.optim.SGD,
  * Adam and AdamW in PyTorch's documentation; what it writes as steps of its own is done in one pass
  * over the elements). */
-#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "ops/update.h"
 
@@ -23,100 +20,41 @@ double update_option(int nattr, const struct attr *attr, const char *name, doubl
 	return node_float(&n, name, def);
 }
 
-void update_constant(struct emit *e, const char *name, double v)
-{
-	char buf[40];
-	emit(e, "\tconst real %s = %s;\n", name, emit_real(e, v, buf));
-}
+enum { COLUMN = -2, ROW = -1 }; /* from the last input on */
 
-/* Large enough for a launch of its own (codegen/updates.c). */
-static bool has_shared(const struct emit *e, const struct node *n)
+enum status update_call(struct emit *e, const struct node *n, const struct update_kernel *k)
 {
-	return e->g->target->cuda && n->out[0]->numel > (int64_t)1 << 20;
-}
-
-void update_scalar(struct emit *e, const struct node *n, const char *type, const char *name,
-	const char *fmt, ...)
-{
-	va_list ap;
-	if (has_shared(e, n))
-		emit(e, "\t__shared__ %s %s;\n\tif (threadIdx.x == 0)\n\t\t%s = ", type, name,
-			name);
-	else
-		emit(e, "\tconst %s %s = ", type, name);
-	va_start(ap, fmt);
-	text_vadd(&e->out, fmt, ap);
-	va_end(ap);
-	emit(e, ";\n");
-}
-
-/* Powers take a block longer than its elements: no more blocks than keep a device busy. */
-enum { BUSY_BLOCKS = 2048, BLOCK_THREADS = 256 };
-
-void update_scalars_end(struct emit *e, const struct node *n)
-{
-	if (has_shared(e, n))
-		emit(e, "\t__syncthreads();\n");
-}
-
-static void emit_update_launch(struct emit *e, const struct node *n)
-{
-	const int64_t size = n->out[0]->numel;
-	const int64_t blocks = (size + BLOCK_THREADS - 1) / BLOCK_THREADS;
-	if (has_shared(e, n))
-		emit_launch(e, blocks < BUSY_BLOCKS ? blocks : BUSY_BLOCKS, BLOCK_THREADS);
-}
-
-/* The loop over elements i; inside, `gradient` is the gradient's. */
-static void open_loop(struct emit *e, const struct node *n, char gradient[static 32])
-{
-	const int64_t size = n->out[0]->numel;
-	const double work = (double)size * 4;
-	if (n->in[GRAD]) {
-		const struct emit_loop loop = {"i", size, 1};
-		strcpy(gradient, "x1[i]");
-		emit_loop_each(e, work, false, &loop);
-		emit(e, " {\n");
-		return;
-	}
-	const struct emit_loop row = {"r", n->in[n->nin - 2]->numel, 1};
-	const struct emit_loop column = {"j", n->in[n->nin - 1]->numel, 1};
-	snprintf(gradient, 32, "(0 + left * x%d[j])", n->nin - 1); /* as a sum: never -0 */
-	if (e->g->target->cuda) {
-		emit_loops(e, work, 2, (const struct emit_loop[]){row, column});
-		emit(e, " {\n\t\tconst real left = x%d[r];\n", n->nin - 2);
-		emit(e, "\t\tconst int64_t i = r * %" PRId64 " + j;\n", column.end);
-		return;
-	}
-	emit_loops(e, work, 1, &row);
-	emit(e, " {\n\t\tconst real left = x%d[r];\n", n->nin - 2);
-	emit_loop_each(e, work, true, &column);
-	emit(e, " {\n\t\tconst int64_t i = r * %" PRId64 " + j;\n", column.end);
-}
-
-void update_open(struct emit *e, const struct node *n, double decay, bool decoupled)
-{
-	const char *minus = node_option(n, "maximize") != 0 ? "-" : "";
-	char buf[40], gradient[32];
-	if (n->in[CONTROL]->role == TR_VALUE || e->g->target->cuda)
-		emit(e, "\tif (x3[3])\n\t\treturn; /* %s */\n",
-			e->g->target->cuda ? "an index is out of range, or a gradient not finite"
-					   : "some gradient is not finite");
-	if (decay != 0 && decoupled)
-		emit(e, "\tconst real keep = (real)(1 - (double)x2[0] * %.17g);\n", decay);
-	emit_update_launch(e, n);
-	open_loop(e, n, gradient);
-	emit(e, "\t\tconst real p = %sx0[i];\n", decay != 0 && decoupled ? "keep * " : "");
-	if (decay != 0 && !decoupled)
-		emit(e, "\t\tconst real g = %s%s + %s * p;\n", minus, gradient,
-			emit_real(e, decay, buf));
-	else
-		emit(e, "\t\tconst real g = %s%s;\n", minus, gradient);
-}
-
-void update_close(struct emit *e, const struct node *n)
-{
-	emit(e, n->in[GRAD] || e->g->target->cuda ? "\t}\n" : "\t\t}\n\t}\n");
+	const struct tensor *y = n->out[0], *row = n->in[n->nin + ROW];
+	const struct call_struct update = {"struct update", "u",
+		CALL_FIELDS({"maximize", ARG_INT(node_option(n, "maximize") != 0)},
+			{"decoupled", ARG_INT(k->decoupled)},
+			{"decay", ARG_DOUBLE(node_option(n, "weight_decay"))})};
+	struct call_arg args[2 * OP_STATES + 13];
+	int count = 0;
+	args[count++] = ARG_Y(0);
+	for (int i = 0; i < k->nstate; i++)
+		args[count++] = k->state[i] < 0 ? ARG_NULL : ARG_Y(1 + k->state[i]);
+	args[count++] = ARG_X(PARAM);
+	args[count++] = n->in[GRAD] ? ARG_X(GRAD) : ARG_NULL;
+	args[count++] = n->in[GRAD] ? ARG_NULL : ARG_X(n->nin + COLUMN);
+	args[count++] = n->in[GRAD] ? ARG_NULL : ARG_X(n->nin + ROW);
+	args[count++] = ARG_SIZE(n->in[GRAD] ? y->numel : row->numel);
+	args[count++] = ARG_X(LR);
+	args[count++] = ARG_X(CONTROL);
+	for (int i = 0; i < k->nstate; i++)
+		args[count++] = k->state[i] < 0 ? ARG_NULL : ARG_X(STATE0 + k->state[i]);
+	args[count++] = ARG_STRUCT(&update);
+	if (k->option)
+		args[count++] = ARG_STRUCT(k->option);
+	if (k->before)
+		args[count++] = ARG_NAME(k->before->name);
+	args[count] = CALL_ARG(.kind = CALL_END);
+	return call_kernel(e, &(struct kernel_call){.file = k->file,
+				      .function = k->function,
+				      .before = k->before,
+				      .turns = y->numel,
+				      .work = (double)y->numel * 4,
+				      .args = args});
 }
 
 /* --- SGD --- */
@@ -138,22 +76,15 @@ static int sgd_states(int nattr, const struct attr *attr, struct op_state *out)
 
 static enum status sgd_emit(struct emit *e, const struct node *n)
 {
-	char m[40], d[40];
-	double momentum = node_option(n, "momentum");
-	emit(e, "\tconst real lr = x2[0];\n");
-	if (momentum != 0)
-		emit(e, "\tconst real keep = x3[1] == 0 ? 0 : %s, take = x3[1] == 0 ? 1 : %s;\n",
-			emit_real(e, momentum, m),
-			emit_real(e, 1 - node_option(n, "dampening"), d));
-	update_open(e, n, node_option(n, "weight_decay"), false);
-	if (momentum != 0)
-		emit(e, "\t\tconst real v = keep * x4[i] + take * g;\n\t\ty1[i] = v;\n");
-	if (momentum != 0 && node_option(n, "nesterov") != 0)
-		emit(e, "\t\ty0[i] = p - lr * (g + %s * v);\n", m);
-	else
-		emit(e, "\t\ty0[i] = p - lr * %s;\n", momentum != 0 ? "v" : "g");
-	update_close(e, n);
-	return ST_OK;
+	const struct call_struct option = {"struct sgd", "o",
+		CALL_FIELDS(UPDATE_FIELD(n, momentum), UPDATE_REST(n, "take", "dampening"),
+			{"nesterov", ARG_INT(node_option(n, "nesterov") != 0)})};
+	return update_call(e, n,
+		&(struct update_kernel){.file = "sgd.h",
+			.function = "sgd",
+			.nstate = 1,
+			.state = {node_option(n, "momentum") != 0 ? 0 : -1},
+			.option = &option});
 }
 
 /* --- Adam, AdamW --- */
@@ -166,43 +97,39 @@ static int adam_states(int nattr, const struct attr *attr, struct op_state *out)
 	return update_option(nattr, attr, "amsgrad", 0) != 0 ? 3 : 2;
 }
 
+enum { ADAM, ADAMW };
+
 static enum status adam_emit(struct emit *e, const struct node *n)
 {
 	const bool amsgrad = node_option(n, "amsgrad") != 0;
-	const double b1 = node_option(n, "beta1"), b2 = node_option(n, "beta2");
-	emit(e, "\tconst double t = (double)x3[1] + 1;\n");
-	update_scalar(e, n, "real", "step", "(real)((double)x2[0] / (1 - pow(%.17g, t)))", b1);
-	update_scalar(e, n, "real", "root", "(real)sqrt(1 - pow(%.17g, t))", b2);
-	update_scalars_end(e, n);
-	update_constant(e, "beta1", b1);
-	update_constant(e, "rest1", 1 - b1);
-	update_constant(e, "beta2", b2);
-	update_constant(e, "rest2", 1 - b2);
-	update_constant(e, "eps", node_option(n, "eps"));
-	update_open(e, n, node_option(n, "weight_decay"), strstr(n->op->name, "AdamW") != NULL);
-	emit(e, "\t\tconst real m = beta1 * x4[i] + rest1 * g;\n");
-	emit(e, "\t\tconst real v = beta2 * x5[i] + rest2 * g * g;\n");
-	emit(e, "\t\ty1[i] = m;\n\t\ty2[i] = v;\n");
-	if (amsgrad)
-		emit(e, "\t\tconst real top = MAX(x6[i], v);\n\t\ty3[i] = top;\n");
-	emit(e, "\t\ty0[i] = p - step * m / (SQRT(%s) / root + eps);\n", amsgrad ? "top" : "v");
-	update_close(e, n);
-	return ST_OK;
+	const struct call_struct option = {"struct adam", "o",
+		CALL_FIELDS(UPDATE_WIDE(n, beta1), UPDATE_WIDE(n, beta2), UPDATE_BETAS(n),
+			UPDATE_FIELD(n, eps))};
+	const struct call_value bias = {"struct adam_bias", "bias", "adam_bias",
+		CALL_ARGS(ARG_X(LR), ARG_X(CONTROL), ARG_STRUCT(&option))};
+	return update_call(e, n,
+		&(struct update_kernel){.file = "adam.h",
+			.function = "adam",
+			.nstate = 3,
+			.state = {0, 1, amsgrad ? 2 : -1},
+			.option = &option,
+			.before = &bias,
+			.decoupled = n->op->variant == ADAMW});
 }
 
 static const struct op_option sgd_options[] = {OPT_LR(1e-3), OPT_POSITIVE("momentum", 0),
 	{.name = "dampening"}, OPT_POSITIVE("weight_decay", 0), OPT_SWITCH("nesterov"),
 	OPT_SWITCH("maximize"), {.name = NULL}};
-#define ADAM(decay)                                                                                \
+#define ADAM_OPTIONS(decay)                                                                        \
 	OPTIONS(OPT_LR(1e-3), OPT_BETA("beta1", 0.9), OPT_BETA("beta2", 0.999),                    \
 		OPT_POSITIVE("eps", 1e-8), OPT_POSITIVE("weight_decay", decay),                    \
 		OPT_SWITCH("amsgrad"), OPT_SWITCH("maximize"))
 
 const struct op_def ops_optimizer[] = {
 	UPDATE("stint.SgdUpdate", "sgd", sgd_infer, sgd_states, sgd_emit, sgd_options),
-	UPDATE("stint.AdamUpdate", "adam", update_infer, adam_states, adam_emit, ADAM(0),
-		.work = 60),
-	UPDATE("stint.AdamWUpdate", "adamw", update_infer, adam_states, adam_emit, ADAM(0.01),
-		.work = 60),
+	UPDATE("stint.AdamUpdate", "adam", update_infer, adam_states, adam_emit, ADAM_OPTIONS(0),
+		.work = 60, .variant = ADAM),
+	UPDATE("stint.AdamWUpdate", "adamw", update_infer, adam_states, adam_emit,
+		ADAM_OPTIONS(0.01), .work = 60, .variant = ADAMW),
 	{0},
 };

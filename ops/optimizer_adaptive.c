@@ -6,31 +6,6 @@
 
 #include "ops/update.h"
 
-static enum status close_loop(struct emit *e, const struct node *n, const char *update)
-{
-	emit(e, "\t\ty0[i] = p - %s;\n", update);
-	update_close(e, n);
-	return ST_OK;
-}
-
-/* A constant by the name of its option, and what is left of 1. */
-static void emit_option(struct emit *e, const struct node *n, const char *name)
-{
-	update_constant(e, name, node_option(n, name));
-}
-
-static void emit_beta(struct emit *e, const struct node *n, const char *name, const char *rest)
-{
-	emit_option(e, n, name);
-	update_constant(e, rest, 1 - node_option(n, name));
-}
-
-static void open_decayed(struct emit *e, const struct node *n)
-{
-	update_open(e, n, node_option(n, "weight_decay"),
-		node_option(n, "decoupled_weight_decay") != 0);
-}
-
 /* --- Adagrad --- */
 
 static int adagrad_states(int nattr, const struct attr *attr, struct op_state *out)
@@ -42,17 +17,16 @@ static int adagrad_states(int nattr, const struct attr *attr, struct op_state *o
 
 static enum status adagrad_emit(struct emit *e, const struct node *n)
 {
-	const double start = node_option(n, "initial_accumulator_value");
-	char buf[40];
-	emit(e, "\tconst real lr = (real)((double)x2[0] / (1 + (double)x3[1] * %.17g));\n",
-		node_option(n, "lr_decay"));
-	if (start != 0)
-		emit(e, "\tconst real start = x3[1] == 0 ? %s : 0;\n", emit_real(e, start, buf));
-	emit_option(e, n, "eps");
-	open_decayed(e, n);
-	emit(e, "\t\tconst real sum = x4[i] %s+ g * g;\n\t\ty1[i] = sum;\n",
-		start != 0 ? "+ start " : "");
-	return close_loop(e, n, "lr * g / (SQRT(sum) + eps)");
+	const struct call_struct option = {"struct adagrad", "o",
+		CALL_FIELDS({"lr_decay", ARG_DOUBLE(node_option(n, "lr_decay"))},
+			{"start", ARG_REAL(node_option(n, "initial_accumulator_value"))},
+			UPDATE_FIELD(n, eps))};
+	return update_call(e, n,
+		&(struct update_kernel){.file = "adagrad.h",
+			.function = "adagrad",
+			.nstate = 1,
+			.state = {0},
+			.option = &option});
 }
 
 /* --- Adadelta --- */
@@ -67,14 +41,15 @@ static int adadelta_states(int nattr, const struct attr *attr, struct op_state *
 
 static enum status adadelta_emit(struct emit *e, const struct node *n)
 {
-	emit(e, "\tconst real lr = x2[0];\n");
-	emit_beta(e, n, "rho", "rest");
-	emit_option(e, n, "eps");
-	open_decayed(e, n);
-	emit(e, "\t\tconst real v = rho * x4[i] + rest * g * g;\n");
-	emit(e, "\t\tconst real d = SQRT(x5[i] + eps) / SQRT(v + eps) * g;\n");
-	emit(e, "\t\ty1[i] = v;\n\t\ty2[i] = rho * x5[i] + rest * d * d;\n");
-	return close_loop(e, n, "lr * d");
+	const struct call_struct option = {"struct adadelta", "o",
+		CALL_FIELDS(
+			UPDATE_FIELD(n, rho), UPDATE_REST(n, "rest", "rho"), UPDATE_FIELD(n, eps))};
+	return update_call(e, n,
+		&(struct update_kernel){.file = "adadelta.h",
+			.function = "adadelta",
+			.nstate = 2,
+			.state = {0, 1},
+			.option = &option});
 }
 
 /* --- RMSprop --- */
@@ -94,22 +69,18 @@ static enum status rmsprop_emit(struct emit *e, const struct node *n)
 {
 	const bool momentum = node_option(n, "momentum") != 0;
 	const bool centered = node_option(n, "centered") != 0;
-	emit(e, "\tconst real lr = x2[0];\n");
-	emit_beta(e, n, "alpha", "rest");
-	emit_option(e, n, "eps");
-	if (momentum)
-		emit_option(e, n, "momentum");
-	open_decayed(e, n);
-	emit(e, "\t\tconst real v = alpha * x4[i] + rest * g * g;\n\t\ty1[i] = v;\n");
-	if (centered) {
-		emit(e, "\t\tconst real m = alpha * x%d[i] + rest * g;\n", momentum ? 6 : 5);
-		emit(e, "\t\ty%d[i] = m;\n", momentum ? 3 : 2);
-	}
-	emit(e, "\t\tconst real d = g / (SQRT(%s) + eps);\n", centered ? "v - m * m" : "v");
-	if (!momentum)
-		return close_loop(e, n, "lr * d");
-	emit(e, "\t\tconst real b = momentum * x5[i] + d;\n\t\ty2[i] = b;\n");
-	return close_loop(e, n, "lr * b");
+	const struct call_struct option = {"struct rmsprop", "o",
+		CALL_FIELDS(UPDATE_FIELD(n, alpha), UPDATE_REST(n, "rest", "alpha"),
+			UPDATE_FIELD(n, eps), UPDATE_FIELD(n, momentum))};
+	return update_call(e, n,
+		&(struct update_kernel){.file = "rmsprop.h",
+			.function = "rmsprop",
+			.nstate = 3,
+			.state = {0, momentum ? 1 : -1,
+				!centered  ? -1
+				: momentum ? 2
+					   : 1},
+			.option = &option});
 }
 
 /* --- Relatives of Adam --- */
@@ -129,34 +100,21 @@ static int adamax_states(int nattr, const struct attr *attr, struct op_state *ou
 	return count;
 }
 
-static void emit_time(struct emit *e)
-{
-	emit(e, "\tconst double t = (double)x3[1] + 1;\n");
-}
-
 static enum status adamax_emit(struct emit *e, const struct node *n)
 {
-	emit_time(e);
-	update_scalar(e, n, "real", "step", "(real)((double)x2[0] / (1 - pow(%.17g, t)))",
-		node_option(n, "beta1"));
-	update_scalars_end(e, n);
-	emit_beta(e, n, "beta1", "rest1");
-	emit_option(e, n, "beta2");
-	emit_option(e, n, "eps");
-	open_decayed(e, n);
-	emit(e, "\t\tconst real m = beta1 * x4[i] + rest1 * g;\n");
-	emit(e, "\t\tconst real old = beta2 * x5[i], now = FABS(g) + eps;\n"
-		"\t\tconst real u = old > now || old != old ? old : now;\n");
-	emit(e, "\t\ty1[i] = m;\n\t\ty2[i] = u;\n");
-	return close_loop(e, n, "step * m / u");
-}
-
-static void emit_moments(struct emit *e, const struct node *n)
-{
-	open_decayed(e, n);
-	emit(e, "\t\tconst real m = beta1 * x4[i] + rest1 * g;\n");
-	emit(e, "\t\tconst real v = beta2 * x5[i] + rest2 * g * g;\n");
-	emit(e, "\t\ty1[i] = m;\n\t\ty2[i] = v;\n");
+	const struct call_struct option = {"struct adamax", "o",
+		CALL_FIELDS(UPDATE_WIDE(n, beta1), UPDATE_FIELD(n, beta1),
+			UPDATE_REST(n, "rest1", "beta1"), UPDATE_FIELD(n, beta2),
+			UPDATE_FIELD(n, eps))};
+	const struct call_value rate = {"real", "rate", "adamax_rate",
+		CALL_ARGS(ARG_X(LR), ARG_X(CONTROL), ARG_STRUCT(&option))};
+	return update_call(e, n,
+		&(struct update_kernel){.file = "adamax.h",
+			.function = "adamax",
+			.nstate = 2,
+			.state = {0, 1},
+			.option = &option,
+			.before = &rate});
 }
 
 static int nadam_states(int nattr, const struct attr *attr, struct op_state *out)
@@ -166,65 +124,45 @@ static int nadam_states(int nattr, const struct attr *attr, struct op_state *out
 	return 3;
 }
 
-static void emit_mu(
-	struct emit *e, const struct node *n, const char *name, double b1, int next, double decay)
-{
-	update_scalar(e, n, "double", name, "%.17g * (1 - 0.5 * pow(0.96, (t + %d) * %.17g))", b1,
-		next, decay);
-}
-
 /* mu_product is that of mu_1 to mu_t. */
 static enum status nadam_emit(struct emit *e, const struct node *n)
 {
-	const double b1 = node_option(n, "beta1"), decay = node_option(n, "momentum_decay");
-	emit_time(e);
-	emit(e, "\tconst double lr = (double)x2[0];\n");
-	for (int next = 0; next < 2; next++)
-		emit_mu(e, n, next ? "mu_next" : "mu", b1, next, decay);
-	update_scalar(e, n, "double", "product", "x3[1] == 0 ? mu : (double)x6[0] * mu");
-	update_scalar(e, n, "real", "step_g", "(real)(lr * (1 - mu) / (1 - product))");
-	update_scalar(e, n, "real", "step_m", "(real)(lr * mu_next / (1 - product * mu_next))");
-	update_scalar(
-		e, n, "real", "root", "(real)sqrt(1 - pow(%.17g, t))", node_option(n, "beta2"));
-	update_scalars_end(e, n);
-	emit_beta(e, n, "beta1", "rest1");
-	emit_beta(e, n, "beta2", "rest2");
-	emit_option(e, n, "eps");
-	if (!e->g->target->cuda)
-		emit(e, "\ty3[0] = (real)product;\n");
-	emit_moments(e, n);
-	close_loop(e, n, "(step_g * g + step_m * m) / (SQRT(v) / root + eps)");
-	if (e->g->target->cuda) { /* once no block reads it any more */
-		emit_stage(e);
-		emit_launch(e, 1, 32);
-		emit(e, "\tif (x3[3] || threadIdx.x != 0)\n\t\treturn;\n");
-		emit_time(e);
-		emit_mu(e, n, "mu", b1, 0, decay);
-		emit(e, "\ty3[0] = (real)(x3[1] == 0 ? mu : (double)x6[0] * mu);\n");
-	}
-	return ST_OK;
+	const struct call_struct option = {"struct nadam", "o",
+		CALL_FIELDS(UPDATE_WIDE(n, beta1), UPDATE_WIDE(n, beta2),
+			{"momentum_decay", ARG_DOUBLE(node_option(n, "momentum_decay"))},
+			UPDATE_BETAS(n), UPDATE_FIELD(n, eps))};
+	const struct call_value rate = {"struct nadam_rates", "rate", "nadam_rates",
+		CALL_ARGS(ARG_X(LR), ARG_X(CONTROL), ARG_X(STATE2), ARG_STRUCT(&option))};
+	TRY(update_call(e, n,
+		&(struct update_kernel){.file = "nadam.h",
+			.function = "nadam",
+			.nstate = 2,
+			.state = {0, 1},
+			.option = &option,
+			.before = &rate,
+			.decoupled = node_option(n, "decoupled_weight_decay") != 0}));
+	return call_kernel(e, &(struct kernel_call){.file = "nadam.h",
+				      .function = "nadam_advance",
+				      .once = true,
+				      .args = CALL_ARGS(ARG_Y(3), ARG_X(CONTROL), ARG_X(STATE2),
+					      ARG_STRUCT(&option))});
 }
 
 static enum status radam_emit(struct emit *e, const struct node *n)
 {
-	const double b1 = node_option(n, "beta1"), b2 = node_option(n, "beta2");
-	const double top = 2 / (1 - b2) - 1;
-	emit_time(e);
-	update_scalar(e, n, "double", "power", "pow(%.17g, t)", b2);
-	update_scalar(e, n, "double", "rho", "%.17g - 2 * t * power / (1 - power)", top);
-	update_scalar(e, n, "double", "rect",
-		"rho > 5 ? sqrt((rho - 4) * (rho - 2) * %.17g\n"
-		"\t\t/ (%.17g * rho)) * sqrt(1 - power) : 0",
-		top, (top - 4) * (top - 2));
-	update_scalar(e, n, "double", "lr", "(double)x2[0] / (1 - pow(%.17g, t))", b1);
-	update_scalars_end(e, n);
-	emit(e, "\tconst real plain = rho > 5 ? 0 : (real)lr, step = (real)(lr * rect);\n");
-	emit_beta(e, n, "beta1", "rest1");
-	emit_beta(e, n, "beta2", "rest2");
-	emit_option(e, n, "eps");
-	emit_moments(e, n);
-	emit(e, "\t\tconst real d = step / (SQRT(v) + eps);\n");
-	return close_loop(e, n, "m * (rho > 5 ? d : plain)");
+	const struct call_struct option = {"struct radam", "o",
+		CALL_FIELDS(UPDATE_WIDE(n, beta1), UPDATE_WIDE(n, beta2), UPDATE_BETAS(n),
+			UPDATE_FIELD(n, eps))};
+	const struct call_value rate = {"struct radam_rates", "rate", "radam_rates",
+		CALL_ARGS(ARG_X(LR), ARG_X(CONTROL), ARG_STRUCT(&option))};
+	return update_call(e, n,
+		&(struct update_kernel){.file = "radam.h",
+			.function = "radam",
+			.nstate = 2,
+			.state = {0, 1},
+			.option = &option,
+			.before = &rate,
+			.decoupled = node_option(n, "decoupled_weight_decay") != 0});
 }
 
 /* --- Lion --- */
@@ -236,15 +174,14 @@ static int lion_states(int nattr, const struct attr *attr, struct op_state *out)
 
 static enum status lion_emit(struct emit *e, const struct node *n)
 {
-	emit(e, "\tconst real lr = x2[0];\n");
-	emit_beta(e, n, "beta1", "rest1");
-	emit_beta(e, n, "beta2", "rest2");
-	update_open(e, n, node_option(n, "weight_decay"), true);
-	emit(e, "\t\tconst real c = beta1 * x4[i] + rest1 * g;\n");
-	emit(e, "\t\ty1[i] = beta2 * x4[i] + rest2 * g;\n");
-	/* NaN moves the parameter, whose momentum it is from now on: its sign is NaN, as JAX has it
-	 */
-	return close_loop(e, n, "lr * (c == c ? (real)((c > 0) - (c < 0)) : c)");
+	const struct call_struct option = {"struct lion", "o", CALL_FIELDS(UPDATE_BETAS(n))};
+	return update_call(e, n,
+		&(struct update_kernel){.file = "lion.h",
+			.function = "lion",
+			.nstate = 1,
+			.state = {0},
+			.option = &option,
+			.decoupled = true});
 }
 
 #define DECAY OPT_POSITIVE("weight_decay", 0)

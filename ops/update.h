@@ -5,6 +5,7 @@
 #ifndef STINT_OPS_UPDATE_H
 #define STINT_OPS_UPDATE_H
 
+#include "codegen/call.h"
 #include "ops/data.h"
 
 enum { PARAM, GRAD, LR, CONTROL, STATE0, STATE1, STATE2 };
@@ -13,19 +14,33 @@ enum status update_infer(struct graph *g, struct node *n);
 /* An option among those given; `def` where it is not. */
 double update_option(int nattr, const struct attr *attr, const char *name, double def);
 
-/* A constant of the C text: "const real NAME = 0.1f;". */
-void update_constant(struct emit *e, const char *name, double v);
-/* A number that a step computes once: "const real NAME = TEXT;". In CUDA a block's first thread
- * does, for all of its threads: update_scalars_end comes behind the last of them. */
-void update_scalar(struct emit *e, const struct node *n, const char *type, const char *name,
-	const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-void update_scalars_end(struct emit *e, const struct node *n);
-/* Opens the loop over elements i with `p` the parameter and `g` the gradient, of which `maximize`
- * takes the negative, plus `decay` times the parameter. A decoupled decay (Loshchilov and Hutter,
- * "Decoupled Weight Decay Regularization", 2019) shrinks `p` by lr times it instead. */
-void update_open(struct emit *e, const struct node *n, double decay, bool decoupled);
-/* Ends it. */
-void update_close(struct emit *e, const struct node *n);
+/* The kernel of n: kernels/FILE's function, which takes all outputs, then the parameter, gradient,
+ * lr, control and states, `u`, `o` and, if there is one, what is worked out before. */
+struct update_kernel {
+	const char *file, *function;
+	int nstate, state[OP_STATES];     /* that it takes, by which of the node's; -1: none */
+	const struct call_struct *option; /* its own, "o" */
+	const struct call_value *before;
+	bool decoupled; /* the decay is */
+};
+enum status update_call(struct emit *e, const struct node *n, const struct update_kernel *k);
+
+/* Fields of a kernel's options, by the node's. */
+#define UPDATE_FIELD(n, name)                                                                      \
+	{                                                                                          \
+#name, ARG_REAL(node_option(n, #name))                                             \
+	}
+#define UPDATE_WIDE(n, name)                                                                       \
+	{                                                                                          \
+#name "_wide", ARG_DOUBLE(node_option(n, #name))                                   \
+	}
+#define UPDATE_REST(n, field, name)                                                                \
+	{                                                                                          \
+		field, ARG_REAL(1 - node_option(n, name))                                          \
+	}
+#define UPDATE_BETAS(n)                                                                            \
+	UPDATE_FIELD(n, beta1), UPDATE_REST(n, "rest1", "beta1"), UPDATE_FIELD(n, beta2),          \
+		UPDATE_REST(n, "rest2", "beta2")
 
 /* The ranges that PyTorch takes; its betas lie in [0, 1). */
 /* clang-format off */

@@ -1,0 +1,60 @@
+/* torch.optim.RAdam. */
+#ifndef STINT_KERNELS_RADAM_H
+#define STINT_KERNELS_RADAM_H
+
+#include "update.h"
+
+struct radam {
+	double beta1_wide, beta2_wide;
+	real beta1, rest1, beta2, rest2, eps;
+};
+
+/* Until the variance's estimate can be trusted, steps are plain momentum's. */
+struct radam_rates {
+	bool trusted;
+	real plain, adaptive;
+};
+
+static inline struct radam_rates radam_rates(
+	const real *lr, const int64_t *control, const struct radam *o)
+{
+	const double t = (double)control[1] + 1, power = pow(o->beta2_wide, t);
+	const double top = 2 / (1 - o->beta2_wide) - 1;
+	const double rho = top - 2 * t * power / (1 - power);
+	const double rect = rho > 5 ? sqrt((rho - 4) * (rho - 2) * top /
+					      ((top - 4) * (top - 2) * rho)) *
+					      sqrt(1 - power)
+				    : 0;
+	const double rate = (double)lr[0] / (1 - pow(o->beta1_wide, t));
+	const struct radam_rates rates = {
+		.trusted = rho > 5,
+		.plain = (real)rate,
+		.adaptive = (real)(rate * rect),
+	};
+	return rates;
+}
+
+static inline void radam(real *y, real *m_out, real *v_out, const real *x, const real *gradient,
+	const real *column, const real *row, int64_t n, const real *lr, const int64_t *control,
+	const real *m, const real *v, const struct update *u, const struct radam *o,
+	struct radam_rates rate, int64_t from, int64_t to)
+{
+	const real shrink = shrinks(u, lr);
+	if (control[3])
+		return;
+	IN_ROWS (n) {
+		EACH
+		for (int64_t i = begin; i < end; i++) {
+			const real p = shrink * x[i];
+			const real g = towards(gradient_at(gradient, column, row, n, r, i), p, u);
+			const real mean = o->beta1 * m[i] + o->rest1 * g;
+			const real square = o->beta2 * v[i] + o->rest2 * g * g;
+			m_out[i] = mean;
+			v_out[i] = square;
+			const real step = rate.adaptive / (SQRT(square) + o->eps);
+			y[i] = p - mean * (rate.trusted ? step : rate.plain);
+		}
+	}
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* torch.optim.SGD. */
+#ifndef STINT_KERNELS_SGD_H
+#define STINT_KERNELS_SGD_H
+
+#include "update.h"
+
+struct sgd {
+	real momentum, take; /* 1 - dampening */
+	bool nesterov;
+};
+
+/* v is the momentum's buffer, NULL without momentum. */
+static inline void sgd(real *y, real *v_out, const real *x, const real *gradient,
+	const real *column, const real *row, int64_t n, const real *lr, const int64_t *control,
+	const real *v, const struct update *u, const struct sgd *o, int64_t from, int64_t to)
+{
+	const real shrink = shrinks(u, lr), rate = lr[0];
+	const bool first = control[1] == 0;
+	const real keep = first ? 0 : o->momentum, take = first ? 1 : o->take;
+	if (control[3])
+		return;
+	IN_ROWS (n) {
+		EACH
+		for (int64_t i = begin; i < end; i++) {
+			const real p = shrink * x[i];
+			const real g = towards(gradient_at(gradient, column, row, n, r, i), p, u);
+			real step = g;
+			if (v) {
+				v_out[i] = keep * v[i] + take * g;
+				step = o->nesterov ? g + o->momentum * v_out[i] : v_out[i];
+			}
+			y[i] = p - rate * step;
+		}
+	}
+}
+
+#endif
