@@ -21,6 +21,7 @@ enum { STINT_THREADS = 2 };
 #include "hardmax.h"
 #include "lanes.h"
 #include "lion.h"
+#include "loss.h"
 #include "math.h"
 #include "matmul.h"
 #include "matvec.h"

@@ -104,14 +104,6 @@ int64_t label_count(const struct label_view *v)
 	return v->rows * v->inner;
 }
 
-void emit_valid(struct emit *e, int64_t batch, const char *control)
-{
-	if (control)
-		emit(e, "\tconst int64_t valid = MIN(%s[2], %" PRId64 ");\n", control, batch);
-	else
-		emit(e, "\tconst int64_t valid = %" PRId64 ";\n", batch);
-}
-
 /* --- Calls --- */
 
 static bool is_lenient(const struct node *n)

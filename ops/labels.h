@@ -44,9 +44,6 @@ enum reduction label_reduction(const struct node *n);
 /* How many labels there are. */
 int64_t label_count(const struct label_view *v);
 
-/* `valid`: how many rows of axis 0 count, of `batch`; `control` NULL: all. For loss.c's text. */
-void emit_valid(struct emit *e, int64_t batch, const char *control);
-
 /* Where a node has the labels, control and the classes' weights: positions of inputs; -1: none. */
 struct label_inputs {
 	int label, control, weight;
