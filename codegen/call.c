@@ -88,10 +88,7 @@ void emit_number(struct emit *e, double v)
 
 int emit_place_of(const struct emit *e, int k)
 {
-	for (int o = 0; o < 4; o++)
-		if (e->in_place[o] == k)
-			return o;
-	return -1;
+	return e->place_of ? e->place_of[k] : -1;
 }
 
 void emit_input(struct emit *e, int k)
@@ -120,9 +117,13 @@ static void print_pointer(struct emit *e, const struct call_arg *a)
 
 static void print_ints(struct emit *e, const struct call_arg *a)
 {
-	emit(e, "{");
-	for (int i = 0; i < a->k; i++)
-		emit(e, "%s%" PRId64, i ? ", " : "", a->ints[i]);
+	for (int i = 0; i < a->k; i++) {
+		emit(e, i ? ", " : "{");
+		if (a->kind == CALL_SIZES)
+			emit_size(e, a->ints[i]);
+		else
+			emit(e, "%" PRId64, a->ints[i]);
+	}
 	emit(e, "}");
 }
 
@@ -172,6 +173,7 @@ static void print_arg(struct emit *e, const struct call_arg *a)
 		emit(e, "NULL");
 		break;
 	case CALL_INTS:
+	case CALL_SIZES:
 		print_ints(e, a);
 		break;
 	case CALL_NAME:
@@ -179,6 +181,9 @@ static void print_arg(struct emit *e, const struct call_arg *a)
 		break;
 	case CALL_STRUCT:
 		emit(e, "&%s", a->of->name);
+		break;
+	case CALL_TABLE:
+		emit(e, "%s", a->table->name);
 		break;
 	case CALL_NONE:
 	case CALL_END:
@@ -193,13 +198,24 @@ static bool is_pointer(const struct call_arg *a)
 	return a->kind == CALL_X || a->kind == CALL_Y || a->kind == CALL_SCRATCH;
 }
 
+/* The word that is left out where a function has numbers for parameters. */
+static void emit_static(struct emit *e)
+{
+	const size_t at = e->out.len;
+	emit(e, "static ");
+	note_number(e, at, WORD_STATIC);
+}
+
 static void print_struct(struct emit *e, const struct call_struct *s)
 {
 	enum { WIDTH = 56 };
 	bool constant = true;
 	for (const struct call_field *f = s->field; f->name; f++)
 		constant = constant && !is_pointer(&f->value);
-	emit(e, "\t%sconst %s %s = {", constant ? "static " : "", s->type, s->name);
+	emit(e, "\t");
+	if (constant)
+		emit_static(e);
+	emit(e, "const %s %s = {", s->type, s->name);
 	size_t line = e->out.len;
 	const char *comma = "";
 	for (const struct call_field *f = s->field; f->name; f++) {
@@ -212,6 +228,20 @@ static void print_struct(struct emit *e, const struct call_struct *s)
 			line = e->out.len;
 		emit(e, ".%s = ", f->name);
 		print_arg(e, &f->value);
+	}
+	emit(e, "};\n");
+}
+
+static void print_table(struct emit *e, const struct call_table *t)
+{
+	emit(e, "\tconst %s %s[] = {", t->type, t->name);
+	for (int r = 0; r < t->rows; r++) {
+		emit(e, "%s\n\t\t{", r ? "," : "");
+		for (int c = 0; c < t->columns; c++) {
+			emit(e, c ? ", " : "");
+			print_arg(e, &t->value[r * t->columns + c]);
+		}
+		emit(e, "}");
 	}
 	emit(e, "};\n");
 }
@@ -354,6 +384,8 @@ enum status call_kernel(struct emit *e, const struct kernel_call *c)
 	for (const struct call_arg *a = c->args; a->kind != CALL_END; a++)
 		if (a->kind == CALL_STRUCT && (cuda || !is_declared(e, a->of)))
 			print_struct(e, a->of);
+		else if (a->kind == CALL_TABLE)
+			print_table(e, a->table);
 	if (c->traits)
 		print_traits(e, c->traits);
 	for (int i = 0; i < 2 && c->shared[i]; i++)

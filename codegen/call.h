@@ -32,10 +32,13 @@ enum call_arg_kind {
 	CALL_NULL,
 	CALL_STRUCT, /* a pointer to one */
 	CALL_INTS,   /* a field that is an array: `k` numbers */
+	CALL_SIZES,  /* the same of such numbers */
+	CALL_TABLE,  /* an array of structs */
 	CALL_NAME,   /* a function or a constant of kernels/ */
 };
 
 struct call_struct;
+struct call_table;
 struct call_arg {
 	enum call_arg_kind kind;
 	int k;
@@ -44,6 +47,7 @@ struct call_arg {
 	const int64_t *ints;
 	const char *name;
 	const struct call_struct *of;
+	const struct call_table *table;
 };
 #define CALL_ARGS(...)                                                                             \
 	(const struct call_arg[])                                                                  \
@@ -66,6 +70,8 @@ struct call_arg {
 #define ARG_OWN(offset, of_each) CALL_ARG(.kind = CALL_OWN, .i = (offset), .bytes = (of_each))
 #define ARG_NULL CALL_ARG(.kind = CALL_NULL)
 #define ARG_INTS(n, list) CALL_ARG(.kind = CALL_INTS, .k = (n), .ints = (list))
+#define ARG_SIZES(n, list) CALL_ARG(.kind = CALL_SIZES, .k = (n), .ints = (list))
+#define ARG_TABLE(t) CALL_ARG(.kind = CALL_TABLE, .table = (t))
 #define ARG_NAME(word) CALL_ARG(.kind = CALL_NAME, .name = (word))
 #define ARG_STRUCT(s) CALL_ARG(.kind = CALL_STRUCT, .of = (s))
 #define ARG_IF(condition, arg) ((condition) ? (arg) : CALL_ARG(.kind = CALL_NONE))
@@ -94,6 +100,13 @@ struct call_struct {
 struct call_value {
 	const char *type, *name, *function;
 	const struct call_arg *args;
+};
+
+/* An array of structs as such a local: rows of so many fields each, in their order. */
+struct call_table {
+	const char *type, *name;
+	int rows, columns;
+	const struct call_arg *value;
 };
 
 enum { CALL_CONSTANTS = 6 };

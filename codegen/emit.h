@@ -47,7 +47,9 @@ struct launch_shape {
 struct emit {
 	struct text out;
 	const struct graph *g;
-	int in_place[4]; /* input whose bytes output k takes in this run; -1: none */
+	int in_place[4];     /* input whose bytes output k takes in this run; -1: none */
+	const int *place_of; /* by input: the output that it has the bytes of, -1: none; two may,
+			      * if they are one tensor. NULL: nothing is in place */
 	/* CUDA, of the stage that is being written: how many loops threads share so far, and the
 	 * turns of the longest. */
 	int nloop;

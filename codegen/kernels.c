@@ -314,8 +314,11 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 	struct body_uses uses = {.checked = n->op->traits & OP_CHECKED,
 		.x = ARENA_ARRAY(ks->arena, bool, n->nin + 1),
 		.y = ARENA_ARRAY(ks->arena, bool, n->nout + 1)};
-	struct emit e = {
-		.g = g, .in_place = {-1, -1, -1, -1}, .uses = &uses, .helpers = &ks->helpers};
+	struct emit e = {.g = g,
+		.in_place = {-1, -1, -1, -1},
+		.place_of = in_place,
+		.uses = &uses,
+		.helpers = &ks->helpers};
 	if (!uses.x || !uses.y)
 		return diag_nomem(ks->diag);
 	for (int i = n->nin - 1; i >= 0; i--)

@@ -31,9 +31,10 @@ struct emit_helpers {
 };
 
 /* A number in a body that kernels of one form may differ in (sizes.c). */
+enum { WORD_STATIC = 's' }; /* no number: left out where the function has parameters */
 struct number {
 	size_t at, len;
-	char kind;     /* 'i' whole, 'f' float, 'd' double */
+	char kind;     /* 'i' whole, 'f' float, 'd' double; or WORD_STATIC */
 	int parameter; /* from 1; 0: stays */
 };
 

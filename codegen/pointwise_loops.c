@@ -446,11 +446,12 @@ static void emit_nest(struct emit *e, const struct stages *x)
 	struct nest nest = coalesce(x->n);
 	if (e->g->target->cuda)
 		e->stage[e->nstage++] = (struct launch_shape){.blocks = 1, .threads = 1};
-	use_output(e, 0);
 	if (x->n->out[0]->numel == 0) {
 		emit(e, "\t/* no elements */\n");
+		e->uses->told = true;
 		return;
 	}
+	use_output(e, 0);
 	nest.pack = pack_of(e, x, &nest);
 	double work = 0;
 	for (int q = 0; q < x->nstage; q++)

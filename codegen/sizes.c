@@ -348,12 +348,13 @@ static bool write_function(struct arena *a, const struct group *g, struct kernel
 	int stage = 0;
 	for (int i = 0; i < f->n; i++) {
 		const struct number *x = &f->number[i];
-		if (x->parameter == 0)
+		if (x->parameter == 0 && x->kind != WORD_STATIC)
 			continue;
 		for (; stage < k->nstage && k->stage[stage].end <= x->at; stage++)
 			k->shared_end[stage] = body.len + k->stage[stage].end - at;
 		text_write(&body, k->body + at, x->at - at);
-		text_add(&body, "n%d", x->parameter);
+		if (x->kind != WORD_STATIC)
+			text_add(&body, "n%d", x->parameter);
 		at = x->at + x->len;
 	}
 	for (; stage < k->nstage; stage++)

@@ -7,13 +7,13 @@
 
 #ifdef __cplusplus
 /* A GPU's threads, one turn after another each. */
-#define TURNS(n, call)                                                                             \
+#define TURNS(n, ...)                                                                              \
 	for (int64_t from = THREAD; from < (n); from += THREADS) {                                 \
 		const int64_t to = from + 1, worker = (int64_t)threadIdx.x;                        \
 		(void)worker;                                                                      \
-		call;                                                                              \
+		__VA_ARGS__;                                                                       \
 	}
-#define PARALLEL_TURNS(n, call) TURNS(n, call)
+#define PARALLEL_TURNS(n, ...) TURNS(n, __VA_ARGS__)
 #define EACH
 #else
 /* A loop whose turns are shared among threads; the split never changes a sum. _EACH: and no turn
@@ -49,15 +49,15 @@ static inline int thread_index(void)
 }
 
 /* All of them here. */
-#define TURNS(n, call)                                                                             \
+#define TURNS(n, ...)                                                                              \
 	do {                                                                                       \
 		const int64_t from = 0, to = (n), worker = 0;                                      \
 		(void)worker;                                                                      \
-		call;                                                                              \
+		__VA_ARGS__;                                                                       \
 	} while (0)
 #ifdef _OPENMP
 /* Neighbouring turns to each of STINT_THREADS threads, or of those that there are. */
-#define PARALLEL_TURNS(n, call)                                                                    \
+#define PARALLEL_TURNS(n, ...)                                                                     \
 	do {                                                                                       \
 		_Pragma("omp parallel num_threads(STINT_THREADS)")                                 \
 		{                                                                                  \
@@ -65,11 +65,11 @@ static inline int thread_index(void)
 			const int64_t workers = omp_get_num_threads();                             \
 			const int64_t from = (n)*worker / workers;                                 \
 			const int64_t to = (n) * (worker + 1) / workers;                           \
-			call;                                                                      \
+			__VA_ARGS__;                                                               \
 		}                                                                                  \
 	} while (0)
 #else
-#define PARALLEL_TURNS(n, call) TURNS(n, call)
+#define PARALLEL_TURNS(n, ...) TURNS(n, __VA_ARGS__)
 #endif
 #endif
 

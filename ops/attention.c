@@ -1,6 +1,7 @@
 /* Scaled-dot-product attention: the operator that the kernels belong to, its gradient, and its
  * evaluation on the host. attention.h says what it computes. */
 #include "ops/attention_match.h"
+#include "ops/boxes.h"
 #include "ops/dropout.h"
 
 /* --- Shapes --- */

@@ -2,6 +2,7 @@
  * scalings that exporters put before it: the tensor behind them is read in the order that it is
  * stored in. */
 #include "ops/attention_match.h"
+#include "ops/boxes.h"
 
 /* t as [batch, head, token, width] in the order of axes `order`. */
 struct view view_begin(struct tensor *t, const int64_t size[AXES], const int order[AXES])

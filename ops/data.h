@@ -1,4 +1,4 @@
-/* Shared by the families that move data without computing: view, move, slice, shape, gather. */
+/* Shared by the families that move data without computing. */
 #ifndef STINT_OPS_DATA_H
 #define STINT_OPS_DATA_H
 
@@ -7,41 +7,9 @@
 /* A record's list of examples, ended. */
 #define EXAMPLES(...) ((const struct op_example[]){__VA_ARGS__, {.in = NULL}})
 
-/* Tiling and splitting an axis give a box more axes than a tensor has. */
-enum { BOX_RANK = 2 * RANK_MAX };
-
-/* A copy: y[yoff + Σ i_k·ys_k] = x[xoff + Σ i_k·xs_k] for all 0 ≤ i_k < dim_k, in elements.
- * No two elements of y coincide; xs may be 0 (repeat) or negative (backwards). */
-struct box {
-	int rank;
-	int64_t dim[BOX_RANK], xs[BOX_RANK], ys[BOX_RANK];
-	int64_t xoff, yoff;
-};
-
-/* Row-major strides of a dense tensor, in elements. */
-void box_strides(int rank, const int64_t *dim, int64_t *stride);
-/* The copy, now, of elements of `size` bytes. */
-void box_run(const struct box *b, size_t size, void *y, const void *x);
-/* The copy as C text; `y` and `x` name pointers to elements of C type `type`. */
-void box_emit(struct emit *e, const struct box *b, const char *type, const char *y, const char *x);
-/* The same copy with as few axes as it takes, outermost first as y lies in memory. */
-struct box box_simplified(const struct box *b);
-/* "off + i0 * 24 + i1": the place for the loop variables i0, i1, ... */
-void box_emit_place(struct emit *e, int64_t off, int rank, const int64_t *stride);
-
-/* Several copies of elements of t's type, which are all of a body: none touches what another
- * writes. */
-struct box_copy {
-	struct box box;
-	const char *y, *x;
-};
-void boxes_emit(struct emit *e, int n, const struct box_copy *copy, const struct tensor *t);
-/* data_cuda.c: the same for a GPU; and a body that makes all of y0: the copy of x0, and elsewhere
- * `fill`, an element (NULL: zeros). */
-void boxes_cuda_emit(struct emit *e, int n, const struct box_copy *copy, const struct tensor *t);
-void box_cuda_inset(struct emit *e, const struct box *b, const struct tensor *y, const char *fill);
-/* y[0..n) = 0 as C text. */
+/* y[0..n) = 0, and y[0..n) = x[0..n), as C text. */
 void zero_emit(struct emit *e, int64_t n, const char *y);
+void copy_emit(struct emit *e, int64_t n, const char *y, const char *x);
 
 /* Cost of moving output 0: its bytes read once and written once. */
 struct op_cost data_move_cost(const struct node *n);

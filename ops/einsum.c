@@ -1,6 +1,7 @@
 /* Einsum: sums of products named by an equation: reading it, and evaluating it on the host. */
 #include <inttypes.h>
 
+#include "ops/boxes.h"
 #include "ops/einsum.h"
 
 bool term_has(const struct term *t, int label)

@@ -2,7 +2,7 @@
  * C text for the step. */
 #include <inttypes.h>
 
-#include "ops/data.h"
+#include "ops/boxes.h"
 
 /* --- Concat and Split: parts of one tensor along an axis --- */
 
@@ -70,24 +70,6 @@ static enum status concat_fold(struct graph *g, const struct node *n, void *cons
 	return ST_OK;
 }
 
-/* clang-format off */
-static const char join_text[] =
-"/* A row's bytes [at, end), joined from parts that lie at their places in it. */\n"
-"struct part {\n"
-"	const void *from;\n"
-"	int64_t at, bytes; /* of a row */\n"
-"};\n"
-"static inline void join_row(int64_t row, int64_t at, int64_t end, int n, const struct part *part, char *y)\n"
-"{\n"
-"	for (int p = 0; p < n; p++) {\n"
-"		const int64_t from = MAX(at, part[p].at), to = MIN(end, part[p].at + part[p].bytes);\n"
-"		if (from < to)\n"
-"			memcpy(y + from, (const char *)part[p].from + row * part[p].bytes + from - part[p].at,\n"
-"				(size_t)(to - from));\n"
-"	}\n"
-"}\n";
-/* clang-format on */
-
 /* Bytes of input i that lie together in the output. */
 static int64_t part_bytes(const struct node *n, int i)
 {
@@ -109,21 +91,25 @@ static bool concat_in_rows(const struct node *n)
 
 static enum status concat_emit_rows(struct emit *e, const struct node *n)
 {
+	enum { PIECE = 65536 }; /* JOIN_PIECE */
+	struct call_arg *part = ARENA_ARRAY(e->g->arena, struct call_arg, 3 * n->nin);
 	int64_t row = 0;
-	emit_helper(e, "join_row", join_text);
-	emit(e, "\tconst struct part part[] = {");
+	if (!part)
+		return diag_nomem(e->g->diag);
 	for (int i = 0; i < n->nin; i++) {
-		const char *gap = i == 0 ? "" : i % 4 ? ", " : ",\n\t\t";
-		emit(e, "%s{x%d, %" PRId64 ", %" PRId64 "}", gap, i, row, part_bytes(n, i));
+		part[3 * i] = ARG_X(i);
+		part[3 * i + 1] = ARG_SIZE(row);
+		part[3 * i + 2] = ARG_SIZE(part_bytes(n, i));
 		row += part_bytes(n, i);
 	}
-	emit(e, "};\n");
-	const struct emit_loop loop[] = {
-		{"r", tensor_bytes(n->out[0]) / row, 1}, {"at", row, 65536}};
-	emit_loops(e, (double)n->out[0]->numel, 2, loop);
-	emit(e, "\n\t\t\tjoin_row(r, at, MIN(at + 65536, %" PRId64 "), ", row);
-	emit(e, "%d, part, (char *)y0 + r * %" PRId64 ");\n", n->nin, row);
-	return ST_OK;
+	const struct call_table parts = {"struct join_part", "part", n->nin, 3, part};
+	return call_kernel(
+		e, &(struct kernel_call){.file = "join.h",
+			   .function = "join_rows",
+			   .turns = tensor_bytes(n->out[0]) / row * ((row + PIECE - 1) / PIECE),
+			   .work = (double)n->out[0]->numel,
+			   .args = CALL_ARGS(
+				   ARG_Y(0), ARG_SIZE(row), ARG_TABLE(&parts), ARG_INT(n->nin))});
 }
 
 static enum status concat_emit(struct emit *e, const struct node *n)
@@ -136,12 +122,11 @@ static enum status concat_emit(struct emit *e, const struct node *n)
 		return concat_emit_rows(e, n);
 	for (int i = 0; i < n->nin; i++) {
 		copy[i] = (struct box_copy){
-			part_box(n->in[i], n->out[0], settled_axis(n), at, true), "y0",
-			emit_text(e, "x%d", i)};
+			part_box(n->in[i], n->out[0], settled_axis(n), at, true), ARG_Y(0),
+			ARG_X(i)};
 		at += n->in[i]->dim[settled_axis(n)];
 	}
-	boxes_emit(e, n->nin, copy, n->out[0]);
-	return ST_OK;
+	return boxes_call(e, n->nin, copy, n->out[0]);
 }
 
 static enum status concat_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -279,12 +264,11 @@ static enum status split_emit(struct emit *e, const struct node *n)
 		return diag_nomem(e->g->diag);
 	for (int k = 0; k < n->nout; k++) {
 		copy[k] = (struct box_copy){
-			part_box(n->out[k], n->in[0], settled_axis(n), at, false),
-			emit_text(e, "y%d", k), "x0"};
+			part_box(n->out[k], n->in[0], settled_axis(n), at, false), ARG_Y(k),
+			ARG_X(0)};
 		at += n->out[k]->dim[settled_axis(n)];
 	}
-	boxes_emit(e, n->nout, copy, n->in[0]);
-	return ST_OK;
+	return boxes_call(e, n->nout, copy, n->in[0]);
 }
 
 static enum status split_grad(struct graph *g, const struct node *n, struct tensor *const *dy,

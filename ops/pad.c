@@ -1,6 +1,7 @@
 /* Pad: a tensor with a margin of a constant, or of what lies within it, repeated: then an axis is a
  * table of places and the gradient adds up (ops/resample.h). Negative pads cut.
  * CenterCropPad. */
+#include "ops/boxes.h"
 #include "ops/resample.h"
 
 #include <inttypes.h>
@@ -129,26 +130,8 @@ static enum status pad_block(struct blocking *b)
 
 static enum status pad_emit(struct emit *e, const struct node *n)
 {
-	const struct tensor *y = n->out[0];
 	const struct box b = pad_box(n);
-	double value = node_float(n, "value", 0);
-	char buf[40];
-	bool covered = true;
-	const char *fill = emit_text(e, "(%s)%s", emit_value_type(y), emit_real(e, value, buf));
-	if (e->g->target->cuda) {
-		box_cuda_inset(e, &b, y, value == 0 ? NULL : emit_stored(e, y, fill));
-		return ST_OK;
-	}
-	for (int k = 0; k < b.rank; k++)
-		covered &= b.dim[k] == y->dim[k];
-	if (!covered && value == 0)
-		zero_emit(e, y->numel, "y0");
-	else if (!covered) {
-		emit_loops(e, (double)y->numel, 1, &(struct emit_loop){"i", y->numel, 1});
-		emit(e, "\n\t\ty0[i] = %s;\n", emit_stored(e, y, fill));
-	}
-	box_emit(e, &b, emit_type(y), "y0", "x0");
-	return ST_OK;
+	return box_inset_call(e, n, &b, node_float(n, "value", 0));
 }
 
 /* --- The others: an axis is a table of places --- */

@@ -1,7 +1,7 @@
 /* Operators that repeat a tensor along axes: Expand, Tile. */
 #include <inttypes.h>
 
-#include "ops/data.h"
+#include "ops/boxes.h"
 
 /* --- Expand --- */
 
@@ -75,9 +75,8 @@ static enum status expand_block(struct blocking *b)
 
 static enum status expand_emit(struct emit *e, const struct node *n)
 {
-	const struct box_copy copy = {expand_box(n), "y0", "x0"};
-	boxes_emit(e, 1, &copy, n->out[0]);
-	return ST_OK;
+	const struct box_copy copy = {expand_box(n), ARG_Y(0), ARG_X(0)};
+	return boxes_call(e, 1, &copy, n->out[0]);
 }
 
 /* --- Tile --- */
@@ -160,9 +159,8 @@ static enum status tile_fold(struct graph *g, const struct node *n, void *const 
 
 static enum status tile_emit(struct emit *e, const struct node *n)
 {
-	const struct box_copy copy = {tile_box(n), "y0", "x0"};
-	boxes_emit(e, 1, &copy, n->out[0]);
-	return ST_OK;
+	const struct box_copy copy = {tile_box(n), ARG_Y(0), ARG_X(0)};
+	return boxes_call(e, 1, &copy, n->out[0]);
 }
 
 const struct op_def ops_repeat[] = {

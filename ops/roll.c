@@ -10,6 +10,7 @@
  * second element, and the others, along axes, joined along another: one Transpose. */
 #include <inttypes.h>
 
+#include "ops/boxes.h"
 #include "ops/match.h"
 
 struct roll {

@@ -232,9 +232,8 @@ static enum status put_match(struct graph *g, const struct node *n, struct tenso
 
 static void copy_input(struct emit *e, const struct node *n)
 {
-	const struct box all = {.rank = 1, .dim = {n->out[0]->numel}, .xs = {1}, .ys = {1}};
 	if (e->in_place[0] != 0)
-		box_emit(e, &all, emit_type(n->out[0]), "y0", "x0");
+		copy_emit(e, n->out[0]->numel, "y0", "x0");
 }
 
 static enum status put_emit(struct emit *e, const struct node *n)
@@ -272,11 +271,10 @@ static enum status put_grad_emit(struct emit *e, const struct node *n)
  * division, exact where factors are 0. */
 static enum status put_mul_grad_emit(struct emit *e, const struct node *n)
 {
-	const struct box all = {.rank = 1, .dim = {n->out[0]->numel}, .xs = {1}, .ys = {1}};
 	walk_emit_check(e, n, n->param, 1);
 	emit(e, "\treal *w = ws;\n");
 	copy_input(e, n);
-	box_emit(e, &all, "real", "w", "x2");
+	copy_emit(e, n->out[0]->numel, "w", "x2");
 	walk_emit(e, n->param, 1, false, "y1[k] = w[at], w[at] *= x3[k];");
 	walk_emit(e, n->param, 1, true, "y1[k] *= y0[at], y0[at] *= x3[k];");
 	emit(e, "\treturn 0;\n");

@@ -2,7 +2,7 @@
  * arithmetic folds away. And the triangle of a matrix, which is computed. */
 #include <inttypes.h>
 
-#include "ops/data.h"
+#include "ops/boxes.h"
 
 /* Output 0 is this constant; the node itself is not needed. `size` bytes are copied. */
 static enum status known_output(struct graph *g, struct node *n, enum dtype t, int rank,
@@ -104,17 +104,9 @@ static enum status fill_emit(struct emit *e, const struct node *n)
 {
 	const struct attr *a = node_attr(n, "value");
 	const struct tensor *y = n->out[0];
-	char buf[40];
-	if (!a) {
-		zero_emit(e, y->numel, "y0");
-		return ST_OK;
-	}
-	emit_loops(e, (double)y->numel, 1, &(struct emit_loop){"i", y->numel, 1});
-	if (dtype_is_real(y->dtype))
-		emit(e, "\n\t\ty0[i] = %s;\n", emit_real(e, tensor_real(a->t, 0), buf));
-	else
-		emit(e, "\n\t\ty0[i] = %" PRId64 ";\n", tensor_int(a->t, 0));
-	return ST_OK;
+	if (!a || dtype_is_real(y->dtype))
+		return fill_call(e, n, 0, fill_value(y, a ? tensor_real(a->t, 0) : 0));
+	return fill_call(e, n, 0, ARG_INT(tensor_int(a->t, 0)));
 }
 
 static enum status range_count(struct graph *g, const struct node *n, int64_t *count)

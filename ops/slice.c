@@ -1,7 +1,7 @@
 /* Parts of a tensor: Slice, and its gradient. */
 #include <inttypes.h>
 
-#include "ops/data.h"
+#include "ops/boxes.h"
 
 /* What is cut out of a tensor, per axis: len elements from `start`, `step` apart. */
 struct cut {
@@ -187,9 +187,8 @@ static enum status slice_block(struct blocking *b)
 
 static enum status slice_emit(struct emit *e, const struct node *n)
 {
-	const struct box_copy copy = {slice_box(n), "y0", "x0"};
-	boxes_emit(e, 1, &copy, n->out[0]);
-	return ST_OK;
+	const struct box_copy copy = {slice_box(n), ARG_Y(0), ARG_X(0)};
+	return boxes_call(e, 1, &copy, n->out[0]);
 }
 
 /* --- stint.SliceGrad: zeros of attribute `shape`, with the input in the place of the cut --- */
@@ -266,13 +265,7 @@ static enum status slice_grad_block(struct blocking *b)
 static enum status slice_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct box b = slice_grad_box(n);
-	if (e->g->target->cuda) {
-		box_cuda_inset(e, &b, n->out[0], NULL);
-		return ST_OK;
-	}
-	zero_emit(e, n->out[0]->numel, "y0");
-	box_emit(e, &b, emit_type(n->out[0]), "y0", "x0");
-	return ST_OK;
+	return box_inset_call(e, n, &b, 0);
 }
 
 const struct op_def ops_slice[] = {

@@ -1,5 +1,5 @@
 /* Transpose: one box copied (ops/data.h), on the host for constants and as C text for the step. */
-#include "ops/data.h"
+#include "ops/boxes.h"
 
 static enum status transpose_perm(struct graph *g, const struct node *n, int *perm)
 {
@@ -100,9 +100,8 @@ static enum status transpose_fold(struct graph *g, const struct node *n, void *c
 
 static enum status transpose_emit(struct emit *e, const struct node *n)
 {
-	const struct box_copy copy = {transpose_box(n), "y0", "x0"};
-	boxes_emit(e, 1, &copy, n->out[0]);
-	return ST_OK;
+	const struct box_copy copy = {transpose_box(n), ARG_Y(0), ARG_X(0)};
+	return boxes_call(e, 1, &copy, n->out[0]);
 }
 
 /* A tensor that holds y channels last already, before what is here makes them the second axis. */

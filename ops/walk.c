@@ -1,5 +1,6 @@
 /* Walks over picks (ops/walk.h): making them, on the host, and as C text. */
 #include "ops/walk.h"
+#include "ops/boxes.h"
 
 #include <inttypes.h>
 #include <stdio.h>

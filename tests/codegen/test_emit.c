@@ -156,25 +156,39 @@ static void numbers_are_told(void **state)
 	check_told(thin, row, thin, "7");
 }
 
-/* An input whose bytes the output takes goes by the output's name, and is no parameter. */
-static void in_place_has_one_name(void **state)
+/* Which inputs a + b has for parameters where its output takes such inputs' bytes. */
+static void check_in_place(const int place_of[2], bool first, bool second, const char *text)
 {
-	(void)state;
 	struct graph g = {.real = DT_F32, .target = &two_threads, .arena = arena_new()};
 	bool x[2] = {false}, out = false;
 	struct body_uses uses = {.x = x, .y = &out};
-	struct emit e = {.g = &g, .in_place = {1, -1, -1, -1}, .uses = &uses};
+	struct emit e = {.g = &g, .place_of = place_of, .uses = &uses};
 	struct tensor a = SHAPE(DT_F32, 6), *in[] = {&a, &a}, *outs[] = {&a};
 	const struct node n = {.op = &add, .nin = 2, .nout = 1, .in = in, .out = outs};
 	assert_int_equal(emit_pointwise(&e, &n), ST_OK);
-	assert_true(x[0] && !x[1] && out);
-	assert_string_equal(e.out.s, "\tfor (int64_t i = 0; i < 6; i++) {\n"
-				     "\t\tconst real a = x0[i];\n"
-				     "\t\tconst real b = y0[i];\n"
-				     "\t\ty0[i] = a + b;\n"
-				     "\t}\n");
+	assert_true(x[0] == first && x[1] == second && out);
+	assert_string_equal(e.out.s, text);
 	text_free(&e.out);
 	arena_free(g.arena);
+}
+
+/* An input whose bytes the output takes goes by the output's name, and is no parameter: both do,
+ * where they are one tensor. */
+static void in_place_has_one_name(void **state)
+{
+	(void)state;
+	check_in_place((const int[]){-1, 0}, true, false,
+		"\tfor (int64_t i = 0; i < 6; i++) {\n"
+		"\t\tconst real a = x0[i];\n"
+		"\t\tconst real b = y0[i];\n"
+		"\t\ty0[i] = a + b;\n"
+		"\t}\n");
+	check_in_place((const int[]){0, 0}, false, false,
+		"\tfor (int64_t i = 0; i < 6; i++) {\n"
+		"\t\tconst real a = y0[i];\n"
+		"\t\tconst real b = y0[i];\n"
+		"\t\ty0[i] = a + b;\n"
+		"\t}\n");
 }
 
 int main(void)
