@@ -185,6 +185,9 @@ static void print_arg(struct emit *e, const struct call_arg *a)
 	case CALL_TABLE:
 		emit(e, "%s", a->table->name);
 		break;
+	case CALL_LOCAL:
+		emit(e, "%s", a->local->name);
+		break;
 	case CALL_NONE:
 	case CALL_END:
 		break;
@@ -273,14 +276,14 @@ static void print_traits(struct emit *e, const struct call_struct *s)
 }
 
 /* Whether a call before this one has made it: then it is the same. */
-static bool is_declared(struct emit *e, const struct call_struct *s)
+static bool is_declared(struct emit *e, const char *name)
 {
 	struct body_uses *u = e->uses;
 	for (int i = 0; i < u->nstruct; i++)
-		if (!strcmp(u->name[i], s->name))
+		if (!strcmp(u->name[i], name))
 			return true;
 	if (u->nstruct < CALL_STRUCTS)
-		u->name[u->nstruct++] = s->name;
+		u->name[u->nstruct++] = name;
 	return false;
 }
 
@@ -382,8 +385,10 @@ enum status call_kernel(struct emit *e, const struct kernel_call *c)
 	}
 	const char *suffix = emit_source(e, c->file, c->ntype, c->type);
 	for (const struct call_arg *a = c->args; a->kind != CALL_END; a++)
-		if (a->kind == CALL_STRUCT && (cuda || !is_declared(e, a->of)))
+		if (a->kind == CALL_STRUCT && (cuda || !is_declared(e, a->of->name)))
 			print_struct(e, a->of);
+		else if (a->kind == CALL_LOCAL && !is_declared(e, a->local->name))
+			emit(e, "\t%s %s[%d];\n", a->local->type, a->local->name, a->local->n);
 		else if (a->kind == CALL_TABLE)
 			print_table(e, a->table);
 	if (c->traits)

@@ -34,11 +34,13 @@ enum call_arg_kind {
 	CALL_INTS,   /* a field that is an array: `k` numbers */
 	CALL_SIZES,  /* the same of such numbers */
 	CALL_TABLE,  /* an array of structs */
+	CALL_LOCAL,  /* an array, for calls behind one another: not for CUDA */
 	CALL_NAME,   /* a function or a constant of kernels/ */
 };
 
 struct call_struct;
 struct call_table;
+struct call_local;
 struct call_arg {
 	enum call_arg_kind kind;
 	int k;
@@ -48,6 +50,7 @@ struct call_arg {
 	const char *name;
 	const struct call_struct *of;
 	const struct call_table *table;
+	const struct call_local *local;
 };
 #define CALL_ARGS(...)                                                                             \
 	(const struct call_arg[])                                                                  \
@@ -72,6 +75,7 @@ struct call_arg {
 #define ARG_INTS(n, list) CALL_ARG(.kind = CALL_INTS, .k = (n), .ints = (list))
 #define ARG_SIZES(n, list) CALL_ARG(.kind = CALL_SIZES, .k = (n), .ints = (list))
 #define ARG_TABLE(t) CALL_ARG(.kind = CALL_TABLE, .table = (t))
+#define ARG_LOCAL(l) CALL_ARG(.kind = CALL_LOCAL, .local = (l))
 #define ARG_NAME(word) CALL_ARG(.kind = CALL_NAME, .name = (word))
 #define ARG_STRUCT(s) CALL_ARG(.kind = CALL_STRUCT, .of = (s))
 #define ARG_IF(condition, arg) ((condition) ? (arg) : CALL_ARG(.kind = CALL_NONE))
@@ -107,6 +111,11 @@ struct call_table {
 	const char *type, *name;
 	int rows, columns;
 	const struct call_arg *value;
+};
+
+struct call_local {
+	const char *type, *name;
+	int n;
 };
 
 enum { CALL_CONSTANTS = 6 };

@@ -36,6 +36,7 @@ enum { STINT_THREADS = 2 };
 #include "philox.h"
 #include "radam.h"
 #include "random.h"
+#include "reduction.h"
 #include "rmsprop.h"
 #include "sgd.h"
 #include "turns.h"

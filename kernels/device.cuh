@@ -17,6 +17,9 @@ typedef unsigned long uint64_t;
 #define INFINITY __int_as_float(0x7F800000)
 #define NAN __int_as_float(0x7FC00000)
 #endif
+#ifndef INT32_MAX
+#define INT32_MAX 0x7FFFFFFF
+#endif
 #ifndef INT64_MAX
 #define INT64_MAX 0x7FFFFFFFFFFFFFFF
 #define INT64_MIN (-INT64_MAX - 1)

@@ -14,13 +14,10 @@ template <class T> static __device__ __forceinline__ void put_value(T *y, real x
 	STORE(*y, x);
 }
 
-/* Before loops over a thread's numbers, which then are registers; and before long loops that only
- * read, so that the loads of four turns are under way together. */
+/* Before long loops that only read, so that the loads of four turns are under way together. */
 #ifdef STINT_SHIM
-#define UNROLL
 #define UNROLL_4
 #else
-#define UNROLL _Pragma("unroll")
 #define UNROLL_4 _Pragma("unroll 4")
 #endif
 /* V neighbours at a multiple of their size: one access to memory up to 16 bytes, as few as there

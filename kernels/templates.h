@@ -21,6 +21,8 @@
 #include "pool_max.h"
 #include "pool_max_lanes.h"
 #include "pool_scatter.h"
+#include "reduce.h"
+#include "reduce_whole.h"
 #include "softmax.h"
 #include "softmax_grad.h"
 #include "topk.h"

@@ -33,6 +33,20 @@ typedef float real;
 #define KERNEL_PART static __attribute__((unused))
 #endif
 
+/* Before loops over a few numbers, which then are registers. */
+#if defined(__cplusplus) && !defined(STINT_SHIM)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL
+#endif
+
+/* A function whose code its constant arguments choose: always a part of its caller. */
+#ifdef __cplusplus
+#define FORM static __device__ __forceinline__
+#else
+#define FORM static inline __attribute__((always_inline))
+#endif
+
 #define R(x) ((real)(x))
 
 /* On any numbers; where one of them is a NaN, the second. */

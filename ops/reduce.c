@@ -1,22 +1,22 @@
 /* Reductions over axes: sums, means, norms, products, extremes. */
 #include <inttypes.h>
 
-#include "ops/reduce.h"
+#include "ops/reduce_op.h"
 
 /* clang-format off */
 static const struct reduce_kind kinds[] = {
 	{.name = "ReduceSum"},
 	{.name = "ReduceMean", .mean = true},
-	{.name = "ReduceL1", .helper = "absolute_lanes", .term = TERM_ABSOLUTE},
-	{.name = "ReduceL2", .helper = "square_lanes", .term = TERM_SQUARE, .root = true},
-	{.name = "ReduceSumSquare", .helper = "square_lanes", .term = TERM_SQUARE},
-	{.name = "ReduceMax", .helper = "largest_lanes", .join = JOIN_MAX},
-	{.name = "ReduceMin", .helper = "smallest_lanes", .join = JOIN_MIN},
-	{.name = "ReduceProd", .helper = "product_lanes", .join = JOIN_PRODUCT},
-	{.name = "stint.ReduceSumExp", .helper = "sum_exp_lanes", .term = TERM_EXP},
-	{.name = "stint.ReduceCount", .helper = "count_lanes", .term = TERM_EQUAL},
-	{.name = "stint.ReduceZeros", .helper = "zeros_lanes", .term = TERM_ZERO},
-	{.name = "stint.ReduceProdNonzero", .helper = "product_nonzero_lanes", .join = JOIN_PRODUCT, .term = TERM_NONZERO},
+	{.name = "ReduceL1", .term = TERM_ABSOLUTE},
+	{.name = "ReduceL2", .term = TERM_SQUARE, .root = true},
+	{.name = "ReduceSumSquare", .term = TERM_SQUARE},
+	{.name = "ReduceMax", .join = JOIN_MAX},
+	{.name = "ReduceMin", .join = JOIN_MIN},
+	{.name = "ReduceProd", .join = JOIN_PRODUCT},
+	{.name = "stint.ReduceSumExp", .term = TERM_EXP},
+	{.name = "stint.ReduceCount", .term = TERM_EQUAL},
+	{.name = "stint.ReduceZeros", .term = TERM_ZERO},
+	{.name = "stint.ReduceProdNonzero", .join = JOIN_PRODUCT, .term = TERM_NONZERO},
 };
 /* clang-format on */
 
@@ -312,12 +312,12 @@ static enum status reduce_block(struct blocking *b)
 		{.in = "3,4 =[]", .attr = "noop_with_empty_axes=1", .low = 0.5, .high = 1.5},      \
 		EMPTY)
 
-#define RECORD(onnx, first, end, nin, examples, infer_, lower_, fold_, emit_, ...)                 \
+#define RECORD(onnx, first, end, nin, examples, infer_, lower_, fold_, emit_, cuda_, ...)          \
 	{                                                                                          \
 		.name = onnx, .since = first, .until = end, .min_in = 1, .max_in = nin,            \
 		.infer = infer_, .fold = fold_, .lower = lower_, .cost = reduce_cost,              \
 		.block = reduce_block, .workspace = reduce_workspace, .emit_c = emit_,             \
-		.example = examples, __VA_ARGS__                                                   \
+		.emit_cuda = cuda_, .example = examples, __VA_ARGS__                               \
 	}
 /* axes as an input, and before that as an attribute */
 #define BOTH(onnx, by_input, examples, ...)                                                        \
@@ -325,15 +325,15 @@ static enum status reduce_block(struct blocking *b)
 		RECORD(onnx, 1, by_input, 1, OLD, __VA_ARGS__)
 #define REDUCE(onnx, by_input, examples, ...)                                                      \
 	BOTH(onnx, by_input, examples, reduce_infer, reduce_lower, reduce_fold, reduce_emit,       \
-		.narrow_in = 1, __VA_ARGS__)
+		reduce_emit_cuda, .narrow_in = 1, __VA_ARGS__)
 #define LOGS(onnx, lowering, examples)                                                             \
-	BOTH(onnx, 18, examples, real_infer, lowering, reduce_log_fold, NULL, .work = 0)
+	BOTH(onnx, 18, examples, real_infer, lowering, reduce_log_fold, NULL, NULL, .work = 0)
 #define OLD EXAMPLES({.in = "3,5,7", .attr = "axes=-2,0 keepdims=0", .low = 0.5, .high = 1.5})
 #define OURS(ours, inputs, ...)                                                                    \
 	{                                                                                          \
 		.name = ours, .min_in = inputs, .max_in = inputs, .infer = reduce_infer,           \
 		.fold = reduce_fold, .cost = reduce_cost, .workspace = reduce_workspace,           \
-		.emit_c = reduce_emit, __VA_ARGS__                                                 \
+		.emit_c = reduce_emit, .emit_cuda = reduce_emit_cuda, __VA_ARGS__                  \
 	}
 #define FORMULA(ours, inputs, id, ...)                                                             \
 	{                                                                                          \

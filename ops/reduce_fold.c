@@ -1,5 +1,5 @@
 /* Reductions of known inputs, in double precision or whole numbers. */
-#include "ops/reduce.h"
+#include "ops/reduce_op.h"
 
 struct reduce_shape reduce_shape_of(const struct node *n)
 {

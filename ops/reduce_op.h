@@ -1,7 +1,8 @@
-/* Reductions: what the records (reduce.c) and the C text (reduce_text.c) share. */
-#ifndef STINT_OPS_REDUCE_H
-#define STINT_OPS_REDUCE_H
+/* Reductions: what the records (reduce.c) and the calls of kernels (reduce_emit.c) share. */
+#ifndef STINT_OPS_REDUCE_OP_H
+#define STINT_OPS_REDUCE_OP_H
 
+#include "codegen/call.h"
 #include "ops/data.h"
 
 /* How two results are joined into one. */
@@ -20,8 +21,7 @@ enum reduce_term {
 
 /* One kind of reduction: terms joined, then a last step. */
 struct reduce_kind {
-	const char *name;   /* of the operator */
-	const char *helper; /* of the C function that does a row; NULL: sum_wide */
+	const char *name; /* of the operator */
 	enum reduce_join join;
 	enum reduce_term term;
 	bool mean, root; /* the last step: division by the count, square root */
@@ -51,18 +51,22 @@ struct reduce_shape reduce_shape_of(const struct node *n);
 enum status reduce_fold(struct graph *g, const struct node *n, void *const *out);
 /* ReduceLogSum, ReduceLogSumExp */
 enum status reduce_log_fold(struct graph *g, const struct node *n, void *const *out);
-/* reduce_text.c */
+/* reduce_emit.c */
 int64_t reduce_workspace(const struct node *n, const struct target *t);
 enum status reduce_emit(struct emit *e, const struct node *n);
-/* The term of `x` (and `other`), what no terms come to, and the last step: "(real)(sqrt(sum) / 7)".
- */
-const char *reduce_term_text(const struct reduce_kind *k);
-const char *reduce_start_text(const struct reduce_kind *k);
-void reduce_finish(struct emit *e, const struct reduce_kind *k, const struct reduce_shape *s,
-	const char *type, const char *sum);
+enum status reduce_emit_cuda(struct emit *e, const struct node *n);
+/* The kernels' structs "how", and "shape" of so many groups. */
+enum { REDUCE_FIELDS = 6 };
+struct call_struct reduce_how(
+	struct call_field field[REDUCE_FIELDS], const struct reduce_kind *k, int64_t count);
+struct reduce_groups {
+	int64_t dim[RANK_MAX], stride[RANK_MAX], reduced[RANK_MAX];
+	struct call_field field[REDUCE_FIELDS];
+};
+struct call_struct reduce_groups_of(const struct reduce_shape *s, struct reduce_groups *g);
 /* reduce_cuda.c: of reals of which some are joined */
 bool reduce_has_cuda(const struct node *n);
 int64_t reduce_cuda_workspace(const struct node *n);
-void reduce_cuda_emit(struct emit *e, const struct node *n);
+enum status reduce_cuda_call(struct emit *e, const struct node *n);
 
 #endif
