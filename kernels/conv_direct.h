@@ -71,7 +71,7 @@ static inline void conv_direct(
 }
 
 /* A turn is one plane of y, of an image and a filter. bias: of each filter, or NULL. */
-static inline void conv_forward_direct(const struct window *w, const struct conv_shape *s, real *y,
+FORM void conv_forward_direct(const struct window *w, const struct conv_shape *s, real *y,
 	const real *x, const real *weight, const real *bias, int64_t from, int64_t to)
 {
 	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
@@ -109,7 +109,7 @@ static inline void conv_grad_x_direct(const struct window *w, const struct conv_
 }
 
 /* The gradient of the weight: a turn is one plane of dw, of a filter and a channel of its group. */
-static inline void conv_grad_w_direct(const struct window *w, const struct conv_shape *s, real *dw,
+FORM void conv_grad_w_direct(const struct window *w, const struct conv_shape *s, real *dw,
 	const real *x, const real *dy, int64_t from, int64_t to)
 {
 	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];

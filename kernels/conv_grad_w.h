@@ -6,9 +6,9 @@
 
 /* dw[0..m)[j..j + n) for m output channels and n of their (channel, tap) pairs: images one after
  * the other. */
-KERNEL_PART void conv_grad_w_block(const struct window *w, int64_t images, int64_t xstep,
-	int64_t ystep, int64_t m, int64_t n, int64_t j, int64_t ldc, const real *x, const real *dy,
-	real *dw, void *ws)
+FORM void conv_grad_w_block(const struct window *w, int64_t images, int64_t xstep, int64_t ystep,
+	int64_t m, int64_t n, int64_t j, int64_t ldc, const real *x, const real *dy, real *dw,
+	void *ws)
 {
 	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2],
 		      plane = w->size[0] * w->size[1] * w->size[2];
