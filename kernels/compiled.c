@@ -18,6 +18,7 @@ enum { STINT_THREADS = 2 };
 #include "conv_pointwise.h"
 #include "countedlabels.h"
 #include "fill_whole.h"
+#include "gather_grad.h"
 #include "gemm.h"
 #include "gradients.h"
 #include "hardmax.h"
@@ -40,6 +41,7 @@ enum { STINT_THREADS = 2 };
 #include "rmsprop.h"
 #include "sgd.h"
 #include "turns.h"
+#include "walk.h"
 #include "window.h"
 
 #define X real

@@ -11,16 +11,6 @@ void zero_emit(struct emit *e, int64_t n, const char *y)
 	emit(e, "\n\t\t%s[i0] = 0;\n", y);
 }
 
-void copy_emit(struct emit *e, int64_t n, const char *y, const char *x)
-{
-	if (n == 0) {
-		emit(e, "\t(void)%s, (void)%s;\n", y, x);
-		return;
-	}
-	emit_loops(e, (double)n, 1, &(struct emit_loop){"i0", n, 1});
-	emit(e, "\n\t\t%s[i0] = %s[i0];\n", y, x);
-}
-
 struct op_cost data_move_cost(const struct node *n)
 {
 	return (struct op_cost){0, 2 * (double)tensor_bytes(n->out[0])};

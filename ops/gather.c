@@ -2,7 +2,7 @@
  * and adding gradients back into their places. */
 #include <inttypes.h>
 
-#include "ops/gather.h"
+#include "ops/gather_op.h"
 
 static struct picks picks_of(
 	const struct node *n, int rank, const int64_t *dim, const struct tensor *indices)
@@ -116,45 +116,37 @@ static struct op_cost gather_cost(const struct node *n)
 		0, 2 * (double)tensor_bytes(n->out[0]) + (double)tensor_bytes(n->in[1])};
 }
 
-/* The gradient checks as well: no plan is bound to run it after the node it belongs to. */
-static void check_emit(struct emit *e, const struct node *n, const struct picks *p)
+/* All indices first: a thread cannot leave a loop. The gradient checks as well: no plan is bound to
+ * run it after the node it belongs to. */
+static enum status check_call(struct emit *e, const struct node *n, const struct picks *p)
 {
 	if (n->in[1]->role == TR_CONSTANT || p->count == 0)
-		return;
-	emit(e, "\tfor (int64_t m = 0; m < %" PRId64 "; m++)\n", p->count);
-	emit(e, "\t\tif (x1[m] < %" PRId64 " || x1[m] >= %" PRId64 ")\n", -p->size, p->size);
-	emit(e, "\t\t\treturn BAD_INDEX(x1[m]);\n");
+		return ST_OK;
+	return call_kernel(
+		e, &(struct kernel_call){.file = "gather_grad.h",
+			   .function = "check_indices",
+			   .once = true,
+			   .checked = true,
+			   .args = CALL_ARGS(ARG_X(1), ARG_SIZE(p->count), ARG_SIZE(p->size))});
 }
 
 static enum status gather_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *x = n->in[0];
-	struct picks p = picks_of(n, x->rank, x->dim, n->in[1]);
-	if (e->g->target->cuda && n->out[0]->numel > 0) {
-		gather_cuda_emit(e, n, &p);
-		return ST_OK;
-	}
-	/* all indices first: a thread cannot leave the loop below */
-	check_emit(e, n, &p);
-	if (n->out[0]->numel == 0) {
-		emit(e, "\t(void)y0, (void)x0, (void)x1;\n\treturn 0;\n");
-		return ST_OK;
-	}
-	const struct emit_loop loop[] = {{"o", p.outer, 1}, {"m", p.count, 1}};
-	emit_loops(e, (double)n->out[0]->numel, 2, loop);
-	emit(e,
-		" {\n\t\t\tconst int64_t v = o * %" PRId64 " + (x1[m] < 0 ? x1[m] + %" PRId64
-		" : x1[m]);\n",
-		p.size, p.size);
-	if (p.inner == 1)
-		emit(e, "\t\t\ty0[o * %" PRId64 " + m] = x0[v];\n", p.count);
-	else
-		emit(e,
-			"\t\t\tmemcpy(&y0[(o * %" PRId64 " + m) * %" PRId64 "], &x0[v * %" PRId64
-			"], %" PRId64 " * sizeof(%s));\n",
-			p.count, p.inner, p.inner, p.inner, emit_type(x));
-	emit(e, "\t\t}\n\treturn 0;\n");
-	return ST_OK;
+	const struct picks p = picks_of(n, x->rank, x->dim, n->in[1]);
+	const int64_t elements = n->out[0]->numel;
+	if (e->g->target->cuda && elements > 0)
+		return gather_cuda_call(e, n, &p);
+	TRY(check_call(e, n, &p));
+	return call_kernel(
+		e, &(struct kernel_call){.file = "gather.h",
+			   .function = "gather",
+			   .ntype = 1,
+			   .type = {x},
+			   .turns = elements ? p.outer * p.count : 0,
+			   .work = (double)elements,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(p.size),
+				   ARG_SIZE(p.count), ARG_SIZE(p.inner))});
 }
 
 /* --- stint.GatherGrad(dy, indices): zeros of attribute `shape`, dy's slices added in, but those of
@@ -217,10 +209,6 @@ static enum status scatter_grad(struct graph *g, const struct node *n, struct te
 	return g->failed;
 }
 
-/* Elements of a row that one iteration adds up: a fixed split, so that the order of every sum (that
- * of the indices) depends on no number of threads. */
-enum { SCATTER_PIECE = 64 };
-
 static int64_t scatter_workspace(const struct node *n, const struct target *t)
 {
 	const struct tensor *y = n->out[0];
@@ -230,42 +218,22 @@ static int64_t scatter_workspace(const struct node *n, const struct target *t)
 
 static enum status scatter_emit(struct emit *e, const struct node *n)
 {
+	enum { PIECE = 64 }; /* GATHER_PIECE */
 	const struct tensor *y = n->out[0];
-	struct picks p = picks_of(n, y->rank, y->dim, n->in[1]);
-	if (e->g->target->cuda && n->in[0]->numel > 0) {
-		scatter_cuda_emit(e, n, &p);
+	const struct picks p = picks_of(n, y->rank, y->dim, n->in[1]);
+	if (e->g->target->cuda && n->in[0]->numel > 0)
+		return scatter_cuda_call(e, n, &p);
+	TRY(check_call(e, n, &p));
+	TRY(fill_call(e, n, 0, fill_value(y, 0)));
+	if (n->in[0]->numel == 0)
 		return ST_OK;
-	}
-	check_emit(e, n, &p);
-	zero_emit(e, y->numel, "y0");
-	if (n->in[0]->numel == 0) {
-		emit(e, "\treturn 0;\n");
-		return ST_OK;
-	}
-	const struct emit_loop loop[] = {{"o", p.outer, 1}, {"p", p.inner, SCATTER_PIECE}};
-	emit_loops(e, (double)n->in[0]->numel, 2, loop);
-	emit(e, " {\n");
-	if (p.inner % SCATTER_PIECE)
-		emit(e, "\t\t\tconst int64_t end = p + %d < %" PRId64 " ? p + %d : %" PRId64 ";\n",
-			SCATTER_PIECE, p.inner, SCATTER_PIECE, p.inner);
-	else
-		emit(e, "\t\t\tconst int64_t end = p + %d;\n", SCATTER_PIECE);
-	emit(e, "\t\t\tfor (int64_t m = 0; m < %" PRId64 "; m++) {\n", p.count);
-	emit(e,
-		"\t\t\t\tconst int64_t v = o * %" PRId64 " + (x1[m] < 0 ? x1[m] + %" PRId64
-		" : x1[m]);\n",
-		p.size, p.size);
-	if (p.padding != NO_PADDING)
-		emit(e,
-			"\t\t\t\tif (v == o * %" PRId64 " + %" PRId64
-			") /* padding */\n\t\t\t\t\tcontinue;\n",
-			p.size, p.padding);
-	emit(e, "\t\t\t\tconst %s *row = &x0[(o * %" PRId64 " + m) * %" PRId64 "];\n", emit_type(y),
-		p.count, p.inner);
-	emit(e, "\t\t\t\t%s *sum = &y0[v * %" PRId64 "];\n", emit_type(y), p.inner);
-	emit(e, "\t\t\t\tfor (int64_t j = p; j < end; j++)\n");
-	emit(e, "\t\t\t\t\tsum[j] += row[j];\n\t\t\t}\n\t\t}\n\treturn 0;\n");
-	return ST_OK;
+	return call_kernel(
+		e, &(struct kernel_call){.file = "gather_grad.h",
+			   .function = "gather_grad",
+			   .turns = p.outer * div_up(p.inner, PIECE),
+			   .work = (double)n->in[0]->numel,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(p.size),
+				   ARG_SIZE(p.count), ARG_SIZE(p.inner), ARG_INT(p.padding))});
 }
 
 const struct op_def ops_gather[] = {

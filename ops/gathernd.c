@@ -1,6 +1,6 @@
 /* Picking elements or rows by a tensor of indices: GatherElements, GatherND. Their gradient puts dy
  * back, adding up (ops/scatter.c). */
-#include "ops/walk.h"
+#include "ops/walk_op.h"
 
 static enum status pick_output(struct graph *g, struct node *n, const struct walk *w)
 {
@@ -67,10 +67,20 @@ static struct op_cost pick_cost(const struct node *n)
 
 static enum status pick_emit(struct emit *e, const struct node *n)
 {
-	walk_emit_check(e, n, n->param, 1);
-	walk_emit_gather(e, n->param, 1, emit_type(n->in[0]));
-	emit(e, "\treturn 0;\n");
-	return ST_OK;
+	/* a GPU's threads share rows, too: neighbours read neighbours */
+	const struct walk *w = n->param;
+	const int64_t piece = e->g->target->cuda ? 1 : max64(n->out[0]->numel, 1);
+	struct call_field field[WALK_FIELDS];
+	const struct call_struct walk = walk_struct(w, field);
+	TRY(walk_check_call(e, n, w, 1));
+	return call_kernel(e, &(struct kernel_call){.file = "pick.h",
+				      .function = "pick",
+				      .ntype = 1,
+				      .type = {n->in[0]},
+				      .turns = walk_turns(w, true, piece),
+				      .work = 4 * (double)walk_total(w),
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1),
+					      ARG_STRUCT(&walk), ARG_SIZE(piece))});
 }
 
 #define PICK(onnx, ...)                                                                            \

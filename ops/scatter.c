@@ -3,7 +3,7 @@
  * number of threads. */
 #include <inttypes.h>
 
-#include "ops/walk.h"
+#include "ops/walk_op.h"
 
 enum how { PUT_SET, PUT_ADD, PUT_MUL, PUT_MAX, PUT_MIN };
 
@@ -228,57 +228,67 @@ static enum status put_match(struct graph *g, const struct node *n, struct tenso
 	return ST_OK;
 }
 
-/* --- C text --- */
+/* --- Calls --- */
 
-static void copy_input(struct emit *e, const struct node *n)
+/* All elements of input k. */
+static enum status copy_input(struct emit *e, const struct node *n, int k, struct call_arg to)
 {
-	if (e->in_place[0] != 0)
-		copy_emit(e, n->out[0]->numel, "y0", "x0");
+	const struct box_copy all = {
+		{.rank = 1, .dim = {n->in[k]->numel}, .xs = {1}, .ys = {1}}, to, ARG_X(k)};
+	return boxes_call(e, 1, &all, n->in[k]);
+}
+
+/* Output 0 becomes input 0. */
+static enum status copy_data(struct emit *e, const struct node *n)
+{
+	return e->in_place[0] == 0 ? ST_OK : copy_input(e, n, 0, ARG_Y(0));
+}
+
+static enum status put_call(struct emit *e, const struct node *n, const char *way,
+	struct call_arg data, struct call_arg list, struct call_arg of)
+{
+	enum {
+		PIECE = 32
+	}; /* two cache lines of floats; neighbouring threads of a GPU take neighbours */
+	const struct walk *w = n->param;
+	const int64_t piece = e->g->target->cuda ? 1 : PIECE;
+	struct call_field field[WALK_FIELDS];
+	const struct call_struct walk = walk_struct(w, field);
+	return call_kernel(e, &(struct kernel_call){.file = "put.h",
+				      .function = "put",
+				      .ntype = 1,
+				      .type = {n->in[0]},
+				      .turns = walk_turns(w, false, piece),
+				      .work = 4 * (double)walk_total(w),
+				      .args = CALL_ARGS(data, list, of, ARG_X(1), ARG_STRUCT(&walk),
+					      ARG_NAME(way), ARG_INT(piece))});
 }
 
 static enum status put_emit(struct emit *e, const struct node *n)
 {
-	static const char *const on_ints[] = {"y0[at] = x2[k];", "y0[at] += x2[k];",
-		"y0[at] *= x2[k];", "y0[at] = MAX(x2[k], y0[at]);", "y0[at] = MIN(x2[k], y0[at]);"};
-	static const char *const on_reals[] = {"y0[at] = x2[k];", "y0[at] += x2[k];",
-		"y0[at] *= x2[k];", "y0[at] = x2[k] > y0[at] || x2[k] != x2[k] ? x2[k] : y0[at];",
-		"y0[at] = x2[k] < y0[at] || x2[k] != x2[k] ? x2[k] : y0[at];"};
-	static const char *const on_bools[] = {"y0[at] = x2[k];", "y0[at] |= x2[k];",
-		"y0[at] &= x2[k];", "y0[at] |= x2[k];", "y0[at] &= x2[k];"};
-	enum dtype t = n->out[0]->dtype;
-	walk_emit_check(e, n, n->param, 1);
-	copy_input(e, n);
-	walk_emit(e, n->param, 1, false,
-		(dtype_is_real(t)     ? on_reals
-			: t == DT_I64 ? on_ints
-				      : on_bools)[how_of(n)]);
-	emit(e, "\treturn 0;\n");
-	return ST_OK;
+	static const char *const ways[] = {"PUT_SET", "PUT_ADD", "PUT_MUL", "PUT_MAX", "PUT_MIN"};
+	static const char *const on_bools[] = {
+		"PUT_SET", "PUT_MAX", "PUT_MIN", "PUT_MAX", "PUT_MIN"};
+	const bool bools = n->out[0]->dtype == DT_BOOL;
+	TRY(walk_check_call(e, n, n->param, 1));
+	TRY(copy_data(e, n));
+	return put_call(e, n, (bools ? on_bools : ways)[how_of(n)], ARG_Y(0), ARG_NULL, ARG_X(2));
 }
 
-/* Of updates that meet, the last one stayed: it takes the gradient, going backwards, and leaves
- * none. */
 static enum status put_grad_emit(struct emit *e, const struct node *n)
 {
-	walk_emit_check(e, n, n->param, 1);
-	copy_input(e, n);
-	walk_emit(e, n->param, 1, true, "y1[k] = y0[at], y0[at] = 0;");
-	emit(e, "\treturn 0;\n");
-	return ST_OK;
+	TRY(walk_check_call(e, n, n->param, 1));
+	TRY(copy_data(e, n));
+	return put_call(e, n, "PUT_TAKE", ARG_Y(0), ARG_Y(1), ARG_NULL);
 }
 
-/* A factor's gradient is dy times the factors before it (in w) and after it (in y0): no
- * division, exact where factors are 0. */
 static enum status put_mul_grad_emit(struct emit *e, const struct node *n)
 {
-	walk_emit_check(e, n, n->param, 1);
-	emit(e, "\treal *w = ws;\n");
-	copy_input(e, n);
-	copy_emit(e, n->out[0]->numel, "w", "x2");
-	walk_emit(e, n->param, 1, false, "y1[k] = w[at], w[at] *= x3[k];");
-	walk_emit(e, n->param, 1, true, "y1[k] *= y0[at], y0[at] *= x3[k];");
-	emit(e, "\treturn 0;\n");
-	return ST_OK;
+	TRY(walk_check_call(e, n, n->param, 1));
+	TRY(copy_data(e, n));
+	TRY(copy_input(e, n, 2, ARG_SCRATCH(0)));
+	TRY(put_call(e, n, "PUT_BEFORE", ARG_SCRATCH(0), ARG_Y(1), ARG_X(3)));
+	return put_call(e, n, "PUT_AFTER", ARG_Y(0), ARG_Y(1), ARG_X(3));
 }
 
 static int64_t put_mul_workspace(const struct node *n, const struct target *t)

@@ -1,26 +1,7 @@
-/* Walks over picks (ops/walk.h): making them, on the host, and as C text. */
-#include "ops/walk.h"
-#include "ops/boxes.h"
-
+/* Walks over picks (ops/walk_op.h): making them, on the host, and for kernels (kernels/walk.h). */
 #include <inttypes.h>
-#include <stdio.h>
 
-/* Elements of a row that one turn of a parallel loop takes: two cache lines of floats. A fixed
- * split, so that the order of every sum (that of the indices) depends on no number of threads. */
-enum { WALK_PIECE = 32 };
-
-/* Neighbouring threads of a GPU take neighbours. */
-static int64_t piece_of(const struct emit *e)
-{
-	return e->g->target->cuda ? 1 : WALK_PIECE;
-}
-
-static const char index_of[] =
-	"/* An index into n elements; a negative one counts from their end. */\n"
-	"static inline int64_t index_of(int64_t i, int64_t n)\n"
-	"{\n"
-	"\treturn i < 0 ? i + n : i;\n"
-	"}\n";
+#include "ops/walk_op.h"
 
 static int64_t product(const int64_t *dim, int from, int to)
 {
@@ -208,204 +189,61 @@ void walk_place(
 	}
 }
 
-/* --- C text --- */
-
-void walk_emit_check(struct emit *e, const struct node *n, const struct walk *w, int k)
-{
-	const struct tensor *at = n->in[k];
-	if (at->role == TR_CONSTANT || at->numel == 0)
-		return;
-	if (w->parts == 1)
-		emit(e, "\tfor (int64_t m = 0; m < %" PRId64 "; m++) {\n", at->numel);
-	else
-		emit(e, "\tfor (int64_t m = 0; m < %" PRId64 "; m += %d) {\n", at->numel, w->parts);
-	for (int c = 0; c < w->parts; c++) {
-		char part[20] = "m";
-		if (c)
-			snprintf(part, sizeof part, "m + %d", c);
-		emit(e, "\t\tif (x%d[%s] < %" PRId64 " || x%d[%s] >= %" PRId64 ")\n", k, part,
-			-w->size[c], k, part, w->size[c]);
-		emit(e, "\t\t\treturn BAD_INDEX(x%d[%s]);\n", k, part);
-	}
-	emit(e, "\t}\n");
-}
-
-static void emit_term(struct emit *e, bool *first, const char *variable, int number, int64_t stride)
-{
-	if (stride == 0)
-		return;
-	emit(e, "%s%s", *first ? "" : " + ", variable);
-	if (number >= 0)
-		emit(e, "%d", number);
-	if (stride != 1)
-		emit(e, " * %" PRId64, stride);
-	*first = false;
-}
-
-/* "i0 * 12 + m * 3" over the first `lines` lines. */
-static void emit_sum(struct emit *e, int lines, const int64_t *stride, int64_t m_stride)
-{
-	bool first = true;
-	for (int k = 0; k < lines; k++)
-		emit_term(e, &first, "i", k, stride[k]);
-	emit_term(e, &first, "m", -1, m_stride);
-	if (first)
-		emit(e, "0");
-}
-
-/* The pick's place in the data, over the first `lines` lines; the index may use more of them. */
-static void emit_data_place(struct emit *e, const struct walk *w, int lines, int input)
-{
-	bool first = true;
-	for (int k = 0; k < lines; k++)
-		emit_term(e, &first, "i", k, w->ds[k]);
-	for (int c = 0; c < w->parts; c++) {
-		emit(e, "%sindex_of(x%d[", first ? "" : " + ", input);
-		emit_sum(e, w->lines, w->is, w->im);
-		if (c)
-			emit(e, " + %d", c);
-		emit(e, "], %" PRId64 ")", w->size[c]);
-		if (w->step[c] != 1)
-			emit(e, " * %" PRId64, w->step[c]);
-		first = false;
-	}
-}
-
-/* The loops over lines i0, i1, ... before `to` and, where `last` is one, over that. */
-static void emit_lines(struct emit *e, const struct walk *w, int to, struct emit_loop last)
-{
-	struct emit_loop loop[RANK_MAX + 1];
-	for (int k = 0; k < to; k++)
-		loop[k] = (struct emit_loop){emit_text(e, "i%d", k), w->dim[k], 1};
-	loop[to] = last;
-	emit_loops(e, 4 * (double)walk_total(w), to + (last.variable != NULL), loop);
-}
+/* --- Calls --- */
 
 /* The last line is a row of neighbours. */
 static bool has_row(const struct walk *w)
 {
-	int last = w->lines - 1;
+	const int last = w->lines - 1;
 	return last >= 0 && w->ds[last] == 1 && w->us[last] == 1;
 }
 
-/* The loop over m and, in a row, over its elements [from, end). */
-static void emit_picks(struct emit *e, const struct walk *w, int input, int depth, bool row,
-	const char *m_loop, const char *body)
+struct call_struct walk_struct(const struct walk *w, struct call_field field[WALK_FIELDS])
 {
-	int outer = w->lines - row;
-	const bool pieces = row && w->dim[outer] > piece_of(e);
-	emit_tabs(e, depth);
-	emit(e, "%s {\n", m_loop);
-	/* one index for the whole row */
-	bool shared = row && w->is[outer] == 0;
-	if (shared) {
-		emit_tabs(e, depth + 1);
-		emit(e, "const int64_t row = ");
-		emit_data_place(e, w, outer, input);
-		emit(e, ";\n");
+	const int last = w->lines - 1, lines = w->lines - has_row(w);
+	int n = 0;
+	field[n++] = (struct call_field){"lines", ARG_INT(lines)};
+	field[n++] = (struct call_field){"parts", ARG_INT(w->parts)};
+	if (lines > 0) {
+		field[n++] = (struct call_field){"dim", ARG_SIZES(lines, w->dim)};
+		field[n++] = (struct call_field){"ds", ARG_SIZES(lines, w->ds)};
+		field[n++] = (struct call_field){"us", ARG_SIZES(lines, w->us)};
+		field[n++] = (struct call_field){"is", ARG_SIZES(lines, w->is)};
 	}
-	if (row) {
-		emit_tabs(e, depth + 1);
-		if (pieces)
-			emit(e, "for (int64_t i%d = p; i%d < end; i%d++) {\n", outer, outer, outer);
-		else
-			emit(e, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++) {\n", outer, outer,
-				w->dim[outer], outer);
-	}
-	emit_tabs(e, depth + 1 + row);
-	emit(e, "const int64_t at = ");
-	if (shared)
-		emit(e, "row + i%d", outer);
-	else
-		emit_data_place(e, w, w->lines, input);
-	emit(e, ", k = ");
-	emit_sum(e, w->lines, w->us, w->um);
-	emit(e, ";\n");
-	emit_tabs(e, depth + 1 + row);
-	emit(e, "%s\n", body);
-	if (row) {
-		emit_tabs(e, depth + 1);
-		emit(e, "}\n");
-	}
-	emit_tabs(e, depth);
-	emit(e, "}\n");
+	field[n++] = (struct call_field){"count", ARG_SIZE(w->count)};
+	field[n++] = (struct call_field){"um", ARG_SIZE(w->um)};
+	field[n++] = (struct call_field){"im", ARG_SIZE(w->im)};
+	field[n++] = (struct call_field){"row", ARG_SIZE(has_row(w) ? w->dim[last] : 1)};
+	field[n++] = (struct call_field){"row_is", ARG_INT(has_row(w) ? w->is[last] : 0)};
+	field[n++] = (struct call_field){"size", ARG_SIZES(w->parts, w->size)};
+	field[n++] = (struct call_field){"step", ARG_SIZES(w->parts, w->step)};
+	field[n] = (struct call_field){.name = NULL};
+	return (struct call_struct){"struct walk", "walk", field};
 }
 
-void walk_emit(struct emit *e, const struct walk *w, int input, bool backwards, const char *body)
+int64_t walk_turns(const struct walk *w, bool each_pick, int64_t piece)
 {
-	char m_loop[100];
-	bool row = has_row(w);
-	int outer = w->lines - row;
-	bool pieces = row && w->dim[outer] > piece_of(e);
-	int64_t n = row ? w->dim[outer] : 1;
+	const int64_t row = has_row(w) ? w->dim[w->lines - 1] : 1;
 	if (walk_total(w) == 0)
-		return;
-	snprintf(m_loop, sizeof m_loop,
-		backwards ? "for (int64_t m = %" PRId64 " - 1; m >= 0; m--)"
-			  : "for (int64_t m = 0; m < %" PRId64 "; m++)",
-		w->count);
-	emit_helper(e, "index_of", index_of);
-	emit_lines(e, w, outer, (struct emit_loop){pieces ? "p" : NULL, n, piece_of(e)});
-	if (outer + pieces)
-		emit(e, pieces ? " {\n" : "\n");
-	if (pieces) {
-		emit_tabs(e, outer + 2);
-		emit(e,
-			"const int64_t end = p + %" PRId64 " < %" PRId64 " ? p + %" PRId64
-			" : %" PRId64 ";\n",
-			piece_of(e), n, piece_of(e), n);
-	}
-	emit_picks(e, w, input, outer + 1 + pieces, row, m_loop, body);
-	if (pieces) {
-		emit_tabs(e, outer + 1);
-		emit(e, "}\n");
-	}
+		return 0;
+	return walk_total(w) / row / (each_pick ? 1 : w->count) * div_up(row, piece);
 }
 
-/* The loops over m and the lines before `to`; m outside of the last line where that is shared too.
- */
-static void emit_gather_lines(struct emit *e, const struct walk *w, int to)
+enum status walk_check_call(struct emit *e, const struct node *n, const struct walk *w, int k)
 {
-	struct emit_loop loop[RANK_MAX + 1];
-	const struct emit_loop m = {"m", w->count, 1};
-	const bool inside = to == w->lines && to > 0 && e->g->target->cuda;
-	if (!inside) {
-		emit_lines(e, w, to, m);
-		return;
-	}
-	for (int k = 0; k < to; k++)
-		loop[k + (k == to - 1)] = (struct emit_loop){emit_text(e, "i%d", k), w->dim[k], 1};
-	loop[to - 1] = m;
-	emit_loops(e, 4 * (double)walk_total(w), to + 1, loop);
-}
-
-void walk_emit_gather(struct emit *e, const struct walk *w, int input, const char *type)
-{
-	/* a GPU's threads share rows, too: neighbours read neighbours */
-	bool row = has_row(w) && !e->g->target->cuda;
-	int outer = w->lines - row;
-	if (walk_total(w) == 0)
-		return;
-	emit_helper(e, "index_of", index_of);
-	emit_gather_lines(e, w, outer);
-	emit(e, "\n");
-	emit_tabs(e, outer + 2);
-	if (row && w->is[outer] == 0) {
-		emit(e, "memcpy(&y0[");
-		emit_sum(e, outer, w->us, w->um);
-		emit(e, "], &x0[");
-		emit_data_place(e, w, outer, input);
-		emit(e, "], %" PRId64 " * sizeof(%s));\n", w->dim[outer], type);
-		return;
-	}
-	if (row) {
-		emit(e, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++)\n", outer, outer,
-			w->dim[outer], outer);
-		emit_tabs(e, outer + 3);
-	}
-	emit(e, "y0[");
-	emit_sum(e, w->lines, w->us, w->um);
-	emit(e, "] = x0[");
-	emit_data_place(e, w, w->lines, input);
-	emit(e, "];\n");
+	struct call_field field[WALK_FIELDS];
+	const struct call_struct walk = walk_struct(w, field);
+	const struct tensor *at = n->in[k];
+	const bool cuda = e->g->target->cuda;
+	if (at->role == TR_CONSTANT || at->numel == 0)
+		return ST_OK;
+	return call_kernel(
+		e, &(struct kernel_call){.file = cuda ? "gather.cuh" : "walk.h",
+			   .function = cuda ? "block_check_walk" : "walk_check",
+			   .once = !cuda,
+			   .tasks = cuda,
+			   .threads = 256,
+			   .shared = {cuda ? "gather_room" : NULL},
+			   .checked = true,
+			   .args = CALL_ARGS(ARG_X(k), ARG_SIZE(at->numel), ARG_STRUCT(&walk))});
 }

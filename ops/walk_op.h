@@ -1,9 +1,9 @@
 /* Picking elements or rows of a tensor by a tensor of indices, and putting them back: what
  * GatherElements, GatherND, ScatterElements, ScatterND and TensorScatter have in common. */
-#ifndef STINT_OPS_WALK_H
-#define STINT_OPS_WALK_H
+#ifndef STINT_OPS_WALK_OP_H
+#define STINT_OPS_WALK_OP_H
 
-#include "ops/data.h"
+#include "ops/boxes.h"
 
 /* Where the picks lie. A pick is told by its line, i_0.. < dim[0..lines), and its number
  * m < count on it:
@@ -39,12 +39,12 @@ int64_t walk_total(const struct walk *w);
 void walk_place(
 	const struct walk *w, const struct tensor *at, int64_t t, int64_t *data, int64_t *list);
 
-/* C text: returns BAD_INDEX for an index out of range in `name` (input k of n). */
-void walk_emit_check(struct emit *e, const struct node *n, const struct walk *w, int k);
-/* C text: `body`, a statement, for each pick, with its places `at` in the data and `k` in the list;
- * indices are input x<input>. Lines side by side; m backwards where asked for. */
-void walk_emit(struct emit *e, const struct walk *w, int input, bool backwards, const char *body);
-/* C text: y0[k] = x0[at] for each pick, in any order. */
-void walk_emit_gather(struct emit *e, const struct walk *w, int input, const char *type);
+/* The kernels' struct "walk". */
+enum { WALK_FIELDS = 16 };
+struct call_struct walk_struct(const struct walk *w, struct call_field field[WALK_FIELDS]);
+/* Pieces of rows, of each line or of each pick. */
+int64_t walk_turns(const struct walk *w, bool each_pick, int64_t piece);
+/* A body's first call: an index out of range in input k of n is refused. */
+enum status walk_check_call(struct emit *e, const struct node *n, const struct walk *w, int k);
 
 #endif
