@@ -123,7 +123,7 @@ struct kernel_call {
 	const char *file, *function; /* "softmax.h", "softmax_rows" */
 	/* Tensors whose elements are the template's X, Y, ...; 0: the file is none. */
 	int ntype;
-	const struct tensor *type[4];
+	const struct tensor *type[5];
 	/* Independent turns, all together of so much work (flops, or elements); `from` and `to` are
 	 * appended to the arguments. 0: there is nothing to do; or, `once`, the function does all,
 	 * on a GPU in one thread. */

@@ -65,7 +65,7 @@ void print_types_suffix(int ntype, const char *const *type, struct text *t)
 
 static void define_types(const struct source_use *u, struct text *t)
 {
-	static const char letter[] = "XYZW";
+	static const char letter[] = "XYZWV";
 	for (int i = 0; i < u->ntype; i++)
 		text_add(t, "#define %c %s\n", letter[i], u->type[i]);
 	if (u->ntype == 0)
@@ -78,7 +78,7 @@ static void define_types(const struct source_use *u, struct text *t)
 
 static void forget_types(const struct source_use *u, struct text *t)
 {
-	static const char letter[] = "XYZW";
+	static const char letter[] = "XYZWV";
 	for (int i = 0; i < u->ntype; i++)
 		text_add(t, "#undef %c\n", letter[i]);
 	if (u->ntype > 0)

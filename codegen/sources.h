@@ -8,8 +8,8 @@
 /* All of them, by their names in kernels/; ended by a NULL name. */
 const struct embedded_file *kernel_files(void);
 
-/* Element types that a template is included with: X, Y, Z, W. */
-enum { SOURCE_TYPES = 4 };
+/* Element types that a template is included with: X, Y, Z, W, V. */
+enum { SOURCE_TYPES = 5 };
 
 /* One file as it is included: a template once for each combination of types. */
 struct source_use {

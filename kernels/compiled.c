@@ -24,8 +24,10 @@ enum { STINT_THREADS = 2 };
 #include "hardmax.h"
 #include "join.h"
 #include "lanes.h"
+#include "lengths.h"
 #include "lion.h"
 #include "loss.h"
+#include "lrn_window.h"
 #include "math.h"
 #include "matmul.h"
 #include "matvec.h"
@@ -39,6 +41,7 @@ enum { STINT_THREADS = 2 };
 #include "random.h"
 #include "reduction.h"
 #include "rmsprop.h"
+#include "roll_box.h"
 #include "sgd.h"
 #include "turns.h"
 #include "walk.h"
@@ -47,25 +50,35 @@ enum { STINT_THREADS = 2 };
 #define X real
 #define Y real
 #define Z real
+#define W real
+#define V real
 #define NAMED(f) f
 #include "templates.h"
 #undef X
 #undef Y
 #undef Z
+#undef W
+#undef V
 #undef NAMED
 
 #define X narrow
 #define Y narrow
 #define Z narrow
+#define W narrow
+#define V narrow
 #define NAMED(f) f##_narrow
 #include "templates.h"
 #undef X
 #undef Y
 #undef Z
+#undef W
+#undef V
 #undef NAMED
 
 #define X narrow
 #define Y real
 #define Z real
+#define W real
+#define V real
 #define NAMED(f) f##_mixed
 #include "templates.h"

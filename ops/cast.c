@@ -2,6 +2,7 @@
  * one type of whole numbers, so that what a narrower type would wrap round stays as it is. */
 #include <inttypes.h>
 
+#include "codegen/call.h"
 #include "ops/data.h"
 
 static enum status cast_infer(struct graph *g, struct node *n)
@@ -52,18 +53,17 @@ static enum status cast_lower(struct graph *g, const struct node *n, struct tens
  * folding. */
 static enum status cast_emit(struct emit *e, const struct node *n)
 {
-	const struct tensor *y = n->out[0];
-	emit_loops(e, (double)y->numel, 1, &(struct emit_loop){"i", y->numel, 1});
-	emit(e, "\n");
-	if (y->dtype == DT_BOOL)
-		emit(e, "\t\ty0[i] = x0[i] != 0;\n");
-	else if (y->dtype == DT_I64 && dtype_is_real(n->in[0]->dtype))
-		emit(e, "\t\ty0[i] = x0[i] >= R(9223372036854775808.0) ? INT64_MAX\n"
-			"\t\t\t: x0[i] >= R(-9223372036854775808.0) ? (int64_t)x0[i]\n"
-			"\t\t\t: x0[i] != x0[i] ? 0 : INT64_MIN;\n");
-	else
-		emit(e, "\t\ty0[i] = (%s)x0[i];\n", emit_type(y));
-	return ST_OK;
+	const struct tensor *x = n->in[0], *y = n->out[0];
+	const bool whole = y->dtype == DT_I64 && dtype_is_real(x->dtype);
+	return call_kernel(e, &(struct kernel_call){.file = "cast.h",
+				      .function = y->dtype == DT_BOOL ? "cast_bool"
+						  : whole             ? "cast_whole"
+								      : "cast",
+				      .ntype = 2,
+				      .type = {x, y},
+				      .turns = y->numel,
+				      .work = (double)y->numel,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0))});
 }
 
 /* Real to real is lowered to a view, whose gradient passes; whole numbers and truth values have

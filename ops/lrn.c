@@ -1,8 +1,7 @@
 /* Local response normalisation over neighbouring channels (Krizhevsky et al., "ImageNet
  * Classification with Deep Convolutional Neural Networks", section 3.3): y = x / d^beta with d =
  * bias + alpha/size · Σ x² over a window of channels. */
-#include <inttypes.h>
-
+#include "codegen/call.h"
 #include "ops/data.h"
 
 struct lrn {
@@ -51,87 +50,45 @@ static enum status lrn_fold(struct graph *g, const struct node *n, void *const *
 	return ST_OK;
 }
 
-/* --- C text: 64 neighbouring positions of a channel at a time --- */
+/* --- Calls --- */
 
-/* Opens the loops; `at` is the place of the first position, `width` how many there are; for each,
- * `sum` becomes the sum of `term` (whose index is i) over channels from c − before to c + after. */
-static void open_windows(
-	struct emit *e, const struct lrn *p, int64_t before, int64_t after, const char *term)
+static enum status call_lrn(struct emit *e, const struct node *n, struct kernel_call c)
 {
-	const struct emit_loop loop[] = {{"n", p->rows, 1}, {"c", p->channels, 1}};
-	emit_loops(e, (double)(p->rows * p->channels * p->inner) * 20, 2, loop);
-	emit(e, " {\n\t\t\tconst int64_t from = MAX(c - %" PRId64 ", 0);\n", before);
-	emit(e, "\t\t\tconst int64_t to = MIN(c + %" PRId64 ", %" PRId64 ");\n", after,
-		p->channels - 1);
-	emit(e, "\t\t\tfor (int64_t i0 = 0; i0 < %" PRId64 "; i0 += 64) {\n", p->inner);
-	emit(e, "\t\t\t\tconst int64_t width = MIN(%" PRId64 " - i0, 64);\n", p->inner);
-	emit(e, "\t\t\t\tconst int64_t at = (n * %" PRId64 " + c) * %" PRId64 " + i0;\n",
-		p->channels, p->inner);
-	emit(e, "\t\t\t\treal sum[64] = {0};\n\t\t\t\tfor (int64_t k = from; k <= to; k++)\n");
-	emit(e, "\t\t\t\t\tfor (int64_t j = 0; j < width; j++) {\n");
-	emit(e, "\t\t\t\t\t\tconst int64_t i = at + (k - c) * %" PRId64 " + j;\n", p->inner);
-	emit(e, "\t\t\t\t\t\tsum[j] += %s;\n\t\t\t\t\t}\n", term);
-	emit(e, "\t\t\t\tfor (int64_t j = 0; j < width; j++) {\n");
-}
-
-/* "const real d = ..., p = d^-beta;": the usual powers are roots. */
-static void emit_power(struct emit *e, const struct lrn *p)
-{
-	char alpha[40], beta[40], bias[40];
-	emit(e, "\t\t\t\t\tconst real d = %s + %s * sum[j], p = ", emit_real(e, p->bias, bias),
-		emit_real(e, p->alpha, alpha));
-	if (p->beta == 0.75)
-		emit(e, "1 / (SQRT(d) * SQRT(SQRT(d)));\n");
-	else if (p->beta == 0.5)
-		emit(e, "1 / SQRT(d);\n");
-	else
-		emit(e, "POW(d, %s);\n", emit_real(e, -p->beta, beta));
-}
-
-static bool emit_nothing(struct emit *e, const struct node *n)
-{
-	if (n->out[0]->numel == 0)
-		emit(e, "\t(void)y0; /* no elements */\n");
-	return n->out[0]->numel == 0;
-}
-
-/* "x0[i] * x0[i]" */
-static const char *square_of(struct emit *e, const struct tensor *x)
-{
-	const char *v = emit_value(e, x, "x0[i]");
-	return emit_text(e, "%s * %s", v, v);
-}
-
-/* y[k] = value, at the window's place. */
-static void store(struct emit *e, const struct node *n, int k, const char *value)
-{
-	emit(e, "\t\t\t\t\ty%d[at + j] = %s;\n", k, emit_stored(e, n->out[k], value));
+	const struct lrn *p = n->param;
+	const struct call_struct o = {"struct lrn", "o",
+		CALL_FIELDS({"alpha", ARG_REAL(p->alpha)}, {"beta", ARG_REAL(p->beta)},
+			{"bias", ARG_REAL(p->bias)}, {"slope", ARG_REAL(2 * p->alpha * p->beta)},
+			{"channels", ARG_SIZE(p->channels)}, {"inner", ARG_SIZE(p->inner)},
+			{"before", ARG_INT(p->before)}, {"after", ARG_INT(p->after)})};
+	struct call_arg args[8];
+	int count = 0;
+	for (int k = 0; k < n->nout; k++)
+		args[count++] = ARG_Y(k);
+	for (int k = 0; k < n->nin; k++)
+		args[count++] = ARG_X(k);
+	args[count++] = ARG_STRUCT(&o);
+	args[count] = CALL_ARG(.kind = CALL_END);
+	c.turns = n->out[0]->numel ? p->rows * p->channels : 0;
+	c.work = (double)n->out[0]->numel * 20;
+	c.args = args;
+	return call_kernel(e, &c);
 }
 
 static enum status lrn_emit(struct emit *e, const struct node *n)
 {
-	const struct lrn *p = n->param;
-	if (emit_nothing(e, n))
-		return ST_OK;
-	open_windows(e, p, p->before, p->after, square_of(e, n->in[0]));
-	emit_power(e, p);
-	store(e, n, 0, emit_text(e, "%s * p", emit_value(e, n->in[0], "x0[at + j]")));
-	emit(e, "\t\t\t\t}\n\t\t\t}\n\t\t}\n");
-	return ST_OK;
+	const struct tensor *x = n->in[0], *y = n->out[0];
+	return call_lrn(e, n,
+		(struct kernel_call){
+			.file = "lrn.h", .function = "lrn", .ntype = 3, .type = {x, y, y}});
 }
 
-/* d^-beta, and x d^(-beta - 1). */
 static enum status terms_emit(struct emit *e, const struct node *n)
 {
-	const struct lrn *p = n->param;
-	if (emit_nothing(e, n))
-		return ST_OK;
-	open_windows(e, p, p->before, p->after, square_of(e, n->in[0]));
-	emit_power(e, p);
-	store(e, n, 0, "p");
-	store(e, n, 1, emit_text(e, "%s * p / d", emit_value(e, n->in[0], "x0[at + j]")));
-	emit(e, "\t\t\t\t}\n\t\t\t}\n\t\t}\n");
-	return ST_OK;
+	return call_lrn(e, n,
+		(struct kernel_call){.file = "lrn.h",
+			.function = "lrn_terms",
+			.ntype = 3,
+			.type = {n->in[0], n->out[0], n->out[1]}});
 }
 
 static enum status lrn_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -155,24 +112,13 @@ static enum status like_input(struct graph *g, struct node *n)
 	return ST_OK;
 }
 
-/* dx = dy d^-beta − 2 alpha beta x Σ dy x d^(-beta - 1), over the channels whose windows hold this
- * one. */
 static enum status grad_emit(struct emit *e, const struct node *n)
 {
-	const struct lrn *p = n->param;
-	char factor[40];
-	if (emit_nothing(e, n))
-		return ST_OK;
-	open_windows(e, p, p->after, p->before,
-		emit_text(e, "%s * %s", emit_value(e, n->in[0], "x0[i]"),
-			emit_value(e, n->in[3], "x3[i]")));
-	const char *dx = emit_text(e, "%s * %s - %s * %s * sum[j]",
-		emit_value(e, n->in[0], "x0[at + j]"), emit_value(e, n->in[2], "x2[at + j]"),
-		emit_real(e, 2 * p->alpha * p->beta, factor),
-		emit_value(e, n->in[1], "x1[at + j]"));
-	store(e, n, 0, dx);
-	emit(e, "\t\t\t\t}\n\t\t\t}\n\t\t}\n");
-	return ST_OK;
+	return call_lrn(e, n,
+		(struct kernel_call){.file = "lrn_grad.h",
+			.function = "lrn_grad",
+			.ntype = 5,
+			.type = {n->out[0], n->in[0], n->in[1], n->in[2], n->in[3]}});
 }
 
 /* clang-format off */

@@ -1,6 +1,7 @@
 /* ReverseSequence: the first so many steps of each sequence of a batch, backwards. */
 #include <inttypes.h>
 
+#include "codegen/call.h"
 #include "ops/data.h"
 
 static enum status reverse_infer(struct graph *g, struct node *n)
@@ -63,23 +64,22 @@ static enum status reverse_emit(struct emit *e, const struct node *n)
 	const int64_t steps = x->dim[batch_first], batch = x->dim[!batch_first];
 	const int64_t inner = inner_of(x), bs = batch_first ? steps * inner : inner;
 	const int64_t ts = batch_first ? inner : batch * inner;
-	if (n->in[1]->role != TR_CONSTANT && batch) {
-		emit(e, "\tfor (int64_t b = 0; b < %" PRId64 "; b++)\n", batch);
-		emit(e, "\t\tif (x1[b] < 0 || x1[b] > %" PRId64 ")\n", steps);
-		emit(e, "\t\t\treturn BAD_INDEX(x1[b]);\n");
-	}
-	if (x->numel) {
-		const struct emit_loop loop[] = {{"b", batch, 1}, {"t", steps, 1}};
-		emit_loops(e, (double)x->numel, 2, loop);
-		emit(e, " {\n\t\t\tconst int64_t from = t < x1[b] ? x1[b] - 1 - t : t;\n");
-		emit(e,
-			"\t\t\tmemcpy(&y0[b * %" PRId64 " + t * %" PRId64 "], &x0[b * %" PRId64
-			" + from * %" PRId64 "], %" PRId64 " * sizeof(%s));\n",
-			bs, ts, bs, ts, inner, emit_type(x));
-		emit(e, "\t\t}\n");
-	}
-	emit(e, "\treturn 0;\n");
-	return ST_OK;
+	if (n->in[1]->role != TR_CONSTANT && batch)
+		TRY(call_kernel(
+			e, &(struct kernel_call){.file = "lengths.h",
+				   .function = "check_lengths",
+				   .once = true,
+				   .checked = true,
+				   .args = CALL_ARGS(ARG_X(1), ARG_SIZE(batch), ARG_SIZE(steps))}));
+	return call_kernel(
+		e, &(struct kernel_call){.file = "reverse_steps.h",
+			   .function = "reverse_steps",
+			   .ntype = 1,
+			   .type = {x},
+			   .turns = x->numel ? batch * steps : 0,
+			   .work = (double)x->numel,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(steps),
+				   ARG_SIZE(bs), ARG_SIZE(ts), ARG_SIZE(inner))});
 }
 
 const struct op_def ops_reverse[] = {

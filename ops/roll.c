@@ -8,8 +8,6 @@
  * Exporters write a roll along one axis as two slices, joined the other way round; rolls along
  * several follow one another, and windows are a Reshape and a Transpose. Also recognised are every
  * second element, and the others, along axes, joined along another: one Transpose. */
-#include <inttypes.h>
-
 #include "ops/boxes.h"
 #include "ops/match.h"
 
@@ -164,94 +162,39 @@ static int first_in_place(const struct roll *p)
 	return t;
 }
 
-static void emit_term(struct emit *e, bool *first, const char *name, int number, int64_t stride)
-{
-	emit(e, "%s%s%d", *first ? "" : " + ", name, number);
-	if (stride != 1)
-		emit(e, " * %" PRId64, stride);
-	*first = false;
-}
-
-/* "const int64_t at1 = (i1 * 7 + i3 + 3) % 28;" for the axes that are rolled. */
-static void emit_places(struct emit *e, const struct roll *p, int loops, const char *tabs)
-{
-	for (int a = 0; a < p->rank; a++) {
-		bool first = true;
-		if (p->shift[a] == 0)
-			continue;
-		emit(e, "%s\tconst int64_t at%d = (", tabs, a);
-		for (int k = 0; k < loops; k++)
-			if (p->axis[p->perm[k]] == a)
-				emit_term(e, &first, "i", k, p->place[p->perm[k]]);
-		emit(e, " + %" PRId64 ") %% %" PRId64 ";\n", p->shift[a], p->dim[a]);
-	}
-}
-
-static void emit_plain_side(struct emit *e, const struct roll *p, int loops, char name)
-{
-	int64_t stride[RANK_MAX];
-	bool first = true;
-	box_strides(p->rank, p->dim, stride);
-	emit(e, "%c0[", name);
-	for (int a = 0; a < p->rank; a++)
-		if (p->shift[a] != 0)
-			emit_term(e, &first, "at", a, stride[a]);
-	for (int k = 0; k < loops; k++)
-		if (p->shift[p->axis[p->perm[k]]] == 0)
-			emit_term(e, &first, "i", k, p->stride[p->perm[k]]);
-	emit(e, "%s]", first ? "0" : "");
-}
-
-static void emit_window_side(struct emit *e, const struct roll *p, int loops, char name)
-{
-	int64_t dim[RANK_MAX], stride[RANK_MAX];
-	bool first = true;
-	for (int k = 0; k < p->n; k++)
-		dim[k] = p->part[p->perm[k]];
-	box_strides(p->n, dim, stride);
-	emit(e, "%c0[", name);
-	for (int k = 0; k < loops; k++)
-		emit_term(e, &first, "i", k, stride[k]);
-	emit(e, "%s]", first ? "0" : "");
-}
-
-static void emit_side(struct emit *e, const struct roll *p, int loops, bool output)
-{
-	if (p->inverse == output)
-		emit_plain_side(e, p, loops, output ? 'y' : 'x');
-	else
-		emit_window_side(e, p, loops, output ? 'y' : 'x');
-}
-
 static enum status roll_emit(struct emit *e, const struct node *n)
 {
-	static const char tabs[] = "\t\t\t\t\t\t\t\t\t\t";
 	const struct roll *p = n->param;
-	const int loops = first_in_place(p);
-	struct emit_loop loop[RANK_MAX] = {0};
-	int64_t row = 1;
-	if (n->out[0]->numel == 0) {
-		emit(e, "\t(void)y0; /* no elements */\n");
-		return ST_OK;
-	}
-	for (int k = loops; k < p->n; k++)
+	const int parts = first_in_place(p);
+	int64_t dim[RANK_MAX], axis[RANK_MAX], place[RANK_MAX], stride[RANK_MAX], row = 1, rows = 1;
+	box_strides(p->rank, p->dim, stride);
+	for (int k = parts; k < p->n; k++)
 		row *= p->part[k];
-	for (int k = 0; k < loops; k++)
-		loop[k] = (struct emit_loop){emit_text(e, "i%d", k), p->part[p->perm[k]], 1};
-	emit_loops(e, (double)n->out[0]->numel, loops, loop);
-	if (loops > 0)
-		emit(e, " {\n");
-	emit_places(e, p, loops, tabs + sizeof tabs - 1 - loops);
-	emit(e, row > 1 ? "%.*smemcpy(&" : "%.*s", loops + 1, tabs);
-	emit_side(e, p, loops, true);
-	emit(e, row > 1 ? ", &" : " = ");
-	emit_side(e, p, loops, false);
-	if (row > 1)
-		emit(e, ", %" PRId64 " * sizeof(%s))", row, emit_type(n->out[0]));
-	emit(e, ";\n");
-	if (loops > 0)
-		emit(e, "%.*s}\n", loops, tabs);
-	return ST_OK;
+	for (int k = 0; k < parts; k++) {
+		dim[k] = p->part[p->perm[k]];
+		axis[k] = p->axis[p->perm[k]];
+		place[k] = p->place[p->perm[k]];
+		rows *= dim[k];
+	}
+	const struct call_arg none = {.kind = CALL_NONE};
+	const struct call_struct roll = {"struct roll", "r",
+		CALL_FIELDS({"parts", ARG_INT(parts)}, {"axes", ARG_INT(p->rank)},
+			{"row", ARG_SIZE(row)}, {"dim", parts ? ARG_SIZES(parts, dim) : none},
+			{"axis", parts ? ARG_INTS(parts, axis) : none},
+			{"place", parts ? ARG_SIZES(parts, place) : none},
+			{"shift", ARG_SIZES(p->rank, p->shift)},
+			{"size", ARG_SIZES(p->rank, p->dim)},
+			{"stride", ARG_SIZES(p->rank, stride)})};
+	/* neighbouring threads of a GPU take neighbours */
+	const int64_t piece = e->g->target->cuda ? 1 : max64(row, 1);
+	return call_kernel(e, &(struct kernel_call){.file = "roll.h",
+				      .function = "roll",
+				      .ntype = 1,
+				      .type = {n->out[0]},
+				      .turns = n->out[0]->numel ? rows * div_up(row, piece) : 0,
+				      .work = (double)n->out[0]->numel,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_STRUCT(&roll),
+					      ARG_INT(p->inverse), ARG_SIZE(piece))});
 }
 
 /* --- Recognition --- */

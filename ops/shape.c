@@ -218,16 +218,16 @@ static enum status trilu_emit(struct emit *e, const struct node *n)
 	int64_t rows = x->dim[x->rank - 2], cols = x->dim[x->rank - 1], k = node_int(n, "k", 0);
 	bool upper = node_int(n, "upper", 1) != 0;
 	if (x->numel == 0)
-		return ST_OK;
+		return fill_call(e, n, 0, fill_value(x, 0));
 	k = k < -rows - 1 ? -rows - 1 : k > cols + 1 ? cols + 1 : k;
-	const struct emit_loop loop[] = {{"b", x->numel / (rows * cols), 1}, {"i", rows, 1}};
-	emit_loops(e, (double)x->numel, 2, loop);
-	emit(e, "\n\t\t\tfor (int64_t j = 0; j < %" PRId64 "; j++) {\n", cols);
-	emit(e, "\t\t\t\tconst int64_t at = (b * %" PRId64 " + i) * %" PRId64 " + j;\n", rows,
-		cols);
-	emit(e, "\t\t\t\ty0[at] = j - i %s %" PRId64 " ? x0[at] : 0;\n", upper ? ">=" : "<=", k);
-	emit(e, "\t\t\t}\n");
-	return ST_OK;
+	return call_kernel(e, &(struct kernel_call){.file = "trilu.h",
+				      .function = "trilu",
+				      .ntype = 1,
+				      .type = {x},
+				      .turns = x->numel / cols,
+				      .work = (double)x->numel,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_SIZE(rows),
+					      ARG_SIZE(cols), ARG_SIZE(k), ARG_INT(!upper))});
 }
 
 const struct op_def ops_shape[] = {
