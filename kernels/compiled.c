@@ -39,6 +39,7 @@ enum { STINT_THREADS = 2 };
 #include "philox.h"
 #include "radam.h"
 #include "random.h"
+#include "recurrent_parts.h"
 #include "reduction.h"
 #include "rmsprop.h"
 #include "roll_box.h"
