@@ -21,6 +21,7 @@ enum { STINT_THREADS = 2 };
 #include "gather_grad.h"
 #include "gemm.h"
 #include "gradients.h"
+#include "grid_sample.h"
 #include "hardmax.h"
 #include "join.h"
 #include "lanes.h"
