@@ -31,6 +31,7 @@
 #include "reduce_whole.h"
 #include "reverse_steps.h"
 #include "roll.h"
+#include "rotary.h"
 #include "softmax.h"
 #include "softmax_grad.h"
 #include "topk.h"

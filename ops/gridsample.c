@@ -3,19 +3,21 @@
  * worked out once for a chunk of locations and then used for every channel. */
 #include <inttypes.h>
 
-#include "ops/data.h"
-#include "ops/gridsample_text.h"
+#include "ops/boxes.h"
 
 struct grid {
 	int axes;
-	int mode, padding; /* as in the text */
+	int mode, padding; /* as in kernels/grid_sample.h */
 	bool align;
 	int64_t batch, channels, size[3]; /* of x; missing axes come first */
 	int64_t plane, count;             /* elements of a plane of x, of y */
 };
 
+enum { SAMPLE, GRAD_X, GRAD_GRID }; /* variants */
+/* As in kernels/grid_sample.h. */
 enum { NEAREST, LINEAR, CUBIC };
-/* Channels whose gradient one thread adds up: a fixed split. */
+enum { CHUNK = 32 };
+/* Channels whose gradient is added up together. */
 enum { CHANNELS = 8 };
 
 static enum status read_word(struct graph *g, const struct node *n, const char *name,
@@ -105,8 +107,6 @@ static enum status sample_grad(struct graph *g, const struct node *n, struct ten
 	return g->failed;
 }
 
-/* --- C text --- */
-
 static double terms_of(const struct grid *p)
 {
 	const double each = p->mode == NEAREST ? 1 : p->mode == LINEAR ? 2 : 4;
@@ -124,83 +124,38 @@ static struct op_cost sample_cost(const struct node *n)
 		node_bytes(n)};
 }
 
-static void emit_grid(struct emit *e, const struct grid *p)
+/* Locations are placed in chunks, the gradients of x's channels added up in blocks of so many. */
+static enum status sample_call(struct emit *e, const struct node *n, int64_t chunk, int64_t block)
 {
-	emit_helper(e, "grid", grid_text);
-	emit_helper(e, "grid_axis", grid_axis_text);
-	emit_helper(e, "grid_terms", grid_terms_text);
-	emit(e, "\tstatic const struct grid s = {%d, %d, %d, %d, {", p->axes, p->mode, p->padding,
-		p->align);
-	for (int a = 0; a < 3; a++)
-		emit(e, "%s%" PRId64, a ? ", " : "", p->size[a]);
-	emit(e, "}};\n");
-}
-
-/* Loops over images and chunks of locations. */
-static void emit_chunks(struct emit *e, const struct node *n)
-{
+	static const char *const function[] = {
+		"grid_sample", "grid_sample_grad_x", "grid_sample_grad_grid"};
 	const struct grid *p = n->param;
-	const struct emit_loop loop[] = {{"b", p->batch, 1}, {"i", p->count, GRID_CHUNK}};
-	emit_loops(e, sample_cost(n).flops, 2, loop);
-	emit(e,
-		" {\n\t\t\tconst int64_t n = %" PRId64 " - i < GRID_CHUNK ? %" PRId64
-		" - i : GRID_CHUNK;\n",
-		p->count, p->count);
+	const bool adds = n->op->variant == GRAD_X;
+	const struct call_struct shape = {"struct grid_shape", "s",
+		CALL_FIELDS({"axes", ARG_INT(p->axes)}, {"mode", ARG_INT(p->mode)},
+			{"padding", ARG_INT(p->padding)}, {"align", ARG_INT(p->align)},
+			{"size", ARG_SIZES(3, p->size)}, {"channels", ARG_SIZE(p->channels)},
+			{"count", ARG_SIZE(p->count)}, {"block", ARG_INT(block)})};
+	if (adds)
+		TRY(fill_call(e, n, 0, ARG_REAL(0)));
+	return call_kernel(e, &(struct kernel_call){.file = "grid_sample.h",
+				      .function = function[n->op->variant],
+				      .turns = p->batch * (adds ? div_up(p->channels, block)
+								: div_up(p->count, chunk)),
+				      .work = sample_cost(n).flops,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1),
+					      ARG_IF(n->nin > 2, ARG_X(2)), ARG_STRUCT(&shape))});
 }
 
 static enum status sample_emit(struct emit *e, const struct node *n)
 {
-	const struct grid *p = n->param;
-	const int64_t c = p->channels;
-	emit_grid(e, p);
-	emit_helper(e, "grid_sample", grid_sample_text);
-	emit_chunks(e, n);
-	emit(e,
-		"\t\t\tgrid_sample(&s, n, x1 + (b * %" PRId64 " + i) * %d, %" PRId64 ", %" PRId64
-		", x0 + b * %" PRId64 ", %" PRId64 ", y0 + b * %" PRId64 " + i);\n\t\t}\n",
-		p->count, p->axes, c, p->plane, c * p->plane, p->count, c * p->count);
-	return ST_OK;
+	return sample_call(e, n, CHUNK, CHANNELS);
 }
 
-static enum status grad_grid_emit(struct emit *e, const struct node *n)
+/* A GPU has the threads for each location, or plane, to go by itself. */
+static enum status sample_cuda_emit(struct emit *e, const struct node *n)
 {
-	const struct grid *p = n->param;
-	const int64_t c = p->channels;
-	emit_grid(e, p);
-	emit_helper(e, "grid_slopes", grid_slopes_text);
-	emit_chunks(e, n);
-	emit(e,
-		"\t\t\tgrid_slopes(&s, n, x2 + (b * %" PRId64 " + i) * %d, %" PRId64 ", %" PRId64
-		", x1 + b * %" PRId64 ", %" PRId64 ", x0 + b * %" PRId64 " + i, y0 + (b * %" PRId64
-		" + i) * %d);\n\t\t}\n",
-		p->count, p->axes, c, p->plane, c * p->plane, p->count, c * p->count, p->count,
-		p->axes);
-	return ST_OK;
-}
-
-/* Locations fall anywhere in a plane: a plane's gradient is added up by one thread. */
-static enum status grad_x_emit(struct emit *e, const struct node *n)
-{
-	const struct grid *p = n->param;
-	const int64_t c = p->channels;
-	emit_grid(e, p);
-	emit_helper(e, "grid_scatter", grid_scatter_text);
-	zero_emit(e, n->out[0]->numel, "y0");
-	const struct emit_loop loop[] = {{"b", p->batch, 1}, {"c", c, CHANNELS}};
-	emit_loops(e, sample_cost(n).flops, 2, loop);
-	emit(e, " {\n\t\t\tconst int64_t m = %" PRId64 " - c < %d ? %" PRId64 " - c : %d;\n", c,
-		CHANNELS, c, CHANNELS);
-	emit(e, "\t\t\tfor (int64_t i = 0; i < %" PRId64 "; i += GRID_CHUNK) {\n", p->count);
-	emit(e,
-		"\t\t\t\tconst int64_t n = %" PRId64 " - i < GRID_CHUNK ? %" PRId64
-		" - i : GRID_CHUNK;\n",
-		p->count, p->count);
-	emit(e,
-		"\t\t\t\tgrid_scatter(&s, n, x1 + (b * %" PRId64 " + i) * %d, m, %" PRId64
-		", x0 + (b * %" PRId64 " + c) * %" PRId64 " + i, %" PRId64 ", y0 + (b * %" PRId64
-		" + c) * %" PRId64 ");\n\t\t\t}\n\t\t}\n",
-		p->count, p->axes, p->count, c, p->count, p->plane, c, p->plane);
-	return ST_OK;
+	return sample_call(e, n, 1, 1);
 }
 
 /* --- AffineGrid: the places of an image's elements, times theta --- */
@@ -332,6 +287,7 @@ const struct op_def ops_gridsample[] = {
 		.grad = sample_grad,
 		.cost = sample_cost,
 		.emit_c = sample_emit,
+		.emit_cuda = sample_cuda_emit,
 		.example = old_examples},
 	{.name = "GridSample",
 		.since = 20,
@@ -341,6 +297,7 @@ const struct op_def ops_gridsample[] = {
 		.grad = sample_grad,
 		.cost = sample_cost,
 		.emit_c = sample_emit,
+		.emit_cuda = sample_cuda_emit,
 		.example = sample_examples},
 	{.name = "AffineGrid",
 		.since = 20,
@@ -350,16 +307,20 @@ const struct op_def ops_gridsample[] = {
 		.lower = affine_lower,
 		.example = affine_examples},
 	{.name = "stint.GridSampleGradX",
+		.variant = GRAD_X,
 		.min_in = 2,
 		.max_in = 2,
 		.infer = grad_x_infer,
 		.cost = sample_cost,
-		.emit_c = grad_x_emit},
+		.emit_c = sample_emit,
+		.emit_cuda = sample_cuda_emit},
 	{.name = "stint.GridSampleGradGrid",
+		.variant = GRAD_GRID,
 		.min_in = 3,
 		.max_in = 3,
 		.infer = grad_grid_infer,
 		.cost = sample_cost,
-		.emit_c = grad_grid_emit},
+		.emit_c = sample_emit,
+		.emit_cuda = sample_cuda_emit},
 	{.name = NULL},
 };

@@ -8,6 +8,7 @@
  *
  * cos and sin broadcast to [A,B,C,R], or to [A,B,C,R/2], which both halves share. `inverse` takes
  * the transposed matrix: its gradient. */
+#include "codegen/call.h"
 #include "ops/match.h"
 
 struct rotary {
@@ -105,57 +106,37 @@ static enum status rotary_fold(struct graph *g, const struct node *n, void *cons
 	return ST_OK;
 }
 
-/* One pair of a row, and what is not turned. */
-static void emit_pairs(struct emit *e, const struct node *n)
+/* A turn is one of so many parts of a row. */
+static enum status rotary_call(struct emit *e, const struct node *n, int64_t parts)
 {
 	const struct rotary *p = n->param;
 	const struct tensor *x = n->in[0], *y = n->out[0];
-	const long long half = p->turned / 2;
-	const bool shared = 2 * p->width == p->turned;
-	const char *first = shared ? "k" : "i", *second = shared ? "k" : "j";
-	emit(e, "\t\t\t\tfor (int64_t k = 0; k < %lld; k++) {\n", half);
-	if (p->interleaved)
-		emit(e, "\t\t\t\t\tconst int64_t i = 2 * k, j = 2 * k + 1;\n");
-	else
-		emit(e, "\t\t\t\t\tconst int64_t i = k, j = k + %lld;\n", half);
-	emit(e, "\t\t\t\t\tconst real a = %s, b = %s;\n", emit_value(e, x, "x[i]"),
-		emit_value(e, x, "x[j]"));
-	emit(e, "\t\t\t\t\ty[i] = %s;\n",
-		emit_stored(e, y,
-			emit_text(e, "c[%s] * a %c s[%s] * b", first, p->inverse ? '+' : '-',
-				p->inverse ? second : first)));
-	emit(e, "\t\t\t\t\ty[j] = %s;\n\t\t\t\t}\n",
-		emit_stored(e, y,
-			emit_text(e, "c[%s] * b %c s[%s] * a", second, p->inverse ? '-' : '+',
-				p->inverse ? first : second)));
-	if (p->turned < p->dim[3])
-		emit(e, "\t\t\t\tfor (int64_t k = %lld; k < %lld; k++)\n\t\t\t\t\ty[k] = %s;\n",
-			(long long)p->turned, (long long)p->dim[3],
-			emit_stored(e, y, emit_value(e, x, "x[k]")));
+	const struct call_struct shape = {"struct rotary_shape", "r",
+		CALL_FIELDS({"rows", ARG_SIZES(2, p->dim + 1)}, {"length", ARG_SIZE(p->dim[3])},
+			{"pairs", ARG_SIZE(p->turned / 2)}, {"cos", ARG_SIZES(3, p->stride[0])},
+			{"sin", ARG_SIZES(3, p->stride[1])},
+			{"interleaved", ARG_INT(p->interleaved)},
+			{"shared", ARG_INT(p->width != p->turned)},
+			{"inverse", ARG_INT(p->inverse)})};
+	return call_kernel(e, &(struct kernel_call){.file = "rotary.h",
+				      .function = "rotary",
+				      .ntype = 2,
+				      .type = {x, y},
+				      .turns = y->numel ? y->numel / p->dim[3] * parts : 0,
+				      .work = 6 * (double)y->numel,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_X(2),
+					      ARG_STRUCT(&shape), ARG_INT(parts))});
 }
 
 static enum status rotary_emit(struct emit *e, const struct node *n)
 {
+	return rotary_call(e, n, 1);
+}
+
+static enum status rotary_cuda_emit(struct emit *e, const struct node *n)
+{
 	const struct rotary *p = n->param;
-	const long long d = p->dim[3];
-	if (n->out[0]->numel == 0) {
-		emit(e, "\t(void)y0; /* no elements */\n");
-		return ST_OK;
-	}
-	const struct emit_loop loop[] = {
-		{"i0", p->dim[0], 1}, {"i1", p->dim[1], 1}, {"i2", p->dim[2], 1}};
-	emit_loops(e, 6 * (double)n->out[0]->numel, 3, loop);
-	emit(e, " {\n\t\t\t\tconst int64_t at = ((i0 * %lld + i1) * %lld + i2) * %lld;\n",
-		(long long)p->dim[1], (long long)p->dim[2], d);
-	for (int k = 0; k < 2; k++)
-		emit(e, "\t\t\t\tconst real *%c = x%d + i0 * %lld + i1 * %lld + i2 * %lld;\n",
-			"cs"[k], k + 1, (long long)p->stride[k][0], (long long)p->stride[k][1],
-			(long long)p->stride[k][2]);
-	emit(e, "\t\t\t\tconst %s *x = x0 + at;\n", emit_type(n->in[0]));
-	emit(e, "\t\t\t\t%s *y = y0 + at;\n", emit_type(n->out[0]));
-	emit_pairs(e, n);
-	emit(e, "\t\t\t}\n");
-	return ST_OK;
+	return rotary_call(e, n, p->turned / 2);
 }
 
 /* --- The gradient --- */
@@ -371,7 +352,7 @@ const struct op_def ops_rotary[] = {
 			{.in = "2,3,5,6 2,5,2 2,5,2", .attr = "rotary_embedding_dim=4 interleaved=1"},
 			{.in = "2,5,12 9,2 9,2 2,5:i64<9", .attr = "num_heads=2 rotary_embedding_dim=4"})},
 	{.name = "stint.Rotary", .min_in = 3, .max_in = 3, .infer = rotary_infer, .fold = rotary_fold,
-		.grad = rotary_rule, .match = rotary_match, .emit_c = rotary_emit, .work = 3, .narrow_in = 1, .narrow_out = 1, .npair = 1, .pair = {{0, 0}},
+		.grad = rotary_rule, .match = rotary_match, .emit_c = rotary_emit, .emit_cuda = rotary_cuda_emit, .work = 3, .narrow_in = 1, .narrow_out = 1, .npair = 1, .pair = {{0, 0}},
 		.example = EXAMPLES({.in = "2,3,5,6 5,6 5,6"}, {.in = "a,b,c,4 a,1,c,2 a,1,c,2"},
 			{.in = "2,3,5,6 3,1,6 2,1,5,6", .attr = "interleaved=1"},
 			{.in = "2,3,5,7 2,3,5,2 2", .attr = "dim=4"},
