@@ -2,6 +2,7 @@
  * so for each type that a step may have. */
 enum { STINT_THREADS = 2 };
 
+#include "activation.h"
 #include "adadelta.h"
 #include "adagrad.h"
 #include "adam.h"
@@ -40,6 +41,8 @@ enum { STINT_THREADS = 2 };
 #include "philox.h"
 #include "radam.h"
 #include "random.h"
+#include "recurrent.h"
+#include "recurrent_grad.h"
 #include "recurrent_parts.h"
 #include "reduction.h"
 #include "rmsprop.h"

@@ -1,5 +1,5 @@
 /* LSTM, GRU and RNN of ONNX: attributes, shapes, their lowering, and the gradients as graphs. */
-#include "ops/recurrent.h"
+#include "ops/recurrent_op.h"
 
 static struct recurrent *copy_of(struct graph *g, const struct recurrent *p)
 {
@@ -12,13 +12,6 @@ static bool is_integer(const struct tensor *t)
 }
 
 /* --- The ONNX operators --- */
-
-static enum recurrent_cell cell_of(const struct node *n)
-{
-	return strstr(n->op->name, "STM") || strstr(n->op->name, "stm") ? CELL_LSTM
-	       : strstr(n->op->name, "GRU")                             ? CELL_GRU
-									: CELL_RNN;
-}
 
 /* Input i of n, where present, is real (or, `integer`, a list of lengths) and has shape `dim`. */
 static enum status check_input(struct graph *g, const struct node *n, int i, const char *name,
@@ -88,7 +81,7 @@ static enum status read_node(struct graph *g, const struct node *n, struct recur
 	if (x->rank != 3 || r->rank != 3 || x->dim[2] < 1 || r->dim[2] < 1)
 		return node_fail(
 			g, n, NULL, "X and R must have three axes, of which the last is not empty");
-	p->cell = cell_of(n);
+	p->cell = (enum recurrent_cell)n->op->variant;
 	p->gates = gates[p->cell];
 	p->batch_first = node_int(n, "layout", 0) != 0;
 	p->steps = x->dim[p->batch_first];
@@ -371,9 +364,9 @@ static const struct op_example rnn_examples[] = {
 };
 
 /* W, R, B and P are weights. */
-#define ONNX(onnx, inputs, outputs, examples) \
+#define ONNX(onnx, which, inputs, outputs, examples) \
 	{ \
-		.name = onnx, .weights = 2 + 4 + 8 + 128, .since = 7, .min_in = 3, .max_in = inputs, .min_out = 1, .max_out = outputs, \
+		.name = onnx, .variant = which, .weights = 2 + 4 + 8 + 128, .since = 7, .min_in = 3, .max_in = inputs, .min_out = 1, .max_out = outputs, \
 		.traits = OP_CHECKED, .infer = onnx_infer, .fold = recurrent_fold, .lower = onnx_lower, \
 		.cost = cell_cost, .example = examples \
 	}
@@ -394,7 +387,7 @@ static const struct op_example rnn_examples[] = {
 		.name = ours, .min_in = least, .max_in = most, .infer = infer_hook, .emit_c = emit_hook, __VA_ARGS__ \
 	}
 const struct op_def ops_lstm[] = {
-	ONNX("LSTM", 8, 3, lstm_examples),
+	ONNX("LSTM", CELL_LSTM, 8, 3, lstm_examples),
 	CELL("stint.Lstm"),
 	GRADIENT("stint.LstmGrad", .npair = 1, .pair = {{D_DXW, D_GATES}}),
 	PART("stint.LstmPeepholeGrad", 2, 4, recurrent_peephole_infer, recurrent_peephole_emit,
@@ -403,7 +396,7 @@ const struct op_def ops_lstm[] = {
 	{0},
 };
 const struct op_def ops_gru[] = {
-	ONNX("GRU", 6, 2, gru_examples),
+	ONNX("GRU", CELL_GRU, 6, 2, gru_examples),
 	CELL("stint.Gru"),
 	GRADIENT("stint.GruGrad", .npair = 1, .pair = {{D_DXW, D_GATES}}),
 	PART("stint.GruResetPrev", 2, 2, gru_part_infer, gru_reset_prev_emit, .npair = 1, .pair = {{0, 0}}),
@@ -411,7 +404,7 @@ const struct op_def ops_gru[] = {
 	{0},
 };
 const struct op_def ops_rnn[] = {
-	ONNX("RNN", 6, 2, rnn_examples),
+	ONNX("RNN", CELL_RNN, 6, 2, rnn_examples),
 	CELL("stint.Rnn"),
 	GRADIENT("stint.RnnGrad"),
 	{0},

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "ops/recurrent.h"
+#include "ops/recurrent_op.h"
 
 POINTWISE(sigmoid, 1 / (1 + EXP(-a)))
 POINTWISE(tanh, TANH(a))
@@ -137,7 +137,25 @@ enum status recurrent_activations(struct graph *g, const struct node *n, struct 
 	return ST_OK;
 }
 
-/* --- C text --- */
+/* --- Calls --- */
+
+int activation_fields(
+	struct emit *e, const struct activation *a, int d, int k, struct call_field field[3])
+{
+	static const char *const word[] = {"ACT_SIGMOID", "ACT_TANH", "ACT_RELU", "ACT_AFFINE",
+		"ACT_LEAKY_RELU", "ACT_THRESHOLDED_RELU", "ACT_SCALED_TANH", "ACT_HARD_SIGMOID",
+		"ACT_ELU", "ACT_SOFTSIGN", "ACT_SOFTPLUS"}; /* by kind */
+	static const char *const option[] = {"alpha", "beta"};
+	int n = 0;
+	field[n++] = (struct call_field){
+		emit_text(e, "act[%d][%d].kind", d, k), ARG_NAME(word[a->kind - kinds])};
+	for (int i = 0; i < a->kind->noption; i++)
+		field[n++] = (struct call_field){
+			emit_text(e, "act[%d][%d].%s", d, k, option[i]), ARG_REAL(a->option[i])};
+	return n;
+}
+
+/* --- CUDA's text --- */
 
 /* clang-format off */
 static const char clip_text[] =

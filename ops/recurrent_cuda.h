@@ -2,7 +2,7 @@
 #ifndef STINT_OPS_RECURRENT_CUDA_H
 #define STINT_OPS_RECURRENT_CUDA_H
 
-#include "ops/recurrent.h"
+#include "ops/recurrent_op.h"
 
 /* The recurrent product of one launch: rows of `terms` numbers times rows [from, from + gates H) of
  * R, or (`across`) times rows [from, from + terms) as they lie. */

@@ -1,6 +1,6 @@
 /* LSTM, GRU and RNN as ONNX defines them, one number after another in double precision: what tests
  * compare the kernels with. */
-#include "ops/recurrent.h"
+#include "ops/recurrent_op.h"
 
 /* One sample in one direction. */
 struct walk {

@@ -2,7 +2,7 @@
  * products for dR and dP read. */
 #include "codegen/call.h"
 #include "ops/gemm.h"
-#include "ops/recurrent.h"
+#include "ops/recurrent_op.h"
 
 /* A tensor [directions, rows, width]. */
 static enum status rows_output(struct graph *g, struct node *n, int64_t width)

@@ -14,11 +14,12 @@
  *
  * XW, gates and aux are [directions, rows, ...] with a row for each step and sample in X's order.
  */
-#ifndef STINT_OPS_RECURRENT_H
-#define STINT_OPS_RECURRENT_H
+#ifndef STINT_OPS_RECURRENT_OP_H
+#define STINT_OPS_RECURRENT_OP_H
 
 #include <inttypes.h>
 
+#include "codegen/call.h"
 #include "ops/data.h"
 
 enum recurrent_cell { CELL_LSTM, CELL_GRU, CELL_RNN };
@@ -51,6 +52,9 @@ struct recurrent {
 /* Activation functions of n's attributes into p->act. */
 enum status recurrent_activations(struct graph *g, const struct node *n, struct recurrent *p);
 double activation_value(const struct activation *a, double x);
+/* Fields of the kernels' struct recurrent for activation k of direction d: how many. */
+int activation_fields(
+	struct emit *e, const struct activation *a, int d, int k, struct call_field field[3]);
 /* Apply activation k (of direction d, where they differ) to `count` reals at `at`, after clipping:
  * a statement indented by `tabs`. */
 void emit_activation(struct emit *e, const struct recurrent *p, int k, const char *tabs,
@@ -61,19 +65,12 @@ void emit_slope(struct emit *e, const struct recurrent *p, int k, const char *ta
 /* Where clipping needs it: what the slopes of activations 0..n compare with. */
 void emit_edges(struct emit *e, const struct recurrent *p, int n, const char *tabs);
 
-/* --- recurrent_text.c: what the cells' kernels share --- */
+/* --- recurrent_emit.c: calls of kernels, and words of CUDA's texts --- */
 
 int64_t recurrent_workspace(const struct node *n, const struct target *t);
 int64_t recurrent_grad_workspace(const struct node *n, const struct target *t);
 bool recurrent_has(const struct node *n, int input);
-/* Pack the weights and open the loop over directions d and blocks of samples, three tabs deep:
- * m samples from b0; w: the packed weights; z, u (GRU): m rows as wide as the gates, then rows of
- * H; pa: for recurrent_product; h, c or dh, dc: the block's rows of the state's outputs. */
-void recurrent_open(struct emit *e, const struct node *n, bool grad);
-/* Open the loop over the block's rows r at place s of their walk, four tabs deep: sample b, step t
- * of its sequence and, where `finished` says that the body asks, its length len. */
 const char *recurrent_length(struct emit *e, const struct recurrent *p, int lengths);
-void recurrent_rows(struct emit *e, const struct node *n, int lengths, bool finished);
 /* Where step `t` of sample b lies: in XW, gates, aux (rows of `width`), and in Y. */
 const char *recurrent_place(
 	const struct recurrent *p, const char *t, int64_t width, char out[static 160]);
@@ -91,10 +88,6 @@ const char *recurrent_before(const struct recurrent *p);
 int64_t recurrent_state_row(const struct recurrent *p);
 int64_t recurrent_second(const struct recurrent *p, bool grad);
 bool recurrent_split(const struct recurrent *p);
-/* A function over one row, by its name, made known to the text. */
-void recurrent_use(struct emit *e, const char *name);
-
-/* --- recurrent_cell.c: one step of each --- */
 
 enum status recurrent_emit(struct emit *e, const struct node *n);
 enum status recurrent_grad_emit(struct emit *e, const struct node *n);
