@@ -41,6 +41,7 @@ enum { STINT_THREADS = 2 };
 #include "radam.h"
 #include "random.h"
 #include "reduction.h"
+#include "resample_terms.h"
 #include "rmsprop.h"
 #include "roi_align.h"
 #include "roll_box.h"
