@@ -75,54 +75,6 @@ void emit_packs(struct emit *e)
 	emit_source(e, "elements.cuh", 0, NULL);
 }
 
-/* One @word of a helper's text; how long it was. */
-static size_t add_word(struct text *out, const char *word, const char *name, const char *suffix,
-	const struct tensor *const *t)
-{
-	if (!strncmp(word, "@name", 5)) {
-		text_puts(out, name);
-		return 5;
-	}
-	if (!strncmp(word, "@suffix", 7)) {
-		text_puts(out, suffix);
-		return 7;
-	}
-	if (strncmp(word, "@value", 6) != 0) {
-		text_puts(out, emit_type(t[word[1] - '0']));
-		return 2;
-	}
-	const char *element = word + 8; /* behind "@value0(" */
-	const int length = (int)strcspn(element, ")");
-	const bool narrow = dtype_is_narrow(t[word[6] - '0']->dtype);
-	text_add(out, narrow ? "WIDE(%.*s)" : "%.*s", length, element);
-	return 8 + (size_t)length + 1;
-}
-
-const char *emit_helper_on(
-	struct emit *e, const char *name, const char *text, int n, const struct tensor *const *t)
-{
-	struct text full = {0}, out = {0};
-	bool all_real = true;
-	for (int i = 0; i < n; i++)
-		all_real = all_real && !dtype_is_narrow(t[i]->dtype);
-	text_puts(&full, name);
-	for (int i = 0; i < n && !all_real; i++)
-		text_add(&full, "_%s", emit_type(t[i]));
-	for (const char *p = text; *p && !full.failed;) {
-		const size_t plain = strcspn(p, "@");
-		text_write(&out, p, plain);
-		p += plain;
-		p += *p ? add_word(&out, p, full.s, full.s + strlen(name), t) : 0;
-	}
-	const char *called = full.failed ? NULL : arena_strdup(e->g->arena, full.s);
-	if (called && !out.failed)
-		emit_helper(e, called, out.s);
-	e->out.failed |= !called || out.failed;
-	text_free(&full);
-	text_free(&out);
-	return called ? called : name;
-}
-
 /* A line of text: where it lies, the tabs it begins with, its last character. */
 struct line {
 	size_t start, end;
@@ -320,36 +272,6 @@ void emit_stage(struct emit *e)
 	assert(e->g->target->cuda && e->nstage + 1 < STAGES_MAX);
 	cuda_end_stage(e);
 	e->stage_from = e->out.len;
-}
-
-void emit_deeper(struct emit *e, size_t from, int tabs)
-{
-	struct text body = {0};
-	if (e->out.failed || from >= e->out.len)
-		return;
-	text_puts(&body, e->out.s + from);
-	e->out.len = from;
-	for (const char *p = body.failed ? "" : body.s; *p;) {
-		const size_t line = strcspn(p, "\n") + 1;
-		for (int t = 0; t < tabs; t++)
-			text_puts(&e->out, "\t");
-		emit(e, "%.*s\n", (int)line - 1, p);
-		p += p[line - 1] ? line : line - 1;
-	}
-	e->out.failed |= body.failed;
-	text_free(&body);
-}
-
-void emit_loop_each(struct emit *e, double work, bool inner, const struct emit_loop *loop)
-{
-	const int tabs = indent_here(&e->out);
-	if (e->g->target->cuda) {
-		emit_loops(e, work, 1, loop);
-		return;
-	}
-	if (emit_is_shared(e, work))
-		emit_line(e, inner ? "EACH" : "PARALLEL_EACH");
-	emit_head(e, tabs, loop);
 }
 
 /* The fewest digits that read back as v. */

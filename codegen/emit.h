@@ -77,12 +77,6 @@ void emit_helper(struct emit *e, const char *name, const char *text);
 /* CUDA: kernels/elements.cuh, for UNROLL, UNROLL_4 and pack<T, V>: V neighbours that memory is read
  * and written by, at multiples of their size. Tensors begin at multiples of 256 bytes. */
 void emit_packs(struct emit *e);
-/* A helper that reads elements of tensors, by their types: in `text`, @0 stands for the type of an
- * element of t[0] ("real", "bf16", "fp16"), @value0(x[i]) for the value of one, @1 ... of t[1], and
- * @name for the name that it gets: `name` and @suffix, which is empty where all are real. Returns
- * that name, which lasts as long as e's helpers. */
-const char *emit_helper_on(
-	struct emit *e, const char *name, const char *text, int n, const struct tensor *const *t);
 /* The text, or what it calls, is C for CPUs and no CUDA: a GPU's step that needs it is refused. A
  * helper with vectors in GNU C's way says so by itself. */
 void emit_c_only(struct emit *e);
@@ -97,10 +91,6 @@ struct emit_loop {
 	int64_t end, step;
 };
 void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop);
-/* The same of one loop none of whose turns reads what another writes: the compiler then asks
- * nothing about pointers, which lose their `restrict` where a loop is shared among threads.
- * `inner`: such a loop inside those of emit_loops, `work` being theirs. */
-void emit_loop_each(struct emit *e, double work, bool inner, const struct emit_loop *loop);
 /* CUDA: the launch, where the text is no loop that any threads share: `tasks` blocks, or fewer, of
  * `threads` threads, which are whole warps and at most 256. Block blockIdx.x does tasks blockIdx.x,
  * blockIdx.x + gridDim.x, ...; shared memory is declared by the text, at most 48 KiB. */
@@ -114,9 +104,6 @@ void emit_stage(struct emit *e);
  * from 0 on. Stages one behind another that have as many turns take them together: the first of
  * all, then the second, and so on. */
 void emit_repeat(struct emit *e, int64_t turns);
-/* So many tabs more before the lines that were written since the text was `from` long: a body that
- * is written as one loop's, behind the heads of several. */
-void emit_deeper(struct emit *e, size_t from, int tabs);
 /* emit_loops' first line alone: for users' operators, which print their own loops. */
 void emit_parallel(struct emit *e, double work, int collapse);
 /* "0.1f" or "0.1": a literal of type real with exactly the bits of (real)v; "INFINITY",

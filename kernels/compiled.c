@@ -40,6 +40,7 @@ enum { STINT_THREADS = 2 };
 #include "philox.h"
 #include "radam.h"
 #include "random.h"
+#include "recurrent_parts.h"
 #include "reduction.h"
 #include "resample_terms.h"
 #include "rmsprop.h"

@@ -1,16 +1,6 @@
 /* What the data-moving families share. */
 #include "ops/data.h"
 
-void zero_emit(struct emit *e, int64_t n, const char *y)
-{
-	if (n == 0) {
-		emit(e, "\t(void)%s;\n", y);
-		return;
-	}
-	emit_loops(e, (double)n, 1, &(struct emit_loop){"i0", n, 1});
-	emit(e, "\n\t\t%s[i0] = 0;\n", y);
-}
-
 struct op_cost data_move_cost(const struct node *n)
 {
 	return (struct op_cost){0, 2 * (double)tensor_bytes(n->out[0])};

@@ -7,9 +7,6 @@
 /* A record's list of examples, ended. */
 #define EXAMPLES(...) ((const struct op_example[]){__VA_ARGS__, {.in = NULL}})
 
-/* y[0..n) = 0 as C text. */
-void zero_emit(struct emit *e, int64_t n, const char *y);
-
 /* Cost of moving output 0: its bytes read once and written once. */
 struct op_cost data_move_cost(const struct node *n);
 

@@ -1,6 +1,6 @@
-/* Small kernels of the recurrent operators' gradients: what the products for dR and dP read. */
-#include <stdio.h>
-
+/* Small kernels of the recurrent operators' gradients (kernels/recurrent_parts.h): what the
+ * products for dR and dP read. */
+#include "codegen/call.h"
 #include "ops/gemm.h"
 #include "ops/recurrent.h"
 
@@ -19,97 +19,43 @@ enum status recurrent_prev_infer(struct graph *g, struct node *n)
 	return rows_output(g, n, ((const struct recurrent *)n->param)->hidden);
 }
 
-/* Opens, behind the head of a loop over samples b, the one over their steps: s, t. */
-static void open_walk(struct emit *e, const struct node *n, int lengths, const char *tabs)
+static struct call_struct steps_of(const struct recurrent *p, struct call_field field[7])
 {
-	const struct recurrent *p = n->param;
-	const bool known = !recurrent_has(n, lengths);
-	char len[24];
-	snprintf(len, sizeof len, "%" PRId64, p->steps);
-	emit(e, " {\n%s\tconst int64_t len = %s;\n", tabs,
-		known ? len : recurrent_length(e, p, lengths));
-	emit(e, "%s\tfor (int64_t s = 0; s < len; s++) {\n", tabs);
-	emit(e, "%s\t\tconst int64_t t = %s;\n", tabs,
-		p->directions == 2 ? "d ? len - 1 - s : s"
-		: p->reverse       ? "len - 1 - s"
-				   : "s");
+	const struct call_field all[7] = {{"directions", ARG_INT(p->directions)},
+		{"steps", ARG_SIZE(p->steps)}, {"batch", ARG_SIZE(p->batch)},
+		{"hidden", ARG_SIZE(p->hidden)}, {"batch_first", ARG_INT(p->batch_first)},
+		{"reverse", ARG_INT(p->reverse)}, {.name = NULL}};
+	memcpy(field, all, sizeof all);
+	return (struct call_struct){"struct steps", "steps", field};
 }
 
-/* A GPU's threads go by elements, not by rows: number i is unit j of a row. */
-static void open_elements(struct emit *e, int64_t numel, int64_t width)
+static struct call_arg optional(const struct node *n, int input)
 {
-	emit_loops(e, (double)numel, 1, &(struct emit_loop){"i", numel, 1});
-	emit(e, " {\n\t\tconst int64_t j = i %% %" PRId64 ";\n", width);
+	return recurrent_has(n, input) ? ARG_X(input) : ARG_NULL;
 }
 
-/* The step t and the sample b of row number `row`, as they lie in XW. */
-static void emit_row(struct emit *e, const struct recurrent *p, const char *row, const char *tabs)
+/* Rows of `width` elements by pieces: a GPU's threads go by elements. */
+static enum status rows_call(struct emit *e, const struct node *n, const char *function,
+	int64_t rows, int64_t width, struct call_arg *args, int count)
 {
-	const int64_t first = p->batch_first ? p->batch : p->steps;
-	const int64_t second = p->batch_first ? p->steps : p->batch;
-	const char *const name = p->batch_first ? "bt" : "tb";
-	emit(e, "%sconst int64_t %c = %s %% %" PRId64 ", %c = %s / %" PRId64 " %% %" PRId64 ";\n",
-		tabs, name[1], row, second, name[0], row, second, first);
-}
-
-static const char *place_in_walk(const struct recurrent *p)
-{
-	return p->directions == 2 ? "d ? len - 1 - t : t" : p->reverse ? "len - 1 - t" : "t";
-}
-
-static void prev_by_elements(struct emit *e, const struct node *n)
-{
-	const struct recurrent *p = n->param;
-	const int64_t h = p->hidden;
-	char from[160], first[160] = "0";
-	open_elements(e, n->out[0]->numel, h);
-	emit_row(e, p, emit_text(e, "(i / %" PRId64 ")", h), "\t\t");
-	emit(e, "\t\tconst int64_t d = i / %" PRId64 ";\n", p->steps * p->batch * h);
-	if (recurrent_has(n, 2))
-		emit(e, "\t\tconst int64_t len = %s;\n", recurrent_length(e, p, 2));
-	else
-		emit(e, "\t\tconst int64_t len = %" PRId64 ";\n", p->steps);
-	emit(e, "\t\tconst int64_t s = %s;\n", place_in_walk(p));
-	emit(e, "\t\ty0[i] = t >= len ? 0 : s > 0 ? x0[%s + j] : ",
-		recurrent_place_y(p, recurrent_before(p), from));
-	if (recurrent_has(n, 1))
-		emit(e, "x1[%s + j];\n\t}\n", recurrent_place_state(p, first));
-	else
-		emit(e, "0;\n\t}\n");
+	const int64_t piece = e->g->target->cuda ? 1 : width;
+	args[count++] = ARG_SIZE(piece);
+	args[count] = CALL_ARG(.kind = CALL_END);
+	return call_kernel(e, &(struct kernel_call){.file = "recurrent_parts.h",
+				      .function = function,
+				      .turns = rows * div_up(width, piece),
+				      .work = (double)n->out[0]->numel,
+				      .args = args});
 }
 
 enum status recurrent_prev_emit(struct emit *e, const struct node *n)
 {
 	const struct recurrent *p = n->param;
-	const int64_t h = p->hidden;
-	char to[160], from[160], first[160];
-	if (recurrent_cuda_fits(e->g->target, p)) {
-		prev_by_elements(e, n);
-		return ST_OK;
-	}
-	recurrent_use(e, "copy_row");
-	const struct emit_loop loop[] = {{"d", p->directions, 1}, {"b", p->batch, 1}};
-	emit_loops(e, (double)n->out[0]->numel, 2, loop);
-	open_walk(e, n, 2, "\t\t");
-	recurrent_place(p, "t", h, to);
-	recurrent_place_y(p, recurrent_before(p), from);
-	if (recurrent_has(n, 1)) {
-		emit(e, "\t\t\t\tcopy_row(%" PRId64 ", s > 0 ? x0 + %s : x1 + %s, y0 + %s);\n", h,
-			from, recurrent_place_state(p, first), to);
-	} else {
-		recurrent_use(e, "zero_row");
-		emit(e, "\t\t\t\tif (s > 0)\n");
-		emit(e, "\t\t\t\t\tcopy_row(%" PRId64 ", x0 + %s, y0 + %s);\n", h, from, to);
-		emit(e, "\t\t\t\telse\n\t\t\t\t\tzero_row(%" PRId64 ", y0 + %s);\n", h, to);
-	}
-	emit(e, "\t\t\t}\n");
-	if (recurrent_has(n, 2)) {
-		recurrent_use(e, "zero_row");
-		emit(e, "\t\t\tfor (int64_t t = len; t < %" PRId64 "; t++)\n", p->steps);
-		emit(e, "\t\t\t\tzero_row(%" PRId64 ", y0 + %s);\n", h, to);
-	}
-	emit(e, "\t\t}\n");
-	return ST_OK;
+	struct call_field field[7];
+	const struct call_struct steps = steps_of(p, field);
+	struct call_arg args[8] = {
+		ARG_Y(0), ARG_X(0), optional(n, 1), optional(n, 2), ARG_STRUCT(&steps)};
+	return rows_call(e, n, "recurrent_prev", n->out[0]->numel / p->hidden, p->hidden, args, 5);
 }
 
 /* --- GRU: one gate's part of rows times r. stint.GruResetPrev(prev, gates): r prev, what the
@@ -123,51 +69,16 @@ enum status gru_part_infer(struct graph *g, struct node *n)
 
 enum status gru_reset_prev_emit(struct emit *e, const struct node *n)
 {
-	const struct recurrent *p = n->param;
-	const int64_t h = p->hidden;
-	const int64_t numel = n->out[0]->numel;
-	if (e->g->target->cuda) {
-		open_elements(e, numel, h);
-		emit(e,
-			"\t\ty0[i] = x0[i] * x1[i / %" PRId64 " * %" PRId64 " + %" PRId64
-			" + j];\n\t}\n",
-			h, 3 * h, h);
-		return ST_OK;
-	}
-	emit_loops(e, (double)numel, 1, &(struct emit_loop){"r", numel / h, 1});
-	emit(e, "\n\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", h);
-	emit(e,
-		"\t\t\ty0[r * %" PRId64 " + i] = x0[r * %" PRId64 " + i] * x1[r * %" PRId64
-		" + %" PRId64 " + i];\n",
-		h, h, 3 * h, h);
-	return ST_OK;
+	const int64_t h = ((const struct recurrent *)n->param)->hidden;
+	struct call_arg args[8] = {ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(h)};
+	return rows_call(e, n, "gru_reset_prev", n->out[0]->numel / h, h, args, 4);
 }
 
 enum status gru_reset_grad_emit(struct emit *e, const struct node *n)
 {
-	const struct recurrent *p = n->param;
-	const int64_t h = p->hidden;
-	const int64_t numel = n->out[0]->numel;
-	if (e->g->target->cuda) {
-		open_elements(e, numel, 3 * h);
-		emit(e, "\t\ty0[i] = j < %" PRId64 " ? x0[i] : x0[i] * x1[i - %" PRId64 "];\n\t}\n",
-			2 * h, h);
-		return ST_OK;
-	}
-	emit_loops(e, (double)numel, 1, &(struct emit_loop){"r", numel / (3 * h), 1});
-	emit(e, " {\n\t\tconst real *const dx = x0 + r * %" PRId64 ";\n", 3 * h);
-	emit(e, "\t\treal *const y = y0 + r * %" PRId64 ";\n", 3 * h);
-	if (e->in_place[0] < 0) {
-		emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", 2 * h);
-		emit(e, "\t\t\ty[i] = dx[i];\n");
-	}
-	emit(e, "\t\tfor (int64_t i = 0; i < %" PRId64 "; i++)\n", h);
-	emit(e,
-		"\t\t\ty[%" PRId64 " + i] = dx[%" PRId64 " + i] * x1[r * %" PRId64 " + %" PRId64
-		" + i];\n",
-		2 * h, 2 * h, 3 * h, h);
-	emit(e, "\t}\n");
-	return ST_OK;
+	const int64_t h = ((const struct recurrent *)n->param)->hidden;
+	struct call_arg args[8] = {ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(h)};
+	return rows_call(e, n, "gru_reset_grad", n->out[0]->numel / (3 * h), h, args, 4);
 }
 
 /* --- stint.LstmPeepholeGrad(dXW, cells, c0?, lengths?): sums over all steps of a gate's gradient
@@ -197,88 +108,35 @@ int64_t recurrent_peephole_workspace(const struct node *n, const struct target *
 	       (int64_t)sizeof(float);
 }
 
-/* On a GPU: a thread's part of the rows for one unit, then the parts, in their order. */
-static void peephole_by_parts(struct emit *e, const struct node *n)
+static enum status peephole_by_parts(
+	struct emit *e, const struct node *n, const struct call_struct *steps)
 {
 	const struct recurrent *p = n->param;
-	const int64_t h = p->hidden, rows = p->steps * p->batch, each = part_rows(p);
-	const int64_t parts = div_up(rows, each), all = n->out[0]->numel;
-	const int64_t tasks = parts * p->directions * h;
-	char gates[160], cell[160], before[160], first[160];
-	recurrent_place(p, "t", 4 * h, gates);
-	recurrent_place(p, "t", h, cell);
-	recurrent_place(p, recurrent_before(p), h, before);
-	open_elements(e, tasks, h);
-	emit(e, "\t\tconst int64_t d = i / %" PRId64 " %% %" PRId64 ", part = i / %" PRId64 ";\n",
-		h, p->directions, h * p->directions);
-	emit(e, "\t\treal sum[3] = {0, 0, 0};\n");
-	emit(e,
-		"\t\tfor (int64_t r = part * %" PRId64 "; r < MIN((part + 1) * %" PRId64
-		", %" PRId64 "); r++) {\n",
-		each, each, rows);
-	emit_row(e, p, "r", "\t\t\t");
-	if (recurrent_has(n, 3))
-		emit(e, "\t\t\tconst int64_t len = %s;\n", recurrent_length(e, p, 3));
-	else
-		emit(e, "\t\t\tconst int64_t len = %" PRId64 ";\n", p->steps);
-	emit(e, "\t\t\tconst int64_t s = %s;\n", place_in_walk(p));
-	emit(e, "\t\t\tif (t >= len)\n\t\t\t\tcontinue;\n");
-	emit(e, "\t\t\tconst real *const dx = x0 + %s + j;\n", gates);
-	emit(e, "\t\t\tconst real before = s > 0 ? x1[%s + j] : ", before);
-	if (recurrent_has(n, 2))
-		emit(e, "x2[%s + j];\n", recurrent_place_state(p, first));
-	else
-		emit(e, "0;\n");
-	emit(e, "\t\t\tsum[0] += dx[0] * before;\n");
-	emit(e, "\t\t\tsum[1] += dx[%" PRId64 "] * x1[%s + j];\n", h, cell);
-	emit(e, "\t\t\tsum[2] += dx[%" PRId64 "] * before;\n\t\t}\n", 2 * h);
-	emit(e,
-		"\t\tfor (int k = 0; k < 3; k++)\n\t\t\t((real *)ws)[part * %" PRId64
-		" + d * %" PRId64 " + k * %" PRId64 " + j] = sum[k];\n\t}\n",
-		all, 3 * h, h);
-	emit_stage(e);
-	emit_loops(e, (double)all, 1, &(struct emit_loop){"i", all, 1});
-	emit(e, " {\n\t\treal sum = 0;\n\t\tfor (int64_t part = 0; part < %" PRId64 "; part++)\n",
-		parts);
-	emit(e, "\t\t\tsum += ((const real *)ws)[part * %" PRId64 " + i];\n\t\ty0[i] = sum;\n\t}\n",
-		all);
+	const int64_t each = part_rows(p), parts = div_up(p->steps * p->batch, each);
+	TRY(call_kernel(
+		e, &(struct kernel_call){.file = "recurrent_parts.h",
+			   .function = "peephole_parts",
+			   .turns = parts * p->directions * p->hidden,
+			   .args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(0), ARG_X(1), optional(n, 2),
+				   optional(n, 3), ARG_STRUCT(steps), ARG_SIZE(each))}));
+	return call_kernel(e, &(struct kernel_call){.file = "recurrent_parts.h",
+				      .function = "peephole_join",
+				      .turns = n->out[0]->numel,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0), ARG_SIZE(parts),
+					      ARG_SIZE(n->out[0]->numel))});
 }
 
 enum status recurrent_peephole_emit(struct emit *e, const struct node *n)
 {
 	const struct recurrent *p = n->param;
-	if (recurrent_cuda_fits(e->g->target, p)) {
-		peephole_by_parts(e, n);
-		return ST_OK;
-	}
-	const int64_t h = p->hidden;
-	char gates[160], cell[160], before[160], first[160];
-	recurrent_use(e, "zero_row");
-	recurrent_use(e, "add_product_row");
-	recurrent_place(p, "t", 4 * h, gates);
-	recurrent_place(p, "t", h, cell);
-	recurrent_place(p, recurrent_before(p), h, before);
-	const struct emit_loop loop[] = {{"d", p->directions, 1}, {"j", h, PEEPHOLE_PIECE}};
-	emit_loops(e, 6.0 * (double)n->in[1]->numel, 2, loop);
-	emit(e, " {\n\t\t\tconst int64_t n = MIN(%" PRId64 " - j, %d);\n", h, PEEPHOLE_PIECE);
-	emit(e, "\t\t\treal *const y = y0 + d * %" PRId64 " + j;\n", 3 * h);
-	for (int k = 0; k < 3; k++)
-		emit(e, "\t\t\tzero_row(n, y + %" PRId64 ");\n", k * h);
-	emit(e, "\t\t\tfor (int64_t b = 0; b < %" PRId64 "; b++)", p->batch);
-	open_walk(e, n, 3, "\t\t\t");
-	emit(e, "\t\t\t\t\tconst real *const dx = x0 + %s + j;\n", gates);
-	emit(e, "\t\t\t\t\tadd_product_row(n, dx + %" PRId64 ", x1 + %s + j, y + %" PRId64 ");\n",
-		h, cell, h);
-	if (recurrent_has(n, 2)) {
-		emit(e, "\t\t\t\t\tconst real *const before = s > 0 ? x1 + %s + j : x2 + %s + j;\n",
-			before, recurrent_place_state(p, first));
-	} else {
-		emit(e, "\t\t\t\t\tif (s == 0)\n\t\t\t\t\t\tcontinue;\n");
-		emit(e, "\t\t\t\t\tconst real *const before = x1 + %s + j;\n", before);
-	}
-	emit(e, "\t\t\t\t\tadd_product_row(n, dx, before, y);\n");
-	emit(e, "\t\t\t\t\tadd_product_row(n, dx + %" PRId64 ", before, y + %" PRId64 ");\n", 2 * h,
-		2 * h);
-	emit(e, "\t\t\t\t}\n\t\t\t}\n\t\t}\n");
-	return ST_OK;
+	struct call_field field[7];
+	const struct call_struct steps = steps_of(p, field);
+	if (recurrent_cuda_fits(e->g->target, p))
+		return peephole_by_parts(e, n, &steps);
+	return call_kernel(e, &(struct kernel_call){.file = "recurrent_parts.h",
+				      .function = "peephole_grad",
+				      .turns = p->directions * div_up(p->hidden, PEEPHOLE_PIECE),
+				      .work = 6.0 * (double)n->in[1]->numel,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1),
+					      optional(n, 2), optional(n, 3), ARG_STRUCT(&steps))});
 }

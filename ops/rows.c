@@ -1,16 +1,9 @@
-/* How CUDA texts give rows, and columns, to threads: rows.h. */
+/* How a GPU's kernels give rows, and columns, to threads: rows.h. */
 #include "ops/rows.h"
-
-#include <inttypes.h>
 
 #include "ops/gemm.h"
 
 enum { THREADS = ROWS_THREADS, WARP = 32, BYTES_AT_ONCE = 16 };
-
-void block_sums_helper(struct emit *e)
-{
-	emit_source(e, "block.cuh", 0, NULL);
-}
 
 /* --- Rows --- */
 
@@ -27,19 +20,6 @@ struct rows_shape rows_shape_of(int64_t rows, int64_t n, const struct tensor *x)
 int64_t rows_tasks(int64_t rows, struct rows_shape s)
 {
 	return div_up(rows * s.threads, THREADS);
-}
-
-void rows_open(struct emit *e, int64_t rows, struct rows_shape s, enum rows_sums sums)
-{
-	block_sums_helper(e);
-	emit_source(e, "rows.cuh", 0, NULL);
-	emit_launch(e, rows_tasks(rows, s), THREADS);
-	if (sums != SUMS_NONE)
-		emit(e, "\t__shared__ real part[BLOCK_WARPS];\n");
-	if (sums == SUMS_WIDE)
-		emit(e, "\t__shared__ double wides[BLOCK_WARPS];\n");
-	emit(e, "\tfor (int64_t r = THREAD / %d; r < %" PRId64 "; r += THREADS / %d) {\n",
-		s.threads, rows, s.threads);
 }
 
 /* --- Columns --- */
