@@ -138,6 +138,7 @@ FORM void grid_find(struct grid_terms *to, struct grid_slopes *slopes, const str
 	int64_t n, const real *grid)
 {
 	struct grid_axis k[3];
+	to->count = 0;
 	for (int a = 0; a < 3 - s->axes; a++) {
 		k[a].count = 1;
 		k[a].at[0] = 0;

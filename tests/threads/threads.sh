@@ -66,8 +66,8 @@ done
 # The same with a race: of each update's elements all are written to few places.
 set -- $models
 cp -r "$1.portable" planted
-sed -i 's/^\(\t*\)y0\[i\] = p - /\1y0[i \/ 65536] = p - /' planted/step.c
-cmp -s "$1.portable/step.c" planted/step.c && fail "no place for a race"
+sed -i 's/^\(\t*\)y\[i\] = p - /\1y[i \/ 65536] = p - /' planted/kernels/sgd.h
+cmp -s "$1.portable/kernels/sgd.h" planted/kernels/sgd.h && fail "no place for a race"
 sanitize planted
 status=0
 ./planted/run planted/weights.safetensors >planted.log 2>&1 || status=$?
