@@ -188,6 +188,9 @@ static void print_arg(struct emit *e, const struct call_arg *a)
 	case CALL_LOCAL:
 		emit(e, "%s", a->local->name);
 		break;
+	case CALL_NUMBERS:
+		emit(e, "%s", a->numbers->name);
+		break;
 	case CALL_NONE:
 	case CALL_END:
 		break;
@@ -245,6 +248,20 @@ static void print_table(struct emit *e, const struct call_table *t)
 			print_arg(e, &t->value[r * t->columns + c]);
 		}
 		emit(e, "}");
+	}
+	emit(e, "};\n");
+}
+
+static void print_numbers(struct emit *e, const struct call_numbers *v)
+{
+	char buf[40];
+	emit(e, "\tstatic const %s %s[] = {", v->whole ? "int32_t" : "real", v->name);
+	for (int64_t i = 0; i < v->n; i++) {
+		emit(e, i == 0 ? "" : i % 8 ? ", " : ",\n\t\t");
+		if (v->whole)
+			emit(e, "%" PRId32, v->whole[i]);
+		else
+			emit(e, "%s", emit_real(e, v->real[i], buf));
 	}
 	emit(e, "};\n");
 }
@@ -391,6 +408,8 @@ enum status call_kernel(struct emit *e, const struct kernel_call *c)
 			emit(e, "\t%s %s[%d];\n", a->local->type, a->local->name, a->local->n);
 		else if (a->kind == CALL_TABLE)
 			print_table(e, a->table);
+		else if (a->kind == CALL_NUMBERS)
+			print_numbers(e, a->numbers);
 	if (c->traits)
 		print_traits(e, c->traits);
 	for (int i = 0; i < 2 && c->shared[i]; i++)

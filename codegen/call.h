@@ -30,17 +30,19 @@ enum call_arg_kind {
 	CALL_SCRATCH, /* of the node's, from byte `i` on */
 	CALL_OWN,     /* of it, `bytes` bytes for each worker, the first from byte `i` on */
 	CALL_NULL,
-	CALL_STRUCT, /* a pointer to one */
-	CALL_INTS,   /* a field that is an array: `k` numbers */
-	CALL_SIZES,  /* the same of such numbers */
-	CALL_TABLE,  /* an array of structs */
-	CALL_LOCAL,  /* an array, for calls behind one another: not for CUDA */
-	CALL_NAME,   /* a function or a constant of kernels/ */
+	CALL_STRUCT,  /* a pointer to one */
+	CALL_INTS,    /* a field that is an array: `k` numbers */
+	CALL_SIZES,   /* the same of such numbers */
+	CALL_TABLE,   /* an array of structs */
+	CALL_LOCAL,   /* an array, for calls behind one another: not for CUDA */
+	CALL_NUMBERS, /* a constant array of so many that they are no arguments */
+	CALL_NAME,    /* a function or a constant of kernels/ */
 };
 
 struct call_struct;
 struct call_table;
 struct call_local;
+struct call_numbers;
 struct call_arg {
 	enum call_arg_kind kind;
 	int k;
@@ -51,6 +53,7 @@ struct call_arg {
 	const struct call_struct *of;
 	const struct call_table *table;
 	const struct call_local *local;
+	const struct call_numbers *numbers;
 };
 #define CALL_ARGS(...)                                                                             \
 	(const struct call_arg[])                                                                  \
@@ -76,6 +79,7 @@ struct call_arg {
 #define ARG_SIZES(n, list) CALL_ARG(.kind = CALL_SIZES, .k = (n), .ints = (list))
 #define ARG_TABLE(t) CALL_ARG(.kind = CALL_TABLE, .table = (t))
 #define ARG_LOCAL(l) CALL_ARG(.kind = CALL_LOCAL, .local = (l))
+#define ARG_NUMBERS(list) CALL_ARG(.kind = CALL_NUMBERS, .numbers = (list))
 #define ARG_NAME(word) CALL_ARG(.kind = CALL_NAME, .name = (word))
 #define ARG_STRUCT(s) CALL_ARG(.kind = CALL_STRUCT, .of = (s))
 #define ARG_IF(condition, arg) ((condition) ? (arg) : CALL_ARG(.kind = CALL_NONE))
@@ -116,6 +120,14 @@ struct call_table {
 struct call_local {
 	const char *type, *name;
 	int n;
+};
+
+/* Of type int32_t, or real. */
+struct call_numbers {
+	const char *name;
+	int64_t n;
+	const int32_t *whole;
+	const double *real;
 };
 
 enum { CALL_CONSTANTS = 6 };

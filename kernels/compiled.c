@@ -45,6 +45,7 @@ enum { STINT_THREADS = 2 };
 #include "recurrent_grad.h"
 #include "recurrent_parts.h"
 #include "reduction.h"
+#include "resample_terms.h"
 #include "rmsprop.h"
 #include "roi_align.h"
 #include "roll_box.h"

@@ -88,7 +88,7 @@ static inline int64_t grid_place(const struct grid_shape *s, int64_t size, real 
 	return i < 0 || i > (real)(size - 1) ? -1 : (int64_t)i;
 }
 /* Coordinate g of the grid, along axis k. */
-static inline void grid_along(struct grid_axis *a, const struct grid_shape *s, int k, real g)
+FORM void grid_along(struct grid_axis *a, const struct grid_shape *s, int k, real g)
 {
 	const int64_t size = s->size[k];
 	const real n = (real)size;
@@ -134,8 +134,8 @@ static inline void grid_along(struct grid_axis *a, const struct grid_shape *s, i
 }
 
 /* Of n locations; the slopes where they are asked for. */
-static inline void grid_find(struct grid_terms *to, struct grid_slopes *slopes,
-	const struct grid_shape *s, int64_t n, const real *grid)
+FORM void grid_find(struct grid_terms *to, struct grid_slopes *slopes, const struct grid_shape *s,
+	int64_t n, const real *grid)
 {
 	struct grid_axis k[3];
 	to->count = 0;
@@ -173,7 +173,7 @@ static inline void grid_find(struct grid_terms *to, struct grid_slopes *slopes,
 }
 
 /* A turn is a chunk of locations of y, in every channel. */
-static inline void grid_sample(real *y, const real *x, const real *grid, const struct grid_shape *s,
+FORM void grid_sample(real *y, const real *x, const real *grid, const struct grid_shape *s,
 	int64_t from, int64_t to)
 {
 	const int64_t chunks = (s->count + GRID_CHUNK - 1) / GRID_CHUNK, plane = grid_plane(s);
@@ -206,8 +206,8 @@ static inline void grid_add(real *dx, const real *dy, const struct grid_terms *t
 }
 
 /* Adds to dx: locations fall anywhere in a plane, so a turn is all of a block of planes. */
-static inline void grid_sample_grad_x(real *dx, const real *dy, const real *grid,
-	const struct grid_shape *s, int64_t from, int64_t to)
+FORM void grid_sample_grad_x(real *dx, const real *dy, const real *grid, const struct grid_shape *s,
+	int64_t from, int64_t to)
 {
 	const int64_t blocks = (s->channels + s->block - 1) / s->block, plane = grid_plane(s);
 	for (int64_t turn = from; turn < to; turn++) {
@@ -226,8 +226,8 @@ static inline void grid_sample_grad_x(real *dx, const real *dy, const real *grid
 }
 
 /* Over channels and terms. A turn is a chunk of the grid. */
-static inline void grid_sample_grad_grid(real *dgrid, const real *dy, const real *x,
-	const real *grid, const struct grid_shape *s, int64_t from, int64_t to)
+FORM void grid_sample_grad_grid(real *dgrid, const real *dy, const real *x, const real *grid,
+	const struct grid_shape *s, int64_t from, int64_t to)
 {
 	const int64_t chunks = (s->count + GRID_CHUNK - 1) / GRID_CHUNK, plane = grid_plane(s);
 	for (int64_t turn = from; turn < to; turn++) {

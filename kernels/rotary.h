@@ -17,7 +17,7 @@ struct rotary_shape {
 #endif
 
 /* A turn is one of a row's `parts` parts, which take every parts-th pair each. */
-static inline void NAMED(rotary)(Y *y, const X *x, const real *cosine, const real *sine,
+FORM void NAMED(rotary)(Y *y, const X *x, const real *cosine, const real *sine,
 	const struct rotary_shape *r, int64_t parts, int64_t from, int64_t to)
 {
 	for (int64_t turn = from; turn < to; turn++) {

@@ -29,6 +29,8 @@
 #include "put.h"
 #include "reduce.h"
 #include "reduce_whole.h"
+#include "resample_move.h"
+#include "resample_sum.h"
 #include "reverse_steps.h"
 #include "roll.h"
 #include "rotary.h"

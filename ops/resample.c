@@ -1,14 +1,15 @@
 /* stint.Resample: a sparse matrix along each axis, all in one pass. A row of the output's last axis
  * is made from the rows that the other axes' terms name, added up in a buffer a thread has for
- * itself, then taken along the last axis. Rows are independent; the tables are part of the text. */
+ * itself, then taken along the last axis. Rows are independent; the tables are part of the step. */
 #include "ops/resample.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
+#include "codegen/call.h"
 #include "ops/gemm.h"
-#include "ops/resample_parts.h"
 
+/* Axes that one node changes, as in kernels/resample_terms.h: more take two. */
+enum { RESAMPLE_AXES = 4 };
 /* Entries of a table: they become text. */
 enum { TERMS_MAX = 1 << 22 };
 
@@ -101,11 +102,19 @@ static enum status transpose(struct graph *g, const struct node *n, const struct
 struct tensor *resample_build(struct graph *g, struct tensor *x, const struct resample *r,
 	int nattr, const struct attr *attr)
 {
-	bool same = true;
+	struct resample first = *r, rest = *r;
+	int changed = 0;
 	for (int k = 0; k < r->rank; k++)
-		same &= !r->axis[k].start;
-	if (same || g->failed != ST_OK)
+		if (r->axis[k].start && changed++ >= RESAMPLE_AXES)
+			first.axis[k] = resample_same(r->axis[k].in);
+		else
+			rest.axis[k] = resample_same(r->axis[k].out);
+	if (changed == 0 || g->failed != ST_OK)
 		return x;
+	if (changed > RESAMPLE_AXES) {
+		x = resample_build(g, x, &first, nattr, attr);
+		return x ? resample_build(g, x, &rest, nattr, attr) : NULL;
+	}
 	const struct resample *p = arena_memdup(g->arena, r, 1, sizeof *r);
 	if (!p) {
 		g->failed = diag_nomem(g->diag);
@@ -162,7 +171,22 @@ static enum status resample_block(struct blocking *b)
 	return b->g->failed;
 }
 
-/* --- C text --- */
+/* --- The kernel --- */
+
+/* An axis of the loops: neighbours that stay as they are make one. */
+struct part {
+	int64_t in, out, stride;         /* of x, in elements */
+	const struct resample_axis *map; /* NULL: stays */
+	int64_t each; /* terms of every output; 0: not all have the same number */
+	bool one;     /* each is 1, of weight 1 */
+};
+
+struct parts {
+	int count;
+	struct part part[RANK_MAX];
+	bool adds;  /* some axis before the last has sums */
+	bool moves; /* there are none */
+};
 
 static struct part part_of(const struct resample_axis *a)
 {
@@ -170,19 +194,16 @@ static struct part part_of(const struct resample_axis *a)
 	if (!p.map)
 		return p;
 	p.each = a->out ? a->start[1] : 0;
-	for (int64_t i = 0; i < a->out; i++) {
-		const int64_t terms = a->start[i + 1] - a->start[i];
-		p.each = terms == p.each ? p.each : -1;
-		p.gaps |= terms == 0;
-	}
+	for (int64_t i = 0; i < a->out; i++)
+		p.each = a->start[i + 1] - a->start[i] == p.each ? p.each : 0;
 	p.one = p.each == 1 && !a->weight;
 	return p;
 }
 
-struct parts resample_parts(const struct node *n)
+static struct parts parts_of(const struct node *n)
 {
 	const struct resample *r = n->param;
-	struct parts s = {.type = n->in[0]};
+	struct parts s = {0};
 	for (int k = 0; k < r->rank; k++) {
 		const struct part p = part_of(&r->axis[k]);
 		for (int i = 0; i < s.count; i++)
@@ -196,8 +217,11 @@ struct parts resample_parts(const struct node *n)
 			s.part[s.count++] = p;
 		}
 	}
+	const struct part *last = &s.part[s.count - 1];
 	for (int i = 0; i < s.count - 1; i++)
 		s.adds |= s.part[i].map && !s.part[i].one;
+	/* whole numbers are never added up */
+	s.moves = !dtype_is_real(n->in[0]->dtype) || (!s.adds && (!last->map || last->one));
 	return s;
 }
 
@@ -208,7 +232,7 @@ static double row_terms(const struct part *p)
 
 static struct op_cost resample_cost(const struct node *n)
 {
-	const struct parts s = resample_parts(n);
+	const struct parts s = parts_of(n);
 	const struct part *last = &s.part[s.count - 1];
 	double rows = 1, terms = 1;
 	for (int i = 0; i < s.count - 1; i++) {
@@ -221,312 +245,123 @@ static struct op_cost resample_cost(const struct node *n)
 		flops, (double)tensor_bytes(n->in[0]) + (double)tensor_bytes(n->out[0])};
 }
 
-/* Rows of sums up to this long, which are rounded and nothing else, are arrays; their loops are
- * marked, as a compiler may take one of few turns apart and leave the parts scalar. */
-enum { SHORT_ROW = 1024 };
-
-static bool is_short(const struct parts *s)
+/* A row of sums, of reals, which is then taken along the last axis. */
+static int64_t row_bytes(const struct node *n, const struct parts *s)
 {
 	const struct part *last = &s->part[s->count - 1];
-	return !last->map && last->in <= SHORT_ROW;
-}
-
-/* Sums are made in y where they end there and it holds reals. */
-static bool wants_row(const struct parts *s)
-{
-	return s->adds && (s->part[s->count - 1].map || dtype_is_narrow(s->type->dtype));
-}
-
-static bool wants_buffer(const struct parts *s)
-{
-	return wants_row(s) && !is_short(s);
-}
-
-/* Of reals, as wide as a sum. */
-static int64_t real_bytes(const struct parts *s)
-{
-	return dtype_is_narrow(s->type->dtype) ? (int64_t)sizeof(float)
-					       : dtype_bytes(s->type->dtype);
-}
-
-static int64_t buffer_bytes(const struct parts *s)
-{
-	return round_up(s->part[s->count - 1].in * real_bytes(s), 64);
+	const enum dtype t = n->in[0]->dtype;
+	const int64_t bytes = dtype_is_narrow(t) ? (int64_t)sizeof(float) : dtype_bytes(t);
+	return s->adds && !s->moves && last->map ? round_up(last->in * bytes, 64) : 0;
 }
 
 static int64_t resample_workspace(const struct node *n, const struct target *t)
 {
-	const struct parts s = resample_parts(n);
-	return wants_buffer(&s) && !t->cuda ? buffer_bytes(&s) * t->threads : 0;
+	const struct parts s = parts_of(n);
+	return t->cuda ? 0 : row_bytes(n, &s) * t->threads;
 }
 
-static void emit_numbers(struct emit *e, const char *name, int k, const int32_t *v, int64_t count)
-{
-	emit(e, "\tstatic const int32_t %s%d[] = {", name, k);
-	for (int64_t i = 0; i < count; i++)
-		emit(e, "%s%" PRId32, i == 0 ? "" : i % 16 ? ", " : ",\n\t\t", v[i]);
-	emit(e, "};\n");
-}
+/* All axes' tables, one behind another; `start` is NULL where all have `each`. */
+struct tables {
+	int axes;
+	int64_t axis[RESAMPLE_AXES], stride[RESAMPLE_AXES], each[RESAMPLE_AXES],
+		first[RESAMPLE_AXES];
+	int64_t nstart, terms;
+	int32_t *start, *at;
+	double *by; /* NULL: all are 1 */
+};
 
-/* from: where an output's terms begin; at: which element; by: its weight. */
-void resample_emit_tables(struct emit *e, const struct parts *s)
+static void add_axis(struct tables *t, int axis, const struct part *p)
 {
-	char literal[40];
-	for (int k = 0; k < s->count; k++) {
-		const struct resample_axis *a = s->part[k].map;
-		if (!a)
-			continue;
-		if (s->part[k].each < 0)
-			emit_numbers(e, "from", k, a->start, a->out + 1);
-		emit_numbers(e, "at", k, a->at, a->terms);
-		if (!a->weight)
-			continue;
-		emit(e, "\tstatic const real by%d[] = {", k);
-		for (int64_t i = 0; i < a->terms; i++)
-			emit(e, "%s%s",
-				i == 0  ? ""
-				: i % 8 ? ", "
-					: ",\n\t\t",
-				emit_real(e, a->weight[i], literal));
-		emit(e, "};\n");
+	const struct resample_axis *a = p->map;
+	t->axis[t->axes] = axis;
+	t->stride[t->axes] = p->stride;
+	t->each[t->axes] = p->each;
+	t->first[t->axes++] = p->each ? t->terms : t->nstart;
+	for (int64_t i = 0; i <= a->out && !p->each; i++)
+		t->start[t->nstart++] = (int32_t)(t->terms + a->start[i]);
+	for (int64_t i = 0; i < a->terms; i++) {
+		if (t->by)
+			t->by[t->terms] = a->weight ? a->weight[i] : 1;
+		t->at[t->terms++] = a->at[i];
 	}
 }
 
-/* No turn of the next loop reads what another writes. */
-static void emit_mark(struct emit *e, int depth)
+static enum status make_tables(const struct graph *g, const struct parts *s, struct tables *t)
 {
-	emit_tabs(e, depth);
-	emit(e, "EACH\n");
-}
-
-/* The loop over the terms of output `index` of axis k. */
-static void emit_terms(struct emit *e, const struct part *p, int k, const char *index)
-{
-	if (p->each < 0)
-		emit(e, "for (int64_t t%d = from%d[%s]; t%d < from%d[%s + 1]; t%d++)", k, k, index,
-			k, k, index, k);
-	else
-		emit(e,
-			"for (int64_t t%d = %s * %" PRId64 "; t%d < %s * %" PRId64 " + %" PRId64
-			"; t%d++)",
-			k, index, p->each, k, index, p->each, p->each, k);
-}
-
-/* `row`: the sum of the rows that the axes before the last name. */
-static void emit_sum(struct emit *e, const struct parts *s, int depth, const char *row)
-{
-	const struct part *last = &s->part[s->count - 1];
+	int64_t nstart = 0, terms = 0;
 	bool weighted = false;
-	int loops = 0;
-	char index[16];
-	emit_tabs(e, depth);
-	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", last->in);
-	emit_tabs(e, depth + 1);
-	emit(e, "%s[j] = 0;\n", row);
-	for (int k = 0; k < s->count - 1; k++) {
-		if (!s->part[k].map || s->part[k].one)
-			continue;
-		emit(e, "%s", loops++ ? "\n" : "");
-		snprintf(index, sizeof index, "i%d", k);
-		emit_tabs(e, depth++);
-		emit_terms(e, &s->part[k], k, index);
-		weighted |= s->part[k].map->weight != NULL;
-	}
-	emit(e, " {\n");
-	emit_tabs(e, depth);
-	emit(e, "const %s *from = x", emit_type(s->type));
-	for (int k = 0; k < s->count - 1; k++)
-		if (s->part[k].map && !s->part[k].one)
-			emit(e, " + at%d[t%d] * INT64_C(%" PRId64 ")", k, k, s->part[k].stride);
-	emit(e, ";\n");
-	const char *times = "const real by = ";
-	for (int k = 0; k < s->count - 1; k++) {
-		if (!s->part[k].map || s->part[k].one || !s->part[k].map->weight)
-			continue;
-		if (*times == 'c')
-			emit_tabs(e, depth);
-		emit(e, "%sby%d[t%d]", times, k, k);
-		times = " * ";
-	}
-	emit(e, "%s", weighted ? ";\n" : "");
-	if (is_short(s) && wants_row(s))
-		emit_mark(e, depth);
-	emit_tabs(e, depth);
-	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", last->in);
-	emit_tabs(e, depth + 1);
-	emit(e, "%s[j] += %s%s;\n", row, weighted ? "by * " : "",
-		emit_value(e, s->type, "from[j]"));
-	emit_tabs(e, depth - 1);
-	emit(e, "}\n");
-}
-
-/* An element of the last axis: of the sum of rows, or of x. */
-static const char *element_of(struct emit *e, const struct parts *s, const char *at)
-{
-	return s->adds ? emit_text(e, "row[%s]", at)
-		       : emit_value(e, s->type, emit_text(e, "x[%s]", at));
-}
-
-/* The last axis. */
-static void emit_last(struct emit *e, const struct parts *s, int depth, double outside)
-{
-	enum { WRITTEN_OUT = 4 };
-	const int k = s->count - 1;
-	const struct part *p = &s->part[k];
-	char literal[40];
-	const bool weighted = p->map->weight != NULL;
-	emit_tabs(e, depth);
-	if (p->each >= 1 && p->each <= WRITTEN_OUT) {
-		const char *sum = "";
-		emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", p->out);
-		emit_tabs(e, depth + 1);
-		for (int t = 0; t < p->each; t++) {
-			const char *at = emit_text(e, "at%d[j * %" PRId64 " + %d]", k, p->each, t);
-			const char *by = weighted ? emit_text(e, "by%d[j * %" PRId64 " + %d] * ", k,
-							    p->each, t)
-						  : "";
-			sum = emit_text(
-				e, "%s%s%s%s", sum, t ? " + " : "", by, element_of(e, s, at));
-		}
-		emit(e, "y[j] = %s;\n", emit_stored(e, s->type, sum));
-		return;
-	}
-	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++) {\n", p->out);
-	emit_tabs(e, depth + 1);
-	if (p->gaps && outside != 0)
-		emit(e, "real sum = from%d[j] < from%d[j + 1] ? 0 : %s;\n", k, k,
-			emit_real(e, outside, literal));
-	else
-		emit(e, "real sum = 0;\n");
-	emit_tabs(e, depth + 1);
-	emit_terms(e, p, k, "j");
-	emit(e, "\n");
-	emit_tabs(e, depth + 2);
-	emit(e, "sum += ");
-	if (weighted)
-		emit(e, "by%d[t%d] * ", k, k);
-	emit(e, "%s;\n", element_of(e, s, emit_text(e, "at%d[t%d]", k, k)));
-	emit_tabs(e, depth + 1);
-	emit(e, "y[j] = %s;\n", emit_stored(e, s->type, "sum"));
-	emit_tabs(e, depth);
-	emit(e, "}\n");
-}
-
-void resample_emit_base(struct emit *e, const struct parts *s, int axes)
-{
-	emit(e, "const %s *x = x0", emit_type(s->type));
-	for (int k = 0; k < axes; k++) {
+	for (int k = 0; k < s->count; k++) {
 		const struct part *p = &s->part[k];
-		if (!p->map)
-			emit(e, " + i%d * %" PRId64, k, p->stride);
-		else if (p->one)
-			emit(e, " + at%d[i%d] * INT64_C(%" PRId64 ")", k, k, p->stride);
+		nstart += p->map && !p->each ? p->out + 1 : 0;
+		terms += p->map ? p->map->terms : 0;
+		weighted |= p->map && p->map->weight && p->map->terms;
 	}
-	emit(e, ";\n");
+	*t = (struct tables){.start = ARENA_ARRAY(g->arena, int32_t, nstart + 1),
+		.at = ARENA_ARRAY(g->arena, int32_t, terms + 1),
+		.by = weighted ? ARENA_ARRAY(g->arena, double, terms + 1) : NULL};
+	if (!t->start || !t->at || (weighted && !t->by))
+		return diag_nomem(g->diag);
+	for (int k = 0; k < s->count; k++)
+		if (s->part[k].map)
+			add_axis(t, k, &s->part[k]);
+	return ST_OK;
 }
 
-/* x and y: the rows that the loop variables name. */
-static void emit_places(struct emit *e, const struct parts *s, int depth, const char *type)
+/* A turn is a row of the output, or one of its elements. */
+static enum status resample_call(struct emit *e, const struct node *n, bool elements)
 {
-	const struct part *last = &s->part[s->count - 1];
-	emit_tabs(e, depth);
-	resample_emit_base(e, s, s->count - 1);
-	emit_tabs(e, depth);
-	emit(e, "%s *y = y0", type);
-	int64_t stride = last->out;
-	for (int k = s->count - 2; k >= 0; k--) {
-		emit(e, " + i%d * %" PRId64, k, stride);
-		stride *= s->part[k].out;
+	const struct resample *p = n->param;
+	const struct tensor *x = n->in[0], *y = n->out[0];
+	const struct parts s = parts_of(n);
+	const struct part *last = &s.part[s.count - 1];
+	const bool last_changes = last->map != NULL;
+	const int64_t row = row_bytes(n, &s);
+	int64_t dim[RANK_MAX], xs[RANK_MAX];
+	struct tables t;
+	TRY(make_tables(e->g, &s, &t));
+	for (int k = 0; k < s.count; k++) {
+		dim[k] = s.part[k].out;
+		xs[k] = s.part[k].map ? 0 : s.part[k].stride;
 	}
-	emit(e, ";\n");
-}
-
-static void emit_outside(struct emit *e, const struct parts *s, int depth, double outside)
-{
-	const char *join = "if (";
-	char literal[40];
-	for (int k = 0; k < s->count - 1; k++) {
-		if (!s->part[k].gaps)
-			continue;
-		if (*join == 'i')
-			emit_tabs(e, depth);
-		emit(e, "%sfrom%d[i%d] == from%d[i%d + 1]", join, k, k, k, k);
-		join = " || ";
-	}
-	if (*join == 'i')
-		return;
-	emit(e, ") {\n");
-	emit_tabs(e, depth + 1);
-	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", s->part[s->count - 1].out);
-	emit_tabs(e, depth + 2);
-	emit(e, "y[j] = %s;\n", emit_stored(e, s->type, emit_real(e, outside, literal)));
-	emit_tabs(e, depth + 1);
-	emit(e, "continue;\n");
-	emit_tabs(e, depth);
-	emit(e, "}\n");
-}
-
-static void emit_row(struct emit *e, const struct parts *s, int depth)
-{
-	emit_tabs(e, depth);
-	if (is_short(s))
-		emit(e, "real row[%" PRId64 "];\n", s->part[s->count - 1].in);
-	else
-		emit(e, "real *row = (real *)ws + thread_index() * %" PRId64 ";\n",
-			buffer_bytes(s) / real_bytes(s));
-}
-
-/* y = row, rounded. */
-static void emit_rounded(struct emit *e, const struct parts *s, int depth)
-{
-	if (is_short(s))
-		emit_mark(e, depth);
-	emit_tabs(e, depth);
-	emit(e, "for (int64_t j = 0; j < %" PRId64 "; j++)\n", s->part[s->count - 1].in);
-	emit_tabs(e, depth + 1);
-	emit(e, "y[j] = %s;\n", emit_stored(e, s->type, "row[j]"));
+	const struct call_struct box = {"struct box", "box",
+		CALL_FIELDS({"rank", ARG_INT(s.count)}, {"dim", ARG_INTS(s.count, dim)},
+			{"xs", ARG_INTS(s.count, xs)})};
+	const struct call_struct axes = {"struct resample", "axes",
+		CALL_FIELDS({"axes", ARG_INT(t.axes - last_changes)},
+			{"last", ARG_INT(last_changes)}, {"in", ARG_INT(last->in)},
+			{"out", ARG_INT(last->out)}, {"axis", ARG_INTS(t.axes, t.axis)},
+			{"stride", ARG_INTS(t.axes, t.stride)}, {"each", ARG_INTS(t.axes, t.each)},
+			{"first", ARG_INTS(t.axes, t.first)})};
+	const struct call_numbers start = {"start", t.nstart, .whole = t.start};
+	const struct call_numbers at = {"at", t.terms, .whole = t.at};
+	const struct call_numbers by = {"by", t.terms, .real = t.by};
+	const char *const function[2][2] = {{"resample_sum", "resample_sum_elements"},
+		{"resample_move", "resample_move_elements"}};
+	const bool scratch = !s.moves && !elements;
+	return call_kernel(
+		e, &(struct kernel_call){.file = s.moves ? "resample_move.h" : "resample_sum.h",
+			   .function = function[s.moves][elements],
+			   .ntype = 1,
+			   .type = {x},
+			   .turns = elements || !y->numel ? y->numel : y->numel / last->out,
+			   .work = resample_cost(n).flops,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_STRUCT(&box),
+				   ARG_STRUCT(&axes), t.nstart ? ARG_NUMBERS(&start) : ARG_NULL,
+				   t.terms ? ARG_NUMBERS(&at) : ARG_NULL,
+				   ARG_IF(!s.moves, t.by ? ARG_NUMBERS(&by) : ARG_NULL),
+				   s.moves ? ARG_INT((int64_t)p->outside) : ARG_REAL(p->outside),
+				   ARG_IF(elements, ARG_INT(y->numel > INT32_MAX)),
+				   ARG_IF(scratch, row ? ARG_OWN(0, row) : ARG_NULL))});
 }
 
 static enum status resample_emit(struct emit *e, const struct node *n)
 {
-	const struct resample *r = n->param;
-	const struct parts s = resample_parts(n);
-	const struct part *last = &s.part[s.count - 1];
-	const char *type = emit_type(n->out[0]);
-	const int outer = s.count - 1, depth = outer + 1;
-	if (n->out[0]->numel == 0) {
-		emit(e, "\t(void)y0, (void)x0;\n");
-		return ST_OK;
-	}
-	if (e->g->target->cuda)
-		return resample_cuda_emit(e, n);
-	resample_emit_tables(e, &s);
-	struct emit_loop loop[RANK_MAX] = {0};
-	for (int k = 0; k < outer; k++)
-		loop[k] = (struct emit_loop){emit_text(e, "i%d", k), s.part[k].out, 1};
-	emit_loops(e, resample_cost(n).flops, outer, loop);
-	if (outer)
-		emit(e, " {\n");
-	emit_places(e, &s, depth, type);
-	if (r->outside != 0)
-		emit_outside(e, &s, depth, r->outside);
-	if (wants_row(&s))
-		emit_row(e, &s, depth);
-	if (s.adds)
-		emit_sum(e, &s, depth, wants_row(&s) ? "row" : "y");
-	if (last->map)
-		emit_last(e, &s, depth, r->outside);
-	else if (wants_row(&s))
-		emit_rounded(e, &s, depth);
-	if (!last->map && !s.adds) {
-		emit_tabs(e, depth);
-		emit(e, "memcpy(y, x, %" PRId64 " * sizeof(%s));\n", last->in, type);
-	}
-	if (outer) {
-		emit_tabs(e, outer);
-		emit(e, "}\n");
-	}
-	return ST_OK;
+	return resample_call(e, n, false);
+}
+
+static enum status resample_cuda_emit(struct emit *e, const struct node *n)
+{
+	return resample_call(e, n, true);
 }
 
 const struct op_def ops_resample[] = {
@@ -541,6 +376,7 @@ const struct op_def ops_resample[] = {
 		.block = resample_block,
 		.cost = resample_cost,
 		.workspace = resample_workspace,
-		.emit_c = resample_emit},
+		.emit_c = resample_emit,
+		.emit_cuda = resample_cuda_emit},
 	{.name = NULL},
 };

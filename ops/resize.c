@@ -386,6 +386,7 @@ static const struct op_example resize_examples[] = {
 	{.in = "a,b,c,d,e - - =[a,b,f,g,h]", .attr = "mode=linear"},
 	{.in = "2,2,3,4,3 - - =[2,2,5,3,6]", .attr = "mode=cubic"},
 	{.in = "2,2,3,4,3 - - =[2,2,6,4,9]"},
+	{.in = "2,2,3,2,2 - - =[3,3,2,3,3]", .attr = "mode=linear"}, /* two nodes */
 	{.in = "2,3,4 - - =[2,3,4]", .attr = "mode=linear"},
 	{.in = "9,2,16,16 - =f[1,1,2,2]", .attr = "mode=linear"},
 	{0},
