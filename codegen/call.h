@@ -147,8 +147,9 @@ struct kernel_call {
 	bool checked; /* `once`, returns a status and takes `bad` last: for OP_CHECKED, whose first
 		       * call is one. What follows is not done after a bad index; but a GPU
 		       * does it */
-	/* CUDA's own kernels (.cuh): so many tasks for blocks of so many threads, as emit_launch
-	 * has them, in place of turns; and the numbers that the function is a template of. */
+	/* CUDA's own kernels (.cuh), in place of turns: so many tasks for blocks of so many
+	 * threads, which are whole warps and at most 256. Block blockIdx.x does tasks blockIdx.x,
+	 * blockIdx.x + gridDim.x, ... And the numbers that the function is a template of. */
 	int64_t tasks;
 	int threads;
 	int nconstant;

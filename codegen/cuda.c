@@ -1,9 +1,5 @@
 /* Kernels as CUDA text for NVRTC: kernels.cu. It includes nothing, and every function without a
- * word on it is the device's (--device-as-default-execution-space).
- *
- * Most operators have one text for C and CUDA: loops whose turns are independent (emit_loops), and
- * little else. Here is decided how many threads may run such a text side by side. */
-#include <ctype.h>
+ * word on it is the device's (--device-as-default-execution-space). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,115 +9,6 @@
 /* --- How a kernel is launched --- */
 
 enum { BLOCK_THREADS = 256, MOST_BLOCKS = 1 << 16 };
-
-static bool starts(const char *line, size_t len, const char *with)
-{
-	const size_t n = strlen(with);
-	return len >= n && !strncmp(line, with, n);
-}
-
-/* A statement of the body's own level that any number of threads may do: it makes a local name. */
-static bool is_declaration(const char *line, size_t len)
-{
-	static const char *const type[] = {"\tconst ", "\treal ", "\tdouble ", "\tint64_t ",
-		"\tint ", "\tuint32_t ", "\tuint64_t ", "\tstatic const ", "\treturn ",
-		"\t\treturn"};
-	for (size_t i = 0; i < sizeof type / sizeof *type; i++)
-		if (starts(line, len, type[i]))
-			return true;
-	return len == 0;
-}
-
-/* What lies outside of the loops that threads share. */
-enum outside {
-	NOTHING,      /* names only: blocks need not meet */
-	LOCAL,        /* sums and the like, into local names: each thread of one block does it */
-	SIDE_EFFECTS, /* for one thread only */
-};
-
-/* "	for (...)", "		total += part[p];": of a loop that no threads share. */
-static bool is_local_sum(const char *line, size_t len)
-{
-	if (starts(line, len, "\tfor (int64_t "))
-		return true;
-	while (len > 0 && *line == '\t')
-		line++, len--;
-	size_t n = 0;
-	while (n < len && (isalnum((unsigned char)line[n]) || line[n] == '_'))
-		n++;
-	return n > 0 && (starts(line + n, len - n, " += ") || starts(line + n, len - n, " = "));
-}
-
-/* "	y0[0] = ...": the same from every thread. */
-static bool is_result(const char *line, size_t len)
-{
-	return len > 8 && line[0] == '\t' && line[1] == 'y' && isdigit((unsigned char)line[2]) &&
-	       line[3] == '[' && isdigit((unsigned char)line[4]) &&
-	       starts(line + 5, len - 5, "] = ");
-}
-
-/* One line of a body that is no part of a shared loop; `after`: behind one, whose results it may
- * read. */
-static enum outside line_outside(const char *line, size_t len, bool after)
-{
-	if (starts(line, len, "\t__syncthreads();"))
-		return NOTHING;
-	if (starts(line, len, "\tif (") && !strncmp(line + len, "\n\t\treturn", 9))
-		return after ? LOCAL : NOTHING; /* all threads or none */
-	if (is_declaration(line, len))
-		return after && memchr(line, '[', len) ? LOCAL : NOTHING;
-	return is_local_sum(line, len) || is_result(line, len) ? LOCAL : SIDE_EFFECTS;
-}
-
-static bool is_shared_head(const char *line, size_t len)
-{
-	static const char *const head = "= THREAD";
-	const char *at = strstr(line, head);
-	return starts(line, len, "\tfor (int64_t ") && at && at < line + len;
-}
-
-/* Reads a body line by line; with `out`, writes it there, with barriers where what is read may come
- * from a loop that other threads share in. */
-static enum outside read_body(const char *body, struct text *out)
-{
-	enum outside worst = NOTHING;
-	bool shared = false, after = false; /* in a shared loop; behind one, and no barrier yet */
-	for (const char *p = body; *p;) {
-		const size_t len = strcspn(p, "\n"), whole = len + (p[len] != '\0');
-		const bool inner = starts(p, len, "\t\t") || starts(p, len, "\t}");
-		if (is_shared_head(p, len)) {
-			shared = after = true;
-		} else if (!inner || !shared) {
-			const enum outside here = line_outside(p, len, after);
-			shared = false;
-			if (starts(p, len, "\t__syncthreads();"))
-				after = false;
-			if (here != NOTHING && after && out)
-				text_puts(out, "\t__syncthreads();\n");
-			after &= here == NOTHING;
-			worst = here > worst ? here : worst;
-		}
-		if (out)
-			text_write(out, p, whole);
-		p += whole;
-	}
-	return worst;
-}
-
-static const char *stage_text(const struct emit *e)
-{
-	return e->out.s ? e->out.s + e->stage_from : "";
-}
-
-static void add_barriers(struct emit *e)
-{
-	struct text with = {0};
-	read_body(stage_text(e), &with);
-	e->out.len = e->stage_from;
-	text_write(&e->out, with.s ? with.s : "", with.len);
-	e->out.failed |= with.failed;
-	text_free(&with);
-}
 
 int cuda_clamp_blocks(int64_t blocks)
 {
@@ -137,37 +24,6 @@ struct launch_shape cuda_shape_of_turns(int64_t turns, bool own_scratch, int thr
 		.blocks = cuda_clamp_blocks((turns + BLOCK_THREADS - 1) / BLOCK_THREADS),
 		.threads = BLOCK_THREADS,
 		.spread = turns};
-}
-
-/* Of the stage's text, as its loops allow. */
-static struct launch_shape shape_of(const struct emit *e)
-{
-	const enum outside outside = read_body(stage_text(e), NULL);
-	const bool own_scratch = text_mentions(stage_text(e), "thread_index");
-	const int threads = e->g->target->threads;
-	struct launch_shape shape = {.blocks = 1};
-	shape.threads = e->nloop == 0 || outside == SIDE_EFFECTS ? 1
-			: own_scratch && threads < BLOCK_THREADS ? threads
-								 : BLOCK_THREADS;
-	if (shape.threads > 1 && e->nloop <= 1 && outside != LOCAL && !own_scratch) {
-		shape.blocks = cuda_clamp_blocks((e->turns + BLOCK_THREADS - 1) / BLOCK_THREADS);
-		shape.spread = e->turns;
-	}
-	return shape;
-}
-
-void cuda_end_stage(struct emit *e)
-{
-	if (e->tasks == 0)
-		add_barriers(e);
-	e->stage[e->nstage++] = e->tasks > 0 ? (struct launch_shape){.blocks = cuda_clamp_blocks(
-									     e->tasks),
-						       .threads = e->task_threads,
-						       .turns = e->launch_turns}
-					     : shape_of(e);
-	e->stage[e->nstage - 1].end = e->out.len;
-	e->nloop = 0;
-	e->turns = e->tasks = e->launch_turns = 0;
 }
 
 /* --- The text --- */

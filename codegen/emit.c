@@ -1,7 +1,6 @@
 /* What operators' hooks write C text with. */
 #include "codegen/emit.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -70,74 +69,6 @@ void emit_given(struct emit *e, const struct node *n, const char *body)
 		e->stage[e->nstage++] = (struct launch_shape){.blocks = 1, .threads = 1};
 }
 
-void emit_packs(struct emit *e)
-{
-	emit_source(e, "elements.cuh", 0, NULL);
-}
-
-/* A line of text: where it lies, the tabs it begins with, its last character. */
-struct line {
-	size_t start, end;
-	int tabs;
-	char last;
-};
-
-/* Where the text of a line ends that a comment follows. */
-static size_t before_comment(const char *s, size_t start, size_t end)
-{
-	if (end < start + 4 || strncmp(s + end - 2, "*/", 2) != 0)
-		return end;
-	for (size_t i = end - 3; i > start; i--)
-		if (!strncmp(s + i - 1, "/*", 2)) {
-			for (i--; i > start && s[i - 1] == ' ';)
-				i--;
-			return i;
-		}
-	return end;
-}
-
-/* The line that ends before `end`; one of no length where there is none. */
-static struct line line_before(const struct text *t, size_t end)
-{
-	while (end > 0 && t->s[end - 1] == '\n')
-		end--;
-	struct line l = {end, end, 0, '\n'};
-	while (l.start > 0 && t->s[l.start - 1] != '\n')
-		l.start--;
-	while (l.start + (size_t)l.tabs < end && t->s[l.start + (size_t)l.tabs] == '\t')
-		l.tabs++;
-	end = before_comment(t->s, l.start, end);
-	if (end > l.start) /* a line that is all comment ends nothing that is still open */
-		l.last = end > l.start + (size_t)l.tabs ? t->s[end - 1] : ';';
-	return l;
-}
-
-static bool ends_statement(char last)
-{
-	return last == ';' || last == '}' || last == '{';
-}
-
-/* The tabs that the next line should begin with: one more than the last line's where that opens a
- * brace or a loop; else those of the statement that the last line ends, which may begin with the
- * heads of loops without braces. */
-static int indent_here(const struct text *t)
-{
-	struct line l = line_before(t, t->len);
-	int tabs = l.tabs;
-	if (l.end == l.start)
-		return 1;
-	if (l.last == '{' || !ends_statement(l.last))
-		return tabs + 1;
-	for (l = line_before(t, l.start); l.end > l.start; l = line_before(t, l.start)) {
-		if (l.tabs > tabs || (l.tabs == tabs && l.last != ';' && l.last != '}'))
-			continue;
-		if (l.tabs == tabs || ends_statement(l.last))
-			break;
-		tabs = l.tabs;
-	}
-	return tabs > 0 ? tabs : 1;
-}
-
 /* Below this much work, waking the other threads costs more than they save. Part of what makes
  * results repeat: never measured. */
 static const double PARALLEL_WORK = 32768;
@@ -147,131 +78,15 @@ bool emit_is_shared(const struct emit *e, double work)
 	return work >= PARALLEL_WORK && e->g->target->threads > 1 && !e->g->target->cuda;
 }
 
-static void emit_line(struct emit *e, const char *line)
-{
-	for (int i = indent_here(&e->out); i > 0; i--)
-		text_puts(&e->out, "\t");
-	emit(e, "%s\n", line);
-}
-
 void emit_c_only(struct emit *e)
 {
 	e->c_only = true;
 }
 
-void emit_parallel(struct emit *e, double work, int collapse)
+void emit_parallel(struct emit *e, double work, int levels)
 {
-	char line[40];
-	snprintf(line, sizeof line, "PARALLEL_FOR(%d)", collapse < 1 ? 1 : collapse);
 	if (emit_is_shared(e, work))
-		emit_line(e, line);
-}
-
-void emit_tabs(struct emit *e, int tabs)
-{
-	while (tabs-- > 0)
-		text_puts(&e->out, "\t");
-}
-
-static void emit_head(struct emit *e, int tabs, const struct emit_loop *loop)
-{
-	const char *i = loop->variable;
-	emit_tabs(e, tabs);
-	emit(e, "for (int64_t %s = 0; %s < %" PRId64 "; ", i, i, loop->end);
-	if (loop->step > 1)
-		emit(e, "%s += %" PRId64 ")", i, loop->step);
-	else
-		emit(e, "%s++)", i);
-}
-
-static int64_t turns_of(const struct emit_loop *loop)
-{
-	return (loop->end + loop->step - 1) / loop->step;
-}
-
-/* Where the variable of a loop is at turn number `turn` of `turns`: "turn / 12 % 8 * 4". Where 32
- * bits hold what they come to, a division of them is several times as fast. */
-static void emit_turn(
-	struct emit *e, const struct emit_loop *loop, int64_t turns, int64_t inner, bool outermost)
-{
-	const bool short_enough = turns <= INT32_MAX && loop->end <= INT32_MAX;
-	emit(e, short_enough && (inner > 1 || !outermost) ? "(uint32_t)turn" : "turn");
-	if (inner > 1)
-		emit(e, " / %" PRId64, inner);
-	if (!outermost)
-		emit(e, " %% %" PRId64, turns_of(loop));
-	if (loop->step > 1)
-		emit(e, " * %" PRId64, loop->step);
-}
-
-/* "for (int64_t turn = THREAD, b; turn < 96 && (b = (uint32_t)turn / 12, true); turn += THREADS)",
- * and "ONCE(i, (uint32_t)turn % 12)" inside: as many heads as there are loops. Between two such
- * nests a block's threads wait for each other. */
-static void emit_shared_heads(struct emit *e, int tabs, int n, const struct emit_loop *loop)
-{
-	int64_t turns = 1, inner;
-	for (int k = 0; k < n; k++)
-		turns *= turns_of(&loop[k]);
-	if (e->nloop++ > 0)
-		emit_line(e, "__syncthreads();");
-	e->turns = turns > e->turns ? turns : e->turns;
-	emit_tabs(e, tabs);
-	const char *i = loop->variable;
-	if (n == 1 && loop->step == 1) {
-		emit(e, "for (int64_t %s = THREAD; %s < %" PRId64 "; %s += THREADS)", i, i, turns,
-			i);
-		return;
-	}
-	inner = turns_of(loop) ? turns / turns_of(loop) : 1;
-	emit(e, "for (int64_t turn = THREAD, %s; turn < %" PRId64 " && (%s = ", i, turns, i);
-	emit_turn(e, loop, turns, inner, true);
-	emit(e, ", true); turn += THREADS)");
-	for (int k = 1; k < n; k++) {
-		text_puts(&e->out, "\n");
-		emit_tabs(e, tabs + k);
-		emit(e, "ONCE(%s, ", loop[k].variable);
-		inner = turns_of(&loop[k]) ? inner / turns_of(&loop[k]) : 1;
-		emit_turn(e, &loop[k], turns, inner, false);
-		emit(e, ")");
-	}
-}
-
-void emit_loops(struct emit *e, double work, int n, const struct emit_loop *loop)
-{
-	const int tabs = indent_here(&e->out);
-	if (n > 0 && tabs == 1 && e->g->target->cuda) {
-		emit_shared_heads(e, tabs, n, loop);
-		return;
-	}
-	if (n > 0)
-		emit_parallel(e, work, n);
-	for (int k = 0; k < n; k++) {
-		emit_head(e, tabs + k, &loop[k]);
-		if (k + 1 < n)
-			text_puts(&e->out, "\n");
-	}
-}
-
-void emit_launch(struct emit *e, int64_t tasks, int threads)
-{
-	assert(threads > 0 && threads % 32 == 0 && threads <= 256);
-	e->tasks = tasks > 1 ? tasks : 1;
-	e->task_threads = threads;
-}
-
-/* The count stands in the text, as what no number of another size replaces (sizes.c). */
-void emit_repeat(struct emit *e, int64_t turns)
-{
-	assert(e->g->target->cuda && turns > 0);
-	e->launch_turns = turns;
-	emit(e, "\tenum : int64_t { TURNS = %" PRId64 " };\n", turns);
-}
-
-void emit_stage(struct emit *e)
-{
-	assert(e->g->target->cuda && e->nstage + 1 < STAGES_MAX);
-	cuda_end_stage(e);
-	e->stage_from = e->out.len;
+		emit(e, "\tPARALLEL_FOR(%d)\n", levels < 1 ? 1 : levels);
 }
 
 /* The fewest digits that read back as v. */
@@ -329,14 +144,4 @@ const char *emit_text(struct emit *e, const char *fmt, ...)
 	text_free(&t);
 	e->out.failed |= !s;
 	return s ? s : "";
-}
-
-const char *emit_value(struct emit *e, const struct tensor *t, const char *element)
-{
-	return dtype_is_narrow(t->dtype) ? emit_text(e, "WIDE(%s)", element) : element;
-}
-
-const char *emit_stored(struct emit *e, const struct tensor *t, const char *value)
-{
-	return dtype_is_narrow(t->dtype) ? emit_text(e, "NARROW(%s)", value) : value;
 }

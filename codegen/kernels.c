@@ -143,59 +143,6 @@ const char *kernel_stage(const struct kernel *k, int stage, size_t *len)
 	return body + from;
 }
 
-/* --- Texts that tell nothing: what they use is looked for (until all tell) --- */
-
-static bool mentions(const char *body, char letter, int k)
-{
-	char word[16];
-	snprintf(word, sizeof word, "%c%d", letter, k);
-	return text_mentions(body, word);
-}
-
-static enum status body_look(struct emit *e, const struct node *n, const int *in_place)
-{
-	struct body_uses *u = e->uses;
-	struct text whole = {0};
-	size_t from = 0;
-	const bool cuda = e->g->target->cuda;
-	if (cuda)
-		cuda_end_stage(e);
-	const char *body = e->out.s ? e->out.s : "";
-	for (int o = 0; o < n->nout; o++)
-		u->y[o] = mentions(body, 'y', o);
-	u->ws = text_mentions(body, "ws");
-	u->threads = text_mentions(body, "PARALLEL_FOR") || text_mentions(body, "PARALLEL_EACH");
-	for (int stage = 0; stage < (cuda ? e->nstage : 1); stage++) {
-		const size_t end = cuda ? e->stage[stage].end : e->out.len;
-		const char *text = arena_strndup(e->g->arena, body + from, end - from);
-		if (!text)
-			return diag_nomem(e->g->diag);
-		for (int i = 0; i < n->nin; i++) {
-			if (!n->in[i] || !mentions(text, 'x', i))
-				continue;
-			u->x[i] = true;
-			if (in_place[i] >= 0) {
-				u->y[in_place[i]] = true;
-				text_add(&whole, "\tconst %s *x%d = y%d;\n", emit_type(n->in[i]), i,
-					in_place[i]);
-			}
-		}
-		if (u->checked && !text_mentions(text, "BAD_INDEX"))
-			text_puts(&whole, "\t(void)bad;\n");
-		text_puts(&whole, text);
-		e->stage[stage].end = whole.len;
-		from = end;
-	}
-	text_free(&e->out);
-	e->out = whole;
-	u->nnumber = numbers_of(e->out.s ? e->out.s : "", NULL);
-	u->number = ARENA_ARRAY(e->g->arena, struct number, u->nnumber);
-	if (!u->number)
-		return diag_nomem(e->g->diag);
-	numbers_of(e->out.s ? e->out.s : "", u->number);
-	return ST_OK;
-}
-
 static const char *kernel_name(struct kernels *ks, const struct op_def *op, int number)
 {
 	const char *base = !strncmp(op->name, "stint.", 6) ? op->name + 6 : op->name;
@@ -330,9 +277,7 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 	if (st == ST_OK && g->target->cuda && e.c_only)
 		st = diag_fail(
 			ks->diag, ST_INVALID, &w, "compile for --target c", "has no CUDA text yet");
-	if (st == ST_OK && !uses.told)
-		st = body_look(&e, n, in_place);
-	else if (st == ST_OK && lib < 0 && uses.checked)
+	if (st == ST_OK && lib < 0 && uses.checked)
 		emit(&e, "\treturn 0;\n");
 	if (e.nstage > 0)
 		e.stage[e.nstage - 1].end = e.out.len;

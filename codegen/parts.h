@@ -43,7 +43,7 @@ enum { CALL_STRUCTS = 8 };
 struct body_uses {
 	int nstruct; /* that calls have declared, by name */
 	const char *name[CALL_STRUCTS];
-	bool told;    /* all of the following is; else it is looked for in the text */
+	bool told;    /* some of the following has been */
 	bool checked; /* the node is OP_CHECKED: its text returns a status */
 	bool threads; /* it shares turns among threads */
 	bool *x, *y;  /* by position */
@@ -147,11 +147,6 @@ void print_helpers(const struct kernels *ks, struct text *t);
 void print_kernels(const struct kernels *ks, struct text *t);
 
 /* --- cuda.c --- */
-int numbers_of(const char *body, struct number *out);
-/* Completes the stage that e is writing: barriers where its text reads what threads have made
- * together, and the shape of its launch; where threads have scratch of their own, it has as many
- * threads as the target. */
-void cuda_end_stage(struct emit *e);
 int cuda_clamp_blocks(int64_t blocks);
 /* Of independent turns, whose workers have scratch of their own or not. */
 struct launch_shape cuda_shape_of_turns(int64_t turns, bool own_scratch, int threads);

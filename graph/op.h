@@ -286,7 +286,7 @@ struct op_def {
 
 	struct op_cost (*cost)(
 		const struct node *n); /* NULL: reads inputs, writes outputs, `work` flops each */
-	/* How often a GPU launches the text, where that grows with the node (emit_repeat). */
+	/* How often a GPU launches the kernel, where that grows with the node. */
 	double (*launches)(const struct node *n);
 	/* Operations an element of the output, without `cost`; 0 stands for 1, and for OP_POINTWISE
 	 * what `expr` calls comes on top. An exponential counts as 20. */
@@ -320,9 +320,9 @@ struct op_def {
 	/* Bits: outputs that only the CUDA text writes in a narrow type as well; what else
 	 * narrow_out decides does not depend on it. */
 	unsigned narrow_out_cuda;
-	/* Scratch bytes of the C text below; may depend on target->threads. NULL: none. */
+	/* Scratch bytes of the kernels below; may depend on target->threads. NULL: none. */
 	int64_t (*workspace)(const struct node *n, const struct target *t);
-	/* The C text: a function body (codegen/emit.h). */
+	/* The call of its kernels (codegen/call.h). */
 	enum status (*emit_c)(struct emit *e, const struct node *n);
 	/* The same for a GPU, where it has kernels of its own. NULL: emit_c's, a turn a thread. */
 	enum status (*emit_cuda)(struct emit *e, const struct node *n);

@@ -82,6 +82,26 @@ FORM real activation_slope(const struct activation *f, real a)
 	return 1;
 }
 
+/* An argument as clipped: `clip` 0 is none. */
+FORM real activation_argument(real clip, real a)
+{
+	return !(clip > 0) ? a : a < -clip ? -clip : a > clip ? clip : a;
+}
+
+/* One number through them. */
+FORM real activation_clipped(const struct activation *f, real clip, real a)
+{
+	return activation_of(f, activation_argument(clip, a));
+}
+/* d times the slope where the value is y: 0 where its argument was clipped, as the value tells. */
+FORM real slope_clipped(const struct activation *f, real clip, real y, real d)
+{
+	const real slope = d * activation_slope(f, y);
+	if (!(clip > 0))
+		return slope;
+	return y == activation_of(f, -clip) || y == activation_of(f, clip) ? 0 : slope;
+}
+
 /* Of n numbers, of one kind: a loop that vectorises. */
 FORM void activate_all(enum activation_kind kind, const struct activation *of, int64_t n, real *x)
 {
@@ -106,7 +126,7 @@ FORM void slope_all(enum activation_kind kind, const struct activation *of, int6
 KERNEL_PART void activate_row(int64_t n, const struct activation *f, real clip, real *x)
 {
 	for (int64_t i = 0; i < n && clip > 0; i++)
-		x[i] = x[i] < -clip ? -clip : x[i] > clip ? clip : x[i];
+		x[i] = activation_argument(clip, x[i]);
 	switch (f->kind) {
 #define ACTIVATE(kind)                                                                             \
 	case kind:                                                                                 \

@@ -3,23 +3,16 @@
  * the plain recurrent net. Blocks of samples go through time on their own: every step is a few
  * products over a block's samples with recurrent weights that are packed once, and functions over
  * rows of hidden units. No sum depends on how samples are cut into blocks.
- *
- * Gates stand in ONNX's order: LSTM i, o, f, c; GRU z, r, h. */
+ */
 #ifndef STINT_KERNELS_RECURRENT_H
 #define STINT_KERNELS_RECURRENT_H
 
-#include "activation.h"
 #include "gemm.h"
-#include "steps.h"
+#include "recurrent_net.h"
 
-struct recurrent {
-	struct steps steps;
-	int64_t gates;
-	bool reset_after;  /* GRU: linear_before_reset */
-	bool input_forget; /* LSTM: the forget gate is 1 - the input gate */
-	real clip;
-	struct activation act[2][3]; /* by direction */
-	int64_t rows;                /* samples of a block */
+/* How samples are cut into blocks. */
+struct recurrent_blocks {
+	int64_t rows;            /* samples of a block */
 	int64_t weights, second; /* a direction's packed weights; where their second part begins */
 	int64_t spare, packed;   /* in a block's scratch behind z and u: rows of hidden units, and
 				  * where operands are packed */
@@ -29,23 +22,27 @@ struct recurrent {
  * hidden units, and room to pack an operand. */
 struct recurrent_block {
 	int64_t d, b0, m, state; /* state: where its samples' states begin */
+	const struct activation *act;
 	const real *w;
+	int64_t second;
 	real *z, *u, *spare, *packed;
 };
 
-FORM struct recurrent_block recurrent_block(
-	const struct recurrent *p, const real *weights, real *scratch, int64_t turn)
+FORM struct recurrent_block recurrent_block(const struct recurrent *p,
+	const struct recurrent_blocks *by, const real *weights, real *scratch, int64_t turn)
 {
 	const struct steps *const s = &p->steps;
-	const int64_t blocks = (s->batch + p->rows - 1) / p->rows;
-	struct recurrent_block k = {.d = turn / blocks, .b0 = turn % blocks * p->rows};
-	k.m = MIN(s->batch - k.b0, p->rows);
+	const int64_t blocks = (s->batch + by->rows - 1) / by->rows;
+	struct recurrent_block k = {.d = turn / blocks, .b0 = turn % blocks * by->rows};
+	k.m = MIN(s->batch - k.b0, by->rows);
 	k.state = steps_place_state(s, k.d, k.b0);
-	k.w = weights + k.d * p->weights;
+	k.act = p->act + 3 * k.d;
+	k.w = weights + k.d * by->weights;
+	k.second = by->second;
 	k.z = scratch;
-	k.u = scratch + p->rows * p->gates * s->hidden;
-	k.spare = scratch + p->spare;
-	k.packed = scratch + p->packed;
+	k.u = scratch + by->rows * p->cell.gates * s->hidden;
+	k.spare = scratch + by->spare;
+	k.packed = scratch + by->packed;
 	return k;
 }
 
@@ -65,14 +62,15 @@ FORM int64_t recurrent_columns(int64_t n)
 
 /* Rows [begin, begin + count) of each direction's R [gates, hidden], as they lie or, forward, as
  * columns. */
-static inline void recurrent_pack(const struct recurrent *p, real *weights, const real *r,
-	bool forward, int64_t begin, int64_t count, int64_t at)
+static inline void recurrent_pack(const struct steps *p, const struct recurrent_cell *cell,
+	const struct recurrent_blocks *by, real *weights, const real *r, bool forward,
+	int64_t begin, int64_t count, int64_t at)
 {
-	const int64_t h = p->steps.hidden, k = forward ? h : count, n = forward ? count : h;
+	const int64_t h = p->hidden, k = forward ? h : count, n = forward ? count : h;
 	const int64_t rs = forward ? 1 : h, cs = forward ? h : 1;
-	for (int64_t d = 0; d < p->steps.directions; d++) {
-		const real *const of = r + d * p->gates * h * h + begin * h;
-		real *const to = weights + d * p->weights + at;
+	for (int64_t d = 0; d < p->directions; d++) {
+		const real *const of = r + d * cell->gates * h * h + begin * h;
+		real *const to = weights + d * by->weights + at;
 		for (int64_t k0 = 0; k0 < k; k0 += GEMM_KC)
 			gemm_pack_b(MIN(k - k0, GEMM_KC), n, of + k0 * rs, rs, cs,
 				to + k0 * recurrent_columns(n));
@@ -128,15 +126,6 @@ static inline void add_product_row(int64_t n, const real *a, const real *b, real
 
 /* --- Forward --- */
 
-/* Tensors of the forward pass: optional ones may be NULL. Outputs: y, the states h and c, gates as
- * activated, aux: the cells (LSTM) or the hidden gate's recurrent part (GRU with reset_after). */
-struct recurrent_tensors {
-	real *y, *h, *c, *gates, *aux;
-	const real *xw, *bias;
-	const int64_t *length;
-	const real *h0, *c0, *peephole;
-};
-
 /* Sample r of a block in turn s: its step, and where its rows begin. */
 struct recurrent_sample {
 	bool over; /* its sequence is */
@@ -151,7 +140,7 @@ FORM struct recurrent_sample recurrent_sample(const struct recurrent *p,
 	x.t = x.over ? s : steps_turn(of, k->d, s, len);
 	x.y = steps_place_y(of, k->d, x.t, b);
 	x.row = steps_place(of, k->d, x.t, b, of->hidden);
-	x.gates = x.row * p->gates;
+	x.gates = x.row * p->cell.gates;
 	return x;
 }
 
@@ -170,7 +159,7 @@ FORM void recurrent_begin(const struct recurrent *p, const struct recurrent_bloc
 FORM void recurrent_gather(const struct recurrent *p, const struct recurrent_block *k,
 	const struct recurrent_tensors *x, bool apart, int64_t s)
 {
-	const int64_t width = p->gates * p->steps.hidden;
+	const int64_t width = p->cell.gates * p->steps.hidden;
 	const real *const b = x->bias ? x->bias + k->d * 2 * width : NULL;
 	for (int64_t r = 0; r < k->m; r++) {
 		const real *const xw = x->xw + recurrent_sample(p, k, x->length, s, r).gates;
@@ -192,7 +181,7 @@ FORM bool recurrent_goes_on(const struct recurrent *p, const struct recurrent_te
 	if (x->y)
 		zero_row(h, x->y + at->y);
 	if (x->gates)
-		zero_row(p->gates * h, x->gates + at->gates);
+		zero_row(p->cell.gates * h, x->gates + at->gates);
 	if (x->aux)
 		zero_row(h, x->aux + at->row);
 	return false;
@@ -203,7 +192,7 @@ FORM void recurrent_store(const struct recurrent *p, const struct recurrent_tens
 {
 	const int64_t h = p->steps.hidden;
 	copy_row(h, y, x->y ? x->y + at->y : NULL);
-	copy_row(p->gates * h, gates, x->gates ? x->gates + at->gates : NULL);
+	copy_row(p->cell.gates * h, gates, x->gates ? x->gates + at->gates : NULL);
 	copy_row(h, aux, x->aux ? x->aux + at->row : NULL);
 }
 
@@ -211,7 +200,7 @@ FORM void lstm_step(const struct recurrent *p, const struct recurrent_block *k,
 	const struct recurrent_tensors *x, int64_t s)
 {
 	const int64_t h = p->steps.hidden, stride = recurrent_stride(p);
-	const struct activation *const act = p->act[k->d];
+	const struct activation *const act = k->act;
 	const real *const peep = x->peephole ? x->peephole + k->d * 3 * h : NULL; /* i, o, f */
 	recurrent_gather(p, k, x, false, s);
 	recurrent_product(k, 4 * h, h, x->h + k->state, stride, 0, k->z, 4 * h, false);
@@ -224,21 +213,21 @@ FORM void lstm_step(const struct recurrent *p, const struct recurrent_block *k,
 			continue;
 		if (peep)
 			add_product_row(h, peep, c, i);
-		if (peep && !p->input_forget)
+		if (peep && !p->cell.input_forget)
 			add_product_row(h, peep + 2 * h, c, f);
-		activate_row(h, &act[0], p->clip, i);
-		for (int64_t j = 0; j < h && p->input_forget; j++)
+		activate_row(h, &act[0], p->cell.clip, i);
+		for (int64_t j = 0; j < h && p->cell.input_forget; j++)
 			f[j] = 1 - i[j];
-		if (!p->input_forget)
-			activate_row(h, &act[0], p->clip, f);
-		activate_row(h, &act[1], p->clip, g);
+		if (!p->cell.input_forget)
+			activate_row(h, &act[0], p->cell.clip, f);
+		activate_row(h, &act[1], p->cell.clip, g);
 		scale_row(h, f, c);
 		add_product_row(h, i, g, c);
 		if (peep)
 			add_product_row(h, peep + h, c, o);
-		activate_row(h, &act[0], p->clip, o);
+		activate_row(h, &act[0], p->cell.clip, o);
 		copy_row(h, c, hr);
-		activate_row(h, &act[2], p->clip, hr);
+		activate_row(h, &act[2], p->cell.clip, hr);
 		scale_row(h, o, hr);
 		recurrent_store(p, x, &at, hr, i, c);
 	}
@@ -248,19 +237,19 @@ FORM void gru_step(const struct recurrent *p, const struct recurrent_block *k,
 	const struct recurrent_tensors *x, int64_t s)
 {
 	const int64_t h = p->steps.hidden, stride = recurrent_stride(p);
-	const struct activation *const act = p->act[k->d];
+	const struct activation *const act = k->act;
 	real *const state = x->h + k->state;
-	recurrent_gather(p, k, x, p->reset_after, s);
-	if (p->reset_after) {
+	recurrent_gather(p, k, x, p->cell.reset_after, s);
+	if (p->cell.reset_after) {
 		recurrent_product(k, 3 * h, h, state, stride, 0, k->u, 3 * h, false);
 	} else {
 		recurrent_product(k, 2 * h, h, state, stride, 0, k->z, 3 * h, false);
 		for (int64_t r = 0; r < k->m; r++) {
 			real *const z = k->z + r * 3 * h;
-			activate_row(2 * h, &act[0], p->clip, z);
+			activate_row(2 * h, &act[0], p->cell.clip, z);
 			product_row(h, z + h, state + r * stride, k->u + r * h);
 		}
-		recurrent_product(k, h, h, k->u, h, p->second, k->z + 2 * h, 3 * h, false);
+		recurrent_product(k, h, h, k->u, h, k->second, k->z + 2 * h, 3 * h, false);
 	}
 	for (int64_t r = 0; r < k->m; r++) {
 		const struct recurrent_sample at = recurrent_sample(p, k, x->length, s, r);
@@ -269,12 +258,12 @@ FORM void gru_step(const struct recurrent *p, const struct recurrent_block *k,
 		const real *const u = k->u + r * 3 * h;
 		if (!recurrent_goes_on(p, x, &at))
 			continue;
-		if (p->reset_after) {
+		if (p->cell.reset_after) {
 			add_row(2 * h, u, z);
-			activate_row(2 * h, &act[0], p->clip, z);
+			activate_row(2 * h, &act[0], p->cell.clip, z);
 			add_product_row(h, z + h, u + 2 * h, a);
 		}
-		activate_row(h, &act[1], p->clip, a);
+		activate_row(h, &act[1], p->cell.clip, a);
 		for (int64_t i = 0; i < h; i++)
 			hr[i] = (1 - z[i]) * a[i] + z[i] * hr[i];
 		recurrent_store(p, x, &at, hr, z, u + 2 * h);
@@ -292,7 +281,7 @@ FORM void rnn_step(const struct recurrent *p, const struct recurrent_block *k,
 		real *const z = k->z + r * h, *const hr = x->h + k->state + r * stride;
 		if (!recurrent_goes_on(p, x, &at))
 			continue;
-		activate_row(h, &p->act[k->d][0], p->clip, z);
+		activate_row(h, &k->act[0], p->cell.clip, z);
 		copy_row(h, z, hr);
 		recurrent_store(p, x, &at, hr, z, z);
 	}
@@ -301,15 +290,17 @@ FORM void rnn_step(const struct recurrent *p, const struct recurrent_block *k,
 /* A turn is a block of a direction. c is NULL but for LSTM. */
 typedef void recurrent_step(const struct recurrent *p, const struct recurrent_block *k,
 	const struct recurrent_tensors *x, int64_t s);
-FORM void recurrent_walk(const struct recurrent *p, recurrent_step step, real *y, real *h, real *c,
-	real *gates, real *aux, const real *xw, const real *bias, const int64_t *length,
-	const real *h0, const real *c0, const real *peephole, const real *weights, real *scratch,
-	int64_t from, int64_t to)
+FORM void recurrent_walk(const struct steps *steps, const struct recurrent_cell *cell,
+	const struct activation *act, const struct recurrent_blocks *by, recurrent_step step,
+	real *y, real *h, real *c, real *gates, real *aux, const real *xw, const real *bias,
+	const int64_t *length, const real *h0, const real *c0, const real *peephole,
+	const real *weights, real *scratch, int64_t from, int64_t to)
 {
+	const struct recurrent net = {*steps, *cell, act}, *const p = &net;
 	const struct recurrent_tensors x = {
 		y, h, c, gates, aux, xw, bias, length, h0, c0, peephole};
 	for (int64_t turn = from; turn < to; turn++) {
-		const struct recurrent_block k = recurrent_block(p, weights, scratch, turn);
+		const struct recurrent_block k = recurrent_block(p, by, weights, scratch, turn);
 		recurrent_begin(p, &k, h, h0);
 		if (c)
 			recurrent_begin(p, &k, c, c0);

@@ -5,20 +5,11 @@
 
 #include "recurrent.h"
 
-/* dh and dc are the states' gradients; gates are a plain net's y. dxw may be gates. Optional inputs
- * may be NULL. */
-struct recurrent_slopes {
-	real *dxw, *dh, *dc;
-	const real *gates, *dy;
-	const int64_t *length;
-	const real *aux, *h0, *c0, *peephole, *y;
-};
-
 /* Where a sample's sequence is over there is no gradient, and the state's waits: false. */
 FORM bool recurrent_goes_back(const struct recurrent *p, const struct recurrent_slopes *x,
 	const struct recurrent_sample *at, real *z)
 {
-	const int64_t width = p->gates * p->steps.hidden;
+	const int64_t width = p->cell.gates * p->steps.hidden;
 	if (!at->over)
 		return true;
 	zero_row(width, z);
@@ -44,7 +35,7 @@ FORM const real *recurrent_before(const struct recurrent *p, const struct recurr
 FORM void recurrent_slope(const struct recurrent *p, const struct recurrent_block *k, int a,
 	int64_t n, const real *g, real *z)
 {
-	slope_row(n, &p->act[k->d][a], p->clip, g, z);
+	slope_row(n, &k->act[a], p->cell.clip, g, z);
 }
 
 FORM void lstm_back(const struct recurrent *p, const struct recurrent_block *k,
@@ -68,7 +59,7 @@ FORM void lstm_back(const struct recurrent *p, const struct recurrent_block *k,
 		if (x->dy)
 			add_row(h, x->dy + at.y, dh);
 		copy_row(h, x->aux + at.row, hc);
-		activate_row(h, &p->act[k->d][2], p->clip, hc);
+		activate_row(h, &k->act[2], p->cell.clip, hc);
 		product_row(h, dh, hc, zo);
 		recurrent_slope(p, k, 0, h, o, zo);
 		product_row(h, dh, o, v);
@@ -76,7 +67,7 @@ FORM void lstm_back(const struct recurrent *p, const struct recurrent_block *k,
 		add_row(h, v, dc);
 		if (peep)
 			add_product_row(h, peep + h, zo, dc);
-		if (p->input_forget) {
+		if (p->cell.input_forget) {
 			for (int64_t j = 0; j < h; j++)
 				zi[j] = dc[j] * (g[j] - before[j]);
 			zero_row(h, zf);
@@ -91,7 +82,7 @@ FORM void lstm_back(const struct recurrent *p, const struct recurrent_block *k,
 		scale_row(h, f, dc);
 		if (peep)
 			add_product_row(h, peep, zi, dc);
-		if (peep && !p->input_forget)
+		if (peep && !p->cell.input_forget)
 			add_product_row(h, peep + 2 * h, zf, dc);
 		zero_row(h, dh);
 		copy_row(4 * h, zi, x->dxw + at.gates);
@@ -104,7 +95,7 @@ FORM void gru_back_split(const struct recurrent *p, const struct recurrent_block
 	const struct recurrent_slopes *x, int64_t s)
 {
 	const int64_t h = p->steps.hidden, stride = recurrent_stride(p);
-	recurrent_product(k, h, h, k->z + 2 * h, 3 * h, p->second, k->u, h, true);
+	recurrent_product(k, h, h, k->z + 2 * h, 3 * h, k->second, k->u, h, true);
 	for (int64_t r = 0; r < k->m; r++) {
 		const struct recurrent_sample at = recurrent_sample(p, k, x->length, s, r);
 		real *const z = k->z + r * 3 * h;
@@ -142,7 +133,7 @@ FORM void gru_back(const struct recurrent *p, const struct recurrent_block *k,
 		for (int64_t i = 0; i < h; i++)
 			za[i] = dh[i] * (1 - g[i]);
 		recurrent_slope(p, k, 1, h, a, za);
-		if (p->reset_after) {
+		if (p->cell.reset_after) {
 			product_row(h, za, x->aux + at.row, z + h);
 			recurrent_slope(p, k, 0, 2 * h, g, z);
 			scale_row(h, g, dh);
@@ -156,7 +147,7 @@ FORM void gru_back(const struct recurrent *p, const struct recurrent_block *k,
 			scale_row(h, g, dh);
 		}
 	}
-	if (p->reset_after)
+	if (p->cell.reset_after)
 		recurrent_product(k, h, 3 * h, k->z, 3 * h, 0, x->dh + k->state, stride, false);
 	else
 		gru_back_split(p, k, x, s);
@@ -181,20 +172,21 @@ FORM void rnn_back(const struct recurrent *p, const struct recurrent_block *k,
 	recurrent_product(k, h, h, k->z, h, 0, x->dh + k->state, stride, false);
 }
 
-/* A turn is a block of a direction. dyh and dyc are the last states' gradients; dc is NULL but for
- * LSTM. */
+/* A turn is a block of a direction. dc is NULL but for LSTM. */
 typedef void recurrent_step_back(const struct recurrent *p, const struct recurrent_block *k,
 	const struct recurrent_slopes *x, int64_t s);
-FORM void recurrent_walk_back(const struct recurrent *p, recurrent_step_back step, real *dxw,
-	real *dh, real *dc, const real *gates, const real *dy, const real *dyh, const real *dyc,
-	const int64_t *length, const real *aux, const real *h0, const real *c0,
+FORM void recurrent_walk_back(const struct steps *steps, const struct recurrent_cell *cell,
+	const struct activation *act, const struct recurrent_blocks *by, recurrent_step_back step,
+	real *dxw, real *dh, real *dc, const real *gates, const real *dy, const real *dyh,
+	const real *dyc, const int64_t *length, const real *aux, const real *h0, const real *c0,
 	const real *peephole, const real *y, const real *weights, real *scratch, int64_t from,
 	int64_t to)
 {
+	const struct recurrent net = {*steps, *cell, act}, *const p = &net;
 	const struct recurrent_slopes x = {
-		dxw, dh, dc, gates, dy, length, aux, h0, c0, peephole, y};
+		dxw, dh, dc, gates, dy, dyh, dyc, length, aux, h0, c0, peephole, y};
 	for (int64_t turn = from; turn < to; turn++) {
-		const struct recurrent_block k = recurrent_block(p, weights, scratch, turn);
+		const struct recurrent_block k = recurrent_block(p, by, weights, scratch, turn);
 		recurrent_begin(p, &k, dh, dyh);
 		if (dc)
 			recurrent_begin(p, &k, dc, dyc);

@@ -1,8 +1,7 @@
 /* Pools on a GPU: the shape as a type that the functions of kernels/pool.cuh are compiled for. */
 #include "ops/pool.h"
-#include "ops/turns.h"
 
-enum { AXES = 3, LISTS = 7, NUMBERS = 5 };
+enum { AXES = 3, LISTS = 7, NUMBERS = 5, THREADS = 256 };
 
 /* The call, for each element of the node's output `of`. */
 static enum status call(
@@ -31,8 +30,8 @@ static enum status call(
 	memcpy(field + count, number, sizeof number);
 	c.file = "pool.cuh";
 	c.traits = &(struct call_struct){"struct", "shape", field};
-	c.tasks = div_up(of->numel, TURNS_THREADS);
-	c.threads = TURNS_THREADS;
+	c.tasks = div_up(of->numel, THREADS);
+	c.threads = THREADS;
 	return call_kernel(e, &c);
 }
 

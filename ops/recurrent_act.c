@@ -139,148 +139,18 @@ enum status recurrent_activations(struct graph *g, const struct node *n, struct 
 
 /* --- Calls --- */
 
-int activation_fields(
-	struct emit *e, const struct activation *a, int d, int k, struct call_field field[3])
+struct call_table activation_table(
+	const struct recurrent *p, struct call_arg value[ACTIVATION_VALUES])
 {
 	static const char *const word[] = {"ACT_SIGMOID", "ACT_TANH", "ACT_RELU", "ACT_AFFINE",
 		"ACT_LEAKY_RELU", "ACT_THRESHOLDED_RELU", "ACT_SCALED_TANH", "ACT_HARD_SIGMOID",
 		"ACT_ELU", "ACT_SOFTSIGN", "ACT_SOFTPLUS"}; /* by kind */
-	static const char *const option[] = {"alpha", "beta"};
-	int n = 0;
-	field[n++] = (struct call_field){
-		emit_text(e, "act[%d][%d].kind", d, k), ARG_NAME(word[a->kind - kinds])};
-	for (int i = 0; i < a->kind->noption; i++)
-		field[n++] = (struct call_field){
-			emit_text(e, "act[%d][%d].%s", d, k, option[i]), ARG_REAL(a->option[i])};
-	return n;
-}
-
-/* --- CUDA's text --- */
-
-/* clang-format off */
-static const char clip_text[] =
-"/* Each of n numbers, brought into [-bound, bound]. */\n"
-"static void clip_row(int64_t n, real bound, real *x)\n"
-"{\n"
-"	for (int64_t i = 0; i < n; i++)\n"
-"		x[i] = x[i] < -bound ? -bound : x[i] > bound ? bound : x[i];\n"
-"}\n";
-
-static const char clipped_text[] =
-"/* d = 0 where a function's value is that of a clipped argument. */\n"
-"static void clip_slope_row(int64_t n, const real *edge, const real *y, real *restrict d)\n"
-"{\n"
-"	for (int64_t i = 0; i < n; i++)\n"
-"		d[i] = y[i] == edge[0] || y[i] == edge[1] ? 0 : d[i];\n"
-"}\n";
-/* clang-format on */
-
-/* The parameters, or with a graph the arguments, that `text` reads. */
-static void options_text(const struct emit *e, const struct activation *a, const char *text,
-	bool arguments, char out[static 120])
-{
-	static const char *const name[] = {"alpha", "beta"};
-	char literal[40];
-	size_t at = 0;
-	*out = 0;
-	for (int i = 0; i < a->kind->noption; i++)
-		if (strstr(text, name[i]))
-			at += (size_t)snprintf(out + at, 120 - at, arguments ? ", %s" : ", real %s",
-				arguments ? emit_real(e, a->option[i], literal) : name[i]);
-}
-
-static void use_value(struct emit *e, const struct activation *a)
-{
-	char name[64], option[120], text[500];
-	snprintf(name, sizeof name, "%s_row", a->kind->id);
-	options_text(e, a, a->kind->expr, false, option);
-	snprintf(text, sizeof text,
-		"static void %s(int64_t n%s, real *x)\n{\n\tfor (int64_t i = 0; i < n; i++) "
-		"{\n\t\tconst real a = x[i];\n\t\tx[i] = %s;\n\t}\n}\n",
-		name, option, a->kind->expr);
-	emit_helper(e, name, text);
-}
-
-static void use_slope(struct emit *e, const struct activation *a)
-{
-	char name[64], option[120], text[500];
-	const bool read = strcmp(a->kind->slope, "alpha") != 0;
-	snprintf(name, sizeof name, "%s_slope_row", a->kind->id);
-	options_text(e, a, a->kind->slope, false, option);
-	snprintf(text, sizeof text,
-		"static void %s(int64_t n%s%s, real *restrict d)\n{\n\tfor (int64_t i = 0; i < n; "
-		"i++) {\n%s\t\td[i] *= %s;\n\t}\n}\n",
-		name, option, read ? ", const real *y" : "",
-		read ? "\t\tconst real a = y[i];\n" : "", a->kind->slope);
-	emit_helper(e, name, text);
-}
-
-static bool same_activation(const struct activation *a, const struct activation *b)
-{
-	return a->kind == b->kind && a->option[0] == b->option[0] && a->option[1] == b->option[1];
-}
-
-static void value_call(
-	struct emit *e, const struct activation *a, const char *count, const char *at)
-{
-	char option[120];
-	use_value(e, a);
-	options_text(e, a, a->kind->expr, true, option);
-	emit(e, "%s_row(%s%s, %s);\n", a->kind->id, count, option, at);
-}
-
-static void slope_call(struct emit *e, const struct activation *a, const char *count,
-	const char *value, const char *at)
-{
-	char option[120];
-	const bool read = strcmp(a->kind->slope, "alpha") != 0;
-	use_slope(e, a);
-	options_text(e, a, a->kind->slope, true, option);
-	emit(e, "%s_slope_row(%s%s%s%s, %s);\n", a->kind->id, count, option, read ? ", " : "",
-		read ? value : "", at);
-}
-
-void emit_activation(struct emit *e, const struct recurrent *p, int k, const char *tabs,
-	const char *count, const char *at)
-{
-	const bool both = p->directions == 2 && !same_activation(&p->act[0][k], &p->act[1][k]);
-	char literal[40];
-	if (p->clip > 0) {
-		emit_helper(e, "clip_row", clip_text);
-		emit(e, "%sclip_row(%s, %s, %s);\n", tabs, count, emit_real(e, p->clip, literal),
-			at);
+	const int rows = (int)p->directions * 3;
+	for (int i = 0; i < rows; i++) {
+		const struct activation *a = &p->act[i / 3][i % 3];
+		*value++ = ARG_NAME(word[a->kind ? a->kind - kinds : 0]);
+		for (int k = 0; k < 2; k++)
+			*value++ = ARG_REAL(a->option[k]);
 	}
-	emit(e, both ? "%sif (d == 0)\n%s\t" : "%s", tabs, tabs);
-	value_call(e, &p->act[0][k], count, at);
-	if (both) {
-		emit(e, "%selse\n%s\t", tabs, tabs);
-		value_call(e, &p->act[1][k], count, at);
-	}
-}
-
-void emit_slope(struct emit *e, const struct recurrent *p, int k, const char *tabs,
-	const char *count, const char *value, const char *at)
-{
-	const bool both = p->directions == 2 && !same_activation(&p->act[0][k], &p->act[1][k]);
-	emit(e, both ? "%sif (d == 0)\n%s\t" : "%s", tabs, tabs);
-	slope_call(e, &p->act[0][k], count, value, at);
-	if (both) {
-		emit(e, "%selse\n%s\t", tabs, tabs);
-		slope_call(e, &p->act[1][k], count, value, at);
-	}
-	if (p->clip > 0) {
-		emit_helper(e, "clip_slope_row", clipped_text);
-		emit(e, "%sclip_slope_row(%s, edge%d, %s, %s);\n", tabs, count, k, value, at);
-	}
-}
-
-void emit_edges(struct emit *e, const struct recurrent *p, int n, const char *tabs)
-{
-	char literal[40], name[16];
-	for (int k = 0; p->clip > 0 && k < n; k++) {
-		emit_real(e, p->clip, literal);
-		emit(e, "%sreal edge%d[2] = {-%s, %s};\n", tabs, k, literal, literal);
-		snprintf(name, sizeof name, "edge%d", k);
-		emit_activation(e, p, k, tabs, "2", name);
-	}
+	return (struct call_table){"struct activation", "act", rows, 3, value - rows * 3};
 }

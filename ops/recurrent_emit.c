@@ -1,6 +1,4 @@
 /* LSTM, GRU and RNN as calls (kernels/recurrent.h). */
-#include <stdio.h>
-
 #include "ops/boxes.h"
 #include "ops/gemm.h"
 #include "ops/recurrent_op.h"
@@ -31,15 +29,11 @@ bool recurrent_split(const struct recurrent *p)
 	return p->cell == CELL_GRU && !p->reset_after;
 }
 
-int64_t recurrent_second(const struct recurrent *p, bool grad)
+/* Where a second packed matrix begins. */
+static int64_t second_matrix(const struct recurrent *p, bool grad)
 {
 	return grad ? packed_elements(2 * p->hidden, p->hidden)
 		    : packed_elements(p->hidden, 2 * p->hidden);
-}
-
-int64_t recurrent_state_row(const struct recurrent *p)
-{
-	return p->batch_first ? p->directions * p->hidden : p->hidden;
 }
 
 static int64_t weight_elements(const struct recurrent *p, bool grad)
@@ -75,51 +69,28 @@ static int64_t workspace(const struct node *n, const struct target *t, bool grad
 
 int64_t recurrent_workspace(const struct node *n, const struct target *t)
 {
-	if (recurrent_cuda_fits(t, n->param))
+	if (t->cuda)
 		return recurrent_cuda_workspace(n);
 	return workspace(n, t, false);
 }
 
 int64_t recurrent_grad_workspace(const struct node *n, const struct target *t)
 {
-	if (recurrent_cuda_fits(t, n->param))
+	if (t->cuda)
 		return recurrent_grad_cuda_workspace(n);
 	return workspace(n, t, true);
 }
 
 /* --- Calls --- */
 
-/* Fields of the kernels' struct recurrent: at most so many, with those of activations. */
-enum { FIELDS = 17 + 2 * 3 * 3 };
-
-static struct call_struct struct_of(
-	struct emit *e, const struct node *n, bool grad, struct call_field field[FIELDS])
+struct call_struct recurrent_steps(const struct recurrent *p, struct call_field field[STEPS_FIELDS])
 {
-	const struct recurrent *p = n->param;
-	const int64_t rows = block_rows(p, e->g->target->threads), h = p->hidden;
-	const int64_t buffers = buffer_elements(p, rows);
-	int count = 0;
-	field[count++] = (struct call_field){"steps.directions", ARG_INT(p->directions)};
-	field[count++] = (struct call_field){"steps.steps", ARG_SIZE(p->steps)};
-	field[count++] = (struct call_field){"steps.batch", ARG_SIZE(p->batch)};
-	field[count++] = (struct call_field){"steps.hidden", ARG_SIZE(h)};
-	field[count++] = (struct call_field){"steps.batch_first", ARG_INT(p->batch_first)};
-	field[count++] = (struct call_field){"steps.reverse", ARG_INT(p->reverse)};
-	field[count++] = (struct call_field){"gates", ARG_INT(p->gates)};
-	field[count++] = (struct call_field){"reset_after", ARG_INT(p->reset_after)};
-	field[count++] = (struct call_field){"input_forget", ARG_INT(p->input_forget)};
-	field[count++] = (struct call_field){"clip", ARG_REAL(p->clip)};
-	field[count++] = (struct call_field){"rows", ARG_SIZE(rows)};
-	field[count++] = (struct call_field){"weights", ARG_SIZE(weight_elements(p, grad))};
-	field[count++] = (struct call_field){
-		"second", ARG_SIZE(recurrent_split(p) ? recurrent_second(p, grad) : 0)};
-	field[count++] = (struct call_field){"spare", ARG_SIZE(buffers - 3 * h)};
-	field[count++] = (struct call_field){"packed", ARG_SIZE(buffers)};
-	for (int d = 0; d < p->directions; d++)
-		for (int k = 0; k < 3 && p->act[d][k].kind; k++)
-			count += activation_fields(e, &p->act[d][k], d, k, field + count);
-	field[count] = (struct call_field){.name = NULL};
-	return (struct call_struct){"struct recurrent", "p", field};
+	const struct call_field all[STEPS_FIELDS] = {{"directions", ARG_INT(p->directions)},
+		{"steps", ARG_SIZE(p->steps)}, {"batch", ARG_SIZE(p->batch)},
+		{"hidden", ARG_SIZE(p->hidden)}, {"batch_first", ARG_INT(p->batch_first)},
+		{"reverse", ARG_INT(p->reverse)}, {.name = NULL}};
+	memcpy(field, all, sizeof all);
+	return (struct call_struct){"struct steps", "steps", field};
 }
 
 static struct call_arg optional(const struct node *n, int input)
@@ -132,41 +103,78 @@ static struct call_arg output(const struct node *n, int k)
 	return k < n->nout && n->out[k] ? ARG_Y(k) : ARG_NULL;
 }
 
-/* Weights packed once, then blocks of samples that threads take through time. */
-static enum status walk_call(struct emit *e, const struct node *n, bool grad, const char *function,
-	const char *step, const struct call_arg *tensors)
+void recurrent_net(const struct node *n, bool grad, struct recurrent_call *c)
 {
 	const struct recurrent *p = n->param;
-	struct call_field field[FIELDS];
-	const struct call_struct s = struct_of(e, n, grad, field);
+	const bool lstm = p->cell == CELL_LSTM;
+	const struct call_field cell[] = {{"gates", ARG_INT(p->gates)},
+		{"reset_after", ARG_INT(p->reset_after)},
+		{"input_forget", ARG_INT(p->input_forget)}, {"clip", ARG_REAL(p->clip)},
+		{.name = NULL}};
+	const struct call_arg forward[] = {output(n, F_Y), ARG_Y(F_YH),
+		lstm ? ARG_Y(F_YC) : ARG_NULL, output(n, F_GATES), output(n, F_AUX), ARG_X(F_XW),
+		optional(n, F_B), optional(n, F_LEN), optional(n, F_H0), optional(n, F_C0),
+		optional(n, F_P), CALL_ARG(.kind = CALL_END)};
+	const struct call_arg back[] = {ARG_Y(D_DXW), ARG_Y(D_DH0), lstm ? ARG_Y(D_DC0) : ARG_NULL,
+		ARG_X(D_GATES), optional(n, D_DY), optional(n, D_DYH),
+		lstm ? optional(n, D_DYC) : ARG_NULL, optional(n, D_LEN), optional(n, D_AUX),
+		optional(n, D_H0), optional(n, D_C0), optional(n, D_P), optional(n, D_Y),
+		CALL_ARG(.kind = CALL_END)};
+	c->steps = recurrent_steps(p, c->step_field);
+	memcpy(c->cell_field, cell, sizeof cell);
+	c->cell = (struct call_struct){"struct recurrent_cell", "cell", c->cell_field};
+	c->act = activation_table(p, c->act_value);
+	c->argc = 0;
+	c->args[c->argc++] = ARG_STRUCT(&c->steps);
+	c->args[c->argc++] = ARG_STRUCT(&c->cell);
+	c->args[c->argc++] = ARG_TABLE(&c->act);
+	memcpy(c->tensors, grad ? back : forward, grad ? sizeof back : sizeof forward);
+}
+
+void recurrent_add(struct recurrent_call *c, const struct call_arg *args)
+{
+	for (; args->kind != CALL_END; args++)
+		c->args[c->argc++] = *args;
+	c->args[c->argc] = CALL_ARG(.kind = CALL_END);
+}
+
+/* Weights packed once, then blocks of samples that threads take through time. */
+static enum status walk_call(
+	struct emit *e, const struct node *n, bool grad, const char *function, const char *step)
+{
+	const struct recurrent *p = n->param;
+	struct recurrent_call c;
 	const int64_t h = p->hidden, first = recurrent_split(p) ? 2 * h : p->gates * h;
-	const int64_t size = dtype_bytes(n->in[D_R]->dtype);
+	const int64_t size = dtype_bytes(n->in[D_R]->dtype), second = second_matrix(p, grad);
 	const int64_t rows = block_rows(p, e->g->target->threads);
-	const int64_t weights = round_up(p->directions * weight_elements(p, grad), 16) * size;
+	const int64_t each = weight_elements(p, grad), buffers = buffer_elements(p, rows);
+	const int64_t weights = round_up(p->directions * each, 16) * size;
 	const char *file = grad ? "recurrent_grad.h" : "recurrent.h";
-	struct call_arg args[24] = {ARG_STRUCT(&s), ARG_NAME(step)};
-	int count = 2;
+	const struct call_struct blocks = {"struct recurrent_blocks", "blocks",
+		CALL_FIELDS({"rows", ARG_SIZE(rows)}, {"weights", ARG_SIZE(each)},
+			{"second", ARG_SIZE(recurrent_split(p) ? second : 0)},
+			{"spare", ARG_SIZE(buffers - 3 * h)}, {"packed", ARG_SIZE(buffers)})};
+	recurrent_net(n, grad, &c);
 	for (int part = 0; part < (recurrent_split(p) ? 2 : 1); part++)
-		TRY(call_kernel(
-			e, &(struct kernel_call){.file = file,
-				   .function = "recurrent_pack",
-				   .once = true,
-				   .args = CALL_ARGS(ARG_STRUCT(&s), ARG_SCRATCH(0), ARG_X(F_R),
-					   ARG_INT(!grad), ARG_SIZE(part ? first : 0),
-					   ARG_SIZE(part ? h : first),
-					   ARG_SIZE(part ? recurrent_second(p, grad) : 0))}));
-	for (; tensors->kind != CALL_END; tensors++)
-		args[count++] = *tensors;
-	args[count++] = ARG_SCRATCH(0);
-	args[count++] = ARG_OWN(weights, thread_elements(p, rows, grad) * size);
-	args[count] = CALL_ARG(.kind = CALL_END);
+		TRY(call_kernel(e,
+			&(struct kernel_call){.file = file,
+				.function = "recurrent_pack",
+				.once = true,
+				.args = CALL_ARGS(ARG_STRUCT(&c.steps), ARG_STRUCT(&c.cell),
+					ARG_STRUCT(&blocks), ARG_SCRATCH(0), ARG_X(F_R),
+					ARG_INT(!grad), ARG_SIZE(part ? first : 0),
+					ARG_SIZE(part ? h : first), ARG_SIZE(part ? second : 0))}));
+	recurrent_add(&c, CALL_ARGS(ARG_STRUCT(&blocks), ARG_NAME(step)));
+	recurrent_add(&c, c.tensors);
+	recurrent_add(&c,
+		CALL_ARGS(ARG_SCRATCH(0), ARG_OWN(weights, thread_elements(p, rows, grad) * size)));
 	return call_kernel(e,
 		&(struct kernel_call){.file = file,
 			.function = function,
 			.turns = p->directions * div_up(p->batch, rows),
 			.work = 2.0 * (double)(p->steps * p->directions * p->batch * p->gates * h) *
 				(double)(h + 10),
-			.args = args});
+			.args = c.args});
 }
 
 /* Without steps, or samples, a state is what it began with. */
@@ -195,9 +203,6 @@ enum status recurrent_emit(struct emit *e, const struct node *n)
 {
 	static const char *const step[] = {"lstm_step", "gru_step", "rnn_step"};
 	const struct recurrent *p = n->param;
-	if (recurrent_cuda_fits(e->g->target, p))
-		return recurrent_cuda_emit(e, n);
-	const bool lstm = p->cell == CELL_LSTM;
 	if (recurrent_has(n, F_LEN))
 		TRY(call_kernel(e, &(struct kernel_call){.file = "lengths.h",
 					   .function = "check_lengths",
@@ -207,96 +212,18 @@ enum status recurrent_emit(struct emit *e, const struct node *n)
 						   ARG_SIZE(p->steps))}));
 	if (!has_turns(p))
 		return states_call(e, n, F_YH, F_H0, F_YC, F_C0);
-	return walk_call(e, n, false, "recurrent_walk", step[p->cell],
-		CALL_ARGS(output(n, F_Y), ARG_Y(F_YH), lstm ? ARG_Y(F_YC) : ARG_NULL,
-			output(n, F_GATES), output(n, F_AUX), ARG_X(F_XW), optional(n, F_B),
-			optional(n, F_LEN), optional(n, F_H0), optional(n, F_C0),
-			optional(n, F_P)));
+	if (e->g->target->cuda)
+		return recurrent_cuda_emit(e, n);
+	return walk_call(e, n, false, "recurrent_walk", step[p->cell]);
 }
 
 enum status recurrent_grad_emit(struct emit *e, const struct node *n)
 {
 	static const char *const step[] = {"lstm_back", "gru_back", "rnn_back"};
 	const struct recurrent *p = n->param;
-	if (recurrent_cuda_fits(e->g->target, p))
-		return recurrent_grad_cuda_emit(e, n);
-	const bool lstm = p->cell == CELL_LSTM;
 	if (!has_turns(p))
 		return states_call(e, n, D_DH0, D_DYH, D_DC0, D_DYC);
-	return walk_call(e, n, true, "recurrent_walk_back", step[p->cell],
-		CALL_ARGS(ARG_Y(D_DXW), ARG_Y(D_DH0), lstm ? ARG_Y(D_DC0) : ARG_NULL,
-			ARG_X(D_GATES), optional(n, D_DY), optional(n, D_DYH),
-			lstm ? optional(n, D_DYC) : ARG_NULL, optional(n, D_LEN),
-			optional(n, D_AUX), optional(n, D_H0), optional(n, D_C0), optional(n, D_P),
-			optional(n, D_Y)));
-}
-
-/* --- What CUDA's text asks --- */
-
-/* The length of sample b's sequence. A GPU's kernels go on after one that is out of range, which
- * the step tells at its end: they stay within their memory. */
-const char *recurrent_length(struct emit *e, const struct recurrent *p, int lengths)
-{
-	if (!e->g->target->cuda)
-		return emit_text(e, "x%d[b]", lengths);
-	return emit_text(e, "MIN(MAX(x%d[b], 0), %" PRId64 ")", lengths, p->steps);
-}
-
-void recurrent_sample(
-	struct emit *e, const struct node *n, int lengths, bool finished, const char *tabs)
-{
-	const struct recurrent *p = n->param;
-	const bool known = !recurrent_has(n, lengths);
-	char back[64];
-	if (known)
-		snprintf(back, sizeof back, "%" PRId64 " - s", p->steps - 1);
-	else
-		snprintf(back, sizeof back, "s < len ? len - 1 - s : s");
-	if (!known && (finished || p->reverse || p->directions == 2))
-		emit(e, "%sconst int64_t len = %s;\n", tabs, recurrent_length(e, p, lengths));
-	if (p->directions == 2)
-		emit(e,
-			known ? "%sconst int64_t t = d ? %s : s;\n"
-			      : "%sconst int64_t t = d && %s;\n",
-			tabs, back);
-	else
-		emit(e, "%sconst int64_t t = %s;\n", tabs, p->reverse ? back : "s");
-}
-
-/* The step before t in the direction's order. */
-const char *recurrent_before(const struct recurrent *p)
-{
-	return p->directions == 2 ? "(d ? t + 1 : t - 1)" : p->reverse ? "(t + 1)" : "(t - 1)";
-}
-
-const char *recurrent_place(
-	const struct recurrent *p, const char *t, int64_t width, char out[static 160])
-{
-	if (p->batch_first)
-		snprintf(out, 160, "(d * %" PRId64 " + b * %" PRId64 " + %s) * %" PRId64,
-			p->steps * p->batch, p->steps, t, width);
-	else
-		snprintf(out, 160, "(d * %" PRId64 " + %s * %" PRId64 " + b) * %" PRId64,
-			p->steps * p->batch, t, p->batch, width);
-	return out;
-}
-
-const char *recurrent_place_state(const struct recurrent *p, char out[static 160])
-{
-	if (p->batch_first)
-		snprintf(out, 160, "(b * %" PRId64 " + d) * %" PRId64, p->directions, p->hidden);
-	else
-		snprintf(out, 160, "(d * %" PRId64 " + b) * %" PRId64, p->batch, p->hidden);
-	return out;
-}
-
-const char *recurrent_place_y(const struct recurrent *p, const char *t, char out[static 160])
-{
-	if (p->batch_first)
-		snprintf(out, 160, "((b * %" PRId64 " + %s) * %" PRId64 " + d) * %" PRId64,
-			p->steps, t, p->directions, p->hidden);
-	else
-		snprintf(out, 160, "((%s * %" PRId64 " + d) * %" PRId64 " + b) * %" PRId64, t,
-			p->directions, p->batch, p->hidden);
-	return out;
+	if (e->g->target->cuda)
+		return recurrent_grad_cuda_emit(e, n);
+	return walk_call(e, n, true, "recurrent_walk_back", step[p->cell]);
 }

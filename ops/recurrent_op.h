@@ -52,51 +52,41 @@ struct recurrent {
 /* Activation functions of n's attributes into p->act. */
 enum status recurrent_activations(struct graph *g, const struct node *n, struct recurrent *p);
 double activation_value(const struct activation *a, double x);
-/* Fields of the kernels' struct recurrent for activation k of direction d: how many. */
-int activation_fields(
-	struct emit *e, const struct activation *a, int d, int k, struct call_field field[3]);
-/* Apply activation k (of direction d, where they differ) to `count` reals at `at`, after clipping:
- * a statement indented by `tabs`. */
-void emit_activation(struct emit *e, const struct recurrent *p, int k, const char *tabs,
-	const char *count, const char *at);
-/* Multiply `count` reals at `at` by the slope of activation k, whose value is at `value`. */
-void emit_slope(struct emit *e, const struct recurrent *p, int k, const char *tabs,
-	const char *count, const char *value, const char *at);
-/* Where clipping needs it: what the slopes of activations 0..n compare with. */
-void emit_edges(struct emit *e, const struct recurrent *p, int n, const char *tabs);
+/* The kernels' struct activation, three of each direction, as a table. */
+enum { ACTIVATION_VALUES = 2 * 3 * 3 };
+struct call_table activation_table(
+	const struct recurrent *p, struct call_arg value[ACTIVATION_VALUES]);
 
-/* --- recurrent_emit.c: calls of kernels, and words of CUDA's texts --- */
+/* --- recurrent_emit.c: calls of kernels --- */
 
+bool recurrent_has(const struct node *n, int input);
+/* GRU without linear_before_reset: two products in each step. */
+bool recurrent_split(const struct recurrent *p);
 int64_t recurrent_workspace(const struct node *n, const struct target *t);
 int64_t recurrent_grad_workspace(const struct node *n, const struct target *t);
-bool recurrent_has(const struct node *n, int input);
-const char *recurrent_length(struct emit *e, const struct recurrent *p, int lengths);
-/* Where step `t` of sample b lies: in XW, gates, aux (rows of `width`), and in Y. */
-const char *recurrent_place(
-	const struct recurrent *p, const char *t, int64_t width, char out[static 160]);
-const char *recurrent_place_y(const struct recurrent *p, const char *t, char out[static 160]);
-/* Where the state of sample b in direction d lies. */
-const char *recurrent_place_state(const struct recurrent *p, char out[static 160]);
-/* Sample b's length len, where it is not the number of steps and `finished` or t needs it, and t,
- * the step at place s. */
-void recurrent_sample(
-	struct emit *e, const struct node *n, int lengths, bool finished, const char *tabs);
-/* The step before t in the direction's order. */
-const char *recurrent_before(const struct recurrent *p);
-/* Elements from a state's row to the next sample's; where a second packed matrix begins (GRU
- * without linear_before_reset). */
-int64_t recurrent_state_row(const struct recurrent *p);
-int64_t recurrent_second(const struct recurrent *p, bool grad);
-bool recurrent_split(const struct recurrent *p);
-
 enum status recurrent_emit(struct emit *e, const struct node *n);
 enum status recurrent_grad_emit(struct emit *e, const struct node *n);
 
-/* --- recurrent_cuda.c, recurrent_cuda_cell.c: on a GPU --- */
+/* struct steps, of kernels/. */
+enum { STEPS_FIELDS = 7 };
+struct call_struct recurrent_steps(
+	const struct recurrent *p, struct call_field field[STEPS_FIELDS]);
 
-/* There are steps and samples, and the target is a GPU: then the texts below are what
- * recurrent_emit and recurrent_grad_emit write. */
-bool recurrent_cuda_fits(const struct target *t, const struct recurrent *p);
+/* The arguments that all kernels of a net begin with: steps, cell, activations; and its tensors.
+ * It points into itself: fill it where it stays. */
+struct recurrent_call {
+	struct call_field step_field[STEPS_FIELDS], cell_field[5];
+	struct call_arg act_value[ACTIVATION_VALUES];
+	struct call_struct steps, cell;
+	struct call_table act;
+	struct call_arg tensors[14], args[24];
+	int argc;
+};
+void recurrent_net(const struct node *n, bool grad, struct recurrent_call *c);
+void recurrent_add(struct recurrent_call *c, const struct call_arg *args);
+
+/* --- recurrent_cuda.c: on a GPU, where there are steps and samples --- */
+
 enum status recurrent_cuda_emit(struct emit *e, const struct node *n);
 enum status recurrent_grad_cuda_emit(struct emit *e, const struct node *n);
 int64_t recurrent_cuda_workspace(const struct node *n);

@@ -19,16 +19,6 @@ enum status recurrent_prev_infer(struct graph *g, struct node *n)
 	return rows_output(g, n, ((const struct recurrent *)n->param)->hidden);
 }
 
-static struct call_struct steps_of(const struct recurrent *p, struct call_field field[7])
-{
-	const struct call_field all[7] = {{"directions", ARG_INT(p->directions)},
-		{"steps", ARG_SIZE(p->steps)}, {"batch", ARG_SIZE(p->batch)},
-		{"hidden", ARG_SIZE(p->hidden)}, {"batch_first", ARG_INT(p->batch_first)},
-		{"reverse", ARG_INT(p->reverse)}, {.name = NULL}};
-	memcpy(field, all, sizeof all);
-	return (struct call_struct){"struct steps", "steps", field};
-}
-
 static struct call_arg optional(const struct node *n, int input)
 {
 	return recurrent_has(n, input) ? ARG_X(input) : ARG_NULL;
@@ -51,8 +41,8 @@ static enum status rows_call(struct emit *e, const struct node *n, const char *f
 enum status recurrent_prev_emit(struct emit *e, const struct node *n)
 {
 	const struct recurrent *p = n->param;
-	struct call_field field[7];
-	const struct call_struct steps = steps_of(p, field);
+	struct call_field field[STEPS_FIELDS];
+	const struct call_struct steps = recurrent_steps(p, field);
 	struct call_arg args[8] = {
 		ARG_Y(0), ARG_X(0), optional(n, 1), optional(n, 2), ARG_STRUCT(&steps)};
 	return rows_call(e, n, "recurrent_prev", n->out[0]->numel / p->hidden, p->hidden, args, 5);
@@ -102,7 +92,7 @@ static int64_t part_rows(const struct recurrent *p)
 int64_t recurrent_peephole_workspace(const struct node *n, const struct target *t)
 {
 	const struct recurrent *p = n->param;
-	if (!recurrent_cuda_fits(t, p))
+	if (!t->cuda)
 		return 0;
 	return div_up(p->steps * p->batch, part_rows(p)) * n->out[0]->numel *
 	       (int64_t)sizeof(float);
@@ -129,9 +119,9 @@ static enum status peephole_by_parts(
 enum status recurrent_peephole_emit(struct emit *e, const struct node *n)
 {
 	const struct recurrent *p = n->param;
-	struct call_field field[7];
-	const struct call_struct steps = steps_of(p, field);
-	if (recurrent_cuda_fits(e->g->target, p))
+	struct call_field field[STEPS_FIELDS];
+	const struct call_struct steps = recurrent_steps(p, field);
+	if (e->g->target->cuda)
 		return peephole_by_parts(e, n, &steps);
 	return call_kernel(e, &(struct kernel_call){.file = "recurrent_parts.h",
 				      .function = "peephole_grad",

@@ -18,10 +18,13 @@ static enum status infer_pick(struct graph *g, struct node *n)
 
 static enum status emit_pick(struct emit *e, const struct node *n)
 {
-	emit(e, "\tfor (int64_t i = 0; i < %d; i++) {\n", (int)n->out[0]->numel);
-	emit(e, "\t\tif (x1[i] < 0 || x1[i] >= %d)\n", (int)n->in[0]->numel);
-	emit(e, "\t\t\treturn BAD_INDEX(x1[i]);\n");
-	emit(e, "\t\ty0[i] = x0[x1[i]];\n\t}\n\treturn 0;\n");
+	emit_given(e, n,
+		emit_text(e,
+			"\tfor (int64_t i = 0; i < %d; i++) {\n"
+			"\t\tif (x1[i] < 0 || x1[i] >= %d)\n"
+			"\t\t\treturn BAD_INDEX(x1[i]);\n"
+			"\t\ty0[i] = x0[x1[i]];\n\t}\n",
+			(int)n->out[0]->numel, (int)n->in[0]->numel));
 	return ST_OK;
 }
 
@@ -34,7 +37,8 @@ static enum status infer_total(struct graph *g, struct node *n)
 static enum status emit_total(struct emit *e, const struct node *n)
 {
 	emit_helper(e, "twice", "/* x + x. */\nstatic real twice(real x)\n{\n\treturn x + x;\n}\n");
-	emit(e, "\ty0[0] = twice(sum_lanes(x0, %d));\n", (int)n->in[0]->numel);
+	emit_given(
+		e, n, emit_text(e, "\ty0[0] = twice(sum_lanes(x0, %d));\n", (int)n->in[0]->numel));
 	return ST_OK;
 }
 
@@ -66,12 +70,13 @@ static int64_t workspace_columns(const struct node *n, const struct target *t)
 static enum status emit_columns(struct emit *e, const struct node *n)
 {
 	int rows = (int)n->in[0]->dim[0], columns = (int)n->in[0]->dim[1];
-	emit(e, "\treal *sum = ws;\n\tfor (int64_t j = 0; j < %d; j++)\n\t\tsum[j] = 0;\n",
-		columns);
-	emit(e, "\tfor (int64_t i = 0; i < %d; i++)\n\t\tfor (int64_t j = 0; j < %d; j++)\n", rows,
-		columns);
-	emit(e, "\t\t\tsum[j] += x0[i * %d + j];\n", columns);
-	emit(e, "\tfor (int64_t j = 0; j < %d; j++)\n\t\ty0[j] = sum[j];\n", columns);
+	emit_given(e, n,
+		emit_text(e,
+			"\treal *sum = ws;\n\tfor (int64_t j = 0; j < %d; j++)\n\t\tsum[j] = 0;\n"
+			"\tfor (int64_t i = 0; i < %d; i++)\n\t\tfor (int64_t j = 0; j < %d; j++)\n"
+			"\t\t\tsum[j] += x0[i * %d + j];\n"
+			"\tfor (int64_t j = 0; j < %d; j++)\n\t\ty0[j] = sum[j];\n",
+			columns, rows, columns, columns, columns));
 	return ST_OK;
 }
 
@@ -89,8 +94,10 @@ static enum status infer_flat(struct graph *g, struct node *n)
 
 static enum status emit_descend(struct emit *e, const struct node *n)
 {
-	emit(e, "\tfor (int64_t i = 0; i < %d; i++)\n", (int)n->out[0]->numel);
-	emit(e, "\t\ty0[i] = x0[i] - x2[0] * x1[i];\n");
+	emit_given(e, n,
+		emit_text(e,
+			"\tfor (int64_t i = 0; i < %d; i++)\n\t\ty0[i] = x0[i] - x2[0] * x1[i];\n",
+			(int)n->out[0]->numel));
 	return ST_OK;
 }
 
