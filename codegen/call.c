@@ -380,6 +380,11 @@ static void add_stage(struct emit *e, const struct kernel_call *c)
 	e->stage[e->nstage++] = shape;
 }
 
+int64_t call_piece(const struct emit *e, int64_t n)
+{
+	return e->g->target->cuda || n < 1 ? 1 : n;
+}
+
 enum status call_kernel(struct emit *e, const struct kernel_call *c)
 {
 	const bool cuda = e->g->target->cuda, stage = cuda && !c->along;

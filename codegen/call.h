@@ -163,6 +163,9 @@ struct kernel_call {
 	int64_t repeat; /* launched so many times; `turn` is appended to the arguments. 0: once */
 };
 enum status call_kernel(struct emit *e, const struct kernel_call *c);
+/* How much of a row of n elements a turn takes that costs little: a GPU's neighbouring threads take
+ * neighbours. */
+int64_t call_piece(const struct emit *e, int64_t n);
 
 /* kernels/FILE for a hook that prints its own text; the types as above. Returns what NAMED appends.
  */

@@ -320,8 +320,10 @@ struct op_def {
 	/* Bits: outputs that only the CUDA text writes in a narrow type as well; what else
 	 * narrow_out decides does not depend on it. */
 	unsigned narrow_out_cuda;
-	/* Scratch bytes of the kernels below; may depend on target->threads. NULL: none. */
+	/* Scratch bytes of emit_c's kernels, and of emit_cuda's; may depend on target->threads.
+	 * NULL: none. */
 	int64_t (*workspace)(const struct node *n, const struct target *t);
+	int64_t (*workspace_cuda)(const struct node *n, const struct target *t);
 	/* The call of its kernels (codegen/call.h). */
 	enum status (*emit_c)(struct emit *e, const struct node *n);
 	/* The same for a GPU, where it has kernels of its own. NULL: emit_c's, a turn a thread. */

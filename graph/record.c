@@ -234,7 +234,10 @@ int64_t node_workspace(const struct graph *g, const struct node *n)
 	int64_t bytes;
 	if (node_uses_library(g, n, &call, &bytes))
 		return bytes;
-	return n->op->workspace ? n->op->workspace(n, g->target) : 0;
+	const bool cuda = g->target->cuda && n->op->emit_cuda;
+	int64_t (*const hook)(const struct node *n,
+		const struct target *t) = cuda ? n->op->workspace_cuda : n->op->workspace;
+	return hook ? hook(n, g->target) : 0;
 }
 
 static bool pair_fits(const struct node *n, struct op_pair p)

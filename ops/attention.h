@@ -92,7 +92,6 @@ enum status attention_emit(struct emit *e, const struct node *n);
 int64_t attention_workspace(const struct node *n, const struct target *t);
 enum status attention_grad_emit(struct emit *e, const struct node *n);
 int64_t attention_grad_workspace(const struct node *n, const struct target *t);
-int64_t attention_mask_workspace(const struct node *n, const struct target *t);
 enum status attention_mask_emit(struct emit *e, const struct node *n);
 
 /* attention_cuda.c: the same for a GPU. */
@@ -131,7 +130,7 @@ bool attention_tensor_takes(const struct attention *p, const struct tensor *t);
 enum status attention_tensor_emit(struct emit *e, const struct node *n);
 enum status attention_tensor_grad_emit(struct emit *e, const struct node *n);
 /* Scratch of the gradient: a real number for each query. */
-int64_t attention_tensor_workspace(const struct node *n);
+int64_t attention_tensor_workspace(const struct node *n, const struct target *t);
 
 /* attention_onnx.c: ONNX's operator. */
 enum status attention_onnx_infer(struct graph *g, struct node *n);

@@ -54,21 +54,12 @@ static int64_t real_bytes(const struct tensor *t)
 
 int64_t attention_workspace(const struct node *n, const struct target *t)
 {
-	if (t->cuda)
-		return 0;
 	return forward_elements(n->param, t->threads) * real_bytes(n->in[IN_Q]) * t->threads;
 }
 
 int64_t attention_grad_workspace(const struct node *n, const struct target *t)
 {
-	if (t->cuda)
-		return attention_tensor_workspace(n);
 	return grad_elements(n->param) * real_bytes(n->in[GRAD_Q]) * t->threads;
-}
-
-int64_t attention_mask_workspace(const struct node *n, const struct target *t)
-{
-	return t->cuda ? 0 : attention_grad_workspace(n, t);
 }
 
 /* A kernel's `struct attention`, and what its fields point to. */

@@ -102,8 +102,9 @@ enum status attention_tensor_emit(struct emit *e, const struct node *n)
 			.traits = attention_cuda_shape(p, &t, &traits)});
 }
 
-int64_t attention_tensor_workspace(const struct node *n)
+int64_t attention_tensor_workspace(const struct node *n, const struct target *t)
 {
+	(void)t;
 	const struct attention *p = n->param;
 	return attention_tensor_takes(p, n->in[GRAD_Q]) ? p->batch * p->heads * p->tq * 4 : 0;
 }

@@ -118,8 +118,9 @@ static struct channel_split norm_split(const struct node *n)
 			     : channel_split(images, channels, p->inner, 1, narrow);
 }
 
-int64_t norm_scale_cuda_workspace(const struct node *n)
+int64_t norm_scale_cuda_workspace(const struct node *n, const struct target *t)
 {
+	(void)t;
 	const struct channel_split s = norm_split(n);
 	return channel_split_bytes(&s);
 }
@@ -158,8 +159,9 @@ static struct channel_split batchnorm_split(const struct tensor *x, const struct
 	return channel_split(x->dim[0], x->dim[1], inner, p->block, narrow);
 }
 
-int64_t batchnorm_cuda_workspace(const struct node *n)
+int64_t batchnorm_cuda_workspace(const struct node *n, const struct target *t)
 {
+	(void)t;
 	const struct tensor *x = n->in[n->nin > 2 ? 1 : 0];
 	const struct channel_split s = batchnorm_split(x, n->param);
 	return channel_split_bytes(&s);

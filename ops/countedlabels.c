@@ -11,32 +11,37 @@ static enum status counted_infer(struct graph *g, struct node *n)
 	return data_output(g, n, 1, g->real, 0, NULL);
 }
 
-static enum status counted_call(struct emit *e, struct label_targets *t, int control)
+static void counted_targets(const struct node *n, struct label_targets *t)
 {
-	if (!e->g->target->cuda)
-		return call_kernel(e, &(struct kernel_call){.file = "countedlabels.h",
-					      .function = "counted_labels",
-					      .once = true,
-					      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0),
-						      label_arg(control), ARG_STRUCT(&t->of))});
-	t->field[1].value = ARG_IF(control >= 0, ARG_X(control));
+	const struct tensor *label = n->in[0];
+	const struct label_view v = {.batch = label->dim[0] > 0 ? label->dim[0] : 1};
+	label_numbers(t, &v, label->numel, (int64_t)node_option(n, "ignore_index"), 0, false);
+}
+
+static enum status counted_emit(struct emit *e, const struct node *n)
+{
+	struct label_targets t;
+	counted_targets(n, &t);
+	return call_kernel(e, &(struct kernel_call){.file = "countedlabels.h",
+				      .function = "counted_labels",
+				      .once = true,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0),
+					      label_arg(label_input(n, 1)), ARG_STRUCT(&t.of))});
+}
+
+static enum status counted_cuda_emit(struct emit *e, const struct node *n)
+{
+	const int control = label_input(n, 1);
+	struct label_targets t;
+	counted_targets(n, &t);
+	t.field[1].value = ARG_IF(control >= 0, ARG_X(control));
 	return call_kernel(
 		e, &(struct kernel_call){.file = "labels.cuh",
 			   .function = "counted_labels",
 			   .tasks = 1,
 			   .threads = 256,
 			   .shared = {"label_parts"},
-			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0), ARG_STRUCT(&t->of))});
-}
-
-static enum status counted_emit(struct emit *e, const struct node *n)
-{
-	const struct tensor *label = n->in[0];
-	const struct label_view v = {.batch = label->dim[0] > 0 ? label->dim[0] : 1};
-	const int control = label_input(n, 1);
-	struct label_targets t;
-	label_numbers(&t, &v, label->numel, (int64_t)node_option(n, "ignore_index"), 0, false);
-	return counted_call(e, &t, control);
+			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0), ARG_STRUCT(&t.of))});
 }
 
 static const struct op_option options[] = {{.name = "ignore_index", .value = -100}, {.name = NULL}};
@@ -51,6 +56,7 @@ const struct op_def ops_countedlabels[] = {
 		.option = options,
 		.infer = counted_infer,
 		.emit_c = counted_emit,
+		.emit_cuda = counted_cuda_emit,
 		.example = EXAMPLES({.in = "4,3:i64<5 =[0,0,3,0]", .attr = "ignore_index=2"},
 			{.in = "7:i64<3", .attr = "ignore_index=1"},
 			{.in = "600:i64<9 =[0,0,599,0]"})},

@@ -83,7 +83,11 @@ static enum status entropy_call(struct emit *e, const struct node *n, const stru
 				   ARG_STRUCT(&t->of))});
 }
 
-static enum status entropy_emit(struct emit *e, const struct node *n)
+/* What makes the rows' losses. */
+typedef enum status entropy_rows(struct emit *e, const struct node *n, const struct label_view *v,
+	const struct label_targets *t, const struct label_inputs *in);
+
+static enum status entropy_with(struct emit *e, const struct node *n, entropy_rows *rows)
 {
 	const struct label_view v = label_view(n, n->in[X]);
 	const struct label_inputs in = {crossentropy_is_soft(n->in[TARGET]) ? -1 : TARGET,
@@ -91,8 +95,18 @@ static enum status entropy_emit(struct emit *e, const struct node *n)
 	struct label_targets t;
 	label_targets(&t, e, n, &v, &in);
 	TRY(label_check(e, &t, n, &in));
-	TRY((e->g->target->cuda ? crossentropy_cuda : entropy_call)(e, n, &v, &t, &in));
+	TRY(rows(e, n, &v, &t, &in));
 	return label_join(e, &t, n, &in);
+}
+
+static enum status entropy_emit(struct emit *e, const struct node *n)
+{
+	return entropy_with(e, n, entropy_call);
+}
+
+static enum status entropy_cuda_emit(struct emit *e, const struct node *n)
+{
+	return entropy_with(e, n, crossentropy_cuda);
 }
 
 /* --- The gradient --- */
@@ -178,7 +192,7 @@ static int64_t grad_workspace(const struct node *n, const struct target *t)
 	return crossentropy_is_soft(n->in[DTARGET]) ? 0 : label_workspace(n, t);
 }
 
-static enum status entropy_grad_emit(struct emit *e, const struct node *n)
+static enum status entropy_grad_with(struct emit *e, const struct node *n, entropy_rows *rows)
 {
 	const struct label_view v = label_view(n, n->in[DX]);
 	const struct label_inputs in = {crossentropy_is_soft(n->in[DTARGET]) ? -1 : DTARGET,
@@ -186,7 +200,17 @@ static enum status entropy_grad_emit(struct emit *e, const struct node *n)
 	struct label_targets t;
 	label_targets(&t, e, n, &v, &in);
 	TRY(label_count_first(e, &t, n, &in));
-	return (e->g->target->cuda ? crossentropy_grad_cuda : entropy_grad_call)(e, n, &v, &t, &in);
+	return rows(e, n, &v, &t, &in);
+}
+
+static enum status entropy_grad_emit(struct emit *e, const struct node *n)
+{
+	return entropy_grad_with(e, n, entropy_grad_call);
+}
+
+static enum status entropy_grad_cuda_emit(struct emit *e, const struct node *n)
+{
+	return entropy_grad_with(e, n, crossentropy_grad_cuda);
 }
 
 static const struct op_option options[] = {{.name = "label_smoothing", .high = 1},
@@ -200,7 +224,7 @@ static const struct op_option options[] = {{.name = "label_smoothing", .high = 1
 const struct op_def ops_crossentropy[] = {
 	{.name = "stint.CrossEntropy", .min_in = 2, .max_in = 4, .min_out = 2, .max_out = 2,
 		.traits = OP_CHECKED, .narrow_in = 1 << X, .infer = entropy_infer, .workspace = entropy_workspace, .cost = entropy_cost,
-		.emit_c = entropy_emit, .grad = entropy_rule, .match = crossentropy_match, .split = crossentropy_split, .loss = "cross-entropy",
+		.emit_c = entropy_emit, .emit_cuda = entropy_cuda_emit, .workspace_cuda = entropy_workspace, .grad = entropy_rule, .match = crossentropy_match, .split = crossentropy_split, .loss = "cross-entropy",
 		.loss_target = entropy_target, .option = options,
 		.example = EXAMPLES({.in = "a,B a:i64<5 " ALL_ROWS}, {.in = "3,50 3:i64<50 =[0,0,2,0]", .low = -8, .high = 8},
 			{.in = "2,3,70 2,70:i64<3 =[0,0,1,0]", .attr = "axis=1 label_smoothing=0.1 ignore_index=0"},
@@ -218,7 +242,7 @@ const struct op_def ops_crossentropy[] = {
 			{.in = "a,b,C a,b,C", .attr = "axis=1 reduction=none"},
 			{.in = "a,B a,B", .attr = "reduction=none"}, {.in = "a,B a:i64<5", .attr = "reduction=none"})},
 	{.name = "stint.CrossEntropyGrad", .min_in = 4, .max_in = 7, .infer = like_scores, .npair = 1,
-		.pair = {{0, DX}}, .narrow_in = 1 << DX, .narrow_out = 1, .workspace = grad_workspace, .emit_c = entropy_grad_emit, .cost = entropy_cost, .option = options},
+		.pair = {{0, DX}}, .narrow_in = 1 << DX, .narrow_out = 1, .workspace = grad_workspace, .emit_c = entropy_grad_emit, .emit_cuda = entropy_grad_cuda_emit, .workspace_cuda = grad_workspace, .cost = entropy_cost, .option = options},
 	{0},
 };
 /* clang-format on */

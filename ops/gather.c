@@ -135,8 +135,6 @@ static enum status gather_emit(struct emit *e, const struct node *n)
 	const struct tensor *x = n->in[0];
 	const struct picks p = picks_of(n, x->rank, x->dim, n->in[1]);
 	const int64_t elements = n->out[0]->numel;
-	if (e->g->target->cuda && elements > 0)
-		return gather_cuda_call(e, n, &p);
 	TRY(check_call(e, n, &p));
 	return call_kernel(
 		e, &(struct kernel_call){.file = "gather.h",
@@ -147,6 +145,13 @@ static enum status gather_emit(struct emit *e, const struct node *n)
 			   .work = (double)elements,
 			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(p.size),
 				   ARG_SIZE(p.count), ARG_SIZE(p.inner))});
+}
+
+static enum status gather_cuda_emit(struct emit *e, const struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	const struct picks p = picks_of(n, x->rank, x->dim, n->in[1]);
+	return n->out[0]->numel > 0 ? gather_cuda_call(e, n, &p) : gather_emit(e, n);
 }
 
 /* --- stint.GatherGrad(dy, indices): zeros of attribute `shape`, dy's slices added in, but those of
@@ -209,22 +214,24 @@ static enum status scatter_grad(struct graph *g, const struct node *n, struct te
 	return g->failed;
 }
 
+static struct picks scatter_picks(const struct node *n)
+{
+	return picks_of(n, n->out[0]->rank, n->out[0]->dim, n->in[1]);
+}
+
 static int64_t scatter_workspace(const struct node *n, const struct target *t)
 {
-	const struct tensor *y = n->out[0];
-	const struct picks p = picks_of(n, y->rank, y->dim, n->in[1]);
-	return t->cuda && n->in[0]->numel > 0 ? scatter_cuda_workspace(&p) : 0;
+	const struct picks p = scatter_picks(n);
+	(void)t;
+	return n->in[0]->numel > 0 ? scatter_cuda_workspace(&p) : 0;
 }
 
 static enum status scatter_emit(struct emit *e, const struct node *n)
 {
 	enum { PIECE = 64 }; /* GATHER_PIECE */
-	const struct tensor *y = n->out[0];
-	const struct picks p = picks_of(n, y->rank, y->dim, n->in[1]);
-	if (e->g->target->cuda && n->in[0]->numel > 0)
-		return scatter_cuda_call(e, n, &p);
+	const struct picks p = scatter_picks(n);
 	TRY(check_call(e, n, &p));
-	TRY(fill_call(e, n, 0, fill_value(y, 0)));
+	TRY(fill_call(e, n, 0, fill_value(n->out[0], 0)));
 	if (n->in[0]->numel == 0)
 		return ST_OK;
 	return call_kernel(
@@ -234,6 +241,12 @@ static enum status scatter_emit(struct emit *e, const struct node *n)
 			   .work = (double)n->in[0]->numel,
 			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(p.size),
 				   ARG_SIZE(p.count), ARG_SIZE(p.inner), ARG_INT(p.padding))});
+}
+
+static enum status scatter_cuda_emit(struct emit *e, const struct node *n)
+{
+	const struct picks p = scatter_picks(n);
+	return n->in[0]->numel > 0 ? scatter_cuda_call(e, n, &p) : scatter_emit(e, n);
 }
 
 const struct op_def ops_gather[] = {
@@ -251,6 +264,7 @@ const struct op_def ops_gather[] = {
 		.narrow_in = 1,
 		.narrow_out = 1,
 		.emit_c = gather_emit,
+		.emit_cuda = gather_cuda_emit,
 		.example = EXAMPLES({.in = "10,70 3,4:i64<10"},
 			{.in = "a,5,b c,d:i64<5", .attr = "axis=1"},
 			{.in = "4,6 2,2:i64<6", .attr = "axis=-1"}, {.in = "5,3 =[1,-1,0,1]"},
@@ -263,8 +277,9 @@ const struct op_def ops_gather[] = {
 		.infer = scatter_infer,
 		.fold = scatter_fold,
 		.grad = scatter_grad,
-		.workspace = scatter_workspace,
+		.workspace_cuda = scatter_workspace,
 		.emit_c = scatter_emit,
+		.emit_cuda = scatter_cuda_emit,
 		.example = EXAMPLES({.in = "9,70 9:i64<4", .attr = "shape=4,70"},
 			{.in = "2,6,3 2,3:i64<4", .attr = "axis=1 shape=2,4,3"},
 			{.in = "9,70 9:i64<4", .attr = "shape=4,70 padding_idx=1"},

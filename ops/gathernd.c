@@ -67,9 +67,8 @@ static struct op_cost pick_cost(const struct node *n)
 
 static enum status pick_emit(struct emit *e, const struct node *n)
 {
-	/* a GPU's threads share rows, too: neighbours read neighbours */
 	const struct walk *w = n->param;
-	const int64_t piece = e->g->target->cuda ? 1 : max64(n->out[0]->numel, 1);
+	const int64_t piece = call_piece(e, n->out[0]->numel);
 	struct call_field field[WALK_FIELDS];
 	const struct call_struct walk = walk_struct(w, field);
 	TRY(walk_check_call(e, n, w, 1));

@@ -236,6 +236,7 @@ const struct op_def ops_gradients[] = {
 		.workspace = clip_workspace,
 		.emit_c = clip_emit,
 		.emit_cuda = clip_cuda_emit,
+		.workspace_cuda = clip_workspace,
 		/* no gradient: the tolerance leaves only the output to be compared */
 		.example = EXAMPLES(
 			{.in = "3,5 700,3 ()", .attr = "max_norm=0.5", .tolerance = 1e6},
@@ -256,7 +257,8 @@ const struct op_def ops_gradients[] = {
 		.cost = parts_cost,
 		.workspace = check_workspace,
 		.emit_c = check_emit,
-		.emit_cuda = check_cuda_emit},
+		.emit_cuda = check_cuda_emit,
+		.workspace_cuda = check_workspace},
 	{.name = "stint.LossScaleUpdate",
 		.role = ROLE_LOSS_SCALE_UPDATE,
 		.min_in = 2,

@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 
+#include "ops/channel_cuda.h"
 #include "ops/match.h"
 #include "ops/norm_cuda.h"
 
@@ -197,9 +198,9 @@ const struct op_def ops_groupnorm[] = {
 	{.name = "stint.GroupNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
 		.work = 30, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.GroupNormGradScale", .narrow_in = 3, .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
-		.infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
+		.infer = norm_scale_infer, .workspace_cuda = norm_scale_cuda_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
 	{.name = "stint.GroupNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 5, .max_in = 5, .min_out = 3, .max_out = 3, .infer = norm_all_infer,
-		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
+		.workspace = norm_all_workspace, .workspace_cuda = norm_all_cuda_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{0},
 };
 /* clang-format on */

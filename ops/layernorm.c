@@ -3,6 +3,7 @@
  * as one operator and in the spelled-out forms of exports. */
 #include <inttypes.h>
 
+#include "ops/channel_cuda.h"
 #include "ops/match.h"
 #include "ops/norm_cuda.h"
 
@@ -269,17 +270,17 @@ const struct op_def ops_layernorm[] = {
 	{.name = "stint.LayerNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
 		.work = 30, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.LayerNormGradScale", .narrow_in = 3, .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
-		.infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
+		.infer = norm_scale_infer, .workspace_cuda = norm_scale_cuda_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
 	{.name = "stint.LayerNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 5, .max_in = 5, .min_out = 3, .max_out = 3, .infer = norm_all_infer,
-		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
+		.workspace = norm_all_workspace, .workspace_cuda = norm_all_cuda_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.RmsNorm", .variant = RMS, .narrow_in = 1, .narrow_out = 1, .min_in = 1, .max_in = 2, .min_out = 2, .max_out = 2, .infer = layernorm_infer,
 		.fold = norm_fold, .match = rmsnorm_match, .grad = norm_rule, .emit_c = norm_emit, .emit_cuda = norm_cuda_emit, .work = 12,
 		.npair = 1, .pair = {{0, 0}}, .example = EXAMPLES({.in = "a,B"}, {.in = "2,37 37", .nout = 2})},
 	{.name = "stint.RmsNormGrad", .variant = RMS, .narrow_in = 3, .narrow_out = 1, .min_in = 2, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
 		.work = 24, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.RmsNormGradAll", .variant = RMS, .narrow_in = 3, .narrow_out = 1, .min_in = 2, .max_in = 5, .min_out = 2, .max_out = 2, .infer = norm_all_infer,
-		.workspace = norm_all_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 28, .npair = 2, .pair = {{0, 0}, {0, 1}}},
-	{.name = "stint.RmsNormGradScale", .variant = RMS, .narrow_in = 3, .min_in = 2, .max_in = 4, .infer = norm_scale_infer, .workspace = norm_scale_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
+		.workspace = norm_all_workspace, .workspace_cuda = norm_all_cuda_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 28, .npair = 2, .pair = {{0, 0}, {0, 1}}},
+	{.name = "stint.RmsNormGradScale", .variant = RMS, .narrow_in = 3, .min_in = 2, .max_in = 4, .infer = norm_scale_infer, .workspace_cuda = norm_scale_cuda_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
 	{0},
 };
 /* clang-format on */

@@ -172,6 +172,7 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 		.workspace = sum_workspace,                                                        \
 		.emit_c = sum_emit,                                                                \
 		.emit_cuda = sum_emit_cuda,                                                        \
+		.workspace_cuda = sum_workspace,                                                   \
 		.grad = loss_rule,                                                                 \
 		.loss = spec,                                                                      \
 		.loss_target = same_target,                                                        \

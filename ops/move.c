@@ -112,14 +112,12 @@ static enum status concat_emit_rows(struct emit *e, const struct node *n)
 				   ARG_Y(0), ARG_SIZE(row), ARG_TABLE(&parts), ARG_INT(n->nin))});
 }
 
-static enum status concat_emit(struct emit *e, const struct node *n)
+static enum status concat_boxes(struct emit *e, const struct node *n)
 {
 	int64_t at = 0;
 	struct box_copy *copy = ARENA_ARRAY(e->g->arena, struct box_copy, n->nin);
 	if (!copy)
 		return diag_nomem(e->g->diag);
-	if (concat_in_rows(n) && !e->g->target->cuda)
-		return concat_emit_rows(e, n);
 	for (int i = 0; i < n->nin; i++) {
 		copy[i] = (struct box_copy){
 			part_box(n->in[i], n->out[0], settled_axis(n), at, true), ARG_Y(0),
@@ -127,6 +125,11 @@ static enum status concat_emit(struct emit *e, const struct node *n)
 		at += n->in[i]->dim[settled_axis(n)];
 	}
 	return boxes_call(e, n->nin, copy, n->out[0]);
+}
+
+static enum status concat_emit(struct emit *e, const struct node *n)
+{
+	return concat_in_rows(n) ? concat_emit_rows(e, n) : concat_boxes(e, n);
 }
 
 static enum status concat_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -307,6 +310,7 @@ const struct op_def ops_move[] = {
 		.narrow_in = ALL_OPERANDS,
 		.narrow_out = 1,
 		.emit_c = concat_emit,
+		.emit_cuda = concat_boxes,
 		.example = EXAMPLES({.in = "2,3,4 2,5,4 2,1,4", .attr = "axis=1"},
 			{.in = "a,b,c a,d,c", .attr = "axis=1"},
 			{.in = "3:bool 2:bool", .attr = "axis=0"},

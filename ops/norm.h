@@ -49,6 +49,5 @@ enum status norm_grad_emit(struct emit *e, const struct node *n);
 enum status norm_scale_emit(struct emit *e, const struct node *n);
 enum status norm_all_emit(struct emit *e, const struct node *n);
 int64_t norm_all_workspace(const struct node *n, const struct target *t);
-int64_t norm_scale_workspace(const struct node *n, const struct target *t);
 
 #endif

@@ -139,15 +139,15 @@ enum status norm_scale_cuda_emit(struct emit *e, const struct node *n)
 
 /* --- The gradients of x, scale and bias at once --- */
 
-int64_t norm_all_cuda_workspace(const struct node *n)
+int64_t norm_all_cuda_workspace(const struct node *n, const struct target *t)
 {
 	const struct norm *p = n->param;
-	const struct team t = team_of(p, any_narrow(n));
+	const struct team by = team_of(p, any_narrow(n));
 	if (p->rows == 0 || width_of(p) == 0)
 		return 0;
-	if (t.chunks > 1)
-		return norm_scale_cuda_workspace(n);
-	return t.parts * p->channels * (p->centred ? 2 : 1) * (int64_t)sizeof(float);
+	if (by.chunks > 1)
+		return norm_scale_cuda_workspace(n, t);
+	return by.parts * p->channels * (p->centred ? 2 : 1) * (int64_t)sizeof(float);
 }
 
 /* The sums first: dx may come in the place of dy or x. */

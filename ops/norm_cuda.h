@@ -8,6 +8,6 @@ enum status norm_cuda_emit(struct emit *e, const struct node *n);
 enum status norm_grad_cuda_emit(struct emit *e, const struct node *n);
 enum status norm_scale_cuda_emit(struct emit *e, const struct node *n);
 enum status norm_all_cuda_emit(struct emit *e, const struct node *n);
-int64_t norm_all_cuda_workspace(const struct node *n);
+int64_t norm_all_cuda_workspace(const struct node *n, const struct target *t);
 
 #endif

@@ -96,8 +96,7 @@ enum status norm_grad_emit(struct emit *e, const struct node *n)
 int64_t norm_all_workspace(const struct node *n, const struct target *t)
 {
 	const struct norm *p = n->param;
-	if (t->cuda)
-		return norm_all_cuda_workspace(n);
+	(void)t;
 	return div_up(p->rows, PART_ROWS) * p->channels * (p->centred ? 2 : 1) *
 	       dtype_bytes(n->out[1]->dtype);
 }
@@ -127,11 +126,6 @@ enum status norm_all_emit(struct emit *e, const struct node *n)
 }
 
 /* --- The gradients of scale and bias --- */
-
-int64_t norm_scale_workspace(const struct node *n, const struct target *t)
-{
-	return t->cuda ? norm_scale_cuda_workspace(n) : 0;
-}
 
 enum status norm_scale_emit(struct emit *e, const struct node *n)
 {

@@ -18,7 +18,7 @@ static int64_t scratch_of(const struct node *n)
 
 int64_t pool_workspace(const struct node *n, const struct target *t)
 {
-	return t->cuda ? 0 : scratch_of(n) * t->threads;
+	return scratch_of(n) * t->threads;
 }
 
 /* Room for what is rounded: the last argument of those that add up. */

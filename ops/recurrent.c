@@ -374,13 +374,13 @@ static const struct op_example rnn_examples[] = {
 	{ \
 		.name = ours, .min_in = 2, .max_in = F_INPUTS, .min_out = F_OUTPUTS, .max_out = F_OUTPUTS, \
 		.traits = OP_CHECKED, .infer = cell_infer, .grad = cell_rule, .cost = cell_cost, \
-		.launches = cell_launches, .workspace = recurrent_workspace, .emit_c = recurrent_emit, .npair = 1, .pair = {{F_GATES, F_XW}} \
+		.launches = cell_launches, .workspace = recurrent_workspace, .emit_c = recurrent_emit, .emit_cuda = recurrent_cuda_emit, .workspace_cuda = recurrent_cuda_workspace, .npair = 1, .pair = {{F_GATES, F_XW}} \
 	}
 #define GRADIENT(ours, ...) \
 	{ \
 		.name = ours, .min_in = 2, .max_in = D_INPUTS, .min_out = D_OUTPUTS, .max_out = D_OUTPUTS, \
 		.infer = cell_grad_infer, .cost = cell_cost, .launches = cell_launches, .workspace = recurrent_grad_workspace, \
-		.emit_c = recurrent_grad_emit, __VA_ARGS__ \
+		.emit_c = recurrent_grad_emit, .emit_cuda = recurrent_grad_cuda_emit, .workspace_cuda = recurrent_grad_cuda_workspace, __VA_ARGS__ \
 	}
 #define PART(ours, least, most, infer_hook, emit_hook, ...) \
 	{ \
@@ -391,7 +391,7 @@ const struct op_def ops_lstm[] = {
 	CELL("stint.Lstm"),
 	GRADIENT("stint.LstmGrad", .npair = 1, .pair = {{D_DXW, D_GATES}}),
 	PART("stint.LstmPeepholeGrad", 2, 4, recurrent_peephole_infer, recurrent_peephole_emit,
-		.workspace = recurrent_peephole_workspace),
+		.emit_cuda = recurrent_peephole_cuda_emit, .workspace_cuda = recurrent_peephole_cuda_workspace),
 	PART("stint.RecurrentPrev", 1, 3, recurrent_prev_infer, recurrent_prev_emit),
 	{0},
 };

@@ -81,8 +81,9 @@ static enum status launch_call(
 			   .args = c.args});
 }
 
-int64_t recurrent_cuda_workspace(const struct node *n)
+int64_t recurrent_cuda_workspace(const struct node *n, const struct target *t)
 {
+	(void)t;
 	const struct recurrent *p = n->param;
 	if (!recurrent_split(p))
 		return 0;
@@ -94,6 +95,9 @@ enum status recurrent_cuda_emit(struct emit *e, const struct node *n)
 	static const char *const step[] = {"lstm_step()", "gru_step()", "rnn_step()"};
 	const struct recurrent *p = n->param;
 	const int64_t h = p->hidden;
+	if (!recurrent_has_turns(p))
+		return recurrent_emit(e, n);
+	TRY(recurrent_lengths(e, n));
 	if (!recurrent_split(p))
 		return launch_call(e, n, false,
 			&(struct launch){step[p->cell], .gates = p->gates, .terms = h});
@@ -102,8 +106,9 @@ enum status recurrent_cuda_emit(struct emit *e, const struct node *n)
 		&(struct launch){"gru_hidden()", .from = 2 * h, .gates = 1, .terms = h});
 }
 
-int64_t recurrent_grad_cuda_workspace(const struct node *n)
+int64_t recurrent_grad_cuda_workspace(const struct node *n, const struct target *t)
 {
+	(void)t;
 	const struct recurrent *p = n->param;
 	if (!p->reset_after)
 		return 0;
@@ -115,6 +120,8 @@ enum status recurrent_grad_cuda_emit(struct emit *e, const struct node *n)
 	static const char *const step[] = {"lstm_back()", "gru_back()", "rnn_back()"};
 	const struct recurrent *p = n->param;
 	const int64_t h = p->hidden;
+	if (!recurrent_has_turns(p))
+		return recurrent_grad_emit(e, n);
 	if (!recurrent_split(p))
 		return launch_call(e, n, true,
 			&(struct launch){step[p->cell], .gates = 1, .terms = p->gates * h});

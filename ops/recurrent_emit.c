@@ -69,15 +69,11 @@ static int64_t workspace(const struct node *n, const struct target *t, bool grad
 
 int64_t recurrent_workspace(const struct node *n, const struct target *t)
 {
-	if (t->cuda)
-		return recurrent_cuda_workspace(n);
 	return workspace(n, t, false);
 }
 
 int64_t recurrent_grad_workspace(const struct node *n, const struct target *t)
 {
-	if (t->cuda)
-		return recurrent_grad_cuda_workspace(n);
 	return workspace(n, t, true);
 }
 
@@ -194,26 +190,31 @@ static enum status states_call(struct emit *e, const struct node *n, int h, int 
 	return p->cell == CELL_LSTM ? state_call(e, n, c, c0) : ST_OK;
 }
 
-static bool has_turns(const struct recurrent *p)
+bool recurrent_has_turns(const struct recurrent *p)
 {
 	return p->steps > 0 && p->batch > 0;
+}
+
+enum status recurrent_lengths(struct emit *e, const struct node *n)
+{
+	const struct recurrent *p = n->param;
+	if (!recurrent_has(n, F_LEN))
+		return ST_OK;
+	return call_kernel(e,
+		&(struct kernel_call){.file = "lengths.h",
+			.function = "check_lengths",
+			.once = true,
+			.checked = true,
+			.args = CALL_ARGS(ARG_X(F_LEN), ARG_SIZE(p->batch), ARG_SIZE(p->steps))});
 }
 
 enum status recurrent_emit(struct emit *e, const struct node *n)
 {
 	static const char *const step[] = {"lstm_step", "gru_step", "rnn_step"};
 	const struct recurrent *p = n->param;
-	if (recurrent_has(n, F_LEN))
-		TRY(call_kernel(e, &(struct kernel_call){.file = "lengths.h",
-					   .function = "check_lengths",
-					   .once = true,
-					   .checked = true,
-					   .args = CALL_ARGS(ARG_X(F_LEN), ARG_SIZE(p->batch),
-						   ARG_SIZE(p->steps))}));
-	if (!has_turns(p))
+	TRY(recurrent_lengths(e, n));
+	if (!recurrent_has_turns(p))
 		return states_call(e, n, F_YH, F_H0, F_YC, F_C0);
-	if (e->g->target->cuda)
-		return recurrent_cuda_emit(e, n);
 	return walk_call(e, n, false, "recurrent_walk", step[p->cell]);
 }
 
@@ -221,9 +222,7 @@ enum status recurrent_grad_emit(struct emit *e, const struct node *n)
 {
 	static const char *const step[] = {"lstm_back", "gru_back", "rnn_back"};
 	const struct recurrent *p = n->param;
-	if (!has_turns(p))
+	if (!recurrent_has_turns(p))
 		return states_call(e, n, D_DH0, D_DYH, D_DC0, D_DYC);
-	if (e->g->target->cuda)
-		return recurrent_grad_cuda_emit(e, n);
 	return walk_call(e, n, true, "recurrent_walk_back", step[p->cell]);
 }

@@ -64,6 +64,10 @@ bool recurrent_has(const struct node *n, int input);
 bool recurrent_split(const struct recurrent *p);
 int64_t recurrent_workspace(const struct node *n, const struct target *t);
 int64_t recurrent_grad_workspace(const struct node *n, const struct target *t);
+/* Without steps, or samples, a state is what it began with. */
+bool recurrent_has_turns(const struct recurrent *p);
+/* They are within the steps, where there are lengths. */
+enum status recurrent_lengths(struct emit *e, const struct node *n);
 enum status recurrent_emit(struct emit *e, const struct node *n);
 enum status recurrent_grad_emit(struct emit *e, const struct node *n);
 
@@ -85,12 +89,12 @@ struct recurrent_call {
 void recurrent_net(const struct node *n, bool grad, struct recurrent_call *c);
 void recurrent_add(struct recurrent_call *c, const struct call_arg *args);
 
-/* --- recurrent_cuda.c: on a GPU, where there are steps and samples --- */
+/* --- recurrent_cuda.c: on a GPU --- */
 
 enum status recurrent_cuda_emit(struct emit *e, const struct node *n);
 enum status recurrent_grad_cuda_emit(struct emit *e, const struct node *n);
-int64_t recurrent_cuda_workspace(const struct node *n);
-int64_t recurrent_grad_cuda_workspace(const struct node *n);
+int64_t recurrent_cuda_workspace(const struct node *n, const struct target *t);
+int64_t recurrent_grad_cuda_workspace(const struct node *n, const struct target *t);
 
 /* --- recurrent_parts.c: small kernels of the gradients --- */
 
@@ -98,7 +102,8 @@ enum status recurrent_prev_infer(struct graph *g, struct node *n);
 enum status recurrent_prev_emit(struct emit *e, const struct node *n);
 enum status recurrent_peephole_infer(struct graph *g, struct node *n);
 enum status recurrent_peephole_emit(struct emit *e, const struct node *n);
-int64_t recurrent_peephole_workspace(const struct node *n, const struct target *t);
+enum status recurrent_peephole_cuda_emit(struct emit *e, const struct node *n);
+int64_t recurrent_peephole_cuda_workspace(const struct node *n, const struct target *t);
 enum status gru_part_infer(struct graph *g, struct node *n);
 enum status gru_reset_prev_emit(struct emit *e, const struct node *n);
 enum status gru_reset_grad_emit(struct emit *e, const struct node *n);

@@ -28,7 +28,7 @@ static struct call_arg optional(const struct node *n, int input)
 static enum status rows_call(struct emit *e, const struct node *n, const char *function,
 	int64_t rows, int64_t width, struct call_arg *args, int count)
 {
-	const int64_t piece = e->g->target->cuda ? 1 : width;
+	const int64_t piece = call_piece(e, width);
 	args[count++] = ARG_SIZE(piece);
 	args[count] = CALL_ARG(.kind = CALL_END);
 	return call_kernel(e, &(struct kernel_call){.file = "recurrent_parts.h",
@@ -89,26 +89,26 @@ static int64_t part_rows(const struct recurrent *p)
 	return max64(PEEPHOLE_ROWS, div_up(p->steps * p->batch, PEEPHOLE_PARTS));
 }
 
-int64_t recurrent_peephole_workspace(const struct node *n, const struct target *t)
+int64_t recurrent_peephole_cuda_workspace(const struct node *n, const struct target *t)
 {
 	const struct recurrent *p = n->param;
-	if (!t->cuda)
-		return 0;
+	(void)t;
 	return div_up(p->steps * p->batch, part_rows(p)) * n->out[0]->numel *
 	       (int64_t)sizeof(float);
 }
 
-static enum status peephole_by_parts(
-	struct emit *e, const struct node *n, const struct call_struct *steps)
+enum status recurrent_peephole_cuda_emit(struct emit *e, const struct node *n)
 {
 	const struct recurrent *p = n->param;
+	struct call_field field[STEPS_FIELDS];
+	const struct call_struct steps = recurrent_steps(p, field);
 	const int64_t each = part_rows(p), parts = div_up(p->steps * p->batch, each);
 	TRY(call_kernel(
 		e, &(struct kernel_call){.file = "recurrent_parts.h",
 			   .function = "peephole_parts",
 			   .turns = parts * p->directions * p->hidden,
 			   .args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(0), ARG_X(1), optional(n, 2),
-				   optional(n, 3), ARG_STRUCT(steps), ARG_SIZE(each))}));
+				   optional(n, 3), ARG_STRUCT(&steps), ARG_SIZE(each))}));
 	return call_kernel(e, &(struct kernel_call){.file = "recurrent_parts.h",
 				      .function = "peephole_join",
 				      .turns = n->out[0]->numel,
@@ -121,8 +121,6 @@ enum status recurrent_peephole_emit(struct emit *e, const struct node *n)
 	const struct recurrent *p = n->param;
 	struct call_field field[STEPS_FIELDS];
 	const struct call_struct steps = recurrent_steps(p, field);
-	if (e->g->target->cuda)
-		return peephole_by_parts(e, n, &steps);
 	return call_kernel(e, &(struct kernel_call){.file = "recurrent_parts.h",
 				      .function = "peephole_grad",
 				      .turns = p->directions * div_up(p->hidden, PEEPHOLE_PIECE),

@@ -316,8 +316,9 @@ static enum status reduce_block(struct blocking *b)
 	{                                                                                          \
 		.name = onnx, .since = first, .until = end, .min_in = 1, .max_in = nin,            \
 		.infer = infer_, .fold = fold_, .lower = lower_, .cost = reduce_cost,              \
-		.block = reduce_block, .workspace = reduce_workspace, .emit_c = emit_,             \
-		.emit_cuda = cuda_, .example = examples, __VA_ARGS__                               \
+		.block = reduce_block, .workspace = reduce_workspace,                              \
+		.workspace_cuda = reduce_cuda_workspace, .emit_c = emit_, .emit_cuda = cuda_,      \
+		.example = examples, __VA_ARGS__                                                   \
 	}
 /* axes as an input, and before that as an attribute */
 #define BOTH(onnx, by_input, examples, ...)                                                        \
@@ -333,7 +334,8 @@ static enum status reduce_block(struct blocking *b)
 	{                                                                                          \
 		.name = ours, .min_in = inputs, .max_in = inputs, .infer = reduce_infer,           \
 		.fold = reduce_fold, .cost = reduce_cost, .workspace = reduce_workspace,           \
-		.emit_c = reduce_emit, .emit_cuda = reduce_emit_cuda, __VA_ARGS__                  \
+		.workspace_cuda = reduce_cuda_workspace, .emit_c = reduce_emit,                    \
+		.emit_cuda = reduce_emit_cuda, __VA_ARGS__                                         \
 	}
 #define FORMULA(ours, inputs, id, ...)                                                             \
 	{                                                                                          \

@@ -80,8 +80,9 @@ bool reduce_has_cuda(const struct node *n)
 	       dtype_is_real(n->in[0]->dtype);
 }
 
-int64_t reduce_cuda_workspace(const struct node *n)
+int64_t reduce_cuda_workspace(const struct node *n, const struct target *t)
 {
+	(void)t;
 	if (!reduce_has_cuda(n))
 		return 0;
 	const struct plan p = plan_of(n);

@@ -66,7 +66,7 @@ struct reduce_groups {
 struct call_struct reduce_groups_of(const struct reduce_shape *s, struct reduce_groups *g);
 /* reduce_cuda.c: of reals of which some are joined */
 bool reduce_has_cuda(const struct node *n);
-int64_t reduce_cuda_workspace(const struct node *n);
+int64_t reduce_cuda_workspace(const struct node *n, const struct target *t);
 enum status reduce_cuda_call(struct emit *e, const struct node *n);
 
 #endif

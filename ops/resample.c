@@ -257,7 +257,7 @@ static int64_t row_bytes(const struct node *n, const struct parts *s)
 static int64_t resample_workspace(const struct node *n, const struct target *t)
 {
 	const struct parts s = parts_of(n);
-	return t->cuda ? 0 : row_bytes(n, &s) * t->threads;
+	return row_bytes(n, &s) * t->threads;
 }
 
 /* All axes' tables, one behind another; `start` is NULL where all have `each`. */

@@ -185,8 +185,7 @@ static enum status roll_emit(struct emit *e, const struct node *n)
 			{"shift", ARG_SIZES(p->rank, p->shift)},
 			{"size", ARG_SIZES(p->rank, p->dim)},
 			{"stride", ARG_SIZES(p->rank, stride)})};
-	/* neighbouring threads of a GPU take neighbours */
-	const int64_t piece = e->g->target->cuda ? 1 : max64(row, 1);
+	const int64_t piece = call_piece(e, row);
 	return call_kernel(e, &(struct kernel_call){.file = "roll.h",
 				      .function = "roll",
 				      .ntype = 1,

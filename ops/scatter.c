@@ -247,11 +247,9 @@ static enum status copy_data(struct emit *e, const struct node *n)
 static enum status put_call(struct emit *e, const struct node *n, const char *way,
 	struct call_arg data, struct call_arg list, struct call_arg of)
 {
-	enum {
-		PIECE = 32
-	}; /* two cache lines of floats; neighbouring threads of a GPU take neighbours */
+	enum { PIECE = 32 }; /* two cache lines of floats */
 	const struct walk *w = n->param;
-	const int64_t piece = e->g->target->cuda ? 1 : PIECE;
+	const int64_t piece = call_piece(e, PIECE);
 	struct call_field field[WALK_FIELDS];
 	const struct call_struct walk = walk_struct(w, field);
 	return call_kernel(e, &(struct kernel_call){.file = "put.h",

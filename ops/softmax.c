@@ -57,7 +57,7 @@ static int64_t terms_of(const struct node *n)
 
 static int64_t softmax_workspace(const struct node *n, const struct target *t)
 {
-	return t->cuda ? 0 : terms_of(n) * (int64_t)sizeof(float) * t->threads;
+	return terms_of(n) * (int64_t)sizeof(float) * t->threads;
 }
 
 /* Rows, or blocks of columns. */
