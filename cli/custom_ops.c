@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ops/custom.h"
+#include "ops/custom/custom.h"
 #include "ops/stint_op.h"
 
 static enum status lacks(const char *file, const char *symbol, struct diag *d)

@@ -1,5 +1,5 @@
 /* What attention's kernels for a GPU share. The template parameter A is the node's shape, as
- * ops/attention_cuda.c fills it in. */
+ * ops/attention/attention_cuda.c fills it in. */
 #ifndef STINT_KERNELS_ATTENTION_GIVEN_CUH
 #define STINT_KERNELS_ATTENTION_GIVEN_CUH
 

@@ -2,7 +2,7 @@
  * memory are made by its neighbours. A gradient is gathered from the windows that see its place, in
  * their order: nothing is added to what others write.
  *
- * The template parameter S is the node's shape, as ops/pool_cuda.c fills it in. Tensors are
+ * The template parameter S is the node's shape, as ops/pool/pool_cuda.c fills it in. Tensors are
  * [planes, three axes, step]: with channels last, `step` of them stand behind the axes, else 1. */
 #ifndef STINT_KERNELS_POOL_CUH
 #define STINT_KERNELS_POOL_CUH

@@ -1,6 +1,6 @@
-/* Picks of elements or rows by indices: where they lie (ops/walk_op.h makes them). A pick is told
- *by its line, i_0.. < dim[0..lines), its number m < count on it, and its place i < row in a row of
- * neighbours:
+/* Picks of elements or rows by indices: where they lie (ops/gather/walk_op.h makes them). A pick is
+ *told by its line, i_0.. < dim[0..lines), its number m < count on it, and its place i < row in a
+ *row of neighbours:
  *
  *	in the picked list: i + sum of i_k us_k + m um
  *	its index: `parts` numbers from i row_is + sum of i_k is_k + m im on

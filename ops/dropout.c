@@ -6,7 +6,7 @@
 
 #include "codegen/call.h"
 #include "ops/data.h"
-#include "ops/dropout.h"
+#include "ops/dropout_op.h"
 
 static enum status ratio_of(struct graph *g, const struct node *n, double *out)
 {

@@ -1,5 +1,5 @@
 /* Losses that are a sum over elements, by PyTorch's names and formulas (kernels/loss.h). */
-#include "ops/labels.h"
+#include "ops/crossentropy/labels_op.h"
 
 enum { MSE, L1, SMOOTH_L1, HUBER, BCE, BCE_LOGITS, KL_DIV, SOFT_MARGIN, HINGE, POISSON };
 

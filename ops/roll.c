@@ -8,7 +8,7 @@
  * Exporters write a roll along one axis as two slices, joined the other way round; rolls along
  * several follow one another, and windows are a Reshape and a Transpose. Also recognised are every
  * second element, and the others, along axes, joined along another: one Transpose. */
-#include "ops/boxes.h"
+#include "ops/boxes/boxes_op.h"
 #include "ops/match.h"
 
 struct roll {

@@ -1,7 +1,7 @@
 /* How a GPU's kernels give rows, and columns, to threads: rows.h. */
 #include "ops/rows.h"
 
-#include "ops/gemm.h"
+#include "ops/product/gemm_op.h"
 
 enum { THREADS = ROWS_THREADS, WARP = 32, BYTES_AT_ONCE = 16 };
 

@@ -2,7 +2,7 @@
  * arithmetic folds away. And the triangle of a matrix, which is computed. */
 #include <inttypes.h>
 
-#include "ops/boxes.h"
+#include "ops/boxes/boxes_op.h"
 
 /* Output 0 is this constant; the node itself is not needed. `size` bytes are copied. */
 static enum status known_output(struct graph *g, struct node *n, enum dtype t, int rank,

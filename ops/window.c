@@ -1,5 +1,5 @@
 /* Windows over spatial axes: ONNX's attributes, brought to numbers. */
-#include "ops/window.h"
+#include "ops/window_op.h"
 
 /* The attribute's value for each axis, or `def`. */
 static enum status read_list(struct graph *g, const struct node *n, const char *name, int count,

@@ -1,4 +1,4 @@
-/* The ways of the library's convolutions, measured: the rule in ops/conv.c is made from this.
+/* The ways of the library's convolutions, measured: the rule in ops/conv/conv.c is made from this.
  *
  * For each shape and each of the three convolutions of a layer: the time of the direct way, and how
  * many times as fast Winograd's is, whole and in halves, with the scratch as a multiple of the

@@ -83,7 +83,7 @@ def check_file_names(root):
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    faults = [*check_includes(root), *check_names(root), *check_sizes(root)]
+    faults = [*check_includes(root), *check_names(root), *check_sizes(root), *check_file_names(root)]
     print("\n".join(faults) or "the house is in order")
     sys.exit(bool(faults))
 

@@ -1,0 +1,481 @@
+/* Conv over 1 to 3 spatial axes, with groups, and its gradients. Plain C: a blocked matrix product
+ * whose second operand is gathered while it is packed; few channels a group: direct loops. */
+#include "ops/conv/conv_op.h"
+
+#include "ops/product/gemm_op.h"
+
+/* Groups with fewer rows than this take direct loops: tiles would be mostly padding. */
+enum { DIRECT_ROWS = 3 };
+/* Elements of dx computed at once where they are then spread by the stride. */
+enum { SPREAD_COLUMNS = 256 };
+
+static enum status conv_read(struct graph *g, struct node *n, struct conv *p)
+{
+	const struct tensor *x = n->in[0], *w = n->in[1];
+	char sx[200], sw[200];
+	tensor_shape_text(x, sx);
+	tensor_shape_text(w, sw);
+	if (x->rank != w->rank || x->rank < 3 || x->rank > 5 || !dtype_is_real(x->dtype))
+		return node_fail(g, n, NULL, "cannot convolve %s with the weight %s", sx, sw);
+	TRY(window_read(g, n, w->dim + 2, &p->w));
+	p->n = x->dim[0];
+	p->c = x->dim[1];
+	p->k = w->dim[0];
+	p->groups = node_int(n, "group", 1);
+	if (p->groups < 1 || p->groups > p->k || p->c != p->groups * w->dim[1] ||
+		p->k % p->groups != 0)
+		return node_fail(g, n, NULL, "cannot convolve %s with the weight %s in %lld groups",
+			sx, sw, (long long)p->groups);
+	p->cg = w->dim[1];
+	p->kg = p->k / p->groups;
+	const struct tensor *b = n->nin > 2 ? n->in[2] : NULL;
+	if (b && (b->rank != 1 || b->dim[0] != p->k))
+		return node_fail(
+			g, n, NULL, "the bias must have the shape [%lld]", (long long)p->k);
+	return ST_OK;
+}
+
+/* Output 0 is an image of so many channels. */
+static enum status conv_image(
+	struct graph *g, struct node *n, const int64_t *size, int64_t channels, int64_t block)
+{
+	const struct conv *p = n->param;
+	int64_t dim[RANK_MAX] = {p->n, block ? channels / block : channels};
+	const int axes = p->w.axes;
+	memcpy(dim + 2, size + 3 - axes, (size_t)axes * sizeof *dim);
+	dim[2 + axes] = block;
+	n->out[0] = graph_tensor(g, NULL, g->real, 2 + axes + (block > 0), dim);
+	return n->out[0] ? ST_OK : ST_INVALID;
+}
+
+static enum status conv_infer(struct graph *g, struct node *n)
+{
+	struct conv *read = n->param ? NULL : ARENA_NEW(g->arena, struct conv);
+	const struct conv *p = n->param ? n->param : read;
+	if (!p)
+		return diag_nomem(g->diag);
+	if (read)
+		TRY(conv_read(g, n, read));
+	n->param = p;
+	return conv_image(g, n, p->w.out, p->k, p->last ? p->k : p->yblock);
+}
+
+/* The gradient nodes take the forward node's parameters. */
+static enum status grad_x_infer(struct graph *g, struct node *n)
+{
+	const struct conv *p = n->param;
+	return conv_image(g, n, p->w.size, p->c, p->last ? p->c : p->xblock);
+}
+
+static enum status grad_w_infer(struct graph *g, struct node *n)
+{
+	const struct conv *p = n->param;
+	const int axes = p->w.axes;
+	int64_t dim[6] = {p->k, p->last ? 1 : p->cg};
+	memcpy(dim + 2, p->w.kernel + 3 - axes, (size_t)axes * sizeof *dim);
+	dim[2 + axes] = p->cg;
+	n->out[0] = graph_tensor(g, NULL, g->real, 2 + axes + p->last, dim);
+	return n->out[0] ? ST_OK : ST_INVALID;
+}
+
+static struct tensor *grad_op(
+	struct graph *g, const char *name, struct tensor *a, struct tensor *b, const struct conv *p)
+{
+	struct node *n = graph_op_node(g, name, 2, (struct tensor *[]){a, b}, 0, NULL, p);
+	return n ? n->out[0] : NULL;
+}
+
+static enum status conv_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	const struct conv *p = n->param;
+	if (want[0])
+		dx[0] = grad_op(g, "stint.ConvGradX", dy[0], n->in[1], p);
+	if (want[1])
+		dx[1] = grad_op(g, "stint.ConvGradW", n->in[0], dy[0], p);
+	if (n->nin > 2 && want[2]) {
+		const int64_t column[4] = {p->k, 1, 1, 1};
+		struct tensor *like = graph_reshape(g, n->in[2], 1 + p->w.axes, column);
+		struct tensor *sum = like ? graph_unbroadcast(g, dy[0], like) : NULL;
+		dx[2] = sum ? graph_reshape(g, sum, 1, column) : NULL;
+	}
+	return g->failed;
+}
+
+/* The GPU's library adds no bias: a node of its own does, which is fused with what follows. */
+static enum status conv_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	const struct conv *p = n->param;
+	const int64_t column[4] = {p->k, 1, 1, 1};
+	(void)o;
+	if (!g->target->cuda || n->nin < 3 || !in[2])
+		return ST_OK;
+	struct node *m = graph_op_node(g, "Conv", 2, in, n->nattr, n->attr, p);
+	struct tensor *bias = graph_reshape(g, in[2], 1 + p->w.axes, column);
+	out[0] = m && bias ? OP2(g, "Add", m->out[0], bias) : NULL;
+	return g->failed;
+}
+
+/* Of a transposed convolution, which is what ConvGradX computes. */
+static enum status grad_x_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	if (want[0])
+		dx[0] = grad_op(g, "Conv", dy[0], n->in[1], n->param);
+	if (want[1])
+		dx[1] = grad_op(g, "stint.ConvGradW", dy[0], n->in[0], n->param);
+	return g->failed;
+}
+
+static struct op_cost conv_cost(const struct node *n)
+{
+	const struct conv *p = n->param;
+	return (struct op_cost){
+		2.0 * (double)(p->n * p->w.out_plane) * (double)p->k * (double)(p->cg * p->w.taps),
+		node_bytes(n)};
+}
+
+/* --- The library. --- */
+
+enum which { FORWARD, GRAD_X, GRAD_W };
+
+/* Direct; Winograd's; the same on each half of the batch, in half the scratch. */
+enum way { DIRECT, WINOGRAD, HALVES, WAYS };
+static const char *const way_name[] = {NULL, "Winograd", "Winograd in halves"};
+
+/* Winograd's F(4x4, 3x3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
+ * section 4) against direct convolution: so many times as fast, a rule made from what
+ * tests/bench/ways.c measured. It needs many tiles at once, and works on whole ones. */
+static double winograd_speed(const struct conv *p, enum which which, int64_t images)
+{
+	const int64_t channels = min64(p->c, p->k);
+	const int64_t tiles = images * div_up(p->w.out[1], 4) * div_up(p->w.out[2], 4);
+	const double used = (double)(images * p->w.out_plane) / (double)(16 * max64(tiles, 1));
+	const double most = channels >= 256 ? 2.6 : channels >= 64 ? 2.25 : 1.8;
+	if (channels < 32 || tiles < 24)
+		return 0.9;
+	const double speed = tiles >= 256  ? most
+			     : tiles >= 96 ? fmin(most, 2.2)
+			     : tiles >= 48 ? fmin(most, 1.9)
+					   : fmin(most, 1.5);
+	return speed * used * (which == GRAD_W ? 0.95 : 1);
+}
+
+static bool winograd_does(const struct conv *p)
+{
+	const struct window *w = &p->w;
+	return w->axes == 2 && p->groups == 1 && w->kernel[1] == 3 && w->kernel[2] == 3 &&
+	       w->stride[1] == 1 && w->stride[2] == 1 && w->dilation[1] == 1 && w->dilation[2] == 1;
+}
+
+static bool conv_call(
+	const struct node *n, enum which which, bool bias, int way, struct lib_call *call)
+{
+	static const char *const kind[2][3] = {{"conv_forward", "conv_data", "conv_weight"},
+		{"conv3_forward", "conv3_data", "conv3_weight"}};
+	const struct conv *p = n->param;
+	const struct window *w = &p->w;
+	const int64_t types = product_types(n);
+	if (n->out[0]->dtype == DT_F64 || p->n < 1 || p->cg < 1)
+		return false;
+	if (way > DIRECT &&
+		(way >= WAYS || types || !winograd_does(p) || (way == HALVES && p->n % 2)))
+		return false;
+	const int64_t form = (p->xblock || p->last ? 1 : 0) + (p->yblock || p->last ? 2 : 0) +
+			     4 * way + 16 * types;
+	if (w->axes <= 2) {
+		*call = (struct lib_call){kind[0][which],
+			{p->n, p->c, w->size[1], w->size[2], p->k, p->groups, w->kernel[1],
+				w->kernel[2], w->stride[1], w->stride[2], w->dilation[1],
+				w->dilation[2], w->before[1], w->before[2], w->after[1],
+				w->after[2], w->out[1], w->out[2], bias, form},
+			.name = way_name[way], .rough = way != DIRECT};
+		call->speed = way == DIRECT     ? 1
+			      : way == WINOGRAD ? winograd_speed(p, which, p->n)
+						: 0.97 * winograd_speed(p, which, p->n / 2);
+		return true;
+	}
+	const int64_t *const list[] = {
+		w->size, w->kernel, w->stride, w->dilation, w->before, w->out};
+	*call = (struct lib_call){kind[1][which], {p->n, p->c, p->k, p->groups}, .speed = 1};
+	for (int i = 0; i < 18; i++)
+		call->p[4 + i] = list[i / 3][i % 3];
+	call->p[22] = bias;
+	call->p[23] = form;
+	return true;
+}
+
+static bool conv_library(const struct node *n, int way, struct lib_call *call)
+{
+	return conv_call(n, FORWARD, n->nin > 2 && n->in[2], way, call);
+}
+
+static bool grad_x_library(const struct node *n, int way, struct lib_call *call)
+{
+	const struct conv *p = n->param;
+	if (!conv_call(n, GRAD_X, false, way, call))
+		return false;
+	/* Its blocks of 16 channels would be mostly padding: plain C takes a third of the time. */
+	call->slow = p->groups == 1 && (p->k < 8 || p->c < 2);
+	return true;
+}
+
+static bool grad_w_library(const struct node *n, int way, struct lib_call *call)
+{
+	return conv_call(n, GRAD_W, false, way, call);
+}
+
+/* --- Plain C. --- */
+
+static bool is_pointwise(const struct window *w)
+{
+	for (int a = 0; a < 3; a++)
+		if (w->kernel[a] != 1 || w->stride[a] != 1 || w->out[a] != w->size[a] ||
+			w->before[a] != 0)
+			return false;
+	return true;
+}
+
+/* How one of the three is computed: `batch` products of rows by columns, summed over depth. */
+struct job {
+	bool direct, lanes;
+	int64_t batch, rows, cols, depth;
+	int64_t phases; /* of the stride */
+	struct gemm_split split;
+	int64_t bytes; /* scratch of a thread */
+};
+
+static struct job job_make(
+	const struct conv *p, enum which which, const struct tensor *out, int threads)
+{
+	const struct window *w = &p->w;
+	const int64_t size = dtype_bytes(out->dtype), tap_bytes = 32 * (w->taps + 1);
+	struct job j = {.batch = p->n * p->groups,
+		.rows = p->kg,
+		.cols = w->out_plane,
+		.depth = p->cg * w->taps,
+		.phases = 1};
+	if (which == GRAD_X) {
+		j.rows = p->cg;
+		j.depth = p->kg * w->taps;
+		j.cols = 1;
+		for (int a = 0; a < 3; a++) {
+			j.phases *= w->stride[a];
+			j.cols *= div_up(w->size[a], w->stride[a]);
+		}
+	} else if (which == GRAD_W) {
+		j.batch = p->groups;
+		j.cols = p->cg * w->taps;
+		j.depth = w->out_plane;
+	}
+	j.direct = j.rows < DIRECT_ROWS || (p->groups > 1 && p->kg < DIRECT_ROWS);
+	j.lanes = j.direct && which == GRAD_W && depth_can(p);
+	if (j.lanes)
+		j.bytes = depth_elements(p) * size;
+	if (j.direct)
+		return j;
+	j.split = gemm_split(j.batch * j.phases, j.rows, j.cols, threads);
+	int64_t elements = 0;
+	if (j.phases > 1) {
+		j.split.nb = min64(j.split.nb, SPREAD_COLUMNS);
+		elements = min64(j.split.mb, j.rows) * min64(j.split.nb, j.cols);
+	}
+	elements += gemm_block_elements(j.split.mb, j.split.nb, j.depth);
+	j.bytes = round_up(elements * size + (which == GRAD_W ? 0 : tap_bytes), 64);
+	return j;
+}
+
+static int64_t job_workspace(const struct node *n, const struct target *t, enum which which)
+{
+	const struct job j = job_make(n->param, which, n->out[0], t->threads);
+	return j.bytes * t->threads;
+}
+
+static double job_work(const struct node *n)
+{
+	return conv_cost(n).flops;
+}
+
+/* Of blocks that threads compute on their own. */
+static int64_t job_blocks(const struct job *j)
+{
+	return j->batch * j->phases * div_up(j->rows, j->split.mb) * div_up(j->cols, j->split.nb);
+}
+
+/* A kernel's `struct conv_shape`, as an argument. */
+#define SHAPE_STRUCT(as, p, j)                                                                     \
+	{                                                                                          \
+		"struct conv_shape", as,                                                           \
+			CALL_FIELDS({"images", ARG_INT((p)->n)}, {"channels", ARG_INT((p)->c)},    \
+				{"filters", ARG_INT((p)->k)}, {"groups", ARG_INT((p)->groups)},    \
+				{"rows", ARG_INT((j)->split.mb)},                                  \
+				{"columns", ARG_INT((j)->split.nb)})                               \
+	}
+
+static enum status conv_emit(struct emit *e, const struct node *n)
+{
+	const struct conv *p = n->param;
+	const bool bias = n->nin > 2 && n->in[2];
+	const struct job j = job_make(p, FORWARD, n->out[0], e->g->target->threads);
+	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
+	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
+	const bool plain = !j.direct && is_pointwise(&p->w);
+	if (j.direct)
+		emit_c_only(e); /* vectors as C's compilers have them */
+	return call_kernel(
+		e, &(struct kernel_call){.file = j.direct ? "conv_direct.h"
+						 : plain  ? "conv_pointwise.h"
+							  : "conv_forward.h",
+			   .function = j.direct ? "conv_forward_direct"
+				       : plain  ? "conv_pointwise"
+						: "conv_forward",
+			   .turns = j.direct ? p->n * p->k : job_blocks(&j),
+			   .work = job_work(n),
+			   .args = CALL_ARGS(plain ? ARG_INT(p->w.plane) : ARG_STRUCT(&window),
+				   ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
+				   bias ? ARG_X(2) : ARG_NULL,
+				   ARG_IF(!j.direct, ARG_OWN(0, j.bytes)))});
+}
+
+static enum status grad_x_emit(struct emit *e, const struct node *n)
+{
+	const struct conv *p = n->param;
+	struct job j = job_make(p, GRAD_X, n->out[0], e->g->target->threads);
+	const bool plain = !j.direct && is_pointwise(&p->w);
+	j.split.nb = min64(j.split.nb, j.cols);
+	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
+	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
+	if (j.direct)
+		emit_c_only(e); /* vectors as C's compilers have them */
+	return call_kernel(
+		e, &(struct kernel_call){.file = j.direct ? "conv_direct.h"
+						 : plain  ? "conv_pointwise.h"
+							  : "conv_grad_x.h",
+			   .function = j.direct ? "conv_grad_x_direct"
+				       : plain  ? "conv_pointwise_grad_x"
+						: "conv_grad_x",
+			   .turns = j.direct ? p->n * p->c : job_blocks(&j),
+			   .work = job_work(n),
+			   .args = CALL_ARGS(plain ? ARG_INT(p->w.plane) : ARG_STRUCT(&window),
+				   ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
+				   ARG_IF(!j.direct, ARG_OWN(0, j.bytes)))});
+}
+
+static enum status grad_w_emit(struct emit *e, const struct node *n)
+{
+	const struct conv *p = n->param;
+	const struct job j = job_make(p, GRAD_W, n->out[0], e->g->target->threads);
+	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
+	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
+	if (j.direct)
+		emit_c_only(e); /* vectors as C's compilers have them */
+	return call_kernel(
+		e, &(struct kernel_call){.file = j.lanes    ? "conv_depth.h"
+						 : j.direct ? "conv_direct.h"
+							    : "conv_grad_w.h",
+			   .function = j.lanes    ? "conv_grad_w_depth"
+				       : j.direct ? "conv_grad_w_direct"
+						  : "conv_grad_w",
+			   .turns = j.lanes    ? p->c / DEPTH_LANES
+				    : j.direct ? p->k * p->cg
+					       : job_blocks(&j),
+			   .work = job_work(n),
+			   .args = CALL_ARGS(ARG_STRUCT(&window), ARG_STRUCT(&shape), ARG_Y(0),
+				   ARG_X(0), ARG_X(1), ARG_IF(j.bytes > 0, ARG_OWN(0, j.bytes)))});
+}
+
+static int64_t conv_workspace(const struct node *n, const struct target *t)
+{
+	return job_workspace(n, t, FORWARD);
+}
+
+static int64_t grad_x_workspace(const struct node *n, const struct target *t)
+{
+	return job_workspace(n, t, GRAD_X);
+}
+
+static int64_t grad_w_workspace(const struct node *n, const struct target *t)
+{
+	return job_workspace(n, t, GRAD_W);
+}
+
+static const struct op_example conv_examples[] = {
+	{.in = "a,b,C,D c,b,3,3"},
+	{.in = "2,3,5,5 4,3,3,3 4", .attr = "pads=1,1,1,1"},
+	{.in = "a,b,C,D c,b,3,2 c", .attr = "pads=1,0,2,1 strides=2,1"},
+	{.in = "1,4,8,7 4,4,3,3", .attr = "strides=2,3 dilations=2,1 pads=2,1,2,1"},
+	{.in = "a,2b,C,D 2c,b,3,3 2c", .attr = "group=2 pads=1,1,1,1"},
+	{.in = "2,6,5,5 9,2,2,2", .attr = "group=3 strides=2,2"},
+	{.in = "a,b,C,D b,1,3,3 b", .attr = "group=b pads=1,1,1,1"},
+	{.in = "2,4,7,7 8,1,3,3", .attr = "group=4 pads=1,1,1,1 strides=2,2"},
+	{.in = "2,4,6,6 4,1,3,3", .attr = "group=4 pads=2,2,2,2 dilations=2,2"},
+	{.in = "2,3,4,4 6,3,1,1 6"},
+	{.in = "2,3,5,5 6,3,1,1", .attr = "strides=2,2"},
+	{.in = "2,8,4,4 6,4,1,1", .attr = "group=2"},
+	{.in = "2,3,6,7 4,3,3,4", .attr = "auto_pad=SAME_UPPER strides=2,2"},
+	{.in = "2,3,6,7 4,3,2,4", .attr = "auto_pad=SAME_LOWER strides=1,2"},
+	{.in = "2,3,6,7 4,3,2,4", .attr = "auto_pad=VALID"},
+	{.in = "a,b,C d,b,3 d", .attr = "pads=2,1 strides=2"},
+	{.in = "2,4,9 4,2,4", .attr = "group=2 dilations=2 pads=3,3"},
+	{.in = "1,3,4,5,4 3,3,2,3,2 3", .attr = "pads=1,1,0,0,1,1 strides=2,1,2"},
+	{.in = "1,2,3,4,4 2,1,2,2,2", .attr = "group=2"},
+	{.in = "2,16,4,5,6 16,16,3,3,2 16", .attr = "pads=1,1,0,1,0,1 strides=1,2,1"},
+	{.in = "2,16,5,4,6 16,1,3,3,3", .attr = "group=16 pads=1,1,1,1,1,1"},
+	{.in = "3,48,9,11 48,1,3,2", .attr = "group=48 strides=2,3 dilations=2,1 pads=2,0,1,1"},
+	{.in = "a,b,3,C,D c,b,2,3,3 c", .attr = "pads=1,0,1,0,1,1 dilations=1,2,1"},
+	{.in = "1,3,4,4 3,3,1,1", .attr = "strides=3,3 pads=1,1,1,1"},
+	{.in = "2,20,17,19 33,20,3,3 33", .attr = "pads=1,1,1,1"},
+	{.in = "2,16,9,8 32,16,3,3 32", .attr = "pads=1,1,1,1"},
+	{.in = "3,32,6,7 16,32,3,3", .attr = "pads=1,0,1,2"},
+	{.in = "2,32,5,6 32,1,3,3 32", .attr = "group=32 pads=1,1,1,1 strides=2,1"},
+	{.in = "2,16,7,6 10,16,1,1 10"},
+	{0},
+};
+
+const struct op_def ops_conv[] = {
+	{.name = "Conv",
+		.weights = 6,
+		.bias = {.input = 2, .axis = 0},
+		.since = 1,
+		.min_in = 2,
+		.max_in = 3,
+		.infer = conv_infer,
+		.traits = OP_PRODUCT,
+		.narrow_in = 3,
+		.narrow_out = 1,
+		.lower = conv_lower,
+		.grad = conv_grad,
+		.cost = conv_cost,
+		.block = conv_forward_block,
+		.library = conv_library,
+		.workspace = conv_workspace,
+		.emit_c = conv_emit,
+		.example = conv_examples},
+	{.name = "stint.ConvGradX",
+		.min_in = 2,
+		.max_in = 2,
+		.infer = grad_x_infer,
+		.traits = OP_PRODUCT,
+		.narrow_in = 3,
+		.narrow_out = 1,
+		.grad = grad_x_grad,
+		.cost = conv_cost,
+		.block = conv_grad_x_block,
+		.library = grad_x_library,
+		.workspace = grad_x_workspace,
+		.emit_c = grad_x_emit},
+	{.name = "stint.ConvGradW",
+		.min_in = 2,
+		.max_in = 2,
+		.infer = grad_w_infer,
+		.traits = OP_PRODUCT,
+		.narrow_in = 3,
+		.narrow_out = 1,
+		.cost = conv_cost,
+		.block = conv_grad_w_block,
+		.library = grad_w_library,
+		.workspace = grad_w_workspace,
+		.emit_c = grad_w_emit},
+	{0},
+};

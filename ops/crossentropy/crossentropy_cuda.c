@@ -1,0 +1,66 @@
+/* Cross-entropy on a GPU: which of kernels/crossentropy.cuh does a node, and by how many threads.
+ */
+#include "ops/crossentropy/crossentropy_emit.h"
+#include "ops/rows.h"
+
+enum status crossentropy_cuda(struct emit *e, const struct node *n, const struct label_view *v,
+	const struct label_targets *t, const struct label_inputs *in)
+{
+	const bool rows = v->inner == 1;
+	const int64_t count = label_count(v);
+	const struct rows_shape shape = rows_shape_of(v->rows, v->classes, n->in[X]);
+	const int groups = columns_groups(count, v->classes);
+	return call_kernel(
+		e, &(struct kernel_call){.file = "crossentropy.cuh",
+			   .function = rows ? "entropy_rows" : "entropy_columns",
+			   .tasks = rows ? rows_tasks(count, shape) : columns_tasks(count, groups),
+			   .threads = ROWS_THREADS,
+			   .shared = {rows ? "row_parts" : "column_parts",
+				   rows ? "wide_row_parts" : "wide_column_parts"},
+			   .nconstant = rows ? 2 : 1,
+			   .constant = {rows ? shape.threads : groups, shape.pack},
+			   .args = CALL_ARGS(ARG_SCRATCH(0), crossentropy_lse(n), ARG_X(X),
+				   in->label < 0 ? ARG_X(TARGET) : ARG_NULL, ARG_STRUCT(&t->of))});
+}
+
+static enum status labels_grad(struct emit *e, const struct node *n, const struct label_view *v,
+	const struct label_targets *t, const struct label_inputs *in)
+{
+	const bool rows = v->inner == 1;
+	struct rows_shape shape = rows_shape_of(v->rows, v->classes, n->in[DX]);
+	if (in->weight >= 0) /* they have no room for numbers outside of a row */
+		shape.pack = 1;
+	return call_kernel(
+		e, &(struct kernel_call){.file = "crossentropy.cuh",
+			   .function = rows ? "entropy_grad_rows" : "entropy_grad_elements",
+			   .tasks = rows ? rows_tasks(v->rows, shape)
+					 : div_up(n->in[DX]->numel, ROWS_THREADS),
+			   .threads = ROWS_THREADS,
+			   .nconstant = rows ? 2 : 0,
+			   .constant = {shape.threads, shape.pack},
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(DX), ARG_X(DLOSS), ARG_X(LSE),
+				   label_arg(label_input(n, DLSE)), ARG_STRUCT(&t->of),
+				   label_how(n), label_counted(e, n, in))});
+}
+
+enum status crossentropy_grad_cuda(struct emit *e, const struct node *n, const struct label_view *v,
+	const struct label_targets *t, const struct label_inputs *in)
+{
+	const bool rows = v->inner == 1;
+	const int64_t count = label_count(v);
+	const struct rows_shape shape = rows_shape_of(v->rows, v->classes, n->in[DX]);
+	const int groups = columns_groups(count, v->classes);
+	if (in->label >= 0)
+		return labels_grad(e, n, v, t, in);
+	return call_kernel(e,
+		&(struct kernel_call){.file = "crossentropy.cuh",
+			.function = rows ? "entropy_aimed_grad_rows" : "entropy_aimed_grad_columns",
+			.tasks = rows ? rows_tasks(count, shape) : columns_tasks(count, groups),
+			.threads = ROWS_THREADS,
+			.shared = {rows ? "row_parts" : "column_parts"},
+			.nconstant = 1,
+			.constant = {rows ? shape.threads : groups},
+			.args = CALL_ARGS(ARG_Y(0), ARG_X(DX), ARG_X(DTARGET), ARG_X(DLOSS),
+				ARG_X(LSE), label_arg(label_input(n, DLSE)), ARG_STRUCT(&t->of),
+				label_how(n))});
+}

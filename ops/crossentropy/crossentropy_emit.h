@@ -1,0 +1,22 @@
+/* Cross-entropy: what its calls on a processor (crossentropy.c) and on a GPU (crossentropy_cuda.c)
+ * share. */
+#ifndef STINT_OPS_CROSSENTROPY_EMIT_H
+#define STINT_OPS_CROSSENTROPY_EMIT_H
+
+#include "ops/crossentropy/labels_op.h"
+
+enum { X, TARGET, CONTROL, WEIGHT };                  /* the loss's inputs */
+enum { DLOSS, DX, LSE, DTARGET, DCONTROL, DW, DLSE }; /* its gradient's */
+
+/* Probabilities, not labels. */
+bool crossentropy_is_soft(const struct tensor *target);
+/* The log-sum-exps, unless nobody asks for them. */
+struct call_arg crossentropy_lse(const struct node *n);
+
+/* crossentropy_cuda.c: the rows' losses into scratch, and the gradient. */
+enum status crossentropy_cuda(struct emit *e, const struct node *n, const struct label_view *v,
+	const struct label_targets *t, const struct label_inputs *in);
+enum status crossentropy_grad_cuda(struct emit *e, const struct node *n, const struct label_view *v,
+	const struct label_targets *t, const struct label_inputs *in);
+
+#endif

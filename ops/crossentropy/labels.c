@@ -1,0 +1,216 @@
+/* What the losses share: labels_op.h. As in PyTorch, a loss of labels is averaged over those that
+ * are not ignored (none: NaN), smoothed or not, and over their weights where classes have some. */
+#include "ops/crossentropy/labels_op.h"
+
+#include <inttypes.h>
+
+enum { LABEL_THREADS = 256 };
+
+int label_axis(const struct tensor *x, double asked)
+{
+	int64_t a = (int64_t)asked;
+	if (a == AXIS_AUTO)
+		a = x->rank == 3 ? 2 : x->rank == 1 ? 0 : 1;
+	if (a < 0)
+		a += x->rank;
+	return a < 0 || a >= x->rank || x->numel == 0 || !dtype_is_real(x->dtype) ? -1 : (int)a;
+}
+
+static enum status no_axis(struct graph *g, const struct tensor *x)
+{
+	return diag_fail(g->diag, ST_INVALID, &(struct where){g->file, x->name, "tensor"},
+		"see --loss cross-entropy:axis=N", "has no class axis for a loss of classes");
+}
+
+static enum status shape_without(
+	const struct tensor *x, int axis, enum dtype *type, int *rank, int64_t *dim)
+{
+	*type = DT_I64;
+	*rank = 0;
+	for (int i = 0; i < x->rank; i++)
+		if (i != axis)
+			dim[(*rank)++] = x->dim[i];
+	return ST_OK;
+}
+
+enum status label_target(struct graph *g, const struct tensor *y, int nattr,
+	const struct attr *attr, enum dtype *type, int *rank, int64_t *dim)
+{
+	const struct node given = {.nattr = nattr, .attr = attr};
+	const int axis = label_axis(y, node_float(&given, "axis", AXIS_AUTO));
+	return axis < 0 ? no_axis(g, y) : shape_without(y, axis, type, rank, dim);
+}
+
+enum status same_target(struct graph *g, const struct tensor *y, int nattr, const struct attr *attr,
+	enum dtype *type, int *rank, int64_t *dim)
+{
+	(void)nattr;
+	(void)attr;
+	if (y->rank == 0)
+		return diag_fail(g->diag, ST_INVALID, &(struct where){g->file, y->name, "tensor"},
+			"a model that computes its own loss is trained with --loss output:NAME",
+			"has no batch axis");
+	*type = g->real;
+	*rank = y->rank;
+	memcpy(dim, y->dim, sizeof y->dim);
+	return ST_OK;
+}
+
+enum reduction label_reduction(const struct node *n)
+{
+	return (enum reduction)node_option(n, "reduction");
+}
+
+enum status label_infer(struct graph *g, struct node *n, int axis, const struct tensor *target,
+	const struct tensor *weight)
+{
+	const struct tensor *x = n->in[0];
+	if (node_option(n, "reduction") < 0)
+		return node_fail(g, n, NULL, "reduction '%s' is none of mean, sum, none",
+			node_string(n, "reduction", ""));
+	if (axis < 0)
+		return no_axis(g, x);
+	const int64_t rows = x->numel / x->dim[axis];
+	if (dtype_is_real(target->dtype) ? !tensor_same_shape(x, target) : target->numel != rows)
+		return node_fail(g, n, NULL, "has %" PRId64 " %s for %" PRId64 " rows",
+			target->numel, dtype_is_real(target->dtype) ? "probabilities" : "labels",
+			rows);
+	if (weight && (weight->numel != x->dim[axis] || !dtype_is_real(weight->dtype)))
+		return node_fail(g, n, NULL, "has %" PRId64 " weights for %" PRId64 " classes",
+			weight->numel, x->dim[axis]);
+	if (label_reduction(n) != NONE)
+		return data_output(g, n, 0, x->dtype, 0, NULL);
+	enum dtype type;
+	int rank;
+	int64_t dim[RANK_MAX];
+	shape_without(x, axis, &type, &rank, dim);
+	return data_output(g, n, 0, x->dtype, rank, dim);
+}
+
+struct label_view label_view(const struct node *n, const struct tensor *x)
+{
+	const int found = label_axis(x, node_option(n, "axis"));
+	const int axis = found < 0 ? 0 : found; /* label_infer has refused the former */
+	struct label_view v = {1, x->dim[axis], 1, axis ? x->dim[0] : 1};
+	for (int i = 0; i < axis; i++)
+		v.rows *= x->dim[i];
+	for (int i = axis + 1; i < x->rank; i++)
+		v.inner *= x->dim[i];
+	return v;
+}
+
+int64_t label_count(const struct label_view *v)
+{
+	return v->rows * v->inner;
+}
+
+/* --- Calls --- */
+
+static bool is_lenient(const struct node *n)
+{
+	return node_int(n, LENIENT, 0) != 0;
+}
+
+struct call_arg label_arg(int k)
+{
+	return k < 0 ? ARG_NULL : ARG_X(k);
+}
+
+struct call_arg label_how(const struct node *n)
+{
+	static const char *const name[] = {"REDUCE_MEAN", "REDUCE_SUM", "REDUCE_NONE"};
+	return ARG_NAME(name[label_reduction(n)]);
+}
+
+static struct call_arg tensor_arg(const struct emit *e, int k)
+{
+	return ARG_IF(e->g->target->cuda && k >= 0, ARG_X(k));
+}
+
+void label_numbers(struct label_targets *t, const struct label_view *v, int64_t count,
+	int64_t ignored, double smoothing, bool lenient)
+{
+	const struct call_arg none = {.kind = CALL_NONE};
+	const bool ignores = ignored != IGNORE_NOTHING;
+	*t = (struct label_targets){.of = {"struct targets", "targets", t->field},
+		.field = {{"label", none}, {"control", none}, {"weight", none},
+			{"batch", ARG_INT(v->batch)}, {"rows", ARG_INT(count)},
+			{"classes", ARG_INT(v->classes)}, {"inner", ARG_INT(v->inner)},
+			{"ignores", ARG_INT(ignores)}, {"lenient", ARG_INT(lenient)},
+			{"ignored", ignores ? ARG_INT(ignored) : none},
+			{"smoothing", ARG_DOUBLE(smoothing)}}};
+}
+
+void label_targets(struct label_targets *t, const struct emit *e, const struct node *n,
+	const struct label_view *v, const struct label_inputs *in)
+{
+	label_numbers(t, v, label_count(v), (int64_t)node_option(n, "ignore_index"),
+		node_float(n, "label_smoothing", 0), is_lenient(n));
+	t->field[0].value = tensor_arg(e, in->label);
+	t->field[1].value = tensor_arg(e, in->control);
+	t->field[2].value = tensor_arg(e, in->weight);
+}
+
+enum status label_check(struct emit *e, const struct label_targets *t, const struct node *n,
+	const struct label_inputs *in)
+{
+	if (e->g->target->cuda || in->label < 0 || is_lenient(n))
+		return ST_OK;
+	return call_kernel(e, &(struct kernel_call){.file = "labels.h",
+				      .function = "check_labels",
+				      .once = true,
+				      .checked = true,
+				      .args = CALL_ARGS(ARG_X(in->label), label_arg(in->control),
+					      ARG_STRUCT(&t->of))});
+}
+
+enum status label_join(struct emit *e, const struct label_targets *t, const struct node *n,
+	const struct label_inputs *in)
+{
+	if (e->g->target->cuda)
+		return call_kernel(e, &(struct kernel_call){.file = "labels.cuh",
+					      .function = "join_losses",
+					      .tasks = 1,
+					      .threads = LABEL_THREADS,
+					      .shared = {"label_parts"},
+					      .checked = true,
+					      .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0),
+						      ARG_STRUCT(&t->of), label_how(n))});
+	return call_kernel(
+		e, &(struct kernel_call){.file = "labels.h",
+			   .function = "join_losses",
+			   .once = true,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0), label_arg(in->label),
+				   label_arg(in->control), label_arg(in->weight),
+				   ARG_STRUCT(&t->of), label_how(n))});
+}
+
+static bool counts_first(
+	const struct target *t, const struct node *n, const struct label_inputs *in)
+{
+	return t->cuda && label_reduction(n) == MEAN && in->label >= 0;
+}
+
+int64_t label_workspace(const struct node *n, const struct target *t)
+{
+	return counts_first(t, n, &(struct label_inputs){0, 0, 0}) ? (int64_t)sizeof(double) : 0;
+}
+
+enum status label_count_first(struct emit *e, const struct label_targets *t, const struct node *n,
+	const struct label_inputs *in)
+{
+	if (!counts_first(e->g->target, n, in))
+		return ST_OK;
+	return call_kernel(e, &(struct kernel_call){.file = "labels.cuh",
+				      .function = "count_rows",
+				      .tasks = 1,
+				      .threads = LABEL_THREADS,
+				      .shared = {"label_parts"},
+				      .args = CALL_ARGS(ARG_SCRATCH(0), ARG_STRUCT(&t->of))});
+}
+
+struct call_arg label_counted(
+	const struct emit *e, const struct node *n, const struct label_inputs *in)
+{
+	return counts_first(e->g->target, n, in) ? ARG_SCRATCH(0) : ARG_NULL;
+}

@@ -1,0 +1,87 @@
+/* Shared by the losses: which rows count, labels, and how terms are put together. */
+#ifndef STINT_OPS_LABELS_OP_H
+#define STINT_OPS_LABELS_OP_H
+
+#include "codegen/call.h"
+#include "ops/data.h"
+
+/* The option `reduction` of every loss; NONE is for models' own nodes. */
+enum reduction { MEAN, SUM, NONE };
+/* clang-format off */
+#define REDUCTION {.name = "reduction", .high = SUM, .words = "mean sum none"}
+/* clang-format on */
+
+/* Class scores as [rows, classes, inner], row r of the labels at r * inner + i. */
+struct label_view {
+	int64_t rows, classes, inner;
+	int64_t batch; /* size of axis 0, whose first rows may be the only valid ones */
+};
+
+/* PyTorch's class axis is 1, but the last for outputs of rank 3 (language models). */
+enum { AXIS_AUTO = -1000 };
+
+/* ignore_index of nodes that have none. */
+#define IGNORE_NOTHING (-((int64_t)1 << 62))
+/* Attribute of nodes that stand for a spelled-out form: labels that are no class count as ignored,
+ * and are no error. */
+#define LENIENT "lenient"
+
+/* The class axis of scores `x`; -1: there is none. */
+int label_axis(const struct tensor *x, double asked);
+/* loss_target of losses that take labels. */
+enum status label_target(struct graph *g, const struct tensor *y, int nattr,
+	const struct attr *attr, enum dtype *type, int *rank, int64_t *dim);
+/* loss_target of losses that take a target of the output's shape. */
+enum status same_target(struct graph *g, const struct tensor *y, int nattr, const struct attr *attr,
+	enum dtype *type, int *rank, int64_t *dim);
+/* Check scores (input 0), target (labels, or probabilities of the scores' shape), class weights
+ * (NULL: none) and reduction; make output 0. `axis` as label_axis gives it. */
+enum status label_infer(struct graph *g, struct node *n, int axis, const struct tensor *target,
+	const struct tensor *weight);
+/* Rows of scores, by a node's option `axis`. Requires label_infer. */
+struct label_view label_view(const struct node *n, const struct tensor *x);
+enum reduction label_reduction(const struct node *n);
+/* How many labels there are. */
+int64_t label_count(const struct label_view *v);
+
+/* Where a node has the labels, control and the classes' weights: positions of inputs; -1: none. */
+struct label_inputs {
+	int label, control, weight;
+};
+static inline int label_input(const struct node *n, int k)
+{
+	return k < n->nin && n->in[k] ? k : -1;
+}
+/* Input k as a call's argument, or NULL. */
+struct call_arg label_arg(int k);
+
+/* struct targets of kernels/labels.h, for a call: its numbers, and, in a GPU's own kernels, which
+ * have no arguments for them, its tensors. */
+struct label_targets {
+	struct call_struct of;
+	struct call_field field[12];
+};
+void label_targets(struct label_targets *t, const struct emit *e, const struct node *n,
+	const struct label_view *v, const struct label_inputs *in);
+/* The same of a node that is no loss. */
+void label_numbers(struct label_targets *t, const struct label_view *v, int64_t count,
+	int64_t ignored, double smoothing, bool lenient);
+/* The reduction, for kernels. */
+struct call_arg label_how(const struct node *n);
+
+/* Before a loss is made: refuses labels that are no class; in CUDA label_join does. */
+enum status label_check(struct emit *e, const struct label_targets *t, const struct node *n,
+	const struct label_inputs *in);
+/* The output of the rows' losses, doubles in the node's scratch. */
+enum status label_join(struct emit *e, const struct label_targets *t, const struct node *n,
+	const struct label_inputs *in);
+/* Scratch bytes of a gradient to labels: in CUDA, the divisor of a mean is counted by a launch
+ * before. */
+int64_t label_workspace(const struct node *n, const struct target *t);
+enum status label_count_first(struct emit *e, const struct label_targets *t, const struct node *n,
+	const struct label_inputs *in);
+/* The argument `counted`. */
+struct call_arg label_counted(
+	const struct emit *e, const struct node *n, const struct label_inputs *in);
+
+#endif

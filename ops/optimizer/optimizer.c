@@ -1,0 +1,135 @@
+/* Optimizers with PyTorch's names, defaults and formulas (the algorithm boxes of torch.optim.SGD,
+ * Adam and AdamW in PyTorch's documentation; what it writes as steps of its own is done in one pass
+ * over the elements). */
+#include <math.h>
+
+#include "ops/optimizer/update_op.h"
+
+enum status update_infer(struct graph *g, struct node *n)
+{
+	for (int k = 0; k < n->nout; k++) {
+		const struct tensor *x = k ? n->in[CONTROL + k] : n->in[PARAM];
+		TRY(data_output(g, n, k, x->dtype, x->rank, x->dim));
+	}
+	return ST_OK;
+}
+
+double update_option(int nattr, const struct attr *attr, const char *name, double def)
+{
+	const struct node n = {.nattr = nattr, .attr = attr};
+	return node_float(&n, name, def);
+}
+
+enum { COLUMN = -2, ROW = -1 }; /* from the last input on */
+
+enum status update_call(struct emit *e, const struct node *n, const struct update_kernel *k)
+{
+	const struct tensor *y = n->out[0], *row = n->in[n->nin + ROW];
+	const struct call_struct update = {"struct update", "u",
+		CALL_FIELDS({"maximize", ARG_INT(node_option(n, "maximize") != 0)},
+			{"decoupled", ARG_INT(k->decoupled)},
+			{"decay", ARG_DOUBLE(node_option(n, "weight_decay"))})};
+	struct call_arg args[2 * OP_STATES + 13];
+	int count = 0;
+	args[count++] = ARG_Y(0);
+	for (int i = 0; i < k->nstate; i++)
+		args[count++] = k->state[i] < 0 ? ARG_NULL : ARG_Y(1 + k->state[i]);
+	args[count++] = ARG_X(PARAM);
+	args[count++] = n->in[GRAD] ? ARG_X(GRAD) : ARG_NULL;
+	args[count++] = n->in[GRAD] ? ARG_NULL : ARG_X(n->nin + COLUMN);
+	args[count++] = n->in[GRAD] ? ARG_NULL : ARG_X(n->nin + ROW);
+	args[count++] = ARG_SIZE(n->in[GRAD] ? y->numel : row->numel);
+	args[count++] = ARG_X(LR);
+	args[count++] = ARG_X(CONTROL);
+	for (int i = 0; i < k->nstate; i++)
+		args[count++] = k->state[i] < 0 ? ARG_NULL : ARG_X(STATE0 + k->state[i]);
+	args[count++] = ARG_STRUCT(&update);
+	if (k->option)
+		args[count++] = ARG_STRUCT(k->option);
+	if (k->before)
+		args[count++] = ARG_NAME(k->before->name);
+	args[count] = CALL_ARG(.kind = CALL_END);
+	return call_kernel(e, &(struct kernel_call){.file = k->file,
+				      .function = k->function,
+				      .before = k->before,
+				      .turns = y->numel,
+				      .work = (double)y->numel * 4,
+				      .args = args});
+}
+
+/* --- SGD --- */
+
+/* As torch.optim.SGD refuses it. */
+static enum status sgd_infer(struct graph *g, struct node *n)
+{
+	const double momentum = node_option(n, "momentum");
+	if (node_option(n, "nesterov") != 0 && (momentum <= 0 || node_option(n, "dampening") != 0))
+		return node_fail(g, n, NULL, "nesterov needs a momentum and zero dampening");
+	return update_infer(g, n);
+}
+
+static int sgd_states(int nattr, const struct attr *attr, struct op_state *out)
+{
+	out[0] = (struct op_state){.name = "momentum_buffer"};
+	return update_option(nattr, attr, "momentum", 0) != 0;
+}
+
+static enum status sgd_emit(struct emit *e, const struct node *n)
+{
+	const struct call_struct option = {"struct sgd", "o",
+		CALL_FIELDS(UPDATE_FIELD(n, momentum), UPDATE_REST(n, "take", "dampening"),
+			{"nesterov", ARG_INT(node_option(n, "nesterov") != 0)})};
+	return update_call(e, n,
+		&(struct update_kernel){.file = "sgd.h",
+			.function = "sgd",
+			.nstate = 1,
+			.state = {node_option(n, "momentum") != 0 ? 0 : -1},
+			.option = &option});
+}
+
+/* --- Adam, AdamW --- */
+
+static int adam_states(int nattr, const struct attr *attr, struct op_state *out)
+{
+	out[0] = (struct op_state){.name = "exp_avg"};
+	out[1] = (struct op_state){.name = "exp_avg_sq"};
+	out[2] = (struct op_state){.name = "max_exp_avg_sq"};
+	return update_option(nattr, attr, "amsgrad", 0) != 0 ? 3 : 2;
+}
+
+enum { ADAM, ADAMW };
+
+static enum status adam_emit(struct emit *e, const struct node *n)
+{
+	const bool amsgrad = node_option(n, "amsgrad") != 0;
+	const struct call_struct option = {"struct adam", "o",
+		CALL_FIELDS(UPDATE_WIDE(n, beta1), UPDATE_WIDE(n, beta2), UPDATE_BETAS(n),
+			UPDATE_FIELD(n, eps))};
+	const struct call_value bias = {"struct adam_bias", "bias", "adam_bias",
+		CALL_ARGS(ARG_X(LR), ARG_X(CONTROL), ARG_STRUCT(&option))};
+	return update_call(e, n,
+		&(struct update_kernel){.file = "adam.h",
+			.function = "adam",
+			.nstate = 3,
+			.state = {0, 1, amsgrad ? 2 : -1},
+			.option = &option,
+			.before = &bias,
+			.decoupled = n->op->variant == ADAMW});
+}
+
+static const struct op_option sgd_options[] = {OPT_LR(1e-3), OPT_POSITIVE("momentum", 0),
+	{.name = "dampening"}, OPT_POSITIVE("weight_decay", 0), OPT_SWITCH("nesterov"),
+	OPT_SWITCH("maximize"), {.name = NULL}};
+#define ADAM_OPTIONS(decay)                                                                        \
+	OPTIONS(OPT_LR(1e-3), OPT_BETA("beta1", 0.9), OPT_BETA("beta2", 0.999),                    \
+		OPT_POSITIVE("eps", 1e-8), OPT_POSITIVE("weight_decay", decay),                    \
+		OPT_SWITCH("amsgrad"), OPT_SWITCH("maximize"))
+
+const struct op_def ops_optimizer[] = {
+	UPDATE("stint.SgdUpdate", "sgd", sgd_infer, sgd_states, sgd_emit, sgd_options),
+	UPDATE("stint.AdamUpdate", "adam", update_infer, adam_states, adam_emit, ADAM_OPTIONS(0),
+		.work = 60, .variant = ADAM),
+	UPDATE("stint.AdamWUpdate", "adamw", update_infer, adam_states, adam_emit,
+		ADAM_OPTIONS(0.01), .work = 60, .variant = ADAMW),
+	{0},
+};

@@ -1,0 +1,62 @@
+/* Shared by the optimizers. An update reads (parameter, gradient, lr, control, states) and writes
+ * the parameter and the states in place; control[1] counts the steps done before; control[3]: leave
+ * all as it is. Without a gradient it reads a column and a row at the end, whose outer product the
+ * gradient is. */
+#ifndef STINT_OPS_UPDATE_OP_H
+#define STINT_OPS_UPDATE_OP_H
+
+#include "codegen/call.h"
+#include "ops/data.h"
+
+enum { PARAM, GRAD, LR, CONTROL, STATE0, STATE1, STATE2 };
+
+enum status update_infer(struct graph *g, struct node *n);
+/* An option among those given; `def` where it is not. */
+double update_option(int nattr, const struct attr *attr, const char *name, double def);
+
+/* The kernel of n: kernels/FILE's function, which takes all outputs, then the parameter, gradient,
+ * lr, control and states, `u`, `o` and, if there is one, what is worked out before. */
+struct update_kernel {
+	const char *file, *function;
+	int nstate, state[OP_STATES];     /* that it takes, by which of the node's; -1: none */
+	const struct call_struct *option; /* its own, "o" */
+	const struct call_value *before;
+	bool decoupled; /* the decay is */
+};
+enum status update_call(struct emit *e, const struct node *n, const struct update_kernel *k);
+
+/* Fields of a kernel's options, by the node's. */
+#define UPDATE_FIELD(n, name)                                                                      \
+	{                                                                                          \
+#name, ARG_REAL(node_option(n, #name))                                             \
+	}
+#define UPDATE_WIDE(n, name)                                                                       \
+	{                                                                                          \
+#name "_wide", ARG_DOUBLE(node_option(n, #name))                                   \
+	}
+#define UPDATE_REST(n, field, name)                                                                \
+	{                                                                                          \
+		field, ARG_REAL(1 - node_option(n, name))                                          \
+	}
+#define UPDATE_BETAS(n)                                                                            \
+	UPDATE_FIELD(n, beta1), UPDATE_REST(n, "rest1", "beta1"), UPDATE_FIELD(n, beta2),          \
+		UPDATE_REST(n, "rest2", "beta2")
+
+/* The ranges that PyTorch takes; its betas lie in [0, 1). */
+/* clang-format off */
+#define OPT_POSITIVE(which, v) {.name = which, .value = v, .high = HUGE_VAL}
+#define OPT_LR(v) OPT_POSITIVE("lr", v)
+#define OPT_BETA(which, v) {.name = which, .value = v, .high = 0x1.fffffffffffffp-1}
+#define OPT_SWITCH(which) {.name = which, .high = 1}
+/* clang-format on */
+#define OPTIONS(...) ((const struct op_option[]){__VA_ARGS__, {.name = NULL}})
+
+#define UPDATE(ours, spec, shape, of, emits, options, ...)                                         \
+	{                                                                                          \
+		.name = ours, .optimizer = spec, .min_in = 4, .max_in = 6 + OP_STATES,             \
+		.min_out = 1, .max_out = 1 + OP_STATES, .traits = OP_UPDATE, .infer = shape,       \
+		.states = of, .emit_c = emits, .option = options, .npair = 1 + OP_STATES,          \
+		.pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}, {3, STATE2}}, __VA_ARGS__           \
+	}
+
+#endif
