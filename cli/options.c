@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,8 @@ enum {
 	OPT_BATCH,
 	OPT_ONCE,
 	OPT_AGAIN,
-	OPT_OPS
+	OPT_OPS,
+	OPT_CHOICE /* and those behind it: a choice's, by its place */
 };
 enum { LIST_MAX = 64 };
 /* Kernels whose threads each have scratch of their own run with so many on a GPU, whatever the
@@ -64,6 +66,71 @@ static enum status parse_size(const char *flag, const char *text, int64_t *out, 
 		return diag_fail(d, ST_USAGE, NULL, NULL, "%s wants a size of at least 1, not '%s'",
 			flag, text);
 	*out = v;
+	return ST_OK;
+}
+
+/* --- Options that take one of a few words --- */
+
+enum { CHOICE_WORDS = 8 };
+struct choice {
+	const char *name, *help, *arg;
+	size_t at; /* of the enum in struct options: a word's value is its place */
+	const char *word[CHOICE_WORDS + 1];
+};
+enum {
+	CHOOSE_TARGET,
+	CHOOSE_MATH,
+	CHOOSE_PRECISION,
+	CHOOSE_BN,
+	CHOOSE_VARIANCE,
+	CHOOSE_FUSE,
+	CHOOSE_STAGE
+};
+static const struct choice choices[] = {
+	[CHOOSE_TARGET] = {"target", "c, or cuda: for NVIDIA's GPUs", "T",
+		offsetof(struct options, target), {"c", "cuda"}},
+	[CHOOSE_MATH] = {"math", "fixed, free or strict", "M", offsetof(struct options, math),
+		{"fixed", "strict", "free"}},
+	[CHOOSE_PRECISION] = {"precision",
+		"fp32, bf16, fp16; fp64 with --portable, tf32 with --target cuda", "P",
+		offsetof(struct options, precision), {"fp32", "tf32", "bf16", "fp16", "fp64"}},
+	[CHOOSE_BN] = {"bn", "batch-norm in training: train or frozen", "MODE",
+		offsetof(struct options, bn), {"train", "frozen"}},
+	[CHOOSE_VARIANCE] = {"bn-variance",
+		"running variances: unbiased (as PyTorch's) or population", "KIND",
+		offsetof(struct options, bn_variance), {"unbiased", "population"}},
+	[CHOOSE_FUSE] = {"fuse", "pointwise nodes in one loop: on, or off to see each", "MODE",
+		offsetof(struct options, fuse), {"on", "off"}},
+	[CHOOSE_STAGE] = {"dump-after",
+		"print the graph after import, lower, loss, autodiff, updates, layout, narrow or "
+		"fuse",
+		"STAGE", offsetof(struct options, dump_after),
+		{"import", "lower", "loss", "autodiff", "updates", "layout", "narrow", "fuse"}},
+};
+
+/* "--fuse is on or off, not 'x'" */
+static enum status choice_fail(const struct choice *c, const char *text, struct diag *d)
+{
+	struct text words = {0};
+	for (int i = 0; c->word[i]; i++)
+		text_add(&words, "%s%s", !i ? "" : c->word[i + 1] ? ", " : " or ", c->word[i]);
+	const enum status st = words.failed
+				       ? diag_nomem(d)
+				       : diag_fail(d, ST_USAGE, NULL, NULL, "--%s is %s, not: '%s'",
+						 c->name, words.s, text);
+	text_free(&words);
+	return st;
+}
+
+static enum status take_choice(
+	const struct choice *c, const char *text, struct options *o, struct diag *d)
+{
+	int i = 0;
+	while (c->word[i] && strcmp(c->word[i], text) != 0)
+		i++;
+	if (!c->word[i])
+		return choice_fail(c, text, d);
+	memcpy((char *)o + c->at, &i, sizeof i);
 	return ST_OK;
 }
 
@@ -190,18 +257,10 @@ static enum status take(struct arena *a, int option, const char *text, void *use
 		return take_pattern(l->ops, &l->nops, text, d);
 	case OPT_BATCH:
 		return parse_size("--batch", text, &o->import.batch, d);
+	default:
+		return take_choice(&choices[option - OPT_CHOICE], text, o, d);
 	}
-	return ST_OK;
 }
-
-static bool one_of(const char *s, const char *const *words)
-{
-	for (; *words; words++)
-		if (!strcmp(s, *words))
-			return true;
-	return false;
-}
-#define ONE_OF(s, ...) one_of((s), (const char *const[]){__VA_ARGS__, NULL})
 
 /* "host", "host:64KiB" */
 static enum status check_offload(struct options *o, struct diag *d)
@@ -215,7 +274,7 @@ static enum status check_offload(struct options *o, struct diag *d)
 		TRY(budget_parse(o->offload + 5, &least, d));
 	if (least.kind != BUDGET_BYTES || least.bytes < 1)
 		return usage_fail(d, "--offload host:SIZE wants bytes, 1 or more, not", o->offload);
-	if (strcmp(o->target, "cuda") != 0)
+	if (o->target != TARGET_CUDA)
 		return diag_fail(d, ST_USAGE, NULL, "add --target cuda",
 			"--offload host: a step of --target c works in the host's memory already");
 	if (o->keep_all || o->segments)
@@ -245,34 +304,20 @@ static enum status check_arch(struct options *o, bool cuda, struct diag *d)
 
 static enum status check_words(struct options *o, struct diag *d)
 {
-	if (!ONE_OF(o->target, "c", "cuda"))
-		return usage_fail(d, "--target is c or cuda, not", o->target);
-	const bool cuda = !strcmp(o->target, "cuda");
+	const bool cuda = o->target == TARGET_CUDA;
 	if (cuda && (o->portable || o->debug_arena || o->isa))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --target cuda",
 			o->portable ? "portable"
 			: o->isa    ? "isa"
 				    : "debug-arena");
 	TRY(check_arch(o, cuda, d));
-	if (!ONE_OF(o->math, "fixed", "free", "strict"))
-		return usage_fail(d, "--math is fixed, free or strict, not", o->math);
-	if (!ONE_OF(o->precision, "fp32", "fp64", "tf32", "bf16", "fp16"))
-		return usage_fail(
-			d, "--precision is fp32, tf32, bf16, fp16 or fp64, not", o->precision);
-	if (!strcmp(o->precision, "tf32") && !cuda)
+	if (o->precision == PRECISION_TF32 && !cuda)
 		return diag_fail(d, ST_USAGE, NULL,
 			"add --target cuda, or take fp32: the same training, nothing rounded",
 			"--precision tf32 is for GPUs: no CPU's library has tf32");
-	if (!strcmp(o->precision, "fp64") && !o->portable)
+	if (o->precision == PRECISION_FP64 && !o->portable)
 		return diag_fail(d, ST_USAGE, NULL, "add --portable",
 			"--precision fp64 is for the portable path");
-	if (!ONE_OF(o->bn, "train", "frozen"))
-		return usage_fail(d, "--bn is train or frozen, not", o->bn);
-	if (!ONE_OF(o->bn_variance, "unbiased", "population"))
-		return usage_fail(
-			d, "--bn-variance is unbiased or population, not", o->bn_variance);
-	if (!ONE_OF(o->fuse, "on", "off"))
-		return usage_fail(d, "--fuse is on or off, not", o->fuse);
 	if (o->threads == NOT_GIVEN)
 		o->threads = cuda ? GPU_THREADS : processors();
 	if (o->threads < 1 || o->threads > 1024)
@@ -286,14 +331,7 @@ static enum status check_words(struct options *o, struct diag *d)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--time wants seconds");
 	if (!(o->effort > 0) || isinf(o->effort))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
-	TRY(check_offload(o, d));
-	if (o->dump_after && !ONE_OF(o->dump_after, "import", "lower", "loss", "autodiff",
-				     "updates", "layout", "narrow", "fuse"))
-		return usage_fail(d,
-			"--dump-after is import, lower, loss, autodiff, updates, layout, narrow "
-			"or fuse, not",
-			o->dump_after);
-	return ST_OK;
+	return check_offload(o, d);
 }
 
 /* The list, ended by NULL; NULL when it is empty. */
@@ -332,33 +370,28 @@ static enum status finish(
 }
 
 /* popt allocates the strings it hands out; move them into the arena. */
-static enum status own_strings(
-	struct arena *a, struct options *o, const struct options *defaults, struct diag *d)
+static enum status own_strings(struct arena *a, struct options *o, struct diag *d)
 {
-	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->target,
-		&o->graph, &o->dump_graph, &o->dump_after, &o->costs, &o->math, &o->precision,
-		&o->isa, &o->bn, &o->bn_variance, &o->fuse, &o->html, &o->trace, &o->onnx, &o->svg,
-		&o->offload};
-	const char *const initial[] = {defaults->target, defaults->math, defaults->precision,
-		defaults->bn, defaults->bn_variance, defaults->fuse};
+	const char **const mine[] = {&o->loss, &o->optimizer, &o->budget, &o->out, &o->isa,
+		&o->graph, &o->dump_graph, &o->costs, &o->html, &o->trace, &o->onnx, &o->svg,
+		&o->gpu, &o->offload};
+	enum status st = ST_OK;
 	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
-		bool given = *mine[i] != NULL;
-		for (size_t k = 0; k < sizeof initial / sizeof *initial; k++)
-			given &= *mine[i] != initial[k];
-		if (!given)
+		if (!*mine[i])
 			continue;
 		char *copy = arena_strdup(a, *mine[i]);
 		free((char *)(uintptr_t)*mine[i]);
-		if (!copy)
-			return diag_nomem(d);
 		*mine[i] = copy;
+		if (!copy)
+			st = diag_nomem(d);
 	}
-	return ST_OK;
+	return st;
 }
 
 /* clang-format off */
 #define STR(name, var, text, arg) {name, 0, POPT_ARG_STRING, &o->var, 0, text, arg}
 #define FLAG(name, var, text) {name, 0, POPT_ARG_NONE, &o->var, 0, text, NULL}
+#define CHOICE(which) {choices[which].name, 0, POPT_ARG_STRING, NULL, OPT_CHOICE + (which), choices[which].help, choices[which].arg}
 /* clang-format on */
 
 enum { TABLE_MAX = 60 };
@@ -393,7 +426,7 @@ static void fill_table(
 		{"dim", 0, POPT_ARG_STRING, NULL, OPT_DIM, "size of a symbolic dimension",
 			"NAME=N"},
 		STR("budget", budget, "2GiB, 1500000, 70%, min; default: keep everything", "SIZE"),
-		STR("target", target, "c, or cuda: for NVIDIA's GPUs", "T"),
+		CHOICE(CHOOSE_TARGET),
 		STR("arch", gpu,
 			"the GPU that --target cuda plans for: 80, 86, 89, 90 (default), 100, 120",
 			"N"),
@@ -404,9 +437,7 @@ static void fill_table(
 			"PATH"},
 		FLAG("keep-all", keep_all, "recompute nothing"),
 		{"segments", 0, POPT_ARG_INT, &o->segments, 0, "K equal checkpoint segments", "K"},
-		STR("math", math, "fixed, free or strict", "M"),
-		STR("precision", precision,
-			"fp32, bf16, fp16; fp64 with --portable, tf32 with --target cuda", "P"),
+		CHOICE(CHOOSE_MATH), CHOICE(CHOOSE_PRECISION),
 		STR("offload", offload,
 			"host: saved activations may wait in the host's memory (of SIZE or more: "
 			"1MiB)",
@@ -418,9 +449,7 @@ static void fill_table(
 		{"dropout", 0, POPT_ARG_STRING, NULL, OPT_DROPOUT,
 			"off: no dropout in training; NODE=P: with probability P there",
 			"off|NODE=P"},
-		STR("bn", bn, "batch-norm in training: train or frozen", "MODE"),
-		STR("bn-variance", bn_variance,
-			"running variances: unbiased (as PyTorch's) or population", "KIND"),
+		CHOICE(CHOOSE_BN), CHOICE(CHOOSE_VARIANCE),
 		{"train", 0, POPT_ARG_STRING, NULL, OPT_TRAIN, "train only parameters matching",
 			"PATTERN"},
 		{"freeze", 0, POPT_ARG_STRING, NULL, OPT_FREEZE, "do not train parameters matching",
@@ -450,7 +479,7 @@ static void fill_table(
 		{"recompute", 0, POPT_ARG_STRING, NULL, OPT_AGAIN,
 			"keep nothing of matching nodes for the backward pass", "PATTERN"},
 		STR("costs", costs, "plan with the measured times in a stint-costs-1 file", "FILE"),
-		STR("fuse", fuse, "pointwise nodes in one loop: on, or off to see each", "MODE"),
+		CHOICE(CHOOSE_FUSE),
 		FLAG("no-outputs", no_outputs,
 			"evaluation computes the loss alone, not the model's outputs"),
 		FLAG("debug-arena", debug_arena, "poison dead ranges of the arena"),
@@ -458,10 +487,7 @@ static void fill_table(
 		FLAG("force", force, "write into a folder that stint did not make"),
 		STR("graph", graph, "plan a stint-graph-1 file instead of a model", "FILE"),
 		STR("dump-graph", dump_graph, "write the problem as stint-graph-1", "FILE"),
-		STR("dump-after", dump_after,
-			"print the graph after import, lower, loss, autodiff, updates, layout, "
-			"narrow or fuse",
-			"STAGE"),
+		CHOICE(CHOOSE_STAGE),
 		{"compare", 0, POPT_ARG_NONE, &o->compare, 0,
 			"beside the plan what keep-everything and checkpointing by segments need",
 			NULL},
@@ -484,20 +510,14 @@ static void fill_table(
 }
 #undef STR
 #undef FLAG
+#undef CHOICE
 
 enum status options_parse(struct arena *a, enum command_kind kind, int argc, const char **argv,
 	struct options *out, bool *help, struct diag *d)
 {
 	struct lists l = {0};
-	struct options o = {.target = "c",
-		.math = "fixed",
-		.precision = "fp32",
-		.bn = "train",
-		.bn_variance = "unbiased",
-		.fuse = "on",
-		.effort = 1,
-		.threads = NOT_GIVEN};
-	const struct options defaults = o;
+	struct options o = {
+		.math = MATH_FIXED, .dump_after = STAGE_NONE, .effort = 1, .threads = NOT_GIVEN};
 	int want_help = 0;
 	struct poptOption table[TABLE_MAX];
 	fill_table(table, kind, &o, &want_help);
@@ -509,7 +529,7 @@ enum status options_parse(struct arena *a, enum command_kind kind, int argc, con
 	if (st == ST_OK && want_help)
 		poptPrintHelp(ctx, stdout, 0);
 	else if (st == ST_OK)
-		st = own_strings(a, &o, &defaults, d);
+		st = own_strings(a, &o, d);
 	if (st == ST_OK && !want_help)
 		st = finish(a, ctx, &l, &o, d);
 	poptFreeContext(ctx);

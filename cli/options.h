@@ -9,11 +9,35 @@
 
 enum command_kind { COMMAND_COMPILE, COMMAND_PLAN, COMMAND_SHOW, COMMAND_FRONTIER };
 
+/* Words that an option takes one of, in the order of the table in options.c. */
+enum target_choice { TARGET_C, TARGET_CUDA };
+enum precision { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64 };
+enum bn_choice { BN_TRAIN, BN_FROZEN };
+enum variance_choice { VARIANCE_UNBIASED, VARIANCE_POPULATION };
+enum fuse_choice { FUSE_ON, FUSE_OFF };
+enum stage {
+	STAGE_IMPORT,
+	STAGE_LOWER,
+	STAGE_LOSS,
+	STAGE_AUTODIFF,
+	STAGE_UPDATES,
+	STAGE_LAYOUT,
+	STAGE_NARROW,
+	STAGE_FUSE,
+	STAGE_NONE
+};
+
 struct options {
 	const char *model; /* the positional argument; NULL: none */
-	const char *loss, *optimizer, *budget, *out, *target;
-	const char *graph, *dump_graph, *dump_after, *costs;
-	const char *math, *precision, *isa, *bn, *bn_variance, *fuse;
+	const char *loss, *optimizer, *budget, *out, *isa;
+	const char *graph, *dump_graph, *costs;
+	enum target_choice target;
+	enum math math;
+	enum precision precision;
+	enum bn_choice bn;
+	enum variance_choice bn_variance;
+	enum fuse_choice fuse;
+	enum stage dump_after;                 /* STAGE_NONE: of none */
 	const char *html, *trace, *onnx, *svg; /* what people look at, to write */
 	struct import_options import;
 	struct insist insist;

@@ -46,9 +46,9 @@ static char *identifier(struct arena *a, const char *path)
 	return s && *s ? s : arena_strdup(a, "model");
 }
 
-static void dump(const struct pipeline *p, const char *stage, const struct graph *g)
+static void dump(const struct pipeline *p, enum stage stage, const struct graph *g)
 {
-	if (!p->o->dump_after || strcmp(p->o->dump_after, stage) != 0)
+	if (p->o->dump_after != stage)
 		return;
 	struct text t = {0};
 	graph_print(g, &t);
@@ -62,17 +62,15 @@ enum status pipeline_import(struct pipeline *p)
 	const struct options *o = p->o;
 	if (!o->model)
 		return diag_fail(p->diag, ST_USAGE, NULL, "`--help` shows how", "no model given");
-	p->real = !strcmp(o->precision, "fp64") ? DT_F64 : DT_F32;
-	const bool cuda = !strcmp(o->target, "cuda");
+	p->real = o->precision == PRECISION_FP64 ? DT_F64 : DT_F32;
+	const bool cuda = o->target == TARGET_CUDA;
 	p->target = (struct target){.cuda = cuda,
 		.arch = cuda ? o->arch : 0,
 		.portable = o->portable,
-		.tf32 = !strcmp(o->precision, "tf32"),
-		.narrow = !strcmp(o->precision, "bf16") || !strcmp(o->precision, "fp16"),
+		.tf32 = o->precision == PRECISION_TF32,
+		.narrow = o->precision == PRECISION_BF16 || o->precision == PRECISION_FP16,
 		.threads = o->threads,
-		.math = !strcmp(o->math, "free")     ? MATH_FREE
-			: !strcmp(o->math, "strict") ? MATH_STRICT
-						     : MATH_FIXED,
+		.math = o->math,
 		.block = o->portable ? 0
 			 : cuda      ? BLOCK_ALL
 				     : stint_lib_block(),
@@ -86,7 +84,7 @@ enum status pipeline_import(struct pipeline *p)
 	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
 	TRY(import_onnx(p->arena, o->model, &o->import, p->table, &p->target, p->real, p->diag,
 		&p->imported));
-	dump(p, "import", p->imported);
+	dump(p, STAGE_IMPORT, p->imported);
 	return ST_OK;
 }
 
@@ -94,7 +92,7 @@ enum status pipeline_import(struct pipeline *p)
 static enum status attach_loss(struct pipeline *p, bool whole, struct graph **g)
 {
 	TRY(graph_attach_loss(*g, &p->loss));
-	dump(p, "loss", *g);
+	dump(p, STAGE_LOSS, *g);
 	if (p->o->no_outputs)
 		(*g)->noutput = 0;
 	return whole ? ST_OK : graph_split(*g, g);
@@ -105,16 +103,16 @@ static enum status kernels_of(struct pipeline *p, bool train, struct graph **g)
 {
 	if (p->target.block != 0 && p->real == DT_F32) {
 		TRY(graph_layout(*g, p->target.block, false, g));
-		dump(p, "layout", *g);
+		dump(p, STAGE_LAYOUT, *g);
 	}
-	const bool half = !strcmp(p->o->precision, "fp16");
-	if (half || !strcmp(p->o->precision, "bf16")) {
+	const bool half = p->o->precision == PRECISION_FP16;
+	if (half || p->o->precision == PRECISION_BF16) {
 		TRY(graph_narrow(*g, half ? DT_F16 : DT_BF16, train ? NARROW_OUTPUTS : 0, g));
-		dump(p, "narrow", *g);
+		dump(p, STAGE_NARROW, *g);
 	}
-	if (!strcmp(p->o->fuse, "on")) {
+	if (p->o->fuse == FUSE_ON) {
 		TRY(graph_fuse(*g));
-		dump(p, "fuse", *g);
+		dump(p, STAGE_FUSE, *g);
 	}
 	graph_choose(*g, p->target.math);
 	return graph_name_constants(*g);
@@ -123,16 +121,16 @@ static enum status kernels_of(struct pipeline *p, bool train, struct graph **g)
 static enum status train_graph(struct pipeline *p, const struct lower_options *lower)
 {
 	TRY(graph_lower(p->imported, lower, &p->train));
-	dump(p, "lower", p->train);
+	dump(p, STAGE_LOWER, p->train);
 	if (p->target.cuda && !graph_control(p->train)) /* kernels tell there of bad indices */
 		return p->train->failed;
 	TRY(attach_loss(p, false, &p->train));
-	if (!strcmp(p->o->precision, "fp16"))
+	if (p->o->precision == PRECISION_FP16)
 		TRY(graph_scale_loss(p->train));
 	TRY(graph_autodiff(p->train, &p->nparam, &p->param, &p->grad));
-	dump(p, "autodiff", p->train);
+	dump(p, STAGE_AUTODIFF, p->train);
 	TRY(graph_attach_updates(p->train, &p->optimizer, p->nparam, p->param, p->grad));
-	dump(p, "updates", p->train);
+	dump(p, STAGE_UPDATES, p->train);
 	return kernels_of(p, true, &p->train);
 }
 
@@ -154,8 +152,8 @@ enum status pipeline_graphs(struct pipeline *p)
 		return diag_fail(p->diag, ST_USAGE, NULL, "--loss none plans the forward pass only",
 			"no --loss given");
 	TRY(loss_parse(p->arena, p->table, o->loss, &p->loss, p->diag));
-	struct lower_options lower = {LOWER_TRAIN, o->dropout_off != 0, !strcmp(o->bn, "frozen"),
-		!strcmp(o->bn_variance, "population"), o->nratio, o->ratio};
+	struct lower_options lower = {LOWER_TRAIN, o->dropout_off != 0, o->bn == BN_FROZEN,
+		o->bn_variance == VARIANCE_POPULATION, o->nratio, o->ratio};
 	if (p->loss.none && o->no_outputs)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
 			"--no-outputs: without a loss there would be nothing to compute");
@@ -296,7 +294,7 @@ enum status pipeline_budget(struct arena *a, const struct problem *problem, cons
 struct plan_options pipeline_options(const struct options *o)
 {
 	return (struct plan_options){.budget = INT64_MAX,
-		.alignment = !strcmp(o->target, "cuda") ? 256 : 64,
+		.alignment = o->target == TARGET_CUDA ? 256 : 64,
 		.segments = o->segments,
 		.seconds = o->seconds,
 		.effort = o->effort,

@@ -1,11 +1,11 @@
 /* Picks of elements or rows by indices: where they lie (ops/gather/walk_op.h makes them). A pick is
- *told by its line, i_0.. < dim[0..lines), its number m < count on it, and its place i < row in a
- *row of neighbours:
+ * told by its line, i_0.. < dim[0..lines), its number m < count on it, and its place i < row in a
+ * row of neighbours:
  *
  *	in the picked list: i + sum of i_k us_k + m um
  *	its index: `parts` numbers from i row_is + sum of i_k is_k + m im on
- *	in the data: i + sum of i_k ds_k + sum of index_c step_c; a negative index counts from
- *size_c
+ *	in the data: i + sum of i_k ds_k + sum of index_c step_c; a negative one counts from
+ *	size_c
  *
  * No two lines meet in the data; the picks of one line are taken in the order of m. */
 #ifndef STINT_KERNELS_WALK_H
