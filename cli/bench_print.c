@@ -95,7 +95,7 @@ void bench_json(const struct bench *b)
 	}
 	printf(",\"roof_ms\":%.6g", b->all.roof_us / 1e3);
 	json_again(b);
-	if (b->l.step->device) {
+	if (load_on_gpu(&b->l)) {
 		bench_device_json(b);
 	} else {
 		json_memory(b);
@@ -134,7 +134,7 @@ static const char *fact_recomputation(const struct bench *b)
 static const char *fact_memory(const struct bench *b)
 {
 	const struct bench_memory *m = &b->memory;
-	if (b->l.step->device)
+	if (load_on_gpu(&b->l))
 		return bench_device_fact_memory(b);
 	char v[24], w[24], x[24], y[24], z[24], peak[24];
 	return arena_printf(b->arena,
@@ -149,7 +149,7 @@ static const char *fact_machine(const struct bench *b)
 {
 	const struct roof *r = &b->roof;
 	struct text t = {0};
-	if (b->l.step->device)
+	if (load_on_gpu(&b->l))
 		return bench_device_fact_machine(b);
 	text_add(&t, "machine, measured with %d thread%s: %.4g GFLOP/s", r->threads,
 		plural(r->threads), r->flops_us / 1e3);
@@ -164,9 +164,9 @@ enum status bench_facts(const struct bench *b, const char *fact[BENCH_FACTS], st
 	const struct stint_model *m = b->l.model;
 	const char *costs = b->t.plan ? b->t.problem->costs : NULL;
 	char x[24], y[24];
-	const char *threads = b->l.step->device ? "a graph's replay"
-						: arena_printf(b->arena, "%d thread%s", m->threads,
-							  plural(m->threads));
+	const char *threads = load_on_gpu(&b->l) ? "a graph's replay"
+						 : arena_printf(b->arena, "%d thread%s", m->threads,
+							   plural(m->threads));
 	if (!threads)
 		return diag_nomem(d);
 	fact[0] = arena_printf(b->arena,
@@ -190,7 +190,7 @@ enum status bench_facts(const struct bench *b, const char *fact[BENCH_FACTS], st
 
 static void print_row(const struct bench *b, const struct bench_kernel *k, const char *name)
 {
-	const double flops = b->l.step->device ? 1e6 : 1e3; /* TFLOP/s or GFLOP/s */
+	const double flops = load_on_gpu(&b->l) ? 1e6 : 1e3; /* TFLOP/s or GFLOP/s */
 	printf("%s %5d %9.4f %5.1f%% %9.4f %8.2f %7.2f %5.0f%%", name, k->calls, k->us / 1e3,
 		percent(k->us, b->all.us), k->alone_us / 1e3, per_us(k->flops, k->us) / flops,
 		per_us(k->bytes, k->us) / 1e3, percent(k->roof_us, k->us));
@@ -209,7 +209,7 @@ enum status bench_table(const struct bench *b, struct diag *d)
 		printf("\n");
 	}
 	printf("%-*s %5s %9s %6s %9s %8s %7s %6s%s\n", NAME_WIDTH, "kernel", "calls", "ms", "share",
-		"alone", b->l.step->device ? "TFLOP/s" : "GFLOP/s", "GB/s", "roof",
+		"alone", load_on_gpu(&b->l) ? "TFLOP/s" : "GFLOP/s", "GB/s", "roof",
 		b->t.plan ? " predicted" : "");
 	for (int i = 0; i < b->nkernel; i++)
 		print_row(b, &b->kernel[i], bench_brief(&b->kernel[i], NAME_WIDTH, name));

@@ -321,7 +321,7 @@ enum status bench_torch(struct bench *b, const char *variant, int steps, bool js
 	struct other o = {0};
 	struct race r = {0};
 	TRY(bench_open(b, d));
-	if (b->l.step->device)
+	if (load_on_gpu(&b->l))
 		return diag_fail(d, ST_USAGE, &(struct where){.file = b->dir},
 			"tests/gpu/run.sh compares", "a GPU's step beside PyTorch's: not yet");
 	if (!b->l.model->train)

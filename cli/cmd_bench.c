@@ -40,7 +40,7 @@ static enum status fill_inputs(const struct loaded *l, struct diag *d)
 static enum status write_costs(const struct bench *b, const char *path, struct diag *d)
 {
 	struct costs c = {.name = path, .threads = b->l.model->threads};
-	if (b->l.step->device)
+	if (load_on_gpu(&b->l))
 		c.cpu = b->roof.device;
 	else
 		TRY(machine_describe(b->arena, b->l.model->nlib > 0, &c, d));
@@ -66,7 +66,7 @@ enum status bench_open(struct bench *b, struct diag *d)
 static enum status measure_memory(struct bench *b, struct diag *d)
 {
 	const struct loaded *l = &b->l;
-	if (l->step->device)
+	if (load_on_gpu(l))
 		return bench_device_memory(b, d);
 	b->memory.outside = memory_resident() - (int64_t)l->model->arena_bytes;
 	b->memory.arena_resident = memory_resident_of(l->step->arena, l->model->arena_bytes);
@@ -87,7 +87,7 @@ static enum status measure(struct bench *b, int steps, struct diag *d)
 	TRY(bench_wanted(b, &wanted, d));
 	TRY(timing_alone(b->arena, &b->t, wanted, d));
 	TRY(bench_kernels(b, d));
-	if (l->step->device)
+	if (load_on_gpu(l))
 		TRY(roof_device(l, &b->roof, d));
 	else
 		TRY(roof_measure(

@@ -111,7 +111,7 @@ static enum status train(struct training *t)
 	interrupt_listen();
 	printf("training %s: %" PRId64 " samples in batches of %" PRId64, t->l.model->name,
 		t->train.samples, t->train.batch);
-	if (t->l.step->device)
+	if (load_on_gpu(&t->l))
 		printf(", on a GPU\n");
 	else
 		printf(", %d thread%s\n", t->l.model->threads, t->l.model->threads == 1 ? "" : "s");

@@ -71,12 +71,10 @@ enum status load_open(struct arena *a, const char *dir, const struct weights *w,
 	struct diag *d)
 {
 	TRY(load_step(a, dir, out, d));
-	if (out->step->device) {
-		const size_t n = (size_t)out->model->nresident + (size_t)out->model->noutput + 1;
-		out->copy = calloc(n, sizeof *out->copy);
-		if (!out->copy)
-			return diag_nomem(d);
-	}
+	const size_t n = (size_t)out->model->nresident + (size_t)out->model->noutput + 1;
+	out->held = calloc(n, sizeof *out->held);
+	if (!out->held)
+		return diag_nomem(d);
 	char *own = arena_printf(a, "%s/weights.safetensors", dir);
 	if (!own)
 		return diag_nomem(d);
@@ -88,9 +86,10 @@ enum status load_open(struct arena *a, const char *dir, const struct weights *w,
 
 void load_close(struct loaded *l)
 {
-	for (int i = 0; l->copy && i < l->model->nresident + l->model->noutput; i++)
-		free(l->copy[i]);
-	free(l->copy);
+	for (int i = 0; l->held && i < l->model->nresident + l->model->noutput; i++)
+		if (l->held[i])
+			l->step->device->let(l->held[i]);
+	free(l->held);
 	if (l->step)
 		l->free(l->step);
 	if (l->handle)
@@ -98,34 +97,35 @@ void load_close(struct loaded *l)
 	*l = (struct loaded){0};
 }
 
-/* Zeros at first, as the arena is. */
-static void *copy_of(const struct loaded *l, int i, size_t bytes)
+bool load_on_gpu(const struct loaded *l)
 {
-	if (!l->copy[i])
-		l->copy[i] = calloc(bytes + 1, 1);
-	return l->copy[i];
+	return !l->step->device->at(l->step, 0);
+}
+
+/* Zeros at first, as the arena is. */
+static void *hold(const struct loaded *l, int i, size_t offset, size_t bytes)
+{
+	if (!l->held[i])
+		l->held[i] = l->step->device->hold(l->step, offset, bytes, 0);
+	return l->held[i];
 }
 
 void *load_at(const struct loaded *l, int resident)
 {
 	const struct stint_tensor *t = &l->model->resident[resident];
-	return l->copy ? copy_of(l, resident, t->bytes) : l->step->arena + t->offset;
+	return hold(l, resident, t->offset, t->bytes);
 }
 
 enum status load_send(const struct loaded *l, int resident, struct diag *d)
 {
 	const struct stint_tensor *t = &l->model->resident[resident];
-	if (!l->copy)
-		return ST_OK;
-	const int rc = stint_write(l->step, t->offset, l->copy[resident], t->bytes);
+	const int rc = stint_write(l->step, t->offset, l->held[resident], t->bytes);
 	return rc ? load_fail(l, rc, t->name, d) : ST_OK;
 }
 
 static const void *fetch(const struct loaded *l, int i, size_t offset, size_t bytes)
 {
-	if (!l->copy)
-		return l->step->arena + offset;
-	void *p = copy_of(l, i, bytes);
+	void *p = hold(l, i, offset, bytes);
 	return p && !stint_read(l->step, offset, p, bytes) ? p : NULL;
 }
 

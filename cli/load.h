@@ -23,8 +23,9 @@ struct loaded {
 	int (*eval)(stint_step *, int64_t, const struct stint_probe *);
 	double (*loss)(const stint_step *);
 	const char *(*message)(const stint_step *);
-	/* Of a device's step: copies here, made when asked for, of residents and then outputs. */
-	void **copy;
+	/* What is held of the step's memory, from when it was asked for: residents, then outputs.
+	 */
+	void **held;
 };
 
 /* Open DIR/step.so and set the step up; load_close, also on failure. */
@@ -47,6 +48,8 @@ enum status load_send(const struct loaded *l, int resident, struct diag *d);
 const void *load_values(const struct loaded *l, int resident);
 const void *load_output(const struct loaded *l, int output);
 enum status load_lost(const struct loaded *l, const char *what, struct diag *d);
+/* Whether the arena is a GPU's. */
+bool load_on_gpu(const struct loaded *l);
 /* Resident by name and kind, or -1. */
 int load_find(const struct loaded *l, const char *name, int kind);
 

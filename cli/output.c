@@ -120,7 +120,8 @@ static bool wanted(const struct pipeline *p, const char *name)
 {
 	const bool gpu = !strncmp(name, "stint_gpu", 9) || !strncmp(name, "stint_rt_gpu", 12);
 	if (p->target.cuda)
-		return strncmp(name, "stint_lib", 9) != 0 || !strcmp(name, "stint_lib.h");
+		return strcmp(name, "stint_rt_cpu.c") != 0 &&
+		       (strncmp(name, "stint_lib", 9) != 0 || !strcmp(name, "stint_lib.h"));
 	return !gpu && (!p->target.portable || strncmp(name, "stint_lib", 9) != 0);
 }
 

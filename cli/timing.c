@@ -71,7 +71,7 @@ enum status timing_step(const struct loaded *l, double *us, struct diag *d)
 /* One round of one side: a whole step, and one that is watched. */
 static int one_round(struct timing *t, struct watch *w, int round)
 {
-	const bool device = t->l->step->device != NULL;
+	const bool device = load_on_gpu(t->l);
 	const struct stint_probe probe = {
 		.user = w, .tick = device ? NULL : on_tick, .took = device ? on_took : NULL};
 	struct timespec from, to;
@@ -112,7 +112,7 @@ static enum status summarize(struct arena *a, struct timing *t, const struct wat
 	if (!sorted)
 		return ST_INTERNAL;
 	t->step_us = costs_median(sorted, t->steps);
-	double tick = t->l->step->device ? 0 : cost_of_a_tick();
+	double tick = load_on_gpu(t->l) ? 0 : cost_of_a_tick();
 	for (int i = 0; i < t->nop; i++) {
 		double us = costs_median(w->tick_us + (size_t)i * (size_t)w->samples, w->samples);
 		t->op_us[i] = us > tick ? us - tick : 0;
@@ -218,7 +218,7 @@ enum status timing_alone(struct arena *a, struct timing *t, const bool *wanted, 
 		return diag_nomem(d);
 	for (int i = 0; i < t->nop; i++)
 		t->alone_us[i] = -1;
-	const bool device = t->l->step->device != NULL;
+	const bool device = load_on_gpu(t->l);
 	*r = (struct repeats){.wanted = wanted,
 		.op_us = t->op_us,
 		.alone_us = t->alone_us,

@@ -23,22 +23,15 @@ static enum status count(const struct watch *w, int resident, struct finite_coun
 	const struct stint_step *s = w->l->step;
 	const struct stint_tensor *t = &w->l->model->resident[resident];
 	*c = (struct finite_count){0};
-	if (!s->device) {
-		finite_count(t->dtype, s->arena + t->offset, t->bytes, c);
-		return ST_OK;
-	}
-	int rc = 0;
-	unsigned char *part = malloc(PART);
-	if (!part)
-		return diag_nomem(w->diag);
-	for (size_t at = 0; at < t->bytes && !rc; at += PART) {
+	for (size_t at = 0; at < t->bytes; at += PART) {
 		const size_t n = t->bytes - at < PART ? t->bytes - at : PART;
-		rc = stint_read(s, t->offset + at, part, n);
-		if (!rc)
-			finite_count(t->dtype, part, n, c);
+		void *part = s->device->hold(s, t->offset + at, n, 1);
+		if (!part)
+			return load_lost(w->l, t->name, w->diag);
+		finite_count(t->dtype, part, n, c);
+		s->device->let(part);
 	}
-	free(part);
-	return rc ? load_fail(w->l, rc, t->name, w->diag) : ST_OK;
+	return ST_OK;
 }
 
 static int64_t numbers_of(const struct stint_tensor *t)

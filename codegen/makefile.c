@@ -19,8 +19,8 @@ static void print_source_names(bool gpu, bool library, struct text *t)
 			    "stint_gpu_load.c \\\n"
 			    "\tstint_gpu_matmul.c stint_gpu_nvrtc.c stint_gpu_places.c "
 			    "stint_gpu_run.c"
-		: library ? " stint_lib.c stint_lib_recipe.c"
-			  : "");
+		: library ? " stint_rt_cpu.c stint_lib.c stint_lib_recipe.c"
+			  : " stint_rt_cpu.c");
 }
 
 void print_makefile(const struct kernels *ks, const struct codegen_input *in, struct text *t)

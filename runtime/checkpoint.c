@@ -212,25 +212,13 @@ static int write_file(const char *path, const struct safetensors_entry *entry, i
 
 static void entries_free(const struct stint_step *s, struct safetensors_entry *entry, int n)
 {
-	for (int i = 0; entry && s->device && i < n; i++)
-		free((void *)(uintptr_t)entry[i].data);
+	for (int i = 0; entry && i < n; i++)
+		s->device->let((void *)(uintptr_t)entry[i].data);
 	free(entry);
 }
 
-static const void *values(const struct stint_step *s, const struct stint_tensor *t)
-{
-	if (!s->device)
-		return s->arena + t->offset;
-	void *copy = malloc(t->bytes + 1);
-	if (copy && stint_read(s, t->offset, copy, t->bytes)) {
-		free(copy);
-		copy = NULL;
-	}
-	return copy;
-}
-
-/* The entries of what is saved, in the order of their names; *n of them. A device's are copies,
- * which entries_free frees too. NULL: no memory, or the device failed. */
+/* The entries of what is saved, in the order of their names; *n of them. Their values are
+ * held until entries_free. NULL: no memory, or the device failed. */
 static struct safetensors_entry *entries(const struct stint_step *s, int *n)
 {
 	const struct stint_model *m = s->model;
@@ -238,7 +226,8 @@ static struct safetensors_entry *entries(const struct stint_step *s, int *n)
 	*n = 0;
 	for (int i = 0; entry && i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
-		const void *data = checkpoint_holds(t) ? values(s, t) : NULL;
+		const void *data = checkpoint_holds(t) ? s->device->hold(s, t->offset, t->bytes, 1)
+						       : NULL;
 		if (checkpoint_holds(t) && !data) {
 			entries_free(s, entry, *n);
 			return NULL;
@@ -379,12 +368,12 @@ static int read_entry(
 	struct stint_step *s, const struct safetensors *f, const struct stint_tensor *t)
 {
 	const struct safetensors_entry *e = safetensors_find(f, t->name);
-	if (!s->device)
-		return safetensors_read(f, e, 0, t->bytes, s->arena + t->offset);
-	void *copy = malloc(t->bytes + 1);
-	int rc = !copy || safetensors_read(f, e, 0, t->bytes, copy) ||
-		 stint_write(s, t->offset, copy, t->bytes);
-	free(copy);
+	void *held = s->device->hold(s, t->offset, t->bytes, 0);
+	if (!held)
+		return 1;
+	const int rc = safetensors_read(f, e, 0, t->bytes, held) ||
+		       stint_write(s, t->offset, held, t->bytes);
+	s->device->let(held);
 	return rc;
 }
 

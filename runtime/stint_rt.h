@@ -142,7 +142,7 @@ struct stint_model {
 	int ncopy;         /* copies to there and back, in training */
 };
 
-enum { STINT_RT_VERSION = 7 };
+enum { STINT_RT_VERSION = 8 };
 
 /* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
 struct stint_lib;
@@ -168,17 +168,27 @@ struct stint_device_peaks {
 	} level[2];                     /* in the device's cache, in its memory */
 };
 
-/* What is done elsewhere for a step whose arena is in a device's memory (stint_rt_gpu.c). */
+/* Where the arena is and steps run: the processor (stint_rt_cpu.c) or a GPU (stint_rt_gpu.c). */
 struct stint_device {
+	/* The arena, all zeros, at `arena` or in memory of its own (NULL), and all that the step
+	 * needs. On failure the reason is in s->message; `free` releases what was made. */
+	int (*open)(stint_step *s, void *arena);
+	void (*free)(stint_step *s); /* also of a step that was never opened */
+	/* The arena's byte at `offset`, for the host to use; NULL: the host cannot reach it. */
+	void *(*at)(const stint_step *s, size_t offset);
 	int (*put)(stint_step *s, size_t offset, const void *data, size_t bytes);
 	int (*get)(const stint_step *s, size_t offset, void *data, size_t bytes);
-	/* Begins one step, with these control numbers, and does not wait for its end, unless
+	/* These bytes in the host's memory, until `let`: the arena itself, or else memory of zeros
+	 * or (filled) a copy, which `put` brings back. NULL: no memory, or the device failed. */
+	void *(*hold)(const stint_step *s, size_t offset, size_t bytes, int filled);
+	void (*let)(void *held);
+	/* Begins one step, with these control numbers, and need not wait for its end, unless
 	 * somebody looks on. */
 	int (*start)(stint_step *s, int train, const int64_t control[4], double lr,
 		const struct stint_probe *probe);
 	/* Waits for it; sets s->loss. */
 	int (*finish)(stint_step *s, int train);
-	void (*free)(stint_step *s);
+	/* Of a GPU, NULL otherwise. */
 	/* What was taken since the last measurement counts as `what`, which outlives s. */
 	int (*memory)(stint_step *s, const char *what, struct stint_device_memory *out);
 	/* In memory of its own, up to 1 GiB of what is free then; the arena stays as it is. */
@@ -187,11 +197,11 @@ struct stint_device {
 
 struct stint_step {
 	const struct stint_model *model;
-	unsigned char *arena; /* an address of the device's, if there is a device: then not to be
-				 read or written here */
+	unsigned char *arena; /* an address of the device's: to be read or written here only where
+				 device->at says so */
 	void *owned;          /* what free releases */
-	const struct stint_device *device; /* NULL: the arena is in this memory */
-	void *gpu;                         /* the device's own */
+	const struct stint_device *device;
+	void *gpu; /* the device's own */
 	struct stint_lib **lib;
 	int64_t seed, count; /* count: training steps done */
 	int running;         /* a training step has been started and not finished */

@@ -39,12 +39,6 @@ int stint_rt_gpu_told(stint_step *s, stint_gpu *g, int rc)
 	return rc;
 }
 
-int stint_rt_gpu_no_memory(stint_step *s)
-{
-	snprintf(s->message, sizeof s->message, "out of memory");
-	return STINT_NO_MEMORY;
-}
-
 static int told(struct own *o, int rc)
 {
 	return stint_rt_gpu_told(o->s, o->g, rc);
@@ -74,6 +68,22 @@ static int get(const stint_step *s, size_t offset, void *data, size_t bytes)
 	return told(o, rc);
 }
 
+static void *at(const stint_step *s, size_t offset)
+{
+	(void)s, (void)offset;
+	return NULL;
+}
+
+static void *hold(const stint_step *s, size_t offset, size_t bytes, int filled)
+{
+	void *copy = filled ? malloc(bytes + 1) : calloc(bytes + 1, 1);
+	if (copy && filled && get(s, offset, copy, bytes)) {
+		free(copy);
+		copy = NULL;
+	}
+	return copy;
+}
+
 /* --- Kernels --- */
 
 static int make_kernels(struct own *o)
@@ -86,7 +96,7 @@ static int make_kernels(struct own *o)
 		n++;
 	o->kernel = calloc((size_t)n + 1, sizeof *o->kernel);
 	if (!o->kernel)
-		return stint_rt_gpu_no_memory(o->s);
+		return stint_rt_no_memory(o->s);
 	if (n == 0)
 		return STINT_OK;
 	int rc = stint_gpu_compile(o->g, m->kernels_text, 0, option, 1, &code);
@@ -290,7 +300,7 @@ static void look_output(void *user, int output, int dtype, const void *data, siz
 	if (copy)
 		l->probe->output(l->probe->user, output, dtype, copy, bytes);
 	else if (!l->rc)
-		l->rc = stint_rt_gpu_no_memory(l->o->s);
+		l->rc = stint_rt_no_memory(l->o->s);
 	free(copy);
 }
 
@@ -351,6 +361,8 @@ static int start(stint_step *s, int train, const int64_t control[4], double lr,
 static void release(stint_step *s)
 {
 	struct own *o = s->gpu;
+	if (!o)
+		return;
 	(void)stint_gpu_sync(o->g, STINT_GPU_MAIN); /* of a step that nobody finished */
 	for (int i = 0; i < 2; i++)
 		if (o->graph[i])
@@ -384,8 +396,6 @@ static int peaks(stint_step *s, struct stint_device_peaks *out)
 	return stint_rt_gpu_peaks(type, s->model->tf32, out, s->message, sizeof s->message);
 }
 
-static const struct stint_device device = {put, get, start, finish, release, memory, peaks};
-
 static int open_device(struct own *o, void *arena)
 {
 	const struct stint_model *m = o->s->model;
@@ -407,22 +417,20 @@ static int clear(struct own *o)
 	int rc = stint_gpu_fill(o->g, STINT_GPU_MAIN, o->arena, 0, m->arena_bytes);
 	if (!rc)
 		rc = stint_feed_new(&o->feed, o->g, m, o->arena);
-	return rc == STINT_NO_MEMORY && !o->feed ? stint_rt_gpu_no_memory(o->s) : told(o, rc);
+	return rc == STINT_NO_MEMORY && !o->feed ? stint_rt_no_memory(o->s) : told(o, rc);
 }
 
-int stint_rt_gpu_init(stint_step *s, void *arena)
+static int open_here(stint_step *s, void *arena)
 {
 	struct own *o = calloc(1, sizeof *o);
 	if (!o || stint_gpu_new(&o->g, NULL)) {
-		snprintf(s->message, sizeof s->message, "out of memory");
 		if (o)
 			stint_gpu_free(o->g);
 		free(o);
-		return STINT_NO_MEMORY;
+		return stint_rt_no_memory(s);
 	}
 	o->s = s;
 	s->gpu = o;
-	s->device = &device;
 	int rc = open_device(o, arena);
 	if (!rc)
 		rc = make_kernels(o);
@@ -438,3 +446,15 @@ int stint_rt_gpu_init(stint_step *s, void *arena)
 		rc = record(o, 1);
 	return rc;
 }
+
+const struct stint_device stint_rt_gpu = {.open = open_here,
+	.free = release,
+	.at = at,
+	.put = put,
+	.get = get,
+	.hold = hold,
+	.let = free,
+	.start = start,
+	.finish = finish,
+	.memory = memory,
+	.peaks = peaks};

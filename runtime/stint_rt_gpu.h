@@ -4,12 +4,7 @@
 #define STINT_RT_GPU_H
 
 #include "stint_gpu.h"
-#include "stint_rt.h"
-
-/* Opens the first device, compiles the model's kernels, plans its library calls and records both
- * steps as graphs; the arena, all zeros, is at `arena` on the device, or allocated there (NULL). On
- * failure the reason is in s->message, and stint_free releases what was made. */
-int stint_rt_gpu_init(stint_step *s, void *arena);
+#include "stint_rt_device.h"
 
 /* What C's pointers into a device's arena are to the device. */
 static inline stint_gpu_ptr gpu_address(const void *p)
@@ -19,7 +14,6 @@ static inline stint_gpu_ptr gpu_address(const void *p)
 
 /* Returns rc; the device's reason, where rc is one, becomes the step's. */
 int stint_rt_gpu_told(stint_step *s, stint_gpu *g, int rc);
-int stint_rt_gpu_no_memory(stint_step *s); /* STINT_NO_MEMORY, and says so */
 
 /* --- stint_rt_gpu_library.c --- */
 

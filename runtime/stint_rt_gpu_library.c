@@ -60,11 +60,11 @@ static int calls_make(stint_step *s, stint_gpu *g)
 {
 	s->lib = calloc((size_t)s->model->nlib + 1, sizeof *s->lib);
 	if (!s->lib)
-		return stint_rt_gpu_no_memory(s);
+		return stint_rt_no_memory(s);
 	for (int i = 0; i < s->model->nlib; i++) {
 		s->lib[i] = calloc(1, sizeof **s->lib);
 		if (!s->lib[i])
-			return stint_rt_gpu_no_memory(s);
+			return stint_rt_no_memory(s);
 		s->lib[i]->g = g;
 		const int rc = call_make(s, &s->model->lib[i], s->lib[i]);
 		if (rc)

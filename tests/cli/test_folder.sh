@@ -7,7 +7,7 @@ quick="$base --no-build"
 
 # what stint writes, without the compiler's
 files="Makefile eval-plan.json graph.json kernels model.onnx plan.json safetensors.c safetensors.h safetensors_write.c step.c
-	stint_rt.c stint_rt.h stint_step.h weights.safetensors"
+	stint_rt.c stint_rt.h stint_rt_cpu.c stint_rt_device.h stint_step.h weights.safetensors"
 # holds DIR NAME...: these and nothing else, hidden ones included
 holds()
 {
@@ -45,7 +45,7 @@ mkdir new/ck "new/my notes"
 echo checkpoint >new/ck/step-00000001.safetensors
 echo note >"new/my notes/a"
 make -s -C new libstep.a >out 2>err || fail "make libstep.a"
-objects="safetensors.o safetensors_write.o step.o stint_rt.o libstep.a"
+objects="safetensors.o safetensors_write.o step.o stint_rt.o stint_rt_cpu.o libstep.a"
 cp new/step.so old.so
 plain="compile m.onnx --batch 2 --portable --threads 1"
 expect 0 stint $plain --loss mse --optimizer adam -o new

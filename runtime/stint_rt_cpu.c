@@ -1,0 +1,228 @@
+/* A step on the processor: the arena is in the host's memory, and a step is done when start
+ * returns. See stint_rt.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* madvise */
+#endif
+#include "stint_rt_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef STINT_WITH_LIB
+#include "stint_lib.h"
+#endif
+
+/* --- The arena --- */
+
+enum { HUGE_PAGE = 1 << 21 };
+
+/* Large pages for the whole ones among the arena's bytes; the rest of the last one stays small, so
+ * that the arena takes no more memory than planned. Hints: failure is fine. */
+static void advise(unsigned char *p, size_t bytes)
+{
+#if defined(__linux__) && defined(MADV_HUGEPAGE) && defined(MADV_NOHUGEPAGE)
+	size_t large = bytes / HUGE_PAGE * HUGE_PAGE;
+	if (large)
+		(void)madvise(p, large, MADV_HUGEPAGE);
+	if (large && bytes > large)
+		(void)madvise(p + large, HUGE_PAGE, MADV_NOHUGEPAGE);
+#else
+	(void)p, (void)bytes;
+#endif
+}
+
+static void *arena_new(size_t bytes, size_t alignment)
+{
+	size_t align = bytes >= HUGE_PAGE && alignment < HUGE_PAGE ? HUGE_PAGE : alignment;
+	if (bytes > SIZE_MAX - align)
+		return NULL;
+	size_t whole = (bytes + align - 1) / align * align; /* as C11 wants it; not touched */
+	void *p = aligned_alloc(align, whole ? whole : align);
+	if (p && align == HUGE_PAGE)
+		advise(p, bytes);
+	return p;
+}
+
+/* Zeros: states start so, and every page is there before the first step. The step's threads share
+ * the work, most of which is the system's. */
+static void arena_clear(unsigned char *p, size_t bytes, int threads)
+{
+	const int64_t pages = (int64_t)(bytes / HUGE_PAGE);
+	(void)threads;
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static) num_threads(threads) if (pages > 8)
+#endif
+	for (int64_t i = 0; i <= pages; i++)
+		memset(p + i * HUGE_PAGE, 0, i < pages ? HUGE_PAGE : bytes % HUGE_PAGE);
+}
+
+/* --- Library primitives --- */
+
+#ifdef STINT_WITH_LIB
+static int make_library(stint_step *s)
+{
+	const struct stint_model *m = s->model;
+	s->lib = calloc((size_t)m->nlib + 1, sizeof *s->lib);
+	if (!s->lib)
+		return stint_rt_no_memory(s);
+	for (int i = 0; i < m->nlib; i++) {
+		int64_t bytes = stint_lib_workspace(m->lib[i].kind, m->lib[i].p, m->threads);
+		if (bytes < 0 || (size_t)bytes > m->lib[i].workspace)
+			return stint_rt_fail(s, STINT_BAD_MACHINE,
+				"the library wants another workspace for "
+				"%s than was planned: compile the model here",
+				m->lib[i].kind);
+		s->lib[i] = stint_lib_new(m->lib[i].kind, m->lib[i].p, m->threads, s->message);
+		if (!s->lib[i])
+			return STINT_BAD_MACHINE;
+	}
+	return STINT_OK;
+}
+
+static void free_library(stint_step *s)
+{
+	for (int i = 0; s->lib && i < s->model->nlib; i++)
+		if (s->lib[i])
+			stint_lib_free(s->lib[i]);
+	free(s->lib);
+}
+#else
+static int make_library(stint_step *s)
+{
+	return s->model->nlib ? stint_rt_fail(s, STINT_BAD_MACHINE, "%s",
+					"the runtime was built without -DSTINT_WITH_LIB")
+			      : STINT_OK;
+}
+
+static void free_library(stint_step *s)
+{
+	(void)s;
+}
+#endif
+
+/* --- Memory --- */
+
+static void *at(const stint_step *s, size_t offset)
+{
+	return s->arena + offset;
+}
+
+/* What hold gave is there already. */
+static int put(stint_step *s, size_t offset, const void *data, size_t bytes)
+{
+	if (data != s->arena + offset)
+		memcpy(s->arena + offset, data, bytes);
+	return STINT_OK;
+}
+
+static int get(const stint_step *s, size_t offset, void *data, size_t bytes)
+{
+	if (data != s->arena + offset)
+		memcpy(data, s->arena + offset, bytes);
+	return STINT_OK;
+}
+
+static void *hold(const stint_step *s, size_t offset, size_t bytes, int filled)
+{
+	(void)bytes, (void)filled;
+	return at(s, offset);
+}
+
+static void let(void *held)
+{
+	(void)held;
+}
+
+/* --- Steps --- */
+
+static void write_control(stint_step *s, const int64_t control[4], double lr)
+{
+	const struct stint_model *m = s->model;
+	if (m->control >= 0)
+		memcpy(s->arena + m->resident[m->control].offset, control, 4 * sizeof *control);
+	if (m->lr >= 0) {
+		const float single = (float)lr;
+		unsigned char *p = s->arena + m->resident[m->lr].offset;
+		if (m->resident[m->lr].dtype == STINT_F64)
+			memcpy(p, &lr, sizeof lr);
+		else
+			memcpy(p, &single, sizeof single);
+	}
+}
+
+static void read_loss(stint_step *s, size_t offset)
+{
+	float single;
+	if (offset == SIZE_MAX)
+		return;
+	if (s->model->loss_dtype == STINT_F64) {
+		memcpy(&s->loss, s->arena + offset, sizeof s->loss);
+	} else {
+		memcpy(&single, s->arena + offset, sizeof single);
+		s->loss = (double)single;
+	}
+}
+
+/* Run with the model's number of threads, whatever the caller's is. */
+static int run_here(stint_step *s, int (*step)(stint_step *, const struct stint_probe *),
+	const struct stint_probe *probe)
+{
+#ifdef _OPENMP
+	int before = omp_get_max_threads();
+	if (before != s->model->threads)
+		omp_set_num_threads(s->model->threads);
+	int rc = step(s, probe);
+	if (before != s->model->threads)
+		omp_set_num_threads(before);
+	return rc;
+#else
+	return step(s, probe);
+#endif
+}
+
+static int start(stint_step *s, int train, const int64_t control[4], double lr,
+	const struct stint_probe *probe)
+{
+	write_control(s, control, lr);
+	return run_here(s, train ? s->model->train : s->model->eval, probe);
+}
+
+static int finish(stint_step *s, int train)
+{
+	read_loss(s, train ? s->model->loss_offset_train : s->model->loss_offset_eval);
+	return STINT_OK;
+}
+
+/* --- Open and free --- */
+
+static int open_here(stint_step *s, void *arena)
+{
+	const struct stint_model *m = s->model;
+	s->owned = arena ? NULL : arena_new(m->arena_bytes, m->alignment);
+	s->arena = arena ? arena : s->owned;
+	if (!s->arena)
+		return stint_rt_fail(s, STINT_NO_MEMORY, "%s", "out of memory for the arena");
+	arena_clear(s->arena, m->arena_bytes, m->threads);
+	return make_library(s);
+}
+
+static void release(stint_step *s)
+{
+	free_library(s);
+	free(s->owned);
+}
+
+const struct stint_device stint_rt_cpu = {.open = open_here,
+	.free = release,
+	.at = at,
+	.put = put,
+	.get = get,
+	.hold = hold,
+	.let = let,
+	.start = start,
+	.finish = finish};
