@@ -113,7 +113,7 @@ KERNEL_PART void attention_rows_real(
 	int64_t c = 0;
 	for (; c + 4 <= d; c += 4)
 		gemm_turn(width, panel + c * GEMM_NR, GEMM_NR, y + c, stride);
-	for (; c < d; c++)
+	for (int64_t left = d & 3; left > 0; left--, c++)
 		for (int64_t i = 0; i < width; i++)
 			y[i * stride + c] = panel[c * GEMM_NR + i];
 }

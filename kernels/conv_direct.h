@@ -90,7 +90,7 @@ FORM void conv_forward_direct(const struct window *w, const struct conv_shape *s
 }
 
 /* The gradient of x: a turn is one plane of dx, of an image and a channel. */
-static inline void conv_grad_x_direct(const struct window *w, const struct conv_shape *s, real *dx,
+FORM void conv_grad_x_direct(const struct window *w, const struct conv_shape *s, real *dx,
 	const real *dy, const real *weight, int64_t from, int64_t to)
 {
 	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];

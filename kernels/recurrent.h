@@ -7,6 +7,8 @@
 #ifndef STINT_KERNELS_RECURRENT_H
 #define STINT_KERNELS_RECURRENT_H
 
+#include <string.h>
+
 #include "gemm.h"
 #include "recurrent_net.h"
 
@@ -100,8 +102,8 @@ static inline void zero_row(int64_t n, real *y)
 /* y NULL: nobody asks. */
 static inline void copy_row(int64_t n, const real *a, real *y)
 {
-	for (int64_t i = 0; i < n && y; i++)
-		y[i] = a[i];
+	if (y)
+		memcpy(y, a, (size_t)n * sizeof *y);
 }
 static inline void add_row(int64_t n, const real *a, real *restrict y)
 {
