@@ -138,13 +138,14 @@ static int steps_make(struct stint_lib *l, const struct recipe *r)
 	return 0;
 }
 
-struct stint_lib *stint_lib_new(const char *kind, const int64_t p[24], int threads, char *message)
+int stint_lib_new(
+	struct stint_lib **out, const char *kind, const int64_t p[24], int threads, char *message)
 {
 	struct recipe r;
-	struct stint_lib *l = calloc(1, sizeof *l);
+	struct stint_lib *l = *out = calloc(1, sizeof *l);
 	if (!l) {
 		snprintf(message, 256, "out of memory");
-		return NULL;
+		return STINT_NO_MEMORY;
 	}
 	const int before = threads_set(threads);
 	int failed = recipe_make(&r, kind, p, threads);
@@ -158,10 +159,11 @@ struct stint_lib *stint_lib_new(const char *kind, const int64_t p[24], int threa
 	threads_set(before);
 	recipe_free(&r);
 	if (!failed)
-		return l;
+		return STINT_OK;
 	snprintf(message, 256, "oneDNN cannot make the primitive '%s' on this machine", kind);
 	stint_lib_free(l);
-	return NULL;
+	*out = NULL;
+	return STINT_BAD_MACHINE;
 }
 
 void stint_lib_free(struct stint_lib *l)

@@ -41,8 +41,9 @@ struct stint_lib;
 int64_t stint_lib_workspace(const char *kind, const int64_t p[24], int threads);
 /* Channels that this machine's convolutions like to find side by side; 0: none. */
 int stint_lib_block(void);
-/* NULL on failure, with a reason in message[256]. */
-struct stint_lib *stint_lib_new(const char *kind, const int64_t p[24], int threads, char *message);
+/* STINT_OK, or a code of stint_rt.h with a reason in message[256]. *out is NULL on failure. */
+int stint_lib_new(
+	struct stint_lib **out, const char *kind, const int64_t p[24], int threads, char *message);
 void stint_lib_free(struct stint_lib *l);
 /* in, out: in the order of the node; ws: 64-aligned. 0, or the library's error code. */
 int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *ws);

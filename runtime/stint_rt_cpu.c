@@ -77,9 +77,10 @@ static int make_library(stint_step *s)
 				"the library wants another workspace for "
 				"%s than was planned: compile the model here",
 				m->lib[i].kind);
-		s->lib[i] = stint_lib_new(m->lib[i].kind, m->lib[i].p, m->threads, s->message);
-		if (!s->lib[i])
-			return STINT_BAD_MACHINE;
+		const int rc = stint_lib_new(
+			&s->lib[i], m->lib[i].kind, m->lib[i].p, m->threads, s->message);
+		if (rc)
+			return rc;
 	}
 	return STINT_OK;
 }

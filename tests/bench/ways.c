@@ -49,7 +49,7 @@ static void measure(const char *kind, int64_t n, int64_t c, int64_t size, int64_
 		if (scratch[way] < 0)
 			continue;
 		ws[way] = room(scratch[way]);
-		call[way] = stint_lib_new(kind, p, THREADS, message);
+		(void)stint_lib_new(&call[way], kind, p, THREADS, message);
 	}
 	for (int r = 0; r <= rounds; r++)
 		for (int way = 0; way < WAYS; way++) {
@@ -138,9 +138,10 @@ static void errors(const char *const *kind)
 			void *result[] = {out},
 			     *ws = room(stint_lib_workspace(kind[n], p, THREADS));
 			char message[256];
-			struct stint_lib *call = stint_lib_new(kind[n], p, THREADS, message);
+			struct stint_lib *call;
 			double off = 0, all = 0;
-			if (!call || stint_lib_run(call, in, result, ws))
+			if (stint_lib_new(&call, kind[n], p, THREADS, message) ||
+				stint_lib_run(call, in, result, ws))
 				exit(1);
 			memset(sum, 0, IMAGE * 8);
 			convolve(n, b, x, w, y, sum);

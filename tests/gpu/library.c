@@ -24,17 +24,18 @@ int stint_lib_block(void)
 	return 0;
 }
 
-struct stint_lib *stint_lib_new(const char *kind, const int64_t p[24], int threads, char *message)
+int stint_lib_new(
+	struct stint_lib **out, const char *kind, const int64_t p[24], int threads, char *message)
 {
-	struct stint_lib *l = calloc(1, sizeof *l);
+	struct stint_lib *l = *out = calloc(1, sizeof *l);
 	(void)threads;
 	if (!l) {
 		snprintf(message, 256, "out of memory");
-		return NULL;
+		return STINT_NO_MEMORY;
 	}
 	snprintf(l->kind, sizeof l->kind, "%s", kind);
 	memcpy(l->p, p, sizeof l->p);
-	return l;
+	return STINT_OK;
 }
 
 void stint_lib_free(struct stint_lib *l)

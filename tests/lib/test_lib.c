@@ -100,8 +100,8 @@ static int run_and_compare(const char *kind, const int64_t *p, const float *cons
 		return 0;
 	assert_int_equal(bytes % 64, 0);
 	assert_int_equal(stint_lib_workspace(kind, p, THREADS), bytes);
-	struct stint_lib *l = stint_lib_new(kind, p, THREADS, message);
-	if (!l)
+	struct stint_lib *l;
+	if (stint_lib_new(&l, kind, p, THREADS, message))
 		fail_msg("%s: %s", what, message);
 	unsigned char *memory = aligned_alloc(64, (size_t)bytes + 2 * GUARD);
 	assert_non_null(memory);
@@ -327,7 +327,9 @@ static void test_declines(void **state)
 	const int64_t p[24] = {1, 2, 3, 4};
 	(void)state;
 	assert_int_equal(stint_lib_workspace("no such kind", p, 1), -1);
-	assert_null(stint_lib_new("no such kind", p, 1, message));
+	struct stint_lib *l;
+	assert_int_equal(stint_lib_new(&l, "no such kind", p, 1, message), STINT_BAD_MACHINE);
+	assert_null(l);
 	assert_non_null(strstr(message, "no such kind"));
 	/* An output shape that does not follow from the rest. */
 	const int64_t bad[24] = {1, 16, 8, 8, 16, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 80, 8};

@@ -5,6 +5,14 @@ file() { # NAME
 	if [ -e "$case/$1" ]; then echo "$case/$1"; else echo "${case%/*}/$1"; fi
 }
 
+# What a test would miss in silence.
+complete() {
+	for part in model.onnx options tolerance reference.safetensors input0.npy; do
+		[ -e "$(file $part)" ] || [ $part.$single = reference.safetensors.random ] ||
+			{ echo "FAILED: $case has no $part"; return 1; }
+	done
+}
+
 # What `stint run` and `stint train` take: --input FILE ... [--target FILE]
 data() {
 	i=0

@@ -4,10 +4,10 @@
  * C; it is run on the inputs that come with it, and its outputs compared with those that come with
  * it.
  *
- * A model that cannot be built is skipped, with the reason. One that gives something else is a
- * failure, unless the file KNOWN says why ("NAME REASON" by lines, # for comments); fewer than
- * LEAST that pass are a failure too. RESULTS gets a line for each test: name, operator, what came
- * of it, reason, parted by tabs. */
+ * A model that cannot be built is skipped, with the reason. One that gives something else, or
+ * without a file that says what it should give, is a failure, unless the file KNOWN says why ("NAME
+ * REASON" by lines, # for comments); fewer than LEAST that pass are a failure too. RESULTS gets a
+ * line for each test: name, operator, what came of it, reason, parted by tabs. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -110,7 +110,9 @@ def make(name, way, folder, bare):
         np.save(folder / "target.npy", target.numpy())
     (folder / "options").write_text(f"--loss {family.loss} --dropout off {family.options}".strip() + "\n")
     about = {"family": name, "way": way, "torch": torch.__version__, "large": family.large, "also": family.also}
-    if not family.random:
+    if family.random:
+        (folder / "tolerance").write_text("random\n")
+    else:
         dropped = family.dropped if way == "new" else ()
         tensors, own, notes = tensors_of(exported, build, state, inputs, target, family.loss, dropped,
                                         family.calls, "--restore-biases" in family.options)
