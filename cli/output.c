@@ -87,8 +87,9 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 	if (!in.isa_flags)
 		return diag_nomem(p->diag);
 	struct source_files kernels;
-	struct text c = {0}, h = {0}, make = {0}, plan = {0}, graph = {0}, cu = {0}, string = {0};
-	enum status st = codegen_step(&in, &c, &h, &make, &kernels, p->diag);
+	struct step_texts texts = {0};
+	struct text plan = {0}, graph = {0}, cu = {0}, string = {0};
+	enum status st = codegen_step(&in, &texts, &kernels, p->diag);
 	if (st == ST_OK && p->target.cuda)
 		st = codegen_kernels(&in, &cu, &string, p->diag);
 	const struct graph_problem *gp = p->train ? &p->train_problem : &p->eval_problem;
@@ -97,8 +98,10 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 	struct {
 		const char *name;
 		struct text *text;
-	} file[] = {{"step.c", &c}, {"stint_step.h", &h}, {"Makefile", &make}, {"plan.json", &plan},
-		{"graph.json", &graph}, {"kernels.cu", &cu}, {"kernels.c", &string}};
+	} file[] = {{"step.c", &texts.step}, {"step_tables.h", &texts.tables},
+		{"stint_step.h", &texts.header}, {"Makefile", &texts.makefile},
+		{"plan.json", &plan}, {"graph.json", &graph}, {"kernels.cu", &cu},
+		{"kernels.c", &string}};
 	const size_t nfile = sizeof file / sizeof *file - (p->target.cuda ? 0 : 2);
 	for (size_t i = 0; i < nfile; i++) {
 		if (st == ST_OK)

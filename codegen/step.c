@@ -104,7 +104,16 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 	if (train)
 		print_schedule(train, ks, in, t);
 	print_schedule(eval, ks, in, t);
-	print_tables(train, eval, ks, in, t);
+	text_puts(t, "\n/* --- What the runtime knows of the model --- */\n\n"
+		     "#include \"step_tables.h\"\n");
+}
+
+void step_texts_free(struct step_texts *t)
+{
+	text_free(&t->step);
+	text_free(&t->tables);
+	text_free(&t->header);
+	text_free(&t->makefile);
 }
 
 enum status codegen_kernels(const struct codegen_input *in, struct text *kernels_cu,
@@ -127,8 +136,8 @@ enum status codegen_kernels(const struct codegen_input *in, struct text *kernels
 	return st;
 }
 
-enum status codegen_step(const struct codegen_input *in, struct text *step_c, struct text *step_h,
-	struct text *makefile, struct source_files *kernels, struct diag *d)
+enum status codegen_step(const struct codegen_input *in, struct step_texts *out,
+	struct source_files *kernels, struct diag *d)
 {
 	struct arena *a = arena_new();
 	if (!a)
@@ -139,11 +148,13 @@ enum status codegen_step(const struct codegen_input *in, struct text *step_c, st
 	enum status st = resolve(in, &ks, &train, &eval);
 	if (st == ST_OK) {
 		const struct schedule *t = in->train.graph ? &train : NULL;
-		print_step(t, &eval, &ks, in, step_c);
-		print_header(t, &eval, in, step_h);
-		print_makefile(&ks, in, makefile);
+		print_step(t, &eval, &ks, in, &out->step);
+		print_tables(t, &eval, &ks, in, &out->tables);
+		print_header(t, &eval, in, &out->header);
+		print_makefile(&ks, in, &out->makefile);
 		sources_files(&ks.helpers.sources, kernels);
-		if (step_c->failed || step_h->failed || makefile->failed)
+		if (out->step.failed || out->tables.failed || out->header.failed ||
+			out->makefile.failed)
 			st = diag_nomem(d);
 	}
 	arena_free(a);

@@ -1,4 +1,4 @@
-/* From graph and plan to C text: step.c, stint_step.h, Makefile. */
+/* From graph and plan to C text: step.c, step_tables.h, stint_step.h, Makefile. */
 #ifndef STINT_CODEGEN_STEP_H
 #define STINT_CODEGEN_STEP_H
 
@@ -20,10 +20,19 @@ struct codegen_input {
 	bool debug_arena;
 };
 
-/* The three files' texts, and the kernels' files that belong beside them, in the folder kernels/.
- * Deterministic. */
-enum status codegen_step(const struct codegen_input *in, struct text *step_c, struct text *step_h,
-	struct text *makefile, struct source_files *kernels, struct diag *d);
+/* The files' texts. */
+struct step_texts {
+	struct text step;   /* step.c: kernels' calls, fused loops, the schedule, the arena's map */
+	struct text tables; /* step_tables.h, which it includes: what the runtime knows of it */
+	struct text header; /* stint_step.h */
+	struct text makefile; /* Makefile */
+};
+void step_texts_free(struct step_texts *t);
+
+/* Those, and the kernels' files that belong beside them, in the folder kernels/. Deterministic. The
+ * texts are the caller's, also on failure. */
+enum status codegen_step(const struct codegen_input *in, struct step_texts *out,
+	struct source_files *kernels, struct diag *d);
 /* The kernels that a step for a GPU launches, kernels.cu, and kernels.c: the same text as a string
  * that step.c knows. Its graphs' target is CUDA. */
 enum status codegen_kernels(const struct codegen_input *in, struct text *kernels_cu,

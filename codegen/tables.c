@@ -262,7 +262,8 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 void print_tables(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
-	text_puts(t, "\n/* --- What the runtime knows of the model --- */\n");
+	text_puts(t, "/* What the runtime knows of the model: steps, tensors, library calls, the "
+		     "machine\n * it is for. A part of step.c. */\n");
 	if (train)
 		print_step_info(train, ks, t);
 	print_step_info(eval, ks, t);

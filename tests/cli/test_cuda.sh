@@ -17,15 +17,15 @@ done
 expect 0 stint compile "$models/cnn.onnx" $ce --target cuda --precision bf16 --no-build -o bf16
 expect 0 stint compile "$models/mlp.onnx" $ce --target cuda --precision fp16 --no-build -o fp16
 # Convolutions stand channels last (stint_lib.h's form 3).
-grep -q '"conv_weight"' resnet/step.c || fail "resnet/step.c has no convolution"
-! grep '"conv_' resnet/step.c | grep -v ', 3}, ' || fail "a convolution is not channels last"
+grep -q '"conv_weight"' resnet/step_tables.h || fail "resnet/step_tables.h has no convolution"
+! grep '"conv_' resnet/step_tables.h | grep -v ', 3}, ' || fail "a convolution is not channels last"
 # Two types of 16 bits: the numbers of a library's call say which.
-grep -q '{"matmul", {1, .*, 7}' bf16/step.c || fail "bf16/step.c has no narrow products"
-grep -q '{"matmul", {1, .*, 15}' fp16/step.c || fail "fp16/step.c does not say that its products take fp16"
+grep -q '{"matmul", {1, .*, 7}' bf16/step_tables.h || fail "bf16/step_tables.h has no narrow products"
+grep -q '{"matmul", {1, .*, 15}' fp16/step_tables.h || fail "fp16/step_tables.h does not say that its products take fp16"
 # tf32 is for who asks, and for GPUs; kernels stay as they are.
 expect 0 stint compile "$models/mlp.onnx" $ce --target cuda --precision tf32 --no-build -o tf32
-grep -q 'tf32 = 1' tf32/step.c || fail "tf32/step.c does not say that operands may be rounded"
-! grep -q 'tf32' mlp/step.c || fail "mlp/step.c has tf32, which nobody asked for"
+grep -q 'tf32 = 1' tf32/step_tables.h || fail "tf32/step_tables.h does not say that operands may be rounded"
+! grep -q 'tf32' mlp/step_tables.h || fail "mlp/step_tables.h has tf32, which nobody asked for"
 same tf32/kernels.cu mlp/kernels.cu
 expect 2 stint compile "$models/mlp.onnx" $ce --precision tf32 -o no
 said "tf32" "add --target cuda"

@@ -21,7 +21,7 @@
 static const char hostile[] = "*/ /* \" %s %n ?\?/ \\\n\t\001 \377 \342\200\256 \303\251 // \\";
 
 struct files {
-	struct text c, h, make;
+	struct step_texts texts;
 	struct source_files kernels;
 };
 
@@ -30,7 +30,7 @@ static struct files generate(const struct tiny_options *o)
 	struct tiny t;
 	struct files f = {0};
 	assert_int_equal(tiny_make(&t, o), ST_OK);
-	assert_int_equal(codegen_step(&t.in, &f.c, &f.h, &f.make, &f.kernels, &t.diag), ST_OK);
+	assert_int_equal(codegen_step(&t.in, &f.texts, &f.kernels, &t.diag), ST_OK);
 	assert_int_equal(t.diag.errors, 0);
 	tiny_free(&t);
 	return f;
@@ -38,9 +38,7 @@ static struct files generate(const struct tiny_options *o)
 
 static void free_files(struct files *f)
 {
-	text_free(&f->c);
-	text_free(&f->h);
-	text_free(&f->make);
+	step_texts_free(&f->texts);
 }
 
 static int spawn(const char *const *argv)
@@ -84,8 +82,9 @@ static void build_and_run(const struct tiny_options *o, const char *compiler, co
 	snprintf(step, sizeof step, "%s/step.c", dir);
 	snprintf(run, sizeof run, "./%s/run", dir);
 	struct files f = generate(o);
-	save(&f.c, dir, "step.c");
-	save(&f.h, dir, "stint_step.h");
+	save(&f.texts.step, dir, "step.c");
+	save(&f.texts.tables, dir, "step_tables.h");
+	save(&f.texts.header, dir, "stint_step.h");
 	free_files(&f);
 	const char *const cc[] = {compiler, "-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror",
 		"-ffp-contract=off",
@@ -165,9 +164,10 @@ static void makefile_builds(void **state)
 	assert_non_null(mkdtemp(dir));
 	struct files f = generate(&(struct tiny_options){
 		.prefix = "", .recompute = true, .real = DT_F32, .threads = 2});
-	save(&f.c, dir, "step.c");
-	save(&f.h, dir, "stint_step.h");
-	save(&f.make, dir, "Makefile");
+	save(&f.texts.step, dir, "step.c");
+	save(&f.texts.tables, dir, "step_tables.h");
+	save(&f.texts.header, dir, "stint_step.h");
+	save(&f.texts.makefile, dir, "Makefile");
 	char kernels[80];
 	snprintf(kernels, sizeof kernels, "%s/kernels", dir);
 	assert_int_equal(mkdir(kernels, 0777), 0);
@@ -208,9 +208,10 @@ static void same_input_same_bytes(void **state)
 	const struct tiny_options o = {
 		.prefix = "a/", .in_place = true, .recompute = true, .real = DT_F32, .threads = 2};
 	struct files a = generate(&o), b = generate(&o);
-	assert_string_equal(a.c.s, b.c.s);
-	assert_string_equal(a.h.s, b.h.s);
-	assert_string_equal(a.make.s, b.make.s);
+	assert_string_equal(a.texts.step.s, b.texts.step.s);
+	assert_string_equal(a.texts.tables.s, b.texts.tables.s);
+	assert_string_equal(a.texts.header.s, b.texts.header.s);
+	assert_string_equal(a.texts.makefile.s, b.texts.makefile.s);
 	free_files(&a);
 	free_files(&b);
 }
@@ -237,9 +238,10 @@ static void text_is_golden(void **state)
 		.recompute = true,
 		.real = DT_F32,
 		.threads = 2});
-	compare_golden(&f.c, "step.c.txt");
-	compare_golden(&f.h, "stint_step.h.txt");
-	compare_golden(&f.make, "Makefile.txt");
+	compare_golden(&f.texts.step, "step.c.txt");
+	compare_golden(&f.texts.tables, "step_tables.h.txt");
+	compare_golden(&f.texts.header, "stint_step.h.txt");
+	compare_golden(&f.texts.makefile, "Makefile.txt");
 	free_files(&f);
 }
 

@@ -33,27 +33,28 @@ static enum status write_sources(
 	struct arena *a, struct diag *d, const struct codegen_input *in, const char *folder)
 {
 	struct source_files files; /* found in the source tree */
-	struct text step = {0}, header = {0}, makefile = {0}, cu = {0}, kernels = {0};
+	struct step_texts texts = {0};
+	struct text cu = {0}, kernels = {0};
 	const bool cuda = in->eval.graph->target->cuda;
 	const char *dir = arena_printf(a, "%s/%s", folder, in->name);
-	enum status st = codegen_step(in, &step, &header, &makefile, &files, d);
+	enum status st = codegen_step(in, &texts, &files, d);
 	if (st == ST_OK && cuda)
 		st = codegen_kernels(in, &cu, &kernels, d);
 	if (st == ST_OK && mkdir(dir, 0777) != 0 && errno != EEXIST)
 		st = diag_fail(d, ST_IO, NULL, NULL, "cannot make %s", dir);
 	if (st == ST_OK)
-		st = text_save(&step, arena_printf(a, "%s/step.c", dir), d);
+		st = text_save(&texts.step, arena_printf(a, "%s/step.c", dir), d);
 	if (st == ST_OK)
-		st = text_save(&header, arena_printf(a, "%s/stint_step.h", dir), d);
+		st = text_save(&texts.tables, arena_printf(a, "%s/step_tables.h", dir), d);
+	if (st == ST_OK)
+		st = text_save(&texts.header, arena_printf(a, "%s/stint_step.h", dir), d);
 	if (st == ST_OK && cuda)
 		st = text_save(&cu, arena_printf(a, "%s/kernels.cu", dir), d);
 	if (st == ST_OK && cuda)
 		st = text_save(&kernels, arena_printf(a, "%s/kernels.c", dir), d);
 	text_free(&cu);
 	text_free(&kernels);
-	text_free(&step);
-	text_free(&header);
-	text_free(&makefile);
+	step_texts_free(&texts);
 	return st;
 }
 
