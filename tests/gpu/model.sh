@@ -11,19 +11,19 @@ rm -rf "$work"
 mkdir -p "$work"
 
 . "$source/tests/models/case.sh"
-outputs=
+outputs= rounding=
 inputs=$(data)
 read -r tolerance _ narrow _ <"$(file tolerance)"
 options=$(cat "$(file options)") reference=$(file reference.safetensors)
 case $precision in
-bf16) tolerance=$narrow ;;
-fp16) tolerance=$(awk "BEGIN { print $narrow / 8 }") ;;
+bf16) tolerance=$narrow rounding=$(rounding_of 1) ;;
+fp16) tolerance=$(awk "BEGIN { print $narrow / 8 }") rounding=$(rounding_of 0.25) ;;
 chunk)
 	precision=fp32 outputs=--no-outputs
 	options="$options --no-outputs --loss cross-entropy:chunk=3"
 	;;
 c | dropout | dropout_bf16)
-	if [ "$precision" = dropout_bf16 ]; then precision=bf16 tolerance=$narrow; else precision=fp32; fi
+	if [ "$precision" = dropout_bf16 ]; then precision=bf16 tolerance=$narrow rounding=$(rounding_of 1); else precision=fp32; fi
 	reference=$work/c.safetensors
 	options=$(echo "$options" | sed 's/--dropout off//')
 	# shellcheck disable=SC2086 # options are words
@@ -43,6 +43,6 @@ run() { # STEP OUT
 run gpu forward.safetensors
 STINT_SHIM_ORDER=reverse STINT_SHIM_BLOCKS=2 run gpu reverse.safetensors
 "$build/compare_tensors" --identical "$work/forward.safetensors" "$work/reverse.safetensors"
-# shellcheck disable=SC2086 # none or one
-"$build/compare_tensors" $outputs "$tolerance" "$work/forward.safetensors" "$reference"
+# shellcheck disable=SC2086 # options are words
+"$build/compare_tensors" $outputs $rounding "$tolerance" "$work/forward.safetensors" "$reference"
 rm -rf "$work"

@@ -7,10 +7,15 @@ file() { # NAME
 
 # What a test would miss in silence.
 complete() {
-	for part in model.onnx options tolerance reference.safetensors input0.npy; do
+	for part in model.onnx options tolerance reference.safetensors input0.npy ${narrow:+rounding}; do
 		[ -e "$(file $part)" ] || [ $part.$single = reference.safetensors.random ] ||
 			{ echo "FAILED: $case has no $part"; return 1; }
 	done
+}
+
+# How far norms may be off that are computed in bf16 (1) or in what has 3 bits more (0.25): options of compare_tensors.
+rounding_of() { # SCALE
+	echo "--rounding $(file rounding) $1"
 }
 
 # What `stint run` and `stint train` take: --input FILE ... [--target FILE]

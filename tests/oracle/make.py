@@ -4,8 +4,8 @@
     python3 tests/oracle/make.py --committed [FAMILY ...]
 
 Each case is a folder FAMILY/WAY: model.onnx, input0.npy ..., target.npy, options (for `stint compile`),
-tolerance (in single and in double precision, and in bf16), reference.safetensors (loss, output/NAME, grad/NAME, buffer/NAME)
-and case.json. What is the same in all ways of a family lies in the family's folder. See README.md.
+tolerance (in single and in double precision, and in bf16), reference.safetensors (loss, output/NAME, grad/NAME, buffer/NAME),
+rounding (how far PyTorch is off in bf16, by norms, tensor by tensor) and case.json. What is the same in all ways of a family lies in the family's folder. See README.md.
 """
 import argparse
 import contextlib
@@ -79,7 +79,14 @@ def tolerance(own, tensors):
     return f"{single:.1g} 2e-06{narrow}\n"
 
 
-def make(name, way, folder, bare):
+def rounding(own):
+    """Lines for compare_tensors, which takes 0.01 for what is not there; none where bf16 is not tested."""
+    if not own["bf16"] < 0.5:
+        return ""
+    return "".join(f"{error:.2g} {name}\n" for name, error in own["rounding"].items() if error > 0.01)
+
+
+def make(name, way, folder, bare, keep):
     family = FAMILIES[name]
     torch.manual_seed(zlib.crc32(name.encode()) + family.seed)
     build = lambda: family.build().train()
@@ -92,13 +99,14 @@ def make(name, way, folder, bare):
     state = {k: v.clone() for k, v in model.state_dict().items()}
     names = list(inspect.signature(model.forward).parameters)
     names = names[:len(inputs)] if "args" not in names else [f"x{i}" for i in range(len(inputs))]
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    with contextlib.redirect_stdout(io.StringIO()):  # the older exporter prints whole graphs
-        torch.onnx.export(model, inputs, folder / "model.onnx", input_names=names,
-                          output_names=["y" if target is not None else "loss"], verbose=False, **WAYS[way])
+    if not keep:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        with contextlib.redirect_stdout(io.StringIO()):  # the older exporter prints whole graphs
+            torch.onnx.export(model, inputs, folder / "model.onnx", input_names=names,
+                              output_names=["y" if target is not None else "loss"], verbose=False, **WAYS[way])
     exported = onnx.load(folder / "model.onnx")
-    if bare:
+    if bare and not keep:
         strip(exported, way.startswith("new"), family.calls)
         restore(exported, state)
         onnx.save(exported, folder / "model.onnx")
@@ -120,6 +128,7 @@ def make(name, way, folder, bare):
         wide = not bare or sum(t.size for t in tensors.values()) < 1500
         save_tensors(folder / "reference.safetensors", tensors, "F64" if wide else "F32")
         (folder / "tolerance").write_text(tolerance(own, tensors))
+        (folder / "rounding").write_text(rounding(own))
         about |= {"pytorch_fp32": own["single"], "pytorch_bf16": own["bf16"], "notes": notes}
     (folder / "case.json").write_text(json.dumps(about, indent=1) + "\n")
     return about
@@ -153,6 +162,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=CASES)
     parser.add_argument("--committed", action="store_true", help="what tests/models/cases has")
     parser.add_argument("--ways", default=",".join(USUAL), help="of " + ",".join(WAYS))
+    parser.add_argument("--keep", action="store_true", help="the models that are there; the rest anew")
     parser.add_argument("--new-only", action="store_true", help="only what is not there")
     parser.add_argument("case", nargs="*", help="FAMILY or FAMILY.WAY; default: all families")
     args = parser.parse_args()
@@ -161,14 +171,14 @@ def main():
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     failures = 0
-    for name in args.case or FAMILIES if args.committed else ():
+    for name in args.case or FAMILIES if args.committed and not args.keep else ():
         shutil.rmtree(CASES / name, ignore_errors=True)
     for name, way in wanted(args):
         folder = args.out / name / way
         if args.new_only and (folder / "case.json").exists():
             continue
         try:
-            about = make(name, way, folder, args.committed)
+            about = make(name, way, folder, args.committed, args.keep)
             size = (folder / "model.onnx").stat().st_size
             print(f"{name}.{way}: {size / 1000:.0f} kB, PyTorch's fp32 {about.get('pytorch_fp32', 0):.1e}", flush=True)
         except Exception as error:

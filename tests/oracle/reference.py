@@ -237,6 +237,14 @@ def difference(tensors, reference):
     return worst
 
 
+def errors(tensors, reference):
+    """Of each tensor the norm of the difference, relative to its own or a thousandth of all gradients' (as
+    compare_tensors --rounding has it)."""
+    norm = lambda a: float(np.sqrt(np.square(a).sum()))
+    floor = 1e-3 * norm(np.array([norm(a) for n, a in reference.items() if n.startswith("grad/")]))
+    return {n: norm(tensors[n] - a) / (max(norm(a), floor) or 1.0) for n, a in reference.items()}
+
+
 def tensors_of(onnx_model, build, state, inputs, target, loss, dropped, calls=False, restored=False):
     """(the reference in double precision, PyTorch's own error {precision: difference}, notes)."""
     stored = floats(onnx_model)
@@ -270,7 +278,9 @@ def tensors_of(onnx_model, build, state, inputs, target, loss, dropped, calls=Fa
     reference = tensors("double")
     own = {"single": difference(tensors("single"), reference)}
     try:
-        own["bf16"] = max(difference(tensors(p), reference) for p in ("autocast", "bf16"))
+        narrow = [tensors(p) for p in ("autocast", "bf16")]
+        own["bf16"] = max(difference(t, reference) for t in narrow)
+        own["rounding"] = {n: max(e) for n, *e in zip(reference, *(errors(t, reference).values() for t in narrow))}
     except RuntimeError:  # not all of PyTorch takes it
         own["bf16"] = np.inf
     return reference, own, notes

@@ -41,6 +41,7 @@ def case(name, options, inputs, weights, target, out, body):
         np.save(folder / "target.npy", target)
     (folder / "options").write_text(options + "\n")
     (folder / "tolerance").write_text("1e-05 2e-06 0.02\n")
+    (folder / "rounding").write_text("")  # nothing of it is more than usual
 
 
 def save_tensors(path, tensors):

@@ -11,11 +11,11 @@ mkdir -p "$work"
 . "$source/tests/models/case.sh"
 inputs=$(data)
 read -r tolerance _ narrow _ <"$(file tolerance)"
-narrowed=fp32
+narrowed=fp32 rounding=
 case $precision in
-bf16) tolerance=$narrow narrowed=bf16 ;;
-fp16) tolerance=$(awk "BEGIN { print $narrow / 8 }") narrowed=fp16 ;;
-tf32) tolerance=$(awk "BEGIN { print $narrow / 8 }") ;; # as many bits as fp16
+bf16) tolerance=$narrow narrowed=bf16 rounding=$(rounding_of 1) ;;
+fp16) tolerance=$(awk "BEGIN { print $narrow / 8 }") narrowed=fp16 rounding=$(rounding_of 0.25) ;;
+tf32) tolerance=$(awk "BEGIN { print $narrow / 8 }") rounding=$(rounding_of 0.25) ;; # as many bits as fp16
 esac
 compile() { # TARGET PRECISION DIR [OPTIONS]
 	target=$1 real=$2 dir=$3
@@ -48,7 +48,8 @@ on_fakes run "$work/gpu" $inputs -o "$work/gpu.safetensors" 2>"$work/err" || {
 	cat "$work/err"
 	exit 1
 }
-"$build/compare_tensors" "$tolerance" "$work/gpu.safetensors" "$(file reference.safetensors)"
+# shellcheck disable=SC2086 # options are words
+"$build/compare_tensors" $rounding "$tolerance" "$work/gpu.safetensors" "$(file reference.safetensors)"
 if [ "$precision" = tf32 ]; then # it does round
 	compile cuda fp32 whole
 	# shellcheck disable=SC2086
