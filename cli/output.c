@@ -88,33 +88,27 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 		return diag_nomem(p->diag);
 	struct source_files kernels;
 	struct step_texts texts = {0};
-	struct text plan = {0}, graph = {0}, cu = {0}, string = {0};
+	struct text plan = {0}, graph = {0};
 	enum status st = codegen_step(&in, &texts, &kernels, p->diag);
-	if (st == ST_OK && p->target.cuda)
-		st = codegen_kernels(&in, &cu, &string, p->diag);
 	const struct graph_problem *gp = p->train ? &p->train_problem : &p->eval_problem;
 	plan_print(gp->problem, p->train ? p->train_plan : p->eval_plan, &plan);
 	problem_print(gp->problem, &graph);
-	struct {
-		const char *name;
-		struct text *text;
-	} file[] = {{"step.c", &texts.step}, {"step_tables.h", &texts.tables},
-		{"stint_step.h", &texts.header}, {"Makefile", &texts.makefile},
-		{"plan.json", &plan}, {"graph.json", &graph}, {"kernels.cu", &cu},
-		{"kernels.c", &string}};
-	const size_t nfile = sizeof file / sizeof *file - (p->target.cuda ? 0 : 2);
-	for (size_t i = 0; i < nfile; i++) {
-		if (st == ST_OK)
-			st = save(p, dir, file[i].name, file[i].text);
-		else
-			text_free(file[i].text);
-	}
+	for (const struct step_file *f = step_files; f->name; f++)
+		if (st == ST_OK && step_text(&texts, f)->len > 0)
+			st = save(p, dir, f->name, step_text(&texts, f));
+	if (st == ST_OK)
+		st = save(p, dir, "plan.json", &plan);
+	if (st == ST_OK)
+		st = save(p, dir, "graph.json", &graph);
 	if (st == ST_OK)
 		st = save_kernels(p, dir, &kernels);
 	if (st == ST_OK && p->train) {
 		plan_print(p->eval_problem.problem, p->eval_plan, &plan);
 		st = save(p, dir, "eval-plan.json", &plan);
 	}
+	text_free(&plan);
+	text_free(&graph);
+	step_texts_free(&texts);
 	return st;
 }
 

@@ -8,99 +8,6 @@
 
 #include "codegen/parts.h"
 
-static void types_of(int n, const struct tensor *const *t, const char **type)
-{
-	for (int i = 0; i < n; i++)
-		type[i] = emit_type(t[i]);
-}
-
-const char *emit_source(struct emit *e, const char *file, int n, const struct tensor *const *t)
-{
-	const char *type[SOURCE_TYPES];
-	if (!e->helpers)
-		return "";
-	types_of(n, t, type);
-	e->out.failed |= !sources_add(&e->helpers->sources, file, n, type);
-	struct text suffix = {0};
-	print_types_suffix(n, type, &suffix);
-	const char *s = emit_text(e, "%s", suffix.s ? suffix.s : "");
-	e->out.failed |= suffix.failed;
-	text_free(&suffix);
-	return s;
-}
-
-/* --- What the node's function takes, and which of its numbers kernels may differ in --- */
-
-void use_input(struct emit *e, int k)
-{
-	e->uses->told = e->uses->x[k] = true;
-}
-
-void use_output(struct emit *e, int k)
-{
-	e->uses->told = e->uses->y[k] = true;
-}
-
-void use_scratch(struct emit *e)
-{
-	e->uses->told = e->uses->ws = true;
-}
-
-static struct number *new_number(struct emit *e)
-{
-	struct body_uses *u = e->uses;
-	if (u->nnumber == u->cap) {
-		const int cap = u->cap ? 2 * u->cap : 16;
-		struct number *grown = ARENA_ARRAY(e->g->arena, struct number, cap);
-		if (!grown) {
-			e->out.failed = true;
-			return NULL;
-		}
-		if (u->nnumber)
-			memcpy(grown, u->number, (size_t)u->nnumber * sizeof *grown);
-		u->number = grown, u->cap = cap;
-	}
-	return &u->number[u->nnumber++];
-}
-
-static void note_number(struct emit *e, size_t at, char kind)
-{
-	struct number *x = e->uses ? new_number(e) : NULL;
-	if (x)
-		*x = (struct number){.at = at, .len = e->out.len - at, .kind = kind};
-}
-
-void emit_size(struct emit *e, int64_t v)
-{
-	const size_t at = e->out.len;
-	emit(e, "%" PRId64, v);
-	note_number(e, at, 'i');
-}
-
-void emit_number(struct emit *e, double v)
-{
-	char buf[40];
-	const size_t at = e->out.len;
-	emit(e, "%s", emit_real(e, v, buf));
-	if (isfinite(v) && strpbrk(buf, "0123456789"))
-		note_number(e, at, e->g->real == DT_F32 ? 'f' : 'd');
-}
-
-int emit_place_of(const struct emit *e, int k)
-{
-	return e->place_of ? e->place_of[k] : -1;
-}
-
-void emit_input(struct emit *e, int k)
-{
-	const int o = emit_place_of(e, k);
-	emit(e, "%c%d", o < 0 ? 'x' : 'y', o < 0 ? k : o);
-	if (o < 0)
-		use_input(e, k);
-	else
-		use_output(e, o);
-}
-
 /* --- Arguments --- */
 
 static void print_pointer(struct emit *e, const struct call_arg *a)
@@ -370,10 +277,10 @@ static void add_stage(struct emit *e, const struct kernel_call *c)
 {
 	struct launch_shape shape = {.blocks = 1, .threads = 1, .turns = c->repeat};
 	if (c->tasks) {
-		shape.blocks = cuda_clamp_blocks(c->tasks);
+		shape.blocks = launch_blocks(c->tasks);
 		shape.threads = c->threads;
 	} else if (c->turns) {
-		shape = cuda_shape_of_turns(c->turns, has_own_scratch(c), e->g->target->threads);
+		shape = launch_of_turns(c->turns, has_own_scratch(c), e->g->target->threads);
 	}
 	if (c->before && shape.blocks > BUSY_BLOCKS)
 		shape.blocks = BUSY_BLOCKS;

@@ -6,26 +6,6 @@
 
 #include "codegen/parts.h"
 
-/* --- How a kernel is launched --- */
-
-enum { BLOCK_THREADS = 256, MOST_BLOCKS = 1 << 16 };
-
-int cuda_clamp_blocks(int64_t blocks)
-{
-	return blocks < 1 ? 1 : blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
-}
-
-struct launch_shape cuda_shape_of_turns(int64_t turns, bool own_scratch, int threads)
-{
-	if (own_scratch)
-		return (struct launch_shape){
-			.blocks = 1, .threads = threads < BLOCK_THREADS ? threads : BLOCK_THREADS};
-	return (struct launch_shape){
-		.blocks = cuda_clamp_blocks((turns + BLOCK_THREADS - 1) / BLOCK_THREADS),
-		.threads = BLOCK_THREADS,
-		.spread = turns};
-}
-
 /* --- The text --- */
 
 static void print_start(const struct kernels *ks, struct text *t)

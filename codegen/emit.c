@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/call.h"
 #include "codegen/parts.h"
 
 void emit(struct emit *e, const char *fmt, ...)
@@ -16,6 +15,101 @@ void emit(struct emit *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	text_vadd(&e->out, fmt, ap);
 	va_end(ap);
+}
+
+/* --- What the node's function takes, and which of its numbers kernels may differ in --- */
+
+void use_input(struct emit *e, int k)
+{
+	e->uses->told = e->uses->x[k] = true;
+}
+
+void use_output(struct emit *e, int k)
+{
+	e->uses->told = e->uses->y[k] = true;
+}
+
+void use_scratch(struct emit *e)
+{
+	e->uses->told = e->uses->ws = true;
+}
+
+static struct number *new_number(struct emit *e)
+{
+	struct body_uses *u = e->uses;
+	if (u->nnumber == u->cap) {
+		const int cap = u->cap ? 2 * u->cap : 16;
+		struct number *grown = ARENA_ARRAY(e->g->arena, struct number, cap);
+		if (!grown) {
+			e->out.failed = true;
+			return NULL;
+		}
+		if (u->nnumber)
+			memcpy(grown, u->number, (size_t)u->nnumber * sizeof *grown);
+		u->number = grown, u->cap = cap;
+	}
+	return &u->number[u->nnumber++];
+}
+
+void note_number(struct emit *e, size_t at, char kind)
+{
+	struct number *x = e->uses ? new_number(e) : NULL;
+	if (x)
+		*x = (struct number){.at = at, .len = e->out.len - at, .kind = kind};
+}
+
+void emit_size(struct emit *e, int64_t v)
+{
+	const size_t at = e->out.len;
+	emit(e, "%" PRId64, v);
+	note_number(e, at, 'i');
+}
+
+void emit_number(struct emit *e, double v)
+{
+	char buf[40];
+	const size_t at = e->out.len;
+	emit(e, "%s", emit_real(e, v, buf));
+	if (isfinite(v) && strpbrk(buf, "0123456789"))
+		note_number(e, at, e->g->real == DT_F32 ? 'f' : 'd');
+}
+
+int emit_place_of(const struct emit *e, int k)
+{
+	return e->place_of ? e->place_of[k] : -1;
+}
+
+void emit_input(struct emit *e, int k)
+{
+	const int o = emit_place_of(e, k);
+	emit(e, "%c%d", o < 0 ? 'x' : 'y', o < 0 ? k : o);
+	if (o < 0)
+		use_input(e, k);
+	else
+		use_output(e, o);
+}
+
+/* --- What stands beside it --- */
+
+static void types_of(int n, const struct tensor *const *t, const char **type)
+{
+	for (int i = 0; i < n; i++)
+		type[i] = emit_type(t[i]);
+}
+
+const char *emit_source(struct emit *e, const char *file, int n, const struct tensor *const *t)
+{
+	const char *type[SOURCE_TYPES];
+	if (!e->helpers)
+		return "";
+	types_of(n, t, type);
+	e->out.failed |= !sources_add(&e->helpers->sources, file, n, type);
+	struct text suffix = {0};
+	print_types_suffix(n, type, &suffix);
+	const char *s = emit_text(e, "%s", suffix.s ? suffix.s : "");
+	e->out.failed |= suffix.failed;
+	text_free(&suffix);
+	return s;
 }
 
 void emit_helper(struct emit *e, const char *name, const char *text)
@@ -88,6 +182,28 @@ void emit_parallel(struct emit *e, double work, int levels)
 	if (emit_is_shared(e, work))
 		emit(e, "\tPARALLEL_FOR(%d)\n", levels < 1 ? 1 : levels);
 }
+
+/* --- How a kernel is launched --- */
+
+enum { MOST_BLOCKS = 1 << 16 };
+
+int launch_blocks(int64_t blocks)
+{
+	return blocks < 1 ? 1 : blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
+}
+
+struct launch_shape launch_of_turns(int64_t turns, bool own_scratch, int threads)
+{
+	if (own_scratch)
+		return (struct launch_shape){
+			.blocks = 1, .threads = threads < BLOCK_THREADS ? threads : BLOCK_THREADS};
+	return (struct launch_shape){
+		.blocks = launch_blocks((turns + BLOCK_THREADS - 1) / BLOCK_THREADS),
+		.threads = BLOCK_THREADS,
+		.spread = turns};
+}
+
+/* --- Numbers and types --- */
 
 /* The fewest digits that read back as v. */
 static void shortest(bool is_float, double v, char *buf, size_t size)

@@ -54,6 +54,8 @@ struct body_uses {
 void use_input(struct emit *e, int k);
 void use_output(struct emit *e, int k);
 void use_scratch(struct emit *e);
+/* What stands at `at` and is such a number, as struct number has it. */
+void note_number(struct emit *e, size_t at, char kind);
 /* Print a number that kernels of one form may differ in. */
 void emit_size(struct emit *e, int64_t v);
 void emit_number(struct emit *e, double v); /* of type real */
@@ -61,6 +63,14 @@ void emit_number(struct emit *e, double v); /* of type real */
 int emit_place_of(const struct emit *e, int k);
 /* "x3", or "y0" where input 3 has the bytes of output 0 in this run; and use it. */
 void emit_input(struct emit *e, int k);
+
+/* Whether this much work is shared among threads. */
+bool emit_is_shared(const struct emit *e, double work);
+/* On a GPU: blocks for so many tasks; the launch of independent turns, whose workers have scratch
+ * of their own or not. */
+enum { BLOCK_THREADS = 256 };
+int launch_blocks(int64_t tasks);
+struct launch_shape launch_of_turns(int64_t turns, bool own_scratch, int threads);
 
 struct kernel_arg {
 	char kind; /* 'y' or 'x' with the output's or input's position; 'w', scratch */
@@ -147,11 +157,7 @@ void print_helpers(const struct kernels *ks, struct text *t);
 void print_kernels(const struct kernels *ks, struct text *t);
 
 /* --- cuda.c --- */
-int cuda_clamp_blocks(int64_t blocks);
-/* Of independent turns, whose workers have scratch of their own or not. */
-struct launch_shape cuda_shape_of_turns(int64_t turns, bool own_scratch, int threads);
-/* Whether this much work is shared among threads. */
-bool emit_is_shared(const struct emit *e, double work);
+
 /* kernels.cu, and kernels.c, which holds it */
 void print_cuda_kernels(const struct kernels *ks, struct text *t);
 void print_cuda_string(const char *model, const struct text *kernels_cu, struct text *t);

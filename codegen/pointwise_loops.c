@@ -418,7 +418,7 @@ static void emit_heads_cuda(struct emit *e, const struct nest *nest)
 	char i[16];
 	for (int d = 0; d < nest->rank; d++)
 		turns *= turns_of(nest, d);
-	e->stage[0] = cuda_shape_of_turns(turns, false, 0);
+	e->stage[0] = launch_of_turns(turns, false, 0);
 	index_name(nest, 0, i);
 	if (nest->rank == 1 && nest->pack == 1) {
 		emit(e, "\tfor (int64_t %s = THREAD; %s < ", i, i);

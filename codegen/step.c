@@ -2,6 +2,7 @@
 #include "codegen/step.h"
 
 #include <ctype.h>
+#include <stddef.h>
 
 #include "codegen/parts.h"
 
@@ -108,32 +109,22 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 		     "#include \"step_tables.h\"\n");
 }
 
-void step_texts_free(struct step_texts *t)
+const struct step_file step_files[] = {{"step.c", offsetof(struct step_texts, step)},
+	{"step_tables.h", offsetof(struct step_texts, tables)},
+	{"stint_step.h", offsetof(struct step_texts, header)},
+	{"Makefile", offsetof(struct step_texts, makefile)},
+	{"kernels.cu", offsetof(struct step_texts, kernels_cu)},
+	{"kernels.c", offsetof(struct step_texts, kernels_c)}, {NULL, 0}};
+
+struct text *step_text(struct step_texts *t, const struct step_file *f)
 {
-	text_free(&t->step);
-	text_free(&t->tables);
-	text_free(&t->header);
-	text_free(&t->makefile);
+	return (struct text *)(void *)((char *)t + f->at);
 }
 
-enum status codegen_kernels(const struct codegen_input *in, struct text *kernels_cu,
-	struct text *kernels_c, struct diag *d)
+void step_texts_free(struct step_texts *t)
 {
-	struct arena *a = arena_new();
-	if (!a)
-		return diag_nomem(d);
-	struct kernels ks = {
-		.arena = a, .graph = in->eval.graph, .diag = d, .helpers = {.arena = a}};
-	struct schedule train = {0}, eval = {0};
-	enum status st = resolve(in, &ks, &train, &eval);
-	if (st == ST_OK) {
-		print_cuda_kernels(&ks, kernels_cu);
-		print_cuda_string(in->name, kernels_cu, kernels_c);
-		if (kernels_cu->failed || kernels_c->failed)
-			st = diag_nomem(d);
-	}
-	arena_free(a);
-	return st;
+	for (const struct step_file *f = step_files; f->name; f++)
+		text_free(step_text(t, f));
 }
 
 enum status codegen_step(const struct codegen_input *in, struct step_texts *out,
@@ -152,10 +143,14 @@ enum status codegen_step(const struct codegen_input *in, struct step_texts *out,
 		print_tables(t, &eval, &ks, in, &out->tables);
 		print_header(t, &eval, in, &out->header);
 		print_makefile(&ks, in, &out->makefile);
+		if (ks.graph->target->cuda) {
+			print_cuda_kernels(&ks, &out->kernels_cu);
+			print_cuda_string(in->name, &out->kernels_cu, &out->kernels_c);
+		}
 		sources_files(&ks.helpers.sources, kernels);
-		if (out->step.failed || out->tables.failed || out->header.failed ||
-			out->makefile.failed)
-			st = diag_nomem(d);
+		for (const struct step_file *f = step_files; f->name; f++)
+			if (step_text(out, f)->failed)
+				st = diag_nomem(d);
 	}
 	arena_free(a);
 	return st;

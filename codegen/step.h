@@ -20,22 +20,27 @@ struct codegen_input {
 	bool debug_arena;
 };
 
-/* The files' texts. */
+/* The files' texts; those of files that a step has not are empty. */
 struct step_texts {
-	struct text step;   /* step.c: kernels' calls, fused loops, the schedule, the arena's map */
-	struct text tables; /* step_tables.h, which it includes: what the runtime knows of it */
-	struct text header; /* stint_step.h */
-	struct text makefile; /* Makefile */
+	struct text step;       /* step.c: kernels' calls, fused loops, the schedule, the arena */
+	struct text tables;     /* step_tables.h, a part of it: what the runtime knows */
+	struct text header;     /* stint_step.h */
+	struct text makefile;   /* Makefile */
+	struct text kernels_cu; /* kernels.cu: the kernels that a step for a GPU launches */
+	struct text kernels_c;  /* kernels.c: the same text as a string, which step.c knows */
 };
+/* Their names, ended by NULL. */
+struct step_file {
+	const char *name;
+	size_t at; /* of the text in struct step_texts */
+};
+extern const struct step_file step_files[];
+struct text *step_text(struct step_texts *t, const struct step_file *f);
 void step_texts_free(struct step_texts *t);
 
 /* Those, and the kernels' files that belong beside them, in the folder kernels/. Deterministic. The
  * texts are the caller's, also on failure. */
 enum status codegen_step(const struct codegen_input *in, struct step_texts *out,
 	struct source_files *kernels, struct diag *d);
-/* The kernels that a step for a GPU launches, kernels.cu, and kernels.c: the same text as a string
- * that step.c knows. Its graphs' target is CUDA. */
-enum status codegen_kernels(const struct codegen_input *in, struct text *kernels_cu,
-	struct text *kernels_c, struct diag *d);
 
 #endif

@@ -34,26 +34,14 @@ static enum status write_sources(
 {
 	struct source_files files; /* found in the source tree */
 	struct step_texts texts = {0};
-	struct text cu = {0}, kernels = {0};
-	const bool cuda = in->eval.graph->target->cuda;
 	const char *dir = arena_printf(a, "%s/%s", folder, in->name);
 	enum status st = codegen_step(in, &texts, &files, d);
-	if (st == ST_OK && cuda)
-		st = codegen_kernels(in, &cu, &kernels, d);
 	if (st == ST_OK && mkdir(dir, 0777) != 0 && errno != EEXIST)
 		st = diag_fail(d, ST_IO, NULL, NULL, "cannot make %s", dir);
-	if (st == ST_OK)
-		st = text_save(&texts.step, arena_printf(a, "%s/step.c", dir), d);
-	if (st == ST_OK)
-		st = text_save(&texts.tables, arena_printf(a, "%s/step_tables.h", dir), d);
-	if (st == ST_OK)
-		st = text_save(&texts.header, arena_printf(a, "%s/stint_step.h", dir), d);
-	if (st == ST_OK && cuda)
-		st = text_save(&cu, arena_printf(a, "%s/kernels.cu", dir), d);
-	if (st == ST_OK && cuda)
-		st = text_save(&kernels, arena_printf(a, "%s/kernels.c", dir), d);
-	text_free(&cu);
-	text_free(&kernels);
+	for (const struct step_file *f = step_files; f->name; f++)
+		if (st == ST_OK && step_text(&texts, f)->len > 0)
+			st = text_save(
+				step_text(&texts, f), arena_printf(a, "%s/%s", dir, f->name), d);
 	step_texts_free(&texts);
 	return st;
 }
