@@ -60,7 +60,7 @@ unset STINT_FAKE_EARLY
 # With all waits at the step's end the numbers are others: the stand-in would have told.
 mkdir "$work/hasty"
 cp -r "$work"/host/* "$work/hasty"
-copies=$(sed -n 's/.*\.ncopy = \([0-9]*\),/\1/p' "$work/host/step.c")
+copies=$(sed -n 's/.*\.ncopy = \([0-9]*\),/\1/p' "$work/host/step_tables.h")
 awk -v n="$copies" '/^SCHEDULE int step_train/ { on = 1 }
 on && /stint_copied/ { sub(/stint_copied\(s, [0-9]+\)/, "0") }
 on && /^\treturn STINT_OK;/ { for (i = 0; i < n; i++) print "\terror |= stint_copied(s, " i ");"; on = 0 }
