@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/frontier_points.h"
-#include "cli/pipeline.h"
+#include "cli/options.h"
 #include "planner/problem/json_text.h"
 
 /* Ops that run again, and how often in all. */
@@ -112,9 +112,9 @@ static enum status save(struct text *t, const char *path, struct diag *d)
 	return st;
 }
 
-static enum status tell(struct pipeline *p, const struct problem *problem, struct frontier *f)
+static enum status tell(struct pipeline *p, const struct options *o, const struct problem *problem,
+	struct frontier *f)
 {
-	const struct options *o = p->o;
 	struct text json = {0}, svg = {0};
 	write_json(problem, f, &json);
 	if (json.failed)
@@ -130,32 +130,22 @@ static enum status tell(struct pipeline *p, const struct problem *problem, struc
 	return save(&svg, o->svg, p->diag);
 }
 
-static enum status frontier(struct pipeline *p)
+static enum status frontier(struct pipeline *p, struct options *o)
 {
-	const struct options *o = p->o;
 	struct problem *problem;
 	struct frontier f;
-	if (o->budget || o->keep_all || o->segments)
+	if (p->o->budget.kind != BUDGET_NONE || p->o->keep_all || p->o->segments)
 		return diag_fail(p->diag, ST_USAGE, NULL, "--points N says how many",
 			"the budgets are frontier's own: no --budget, --keep-all or --segments");
 	if (o->points < 0 || o->points > 1000)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL, "--points wants 1 to 1000");
 	TRY(pipeline_problem(p, &problem));
-	struct plan_options options = pipeline_options(o);
+	struct plan_options options = pipeline_options(p->o);
 	TRY(frontier_make(p->arena, problem, &options, o->points, &f, p->diag));
-	return tell(p, problem, &f);
+	return tell(p, o, problem, &f);
 }
 
 enum status cmd_frontier(int argc, const char **argv, struct diag *d)
 {
-	struct options o;
-	bool help;
-	struct pipeline p = {.arena = arena_new(), .diag = d, .o = &o};
-	if (!p.arena)
-		return diag_nomem(d);
-	enum status st = options_parse(p.arena, COMMAND_FRONTIER, argc, argv, &o, &help, d);
-	if (st == ST_OK && !help)
-		st = frontier(&p);
-	arena_free(p.arena);
-	return st;
+	return options_command(COMMAND_FRONTIER, argc, argv, d, frontier);
 }

@@ -1,16 +1,15 @@
 /* stint layout BUFFERS.csv --capacity N -o OUT.csv */
 #include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "planner/plan.h"
 
 static enum status layout(
 	struct arena *a, const char *path, const char *capacity, const char *out, struct diag *d)
 {
 	struct layout_table t;
-	struct budget limit;
+	struct plan_budget limit;
 	int64_t height;
-	TRY(budget_parse(capacity, &limit, d));
+	TRY(plan_budget_parse(capacity, &limit, d));
 	if (limit.kind != BUDGET_BYTES)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--capacity wants a number of bytes");
 	TRY(layout_csv_read(a, path, &t, d));

@@ -2,7 +2,7 @@
  */
 #include "cli/cli.h"
 #include "cli/compare_plans.h"
-#include "cli/pipeline.h"
+#include "cli/options.h"
 #include "cli/report.h"
 
 static enum status save_json(struct text *t, const char *path, struct diag *d)
@@ -14,10 +14,9 @@ static enum status save_json(struct text *t, const char *path, struct diag *d)
 
 /* An infeasible answer is written too, as the format says, with the exit code of a budget not met.
  */
-static enum status finish(
-	struct pipeline *p, const struct problem *problem, const struct plan *plan, enum status st)
+static enum status finish(struct pipeline *p, const struct options *o,
+	const struct problem *problem, const struct plan *plan, enum status st)
 {
-	const struct options *o = p->o;
 	if (plan && o->out && (st == ST_OK || st == ST_BUDGET)) {
 		struct text t = {0};
 		plan_print(problem, plan, &t);
@@ -29,66 +28,61 @@ static enum status finish(
 	return report_plan(stdout, p->arena, problem, plan, p->diag);
 }
 
-static enum status dump_graph(struct pipeline *p, const struct problem *problem)
+static enum status dump_graph(
+	struct pipeline *p, const struct options *o, const struct problem *problem)
 {
-	if (!p->o->dump_graph)
+	if (!o->dump_graph)
 		return ST_OK;
 	struct text t = {0};
 	problem_print(problem, &t);
-	return save_json(&t, p->o->dump_graph, p->diag);
+	return save_json(&t, o->dump_graph, p->diag);
 }
 
-static enum status plan_graph_file(struct pipeline *p, const struct problem *problem)
+static enum status plan_graph_file(
+	struct pipeline *p, const struct options *o, const struct problem *problem)
 {
-	struct plan *plan = NULL;
-	struct plan_options options;
-	enum status st = plan_under(p->arena, problem, p->o, &options, &plan, p->diag);
+	const struct plan_options options = pipeline_options(p->o);
+	struct plan_pair alone = {.train = problem};
+	enum status st = plan_pair_make(p->arena, &alone, &p->o->budget, &options, p->diag);
+	const struct plan *plan = alone.train_plan;
 	if (st == ST_BUDGET && plan) {
 		char x[24], y[24];
 		diag_fail(p->diag, ST_BUDGET, &(struct where){.file = p->o->graph}, NULL,
 			"no plan found within %lld bytes; smallest budget met: %lld bytes (%s); "
 			"proven lower bound: %lld bytes (%s)",
-			(long long)options.budget, (long long)plan->min_bytes_known,
+			(long long)alone.budget, (long long)plan->min_bytes_known,
 			bytes_human(plan->min_bytes_known, x), (long long)plan->min_bytes_proven,
 			bytes_human(plan->min_bytes_proven, y));
 	}
-	return finish(p, problem, plan, st);
+	return finish(p, o, problem, plan, st);
 }
 
-static enum status compare(struct pipeline *p, const struct problem *problem)
+static enum status compare(
+	struct pipeline *p, const struct options *o, const struct problem *problem)
 {
-	const struct options *o = p->o;
-	struct plan_options options = pipeline_options(o);
-	if (o->out || o->keep_all || o->segments)
+	struct plan_options options = pipeline_options(p->o);
+	if (o->out || p->o->keep_all || p->o->segments)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
 			"--compare makes a table of all: no -o, --keep-all or --segments");
-	TRY(pipeline_budget(p->arena, problem, o, &options, p->diag));
+	TRY(plan_budget_bytes(
+		p->arena, problem, &options, &p->o->budget, &options.budget, p->diag));
 	return compare_print(p->arena, problem, &options, o->json, p->diag);
 }
 
-static enum status plan(struct pipeline *p)
+static enum status plan(struct pipeline *p, struct options *o)
 {
 	struct problem *problem;
 	TRY(pipeline_problem(p, &problem));
-	TRY(dump_graph(p, problem));
-	if (p->o->compare)
-		return compare(p, problem);
+	TRY(dump_graph(p, o, problem));
+	if (o->compare)
+		return compare(p, o, problem);
 	if (p->o->graph)
-		return plan_graph_file(p, problem);
+		return plan_graph_file(p, o, problem);
 	enum status st = pipeline_plan(p);
-	return finish(p, problem, p->train ? p->train_plan : p->eval_plan, st);
+	return finish(p, o, problem, pipeline_plan_shown(p), st);
 }
 
 enum status cmd_plan(int argc, const char **argv, struct diag *d)
 {
-	struct options o;
-	bool help;
-	struct pipeline p = {.arena = arena_new(), .diag = d, .o = &o};
-	if (!p.arena)
-		return diag_nomem(d);
-	enum status st = options_parse(p.arena, COMMAND_PLAN, argc, argv, &o, &help, d);
-	if (st == ST_OK && !help)
-		st = plan(&p);
-	arena_free(p.arena);
-	return st;
+	return options_command(COMMAND_PLAN, argc, argv, d, plan);
 }

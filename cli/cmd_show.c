@@ -5,7 +5,7 @@
 
 #include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/pipeline.h"
+#include "cli/options.h"
 #include "cli/report.h"
 #include "cli/show_html.h"
 #include "cli/show_onnx.h"
@@ -116,40 +116,32 @@ static bool ends_with(const char *s, const char *end)
 
 static enum status show(struct pipeline *p, struct options *o)
 {
+	struct compile_options *c = &o->compile;
 	struct stat st;
-	if (!o->model)
+	if (!c->model)
 		return diag_fail(p->diag, ST_USAGE, NULL,
 			"`stint show DIR`, PLAN.json or MODEL.onnx", "nothing to show");
-	if (stat(o->model, &st) == 0 && S_ISDIR(st.st_mode)) {
-		char *graph = arena_printf(p->arena, "%s/graph.json", o->model);
-		char *plan = arena_printf(p->arena, "%s/plan.json", o->model);
+	if (stat(c->model, &st) == 0 && S_ISDIR(st.st_mode)) {
+		char *graph = arena_printf(p->arena, "%s/graph.json", c->model);
+		char *plan = arena_printf(p->arena, "%s/plan.json", c->model);
 		if (!graph || !plan)
 			return diag_nomem(p->diag);
 		return show_plan(p->arena, graph, plan, o, p->diag);
 	}
-	if (ends_with(o->model, ".json")) {
-		const char *graph = o->graph ? o->graph : beside(p->arena, o->model, "graph.json");
-		return graph ? show_plan(p->arena, graph, o->model, o, p->diag)
+	if (ends_with(c->model, ".json")) {
+		const char *graph = c->graph ? c->graph : beside(p->arena, c->model, "graph.json");
+		return graph ? show_plan(p->arena, graph, c->model, o, p->diag)
 			     : diag_nomem(p->diag);
 	}
 	if (o->html)
 		return diag_fail(p->diag, ST_USAGE, NULL, "name a plan or a compiled folder",
 			"--html is for plans, not for models");
-	o->import.unbound = 1; /* to look at a model nobody has to say the batch */
+	c->import.unbound = 1; /* to look at a model nobody has to say the batch */
 	TRY(pipeline_import(p));
 	return (o->json ? report_model_json : report_model)(stdout, p->imported);
 }
 
 enum status cmd_show(int argc, const char **argv, struct diag *d)
 {
-	struct options o;
-	bool help;
-	struct pipeline p = {.arena = arena_new(), .diag = d, .o = &o};
-	if (!p.arena)
-		return diag_nomem(d);
-	enum status st = options_parse(p.arena, COMMAND_SHOW, argc, argv, &o, &help, d);
-	if (st == ST_OK && !help)
-		st = show(&p, &o);
-	arena_free(p.arena);
-	return st;
+	return options_command(COMMAND_SHOW, argc, argv, d, show);
 }

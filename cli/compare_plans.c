@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/pipeline.h"
 #include "planner/problem/json_text.h"
 
 struct row {

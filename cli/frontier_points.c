@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "cli/pipeline.h"
-
 enum { MOST = 14 }; /* points, where nobody says how many */
 
 double frontier_percent(const struct view_frontier *f, int64_t budget)

@@ -1,4 +1,6 @@
 /* DIR: everything a product needs to build and link the step without stint. */
+#include "cli/output.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -6,10 +8,9 @@
 #include "cli/folder.h"
 #include "cli/interrupt.h"
 #include "cli/make.h"
-#include "cli/pipeline.h"
 #include "codegen/embedded.h"
 #include "runtime/safetensors.h"
-#include "runtime/stint_lib.h"
+#include "runtime/stint_rt.h"
 
 static enum status save(struct pipeline *p, const char *dir, const char *name, struct text *t)
 {
@@ -23,7 +24,7 @@ static enum status save(struct pipeline *p, const char *dir, const char *name, s
  */
 static enum status save_weights(struct pipeline *p, const char *dir)
 {
-	const struct graph_problem *gp = p->train ? &p->train_problem : &p->eval_problem;
+	const struct graph_problem *gp = pipeline_problem_shown(p);
 	int n = 0;
 	struct safetensors_entry *entry = ARENA_ARRAY(
 		p->arena, struct safetensors_entry, gp->problem->ntensor);
@@ -67,31 +68,12 @@ static enum status save_kernels(
 
 static enum status save_texts(struct pipeline *p, const char *dir)
 {
-	struct codegen_input in = {.name = p->name,
-		.model_file = strrchr(p->o->model, '/'),
-		.train = p->train_problem,
-		.eval = p->eval_problem,
-		.train_plan = p->train_plan,
-		.eval_plan = p->eval_plan,
-		.lr = p->optimizer.lr,
-		.debug_arena = p->o->debug_arena != 0};
-	char identity[96];
-	in.model_file = in.model_file ? in.model_file + 1 : p->o->model;
-	if (!p->target.portable && !p->target.cuda)
-		in.library_identity = stint_lib_identity(p->target.threads, identity);
-	in.isa_flags = p->o->isa ? arena_printf(p->arena, "-march=%s", p->o->isa)
-		       : p->target.portable || p->target.cuda ? ""
-							      : "-march=native";
-	in.loss_name = p->loss.op ? p->loss.op->loss : NULL;
-	in.loss_options = p->o->loss;
-	if (!in.isa_flags)
-		return diag_nomem(p->diag);
 	struct source_files kernels;
 	struct step_texts texts = {0};
 	struct text plan = {0}, graph = {0};
-	enum status st = codegen_step(&in, &texts, &kernels, p->diag);
-	const struct graph_problem *gp = p->train ? &p->train_problem : &p->eval_problem;
-	plan_print(gp->problem, p->train ? p->train_plan : p->eval_plan, &plan);
+	enum status st = pipeline_texts(p, &texts, &kernels);
+	const struct graph_problem *gp = pipeline_problem_shown(p);
+	plan_print(gp->problem, pipeline_plan_shown(p), &plan);
 	problem_print(gp->problem, &graph);
 	for (const struct step_file *f = step_files; f->name; f++)
 		if (st == ST_OK && step_text(&texts, f)->len > 0)
@@ -103,7 +85,7 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 	if (st == ST_OK)
 		st = save_kernels(p, dir, &kernels);
 	if (st == ST_OK && p->train) {
-		plan_print(p->eval_problem.problem, p->eval_plan, &plan);
+		plan_print(p->eval_problem.problem, p->plans.eval_plan, &plan);
 		st = save(p, dir, "eval-plan.json", &plan);
 	}
 	text_free(&plan);
@@ -143,7 +125,7 @@ static enum status save_model(struct pipeline *p, const char *dir)
 }
 
 /* The model first: the largest, and the one that may be refused. */
-static enum status write_parts(struct pipeline *p, const struct folder *f)
+static enum status write_parts(struct pipeline *p, const struct folder *f, bool build)
 {
 	static enum status (*const part[])(struct pipeline *, const char *) = {
 		save_model, save_weights, save_texts, save_runtime};
@@ -152,17 +134,18 @@ static enum status write_parts(struct pipeline *p, const struct folder *f)
 		if (interrupt_asked())
 			return ST_INTERRUPTED;
 	}
-	return p->o->no_build ? ST_OK : make_step(p->arena, f->work, f->path, p->diag);
+	return build ? make_step(p->arena, f->work, f->path, p->diag) : ST_OK;
 }
 
-enum status output_write(struct pipeline *p, const char *dir)
+enum status output_write(struct pipeline *p, const struct options *o)
 {
+	const char *dir = o->out;
 	struct folder f;
-	TRY(folder_check(p->arena, dir, p->o->force, &f, p->diag));
+	TRY(folder_check(p->arena, dir, o->force, &f, p->diag));
 	interrupt_hold();
 	enum status st = folder_begin(&f, p->diag);
 	if (st == ST_OK)
-		st = write_parts(p, &f);
+		st = write_parts(p, &f, !o->no_build);
 	if (st == ST_OK)
 		st = folder_place(&f, p->diag);
 	folder_drop(&f);

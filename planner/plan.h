@@ -70,10 +70,47 @@ enum status plan_frontier(struct arena *a, const struct problem *p, const struct
 enum status plan_range(struct arena *a, const struct problem *p, const struct plan_options *o,
 	int64_t *resident, int64_t *keep_all, struct diag *d);
 
+/* --- Budgets as people say them --- */
+
+struct plan_budget {
+	enum { BUDGET_NONE, BUDGET_BYTES, BUDGET_PERCENT, BUDGET_MIN } kind;
+	int64_t bytes;  /* BUDGET_BYTES; INT64_MAX for BUDGET_NONE */
+	double percent; /* of what keeping everything needs beyond the residents */
+};
+/* "2GiB", "2GB", "1500000", "70%", "min"; NULL gives BUDGET_NONE. ST_USAGE for anything else. */
+enum status plan_budget_parse(const char *text, struct plan_budget *out, struct diag *d);
+/* In bytes, for this problem. o->budget is not read. */
+enum status plan_budget_bytes(struct arena *a, const struct problem *p,
+	const struct plan_options *o, const struct plan_budget *budget, int64_t *bytes,
+	struct diag *d);
+
+/* --- Training and evaluation, which share an arena --- */
+
+struct plan_pair {
+	const struct problem *train, *eval; /* NULL: not that one. The same residents in both */
+	/* out: */
+	struct plan *train_plan, *eval_plan;
+	int64_t budget;      /* in bytes, for both */
+	int64_t arena_bytes; /* the larger of the two */
+};
+/* Both within the budget: shares of it are of the training's, "min" is the least that both meet.
+ * The evaluation beside a training, or alone, is planned freely, whatever o->mode says. ST_BUDGET
+ * without a message where one of them is not met; that one's plan is not feasible. o->budget is not
+ * read. */
+enum status plan_pair_make(struct arena *a, struct plan_pair *pair,
+	const struct plan_budget *budget, const struct plan_options *o, struct diag *d);
+/* The smallest budget that both are known to meet, and the proven bound. *eval: the evaluation
+ * needs more than the training. */
+enum status plan_pair_minimum(struct arena *a, const struct plan_pair *pair,
+	const struct plan_options *o, int64_t *known, int64_t *proven, bool *eval, struct diag *d);
+
 /* The independent checker (planner/problem/check.c): every rule of the format, from the problem and
  * the plan alone. Reports each breach; ST_INVALID when any. */
 enum status plan_check(const struct problem *p, const struct plan *plan, int64_t alignment,
 	const char *file, struct diag *d);
+/* The same of a plan that stint made: a breach is ST_INTERNAL, no fault of the model. */
+enum status plan_own_check(const struct problem *problem, const struct plan *plan,
+	int64_t alignment, const char *file, struct diag *d);
 
 /* stint-plan-1. plan_parse resolves ids against `p`. */
 void plan_print(const struct problem *p, const struct plan *plan, struct text *out);

@@ -3,7 +3,7 @@
  * products and convolutions are library calls: library.c stands in for the GPU's. */
 #include <stdio.h>
 
-#include "cli/pipeline.h"
+#include "cli/output.h"
 
 static void put(void *user, enum diag_level level, const struct where *w, const char *message,
 	const char *hint)
@@ -19,7 +19,7 @@ static int64_t workspace(void *user, const struct lib_call *call)
 	return 256;
 }
 
-static enum status write_step(struct pipeline *p)
+static enum status write_step(struct pipeline *p, const struct options *o)
 {
 	TRY(pipeline_import(p));
 	p->target.cuda = true;
@@ -29,23 +29,21 @@ static enum status write_step(struct pipeline *p)
 	TRY(pipeline_graphs(p));
 	TRY(pipeline_problems(p));
 	TRY(pipeline_plan(p));
-	return output_write(p, p->o->out);
+	return output_write(p, o);
 }
 
 int main(int argc, char **argv)
 {
 	struct diag d = {.put = put};
 	struct options o;
-	bool help;
-	struct pipeline p = {.arena = arena_new(), .diag = &d, .o = &o};
+	struct pipeline p = {.arena = arena_new(), .diag = &d, .o = &o.compile};
 	if (!p.arena)
 		return 2;
-	enum status st = options_parse(
-		p.arena, COMMAND_COMPILE, argc, (const char **)argv, &o, &help, &d);
+	enum status st = options_parse(p.arena, COMMAND_COMPILE, argc, (const char **)argv, &o, &d);
 	if (st == ST_OK && !o.out)
 		st = ST_USAGE;
 	if (st == ST_OK)
-		st = write_step(&p);
+		st = write_step(&p, &o);
 	arena_free(p.arena);
 	return st == ST_OK ? 0 : 1;
 }

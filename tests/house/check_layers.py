@@ -17,10 +17,11 @@ LAYERS = {
     "ops": {"base", "graph", "codegen"},
     "kernels": set(),
     "runtime": {"kernels"},
-    "cli": {"base", "graph", "import", "planner", "bridge", "view", "codegen", "ops", "runtime"},
+    "compile": {"base", "graph", "import", "planner", "bridge", "codegen", "ops", "runtime"},
+    "cli": {"base", "graph", "import", "planner", "bridge", "view", "codegen", "ops", "runtime", "compile"},
 }
 MAX_LINES = 700
-CORE = ("graph", "planner", "bridge", "import", "codegen")
+CORE = ("graph", "planner", "bridge", "import", "codegen", "compile")
 
 
 def includes(path):

@@ -1,11 +1,11 @@
-/* Budgets: "2GiB", "1.5GB", "1500000", "70%", "min". */
+/* Budgets as people say them: "2GiB", "1.5GB", "1500000", "70%", "min". */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "cli/options.h"
+#include "planner/plan.h"
 
 static enum status bad(const char *text, struct diag *d)
 {
@@ -27,9 +27,9 @@ static double unit(const char *s)
 	return 0;
 }
 
-enum status budget_parse(const char *text, struct budget *out, struct diag *d)
+enum status plan_budget_parse(const char *text, struct plan_budget *out, struct diag *d)
 {
-	*out = (struct budget){BUDGET_NONE, INT64_MAX, 0};
+	*out = (struct plan_budget){BUDGET_NONE, INT64_MAX, 0};
 	if (!text)
 		return ST_OK;
 	if (!strcmp(text, "min")) {
@@ -57,5 +57,30 @@ enum status budget_parse(const char *text, struct budget *out, struct diag *d)
 	errno = 0;
 	long long exact = strtoll(text, &whole, 10);
 	out->bytes = *whole == '\0' && !errno ? exact : (int64_t)bytes;
+	return ST_OK;
+}
+
+enum status plan_budget_bytes(struct arena *a, const struct problem *p,
+	const struct plan_options *o, const struct plan_budget *budget, int64_t *bytes,
+	struct diag *d)
+{
+	int64_t resident, keep_all, proven;
+	*bytes = budget->bytes;
+	switch (budget->kind) {
+	case BUDGET_NONE:
+		*bytes = INT64_MAX;
+		break;
+	case BUDGET_BYTES:
+		break;
+	case BUDGET_PERCENT:
+		TRY(plan_range(a, p, o, &resident, &keep_all, d));
+		/* rounded up: 100% is always met */
+		*bytes = resident +
+			 (int64_t)ceil((double)(keep_all - resident) * (budget->percent / 100));
+		break;
+	case BUDGET_MIN:
+		TRY(plan_minimum(a, p, o, bytes, &proven, d));
+		break;
+	}
 	return ST_OK;
 }

@@ -1,6 +1,6 @@
 /* --ops FILE.so: operators of the user's own. */
-#ifndef STINT_CLI_CUSTOM_OPS_H
-#define STINT_CLI_CUSTOM_OPS_H
+#ifndef STINT_COMPILE_CUSTOM_OPS_H
+#define STINT_COMPILE_CUSTOM_OPS_H
 
 #include "graph/op.h"
 

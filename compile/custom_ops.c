@@ -1,4 +1,4 @@
-#include "cli/custom_ops.h"
+#include "compile/custom_ops.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,0 +1,46 @@
+/* What a model is compiled with: parsed, and checked against each other by whoever fills it
+ * (cli/options.c, from the command line). */
+#ifndef STINT_COMPILE_OPTIONS_H
+#define STINT_COMPILE_OPTIONS_H
+
+#include "import/import.h"
+#include "planner/plan.h"
+#include "planner/problem/insist.h"
+
+enum target_choice { TARGET_C, TARGET_CUDA };
+enum precision { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64 };
+enum bn_choice { BN_TRAIN, BN_FROZEN };
+enum variance_choice { VARIANCE_UNBIASED, VARIANCE_POPULATION };
+enum fuse_choice { FUSE_ON, FUSE_OFF };
+
+/* Zeros stand for the defaults, but for `threads` and `effort`, 1 or more and above 0, and
+ * `budget`. */
+struct compile_options {
+	const char *model; /* path; NULL: none */
+	const char *graph; /* path of a stint-graph-1 file in the place of a model; NULL */
+	struct import_options import;
+	const char *const *ops;       /* shared objects with operators, ended by NULL; NULL: none */
+	const char *loss, *optimizer; /* as written; NULL: not given */
+	double clip_norm;
+	struct plan_budget budget;
+	enum target_choice target;
+	int arch; /* of a GPU: 90 is sm_90 */
+	enum math math;
+	enum precision precision;
+	enum fuse_choice fuse;
+	bool everywhere; /* layouts wherever a record knows how: for tests */
+	int portable, threads;
+	enum bn_choice bn;
+	enum variance_choice bn_variance;
+	int dropout_off, nratio; /* and --dropout NODE=P */
+	const struct dropout_ratio *ratio;
+	int keep_all, segments, no_outputs;
+	double seconds, effort;
+	struct insist insist;
+	int64_t offload_least; /* bytes of the smallest tensor that may wait on the host; 0: none */
+	const char *costs;     /* path of measured times; NULL */
+	const char *isa;       /* -march of the step; NULL: this machine's */
+	int debug_arena;
+};
+
+#endif

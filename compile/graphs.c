@@ -1,0 +1,77 @@
+#include "compile/graphs.h"
+
+static void dump(const struct graph_options *o, enum stage stage, const struct graph *g)
+{
+	if (o->dump)
+		o->dump(o->user, stage, g);
+}
+
+static enum status lowered(const struct graph *imported, const struct graph_options *o,
+	enum lower_mode mode, struct graph **g)
+{
+	struct lower_options lower = o->lower;
+	lower.mode = mode;
+	TRY(graph_lower(imported, &lower, g));
+	dump(o, STAGE_LOWER, *g);
+	if ((*g)->target->cuda && !graph_control(*g)) /* kernels tell there of bad indices */
+		return (*g)->failed;
+	return ST_OK;
+}
+
+/* The loss; what is large in pieces, in training and, without outputs, in evaluation too. */
+static enum status with_loss(const struct graph_options *o, bool whole, struct graph **g)
+{
+	if (o->attach)
+		return o->attach(o->user, *g);
+	TRY(graph_attach_loss(*g, o->loss));
+	dump(o, STAGE_LOSS, *g);
+	if (o->no_outputs)
+		(*g)->noutput = 0;
+	return whole ? ST_OK : graph_split(*g, g);
+}
+
+/* Layouts, precision, fusion, and which way each node is computed. */
+static enum status kernels_of(const struct graph_options *o, unsigned flags, struct graph **g)
+{
+	const struct target *t = (*g)->target;
+	if (t->block != 0 && (*g)->real == DT_F32) {
+		TRY(graph_layout(*g, t->block, o->everywhere, g));
+		dump(o, STAGE_LAYOUT, *g);
+	}
+	if (o->narrow != DT_F32) {
+		TRY(graph_narrow(*g, o->narrow, o->narrow_flags | flags, g));
+		dump(o, STAGE_NARROW, *g);
+	}
+	if (o->fuse) {
+		TRY(graph_fuse(*g));
+		dump(o, STAGE_FUSE, *g);
+	}
+	graph_choose(*g, t->math);
+	return graph_name_constants(*g);
+}
+
+enum status graphs_train(
+	const struct graph *imported, const struct graph_options *o, struct graph **out)
+{
+	int nparam;
+	struct tensor **param, **grad;
+	TRY(lowered(imported, o, LOWER_TRAIN, out));
+	TRY(with_loss(o, false, out));
+	if (o->scale_loss)
+		TRY(graph_scale_loss(*out));
+	TRY(graph_autodiff(*out, &nparam, &param, &grad));
+	dump(o, STAGE_AUTODIFF, *out);
+	TRY(graph_attach_updates(*out, o->optimizer, nparam, param, grad));
+	dump(o, STAGE_UPDATES, *out);
+	return kernels_of(o, NARROW_OUTPUTS, out);
+}
+
+enum status graphs_forward(const struct graph *imported, const struct graph_options *o,
+	enum lower_mode mode, struct graph **out)
+{
+	TRY(lowered(imported, o, mode, out));
+	if (o->loss)
+		TRY(with_loss(o, !o->no_outputs, out));
+	TRY(graph_prune(*out));
+	return kernels_of(o, 0, out);
+}

@@ -1,0 +1,82 @@
+#include "compile/not_met.h"
+
+/* Would the budget be met if the planner could choose how products are computed? */
+static enum status free_would_do(struct pipeline *p, bool *would)
+{
+	struct graph_problem train = {0}, eval = {0};
+	int64_t known, proven;
+	bool outputs;
+	*would = false;
+	if (p->target.math != MATH_FIXED || p->target.portable)
+		return ST_OK;
+	struct graph *g[] = {p->train, p->eval};
+	for (int i = 0; i < 2; i++)
+		if (g[i])
+			graph_choose(g[i], MATH_FREE);
+	TRY(problems_make(p->arena, p->name, p->train, p->eval, &train, &eval));
+	TRY(plan_pair_minimum(p->arena,
+		&(struct plan_pair){.train = train.problem, .eval = eval.problem}, &p->plan_options,
+		&known, &proven, &outputs, p->diag));
+	for (int i = 0; i < 2; i++)
+		if (g[i])
+			graph_choose(g[i], p->target.math);
+	*would = known <= p->plans.budget;
+	return ST_OK;
+}
+
+static int64_t least_workspace(const struct problem_op *op)
+{
+	int64_t least = op->choice[0].workspace;
+	for (int k = 1; k < op->nchoice; k++)
+		if (op->choice[k].workspace < least)
+			least = op->choice[k].workspace;
+	return least;
+}
+
+/* What to do about a budget below `known`, the smallest that is met. */
+static const char *what_helps(struct pipeline *p, int64_t known)
+{
+	const struct problem *problem = pipeline_problem_shown(p)->problem;
+	const struct problem_op *most = NULL;
+	int64_t bytes = known / 2;
+	for (int o = 0; o < problem->nop; o++)
+		if (least_workspace(&problem->op[o]) > bytes) {
+			most = &problem->op[o];
+			bytes = least_workspace(most);
+		}
+	char x[24];
+	if (most)
+		return arena_printf(p->arena,
+			"ask for the first of these numbers or more: %s of it are the "
+			"workspace of node '%s', which shapes and the machine settle",
+			bytes_human(bytes, x), most->name);
+	return "ask for the first of these numbers or more, a smaller batch, or an optimizer "
+	       "with less state";
+}
+
+enum status budget_not_met(struct pipeline *p)
+{
+	int64_t known, proven;
+	bool would, outputs;
+	TRY(plan_pair_minimum(
+		p->arena, &p->plans, &p->plan_options, &known, &proven, &outputs, p->diag));
+	TRY(free_would_do(p, &would));
+	/* what is written says the same, also when only the evaluation's plan is missing */
+	struct plan *plan = pipeline_plan_shown(p);
+	if (plan) {
+		plan->feasible = false;
+		plan->min_bytes_known = known;
+		plan->min_bytes_proven = proven;
+	}
+	char x[24], y[24], z[24];
+	return diag_fail(p->diag, ST_BUDGET, &(struct where){.file = p->o->model},
+		would ? "--math free meets it: the budget then decides how products are computed"
+		: outputs && !p->o->no_outputs
+			? "training needs less: with --no-outputs evaluation computes the loss "
+			  "alone"
+			: what_helps(p, known),
+		"no plan found within %lld bytes (%s); smallest budget met: %lld bytes (%s); "
+		"proven lower bound: %lld bytes (%s)",
+		(long long)p->plans.budget, bytes_human(p->plans.budget, x), (long long)known,
+		bytes_human(known, y), (long long)proven, bytes_human(proven, z));
+}

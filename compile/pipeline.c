@@ -1,0 +1,294 @@
+#include "compile/pipeline.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "compile/custom_ops.h"
+#include "compile/not_met.h"
+#include "planner/problem/roofline.h"
+#include "planner/problem/transfer.h"
+#include "runtime/stint_gpu.h"
+#include "runtime/stint_lib.h"
+
+int64_t target_library_workspace(void *target, const struct lib_call *call)
+{
+	const struct target *t = target;
+	return stint_lib_workspace(call->kind, call->p, t->threads);
+}
+
+/* What a GPU's libraries are planned to use: fixed by shape and architecture. */
+static int64_t gpu_workspace(void *target, const struct lib_call *call)
+{
+	const struct target *t = target;
+	struct stint_gpu_product product;
+	struct stint_gpu_convolution c;
+	if (call->rough) /* ways of the CPU's library */
+		return -1;
+	if (!stint_gpu_product_of(call->kind, call->p, t->arch, &product))
+		return (int64_t)product.cap;
+	if (!stint_gpu_convolution_of(call->kind, call->p, &c))
+		return (int64_t)c.cap;
+	return -1;
+}
+
+void target_set(struct target *t, const struct compile_options *o)
+{
+	const bool cuda = o->target == TARGET_CUDA;
+	*t = (struct target){.cuda = cuda,
+		.arch = cuda ? o->arch : 0,
+		.portable = o->portable,
+		.tf32 = o->precision == PRECISION_TF32,
+		.narrow = o->precision == PRECISION_BF16 || o->precision == PRECISION_FP16,
+		.threads = o->threads,
+		.math = o->math,
+		.block = o->portable ? 0
+			 : cuda      ? BLOCK_ALL
+				     : stint_lib_block(),
+		.library_workspace = o->portable ? NULL
+				     : cuda      ? gpu_workspace
+						 : target_library_workspace,
+		.user = t};
+}
+
+/* "my-model.onnx" → "my_model" */
+static char *identifier(struct arena *a, const char *path)
+{
+	const char *base = strrchr(path, '/');
+	base = base ? base + 1 : path;
+	const char *dot = strrchr(base, '.');
+	size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
+	char *s = arena_strndup(a, base, n > 48 ? 48 : n);
+	for (char *c = s; c && *c; c++)
+		if (!isalnum((unsigned char)*c) || (unsigned char)*c > 127)
+			*c = '_';
+	return s && *s ? s : arena_strdup(a, "model");
+}
+
+enum status pipeline_import(struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	if (!o->model)
+		return diag_fail(p->diag, ST_USAGE, NULL, "`--help` shows how", "no model given");
+	target_set(&p->target, o);
+	p->name = identifier(p->arena, o->model);
+	if (!p->name)
+		return diag_nomem(p->diag);
+	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
+	TRY(import_onnx(p->arena, o->model, &o->import, p->table, &p->target,
+		o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, p->diag, &p->imported));
+	if (p->dump)
+		p->dump(p->user, STAGE_IMPORT, p->imported);
+	return ST_OK;
+}
+
+static struct graph_options graph_options_of(const struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	return (struct graph_options){
+		.lower = {.dropout_off = o->dropout_off != 0,
+			.bn_frozen = o->bn == BN_FROZEN,
+			.bn_population = o->bn_variance == VARIANCE_POPULATION,
+			.nratio = o->nratio,
+			.ratio = o->ratio},
+		.loss = &p->loss,
+		.optimizer = &p->optimizer,
+		.no_outputs = o->no_outputs != 0,
+		.scale_loss = o->precision == PRECISION_FP16,
+		.fuse = o->fuse == FUSE_ON,
+		.everywhere = o->everywhere,
+		.narrow = o->precision == PRECISION_FP16   ? DT_F16
+			  : o->precision == PRECISION_BF16 ? DT_BF16
+							   : DT_F32,
+		.dump = p->dump,
+		.user = p->user};
+}
+
+enum status pipeline_graphs(struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	if (!o->loss)
+		return diag_fail(p->diag, ST_USAGE, NULL, "--loss none plans the forward pass only",
+			"no --loss given");
+	TRY(loss_parse(p->arena, p->table, o->loss, &p->loss, p->diag));
+	if (p->loss.none && o->no_outputs)
+		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
+			"--no-outputs: without a loss there would be nothing to compute");
+	const struct graph_options options = graph_options_of(p);
+	if (!p->loss.none) {
+		if (!o->optimizer)
+			return diag_fail(p->diag, ST_USAGE, NULL,
+				"for example --optimizer sgd:lr=0.1", "no --optimizer given");
+		TRY(optimizer_parse(p->arena, p->table, o->optimizer, &p->optimizer, p->diag));
+		p->optimizer.clip_norm = o->clip_norm;
+		TRY(graphs_train(p->imported, &options, &p->train));
+	}
+	return graphs_forward(p->imported, &options, LOWER_EVAL, &p->eval);
+}
+
+/* Times of another number of threads or another library are not this step's. */
+static void warn_of_machine(const struct pipeline *p)
+{
+	const struct costs *c = p->costs;
+	const struct where w = {.file = p->o->costs};
+	char identity[96];
+	if (c->threads && c->threads != p->o->threads)
+		diag_warn(p->diag, &w, "measure again: `stint bench DIR --costs-out FILE`",
+			"measured with %d thread%s, the step is planned for %d", c->threads,
+			c->threads == 1 ? "" : "s", p->o->threads);
+	else if (c->library && !p->o->portable &&
+		 strcmp(c->library, stint_lib_identity(p->o->threads, identity)) != 0)
+		diag_warn(p->diag, &w, "measure again: `stint bench DIR --costs-out FILE`",
+			"measured with %s, this is %s", c->library, identity);
+}
+
+static enum status apply_costs(struct pipeline *p, struct problem *problem, struct costs_use *use)
+{
+	if (!p->o->costs)
+		return ST_OK;
+	if (!p->costs) {
+		TRY(costs_read(p->arena, p->o->costs, &p->costs, p->diag));
+		warn_of_machine(p);
+	}
+	return costs_apply(p->arena, problem, p->costs, use, p->diag);
+}
+
+/* What o->costs says, in place of the problem's own costs: a note tells how many ops were measured.
+ */
+static enum status take_costs(struct pipeline *p, struct problem *problem)
+{
+	struct costs_use use = {0};
+	TRY(apply_costs(p, problem, &use));
+	if (p->costs)
+		diag_note(p->diag, &(struct where){.file = p->o->costs}, NULL,
+			"%d of %d ops measured; %d scaled from the roofline, by the median of "
+			"their "
+			"operator or of all",
+			use.measured, use.measured + use.scaled, use.scaled);
+	return ST_OK;
+}
+
+enum status problems_make(struct arena *a, const char *name, const struct graph *train,
+	const struct graph *eval, struct graph_problem *train_problem,
+	struct graph_problem *eval_problem)
+{
+	TRY(problem_from_graph(a, eval, name, true, NULL, eval_problem));
+	if (!train)
+		return ST_OK;
+	/* the evaluation's residents that training does not read have their place in both */
+	TRY(problem_from_graph(a, train, name, false, eval_problem, train_problem));
+	return problem_from_graph(a, eval, name, true, train_problem, eval_problem);
+}
+
+const struct graph_problem *pipeline_problem_shown(const struct pipeline *p)
+{
+	return p->train ? &p->train_problem : &p->eval_problem;
+}
+
+struct plan *pipeline_plan_shown(const struct pipeline *p)
+{
+	return p->train ? p->plans.train_plan : p->plans.eval_plan;
+}
+
+enum status pipeline_problems(struct pipeline *p)
+{
+	struct costs_use use;
+	TRY(problems_make(
+		p->arena, p->name, p->train, p->eval, &p->train_problem, &p->eval_problem));
+	struct problem *main = pipeline_problem_shown(p)->problem;
+	TRY(take_costs(p, main));
+	TRY(insist_once(p->arena, main, p->o->insist.once, p->o->model, p->diag));
+	if (!p->train && p->o->insist.again)
+		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
+			"--recompute: the forward pass alone keeps nothing for a backward pass");
+	if (!p->train)
+		return ST_OK;
+	TRY(apply_costs(p, p->eval_problem.problem, &use));
+	TRY(graph_problem_again(
+		p->arena, &p->train_problem, p->o->insist.again, p->o->model, p->diag));
+	if (p->o->offload_least)
+		TRY(graph_problem_transfers(p->arena, &p->train_problem, p->o->offload_least,
+			roofline_of(p->o->arch)->link, p->diag));
+	/* what is run once in training is so there too, where it is there */
+	return insist_once(p->arena, p->eval_problem.problem, p->o->insist.once, NULL, p->diag);
+}
+
+enum status pipeline_problem(struct pipeline *p, struct problem **out)
+{
+	const struct compile_options *o = p->o;
+	if (o->graph && o->model)
+		return diag_fail(
+			p->diag, ST_USAGE, NULL, NULL, "give a model or --graph, not both");
+	if (o->graph) {
+		TRY(problem_read(p->arena, o->graph, out, p->diag));
+		TRY(take_costs(p, *out));
+		TRY(insist_once(p->arena, *out, o->insist.once, o->graph, p->diag));
+		int *was;
+		TRY(insist_again(p->arena, *out, o->insist.again, o->graph, &was, p->diag));
+		struct problem plain;
+		return o->offload_least && !transfers_without(*out, &plain)
+			       ? transfers_add(p->arena, *out, o->offload_least,
+					 roofline_of(o->arch)->link, p->diag)
+			       : ST_OK;
+	}
+	TRY(pipeline_import(p));
+	TRY(pipeline_graphs(p));
+	TRY(pipeline_problems(p));
+	*out = pipeline_problem_shown(p)->problem;
+	return ST_OK;
+}
+
+struct plan_options pipeline_options(const struct compile_options *o)
+{
+	return (struct plan_options){.budget = INT64_MAX,
+		.alignment = o->target == TARGET_CUDA ? 256 : 64,
+		.segments = o->segments,
+		.seconds = o->seconds,
+		.effort = o->effort,
+		.mode = o->keep_all   ? PLAN_KEEP_ALL
+			: o->segments ? PLAN_SEGMENTS
+				      : PLAN_AUTO};
+}
+
+enum status pipeline_plan(struct pipeline *p)
+{
+	p->plan_options = pipeline_options(p->o);
+	p->plans = (struct plan_pair){
+		.train = p->train_problem.problem, .eval = p->eval_problem.problem};
+	const enum status st = plan_pair_make(
+		p->arena, &p->plans, &p->o->budget, &p->plan_options, p->diag);
+	return st == ST_BUDGET ? budget_not_met(p) : st;
+}
+
+enum status pipeline_texts(
+	struct pipeline *p, struct step_texts *texts, struct source_files *kernels)
+{
+	const struct compile_options *o = p->o;
+	const struct target *t = &p->target;
+	const char *file = strrchr(o->model, '/');
+	char identity[96];
+	const struct codegen_input in = {.name = p->name,
+		.model_file = file ? file + 1 : o->model,
+		.train = p->train_problem,
+		.eval = p->eval_problem,
+		.train_plan = p->plans.train_plan,
+		.eval_plan = p->plans.eval_plan,
+		.loss_name = p->loss.op ? p->loss.op->loss : NULL,
+		.loss_options = o->loss,
+		.library_identity = t->portable || t->cuda
+					    ? NULL
+					    : stint_lib_identity(t->threads, identity),
+		.isa_flags = o->isa                   ? arena_printf(p->arena, "-march=%s", o->isa)
+			     : t->portable || t->cuda ? ""
+						      : "-march=native",
+		.lr = p->optimizer.lr,
+		.debug_arena = o->debug_arena != 0};
+	return in.isa_flags ? codegen_step(&in, texts, kernels, p->diag) : diag_nomem(p->diag);
+}
+
+enum status pipeline_run(struct pipeline *p)
+{
+	TRY(pipeline_import(p));
+	TRY(pipeline_graphs(p));
+	TRY(pipeline_problems(p));
+	return pipeline_plan(p);
+}

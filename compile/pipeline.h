@@ -1,0 +1,62 @@
+/* The walk from model to step, one stage after the other. */
+#ifndef STINT_COMPILE_PIPELINE_H
+#define STINT_COMPILE_PIPELINE_H
+
+#include "codegen/step.h"
+#include "compile/compile_options.h"
+#include "compile/graphs.h"
+#include "planner/problem/costs.h"
+
+struct pipeline {
+	/* Set by the caller: */
+	struct arena *arena;
+	struct diag *diag;
+	const struct compile_options *o;
+	void (*dump)(void *user, enum stage stage, const struct graph *g); /* NULL: none */
+	void *user;
+	/* Set by the stages: */
+	struct target target;
+	const char *name;             /* C identifier made from the model's file name */
+	const struct op_table *table; /* stint's operators and those of o->ops */
+	struct loss_spec loss;
+	struct optimizer_spec optimizer;
+	struct graph *imported, *train, *eval; /* train NULL: forward only */
+	struct graph_problem train_problem, eval_problem;
+	struct costs *costs; /* o->costs, read on first use */
+	struct plan_options plan_options;
+	struct plan_pair plans; /* of both problems */
+};
+
+/* Each stage requires the ones before it. */
+enum status pipeline_import(struct pipeline *p);
+enum status pipeline_graphs(struct pipeline *p);
+enum status pipeline_problems(struct pipeline *p);
+/* ST_BUDGET, with what would help, where the budget is not met; what pipeline_plan_shown gives is
+ * then not feasible, with the bounds. */
+enum status pipeline_plan(struct pipeline *p);
+/* The sources: those that codegen_step makes. The texts are the caller's, also on failure. */
+enum status pipeline_texts(
+	struct pipeline *p, struct step_texts *texts, struct source_files *kernels);
+/* All but the last. */
+enum status pipeline_run(struct pipeline *p);
+
+/* What people are shown: training's, and without it the evaluation's. */
+const struct graph_problem *pipeline_problem_shown(const struct pipeline *p);
+struct plan *pipeline_plan_shown(const struct pipeline *p);
+
+/* The problem of a model's training step (of its evaluation, with the loss "none"), or o->graph's;
+ * with what o->costs and o->insist say about it. Runs the stages that this takes. */
+enum status pipeline_problem(struct pipeline *p, struct problem **out);
+/* What the options say about planning; the budget: none. */
+struct plan_options pipeline_options(const struct compile_options *o);
+
+/* The target that the options ask for, which stays where it is: its user is itself. */
+void target_set(struct target *t, const struct compile_options *o);
+/* Scratch of library calls on a processor, for the `user` of a struct target that is one. */
+int64_t target_library_workspace(void *target, const struct lib_call *call);
+/* Training (NULL: none) and evaluation as the planner's problems, which have the same residents. */
+enum status problems_make(struct arena *a, const char *name, const struct graph *train,
+	const struct graph *eval, struct graph_problem *train_problem,
+	struct graph_problem *eval_problem);
+
+#endif
