@@ -448,3 +448,15 @@ enum status graph_problem_transfers(
 	out->index = index;
 	return ST_OK;
 }
+
+enum status problems_from_graphs(struct arena *a, const char *name, const struct graph *train,
+	const struct graph *eval, struct graph_problem *train_problem,
+	struct graph_problem *eval_problem)
+{
+	TRY(problem_from_graph(a, eval, name, true, NULL, eval_problem));
+	if (!train)
+		return ST_OK;
+	/* the evaluation's residents that training does not read have their place in both */
+	TRY(problem_from_graph(a, train, name, false, eval_problem, train_problem));
+	return problem_from_graph(a, eval, name, true, train_problem, eval_problem);
+}

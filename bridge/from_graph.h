@@ -22,6 +22,12 @@ struct graph_problem {
 enum status problem_from_graph(struct arena *a, const struct graph *g, const char *name,
 	bool keep_outputs, const struct graph_problem *residents_of, struct graph_problem *out);
 
+/* Training (NULL: none, and *train_problem is left alone) and evaluation, which keeps its outputs,
+ * with the same residents in the same order. */
+enum status problems_from_graphs(struct arena *a, const char *name, const struct graph *train,
+	const struct graph *eval, struct graph_problem *train_problem,
+	struct graph_problem *eval_problem);
+
 /* --recompute: `out` with twins for the nodes that match (planner/problem/insist.h). A twin's node
  * is that of the op it repeats. */
 enum status graph_problem_again(struct arena *a, struct graph_problem *out,

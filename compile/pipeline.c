@@ -5,50 +5,10 @@
 
 #include "compile/custom_ops.h"
 #include "compile/not_met.h"
+#include "compile/target.h"
 #include "planner/problem/roofline.h"
 #include "planner/problem/transfer.h"
-#include "runtime/stint_gpu.h"
 #include "runtime/stint_lib.h"
-
-int64_t target_library_workspace(void *target, const struct lib_call *call)
-{
-	const struct target *t = target;
-	return stint_lib_workspace(call->kind, call->p, t->threads);
-}
-
-/* What a GPU's libraries are planned to use: fixed by shape and architecture. */
-static int64_t gpu_workspace(void *target, const struct lib_call *call)
-{
-	const struct target *t = target;
-	struct stint_gpu_product product;
-	struct stint_gpu_convolution c;
-	if (call->rough) /* ways of the CPU's library */
-		return -1;
-	if (!stint_gpu_product_of(call->kind, call->p, t->arch, &product))
-		return (int64_t)product.cap;
-	if (!stint_gpu_convolution_of(call->kind, call->p, &c))
-		return (int64_t)c.cap;
-	return -1;
-}
-
-void target_set(struct target *t, const struct compile_options *o)
-{
-	const bool cuda = o->target == TARGET_CUDA;
-	*t = (struct target){.cuda = cuda,
-		.arch = cuda ? o->arch : 0,
-		.portable = o->portable,
-		.tf32 = o->precision == PRECISION_TF32,
-		.narrow = o->precision == PRECISION_BF16 || o->precision == PRECISION_FP16,
-		.threads = o->threads,
-		.math = o->math,
-		.block = o->portable ? 0
-			 : cuda      ? BLOCK_ALL
-				     : stint_lib_block(),
-		.library_workspace = o->portable ? NULL
-				     : cuda      ? gpu_workspace
-						 : target_library_workspace,
-		.user = t};
-}
 
 /* "my-model.onnx" → "my_model" */
 static char *identifier(struct arena *a, const char *path)
@@ -167,18 +127,6 @@ static enum status take_costs(struct pipeline *p, struct problem *problem)
 	return ST_OK;
 }
 
-enum status problems_make(struct arena *a, const char *name, const struct graph *train,
-	const struct graph *eval, struct graph_problem *train_problem,
-	struct graph_problem *eval_problem)
-{
-	TRY(problem_from_graph(a, eval, name, true, NULL, eval_problem));
-	if (!train)
-		return ST_OK;
-	/* the evaluation's residents that training does not read have their place in both */
-	TRY(problem_from_graph(a, train, name, false, eval_problem, train_problem));
-	return problem_from_graph(a, eval, name, true, train_problem, eval_problem);
-}
-
 const struct graph_problem *pipeline_problem_shown(const struct pipeline *p)
 {
 	return p->train ? &p->train_problem : &p->eval_problem;
@@ -192,7 +140,7 @@ struct plan *pipeline_plan_shown(const struct pipeline *p)
 enum status pipeline_problems(struct pipeline *p)
 {
 	struct costs_use use;
-	TRY(problems_make(
+	TRY(problems_from_graphs(
 		p->arena, p->name, p->train, p->eval, &p->train_problem, &p->eval_problem));
 	struct problem *main = pipeline_problem_shown(p)->problem;
 	TRY(take_costs(p, main));

@@ -50,13 +50,4 @@ enum status pipeline_problem(struct pipeline *p, struct problem **out);
 /* What the options say about planning; the budget: none. */
 struct plan_options pipeline_options(const struct compile_options *o);
 
-/* The target that the options ask for, which stays where it is: its user is itself. */
-void target_set(struct target *t, const struct compile_options *o);
-/* Scratch of library calls on a processor, for the `user` of a struct target that is one. */
-int64_t target_library_workspace(void *target, const struct lib_call *call);
-/* Training (NULL: none) and evaluation as the planner's problems, which have the same residents. */
-enum status problems_make(struct arena *a, const char *name, const struct graph *train,
-	const struct graph *eval, struct graph_problem *train_problem,
-	struct graph_problem *eval_problem);
-
 #endif

@@ -1,6 +1,8 @@
-/* From an example to C sources: the pipeline's stages, as cli/pipeline.c calls them. */
+/* From an example to C sources. */
 #include <string.h>
 
+#include "compile/graphs.h"
+#include "compile/target.h"
 #include "runtime/stint_lib.h"
 #include "tests/ops/ops_test.h"
 
@@ -11,12 +13,6 @@ static void put(void *user, enum diag_level level, const struct where *w, const 
 	if (level == DIAG_ERROR)
 		case_error(user, "%s%s%s", w && w->node ? w->node : "", w && w->node ? ": " : "",
 			message);
-}
-
-static int64_t library_workspace(void *user, const struct lib_call *call)
-{
-	const struct target *t = user;
-	return stint_lib_workspace(call->kind, call->p, t->threads);
 }
 
 /* A loss as the command line adds it: with a target that is given, not computed. One that a model
@@ -147,8 +143,9 @@ struct tensor *case_weighted_sum(struct test_case *c, struct graph *g, struct te
 	return y->rank ? graph_op(g, role_name(g, ROLE_REDUCE_SUM), 1, &sum, 2, attr) : sum;
 }
 
-static enum status attach_loss(struct test_case *c, struct graph *g)
+static enum status attach_loss(void *user, struct graph *g)
 {
+	struct test_case *c = user;
 	g->scope = "loss";
 	for (int k = g->noutput - 1; k >= 0; k--) {
 		struct tensor *y = g->output[k];
@@ -169,50 +166,38 @@ static bool is_narrow(enum variant_kind kind)
 	return kind == VAR_NARROW || kind == VAR_ROUNDED || kind == VAR_CUDA_NARROW;
 }
 
-/* Single precision has its channels in blocks wherever a record knows them, and its library calls
- * go the least usual way: what the other variants do not do. */
-static enum status kernels_of(enum variant_kind kind, unsigned narrow, struct graph **g)
+/* Library calls go the least usual way: what other tests do not do. */
+static void take_last_way(struct graph *g)
 {
-	if ((*g)->target->block != 0)
-		TRY(graph_layout(*g, (*g)->target->block, true, g));
-	if (is_narrow(kind))
-		TRY(graph_narrow(*g, DT_BF16,
-			NARROW_EVERYWHERE | narrow | (kind == VAR_ROUNDED ? NARROW_CONVERT : 0),
-			g));
-	graph_choose(*g, MATH_FREE);
-	for (int i = 0; i < (*g)->nnode; i++) {
-		struct node *n = (*g)->node[i];
+	for (int i = 0; i < g->nnode; i++) {
+		struct node *n = g->node[i];
 		if (n->nway > 1)
 			n->way[0] = n->way[n->nway - 1];
 		n->nway = n->nway > 0;
 	}
-	return graph_name_constants(*g);
 }
 
-static enum status train_graph(
-	struct test_case *c, enum variant_kind kind, const struct graph *in, struct graph **out)
+/* Single precision has its channels in blocks wherever a record knows them. */
+static enum status graphs_of(struct test_case *c, enum variant_kind kind, const struct graph *in,
+	struct graph **train, struct graph **eval)
 {
-	const struct lower_options lower = {.mode = LOWER_TRAIN};
 	struct optimizer_spec sgd;
-	int nparam;
-	struct tensor **param, **grad;
-	TRY(graph_lower(in, &lower, out));
-	TRY(attach_loss(c, *out));
-	TRY(graph_autodiff(*out, &nparam, &param, &grad));
+	const struct graph_options o = {.optimizer = &sgd,
+		.everywhere = true,
+		.narrow = is_narrow(kind) ? DT_BF16 : DT_F32,
+		.narrow_flags = NARROW_EVERYWHERE | (kind == VAR_ROUNDED ? NARROW_CONVERT : 0),
+		.attach = attach_loss,
+		.user = c};
+	struct variant *v = &c->variant[kind];
 	TRY(optimizer_parse(c->arena, ops_table(), "sgd:lr=0.5", &sgd, in->diag));
-	TRY(graph_attach_updates(*out, &sgd, nparam, param, grad));
-	return kernels_of(kind, NARROW_OUTPUTS, out);
-}
-
-static enum status eval_graph(
-	enum variant_kind kind, const struct graph *in, struct variant *v, struct graph **out)
-{
-	const struct lower_options lower = {.mode = LOWER_EVAL};
-	TRY(graph_lower(in, &lower, out));
-	v->noutput = (*out)->noutput;
+	TRY(graphs_train(in, &o, train));
+	TRY(graphs_forward(in, &o, LOWER_EVAL, eval));
+	take_last_way(*train);
+	take_last_way(*eval);
+	v->noutput = (*eval)->noutput;
 	for (int k = 0; k < v->noutput; k++)
-		v->output_known[k] = (*out)->output[k]->role == TR_CONSTANT;
-	return kernels_of(kind, 0, out);
+		v->output_known[k] = (*eval)->output[k]->role == TR_CONSTANT;
+	return ST_OK;
 }
 
 static bool uses_library(const struct graph *g)
@@ -251,8 +236,7 @@ static enum status build_variant(struct test_case *c, struct diag *d, enum varia
 	struct graph *imported, *train, *eval;
 	struct node *n;
 	TRY(example_graph(c, d, target, real, false, &imported, &n));
-	TRY(train_graph(c, kind, imported, &train));
-	TRY(eval_graph(kind, imported, v, &eval));
+	TRY(graphs_of(c, kind, imported, &train, &eval));
 	if (kind == VAR_LIBRARY && !uses_library(train) && !uses_library(eval))
 		return ST_OK;
 	if (is_narrow(kind) && !knows_narrow(train) && !knows_narrow(eval))
@@ -283,7 +267,8 @@ void case_target(const struct op_def *op, enum variant_kind v, struct target *ta
 			 : library         ? stint_lib_block()
 			 : v == VAR_SINGLE ? 2
 					   : 0,
-		.library_workspace = library ? library_workspace : NULL,
+		.math = MATH_FREE,
+		.library_workspace = library ? target_library_workspace : NULL,
 		.user = target};
 }
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "import/import.h"
-#include "runtime/stint_lib.h"
+#include "compile/graphs.h"
+#include "compile/target.h"
 
 /* The first error is why. */
 static void put(void *user, enum diag_level level, const struct where *w, const char *message,
@@ -18,12 +18,6 @@ static void put(void *user, enum diag_level level, const struct where *w, const 
 	if (level == DIAG_ERROR && !*c->why)
 		snprintf(c->why, sizeof c->why, "%s%s%s", w && w->op ? w->op : "",
 			w && w->op ? ": " : "", message);
-}
-
-static int64_t library_workspace(void *user, const struct lib_call *call)
-{
-	(void)user;
-	return stint_lib_workspace(call->kind, call->p, 2);
 }
 
 static bool is_training(const struct onnx_case *c)
@@ -125,8 +119,7 @@ static enum status add_step(struct graph *g)
 static enum status build_variant(struct onnx_case *c, struct onnx_variant *v,
 	const struct import_options *o, bool portable, struct diag *d, const char *folder)
 {
-	const struct lower_options lower = {
-		.mode = is_training(c) ? LOWER_TRAIN : LOWER_EVAL, .bn_population = true};
+	const struct graph_options forward = {.lower = {.bn_population = true}};
 	const char *path = arena_printf(c->arena, "%s/model.onnx", c->dir);
 	struct target *target = ARENA_NEW(c->arena, struct target);
 	struct graph *imported;
@@ -134,11 +127,12 @@ static enum status build_variant(struct onnx_case *c, struct onnx_variant *v,
 		return ST_INTERNAL;
 	*target = (struct target){.threads = 2,
 		.portable = portable,
-		.library_workspace = portable ? NULL : library_workspace};
+		.library_workspace = portable ? NULL : target_library_workspace,
+		.user = target};
 	TRY(import_onnx(c->arena, path, o, ops_table(), target, DT_F32, d, &imported));
 	TRY(add_step(imported));
-	TRY(graph_lower(imported, &lower, &v->graph));
-	TRY(graph_name_constants(v->graph));
+	TRY(graphs_forward(
+		imported, &forward, is_training(c) ? LOWER_TRAIN : LOWER_EVAL, &v->graph));
 	return step_write(c->arena, d, v->symbol, NULL, v->graph, false, folder, NULL, &v->problem);
 }
 

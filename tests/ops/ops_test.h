@@ -105,6 +105,10 @@ enum status step_write_share(struct arena *a, struct diag *d, const char *symbol
 	const char *folder, struct graph_problem *train_problem,
 	struct graph_problem *eval_problem);
 
+/* The files to `folder`/`name`/, which is made if need be. */
+enum status step_save(struct arena *a, struct diag *d, const char *folder, const char *name,
+	struct step_texts *texts);
+
 /* Note the first failure. */
 void case_error(struct test_case *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Uniform in [0, 1), the same for the same arguments. */

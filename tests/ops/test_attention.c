@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "compile/graphs.h"
 #include "tests/ops/attention_forms.h"
 #include "tests/ops/ops_test.h"
 
@@ -214,8 +215,9 @@ static struct graph *read_program(struct trial *t, struct diag *d, const struct 
 }
 
 /* The sum of the outputs, each with a weight of its own. */
-static void attach_loss(struct trial *t, struct graph *g)
+static enum status attach_loss(void *user, struct graph *g)
 {
+	struct trial *t = user;
 	struct tensor *y = g->output[0];
 	double *w = ARENA_ARRAY(t->arena, double, y->numel);
 	int64_t *axes = ARENA_ARRAY(t->arena, int64_t, RANK_MAX);
@@ -227,6 +229,7 @@ static void attach_loss(struct trial *t, struct graph *g)
 	y = OP2(g, op_by_role(g->table, ROLE_MUL)->name, y,
 		graph_constant(g, "weights", DT_F64, y->rank, y->dim, w));
 	g->loss = graph_op(g, op_by_role(g->table, ROLE_REDUCE_SUM)->name, 1, &y, 2, attr);
+	return g->failed;
 }
 
 static bool has_op(const struct graph *g, const char *op)
@@ -240,24 +243,15 @@ static bool has_op(const struct graph *g, const char *op)
 static enum status build(struct trial *t, struct diag *d, int k, const char *folder)
 {
 	const struct graph *imported = read_program(t, d, table_of(t->arena, k == 0));
-	const struct lower_options lower_train = {.mode = LOWER_TRAIN},
-				   lower_eval = {.mode = LOWER_EVAL};
 	struct graph *train, *eval;
 	struct optimizer_spec sgd;
-	int nparam;
-	struct tensor **param, **grad;
-	TRY(graph_lower(imported, &lower_train, &train));
-	TRY(graph_lower(imported, &lower_eval, &eval));
-	if (k == 0)
-		t->recognised = has_op(train, t->section->op) && has_op(eval, t->section->op);
-	attach_loss(t, train);
-	TRY(graph_autodiff(train, &nparam, &param, &grad));
-	if (k == 0 && t->section->gradient)
-		t->recognised = t->recognised && has_op(train, t->section->gradient);
+	const struct graph_options o = {.optimizer = &sgd, .attach = attach_loss, .user = t};
 	TRY(optimizer_parse(t->arena, ops_table(), "sgd:lr=0.5", &sgd, d));
-	TRY(graph_attach_updates(train, &sgd, nparam, param, grad));
-	TRY(graph_name_constants(train));
-	TRY(graph_name_constants(eval));
+	TRY(graphs_train(imported, &o, &train));
+	TRY(graphs_forward(imported, &o, LOWER_EVAL, &eval));
+	if (k == 0)
+		t->recognised = has_op(train, t->section->op) && has_op(eval, t->section->op) &&
+				(!t->section->gradient || has_op(train, t->section->gradient));
 	return step_write(t->arena, d, t->v[k].symbol, train, eval, false, folder, &t->v[k].train,
 		&t->v[k].eval);
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "compile/graphs.h"
 #include "tests/ops/losses_torch.h"
 #include "tests/ops/ops_test.h"
 
@@ -39,13 +40,12 @@ static double drawn(uint64_t key, int64_t i, const double range[2])
 	return range[0] + (range[1] - range[0]) * case_draw(key, (uint64_t)i);
 }
 
-/* A model whose output is its parameter, and the loss. */
+/* A model whose output is its parameter. */
 static enum status new_graph(
 	struct trial *t, struct diag *d, const struct target *target, struct graph **out)
 {
 	const struct known_loss *k = t->known;
 	struct graph *g = graph_new(t->arena, d, "loss", ops_table(), target, DT_F64);
-	struct loss_spec spec;
 	struct tensor *x = graph_tensor(g, "x", DT_F64, k->rank, k->dim);
 	double *data = ARENA_ARRAY(t->arena, double, x->numel);
 	for (int64_t i = 0; i < x->numel; i++)
@@ -55,25 +55,22 @@ static enum status new_graph(
 	g->output = ARENA_ARRAY(t->arena, struct tensor *, 1);
 	g->output[g->noutput++] = OP2(
 		g, op_by_role(g->table, ROLE_MUL)->name, x, graph_scalar(g, 1));
-	TRY(loss_parse(t->arena, ops_table(), k->spec, &spec, d));
 	*out = g;
-	return graph_attach_loss(g, &spec);
+	return g->failed;
 }
 
 static enum status build(struct trial *t, struct diag *d, const char *folder)
 {
 	static const struct target target = {.portable = true, .threads = 2};
-	struct graph *train, *eval;
+	struct graph *model, *train, *eval;
+	struct loss_spec loss;
 	struct optimizer_spec sgd;
-	int nparam;
-	struct tensor **param, **grad;
-	TRY(new_graph(t, d, &target, &train));
-	TRY(new_graph(t, d, &target, &eval));
-	TRY(graph_autodiff(train, &nparam, &param, &grad));
+	const struct graph_options o = {.loss = &loss, .optimizer = &sgd};
+	TRY(new_graph(t, d, &target, &model));
+	TRY(loss_parse(t->arena, ops_table(), t->known->spec, &loss, d));
 	TRY(optimizer_parse(t->arena, ops_table(), "sgd", &sgd, d));
-	TRY(graph_attach_updates(train, &sgd, nparam, param, grad));
-	TRY(graph_name_constants(train));
-	TRY(graph_name_constants(eval));
+	TRY(graphs_train(model, &o, &train));
+	TRY(graphs_forward(model, &o, LOWER_EVAL, &eval));
 	return step_write(t->arena, d, t->symbol, train, eval, false, folder, &t->train, &t->eval);
 }
 

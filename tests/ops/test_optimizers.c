@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "compile/graphs.h"
 #include "tests/ops/ops_test.h"
 #include "tests/ops/optimizers_torch.h"
 
@@ -119,20 +120,24 @@ static struct graph *new_graph(struct trial *t, struct diag *d, const struct tar
 	return g;
 }
 
+static enum status attach_loss(void *user, struct graph *g)
+{
+	(void)user;
+	g->loss = g->output[0];
+	return ST_OK;
+}
+
 static enum status build(struct trial *t, struct diag *d, const char *folder)
 {
 	static const struct target target = {.portable = true, .threads = 2};
-	struct graph *train = new_graph(t, d, &target), *eval = new_graph(t, d, &target);
+	const struct graph *model = new_graph(t, d, &target);
+	struct graph *train, *eval;
 	struct optimizer_spec optimizer;
-	int nparam;
-	struct tensor **param, **grad;
-	train->loss = train->output[0];
-	TRY(graph_autodiff(train, &nparam, &param, &grad));
+	const struct graph_options o = {.optimizer = &optimizer, .attach = attach_loss};
 	TRY(optimizer_parse(t->arena, ops_table(), t->spec, &optimizer, d));
 	optimizer.clip_norm = t->clip;
-	TRY(graph_attach_updates(train, &optimizer, nparam, param, grad));
-	TRY(graph_name_constants(train));
-	TRY(graph_name_constants(eval));
+	TRY(graphs_train(model, &o, &train));
+	TRY(graphs_forward(model, &o, LOWER_EVAL, &eval));
 	return step_write(
 		t->arena, d, t->symbol, train, eval, t->tight, folder, &t->train, &t->eval);
 }

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "compile/graphs.h"
 #include "tests/ops/ops_test.h"
 
 enum { ROWS = 100, COLUMNS = 1000, N = ROWS * COLUMNS, OUTPUTS = 4 };
@@ -81,34 +82,29 @@ static struct graph *model(struct world *w, struct diag *d, const struct target 
 	return g->failed == ST_OK ? g : NULL;
 }
 
-static void attach_loss(struct graph *g)
+static enum status attach_loss(void *user, struct graph *g)
 {
+	(void)user;
 	static const int64_t axes[] = {0, 1};
 	const struct attr attr[] = {ATTR_IS("axes", 2, axes), ATTR_I("keepdims", 0)};
 	struct tensor *p = OP2(g, "Mul", OP1(g, "Exp", g->output[DROPPED]), g->output[NORMAL]);
 	g->loss = op(g, op_by_role(g->table, ROLE_REDUCE_SUM)->name, p, 2, attr);
+	return g->failed;
 }
 
 static enum status build(struct world *w, bool tight, const char *folder)
 {
 	static const struct target target = {.portable = true, .threads = 2};
 	struct diag d = {.put = put, .user = w};
-	struct lower_options lower = {.mode = LOWER_TRAIN};
-	struct graph *imported = model(w, &d, &target), *train, *eval;
+	const struct graph *imported = model(w, &d, &target);
+	struct graph *train, *eval;
 	struct optimizer_spec sgd;
-	struct tensor **param, **grad;
-	int nparam;
+	const struct graph_options o = {.optimizer = &sgd, .attach = attach_loss};
 	if (!imported)
 		return ST_INTERNAL;
-	TRY(graph_lower(imported, &lower, &train));
-	lower.mode = LOWER_EVAL;
-	TRY(graph_lower(imported, &lower, &eval));
-	attach_loss(train);
-	TRY(graph_autodiff(train, &nparam, &param, &grad));
 	TRY(optimizer_parse(w->arena, ops_table(), "sgd:lr=0.1", &sgd, &d));
-	TRY(graph_attach_updates(train, &sgd, nparam, param, grad));
-	TRY(graph_name_constants(train));
-	TRY(graph_name_constants(eval));
+	TRY(graphs_train(imported, &o, &train));
+	TRY(graphs_forward(imported, &o, LOWER_EVAL, &eval));
 	return step_write(w->arena, &d, tight ? "tight" : "kept", train, eval, tight, folder,
 		&w->train[tight], &w->eval[tight]);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "compile/graphs.h"
 #include "tests/ops/ops_test.h"
 #include "tests/ops/special_none.h"
 #include "tests/ops/special_torch.h"
@@ -133,8 +134,9 @@ static enum status forward_graph(
 }
 
 /* The loss: all cases' real outputs, each element with a weight of its own. */
-static enum status attach_loss(struct test *t, struct graph *g)
+static enum status attach_loss(void *user, struct graph *g)
 {
+	struct test *t = user;
 	for (int i = 0; i < CASES; i++)
 		for (int k = 0; k < torch_special[i].nout; k++) {
 			const int o = t->one[i].output[k];
@@ -163,50 +165,31 @@ static int take_alternatives(struct graph *g)
 	return taken;
 }
 
-/* As test_ops has layouts and types (case_kernels of build.c), but for library calls: the ways that
- * are taken by default.
- */
-static enum status kernels_of(const struct way *w, unsigned narrow, struct graph **g)
-{
-	if ((*g)->target->block != 0)
-		TRY(graph_layout(*g, (*g)->target->block, true, g));
-	if (w->narrow)
-		TRY(graph_narrow(*g, DT_BF16, NARROW_EVERYWHERE | narrow, g));
-	graph_choose(*g, MATH_FIXED);
-	return graph_name_constants(*g);
-}
-
-static enum status train_graph(
-	struct test *t, const struct way *w, const struct graph *in, struct graph **out)
-{
-	const struct lower_options lower = {.mode = LOWER_TRAIN};
-	struct optimizer_spec sgd;
-	int nparam;
-	struct tensor **param, **grad;
-	TRY(graph_lower(in, &lower, out));
-	TRY(attach_loss(t, *out));
-	TRY(graph_autodiff(*out, &nparam, &param, &grad));
-	TRY(optimizer_parse(t->arena, ops_table(), "sgd:lr=0.5", &sgd, &t->diag));
-	TRY(graph_attach_updates(*out, &sgd, nparam, param, grad));
-	if (w->alternatives && take_alternatives(*out) == 0)
-		return diag_fail(
-			&t->diag, ST_INTERNAL, NULL, NULL, "no gradient has an alternative");
-	return kernels_of(w, NARROW_OUTPUTS, out);
-}
-
+/* As test_ops has layouts and types (build.c), but for library calls: the ways that are taken by
+ * default. */
 static enum status build(struct test *t, const struct way *w, struct graph_problem *train,
 	struct graph_problem *eval)
 {
-	const struct lower_options lower = {.mode = LOWER_EVAL};
 	struct target *target = ARENA_NEW(t->arena, struct target);
 	struct graph *forward, *with, *without;
+	struct optimizer_spec sgd;
+	const struct graph_options o = {.optimizer = &sgd,
+		.everywhere = true,
+		.narrow = w->narrow ? DT_BF16 : DT_F32,
+		.narrow_flags = NARROW_EVERYWHERE,
+		.attach = attach_loss,
+		.user = t};
 	if (!target)
 		return ST_INTERNAL;
 	case_target(NULL, w->kind, target);
+	target->math = MATH_FIXED;
 	TRY(forward_graph(t, w, target, &forward));
-	TRY(train_graph(t, w, forward, &with));
-	TRY(graph_lower(forward, &lower, &without));
-	TRY(kernels_of(w, 0, &without));
+	TRY(optimizer_parse(t->arena, ops_table(), "sgd:lr=0.5", &sgd, &t->diag));
+	TRY(graphs_train(forward, &o, &with));
+	TRY(graphs_forward(forward, &o, LOWER_EVAL, &without));
+	if (w->alternatives && take_alternatives(with) == 0)
+		return diag_fail(
+			&t->diag, ST_INTERNAL, NULL, NULL, "no gradient has an alternative");
 	return step_write_share(
 		t->arena, &t->diag, w->name, with, without, w->share, 0.01, t->folder, train, eval);
 }

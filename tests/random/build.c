@@ -1,11 +1,9 @@
 /* From a seed to C sources: the model's bytes through the importer and the pipeline, once for each
  * variant. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "runtime/stint_lib.h"
+#include "compile/pipeline.h"
 #include "tests/random/variant.h"
 
 /* Of the planner's search: plans need be valid here, not good. */
@@ -49,79 +47,69 @@ static void put(void *user, enum diag_level level, const struct where *w, const 
 			message);
 }
 
-static int64_t library_workspace(void *user, const struct lib_call *call)
+static struct compile_options options_of(const struct random_model *m, int k)
 {
-	const struct target *t = user;
-	return stint_lib_workspace(call->kind, call->p, t->threads);
+	const struct variant_def *def = &variant_def[k];
+	struct compile_options o = {.model = k == MODULES ? m->modules_path : m->path,
+		.import = m->t->options,
+		.loss = m->g.loss,
+		.optimizer = "sgd:lr=0.5",
+		.budget = {.kind = def->share >= 1  ? BUDGET_NONE
+				   : def->share > 0 ? BUDGET_PERCENT
+						    : BUDGET_MIN,
+			.percent = 100 * def->share},
+		.precision = def->real == DT_F64 ? PRECISION_FP64 : PRECISION_FP32,
+		.portable = def->portable,
+		.threads = def->threads,
+		.fuse = def->fused ? FUSE_ON : FUSE_OFF,
+		.everywhere = true,
+		.effort = EFFORT,
+		.debug_arena = true};
+	if (k == MODULES) /* the file says what is trained */
+		o.import.train_pattern = NULL;
+	return o;
 }
 
-/* The pipeline's last stage: layouts, fusion, ways. Layouts come where the library is, and wherever
- * a record knows how. */
-static enum status kernels_of(bool fused, struct graph **g)
+/* Within the budget, or the smallest that is met. */
+static enum status make_plans(struct pipeline *p, struct compile_options *o)
 {
-	const struct target *target = (*g)->target;
-	if (!target->portable)
-		TRY(graph_layout(*g, stint_lib_block(), true, g));
-	if (fused)
-		TRY(graph_fuse(*g));
-	graph_choose(*g, MATH_FIXED);
-	TRY(graph_name_constants(*g));
-	return graph_verify(*g);
-}
-
-static enum status train_graph(struct random_model *m, struct diag *d, const struct graph *in,
-	bool fused, struct graph **out)
-{
-	const struct lower_options lower = {.mode = LOWER_TRAIN};
-	struct loss_spec loss;
-	struct optimizer_spec sgd;
-	int nparam;
-	struct tensor **param, **grad;
-	TRY(loss_parse(m->t->arena, ops_table(), m->g.loss, &loss, d));
-	TRY(optimizer_parse(m->t->arena, ops_table(), "sgd:lr=0.5", &sgd, d));
-	TRY(graph_lower(in, &lower, out));
-	TRY(graph_attach_loss(*out, &loss));
-	TRY(graph_autodiff(*out, &nparam, &param, &grad));
-	TRY(graph_attach_updates(*out, &sgd, nparam, param, grad));
-	return kernels_of(fused, out);
-}
-
-static enum status eval_graph(struct random_model *m, struct diag *d, const struct graph *in,
-	bool fused, struct graph **out)
-{
-	const struct lower_options lower = {.mode = LOWER_EVAL};
-	struct loss_spec loss;
-	TRY(loss_parse(m->t->arena, ops_table(), m->g.loss, &loss, d));
-	TRY(graph_lower(in, &lower, out));
-	TRY(graph_attach_loss(*out, &loss));
-	TRY(graph_prune(*out));
-	return kernels_of(fused, out);
+	struct diag quiet = {.put = NULL}, *loud = p->diag;
+	p->diag = &quiet;
+	enum status st = pipeline_plan(p);
+	p->diag = loud;
+	if (st != ST_BUDGET)
+		return st;
+	o->budget.kind = BUDGET_MIN;
+	return pipeline_plan(p);
 }
 
 static enum status build_variant(struct random_model *m, struct diag *d, int k, const char *folder)
 {
-	const struct variant_def *def = &variant_def[k];
 	struct random_variant *v = &m->variant[k];
-	struct target *target = ARENA_NEW(m->t->arena, struct target);
-	struct graph *imported, *train, *eval;
-	if (!target)
+	struct arena *a = m->t->arena;
+	struct compile_options *o = ARENA_NEW(a, struct compile_options);
+	struct pipeline *p = ARENA_NEW(a, struct pipeline);
+	struct step_texts texts = {0};
+	struct source_files files; /* found in the source tree */
+	if (!o || !p)
 		return diag_nomem(d);
-	*target = (struct target){.portable = def->portable,
-		.threads = def->threads,
-		.library_workspace = def->portable ? NULL : library_workspace,
-		.user = target};
+	*o = options_of(m, k);
+	*p = (struct pipeline){.arena = a, .diag = d, .o = o};
 	snprintf(v->symbol, sizeof v->symbol, "%s_%d", m->name, k);
-	struct import_options options = m->t->options;
-	const char *path = m->path;
-	if (k == MODULES) { /* the file says what is trained */
-		path = m->modules_path;
-		options.train_pattern = NULL;
-	}
-	TRY(import_onnx(m->t->arena, path, &options, ops_table(), target, def->real, d, &imported));
-	TRY(train_graph(m, d, imported, def->fused, &train));
-	TRY(eval_graph(m, d, imported, def->fused, &eval));
-	return step_write_share(m->t->arena, d, v->symbol, train, eval, def->share, EFFORT, folder,
-		&v->train, &v->eval);
+	TRY(pipeline_import(p));
+	p->name = v->symbol;
+	TRY(pipeline_graphs(p));
+	TRY(graph_verify(p->train));
+	TRY(graph_verify(p->eval));
+	TRY(pipeline_problems(p));
+	TRY(make_plans(p, o));
+	v->train = p->train_problem;
+	v->eval = p->eval_problem;
+	enum status st = pipeline_texts(p, &texts, &files);
+	if (st == ST_OK)
+		st = step_save(a, d, folder, v->symbol, &texts);
+	step_texts_free(&texts);
+	return st;
 }
 
 bool random_build(struct random_model *m, const char *folder)

@@ -12,7 +12,8 @@ struct variant_def {
 	enum dtype real;
 	bool portable, fused;
 	int threads;
-	double share; /* step_write_share */
+	double share; /* of the memory between the least and keep-everything: the budget; 0: the
+			 least */
 	int same;     /* the variant whose bits it must have */
 };
 extern const struct variant_def variant_def[VARIANTS];

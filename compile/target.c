@@ -1,0 +1,44 @@
+#include "compile/target.h"
+
+#include "runtime/stint_gpu.h"
+#include "runtime/stint_lib.h"
+
+int64_t target_library_workspace(void *target, const struct lib_call *call)
+{
+	const struct target *t = target;
+	return stint_lib_workspace(call->kind, call->p, t->threads);
+}
+
+/* What a GPU's libraries are planned to use: fixed by shape and architecture. */
+static int64_t gpu_workspace(void *target, const struct lib_call *call)
+{
+	const struct target *t = target;
+	struct stint_gpu_product product;
+	struct stint_gpu_convolution c;
+	if (call->rough) /* ways of the CPU's library */
+		return -1;
+	if (!stint_gpu_product_of(call->kind, call->p, t->arch, &product))
+		return (int64_t)product.cap;
+	if (!stint_gpu_convolution_of(call->kind, call->p, &c))
+		return (int64_t)c.cap;
+	return -1;
+}
+
+void target_set(struct target *t, const struct compile_options *o)
+{
+	const bool cuda = o->target == TARGET_CUDA;
+	*t = (struct target){.cuda = cuda,
+		.arch = cuda ? o->arch : 0,
+		.portable = o->portable,
+		.tf32 = o->precision == PRECISION_TF32,
+		.narrow = o->precision == PRECISION_BF16 || o->precision == PRECISION_FP16,
+		.threads = o->threads,
+		.math = o->math,
+		.block = o->portable ? 0
+			 : cuda      ? BLOCK_ALL
+				     : stint_lib_block(),
+		.library_workspace = o->portable ? NULL
+				     : cuda      ? gpu_workspace
+						 : target_library_workspace,
+		.user = t};
+}

@@ -1,0 +1,13 @@
+/* What records are asked about the machine that a step is for. */
+#ifndef STINT_COMPILE_TARGET_H
+#define STINT_COMPILE_TARGET_H
+
+#include "compile/compile_options.h"
+
+/* The target that the options ask for. It stays where it is: its `user` is itself. */
+void target_set(struct target *t, const struct compile_options *o);
+/* Scratch bytes of a processor's library calls: struct target's library_workspace where its `user`
+ * is itself. */
+int64_t target_library_workspace(void *target, const struct lib_call *call);
+
+#endif
