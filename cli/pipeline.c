@@ -14,7 +14,7 @@
 static int64_t library_workspace(void *user, const struct lib_call *call)
 {
 	const struct pipeline *p = user;
-	return stint_lib_workspace(call->kind, call->p, p->target.threads);
+	return stint_lib_workspace(&call->call, p->target.threads);
 }
 
 /* What a GPU's libraries are planned to use: fixed by shape and architecture. */
@@ -25,9 +25,9 @@ static int64_t gpu_workspace(void *user, const struct lib_call *call)
 	struct stint_gpu_convolution c;
 	if (call->rough) /* ways of the CPU's library */
 		return -1;
-	if (!stint_gpu_product_of(call->kind, call->p, p->o->arch, &product))
+	if (!stint_gpu_product_of(&call->call, p->o->arch, &product))
 		return (int64_t)product.cap;
-	if (!stint_gpu_convolution_of(call->kind, call->p, &c))
+	if (!stint_gpu_convolution_of(&call->call, &c))
 		return (int64_t)c.cap;
 	return -1;
 }

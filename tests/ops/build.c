@@ -16,7 +16,7 @@ static void put(void *user, enum diag_level level, const struct where *w, const 
 static int64_t library_workspace(void *user, const struct lib_call *call)
 {
 	const struct target *t = user;
-	return stint_lib_workspace(call->kind, call->p, t->threads);
+	return stint_lib_workspace(&call->call, t->threads);
 }
 
 /* A loss as the command line adds it: with a target that is given, not computed. One that a model

@@ -23,7 +23,7 @@ static void put(void *user, enum diag_level level, const struct where *w, const 
 static int64_t library_workspace(void *user, const struct lib_call *call)
 {
 	(void)user;
-	return stint_lib_workspace(call->kind, call->p, 2);
+	return stint_lib_workspace(&call->call, 2);
 }
 
 static bool is_training(const struct onnx_case *c)

@@ -52,7 +52,7 @@ static void put(void *user, enum diag_level level, const struct where *w, const 
 static int64_t library_workspace(void *user, const struct lib_call *call)
 {
 	const struct target *t = user;
-	return stint_lib_workspace(call->kind, call->p, t->threads);
+	return stint_lib_workspace(&call->call, t->threads);
 }
 
 /* The pipeline's last stage: layouts, fusion, ways. Layouts come where the library is, and wherever
