@@ -41,17 +41,18 @@ enum stint_conv_way {
 	STINT_CONV_HALVES /* Winograd's on each half of the batch */
 };
 
-/* y[n, k, out] = x[n, c, size] * weight[k, c / groups, kernel] (+ bias[k]). */
+/* y[n, k, o] = the sum over c and f of x[n, c, o * stride + f * dilation - before] w[k, c, f], each
+ * group of channels for itself, plus the bias. Tensors are [n, channels, axes...], the weight [k,
+ * c / groups, kernel...]. */
 struct stint_convolution {
-	int axes; /* 2 or 3; what lies along one is 1 long along the first of two */
+	int axes; /* 2 or 3; one axis stands as the last of two, the first of which is 1 long */
 	int64_t n, c, k, groups;
 	int64_t size[3], kernel[3], stride[3], dilation[3]; /* dilation 1: dense */
-	int64_t before[3]; /* padding; what comes after follows from `out` */
+	int64_t before[3]; /* padding; what comes after follows from the sizes */
 	int64_t out[3];
 	int bias;
-	int x_blocked, y_blocked; /* stored as [n, channels / B, ..., B], B: stint_lib_block */
-	int last; /* on a GPU: x and y are stored [n, ..., channels], the weight [k, kernel, c /
-		     groups] */
+	int x_blocked, y_blocked; /* it is [n, channels / B, axes..., B], B: stint_lib_block */
+	int last; /* all have their channels behind the axes; only a GPU's libraries know that */
 	enum stint_conv_way way;
 };
 
