@@ -1,7 +1,6 @@
 /* Convolutions by cuDNN's backend interface: an operation graph of one convolution, the heuristic's
  * engine configurations in its order, and the first of them that may be used as a plan. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "stint_gpu_api.h"
 
