@@ -11,8 +11,7 @@
 static int library_find(struct kernels *ks, const struct lib_call *call, int64_t workspace)
 {
 	for (int i = 0; i < ks->nlib; i++)
-		if (!strcmp(ks->lib[i].kind, call->kind) &&
-			!memcmp(ks->lib[i].p, call->p, sizeof call->p))
+		if (stint_lib_call_same(&ks->lib[i].call, &call->call))
 			return i;
 	if (ks->nlib == ks->caplib) {
 		int cap = ks->caplib ? 2 * ks->caplib : 16;

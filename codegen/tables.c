@@ -97,21 +97,97 @@ static void print_outputs(const struct schedule *eval, struct text *t)
 	text_puts(t, "};\n");
 }
 
+/* Fields that are zero are left out. */
+static void print_field(const char *field, int64_t v, struct text *t)
+{
+	if (v != 0)
+		text_add(t, ", .%s = %" PRId64, field, v);
+}
+
+static void print_axes(const char *field, int axes, const int64_t v[3], struct text *t)
+{
+	if (v[0] == 0 && v[1] == 0 && v[2] == 0)
+		return;
+	text_add(t, ", .%s = {", field);
+	for (int i = 0; i < axes; i++)
+		text_add(t, "%s%" PRId64, i ? ", " : "", v[i]);
+	text_puts(t, "}");
+}
+
+static void print_product(const struct stint_product *p, struct text *t)
+{
+	static const char *const extra[] = {[STINT_PRODUCT_BIAS] = "STINT_PRODUCT_BIAS",
+		[STINT_PRODUCT_SUM0] = "STINT_PRODUCT_SUM0",
+		[STINT_PRODUCT_SUM1] = "STINT_PRODUCT_SUM1"};
+	text_add(t, ", .product = {.batch = %" PRId64, p->batch);
+	print_field("m", p->m, t);
+	print_field("n", p->n, t);
+	print_field("k", p->k, t);
+	print_field("t0", p->t0, t);
+	print_field("t1", p->t1, t);
+	print_field("each0", p->each0, t);
+	print_field("each1", p->each1, t);
+	if (p->extra != STINT_PRODUCT_PLAIN)
+		text_add(t, ", .extra = %s", extra[p->extra]);
+	text_puts(t, "}");
+}
+
+static void print_convolution(const struct stint_convolution *c, struct text *t)
+{
+	static const char *const way[] = {[STINT_CONV_WINOGRAD] = "STINT_CONV_WINOGRAD",
+		[STINT_CONV_HALVES] = "STINT_CONV_HALVES"};
+	text_add(t, ", .conv = {.axes = %d", c->axes);
+	print_field("n", c->n, t);
+	print_field("c", c->c, t);
+	print_field("k", c->k, t);
+	print_field("groups", c->groups, t);
+	print_axes("size", c->axes, c->size, t);
+	print_axes("kernel", c->axes, c->kernel, t);
+	print_axes("stride", c->axes, c->stride, t);
+	print_axes("dilation", c->axes, c->dilation, t);
+	print_axes("before", c->axes, c->before, t);
+	print_axes("out", c->axes, c->out, t);
+	print_field("bias", c->bias, t);
+	print_field("x_blocked", c->x_blocked, t);
+	print_field("y_blocked", c->y_blocked, t);
+	print_field("last", c->last, t);
+	if (c->way != STINT_CONV_DIRECT)
+		text_add(t, ", .way = %s", way[c->way]);
+	text_puts(t, "}");
+}
+
+static void print_narrow(int types, struct text *t)
+{
+	static const char *const bit[] = {
+		"STINT_X0_NARROW", "STINT_X1_NARROW", "STINT_Y0_NARROW", "STINT_NARROW_IS_FP16"};
+	const char *before = ", .types = ";
+	for (int i = 0; i < 4; i++)
+		if (types >> i & 1) {
+			text_add(t, "%s%s", before, bit[i]);
+			before = " | ";
+		}
+}
+
 static void print_library(const struct kernels *ks, struct text *t)
 {
+	static const char *const kind[] = {[STINT_CALL_PRODUCT] = "STINT_CALL_PRODUCT",
+		[STINT_CALL_CONV_FORWARD] = "STINT_CALL_CONV_FORWARD",
+		[STINT_CALL_CONV_DATA] = "STINT_CALL_CONV_DATA",
+		[STINT_CALL_CONV_WEIGHT] = "STINT_CALL_CONV_WEIGHT"};
 	if (ks->nlib == 0)
 		return;
-	text_puts(t, "\nstatic const struct stint_lib_call library_calls[] = {\n");
+	text_puts(t, "\nstatic const struct stint_lib_planned library_calls[] = {\n");
 	for (int i = 0; i < ks->nlib; i++) {
-		int last = LIB_ARGS - 1;
-		while (last > 0 && ks->lib[i].p[last] == 0)
-			last--;
-		text_puts(t, "\t{");
-		text_literal(t, ks->lib[i].kind);
-		text_puts(t, ", {");
-		for (int k = 0; k <= last; k++)
-			text_add(t, "%s%" PRId64, k ? ", " : "", ks->lib[i].p[k]);
-		text_add(t, "}, %" PRId64 "},\n", ks->lib_workspace[i]);
+		const struct stint_lib_call *c = &ks->lib[i].call;
+		text_add(t, "\t{.call = {.kind = %s", kind[c->kind]);
+		print_narrow(c->types, t);
+		if (c->kind == STINT_CALL_PRODUCT)
+			print_product(&c->product, t);
+		else
+			print_convolution(&c->conv, t);
+		text_puts(t, "}");
+		print_field("workspace", ks->lib_workspace[i], t);
+		text_puts(t, "},\n");
 	}
 	text_puts(t, "};\n");
 }

@@ -6,7 +6,7 @@
 int64_t target_library_workspace(void *target, const struct lib_call *call)
 {
 	const struct target *t = target;
-	return stint_lib_workspace(call->kind, call->p, t->threads);
+	return stint_lib_workspace(&call->call, t->threads);
 }
 
 /* What a GPU's libraries are planned to use: fixed by shape and architecture. */
@@ -17,9 +17,9 @@ static int64_t gpu_workspace(void *target, const struct lib_call *call)
 	struct stint_gpu_convolution c;
 	if (call->rough) /* ways of the CPU's library */
 		return -1;
-	if (!stint_gpu_product_of(call->kind, call->p, t->arch, &product))
+	if (!stint_gpu_product_of(&call->call, t->arch, &product))
 		return (int64_t)product.cap;
-	if (!stint_gpu_convolution_of(call->kind, call->p, &c))
+	if (!stint_gpu_convolution_of(&call->call, &c))
 		return (int64_t)c.cap;
 	return -1;
 }

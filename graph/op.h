@@ -6,6 +6,7 @@
 #define STINT_GRAPH_OP_H
 
 #include "graph/graph.h"
+#include "runtime/stint_call.h"
 
 struct emit; /* codegen/emit.h */
 
@@ -62,14 +63,12 @@ enum op_role {
 	ROLE_COUNT
 };
 
-/* A library call as plain data: compared, printed into the step, and made into a primitive by the
- * runtime. The kinds and what their numbers mean are listed in runtime/stint_lib.h. */
-enum { LIB_ARGS = 24 };
+/* A library call that does a node: what is printed into the step and made into a primitive by the
+ * runtime; and what the library is not told. */
 struct lib_call {
-	const char *kind; /* "matmul", "conv_forward", ... */
-	int64_t p[LIB_ARGS];
-	/* Not the library's: of the ways to do a node, what this one is called (NULL: way 0), how
-	 * many times as fast as way 0 it is, and whether it rounds more. */
+	struct stint_lib_call call;
+	/* Of the ways to do a node, what this one is called (NULL: way 0), how many times as fast
+	 * as way 0 it is, and whether it rounds more. */
 	const char *name;
 	double speed;
 	bool rough;

@@ -83,14 +83,14 @@
 #define COS cos
 #define FMOD fmod
 
-/* Which tensors of a product are narrow, as its library call has it (runtime/stint_lib.h). */
-static inline int64_t product_types(const struct node *n)
+/* Which tensors of a product are narrow, as its library call has it. */
+static inline int product_types(const struct node *n)
 {
 	const enum dtype type[] = {n->in[0]->dtype, n->in[1]->dtype, n->out[0]->dtype};
-	int64_t types = 0;
+	int types = 0;
 	for (int i = 0; i < 3; i++) {
-		types |= dtype_is_narrow(type[i]) ? 1 << i : 0;
-		types |= type[i] == DT_F16 ? 8 : 0;
+		types |= dtype_is_narrow(type[i]) ? STINT_X0_NARROW << i : 0;
+		types |= type[i] == DT_F16 ? STINT_NARROW_IS_FP16 : 0;
 	}
 	return types;
 }

@@ -216,35 +216,24 @@ void stint_gpu_graph_free(stint_gpu *g, struct stint_gpu_graph *graph);
 
 enum stint_gpu_type { STINT_GPU_F32, STINT_GPU_BF16, STINT_GPU_F16 };
 
-enum stint_gpu_epilogue {
-	STINT_GPU_PLAIN,
-	STINT_GPU_BIAS, /* extra[n], of y's type, is added to every row */
-	STINT_GPU_SUM0, /* extra[m] becomes the sum of x0 over k; batch must be 1 */
-	STINT_GPU_SUM1  /* extra[n] becomes the sum of x1 over k; batch must be 1 */
-};
-
-/* y[b] = x0[b] x1[b], row-major: y is m by n, x0 m by k (k by m when t0), x1 k by n (n by k when
- * t1). */
+/* A product and how it is stored and computed. The bias, and the sums, are `extra`. */
 struct stint_gpu_product {
-	int64_t batch, m, n, k;
-	int t0, t1;                  /* the operand is stored transposed */
+	struct stint_product shape;
 	int64_t ld0, ld1, ldy;       /* elements from row to row as stored; 0: dense */
-	int64_t step0, step1, stepy; /* elements from one product to the next; 0: the operand is
-					shared (y: dense) */
+	int64_t step0, step1, stepy; /* from one product to the next, where each has its own; 0:
+					dense */
 	enum stint_gpu_type in, out; /* of x0 and x1; of y and extra. Sums are fp32 */
 	int tf32;                    /* fp32 operands may be rounded to tf32 */
 	int accumulate;              /* y += */
-	enum stint_gpu_epilogue epilogue;
-	size_t cap; /* bytes of workspace it may use */
+	size_t cap;                  /* bytes of workspace it may use */
 };
 
-/* From the kind and numbers of stint_lib.h's products: "matmul", "matmul_bias"; and "matmul_sum0",
- * "matmul_sum1" with the same numbers. Operands of two types are STINT_BAD_DATA. The cap is
- * stint_gpu_matmul_cap's. Needs no device; `arch` as above. */
+/* From a call. Operands of two types are STINT_BAD_DATA. The cap is stint_gpu_matmul_cap's. Needs
+ * no device; `arch` as above. */
 int stint_gpu_product_of(
-	const char *kind, const int64_t p[24], int arch, struct stint_gpu_product *out);
+	const struct stint_lib_call *call, int arch, struct stint_gpu_product *out);
 /* The workspace to plan for: fixed by shape and architecture. */
-size_t stint_gpu_matmul_cap(int arch, const struct stint_gpu_product *p);
+size_t stint_gpu_matmul_cap(int arch, const struct stint_product *p);
 
 struct stint_gpu_matmul;
 enum { STINT_GPU_ALGO = 64 };
@@ -264,22 +253,9 @@ int stint_gpu_matmul_run(stint_gpu *g, int stream, struct stint_gpu_matmul *m, s
 
 /* --- Convolutions by cuDNN --- */
 
-enum stint_gpu_conv_kind {
-	STINT_GPU_CONV_FORWARD, /* y from x and w */
-	STINT_GPU_CONV_DATA,    /* x, a gradient, from w and y, a gradient */
-	STINT_GPU_CONV_WEIGHT   /* w, a gradient, from x and y, a gradient */
-};
-
-/* y[n, k, o] = sum over c and f of x[n, c, o * stride + f * dilation - before] w[k, c, f], over 2
- * or 3 spatial axes (one axis: make the first of two 1 long). Padding after follows from the sizes.
- */
 struct stint_gpu_convolution {
-	enum stint_gpu_conv_kind kind;
-	int axes;
-	int64_t n, c, k, groups;                                     /* w has c / groups channels */
-	int64_t x[3], w[3], y[3], stride[3], dilation[3], before[3]; /* dilation 1: dense */
-	int last; /* x and y are stored [n, x..., c], w as [k, w..., c / groups]; else channels
-		     come before the spatial axes in all three */
+	enum stint_call_kind kind;
+	struct stint_convolution shape;
 	enum stint_gpu_type type[3]; /* of x, w, y. Sums are fp32 */
 	int tf32;                    /* fp32 operands may be rounded to tf32 */
 	int strict;                  /* neither Winograd's way nor Fourier's */
@@ -288,12 +264,9 @@ struct stint_gpu_convolution {
 
 struct stint_gpu_conv;
 
-/* From kind ("conv_forward", "conv_data", "conv_weight"; "conv3_..." over three axes) and numbers
- * of stint_lib.h; a bias, and images of which one stands channels last and one does not, are
- * STINT_BAD_DATA. The cap: 4 MiB and as many bytes as x, w and y have in fp32, in whole MiB, at
- * most 32 MiB. */
-int stint_gpu_convolution_of(
-	const char *kind, const int64_t p[24], struct stint_gpu_convolution *out);
+/* From a call; a bias, and channels in blocks, are STINT_BAD_DATA. The cap: 4 MiB and as many bytes
+ * as x, w and y have in fp32, in whole MiB, at most 32 MiB. */
+int stint_gpu_convolution_of(const struct stint_lib_call *call, struct stint_gpu_convolution *out);
 /* The first plan that cuDNN's heuristic proposes whose result is the same every time, that does not
  * round fp32 operands unless tf32 says so, and that fits the cap. STINT_BAD_MACHINE: there is none.
  */

@@ -1,7 +1,6 @@
 /* Convolutions by cuDNN's backend interface: an operation graph of one convolution, the heuristic's
  * engine configurations in its order, and the first of them that may be used as a plan. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "stint_gpu_api.h"
 
@@ -24,13 +23,13 @@ static int dnn_check(stint_gpu *g, int status, const char *what)
 
 /* --- Numbers --- */
 
-static int sensible(const struct stint_gpu_convolution *c)
+static int sensible(const struct stint_convolution *c)
 {
 	if (c->axes < 2 || c->axes > 3 || c->n < 1 || c->c < 1 || c->k < 1 || c->groups < 1 ||
 		c->c % c->groups || c->k % c->groups)
 		return 0;
 	for (int i = 0; i < c->axes; i++)
-		if (c->x[i] < 1 || c->w[i] < 1 || c->y[i] < 1 || c->stride[i] < 1 ||
+		if (c->size[i] < 1 || c->kernel[i] < 1 || c->out[i] < 1 || c->stride[i] < 1 ||
 			c->dilation[i] < 1 || c->before[i] < 0)
 			return 0;
 	return 1;
@@ -38,59 +37,41 @@ static int sensible(const struct stint_gpu_convolution *c)
 
 /* Engines for channels last work in place or on parts of sums, which are as large as the tensors or
  * smaller; the small ones are paid for by every plan. */
-static size_t cap_of(const struct stint_gpu_convolution *c)
+static size_t cap_of(const struct stint_convolution *c)
 {
 	enum { MIB = 1 << 20, LEAST = 4, MOST = 32 };
 	double x = (double)c->n * (double)c->c, w = (double)c->k * (double)(c->c / c->groups);
 	double y = (double)c->n * (double)c->k;
 	for (int i = 0; i < c->axes; i++) {
-		x *= (double)c->x[i];
-		w *= (double)c->w[i];
-		y *= (double)c->y[i];
+		x *= (double)c->size[i];
+		w *= (double)c->kernel[i];
+		y *= (double)c->out[i];
 	}
 	const double mib = (x + w + y) * 4 / MIB;
 	return (size_t)(mib < MOST - LEAST ? LEAST + (int)mib : MOST) * MIB;
 }
 
-int stint_gpu_convolution_of(
-	const char *kind, const int64_t p[24], struct stint_gpu_convolution *out)
+/* Which of x, w and y the call's x0, x1 and y0 are. */
+static const int *roles_of(enum stint_call_kind kind)
 {
-	static const char *const kinds[2][3] = {{"conv_forward", "conv_data", "conv_weight"},
-		{"conv3_forward", "conv3_data", "conv3_weight"}};
-	struct stint_gpu_convolution r = {0};
-	int e = 0;
-	while (e < 6 && strcmp(kind, kinds[e / 3][e % 3]) != 0)
-		e++;
-	if (e == 6)
+	static const int forward[] = {0, 1, 2}, data[] = {2, 1, 0}, weight[] = {0, 2, 1};
+	return kind == STINT_CALL_CONV_FORWARD ? forward
+	       : kind == STINT_CALL_CONV_DATA  ? data
+					       : weight;
+}
+
+int stint_gpu_convolution_of(const struct stint_lib_call *call, struct stint_gpu_convolution *out)
+{
+	const struct stint_convolution *c = &call->conv;
+	const enum stint_gpu_type narrow = call->types & STINT_NARROW_IS_FP16 ? STINT_GPU_F16
+									      : STINT_GPU_BF16;
+	if (call->kind == STINT_CALL_PRODUCT || c->bias || c->x_blocked || c->y_blocked ||
+		!sensible(c))
 		return STINT_BAD_DATA;
-	const int three = e / 3, a = r.axes = 2 + three;
-	/* {N, C, D0, D1, K, G, ...} or {N, C, K, G, D0, D1, D2, ...}, then per axis k, s, d, pb,
-	 * and in two dimensions pe; O, bias, form */
-	const int64_t *at = p + (three ? 7 : 6);
-	r.kind = (enum stint_gpu_conv_kind)(e % 3);
-	r.n = p[0];
-	r.c = p[1];
-	r.k = p[three ? 2 : 4];
-	r.groups = p[three ? 3 : 5];
-	for (int i = 0; i < a; i++) {
-		r.x[i] = p[(three ? 4 : 2) + i];
-		r.w[i] = at[i];
-		r.stride[i] = at[a + i];
-		r.dilation[i] = at[2 * a + i];
-		r.before[i] = at[3 * a + i];
-		r.y[i] = at[(three ? 4 : 5) * a + i];
-	}
-	const int64_t bias = at[(three ? 5 : 6) * a], form = at[(three ? 5 : 6) * a + 1];
-	const int64_t types = form / 16;
-	const enum stint_gpu_type narrow = types & 8 ? STINT_GPU_F16 : STINT_GPU_BF16;
-	r.last = (form & 3) == 3;
-	if (bias || (form & 3) % 3 || !sensible(&r))
-		return STINT_BAD_DATA;
-	r.cap = cap_of(&r);
-	/* which tensor the call's x0, x1 and y0 are, by kind */
-	static const int role[3][3] = {{0, 1, 2}, {2, 1, 0}, {0, 2, 1}};
+	struct stint_gpu_convolution r = {.kind = call->kind, .shape = *c, .cap = cap_of(c)};
+	const int *role = roles_of(call->kind);
 	for (int i = 0; i < 3; i++)
-		r.type[role[e % 3][i]] = types >> i & 1 ? narrow : STINT_GPU_F32;
+		r.type[role[i]] = call->types & STINT_X0_NARROW << i ? narrow : STINT_GPU_F32;
 	*out = r;
 	return STINT_OK;
 }
@@ -136,7 +117,7 @@ static int set_all(
 
 /* dim: batch or outputs, channels, spatial axes; cuDNN names them in that order whatever the
  * storage, which the strides tell. -1: too large. */
-static int strides_of(const struct stint_gpu_convolution *c, const int64_t *dim, int64_t *stride)
+static int strides_of(const struct stint_convolution *c, const int64_t *dim, int64_t *stride)
 {
 	const int rank = c->axes + 2;
 	int order[MAX_RANK], n = 0;
@@ -158,11 +139,11 @@ static int strides_of(const struct stint_gpu_convolution *c, const int64_t *dim,
 
 static int tensor_make(struct stint_gpu_conv *c, int which)
 {
-	const struct stint_gpu_convolution *v = &c->c;
-	const int64_t *axis[] = {v->x, v->w, v->y}, id = which + 1, align = ALIGNED;
+	const struct stint_convolution *v = &c->c.shape;
+	const int64_t *axis[] = {v->size, v->kernel, v->out}, id = which + 1, align = ALIGNED;
 	const int types[] = {GPU_DNN_FLOAT, GPU_DNN_BFLOAT16, GPU_DNN_HALF};
 	int64_t dim[MAX_RANK], stride[MAX_RANK];
-	const int type = types[v->type[which]];
+	const int type = types[c->c.type[which]];
 	dim[0] = which == 1 ? v->k : v->n;
 	dim[1] = which == 0 ? v->c : which == 1 ? v->c / v->groups : v->k;
 	for (int i = 0; i < v->axes; i++)
@@ -182,19 +163,19 @@ static int tensor_make(struct stint_gpu_conv *c, int which)
 
 /* As much as before where that gives as many outputs, which most engines want; else what the last
  * output reads beyond x. */
-static int64_t padding_after(const struct stint_gpu_convolution *c, int i)
+static int64_t padding_after(const struct stint_convolution *c, int i)
 {
-	const int64_t reach = (c->w[i] - 1) * c->dilation[i] + 1;
-	const int64_t room = c->x[i] + 2 * c->before[i] - reach;
-	if (room >= 0 && room / c->stride[i] + 1 == c->y[i])
+	const int64_t reach = (c->kernel[i] - 1) * c->dilation[i] + 1;
+	const int64_t room = c->size[i] + 2 * c->before[i] - reach;
+	if (room >= 0 && room / c->stride[i] + 1 == c->out[i])
 		return c->before[i];
-	const int64_t after = (c->y[i] - 1) * c->stride[i] + reach - c->x[i] - c->before[i];
+	const int64_t after = (c->out[i] - 1) * c->stride[i] + reach - c->size[i] - c->before[i];
 	return after < 0 ? 0 : after;
 }
 
 static int conv_make(struct stint_gpu_conv *c)
 {
-	const struct stint_gpu_convolution *v = &c->c;
+	const struct stint_convolution *v = &c->c.shape;
 	const int type = GPU_DNN_FLOAT, mode = GPU_DNN_CROSS_CORRELATION;
 	const int64_t axes = v->axes;
 	int64_t after[3];
@@ -215,13 +196,15 @@ static int conv_make(struct stint_gpu_conv *c)
 
 static int op_make(struct stint_gpu_conv *c)
 {
-	static const int names[3][7] = {
-		{GPU_DNN_FORWARD, GPU_DNN_FORWARD_CONV, GPU_DNN_FORWARD_X, GPU_DNN_FORWARD_W,
-			GPU_DNN_FORWARD_Y, GPU_DNN_FORWARD_ALPHA, GPU_DNN_FORWARD_BETA},
-		{GPU_DNN_DATA, GPU_DNN_DATA_CONV, GPU_DNN_DATA_X, GPU_DNN_DATA_W, GPU_DNN_DATA_Y,
-			GPU_DNN_DATA_ALPHA, GPU_DNN_DATA_BETA},
-		{GPU_DNN_WEIGHT, GPU_DNN_WEIGHT_CONV, GPU_DNN_WEIGHT_X, GPU_DNN_WEIGHT_W,
-			GPU_DNN_WEIGHT_Y, GPU_DNN_WEIGHT_ALPHA, GPU_DNN_WEIGHT_BETA}};
+	static const int names[][7] = {
+		[STINT_CALL_CONV_FORWARD] = {GPU_DNN_FORWARD, GPU_DNN_FORWARD_CONV,
+			GPU_DNN_FORWARD_X, GPU_DNN_FORWARD_W, GPU_DNN_FORWARD_Y,
+			GPU_DNN_FORWARD_ALPHA, GPU_DNN_FORWARD_BETA},
+		[STINT_CALL_CONV_DATA] = {GPU_DNN_DATA, GPU_DNN_DATA_CONV, GPU_DNN_DATA_X,
+			GPU_DNN_DATA_W, GPU_DNN_DATA_Y, GPU_DNN_DATA_ALPHA, GPU_DNN_DATA_BETA},
+		[STINT_CALL_CONV_WEIGHT] = {GPU_DNN_WEIGHT, GPU_DNN_WEIGHT_CONV, GPU_DNN_WEIGHT_X,
+			GPU_DNN_WEIGHT_W, GPU_DNN_WEIGHT_Y, GPU_DNN_WEIGHT_ALPHA,
+			GPU_DNN_WEIGHT_BETA}};
 	const int *name = names[c->c.kind];
 	const float one = 1, zero = 0;
 	const struct attribute list[] = {
@@ -366,7 +349,8 @@ static int choose(struct stint_gpu_conv *c)
 		"cuDNN has no deterministic convolution of %lld x %lld channels to %lld within %zu "
 		"bytes "
 		"of workspace",
-		(long long)c->c.n, (long long)c->c.c, (long long)c->c.k, c->c.cap);
+		(long long)c->c.shape.n, (long long)c->c.shape.c, (long long)c->c.shape.k,
+		c->c.cap);
 }
 
 /* The library's handle, made once. */
@@ -385,7 +369,7 @@ static int handle_make(stint_gpu *g)
 int stint_gpu_conv_new(
 	stint_gpu *g, const struct stint_gpu_convolution *c, struct stint_gpu_conv **out)
 {
-	if (!sensible(c))
+	if (c->kind == STINT_CALL_PRODUCT || !sensible(&c->shape))
 		return stint_gpu_fail(g, STINT_BAD_DATA, "not a convolution");
 	/* cuDNN asks for these by name alone and then finds the ones that are loaded */
 	if (!g->library[STINT_GPU_CUDNN].handle) {

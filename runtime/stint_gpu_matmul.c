@@ -37,38 +37,40 @@ static int times(int64_t a, int64_t b, int64_t *out)
 }
 
 /* Dense rows and steps where none are given. -1: numbers that make no sense. */
-static int product_complete(struct stint_gpu_product *p)
+static int product_complete(struct stint_gpu_product *q)
 {
+	struct stint_product *p = &q->shape;
 	const int64_t width0 = p->t0 ? p->m : p->k, width1 = p->t1 ? p->k : p->n;
 	const int64_t rows0 = p->t0 ? p->k : p->m, rows1 = p->t1 ? p->n : p->k;
-	int64_t all;
+	int64_t all0, all1, all;
 	if (p->batch < 1 || p->m < 1 || p->n < 1 || p->k < 1 || p->batch > INT32_MAX)
 		return -1;
-	p->ld0 = p->ld0 ? p->ld0 : width0;
-	p->ld1 = p->ld1 ? p->ld1 : width1;
-	p->ldy = p->ldy ? p->ldy : p->n;
-	if (p->ld0 < width0 || p->ld1 < width1 || p->ldy < p->n || p->step0 < 0 || p->step1 < 0 ||
-		p->stepy < 0)
+	q->ld0 = q->ld0 ? q->ld0 : width0;
+	q->ld1 = q->ld1 ? q->ld1 : width1;
+	q->ldy = q->ldy ? q->ldy : p->n;
+	if (q->ld0 < width0 || q->ld1 < width1 || q->ldy < p->n || q->step0 < 0 || q->step1 < 0 ||
+		q->stepy < 0)
 		return -1;
-	if (times(p->m, p->ldy, &all) || times(rows0, p->ld0, &all) || times(rows1, p->ld1, &all))
+	if (times(p->m, q->ldy, &all) || times(rows0, q->ld0, &all0) || times(rows1, q->ld1, &all1))
 		return -1;
-	if (!p->stepy)
-		p->stepy = p->m * p->ldy;
-	if (times(p->batch, p->stepy, &all) || times(p->batch, p->step0, &all) ||
-		times(p->batch, p->step1, &all))
+	q->stepy = q->stepy ? q->stepy : all;
+	q->step0 = !p->each0 ? 0 : q->step0 ? q->step0 : all0;
+	q->step1 = !p->each1 ? 0 : q->step1 ? q->step1 : all1;
+	if (times(p->batch, q->stepy, &all) || times(p->batch, q->step0, &all) ||
+		times(p->batch, q->step1, &all))
 		return -1;
-	if ((p->epilogue == STINT_GPU_SUM0 || p->epilogue == STINT_GPU_SUM1) && p->batch > 1)
+	if ((p->extra == STINT_PRODUCT_SUM0 || p->extra == STINT_PRODUCT_SUM1) && p->batch > 1)
 		return -1;
 	/* rows of all products after each other, times one matrix: a single product */
-	if (p->batch > 1 && !p->t0 && !p->step1 && p->step0 == p->m * p->ld0 &&
-		p->stepy == p->m * p->ldy) {
+	if (p->batch > 1 && !p->t0 && !p->each1 && q->step0 == p->m * q->ld0 &&
+		q->stepy == p->m * q->ldy) {
 		p->m *= p->batch;
 		p->batch = 1;
 	}
 	return 0;
 }
 
-size_t stint_gpu_matmul_cap(int arch, const struct stint_gpu_product *p)
+size_t stint_gpu_matmul_cap(int arch, const struct stint_product *p)
 {
 	/* What NVIDIA's own front end, cuBLAS, sets aside: 32 MiB since Hopper, 4 MiB before
 	 * (its documentation of cublasSetWorkspace), and no more than eight copies of y in fp32:
@@ -81,33 +83,18 @@ size_t stint_gpu_matmul_cap(int arch, const struct stint_gpu_product *p)
 	return (size_t)(bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
 }
 
-int stint_gpu_product_of(
-	const char *kind, const int64_t p[24], int arch, struct stint_gpu_product *out)
+int stint_gpu_product_of(const struct stint_lib_call *call, int arch, struct stint_gpu_product *out)
 {
-	static const char *const kinds[] = {"matmul", "matmul_bias", "matmul_sum0", "matmul_sum1"};
-	struct stint_gpu_product r = {0};
-	const int64_t types = p[8];
-	const enum stint_gpu_type narrow = types & 8 ? STINT_GPU_F16 : STINT_GPU_BF16;
-	int e = 0;
-	while (e < 4 && strcmp(kind, kinds[e]) != 0)
-		e++;
-	if (e == 4 || !(types & 1) != !(types & 2))
+	const int types = call->types;
+	const enum stint_gpu_type narrow = types & STINT_NARROW_IS_FP16 ? STINT_GPU_F16
+									: STINT_GPU_BF16;
+	if (call->kind != STINT_CALL_PRODUCT ||
+		!(types & STINT_X0_NARROW) != !(types & STINT_X1_NARROW))
 		return STINT_BAD_DATA;
-	r.batch = p[0];
-	r.m = p[1];
-	r.n = p[2];
-	r.k = p[3];
-	r.t0 = p[4] != 0;
-	r.t1 = p[5] != 0;
-	if (r.batch < 1 || r.m < 1 || r.n < 1 || r.k < 1 || times(r.m, r.k, &r.step0) ||
-		times(r.k, r.n, &r.step1))
-		return STINT_BAD_DATA;
-	r.step0 = p[6] ? r.step0 : 0;
-	r.step1 = p[7] ? r.step1 : 0;
-	r.in = types & 1 ? narrow : STINT_GPU_F32;
-	r.out = types & 4 ? narrow : STINT_GPU_F32;
-	r.epilogue = (enum stint_gpu_epilogue)e;
-	r.cap = stint_gpu_matmul_cap(arch, &r);
+	struct stint_gpu_product r = {.shape = call->product,
+		.in = types & STINT_X0_NARROW ? narrow : STINT_GPU_F32,
+		.out = types & STINT_Y0_NARROW ? narrow : STINT_GPU_F32,
+		.cap = stint_gpu_matmul_cap(arch, &call->product)};
 	if (product_complete(&r))
 		return STINT_BAD_DATA;
 	*out = r;
@@ -128,7 +115,7 @@ static int layout_make(const struct stint_gpu_matmul *m, void **out, enum stint_
 	int64_t rows, int64_t width, int64_t ld, int64_t step)
 {
 	const struct gpu_cublaslt *lt = &m->g->lt;
-	const int32_t batch = (int32_t)m->p.batch;
+	const int32_t batch = (int32_t)m->p.shape.batch;
 	int status = lt->cublasLtMatrixLayoutCreate(
 		out, type_of(type), (uint64_t)width, (uint64_t)rows, ld);
 	if (status)
@@ -150,11 +137,11 @@ static int desc_set(const struct stint_gpu_matmul *m, int what, const void *valu
 static int desc_make(struct stint_gpu_matmul *m)
 {
 	const struct stint_gpu_product *p = &m->p;
-	const int32_t ta = p->t1 ? GPU_LT_OP_T : GPU_LT_OP_N,
-		      tb = p->t0 ? GPU_LT_OP_T : GPU_LT_OP_N;
+	const int32_t ta = p->shape.t1 ? GPU_LT_OP_T : GPU_LT_OP_N,
+		      tb = p->shape.t0 ? GPU_LT_OP_T : GPU_LT_OP_N;
 	static const int32_t epilogues[] = {
 		0, GPU_LT_EPILOGUE_BIAS, GPU_LT_EPILOGUE_BGRADB, GPU_LT_EPILOGUE_BGRADA};
-	const int32_t epilogue = epilogues[p->epilogue], type = type_of(p->out);
+	const int32_t epilogue = epilogues[p->shape.extra], type = type_of(p->out);
 	/* Heuristics look at the address for its alignment only. */
 	void *const extra = (void *)(uintptr_t)ALIGNED;
 	int status = m->g->lt.cublasLtMatmulDescCreate(
@@ -165,7 +152,7 @@ static int desc_make(struct stint_gpu_matmul *m)
 		status = desc_set(m, GPU_LT_TRANSA, &ta, sizeof ta);
 	if (!status)
 		status = desc_set(m, GPU_LT_TRANSB, &tb, sizeof tb);
-	if (!status && p->epilogue != STINT_GPU_PLAIN) {
+	if (!status && p->shape.extra != STINT_PRODUCT_PLAIN) {
 		status = desc_set(m, GPU_LT_EPILOGUE, &epilogue, sizeof epilogue);
 		if (!status)
 			status = desc_set(m, GPU_LT_BIAS_TYPE, &type, sizeof type);
@@ -199,15 +186,16 @@ static int preference_make(struct stint_gpu_matmul *m)
 static int describe(struct stint_gpu_matmul *m)
 {
 	const struct stint_gpu_product *p = &m->p;
+	const struct stint_product *s = &p->shape;
 	int status = desc_make(m);
 	if (!status)
-		status = layout_make(m, &m->a, p->in, p->t1 ? p->n : p->k, p->t1 ? p->k : p->n,
+		status = layout_make(m, &m->a, p->in, s->t1 ? s->n : s->k, s->t1 ? s->k : s->n,
 			p->ld1, p->step1);
 	if (!status)
-		status = layout_make(m, &m->b, p->in, p->t0 ? p->k : p->m, p->t0 ? p->m : p->k,
+		status = layout_make(m, &m->b, p->in, s->t0 ? s->k : s->m, s->t0 ? s->m : s->k,
 			p->ld0, p->step0);
 	if (!status)
-		status = layout_make(m, &m->d, p->out, p->m, p->n, p->ldy, p->stepy);
+		status = layout_make(m, &m->d, p->out, s->m, s->n, p->ldy, p->stepy);
 	return status ? status : preference_make(m);
 }
 
@@ -246,14 +234,16 @@ static int ask(struct stint_gpu_matmul *m)
 		"cuBLASLt has no deterministic product of %lld x %lld x %lld x %lld within %zu "
 		"bytes of "
 		"workspace",
-		(long long)p->batch, (long long)p->m, (long long)p->n, (long long)p->k, p->cap);
+		(long long)p->shape.batch, (long long)p->shape.m, (long long)p->shape.n,
+		(long long)p->shape.k, p->cap);
 }
 
 static void key_make(struct stint_gpu_matmul *m, unsigned char key[GPU_KEY])
 {
 	const struct stint_gpu_product *p = &m->p;
-	const int64_t number[] = {p->batch, p->m, p->n, p->k, p->t0, p->t1, p->ld0, p->ld1, p->ldy,
-		p->step0, p->step1, p->stepy, p->in, p->out, p->tf32, p->accumulate, p->epilogue,
+	const struct stint_product *q = &p->shape;
+	const int64_t number[] = {q->batch, q->m, q->n, q->k, q->t0, q->t1, p->ld0, p->ld1, p->ldy,
+		p->step0, p->step1, p->stepy, p->in, p->out, p->tf32, p->accumulate, q->extra,
 		(int64_t)p->cap};
 	char identity[192], text[32];
 	struct gpu_hash s;
@@ -318,9 +308,11 @@ int stint_gpu_matmul_new(
 	stint_gpu *g, const struct stint_gpu_product *p, struct stint_gpu_matmul **out)
 {
 	struct stint_gpu_product whole = *p;
-	if (product_complete(&whole) || (whole.accumulate && whole.epilogue != STINT_GPU_PLAIN))
+	if (product_complete(&whole) ||
+		(whole.accumulate && whole.shape.extra != STINT_PRODUCT_PLAIN))
 		return stint_gpu_fail(g, STINT_BAD_DATA, "not a product: %lld x %lld x %lld x %lld",
-			(long long)p->batch, (long long)p->m, (long long)p->n, (long long)p->k);
+			(long long)p->shape.batch, (long long)p->shape.m, (long long)p->shape.n,
+			(long long)p->shape.k);
 	int rc = stint_gpu_need(g, STINT_GPU_CUBLASLT);
 	if (!rc)
 		rc = stint_gpu_enter(g);
@@ -386,7 +378,7 @@ int stint_gpu_matmul_run(stint_gpu *g, int stream, struct stint_gpu_matmul *m, s
 	if (rc)
 		return rc;
 	int status = 0;
-	if (m->p.epilogue != STINT_GPU_PLAIN)
+	if (m->p.shape.extra != STINT_PRODUCT_PLAIN)
 		status = desc_set(m, GPU_LT_BIAS, &bias, sizeof bias);
 	if (!status)
 		status = g->lt.cublasLtMatmul(g->lt_handle, m->desc, &alpha, at(x1), m->a, at(x0),

@@ -51,11 +51,11 @@ static int threads_set(int threads)
 #endif
 }
 
-int64_t stint_lib_workspace(const char *kind, const int64_t p[24], int threads)
+int64_t stint_lib_workspace(const struct stint_lib_call *call, int threads)
 {
 	struct recipe r;
 	const int before = threads_set(threads);
-	const int failed = recipe_make(&r, kind, p, threads);
+	const int failed = recipe_make(&r, call, threads);
 	threads_set(before);
 	const int64_t bytes = (int64_t)r.workspace;
 	recipe_free(&r);
@@ -139,7 +139,7 @@ static int steps_make(struct stint_lib *l, const struct recipe *r)
 }
 
 int stint_lib_new(
-	struct stint_lib **out, const char *kind, const int64_t p[24], int threads, char *message)
+	struct stint_lib **out, const struct stint_lib_call *call, int threads, char *message)
 {
 	struct recipe r;
 	struct stint_lib *l = *out = calloc(1, sizeof *l);
@@ -148,7 +148,7 @@ int stint_lib_new(
 		return STINT_NO_MEMORY;
 	}
 	const int before = threads_set(threads);
-	int failed = recipe_make(&r, kind, p, threads);
+	int failed = recipe_make(&r, call, threads);
 	if (!failed) {
 		l->engine = r.engine;
 		l->rounds = r.rounds;
@@ -160,7 +160,8 @@ int stint_lib_new(
 	recipe_free(&r);
 	if (!failed)
 		return STINT_OK;
-	snprintf(message, 256, "oneDNN cannot make the primitive '%s' on this machine", kind);
+	snprintf(message, 256, "oneDNN cannot make the primitive '%s' on this machine",
+		stint_lib_call_name(call));
 	stint_lib_free(l);
 	*out = NULL;
 	return STINT_BAD_MACHINE;

@@ -18,10 +18,7 @@
 
 #include "stint_lib.h"
 
-/* Bits of a call's `types`, by operand; and of y0. */
-enum { Y_NARROW = 4 };
-
-static dnnl_data_type_t type_of(int64_t types, int bit)
+static dnnl_data_type_t type_of(int types, int bit)
 {
 	return types & bit ? dnnl_bf16 : dnnl_f32;
 }
@@ -66,12 +63,14 @@ static dnnl_status_t matrices(dnnl_memory_desc_t *md, int batched, int64_t b, in
 		md, batched ? 3 : 2, dim + !batched, type, stride + !batched);
 }
 
-static dnnl_status_t recipe_matmul(struct recipe *r, const int64_t *p, int bias)
+static dnnl_status_t recipe_matmul(struct recipe *r, const struct stint_product *p, int types)
 {
-	const int64_t b = p[0], m = p[1], n = p[2], k = p[3];
-	const int batched = b > 1;
+	const int64_t b = p->batch, m = p->m, n = p->n, k = p->k;
+	const int batched = b > 1, bias = p->extra == STINT_PRODUCT_BIAS;
 	struct operand *o = r->operand;
 	dnnl_matmul_desc_t d;
+	if (!bias && p->extra != STINT_PRODUCT_PLAIN)
+		return dnnl_unimplemented;
 	r->noperand = bias ? 4 : 3;
 	o[0].arg = DNNL_ARG_SRC;
 	o[1].arg = DNNL_ARG_WEIGHTS;
@@ -79,15 +78,15 @@ static dnnl_status_t recipe_matmul(struct recipe *r, const int64_t *p, int bias)
 	struct operand *y = &o[r->noperand - 1];
 	y->arg = DNNL_ARG_DST;
 	y->output = 1;
-	dnnl_status_t st = matrices(
-		&o[0].plain, batched, p[6] ? b : 1, m, k, p[4] != 0, type_of(p[8], 1));
+	dnnl_status_t st = matrices(&o[0].plain, batched, p->each0 ? b : 1, m, k, p->t0,
+		type_of(types, STINT_X0_NARROW));
 	if (!st)
-		st = matrices(
-			&o[1].plain, batched, p[7] ? b : 1, k, n, p[5] != 0, type_of(p[8], 2));
+		st = matrices(&o[1].plain, batched, p->each1 ? b : 1, k, n, p->t1,
+			type_of(types, STINT_X1_NARROW));
 	if (!st && bias)
 		st = matrices(&o[2].plain, batched, 1, 1, n, 0, dnnl_f32);
 	if (!st)
-		st = matrices(&y->plain, batched, b, m, n, 0, type_of(p[8], Y_NARROW));
+		st = matrices(&y->plain, batched, b, m, n, 0, type_of(types, STINT_Y0_NARROW));
 	if (!st)
 		st = dnnl_matmul_desc_init(
 			&d, &o[0].plain, &o[1].plain, bias ? &o[2].plain : NULL, &y->plain);
@@ -100,8 +99,6 @@ static dnnl_status_t recipe_matmul(struct recipe *r, const int64_t *p, int bias)
 
 /* --- convolution --- */
 
-enum conv_kind { CONV_FORWARD, CONV_DATA, CONV_WEIGHT };
-
 struct conv {
 	dnnl_memory_desc_t x, w, b, y; /* as the call has them */
 	dnnl_dims_t stride, dilation, before, after;
@@ -109,47 +106,6 @@ struct conv {
 	int keep_x; /* x as it is: the first layer's few channels */
 	dnnl_alg_kind_t algorithm;
 };
-
-/* How a call stands to its tensors and does its work: see stint_lib.h. */
-enum { X_BLOCKED = 1, Y_BLOCKED = 2, WAY = 4, WAYS = 4, TYPES = 16 };
-enum way { DIRECT, WINOGRAD, HALVES };
-
-/* The numbers of a call: which axes a kind has is the only difference between kinds. */
-struct conv_shape {
-	int axes;
-	int64_t n, c, k, g, bias, form;
-	int64_t size[3], kernel[3], stride[3], dilation[3], before[3], out[3];
-};
-
-static struct conv_shape conv_shape_of(const int64_t *p, int axes)
-{
-	struct conv_shape s = {.axes = axes, .n = p[0], .c = p[1]};
-	if (axes == 2) {
-		s.k = p[4];
-		s.g = p[5];
-		s.bias = p[18];
-		s.form = p[19];
-	} else {
-		s.k = p[2];
-		s.g = p[3];
-		s.bias = p[22];
-		s.form = p[23];
-	}
-	for (int i = 0; i < axes; i++) {
-		s.size[i] = p[axes == 2 ? 2 + i : 4 + i];
-		s.kernel[i] = p[axes == 2 ? 6 + i : 7 + i];
-		s.stride[i] = p[axes == 2 ? 8 + i : 10 + i];
-		s.dilation[i] = p[axes == 2 ? 10 + i : 13 + i];
-		s.before[i] = p[axes == 2 ? 12 + i : 16 + i];
-		s.out[i] = p[axes == 2 ? 16 + i : 19 + i];
-	}
-	return s;
-}
-
-static enum way way_of(const struct conv_shape *s)
-{
-	return (enum way)(s->form / WAY % WAYS);
-}
 
 int stint_lib_block(void)
 {
@@ -174,24 +130,26 @@ struct conv_types {
 	dnnl_data_type_t x, w, y;
 };
 
-static struct conv_types conv_types_of(int64_t types, enum conv_kind kind)
+static struct conv_types conv_types_of(const struct stint_lib_call *call)
 {
-	const dnnl_data_type_t first = type_of(types, 1), second = type_of(types, 2),
-			       result = type_of(types, Y_NARROW);
-	return kind == CONV_FORWARD ? (struct conv_types){first, second, result}
-	       : kind == CONV_DATA  ? (struct conv_types){result, second, first}
-				    : (struct conv_types){first, result, second};
+	const dnnl_data_type_t first = type_of(call->types, STINT_X0_NARROW),
+			       second = type_of(call->types, STINT_X1_NARROW),
+			       result = type_of(call->types, STINT_Y0_NARROW);
+	return call->kind == STINT_CALL_CONV_FORWARD ? (struct conv_types){first, second, result}
+	       : call->kind == STINT_CALL_CONV_DATA  ? (struct conv_types){result, second, first}
+						     : (struct conv_types){first, result, second};
 }
 
-static dnnl_status_t conv_describe(struct conv *c, const struct conv_shape *s, enum conv_kind kind)
+static dnnl_status_t conv_describe(struct conv *c, const struct stint_lib_call *call)
 {
-	const struct conv_types type = conv_types_of(s->form / TYPES, kind);
-	const int grouped = s->g > 1;
+	const struct conv_types type = conv_types_of(call);
+	const struct stint_convolution *s = &call->conv;
+	const int grouped = s->groups > 1;
 	dnnl_dims_t x = {s->n, s->c}, y = {s->n, s->k}, w = {s->k, s->c};
 	if (grouped) {
-		w[0] = s->g;
-		w[1] = s->k / s->g;
-		w[2] = s->c / s->g;
+		w[0] = s->groups;
+		w[1] = s->k / s->groups;
+		w[2] = s->c / s->groups;
 	}
 	for (int i = 0; i < s->axes; i++) {
 		x[2 + i] = s->size[i];
@@ -205,17 +163,19 @@ static dnnl_status_t conv_describe(struct conv *c, const struct conv_shape *s, e
 					(s->kernel[i] - 1) * s->dilation[i] + 1;
 		c->after[i] = span - s->size[i] - s->before[i];
 	}
-	c->bias = s->bias != 0;
-	c->algorithm = way_of(s) == DIRECT ? dnnl_convolution_direct : dnnl_convolution_winograd;
-	dnnl_status_t st = (s->form & X_BLOCKED ? in_blocks : dense)(&c->x, 2 + s->axes, x, type.x);
+	c->bias = s->bias;
+	c->algorithm = s->way == STINT_CONV_DIRECT ? dnnl_convolution_direct
+						   : dnnl_convolution_winograd;
+	dnnl_status_t st = (s->x_blocked ? in_blocks : dense)(&c->x, 2 + s->axes, x, type.x);
 	if (!st)
 		st = dense(&c->w, 2 + grouped + s->axes, w, type.w);
 	if (!st)
 		st = dense(&c->b, 1, &s->k, dnnl_f32);
-	return st ? st : (s->form & Y_BLOCKED ? in_blocks : dense)(&c->y, 2 + s->axes, y, type.y);
+	return st ? st : (s->y_blocked ? in_blocks : dense)(&c->y, 2 + s->axes, y, type.y);
 }
 
-static dnnl_status_t conv_desc(dnnl_convolution_desc_t *d, struct conv *c, enum conv_kind kind)
+static dnnl_status_t conv_desc(
+	dnnl_convolution_desc_t *d, struct conv *c, enum stint_call_kind kind)
 {
 	const dnnl_alg_kind_t alg = c->algorithm;
 	dnnl_memory_desc_t x = c->x, w, y;
@@ -226,10 +186,10 @@ static dnnl_status_t conv_desc(dnnl_convolution_desc_t *d, struct conv *c, enum 
 		st = any(&y, &c->y);
 	if (st)
 		return st;
-	if (kind == CONV_DATA)
+	if (kind == STINT_CALL_CONV_DATA)
 		return dnnl_dilated_convolution_backward_data_desc_init(
 			d, alg, &x, &w, &y, c->stride, c->dilation, c->before, c->after);
-	if (kind == CONV_WEIGHT)
+	if (kind == STINT_CALL_CONV_WEIGHT)
 		return dnnl_dilated_convolution_backward_weights_desc_init(
 			d, alg, &x, &w, NULL, &y, c->stride, c->dilation, c->before, c->after);
 	return dnnl_dilated_convolution_forward_desc_init(d, dnnl_forward_training, alg, &x, &w,
@@ -252,10 +212,10 @@ static void operand_set(struct recipe *r, int arg, int output, const dnnl_memory
 
 /* Images a round: the most that divide the batch and whose copies, channels rounded up to blocks of
  * 16, stay within a MiB a thread. */
-static int64_t conv_part(const struct conv_shape *s, int threads)
+static int64_t conv_part(const struct stint_convolution *s, int threads)
 {
-	double x = s->form & X_BLOCKED ? 0 : (double)((s->c + 15) / 16 * 16);
-	double y = s->form & Y_BLOCKED ? 0 : (double)((s->k + 15) / 16 * 16);
+	double x = s->x_blocked ? 0 : (double)((s->c + 15) / 16 * 16);
+	double y = s->y_blocked ? 0 : (double)((s->k + 15) / 16 * 16);
 	for (int i = 0; i < s->axes; i++) {
 		x *= (double)s->size[i];
 		y *= (double)s->out[i];
@@ -266,18 +226,18 @@ static int64_t conv_part(const struct conv_shape *s, int threads)
 	return part;
 }
 
-static dnnl_status_t conv_primitive(struct recipe *r, struct conv *c, enum conv_kind kind)
+static dnnl_status_t conv_primitive(struct recipe *r, struct conv *c, enum stint_call_kind kind)
 {
 	dnnl_convolution_desc_t d;
 	dnnl_status_t st = dnnl_success;
-	if (kind != CONV_FORWARD) {
+	if (kind != STINT_CALL_CONV_FORWARD) {
 		/* A backward primitive takes the forward one as a hint: one that there is, all
 		 * narrow where a part is. */
 		struct conv hint = *c;
 		c->bias = hint.bias = 0;
 		if (c->x.data_type == dnnl_bf16 || c->y.data_type == dnnl_bf16)
 			hint.x.data_type = hint.w.data_type = hint.y.data_type = dnnl_bf16;
-		st = conv_desc(&d, &hint, CONV_FORWARD);
+		st = conv_desc(&d, &hint, STINT_CALL_CONV_FORWARD);
 		if (!st)
 			st = dnnl_primitive_desc_create(&r->hint, &d, r->attr, r->engine, NULL);
 	}
@@ -286,15 +246,15 @@ static dnnl_status_t conv_primitive(struct recipe *r, struct conv *c, enum conv_
 	return st ? st : dnnl_primitive_desc_create(&r->main, &d, r->attr, r->engine, r->hint);
 }
 
-static void conv_operands(struct recipe *r, const struct conv *c, enum conv_kind kind)
+static void conv_operands(struct recipe *r, const struct conv *c, enum stint_call_kind kind)
 {
-	if (kind == CONV_FORWARD) {
+	if (kind == STINT_CALL_CONV_FORWARD) {
 		operand_set(r, DNNL_ARG_SRC, 0, &c->x, dnnl_query_src_md, 0);
 		operand_set(r, DNNL_ARG_WEIGHTS, 0, &c->w, dnnl_query_weights_md, 0);
 		if (c->bias)
 			operand_set(r, DNNL_ARG_BIAS, 0, &c->b, dnnl_query_weights_md, 1);
 		operand_set(r, DNNL_ARG_DST, 1, &c->y, dnnl_query_dst_md, 0);
-	} else if (kind == CONV_DATA) {
+	} else if (kind == STINT_CALL_CONV_DATA) {
 		operand_set(r, DNNL_ARG_DIFF_DST, 0, &c->y, dnnl_query_diff_dst_md, 0);
 		operand_set(r, DNNL_ARG_WEIGHTS, 0, &c->w, dnnl_query_weights_md, 0);
 		operand_set(r, DNNL_ARG_DIFF_SRC, 1, &c->x, dnnl_query_diff_src_md, 0);
@@ -316,61 +276,44 @@ static void recipe_forget(struct recipe *r)
 }
 
 /* For so many images at once. An x of few channels is read as it is where the library can. */
-static dnnl_status_t conv_try(
-	struct recipe *r, struct conv_shape s, int64_t images, enum conv_kind kind)
+static dnnl_status_t conv_try(struct recipe *r, struct stint_lib_call call, int64_t images)
 {
+	struct stint_convolution *s = &call.conv;
 	struct conv c = {0};
-	r->rounds = images ? (int)(s.n / images) : 1;
-	s.n = images;
-	dnnl_status_t st = conv_describe(&c, &s, kind);
+	r->rounds = images ? (int)(s->n / images) : 1;
+	s->n = images;
+	dnnl_status_t st = conv_describe(&c, &call);
 	if (st)
 		return st;
-	c.keep_x = s.g == 1 && s.c < 8 && !(s.form & X_BLOCKED);
-	st = conv_primitive(r, &c, kind);
+	c.keep_x = s->groups == 1 && s->c < 8 && !s->x_blocked;
+	st = conv_primitive(r, &c, call.kind);
 	if (c.keep_x && (st || !implementation_taken(r->main))) {
 		recipe_forget(r);
 		c.keep_x = 0;
-		st = conv_primitive(r, &c, kind);
+		st = conv_primitive(r, &c, call.kind);
 	}
 	if (!st)
-		conv_operands(r, &c, kind);
+		conv_operands(r, &c, call.kind);
 	return st;
 }
 
 /* All images at once, unless they are to be halved or would have to be copied. */
-static dnnl_status_t recipe_conv(
-	struct recipe *r, const int64_t *p, int axes, int threads, enum conv_kind kind)
+static dnnl_status_t recipe_conv(struct recipe *r, const struct stint_lib_call *call, int threads)
 {
-	const struct conv_shape s = conv_shape_of(p, axes);
-	const int halves = way_of(&s) == HALVES;
+	const struct stint_convolution *s = &call->conv;
+	const int halves = s->way == STINT_CONV_HALVES;
 	int copied = 0;
-	if (halves && (s.n < 2 || s.n % 2))
+	if (s->axes < 2 || s->axes > 3 || s->last || (halves && (s->n < 2 || s->n % 2)))
 		return dnnl_unimplemented;
-	dnnl_status_t st = conv_try(r, s, halves ? s.n / 2 : s.n, kind);
+	dnnl_status_t st = conv_try(r, *call, halves ? s->n / 2 : s->n);
 	for (int i = 0; i < r->noperand; i++)
 		copied |= r->operand[i].batched &&
 			  !dnnl_memory_desc_equal(&r->operand[i].plain, &r->operand[i].used);
-	const int64_t part = conv_part(&s, threads);
-	if (st || halves || !copied || part == s.n)
+	const int64_t part = conv_part(s, threads);
+	if (st || halves || !copied || part == s->n)
 		return st;
 	recipe_forget(r);
-	return conv_try(r, s, part, kind);
-}
-
-static dnnl_status_t recipe_conv_kind(
-	struct recipe *r, const char *kind, const int64_t *p, int threads)
-{
-	static const struct {
-		const char *name;
-		int axes;
-		enum conv_kind kind;
-	} list[] = {{"conv_forward", 2, CONV_FORWARD}, {"conv_data", 2, CONV_DATA},
-		{"conv_weight", 2, CONV_WEIGHT}, {"conv3_forward", 3, CONV_FORWARD},
-		{"conv3_data", 3, CONV_DATA}, {"conv3_weight", 3, CONV_WEIGHT}};
-	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-		if (strcmp(kind, list[i].name) == 0)
-			return recipe_conv(r, p, list[i].axes, threads, list[i].kind);
-	return dnnl_unimplemented;
+	return conv_try(r, *call, part);
 }
 
 /* --- recipes --- */
@@ -452,7 +395,7 @@ static dnnl_status_t recipe_place(struct recipe *r)
 	return dnnl_success;
 }
 
-int recipe_make(struct recipe *r, const char *kind, const int64_t *p, int threads)
+int recipe_make(struct recipe *r, const struct stint_lib_call *call, int threads)
 {
 	memset(r, 0, sizeof *r);
 	r->rounds = 1;
@@ -463,14 +406,8 @@ int recipe_make(struct recipe *r, const char *kind, const int64_t *p, int thread
 		st = dnnl_primitive_attr_set_scratchpad_mode(r->attr, dnnl_scratchpad_mode_user);
 	if (st)
 		return -1;
-	if (strcmp(kind, "matmul") == 0)
-		st = recipe_matmul(r, p, 0);
-	else if (strcmp(kind, "matmul_bias") == 0)
-		st = recipe_matmul(r, p, 1);
-	else if (strncmp(kind, "conv", 4) == 0)
-		st = recipe_conv_kind(r, kind, p, threads);
-	else
-		return -1;
+	st = call->kind == STINT_CALL_PRODUCT ? recipe_matmul(r, &call->product, call->types)
+					      : recipe_conv(r, call, threads);
 	if (st || !implementation_taken(r->main))
 		return -1;
 	return recipe_place(r) ? -1 : 0;

@@ -1,4 +1,4 @@
-/* What a call of stint_lib.h comes to in oneDNN. Private to stint_lib*.c. */
+/* What a call comes to in oneDNN. Private to stint_lib*.c. */
 #ifndef STINT_LIB_RECIPE_H
 #define STINT_LIB_RECIPE_H
 
@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include <oneapi/dnnl/dnnl.h>
+
+#include "stint_call.h"
 
 enum { MAX_OPERAND = 4 };
 
@@ -34,7 +36,7 @@ struct recipe {
 
 /* 0 with a recipe, to be freed; -1 when the call is not one for the library. `threads`: those that
  * OpenMP is set to. */
-int recipe_make(struct recipe *r, const char *kind, const int64_t *p, int threads);
+int recipe_make(struct recipe *r, const struct stint_lib_call *call, int threads);
 void recipe_free(struct recipe *r);
 /* The output's parts are summed: the weight's gradient. */
 int operand_adds(const struct recipe *r, const struct operand *o);

@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stint_call.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -69,9 +71,8 @@ struct stint_output {
 	size_t bytes, offset;
 };
 
-struct stint_lib_call {
-	const char *kind;
-	int64_t p[24];
+struct stint_lib_planned {
+	struct stint_lib_call call;
 	size_t workspace; /* bytes planned for; init fails if the library now asks for more */
 };
 
@@ -123,7 +124,7 @@ struct stint_model {
 	int nresident, noutput, nlib, ntrain_steps, neval_steps;
 	const struct stint_tensor *resident;
 	const struct stint_output *output;
-	const struct stint_lib_call *lib;
+	const struct stint_lib_planned *lib;
 	const struct stint_kernel *kernel; /* ended by a NULL name; NULL: not for a GPU */
 	const char *kernels_text;          /* kernels.cu, where there are any */
 	const struct stint_next *next;     /* a GPU's inputs, ended by resident -1; NULL: not so */
@@ -142,7 +143,7 @@ struct stint_model {
 	int ncopy;         /* copies to there and back, in training */
 };
 
-enum { STINT_RT_VERSION = 8 };
+enum { STINT_RT_VERSION = 9 };
 
 /* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
 struct stint_lib;

@@ -71,14 +71,14 @@ static int make_library(stint_step *s)
 	if (!s->lib)
 		return stint_rt_no_memory(s);
 	for (int i = 0; i < m->nlib; i++) {
-		int64_t bytes = stint_lib_workspace(m->lib[i].kind, m->lib[i].p, m->threads);
+		const struct stint_lib_call *call = &m->lib[i].call;
+		int64_t bytes = stint_lib_workspace(call, m->threads);
 		if (bytes < 0 || (size_t)bytes > m->lib[i].workspace)
 			return stint_rt_fail(s, STINT_BAD_MACHINE,
 				"the library wants another workspace for "
 				"%s than was planned: compile the model here",
-				m->lib[i].kind);
-		const int rc = stint_lib_new(
-			&s->lib[i], m->lib[i].kind, m->lib[i].p, m->threads, s->message);
+				stint_lib_call_name(call));
+		const int rc = stint_lib_new(&s->lib[i], call, m->threads, s->message);
 		if (rc)
 			return rc;
 	}

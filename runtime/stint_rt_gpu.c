@@ -386,10 +386,9 @@ static int peaks(stint_step *s, struct stint_device_peaks *out)
 	const struct own *o = s->gpu;
 	enum stint_gpu_type type = STINT_GPU_F32; /* the narrowest of the step's products */
 	for (int i = 0; i < s->model->nlib; i++) {
-		const struct stint_lib_call *call = &s->model->lib[i];
 		struct stint_gpu_product p;
 		if (!stint_gpu_product_of(
-			    call->kind, call->p, stint_gpu_facts_of(o->g)->arch, &p) &&
+			    &s->model->lib[i].call, stint_gpu_facts_of(o->g)->arch, &p) &&
 			p.in != STINT_GPU_F32)
 			type = p.in;
 	}

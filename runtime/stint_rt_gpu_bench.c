@@ -199,11 +199,13 @@ static int products(struct work w, size_t room, enum stint_gpu_type type, int tf
 	const int arch = stint_gpu_facts_of(w.g)->arch;
 	int rc = STINT_OK;
 	for (int64_t n = 256; n <= 8192 && !rc; n *= 2) {
-		struct stint_gpu_product product = {
-			.batch = 1, .m = n, .n = n, .k = n, .in = type, .out = type, .tf32 = tf32};
+		struct stint_gpu_product product = {.shape = {.batch = 1, .m = n, .n = n, .k = n},
+			.in = type,
+			.out = type,
+			.tf32 = tf32};
 		double ms = 0;
 		w.operand = (size_t)(n * n) * element;
-		product.cap = stint_gpu_matmul_cap(arch, &product);
+		product.cap = stint_gpu_matmul_cap(arch, &product.shape);
 		if (3 * w.operand + product.cap > room)
 			break;
 		rc = fill(w.g, w.at, 2 * w.operand, type);

@@ -9,50 +9,56 @@ struct stint_lib {
 	stint_gpu *g;
 	struct stint_gpu_matmul *product; /* or */
 	struct stint_gpu_conv *conv;
-	enum stint_gpu_epilogue epilogue;
-	enum stint_gpu_conv_kind kind;
+	const struct stint_lib_call *call;
 };
 
-int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *ws)
+static int product_run(
+	struct stint_lib *l, const void *const *in, void *const *out, stint_gpu_ptr ws)
 {
-	if (l->product) {
-		const stint_gpu_ptr extra = l->epilogue == STINT_GPU_BIAS    ? gpu_address(in[2])
-					    : l->epilogue != STINT_GPU_PLAIN ? gpu_address(out[1])
-									     : 0;
-		return stint_gpu_matmul_run(l->g, STINT_GPU_MAIN, l->product, gpu_address(in[0]),
-			gpu_address(in[1]), gpu_address(out[0]), extra, gpu_address(ws));
-	}
+	const enum stint_product_extra what = l->call->product.extra;
+	const stint_gpu_ptr extra = what == STINT_PRODUCT_BIAS    ? gpu_address(in[2])
+				    : what != STINT_PRODUCT_PLAIN ? gpu_address(out[1])
+								  : 0;
+	return stint_gpu_matmul_run(l->g, STINT_GPU_MAIN, l->product, gpu_address(in[0]),
+		gpu_address(in[1]), gpu_address(out[0]), extra, ws);
+}
+
+int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *workspace)
+{
 	const stint_gpu_ptr a = gpu_address(in[0]), b = gpu_address(in[1]), y = gpu_address(out[0]);
-	switch (l->kind) {
-	case STINT_GPU_CONV_FORWARD:
-		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, a, b, y, gpu_address(ws));
-	case STINT_GPU_CONV_DATA: /* from y's gradient and the weight */
-		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, y, b, a, gpu_address(ws));
-	case STINT_GPU_CONV_WEIGHT: /* from x and y's gradient */
-		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, a, y, b, gpu_address(ws));
+	const stint_gpu_ptr ws = gpu_address(workspace);
+	switch (l->call->kind) {
+	case STINT_CALL_PRODUCT:
+		return product_run(l, in, out, ws);
+	case STINT_CALL_CONV_FORWARD:
+		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, a, b, y, ws);
+	case STINT_CALL_CONV_DATA:
+		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, y, b, a, ws);
+	case STINT_CALL_CONV_WEIGHT:
+		return stint_gpu_conv_run(l->g, STINT_GPU_MAIN, l->conv, a, y, b, ws);
 	}
 	return STINT_BAD_DATA;
 }
 
 /* Within the workspace that the plan has for it. */
-static int call_make(stint_step *s, const struct stint_lib_call *call, struct stint_lib *l)
+static int call_make(stint_step *s, const struct stint_lib_planned *planned, struct stint_lib *l)
 {
 	struct stint_gpu_product p;
 	struct stint_gpu_convolution c;
-	if (!stint_gpu_product_of(call->kind, call->p, stint_gpu_facts_of(l->g)->arch, &p)) {
-		p.cap = call->workspace;
+	l->call = &planned->call;
+	if (!stint_gpu_product_of(l->call, stint_gpu_facts_of(l->g)->arch, &p)) {
+		p.cap = planned->workspace;
 		p.tf32 = s->model->tf32;
-		l->epilogue = p.epilogue;
 		return stint_rt_gpu_told(s, l->g, stint_gpu_matmul_new(l->g, &p, &l->product));
 	}
-	if (stint_gpu_convolution_of(call->kind, call->p, &c)) {
-		snprintf(s->message, sizeof s->message, "no library does %s on a GPU", call->kind);
+	if (stint_gpu_convolution_of(l->call, &c)) {
+		snprintf(s->message, sizeof s->message, "no library does %s on a GPU",
+			stint_lib_call_name(l->call));
 		return STINT_BAD_MACHINE;
 	}
-	c.cap = call->workspace;
+	c.cap = planned->workspace;
 	c.tf32 = s->model->tf32;
 	c.strict = s->model->strict;
-	l->kind = c.kind;
 	return stint_rt_gpu_told(s, l->g, stint_gpu_conv_new(l->g, &c, &l->conv));
 }
 

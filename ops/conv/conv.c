@@ -138,10 +138,19 @@ static struct op_cost conv_cost(const struct node *n)
 
 /* --- The library. --- */
 
-enum which { FORWARD, GRAD_X, GRAD_W };
+enum which {
+	FORWARD = STINT_CALL_CONV_FORWARD,
+	GRAD_X = STINT_CALL_CONV_DATA,
+	GRAD_W = STINT_CALL_CONV_WEIGHT
+};
 
 /* Direct; Winograd's; the same on each half of the batch, in half the scratch. */
-enum way { DIRECT, WINOGRAD, HALVES, WAYS };
+enum way {
+	DIRECT = STINT_CONV_DIRECT,
+	WINOGRAD = STINT_CONV_WINOGRAD,
+	HALVES = STINT_CONV_HALVES,
+	WAYS
+};
 static const char *const way_name[] = {NULL, "Winograd", "Winograd in halves"};
 
 /* Winograd's F(4x4, 3x3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
@@ -169,40 +178,49 @@ static bool winograd_does(const struct conv *p)
 	       w->stride[1] == 1 && w->stride[2] == 1 && w->dilation[1] == 1 && w->dilation[2] == 1;
 }
 
+static struct stint_convolution conv_numbers(const struct conv *p, bool bias, int way)
+{
+	const struct window *w = &p->w;
+	struct stint_convolution c = {.axes = w->axes > 2 ? 3 : 2,
+		.n = p->n,
+		.c = p->c,
+		.k = p->k,
+		.groups = p->groups,
+		.bias = bias,
+		.x_blocked = p->xblock > 0,
+		.y_blocked = p->yblock > 0,
+		.last = p->last,
+		.way = (enum stint_conv_way)way};
+	for (int i = 0; i < c.axes; i++) {
+		const int a = 3 - c.axes + i;
+		c.size[i] = w->size[a];
+		c.kernel[i] = w->kernel[a];
+		c.stride[i] = w->stride[a];
+		c.dilation[i] = w->dilation[a];
+		c.before[i] = w->before[a];
+		c.out[i] = w->out[a];
+	}
+	return c;
+}
+
 static bool conv_call(
 	const struct node *n, enum which which, bool bias, int way, struct lib_call *call)
 {
-	static const char *const kind[2][3] = {{"conv_forward", "conv_data", "conv_weight"},
-		{"conv3_forward", "conv3_data", "conv3_weight"}};
 	const struct conv *p = n->param;
-	const struct window *w = &p->w;
-	const int64_t types = product_types(n);
+	const int types = product_types(n);
 	if (n->out[0]->dtype == DT_F64 || p->n < 1 || p->cg < 1)
 		return false;
 	if (way > DIRECT &&
 		(way >= WAYS || types || !winograd_does(p) || (way == HALVES && p->n % 2)))
 		return false;
-	const int64_t form = (p->xblock || p->last ? 1 : 0) + (p->yblock || p->last ? 2 : 0) +
-			     4 * way + 16 * types;
-	if (w->axes <= 2) {
-		*call = (struct lib_call){kind[0][which],
-			{p->n, p->c, w->size[1], w->size[2], p->k, p->groups, w->kernel[1],
-				w->kernel[2], w->stride[1], w->stride[2], w->dilation[1],
-				w->dilation[2], w->before[1], w->before[2], w->after[1],
-				w->after[2], w->out[1], w->out[2], bias, form},
-			.name = way_name[way], .rough = way != DIRECT};
-		call->speed = way == DIRECT     ? 1
-			      : way == WINOGRAD ? winograd_speed(p, which, p->n)
-						: 0.97 * winograd_speed(p, which, p->n / 2);
-		return true;
-	}
-	const int64_t *const list[] = {
-		w->size, w->kernel, w->stride, w->dilation, w->before, w->out};
-	*call = (struct lib_call){kind[1][which], {p->n, p->c, p->k, p->groups}, .speed = 1};
-	for (int i = 0; i < 18; i++)
-		call->p[4 + i] = list[i / 3][i % 3];
-	call->p[22] = bias;
-	call->p[23] = form;
+	*call = (struct lib_call){.call = {.kind = (enum stint_call_kind)which,
+					  .types = types,
+					  .conv = conv_numbers(p, bias, way)},
+		.name = way_name[way],
+		.rough = way != DIRECT};
+	call->speed = way == DIRECT     ? 1
+		      : way == WINOGRAD ? winograd_speed(p, which, p->n)
+					: 0.97 * winograd_speed(p, which, p->n / 2);
 	return true;
 }
 

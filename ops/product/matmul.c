@@ -146,8 +146,19 @@ static bool product_library(const struct node *n, int way, struct lib_call *call
 	struct matvec v;
 	if (way > 0 || n->out[0]->dtype == DT_F64 || n->out[0]->numel == 0 || p->k == 0)
 		return false;
-	*call = (struct lib_call){n->nin > 2 && n->in[2] ? "matmul_bias" : "matmul",
-		{p->batch, p->m, p->n, p->k, p->ta, p->tb, p->sa, p->sb, product_types(n)},
+	*call = (struct lib_call){
+		.call = {.kind = STINT_CALL_PRODUCT,
+			.types = product_types(n),
+			.product = {.batch = p->batch,
+				.m = p->m,
+				.n = p->n,
+				.k = p->k,
+				.t0 = p->ta,
+				.t1 = p->tb,
+				.each0 = p->sa,
+				.each1 = p->sb,
+				.extra = n->nin > 2 && n->in[2] ? STINT_PRODUCT_BIAS
+								: STINT_PRODUCT_PLAIN}},
 		.speed = 1};
 	call->slow = product_is_matvec(n, &v); /* it has a text of its own */
 	return true;

@@ -31,25 +31,45 @@ static void *room(int64_t bytes)
 	return p;
 }
 
-/* n images of c by size by size to k channels, 3 by 3, padded. */
-static void measure(const char *kind, int64_t n, int64_t c, int64_t size, int64_t k, int rounds)
+/* n images of c by size by size to k channels in blocks, 3 by 3, padded. */
+static struct stint_lib_call call_of(
+	int kind, int64_t n, int64_t c, int64_t size, int64_t k, int way)
 {
+	return (struct stint_lib_call){.kind = (enum stint_call_kind)kind,
+		.conv = {.axes = 2,
+			.n = n,
+			.c = c,
+			.k = k,
+			.groups = 1,
+			.size = {size, size},
+			.kernel = {3, 3},
+			.stride = {1, 1},
+			.dilation = {1, 1},
+			.before = {1, 1},
+			.out = {size, size},
+			.x_blocked = 1,
+			.y_blocked = 1,
+			.way = (enum stint_conv_way)way}};
+}
+
+static void measure(int kind, int64_t n, int64_t c, int64_t size, int64_t k, int rounds)
+{
+	const struct stint_lib_call first = call_of(kind, n, c, size, k, 0);
 	const int64_t image = n * size * size * 4, weight = c * k * 9 * 4;
-	const int data = !strcmp(kind, "conv_data"), dw = !strcmp(kind, "conv_weight");
+	const int data = kind == STINT_CALL_CONV_DATA, dw = kind == STINT_CALL_CONV_WEIGHT;
 	double best[WAYS];
 	int64_t scratch[WAYS];
 	struct stint_lib *call[WAYS] = {NULL};
 	void *x = room(image * c), *y = room(image * k), *w = room(weight), *ws[WAYS] = {NULL};
 	for (int way = 0; way < WAYS; way++) {
-		const int64_t p[24] = {n, c, size, size, k, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, size,
-			size, 0, 3 + 4 * way};
+		const struct stint_lib_call what = call_of(kind, n, c, size, k, way);
 		char message[256];
 		best[way] = 1e30;
-		scratch[way] = stint_lib_workspace(kind, p, THREADS);
+		scratch[way] = stint_lib_workspace(&what, THREADS);
 		if (scratch[way] < 0)
 			continue;
 		ws[way] = room(scratch[way]);
-		(void)stint_lib_new(&call[way], kind, p, THREADS, message);
+		(void)stint_lib_new(&call[way], &what, THREADS, message);
 	}
 	for (int r = 0; r <= rounds; r++)
 		for (int way = 0; way < WAYS; way++) {
@@ -62,8 +82,9 @@ static void measure(const char *kind, int64_t n, int64_t c, int64_t size, int64_
 			if (r > 0 && time < best[way])
 				best[way] = time;
 		}
-	printf("%-12s n%-3lld c%-4lld %3lldx%-3lld k%-4lld %9.2f ms", kind, (long long)n,
-		(long long)c, (long long)size, (long long)size, (long long)k, best[0]);
+	printf("%-12s n%-3lld c%-4lld %3lldx%-3lld k%-4lld %9.2f ms", stint_lib_call_name(&first),
+		(long long)n, (long long)c, (long long)size, (long long)size, (long long)k,
+		best[0]);
 	for (int way = 1; way < WAYS; way++)
 		if (call[way])
 			printf("   %5.2f x, scratch %5.2f x", best[0] / best[way],
@@ -110,16 +131,16 @@ static void convolve(int kind, int b, const float *x, const float *w, const floa
 						continue;
 					const int xi = at(b, c, row * SIZE + col), yi = at(b, k, i);
 					const int wi = (k * C + c) * 9 + t;
-					if (kind == 0)
+					if (kind == STINT_CALL_CONV_FORWARD)
 						sum[yi] += (double)x[xi] * (double)w[wi];
-					else if (kind == 1)
+					else if (kind == STINT_CALL_CONV_DATA)
 						sum[xi] += (double)y[yi] * (double)w[wi];
 					else
 						sum[wi] += (double)x[xi] * (double)y[yi];
 				}
 }
 
-static void errors(const char *const *kind)
+static void errors(void)
 {
 	enum { IMAGE = C * PLANE, WEIGHT = C * K * 9 };
 	const int b = stint_lib_block();
@@ -129,28 +150,29 @@ static void errors(const char *const *kind)
 	fill(x, IMAGE);
 	fill(y, IMAGE);
 	fill(w, WEIGHT);
-	for (int n = 0; n < 3; n++)
+	for (int kind = STINT_CALL_CONV_FORWARD; kind <= STINT_CALL_CONV_WEIGHT; kind++)
 		for (int way = 0; way < 2; way++) {
-			const int64_t p[24] = {1, C, SIZE, SIZE, K, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1,
-				SIZE, SIZE, 0, 3 + 4 * way};
-			const int count = n == 2 ? WEIGHT : IMAGE;
-			const void *in[] = {n == 1 ? y : x, n == 2 ? y : w};
-			void *result[] = {out},
-			     *ws = room(stint_lib_workspace(kind[n], p, THREADS));
+			const struct stint_lib_call what = call_of(kind, 1, C, SIZE, K, way);
+			const int data = kind == STINT_CALL_CONV_DATA,
+				  dw = kind == STINT_CALL_CONV_WEIGHT;
+			const int count = dw ? WEIGHT : IMAGE;
+			const void *in[] = {data ? y : x, dw ? y : w};
+			void *result[] = {out}, *ws = room(stint_lib_workspace(&what, THREADS));
 			char message[256];
 			struct stint_lib *call;
 			double off = 0, all = 0;
-			if (stint_lib_new(&call, kind[n], p, THREADS, message) ||
+			if (stint_lib_new(&call, &what, THREADS, message) ||
 				stint_lib_run(call, in, result, ws))
 				exit(1);
 			memset(sum, 0, IMAGE * 8);
-			convolve(n, b, x, w, y, sum);
+			convolve(kind, b, x, w, y, sum);
 			for (int i = 0; i < count; i++) {
 				off += ((double)out[i] - sum[i]) * ((double)out[i] - sum[i]);
 				all += sum[i] * sum[i];
 			}
-			printf("%-12s %-8s relative error, root mean square: %.2g\n", kind[n],
-				way ? "Winograd" : "direct", sqrt(off / all));
+			printf("%-12s %-8s relative error, root mean square: %.2g\n",
+				stint_lib_call_name(&what), way ? "Winograd" : "direct",
+				sqrt(off / all));
 			stint_lib_free(call);
 			free(ws);
 		}
@@ -170,15 +192,13 @@ int main(int argc, char **argv)
 		{8, 512, 7, 512}, {4, 64, 128, 64}, {4, 32, 128, 32}, {4, 128, 64, 256},
 		{4, 256, 32, 128}, {64, 16, 28, 16}, {64, 32, 14, 32}, {64, 64, 8, 64},
 		{1, 64, 56, 64}, {1, 256, 14, 256}, {2, 128, 28, 128}};
-	static const char *const kind[] = {"conv_forward", "conv_data", "conv_weight"};
 	if (argc > 1 && !strcmp(argv[1], "errors")) {
-		errors(kind);
+		errors();
 		return 0;
 	}
 	const int rounds = argc > 1 ? atoi(argv[1]) : 5;
 	for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
-		for (int k = 0; k < 3; k++)
-			measure(kind[k], shape[i][0], shape[i][1], shape[i][2], shape[i][3],
-				rounds);
+		for (int kind = STINT_CALL_CONV_FORWARD; kind <= STINT_CALL_CONV_WEIGHT; kind++)
+			measure(kind, shape[i][0], shape[i][1], shape[i][2], shape[i][3], rounds);
 	return 0;
 }

@@ -16,12 +16,13 @@ for model in mlp cnn resnet; do
 done
 expect 0 stint compile "$models/cnn.onnx" $ce --target cuda --precision bf16 --no-build -o bf16
 expect 0 stint compile "$models/mlp.onnx" $ce --target cuda --precision fp16 --no-build -o fp16
-# Convolutions stand channels last (stint_lib.h's form 3).
-grep -q '"conv_weight"' resnet/step_tables.h || fail "resnet/step_tables.h has no convolution"
-! grep '"conv_' resnet/step_tables.h | grep -v ', 3}, ' || fail "a convolution is not channels last"
-# Two types of 16 bits: the numbers of a library's call say which.
-grep -q '{"matmul", {1, .*, 7}' bf16/step_tables.h || fail "bf16/step_tables.h has no narrow products"
-grep -q '{"matmul", {1, .*, 15}' fp16/step_tables.h || fail "fp16/step_tables.h does not say that its products take fp16"
+# Convolutions stand channels last.
+grep -q STINT_CALL_CONV_WEIGHT resnet/step_tables.h || fail "resnet/step_tables.h has no convolution"
+! grep STINT_CALL_CONV_ resnet/step_tables.h | grep -v '\.last = 1}' || fail "a convolution is not channels last"
+# Two types of 16 bits: a library's call says which.
+narrow='STINT_CALL_PRODUCT, .types = STINT_X0_NARROW | STINT_X1_NARROW | STINT_Y0_NARROW'
+grep -q "$narrow, " bf16/step_tables.h || fail "bf16/step_tables.h has no narrow products"
+grep -q "$narrow | STINT_NARROW_IS_FP16, " fp16/step_tables.h || fail "fp16/step_tables.h does not say that its products take fp16"
 # tf32 is for who asks, and for GPUs; kernels stay as they are.
 expect 0 stint compile "$models/mlp.onnx" $ce --target cuda --precision tf32 --no-build -o tf32
 grep -q 'tf32 = 1' tf32/step_tables.h || fail "tf32/step_tables.h does not say that operands may be rounded"

@@ -52,8 +52,9 @@ const char *stint_lib_identity(int threads, char buf[static 96])
 static void check_library(stint_step *s)
 {
 	const struct stint_model *m = s->model;
-	CHECK(m->nlib == 1 && !strcmp(m->lib[0].kind, "columns"));
-	CHECK(m->lib[0].p[0] == 4 && m->lib[0].p[1] == 8 && m->lib[0].workspace == 64);
+	const struct stint_lib_call columns = {.product = {.batch = 1, .m = 1, .n = 8, .k = 4}};
+	CHECK(m->nlib == 1 && stint_lib_call_same(&m->lib[0].call, &columns));
+	CHECK(m->lib[0].workspace == 64);
 	library_name = "another";
 	CHECK(m->machine_check(s) == STINT_BAD_MACHINE && strstr(s->message, "another"));
 	library_status = 7;

@@ -50,15 +50,16 @@ static enum status infer_columns(struct graph *g, struct node *n)
 
 static bool library_columns(const struct node *n, int way, struct lib_call *call)
 {
+	const int64_t *dim = n->in[0]->dim;
 	*call = (struct lib_call){
-		.kind = "columns", .p = {n->in[0]->dim[0], n->in[0]->dim[1]}, .speed = 1};
+		.call = {.product = {.batch = 1, .m = 1, .n = dim[1], .k = dim[0]}}, .speed = 1};
 	return way == 0;
 }
 
 static int64_t library_workspace(void *user, const struct lib_call *call)
 {
 	(void)user;
-	return 8 * call->p[1];
+	return 8 * call->call.product.n;
 }
 
 static int64_t workspace_columns(const struct node *n, const struct target *t)

@@ -175,18 +175,18 @@ static void graph_run(struct device *t)
 
 static double product_rate(struct device *t, enum stint_gpu_type type, int tf32)
 {
-	const int64_t n = t->quick ? QUICK : LONG, p[24] = {1, n, n, n, 0, 0, 1, 1,
-							   type == STINT_GPU_F16 ? 15
-							   : type                ? 7
-										 : 0};
+	const int64_t n = t->quick ? QUICK : LONG;
+	const struct stint_product shape = {.batch = 1, .m = n, .n = n, .k = n};
+	const int arch = stint_gpu_facts_of(t->g)->arch;
+	const struct stint_gpu_product product = {.shape = shape,
+		.in = type,
+		.out = type,
+		.tf32 = tf32,
+		.cap = stint_gpu_matmul_cap(arch, &shape)};
 	const size_t bytes = (size_t)(n * n) * 4;
 	const int times = t->quick ? 1 : 20;
-	struct stint_gpu_product product;
 	struct stint_gpu_matmul *m;
 	double ms = 0;
-	if (stint_gpu_product_of("matmul", p, stint_gpu_facts_of(t->g)->arch, &product))
-		return 0;
-	product.tf32 = tf32;
 	if (device_tried(t, stint_gpu_matmul_new(t->g, &product, &m), "product"))
 		return 0;
 	int rc = device_tried(t, stint_gpu_fill(t->g, 0, t->arena, 0, 3 * bytes), "fill");

@@ -15,7 +15,7 @@ static int64_t product_of(const int64_t *n, int count)
 }
 
 /* Where element (a, b, spatial...) of a tensor lies: a batch or outputs, b channels. */
-static int64_t conv_at(const struct stint_gpu_convolution *c, const int64_t *axis, int64_t channels,
+static int64_t conv_at(const struct stint_convolution *c, const int64_t *axis, int64_t channels,
 	int64_t a, int64_t b, const int64_t *i)
 {
 	int64_t at = 0;
@@ -38,41 +38,43 @@ static int conv_next(const int64_t *n, int axes, int64_t *i)
 
 /* Adds what output (b, k, o) has to do with channel c of its group to the sums of one of the three.
  */
-static void conv_terms(const struct stint_gpu_convolution *v, float *const t[3], double *sum,
+static void conv_terms(const struct stint_gpu_convolution *g, float *const t[3], double *sum,
 	int64_t b, int64_t k, int64_t c, const int64_t *o)
 {
+	const struct stint_convolution *v = &g->shape;
 	const int64_t width = v->c / v->groups, group = k / (v->k / v->groups);
-	const int64_t y = conv_at(v, v->y, v->k, b, k, o);
+	const int64_t y = conv_at(v, v->out, v->k, b, k, o);
 	int64_t f[3] = {0};
 	do {
 		int64_t i[3] = {0};
 		int inside = 1;
 		for (int a = 0; a < v->axes; a++) {
 			i[a] = o[a] * v->stride[a] + f[a] * v->dilation[a] - v->before[a];
-			inside = inside && i[a] >= 0 && i[a] < v->x[a];
+			inside = inside && i[a] >= 0 && i[a] < v->size[a];
 		}
 		if (!inside)
 			continue;
-		const int64_t x = conv_at(v, v->x, v->c, b, group * width + c, i);
-		const int64_t w = conv_at(v, v->w, width, k, c, f);
-		if (v->kind == STINT_GPU_CONV_FORWARD)
+		const int64_t x = conv_at(v, v->size, v->c, b, group * width + c, i);
+		const int64_t w = conv_at(v, v->kernel, width, k, c, f);
+		if (g->kind == STINT_CALL_CONV_FORWARD)
 			sum[y] += (double)t[0][x] * (double)t[1][w];
-		else if (v->kind == STINT_GPU_CONV_DATA)
+		else if (g->kind == STINT_CALL_CONV_DATA)
 			sum[x] += (double)t[1][w] * (double)t[2][y];
 		else
 			sum[w] += (double)t[0][x] * (double)t[2][y];
-	} while (conv_next(v->w, v->axes, f));
+	} while (conv_next(v->kernel, v->axes, f));
 }
 
-static void conv_expect(const struct stint_gpu_convolution *v, float *const t[3], double *sum)
+static void conv_expect(const struct stint_gpu_convolution *g, float *const t[3], double *sum)
 {
+	const struct stint_convolution *v = &g->shape;
 	for (int64_t b = 0; b < v->n; b++)
 		for (int64_t k = 0; k < v->k; k++)
 			for (int64_t c = 0; c < v->c / v->groups; c++) {
 				int64_t o[3] = {0};
 				do {
-					conv_terms(v, t, sum, b, k, c, o);
-				} while (conv_next(v->y, v->axes, o));
+					conv_terms(g, t, sum, b, k, c, o);
+				} while (conv_next(v->out, v->axes, o));
 			}
 }
 
@@ -91,12 +93,13 @@ static int conv_close(const float *got, const double *want, size_t n)
 static void conv_compare(
 	struct device *t, const struct stint_gpu_convolution *v, struct stint_gpu_conv *m)
 {
-	const int out = v->kind == STINT_GPU_CONV_FORWARD ? 2
-			: v->kind == STINT_GPU_CONV_DATA  ? 0
-							  : 1;
-	const size_t n[3] = {(size_t)(v->n * v->c * product_of(v->x, v->axes)),
-		(size_t)(v->k * (v->c / v->groups) * product_of(v->w, v->axes)),
-		(size_t)(v->n * v->k * product_of(v->y, v->axes))};
+	const int out = v->kind == STINT_CALL_CONV_FORWARD ? 2
+			: v->kind == STINT_CALL_CONV_DATA  ? 0
+							   : 1;
+	const struct stint_convolution *s = &v->shape;
+	const size_t n[3] = {(size_t)(s->n * s->c * product_of(s->size, s->axes)),
+		(size_t)(s->k * (s->c / s->groups) * product_of(s->kernel, s->axes)),
+		(size_t)(s->n * s->k * product_of(s->out, s->axes))};
 	float *host[3] = {NULL}, *again = malloc(n[out] * sizeof *again);
 	double *want = calloc(n[out], sizeof *want);
 	stint_gpu_ptr at[4];
@@ -135,19 +138,21 @@ static void conv_compare(
 	free(want);
 }
 
-static void conv_try(struct device *t, const char *kind, const int64_t p[24], int tf32)
+static void conv_try(struct device *t, const struct stint_lib_call *call, int tf32)
 {
+	const struct stint_convolution *s = &call->conv;
 	struct stint_gpu_convolution v;
 	struct stint_gpu_conv *m = NULL;
-	if (stint_gpu_convolution_of(kind, p, &v)) {
+	if (stint_gpu_convolution_of(call, &v)) {
 		device_wrong(t, "a convolution's numbers");
 		return;
 	}
 	v.tf32 = tf32;
 	const int rc = stint_gpu_conv_new(t->g, &v, &m);
-	printf("%s %lld x %lld (%d axes) to %lld in %lld groups, type %d%s%s: ", kind,
-		(long long)v.n, (long long)v.c, v.axes, (long long)v.k, (long long)v.groups,
-		(int)v.type[0], v.last ? ", channels last" : "", tf32 ? ", tf32" : "");
+	printf("%s %lld x %lld (%d axes) to %lld in %lld groups, type %d%s%s: ",
+		stint_lib_call_name(call), (long long)s->n, (long long)s->c, s->axes,
+		(long long)s->k, (long long)s->groups, (int)v.type[0],
+		s->last ? ", channels last" : "", tf32 ? ", tf32" : "");
 	if (rc) {
 		printf("none: %s\n", stint_gpu_message(t->g));
 		return;
@@ -157,28 +162,48 @@ static void conv_try(struct device *t, const char *kind, const int64_t p[24], in
 	stint_gpu_conv_free(m);
 }
 
+/* {n, c, k, groups}, then of each axis what the names say */
+#define FLAT(n_, c_, k_, groups_, ...)                                                             \
+	{                                                                                          \
+		.axes = 2, .n = (n_), .c = (c_), .k = (k_), .groups = (groups_), __VA_ARGS__       \
+	}
+
 void device_convolutions(struct device *t)
 {
-	/* {N, C, D0, D1, K, G, k0, k1, s0, s1, d0, d1, pb0, pb1, pe0, pe1, O0, O1, bias, form} */
-	static const int64_t flat[][18] = {{2, 16, 7, 8, 32, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 7, 8},
-		{2, 8, 15, 14, 16, 1, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 8, 7},
-		{2, 8, 1, 20, 16, 1, 1, 5, 1, 1, 1, 2, 0, 4, 0, 4, 1, 20},
-		{1, 16, 9, 9, 32, 4, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 9, 9},
-		{1, 3, 20, 20, 8, 1, 7, 7, 2, 2, 1, 1, 3, 3, 3, 3, 10, 10},
-		{1, 8, 10, 10, 8, 8, 3, 3, 1, 1, 1, 1, 0, 0, 1, 1, 9, 9}};
-	/* {N, C, K, G, D0, D1, D2, k, s, d, pb, O} */
-	static const int64_t deep[] = {
-		2, 8, 16, 1, 5, 6, 7, 3, 3, 3, 1, 2, 1, 1, 1, 1, 1, 1, 1, 5, 3, 7};
-	static const char *const kinds[][3] = {{"conv_forward", "conv_data", "conv_weight"},
-		{"conv3_forward", "conv3_data", "conv3_weight"}};
+	static const struct stint_convolution list[] = {
+		FLAT(2, 16, 32, 1, .size = {7, 8}, .kernel = {3, 3}, .stride = {1, 1},
+			.dilation = {1, 1}, .before = {1, 1}, .out = {7, 8}),
+		FLAT(2, 8, 16, 1, .size = {15, 14}, .kernel = {3, 3}, .stride = {2, 2},
+			.dilation = {1, 1}, .before = {1, 1}, .out = {8, 7}),
+		FLAT(2, 8, 16, 1, .size = {1, 20}, .kernel = {1, 5}, .stride = {1, 1},
+			.dilation = {1, 2}, .before = {0, 4}, .out = {1, 20}),
+		FLAT(1, 16, 32, 4, .size = {9, 9}, .kernel = {3, 3}, .stride = {1, 1},
+			.dilation = {1, 1}, .before = {1, 1}, .out = {9, 9}),
+		FLAT(1, 3, 8, 1, .size = {20, 20}, .kernel = {7, 7}, .stride = {2, 2},
+			.dilation = {1, 1}, .before = {3, 3}, .out = {10, 10}),
+		FLAT(1, 8, 8, 8, .size = {10, 10}, .kernel = {3, 3}, .stride = {1, 1},
+			.dilation = {1, 1}, .before = {0, 0}, .out = {9, 9}),
+		{.axes = 3,
+			.n = 2,
+			.c = 8,
+			.k = 16,
+			.groups = 1,
+			.size = {5, 6, 7},
+			.kernel = {3, 3, 3},
+			.stride = {1, 2, 1},
+			.dilation = {1, 1, 1},
+			.before = {1, 1, 1},
+			.out = {5, 3, 7}}};
 	for (int how = 0; how < 7 * 12; how++) {
-		const int shape = how / 12, kind = how % 3, narrow_types = how / 3 % 2,
-			  last = how / 6 % 2;
-		int64_t p[24] = {0};
-		memcpy(p, shape < 6 ? flat[shape] : deep, shape < 6 ? sizeof flat[0] : sizeof deep);
-		p[shape < 6 ? 19 : 23] = (narrow_types ? 7 * 16 : 0) + (last ? 3 : 0);
-		conv_try(t, kinds[shape == 6][kind], p, 0);
+		const int shape = how / 12, narrow_types = how / 3 % 2;
+		struct stint_lib_call call = {
+			.kind = (enum stint_call_kind)(STINT_CALL_CONV_FORWARD + how % 3),
+			.types = narrow_types ? STINT_X0_NARROW | STINT_X1_NARROW | STINT_Y0_NARROW
+					      : 0,
+			.conv = list[shape]};
+		call.conv.last = how / 6 % 2;
+		conv_try(t, &call, 0);
 		if (!narrow_types && shape == 0)
-			conv_try(t, kinds[0][kind], p, 1);
+			conv_try(t, &call, 1);
 	}
 }

@@ -25,8 +25,8 @@ static void product_free(struct product *q)
 
 static float element(const struct product *q, int operand, int64_t b, int64_t row, int64_t col)
 {
-	const struct stint_gpu_product *p = &q->p;
-	const int64_t step = operand ? p->step1 : p->step0;
+	const struct stint_product *p = &q->p.shape;
+	const int64_t step = operand ? q->p.step1 : q->p.step0;
 	const int64_t rows = operand ? p->k : p->m, cols = operand ? p->n : p->k;
 	const int turned = operand ? p->t1 : p->t0;
 	return q->x[operand][b * step + (turned ? col * rows + row : row * cols + col)];
@@ -34,36 +34,37 @@ static float element(const struct product *q, int operand, int64_t b, int64_t ro
 
 static void product_expect(struct product *q)
 {
-	const struct stint_gpu_product *p = &q->p;
+	const struct stint_product *p = &q->p.shape;
+	const int bias = p->extra == STINT_PRODUCT_BIAS;
 	for (int64_t b = 0; b < p->batch; b++)
 		for (int64_t i = 0; i < p->m; i++)
 			for (int64_t j = 0; j < p->n; j++) {
-				double sum = p->epilogue == STINT_GPU_BIAS ? (double)q->x[3][j] : 0;
+				double sum = bias ? (double)q->x[3][j] : 0;
 				for (int64_t l = 0; l < p->k; l++)
 					sum += (double)element(q, 0, b, i, l) *
 					       (double)element(q, 1, b, l, j);
 				const size_t at = (size_t)((b * p->m + i) * p->n + j);
-				q->want[2][at] = (float)sum + (p->accumulate ? q->x[2][at] : 0);
+				q->want[2][at] = (float)sum + (q->p.accumulate ? q->x[2][at] : 0);
 			}
 	for (size_t i = 0; i < q->n[3]; i++) {
 		double sum = 0;
 		for (int64_t l = 0; l < p->k; l++)
-			sum += p->epilogue == STINT_GPU_SUM0
+			sum += p->extra == STINT_PRODUCT_SUM0
 				       ? (double)element(q, 0, 0, (int64_t)i, l)
 				       : (double)element(q, 1, 0, l, (int64_t)i);
-		q->want[3][i] = p->epilogue == STINT_GPU_BIAS ? q->x[3][i] : (float)sum;
+		q->want[3][i] = bias ? q->x[3][i] : (float)sum;
 	}
 }
 
 static int product_fill(struct product *q)
 {
-	const struct stint_gpu_product *p = &q->p;
-	q->n[0] = (size_t)(p->step0 ? p->batch : 1) * (size_t)(p->m * p->k);
-	q->n[1] = (size_t)(p->step1 ? p->batch : 1) * (size_t)(p->k * p->n);
+	const struct stint_product *p = &q->p.shape;
+	q->n[0] = (size_t)(p->each0 ? p->batch : 1) * (size_t)(p->m * p->k);
+	q->n[1] = (size_t)(p->each1 ? p->batch : 1) * (size_t)(p->k * p->n);
 	q->n[2] = (size_t)(p->batch * p->m * p->n);
-	q->n[3] = p->epilogue == STINT_GPU_PLAIN
+	q->n[3] = p->extra == STINT_PRODUCT_PLAIN
 			  ? 0
-			  : (size_t)(p->epilogue == STINT_GPU_SUM0 ? p->m : p->n);
+			  : (size_t)(p->extra == STINT_PRODUCT_SUM0 ? p->m : p->n);
 	for (int i = 0; i < 4; i++) {
 		q->x[i] = malloc((q->n[i] + 1) * sizeof(float));
 		q->want[i] = malloc((q->n[i] + 1) * sizeof(float));
@@ -140,14 +141,15 @@ static void product_try(struct device *t, const struct stint_gpu_product *p)
 	struct product q = {.p = *p};
 	struct stint_gpu_matmul *m = NULL, *same = NULL;
 	unsigned char first[STINT_GPU_ALGO], second[STINT_GPU_ALGO];
+	const struct stint_product *s = &p->shape;
 	const int rc = stint_gpu_matmul_new(t->g, p, &m);
 	printf("product %lld x %lld x %lld x %lld t %d%d types %d%d epilogue %d%s%s: ",
-		(long long)p->batch, (long long)p->m, (long long)p->n, (long long)p->k, p->t0,
-		p->t1, (int)p->in, (int)p->out, (int)p->epilogue, p->tf32 ? " tf32" : "",
+		(long long)s->batch, (long long)s->m, (long long)s->n, (long long)s->k, s->t0,
+		s->t1, (int)p->in, (int)p->out, (int)s->extra, p->tf32 ? " tf32" : "",
 		p->accumulate ? " accumulated" : "");
 	if (rc) /* which epilogues a device has for which types is one of the things to find out */
 		printf("none: %s\n", stint_gpu_message(t->g));
-	if (rc && p->epilogue == STINT_GPU_PLAIN)
+	if (rc && s->extra == STINT_PRODUCT_PLAIN)
 		device_wrong(t, "a plain product has to be there");
 	if (rc)
 		return;
@@ -174,22 +176,29 @@ void device_products(struct device *t)
 {
 	static const int64_t shape[][4] = {{1, 64, 96, 128}, {1, 33, 17, 45}, {3, 40, 24, 56},
 		{1, 8, 8, 8192}, {1, 1, 100, 300}};
-	static const char *const kind[] = {"matmul", "matmul_bias", "matmul_sum0", "matmul_sum1"};
+	enum { NARROW = STINT_X0_NARROW | STINT_X1_NARROW };
 	for (size_t s = 0; s < sizeof shape / sizeof *shape; s++)
 		for (int how = 0; how < 4 * 4 * 4; how++) {
 			/* types: f32, f32 as tf32, bf16 to bf16, bf16 to f32 */
 			const int turned = how % 4, e = how / 4 % 4, type = how / 16;
 			const int64_t *n = shape[s];
-			const int64_t p[24] = {n[0], n[1], n[2], n[3], turned & 1, turned >> 1, 1,
-				n[0] > 1 && turned < 2 ? 0 : 1,
-				type < 2    ? 0
-				: type == 2 ? 7
-					    : 3};
+			const struct stint_lib_call call = {
+				.types = type < 2    ? 0
+					 : type == 2 ? NARROW | STINT_Y0_NARROW
+						     : NARROW,
+				.product = {.batch = n[0],
+					.m = n[1],
+					.n = n[2],
+					.k = n[3],
+					.t0 = turned & 1,
+					.t1 = turned >> 1,
+					.each0 = 1,
+					.each1 = n[0] == 1 || turned > 1,
+					.extra = (enum stint_product_extra)e}};
 			struct stint_gpu_product product;
 			if (e > 1 && n[0] > 1)
 				continue;
-			if (stint_gpu_product_of(
-				    kind[e], p, stint_gpu_facts_of(t->g)->arch, &product)) {
+			if (stint_gpu_product_of(&call, stint_gpu_facts_of(t->g)->arch, &product)) {
 				device_wrong(t, "a product's numbers");
 				continue;
 			}

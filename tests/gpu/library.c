@@ -9,13 +9,12 @@
 #include "tests/gpu/elements.h"
 
 struct stint_lib {
-	char kind[24];
-	int64_t p[24];
+	struct stint_lib_call call;
 };
 
-int64_t stint_lib_workspace(const char *kind, const int64_t p[24], int threads)
+int64_t stint_lib_workspace(const struct stint_lib_call *call, int threads)
 {
-	(void)kind, (void)p, (void)threads;
+	(void)call, (void)threads;
 	return 256; /* some, so that the plan has a place for it */
 }
 
@@ -25,7 +24,7 @@ int stint_lib_block(void)
 }
 
 int stint_lib_new(
-	struct stint_lib **out, const char *kind, const int64_t p[24], int threads, char *message)
+	struct stint_lib **out, const struct stint_lib_call *call, int threads, char *message)
 {
 	struct stint_lib *l = *out = calloc(1, sizeof *l);
 	(void)threads;
@@ -33,8 +32,7 @@ int stint_lib_new(
 		snprintf(message, 256, "out of memory");
 		return STINT_NO_MEMORY;
 	}
-	snprintf(l->kind, sizeof l->kind, "%s", kind);
-	memcpy(l->p, p, sizeof l->p);
+	l->call = *call;
 	return STINT_OK;
 }
 
@@ -50,60 +48,48 @@ const char *stint_lib_identity(int threads, char buf[static 96])
 }
 
 /* Of a call's `types`, the one behind `bit`. */
-static enum element type_of(int64_t types, int bit)
+static enum element type_of(int types, int bit)
 {
-	return !(types & bit) ? ELEMENT_FLOAT : types & 8 ? ELEMENT_FP16 : ELEMENT_BF16;
+	return !(types & bit)                 ? ELEMENT_FLOAT
+	       : types & STINT_NARROW_IS_FP16 ? ELEMENT_FP16
+					      : ELEMENT_BF16;
 }
 
 /* --- Products --- */
 
-static void matmul(const int64_t *p, int bias, const void *const *in, void *y)
+static void multiply(const struct stint_product *p, int types, const void *const *in, void *y)
 {
-	const int64_t m = p[1], n = p[2], k = p[3];
-	for (int64_t b = 0; b < p[0]; b++)
+	const int64_t m = p->m, n = p->n, k = p->k;
+	const enum element type[] = {type_of(types, STINT_X0_NARROW),
+		type_of(types, STINT_X1_NARROW), type_of(types, STINT_Y0_NARROW)};
+	const int bias = p->extra == STINT_PRODUCT_BIAS;
+	for (int64_t b = 0; b < p->batch; b++)
 		for (int64_t i = 0; i < m; i++)
 			for (int64_t j = 0; j < n; j++) {
 				double sum = bias ? element_get(in[2], ELEMENT_FLOAT, j) : 0;
 				for (int64_t r = 0; r < k; r++) {
-					const int64_t at0 = p[4] ? r * m + i : i * k + r;
-					const int64_t at1 = p[5] ? j * k + r : r * n + j;
-					sum += element_get(in[0], type_of(p[8], 1),
-						       (p[6] ? b * m * k : 0) + at0) *
-					       element_get(in[1], type_of(p[8], 2),
-						       (p[7] ? b * n * k : 0) + at1);
+					const int64_t at0 = p->t0 ? r * m + i : i * k + r;
+					const int64_t at1 = p->t1 ? j * k + r : r * n + j;
+					sum += element_get(in[0], type[0],
+						       (p->each0 ? b * m * k : 0) + at0) *
+					       element_get(in[1], type[1],
+						       (p->each1 ? b * n * k : 0) + at1);
 				}
-				element_set(y, type_of(p[8], 4), (b * m + i) * n + j, sum);
+				element_set(y, type[2], (b * m + i) * n + j, sum);
 			}
 }
 
 /* --- Convolutions --- */
 
-struct conv {
-	int64_t n, c, k, groups, bias, types;
-	int last; /* all three tensors have their channels behind the spatial axes */
-	int64_t size[3], kernel[3], stride[3], dilation[3], before[3], out[3];
-};
-
 /* Two axes are the last of three. */
-static struct conv conv_of(const int64_t *p, int axes)
+static struct stint_convolution in_three(struct stint_convolution v)
 {
-	struct conv v = {.n = p[0], .c = p[1]};
-	const int two = axes == 2, at = two ? 2 : 4;
-	v.k = p[two ? 4 : 2];
-	v.groups = p[two ? 5 : 3];
-	v.bias = p[two ? 18 : 22];
-	v.types = p[two ? 19 : 23] / 16;
-	v.last = (p[two ? 19 : 23] & 3) == 3;
-	for (int i = 0; i < 3; i++)
-		v.size[i] = v.kernel[i] = v.stride[i] = v.dilation[i] = v.out[i] = 1;
-	for (int i = 0; i < axes; i++) {
-		const int to = 3 - axes + i;
-		v.size[to] = p[at + i];
-		v.kernel[to] = p[(two ? 6 : 7) + i];
-		v.stride[to] = p[(two ? 8 : 10) + i];
-		v.dilation[to] = p[(two ? 10 : 13) + i];
-		v.before[to] = p[(two ? 12 : 16) + i];
-		v.out[to] = p[(two ? 16 : 19) + i];
+	for (; v.axes < 3; v.axes++) {
+		int64_t *const list[] = {v.size, v.kernel, v.stride, v.dilation, v.before, v.out};
+		for (int i = 0; i < 6; i++) {
+			memmove(list[i] + 1, list[i], 2 * sizeof *list[i]);
+			list[i][0] = list[i] != v.before;
+		}
 	}
 	return v;
 }
@@ -114,7 +100,7 @@ static int64_t volume(const int64_t *dim)
 }
 
 /* Place of the element that output position o meets at kernel position f; -1: in the padding. */
-static int64_t met(const struct conv *v, int64_t o, int64_t f)
+static int64_t met(const struct stint_convolution *v, int64_t o, int64_t f)
 {
 	int64_t at = 0, place[3];
 	for (int i = 2; i >= 0; i--) {
@@ -133,15 +119,15 @@ static int64_t met(const struct conv *v, int64_t o, int64_t f)
 enum { X, W, Y };
 
 /* Where an element lies: of image or output `a`, channel b of `channels`, place i of `places`. */
-static int64_t element(
-	const struct conv *v, int64_t a, int64_t b, int64_t channels, int64_t i, int64_t places)
+static int64_t element(const struct stint_convolution *v, int64_t a, int64_t b, int64_t channels,
+	int64_t i, int64_t places)
 {
 	return v->last ? (a * places + i) * channels + b : (a * channels + b) * places + i;
 }
 
 /* Adds what each pair of elements contributes to the third's sum. */
-static void meet_all(
-	const struct conv *v, int result, const void *const *of, const int *type, double *sum)
+static void meet_all(const struct stint_convolution *v, int result, const void *const *of,
+	const int *type, double *sum)
 {
 	const int64_t x = volume(v->size), w = volume(v->kernel), y = volume(v->out);
 	const int64_t c = v->c / v->groups, k = v->k / v->groups;
@@ -161,9 +147,10 @@ static void meet_all(
 /* Operand 0, operand 1 and the result, as each kind has them. */
 static int convolve(const struct stint_lib *l, const void *const *in, void *out)
 {
-	const char *what = strchr(l->kind, '_') + 1;
-	const struct conv v = conv_of(l->p, l->kind[4] == '3' ? 3 : 2);
-	const int result = !strcmp(what, "forward") ? Y : !strcmp(what, "data") ? X : W;
+	const struct stint_convolution v = in_three(l->call.conv);
+	const int result = l->call.kind == STINT_CALL_CONV_FORWARD ? Y
+			   : l->call.kind == STINT_CALL_CONV_DATA  ? X
+								   : W;
 	const int first = result == X ? Y : X, second = result == W ? Y : W;
 	const int64_t numel[] = {v.n * v.c * volume(v.size),
 		v.k * v.c / v.groups * volume(v.kernel), v.n * v.k * volume(v.out)};
@@ -174,9 +161,9 @@ static int convolve(const struct stint_lib *l, const void *const *in, void *out)
 		return 1;
 	of[first] = in[0];
 	of[second] = in[1];
-	type[first] = type_of(v.types, 1);
-	type[second] = type_of(v.types, 2);
-	type[result] = type_of(v.types, 4);
+	type[first] = type_of(l->call.types, STINT_X0_NARROW);
+	type[second] = type_of(l->call.types, STINT_X1_NARROW);
+	type[result] = type_of(l->call.types, STINT_Y0_NARROW);
 	for (int64_t i = 0; v.bias && i < numel[Y]; i++)
 		sum[i] = element_get(
 			in[2], ELEMENT_FLOAT, v.last ? i % v.k : i / volume(v.out) % v.k);
@@ -190,8 +177,8 @@ static int convolve(const struct stint_lib *l, const void *const *in, void *out)
 int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *ws)
 {
 	(void)ws;
-	if (!strncmp(l->kind, "conv", 4))
+	if (l->call.kind != STINT_CALL_PRODUCT)
 		return convolve(l, in, out[0]);
-	matmul(l->p, !strcmp(l->kind, "matmul_bias"), in, out[0]);
+	multiply(&l->call.product, l->call.types, in, out[0]);
 	return 0;
 }

@@ -91,17 +91,17 @@ static float *tensor(int64_t n, int fill)
 
 /* Runs a call on workspace between guards, twice, and compares with `want`. False when the library
  * declines. */
-static int run_and_compare(const char *kind, const int64_t *p, const float *const *in, int64_t nout,
+static int run_and_compare(const struct stint_lib_call *call, const float *const *in, int64_t nout,
 	const double *want, const char *what)
 {
 	char message[256] = "";
-	const int64_t bytes = stint_lib_workspace(kind, p, THREADS);
+	const int64_t bytes = stint_lib_workspace(call, THREADS);
 	if (bytes < 0)
 		return 0;
 	assert_int_equal(bytes % 64, 0);
-	assert_int_equal(stint_lib_workspace(kind, p, THREADS), bytes);
+	assert_int_equal(stint_lib_workspace(call, THREADS), bytes);
 	struct stint_lib *l;
-	if (stint_lib_new(&l, kind, p, THREADS, message))
+	if (stint_lib_new(&l, call, THREADS, message))
 		fail_msg("%s: %s", what, message);
 	unsigned char *memory = aligned_alloc(64, (size_t)bytes + 2 * GUARD);
 	assert_non_null(memory);
@@ -139,34 +139,41 @@ static int run_and_compare(const char *kind, const int64_t *p, const float *cons
 
 /* --- matmul --- */
 
-static int matmul_case(const int64_t *p, int bias)
+static int matmul_case(const struct stint_product *p)
 {
-	const int64_t b = p[0], m = p[1], n = p[2], k = p[3];
-	float *x = tensor((p[6] ? b : 1) * m * k, 1), *w = tensor((p[7] ? b : 1) * k * n, 1);
+	const int64_t b = p->batch, m = p->m, n = p->n, k = p->k;
+	const int bias = p->extra == STINT_PRODUCT_BIAS;
+	float *x = tensor((p->each0 ? b : 1) * m * k, 1),
+	      *w = tensor((p->each1 ? b : 1) * k * n, 1);
 	float *c = tensor(n, 1);
 	double *want = calloc((size_t)(b * m * n), sizeof *want);
 	for (int64_t q = 0; q < b; q++)
 		for (int64_t i = 0; i < m; i++)
 			for (int64_t j = 0; j < n; j++) {
-				const float *xq = x + (p[6] ? q * m * k : 0);
-				const float *wq = w + (p[7] ? q * k * n : 0);
+				const float *xq = x + (p->each0 ? q * m * k : 0);
+				const float *wq = w + (p->each1 ? q * k * n : 0);
 				double s = bias ? (double)c[j] : 0;
 				for (int64_t t = 0; t < k; t++)
-					s += (double)(p[4] ? xq[t * m + i] : xq[i * k + t]) *
-					     (double)(p[5] ? wq[j * k + t] : wq[t * n + j]);
+					s += (double)(p->t0 ? xq[t * m + i] : xq[i * k + t]) *
+					     (double)(p->t1 ? wq[j * k + t] : wq[t * n + j]);
 				want[(q * m + i) * n + j] = s;
 			}
 	char what[160];
-	snprintf(what, sizeof what, "matmul %lldx%lldx%lldx%lld ta%lld tb%lld sa%lld sb%lld",
-		(long long)b, (long long)m, (long long)n, (long long)k, (long long)p[4],
-		(long long)p[5], (long long)p[6], (long long)p[7]);
-	const int done = run_and_compare(bias ? "matmul_bias" : "matmul", p,
-		(const float *const[]){x, w, c}, b * m * n, want, what);
+	snprintf(what, sizeof what, "matmul %lldx%lldx%lldx%lld ta%d tb%d sa%d sb%d", (long long)b,
+		(long long)m, (long long)n, (long long)k, p->t0, p->t1, p->each0, p->each1);
+	const struct stint_lib_call call = {.product = *p};
+	const int done = run_and_compare(
+		&call, (const float *const[]){x, w, c}, b * m * n, want, what);
 	free(x);
 	free(w);
 	free(c);
 	free(want);
 	return done;
+}
+
+static enum stint_product_extra bias_if(int bit)
+{
+	return bit ? STINT_PRODUCT_BIAS : STINT_PRODUCT_PLAIN;
 }
 
 static void test_matmul(void **state)
@@ -177,14 +184,24 @@ static void test_matmul(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof size / sizeof *size; i++)
 		for (int flags = 0; flags < 8; flags++)
-			done += matmul_case((int64_t[24]){1, size[i][0], size[i][1], size[i][2],
-						    flags & 1, flags >> 1 & 1},
-				flags >> 2);
+			done += matmul_case(&(struct stint_product){.batch = 1,
+				.m = size[i][0],
+				.n = size[i][1],
+				.k = size[i][2],
+				.t0 = flags & 1,
+				.t1 = flags >> 1 & 1,
+				.extra = bias_if(flags >> 2)});
 	for (int flags = 0; flags < 32; flags++)
 		if (flags >> 3) /* at least one operand has the batch */
-			done += matmul_case((int64_t[24]){3, 17, 20, 9, flags & 1, flags >> 1 & 1,
-						    flags >> 3 & 1, flags >> 4 & 1},
-				flags >> 2 & 1);
+			done += matmul_case(&(struct stint_product){.batch = 3,
+				.m = 17,
+				.n = 20,
+				.k = 9,
+				.t0 = flags & 1,
+				.t1 = flags >> 1 & 1,
+				.each0 = flags >> 3 & 1,
+				.each1 = flags >> 4 & 1,
+				.extra = bias_if(flags >> 2 & 1)});
 	char identity[96];
 	if (strstr(stint_lib_identity(THREADS, identity), "avx512"))
 		assert_int_equal(done, 8 * 8 + 24);
@@ -198,50 +215,49 @@ struct conv_case {
 	int n, c, d0, d1, k, g, k0, k1, s0, s1, l0, l1, pb0, pb1, pe0, pe1;
 };
 
-static void conv_naive(const int64_t *p, const float *x, const float *w, const float *dy, double *y,
-	double *dx, double *dw)
+/* Over two axes. */
+static void conv_naive(const struct stint_convolution *v, const float *x, const float *w,
+	const float *dy, double *y, double *dx, double *dw)
 {
-	const int64_t n = p[0], c = p[1], d0 = p[2], d1 = p[3], k = p[4], g = p[5], k0 = p[6],
-		      k1 = p[7], cg = c / g, kg = k / g, o0 = p[16], o1 = p[17];
-	for (int64_t i = 0; i < n * k * o0 * o1 * cg * k0 * k1; i++) {
+	const int64_t d0 = v->size[0], d1 = v->size[1], k0 = v->kernel[0], k1 = v->kernel[1],
+		      cg = v->c / v->groups, kg = v->k / v->groups, o0 = v->out[0], o1 = v->out[1];
+	for (int64_t i = 0; i < v->n * v->k * o0 * o1 * cg * k0 * k1; i++) {
 		int64_t r = i;
 		const int64_t t1 = r % k1, t0 = (r /= k1) % k0, ci = (r /= k0) % cg,
-			      q1 = (r /= cg) % o1, q0 = (r /= o1) % o0, ki = (r /= o0) % k,
-			      b = r / k;
-		const int64_t i0 = q0 * p[8] - p[12] + t0 * p[10];
-		const int64_t i1 = q1 * p[9] - p[13] + t1 * p[11];
+			      q1 = (r /= cg) % o1, q0 = (r /= o1) % o0, ki = (r /= o0) % v->k,
+			      b = r / v->k;
+		const int64_t i0 = q0 * v->stride[0] - v->before[0] + t0 * v->dilation[0];
+		const int64_t i1 = q1 * v->stride[1] - v->before[1] + t1 * v->dilation[1];
 		if (i0 < 0 || i0 >= d0 || i1 < 0 || i1 >= d1)
 			continue;
-		const int64_t xi = ((b * c + ki / kg * cg + ci) * d0 + i0) * d1 + i1;
+		const int64_t xi = ((b * v->c + ki / kg * cg + ci) * d0 + i0) * d1 + i1;
 		const int64_t wi = ((ki * cg + ci) * k0 + t0) * k1 + t1;
-		const int64_t yi = ((b * k + ki) * o0 + q0) * o1 + q1;
+		const int64_t yi = ((b * v->k + ki) * o0 + q0) * o1 + q1;
 		y[yi] += (double)x[xi] * (double)w[wi];
 		dx[xi] += (double)dy[yi] * (double)w[wi];
 		dw[wi] += (double)dy[yi] * (double)x[xi];
 	}
 }
 
-static int conv_case(const struct conv_case *v, int bias)
+/* All three kinds of a call, against the same over two axes. The number that the library takes. */
+static int conv_compare(
+	const struct stint_convolution *v, const struct stint_convolution *flat, const char *what)
 {
-	int64_t p[24] = {v->n, v->c, v->d0, v->d1, v->k, v->g, v->k0, v->k1, v->s0, v->s1, v->l0,
-		v->l1, v->pb0, v->pb1, v->pe0, v->pe1};
-	p[16] = (p[2] + p[12] + p[14] - (p[6] - 1) * p[10] - 1) / p[8] + 1;
-	p[17] = (p[3] + p[13] + p[15] - (p[7] - 1) * p[11] - 1) / p[9] + 1;
-	p[18] = bias;
-	const int64_t nx = p[0] * p[1] * p[2] * p[3], ny = p[0] * p[4] * p[16] * p[17];
-	const int64_t nw = p[4] * p[1] / p[5] * p[6] * p[7];
-	float *x = tensor(nx, 1), *w = tensor(nw, 1), *dy = tensor(ny, 1), *c = tensor(p[4], 1);
+	const int64_t plane = flat->out[0] * flat->out[1], ny = v->n * v->k * plane;
+	const int64_t nx = v->n * v->c * flat->size[0] * flat->size[1];
+	const int64_t nw = v->k * v->c / v->groups * flat->kernel[0] * flat->kernel[1];
+	float *x = tensor(nx, 1), *w = tensor(nw, 1), *dy = tensor(ny, 1), *c = tensor(v->k, 1);
 	double *y = calloc((size_t)ny, sizeof *y), *dx = calloc((size_t)nx, sizeof *dx);
 	double *dw = calloc((size_t)nw, sizeof *dw);
-	conv_naive(p, x, w, dy, y, dx, dw);
-	for (int64_t i = 0; bias && i < ny; i++)
-		y[i] += (double)c[i / (p[16] * p[17]) % p[4]];
-	char what[160];
-	snprintf(what, sizeof what, "conv n%d c%d %dx%d k%d g%d kernel %dx%d stride %d dilation %d",
-		v->n, v->c, v->d0, v->d1, v->k, v->g, v->k0, v->k1, v->s1, v->l1);
-	int done = run_and_compare("conv_forward", p, (const float *const[]){x, w, c}, ny, y, what);
-	done += run_and_compare("conv_data", p, (const float *const[]){dy, w}, nx, dx, what);
-	done += run_and_compare("conv_weight", p, (const float *const[]){x, dy}, nw, dw, what);
+	conv_naive(flat, x, w, dy, y, dx, dw);
+	for (int64_t i = 0; v->bias && i < ny; i++)
+		y[i] += (double)c[i / plane % v->k];
+	struct stint_lib_call call = {.kind = STINT_CALL_CONV_FORWARD, .conv = *v};
+	int done = run_and_compare(&call, (const float *const[]){x, w, c}, ny, y, what);
+	call.kind = STINT_CALL_CONV_DATA;
+	done += run_and_compare(&call, (const float *const[]){dy, w}, nx, dx, what);
+	call.kind = STINT_CALL_CONV_WEIGHT;
+	done += run_and_compare(&call, (const float *const[]){x, dy}, nw, dw, what);
 	free(x);
 	free(w);
 	free(dy);
@@ -250,6 +266,31 @@ static int conv_case(const struct conv_case *v, int bias)
 	free(dx);
 	free(dw);
 	return done;
+}
+
+static int conv_case(const struct conv_case *v, int bias)
+{
+	const int after[2] = {v->pe0, v->pe1};
+	struct stint_convolution s = {.axes = 2,
+		.n = v->n,
+		.c = v->c,
+		.k = v->k,
+		.groups = v->g,
+		.size = {v->d0, v->d1},
+		.kernel = {v->k0, v->k1},
+		.stride = {v->s0, v->s1},
+		.dilation = {v->l0, v->l1},
+		.before = {v->pb0, v->pb1},
+		.bias = bias};
+	for (int i = 0; i < 2; i++)
+		s.out[i] = (s.size[i] + s.before[i] + after[i] - (s.kernel[i] - 1) * s.dilation[i] -
+				   1) /
+				   s.stride[i] +
+			   1;
+	char what[160];
+	snprintf(what, sizeof what, "conv n%d c%d %dx%d k%d g%d kernel %dx%d stride %d dilation %d",
+		v->n, v->c, v->d0, v->d1, v->k, v->g, v->k0, v->k1, v->s1, v->l1);
+	return conv_compare(&s, &s, what);
 }
 
 static void test_conv(void **state)
@@ -291,57 +332,98 @@ static void test_conv(void **state)
 /* A convolution over three axes with nothing along the first is one over two. */
 static void test_conv3(void **state)
 {
-	const int64_t p[24] = {
-		2, 16, 16, 1, 1, 9, 8, 1, 3, 2, 1, 2, 1, 1, 1, 2, 0, 1, 0, 1, 5, 6, 1};
-	const int64_t nx = 2 * 16 * 9 * 8, ny = 2 * 16 * 5 * 6, nw = 16 * 16 * 3 * 2;
-	const int64_t flat[24] = {2, 16, 9, 8, 16, 1, 3, 2, 2, 1, 1, 2, 1, 0, 1, 0, 5, 6, 1};
-	float *x = tensor(nx, 1), *w = tensor(nw, 1), *dy = tensor(ny, 1), *c = tensor(16, 1);
-	double *y = calloc((size_t)ny, sizeof *y), *dx = calloc((size_t)nx, sizeof *dx);
-	double *dw = calloc((size_t)nw, sizeof *dw);
+	const struct stint_convolution deep = {.axes = 3,
+		.n = 2,
+		.c = 16,
+		.k = 16,
+		.groups = 1,
+		.size = {1, 9, 8},
+		.kernel = {1, 3, 2},
+		.stride = {1, 2, 1},
+		.dilation = {1, 1, 2},
+		.before = {0, 1, 0},
+		.out = {1, 5, 6},
+		.bias = 1};
+	const struct stint_convolution flat = {.size = {9, 8},
+		.n = 2,
+		.c = 16,
+		.k = 16,
+		.groups = 1,
+		.kernel = {3, 2},
+		.stride = {2, 1},
+		.dilation = {1, 2},
+		.before = {1, 0},
+		.out = {5, 6}};
 	(void)state;
-	conv_naive(flat, x, w, dy, y, dx, dw);
-	for (int64_t i = 0; i < ny; i++)
-		y[i] += (double)c[i / 30 % 16];
-	int done = run_and_compare(
-		"conv3_forward", p, (const float *const[]){x, w, c}, ny, y, "conv3 forward");
-	done += run_and_compare(
-		"conv3_data", p, (const float *const[]){dy, w}, nx, dx, "conv3 data");
-	done += run_and_compare(
-		"conv3_weight", p, (const float *const[]){x, dy}, nw, dw, "conv3 weight");
+	const int done = conv_compare(&deep, &flat, "over three axes");
 	print_message("convolution over three axes: %d of 3 taken by the library\n", done);
 	char identity[96];
 	if (strstr(stint_lib_identity(THREADS, identity), "avx512"))
 		assert_int_equal(done, 3);
-	free(x);
-	free(w);
-	free(dy);
-	free(c);
-	free(y);
-	free(dx);
-	free(dw);
 }
 
 static void test_declines(void **state)
 {
 	char message[256] = "";
-	const int64_t p[24] = {1, 2, 3, 4};
+	/* A GPU's libraries do that. */
+	struct stint_lib_call call = {
+		.product = {.batch = 1, .m = 2, .n = 3, .k = 4, .extra = STINT_PRODUCT_SUM0}};
 	(void)state;
-	assert_int_equal(stint_lib_workspace("no such kind", p, 1), -1);
+	assert_int_equal(stint_lib_workspace(&call, 1), -1);
 	struct stint_lib *l;
-	assert_int_equal(stint_lib_new(&l, "no such kind", p, 1, message), STINT_BAD_MACHINE);
+	assert_int_equal(stint_lib_new(&l, &call, 1, message), STINT_BAD_MACHINE);
 	assert_null(l);
-	assert_non_null(strstr(message, "no such kind"));
+	assert_non_null(strstr(message, "matmul_sum0"));
 	/* An output shape that does not follow from the rest. */
-	const int64_t bad[24] = {1, 16, 8, 8, 16, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 80, 8};
-	assert_int_equal(stint_lib_workspace("conv_forward", bad, 1), -1);
+	call = (struct stint_lib_call){.kind = STINT_CALL_CONV_FORWARD,
+		.conv = {.axes = 2,
+			.n = 1,
+			.c = 16,
+			.k = 16,
+			.groups = 1,
+			.size = {8, 8},
+			.kernel = {3, 3},
+			.stride = {1, 1},
+			.dilation = {1, 1},
+			.before = {1, 1},
+			.out = {80, 8}}};
+	assert_int_equal(stint_lib_workspace(&call, 1), -1);
+	call.conv.out[0] = 8;
+	assert_true(stint_lib_workspace(&call, 1) >= 0);
+	call.conv.last = 1; /* as a GPU's libraries want it */
+	assert_int_equal(stint_lib_workspace(&call, 1), -1);
+}
+
+/* Two calls are the same when all that counts for their kind is. */
+static void test_same(void **state)
+{
+	struct stint_lib_call a = {.product = {.batch = 1, .m = 2, .n = 3, .k = 4}}, b = a;
+	(void)state;
+	assert_true(stint_lib_call_same(&a, &b));
+	b.product.each1 = 1;
+	assert_false(stint_lib_call_same(&a, &b));
+	b = a;
+	b.types = STINT_X0_NARROW;
+	assert_false(stint_lib_call_same(&a, &b));
+	memset(&a, 0xff, sizeof a); /* padding, and what is beyond the axes */
+	a = (struct stint_lib_call){
+		.kind = STINT_CALL_CONV_DATA, .conv = {.axes = 2, .out = {3, 4}}};
+	memset(&b, 0, sizeof b);
+	b = a;
+	assert_true(stint_lib_call_same(&a, &b));
+	b.conv.out[1] = 5;
+	assert_false(stint_lib_call_same(&a, &b));
+	assert_string_equal(stint_lib_call_name(&a), "conv_data");
+	a.conv.axes = 3;
+	assert_string_equal(stint_lib_call_name(&a), "conv3_data");
 }
 
 static void test_threads_are_put_back(void **state)
 {
-	const int64_t p[24] = {1, 64, 64, 64};
+	const struct stint_lib_call call = {.product = {.batch = 1, .m = 64, .n = 64, .k = 64}};
 	(void)state;
 	omp_set_num_threads(3);
-	stint_lib_workspace("matmul", p, 1);
+	stint_lib_workspace(&call, 1);
 	assert_int_equal(omp_get_max_threads(), 3);
 	omp_set_num_threads(THREADS);
 }
@@ -354,6 +436,7 @@ int main(void)
 		cmocka_unit_test(test_conv),
 		cmocka_unit_test(test_conv3),
 		cmocka_unit_test(test_declines),
+		cmocka_unit_test(test_same),
 		cmocka_unit_test(test_threads_are_put_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static void refuses_what_it_was_not_made_for(void **state)
 {
 	(void)state;
 	struct stint_model m = tiny_model;
-	struct stint_lib_call call = {.kind = "matmul"};
+	struct stint_lib_planned call = {.workspace = 64};
 	stint_step *s;
 	m.version = STINT_RT_VERSION + 1;
 	assert_int_equal(stint_init(&s, &m, NULL, 0), STINT_BAD_MACHINE);

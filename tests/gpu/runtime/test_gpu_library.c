@@ -9,44 +9,52 @@
 
 /* --- Products --- */
 
+static int product_of(const struct stint_lib_call *call, struct stint_gpu_product *out)
+{
+	return stint_gpu_product_of(call, 80, out);
+}
+
 static void test_product_numbers(void **state)
 {
-	const int64_t dense[24] = {4, 8, 16, 32, 0, 1, 1, 0, 0};
-	int64_t p[24];
+	const struct stint_lib_call dense = {
+		.product = {.batch = 4, .m = 8, .n = 16, .k = 32, .t1 = 1, .each0 = 1}};
+	struct stint_lib_call p = dense;
 	struct stint_gpu_product q;
 	(void)state;
 	/* a batch times one matrix is a single product */
-	assert_int_equal(stint_gpu_product_of("matmul", dense, 80, &q), STINT_OK);
-	assert_int_equal(q.batch, 1);
-	assert_int_equal(q.m, 32);
+	assert_int_equal(product_of(&dense, &q), STINT_OK);
+	assert_int_equal(q.shape.batch, 1);
+	assert_int_equal(q.shape.m, 32);
 	assert_int_equal(q.ld0, 32);
 	assert_int_equal(q.ld1, 32);
 	assert_int_equal(q.ldy, 16);
 	assert_int_equal(q.cap, 32 * 16 * 4 * 8);
 	/* not where the rows are columns, or each has its own matrix */
-	memcpy(p, dense, sizeof p);
-	p[4] = 1;
-	assert_int_equal(stint_gpu_product_of("matmul", p, 80, &q), STINT_OK);
-	assert_int_equal(q.batch, 4);
+	p.product.t0 = 1;
+	assert_int_equal(product_of(&p, &q), STINT_OK);
+	assert_int_equal(q.shape.batch, 4);
 	assert_int_equal(q.ld0, 8);
 	assert_int_equal(q.step0, 8 * 32);
 	assert_int_equal(q.step1, 0);
-	assert_int_equal(stint_gpu_product_of("matmul_sum1", p, 80, &q), STINT_BAD_DATA);
-	memcpy(p, dense, sizeof p);
-	p[8] = 15;
-	assert_int_equal(stint_gpu_product_of("matmul", p, 80, &q), STINT_OK);
+	p.product.extra = STINT_PRODUCT_SUM1;
+	assert_int_equal(product_of(&p, &q), STINT_BAD_DATA);
+	p = dense;
+	p.types = STINT_X0_NARROW | STINT_X1_NARROW | STINT_Y0_NARROW | STINT_NARROW_IS_FP16;
+	assert_int_equal(product_of(&p, &q), STINT_OK);
 	assert_int_equal(q.in, STINT_GPU_F16);
 	assert_int_equal(q.out, STINT_GPU_F16);
-	p[8] = 1; /* operands of two types */
-	assert_int_equal(stint_gpu_product_of("matmul", p, 80, &q), STINT_BAD_DATA);
-	p[8] = 0;
-	p[1] = (int64_t)1 << 40;
-	p[3] = (int64_t)1 << 40;
-	assert_int_equal(stint_gpu_product_of("matmul", p, 80, &q), STINT_BAD_DATA);
-	p[1] = 0;
-	assert_int_equal(stint_gpu_product_of("matmul", p, 80, &q), STINT_BAD_DATA);
-	assert_int_equal(stint_gpu_product_of("conv_forward", dense, 80, &q), STINT_BAD_DATA);
-	const struct stint_gpu_product large = {.batch = 1, .m = 1 << 20, .n = 1 << 20, .k = 8};
+	p.types = STINT_X0_NARROW; /* operands of two types */
+	assert_int_equal(product_of(&p, &q), STINT_BAD_DATA);
+	p.types = 0;
+	p.product.m = (int64_t)1 << 40;
+	p.product.k = (int64_t)1 << 40;
+	assert_int_equal(product_of(&p, &q), STINT_BAD_DATA);
+	p.product.m = 0;
+	assert_int_equal(product_of(&p, &q), STINT_BAD_DATA);
+	p = dense;
+	p.kind = STINT_CALL_CONV_FORWARD;
+	assert_int_equal(product_of(&p, &q), STINT_BAD_DATA);
+	const struct stint_product large = {.batch = 1, .m = 1 << 20, .n = 1 << 20, .k = 8};
 	assert_int_equal(stint_gpu_matmul_cap(89, &large), 4 * MIB);
 	assert_int_equal(stint_gpu_matmul_cap(90, &large), 32 * MIB);
 }
@@ -70,7 +78,8 @@ static void only_key(const char *folder, unsigned char key[GPU_KEY])
 /* A choice is remembered, and one that the library does not take is made again. */
 static void test_choice(void **state)
 {
-	const int64_t p[24] = {1, 4, 5, 6, 0, 0, 1, 1, 0};
+	const struct stint_lib_call p = {
+		.product = {.batch = 1, .m = 4, .n = 5, .k = 6, .each0 = 1, .each1 = 1}};
 	stint_gpu *g = gpu_new();
 	struct stint_gpu_product product;
 	struct stint_gpu_matmul *m;
@@ -80,7 +89,7 @@ static void test_choice(void **state)
 	mkdir("choice", 0777);
 	assert_int_equal(stint_gpu_cache(g, "choice"), STINT_OK);
 	assert_int_equal(stint_gpu_open(g, 0), STINT_OK);
-	assert_int_equal(stint_gpu_product_of("matmul", p, 90, &product), STINT_OK);
+	assert_int_equal(stint_gpu_product_of(&p, 90, &product), STINT_OK);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(stint_gpu_matmul_new(g, &product, &m), STINT_OK);
 		stint_gpu_matmul_algo(m, i ? again : first);
@@ -101,67 +110,94 @@ static void test_choice(void **state)
 
 static void test_convolution_numbers(void **state)
 {
-	const int64_t dense[24] = {2, 6, 15, 14, 4, 2, 3, 5, 2, 1, 1, 2, 1, 3, 0, 0, 8, 12};
-	int64_t p[24];
+	const struct stint_lib_call dense = {.kind = STINT_CALL_CONV_DATA,
+		.conv = {.axes = 2,
+			.n = 2,
+			.c = 6,
+			.k = 4,
+			.groups = 2,
+			.size = {15, 14},
+			.kernel = {3, 5},
+			.stride = {2, 1},
+			.dilation = {1, 2},
+			.before = {1, 3},
+			.out = {8, 12}}};
+	struct stint_lib_call p = dense;
 	struct stint_gpu_convolution c;
 	(void)state;
-	memcpy(p, dense, sizeof p);
-	p[19] = 16 * (8 + 4) + 8; /* y narrow, an algorithm of the other library */
-	assert_int_equal(stint_gpu_convolution_of("conv_data", p, &c), STINT_OK);
-	assert_int_equal(c.kind, STINT_GPU_CONV_DATA);
-	assert_int_equal(c.axes, 2);
-	assert_int_equal(c.k, 4);
-	assert_int_equal(c.groups, 2);
-	assert_int_equal(c.w[1], 5);
-	assert_int_equal(c.stride[0], 2);
-	assert_int_equal(c.dilation[1], 2);
-	assert_int_equal(c.before[1], 3);
-	assert_int_equal(c.y[1], 12);
+	p.types = STINT_Y0_NARROW | STINT_NARROW_IS_FP16;
+	p.conv.way = STINT_CONV_HALVES; /* an algorithm of the other library */
+	assert_int_equal(stint_gpu_convolution_of(&p, &c), STINT_OK);
+	assert_int_equal(c.kind, STINT_CALL_CONV_DATA);
+	assert_true(stint_convolution_same(&c.shape, &p.conv));
 	/* the call's y0 is the gradient of x */
 	assert_int_equal(c.type[0], STINT_GPU_F16);
 	assert_int_equal(c.type[1], STINT_GPU_F32);
 	assert_int_equal(c.type[2], STINT_GPU_F32);
-	assert_int_equal(c.last, 0);
-	for (int form = 1; form < 4; form++) { /* one image channels last; both */
-		p[19] = form;
-		assert_int_equal(stint_gpu_convolution_of("conv_data", p, &c),
-			form == 3 ? STINT_OK : STINT_BAD_DATA);
-	}
-	assert_int_equal(c.last, 1);
-	p[19] = 0;
-	p[18] = 1; /* a bias */
-	assert_int_equal(stint_gpu_convolution_of("conv_forward", p, &c), STINT_BAD_DATA);
-	p[18] = 0;
-	p[5] = 4; /* groups that do not divide the channels */
-	assert_int_equal(stint_gpu_convolution_of("conv_forward", p, &c), STINT_BAD_DATA);
-	assert_int_equal(stint_gpu_convolution_of("matmul", dense, &c), STINT_BAD_DATA);
+	p = dense;
+	p.conv.x_blocked = 1;
+	assert_int_equal(stint_gpu_convolution_of(&p, &c), STINT_BAD_DATA);
+	p = dense;
+	p.conv.y_blocked = 1;
+	assert_int_equal(stint_gpu_convolution_of(&p, &c), STINT_BAD_DATA);
+	p = dense;
+	p.conv.bias = 1;
+	assert_int_equal(stint_gpu_convolution_of(&p, &c), STINT_BAD_DATA);
+	p = dense;
+	p.conv.groups = 4; /* that do not divide the channels */
+	assert_int_equal(stint_gpu_convolution_of(&p, &c), STINT_BAD_DATA);
+	p = dense;
+	p.kind = STINT_CALL_PRODUCT;
+	assert_int_equal(stint_gpu_convolution_of(&p, &c), STINT_BAD_DATA);
 }
 
 /* By the sizes of the tensors, and between two bounds. */
 static void test_convolution_caps(void **state)
 {
-	int64_t p[24] = {2, 64, 28, 28, 64, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 28, 28};
+	struct stint_lib_call p = {.kind = STINT_CALL_CONV_DATA,
+		.conv = {.axes = 2,
+			.n = 2,
+			.c = 64,
+			.k = 64,
+			.groups = 1,
+			.size = {28, 28},
+			.kernel = {3, 3},
+			.stride = {1, 1},
+			.dilation = {1, 1},
+			.before = {1, 1},
+			.out = {28, 28}}};
 	struct stint_gpu_convolution c;
 	(void)state;
-	assert_int_equal(stint_gpu_convolution_of("conv_data", p, &c), STINT_OK);
+	assert_int_equal(stint_gpu_convolution_of(&p, &c), STINT_OK);
 	assert_int_equal(c.cap, 4 << 20);
-	p[0] = 32; /* 12.25 MiB */
-	assert_int_equal(stint_gpu_convolution_of("conv_data", p, &c), STINT_OK);
+	p.conv.n = 32; /* 12.25 MiB */
+	assert_int_equal(stint_gpu_convolution_of(&p, &c), STINT_OK);
 	assert_int_equal(c.cap, 16 << 20);
-	p[0] = INT64_C(1) << 50;
-	assert_int_equal(stint_gpu_convolution_of("conv_data", p, &c), STINT_OK);
+	p.conv.n = INT64_C(1) << 50;
+	assert_int_equal(stint_gpu_convolution_of(&p, &c), STINT_OK);
 	assert_int_equal(c.cap, 32 << 20);
 }
 
 /* Which of the stand-in's engines is taken: without a note, whatever stands before it. */
 static void test_engines(void **state)
 {
-	const int64_t p[24] = {1, 2, 3, 3, 2, 1, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 0, 3};
+	const struct stint_lib_call p = {.kind = STINT_CALL_CONV_FORWARD,
+		.conv = {.axes = 2,
+			.n = 1,
+			.c = 2,
+			.k = 2,
+			.groups = 1,
+			.size = {3, 3},
+			.kernel = {2, 2},
+			.stride = {1, 1},
+			.dilation = {1, 1},
+			.out = {2, 2},
+			.last = 1}};
 	stint_gpu *g = gpu_new();
 	struct stint_gpu_convolution c;
 	(void)state;
 	assert_int_equal(stint_gpu_open(g, 0), STINT_OK);
-	assert_int_equal(stint_gpu_convolution_of("conv_forward", p, &c), STINT_OK);
+	assert_int_equal(stint_gpu_convolution_of(&p, &c), STINT_OK);
 	for (int how = 0; how < 3; how++) { /* as it is, strict, with tf32 */
 		struct stint_gpu_conv *m;
 		c.strict = how == 1;

@@ -320,10 +320,16 @@ static void test_unjoined(void **state)
 
 static int product_run(stint_gpu *g, stint_gpu_ptr at)
 {
-	const int64_t p[24] = {1, 4, 5, 6, 0, 0, 1, 1, 0};
+	const struct stint_lib_call p = {.product = {.batch = 1,
+						 .m = 4,
+						 .n = 5,
+						 .k = 6,
+						 .each0 = 1,
+						 .each1 = 1,
+						 .extra = STINT_PRODUCT_BIAS}};
 	struct stint_gpu_product product;
 	struct stint_gpu_matmul *m;
-	int rc = stint_gpu_product_of("matmul_bias", p, 90, &product);
+	int rc = stint_gpu_product_of(&p, 90, &product);
 	rc = rc ? rc : stint_gpu_matmul_new(g, &product, &m);
 	if (rc)
 		return rc;
@@ -335,10 +341,21 @@ static int product_run(stint_gpu *g, stint_gpu_ptr at)
 
 static int convolution_run(stint_gpu *g, stint_gpu_ptr at)
 {
-	const int64_t p[24] = {1, 2, 3, 3, 2, 1, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 0, 3};
+	const struct stint_lib_call p = {.kind = STINT_CALL_CONV_FORWARD,
+		.conv = {.axes = 2,
+			.n = 1,
+			.c = 2,
+			.k = 2,
+			.groups = 1,
+			.size = {3, 3},
+			.kernel = {2, 2},
+			.stride = {1, 1},
+			.dilation = {1, 1},
+			.out = {2, 2},
+			.last = 1}};
 	struct stint_gpu_convolution c;
 	struct stint_gpu_conv *m;
-	int rc = stint_gpu_convolution_of("conv_forward", p, &c);
+	int rc = stint_gpu_convolution_of(&p, &c);
 	rc = rc ? rc : stint_gpu_conv_new(g, &c, &m);
 	if (rc)
 		return rc;

@@ -192,7 +192,7 @@ static void test_stub(void **state)
  * where it wants a device. */
 static void test_descriptions(void **state)
 {
-	static const char *const kinds[] = {"matmul", "matmul_bias", "matmul_sum0", "matmul_sum1"};
+	enum { BF16 = STINT_X0_NARROW | STINT_X1_NARROW | STINT_Y0_NARROW };
 	stint_gpu *g;
 	(void)state;
 	assert_int_equal(stint_gpu_new(&g, FAKES), STINT_OK);
@@ -204,11 +204,22 @@ static void test_descriptions(void **state)
 		skip();
 	}
 	for (int how = 0; how < 4 * 8; how++) {
-		const int64_t p[24] = {how % 4 < 2 ? 2 : 1, 16, 32, 64, 1, how >> 4 & 1, 1, 1,
-			how >> 2 & 1 ? (how >> 3 & 1 ? 15 : 7) : 0};
+		const struct stint_lib_call call = {.types = !(how >> 2 & 1) ? 0
+							     : how >> 3 & 1
+								     ? BF16 | STINT_NARROW_IS_FP16
+								     : BF16,
+			.product = {.batch = how % 4 < 2 ? 2 : 1,
+				.m = 16,
+				.n = 32,
+				.k = 64,
+				.t0 = 1,
+				.t1 = how >> 4 & 1,
+				.each0 = 1,
+				.each1 = 1,
+				.extra = (enum stint_product_extra)(how % 4)}};
 		struct stint_gpu_product product;
 		struct stint_gpu_matmul *m;
-		assert_int_equal(stint_gpu_product_of(kinds[how % 4], p, 90, &product), STINT_OK);
+		assert_int_equal(stint_gpu_product_of(&call, 90, &product), STINT_OK);
 		product.tf32 = !(how >> 2 & 1) && (how >> 3 & 1);
 		assert_int_not_equal(stint_gpu_matmul_new(g, &product, &m), STINT_OK);
 		if (!strstr(stint_gpu_message(g), "cuBLASLt: starting: "))
@@ -220,11 +231,28 @@ static void test_descriptions(void **state)
 /* So does the real cuDNN. */
 static void test_convolutions(void **state)
 {
-	static const int64_t flat[24] = {2, 16, 15, 14, 16, 2, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 8, 7};
-	static const int64_t deep[24] = {
-		2, 8, 16, 1, 5, 6, 7, 3, 3, 3, 1, 2, 1, 1, 1, 1, 1, 1, 1, 5, 3, 7};
-	static const char *const kinds[] = {"conv_forward", "conv_data", "conv_weight",
-		"conv3_forward", "conv3_data", "conv3_weight"};
+	static const struct stint_convolution shape[] = {{.axes = 2,
+								 .n = 2,
+								 .c = 16,
+								 .k = 16,
+								 .groups = 2,
+								 .size = {15, 14},
+								 .kernel = {3, 3},
+								 .stride = {2, 2},
+								 .dilation = {1, 1},
+								 .before = {1, 1},
+								 .out = {8, 7}},
+		{.axes = 3,
+			.n = 2,
+			.c = 8,
+			.k = 16,
+			.groups = 1,
+			.size = {5, 6, 7},
+			.kernel = {3, 3, 3},
+			.stride = {1, 2, 1},
+			.dilation = {1, 1, 1},
+			.before = {1, 1, 1},
+			.out = {5, 3, 7}}};
 	stint_gpu *g;
 	(void)state;
 	assert_int_equal(stint_gpu_new(&g, FAKES), STINT_OK);
@@ -236,12 +264,15 @@ static void test_convolutions(void **state)
 		skip();
 	}
 	for (int how = 0; how < 6 * 4; how++) {
-		int64_t p[24];
+		struct stint_lib_call call = {
+			.kind = (enum stint_call_kind)(STINT_CALL_CONV_FORWARD + how % 3),
+			.types = how / 6 % 2 ? STINT_X0_NARROW | STINT_X1_NARROW | STINT_Y0_NARROW
+					     : 0,
+			.conv = shape[how % 6 / 3]};
 		struct stint_gpu_convolution c;
 		struct stint_gpu_conv *m;
-		memcpy(p, how % 6 < 3 ? flat : deep, sizeof p);
-		p[how % 6 < 3 ? 19 : 23] = (how / 6 % 2 ? 7 * 16 : 0) + (how / 12 ? 3 : 0);
-		assert_int_equal(stint_gpu_convolution_of(kinds[how % 6], p, &c), STINT_OK);
+		call.conv.last = how / 12;
+		assert_int_equal(stint_gpu_convolution_of(&call, &c), STINT_OK);
 		assert_int_not_equal(stint_gpu_conv_new(g, &c, &m), STINT_OK);
 		if (!strstr(stint_gpu_message(g), "cuDNN: starting: "))
 			fail_msg("%s", stint_gpu_message(g));
