@@ -13,9 +13,9 @@
 
 /* What stint may write besides the runtime's files; what the compiler made of a step comes first:
  * it goes first and comes last, so that there is never one of another step. */
-static const char *const own[] = {"step.so", "step.c", "step_tables.h", "stint_step.h", "Makefile",
-	"plan.json", "eval-plan.json", "graph.json", "kernels.cu", "kernels.c",
-	"weights.safetensors", "model.onnx", "build.log"};
+static const char *const own[] = {"step.so", "step.c", "step_arena.h", "step_tables.h",
+	"stint_step.h", "Makefile", "plan.json", "eval-plan.json", "graph.json", "kernels.cu",
+	"kernels.c", "weights.safetensors", "model.onnx", "build.log"};
 enum { OWN = sizeof own / sizeof *own };
 
 /* In what words a file says that stint wrote it. */

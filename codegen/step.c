@@ -76,6 +76,20 @@ static void print_bad(const struct schedule *s, const struct kernels *ks, struct
 		}
 }
 
+static void print_arena(const struct schedule *train, const struct schedule *eval, struct text *t)
+{
+	text_puts(t,
+		"/* Where everything lies in the arena: offsets in bytes. A part of step.c. */\n");
+	text_puts(t, "\n/* Over all steps. */\n");
+	print_places(train ? train : eval, true, t);
+	if (train) {
+		text_puts(t, "\n/* In training. */\n");
+		print_places(train, false, t);
+	}
+	text_puts(t, "\n/* In evaluation. */\n");
+	print_places(eval, false, t);
+}
+
 static void print_step(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
@@ -85,15 +99,8 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 	if (train)
 		print_arena_map(train, t);
 	print_arena_map(eval, t);
-	text_puts(t, "\n/* Over all steps. */\n");
-	print_places(train ? train : eval, true, t);
+	text_puts(t, "\n#include \"step_arena.h\"\n");
 	print_bad(train ? train : eval, ks, t);
-	if (train) {
-		text_puts(t, "\n/* In training. */\n");
-		print_places(train, false, t);
-	}
-	text_puts(t, "\n/* In evaluation. */\n");
-	print_places(eval, false, t);
 	text_puts(t, "\n/* --- Kernels --- */\n");
 	if (ks->graph->target->cuda)
 		print_launches(ks, t);
@@ -110,6 +117,7 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 }
 
 const struct step_file step_files[] = {{"step.c", offsetof(struct step_texts, step)},
+	{"step_arena.h", offsetof(struct step_texts, arena)},
 	{"step_tables.h", offsetof(struct step_texts, tables)},
 	{"stint_step.h", offsetof(struct step_texts, header)},
 	{"Makefile", offsetof(struct step_texts, makefile)},
@@ -140,6 +148,7 @@ enum status codegen_step(const struct codegen_input *in, struct step_texts *out,
 	if (st == ST_OK) {
 		const struct schedule *t = in->train.graph ? &train : NULL;
 		print_step(t, &eval, &ks, in, &out->step);
+		print_arena(t, &eval, &out->arena);
 		print_tables(t, &eval, &ks, in, &out->tables);
 		print_header(t, &eval, in, &out->header);
 		print_makefile(&ks, in, &out->makefile);

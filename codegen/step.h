@@ -1,4 +1,4 @@
-/* From graph and plan to C text: step.c, step_tables.h, stint_step.h, Makefile. */
+/* From graph and plan to C text: step.c, step_arena.h, step_tables.h, stint_step.h, Makefile. */
 #ifndef STINT_CODEGEN_STEP_H
 #define STINT_CODEGEN_STEP_H
 
@@ -23,7 +23,8 @@ struct codegen_input {
 /* The files' texts; those of files that a step has not are empty. */
 struct step_texts {
 	struct text step;       /* step.c: kernels' calls, fused loops, the schedule, the arena */
-	struct text tables;     /* step_tables.h, a part of it: what the runtime knows */
+	struct text arena;      /* step_arena.h, a part of it: where everything lies */
+	struct text tables;     /* step_tables.h, another: what the runtime knows */
 	struct text header;     /* stint_step.h */
 	struct text makefile;   /* Makefile */
 	struct text kernels_cu; /* kernels.cu: the kernels that a step for a GPU launches */

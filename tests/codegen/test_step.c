@@ -83,6 +83,7 @@ static void build_and_run(const struct tiny_options *o, const char *compiler, co
 	snprintf(run, sizeof run, "./%s/run", dir);
 	struct files f = generate(o);
 	save(&f.texts.step, dir, "step.c");
+	save(&f.texts.arena, dir, "step_arena.h");
 	save(&f.texts.tables, dir, "step_tables.h");
 	save(&f.texts.header, dir, "stint_step.h");
 	free_files(&f);
@@ -165,6 +166,7 @@ static void makefile_builds(void **state)
 	struct files f = generate(&(struct tiny_options){
 		.prefix = "", .recompute = true, .real = DT_F32, .threads = 2});
 	save(&f.texts.step, dir, "step.c");
+	save(&f.texts.arena, dir, "step_arena.h");
 	save(&f.texts.tables, dir, "step_tables.h");
 	save(&f.texts.header, dir, "stint_step.h");
 	save(&f.texts.makefile, dir, "Makefile");
@@ -239,6 +241,7 @@ static void text_is_golden(void **state)
 		.real = DT_F32,
 		.threads = 2});
 	compare_golden(&f.texts.step, "step.c.txt");
+	compare_golden(&f.texts.arena, "step_arena.h.txt");
 	compare_golden(&f.texts.tables, "step_tables.h.txt");
 	compare_golden(&f.texts.header, "stint_step.h.txt");
 	compare_golden(&f.texts.makefile, "Makefile.txt");
