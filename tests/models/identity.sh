@@ -37,7 +37,12 @@ step() { # NAME OPTION...
 	echo "$name: arena $(number arena_bytes "$name") bytes"
 }
 
+# Compiled quickly, while keep-everything is optimized as steps are: the bits are the same.
+native=-march=native
+case " $* " in *" --portable "*) native= ;; esac
+
 same() { # NAME OPTION...: as keep-everything
+	export CFLAGS="-O1 $native"
 	step "$@"
 	"$tools/compare_tensors" --identical "$work/$name.safetensors" "$work/all.safetensors" || failed=1
 	"$tools/compare_tensors" --identical "$work/$name"/saved/*.safetensors "$work"/all/saved/*.safetensors ||
