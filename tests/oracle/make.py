@@ -72,11 +72,11 @@ def tolerance(own, tensors):
     """In single precision; in double, where what is left comes from settings that the file has as float32; in bf16,
     where PyTorch, by autocast or throughout, is off by own["bf16"]: twice that, but nothing where that is all there is (batch-norm over
     few values). Not in fp16 where a slope times the first scale of the loss, 65536, is infinite."""
-    single = 1e-4 if own["single"] < 3e-5 else max(1e-3, own["single"])
+    single = max(1e-4, 5 * own["single"]) if own["single"] < 3e-5 else max(1e-3, own["single"])
     narrow = f" {max(0.02, 2 * own['bf16']):.2g}" if own["bf16"] < 0.5 else ""
     steep = any(np.abs(t).max(initial=0.0) * 65536 > 65504 for n, t in tensors.items() if n.startswith("grad/"))
     narrow += " bf16-only" * (narrow != "" and steep)
-    return f"{single:.1g} 2e-06{narrow}\n"
+    return f"{single:.2g} 2e-06{narrow}\n"
 
 
 def rounding(own):
