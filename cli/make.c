@@ -16,13 +16,17 @@
 /* In a group of its own, so that all that make started can be ended. */
 static void become_make(const char *work, const char *dir, const char *log)
 {
+	enum { MOST = 8 }; /* sources of a step are few, and step.c is most of the work */
+	char jobs[16];
+	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	snprintf(jobs, sizeof jobs, "-j%d", cores < 1 ? 1 : cores > MOST ? MOST : (int)cores);
 	signal(SIGPIPE, SIG_DFL);
 	const int in = open("/dev/null", O_RDONLY);
 	const int out = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
 	if (setenv("STINT_PLACE", dir, 1) == 0 && setpgid(0, 0) == 0 && in >= 0 && out >= 0 &&
 		dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
 		dup2(out, STDERR_FILENO) >= 0)
-		execlp("make", "make", "-s", "-C", work, "step.so", (char *)NULL);
+		execlp("make", "make", "-s", jobs, "-C", work, "step.so", (char *)NULL);
 	_exit(127);
 }
 

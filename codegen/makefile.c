@@ -58,15 +58,20 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 		text_puts(t, "OPENMP =\n");
 	print_source_names(gpu, library, t);
 	text_puts(t, "OBJECTS = $(SOURCES:.c=.o)\n"
-		     "\nstep.so: $(SOURCES) $(wildcard *.h kernels/*.h) Makefile\n"
-		     "\t$(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -DSTINT_SHARED -shared -o $@ "
-		     "$(SOURCES) $(LDFLAGS) $(LIBS)\n"
+		     "\nstep.so: shared.o $(filter-out step.o,$(OBJECTS))\n"
+		     "\t$(CC) $(CFLAGS) $(OPENMP) -shared -o $@ $^ $(LDFLAGS) $(LIBS)\n"
 		     "\nlibstep.a: $(OBJECTS)\n"
 		     "\trm -f $@\n"
-		     "\t$(AR) rcs $@ $(OBJECTS)\n"
-		     "\n%.o: %.c $(wildcard *.h kernels/*.h) Makefile\n"
-		     "\t$(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -c -o $@ $<\n"
+		     "\t$(AR) rcs $@ $^\n"
+		     "\nHEADERS = $(wildcard *.h kernels/*.h) Makefile\n"
+		     "COMPILE = $(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -c -o $@ $<\n"
+		     "\n%.o: %.c $(HEADERS)\n"
+		     "\t$(COMPILE)\n"
+		     "\n# The step with the one name that stint asks for.\n"
+		     "shared.o: step.c $(HEADERS)\n"
+		     "\t$(COMPILE) -DSTINT_SHARED\n"
+		     "\n.INTERMEDIATE: shared.o $(OBJECTS)\n"
 		     "\n.PHONY: clean\n"
 		     "clean:\n"
-		     "\trm -f step.so libstep.a $(OBJECTS)\n");
+		     "\trm -f step.so libstep.a\n");
 }

@@ -45,23 +45,22 @@ mkdir new/ck "new/my notes"
 echo checkpoint >new/ck/step-00000001.safetensors
 echo note >"new/my notes/a"
 make -s -C new libstep.a >out 2>err || fail "make libstep.a"
-objects="safetensors.o safetensors_write.o step.o stint_rt.o stint_rt_cpu.o libstep.a"
 cp new/step.so old.so
 plain="compile m.onnx --batch 2 --portable --threads 1"
 expect 0 stint $plain --loss mse --optimizer adam -o new
-holds new $files step.so ck "my notes" $objects
+holds new $files step.so ck "my notes" libstep.a
 differ new/step.so old.so
 same new/ck/step-00000001.safetensors - <<'X'
 checkpoint
 X
 grep -q adam new/step.c || fail "the step is the old one"
 expect 0 stint $plain --loss none --no-build -o new
-holds new $(echo $files | sed 's/eval-plan.json //') ck "my notes" $objects
+holds new $(echo $files | sed 's/eval-plan.json //') ck "my notes" libstep.a
 make -s -C new libstep.a step.so >out 2>err || fail "make after another compilation"
 expect 0 stint compile m.onnx --batch 2 --loss mse --optimizer sgd --target cuda --no-build -o new
 present new/kernels.cu new/stint_rt_gpu.c
 expect 0 stint $quick -o new
-holds new $files ck "my notes" $objects
+holds new $files ck "my notes" libstep.a
 # built beside, the debug information names this folder
 for dir in new "a 'new' one"; do
 	expect 0 env CFLAGS="-O0 -g" "$STINT" $base -o "$dir"
