@@ -9,12 +9,12 @@
  * in whole packs: one access to memory for each, instead of one for each element. */
 #include "codegen/call.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "codegen/parts.h"
+#include "graph/expr.h"
 
 struct nest {
 	int rank;
@@ -123,17 +123,32 @@ struct stages {
 	const struct node *n;
 	int nstage;
 	const struct fused_stage *stage;
+	struct expr tree[FUSED_STAGES];
 	bool alone; /* a node that is not fused: its inputs are called a, b, ... */
 	bool live[FUSED_STAGES], used[FUSED_INPUTS];
 };
 
-static bool mentions_operand(const struct fused_stage *s, int k)
+static enum status parse_stages(const struct emit *e, struct stages *x)
 {
-	const char word[] = {(char)('a' + k), 0};
-	return k < s->node->nin && s->node->in[k] && text_mentions(node_expr(s->node), word);
+	for (int q = 0; q < x->nstage; q++) {
+		const struct node *n = x->stage[q].node;
+		struct expr *tree = &x->tree[q];
+		if (!expr_parse(tree, node_expr(n), n->op->option))
+			return diag_fail(e->g->diag, ST_INTERNAL,
+				&(struct where){.node = x->n->name, .op = n->op->name}, NULL,
+				"the record's expression is not understood at \"%s\": %s",
+				tree->text + tree->at, tree->wrong);
+	}
+	return ST_OK;
 }
 
-/* Which stages and inputs the last stage's text comes to read. */
+static bool reads_operand(const struct stages *x, int q, int k)
+{
+	const struct node *n = x->stage[q].node;
+	return k < n->nin && n->in[k] && expr_reads(&x->tree[q], EXPR_OPERAND, k);
+}
+
+/* Which stages and inputs the last stage comes to read. */
 static void mark_used(struct stages *x)
 {
 	for (int q = 0; q < x->nstage; q++)
@@ -141,7 +156,7 @@ static void mark_used(struct stages *x)
 	for (int q = x->nstage - 1; q >= 0; q--)
 		for (int k = 0; x->live[q] && k < POINTWISE_INPUTS; k++) {
 			const struct fused_operand o = x->stage[q].in[k];
-			if (!mentions_operand(&x->stage[q], k))
+			if (!reads_operand(x, q, k))
 				continue;
 			if (fused_reads_slot(x->n, o))
 				x->used[o.slot] = true;
@@ -158,49 +173,30 @@ static void slot_name(const struct stages *x, int slot, char name[static 16])
 		snprintf(name, 16, "v%d", slot);
 }
 
-/* What the text of stage q has for the identifier of this length: an operand's name, an option's,
- * or the identifier. */
-static void emit_word(struct emit *e, const struct stages *x, int q, const char *word, int length)
-{
-	const struct fused_stage *s = &x->stage[q];
-	char name[16];
-	for (const struct op_option *o = s->node->op->option; o && o->name && !x->alone; o++)
-		if ((int)strlen(o->name) == length && !strncmp(o->name, word, (size_t)length)) {
-			emit(e, "%s_%d", o->name, q);
-			return;
-		}
-	const int k = word[0] - 'a';
-	if (length != 1 || k < 0 || k >= POINTWISE_INPUTS || !mentions_operand(s, k)) {
-		emit(e, "%.*s", length, word);
-	} else if (fused_reads_slot(x->n, s->in[k])) {
-		slot_name(x, s->in[k].slot, name);
-		emit(e, "%s", name);
-	} else {
-		emit(e, "t%d", s->in[k].stage);
-	}
-}
-
 static void emit_expr(struct emit *e, const struct stages *x, int q)
 {
-	const char *p = node_expr(x->stage[q].node);
-	while (*p) {
-		int n = 0;
-		while (isalnum((unsigned char)p[n]) || p[n] == '_')
-			n++;
-		if (n > 0 && !isdigit((unsigned char)p[0]))
-			emit_word(e, x, q, p, n);
+	struct expr_names as = {0};
+	for (int k = 0; k < POINTWISE_INPUTS; k++) {
+		const struct fused_operand o = x->stage[q].in[k];
+		if (!reads_operand(x, q, k))
+			continue;
+		if (fused_reads_slot(x->n, o))
+			slot_name(x, o.slot, as.operand[k]);
 		else
-			emit(e, "%.*s", n > 0 ? n : 1, p);
-		p += n > 0 ? n : 1;
+			snprintf(as.operand[k], sizeof as.operand[k], "t%d", o.stage);
 	}
+	if (!x->alone)
+		snprintf(as.behind_option, sizeof as.behind_option, "_%d", q);
+	expr_print(&x->tree[q], &as, &e->out);
 }
 
 static void emit_options(struct emit *e, const struct stages *x)
 {
 	for (int q = 0; q < x->nstage; q++) {
 		const struct node *n = x->stage[q].node;
-		for (const struct op_option *o = n->op->option; x->live[q] && o && o->name; o++) {
-			if (!text_mentions(node_expr(n), o->name))
+		const struct op_option *o = n->op->option;
+		for (int i = 0; x->live[q] && o && o->name; i++, o++) {
+			if (!expr_reads(&x->tree[q], EXPR_OPTION, i))
 				continue;
 			emit(e, "\tconst real %s", o->name);
 			if (!x->alone)
@@ -455,7 +451,7 @@ static void emit_nest(struct emit *e, const struct stages *x)
 	nest.pack = pack_of(e, x, &nest);
 	double work = 0;
 	for (int q = 0; q < x->nstage; q++)
-		work += x->live[q] ? 1 + 20 * expr_slow_calls(node_expr(x->stage[q].node)) : 0;
+		work += x->live[q] ? 1 + 20 * expr_slow_calls(&x->tree[q]) : 0;
 	work *= (double)x->n->out[0]->numel;
 	emit_options(e, x);
 	if (nest.pack > 1)
@@ -485,6 +481,7 @@ enum status emit_pointwise(struct emit *e, const struct node *n)
 		self.in[k] = (struct fused_operand){k < n->nin ? k : -1, -1};
 	struct stages x = {
 		.n = n, .nstage = f ? f->nstage : 1, .stage = f ? f->stage : &self, .alone = !f};
+	TRY(parse_stages(e, &x));
 	mark_used(&x);
 	emit_nest(e, &x);
 	return e->out.failed ? diag_nomem(e->g->diag) : ST_OK;

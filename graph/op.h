@@ -294,8 +294,9 @@ struct op_def {
 	struct op_pair pair[4];
 
 	/* OP_POINTWISE: one C expression over a, b, ... h (the inputs), the options by name, and
-	 * EXP LOG SQRT POW TANH ERF FABS MAX MIN FLOOR ...; `ref` is the same on doubles.
-	 * POINTWISE_EXPR makes both from one text. `in` holds POINTWISE_INPUTS numbers. */
+	 * EXP LOG SQRT POW TANH ERF FABS MAX MIN FLOOR ..., as graph/expr.h has it; `ref` is the
+	 * same on doubles. POINTWISE makes both from one text. `in` holds POINTWISE_INPUTS numbers.
+	 */
 	const char *expr;
 	double (*ref)(const double *in, const double *option);
 	const struct op_option *option; /* ended by a NULL name */
@@ -397,8 +398,6 @@ static inline bool fused_reads_slot(const struct node *n, struct fused_operand o
 /* What a node does, for people: "Add", "stint.Fused: Add, Relu". */
 void node_title(const struct node *n, struct text *out);
 
-/* How many exponentials and the like a pointwise text calls: each counts as 20 operations. */
-int expr_slow_calls(const char *expr);
 /* Bytes of a node's inputs and outputs. */
 double node_bytes(const struct node *n);
 /* Cost and scratch of a node under the graph's target: the library's when it is used. */

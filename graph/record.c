@@ -1,7 +1,7 @@
 /* The operator table, and what a record says of a node under the graph's target. */
-#include "graph/op.h"
-
 #include <string.h>
+
+#include "graph/expr.h"
 
 #define FOR_EACH_RECORD(t, r)                                                                      \
 	for (int f_ = 0; f_ < (t)->nfamily; f_++)                                                  \
@@ -122,22 +122,13 @@ void node_title(const struct node *n, struct text *out)
 	}
 }
 
-int expr_slow_calls(const char *expr)
-{
-	static const char *const slow[] = {"EXP(", "TANH(", "ERF(", "LOG(", "LOG1P(", "POW(",
-		"NORMAL_CDF(", "SIN(", "COS(", "TAN(", "SINH(", "COSH(", "ASIN(", "ACOS(", "ATAN(",
-		"ASINH(", "ACOSH(", "ATANH(", "FMOD("};
-	int calls = 0;
-	for (size_t i = 0; i < sizeof slow / sizeof *slow; i++)
-		for (const char *p = expr; (p = strstr(p, slow[i])); p++)
-			calls += p == expr || !(p[-1] >= 'A' && p[-1] <= 'Z');
-	return calls;
-}
-
+/* A text that is no expression calls nothing here; emit_pointwise reports it. */
 static double expr_work(const struct node *n)
 {
 	const char *expr = node_expr(n);
-	return (n->op->work > 0 ? n->op->work : 1) + (expr ? 20 * expr_slow_calls(expr) : 0);
+	struct expr x;
+	const bool calls = expr && expr_parse(&x, expr, n->op->option);
+	return (n->op->work > 0 ? n->op->work : 1) + (calls ? 20 * expr_slow_calls(&x) : 0);
 }
 
 /* Operations an element of the output. */

@@ -5,44 +5,41 @@
 
 #include "ops/recurrent/recurrent_op.h"
 
-POINTWISE(sigmoid, 1 / (1 + EXP(-a)))
-POINTWISE(tanh, TANH(a))
-POINTWISE(relu, a <= 0 ? 0 : a)
-POINTWISE_OPT2(affine, alpha, beta, alpha *a + beta)
-POINTWISE_OPT1(leaky, alpha, a >= 0 ? a : alpha * a)
-POINTWISE_OPT1(thresholded, alpha, a < alpha ? 0 : a)
-POINTWISE_OPT2(scaled_tanh, alpha, beta, alpha *TANH(beta *a))
-POINTWISE_OPT2(hard_sigmoid, alpha, beta, MAX(0, MIN(1, alpha *a + beta)))
-POINTWISE_OPT1(elu, alpha, a >= 0 ? a : alpha * (EXP(a) - 1))
-POINTWISE(softsign, a / (1 + FABS(a)))
-POINTWISE(softplus, MAX(a, 0) + LOG1P(EXP(-FABS(a))))
+#define VALUE_OF(id, text)                                                                         \
+	POINTWISE_REF(id, text, const double alpha = option[0], beta = option[1]; (void)alpha;     \
+		      (void)beta)
+VALUE_OF(sigmoid, 1 / (1 + EXP(-a)))
+VALUE_OF(tanh, TANH(a))
+VALUE_OF(relu, a <= 0 ? 0 : a)
+VALUE_OF(affine, alpha *a + beta)
+VALUE_OF(leaky, a >= 0 ? a : alpha * a)
+VALUE_OF(thresholded, a < alpha ? 0 : a)
+VALUE_OF(scaled_tanh, alpha *TANH(beta *a))
+VALUE_OF(hard_sigmoid, MAX(0, MIN(1, alpha *a + beta)))
+VALUE_OF(elu, a >= 0 ? a : alpha * (EXP(a) - 1))
+VALUE_OF(softsign, a / (1 + FABS(a)))
+VALUE_OF(softplus, MAX(a, 0) + LOG1P(EXP(-FABS(a))))
 
 struct activation_kind {
 	const char *name, *id;
 	int noption;
-	double option[2];  /* defaults: those of the ONNX operator of that name */
-	double least;      /* of alpha: below it the value does not tell the slope */
-	const char *expr;  /* of a */
-	const char *slope; /* of the value a */
+	double option[2]; /* defaults: those of the ONNX operator of that name */
+	double least;     /* of alpha: below it the value does not tell the slope */
 	double (*ref)(const double *in, const double *option);
 };
 
 static const struct activation_kind kinds[] = {
-	{"Sigmoid", "sigmoid", 0, {0, 0}, 0, sigmoid_expr, "a * (1 - a)", sigmoid_ref},
-	{"Tanh", "tanh", 0, {0, 0}, 0, tanh_expr, "1 - a * a", tanh_ref},
-	{"Relu", "relu", 0, {0, 0}, 0, relu_expr, "a <= 0 ? 0 : 1", relu_ref},
-	{"Affine", "affine", 2, {1, 0}, -INFINITY, affine_expr, "alpha", affine_ref},
-	{"LeakyRelu", "leaky_relu", 1, {0.01, 0}, 0, leaky_expr, "a > 0 ? 1 : alpha", leaky_ref},
-	{"ThresholdedRelu", "thresholded_relu", 1, {1, 0}, -INFINITY, thresholded_expr,
-		"a != 0 ? 1 : 0", thresholded_ref},
-	{"ScaledTanh", "scaled_tanh", 2, {1, 1}, -INFINITY, scaled_tanh_expr,
-		"beta * (alpha - a * a / alpha)", scaled_tanh_ref},
-	{"HardSigmoid", "hard_sigmoid", 2, {0.2, 0.5}, -INFINITY, hard_sigmoid_expr,
-		"a > 0 && a < 1 ? alpha : 0", hard_sigmoid_ref},
-	{"Elu", "elu", 1, {1, 0}, 0, elu_expr, "a <= 0 ? a + alpha : 1", elu_ref},
-	{"Softsign", "softsign", 0, {0, 0}, 0, softsign_expr, "(1 - FABS(a)) * (1 - FABS(a))",
-		softsign_ref},
-	{"Softplus", "softplus", 0, {0, 0}, 0, softplus_expr, "1 - EXP(-a)", softplus_ref},
+	{"Sigmoid", "sigmoid", 0, {0, 0}, 0, sigmoid_ref},
+	{"Tanh", "tanh", 0, {0, 0}, 0, tanh_ref},
+	{"Relu", "relu", 0, {0, 0}, 0, relu_ref},
+	{"Affine", "affine", 2, {1, 0}, -INFINITY, affine_ref},
+	{"LeakyRelu", "leaky_relu", 1, {0.01, 0}, 0, leaky_ref},
+	{"ThresholdedRelu", "thresholded_relu", 1, {1, 0}, -INFINITY, thresholded_ref},
+	{"ScaledTanh", "scaled_tanh", 2, {1, 1}, -INFINITY, scaled_tanh_ref},
+	{"HardSigmoid", "hard_sigmoid", 2, {0.2, 0.5}, -INFINITY, hard_sigmoid_ref},
+	{"Elu", "elu", 1, {1, 0}, 0, elu_ref},
+	{"Softsign", "softsign", 0, {0, 0}, 0, softsign_ref},
+	{"Softplus", "softplus", 0, {0, 0}, 0, softplus_ref},
 };
 
 double activation_value(const struct activation *a, double x)

@@ -191,12 +191,27 @@ static void in_place_has_one_name(void **state)
 		"\t}\n");
 }
 
+static void a_text_that_is_no_expression_is_a_bug(void **state)
+{
+	(void)state;
+	static const struct op_def odd = {.name = "odd", .traits = OP_POINTWISE, .expr = "a + i"};
+	struct diag d = {0};
+	struct graph g = {.real = DT_F32, .target = &two_threads, .diag = &d};
+	struct emit e = {.g = &g};
+	struct tensor a = SHAPE(DT_F32, 6), *t[] = {&a};
+	const struct node n = {.op = &odd, .nin = 1, .nout = 1, .in = t, .out = t};
+	assert_int_equal(emit_pointwise(&e, &n), ST_INTERNAL);
+	assert_int_equal(d.errors, 1);
+	assert_null(e.out.s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(literals_read_back),
 		cmocka_unit_test(equal_shapes_are_one_loop),
 		cmocka_unit_test(axes_merge_around_a_broadcast),
 		cmocka_unit_test(scalars_stay_outside), cmocka_unit_test(numbers_are_told),
-		cmocka_unit_test(in_place_has_one_name)};
+		cmocka_unit_test(in_place_has_one_name),
+		cmocka_unit_test(a_text_that_is_no_expression_is_a_bug)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,54 @@
+/* The expression of a pointwise record (graph/op.h: expr, int_expr) as a tree: what it reads, what
+ * it calls, and its text again under other names. C's grammar and precedence, and of it what
+ * records use: numbers, operands a to h, the record's options, unary and binary operators, ?:,
+ * parentheses, casts to int64_t and uint64_t, calls of the functions that expr.c lists. */
+#ifndef STINT_GRAPH_EXPR_H
+#define STINT_GRAPH_EXPR_H
+
+#include "graph/op.h"
+
+enum expr_kind {
+	EXPR_NUMBER,  /* word: as it is written; INFINITY */
+	EXPR_OPERAND, /* which: 0 for a, 1 for b, ... */
+	EXPR_OPTION,  /* which: its place among the record's */
+	EXPR_UNARY,   /* word: the operator */
+	EXPR_BINARY,
+	EXPR_CHOICE, /* of[0] ? of[1] : of[2] */
+	EXPR_PARENS, /* where the author wrote them */
+	EXPR_CAST,   /* word: the type */
+	EXPR_CALL,   /* word: the function */
+};
+
+enum { EXPR_NODES = 96, EXPR_TEXT = 1000, EXPR_CHILDREN = 3 };
+
+struct expr_node {
+	unsigned char kind, which;
+	unsigned char n, of[EXPR_CHILDREN]; /* nodes before this one */
+	unsigned char spaces; /* bit i: before the node's own token i stands a space */
+	unsigned char length; /* of its word, in the text from `at` on */
+	short at;
+};
+
+struct expr {
+	const char *text; /* not copied */
+	int n;            /* the last node is the whole */
+	struct expr_node node[EXPR_NODES];
+	const char *wrong; /* where it is none: what is not understood, from text[at] on */
+	int at;
+};
+
+/* False: the text is no such expression. `option` ends with a NULL name, and may be NULL. */
+bool expr_parse(struct expr *x, const char *text, const struct op_option *option);
+/* It mentions operand or option number `which`. */
+bool expr_reads(const struct expr *x, enum expr_kind kind, int which);
+/* How many exponentials and the like it calls: each counts as 20 operations. */
+int expr_slow_calls(const struct expr *x);
+
+/* What operands are called ("": as in the text), and what stands behind the names of options. */
+struct expr_names {
+	char operand[POINTWISE_INPUTS][16], behind_option[16];
+};
+/* The text, to the byte, but for the names. C and CUDA: its capitals are macros in both. */
+void expr_print(const struct expr *x, const struct expr_names *as, struct text *out);
+
+#endif
