@@ -67,8 +67,8 @@ static enum status write_onnx(const char *to, struct arena *a, const char *plan_
 	return model ? show_onnx(to, model, a, s->problem, s->plan, d) : diag_nomem(d);
 }
 
-static enum status show_plan(struct arena *a, const char *graph, const char *path,
-	const struct options *o, struct diag *d)
+static enum status show_plan(
+	struct arena *a, const char *graph, const char *path, struct options *o, struct diag *d)
 {
 	struct shown s;
 	bool json = o->json != 0;
@@ -81,6 +81,7 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 		return diag_fail(d, ST_BUDGET, &(struct where){.file = path}, NULL,
 			"--html: there is no plan in it to draw");
 	if (!s.plan->feasible) {
+		activity_end(&o->at);
 		if (json)
 			printf("{\"feasible\":false,\"min_bytes_known\":%lld,"
 			       "\"min_bytes_proven\":%lld}\n",
@@ -95,12 +96,14 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 		return ST_OK;
 	}
 	TRY(plan_check(s.problem, s.plan, gpu ? 256 : 64, path, d));
+	activity_now(&o->at, "planning for other budgets");
 	if (o->html)
 		TRY(show_html(o->html, a, s.problem, s.plan, d));
 	if (o->trace)
 		TRY(write_trace(o->trace, a, s.problem, s.plan, d));
 	if (o->onnx)
 		TRY(write_onnx(o->onnx, a, path, &s, d));
+	activity_end(&o->at);
 	if (json)
 		return report_json(stdout, a, s.problem, s.plan, d);
 	if (o->html || o->trace || o->onnx)
@@ -138,6 +141,7 @@ static enum status show(struct pipeline *p, struct options *o)
 			"--html is for plans, not for models");
 	c->import.unbound = 1; /* to look at a model nobody has to say the batch */
 	TRY(pipeline_import(p));
+	activity_end(&o->at);
 	return (o->json ? report_model_json : report_model)(stdout, p->imported);
 }
 

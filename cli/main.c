@@ -1,6 +1,7 @@
 /* stint: the command table, messages on stderr, exit codes. */
 #include "cli/cli.h"
 #include "cli/internal.h"
+#include "cli/progress.h"
 #include "cli/safe_put.h"
 
 #include <ctype.h>
@@ -44,6 +45,7 @@ static void report(void *user, enum diag_level level, const struct where *w, con
 	bool plain = *(const bool *)user;
 	FILE *f = stderr;
 	fflush(stdout);
+	progress_hold();
 	if (plain)
 		fprintf(f, "stint: %s: ", word[level]);
 	else
@@ -73,6 +75,7 @@ static void report(void *user, enum diag_level level, const struct where *w, con
 		safe_put(f, hint);
 		fputc('\n', f);
 	}
+	progress_go_on();
 }
 
 /* GNU's OpenMP lets threads that wait for others spin for long: on a machine that is busy with

@@ -458,8 +458,11 @@ static void dump(void *user, enum stage stage, const struct graph *g)
 		return;
 	struct text t = {0};
 	graph_print(g, &t);
+	progress_hold();
 	if (t.s)
 		fwrite(t.s, 1, t.len, stdout);
+	fflush(stdout);
+	progress_go_on();
 	text_free(&t);
 }
 
@@ -472,8 +475,11 @@ enum status options_command(enum command_kind kind, int argc, const char **argv,
 	if (!p.arena)
 		return diag_nomem(d);
 	enum status st = options_parse(p.arena, kind, argc, argv, &o, d);
-	if (st == ST_OK && !o.help)
+	if (st == ST_OK && !o.help) {
+		activity_start(&o.at, kind == COMMAND_SHOW ? "reading" : "planning");
 		st = run(&p, &o);
+		activity_end(&o.at);
+	}
 	arena_free(p.arena);
 	return st;
 }

@@ -2,6 +2,7 @@
 #ifndef STINT_CLI_OPTIONS_H
 #define STINT_CLI_OPTIONS_H
 
+#include "cli/progress.h"
 #include "compile/pipeline.h"
 
 enum command_kind {
@@ -18,6 +19,7 @@ struct options {
 	enum stage dump_after;     /* STAGE_NONE: of none */
 	const char *out, *dump_graph;
 	const char *html, *trace, *onnx, *svg; /* what people look at, to write */
+	struct activity at; /* on from before the command runs; ended before it prints */
 	int points, compare, steps, no_build, json, force, help;
 };
 
