@@ -20,11 +20,21 @@ static double seconds_since(const struct timespec *t)
 
 /* --- One line of the terminal --- */
 
+/* Spaces erase on every terminal, and where escapes are not wanted. The last column stays free:
+ * some terminals go to the next line when it is written. */
+static void put_line(const char *line, int columns)
+{
+	fprintf(stderr, "\r%-*.*s", columns - 1, columns - 1, line);
+}
+
 void progress_hold(void)
 {
+	const int columns = terminal_columns(STDERR_FILENO);
 	flockfile(stderr);
-	if (isatty(STDERR_FILENO))
-		fputs("\r\033[K", stderr);
+	if (columns) {
+		put_line("", columns);
+		fputc('\r', stderr);
+	}
 }
 
 void progress_go_on(void)
@@ -33,10 +43,10 @@ void progress_go_on(void)
 	funlockfile(stderr);
 }
 
-static void draw(const char *line)
+static void draw(const char *line, int columns)
 {
-	progress_hold();
-	fputs(line, stderr);
+	flockfile(stderr);
+	put_line(line, columns);
 	progress_go_on();
 }
 
@@ -89,7 +99,6 @@ static void show_bar(const struct progress *p, const double *loss, int columns)
 		snprintf(piece[LOSS], PIECE, "loss %.4g", *loss);
 	snprintf(piece[RATE], PIECE, "%.1f ms/step", 1e3 * each);
 	snprintf(piece[LEFT], PIECE, "%s left", time);
-	/* the last column stays free: some terminals go to the next line when it is written */
 	int room = columns - 1 - (int)strlen(piece[LABEL]);
 	for (size_t i = 0; i < sizeof by_worth / sizeof *by_worth; i++) {
 		const int k = by_worth[i], needs = (int)strlen(piece[k]) + 2;
@@ -109,7 +118,7 @@ static void show_bar(const struct progress *p, const double *loss, int columns)
 	for (int k = COUNT; k < PIECES; k++)
 		if (shown[k])
 			end += sprintf(end, "  %s", piece[k]);
-	draw(line);
+	draw(line, columns);
 }
 
 static void one_more(struct progress *p, const double *loss)
@@ -137,10 +146,8 @@ void progress_step(struct progress *p, double loss)
 void progress_say(const char *what)
 {
 	const int columns = terminal_columns(STDERR_FILENO);
-	char line[PIECE];
-	snprintf(line, sizeof line, "%.*s", columns ? columns - 1 : 0, what);
 	if (columns)
-		draw(line);
+		draw(what, columns);
 }
 
 void progress_tick(struct progress *p)
@@ -163,9 +170,8 @@ static void show_elapsed(const struct activity *x)
 	const int columns = terminal_columns(STDERR_FILENO);
 	put_time(time, seconds_since(&x->start));
 	snprintf(line, sizeof line, "%s  %s", x->what, time);
-	if (columns > 0 && columns <= (int)strlen(line))
-		line[columns - 1] = '\0';
-	draw(line);
+	if (columns)
+		draw(line, columns);
 }
 
 /* What is quick is not shown at all. */

@@ -79,7 +79,6 @@ def table():
     plain(lambda x, like: x.to(like.dtype), "CastLike")
     plain(lambda *x: x[0] if len(x) == 1 else torch.maximum(x[0], x[1]), "Max")
     plain(lambda *x: x[0] if len(x) == 1 else torch.minimum(x[0], x[1]), "Min")
-    plain(lambda x: torch.tensor(x.shape), "Shape")
     plain(lambda x: x.mean(tuple(range(2, x.dim())), keepdim=True), "GlobalAveragePool")
     plain(lambda x: x.amax(tuple(range(2, x.dim())), keepdim=True), "GlobalMaxPool")
     for name, f in (("ReduceMean", torch.mean), ("ReduceSum", torch.sum), ("ReduceMax", torch.amax),
@@ -234,6 +233,12 @@ def flatten(a, x):
 def reshape(a, x):
     shape = [x[0].shape[i] if d == 0 and not a.get("allowzero") else d for i, d in enumerate(numbers(x[1]))]
     return lambda v: v[0].reshape(shape)
+
+
+@op("Shape")
+def shape_of(a, x):
+    part = slice(a.get("start", 0), a.get("end"))
+    return lambda v: torch.tensor(v[0].shape[part], dtype=torch.int64)
 
 
 @op("Transpose")

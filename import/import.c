@@ -100,6 +100,7 @@ static enum status import_graph(struct importer *im)
 		opset = OPSET_MAX;
 	TRY(check_opset(im, opset, NULL));
 	im->top.opset = (int)opset;
+	TRY(layers_rewrite(im));
 	TRY(initializers_rewrite(im));
 	TRY(functions_read(im));
 	TRY(block_main(im, &b));

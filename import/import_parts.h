@@ -127,6 +127,9 @@ enum { NODE_METADATA = 9, GRAPH_METADATA = 16 };
 /* The value under `key` among a message's metadata_props; NULL when there is none. */
 const char *metadata_get(
 	struct arena *a, const ProtobufCMessage *message, unsigned field, const char *key);
+/* What nodes are called by their layers, unique among those of the graph; NULL: as in the file,
+ * also for *out, where that is so for all. ST_INTERNAL without a message when out of memory. */
+enum status node_layers(struct arena *a, const Onnx__GraphProto *g, const char *const **out);
 /* The module that a node comes from, as "encoder.layers.0"; NULL when the file does not say. */
 const char *node_scope(struct arena *a, const Onnx__NodeProto *n);
 
@@ -198,6 +201,8 @@ enum status order_nodes(struct importer *im, const struct block *b, const int **
 /* What exporters did to initializers undone, in the file in memory: the stages below, in order.
  * Requires the index and top.opset. */
 enum status initializers_rewrite(struct importer *im);
+/* Nodes are called by node_layers, in the file in memory. */
+enum status layers_rewrite(struct importer *im);
 /* The module's tensors, where the exporter notes them. */
 enum status signature_read(struct importer *im);
 /* PyTorch's calls of the graph's nodes. Requires signature_read. */

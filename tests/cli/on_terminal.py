@@ -33,11 +33,10 @@ def main():
     for line in text.decode().replace("\r\n", "\n").split("\n"):
         scrolled += 1
         for shown in line.split("\r"):
-            shown = shown.replace("\033[K", "")
             widest = max(widest, len(shown))
             scrolled += max(0, len(shown) - 1) // columns
-            if shown:
-                print(shown)
+            if shown.strip():
+                print(shown.rstrip())
     print(f"scrolled {scrolled - 1}, widest {widest}")
     return child.wait()
 
