@@ -44,7 +44,10 @@ static enum status compile(struct pipeline *p, struct options *o)
 	if (o->json)
 		return report_json(stdout, p->arena, problem, plan, p->diag);
 	TRY(report_plan(stdout, p->arena, problem, plan, p->diag));
-	report_needs(stdout, p->plans.arena_bytes, p->target.cuda);
+	report_needs(stdout, p->plans.arena_bytes,
+		p->target.cuda       ? REPORT_GPU
+		: p->target.portable ? REPORT_PORTABLE
+				     : REPORT_LIBRARY);
 	return ST_OK;
 }
 

@@ -23,8 +23,7 @@ static enum status refuse_used_folder(struct training *t)
 {
 	char path[512], message[256];
 	if (checkpoint_newest(t->o->folder, path, message))
-		return diag_fail(t->diag, ST_IO,
-			&(struct where){.file = whole_path(t, t->o->folder)}, NULL, "%s", message);
+		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
 	if (*path)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = t->o->folder},
 			"go on with --resume, or name another folder",
@@ -69,8 +68,7 @@ static enum status try_files(struct training *t)
 {
 	char message[256];
 	if (t->o->folder && t->place.epoch < t->o->epochs && checkpoint_try(t->o->folder, message))
-		return diag_fail(t->diag, ST_IO,
-			&(struct where){.file = whole_path(t, t->o->folder)}, NULL, "%s", message);
+		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
 	const char *log = t->o->log ? whole_path(t, t->o->log) : NULL;
 	return train_log_open(&t->log, log, t->o->resume, t->diag);
 }
@@ -82,6 +80,10 @@ static enum status prepare(struct training *t)
 	if (!t->l.model->train)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = o->dir},
 			"compile with a loss and an optimizer", "was compiled with --loss none");
+	if (o->eval_input.n > 0 && !o->eval_target && t->l.model->target >= 0)
+		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-target FILE",
+			"--eval-input without --eval-target: the loss on held-out data needs "
+			"targets");
 	TRY(feed_open(
 		t->arena, &t->l, &o->input, o->target, o->scale, o->shift, &t->train, t->diag));
 	t->has_eval = o->eval_input.n > 0 || o->eval_target;

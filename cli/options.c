@@ -299,6 +299,27 @@ static const struct option options[] = {
 #undef OUTPUT
 /* clang-format on */
 enum { OPTIONS = sizeof options / sizeof *options };
+_Static_assert(OPTIONS <= 64, "struct options has a bit for each");
+
+bool options_given(const struct options *o, const char *name)
+{
+	for (int i = 0; i < OPTIONS; i++)
+		if (!strcmp(options[i].name, name) && o->given >> i & 1)
+			return true;
+	return false;
+}
+
+const char *options_but(const struct options *o, const char *const *names)
+{
+	for (int i = 0; i < OPTIONS; i++) {
+		int k = 0;
+		while (names[k] && strcmp(names[k], options[i].name) != 0)
+			k++;
+		if (o->given >> i & 1 && !names[k])
+			return options[i].name;
+	}
+	return NULL;
+}
 
 /* What popt does not store by itself. */
 static enum status take(struct arena *a, int option, const char *text, void *user, struct diag *d)
@@ -306,7 +327,12 @@ static enum status take(struct arena *a, int option, const char *text, void *use
 	const struct option *c = &options[option - 1];
 	struct options *o = user;
 	void *at = (char *)o + c->at;
+	o->given |= UINT64_C(1) << (option - 1);
 	switch (c->type) {
+	case OPTION_FLAG:
+	case OPTION_COUNT:
+	case OPTION_REAL: /* popt has stored it */
+		return ST_OK;
 	case OPTION_LIST:
 		return take_listed(a, text, at, d);
 	case OPTION_SIZE:
@@ -337,7 +363,7 @@ static void fill_table(
 		const bool ours = how == POPT_ARG_STRING;
 		if (c->commands & kind)
 			table[n++] = (struct poptOption){c->name, c->letter, how,
-				ours ? NULL : (char *)o + c->at, ours ? i + 1 : 0, c->help, c->arg};
+				ours ? NULL : (char *)o + c->at, i + 1, c->help, c->arg};
 	}
 	table[n] = (struct poptOption)POPT_TABLEEND;
 }

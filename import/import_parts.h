@@ -188,6 +188,7 @@ struct importer {
 	struct trie *functions; /* by domain, name, overload; NULL: the model has none */
 	struct memo block;      /* GraphProto → struct block */
 	struct memo constant;   /* TensorProto → struct tensor, in blocks that are built often */
+	bool unbound;           /* an input has an axis of no size (dims_axes) */
 	int64_t limit, left;    /* nodes that calls and bodies make: in all, still */
 	int depth;              /* blocks being built, the model's own not counted */
 	struct names tensor[DEPTH_MAX + 1], other[DEPTH_MAX + 1]; /* their names, by depth */
@@ -306,6 +307,9 @@ enum status import_initializers(
 const Onnx__TensorShapeProto *input_shape(const Onnx__ValueInfoProto *v);
 /* Bind the symbolic sizes. Requires the initializers in `top`. */
 enum status dims_bind(struct importer *im);
+/* The names of axes that nothing binds, of an input or, once those are done, an output. */
+enum status dims_axes(
+	struct importer *im, const Onnx__TensorShapeProto *shape, bool output, struct tensor *t);
 /* The size of one axis of an input; reports an unbound one. */
 enum status dims_size(struct importer *im, const char *input, int axis,
 	const Onnx__TensorShapeProto__Dimension *dim, int64_t *out);
