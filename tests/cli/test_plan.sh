@@ -124,7 +124,7 @@ expect 5 stint layout none.csv --capacity 9
 
 # show and bench
 expect 0 stint compile $model --budget min -o dir
-told "needs" "outside"
+told "needs" "its code and stack"
 [ ! -s err ] || fail "a good compilation writes messages"
 expect 0 stint compile $model --json -o json-dir --no-build
 is_json out
