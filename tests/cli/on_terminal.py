@@ -1,5 +1,5 @@
 """on_terminal.py COLUMNS COMMAND ...: run a command whose standard error is a terminal of that width (0: one that does
-not tell its size).
+not tell its size; with a + in front of it, standard output, too).
 
 Prints each line that stood there, however briefly, as it looked; then "scrolled N, widest M": how often the cursor went
 to another line, and the columns of the widest one. Exits as the command did.
@@ -15,9 +15,10 @@ import termios
 
 def main():
     columns, command = int(sys.argv[1]), sys.argv[2:]
+    both = sys.argv[1].startswith("+")
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24 if columns else 0, columns, 0, 0))
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=theirs)
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=theirs, stdout=theirs if both else None)
     os.close(theirs)
     text = b""
     while True:

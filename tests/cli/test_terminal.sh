@@ -49,4 +49,12 @@ expect 0 env CC=./../slow "$STINT" $compile -o quiet
 expect 0 on 80 "$STINT" bench built --steps 5
 told "5/5" "measuring the machine"
 one_line 80
+# tables fit, too
+for columns in 80 100; do
+	for command in "bench built --steps 2" "bench --compare built narrow --steps 2"; do
+		expect 0 on +$columns "$STINT" $command
+		told kernel
+		[ "$(sed -n 's/^scrolled .*, widest //p' out)" -le $columns ] || fail "$command is wider than $columns columns"
+	done
+done
 finished
