@@ -2,9 +2,39 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum status args_options(
-	struct arena *a, poptContext ctx, args_take *take, void *user, struct diag *d)
+#include "base/nearest.h"
+
+static const char *nearest_option(const struct poptOption *table, const char *bad, const char *best)
+{
+	for (const struct poptOption *o = table; o->longName || o->shortName || o->arg; o++)
+		if (o->argInfo == POPT_ARG_INCLUDE_TABLE)
+			best = nearest_option(o->arg, bad, best);
+		else if (o->longName)
+			best = nearest(bad, best, o->longName);
+	return best;
+}
+
+/* What was not understood, and what may have been meant. */
+static enum status bad_option(
+	struct arena *a, poptContext ctx, const struct poptOption *table, int rc, struct diag *d)
+{
+	const char *bad = poptBadOption(ctx, POPT_BADOPTION_NOALIAS), *hint = NULL;
+	const char *name = bad + strspn(bad, "-");
+	const char *meant = NULL;
+	if (rc == POPT_ERROR_BADOPT && !strncmp(bad, "--", 2)) {
+		const char *word = arena_strndup(a, name, strcspn(name, "="));
+		meant = word ? nearest_option(table, word, NULL) : NULL;
+	}
+	if (meant)
+		hint = arena_printf(a, "did you mean --%s? `--help` lists the options", meant);
+	return diag_fail(d, ST_USAGE, NULL, hint ? hint : "`--help` lists the options", "%s: %s",
+		bad, poptStrerror(rc));
+}
+
+enum status args_options(struct arena *a, poptContext ctx, const struct poptOption *table,
+	args_take *take, void *user, struct diag *d)
 {
 	int rc;
 	while ((rc = poptGetNextOpt(ctx)) >= 0) {
@@ -15,10 +45,7 @@ enum status args_options(
 			return diag_nomem(d);
 		TRY(take(a, rc, text, user, d));
 	}
-	if (rc < -1)
-		return diag_fail(d, ST_USAGE, NULL, "`--help` lists the options", "%s: %s",
-			poptBadOption(ctx, POPT_BADOPTION_NOALIAS), poptStrerror(rc));
-	return ST_OK;
+	return rc < -1 ? bad_option(a, ctx, table, rc, d) : ST_OK;
 }
 
 static enum status take_listed(
@@ -55,11 +82,12 @@ enum status args_parse(struct arena *a, int argc, const char **argv, struct popt
 {
 	int help = 0;
 	struct poptOption all[] = {{NULL, 0, POPT_ARG_INCLUDE_TABLE, table, 0, "Options:", NULL},
-		{"help", 'h', POPT_ARG_NONE, &help, 0, "show this", NULL}, POPT_TABLEEND};
+		ARGS_OPTION_FILE, {"help", 'h', POPT_ARG_NONE, &help, 0, "show this", NULL},
+		POPT_TABLEEND};
 	*out = (struct args){0};
 	poptContext ctx = poptGetContext(NULL, argc, argv, all, 0);
 	poptSetOtherOptionHelp(ctx, synopsis);
-	enum status st = args_options(a, ctx, take_listed, list, d);
+	enum status st = args_options(a, ctx, all, take_listed, list, d);
 	if (st == ST_OK && help)
 		poptPrintHelp(ctx, stdout, 0);
 	else if (st == ST_OK)

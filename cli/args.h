@@ -24,8 +24,14 @@ struct arg_list {
  * in the arena. */
 typedef enum status args_take(
 	struct arena *a, int option, const char *text, void *user, struct diag *d);
-enum status args_options(
-	struct arena *a, poptContext ctx, args_take *take, void *user, struct diag *d);
+/* `table`, or tables that it includes, is what ctx was made of: for what may have been meant. */
+enum status args_options(struct arena *a, poptContext ctx, const struct poptOption *table,
+	args_take *take, void *user, struct diag *d);
+/* A line in every command's table, for --help: main.c takes it out of the command line. */
+#define ARGS_OPTION_FILE                                                                           \
+	{                                                                                          \
+		"options", 0, POPT_ARG_STRING, NULL, 0, "more options, one a line of FILE", "FILE" \
+	}
 
 /* Parses argv by `table` (which should end with POPT_AUTOHELP-free POPT_TABLEEND; --help is added
  * here). Positional arguments: min to max of them. `synopsis` follows the command's name in the

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/bench.h"
 #include "cli/safe_put.h"
+#include "cli/terminal.h"
 
-enum { NAME_WIDTH = 50 };
+enum { NAME_WIDTH = 50, NAME_LEAST = 20, NUMBERS = 56 };
 
 /* Functions of both that do the same work, by their words. */
 struct pair {
@@ -147,21 +149,24 @@ static void print_pair(const struct pair *p, const char *name)
 
 static void print_table(const struct comparison *c)
 {
+	const int columns = terminal_columns(STDOUT_FILENO);
+	const int left = columns ? columns - NUMBERS : NAME_WIDTH;
+	const int width = left < NAME_LEAST ? NAME_LEAST : left > NAME_WIDTH ? NAME_WIDTH : left;
 	char name[128];
 	struct pair all = {.shown = &c->side[0].all};
 	print_side(&c->side[0], 'A');
 	print_side(&c->side[1], 'B');
 	printf("B takes %.3f times as long as A (half of %d rounds: %.3f to %.3f)\n", c->ratio,
 		c->side[0].t.steps, c->low, c->high);
-	printf("%-*s %7s %9s %7s %9s %9s %8s\n", NAME_WIDTH, "kernel", "calls A", "ms A", "calls B",
+	printf("%-*s %7s %9s %7s %9s %9s %8s\n", width, "kernel", "calls A", "ms A", "calls B",
 		"ms B", "B - A", "a call");
 	for (int i = 0; i < c->n; i++)
-		print_pair(&c->pair[i], bench_brief(c->pair[i].shown, NAME_WIDTH, name));
+		print_pair(&c->pair[i], bench_brief(c->pair[i].shown, width, name));
 	for (int s = 0; s < 2; s++) {
 		all.calls[s] = c->side[s].t.nop;
 		all.us[s] = c->side[s].all.us;
 	}
-	print_pair(&all, bench_brief(all.shown, NAME_WIDTH, name));
+	print_pair(&all, bench_brief(all.shown, width, name));
 }
 
 enum status bench_compare(struct bench side[2], int steps, bool json, struct diag *d)

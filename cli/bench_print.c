@@ -1,12 +1,34 @@
 /* What `stint bench` says of one compiled directory. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli/bench.h"
 #include "cli/report.h"
 #include "cli/safe_put.h"
+#include "cli/terminal.h"
 
-enum { NAME_WIDTH = 50 };
+/* A kernel's name on what is no terminal, and the least of it; the columns beside it. */
+enum { NAME_WIDTH = 50, NAME_LEAST = 20, NUMBERS = 58, PREDICTED = 10 };
+
+/* What a table's lines are made of on this terminal. */
+struct layout {
+	int name;
+	bool predicted;
+};
+
+static struct layout choose_layout(const struct bench *b)
+{
+	struct layout l = {NAME_WIDTH, b->t.plan != NULL};
+	const int columns = terminal_columns(STDOUT_FILENO);
+	if (!columns)
+		return l;
+	l.predicted &= columns - NUMBERS - PREDICTED >= NAME_LEAST;
+	l.name = columns - NUMBERS - (l.predicted ? PREDICTED : 0);
+	l.name = l.name < NAME_LEAST ? NAME_LEAST : l.name > NAME_WIDTH ? NAME_WIDTH : l.name;
+	return l;
+}
 
 static double percent(double part, double whole)
 {
@@ -188,31 +210,56 @@ enum status bench_facts(const struct bench *b, const char *fact[BENCH_FACTS], st
 
 /* --- Table --- */
 
-static void print_row(const struct bench *b, const struct bench_kernel *k, const char *name)
+static void print_row(const struct bench *b, const struct bench_kernel *k, const struct layout *l)
 {
+	char name[128];
 	const double flops = load_on_gpu(&b->l) ? 1e6 : 1e3; /* TFLOP/s or GFLOP/s */
+	bench_brief(k, l->name, name);
 	printf("%s %5d %9.4f %5.1f%% %9.4f %8.2f %7.2f %5.0f%%", name, k->calls, k->us / 1e3,
 		percent(k->us, b->all.us), k->alone_us / 1e3, per_us(k->flops, k->us) / flops,
 		per_us(k->bytes, k->us) / 1e3, percent(k->roof_us, k->us));
-	if (b->t.plan)
+	if (l->predicted)
 		printf(" %9.4f", k->predicted_us / 1e3);
+	printf("\n");
+}
+
+/* On a terminal a long line is broken after "; " or ", ". */
+static void put_folded(const char *s)
+{
+	const int columns = terminal_columns(STDOUT_FILENO);
+	int at = 0;
+	while (*s) {
+		const char *end = s;
+		do
+			end += strcspn(end, " ") + 1;
+		while (end[-1] && end[-2] != ';' && end[-2] != ',' && end[-2] != ':');
+		const int n = (int)(end - s) - !end[-1];
+		char part[8192];
+		snprintf(part, sizeof part, "%.*s", n, s);
+		if (columns && at > 0 && at + n > columns) {
+			printf("\n  ");
+			at = 2;
+		}
+		safe_put(stdout, part);
+		at += n;
+		s += n;
+	}
 	printf("\n");
 }
 
 enum status bench_table(const struct bench *b, struct diag *d)
 {
 	const char *fact[BENCH_FACTS];
-	char name[128];
+	const struct layout l = choose_layout(b);
 	TRY(bench_facts(b, fact, d));
 	for (int i = 0; i < BENCH_FACTS; i++) {
-		safe_put(stdout, fact[i]);
-		printf("\n");
+		put_folded(fact[i]);
 	}
-	printf("%-*s %5s %9s %6s %9s %8s %7s %6s%s\n", NAME_WIDTH, "kernel", "calls", "ms", "share",
+	printf("%-*s %5s %9s %6s %9s %8s %7s %6s%s\n", l.name, "kernel", "calls", "ms", "share",
 		"alone", load_on_gpu(&b->l) ? "TFLOP/s" : "GFLOP/s", "GB/s", "roof",
-		b->t.plan ? " predicted" : "");
+		l.predicted ? " predicted" : "");
 	for (int i = 0; i < b->nkernel; i++)
-		print_row(b, &b->kernel[i], bench_brief(&b->kernel[i], NAME_WIDTH, name));
-	print_row(b, &b->all, bench_brief(&b->all, NAME_WIDTH, name));
+		print_row(b, &b->kernel[i], &l);
+	print_row(b, &b->all, &l);
 	return ST_OK;
 }

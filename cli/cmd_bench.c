@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/machine.h"
 #include "cli/memory.h"
+#include "cli/progress.h"
 
 /* Inputs in a fixed pattern: reals in [0, 1), integers 0 and 1 (valid as labels and indices). */
 static enum status fill_inputs(const struct loaded *l, struct diag *d)
@@ -87,11 +88,13 @@ static enum status measure(struct bench *b, int steps, struct diag *d)
 	TRY(bench_wanted(b, &wanted, d));
 	TRY(timing_alone(b->arena, &b->t, wanted, d));
 	TRY(bench_kernels(b, d));
-	if (load_on_gpu(l))
-		TRY(roof_device(l, &b->roof, d));
-	else
-		TRY(roof_measure(
-			l->model->threads, l->model->loss_dtype == STINT_F64, &b->roof, d));
+	progress_say("measuring the machine");
+	const enum status st = load_on_gpu(l)
+				       ? roof_device(l, &b->roof, d)
+				       : roof_measure(l->model->threads,
+						 l->model->loss_dtype == STINT_F64, &b->roof, d);
+	progress_clear();
+	TRY(st);
 	bench_roof(b);
 	return ST_OK;
 }

@@ -33,15 +33,21 @@ static enum status compile(struct pipeline *p, struct options *o)
 	if (p->o->model)
 		TRY(import_copy_fits(p->o->model, p->diag));
 	TRY(pipeline_run(p));
+	activity_now(&o->at, o->no_build ? "writing" : "writing, and compiling with make");
 	TRY(output_write(p, o));
+	activity_now(&o->at, "opening on the GPU");
 	if (p->target.cuda && !o->no_build)
 		prepare_device(p, o->out);
+	activity_end(&o->at);
 	const struct problem *problem = pipeline_problem_shown(p)->problem;
 	const struct plan *plan = pipeline_plan_shown(p);
 	if (o->json)
 		return report_json(stdout, p->arena, problem, plan, p->diag);
 	TRY(report_plan(stdout, p->arena, problem, plan, p->diag));
-	report_needs(stdout, p->plans.arena_bytes, p->target.cuda);
+	report_needs(stdout, p->plans.arena_bytes,
+		p->target.cuda       ? REPORT_GPU
+		: p->target.portable ? REPORT_PORTABLE
+				     : REPORT_LIBRARY);
 	return ST_OK;
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/safe_put.h"
 #include "import/import.h"
 #include "runtime/checkpoint.h"
 #include "runtime/finite.h"
@@ -88,7 +89,7 @@ static enum status check_finite(const char *path, const struct safetensors *file
 
 struct export_args {
 	const char *dir, *folder, *out;
-	int allow;
+	int allow, json;
 };
 
 /* The newest checkpoint, or DIR's own values. */
@@ -122,20 +123,35 @@ static enum status check_values(const struct export_args *o, const char *path,
 	return st;
 }
 
-static enum status export(struct arena *a, const struct export_args *o, struct diag *d) {
-	struct values v = {.a = a}; char message[SAFETENSORS_MESSAGE]; const char * path;
+static enum status write_model(struct arena *a, const struct export_args *o, struct diag *d)
+{
+	struct values v = {.a = a};
+	char message[SAFETENSORS_MESSAGE];
+	const char *path;
 	char *model = arena_printf(a, "%s/model.onnx", o->dir);
 	char *weights = arena_printf(a, "%s/weights.safetensors", o->dir);
-	if (!model || !weights) return diag_nomem(d);
-	if (!o->out) return diag_fail(d, ST_USAGE, NULL, NULL, "no -o FILE.onnx given");
+	if (!model || !weights)
+		return diag_nomem(d);
+	if (!o->out)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "no -o FILE.onnx given");
 	TRY(find_values(a, o, weights, &path, d));
-	if (safetensors_open(&v.file, path, message)) return diag_fail(
-		d, ST_IO, NULL, NULL, "%s", message);
+	if (safetensors_open(&v.file, path, message))
+		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	enum status st = check_values(o, path, v.file, weights, d);
-	if (st == ST_OK) st = export_onnx(model, o->out, lookup, &v, d);
+	if (st == ST_OK)
+		st = export_onnx(model, o->out, lookup, &v, d);
 	safetensors_close(v.file);
-	if (st == ST_OK && v.failed) st = diag_nomem(d);
-	if (st == ST_OK) printf("%s: %d initializers from %s\n", o->out, v.replaced, path);
+	if (st == ST_OK && v.failed)
+		st = diag_nomem(d);
+	if (st == ST_OK && o->json) {
+		printf("{\"file\":");
+		safe_json(stdout, o->out);
+		printf(",\"initializers\":%d,\"from\":", v.replaced);
+		safe_json(stdout, path);
+		printf("}\n");
+	} else if (st == ST_OK) {
+		printf("%s: %d initializers from %s\n", o->out, v.replaced, path);
+	}
 	return st;
 }
 
@@ -148,6 +164,7 @@ enum status cmd_export(int argc, const char **argv, struct diag *d)
 		{"allow-nonfinite", 0, POPT_ARG_NONE, &o.allow, 0, "export NaN and infinities, too",
 			NULL},
 		{"output", 'o', POPT_ARG_STRING, &out, 0, "the model to write", "FILE.onnx"},
+		{"json", 0, POPT_ARG_NONE, &o.json, 0, "print JSON for programs", NULL},
 		POPT_TABLEEND};
 	struct args args;
 	struct arena *a = arena_new();
@@ -159,7 +176,7 @@ enum status cmd_export(int argc, const char **argv, struct diag *d)
 		o.dir = args.positional[0];
 		o.folder = folder;
 		o.out = out;
-		st = export(a, &o, d);
+		st = write_model(a, &o, d);
 	}
 	free(folder);
 	free(out);

@@ -141,7 +141,8 @@ static enum status frontier(struct pipeline *p, struct options *o)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL, "--points wants 1 to 1000");
 	TRY(pipeline_problem(p, &problem));
 	struct plan_options options = pipeline_options(p->o);
-	TRY(frontier_make(p->arena, problem, &options, o->points, &f, p->diag));
+	TRY(frontier_make(p->arena, problem, &options, o->points, &o->at, &f, p->diag));
+	activity_end(&o->at);
 	return tell(p, o, problem, &f);
 }
 

@@ -14,14 +14,15 @@ static enum status save_json(struct text *t, const char *path, struct diag *d)
 
 /* An infeasible answer is written too, as the format says, with the exit code of a budget not met.
  */
-static enum status finish(struct pipeline *p, const struct options *o,
-	const struct problem *problem, const struct plan *plan, enum status st)
+static enum status finish(struct pipeline *p, struct options *o, const struct problem *problem,
+	const struct plan *plan, enum status st)
 {
 	if (plan && o->out && (st == ST_OK || st == ST_BUDGET)) {
 		struct text t = {0};
 		plan_print(problem, plan, &t);
 		TRY(save_json(&t, o->out, p->diag));
 	}
+	activity_end(&o->at);
 	TRY(st);
 	if (o->json)
 		return report_json(stdout, p->arena, problem, plan, p->diag);
@@ -39,7 +40,7 @@ static enum status dump_graph(
 }
 
 static enum status plan_graph_file(
-	struct pipeline *p, const struct options *o, const struct problem *problem)
+	struct pipeline *p, struct options *o, const struct problem *problem)
 {
 	const struct plan_options options = pipeline_options(p->o);
 	struct plan_pair alone = {.train = problem};
@@ -57,8 +58,7 @@ static enum status plan_graph_file(
 	return finish(p, o, problem, plan, st);
 }
 
-static enum status compare(
-	struct pipeline *p, const struct options *o, const struct problem *problem)
+static enum status compare(struct pipeline *p, struct options *o, const struct problem *problem)
 {
 	struct plan_options options = pipeline_options(p->o);
 	if (o->out || p->o->keep_all || p->o->segments)
@@ -66,7 +66,7 @@ static enum status compare(
 			"--compare makes a table of all: no -o, --keep-all or --segments");
 	TRY(plan_budget_bytes(
 		p->arena, problem, &options, &p->o->budget, &options.budget, p->diag));
-	return compare_print(p->arena, problem, &options, o->json, p->diag);
+	return compare_print(p->arena, problem, &options, o->json, &o->at, p->diag);
 }
 
 static enum status plan(struct pipeline *p, struct options *o)

@@ -1,9 +1,11 @@
 /* stint run DIR --input [NAME=]FILE.npy ... --target FILE.npy -o OUT.safetensors: train's very
  * step, looked into. */
+#include <math.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/feed.h"
+#include "cli/safe_put.h"
 #include "cli/weights.h"
 #include "runtime/safetensors.h"
 
@@ -101,6 +103,7 @@ struct run_args {
 	const struct weights *weights;
 	const struct arg_list *inputs;
 	int64_t seed;
+	bool json;
 };
 
 static enum status run_loaded(struct arena *a, const struct loaded *l, const struct run_args *o,
@@ -125,7 +128,16 @@ static enum status run_loaded(struct arena *a, const struct loaded *l, const str
 	char message[SAFETENSORS_MESSAGE];
 	if (safetensors_write(o->out, r.entry, r.n, NULL, 0, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
-	printf("%s: %d tensors; loss %.9g\n", o->out, r.n, l->loss(l->step));
+	const double loss = l->loss(l->step);
+	if (!o->json) {
+		printf("%s: %d tensors; loss %.9g\n", o->out, r.n, loss);
+		return ST_OK;
+	}
+	printf("{\"file\":");
+	safe_json(stdout, o->out);
+	printf(isfinite(loss) ? ",\"tensors\":%d,\"loss\":%.9g}\n"
+			      : ",\"tensors\":%d,\"loss\":null}\n",
+		r.n, loss);
 	return ST_OK;
 }
 
@@ -148,6 +160,7 @@ enum status cmd_run(int argc, const char **argv, struct diag *d)
 	char *target = NULL, *file = NULL, *out = NULL;
 	struct weights weights = {0};
 	long long seed = 0;
+	int json = 0;
 	struct arg_list inputs = {0};
 	struct poptOption table[] = {
 		{"input", 0, POPT_ARG_STRING, NULL, 1,
@@ -159,6 +172,7 @@ enum status cmd_run(int argc, const char **argv, struct diag *d)
 		{"seed", 0, POPT_ARG_LONGLONG, &seed, 0, "of dropout (default 0)", "N"},
 		{"output", 'o', POPT_ARG_STRING, &out, 0, "loss, outputs, gradients, statistics",
 			"OUT.safetensors"},
+		{"json", 0, POPT_ARG_NONE, &json, 0, "print JSON for programs", NULL},
 		POPT_TABLEEND};
 	struct args args;
 	struct arena *a = arena_new();
@@ -169,7 +183,7 @@ enum status cmd_run(int argc, const char **argv, struct diag *d)
 	if (st == ST_OK && !args.help) {
 		weights.path = file;
 		const struct run_args o = {
-			args.positional[0], target, out, &weights, &inputs, seed};
+			args.positional[0], target, out, &weights, &inputs, seed, json != 0};
 		st = run(a, &o, d);
 	}
 	free(target);

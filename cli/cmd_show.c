@@ -29,7 +29,7 @@ static enum status read_pair(
 }
 
 static enum status print_plan(struct arena *a, const struct problem *p, const struct plan *plan,
-	bool all_steps, bool gpu, struct diag *d)
+	bool all_steps, enum report_place place, struct diag *d)
 {
 	if (all_steps || plan->nstep <= STEPS_SHOWN)
 		TRY(report_schedule(stdout, a, p, plan, d));
@@ -37,7 +37,7 @@ static enum status print_plan(struct arena *a, const struct problem *p, const st
 		printf("%d steps: --steps lists them\n", plan->nstep);
 	TRY(report_plan(stdout, a, p, plan, d));
 	TRY(report_details(stdout, a, p, plan, d));
-	report_needs(stdout, plan->arena_bytes, gpu);
+	report_needs(stdout, plan->arena_bytes, place);
 	return ST_OK;
 }
 
@@ -67,20 +67,51 @@ static enum status write_onnx(const char *to, struct arena *a, const char *plan_
 	return model ? show_onnx(to, model, a, s->problem, s->plan, d) : diag_nomem(d);
 }
 
-static enum status show_plan(struct arena *a, const char *graph, const char *path,
-	const struct options *o, struct diag *d)
+/* What the folder that the plan lies in was compiled for. */
+static enum status place_of(
+	struct arena *a, const char *plan, enum report_place *place, struct diag *d)
+{
+	const char *kernels = beside(a, plan, "kernels.cu"), *step = beside(a, plan, "step.c"),
+		   *library = beside(a, plan, "stint_lib.h");
+	if (!kernels || !step || !library)
+		return diag_nomem(d);
+	*place = access(kernels, F_OK) == 0                              ? REPORT_GPU
+		 : access(step, F_OK) == 0 && access(library, F_OK) != 0 ? REPORT_PORTABLE
+									 : REPORT_LIBRARY;
+	return ST_OK;
+}
+
+/* What would be ignored is refused: of a plan all but what shows it, of a model what shows a plan
+ * or writes. Compile's options for a model may be given with it: some change what is shown. */
+static enum status check_given(const struct options *o, bool model, struct diag *d)
+{
+	static const char *const of_plan[] = {
+		"html", "trace", "onnx", "steps", "json", "graph", NULL};
+	static const char *const not_of_model[] = {"html", "trace", "onnx", "steps", "graph",
+		"output", "dump-graph", "no-build", NULL};
+	const char *bad = model ? NULL : options_but(o, of_plan);
+	for (int i = 0; model && !bad && not_of_model[i]; i++)
+		bad = options_given(o, not_of_model[i]) ? not_of_model[i] : NULL;
+	if (!bad)
+		return ST_OK;
+	return diag_fail(d, ST_USAGE, &(struct where){.file = o->compile.model},
+		model ? "name a plan or a compiled folder" : "`stint plan` and `compile` take it",
+		"--%s does nothing for %s", bad, model ? "a model" : "a plan");
+}
+
+static enum status show_plan(
+	struct arena *a, const char *graph, const char *path, struct options *o, struct diag *d)
 {
 	struct shown s;
 	bool json = o->json != 0;
-	const char *kernels = beside(a, path, "kernels.cu"); /* in a folder for a GPU */
-	if (!kernels)
-		return diag_nomem(d);
-	const bool gpu = access(kernels, F_OK) == 0;
+	enum report_place place = REPORT_LIBRARY;
+	TRY(place_of(a, path, &place, d));
 	TRY(read_pair(a, graph, path, &s, d));
 	if (!s.plan->feasible && o->html)
 		return diag_fail(d, ST_BUDGET, &(struct where){.file = path}, NULL,
 			"--html: there is no plan in it to draw");
 	if (!s.plan->feasible) {
+		activity_end(&o->at);
 		if (json)
 			printf("{\"feasible\":false,\"min_bytes_known\":%lld,"
 			       "\"min_bytes_proven\":%lld}\n",
@@ -94,18 +125,20 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 				(long long)s.plan->min_bytes_proven);
 		return ST_OK;
 	}
-	TRY(plan_check(s.problem, s.plan, gpu ? 256 : 64, path, d));
+	TRY(plan_check(s.problem, s.plan, place == REPORT_GPU ? 256 : 64, path, d));
+	activity_now(&o->at, "planning for other budgets");
 	if (o->html)
 		TRY(show_html(o->html, a, s.problem, s.plan, d));
 	if (o->trace)
 		TRY(write_trace(o->trace, a, s.problem, s.plan, d));
 	if (o->onnx)
 		TRY(write_onnx(o->onnx, a, path, &s, d));
+	activity_end(&o->at);
 	if (json)
 		return report_json(stdout, a, s.problem, s.plan, d);
 	if (o->html || o->trace || o->onnx)
 		return ST_OK;
-	return print_plan(a, s.problem, s.plan, o->steps != 0, gpu, d);
+	return print_plan(a, s.problem, s.plan, o->steps != 0, place, d);
 }
 
 static bool ends_with(const char *s, const char *end)
@@ -121,7 +154,9 @@ static enum status show(struct pipeline *p, struct options *o)
 	if (!c->model)
 		return diag_fail(p->diag, ST_USAGE, NULL,
 			"`stint show DIR`, PLAN.json or MODEL.onnx", "nothing to show");
-	if (stat(c->model, &st) == 0 && S_ISDIR(st.st_mode)) {
+	const bool folder = stat(c->model, &st) == 0 && S_ISDIR(st.st_mode);
+	TRY(check_given(o, !folder && !ends_with(c->model, ".json"), p->diag));
+	if (folder) {
 		char *graph = arena_printf(p->arena, "%s/graph.json", c->model);
 		char *plan = arena_printf(p->arena, "%s/plan.json", c->model);
 		if (!graph || !plan)
@@ -133,11 +168,9 @@ static enum status show(struct pipeline *p, struct options *o)
 		return graph ? show_plan(p->arena, graph, c->model, o, p->diag)
 			     : diag_nomem(p->diag);
 	}
-	if (o->html)
-		return diag_fail(p->diag, ST_USAGE, NULL, "name a plan or a compiled folder",
-			"--html is for plans, not for models");
 	c->import.unbound = 1; /* to look at a model nobody has to say the batch */
 	TRY(pipeline_import(p));
+	activity_end(&o->at);
 	return (o->json ? report_model_json : report_model)(stdout, p->imported);
 }
 

@@ -7,6 +7,8 @@
 
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/json_only.h"
+#include "cli/safe_put.h"
 #include "cli/training.h"
 
 /* A path as it is called from anywhere. */
@@ -23,8 +25,7 @@ static enum status refuse_used_folder(struct training *t)
 {
 	char path[512], message[256];
 	if (checkpoint_newest(t->o->folder, path, message))
-		return diag_fail(t->diag, ST_IO,
-			&(struct where){.file = whole_path(t, t->o->folder)}, NULL, "%s", message);
+		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
 	if (*path)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = t->o->folder},
 			"go on with --resume, or name another folder",
@@ -69,8 +70,7 @@ static enum status try_files(struct training *t)
 {
 	char message[256];
 	if (t->o->folder && t->place.epoch < t->o->epochs && checkpoint_try(t->o->folder, message))
-		return diag_fail(t->diag, ST_IO,
-			&(struct where){.file = whole_path(t, t->o->folder)}, NULL, "%s", message);
+		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
 	const char *log = t->o->log ? whole_path(t, t->o->log) : NULL;
 	return train_log_open(&t->log, log, t->o->resume, t->diag);
 }
@@ -82,6 +82,10 @@ static enum status prepare(struct training *t)
 	if (!t->l.model->train)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = o->dir},
 			"compile with a loss and an optimizer", "was compiled with --loss none");
+	if (o->eval_input.n > 0 && !o->eval_target && t->l.model->target >= 0)
+		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-target FILE",
+			"--eval-input without --eval-target: the loss on held-out data needs "
+			"targets");
 	TRY(feed_open(
 		t->arena, &t->l, &o->input, o->target, o->scale, o->shift, &t->train, t->diag));
 	t->has_eval = o->eval_input.n > 0 || o->eval_target;
@@ -136,13 +140,46 @@ static enum status check_args(const struct train_args *o, struct diag *d)
 	return ST_OK;
 }
 
+static void put_number(const char *key, double x)
+{
+	if (isfinite(x))
+		printf(",\"%s\":%.9g", key, x);
+	else
+		printf(",\"%s\":null", key);
+}
+
+/* What is left of it all; the log has each step. */
+static void print_json(const struct training *t, double seconds)
+{
+	printf("{\"epochs\":%" PRId64 ",\"steps\":%" PRId64, t->place.epoch, t->place.step);
+	put_number("loss", t->mean);
+	if (t->has_eval)
+		put_number("eval_loss", t->score.loss);
+	if (t->has_eval && t->score.has_accuracy)
+		put_number("accuracy", t->score.accuracy);
+	put_number("seconds", seconds);
+	if (t->o->folder) {
+		printf(",\"checkpoint\":");
+		safe_json(stdout, t->good);
+	}
+	printf("}\n");
+}
+
 static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 {
 	struct training t = {.o = o, .arena = a, .diag = d};
 	if (!o->schedule)
 		o->schedule = "constant";
+	int was;
+	struct progress whole;
 	TRY(check_args(o, d));
+	t.mean = NAN;
+	progress_start(&whole, "", 1);
+	TRY(json_only_begin(o->json, &was, d));
 	const enum status st = train_log_close(&t.log, train(&t));
+	json_only_end(was);
+	if (st == ST_OK && o->json)
+		print_json(&t, progress_seconds(&whole));
 	watch_end(&t.watch);
 	feed_close(&t.train);
 	feed_close(&t.eval);
@@ -179,6 +216,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"resume", 0, POPT_ARG_NONE, &o.resume, 0, "go on from the newest checkpoint",
 			NULL},
 		{"log", 0, POPT_ARG_STRING, &text[4], 0, "one JSON object a step", "FILE.jsonl"},
+		{"json", 0, POPT_ARG_NONE, &o.json, 0, "print JSON for programs at the end", NULL},
 		{"keep-going", 0, POPT_ARG_NONE, &o.keep_going, 0,
 			"do not stop at a loss that is not finite", NULL},
 		{"check-finite", 0, POPT_ARG_NONE, &o.check_finite, 0,

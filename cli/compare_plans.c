@@ -184,7 +184,7 @@ static void write_json(const struct comparison *c, struct text *t)
 }
 
 enum status compare_print(struct arena *a, const struct problem *p, const struct plan_options *o,
-	bool json, struct diag *d)
+	bool json, struct activity *at, struct diag *d)
 {
 	struct comparison c = {.p = p, .budget = o->budget, .once = problem_one_pass(p)};
 	int root = (int)lround(sqrt(count_forward(p)));
@@ -197,6 +197,7 @@ enum status compare_print(struct arena *a, const struct problem *p, const struct
 	if (o->budget != INT64_MAX)
 		c.row[c.n++] = (struct row){.method = "stint", .budget = o->budget};
 	TRY(add_ours(a, &c, o, d));
+	activity_end(at);
 	if (!json) {
 		print_table(&c);
 		return ST_OK;

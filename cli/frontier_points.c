@@ -44,12 +44,19 @@ static int choose_budgets(const struct view_frontier *f, int npoint, int64_t *bu
 	return n;
 }
 
+static const char *at_budgets(struct arena *a, int n)
+{
+	const char *s = arena_printf(a, "planning for %d budgets", n);
+	return s ? s : "planning";
+}
+
 enum status frontier_make(struct arena *a, const struct problem *p, const struct plan_options *o,
-	int npoint, struct frontier *out, struct diag *d)
+	int npoint, struct activity *at, struct frontier *out, struct diag *d)
 {
 	struct view_frontier *f = &out->view;
 	*out = (struct frontier){0};
 	TRY(plan_range(a, p, o, &f->resident, &f->keep_all, d));
+	activity_now(at, "planning for the smallest budget");
 	TRY(plan_minimum(a, p, o, &f->known_bytes, &f->proven_bytes, d));
 	int room = npoint > MOST ? npoint : MOST;
 	int64_t *budget = ARENA_ARRAY(a, int64_t, room);
@@ -58,6 +65,7 @@ enum status frontier_make(struct arena *a, const struct problem *p, const struct
 	if (!budget || !plan || !point)
 		return diag_nomem(d);
 	f->npoint = choose_budgets(f, npoint, budget);
+	activity_now(at, at_budgets(a, f->npoint));
 	TRY(plan_frontier(a, p, o, budget, f->npoint, plan, d));
 	for (int i = 0; i < f->npoint; i++) {
 		point[i] = (struct view_point){.budget = budget[i], .bound = -1};

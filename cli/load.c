@@ -34,7 +34,7 @@ static enum status open_library(struct arena *a, const char *dir, struct loaded 
 		return diag_nomem(d);
 	l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!l->handle)
-		return diag_fail(d, ST_IO, &w,
+		return diag_fail(d, ST_IO, NULL,
 			"run `stint compile ... -o DIR` first, or `make` in the folder",
 			"cannot load the compiled step: %s", dlerror());
 	const struct stint_model *(*get)(void);

@@ -1,6 +1,9 @@
 /* stint: the command table, messages on stderr, exit codes. */
+#include "base/nearest.h"
 #include "cli/cli.h"
 #include "cli/internal.h"
+#include "cli/option_file.h"
+#include "cli/progress.h"
 #include "cli/safe_put.h"
 
 #include <ctype.h>
@@ -44,6 +47,7 @@ static void report(void *user, enum diag_level level, const struct where *w, con
 	bool plain = *(const bool *)user;
 	FILE *f = stderr;
 	fflush(stdout);
+	progress_hold();
 	if (plain)
 		fprintf(f, "stint: %s: ", word[level]);
 	else
@@ -73,6 +77,7 @@ static void report(void *user, enum diag_level level, const struct where *w, con
 		safe_put(f, hint);
 		fputc('\n', f);
 	}
+	progress_go_on();
 }
 
 /* GNU's OpenMP lets threads that wait for others spin for long: on a machine that is busy with
@@ -85,6 +90,28 @@ static void start_patiently(char **argv)
 		return;
 	if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0)
 		execv("/proc/self/exe", argv); /* where that fails, go on as we are */
+}
+
+static enum status run(const struct command *c, int argc, const char **argv, struct diag *d)
+{
+	struct arena *a = arena_new();
+	if (!a)
+		return diag_nomem(d);
+	enum status st = option_file_expand(a, argc, argv, &argc, &argv, d);
+	if (st == ST_OK)
+		st = c->run(argc, argv, d);
+	arena_free(a);
+	return st;
+}
+
+/* The command that may have been meant by `word`, as a hint. */
+static const char *command_hint(const char *word, char buf[static 96])
+{
+	const char *meant = NULL;
+	for (int i = 0; i < NCOMMAND; i++)
+		meant = nearest(word, meant, commands[i].name);
+	snprintf(buf, 96, "did you mean %s? `stint --help` lists the commands", meant ? meant : "");
+	return meant ? buf : "`stint --help` lists the commands";
 }
 
 int main(int argc, char **argv)
@@ -113,7 +140,7 @@ int main(int argc, char **argv)
 		char name[32], *own = argv[1]; /* what --help calls the command */
 		snprintf(name, sizeof name, "stint %s", commands[i].name);
 		argv[1] = name;
-		enum status st = commands[i].run(argc - 1, (const char **)(argv + 1), &d);
+		enum status st = run(&commands[i], argc - 1, (const char **)(argv + 1), &d);
 		if ((fflush(stdout) != 0 || ferror(stdout)) && st == ST_OK)
 			st = diag_fail(&d, ST_IO, NULL, NULL, "cannot write to standard output");
 		argv[1] = own;
@@ -121,7 +148,7 @@ int main(int argc, char **argv)
 			internal_tell(argc - 1, argv + 1, &d);
 		return (int)st;
 	}
-	diag_fail(&d, ST_USAGE, NULL, "`stint --help` lists the commands", "unknown command '%s'",
-		argv[1]);
+	char hint[96];
+	diag_fail(&d, ST_USAGE, NULL, command_hint(argv[1], hint), "unknown command '%s'", argv[1]);
 	return ST_USAGE;
 }

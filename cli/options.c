@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
 #include "cli/args.h"
+#include "cli/option_groups.h"
 #include "planner/problem/transfer.h"
 #include "runtime/stint_gpu.h"
 
@@ -69,10 +71,15 @@ static enum status word_fail(const struct option *c, const char *text, struct di
 	struct text words = {0};
 	for (int i = 0; c->word[i]; i++)
 		text_add(&words, "%s%s", !i ? "" : c->word[i + 1] ? ", " : " or ", c->word[i]);
+	const char *meant = NULL;
+	for (int i = 0; c->word[i]; i++)
+		meant = nearest(text, meant, c->word[i]);
+	char hint[64];
+	snprintf(hint, sizeof hint, "did you mean %s?", meant ? meant : "");
 	const enum status st = words.failed
 				       ? diag_nomem(d)
-				       : diag_fail(d, ST_USAGE, NULL, NULL, "--%s is %s, not: '%s'",
-						 c->name, words.s, text);
+				       : diag_fail(d, ST_USAGE, NULL, meant ? hint : NULL,
+						 "--%s is %s, not: '%s'", c->name, words.s, text);
 	text_free(&words);
 	return st;
 }
@@ -299,6 +306,27 @@ static const struct option options[] = {
 #undef OUTPUT
 /* clang-format on */
 enum { OPTIONS = sizeof options / sizeof *options };
+_Static_assert(OPTIONS <= 64, "struct options has a bit for each");
+
+bool options_given(const struct options *o, const char *name)
+{
+	for (int i = 0; i < OPTIONS; i++)
+		if (!strcmp(options[i].name, name) && o->given >> i & 1)
+			return true;
+	return false;
+}
+
+const char *options_but(const struct options *o, const char *const *names)
+{
+	for (int i = 0; i < OPTIONS; i++) {
+		int k = 0;
+		while (names[k] && strcmp(names[k], options[i].name) != 0)
+			k++;
+		if (o->given >> i & 1 && !names[k])
+			return options[i].name;
+	}
+	return NULL;
+}
 
 /* What popt does not store by itself. */
 static enum status take(struct arena *a, int option, const char *text, void *user, struct diag *d)
@@ -306,7 +334,12 @@ static enum status take(struct arena *a, int option, const char *text, void *use
 	const struct option *c = &options[option - 1];
 	struct options *o = user;
 	void *at = (char *)o + c->at;
+	o->given |= UINT64_C(1) << (option - 1);
 	switch (c->type) {
+	case OPTION_FLAG:
+	case OPTION_COUNT:
+	case OPTION_REAL: /* popt has stored it */
+		return ST_OK;
 	case OPTION_LIST:
 		return take_listed(a, text, at, d);
 	case OPTION_SIZE:
@@ -323,9 +356,13 @@ static enum status take(struct arena *a, int option, const char *text, void *use
 	}
 }
 
-/* popt's table of the command's options, its variables in *o. */
-static void fill_table(
-	struct poptOption table[OPTIONS + 1], enum command_kind kind, struct options *o)
+/* popt's tables of the command's options, its variables in *o: one a group, and `all` of them. */
+struct tables {
+	struct poptOption all[OPTION_GROUPS + 1], group[OPTION_GROUPS][OPTIONS + 2];
+};
+
+static void fill_group(
+	struct poptOption *table, int group, enum command_kind kind, struct options *o)
 {
 	int n = 0;
 	for (int i = 0; i < OPTIONS; i++) {
@@ -335,11 +372,25 @@ static void fill_table(
 				     : c->type == OPTION_REAL  ? POPT_ARG_DOUBLE
 							       : POPT_ARG_STRING;
 		const bool ours = how == POPT_ARG_STRING;
-		if (c->commands & kind)
+		if (c->commands & kind && option_group(c->name) == group)
 			table[n++] = (struct poptOption){c->name, c->letter, how,
-				ours ? NULL : (char *)o + c->at, ours ? i + 1 : 0, c->help, c->arg};
+				ours ? NULL : (char *)o + c->at, i + 1, c->help, c->arg};
 	}
+	if (group == OPTION_GROUPS - 1)
+		table[n++] = (struct poptOption)ARGS_OPTION_FILE;
 	table[n] = (struct poptOption)POPT_TABLEEND;
+}
+
+static void fill_tables(struct tables *t, enum command_kind kind, struct options *o)
+{
+	int n = 0;
+	for (int g = 0; g < OPTION_GROUPS; g++) {
+		fill_group(t->group[g], g, kind, o);
+		if (t->group[g]->longName)
+			t->all[n++] = (struct poptOption){NULL, 0, POPT_ARG_INCLUDE_TABLE,
+				t->group[g], 0, option_group_title[g], NULL};
+	}
+	t->all[n] = (struct poptOption)POPT_TABLEEND;
 }
 
 /* --- What goes together --- */
@@ -431,17 +482,19 @@ static enum status finish(struct arena *a, poptContext ctx, struct options *o, s
 enum status options_parse(struct arena *a, enum command_kind kind, int argc, const char **argv,
 	struct options *out, struct diag *d)
 {
-	struct poptOption table[OPTIONS + 1];
+	struct tables *table = ARENA_NEW(a, struct tables);
+	if (!table)
+		return diag_nomem(d);
 	*out = (struct options){.compile = {.effort = 1,
 					.threads = NOT_GIVEN,
 					.budget = {BUDGET_NONE, INT64_MAX, 0}},
 		.dump_after = STAGE_NONE};
-	fill_table(table, kind, out);
-	poptContext ctx = poptGetContext(NULL, argc, argv, table, 0);
+	fill_tables(table, kind, out);
+	poptContext ctx = poptGetContext(NULL, argc, argv, table->all, 0);
 	bool graph_will_do = kind == COMMAND_PLAN || kind == COMMAND_FRONTIER;
 	poptSetOtherOptionHelp(
 		ctx, graph_will_do ? "[MODEL.onnx] [OPTIONS]" : "MODEL.onnx [OPTIONS]");
-	enum status st = args_options(a, ctx, take, out, d);
+	enum status st = args_options(a, ctx, table->all, take, out, d);
 	if (st == ST_OK && out->help)
 		poptPrintHelp(ctx, stdout, 0);
 	else if (st == ST_OK)
@@ -458,8 +511,11 @@ static void dump(void *user, enum stage stage, const struct graph *g)
 		return;
 	struct text t = {0};
 	graph_print(g, &t);
+	progress_hold();
 	if (t.s)
 		fwrite(t.s, 1, t.len, stdout);
+	fflush(stdout);
+	progress_go_on();
 	text_free(&t);
 }
 
@@ -472,8 +528,11 @@ enum status options_command(enum command_kind kind, int argc, const char **argv,
 	if (!p.arena)
 		return diag_nomem(d);
 	enum status st = options_parse(p.arena, kind, argc, argv, &o, d);
-	if (st == ST_OK && !o.help)
+	if (st == ST_OK && !o.help) {
+		activity_start(&o.at, kind == COMMAND_SHOW ? "reading" : "planning");
 		st = run(&p, &o);
+		activity_end(&o.at);
+	}
 	arena_free(p.arena);
 	return st;
 }

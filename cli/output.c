@@ -44,8 +44,7 @@ static enum status save_weights(struct pipeline *p, const char *dir)
 	}
 	char message[256];
 	if (safetensors_write(path, entry, n, NULL, 0, message) != 0)
-		return diag_fail(
-			p->diag, ST_IO, &(struct where){.file = path}, NULL, "%s", message);
+		return diag_fail(p->diag, ST_IO, NULL, NULL, "%s", message);
 	return ST_OK;
 }
 

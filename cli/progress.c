@@ -1,10 +1,15 @@
 #include "cli/progress.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { WIDTH = 30, LINES = 10 };
+#include "cli/terminal.h"
+
+enum { BAR_MOST = 30, BAR_LEAST = 8, LINES = 10, PIECE = 96 };
 
 static double seconds_since(const struct timespec *t)
 {
@@ -13,9 +18,51 @@ static double seconds_since(const struct timespec *t)
 	return (double)(now.tv_sec - t->tv_sec) + (double)(now.tv_nsec - t->tv_nsec) / 1e9;
 }
 
+/* --- One line of the terminal --- */
+
+/* Spaces erase on every terminal, and where escapes are not wanted. The last column stays free:
+ * some terminals go to the next line when it is written. */
+static void put_line(const char *line, int columns)
+{
+	fprintf(stderr, "\r%-*.*s", columns - 1, columns - 1, line);
+}
+
+void progress_hold(void)
+{
+	const int columns = terminal_columns(STDERR_FILENO);
+	flockfile(stderr);
+	if (columns) {
+		put_line("", columns);
+		fputc('\r', stderr);
+	}
+}
+
+void progress_go_on(void)
+{
+	fflush(stderr);
+	funlockfile(stderr);
+}
+
+static void draw(const char *line, int columns)
+{
+	flockfile(stderr);
+	put_line(line, columns);
+	progress_go_on();
+}
+
+void progress_clear(void)
+{
+	if (!isatty(STDERR_FILENO))
+		return;
+	progress_hold();
+	progress_go_on();
+}
+
+/* --- A bar --- */
+
 void progress_start(struct progress *p, const char *label, int64_t total)
 {
-	*p = (struct progress){.label = label, .total = total, .terminal = isatty(STDERR_FILENO)};
+	*p = (struct progress){.label = label, .total = total};
 	clock_gettime(CLOCK_MONOTONIC, &p->start);
 	p->shown = p->start;
 }
@@ -25,40 +72,167 @@ double progress_seconds(const struct progress *p)
 	return seconds_since(&p->start);
 }
 
-static void show_bar(struct progress *p, double loss)
+/* "40 s", "12 min", "3.5 h" */
+static void put_time(char buf[static 32], double seconds)
 {
-	int full = (int)(p->done * WIDTH / p->total);
-	double spent = seconds_since(&p->start),
-	       left = spent / (double)p->done * (double)(p->total - p->done);
-	fprintf(stderr, "\r%s [", p->label);
-	for (int i = 0; i < WIDTH; i++)
-		fputc(i < full ? '#' : '.', stderr);
-	fprintf(stderr, "] %" PRId64 "/%" PRId64 "  loss %.4f  %.1f ms/step  %.0f s left ", p->done,
-		p->total, loss, 1e3 * spent / (double)p->done, left);
-	fputs("\033[K", stderr);
-	fflush(stderr);
+	if (seconds < 100)
+		snprintf(buf, 32, "%.0f s", seconds);
+	else if (seconds < 6000)
+		snprintf(buf, 32, "%.0f min", seconds / 60);
+	else
+		snprintf(buf, 32, "%.1f h", seconds / 3600);
 }
 
-void progress_step(struct progress *p, double loss)
+/* "epoch 1/3 [####....] 12/937  loss 2.3026  4.2 ms/step  40 s left": what fits, the bar last. */
+static void show_bar(const struct progress *p, const double *loss, int columns)
 {
+	enum { LABEL, COUNT, LOSS, RATE, LEFT, PIECES };
+	static const int by_worth[] = {COUNT, LOSS, LEFT, RATE};
+	char piece[PIECES][PIECE] = {{0}}, time[32], line[PIECES * PIECE + BAR_MOST + 8] = "";
+	bool shown[PIECES] = {[LABEL] = true};
+	const double spent = seconds_since(&p->start), each = spent / (double)p->done;
+	put_time(time, each * (double)(p->total - p->done));
+	snprintf(piece[LABEL], PIECE, "%.*s", columns - 1 < PIECE ? columns - 1 : PIECE - 1,
+		p->label);
+	snprintf(piece[COUNT], PIECE, "%" PRId64 "/%" PRId64, p->done, p->total);
+	if (loss)
+		snprintf(piece[LOSS], PIECE, "loss %.4g", *loss);
+	snprintf(piece[RATE], PIECE, "%.1f ms/step", 1e3 * each);
+	snprintf(piece[LEFT], PIECE, "%s left", time);
+	int room = columns - 1 - (int)strlen(piece[LABEL]);
+	for (size_t i = 0; i < sizeof by_worth / sizeof *by_worth; i++) {
+		const int k = by_worth[i], needs = (int)strlen(piece[k]) + 2;
+		shown[k] = *piece[k] && needs <= room;
+		room -= shown[k] ? needs : 0;
+	}
+	const int bar = room - 2 < BAR_MOST ? room - 2 : BAR_MOST;
+	char *end = line + sprintf(line, "%s", piece[LABEL]);
+	if (bar >= BAR_LEAST && shown[COUNT]) {
+		const int full = (int)(p->done * bar / p->total);
+		end += sprintf(end, " [");
+		for (int i = 0; i < bar; i++)
+			*end++ = i < full ? '#' : '.';
+		end += sprintf(end, "] %s", piece[COUNT]);
+		shown[COUNT] = false;
+	}
+	for (int k = COUNT; k < PIECES; k++)
+		if (shown[k])
+			end += sprintf(end, "  %s", piece[k]);
+	draw(line, columns);
+}
+
+static void one_more(struct progress *p, const double *loss)
+{
+	const int columns = terminal_columns(STDERR_FILENO);
 	p->done++;
-	if (p->terminal) {
+	if (columns) {
 		if (seconds_since(&p->shown) < 0.1 && p->done < p->total)
 			return;
 		clock_gettime(CLOCK_MONOTONIC, &p->shown);
-		show_bar(p, loss);
-	} else if (p->done * LINES / p->total > p->reported) {
+		show_bar(p, loss, columns);
+	} else if (loss && p->done * LINES / p->total > p->reported) {
 		p->reported = p->done * LINES / p->total;
 		fprintf(stderr, "%s  step %" PRId64 "/%" PRId64 "  loss %.4f  %.1f ms/step\n",
-			p->label, p->done, p->total, loss,
+			p->label, p->done, p->total, *loss,
 			1e3 * seconds_since(&p->start) / (double)p->done);
 	}
 }
 
+void progress_step(struct progress *p, double loss)
+{
+	one_more(p, &loss);
+}
+
+void progress_say(const char *what)
+{
+	const int columns = terminal_columns(STDERR_FILENO);
+	if (columns)
+		draw(what, columns);
+}
+
+void progress_tick(struct progress *p)
+{
+	one_more(p, NULL);
+}
+
 void progress_end(struct progress *p)
 {
-	if (p->terminal) {
-		fputs("\r\033[K", stderr);
-		fflush(stderr);
+	(void)p;
+	progress_clear();
+}
+
+/* --- Elapsed time --- */
+
+/* "planning  8 s" */
+static void show_elapsed(const struct activity *x)
+{
+	char line[PIECE], time[32];
+	const int columns = terminal_columns(STDERR_FILENO);
+	put_time(time, seconds_since(&x->start));
+	snprintf(line, sizeof line, "%s  %s", x->what, time);
+	if (columns)
+		draw(line, columns);
+}
+
+/* What is quick is not shown at all. */
+static void *keep_drawing(void *user)
+{
+	struct activity *x = user;
+	pthread_mutex_lock(&x->lock);
+	struct timespec next = x->start;
+	while (!x->over) {
+		next.tv_sec++;
+		while (!x->over &&
+			pthread_cond_timedwait(&x->changed, &x->lock, &next) != ETIMEDOUT)
+			;
+		if (!x->over)
+			show_elapsed(x);
 	}
+	pthread_mutex_unlock(&x->lock);
+	return NULL;
+}
+
+void activity_start(struct activity *x, const char *what)
+{
+	pthread_condattr_t steady;
+	sigset_t all, before;
+	*x = (struct activity){0};
+	if (!isatty(STDERR_FILENO))
+		return;
+	x->what = what;
+	clock_gettime(CLOCK_MONOTONIC, &x->start);
+	pthread_mutex_init(&x->lock, NULL);
+	pthread_condattr_init(&steady);
+	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+	pthread_cond_init(&x->changed, &steady);
+	pthread_condattr_destroy(&steady);
+	/* signals are for who works */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	x->on = pthread_create(&x->thread, NULL, keep_drawing, x) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void activity_now(struct activity *x, const char *what)
+{
+	if (!x || !x->on)
+		return;
+	pthread_mutex_lock(&x->lock);
+	x->what = what;
+	pthread_mutex_unlock(&x->lock);
+}
+
+void activity_end(struct activity *x)
+{
+	if (!x->on)
+		return;
+	pthread_mutex_lock(&x->lock);
+	x->over = true;
+	pthread_cond_signal(&x->changed);
+	pthread_mutex_unlock(&x->lock);
+	pthread_join(x->thread, NULL);
+	pthread_cond_destroy(&x->changed);
+	pthread_mutex_destroy(&x->lock);
+	x->on = false;
+	progress_clear();
 }

@@ -201,10 +201,16 @@ enum status report_json(
 	return ST_OK;
 }
 
-void report_needs(FILE *f, int64_t arena_bytes, bool gpu)
+void report_needs(FILE *f, int64_t arena_bytes, enum report_place place)
 {
 	char b[24], c[24];
-	if (gpu) {
+	if (place == REPORT_PORTABLE) {
+		fprintf(f,
+			"needs %s (%" PRId64 " bytes) + its code and stack: it calls no library\n",
+			bytes_human(arena_bytes, b), arena_bytes);
+		return;
+	}
+	if (place == REPORT_GPU) {
 		fprintf(f,
 			"needs %s (%" PRId64 " bytes) of the GPU's memory + about %s outside "
 			"(context, kernels, libraries: estimated, not measured)\n",
@@ -219,11 +225,21 @@ void report_needs(FILE *f, int64_t arena_bytes, bool gpu)
 static void report_tensors(FILE *f, const char *title, int n, struct tensor *const *t)
 {
 	static const char *const type[] = {"float32", "float64", "int64", "bool"};
-	char shape[200], name[128];
+	char name[128];
 	fprintf(f, "%s\n", title);
-	for (int i = 0; i < n; i++)
-		fprintf(f, "  %-48s %-8s %s\n", name_for_people(t[i]->name, 48, name),
-			type[t[i]->dtype], tensor_shape_text(t[i], shape));
+	for (int i = 0; i < n; i++) {
+		fprintf(f, "  %-48s %-8s [", name_for_people(t[i]->name, 48, name),
+			type[t[i]->dtype]);
+		for (int k = 0; k < t[i]->rank; k++) {
+			const char *axis = t[i]->axis ? t[i]->axis[k] : NULL;
+			fputs(k ? ", " : "", f);
+			if (axis)
+				safe_put(f, axis);
+			else
+				fprintf(f, "%" PRId64, t[i]->dim[k]);
+		}
+		fputs("]\n", f);
+	}
 }
 
 /* What an initializer is for, NULL: not one of the model's; and why. `passes`: by tensor id,
@@ -273,8 +289,13 @@ static void json_tensor(
 	fputs(first ? "{\"name\":" : ",{\"name\":", f);
 	safe_json(f, t->name);
 	fprintf(f, ",\"type\":\"%s\",\"shape\":[", type[t->dtype]);
-	for (int i = 0; i < t->rank; i++)
-		fprintf(f, "%s%" PRId64, i ? "," : "", t->dim[i]);
+	for (int i = 0; i < t->rank; i++) {
+		fputs(i ? "," : "", f);
+		if (t->axis && t->axis[i])
+			safe_json(f, t->axis[i]);
+		else
+			fprintf(f, "%" PRId64, t->dim[i]);
+	}
 	fputs("]", f);
 	if (role)
 		fprintf(f, ",\"role\":\"%s\",\"why\":\"%s\",\"bytes\":%" PRId64, role, why,

@@ -27,8 +27,10 @@ enum status report_json(
 /* What a context, its libraries and their kernels usually take of a device's memory: an estimate,
  * not measured yet (docs/howto/train-on-a-gpu.md). */
 #define REPORT_OUTSIDE_GPU_BYTES (INT64_C(500) << 20)
-/* "needs ARENA + about OUTSIDE"; of a device's memory with `gpu`. */
-void report_needs(FILE *f, int64_t arena_bytes, bool gpu);
+/* "needs ARENA + about OUTSIDE"; a portable step has no library outside, on a GPU it is the
+ * device's memory. */
+enum report_place { REPORT_LIBRARY, REPORT_PORTABLE, REPORT_GPU };
+void report_needs(FILE *f, int64_t arena_bytes, enum report_place place);
 /* Inputs, outputs, operators, and the table of parameters with what is trained. */
 enum status report_model(FILE *f, const struct graph *g);
 enum status report_model_json(FILE *f, const struct graph *g);

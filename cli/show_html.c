@@ -42,7 +42,7 @@ static enum status coarse_frontier(struct view_frontier *f, struct arena *a,
 {
 	struct plan_options o = {.alignment = ALIGNMENT, .effort = FRONTIER_EFFORT};
 	struct frontier made;
-	TRY(frontier_make(a, p, &o, FRONTIER_POINTS, &made, d));
+	TRY(frontier_make(a, p, &o, FRONTIER_POINTS, NULL, &made, d));
 	*f = made.view;
 	struct view_point *point = ARENA_ARRAY(a, struct view_point, f->npoint + 1);
 	if (!point)

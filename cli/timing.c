@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cli/memory.h"
+#include "cli/progress.h"
 
 /* The schedule's steps are watched over so many whole steps at most: more says nothing new. */
 enum { SAMPLES_MAX = 1000, TICKS_MAX = 1 << 24 };
@@ -134,12 +135,15 @@ enum status timing_make(struct arena *a, const struct loaded *const *l, int n, i
 			return load_fail(l[k], rc, "bench", d);
 	}
 	const int64_t before = memory_resident();
-	for (int i = 0; i < steps; i++)
+	struct progress bar;
+	progress_start(&bar, n > 1 ? "timing both" : "timing", steps);
+	for (int i = 0; i < steps; i++, progress_tick(&bar))
 		for (int k = 0; k < n; k++) {
 			int rc = one_round(&t[k], &w[k], i);
 			if (rc)
 				return load_fail(l[k], rc, "bench", d);
 		}
+	progress_end(&bar);
 	const int64_t after = memory_resident();
 	for (int k = 0; k < n; k++) {
 		t[k].grown = after > before ? after - before : 0;
@@ -227,7 +231,9 @@ enum status timing_alone(struct arena *a, struct timing *t, const bool *wanted, 
 	const struct stint_probe probe = {.user = r,
 		.again = device ? on_device_again : on_again,
 		.took = device ? on_device_took : NULL};
+	progress_say("timing each kernel alone");
 	int rc = one_step(t->l, &probe);
+	progress_clear();
 	return rc ? load_fail(t->l, rc, "bench", d) : ST_OK;
 }
 

@@ -25,7 +25,7 @@ class Model:
             self.place(name, x)
         opset = next(o.version for o in proto.opset_import if o.domain in ("", "ai.onnx"))
         nodes = list(proto.graph.node)
-        self.random = any(n.op_type == "Dropout" for n in nodes)
+        self.random = any(n.op_type in ("Dropout", "RandomUniformLike", "RandomNormalLike") for n in nodes)
         unknown = sorted({n.op_type for n in nodes if n.domain not in ("", "ai.onnx") or n.op_type not in BUILD})
         if unknown:
             raise Unknown(", ".join(unknown))

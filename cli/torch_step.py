@@ -79,7 +79,6 @@ def table():
     plain(lambda x, like: x.to(like.dtype), "CastLike")
     plain(lambda *x: x[0] if len(x) == 1 else torch.maximum(x[0], x[1]), "Max")
     plain(lambda *x: x[0] if len(x) == 1 else torch.minimum(x[0], x[1]), "Min")
-    plain(lambda x: torch.tensor(x.shape), "Shape")
     plain(lambda x: x.mean(tuple(range(2, x.dim())), keepdim=True), "GlobalAveragePool")
     plain(lambda x: x.amax(tuple(range(2, x.dim())), keepdim=True), "GlobalMaxPool")
     for name, f in (("ReduceMean", torch.mean), ("ReduceSum", torch.sum), ("ReduceMax", torch.amax),
@@ -87,6 +86,7 @@ def table():
         BUILD[name] = reduction(f)
     for name, f in (("Softmax", F.softmax), ("LogSoftmax", F.log_softmax)):
         BUILD[name] = softmax(f)
+    recurrent_table()
 
 
 def reduction(f):
@@ -137,6 +137,15 @@ def conv_transpose(a, x):
     return lambda v: f(*v, **rest)
 
 
+def pool_with_indices(f, how):
+    """ONNX counts them over the whole tensor, PyTorch over each channel."""
+    def run(v):
+        y, at = f(v[0], return_indices=True, **how)
+        channels = torch.arange(y.shape[0] * y.shape[1]) * math.prod(v[0].shape[2:])
+        return y, at + channels.reshape(y.shape[:2] + (1,) * (y.dim() - 2))
+    return run
+
+
 @op("MaxPool", "AveragePool")
 def pool(a, x):
     n = x[0].dim() - 2
@@ -145,6 +154,8 @@ def pool(a, x):
     needs(same is not None, "pooling with uneven padding")
     if a["op"] == "MaxPool":
         f = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[n - 1]
+        if a["outputs"] > 1:
+            return pool_with_indices(f, {"padding": same, "dilation": a.get("dilations", 1), **rest})
         return lambda v: f(v[0], padding=same, dilation=a.get("dilations", 1), **rest)
     f = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)[n - 1]
     return lambda v: f(v[0], padding=same, count_include_pad=bool(a.get("count_include_pad", 0)), **rest)
@@ -167,7 +178,12 @@ def gemm(a, x):
 @op("BatchNormalization")
 def batch_norm(a, x):
     keep, eps = 1 - a.get("momentum", 0.9), a.get("epsilon", 1e-5)
-    return lambda v: F.batch_norm(v[0], v[3], v[4], v[1], v[2], training=True, momentum=keep, eps=eps)
+
+    def run(v):
+        # statistics that the model computes are none to keep
+        kept = (None, None) if v[3].requires_grad or v[4].requires_grad else (v[3], v[4])
+        return F.batch_norm(v[0], *kept, v[1], v[2], training=True, momentum=keep, eps=eps)
+    return run
 
 
 @op("LayerNormalization")
@@ -236,6 +252,12 @@ def reshape(a, x):
     return lambda v: v[0].reshape(shape)
 
 
+@op("Shape")
+def shape_of(a, x):
+    part = slice(a.get("start", 0), a.get("end"))
+    return lambda v: torch.tensor(v[0].shape[part], dtype=torch.int64)
+
+
 @op("Transpose")
 def transpose(a, x):
     order = a.get("perm", list(reversed(range(x[0].dim()))))
@@ -281,6 +303,7 @@ def cut(a, x):
     index, back = [slice(None)] * x[0].dim(), []
     for start, end, axis, step in zip(starts, ends, axes, steps):
         needs(step > 0 or (start == -1 and end < -x[0].shape[axis] and step == -1), "Slice backwards")
+        start, end = (max(-x[0].shape[axis] - 1, min(i, x[0].shape[axis])) for i in (start, end))
         index[axis] = slice(start, end, step) if step > 0 else slice(None)
         back += [axis] if step < 0 else []
     index = tuple(index)
@@ -322,7 +345,8 @@ def tile(a, x):
 
 @op("Cast")
 def cast(a, x):
-    kind = {1: torch.float32, 6: torch.int32, 7: torch.int64, 9: torch.bool, 11: torch.float64}.get(a["to"])
+    kind = {1: torch.float32, 2: torch.uint8, 3: torch.int8, 6: torch.int32, 7: torch.int64, 9: torch.bool,
+            10: torch.float16, 11: torch.float64}.get(a["to"])
     needs(kind is not None, f"Cast to type {a['to']}")
     if kind.is_floating_point:
         kind = REAL

@@ -261,6 +261,8 @@ static enum status one_epoch(struct training *t)
 			return stop_early(t);
 		train_log_score(&t->log, &t->place, &score);
 	}
+	t->mean = mean;
+	t->score = score;
 	report_epoch(t, any ? &mean : NULL, progress_seconds(&t->bar), t->has_eval ? &score : NULL);
 	if (t->odd)
 		diag_warn(t->diag, NULL, "lower the learning rate",

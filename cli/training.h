@@ -14,7 +14,7 @@ struct train_args {
 	struct arg_list input, eval_input;
 	long long epochs, warmup, seed;
 	double lr, scale, shift; /* lr NAN: the optimizer's, as compiled */
-	int resume, keep_going, check_finite;
+	int json, resume, keep_going, check_finite;
 };
 
 struct training {
@@ -27,6 +27,8 @@ struct training {
 	struct train_log log;
 	int64_t batches, *order;
 	struct checkpoint_place place;
+	double mean;        /* the loss over the last epoch; NAN: none */
+	struct score score; /* and held-out data's */
 	struct progress bar;
 	struct watch watch;
 	char good[512];         /* the last good checkpoint; "": none yet */

@@ -154,7 +154,7 @@ static void draw_foot(const struct schedule *s, struct text *t)
 		return;
 	}
 	text_add(t, " * %12" PRId64 " %10s  %*s^ peak: step %d, %s", s->plan->arena_bytes, "end",
-		column(s, peak), "", peak, bytes_human(s->plan->peak_bytes, human));
+		column(s, peak), "", peak + 1, bytes_human(s->plan->peak_bytes, human));
 	text_puts(t, " live\n */\n");
 }
 
@@ -162,8 +162,8 @@ void print_arena_map(const struct schedule *s, struct text *t)
 {
 	const struct plan *p = s->plan;
 	char human[24];
-	text_add(t, "\n/* The arena in %s: %s, its addresses down, steps 0 to %d across.\n *\n",
-		s->title, bytes_human(p->arena_bytes, human), p->nstep - 1);
+	text_add(t, "\n/* The arena in %s: %s, its addresses down, steps 1 to %d across.\n *\n",
+		s->title, bytes_human(p->arena_bytes, human), p->nstep);
 	if (p->nstep == 0) {
 		text_puts(t, " * There is nothing to do.\n */\n");
 		return;
@@ -204,7 +204,7 @@ void print_places(const struct schedule *s, bool residents, struct text *t)
 		text_add(t, "#define %-8s %10" PRId64 " /* %9s", s->place[b].name, x->offset,
 			bytes_human(x->bytes, human));
 		if (!residents)
-			text_add(t, "  steps %3d to %3d", x->first_step, x->last_step);
+			text_add(t, "  steps %3d to %3d", x->first_step + 1, x->last_step + 1);
 		if (x->tensor < 0) {
 			text_puts(t, "  workspace */\n");
 			continue;

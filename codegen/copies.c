@@ -103,7 +103,7 @@ void print_copies(const struct schedule *s, int step, const char *info, struct t
 	for (int i = 0; i < s->ncopy; i++)
 		if (s->copy[i].wait == step) {
 			text_add(t, "\terror = stint_copied(s, %d); /* of step %d */\n", i,
-				s->copy[i].step);
+				s->copy[i].step + 1);
 			print_check(&s->copy[i], info, t);
 		}
 	for (int i = 0; i < s->ncopy; i++) {
@@ -113,7 +113,7 @@ void print_copies(const struct schedule *s, int step, const char *info, struct t
 		text_add(t,
 			"\terror = stint_%s(s, %d, %s, %" PRId64 ", %" PRId64 "); /* step %d */\n",
 			c->away ? "offload" : "fetch", i, s->place[c->buffer].name, c->bytes,
-			c->host, c->step);
+			c->host, c->step + 1);
 		print_check(c, info, t);
 	}
 }

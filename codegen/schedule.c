@@ -69,7 +69,7 @@ static const char *place_name(struct kernels *ks, const struct schedule *s, int 
 {
 	const struct plan_buffer *x = &s->plan->buffer[b];
 	if (x->tensor < 0)
-		return arena_printf(ks->arena, "%cW%03d", s->letter, x->first_step);
+		return arena_printf(ks->arena, "%cW%03d", s->letter, x->first_step + 1);
 	if (tensor_kind_resident(s->gp->problem->tensor[x->tensor].kind))
 		return arena_printf(ks->arena, "R%03d", x->tensor);
 	int replaced = resident_replaced(s, b);

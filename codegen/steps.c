@@ -74,7 +74,7 @@ void print_step_macros(
 		     "}\n"
 		     "#define DONE(step)                                   \\\n"
 		     "\tdo {                                         \\\n"
-		     "\t\tif (probe && wanted_again(probe, step)) \\\n"
+		     "\t\tif (probe && wanted_again(probe, (step) - 1)) \\\n"
 		     "\t\t\tgoto step_##step;            \\\n"
 		     "\t} while (0)\n");
 	if (outputs)
@@ -105,7 +105,7 @@ void print_step_macros(
 			"stint_step_info *info)\n"
 			"{\n"
 			"\tsnprintf(s->message, sizeof s->message, \"step %d (%s %s): the library "
-			"returned %d\", step,\n"
+			"returned %d\", step + 1,\n"
 			"\t\tinfo->op, info->node, code);\n"
 			"\treturn STINT_BAD_MACHINE;\n"
 			"}\n");
@@ -117,11 +117,12 @@ static void print_comment(
 	const struct schedule *s, const struct kernels *ks, int step, struct text *t)
 {
 	const struct call *c = &s->call[step];
-	int digits = s->plan->nstep > 1000  ? 4
-		     : s->plan->nstep > 100 ? 3
-		     : s->plan->nstep > 10  ? 2
-					    : 1;
-	text_add(t, "step_%d: /* %*d %-8s  ", step, digits, step, phase_of(s, step));
+	int digits = s->plan->nstep > 999  ? 4
+		     : s->plan->nstep > 99 ? 3
+		     : s->plan->nstep > 9  ? 2
+					   : 1;
+	/* people count them from 1, as `stint show` does */
+	text_add(t, "step_%d: /* %*d %-8s  ", step + 1, digits, step + 1, phase_of(s, step));
 	text_comment(t, c->node.name);
 	struct text title = {0};
 	node_title(&c->node, &title);
@@ -131,12 +132,12 @@ static void print_comment(
 	t->failed |= title.failed;
 	text_free(&title);
 	if (c->run > 0)
-		text_add(t, ", recompute of step %d", c->first);
+		text_add(t, ", recompute of step %d", c->first + 1);
 	const struct update_group *g = group_at(s, ks, step);
 	if (g && g->step[g->n - 1] == step)
 		text_add(t, ", %d updates in one launch", g->n);
 	else if (g)
-		text_add(t, ", launched with step %d", g->step[g->n - 1]);
+		text_add(t, ", launched with step %d", g->step[g->n - 1] + 1);
 	text_puts(t, " */\n");
 }
 
@@ -357,7 +358,7 @@ void print_schedule(const struct schedule *s, const struct kernels *ks,
 		if (kernel_of(s, ks, step))
 			print_call(s, ks, step, kernel_of(s, ks, step), info, t);
 		print_outputs(s, step, t);
-		text_add(t, "\tDONE(%d);\n", step);
+		text_add(t, "\tDONE(%d);\n", step + 1);
 		if (in->debug_arena)
 			print_lifetimes(s, step, false, t);
 	}

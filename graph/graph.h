@@ -61,6 +61,9 @@ struct tensor {
 			   */
 	const void *data; /* TR_CONSTANT: numel values. TR_PARAMETER, TR_BUFFER, TR_STATE: initial
 			   * values (NULL: zeros) */
+	/* Of the model's inputs and outputs: the names of axes that nothing binds, NULL where one
+	 * does; NULL: all are bound. For looking at a model only (import's `unbound`). */
+	const char *const *axis;
 	struct node *maker;     /* NULL unless TR_VALUE (a folded constant has none either) */
 	struct tensor *storage; /* made by a view: whose bytes these are; NULL: its own */
 };

@@ -91,10 +91,13 @@ enum status export_annotated(
 	struct model m;
 	struct arena *a = arena_new();
 	enum status st = a ? model_read(a, model, &m, d) : diag_nomem(d);
+	const char *const *layer = NULL;
+	if (st == ST_OK && node_layers(a, m.proto->graph, &layer) != ST_OK)
+		st = diag_nomem(d);
 	for (size_t i = 0; st == ST_OK && i < m.proto->graph->n_node; i++) {
 		Onnx__NodeProto *node = m.proto->graph->node[i];
-		const char *name = node_label(a, node, (int)i);
 		const struct export_note *note = NULL;
+		const char *name = layer && layer[i] ? layer[i] : node_label(a, node, (int)i);
 		int n = name ? notes(user, name, &note) : -1;
 		st = n < 0 ? diag_nomem(d) : annotate(&m, node, n, note, d);
 	}

@@ -130,6 +130,28 @@ static enum status unbound(struct importer *im, const struct where *w, int axis,
 		*name ? name : "?");
 }
 
+enum status dims_axes(
+	struct importer *im, const Onnx__TensorShapeProto *shape, bool output, struct tensor *t)
+{
+	bool any = false;
+	const char **axis = ARENA_ARRAY(im->m.arena, const char *, t->rank);
+	if (!axis)
+		return diag_nomem(im->d);
+	for (int i = 0; i < t->rank && i < (int)shape->n_dim; i++) {
+		const Dimension *dim = shape->dim[i];
+		const struct binding *b = *symbol(dim) ? names_get(&im->dim, symbol(dim)) : NULL;
+		const int64_t size = b ? b->size : i == 0 ? im->o->batch : 0;
+		if (is_fixed(dim) || (size && (b || !output)) || (output && !*symbol(dim)))
+			continue;
+		axis[i] = *symbol(dim) ? symbol(dim) : "?";
+		any = true;
+	}
+	im->unbound |= any && !output;
+	/* what outputs' other names stand for is known where all that they come from is */
+	t->axis = any && (im->unbound || !output) ? axis : NULL;
+	return ST_OK;
+}
+
 enum status dims_size(
 	struct importer *im, const char *input, int axis, const Dimension *dim, int64_t *out)
 {

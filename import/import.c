@@ -65,6 +65,9 @@ static enum status import_outputs(struct importer *im)
 	for (size_t i = 0; i < p->n_output; i++) {
 		struct tensor *t;
 		TRY(import_output(im, text_of(p->output[i]->name), &seen, &t));
+		const Onnx__TensorShapeProto *shape = input_shape(p->output[i]);
+		if (im->o->unbound && shape && (int)shape->n_dim == t->rank)
+			TRY(dims_axes(im, shape, true, t));
 		g->output[g->noutput++] = t;
 	}
 	return ST_OK;
@@ -100,6 +103,7 @@ static enum status import_graph(struct importer *im)
 		opset = OPSET_MAX;
 	TRY(check_opset(im, opset, NULL));
 	im->top.opset = (int)opset;
+	TRY(layers_rewrite(im));
 	TRY(initializers_rewrite(im));
 	TRY(functions_read(im));
 	TRY(block_main(im, &b));

@@ -98,8 +98,8 @@ enum status export_onnx(
 struct export_note {
 	const char *key, *value;
 };
-/* The notes on the node called `name` in a graph made of the model (nodes without a name have one
- * there). Returns their number, -1 when memory ran out. */
+/* The notes on the node called `name` in a graph made of the model (there, nodes have names of
+ * their own). Returns their number, -1 when memory ran out. */
 typedef int export_notes(void *user, const char *name, const struct export_note **notes);
 /* Write `model` with notes on its nodes in place of those of an earlier time. */
 enum status export_annotated(

@@ -127,6 +127,9 @@ enum { NODE_METADATA = 9, GRAPH_METADATA = 16 };
 /* The value under `key` among a message's metadata_props; NULL when there is none. */
 const char *metadata_get(
 	struct arena *a, const ProtobufCMessage *message, unsigned field, const char *key);
+/* What nodes are called by their layers, unique among those of the graph; NULL: as in the file,
+ * also for *out, where that is so for all. ST_INTERNAL without a message when out of memory. */
+enum status node_layers(struct arena *a, const Onnx__GraphProto *g, const char *const **out);
 /* The module that a node comes from, as "encoder.layers.0"; NULL when the file does not say. */
 const char *node_scope(struct arena *a, const Onnx__NodeProto *n);
 
@@ -185,6 +188,7 @@ struct importer {
 	struct trie *functions; /* by domain, name, overload; NULL: the model has none */
 	struct memo block;      /* GraphProto → struct block */
 	struct memo constant;   /* TensorProto → struct tensor, in blocks that are built often */
+	bool unbound;           /* an input has an axis of no size (dims_axes) */
 	int64_t limit, left;    /* nodes that calls and bodies make: in all, still */
 	int depth;              /* blocks being built, the model's own not counted */
 	struct names tensor[DEPTH_MAX + 1], other[DEPTH_MAX + 1]; /* their names, by depth */
@@ -198,6 +202,8 @@ enum status order_nodes(struct importer *im, const struct block *b, const int **
 /* What exporters did to initializers undone, in the file in memory: the stages below, in order.
  * Requires the index and top.opset. */
 enum status initializers_rewrite(struct importer *im);
+/* Nodes are called by node_layers, in the file in memory. */
+enum status layers_rewrite(struct importer *im);
 /* The module's tensors, where the exporter notes them. */
 enum status signature_read(struct importer *im);
 /* PyTorch's calls of the graph's nodes. Requires signature_read. */
@@ -301,6 +307,9 @@ enum status import_initializers(
 const Onnx__TensorShapeProto *input_shape(const Onnx__ValueInfoProto *v);
 /* Bind the symbolic sizes. Requires the initializers in `top`. */
 enum status dims_bind(struct importer *im);
+/* The names of axes that nothing binds, of an input or, once those are done, an output. */
+enum status dims_axes(
+	struct importer *im, const Onnx__TensorShapeProto *shape, bool output, struct tensor *t);
 /* The size of one axis of an input; reports an unbound one. */
 enum status dims_size(struct importer *im, const char *input, int axis,
 	const Onnx__TensorShapeProto__Dimension *dim, int64_t *out);

@@ -6,27 +6,6 @@
 
 typedef Onnx__NodeProto Node;
 
-const char *node_label(struct arena *a, const Node *n, int index)
-{
-	if (n->name && *n->name)
-		return n->name;
-	/* arena_printf's work, for names by the million */
-	char digits[16];
-	const char *op = text_of(n->op_type);
-	size_t len = strlen(op), ndigit = 0;
-	char *s = arena_alloc(a, len + 16, 1);
-	if (!s)
-		return NULL;
-	do
-		digits[ndigit++] = (char)('0' + index % 10);
-	while ((index /= 10) > 0);
-	memcpy(s, op, len);
-	s[len++] = '_';
-	while (ndigit)
-		s[len++] = digits[--ndigit];
-	return s;
-}
-
 /* Records of our own are not for models to use, and a point in a name is no way around. */
 static bool is_for_models(const char *domain, const char *op)
 {

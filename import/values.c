@@ -198,8 +198,19 @@ static enum status import_input(struct importer *im, const Onnx__ValueInfoProto 
 	if (!x)
 		return im->g->failed;
 	x->role = TR_INPUT;
+	if (im->o->unbound)
+		TRY(dims_axes(im, shape, false, x));
 	im->g->input[im->g->ninput++] = x;
 	return define(im, name, x);
+}
+
+/* A default, says ONNX since its version 4: somebody may mean data by it. */
+static void note_both(struct importer *im, const char *name)
+{
+	if (im->m.proto->ir_version >= 4)
+		diag_note(im->d, &(struct where){im->m.path, name, "input"},
+			"to give it data, take the initializer out of the file",
+			"is an initializer too: the file's values are taken");
 }
 
 /* All inputs are looked at, so that one run tells every size that is missing. */
@@ -212,8 +223,10 @@ static enum status import_inputs(struct importer *im)
 		return diag_nomem(im->d);
 	for (size_t i = 0; i < p->n_input; i++) {
 		const struct tensor *known = names_get(im->top.tensor, text_of(p->input[i]->name));
-		if (known && known->from_model)
+		if (known && known->from_model) {
+			note_both(im, known->name);
 			continue; /* files of old versions list initializers among the inputs */
+		}
 		enum status st = import_input(im, p->input[i]);
 		worst = worst != ST_OK ? worst : st;
 		if (im->d->errors > REPORT_MAX)

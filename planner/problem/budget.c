@@ -1,6 +1,7 @@
 /* Budgets as people say them: "2GiB", "1.5GB", "1500000", "70%", "min". */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -51,6 +52,13 @@ enum status plan_budget_parse(const char *text, struct plan_budget *out, struct 
 	double bytes = v * unit(end);
 	if (unit(end) == 0 || bytes >= 0x1p62)
 		return bad(text, d);
+	if (v > 0 && (bytes < 1 || (*end == '\0' && v != floor(v)))) {
+		char hint[96];
+		snprintf(hint, sizeof hint, "a share is written %g%%, a size with its unit: %gGiB",
+			100 * v, v);
+		return diag_fail(d, ST_USAGE, NULL, v <= 10 ? hint : NULL,
+			"'%s' is no whole number of bytes, as a budget is", text);
+	}
 	out->kind = BUDGET_BYTES;
 	/* whole bytes are read as such: a double holds 53 bits only */
 	char *whole;

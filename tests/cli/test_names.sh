@@ -74,4 +74,19 @@ expect 0 stint bench "odd * %s 'q' folder/dir" --steps 1
 expect 0 stint compile "$f" --loss mse --optimizer sgd --batch 2 --portable --no-build -o -dir
 present ./-dir/step.c
 absent ./-dir/step.so
+# PyTorch's newer exporter notes each node's layer: nodes are called by it, no two the same
+expect 0 stint compile "$SOURCE/tests/models/cases/mixer/new/model.onnx" --loss cross-entropy --optimizer sgd \
+	--dropout off --portable --fuse off --no-build -o layers
+expect 0 stint show layers --steps
+told "forward   blocks.0.token.0/MatMul " "forward   blocks.0.token.0/Add " "backward  blocks.3.norm2/LayerNormalization "
+! grep -q node_ out || fail "the exporter's own names"
+sed -n 's/^ *[0-9]*  forward   \([^ ]*\) .*/\1/p' out | sort | uniq -d >twice
+[ ! -s twice ] || fail "two nodes of one name: $(head -n 3 twice)"
+grep -q 'forward   blocks.0.token.0/MatMul (' layers/step.c || fail "not in step.c"
+expect 0 stint show layers --onnx notes.onnx
+grep -q stint.bytes notes.onnx || fail "no notes where nodes are called by their layers"
+grep -q node_MatMul_6 notes.onnx || fail "the file's own names are gone"
+expect 0 stint plan "$SOURCE/tests/models/cases/mixer/new/model.onnx" --loss cross-entropy --optimizer sgd \
+	--dropout off --budget min --no-recompute 'blocks.0.token.0/MatMul'
+[ ! -s err ] || fail "a name that the schedule shows is no pattern"
 finished

@@ -124,7 +124,7 @@ expect 5 stint layout none.csv --capacity 9
 
 # show and bench
 expect 0 stint compile $model --budget min -o dir
-told "needs" "outside"
+told "needs" "its code and stack"
 [ ! -s err ] || fail "a good compilation writes messages"
 expect 0 stint compile $model --json -o json-dir --no-build
 is_json out
@@ -133,7 +133,7 @@ for f in plan.json graph.json step.c stint_step.h Makefile weights.safetensors; 
 	present json-dir/$f
 done
 expect 0 stint show dir
-told "phase" "backward" "update" "drop" "needs" "about"
+told "phase" "backward" "update" "drop" "needs" "its code and stack"
 cp out dir.txt
 expect 0 stint show dir/plan.json
 same out dir.txt
@@ -143,7 +143,7 @@ is_json out
 expect 0 stint show m.onnx --batch 2
 told inputs outputs w1 ratio "[4, 16]"
 expect 0 stint show m.onnx
-told w1 "[1, 4]"
+told w1 "[N, 4]"
 expect 0 stint show m.onnx --json
 is_json out
 [ "$(json_of out initializers 0 role)" = '"trained"' ] || fail "show --json of a model"

@@ -73,4 +73,31 @@ expect 0 stint show plan-long.json --graph odd.json --steps
 told '\x1b[31m\n7'
 expect 2 stint plan $model --trace x.json
 expect 2 stint compile $model --onnx x.onnx -o x
+
+# a model: axes that nothing binds by their names; what shows a plan or writes does nothing for it
+make_model linear free.onnx
+expect 0 stint show free.onnx
+told "float32  [N, 4]"
+expect 0 stint show free.onnx --batch 3
+told "float32  [3, 4]"
+expect 0 stint show free.onnx --json
+is_json out
+told '"shape":["N",4]'
+for option in "--onnx x.onnx" "--html x.html" "--trace x.json" --steps "--output x" "--dump-graph x.json" --no-build; do
+	expect 2 stint show free.onnx $option
+	said "${option%% *} does nothing for a model"
+done
+for option in "--budget 50%" "--batch 2" "--output x" --keep-all; do
+	expect 2 stint show plan-long.json --graph long.json $option
+	said "${option%% *} does nothing for a plan"
+done
+absent x x.onnx x.html x.json
+
+# steps are counted from 1, in step.c too; a portable step has no library outside
+expect 0 stint compile free.onnx --batch 2 --loss mse --optimizer sgd --portable --no-build -o plain
+told "+ its code and stack: it calls no library"
+expect 0 stint show plain
+told "    1  forward" "+ its code and stack: it calls no library"
+grep -q '^step_1: /\* *1 forward' plain/step.c || fail "step.c counts otherwise"
+! grep -q 'step_0:' plain/step.c || fail "step.c counts from 0"
 finished

@@ -53,6 +53,8 @@ present fresh/step-00000010.safetensors
 # what cannot be resumed or would be overwritten
 expect 2 stint train dir $data --epochs 5 --seed 9 --checkpoint twice --resume
 said "--seed 3"
+expect 2 stint train dir $data --eval-input ex.npy --epochs 1
+said "--eval-input without --eval-target"
 expect 2 stint train dir $data --epochs 1 --resume
 said "--checkpoint"
 expect 2 stint train dir $data --epochs 1 --checkpoint once

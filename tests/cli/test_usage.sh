@@ -78,6 +78,9 @@ for budget in "" x 1XB -5 1e400 nan inf % -1% 2000% "5 % " 0x10q min1 9999999999
 	wrong $base --loss mse --optimizer sgd --budget "$budget"
 	said "budget"
 done
+wrong $base --loss mse --optimizer sgd --budget 0.5
+said "hint: a share is written 50%, a size with its unit: 0.5GiB"
+wrong $base --loss mse --optimizer sgd --budget 0.0001KiB
 for dim in N N= =4 N=0 N=-1 N=x N=99999999999; do
 	wrong compile m.onnx -o dir --loss mse --optimizer sgd --dim "$dim"
 	said "--dim"

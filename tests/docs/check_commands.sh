@@ -4,6 +4,7 @@ set -eu
 stint=$1
 page=$2
 bad=0
+head=$(awk '/^## /{exit} 1' "$page") # what every command takes
 commands=$("$stint" --help | sed -n 's/^  \([a-z][a-z]*\)  *.*/\1/p')
 [ -n "$commands" ]
 for c in $commands; do
@@ -16,7 +17,7 @@ for c in $commands; do
 	fi
 	case $c in plan | show | frontier) section=$(awk '/^## stint (compile|plan|show|frontier)$/{on = 1; print; next} /^## /{on = 0} on' "$page") ;; esac
 	for option in $("$stint" "$c" --help | grep -o -- '^[ ,a-z-]*--[a-z-]*' | grep -o -- '--[a-z-]*' | grep -v -- '--help'); do
-		printf '%s' "$section" | grep -q -- "\`$option[ \`]" || {
+		printf '%s' "$head$section" | grep -q -- "\`$option[ \`]" || {
 			echo "$page: stint $c: $option is not described" >&2
 			bad=1
 		}

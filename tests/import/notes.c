@@ -55,8 +55,13 @@ void notes_filled(struct model_test *t, const char *name, const char *shape, siz
 
 const struct tensor *notes_input(const struct model_test *t, const char *node, int i)
 {
-	for (int k = 0; k < t->g->nnode; k++)
-		if (!strcmp(t->g->node[k]->name, node))
+	const char
+		*output = NULL; /* nodes are called by their layers, their outputs as in the file */
+	for (size_t k = 0; k < t->graph.n_node; k++)
+		if (!strcmp(t->graph.node[k]->name, node))
+			output = t->graph.node[k]->output[0];
+	for (int k = 0; output && k < t->g->nnode; k++)
+		if (!strcmp(t->g->node[k]->out[0]->name, output))
 			return t->g->node[k]->in[i];
 	fail_msg("no node '%s'", node);
 	return NULL;

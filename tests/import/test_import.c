@@ -75,6 +75,13 @@ static void initializer_among_inputs(void **state)
 	assert_int_equal(model_import(t), ST_OK);
 	assert_int_equal(t->g->ninput, 1);
 	assert_int_equal(test_tensor(t, "w")->role, TR_PARAMETER);
+	/* what files of old versions have to say is no default that somebody may overlook */
+	assert_null(t->said.len ? strstr(t->said.s, "is an initializer too") : NULL);
+	t->model.has_ir_version = 1;
+	t->model.ir_version = 8;
+	assert_int_equal(model_import(t), ST_OK);
+	assert_int_equal(t->g->ninput, 1);
+	test_said(t, "w (input): is an initializer too: the file's values are taken");
 }
 
 static void sizes_by_name(void **state)

@@ -1,0 +1,36 @@
+#include "base/nearest.h"
+
+#include <string.h>
+
+enum { MOST = 63 };
+
+static int least(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+int edit_distance(const char *a, const char *b)
+{
+	const int n = (int)strnlen(a, MOST), m = (int)strnlen(b, MOST);
+	int d[MOST + 1][MOST + 1];
+	for (int i = 0; i <= n; i++)
+		for (int k = 0; k <= m; k++) {
+			if (i == 0 || k == 0) {
+				d[i][k] = i + k;
+				continue;
+			}
+			d[i][k] = least(d[i - 1][k - 1] + (a[i - 1] != b[k - 1]),
+				least(d[i - 1][k], d[i][k - 1]) + 1);
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+				d[i][k] = least(d[i][k], d[i - 2][k - 2] + 1);
+		}
+	return d[n][m];
+}
+
+const char *nearest(const char *word, const char *best, const char *candidate)
+{
+	const int far = (int)(strnlen(word, MOST) + 2) / 3, found = edit_distance(word, candidate);
+	if (found > far || found >= (int)strnlen(candidate, MOST))
+		return best;
+	return best && edit_distance(word, best) <= found ? best : candidate;
+}

@@ -1,0 +1,14 @@
+/* What somebody may have meant. */
+#ifndef STINT_BASE_NEAREST_H
+#define STINT_BASE_NEAREST_H
+
+#include <stddef.h>
+
+/* Letters to put in, take out, replace or swap with their neighbours to make one of the other,
+ * words cut at 63 letters. */
+int edit_distance(const char *a, const char *b);
+/* Of two candidates the nearer to `word`, or `best` (NULL: none so far); NULL where both are so far
+ * off that nobody means them. Fold a list with it. */
+const char *nearest(const char *word, const char *best, const char *candidate);
+
+#endif

@@ -1,0 +1,30 @@
+#include "cli/option_groups.h"
+
+#include <string.h>
+
+enum { GROUP_MOST = 16 };
+
+const char *const option_group_title[OPTION_GROUPS] = {"The model:", "Training:",
+	"Memory, and planning:", "The step:", "For a GPU:", "To look at:", "More:"};
+
+static const char *const member[OPTION_GROUPS][GROUP_MOST] = {
+	{"batch", "dim", "train", "freeze", "tie", "untie", "stop-gradient", "fix", "padding-idx",
+		"restore-biases", "ops"},
+	{"loss", "optimizer", "precision", "math", "clip-norm", "dropout", "bn", "bn-variance",
+		"no-outputs"},
+	{"budget", "keep-all", "segments", "recompute", "no-recompute", "effort", "time", "costs",
+		"fuse"},
+	{"output", "force", "threads", "portable", "isa", "debug-arena", "no-build"},
+	{"target", "arch", "offload"},
+	{"compare", "points", "svg", "html", "trace", "onnx", "steps", "json", "graph",
+		"dump-graph", "dump-after"},
+};
+
+int option_group(const char *name)
+{
+	for (int g = 0; g < OPTION_GROUPS - 1; g++)
+		for (int i = 0; i < GROUP_MOST && member[g][i]; i++)
+			if (!strcmp(member[g][i], name))
+				return g;
+	return OPTION_GROUPS - 1;
+}
