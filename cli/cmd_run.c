@@ -101,6 +101,7 @@ static enum status step(struct result *r, int64_t valid, struct diag *d)
 struct run_args {
 	const char *dir, *target, *out;
 	const struct weights *weights;
+	const struct data_options *data;
 	const struct arg_list *inputs;
 	int64_t seed;
 	bool json;
@@ -109,7 +110,7 @@ struct run_args {
 static enum status run_loaded(struct arena *a, const struct loaded *l, const struct run_args *o,
 	struct feed *f, struct diag *d)
 {
-	TRY(feed_open(a, l, o->inputs, o->target, 1, 0, f, d));
+	TRY(feed_open(a, l, o->inputs, o->target, o->data, f, d));
 	if (f->n && f->samples != f->batch)
 		return diag_fail(d, ST_INVALID, &(struct where){.file = f->bound[0].data.path},
 			"compile with another --batch, or give as many samples",
@@ -159,6 +160,7 @@ enum status cmd_run(int argc, const char **argv, struct diag *d)
 {
 	char *target = NULL, *file = NULL, *out = NULL;
 	struct weights weights = {0};
+	struct data_options data = {0};
 	long long seed = 0;
 	int json = 0;
 	struct arg_list inputs = {0};
@@ -168,7 +170,7 @@ enum status cmd_run(int argc, const char **argv, struct diag *d)
 		{"target", 0, POPT_ARG_STRING, &target, 0, "labels or targets of the loss", "FILE"},
 		{"weights", 0, POPT_ARG_STRING, &file, 0, "start from these values",
 			"FILE.safetensors"},
-		WEIGHTS_OPTIONS(weights),
+		WEIGHTS_OPTIONS(weights), DATA_OPTIONS(data),
 		{"seed", 0, POPT_ARG_LONGLONG, &seed, 0, "of dropout (default 0)", "N"},
 		{"output", 'o', POPT_ARG_STRING, &out, 0, "loss, outputs, gradients, statistics",
 			"OUT.safetensors"},
@@ -183,9 +185,10 @@ enum status cmd_run(int argc, const char **argv, struct diag *d)
 	if (st == ST_OK && !args.help) {
 		weights.path = file;
 		const struct run_args o = {
-			args.positional[0], target, out, &weights, &inputs, seed, json != 0};
+			args.positional[0], target, out, &weights, &data, &inputs, seed, json != 0};
 		st = run(a, &o, d);
 	}
+	data_options_free(&data);
 	free(target);
 	free(file);
 	free(out);

@@ -86,20 +86,16 @@ static enum status prepare(struct training *t)
 		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-target FILE",
 			"--eval-input without --eval-target: the loss on held-out data needs "
 			"targets");
-	TRY(feed_open(
-		t->arena, &t->l, &o->input, o->target, o->scale, o->shift, &t->train, t->diag));
+	TRY(feed_open(t->arena, &t->l, &o->input, o->target, &o->data, &t->train, t->diag));
 	t->has_eval = o->eval_input.n > 0 || o->eval_target;
 	if (t->has_eval)
-		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, o->scale, o->shift,
-			&t->eval, t->diag));
+		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, &o->data, &t->eval,
+			t->diag));
 	t->batches = t->train.n ? t->train.samples / t->train.batch : 0;
 	if (t->batches == 0)
 		return diag_fail(t->diag, ST_INVALID, NULL, "compile with a smaller --batch",
 			"%" PRId64 " samples do not fill one batch of %" PRId64, t->train.samples,
 			t->train.batch);
-	t->order = ARENA_ARRAY(t->arena, int64_t, t->train.samples);
-	if (!t->order)
-		return diag_nomem(t->diag);
 	t->place.seed = o->seed;
 	t->l.seed(t->l.step, o->seed);
 	TRY(watch_start(t->arena, &t->l, &t->watch, t->diag));
@@ -127,9 +123,8 @@ static enum status check_args(const struct train_args *o, struct diag *d)
 {
 	if (o->epochs < 1 || o->epochs > 1000000000)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--epochs wants 1 or more");
-	if (o->warmup < 0 || !isfinite(o->scale) || !isfinite(o->shift) || isinf(o->lr))
-		return diag_fail(d, ST_USAGE, NULL, NULL,
-			"--warmup, --lr, --scale and --shift want finite numbers");
+	if (o->warmup < 0 || isinf(o->lr))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--warmup and --lr want finite numbers");
 	if (strcmp(o->schedule, "constant") != 0 && strcmp(o->schedule, "linear") != 0 &&
 		strcmp(o->schedule, "cosine") != 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
@@ -181,6 +176,8 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	if (st == ST_OK && o->json)
 		print_json(&t, progress_seconds(&whole));
 	watch_end(&t.watch);
+	feed_tell_skipped(&t.train, d);
+	feed_tell_skipped(&t.eval, d);
 	feed_close(&t.train);
 	feed_close(&t.eval);
 	load_close(&t.l);
@@ -189,7 +186,7 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 
 enum status cmd_train(int argc, const char **argv, struct diag *d)
 {
-	struct train_args o = {.epochs = 1, .lr = NAN, .scale = 1};
+	struct train_args o = {.epochs = 1, .lr = NAN};
 	struct arg_list list[2] = {0};
 	char *text[6] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
@@ -204,8 +201,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"schedule", 0, POPT_ARG_STRING, &text[2], 0, "constant, linear or cosine", "NAME"},
 		{"warmup", 0, POPT_ARG_LONGLONG, &o.warmup, 0, "steps of rising learning rate",
 			"N"},
-		{"scale", 0, POPT_ARG_DOUBLE, &o.scale, 0, "real inputs are value * A + B", "A"},
-		{"shift", 0, POPT_ARG_DOUBLE, &o.shift, 0, "see --scale", "B"},
+		DATA_OPTIONS(o.data),
 		{"seed", 0, POPT_ARG_LONGLONG, &o.seed, 0, "of shuffling and dropout (default 0)",
 			"N"},
 		{"weights", 0, POPT_ARG_STRING, &text[5], 0, "start from these values",
@@ -242,6 +238,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
 		free(text[i]);
+	data_options_free(&o.data);
 	arena_free(a);
 	return st;
 }

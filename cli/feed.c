@@ -6,11 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct stint_tensor *tensor_of(const struct feed *f, int i)
-{
-	return &f->l->model->resident[f->bound[i].resident];
-}
-
 void feed_shape(int rank, const int64_t *dim, char buf[200])
 {
 	size_t n = 0;
@@ -18,12 +13,6 @@ void feed_shape(int rank, const int64_t *dim, char buf[200])
 	for (int i = 0; i < rank; i++)
 		n += (size_t)snprintf(buf + n, 200 - n, "%s%" PRId64, i ? ", " : "", dim[i]);
 	snprintf(buf + n, 200 - n, "]");
-}
-
-/* A scalar belongs to no sample: its file holds the one number that every step takes. */
-static bool is_scalar(const struct feed *f, int i)
-{
-	return tensor_of(f, i)->rank == 0;
 }
 
 static enum status check_scalar(
@@ -116,23 +105,32 @@ static int64_t classes_of(const struct stint_model *m)
 	return rows && numel % rows == 0 ? numel / rows : INT64_MAX;
 }
 
-static enum status check_labels(const struct feed *f, const struct dataset *data, struct diag *d)
+static void know_labels(struct feed *f)
 {
 	const struct stint_model *m = f->l->model;
 	if (!feed_has_labels(m))
+		return;
+	f->classes = classes_of(m);
+	f->ignore = (int64_t)feed_loss_option(m, "ignore_index", -100);
+}
+
+/* Before the first step; each batch's are looked at again when they are read. */
+static enum status check_labels(const struct feed *f, const struct dataset *data, struct diag *d)
+{
+	int64_t at, value;
+	char message[256];
+	if (!f->classes || f->o->skip_bad || !data->cheap)
 		return ST_OK;
-	int64_t classes = classes_of(m), value;
-	int64_t ignore = (int64_t)feed_loss_option(m, "ignore_index", -100);
-	int64_t at = dataset_outside(data, 0, classes - 1, ignore, &value);
+	if (dataset_outside(data, 0, f->classes - 1, f->ignore, &at, &value, message))
+		return diag_fail(d, ST_INVALID, NULL, NULL, "%s", message);
 	if (at < 0)
 		return ST_OK;
 	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path}, NULL,
 		"sample %" PRId64 " has label %" PRId64 ", out of range for %" PRId64 " classes",
-		at, value, classes);
+		at, value, f->classes);
 }
 
-static enum status bind(
-	struct feed *f, int resident, const char *path, double scale, double shift, struct diag *d)
+static enum status bind(struct feed *f, int resident, const char *path, struct diag *d)
 {
 	const struct stint_tensor *t = &f->l->model->resident[resident];
 	char message[256];
@@ -150,9 +148,10 @@ static enum status bind(
 	}
 	bool is_real = t->dtype == STINT_F32 || t->dtype == STINT_F64;
 	f->bound[f->n].resident = resident;
-	f->bound[f->n].scale = is_real ? scale : 1;
-	f->bound[f->n].shift = is_real ? shift : 0;
+	f->bound[f->n].mapped = is_real && resident != f->l->model->target;
 	f->n++;
+	if (f->bound[f->n - 1].mapped)
+		TRY(data_options_map(f->o, t->name, t->rank, t->dim, &f->bound[f->n - 1].map, d));
 	TRY(check_shape(t, data, d));
 	return check_type(t, data, d);
 }
@@ -166,8 +165,8 @@ static int nth_input(const struct stint_model *m, int k)
 	return -1;
 }
 
-static enum status bind_input(struct arena *a, struct feed *f, const char *text, int *position,
-	double scale, double shift, struct diag *d)
+static enum status bind_input(
+	struct arena *a, struct feed *f, const char *text, int *position, struct diag *d)
 {
 	const struct stint_model *m = f->l->model;
 	const char *eq = strchr(text, '=');
@@ -188,7 +187,7 @@ static enum status bind_input(struct arena *a, struct feed *f, const char *text,
 			return diag_fail(d, ST_USAGE, NULL, NULL,
 				"'%s': the model has no more inputs", text);
 	}
-	return bind(f, resident, text, scale, shift, d);
+	return bind(f, resident, text, d);
 }
 
 static enum status check_complete(const struct feed *f, struct diag *d)
@@ -211,7 +210,7 @@ static enum status count_file(struct feed *f, int i, int first, struct diag *d)
 {
 	const struct dataset *data = &f->bound[i].data;
 	const struct where w = {.file = data->path};
-	int64_t unit = f->whole && tensor_of(f, i)->dim[0] ? tensor_of(f, i)->dim[0] : 1,
+	int64_t unit = f->whole && feed_tensor(f, i)->dim[0] ? feed_tensor(f, i)->dim[0] : 1,
 		samples = data->dim[0] / unit;
 	if (data->dim[0] % unit)
 		return diag_fail(d, ST_INVALID, &w,
@@ -231,105 +230,55 @@ static enum status count_samples(struct arena *a, struct feed *f, struct diag *d
 {
 	int64_t most = 1;
 	int first = 0;
-	while (first < f->n && is_scalar(f, first))
+	while (first < f->n && feed_is_scalar(f, first))
 		first++;
-	f->batch = first < f->n ? tensor_of(f, first)->dim[0] : 1;
+	f->batch = first < f->n ? feed_tensor(f, first)->dim[0] : 1;
 	f->rows = 1;
 	f->samples = first < f->n ? 0 : 1;
 	for (int i = first; i < f->n; i++) {
-		int64_t rows = is_scalar(f, i) ? f->batch : tensor_of(f, i)->dim[0];
+		int64_t rows = feed_is_scalar(f, i) ? f->batch : feed_tensor(f, i)->dim[0];
 		f->whole |= rows != f->batch;
 		most = rows > most ? rows : most;
 	}
 	if (f->whole) {
-		bool counts = f->target >= 0 && !is_scalar(f, f->target);
+		bool counts = f->target >= 0 && !feed_is_scalar(f, f->target);
 		f->batch = 1;
-		f->rows = counts ? tensor_of(f, f->target)->dim[0] : most;
-		f->index = ARENA_ARRAY(a, int64_t, most);
-		if (!f->index)
-			return diag_nomem(d);
+		f->rows = counts ? feed_tensor(f, f->target)->dim[0] : most;
 	}
+	f->index = ARENA_ARRAY(a, int64_t, most);
+	if (!f->index)
+		return diag_nomem(d);
 	for (int i = first; i < f->n; i++)
-		if (!is_scalar(f, i))
+		if (!feed_is_scalar(f, i))
 			TRY(count_file(f, i, first, d));
 	return ST_OK;
 }
 
+static enum status open_batches(struct arena *a, struct feed *f, struct diag *d)
+{
+	f->tally = ARENA_ARRAY(a, struct feed_tally, 1);
+	f->swapped = ARENA_ARRAY(a, int64_t, f->batch);
+	f->place = ARENA_ARRAY(a, int64_t, f->batch);
+	return f->tally && f->swapped && f->place ? ST_OK : diag_nomem(d);
+}
+
 enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_list *inputs,
-	const char *target, double scale, double shift, struct feed *out, struct diag *d)
+	const char *target, const struct data_options *o, struct feed *out, struct diag *d)
 {
 	const struct stint_model *m = l->model;
 	int position = 0;
-	*out = (struct feed){.l = l, .target = -1};
+	*out = (struct feed){.l = l, .o = o, .target = -1};
 	for (int i = 0; i < inputs->n; i++)
-		TRY(bind_input(a, out, inputs->value[i], &position, scale, shift, d));
+		TRY(bind_input(a, out, inputs->value[i], &position, d));
 	if (target && m->target < 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "the model takes no target");
 	if (target) {
 		out->target = out->n;
-		TRY(bind(out, m->target, target, 1, 0, d));
+		know_labels(out);
+		TRY(bind(out, m->target, target, d));
 		TRY(check_labels(out, &out->bound[out->target].data, d));
 	}
 	TRY(check_complete(out, d));
-	return count_samples(a, out, d);
-}
-
-void feed_close(struct feed *f)
-{
-	for (int i = 0; i < f->n; i++)
-		dataset_close(&f->bound[i].data);
-	f->n = 0;
-}
-
-static enum status copy_rows(
-	const struct feed *f, int i, const int64_t *index, int64_t n, void *out, struct diag *d)
-{
-	const struct dataset *data = &f->bound[i].data;
-	char message[256];
-	switch (tensor_of(f, i)->dtype) {
-	case STINT_F32:
-		dataset_f32(data, index, n, f->bound[i].scale, f->bound[i].shift, out);
-		return ST_OK;
-	case STINT_F64:
-		dataset_f64(data, index, n, f->bound[i].scale, f->bound[i].shift, out);
-		return ST_OK;
-	case STINT_I64:
-		return dataset_i64(data, index, n, out, message)
-			       ? diag_fail(d, ST_INVALID, NULL, NULL, "%s", message)
-			       : ST_OK;
-	default:
-		dataset_bool(data, index, n, out);
-		return ST_OK;
-	}
-}
-
-/* File i's part of a batch. */
-static enum status fill(const struct feed *f, int i, const int64_t *index, int64_t n,
-	unsigned char *at, struct diag *d)
-{
-	const struct stint_tensor *t = tensor_of(f, i);
-	size_t row = t->bytes / (size_t)f->batch;
-	if (t->rank == 0)
-		return copy_rows(f, i, &(const int64_t){0}, 1, at, d);
-	if (f->whole) {
-		for (int64_t r = 0; r < t->dim[0]; r++)
-			f->index[r] = index[0] * t->dim[0] + r;
-		return copy_rows(f, i, f->index, t->dim[0], at, d);
-	}
-	TRY(copy_rows(f, i, index, n, at, d));
-	for (int64_t r = n; r < f->batch; r++)
-		memcpy(at + (size_t)r * row, at + (size_t)(n - 1) * row, row);
-	return ST_OK;
-}
-
-enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, struct diag *d)
-{
-	for (int i = 0; i < f->n; i++) {
-		unsigned char *at = load_at(f->l, f->bound[i].resident);
-		if (!at)
-			return diag_nomem(d);
-		TRY(fill(f, i, index, n, at, d));
-		TRY(load_send(f->l, f->bound[i].resident, d));
-	}
-	return ST_OK;
+	TRY(count_samples(a, out, d));
+	return open_batches(a, out, d);
 }

@@ -2,19 +2,32 @@
 #ifndef STINT_CLI_FEED_H
 #define STINT_CLI_FEED_H
 
+#include "cli/ahead.h"
 #include "cli/args.h"
+#include "cli/data_options.h"
 #include "cli/load.h"
-#include "runtime/dataset.h"
+#include "data/shuffle.h"
 
 enum { FEED_MAX = 32 };
 
+/* What changes while data are read; the thread's while it reads. */
+struct feed_tally {
+	struct ahead *ahead;             /* NULL: none yet */
+	unsigned char *staged[FEED_MAX]; /* where it reads to */
+	double waited;                   /* seconds, the caller's */
+	int64_t skipped;                 /* bad samples */
+	char first[256];                 /* what was wrong with the first */
+};
+
 struct feed {
 	const struct loaded *l;
+	const struct data_options *o;
 	int n;
 	struct {
 		int resident;
 		struct dataset data;
-		double scale, shift; /* of real inputs; 1 and 0 for the target */
+		bool mapped; /* a real input */
+		struct dataset_map map;
 	} bound[FEED_MAX];
 	int64_t samples; /* in every file */
 	int64_t batch;   /* samples of a step: the first axis of the model's inputs */
@@ -22,20 +35,46 @@ struct feed {
 	 * sample is all that one step takes: `batch` is 1, and each file holds as many rows of its
 	 * input for every sample. */
 	bool whole;
-	int64_t rows;   /* of a sample, for the loss: 1, or the first axis of the target */
-	int64_t *index; /* of rows, where samples are whole */
-	int target;     /* index in bound, or -1 */
+	int64_t rows;            /* of a sample, for the loss: 1, or the first axis of the target */
+	int64_t *index;          /* of rows, where samples are whole */
+	int target;              /* index in bound, or -1 */
+	int64_t classes, ignore; /* of labels; 0: the target has none */
+	struct shuffle order;
+	int64_t *place, *swapped; /* a batch's */
+	struct feed_tally *tally;
 };
 
 /* Open the files of `inputs` ("[NAME=]FILE": without a NAME they bind in the model's order) and
  * `target` (NULL: none given). Shapes and types must fit, axis 0 counting samples (a file may hold
  * any number of them); labels must be in range. */
 enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_list *inputs,
-	const char *target, double scale, double shift, struct feed *out, struct diag *d);
+	const char *target, const struct data_options *o, struct feed *out, struct diag *d);
 void feed_close(struct feed *f);
 
 /* Samples index[0..n), n ≤ batch, into the arena; missing rows repeat the last one. */
 enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, struct diag *d);
+/* Read this batch while something else is done; feed_batch of it then finds it, and of any other
+ * forgets it. `f` stays where it is until feed_close. */
+void feed_ahead(struct feed *f, const int64_t *index, int64_t n);
+/* Seconds that feed_batch has taken since this was last asked. */
+double feed_waited(const struct feed *f);
+/* --skip-bad: a warning with their number, where there were bad samples. */
+void feed_tell_skipped(const struct feed *f, struct diag *d);
+
+/* Shuffle for an epoch; then the samples of its batch, until it is called again. */
+enum status feed_epoch(struct feed *f, int64_t seed, int64_t epoch, struct diag *d);
+const int64_t *feed_place(const struct feed *f, int64_t batch);
+
+static inline const struct stint_tensor *feed_tensor(const struct feed *f, int i)
+{
+	return &f->l->model->resident[f->bound[i].resident];
+}
+
+/* A scalar belongs to no sample: its file holds the one number that every step takes. */
+static inline bool feed_is_scalar(const struct feed *f, int i)
+{
+	return feed_tensor(f, i)->rank == 0;
+}
 
 /* "[4, 3]" */
 void feed_shape(int rank, const int64_t *dim, char buf[200]);

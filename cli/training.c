@@ -22,9 +22,13 @@ static double learning_rate(const struct training *t, int64_t step)
 	return lr;
 }
 
-static enum status feed(const struct training *t, int64_t batch)
+/* The batch to the step; the one behind it is read while that works. */
+static enum status feed(struct training *t, int64_t batch)
 {
-	return feed_batch(&t->train, t->order + batch * t->train.batch, t->train.batch, t->diag);
+	TRY(feed_batch(&t->train, feed_place(&t->train, batch), t->train.batch, t->diag));
+	if (batch + 1 < t->batches)
+		feed_ahead(&t->train, feed_place(&t->train, batch + 1), t->train.batch);
+	return ST_OK;
 }
 
 /* While a GPU works, the epoch's next batch is made and sent. `first`: this one is not there yet.
@@ -114,13 +118,13 @@ static enum status save(struct training *t, bool *saved)
 static enum status look_back(struct training *t, double lr, const char *what)
 {
 	const struct watch_lost none = {0};
-	const int64_t *sample = t->order + (t->place.batch - 1) * t->train.batch;
 	bool saved;
 	t->place.step--;
 	t->place.batch--;
 	TRY(watch_bring_back(&t->watch));
 	t->l.step->count = t->place.step;
 	TRY(feed(t, t->place.batch));
+	const int64_t *sample = feed_place(&t->train, t->place.batch);
 	const char *data = watch_data(&t->watch, &t->train, sample);
 	const char *where = data ? data : watch_step(&t->watch, &t->train, sample, lr);
 	if (!where)
@@ -176,7 +180,7 @@ static enum status judge(struct training *t, double lr, double loss, bool *count
 		return look_back(t, lr, what);
 	TRY(feed(t, t->place.batch - 1)); /* the next one may be there */
 	const char *data = watch_data(
-		&t->watch, &t->train, t->order + (t->place.batch - 1) * t->train.batch);
+		&t->watch, &t->train, feed_place(&t->train, t->place.batch - 1));
 	return diverged(t, what, data, data != NULL, &lost);
 }
 
@@ -214,7 +218,7 @@ static void report_epoch(
 			printf("  accuracy %.2f %% of %" PRId64, 100 * s->accuracy, s->samples);
 	}
 	report_scale(&t->l);
-	printf("  %.1f s\n", seconds);
+	printf("  %.1f s, %.1f s of them for data\n", seconds, feed_waited(&t->train));
 	fflush(stdout);
 }
 
@@ -226,7 +230,7 @@ static enum status batches(struct training *t, double *mean)
 	const int64_t first = t->place.batch;
 	char label[64];
 	snprintf(label, sizeof label, "epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
-	dataset_shuffle(t->order, t->train.samples, t->o->seed, t->place.epoch);
+	TRY(feed_epoch(&t->train, t->o->seed, t->place.epoch, t->diag));
 	progress_start(&t->bar, label, t->batches - first);
 	while (t->place.batch < t->batches) {
 		bool counts = false;

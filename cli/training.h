@@ -13,7 +13,8 @@ struct train_args {
 	struct weights weights;
 	struct arg_list input, eval_input;
 	long long epochs, warmup, seed;
-	double lr, scale, shift; /* lr NAN: the optimizer's, as compiled */
+	struct data_options data;
+	double lr; /* NAN: the optimizer's, as compiled */
 	int json, resume, keep_going, check_finite;
 };
 
@@ -25,7 +26,7 @@ struct training {
 	struct feed train, eval;
 	bool has_eval;
 	struct train_log log;
-	int64_t batches, *order;
+	int64_t batches;
 	struct checkpoint_place place;
 	double mean;        /* the loss over the last epoch; NAN: none */
 	struct score score; /* and held-out data's */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/shuffle.h"
 #include "kernels/philox.h"
-#include "runtime/dataset.h"
 
 static void blocks_are_random123s(void **state)
 {
@@ -98,20 +98,20 @@ static void orders_are_permutations(void **state)
 	enum { N = 1000 };
 	int64_t order[N], again[N], other[N];
 	unsigned char seen[N] = {0};
-	dataset_shuffle(order, N, 1, 2);
+	shuffle_list(order, N, 1, 2);
 	for (int i = 0; i < N; i++) {
 		assert_in_range(order[i], 0, N - 1);
 		assert_int_equal(seen[order[i]]++, 0);
 	}
-	dataset_shuffle(again, N, 1, 2);
+	shuffle_list(again, N, 1, 2);
 	assert_memory_equal(order, again, sizeof order);
-	dataset_shuffle(other, N, 1, 3);
+	shuffle_list(other, N, 1, 3);
 	assert_true(memcmp(order, other, sizeof order) != 0);
-	dataset_shuffle(other, N, 2, 2);
+	shuffle_list(other, N, 2, 2);
 	assert_true(memcmp(order, other, sizeof order) != 0);
-	dataset_shuffle(order, 1, 1, 2);
+	shuffle_list(order, 1, 1, 2);
 	assert_int_equal(order[0], 0);
-	dataset_shuffle(NULL, 0, 1, 2);
+	shuffle_list(NULL, 0, 1, 2);
 }
 
 /* Each of the six orders of three is about as frequent. */
@@ -121,7 +121,7 @@ static void orders_are_even(void **state)
 	int count[27] = {0};
 	for (int64_t epoch = 0; epoch < 6000; epoch++) {
 		int64_t o[3];
-		dataset_shuffle(o, 3, 9, epoch);
+		shuffle_list(o, 3, 9, epoch);
 		count[o[0] * 9 + o[1] * 3 + o[2]]++;
 	}
 	static const int places[] = {5, 7, 11, 15, 19, 21};

@@ -4,18 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataset_read.h"
+#include "data/stream.h"
 
 enum { MAX_HEADER = 1 << 20 };
 
 struct scan {
 	const char *p; /* NUL-terminated */
-	struct source *s;
+	struct stream *s;
 };
 
 static int bad(struct scan *c, const char *what)
 {
-	return source_bad(c->s, "malformed .npy header: %s", what);
+	return stream_bad(c->s, "malformed .npy header: %s", what);
 }
 
 static int take(struct scan *c, char want)
@@ -72,7 +72,7 @@ static int read_type(struct scan *c, struct dataset *d, int *big)
 					break;
 				return 0;
 			}
-	return source_bad(
+	return stream_bad(
 		c->s, "elements of type '%s' are not read; save as float, integer or bool", descr);
 }
 
@@ -92,7 +92,7 @@ static int read_shape(struct scan *c, struct dataset *d)
 				__builtin_add_overflow(v, *c->p - '0', &v))
 				return bad(c, "the shape is too large");
 		if (d->rank == DATASET_RANK)
-			return source_bad(c->s, "more than %d axes", DATASET_RANK);
+			return stream_bad(c->s, "more than %d axes", DATASET_RANK);
 		d->dim[d->rank++] = v;
 		comma = take(c, ',');
 	}
@@ -138,42 +138,14 @@ static int read_dictionary(struct scan *c, struct dataset *d, int *big, int *for
 	return seen == 7 ? 0 : bad(c, "a key is missing");
 }
 
-/* The first axis varies fastest in the file; the last one in memory. */
-static int to_c_order(struct source *s, struct dataset *d)
-{
-	const size_t width = (size_t)dataset_width(d->type);
-	int64_t n = 1, stride[DATASET_RANK], index[DATASET_RANK] = {0}, at = 0;
-	for (int k = 0; k < d->rank; k++) {
-		stride[k] = n;
-		n *= d->dim[k];
-	}
-	unsigned char *out = malloc((size_t)n * width + 1);
-	if (!out)
-		return source_bad(s, "out of memory");
-	for (int64_t i = 0; i < n; i++) {
-		memcpy(out + (size_t)i * width, (unsigned char *)d->data + (size_t)at * width,
-			width);
-		for (int k = d->rank - 1; k >= 0; k--) {
-			at += stride[k];
-			if (++index[k] < d->dim[k])
-				break;
-			at -= index[k] * stride[k];
-			index[k] = 0;
-		}
-	}
-	free(d->data);
-	d->data = out;
-	return 0;
-}
-
-int npy_read(struct source *s, const unsigned char magic[8], struct dataset *d)
+int npy_read(struct stream *s, const unsigned char magic[8], struct dataset *d, struct elements *e)
 {
 	struct scan c = {.s = s};
 	unsigned char raw[4] = {0};
 	int big = 0, fortran = 0;
 	if (magic[6] < 1 || magic[6] > 3)
-		return source_bad(s, ".npy version %d is not known", magic[6]);
-	if (source_get(s, raw, magic[6] == 1 ? 2 : 4))
+		return stream_bad(s, ".npy version %d is not known", magic[6]);
+	if (stream_get(s, raw, magic[6] == 1 ? 2 : 4))
 		return 1;
 	uint32_t len = (uint32_t)raw[3] << 24 | (uint32_t)raw[2] << 16 | (uint32_t)raw[1] << 8 |
 		       raw[0];
@@ -181,15 +153,15 @@ int npy_read(struct source *s, const unsigned char magic[8], struct dataset *d)
 		return bad(&c, "it is too long");
 	char *text = calloc(1, (size_t)len + 1);
 	if (!text)
-		return source_bad(s, "out of memory");
+		return stream_bad(s, "out of memory");
 	c.p = text;
-	int rc = source_get(s, text, len);
+	int rc = stream_get(s, text, len);
 	if (!rc && memchr(text, 0, len))
 		rc = bad(&c, "a zero byte");
 	rc = rc || read_dictionary(&c, d, &big, &fortran);
 	free(text);
-	rc = rc || source_elements(s, d, big);
-	return rc || (fortran && d->rank > 1 && to_c_order(s, d));
+	rc = rc || stream_elements(s, d, big, e);
+	return rc || (fortran && d->rank > 1 && elements_turn(d, e, s->message));
 }
 
 int dataset_write_npy(const char *path, int is_double, int rank, const int64_t *dim,

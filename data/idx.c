@@ -1,8 +1,8 @@
 /* IDX files, as MNIST comes in (the format is described on the MNIST database's page): two zero
  * bytes, a type, a rank, the dims in big-endian 32 bits, the elements big-endian. */
-#include "dataset_read.h"
+#include "data/stream.h"
 
-int idx_read(struct source *s, const unsigned char magic[4], struct dataset *d)
+int idx_read(struct stream *s, const unsigned char magic[4], struct dataset *d, struct elements *e)
 {
 	switch (magic[2]) {
 	case 0x08:
@@ -24,16 +24,16 @@ int idx_read(struct source *s, const unsigned char magic[4], struct dataset *d)
 		d->type = DATASET_F64;
 		break;
 	default:
-		return source_bad(s, "IDX has no element type 0x%02x", magic[2]);
+		return stream_bad(s, "IDX has no element type 0x%02x", magic[2]);
 	}
 	d->rank = magic[3];
 	if (d->rank < 1 || d->rank > DATASET_RANK)
-		return source_bad(s, "rank %d; 1 to %d are read", d->rank, DATASET_RANK);
+		return stream_bad(s, "rank %d; 1 to %d are read", d->rank, DATASET_RANK);
 	for (int i = 0; i < d->rank; i++) {
 		unsigned char raw[4];
-		if (source_get(s, raw, sizeof raw))
+		if (stream_get(s, raw, sizeof raw))
 			return 1;
 		d->dim[i] = (int64_t)raw[0] << 24 | raw[1] << 16 | raw[2] << 8 | raw[3];
 	}
-	return source_elements(s, d, 1);
+	return stream_elements(s, d, 1, e);
 }

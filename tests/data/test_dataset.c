@@ -7,9 +7,36 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "runtime/dataset.h"
+#include "data/dataset.h"
 
 static const int64_t rows[] = {0, 1, 2, 3};
+
+static void reals(const struct dataset *d, const int64_t *index, int64_t n, enum dataset_as as,
+	double scale, double shift, void *out)
+{
+	const struct dataset_map map = {.channels = 1, .scale = {scale}, .shift = {shift}};
+	char message[256];
+	int64_t done;
+	if (dataset_read(d, index, n, as, &map, out, &done, message))
+		fail_msg("%s", message);
+	assert_int_equal(done, n);
+}
+
+static int whole_numbers(
+	const struct dataset *d, const int64_t *index, int64_t n, int64_t *out, char message[256])
+{
+	int64_t done;
+	return dataset_read(d, index, n, DATASET_AS_I64, NULL, out, &done, message);
+}
+
+static int64_t outside(
+	const struct dataset *d, int64_t low, int64_t high, int64_t except, int64_t *value)
+{
+	char message[256];
+	int64_t where = -2;
+	assert_int_equal(dataset_outside(d, low, high, except, &where, value, message), 0);
+	return where;
+}
 
 /* A version 1 .npy file of this dictionary and data; `major` 2 and 3 have a longer length. */
 static void write_npy(
@@ -71,16 +98,16 @@ static void every_npy_type_is_read(void **state)
 			if (dataset_open(&d, "t.npy", message))
 				fail_msg("%s", message);
 			assert_true(d.rank == 1 && d.dim[0] == 2 && d.row == 1);
-			dataset_f64(&d, rows, 2, 1, 0, v);
-			dataset_f32(&d, rows, 2, 1, 0, f);
-			dataset_bool(&d, rows, 2, b);
+			reals(&d, rows, 2, DATASET_AS_F64, 1, 0, v);
+			reals(&d, rows, 2, DATASET_AS_F32, 1, 0, f);
+			reals(&d, rows, 2, DATASET_AS_BOOL, 1, 0, b);
 			assert_memory_equal(v, t[i].v, sizeof v); /* the sign of zero too */
 			for (int k = 0; k < 2; k++) {
 				assert_true(f[k] == (float)t[i].v[k]);
 				assert_int_equal(b[k], t[i].v[k] != 0);
 			}
 			if (i > 3) {
-				assert_int_equal(dataset_i64(&d, rows, 2, whole, message), 0);
+				assert_int_equal(whole_numbers(&d, rows, 2, whole, message), 0);
 				assert_true((double)whole[0] == v[0] && (double)whole[1] == v[1]);
 			}
 			dataset_close(&d);
@@ -97,7 +124,7 @@ static void halves_have_their_special_values(void **state)
 	write_npy("h.npy", 1, "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 6)}", h,
 		sizeof h);
 	assert_int_equal(dataset_open(&d, "h.npy", message), 0);
-	dataset_f64(&d, rows, 1, 1, 0, v);
+	reals(&d, rows, 1, DATASET_AS_F64, 1, 0, v);
 	assert_true(isinf(v[0]) && v[0] > 0 && isinf(v[1]) && v[1] < 0 && isnan(v[2]));
 	assert_true(v[3] == 65504 && v[4] == 0x1p-14 && v[5] == 1023 * 0x1p-24);
 	dataset_close(&d);
@@ -117,8 +144,8 @@ static void rows_are_gathered_scaled_and_shifted(void **state)
 	assert_int_equal(dataset_open(&d, "u.npy", message), 0);
 	assert_int_equal(d.type, DATASET_U8);
 	assert_string_equal(d.path, "u.npy");
-	dataset_f32(&d, index, 3, 1 / 255.0, -0.5, f);
-	dataset_f64(&d, index, 3, 2, 1, v);
+	reals(&d, index, 3, DATASET_AS_F32, 1 / 255.0, -0.5, f);
+	reals(&d, index, 3, DATASET_AS_F64, 2, 1, v);
 	static const double want[] = {204, 255, 0, 51, 204, 255};
 	for (int i = 0; i < 6; i++) {
 		double scaled = want[i] * (1 / 255.0);
@@ -142,7 +169,7 @@ static void fortran_order_is_turned(void **state)
 	write_npy("f.npy", 1, "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3, 4), }",
 		stored, sizeof stored);
 	assert_int_equal(dataset_open(&d, "f.npy", message), 0);
-	assert_int_equal(dataset_i64(&d, rows, 2, v, message), 0);
+	assert_int_equal(whole_numbers(&d, rows, 2, v, message), 0);
 	for (int i = 0; i < 24; i++)
 		assert_int_equal(v[i], 100 * (i / 12) + 10 * (i / 4 % 3) + i % 4);
 	dataset_close(&d);
@@ -162,7 +189,7 @@ static void scalars_have_rank_zero(void **state)
 	write_npy("s.npy", 1, "{'descr': '<f8', 'fortran_order': False, 'shape': (), }", &x, 8);
 	assert_int_equal(dataset_open(&d, "s.npy", message), 0);
 	assert_true(d.rank == 0 && d.row == 1);
-	dataset_f64(&d, rows, 1, 1, 0, &v);
+	reals(&d, rows, 1, DATASET_AS_F64, 1, 0, &v);
 	assert_true(v == 2.5);
 	dataset_close(&d);
 }
@@ -196,7 +223,7 @@ static void malformed_npy_is_refused(void **state)
 		if (!dataset_open(&d, "bad.npy", message))
 			fail_msg("accepted: %s", bad[i]);
 		assert_non_null(strstr(message, "bad.npy: "));
-		assert_null(d.data);
+		assert_null(d.state);
 	}
 }
 
@@ -249,7 +276,7 @@ static void idx_is_read_plain_and_compressed(void **state)
 			fail_msg("%s", message);
 		assert_true(d.type == DATASET_U8 && d.rank == 3 && d.dim[0] == 2 && d.dim[1] == 1 &&
 			    d.dim[2] == 3 && d.row == 3);
-		assert_int_equal(dataset_i64(&d, rows, 2, v, message), 0);
+		assert_int_equal(whole_numbers(&d, rows, 2, v, message), 0);
 		for (int k = 0; k < 6; k++)
 			assert_int_equal(v[k], k + 1);
 		dataset_close(&d);
@@ -274,7 +301,7 @@ static void every_idx_type_is_read(void **state)
 		memcpy(all + 8, t[i].bytes, t[i].n);
 		scratch_write("t.idx", all, 8 + t[i].n);
 		assert_int_equal(dataset_open(&d, "t.idx", message), 0);
-		dataset_f64(&d, rows, 1, 1, 0, &v);
+		reals(&d, rows, 1, DATASET_AS_F64, 1, 0, &v);
 		assert_true(v == t[i].v);
 		dataset_close(&d);
 	}
@@ -346,11 +373,11 @@ static void labels_out_of_range_are_found(void **state)
 	write_npy("l.npy", 1, "{'descr': '<i4', 'fortran_order': False, 'shape': (3, 2)}", v,
 		sizeof v);
 	assert_int_equal(dataset_open(&d, "l.npy", message), 0);
-	assert_int_equal(dataset_outside(&d, 0, 9, -100, &value), 2);
+	assert_int_equal(outside(&d, 0, 9, -100, &value), 2);
 	assert_int_equal(value, 10);
-	assert_int_equal(dataset_outside(&d, 0, 9, -1, &value), 1);
+	assert_int_equal(outside(&d, 0, 9, -1, &value), 1);
 	assert_int_equal(value, -100);
-	assert_int_equal(dataset_outside(&d, 0, 10, -100, &value), -1);
+	assert_int_equal(outside(&d, 0, 10, -100, &value), -1);
 	dataset_close(&d);
 	const struct {
 		const char *descr;
@@ -363,9 +390,9 @@ static void labels_out_of_range_are_found(void **state)
 			"{'descr': '%s', 'fortran_order': False, 'shape': (2,)}", odd[i].descr);
 		write_npy("l.npy", 1, dictionary, odd[i].data, odd[i].n);
 		assert_int_equal(dataset_open(&d, "l.npy", message), 0);
-		assert_int_equal(dataset_outside(&d, 0, INT64_MAX, 0, &value), 1);
-		assert_int_equal(dataset_i64(&d, rows, 1, out, message), 0);
-		assert_int_equal(dataset_i64(&d, rows, 2, out, message), 1);
+		assert_int_equal(outside(&d, 0, INT64_MAX, 0, &value), 1);
+		assert_int_equal(whole_numbers(&d, rows, 1, out, message), 0);
+		assert_int_equal(whole_numbers(&d, rows, 2, out, message), 1);
 		assert_non_null(strstr(message, "sample 1"));
 		dataset_close(&d);
 	}
@@ -387,12 +414,12 @@ static void written_npy_reads_back(void **state)
 	assert_int_equal(n % 64, 24);
 	assert_int_equal(dataset_open(&d, "w.npy", message), 0);
 	assert_true(d.type == DATASET_F32 && d.rank == 2 && d.dim[0] == 2 && d.dim[1] == 3);
-	dataset_f32(&d, rows, 2, 1, 0, f2);
+	reals(&d, rows, 2, DATASET_AS_F32, 1, 0, f2);
 	assert_memory_equal(f, f2, sizeof f);
 	dataset_close(&d);
 	assert_int_equal(dataset_write_npy("w.npy", 1, 1, dim, x, message), 0);
 	assert_int_equal(dataset_open(&d, "w.npy", message), 0);
-	dataset_f64(&d, rows, 2, 1, 0, x2);
+	reals(&d, rows, 2, DATASET_AS_F64, 1, 0, x2);
 	assert_memory_equal(x, x2, sizeof x);
 	dataset_close(&d);
 	assert_int_equal(dataset_write_npy("w.npy", 1, 0, NULL, x, message), 0);

@@ -1,0 +1,57 @@
+#include "cli/data_options.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void data_options_free(struct data_options *o)
+{
+	free(o->scale);
+	free(o->shift);
+	*o = (struct data_options){0};
+}
+
+/* "0.5" or "0.5,0.25,1"; NULL is none. */
+static enum status numbers(
+	const char *option, const char *text, int *n, double out[DATASET_CHANNELS], struct diag *d)
+{
+	for (*n = 0; text && *n < DATASET_CHANNELS;) {
+		char *end;
+		const double v = strtod(text, &end);
+		if (end == text || !isfinite(v) || (*end && *end != ','))
+			break;
+		out[(*n)++] = v;
+		text = *end ? end + 1 : NULL;
+	}
+	if (!text)
+		return ST_OK;
+	return diag_fail(d, ST_USAGE, NULL, "one finite number, or one a channel: 0.5,0.25,1",
+		"%s: '%s' at its number %d", option, text, *n + 1);
+}
+
+/* One number for all channels, or one for each. */
+static enum status spread(const char *option, int n, double v[DATASET_CHANNELS], double def,
+	const char *name, int rank, const int64_t *dim, struct dataset_map *out, struct diag *d)
+{
+	if (n > 1 && (rank < 2 || dim[1] != n))
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"%s has %d numbers; '%s' has %lld channels", option, n, name,
+			rank < 2 ? 1LL : (long long)dim[1]);
+	if (n > 1)
+		out->channels = n;
+	for (int c = n; c < DATASET_CHANNELS; c++)
+		v[c] = n ? v[0] : def;
+	return ST_OK;
+}
+
+enum status data_options_map(const struct data_options *o, const char *name, int rank,
+	const int64_t *dim, struct dataset_map *out, struct diag *d)
+{
+	int scales, shifts;
+	*out = (struct dataset_map){.channels = 1, .inner = 1};
+	for (int k = 2; k < rank; k++)
+		out->inner *= dim[k];
+	TRY(numbers("--scale", o->scale, &scales, out->scale, d));
+	TRY(numbers("--shift", o->shift, &shifts, out->shift, d));
+	TRY(spread("--scale", scales, out->scale, 1, name, rank, dim, out, d));
+	return spread("--shift", shifts, out->shift, 0, name, rank, dim, out, d);
+}

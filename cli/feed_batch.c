@@ -1,0 +1,219 @@
+/* Batches: samples out of a feed's files, read ahead where that was asked for, into the step. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/feed.h"
+
+static enum dataset_as number_of(int dtype)
+{
+	return dtype == STINT_F32   ? DATASET_AS_F32
+	       : dtype == STINT_F64 ? DATASET_AS_F64
+	       : dtype == STINT_I64 ? DATASET_AS_I64
+				    : DATASET_AS_BOOL;
+}
+
+/* Rows of file i, *done of them. Labels are looked at: the file may have changed since. */
+static int read_rows(const struct feed *f, int i, const int64_t *index, int64_t n, void *out,
+	int64_t *done, char message[256])
+{
+	const struct dataset *data = &f->bound[i].data;
+	const int rc = dataset_read(data, index, n, number_of(feed_tensor(f, i)->dtype),
+		f->bound[i].mapped ? &f->bound[i].map : NULL, out, done, message);
+	if (i != f->target || !f->classes)
+		return rc;
+	const int64_t *label = out;
+	for (int64_t k = 0; k < *done * data->row; k++) {
+		if ((label[k] >= 0 && label[k] < f->classes) || label[k] == f->ignore)
+			continue;
+		*done = k / data->row;
+		snprintf(message, 256,
+			"%.120s: sample %" PRId64 " has label %" PRId64
+			", out of range for %" PRId64 " classes",
+			data->path, index[*done], label[k], f->classes);
+		return 1;
+	}
+	return rc;
+}
+
+/* File i's part of samples index[0..n), *done of them. */
+static int read_part(const struct feed *f, int i, const int64_t *index, int64_t n,
+	unsigned char *at, int64_t *done, char message[256])
+{
+	const struct stint_tensor *t = feed_tensor(f, i);
+	int rc;
+	if (feed_is_scalar(f, i) || f->whole) {
+		const int64_t rows = feed_is_scalar(f, i) ? 1 : t->dim[0];
+		for (int64_t r = 0; r < rows; r++)
+			f->index[r] = feed_is_scalar(f, i) ? 0 : index[0] * rows + r;
+		rc = read_rows(f, i, f->index, rows, at, done, message);
+		*done = rc ? 0 : n;
+		return rc;
+	}
+	return read_rows(f, i, index, n, at, done, message);
+}
+
+/* --skip-bad: sample r of the batch becomes the next in the files, in all of them. */
+static int replace(const struct feed *f, int upto, int64_t *index, int64_t r, unsigned char **at,
+	char message[256])
+{
+	for (int64_t tried = 1; tried < f->samples; tried++) {
+		int bad = 0;
+		index[r] = (index[r] + 1) % f->samples;
+		for (int i = 0; i <= upto && !bad; i++) {
+			int64_t done;
+			bad = read_part(f, i, index + r, 1,
+				at[i] + (size_t)r * (feed_tensor(f, i)->bytes / (size_t)f->batch),
+				&done, message);
+		}
+		if (!bad)
+			return 0;
+	}
+	return 1;
+}
+
+/* A batch to at[0..f->n). */
+static int read_batch(
+	const struct feed *f, int64_t *index, int64_t n, unsigned char **at, char message[256])
+{
+	for (int i = 0; i < f->n; i++) {
+		const struct stint_tensor *t = feed_tensor(f, i);
+		const size_t row = t->rank ? t->bytes / (size_t)f->batch : t->bytes;
+		for (int64_t r = 0; r < n;) {
+			int64_t done;
+			const int bad = read_part(
+				f, i, index + r, n - r, at[i] + (size_t)r * row, &done, message);
+			r += done;
+			if (!bad)
+				break;
+			if (!f->o->skip_bad || feed_is_scalar(f, i))
+				return 1;
+			if (!f->tally->skipped++)
+				memcpy(f->tally->first, message, sizeof f->tally->first);
+			if (replace(f, i, index, r++, at, message))
+				return 1;
+		}
+		/* missing rows repeat the last one */
+		for (int64_t r = n; t->rank && !f->whole && r < f->batch; r++)
+			memcpy(at[i] + (size_t)r * row, at[i] + (size_t)(n - 1) * row, row);
+	}
+	return 0;
+}
+
+static int read_staged(void *user, int64_t *index, int64_t n, char message[256])
+{
+	const struct feed *f = user;
+	return read_batch(f, index, n, f->tally->staged, message);
+}
+
+/* --- Feeding --- */
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* What the thread has read, or else read here and now; then to the step. */
+static enum status take(const struct feed *f, const int64_t *index, int64_t n, struct diag *d)
+{
+	char message[256];
+	unsigned char *at[FEED_MAX];
+	int rc = 0;
+	const bool staged = f->tally->ahead && ahead_take(f->tally->ahead, index, n, &rc, message);
+	for (int i = 0; i < f->n; i++)
+		if (!(at[i] = load_at(f->l, f->bound[i].resident)))
+			return diag_nomem(d);
+	if (!staged) {
+		memcpy(f->swapped, index, (size_t)n * sizeof *index);
+		rc = read_batch(f, f->swapped, n, at, message);
+	}
+	if (rc)
+		return diag_fail(d, ST_INVALID, NULL,
+			f->o->skip_bad ? NULL : "--skip-bad takes another sample instead", "%s",
+			message);
+	for (int i = 0; i < f->n; i++) {
+		if (staged)
+			memcpy(at[i], f->tally->staged[i], feed_tensor(f, i)->bytes);
+		TRY(load_send(f->l, f->bound[i].resident, d));
+	}
+	return ST_OK;
+}
+
+enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, struct diag *d)
+{
+	const double began = now();
+	const enum status st = take(f, index, n, d);
+	f->tally->waited += now() - began;
+	return st;
+}
+
+/* The thread and the memory that it reads to. Without them batches are read when they are wanted.
+ */
+static void start_ahead(struct feed *f)
+{
+	for (int i = 0; i < f->n; i++)
+		if (!f->tally->staged[i] &&
+			!(f->tally->staged[i] = malloc(feed_tensor(f, i)->bytes + 1)))
+			return;
+	f->tally->ahead = ahead_new(read_staged, f, f->batch);
+}
+
+void feed_ahead(struct feed *f, const int64_t *index, int64_t n)
+{
+	if (!f->tally->ahead)
+		start_ahead(f);
+	if (f->tally->ahead)
+		ahead_begin(f->tally->ahead, index, n);
+}
+
+enum status feed_epoch(struct feed *f, int64_t seed, int64_t epoch, struct diag *d)
+{
+	if (!f->order.side && shuffle_open(&f->order, f->samples))
+		return diag_nomem(d);
+	shuffle_begin(&f->order, seed, epoch);
+	return ST_OK;
+}
+
+const int64_t *feed_place(const struct feed *f, int64_t batch)
+{
+	for (int64_t i = 0; i < f->batch; i++)
+		f->place[i] = shuffle_at(&f->order, batch * f->batch + i);
+	return f->place;
+}
+
+double feed_waited(const struct feed *f)
+{
+	const double waited = f->tally->waited;
+	f->tally->waited = 0;
+	return waited;
+}
+
+void feed_tell_skipped(const struct feed *f, struct diag *d)
+{
+	char message[256];
+	/* nothing is read meanwhile */
+	int rc;
+	if (f->tally && f->tally->ahead)
+		(void)ahead_take(f->tally->ahead, f->place, 0, &rc, message);
+	if (f->tally && f->tally->skipped)
+		diag_warn(d, NULL, NULL,
+			"%" PRId64 " bad samples read; others took their places; the first: %s",
+			f->tally->skipped, f->tally->first);
+}
+
+void feed_close(struct feed *f)
+{
+	for (int i = 0; f->tally && i < f->n; i++) {
+		if (!i)
+			ahead_free(f->tally->ahead);
+		free(f->tally->staged[i]);
+	}
+	shuffle_close(&f->order);
+	for (int i = 0; i < f->n; i++)
+		dataset_close(&f->bound[i].data);
+	f->n = 0;
+	f->tally = NULL;
+}

@@ -1,0 +1,76 @@
+/* Sources of data: samples are read when they are wanted, and never lie in memory all at once. Axis
+ * 0 counts samples; elements keep the type that they are stored in (a byte stays a byte). Nothing
+ * here prints; messages go into the caller's buffer of 256 bytes and name the source. Functions
+ * return 0, or 1 with a message. */
+#ifndef STINT_DATASET_H
+#define STINT_DATASET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DATASET_RANK = 8, DATASET_CHANNELS = 64 };
+
+enum dataset_type {
+	DATASET_F16,
+	DATASET_F32,
+	DATASET_F64,
+	DATASET_I8,
+	DATASET_I16,
+	DATASET_I32,
+	DATASET_I64,
+	DATASET_U8,
+	DATASET_U16,
+	DATASET_U32,
+	DATASET_U64,
+	DATASET_BOOL
+};
+
+struct dataset {
+	const char *path; /* a copy of what was opened */
+	enum dataset_type type;
+	int rank;
+	int64_t dim[DATASET_RANK]; /* dim[0]: samples; a scalar file has rank 0 */
+	int64_t row;               /* elements of one sample: dim[1] * dim[2] * ... */
+	int64_t seed, epoch;       /* what is drawn by chance depends on these and the sample */
+	int cheap;                 /* all samples may be read just to look at them */
+	const struct dataset_kind *kind;
+	void *state;   /* the kind's */
+	void *scratch; /* rows on their way */
+};
+
+/* Opens `path`: see data/kinds.c for what there is. Headers and lengths are checked; samples are
+ * read later. */
+int dataset_open(struct dataset *out, const char *path, char message[256]);
+void dataset_close(struct dataset *d);
+int64_t dataset_samples(const struct dataset *d); /* 1 of a scalar */
+
+/* The value of an IEEE 754 binary16. */
+double dataset_half(uint16_t h);
+
+/* What real numbers become: value * scale + shift, by channel; channel c has `inner` elements, then
+ * comes the next, and after the last the first again. */
+struct dataset_map {
+	int channels;
+	int64_t inner;
+	double scale[DATASET_CHANNELS], shift[DATASET_CHANNELS];
+};
+
+enum dataset_as { DATASET_AS_F32, DATASET_AS_F64, DATASET_AS_I64, DATASET_AS_BOOL };
+
+/* Samples index[0..n) as `as` into `out` (n * row elements; `bool` as one byte each). `map` is for
+ * real ones; NULL: as they are. Indices are the caller's to check. *done: how many samples are
+ * there, fewer than n with a message about the next one: it cannot be read, or holds what is no
+ * whole number of 64 bits where such are wanted. */
+int dataset_read(const struct dataset *d, const int64_t *index, int64_t n, enum dataset_as as,
+	const struct dataset_map *map, void *out, int64_t *done, char message[256]);
+
+/* Looks through a dataset of whole numbers: *where is the first sample that holds a *value outside
+ * [low, high] that is not `except`, or -1. */
+int dataset_outside(const struct dataset *d, int64_t low, int64_t high, int64_t except,
+	int64_t *where, int64_t *value, char message[256]);
+
+/* Writes a float or double array as .npy (used by tests and tools). */
+int dataset_write_npy(const char *path, int is_double, int rank, const int64_t *dim,
+	const void *data, char message[256]);
+
+#endif
