@@ -85,9 +85,12 @@ static enum status prepare(struct training *t)
 	TRY(feed_open(
 		t->arena, &t->l, &o->input, o->target, o->scale, o->shift, &t->train, t->diag));
 	t->has_eval = o->eval_input.n > 0 || o->eval_target;
-	if (t->has_eval)
+	if (t->has_eval) {
 		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, o->scale, o->shift,
 			&t->eval, t->diag));
+		TRY(evaluation_start(
+			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
+	}
 	t->batches = t->train.n ? t->train.samples / t->train.batch : 0;
 	if (t->batches == 0)
 		return diag_fail(t->diag, ST_INVALID, NULL, "compile with a smaller --batch",
@@ -130,6 +133,9 @@ static enum status check_args(const struct train_args *o, struct diag *d)
 		strcmp(o->schedule, "cosine") != 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--schedule is constant, linear or cosine, not '%s'", o->schedule);
+	if (o->metric.n && !o->eval_input.n && !o->eval_target)
+		return diag_fail(d, ST_USAGE, NULL, "--eval-input and --eval-target",
+			"--metric wants held-out data");
 	if (o->check_finite && o->keep_going)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--check-finite stops where --keep-going does not: choose one");
@@ -153,7 +159,7 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 enum status cmd_train(int argc, const char **argv, struct diag *d)
 {
 	struct train_args o = {.epochs = 1, .lr = NAN, .scale = 1};
-	struct arg_list list[2] = {0};
+	struct arg_list list[3] = {0};
 	char *text[6] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
 					     "training data, .npy or IDX(.gz)", "[NAME=]FILE"},
@@ -161,6 +167,8 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"eval-input", 0, POPT_ARG_STRING, NULL, 2,
 			"held-out data, evaluated after each epoch", "[NAME=]FILE"},
 		{"eval-target", 0, POPT_ARG_STRING, &text[1], 0, "held-out targets", "FILE"},
+		{"metric", 0, POPT_ARG_STRING, NULL, 3,
+			"of held-out data, after each epoch: accuracy, f1, ...", "NAME[:OPTIONS]"},
 		{"epochs", 0, POPT_ARG_LONGLONG, &o.epochs, 0, "(default 1)", "N"},
 		{"lr", 0, POPT_ARG_DOUBLE, &o.lr, 0, "learning rate (default: the optimizer's)",
 			"X"},
@@ -194,6 +202,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		o.dir = args.positional[0];
 		o.input = list[0];
 		o.eval_input = list[1];
+		o.metric = list[2];
 		o.target = text[0];
 		o.eval_target = text[1];
 		o.schedule = text[2];

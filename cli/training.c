@@ -201,18 +201,29 @@ static void report_scale(const struct loaded *l)
 		printf(" (%g step%s skipped)", (double)state[2], state[2] > 1 ? "s" : "");
 }
 
+static void report_scores(const struct evaluation *e)
+{
+	char value[32];
+	printf("  eval loss %.4f", e->loss);
+	for (int i = 0; i < e->metrics.n; i++) {
+		const struct metric *m = &e->metrics.item[i];
+		if (m->which == METRIC_CONFUSION)
+			continue;
+		evaluation_print(&e->metrics, i, value);
+		printf("  %s %s", m->label, value);
+		if (m->which == METRIC_ACCURACY)
+			printf(" of %" PRId64, e->samples);
+	}
+}
+
 /* `mean_loss` NULL: resumed behind the epoch's last batch. */
-static void report_epoch(
-	const struct training *t, const double *mean_loss, double seconds, const struct score *s)
+static void report_epoch(const struct training *t, const double *mean_loss, double seconds)
 {
 	printf("epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
 	if (mean_loss)
 		printf("  loss %.4f", *mean_loss);
-	if (s) {
-		printf("  eval loss %.4f", s->loss);
-		if (s->has_accuracy)
-			printf("  accuracy %.2f %% of %" PRId64, 100 * s->accuracy, s->samples);
-	}
+	if (t->has_eval)
+		report_scores(&t->evaluation);
 	report_scale(&t->l);
 	printf("  %.1f s\n", seconds);
 	fflush(stdout);
@@ -251,17 +262,16 @@ static enum status one_epoch(struct training *t)
 {
 	double mean = NAN;
 	bool saved;
-	struct score score = {0};
 	const bool any = t->place.batch < t->batches;
 	t->odd = 0;
 	TRY(batches(t, &mean));
 	if (t->has_eval) {
-		TRY(evaluate(t->arena, &t->l, &t->eval, &score, t->diag));
-		if (score.stopped)
+		TRY(evaluate(&t->evaluation, t->diag));
+		if (t->evaluation.stopped)
 			return stop_early(t);
-		train_log_score(&t->log, &t->place, &score);
+		train_log_score(&t->log, &t->place, &t->evaluation);
 	}
-	report_epoch(t, any ? &mean : NULL, progress_seconds(&t->bar), t->has_eval ? &score : NULL);
+	report_epoch(t, any ? &mean : NULL, progress_seconds(&t->bar));
 	if (t->odd)
 		diag_warn(t->diag, NULL, "lower the learning rate",
 			"%" PRId64 " losses of epoch %" PRId64
@@ -270,7 +280,7 @@ static enum status one_epoch(struct training *t)
 	t->place.epoch++;
 	t->place.batch = 0;
 	TRY(save(t, &saved));
-	if (!isfinite(score.loss))
+	if (t->has_eval && !isfinite(t->evaluation.loss))
 		diag_warn(t->diag, NULL,
 			t->o->keep_going ? NULL : "all parameters are: it may be the data",
 			"the loss on held-out data is not finite");

@@ -11,7 +11,7 @@
 struct train_args {
 	const char *dir, *target, *eval_target, *schedule, *folder, *log;
 	struct weights weights;
-	struct arg_list input, eval_input;
+	struct arg_list input, eval_input, metric;
 	long long epochs, warmup, seed;
 	double lr, scale, shift; /* lr NAN: the optimizer's, as compiled */
 	int resume, keep_going, check_finite;
@@ -24,6 +24,7 @@ struct training {
 	struct loaded l;
 	struct feed train, eval;
 	bool has_eval;
+	struct evaluation evaluation; /* where there is */
 	struct train_log log;
 	int64_t batches, *order;
 	struct checkpoint_place place;

@@ -17,8 +17,9 @@ LAYERS = {
     "ops": {"base", "graph", "codegen"},
     "kernels": set(),
     "runtime": {"kernels"},
+    "train": {"base"},
     "compile": {"base", "graph", "import", "planner", "bridge", "codegen", "ops", "runtime"},
-    "cli": {"base", "graph", "import", "planner", "bridge", "view", "codegen", "ops", "runtime", "compile"},
+    "cli": {"base", "graph", "import", "planner", "bridge", "view", "codegen", "ops", "runtime", "train", "compile"},
 }
 # What a library call is: one header for all, self-contained, which goes into a step's folder too.
 SHARED = "runtime/stint_call.h"
