@@ -57,6 +57,7 @@ static enum status resume(struct training *t)
 		return diag_fail(t->diag, ST_DIVERGED, &(struct where){.file = used},
 			"remove it to go on from the one before, with a smaller --lr",
 			"training had diverged: %s", watch_text(&t->watch, &lost));
+	TRY(follow_resume(t, used));
 	if (!lost.tensors)
 		snprintf(t->good, sizeof t->good, "%s", used);
 	printf("resumed from %s: step %" PRId64 ", epoch %" PRId64 "\n", used, t->place.step,
@@ -91,6 +92,7 @@ static enum status prepare(struct training *t)
 		TRY(evaluation_start(
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
 	}
+	TRY(follow_start(t));
 	t->batches = t->train.n ? t->train.samples / t->train.batch : 0;
 	if (t->batches == 0)
 		return diag_fail(t->diag, ST_INVALID, NULL, "compile with a smaller --batch",
@@ -122,17 +124,22 @@ static enum status train(struct training *t)
 	return training_run(t);
 }
 
-static enum status check_args(const struct train_args *o, struct diag *d)
+static enum status check_args(struct arena *a, const struct train_args *o, struct diag *d)
 {
+	struct schedule schedule;
+	struct metrics metrics;
+	TRY(schedule_parse(a, o->schedule, &schedule, d));
+	TRY(metrics_parse(a, o->metric.value, o->metric.n, &metrics, d));
 	if (o->epochs < 1 || o->epochs > 1000000000)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--epochs wants 1 or more");
 	if (o->warmup < 0 || !isfinite(o->scale) || !isfinite(o->shift) || isinf(o->lr))
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--warmup, --lr, --scale and --shift want finite numbers");
-	if (strcmp(o->schedule, "constant") != 0 && strcmp(o->schedule, "linear") != 0 &&
-		strcmp(o->schedule, "cosine") != 0)
-		return diag_fail(d, ST_USAGE, NULL, NULL,
-			"--schedule is constant, linear or cosine, not '%s'", o->schedule);
+	if (o->keep < 0 || o->early_stop < 0)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--keep and --early-stop want 0 or more");
+	if (o->keep_best && !o->folder)
+		return diag_fail(d, ST_USAGE, NULL, "--checkpoint FOLDER",
+			"--keep-best wants a folder to keep it in");
 	if (o->metric.n && !o->eval_input.n && !o->eval_target)
 		return diag_fail(d, ST_USAGE, NULL, "--eval-input and --eval-target",
 			"--metric wants held-out data");
@@ -147,9 +154,10 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	struct training t = {.o = o, .arena = a, .diag = d};
 	if (!o->schedule)
 		o->schedule = "constant";
-	TRY(check_args(o, d));
+	TRY(check_args(a, o, d));
 	const enum status st = train_log_close(&t.log, train(&t));
 	watch_end(&t.watch);
+	follow_end(&t.follow);
 	feed_close(&t.train);
 	feed_close(&t.eval);
 	load_close(&t.l);
@@ -158,9 +166,9 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 
 enum status cmd_train(int argc, const char **argv, struct diag *d)
 {
-	struct train_args o = {.epochs = 1, .lr = NAN, .scale = 1};
+	struct train_args o = {.epochs = 1, .lr = NAN, .scale = 1, .keep = 2};
 	struct arg_list list[3] = {0};
-	char *text[6] = {NULL};
+	char *text[7] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
 					     "training data, .npy or IDX(.gz)", "[NAME=]FILE"},
 		{"target", 0, POPT_ARG_STRING, &text[0], 0, "training targets", "FILE"},
@@ -172,7 +180,9 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"epochs", 0, POPT_ARG_LONGLONG, &o.epochs, 0, "(default 1)", "N"},
 		{"lr", 0, POPT_ARG_DOUBLE, &o.lr, 0, "learning rate (default: the optimizer's)",
 			"X"},
-		{"schedule", 0, POPT_ARG_STRING, &text[2], 0, "constant, linear or cosine", "NAME"},
+		{"schedule", 0, POPT_ARG_STRING, &text[2], 0,
+			"of the learning rate: constant, cosine, step:size=30, ...",
+			"NAME[:OPTIONS]"},
 		{"warmup", 0, POPT_ARG_LONGLONG, &o.warmup, 0, "steps of rising learning rate",
 			"N"},
 		{"scale", 0, POPT_ARG_DOUBLE, &o.scale, 0, "real inputs are value * A + B", "A"},
@@ -184,6 +194,12 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		WEIGHTS_OPTIONS(o.weights),
 		{"checkpoint", 0, POPT_ARG_STRING, &text[3], 0,
 			"save here after each epoch and when interrupted", "FOLDER"},
+		{"keep", 0, POPT_ARG_LONGLONG, &o.keep, 0, "checkpoints (default 2; 0: all)", "N"},
+		{"keep-best", 0, POPT_ARG_STRING, &text[6], 0,
+			"keep the best epoch's values as best.safetensors: by loss or a --metric",
+			"NAME"},
+		{"early-stop", 0, POPT_ARG_LONGLONG, &o.early_stop, 0,
+			"end after so many epochs that were not the best", "N"},
 		{"resume", 0, POPT_ARG_NONE, &o.resume, 0, "go on from the newest checkpoint",
 			NULL},
 		{"log", 0, POPT_ARG_STRING, &text[4], 0, "one JSON object a step", "FILE.jsonl"},
@@ -209,6 +225,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		o.folder = text[3];
 		o.log = text[4];
 		o.weights.path = text[5];
+		o.keep_best = text[6];
 		st = run(&o, a, d);
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)

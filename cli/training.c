@@ -6,22 +6,6 @@
 
 #include "cli/interrupt.h"
 
-static double learning_rate(const struct training *t, int64_t step)
-{
-	const struct train_args *o = t->o;
-	double lr = isnan(o->lr) ? t->l.model->lr_default : o->lr;
-	double total = (double)(o->epochs * t->batches), at = (double)step,
-	       warmup = (double)o->warmup;
-	if (at < warmup)
-		return lr * (at + 1) / warmup;
-	double share = total > warmup ? (at - warmup) / (total - warmup) : 0;
-	if (!strcmp(o->schedule, "linear"))
-		return lr * (1 - share);
-	if (!strcmp(o->schedule, "cosine"))
-		return lr * 0.5 * (1 + cos(3.14159265358979323846 * share));
-	return lr;
-}
-
 static enum status feed(const struct training *t, int64_t batch)
 {
 	return feed_batch(&t->train, t->order + batch * t->train.batch, t->train.batch, t->diag);
@@ -83,7 +67,12 @@ static enum status write_checkpoint(struct training *t)
 	char message[256];
 	if (!t->o->folder)
 		return ST_OK;
-	if (checkpoint_save(t->o->folder, t->l.step, &t->place, message) ||
+	t->place.training = follow_note(t);
+	if (!t->place.training)
+		return diag_nomem(t->diag);
+	if (t->best && checkpoint_save_as(t->o->folder, "best", t->l.step, &t->place, message))
+		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
+	if (checkpoint_save(t->o->folder, t->l.step, &t->place, t->o->keep, message) ||
 		checkpoint_path(t->o->folder, t->place.step, t->good, message))
 		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
 	return ST_OK;
@@ -225,7 +214,7 @@ static void report_epoch(const struct training *t, const double *mean_loss, doub
 	if (t->has_eval)
 		report_scores(&t->evaluation);
 	report_scale(&t->l);
-	printf("  %.1f s\n", seconds);
+	printf("  %.1f s%s\n", seconds, t->best ? "  best" : "");
 	fflush(stdout);
 }
 
@@ -241,7 +230,7 @@ static enum status batches(struct training *t, double *mean)
 	progress_start(&t->bar, label, t->batches - first);
 	while (t->place.batch < t->batches) {
 		bool counts = false;
-		const double lr = learning_rate(t, t->place.step);
+		const double lr = follow_rate(t);
 		enum status st = one_batch(t, t->place.batch == first, lr, &loss);
 		if (st == ST_OK)
 			st = judge(t, lr, loss, &counts);
@@ -270,6 +259,8 @@ static enum status one_epoch(struct training *t)
 		if (t->evaluation.stopped)
 			return stop_early(t);
 		train_log_score(&t->log, &t->place, &t->evaluation);
+		follow_epoch(t, &t->best);
+		t->best &= t->o->keep_best != NULL;
 	}
 	report_epoch(t, any ? &mean : NULL, progress_seconds(&t->bar));
 	if (t->odd)
@@ -280,6 +271,7 @@ static enum status one_epoch(struct training *t)
 	t->place.epoch++;
 	t->place.batch = 0;
 	TRY(save(t, &saved));
+	t->best = false;
 	if (t->has_eval && !isfinite(t->evaluation.loss))
 		diag_warn(t->diag, NULL,
 			t->o->keep_going ? NULL : "all parameters are: it may be the data",
@@ -289,7 +281,10 @@ static enum status one_epoch(struct training *t)
 
 enum status training_run(struct training *t)
 {
-	while (t->place.epoch < t->o->epochs)
+	while (t->place.epoch < t->o->epochs && !follow_is_over(t))
 		TRY(one_epoch(t));
+	if (follow_is_over(t))
+		printf("stopped early: %s was best %" PRId64 " epochs ago\n", t->follow.name,
+			t->follow.best.since);
 	return ST_OK;
 }
