@@ -22,6 +22,8 @@ enum status cmd_check(int argc, const char **argv, struct diag *d);
 enum status cmd_layout(int argc, const char **argv, struct diag *d);
 enum status cmd_run(int argc, const char **argv, struct diag *d);
 enum status cmd_train(int argc, const char **argv, struct diag *d);
+enum status cmd_eval(int argc, const char **argv, struct diag *d);
+enum status cmd_predict(int argc, const char **argv, struct diag *d);
 enum status cmd_bench(int argc, const char **argv, struct diag *d);
 enum status cmd_export(int argc, const char **argv, struct diag *d);
 

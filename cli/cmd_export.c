@@ -6,8 +6,8 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/safe_put.h"
+#include "cli/weights.h"
 #include "import/import.h"
-#include "runtime/checkpoint.h"
 #include "runtime/finite.h"
 #include "runtime/safetensors.h"
 #include "runtime/stint_rt.h"
@@ -92,23 +92,6 @@ struct export_args {
 	int allow, json;
 };
 
-/* The newest checkpoint, or DIR's own values. */
-static enum status find_values(struct arena *a, const struct export_args *o, const char *weights,
-	const char **path, struct diag *d)
-{
-	char newest[512] = "", message[256];
-	*path = weights;
-	if (!o->folder)
-		return ST_OK;
-	if (checkpoint_newest(o->folder, newest, message))
-		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
-	if (!*newest)
-		return diag_fail(d, ST_IO, &(struct where){.file = o->folder},
-			"train with --checkpoint FOLDER first", "holds no checkpoint");
-	*path = arena_strdup(a, newest);
-	return *path ? ST_OK : diag_nomem(d);
-}
-
 static enum status check_values(const struct export_args *o, const char *path,
 	const struct safetensors *file, const char *weights, struct diag *d)
 {
@@ -134,7 +117,9 @@ static enum status write_model(struct arena *a, const struct export_args *o, str
 		return diag_nomem(d);
 	if (!o->out)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "no -o FILE.onnx given");
-	TRY(find_values(a, o, weights, &path, d));
+	path = weights;
+	if (o->folder)
+		TRY(weights_of_checkpoint(a, o->folder, &path, d));
 	if (safetensors_open(&v.file, path, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	enum status st = check_values(o, path, v.file, weights, d);

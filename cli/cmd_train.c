@@ -58,6 +58,7 @@ static enum status resume(struct training *t)
 		return diag_fail(t->diag, ST_DIVERGED, &(struct where){.file = used},
 			"remove it to go on from the one before, with a smaller --lr",
 			"training had diverged: %s", watch_text(&t->watch, &lost));
+	TRY(follow_resume(t, used));
 	if (!lost.tensors)
 		snprintf(t->good, sizeof t->good, "%s", used);
 	printf("resumed from %s: step %" PRId64 ", epoch %" PRId64 "\n", used, t->place.step,
@@ -88,9 +89,13 @@ static enum status prepare(struct training *t)
 			"targets");
 	TRY(feed_open(t->arena, &t->l, &o->input, o->target, &o->data, &t->train, t->diag));
 	t->has_eval = o->eval_input.n > 0 || o->eval_target;
-	if (t->has_eval)
+	if (t->has_eval) {
 		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, &o->data, &t->eval,
 			t->diag));
+		TRY(evaluation_start(
+			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
+	}
+	TRY(follow_start(t));
 	t->batches = t->train.n ? t->train.samples / t->train.batch : 0;
 	if (t->batches == 0)
 		return diag_fail(t->diag, ST_INVALID, NULL, "compile with a smaller --batch",
@@ -119,16 +124,24 @@ static enum status train(struct training *t)
 	return training_run(t);
 }
 
-static enum status check_args(const struct train_args *o, struct diag *d)
+static enum status check_args(struct arena *a, const struct train_args *o, struct diag *d)
 {
+	struct schedule schedule;
+	struct metrics metrics;
+	TRY(schedule_parse(a, o->schedule, &schedule, d));
+	TRY(metrics_parse(a, o->metric.value, o->metric.n, &metrics, d));
 	if (o->epochs < 1 || o->epochs > 1000000000)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--epochs wants 1 or more");
 	if (o->warmup < 0 || isinf(o->lr))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--warmup and --lr want finite numbers");
-	if (strcmp(o->schedule, "constant") != 0 && strcmp(o->schedule, "linear") != 0 &&
-		strcmp(o->schedule, "cosine") != 0)
-		return diag_fail(d, ST_USAGE, NULL, NULL,
-			"--schedule is constant, linear or cosine, not '%s'", o->schedule);
+	if (o->keep < 0 || o->early_stop < 0)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--keep and --early-stop want 0 or more");
+	if (o->keep_best && !o->folder)
+		return diag_fail(d, ST_USAGE, NULL, "--checkpoint FOLDER",
+			"--keep-best wants a folder to keep it in");
+	if (o->metric.n && !o->eval_input.n && !o->eval_target)
+		return diag_fail(d, ST_USAGE, NULL, "--eval-input and --eval-target",
+			"--metric wants held-out data");
 	if (o->check_finite && o->keep_going)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--check-finite stops where --keep-going does not: choose one");
@@ -167,7 +180,7 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 		o->schedule = "constant";
 	int was;
 	struct progress whole;
-	TRY(check_args(o, d));
+	TRY(check_args(a, o, d));
 	t.mean = NAN;
 	progress_start(&whole, "", 1);
 	TRY(json_only_begin(o->json, &was, d));
@@ -178,6 +191,7 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	watch_end(&t.watch);
 	feed_tell_skipped(&t.train, d);
 	feed_tell_skipped(&t.eval, d);
+	follow_end(&t.follow);
 	feed_close(&t.train);
 	feed_close(&t.eval);
 	load_close(&t.l);
@@ -186,19 +200,23 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 
 enum status cmd_train(int argc, const char **argv, struct diag *d)
 {
-	struct train_args o = {.epochs = 1, .lr = NAN};
-	struct arg_list list[2] = {0};
-	char *text[6] = {NULL};
+	struct train_args o = {.epochs = 1, .lr = NAN, .keep = 2};
+	struct arg_list list[3] = {0};
+	char *text[7] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
 					     "training data, .npy or IDX(.gz)", "[NAME=]FILE"},
 		{"target", 0, POPT_ARG_STRING, &text[0], 0, "training targets", "FILE"},
 		{"eval-input", 0, POPT_ARG_STRING, NULL, 2,
 			"held-out data, evaluated after each epoch", "[NAME=]FILE"},
 		{"eval-target", 0, POPT_ARG_STRING, &text[1], 0, "held-out targets", "FILE"},
+		{"metric", 0, POPT_ARG_STRING, NULL, 3,
+			"of held-out data, after each epoch: accuracy, f1, ...", "NAME[:OPTIONS]"},
 		{"epochs", 0, POPT_ARG_LONGLONG, &o.epochs, 0, "(default 1)", "N"},
 		{"lr", 0, POPT_ARG_DOUBLE, &o.lr, 0, "learning rate (default: the optimizer's)",
 			"X"},
-		{"schedule", 0, POPT_ARG_STRING, &text[2], 0, "constant, linear or cosine", "NAME"},
+		{"schedule", 0, POPT_ARG_STRING, &text[2], 0,
+			"of the learning rate: constant, cosine, step:size=30, ...",
+			"NAME[:OPTIONS]"},
 		{"warmup", 0, POPT_ARG_LONGLONG, &o.warmup, 0, "steps of rising learning rate",
 			"N"},
 		DATA_OPTIONS(o.data),
@@ -209,6 +227,12 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		WEIGHTS_OPTIONS(o.weights),
 		{"checkpoint", 0, POPT_ARG_STRING, &text[3], 0,
 			"save here after each epoch and when interrupted", "FOLDER"},
+		{"keep", 0, POPT_ARG_LONGLONG, &o.keep, 0, "checkpoints (default 2; 0: all)", "N"},
+		{"keep-best", 0, POPT_ARG_STRING, &text[6], 0,
+			"keep the best epoch's values as best.safetensors: by loss or a --metric",
+			"NAME"},
+		{"early-stop", 0, POPT_ARG_LONGLONG, &o.early_stop, 0,
+			"end after so many epochs that were not the best", "N"},
 		{"resume", 0, POPT_ARG_NONE, &o.resume, 0, "go on from the newest checkpoint",
 			NULL},
 		{"log", 0, POPT_ARG_STRING, &text[4], 0, "one JSON object a step", "FILE.jsonl"},
@@ -228,12 +252,14 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		o.dir = args.positional[0];
 		o.input = list[0];
 		o.eval_input = list[1];
+		o.metric = list[2];
 		o.target = text[0];
 		o.eval_target = text[1];
 		o.schedule = text[2];
 		o.folder = text[3];
 		o.log = text[4];
 		o.weights.path = text[5];
+		o.keep_best = text[6];
 		st = run(&o, a, d);
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)

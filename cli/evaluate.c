@@ -1,92 +1,156 @@
 #include "cli/evaluate.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/interrupt.h"
-#include "runtime/metrics.h"
 
-/* The output that the loss reads, as [rows, classes, inner] against labels. */
-struct classes {
-	const struct stint_output *output; /* NULL: no classification */
-	int64_t classes, inner;
-	int64_t labels; /* per sample */
-	int64_t ignore;
-};
-
-static struct classes find_classes(const struct stint_model *m)
+static int64_t elements(int rank, const int64_t *dim, int from)
 {
-	struct classes c = {.inner = 1, .labels = 1};
-	if (!feed_has_labels(m))
-		return c;
-	const struct stint_tensor *t = &m->resident[m->target];
-	c.output = feed_scored_output(m);
-	if (!c.output)
-		return c;
-	int rank = c.output->rank;
-	int axis = (int)feed_loss_option(m, "axis", rank == 3 ? 2 : 1);
-	axis += axis < 0 ? rank : 0;
-	c.classes = c.output->dim[axis];
-	for (int i = axis + 1; i < rank; i++)
-		c.inner *= c.output->dim[i];
-	for (int i = 1; i < t->rank; i++)
-		c.labels *= t->dim[i];
-	c.ignore = (int64_t)feed_loss_option(m, "ignore_index", -100);
-	return c;
+	int64_t n = 1;
+	for (int i = from; i < rank; i++)
+		n *= dim[i];
+	return n;
 }
 
-/* Labels that count among the first `n` samples, and how many of them are met. */
-static enum status count_right(const struct classes *c, const struct loaded *l, int64_t n,
-	int64_t *out, int64_t *right, struct diag *d)
+/* The output that the loss reads, as [rows, classes, inner] against labels. */
+static struct metric_task task_of_labels(const struct stint_model *m, struct evaluation *e)
 {
-	const int64_t *label = load_at(l, l->model->target);
-	const void *y = load_output(l, (int)(c->output - l->model->output));
-	int64_t counted, valid = n * c->labels / c->inner;
-	if (!label || !y)
-		return load_lost(l, "evaluation", d);
-	if (c->output->dtype == STINT_F64)
-		*right += metrics_correct_f64(
-			y, c->classes, c->inner, label, valid, c->ignore, &counted);
-	else
-		*right += metrics_correct_f32(
-			y, c->classes, c->inner, label, valid, c->ignore, &counted);
-	*out = counted;
+	struct metric_task task = {.kind = METRIC_NOTHING};
+	const struct stint_tensor *t = &m->resident[m->target];
+	const struct stint_output *o = feed_scored_output(m);
+	if (!o)
+		return task;
+	int axis = (int)feed_loss_option(m, "axis", o->rank == 3 ? 2 : 1);
+	axis += axis < 0 ? o->rank : 0;
+	task = (struct metric_task){.kind = METRIC_CLASSES,
+		.classes = o->dim[axis],
+		.inner = elements(o->rank, o->dim, axis + 1),
+		.ignore = (int64_t)feed_loss_option(m, "ignore_index", -100),
+		.wide = o->dtype == STINT_F64};
+	e->output = (int)(o - m->output);
+	e->labels = elements(t->rank, t->dim, 1);
+	return task;
+}
+
+/* An output of the target's size, element by element: the one that the loss names, or the first. */
+static struct metric_task task_of_values(const struct stint_model *m, struct evaluation *e)
+{
+	static const char option[] = "output=";
+	const struct stint_tensor *t = &m->resident[m->target];
+	const char *named = m->loss_options ? strstr(m->loss_options, option) : NULL;
+	named = named ? named + sizeof option - 1 : NULL;
+	const bool binary = !strncmp(m->loss_name, "bce", 3);
+	struct metric_task task = {.kind = METRIC_NOTHING};
+	if (t->dtype != STINT_F32 && t->dtype != STINT_F64)
+		return task;
+	for (int i = 0; i < m->noutput && e->output < 0; i++) {
+		const struct stint_output *o = &m->output[i];
+		const size_t n = strlen(o->name);
+		const bool named_so = !named || (!strncmp(named, o->name, n) &&
+							(!named[n] || strchr(",:", named[n])));
+		if (!named_so || (o->dtype != STINT_F32 && o->dtype != STINT_F64) ||
+			elements(o->rank, o->dim, 0) != elements(t->rank, t->dim, 0))
+			continue;
+		e->output = i;
+		task = (struct metric_task){.kind = binary ? METRIC_BINARY : METRIC_VALUES,
+			.classes = 1,
+			.inner = elements(t->rank, t->dim, 1),
+			.logits = !strcmp(m->loss_name, "bce-with-logits"),
+			.wide = o->dtype == STINT_F64,
+			.wide_target = t->dtype == STINT_F64};
+	}
+	return task;
+}
+
+enum status evaluation_start(struct arena *a, const struct loaded *l, const struct feed *f,
+	const struct arg_list *metric, struct evaluation *out, struct diag *d)
+{
+	const struct stint_model *m = l->model;
+	struct metric_task task = {.kind = METRIC_NOTHING};
+	*out = (struct evaluation){.l = l, .f = f, .output = -1};
+	if (feed_has_labels(m))
+		task = task_of_labels(m, out);
+	else if (m->target >= 0 && m->loss_name)
+		task = task_of_values(m, out);
+	static const char *const usual = "accuracy";
+	const bool by_itself = !metric->n && task.kind == METRIC_CLASSES;
+	TRY(metrics_parse(a, by_itself ? &usual : metric->value, by_itself ? 1 : metric->n,
+		&out->metrics, d));
+	task.rows = f->samples * f->rows;
+	if (task.kind == METRIC_CLASSES)
+		task.rows = task.rows * out->labels / task.inner;
+	TRY(metrics_start(a, &out->metrics, &task, d));
+	out->index = ARENA_ARRAY(a, int64_t, f->batch);
+	return out->index ? ST_OK : diag_nomem(d);
+}
+
+/* The batch's first `n` samples have been evaluated; *counted: what the mean loss weighs them by:
+ * labels that count. */
+static enum status score(struct evaluation *e, int64_t n, int64_t *counted, struct diag *d)
+{
+	struct metrics *m = &e->metrics;
+	const bool labels = m->task.kind == METRIC_CLASSES;
+	*counted = n;
+	if (e->output < 0 || (!labels && !m->n))
+		return ST_OK;
+	const void *target = load_at(e->l, e->l->model->target);
+	const void *y = load_output(e->l, e->output);
+	if (!target || !y)
+		return load_lost(e->l, "evaluation", d);
+	const int64_t before = m->counted, rows = n * e->f->rows;
+	metrics_add(m, y, target, labels ? rows * e->labels / m->task.inner : rows);
+	*counted = labels ? m->counted - before : n;
 	return ST_OK;
 }
 
-enum status evaluate(struct arena *a, const struct loaded *l, const struct feed *f,
-	struct score *out, struct diag *d)
+static enum status one_batch(
+	struct evaluation *e, int64_t from, int64_t n, int64_t *counted, struct diag *d)
 {
-	struct classes c = find_classes(l->model);
-	int64_t *index = ARENA_ARRAY(a, int64_t, f->batch), labels = 0, right = 0;
+	for (int64_t i = 0; i < n; i++)
+		e->index[i] = from + i;
+	TRY(feed_batch(e->f, e->index, n, d));
+	const int rc = e->l->eval(e->l->step, n * e->f->rows, NULL);
+	return rc ? load_fail(e->l, rc, "evaluation", d) : score(e, n, counted, d);
+}
+
+enum status evaluate(struct evaluation *e, struct diag *d)
+{
+	const struct feed *f = e->f;
 	double sum = 0, weight = 0;
 	/* a loss that is a sum counts as in a batch of the usual size */
-	const bool summed = l->model->loss_options &&
-			    strstr(l->model->loss_options, "reduction=sum") != NULL;
-	if (!index)
-		return diag_nomem(d);
-	*out = (struct score){.samples = f->samples, .has_accuracy = c.output != NULL};
+	const bool summed = e->l->model->loss_options &&
+			    strstr(e->l->model->loss_options, "reduction=sum") != NULL;
+	metrics_clear(&e->metrics);
+	e->samples = f->samples;
 	for (int64_t from = 0; from < f->samples; from += f->batch) {
-		int64_t n = f->samples - from < f->batch ? f->samples - from : f->batch;
-		out->stopped = interrupt_asked();
-		if (out->stopped)
+		const int64_t n = f->samples - from < f->batch ? f->samples - from : f->batch;
+		int64_t counted = 0;
+		e->stopped = interrupt_asked();
+		if (e->stopped)
 			return ST_OK;
-		for (int64_t i = 0; i < n; i++)
-			index[i] = from + i;
-		TRY(feed_batch(f, index, n, d));
-		int rc = l->eval(l->step, n * f->rows, NULL);
-		if (rc)
-			return load_fail(l, rc, "evaluation", d);
-		int64_t counted = n;
-		if (c.output)
-			TRY(count_right(&c, l, n * f->rows, &counted, &right, d));
-		labels += counted;
+		TRY(one_batch(e, from, n, &counted, d));
 		if (counted) {
 			const double w = summed ? (double)n : (double)counted;
-			sum += l->loss(l->step) * (summed ? (double)f->batch : w);
+			sum += e->l->loss(e->l->step) * (summed ? (double)f->batch : w);
 			weight += w;
 		}
 	}
-	out->loss = weight > 0 ? sum / weight : 0;
-	out->accuracy = labels ? (double)right / (double)labels : 0;
+	e->loss = weight > 0 ? sum / weight : 0;
+	if (e->metrics.not_binary && e->metrics.n)
+		return diag_fail(d, ST_INVALID,
+			&(struct where){
+				.file = f->target < 0 ? NULL : f->bound[f->target].data.path},
+			"leave --metric out", "metrics of yes and no want targets of 0 and 1");
 	return ST_OK;
+}
+
+void evaluation_print(const struct metrics *m, int i, char out[32])
+{
+	const enum metric_which which = m->item[i].which;
+	const double v = metrics_value(m, i);
+	if (which == METRIC_ACCURACY || which == METRIC_TOP_K)
+		snprintf(out, 32, "%.2f %%", 100 * v);
+	else
+		snprintf(out, 32, "%.4f", v);
 }

@@ -3,16 +3,27 @@
 #define STINT_CLI_EVALUATE_H
 
 #include "cli/feed.h"
+#include "train/metrics.h"
 
-struct score {
-	int64_t samples;
-	double loss;
-	bool has_accuracy; /* cross-entropy */
-	double accuracy;   /* share of labels that count, 0 to 1 */
-	bool stopped;      /* by a signal (cli/interrupt.h): the rest says nothing */
+struct evaluation {
+	const struct loaded *l;
+	const struct feed *f;
+	struct metrics metrics;
+	int output;      /* that is scored; -1: none */
+	int64_t labels;  /* per sample, METRIC_CLASSES */
+	int64_t *index;  /* [batch] */
+	int64_t samples; /* of the last pass */
+	double loss;     /* of the last pass */
+	bool stopped;    /* by a signal (cli/interrupt.h): the rest says nothing */
 };
 
-enum status evaluate(struct arena *a, const struct loaded *l, const struct feed *f,
-	struct score *out, struct diag *d);
+/* `metric`: what --metric was given; none: the accuracy, where the loss takes labels. Memory is
+ * taken here only. */
+enum status evaluation_start(struct arena *a, const struct loaded *l, const struct feed *f,
+	const struct arg_list *metric, struct evaluation *out, struct diag *d);
+enum status evaluate(struct evaluation *e, struct diag *d);
+
+/* A share is printed as "92.10 %", another number as "0.9210". */
+void evaluation_print(const struct metrics *m, int i, char out[32]);
 
 #endif

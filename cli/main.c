@@ -22,6 +22,8 @@ static const struct command commands[] = {
 	{"run", "one training step on given data; write loss, outputs and gradients", cmd_run,
 		true},
 	{"train", "train a compiled model on data", cmd_train, true},
+	{"eval", "loss and metrics of a compiled model over data", cmd_eval, true},
+	{"predict", "what a compiled model answers to data", cmd_predict, true},
 	{"bench", "time a compiled step", cmd_bench, true},
 	{"export", "write the trained ONNX model", cmd_export, false},
 };

@@ -59,15 +59,16 @@ void train_log_step(
 }
 
 void train_log_score(
-	struct train_log *log, const struct checkpoint_place *at, const struct score *s)
+	struct train_log *log, const struct checkpoint_place *at, const struct evaluation *e)
 {
 	if (!log->file)
 		return;
 	fprintf(log->file, "{\"epoch\":%" PRId64 ",\"eval_samples\":%" PRId64, at->epoch,
-		s->samples);
-	put_number(log, "eval_loss", s->loss);
-	if (s->has_accuracy)
-		put_number(log, "accuracy", s->accuracy);
+		e->samples);
+	put_number(log, "eval_loss", e->loss);
+	for (int i = 0; i < e->metrics.n; i++)
+		if (e->metrics.item[i].which != METRIC_CONFUSION)
+			put_number(log, e->metrics.item[i].label, metrics_value(&e->metrics, i));
 	end_line(log);
 }
 

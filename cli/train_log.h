@@ -20,7 +20,7 @@ enum status train_log_open(struct train_log *log, const char *path, bool append,
 void train_log_step(
 	struct train_log *log, const struct checkpoint_place *at, double lr, double loss);
 void train_log_score(
-	struct train_log *log, const struct checkpoint_place *at, const struct score *s);
+	struct train_log *log, const struct checkpoint_place *at, const struct evaluation *e);
 /* Fails where a line was lost, unless `st` is a failure already. */
 enum status train_log_close(struct train_log *log, enum status st);
 

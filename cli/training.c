@@ -6,22 +6,6 @@
 
 #include "cli/interrupt.h"
 
-static double learning_rate(const struct training *t, int64_t step)
-{
-	const struct train_args *o = t->o;
-	double lr = isnan(o->lr) ? t->l.model->lr_default : o->lr;
-	double total = (double)(o->epochs * t->batches), at = (double)step,
-	       warmup = (double)o->warmup;
-	if (at < warmup)
-		return lr * (at + 1) / warmup;
-	double share = total > warmup ? (at - warmup) / (total - warmup) : 0;
-	if (!strcmp(o->schedule, "linear"))
-		return lr * (1 - share);
-	if (!strcmp(o->schedule, "cosine"))
-		return lr * 0.5 * (1 + cos(3.14159265358979323846 * share));
-	return lr;
-}
-
 /* The batch to the step; the one behind it is read while that works. */
 static enum status feed(struct training *t, int64_t batch)
 {
@@ -87,7 +71,12 @@ static enum status write_checkpoint(struct training *t)
 	char message[256];
 	if (!t->o->folder)
 		return ST_OK;
-	if (checkpoint_save(t->o->folder, t->l.step, &t->place, message) ||
+	t->place.training = follow_note(t);
+	if (!t->place.training)
+		return diag_nomem(t->diag);
+	if (t->best && checkpoint_save_as(t->o->folder, "best", t->l.step, &t->place, message))
+		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
+	if (checkpoint_save(t->o->folder, t->l.step, &t->place, t->o->keep, message) ||
 		checkpoint_path(t->o->folder, t->place.step, t->good, message))
 		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
 	return ST_OK;
@@ -205,20 +194,32 @@ static void report_scale(const struct loaded *l)
 		printf(" (%g step%s skipped)", (double)state[2], state[2] > 1 ? "s" : "");
 }
 
+static void report_scores(const struct evaluation *e)
+{
+	char value[32];
+	printf("  eval loss %.4f", e->loss);
+	for (int i = 0; i < e->metrics.n; i++) {
+		const struct metric *m = &e->metrics.item[i];
+		if (m->which == METRIC_CONFUSION)
+			continue;
+		evaluation_print(&e->metrics, i, value);
+		printf("  %s %s", m->label, value);
+		if (m->which == METRIC_ACCURACY)
+			printf(" of %" PRId64, e->samples);
+	}
+}
+
 /* `mean_loss` NULL: resumed behind the epoch's last batch. */
-static void report_epoch(
-	const struct training *t, const double *mean_loss, double seconds, const struct score *s)
+static void report_epoch(const struct training *t, const double *mean_loss, double seconds)
 {
 	printf("epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
 	if (mean_loss)
 		printf("  loss %.4f", *mean_loss);
-	if (s) {
-		printf("  eval loss %.4f", s->loss);
-		if (s->has_accuracy)
-			printf("  accuracy %.2f %% of %" PRId64, 100 * s->accuracy, s->samples);
-	}
+	if (t->has_eval)
+		report_scores(&t->evaluation);
 	report_scale(&t->l);
-	printf("  %.1f s, %.1f s of them for data\n", seconds, feed_waited(&t->train));
+	printf("  %.1f s, %.1f s of them for data%s\n", seconds, feed_waited(&t->train),
+		t->best ? "  best" : "");
 	fflush(stdout);
 }
 
@@ -234,7 +235,7 @@ static enum status batches(struct training *t, double *mean)
 	progress_start(&t->bar, label, t->batches - first);
 	while (t->place.batch < t->batches) {
 		bool counts = false;
-		const double lr = learning_rate(t, t->place.step);
+		const double lr = follow_rate(t);
 		enum status st = one_batch(t, t->place.batch == first, lr, &loss);
 		if (st == ST_OK)
 			st = judge(t, lr, loss, &counts);
@@ -255,19 +256,19 @@ static enum status one_epoch(struct training *t)
 {
 	double mean = NAN;
 	bool saved;
-	struct score score = {0};
 	const bool any = t->place.batch < t->batches;
 	t->odd = 0;
 	TRY(batches(t, &mean));
 	if (t->has_eval) {
-		TRY(evaluate(t->arena, &t->l, &t->eval, &score, t->diag));
-		if (score.stopped)
+		TRY(evaluate(&t->evaluation, t->diag));
+		if (t->evaluation.stopped)
 			return stop_early(t);
-		train_log_score(&t->log, &t->place, &score);
+		train_log_score(&t->log, &t->place, &t->evaluation);
+		follow_epoch(t, &t->best);
+		t->best &= t->o->keep_best != NULL;
 	}
 	t->mean = mean;
-	t->score = score;
-	report_epoch(t, any ? &mean : NULL, progress_seconds(&t->bar), t->has_eval ? &score : NULL);
+	report_epoch(t, any ? &mean : NULL, progress_seconds(&t->bar));
 	if (t->odd)
 		diag_warn(t->diag, NULL, "lower the learning rate",
 			"%" PRId64 " losses of epoch %" PRId64
@@ -276,7 +277,8 @@ static enum status one_epoch(struct training *t)
 	t->place.epoch++;
 	t->place.batch = 0;
 	TRY(save(t, &saved));
-	if (!isfinite(score.loss))
+	t->best = false;
+	if (t->has_eval && !isfinite(t->evaluation.loss))
 		diag_warn(t->diag, NULL,
 			t->o->keep_going ? NULL : "all parameters are: it may be the data",
 			"the loss on held-out data is not finite");
@@ -285,7 +287,10 @@ static enum status one_epoch(struct training *t)
 
 enum status training_run(struct training *t)
 {
-	while (t->place.epoch < t->o->epochs)
+	while (t->place.epoch < t->o->epochs && !follow_is_over(t))
 		TRY(one_epoch(t));
+	if (follow_is_over(t))
+		printf("stopped early: %s was best %" PRId64 " epochs ago\n", t->follow.name,
+			t->follow.best.since);
 	return ST_OK;
 }

@@ -3,16 +3,17 @@
 #define STINT_CLI_TRAINING_H
 
 #include "cli/evaluate.h"
+#include "cli/follow.h"
 #include "cli/progress.h"
 #include "cli/train_log.h"
 #include "cli/watch.h"
 #include "cli/weights.h"
 
 struct train_args {
-	const char *dir, *target, *eval_target, *schedule, *folder, *log;
+	const char *dir, *target, *eval_target, *schedule, *folder, *log, *keep_best;
 	struct weights weights;
-	struct arg_list input, eval_input;
-	long long epochs, warmup, seed;
+	struct arg_list input, eval_input, metric;
+	long long epochs, warmup, seed, keep, early_stop;
 	struct data_options data;
 	double lr; /* NAN: the optimizer's, as compiled */
 	int json, resume, keep_going, check_finite;
@@ -25,11 +26,13 @@ struct training {
 	struct loaded l;
 	struct feed train, eval;
 	bool has_eval;
+	struct evaluation evaluation; /* where there is */
+	struct follow follow;
 	struct train_log log;
 	int64_t batches;
 	struct checkpoint_place place;
-	double mean;        /* the loss over the last epoch; NAN: none */
-	struct score score; /* and held-out data's */
+	double mean; /* the loss over the last epoch; NAN: none */
+	bool best;   /* --keep-best: the epoch that ends is */
 	struct progress bar;
 	struct watch watch;
 	char good[512];         /* the last good checkpoint; "": none yet */

@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/feed.h"
+#include "runtime/checkpoint.h"
 #include "runtime/safetensors.h"
 
 enum { NAMES = 5, TOLD = 8 }; /* names listed in a message; messages of a kind */
@@ -32,13 +34,15 @@ static bool wanted(const struct stint_tensor *t)
 	return t->kind == STINT_PARAMETER || t->kind == STINT_BUFFER;
 }
 
-/* In a file and not in the model, and rightly so: constants that some plan of stint's made, and
- * PyTorch's counts of batches, which normalize nothing. */
-static bool beside(const char *name)
+/* In a file and not in the model, and rightly so: constants that some plan of stint's made,
+ * PyTorch's counts of batches, which normalize nothing, and an optimizer's states where nothing is
+ * trained. */
+static bool beside(const struct stint_model *m, const char *name)
 {
 	static const char count[] = "num_batches_tracked";
 	const size_t n = strlen(name), tail = sizeof count - 1;
-	return !strncmp(name, "constant/", 9) || (n >= tail && !strcmp(name + n - tail, count));
+	return !strncmp(name, "constant/", 9) || (!m->train && !strncmp(name, "state/", 6)) ||
+	       (n >= tail && !strcmp(name + n - tail, count));
 }
 
 /* The same but for axes of one element, whose values lie alike: a slope per channel is [C] to one
@@ -139,7 +143,8 @@ static enum status find_unused(struct fitting *m)
 		qsort(known, n, sizeof *known, by_name);
 	for (int k = 0; k < safetensors_count(m->f); k++) {
 		const char *name = safetensors_at(m->f, k)->name;
-		if (!beside(name) && !(n && bsearch(&name, known, n, sizeof *known, by_name)))
+		if (!beside(m->l->model, name) &&
+			!(n && bsearch(&name, known, n, sizeof *known, by_name)))
 			m->unused[m->nunused++] = name;
 	}
 	return ST_OK;
@@ -238,4 +243,31 @@ enum status weights_load(
 	const enum status st = load(&m);
 	safetensors_close(m.f);
 	return st;
+}
+
+enum status weights_of_checkpoint(
+	struct arena *a, const char *checkpoint, const char **path, struct diag *d)
+{
+	char newest[512] = "", message[256];
+	struct stat st;
+	*path = checkpoint;
+	if (stat(checkpoint, &st) == 0 && S_ISREG(st.st_mode))
+		return ST_OK;
+	if (checkpoint_newest(checkpoint, newest, message))
+		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
+	if (!*newest)
+		return diag_fail(d, ST_IO, &(struct where){.file = checkpoint},
+			"train with --checkpoint FOLDER first", "holds no checkpoint");
+	*path = arena_strdup(a, newest);
+	return *path ? ST_OK : diag_nomem(d);
+}
+
+enum status weights_choose(struct arena *a, const char *file, const char *checkpoint,
+	struct weights *w, struct diag *d)
+{
+	w->path = file;
+	if (file && checkpoint)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--weights and --checkpoint name other values: choose one");
+	return checkpoint ? weights_of_checkpoint(a, checkpoint, &w->path, d) : ST_OK;
 }

@@ -23,5 +23,13 @@ struct weights {
  * something is wrong nothing is loaded, and every problem is told. */
 enum status weights_load(
 	struct arena *a, const struct loaded *l, const struct weights *w, struct diag *d);
+/* A folder's newest good checkpoint, or the file itself that is named. */
+enum status weights_of_checkpoint(
+	struct arena *a, const char *checkpoint, const char **path, struct diag *d);
+
+/* `eval` and `predict`: whose values are taken, --weights' or --checkpoint's (either may be NULL).
+ */
+enum status weights_choose(struct arena *a, const char *file, const char *checkpoint,
+	struct weights *w, struct diag *d);
 
 #endif

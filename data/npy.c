@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/array_stream.h"
 #include "data/stream.h"
 
 enum { MAX_HEADER = 1 << 20 };
@@ -164,10 +165,28 @@ int npy_read(struct stream *s, const unsigned char magic[8], struct dataset *d, 
 	return rc || (fortran && d->rank > 1 && elements_turn(d, e, s->message));
 }
 
+size_t npy_header(const char *type, int rank, const int64_t *dim, char out[NPY_HEADER])
+{
+	enum { MAGIC = 10 };
+	int len = MAGIC + snprintf(out + MAGIC, NPY_HEADER - MAGIC,
+				  "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
+	for (int k = 0; k < rank; k++)
+		len += snprintf(out + len, NPY_HEADER - (size_t)len, k ? " %lld," : "%lld,",
+			(long long)dim[k]);
+	len += snprintf(out + len, NPY_HEADER - (size_t)len, "), }");
+	while ((len + 1) % 64) /* the data begin at a multiple of 64 */
+		out[len++] = ' ';
+	out[len++] = '\n';
+	memcpy(out, "\x93NUMPY\x01", 8);
+	out[8] = (char)(len - MAGIC);
+	out[9] = (char)((len - MAGIC) >> 8);
+	return (size_t)len;
+}
+
 int dataset_write_npy(const char *path, int is_double, int rank, const int64_t *dim,
 	const void *data, char message[256])
 {
-	char header[512];
+	char header[NPY_HEADER];
 	int64_t n = 1, bytes = is_double ? 8 : 4;
 	int bad_shape = rank < 0 || rank > DATASET_RANK;
 	for (int k = 0; k < rank && !bad_shape; k++)
@@ -176,23 +195,12 @@ int dataset_write_npy(const char *path, int is_double, int rank, const int64_t *
 		snprintf(message, 256, "cannot write %.200s: its shape", path);
 		return 1;
 	}
-	int len = snprintf(header, sizeof header,
-		"{'descr': '<f%d', 'fortran_order': False, 'shape': (", is_double ? 8 : 4);
-	for (int k = 0; k < rank; k++) {
+	for (int k = 0; k < rank; k++)
 		n *= dim[k];
-		len += snprintf(header + len, sizeof header - (size_t)len, k ? " %lld," : "%lld,",
-			(long long)dim[k]);
-	}
-	len += snprintf(header + len, sizeof header - (size_t)len, "), }");
-	while ((10 + len + 1) % 64) /* the data begin at a multiple of 64 */
-		header[len++] = ' ';
-	header[len++] = '\n';
-	const unsigned char magic[10] = {
-		0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)len, (unsigned char)(len >> 8)};
+	const size_t len = npy_header(is_double ? "<f8" : "<f4", rank, dim, header);
 	const size_t count = (size_t)n, width = is_double ? 8 : 4;
 	FILE *f = fopen(path, "wb");
-	int ok = f && fwrite(magic, 1, sizeof magic, f) == sizeof magic &&
-		 fwrite(header, 1, (size_t)len, f) == (size_t)len &&
+	int ok = f && fwrite(header, 1, len, f) == len &&
 		 (!count || fwrite(data, width, count, f) == count);
 	if (f && fclose(f) != 0)
 		ok = 0;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,17 +144,18 @@ int checkpoint_try(const char *folder, char message[MESSAGE])
 }
 
 /* Removes what save's comment says, and what interrupted saves left. Failing to is no failure. */
-static void clean(const char *folder, int64_t step)
+static void clean(const char *folder, int64_t step, int64_t keep)
 {
 	char path[PATH], message[MESSAGE];
-	int64_t *all, before = -1;
+	int64_t *all, kept = 1;
 	size_t n;
 	struct dirent *entry;
 	if (!list(folder, &all, &n, message))
 		for (size_t i = 0; i < n; i++) {
-			if (all[i] < step && before < 0)
-				before = all[i];
-			else if (all[i] != step && !checkpoint_path(folder, all[i], path, message))
+			const bool stays = all[i] < step && (!keep || kept < keep);
+			kept += stays;
+			if (!stays && all[i] != step &&
+				!checkpoint_path(folder, all[i], path, message))
 				(void)unlink(path);
 		}
 	free(all);
@@ -190,7 +192,9 @@ static uLong sum_of_place(const struct checkpoint_place *place)
 	char text[128];
 	int n = snprintf(text, sizeof text, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
 		place->step, place->epoch, place->batch, place->seed);
-	return crc32(crc32(0, NULL, 0), (const unsigned char *)text, (uInt)n);
+	const uLong sum = crc32(crc32(0, NULL, 0), (const unsigned char *)text, (uInt)n);
+	const char *more = place->training ? place->training : "";
+	return add_bytes(sum, (const unsigned char *)more, strlen(more));
 }
 
 static int write_file(const char *path, const struct safetensors_entry *entry, int n,
@@ -206,8 +210,9 @@ static int write_file(const char *path, const struct safetensors_entry *entry, i
 		snprintf(text[i], sizeof text[i], "%" PRId64, value[i]);
 	const struct safetensors_note note[] = {{"format", format}, {"model", model},
 		{"step", text[0]}, {"epoch", text[1]}, {"batch", text[2]}, {"seed", text[3]},
-		{"crc32", sum}};
-	return safetensors_write(path, entry, n, note, sizeof note / sizeof *note, message);
+		{"crc32", sum}, {"training", place->training}};
+	const int nnote = (int)(sizeof note / sizeof *note) - !place->training;
+	return safetensors_write(path, entry, n, note, nnote, message);
 }
 
 static void entries_free(const struct stint_step *s, struct safetensors_entry *entry, int n)
@@ -245,22 +250,40 @@ static struct safetensors_entry *entries(const struct stint_step *s, int *n)
 	return entry;
 }
 
-int checkpoint_save(const char *folder, const struct stint_step *s,
-	const struct checkpoint_place *place, char message[256])
+static int save(const char *path, const struct stint_step *s, const struct checkpoint_place *place,
+	char *message)
 {
-	const struct stint_model *m = s->model;
-	char path[PATH];
 	int n = 0;
-	if (make_folder(folder, message) || checkpoint_path(folder, place->step, path, message))
-		return 1;
 	struct safetensors_entry *entry = entries(s, &n);
 	if (!entry)
 		return fail(message, "cannot write", path);
-	int rc = write_file(path, entry, n, place, m->name, message);
+	const int rc = write_file(path, entry, n, place, s->model->name, message);
 	entries_free(s, entry, n);
-	if (!rc)
-		clean(folder, place->step);
 	return rc;
+}
+
+int checkpoint_save(const char *folder, const struct stint_step *s,
+	const struct checkpoint_place *place, int64_t keep, char message[256])
+{
+	char path[PATH];
+	if (make_folder(folder, message) || checkpoint_path(folder, place->step, path, message) ||
+		save(path, s, place, message))
+		return 1;
+	clean(folder, place->step, keep);
+	return 0;
+}
+
+int checkpoint_save_as(const char *folder, const char *name, const struct stint_step *s,
+	const struct checkpoint_place *place, char message[256])
+{
+	char path[PATH];
+	if (make_folder(folder, message))
+		return 1;
+	if ((size_t)snprintf(path, PATH, "%s/%s.safetensors", folder, name) >= PATH) {
+		errno = ENAMETOOLONG;
+		return fail(message, "cannot use", folder);
+	}
+	return save(path, s, place, message);
 }
 
 /* --- Loading --- */
@@ -312,6 +335,7 @@ static int open_file(
 	if (safetensors_open_header(f, path, message))
 		return 1;
 	const char *kind = safetensors_note(*f, "format"), *why = NULL;
+	*place = (struct checkpoint_place){.training = safetensors_note(*f, "training")};
 	if (!kind || strcmp(kind, format) != 0)
 		why = "another format";
 	else if (note_number(*f, "step", &place->step) || note_number(*f, "epoch", &place->epoch) ||
@@ -320,6 +344,7 @@ static int open_file(
 		why = "it does not say where training stood";
 	else if (!same_sum(*f, place, safetensors_note(*f, "crc32")))
 		why = "it was damaged: its sum is another";
+	place->training = NULL;
 	if (!why)
 		return 0;
 	safetensors_close(*f);

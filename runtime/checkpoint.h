@@ -1,5 +1,5 @@
 /* Checkpoints: what training needs to go on bit for bit. A folder holds step-00000123.safetensors
- * files, the last two kept; each holds every parameter, running statistic and optimizer state, and
+ * files, the newest kept; each holds every parameter, running statistic and optimizer state, and
  * its notes say where training stood. Saved atomically. Functions return 0, or 1 with a message
  * (256 bytes). */
 #ifndef STINT_CHECKPOINT_H
@@ -14,6 +14,9 @@ struct checkpoint_place {
 	int64_t epoch; /* the running epoch, from 0 */
 	int64_t batch; /* batches done of it */
 	int64_t seed;
+	/* What else there is to know, in text: the note "training" of a checkpoint that is saved.
+	 * NULL: nothing. Loading sets it to NULL: the file has it. */
+	const char *training;
 };
 
 /* Whether a checkpoint can be written there: makes the folder, writes a file in it and removes it.
@@ -23,10 +26,13 @@ int checkpoint_try(const char *folder, char message[256]);
 int checkpoint_path(const char *folder, int64_t step, char path[512], char message[256]);
 /* Whether checkpoints hold such a tensor. */
 int checkpoint_holds(const struct stint_tensor *t);
-/* Save; then remove all but this one and the newest before it. Ones with a higher step go too: they
- * belong to a run that this one has replaced. (Refuse a folder that holds checkpoints before
- * starting another run in it.) Creates the folder. */
+/* Save; then remove all but the newest `keep` (0: none is removed), this one being the newest: ones
+ * with a higher step go in any case, they belong to a run that this one has replaced. (Refuse a
+ * folder that holds checkpoints before starting another run in it.) Creates the folder. */
 int checkpoint_save(const char *folder, const struct stint_step *s,
+	const struct checkpoint_place *place, int64_t keep, char message[256]);
+/* The same values and notes as FOLDER/NAME.safetensors, where nothing else is touched. */
+int checkpoint_save_as(const char *folder, const char *name, const struct stint_step *s,
 	const struct checkpoint_place *place, char message[256]);
 /* The newest checkpoint that reads well and fits the model, into the step's arena (and its count
  * and seed); older ones are tried when the newest is broken. *found 0 when the folder has none (no

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { SAFETENSORS_MESSAGE = 256, SAFETENSORS_RANK = 8 };
 
@@ -47,5 +48,10 @@ const char *safetensors_note(const struct safetensors *f, const char *key);
  * the order given. (safetensors_write.c) */
 int safetensors_write(const char *path, const struct safetensors_entry *entry, int n,
 	const struct safetensors_note *note, int nnote, char *message);
+/* Its parts, for a writer whose values come later: what the reader would refuse is refused; the
+ * header, behind which the tensors lie. */
+int safetensors_check(const struct safetensors_entry *entry, int n, char *message);
+int safetensors_put_header(FILE *f, const struct safetensors_entry *entry, int n,
+	const struct safetensors_note *note, int nnote);
 
 #endif

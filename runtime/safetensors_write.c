@@ -50,8 +50,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* What the reader would refuse is refused here. */
-static int check(const struct safetensors_entry *entry, int n, char *message)
+int safetensors_check(const struct safetensors_entry *entry, int n, char *message)
 {
 	int64_t bytes, total = 0;
 	int bad = 0;
@@ -111,7 +110,7 @@ static void put_header(FILE *f, const struct safetensors_entry *entry, int n,
 	fputc('}', f);
 }
 
-static int put_all(FILE *f, const struct safetensors_entry *entry, int n,
+int safetensors_put_header(FILE *f, const struct safetensors_entry *entry, int n,
 	const struct safetensors_note *note, int nnote)
 {
 	static const unsigned char none[8];
@@ -123,17 +122,25 @@ static int put_all(FILE *f, const struct safetensors_entry *entry, int n,
 		return 1;
 	for (; end % 8; end++)
 		fputc(' ', f);
+	unsigned char length[8];
+	for (int i = 0; i < 8; i++)
+		length[i] = (unsigned char)((uint64_t)(end - 8) >> (8 * i));
+	return fseek(f, 0, SEEK_SET) != 0 || fwrite(length, 1, 8, f) != 8 ||
+	       fseek(f, end, SEEK_SET) != 0;
+}
+
+static int put_all(FILE *f, const struct safetensors_entry *entry, int n,
+	const struct safetensors_note *note, int nnote)
+{
+	if (safetensors_put_header(f, entry, n, note, nnote))
+		return 1;
 	for (int i = 0; i < n; i++) {
 		int64_t bytes;
 		bytes_of(&entry[i], &bytes);
 		if (bytes && fwrite(entry[i].data, 1, (size_t)bytes, f) != (size_t)bytes)
 			return 1;
 	}
-	unsigned char length[8];
-	for (int i = 0; i < 8; i++)
-		length[i] = (unsigned char)((uint64_t)(end - 8) >> (8 * i));
-	return fseek(f, 0, SEEK_SET) != 0 || fwrite(length, 1, 8, f) != 8 || fflush(f) != 0 ||
-	       ferror(f) || fsync(fileno(f)) != 0;
+	return fflush(f) != 0 || ferror(f) || fsync(fileno(f)) != 0;
 }
 
 static void sync_folder(char *path)
@@ -151,7 +158,7 @@ static void sync_folder(char *path)
 int safetensors_write(const char *path, const struct safetensors_entry *entry, int n,
 	const struct safetensors_note *note, int nnote, char *message)
 {
-	if (check(entry, n, message))
+	if (safetensors_check(entry, n, message))
 		return 1;
 	struct stat st;
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { /* a rename would replace it */

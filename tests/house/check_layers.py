@@ -17,9 +17,10 @@ LAYERS = {
     "ops": {"base", "graph", "codegen"},
     "kernels": set(),
     "runtime": {"kernels"},
-    "data": {"kernels"},
+    "data": {"kernels", "runtime"},
+    "train": {"base"},
     "compile": {"base", "graph", "import", "planner", "bridge", "codegen", "ops", "runtime"},
-    "cli": {"base", "graph", "import", "planner", "bridge", "view", "codegen", "ops", "runtime", "data", "compile"},
+    "cli": {"base", "graph", "import", "planner", "bridge", "view", "codegen", "ops", "runtime", "data", "train", "compile"},
 }
 # What a library call is: one header for all, self-contained, which goes into a step's folder too.
 SHARED = "runtime/stint_call.h"

@@ -38,9 +38,61 @@ static stint_step *trained(int steps)
 		assert_int_equal(stint_train(s, 0.1), STINT_OK);
 		const struct checkpoint_place place = {
 			.step = s->count, .epoch = 3, .batch = i, .seed = -77};
-		assert_int_equal(checkpoint_save(FOLDER, s, &place, message), 0);
+		assert_int_equal(checkpoint_save(FOLDER, s, &place, 2, message), 0);
 	}
 	return s;
+}
+
+/* How many of the folder's checkpoints are there. */
+static int count(void)
+{
+	int n = 0;
+	char path[64];
+	for (int i = 1; i < 9; i++) {
+		snprintf(path, sizeof path, FOLDER "/step-%08d.safetensors", i);
+		n += access(path, F_OK) == 0;
+	}
+	return n;
+}
+
+static void as_many_are_kept_as_asked(void **state)
+{
+	(void)state;
+	char message[256], used[512];
+	int found;
+	stint_step *s = trained(1);
+	struct checkpoint_place place = {.seed = -77, .training = "lr 0.5\nbest 3\n"}, back;
+	for (place.step = 2; place.step < 6; place.step++)
+		assert_int_equal(checkpoint_save(FOLDER, s, &place, 0, message), 0);
+	assert_int_equal(count(), 5);
+	assert_int_equal(checkpoint_save(FOLDER, s, &place, 3, message), 0);
+	assert_int_equal(count(), 3);
+	assert_int_equal(checkpoint_save_as(FOLDER, "best", s, &place, message), 0);
+	assert_int_equal(count(), 3);
+	place.step = 7;
+	assert_int_equal(checkpoint_save(FOLDER, s, &place, 1, message), 0);
+	assert_int_equal(count(), 1);
+	assert_int_equal(access(FOLDER "/best.safetensors", R_OK), 0);
+	/* the note comes back, and is part of the sum */
+	struct safetensors *f;
+	assert_int_equal(safetensors_open(&f, FILE_OF(7), message), 0);
+	assert_string_equal(safetensors_note(f, "training"), place.training);
+	safetensors_close(f);
+	assert_int_equal(checkpoint_load(FOLDER, s, &back, &found, used, message), 0);
+	assert_true(found && back.step == 7 && !back.training);
+	char text[2048] = {0};
+	FILE *file = fopen(FILE_OF(7), "r+b");
+	assert_non_null(file);
+	assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+	for (size_t i = 0; i + 6 < sizeof text; i++)
+		if (!memcmp(text + i, "best 3", 6)) {
+			assert_int_equal(fseek(file, (long)i + 5, SEEK_SET), 0);
+			fputc('4', file);
+		}
+	fclose(file);
+	assert_int_equal(checkpoint_load(FOLDER, s, &back, &found, used, message), 1);
+	assert_non_null(strstr(message, "its sum is another"));
+	stint_free(s);
 }
 
 static void training_goes_on_bit_for_bit(void **state)
@@ -88,7 +140,7 @@ static void two_are_kept(void **state)
 	scratch_write(FOLDER "/notes.txt", "x", 1);
 	scratch_write(FILE_OF(9) ".tmp123", "x", 1);
 	const struct checkpoint_place back = {.step = 2};
-	assert_int_equal(checkpoint_save(FOLDER, s, &back, message), 0);
+	assert_int_equal(checkpoint_save(FOLDER, s, &back, 2, message), 0);
 	assert_true(scratch_exists(FILE_OF(2)));
 	assert_false(scratch_exists(FILE_OF(3)) || scratch_exists(FILE_OF(4)));
 	assert_false(scratch_exists(FILE_OF(9) ".tmp123"));
@@ -263,18 +315,19 @@ static void a_folder_that_cannot_be_made_is_told(void **state)
 	const struct checkpoint_place place = {.step = 1};
 	stint_step *s = start(&tiny_model);
 	scratch_write("file", "x", 1);
-	assert_int_equal(checkpoint_save("file/x", s, &place, message), 1);
+	assert_int_equal(checkpoint_save("file/x", s, &place, 2, message), 1);
 	assert_non_null(strstr(message, "file"));
 	assert_int_equal(checkpoint_newest("file", used, message), 1);
 	memset(deep, 'a', sizeof deep);
 	deep[699] = '\0';
-	assert_int_equal(checkpoint_save(deep, s, &place, message), 1);
+	assert_int_equal(checkpoint_save(deep, s, &place, 2, message), 1);
 	stint_free(s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(as_many_are_kept_as_asked),
 		cmocka_unit_test(training_goes_on_bit_for_bit),
 		cmocka_unit_test(inputs_and_constants_are_not_saved),
 		cmocka_unit_test(two_are_kept),

@@ -1,0 +1,220 @@
+/* stint eval DIR --input [NAME=]FILE ... --target FILE [--metric NAME[:OPTIONS]] ... */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/evaluate.h"
+#include "cli/interrupt.h"
+#include "cli/weights.h"
+
+struct eval_args {
+	const char *dir, *target, *checkpoint, *file;
+	struct weights weights;
+	struct arg_list input, metric;
+	double scale, shift;
+	int json;
+};
+
+/* --- The table --- */
+
+static int width_of(int64_t n)
+{
+	return snprintf(NULL, 0, "%" PRId64, n);
+}
+
+static void print_classes(const struct metrics *m)
+{
+	const int64_t n = metrics_classes(m);
+	bool any = false;
+	for (int i = 0; i < m->n; i++)
+		any |= metrics_per_class(m, i) && m->item[i].which != METRIC_ACCURACY;
+	if (!any)
+		return;
+	printf("%8s", "class");
+	for (int i = 0; i < m->n; i++)
+		if (metrics_per_class(m, i))
+			printf("  %10.10s", m->item[i].text);
+	printf("  %10s\n", "labels");
+	for (int64_t c = 0; c < n; c++) {
+		printf("%8" PRId64, c);
+		for (int i = 0; i < m->n; i++)
+			if (metrics_per_class(m, i))
+				printf("  %10.4f", metrics_class_value(m, i, c));
+		printf("  %10" PRId64 "\n", m->were[c]);
+	}
+}
+
+static void print_confusion(const struct metrics *m)
+{
+	const int64_t n = metrics_classes(m);
+	int width = width_of(n - 1);
+	for (int64_t i = 0; i < n * n; i++)
+		width = width_of(m->confusion[i]) > width ? width_of(m->confusion[i]) : width;
+	printf("confusion: a row is a label, a column what was answered\n%8s", "");
+	for (int64_t c = 0; c < n; c++)
+		printf(" %*" PRId64, width, c);
+	putchar('\n');
+	for (int64_t r = 0; r < n; r++) {
+		printf("%8" PRId64, r);
+		for (int64_t c = 0; c < n; c++)
+			printf(" %*" PRId64, width, m->confusion[r * n + c]);
+		putchar('\n');
+	}
+}
+
+static void print_table(const struct evaluation *e, bool has_loss)
+{
+	const struct metrics *m = &e->metrics;
+	char value[32];
+	printf("%" PRId64 " samples", e->samples);
+	if (m->task.kind == METRIC_CLASSES && m->counted != e->samples)
+		printf(", %" PRId64 " labels", m->counted);
+	putchar('\n');
+	if (has_loss)
+		printf("  %-12s %.6g\n", "loss", e->loss);
+	for (int i = 0; i < m->n; i++) {
+		if (m->item[i].which == METRIC_CONFUSION)
+			continue;
+		evaluation_print(m, i, value);
+		printf("  %-12s %s\n", m->item[i].label, value);
+	}
+	print_classes(m);
+	if (m->confusion)
+		print_confusion(m);
+}
+
+/* --- JSON --- */
+
+static void put_number(double v)
+{
+	if (isfinite(v))
+		printf("%.9g", v);
+	else
+		fputs("null", stdout);
+}
+
+static void json_metrics(const struct metrics *m)
+{
+	const char *comma = "";
+	printf("\"metrics\":{");
+	for (int i = 0; i < m->n; i++) {
+		if (m->item[i].which == METRIC_CONFUSION)
+			continue;
+		printf("%s\"%s\":", comma, m->item[i].label);
+		put_number(metrics_value(m, i));
+		comma = ",";
+	}
+	printf("},\"per_class\":{");
+	comma = "";
+	for (int i = 0; i < m->n; i++) {
+		if (!metrics_per_class(m, i))
+			continue;
+		printf("%s\"%s\":", comma, m->item[i].label);
+		for (int64_t c = 0; c < metrics_classes(m); c++) {
+			putchar(c ? ',' : '[');
+			put_number(metrics_class_value(m, i, c));
+		}
+		putchar(']');
+		comma = ",";
+	}
+	putchar('}');
+}
+
+static void print_json(const struct evaluation *e, bool has_loss)
+{
+	const struct metrics *m = &e->metrics;
+	const int64_t n = metrics_classes(m);
+	printf("{\"samples\":%" PRId64 ",\"labels\":%" PRId64 ",\"loss\":", e->samples, m->counted);
+	put_number(has_loss ? e->loss : NAN);
+	putchar(',');
+	json_metrics(m);
+	for (int64_t r = 0; m->confusion && r < n; r++) {
+		fputs(r ? ",[" : ",\"confusion\":[[", stdout);
+		for (int64_t c = 0; c < n; c++)
+			printf("%s%" PRId64, c ? "," : "", m->confusion[r * n + c]);
+		fputs(r + 1 == n ? "]]" : "]", stdout);
+	}
+	puts("}");
+}
+
+/* --- The command --- */
+
+static enum status eval_loaded(struct arena *a, const struct eval_args *o, const struct loaded *l,
+	struct feed *f, struct diag *d)
+{
+	struct evaluation e;
+	const bool has_loss = l->model->loss_offset_eval != SIZE_MAX;
+	if (!has_loss)
+		return diag_fail(d, ST_USAGE, &(struct where){.file = o->dir},
+			"`stint predict` writes what it answers; to compare, compile with a loss",
+			"was compiled with --loss none");
+	TRY(feed_open(a, l, &o->input, o->target, o->scale, o->shift, f, d));
+	if (!f->samples)
+		return diag_fail(d, ST_INVALID, NULL, NULL, "there are no samples");
+	TRY(evaluation_start(a, l, f, &o->metric, &e, d));
+	interrupt_listen();
+	TRY(evaluate(&e, d));
+	if (e.stopped)
+		return diag_fail(
+			d, ST_INTERRUPTED, NULL, NULL, "interrupted by %s", interrupt_name());
+	if (o->json)
+		print_json(&e, has_loss);
+	else
+		print_table(&e, has_loss);
+	return ST_OK;
+}
+
+static enum status eval(struct arena *a, struct eval_args *o, struct diag *d)
+{
+	struct loaded l = {0};
+	struct feed f = {0};
+	struct metrics named;
+	TRY(metrics_parse(a, o->metric.value, o->metric.n, &named, d));
+	TRY(weights_choose(a, o->file, o->checkpoint, &o->weights, d));
+	enum status st = load_open(a, o->dir, &o->weights, &l, d);
+	if (st == ST_OK)
+		st = eval_loaded(a, o, &l, &f, d);
+	feed_close(&f);
+	load_close(&l);
+	return st;
+}
+
+enum status cmd_eval(int argc, const char **argv, struct diag *d)
+{
+	struct eval_args o = {.scale = 1};
+	struct arg_list list[2] = {0};
+	char *text[3] = {NULL};
+	struct poptOption table[] = {
+		{"input", 0, POPT_ARG_STRING, NULL, 1, "data, .npy or IDX(.gz)", "[NAME=]FILE"},
+		{"target", 0, POPT_ARG_STRING, &text[0], 0, "targets", "FILE"},
+		{"metric", 0, POPT_ARG_STRING, NULL, 2, "accuracy, f1, auc, confusion, ...",
+			"NAME[:OPTIONS]"},
+		{"scale", 0, POPT_ARG_DOUBLE, &o.scale, 0, "real inputs are value * A + B", "A"},
+		{"shift", 0, POPT_ARG_DOUBLE, &o.shift, 0, "see --scale", "B"},
+		{"weights", 0, POPT_ARG_STRING, &text[1], 0, "take these values",
+			"FILE.safetensors"},
+		WEIGHTS_OPTIONS(o.weights),
+		{"checkpoint", 0, POPT_ARG_STRING, &text[2], 0,
+			"take the newest checkpoint's values, or this file's", "FOLDER"},
+		{"json", 0, POPT_ARG_NONE, &o.json, 0, "print JSON", NULL}, POPT_TABLEEND};
+	struct args args;
+	struct arena *a = arena_new();
+	if (!a)
+		return diag_nomem(d);
+	enum status st = args_parse(
+		a, argc, argv, table, "DIR --input FILE ... --target FILE", 1, 1, list, &args, d);
+	if (st == ST_OK && !args.help) {
+		o.dir = args.positional[0];
+		o.input = list[0];
+		o.metric = list[1];
+		o.target = text[0];
+		o.file = text[1];
+		o.checkpoint = text[2];
+		st = eval(a, &o, d);
+	}
+	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+		free(text[i]);
+	arena_free(a);
+	return st;
+}

@@ -1,0 +1,211 @@
+#include "cli/follow.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/training.h"
+#include "runtime/safetensors.h"
+
+static double first_rate(const struct training *t)
+{
+	return isnan(t->o->lr) ? t->l.model->lr_default : t->o->lr;
+}
+
+enum status follow_start(struct training *t)
+{
+	struct follow *f = &t->follow;
+	const struct train_args *o = t->o;
+	f->name = o->keep_best ? o->keep_best : "loss";
+	f->metric = -1;
+	f->best = (struct improvement){.falls = true, .best = NAN};
+	TRY(schedule_parse(t->arena, o->schedule, &f->schedule, t->diag));
+	if (f->schedule.which == SCHEDULE_ONE_CYCLE && o->warmup)
+		return diag_fail(t->diag, ST_USAGE, NULL, NULL,
+			"--schedule one-cycle rises by itself: leave --warmup out");
+	const bool follows = o->keep_best || o->early_stop || f->schedule.which == SCHEDULE_PLATEAU;
+	if (follows && !t->has_eval)
+		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-input and --eval-target",
+			"--keep-best, --early-stop and --schedule plateau want held-out data");
+	if (!strcmp(f->name, "loss"))
+		return ST_OK;
+	const struct metrics *m = &t->evaluation.metrics;
+	f->metric = metrics_find(m, f->name);
+	if (f->metric < 0 || m->item[f->metric].which == METRIC_CONFUSION)
+		return diag_fail(t->diag, ST_USAGE, NULL,
+			arena_printf(t->arena, "--metric %s", f->name),
+			"--keep-best %s: it is not measured", f->name);
+	f->best.falls = metric_falls(&m->item[f->metric]);
+	return ST_OK;
+}
+
+double follow_rate(const struct training *t)
+{
+	const struct schedule_at at = {.step = t->place.step,
+		.epoch = t->place.epoch,
+		.steps = t->o->epochs * t->batches,
+		.epochs = t->o->epochs,
+		.warmup = t->o->warmup};
+	return schedule_rate(&t->follow.schedule, first_rate(t), &at);
+}
+
+void follow_epoch(struct training *t, bool *best)
+{
+	struct follow *f = &t->follow;
+	const double value = f->metric < 0 ? t->evaluation.loss
+					   : metrics_value(&t->evaluation.metrics, f->metric);
+	*best = improvement_told(&f->best, value);
+	schedule_told(&f->schedule, first_rate(t), value, f->best.falls);
+}
+
+bool follow_is_over(const struct training *t)
+{
+	return t->o->early_stop && t->follow.best.since >= t->o->early_stop;
+}
+
+void follow_end(struct follow *f)
+{
+	text_free(&f->note);
+}
+
+/* --- The note: lines of a name and a value --- */
+
+/* Bytes that could end a line, or are no plain text, as %0a. */
+static void put(struct text *note, const char *name, const char *value)
+{
+	text_add(note, "%s ", name);
+	for (const char *p = value; *p; p++)
+		if (*p < ' ' || *p > '~' || *p == '%')
+			text_add(note, "%%%02x", (unsigned char)*p);
+		else
+			text_write(note, p, 1);
+	text_puts(note, "\n");
+}
+
+static void put_number(struct text *note, const char *name, double v)
+{
+	text_add(note, "%s %a\n", name, v);
+}
+
+static void put_whole(struct text *note, const char *name, int64_t v)
+{
+	text_add(note, "%s %" PRId64 "\n", name, v);
+}
+
+static void put_files(struct text *note, const char *name, const struct arg_list *list)
+{
+	struct text all = {0};
+	for (int i = 0; i < list->n; i++)
+		text_add(&all, "%s%s", i ? " " : "", list->value[i]);
+	put(note, name, all.s ? all.s : "");
+	note->failed |= all.failed;
+	text_free(&all);
+}
+
+/* What a run was asked for, so that another one can tell what it changes. */
+static void put_settings(struct text *note, const struct training *t)
+{
+	const struct train_args *o = t->o;
+	text_add(note, "--lr %.9g\n", first_rate(t));
+	put(note, "--schedule", o->schedule);
+	put_whole(note, "--warmup", o->warmup);
+	if (schedule_has_end(&t->follow.schedule))
+		put_whole(note, "--epochs", o->epochs);
+	put_whole(note, "--batch", t->train.batch);
+	put_whole(note, "samples", t->train.samples);
+	put_files(note, "--input", &o->input);
+	put(note, "--target", o->target ? o->target : "");
+	text_add(note, "--scale %.9g\n--shift %.9g\n", o->scale, o->shift);
+	put(note, "--keep-best", t->has_eval ? t->follow.name : "");
+}
+
+const char *follow_note(struct training *t)
+{
+	const struct follow *f = &t->follow;
+	struct text *note = &t->follow.note;
+	text_free(note);
+	*note = (struct text){0};
+	put_settings(note, t);
+	put_number(note, "best", f->best.best);
+	put_whole(note, "since", f->best.since);
+	if (f->schedule.which == SCHEDULE_PLATEAU) {
+		put_number(note, "plateau.factor", f->schedule.factor);
+		put_number(note, "plateau.best", f->schedule.best);
+		put_whole(note, "plateau.bad", f->schedule.bad);
+		put_whole(note, "plateau.cooling", f->schedule.cooling);
+	}
+	return note->failed ? NULL : note->s;
+}
+
+/* The value of a line, *n bytes long; NULL: there is none. */
+static const char *find(const char *note, const char *name, size_t len, size_t *n)
+{
+	for (const char *p = note; p && *p;) {
+		const size_t line = strcspn(p, "\n");
+		if (line > len && !memcmp(p, name, len) && p[len] == ' ') {
+			*n = line - len - 1;
+			return p + len + 1;
+		}
+		p += line + (p[line] == '\n');
+	}
+	return NULL;
+}
+
+static double number(const char *note, const char *name, double otherwise)
+{
+	size_t n;
+	const char *text = find(note, name, strlen(name), &n);
+	return text ? strtod(text, NULL) : otherwise;
+}
+
+static int64_t whole(const char *note, const char *name)
+{
+	size_t n;
+	const char *text = find(note, name, strlen(name), &n);
+	return text ? strtoll(text, NULL, 10) : 0;
+}
+
+/* Tells each setting that `was` another, and whether --keep-best is the same. */
+static void tell_changes(struct training *t, const char *was, const char *is, bool *same_best)
+{
+	for (const char *p = is; *p;) {
+		size_t line = strcspn(p, "\n"), len = strcspn(p, " "), n = 0;
+		const size_t have = line - len - 1;
+		const char *old = find(was, p, len, &n);
+		const bool same = old && n == have && !memcmp(old, p + len + 1, n);
+		if (!same && !strncmp(p, "--keep-best ", 12))
+			*same_best = false;
+		else if (old && !same)
+			diag_note(t->diag, NULL, NULL,
+				"the checkpoint was made with %.*s %.*s, now it is %.*s", (int)len,
+				p, (int)n, old, (int)have, p + len + 1);
+		p += line + (p[line] == '\n');
+	}
+}
+
+enum status follow_resume(struct training *t, const char *path)
+{
+	struct follow *f = &t->follow;
+	struct safetensors *file;
+	char message[SAFETENSORS_MESSAGE];
+	struct text is = {0};
+	bool same_best = true;
+	if (safetensors_open_header(&file, path, message))
+		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
+	const char *was = safetensors_note(file, "training");
+	put_settings(&is, t);
+	if (was && !is.failed) {
+		tell_changes(t, was, is.s, &same_best);
+		f->best.best = same_best ? number(was, "best", NAN) : NAN;
+		f->best.since = same_best ? whole(was, "since") : 0;
+		f->schedule.factor = number(was, "plateau.factor", 1);
+		f->schedule.best = same_best ? number(was, "plateau.best", NAN) : NAN;
+		f->schedule.bad = same_best ? whole(was, "plateau.bad") : 0;
+		f->schedule.cooling = whole(was, "plateau.cooling");
+	}
+	const bool failed = is.failed;
+	text_free(&is);
+	safetensors_close(file);
+	return failed ? diag_nomem(t->diag) : ST_OK;
+}

@@ -1,0 +1,33 @@
+/* What `stint train` goes by from epoch to epoch, and what of that a checkpoint notes: the learning
+ * rate's schedule, the best epoch so far, the settings. */
+#ifndef STINT_CLI_FOLLOW_H
+#define STINT_CLI_FOLLOW_H
+
+#include "cli/evaluate.h"
+#include "train/improvement.h"
+#include "train/learning_rate.h"
+
+struct training;
+
+struct follow {
+	struct schedule schedule;
+	struct improvement best;
+	const char *name; /* of the number that is followed: "loss", "f1" */
+	int metric;       /* which it is; -1: the loss on held-out data */
+	struct text note;
+};
+
+/* Requires the evaluation's metrics, where there is one. Fails where --keep-best names none. */
+enum status follow_start(struct training *t);
+double follow_rate(const struct training *t);
+/* An epoch has been evaluated. *best: better than all before it. */
+void follow_epoch(struct training *t, bool *best);
+/* --early-stop: for as many epochs there was none better. */
+bool follow_is_over(const struct training *t);
+/* The text of the note for a checkpoint, good until the next one; NULL: no memory. */
+const char *follow_note(struct training *t);
+/* Takes up what the checkpoint `path` noted, and tells which settings are others now. */
+enum status follow_resume(struct training *t, const char *path);
+void follow_end(struct follow *f);
+
+#endif
