@@ -247,6 +247,24 @@ void text_free(struct text *t)
 	*t = (struct text){0};
 }
 
+int text_distance(const char *x, const char *y)
+{
+	int row[TEXT_NEAR + 1], n = (int)strnlen(y, TEXT_NEAR);
+	for (int j = 0; j <= n; j++)
+		row[j] = j;
+	for (int i = 0; i < TEXT_NEAR && x[i]; i++) {
+		int before = row[0];
+		row[0] = i + 1;
+		for (int j = 1; j <= n; j++) {
+			int replaced = before + (x[i] != y[j - 1]);
+			before = row[j];
+			int least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+			row[j] = replaced < least ? replaced : least;
+		}
+	}
+	return row[n];
+}
+
 bool text_mentions(const char *text, const char *word)
 {
 	size_t n = strlen(word);

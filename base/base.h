@@ -134,6 +134,9 @@ void text_write(struct text *t, const char *s, size_t n);
 void text_free(struct text *t);
 /* `word` occurs in `text` as a whole identifier. */
 bool text_mentions(const char *text, const char *word);
+/* Insertions, deletions and replacements from x to y, of the first TEXT_NEAR bytes of both. */
+enum { TEXT_NEAR = 80 };
+int text_distance(const char *x, const char *y);
 
 /* Write the whole text to `path` through a temporary file beside it, then rename: nothing
  * half-written stays. A link's target is what is replaced; a device or a pipe is written to.

@@ -94,7 +94,8 @@ static void request(struct text *t, const struct bench *b, const char *variant)
 	add_word(t, "target", m->target >= 0 ? m->resident[m->target].name : NULL);
 	text_puts(t, ",\"inputs\":[");
 	for (int i = 0; i < m->nresident; i++) {
-		states += m->resident[i].kind == STINT_STATE;
+		states += m->resident[i].kind == STINT_STATE &&
+			  strncmp(m->resident[i].name, "state/ema/", 10) != 0;
 		if (m->resident[i].kind != STINT_INPUT)
 			continue;
 		add_resident(t, &m->resident[i], comma);

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/report.h"
+#include "cli/show_groups.h"
 #include "cli/show_html.h"
 #include "cli/show_onnx.h"
 #include "view/view.h"
@@ -170,8 +171,12 @@ static enum status show(struct pipeline *p, struct options *o)
 	}
 	c->import.unbound = 1; /* to look at a model nobody has to say the batch */
 	TRY(pipeline_import(p));
+	const bool groups = !o->json && (c->group || c->no_decay_1d);
+	if (groups)
+		TRY(pipeline_optimizer(p));
 	activity_end(&o->at);
-	return (o->json ? report_model_json : report_model)(stdout, p->imported);
+	TRY((o->json ? report_model_json : report_model)(stdout, p->imported));
+	return groups ? show_groups(stdout, p->imported, &p->optimizer) : ST_OK;
 }
 
 enum status cmd_show(int argc, const char **argv, struct diag *d)

@@ -258,8 +258,16 @@ static const struct option options[] = {
 		"train the biases of zeros that an exporter took away"),
 	VALUE("ops", OPTION_LIST, compile.ops, COMMAND_ALL, "FILE.so",
 		"operators of your own, from a shared object"),
+	VALUE("group", OPTION_LIST, compile.group, COMMAND_ALL, "PATTERN:OPTIONS",
+		"options of the optimizer for parameters matching: '*.bias:lr=2x,weight_decay=0'"),
+	FLAG("no-decay-1d", compile.no_decay_1d, COMMAND_ALL,
+		"no weight decay for parameters of at most one axis: norms and biases"),
+	VALUE("clip-value", OPTION_REAL, compile.clip_value, COMMAND_ALL, "V",
+		"clip each gradient to [-V, V], before --clip-norm"),
 	VALUE("clip-norm", OPTION_REAL, compile.clip_norm, COMMAND_ALL, "X",
 		"clip the gradients' global norm"),
+	VALUE("ema", OPTION_REAL, compile.ema, COMMAND_ALL, "DECAY",
+		"keep an average of each parameter over the steps: 0.999"),
 	VALUE("time", OPTION_REAL, compile.seconds, COMMAND_ALL, "SECONDS",
 		"let the planner search this long (plans may then differ)"),
 	VALUE("effort", OPTION_REAL, compile.effort, COMMAND_ALL, "X",
@@ -461,6 +469,10 @@ static enum status check_options(struct options *o, struct diag *d)
 			"--segments wants a number of 1 or more, without --keep-all");
 	if (!(o->compile.clip_norm >= 0) || isinf(o->compile.clip_norm))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--clip-norm wants a number above 0");
+	if (!(o->compile.clip_value >= 0) || isinf(o->compile.clip_value))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--clip-value wants a number above 0");
+	if (!(o->compile.ema >= 0 && o->compile.ema < 1))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--ema wants a decay from 0 to below 1");
 	if (!(o->compile.seconds >= 0))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--time wants seconds");
 	if (!(o->compile.effort > 0) || isinf(o->compile.effort))

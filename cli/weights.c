@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "cli/feed.h"
+#include "graph/op.h"
 #include "runtime/checkpoint.h"
 #include "runtime/safetensors.h"
 
@@ -270,4 +271,42 @@ enum status weights_choose(struct arena *a, const char *file, const char *checkp
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--weights and --checkpoint name other values: choose one");
 	return checkpoint ? weights_of_checkpoint(a, checkpoint, &w->path, d) : ST_OK;
+}
+
+/* --- Averages --- */
+
+/* By parts, as in bring. */
+static enum status swap(const struct loaded *l, const struct stint_tensor *x,
+	const struct stint_tensor *y, struct diag *d)
+{
+	enum { PART = 1 << 16 };
+	unsigned char a[PART], b[PART];
+	int rc = 0;
+	for (size_t at = 0; at < x->bytes && !rc; at += PART) {
+		const size_t n = x->bytes - at < PART ? x->bytes - at : PART;
+		rc = stint_read(l->step, x->offset + at, a, n);
+		rc = rc ? rc : stint_read(l->step, y->offset + at, b, n);
+		rc = rc ? rc : stint_write(l->step, x->offset + at, b, n);
+		rc = rc ? rc : stint_write(l->step, y->offset + at, a, n);
+	}
+	return rc ? load_fail(l, rc, x->name, d) : ST_OK;
+}
+
+enum status weights_swap_averages(const struct loaded *l, struct diag *d)
+{
+	static const char average[] = "state/" OP_AVERAGE "/";
+	const size_t prefix = sizeof average - 1;
+	int found = 0;
+	for (int i = 0; i < l->model->nresident; i++) {
+		const struct stint_tensor *t = &l->model->resident[i];
+		if (t->kind != STINT_STATE || strncmp(t->name, average, prefix) != 0)
+			continue;
+		const int parameter = load_find(l, t->name + prefix, STINT_PARAMETER);
+		found++;
+		if (parameter >= 0 && l->step->count > 0)
+			TRY(swap(l, &l->model->resident[parameter], t, d));
+	}
+	return found ? ST_OK
+		     : diag_fail(d, ST_USAGE, NULL, "compile with --ema DECAY",
+			       "the step keeps no averages of its parameters");
 }

@@ -32,4 +32,9 @@ enum status weights_of_checkpoint(
 enum status weights_choose(struct arena *a, const char *file, const char *checkpoint,
 	struct weights *w, struct diag *d);
 
+/* Each parameter and its average (compile --ema) change places: before looking at what the averages
+ * do, and again behind it. ST_USAGE where the step keeps none; before the first training step the
+ * parameters stay, since they are their averages. */
+enum status weights_swap_averages(const struct loaded *l, struct diag *d);
+
 #endif

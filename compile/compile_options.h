@@ -21,7 +21,9 @@ struct compile_options {
 	struct import_options import;
 	const char *const *ops;       /* shared objects with operators, ended by NULL; NULL: none */
 	const char *loss, *optimizer; /* as written; NULL: not given */
-	double clip_norm;
+	double clip_value, clip_norm, ema;
+	const char *const *group; /* --group, ended by NULL; NULL: none */
+	int no_decay_1d;
 	struct plan_budget budget;
 	enum target_choice target;
 	int arch; /* of a GPU: 90 is sm_90 */

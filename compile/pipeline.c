@@ -63,6 +63,31 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 		.user = p->user};
 }
 
+enum status pipeline_optimizer(struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	struct optimizer_spec *s = &p->optimizer;
+	int n = 0;
+	if (!o->optimizer)
+		return diag_fail(p->diag, ST_USAGE, NULL, "for example --optimizer sgd:lr=0.1",
+			"no --optimizer given");
+	TRY(optimizer_parse(p->arena, p->table, o->optimizer, s, p->diag));
+	s->clip_value = o->clip_value;
+	s->clip_norm = o->clip_norm;
+	s->ema = o->ema;
+	while (o->group && o->group[n])
+		n++;
+	struct param_group *group = ARENA_ARRAY(p->arena, struct param_group, n + 1);
+	if (!group)
+		return diag_nomem(p->diag);
+	s->group = group;
+	if (o->no_decay_1d)
+		TRY(group_no_decay(p->arena, s, &group[s->ngroup++], p->diag));
+	for (int i = 0; i < n; i++)
+		TRY(group_parse(p->arena, s, o->group[i], &group[s->ngroup++], p->diag));
+	return ST_OK;
+}
+
 enum status pipeline_graphs(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
@@ -75,11 +100,7 @@ enum status pipeline_graphs(struct pipeline *p)
 			"--no-outputs: without a loss there would be nothing to compute");
 	const struct graph_options options = graph_options_of(p);
 	if (!p->loss.none) {
-		if (!o->optimizer)
-			return diag_fail(p->diag, ST_USAGE, NULL,
-				"for example --optimizer sgd:lr=0.1", "no --optimizer given");
-		TRY(optimizer_parse(p->arena, p->table, o->optimizer, &p->optimizer, p->diag));
-		p->optimizer.clip_norm = o->clip_norm;
+		TRY(pipeline_optimizer(p));
 		TRY(graphs_train(p->imported, &options, &p->train));
 	}
 	return graphs_forward(p->imported, &options, LOWER_EVAL, &p->eval);

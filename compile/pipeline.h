@@ -30,6 +30,8 @@ struct pipeline {
 /* Each stage requires the ones before it. */
 enum status pipeline_import(struct pipeline *p);
 enum status pipeline_graphs(struct pipeline *p);
+/* Of that, what the options say of the optimizer alone. --no-decay-1d gives way to groups. */
+enum status pipeline_optimizer(struct pipeline *p);
 enum status pipeline_problems(struct pipeline *p);
 /* ST_BUDGET, with what would help, where the budget is not met; what pipeline_plan_shown gives is
  * then not feasible, with the bounds. */

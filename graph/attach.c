@@ -101,12 +101,15 @@ enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
 	return g->failed;
 }
 
-static enum status attach_update(struct graph *g, const struct optimizer_spec *spec,
-	struct tensor *control, struct tensor *param, struct tensor *grad)
+static enum status attach_update(struct graph *g, const struct op_def *op,
+	const struct param_options *o, struct tensor *const read[4])
 {
+	struct tensor *param = read[0], *in[4 + OP_STATES];
 	struct op_state state[OP_STATES];
-	int nstate = spec->op->states(spec->nattr, spec->attr, state);
-	struct tensor *in[4 + OP_STATES] = {param, grad, graph_lr(g), control};
+	int nstate = op->states(o->nattr, o->attr, state);
+	if (o->averaged)
+		state[nstate++] = (struct op_state){.name = OP_AVERAGE};
+	memcpy(in, read, 4 * sizeof *in);
 	for (int k = 0; k < nstate; k++) {
 		const char *name = arena_printf(
 			g->arena, "state/%s/%s", state[k].name, param->name);
@@ -118,8 +121,8 @@ static enum status attach_update(struct graph *g, const struct optimizer_spec *s
 	}
 	g->scope = param->name;
 	struct node *n;
-	return graph_node(g, spec->op->name, param->name, 4 + nstate, in, 1 + nstate, spec->nattr,
-		spec->attr, NULL, &n);
+	return graph_node(
+		g, op->name, param->name, 4 + nstate, in, 1 + nstate, o->nattr, o->attr, NULL, &n);
 }
 
 /* --- What depends on all gradients: nothing is updated before the last is there, and the plan pays
@@ -140,6 +143,17 @@ static enum status multiply(
 	const char *mul = op_by_role(g->table, ROLE_MUL)->name;
 	for (int i = 0; i < nparam; i++)
 		grad[i] = grad[i] ? OP2(g, mul, grad[i], factor) : NULL;
+	return g->failed;
+}
+
+static enum status clamp(struct graph *g, double most, int nparam, struct tensor **grad)
+{
+	const struct attr attr[] = {ATTR_F("min", -most), ATTR_F("max", most)};
+	g->scope = "clip-value";
+	for (int i = 0; i < nparam; i++)
+		grad[i] = grad[i] ? graph_op(g, op_by_role(g->table, ROLE_CLAMP)->name, 1, &grad[i],
+					    2, attr)
+				  : NULL;
 	return g->failed;
 }
 
@@ -287,19 +301,28 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 {
 	int nupdate = 0;
 	struct tensor **final = arena_memdup(g->arena, grad, (size_t)nparam, sizeof(*final));
-	struct tensor *control = graph_control(g);
-	if (!final || !control)
+	struct tensor *control = graph_control(g),
+		      **lr = ARENA_ARRAY(g->arena, struct tensor *, nparam);
+	struct param_options *option = ARENA_ARRAY(g->arena, struct param_options, nparam);
+	if (!final || !control || !lr || !option)
 		return diag_nomem(g->diag);
+	TRY(groups_check(g, spec, nparam, param, grad));
+	for (int i = 0; i < nparam; i++)
+		TRY(param_options_of(g, spec, param[i], &option[i]));
 	g->phase = NODE_BACKWARD;
+	TRY(param_rates(g, nparam, option, lr));
 	if (g->loss_scale)
 		TRY(unscale(g, nparam, final, &control));
+	if (spec->clip_value > 0)
+		TRY(clamp(g, spec->clip_value, nparam, final));
 	if (spec->clip_norm > 0)
 		TRY(clip(g, spec->clip_norm, nparam, final));
 	g->phase = NODE_UPDATE;
 	for (int i = 0; i < nparam; i++) {
 		if (!final[i])
 			continue;
-		TRY(attach_update(g, spec, control, param[i], final[i]));
+		struct tensor *const read[] = {param[i], final[i], lr[i], control};
+		TRY(attach_update(g, spec->op, &option[i], read));
 		nupdate++;
 	}
 	if (g->loss_scale) {

@@ -51,6 +51,7 @@ enum op_role {
 	ROLE_STOP,       /* an identity through which no gradient passes */
 	ROLE_TRANSPOSE,  /* without attributes: axes in reverse */
 	ROLE_MUL,        /* two inputs, broadcast */
+	ROLE_CLAMP,      /* attributes min, max */
 	ROLE_LOOKUP,     /* of rows of input 0 by the indices in input 1; attribute padding_idx: a
 			    row that no gradient reaches */
 	ROLE_FUSED,      /* several pointwise nodes in one: param is a struct fused */
@@ -90,7 +91,10 @@ struct op_state {
 	const char *name;
 	bool scalar;
 };
-enum { OP_STATES = 3 };
+/* The last state of an update with this attribute, of any optimizer: the parameter's average over
+ * the steps, of which the attribute's value is the decay. */
+#define OP_AVERAGE "ema"
+enum { OP_STATES = 4 };
 
 enum lower_mode { LOWER_TRAIN, LOWER_EVAL };
 /* --dropout NODE=P: what a dropout whose node matches the shell pattern does, whatever the file
@@ -291,7 +295,7 @@ struct op_def {
 	 * what `expr` calls comes on top. An exponential counts as 20. */
 	double work;
 	int npair;
-	struct op_pair pair[4];
+	struct op_pair pair[5];
 
 	/* OP_POINTWISE: one C expression over a, b, ... h (the inputs), the options by name, and
 	 * EXP LOG SQRT POW TANH ERF FABS MAX MIN FLOOR ..., as graph/expr.h has it; `ref` is the
@@ -338,8 +342,8 @@ struct op_def {
 	/* Shape and type of the target that a loss wants for a model output. */
 	enum status (*loss_target)(struct graph *g, const struct tensor *output, int nattr,
 		const struct attr *attr, enum dtype *type, int *rank, int64_t *dim);
-	/* What an optimizer keeps of a parameter with these options: at most OP_STATES; how many.
-	 */
+	/* What an optimizer keeps of a parameter with these options: fewer than OP_STATES; how
+	 * many. */
 	int (*states)(int nattr, const struct attr *attr, struct op_state *out);
 
 	const struct op_example *example; /* ended by a NULL `in` */

@@ -27,18 +27,37 @@ struct loss_spec {
 	int nattr;
 	const struct attr *attr;
 };
-struct optimizer_spec {
-	const struct op_def *op;
-	double lr;        /* the command line's, or PyTorch's default */
-	double clip_norm; /* above 0: all gradients are scaled so that their global norm is at most
-			     this */
+/* Parameters whose options are others than the optimizer's: those of a name. */
+struct param_group {
+	const char *text;    /* as it was written */
+	const char *pattern; /* for a shell; NULL: all of at most one axis */
+	double rate;         /* times the step's learning rate; NAN: as it is */
 	int nattr;
 	const struct attr *attr;
+};
+struct optimizer_spec {
+	const struct op_def *op;
+	double lr; /* the command line's, or PyTorch's default */
+	/* Above 0: every gradient's elements are held between this and its negative; then all
+	 * gradients are scaled so that their global norm is at most clip_norm. */
+	double clip_value, clip_norm;
+	double ema; /* above 0: parameters' averages over the steps are kept, with this decay */
+	int nattr;
+	const struct attr *attr;
+	int ngroup; /* all that match hold, option by option: the later one's where two do */
+	const struct param_group *group;
 };
 enum status loss_parse(struct arena *a, const struct op_table *t, const char *text,
 	struct loss_spec *out, struct diag *d);
 enum status optimizer_parse(struct arena *a, const struct op_table *t, const char *text,
 	struct optimizer_spec *out, struct diag *d);
+
+/* "PATTERN:lr=0.1x,weight_decay=0", of an optimizer that is parsed. */
+enum status group_parse(struct arena *a, const struct optimizer_spec *o, const char *text,
+	struct param_group *out, struct diag *d);
+/* No weight decay for parameters of at most one axis. */
+enum status group_no_decay(
+	struct arena *a, const struct optimizer_spec *o, struct param_group *out, struct diag *d);
 
 /* Requires a lowered graph. Sets g->loss and, for a named loss, adds the target input. */
 enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec);
@@ -62,6 +81,24 @@ enum status graph_autodiff(
 /* By tensor id: whether a gradient of the graph's outputs can pass back to it. NULL when out of
  * memory. */
 bool *graph_ways_back(const struct graph *g);
+
+/* With what a parameter is updated. */
+struct param_options {
+	double rate; /* times the step's learning rate */
+	bool averaged;
+	int nattr;
+	const struct attr *attr;
+};
+/* By the groups. */
+enum status param_options_of(struct graph *g, const struct optimizer_spec *spec,
+	const struct tensor *param, struct param_options *out);
+/* Each parameter's learning rate. Multiples of the step's are made before all else: an update waits
+ * for none. */
+enum status param_rates(
+	struct graph *g, int nparam, const struct param_options *option, struct tensor **lr);
+/* Reports a group of a name that none of the parameters has (skipped: where `given` is NULL). */
+enum status groups_check(struct graph *g, const struct optimizer_spec *spec, int nparam,
+	struct tensor *const *param, struct tensor *const *given);
 
 /* One update node per parameter with a gradient; returns the graph's steps' end. */
 enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *spec, int nparam,

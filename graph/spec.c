@@ -13,6 +13,8 @@ struct options {
 	int n;
 	struct attr attr[OPTIONS_MAX];
 	const char *output;
+	bool group;  /* the learning rate is a multiple: */
+	double rate; /* NAN: not said */
 };
 
 static enum status unknown_option(
@@ -55,6 +57,18 @@ static enum status add_word(const struct op_option *o, const char *spec, const c
 	return st;
 }
 
+static enum status add_rate(
+	const char *spec, const char *value, struct options *out, struct diag *d)
+{
+	char *end;
+	out->rate = strtod(value, &end);
+	if (end != value && !strcmp(end, "x") && out->rate >= 0 && isfinite(out->rate))
+		return ST_OK;
+	return diag_fail(d, ST_USAGE, NULL,
+		"lr=0.1x is a tenth of the step's rate, which each step is told",
+		"'%s': a group's lr is a multiple of the optimizer's, not %s", spec, value);
+}
+
 static enum status add_option(const struct op_def *op, const char *spec, char *key, char *value,
 	struct options *out, struct diag *d)
 {
@@ -62,6 +76,8 @@ static enum status add_option(const struct op_def *op, const char *spec, char *k
 		out->output = value;
 		return ST_OK;
 	}
+	if (out->group && !strcmp(key, "lr"))
+		return add_rate(spec, value, out, d);
 	const struct op_option *o = op->option;
 	while (o && o->name && strcmp(o->name, key) != 0)
 		o++;
@@ -172,5 +188,43 @@ enum status optimizer_parse(struct arena *a, const struct op_table *t, const cha
 			out->lr = o.attr[i].f;
 	out->nattr = o.n;
 	out->attr = arena_memdup(a, o.attr, (size_t)o.n, sizeof *o.attr);
+	return out->attr ? ST_OK : diag_nomem(d);
+}
+
+enum status group_parse(struct arena *a, const struct optimizer_spec *o, const char *text,
+	struct param_group *out, struct diag *d)
+{
+	struct options options = {.group = true, .rate = NAN};
+	char *pattern = arena_strdup(a, text), *rest = pattern ? strrchr(pattern, ':') : NULL;
+	if (!pattern)
+		return diag_nomem(d);
+	if (!rest || rest == pattern || !rest[1])
+		return diag_fail(d, ST_USAGE, NULL, "for example --group '*.bias:weight_decay=0'",
+			"--group wants PATTERN:OPTIONS, not '%s'", text);
+	*rest++ = '\0';
+	TRY(parse_options(o->op, text, rest, &options, d));
+	*out = (struct param_group){.text = text,
+		.pattern = pattern,
+		.rate = options.rate,
+		.nattr = options.n,
+		.attr = arena_memdup(a, options.attr, (size_t)options.n, sizeof *options.attr)};
+	return out->attr ? ST_OK : diag_nomem(d);
+}
+
+enum status group_no_decay(
+	struct arena *a, const struct optimizer_spec *o, struct param_group *out, struct diag *d)
+{
+	static const char decay[] = "weight_decay";
+	const struct attr none = ATTR_F(decay, 0);
+	const struct op_option *p = o->op->option;
+	while (p && p->name && strcmp(p->name, decay) != 0)
+		p++;
+	if (!p || !p->name)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--no-decay-1d: %s has no weight decay",
+			o->op->optimizer);
+	*out = (struct param_group){.text = "--no-decay-1d",
+		.rate = NAN,
+		.nattr = 1,
+		.attr = arena_memdup(a, &none, 1, sizeof none)};
 	return out->attr ? ST_OK : diag_nomem(d);
 }

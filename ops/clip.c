@@ -121,7 +121,7 @@ const struct op_def ops_clip[] = {
 			{.in = "3,40:i64<20 =3 =12"}, {.in = "3,40:i64<20 - =12"},
 			{.in = "3,40:i64<20 =3"}, {.in = "3,40:i64<20 ():i64<9 ():i64<20"},
 			{.in = "3,40:i64<20 =12 =3"}, {.in = "3,40:i64<20"})},
-	CLAMP("stint.Clip", 1, clip, .option = bounds, .grad = clip_rule),
+	CLAMP("stint.Clip", 1, clip, .role = ROLE_CLAMP, .option = bounds, .grad = clip_rule),
 	CLAMP("stint.ClipGrad", 2, clip_grad, .option = bounds),
 	CLAMP("stint.Clamp", 3, clamp, INT(clamp), .grad = clamp_rule),
 	CLAMP("stint.ClampGrad", 4, clamp_grad),

@@ -22,6 +22,22 @@ double update_option(int nattr, const struct attr *attr, const char *name, doubl
 
 enum { COLUMN = -2, ROW = -1 }; /* from the last input on */
 
+/* The average is the last state, and made of what the update has made of the parameter. */
+static enum status average_call(struct emit *e, const struct node *n)
+{
+	const struct attr *decay = node_attr(n, OP_AVERAGE);
+	const int last = n->nout - 1;
+	if (!decay)
+		return ST_OK;
+	return call_kernel(
+		e, &(struct kernel_call){.file = "ema.h",
+			   .function = "ema",
+			   .turns = n->out[0]->numel,
+			   .work = (double)n->out[0]->numel * 2,
+			   .args = CALL_ARGS(ARG_Y(last), ARG_Y(0), ARG_X(STATE0 + last - 1),
+				   ARG_X(CONTROL), ARG_DOUBLE(decay->f))});
+}
+
 enum status update_call(struct emit *e, const struct node *n, const struct update_kernel *k)
 {
 	const struct tensor *y = n->out[0], *row = n->in[n->nin + ROW];
@@ -49,12 +65,13 @@ enum status update_call(struct emit *e, const struct node *n, const struct updat
 	if (k->before)
 		args[count++] = ARG_NAME(k->before->name);
 	args[count] = CALL_ARG(.kind = CALL_END);
-	return call_kernel(e, &(struct kernel_call){.file = k->file,
-				      .function = k->function,
-				      .before = k->before,
-				      .turns = y->numel,
-				      .work = (double)y->numel * 4,
-				      .args = args});
+	TRY(call_kernel(e, &(struct kernel_call){.file = k->file,
+				   .function = k->function,
+				   .before = k->before,
+				   .turns = y->numel,
+				   .work = (double)y->numel * 4,
+				   .args = args}));
+	return average_call(e, n);
 }
 
 /* --- SGD --- */

@@ -8,7 +8,7 @@
 #include "codegen/call.h"
 #include "ops/data.h"
 
-enum { PARAM, GRAD, LR, CONTROL, STATE0, STATE1, STATE2 };
+enum { PARAM, GRAD, LR, CONTROL, STATE0, STATE1, STATE2, STATE3 };
 
 enum status update_infer(struct graph *g, struct node *n);
 /* An option among those given; `def` where it is not. */
@@ -56,7 +56,8 @@ enum status update_call(struct emit *e, const struct node *n, const struct updat
 		.name = ours, .optimizer = spec, .min_in = 4, .max_in = 6 + OP_STATES,             \
 		.min_out = 1, .max_out = 1 + OP_STATES, .traits = OP_UPDATE, .infer = shape,       \
 		.states = of, .emit_c = emits, .option = options, .npair = 1 + OP_STATES,          \
-		.pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}, {3, STATE2}}, __VA_ARGS__           \
+		.pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}, {3, STATE2}, {4, STATE3}},          \
+		__VA_ARGS__                                                                        \
 	}
 
 #endif

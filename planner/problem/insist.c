@@ -2,9 +2,10 @@
 #include "planner/problem/insist.h"
 
 #include <fnmatch.h>
+#include <limits.h>
 #include <string.h>
 
-enum { OPERATOR_MAX = 64, NAME_MAX_SEEN = 80, NAMES_SEEN = 4096 };
+enum { OPERATOR_MAX = 64, NAMES_SEEN = 4096 };
 
 /* The operator's name, cut off where it is very long. */
 static const char *operator_of(const struct problem_op *op, char buf[static OPERATOR_MAX])
@@ -23,35 +24,16 @@ bool insist_matches(const struct problem_op *op, const char *pattern)
 	return fnmatch(pattern, op->name, 0) == 0 || fnmatch(pattern, operator_of(op, buf), 0) == 0;
 }
 
-/* Insertions, deletions and replacements from x to y, of their first NAME_MAX_SEEN bytes. */
-static int distance(const char *x, const char *y)
-{
-	int row[NAME_MAX_SEEN + 1], n = (int)strnlen(y, NAME_MAX_SEEN);
-	for (int j = 0; j <= n; j++)
-		row[j] = j;
-	for (int i = 0; x[i] && i < NAME_MAX_SEEN; i++) {
-		int before = row[0];
-		row[0] = i + 1;
-		for (int j = 1; j <= n; j++) {
-			int replaced = before + (x[i] != y[j - 1]);
-			before = row[j];
-			int least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-			row[j] = replaced < least ? replaced : least;
-		}
-	}
-	return row[n];
-}
-
 enum status insist_no_match(struct arena *a, const struct problem *p, const char *option,
 	const char *pattern, const char *file, struct diag *d)
 {
 	enum { SHOWN = 12 };
 	char shown[SHOWN][OPERATOR_MAX], buf[OPERATOR_MAX];
-	int n = 0, best = NAME_MAX_SEEN;
+	int n = 0, best = INT_MAX;
 	const char *near = NULL;
 	char *list = arena_strdup(a, "");
 	for (int o = 0; o < p->nop && o < NAMES_SEEN && list; o++) {
-		int far = distance(p->op[o].name, pattern);
+		int far = text_distance(p->op[o].name, pattern);
 		if (far < best) {
 			best = far;
 			near = p->op[o].name;

@@ -72,6 +72,10 @@ wrong $base --loss mse --optimizer sgd --segments -1
 wrong $base --loss mse --optimizer sgd --segments 2 --keep-all
 wrong $base --loss mse --optimizer sgd --clip-norm -1
 wrong $base --loss mse --optimizer sgd --clip-norm nan
+wrong $base --loss mse --optimizer sgd --clip-value -1
+wrong $base --loss mse --optimizer sgd --ema 1
+wrong $base --loss mse --optimizer sgd --group 'nothing:lr=2x'
+said "'nothing' matches no parameter" "nearest"
 wrong $base --loss mse --optimizer sgd --dump-after nothing
 said nothing import
 for budget in "" x 1XB -5 1e400 nan inf % -1% 2000% "5 % " 0x10q min1 99999999999999999999 "1 2"; do

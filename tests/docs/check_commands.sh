@@ -16,7 +16,7 @@ for c in $commands; do
 		continue
 	fi
 	case $c in plan | show | frontier) section=$(awk '/^## stint (compile|plan|show|frontier)$/{on = 1; print; next} /^## /{on = 0} on' "$page") ;; esac
-	for option in $("$stint" "$c" --help | grep -o -- '^[ ,a-z-]*--[a-z-]*' | grep -o -- '--[a-z-]*' | grep -v -- '--help'); do
+	for option in $("$stint" "$c" --help | grep -o -- '^[ ,a-z-]*--[a-z0-9-]*' | grep -o -- '--[a-z0-9-]*' | grep -v -- '--help'); do
 		printf '%s' "$head$section" | grep -q -- "\`$option[ \`]" || {
 			echo "$page: stint $c: $option is not described" >&2
 			bad=1

@@ -97,10 +97,11 @@ def numbers(spec):
     return p.tolist()[:SHOWN]
 
 
-torch.set_default_dtype(torch.float64)
-print("/* Made by tests/oracle/optimizers.py with PyTorch", torch.__version__.split("+")[0] + ". */")
-print("enum { STEPS = %d, SHOWN = %d };" % (STEPS, SHOWN))
-print("static const struct {\n\tconst char *spec;\n\tdouble p[SHOWN]; /* the first of them, after STEPS steps */\n} torch_steps[] = {")
-for spec in SPECS:
-    print('\t{"%s",\n\t\t{%s}},' % (spec, ", ".join("%.17g" % x for x in numbers(spec))))
-print("};")
+if __name__ == "__main__":
+    torch.set_default_dtype(torch.float64)
+    print("/* Made by tests/oracle/optimizers.py with PyTorch", torch.__version__.split("+")[0] + ". */")
+    print("enum { STEPS = %d, SHOWN = %d };" % (STEPS, SHOWN))
+    print("static const struct {\n\tconst char *spec;\n\tdouble p[SHOWN]; /* the first of them, after STEPS steps */\n} torch_steps[] = {")
+    for spec in SPECS:
+        print('\t{"%s",\n\t\t{%s}},' % (spec, ", ".join("%.17g" % x for x in numbers(spec))))
+    print("};")

@@ -1,0 +1,75 @@
+#include "cli/show_groups.h"
+
+#include <string.h>
+
+#include "cli/report.h"
+
+/* "lr 0.1x, weight_decay 0" */
+static void options_text(const struct param_options *o, struct text *t)
+{
+	text_add(t, "lr %gx", o->rate);
+	for (int i = 0; i < o->nattr; i++)
+		if (strcmp(o->attr[i].name, "lr") != 0 && strcmp(o->attr[i].name, OP_AVERAGE) != 0)
+			text_add(t, ", %s %g", o->attr[i].name, o->attr[i].f);
+}
+
+/* The trained ones, and with what each is updated. */
+struct trained {
+	int n;
+	struct tensor **param;
+	char **text;
+};
+
+static enum status list_trained(
+	struct graph *g, const struct optimizer_spec *spec, struct trained *out)
+{
+	const bool *passes = graph_ways_back(g);
+	out->param = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
+	out->text = ARENA_ARRAY(g->arena, char *, g->ntensor);
+	if (!passes || !out->param || !out->text)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < g->ntensor; i++) {
+		struct tensor *t = g->tensor[i];
+		struct param_options o;
+		struct text text = {0};
+		if (t->role != TR_PARAMETER || t->maker || !passes[i])
+			continue;
+		TRY(param_options_of(g, spec, t, &o));
+		options_text(&o, &text);
+		out->text[out->n] = text.failed ? NULL : arena_strdup(g->arena, text.s);
+		text_free(&text);
+		if (!out->text[out->n])
+			return diag_nomem(g->diag);
+		out->param[out->n++] = t;
+	}
+	return groups_check(g, spec, out->n, out->param, out->param);
+}
+
+enum status show_groups(FILE *f, struct graph *g, const struct optimizer_spec *spec)
+{
+	struct trained all = {0};
+	TRY(list_trained(g, spec, &all));
+	fprintf(f, "parameter groups of %s\n", spec->op->optimizer);
+	for (int i = 0; i < all.n; i++) {
+		int first = 0, count = 0;
+		int64_t values = 0;
+		while (strcmp(all.text[first], all.text[i]) != 0)
+			first++;
+		if (first < i)
+			continue;
+		for (int k = i; k < all.n; k++)
+			if (!strcmp(all.text[k], all.text[i])) {
+				count++;
+				values += all.param[k]->numel;
+			}
+		fprintf(f, "  %s: %d parameter%s, %lld values\n", all.text[i], count,
+			count == 1 ? "" : "s", (long long)values);
+		for (int k = i; k < all.n; k++)
+			if (!strcmp(all.text[k], all.text[i])) {
+				char name[128];
+				fprintf(f, "    %s\n",
+					name_for_people(all.param[k]->name, 96, name));
+			}
+	}
+	return ST_OK;
+}

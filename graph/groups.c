@@ -1,0 +1,131 @@
+/* Parameter groups: options of the optimizer for parameters of a name, and their learning rate as a
+ * multiple of the step's. All groups that match hold, the later one where two say the same. */
+#include <fnmatch.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "graph/pass.h"
+
+static bool in_group(const struct param_group *group, const struct tensor *param)
+{
+	return group->pattern ? fnmatch(group->pattern, param->name, 0) == 0 : param->rank <= 1;
+}
+
+/* What was said of an option before is replaced. */
+static int put_option(int n, struct attr *list, const struct attr *option)
+{
+	int i = 0;
+	while (i < n && strcmp(list[i].name, option->name) != 0)
+		i++;
+	list[i] = *option;
+	return i < n ? n : n + 1;
+}
+
+enum status param_options_of(struct graph *g, const struct optimizer_spec *spec,
+	const struct tensor *param, struct param_options *out)
+{
+	int most = spec->nattr + 1;
+	*out = (struct param_options){.rate = 1, .averaged = spec->ema > 0, .nattr = spec->nattr};
+	for (int i = 0; i < spec->ngroup; i++)
+		most += in_group(&spec->group[i], param) ? spec->group[i].nattr : 0;
+	struct attr *list = ARENA_ARRAY(g->arena, struct attr, most);
+	if (!list)
+		return diag_nomem(g->diag);
+	if (spec->nattr)
+		memcpy(list, spec->attr, (size_t)spec->nattr * sizeof *list);
+	for (int i = 0; i < spec->ngroup; i++) {
+		const struct param_group *group = &spec->group[i];
+		if (!in_group(group, param))
+			continue;
+		if (!isnan(group->rate))
+			out->rate = group->rate;
+		for (int k = 0; k < group->nattr; k++)
+			out->nattr = put_option(out->nattr, list, &group->attr[k]);
+	}
+	if (out->averaged)
+		list[out->nattr++] = ATTR_F(OP_AVERAGE, spec->ema);
+	out->attr = list;
+	return ST_OK;
+}
+
+/* The nearest names, for a pattern that none matches. */
+static enum status no_match(struct graph *g, const char *pattern, int nparam,
+	struct tensor *const *param, struct tensor *const *given)
+{
+	enum { SHOWN = 3 };
+	const char *near[SHOWN] = {NULL};
+	int far[SHOWN] = {INT_MAX, INT_MAX, INT_MAX};
+	for (int i = 0; i < nparam; i++) {
+		const int d = given[i] ? text_distance(param[i]->name, pattern) : INT_MAX;
+		int at = SHOWN;
+		while (at > 0 && d < far[at - 1])
+			at--;
+		for (int k = SHOWN - 1; k > at; k--) {
+			far[k] = far[k - 1];
+			near[k] = near[k - 1];
+		}
+		if (at < SHOWN) {
+			far[at] = d;
+			near[at] = param[i]->name;
+		}
+	}
+	struct text hint = {0};
+	text_puts(&hint, "the nearest are ");
+	for (int k = 0; k < SHOWN && near[k]; k++)
+		text_add(&hint, "%s'%s'", k ? ", " : "", near[k]);
+	text_puts(&hint,
+		near[0] ? "; `stint show MODEL.onnx` lists all" : "none: nothing is trained");
+	const enum status st = diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file},
+		hint.failed ? NULL : hint.s, "--group '%s' matches no parameter that is trained",
+		pattern);
+	text_free(&hint);
+	return st;
+}
+
+enum status groups_check(struct graph *g, const struct optimizer_spec *spec, int nparam,
+	struct tensor *const *param, struct tensor *const *given)
+{
+	for (int i = 0; i < spec->ngroup; i++) {
+		const struct param_group *group = &spec->group[i];
+		bool any = !group->pattern;
+		for (int k = 0; k < nparam && !any; k++)
+			any = given[k] && in_group(group, param[k]);
+		if (!any)
+			return no_match(g, group->pattern, nparam, param, given);
+	}
+	return ST_OK;
+}
+
+/* What is at the end of the list from `first` on, to its front. */
+static enum status to_front(struct graph *g, int first)
+{
+	const int n = g->nnode - first;
+	struct node **moved = arena_memdup(g->arena, g->node + first, (size_t)n, sizeof *moved);
+	if (!moved)
+		return diag_nomem(g->diag);
+	memmove(g->node + n, g->node, (size_t)first * sizeof *moved);
+	memcpy(g->node, moved, (size_t)n * sizeof *moved);
+	for (int i = 0; i < g->nnode; i++)
+		g->node[i]->id = i;
+	return ST_OK;
+}
+
+enum status param_rates(
+	struct graph *g, int nparam, const struct param_options *option, struct tensor **lr)
+{
+	const char *mul = op_by_role(g->table, ROLE_MUL)->name;
+	const int first = g->nnode;
+	g->scope = "learning-rate";
+	for (int i = 0; i < nparam; i++) {
+		int same = 0;
+		while (option[same].rate != option[i].rate)
+			same++;
+		lr[i] = option[i].rate == 1 ? graph_lr(g)
+			: same < i          ? lr[same]
+				   : OP2(g, mul, graph_lr(g), graph_scalar(g, option[i].rate));
+	}
+	g->scope = NULL;
+	TRY(g->failed);
+	return g->nnode > first ? to_front(g, first) : ST_OK;
+}
