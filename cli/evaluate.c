@@ -56,6 +56,8 @@ static enum status count_right(const struct classes *c, const struct loaded *l, 
 enum status evaluate(struct arena *a, const struct loaded *l, const struct feed *f,
 	struct score *out, struct diag *d)
 {
+	/* of a batch in parts the evaluation takes the first */
+	const int64_t batch = l->model->shards > 1 ? f->batch / l->model->shards : f->batch;
 	struct classes c = find_classes(l->model);
 	int64_t *index = ARENA_ARRAY(a, int64_t, f->batch), labels = 0, right = 0;
 	double sum = 0, weight = 0;
@@ -65,8 +67,8 @@ enum status evaluate(struct arena *a, const struct loaded *l, const struct feed 
 	if (!index)
 		return diag_nomem(d);
 	*out = (struct score){.samples = f->samples, .has_accuracy = c.output != NULL};
-	for (int64_t from = 0; from < f->samples; from += f->batch) {
-		int64_t n = f->samples - from < f->batch ? f->samples - from : f->batch;
+	for (int64_t from = 0; from < f->samples; from += batch) {
+		int64_t n = f->samples - from < batch ? f->samples - from : batch;
 		out->stopped = interrupt_asked();
 		if (out->stopped)
 			return ST_OK;
@@ -82,7 +84,7 @@ enum status evaluate(struct arena *a, const struct loaded *l, const struct feed 
 		labels += counted;
 		if (counted) {
 			const double w = summed ? (double)n : (double)counted;
-			sum += l->loss(l->step) * (summed ? (double)f->batch : w);
+			sum += l->loss(l->step) * (summed ? (double)batch : w);
 			weight += w;
 		}
 	}

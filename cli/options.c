@@ -207,6 +207,8 @@ static const struct option options[] = {
 		"sgd, adam, adamw, rmsprop, ..., with options: sgd:lr=0.1,momentum=0.9"),
 	VALUE("batch", OPTION_SIZE, compile.import.batch, COMMAND_ALL, "N",
 		"size of the inputs' first axis"),
+	VALUE("micro-batch", OPTION_SIZE, compile.micro_batch, COMMAND_ALL, "N",
+		"a step takes the batch in parts of N, and updates once"),
 	SPECIAL("dim", take_dim, "NAME=N", "size of a symbolic dimension"),
 	VALUE("budget", OPTION_BUDGET, compile.budget, COMMAND_ALL, "SIZE",
 		"2GiB, 1500000, 70%, min; default: keep everything"),

@@ -1,6 +1,7 @@
 #include "compile/pipeline.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "compile/custom_ops.h"
@@ -24,6 +25,28 @@ static char *identifier(struct arena *a, const char *path)
 	return s && *s ? s : arena_strdup(a, "model");
 }
 
+/* The model is imported with the batch that a shard has. */
+static enum status shards_set(struct pipeline *p, struct import_options *import)
+{
+	const int64_t batch = import->batch, rows = p->o->micro_batch;
+	if (!rows)
+		return ST_OK;
+	if (!batch)
+		return diag_fail(p->diag, ST_USAGE, NULL, "give the whole batch too: --batch N",
+			"--micro-batch takes a --batch apart");
+	if (batch % rows || batch / rows > SHARDS_MAX)
+		return diag_fail(p->diag, ST_USAGE, NULL,
+			arena_printf(p->arena, "a batch is up to %d micro-batches of equal size",
+				SHARDS_MAX),
+			"--micro-batch %" PRId64 " does not divide --batch %" PRId64, rows, batch);
+	if (p->o->target == TARGET_CUDA)
+		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
+			"--micro-batch: not yet for --target cuda");
+	import->batch = rows;
+	p->shards = batch / rows;
+	return ST_OK;
+}
+
 enum status pipeline_import(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
@@ -34,7 +57,9 @@ enum status pipeline_import(struct pipeline *p)
 	if (!p->name)
 		return diag_nomem(p->diag);
 	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
-	TRY(import_onnx(p->arena, o->model, &o->import, p->table, &p->target,
+	struct import_options import = o->import;
+	TRY(shards_set(p, &import));
+	TRY(import_onnx(p->arena, o->model, &import, p->table, &p->target,
 		o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, p->diag, &p->imported));
 	if (p->dump)
 		p->dump(p->user, STAGE_IMPORT, p->imported);
@@ -52,6 +77,8 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 			.ratio = o->ratio},
 		.loss = &p->loss,
 		.optimizer = &p->optimizer,
+		.shards = p->shards > 1 && !p->loss.none ? p->shards : 0,
+		.rows = o->micro_batch,
 		.no_outputs = o->no_outputs != 0,
 		.scale_loss = o->precision == PRECISION_FP16,
 		.fuse = o->fuse == FUSE_ON,
@@ -144,6 +171,8 @@ enum status pipeline_problems(struct pipeline *p)
 		p->arena, p->name, p->train, p->eval, &p->train_problem, &p->eval_problem));
 	struct problem *main = pipeline_problem_shown(p)->problem;
 	TRY(take_costs(p, main));
+	if (p->train && p->train->shards_differ)
+		TRY(graph_problem_shards(p->arena, &p->train_problem, p->diag));
 	TRY(insist_once(p->arena, main, p->o->insist.once, p->o->model, p->diag));
 	if (!p->train && p->o->insist.again)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
@@ -229,6 +258,7 @@ enum status pipeline_texts(
 			     : t->portable || t->cuda ? ""
 						      : "-march=native",
 		.lr = p->optimizer.lr,
+		.shards = p->shards > 1 ? (int)p->shards : 1,
 		.debug_arena = o->debug_arena != 0};
 	return in.isa_flags ? codegen_step(&in, texts, kernels, p->diag) : diag_nomem(p->diag);
 }

@@ -16,6 +16,7 @@ struct pipeline {
 	void *user;
 	/* Set by the stages: */
 	struct target target;
+	int64_t shards;               /* micro-batches of a step; 0: --micro-batch was not given */
 	const char *name;             /* C identifier made from the model's file name */
 	const struct op_table *table; /* stint's operators and those of o->ops */
 	struct loss_spec loss;

@@ -196,7 +196,7 @@ static int record(struct own *o, int train)
 	return told(o, end);
 }
 
-static int put_numbers(struct own *o, const int64_t control[4], double lr)
+static int put_numbers(struct own *o, const int64_t control[5], double lr)
 {
 	const struct stint_model *m = o->s->model;
 	struct numbers *x = o->numbers;
@@ -343,7 +343,7 @@ static int run_probed(struct own *o, int train, const struct stint_probe *probe)
 	return rc;
 }
 
-static int start(stint_step *s, int train, const int64_t control[4], double lr,
+static int start(stint_step *s, int train, const int64_t control[5], double lr,
 	const struct stint_probe *probe)
 {
 	struct own *o = s->gpu;
