@@ -372,8 +372,8 @@ enum status graph_problem_shards(struct arena *a, struct graph_problem *out, str
 		struct problem_op *op = &p->op[i];
 		if (out->node[i]->last)
 			continue;
-		struct problem_choice *choice =
-			arena_memdup(a, op->choice, (size_t)op->nchoice, sizeof *choice);
+		struct problem_choice *choice = arena_memdup(
+			a, op->choice, (size_t)op->nchoice, sizeof *choice);
 		if (!choice)
 			return diag_nomem(d);
 		for (int c = 0; c < op->nchoice; c++)

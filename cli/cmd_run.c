@@ -60,13 +60,15 @@ static float *widened(struct arena *a, int dtype, const uint16_t *half, size_t n
 }
 
 /* A micro-batch's part of output o, which comes as often as the step has them. */
-static void keep_part(struct result *r, const struct stint_output *o, const void *data, size_t bytes)
+static void keep_part(
+	struct result *r, const struct stint_output *o, const void *data, size_t bytes)
 {
 	const int64_t shards = r->l->model->shards;
 	const int at = r->part / r->l->model->noutput;
 	int64_t *dim = ARENA_ARRAY(r->a, int64_t, o->rank + 1);
-	if (!dim || !r->whole || (!at && !(r->whole[o - r->l->model->output] =
-							   arena_alloc(r->a, (size_t)shards, bytes)))) {
+	if (!dim || !r->whole ||
+		(!at && !(r->whole[o - r->l->model->output] = arena_alloc(
+				  r->a, (size_t)shards, bytes)))) {
 		r->failed = true;
 		return;
 	}

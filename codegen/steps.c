@@ -359,7 +359,8 @@ static int rest_from(const struct schedule *s, int step)
 static int print_skip(const struct schedule *s, int step, struct text *t)
 {
 	const int next = rest_from(s, step);
-	text_add(t, "\tif (!s->last) /* the update is the last micro-batch's */\n\t\tgoto step_%d;\n",
+	text_add(t,
+		"\tif (!s->last) /* the update is the last micro-batch's */\n\t\tgoto step_%d;\n",
 		next);
 	return next;
 }

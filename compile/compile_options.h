@@ -22,7 +22,8 @@ struct compile_options {
 	const char *const *ops;       /* shared objects with operators, ended by NULL; NULL: none */
 	const char *loss, *optimizer; /* as written; NULL: not given */
 	double clip_norm;
-	int64_t micro_batch; /* rows of a micro-batch; import.batch is the whole one's. 0: no such */
+	int64_t micro_batch; /* rows of a micro-batch; import.batch is the whole one's. 0: no such
+			      */
 	struct plan_budget budget;
 	enum target_choice target;
 	int arch; /* of a GPU: 90 is sm_90 */

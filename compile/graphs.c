@@ -11,9 +11,10 @@ static enum status lowered(const struct graph *imported, const struct graph_opti
 {
 	struct lower_options lower = o->lower;
 	lower.mode = mode;
-	TRY(graph_lower(imported, &lower, g));
+	struct graph *shard = NULL;
 	if (o->shards)
-		TRY(graph_shard(*g, o->shards, o->rows, mode == LOWER_TRAIN, g));
+		TRY(graph_shard(imported, o->shards, o->rows, mode == LOWER_TRAIN, &shard));
+	TRY(graph_lower(shard ? shard : imported, &lower, g));
 	dump(o, STAGE_LOWER, *g);
 	if ((*g)->target->cuda && !graph_control(*g)) /* kernels tell there of bad indices */
 		return (*g)->failed;

@@ -40,8 +40,8 @@ static enum status shards_set(struct pipeline *p, struct import_options *import)
 				SHARDS_MAX),
 			"--micro-batch %" PRId64 " does not divide --batch %" PRId64, rows, batch);
 	if (p->o->target == TARGET_CUDA)
-		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
-			"--micro-batch: not yet for --target cuda");
+		return diag_fail(
+			p->diag, ST_USAGE, NULL, NULL, "--micro-batch: not yet for --target cuda");
 	import->batch = rows;
 	p->shards = batch / rows;
 	return ST_OK;

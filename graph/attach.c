@@ -45,8 +45,8 @@ static enum status own_loss(struct graph *g, struct tensor *y)
 	if (!g->shards_differ)
 		return ST_OK;
 	/* a mean: each micro-batch has its share */
-	g->loss = OP2(g, op_by_role(g->table, ROLE_MUL)->name, y,
-		graph_scalar(g, 1 / (double)g->shards));
+	g->loss = OP2(
+		g, op_by_role(g->table, ROLE_MUL)->name, y, graph_scalar(g, 1 / (double)g->shards));
 	return g->failed;
 }
 

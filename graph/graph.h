@@ -166,16 +166,16 @@ struct graph {
 	 * (graph_split). */
 	struct tensor **output;
 	struct tensor *loss, *target_input; /* set by graph_attach_loss */
-	/* I64[4]: seed, step, valid rows, 0; NULL until asked for. With shards one more, the shard's
-	 * number. Updates may read another, made
-	 * by a node, whose last number is 1 where they are to change nothing. */
+	/* I64[4]: seed, step, valid rows, 0; NULL until asked for. With shards one more, the
+	 * shard's number. Updates may read another, made by a node, whose last number is 1 where
+	 * they are to change nothing. */
 	struct tensor *control;
 	struct tensor *lr; /* real[1] */
 	/* Dynamic loss scaling, where there is any: its state, real[3], and, after graph_autodiff,
 	 * what all gradients are to be multiplied by. */
 	struct tensor *loss_scale, *loss_unscale;
-	/* Micro-batches of a step (graph_shard), of which this graph is one; 0: there are none. They
-	 * differ in training; an evaluation is of the first. */
+	/* Micro-batches of a step (graph_shard), of which this graph is one; 0: there are none.
+	 * They differ in training; an evaluation is of the first. */
 	int64_t shards;
 	bool shards_differ;
 	/* Given to nodes as they are added. */

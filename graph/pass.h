@@ -65,8 +65,8 @@ bool *graph_ways_back(const struct graph *g);
 
 enum { SHARDS_MAX = 1024 };
 
-/* Requires a lowered graph of one micro-batch of `rows` rows, --batch having made it so. Inputs of
- * so many rows become those of the whole batch, `shards` times as many, of which a shard's are
+/* Requires an imported graph of one micro-batch of `rows` rows, --batch having made it so. Inputs
+ * of so many rows become those of the whole batch, `shards` times as many, of which a shard's are
  * copied; for the evaluation (not `train`), the first's. A new graph in *out. */
 enum status graph_shard(
 	const struct graph *in, int64_t shards, int64_t rows, bool train, struct graph **out);

@@ -5,9 +5,9 @@
 #include "turns.h"
 
 /* Shard number control[4] of so many adds its n numbers x. Sum k of `sums`, n numbers each, is that
- * of 2^k shards, if bit k of the number of shards done is 1. A shard before the last leaves one more
- * there, into which those that it completes go; the last leaves the sum of all in y. y may be x, and
- * `left` is `sums`. */
+ * of 2^k shards, if bit k of the number of shards done is 1. A shard before the last leaves one
+ * more there, into which those that it completes go; the last leaves the sum of all in y. y may be
+ * x, and `left` is `sums`. */
 static inline void accumulate(real *y, real *left, const real *x, const int64_t *control,
 	const real *sums, int64_t n, int64_t shards, int64_t from, int64_t to)
 {

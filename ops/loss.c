@@ -150,8 +150,8 @@ static enum status element_shard(struct graph *g, const struct op_def *op,
 	struct tensor **loss)
 {
 	const struct node given = {.op = op, .nattr = nattr, .attr = attr};
-	const int64_t count =
-		node_option(&given, "reduction") == MEAN ? whole->numel : whole->dim[0];
+	const int64_t count = node_option(&given, "reduction") == MEAN ? whole->numel
+								       : whole->dim[0];
 	return loss_shard(g, op, in, graph_scalar(g, (double)count), nattr, attr, loss);
 }
 

@@ -20,13 +20,14 @@ static enum status shard_infer(struct graph *g, struct node *n)
 static enum status shard_emit(struct emit *e, const struct node *n)
 {
 	const int64_t count = n->out[0]->numel;
-	return call_kernel(e, &(struct kernel_call){.file = "shard.h",
-				      .function = "shard_rows",
-				      .ntype = 1,
-				      .type = {n->out[0]},
-				      .turns = count,
-				      .work = (double)count,
-				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(count))});
+	return call_kernel(
+		e, &(struct kernel_call){.file = "shard.h",
+			   .function = "shard_rows",
+			   .ntype = 1,
+			   .type = {n->out[0]},
+			   .turns = count,
+			   .work = (double)count,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(count))});
 }
 
 enum { ADDEND, CONTROL, SUMS };
@@ -43,7 +44,8 @@ static enum status accumulate_infer(struct graph *g, struct node *n)
 /* Two of three shards are added to one sum on average. */
 static struct op_cost accumulate_cost(const struct node *n)
 {
-	const double k = (double)n->in[ADDEND]->numel, size = (double)dtype_bytes(n->in[ADDEND]->dtype);
+	const double k = (double)n->in[ADDEND]->numel,
+		     size = (double)dtype_bytes(n->in[ADDEND]->dtype);
 	return (struct op_cost){k, 3 * k * size};
 }
 
@@ -55,8 +57,8 @@ static enum status accumulate_emit(struct emit *e, const struct node *n)
 			.function = "accumulate",
 			.turns = count,
 			.work = (double)count,
-			.args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(ADDEND), ARG_X(CONTROL), ARG_X(SUMS),
-				ARG_SIZE(count), ARG_SIZE(node_int(n, "shards", 1)))});
+			.args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(ADDEND), ARG_X(CONTROL),
+				ARG_X(SUMS), ARG_SIZE(count), ARG_SIZE(node_int(n, "shards", 1)))});
 }
 
 const struct op_def ops_shard[] = {
