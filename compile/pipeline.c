@@ -1,10 +1,10 @@
 #include "compile/pipeline.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "compile/custom_ops.h"
+#include "compile/micro_batch.h"
 #include "compile/not_met.h"
 #include "compile/target.h"
 #include "planner/problem/roofline.h"
@@ -25,28 +25,6 @@ static char *identifier(struct arena *a, const char *path)
 	return s && *s ? s : arena_strdup(a, "model");
 }
 
-/* The model is imported with the batch that a shard has. */
-static enum status shards_set(struct pipeline *p, struct import_options *import)
-{
-	const int64_t batch = import->batch, rows = p->o->micro_batch;
-	if (!rows)
-		return ST_OK;
-	if (!batch)
-		return diag_fail(p->diag, ST_USAGE, NULL, "give the whole batch too: --batch N",
-			"--micro-batch takes a --batch apart");
-	if (batch % rows || batch / rows > SHARDS_MAX)
-		return diag_fail(p->diag, ST_USAGE, NULL,
-			arena_printf(p->arena, "a batch is up to %d micro-batches of equal size",
-				SHARDS_MAX),
-			"--micro-batch %" PRId64 " does not divide --batch %" PRId64, rows, batch);
-	if (p->o->target == TARGET_CUDA)
-		return diag_fail(
-			p->diag, ST_USAGE, NULL, NULL, "--micro-batch: not yet for --target cuda");
-	import->batch = rows;
-	p->shards = batch / rows;
-	return ST_OK;
-}
-
 enum status pipeline_import(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
@@ -58,7 +36,7 @@ enum status pipeline_import(struct pipeline *p)
 		return diag_nomem(p->diag);
 	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
 	struct import_options import = o->import;
-	TRY(shards_set(p, &import));
+	TRY(micro_batch_set(p, &import.batch));
 	TRY(import_onnx(p->arena, o->model, &import, p->table, &p->target,
 		o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, p->diag, &p->imported));
 	if (p->dump)
@@ -77,8 +55,8 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 			.ratio = o->ratio},
 		.loss = &p->loss,
 		.optimizer = &p->optimizer,
-		.shards = p->shards > 1 && !p->loss.none ? p->shards : 0,
-		.rows = o->micro_batch,
+		.shards = p->shards > 1 ? p->shards : 0,
+		.rows = o->import.batch / p->shards,
 		.no_outputs = o->no_outputs != 0,
 		.scale_loss = o->precision == PRECISION_FP16,
 		.fuse = o->fuse == FUSE_ON,
@@ -109,6 +87,8 @@ enum status pipeline_graphs(struct pipeline *p)
 		p->optimizer.clip_norm = o->clip_norm;
 		TRY(graphs_train(p->imported, &options, &p->train));
 	}
+	if (p->train)
+		micro_batch_tell(p);
 	return graphs_forward(p->imported, &options, LOWER_EVAL, &p->eval);
 }
 
@@ -231,8 +211,8 @@ enum status pipeline_plan(struct pipeline *p)
 	p->plan_options = pipeline_options(p->o);
 	p->plans = (struct plan_pair){
 		.train = p->train_problem.problem, .eval = p->eval_problem.problem};
-	const enum status st = plan_pair_make(
-		p->arena, &p->plans, &p->o->budget, &p->plan_options, p->diag);
+	const enum status st = plan_pair_make(p->arena, &p->plans,
+		p->ntrial ? &p->budget : &p->o->budget, &p->plan_options, p->diag);
 	return st == ST_BUDGET ? budget_not_met(p) : st;
 }
 
@@ -258,7 +238,7 @@ enum status pipeline_texts(
 			     : t->portable || t->cuda ? ""
 						      : "-march=native",
 		.lr = p->optimizer.lr,
-		.shards = p->shards > 1 ? (int)p->shards : 1,
+		.shards = (int)p->shards,
 		.debug_arena = o->debug_arena != 0};
 	return in.isa_flags ? codegen_step(&in, texts, kernels, p->diag) : diag_nomem(p->diag);
 }
