@@ -18,8 +18,6 @@ static enum status check(struct pipeline *p)
 	if (o->loss && !strcmp(o->loss, "none"))
 		return usage(p, "leave --micro-batch away, and give a smaller --batch",
 			"--micro-batch is for training");
-	if (o->target == TARGET_CUDA)
-		return usage(p, NULL, "--micro-batch: not yet for --target cuda");
 	if (rows != MICRO_BATCH_AUTO && (batch % rows || batch / rows > SHARDS_MAX))
 		return diag_fail(p->diag, ST_USAGE, NULL,
 			arena_printf(p->arena, "a batch is up to %d micro-batches of one size",
