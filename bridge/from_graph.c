@@ -73,6 +73,7 @@ static enum tensor_kind resident_kind(const struct tensor *t)
 		return TK_INPUT;
 	case TR_BUFFER:
 	case TR_STATE:
+	case TR_SUMS:
 		return TK_STATE;
 	default:
 		return TK_PARAMETER;
@@ -141,7 +142,7 @@ static void add_known_residents(struct builder *b, const struct graph_problem *k
 static enum status add_residents(struct builder *b, const struct graph_problem *known)
 {
 	static const enum tensor_role order[] = {
-		TR_INPUT, TR_CONTROL, TR_PARAMETER, TR_CONSTANT, TR_BUFFER, TR_STATE};
+		TR_INPUT, TR_CONTROL, TR_PARAMETER, TR_CONSTANT, TR_BUFFER, TR_STATE, TR_SUMS};
 	if (known)
 		add_known_residents(b, known);
 	for (size_t r = 0; r < sizeof order / sizeof *order; r++)
@@ -361,6 +362,24 @@ enum status problem_from_graph(struct arena *a, const struct graph *g, const cha
 		if (b.index[i] < 0)
 			b.index[i] = b.index[tensor_storage(g->tensor[i])->id];
 	*out = (struct graph_problem){g, b.p, b.tensor, b.node, b.index};
+	return ST_OK;
+}
+
+enum status graph_problem_shards(struct arena *a, struct graph_problem *out, struct diag *d)
+{
+	const struct problem *p = out->problem;
+	for (int i = 0; i < p->nop; i++) {
+		struct problem_op *op = &p->op[i];
+		if (out->node[i]->last)
+			continue;
+		struct problem_choice *choice = arena_memdup(
+			a, op->choice, (size_t)op->nchoice, sizeof *choice);
+		if (!choice)
+			return diag_nomem(d);
+		for (int c = 0; c < op->nchoice; c++)
+			choice[c].cost *= (double)out->graph->shards;
+		op->choice = choice;
+	}
 	return ST_OK;
 }
 

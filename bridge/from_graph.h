@@ -28,6 +28,9 @@ enum status problems_from_graphs(struct arena *a, const char *name, const struct
 	const struct graph *eval, struct graph_problem *train_problem,
 	struct graph_problem *eval_problem);
 
+/* Where shards differ: what runs in each costs as often. Requires the costs of one. */
+enum status graph_problem_shards(struct arena *a, struct graph_problem *out, struct diag *d);
+
 /* --recompute: `out` with twins for the nodes that match (planner/problem/insist.h). A twin's node
  * is that of the op it repeats. */
 enum status graph_problem_again(struct arena *a, struct graph_problem *out,

@@ -44,6 +44,7 @@ static enum status compile(struct pipeline *p, struct options *o)
 	if (o->json)
 		return report_json(stdout, p->arena, problem, plan, p->diag);
 	TRY(report_plan(stdout, p->arena, problem, plan, p->diag));
+	report_trials(stdout, p);
 	report_needs(stdout, p->plans.arena_bytes,
 		p->target.cuda       ? REPORT_GPU
 		: p->target.portable ? REPORT_PORTABLE

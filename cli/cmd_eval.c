@@ -12,7 +12,7 @@ struct eval_args {
 	const char *dir, *target, *checkpoint, *file;
 	struct weights weights;
 	struct arg_list input, metric;
-	double scale, shift;
+	struct data_options data;
 	int json;
 };
 
@@ -149,7 +149,7 @@ static enum status eval_loaded(struct arena *a, const struct eval_args *o, const
 		return diag_fail(d, ST_USAGE, &(struct where){.file = o->dir},
 			"`stint predict` writes what it answers; to compare, compile with a loss",
 			"was compiled with --loss none");
-	TRY(feed_open(a, l, &o->input, o->target, o->scale, o->shift, f, d));
+	TRY(feed_open(a, l, &o->input, o->target, &o->data, f, d));
 	if (!f->samples)
 		return diag_fail(d, ST_INVALID, NULL, NULL, "there are no samples");
 	TRY(evaluation_start(a, l, f, &o->metric, &e, d));
@@ -175,6 +175,7 @@ static enum status eval(struct arena *a, struct eval_args *o, struct diag *d)
 	enum status st = load_open(a, o->dir, &o->weights, &l, d);
 	if (st == ST_OK)
 		st = eval_loaded(a, o, &l, &f, d);
+	feed_tell_skipped(&f, d);
 	feed_close(&f);
 	load_close(&l);
 	return st;
@@ -182,7 +183,7 @@ static enum status eval(struct arena *a, struct eval_args *o, struct diag *d)
 
 enum status cmd_eval(int argc, const char **argv, struct diag *d)
 {
-	struct eval_args o = {.scale = 1};
+	struct eval_args o = {0};
 	struct arg_list list[2] = {0};
 	char *text[3] = {NULL};
 	struct poptOption table[] = {
@@ -190,8 +191,7 @@ enum status cmd_eval(int argc, const char **argv, struct diag *d)
 		{"target", 0, POPT_ARG_STRING, &text[0], 0, "targets", "FILE"},
 		{"metric", 0, POPT_ARG_STRING, NULL, 2, "accuracy, f1, auc, confusion, ...",
 			"NAME[:OPTIONS]"},
-		{"scale", 0, POPT_ARG_DOUBLE, &o.scale, 0, "real inputs are value * A + B", "A"},
-		{"shift", 0, POPT_ARG_DOUBLE, &o.shift, 0, "see --scale", "B"},
+		DATA_OPTIONS(o.data),
 		{"weights", 0, POPT_ARG_STRING, &text[1], 0, "take these values",
 			"FILE.safetensors"},
 		WEIGHTS_OPTIONS(o.weights),
@@ -215,6 +215,7 @@ enum status cmd_eval(int argc, const char **argv, struct diag *d)
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
 		free(text[i]);
+	data_options_free(&o.data);
 	arena_free(a);
 	return st;
 }

@@ -26,7 +26,9 @@ static enum status finish(struct pipeline *p, struct options *o, const struct pr
 	TRY(st);
 	if (o->json)
 		return report_json(stdout, p->arena, problem, plan, p->diag);
-	return report_plan(stdout, p->arena, problem, plan, p->diag);
+	TRY(report_plan(stdout, p->arena, problem, plan, p->diag));
+	report_trials(stdout, p);
+	return ST_OK;
 }
 
 static enum status dump_graph(

@@ -12,7 +12,7 @@ struct predict_args {
 	const char *dir, *checkpoint, *file;
 	struct weights weights;
 	struct arg_list input, out;
-	double scale, shift;
+	struct data_options data;
 };
 
 /* A file, and which outputs go into it. */
@@ -63,7 +63,7 @@ static int64_t rows_of(const struct prediction *p, int output)
 		return 0;
 	if (p->f.whole)
 		return o->dim[0];
-	return o->dim[0] == p->f.batch ? 1 : 0;
+	return o->dim[0] == feed_evaluated(&p->f) ? 1 : 0;
 }
 
 static bool ends_with(const char *s, const char *end)
@@ -148,7 +148,7 @@ static enum status put(struct prediction *p, const struct sink *s, int64_t n)
 		const void *y = load_output(&p->l, s->output[i]);
 		if (!y)
 			return load_lost(&p->l, "prediction", p->d);
-		const size_t bytes = o->bytes / (size_t)p->f.batch * (size_t)n;
+		const size_t bytes = o->bytes / (size_t)feed_evaluated(&p->f) * (size_t)n;
 		if (array_stream_put(s->stream, i, y, bytes, message))
 			return diag_fail(p->d, ST_IO, NULL, NULL, "%s", message);
 	}
@@ -160,11 +160,12 @@ static enum status put(struct prediction *p, const struct sink *s, int64_t n)
 static enum status batches(struct prediction *p)
 {
 	const struct feed *f = &p->f;
-	int64_t *index = ARENA_ARRAY(p->a, int64_t, f->batch);
+	const int64_t batch = feed_evaluated(f);
+	int64_t *index = ARENA_ARRAY(p->a, int64_t, batch);
 	if (!index)
 		return diag_nomem(p->d);
-	for (int64_t from = 0; from < f->samples; from += f->batch) {
-		const int64_t n = f->samples - from < f->batch ? f->samples - from : f->batch;
+	for (int64_t from = 0; from < f->samples; from += batch) {
+		const int64_t n = f->samples - from < batch ? f->samples - from : batch;
 		if (interrupt_asked())
 			return diag_fail(p->d, ST_INTERRUPTED, NULL, NULL,
 				"interrupted by %s: nothing written", interrupt_name());
@@ -205,7 +206,7 @@ static enum status finish(struct prediction *p)
 static enum status predict(struct prediction *p, const struct predict_args *o)
 {
 	TRY(leave_target_out(p));
-	TRY(feed_open(p->a, &p->without, &o->input, NULL, o->scale, o->shift, &p->f, p->d));
+	TRY(feed_open(p->a, &p->without, &o->input, NULL, &o->data, &p->f, p->d));
 	if (!p->f.n || !p->f.samples)
 		return diag_fail(p->d, ST_INVALID, NULL, NULL, "there are no samples");
 	for (int i = 0; i < o->out.n; i++)
@@ -231,6 +232,7 @@ static enum status run(struct arena *a, struct predict_args *o, struct diag *d)
 		st = predict(p, o);
 	for (int i = 0; i < o->out.n; i++)
 		array_stream_close(p->sink[i].stream);
+	feed_tell_skipped(&p->f, d);
 	feed_close(&p->f);
 	load_close(&p->l);
 	return st;
@@ -238,15 +240,14 @@ static enum status run(struct arena *a, struct predict_args *o, struct diag *d)
 
 enum status cmd_predict(int argc, const char **argv, struct diag *d)
 {
-	struct predict_args o = {.scale = 1};
+	struct predict_args o = {0};
 	struct arg_list list[2] = {0};
 	char *text[2] = {NULL};
 	struct poptOption table[] = {
 		{"input", 0, POPT_ARG_STRING, NULL, 1, "data, .npy or IDX(.gz)", "[NAME=]FILE"},
 		{"output", 'o', POPT_ARG_STRING, NULL, 2, "where the answers go",
 			"[NAME=]OUT.npy|.safetensors"},
-		{"scale", 0, POPT_ARG_DOUBLE, &o.scale, 0, "real inputs are value * A + B", "A"},
-		{"shift", 0, POPT_ARG_DOUBLE, &o.shift, 0, "see --scale", "B"},
+		DATA_OPTIONS(o.data),
 		{"weights", 0, POPT_ARG_STRING, &text[0], 0, "take these values",
 			"FILE.safetensors"},
 		WEIGHTS_OPTIONS(o.weights),
@@ -269,6 +270,7 @@ enum status cmd_predict(int argc, const char **argv, struct diag *d)
 	}
 	free(text[0]);
 	free(text[1]);
+	data_options_free(&o.data);
 	arena_free(a);
 	return st;
 }

@@ -14,6 +14,8 @@ struct result {
 	const struct loaded *l;
 	int n, cap;
 	struct safetensors_entry *entry;
+	void **whole; /* of each output whose micro-batches come one by one */
+	int part;     /* how many have */
 	bool failed;
 };
 
@@ -59,6 +61,31 @@ static float *widened(struct arena *a, int dtype, const uint16_t *half, size_t n
 	return whole;
 }
 
+/* A micro-batch's part of output o, which comes as often as the step has them. */
+static void keep_part(
+	struct result *r, const struct stint_output *o, const void *data, size_t bytes)
+{
+	const int64_t shards = r->l->model->shards;
+	const int at = r->part / r->l->model->noutput;
+	int64_t *dim = ARENA_ARRAY(r->a, int64_t, o->rank + 1);
+	if (!dim || !r->whole ||
+		(!at && !(r->whole[o - r->l->model->output] = arena_alloc(
+				  r->a, (size_t)shards, bytes)))) {
+		r->failed = true;
+		return;
+	}
+	unsigned char *whole = r->whole[o - r->l->model->output];
+	memcpy(whole + (size_t)at * bytes, data, bytes);
+	r->part++;
+	if (at + 1 < shards)
+		return;
+	dim[0] = shards;
+	for (int i = 0; i < o->rank; i++)
+		dim[i] = o->dim[i] * (i ? 1 : shards);
+	keep(r, "output/", o->name, o->dtype, o->rank ? o->rank : 1, dim, whole,
+		(size_t)shards * bytes);
+}
+
 static void on_output(void *user, int output, int dtype, const void *data, size_t bytes)
 {
 	struct result *r = user;
@@ -70,7 +97,10 @@ static void on_output(void *user, int output, int dtype, const void *data, size_
 		if (!data)
 			return;
 	}
-	keep(r, "output/", o->name, o->dtype, o->rank, o->dim, data, bytes);
+	if (r->l->model->train && r->l->model->shards > 1)
+		keep_part(r, o, data, bytes);
+	else
+		keep(r, "output/", o->name, o->dtype, o->rank, o->dim, data, bytes);
 }
 
 static enum status step(struct result *r, int64_t valid, struct diag *d)
@@ -119,6 +149,7 @@ static enum status run_loaded(struct arena *a, const struct loaded *l, const str
 	int64_t *index = ARENA_ARRAY(a, int64_t, f->batch);
 	struct result r = {.a = a, .l = l, .cap = 2 * l->model->nresident + l->model->noutput + 1};
 	r.entry = ARENA_ARRAY(a, struct safetensors_entry, r.cap);
+	r.whole = ARENA_ARRAY(a, void *, l->model->noutput);
 	if (!index || !r.entry)
 		return diag_nomem(d);
 	for (int64_t i = 0; i < f->batch; i++)

@@ -162,9 +162,11 @@ static void print_json(const struct training *t, double seconds)
 	printf("{\"epochs\":%" PRId64 ",\"steps\":%" PRId64, t->place.epoch, t->place.step);
 	put_number("loss", t->mean);
 	if (t->has_eval)
-		put_number("eval_loss", t->score.loss);
-	if (t->has_eval && t->score.has_accuracy)
-		put_number("accuracy", t->score.accuracy);
+		put_number("eval_loss", t->evaluation.loss);
+	for (int i = 0; t->has_eval && i < t->evaluation.metrics.n; i++)
+		if (t->evaluation.metrics.item[i].which != METRIC_CONFUSION)
+			put_number(t->evaluation.metrics.item[i].label,
+				metrics_value(&t->evaluation.metrics, i));
 	put_number("seconds", seconds);
 	if (t->o->folder) {
 		printf(",\"checkpoint\":");

@@ -117,14 +117,15 @@ static enum status one_batch(
 enum status evaluate(struct evaluation *e, struct diag *d)
 {
 	const struct feed *f = e->f;
+	const int64_t batch = feed_evaluated(f);
 	double sum = 0, weight = 0;
 	/* a loss that is a sum counts as in a batch of the usual size */
 	const bool summed = e->l->model->loss_options &&
 			    strstr(e->l->model->loss_options, "reduction=sum") != NULL;
 	metrics_clear(&e->metrics);
 	e->samples = f->samples;
-	for (int64_t from = 0; from < f->samples; from += f->batch) {
-		const int64_t n = f->samples - from < f->batch ? f->samples - from : f->batch;
+	for (int64_t from = 0; from < f->samples; from += batch) {
+		const int64_t n = f->samples - from < batch ? f->samples - from : batch;
 		int64_t counted = 0;
 		e->stopped = interrupt_asked();
 		if (e->stopped)
@@ -132,7 +133,7 @@ enum status evaluate(struct evaluation *e, struct diag *d)
 		TRY(one_batch(e, from, n, &counted, d));
 		if (counted) {
 			const double w = summed ? (double)n : (double)counted;
-			sum += e->l->loss(e->l->step) * (summed ? (double)f->batch : w);
+			sum += e->l->loss(e->l->step) * (summed ? (double)batch : w);
 			weight += w;
 		}
 	}

@@ -50,6 +50,11 @@ static enum status check_shape(
 		"has shape %s; '%s' wants %s", have, t->name, want);
 }
 
+int64_t feed_evaluated(const struct feed *f)
+{
+	return f->l->model->shards > 1 ? f->batch / f->l->model->shards : f->batch;
+}
+
 static bool is_whole(const struct dataset *data)
 {
 	return data->type >= DATASET_I8;
@@ -95,7 +100,7 @@ const struct stint_output *feed_scored_output(const struct stint_model *m)
 static int64_t classes_of(const struct stint_model *m)
 {
 	const struct stint_output *o = feed_scored_output(m);
-	int64_t numel = 1, rows = 1;
+	int64_t numel = m->shards > 1 ? m->shards : 1, rows = 1; /* of the whole batch */
 	if (!o)
 		return INT64_MAX;
 	for (int i = 0; i < o->rank; i++)

@@ -76,6 +76,9 @@ static inline bool feed_is_scalar(const struct feed *f, int i)
 	return feed_tensor(f, i)->rank == 0;
 }
 
+/* Samples that an evaluation takes: of a batch in micro-batches the first part. */
+int64_t feed_evaluated(const struct feed *f);
+
 /* "[4, 3]" */
 void feed_shape(int rank, const int64_t *dim, char buf[200]);
 /* The target holds labels of classes. */

@@ -116,7 +116,8 @@ static void put_settings(struct text *note, const struct training *t)
 	put_whole(note, "samples", t->train.samples);
 	put_files(note, "--input", &o->input);
 	put(note, "--target", o->target ? o->target : "");
-	text_add(note, "--scale %.9g\n--shift %.9g\n", o->scale, o->shift);
+	put(note, "--scale", o->data.scale ? o->data.scale : "1");
+	put(note, "--shift", o->data.shift ? o->data.shift : "0");
 	put(note, "--keep-best", t->has_eval ? t->follow.name : "");
 }
 

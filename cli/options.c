@@ -176,6 +176,15 @@ static enum status take_padding(
 	return i->padding ? ST_OK : diag_nomem(d);
 }
 
+static enum status take_micro_batch(
+	struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	(void)a;
+	o->compile.micro_batch = MICRO_BATCH_AUTO;
+	return strcmp(text, "auto") ? take_size("micro-batch", text, &o->compile.micro_batch, d)
+				    : ST_OK;
+}
+
 /* "off", or "NODE=P" */
 static enum status take_dropout(
 	struct arena *a, const char *text, struct options *o, struct diag *d)
@@ -214,6 +223,8 @@ static const struct option options[] = {
 		"sgd, adam, adamw, rmsprop, ..., with options: sgd:lr=0.1,momentum=0.9"),
 	VALUE("batch", OPTION_SIZE, compile.import.batch, COMMAND_ALL, "N",
 		"size of the inputs' first axis"),
+	SPECIAL("micro-batch", take_micro_batch, "N|auto",
+		"a step takes the batch in parts of N and updates once; auto: the fastest that fits"),
 	SPECIAL("dim", take_dim, "NAME=N", "size of a symbolic dimension"),
 	VALUE("budget", OPTION_BUDGET, compile.budget, COMMAND_ALL, "SIZE",
 		"2GiB, 1500000, 70%, min; default: keep everything"),

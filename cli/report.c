@@ -127,6 +127,29 @@ enum status report_plan(
 	return ST_OK;
 }
 
+void report_trials(FILE *f, const struct pipeline *p)
+{
+	static const char *const state[] = {[SHARDS_PLANNED] = "",
+		[SHARDS_SLOWER] = "not planned: slower whatever its plan",
+		[SHARDS_NOT_MET] = "at least: over the budget",
+		[SHARDS_FAILED] = "the model does not take this batch"};
+	char b[24];
+	if (p->ntrial)
+		fprintf(f, "micro-batches tried:     arena   predicted\n");
+	for (int i = 0; i < p->ntrial; i++) {
+		const struct shard_trial *x = &p->trial[i];
+		const bool has_arena = x->state == SHARDS_PLANNED || x->state == SHARDS_NOT_MET;
+		const bool has_cost = x->state == SHARDS_PLANNED || x->state == SHARDS_SLOWER;
+		fprintf(f, "%c %5" PRId64 " x %-6" PRId64 " %12s",
+			x->shards == p->shards ? '>' : ' ', x->shards,
+			p->o->import.batch / x->shards,
+			has_arena ? bytes_human(x->arena_bytes, b) : "");
+		if (has_cost)
+			fprintf(f, "  %7.4g ms", x->cost / 1e3);
+		fprintf(f, "%s%s\n", *state[x->state] ? "  " : "", state[x->state]);
+	}
+}
+
 enum status report_schedule(
 	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d)
 {

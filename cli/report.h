@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "compile/pipeline.h"
 #include "graph/graph.h"
 #include "planner/plan.h"
 
@@ -39,5 +40,8 @@ enum status report_model_json(FILE *f, const struct graph *g);
  * buf.
  */
 const char *name_for_people(const char *name, int width, char buf[static 128]);
+
+/* The sizes of micro-batches that were tried, where they were. */
+void report_trials(FILE *f, const struct pipeline *p);
 
 #endif

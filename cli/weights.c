@@ -26,7 +26,7 @@ struct fitting {
 /* What a file of weights may hold of the model. */
 static bool stored(const struct stint_tensor *t)
 {
-	return t->kind != STINT_INPUT && t->kind != STINT_CONTROL;
+	return t->kind != STINT_INPUT && t->kind != STINT_CONTROL && t->kind != STINT_SUMS;
 }
 
 /* What it should. */

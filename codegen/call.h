@@ -82,6 +82,8 @@ struct call_arg {
 #define ARG_NUMBERS(list) CALL_ARG(.kind = CALL_NUMBERS, .numbers = (list))
 #define ARG_NAME(word) CALL_ARG(.kind = CALL_NAME, .name = (word))
 #define ARG_STRUCT(s) CALL_ARG(.kind = CALL_STRUCT, .of = (s))
+/* Control, input k, where it names a shard that differs from others; NULL. */
+#define ARG_SHARD(e, k) ((e)->g->shards_differ ? ARG_X(k) : ARG_NULL)
 #define ARG_IF(condition, arg) ((condition) ? (arg) : CALL_ARG(.kind = CALL_NONE))
 
 /* A struct of kernels/ as a local of the node's function; fields in their order, ended by a NULL

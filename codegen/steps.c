@@ -339,6 +339,33 @@ static bool can_fail(const struct schedule *s, const struct kernels *ks)
 	return false;
 }
 
+static bool has_copies(const struct schedule *s, int step)
+{
+	for (int i = 0; i < s->ncopy; i++)
+		if (s->copy[i].wait == step || s->copy[i].start == step)
+			return true;
+	return false;
+}
+
+/* The steps from `step` on that only the last micro-batch takes end before this one. */
+static int rest_from(const struct schedule *s, int step)
+{
+	do
+		step++;
+	while (step < s->plan->nstep && s->call[step].node.last && !has_copies(s, step));
+	return step;
+}
+
+/* Over what only the last micro-batch does. Returns the step that is next. */
+static int print_skip(const struct schedule *s, int step, struct text *t)
+{
+	const int next = rest_from(s, step);
+	text_add(t,
+		"\tif (!s->last) /* the update is the last micro-batch's */\n\t\tgoto step_%d;\n",
+		next);
+	return next;
+}
+
 void print_schedule(const struct schedule *s, const struct kernels *ks,
 	const struct codegen_input *in, struct text *t)
 {
@@ -350,8 +377,11 @@ void print_schedule(const struct schedule *s, const struct kernels *ks,
 		s->function, in->debug_arena ? "_schedule" : "");
 	print_locals(s, ks, t);
 	print_outputs(s, -1, t);
+	int next = -1; /* after what is skipped */
 	for (int step = 0; step < s->plan->nstep; step++) {
 		print_copies(s, step, info, t);
+		if (s->call[step].node.last && step >= next)
+			next = print_skip(s, step, t);
 		print_comment(s, ks, step, t);
 		if (in->debug_arena)
 			print_lifetimes(s, step, true, t);
@@ -363,6 +393,8 @@ void print_schedule(const struct schedule *s, const struct kernels *ks,
 			print_lifetimes(s, step, false, t);
 	}
 	print_copies(s, s->plan->nstep, info, t);
+	if (next == s->plan->nstep)
+		text_add(t, "step_%d:\n", next);
 	text_puts(t, "\treturn STINT_OK;\n}\n");
 	if (in->debug_arena)
 		print_debug_frame(s, t);

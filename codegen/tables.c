@@ -22,6 +22,7 @@ static const char *kind_text(enum tensor_role r)
 		[TR_PARAMETER] = "STINT_PARAMETER",
 		[TR_BUFFER] = "STINT_BUFFER",
 		[TR_STATE] = "STINT_STATE",
+		[TR_SUMS] = "STINT_SUMS",
 		[TR_CONSTANT] = "STINT_CONSTANT",
 		[TR_CONTROL] = "STINT_CONTROL"};
 	return text[r];
@@ -324,6 +325,7 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 	print_loss_offset("loss_offset_train", train, t);
 	print_loss_offset("loss_offset_eval", eval, t);
 	text_add(t, "\t.loss_dtype = %s,\n", dtype_text(g->loss ? g->loss->dtype : g->real));
+	text_add(t, "\t.shards = %d,\n", in->shards);
 	text_add(t, "\t.lr_default = %.17g,\n", in->lr);
 	text_add(t, "\t.train = %s,\n\t.eval = step_eval,\n};\n", train ? "step_train" : "NULL");
 	text_add(t,

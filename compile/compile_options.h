@@ -7,6 +7,7 @@
 #include "planner/plan.h"
 #include "planner/problem/insist.h"
 
+enum { MICRO_BATCH_AUTO = -1 };
 enum target_choice { TARGET_C, TARGET_CUDA };
 enum precision { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64 };
 enum bn_choice { BN_TRAIN, BN_FROZEN };
@@ -24,6 +25,9 @@ struct compile_options {
 	double clip_value, clip_norm, ema;
 	const char *const *group; /* --group, ended by NULL; NULL: none */
 	int no_decay_1d;
+	/* Rows of a micro-batch, import.batch being the whole one's; MICRO_BATCH_AUTO: those of the
+	 * shortest step within the budget. 0: there are none. */
+	int64_t micro_batch;
 	struct plan_budget budget;
 	enum target_choice target;
 	int arch; /* of a GPU: 90 is sm_90 */

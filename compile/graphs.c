@@ -11,7 +11,10 @@ static enum status lowered(const struct graph *imported, const struct graph_opti
 {
 	struct lower_options lower = o->lower;
 	lower.mode = mode;
-	TRY(graph_lower(imported, &lower, g));
+	struct graph *shard = NULL;
+	if (o->shards)
+		TRY(graph_shard(imported, o->shards, o->rows, mode == LOWER_TRAIN, &shard));
+	TRY(graph_lower(shard ? shard : imported, &lower, g));
 	dump(o, STAGE_LOWER, *g);
 	if ((*g)->target->cuda && !graph_control(*g)) /* kernels tell there of bad indices */
 		return (*g)->failed;
@@ -60,6 +63,7 @@ enum status graphs_train(
 	if (o->scale_loss)
 		TRY(graph_scale_loss(*out));
 	TRY(graph_autodiff(*out, &nparam, &param, &grad));
+	TRY(graph_accumulate(*out, nparam, param, grad));
 	dump(o, STAGE_AUTODIFF, *out);
 	TRY(graph_attach_updates(*out, o->optimizer, nparam, param, grad));
 	dump(o, STAGE_UPDATES, *out);

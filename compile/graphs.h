@@ -21,6 +21,7 @@ struct graph_options {
 	struct lower_options lower; /* its mode is set here */
 	const struct loss_spec *loss;
 	const struct optimizer_spec *optimizer; /* of training */
+	int64_t shards, rows; /* micro-batches of a step, and rows of one; 0: none */
 	bool no_outputs;
 	bool scale_loss; /* graph_scale_loss */
 	bool fuse, everywhere;

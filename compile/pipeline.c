@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compile/custom_ops.h"
+#include "compile/micro_batch.h"
 #include "compile/not_met.h"
 #include "compile/target.h"
 #include "planner/problem/roofline.h"
@@ -34,7 +35,9 @@ enum status pipeline_import(struct pipeline *p)
 	if (!p->name)
 		return diag_nomem(p->diag);
 	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
-	TRY(import_onnx(p->arena, o->model, &o->import, p->table, &p->target,
+	struct import_options import = o->import;
+	TRY(micro_batch_set(p, &import.batch));
+	TRY(import_onnx(p->arena, o->model, &import, p->table, &p->target,
 		o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, p->diag, &p->imported));
 	if (p->dump)
 		p->dump(p->user, STAGE_IMPORT, p->imported);
@@ -52,6 +55,8 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 			.ratio = o->ratio},
 		.loss = &p->loss,
 		.optimizer = &p->optimizer,
+		.shards = p->shards > 1 ? p->shards : 0,
+		.rows = o->import.batch / p->shards,
 		.no_outputs = o->no_outputs != 0,
 		.scale_loss = o->precision == PRECISION_FP16,
 		.fuse = o->fuse == FUSE_ON,
@@ -103,6 +108,8 @@ enum status pipeline_graphs(struct pipeline *p)
 		TRY(pipeline_optimizer(p));
 		TRY(graphs_train(p->imported, &options, &p->train));
 	}
+	if (p->train)
+		micro_batch_tell(p);
 	return graphs_forward(p->imported, &options, LOWER_EVAL, &p->eval);
 }
 
@@ -165,6 +172,8 @@ enum status pipeline_problems(struct pipeline *p)
 		p->arena, p->name, p->train, p->eval, &p->train_problem, &p->eval_problem));
 	struct problem *main = pipeline_problem_shown(p)->problem;
 	TRY(take_costs(p, main));
+	if (p->train && p->train->shards_differ)
+		TRY(graph_problem_shards(p->arena, &p->train_problem, p->diag));
 	TRY(insist_once(p->arena, main, p->o->insist.once, p->o->model, p->diag));
 	if (!p->train && p->o->insist.again)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
@@ -223,8 +232,8 @@ enum status pipeline_plan(struct pipeline *p)
 	p->plan_options = pipeline_options(p->o);
 	p->plans = (struct plan_pair){
 		.train = p->train_problem.problem, .eval = p->eval_problem.problem};
-	const enum status st = plan_pair_make(
-		p->arena, &p->plans, &p->o->budget, &p->plan_options, p->diag);
+	const enum status st = plan_pair_make(p->arena, &p->plans,
+		p->ntrial ? &p->budget : &p->o->budget, &p->plan_options, p->diag);
 	return st == ST_BUDGET ? budget_not_met(p) : st;
 }
 
@@ -250,6 +259,7 @@ enum status pipeline_texts(
 			     : t->portable || t->cuda ? ""
 						      : "-march=native",
 		.lr = p->optimizer.lr,
+		.shards = (int)p->shards,
 		.debug_arena = o->debug_arena != 0};
 	return in.isa_flags ? codegen_step(&in, texts, kernels, p->diag) : diag_nomem(p->diag);
 }

@@ -7,6 +7,20 @@
 #include "compile/graphs.h"
 #include "planner/problem/costs.h"
 
+/* A number of micro-batches that was tried. */
+struct shard_trial {
+	int64_t shards;
+	enum {
+		SHARDS_PLANNED, /* `arena_bytes` at `cost`; under --budget min the cost of one pass
+				 */
+		SHARDS_SLOWER, /* `cost`, which no plan is below, is above another's: not planned */
+		SHARDS_NOT_MET, /* no plan within the budget; within `arena_bytes` there is */
+		SHARDS_FAILED   /* the model does not go in such parts */
+	} state;
+	int64_t arena_bytes;
+	double cost;
+};
+
 struct pipeline {
 	/* Set by the caller: */
 	struct arena *arena;
@@ -16,6 +30,11 @@ struct pipeline {
 	void *user;
 	/* Set by the stages: */
 	struct target target;
+	int64_t shards; /* micro-batches of a step */
+	/* Numbers of them that MICRO_BATCH_AUTO has looked at, for what o->budget is in bytes. */
+	int ntrial;
+	struct plan_budget budget;
+	struct shard_trial *trial;
 	const char *name;             /* C identifier made from the model's file name */
 	const struct op_table *table; /* stint's operators and those of o->ops */
 	struct loss_spec loss;

@@ -42,7 +42,12 @@ static enum status own_loss(struct graph *g, struct tensor *y)
 			"name a loss, as in --loss cross-entropy",
 			"is no scalar loss: its shape is %s", tensor_shape_text(y, shape));
 	g->loss = y;
-	return ST_OK;
+	if (!g->shards_differ)
+		return ST_OK;
+	/* a mean: each micro-batch has its share */
+	g->loss = OP2(
+		g, op_by_role(g->table, ROLE_MUL)->name, y, graph_scalar(g, 1 / (double)g->shards));
+	return g->failed;
 }
 
 static enum status add_input(struct graph *g, struct tensor *x)
@@ -76,6 +81,18 @@ static enum status make_step(struct graph *g)
 		"computes nothing: all its outputs are known when it is compiled");
 }
 
+/* A shard's part of the whole batch's loss. */
+static enum status shard_loss(struct graph *g, const struct loss_spec *spec,
+	struct tensor *const in[3], struct tensor *whole)
+{
+	if (!spec->op->shard)
+		return diag_fail(g->diag, ST_USAGE, NULL, NULL,
+			"--micro-batch: stint cannot take the loss %s of a batch in parts",
+			spec->op->loss);
+	TRY(spec->op->shard(g, spec->op, in, whole, spec->nattr, spec->attr, &g->loss));
+	return g->failed;
+}
+
 enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
 {
 	struct tensor *y = NULL;
@@ -94,9 +111,14 @@ enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
 	target->role = TR_INPUT;
 	TRY(add_input(g, target));
 	g->target_input = target;
+	struct tensor *rows = g->shards && rank > 0 ? graph_shard_of(g, target) : target;
+	struct tensor *in[] = {y, rows, graph_control(g)};
+	TRY(g->failed);
 	g->scope = "loss";
-	g->loss = graph_op(g, spec->op->name, 3, (struct tensor *[]){y, target, graph_control(g)},
-		spec->nattr, spec->attr);
+	if (g->shards_differ)
+		TRY(shard_loss(g, spec, in, target));
+	else
+		g->loss = graph_op(g, spec->op->name, 3, in, spec->nattr, spec->attr);
 	g->scope = NULL;
 	return g->failed;
 }
@@ -311,6 +333,7 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 		TRY(param_options_of(g, spec, param[i], &option[i]));
 	g->phase = NODE_BACKWARD;
 	TRY(param_rates(g, nparam, option, lr));
+	g->last = g->shards_differ;
 	if (g->loss_scale)
 		TRY(unscale(g, nparam, final, &control));
 	if (spec->clip_value > 0)
@@ -332,6 +355,7 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 		nupdate++;
 	}
 	g->phase = NODE_FORWARD;
+	g->last = false;
 	g->scope = NULL;
 	TRY(graph_prune(g));
 	TRY(delay(g, g->nnode - nupdate));

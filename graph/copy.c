@@ -43,6 +43,8 @@ enum status graph_copy_begin(struct graph_copy *c, const struct graph *from)
 		if (!from->tensor[i]->maker && !copy_tensor(c, from->tensor[i]))
 			return ST_INTERNAL;
 	c->to->control = mapped(c, from->control);
+	c->to->shards = from->shards;
+	c->to->shards_differ = from->shards_differ;
 	return ST_OK;
 }
 
@@ -54,6 +56,7 @@ enum status graph_copy_node(struct graph_copy *c, const struct node *n, struct n
 	if (!m)
 		return diag_nomem(c->to->diag);
 	m->phase = n->phase;
+	m->last = n->last;
 	m->nattr = n->nattr;
 	m->attr = n->attr;
 	m->param = n->param;

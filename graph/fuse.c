@@ -111,7 +111,7 @@ static void find_updates(struct fuse *f)
 		for (int k = 0; (n->op->traits & (OP_ONCE | OP_UPDATE)) && k < n->nin; k++) {
 			const struct tensor *t = n->in[k] ? tensor_storage(n->in[k]) : NULL;
 			if (t && (t->role == TR_PARAMETER || t->role == TR_BUFFER ||
-					 t->role == TR_STATE))
+					 t->role == TR_STATE || t->role == TR_SUMS))
 				f->updated[t->id] = i;
 		}
 	}

@@ -268,7 +268,12 @@ struct node *graph_node_blank(struct graph *g, const struct op_def *op, const ch
 	struct node *n = ARENA_NEW(g->arena, struct node);
 	if (!n)
 		return NULL;
-	*n = (struct node){.name = name, .op = op, .phase = g->phase, .nin = nin, .nout = nout};
+	*n = (struct node){.name = name,
+		.op = op,
+		.phase = g->phase,
+		.last = g->last,
+		.nin = nin,
+		.nout = nout};
 	n->in = arena_memdup(g->arena, in, (size_t)nin, sizeof *in);
 	n->out = ARENA_ARRAY(g->arena, struct tensor *, nout);
 	return n->in && n->out ? n : NULL;

@@ -39,6 +39,7 @@ enum tensor_role {
 	TR_PARAMETER, /* trainable initializer */
 	TR_BUFFER,    /* written by the forward pass and kept over steps: running statistics */
 	TR_STATE,     /* optimizer state */
+	TR_SUMS,      /* of gradients, from one micro-batch to the next */
 	TR_CONSTANT,  /* a value known at compile time (data != NULL), never trained */
 	TR_CONTROL, /* what the driver sets per step: seed, step count, valid rows, learning rate */
 };
@@ -102,6 +103,7 @@ struct node {
 	const char *name; /* the ONNX node's; nodes made for it (gradients, updates) carry it too */
 	const struct op_def *op;
 	enum node_phase phase;
+	bool last; /* runs in a step's last shard only */
 	int nin, nout;
 	struct tensor **in; /* NULL where an optional input is absent */
 	struct tensor **out;
@@ -167,15 +169,21 @@ struct graph {
 	 * (graph_split). */
 	struct tensor **output;
 	struct tensor *loss, *target_input; /* set by graph_attach_loss */
-	/* I64[4]: seed, step, valid rows, 0; NULL until asked for. Updates may read another, made
-	 * by a node, whose last number is 1 where they are to change nothing. */
+	/* I64[4]: seed, step, valid rows, 0; NULL until asked for. With shards one more, the
+	 * shard's number. Updates may read another, made by a node, whose last number is 1 where
+	 * they are to change nothing. */
 	struct tensor *control;
 	struct tensor *lr; /* real[1] */
 	/* Dynamic loss scaling, where there is any: its state, real[3], and, after graph_autodiff,
 	 * what all gradients are to be multiplied by. */
 	struct tensor *loss_scale, *loss_unscale;
+	/* Micro-batches of a step (graph_shard), of which this graph is one; 0: there are none.
+	 * They differ in training; an evaluation is of the first. */
+	int64_t shards;
+	bool shards_differ;
 	/* Given to nodes as they are added. */
 	enum node_phase phase;
+	bool last;
 	const char *scope;   /* name for nodes added without one */
 	enum status failed;  /* sticky: the first failure of graph_op; ST_OK */
 	double fold_work;    /* of folding so far: operations and bytes, small nodes not counted */

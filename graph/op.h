@@ -61,6 +61,10 @@ enum op_role {
 			    gradients by */
 	ROLE_LOSS_SCALE_CHECK,  /* loss_scale, control, gradients: control for the updates */
 	ROLE_LOSS_SCALE_UPDATE, /* loss_scale, that control: loss_scale for the next step */
+	ROLE_SHARD,      /* the whole batch, control; attribute shards: the rows of the shard that
+			    control      names */
+	ROLE_ACCUMULATE, /* a value, control, sums; attribute shards: the sum over all, in the last;
+			    and the sums */
 	ROLE_COUNT
 };
 
@@ -342,6 +346,10 @@ struct op_def {
 	/* Shape and type of the target that a loss wants for a model output. */
 	enum status (*loss_target)(struct graph *g, const struct tensor *output, int nattr,
 		const struct attr *attr, enum dtype *type, int *rank, int64_t *dim);
+	/* A micro-batch's part of the whole batch's loss (g->shards of them): its model output,
+	 * target and control in `in`, and the whole batch's target. NULL: there is no such. */
+	enum status (*shard)(struct graph *g, const struct op_def *op, struct tensor *const in[3],
+		struct tensor *whole, int nattr, const struct attr *attr, struct tensor **loss);
 	/* What an optimizer keeps of a parameter with these options: fewer than OP_STATES; how
 	 * many. */
 	int (*states)(int nattr, const struct attr *attr, struct op_state *out);

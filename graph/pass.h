@@ -100,6 +100,20 @@ enum status param_rates(
 enum status groups_check(struct graph *g, const struct optimizer_spec *spec, int nparam,
 	struct tensor *const *param, struct tensor *const *given);
 
+enum { SHARDS_MAX = 1024 };
+
+/* Requires an imported graph of one micro-batch of `rows` rows, --batch having made it so. Inputs
+ * of so many rows become those of the whole batch, `shards` times as many, of which a shard's are
+ * copied; for the evaluation (not `train`), the first's. A new graph in *out. */
+enum status graph_shard(
+	const struct graph *in, int64_t shards, int64_t rows, bool train, struct graph **out);
+/* Makes of x, an input of one shard, that of the whole batch; the shard's rows of it. */
+struct tensor *graph_shard_of(struct graph *g, struct tensor *x);
+/* Requires graph_autodiff. Where shards differ, gradients and loss become their sums over all
+ * shards, which are there in the last. */
+enum status graph_accumulate(
+	struct graph *g, int nparam, struct tensor *const *param, struct tensor **grad);
+
 /* One update node per parameter with a gradient; returns the graph's steps' end. */
 enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *spec, int nparam,
 	struct tensor *const *param, struct tensor *const *grad);

@@ -24,6 +24,7 @@ struct attention {
 			 factor then */
 	uint32_t keep_from;
 	real keep;
+	bool shard; /* one of control[4] others */
 };
 
 /* Fills a panel with the factors of dropout. */
@@ -96,8 +97,10 @@ static inline void attention_scale(int64_t n, real scale, real *x)
 KERNEL_PART void attention_noise(const struct attention *a, const int64_t *control, int64_t b,
 	int64_t h, int64_t i0, int64_t j0, int64_t keys, real *noise)
 {
+	const int64_t all = a->batch * a->heads * a->tq * a->tk;
+	const int64_t first = philox_shard(a->shard ? control : NULL, all);
 	for (int64_t i = 0; i < GEMM_NR; i++) {
-		const int64_t at = ((b * a->heads + h) * a->tq + i0 + i) * a->tk + j0;
+		const int64_t at = first + ((b * a->heads + h) * a->tq + i0 + i) * a->tk + j0;
 		uint32_t word[128];
 		philox_lanes(control[0], control[1], a->node, at & ~(int64_t)3, word);
 		for (int64_t j = 0; j < keys; j++)

@@ -2,6 +2,7 @@
  * so for each type that a step may have. */
 enum { STINT_THREADS = 2 };
 
+#include "accumulate.h"
 #include "activation.h"
 #include "adadelta.h"
 #include "adagrad.h"

@@ -8,12 +8,13 @@
 
 template <int PACKED, class Y, class X>
 static __device__ __forceinline__ void dropout(Y *y, const X *x, const int64_t *drawn, int64_t node,
-	int64_t n, uint32_t keep_from, real scale, int64_t from, int64_t to)
+	int64_t n, const int64_t *shard, uint32_t keep_from, real scale, int64_t from, int64_t to)
 {
+	const int64_t first = stint_philox_shard(shard, n);
 	for (int64_t turn = from; turn < to; turn++) {
 		uint32_t word[4];
 		real v[4];
-		stint_philox_at(drawn[0], drawn[1], node, 4 * turn, word);
+		stint_philox_at(drawn[0], drawn[1], node, first + 4 * turn, word);
 		load_values<PACKED>(v, x, 4 * turn, n);
 		for (int k = 0; k < 4; k++)
 			v[k] = word[k] >> 8 >= keep_from ? v[k] * scale : v[k] - v[k];

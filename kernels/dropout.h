@@ -6,13 +6,14 @@
 #include "philox.h"
 
 static inline void NAMED(dropout)(Y *y, const X *x, const int64_t *drawn, int64_t node, int64_t n,
-	uint32_t keep_from, real scale, int64_t from, int64_t to)
+	const int64_t *shard, uint32_t keep_from, real scale, int64_t from, int64_t to)
 {
 	enum { TURN = 128 };
+	const int64_t first = philox_shard(shard, n);
 	for (int64_t turn = from; turn < to; turn++) {
 		const int64_t i = turn * TURN, width = MIN(n - i, TURN);
 		uint32_t word[TURN];
-		philox_lanes(drawn[0], drawn[1], node, i, word);
+		philox_lanes(drawn[0], drawn[1], node, first + i, word);
 		for (int64_t k = 0; k < width; k++) {
 			const real v = VALUE(x[i + k]);
 			STORE(y[i + k], word[k] >> 8 >= keep_from ? v * scale : v - v);

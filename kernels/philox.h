@@ -7,6 +7,7 @@
 #include "words.h"
 
 #define philox_lanes stint_philox_lanes
+#define philox_shard stint_philox_shard
 
 /* One block: out = Philox4x32-10(counter, key). */
 static inline void stint_philox_block(
@@ -68,6 +69,13 @@ static inline float stint_philox_uniform(int64_t seed, int64_t step, int64_t nod
 	uint32_t out[4];
 	stint_philox_at(seed, step, node, i & ~(int64_t)3, out);
 	return (float)(out[i & 3] >> 8) * (1.0f / 16777216.0f);
+}
+
+/* The first element of the shard that control[4] names, of n elements each: those of a whole batch
+ * follow one another where n is a multiple of 4, which a block is for. `shard` NULL: 0. */
+static inline int64_t stint_philox_shard(const int64_t *shard, int64_t n)
+{
+	return shard ? shard[4] * ((n + 3) & ~(int64_t)3) : 0;
 }
 
 #endif

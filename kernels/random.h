@@ -14,13 +14,14 @@ static inline real random_unit(uint32_t word)
 }
 
 /* y = low + span u with u in [0, 1), so for low 0 and span 1 never 1. */
-static inline void random_uniform(real *y, const int64_t *drawn, int64_t node, int64_t n, real low,
-	real span, int64_t from, int64_t to)
+static inline void random_uniform(real *y, const int64_t *drawn, int64_t node, int64_t n,
+	const int64_t *shard, real low, real span, int64_t from, int64_t to)
 {
+	const int64_t first = philox_shard(shard, n);
 	for (int64_t turn = from; turn < to; turn++) {
 		const int64_t i = turn * RANDOM_TURN, width = MIN(n - i, RANDOM_TURN);
 		uint32_t word[RANDOM_TURN];
-		philox_lanes(drawn[0], drawn[1], node, i, word);
+		philox_lanes(drawn[0], drawn[1], node, first + i, word);
 		for (int64_t k = 0; k < width; k++)
 			y[i + k] = low + span * random_unit(word[k]);
 	}
@@ -33,13 +34,14 @@ static inline void random_uniform(real *y, const int64_t *drawn, int64_t node, i
  * hang on the last bits of the C library's log, sin and cos only (sqrt is exact everywhere), which
  * in single precision the rounding takes away but for one number in some hundred millions. */
 static inline void random_normal(real *y, const int64_t *drawn, int64_t node, int64_t n,
-	double mean, double scale, int64_t from, int64_t to)
+	const int64_t *shard, double mean, double scale, int64_t from, int64_t to)
 {
+	const int64_t first = philox_shard(shard, n);
 	for (int64_t turn = from; turn < to; turn++) {
 		const int64_t i = turn * RANDOM_TURN, width = MIN(n - i, RANDOM_TURN);
 		uint32_t word[RANDOM_TURN];
 		double z[RANDOM_TURN];
-		philox_lanes(drawn[0], drawn[1], node, i, word);
+		philox_lanes(drawn[0], drawn[1], node, first + i, word);
 		for (int k = 0; k < RANDOM_TURN; k += 2) {
 			const double u = (word[k] + 0.5) / 4294967296,
 				     v = word[k + 1] / 4294967296.0;

@@ -34,6 +34,7 @@
 #include "reverse_steps.h"
 #include "roll.h"
 #include "rotary.h"
+#include "shard.h"
 #include "softmax.h"
 #include "softmax_grad.h"
 #include "topk.h"

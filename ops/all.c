@@ -59,6 +59,7 @@
 	F(ops_select) \
 	F(ops_sequence) \
 	F(ops_shape) \
+	F(ops_shard) \
 	F(ops_silu) \
 	F(ops_slice) \
 	F(ops_softmax) \

@@ -132,7 +132,8 @@ static enum status masked_call(
 	call.turns = div_up(count, turn);
 	call.work = 16 * (double)count;
 	call.args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(p->key), ARG_SIZE(count),
-		ARG_INT(dropout_keep_from(p->ratio)), ARG_REAL(1 / (1 - p->ratio)));
+		ARG_SHARD(e, 1), ARG_INT(dropout_keep_from(p->ratio)),
+		ARG_REAL(1 / (1 - p->ratio)));
 	return call_kernel(e, &call);
 }
 

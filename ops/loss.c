@@ -144,6 +144,17 @@ static enum status loss_rule(struct graph *g, const struct node *n, struct tenso
 	return g->failed;
 }
 
+/* A mean is over elements; batchmean, kl-div's, over rows. */
+static enum status element_shard(struct graph *g, const struct op_def *op,
+	struct tensor *const in[3], struct tensor *whole, int nattr, const struct attr *attr,
+	struct tensor **loss)
+{
+	const struct node given = {.op = op, .nattr = nattr, .attr = attr};
+	const int64_t count = node_option(&given, "reduction") == MEAN ? whole->numel
+								       : whole->dim[0];
+	return loss_shard(g, op, in, graph_scalar(g, (double)count), nattr, attr, loss);
+}
+
 static enum status grad_emit(struct emit *e, const struct node *n)
 {
 	const struct tensor *x = n->in[1];
@@ -176,6 +187,7 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 		.grad = loss_rule,                                                                 \
 		.loss = spec,                                                                      \
 		.loss_target = same_target,                                                        \
+		.shard = element_shard,                                                            \
 		.option = options,                                                                 \
 		.example = EXAMPLES(__VA_ARGS__)},                                                 \
 	{                                                                                          \

@@ -96,7 +96,7 @@ static enum status draw(struct emit *e, const char *function, const struct node 
 				      .turns = div_up(count, 128),
 				      .work = (is_normal(n) ? 60 : 16) * (double)count,
 				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_SIZE(p->key),
-					      ARG_SIZE(count), a, b)});
+					      ARG_SIZE(count), ARG_SHARD(e, 0), a, b)});
 }
 
 static enum status uniform_emit(struct emit *e, const struct node *n)
@@ -154,7 +154,7 @@ static enum status tossed_emit(struct emit *e, const struct node *n)
 				      .turns = div_up(count, 128),
 				      .work = 16 * (double)count,
 				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1),
-					      ARG_SIZE(p->key), ARG_SIZE(count))});
+					      ARG_SIZE(p->key), ARG_SIZE(count), ARG_SHARD(e, 1))});
 }
 
 #define DRAWN(ours, text)                                                                          \

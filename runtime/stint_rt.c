@@ -122,7 +122,7 @@ int stint_get(const stint_step *s, const char *name, void *data, size_t bytes)
 /* Whether resident t is what a file holds; the rest is set before each step. */
 static int stored(const struct stint_tensor *t)
 {
-	return t->kind != STINT_INPUT && t->kind != STINT_CONTROL;
+	return t->kind != STINT_INPUT && t->kind != STINT_CONTROL && t->kind != STINT_SUMS;
 }
 
 /* Checks all tensors before the first is replaced: a file that does not fit changes nothing. */
@@ -190,11 +190,19 @@ static int start(
 	stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
 {
 	const struct stint_model *m = s->model;
-	const int64_t control[4] = {s->seed, s->count, valid, 0};
+	const int shards = train && m->shards > 1 ? m->shards : 1;
+	int rc = STINT_OK;
 	if (s->running)
 		return stint_rt_fail(s, STINT_BAD_DATA, "a step of '%s' is running", m->name);
 	s->loss = NAN; /* a step that fails has none */
-	return s->device->start(s, train, control, lr, probe);
+	for (int k = 0; k < shards && !rc; k++) {
+		const int64_t control[5] = {s->seed, s->count, valid, 0, k};
+		s->last = k == shards - 1;
+		rc = s->device->start(s, train, control, lr, probe);
+		if (!rc && !s->last)
+			rc = s->device->finish(s, train);
+	}
+	return rc;
 }
 
 static int train_start(stint_step *s, double lr, const struct stint_probe *probe)

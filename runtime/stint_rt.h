@@ -43,6 +43,7 @@ enum {
 	STINT_PARAMETER, /* trained */
 	STINT_BUFFER,    /* running statistics */
 	STINT_STATE,     /* optimizer state */
+	STINT_SUMS,      /* of gradients, from one micro-batch to the next: of a step alone */
 	STINT_CONSTANT,
 	STINT_CONTROL /* seed, step count, valid rows; learning rate: set by the functions below */
 };
@@ -136,6 +137,8 @@ struct stint_model {
 	const char *loss_name, *loss_options; /* "cross-entropy", "label_smoothing=0.1"; NULL */
 	size_t loss_offset_train, loss_offset_eval; /* SIZE_MAX: no loss */
 	int loss_dtype;
+	int shards; /* micro-batches of a training step: it takes the rows of its inputs in so many
+		       parts; the evaluation takes the first part alone */
 	double lr_default; /* the optimizer's learning rate, as compiled */
 	int (*train)(stint_step *s, const struct stint_probe *probe); /* NULL: forward only */
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
@@ -143,7 +146,7 @@ struct stint_model {
 	int ncopy;         /* copies to there and back, in training */
 };
 
-enum { STINT_RT_VERSION = 9 };
+enum { STINT_RT_VERSION = 10 };
 
 /* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
 struct stint_lib;
@@ -185,7 +188,7 @@ struct stint_device {
 	void (*let)(void *held);
 	/* Begins one step, with these control numbers, and need not wait for its end, unless
 	 * somebody looks on. */
-	int (*start)(stint_step *s, int train, const int64_t control[4], double lr,
+	int (*start)(stint_step *s, int train, const int64_t control[5], double lr,
 		const struct stint_probe *probe);
 	/* Waits for it; sets s->loss. */
 	int (*finish)(stint_step *s, int train);
@@ -205,6 +208,7 @@ struct stint_step {
 	void *gpu; /* the device's own */
 	struct stint_lib **lib;
 	int64_t seed, count; /* count: training steps done */
+	int last;            /* the shard that runs is the step's last, or its only one */
 	int running;         /* a training step has been started and not finished */
 	double loss;
 	char message[256];

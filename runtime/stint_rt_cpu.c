@@ -141,11 +141,12 @@ static void let(void *held)
 
 /* --- Steps --- */
 
-static void write_control(stint_step *s, const int64_t control[4], double lr)
+static void write_control(stint_step *s, const int64_t control[5], double lr)
 {
 	const struct stint_model *m = s->model;
 	if (m->control >= 0)
-		memcpy(s->arena + m->resident[m->control].offset, control, 4 * sizeof *control);
+		memcpy(s->arena + m->resident[m->control].offset, control,
+			m->resident[m->control].bytes);
 	if (m->lr >= 0) {
 		const float single = (float)lr;
 		unsigned char *p = s->arena + m->resident[m->lr].offset;
@@ -186,7 +187,7 @@ static int run_here(stint_step *s, int (*step)(stint_step *, const struct stint_
 #endif
 }
 
-static int start(stint_step *s, int train, const int64_t control[4], double lr,
+static int start(stint_step *s, int train, const int64_t control[5], double lr,
 	const struct stint_probe *probe)
 {
 	write_control(s, control, lr);

@@ -15,7 +15,7 @@
 
 /* Page-locked. */
 struct numbers {
-	int64_t control[4], bad;
+	int64_t control[5], bad;
 	double lr64, loss64;
 	float lr32, loss32;
 };
@@ -25,7 +25,8 @@ struct own {
 	stint_gpu *g;
 	stint_gpu_ptr arena;
 	struct stint_gpu_kernel *kernel;
-	struct stint_gpu_graph *graph[2]; /* of the evaluation and of training */
+	/* Of the evaluation, of training, and of a micro-batch before the step's last. */
+	struct stint_gpu_graph *graph[3];
 	struct numbers *numbers;
 	unsigned char *host; /* what waits there; NULL: nothing does */
 	int mark;            /* of copy 0: where it is over */
@@ -166,6 +167,11 @@ static int (*schedule_of(const struct own *o, int train))(stint_step *, const st
 	return train ? o->s->model->train : o->s->model->eval;
 }
 
+static int which_graph(const stint_step *s, int train)
+{
+	return train && !s->last ? 2 : train;
+}
+
 /* The schedule names the step that failed, the device says why. */
 static int run_schedule(struct own *o, int train, const struct stint_probe *probe)
 {
@@ -192,11 +198,11 @@ static int record(struct own *o, int train)
 		stint_gpu_graph_free(o->g, graph);
 		return rc;
 	}
-	o->graph[train] = graph;
+	o->graph[which_graph(o->s, train)] = graph;
 	return told(o, end);
 }
 
-static int put_numbers(struct own *o, const int64_t control[4], double lr)
+static int put_numbers(struct own *o, const int64_t control[5], double lr)
 {
 	const struct stint_model *m = o->s->model;
 	struct numbers *x = o->numbers;
@@ -206,7 +212,7 @@ static int put_numbers(struct own *o, const int64_t control[4], double lr)
 	x->lr32 = (float)lr;
 	if (m->control >= 0)
 		rc = stint_gpu_put(o->g, STINT_GPU_MAIN, o->arena + m->resident[m->control].offset,
-			x->control, sizeof x->control);
+			x->control, m->resident[m->control].bytes);
 	if (!rc && m->lr >= 0) {
 		const int wide = m->resident[m->lr].dtype == STINT_F64;
 		rc = stint_gpu_put(o->g, STINT_GPU_MAIN, o->arena + m->resident[m->lr].offset,
@@ -343,7 +349,7 @@ static int run_probed(struct own *o, int train, const struct stint_probe *probe)
 	return rc;
 }
 
-static int start(stint_step *s, int train, const int64_t control[4], double lr,
+static int start(stint_step *s, int train, const int64_t control[5], double lr,
 	const struct stint_probe *probe)
 {
 	struct own *o = s->gpu;
@@ -352,7 +358,7 @@ static int start(stint_step *s, int train, const int64_t control[4], double lr,
 		rc = told(o, stint_feed_take(o->feed));
 	if (!rc)
 		rc = probe ? run_probed(o, train, probe)
-			   : told(o, stint_gpu_replay(o->g, o->graph[train]));
+			   : told(o, stint_gpu_replay(o->g, o->graph[which_graph(s, train)]));
 	return rc ? rc : get_numbers(o, loss_of(o, train));
 }
 
@@ -364,7 +370,7 @@ static void release(stint_step *s)
 	if (!o)
 		return;
 	(void)stint_gpu_sync(o->g, STINT_GPU_MAIN); /* of a step that nobody finished */
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 3; i++)
 		if (o->graph[i])
 			stint_gpu_graph_free(o->g, o->graph[i]);
 	stint_rt_gpu_library_free(s);
@@ -441,7 +447,11 @@ static int open_here(stint_step *s, void *arena)
 		rc = make_host(o);
 	if (!rc)
 		rc = record(o, 0);
+	s->last = 1;
 	if (!rc)
+		rc = record(o, 1);
+	s->last = s->model->shards < 2;
+	if (!rc && !s->last)
 		rc = record(o, 1);
 	return rc;
 }

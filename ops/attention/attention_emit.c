@@ -65,12 +65,12 @@ int64_t attention_grad_workspace(const struct node *n, const struct target *t)
 /* A kernel's `struct attention`, and what its fields point to. */
 struct shape {
 	int64_t dmask[2];
-	struct call_field field[26];
+	struct call_field field[27];
 	struct call_struct s;
 };
 
 static const struct call_struct *shape_of(
-	const struct attention *p, int64_t block, struct shape *shape)
+	const struct emit *e, const struct attention *p, int64_t block, struct shape *shape)
 {
 	const int64_t plane = p->tq * p->tk;
 	const bool noisy = p->ratio > 0;
@@ -91,7 +91,8 @@ static const struct call_struct *shape_of(
 		{"cap", ARG_REAL(p->softcap)}, {"empty", ARG_INT((int)p->empty)},
 		{"node", ARG_IF(noisy, ARG_INT(p->noise))},
 		{"keep_from", ARG_IF(noisy, ARG_INT((int64_t)dropout_keep_from(p->ratio)))},
-		{"keep", ARG_IF(noisy, ARG_REAL(1 / (1 - p->ratio)))}, {.name = NULL}};
+		{"keep", ARG_IF(noisy, ARG_REAL(1 / (1 - p->ratio)))},
+		{"shard", ARG_IF(noisy, ARG_INT(e->g->shards_differ))}, {.name = NULL}};
 	memcpy(shape->field, field, sizeof field);
 	shape->s = (struct call_struct){"struct attention", "a", shape->field};
 	return &shape->s;
@@ -118,7 +119,7 @@ enum status attention_emit(struct emit *e, const struct node *n)
 			.type = {n->in[IN_Q]},
 			.turns = p->batch * p->heads * div_up(p->tq, block),
 			.work = work_of(p, 2),
-			.args = CALL_ARGS(ARG_STRUCT(shape_of(p, block, &shape)), ARG_Y(0),
+			.args = CALL_ARGS(ARG_STRUCT(shape_of(e, p, block, &shape)), ARG_Y(0),
 				ARG_Y(1), ARG_X_AT(IN_Q, p->offset[0]),
 				ARG_X_AT(IN_K, p->offset[1]), ARG_X_AT(IN_V, p->offset[2]),
 				p->masked && !p->mask_bool ? ARG_X(IN_MASK) : ARG_NULL,
@@ -187,7 +188,7 @@ static enum status call(struct emit *e, const struct node *n, const struct grad_
 			   .type = {n->in[GRAD_Q]},
 			   .turns = c->turns,
 			   .work = work_of(p, c->products),
-			   .args = CALL_ARGS(ARG_STRUCT(shape_of(p, grad_block(p), &shape)),
+			   .args = CALL_ARGS(ARG_STRUCT(shape_of(e, p, grad_block(p), &shape)),
 				   ARG_STRUCT(given_of(n, c->given, c->to, &given)),
 				   ARG_IF(c->planes, ARG_INT(c->planes)),
 				   ARG_OWN(0, grad_elements(p) * real_bytes(n->in[GRAD_Q])))});

@@ -56,6 +56,40 @@ enum status same_target(struct graph *g, const struct tensor *y, int nattr, cons
 	return ST_OK;
 }
 
+enum status loss_shard(struct graph *g, const struct op_def *op, struct tensor *const in[3],
+	struct tensor *count, int nattr, const struct attr *attr, struct tensor **loss)
+{
+	const struct node given = {.op = op, .nattr = nattr, .attr = attr};
+	struct attr *with = ARENA_ARRAY(g->arena, struct attr, nattr + 1);
+	int n = 0;
+	if (!with)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < nattr; i++)
+		if (strcmp(attr[i].name, "reduction") != 0)
+			with[n++] = attr[i];
+	with[n++] = (struct attr){.name = "reduction", .kind = ATTR_STRING, .s = "sum"};
+	*loss = graph_op(g, op->name, 3, in, n, with);
+	if (node_option(&given, "reduction") != SUM)
+		*loss = OP2(g, "Div", *loss, count);
+	return g->failed;
+}
+
+enum status label_shard(struct graph *g, const struct op_def *op, struct tensor *const in[3],
+	struct tensor *whole, int nattr, const struct attr *attr, struct tensor **loss)
+{
+	const struct node given = {.op = op, .nattr = nattr, .attr = attr};
+	if (whole->dtype != DT_I64) {
+		const int64_t classes = whole->dim[label_axis(whole, node_option(&given, "axis"))];
+		struct tensor *rows = graph_scalar(g, (double)(whole->numel / classes));
+		return loss_shard(g, op, in, rows, nattr, attr, loss);
+	}
+	const struct attr ignored = ATTR_F("ignore_index", node_option(&given, "ignore_index"));
+	struct tensor *counted[] = {whole, in[2]};
+	const struct node *n =
+		graph_op_node(g, "stint.CountedLabels", 2, counted, 1, &ignored, NULL);
+	return n ? loss_shard(g, op, in, n->out[1], nattr, attr, loss) : g->failed;
+}
+
 enum reduction label_reduction(const struct node *n)
 {
 	return (enum reduction)node_option(n, "reduction");

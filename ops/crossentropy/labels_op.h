@@ -26,6 +26,14 @@ enum { AXIS_AUTO = -1000 };
  * and are no error. */
 #define LENIENT "lenient"
 
+/* A shard's part of a loss (graph/op.h, shard): the sum of its terms, and, where the reduction is
+ * the first word, a mean, divided by `count`: how many the whole batch has. */
+enum status loss_shard(struct graph *g, const struct op_def *op, struct tensor *const in[3],
+	struct tensor *count, int nattr, const struct attr *attr, struct tensor **loss);
+/* `shard` of losses of labels, which are counted, or probabilities, whose rows are. */
+enum status label_shard(struct graph *g, const struct op_def *op, struct tensor *const in[3],
+	struct tensor *whole, int nattr, const struct attr *attr, struct tensor **loss);
+
 /* The class axis of scores `x`; -1: there is none. */
 int label_axis(const struct tensor *x, double asked);
 /* loss_target of losses that take labels. */

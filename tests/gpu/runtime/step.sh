@@ -2,7 +2,8 @@
 # step.sh BUILD SOURCE CXX FAKES WORK CASE [tf32|bf16|fp16]: `stint compile --target cuda`, then run and train, on stand-ins
 # for the driver and the libraries (FAKES) and the real NVRTC; the kernels themselves as the shim runs them; then bench.
 # One step kernel by kernel against PyTorch's numbers, and steps as replayed graphs against those in C.
-# Streams beside the main one run as late as they may, then as early. Says nothing about a GPU. CASE is a folder of tests/models/cases.
+# Streams beside the main one run as late as they may, then as early. Says nothing about a GPU. CASE is a folder of
+# tests/models/cases, or of tests/models/micro.
 set -eu
 build=$1 source=$2 cxx=$3 fakes=$4 work=$5 case=$6 precision=${7:-fp32}
 rm -rf "$work"
@@ -10,7 +11,13 @@ mkdir -p "$work"
 
 . "$source/tests/models/case.sh"
 inputs=$(data)
-read -r tolerance _ narrow _ <"$(file tolerance)"
+options=$(cat "$(file options)") outputs= tolerance=1e-4
+if [ -e "$case/shards" ]; then
+	read -r batch rows <"$case/shards"
+	options="$options --batch $batch --micro-batch $rows" outputs=--no-outputs
+else
+	read -r tolerance _ narrow _ <"$(file tolerance)"
+fi
 narrowed=fp32 rounding=
 case $precision in
 bf16) tolerance=$narrow narrowed=bf16 rounding=$(rounding_of 1) ;;
@@ -20,8 +27,8 @@ esac
 compile() { # TARGET PRECISION DIR [OPTIONS]
 	target=$1 real=$2 dir=$3
 	shift 3
-	# shellcheck disable=SC2046 # options are words
-	"$build/stint" compile "$case/model.onnx" $(cat "$(file options)") --optimizer sgd:lr=0.1,momentum=0.9 \
+	# shellcheck disable=SC2086 # options are words
+	"$build/stint" compile "$case/model.onnx" $options --optimizer sgd:lr=0.1,momentum=0.9 \
 		--target "$target" --precision "$real" "$@" -o "$work/$dir" >"$work/$dir.log"
 }
 compile cuda "$precision" gpu
@@ -38,8 +45,8 @@ differs() { # DIR: what its step gives is not what gpu's does
 	fi
 }
 # where there is a device, compile opens the step
-# shellcheck disable=SC2046 # options are words
-on_fakes compile "$case/model.onnx" $(cat "$(file options)") --optimizer sgd:lr=0.1,momentum=0.9 --target cuda \
+# shellcheck disable=SC2086 # options are words
+on_fakes compile "$case/model.onnx" $options --optimizer sgd:lr=0.1,momentum=0.9 --target cuda \
 	--precision "$precision" -o "$work/gpu" >"$work/gpu.log" 2>"$work/err" || { cat "$work/err"; exit 1; }
 grep -q -e 'ready to run' -e 'libnvrtc was not found' "$work/err" || { cat "$work/err"; exit 1; }
 # shellcheck disable=SC2086 # inputs are words
@@ -49,7 +56,7 @@ on_fakes run "$work/gpu" $inputs -o "$work/gpu.safetensors" 2>"$work/err" || {
 	exit 1
 }
 # shellcheck disable=SC2086 # options are words
-"$build/compare_tensors" $rounding "$tolerance" "$work/gpu.safetensors" "$(file reference.safetensors)"
+"$build/compare_tensors" $outputs $rounding "$tolerance" "$work/gpu.safetensors" "$(file reference.safetensors)"
 if [ "$precision" = tf32 ]; then # it does round
 	compile cuda fp32 whole
 	# shellcheck disable=SC2086

@@ -1,0 +1,13 @@
+/* Micro-batches: the rows of one, and sums over them in a binary tree over their numbers, the
+ * control's fifth. */
+#include "turns.h"
+
+/* y: n elements of x, from those of the shard on. */
+static inline void NAMED(shard_rows)(
+	X *y, const X *x, const int64_t *control, int64_t n, int64_t from, int64_t to)
+{
+	const X *rows = x + control[4] * n;
+	EACH
+	for (int64_t i = from; i < to; i++)
+		y[i] = rows[i];
+}
