@@ -24,7 +24,7 @@ static const char *whole_path(const struct training *t, const char *path)
 static enum status refuse_used_folder(struct training *t)
 {
 	char path[512], message[256];
-	if (checkpoint_newest(t->o->folder, path, message))
+	if (checkpoint_newest(whole_path(t, t->o->folder), path, message))
 		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
 	if (*path)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = t->o->folder},
@@ -70,7 +70,8 @@ static enum status resume(struct training *t)
 static enum status try_files(struct training *t)
 {
 	char message[256];
-	if (t->o->folder && t->place.epoch < t->o->epochs && checkpoint_try(t->o->folder, message))
+	if (t->o->folder && t->place.epoch < t->o->epochs &&
+		checkpoint_try(whole_path(t, t->o->folder), message))
 		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
 	const char *log = t->o->log ? whole_path(t, t->o->log) : NULL;
 	return train_log_open(&t->log, log, t->o->resume, t->diag);
@@ -132,6 +133,7 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	TRY(metrics_parse(a, o->metric.value, o->metric.n, &metrics, d));
 	if (o->epochs < 1 || o->epochs > 1000000000)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--epochs wants 1 or more");
+	TRY(data_options_check(&o->data, d));
 	if (o->warmup < 0 || isinf(o->lr))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--warmup and --lr want finite numbers");
 	if (o->keep < 0 || o->early_stop < 0)

@@ -43,6 +43,14 @@ static enum status spread(const char *option, int n, double v[DATASET_CHANNELS],
 	return ST_OK;
 }
 
+enum status data_options_check(const struct data_options *o, struct diag *d)
+{
+	double v[DATASET_CHANNELS];
+	int n;
+	TRY(numbers("--scale", o->scale, &n, v, d));
+	return numbers("--shift", o->shift, &n, v, d);
+}
+
 enum status data_options_map(const struct data_options *o, const char *name, int rank,
 	const int64_t *dim, struct dataset_map *out, struct diag *d)
 {

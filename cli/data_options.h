@@ -25,6 +25,9 @@ struct data_options {
 /* Frees what popt has allocated. */
 void data_options_free(struct data_options *o);
 
+/* That numbers are numbers, whatever they will be for. */
+enum status data_options_check(const struct data_options *o, struct diag *d);
+
 /* Scale and shift of a real input of this shape; its axis 1 counts channels. */
 enum status data_options_map(const struct data_options *o, const char *name, int rank,
 	const int64_t *dim, struct dataset_map *out, struct diag *d);

@@ -85,8 +85,8 @@ enum status label_shard(struct graph *g, const struct op_def *op, struct tensor 
 	}
 	const struct attr ignored = ATTR_F("ignore_index", node_option(&given, "ignore_index"));
 	struct tensor *counted[] = {whole, in[2]};
-	const struct node *n =
-		graph_op_node(g, "stint.CountedLabels", 2, counted, 1, &ignored, NULL);
+	const struct node *n = graph_op_node(
+		g, "stint.CountedLabels", 2, counted, 1, &ignored, NULL);
 	return n ? loss_shard(g, op, in, n->out[1], nattr, attr, loss) : g->failed;
 }
 
