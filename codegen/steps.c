@@ -362,7 +362,7 @@ static int print_skip(const struct schedule *s, int step, struct text *t)
 	const int next = rest_from(s, step);
 	text_add(t,
 		"\tif (!s->last) /* the update is the last micro-batch's */\n\t\tgoto step_%d;\n",
-		next);
+		next + 1);
 	return next;
 }
 
@@ -394,7 +394,7 @@ void print_schedule(const struct schedule *s, const struct kernels *ks,
 	}
 	print_copies(s, s->plan->nstep, info, t);
 	if (next == s->plan->nstep)
-		text_add(t, "step_%d:\n", next);
+		text_add(t, "step_%d:\n", next + 1);
 	text_puts(t, "\treturn STINT_OK;\n}\n");
 	if (in->debug_arena)
 		print_debug_frame(s, t);

@@ -65,8 +65,8 @@ grep -q 'it begins with' c.where.told
 ls tight.where >tight.list
 ls c.where | cmp - tight.list
 # where nothing is wrong, looking after each step changes none
-STINT_FAKE_KERNELS="$work/tight.so" "$build/stint" train tight --input x.npy --target t.npy --epochs 2 --seed 3 --check-finite \
-	--checkpoint looked >log 2>err
+STINT_FAKE_KERNELS="$work/tight.so" "$build/stint" train tight --input x.npy --target t.npy --eval-input ex.npy --eval-target et.npy \
+	--epochs 2 --seed 3 --check-finite --checkpoint looked >log 2>err
 cmp looked/$last late/$last
 # Without any one of its waits some order trains on other numbers.
 plant() { # NAME SED
