@@ -11,9 +11,15 @@ static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 enum { HANDLED = sizeof handled / sizeof *handled };
 static struct sigaction before[HANDLED];
 
+/* A SIGHUP is neither a second one nor the first of two, in whichever order those of a terminal
+ * that closes come: another thread's is handled beside this one's. */
 static void on_signal(int number)
 {
-	if (asked && !held && number != SIGHUP) { /* delivered once this handler returns */
+	if (number == SIGHUP) {
+		asked = asked ? asked : number;
+		return;
+	}
+	if ((asked == SIGINT || asked == SIGTERM) && !held) { /* delivered once this returns */
 		signal(number, SIG_DFL);
 		raise(number);
 	}
