@@ -113,6 +113,12 @@ void print_step_macros(
 
 /* --- One step --- */
 
+/* People count steps from 1, as `stint show` does. */
+static void print_label(int step, struct text *t)
+{
+	text_add(t, "step_%d", step + 1);
+}
+
 static void print_comment(
 	const struct schedule *s, const struct kernels *ks, int step, struct text *t)
 {
@@ -121,8 +127,8 @@ static void print_comment(
 		     : s->plan->nstep > 99 ? 3
 		     : s->plan->nstep > 9  ? 2
 					   : 1;
-	/* people count them from 1, as `stint show` does */
-	text_add(t, "step_%d: /* %*d %-8s  ", step + 1, digits, step + 1, phase_of(s, step));
+	print_label(step, t);
+	text_add(t, ": /* %*d %-8s  ", digits, step + 1, phase_of(s, step));
 	text_comment(t, c->node.name);
 	struct text title = {0};
 	node_title(&c->node, &title);
@@ -360,9 +366,9 @@ static int rest_from(const struct schedule *s, int step)
 static int print_skip(const struct schedule *s, int step, struct text *t)
 {
 	const int next = rest_from(s, step);
-	text_add(t,
-		"\tif (!s->last) /* the update is the last micro-batch's */\n\t\tgoto step_%d;\n",
-		next + 1);
+	text_puts(t, "\tif (!s->last) /* the update is the last micro-batch's */\n\t\tgoto ");
+	print_label(next, t);
+	text_puts(t, ";\n");
 	return next;
 }
 
@@ -393,8 +399,10 @@ void print_schedule(const struct schedule *s, const struct kernels *ks,
 			print_lifetimes(s, step, false, t);
 	}
 	print_copies(s, s->plan->nstep, info, t);
-	if (next == s->plan->nstep)
-		text_add(t, "step_%d:\n", next + 1);
+	if (next == s->plan->nstep) {
+		print_label(next, t);
+		text_puts(t, ":\n");
+	}
 	text_puts(t, "\treturn STINT_OK;\n}\n");
 	if (in->debug_arena)
 		print_debug_frame(s, t);
