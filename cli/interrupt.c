@@ -11,15 +11,12 @@ static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 enum { HANDLED = sizeof handled / sizeof *handled };
 static struct sigaction before[HANDLED];
 
-/* A SIGHUP is neither a second one nor the first of two, in whichever order those of a terminal
- * that closes come: another thread's is handled beside this one's. */
+/* A closing terminal's SIGHUP and SIGTERM come in either order: two threads may handle them. */
 static void on_signal(int number)
 {
-	if (number == SIGHUP) {
-		asked = asked ? asked : number;
+	if (asked && number == SIGHUP)
 		return;
-	}
-	if ((asked == SIGINT || asked == SIGTERM) && !held) { /* delivered once this returns */
+	if (asked && asked != SIGHUP && !held) { /* delivered once this handler returns */
 		signal(number, SIG_DFL);
 		raise(number);
 	}

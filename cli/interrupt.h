@@ -6,8 +6,9 @@
 #include <stdbool.h>
 
 /* From now on the first of them is noted, and a second SIGINT or SIGTERM ends the program at once.
- * A second SIGHUP does not: a terminal that closes sends two. SIGHUP ignored from the start, as by
- * nohup, stays so. A reader of our output that goes away does not end the program either. */
+ * A SIGHUP is not counted, before or after: a terminal that closes sends two. SIGHUP ignored from
+ * the start, as by nohup, stays so. A reader of our output that goes away does not end the program
+ * either. */
 void interrupt_listen(void);
 bool interrupt_asked(void);
 /* "SIGTERM" */
