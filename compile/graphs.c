@@ -1,5 +1,7 @@
 #include "compile/graphs.h"
 
+#include "graph/slices.h"
+
 static void dump(const struct graph_options *o, enum stage stage, const struct graph *g)
 {
 	if (o->dump)
@@ -33,7 +35,7 @@ static enum status with_loss(const struct graph_options *o, bool whole, struct g
 	return whole ? ST_OK : graph_split(*g, g);
 }
 
-/* Layouts, precision, fusion, and which way each node is computed. */
+/* Layouts, precision, slices, fusion, and which way each node is computed. */
 static enum status kernels_of(const struct graph_options *o, unsigned flags, struct graph **g)
 {
 	const struct target *t = (*g)->target;
@@ -45,6 +47,8 @@ static enum status kernels_of(const struct graph_options *o, unsigned flags, str
 		TRY(graph_narrow(*g, o->narrow, o->narrow_flags | flags, g));
 		dump(o, STAGE_NARROW, *g);
 	}
+	if ((*g)->sliced)
+		TRY(graph_slice_by_slice(*g, g));
 	if (o->fuse) {
 		TRY(graph_fuse(*g));
 		dump(o, STAGE_FUSE, *g);

@@ -45,6 +45,7 @@ enum status graph_copy_begin(struct graph_copy *c, const struct graph *from)
 	c->to->control = mapped(c, from->control);
 	c->to->shards = from->shards;
 	c->to->shards_differ = from->shards_differ;
+	c->to->sliced = from->sliced;
 	return ST_OK;
 }
 

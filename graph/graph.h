@@ -181,6 +181,7 @@ struct graph {
 	 * They differ in training; an evaluation is of the first. */
 	int64_t shards;
 	bool shards_differ;
+	bool sliced; /* parts of it run slice by slice of the batch (graph/slices.h) */
 	/* Given to nodes as they are added. */
 	enum node_phase phase;
 	bool last;

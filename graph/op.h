@@ -44,6 +44,11 @@ enum op_role {
 	ROLE_NONE,
 	ROLE_ADD,        /* two inputs: adds gradients that meet */
 	ROLE_RESHAPE,    /* input 1: the shape, a constant */
+	ROLE_SLICE,      /* attributes starts, ends, axes */
+	ROLE_SPLIT,      /* as many outputs as asked for, attribute axis */
+	ROLE_CONCAT,     /* attribute axis */
+	ROLE_JOIN,       /* a part, and what the others so far were joined to (absent: this is the
+			    first); attributes at, rows: the part's first row, and all rows */
 	ROLE_REDUCE_SUM, /* attributes axes, keepdims */
 	ROLE_COPY,       /* an identity that is executed */
 	ROLE_IDENTITY,   /* an identity as files spell it */
@@ -66,6 +71,20 @@ enum op_role {
 	ROLE_ACCUMULATE, /* a value, control, sums; attribute shards: the sum over all, in the last;
 			    and the sums */
 	ROLE_COUNT
+};
+
+/* When a record treats samples apart: whether, with some axis of its inputs counting samples, each
+ * sample's outputs come from that sample's inputs alone (graph/apart.c). */
+enum op_apart {
+	APART_NEVER,
+	APART_FIRST,     /* where the axis is the first: of input 0, of all outputs */
+	APART_BROADCAST, /* where it is the same one counted from the last; OP_POINTWISE: always */
+	APART_SHAPE,     /* a view: where as many elements lie before it */
+	APART_PASSES,    /* where one input has it, and the outputs have it still */
+	APART_BEFORE,    /* where it comes before the axis that attribute `axis` names */
+	APART_BESIDE,    /* where it is another one than that */
+	APART_UNCUT,     /* Slice: where it is not cut */
+	APART_PRODUCT    /* MatMul: where it is not summed over */
 };
 
 /* A library call that does a node: what is printed into the step and made into a primitive by the
@@ -246,6 +265,7 @@ struct op_def {
 	unsigned traits;      /* enum op_trait */
 	int variant; /* which of a family this is, where hooks serve several: its own enum */
 	enum op_role role;
+	enum op_apart apart; /* of records that are read from files */
 	/* Bit i for input i: an initializer there is a weight, whatever its name; or a setting, to
 	 * be known when compiling and never trained. */
 	unsigned weights, known;

@@ -13,6 +13,7 @@
 #include "dropout.h"
 #include "fill.h"
 #include "gather.h"
+#include "join_slice.h"
 #include "lrn.h"
 #include "lrn_grad.h"
 #include "norm.h"

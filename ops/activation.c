@@ -177,6 +177,7 @@ const struct op_def ops_activation[] = {
 			{.in = "40", .low = -300, .high = 300},
 			{.in = "40", .low = 18, .high = 22})),
 	{.name = "PRelu",
+		.apart = APART_BROADCAST,
 		.weights = 2,
 		.since = 7,
 		.min_in = 2,

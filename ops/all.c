@@ -28,6 +28,7 @@
 	F(ops_gridsample) \
 	F(ops_groupnorm) \
 	F(ops_hardmax) \
+	F(ops_joinslice) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
 	F(ops_fused) \

@@ -70,6 +70,7 @@ static enum status cast_emit(struct emit *e, const struct node *n)
  * none. */
 const struct op_def ops_cast[] = {
 	{.name = "Cast",
+		.apart = APART_BROADCAST,
 		.since = 6,
 		.min_in = 1,
 		.max_in = 1,

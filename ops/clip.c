@@ -106,6 +106,7 @@ static enum status clamp_rule(struct graph *g, const struct node *n, struct tens
 
 const struct op_def ops_clip[] = {
 	{.name = "Clip",
+		.apart = APART_BROADCAST,
 		.since = 6,
 		.min_in = 1,
 		.max_in = 3,

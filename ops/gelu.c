@@ -194,7 +194,7 @@ static enum status gelu_tanh_match(struct graph *g, const struct node *n, struct
 
 /* clang-format off */
 const struct op_def ops_gelu[] = {
-	{.name = "Gelu", .since = 20, .min_in = 1, .max_in = 1, .infer = gelu_infer, .lower = gelu_lower,
+	{.name = "Gelu", .apart = APART_BROADCAST, .since = 20, .min_in = 1, .max_in = 1, .infer = gelu_infer, .lower = gelu_lower,
 		.example = EXAMPLES({.in = "3,5"}, {.in = "2,33", .attr = "approximate=tanh", .low = -3, .high = 3})},
 	{.name = "stint.Gelu", .min_in = 1, .max_in = 1, .traits = OP_POINTWISE, .expr = gelu_expr,
 		.ref = gelu_ref, .grad = gelu_rule, .match = gelu_match, .example = EXAMPLES({.in = "3,5"})},

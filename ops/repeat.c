@@ -165,6 +165,7 @@ static enum status tile_emit(struct emit *e, const struct node *n)
 
 const struct op_def ops_repeat[] = {
 	{.name = "Expand",
+		.apart = APART_BROADCAST,
 		.since = 8,
 		.min_in = 1,
 		.max_in = 2,

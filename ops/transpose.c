@@ -159,6 +159,7 @@ static struct op_cost transpose_cost(const struct node *n)
 
 const struct op_def ops_transpose[] = {
 	{.name = "Transpose",
+		.apart = APART_PASSES,
 		.role = ROLE_TRANSPOSE,
 		.since = 1,
 		.min_in = 1,

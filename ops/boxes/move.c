@@ -298,6 +298,8 @@ static struct op_cost split_cost(const struct node *n)
 
 const struct op_def ops_move[] = {
 	{.name = "Concat",
+		.apart = APART_BESIDE,
+		.role = ROLE_CONCAT,
 		.since = 4,
 		.min_in = 1,
 		.max_in = -1,
@@ -320,6 +322,8 @@ const struct op_def ops_move[] = {
 			{.in = "=[5,6,7] =[] =[8]", .attr = "axis=0"},
 			{.in = "6:i64<3 2:i64<5", .attr = "axis=0"})},
 	{.name = "Split",
+		.apart = APART_BESIDE,
+		.role = ROLE_SPLIT,
 		.since = 2,
 		.min_in = 1,
 		.max_in = 2,

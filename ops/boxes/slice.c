@@ -270,6 +270,8 @@ static enum status slice_grad_emit(struct emit *e, const struct node *n)
 
 const struct op_def ops_slice[] = {
 	{.name = "Slice",
+		.apart = APART_UNCUT,
+		.role = ROLE_SLICE,
 		.since = 1,
 		.min_in = 1,
 		.max_in = 5,

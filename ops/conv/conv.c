@@ -453,6 +453,7 @@ static const struct op_example conv_examples[] = {
 
 const struct op_def ops_conv[] = {
 	{.name = "Conv",
+		.apart = APART_FIRST,
 		.weights = 6,
 		.bias = {.input = 2, .axis = 0},
 		.since = 1,

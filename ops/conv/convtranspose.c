@@ -75,6 +75,7 @@ static const struct op_example transpose_examples[] = {
 
 const struct op_def ops_convtranspose[] = {
 	{.name = "ConvTranspose",
+		.apart = APART_FIRST,
 		.weights = 6,
 		.bias = {.input = 2, .axis = 1, .times = "group"},
 		.since = 1,

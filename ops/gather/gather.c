@@ -251,6 +251,7 @@ static enum status scatter_cuda_emit(struct emit *e, const struct node *n)
 
 const struct op_def ops_gather[] = {
 	{.name = "Gather",
+		.apart = APART_PASSES,
 		.since = 1,
 		.min_in = 2,
 		.max_in = 2,

@@ -185,11 +185,11 @@ static enum status groupnorm_match(struct graph *g, const struct node *n, struct
 	EXAMPLES({.in = "a,b,c,D b b"}, {.in = "2,3,37 3 3", .attr = "epsilon=0.1"}, {.in = "2,3,4,3,2 3 3"})
 
 const struct op_def ops_groupnorm[] = {
-	{.name = "InstanceNormalization", .since = 6, .min_in = 3, .max_in = 3, .infer = groupnorm_infer,
+	{.name = "InstanceNormalization", .apart = APART_FIRST, .since = 6, .min_in = 3, .max_in = 3, .infer = groupnorm_infer,
 		.fold = norm_fold, .lower = groupnorm_lower, .example = BY_INSTANCE},
-	{.name = "GroupNormalization", .since = 21, .min_in = 3, .max_in = 3, .infer = groupnorm_infer,
+	{.name = "GroupNormalization", .apart = APART_FIRST, .since = 21, .min_in = 3, .max_in = 3, .infer = groupnorm_infer,
 		.fold = norm_fold, .lower = groupnorm_lower, .example = BY_CHANNEL},
-	{.name = "GroupNormalization", .since = 18, .until = 21, .min_in = 3, .max_in = 3, .infer = groupnorm_infer,
+	{.name = "GroupNormalization", .apart = APART_FIRST, .since = 18, .until = 21, .min_in = 3, .max_in = 3, .infer = groupnorm_infer,
 		.fold = norm_fold, .lower = groupnorm_lower, .example = BY_GROUP},
 	{.name = "stint.GroupNorm", .narrow_in = 1, .narrow_out = 1, .min_in = 1, .max_in = 3, .min_out = 3, .max_out = 3, .infer = groupnorm_infer,
 		.fold = norm_fold, .match = groupnorm_match, .grad = norm_rule, .emit_c = norm_emit, .emit_cuda = norm_cuda_emit, .work = 14,

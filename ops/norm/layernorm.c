@@ -254,13 +254,13 @@ static enum status rmsnorm_match(struct graph *g, const struct node *n, struct t
 
 /* clang-format off */
 const struct op_def ops_layernorm[] = {
-	{.name = "LayerNormalization", .since = 17, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 3, .weights = 6,
+	{.name = "LayerNormalization", .apart = APART_BEFORE, .since = 17, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 3, .weights = 6,
 		.infer = layernorm_infer, .fold = norm_fold, .lower = layernorm_lower,
 		.example = EXAMPLES({.in = "a,B B B"}, {.in = "2,3,37 37 37"}, {.in = "4,3,5 3,5 3,5", .attr = "axis=1"},
 			{.in = "3,19 19", .attr = "epsilon=0.1"}, {.in = "2,3,5 3,5 5", .attr = "axis=-2"},
 			{.in = "2,3,5 5 3,1", .attr = "axis=-2"}, {.in = "2,3,5 2,1,5 5"}, {.in = "2,3 2,3 2,3", .attr = "axis=0"},
 			{.in = "2,5000 5000 5000"}, {.in = "a,b,c c", .nout = 3}, {.in = "3,4,5 4,5 5", .attr = "axis=1", .nout = 2})},
-	{.name = "RMSNormalization", .variant = RMS, .since = 23, .min_in = 2, .max_in = 2, .weights = 2,
+	{.name = "RMSNormalization", .apart = APART_BEFORE, .variant = RMS, .since = 23, .min_in = 2, .max_in = 2, .weights = 2,
 		.infer = layernorm_infer, .fold = norm_fold, .lower = layernorm_lower,
 		.example = EXAMPLES({.in = "a,B B"}, {.in = "2,3,37 37", .attr = "epsilon=0.1"}, {.in = "4,3,5 3,5", .attr = "axis=1"},
 			{.in = "2,3,5 5", .attr = "axis=-2 stash_type=1"}, {.in = "2,3 2,3", .attr = "axis=0"}, {.in = "2,5000 5000"})},

@@ -134,6 +134,7 @@ static const struct op_example global_examples[] = {
 
 const struct op_def ops_lppool[] = {
 	{.name = "LpPool",
+		.apart = APART_FIRST,
 		.since = 1,
 		.min_in = 1,
 		.max_in = 1,
@@ -141,6 +142,7 @@ const struct op_def ops_lppool[] = {
 		.lower = pool_lower,
 		.example = pool_examples},
 	{.name = "GlobalLpPool",
+		.apart = APART_FIRST,
 		.since = 1,
 		.min_in = 1,
 		.max_in = 1,

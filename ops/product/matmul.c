@@ -447,6 +447,7 @@ static const struct op_example gemm_examples[] = {
 
 const struct op_def ops_matmul[] = {
 	{.name = "MatMul",
+		.apart = APART_PRODUCT,
 		.weights = 2,
 		.since = 1,
 		.min_in = 2,
@@ -455,6 +456,7 @@ const struct op_def ops_matmul[] = {
 		.lower = matmul_lower,
 		.example = matmul_examples},
 	{.name = "Gemm",
+		.apart = APART_FIRST,
 		.weights = 6,
 		.bias = {.input = 2, .axis = 1, .turned = "transB"},
 		.since = 7,

@@ -313,9 +313,9 @@ static enum status reduce_block(struct blocking *b)
 
 #define RECORD(onnx, first, end, nin, examples, infer_, lower_, fold_, emit_, cuda_, ...)          \
 	{                                                                                          \
-		.name = onnx, .since = first, .until = end, .min_in = 1, .max_in = nin,            \
-		.infer = infer_, .fold = fold_, .lower = lower_, .cost = reduce_cost,              \
-		.block = reduce_block, .workspace = reduce_workspace,                              \
+		.name = onnx, .since = first, .until = end, .apart = APART_PASSES, .min_in = 1,    \
+		.max_in = nin, .infer = infer_, .fold = fold_, .lower = lower_,                    \
+		.cost = reduce_cost, .block = reduce_block, .workspace = reduce_workspace,         \
 		.workspace_cuda = reduce_cuda_workspace, .emit_c = emit_, .emit_cuda = cuda_,      \
 		.example = examples, __VA_ARGS__                                                   \
 	}

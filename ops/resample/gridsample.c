@@ -279,6 +279,7 @@ static const struct op_example affine_examples[] = {
 
 const struct op_def ops_gridsample[] = {
 	{.name = "GridSample",
+		.apart = APART_FIRST,
 		.since = 16,
 		.until = 20,
 		.min_in = 2,
@@ -290,6 +291,7 @@ const struct op_def ops_gridsample[] = {
 		.emit_cuda = sample_cuda_emit,
 		.example = old_examples},
 	{.name = "GridSample",
+		.apart = APART_FIRST,
 		.since = 20,
 		.min_in = 2,
 		.max_in = 2,
