@@ -42,7 +42,7 @@ static enum status compile(struct pipeline *p, struct options *o)
 	const struct problem *problem = pipeline_problem_shown(p)->problem;
 	const struct plan *plan = pipeline_plan_shown(p);
 	if (o->json)
-		return report_json(stdout, p->arena, problem, plan, p->diag);
+		return report_json(stdout, p->arena, problem, plan, p, p->diag);
 	TRY(report_plan(stdout, p->arena, problem, plan, p->diag));
 	report_trials(stdout, p);
 	report_needs(stdout, p->plans.arena_bytes,

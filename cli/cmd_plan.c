@@ -25,7 +25,7 @@ static enum status finish(struct pipeline *p, struct options *o, const struct pr
 	activity_end(&o->at);
 	TRY(st);
 	if (o->json)
-		return report_json(stdout, p->arena, problem, plan, p->diag);
+		return report_json(stdout, p->arena, problem, plan, p, p->diag);
 	TRY(report_plan(stdout, p->arena, problem, plan, p->diag));
 	report_trials(stdout, p);
 	return ST_OK;

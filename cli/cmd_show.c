@@ -136,7 +136,7 @@ static enum status show_plan(
 		TRY(write_onnx(o->onnx, a, path, &s, d));
 	activity_end(&o->at);
 	if (json)
-		return report_json(stdout, a, s.problem, s.plan, d);
+		return report_json(stdout, a, s.problem, s.plan, NULL, d);
 	if (o->html || o->trace || o->onnx)
 		return ST_OK;
 	return print_plan(a, s.problem, s.plan, o->steps != 0, place, d);

@@ -185,6 +185,20 @@ static enum status take_micro_batch(
 				    : ST_OK;
 }
 
+static enum status take_split(struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	struct compile_options *c = &o->compile;
+	const char *until = strchr(text, ':');
+	c->split = !strcmp(text, "auto") ? SPLIT_AUTO : 0;
+	if (!strcmp(text, "auto") || !strcmp(text, "off"))
+		return ST_OK;
+	const char *n = until ? arena_strndup(a, text, (size_t)(until - text)) : text;
+	c->split_until = until ? arena_strdup(a, until + 1) : NULL;
+	if (!n || (until && !c->split_until))
+		return diag_nomem(d);
+	return take_size("split", n, &c->split, d);
+}
+
 /* "off", or "NODE=P" */
 static enum status take_dropout(
 	struct arena *a, const char *text, struct options *o, struct diag *d)
@@ -225,6 +239,8 @@ static const struct option options[] = {
 		"size of the inputs' first axis"),
 	SPECIAL("micro-batch", take_micro_batch, "N|auto",
 		"a step takes the batch in parts of N and updates once; auto: the fastest that fits"),
+	SPECIAL("split", take_split, "N[:NODE]|auto",
+		"the first layers, up to NODE, run in N slices of the batch; auto: the fastest"),
 	SPECIAL("dim", take_dim, "NAME=N", "size of a symbolic dimension"),
 	VALUE("budget", OPTION_BUDGET, compile.budget, COMMAND_ALL, "SIZE",
 		"2GiB, 1500000, 70%, min; default: keep everything"),

@@ -129,23 +129,24 @@ enum status report_plan(
 
 void report_trials(FILE *f, const struct pipeline *p)
 {
-	static const char *const state[] = {[SHARDS_PLANNED] = "",
-		[SHARDS_SLOWER] = "not planned: slower whatever its plan",
-		[SHARDS_NOT_MET] = "at least: over the budget",
-		[SHARDS_FAILED] = "the model does not take this batch"};
+	static const char *const state[] = {[TRIAL_PLANNED] = "",
+		[TRIAL_SLOWER] = "not planned: slower whatever its plan",
+		[TRIAL_NOT_MET] = "at least: over the budget",
+		[TRIAL_FAILED] = "the model does not take this batch"};
 	char b[24];
 	if (p->ntrial)
-		fprintf(f, "micro-batches tried:     arena   predicted\n");
+		fprintf(f, "micro-batches  slices       arena   predicted\n");
 	for (int i = 0; i < p->ntrial; i++) {
-		const struct shard_trial *x = &p->trial[i];
-		const bool has_arena = x->state == SHARDS_PLANNED || x->state == SHARDS_NOT_MET;
-		const bool has_cost = x->state == SHARDS_PLANNED || x->state == SHARDS_SLOWER;
-		fprintf(f, "%c %5" PRId64 " x %-6" PRId64 " %12s",
-			x->shards == p->shards ? '>' : ' ', x->shards,
-			p->o->import.batch / x->shards,
+		const struct trial *x = &p->trial[i];
+		const bool has_arena = x->state == TRIAL_PLANNED || x->state == TRIAL_NOT_MET;
+		const bool has_cost = x->state == TRIAL_PLANNED || x->state == TRIAL_SLOWER;
+		fprintf(f, "%c %11" PRId64 " %7" PRId64 " %11s", x == p->chosen ? '>' : ' ',
+			x->parts.shards, x->parts.region.slices ? x->parts.region.slices : 1,
 			has_arena ? bytes_human(x->arena_bytes, b) : "");
 		if (has_cost)
 			fprintf(f, "  %7.4g ms", x->cost / 1e3);
+		if (x->parts.until)
+			fprintf(f, "  up to '%s'", x->parts.until);
 		fprintf(f, "%s%s\n", *state[x->state] ? "  " : "", state[x->state]);
 	}
 }
@@ -190,8 +191,33 @@ static void json_again(FILE *f, const struct problem *p, const struct plan *plan
 		fputs("null,\"freed_bytes\":0}", f);
 }
 
-enum status report_json(
-	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d)
+static void json_trials(FILE *f, const struct pipeline *p)
+{
+	static const char *const state[] = {[TRIAL_PLANNED] = "planned",
+		[TRIAL_SLOWER] = "slower",
+		[TRIAL_NOT_MET] = "over the budget",
+		[TRIAL_FAILED] = "failed"};
+	fputs(",\"tried\":[", f);
+	for (int i = 0; i < p->ntrial; i++) {
+		const struct trial *x = &p->trial[i];
+		fprintf(f, "%s{\"micro_batches\":%" PRId64 ",\"slices\":%" PRId64 ",\"until\":",
+			i ? "," : "", x->parts.shards,
+			x->parts.region.slices ? x->parts.region.slices : 1);
+		if (x->parts.until)
+			safe_json(f, x->parts.until);
+		else
+			fputs("null", f);
+		fprintf(f,
+			",\"state\":\"%s\",\"arena_bytes\":%" PRId64
+			",\"cost\":%.17g,\"chosen\":%s}",
+			state[x->state], x->arena_bytes, x->cost,
+			x == p->chosen ? "true" : "false");
+	}
+	fputc(']', f);
+}
+
+enum status report_json(FILE *f, struct arena *a, const struct problem *p, const struct plan *plan,
+	const struct pipeline *tried, struct diag *d)
 {
 	struct plan_facts x;
 	TRY(plan_facts_make(a, p, plan, &x, d));
@@ -220,7 +246,10 @@ enum status report_json(
 	fputs(",\"recomputed\":[", f);
 	for (int i = 0; i < x.recomputed_runs; i++)
 		json_again(f, p, plan, &x.again[i], i == 0);
-	fputs("]}\n", f);
+	fputc(']', f);
+	if (tried && tried->ntrial)
+		json_trials(f, tried);
+	fputs("}\n", f);
 	return ST_OK;
 }
 

@@ -18,8 +18,8 @@ enum status report_details(
 enum status report_schedule(
 	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);
 /* The same facts as one JSON object. */
-enum status report_json(
-	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);
+enum status report_json(FILE *f, struct arena *a, const struct problem *p, const struct plan *plan,
+	const struct pipeline *tried, struct diag *d);
 /* Code, libraries, stack and the runtime's own records beside the arena, as `stint bench` measures
  * it on the examples (docs/explanation/memory-model.md); the library's code and kernels are most of
  * it.
@@ -41,7 +41,7 @@ enum status report_model_json(FILE *f, const struct graph *g);
  */
 const char *name_for_people(const char *name, int width, char buf[static 128]);
 
-/* The sizes of micro-batches that were tried, where they were. */
+/* How else the batch was taken in parts, where that was tried. */
 void report_trials(FILE *f, const struct pipeline *p);
 
 #endif

@@ -7,7 +7,7 @@
 #include "planner/plan.h"
 #include "planner/problem/insist.h"
 
-enum { MICRO_BATCH_AUTO = -1 };
+enum { MICRO_BATCH_AUTO = -1, SPLIT_AUTO = -1 };
 enum target_choice { TARGET_C, TARGET_CUDA };
 enum precision { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64 };
 enum bn_choice { BN_TRAIN, BN_FROZEN };
@@ -28,6 +28,10 @@ struct compile_options {
 	/* Rows of a micro-batch, import.batch being the whole one's; MICRO_BATCH_AUTO: those of the
 	 * shortest step within the budget. 0: there are none. */
 	int64_t micro_batch;
+	/* Slices of a batch, or of a micro-batch, in which the first part of the model runs;
+	 * SPLIT_AUTO: as many as the shortest step within the budget has, or none. 0: none. */
+	int64_t split;
+	const char *split_until; /* the last node of that part; NULL: by the budget */
 	struct plan_budget budget;
 	enum target_choice target;
 	int arch; /* of a GPU: 90 is sm_90 */

@@ -50,9 +50,9 @@ static const char *what_helps(struct pipeline *p, int64_t known)
 			"ask for the first of these numbers or more: %s of it are the "
 			"workspace of node '%s', which shapes and the machine settle",
 			bytes_human(bytes, x), most->name);
-	if (p->o->import.batch > 1 && p->shards == 1 && p->train)
+	if (p->o->import.batch > 1 && p->parts.shards == 1 && p->train)
 		return "ask for the first of these numbers or more, or take the batch in parts: "
-		       "--micro-batch auto";
+		       "--micro-batch auto, or its first layers: --split auto";
 	return "ask for the first of these numbers or more, a smaller batch, or an optimizer "
 	       "with less state";
 }

@@ -3,8 +3,9 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "compile/batch_parts.h"
+#include "compile/batch_split.h"
 #include "compile/custom_ops.h"
-#include "compile/micro_batch.h"
 #include "compile/not_met.h"
 #include "compile/target.h"
 #include "planner/problem/roofline.h"
@@ -25,6 +26,14 @@ static char *identifier(struct arena *a, const char *path)
 	return s && *s ? s : arena_strdup(a, "model");
 }
 
+enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, struct graph **out)
+{
+	struct import_options import = p->o->import;
+	import.batch = rows;
+	return import_onnx(p->arena, p->o->model, &import, p->table, &p->target,
+		p->o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, d, out);
+}
+
 enum status pipeline_import(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
@@ -35,10 +44,12 @@ enum status pipeline_import(struct pipeline *p)
 	if (!p->name)
 		return diag_nomem(p->diag);
 	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
-	struct import_options import = o->import;
-	TRY(micro_batch_set(p, &import.batch));
-	TRY(import_onnx(p->arena, o->model, &import, p->table, &p->target,
-		o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, p->diag, &p->imported));
+	TRY(parts_set(p));
+	p->imported = p->whole;
+	if (!p->imported)
+		TRY(pipeline_read(p, o->import.batch / p->parts.shards, p->diag, &p->imported));
+	if (p->parts.region.slices)
+		TRY(split_graph(p, &p->imported));
 	if (p->dump)
 		p->dump(p->user, STAGE_IMPORT, p->imported);
 	return ST_OK;
@@ -55,8 +66,8 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 			.ratio = o->ratio},
 		.loss = &p->loss,
 		.optimizer = &p->optimizer,
-		.shards = p->shards > 1 ? p->shards : 0,
-		.rows = o->import.batch / p->shards,
+		.shards = p->parts.shards > 1 ? p->parts.shards : 0,
+		.rows = o->import.batch / p->parts.shards,
 		.no_outputs = o->no_outputs != 0,
 		.scale_loss = o->precision == PRECISION_FP16,
 		.fuse = o->fuse == FUSE_ON,
@@ -109,7 +120,7 @@ enum status pipeline_graphs(struct pipeline *p)
 		TRY(graphs_train(p->imported, &options, &p->train));
 	}
 	if (p->train)
-		micro_batch_tell(p);
+		parts_tell(p);
 	return graphs_forward(p->imported, &options, LOWER_EVAL, &p->eval);
 }
 
@@ -259,7 +270,7 @@ enum status pipeline_texts(
 			     : t->portable || t->cuda ? ""
 						      : "-march=native",
 		.lr = p->optimizer.lr,
-		.shards = (int)p->shards,
+		.shards = (int)p->parts.shards,
 		.debug_arena = o->debug_arena != 0};
 	return in.isa_flags ? codegen_step(&in, texts, kernels, p->diag) : diag_nomem(p->diag);
 }

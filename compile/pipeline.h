@@ -5,17 +5,25 @@
 #include "codegen/step.h"
 #include "compile/compile_options.h"
 #include "compile/graphs.h"
+#include "graph/slices.h"
 #include "planner/problem/costs.h"
 
-/* A number of micro-batches that was tried. */
-struct shard_trial {
+/* How a batch is taken apart: micro-batches of a step, and slices of each in a region. */
+struct parts {
 	int64_t shards;
+	struct graph_region region; /* slices 0: there is none */
+	const char *until;          /* the region's last node */
+};
+
+/* Parts that were tried. */
+struct trial {
+	struct parts parts;
 	enum {
-		SHARDS_PLANNED, /* `arena_bytes` at `cost`; under --budget min the cost of one pass
-				 */
-		SHARDS_SLOWER, /* `cost`, which no plan is below, is above another's: not planned */
-		SHARDS_NOT_MET, /* no plan within the budget; within `arena_bytes` there is */
-		SHARDS_FAILED   /* the model does not go in such parts */
+		TRIAL_PLANNED, /* `arena_bytes` at `cost`; under --budget min the cost of one pass
+				*/
+		TRIAL_SLOWER,  /* `cost`, which no plan is below, is above another's: not planned */
+		TRIAL_NOT_MET, /* no plan within the budget; within `arena_bytes` there is */
+		TRIAL_FAILED   /* the model does not go in such parts */
 	} state;
 	int64_t arena_bytes;
 	double cost;
@@ -30,11 +38,17 @@ struct pipeline {
 	void *user;
 	/* Set by the stages: */
 	struct target target;
-	int64_t shards; /* micro-batches of a step */
-	/* Numbers of them that MICRO_BATCH_AUTO has looked at, for what o->budget is in bytes. */
+	/* Of the batch. A region that the caller has set, with o->split 0, is taken. */
+	struct parts parts;
+	/* Where it was needed for finding them: the model, read with one micro-batch's rows, and
+	 * what a slice's of it are. NULL: to be read. The caller may set them. */
+	struct graph *whole;
+	const struct graph_apart *apart;
+	/* What MICRO_BATCH_AUTO and o->split have looked at, for what o->budget is in bytes. */
 	int ntrial;
 	struct plan_budget budget;
-	struct shard_trial *trial;
+	struct trial *trial;
+	const struct trial *chosen;
 	const char *name;             /* C identifier made from the model's file name */
 	const struct op_table *table; /* stint's operators and those of o->ops */
 	struct loss_spec loss;
@@ -48,6 +62,9 @@ struct pipeline {
 
 /* Each stage requires the ones before it. */
 enum status pipeline_import(struct pipeline *p);
+/* Of that: the model with so many rows in a batch; 0: as many as the file says. Weights are in
+ * p->arena. */
+enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, struct graph **out);
 enum status pipeline_graphs(struct pipeline *p);
 /* Of that, what the options say of the optimizer alone. --no-decay-1d gives way to groups. */
 enum status pipeline_optimizer(struct pipeline *p);

@@ -30,7 +30,7 @@ rm -rf $out
 mkdir -p $out
 for model in examples/models/*.onnx; do
 	name=$(basename "$model" .onnx)
-	for how in "--budget min" "--portable --keep-all"; do
+	for how in "--budget min" "--portable --keep-all" "--budget min --micro-batch auto --split auto"; do
 		build-asan/stint compile "$model" --loss cross-entropy --optimizer adamw --batch 4 \
 			--threads 2 $how --effort 0.05 --no-build -o $out/$name >/dev/null
 		build-asan/stint show $out/$name >/dev/null

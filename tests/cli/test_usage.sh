@@ -124,4 +124,27 @@ expect 2 stint train dir --epochs 1 --scale nan
 expect 2 stint export dir
 expect 5 stint export dir -o x.onnx
 absent x x.onnx dir
+
+# a batch in parts
+parts="plan m.onnx --loss mse --optimizer sgd --batch 4"
+expect 0 stint $parts --micro-batch 2
+expect 2 stint $parts --micro-batch 3
+said "does not divide" hint:
+expect 2 stint $parts --micro-batch 8
+expect 2 stint $parts --micro-batch none
+expect 2 stint plan m.onnx --loss mse --optimizer sgd --micro-batch 2
+said --batch
+expect 2 stint plan m.onnx --loss none --batch 4 --micro-batch 2
+expect 2 stint $parts --split 3
+said "does not divide a batch of 4" hint:
+expect 2 stint $parts --split 8
+expect 2 stint $parts --split 1
+expect 2 stint $parts --split many
+expect 2 stint $parts --split 2:nowhere
+said nowhere hint:
+expect 2 stint plan m.onnx --loss none --batch 4 --split 2
+expect 0 stint $parts --micro-batch auto --split auto --budget min --json
+is_json out
+told '"tried":[' '"slices":4' '"chosen":true'
+expect 0 stint $parts --split off
 finished

@@ -1,0 +1,105 @@
+#include "compile/batch_parts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "compile/batch_split.h"
+
+static enum status usage(struct pipeline *p, const char *hint, const char *what)
+{
+	return diag_fail(p->diag, ST_USAGE, NULL, hint, "%s", what);
+}
+
+static enum status check_micro_batch(struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	const int64_t batch = o->import.batch, rows = o->micro_batch;
+	if (!rows)
+		return ST_OK;
+	if (!batch)
+		return usage(p, "give the whole batch too: --batch N",
+			"--micro-batch takes a --batch apart");
+	if (o->loss && !strcmp(o->loss, "none"))
+		return usage(p, "leave --micro-batch away, and give a smaller --batch",
+			"--micro-batch is for training");
+	if (rows != MICRO_BATCH_AUTO && (batch % rows || batch / rows > SHARDS_MAX))
+		return diag_fail(p->diag, ST_USAGE, NULL,
+			arena_printf(p->arena, "a batch is up to %d micro-batches of one size",
+				SHARDS_MAX),
+			"--micro-batch %" PRId64 " does not divide --batch %" PRId64, rows, batch);
+	return ST_OK;
+}
+
+static enum status check_split(struct pipeline *p)
+{
+	if (p->o->split && p->o->loss && !strcmp(p->o->loss, "none"))
+		return usage(p, "leave --split away", "--split is for training");
+	return ST_OK;
+}
+
+static enum status try_micro_batches(struct choice *c)
+{
+	const int64_t batch = c->p->o->import.batch;
+	for (int64_t shards = 1; shards <= batch && shards <= SHARDS_MAX; shards++)
+		if (batch % shards == 0)
+			TRY(trials_add(c, &(struct parts){.shards = shards}, NULL));
+	return ST_OK;
+}
+
+static enum status choose(struct pipeline *p)
+{
+	const int64_t shards = p->parts.shards;
+	struct choice c;
+	if (p->o->split)
+		TRY(split_read(p));
+	TRY(trials_begin(&c, p));
+	if (p->o->micro_batch == MICRO_BATCH_AUTO)
+		TRY(try_micro_batches(&c));
+	else
+		TRY(trials_add(&c, &p->parts, NULL));
+	if (p->o->split)
+		TRY(split_try(&c));
+	p->chosen = trials_end(&c);
+	p->parts = p->chosen->parts;
+	p->budget = c.budget;
+	if (p->parts.shards != shards)
+		p->whole = NULL;
+	return ST_OK;
+}
+
+enum status parts_set(struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	p->parts.shards = o->micro_batch > 0 ? o->import.batch / o->micro_batch : 1;
+	TRY(check_micro_batch(p));
+	TRY(check_split(p));
+	/* a model that is only looked at is taken whole */
+	if (o->loss && o->split_until && o->micro_batch != MICRO_BATCH_AUTO)
+		return split_given(p);
+	return o->loss && (o->split || o->micro_batch == MICRO_BATCH_AUTO) ? choose(p) : ST_OK;
+}
+
+/* Running statistics are updated as the forward pass goes. */
+static bool has_statistics(const struct graph *g)
+{
+	for (int i = 0; i < g->nnode; i++)
+		if ((g->node[i]->op->traits & OP_UPDATE) && g->node[i]->phase == NODE_FORWARD)
+			return true;
+	return false;
+}
+
+void parts_tell(const struct pipeline *p)
+{
+	const struct parts *x = &p->parts;
+	if (x->shards > 1)
+		diag_note(p->diag, NULL, NULL,
+			"a step is %" PRId64 " micro-batches of %" PRId64
+			" samples and one update%s",
+			x->shards, p->o->import.batch / x->shards,
+			has_statistics(p->train) ? "; batch norm takes each one's own statistics"
+						 : "");
+	if (x->region.slices)
+		diag_note(p->diag, NULL, NULL,
+			"up to '%s', nodes run in %" PRId64 " slices of the batch", x->until,
+			x->region.slices);
+}

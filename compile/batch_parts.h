@@ -1,0 +1,13 @@
+/* How a batch is taken apart: --micro-batch and --split. */
+#ifndef STINT_COMPILE_BATCH_PARTS_H
+#define STINT_COMPILE_BATCH_PARTS_H
+
+#include "compile/pipeline.h"
+
+/* Sets p->parts from p->o; under MICRO_BATCH_AUTO, and for --split, by planning what there is to
+ * choose from, which fills p->trial. Requires p->table and p->target. */
+enum status parts_set(struct pipeline *p);
+/* What a user should know of them: notes. Requires the training graph. */
+void parts_tell(const struct pipeline *p);
+
+#endif
