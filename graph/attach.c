@@ -3,34 +3,52 @@
 
 #include "graph/pass.h"
 
-static enum status ambiguous(struct graph *g)
+static enum status ambiguous(struct graph *g, int wanted)
 {
+	static const char *const hint[] = {"add :output=NAME to the loss",
+		"add :output=FIRST;SECOND to the loss", "add :output=FIRST;SECOND;THIRD to the loss"};
 	struct text names = {0};
 	for (int i = 0; i < g->noutput; i++)
 		text_add(&names, "%s%s", i ? ", " : "", g->output[i]->name);
 	enum status st = diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file},
-		"add :output=NAME to the loss", "the model has %d outputs: %s", g->noutput,
-		names.s ? names.s : "");
+		g->noutput < wanted ? NULL : hint[wanted - 1],
+		"the model has %d output%s, and the loss reads %d: %s", g->noutput,
+		g->noutput == 1 ? "" : "s", wanted, names.s ? names.s : "");
 	text_free(&names);
 	return st;
 }
 
-static enum status find_output(struct graph *g, const char *name, struct tensor **out)
+static struct tensor *named_output(const struct graph *g, const char *name, size_t length)
 {
-	if (!name) {
-		if (g->noutput != 1)
-			return ambiguous(g);
-		*out = g->output[0];
-		return ST_OK;
-	}
 	for (int i = 0; i < g->noutput; i++)
-		if (!strcmp(g->output[i]->name, name)) {
-			*out = g->output[i];
-			return ST_OK;
+		if (strlen(g->output[i]->name) == length &&
+			!strncmp(g->output[i]->name, name, length))
+			return g->output[i];
+	return NULL;
+}
+
+/* Of several, by "FIRST;SECOND;THIRD"; of one, by a name that may have such marks. */
+static enum status find_outputs(
+	struct graph *g, const struct loss_spec *spec, struct tensor **out)
+{
+	const int wanted = spec->op && spec->op->loss_outputs ? spec->op->loss_outputs : 1;
+	const char *p = spec->output;
+	if (!p && g->noutput != wanted)
+		return ambiguous(g, wanted);
+	for (int i = 0; i < wanted; i++) {
+		const size_t length = !p ? 0 : wanted > 1 ? strcspn(p, ";") : strlen(p);
+		out[i] = p ? named_output(g, p, length) : g->output[i];
+		if (!out[i]) {
+			diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file}, NULL,
+				"the model has no output '%.*s'", (int)length, p);
+			return ambiguous(g, wanted);
 		}
-	diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file}, NULL,
-		"the model has no output '%s'", name);
-	return ambiguous(g);
+		if (p)
+			p += length + (p[length] == ';');
+	}
+	if (p && *p)
+		return ambiguous(g, wanted);
+	return ST_OK;
 }
 
 static enum status own_loss(struct graph *g, struct tensor *y)
@@ -81,44 +99,55 @@ static enum status make_step(struct graph *g)
 		"computes nothing: all its outputs are known when it is compiled");
 }
 
-/* A shard's part of the whole batch's loss. */
-static enum status shard_loss(struct graph *g, const struct loss_spec *spec,
-	struct tensor *const in[3], struct tensor *whole)
+static enum status build_loss(
+	struct graph *g, const struct op_def *op, const struct loss_inputs *in)
 {
-	if (!spec->op->shard)
+	if (op->loss_build) {
+		TRY(op->loss_build(g, op, in, &g->loss));
+		return g->failed;
+	}
+	if (g->shards_differ)
 		return diag_fail(g->diag, ST_USAGE, NULL, NULL,
 			"--micro-batch: stint cannot take the loss %s of a batch in parts",
-			spec->op->loss);
-	TRY(spec->op->shard(g, spec->op, in, whole, spec->nattr, spec->attr, &g->loss));
+			op->loss);
+	g->loss = graph_op(g, op->name, 3,
+		(struct tensor *[]){in->output[0], in->target, in->control}, in->nattr, in->attr);
 	return g->failed;
 }
 
-enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
+static enum status add_target(
+	struct graph *g, const struct loss_spec *spec, struct loss_inputs *in)
 {
-	struct tensor *y = NULL;
-	if (spec->none)
-		return make_step(g);
-	TRY(find_output(g, spec->output, &y));
-	if (!spec->op)
-		return own_loss(g, y);
 	enum dtype type;
 	int rank;
 	int64_t dim[RANK_MAX];
-	TRY(spec->op->loss_target(g, y, spec->nattr, spec->attr, &type, &rank, dim));
+	if (!spec->op->loss_target)
+		return ST_OK;
+	TRY(spec->op->loss_target(
+		g, in->output[0], spec->nattr, spec->attr, &type, &rank, dim));
 	struct tensor *target = graph_tensor(g, "target", type, rank, dim);
 	if (!target)
 		return g->failed;
 	target->role = TR_INPUT;
 	TRY(add_input(g, target));
-	g->target_input = target;
-	struct tensor *rows = g->shards && rank > 0 ? graph_shard_of(g, target) : target;
-	struct tensor *in[] = {y, rows, graph_control(g)};
+	g->target_input = in->whole = target;
+	in->target = g->shards && rank > 0 ? graph_shard_of(g, target) : target;
+	return g->failed;
+}
+
+enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
+{
+	struct loss_inputs in = {.nattr = spec->nattr, .attr = spec->attr};
+	if (spec->none)
+		return make_step(g);
+	TRY(find_outputs(g, spec, in.output));
+	if (!spec->op)
+		return own_loss(g, in.output[0]);
+	TRY(add_target(g, spec, &in));
+	in.control = graph_control(g);
 	TRY(g->failed);
 	g->scope = "loss";
-	if (g->shards_differ)
-		TRY(shard_loss(g, spec, in, target));
-	else
-		g->loss = graph_op(g, spec->op->name, 3, in, spec->nattr, spec->attr);
+	TRY(build_loss(g, spec->op, &in));
 	g->scope = NULL;
 	return g->failed;
 }

@@ -107,6 +107,17 @@ struct op_option {
 	/* "mean sum": it is given as one of these words, its value the word's place from 0. Words
 	 * behind number `high`, if that is not 0, are not for the command line. */
 	const char *words;
+	bool list; /* "1;2;0.5": numbers, of which the attribute has a list */
+};
+
+/* What a loss is made of. */
+enum { LOSS_OUTPUTS = 3 };
+struct loss_inputs {
+	struct tensor *output[LOSS_OUTPUTS]; /* of the model, as many as the record reads */
+	struct tensor *target, *control;     /* target NULL: it has none */
+	struct tensor *whole; /* the target of the whole batch; `target` but in micro-batches */
+	int nattr;
+	const struct attr *attr;
 };
 
 /* A state tensor of an optimizer: of the parameter's shape, or one number. It starts as zeros. */
@@ -363,13 +374,16 @@ struct op_def {
 	 * state...) and its outputs (parameter, state...). Where the gradient is absent, it is the
 	 * outer product of the last two inputs, a column and a row (graph/fuse_update.c). */
 	const char *loss, *optimizer;
-	/* Shape and type of the target that a loss wants for a model output. */
+	/* How many of the model's outputs a loss reads; 0 stands for 1. */
+	int loss_outputs;
+	/* Shape and type of the target that a loss wants for the first of them; NULL: it has none.
+	 */
 	enum status (*loss_target)(struct graph *g, const struct tensor *output, int nattr,
 		const struct attr *attr, enum dtype *type, int *rank, int64_t *dim);
-	/* A micro-batch's part of the whole batch's loss (g->shards of them): its model output,
-	 * target and control in `in`, and the whole batch's target. NULL: there is no such. */
-	enum status (*shard)(struct graph *g, const struct op_def *op, struct tensor *const in[3],
-		struct tensor *whole, int nattr, const struct attr *attr, struct tensor **loss);
+	/* Build a loss; where g->shards_differ, a micro-batch's part of the whole batch's (g->shards
+	 * of them). NULL: one node of the record, and no micro-batches. */
+	enum status (*loss_build)(struct graph *g, const struct op_def *op,
+		const struct loss_inputs *in, struct tensor **loss);
 	/* What an optimizer keeps of a parameter with these options: fewer than OP_STATES; how
 	 * many. */
 	int (*states)(int nattr, const struct attr *attr, struct op_state *out);

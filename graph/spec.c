@@ -10,6 +10,7 @@
 enum { OPTIONS_MAX = 16 };
 
 struct options {
+	struct arena *arena;
 	int n;
 	struct attr attr[OPTIONS_MAX];
 	const char *output;
@@ -69,6 +70,43 @@ static enum status add_rate(
 		"'%s': a group's lr is a multiple of the optimizer's, not %s", spec, value);
 }
 
+static enum status parse_number(const struct op_option *o, const char *spec, const char *value,
+	double *v, struct diag *d)
+{
+	char *end;
+	errno = 0;
+	const bool yes = !strcmp(value, "true"), word = yes || !strcmp(value, "false");
+	*v = word ? yes : strtod(value, &end);
+	if (!word && (end == value || *end || errno || !isfinite(*v)))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "'%s': '%s' is no number", spec, value);
+	if ((o->low != 0 || o->high != 0) && (*v < o->low || *v > o->high))
+		return diag_fail(
+			d, ST_USAGE, NULL, NULL, "'%s': %s cannot be %s", spec, o->name, value);
+	return ST_OK;
+}
+
+/* "1;2;0.5", which is cut up. */
+static enum status add_list(const struct op_option *o, const char *spec, char *value,
+	struct options *out, struct diag *d)
+{
+	int n = 1;
+	for (const char *p = value; (p = strchr(p, ';')); p++)
+		n++;
+	double *v = ARENA_ARRAY(out->arena, double, n);
+	if (!v)
+		return diag_nomem(d);
+	for (int i = 0; i < n; i++) {
+		char *next = strchr(value, ';');
+		if (next)
+			*next++ = '\0';
+		TRY(parse_number(o, spec, value, &v[i], d));
+		value = next;
+	}
+	out->attr[out->n++] =
+		(struct attr){.name = o->name, .kind = ATTR_FLOATS, .n = n, .floats = v};
+	return ST_OK;
+}
+
 static enum status add_option(const struct op_def *op, const char *spec, char *key, char *value,
 	struct options *out, struct diag *d)
 {
@@ -87,15 +125,10 @@ static enum status add_option(const struct op_def *op, const char *spec, char *k
 		return diag_fail(d, ST_USAGE, NULL, NULL, "'%s': too many options", spec);
 	if (o->words)
 		return add_word(o, spec, value, out, d);
-	char *end;
-	errno = 0;
-	double v = !strcmp(value, "true") ? 1 : !strcmp(value, "false") ? 0 : strtod(value, &end);
-	bool word = !strcmp(value, "true") || !strcmp(value, "false");
-	if (!word && (end == value || *end || errno || !isfinite(v)))
-		return diag_fail(d, ST_USAGE, NULL, NULL, "'%s': '%s' is no number", spec, value);
-	if ((o->low != 0 || o->high != 0) && (v < o->low || v > o->high))
-		return diag_fail(
-			d, ST_USAGE, NULL, NULL, "'%s': %s cannot be %s", spec, key, value);
+	if (o->list)
+		return add_list(o, spec, value, out, d);
+	double v;
+	TRY(parse_number(o, spec, value, &v, d));
 	out->attr[out->n++] = ATTR_F(o->name, v);
 	return ST_OK;
 }
@@ -158,7 +191,7 @@ enum status loss_parse(struct arena *a, const struct op_table *t, const char *te
 	out->op = op_by_loss(t, copy);
 	if (!out->op)
 		return unknown_name(t, true, copy, d);
-	struct options o = {0};
+	struct options o = {.arena = a};
 	TRY(parse_options(out->op, text, rest, &o, d));
 	out->output = o.output;
 	out->nattr = o.n;
@@ -178,7 +211,7 @@ enum status optimizer_parse(struct arena *a, const struct op_table *t, const cha
 	*out = (struct optimizer_spec){.op = op_by_optimizer(t, copy)};
 	if (!out->op)
 		return unknown_name(t, false, copy, d);
-	struct options o = {0};
+	struct options o = {.arena = a};
 	TRY(parse_options(out->op, text, rest, &o, d));
 	for (const struct op_option *p = out->op->option; p && p->name; p++)
 		if (!strcmp(p->name, "lr"))
@@ -194,7 +227,7 @@ enum status optimizer_parse(struct arena *a, const struct op_table *t, const cha
 enum status group_parse(struct arena *a, const struct optimizer_spec *o, const char *text,
 	struct param_group *out, struct diag *d)
 {
-	struct options options = {.group = true, .rate = NAN};
+	struct options options = {.arena = a, .group = true, .rate = NAN};
 	char *pattern = arena_strdup(a, text), *rest = pattern ? strrchr(pattern, ':') : NULL;
 	if (!pattern)
 		return diag_nomem(d);

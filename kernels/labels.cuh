@@ -8,7 +8,6 @@
 
 struct label_parts {
 	double part[BLOCK_WARPS];
-	int count[BLOCK_WARPS];
 	int bad_row;
 };
 
@@ -66,13 +65,13 @@ static __device__ __forceinline__ void counted_labels(
 	label_parts &shared, int64_t *y, real *count, const int64_t *label, const targets *t)
 {
 	const int64_t valid = valid_rows(t);
-	int n = 0;
+	double n = 0;
 	for (int64_t r = threadIdx.x; r < t->rows; r += blockDim.x) {
 		const int64_t counted = counted_label(label, r, valid, t->ignored);
 		y[r] = counted;
-		n += counted != t->ignored;
+		n += counted_weight(t, counted);
 	}
-	n = block_sum(n, shared.count);
+	n = block_sum(n, shared.part);
 	if (threadIdx.x == 0)
 		count[0] = (real)n;
 }

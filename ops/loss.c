@@ -145,14 +145,16 @@ static enum status loss_rule(struct graph *g, const struct node *n, struct tenso
 }
 
 /* A mean is over elements; batchmean, kl-div's, over rows. */
-static enum status element_shard(struct graph *g, const struct op_def *op,
-	struct tensor *const in[3], struct tensor *whole, int nattr, const struct attr *attr,
-	struct tensor **loss)
+static enum status element_build(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss)
 {
-	const struct node given = {.op = op, .nattr = nattr, .attr = attr};
-	const int64_t count = node_option(&given, "reduction") == MEAN ? whole->numel
-								       : whole->dim[0];
-	return loss_shard(g, op, in, graph_scalar(g, (double)count), nattr, attr, loss);
+	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
+	const int64_t count = node_option(&given, "reduction") == MEAN ? in->whole->numel
+								       : in->whole->dim[0];
+	const struct loss_node node = {.nin = 3,
+		.in = {in->output[0], in->target, in->control},
+		.count = g->shards_differ ? graph_scalar(g, (double)count) : NULL};
+	return loss_node(g, op, &node, in, loss);
 }
 
 static enum status grad_emit(struct emit *e, const struct node *n)
@@ -187,7 +189,7 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 		.grad = loss_rule,                                                                 \
 		.loss = spec,                                                                      \
 		.loss_target = same_target,                                                        \
-		.shard = element_shard,                                                            \
+		.loss_build = element_build,                                                       \
 		.option = options,                                                                 \
 		.example = EXAMPLES(__VA_ARGS__)},                                                 \
 	{                                                                                          \

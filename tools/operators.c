@@ -85,6 +85,8 @@ static void put_options(const struct op_def *op)
 		printf("%s`%s=", o == op->option ? "" : " ", o->name);
 		if (o->words)
 			put_words(o);
+		else if (o->list)
+			printf("LIST`");
 		else
 			printf("%.10g`", o->value);
 	}

@@ -1,10 +1,13 @@
-/* stint.CountedLabels(labels [, control]): the labels in a row, those that do not count as
- * ignore_index, and how many count: for a loss that is made in chunks (crossentropy_split.c). */
+/* stint.CountedLabels(labels [, control, weights]): the labels in a row, those that do not count as
+ * ignore_index, and how many count, or the sum of their classes' weights: for a loss that is made in chunks (crossentropy_split.c), or
+ * in micro-batches. */
 #include "ops/crossentropy/labels_op.h"
+
+enum { LABELS, CONTROL, WEIGHT };
 
 static enum status counted_infer(struct graph *g, struct node *n)
 {
-	const struct tensor *label = n->in[0];
+	const struct tensor *label = n->in[LABELS];
 	if (label->rank == 0 || label->dtype != DT_I64)
 		return node_fail(g, n, NULL, "labels must be whole numbers with a batch axis");
 	TRY(data_output(g, n, 0, DT_I64, 1, &label->numel));
@@ -14,7 +17,9 @@ static enum status counted_infer(struct graph *g, struct node *n)
 static void counted_targets(const struct node *n, struct label_targets *t)
 {
 	const struct tensor *label = n->in[0];
-	const struct label_view v = {.batch = label->dim[0] > 0 ? label->dim[0] : 1};
+	const int weight = label_input(n, WEIGHT);
+	const struct label_view v = {.batch = label->dim[0] > 0 ? label->dim[0] : 1,
+		.classes = weight < 0 ? 0 : n->in[weight]->numel};
 	label_numbers(t, &v, label->numel, (int64_t)node_option(n, "ignore_index"), 0, false);
 }
 
@@ -26,15 +31,18 @@ static enum status counted_emit(struct emit *e, const struct node *n)
 				      .function = "counted_labels",
 				      .once = true,
 				      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0),
-					      label_arg(label_input(n, 1)), ARG_STRUCT(&t.of))});
+					      label_arg(label_input(n, CONTROL)),
+					      label_arg(label_input(n, WEIGHT)),
+					      ARG_STRUCT(&t.of))});
 }
 
 static enum status counted_cuda_emit(struct emit *e, const struct node *n)
 {
-	const int control = label_input(n, 1);
+	const int control = label_input(n, CONTROL), weight = label_input(n, WEIGHT);
 	struct label_targets t;
 	counted_targets(n, &t);
 	t.field[1].value = ARG_IF(control >= 0, ARG_X(control));
+	t.field[2].value = ARG_IF(weight >= 0, ARG_X(weight));
 	return call_kernel(
 		e, &(struct kernel_call){.file = "labels.cuh",
 			   .function = "counted_labels",
@@ -49,7 +57,7 @@ static const struct op_option options[] = {{.name = "ignore_index", .value = -10
 const struct op_def ops_countedlabels[] = {
 	{.name = "stint.CountedLabels",
 		.min_in = 1,
-		.max_in = 2,
+		.max_in = 3,
 		.min_out = 2,
 		.max_out = 2,
 		.traits = OP_STOP,
@@ -58,6 +66,7 @@ const struct op_def ops_countedlabels[] = {
 		.emit_c = counted_emit,
 		.emit_cuda = counted_cuda_emit,
 		.example = EXAMPLES({.in = "4,3:i64<5 =[0,0,3,0]", .attr = "ignore_index=2"},
+			{.in = "4,3:i64<5 =[0,0,3,0] =f[0.5,2.0,1.5,0.25,3.0]", .attr = "ignore_index=2"},
 			{.in = "7:i64<3", .attr = "ignore_index=1"},
 			{.in = "600:i64<9 =[0,0,599,0]"})},
 	{0},

@@ -66,8 +66,7 @@ static bool splits(const struct graph *from, const struct node *n)
 	const struct tensor *x = n->in[X];
 	struct head h;
 	return label_axis(x, node_option(n, "axis")) == x->rank - 1 &&
-	       n->in[TARGET]->dtype == DT_I64 && !(n->nin > WEIGHT && n->in[WEIGHT]) &&
-	       label_reduction(n) != NONE && !node_int(n, LENIENT, 0) &&
+	       n->in[TARGET]->dtype == DT_I64 && label_reduction(n) != NONE && !node_int(n, LENIENT, 0) &&
 	       (int64_t)node_option(n, "ignore_index") != IGNORE_NOTHING &&
 	       readers(from, n->out[1]) == 0 && find_head(from, x, &h);
 }
@@ -108,7 +107,7 @@ static struct node *parts_of(struct graph *g, struct tensor *x, int64_t each)
 
 /* The sum of a chunk's losses. */
 static struct tensor *chunk_loss(struct graph *g, const struct node *n, const struct head *h,
-	struct tensor *rows, struct tensor *labels)
+	struct tensor *rows, struct tensor *labels, struct tensor *weight)
 {
 	const struct attr transposed[] = {
 		ATTR_I("transA", 0), ATTR_I("transB", node_int(h->product, "transB", 0))};
@@ -122,8 +121,8 @@ static struct tensor *chunk_loss(struct graph *g, const struct node *n, const st
 	const struct attr attr[] = {{.name = "reduction", .kind = ATTR_STRING, .s = "sum"},
 		ATTR_I("axis", 1), ATTR_F("ignore_index", node_option(n, "ignore_index")),
 		ATTR_F("label_smoothing", node_option(n, "label_smoothing"))};
-	return graph_op(g, n->op->name, 2, (struct tensor *[]){x, labels},
-		sizeof attr / sizeof *attr, attr);
+	return graph_op(g, n->op->name, weight ? 4 : 2,
+		(struct tensor *[]){x, labels, NULL, weight}, sizeof attr / sizeof *attr, attr);
 }
 
 enum status crossentropy_split(struct graph *g, const struct graph *from, const struct node *n,
@@ -132,19 +131,19 @@ enum status crossentropy_split(struct graph *g, const struct graph *from, const 
 	struct head h;
 	if (!splits(from, n) || !find_head(NULL, in[X], &h))
 		return ST_OK;
-	struct tensor *x = h.product->in[0];
+	struct tensor *x = h.product->in[0], *weight = n->nin > WEIGHT ? in[WEIGHT] : NULL;
 	const int64_t rows = x->dim[0], each = chunk_rows(g, n, rows, h.product->out[0]->dim[1]);
 	if (each >= rows)
 		return ST_OK;
 	const struct attr ignored = ATTR_F("ignore_index", node_option(n, "ignore_index"));
-	struct node *counted = graph_op_node(g, "stint.CountedLabels", n->nin > CONTROL ? 2 : 1,
-		(struct tensor *[]){in[TARGET], n->nin > CONTROL ? in[CONTROL] : NULL}, 1, &ignored,
-		NULL);
+	struct node *counted = graph_op_node(g, "stint.CountedLabels", weight ? 3 : 2,
+		(struct tensor *[]){in[TARGET], n->nin > CONTROL ? in[CONTROL] : NULL, weight}, 1,
+		&ignored, NULL);
 	struct node *part = parts_of(g, x, each);
 	struct node *label = counted ? parts_of(g, counted->out[0], each) : NULL;
 	struct tensor *sum = NULL;
 	for (int i = 0; part && label && i < part->nout; i++) {
-		struct tensor *loss = chunk_loss(g, n, &h, part->out[i], label->out[i]);
+		struct tensor *loss = chunk_loss(g, n, &h, part->out[i], label->out[i], weight);
 		sum = sum ? OP2(g, "Add", sum, loss) : loss;
 	}
 	if (g->failed == ST_OK && label_reduction(n) == MEAN)

@@ -56,38 +56,67 @@ enum status same_target(struct graph *g, const struct tensor *y, int nattr, cons
 	return ST_OK;
 }
 
-enum status loss_shard(struct graph *g, const struct op_def *op, struct tensor *const in[3],
-	struct tensor *count, int nattr, const struct attr *attr, struct tensor **loss)
+struct tensor *loss_list(struct graph *g, const struct loss_inputs *in, const char *option)
 {
-	const struct node given = {.op = op, .nattr = nattr, .attr = attr};
-	struct attr *with = ARENA_ARRAY(g->arena, struct attr, nattr + 1);
+	const struct node given = {.nattr = in->nattr, .attr = in->attr};
+	const struct attr *a = node_attr(&given, option);
+	if (!a || a->kind != ATTR_FLOATS)
+		return NULL;
+	const int64_t n = a->n;
+	void *data = graph_known(g, NULL, n, dtype_bytes(g->real));
+	for (int64_t i = 0; data && i < n; i++)
+		value_set(g->real, data, i, a->floats[i]);
+	return data ? graph_constant(g, option, g->real, 1, &n, data) : NULL;
+}
+
+enum status loss_node(struct graph *g, const struct op_def *op, const struct loss_node *node,
+	const struct loss_inputs *from, struct tensor **loss)
+{
+	const struct node given = {.op = op, .nattr = from->nattr, .attr = from->attr};
+	struct attr *with = ARENA_ARRAY(g->arena, struct attr, from->nattr + 1);
 	int n = 0;
 	if (!with)
 		return diag_nomem(g->diag);
-	for (int i = 0; i < nattr; i++)
-		if (strcmp(attr[i].name, "reduction") != 0)
-			with[n++] = attr[i];
-	with[n++] = (struct attr){.name = "reduction", .kind = ATTR_STRING, .s = "sum"};
-	*loss = graph_op(g, op->name, 3, in, n, with);
-	if (node_option(&given, "reduction") != SUM)
-		*loss = OP2(g, "Div", *loss, count);
+	for (int i = 0; i < from->nattr; i++)
+		if (from->attr[i].kind != ATTR_FLOATS &&
+			!(node->count && !strcmp(from->attr[i].name, "reduction")))
+			with[n++] = from->attr[i];
+	if (node->count)
+		with[n++] = (struct attr){.name = "reduction",
+			.kind = ATTR_STRING,
+			.s = node->summed ? node->summed : "sum"};
+	*loss = graph_op(g, op->name, node->nin, node->in, n, with);
+	if (node->count && node_option(&given, "reduction") != SUM)
+		*loss = OP2(g, "Div", *loss, node->count);
 	return g->failed;
 }
 
-enum status label_shard(struct graph *g, const struct op_def *op, struct tensor *const in[3],
-	struct tensor *whole, int nattr, const struct attr *attr, struct tensor **loss)
+/* What a mean over the whole batch is divided by. */
+static struct tensor *whole_count(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor *weight)
 {
-	const struct node given = {.op = op, .nattr = nattr, .attr = attr};
-	if (whole->dtype != DT_I64) {
-		const int64_t classes = whole->dim[label_axis(whole, node_option(&given, "axis"))];
-		struct tensor *rows = graph_scalar(g, (double)(whole->numel / classes));
-		return loss_shard(g, op, in, rows, nattr, attr, loss);
+	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
+	if (in->whole->dtype != DT_I64) {
+		const int axis = label_axis(in->whole, node_option(&given, "axis"));
+		return graph_scalar(g, (double)(in->whole->numel / in->whole->dim[axis]));
 	}
 	const struct attr ignored = ATTR_F("ignore_index", node_option(&given, "ignore_index"));
-	struct tensor *counted[] = {whole, in[2]};
+	struct tensor *counted[] = {in->whole, in->control, weight};
 	const struct node *n = graph_op_node(
-		g, "stint.CountedLabels", 2, counted, 1, &ignored, NULL);
-	return n ? loss_shard(g, op, in, n->out[1], nattr, attr, loss) : g->failed;
+		g, "stint.CountedLabels", weight ? 3 : 2, counted, 1, &ignored, NULL);
+	return n ? n->out[1] : NULL;
+}
+
+enum status label_build(struct graph *g, const struct op_def *op, const struct loss_inputs *in,
+	struct tensor **loss)
+{
+	struct tensor *weight = loss_list(g, in, "weight");
+	TRY(g->failed);
+	const struct loss_node node = {.nin = weight ? 4 : 3,
+		.in = {in->output[0], in->target, in->control, weight},
+		.count = g->shards_differ ? whole_count(g, op, in, weight) : NULL};
+	TRY(g->failed);
+	return loss_node(g, op, &node, in, loss);
 }
 
 enum reduction label_reduction(const struct node *n)

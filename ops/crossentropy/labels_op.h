@@ -8,6 +8,7 @@
 /* The option `reduction` of every loss; NONE is for models' own nodes. */
 enum reduction { MEAN, SUM, NONE };
 /* clang-format off */
+#define WEIGHTS_LIST(which) {.name = which, .high = HUGE_VAL, .list = true}
 #define REDUCTION {.name = "reduction", .high = SUM, .words = "mean sum none"}
 /* clang-format on */
 
@@ -26,13 +27,23 @@ enum { AXIS_AUTO = -1000 };
  * and are no error. */
 #define LENIENT "lenient"
 
-/* A shard's part of a loss (graph/op.h, shard): the sum of its terms, and, where the reduction is
- * the first word, a mean, divided by `count`: how many the whole batch has. */
-enum status loss_shard(struct graph *g, const struct op_def *op, struct tensor *const in[3],
-	struct tensor *count, int nattr, const struct attr *attr, struct tensor **loss);
-/* `shard` of losses of labels, which are counted, or probabilities, whose rows are. */
-enum status label_shard(struct graph *g, const struct op_def *op, struct tensor *const in[3],
-	struct tensor *whole, int nattr, const struct attr *attr, struct tensor **loss);
+/* A loss as one node of `op` (graph/op.h, loss_build), with the attributes that are no lists. With
+ * `count`, a micro-batch's part of it: the sum of its terms, or what `summed`, a word of the
+ * option `reduction`, says instead, and, where the reduction is the first word, a mean, divided by
+ * `count`: how many the whole batch has. */
+struct loss_node {
+	int nin;
+	struct tensor *in[4], *count;
+	const char *summed; /* NULL: "sum" */
+};
+enum status loss_node(struct graph *g, const struct op_def *op, const struct loss_node *node,
+	const struct loss_inputs *from, struct tensor **loss);
+/* The list that an option gives, as a constant of one axis; NULL: it was not given, or a failure
+ * that g remembers. */
+struct tensor *loss_list(struct graph *g, const struct loss_inputs *in, const char *option);
+/* `loss_build` of losses of labels, which are counted, or probabilities, whose rows are. */
+enum status label_build(struct graph *g, const struct op_def *op, const struct loss_inputs *in,
+	struct tensor **loss);
 
 /* The class axis of scores `x`; -1: there is none. */
 int label_axis(const struct tensor *x, double asked);

@@ -155,7 +155,7 @@ static enum status onnx_match(struct graph *g, const struct node *n, struct tens
 }
 
 static const struct op_option options[] = {{.name = "ignore_index", .value = -100},
-	{.name = "axis", .value = AXIS_AUTO}, REDUCTION, {.name = NULL}};
+	{.name = "axis", .value = AXIS_AUTO}, WEIGHTS_LIST("weight"), REDUCTION, {.name = NULL}};
 static const struct op_option onnx_options[] = {
 	{.name = "reduction", .words = "mean sum none"}, {.name = NULL}};
 
@@ -173,7 +173,7 @@ static const struct op_option onnx_options[] = {
 const struct op_def ops_nll[] = {
 	{.name = "stint.Nll", .min_in = 2, .max_in = 4, .traits = OP_CHECKED, .infer = nll_infer,
 		.workspace = nll_workspace, .cost = nll_cost, .emit_c = nll_emit, .grad = nll_rule,
-		.loss = "nll", .loss_target = label_target, .shard = label_shard, .option = options,
+		.loss = "nll", .loss_target = label_target, .loss_build = label_build, .option = options,
 		.example = EXAMPLES({.in = "a,B a:i64<5 " ALL_ROWS}, {.in = "3,50 3:i64<50 =[0,0,2,0]"},
 			{.in = "2,3,70 2,70:i64<3 =[0,0,1,0]", .attr = "axis=1 ignore_index=0"},
 			{.in = "4,3 4:i64<3 =[0,0,3,0] " WEIGHTS, .attr = "reduction=sum ignore_index=2"},

@@ -33,6 +33,7 @@ def soft(axis, **options):
 # specification; shape; range of x; kind of target, its range; PyTorch's
 REAL, LABELS, SIGNS = "TARGET_REAL", "TARGET_LABELS", "TARGET_SIGNS"
 BIG, UNIT = (-3, 3), (0.05, 0.95)
+THREE, FIVE = (torch.tensor(w, dtype=torch.float64) for w in ([0.5, 2, 1.5], [0.5, 2, 1.5, 0, 0.25]))
 CASES = [
     ("mse", (4, 5), BIG, REAL, BIG, elementwise(F.mse_loss)),
     ("mse:reduction=sum", (4, 5), BIG, REAL, BIG, elementwise(F.mse_loss, reduction="sum")),
@@ -67,6 +68,16 @@ CASES = [
      classes(F.cross_entropy, 1, ignore_index=1, label_smoothing=0.2)),
     ("cross-entropy:axis=1,label_smoothing=0.1,reduction=sum", (2, 3, 4), BIG, LABELS, (0, 3),
      classes(F.cross_entropy, 1, label_smoothing=0.1, reduction="sum")),
+    ("nll:weight=0.5;2;1.5;0;0.25", (4, 5), BIG, LABELS, (0, 5), classes(F.nll_loss, 1, weight=FIVE)),
+    ("nll:axis=1,weight=0.5;2;1.5,ignore_index=0", (2, 3, 4), BIG, LABELS, (0, 3),
+     classes(F.nll_loss, 1, weight=THREE, ignore_index=0)),
+    ("cross-entropy:weight=0.5;2;1.5;0;0.25", (4, 5), BIG, LABELS, (0, 5), classes(F.cross_entropy, 1, weight=FIVE)),
+    ("cross-entropy:ignore_index=1,label_smoothing=0.2,weight=0.5;2;1.5", (6, 3), BIG, LABELS, (0, 3),
+     classes(F.cross_entropy, 1, ignore_index=1, label_smoothing=0.2, weight=THREE)),
+    ("cross-entropy:axis=1,weight=0.5;2;1.5,reduction=sum", (2, 3, 4), BIG, LABELS, (0, 3),
+     classes(F.cross_entropy, 1, weight=THREE, reduction="sum")),
+    ("cross-entropy:target=probabilities,weight=0.5;2;1.5;0;0.25", (4, 5), BIG, REAL, (0, 1),
+     classes(F.cross_entropy, 1, weight=FIVE)),
     ("cross-entropy:target=probabilities", (4, 5), BIG, REAL, (0, 1), soft(1)),
     ("cross-entropy:target=probabilities,label_smoothing=0.3", (2, 3, 4), BIG, REAL, (0, 1), soft(2, label_smoothing=0.3)),
     ("cross-entropy:target=probabilities,axis=1,reduction=sum", (2, 3, 4), BIG, REAL, (0, 1), soft(1, reduction="sum")),
