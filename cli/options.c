@@ -11,6 +11,7 @@
 
 #include "base/nearest.h"
 #include "cli/args.h"
+#include "cli/loss_file.h"
 #include "cli/option_groups.h"
 #include "planner/problem/transfer.h"
 #include "runtime/stint_gpu.h"
@@ -220,6 +221,11 @@ static enum status take_dropout(
 	return c->ratio ? ST_OK : diag_nomem(d);
 }
 
+static enum status take_loss(struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	return loss_files_read(a, text, &o->compile.loss, d);
+}
+
 /* --- The table --- */
 
 /* clang-format off */
@@ -231,7 +237,7 @@ static enum status take_dropout(
 #define OUTPUT(commands, help) {"output", 'o', OPTION_TEXT, AT(out), commands, "PATH", help, {0}, NULL}
 
 static const struct option options[] = {
-	VALUE("loss", OPTION_TEXT, compile.loss, COMMAND_ALL, "LOSS",
+	SPECIAL("loss", take_loss, "LOSS",
 		"cross-entropy, mse, l1, bce-with-logits, ..., output:NAME, none"),
 	VALUE("optimizer", OPTION_TEXT, compile.optimizer, COMMAND_ALL, "OPT",
 		"sgd, adam, adamw, rmsprop, ..., with options: sgd:lr=0.1,momentum=0.9"),

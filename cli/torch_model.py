@@ -134,14 +134,13 @@ def loss_function(name, text):
     o = dict(part.split("=", 1) for part in text.partition(":")[2].split(",") if "=" in part)
     output, axis = o.pop("output", None), o.pop("axis", None)
     kind = o.pop("target", "labels")
-    o = {k: v if k == "reduction" else float(v) for k, v in o.items()}
+    lists = {k: torch.tensor([float(x) for x in o.pop(k).split(";")]) for k in ("weight", "pos_weight") if k in o}
+    o = {k: v if k == "reduction" else float(v) for k, v in o.items()} | lists
     for k in ("log_target", "log_input", "full"):
         if k in o:
             o[k] = bool(o[k])
     if "ignore_index" in o:
         o["ignore_index"] = int(o["ignore_index"])
-    if "pos_weight" in o:
-        o["pos_weight"] = torch.tensor(o["pos_weight"])
     f = {"cross-entropy": F.cross_entropy, "nll": F.nll_loss, "mse": F.mse_loss, "l1": F.l1_loss,
          "smooth-l1": F.smooth_l1_loss, "huber": F.huber_loss, "bce": F.binary_cross_entropy,
          "bce-with-logits": F.binary_cross_entropy_with_logits, "kl-div": F.kl_div,

@@ -6,7 +6,8 @@
 static enum status ambiguous(struct graph *g, int wanted)
 {
 	static const char *const hint[] = {"add :output=NAME to the loss",
-		"add :output=FIRST;SECOND to the loss", "add :output=FIRST;SECOND;THIRD to the loss"};
+		"add :output=FIRST;SECOND to the loss",
+		"add :output=FIRST;SECOND;THIRD to the loss"};
 	struct text names = {0};
 	for (int i = 0; i < g->noutput; i++)
 		text_add(&names, "%s%s", i ? ", " : "", g->output[i]->name);
@@ -28,8 +29,7 @@ static struct tensor *named_output(const struct graph *g, const char *name, size
 }
 
 /* Of several, by "FIRST;SECOND;THIRD"; of one, by a name that may have such marks. */
-static enum status find_outputs(
-	struct graph *g, const struct loss_spec *spec, struct tensor **out)
+static enum status find_outputs(struct graph *g, const struct loss_spec *spec, struct tensor **out)
 {
 	const int wanted = spec->op && spec->op->loss_outputs ? spec->op->loss_outputs : 1;
 	const char *p = spec->output;
@@ -115,16 +115,14 @@ static enum status build_loss(
 	return g->failed;
 }
 
-static enum status add_target(
-	struct graph *g, const struct loss_spec *spec, struct loss_inputs *in)
+static enum status add_target(struct graph *g, const struct loss_spec *spec, struct loss_inputs *in)
 {
 	enum dtype type;
 	int rank;
 	int64_t dim[RANK_MAX];
 	if (!spec->op->loss_target)
 		return ST_OK;
-	TRY(spec->op->loss_target(
-		g, in->output[0], spec->nattr, spec->attr, &type, &rank, dim));
+	TRY(spec->op->loss_target(g, in->output[0], spec->nattr, spec->attr, &type, &rank, dim));
 	struct tensor *target = graph_tensor(g, "target", type, rank, dim);
 	if (!target)
 		return g->failed;

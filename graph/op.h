@@ -380,8 +380,8 @@ struct op_def {
 	 */
 	enum status (*loss_target)(struct graph *g, const struct tensor *output, int nattr,
 		const struct attr *attr, enum dtype *type, int *rank, int64_t *dim);
-	/* Build a loss; where g->shards_differ, a micro-batch's part of the whole batch's (g->shards
-	 * of them). NULL: one node of the record, and no micro-batches. */
+	/* Build a loss; where g->shards_differ, a micro-batch's part of the whole batch's
+	 * (g->shards of them). NULL: one node of the record, and no micro-batches. */
 	enum status (*loss_build)(struct graph *g, const struct op_def *op,
 		const struct loss_inputs *in, struct tensor **loss);
 	/* What an optimizer keeps of a parameter with these options: fewer than OP_STATES; how

@@ -70,8 +70,8 @@ static enum status add_rate(
 		"'%s': a group's lr is a multiple of the optimizer's, not %s", spec, value);
 }
 
-static enum status parse_number(const struct op_option *o, const char *spec, const char *value,
-	double *v, struct diag *d)
+static enum status parse_number(
+	const struct op_option *o, const char *spec, const char *value, double *v, struct diag *d)
 {
 	char *end;
 	errno = 0;
@@ -102,8 +102,8 @@ static enum status add_list(const struct op_option *o, const char *spec, char *v
 		TRY(parse_number(o, spec, value, &v[i], d));
 		value = next;
 	}
-	out->attr[out->n++] =
-		(struct attr){.name = o->name, .kind = ATTR_FLOATS, .n = n, .floats = v};
+	out->attr[out->n++] = (struct attr){
+		.name = o->name, .kind = ATTR_FLOATS, .n = n, .floats = v};
 	return ST_OK;
 }
 

@@ -1,6 +1,6 @@
 /* stint.CountedLabels(labels [, control, weights]): the labels in a row, those that do not count as
- * ignore_index, and how many count, or the sum of their classes' weights: for a loss that is made in chunks (crossentropy_split.c), or
- * in micro-batches. */
+ * ignore_index, and how many count, or the sum of their classes' weights: for a loss that is made
+ * in chunks (crossentropy_split.c), or in micro-batches. */
 #include "ops/crossentropy/labels_op.h"
 
 enum { LABELS, CONTROL, WEIGHT };
@@ -27,13 +27,13 @@ static enum status counted_emit(struct emit *e, const struct node *n)
 {
 	struct label_targets t;
 	counted_targets(n, &t);
-	return call_kernel(e, &(struct kernel_call){.file = "countedlabels.h",
-				      .function = "counted_labels",
-				      .once = true,
-				      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0),
-					      label_arg(label_input(n, CONTROL)),
-					      label_arg(label_input(n, WEIGHT)),
-					      ARG_STRUCT(&t.of))});
+	return call_kernel(
+		e, &(struct kernel_call){.file = "countedlabels.h",
+			   .function = "counted_labels",
+			   .once = true,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0),
+				   label_arg(label_input(n, CONTROL)),
+				   label_arg(label_input(n, WEIGHT)), ARG_STRUCT(&t.of))});
 }
 
 static enum status counted_cuda_emit(struct emit *e, const struct node *n)
@@ -66,7 +66,8 @@ const struct op_def ops_countedlabels[] = {
 		.emit_c = counted_emit,
 		.emit_cuda = counted_cuda_emit,
 		.example = EXAMPLES({.in = "4,3:i64<5 =[0,0,3,0]", .attr = "ignore_index=2"},
-			{.in = "4,3:i64<5 =[0,0,3,0] =f[0.5,2.0,1.5,0.25,3.0]", .attr = "ignore_index=2"},
+			{.in = "4,3:i64<5 =[0,0,3,0] =f[0.5,2.0,1.5,0.25,3.0]",
+				.attr = "ignore_index=2"},
 			{.in = "7:i64<3", .attr = "ignore_index=1"},
 			{.in = "600:i64<9 =[0,0,599,0]"})},
 	{0},

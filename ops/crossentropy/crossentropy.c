@@ -214,8 +214,8 @@ static enum status entropy_grad_cuda_emit(struct emit *e, const struct node *n)
 }
 
 static const struct op_option options[] = {{.name = "label_smoothing", .high = 1},
-	{.name = "ignore_index", .value = -100}, {.name = "axis", .value = AXIS_AUTO}, WEIGHTS_LIST("weight"), REDUCTION,
-	{.name = "target", .words = "labels probabilities"},
+	{.name = "ignore_index", .value = -100}, {.name = "axis", .value = AXIS_AUTO},
+	WEIGHTS_LIST("weight"), REDUCTION, {.name = "target", .words = "labels probabilities"},
 	{.name = "chunk", .low = 0, .high = 1e9}, {.name = NULL}};
 
 #define ALL_ROWS "=[0,0,1000000,0]"

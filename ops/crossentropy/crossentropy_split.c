@@ -66,7 +66,8 @@ static bool splits(const struct graph *from, const struct node *n)
 	const struct tensor *x = n->in[X];
 	struct head h;
 	return label_axis(x, node_option(n, "axis")) == x->rank - 1 &&
-	       n->in[TARGET]->dtype == DT_I64 && label_reduction(n) != NONE && !node_int(n, LENIENT, 0) &&
+	       n->in[TARGET]->dtype == DT_I64 && label_reduction(n) != NONE &&
+	       !node_int(n, LENIENT, 0) &&
 	       (int64_t)node_option(n, "ignore_index") != IGNORE_NOTHING &&
 	       readers(from, n->out[1]) == 0 && find_head(from, x, &h);
 }

@@ -1,6 +1,7 @@
 /* Makes what the shell drivers need, and looks into what they get:
  *	fixture model NAME OUT.onnx [TEXT]
  *	fixture data x|f64|label|index|bad-label|bad-index SAMPLES OUT.npy [WIDTH]
+ *	fixture npy OUT.npy NUMBER ...        doubles
  *	fixture json FILE [KEY ...]           prints the value at the keys (numbers: array indices)
  *	fixture json-lines FILE               prints how many lines, each an object
  *	fixture tensor FILE.safetensors NAME  prints its bytes
@@ -251,6 +252,19 @@ static int make_weights(int argc, char **argv)
 	return bad;
 }
 
+/* npy FILE NUMBER...: doubles */
+static int make_npy(int argc, char **argv)
+{
+	double *v = calloc((size_t)argc, sizeof *v);
+	if (!v || argc < 3)
+		return 1;
+	for (int i = 3; i < argc; i++)
+		v[i - 3] = strtod(argv[i], NULL);
+	const int bad = write_npy(argv[2], "<f8", 8, argc - 3, 0, v);
+	free(v);
+	return bad;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -258,6 +272,8 @@ int main(int argc, char **argv)
 		return make_model(argc, argv);
 	if (!strcmp(what, "data"))
 		return make_data(argc, argv);
+	if (!strcmp(what, "npy"))
+		return make_npy(argc, argv);
 	if (!strcmp(what, "json"))
 		return look(argc, argv);
 	if (!strcmp(what, "json-lines"))

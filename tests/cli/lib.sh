@@ -37,6 +37,8 @@ stint() { "$STINT" "$@"; }
 make_model() { "$FIXTURE" model "$@" || fail "fixture model $*"; }
 make_data() { "$FIXTURE" data "$@" || fail "fixture data $*"; }
 
+make_npy() { "$FIXTURE" npy "$@" || fail "fixture npy $*"; }
+
 said() { for t in "$@"; do grep -qF -e "$t" err || fail "no '$t' in the messages"; done; }
 told() { for t in "$@"; do grep -qF -e "$t" out || fail "no '$t' in the output"; done; }
 absent() { for f in "$@"; do [ ! -e "$f" ] || fail "$f was written"; done; }

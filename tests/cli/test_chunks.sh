@@ -13,11 +13,12 @@ losses() # FILE: those of steps and evaluations, to five digits
 	sed -n 's/.*loss":\([^,}]*\).*/\1/p' "$1" | while read -r x; do printf '%.5g\n' "$x"; done
 }
 
-for loss in cross-entropy cross-entropy:label_smoothing=0.2,reduction=sum cross-entropy:ignore_index=1; do
+for loss in cross-entropy cross-entropy:label_smoothing=0.2,reduction=sum cross-entropy:ignore_index=1 \
+	'cross-entropy:weight=0.5;2;1.5' 'cross-entropy:weight=0.5;2;1.5,label_smoothing=0.1,ignore_index=1'; do
 	for chunk in 8 3 1; do
 		option=,
 		[ "$loss" != cross-entropy ] || option=:
-		expect 0 stint compile m.onnx --loss $loss${option}chunk=$chunk --optimizer sgd:lr=0.05 --batch 8 --portable \
+		expect 0 stint compile m.onnx --loss "$loss${option}chunk=$chunk" --optimizer sgd:lr=0.05 --batch 8 --portable \
 			--no-outputs -o dir$chunk
 		expect 0 stint train dir$chunk --input x.npy --target t.npy --eval-input ex.npy --eval-target et.npy \
 			--epochs 3 --log log

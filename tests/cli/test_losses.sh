@@ -1,0 +1,74 @@
+# Losses with lists of numbers, and of several outputs: what they read, and what they refuse.
+. "$(dirname "$0")/lib.sh"
+
+export CFLAGS="-O1 -march=native"
+make_model linear m.onnx
+make_data x 40 x.npy
+make_data label 40 t.npy
+
+# a list, a text file of numbers and an .npy are the same loss
+printf '0.5, 2\n1.5\n' >w.txt
+make_npy w.npy 0.5 2 1.5
+for weight in '0.5;2;1.5' w.txt w.npy; do
+	expect 0 stint compile m.onnx --loss "cross-entropy:weight=$weight,label_smoothing=0.1" --optimizer sgd:lr=0.1 --batch 8 \
+		--portable --no-build -o "dir-$weight"
+done
+same 'dir-0.5;2;1.5/step_tables.h' dir-w.txt/step_tables.h
+same 'dir-0.5;2;1.5/step_tables.h' dir-w.npy/step_tables.h
+same 'dir-0.5;2;1.5/step.c' dir-w.npy/step.c
+grep -q 'weight=0.5;2;1.5' dir-w.npy/step_tables.h || fail "the step does not say its weights"
+
+# in micro-batches the divisor is the whole batch's sum: the same losses
+losses() # FILE: those of steps and evaluations, to five digits
+{
+	sed -n 's/.*loss":\([^,}]*\).*/\1/p' "$1" | while read -r x; do printf '%.5g\n' "$x"; done
+}
+trained() # FOLDER LOSS OPTION ...
+{
+	folder=$1 loss=$2
+	shift 2
+	expect 0 stint compile "$model" --loss "$loss" --optimizer sgd:lr=0.1 --batch 8 --portable "$@" -o "$folder"
+	# shellcheck disable=SC2086 # words
+	expect 0 stint train "$folder" --input x.npy $target --epochs 3 --log "$folder.log"
+	losses "$folder.log" >"$folder.losses"
+	[ -s "$folder.losses" ] || fail "no losses"
+}
+model=m.onnx target='--target t.npy'
+for loss in 'cross-entropy:weight=0.5;2;1.5,ignore_index=1' 'nll:weight=0;2;1.5'; do
+	trained whole "$loss"
+	trained parts "$loss" --micro-batch 2
+	same whole.losses parts.losses
+	trained plain "${loss%%:*}"
+	differ whole.losses plain.losses
+done
+
+# what is refused
+refused() # LOSS MESSAGE ...
+{
+	loss=$1
+	shift
+	expect 2 stint compile "$model" --loss "$loss" --optimizer sgd --batch 8 -o none
+	said "$@"
+	absent none
+}
+refused 'cross-entropy:weight=1;-2;3' 'weight cannot be -2'
+refused 'cross-entropy:weight=1;;3' "'' is no number"
+refused 'nll:weight=1;nan;3' "'nan' is no number"
+expect 3 stint compile m.onnx --loss 'cross-entropy:weight=1;2' --optimizer sgd --batch 8 -o none
+said '2 weights for 3 classes'
+printf '1 2 x3' >bad.txt
+expect 3 stint compile m.onnx --loss cross-entropy:weight=bad.txt --optimizer sgd --batch 8 -o none
+said bad.txt "'x3' is no number"
+printf '1 2 inf' >bad.txt
+expect 3 stint compile m.onnx --loss cross-entropy:weight=bad.txt --optimizer sgd --batch 8 -o none
+said bad.txt 'not finite'
+printf ' \n' >bad.txt
+expect 3 stint compile m.onnx --loss cross-entropy:weight=bad.txt --optimizer sgd --batch 8 -o none
+said bad.txt 'no numbers'
+printf 'no array' >bad.npy
+expect 3 stint compile m.onnx --loss cross-entropy:weight=bad.npy --optimizer sgd --batch 8 -o none
+said bad.npy
+expect 5 stint compile m.onnx --loss cross-entropy:weight=none.txt --optimizer sgd --batch 8 -o none
+said none.txt
+absent none
+finished
