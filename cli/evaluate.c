@@ -40,7 +40,8 @@ static struct metric_task task_of_values(const struct stint_model *m, struct eva
 	const struct stint_tensor *t = &m->resident[m->target];
 	const char *named = m->loss_options ? strstr(m->loss_options, option) : NULL;
 	named = named ? named + sizeof option - 1 : NULL;
-	const bool binary = !strncmp(m->loss_name, "bce", 3);
+	const bool focal = !strcmp(m->loss_name, "sigmoid-focal"),
+		   binary = focal || !strncmp(m->loss_name, "bce", 3);
 	struct metric_task task = {.kind = METRIC_NOTHING};
 	if (t->dtype != STINT_F32 && t->dtype != STINT_F64)
 		return task;
@@ -56,7 +57,7 @@ static struct metric_task task_of_values(const struct stint_model *m, struct eva
 		task = (struct metric_task){.kind = binary ? METRIC_BINARY : METRIC_VALUES,
 			.classes = 1,
 			.inner = elements(t->rank, t->dim, 1),
-			.logits = !strcmp(m->loss_name, "bce-with-logits"),
+			.logits = focal || !strcmp(m->loss_name, "bce-with-logits"),
 			.wide = o->dtype == STINT_F64,
 			.wide_target = t->dtype == STINT_F64};
 	}

@@ -127,6 +127,11 @@ def classes_second(x, axis):
     return x.movedim(axis, 1) if x.dim() > 1 else x
 
 
+def focal(x, t, alpha=0.25, gamma=2, reduction="mean"):
+    import torchvision
+    return torchvision.ops.sigmoid_focal_loss(x, t, alpha, gamma, reduction)
+
+
 def loss_function(name, text):
     """The function of (output, target), and the output that it reads."""
     if name is None:
@@ -145,7 +150,7 @@ def loss_function(name, text):
          "smooth-l1": F.smooth_l1_loss, "huber": F.huber_loss, "bce": F.binary_cross_entropy,
          "bce-with-logits": F.binary_cross_entropy_with_logits, "kl-div": F.kl_div,
          "soft-margin": F.soft_margin_loss, "hinge-embedding": F.hinge_embedding_loss,
-         "poisson-nll": F.poisson_nll_loss}.get(name)
+         "poisson-nll": F.poisson_nll_loss, "sigmoid-focal": focal}.get(name)
     if f is None:
         raise Unknown(f"the loss {name}")
     if name in ("cross-entropy", "nll"):

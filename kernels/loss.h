@@ -12,7 +12,7 @@
 #include "math.h"
 
 struct loss {
-	real beta, delta, pos_weight, margin, eps;
+	real beta, delta, pos_weight, margin, eps, alpha, gamma;
 	bool log_target, log_input, full;
 };
 
@@ -130,6 +130,43 @@ static inline real poisson_slope(real x, real t, const struct loss *o)
 	return o->log_input ? EXP(x) - t : 1 - t / (x + o->eps);
 }
 
+/* torchvision.ops.sigmoid_focal_loss (Lin et al., "Focal Loss for Dense Object Detection", 2017):
+ * with the probability p of x, and q = p (1 - t) + (1 - p) t, what is missing to the target,
+ * cross-entropy times q^gamma; where alpha is not negative, times alpha for t = 1 and 1 - alpha
+ * for 0. 1 - p is made from x, as it keeps its digits so where p is near 1. */
+static inline real focal_missing(real x, real t)
+{
+	return (1 - t) / (1 + EXP(-x)) + t / (1 + EXP(x));
+}
+static inline real focal_share(real t, const struct loss *o)
+{
+	return o->alpha >= 0 ? o->alpha * t + (1 - o->alpha) * (1 - t) : 1;
+}
+static inline real focal_entropy(real x, real t)
+{
+	return (1 - t) * x + MAX(-x, 0) + LOG1P(EXP(-FABS(x)));
+}
+static inline real focal_term(real x, real t, const struct loss *o)
+{
+	return focal_share(t, o) * focal_entropy(x, t) * POW(focal_missing(x, t), o->gamma);
+}
+static inline real focal_slope(real x, real t, const struct loss *o)
+{
+	const real p = 1 / (1 + EXP(-x)), rest = 1 / (1 + EXP(x)), q = focal_missing(x, t);
+	const real steep = o->gamma == 0 ? 0
+					 : focal_entropy(x, t) * o->gamma * POW(q, o->gamma - 1) *
+						   p * rest * (1 - 2 * t);
+	return focal_share(t, o) * (POW(q, o->gamma) * (p - t) + steep);
+}
+
+/* A loss that other nodes have made, element by element. */
+static inline real given_term(real x, real t, const struct loss *o)
+{
+	(void)t;
+	(void)o;
+	return x;
+}
+
 /* How many elements count, of rows of `row` elements; and what their sum is divided by. */
 enum loss_mean { PER_ELEMENT, PER_NOTHING, PER_ROW };
 
@@ -167,6 +204,16 @@ static inline void loss_join(real *y, const double *part, const int64_t *control
 	for (int64_t p = 0; p * LOSS_PART < rows * row; p++)
 		total += part[p];
 	y[0] = (real)(total / (double)loss_divisor(mean, rows, row));
+}
+
+/* The gradient of terms that are given. A turn is an element. */
+static inline void given_grad(real *dx, const real *dloss, const int64_t *control, int64_t batch,
+	int64_t row, enum loss_mean mean, int64_t from, int64_t to)
+{
+	const int64_t rows = loss_rows(control, batch);
+	const real scale = dloss[0] / (real)loss_divisor(mean, rows, row);
+	for (int64_t i = from; i < to; i++)
+		dx[i] = i < rows * row ? scale : 0;
 }
 
 /* A turn is an element. dx may be x. */

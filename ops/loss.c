@@ -1,7 +1,22 @@
 /* Losses that are a sum over elements, by PyTorch's names and formulas (kernels/loss.h). */
+#include <inttypes.h>
+
 #include "ops/crossentropy/labels_op.h"
 
-enum { MSE, L1, SMOOTH_L1, HUBER, BCE, BCE_LOGITS, KL_DIV, SOFT_MARGIN, HINGE, POISSON };
+enum {
+	MSE,
+	L1,
+	SMOOTH_L1,
+	HUBER,
+	BCE,
+	BCE_LOGITS,
+	KL_DIV,
+	SOFT_MARGIN,
+	HINGE,
+	POISSON,
+	FOCAL,
+	GIVEN
+};
 
 static const struct formula {
 	const char *term, *slope;
@@ -21,6 +36,8 @@ static const struct formula {
 	[SOFT_MARGIN] = FORMULA("soft_margin", true),
 	[HINGE] = FORMULA("hinge", false),
 	[POISSON] = FORMULA("poisson", true),
+	[FOCAL] = FORMULA("focal", true),
+	[GIVEN] = {"given_term", NULL, false},
 };
 
 static enum status scalar_infer(struct graph *g, struct node *n)
@@ -77,7 +94,8 @@ static struct call_arg has_option(const struct node *n, const char *name)
 #define OPTION_FIELDS(n)                                                                           \
 	CALL_FIELDS({"beta", option(n, "beta")}, {"delta", option(n, "delta")},                    \
 		{"pos_weight", option(n, "pos_weight")}, {"margin", option(n, "margin")},          \
-		{"eps", option(n, "eps")}, {"log_target", has_option(n, "log_target")},            \
+		{"eps", option(n, "eps")}, {"alpha", option(n, "alpha")},                          \
+		{"gamma", option(n, "gamma")}, {"log_target", has_option(n, "log_target")},        \
 		{"log_input", has_option(n, "log_input")}, {"full", has_option(n, "full")})
 
 /* How terms are put together: kl-div has a word of its own, batchmean, in place of `none`. */
@@ -87,6 +105,17 @@ static struct call_arg mean_of(const struct node *n)
 	return ARG_NAME(reduction == MEAN  ? "PER_ELEMENT"
 			: reduction == SUM ? "PER_NOTHING"
 					   : "PER_ROW");
+}
+
+/* Where a node has the target (which terms that are given have none of) and control. */
+static int target_of(const struct node *n)
+{
+	return n->op->variant == GIVEN ? 0 : 1;
+}
+
+static int control_of(const struct node *n)
+{
+	return n->nin - 1;
 }
 
 static enum status sum_emit(struct emit *e, const struct node *n)
@@ -99,13 +128,14 @@ static enum status sum_emit(struct emit *e, const struct node *n)
 			   .function = "loss_parts",
 			   .turns = parts_of(n),
 			   .work = (double)x->numel * 4,
-			   .args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(0), ARG_X(1), ARG_X(2), batch,
-				   row, ARG_NAME(formulas[n->op->variant].term), ARG_STRUCT(&o))}));
+			   .args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(0), ARG_X(target_of(n)),
+				   ARG_X(control_of(n)), batch, row,
+				   ARG_NAME(formulas[n->op->variant].term), ARG_STRUCT(&o))}));
 	return call_kernel(e, &(struct kernel_call){.file = "loss.h",
 				      .function = "loss_join",
 				      .once = true,
-				      .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0), ARG_X(2), batch,
-					      row, mean_of(n))});
+				      .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0),
+					      ARG_X(control_of(n)), batch, row, mean_of(n))});
 }
 
 static enum status sum_emit_cuda(struct emit *e, const struct node *n)
@@ -119,15 +149,16 @@ static enum status sum_emit_cuda(struct emit *e, const struct node *n)
 			   .function = "loss_parts_by_warps",
 			   .tasks = (parts_of(n) + WARPS - 1) / WARPS,
 			   .threads = THREADS,
-			   .args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(0), ARG_X(1), ARG_X(2), batch,
-				   row, ARG_NAME(formulas[n->op->variant].term), ARG_STRUCT(&o))}));
+			   .args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(0), ARG_X(target_of(n)),
+				   ARG_X(control_of(n)), batch, row,
+				   ARG_NAME(formulas[n->op->variant].term), ARG_STRUCT(&o))}));
 	return call_kernel(e, &(struct kernel_call){.file = "loss.cuh",
 				      .function = "loss_join_in_block",
 				      .tasks = 1,
 				      .threads = THREADS,
 				      .shared = {"loss_room"},
-				      .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0), ARG_X(2), batch,
-					      row, mean_of(n))});
+				      .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0),
+					      ARG_X(control_of(n)), batch, row, mean_of(n))});
 }
 
 /* The target is given, never computed. */
@@ -171,11 +202,154 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 				   ARG_NAME(formulas[n->op->variant].slope), ARG_STRUCT(&o))});
 }
 
+/* --- Terms that other nodes have made --- */
+
+static enum status terms_infer(struct graph *g, struct node *n)
+{
+	if (n->in[0]->numel == 0 || n->in[0]->rank == 0 || !dtype_is_real(n->in[0]->dtype))
+		return node_fail(g, n, NULL, "has no terms with a batch axis");
+	return data_output(g, n, 0, n->in[0]->dtype, 0, NULL);
+}
+
+static enum status terms_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	const struct attr attr[] = {data_ints(g, "sizes", n->in[0]->rank, n->in[0]->dim),
+		ATTR_F("reduction", node_option(n, "reduction"))};
+	(void)want;
+	dx[0] = graph_op(g, "stint.TermsGrad", 2, (struct tensor *[]){dy[0], n->in[1]}, 2, attr);
+	return g->failed;
+}
+
+static enum status terms_grad_infer(struct graph *g, struct node *n)
+{
+	int rank;
+	const int64_t *dim;
+	TRY(node_ints(g, n, "sizes", -1, &rank, &dim));
+	return data_output(g, n, 0, n->in[0]->dtype, rank, dim);
+}
+
+static enum status terms_grad_emit(struct emit *e, const struct node *n)
+{
+	const struct tensor *dx = n->out[0];
+	return call_kernel(
+		e, &(struct kernel_call){.file = "loss.h",
+			   .function = "given_grad",
+			   .turns = dx->numel,
+			   .work = (double)dx->numel,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(dx->dim[0]),
+				   ARG_SIZE(dx->numel / dx->dim[0]), mean_of(n))});
+}
+
+extern const struct op_def ops_loss[];
+
+enum status loss_of_terms(
+	struct graph *g, const struct loss_inputs *in, struct tensor *terms, struct tensor **loss)
+{
+	const struct op_def *op = ops_loss;
+	while (op->variant != GIVEN)
+		op++;
+	const struct loss_node node = {.nin = 2,
+		.in = {terms, in->control},
+		.count = terms && g->shards_differ
+				 ? graph_scalar(g, (double)terms->numel * (double)g->shards)
+				 : NULL};
+	return g->failed != ST_OK ? g->failed : loss_node(g, op, &node, in, loss);
+}
+
+struct tensor *loss_exact(struct graph *g, struct tensor *x)
+{
+	return OP1(g, "stint.Exact", x);
+}
+
+POINTWISE(exact, a)
+
+static enum status exact_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	(void)n;
+	(void)want;
+	dx[0] = dy[0];
+	return g->failed;
+}
+
+/* --- Binary cross-entropy with numbers for the last axis (kernels/loss.h) --- */
+
+/* a: the output, b: the target; in gradients behind dy */
+POINTWISE(bce_term, (b - 1) * MAX(R(-100), LOG1P(-a)) - b * MAX(R(-100), LOG(a)))
+POINTWISE(bce_term_grad, a *(b - c) / MAX((1 - b) * b, R(1e-12)))
+/* c: pos_weight */
+POINTWISE(logits_term, (1 - b) * a + (1 + (c - 1) * b) * (MAX(-a, 0) + LOG1P(EXP(-FABS(a)))))
+POINTWISE(logits_term_grad, a *(1 - c - (1 + (d - 1) * c) / (1 + EXP(b))))
+
+static enum status term_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+	const bool *want, struct tensor **dx)
+{
+	const char *name = arena_printf(g->arena, "%sGrad", n->op->name);
+	struct tensor *in[] = {dy[0], n->in[0], n->in[1], n->nin > 2 ? n->in[2] : NULL};
+	if (!name)
+		return diag_nomem(g->diag);
+	if (want[1] || (n->nin > 2 && want[2]))
+		return node_fail(g, n, NULL, "has no gradient of its target");
+	dx[0] = graph_op(g, name, n->nin + 1, in, 0, NULL);
+	return g->failed;
+}
+
+/* The numbers of an option, one or as many as x's last axis has. */
+static struct tensor *last_axis(
+	struct graph *g, const struct loss_inputs *in, const char *option, const struct tensor *x)
+{
+	struct tensor *list = loss_list(g, in, option);
+	const int64_t size = x->rank ? x->dim[x->rank - 1] : 1;
+	if (list && list->numel != 1 && list->numel != size) {
+		g->failed = diag_fail(g->diag, ST_USAGE, NULL, NULL,
+			"%s has %" PRId64 " numbers; it takes 1, or as many as the last axis of "
+			"'%s', %" PRId64,
+			option, list->numel, x->name, size);
+		return NULL;
+	}
+	return list;
+}
+
+/* pos_weight as the number that the kernel takes. */
+static enum status scalar_build(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss)
+{
+	struct loss_inputs plain = *in;
+	struct attr *attr = ARENA_ARRAY(g->arena, struct attr, in->nattr + 1);
+	if (!attr)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < in->nattr; i++)
+		attr[i] = in->attr[i].kind == ATTR_FLOATS
+				  ? ATTR_F(in->attr[i].name, in->attr[i].floats[0])
+				  : in->attr[i];
+	plain.attr = attr;
+	return element_build(g, op, &plain, loss);
+}
+
+static enum status binary_build(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss)
+{
+	struct tensor *x = in->output[0], *weight = last_axis(g, in, "weight", x),
+		      *positive = last_axis(g, in, "pos_weight", x);
+	TRY(g->failed);
+	if (!weight && (!positive || positive->numel == 1))
+		return scalar_build(g, op, in, loss);
+	x = loss_exact(g, x);
+	struct tensor *terms = op->variant == BCE
+				       ? OP2(g, "stint.BceTerm", x, in->target)
+				       : OP3(g, "stint.BceLogitsTerm", x, in->target,
+						 positive ? positive : graph_scalar(g, 1));
+	if (weight)
+		terms = OP2(g, "Mul", terms, weight);
+	return loss_of_terms(g, in, terms, loss);
+}
+
 #define OPTIONS(...) ((const struct op_option[]){__VA_ARGS__, {.name = NULL}})
 #define ALL_ROWS " =[0,0,1000000,0]"
 
 /* A loss and its gradient. */
-#define LOSS(which, ours, spec, options, ...)                                                      \
+#define LOSS(which, ours, spec, build, options, ...)                                               \
 	{.name = ours,                                                                             \
 		.variant = which,                                                                  \
 		.min_in = 3,                                                                       \
@@ -189,7 +363,7 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 		.grad = loss_rule,                                                                 \
 		.loss = spec,                                                                      \
 		.loss_target = same_target,                                                        \
-		.loss_build = element_build,                                                       \
+		.loss_build = build,                                                               \
 		.option = options,                                                                 \
 		.example = EXAMPLES(__VA_ARGS__)},                                                 \
 	{                                                                                          \
@@ -198,42 +372,69 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 		.emit_c = grad_emit, .option = options                                             \
 	}
 
+#define TERM(ours, nin, id, ...)                                                                   \
+	{                                                                                          \
+		.name = ours, .min_in = nin, .max_in = nin, .traits = OP_POINTWISE,                \
+		.expr = id##_expr, .ref = id##_ref, __VA_ARGS__                                    \
+	}
+
 #define ABOVE_0 0x1p-1022
 #define PLAIN OPTIONS(REDUCTION)
 
 /* clang-format off */
 #define REAL(which, v) {.name = which, .value = v}
 #define POSITIVE(which, v, least) {.name = which, .value = v, .low = least, .high = HUGE_VAL}
+#define LIST(which) WEIGHTS_LIST(which)
+#define NUMBERS(which, v) {.name = which, .value = v, .high = HUGE_VAL, .list = true}
 #define SWITCH(which, v) {.name = which, .value = v, .high = 1}
 
 const struct op_def ops_loss[] = {
-	LOSS(MSE, "stint.Mse", "mse", PLAIN, {.in = "a,B a,B" ALL_ROWS}, {.in = "4,33,17 4,33,17 =[0,0,3,0]"},
+	LOSS(MSE, "stint.Mse", "mse", element_build, PLAIN, {.in = "a,B a,B" ALL_ROWS}, {.in = "4,33,17 4,33,17 =[0,0,3,0]"},
 		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "reduction=sum"}),
-	LOSS(L1, "stint.L1", "l1", PLAIN, {.in = "a,B a,B" ALL_ROWS},
+	LOSS(L1, "stint.L1", "l1", element_build, PLAIN, {.in = "a,B a,B" ALL_ROWS},
 		{.in = "4,33,17 4,33,17 =[0,0,3,0]", .attr = "reduction=sum"}),
-	LOSS(SMOOTH_L1, "stint.SmoothL1", "smooth-l1", OPTIONS(POSITIVE("beta", 1, 0), REDUCTION),
+	LOSS(SMOOTH_L1, "stint.SmoothL1", "smooth-l1", element_build, OPTIONS(POSITIVE("beta", 1, 0), REDUCTION),
 		{.in = "a,B a,B" ALL_ROWS}, {.in = "4,33 4,33" ALL_ROWS, .attr = "beta=0.3 reduction=sum"},
 		{.in = "4,33 4,33" ALL_ROWS, .attr = "beta=0"}),
-	LOSS(HUBER, "stint.Huber", "huber", OPTIONS(POSITIVE("delta", 1, ABOVE_0), REDUCTION),
+	LOSS(HUBER, "stint.Huber", "huber", element_build, OPTIONS(POSITIVE("delta", 1, ABOVE_0), REDUCTION),
 		{.in = "a,B a,B" ALL_ROWS}, {.in = "4,33 4,33" ALL_ROWS, .attr = "delta=0.3 reduction=sum"}),
-	LOSS(BCE, "stint.Bce", "bce", PLAIN, {.in = "a,B a,B" ALL_ROWS, .low = 0.1, .high = 0.9},
+	LOSS(BCE, "stint.Bce", "bce", binary_build, OPTIONS(LIST("weight"), REDUCTION), {.in = "a,B a,B" ALL_ROWS, .low = 0.1, .high = 0.9},
 		{.in = "2,3 2,3" ALL_ROWS, .attr = "reduction=sum", .low = 0.01, .high = 0.99}),
-	LOSS(BCE_LOGITS, "stint.BceWithLogits", "bce-with-logits", OPTIONS(REAL("pos_weight", 1), REDUCTION),
+	LOSS(BCE_LOGITS, "stint.BceWithLogits", "bce-with-logits", binary_build, OPTIONS(NUMBERS("pos_weight", 1), LIST("weight"), REDUCTION),
 		{.in = "a,B a,B" ALL_ROWS, .low = -0.9, .high = 0.9},
 		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "pos_weight=2.5 reduction=sum", .low = -8, .high = 8}),
-	LOSS(KL_DIV, "stint.KlDiv", "kl-div", OPTIONS(SWITCH("log_target", 0), {.name = "reduction", .words = "mean sum batchmean"}),
+	LOSS(KL_DIV, "stint.KlDiv", "kl-div", element_build, OPTIONS(SWITCH("log_target", 0), {.name = "reduction", .words = "mean sum batchmean"}),
 		{.in = "a,B a,B" ALL_ROWS, .low = 0.1, .high = 0.9},
 		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "reduction=sum log_target=1"},
 		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "reduction=batchmean log_target=1"}),
-	LOSS(SOFT_MARGIN, "stint.SoftMargin", "soft-margin", PLAIN, {.in = "a,B a,B" ALL_ROWS},
+	LOSS(SOFT_MARGIN, "stint.SoftMargin", "soft-margin", element_build, PLAIN, {.in = "a,B a,B" ALL_ROWS},
 		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "reduction=sum", .low = -5, .high = 5}),
-	LOSS(HINGE, "stint.HingeEmbedding", "hinge-embedding", OPTIONS(REAL("margin", 1), REDUCTION),
+	LOSS(HINGE, "stint.HingeEmbedding", "hinge-embedding", element_build, OPTIONS(REAL("margin", 1), REDUCTION),
 		{.in = "a,B a,B" ALL_ROWS, .low = -2, .high = 2},
 		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "margin=0.4 reduction=sum"}),
-	LOSS(POISSON, "stint.PoissonNll", "poisson-nll", OPTIONS(SWITCH("log_input", 1), SWITCH("full", 0),
+	LOSS(POISSON, "stint.PoissonNll", "poisson-nll", element_build, OPTIONS(SWITCH("log_input", 1), SWITCH("full", 0),
 			POSITIVE("eps", 1e-8, 0), REDUCTION),
 		{.in = "a,B a,B" ALL_ROWS, .high = 3}, {.in = "4,3 4,3" ALL_ROWS, .attr = "full=1", .low = 0.1, .high = 3},
 		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "log_input=0 eps=0.1 reduction=sum", .low = 0.1, .high = 3}),
+	LOSS(FOCAL, "stint.SigmoidFocal", "sigmoid-focal", element_build, OPTIONS(REAL("alpha", 0.25), POSITIVE("gamma", 2, 0), REDUCTION),
+		{.in = "a,B a,B" ALL_ROWS, .low = -0.9, .high = 0.9},
+		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "alpha=-1.0 gamma=0.5 reduction=sum", .low = 0.05, .high = 0.9},
+		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "alpha=0.6 gamma=0", .low = -0.9, .high = 0.9}),
+	{.name = "stint.Terms", .variant = GIVEN, .min_in = 2, .max_in = 2, .infer = terms_infer, .cost = loss_cost,
+		.workspace = sum_workspace, .emit_c = sum_emit, .emit_cuda = sum_emit_cuda, .workspace_cuda = sum_workspace,
+		.grad = terms_rule, .option = PLAIN,
+		.example = EXAMPLES({.in = "a,B" ALL_ROWS}, {.in = "4,33,17 =[0,0,3,0]"},
+			{.in = "4 =[0,0,3,0]", .attr = "reduction=sum"})},
+	{.name = "stint.TermsGrad", .variant = GIVEN, .min_in = 2, .max_in = 2, .infer = terms_grad_infer,
+		.emit_c = terms_grad_emit, .option = PLAIN},
+	{.name = "stint.Exact", .min_in = 1, .max_in = 1, .traits = OP_POINTWISE | OP_EXACT, .expr = exact_expr,
+		.ref = exact_ref, .grad = exact_rule, .example = EXAMPLES({.in = "a,B"})},
+	TERM("stint.BceTerm", 2, bce_term, .grad = term_rule,
+		.example = EXAMPLES({.in = "a,B a,B:data", .low = 0.1, .high = 0.9})),
+	TERM("stint.BceTermGrad", 3, bce_term_grad),
+	TERM("stint.BceLogitsTerm", 3, logits_term, .grad = term_rule,
+		.example = EXAMPLES({.in = "a,B a,B:data B:data", .low = -0.9, .high = 0.9})),
+	TERM("stint.BceLogitsTermGrad", 4, logits_term_grad),
 	{0},
 };
 /* clang-format on */

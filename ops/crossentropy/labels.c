@@ -69,6 +69,14 @@ struct tensor *loss_list(struct graph *g, const struct loss_inputs *in, const ch
 	return data ? graph_constant(g, option, g->real, 1, &n, data) : NULL;
 }
 
+static bool is_option(const struct op_def *op, const char *name)
+{
+	for (const struct op_option *o = op->option; o && o->name; o++)
+		if (!strcmp(o->name, name))
+			return true;
+	return false;
+}
+
 enum status loss_node(struct graph *g, const struct op_def *op, const struct loss_node *node,
 	const struct loss_inputs *from, struct tensor **loss)
 {
@@ -78,7 +86,7 @@ enum status loss_node(struct graph *g, const struct op_def *op, const struct los
 	if (!with)
 		return diag_nomem(g->diag);
 	for (int i = 0; i < from->nattr; i++)
-		if (from->attr[i].kind != ATTR_FLOATS &&
+		if (is_option(op, from->attr[i].name) && from->attr[i].kind != ATTR_FLOATS &&
 			!(node->count && !strcmp(from->attr[i].name, "reduction")))
 			with[n++] = from->attr[i];
 	if (node->count)

@@ -38,6 +38,13 @@ struct loss_node {
 };
 enum status loss_node(struct graph *g, const struct op_def *op, const struct loss_node *node,
 	const struct loss_inputs *from, struct tensor **loss);
+/* The loss whose terms, [N, ...], other nodes have made: their mean, or sum, over the rows that
+ * count, by the option `reduction`. */
+enum status loss_of_terms(
+	struct graph *g, const struct loss_inputs *in, struct tensor *terms, struct tensor **loss);
+/* x as it is computed with in such nodes, in full where --precision stores less: what losses are
+ * made of stays real (graph/narrow.c). */
+struct tensor *loss_exact(struct graph *g, struct tensor *x);
 /* The list that an option gives, as a constant of one axis; NULL: it was not given, or a failure
  * that g remembers. */
 struct tensor *loss_list(struct graph *g, const struct loss_inputs *in, const char *option);

@@ -42,6 +42,22 @@ for loss in 'cross-entropy:weight=0.5;2;1.5,ignore_index=1' 'nll:weight=0;2;1.5'
 	differ whole.losses plain.losses
 done
 
+# numbers for the last axis, in parts and whole; focal loss
+make_data x 40 soft.npy 3
+target='--target soft.npy'
+for loss in 'bce-with-logits:pos_weight=0.5;2;1.5,weight=1;0;3' sigmoid-focal; do
+	trained whole "$loss"
+	trained parts "$loss" --micro-batch 2
+	same whole.losses parts.losses
+	trained plain bce-with-logits
+	differ whole.losses plain.losses
+done
+# in bf16 the loss is computed as in single precision: of numbers that are stored so, from the output on
+expect 0 stint compile m.onnx --loss 'bce-with-logits:pos_weight=0.5;2;1.5' --optimizer sgd --batch 8 --precision bf16 --no-build \
+	-o narrow --dump-after fuse
+grep -q 'BceLogitsTerm %[0-9]*bf16.* -> %[0-9]*f32' out || fail "the loss does not read what is narrow, or makes it"
+! grep -q 'Term.* -> %[0-9]*bf16' out || fail "a loss is narrow"
+
 # what is refused
 refused() # LOSS MESSAGE ...
 {
@@ -71,4 +87,6 @@ said bad.npy
 expect 5 stint compile m.onnx --loss cross-entropy:weight=none.txt --optimizer sgd --batch 8 -o none
 said none.txt
 absent none
+refused 'bce-with-logits:pos_weight=1;2' 'pos_weight has 2 numbers' "last axis of 'y', 3"
+refused 'sigmoid-focal:gamma=-1' 'gamma cannot be -1'
 finished

@@ -2,10 +2,11 @@
 
     python3 tests/oracle/losses.py >tests/ops/losses_torch.h
 
-needs PyTorch."""
+needs PyTorch and torchvision."""
 
 import torch
 import torch.nn.functional as F
+import torchvision
 
 MASK = (1 << 64) - 1
 SHOWN = 4
@@ -30,6 +31,13 @@ def soft(axis, **options):
     return lambda x, t: F.cross_entropy(x.movedim(axis, 1), t.movedim(axis, 1), **options)
 
 
+def of_outputs(function, rank=None, **options):
+    def run(x, t):
+        parts = x.unbind(0)
+        return function(*parts, *([] if t is None else [t]), **options)
+    return run
+
+
 # specification; shape; range of x; kind of target, its range; PyTorch's
 REAL, LABELS, SIGNS = "TARGET_REAL", "TARGET_LABELS", "TARGET_SIGNS"
 BIG, UNIT = (-3, 3), (0.05, 0.95)
@@ -49,6 +57,16 @@ CASES = [
     ("bce-with-logits", (4, 5), BIG, REAL, (0, 1), elementwise(F.binary_cross_entropy_with_logits)),
     ("bce-with-logits:pos_weight=2.5,reduction=sum", (4, 5), BIG, REAL, (0, 1),
      elementwise(F.binary_cross_entropy_with_logits, pos_weight=torch.tensor(2.5, dtype=torch.float64), reduction="sum")),
+    ("bce-with-logits:pos_weight=0.5;2;1.5;0;0.25", (4, 5), BIG, REAL, (0, 1),
+     elementwise(F.binary_cross_entropy_with_logits, pos_weight=FIVE)),
+    ("bce-with-logits:weight=0.5;2;1.5;0;0.25,pos_weight=2,reduction=sum", (4, 5), BIG, REAL, (0, 1),
+     elementwise(F.binary_cross_entropy_with_logits, weight=FIVE, pos_weight=torch.tensor(2.0, dtype=torch.float64), reduction="sum")),
+    ("bce:weight=0.5;2;1.5;0;0.25", (4, 5), UNIT, REAL, (0, 1), elementwise(F.binary_cross_entropy, weight=FIVE)),
+    ("sigmoid-focal", (4, 5), BIG, REAL, (0, 1), elementwise(torchvision.ops.sigmoid_focal_loss, reduction="mean")),
+    ("sigmoid-focal:alpha=-1,gamma=1.5,reduction=sum", (4, 5), BIG, REAL, (0, 1),
+     elementwise(torchvision.ops.sigmoid_focal_loss, alpha=-1, gamma=1.5, reduction="sum")),
+    ("sigmoid-focal:alpha=0.7,gamma=0", (4, 5), BIG, REAL, (0, 1),
+     elementwise(torchvision.ops.sigmoid_focal_loss, alpha=0.7, gamma=0, reduction="mean")),
     ("kl-div", (4, 5), BIG, REAL, (0, 1), elementwise(F.kl_div)),
     ("kl-div:reduction=batchmean", (4, 5), BIG, REAL, (0, 1), elementwise(F.kl_div, reduction="batchmean")),
     ("kl-div:log_target=1,reduction=sum", (4, 5), BIG, REAL, BIG, elementwise(F.kl_div, log_target=True, reduction="sum")),
