@@ -43,7 +43,9 @@ static struct metric_task task_of_values(const struct stint_model *m, struct eva
 	const bool focal = !strcmp(m->loss_name, "sigmoid-focal"),
 		   binary = focal || !strncmp(m->loss_name, "bce", 3);
 	struct metric_task task = {.kind = METRIC_NOTHING};
-	if (t->dtype != STINT_F32 && t->dtype != STINT_F64)
+	const bool compares = !strcmp(m->loss_name, "cosine-embedding") ||
+			      !strcmp(m->loss_name, "margin-ranking");
+	if ((t->dtype != STINT_F32 && t->dtype != STINT_F64) || compares)
 		return task;
 	for (int i = 0; i < m->noutput && e->output < 0; i++) {
 		const struct stint_output *o = &m->output[i];

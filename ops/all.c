@@ -44,6 +44,7 @@
 	F(ops_onehot) \
 	F(ops_optimizer) \
 	F(ops_pad) \
+	F(ops_pairs) \
 	F(ops_pool) \
 	F(ops_random) \
 	F(ops_reduce) \

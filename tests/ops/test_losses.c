@@ -40,23 +40,42 @@ static double drawn(uint64_t key, int64_t i, const double range[2])
 	return range[0] + (range[1] - range[0]) * case_draw(key, (uint64_t)i);
 }
 
-/* A model whose output is its parameter. */
+/* The model's outputs: the parameter, or its parts, axis 0 being gone, or its log-softmax. */
+static enum status add_outputs(struct trial *t, struct graph *g, struct tensor *x)
+{
+	static const int64_t ones[] = {1, 1, 1};
+	const struct known_loss *k = t->known;
+	const struct attr split[] = {ATTR_I("axis", 0), ATTR_IS("split", k->outputs, ones)};
+	struct node *parts = NULL;
+	g->output = ARENA_ARRAY(t->arena, struct tensor *, k->outputs);
+	if (k->outputs > 1)
+		TRY(graph_node(g, "Split", NULL, 1, &x, k->outputs, 2, split, NULL, &parts));
+	for (int i = 0; i < k->outputs; i++) {
+		struct tensor *y = parts ? graph_reshape(g, parts->out[i], k->rank, k->dim) : x;
+		if (k->log)
+			y = graph_op(g, "LogSoftmax", 1, &y, 0, NULL);
+		g->output[g->noutput++] = OP2(
+			g, op_by_role(g->table, ROLE_MUL)->name, y, graph_scalar(g, 1));
+	}
+	return g->failed;
+}
+
+/* The parameter has an axis more where there are several outputs. */
 static enum status new_graph(
 	struct trial *t, struct diag *d, const struct target *target, struct graph **out)
 {
 	const struct known_loss *k = t->known;
 	struct graph *g = graph_new(t->arena, d, "loss", ops_table(), target, DT_F64);
-	struct tensor *x = graph_tensor(g, "x", DT_F64, k->rank, k->dim);
+	int64_t dim[4] = {k->outputs};
+	memcpy(dim + (k->outputs > 1), k->dim, sizeof k->dim);
+	struct tensor *x = graph_tensor(g, "x", DT_F64, k->rank + (k->outputs > 1), dim);
 	double *data = ARENA_ARRAY(t->arena, double, x->numel);
 	for (int64_t i = 0; i < x->numel; i++)
 		data[i] = drawn(8, i, k->x);
 	x->role = TR_PARAMETER;
 	x->data = data;
-	g->output = ARENA_ARRAY(t->arena, struct tensor *, 1);
-	g->output[g->noutput++] = OP2(
-		g, op_by_role(g->table, ROLE_MUL)->name, x, graph_scalar(g, 1));
 	*out = g;
-	return g->failed;
+	return add_outputs(t, g, x);
 }
 
 static enum status build(struct trial *t, struct diag *d, const char *folder)
@@ -78,13 +97,19 @@ static void take_gradient(void *user, int parameter, const void *data, size_t by
 {
 	struct trial *t = user;
 	(void)parameter;
-	assert_true(bytes >= sizeof t->gradient);
-	memcpy(t->gradient, data, sizeof t->gradient);
+	const size_t every = bytes / sizeof(double) / SHOWN;
+	assert_true(every > 0);
+	for (size_t i = 0; i < SHOWN; i++)
+		t->gradient[i] = ((const double *)data)[i * every];
 }
 
 static void set_target(struct trial *t, stint_step *s)
 {
 	const struct known_loss *k = t->known;
+	if (k->kind == TARGET_NONE) {
+		assert_true(s->model->target < 0);
+		return;
+	}
 	const struct stint_tensor *target = &s->model->resident[s->model->target];
 	int64_t n = 1;
 	for (int i = 0; i < target->rank; i++)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 import torchvision
 
 MASK = (1 << 64) - 1
-SHOWN = 4
+SHOWN = 5
 
 
 def draw(key, i):  # case_draw of example.c
@@ -31,15 +31,12 @@ def soft(axis, **options):
     return lambda x, t: F.cross_entropy(x.movedim(axis, 1), t.movedim(axis, 1), **options)
 
 
-def of_outputs(function, rank=None, **options):
-    def run(x, t):
-        parts = x.unbind(0)
-        return function(*parts, *([] if t is None else [t]), **options)
-    return run
+def of_outputs(function, **options):
+    return lambda x, t: function(*x.unbind(0), *([] if t is None else [t]), **options)
 
 
 # specification; shape; range of x; kind of target, its range; PyTorch's
-REAL, LABELS, SIGNS = "TARGET_REAL", "TARGET_LABELS", "TARGET_SIGNS"
+REAL, LABELS, SIGNS, ROWS, NONE = "TARGET_REAL", "TARGET_LABELS", "TARGET_SIGNS", "TARGET_ROWS", "TARGET_NONE"
 BIG, UNIT = (-3, 3), (0.05, 0.95)
 THREE, FIVE = (torch.tensor(w, dtype=torch.float64) for w in ([0.5, 2, 1.5], [0.5, 2, 1.5, 0, 0.25]))
 CASES = [
@@ -96,6 +93,17 @@ CASES = [
      classes(F.cross_entropy, 1, weight=THREE, reduction="sum")),
     ("cross-entropy:target=probabilities,weight=0.5;2;1.5;0;0.25", (4, 5), BIG, REAL, (0, 1),
      classes(F.cross_entropy, 1, weight=FIVE)),
+    ("triplet-margin", (4, 5), BIG, NONE, BIG, of_outputs(F.triplet_margin_loss)),
+    ("triplet-margin:margin=5,swap=1,reduction=sum", (4, 5), BIG, NONE, BIG,
+     of_outputs(F.triplet_margin_loss, margin=5.0, swap=True, reduction="sum")),
+    ("triplet-margin:p=1,margin=4", (2, 3, 4), BIG, NONE, BIG, of_outputs(F.triplet_margin_loss, p=1, margin=4.0)),
+    ("triplet-margin:p=3,eps=1e-3,margin=2", (4, 5), BIG, NONE, BIG, of_outputs(F.triplet_margin_loss, p=3, eps=1e-3, margin=2.0)),
+    ("cosine-embedding", (6, 3), BIG, ROWS, BIG, of_outputs(F.cosine_embedding_loss)),
+    ("cosine-embedding:margin=-0.5,reduction=sum", (6, 3), BIG, ROWS, BIG,
+     of_outputs(F.cosine_embedding_loss, margin=-0.5, reduction="sum")),
+    ("margin-ranking", (4, 5), BIG, SIGNS, BIG, of_outputs(F.margin_ranking_loss)),
+    ("margin-ranking:margin=0.7,reduction=sum", (4, 5), BIG, SIGNS, BIG,
+     of_outputs(F.margin_ranking_loss, margin=0.7, reduction="sum")),
     ("cross-entropy:target=probabilities", (4, 5), BIG, REAL, (0, 1), soft(1)),
     ("cross-entropy:target=probabilities,label_smoothing=0.3", (2, 3, 4), BIG, REAL, (0, 1), soft(2, label_smoothing=0.3)),
     ("cross-entropy:target=probabilities,axis=1,reduction=sum", (2, 3, 4), BIG, REAL, (0, 1), soft(1, reduction="sum")),
@@ -107,24 +115,44 @@ def tensor(key, n, low, high):
 
 
 def target(kind, shape, axis, values):
+    if kind == NONE:
+        return None
     if kind == LABELS:
         rest = [d for i, d in enumerate(shape) if i != axis]
         return values[: torch.Size(rest).numel()].long().reshape(rest)
-    return (torch.where(values < 0, -1.0, 1.0).double() if kind == SIGNS else values).reshape(shape)
+    if kind == ROWS:
+        values, shape = values[: shape[0]], shape[:1]
+    return (values if kind == REAL else torch.where(values < 0, -1.0, 1.0).double()).reshape(shape)
 
+
+# how many outputs of the model a loss reads; which want logarithms of probabilities
+OUTPUTS = {"triplet-margin": 3, "cosine-embedding": 2, "margin-ranking": 2}
+LOGS = ("ctc",)
 
 print("/* Made by tests/oracle/losses.py with PyTorch", torch.__version__.split("+")[0] + ". */")
 print("enum { SHOWN = %d };" % SHOWN)
-print("enum target_kind { TARGET_REAL, TARGET_LABELS, TARGET_SIGNS };")
-print("static const struct known_loss {\n\tconst char *spec;\n\tint rank;\n\tint64_t dim[3];\n\tdouble x[2]; /* drawn from */\n\tenum target_kind kind;\n\tdouble target[2];\n\tdouble loss, gradient[SHOWN]; /* the first of them */\n} torch_losses[] = {")
+print("enum target_kind { TARGET_REAL, TARGET_LABELS, TARGET_SIGNS, TARGET_ROWS, TARGET_NONE };")
+print("""static const struct known_loss {
+	const char *spec;
+	int outputs; /* of this shape */
+	bool log; /* log-softmax of what is drawn */
+	int rank;
+	int64_t dim[3];
+	double x[2]; /* drawn from */
+	enum target_kind kind;
+	double target[2];
+	double loss, gradient[SHOWN]; /* spread evenly */
+} torch_losses[] = {""")
 for spec, shape, xs, kind, ts, function in CASES:
-    n = torch.Size(shape).numel()
-    x = tensor(8, n, *xs).reshape(shape).requires_grad_()
+    name = spec.partition(":")[0]
+    n, outputs, log = torch.Size(shape).numel(), OUTPUTS.get(name, 1), name in LOGS
+    x = tensor(8, n * outputs, *xs).reshape((outputs, *shape) if outputs > 1 else shape).requires_grad_()
     axis = 1 if "axis=1" in spec or len(shape) == 2 else 2
     t = target(kind, shape, axis, tensor(7, n, *ts))
-    loss = function(x, t)
+    loss = function(x.log_softmax(-1) if log else x, t)
     loss.backward()
-    print('\t{"%s", %d, {%s}, {%s}, %s, {%s},\n\t\t%.17g, {%s}},' % (
-        spec, len(shape), ", ".join(map(str, shape)), ", ".join(map(str, xs)), kind, ", ".join(map(str, ts)),
-        loss.item(), ", ".join("%.17g" % g for g in x.grad.flatten().tolist()[:SHOWN])))
+    every = x.numel() // SHOWN
+    print('\t{"%s", %d, %s, %d, {%s}, {%s}, %s, {%s},\n\t\t%.17g, {%s}},' % (
+        spec, outputs, str(log).lower(), len(shape), ", ".join(map(str, shape)), ", ".join(map(str, xs)), kind, ", ".join(map(str, ts)),
+        loss.item(), ", ".join("%.17g" % g for g in x.grad.flatten().tolist()[: SHOWN * every : every])))
 print("};")

@@ -1,0 +1,157 @@
+/* Losses of several outputs, by PyTorch's names and formulas (torch.nn.functional): nodes of other
+ * records, a term for each sample (labels_op.h, loss_of_terms), whose gradient follows from them.
+ */
+#include "ops/crossentropy/labels_op.h"
+
+/* The outputs agree in shape, and have at least so many axes; exact[0..n): as they are computed
+ * with. */
+static enum status outputs_of(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, int least, int most, struct tensor **exact)
+{
+	char a[200], b[200];
+	for (int i = 0; i < op->loss_outputs; i++) {
+		const struct tensor *x = in->output[i], *first = in->output[0];
+		const struct where w = {g->file, x->name, "tensor"};
+		if (!dtype_is_real(x->dtype) || x->rank < least || x->rank > most || x->numel == 0)
+			return diag_fail(g->diag, ST_INVALID, &w,
+				most == 2 ? "it takes rows of numbers, [N, D]"
+					  : "axis 0 counts samples",
+				"is no output for the loss %s: its shape is %s", op->loss,
+				tensor_shape_text(x, a));
+		if (!tensor_same_shape(x, first))
+			return diag_fail(g->diag, ST_INVALID, &w, NULL,
+				"has shape %s, where '%s', which the loss %s compares it with, has "
+				"%s",
+				tensor_shape_text(x, a), first->name, op->loss,
+				tensor_shape_text(first, b));
+		exact[i] = loss_exact(g, in->output[i]);
+	}
+	return g->failed;
+}
+
+static double option(const struct op_def *op, const struct loss_inputs *in, const char *name)
+{
+	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
+	return node_option(&given, name);
+}
+
+static struct tensor *along_last(struct graph *g, const char *reduce, struct tensor *x)
+{
+	if (!x)
+		return NULL;
+	const int64_t last = x->rank - 1;
+	const struct attr attr[] = {data_ints(g, "axes", 1, &last), ATTR_I("keepdims", 0)};
+	return graph_op(g, reduce, 1, &x, 2, attr);
+}
+
+/* Where it is below 0, 0; the gradient passes at 0. */
+static struct tensor *at_least_0(struct graph *g, struct tensor *x)
+{
+	const struct attr min = ATTR_F("min", 0);
+	return graph_op(g, "stint.Clip", 1, &x, 1, &min);
+}
+
+static struct tensor *plus(struct graph *g, struct tensor *x, double v)
+{
+	return v == 0 ? x : OP2(g, "Add", x, graph_scalar(g, v));
+}
+
+/* pairwise_distance: the p-norm of a - b + eps along the last axis. */
+static struct tensor *distance(
+	struct graph *g, struct tensor *a, struct tensor *b, double p, double eps)
+{
+	struct tensor *d = plus(g, OP2(g, "Sub", a, b), eps);
+	if (p == 1 || p == 2)
+		return along_last(g, p == 1 ? "ReduceL1" : "ReduceL2", d);
+	struct tensor *powers = OP2(g, "Pow", OP1(g, "Abs", d), graph_scalar(g, p));
+	return OP2(g, "Pow", along_last(g, "ReduceSum", powers), graph_scalar(g, 1 / p));
+}
+
+/* triplet_margin_loss: anchor, positive, negative. */
+static enum status triplet_build(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss)
+{
+	const double p = option(op, in, "p"), eps = option(op, in, "eps");
+	struct tensor *x[LOSS_OUTPUTS];
+	TRY(outputs_of(g, op, in, 2, RANK_MAX, x));
+	struct tensor *near = distance(g, x[0], x[1], p, eps),
+		      *far = distance(g, x[0], x[2], p, eps);
+	if (option(op, in, "swap") != 0)
+		far = OP2(g, "stint.Minimum", far, distance(g, x[1], x[2], p, eps));
+	struct tensor *terms = plus(g, OP2(g, "Sub", near, far), option(op, in, "margin"));
+	return loss_of_terms(g, in, at_least_0(g, terms), loss);
+}
+
+/* A target of 1 or -1 for each sample. */
+static enum status sign_target(struct graph *g, const struct tensor *y, int nattr,
+	const struct attr *attr, enum dtype *type, int *rank, int64_t *dim)
+{
+	TRY(same_target(g, y, nattr, attr, type, rank, dim));
+	*rank = 1;
+	return ST_OK;
+}
+
+static struct tensor *where_target(struct graph *g, const struct loss_inputs *in, double is,
+	struct tensor *then, struct tensor *otherwise)
+{
+	return OP3(g, "Where", OP2(g, "Equal", in->target, graph_scalar(g, is)), then, otherwise);
+}
+
+/* cosine_embedding_loss; ATen adds 1e-12 to the squares' sums. */
+static enum status cosine_build(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss)
+{
+	static const double eps = 1e-12;
+	struct tensor *x[LOSS_OUTPUTS], *square[2];
+	TRY(outputs_of(g, op, in, 2, 2, x));
+	struct tensor *both = along_last(g, "ReduceSum", OP2(g, "Mul", x[0], x[1]));
+	for (int i = 0; i < 2; i++)
+		square[i] = plus(g, along_last(g, "ReduceSumSquare", x[i]), eps);
+	struct tensor *cosine = OP2(
+		g, "Div", both, OP1(g, "Sqrt", OP2(g, "Mul", square[0], square[1])));
+	struct tensor *alike = OP2(g, "Sub", graph_scalar(g, 1), cosine),
+		      *other = at_least_0(g, plus(g, cosine, -option(op, in, "margin")));
+	struct tensor *terms = where_target(
+		g, in, 1, alike, where_target(g, in, -1, other, graph_scalar(g, 0)));
+	return loss_of_terms(g, in, terms, loss);
+}
+
+/* margin_ranking_loss */
+static enum status ranking_build(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss)
+{
+	struct tensor *x[LOSS_OUTPUTS];
+	TRY(outputs_of(g, op, in, 1, RANK_MAX, x));
+	struct tensor *terms = OP2(g, "Mul", in->target, OP2(g, "Sub", x[1], x[0]));
+	terms = plus(g, terms, option(op, in, "margin"));
+	return loss_of_terms(g, in, at_least_0(g, terms), loss);
+}
+
+/* These records are names for the command line: no graph has a node of them. */
+static enum status no_node(struct graph *g, struct node *n)
+{
+	return node_fail(g, n, NULL, "is a loss for --loss, and no operator of models");
+}
+
+#define POSITIVE(which, v, least)                                                                  \
+	{                                                                                          \
+		.name = which, .value = v, .low = least, .high = HUGE_VAL                          \
+	}
+#define OPTIONS(...) ((const struct op_option[]){__VA_ARGS__, REDUCTION, {.name = NULL}})
+#define PAIRS(ours, spec, outputs, target, build, ...)                                             \
+	{                                                                                          \
+		.name = ours, .min_in = outputs, .max_in = outputs, .infer = no_node,              \
+		.loss = spec, .loss_outputs = outputs, .loss_target = target, .loss_build = build, \
+		.option = OPTIONS(__VA_ARGS__)                                                     \
+	}
+
+/* clang-format off */
+const struct op_def ops_pairs[] = {
+	PAIRS("stint.TripletMargin", "triplet-margin", 3, NULL, triplet_build,
+		POSITIVE("margin", 1, 0x1p-1022), POSITIVE("p", 2, 1), POSITIVE("eps", 1e-6, 0), {.name = "swap", .high = 1}),
+	PAIRS("stint.CosineEmbedding", "cosine-embedding", 2, sign_target, cosine_build,
+		{.name = "margin", .low = -1, .high = 1}),
+	PAIRS("stint.MarginRanking", "margin-ranking", 2, same_target, ranking_build, {.name = "margin"}),
+	{0},
+};
+/* clang-format on */
