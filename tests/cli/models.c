@@ -70,6 +70,18 @@ static void two(struct model_test *t)
 	model_output(t, "z");
 }
 
+/* Three outputs of one width: y, z and v. */
+static void branches(struct model_test *t)
+{
+	linear(t);
+	weights(t, "wz", "3,3", 9);
+	weights(t, "wv", "4,3", 12);
+	model_node(t, "MatMul", "second", "y,wz", "z");
+	model_node(t, "MatMul", "third", "x,wv", "v");
+	model_output(t, "z");
+	model_output(t, "v");
+}
+
 /* A scalar beside the samples. */
 static void scaled(struct model_test *t)
 {
@@ -256,11 +268,12 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 	static const struct {
 		const char *name;
 		void (*make)(struct model_test *t);
-	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"scaled", scaled},
-		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
-		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
-		{"large", large}, {"learned", learned}, {"negative", negative}, {"old", old},
-		{"snake", snake}, {"root", root}, {"masked", masked}, {"outside", outside}};
+	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"branches", branches},
+		{"scaled", scaled}, {"gather", gather}, {"own_loss", own_loss},
+		{"unsupported", unsupported}, {"mismatch", mismatch}, {"cycle", cycle},
+		{"missing", missing}, {"huge", huge}, {"large", large}, {"learned", learned},
+		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},
+		{"masked", masked}, {"outside", outside}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

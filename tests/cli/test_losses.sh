@@ -27,9 +27,10 @@ trained() # FOLDER LOSS OPTION ...
 {
 	folder=$1 loss=$2
 	shift 2
+	rm -rf "$folder.ckpt" "$folder.log"
 	expect 0 stint compile "$model" --loss "$loss" --optimizer sgd:lr=0.1 --batch 8 --portable "$@" -o "$folder"
 	# shellcheck disable=SC2086 # words
-	expect 0 stint train "$folder" --input x.npy $target --epochs 3 --log "$folder.log"
+	expect 0 stint train "$folder" --input x.npy $target --epochs 3 --log "$folder.log" --checkpoint "$folder.ckpt"
 	losses "$folder.log" >"$folder.losses"
 	[ -s "$folder.losses" ] || fail "no losses"
 }
@@ -57,6 +58,36 @@ expect 0 stint compile m.onnx --loss 'bce-with-logits:pos_weight=0.5;2;1.5' --op
 	-o narrow --dump-after fuse
 grep -q 'BceLogitsTerm %[0-9]*bf16.* -> %[0-9]*f32' out || fail "the loss does not read what is narrow, or makes it"
 ! grep -q 'Term.* -> %[0-9]*bf16' out || fail "a loss is narrow"
+
+# several outputs; triplets have no target; the last batch of an evaluation is not full
+make_model branches b.onnx
+make_data x 10 ex.npy
+make_npy sign.npy 1 -1 1 1 -1 -1 1 -1 1 -1 1 1 -1 -1 1 -1 1 -1 1 1 -1 -1 1 -1 1 -1 1 1 -1 -1 1 -1 1 -1 1 1 -1 -1 1 -1
+make_npy esign.npy 1 -1 1 1 -1 -1 1 -1 1 -1
+evaluated() # FOLDER OPTION ...: the loss over 10 samples
+{
+	expect 0 stint eval "$@" --input ex.npy --json
+	json_of out loss
+}
+several() # LOSS TARGET EVAL-TARGET
+{
+	target=$2
+	trained whole "$1"
+	trained parts "$1" --micro-batch 2
+	same whole.losses parts.losses
+	trained least "$1" --budget min
+	same whole.losses least.losses
+	awk 'NR == 1 {a = $1} {b = $1} END {exit !(b < a)}' whole.losses || fail "$1 is not trained"
+	trained tens "$1" --batch 2
+	# shellcheck disable=SC2086 # words
+	awk -v a="$(evaluated whole --checkpoint whole.ckpt $3)" -v b="$(evaluated tens --checkpoint whole.ckpt $3)" \
+		'BEGIN {exit !(a > 0 && (a - b)^2 <= 1e-10 * a * a)}' || fail "$1: a batch that is not full"
+}
+model=b.onnx
+several 'triplet-margin:output=y;z;v' '' ''
+several 'triplet-margin:swap=1,p=3,margin=0.5' '' ''
+several 'cosine-embedding:output=v;y,margin=-0.9' '--target sign.npy' '--target esign.npy'
+model=m.onnx
 
 # what is refused
 refused() # LOSS MESSAGE ...
@@ -89,4 +120,15 @@ said none.txt
 absent none
 refused 'bce-with-logits:pos_weight=1;2' 'pos_weight has 2 numbers' "last axis of 'y', 3"
 refused 'sigmoid-focal:gamma=-1' 'gamma cannot be -1'
+refused triplet-margin 'the model has 1 output' 'the loss reads 3: y'
+refused triplet-margin:swap=2 'swap cannot be 2'
+model=b.onnx
+refused cosine-embedding 'the model has 3 outputs, and the loss reads 2: y, z, v' 'add :output=FIRST;SECOND'
+refused 'cosine-embedding:output=y;w' "no output 'w'"
+refused 'cosine-embedding:output=y' "no output ''"
+refused 'cosine-embedding:output=y;z;v' 'reads 2'
+make_model two two.onnx
+expect 3 stint compile two.onnx --loss margin-ranking --optimizer sgd --batch 8 -o none
+said "'y', which the loss margin-ranking compares it with, has [8, 3]"
+absent none
 finished
