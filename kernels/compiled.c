@@ -19,6 +19,7 @@ enum { STINT_THREADS = 2 };
 #include "conv_grad_x.h"
 #include "conv_pointwise.h"
 #include "countedlabels.h"
+#include "ctc.h"
 #include "ema.h"
 #include "fill_whole.h"
 #include "gather_grad.h"

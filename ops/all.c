@@ -17,6 +17,7 @@
 	F(ops_convtranspose) \
 	F(ops_countedlabels) \
 	F(ops_crossentropy) \
+	F(ops_ctc) \
 	F(ops_cumsum) \
 	F(ops_depthspace) \
 	F(ops_dropout) \

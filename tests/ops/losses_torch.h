@@ -1,6 +1,13 @@
 /* Made by tests/oracle/losses.py with PyTorch 2.15.0. */
 enum { SHOWN = 5 };
-enum target_kind { TARGET_REAL, TARGET_LABELS, TARGET_SIGNS, TARGET_ROWS, TARGET_NONE };
+enum target_kind {
+	TARGET_REAL,
+	TARGET_LABELS,
+	TARGET_SIGNS,
+	TARGET_ROWS,
+	TARGET_PADDED,
+	TARGET_NONE
+};
 static const struct known_loss {
 	const char *spec;
 	int outputs; /* of this shape */
@@ -168,6 +175,20 @@ static const struct known_loss {
 		{0.050000000000000003, 0.050000000000000003, 0, 0.050000000000000003, 0}},
 	{"margin-ranking:margin=0.7,reduction=sum", 2, false, 2, {4, 5}, {-3, 3}, TARGET_SIGNS,
 		{-3, 3}, 27.060433840751649, {1, 1, 1, 1, 0}},
+	{"ctc", 1, true, 3, {9, 6, 5}, {-3, 3}, TARGET_PADDED, {-2, 5}, 12.810764067840964,
+		{-0.11201426818524583, 0.12882227910555508, 0.0069176116870406663,
+			0.0041892910310986032, 0.010126253863680322}},
+	{"ctc:target_length=2,reduction=sum", 1, true, 3, {7, 6, 3}, {-3, 3}, TARGET_PADDED,
+		{-1, 3}, 39.748328400498316,
+		{-0.036067498648971165, 0.029463050539673838, 0.0601809540273699,
+			0.12595690703350323, -0.032665180112381828}},
+	{"ctc:batch_first=1,blank=3,target_length=3", 1, true, 3, {6, 9, 4}, {-3, 3}, TARGET_PADDED,
+		{0, 4}, 9.9024682655212004,
+		{0.0099357489277708006, -0.00071424456751834195, 0.0124834493605051,
+			-0.022983958655822812, 0.0015293652802864748}},
+	{"ctc:zero_infinity=1,target_length=3", 1, true, 3, {3, 9, 3}, {-3, 3}, TARGET_PADDED,
+		{0.5, 3}, 0.86038239466170252,
+		{-0.0040074998498856812, 0.01018653119970683, 0, 0, 0}},
 	{"cross-entropy:target=probabilities", 1, false, 2, {4, 5}, {-3, 3}, TARGET_REAL, {0, 1},
 		7.3224736181538139,
 		{0.26224931434835641, -0.21068876892278149, 0.15433297569774612,

@@ -118,6 +118,8 @@ static void set_target(struct trial *t, stint_step *s)
 		const double v = drawn(7, i, k->target);
 		if (k->kind == TARGET_LABELS)
 			((int64_t *)stint_at(s, "target"))[i] = (int64_t)v;
+		else if (k->kind == TARGET_PADDED)
+			((int64_t *)stint_at(s, "target"))[i] = (int64_t)floor(v);
 		else
 			((double *)stint_at(s, "target"))[i] = k->kind == TARGET_REAL ? v
 							       : v < 0                ? -1

@@ -35,8 +35,18 @@ def of_outputs(function, **options):
     return lambda x, t: function(*x.unbind(0), *([] if t is None else [t]), **options)
 
 
+def ctc(batch_first=False, blank=0, **options):
+    """A row of labels ends before its first that is negative, or the blank."""
+    def run(x, t):
+        ended = (t < 0) | (t == blank)
+        lengths = torch.where(ended.any(1), ended.long().argmax(1), t.shape[1])
+        x = x.transpose(0, 1) if batch_first else x
+        return F.ctc_loss(x, t, torch.full((x.shape[1],), x.shape[0]), lengths, blank, **options)
+    return run
+
+
 # specification; shape; range of x; kind of target, its range; PyTorch's
-REAL, LABELS, SIGNS, ROWS, NONE = "TARGET_REAL", "TARGET_LABELS", "TARGET_SIGNS", "TARGET_ROWS", "TARGET_NONE"
+REAL, LABELS, SIGNS, ROWS, PADDED, NONE = "TARGET_REAL", "TARGET_LABELS", "TARGET_SIGNS", "TARGET_ROWS", "TARGET_PADDED", "TARGET_NONE"
 BIG, UNIT = (-3, 3), (0.05, 0.95)
 THREE, FIVE = (torch.tensor(w, dtype=torch.float64) for w in ([0.5, 2, 1.5], [0.5, 2, 1.5, 0, 0.25]))
 CASES = [
@@ -104,6 +114,10 @@ CASES = [
     ("margin-ranking", (4, 5), BIG, SIGNS, BIG, of_outputs(F.margin_ranking_loss)),
     ("margin-ranking:margin=0.7,reduction=sum", (4, 5), BIG, SIGNS, BIG,
      of_outputs(F.margin_ranking_loss, margin=0.7, reduction="sum")),
+    ("ctc", (9, 6, 5), BIG, PADDED, (-2, 5), ctc()),
+    ("ctc:target_length=2,reduction=sum", (7, 6, 3), BIG, PADDED, (-1, 3), ctc(reduction="sum")),
+    ("ctc:batch_first=1,blank=3,target_length=3", (6, 9, 4), BIG, PADDED, (0, 4), ctc(batch_first=True, blank=3)),
+    ("ctc:zero_infinity=1,target_length=3", (3, 9, 3), BIG, PADDED, (0.5, 3), ctc(zero_infinity=True)),
     ("cross-entropy:target=probabilities", (4, 5), BIG, REAL, (0, 1), soft(1)),
     ("cross-entropy:target=probabilities,label_smoothing=0.3", (2, 3, 4), BIG, REAL, (0, 1), soft(2, label_smoothing=0.3)),
     ("cross-entropy:target=probabilities,axis=1,reduction=sum", (2, 3, 4), BIG, REAL, (0, 1), soft(1, reduction="sum")),
@@ -114,7 +128,11 @@ def tensor(key, n, low, high):
     return torch.tensor([low + (high - low) * draw(key, i) for i in range(n)], dtype=torch.float64)
 
 
-def target(kind, shape, axis, values):
+def target(kind, shape, axis, values, spec):
+    if kind == PADDED:
+        steps, rows = (shape[1], shape[0]) if "batch_first=1" in spec else shape[:2]
+        room = int(spec.partition("target_length=")[2][:1] or steps)
+        return values[: rows * room].floor().long().reshape(rows, room)
     if kind == NONE:
         return None
     if kind == LABELS:
@@ -131,7 +149,7 @@ LOGS = ("ctc",)
 
 print("/* Made by tests/oracle/losses.py with PyTorch", torch.__version__.split("+")[0] + ". */")
 print("enum { SHOWN = %d };" % SHOWN)
-print("enum target_kind { TARGET_REAL, TARGET_LABELS, TARGET_SIGNS, TARGET_ROWS, TARGET_NONE };")
+print("enum target_kind { TARGET_REAL, TARGET_LABELS, TARGET_SIGNS, TARGET_ROWS, TARGET_PADDED, TARGET_NONE };")
 print("""static const struct known_loss {
 	const char *spec;
 	int outputs; /* of this shape */
@@ -148,7 +166,7 @@ for spec, shape, xs, kind, ts, function in CASES:
     n, outputs, log = torch.Size(shape).numel(), OUTPUTS.get(name, 1), name in LOGS
     x = tensor(8, n * outputs, *xs).reshape((outputs, *shape) if outputs > 1 else shape).requires_grad_()
     axis = 1 if "axis=1" in spec or len(shape) == 2 else 2
-    t = target(kind, shape, axis, tensor(7, n, *ts))
+    t = target(kind, shape, axis, tensor(7, n, *ts), spec)
     loss = function(x.log_softmax(-1) if log else x, t)
     loss.backward()
     every = x.numel() // SHOWN

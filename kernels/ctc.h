@@ -1,0 +1,221 @@
+/* Connectionist temporal classification (Graves et al., 2006), as torch.nn.CTCLoss has it: how
+ * probable it is that steps name a sample's labels in their order, each over one or more steps,
+ * with blanks between them wherever, and at least one between two that are the same.
+ *
+ * x holds logarithms of probabilities. A path goes through states 0 ... 2 L of L labels: even ones
+ * are blanks, state s is label s / 2 otherwise; each step stays, goes on by one, or by two over a
+ * blank between different labels. alpha[s] is the logarithm of what all paths to state s add up to,
+ * this step's part included, beta[s] of those from there to the end. Sums in double: they run over
+ * all steps. A turn is a sample. */
+#ifndef STINT_KERNELS_CTC_H
+#define STINT_KERNELS_CTC_H
+
+#include "words.h"
+
+struct ctc {
+	int64_t steps, batch, classes, room; /* room: labels of a sample at most */
+	int64_t step, sample;                /* x: elements from one to the next */
+	int64_t blank;
+	int zero_infinity;
+};
+
+/* What a sample's loss is divided by: its labels, and in CTC_MEAN the samples too. */
+enum ctc_mean { CTC_MEAN, CTC_SUM, CTC_SHARE };
+
+static inline int64_t ctc_valid(const int64_t *control, const struct ctc *c)
+{
+	return MIN(control[2], c->batch);
+}
+
+/* A sample's labels end before the first that is negative, or the blank. */
+static inline int64_t ctc_length(const int64_t *label, const struct ctc *c)
+{
+	int64_t n = 0;
+	while (n < c->room && label[n] >= 0 && label[n] != c->blank)
+		n++;
+	return n;
+}
+
+/* Refuses what is no class. */
+static inline int check_ctc(
+	const int64_t *label, const int64_t *control, const struct ctc *c, int64_t *bad)
+{
+	for (int64_t n = 0; n < ctc_valid(control, c); n++) {
+		const int64_t *const l = label + n * c->room, length = ctc_length(l, c);
+		for (int64_t i = 0; i < length; i++)
+			if (l[i] >= c->classes)
+				return BAD_INDEX(l[i]);
+	}
+	return 0;
+}
+
+/* The labels of a sample: fewer than 0 where it does not count, or one is no class, which a GPU's
+ * threads may see before it is refused. */
+static inline int64_t ctc_labels(
+	const int64_t *label, const int64_t *control, int64_t n, const struct ctc *c)
+{
+	const int64_t length = ctc_length(label, c);
+	for (int64_t i = 0; i < length; i++)
+		if (label[i] >= c->classes)
+			return -1;
+	return n < ctc_valid(control, c) ? length : -1;
+}
+
+static inline int64_t ctc_class(const int64_t *label, int64_t state, const struct ctc *c)
+{
+	return state % 2 ? label[state / 2] : c->blank;
+}
+
+/* A path may come to state s from s - 2. */
+static inline int ctc_skips(const int64_t *label, int64_t s)
+{
+	return s % 2 && s > 1 && label[s / 2] != label[s / 2 - 1];
+}
+
+/* The logarithm of a sum of three, given theirs. */
+static inline double ctc_sum(double a, double b, double c)
+{
+	double most = a;
+	if (b > most || b != b)
+		most = b;
+	if (c > most || c != c)
+		most = c;
+	if (most == -(double)INFINITY)
+		return most;
+	return most + log(exp(a - most) + exp(b - most) + exp(c - most));
+}
+
+static inline void ctc_begin(
+	double *alpha, const real *x, const int64_t *label, int64_t states, const struct ctc *c)
+{
+	for (int64_t s = 0; s < states; s++)
+		alpha[s] = s < 2 ? (double)x[ctc_class(label, s, c)] : -(double)INFINITY;
+}
+
+/* alpha of a step from that of the one before, which may be the same place. */
+static inline void ctc_advance(double *alpha, const double *before, const real *x,
+	const int64_t *label, int64_t states, const struct ctc *c)
+{
+	const double none = -(double)INFINITY;
+	for (int64_t s = states - 1; s >= 0; s--)
+		alpha[s] = ctc_sum(before[s], s > 0 ? before[s - 1] : none,
+				   ctc_skips(label, s) ? before[s - 2] : none) +
+			   (double)x[ctc_class(label, s, c)];
+}
+
+/* beta of a step from that of the one behind it, in its place. */
+static inline void ctc_retreat(
+	double *beta, const real *x, const int64_t *label, int64_t states, const struct ctc *c)
+{
+	const double none = -(double)INFINITY;
+	for (int64_t s = 0; s < states; s++)
+		beta[s] = ctc_sum(beta[s], s + 1 < states ? beta[s + 1] : none,
+				  s + 2 < states && ctc_skips(label, s + 2) ? beta[s + 2] : none) +
+			  (double)x[ctc_class(label, s, c)];
+}
+
+/* The logarithm of what paths that end well add up to. */
+static inline double ctc_total(const double *alpha, int64_t states)
+{
+	const double none = -(double)INFINITY;
+	return ctc_sum(alpha[states - 1], states > 1 ? alpha[states - 2] : none, none);
+}
+
+static inline double ctc_share(int64_t labels, enum ctc_mean mean)
+{
+	return mean == CTC_SUM || labels < 1 ? 1 : (double)labels;
+}
+
+/* `room`: a double for each state. */
+static inline void ctc_losses(double *loss, const real *x, const int64_t *label,
+	const int64_t *control, void *room, const struct ctc *c, enum ctc_mean mean, int64_t from,
+	int64_t to)
+{
+	double *const alpha = (double *)room;
+	for (int64_t n = from; n < to; n++) {
+		const int64_t *const l = label + n * c->room;
+		const int64_t labels = ctc_labels(l, control, n, c), states = 2 * labels + 1;
+		const real *at = x + n * c->sample;
+		loss[n] = 0;
+		if (labels < 0)
+			continue;
+		ctc_begin(alpha, at, l, states, c);
+		for (int64_t t = 1; t < c->steps; t++)
+			ctc_advance(alpha, alpha, at + t * c->step, l, states, c);
+		const double total = ctc_total(alpha, states);
+		if (!(c->zero_infinity && total == -(double)INFINITY))
+			loss[n] = -total / ctc_share(labels, mean);
+	}
+}
+
+static inline void ctc_join(real *y, const double *loss, const int64_t *control,
+	const struct ctc *c, enum ctc_mean mean)
+{
+	double total = 0;
+	for (int64_t n = 0; n < c->batch; n++)
+		total += loss[n];
+	y[0] = (real)(mean == CTC_MEAN ? total / (double)ctc_valid(control, c) : total);
+}
+
+/* One step's gradient, dx of all classes: of class k by -scale * the share of all paths that go
+ * through its states. */
+static inline void ctc_shares(real *dx, const real *x, const double *alpha, const double *beta,
+	double total, double scale, const int64_t *label, int64_t states, const struct ctc *c)
+{
+	double blank = 0;
+	for (int64_t k = 0; k < c->classes; k++)
+		dx[k] = 0;
+	for (int64_t s = 0; s < states; s++) {
+		const double both = alpha[s] + beta[s]; /* this step's part is in both */
+		const int64_t k = ctc_class(label, s, c);
+		if (both == -(double)INFINITY)
+			continue;
+		const double share = exp(both - (double)x[k] - total);
+		if (s % 2)
+			dx[k] -= (real)(scale * share);
+		else
+			blank += share;
+	}
+	dx[c->blank] -= (real)(scale * blank);
+}
+
+/* The derivative by x. (PyTorch adds exp(x), which through the log-softmax before it comes to the
+ * same.) A sample without a path has none. `room`: a double for each
+ * state of each step, and for those of beta. */
+static inline void ctc_grad(real *dx, const real *dloss, const real *x, const int64_t *label,
+	const int64_t *control, void *room, const struct ctc *c, enum ctc_mean mean, int64_t from,
+	int64_t to)
+{
+	double *const alpha = (double *)room;
+	const double whole = mean == CTC_MEAN ? (double)ctc_valid(control, c) : 1;
+	for (int64_t n = from; n < to; n++) {
+		const int64_t *const l = label + n * c->room;
+		const int64_t labels = ctc_labels(l, control, n, c),
+			      states = labels < 0 ? 0 : 2 * labels + 1;
+		const double scale = (double)dloss[0] / whole / ctc_share(labels, mean);
+		const real *at = x + n * c->sample;
+		double *const beta = alpha + c->steps * states, total = 0;
+		if (states > 0) {
+			ctc_begin(alpha, at, l, states, c);
+			for (int64_t t = 1; t < c->steps; t++)
+				ctc_advance(alpha + t * states, alpha + (t - 1) * states,
+					at + t * c->step, l, states, c);
+			total = ctc_total(beta - states, states);
+		}
+		/* behind the last step there is but the end */
+		for (int64_t s = 0; s < states; s++)
+			beta[s] = s + 2 < states ? -(double)INFINITY : 0;
+		for (int64_t t = c->steps - 1; t >= 0; t--) {
+			const int64_t skip = t * c->step;
+			if (t == c->steps - 1)
+				for (int64_t s = 0; s < states; s++)
+					beta[s] += (double)at[skip + ctc_class(l, s, c)];
+			else
+				ctc_retreat(beta, at + skip, l, states, c);
+			ctc_shares(dx + n * c->sample + skip, at + skip, alpha + t * states, beta,
+				total, scale, l, states, c);
+		}
+	}
+}
+
+#endif
