@@ -16,7 +16,7 @@ struct ctc {
 	int64_t steps, batch, classes, room; /* room: labels of a sample at most */
 	int64_t step, sample;                /* x: elements from one to the next */
 	int64_t blank;
-	int zero_infinity;
+	int zero_infinity, timed; /* timed: a sample's labels stand behind its number of steps */
 };
 
 /* What a sample's loss is divided by: its labels, and in CTC_MEAN the samples too. */
@@ -25,6 +25,16 @@ enum ctc_mean { CTC_MEAN, CTC_SUM, CTC_SHARE };
 static inline int64_t ctc_valid(const int64_t *control, const struct ctc *c)
 {
 	return MIN(control[2], c->batch);
+}
+
+static inline const int64_t *ctc_row(const int64_t *label, int64_t n, const struct ctc *c)
+{
+	return label + n * (c->room + c->timed) + c->timed;
+}
+
+static inline int64_t ctc_steps(const int64_t *row, const struct ctc *c)
+{
+	return c->timed ? row[-1] : c->steps;
 }
 
 /* A sample's labels end before the first that is negative, or the blank. */
@@ -36,12 +46,15 @@ static inline int64_t ctc_length(const int64_t *label, const struct ctc *c)
 	return n;
 }
 
-/* Refuses what is no class. */
+/* Refuses what is no class, and more steps than there are, or none. */
 static inline int check_ctc(
 	const int64_t *label, const int64_t *control, const struct ctc *c, int64_t *bad)
 {
 	for (int64_t n = 0; n < ctc_valid(control, c); n++) {
-		const int64_t *const l = label + n * c->room, length = ctc_length(l, c);
+		const int64_t *const l = ctc_row(label, n, c);
+		const int64_t length = ctc_length(l, c), steps = ctc_steps(l, c);
+		if (steps < 1 || steps > c->steps)
+			return BAD_INDEX(steps);
 		for (int64_t i = 0; i < length; i++)
 			if (l[i] >= c->classes)
 				return BAD_INDEX(l[i]);
@@ -54,10 +67,12 @@ static inline int check_ctc(
 static inline int64_t ctc_labels(
 	const int64_t *label, const int64_t *control, int64_t n, const struct ctc *c)
 {
-	const int64_t length = ctc_length(label, c);
+	const int64_t length = ctc_length(label, c), steps = ctc_steps(label, c);
 	for (int64_t i = 0; i < length; i++)
 		if (label[i] >= c->classes)
 			return -1;
+	if (steps < 1 || steps > c->steps)
+		return -1;
 	return n < ctc_valid(control, c) ? length : -1;
 }
 
@@ -133,14 +148,15 @@ static inline void ctc_losses(double *loss, const real *x, const int64_t *label,
 {
 	double *const alpha = (double *)room;
 	for (int64_t n = from; n < to; n++) {
-		const int64_t *const l = label + n * c->room;
+		const int64_t *const l = ctc_row(label, n, c);
 		const int64_t labels = ctc_labels(l, control, n, c), states = 2 * labels + 1;
 		const real *at = x + n * c->sample;
 		loss[n] = 0;
 		if (labels < 0)
 			continue;
+		const int64_t steps = ctc_steps(l, c);
 		ctc_begin(alpha, at, l, states, c);
-		for (int64_t t = 1; t < c->steps; t++)
+		for (int64_t t = 1; t < steps; t++)
 			ctc_advance(alpha, alpha, at + t * c->step, l, states, c);
 		const double total = ctc_total(alpha, states);
 		if (!(c->zero_infinity && total == -(double)INFINITY))
@@ -179,42 +195,62 @@ static inline void ctc_shares(real *dx, const real *x, const double *alpha, cons
 	dx[c->blank] -= (real)(scale * blank);
 }
 
+/* alpha of all steps, one behind the other. */
+static inline void ctc_forward(double *alpha, const real *x, const int64_t *label, int64_t steps,
+	int64_t states, const struct ctc *c)
+{
+	ctc_begin(alpha, x, label, states, c);
+	for (int64_t t = 1; t < steps; t++)
+		ctc_advance(alpha + t * states, alpha + (t - 1) * states, x + t * c->step, label,
+			states, c);
+}
+
+/* beta of the last step: behind it there is but the end. */
+static inline void ctc_end(
+	double *beta, const real *x, const int64_t *label, int64_t states, const struct ctc *c)
+{
+	for (int64_t s = 0; s < states; s++)
+		beta[s] = s + 2 < states ? -(double)INFINITY : (double)x[ctc_class(label, s, c)];
+}
+
+/* The gradient of a sample with a path, the steps from the last to the first. */
+static inline void ctc_backward(real *dx, const real *x, double *alpha, double scale,
+	const int64_t *label, int64_t steps, int64_t states, const struct ctc *c)
+{
+	double *const beta = alpha + steps * states;
+	ctc_forward(alpha, x, label, steps, states, c);
+	const double total = ctc_total(beta - states, states);
+	for (int64_t t = steps - 1; t >= 0; t--) {
+		const real *const at = x + t * c->step;
+		if (t == steps - 1)
+			ctc_end(beta, at, label, states, c);
+		else
+			ctc_retreat(beta, at, label, states, c);
+		ctc_shares(dx + t * c->step, at, alpha + t * states, beta, total, scale, label,
+			states, c);
+	}
+}
+
 /* The derivative by x. (PyTorch adds exp(x), which through the log-softmax before it comes to the
- * same.) A sample without a path has none. `room`: a double for each
- * state of each step, and for those of beta. */
+ * same.) A sample without a path has none, nor have steps behind its last. `room`: a double for
+ * each state of each step, and for those of beta. */
 static inline void ctc_grad(real *dx, const real *dloss, const real *x, const int64_t *label,
 	const int64_t *control, void *room, const struct ctc *c, enum ctc_mean mean, int64_t from,
 	int64_t to)
 {
-	double *const alpha = (double *)room;
 	const double whole = mean == CTC_MEAN ? (double)ctc_valid(control, c) : 1;
 	for (int64_t n = from; n < to; n++) {
-		const int64_t *const l = label + n * c->room;
+		const int64_t *const l = ctc_row(label, n, c);
 		const int64_t labels = ctc_labels(l, control, n, c),
-			      states = labels < 0 ? 0 : 2 * labels + 1;
+			      steps = labels < 0 ? 0 : ctc_steps(l, c);
 		const double scale = (double)dloss[0] / whole / ctc_share(labels, mean);
-		const real *at = x + n * c->sample;
-		double *const beta = alpha + c->steps * states, total = 0;
-		if (states > 0) {
-			ctc_begin(alpha, at, l, states, c);
-			for (int64_t t = 1; t < c->steps; t++)
-				ctc_advance(alpha + t * states, alpha + (t - 1) * states,
-					at + t * c->step, l, states, c);
-			total = ctc_total(beta - states, states);
-		}
-		/* behind the last step there is but the end */
-		for (int64_t s = 0; s < states; s++)
-			beta[s] = s + 2 < states ? -(double)INFINITY : 0;
-		for (int64_t t = c->steps - 1; t >= 0; t--) {
-			const int64_t skip = t * c->step;
-			if (t == c->steps - 1)
-				for (int64_t s = 0; s < states; s++)
-					beta[s] += (double)at[skip + ctc_class(l, s, c)];
-			else
-				ctc_retreat(beta, at + skip, l, states, c);
-			ctc_shares(dx + n * c->sample + skip, at + skip, alpha + t * states, beta,
-				total, scale, l, states, c);
-		}
+		real *const out = dx + n * c->sample;
+		for (int64_t t = steps; t < c->steps; t++)
+			for (int64_t k = 0; k < c->classes; k++)
+				out[t * c->step + k] = 0;
+		if (steps > 0)
+			ctc_backward(out, x + n * c->sample, (double *)room, scale, l, steps,
+				2 * labels + 1, c);
 	}
 }
 

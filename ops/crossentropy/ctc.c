@@ -23,6 +23,12 @@ static struct sizes node_sizes(const struct node *n, const struct tensor *x)
 	return sizes_of(x, node_option(n, "batch_first") != 0);
 }
 
+/* Column 0 of the labels holds how many steps a sample has. */
+static bool is_timed(const struct node *n)
+{
+	return node_option(n, "input_lengths") != 0;
+}
+
 static enum status ctc_target(struct graph *g, const struct tensor *y, int nattr,
 	const struct attr *attr, enum dtype *type, int *rank, int64_t *dim)
 {
@@ -39,7 +45,7 @@ static enum status ctc_target(struct graph *g, const struct tensor *y, int nattr
 	*type = DT_I64;
 	*rank = 2;
 	dim[0] = s.batch;
-	dim[1] = room > 0 ? room : s.steps;
+	dim[1] = (room > 0 ? room : s.steps) + (node_float(&given, "input_lengths", 0) != 0);
 	return ST_OK;
 }
 
@@ -58,7 +64,7 @@ static enum status ctc_infer(struct graph *g, struct node *n)
 		label->rank != 2)
 		return node_fail(g, n, NULL, "takes log-probabilities [T, N, C] and labels [N, S]");
 	const struct sizes s = node_sizes(n, x);
-	if (label->dim[0] != s.batch || label->dim[1] < 1)
+	if (label->dim[0] != s.batch || label->dim[1] < 1 + is_timed(n))
 		return node_fail(g, n, NULL, "has labels of %" PRId64 " samples for %" PRId64,
 			label->dim[0], s.batch);
 	if (node_option(n, "blank") >= (double)s.classes)
@@ -105,10 +111,12 @@ static struct op_cost ctc_cost(const struct node *n)
 	CALL_FIELDS({"steps", ARG_INT(node_sizes(n, x).steps)},                                    \
 		{"batch", ARG_INT(node_sizes(n, x).batch)},                                        \
 		{"classes", ARG_INT(node_sizes(n, x).classes)},                                    \
-		{"room", ARG_INT((label)->dim[1])}, {"step", ARG_INT(node_sizes(n, x).step)},      \
+		{"room", ARG_INT((label)->dim[1] - is_timed(n))},                                  \
+		{"step", ARG_INT(node_sizes(n, x).step)},                                          \
 		{"sample", ARG_INT(node_sizes(n, x).sample)},                                      \
 		{"blank", ARG_INT((int64_t)node_option(n, "blank"))},                              \
-		{"zero_infinity", ARG_INT(node_option(n, "zero_infinity") != 0)})
+		{"zero_infinity", ARG_INT(node_option(n, "zero_infinity") != 0)},                  \
+		{"timed", ARG_INT(is_timed(n))})
 
 static struct call_arg mean_of(const struct node *n)
 {
@@ -187,7 +195,7 @@ static enum status ctc_build(struct graph *g, const struct op_def *op, const str
 
 static const struct op_option options[] = {{.name = "blank", .high = 1e9},
 	{.name = "zero_infinity", .high = 1}, {.name = "batch_first", .high = 1},
-	{.name = "target_length", .high = 1e9},
+	{.name = "target_length", .high = 1e9}, {.name = "input_lengths", .high = 1},
 	{.name = "reduction", .high = SUM, .words = "mean sum share"}, {.name = NULL}};
 
 #define ALL_ROWS " =[0,0,1000000,0]"
@@ -199,7 +207,8 @@ const struct op_def ops_ctc[] = {
 		.loss_target = ctc_target, .loss_build = ctc_build, .option = options,
 		.example = EXAMPLES({.in = "7,a,4 a,3:i64<4" ALL_ROWS}, {.in = "4,9,5 4,3:i64<5 =[0,0,3,0]", .attr = "batch_first=1 reduction=sum"},
 			{.in = "6,4,3 4,2:i64<3" ALL_ROWS, .attr = "blank=2 reduction=share"},
-			{.in = "2,5,3 5,3:i64<3" ALL_ROWS, .attr = "zero_infinity=1"}, {.in = "1,5,3 5,1:i64<3" ALL_ROWS})},
+			{.in = "2,5,3 5,3:i64<3" ALL_ROWS, .attr = "zero_infinity=1"}, {.in = "1,5,3 5,1:i64<3" ALL_ROWS},
+			{.in = "6,2,9 2,5:i64<7" ALL_ROWS, .attr = "input_lengths=1"})},
 	{.name = "stint.CtcGrad", .min_in = 4, .max_in = 4, .infer = like_scores, .cost = ctc_cost,
 		.workspace = grad_workspace, .workspace_cuda = grad_workspace, .emit_c = grad_emit, .option = options},
 	{0},

@@ -2,6 +2,7 @@
  *	fixture model NAME OUT.onnx [TEXT]
  *	fixture data x|f64|label|index|bad-label|bad-index SAMPLES OUT.npy [WIDTH]
  *	fixture npy OUT.npy NUMBER ...        doubles
+ *	fixture rows OUT.npy WIDTH NUMBER ... int64, in rows
  *	fixture json FILE [KEY ...]           prints the value at the keys (numbers: array indices)
  *	fixture json-lines FILE               prints how many lines, each an object
  *	fixture tensor FILE.safetensors NAME  prints its bytes
@@ -265,6 +266,20 @@ static int make_npy(int argc, char **argv)
 	return bad;
 }
 
+/* rows FILE WIDTH NUMBER... */
+static int make_rows(int argc, char **argv)
+{
+	const int64_t width = argc > 4 ? atoll(argv[3]) : 0, n = argc - 4;
+	int64_t *v = calloc((size_t)argc, sizeof *v);
+	if (!v || width < 1 || n % width)
+		return 1;
+	for (int64_t i = 0; i < n; i++)
+		v[i] = atoll(argv[i + 4]);
+	const int bad = write_npy(argv[2], "<i8", 8, n / width, width, v);
+	free(v);
+	return bad;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -274,6 +289,8 @@ int main(int argc, char **argv)
 		return make_data(argc, argv);
 	if (!strcmp(what, "npy"))
 		return make_npy(argc, argv);
+	if (!strcmp(what, "rows"))
+		return make_rows(argc, argv);
 	if (!strcmp(what, "json"))
 		return look(argc, argv);
 	if (!strcmp(what, "json-lines"))

@@ -37,6 +37,7 @@ stint() { "$STINT" "$@"; }
 make_model() { "$FIXTURE" model "$@" || fail "fixture model $*"; }
 make_data() { "$FIXTURE" data "$@" || fail "fixture data $*"; }
 
+make_rows() { "$FIXTURE" rows "$@" || fail "fixture rows $*"; }
 make_npy() { "$FIXTURE" npy "$@" || fail "fixture npy $*"; }
 
 said() { for t in "$@"; do grep -qF -e "$t" err || fail "no '$t' in the messages"; done; }

@@ -82,6 +82,19 @@ static void branches(struct model_test *t)
 	model_output(t, "v");
 }
 
+/* Logarithms of probabilities: p [N, 6, 3], each step's from a share of x [N, 24]. */
+static void frames(struct model_test *t)
+{
+	static const int64_t shape[] = {0, 6, 4};
+	model_input(t, "x", FLOAT_TYPE, "N,24");
+	model_raw(model_tensor(t, "shape", TENSOR_TYPE(INT64), "3"), shape, sizeof shape);
+	weights(t, "w", "4,3", 12);
+	model_node(t, "Reshape", "cut", "x,shape", "u");
+	model_node(t, "MatMul", "fc", "u,w", "y");
+	model_node(t, "LogSoftmax", "log", "y", "p");
+	model_output(t, "p");
+}
+
 /* A scalar beside the samples. */
 static void scaled(struct model_test *t)
 {
@@ -269,7 +282,7 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		const char *name;
 		void (*make)(struct model_test *t);
 	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"branches", branches},
-		{"scaled", scaled}, {"gather", gather}, {"own_loss", own_loss},
+		{"frames", frames}, {"scaled", scaled}, {"gather", gather}, {"own_loss", own_loss},
 		{"unsupported", unsupported}, {"mismatch", mismatch}, {"cycle", cycle},
 		{"missing", missing}, {"huge", huge}, {"large", large}, {"learned", learned},
 		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},

@@ -87,6 +87,42 @@ model=b.onnx
 several 'triplet-margin:output=y;z;v' '' ''
 several 'triplet-margin:swap=1,p=3,margin=0.5' '' ''
 several 'cosine-embedding:output=v;y,margin=-0.9' '--target sign.npy' '--target esign.npy'
+
+# labels in order, padded; in parts, under the smallest budget, in an evaluation whose last batch is not full
+make_model frames f.onnx
+model=f.onnx
+mv x.npy four.npy
+mv ex.npy efour.npy
+make_data x 40 x.npy 24
+make_data x 10 ex.npy 24
+labels='1 2 -1 2 2 -1 1 0 -1 0 0 0 2 1 2' # five samples
+timed='6 1 2 -1 5 2 2 -1 6 1 0 -1 1 0 0 0 5 2 1 2'
+# shellcheck disable=SC2086 # words
+{
+	make_rows l.npy 3 $labels $labels $labels $labels $labels $labels $labels $labels
+	make_rows el.npy 3 $labels $labels
+	make_rows s.npy 4 $timed $timed $timed $timed $timed $timed $timed $timed
+	make_rows es.npy 4 $timed $timed
+}
+several ctc:batch_first=1,target_length=3 '--target l.npy' '--target el.npy'
+several ctc:batch_first=1,target_length=3,input_lengths=1 '--target s.npy' '--target es.npy'
+# what is no class, and too many steps
+make_data x 2 x2.npy 24
+make_rows bad.npy 3 1 2 -1 1 3 -1
+expect 0 stint compile f.onnx --loss ctc:batch_first=1,target_length=3 --optimizer sgd --batch 2 --portable -o classes
+expect 3 stint train classes --input x2.npy --target bad.npy --epochs 1
+said 'label 3 is out of range'
+make_rows bad.npy 4 7 1 2 -1 6 1 2 -1
+expect 0 stint compile f.onnx --loss ctc:batch_first=1,target_length=3,input_lengths=1 --optimizer sgd --batch 2 --portable -o timed
+expect 3 stint train timed --input x2.npy --target bad.npy --epochs 1
+said 'label 7 is out of range'
+expect 3 stint compile f.onnx --loss ctc:batch_first=1,blank=3 --optimizer sgd --batch 8 -o none
+said 'blank is 3, of 3 classes'
+mv four.npy x.npy
+mv efour.npy ex.npy
+expect 3 stint compile m.onnx --loss ctc --optimizer sgd --batch 8 -o none
+said "'y'" 'its shape is [8, 3]'
+absent none
 model=m.onnx
 
 # what is refused

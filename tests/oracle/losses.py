@@ -35,13 +35,16 @@ def of_outputs(function, **options):
     return lambda x, t: function(*x.unbind(0), *([] if t is None else [t]), **options)
 
 
-def ctc(batch_first=False, blank=0, **options):
+def ctc(batch_first=False, blank=0, timed=False, **options):
     """A row of labels ends before its first that is negative, or the blank."""
     def run(x, t):
+        x = x.transpose(0, 1) if batch_first else x
+        steps = torch.full((x.shape[1],), x.shape[0])
+        if timed:
+            steps, t = t[:, 0], t[:, 1:]
         ended = (t < 0) | (t == blank)
         lengths = torch.where(ended.any(1), ended.long().argmax(1), t.shape[1])
-        x = x.transpose(0, 1) if batch_first else x
-        return F.ctc_loss(x, t, torch.full((x.shape[1],), x.shape[0]), lengths, blank, **options)
+        return F.ctc_loss(x, t, steps, lengths, blank, **options)
     return run
 
 
@@ -117,6 +120,7 @@ CASES = [
     ("ctc", (9, 6, 5), BIG, PADDED, (-2, 5), ctc()),
     ("ctc:target_length=2,reduction=sum", (7, 6, 3), BIG, PADDED, (-1, 3), ctc(reduction="sum")),
     ("ctc:batch_first=1,blank=3,target_length=3", (6, 9, 4), BIG, PADDED, (0, 4), ctc(batch_first=True, blank=3)),
+    ("ctc:input_lengths=1,target_length=2,zero_infinity=1", (4, 6, 5), BIG, PADDED, (1, 5), ctc(timed=True, zero_infinity=True)),
     ("ctc:zero_infinity=1,target_length=3", (3, 9, 3), BIG, PADDED, (0.5, 3), ctc(zero_infinity=True)),
     ("cross-entropy:target=probabilities", (4, 5), BIG, REAL, (0, 1), soft(1)),
     ("cross-entropy:target=probabilities,label_smoothing=0.3", (2, 3, 4), BIG, REAL, (0, 1), soft(2, label_smoothing=0.3)),
@@ -132,6 +136,7 @@ def target(kind, shape, axis, values, spec):
     if kind == PADDED:
         steps, rows = (shape[1], shape[0]) if "batch_first=1" in spec else shape[:2]
         room = int(spec.partition("target_length=")[2][:1] or steps)
+        room += "input_lengths=1" in spec
         return values[: rows * room].floor().long().reshape(rows, room)
     if kind == NONE:
         return None
