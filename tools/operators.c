@@ -192,7 +192,8 @@ int main(int argc, char **argv)
 	put_named(&l, is_loss);
 	puts("\nLosses take `:output=NAME` too. `axis=-1000` stands for PyTorch's rule: axis 1, or "
 	     "the "
-	     "last one of an\noutput of rank 3.");
+	     "last one of an\noutput of rank 3. A `LIST` is one of numbers: [losses]"
+	     "(commands.md#losses).");
 	puts("\n## Optimizers\n\n| `--optimizer` | options |\n|---|---|");
 	put_named(&l, is_optimizer);
 	puts("\n## Made by gradients and lowering\n\nNot for models: these names appear in "
