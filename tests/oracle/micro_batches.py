@@ -21,13 +21,15 @@ import torch.nn.functional as F
 
 from families import FAMILIES
 from make import OLD, restore, stir, strip
-from reference import Double, save_tensors, without_dropout
+from reference import Double, class_weights, ctc, save_tensors, without_dropout
 
 CASES = pathlib.Path(__file__).parent.parent / "models" / "micro"
 # family: samples of a micro-batch, micro-batches, and what replaces the family's loss
 MADE = {
     "mlp": (8, 5, None),
     "mlp_bce": (4, 2, None),
+    "mlp_weighted": (3, 3, None),
+    "lines": (2, 3, None),
     "lenet": (2, 3, "cross-entropy:label_smoothing=0.1"),
     "cnn_fresh": (2, 4, None),
     "residual": (4, 2, None),
@@ -50,13 +52,16 @@ def sum_and_count(loss, y, target):
         return F.mse_loss(y, target, reduction="sum"), target.numel()
     if name == "bce-with-logits":
         return F.binary_cross_entropy_with_logits(y, target, reduction="sum"), target.numel()
+    if name == "ctc":
+        return (ctc(y, target, "none") / (target >= 0).cumprod(1).sum(1)).sum(), len(y)
     assert name == "cross-entropy", loss
     if y.dim() == 3:  # tokens: classes last
         y, target = y.flatten(0, 1), target.flatten()
     ignored = int(options.get("ignore_index", -100))
-    smoothing = float(options.get("label_smoothing", 0))
-    total = F.cross_entropy(y, target, reduction="sum", ignore_index=ignored, label_smoothing=smoothing)
-    return total, int((target != ignored).sum())
+    smoothing, weight = float(options.get("label_smoothing", 0)), class_weights(options.get("weight"), y.dtype)
+    total = F.cross_entropy(y, target, weight, reduction="sum", ignore_index=ignored, label_smoothing=smoothing)
+    counted = target[target != ignored]
+    return total, float(weight[counted].sum()) if weight is not None else len(counted)
 
 
 def accumulate(model, inputs, target, loss, rows):

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from onnx import numpy_helper
 from torch import nn
 from torch.overrides import TorchFunctionMode
+from torchvision.ops import sigmoid_focal_loss
 
 
 def save_tensors(path, tensors, kind="F64"):
@@ -43,6 +44,16 @@ def without_dropout(model):
     return model
 
 
+def class_weights(text, dtype):
+    return None if text is None else torch.tensor([float(w) for w in text.split(";")], dtype=dtype)
+
+
+def ctc(y, target, reduction="mean"):
+    """ctc:batch_first=1 without more: all steps, labels up to the first that is negative."""
+    steps, lengths = torch.full((len(y),), y.shape[1]), (target >= 0).cumprod(1).sum(1)
+    return F.ctc_loss(y.transpose(0, 1), target, steps, lengths, reduction=reduction)
+
+
 def criterion(loss):
     """The PyTorch loss that `stint compile --loss` names."""
     name, _, text = loss.partition(":")
@@ -53,13 +64,18 @@ def criterion(loss):
         return F.mse_loss
     if name == "bce-with-logits":
         return F.binary_cross_entropy_with_logits
+    if name == "sigmoid-focal":
+        return lambda y, target: sigmoid_focal_loss(y, target, reduction="mean")
+    if name == "ctc":
+        return ctc
     assert name == "cross-entropy", loss
+    weight = options.pop("weight", None)
     kw = {k: float(v) if k == "label_smoothing" else int(v) for k, v in options.items()}
 
     def cross_entropy(y, target):
         if y.dim() == 3:  # tokens: classes last
             y, target = y.flatten(0, 1), target.flatten()
-        return F.cross_entropy(y, target, **kw)
+        return F.cross_entropy(y, target, class_weights(weight, y.dtype), **kw)
 
     return cross_entropy
 

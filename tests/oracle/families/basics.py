@@ -78,6 +78,28 @@ class Transformer(nn.Module):
         return self.head(self.norm3(x))
 
 
+class Lines(nn.Module):
+    """Reads lines of text: convolutions, a step each two columns, logarithms of probabilities."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(1, 8, 3, padding=1)
+        self.wide = nn.Conv1d(8 * 5, 12, 3, stride=2, padding=1)
+        self.head = nn.Linear(12, 6)
+
+    def forward(self, x):
+        x = F.relu(self.stem(x)).flatten(1, 2)
+        return F.log_softmax(self.head(torch.tanh(self.wide(x)).transpose(1, 2)), 2)
+
+
+def written(n, room, classes):
+    """Labels from 1, of one to `room` a sample, padded with -1."""
+    def make():
+        length = torch.randint(1, room + 1, (n, 1))
+        return torch.where(torch.arange(room) < length, torch.randint(1, classes, (n, room)), -1)
+    return make
+
+
 class OwnLoss(nn.Module):
     """Computes its loss itself: exp, log, sqrt, pow, division, reductions, concat, slices."""
 
@@ -185,6 +207,9 @@ TABLE = {
     "mlp_mse": Family(Mlp, normal(11, 13), normal(11, 5), "mse"),
     "mlp_bce": Family(Mlp, normal(6, 13), lambda: torch.rand(6, 5), "bce-with-logits"),
     "mlp_smooth": Family(Mlp, normal(9, 13), labels(5, 9), CE + ":label_smoothing=0.1,ignore_index=2"),
+    "mlp_weighted": Family(Mlp, normal(9, 13), labels(5, 9), CE + ":weight=0.5;2;1;0.25;3,label_smoothing=0.1,ignore_index=2"),
+    "mlp_focal": Family(Mlp, normal(6, 13), lambda: torch.randint(0, 2, (6, 5)).float(), "sigmoid-focal"),
+    "lines": Family(Lines, normal(6, 1, 5, 22), written(6, 4, 6), "ctc:batch_first=1,target_length=4"),
     "convnet": Family(ConvNet, normal(5, 3, 19, 17), labels(7, 5), seed=5),
     "norms": Family(lambda: Norms(NORM_ROWS, NORM_CHANNELS), normal(5, 3), normal(5, 29), "mse"),
     "residual": Family(Residual, normal(6, 1, 11, 11), labels(4, 6)),
