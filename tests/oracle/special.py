@@ -2,7 +2,7 @@
 
     python3 tests/oracle/special.py >tests/ops/special_torch.h
 
-needs PyTorch. A case is a record, its inputs as an example has them (graph/op.h) but for their values, and the function
+needs PyTorch and torchvision. A case is a record, its inputs as an example has them (graph/op.h) but for their values, and the function
 of PyTorch's that does the same. Numbers are exact in bf16, so that every precision sees the same ones. Where PyTorch
 has a NaN for an infinity only because of how its formula is written (0 times infinity, infinity by itself), `limit` has
 what it is the limit of, which is ours: (the gradient of which input, which
@@ -12,6 +12,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torchvision.ops import sigmoid_focal_loss
 
 MASK = (1 << 64) - 1
 NAN, INF = math.nan, math.inf
@@ -406,6 +407,7 @@ one_by_one("stint.L1", F.l1_loss, TARGETS, xs=SOME)
 one_by_one("stint.SmoothL1", F.smooth_l1_loss, TARGETS, xs=SOME)
 one_by_one("stint.Huber", F.huber_loss, TARGETS, xs=SOME)
 one_by_one("stint.BceWithLogits", F.binary_cross_entropy_with_logits, [0.25, NAN], xs=SOME)
+one_by_one("stint.SigmoidFocal", lambda x, t: sigmoid_focal_loss(x, t, reduction="mean"), [0.25, NAN], xs=SOME)
 one_by_one("stint.KlDiv", F.kl_div, [0.25, NAN], xs=SOME)
 one_by_one("stint.KlDiv", lambda x, t: F.kl_div(x, t, log_target=True), [-0.5, -INF], "log_target=1", xs=SOME)
 one_by_one("stint.SoftMargin", F.soft_margin_loss, [1, -1], xs=SOME,
