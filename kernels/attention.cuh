@@ -120,7 +120,8 @@ template <class A>
 static __device__ __forceinline__ void attention_noise(
 	const int64_t *control, int64_t b, int64_t h, int64_t i, int64_t j, real noise[4])
 {
-	const int64_t at = ((b * A::heads + h) * A::tq + i) * A::tk + j;
+	const int64_t at = attention_first<A>(control) + ((b * A::heads + h) * A::tq + i) * A::tk +
+			   j;
 	uint32_t word[8];
 	stint_philox_at(control[0], control[1], A::node, at & ~(int64_t)3, word);
 	if (A::tk % 4 != 0) /* then the four may lie in two of Philox's blocks */

@@ -34,6 +34,13 @@ static __device__ __forceinline__ real attention_score(
 	return s;
 }
 
+/* Dropout: the first number of the micro-batch's matrix of probabilities. */
+template <class A> static __device__ __forceinline__ int64_t attention_first(const int64_t *control)
+{
+	return stint_philox_shard(A::shard ? control : (const int64_t *)0,
+		(int64_t)A::batch * A::heads * A::tq * A::tk);
+}
+
 /* What the gradient reads. */
 template <class T, class M> struct attention_given {
 	const T *dy, *q, *k, *v, *y;

@@ -200,15 +200,15 @@ template <class A, bool KEYS>
 static __device__ __forceinline__ unsigned flash_kept(
 	const int64_t *control, int b, int h, int i, int j)
 {
-	const int64_t head = (b * A::heads + h) * A::tq;
+	const int64_t first = attention_first<A>(control), head = (b * A::heads + h) * A::tq;
 	uint32_t word[4];
 	unsigned kept = 0;
 	if constexpr (A::tk % 4 == 0) {
 		const int r = KEYS ? FLASH_G % 4 : FLASH_T;
 		const int64_t query = i + (KEYS ? 2 * FLASH_T + r % 2 : FLASH_G + r / 2 * 8);
 		const int64_t key = j + (KEYS ? FLASH_G / 4 * 4 + r / 2 * 8 : r % 2 * 4);
-		stint_philox_at(
-			control[0], control[1], A::node, (head + query) * A::tk + key, word);
+		stint_philox_at(control[0], control[1], A::node,
+			first + (head + query) * A::tk + key, word);
 		for (int c = 0; c < 4; c++)
 			kept |= (unsigned)(word[c] >> 8 >= A::keep_from) << (4 * r + c);
 		kept |= __shfl_xor_sync(0xFFFFFFFFu, kept, KEYS ? 4 : 1);
@@ -221,7 +221,7 @@ static __device__ __forceinline__ unsigned flash_kept(
 	} else {
 		for (int c = 0; c < 4; c++) {
 			const int row = FLASH_G + c / 2 * 8, column = 2 * FLASH_T + c % 2;
-			const int64_t at = (head + i + (KEYS ? column : row)) * A::tk + j +
+			const int64_t at = first + (head + i + (KEYS ? column : row)) * A::tk + j +
 					   (KEYS ? row : column);
 			stint_philox_at(control[0], control[1], A::node, at & ~(int64_t)3, word);
 			const uint32_t w = at & 2 ? (at & 1 ? word[3] : word[2])

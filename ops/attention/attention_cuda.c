@@ -37,7 +37,7 @@ const struct call_struct *attention_cuda_shape(
 		{"lower", ARG_INT(p->lower)}, {"upper", ARG_INT(p->upper)},
 		{"capped", ARG_INT(p->softcap > 0)}, {"empty", ARG_INT((int)p->empty)},
 		{"shifted", ARG_INT(t->shifted)}, {"noisy", ARG_INT(noisy)},
-		{"node", ARG_INT(p->noise)},
+		{"node", ARG_INT(p->noise)}, {"shard", ARG_INT(noisy && t->shard)},
 		{"keep_from", ARG_INT(noisy ? (int64_t)dropout_keep_from(p->ratio) : 0)},
 		{"scale", ARG_REAL(p->scale)},
 		{"cap", ARG_IF(p->softcap > 0, ARG_REAL(p->softcap))},
@@ -101,7 +101,8 @@ enum status attention_cuda_emit(struct emit *e, const struct node *n)
 	struct attention_traits traits;
 	if (attention_tensor_takes(p, n->in[IN_Q]))
 		return attention_tensor_emit(e, n);
-	const struct attention_tiles t = {.rows = TILE,
+	const struct attention_tiles t = {.shard = e->g->shards_differ,
+		.rows = TILE,
 		.tasks = p->batch * p->heads * div_up(p->tq, TILE) * parts,
 		.parts = parts};
 	return attention_cuda_forward(e, n,
@@ -125,7 +126,8 @@ enum status attention_grad_cuda_emit(struct emit *e, const struct node *n)
 	struct attention_given given;
 	if (attention_tensor_takes(p, n->in[GRAD_Q]))
 		return attention_tensor_grad_emit(e, n);
-	const struct attention_tiles t = {.rows = TILE,
+	const struct attention_tiles t = {.shard = e->g->shards_differ,
+		.rows = TILE,
 		.tasks = (keys + queries) * parts,
 		.parts = parts,
 		.shifted = node_has(n, GRAD_DLSE)};
@@ -149,7 +151,8 @@ enum status attention_mask_cuda_emit(struct emit *e, const struct node *n)
 	const struct attention *p = n->param;
 	struct attention_traits traits;
 	struct attention_given given;
-	const struct attention_tiles t = {.rows = TILE,
+	const struct attention_tiles t = {.shard = e->g->shards_differ,
+		.rows = TILE,
 		.tasks = p->mask_dim[0] * p->mask_dim[1] * div_up(p->tq, TILE) *
 			 div_up(p->tk, TILE),
 		.parts = 1,

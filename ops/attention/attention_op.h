@@ -106,6 +106,7 @@ struct attention_tiles {
 	int rows, nmore;
 	int64_t tasks, parts;
 	bool shifted; /* the gradient of lse is given */
+	bool shard;   /* micro-batches differ */
 	const struct call_field *more;
 };
 struct attention_traits {

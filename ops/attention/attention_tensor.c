@@ -89,7 +89,8 @@ enum status attention_tensor_emit(struct emit *e, const struct node *n)
 	const bool wide = width_of(p) > 64; /* then registers have room for one strip only */
 	const int strips = wide ? 1 : 2, threads = wide ? 256 : 128;
 	const int64_t rows = threads / 32 * strips * STRIP;
-	struct attention_tiles t = {.tasks = p->batch * p->heads * div_up(p->tq, rows)};
+	struct attention_tiles t = {
+		.shard = e->g->shards_differ, .tasks = p->batch * p->heads * div_up(p->tq, rows)};
 	struct call_field more[SHAPE_MORE];
 	struct attention_traits traits;
 	add_more(p, strips, threads, 32, &t, more);
@@ -115,7 +116,8 @@ static enum status grad_launch(struct emit *e, const struct node *n, const char 
 	const struct call_arg *args)
 {
 	const struct attention *p = n->param;
-	struct attention_tiles t = {.tasks = tasks, .shifted = node_has(n, GRAD_DLSE)};
+	struct attention_tiles t = {
+		.shard = e->g->shards_differ, .tasks = tasks, .shifted = node_has(n, GRAD_DLSE)};
 	struct call_field more[SHAPE_MORE];
 	struct attention_traits traits;
 	add_more(p, 1, threads, step, &t, more);
