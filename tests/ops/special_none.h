@@ -36,6 +36,7 @@ static const struct {
 	{"stint.Exact", MOVED},
 	{"stint.GatherGrad", SUMS},
 	{"stint.GroupNorm", "GroupNormalization's"},
+	{"stint.JoinSlice", MOVED},
 	{"stint.Roll", MOVED},
 	{"stint.Rotary", SUMS},
 	{"stint.SliceGrad", MOVED},
