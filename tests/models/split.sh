@@ -4,8 +4,8 @@
 stint=$1 compare=$2 case=$3 work=$4
 rm -rf "$work" && mkdir -p "$work" || exit 1
 export CFLAGS="${CFLAGS:--O0 -march=native}"
-read -r batch _ <"$case/shards"
-slices=2
+read -r batch rows <"$case/shards"
+slices=$((batch / rows))
 [ $((batch % 4)) -ne 0 ] || slices=4
 failed=0
 
