@@ -3,28 +3,22 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/json_only.h"
 #include "cli/safe_put.h"
 #include "cli/training.h"
-
-/* A path as it is called from anywhere. */
-static const char *whole_path(const struct training *t, const char *path)
-{
-	char *here = *path == '/' ? NULL : getcwd(NULL, 0);
-	const char *whole = here ? arena_printf(t->arena, "%s/%s", here, path) : path;
-	free(here);
-	return whole ? whole : path;
-}
+#include "cli/whole_path.h"
 
 /* A new run into an old run's folder would replace its checkpoints. */
 static enum status refuse_used_folder(struct training *t)
 {
 	char path[512], message[256];
-	if (checkpoint_newest(whole_path(t, t->o->folder), path, message))
+	const char *folder = whole_path(t->arena, t->o->folder);
+	if (!folder)
+		return diag_nomem(t->diag);
+	if (checkpoint_newest(folder, path, message))
 		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
 	if (*path)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = t->o->folder},
@@ -70,11 +64,16 @@ static enum status resume(struct training *t)
 static enum status try_files(struct training *t)
 {
 	char message[256];
-	if (t->o->folder && t->place.epoch < t->o->epochs &&
-		checkpoint_try(whole_path(t, t->o->folder), message))
+	const struct train_log_start start = {.to = &t->o->log,
+		.append = t->o->resume != 0,
+		.step = t->place.step,
+		.e = t->has_eval ? &t->evaluation : NULL};
+	const char *folder = t->o->folder ? whole_path(t->arena, t->o->folder) : "";
+	if (!folder)
+		return diag_nomem(t->diag);
+	if (*folder && t->place.epoch < t->o->epochs && checkpoint_try(folder, message))
 		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
-	const char *log = t->o->log ? whole_path(t, t->o->log) : NULL;
-	return train_log_open(&t->log, log, t->o->resume, t->diag);
+	return train_log_open(&t->log, t->arena, &start, t->diag);
 }
 
 static enum status prepare(struct training *t)
@@ -205,8 +204,8 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 enum status cmd_train(int argc, const char **argv, struct diag *d)
 {
 	struct train_args o = {.epochs = 1, .lr = NAN, .keep = 2};
-	struct arg_list list[3] = {0};
-	char *text[7] = {NULL};
+	struct arg_list list[4] = {0};
+	char *text[6] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
 					     "training data, .npy or IDX(.gz)", "[NAME=]FILE"},
 		{"target", 0, POPT_ARG_STRING, &text[0], 0, "training targets", "FILE"},
@@ -232,14 +231,16 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"checkpoint", 0, POPT_ARG_STRING, &text[3], 0,
 			"save here after each epoch and when interrupted", "FOLDER"},
 		{"keep", 0, POPT_ARG_LONGLONG, &o.keep, 0, "checkpoints (default 2; 0: all)", "N"},
-		{"keep-best", 0, POPT_ARG_STRING, &text[6], 0,
+		{"keep-best", 0, POPT_ARG_STRING, &text[4], 0,
 			"keep the best epoch's values as best.safetensors: by loss or a --metric",
 			"NAME"},
 		{"early-stop", 0, POPT_ARG_LONGLONG, &o.early_stop, 0,
 			"end after so many epochs that were not the best", "N"},
 		{"resume", 0, POPT_ARG_NONE, &o.resume, 0, "go on from the newest checkpoint",
 			NULL},
-		{"log", 0, POPT_ARG_STRING, &text[4], 0, "one JSON object a step", "FILE.jsonl"},
+		{"log", 0, POPT_ARG_STRING, NULL, 4,
+			"a line a step: JSON, CSV, or TensorBoard's event files in DIR/",
+			"FILE.jsonl|FILE.csv|DIR/"},
 		{"json", 0, POPT_ARG_NONE, &o.json, 0, "print JSON for programs at the end", NULL},
 		{"keep-going", 0, POPT_ARG_NONE, &o.keep_going, 0,
 			"do not stop at a loss that is not finite", NULL},
@@ -261,9 +262,9 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		o.eval_target = text[1];
 		o.schedule = text[2];
 		o.folder = text[3];
-		o.log = text[4];
+		o.log = list[3];
 		o.weights.path = text[5];
-		o.keep_best = text[6];
+		o.keep_best = text[4];
 		st = run(&o, a, d);
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)

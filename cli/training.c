@@ -210,7 +210,8 @@ static void report_scores(const struct evaluation *e)
 }
 
 /* `mean_loss` NULL: resumed behind the epoch's last batch. */
-static void report_epoch(const struct training *t, const double *mean_loss, double seconds)
+static void report_epoch(
+	const struct training *t, const double *mean_loss, double seconds, double data_seconds)
 {
 	printf("epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
 	if (mean_loss)
@@ -218,7 +219,7 @@ static void report_epoch(const struct training *t, const double *mean_loss, doub
 	if (t->has_eval)
 		report_scores(&t->evaluation);
 	report_scale(&t->l);
-	printf("  %.1f s, %.1f s of them for data%s\n", seconds, feed_waited(&t->train),
+	printf("  %.1f s, %.1f s of them for data%s\n", seconds, data_seconds,
 		t->best ? "  best" : "");
 	fflush(stdout);
 }
@@ -263,12 +264,14 @@ static enum status one_epoch(struct training *t)
 		TRY(evaluate(&t->evaluation, t->diag));
 		if (t->evaluation.stopped)
 			return stop_early(t);
-		train_log_score(&t->log, &t->place, &t->evaluation);
+		train_log_score(&t->log, &t->place);
 		follow_epoch(t, &t->best);
 		t->best &= t->o->keep_best != NULL;
 	}
 	t->mean = mean;
-	report_epoch(t, any ? &mean : NULL, progress_seconds(&t->bar));
+	const double seconds = progress_seconds(&t->bar), waited = feed_waited(&t->train);
+	report_epoch(t, any ? &mean : NULL, seconds, waited);
+	train_log_epoch(&t->log, &t->place, seconds, waited);
 	if (t->odd)
 		diag_warn(t->diag, NULL, "lower the learning rate",
 			"%" PRId64 " losses of epoch %" PRId64

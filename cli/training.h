@@ -10,9 +10,9 @@
 #include "cli/weights.h"
 
 struct train_args {
-	const char *dir, *target, *eval_target, *schedule, *folder, *log, *keep_best;
+	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best;
 	struct weights weights;
-	struct arg_list input, eval_input, metric;
+	struct arg_list input, eval_input, metric, log;
 	long long epochs, warmup, seed, keep, early_stop;
 	struct data_options data;
 	double lr; /* NAN: the optimizer's, as compiled */

@@ -56,6 +56,14 @@ wait_for()
 		sleep 0.05
 	done
 }
+# log_lines FILE: how many lines a log of training has besides those of epochs' times, each of them JSON
+log_lines() { grep -v '"seconds":' "$1" >log.lines; "$FIXTURE" json-lines log.lines; }
+# same_log FILE FILE: the same but for the times
+same_log()
+{
+	for f in "$1" "$2"; do grep -v '"seconds":' "$f" >"$f.timeless"; done
+	same "$1.timeless" "$2.timeless"
+}
 is_json() { for f in "$@"; do "$FIXTURE" json "$f" || fail "$f is no JSON"; done; }
 # json_of FILE A B: the value at {"A":{"B":...}} (or [2])
 json_of() { "$FIXTURE" json "$@"; }

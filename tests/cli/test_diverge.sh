@@ -41,7 +41,7 @@ expect 0 stint train deep $data --epochs 5 --checkpoint kept --resume --lr 1e30 
 said "warning:" "losses of epoch 3 were not finite, the first at step 2" "kept/step-00000020.safetensors is the last good" \
 	"no checkpoint saved"
 diff -r kept before >out || fail "checkpoints changed"
-[ "$("$FIXTURE" json-lines going.jsonl)" = 30 ] || fail "it did not train on"
+[ "$(log_lines going.jsonl)" = 30 ] || fail "it did not train on"
 
 # parameters that are no more, though the loss of the only step of each epoch is finite
 make_data x 4 x4.npy

@@ -26,7 +26,7 @@ for n in 1 2 3 5 7 12; do
 	resume=$([ $n = 1 ] || echo --resume)
 	expect 0 stint train dir $plateau --epochs $n --checkpoint p2 --log p2.jsonl $resume
 done
-same p1.jsonl p2.jsonl
+same_log p1.jsonl p2.jsonl
 same p1/step-00000120.safetensors p2/step-00000120.safetensors
 
 # the best epoch's values: eval says its loss again

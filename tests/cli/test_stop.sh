@@ -76,7 +76,7 @@ for signal in HUP TERM INT; do
 	kill -$signal $pid
 	ended 130
 	said "interrupted after step" "by SIG$signal; checkpoint saved" "--resume"
-	[ "$("$FIXTURE" json-lines $signal.jsonl)" = "$(ls $signal | sort | tail -n 1 | tr -dc 0-9 | sed 's/^0*//')" ] ||
+	[ "$(log_lines $signal.jsonl)" = "$(ls $signal | sort | tail -n 1 | tr -dc 0-9 | sed 's/^0*//')" ] ||
 		fail "the log has other steps than the checkpoint"
 done
 # a second one ends it at once; both are there before the first is seen
@@ -123,5 +123,5 @@ said "interrupted after step 10 by SIGTERM; checkpoint saved"
 make_data x 40 ex.npy && make_data label 40 et.npy
 expect 0 stint train dir $data $eval --checkpoint eval --log eval.jsonl --resume
 told "resumed from eval/step-00000010" "epoch 1/1  eval loss"
-[ "$("$FIXTURE" json-lines eval.jsonl)" = 11 ] || fail "not ten steps and an evaluation in the log"
+[ "$(log_lines eval.jsonl)" = 11 ] || fail "not ten steps and an evaluation in the log"
 finished

@@ -16,7 +16,7 @@ newest() { ls "$1" | sort | tail -n 1; }
 expect 0 stint train dir $data $eval --epochs 4 --seed 3 --checkpoint once --log once.jsonl
 told "epoch 1/4" "epoch 4/4" "of 10"
 said "epoch 1/4  step"
-[ "$("$FIXTURE" json-lines once.jsonl)" = 44 ] || fail "not 40 steps and 4 evaluations in the log"
+[ "$(log_lines once.jsonl)" = 44 ] || fail "not 40 steps and 4 evaluations in the log"
 [ "$(grep -c '"step":' once.jsonl)" = 40 ] || fail "not 40 steps"
 [ "$(grep -c '"eval_samples":10,' once.jsonl)" = 4 ] || fail "not every sample is evaluated"
 [ "$(newest once)" = step-00000040.safetensors ] || fail "no checkpoint of step 40"
@@ -31,7 +31,7 @@ done
 # the same again: the same bytes
 expect 0 stint train dir $data $eval --epochs 4 --seed 3 --checkpoint again --log again.jsonl
 same once/step-00000040.safetensors again/step-00000040.safetensors
-same once.jsonl again.jsonl
+same_log once.jsonl again.jsonl
 # another seed: others
 expect 0 stint train dir $data --epochs 4 --seed 4 --checkpoint other
 differ once/step-00000040.safetensors other/step-00000040.safetensors
@@ -41,7 +41,7 @@ expect 0 stint train dir $data $eval --epochs 2 --seed 3 --checkpoint twice --lo
 expect 0 stint train dir $data $eval --epochs 4 --seed 3 --checkpoint twice --log twice.jsonl --resume
 told "resumed from twice/step-00000020.safetensors"
 same once/step-00000040.safetensors twice/step-00000040.safetensors
-same once.jsonl twice.jsonl
+same_log once.jsonl twice.jsonl
 # nothing left to do
 expect 0 stint train dir $data --epochs 4 --seed 3 --checkpoint twice --resume
 same once/step-00000040.safetensors twice/step-00000040.safetensors
@@ -111,7 +111,7 @@ said "interrupted after step" "by SIGINT; checkpoint saved" "--resume"
 stopped=$(newest stop)
 step=$(echo "$stopped" | tr -dc 0-9 | sed 's/^0*//')
 [ -n "$step" ] || fail "no checkpoint"
-is_json_lines=$("$FIXTURE" json-lines stop.jsonl) || fail "the log is no JSON"
+is_json_lines=$(log_lines stop.jsonl) || fail "the log is no JSON"
 [ "$is_json_lines" = "$step" ] || fail "$is_json_lines lines of $step steps"
 epochs=$((step / 10 + 1))
 expect 0 stint train dir $data --epochs $epochs --seed 3 --checkpoint stop --resume
