@@ -1,4 +1,4 @@
-/* stint show DIR | PLAN.json | MODEL.onnx */
+/* stint show DIR | PLAN.json | MODEL.onnx | LOG ... */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include "cli/report.h"
 #include "cli/show_groups.h"
 #include "cli/show_html.h"
+#include "cli/show_log.h"
 #include "cli/show_onnx.h"
 #include "view/view.h"
 
@@ -154,7 +155,7 @@ static enum status show(struct pipeline *p, struct options *o)
 	struct stat st;
 	if (!c->model)
 		return diag_fail(p->diag, ST_USAGE, NULL,
-			"`stint show DIR`, PLAN.json or MODEL.onnx", "nothing to show");
+			"`stint show DIR`, PLAN.json, MODEL.onnx or LOG.jsonl", "nothing to show");
 	const bool folder = stat(c->model, &st) == 0 && S_ISDIR(st.st_mode);
 	TRY(check_given(o, !folder && !ends_with(c->model, ".json"), p->diag));
 	if (folder) {
@@ -181,5 +182,7 @@ static enum status show(struct pipeline *p, struct options *o)
 
 enum status cmd_show(int argc, const char **argv, struct diag *d)
 {
+	if (show_log_meant(argc, argv))
+		return show_log(argc, argv, d);
 	return options_command(COMMAND_SHOW, argc, argv, d, show);
 }

@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/interrupt.h"
+#include "cli/terminal.h"
 
 /* The batch to the step; the one behind it is read while that works. */
 static enum status feed(struct training *t, int64_t batch)
@@ -33,6 +35,7 @@ static enum status one_batch(struct training *t, bool first, double lr, double *
 	t->place.step++;
 	t->place.batch++;
 	train_log_step(&t->log, &t->place, lr, *loss);
+	chart_add(&t->losses, *loss);
 	return fed;
 }
 
@@ -265,6 +268,7 @@ static enum status one_epoch(struct training *t)
 		if (t->evaluation.stopped)
 			return stop_early(t);
 		train_log_score(&t->log, &t->place);
+		chart_add(&t->held_out, t->evaluation.loss);
 		follow_epoch(t, &t->best);
 		t->best &= t->o->keep_best != NULL;
 	}
@@ -288,6 +292,16 @@ static enum status one_epoch(struct training *t)
 	return ST_OK;
 }
 
+/* On a terminal: what this run's losses did. */
+static void draw_losses(const struct training *t)
+{
+	const int columns = terminal_columns(STDOUT_FILENO);
+	if (!columns)
+		return;
+	chart_draw(stdout, "loss", t->losses.y, t->losses.n, columns, chart_utf8());
+	chart_draw(stdout, "held-out loss", t->held_out.y, t->held_out.n, columns, chart_utf8());
+}
+
 enum status training_run(struct training *t)
 {
 	while (t->place.epoch < t->o->epochs && !follow_is_over(t))
@@ -295,5 +309,6 @@ enum status training_run(struct training *t)
 	if (follow_is_over(t))
 		printf("stopped early: %s was best %" PRId64 " epochs ago\n", t->follow.name,
 			t->follow.best.since);
+	draw_losses(t);
 	return ST_OK;
 }

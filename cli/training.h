@@ -2,6 +2,7 @@
 #ifndef STINT_CLI_TRAINING_H
 #define STINT_CLI_TRAINING_H
 
+#include "cli/chart.h"
 #include "cli/evaluate.h"
 #include "cli/follow.h"
 #include "cli/progress.h"
@@ -34,6 +35,7 @@ struct training {
 	double mean; /* the loss over the last epoch; NAN: none */
 	bool best;   /* --keep-best: the epoch that ends is */
 	struct progress bar;
+	struct chart_curve losses, held_out; /* drawn at the end */
 	struct watch watch;
 	char good[512];         /* the last good checkpoint; "": none yet */
 	int64_t odd, first_odd; /* losses of the epoch that were not finite, and the first's step */

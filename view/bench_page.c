@@ -1,38 +1,12 @@
 /* The page about a step's times: page.css and bench.css, the roofline, a table. */
 #include <math.h>
-#include <string.h>
 
 #include "base/safe.h"
 #include "view/page.h"
 
-static enum status put_style(struct text *t, struct diag *d)
-{
-	static const char *const name[] = {"page.css", "bench.css"};
-	for (int i = 0; i < 2; i++) {
-		const struct embedded_file *f = page_file(name[i], strlen(name[i]));
-		if (!f)
-			return diag_fail(
-				d, ST_INTERNAL, NULL, NULL, "the page's %s is missing", name[i]);
-		text_write(t, f->text, f->len);
-	}
-	return ST_OK;
-}
-
 static enum status put_head(struct text *t, const struct view_bench *b, struct diag *d)
 {
-	text_puts(t, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		     "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action "
-		     "'none'\">\n"
-		     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		     "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
-	text_html(t, b->name);
-	text_puts(t, " · kernels</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n");
-	TRY(put_style(t, d));
-	text_puts(t, "</style>\n</head>\n<body>\n<header class=\"top\"><div class=\"headline\">"
-		     "<p class=\"eyebrow\">kernels of a step</p>\n<h1>");
-	text_html(t, b->name);
-	text_puts(t, "</h1>\n");
+	TRY(page_head(t, b->name, "kernels of a step", "bench.css", d));
 	for (int i = 0; i < b->nfact; i++) {
 		text_puts(t, "<p class=\"facts\">");
 		text_html(t, b->fact[i]);

@@ -30,18 +30,6 @@ static double times_of(const struct axes *g, double cost)
 	return g->f->once > 0 ? cost / g->f->once : 1;
 }
 
-/* 1, 2 or 5 times a power of ten: the least that gives at most `most` parts. */
-static double nice(double span, int most)
-{
-	double ten = pow(10, floor(log10(span / most)));
-	for (int i = 0; i < 3; i++) {
-		double part = ten * (const double[]){1, 2, 5}[i];
-		if (span / part <= most)
-			return part;
-	}
-	return ten * 10;
-}
-
 static struct axes measure(const struct view_frontier *f, const struct frontier_mark *mark)
 {
 	struct axes g = {.f = f, .y0 = 1, .y1 = 1.02};
@@ -89,7 +77,7 @@ static void put_style(struct text *t)
 
 static void put_cost_axis(struct text *t, const struct axes *g)
 {
-	double part = nice(g->y1 - g->y0, 6);
+	double part = page_tick(g->y1 - g->y0, 6);
 	int digits = part >= 0.1 ? 1 : part >= 0.01 ? 2 : 3;
 	for (double v = 1; v <= g->y1; v += part)
 		text_add(t,
@@ -110,7 +98,7 @@ static void put_budget_axis(struct text *t, const struct axes *g)
 		scale *= 1024;
 		u++;
 	}
-	double part = nice((g->x1 - g->x0) / scale, 6);
+	double part = page_tick((g->x1 - g->x0) / scale, 6);
 	int digits = part >= 1 ? 0 : part >= 0.1 ? 1 : part >= 0.01 ? 2 : 3;
 	double bottom = HEIGHT - BOTTOM;
 	for (double v = ceil(g->x0 / scale / part) * part; v * scale <= g->x1; v += part)

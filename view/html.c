@@ -68,3 +68,36 @@ enum status view_html(struct text *out, struct arena *a, const struct problem *p
 	text_puts(out, at);
 	return out->failed ? diag_nomem(d) : ST_OK;
 }
+
+/* --- Pages without a script --- */
+
+static enum status put_file(struct text *out, const char *name, struct diag *d)
+{
+	const struct embedded_file *f = page_file(name, strlen(name));
+	if (!f)
+		return diag_fail(d, ST_INTERNAL, NULL, NULL, "the page's %s is missing", name);
+	text_write(out, f->text, f->len);
+	return ST_OK;
+}
+
+enum status page_head(
+	struct text *out, const char *title, const char *kind, const char *more, struct diag *d)
+{
+	text_puts(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		       "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action "
+		       "'none'\">\n"
+		       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		       "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
+	text_html(out, title);
+	text_add(out, " · %s</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n", kind);
+	TRY(put_file(out, "page.css", d));
+	TRY(put_file(out, more, d));
+	text_add(out,
+		"</style>\n</head>\n<body>\n<header class=\"top\"><div class=\"headline\">"
+		"<p class=\"eyebrow\">%s</p>\n<h1>",
+		kind);
+	text_html(out, title);
+	text_puts(out, "</h1>\n");
+	return ST_OK;
+}

@@ -26,6 +26,20 @@ struct frontier_mark {
 enum status frontier_draw(struct text *out, const struct view_frontier *f,
 	const struct frontier_mark *mark, struct diag *d);
 
+/* A page without a script from its first line to its heading: `kind` is what it is about, `more`
+ * the style file besides page.css. The header is left open, for facts. */
+enum status page_head(
+	struct text *out, const char *title, const char *kind, const char *more, struct diag *d);
+
+/* Between the lines of an axis: 1, 2 or 5 times a power of ten, the least that gives at most `most`
+ * parts. */
+double page_tick(double span, int most);
+
+/* The curves `name` of several runs (and, dashed, `also`, where it is not NULL) over the steps;
+ * `wide`: as wide as two. */
+void curves_draw(struct text *out, const struct view_run *run, int n, const char *name,
+	const char *also, bool wide);
+
 /* The picture of the timed kernels: operations a second over operations a byte, log by log. A dot
  * links to "#kI", I the kernel's index. */
 void roofline_draw(struct text *out, const struct view_bench *b);

@@ -60,4 +60,25 @@ struct view_bench {
 /* A whole page without a script: the kernels under the roofline, and a table. */
 enum status view_bench_html(struct text *out, const struct view_bench *b, struct diag *d);
 
+/* What a training's log holds (`stint train --log`): by ascending step; what is not
+ * finite is left out, the rest is at most 1e100. */
+struct view_curve {
+	const char *name; /* "loss", "eval_loss", "lr", "seconds", a metric's */
+	int n;
+	const double *x, *y;
+};
+struct view_run {
+	const char *name;
+	int64_t steps, epochs;
+	int ncurve;
+	const struct view_curve *curve;
+};
+enum { VIEW_RUNS = 8 };
+/* NULL: the run has no such curve. */
+const struct view_curve *view_curve_of(const struct view_run *r, const char *name);
+
+/* A whole page without a script: the curves of up to VIEW_RUNS runs over each other, and a table.
+ */
+enum status view_log_html(struct text *out, const struct view_run *run, int n, struct diag *d);
+
 #endif

@@ -1,0 +1,78 @@
+#include "cli/show_log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/chart.h"
+#include "cli/run_log.h"
+#include "cli/safe_put.h"
+#include "cli/terminal.h"
+
+bool show_log_meant(int argc, const char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (*argv[i] != '-' && run_log_named(argv[i]))
+			return true;
+	return false;
+}
+
+static enum status write_page(const char *path, const struct view_run *run, int n, struct diag *d)
+{
+	struct text page = {0};
+	enum status st = view_log_html(&page, run, n, d);
+	if (st == ST_OK)
+		st = text_save(&page, path, d);
+	text_free(&page);
+	return st;
+}
+
+/* The losses and the metrics; rates and times are for the page. */
+static void print_charts(const struct view_run *r)
+{
+	const int columns = terminal_columns(STDOUT_FILENO);
+	safe_put(stdout, r->name);
+	printf(": %" PRId64 " epoch%s, %" PRId64 " steps\n", r->epochs, r->epochs == 1 ? "" : "s",
+		r->steps);
+	for (int i = 0; i < r->ncurve; i++) {
+		const struct view_curve *c = &r->curve[i];
+		if (strcmp(c->name, "lr") != 0 && strcmp(c->name, "seconds") != 0 &&
+			strcmp(c->name, "data_seconds") != 0)
+			chart_draw(
+				stdout, c->name, c->y, c->n, columns ? columns : 80, chart_utf8());
+	}
+}
+
+static enum status show(struct arena *a, const struct args *args, const char *html, struct diag *d)
+{
+	struct view_run run[VIEW_RUNS];
+	for (int i = 0; i < args->n; i++)
+		TRY(run_log_read(a, args->positional[i], &run[i], d));
+	if (html)
+		return write_page(html, run, args->n, d);
+	for (int i = 0; i < args->n; i++)
+		print_charts(&run[i]);
+	return ST_OK;
+}
+
+enum status show_log(int argc, const char **argv, struct diag *d)
+{
+	char *html = NULL;
+	struct poptOption table[] = {{"html", 0, POPT_ARG_STRING, &html, 0,
+					     "write a page of all curves to look at", "FILE"},
+		POPT_TABLEEND};
+	struct args args;
+	struct arena *a = arena_new();
+	if (!a)
+		return diag_nomem(d);
+	enum status st = args_parse(a, argc, argv, table, "LOG.jsonl|LOG.csv ... [--html FILE]", 1,
+		VIEW_RUNS, NULL, &args, d);
+	if (st == ST_OK && !args.help)
+		st = show(a, &args, html, d);
+	free(html);
+	arena_free(a);
+	return st;
+}
