@@ -194,7 +194,7 @@ enum status cmd_eval(int argc, const char **argv, struct diag *d)
 		DATA_OPTIONS(o.data),
 		{"weights", 0, POPT_ARG_STRING, &text[1], 0, "take these values",
 			"FILE.safetensors"},
-		WEIGHTS_OPTIONS(o.weights),
+		WEIGHTS_OPTIONS(o.weights), AVERAGE_OPTIONS(o.weights.average),
 		{"checkpoint", 0, POPT_ARG_STRING, &text[2], 0,
 			"take the newest checkpoint's values, or this file's", "FOLDER"},
 		{"json", 0, POPT_ARG_NONE, &o.json, 0, "print JSON", NULL}, POPT_TABLEEND};

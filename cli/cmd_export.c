@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 #include "cli/safe_put.h"
 #include "cli/weights.h"
-#include "graph/op.h"
 #include "import/import.h"
 #include "runtime/finite.h"
 #include "runtime/safetensors.h"
@@ -16,36 +15,17 @@
 struct values {
 	struct arena *a;
 	struct safetensors *file;
-	bool averages; /* parameters' averages in their place */
+	int average; /* enum weights_average */
 	int replaced;
 	bool failed;
 };
-
-static const char average[] = "state/" OP_AVERAGE "/";
-enum { AVERAGE = sizeof average - 1 };
-
-/* What an entry is the value of: an average's parameter. */
-static const char *value_of(const char *name, bool averages)
-{
-	return averages && !strncmp(name, average, AVERAGE) ? name + AVERAGE : name;
-}
-
-static const struct safetensors_entry *find(struct values *v, const char *name)
-{
-	const struct safetensors_entry *e = NULL;
-	if (v->averages) {
-		const char *of = arena_printf(v->a, "%s%s", average, name);
-		v->failed |= !of;
-		e = of ? safetensors_find(v->file, of) : NULL;
-	}
-	return e ? e : safetensors_find(v->file, name);
-}
 
 /* The trained value of an initializer as floats, or NULL. */
 static const float *lookup(void *user, const char *name, int64_t numel)
 {
 	struct values *v = user;
-	const struct safetensors_entry *e = find(v, name);
+	const struct safetensors_entry *e = weights_find(
+		v->a, v->file, name, v->average, &v->failed);
 	if (!e || (e->dtype != STINT_F32 && e->dtype != STINT_F64))
 		return NULL;
 	size_t width = e->dtype == STINT_F32 ? 4 : 8;
@@ -90,11 +70,13 @@ static enum status check_finite(
 	int bad = 0;
 	for (int i = 0; i < safetensors_count(v->file); i++) {
 		const struct safetensors_entry *e = safetensors_at(v->file, i);
-		const char *name = value_of(e->name, v->averages);
+		const char *of = weights_averaged(e->name, v->average), *name = of ? of : e->name;
 		const struct safetensors_entry *first = safetensors_find(begun, name);
 		const struct finite_count c = count(e),
 					  was = first ? count(first) : (struct finite_count){0};
-		if (!exported(name) || find(v, name) != e || (!c.nan && c.inf <= was.inf))
+		if (!exported(name) ||
+			weights_find(v->a, v->file, name, v->average, &v->failed) != e ||
+			(!c.nan && c.inf <= was.inf))
 			continue;
 		const struct where at = {.file = path, .node = e->name, .op = "tensor"};
 		if (bad++ < TOLD)
@@ -112,25 +94,15 @@ static enum status check_finite(
 
 struct export_args {
 	const char *dir, *folder, *out;
-	int allow, json, averages;
+	int allow, json, average;
 };
-
-static enum status check_averages(const char *path, const struct safetensors *file, struct diag *d)
-{
-	for (int i = 0; i < safetensors_count(file); i++)
-		if (!strncmp(safetensors_at(file, i)->name, average, AVERAGE))
-			return ST_OK;
-	return diag_fail(d, ST_INVALID, &(struct where){.file = path},
-		"compile with --ema DECAY, and train", "--ema: holds no averages of parameters");
-}
 
 static enum status check_values(const struct export_args *o, const char *path, struct values *v,
 	const char *weights, struct diag *d)
 {
 	struct safetensors *begun;
 	char message[SAFETENSORS_MESSAGE];
-	if (v->averages)
-		TRY(check_averages(path, v->file, d));
+	TRY(weights_check_average(v->file, path, v->average, d));
 	if (o->allow)
 		return ST_OK;
 	if (safetensors_open(&begun, weights, message))
@@ -142,7 +114,7 @@ static enum status check_values(const struct export_args *o, const char *path, s
 
 static enum status write_model(struct arena *a, const struct export_args *o, struct diag *d)
 {
-	struct values v = {.a = a, .averages = o->averages != 0};
+	struct values v = {.a = a, .average = o->average};
 	char message[SAFETENSORS_MESSAGE];
 	const char *path;
 	char *model = arena_printf(a, "%s/model.onnx", o->dir);
@@ -151,9 +123,10 @@ static enum status write_model(struct arena *a, const struct export_args *o, str
 		return diag_nomem(d);
 	if (!o->out)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "no -o FILE.onnx given");
-	if (o->averages && !o->folder)
+	if (o->average && !o->folder)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
-			"--ema needs --checkpoint FOLDER: averages are made in training");
+			"--%s needs --checkpoint FOLDER: averages are made in training",
+			o->average == WEIGHTS_EMA ? "ema" : "swa");
 	path = weights;
 	if (o->folder)
 		TRY(weights_of_checkpoint(a, o->folder, &path, d));
@@ -173,7 +146,7 @@ static enum status write_model(struct arena *a, const struct export_args *o, str
 		printf("}\n");
 	} else if (st == ST_OK) {
 		printf("%s: %d initializers from %s%s\n", o->out, v.replaced, path,
-			o->averages ? ", averages" : "");
+			o->average ? ", averages" : "");
 	}
 	return st;
 }
@@ -184,8 +157,7 @@ enum status cmd_export(int argc, const char **argv, struct diag *d)
 	struct export_args o = {0};
 	struct poptOption table[] = {{"checkpoint", 0, POPT_ARG_STRING, &folder, 0,
 					     "take the newest checkpoint's values", "FOLDER"},
-		{"ema", 0, POPT_ARG_NONE, &o.averages, 0,
-			"averages of the parameters in their place (compile --ema)", NULL},
+		AVERAGE_OPTIONS(o.average),
 		{"allow-nonfinite", 0, POPT_ARG_NONE, &o.allow, 0, "export NaN and infinities, too",
 			NULL},
 		{"output", 'o', POPT_ARG_STRING, &out, 0, "the model to write", "FILE.onnx"},

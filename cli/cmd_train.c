@@ -104,6 +104,7 @@ static enum status prepare(struct training *t)
 	t->place.seed = o->seed;
 	t->l.seed(t->l.step, o->seed);
 	TRY(watch_start(t->arena, &t->l, &t->watch, t->diag));
+	TRY(swa_begin(t));
 	TRY(resume(t));
 	if (o->check_finite)
 		TRY(watch_keep(&t->watch));
@@ -128,6 +129,7 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 {
 	struct schedule schedule;
 	struct metrics metrics;
+	struct swa_rate swa;
 	TRY(schedule_parse(a, o->schedule, &schedule, d));
 	TRY(metrics_parse(a, o->metric.value, o->metric.n, &metrics, d));
 	if (o->epochs < 1 || o->epochs > 1000000000)
@@ -143,6 +145,18 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	if (o->metric.n && !o->eval_input.n && !o->eval_target)
 		return diag_fail(d, ST_USAGE, NULL, "--eval-input and --eval-target",
 			"--metric wants held-out data");
+	TRY(swa_rate_parse(a, o->swa_lr, &swa, d));
+	if (o->swa_start < 0)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--swa-start wants an epoch, from 1");
+	if (o->swa_start > o->epochs)
+		diag_warn(d, NULL, NULL, "--swa-start %lld: no epoch of %lld is averaged",
+			o->swa_start, o->epochs);
+	if (o->swa_lr && !o->swa_start)
+		return diag_fail(d, ST_USAGE, NULL, "--swa-start EPOCH",
+			"--swa-lr is the learning rate while weights are averaged");
+	if (o->swa_start && !o->folder)
+		return diag_fail(d, ST_USAGE, NULL, "--checkpoint FOLDER",
+			"--swa-start wants a folder to keep the average in");
 	if (o->check_finite && o->keep_going)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--check-finite stops where --keep-going does not: choose one");
@@ -205,7 +219,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 {
 	struct train_args o = {.epochs = 1, .lr = NAN, .keep = 2};
 	struct arg_list list[4] = {0};
-	char *text[6] = {NULL};
+	char *text[7] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
 					     "training data, .npy or IDX(.gz)", "[NAME=]FILE"},
 		{"target", 0, POPT_ARG_STRING, &text[0], 0, "training targets", "FILE"},
@@ -234,6 +248,10 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"keep-best", 0, POPT_ARG_STRING, &text[4], 0,
 			"keep the best epoch's values as best.safetensors: by loss or a --metric",
 			"NAME"},
+		{"swa-start", 0, POPT_ARG_LONGLONG, &o.swa_start, 0,
+			"average the weights after each epoch from this one on", "EPOCH"},
+		{"swa-lr", 0, POPT_ARG_STRING, &text[6], 0, "learning rate of the epochs behind it",
+			"X[:OPTIONS]"},
 		{"early-stop", 0, POPT_ARG_LONGLONG, &o.early_stop, 0,
 			"end after so many epochs that were not the best", "N"},
 		{"resume", 0, POPT_ARG_NONE, &o.resume, 0, "go on from the newest checkpoint",
@@ -265,6 +283,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		o.log = list[3];
 		o.weights.path = text[5];
 		o.keep_best = text[4];
+		o.swa_lr = text[6];
 		st = run(&o, a, d);
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)

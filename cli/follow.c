@@ -24,6 +24,9 @@ enum status follow_start(struct training *t)
 	if (f->schedule.which == SCHEDULE_ONE_CYCLE && o->warmup)
 		return diag_fail(t->diag, ST_USAGE, NULL, NULL,
 			"--schedule one-cycle rises by itself: leave --warmup out");
+	if (f->schedule.which == SCHEDULE_PLATEAU && o->swa_lr)
+		return diag_fail(t->diag, ST_USAGE, NULL, "leave --swa-lr out",
+			"--swa-lr does not go with --schedule plateau, which follows the loss");
 	const bool follows = o->keep_best || o->early_stop || f->schedule.which == SCHEDULE_PLATEAU;
 	if (follows && !t->has_eval)
 		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-input and --eval-target",
@@ -42,12 +45,19 @@ enum status follow_start(struct training *t)
 
 double follow_rate(const struct training *t)
 {
-	const struct schedule_at at = {.step = t->place.step,
+	const struct swa *swa = &t->swa;
+	struct schedule_at at = {.step = t->place.step,
 		.epoch = t->place.epoch,
 		.steps = t->o->epochs * t->batches,
 		.epochs = t->o->epochs,
 		.warmup = t->o->warmup};
-	return schedule_rate(&t->follow.schedule, first_rate(t), &at);
+	if (!swa->start || isnan(swa->rate.lr) || at.epoch < swa->start)
+		return schedule_rate(&t->follow.schedule, first_rate(t), &at);
+	/* from where the schedule was in the first averaged epoch */
+	at.epoch = swa->start - 1;
+	at.step = swa->start * t->batches - 1;
+	return swa_rate_at(&swa->rate, schedule_rate(&t->follow.schedule, first_rate(t), &at),
+		t->place.epoch - at.epoch);
 }
 
 void follow_epoch(struct training *t, bool *best)
@@ -118,6 +128,8 @@ static void put_settings(struct text *note, const struct training *t)
 	put(note, "--target", o->target ? o->target : "");
 	put(note, "--scale", o->data.scale ? o->data.scale : "1");
 	put(note, "--shift", o->data.shift ? o->data.shift : "0");
+	put_whole(note, "--swa-start", o->swa_start);
+	put(note, "--swa-lr", o->swa_lr ? o->swa_lr : "");
 	put(note, "--keep-best", t->has_eval ? t->follow.name : "");
 }
 
@@ -128,6 +140,7 @@ const char *follow_note(struct training *t)
 	text_free(note);
 	*note = (struct text){0};
 	put_settings(note, t);
+	put_whole(note, "swa.epochs", t->swa.epochs);
 	put_number(note, "best", f->best.best);
 	put_whole(note, "since", f->best.since);
 	if (f->schedule.which == SCHEDULE_PLATEAU) {
@@ -205,8 +218,10 @@ enum status follow_resume(struct training *t, const char *path)
 		f->schedule.bad = same_best ? whole(was, "plateau.bad") : 0;
 		f->schedule.cooling = whole(was, "plateau.cooling");
 	}
-	const bool failed = is.failed;
+	enum status st = is.failed ? diag_nomem(t->diag) : ST_OK;
+	if (st == ST_OK)
+		st = swa_resume(t, file, whole(was, "swa.epochs"));
 	text_free(&is);
 	safetensors_close(file);
-	return failed ? diag_nomem(t->diag) : ST_OK;
+	return st;
 }

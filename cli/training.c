@@ -75,6 +75,7 @@ static enum status write_checkpoint(struct training *t)
 	if (!t->o->folder)
 		return ST_OK;
 	t->place.training = follow_note(t);
+	swa_saved(&t->swa, &t->place.beside, &t->place.nbeside);
 	if (!t->place.training)
 		return diag_nomem(t->diag);
 	if (t->best && checkpoint_save_as(t->o->folder, "best", t->l.step, &t->place, message))
@@ -272,6 +273,7 @@ static enum status one_epoch(struct training *t)
 		follow_epoch(t, &t->best);
 		t->best &= t->o->keep_best != NULL;
 	}
+	TRY(swa_epoch(t));
 	t->mean = mean;
 	const double seconds = progress_seconds(&t->bar), waited = feed_waited(&t->train);
 	report_epoch(t, any ? &mean : NULL, seconds, waited);
@@ -292,6 +294,28 @@ static enum status one_epoch(struct training *t)
 	return ST_OK;
 }
 
+/* --swa-start: the average gets running statistics and a score of its own, and the last checkpoint
+ * has them. */
+static enum status finish_average(struct training *t)
+{
+	bool stopped, saved;
+	if (!swa_is_due(&t->swa))
+		return ST_OK;
+	enum status st = swa_put(t, &stopped);
+	if (st == ST_OK && !stopped && t->has_eval) {
+		st = evaluate(&t->evaluation, t->diag);
+		stopped = t->evaluation.stopped;
+	}
+	TRY(swa_take_back(t, st == ST_OK && !stopped));
+	if (st != ST_OK || stopped)
+		return st != ST_OK ? st : stop_early(t);
+	printf("average of %" PRId64 " epoch%s", t->swa.epochs, t->swa.epochs == 1 ? "" : "s");
+	if (t->has_eval)
+		report_scores(&t->evaluation);
+	printf("\n");
+	return save(t, &saved);
+}
+
 /* On a terminal: what this run's losses did. */
 static void draw_losses(const struct training *t)
 {
@@ -309,6 +333,7 @@ enum status training_run(struct training *t)
 	if (follow_is_over(t))
 		printf("stopped early: %s was best %" PRId64 " epochs ago\n", t->follow.name,
 			t->follow.best.since);
+	TRY(finish_average(t));
 	draw_losses(t);
 	return ST_OK;
 }

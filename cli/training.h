@@ -6,15 +6,16 @@
 #include "cli/evaluate.h"
 #include "cli/follow.h"
 #include "cli/progress.h"
+#include "cli/swa.h"
 #include "cli/train_log.h"
 #include "cli/watch.h"
 #include "cli/weights.h"
 
 struct train_args {
-	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best;
+	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr;
 	struct weights weights;
 	struct arg_list input, eval_input, metric, log;
-	long long epochs, warmup, seed, keep, early_stop;
+	long long epochs, warmup, seed, keep, early_stop, swa_start;
 	struct data_options data;
 	double lr; /* NAN: the optimizer's, as compiled */
 	int json, resume, keep_going, check_finite;
@@ -37,6 +38,7 @@ struct training {
 	struct progress bar;
 	struct chart_curve losses, held_out; /* drawn at the end */
 	struct watch watch;
+	struct swa swa;
 	char good[512];         /* the last good checkpoint; "": none yet */
 	int64_t odd, first_odd; /* losses of the epoch that were not finite, and the first's step */
 };

@@ -17,11 +17,52 @@ struct fitting {
 	const struct weights *w;
 	struct diag *d;
 	struct safetensors *f;
-	bool *take; /* of each resident */
+	const struct safetensors_entry **take; /* of each resident; NULL: it keeps its value */
 	int wanted, loaded, skipped;
 	int nmissing, nunused;
 	const char **missing, **unused;
 };
+
+/* --- Averages --- */
+
+static const struct kind_of_average {
+	const char *prefix, *option, *hint;
+} averages[] = {
+	[WEIGHTS_EMA] = {"state/" OP_AVERAGE "/", "ema", "compile with --ema DECAY, and train"},
+	[WEIGHTS_SWA] = {CHECKPOINT_BESIDE, "swa", "train with --swa-start EPOCH"},
+};
+
+const char *weights_averaged(const char *entry, int average)
+{
+	const char *prefix = averages[average].prefix;
+	const size_t n = prefix ? strlen(prefix) : 0;
+	return n && !strncmp(entry, prefix, n) ? entry + n : NULL;
+}
+
+const struct safetensors_entry *weights_find(
+	struct arena *a, const struct safetensors *file, const char *name, int average, bool *nomem)
+{
+	const struct safetensors_entry *e = NULL;
+	if (average) {
+		const char *of = arena_printf(a, "%s%s", averages[average].prefix, name);
+		*nomem |= !of;
+		e = of ? safetensors_find(file, of) : NULL;
+	}
+	return e ? e : safetensors_find(file, name);
+}
+
+enum status weights_check_average(
+	const struct safetensors *file, const char *path, int average, struct diag *d)
+{
+	bool any = average == WEIGHTS_TRAINED;
+	for (int i = 0; i < safetensors_count(file) && !any; i++)
+		any = weights_averaged(safetensors_at(file, i)->name, average) != NULL;
+	return any ? ST_OK
+		   : diag_fail(d, ST_INVALID, &(struct where){.file = path}, averages[average].hint,
+			     "--%s: holds no averages of parameters", averages[average].option);
+}
+
+/* --- What a file holds of the model --- */
 
 /* What a file of weights may hold of the model. */
 static bool stored(const struct stint_tensor *t)
@@ -36,13 +77,14 @@ static bool wanted(const struct stint_tensor *t)
 }
 
 /* In a file and not in the model, and rightly so: constants that some plan of stint's made,
- * PyTorch's counts of batches, which normalize nothing, and an optimizer's states where nothing is
- * trained. */
+ * averages over epochs, PyTorch's counts of batches, which normalize nothing, and an optimizer's
+ * states where nothing is trained. */
 static bool beside(const struct stint_model *m, const char *name)
 {
 	static const char count[] = "num_batches_tracked";
 	const size_t n = strlen(name), tail = sizeof count - 1;
-	return !strncmp(name, "constant/", 9) || (!m->train && !strncmp(name, "state/", 6)) ||
+	return !strncmp(name, "constant/", 9) || weights_averaged(name, WEIGHTS_SWA) ||
+	       (!m->train && !strncmp(name, "state/", 6)) ||
 	       (n >= tail && !strcmp(name + n - tail, count));
 }
 
@@ -106,7 +148,11 @@ static enum status fit(struct fitting *m)
 		const struct stint_tensor *t = &model->resident[i];
 		if (!stored(t))
 			continue;
-		const struct safetensors_entry *e = safetensors_find(m->f, t->name);
+		bool nomem = false;
+		const struct safetensors_entry *e = weights_find(
+			m->a, m->f, t->name, wanted(t) ? m->w->average : WEIGHTS_TRAINED, &nomem);
+		if (nomem)
+			return diag_nomem(m->d);
 		m->wanted += wanted(t);
 		if (!e && wanted(t))
 			m->missing[m->nmissing++] = t->name;
@@ -115,8 +161,8 @@ static enum status fit(struct fitting *m)
 		else if (e && (!same_shape(t, e) || e->bytes != t->bytes))
 			st = of_another_shape(m, t, e) == ST_OK ? st : ST_INVALID;
 		else if (e)
-			m->take[i] = true;
-		m->loaded += m->take[i] && wanted(t);
+			m->take[i] = e;
+		m->loaded += m->take[i] != NULL && wanted(t);
 	}
 	if (m->skipped > TOLD)
 		diag_note(m->d, &(struct where){.file = m->w->path}, NULL,
@@ -186,10 +232,10 @@ static enum status tell(struct fitting *m)
 }
 
 /* By parts, so that a device's step takes no second copy of the model here. */
-static enum status bring(const struct fitting *m, const struct stint_tensor *t)
+static enum status bring(
+	const struct fitting *m, const struct stint_tensor *t, const struct safetensors_entry *e)
 {
 	enum { PART = 1 << 24 };
-	const struct safetensors_entry *e = safetensors_find(m->f, t->name);
 	const size_t step = t->bytes < PART ? t->bytes + 1 : PART;
 	unsigned char *part = malloc(step);
 	if (!part)
@@ -213,11 +259,12 @@ static enum status load(struct fitting *m)
 {
 	const struct stint_model *model = m->l->model;
 	const int count = safetensors_count(m->f);
-	m->take = ARENA_ARRAY(m->a, bool, model->nresident);
+	m->take = ARENA_ARRAY(m->a, const struct safetensors_entry *, model->nresident);
 	m->missing = ARENA_ARRAY(m->a, const char *, model->nresident);
 	m->unused = ARENA_ARRAY(m->a, const char *, count);
 	if (!m->take || !m->missing || !m->unused)
 		return diag_nomem(m->d);
+	TRY(weights_check_average(m->f, m->w->path, m->w->average, m->d));
 	TRY(find_unused(m));
 	const enum status fits = fit(m);
 	if (fits == ST_OK || m->loaded)
@@ -225,7 +272,7 @@ static enum status load(struct fitting *m)
 	TRY(fits);
 	for (int i = 0; i < model->nresident; i++)
 		if (m->take[i])
-			TRY(bring(m, &model->resident[i]));
+			TRY(bring(m, &model->resident[i], m->take[i]));
 	return ST_OK;
 }
 
@@ -237,6 +284,10 @@ enum status weights_load(
 	if (!w->path && (w->strict || w->skip))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s needs --weights FILE",
 			w->strict ? "weights-strict" : "skip-mismatched");
+	if (!w->path && w->average)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--%s needs --checkpoint FOLDER: averages are made in training",
+			averages[w->average].option);
 	if (!w->path)
 		return ST_OK;
 	if (safetensors_open_header(&m.f, w->path, message))
@@ -271,42 +322,4 @@ enum status weights_choose(struct arena *a, const char *file, const char *checkp
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--weights and --checkpoint name other values: choose one");
 	return checkpoint ? weights_of_checkpoint(a, checkpoint, &w->path, d) : ST_OK;
-}
-
-/* --- Averages --- */
-
-/* By parts, as in bring. */
-static enum status swap(const struct loaded *l, const struct stint_tensor *x,
-	const struct stint_tensor *y, struct diag *d)
-{
-	enum { PART = 1 << 16 };
-	unsigned char a[PART], b[PART];
-	int rc = 0;
-	for (size_t at = 0; at < x->bytes && !rc; at += PART) {
-		const size_t n = x->bytes - at < PART ? x->bytes - at : PART;
-		rc = stint_read(l->step, x->offset + at, a, n);
-		rc = rc ? rc : stint_read(l->step, y->offset + at, b, n);
-		rc = rc ? rc : stint_write(l->step, x->offset + at, b, n);
-		rc = rc ? rc : stint_write(l->step, y->offset + at, a, n);
-	}
-	return rc ? load_fail(l, rc, x->name, d) : ST_OK;
-}
-
-enum status weights_swap_averages(const struct loaded *l, struct diag *d)
-{
-	static const char average[] = "state/" OP_AVERAGE "/";
-	const size_t prefix = sizeof average - 1;
-	int found = 0;
-	for (int i = 0; i < l->model->nresident; i++) {
-		const struct stint_tensor *t = &l->model->resident[i];
-		if (t->kind != STINT_STATE || strncmp(t->name, average, prefix) != 0)
-			continue;
-		const int parameter = load_find(l, t->name + prefix, STINT_PARAMETER);
-		found++;
-		if (parameter >= 0 && l->step->count > 0)
-			TRY(swap(l, &l->model->resident[parameter], t, d));
-	}
-	return found ? ST_OK
-		     : diag_fail(d, ST_USAGE, NULL, "compile with --ema DECAY",
-			       "the step keeps no averages of its parameters");
 }

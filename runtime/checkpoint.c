@@ -215,19 +215,27 @@ static int write_file(const char *path, const struct safetensors_entry *entry, i
 	return safetensors_write(path, entry, n, note, nnote, message);
 }
 
+static int is_beside(const char *name)
+{
+	return !strncmp(name, CHECKPOINT_BESIDE, sizeof CHECKPOINT_BESIDE - 1);
+}
+
 static void entries_free(const struct stint_step *s, struct safetensors_entry *entry, int n)
 {
 	for (int i = 0; entry && i < n; i++)
-		s->device->let((void *)(uintptr_t)entry[i].data);
+		if (!is_beside(entry[i].name))
+			s->device->let((void *)(uintptr_t)entry[i].data);
 	free(entry);
 }
 
 /* The entries of what is saved, in the order of their names; *n of them. Their values are
  * held until entries_free. NULL: no memory, or the device failed. */
-static struct safetensors_entry *entries(const struct stint_step *s, int *n)
+static struct safetensors_entry *entries(
+	const struct stint_step *s, const struct checkpoint_place *place, int *n)
 {
 	const struct stint_model *m = s->model;
-	struct safetensors_entry *entry = calloc((size_t)m->nresident + 1, sizeof *entry);
+	struct safetensors_entry *entry = calloc(
+		(size_t)m->nresident + (size_t)place->nbeside + 1, sizeof *entry);
 	*n = 0;
 	for (int i = 0; entry && i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
@@ -245,6 +253,8 @@ static struct safetensors_entry *entries(const struct stint_step *s, int *n)
 				.data = data,
 				.bytes = t->bytes};
 	}
+	for (int i = 0; entry && i < place->nbeside; i++)
+		entry[(*n)++] = place->beside[i];
 	if (entry && *n)
 		qsort(entry, (size_t)*n, sizeof *entry, by_name);
 	return entry;
@@ -254,7 +264,7 @@ static int save(const char *path, const struct stint_step *s, const struct check
 	char *message)
 {
 	int n = 0;
-	struct safetensors_entry *entry = entries(s, &n);
+	struct safetensors_entry *entry = entries(s, place, &n);
 	if (!entry)
 		return fail(message, "cannot write", path);
 	const int rc = write_file(path, entry, n, place, s->model->name, message);
@@ -363,7 +373,7 @@ static int another(char *message, const char *path, const char *name, const char
 static int check(
 	const struct stint_model *m, const struct safetensors *f, const char *path, char *message)
 {
-	int wanted = 0;
+	int wanted = 0, beside = 0;
 	for (int i = 0; i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
 		if (!checkpoint_holds(t))
@@ -376,9 +386,14 @@ static int check(
 			return another(message, path, t->name, "has another type or shape");
 		wanted++;
 	}
+	for (int k = 0; k < safetensors_count(f); k++)
+		beside += is_beside(safetensors_at(f, k)->name);
 	/* Names in a file differ, so that all wanted ones were found; any other is too much. */
-	for (int k = 0; wanted < safetensors_count(f) && k < safetensors_count(f); k++) {
+	const int known = wanted + beside;
+	for (int k = 0; known < safetensors_count(f) && k < safetensors_count(f); k++) {
 		const char *name = safetensors_at(f, k)->name;
+		if (is_beside(name))
+			continue;
 		int i = 0;
 		while (i < m->nresident && (!checkpoint_holds(&m->resident[i]) ||
 						   strcmp(m->resident[i].name, name) != 0))

@@ -9,6 +9,11 @@
 
 #include "stint_rt.h"
 
+struct safetensors_entry;
+
+/* What begins so is kept beside what the model has, and loading leaves it alone. */
+#define CHECKPOINT_BESIDE "state/swa/"
+
 struct checkpoint_place {
 	int64_t step;  /* training steps done */
 	int64_t epoch; /* the running epoch, from 0 */
@@ -17,6 +22,9 @@ struct checkpoint_place {
 	/* What else there is to know, in text: the note "training" of a checkpoint that is saved.
 	 * NULL: nothing. Loading sets it to NULL: the file has it. */
 	const char *training;
+	/* Tensors that are saved, too, named CHECKPOINT_BESIDE and on. Loading sets none. */
+	const struct safetensors_entry *beside;
+	int nbeside;
 };
 
 /* Whether a checkpoint can be written there: makes the folder, writes a file in it and removes it.
