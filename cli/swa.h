@@ -3,7 +3,7 @@
 #define STINT_CLI_SWA_H
 
 #include "cli/load.h"
-#include "train/swa.h"
+#include "train/weight_average.h"
 
 struct training;
 struct safetensors;

@@ -26,7 +26,7 @@ struct weights {
 	{"ema", 0, POPT_ARG_VAL, &(average), WEIGHTS_EMA,                                          \
 		"averages over the steps in the parameters' place (compile --ema)", NULL},         \
 	{"swa", 0, POPT_ARG_VAL, &(average), WEIGHTS_SWA,                                          \
-		"the average over epochs in their place (train --swa-start)", NULL}
+		"the average over epochs in their place", NULL}
 /* clang-format on */
 
 /* Parameters, running statistics and, where the file holds any, optimizer states, by name. Where

@@ -1,6 +1,6 @@
 """The rates of torch.optim.swa_utils.SWALR and averages of AveragedModel, as tests/train/swa_torch.h.
 
-    /root/venv/bin/python tests/oracle/swa.py > tests/train/swa_torch.h
+    /root/venv/bin/python tests/oracle/swa.py > tests/train/swa_torch.h && clang-format -i tests/train/swa_torch.h
 """
 import torch
 from torch.optim.swa_utils import SWALR, AveragedModel, get_swa_avg_fn

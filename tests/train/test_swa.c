@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "swa_torch.h"
-#include "train/swa.h"
+#include "train/weight_average.h"
 
 static enum status parse(const char *text, struct swa_rate *r)
 {

@@ -1,4 +1,4 @@
-#include "train/swa.h"
+#include "train/weight_average.h"
 
 #include <math.h>
 #include <stdlib.h>

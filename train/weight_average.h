@@ -1,8 +1,8 @@
 /* Stochastic weight averaging, by the formulas of torch.optim.swa_utils: the equal average of what
  * the parameters were after each epoch (AveragedModel with get_swa_avg_fn), and the learning rate
  * meanwhile (SWALR). */
-#ifndef STINT_TRAIN_SWA_H
-#define STINT_TRAIN_SWA_H
+#ifndef STINT_TRAIN_WEIGHT_AVERAGE_H
+#define STINT_TRAIN_WEIGHT_AVERAGE_H
 
 #include "base/base.h"
 
