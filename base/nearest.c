@@ -1,5 +1,7 @@
 #include "base/nearest.h"
 
+#include "base/base.h"
+
 #include <string.h>
 
 enum { MOST = 63 };
@@ -33,4 +35,12 @@ const char *nearest(const char *word, const char *best, const char *candidate)
 	if (found > far || found >= (int)strnlen(candidate, MOST))
 		return best;
 	return best && edit_distance(word, best) <= found ? best : candidate;
+}
+
+const char *did_you_mean(struct arena *a, const char *word, const char *const *known, int n)
+{
+	const char *meant = NULL;
+	for (int i = 0; i < n; i++)
+		meant = nearest(word, meant, known[i]);
+	return meant ? arena_printf(a, "did you mean %s?", meant) : NULL;
 }

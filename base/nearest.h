@@ -4,11 +4,16 @@
 
 #include <stddef.h>
 
+struct arena;
+
 /* Letters to put in, take out, replace or swap with their neighbours to make one of the other,
  * words cut at 63 letters. */
 int edit_distance(const char *a, const char *b);
 /* Of two candidates the nearer to `word`, or `best` (NULL: none so far); NULL where both are so far
  * off that nobody means them. Fold a list with it. */
 const char *nearest(const char *word, const char *best, const char *candidate);
+/* "did you mean X?", a hint, X being the nearest of n; NULL: none is near, or there is no memory.
+ */
+const char *did_you_mean(struct arena *a, const char *word, const char *const *known, int n);
 
 #endif

@@ -22,38 +22,37 @@ static void print_row(const struct problem *p, const struct frontier *f, int i)
 {
 	const struct view_point *x = &f->view.point[i];
 	double once = f->view.once;
-	char a[24], b[24];
+	char b[24];
 	int ops, runs;
-	printf("%6.1f%% %16" PRId64 " %10s", frontier_percent(&f->view, x->budget), x->budget,
-		bytes_human(x->budget, a));
+	printf("%6.1f%% %12" PRId64, frontier_percent(&f->view, x->budget), x->budget);
 	if (!x->feasible) {
 		printf(" %10s\n", "not met");
 		return;
 	}
 	printf(" %10s", bytes_human(x->arena, b));
 	if (p->costs)
-		printf(" %10.4g", x->cost / 1e3);
-	printf(" %9.4f", once > 0 ? x->cost / once : 1);
+		printf(" %9.4g", x->cost / 1e3);
+	printf(" %8.4f", once > 0 ? x->cost / once : 1);
 	if (x->bound >= 0)
-		printf(" %9.4f %6.2f%%", once > 0 ? x->bound / once : 1,
+		printf(" %8.4f %6.2f%%", once > 0 ? x->bound / once : 1,
 			x->cost > 0 ? 100 * (x->cost - x->bound) / x->cost : 0);
 	else
-		printf(" %9s %7s", "none", "");
+		printf(" %8s %7s", "none", "");
 	count_again(p, f->plan[i], &ops, &runs);
-	printf(" %7d %6d\n", ops, runs);
+	printf(" %5d %5d\n", ops, runs);
 }
 
 static void print_table(const struct problem *p, const struct frontier *f)
 {
 	char a[24], b[24];
-	printf("%7s %16s %10s %10s", "share", "budget", "", "arena");
+	printf("%7s %12s %10s", "share", "budget", "arena");
 	if (p->costs)
-		printf(" %10s", "ms");
-	printf(" %9s %9s %7s %7s %6s\n", "x one", "bound", "gap", "ops", "extra");
-	printf("%7s %16s %10s %10s", "", "bytes", "", "");
+		printf(" %9s", "ms");
+	printf(" %8s %8s %7s %5s %5s\n", "x one", "bound", "gap", "ops", "extra");
+	printf("%7s %12s %10s", "", "bytes", "");
 	if (p->costs)
-		printf(" %10s", "predicted");
-	printf(" %9s %9s %7s %7s %6s\n", "pass", "x", "at most", "again", "runs");
+		printf(" %9s", "predicted");
+	printf(" %8s %8s %7s %5s %5s\n", "pass", "x", "at most", "again", "runs");
 	for (int i = 0; i < f->view.npoint; i++)
 		print_row(p, f, i);
 	printf("100%% keeps everything: %s; 0%% would be what is resident: %s\n",

@@ -87,6 +87,9 @@ static enum status prepare(struct training *t)
 		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-target FILE",
 			"--eval-input without --eval-target: the loss on held-out data needs "
 			"targets");
+	if (o->eval_target && !o->eval_input.n && o->input.n)
+		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-input [NAME=]FILE",
+			"--eval-target without --eval-input: there is nothing to evaluate");
 	TRY(feed_open(t->arena, &t->l, &o->input, o->target, &o->data, &t->train, t->diag));
 	t->has_eval = o->eval_input.n > 0 || o->eval_target;
 	if (t->has_eval) {

@@ -278,7 +278,7 @@ static const struct option options[] = {
 	VALUE("train", OPTION_LIST, compile.import.train_pattern, COMMAND_ALL, "PATTERN",
 		"train only parameters matching"),
 	VALUE("freeze", OPTION_LIST, compile.import.freeze_pattern, COMMAND_ALL, "PATTERN",
-		"do not train parameters matching"),
+		"do not train parameters matching (their batch norms: --bn frozen)"),
 	SPECIAL("tie", take_tie, "NAME=COPY", "one parameter: COPY is NAME, or NAME transposed"),
 	VALUE("untie", OPTION_LIST, compile.import.untie_pattern, COMMAND_ALL, "PATTERN",
 		"separate parameters for each layer that reads a matching one"),

@@ -39,11 +39,12 @@ static void row(FILE *f, const char *what, int64_t bytes, int64_t of)
 			of ? 100 * (double)bytes / (double)of : 0);
 }
 
-/* Memory over the steps in at most 64 columns, eight heights. */
+/* Memory over the steps, eight heights: with its name at most 80 columns. */
 static void sparkline(FILE *f, const int64_t *live, int n, int64_t top)
 {
 	static const char *const bar[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-	int width = n < 64 ? n : 64;
+	enum { MOST = 57 };
+	const int width = n < MOST ? n : MOST;
 	for (int c = 0; c < width; c++) {
 		int64_t high = 0;
 		for (int s = (int)((int64_t)c * n / width); s < (int)((int64_t)(c + 1) * n / width);

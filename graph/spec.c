@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "graph/pass.h"
 
 enum { OPTIONS_MAX = 16 };
@@ -18,15 +19,27 @@ struct options {
 	double rate; /* NAN: not said */
 };
 
+/* Into t, to be freed; NULL: nothing is meant. */
+static const char *hint_of(struct text *t, const char *meant)
+{
+	if (meant)
+		text_add(t, "did you mean %s?", meant);
+	return t->s;
+}
+
 static enum status unknown_option(
 	const struct op_def *op, const char *spec, const char *key, struct diag *d)
 {
-	struct text known = {0};
-	for (const struct op_option *o = op->option; o && o->name; o++)
+	struct text known = {0}, hint = {0};
+	const char *meant = NULL;
+	for (const struct op_option *o = op->option; o && o->name; o++) {
 		text_add(&known, "%s%s", o == op->option ? "" : ", ", o->name);
-	enum status st = diag_fail(d, ST_USAGE, NULL, NULL,
+		meant = nearest(key, meant, o->name);
+	}
+	const enum status st = diag_fail(d, ST_USAGE, NULL, hint_of(&hint, meant),
 		"'%s': unknown option '%s'; it takes %s", spec, key, known.s ? known.s : "none");
 	text_free(&known);
+	text_free(&hint);
 	return st;
 }
 
@@ -156,17 +169,21 @@ static enum status parse_options(
 static enum status unknown_name(
 	const struct op_table *t, bool loss, const char *name, struct diag *d)
 {
-	struct text known = {0};
+	struct text known = {0}, hint = {0};
+	const char *meant = NULL;
 	for (int f = 0; f < t->nfamily; f++)
 		for (const struct op_def *r = t->family[f]; r->name; r++) {
 			const char *s = loss ? r->loss : r->optimizer;
-			if (s)
-				text_add(&known, "%s%s", known.len ? ", " : "", s);
+			if (!s)
+				continue;
+			text_add(&known, "%s%s", known.len ? ", " : "", s);
+			meant = nearest(name, meant, s);
 		}
-	enum status st = diag_fail(d, ST_USAGE, NULL, NULL, "unknown %s '%s'; known are %s%s",
-		loss ? "loss" : "optimizer", name, known.s ? known.s : "none",
-		loss ? ", output:NAME, none" : "");
+	const enum status st = diag_fail(d, ST_USAGE, NULL, hint_of(&hint, meant),
+		"unknown %s '%s'; known are %s%s", loss ? "loss" : "optimizer", name,
+		known.s ? known.s : "none", loss ? ", output:NAME, none" : "");
 	text_free(&known);
+	text_free(&hint);
 	return st;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "train/option_text.h"
 
 static const double pi = 3.14159265358979323846;
@@ -108,7 +109,7 @@ enum status schedule_parse(struct arena *a, const char *text, struct schedule *o
 	while (which < NNAME && strcmp(names[which], o.name) != 0)
 		which++;
 	if (which == NNAME)
-		return diag_fail(d, ST_USAGE, NULL, NULL,
+		return diag_fail(d, ST_USAGE, NULL, did_you_mean(a, o.name, names, NNAME),
 			"--schedule is constant, linear, cosine, step, multistep, exponential, "
 			"cosine-restarts, one-cycle or plateau, not '%s'",
 			o.name);

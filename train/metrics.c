@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "train/auc.h"
 #include "train/option_text.h"
 
@@ -32,10 +33,14 @@ enum { NKIND = sizeof kinds / sizeof *kinds };
 
 static enum status unknown(struct arena *a, const char *name, struct diag *d)
 {
-	const char *all = "";
-	for (int i = 0; i < NKIND && all; i++)
+	const char *all = "", *known[NKIND];
+	for (int i = 0; i < NKIND && all; i++) {
 		all = arena_printf(a, "%s%s%s", all, i ? ", " : "", kinds[i].name);
-	return all ? diag_fail(d, ST_USAGE, NULL, all, "no metric '%s'", name) : diag_nomem(d);
+		known[i] = kinds[i].name;
+	}
+	return all ? diag_fail(d, ST_USAGE, NULL, did_you_mean(a, name, known, NKIND),
+			     "no metric '%s'; there are %s", name, all)
+		   : diag_nomem(d);
 }
 
 static enum status parse_one(struct arena *a, const char *text, struct metric *m, struct diag *d)

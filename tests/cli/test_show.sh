@@ -100,4 +100,17 @@ expect 0 stint show plain
 told "    1  forward" "+ its code and stack: it calls no library"
 grep -q '^step_1: /\* *1 forward' plain/step.c || fail "step.c counts otherwise"
 ! grep -q 'step_0:' plain/step.c || fail "step.c counts from 0"
+
+# a plan's picture and a frontier's table fit 80 columns
+narrow()
+{
+	python3 -c 'import sys; sys.exit(any(len(line.rstrip()) > 79 for line in open(sys.argv[1], encoding="utf-8") if sys.argv[2] in line))' \
+		out "$1" || fail "'$1' is wide"
+}
+expect 0 stint plan "$SOURCE/examples/models/cnn.onnx" --batch 64 --loss cross-entropy --optimizer adam --budget min --effort 0.1
+told "memory over the step"
+narrow "memory over"
+expect 0 stint frontier "$SOURCE/examples/models/cnn.onnx" --batch 64 --loss cross-entropy --optimizer adam --points 3 --effort 0.1
+told "x one"
+for part in "x one" "again" "%  "; do narrow "$part"; done
 finished

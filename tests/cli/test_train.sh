@@ -55,6 +55,8 @@ expect 2 stint train dir $data --epochs 5 --seed 9 --checkpoint twice --resume
 said "--seed 3"
 expect 2 stint train dir $data --eval-input ex.npy --epochs 1
 said "--eval-input without --eval-target"
+expect 2 stint train dir $data --eval-target et.npy --epochs 1
+said "--eval-target without --eval-input" "hint: --eval-input"
 expect 2 stint train dir $data --epochs 1 --resume
 said "--checkpoint"
 expect 2 stint train dir $data --epochs 1 --checkpoint once

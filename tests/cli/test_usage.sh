@@ -147,4 +147,24 @@ expect 0 stint $parts --micro-batch auto --split auto --budget min --json
 is_json out
 told '"tried":[' '"slices":4' '"chosen":true'
 expect 0 stint $parts --split off
+
+# what was meant
+make_model dropout near.onnx
+near() { expect 2 stint plan near.onnx --batch 4 "$@"; }
+near --loss cross-entrpy --optimizer sgd
+said "unknown loss 'cross-entrpy'" "did you mean cross-entropy?"
+near --loss mse --optimizer adm
+said "unknown optimizer 'adm'" "did you mean adam?"
+near --loss mse --optimizer sgd:momentm=0.9
+said "unknown option 'momentm'" "did you mean momentum?"
+near --loss mse --optimizer zzzzzz
+! grep -q "did you mean" err || fail "nobody means that"
+expect 2 stint train dir --input x.npy --target t.npy --schedule cosin
+said "did you mean cosine?"
+expect 2 stint train dir --input x.npy --target t.npy --eval-input x.npy --eval-target t.npy --metric acuracy
+said "did you mean accuracy?"
+
+# every option of compile has its place: behind More there are two
+expect 0 stint compile --help
+[ "$(sed -n '/^More:/,$p' out | grep -c '^ *\(-[a-z], \)*--')" = 2 ] || fail "More: $(sed -n '/^More:/,$p' out)"
 finished
