@@ -104,18 +104,18 @@ static void print_row(const struct comparison *c, const struct row *r)
 	char name[64], b[24];
 	const struct plan *plan = r->plan ? r->plan : r->ours, *ours = r->ours;
 	double span = (double)(c->keep_all - c->resident);
-	printf("%-34s", title(r, name));
+	printf("%-24s", title(r, name));
 	if (!plan) {
 		printf(" %10s\n", "not met");
 		return;
 	}
-	printf(" %10s %7.1f%% %9.4f", bytes_human(plan->arena_bytes, b),
+	printf(" %10s %7.1f%% %7.4f", bytes_human(plan->arena_bytes, b),
 		span > 0 ? 100 * (double)(plan->arena_bytes - c->resident) / span : 100,
 		times(c, plan));
 	if (c->budget != INT64_MAX)
 		printf(" %5s", plan->arena_bytes <= c->budget ? "yes" : "no");
 	if (ours)
-		printf(" %12.4f", times(c, ours));
+		printf(" %11.4f", times(c, ours));
 	if (ours && ours->lower_bound >= 0 && ours->cost_total > 0)
 		printf(" %7.2f%%", 100 * (ours->cost_total - ours->lower_bound) / ours->cost_total);
 	fputc('\n', stdout);
@@ -124,9 +124,9 @@ static void print_row(const struct comparison *c, const struct row *r)
 static void print_table(const struct comparison *c)
 {
 	bool budget = c->budget != INT64_MAX;
-	printf("%-34s %10s %8s %9s%s %12s %8s\n", "", "arena", "share", "x one",
+	printf("%-24s %10s %8s %7s%s %11s %8s\n", "", "arena", "share", "x one",
 		budget ? "  fits" : "", "stint there", "gap");
-	printf("%-34s %10s %8s %9s%s %12s %8s\n", "", "", "", "pass", budget ? "      " : "",
+	printf("%-24s %10s %8s %7s%s %11s %8s\n", "", "", "", "pass", budget ? "      " : "",
 		"x one pass", "at most");
 	for (int i = 0; i < c->n; i++)
 		print_row(c, &c->row[i]);

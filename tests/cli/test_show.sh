@@ -113,4 +113,7 @@ narrow "memory over"
 expect 0 stint frontier "$SOURCE/examples/models/cnn.onnx" --batch 64 --loss cross-entropy --optimizer adam --points 3 --effort 0.1
 told "x one"
 for part in "x one" "again" "%  "; do narrow "$part"; done
+expect 0 stint plan "$SOURCE/examples/models/cnn.onnx" --batch 64 --loss cross-entropy --optimizer adam --compare --budget 20MiB --effort 0.1
+told "stint, budget 20971520"
+for part in "x one" "at most" "%  "; do narrow "$part"; done
 finished
