@@ -135,6 +135,19 @@ static enum status check_labels(const struct feed *f, const struct dataset *data
 		at, value, f->classes);
 }
 
+static bool is_file(const char *source)
+{
+	struct stat st;
+	char path[4096];
+	size_t n;
+	const char *file = dataset_file(source, &n);
+	if (n >= sizeof path)
+		return false;
+	memcpy(path, file, n);
+	path[n] = '\0';
+	return access(path, R_OK) == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 static enum status bind(struct feed *f, int resident, const char *path, struct diag *d)
 {
 	const struct stint_tensor *t = &f->l->model->resident[resident];
@@ -146,10 +159,7 @@ static enum status bind(struct feed *f, int resident, const char *path, struct d
 			return diag_fail(d, ST_USAGE, NULL, NULL, "'%s' is given twice", t->name);
 	struct dataset *data = &f->bound[f->n].data;
 	if (dataset_open(data, path, message)) {
-		struct stat st;
-		bool is_file = access(path, R_OK) == 0 && stat(path, &st) == 0 &&
-			       S_ISREG(st.st_mode);
-		return diag_fail(d, is_file ? ST_INVALID : ST_IO, NULL, NULL, "%s", message);
+		return diag_fail(d, is_file(path) ? ST_INVALID : ST_IO, NULL, NULL, "%s", message);
 	}
 	bool is_real = t->dtype == STINT_F32 || t->dtype == STINT_F64;
 	f->bound[f->n].resident = resident;

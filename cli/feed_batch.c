@@ -199,9 +199,11 @@ void feed_tell_skipped(const struct feed *f, struct diag *d)
 	if (f->tally && f->tally->ahead)
 		(void)ahead_take(f->tally->ahead, f->place, 0, &rc, message);
 	if (f->tally && f->tally->skipped)
-		diag_warn(d, NULL, NULL,
-			"%" PRId64 " bad samples read; others took their places; the first: %s",
-			f->tally->skipped, f->tally->first);
+		diag_warn(d, NULL, NULL, "%" PRId64 " bad sample%s read; %s; the first: %s",
+			f->tally->skipped, f->tally->skipped == 1 ? "" : "s",
+			f->tally->skipped == 1 ? "another took its place"
+					       : "others took their places",
+			f->tally->first);
 }
 
 void feed_close(struct feed *f)

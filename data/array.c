@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int read_format(struct stream *s, struct dataset *d, struct elements *e)
 {
@@ -41,19 +40,5 @@ static int array_open(struct dataset *d, const char *path, char message[256])
 	return rc;
 }
 
-static int array_read(
-	const struct dataset *d, int64_t first, int64_t n, void *out, char message[256])
-{
-	return elements_read(d, d->state, first, n, out, message);
-}
-
-static void array_close(struct dataset *d)
-{
-	struct elements *e = d->state;
-	if (e && e->fd >= 0)
-		(void)close(e->fd);
-	free(e);
-}
-
 const struct dataset_kind array_kind = {
-	.open = array_open, .read = array_read, .close = array_close};
+	.open = array_open, .read = elements_all, .close = elements_free};

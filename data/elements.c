@@ -47,6 +47,19 @@ int elements_read(const struct dataset *d, const struct elements *e, int64_t fir
 	return 0;
 }
 
+int elements_all(const struct dataset *d, int64_t first, int64_t n, void *out, char message[256])
+{
+	return elements_read(d, d->state, first, n, out, message);
+}
+
+void elements_free(struct dataset *d)
+{
+	struct elements *e = d->state;
+	if (e && e->fd >= 0)
+		(void)close(e->fd);
+	free(e);
+}
+
 /* Samples first to first + n - 1: of each element of a row, which the file has one behind the
  * other, n at a time. In Fortran's order the first of the axes 1, 2, ... varies fastest. */
 static int turn_block(const struct dataset *d, const struct elements *e, int64_t first, int64_t n,

@@ -19,7 +19,13 @@ enum { DATASET_BLOCK = 1 << 18 };
 /* Which of the kinds reads `path`; *rest: what of the text is its own. */
 const struct dataset_kind *dataset_kind_of(const char *path, const char **rest);
 
-extern const struct dataset_kind array_kind; /* .npy and IDX, plain or gzip */
+extern const struct dataset_kind array_kind;   /* .npy and IDX, plain or gzip */
+extern const struct dataset_kind npz_kind;     /* FILE.npz:NAME */
+extern const struct dataset_kind tensors_kind; /* FILE.safetensors:NAME */
+extern const struct dataset_kind tokens_kind;  /* tokens:T:FILE, tokens:T+1:FILE */
+
+/* Of "FILE.npz:NAME" or "FILE.safetensors:NAME" the name; NULL: neither. */
+const char *archive_member(const char *path);
 
 int dataset_width(enum dataset_type type); /* bytes */
 /* Sets the message "PATH: ...", returns 1. */
@@ -36,6 +42,9 @@ struct elements {
 };
 int elements_read(const struct dataset *d, const struct elements *e, int64_t first, int64_t n,
 	void *out, char message[256]);
+/* Hooks of a kind whose state is such rows, allocated. */
+int elements_all(const struct dataset *d, int64_t first, int64_t n, void *out, char message[256]);
+void elements_free(struct dataset *d);
 /* The same samples in C order: those of `e` stand in Fortran's. A new file takes their place. */
 int elements_turn(struct dataset *d, struct elements *e, char message[256]);
 

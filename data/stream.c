@@ -25,7 +25,11 @@ static int refill(struct stream *s)
 	if (s->z.avail_in)
 		return 0;
 	s->z.next_in = s->in;
-	s->z.avail_in = (uInt)fread(s->in, 1, sizeof s->in, s->f);
+	size_t most = sizeof s->in;
+	if (s->raw && s->left < (int64_t)most)
+		most = (size_t)s->left;
+	s->z.avail_in = (uInt)fread(s->in, 1, most, s->f);
+	s->left -= s->z.avail_in;
 	return ferror(s->f) ? stream_bad(s, "cannot read: %s", strerror(errno)) : 0;
 }
 
@@ -45,6 +49,10 @@ static int unpack(struct stream *s, unsigned char *out, uInt n, size_t *got)
 				s->z.msg ? s->z.msg : zError(code));
 		if (code != Z_STREAM_END)
 			continue;
+		if (s->raw) {
+			s->ended = 1;
+			continue;
+		}
 		if (refill(s))
 			return 1;
 		if (!s->z.avail_in)
@@ -53,7 +61,11 @@ static int unpack(struct stream *s, unsigned char *out, uInt n, size_t *got)
 			return stream_bad(s, "cannot read its compression");
 	}
 	*got = n - s->z.avail_out;
-	return 0;
+	if (s->raw)
+		s->sum = (uint32_t)crc32(s->sum, out, (uInt)*got);
+	return s->raw && s->ended && s->sum != s->wanted
+		       ? stream_bad(s, "its compression is damaged: the sum")
+		       : 0;
 }
 
 int stream_some(struct stream *s, void *out, size_t n, size_t *got)
@@ -113,6 +125,22 @@ int stream_open(struct stream *s, const char *path, char message[256])
 	s->path = path;
 	s->message = message;
 	return look(s);
+}
+
+int stream_member(struct stream *s, int64_t at, int64_t bytes, int deflated, uint32_t sum)
+{
+	if (fseeko(s->f, (off_t)at, SEEK_SET) != 0)
+		return stream_bad(s, "cannot read: %s", strerror(errno));
+	s->expects = deflated ? -1 : at + bytes;
+	s->packed = s->raw = deflated;
+	s->left = bytes;
+	s->sum = (uint32_t)crc32(0, NULL, 0);
+	s->wanted = sum;
+	if (deflated && inflateInit2(&s->z, -15) != Z_OK) { /* no header */
+		s->packed = 0;
+		return stream_bad(s, "out of memory");
+	}
+	return 0;
 }
 
 void stream_close(struct stream *s)

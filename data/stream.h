@@ -15,11 +15,16 @@ struct stream {
 	int64_t expects; /* bytes of a plain file, -1: compressed */
 	int packed;      /* compressed: the members below are in use */
 	int ended;       /* after the last member's sum */
+	int raw; /* deflated, and no more: its sum is `wanted`, that of what has come `sum` */
+	uint32_t sum, wanted;
+	int64_t left; /* raw: compressed bytes not read yet */
 	z_stream z;
 	unsigned char in[1 << 15];
 };
 
 int stream_open(struct stream *s, const char *path, char message[256]);
+/* From here on the plain file's bytes at `at`, deflated or not, whose sum (CRC-32) is known. */
+int stream_member(struct stream *s, int64_t at, int64_t bytes, int deflated, uint32_t sum);
 void stream_close(struct stream *s);
 int stream_bad(struct stream *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Up to n bytes; *got of them, fewer at the end. */

@@ -105,6 +105,44 @@ absent out.safetensors
 expect 3 stint train gather --input badi.npy --target gt.npy --epochs 1
 said look 5
 
+# indices beyond 63 bits: samples that cannot be read are named, or replaced and counted
+python3 - i.npy <<'END' || fail "no numbers"
+import ast, struct, sys
+raw = open(sys.argv[1], "rb").read()
+length = struct.unpack("<H", raw[8:10])[0]
+shape = ast.literal_eval(raw[10:10 + length].decode())["shape"]
+count = 1
+for n in shape:
+    count *= n
+for name, bad in (("one.npy", {1}), ("two.npy", {1, 2})):
+    row = count // shape[0]
+    values = [1 << 63 if i // row in bad else 0 for i in range(count)]
+    head = repr({"descr": "<u8", "fortran_order": False, "shape": shape}).encode()
+    open(name, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + struct.pack(f"<{count}Q", *values))
+END
+expect 3 stint train gather --input one.npy --target gt.npy --epochs 1
+said one.npy "sample 1" "no whole number"
+expect 0 stint train gather --input one.npy --target gt.npy --epochs 1 --skip-bad
+said "1 bad sample read; another took its place" "sample 1"
+expect 0 stint train gather --input two.npy --target gt.npy --epochs 1 --skip-bad
+said "2 bad samples read; others took their places"
+
+# arrays in archives are the same arrays
+python3 - <<'END' || fail "no archive"
+import zipfile
+with zipfile.ZipFile("all.npz", "w") as z:
+    z.write("x.npy")
+    z.write("t.npy", compress_type=zipfile.ZIP_DEFLATED)
+END
+expect 0 stint train dir --input x.npy --target t.npy --epochs 1 --checkpoint ck1
+expect 0 stint train dir --input all.npz:x --target all.npz:t --epochs 1 --checkpoint ck2
+expect 0 stint export dir --checkpoint ck1 -o 1.safetensors
+expect 0 stint export dir --checkpoint ck2 -o 2.safetensors
+same 1.safetensors 2.safetensors
+expect 3 stint train dir --input all.npz:y --target all.npz:t --epochs 1
+said "no array 'y'" "x.npy"
+expect 5 stint train dir --input none.npz:x --target all.npz:t --epochs 1
+expect 3 stint train dir --input tokens:9999:x.npy --target t.npy --epochs 1
 
 # a product of its own, built by the folder's Makefile, is told of bad indices and labels
 for with in "--portable" ""; do

@@ -1,0 +1,101 @@
+/* Files of tokens, as nanoGPT writes them (16-bit numbers and nothing else) and llm.c (a header of
+ * 256 32-bit numbers before them: a magic, a version, how many there are; 20240520: of 16 bits,
+ * 20240801: of 32). "T:FILE" is windows of T tokens one behind the other, "T+1:FILE" the same
+ * windows one token later: what a model that has read each token is to say next. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data/kind.h"
+
+enum { HEADER_NUMBERS = 256, MAGIC_16 = 20240520, MAGIC_32 = 20240801 };
+
+/* "T" or "T+1", a colon; *file is behind it. */
+static int read_window(const char *text, int64_t *length, int *later, const char **file)
+{
+	char *end;
+	errno = 0;
+	*length = *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : 0;
+	if (*length < 1 || errno)
+		return 1;
+	*later = strncmp(end, "+1", 2) == 0;
+	end += *later ? 2 : 0;
+	*file = end + 1;
+	return *end != ':' || !end[1];
+}
+
+/* Numbers of a header, little-endian. */
+static int64_t number(const unsigned char *raw, int i)
+{
+	const unsigned char *p = raw + 4 * i;
+	return (int64_t)((uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0]);
+}
+
+/* Type, begin and count of the tokens in a file of so many bytes. */
+static int find_tokens(
+	struct dataset *d, struct elements *e, int64_t bytes, int64_t *count, char message[256])
+{
+	unsigned char raw[4 * HEADER_NUMBERS];
+	d->type = DATASET_U16;
+	if (bytes >= (int64_t)sizeof raw &&
+		pread(e->fd, raw, sizeof raw, 0) == (ssize_t)sizeof raw &&
+		(number(raw, 0) == MAGIC_16 || number(raw, 0) == MAGIC_32)) {
+		d->type = number(raw, 0) == MAGIC_32 ? DATASET_U32 : DATASET_U16;
+		e->at = sizeof raw;
+	}
+	*count = (bytes - e->at) / dataset_width(d->type);
+	if ((bytes - e->at) % dataset_width(d->type))
+		return dataset_bad(message, d->path, "ends within a token");
+	if (e->at && number(raw, 2) != *count)
+		return dataset_bad(message, d->path, "its header says %lld tokens, it has %lld",
+			(long long)number(raw, 2), (long long)*count);
+	return 0;
+}
+
+static int open_file(struct elements *e, const char *file, int64_t *bytes)
+{
+	struct stat st;
+	e->fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (e->fd < 0 || fstat(e->fd, &st) != 0)
+		return 1;
+	*bytes = st.st_size;
+	errno = S_ISREG(st.st_mode) ? 0 : EISDIR;
+	return errno;
+}
+
+static int tokens_open(struct dataset *d, const char *text, char message[256])
+{
+	const uint16_t one = 1;
+	struct elements *e = calloc(1, sizeof *e);
+	const char *file = NULL;
+	int64_t bytes, count, length = 0;
+	int later = 0;
+	d->state = e;
+	d->cheap = 1;
+	if (!e)
+		return dataset_bad(message, d->path, "out of memory");
+	e->fd = -1;
+	if (read_window(text, &length, &later, &file))
+		return dataset_bad(message, d->path,
+			"is written tokens:T:FILE, or tokens:T+1:FILE for what follows each token");
+	if (open_file(e, file, &bytes))
+		return dataset_bad(message, d->path, "cannot open: %s", strerror(errno));
+	if (find_tokens(d, e, bytes, &count, message))
+		return 1;
+	if (count - 1 < length)
+		return dataset_bad(message, d->path,
+			"has %lld tokens, too few for one window of %lld and the token behind it",
+			(long long)count, (long long)length);
+	e->at += later * dataset_width(d->type);
+	e->swap = !*(const unsigned char *)&one;
+	d->rank = 2;
+	d->dim[0] = (count - 1) / length;
+	d->dim[1] = length;
+	return dataset_count(d, &bytes) ? dataset_bad(message, d->path, "is too large") : 0;
+}
+
+const struct dataset_kind tokens_kind = {
+	.open = tokens_open, .read = elements_all, .close = elements_free};

@@ -1,0 +1,280 @@
+/* Arrays in archives and files of tokens. */
+#include "scratch.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "data/array_stream.h"
+#include "data/dataset.h"
+
+/* --- A zip archive, as zipfile writes it --- */
+
+struct bytes {
+	unsigned char at[1 << 16];
+	size_t n;
+};
+
+static void put(struct bytes *b, const void *p, size_t n)
+{
+	assert_true(b->n + n <= sizeof b->at);
+	memcpy(b->at + b->n, p, n);
+	b->n += n;
+}
+
+static void put_number(struct bytes *b, uint64_t v, int width)
+{
+	for (int i = 0; i < width; i++, v >>= 8)
+		put(b, &(unsigned char){(unsigned char)v}, 1);
+}
+
+struct member {
+	const char *name;
+	int deflated, zip64;
+	unsigned char data[4096];
+	size_t n;
+};
+
+static void npy_of(struct member *m, const char *type, int rank, const int64_t *dim,
+	const void *data, size_t bytes)
+{
+	char header[NPY_HEADER];
+	const size_t head = npy_header(type, rank, dim, header);
+	assert_true(head + bytes <= sizeof m->data);
+	memcpy(m->data, header, head);
+	memcpy(m->data + head, data, bytes);
+	m->n = head + bytes;
+}
+
+static size_t packed(const struct member *m, unsigned char *out, size_t room)
+{
+	z_stream z = {.next_in = (unsigned char *)(uintptr_t)m->data,
+		.avail_in = (unsigned)m->n,
+		.next_out = out,
+		.avail_out = (unsigned)room};
+	if (!m->deflated) {
+		memcpy(out, m->data, m->n);
+		return m->n;
+	}
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(deflateEnd(&z), Z_OK);
+	return room - z.avail_out;
+}
+
+static void write_zip(const char *path, const struct member *m, int n, struct bytes *zip)
+{
+	struct bytes list = {.n = 0};
+	zip->n = 0;
+	for (int i = 0; i < n; i++) {
+		unsigned char data[8192];
+		const size_t size = packed(&m[i], data, sizeof data), name = strlen(m[i].name);
+		const uint64_t sum = crc32(0, m[i].data, (unsigned)m[i].n), at = zip->n;
+		put_number(zip, 0x04034b50, 4);
+		put_number(zip, 20, 2);
+		put_number(zip, 0, 2);
+		put_number(zip, m[i].deflated ? 8 : 0, 2);
+		put_number(zip, 0, 4);
+		put_number(zip, sum, 4);
+		put_number(zip, size, 4);
+		put_number(zip, m[i].n, 4);
+		put_number(zip, name, 2);
+		put_number(zip, 5, 2);
+		put(zip, m[i].name, name);
+		put(zip, "\1\2\1\0x", 5); /* an extra field of somebody's */
+		put(zip, data, size);
+		put_number(&list, 0x02014b50, 4);
+		put_number(&list, 20, 2);
+		put_number(&list, 20, 2);
+		put_number(&list, 0, 2);
+		put_number(&list, m[i].deflated ? 8 : 0, 2);
+		put_number(&list, 0, 4);
+		put_number(&list, sum, 4);
+		put_number(&list, m[i].zip64 ? UINT32_MAX : size, 4);
+		put_number(&list, m[i].zip64 ? UINT32_MAX : m[i].n, 4);
+		put_number(&list, name, 2);
+		put_number(&list, m[i].zip64 ? 20 : 0, 2);
+		put_number(&list, 0, 2);
+		put_number(&list, 0, 8);
+		put_number(&list, at, 4);
+		put(&list, m[i].name, name);
+		if (m[i].zip64) {
+			put_number(&list, 1, 2);
+			put_number(&list, 16, 2);
+			put_number(&list, m[i].n, 8);
+			put_number(&list, size, 8);
+		}
+	}
+	const size_t at = zip->n;
+	put(zip, list.at, list.n);
+	put_number(zip, 0x06054b50, 4);
+	put_number(zip, 0, 4);
+	put_number(zip, (uint64_t)n, 2);
+	put_number(zip, (uint64_t)n, 2);
+	put_number(zip, list.n, 4);
+	put_number(zip, at, 4);
+	put_number(zip, 7, 2);
+	put(zip, "comment", 7);
+	scratch_write(path, zip->at, zip->n);
+}
+
+/* --- */
+
+static void holds(const char *path, int rank, const int64_t *dim, const int64_t *want)
+{
+	char message[256] = "";
+	struct dataset d;
+	int64_t done, value[64], index[16];
+	if (dataset_open(&d, path, message))
+		fail_msg("%s", message);
+	assert_int_equal(d.rank, rank);
+	for (int k = 0; k < rank; k++)
+		assert_int_equal(d.dim[k], dim[k]);
+	const int64_t n = d.dim[0];
+	for (int64_t i = 0; i < n; i++)
+		index[i] = n - 1 - i; /* not in their order */
+	assert_int_equal(
+		dataset_read(&d, index, n, DATASET_AS_I64, NULL, value, &done, message), 0);
+	for (int64_t i = 0; i < n; i++)
+		for (int64_t k = 0; k < d.row; k++)
+			assert_int_equal(value[i * d.row + k], want[(n - 1 - i) * d.row + k]);
+	dataset_close(&d);
+}
+
+static void refused(const char *path, const char *why)
+{
+	char message[256] = "";
+	struct dataset d;
+	assert_int_equal(dataset_open(&d, path, message), 1);
+	if (!strstr(message, why))
+		fail_msg("'%s' does not say '%s'", message, why);
+}
+
+static struct member members[3] = {{.name = "images.npy"}, {.name = "labels.npy", .deflated = 1},
+	{.name = "far.npy", .deflated = 1, .zip64 = 1}};
+static const int32_t small[6] = {1, -2, 3, 4, 5, 600000};
+static const int64_t small_want[6] = {1, -2, 3, 4, 5, 600000}, shape[2] = {3, 2};
+
+static void make_members(void)
+{
+	npy_of(&members[0], "<i4", 2, shape, small, sizeof small);
+	npy_of(&members[1], "<i4", 1, (int64_t[]){6}, small, sizeof small);
+	npy_of(&members[2], "<i4", 2, shape, small, sizeof small);
+}
+
+static void arrays_of_an_archive(void **state)
+{
+	(void)state;
+	static struct bytes zip;
+	make_members();
+	write_zip("a.npz", members, 3, &zip);
+	holds("a.npz:images", 2, shape, small_want);
+	holds("a.npz:images.npy", 2, shape, small_want);
+	holds("a.npz:labels", 1, (int64_t[]){6}, small_want);
+	holds("a.npz:far", 2, shape, small_want);
+	refused("a.npz:image", "has no array 'image'; its first is 'images.npy'");
+	refused("a.npz", "name one of its arrays");
+	refused("none.npz:x", "cannot open");
+	write_zip("empty.npz", members, 0, &zip);
+	refused("empty.npz:x", "has no arrays");
+}
+
+/* Cut, or with a byte changed, it is refused or gives what was there; memory is never misused. */
+static void damaged_archives(void **state)
+{
+	(void)state;
+	static struct bytes zip;
+	char message[256];
+	make_members();
+	write_zip("a.npz", members, 3, &zip);
+	for (size_t cut = 0; cut < zip.n; cut += 7) {
+		scratch_write("cut.npz", zip.at, cut);
+		refused("cut.npz:labels", "");
+	}
+	for (size_t i = 0; i < zip.n; i++) {
+		struct dataset d;
+		int64_t done, value[64];
+		zip.at[i] ^= 0x55;
+		scratch_write("cut.npz", zip.at, zip.n);
+		zip.at[i] ^= 0x55;
+		if (dataset_open(&d, "cut.npz:labels", message))
+			continue;
+		assert_true(d.rank == 1 && d.dim[0] == 6);
+		(void)dataset_read(&d, (int64_t[]){0, 1, 2, 3, 4, 5}, 6, DATASET_AS_I64, NULL,
+			value, &done, message);
+		assert_memory_equal(value, small_want, sizeof small_want);
+		dataset_close(&d);
+	}
+	memcpy(strstr((char *)members[0].data + 10, "<i4"), "|O ", 3);
+	write_zip("b.npz", members, 1, &zip);
+	refused("b.npz:images", "are not read");
+}
+
+static void tensors_of_a_file(void **state)
+{
+	(void)state;
+	scratch_safetensors("t.safetensors",
+		"{\"a\":{\"dtype\":\"I32\",\"shape\":[3,2],\"data_offsets\":[0,24]},"
+		"\"b\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[24,28]}}",
+		(const char[28]){
+			1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0},
+		28);
+	holds("t.safetensors:a", 2, shape, (int64_t[]){1, 2, 3, 4, 5, 6});
+	refused("t.safetensors:b", "BF16 are not read");
+	refused("t.safetensors:c", "has no tensor 'c'; its first is 'a'");
+	refused("no.safetensors:c", "no.safetensors");
+}
+
+static void windows_of_tokens(void **state)
+{
+	(void)state;
+	static const uint16_t plain[11] = {0, 1, 2, 3, 4, 50000, 6, 7, 8, 9, 10};
+	static uint32_t headed[256 + 7] = {20240801, 7, 7};
+	static uint32_t narrow[256 + 4] = {20240520, 1, 8};
+	const int64_t windows[2] = {2, 4}, three[2] = {2, 3}, one[2] = {7, 1};
+	scratch_write("plain.bin", plain, sizeof plain);
+	holds("tokens:4:plain.bin", 2, windows, (int64_t[]){0, 1, 2, 3, 4, 50000, 6, 7});
+	holds("tokens:4+1:plain.bin", 2, windows, (int64_t[]){1, 2, 3, 4, 50000, 6, 7, 8});
+	for (uint32_t i = 0; i < 7; i++)
+		headed[256 + i] = 100000 + i;
+	scratch_write("wide.bin", headed, sizeof headed);
+	holds("tokens:3:wide.bin", 2, three,
+		(int64_t[]){100000, 100001, 100002, 100003, 100004, 100005});
+	holds("tokens:3+1:wide.bin", 2, three,
+		(int64_t[]){100001, 100002, 100003, 100004, 100005, 100006});
+	memcpy(narrow + 256, plain, 16);
+	scratch_write("narrow.bin", narrow, sizeof narrow);
+	holds("tokens:1+1:narrow.bin", 2, one, (int64_t[]){1, 2, 3, 4, 50000, 6, 7});
+	narrow[2] = 9;
+	scratch_write("narrow.bin", narrow, sizeof narrow);
+	refused("tokens:1:narrow.bin", "its header says 9 tokens, it has 8");
+	scratch_write("odd.bin", plain, 5);
+	refused("tokens:1:odd.bin", "within a token");
+	refused("tokens:11:plain.bin", "too few");
+	refused("tokens:10+1:none.bin", "cannot open");
+	refused("tokens:4:.", "cannot open");
+	static const char *const bad[] = {"tokens:plain.bin", "tokens:0:plain.bin",
+		"tokens:4:", "tokens:-4:plain.bin", "tokens:4+2:plain.bin",
+		"tokens:99999999999999999999:plain.bin", "tokens::plain.bin"};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		refused(bad[i], "is written tokens:T:FILE");
+	/* what is no class is found without reading more than the file */
+	char message[256];
+	int64_t where, value;
+	struct dataset d;
+	assert_int_equal(dataset_open(&d, "tokens:4+1:plain.bin", message), 0);
+	assert_int_equal(dataset_outside(&d, 0, 49999, -1, &where, &value, message), 0);
+	assert_true(where == 1 && value == 50000);
+	dataset_close(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arrays_of_an_archive),
+		cmocka_unit_test(damaged_archives),
+		cmocka_unit_test(tensors_of_a_file),
+		cmocka_unit_test(windows_of_tokens),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
