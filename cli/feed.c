@@ -145,7 +145,8 @@ static bool is_file(const char *source)
 		return false;
 	memcpy(path, file, n);
 	path[n] = '\0';
-	return access(path, R_OK) == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+	return access(path, R_OK) == 0 && stat(path, &st) == 0 &&
+	       (S_ISREG(st.st_mode) || dataset_is_prefixed(source));
 }
 
 static enum status bind(struct feed *f, int resident, const char *path, struct diag *d)
@@ -184,7 +185,7 @@ static enum status bind_input(
 	struct arena *a, struct feed *f, const char *text, int *position, struct diag *d)
 {
 	const struct stint_model *m = f->l->model;
-	const char *eq = strchr(text, '=');
+	const char *eq = dataset_is_prefixed(text) ? NULL : strchr(text, '=');
 	int resident = -1;
 	if (eq) {
 		char *name = arena_strndup(a, text, (size_t)(eq - text));

@@ -174,6 +174,10 @@ enum status feed_epoch(struct feed *f, int64_t seed, int64_t epoch, struct diag 
 	if (!f->order.side && shuffle_open(&f->order, f->samples))
 		return diag_nomem(d);
 	shuffle_begin(&f->order, seed, epoch);
+	for (int i = 0; i < f->n; i++) {
+		f->bound[i].data.seed = seed;
+		f->bound[i].data.epoch = epoch;
+	}
 	return ST_OK;
 }
 

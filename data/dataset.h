@@ -41,8 +41,10 @@ struct dataset {
 /* Opens `path`: see data/kinds.c for what there is. Headers and lengths are checked; samples are
  * read later. */
 int dataset_open(struct dataset *out, const char *path, char message[256]);
-/* The file that `path` names, without what stands around it ("tokens:8:FILE", "FILE.npz:NAME"):
- * where it begins, and of how many bytes. */
+/* Such a text: "images:..." and the like, and no file's name. */
+int dataset_is_prefixed(const char *path);
+/* The file or folder that `path` names, without what stands around it ("tokens:8:FILE",
+ * "FILE.npz:NAME"): where it begins, and of how many bytes. */
 const char *dataset_file(const char *path, size_t *bytes);
 void dataset_close(struct dataset *d);
 int64_t dataset_samples(const struct dataset *d); /* 1 of a scalar */

@@ -7,6 +7,9 @@ static const struct {
 	const char *prefix; /* before a colon */
 	const struct dataset_kind *kind;
 } kinds[] = {
+	{"images", &images_kind},
+	{"labels", &labels_kind},
+	{"masks", &masks_kind},
 	{"tokens", &tokens_kind},
 };
 
@@ -52,10 +55,16 @@ const struct dataset_kind *dataset_kind_of(const char *path, const char **rest)
 const char *dataset_file(const char *path, size_t *bytes)
 {
 	const char *name = archive_member(path), *file = path;
-	if (dataset_kind_of(path, &file) == &tokens_kind && strchr(file, ':'))
+	const struct dataset_kind *kind = dataset_kind_of(path, &file);
+	if (file != path && kind != &labels_kind && strchr(file, ':'))
 		file = strchr(file, ':') + 1;
-	else if (name)
-		file = path;
 	*bytes = name && file == path ? (size_t)(name - 1 - path) : strlen(file);
 	return file;
+}
+
+int dataset_is_prefixed(const char *path)
+{
+	const char *rest;
+	(void)dataset_kind_of(path, &rest);
+	return rest != path;
 }

@@ -12,7 +12,7 @@ targets="stint cli_fixture test_emit test_step test_problem test_import test_imp
 	test_planner_layout test_planner_schedule test_planner_state test_planner_bounds test_planner_facts
 	test_planner_costs test_planner_insist test_planner_transfer test_planner_random test_planner_readers test_graphs test_rt
 	test_safetensors test_philox test_checkpoint test_dataset test_gzip test_epoch test_array_stream
-	test_train_metrics test_train_schedule test_train_swa test_match test_view test_sources
+	test_train_metrics test_train_schedule test_train_swa test_match test_view test_sources test_images
 	test_gpu_run test_gpu_library test_gpu_cache test_gpu_search gpu_device"
 cmake --preset asan -DSTINT_TESTS=ON >$log 2>&1 || { cat $log >&2; exit 1; }
 cmake --build build-asan -j"$(nproc)" --target $targets >$log 2>&1 ||

@@ -1,0 +1,38 @@
+/* Inside data/: pictures in files, and what is made of them. Bytes, row by row, a pixel's channels
+ * side by side. */
+#ifndef STINT_DATA_PICTURE_H
+#define STINT_DATA_PICTURE_H
+
+#include <stdint.h>
+
+struct picture {
+	int width, height, channels; /* 1 or 3 */
+	unsigned char *pixel;        /* malloc's */
+};
+
+/* No side is longer, and no picture has more pixels: a file of a few bytes could ask for any. */
+enum { PICTURE_SIDE = 65500, PICTURE_PIXELS = 1 << 27 };
+
+enum picture_kind {
+	PICTURE_RGB,
+	PICTURE_GRAY,
+	PICTURE_MASK /* the numbers as they are stored: gray, or the palette's */
+};
+
+/* Reads a PNG or JPEG file, told by its content; 16 bits a channel become 8, a palette its colours,
+ * transparency goes. Gray from colours is ITU-R 601-2's luma, as PIL has it. 1 with a message,
+ * which names the file. */
+int picture_read(const char *path, enum picture_kind kind, struct picture *out, char message[256]);
+void picture_free(struct picture *p);
+
+/* A part of a picture; within it. */
+struct picture_box {
+	int left, top, width, height;
+};
+/* That part as `out`, whose sizes are set and whose pixels are made: bilinear as PIL does it, the
+ * mean of all that a smaller pixel covers (Pillow's Resample.c, which also rounds between its two
+ * passes), or the nearest. 1: out of memory. */
+int picture_resize(
+	const struct picture *in, const struct picture_box *box, int nearest, struct picture *out);
+
+#endif

@@ -1,0 +1,50 @@
+# A folder of pictures in classes: training to a good accuracy, evaluation, prediction; a bad one.
+. "$(dirname "$0")/lib.sh"
+
+python3 - <<'END' || fail "no pictures"
+import os, random, struct, zlib
+random.seed(1)
+
+def png(path, rows):
+    raw = b"".join(b"\0" + bytes(r) for r in rows)
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    head = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 0, 0, 0, 0)
+    with open(path, "wb") as f:
+        f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b""))
+
+for part, count in (("train", 24), ("test", 8)):
+    for name, upright in (("lying", False), ("standing", True)):
+        os.makedirs(f"{part}/{name}")
+        for i in range(count):
+            width, height, phase = random.randint(32, 48), random.randint(32, 48), random.randrange(8)
+            rows = [[min(255, 180 * ((x if upright else y) + phase >> 2 & 1) + random.randrange(60)) for x in range(width)]
+                    for y in range(height)]
+            png(f"{part}/{name}/{i:02}.png", rows)
+END
+
+expect 0 stint compile "$SOURCE/examples/models/cnn.onnx" --loss cross-entropy --optimizer adam:lr=0.003 --batch 8 --threads 2 -o dir
+train="--input images:28,resize=30,random,flip,gray:train --target labels:train --scale 0.01 --shift -1"
+test="--input images:28,gray:test --target labels:test --scale 0.01 --shift -1"
+# shellcheck disable=SC2086 # options are words
+expect 0 stint train dir $train --epochs 8 --checkpoint ck
+expect 0 stint eval dir $test --checkpoint ck --metric accuracy --json
+accuracy=$(json_of out metrics accuracy 2>/dev/null || json_of out accuracy)
+awk -v a="$accuracy" 'BEGIN { exit !(a >= 0.9) }' || fail "accuracy $accuracy"
+expect 0 stint predict dir --input images:28,gray:test --scale 0.01 --shift -1 --checkpoint ck -o out.npy
+# the same chance again
+expect 0 stint train dir $train --epochs 1 --checkpoint one
+expect 0 stint train dir $train --epochs 1 --checkpoint two
+same one/step-00000006.safetensors two/step-00000006.safetensors
+
+echo nothing >train/lying/05.png
+expect 3 stint train dir $train --epochs 1
+said train/lying/05.png "sample 5"
+expect 0 stint train dir $train --epochs 1 --skip-bad
+said "1 bad sample read" train/lying/05.png
+expect 3 stint train dir --input images:30,gray:train --target labels:train --epochs 1
+said images:30,gray:train
+expect 5 stint train dir --input images:28,gray:none --target labels:train --epochs 1
+expect 3 stint train dir --input images:28,grey:train --target labels:train --epochs 1
+said "[,gray]:FOLDER"
+finished
