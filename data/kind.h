@@ -22,6 +22,8 @@ const struct dataset_kind *dataset_kind_of(const char *path, const char **rest);
 extern const struct dataset_kind array_kind;   /* .npy and IDX, plain or gzip */
 extern const struct dataset_kind npz_kind;     /* FILE.npz:NAME */
 extern const struct dataset_kind tensors_kind; /* FILE.safetensors:NAME */
+extern const struct dataset_kind command_kind; /* cmd:PROGRAM */
+extern const struct dataset_kind csv_kind;     /* csv:FILE, csv:COLUMNS:FILE */
 extern const struct dataset_kind images_kind;  /* images:SETTINGS:FOLDER */
 extern const struct dataset_kind masks_kind;   /* masks:SETTINGS:FOLDER */
 extern const struct dataset_kind labels_kind;  /* labels:FOLDER */

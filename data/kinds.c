@@ -7,6 +7,8 @@ static const struct {
 	const char *prefix; /* before a colon */
 	const struct dataset_kind *kind;
 } kinds[] = {
+	{"cmd", &command_kind},
+	{"csv", &csv_kind},
 	{"images", &images_kind},
 	{"labels", &labels_kind},
 	{"masks", &masks_kind},

@@ -139,11 +139,12 @@ static int read_dictionary(struct scan *c, struct dataset *d, int *big, int *for
 	return seen == 7 ? 0 : bad(c, "a key is missing");
 }
 
-int npy_read(struct stream *s, const unsigned char magic[8], struct dataset *d, struct elements *e)
+static int read_head(
+	struct stream *s, const unsigned char magic[8], struct dataset *d, int *big, int *fortran)
 {
 	struct scan c = {.s = s};
 	unsigned char raw[4] = {0};
-	int big = 0, fortran = 0;
+	*big = *fortran = 0;
 	if (magic[6] < 1 || magic[6] > 3)
 		return stream_bad(s, ".npy version %d is not known", magic[6]);
 	if (stream_get(s, raw, magic[6] == 1 ? 2 : 4))
@@ -159,10 +160,26 @@ int npy_read(struct stream *s, const unsigned char magic[8], struct dataset *d, 
 	int rc = stream_get(s, text, len);
 	if (!rc && memchr(text, 0, len))
 		rc = bad(&c, "a zero byte");
-	rc = rc || read_dictionary(&c, d, &big, &fortran);
+	rc = rc || read_dictionary(&c, d, big, fortran);
 	free(text);
-	rc = rc || stream_elements(s, d, big, e);
-	return rc || (fortran && d->rank > 1 && elements_turn(d, e, s->message));
+	return rc;
+}
+
+int npy_head(
+	struct stream *s, const unsigned char magic[8], struct dataset *d, int *swap, int *fortran)
+{
+	const uint16_t one = 1;
+	int big = 0;
+	const int rc = read_head(s, magic, d, &big, fortran);
+	*swap = dataset_width(d->type) > 1 && big != !*(const unsigned char *)&one;
+	return rc;
+}
+
+int npy_read(struct stream *s, const unsigned char magic[8], struct dataset *d, struct elements *e)
+{
+	int big, fortran;
+	return read_head(s, magic, d, &big, &fortran) || stream_elements(s, d, big, e) ||
+	       (fortran && d->rank > 1 && elements_turn(d, e, s->message));
 }
 
 size_t npy_header(const char *type, int rank, const int64_t *dim, char out[NPY_HEADER])

@@ -43,6 +43,9 @@ int spool_close(FILE *f, int failed, const char *path, int *fd, char message[256
 
 /* What follows the first 8 (npy) or 4 (IDX) bytes, which are in `magic`. */
 int npy_read(struct stream *s, const unsigned char magic[8], struct dataset *d, struct elements *e);
+/* Its header alone; swap: stored in the other byte order. */
+int npy_head(
+	struct stream *s, const unsigned char magic[8], struct dataset *d, int *swap, int *fortran);
 int idx_read(struct stream *s, const unsigned char magic[4], struct dataset *d, struct elements *e);
 
 #endif

@@ -268,6 +268,66 @@ static void windows_of_tokens(void **state)
 	dataset_close(&d);
 }
 
+static void text(const char *path, const char *what)
+{
+	scratch_write(path, what, strlen(what));
+}
+
+static void columns_of_text(void **state)
+{
+	(void)state;
+	const int64_t all[2] = {3, 3}, two[2] = {3, 2};
+	text("a.csv", "x,\"the y\",label\r\n1,2,0\r\n\r\n3,\"4\",1\r\n5,6e0,-2");
+	holds("csv:a.csv", 2, all, (int64_t[]){1, 2, 0, 3, 4, 1, 5, 6, -2});
+	holds("csv:label:a.csv", 1, (int64_t[]){3}, (int64_t[]){0, 1, -2});
+	holds("csv:label,x:a.csv", 2, two, (int64_t[]){0, 1, 1, 3, -2, 5});
+	holds("csv:the y:a.csv", 1, (int64_t[]){3}, (int64_t[]){2, 4, 6});
+	char message[256];
+	struct dataset d;
+	double v[2];
+	int64_t done;
+	text("b.csv", "name,v\n\"a, \"\"b\"\"\n\",1.5\nq,-2\n");
+	assert_int_equal(dataset_open(&d, "csv:v:b.csv", message), 0);
+	assert_true(d.type == DATASET_F64 && d.rank == 1 && d.dim[0] == 2);
+	assert_int_equal(
+		dataset_read(&d, (int64_t[]){0, 1}, 2, DATASET_AS_F64, NULL, v, &done, message), 0);
+	assert_true(v[0] == 1.5 && v[1] == -2);
+	dataset_close(&d);
+	refused("csv:b.csv", "line 3, column 'name'");
+	refused("csv:w:b.csv", "has no column 'w'; its first is 'name'");
+	refused("csv:none.csv", "cannot open");
+	static const struct {
+		const char *text, *why;
+	} bad[] = {{"", "is empty"}, {"a,b\n1\n", "line 2 has 1 cells for 2 columns"},
+		{"a,b\n1,2,3\n", "line 2 has 3 cells"}, {"a\n1\nx\n", "line 3, column 'a': 'x'"},
+		{"a,b\n1,\n", "line 2, column 'b': '' is no number"},
+		{"a\n\"1\n", "a quote does not end"}, {"a\n\"1\"2\n", "line 2: a quote within"},
+		{"a\n1\r2\n", "a carriage return"}, {"a\n1 2\n", "'1 2' is no number"}};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		text("bad.csv", bad[i].text);
+		refused("csv:bad.csv", bad[i].why);
+	}
+}
+
+static void frames_of_a_program(void **state)
+{
+	(void)state;
+	struct member m = {.name = ""}, other = {.name = ""};
+	npy_of(&m, "<i4", 2, shape, small, sizeof small);
+	npy_of(&other, "<i4", 1, (int64_t[]){6}, small, sizeof small);
+	scratch_write("frame.npy", m.data, m.n);
+	scratch_write("other.npy", other.data, other.n);
+	holds("cmd:cat frame.npy frame.npy", 2, (int64_t[]){6, 2},
+		(int64_t[]){1, -2, 3, 4, 5, 600000, 1, -2, 3, 4, 5, 600000});
+	refused("cmd:cat frame.npy other.npy", "several shapes");
+	refused("cmd:cat frame.npy; exit 3", "ended with exit code 3");
+	refused("cmd:true", "wrote no .npy");
+	refused("cmd:echo not an array at all", "no .npy");
+	refused("cmd:head -c 100 frame.npy", "ends too early");
+	refused("cmd:cat frame.npy; kill -9 $$", "signal 9");
+	refused("cmd:no-such-program 2>/dev/null", "exit code 127");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +335,8 @@ int main(void)
 		cmocka_unit_test(damaged_archives),
 		cmocka_unit_test(tensors_of_a_file),
 		cmocka_unit_test(windows_of_tokens),
+		cmocka_unit_test(columns_of_text),
+		cmocka_unit_test(frames_of_a_program),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

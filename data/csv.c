@@ -1,0 +1,258 @@
+/* Columns of numbers in text: "csv:FILE", or "csv:COLUMN,COLUMN:FILE". RFC 4180, plain or gzip's;
+ * the first line names the columns. Read through once, into a temporary file of doubles. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/stream.h"
+
+enum { CELL_MAX = 4096, COLUMNS_MAX = 65536 };
+
+struct csv {
+	struct stream s;
+	unsigned char buffer[1 << 15];
+	size_t at, end;
+	int64_t line;
+	char cell[CELL_MAX];
+	int quoted; /* the cell was */
+	int ncolumn, nwanted;
+	char **name;
+	int *wanted; /* columns, in the order asked for */
+	FILE *out;
+	int64_t rows;
+	int whole; /* all numbers so far are whole ones below 2^53 */
+};
+
+/* The next byte, -1 at the end, -2 with a message. */
+static int next(struct csv *c)
+{
+	if (c->at == c->end) {
+		c->at = 0;
+		if (stream_some(&c->s, c->buffer, sizeof c->buffer, &c->end))
+			return -2;
+		if (!c->end)
+			return -1;
+	}
+	return c->buffer[c->at++];
+}
+
+static void back(struct csv *c, int byte)
+{
+	c->at -= byte >= 0;
+}
+
+enum cell_end { CELL_COMMA, CELL_LINE, CELL_END, CELL_BAD };
+
+static enum cell_end bad(struct csv *c, const char *what)
+{
+	stream_bad(&c->s, "line %lld: %s", (long long)c->line, what);
+	return CELL_BAD;
+}
+
+/* Into c->cell: up to a comma, a line's end or the file's. */
+static enum cell_end read_cell(struct csv *c)
+{
+	size_t n = 0;
+	int inside = 0, b = next(c);
+	c->quoted = b == '"';
+	inside = c->quoted;
+	if (!inside)
+		back(c, b);
+	for (;;) {
+		b = next(c);
+		if (b == -2)
+			return CELL_BAD;
+		if (inside && b == '"') {
+			b = next(c);
+			inside = b == '"';
+		}
+		if (b < 0 || (!inside && (b == ',' || b == '\n')))
+			break;
+		if (!inside && b == '\r') {
+			b = next(c);
+			if (b == '\n' || b == -1)
+				break;
+			return bad(c, "a carriage return without a new line");
+		}
+		if (c->quoted && !inside)
+			return bad(c, "a quote within a cell; inside quotes it is written twice");
+		if (n + 1 == CELL_MAX)
+			return bad(c, "a cell is too long");
+		c->line += b == '\n';
+		c->cell[n++] = (char)b;
+	}
+	c->cell[n] = '\0';
+	if (b == -2)
+		return CELL_BAD;
+	if (inside)
+		return bad(c, "a quote does not end");
+	return b == ',' ? CELL_COMMA : b == -1 ? CELL_END : CELL_LINE;
+}
+
+static int out_of_memory(struct csv *c)
+{
+	return stream_bad(&c->s, "out of memory");
+}
+
+static int read_names(struct csv *c)
+{
+	enum cell_end end;
+	c->line = 1;
+	do {
+		end = read_cell(c);
+		if (end == CELL_BAD)
+			return 1;
+		if (c->ncolumn == COLUMNS_MAX)
+			return stream_bad(&c->s, "more than %d columns", COLUMNS_MAX);
+		char **name = realloc(c->name, ((size_t)c->ncolumn + 1) * sizeof *name);
+		if (name)
+			c->name = name;
+		if (!name || !(name[c->ncolumn] = strdup(c->cell)))
+			return out_of_memory(c);
+		c->ncolumn++;
+	} while (end == CELL_COMMA);
+	return end == CELL_END && c->ncolumn == 1 && !*c->name[0]
+		       ? stream_bad(&c->s, "is empty; its first line names columns")
+		       : 0;
+}
+
+static int find(const struct csv *c, const char *name, size_t n)
+{
+	for (int i = 0; i < c->ncolumn; i++)
+		if (strlen(c->name[i]) == n && !memcmp(c->name[i], name, n))
+			return i;
+	return -1;
+}
+
+/* The names between commas; NULL: all columns. */
+static int choose(struct csv *c, const char *list, size_t length)
+{
+	const char *const end = list + length;
+	c->wanted = malloc(((size_t)c->ncolumn + (list ? length : 0) + 1) * sizeof *c->wanted);
+	if (!c->wanted)
+		return out_of_memory(c);
+	for (int i = 0; !list && i < c->ncolumn; i++)
+		c->wanted[c->nwanted++] = i;
+	while (list && list <= end) {
+		const char *comma = memchr(list, ',', (size_t)(end - list));
+		const size_t n = (size_t)((comma ? comma : end) - list);
+		const int k = find(c, list, n);
+		if (k < 0)
+			return stream_bad(&c->s, "has no column '%.*s'; its first is '%.40s'",
+				n < 60 ? (int)n : 60, list, c->name[0]);
+		c->wanted[c->nwanted++] = k;
+		list += n + 1;
+	}
+	return 0;
+}
+
+static int number(struct csv *c, int column, double *out)
+{
+	char *end;
+	*out = strtod(c->cell, &end);
+	end += strspn(end, " \t");
+	if (!*c->cell || *end)
+		return stream_bad(&c->s, "line %lld, column '%.40s': '%.40s' is no number",
+			(long long)c->line, c->name[column], c->cell);
+	c->whole &= *out >= -0x1p53 && *out <= 0x1p53 && (double)(int64_t)*out >= *out &&
+		    (double)(int64_t)*out <= *out;
+	return 0;
+}
+
+/* One line; *more: another may follow. `value` has room for all columns. */
+static int read_row(struct csv *c, double *value, int *more)
+{
+	int n = 0;
+	enum cell_end end;
+	c->line++;
+	const int64_t line = c->line;
+	unsigned char *wants = (unsigned char *)(value + c->ncolumn);
+	do {
+		end = read_cell(c);
+		if (end == CELL_BAD)
+			return 1;
+		*more = end != CELL_END;
+		if (n == 0 && end != CELL_COMMA && !*c->cell && !c->quoted)
+			return 0; /* an empty line */
+		if (n < c->ncolumn && wants[n] && number(c, n, &value[n]))
+			return 1;
+		n++;
+	} while (end == CELL_COMMA);
+	if (n != c->ncolumn)
+		return stream_bad(&c->s, "line %lld has %d cells for %d columns", (long long)line,
+			n, c->ncolumn);
+	for (int i = 0; i < c->nwanted; i++)
+		if (fwrite(&value[c->wanted[i]], sizeof *value, 1, c->out) < 1)
+			return 0; /* told when the file is closed */
+	c->rows++;
+	return 0;
+}
+
+static int read_rows(struct csv *c)
+{
+	int more = 1, rc = 0;
+	double *value = calloc((size_t)c->ncolumn, sizeof *value + 1);
+	if (!value)
+		return out_of_memory(c);
+	for (int i = 0; i < c->nwanted; i++)
+		((unsigned char *)(value + c->ncolumn))[c->wanted[i]] = 1;
+	c->whole = 1;
+	while (more && !rc)
+		rc = read_row(c, value, &more);
+	free(value);
+	return rc;
+}
+
+static int spool(struct csv *c, struct dataset *d, const char *list, size_t length)
+{
+	struct elements *e = d->state;
+	if (read_names(c) || choose(c, list, length))
+		return 1;
+	c->out = spool_open(d->path, c->s.message);
+	if (!c->out || spool_close(c->out, read_rows(c), d->path, &e->fd, c->s.message))
+		return 1;
+	int64_t bytes;
+	d->type = c->whole ? DATASET_I64 : DATASET_F64;
+	d->dim[d->rank++] = c->rows;
+	if (c->nwanted > 1 || !list)
+		d->dim[d->rank++] = c->nwanted;
+	return dataset_count(d, &bytes) ? stream_bad(&c->s, "is too large") : 0;
+}
+
+static int csv_open(struct dataset *d, const char *text, char message[256])
+{
+	const char *colon = strchr(text, ':'), *file = colon ? colon + 1 : text;
+	struct elements *e = calloc(1, sizeof *e);
+	struct csv *c = calloc(1, sizeof *c);
+	d->state = e;
+	d->cheap = 1;
+	if (e)
+		e->fd = -1;
+	int rc = e && c ? stream_open(&c->s, file, message)
+			: dataset_bad(message, d->path, "out of memory");
+	rc = rc || spool(c, d, colon ? text : NULL, colon ? (size_t)(colon - text) : 0);
+	for (int i = 0; c && i < c->ncolumn; i++)
+		free(c->name[i]);
+	if (c) {
+		free(c->name);
+		free(c->wanted);
+		stream_close(&c->s);
+	}
+	free(c);
+	return rc;
+}
+
+/* Whole numbers stand as doubles, too. */
+static int csv_read(const struct dataset *d, int64_t first, int64_t n, void *out, char message[256])
+{
+	if (elements_all(d, first, n, out, message))
+		return 1;
+	for (int64_t i = 0; d->type == DATASET_I64 && i < n * d->row; i++) {
+		double v;
+		memcpy(&v, (char *)out + 8 * i, 8);
+		((int64_t *)out)[i] = (int64_t)v;
+	}
+	return 0;
+}
+
+const struct dataset_kind csv_kind = {.open = csv_open, .read = csv_read, .close = elements_free};
