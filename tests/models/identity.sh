@@ -34,6 +34,7 @@ step() { # NAME OPTION...
 	"$stint" train "$work/$name" --seed 7 --input "$work/three/$input.npy" \
 		--target "$work/three/$target.npy" --epochs 1 --checkpoint "$work/$name/saved" \
 		--log "$work/$name/losses" >/dev/null 2>&1 || die "$model does not train: $name"
+	sed -i '/"seconds":/d' "$work/$name/losses" # of each epoch
 	echo "$name: arena $(number arena_bytes "$name") bytes"
 }
 
