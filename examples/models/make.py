@@ -1,4 +1,4 @@
-"""Make the examples' ONNX files, with random initial weights: mlp, cnn, resnet, gpt.
+"""Make the examples' ONNX files, with random initial weights: mlp, cnn, resnet, vgg, gpt.
 
     python3 examples/models/make.py [NAME ...]
 
@@ -100,6 +100,24 @@ class Gpt(nn.Module):
         return self.head(self.norm(self.layers(self.token(tokens) + self.position)))
 
 
+class Vgg(nn.Sequential):
+    """VGG16's layers with a sixteenth of its channels, for 64x64 images, 10 classes."""
+
+    def __init__(self):
+        layers, before = [], 3
+        for width, count in ((4, 2), (8, 2), (16, 3), (32, 3), (32, 3)):
+            for _ in range(count):
+                layers += [nn.Conv2d(before, width, 3, padding=1), nn.ReLU()]
+                before = width
+            layers.append(nn.MaxPool2d(2))
+        super().__init__(*layers, nn.Flatten(), nn.Linear(32 * 2 * 2, 64), nn.ReLU(), nn.Dropout(0.5),
+                         nn.Linear(64, 64), nn.ReLU(), nn.Dropout(0.5), nn.Linear(64, 10))
+        for m in self.modules():
+            if isinstance(m, nn.Conv2d):
+                nn.init.kaiming_normal_(m.weight, nonlinearity="relu")
+                nn.init.zeros_(m.bias)
+
+
 def image():
     return torch.randn(2, 1, 28, 28)
 
@@ -108,6 +126,7 @@ MODELS = {
     "mlp": (Mlp, image),
     "cnn": (Cnn, image),
     "resnet": (ResNet, image),
+    "vgg": (Vgg, lambda: torch.randn(2, 3, 64, 64)),
     "gpt": (Gpt, lambda: torch.randint(0, 128, (2, 64))),
 }
 
