@@ -15,30 +15,11 @@ mkdir -p "$out"
 tools/setup.sh
 build_stint
 
-# 10 classes of Fashion-MNIST as PNG files: $1 a class to train on, $2 to test with.
+# $1 of each class to train on, $2 to test with
 write_pictures() {
-	find_images
-	rm -rf "$out/clothes"
-	python3 - "$train_images" "$train_labels" "$1" "$out/clothes/train" "$test_images" "$test_labels" "$2" "$out/clothes/test" <<'END'
-import gzip, os, struct, sys, zlib
-
-def png(path, pixels):
-    raw = b"".join(b"\0" + pixels[28 * y:28 * y + 28] for y in range(28))
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    with open(path, "wb") as f:
-        f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 28, 28, 8, 0, 0, 0, 0)) +
-                chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b""))
-
-for images, labels, most, folder in (sys.argv[1:5], sys.argv[5:9]):
-    pixels, label, done = gzip.open(images).read()[16:], gzip.open(labels).read()[8:], [0] * 10
-    for i, k in enumerate(label):
-        if done[k] < int(most):
-            os.makedirs(f"{folder}/{k}", exist_ok=True)
-            png(f"{folder}/{k}/{i:05}.png", pixels[784 * i:784 * i + 784])
-            done[k] += 1
-END
 	images=$out/clothes
+	rm -rf "$images"
+	python3 examples/clothes.py "$images" "$1" "$2"
 }
 
 epochs=10 model=examples/models/vgg.onnx lr=0.02 drawn=images:64,flip cut=images:64
