@@ -270,6 +270,22 @@ static enum status count_samples(struct arena *a, struct feed *f, struct diag *d
 	return ST_OK;
 }
 
+/* Pictures of one folder and labels or masks of another must be of the same names. */
+static enum status check_names(const struct feed *f, struct diag *d)
+{
+	for (int i = 1; i < f->n; i++) {
+		const struct dataset *a = &f->bound[0].data, *b = &f->bound[i].data;
+		const int64_t at = dataset_misnamed(a, b);
+		if (at >= 0)
+			return diag_fail(d, ST_INVALID, &(struct where){.file = b->path},
+				"pictures, labels and masks go together by the names of their "
+				"files",
+				"sample %" PRId64 " is '%s', where %s has '%s'", at,
+				dataset_name(b, at), a->path, dataset_name(a, at));
+	}
+	return ST_OK;
+}
+
 static enum status open_batches(struct arena *a, struct feed *f, struct diag *d)
 {
 	f->tally = ARENA_ARRAY(a, struct feed_tally, 1);
@@ -296,5 +312,6 @@ enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_
 	}
 	TRY(check_complete(out, d));
 	TRY(count_samples(a, out, d));
+	TRY(check_names(out, d));
 	return open_batches(a, out, d);
 }

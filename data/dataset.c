@@ -53,6 +53,34 @@ int64_t dataset_samples(const struct dataset *d)
 	return d->rank ? d->dim[0] : 1;
 }
 
+const char *dataset_name(const struct dataset *d, int64_t sample)
+{
+	return d->kind->name ? d->kind->name(d, sample) : NULL;
+}
+
+/* "1" of "cat/1.png", its length. */
+static const char *stem(const char *name, size_t *n)
+{
+	const char *slash = strrchr(name, '/');
+	name = slash ? slash + 1 : name;
+	const char *dot = strrchr(name, '.');
+	*n = dot ? (size_t)(dot - name) : strlen(name);
+	return name;
+}
+
+int64_t dataset_misnamed(const struct dataset *a, const struct dataset *b)
+{
+	if (!a->kind->name || !b->kind->name)
+		return -1;
+	for (int64_t i = 0; i < dataset_samples(a); i++) {
+		size_t n, m;
+		const char *x = stem(dataset_name(a, i), &n), *y = stem(dataset_name(b, i), &m);
+		if (n != m || memcmp(x, y, n) != 0)
+			return i;
+	}
+	return -1;
+}
+
 /* How many rows are read at a time. */
 static int64_t block_rows(const struct dataset *d)
 {

@@ -48,6 +48,11 @@ int dataset_is_prefixed(const char *path);
 const char *dataset_file(const char *path, size_t *bytes);
 void dataset_close(struct dataset *d);
 int64_t dataset_samples(const struct dataset *d); /* 1 of a scalar */
+/* The file that a sample of a folder is, from the folder on; NULL: of no folder. */
+const char *dataset_name(const struct dataset *d, int64_t sample);
+/* The first sample whose file in `a` is called other than that in `b`, folders and endings aside;
+ * -1: there is none, or no names. Requires as many samples of both. */
+int64_t dataset_misnamed(const struct dataset *a, const struct dataset *b);
 
 /* The value of an IEEE 754 binary16. */
 double dataset_half(uint16_t h);

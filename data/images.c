@@ -213,6 +213,12 @@ static int read_one(const struct dataset *d, int64_t sample, unsigned char *out,
 
 /* --- Kinds --- */
 
+static const char *picture_name(const struct dataset *d, int64_t sample)
+{
+	const struct images *x = d->state;
+	return x->folder.text + x->folder.item[sample].name;
+}
+
 static int images_read(
 	const struct dataset *d, int64_t first, int64_t n, void *out, char message[256])
 {
@@ -279,9 +285,9 @@ static int masks_open(struct dataset *d, const char *text, char message[256])
 }
 
 const struct dataset_kind images_kind = {
-	.open = images_open, .read = images_read, .close = images_close};
+	.open = images_open, .read = images_read, .close = images_close, .name = picture_name};
 const struct dataset_kind masks_kind = {
-	.open = masks_open, .read = images_read, .close = images_close};
+	.open = masks_open, .read = images_read, .close = images_close, .name = picture_name};
 
 static int labels_open(struct dataset *d, const char *text, char message[256])
 {
@@ -311,4 +317,4 @@ static int labels_read(
 }
 
 const struct dataset_kind labels_kind = {
-	.open = labels_open, .read = labels_read, .close = images_close};
+	.open = labels_open, .read = labels_read, .close = images_close, .name = picture_name};

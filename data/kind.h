@@ -12,6 +12,8 @@ struct dataset_kind {
 	int (*read)(
 		const struct dataset *d, int64_t first, int64_t n, void *out, char message[256]);
 	void (*close)(struct dataset *d);
+	/* What a sample is called, NULL: samples have no names. */
+	const char *(*name)(const struct dataset *d, int64_t sample);
 };
 
 enum { DATASET_BLOCK = 1 << 18 };

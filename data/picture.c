@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include <jpeglib.h>
+
+#include <jerror.h>
 #include <spng.h>
 
 #include "data/kind.h"
@@ -146,10 +148,11 @@ static void jpeg_fails(j_common_ptr common)
 	longjmp(j->out, 1);
 }
 
-/* Warnings: of data that are damaged and could be shown all the same. */
+/* Of warnings only the end of a file that is cut: what else is odd is shown all the same, as PIL
+ * does. */
 static void jpeg_warns(j_common_ptr common, int level)
 {
-	if (level < 0)
+	if (level < 0 && common->err->msg_code == JWRN_JPEG_EOF)
 		jpeg_fails(common);
 }
 

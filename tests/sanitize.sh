@@ -24,7 +24,7 @@ if ! build-asan/stint --version >/dev/null 2>&1; then
 	export ASAN_OPTIONS="detect_leaks=0:$ASAN_OPTIONS"
 fi
 ctest --test-dir build-asan --output-on-failure -j"$(nproc)" \
-	-R '^(planner|import)\.|^runtime\.(rt|safetensors|philox|checkpoint|finite)$|^(data|train)\.|^(emit|step|from_graph|ops\.match|ops\.order|kernels\.softmax|view\.text)$|^cli\.models$|^gpu\.(run|library|cache|search|stand_in)$' -E '^planner\.bench$'
+	-R '^(planner|import)\.|^runtime\.(rt|safetensors|philox|checkpoint|finite)$|^(data|train)\.|^(emit|step|from_graph|ops\.match|ops\.order|kernels\.softmax|view\.text)$|^cli\.models$|^gpu\.(run|library|cache|search|stand_in)$' -E '^planner\.bench$|^data\.large$'
 out=build-asan/examples
 rm -rf $out
 mkdir -p $out

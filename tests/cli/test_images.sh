@@ -47,4 +47,8 @@ said images:30,gray:train
 expect 5 stint train dir --input images:28,gray:none --target labels:train --epochs 1
 expect 3 stint train dir --input images:28,grey:train --target labels:train --epochs 1
 said "[,gray]:FOLDER"
+# labels of other pictures
+mkdir -p other && cp -r train/. other && mv other/standing/07.png other/standing/07a.png
+expect 3 stint train dir --input images:28,gray:train --target labels:other --epochs 1
+said labels:other "standing/07a.png" "standing/07.png" hint:
 finished
