@@ -21,6 +21,9 @@ static int read_format(struct stream *s, struct dataset *d, struct elements *e)
 						   : npy_read(s, magic, d, e));
 	if (got == 4 && !memcmp(magic, "PK\3\4", 4))
 		return stream_bad(s, "an archive (.npz): name one of its arrays, FILE.npz:ARRAY");
+	const size_t n = strlen(d->path), m = sizeof ".safetensors" - 1;
+	if (n > m && !strcmp(d->path + n - m, ".safetensors"))
+		return stream_bad(s, "name one of its tensors, FILE.safetensors:TENSOR");
 	return stream_bad(s, "neither .npy nor IDX (plain or gzip)");
 }
 

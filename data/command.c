@@ -108,11 +108,10 @@ static int command_open(struct dataset *d, const char *text, char message[256])
 	s.f = popen(text, "re");
 	if (!s.f)
 		return dataset_bad(message, d->path, "cannot be run: %s", strerror(errno));
-	const int rc = read_frames(&s, d), status = pclose(s.f);
-	/* a program that fails writes rubbish: its end says more */
-	if (!rc || (status != -1 && !WIFSIGNALED(status)))
-		if (check_end(&s, status))
-			return 1;
+	const int rc = read_frames(&s, d), at_end = feof(s.f), status = pclose(s.f);
+	/* what is not read to its end makes the program fail, and that says nothing */
+	if ((!rc || at_end) && check_end(&s, status))
+		return 1;
 	return rc || (dataset_count(d, &bytes) ? stream_bad(&s, "is too large") : 0);
 }
 

@@ -94,10 +94,28 @@ static int out_of_memory(struct csv *c)
 	return stream_bad(&c->s, "out of memory");
 }
 
+static int find(const struct csv *c, const char *name, size_t n)
+{
+	for (int i = 0; i < c->ncolumn; i++)
+		if (strlen(c->name[i]) == n && !memcmp(c->name[i], name, n))
+			return i;
+	return -1;
+}
+
+/* UTF-8's byte order mark, which some programs write first. */
+static void skip_mark(struct csv *c)
+{
+	const int b = next(c);
+	back(c, b);
+	if (b == 0xef && c->end >= 3 && c->buffer[1] == 0xbb && c->buffer[2] == 0xbf)
+		c->at = 3;
+}
+
 static int read_names(struct csv *c)
 {
 	enum cell_end end;
 	c->line = 1;
+	skip_mark(c);
 	do {
 		end = read_cell(c);
 		if (end == CELL_BAD)
@@ -107,6 +125,8 @@ static int read_names(struct csv *c)
 		char **name = realloc(c->name, ((size_t)c->ncolumn + 1) * sizeof *name);
 		if (name)
 			c->name = name;
+		if (find(c, c->cell, strlen(c->cell)) >= 0)
+			return stream_bad(&c->s, "has two columns '%.60s'", c->cell);
 		if (!name || !(name[c->ncolumn] = strdup(c->cell)))
 			return out_of_memory(c);
 		c->ncolumn++;
@@ -116,18 +136,10 @@ static int read_names(struct csv *c)
 		       : 0;
 }
 
-static int find(const struct csv *c, const char *name, size_t n)
-{
-	for (int i = 0; i < c->ncolumn; i++)
-		if (strlen(c->name[i]) == n && !memcmp(c->name[i], name, n))
-			return i;
-	return -1;
-}
-
 /* The names between commas; NULL: all columns. */
 static int choose(struct csv *c, const char *list, size_t length)
 {
-	const char *const end = list + length;
+	const char *const end = list ? list + length : NULL;
 	c->wanted = malloc(((size_t)c->ncolumn + (list ? length : 0) + 1) * sizeof *c->wanted);
 	if (!c->wanted)
 		return out_of_memory(c);

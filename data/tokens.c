@@ -13,8 +13,8 @@
 
 enum { HEADER_NUMBERS = 256, MAGIC_16 = 20240520, MAGIC_32 = 20240801 };
 
-/* "T" or "T+1", a colon; *file is behind it. */
-static int read_window(const char *text, int64_t *length, int *later, const char **file)
+/* "T" or "T+1", ",uint32" perhaps, a colon; *file is behind it. */
+static int read_window(const char *text, int64_t *length, int *later, int *wide, const char **file)
 {
 	char *end;
 	errno = 0;
@@ -23,6 +23,8 @@ static int read_window(const char *text, int64_t *length, int *later, const char
 		return 1;
 	*later = strncmp(end, "+1", 2) == 0;
 	end += *later ? 2 : 0;
+	*wide = strncmp(end, ",uint32", 7) == 0;
+	end += *wide ? 7 : 0;
 	*file = end + 1;
 	return *end != ':' || !end[1];
 }
@@ -39,7 +41,6 @@ static int find_tokens(
 	struct dataset *d, struct elements *e, int64_t bytes, int64_t *count, char message[256])
 {
 	unsigned char raw[4 * HEADER_NUMBERS];
-	d->type = DATASET_U16;
 	if (bytes >= (int64_t)sizeof raw &&
 		pread(e->fd, raw, sizeof raw, 0) == (ssize_t)sizeof raw &&
 		(number(raw, 0) == MAGIC_16 || number(raw, 0) == MAGIC_32)) {
@@ -72,15 +73,18 @@ static int tokens_open(struct dataset *d, const char *text, char message[256])
 	struct elements *e = calloc(1, sizeof *e);
 	const char *file = NULL;
 	int64_t bytes, count, length = 0;
-	int later = 0;
+	int later = 0, wide = 0;
 	d->state = e;
 	d->cheap = 1;
 	if (!e)
 		return dataset_bad(message, d->path, "out of memory");
 	e->fd = -1;
-	if (read_window(text, &length, &later, &file))
+	if (read_window(text, &length, &later, &wide, &file))
 		return dataset_bad(message, d->path,
-			"is written tokens:T:FILE, or tokens:T+1:FILE for what follows each token");
+			"is written tokens:T[,uint32]:FILE, or tokens:T+1:FILE for what follows "
+			"each "
+			"token");
+	d->type = wide ? DATASET_U32 : DATASET_U16;
 	if (open_file(e, file, &bytes))
 		return dataset_bad(message, d->path, "cannot open: %s", strerror(errno));
 	if (find_tokens(d, e, bytes, &count, message))

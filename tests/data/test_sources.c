@@ -220,6 +220,7 @@ static void tensors_of_a_file(void **state)
 			1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0},
 		28);
 	holds("t.safetensors:a", 2, shape, (int64_t[]){1, 2, 3, 4, 5, 6});
+	refused("t.safetensors", "name one of its tensors");
 	refused("t.safetensors:b", "BF16 are not read");
 	refused("t.safetensors:c", "has no tensor 'c'; its first is 'a'");
 	refused("no.safetensors:c", "no.safetensors");
@@ -250,6 +251,9 @@ static void windows_of_tokens(void **state)
 	refused("tokens:1:narrow.bin", "its header says 9 tokens, it has 8");
 	scratch_write("odd.bin", plain, 5);
 	refused("tokens:1:odd.bin", "within a token");
+	scratch_write("raw32.bin", headed + 256, 28);
+	holds("tokens:3+1,uint32:raw32.bin", 2, three,
+		(int64_t[]){100001, 100002, 100003, 100004, 100005, 100006});
 	refused("tokens:11:plain.bin", "too few");
 	refused("tokens:10+1:none.bin", "cannot open");
 	refused("tokens:4:.", "cannot open");
@@ -257,7 +261,7 @@ static void windows_of_tokens(void **state)
 		"tokens:4:", "tokens:-4:plain.bin", "tokens:4+2:plain.bin",
 		"tokens:99999999999999999999:plain.bin", "tokens::plain.bin"};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-		refused(bad[i], "is written tokens:T:FILE");
+		refused(bad[i], "is written tokens:T[,uint32]:FILE");
 	/* what is no class is found without reading more than the file */
 	char message[256];
 	int64_t where, value;
@@ -294,12 +298,15 @@ static void columns_of_text(void **state)
 	assert_true(v[0] == 1.5 && v[1] == -2);
 	dataset_close(&d);
 	refused("csv:b.csv", "line 3, column 'name'");
+	text("mark.csv", "\xef\xbb\xbfx,y\n1,2\n");
+	holds("csv:x:mark.csv", 1, (int64_t[]){1}, (int64_t[]){1});
 	refused("csv:w:b.csv", "has no column 'w'; its first is 'name'");
 	refused("csv:none.csv", "cannot open");
 	static const struct {
 		const char *text, *why;
 	} bad[] = {{"", "is empty"}, {"a,b\n1\n", "line 2 has 1 cells for 2 columns"},
-		{"a,b\n1,2,3\n", "line 2 has 3 cells"}, {"a\n1\nx\n", "line 3, column 'a': 'x'"},
+		{"a,b\n1,2,3\n", "line 2 has 3 cells"}, {"a,b,a\n1,2,3\n", "two columns 'a'"},
+		{"a\n1\nx\n", "line 3, column 'a': 'x'"},
 		{"a,b\n1,\n", "line 2, column 'b': '' is no number"},
 		{"a\n\"1\n", "a quote does not end"}, {"a\n\"1\"2\n", "line 2: a quote within"},
 		{"a\n1\r2\n", "a carriage return"}, {"a\n1 2\n", "'1 2' is no number"}};
@@ -323,6 +330,7 @@ static void frames_of_a_program(void **state)
 	refused("cmd:cat frame.npy; exit 3", "ended with exit code 3");
 	refused("cmd:true", "wrote no .npy");
 	refused("cmd:echo not an array at all", "no .npy");
+	refused("cmd:yes no array", "no .npy");
 	refused("cmd:head -c 100 frame.npy", "ends too early");
 	refused("cmd:cat frame.npy; kill -9 $$", "signal 9");
 	refused("cmd:no-such-program 2>/dev/null", "exit code 127");
