@@ -1,9 +1,10 @@
 /* stint frontier MODEL.onnx ... | --graph G.json [--points N] [--json] [-o FILE.json] [--svg FILE]
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "cli/cli.h"
-#include "cli/frontier_points.h"
+#include "cli/frontier_parts.h"
 #include "cli/options.h"
 #include "planner/problem/json_text.h"
 
@@ -63,6 +64,61 @@ static void print_table(const struct problem *p, const struct frontier *f)
 		bytes_human(f->view.proven_bytes, b));
 }
 
+static void print_part(const struct problem *p, const struct frontier *f, int i)
+{
+	const struct view_point *x = &f->view.part[i];
+	const struct frontier_part *part = &f->part[i];
+	const double once = f->view.once;
+	char b[24];
+	printf("%6.1f%% %12" PRId64 " %10s", frontier_percent(&f->view, x->budget), x->budget,
+		bytes_human(x->arena, b));
+	if (p->costs)
+		printf(" %9.4g", x->cost / 1e3);
+	printf(" %8.4f", once > 0 ? x->cost / once : 1);
+	if (part->alone >= 0)
+		printf(" %8.4f", once > 0 ? part->alone / once : 1);
+	else
+		printf(" %8s", "not met");
+	printf(" %7" PRId64 " %6" PRId64 "\n", part->parts.shards,
+		part->parts.region.slices ? part->parts.region.slices : 1);
+}
+
+/* How to ask for the regions of the table, each once. */
+static void print_regions(const struct frontier *f)
+{
+	for (int i = 0; i < f->view.npart; i++) {
+		const struct parts *x = &f->part[i].parts;
+		bool told = !x->region.slices;
+		for (int k = 0; k < i && !told; k++)
+			told = f->part[k].parts.region.slices == x->region.slices &&
+			       !strcmp(f->part[k].parts.until, x->until);
+		if (!told)
+			printf("%" PRId64 " slices: --split '%" PRId64 ":%s'\n", x->region.slices,
+				x->region.slices, x->until);
+	}
+}
+
+static void print_parts(const struct problem *p, const struct frontier *f)
+{
+	const int last = f->view.npart - 1;
+	char b[24];
+	if (!f->view.npart)
+		return;
+	printf("\nwith the batch in parts\n%7s %12s %10s", "share", "budget", "arena");
+	if (p->costs)
+		printf(" %9s", "ms");
+	printf(" %8s %8s %7s %6s\n%7s %12s %10s", "x one", "whole", "micro-", "slices", "", "bytes",
+		"");
+	if (p->costs)
+		printf(" %9s", "predicted");
+	printf(" %8s %8s %7s\n", "pass", "batch", "batches");
+	for (int i = 0; i <= last; i++)
+		print_part(p, f, i);
+	printf("smallest budget met: %" PRId64 " bytes (%s)\n", f->view.part[last].budget,
+		bytes_human(f->view.part[last].budget, b));
+	print_regions(f);
+}
+
 static void write_point(const struct problem *p, const struct frontier *f, int i, struct text *t)
 {
 	const struct view_point *x = &f->view.point[i];
@@ -85,6 +141,28 @@ static void write_point(const struct problem *p, const struct frontier *f, int i
 	text_puts(t, "}");
 }
 
+static void write_part(const struct frontier *f, int i, struct text *t)
+{
+	const struct view_point *x = &f->view.part[i];
+	const struct frontier_part *part = &f->part[i];
+	text_add(t, "%s\n{\"budget_bytes\":%" PRId64 ",\"percent\":", i ? "," : "", x->budget);
+	json_text_double(t, frontier_percent(&f->view, x->budget));
+	text_add(t, ",\"micro_batches\":%" PRId64 ",\"slices\":%" PRId64 ",\"until\":",
+		part->parts.shards, part->parts.region.slices ? part->parts.region.slices : 1);
+	if (part->parts.until)
+		json_text_string(t, part->parts.until);
+	else
+		text_puts(t, "null");
+	text_add(t, ",\"arena_bytes\":%" PRId64 ",\"cost\":", x->arena);
+	json_text_double(t, x->cost);
+	text_puts(t, ",\"whole_batch_cost\":");
+	if (part->alone >= 0)
+		json_text_double(t, part->alone);
+	else
+		text_puts(t, "null");
+	text_puts(t, "}");
+}
+
 static void write_json(const struct problem *p, const struct frontier *f, struct text *t)
 {
 	text_puts(t, "{\"format\":\"stint-frontier-1\",\"graph\":");
@@ -101,6 +179,10 @@ static void write_json(const struct problem *p, const struct frontier *f, struct
 	text_puts(t, ",\n\"points\":[");
 	for (int i = 0; i < f->view.npoint; i++)
 		write_point(p, f, i, t);
+	if (f->view.npart)
+		text_puts(t, "],\n\"parts\":[");
+	for (int i = 0; i < f->view.npart; i++)
+		write_part(f, i, t);
 	text_puts(t, "]}\n");
 }
 
@@ -118,10 +200,12 @@ static enum status tell(struct pipeline *p, const struct options *o, const struc
 	write_json(problem, f, &json);
 	if (json.failed)
 		return diag_nomem(p->diag);
-	if (o->json)
+	if (o->json) {
 		fwrite(json.s, 1, json.len, stdout);
-	else
+	} else {
 		print_table(problem, f);
+		print_parts(problem, f);
+	}
 	TRY(save(&json, o->out, p->diag));
 	if (!o->svg)
 		return ST_OK;
@@ -129,18 +213,40 @@ static enum status tell(struct pipeline *p, const struct options *o, const struc
 	return save(&svg, o->svg, p->diag);
 }
 
+/* The whole batch: what p->o lets a budget choose from is left away. */
+static enum status whole_batch(struct pipeline *p, struct problem **out)
+{
+	struct compile_options *o = ARENA_NEW(p->arena, struct compile_options);
+	struct pipeline *whole = ARENA_NEW(p->arena, struct pipeline);
+	if (!o || !whole)
+		return diag_nomem(p->diag);
+	*o = *p->o;
+	*whole = *p;
+	whole->o = o;
+	if (o->micro_batch == MICRO_BATCH_AUTO)
+		o->micro_batch = 0;
+	o->split = 0;
+	o->split_until = NULL;
+	return pipeline_problem(whole, out);
+}
+
 static enum status frontier(struct pipeline *p, struct options *o)
 {
 	struct problem *problem;
 	struct frontier f;
+	const bool training = p->o->model && !(p->o->loss && !strcmp(p->o->loss, "none"));
+	const bool parts = training && !p->o->split_until &&
+			   (p->o->split || p->o->micro_batch == MICRO_BATCH_AUTO);
 	if (p->o->budget.kind != BUDGET_NONE || p->o->keep_all || p->o->segments)
 		return diag_fail(p->diag, ST_USAGE, NULL, "--points N says how many",
 			"the budgets are frontier's own: no --budget, --keep-all or --segments");
 	if (o->points < 0 || o->points > 1000)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL, "--points wants 1 to 1000");
-	TRY(pipeline_problem(p, &problem));
+	TRY(parts ? whole_batch(p, &problem) : pipeline_problem(p, &problem));
 	struct plan_options options = pipeline_options(p->o);
 	TRY(frontier_make(p->arena, problem, &options, o->points, &o->at, &f, p->diag));
+	if (parts)
+		TRY(frontier_parts(p, problem, o->points, &o->at, &f));
 	activity_end(&o->at);
 	return tell(p, o, problem, &f);
 }

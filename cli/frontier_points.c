@@ -10,8 +10,7 @@ double frontier_percent(const struct view_frontier *f, int64_t budget)
 	return span > 0 ? 100 * (double)(budget - f->resident) / span : 100;
 }
 
-/* As "70%" is read: rounded up. */
-static int64_t bytes_of(const struct view_frontier *f, double percent)
+int64_t frontier_bytes(const struct view_frontier *f, double percent)
 {
 	return f->resident + (int64_t)ceil((double)(f->keep_all - f->resident) * (percent / 100));
 }
@@ -33,7 +32,7 @@ static int choose_budgets(const struct view_frontier *f, int npoint, int64_t *bu
 	int n = 0;
 	budget[n++] = f->keep_all;
 	for (int i = 1; npoint ? i < npoint - 1 : n < MOST - 1; i++) {
-		int64_t b = bytes_of(f, 100 - i * step);
+		int64_t b = frontier_bytes(f, 100 - i * step);
 		if (b <= f->known_bytes)
 			break;
 		if (b < budget[n - 1])

@@ -162,7 +162,11 @@ enum status split_try(struct choice *c)
 	arena_free(regions.arena);
 	TRY(st);
 	const struct trial *best = trials_end(c);
-	return c->p->o->split == SPLIT_AUTO && best->parts.region.slices
-		       ? try_numbers(c, &best->parts)
-		       : ST_OK;
+	const int ntrial = c->p->ntrial;
+	for (int i = 0; i < ntrial && c->p->o->split == SPLIT_AUTO; i++) {
+		const struct trial *x = &c->p->trial[i];
+		if (x->parts.region.slices && (c->visitor ? x->of_use : x == best))
+			TRY(try_numbers(c, &x->parts));
+	}
+	return ST_OK;
 }
