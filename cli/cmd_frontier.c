@@ -246,7 +246,7 @@ static enum status frontier(struct pipeline *p, struct options *o)
 	struct plan_options options = pipeline_options(p->o);
 	TRY(frontier_make(p->arena, problem, &options, o->points, &o->at, &f, p->diag));
 	if (parts)
-		TRY(frontier_parts(p, problem, o->points, &o->at, &f));
+		TRY(frontier_parts(p, o->points, &o->at, &f));
 	activity_end(&o->at);
 	return tell(p, o, problem, &f);
 }

@@ -1,10 +1,11 @@
 #include "cli/frontier_parts.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* All parts together should take no more than a few frontiers. */
 static const double PARTS_EFFORT = 0.25;
-enum { STEPS = 10 }; /* points, where nobody says how many */
+enum { STEP = 10 }; /* per cent, where nobody says how many points */
 
 struct curve {
 	struct pipeline *p;
@@ -18,25 +19,43 @@ struct curve {
 	struct frontier_part *part;
 };
 
-/* Every step down to what is resident, which no plan meets. */
+/* What the whole batch's curve says of a budget: what meets less meets it. */
+static void take_whole(struct curve *c, const struct view_frontier *f, int i)
+{
+	struct view_point *point = &c->point[i];
+	*point = (struct view_point){.budget = c->budget[i], .bound = -1};
+	for (int k = 0; k < f->npoint; k++) {
+		const struct view_point *x = &f->point[k];
+		if (x->feasible && x->arena <= point->budget &&
+			(!point->feasible || x->cost < point->cost)) {
+			*point = *x;
+			point->budget = c->budget[i];
+		}
+	}
+	c->part[i] = (struct frontier_part){
+		{.shards = c->shards}, point->feasible ? point->cost : -1};
+}
+
+/* Steps of the whole batch's curve, down to what is resident, which no plan meets. */
 static enum status begin(struct curve *c, const struct view_frontier *f, int npoint)
 {
-	const int steps = npoint > 1 ? npoint - 1 : npoint ? 1 : STEPS;
+	const double least = frontier_percent(f, f->known_bytes);
+	const double step = npoint > 1 ? (100 - least) / (npoint - 1) : npoint ? 100 : STEP;
+	const int steps = step > 0 ? (int)ceil(100 / step) : 1;
 	struct arena *a = c->p->arena;
-	c->budget = ARENA_ARRAY(a, int64_t, steps + 1);
-	c->point = ARENA_ARRAY(a, struct view_point, steps + 1);
-	c->part = ARENA_ARRAY(a, struct frontier_part, steps + 1);
-	if (!c->budget || !c->point || !c->part)
-		return diag_nomem(c->p->diag);
 	c->has_least = npoint != 1;
 	c->n = steps + c->has_least;
-	for (int i = 0; i < steps; i++)
-		c->budget[i] = frontier_bytes(f, 100 - 100.0 * i / steps);
-	c->budget[0] = f->keep_all;
-	if (c->has_least)
-		c->budget[steps] = f->known_bytes;
-	for (int i = 0; i < c->n; i++)
-		c->point[i] = (struct view_point){.budget = c->budget[i], .bound = -1};
+	c->budget = ARENA_ARRAY(a, int64_t, c->n);
+	c->point = ARENA_ARRAY(a, struct view_point, c->n);
+	c->part = ARENA_ARRAY(a, struct frontier_part, c->n);
+	if (!c->budget || !c->point || !c->part)
+		return diag_nomem(c->p->diag);
+	for (int i = 0; i < c->n; i++) {
+		c->budget[i] = i == 0      ? f->keep_all
+			       : i < steps ? frontier_bytes(f, 100 - i * step)
+					   : f->known_bytes;
+		take_whole(c, f, i);
+	}
 	return ST_OK;
 }
 
@@ -57,20 +76,19 @@ static bool is_better(const struct view_point *x, const struct plan *plan)
 	return plan && (!x->feasible || plan->cost_total < x->cost);
 }
 
-/* `plan` meets budget[i] of budgets_of. True: it is the cheapest there. */
-static bool take(struct curve *c, int i, int n, const struct plan *plan, const struct parts *parts)
+/* `plan` meets budget[i] of budgets_of. */
+static void take(struct curve *c, int i, int n, const struct plan *plan, const struct parts *parts)
 {
 	const int k = c->has_least && i == n - 1 ? c->n - 1 : i;
 	if (!is_better(&c->point[k], plan))
-		return false;
+		return;
 	c->point[k] = (struct view_point){
 		c->budget[k], true, plan->arena_bytes, plan->cost_total, plan->lower_bound};
 	c->part[k].parts = *parts;
-	return true;
 }
 
-static enum status plan_all(struct curve *c, struct arena *a, const struct problem *problem,
-	const struct parts *parts, bool *of_use)
+static enum status plan_all(
+	struct curve *c, struct arena *a, const struct problem *problem, const struct parts *parts)
 {
 	int64_t *budget = ARENA_ARRAY(a, int64_t, c->n);
 	struct plan **plan = ARENA_ARRAY(a, struct plan *, c->n);
@@ -82,7 +100,7 @@ static enum status plan_all(struct curve *c, struct arena *a, const struct probl
 		if (plan[i])
 			TRY(plan_own_check(
 				problem, plan[i], c->options.alignment, "plan", c->p->diag));
-		*of_use |= take(c, i, n, plan[i], parts);
+		take(c, i, n, plan[i], parts);
 	}
 	return ST_OK;
 }
@@ -111,7 +129,7 @@ static enum status plan_parts(
 	}
 	x->state = can_help(c, x->cost) ? TRIAL_PLANNED : TRIAL_SLOWER;
 	if (x->state == TRIAL_PLANNED)
-		TRY(plan_all(c, a, problem, &x->parts, &x->of_use));
+		TRY(plan_all(c, a, problem, &x->parts));
 	if (!c->point[last].feasible && point.feasible) {
 		c->budget[last] = point.budget;
 		c->point[last] = point;
@@ -144,15 +162,15 @@ static enum status visit(void *user, const struct problem *problem, struct trial
 	return st;
 }
 
-static enum status plan_whole(struct curve *c, const struct problem *whole)
+static bool stands(void *user, const struct trial *x)
 {
-	struct trial x = {.parts.shards = c->shards};
-	c->options.effort = c->p->o->effort;
-	TRY(plan_all(c, c->p->arena, whole, &x.parts, &x.of_use));
-	c->options.effort *= PARTS_EFFORT;
+	const struct curve *c = user;
 	for (int i = 0; i < c->n; i++)
-		c->part[i].alone = c->point[i].feasible ? c->point[i].cost : -1;
-	return ST_OK;
+		if (c->point[i].feasible &&
+			c->part[i].parts.region.slices == x->parts.region.slices &&
+			c->part[i].parts.region.to == x->parts.region.to)
+			return true;
+	return false;
 }
 
 /* What meets a smaller budget meets this one. */
@@ -184,15 +202,14 @@ static void close_gaps(struct curve *c)
 	c->n = n;
 }
 
-enum status frontier_parts(struct pipeline *p, const struct problem *whole, int npoint,
-	struct activity *at, struct frontier *f)
+enum status frontier_parts(struct pipeline *p, int npoint, struct activity *at, struct frontier *f)
 {
 	struct curve c = {.p = p, .at = at, .options = pipeline_options(p->o)};
 	const int64_t rows = p->o->micro_batch;
+	c.options.effort *= PARTS_EFFORT;
 	c.shards = rows > 0 ? p->o->import.batch / rows : 1;
 	TRY(begin(&c, &f->view, npoint));
-	TRY(plan_whole(&c, whole));
-	TRY(pipeline_each(p, &(struct trial_visitor){visit, &c}));
+	TRY(pipeline_each(p, &(struct trial_visitor){visit, stands, &c}));
 	close_gaps(&c);
 	fall(&c);
 	f->view.part = c.point;

@@ -10,11 +10,10 @@ struct frontier_part {
 	double alone;       /* what the whole batch costs there; negative: not met */
 };
 
-/* Beside f of the whole batch, `whole`: the cheapest of all parts that p->o lets a budget choose
- * from, at every 10 % (with npoint points: evenly) of f's range and at the smallest budget that any
- * of them meets. Sets f->view.part and f->part. Parts are planned with less effort than
- * the whole, and where they are no better the whole's plan stands. */
-enum status frontier_parts(struct pipeline *p, const struct problem *whole, int npoint,
-	struct activity *at, struct frontier *f);
+/* Beside f, the whole batch's curve of npoint points: the cheapest of all parts that p->o lets a
+ * budget choose from, at every 10 % (with npoint points: as far apart as f's) and at the smallest
+ * budget that any of them meets. Sets f->view.part and f->part. Parts are planned with less effort
+ * than the whole batch, whose plans stand where parts are no better. */
+enum status frontier_parts(struct pipeline *p, int npoint, struct activity *at, struct frontier *f);
 
 #endif

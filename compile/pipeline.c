@@ -66,15 +66,20 @@ enum status pipeline_each(struct pipeline *p, const struct trial_visitor *v)
 	return parts_each(p, v);
 }
 
+struct lower_options pipeline_lowering(const struct compile_options *o)
+{
+	return (struct lower_options){.mode = LOWER_TRAIN,
+		.dropout_off = o->dropout_off != 0,
+		.bn_frozen = o->bn == BN_FROZEN,
+		.bn_population = o->bn_variance == VARIANCE_POPULATION,
+		.nratio = o->nratio,
+		.ratio = o->ratio};
+}
+
 static struct graph_options graph_options_of(const struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
-	return (struct graph_options){
-		.lower = {.dropout_off = o->dropout_off != 0,
-			.bn_frozen = o->bn == BN_FROZEN,
-			.bn_population = o->bn_variance == VARIANCE_POPULATION,
-			.nratio = o->nratio,
-			.ratio = o->ratio},
+	return (struct graph_options){.lower = pipeline_lowering(o),
 		.loss = &p->loss,
 		.optimizer = &p->optimizer,
 		.shards = p->parts.shards > 1 ? p->parts.shards : 0,

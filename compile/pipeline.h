@@ -27,7 +27,6 @@ struct trial {
 	} state;
 	int64_t arena_bytes;
 	double cost;
-	bool of_use; /* a visitor's: its region is worth other numbers of slices */
 };
 
 struct pipeline {
@@ -65,6 +64,8 @@ struct pipeline {
  * x->state and what belongs to it. */
 struct trial_visitor {
 	enum status (*visit)(void *user, const struct problem *problem, struct trial *x);
+	/* The best so far for some budget: other numbers of slices are tried in its region. */
+	bool (*stands)(void *user, const struct trial *x);
 	void *user;
 };
 
@@ -95,6 +96,8 @@ struct plan *pipeline_plan_shown(const struct pipeline *p);
 enum status pipeline_problem(struct pipeline *p, struct problem **out);
 /* Calls `v` for all parts that p->o lets a budget choose from. Requires nothing. */
 enum status pipeline_each(struct pipeline *p, const struct trial_visitor *v);
+/* What the options say about lowering; the mode: training. */
+struct lower_options pipeline_lowering(const struct compile_options *o);
 /* What the options say about planning; the budget: none. */
 struct plan_options pipeline_options(const struct compile_options *o);
 

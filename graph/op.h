@@ -36,7 +36,9 @@ enum op_trait {
 			   moved, whatever they are */
 	OP_PRODUCT = 256,      /* rounds its operands (narrow_in) where precision is reduced */
 	OP_OWN_PRODUCT = 1024, /* its text multiplies matrices: most of its flops are that */
-	OP_EXACT = 512, /* its gradient looks for the inputs among the outputs: these stay real */
+	OP_EXACT = 512,   /* its gradient looks for the inputs among the outputs: these stay real */
+	OP_PLACED = 2048, /* where it runs in slices of the batch, attributes slice and slices tell
+			     which this is, and of how many */
 };
 
 /* What core code may ask the table for, without knowing names. */
@@ -277,6 +279,9 @@ struct op_def {
 	int variant; /* which of a family this is, where hooks serve several: its own enum */
 	enum op_role role;
 	enum op_apart apart; /* of records that are read from files */
+	/* Whether that holds for this node, of a slice, as it will be lowered; `axis` counts
+	 * samples in input 0. NULL: always. */
+	bool (*apart_if)(const struct node *n, int axis, const struct lower_options *o);
 	/* Bit i for input i: an initializer there is a weight, whatever its name; or a setting, to
 	 * be known when compiling and never trained. */
 	unsigned weights, known;
