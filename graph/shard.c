@@ -108,11 +108,21 @@ enum status graph_accumulate(
 {
 	if (!g->shards_differ)
 		return ST_OK;
+	struct shard_rows rows;
 	g->phase = NODE_BACKWARD;
-	for (int i = 0; i < nparam; i++)
-		if (grad[i] && !(grad[i] = accumulate(g, param[i]->name, grad[i])))
+	TRY(shard_rows_begin(&rows, g, levels(g->shards)));
+	for (int i = 0; i < nparam; i++) {
+		struct tensor *total;
+		if (!grad[i])
+			continue;
+		TRY(shard_rows_total(&rows, grad[i], &total));
+		grad[i] = total ? total : accumulate(g, param[i]->name, grad[i]);
+		if (!grad[i])
 			return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
+	}
 	g->loss = accumulate(g, "loss", g->loss);
 	g->phase = NODE_FORWARD;
-	return g->loss ? ST_OK : g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
+	if (!g->loss)
+		return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
+	return shard_rows_end(&rows);
 }

@@ -32,6 +32,34 @@ static enum status shard_emit(struct emit *e, const struct node *n)
 
 enum { ADDEND, CONTROL, SUMS };
 
+static enum status keep_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[ADDEND], *all = n->in[SUMS];
+	if (x->rank == 0 || all->rank != x->rank || all->dtype != x->dtype ||
+		all->numel / node_int(n, "shards", 1) != x->numel)
+		return node_fail(g, n, NULL, "its rows have another shape");
+	return data_output(g, n, 0, all->dtype, all->rank, all->dim);
+}
+
+/* In place. */
+static struct op_cost keep_cost(const struct node *n)
+{
+	return (struct op_cost){0, 2 * (double)tensor_bytes(n->in[ADDEND])};
+}
+
+static enum status keep_emit(struct emit *e, const struct node *n)
+{
+	const int64_t count = n->in[ADDEND]->numel;
+	return call_kernel(e, &(struct kernel_call){.file = "shard.h",
+				      .function = "keep_rows",
+				      .ntype = 1,
+				      .type = {n->out[0]},
+				      .turns = count,
+				      .work = (double)count,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND), ARG_X(CONTROL),
+					      ARG_SIZE(count))});
+}
+
 static enum status accumulate_infer(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[ADDEND], *sums = n->in[SUMS];
@@ -82,5 +110,15 @@ const struct op_def ops_shard[] = {
 		.npair = 2,
 		.pair = {{0, ADDEND}, {1, SUMS}},
 		.emit_c = accumulate_emit},
+	{.name = "stint.KeepRows",
+		.role = ROLE_KEEP_ROWS,
+		.min_in = 3,
+		.max_in = 3,
+		.traits = OP_UPDATE,
+		.infer = keep_infer,
+		.cost = keep_cost,
+		.npair = 1,
+		.pair = {{0, SUMS}},
+		.emit_c = keep_emit},
 	{0},
 };
