@@ -236,7 +236,8 @@ static enum status frontier(struct pipeline *p, struct options *o)
 	struct frontier f;
 	const bool training = p->o->model && !(p->o->loss && !strcmp(p->o->loss, "none"));
 	const bool parts = training && !p->o->split_until &&
-			   (p->o->split || p->o->micro_batch == MICRO_BATCH_AUTO);
+			   (p->o->split ||
+				   (p->o->micro_batch == MICRO_BATCH_AUTO && p->o->import.batch));
 	if (p->o->budget.kind != BUDGET_NONE || p->o->keep_all || p->o->segments)
 		return diag_fail(p->diag, ST_USAGE, NULL, "--points N says how many",
 			"the budgets are frontier's own: no --budget, --keep-all or --segments");
