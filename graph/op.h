@@ -72,8 +72,8 @@ enum op_role {
 			    control      names */
 	ROLE_ACCUMULATE, /* a value, control, sums; attribute shards: the sum over all, in the last;
 			    and the sums */
-	ROLE_KEEP_ROWS, /* a value, control, all shards' rows of it; attribute shards: these, with
-			   those of the shard that control names */
+	ROLE_KEEP_ROWS,  /* a value, control, all shards' rows of it; attribute shards: these, with
+			    those of the shard that control names */
 	ROLE_COUNT
 };
 
