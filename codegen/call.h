@@ -161,6 +161,9 @@ struct kernel_call {
 					   * functions give the real ones */
 	const char
 		*shared[2]; /* types in a block's shared memory, the function's first arguments */
+	/* What a GPU does instead, as a record has `emit_cuda`: of calls that hooks of many records
+	 * make. NULL: the same. */
+	const struct kernel_call *cuda;
 	bool along; /* CUDA: in the launch of the call before, to which these tasks are not added */
 	int64_t repeat; /* launched so many times; `turn` is appended to the arguments. 0: once */
 };

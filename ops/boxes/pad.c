@@ -134,6 +134,12 @@ static enum status pad_emit(struct emit *e, const struct node *n)
 	return box_inset_call(e, n, &b, node_float(n, "value", 0));
 }
 
+static enum status pad_cuda_emit(struct emit *e, const struct node *n)
+{
+	const struct box b = pad_box(n);
+	return node_float(n, "value", 0) == 0 ? box_cuda_inset(e, n, &b) : pad_emit(e, n);
+}
+
 /* --- The others: an axis is a table of places --- */
 
 /* What element i of the padded axis shows, where `size` elements begin at `before`. */
@@ -329,6 +335,7 @@ const struct op_def ops_pad[] = {
 		.narrow_in = 1,
 		.narrow_out = 1,
 		.emit_c = pad_emit,
+		.emit_cuda = pad_cuda_emit,
 		.example = pad_examples},
 	{.name = "CenterCropPad",
 		.since = 18,

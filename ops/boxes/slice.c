@@ -268,6 +268,12 @@ static enum status slice_grad_emit(struct emit *e, const struct node *n)
 	return box_inset_call(e, n, &b, 0);
 }
 
+static enum status slice_grad_cuda_emit(struct emit *e, const struct node *n)
+{
+	const struct box b = slice_grad_box(n);
+	return box_cuda_inset(e, n, &b);
+}
+
 const struct op_def ops_slice[] = {
 	{.name = "Slice",
 		.apart = APART_UNCUT,
@@ -305,6 +311,7 @@ const struct op_def ops_slice[] = {
 		.narrow_in = 1,
 		.narrow_out = 1,
 		.emit_c = slice_grad_emit,
+		.emit_cuda = slice_grad_cuda_emit,
 		.example = EXAMPLES({.in = "2,3", .attr = "shape=2,9 starts=1 ends=4 axes=1"},
 			{.in = "2,4", .attr = "shape=2,9 starts=8 ends=1 axes=1 steps=-2"})},
 	{.name = NULL},
