@@ -3,6 +3,7 @@
 #include "ops/conv/conv_op.h"
 
 #include "ops/product/gemm_op.h"
+#include "ops/target.h"
 
 /* Groups with fewer rows than this take direct loops: tiles would be mostly padding. */
 enum { DIRECT_ROWS = 3 };
@@ -102,14 +103,13 @@ static enum status conv_grad(struct graph *g, const struct node *n, struct tenso
 	return g->failed;
 }
 
-/* The GPU's library adds no bias: a node of its own does, which is fused with what follows. */
 static enum status conv_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
 	const struct conv *p = n->param;
 	const int64_t column[4] = {p->k, 1, 1, 1};
 	(void)o;
-	if (!g->target->cuda || n->nin < 3 || !in[2])
+	if (target_adds_conv_bias(g->target) || n->nin < 3 || !in[2])
 		return ST_OK;
 	struct node *m = graph_op_node(g, "Conv", 2, in, n->nattr, n->attr, p);
 	struct tensor *bias = graph_reshape(g, in[2], 1 + p->w.axes, column);

@@ -2,6 +2,7 @@
  * flags, so that no gradient needs a transposed copy. Whole numbers become stint.IntMatMul. */
 #include "codegen/call.h"
 #include "ops/product/gemm_op.h"
+#include "ops/target.h"
 
 /* stint.MatMul(a, b [, bias]): a is [m,k] or [batch,m,k] (transA: [.., k,m]), b is [k,n] or
  * [batch,k,n] (transB: [.., n,k]), bias is [n]; an operand of rank 2 is shared by the batch. */
@@ -376,10 +377,8 @@ static enum status gemm_lower(struct graph *g, const struct node *n, struct tens
 	const double alpha = node_float(n, "alpha", 1), beta = node_float(n, "beta", 1);
 	const int64_t cols = n->out[0]->dim[1];
 	struct tensor *c = n->nin > 2 && in[2] && beta != 0 ? gemm_scaled(g, in[2], beta) : NULL;
-	/* a GPU's library adds a bias of the product's own type only, and parameters stay wide */
-	const bool apart = g->target->cuda && g->target->narrow;
-	if (c && !apart && alpha == 1 && c->numel == cols && c->rank > 0 &&
-		c->dim[c->rank - 1] == cols) {
+	if (c && target_adds_product_bias(g->target) && alpha == 1 && c->numel == cols &&
+		c->rank > 0 && c->dim[c->rank - 1] == cols) {
 		c = graph_reshape(g, c, 1, &cols);
 		out[0] = product_op(g, in[0], in[1], c, ta, tb);
 		return g->failed;
