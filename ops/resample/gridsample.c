@@ -124,13 +124,15 @@ static struct op_cost sample_cost(const struct node *n)
 		node_bytes(n)};
 }
 
-/* Locations are placed in chunks, the gradients of x's channels added up in blocks of so many. */
-static enum status sample_call(struct emit *e, const struct node *n, int64_t chunk, int64_t block)
+/* Locations are placed in chunks, the gradients of x's channels added up in blocks of so many. A
+ * GPU has the threads for each location, or plane, to go by itself. */
+static enum status sample_emit(struct emit *e, const struct node *n)
 {
 	static const char *const function[] = {
 		"grid_sample", "grid_sample_grad_x", "grid_sample_grad_grid"};
 	const struct grid *p = n->param;
 	const bool adds = n->op->variant == GRAD_X;
+	const int64_t chunk = call_piece(e, CHUNK), block = call_piece(e, CHANNELS);
 	const struct call_struct shape = {"struct grid_shape", "s",
 		CALL_FIELDS({"axes", ARG_INT(p->axes)}, {"mode", ARG_INT(p->mode)},
 			{"padding", ARG_INT(p->padding)}, {"align", ARG_INT(p->align)},
@@ -145,17 +147,6 @@ static enum status sample_call(struct emit *e, const struct node *n, int64_t chu
 				      .work = sample_cost(n).flops,
 				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1),
 					      ARG_IF(n->nin > 2, ARG_X(2)), ARG_STRUCT(&shape))});
-}
-
-static enum status sample_emit(struct emit *e, const struct node *n)
-{
-	return sample_call(e, n, CHUNK, CHANNELS);
-}
-
-/* A GPU has the threads for each location, or plane, to go by itself. */
-static enum status sample_cuda_emit(struct emit *e, const struct node *n)
-{
-	return sample_call(e, n, 1, 1);
 }
 
 /* --- AffineGrid: the places of an image's elements, times theta --- */
@@ -277,30 +268,16 @@ static const struct op_example affine_examples[] = {
 	{0},
 };
 
+#define GRID_SAMPLE(...)                                                                           \
+	{                                                                                          \
+		.name = "GridSample", .apart = APART_FIRST, .min_in = 2, .max_in = 2,              \
+		.infer = sample_infer, .grad = sample_grad, .cost = sample_cost,                   \
+		.emit_c = sample_emit, __VA_ARGS__                                                 \
+	}
+
 const struct op_def ops_gridsample[] = {
-	{.name = "GridSample",
-		.apart = APART_FIRST,
-		.since = 16,
-		.until = 20,
-		.min_in = 2,
-		.max_in = 2,
-		.infer = sample_infer,
-		.grad = sample_grad,
-		.cost = sample_cost,
-		.emit_c = sample_emit,
-		.emit_cuda = sample_cuda_emit,
-		.example = old_examples},
-	{.name = "GridSample",
-		.apart = APART_FIRST,
-		.since = 20,
-		.min_in = 2,
-		.max_in = 2,
-		.infer = sample_infer,
-		.grad = sample_grad,
-		.cost = sample_cost,
-		.emit_c = sample_emit,
-		.emit_cuda = sample_cuda_emit,
-		.example = sample_examples},
+	GRID_SAMPLE(.since = 16, .until = 20, .example = old_examples),
+	GRID_SAMPLE(.since = 20, .example = sample_examples),
 	{.name = "AffineGrid",
 		.since = 20,
 		.min_in = 2,
@@ -314,15 +291,13 @@ const struct op_def ops_gridsample[] = {
 		.max_in = 2,
 		.infer = grad_x_infer,
 		.cost = sample_cost,
-		.emit_c = sample_emit,
-		.emit_cuda = sample_cuda_emit},
+		.emit_c = sample_emit},
 	{.name = "stint.GridSampleGradGrid",
 		.variant = GRAD_GRID,
 		.min_in = 3,
 		.max_in = 3,
 		.infer = grad_grid_infer,
 		.cost = sample_cost,
-		.emit_c = sample_emit,
-		.emit_cuda = sample_cuda_emit},
+		.emit_c = sample_emit},
 	{.name = NULL},
 };
