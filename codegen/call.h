@@ -65,6 +65,7 @@ struct call_arg {
 	}
 #define CALL_ARG(...) ((struct call_arg){__VA_ARGS__})
 #define ARG_X(n) CALL_ARG(.kind = CALL_X, .k = (n))
+#define ARG_X_OR_NULL(node, n) (node_input(node, n) ? ARG_X(n) : ARG_NULL)
 #define ARG_X_AT(n, offset) CALL_ARG(.kind = CALL_X, .k = (n), .i = (offset))
 #define ARG_Y(n) CALL_ARG(.kind = CALL_Y, .k = (n))
 #define ARG_Y_AT(n, offset) CALL_ARG(.kind = CALL_Y, .k = (n), .i = (offset))

@@ -286,7 +286,7 @@ static enum status term_rule(struct graph *g, const struct node *n, struct tenso
 	const bool *want, struct tensor **dx)
 {
 	const char *name = arena_printf(g->arena, "%sGrad", n->op->name);
-	struct tensor *in[] = {dy[0], n->in[0], n->in[1], n->nin > 2 ? n->in[2] : NULL};
+	struct tensor *in[] = {dy[0], n->in[0], n->in[1], node_input(n, 2)};
 	if (!name)
 		return diag_nomem(g->diag);
 	if (want[1] || (n->nin > 2 && want[2]))

@@ -100,8 +100,7 @@ static enum status lrn_rule(struct graph *g, const struct node *n, struct tensor
 	if (!terms)
 		return g->failed;
 	struct tensor *in[] = {dy[0], x, terms->out[0], terms->out[1]};
-	struct node *m = graph_op_node(g, "stint.LRNGrad", 4, in, n->nattr, n->attr, n->param);
-	dx[0] = m ? m->out[0] : NULL;
+	dx[0] = graph_param_op(g, "stint.LRNGrad", 4, in, n->nattr, n->attr, n->param);
 	return g->failed;
 }
 

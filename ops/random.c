@@ -65,10 +65,8 @@ static enum status random_lower(struct graph *g, const struct node *n, struct te
 	const struct lower_options *o, struct tensor **out)
 {
 	(void)in, (void)o;
-	struct node *m = graph_op_node(g,
-		is_normal(n) ? "stint.RandomNormal" : "stint.RandomUniform", 1,
+	out[0] = graph_param_op(g, is_normal(n) ? "stint.RandomNormal" : "stint.RandomUniform", 1,
 		(struct tensor *[]){graph_control(g)}, 0, NULL, n->param);
-	out[0] = m ? m->out[0] : NULL;
 	return g->failed;
 }
 
@@ -131,9 +129,8 @@ static enum status bernoulli_lower(struct graph *g, const struct node *n, struct
 	const struct lower_options *o, struct tensor **out)
 {
 	(void)o;
-	struct node *m = graph_op_node(g, "stint.Bernoulli", 2,
+	out[0] = graph_param_op(g, "stint.Bernoulli", 2,
 		(struct tensor *[]){in[0], graph_control(g)}, 0, NULL, n->param);
-	out[0] = m ? m->out[0] : NULL;
 	return g->failed;
 }
 

@@ -192,7 +192,7 @@ static enum status onnx_infer(struct graph *g, struct node *n)
 		return node_fail(g, n, NULL, "x must have three or four axes");
 	if (x->rank == 3 && (heads < 1 || x->dim[2] % heads))
 		return node_fail(g, n, NULL, "x of three axes needs num_heads, dividing the last");
-	if (n->in[1]->rank != n->in[2]->rank || n->in[1]->rank != (n->nin > 3 && n->in[3] ? 2 : 3))
+	if (n->in[1]->rank != n->in[2]->rank || n->in[1]->rank != (node_input(n, 3) ? 2 : 3))
 		return node_fail(g, n, NULL,
 			"cos_cache and sin_cache must have two axes with position_ids, three "
 			"without");

@@ -151,7 +151,7 @@ static const struct call_struct *given_of(
 		{"k", ARG_X_AT(GRAD_K, at[1])}, {"v", ARG_X_AT(GRAD_V, at[2])},
 		{"y", ARG_X(GRAD_OUT)}, {"lse", ARG_X(GRAD_LSE)},
 		{p->mask_bool ? "allow" : "mask", ARG_IF(p->masked, ARG_X(GRAD_MASK))},
-		{"dlse", ARG_IF(node_has(n, GRAD_DLSE), ARG_X(GRAD_DLSE))},
+		{"dlse", ARG_IF(node_input(n, GRAD_DLSE), ARG_X(GRAD_DLSE))},
 		{"control", ARG_IF(noisy, ARG_X(GRAD_CONTROL))},
 		{"draw", ARG_IF(noisy, ARG_NAME("attention_noise"))},
 		{"dq", ARG_IF(to & TO_Q, ARG_Y_AT(0, at[0]))},

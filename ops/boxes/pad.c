@@ -8,18 +8,14 @@
 
 enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
 
-static const char *const mode_name[] = {"constant", "reflect", "edge", "wrap"};
+static const char *const mode_name[] = {"constant", "reflect", "edge", "wrap", NULL};
 
 static enum status pad_mode(struct graph *g, const struct node *n, enum pad_mode *mode)
 {
-	const char *name = node_string(n, "mode", "constant");
-	*mode = PAD_CONSTANT;
-	for (int i = 0; i < 4; i++)
-		if (!strcmp(name, mode_name[i])) {
-			*mode = (enum pad_mode)i;
-			return ST_OK;
-		}
-	return node_fail(g, n, NULL, "unknown mode '%s'", name);
+	int k;
+	TRY(data_word(g, n, "mode", mode_name[PAD_CONSTANT], mode_name, &k));
+	*mode = (enum pad_mode)k;
+	return ST_OK;
 }
 
 /* From the attribute or input `pads` (opset 1 called it `paddings`), for all axes or those listed.
@@ -50,7 +46,7 @@ static enum status pad_read(struct graph *g, const struct node *n, int64_t *befo
 
 static enum status pad_infer(struct graph *g, struct node *n)
 {
-	const struct tensor *x = n->in[0], *v = n->nin > 2 ? n->in[2] : NULL;
+	const struct tensor *x = n->in[0], *v = node_input(n, 2);
 	int64_t pads[2 * RANK_MAX] = {0}, dim[RANK_MAX], after[RANK_MAX] = {0};
 	enum pad_mode mode;
 	if (v && (v->role != TR_CONSTANT || v->numel != 1))

@@ -29,7 +29,7 @@ static enum status conv_read(struct graph *g, struct node *n, struct conv *p)
 			sx, sw, (long long)p->groups);
 	p->cg = w->dim[1];
 	p->kg = p->k / p->groups;
-	const struct tensor *b = n->nin > 2 ? n->in[2] : NULL;
+	const struct tensor *b = node_input(n, 2);
 	if (b && (b->rank != 1 || b->dim[0] != p->k))
 		return node_fail(
 			g, n, NULL, "the bias must have the shape [%lld]", (long long)p->k);
@@ -82,8 +82,7 @@ static enum status grad_w_infer(struct graph *g, struct node *n)
 static struct tensor *grad_op(
 	struct graph *g, const char *name, struct tensor *a, struct tensor *b, const struct conv *p)
 {
-	struct node *n = graph_op_node(g, name, 2, (struct tensor *[]){a, b}, 0, NULL, p);
-	return n ? n->out[0] : NULL;
+	return graph_param_op(g, name, 2, (struct tensor *[]){a, b}, 0, NULL, p);
 }
 
 static enum status conv_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -226,7 +225,7 @@ static bool conv_call(
 
 static bool conv_library(const struct node *n, int way, struct lib_call *call)
 {
-	return conv_call(n, FORWARD, n->nin > 2 && n->in[2], way, call);
+	return conv_call(n, FORWARD, node_input(n, 2), way, call);
 }
 
 static bool grad_x_library(const struct node *n, int way, struct lib_call *call)
@@ -334,7 +333,7 @@ static int64_t job_blocks(const struct job *j)
 static enum status conv_emit(struct emit *e, const struct node *n)
 {
 	const struct conv *p = n->param;
-	const bool bias = n->nin > 2 && n->in[2];
+	const bool bias = node_input(n, 2);
 	const struct job j = job_make(p, FORWARD, n->out[0], e->g->target->threads);
 	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
 	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);

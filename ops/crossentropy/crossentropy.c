@@ -11,11 +11,6 @@ bool crossentropy_is_soft(const struct tensor *target)
 	return dtype_is_real(target->dtype);
 }
 
-static const struct tensor *input(const struct node *n, int i)
-{
-	return i < n->nin ? n->in[i] : NULL;
-}
-
 static enum status entropy_target(struct graph *g, const struct tensor *y, int nattr,
 	const struct attr *attr, enum dtype *type, int *rank, int64_t *dim)
 {
@@ -29,7 +24,7 @@ static enum status entropy_target(struct graph *g, const struct tensor *y, int n
 static enum status entropy_infer(struct graph *g, struct node *n)
 {
 	const int axis = label_axis(n->in[X], node_option(n, "axis"));
-	TRY(label_infer(g, n, axis, n->in[TARGET], input(n, WEIGHT)));
+	TRY(label_infer(g, n, axis, n->in[TARGET], node_input(n, WEIGHT)));
 	int64_t rows = n->in[X]->numel / n->in[X]->dim[axis];
 	return n->nout > 1 ? data_output(g, n, 1, n->in[X]->dtype, 1, &rows) : ST_OK;
 }
@@ -121,7 +116,7 @@ static struct tensor *target_gradient(
 {
 	struct tensor *x = n->in[X];
 	if (label_reduction(n) != NONE || node_option(n, "label_smoothing") != 0 ||
-		input(n, WEIGHT)) {
+		node_input(n, WEIGHT)) {
 		node_fail(g, n, NULL, "has no gradient of the probabilities that it aims at");
 		g->failed = ST_INVALID;
 		return NULL;
@@ -145,9 +140,8 @@ static enum status entropy_rule(struct graph *g, const struct node *n, struct te
 	if (n->nin > WEIGHT && want[WEIGHT])
 		return node_fail(
 			g, n, "freeze them with --freeze", "has no gradient of its class weights");
-	struct tensor *in[] = {dloss, n->in[X], n->out[1], n->in[TARGET],
-		n->nin > CONTROL ? n->in[CONTROL] : NULL, n->nin > WEIGHT ? n->in[WEIGHT] : NULL,
-		dy[1]};
+	struct tensor *in[] = {dloss, n->in[X], n->out[1], n->in[TARGET], node_input(n, CONTROL),
+		node_input(n, WEIGHT), dy[1]};
 	if (want[X])
 		dx[X] = graph_op(g, "stint.CrossEntropyGrad", 7, in, n->nattr, n->attr);
 	if (want[TARGET] && crossentropy_is_soft(n->in[TARGET]))
@@ -184,7 +178,7 @@ static enum status entropy_grad_emit(struct emit *e, const struct node *n)
 					   : c.v.rows * c.v.classes,
 			   .work = (double)n->in[DX]->numel * 8,
 			   .args = CALL_ARGS(ARG_Y(0), ARG_X(DX), ARG_IF(soft, ARG_X(DTARGET)),
-				   ARG_X(DLOSS), ARG_X(LSE), label_arg(label_input(n, DLSE)),
+				   ARG_X(DLOSS), ARG_X(LSE), ARG_X_OR_NULL(n, DLSE),
 				   ARG_IF(!soft, ARG_X(DTARGET)), label_arg(c.in.control),
 				   label_arg(c.in.weight), ARG_STRUCT(&c.targets), label_how(n))});
 }

@@ -40,8 +40,8 @@ static enum status labels_grad(struct emit *e, const struct node *n, const struc
 			   .nconstant = rows ? 2 : 0,
 			   .constant = {shape.threads, shape.pack},
 			   .args = CALL_ARGS(ARG_Y(0), ARG_X(DX), ARG_X(DLOSS), ARG_X(LSE),
-				   label_arg(label_input(n, DLSE)), ARG_STRUCT(&c->targets),
-				   label_how(n), label_counted(n, c))});
+				   ARG_X_OR_NULL(n, DLSE), ARG_STRUCT(&c->targets), label_how(n),
+				   label_counted(n, c))});
 }
 
 enum status crossentropy_grad_cuda(struct emit *e, const struct node *n, const struct label_call *c)
@@ -62,6 +62,6 @@ enum status crossentropy_grad_cuda(struct emit *e, const struct node *n, const s
 			.nconstant = 1,
 			.constant = {rows ? shape.threads : groups},
 			.args = CALL_ARGS(ARG_Y(0), ARG_X(DX), ARG_X(DTARGET), ARG_X(DLOSS),
-				ARG_X(LSE), label_arg(label_input(n, DLSE)),
-				ARG_STRUCT(&c->targets), label_how(n))});
+				ARG_X(LSE), ARG_X_OR_NULL(n, DLSE), ARG_STRUCT(&c->targets),
+				label_how(n))});
 }

@@ -76,7 +76,7 @@ struct label_inputs {
 };
 static inline int label_input(const struct node *n, int k)
 {
-	return k < n->nin && n->in[k] ? k : -1;
+	return node_input(n, k) ? k : -1;
 }
 /* Input k as a call's argument, or NULL. */
 struct call_arg label_arg(int k);

@@ -8,15 +8,10 @@
 enum { X, LABEL, CONTROL, WEIGHT };
 enum { DLOSS, DLABEL, DCONTROL, DW }; /* the gradient's; the scores' sizes are an attribute */
 
-static const struct tensor *input(const struct node *n, int i)
-{
-	return i < n->nin ? n->in[i] : NULL;
-}
-
 static enum status nll_infer(struct graph *g, struct node *n)
 {
-	return label_infer(
-		g, n, label_axis(n->in[X], node_option(n, "axis")), n->in[LABEL], input(n, WEIGHT));
+	return label_infer(g, n, label_axis(n->in[X], node_option(n, "axis")), n->in[LABEL],
+		node_input(n, WEIGHT));
 }
 
 static int64_t nll_workspace(const struct node *n, const struct target *t)
@@ -79,8 +74,8 @@ static enum status nll_rule(struct graph *g, const struct node *n, struct tensor
 		memcpy(attr, n->attr, (size_t)n->nattr * sizeof *attr);
 	attr[n->nattr] = data_ints(g, "sizes", x->rank, x->dim);
 	dx[X] = graph_op(g, "stint.NllGrad", 4,
-		(struct tensor *[]){dy[0], n->in[LABEL], n->nin > CONTROL ? n->in[CONTROL] : NULL,
-			n->nin > WEIGHT ? n->in[WEIGHT] : NULL},
+		(struct tensor *[]){
+			dy[0], n->in[LABEL], node_input(n, CONTROL), node_input(n, WEIGHT)},
 		n->nattr + 1, attr);
 	return g->failed;
 }
@@ -145,7 +140,7 @@ static enum status onnx_infer(struct graph *g, struct node *n)
 		return node_fail(g, n, NULL, "labels of shape %s for scores of shape %s",
 			tensor_shape_text(label, a), tensor_shape_text(x, b));
 	}
-	TRY(label_infer(g, n, label_axis(x, 1), label, input(n, 2)));
+	TRY(label_infer(g, n, label_axis(x, 1), label, node_input(n, 2)));
 	return n->nout > 1 ? data_output(g, n, 1, x->dtype, x->rank, x->dim) : ST_OK;
 }
 
@@ -178,8 +173,7 @@ static enum status onnx_match(struct graph *g, const struct node *n, struct tens
 {
 	if (!node_is(n, "NegativeLogLikelihoodLoss"))
 		return ST_OK;
-	struct tensor *in[] = {
-		match_log_softmax(n->in[0], 1), n->in[1], n->nin > 2 ? n->in[2] : NULL};
+	struct tensor *in[] = {match_log_softmax(n->in[0], 1), n->in[1], node_input(n, 2)};
 	if (in[0])
 		*replace = graph_op(g, "SoftmaxCrossEntropyLoss", n->nin, in, n->nattr, n->attr);
 	return g->failed;

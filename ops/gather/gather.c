@@ -110,7 +110,7 @@ static enum status gather_grad(struct graph *g, const struct node *n, struct ten
 	return g->failed;
 }
 
-static struct op_cost gather_cost(const struct node *n)
+struct op_cost gather_cost(const struct node *n)
 {
 	return (struct op_cost){
 		0, 2 * (double)tensor_bytes(n->out[0]) + (double)tensor_bytes(n->in[1])};

@@ -308,7 +308,7 @@ static int64_t put_mul_workspace(const struct node *n, const struct target *t)
 
 static enum status cache_read(struct graph *g, const struct node *n, int *axis)
 {
-	const struct tensor *x = n->in[0], *u = n->in[1], *at = n->nin > 2 ? n->in[2] : NULL;
+	const struct tensor *x = n->in[0], *u = n->in[1], *at = node_input(n, 2);
 	const char *mode = node_string(n, "mode", "linear");
 	TRY(node_axis(g, n, node_int(n, "axis", -2), x->rank, axis));
 	bool fits = *axis > 0 && u->rank == x->rank && u->dtype == x->dtype;
@@ -355,9 +355,8 @@ static enum status cache_lower(struct graph *g, const struct node *n, struct ten
 		{.name = "reduction", .kind = ATTR_STRING, .s = "none"}, ATTR_I("axis", axis)};
 	if (!w)
 		return g->failed != ST_OK ? g->failed : ST_INVALID;
-	struct node *m = graph_op_node(
+	out[0] = graph_param_op(
 		g, "stint.Put", 3, (struct tensor *[]){in[0], at, in[1]}, 2, attr, w);
-	out[0] = m ? m->out[0] : NULL;
 	return g->failed;
 }
 

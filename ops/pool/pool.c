@@ -119,8 +119,7 @@ static enum status average_grad(struct graph *g, const struct node *n, struct te
 {
 	if (!want[0])
 		return ST_OK;
-	struct node *d = graph_op_node(g, "stint.AveragePoolGrad", 1, dy, 0, NULL, n->param);
-	dx[0] = d ? d->out[0] : NULL;
+	dx[0] = graph_param_op(g, "stint.AveragePoolGrad", 1, dy, 0, NULL, n->param);
 	return g->failed;
 }
 

@@ -20,24 +20,14 @@ enum { CHUNK = 32 };
 /* Channels whose gradient is added up together. */
 enum { CHANNELS = 8 };
 
-static enum status read_word(struct graph *g, const struct node *n, const char *name,
-	const char *def, const char *const *word, int *out)
-{
-	const char *v = node_string(n, name, def);
-	for (*out = 0; word[*out]; ++*out)
-		if (!strcmp(v, word[*out]))
-			return ST_OK;
-	return node_fail(g, n, NULL, "unknown %s '%s'", name, v);
-}
-
 static enum status read_modes(struct graph *g, const struct node *n, struct grid *p)
 {
 	/* the second three are opset 16's */
 	static const char *const modes[] = {
 		"nearest", "linear", "cubic", "nearest", "bilinear", "bicubic", NULL};
 	static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
-	TRY(read_word(g, n, "mode", "linear", modes, &p->mode));
-	TRY(read_word(g, n, "padding_mode", "zeros", paddings, &p->padding));
+	TRY(data_word(g, n, "mode", "linear", modes, &p->mode));
+	TRY(data_word(g, n, "padding_mode", "zeros", paddings, &p->padding));
 	p->mode %= 3;
 	p->align = node_int(n, "align_corners", 0) != 0;
 	return ST_OK;
@@ -95,14 +85,12 @@ static enum status sample_grad(struct graph *g, const struct node *n, struct ten
 {
 	struct tensor *x[] = {dy[0], n->in[1]}, *grid[] = {dy[0], n->in[0], n->in[1]};
 	if (want[0]) {
-		struct node *m = graph_op_node(
+		dx[0] = graph_param_op(
 			g, "stint.GridSampleGradX", 2, x, n->nattr, n->attr, n->param);
-		dx[0] = m ? m->out[0] : NULL;
 	}
 	if (want[1]) {
-		struct node *m = graph_op_node(
+		dx[1] = graph_param_op(
 			g, "stint.GridSampleGradGrid", 3, grid, n->nattr, n->attr, n->param);
-		dx[1] = m ? m->out[0] : NULL;
 	}
 	return g->failed;
 }

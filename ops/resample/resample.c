@@ -120,8 +120,7 @@ struct tensor *resample_build(struct graph *g, struct tensor *x, const struct re
 		g->failed = diag_nomem(g->diag);
 		return NULL;
 	}
-	struct node *n = graph_op_node(g, "stint.Resample", 1, &x, nattr, attr, p);
-	return n ? n->out[0] : NULL;
+	return graph_param_op(g, "stint.Resample", 1, &x, nattr, attr, p);
 }
 
 static enum status resample_infer(struct graph *g, struct node *n)

@@ -70,9 +70,7 @@ static enum status align_grad(struct graph *g, const struct node *n, struct tens
 	struct tensor *in[] = {dy[0], n->in[1], n->in[2], p->max ? n->in[0] : NULL};
 	if (!want[0])
 		return ST_OK;
-	struct node *m = graph_op_node(
-		g, "stint.RoiAlignGrad", p->max ? 4 : 3, in, n->nattr, n->attr, p);
-	dx[0] = m ? m->out[0] : NULL;
+	dx[0] = graph_param_op(g, "stint.RoiAlignGrad", p->max ? 4 : 3, in, n->nattr, n->attr, p);
 	return g->failed;
 }
 
