@@ -136,6 +136,25 @@ enum status boxes_call(struct emit *e, int n, const struct box_copy *copy, const
 	return ST_OK;
 }
 
+enum status box_settle(struct graph *g, struct node *n, struct box b)
+{
+	n->param = arena_memdup(g->arena, &b, 1, sizeof b);
+	return n->param ? ST_OK : diag_nomem(g->diag);
+}
+
+enum status box_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	(void)g;
+	box_run(n->param, (size_t)dtype_bytes(n->in[0]->dtype), out[0], n->in[0]->data);
+	return ST_OK;
+}
+
+enum status box_emit(struct emit *e, const struct node *n)
+{
+	const struct box *b = n->param;
+	return boxes_call(e, 1, &(struct box_copy){*b, ARG_Y(0), ARG_X(0)}, n->out[0]);
+}
+
 enum status fill_call(struct emit *e, const struct node *n, int k, struct call_arg value)
 {
 	const struct tensor *y = n->out[k];

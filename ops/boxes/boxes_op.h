@@ -30,6 +30,11 @@ struct box_copy {
 	struct call_arg y, x;
 };
 enum status boxes_call(struct emit *e, int n, const struct box_copy *copy, const struct tensor *t);
+/* Records whose nodes copy a box of input 0 into all of output 0: the last step of infer, which
+ * makes it the node's param, and hooks. */
+enum status box_settle(struct graph *g, struct node *n, struct box b);
+enum status box_fold(struct graph *g, const struct node *n, void *const *out);
+enum status box_emit(struct emit *e, const struct node *n);
 /* Output 0 is `fill` but for the box that is copied from input 0. */
 enum status box_inset_call(struct emit *e, const struct node *n, const struct box *b, double fill);
 /* All of output k of n is one number: `value`, or what fill_value makes of a double. */
