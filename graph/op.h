@@ -272,7 +272,7 @@ struct op_bias {
 struct op_def {
 	const char *name;   /* ONNX's; "domain.Name" in other domains; ours: "stint.Name" */
 	int since, until;   /* the domain's opsets [since, until); 0, 0 for ours; until 0: no end */
-	int min_in, max_in; /* max_in -1: any number */
+	int min_in, max_in; /* max_in 0: as min_in; -1: any number */
 	int min_out, max_out; /* 0, 0: one output */
 	unsigned traits;      /* enum op_trait */
 	int variant; /* which of a family this is, where hooks serve several: its own enum */
@@ -395,6 +395,12 @@ struct op_table {
 	int nfamily;
 	const struct op_def *const *family;
 };
+
+/* What its field max_in comes to. */
+static inline int op_max_in(const struct op_def *op)
+{
+	return op->max_in ? op->max_in : op->min_in;
+}
 
 /* The records by name. NULL when out of memory. */
 struct op_index;

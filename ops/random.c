@@ -156,14 +156,13 @@ static enum status tossed_emit(struct emit *e, const struct node *n)
 
 #define DRAWN(ours, text)                                                                          \
 	{                                                                                          \
-		.name = ours, .min_in = 1, .max_in = 1, .traits = OP_STOP, .infer = drawn_infer,   \
+		.name = ours, .min_in = 1, .traits = OP_STOP, .infer = drawn_infer,                \
 		.cost = drawn_cost, .emit_c = text                                                 \
 	}
 #define RANDOM(onnx, which, inputs, ...)                                                           \
 	{                                                                                          \
-		.name = onnx, .variant = which, .since = 1, .min_in = inputs, .max_in = inputs,    \
-		.traits = OP_STOP, .infer = random_infer, .lower = random_lower,                   \
-		.example = EXAMPLES(__VA_ARGS__)                                                   \
+		.name = onnx, .variant = which, .since = 1, .min_in = inputs, .traits = OP_STOP,   \
+		.infer = random_infer, .lower = random_lower, .example = EXAMPLES(__VA_ARGS__)     \
 	}
 
 const struct op_def ops_random[] = {
@@ -178,7 +177,6 @@ const struct op_def ops_random[] = {
 	{.name = "Bernoulli",
 		.since = 15,
 		.min_in = 1,
-		.max_in = 1,
 		.traits = OP_STOP,
 		.infer = bernoulli_infer,
 		.lower = bernoulli_lower,
@@ -189,7 +187,6 @@ const struct op_def ops_random[] = {
 	DRAWN("stint.RandomUniform", uniform_emit),
 	{.name = "stint.Bernoulli",
 		.min_in = 2,
-		.max_in = 2,
 		.traits = OP_STOP,
 		.infer = tossed_infer,
 		.cost = drawn_cost,

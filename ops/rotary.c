@@ -341,7 +341,7 @@ const struct op_def ops_rotary[] = {
 		.example = EXAMPLES({.in = "2,3,5,6 9,3 9,3 2,5:i64<9"}, {.in = "2,5,18 2,5,3 2,5,3", .attr = "num_heads=3"},
 			{.in = "2,3,5,6 2,5,2 2,5,2", .attr = "rotary_embedding_dim=4 interleaved=1"},
 			{.in = "2,5,12 9,2 9,2 2,5:i64<9", .attr = "num_heads=2 rotary_embedding_dim=4"})},
-	{.name = "stint.Rotary", .min_in = 3, .max_in = 3, .infer = rotary_infer, .fold = rotary_fold,
+	{.name = "stint.Rotary", .min_in = 3, .infer = rotary_infer, .fold = rotary_fold,
 		.grad = rotary_rule, .match = rotary_match, .emit_c = rotary_emit, .work = 3, .narrow_in = 1, .narrow_out = 1, .npair = 1, .pair = {{0, 0}},
 		.example = EXAMPLES({.in = "2,3,5,6 5,6 5,6"}, {.in = "a,b,c,4 a,1,c,2 a,1,c,2"},
 			{.in = "2,3,5,6 3,1,6 2,1,5,6", .attr = "interleaved=1"},

@@ -150,7 +150,6 @@ const struct op_def ops_transpose[] = {
 		.role = ROLE_TRANSPOSE,
 		.since = 1,
 		.min_in = 1,
-		.max_in = 1,
 		.infer = transpose_infer,
 		.fold = box_fold,
 		.lower = transpose_lower,

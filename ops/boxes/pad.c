@@ -336,7 +336,6 @@ const struct op_def ops_pad[] = {
 	{.name = "CenterCropPad",
 		.since = 18,
 		.min_in = 2,
-		.max_in = 2,
 		.infer = center_infer,
 		.fold = data_fold_lowered,
 		.lower = center_lower,

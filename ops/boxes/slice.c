@@ -288,7 +288,6 @@ const struct op_def ops_slice[] = {
 			{.in = "6,4,5 =[4,3] =[0,-9] =[0,2] =[-2,-1]"})},
 	{.name = "stint.SliceGrad",
 		.min_in = 1,
-		.max_in = 1,
 		.infer = slice_grad_infer,
 		.block = slice_grad_block,
 		.fold = slice_grad_fold,

@@ -130,7 +130,6 @@ const struct op_def ops_colim[] = {
 		.example = image_examples},
 	{.name = "stint.Im2Col",
 		.min_in = 1,
-		.max_in = 1,
 		.infer = columns_infer,
 		.grad = columns_grad,
 		.cost = columns_cost,

@@ -78,7 +78,7 @@ static enum status pick_emit(struct emit *e, const struct node *n)
 
 #define PICK(onnx, ...)                                                                            \
 	{                                                                                          \
-		.name = onnx, .min_in = 2, .max_in = 2, .traits = OP_CHECKED, .fold = pick_fold,   \
+		.name = onnx, .min_in = 2, .traits = OP_CHECKED, .fold = pick_fold,                \
 		.grad = pick_grad, .cost = gather_cost, .emit_c = pick_emit, __VA_ARGS__           \
 	}
 

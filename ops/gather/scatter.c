@@ -362,9 +362,8 @@ static enum status cache_lower(struct graph *g, const struct node *n, struct ten
 
 #define PUT(onnx, ...)                                                                             \
 	{                                                                                          \
-		.name = onnx, .min_in = 3, .max_in = 3, .traits = OP_CHECKED | OP_EXACT,           \
-		.fold = put_fold, .grad = put_grad, .npair = 1, .pair = {{0, 0}},                  \
-		.emit_c = put_emit, __VA_ARGS__                                                    \
+		.name = onnx, .min_in = 3, .traits = OP_CHECKED | OP_EXACT, .fold = put_fold,      \
+		.grad = put_grad, .npair = 1, .pair = {{0, 0}}, .emit_c = put_emit, __VA_ARGS__    \
 	}
 
 /* clang-format off */
@@ -414,7 +413,6 @@ const struct op_def ops_scatter[] = {
 	/* (dy, indices) */
 	{.name = "stint.PutGrad",
 		.min_in = 2,
-		.max_in = 2,
 		.min_out = 2,
 		.max_out = 2,
 		.traits = OP_CHECKED,
@@ -425,7 +423,6 @@ const struct op_def ops_scatter[] = {
 	/* (dy, indices, data, updates) */
 	{.name = "stint.PutMulGrad",
 		.min_in = 4,
-		.max_in = 4,
 		.min_out = 2,
 		.max_out = 2,
 		.traits = OP_CHECKED,

@@ -258,9 +258,8 @@ static const struct op_example affine_examples[] = {
 
 #define GRID_SAMPLE(...)                                                                           \
 	{                                                                                          \
-		.name = "GridSample", .apart = APART_FIRST, .min_in = 2, .max_in = 2,              \
-		.infer = sample_infer, .grad = sample_grad, .cost = sample_cost,                   \
-		.emit_c = sample_emit, __VA_ARGS__                                                 \
+		.name = "GridSample", .apart = APART_FIRST, .min_in = 2, .infer = sample_infer,    \
+		.grad = sample_grad, .cost = sample_cost, .emit_c = sample_emit, __VA_ARGS__       \
 	}
 
 const struct op_def ops_gridsample[] = {
@@ -269,21 +268,18 @@ const struct op_def ops_gridsample[] = {
 	{.name = "AffineGrid",
 		.since = 20,
 		.min_in = 2,
-		.max_in = 2,
 		.infer = affine_infer,
 		.lower = affine_lower,
 		.example = affine_examples},
 	{.name = "stint.GridSampleGradX",
 		.variant = GRAD_X,
 		.min_in = 2,
-		.max_in = 2,
 		.infer = grad_x_infer,
 		.cost = sample_cost,
 		.emit_c = sample_emit},
 	{.name = "stint.GridSampleGradGrid",
 		.variant = GRAD_GRID,
 		.min_in = 3,
-		.max_in = 3,
 		.infer = grad_grid_infer,
 		.cost = sample_cost,
 		.emit_c = sample_emit},

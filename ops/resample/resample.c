@@ -366,7 +366,6 @@ static enum status resample_cuda_emit(struct emit *e, const struct node *n)
 const struct op_def ops_resample[] = {
 	{.name = "stint.Resample",
 		.min_in = 1,
-		.max_in = 1,
 		.traits = OP_ALIKE,
 		.narrow_in = 1,
 		.narrow_out = 1,

@@ -397,7 +397,6 @@ const struct op_def ops_resize[] = {
 		.since = 10,
 		.until = 11,
 		.min_in = 2,
-		.max_in = 2,
 		.infer = resize_infer,
 		.lower = resize_lower,
 		.example = old_examples},

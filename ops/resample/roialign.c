@@ -164,9 +164,8 @@ static const struct op_example align_examples[] = {
 
 #define ROI_ALIGN(...)                                                                             \
 	{                                                                                          \
-		.name = "RoiAlign", .min_in = 3, .max_in = 3, .traits = OP_CHECKED,                \
-		.infer = align_infer, .grad = align_grad, .cost = align_cost,                      \
-		.emit_c = align_emit, __VA_ARGS__                                                  \
+		.name = "RoiAlign", .min_in = 3, .traits = OP_CHECKED, .infer = align_infer,       \
+		.grad = align_grad, .cost = align_cost, .emit_c = align_emit, __VA_ARGS__          \
 	}
 
 const struct op_def ops_roialign[] = {

@@ -41,9 +41,9 @@ static enum status hardmax_emit(struct emit *e, const struct node *n)
 
 #define HARDMAX(first, end, ...)                                                                   \
 	{                                                                                          \
-		.name = "Hardmax", .since = first, .until = end, .min_in = 1, .max_in = 1,         \
-		.traits = OP_STOP, .work = 2, .infer = hardmax_infer, .fold = hardmax_fold,        \
-		.emit_c = hardmax_emit, .example = EXAMPLES(__VA_ARGS__)                           \
+		.name = "Hardmax", .since = first, .until = end, .min_in = 1, .traits = OP_STOP,   \
+		.work = 2, .infer = hardmax_infer, .fold = hardmax_fold, .emit_c = hardmax_emit,   \
+		.example = EXAMPLES(__VA_ARGS__)                                                   \
 	}
 
 const struct op_def ops_hardmax[] = {

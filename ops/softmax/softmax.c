@@ -132,17 +132,16 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 		{.in = "2,3,4", .attr = "axis=-3"})
 #define SOFTMAX(onnx, ...)                                                                         \
 	{                                                                                          \
-		.name = onnx, .apart = APART_BEFORE, .min_in = 1, .max_in = 1,                     \
-		.infer = softmax_infer, .fold = softmax_fold, .emit_c = softmax_emit,              \
-		.emit_cuda = softmax_cuda_emit, .grad = softmax_rule, .cost = softmax_cost,        \
-		.workspace = softmax_workspace, .npair = 1, .pair = {{0, 0}}, .narrow_in = 1,      \
-		.narrow_out = 1, __VA_ARGS__                                                       \
+		.name = onnx, .apart = APART_BEFORE, .min_in = 1, .infer = softmax_infer,          \
+		.fold = softmax_fold, .emit_c = softmax_emit, .emit_cuda = softmax_cuda_emit,      \
+		.grad = softmax_rule, .cost = softmax_cost, .workspace = softmax_workspace,        \
+		.npair = 1, .pair = {{0, 0}}, .narrow_in = 1, .narrow_out = 1, __VA_ARGS__         \
 	}
 #define GRADIENT(ours, ...)                                                                        \
 	{                                                                                          \
-		.name = ours, .min_in = 2, .max_in = 2, .infer = data_infer_like,                  \
-		.emit_c = grad_emit, .emit_cuda = softmax_grad_cuda_emit, .npair = 2,              \
-		.pair = {{0, 0}, {0, 1}}, .narrow_in = 3, .narrow_out = 1, __VA_ARGS__             \
+		.name = ours, .min_in = 2, .infer = data_infer_like, .emit_c = grad_emit,          \
+		.emit_cuda = softmax_grad_cuda_emit, .npair = 2, .pair = {{0, 0}, {0, 1}},         \
+		.narrow_in = 3, .narrow_out = 1, __VA_ARGS__                                       \
 	}
 
 /* clang-format off */
