@@ -1,10 +1,10 @@
 /* stint: the command table, messages on stderr, exit codes. */
+#include "api/safe_put.h"
 #include "base/nearest.h"
 #include "cli/cli.h"
 #include "cli/internal.h"
 #include "cli/option_file.h"
 #include "cli/progress.h"
-#include "cli/safe_put.h"
 
 #include <ctype.h>
 #include <signal.h>

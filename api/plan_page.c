@@ -1,8 +1,8 @@
-#include "cli/show_html.h"
+#include "api/plan_page.h"
 
 #include <string.h>
 
-#include "cli/frontier_points.h"
+#include "api/frontier_points.h"
 #include "view/view.h"
 
 enum {
@@ -38,11 +38,12 @@ static int add_plan(const struct plan *plan, struct view_point *point, int n)
 }
 
 static enum status coarse_frontier(struct view_frontier *f, struct arena *a,
-	const struct problem *p, const struct plan *plan, struct diag *d)
+	const struct problem *p, const struct plan *plan, struct onlooker *onlooker, struct diag *d)
 {
-	struct plan_options o = {.alignment = ALIGNMENT, .effort = FRONTIER_EFFORT};
+	struct plan_options o = {
+		.alignment = ALIGNMENT, .effort = FRONTIER_EFFORT, .onlooker = onlooker};
 	struct frontier made;
-	TRY(frontier_make(a, p, &o, FRONTIER_POINTS, NULL, &made, d));
+	TRY(frontier_make(a, p, &o, FRONTIER_POINTS, &made, d));
 	*f = made.view;
 	struct view_point *point = ARENA_ARRAY(a, struct view_point, f->npoint + 1);
 	if (!point)
@@ -55,21 +56,18 @@ static enum status coarse_frontier(struct view_frontier *f, struct arena *a,
 	return ST_OK;
 }
 
-enum status show_html(const char *path, struct arena *a, const struct problem *p,
-	const struct plan *plan, struct diag *d)
+enum status plan_page(struct text *out, struct arena *a, const struct problem *p,
+	const struct plan *plan, struct onlooker *onlooker, struct diag *d)
 {
-	struct plan_options o = {
-		.alignment = ALIGNMENT, .budget = INT64_MAX, .mode = PLAN_KEEP_ALL};
+	struct plan_options o = {.alignment = ALIGNMENT,
+		.budget = INT64_MAX,
+		.mode = PLAN_KEEP_ALL,
+		.onlooker = onlooker};
 	struct plan *keep_all = NULL;
 	struct view_frontier f = {0};
-	struct text page = {0};
 	if (p->nop <= KEEP_ALL_OPS)
 		TRY(plan_make(a, p, &o, &keep_all, d));
 	if (p->nop <= FRONTIER_OPS)
-		TRY(coarse_frontier(&f, a, p, plan, d));
-	enum status st = view_html(&page, a, p, plan, keep_all, f.npoint ? &f : NULL, d);
-	if (st == ST_OK)
-		st = text_save(&page, path, d);
-	text_free(&page);
-	return st;
+		TRY(coarse_frontier(&f, a, p, plan, onlooker, d));
+	return view_html(out, a, p, plan, keep_all, f.npoint ? &f : NULL, d);
 }

@@ -1,6 +1,6 @@
 /* Plans and models for people: what `compile`, `plan` and `show` print. */
-#ifndef STINT_CLI_REPORT_H
-#define STINT_CLI_REPORT_H
+#ifndef STINT_API_REPORT_H
+#define STINT_API_REPORT_H
 
 #include <stdio.h>
 
@@ -32,11 +32,14 @@ enum status report_json(FILE *f, struct arena *a, const struct problem *p, const
  * device's memory. */
 enum report_place { REPORT_LIBRARY, REPORT_PORTABLE, REPORT_GPU };
 void report_needs(FILE *f, int64_t arena_bytes, enum report_place place);
+enum report_place report_place_of(const struct pipeline *p);
+/* What `compile` tells. Requires what pipeline_run makes. */
+enum status report_compiled(FILE *f, struct pipeline *p);
 /* Inputs, outputs, operators, and the table of parameters with what is trained. */
 enum status report_model(FILE *f, const struct graph *g);
 enum status report_model_json(FILE *f, const struct graph *g);
 
-/* A name from a model, shortened to `width` columns, unsafe bytes escaped (cli/safe_put.h). Into
+/* A name from a model, shortened to `width` columns, unsafe bytes escaped (api/safe_put.h). Into
  * buf.
  */
 const char *name_for_people(const char *name, int width, char buf[static 128]);

@@ -1,6 +1,6 @@
 /* Text from a model or a file name, to a stream. */
-#ifndef STINT_CLI_SAFE_PUT_H
-#define STINT_CLI_SAFE_PUT_H
+#ifndef STINT_API_SAFE_PUT_H
+#define STINT_API_SAFE_PUT_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* DIR as a whole: written beside, then put in its place, or nothing. */
-#ifndef STINT_CLI_FOLDER_H
-#define STINT_CLI_FOLDER_H
+#ifndef STINT_API_FOLDER_H
+#define STINT_API_FOLDER_H
 
 #include "base/base.h"
 

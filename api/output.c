@@ -1,13 +1,13 @@
 /* DIR: everything a product needs to build and link the step without stint. */
-#include "cli/output.h"
+#include "api/output.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/folder.h"
-#include "cli/interrupt.h"
-#include "cli/make.h"
+#include "api/folder.h"
+#include "api/load.h"
+#include "api/make.h"
 #include "codegen/embedded.h"
 #include "runtime/safetensors.h"
 #include "runtime/stint_rt.h"
@@ -130,25 +130,22 @@ static enum status write_parts(struct pipeline *p, const struct folder *f, bool 
 		save_model, save_weights, save_texts, save_runtime};
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
 		TRY(part[i](p, f->work));
-		if (interrupt_asked())
+		if (onlooker_stops(p->o->onlooker))
 			return ST_INTERRUPTED;
 	}
-	return build ? make_step(p->arena, f->work, f->path, p->diag) : ST_OK;
+	return build ? make_step(p->arena, f->work, f->path, p->o->onlooker, p->diag) : ST_OK;
 }
 
-enum status output_write(struct pipeline *p, const struct options *o)
+enum status output_write(struct pipeline *p, const char *dir, bool force, bool build)
 {
-	const char *dir = o->out;
 	struct folder f;
-	TRY(folder_check(p->arena, dir, o->force, &f, p->diag));
-	interrupt_hold();
+	TRY(folder_check(p->arena, dir, force, &f, p->diag));
 	enum status st = folder_begin(&f, p->diag);
 	if (st == ST_OK)
-		st = write_parts(p, &f, !o->no_build);
+		st = write_parts(p, &f, build);
 	if (st == ST_OK)
 		st = folder_place(&f, p->diag);
 	folder_drop(&f);
-	interrupt_release();
 	const char *left = f.exists ? "nothing in it was changed" : "nothing of it was left";
 	const struct where w = {.file = dir};
 	if (st == ST_INTERRUPTED)
@@ -156,4 +153,42 @@ enum status output_write(struct pipeline *p, const struct options *o)
 	else if (st != ST_OK)
 		diag_note(p->diag, &w, NULL, "%s", left);
 	return st;
+}
+
+/* Where a GPU is, its kernels are compiled and the libraries' algorithms chosen now, and kept
+ * (STINT_CACHE), not when the first step begins. */
+static void prepare_device(struct pipeline *p, const char *dir)
+{
+	struct diag quiet = {.put = NULL};
+	struct loaded l;
+	const struct where w = {.file = dir};
+	if (load_step(p->arena, dir, &l, &quiet) == ST_OK)
+		diag_note(p->diag, &w, NULL, "opened on this machine's GPU: ready to run");
+	else if (l.code != STINT_NO_DEVICE)
+		diag_warn(p->diag, &w, NULL, "does not open on this machine's GPU: %s",
+			l.step   ? l.message(l.step)
+			: l.code ? "out of memory"
+				 : "its step.so cannot be loaded");
+	load_close(&l);
+}
+
+enum status compile_folder(struct pipeline *p, const struct options *o,
+	enum status (*write)(struct pipeline *p, const struct options *o))
+{
+	struct folder folder;
+	if (!o->out || !*o->out)
+		return diag_fail(
+			p->diag, ST_USAGE, NULL, "for example -o build-dir", "no -o DIR given");
+	/* what would be refused at the end is refused now */
+	TRY(folder_check(p->arena, o->out, o->force, &folder, p->diag));
+	if (p->o->model)
+		TRY(import_copy_fits(p->o->model, p->diag));
+	TRY(pipeline_run(p));
+	onlooker_now(p->o->onlooker, o->no_build ? "writing" : "writing, and compiling with make");
+	TRY(write ? write(p, o) : output_write(p, o->out, o->force, !o->no_build));
+	if (!p->target.cuda || o->no_build)
+		return ST_OK;
+	onlooker_now(p->o->onlooker, "opening on the GPU");
+	prepare_device(p, o->out);
+	return ST_OK;
 }

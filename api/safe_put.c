@@ -1,4 +1,4 @@
-#include "cli/safe_put.h"
+#include "api/safe_put.h"
 
 void safe_put(FILE *f, const char *s)
 {

@@ -1,6 +1,6 @@
 /* A compiled directory, loaded: its model, and the runtime that it was built with. */
-#ifndef STINT_CLI_LOAD_H
-#define STINT_CLI_LOAD_H
+#ifndef STINT_API_LOAD_H
+#define STINT_API_LOAD_H
 
 #include "base/base.h"
 #include "runtime/stint_rt.h"
@@ -30,7 +30,7 @@ struct loaded {
 
 /* Open DIR/step.so and set the step up; load_close, also on failure. */
 enum status load_step(struct arena *a, const char *dir, struct loaded *out, struct diag *d);
-/* The same, and load DIR's values, then those of `w` (cli/weights.h; may be NULL). */
+/* The same, and load DIR's values, then those of `w` (api/weights.h; may be NULL). */
 enum status load_open(struct arena *a, const char *dir, const struct weights *w, struct loaded *out,
 	struct diag *d);
 void load_close(struct loaded *l);

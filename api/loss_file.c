@@ -1,4 +1,4 @@
-#include "cli/loss_file.h"
+#include "api/loss_file.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* --weights: starting values from a file of the user's, with a word about all that does not fit. */
-#ifndef STINT_CLI_WEIGHTS_H
-#define STINT_CLI_WEIGHTS_H
+#ifndef STINT_API_WEIGHTS_H
+#define STINT_API_WEIGHTS_H
 
-#include "cli/load.h"
+#include "api/load.h"
 
 /* Averages of the parameters that a checkpoint holds: over the steps (compile --ema), over epochs
  * (train --swa-start). */

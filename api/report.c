@@ -1,6 +1,6 @@
-#include "cli/report.h"
+#include "api/report.h"
 
-#include "cli/safe_put.h"
+#include "api/safe_put.h"
 #include "graph/pass.h"
 
 #include <inttypes.h>
@@ -273,6 +273,20 @@ void report_needs(FILE *f, int64_t arena_bytes, enum report_place place)
 	}
 	fprintf(f, "needs %s (%" PRId64 " bytes) + about %s outside (code, libraries, stack)\n",
 		bytes_human(arena_bytes, b), arena_bytes, bytes_human(REPORT_OUTSIDE_BYTES, c));
+}
+
+enum report_place report_place_of(const struct pipeline *p)
+{
+	return p->target.cuda ? REPORT_GPU : p->target.portable ? REPORT_PORTABLE : REPORT_LIBRARY;
+}
+
+enum status report_compiled(FILE *f, struct pipeline *p)
+{
+	TRY(report_plan(
+		f, p->arena, pipeline_problem_shown(p)->problem, pipeline_plan_shown(p), p->diag));
+	report_trials(f, p);
+	report_needs(f, p->plans.arena_bytes, report_place_of(p));
+	return ST_OK;
 }
 
 static void report_tensors(FILE *f, const char *title, int n, struct tensor *const *t)

@@ -1,10 +1,10 @@
-#include "cli/load.h"
+#include "api/load.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/weights.h"
+#include "api/weights.h"
 
 /* POSIX promises that a function's address fits a void pointer; C does not, so copy the bits. */
 static bool symbol(const struct loaded *l, const char *name, void *function)

@@ -1,18 +1,17 @@
-/* The shared options: one table, read with popt. To add one: a field, and a line in the table. */
-#include "cli/options.h"
+/* What compile, plan, frontier and show take, and libstint: one table. To add an option: a field,
+ * and a line in the table. */
+#include "api/options.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "api/loss_file.h"
 #include "base/nearest.h"
-#include "cli/args.h"
-#include "cli/loss_file.h"
-#include "cli/option_groups.h"
 #include "planner/problem/transfer.h"
 #include "runtime/stint_gpu.h"
 
@@ -33,28 +32,6 @@ static enum status usage_fail(struct diag *d, const char *what, const char *valu
 
 /* --- What an option's text becomes --- */
 
-enum { WORDS = 8 };
-struct option {
-	const char *name;
-	char letter;
-	enum option_type {
-		OPTION_FLAG,    /* int, 1 when given */
-		OPTION_COUNT,   /* int */
-		OPTION_REAL,    /* double */
-		OPTION_TEXT,    /* const char * */
-		OPTION_LIST,    /* const char *const *, ended by NULL: one more each time */
-		OPTION_SIZE,    /* int64_t, 1 or more */
-		OPTION_BUDGET,  /* struct plan_budget */
-		OPTION_WORD,    /* an enum: the word's place in `word` */
-		OPTION_SPECIAL, /* whatever `take` does */
-	} type;
-	size_t at; /* in struct options */
-	unsigned commands;
-	const char *arg, *help;
-	const char *word[WORDS + 1];
-	enum status (*take)(struct arena *a, const char *text, struct options *o, struct diag *d);
-};
-
 static enum status take_size(const char *flag, const char *text, int64_t *out, struct diag *d)
 {
 	char *end;
@@ -62,6 +39,29 @@ static enum status take_size(const char *flag, const char *text, int64_t *out, s
 	if (end == text || *end || v < 1 || v > INT32_MAX)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--%s wants a size of at least 1, not '%s'", flag, text);
+	*out = v;
+	return ST_OK;
+}
+
+static enum status take_count(const char *flag, const char *text, int *out, struct diag *d)
+{
+	char *end;
+	errno = 0;
+	const long v = strtol(text, &end, 10);
+	if (end == text || *end || errno || v < INT_MIN || v > INT_MAX)
+		return diag_fail(
+			d, ST_USAGE, NULL, NULL, "--%s wants a whole number, not '%s'", flag, text);
+	*out = (int)v;
+	return ST_OK;
+}
+
+static enum status take_real(const char *flag, const char *text, double *out, struct diag *d)
+{
+	char *end;
+	const double v = strtod(text, &end);
+	if (end == text || *end)
+		return diag_fail(
+			d, ST_USAGE, NULL, NULL, "--%s wants a number, not '%s'", flag, text);
 	*out = v;
 	return ST_OK;
 }
@@ -232,11 +232,11 @@ static enum status take_loss(struct arena *a, const char *text, struct options *
 #define AT(field) offsetof(struct options, field)
 #define FLAG(name, field, commands, help) {name, 0, OPTION_FLAG, AT(field), commands, NULL, help, {0}, NULL}
 #define VALUE(name, type, field, commands, arg, help) {name, 0, type, AT(field), commands, arg, help, {0}, NULL}
-#define WORD(name, field, arg, help, ...) {name, 0, OPTION_WORD, AT(field), COMMAND_ALL, arg, help, {__VA_ARGS__}, NULL}
+#define WORD(name, field, commands, arg, help, ...) {name, 0, OPTION_WORD, AT(field), commands, arg, help, {__VA_ARGS__}, NULL}
 #define SPECIAL(name, take, arg, help) {name, 0, OPTION_SPECIAL, 0, COMMAND_ALL, arg, help, {0}, take}
 #define OUTPUT(commands, help) {"output", 'o', OPTION_TEXT, AT(out), commands, "PATH", help, {0}, NULL}
 
-static const struct option options[] = {
+static const struct option table[] = {
 	SPECIAL("loss", take_loss, "LOSS",
 		"cross-entropy, mse, l1, bce-with-logits, ..., output:NAME, none"),
 	VALUE("optimizer", OPTION_TEXT, compile.optimizer, COMMAND_ALL, "OPT",
@@ -250,7 +250,7 @@ static const struct option options[] = {
 	SPECIAL("dim", take_dim, "NAME=N", "size of a symbolic dimension"),
 	VALUE("budget", OPTION_BUDGET, compile.budget, COMMAND_ALL, "SIZE",
 		"2GiB, 1500000, 70%, min; default: keep everything"),
-	WORD("target", compile.target, "T", "c, or cuda: for NVIDIA's GPUs", "c", "cuda"),
+	WORD("target", compile.target, COMMAND_ALL, "T", "c, or cuda: for NVIDIA's GPUs", "c", "cuda"),
 	VALUE("arch", OPTION_TEXT, gpu, COMMAND_ALL, "N",
 		"the GPU that --target cuda plans for: 80, 86, 89, 90 (default), 100, 120"),
 	OUTPUT(COMMAND_COMPILE | COMMAND_SHOW, "directory to write"),
@@ -259,8 +259,8 @@ static const struct option options[] = {
 	FLAG("keep-all", compile.keep_all, COMMAND_ALL, "recompute nothing"),
 	VALUE("segments", OPTION_COUNT, compile.segments, COMMAND_ALL, "K",
 		"K equal checkpoint segments"),
-	WORD("math", compile.math, "M", "fixed, free or strict", "fixed", "strict", "free"),
-	WORD("precision", compile.precision, "P",
+	WORD("math", compile.math, COMMAND_ALL, "M", "fixed, free or strict", "fixed", "strict", "free"),
+	WORD("precision", compile.precision, COMMAND_ALL, "P",
 		"fp32, bf16, fp16; fp64 with --portable, tf32 with --target cuda",
 		"fp32", "tf32", "bf16", "fp16", "fp64"),
 	VALUE("offload", OPTION_TEXT, offload, COMMAND_ALL, "host[:SIZE]",
@@ -272,8 +272,8 @@ static const struct option options[] = {
 		"threads of the step (default: one per processor)"),
 	SPECIAL("dropout", take_dropout, "off|NODE=P",
 		"off: no dropout in training; NODE=P: with probability P there"),
-	WORD("bn", compile.bn, "MODE", "batch-norm in training: train or frozen", "train", "frozen"),
-	WORD("bn-variance", compile.bn_variance, "KIND",
+	WORD("bn", compile.bn, COMMAND_ALL, "MODE", "batch-norm in training: train or frozen", "train", "frozen"),
+	WORD("bn-variance", compile.bn_variance, COMMAND_ALL, "KIND",
 		"running variances: unbiased (as PyTorch's) or population", "unbiased", "population"),
 	VALUE("train", OPTION_LIST, compile.import.train_pattern, COMMAND_ALL, "PATTERN",
 		"train only parameters matching"),
@@ -311,23 +311,23 @@ static const struct option options[] = {
 		"keep nothing of matching nodes for the backward pass"),
 	VALUE("costs", OPTION_TEXT, compile.costs, COMMAND_ALL, "FILE",
 		"plan with the measured times in a stint-costs-1 file"),
-	WORD("fuse", compile.fuse, "MODE", "pointwise nodes in one loop: on, or off to see each",
+	WORD("fuse", compile.fuse, COMMAND_ALL, "MODE", "pointwise nodes in one loop: on, or off to see each",
 		"on", "off"),
 	FLAG("no-outputs", compile.no_outputs, COMMAND_ALL,
 		"evaluation computes the loss alone, not the model's outputs"),
 	FLAG("debug-arena", compile.debug_arena, COMMAND_ALL, "poison dead ranges of the arena"),
 	FLAG("no-build", no_build, COMMAND_ALL, "do not run the C compiler"),
-	FLAG("force", force, COMMAND_COMPILE, "write into a folder that stint did not make"),
-	VALUE("graph", OPTION_TEXT, compile.graph, COMMAND_ALL, "FILE",
+	FLAG("force", force, COMMAND_COMPILE | PROGRAM, "write into a folder that stint did not make"),
+	VALUE("graph", OPTION_TEXT, compile.graph, COMMAND_LINE, "FILE",
 		"plan a stint-graph-1 file instead of a model"),
-	VALUE("dump-graph", OPTION_TEXT, dump_graph, COMMAND_ALL, "FILE",
+	VALUE("dump-graph", OPTION_TEXT, dump_graph, COMMAND_LINE, "FILE",
 		"write the problem as stint-graph-1"),
-	WORD("dump-after", dump_after, "STAGE",
+	WORD("dump-after", dump_after, COMMAND_LINE, "STAGE",
 		"print the graph after import, lower, loss, autodiff, updates, layout, narrow or fuse",
 		"import", "lower", "loss", "autodiff", "updates", "layout", "narrow", "fuse"),
 	FLAG("compare", compare, COMMAND_PLAN,
 		"beside the plan what keep-everything and checkpointing by segments need"),
-	VALUE("points", OPTION_COUNT, points, COMMAND_FRONTIER, "N", "how many budgets"),
+	VALUE("points", OPTION_COUNT, points, COMMAND_FRONTIER | PROGRAM, "N", "how many budgets"),
 	VALUE("svg", OPTION_TEXT, svg, COMMAND_FRONTIER, "FILE", "draw cost against budget"),
 	VALUE("html", OPTION_TEXT, html, COMMAND_SHOW, "FILE",
 		"for show: write a plan as a page to look at"),
@@ -336,8 +336,8 @@ static const struct option options[] = {
 	VALUE("onnx", OPTION_TEXT, onnx, COMMAND_SHOW, "FILE",
 		"for show: the model again, saying of each node what happens to it"),
 	FLAG("steps", steps, COMMAND_SHOW, "every step, however many"),
-	FLAG("json", json, COMMAND_ALL, "print JSON for programs"),
-	{"help", 'h', OPTION_FLAG, AT(help), COMMAND_ALL, NULL, "show this", {0}, NULL},
+	FLAG("json", json, COMMAND_LINE, "print JSON for programs"),
+	{"help", 'h', OPTION_FLAG, AT(help), COMMAND_LINE, NULL, "show this", {0}, NULL},
 };
 #undef AT
 #undef FLAG
@@ -346,13 +346,26 @@ static const struct option options[] = {
 #undef SPECIAL
 #undef OUTPUT
 /* clang-format on */
-enum { OPTIONS = sizeof options / sizeof *options };
-_Static_assert(OPTIONS <= 64, "struct options has a bit for each");
+enum { OPTIONS = sizeof table / sizeof *table };
+_Static_assert((int)OPTIONS <= (int)OPTIONS_MAX, "struct options has a bit for each");
+
+const struct option *option_at(int i)
+{
+	return i < OPTIONS ? &table[i] : NULL;
+}
+
+int option_find(enum command_kind kind, const char *name)
+{
+	for (int i = 0; i < OPTIONS; i++)
+		if (table[i].commands & kind && !strcmp(table[i].name, name))
+			return i;
+	return -1;
+}
 
 bool options_given(const struct options *o, const char *name)
 {
 	for (int i = 0; i < OPTIONS; i++)
-		if (!strcmp(options[i].name, name) && o->given >> i & 1)
+		if (!strcmp(table[i].name, name) && o->given >> i & 1)
 			return true;
 	return false;
 }
@@ -361,26 +374,36 @@ const char *options_but(const struct options *o, const char *const *names)
 {
 	for (int i = 0; i < OPTIONS; i++) {
 		int k = 0;
-		while (names[k] && strcmp(names[k], options[i].name) != 0)
+		while (names[k] && strcmp(names[k], table[i].name) != 0)
 			k++;
 		if (o->given >> i & 1 && !names[k])
-			return options[i].name;
+			return table[i].name;
 	}
 	return NULL;
 }
 
-/* What popt does not store by itself. */
-static enum status take(struct arena *a, int option, const char *text, void *user, struct diag *d)
+void options_begin(struct options *o)
 {
-	const struct option *c = &options[option - 1];
-	struct options *o = user;
+	*o = (struct options){.compile = {.effort = 1,
+				      .threads = NOT_GIVEN,
+				      .budget = {BUDGET_NONE, INT64_MAX, 0}},
+		.dump_after = STAGE_NONE};
+}
+
+enum status options_set(
+	struct arena *a, struct options *o, int option, const char *text, struct diag *d)
+{
+	const struct option *c = &table[option];
 	void *at = (char *)o + c->at;
-	o->given |= UINT64_C(1) << (option - 1);
+	o->given |= UINT64_C(1) << option;
 	switch (c->type) {
 	case OPTION_FLAG:
-	case OPTION_COUNT:
-	case OPTION_REAL: /* popt has stored it */
+		*(int *)at = 1;
 		return ST_OK;
+	case OPTION_COUNT:
+		return take_count(c->name, text, at, d);
+	case OPTION_REAL:
+		return take_real(c->name, text, at, d);
 	case OPTION_LIST:
 		return take_listed(a, text, at, d);
 	case OPTION_SIZE:
@@ -395,43 +418,6 @@ static enum status take(struct arena *a, int option, const char *text, void *use
 		*(const char **)at = text;
 		return ST_OK;
 	}
-}
-
-/* popt's tables of the command's options, its variables in *o: one a group, and `all` of them. */
-struct tables {
-	struct poptOption all[OPTION_GROUPS + 1], group[OPTION_GROUPS][OPTIONS + 2];
-};
-
-static void fill_group(
-	struct poptOption *table, int group, enum command_kind kind, struct options *o)
-{
-	int n = 0;
-	for (int i = 0; i < OPTIONS; i++) {
-		const struct option *c = &options[i];
-		const unsigned how = c->type == OPTION_FLAG    ? POPT_ARG_NONE
-				     : c->type == OPTION_COUNT ? POPT_ARG_INT
-				     : c->type == OPTION_REAL  ? POPT_ARG_DOUBLE
-							       : POPT_ARG_STRING;
-		const bool ours = how == POPT_ARG_STRING;
-		if (c->commands & kind && option_group(c->name) == group)
-			table[n++] = (struct poptOption){c->name, c->letter, how,
-				ours ? NULL : (char *)o + c->at, i + 1, c->help, c->arg};
-	}
-	if (group == OPTION_GROUPS - 1)
-		table[n++] = (struct poptOption)ARGS_OPTION_FILE;
-	table[n] = (struct poptOption)POPT_TABLEEND;
-}
-
-static void fill_tables(struct tables *t, enum command_kind kind, struct options *o)
-{
-	int n = 0;
-	for (int g = 0; g < OPTION_GROUPS; g++) {
-		fill_group(t->group[g], g, kind, o);
-		if (t->group[g]->longName)
-			t->all[n++] = (struct poptOption){NULL, 0, POPT_ARG_INCLUDE_TABLE,
-				t->group[g], 0, option_group_title[g], NULL};
-	}
-	t->all[n] = (struct poptOption)POPT_TABLEEND;
 }
 
 /* --- What goes together --- */
@@ -477,7 +463,7 @@ static enum status check_arch(struct options *o, bool cuda, struct diag *d)
 	return ST_OK;
 }
 
-static enum status check_options(struct options *o, struct diag *d)
+enum status options_check(struct options *o, struct diag *d)
 {
 	const bool cuda = o->compile.target == TARGET_CUDA;
 	if (cuda && (o->compile.portable || o->compile.debug_arena || o->compile.isa))
@@ -511,73 +497,4 @@ static enum status check_options(struct options *o, struct diag *d)
 	if (!(o->compile.effort > 0) || isinf(o->compile.effort))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
 	return check_offload(o, d);
-}
-
-static enum status finish(struct arena *a, poptContext ctx, struct options *o, struct diag *d)
-{
-	const char *model = poptGetArg(ctx);
-	o->compile.model = model ? arena_strdup(a, model) : NULL;
-	if (model && !o->compile.model)
-		return diag_nomem(d);
-	if (poptPeekArg(ctx))
-		return usage_fail(d, "one model at a time; unexpected argument", poptGetArg(ctx));
-	return check_options(o, d);
-}
-
-enum status options_parse(struct arena *a, enum command_kind kind, int argc, const char **argv,
-	struct options *out, struct diag *d)
-{
-	struct tables *table = ARENA_NEW(a, struct tables);
-	if (!table)
-		return diag_nomem(d);
-	*out = (struct options){.compile = {.effort = 1,
-					.threads = NOT_GIVEN,
-					.budget = {BUDGET_NONE, INT64_MAX, 0}},
-		.dump_after = STAGE_NONE};
-	fill_tables(table, kind, out);
-	poptContext ctx = poptGetContext(NULL, argc, argv, table->all, 0);
-	bool graph_will_do = kind == COMMAND_PLAN || kind == COMMAND_FRONTIER;
-	poptSetOtherOptionHelp(
-		ctx, graph_will_do ? "[MODEL.onnx] [OPTIONS]" : "MODEL.onnx [OPTIONS]");
-	enum status st = args_options(a, ctx, table->all, take, out, d);
-	if (st == ST_OK && out->help)
-		poptPrintHelp(ctx, stdout, 0);
-	else if (st == ST_OK)
-		st = finish(a, ctx, out, d);
-	poptFreeContext(ctx);
-	return st;
-}
-
-/* --dump-after */
-static void dump(void *user, enum stage stage, const struct graph *g)
-{
-	const struct options *o = user;
-	if (o->dump_after != stage)
-		return;
-	struct text t = {0};
-	graph_print(g, &t);
-	progress_hold();
-	if (t.s)
-		fwrite(t.s, 1, t.len, stdout);
-	fflush(stdout);
-	progress_go_on();
-	text_free(&t);
-}
-
-enum status options_command(enum command_kind kind, int argc, const char **argv, struct diag *d,
-	enum status (*run)(struct pipeline *p, struct options *o))
-{
-	struct options o;
-	struct pipeline p = {
-		.arena = arena_new(), .diag = d, .o = &o.compile, .dump = dump, .user = &o};
-	if (!p.arena)
-		return diag_nomem(d);
-	enum status st = options_parse(p.arena, kind, argc, argv, &o, d);
-	if (st == ST_OK && !o.help) {
-		activity_start(&o.at, kind == COMMAND_SHOW ? "reading" : "planning");
-		st = run(&p, &o);
-		activity_end(&o.at);
-	}
-	arena_free(p.arena);
-	return st;
 }

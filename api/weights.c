@@ -1,10 +1,9 @@
-#include "cli/weights.h"
+#include "api/weights.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/feed.h"
 #include "graph/op.h"
 #include "runtime/checkpoint.h"
 #include "runtime/safetensors.h"
@@ -127,8 +126,8 @@ static enum status of_another_shape(
 {
 	char have[200], want[200];
 	const struct where at = {.file = m->w->path, .node = t->name, .op = "tensor"};
-	feed_shape(e->rank, e->dim, have);
-	feed_shape(t->rank, t->dim, want);
+	dims_text(e->rank, e->dim, have);
+	dims_text(t->rank, t->dim, want);
 	if (!m->w->skip)
 		return diag_fail(m->d, ST_INVALID, &at,
 			"--skip-mismatched passes over such tensors",

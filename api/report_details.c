@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cli/report.h"
+#include "api/report.h"
 
 enum { SHOWN = 10 };
 

@@ -1,6 +1,6 @@
 /* Lists of numbers in a loss's options that stand in files. */
-#ifndef STINT_LOSS_FILE_H
-#define STINT_LOSS_FILE_H
+#ifndef STINT_API_LOSS_FILE_H
+#define STINT_API_LOSS_FILE_H
 
 #include "base/base.h"
 
