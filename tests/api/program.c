@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <stint.h>
+#include <stint/stint.h>
 
 static void say(const struct stint_diagnostic *x)
 {
