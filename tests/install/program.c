@@ -11,8 +11,8 @@ int main(int argc, char **argv)
 	if (!rc)
 		rc = stint_options_set(o, "loss", "cross-entropy") ||
 		     stint_options_set(o, "optimizer", "sgd") ||
-		     stint_options_set(o, "batch", "4") ||
-		     stint_options_set(o, "portable", NULL) || stint_plan(&r, o, NULL);
+		     stint_options_set(o, "batch", "4") || stint_options_set(o, "portable", NULL) ||
+		     stint_plan(&r, o, NULL);
 	if (!rc)
 		printf("stint %s: %lld bytes\n", stint_version(),
 			(long long)stint_result_facts(r)->arena_bytes);
