@@ -14,6 +14,8 @@ if grep -rlF -e "$build" -e "$source" moved >log; then fail "files know where th
 
 # the command
 PATH=$work/moved/bin:$PATH
+version=$(sed -n '1s/.*(\(.*\)).*/\1/p' "$source/debian/changelog")
+[ "$(stint --version)" = "stint $version" ] || fail "debian/changelog has version $version"
 cp "$source/examples/models/mlp.onnx" m.onnx
 python3 "$source/tests/cli/tensors.py" make x.npy f4 8,1,28,28
 python3 "$source/tests/cli/tensors.py" make t.npy i8 8
