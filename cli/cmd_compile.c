@@ -1,5 +1,6 @@
 /* stint compile MODEL.onnx --loss L --optimizer O [--budget SIZE] -o DIR */
 #include "cli/cli.h"
+#include "cli/cross.h"
 #include "cli/folder.h"
 #include "cli/load.h"
 #include "cli/output.h"
@@ -30,6 +31,8 @@ static enum status compile(struct pipeline *p, struct options *o)
 			p->diag, ST_USAGE, NULL, "for example -o build-dir", "no -o DIR given");
 	/* what would be refused at the end is refused now */
 	TRY(folder_check(p->arena, o->out, o->force, &folder, p->diag));
+	if (p->o->cross && !o->no_build)
+		TRY(cross_compiler(p->arena, p->o->cross, p->diag));
 	if (p->o->model)
 		TRY(import_copy_fits(p->o->model, p->diag));
 	TRY(pipeline_run(p));

@@ -222,21 +222,8 @@ static void print_step_info(const struct schedule *s, const struct kernels *ks, 
 static void print_machine_check(
 	const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
-	static const char *const isa[][2] = {{"__SSE4_2__", "sse4.2"}, {"__AVX__", "avx"},
-		{"__AVX2__", "avx2"}, {"__FMA__", "fma"}, {"__AVX512F__", "avx512f"},
-		{"__AVX512VL__", "avx512vl"}, {"__AVX512BW__", "avx512bw"},
-		{"__AVX512DQ__", "avx512dq"}};
-	text_puts(t, "\n/* The machine that runs this has what it was compiled for. */\n"
-		     "static const char *machine_lacks(void)\n{\n"
-		     "#if defined(__x86_64__) || defined(__i386__)\n");
-	for (size_t i = 0; i < sizeof isa / sizeof *isa; i++)
-		text_add(t,
-			"#ifdef %s\n\tif (!__builtin_cpu_supports(\"%s\"))\n\t\treturn \"%s\";\n"
-			"#endif\n",
-			isa[i][0], isa[i][1], isa[i][1]);
-	text_puts(t, "#endif\n\treturn NULL;\n}\n\n"
-		     "static int machine_check(stint_step *s)\n{\n"
-		     "\tconst char *lacks = machine_lacks();\n"
+	text_puts(t, "\nstatic int machine_check(stint_step *s)\n{\n"
+		     "\tconst char *lacks = stint_machine_lacks();\n"
 		     "\tif (lacks) {\n"
 		     "\t\tsnprintf(s->message, sizeof s->message,\n"
 		     "\t\t\t\"this machine lacks %s, for which the step was compiled\", lacks);\n"
