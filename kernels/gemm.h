@@ -37,8 +37,6 @@ KERNEL_PART void gemm_tile(int64_t k, const real *restrict a, const real *restri
 enum { GEMM_BYTES = 64, GEMM_MR = 8 };
 #elif defined(__AVX__)
 enum { GEMM_BYTES = 32, GEMM_MR = 6 };
-#elif defined(__aarch64__)
-enum { GEMM_BYTES = 16, GEMM_MR = 8 };
 #else
 enum { GEMM_BYTES = 16, GEMM_MR = 6 };
 #endif
