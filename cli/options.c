@@ -16,6 +16,7 @@
 #include "cli/option_groups.h"
 #include "planner/problem/transfer.h"
 #include "runtime/stint_gpu.h"
+#include "runtime/stint_lib.h"
 
 /* Kernels whose threads each have scratch of their own run with so many on a GPU, whatever the
  * processors here. */
@@ -493,10 +494,23 @@ static enum status check_cross(struct options *o, struct diag *d)
 	return ST_OK;
 }
 
+/* Without the library that a step would call, it is plain C. */
+static void check_library(struct options *o, struct diag *d)
+{
+	char identity[96];
+	if (o->compile.portable || stint_lib_identity(1, identity))
+		return;
+	o->compile.portable = 1;
+	diag_note(d, NULL, "--portable says so; or install libdnnl-dev and build stint again",
+		"this stint was built without oneDNN: steps are plain C");
+}
+
 static enum status check_options(struct options *o, struct diag *d)
 {
 	const bool cuda = o->compile.target == TARGET_CUDA;
 	TRY(check_cross(o, d));
+	if (!cuda)
+		check_library(o, d);
 	if (cuda && (o->compile.portable || o->compile.debug_arena || o->compile.isa))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --target cuda",
 			o->compile.cross      ? "cross"

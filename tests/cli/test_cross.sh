@@ -1,8 +1,17 @@
-# --cross: the Makefile for another machine; a compiler that is not there; a step that cannot run here.
+# A stint without oneDNN; --cross: the Makefile for another machine; a compiler that is not there; a step that cannot run here.
 . "$(dirname "$0")/lib.sh"
 
 make_model linear m.onnx
 how="--loss mse --optimizer sgd --batch 2"
+
+# without the library a step is plain C, and that is said
+expect 0 stint compile m.onnx $how --portable --no-build -o asked
+expect 0 "${STINT%/*}/stint_plain" compile m.onnx $how --no-build -o plain
+said "this stint was built without oneDNN: steps are plain C" --portable
+same asked/step.c plain/step.c
+same asked/Makefile plain/Makefile
+expect 0 "${STINT%/*}/stint_plain" compile m.onnx $how --portable --no-build -o plain
+! grep -q oneDNN err || fail "told though it was asked for"
 
 # a compiler that nobody has: nothing is written, unless nobody is to build
 expect 5 stint compile m.onnx $how --cross no_such-cpu -o none
