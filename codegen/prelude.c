@@ -12,7 +12,8 @@ static void print_includes(const struct kernels *ks, struct text *t)
 	text_puts(t, "#include <string.h>\n\n");
 	if (ks->nlib)
 		text_puts(t, "#include \"stint_lib.h\"\n");
-	text_puts(t, "#include \"stint_machine.h\"\n#include \"stint_rt.h\"\n");
+	text_add(t, "#include \"stint_machine.h\"\n#include \"%s\"\n",
+		ks->graph->target->cuda ? "stint_rt_gpu_step.h" : "stint_rt_device.h");
 }
 
 static void print_debug(const struct codegen_input *in, struct text *t)

@@ -7,9 +7,7 @@
 #ifndef STINT_LIB_H
 #define STINT_LIB_H
 
-#include "stint_rt.h"
-
-struct stint_lib;
+#include "stint_rt_device.h"
 
 /* Scratch bytes the call needs in the arena, its reorders included; -1 when the library cannot do
  * it, or only by allocating tensors of its own (then plain C is generated). A fixed rule over
