@@ -96,6 +96,11 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 /* A GPU's step takes of the library's files what says how calls are numbered. */
 static bool wanted(const struct pipeline *p, const char *name)
 {
+	const bool bare = !strncmp(name, "stint_bare", 10);
+	if (p->target.bare)
+		return bare || !strcmp(name, "stint_kinds.h");
+	if (bare)
+		return false;
 	const bool gpu = !strncmp(name, "stint_gpu", 9) || !strncmp(name, "stint_rt_gpu", 12);
 	if (p->target.cuda)
 		return strcmp(name, "stint_rt_cpu.c") != 0 &&

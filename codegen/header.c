@@ -86,15 +86,17 @@ static int64_t arena_bytes(const struct schedule *train, const struct schedule *
 void print_header(const struct schedule *train, const struct schedule *eval,
 	const struct codegen_input *in, struct text *t)
 {
+	const bool bare = eval->gp->graph->target->bare;
 	text_puts(t, "/* The step made from ");
 	text_comment(t, in->model_file);
-	text_puts(t, ". How to use it: stint_rt.h.\n");
+	text_puts(t, bare ? ". How to use it: stint_bare.h.\n" : ". How to use it: stint_rt.h.\n");
 	print_interface(train ? train : eval, eval->gp->graph, t);
 	text_puts(t, " */\n#ifndef ");
 	text_macro(t, in->name, "STEP_H");
 	text_puts(t, "\n#define ");
 	text_macro(t, in->name, "STEP_H");
-	text_puts(t, "\n\n#include \"stint_rt.h\"\n\n"
+	text_puts(t, bare ? "\n\n#include \"stint_bare.h\"\n" : "\n\n#include \"stint_rt.h\"\n");
+	text_puts(t, "\n"
 		     "/* What stint_init wants, should the caller bring the memory. */\n#define ");
 	text_macro(t, in->name, "ARENA_BYTES");
 	text_add(t, " %" PRId64 "\n#define ", arena_bytes(train, eval));

@@ -121,6 +121,8 @@ const struct step_file step_files[] = {{"step.c", offsetof(struct step_texts, st
 	{"step_tables.h", offsetof(struct step_texts, tables)},
 	{"stint_step.h", offsetof(struct step_texts, header)},
 	{"Makefile", offsetof(struct step_texts, makefile)},
+	{"weights.h", offsetof(struct step_texts, weights_h)},
+	{"weights.c", offsetof(struct step_texts, weights_c)},
 	{"kernels.cu", offsetof(struct step_texts, kernels_cu)},
 	{"kernels.c", offsetof(struct step_texts, kernels_c)}, {NULL, 0}};
 
@@ -152,6 +154,8 @@ enum status codegen_step(const struct codegen_input *in, struct step_texts *out,
 		print_tables(t, &eval, &ks, in, &out->tables);
 		print_header(t, &eval, in, &out->header);
 		print_makefile(&ks, in, &out->makefile);
+		if (ks.graph->target->bare)
+			print_bare_weights(t ? t : &eval, in, &out->weights_h, &out->weights_c);
 		if (ks.graph->target->cuda) {
 			print_cuda_kernels(&ks, &out->kernels_cu);
 			print_cuda_string(in->name, &out->kernels_cu, &out->kernels_c);

@@ -5,6 +5,7 @@
  * `real` is what a step computes with, `narrow` what it stores some values in, if anything. Whoever
  * includes this first defines STINT_DOUBLE where real is double, STINT_FP16 where narrow is IEEE
  * 754's binary16 and not bf16. In CUDA (C++) both are there already, with the types of stdint.h.
+ * STINT_BARE: for a microcontroller (gemm_lean.h, conv_lean.h).
  *
  * A kernel over elements of more than one type is a template: X, Y, ... stand for the types of what
  * it reads and writes, each real or narrow, and NAMED(f) for the name that function f gets; it is
