@@ -59,7 +59,7 @@ static enum status save_kernels(
 			"cannot create the folder: %s", strerror(errno));
 	for (int i = 0; i < kernels->n; i++) {
 		struct text t = {0};
-		text_write(&t, kernels->file[i]->text, kernels->file[i]->len);
+		print_kernel_file(kernels->file[i], &p->target, &t);
 		TRY(save(p, folder, kernels->file[i]->name, &t));
 	}
 	return ST_OK;

@@ -1,5 +1,6 @@
 /* What a step for a microcontroller has in other words: its tables, its values as C, its Makefile.
  */
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +21,76 @@ void print_value_name(const struct codegen_input *in, int resident, struct text 
 	text_add(t, "stint_%s_R%03d", in->name, resident);
 }
 
+/* --- Words --- */
+
+/* Whole numbers and sizes have 32 bits there, an arena being smaller than 2 GiB; what is summed in
+ * double elsewhere is summed in `wider` (kernels/words.h). */
+static const struct exchange {
+	const char *word, *other;
+	bool wide;   /* about double: some files keep it */
+	bool called; /* only where it is a function's name */
+} exchanges[] = {{"int64_t", "int32_t", false, false}, {"INT64_MAX", "INT32_MAX", false, false},
+	{"INT64_MIN", "INT32_MIN", false, false},
+	{"9223372036854775808", "2147483648", false, false}, {"double", "wider", true, false},
+	{"log", "WIDER_LOG", true, true}, {"sqrt", "WIDER_SQRT", true, true}};
+
+static size_t word_length(const char *p)
+{
+	size_t n = 0;
+	while (isalnum((unsigned char)p[n]) || p[n] == '_')
+		n++;
+	return n;
+}
+
+static const char *exchanged(const char *p, size_t n, bool wide)
+{
+	for (size_t i = 0; i < sizeof exchanges / sizeof *exchanges; i++) {
+		const struct exchange *x = &exchanges[i];
+		if (strlen(x->word) == n && !strncmp(x->word, p, n) && (wide || !x->wide) &&
+			(!x->called || p[n] == '('))
+			return x->other;
+	}
+	return NULL;
+}
+
+void print_bare_words(const char *s, bool wide, struct text *t)
+{
+	while (*s) {
+		const size_t n = word_length(s);
+		const char *other = n ? exchanged(s, n, wide) : NULL;
+		if (other)
+			text_puts(t, other);
+		else
+			text_write(t, s, n ? n : 1);
+		s += n ? n : 1;
+	}
+}
+
+void print_kernel_file(const struct embedded_file *f, const struct target *target, struct text *t)
+{
+	/* double is what these are about */
+	static const char *const stay[] = {"math.h", "math_wide.h", "random.h", "words.h"};
+	bool wide = true;
+	for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
+		wide &= strcmp(f->name, stay[i]) != 0;
+	if (target->bare)
+		print_bare_words(f->text, wide, t);
+	else
+		text_write(t, f->text, f->len);
+}
+
 /* --- weights.c, weights.h --- */
+
+/* Bytes of x there. */
+static int64_t bare_bytes(const struct tensor *x)
+{
+	return x->dtype == DT_I64 ? 4 * x->numel : tensor_bytes(x);
+}
+
+static const char *bare_dtype(const struct tensor *x)
+{
+	return x->dtype == DT_I64 ? "STINT_I32" : dtype_text(x->dtype);
+}
 
 static bool has_value(const struct schedule *s, int resident)
 {
@@ -32,7 +102,7 @@ static void print_declaration(
 	const struct schedule *s, const struct codegen_input *in, int resident, struct text *t)
 {
 	static const char *const type[] = {
-		[DT_F32] = "float", [DT_I64] = "int64_t", [DT_BOOL] = "unsigned char"};
+		[DT_F32] = "float", [DT_I64] = "int32_t", [DT_BOOL] = "unsigned char"};
 	const struct tensor *x = s->gp->tensor[resident];
 	text_add(t, "const %s ", type[x->dtype]);
 	print_value_name(in, resident, t);
@@ -120,12 +190,12 @@ static void print_residents(const struct schedule *train, const struct schedule 
 		if (has_value(s, i))
 			print_value_name(in, i, t);
 		text_puts(t, has_value(s, i) && !in_value ? ")" : "");
-		text_add(t, ", %" PRId64 ", ", tensor_bytes(x));
+		text_add(t, ", %" PRId64 ", ", bare_bytes(x));
 		if (in_value)
 			text_puts(t, "STINT_IN_VALUE");
 		else
 			text_add(t, "R%03d", i);
-		text_add(t, ", %s, %s, %d},\n", kind_text(x->role), dtype_text(x->dtype),
+		text_add(t, ", %s, %s, %d},\n", kind_text(x->role), bare_dtype(x),
 			is_trained(train, i));
 	}
 	text_puts(t, "};\n");
@@ -141,9 +211,9 @@ static void print_outputs(const struct schedule *eval, struct text *t)
 	for (int i = 0; i < g->noutput; i++) {
 		text_puts(t, "\t{");
 		text_literal(t, g->output[i]->name);
-		text_add(t, ", %" PRId64 ", %s, %s},\n", tensor_bytes(g->output[i]),
+		text_add(t, ", %" PRId64 ", %s, %s},\n", bare_bytes(g->output[i]),
 			eval->place[buffer_at_end(eval, g->output[i])].name,
-			dtype_text(g->output[i]->dtype));
+			bare_dtype(g->output[i]));
 	}
 	text_puts(t, "};\n");
 }

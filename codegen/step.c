@@ -90,16 +90,10 @@ static void print_arena(const struct schedule *train, const struct schedule *eva
 	print_places(eval, false, t);
 }
 
-static void print_step(const struct schedule *train, const struct schedule *eval,
+/* The kernels and the schedule. */
+static void print_code(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
-	print_title(train, eval, in, t);
-	print_prelude(ks, in, t);
-	text_puts(t, "\n/* --- The arena --- */\n");
-	if (train)
-		print_arena_map(train, t);
-	print_arena_map(eval, t);
-	text_puts(t, "\n#include \"step_arena.h\"\n");
 	print_bad(train ? train : eval, ks, t);
 	text_puts(t, "\n/* --- Kernels --- */\n");
 	if (ks->graph->target->cuda)
@@ -112,6 +106,27 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 	if (train)
 		print_schedule(train, ks, in, t);
 	print_schedule(eval, ks, in, t);
+}
+
+static void print_step(const struct schedule *train, const struct schedule *eval,
+	const struct kernels *ks, const struct codegen_input *in, struct text *t)
+{
+	print_title(train, eval, in, t);
+	print_prelude(ks, in, t);
+	text_puts(t, "\n/* --- The arena --- */\n");
+	if (train)
+		print_arena_map(train, t);
+	print_arena_map(eval, t);
+	text_puts(t, "\n#include \"step_arena.h\"\n");
+	if (ks->graph->target->bare) {
+		struct text code = {0};
+		print_code(train, eval, ks, in, &code);
+		print_bare_words(code.s ? code.s : "", true, t);
+		t->failed |= code.failed;
+		text_free(&code);
+	} else {
+		print_code(train, eval, ks, in, t);
+	}
 	text_puts(t, "\n/* --- What the runtime knows of the model --- */\n\n"
 		     "#include \"step_tables.h\"\n");
 }

@@ -46,5 +46,8 @@ void step_texts_free(struct step_texts *t);
  * texts are the caller's, also on failure. */
 enum status codegen_step(const struct codegen_input *in, struct step_texts *out,
 	struct source_files *kernels, struct diag *d);
+/* One of those kernels' files as the target's folder has it: for a microcontroller with 32 bits
+ * where others have 64. */
+void print_kernel_file(const struct embedded_file *f, const struct target *target, struct text *t);
 
 #endif

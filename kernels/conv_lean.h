@@ -51,7 +51,8 @@ static inline void lean_terms(int64_t m, int64_t k, int64_t n, int64_t ntap,
 			s[i][c] = sum[i][c];
 }
 
-/* As in conv.h; w: int32_t[ntap][LEAN_COLUMNS]. */
+/* As in conv.h; w: int32_t[ntap][LEAN_COLUMNS]. Numbers of 32 bits, which `tap` then is too, leave
+ * half of what conv.h's taps take for it. */
 KERNEL_PART void conv_product(int64_t m, int64_t n, int64_t j, int64_t planes, int64_t ntap,
 	const int64_t (*tap)[4], const real *a, int64_t ars, int64_t acs, const real *x,
 	const int64_t *d, const int64_t *q, const int64_t *stride, real *c, int64_t ldc, int add,

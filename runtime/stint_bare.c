@@ -67,15 +67,15 @@ const void *stint_output(const stint_step *s, const char *name)
 	return NULL;
 }
 
-void stint_seed(stint_step *s, int64_t seed)
+void stint_seed(stint_step *s, int32_t seed)
 {
 	s->seed = seed;
 }
 
-static int run(stint_step *s, int train, int64_t valid, float lr)
+static int run(stint_step *s, int train, int32_t valid, float lr)
 {
 	const struct stint_model *m = s->model;
-	const int64_t control[5] = {s->seed, s->count, valid, 0, s->part};
+	const int32_t control[5] = {s->seed, s->count, valid, 0, s->part};
 	const uint32_t loss = train ? m->loss_offset_train : m->loss_offset_eval;
 	if (m->control >= 0)
 		memcpy(s->arena + m->resident[m->control].offset, control,
@@ -95,7 +95,7 @@ int stint_train(stint_step *s, float lr)
 	int rc = s->model->train ? STINT_OK : STINT_BAD_DATA;
 	for (s->part = 0; s->part < shards && !rc; s->part++) {
 		s->last = s->part == shards - 1;
-		rc = run(s, 1, INT64_MAX, lr);
+		rc = run(s, 1, INT32_MAX, lr);
 	}
 	s->part = 0;
 	s->count += !rc;
@@ -104,7 +104,7 @@ int stint_train(stint_step *s, float lr)
 
 int stint_eval(stint_step *s, int32_t valid)
 {
-	return run(s, 0, valid > 0 ? valid : INT64_MAX, 0);
+	return run(s, 0, valid > 0 ? valid : INT32_MAX, 0);
 }
 
 float stint_loss(const stint_step *s)
@@ -112,7 +112,7 @@ float stint_loss(const stint_step *s)
 	return s->loss;
 }
 
-int stint_bad_index(stint_step *s, int step, int64_t value)
+int stint_bad_index(stint_step *s, int step, int32_t value)
 {
 	s->bad_step = step;
 	s->bad_index = value;

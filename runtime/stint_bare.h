@@ -11,7 +11,8 @@
  *	if (stint_train(&step, 0.01f)) ...
  *	loss = stint_loss(&step);
  *
- * A step is used by one thread at a time; different steps are independent. */
+ * Whole numbers, labels too, are int32_t. A step is used by one thread at a time; different steps
+ *are independent. */
 #ifndef STINT_BARE_H
 #define STINT_BARE_H
 
@@ -61,12 +62,12 @@ struct stint_model {
 struct stint_step {
 	const struct stint_model *model;
 	unsigned char *arena;
-	int64_t seed, count; /* count: training steps done */
+	int32_t seed, count; /* count: training steps done */
 	float loss;          /* of the last step or evaluation; a NaN where it failed */
 	int part;            /* the micro-batch that is next; 0: a step's first */
 	int last;            /* the one that runs is the step's last, or its only one */
 	int bad_step;        /* where an index or a label was out of range: which step, from 1 */
-	int64_t bad_index;   /* and which */
+	int32_t bad_index;   /* and which */
 };
 
 /* Sets up *s in `arena` (model->arena_bytes at model->alignment): parameters as compiled, states
@@ -83,7 +84,7 @@ void *stint_at(stint_step *s, const char *name);
 const void *stint_output(const stint_step *s, const char *name);
 
 /* What random numbers follow from: dropout's. */
-void stint_seed(stint_step *s, int64_t seed);
+void stint_seed(stint_step *s, int32_t seed);
 /* One training step: forward, backward, updates. On STINT_BAD_DATA from an index found out of range
  * in the middle of a step, parameters not yet updated keep their values. */
 int stint_train(stint_step *s, float lr);
@@ -93,7 +94,7 @@ int stint_eval(stint_step *s, int32_t valid);
 float stint_loss(const stint_step *s);
 
 /* For generated code: notes the index and returns STINT_BAD_DATA. */
-int stint_bad_index(stint_step *s, int step, int64_t value);
+int stint_bad_index(stint_step *s, int step, int32_t value);
 
 #ifdef __cplusplus
 }

@@ -71,14 +71,23 @@ static void make_sample(float *x, uint32_t n, uint32_t class, uint32_t number)
 	}
 }
 
+/* Whole numbers have 32 bits in a step for a microcontroller, 64 in others. */
+#ifdef STINT_BARE_H
+typedef int32_t label_type;
+enum { LABEL = STINT_I32 };
+#else
+typedef int64_t label_type;
+enum { LABEL = STINT_I64 };
+#endif
+
 static void make_batch(stint_step *s, uint32_t step)
 {
 	const struct stint_model *m = s->model;
 	uint32_t rows = 0;
 	for (int i = 0; i < m->nresident; i++)
-		if (m->resident[i].kind == STINT_INPUT && m->resident[i].dtype == STINT_I64) {
-			int64_t *label = stint_at(s, m->resident[i].name);
-			rows = (uint32_t)m->resident[i].bytes / 8;
+		if (m->resident[i].kind == STINT_INPUT && m->resident[i].dtype == LABEL) {
+			label_type *label = stint_at(s, m->resident[i].name);
+			rows = (uint32_t)m->resident[i].bytes / sizeof(label_type);
 			for (uint32_t r = 0; r < rows; r++)
 				label[r] = (step * rows + r) % CLASSES;
 		}

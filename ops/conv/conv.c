@@ -269,10 +269,8 @@ struct job {
 static struct job job_make(
 	const struct conv *p, enum which which, const struct tensor *out, const struct target *t)
 {
-	/* of each tap: what it is, and where the columns of a tile see it (kernels/conv_lean.h) */
 	const struct window *w = &p->w;
-	const int64_t size = dtype_bytes(out->dtype),
-		      tap_bytes = (t->bare ? 48 : 32) * (w->taps + 1);
+	const int64_t size = dtype_bytes(out->dtype), tap_bytes = 32 * (w->taps + 1);
 	struct job j = {.batch = p->n * p->groups,
 		.rows = p->kg,
 		.cols = w->out_plane,
