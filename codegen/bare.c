@@ -53,7 +53,8 @@ static const char *exchanged(const char *p, size_t n, bool wide)
 	return NULL;
 }
 
-void print_bare_words(const char *s, bool wide, struct text *t)
+/* The C text s in those words; `wide`: those for double too. */
+static void print_words(const char *s, bool wide, struct text *t)
 {
 	while (*s) {
 		const size_t n = word_length(s);
@@ -66,6 +67,18 @@ void print_bare_words(const char *s, bool wide, struct text *t)
 	}
 }
 
+void text_bare_words(struct text *t, size_t from)
+{
+	struct text words = {0};
+	if (t->failed || from == t->len)
+		return;
+	print_words(t->s + from, true, &words);
+	t->len = from;
+	text_write(t, words.s ? words.s : "", words.len);
+	t->failed |= words.failed;
+	text_free(&words);
+}
+
 void print_kernel_file(const struct embedded_file *f, const struct target *target, struct text *t)
 {
 	/* double is what these are about */
@@ -74,7 +87,7 @@ void print_kernel_file(const struct embedded_file *f, const struct target *targe
 	for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
 		wide &= strcmp(f->name, stay[i]) != 0;
 	if (target->bare)
-		print_bare_words(f->text, wide, t);
+		print_words(f->text, wide, t);
 	else
 		text_write(t, f->text, f->len);
 }

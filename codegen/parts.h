@@ -282,7 +282,7 @@ void print_bare_weights(const struct schedule *s, const struct codegen_input *in
 void print_bare_tables(const struct schedule *train, const struct schedule *eval,
 	const struct codegen_input *in, struct text *t);
 void print_bare_makefile(struct text *t);
-/* The C text s in a microcontroller's words; `wide`: those for double too. */
-void print_bare_words(const char *s, bool wide, struct text *t);
+/* What stands in t from `from` on, in a microcontroller's words. */
+void text_bare_words(struct text *t, size_t from);
 
 #endif

@@ -99,9 +99,12 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 			     "#endif\n");
 	text_puts(t, "\n");
 	print_types(ks, t);
+	const size_t begin = t->len;
 	if (ks->graph->target->cuda)
 		text_puts(t, "#include \"kernels/narrow.h\"\n");
 	else
 		print_sources(&ks->helpers.sources, t);
+	if (ks->graph->target->bare)
+		text_bare_words(t, begin);
 	print_debug(in, t);
 }

@@ -118,15 +118,10 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 		print_arena_map(train, t);
 	print_arena_map(eval, t);
 	text_puts(t, "\n#include \"step_arena.h\"\n");
-	if (ks->graph->target->bare) {
-		struct text code = {0};
-		print_code(train, eval, ks, in, &code);
-		print_bare_words(code.s ? code.s : "", true, t);
-		t->failed |= code.failed;
-		text_free(&code);
-	} else {
-		print_code(train, eval, ks, in, t);
-	}
+	const size_t code = t->len;
+	print_code(train, eval, ks, in, t);
+	if (ks->graph->target->bare)
+		text_bare_words(t, code);
 	text_puts(t, "\n/* --- What the runtime knows of the model --- */\n\n"
 		     "#include \"step_tables.h\"\n");
 }

@@ -75,7 +75,7 @@ void stint_seed(stint_step *s, int32_t seed)
 static int run(stint_step *s, int train, int32_t valid, float lr)
 {
 	const struct stint_model *m = s->model;
-	const int32_t control[5] = {s->seed, s->count, valid, 0, s->part};
+	const int32_t control[5] = {s->seed, s->count, valid, 0, train ? s->part : 0};
 	const uint32_t loss = train ? m->loss_offset_train : m->loss_offset_eval;
 	if (m->control >= 0)
 		memcpy(s->arena + m->resident[m->control].offset, control,
@@ -92,13 +92,12 @@ static int run(stint_step *s, int train, int32_t valid, float lr)
 int stint_train(stint_step *s, float lr)
 {
 	const int shards = s->model->shards > 1 ? s->model->shards : 1;
-	int rc = s->model->train ? STINT_OK : STINT_BAD_DATA;
-	for (s->part = 0; s->part < shards && !rc; s->part++) {
-		s->last = s->part == shards - 1;
-		rc = run(s, 1, INT32_MAX, lr);
-	}
-	s->part = 0;
-	s->count += !rc;
+	if (!s->model->train)
+		return STINT_BAD_DATA;
+	s->last = s->part == shards - 1;
+	const int rc = run(s, 1, INT32_MAX, lr);
+	s->part = rc || s->last ? 0 : s->part + 1;
+	s->count += s->last && !rc;
 	return rc;
 }
 

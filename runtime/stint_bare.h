@@ -85,8 +85,11 @@ const void *stint_output(const stint_step *s, const char *name);
 
 /* What random numbers follow from: dropout's. */
 void stint_seed(stint_step *s, int32_t seed);
-/* One training step: forward, backward, updates. On STINT_BAD_DATA from an index found out of range
- * in the middle of a step, parameters not yet updated keep their values. */
+/* One training step: forward, backward, updates. Compiled with --micro-batch, a step is
+ * model->shards calls, s->part of which are done: the caller sets the inputs of one micro-batch
+ * before each, but the target, of the whole batch, before the first; the last updates and has the
+ * loss. On STINT_BAD_DATA from an index found out of range in the middle of a step, parameters not
+ * yet updated keep their values. */
 int stint_train(stint_step *s, float lr);
 /* The evaluation plan on the inputs as set, of which the first `valid` rows count (for the loss);
  * 0: all. */

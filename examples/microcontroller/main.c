@@ -71,33 +71,39 @@ static void make_sample(float *x, uint32_t n, uint32_t class, uint32_t number)
 	}
 }
 
-/* Whole numbers have 32 bits in a step for a microcontroller, 64 in others. */
+/* A step for a microcontroller has whole numbers of 32 bits, and takes one micro-batch a call;
+ * others have 64 bits and take the whole batch. */
 #ifdef STINT_BARE_H
 typedef int32_t label_type;
 enum { LABEL = STINT_I32 };
+#define PARTS(model) ((uint32_t)(model)->shards)
 #else
 typedef int64_t label_type;
 enum { LABEL = STINT_I64 };
+#define PARTS(model) 1u
 #endif
 
-static void make_batch(stint_step *s, uint32_t step)
+/* The labels of the step's whole batch, and the samples of one part. Each sample is a number's. */
+static void make_batch(stint_step *s, uint32_t step, uint32_t part)
 {
 	const struct stint_model *m = s->model;
 	uint32_t rows = 0;
 	for (int i = 0; i < m->nresident; i++)
 		if (m->resident[i].kind == STINT_INPUT && m->resident[i].dtype == LABEL) {
 			label_type *label = stint_at(s, m->resident[i].name);
-			rows = (uint32_t)m->resident[i].bytes / sizeof(label_type);
+			rows = (uint32_t)(m->resident[i].bytes / sizeof(label_type));
 			for (uint32_t r = 0; r < rows; r++)
-				label[r] = (step * rows + r) % CLASSES;
+				label[r] = (label_type)((step * rows + r) % CLASSES);
 		}
+	const uint32_t here = rows / PARTS(m);
 	for (int i = 0; i < m->nresident; i++)
 		if (m->resident[i].kind == STINT_INPUT && m->resident[i].dtype == STINT_F32) {
 			float *x = stint_at(s, m->resident[i].name);
-			const uint32_t n = (uint32_t)m->resident[i].bytes / 4 / rows;
-			for (uint32_t r = 0; r < rows; r++)
-				make_sample(
-					x + r * n, n, (step * rows + r) % CLASSES, step * rows + r);
+			const uint32_t n = (uint32_t)m->resident[i].bytes / 4 / here;
+			for (uint32_t r = 0; r < here; r++) {
+				const uint32_t number = step * rows + part * here + r;
+				make_sample(x + r * n, n, number % CLASSES, number);
+			}
 		}
 }
 
@@ -118,14 +124,25 @@ static uint64_t sum_bits(stint_step *s)
 	return sum;
 }
 
+/* One step; *took: its instructions. */
+static int train(stint_step *s, uint32_t step, uint64_t *took)
+{
+	int rc = 0;
+	*took = 0;
+	for (uint32_t part = 0; part < PARTS(s->model) && !rc; part++) {
+		make_batch(s, step, part);
+		const uint64_t before = board_instructions();
+		rc = stint_train(s, RATE);
+		*took += board_instructions() - before;
+	}
+	return rc;
+}
+
 static int run(stint_step *s)
 {
 	uint64_t took = 0;
 	for (uint32_t step = 0; step < STEPS; step++) {
-		make_batch(s, step);
-		const uint64_t before = board_instructions();
-		const int rc = stint_train(s, RATE);
-		took = board_instructions() - before;
+		const int rc = train(s, step, &took);
 		if (rc) {
 			print_number("stint_train returned ", (uint64_t)rc, "\n");
 			return rc;
