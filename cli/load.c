@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/weights.h"
 
@@ -33,6 +34,10 @@ static enum status open_library(struct arena *a, const char *dir, struct loaded 
 	if (!path)
 		return diag_nomem(d);
 	l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	const char *bare = arena_printf(a, "%s/stint_bare.c", dir);
+	if (!l->handle && bare && access(bare, F_OK) == 0)
+		return diag_fail(d, ST_USAGE, &w, "compile it again without --bare",
+			"was compiled for a microcontroller and does not run here");
 	if (!l->handle)
 		return diag_fail(d, ST_IO, NULL,
 			"run `stint compile ... -o DIR` first, or `make` in the folder",

@@ -92,6 +92,28 @@ void print_kernel_file(const struct embedded_file *f, const struct target *targe
 		text_write(t, f->text, f->len);
 }
 
+enum status bare_fits(const struct schedule *s, struct diag *d)
+{
+	if (s->plan->arena_bytes > INT32_MAX)
+		return diag_fail(d, ST_INVALID, NULL, "leave --bare away",
+			"an arena of %" PRId64 " bytes does not fit a microcontroller's 32 bits",
+			s->plan->arena_bytes);
+	for (int i = 0; i < s->nresident; i++) {
+		const struct tensor *x = s->gp->tensor[i];
+		const int64_t *v = x->dtype == DT_I64 ? x->data : NULL;
+		for (int64_t k = 0; v && k < x->numel; k++)
+			if (v[k] < INT32_MIN || v[k] > INT32_MAX)
+				return diag_fail(d, ST_INVALID,
+					&(struct where){.node = s->gp->problem->tensor[i].name,
+						.op = "tensor"},
+					"leave --bare away",
+					"holds %" PRId64
+					", and --bare has whole numbers of 32 bits",
+					v[k]);
+	}
+	return ST_OK;
+}
+
 /* --- weights.c, weights.h --- */
 
 /* Bytes of x there. */

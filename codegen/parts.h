@@ -276,6 +276,8 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
  * name. */
 bool resident_in_value(const struct schedule *s, int resident);
 void print_value_name(const struct codegen_input *in, int resident, struct text *t);
+/* Whether sizes and whole numbers fit 32 bits. */
+enum status bare_fits(const struct schedule *s, struct diag *d);
 /* weights.h and weights.c */
 void print_bare_weights(const struct schedule *s, const struct codegen_input *in,
 	struct text *header, struct text *source);

@@ -50,6 +50,10 @@ static enum status resolve(const struct codegen_input *in, struct kernels *ks,
 	TRY(schedule_make(ks, &in->eval, in->eval_plan, false, eval));
 	TRY(kernels_share(ks));
 	TRY(kernels_name(ks));
+	if (ks->graph->target->bare) {
+		TRY(bare_fits(in->train.graph ? train : eval, ks->diag));
+		TRY(bare_fits(eval, ks->diag));
+	}
 	if (in->train.graph && ks->graph->target->cuda)
 		TRY(kernels_group(ks, train));
 	return in->train.graph ? same_residents(train, eval, ks->diag) : ST_OK;
