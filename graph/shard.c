@@ -111,7 +111,9 @@ static struct tensor *over_ranks(struct graph *g, struct tensor *total)
 	const struct attr shards = ATTR_I("shards", g->shards);
 	struct tensor *in[] = {total, graph_control(g), total->maker->out[1]};
 	g->last = true;
+	g->phase = NODE_UPDATE; /* what it reads stays real, as for updates */
 	total = graph_op(g, op_by_role(g->table, ROLE_SUM_RANKS)->name, 3, in, 1, &shards);
+	g->phase = NODE_BACKWARD;
 	g->last = false;
 	return total;
 }
