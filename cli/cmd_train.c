@@ -114,6 +114,7 @@ static enum status prepare(struct training *t)
 		TRY(watch_keep(&t->watch));
 	if (t->ranks.rank == 0)
 		TRY(try_files(t));
+	t->ranks.patience = o->rank_timeout;
 	TRY(ranks_take(&t->ranks, &t->l, t->diag));
 	if (t->ranks.n > 1 && !o->data.skip_bad) /* which changes samples, of all inputs alike */
 		ranks_rows(&t->ranks, &t->l, t->train.batch, &t->train.first, &t->train.end);
@@ -168,9 +169,9 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	if (o->swa_start && !o->folder)
 		return diag_fail(d, ST_USAGE, NULL, "--checkpoint FOLDER",
 			"--swa-start wants a folder to keep the average in");
-	if (o->check_ranks < 0 || o->restart < 0)
-		return diag_fail(
-			d, ST_USAGE, NULL, NULL, "--check-ranks and --restart want 0 or more");
+	if (o->check_ranks < 0 || o->restart < 0 || !(o->rank_timeout >= 0))
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--check-ranks, --restart and --rank-timeout want 0 or more");
 	if (o->check_finite && o->keep_going)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--check-finite stops where --keep-going does not: choose one");
@@ -253,7 +254,7 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 
 enum status cmd_train(int argc, const char **argv, struct diag *d)
 {
-	struct train_args o = {.epochs = 1, .lr = NAN, .keep = 2};
+	struct train_args o = {.epochs = 1, .lr = NAN, .keep = 2, .rank_timeout = RANKS_PATIENCE};
 	struct arg_list list[4] = {0};
 	char *text[7] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
@@ -300,6 +301,8 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 			"start so many processes with mpirun, on this machine", "N"},
 		{"restart", 0, POPT_ARG_LONGLONG, &o.restart, 0,
 			"of these: go on with one fewer where one was lost, so often", "N"},
+		{"rank-timeout", 0, POPT_ARG_DOUBLE, &o.rank_timeout, 0,
+			"how long a rank waits for another (default 60; 0: forever)", "SECONDS"},
 		{"check-ranks", 0, POPT_ARG_LONGLONG, &o.check_ranks, 0,
 			"compare the ranks' values after every so many steps", "N"},
 		{"keep-going", 0, POPT_ARG_NONE, &o.keep_going, 0,

@@ -83,7 +83,7 @@ static void errors_only(void *user, enum diag_level level, const struct where *w
 	const struct ranks *r = user;
 	char named[1024];
 	snprintf(named, sizeof named, "rank %d: %s", r->rank, message);
-	if (level == DIAG_ERROR && r->told.put)
+	if (level == DIAG_ERROR && !r->agreed && r->told.put)
 		r->told.put(r->told.user, level, w, named, hint);
 }
 
@@ -110,6 +110,7 @@ enum status ranks_start(struct arena *a, const char *dir, struct ranks *r, struc
 	if (!asked)
 		return ST_OK;
 	TRY(open_part(a, dir, r, d));
+	setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* whole lines, among those of others */
 	if (r->part->start(&r->rank, &r->n, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	if (r->rank)
@@ -134,6 +135,13 @@ static enum status told(const struct loaded *l, int rc, struct diag *d)
 	return rc ? load_fail(l, rc, "ranks", d) : ST_OK;
 }
 
+/* What ranks differ in, they all find: the first one tells it. */
+static enum status told_by_all(struct ranks *r, const struct loaded *l, int rc, struct diag *d)
+{
+	r->agreed = rc == STINT_BAD_DATA;
+	return told(l, rc, d);
+}
+
 enum status ranks_take(struct ranks *r, const struct loaded *l, struct diag *d)
 {
 	if (r->n == 1)
@@ -142,7 +150,9 @@ enum status ranks_take(struct ranks *r, const struct loaded *l, struct diag *d)
 		return diag_fail(d, ST_USAGE, NULL, "compile with --target c",
 			"several ranks do not train on GPUs yet");
 	warn_of_binding(r, l, d);
-	return told(l, r->part->init(l->step), d);
+	TRY(told_by_all(r, l, r->part->init(l->step), d));
+	r->part->patience(l->step, r->patience);
+	return ST_OK;
 }
 
 void ranks_rows(
@@ -156,18 +166,17 @@ void ranks_rows(
 enum status ranks_most(const struct ranks *r, const struct loaded *l, double patience,
 	int64_t *value, struct diag *d)
 {
-	enum { USUAL = 60 };
 	if (r->n == 1)
 		return ST_OK;
-	r->part->patience(l->step, patience > 0 ? patience : USUAL);
+	r->part->patience(l->step, patience > 0 ? patience : r->patience);
 	const int rc = r->part->most(l->step, value);
-	r->part->patience(l->step, USUAL);
+	r->part->patience(l->step, r->patience);
 	return told(l, rc, d);
 }
 
-enum status ranks_check(const struct ranks *r, const struct loaded *l, struct diag *d)
+enum status ranks_check(struct ranks *r, const struct loaded *l, struct diag *d)
 {
-	return r->n == 1 ? ST_OK : told(l, r->part->check(l->step), d);
+	return r->n == 1 ? ST_OK : told_by_all(r, l, r->part->check(l->step), d);
 }
 
 void ranks_end(struct ranks *r, const struct loaded *l, enum status st, struct diag *d)
@@ -180,7 +189,7 @@ void ranks_end(struct ranks *r, const struct loaded *l, enum status st, struct d
 	}
 	fflush(NULL);
 	/* interrupted and diverged are all, at the same step */
-	if (st != ST_OK && st != ST_INTERRUPTED && st != ST_DIVERGED)
+	if (st != ST_OK && st != ST_INTERRUPTED && st != ST_DIVERGED && !r->agreed)
 		r->part->abort((int)st);
 	if (l->step && l->step->ranks)
 		r->part->free(l->step);

@@ -17,6 +17,7 @@ struct train_args {
 	struct weights weights;
 	struct arg_list input, eval_input, metric, log;
 	long long epochs, warmup, seed, keep, early_stop, swa_start, check_ranks, ranks, restart;
+	double rank_timeout;
 	struct data_options data;
 	double lr; /* NAN: the optimizer's, as compiled */
 	int json, resume, keep_going, check_finite;

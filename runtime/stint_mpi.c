@@ -40,10 +40,10 @@ static int fail(stint_step *s, int rc, const char *message)
 	return rc;
 }
 
-static int fail_of(stint_step *s, const char *message, int rank)
+static int fail_of(stint_step *s, int rc, const char *message, int rank)
 {
 	snprintf(s->message, sizeof s->message, message, rank);
-	return STINT_LOST;
+	return rc;
 }
 
 /* --- Messages --- */
@@ -91,15 +91,16 @@ static int wait_for_all(stint_step *s)
 	for (int64_t spin = 1;; spin++) {
 		int done;
 		if (MPI_Testall(r->nrequest, r->request, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
-			return fail_of(s, "rank %d cannot be reached any more", missing(r));
+			return fail_of(
+				s, STINT_LOST, "rank %d cannot be reached any more", missing(r));
 		if (done)
 			break;
 		if (spin % SPINS)
 			continue;
 		sched_yield();
 		if (r->patience > 0 && now() - start > r->patience)
-			return fail_of(
-				s, "rank %d has not answered: it is dead, or stuck", missing(r));
+			return fail_of(s, STINT_LOST,
+				"rank %d has not answered: it is dead, or stuck", missing(r));
 	}
 	r->nrequest = 0;
 	return STINT_OK;
@@ -358,7 +359,8 @@ int stint_check_ranks(stint_step *s)
 {
 	int odd, rc = compare(s, hash_of_values(s), &odd);
 	if (!rc && odd >= 0)
-		rc = fail_of(s, "rank %d has other parameters or states than rank 0", odd);
+		rc = fail_of(s, STINT_BAD_DATA,
+			"rank %d has other parameters or states than rank 0", odd);
 	return rc;
 }
 
@@ -383,7 +385,7 @@ static int same_steps(stint_step *s)
 {
 	int odd, rc = compare(s, hash_of_plan(s->model), &odd);
 	if (!rc && odd >= 0)
-		return fail_of(s,
+		return fail_of(s, STINT_BAD_DATA,
 			"rank %d has another step than rank 0: compile once, and give all "
 			"ranks the same folder",
 			odd);
@@ -400,7 +402,7 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 	r->face.sum = sum;
 	r->face.join = join;
 	r->comm = MPI_COMM_NULL;
-	r->patience = 60;
+	r->patience = 300; /* who starts late has to load its files first */
 	r->shards = s->model->shards;
 	s->ranks = &r->face;
 	if (s->model->shards < r->face.n) {
@@ -423,6 +425,7 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 		fail(s, rc, "out of memory");
 	else
 		rc = same_steps(s);
+	r->patience = 60;
 	if (rc)
 		stint_free_ranks(s);
 	return rc;

@@ -24,14 +24,15 @@ extern "C" {
 #endif
 
 /* s belongs to the processes of `comm` from now on (of a copy of it). Called by all of them at
- * once, after their weights are loaded; refuses steps, weights or states that differ. Returns
- * STINT_OK, or a failure with its message in s. */
+ * once, after their weights are loaded; refuses steps, weights or states that differ, and more
+ * ranks than micro-batches: in all processes, STINT_BAD_DATA. Returns STINT_OK, or a failure with
+ * its message in s. */
 int stint_init_ranks(stint_step *s, MPI_Comm comm);
 void stint_free_ranks(stint_step *s);
 /* How long one may wait for another before STINT_LOST; default 60 s, 0: forever. */
 void stint_ranks_patience(stint_step *s, double seconds);
-/* Whether all processes have the same parameters, statistics and states, bit for bit. By all at
- * once. */
+/* Whether all processes have the same parameters, statistics and states, bit for bit;
+ * STINT_BAD_DATA in all of them if not. By all at once. */
 int stint_check_ranks(stint_step *s);
 
 /* For stint, which opens this file as a library and knows nothing of MPI. The world's: */
