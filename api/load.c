@@ -66,6 +66,7 @@ enum status load_fail(const struct loaded *l, int rc, const char *what, struct d
 {
 	enum status st = rc == STINT_NO_MEMORY  ? ST_INTERNAL
 			 : rc == STINT_BAD_DATA ? ST_INVALID
+			 : rc == STINT_LOST     ? ST_LOST
 						: ST_IO;
 	d->out_of_memory |= rc == STINT_NO_MEMORY;
 	return diag_fail(d, st, &(struct where){.file = what}, NULL, "%s",

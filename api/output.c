@@ -104,8 +104,10 @@ static bool wanted(const struct pipeline *p, const char *name)
 		return false;
 	const bool gpu = !strncmp(name, "stint_gpu", 9) || !strncmp(name, "stint_rt_gpu", 12);
 	if (p->target.cuda)
-		return strcmp(name, "stint_rt_cpu.c") != 0 &&
+		return strcmp(name, "stint_rt_cpu.c") != 0 && strncmp(name, "stint_mpi", 9) != 0 &&
 		       (strncmp(name, "stint_lib", 9) != 0 || !strcmp(name, "stint_lib.h"));
+	if (!strncmp(name, "stint_mpi", 9))
+		return p->target.ranks && p->parts.shards > 1;
 	return !gpu && (!p->target.portable || strncmp(name, "stint_lib", 9) != 0);
 }
 

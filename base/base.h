@@ -23,6 +23,7 @@ enum status {
 	ST_INVALID = 3,  /* invalid or unsupported model or data */
 	ST_BUDGET = 4,   /* no plan within the budget */
 	ST_IO = 5,       /* files, devices, the system's C compiler */
+	ST_LOST = 6,     /* another process of several is dead, stuck or not the same */
 	ST_DIVERGED = 7, /* training: values that are not finite */
 	ST_INTERRUPTED = 130,
 };

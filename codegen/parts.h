@@ -47,6 +47,7 @@ struct body_uses {
 	bool told;    /* some of the following has been */
 	bool checked; /* the node is OP_CHECKED: its text returns a status */
 	bool threads; /* it shares turns among threads */
+	bool runtime; /* it is a call of the runtime's */
 	bool *x, *y;  /* by position */
 	bool ws;
 	int nnumber, cap;
@@ -86,6 +87,7 @@ struct kernel {
 	const struct op_def *op;
 	bool checked;  /* returns a status, takes `bad` */
 	bool library;  /* returns the library's code, takes `s` */
+	bool runtime;  /* returns the runtime's status, takes `s` */
 	bool launched; /* a GPU's: returns the launch's code, takes `s` */
 	bool threads;  /* shares turns among threads */
 	int nnumber;

@@ -255,7 +255,9 @@ static void print_call(const struct schedule *s, const struct kernels *ks,
 		text_puts(t, ");\n");
 	if (g && g->step[g->n - 1] == step)
 		print_group(s, ks, g, t);
-	if (fails)
+	if (k->runtime)
+		text_puts(t, "\tif (error) /* the runtime has said why */\n\t\treturn error;\n");
+	else if (fails)
 		text_add(t, "\tif (error)\n\t\treturn library_failed(s, %d, error, &%s[%d]);\n",
 			step, info, step);
 }

@@ -10,7 +10,8 @@ enum {
 		2, /* another instruction set, library version, ... than the step was planned for */
 	STINT_BAD_DATA = 3, /* an unknown name, a wrong size, an index or label out of range */
 	STINT_BAD_FILE = 4,
-	STINT_NO_DEVICE = 5 /* no CUDA driver, or no device that it knows of */
+	STINT_NO_DEVICE = 5, /* no CUDA driver, or no device that it knows of */
+	STINT_LOST = 6       /* another process of several is dead, or stuck (stint_mpi.h) */
 };
 
 /* Element types. Those of 2 bytes are met by stint_probe.output alone; whole numbers

@@ -21,6 +21,7 @@
 
 #include "stint_kinds.h"
 
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -5,6 +5,7 @@
 
 #include "stint_call.h"
 #include "stint_rt.h"
+#include "stint_tree.h"
 
 struct stint_lib_planned {
 	struct stint_lib_call call;
@@ -34,7 +35,7 @@ struct stint_device {
 	void (*let)(void *held);
 	/* Begins one step, with these control numbers, and need not wait for its end, unless
 	 * somebody looks on. */
-	int (*start)(stint_step *s, int train, const int64_t control[5], double lr,
+	int (*start)(stint_step *s, int train, const int64_t control[STINT_CONTROLS], double lr,
 		const struct stint_probe *probe);
 	/* Waits for it; sets s->loss. */
 	int (*finish)(stint_step *s, int train);
@@ -45,6 +46,19 @@ struct stint_device {
 	int (*peaks)(stint_step *s, struct stint_device_peaks *out);
 };
 
+/* The processes that share a step's shards (stint_mpi.c): each does those from
+ * stint_tree_first(shards, n, rank) up to the next one's first, and all have the same sums then. */
+struct stint_ranks {
+	int rank, n;
+	/* y: the n numbers x, of `size` bytes each, summed over all processes: x is the sum that
+	 * this one's last shard has left, behind the sums that wait in `sums`. y may be x. Returns
+	 * STINT_OK or a failure with its message in s. */
+	int (*sum)(stint_step *s, void *y, const void *x, const void *sums, int64_t n, size_t size,
+		void *scratch, size_t bytes);
+	/* A row of `bytes` bytes for each shard: each process has its own; all get all. */
+	int (*join)(stint_step *s, void *rows, size_t bytes);
+};
+
 struct stint_step {
 	const struct stint_model *model;
 	unsigned char *arena; /* an address of the device's: to be read or written here only where
@@ -53,9 +67,11 @@ struct stint_step {
 	const struct stint_device *device;
 	void *gpu; /* the device's own */
 	struct stint_lib **lib;
-	int64_t seed, count; /* count: training steps done */
-	int last;            /* the shard that runs is the step's last, or its only one */
-	int running;         /* a training step has been started and not finished */
+	struct stint_ranks *ranks; /* NULL: this process does all shards */
+	int64_t seed, count;       /* count: training steps done */
+	int64_t shard;             /* the one that runs */
+	int last;    /* the shard that runs is the step's last here, or its only one */
+	int running; /* a training step has been started and not finished */
 	double loss;
 	char message[256];
 };
@@ -71,5 +87,11 @@ int stint_rt_no_memory(stint_step *s); /* STINT_NO_MEMORY, and says so */
 
 /* For generated code: record "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
 int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
+
+/* For generated code: a sum of `n` numbers over all processes (struct stint_ranks); and row
+ * s->shard of `rows`, n numbers each, in the last shard with the rows of all processes. */
+int stint_sum_ranks(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
+	void *scratch, size_t bytes);
+int stint_keep_row(stint_step *s, void *rows, const void *x, int64_t n);
 
 #endif

@@ -15,7 +15,7 @@
 
 /* Page-locked. */
 struct numbers {
-	int64_t control[5], bad;
+	int64_t control[STINT_CONTROLS], bad;
 	double lr64, loss64;
 	float lr32, loss32;
 };
@@ -202,7 +202,7 @@ static int record(struct own *o, int train)
 	return told(o, end);
 }
 
-static int put_numbers(struct own *o, const int64_t control[5], double lr)
+static int put_numbers(struct own *o, const int64_t control[STINT_CONTROLS], double lr)
 {
 	const struct stint_model *m = o->s->model;
 	struct numbers *x = o->numbers;
@@ -349,7 +349,7 @@ static int run_probed(struct own *o, int train, const struct stint_probe *probe)
 	return rc;
 }
 
-static int start(stint_step *s, int train, const int64_t control[5], double lr,
+static int start(stint_step *s, int train, const int64_t control[STINT_CONTROLS], double lr,
 	const struct stint_probe *probe)
 {
 	struct own *o = s->gpu;
