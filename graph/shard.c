@@ -4,8 +4,8 @@
  * copied out of it. Gradients are added over the shards in a binary tree over their numbers: of n
  * shards the first 2^k, the most that are fewer than n, are added, and the rest, and both sums. So
  * one sum is kept for each 1 in the number of shards done, and the bits depend on the number of
- * shards alone. On a microcontroller, where bytes are dear, one sum is kept:
- * they are added one after another. */
+ * shards alone. On a microcontroller, where bytes are dear, one sum is kept: they are added one
+ * after another. */
 #include <inttypes.h>
 #include <string.h>
 
