@@ -111,6 +111,15 @@ enum status bare_fits(const struct schedule *s, struct diag *d)
 					", and --bare has whole numbers of 32 bits",
 					v[k]);
 	}
+	for (int i = 0; i < s->gp->graph->noutput; i++) {
+		const struct tensor *y = s->gp->graph->output[i];
+		const int at = y ? s->gp->index[y->id] : -1;
+		if (at >= 0 && at < s->nresident && resident_in_value(s, at))
+			return diag_fail(d, ST_INVALID,
+				&(struct where){.node = y->name, .op = "output"},
+				"leave --bare away, or the output out of the model",
+				"is a constant, which a microcontroller's step does not hand out");
+	}
 	return ST_OK;
 }
 

@@ -107,6 +107,19 @@ class Hidden(nn.Module):
         return x + y if self.skip else y
 
 
+class Top(nn.Module):
+    """The last convolution and the mean over positions, in so many slices of its channels."""
+
+    def __init__(self, layers, slices):
+        super().__init__()
+        conv, norm1, _ = layers
+        self.slices = nn.ModuleList(nn.Sequential(part(conv, c), part(norm1, c), nn.ReLU6())
+                                    for c in torch.arange(conv.out_channels).chunk(slices))
+
+    def forward(self, x):
+        return torch.cat([piece(x).mean((2, 3)) for piece in self.slices], 1)
+
+
 def part(layer, out, into=slice(None)):
     """The layer with some of its output channels, and input channels, alone."""
     if isinstance(layer, nn.BatchNorm2d):
@@ -136,11 +149,12 @@ class MobileNet(nn.Module):
         self.bands = Bands(
             [Rows(*f[0]), Rows(*first[0]), Rows(first[1], first[2]), Rows(*second[0]), Rows(*second[1]),
              Rows(second[2], second[3])], 96, 24, 24)
-        self.blocks = nn.Sequential(*[Hidden(block, slices) for block, slices in zip(f[3:7], (6, 4, 4, 4))], *f[7:])
+        self.blocks = nn.Sequential(*[Hidden(block, slices) for block, slices in zip(f[3:8], (6, 4, 4, 4, 4))], *f[8:18])
+        self.top = Top(f[18], 8)
         self.classifier = whole.classifier[1]
 
     def forward(self, x):
-        return self.classifier(self.blocks(self.bands(x)).mean((2, 3)))
+        return self.classifier(self.top(self.blocks(self.bands(x))))
 
 
 TABLE = {"mobilenet": (MobileNet, (2, 3, 96, 96)), "lenet": (LeNet, (2, 1, 28, 28)), "kws": (Kws, (2, 1, 49, 10))}

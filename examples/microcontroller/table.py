@@ -25,6 +25,9 @@ ROWS = [  # name, model, options, classes
     ("DS-CNN, the same, 8 samples a step", "kws", "--batch 8 --micro-batch 1 --bn frozen --train 1[5-9].* --train 2?.*",
      12),
     ("MobileNetV2 x 0.35, the classifier", "mobilenet", "--batch 1 --bn frozen --train classifier.*", 10),
+    ("MobileNetV2 x 0.35, the same and the last block's norms and depthwise convolution", "mobilenet",
+     "--batch 1 --bn frozen --train classifier.* --train blocks.14.conv.?.1.* --train blocks.14.conv.3.* "
+     "--train blocks.14.conv.1.0.weight", 10),
 ]
 
 
