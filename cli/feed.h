@@ -2,10 +2,10 @@
 #ifndef STINT_CLI_FEED_H
 #define STINT_CLI_FEED_H
 
+#include "api/load.h"
 #include "cli/ahead.h"
 #include "cli/args.h"
 #include "cli/data_options.h"
-#include "cli/load.h"
 #include "data/shuffle.h"
 
 enum { FEED_MAX = 32 };
@@ -35,6 +35,9 @@ struct feed {
 	 * sample is all that one step takes: `batch` is 1, and each file holds as many rows of its
 	 * input for every sample. */
 	bool whole;
+	/* Of several ranks: the samples of a batch that this one's step reads; of the target all.
+	 * 0, 0: all. */
+	int64_t first, end;
 	int64_t rows;            /* of a sample, for the loss: 1, or the first axis of the target */
 	int64_t *index;          /* of rows, where samples are whole */
 	int target;              /* index in bound, or -1 */
@@ -79,8 +82,6 @@ static inline bool feed_is_scalar(const struct feed *f, int i)
 /* Samples that an evaluation takes: of a batch in micro-batches the first part. */
 int64_t feed_evaluated(const struct feed *f);
 
-/* "[4, 3]" */
-void feed_shape(int rank, const int64_t *dim, char buf[200]);
 /* The target holds labels of classes. */
 bool feed_has_labels(const struct stint_model *m);
 /* The output that the loss with its target reads; NULL: not known. */

@@ -69,11 +69,9 @@ static enum status diverged(struct training *t, const char *what, const char *wh
 		lost->tensors ? watch_text(&t->watch, lost) : "");
 }
 
-static enum status write_checkpoint(struct training *t)
+static enum status write_files(struct training *t)
 {
 	char message[256];
-	if (!t->o->folder)
-		return ST_OK;
 	t->place.training = follow_note(t);
 	swa_saved(&t->swa, &t->place.beside, &t->place.nbeside);
 	if (!t->place.training)
@@ -84,6 +82,16 @@ static enum status write_checkpoint(struct training *t)
 		checkpoint_path(t->o->folder, t->place.step, t->good, message))
 		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
 	return ST_OK;
+}
+
+/* By the first rank; the others wait for it, as long as a slow disk may take. */
+static enum status write_checkpoint(struct training *t)
+{
+	enum { PATIENCE = 3600 };
+	int64_t nothing = 0;
+	if (t->o->folder && t->ranks.rank == 0)
+		TRY(write_files(t));
+	return t->o->folder ? ranks_most(&t->ranks, &t->l, PATIENCE, &nothing, t->diag) : ST_OK;
 }
 
 /* Values that are not finite are never saved: the last good checkpoint stays. */
@@ -228,6 +236,17 @@ static void report_epoch(
 	fflush(stdout);
 }
 
+/* Whether to stop here: all ranks do, at the same step. */
+static enum status agree(struct training *t, bool *stop)
+{
+	int64_t asked = interrupt_asked();
+	TRY(ranks_most(&t->ranks, &t->l, 0, &asked, t->diag));
+	*stop = asked != 0;
+	if (t->o->check_ranks && t->place.step % t->o->check_ranks == 0)
+		return ranks_check(&t->ranks, &t->l, t->diag);
+	return ST_OK;
+}
+
 /* The epoch's batches; *mean: of the losses that are finite, NAN where none is. */
 static enum status batches(struct training *t, double *mean)
 {
@@ -244,13 +263,17 @@ static enum status batches(struct training *t, double *mean)
 		enum status st = one_batch(t, t->place.batch == first, lr, &loss);
 		if (st == ST_OK)
 			st = judge(t, lr, loss, &counts);
-		if (st != ST_OK || interrupt_asked()) {
+		bool stop = false;
+		if (st == ST_OK)
+			st = agree(t, &stop);
+		if (st != ST_OK || stop) {
 			progress_end(&t->bar);
 			return st != ST_OK ? st : stop_early(t);
 		}
 		sum += counts ? loss : 0;
 		n += counts;
-		progress_step(&t->bar, loss);
+		if (t->ranks.rank == 0)
+			progress_step(&t->bar, loss);
 	}
 	progress_end(&t->bar);
 	*mean = n ? sum / (double)n : NAN;
@@ -266,7 +289,9 @@ static enum status one_epoch(struct training *t)
 	TRY(batches(t, &mean));
 	if (t->has_eval) {
 		TRY(evaluate(&t->evaluation, t->diag));
-		if (t->evaluation.stopped)
+		int64_t stopped = t->evaluation.stopped;
+		TRY(ranks_most(&t->ranks, &t->l, 0, &stopped, t->diag));
+		if (stopped)
 			return stop_early(t);
 		train_log_score(&t->log, &t->place);
 		chart_add(&t->held_out, t->evaluation.loss);

@@ -2,20 +2,22 @@
 #ifndef STINT_CLI_TRAINING_H
 #define STINT_CLI_TRAINING_H
 
+#include "api/weights.h"
 #include "cli/chart.h"
 #include "cli/evaluate.h"
 #include "cli/follow.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "cli/swa.h"
 #include "cli/train_log.h"
 #include "cli/watch.h"
-#include "cli/weights.h"
 
 struct train_args {
 	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr;
 	struct weights weights;
 	struct arg_list input, eval_input, metric, log;
-	long long epochs, warmup, seed, keep, early_stop, swa_start;
+	long long epochs, warmup, seed, keep, early_stop, swa_start, check_ranks, ranks, restart;
+	double rank_timeout;
 	struct data_options data;
 	double lr; /* NAN: the optimizer's, as compiled */
 	int json, resume, keep_going, check_finite;
@@ -26,6 +28,7 @@ struct training {
 	struct arena *arena;
 	struct diag *diag;
 	struct loaded l;
+	struct ranks ranks;
 	struct feed train, eval;
 	bool has_eval;
 	struct evaluation evaluation; /* where there is */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "graph/op.h"
+#include "runtime/stint_tree.h"
 
 static struct node *fail(struct graph *g, enum status st)
 {
@@ -101,7 +102,7 @@ static struct tensor *control_tensor(struct graph *g, const char *name, enum dty
 struct tensor *graph_control(struct graph *g)
 {
 	if (!g->control)
-		g->control = control_tensor(g, "stint.control", DT_I64, g->shards ? 5 : 4);
+		g->control = control_tensor(g, "stint.control", DT_I64, g->shards ? STINT_CONTROLS : 4);
 	return g->control;
 }
 

@@ -237,12 +237,7 @@ bool tensor_same_shape(const struct tensor *a, const struct tensor *b)
 
 const char *tensor_shape_text(const struct tensor *t, char buf[static 200])
 {
-	size_t n = 0;
-	buf[n++] = '[';
-	for (int i = 0; i < t->rank; i++)
-		n += (size_t)snprintf(buf + n, 200 - n, "%s%" PRId64, i ? ", " : "", t->dim[i]);
-	snprintf(buf + n, 200 - n, "]");
-	return buf;
+	return dims_text(t->rank, t->dim, buf);
 }
 
 struct tensor *tensor_storage(struct tensor *t)

@@ -139,7 +139,10 @@ struct target {
 	bool narrow;   /* values will be stored in a narrow type (graph_narrow) */
 	bool tf32;     /* library calls may round single-precision operands to tf32 */
 	bool portable; /* generated text only, no library calls */
-	int threads;   /* ≥ 1 */
+	bool ranks;  /* several processes may share a step's micro-batches (runtime/stint_tree.h) */
+	bool bare;   /* a microcontroller's: nothing is packed, and what nothing writes stays where
+		      * its values are */
+	int threads; /* ≥ 1 */
 	enum math math;
 	int block; /* channels that the library likes together, or BLOCK_ALL; 0: none */
 	/* Scratch bytes of a library call, or -1 when the library cannot do it without allocating.
@@ -169,9 +172,10 @@ struct graph {
 	 * (graph_split). */
 	struct tensor **output;
 	struct tensor *loss, *target_input; /* set by graph_attach_loss */
-	/* I64[4]: seed, step, valid rows, 0; NULL until asked for. With shards one more, the
-	 * shard's number. Updates may read another, made by a node, whose last number is 1 where
-	 * they are to change nothing. */
+	/* I64[4]: seed, step, valid rows, 0; NULL until asked for. With shards STINT_CONTROLS: the
+	 * shard's number, how many sums wait for it and how many of them it completes, and whether
+	 * it is the last (runtime/stint_tree.h). Updates may read another, made by a node, whose
+	 * last number is 1 where they are to change nothing. */
 	struct tensor *control;
 	struct tensor *lr; /* real[1] */
 	/* Dynamic loss scaling, where there is any: its state, real[3], and, after graph_autodiff,

@@ -66,10 +66,14 @@ enum op_role {
 			    gradients by */
 	ROLE_LOSS_SCALE_CHECK,  /* loss_scale, control, gradients: control for the updates */
 	ROLE_LOSS_SCALE_UPDATE, /* loss_scale, that control: loss_scale for the next step */
-	ROLE_SHARD,      /* the whole batch, control; attribute shards: the rows of the shard that
-			    control      names */
-	ROLE_ACCUMULATE, /* a value, control, sums; attribute shards: the sum over all, in the last;
-			    and the sums */
+	ROLE_SHARD,       /* the whole batch, control; attribute shards: the rows of the shard that
+			     control      names */
+	ROLE_ACCUMULATE,  /* a value, control, sums: the sum over all shards, in the last; and the
+			     sums */
+	ROLE_SUM_RANKS,   /* in the last shard that a process does: that, control, the sums: the sum
+			     over all processes; attribute shards */
+	ROLE_EVERY_SHARD, /* a value, control, a row for each shard: the rows, in the last with
+			     those of all processes */
 	ROLE_COUNT
 };
 

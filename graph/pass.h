@@ -115,6 +115,9 @@ struct tensor *graph_shard_of(struct graph *g, struct tensor *x);
  * shards, which are there in the last. */
 enum status graph_accumulate(
 	struct graph *g, int nparam, struct tensor *const *param, struct tensor **grad);
+/* Of x, a vector that each shard has: one row of each, all there in the last. `name`: of the
+ * model's tensor that it is for. NULL: failed. */
+struct tensor *graph_every_shard(struct graph *g, const char *name, struct tensor *x);
 
 /* One update node per parameter with a gradient; returns the graph's steps' end. */
 enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *spec, int nparam,

@@ -115,19 +115,26 @@ static inline void batchnorm_slope(real *slope, real *invstd, const real *scale,
 	}
 }
 
-/* Running statistics from their old values and a batch's: `keep` of the old, `take` of the new, the
- * variance times `unbiased`; a turn is a channel. The new may be the old ones' memory. */
+/* Running statistics from their old values and those of so many batches, one behind the other:
+ * `keep` of the old, `take` of the new, the variance times `unbiased`; a turn is a channel. The new
+ * may be the old ones' memory. */
 static inline void batchnorm_update(real *mean, real *var, const real *old_mean,
-	const real *old_var, const real *batch_mean, const real *invstd, real keep, real take,
-	double epsilon, double unbiased, int64_t from, int64_t to)
+	const real *old_var, const real *batch_mean, const real *invstd, int64_t batches,
+	int64_t channels, real keep, real take, double epsilon, double unbiased, int64_t from,
+	int64_t to)
 {
 	for (int64_t c = from; c < to; c++) {
-		const double deviation = 1 / (double)invstd[c];
-		/* Rounded: 0 may come out below. */
-		const double biased = deviation * deviation - epsilon;
-		const real batch_var = (real)(MAX(biased, 0) * unbiased);
-		mean[c] = keep * old_mean[c] + take * batch_mean[c];
-		var[c] = keep * old_var[c] + take * batch_var;
+		real m = old_mean[c], v = old_var[c];
+		for (int64_t k = c; k < batches * channels; k += channels) {
+			const double deviation = 1 / (double)invstd[k];
+			/* Rounded: 0 may come out below. */
+			const double biased = deviation * deviation - epsilon;
+			const real batch_var = (real)(MAX(biased, 0) * unbiased);
+			m = keep * m + take * batch_mean[k];
+			v = keep * v + take * batch_var;
+		}
+		mean[c] = m;
+		var[c] = v;
 	}
 }
 

@@ -211,7 +211,7 @@ static enum status unique_infer(struct graph *g, struct node *n)
 	struct items s = {x, 1, x->numel, 1};
 	struct item *first;
 	int axis;
-	int64_t kinds, *kind;
+	int64_t kinds = 0, *kind;
 	if (x->role != TR_CONSTANT)
 		return data_dependent(g, n, x);
 	if (a) {

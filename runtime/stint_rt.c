@@ -190,19 +190,47 @@ static int start(
 	stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
 {
 	const struct stint_model *m = s->model;
-	const int shards = train && m->shards > 1 ? m->shards : 1;
+	const struct stint_ranks *r = s->ranks;
+	const int64_t shards = train && m->shards > 1 ? m->shards : 1;
+	const int64_t begin = r && train ? stint_tree_first(shards, r->n, r->rank) : 0;
+	const int64_t end = r && train ? stint_tree_first(shards, r->n, r->rank + 1) : shards;
 	int rc = STINT_OK;
 	if (s->running)
 		return stint_rt_fail(s, STINT_BAD_DATA, "a step of '%s' is running", m->name);
 	s->loss = NAN; /* a step that fails has none */
-	for (int k = 0; k < shards && !rc; k++) {
-		const int64_t control[5] = {s->seed, s->count, valid, 0, k};
-		s->last = k == shards - 1;
+	for (int64_t k = begin; k < end && !rc; k++) {
+		s->shard = k;
+		s->last = k == end - 1;
+		const int64_t control[STINT_CONTROLS] = {s->seed, s->count, valid, 0, k,
+			stint_tree_nodes(begin, k, NULL), stint_tree_joins(begin, k, shards),
+			s->last};
 		rc = s->device->start(s, train, control, lr, probe);
 		if (!rc && !s->last)
 			rc = s->device->finish(s, train);
 	}
 	return rc;
+}
+
+static size_t real_bytes(const stint_step *s)
+{
+	return s->model->loss_dtype == STINT_F64 ? sizeof(double) : sizeof(float);
+}
+
+int stint_sum_ranks(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
+	void *scratch, size_t bytes)
+{
+	if (s->ranks)
+		return s->ranks->sum(s, y, x, sums, n, real_bytes(s), scratch, bytes);
+	if (y != x)
+		memcpy(y, x, (size_t)n * real_bytes(s));
+	return STINT_OK;
+}
+
+int stint_keep_row(stint_step *s, void *rows, const void *x, int64_t n)
+{
+	const size_t bytes = (size_t)n * real_bytes(s);
+	memcpy((unsigned char *)rows + (size_t)s->shard * bytes, x, bytes);
+	return s->ranks && s->last ? s->ranks->join(s, rows, bytes) : STINT_OK;
 }
 
 static int train_start(stint_step *s, double lr, const struct stint_probe *probe)

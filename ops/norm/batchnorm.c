@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "codegen/call.h"
+#include "graph/pass.h"
 #include "ops/norm/batchnorm_op.h"
 #include "ops/norm/channel_cuda.h"
 
@@ -167,6 +168,24 @@ static bool is_training(const struct node *n)
 	return node_int(n, "training_mode", 0) != 0 || n->nout > 1;
 }
 
+/* Of micro-batches each in turn, when all are there: by what process each was done is all one. */
+static struct node *update(struct graph *g, struct tensor *const *in, const struct node *stats,
+	const struct batchnorm *p)
+{
+	const enum node_phase phase = g->phase;
+	struct tensor *list[4] = {in[MEAN], in[VAR], stats->out[0], stats->out[1]};
+	g->phase = NODE_UPDATE;
+	for (int k = 0; g->shards_differ && k < 2; k++)
+		list[2 + k] = graph_every_shard(g, in[MEAN + k]->name, list[2 + k]);
+	g->last = g->shards_differ;
+	struct node *u = list[2] && list[3]
+				 ? graph_op_node(g, "stint.BatchNormUpdate", 4, list, 0, NULL, p)
+				 : NULL;
+	g->last = false;
+	g->phase = phase;
+	return u;
+}
+
 static enum status batchnorm_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
@@ -190,11 +209,7 @@ static enum status batchnorm_lower(struct graph *g, const struct node *n, struct
 	out[0] = by_batch(g, in, p, &stats);
 	if (always || g->failed != ST_OK)
 		return g->failed;
-	enum node_phase phase = g->phase;
-	g->phase = NODE_UPDATE;
-	struct node *u = graph_op_node(g, "stint.BatchNormUpdate", 4,
-		(struct tensor *[]){in[MEAN], in[VAR], stats->out[0], stats->out[1]}, 0, NULL, p);
-	g->phase = phase;
+	struct node *u = update(g, in, stats, p);
 	for (int k = 1; u && k < n->nout && k < 3; k++)
 		out[k] = n->out[k] ? u->out[k - 1] : NULL;
 	return g->failed;
@@ -392,6 +407,7 @@ static enum status update_infer(struct graph *g, struct node *n)
 	return ST_OK;
 }
 
+/* One row of statistics, or one for each micro-batch. */
 static enum status update_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
@@ -403,8 +419,10 @@ static enum status update_emit(struct emit *e, const struct node *n)
 			   .function = "batchnorm_update",
 			   .turns = n->in[0]->dim[0],
 			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0), ARG_X(1), ARG_X(2),
-				   ARG_X(3), ARG_REAL(p->momentum), ARG_REAL(1 - p->momentum),
-				   ARG_DOUBLE(p->epsilon), ARG_DOUBLE(unbiased))});
+				   ARG_X(3), ARG_INT(n->in[2]->numel / n->in[0]->numel),
+				   ARG_INT(n->in[0]->numel), ARG_REAL(p->momentum),
+				   ARG_REAL(1 - p->momentum), ARG_DOUBLE(p->epsilon),
+				   ARG_DOUBLE(unbiased))});
 }
 
 /* clang-format off */
