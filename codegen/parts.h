@@ -53,7 +53,6 @@ struct body_uses {
 	int nnumber, cap;
 	struct number *number;
 };
-void use_input(struct emit *e, int k);
 void use_output(struct emit *e, int k);
 void use_scratch(struct emit *e);
 /* What stands at `at` and is such a number, as struct number has it. */
@@ -61,8 +60,6 @@ void note_number(struct emit *e, size_t at, char kind);
 /* Print a number that kernels of one form may differ in. */
 void emit_size(struct emit *e, int64_t v);
 void emit_number(struct emit *e, double v); /* of type real */
-/* The output whose bytes input k has in this run; -1: none. */
-int emit_place_of(const struct emit *e, int k);
 /* "x3", or "y0" where input 3 has the bytes of output 0 in this run; and use it. */
 void emit_input(struct emit *e, int k);
 

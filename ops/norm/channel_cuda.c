@@ -10,6 +10,25 @@
  * makes results repeat, as is the pack where columns are summed. */
 enum { THREADS = 256, BLOCKS = 1024, STRIP_BLOCKS = 512, LEAST = 2048, STRIP_PACK = 4, TOTALS = 8 };
 
+/* x as [images, groups, inner, width], of channels [groups, width]. */
+struct channel_split {
+	int64_t images, groups, inner, width;
+	/* Where width is 1 a part is so many images, or so many elements of one. */
+	int64_t take, slice, slices;
+	/* Else it is `slice` of the images * inner rows, and a block has 4 * lanes columns. */
+	int64_t strips;
+	int lanes;
+	int64_t parts, tasks;
+	int pack; /* elements that a thread loads at once, where all rows begin aligned to them */
+	bool packed;
+};
+
+enum { CHANNEL_FIELDS = 12, CHANNEL_MORE = 4 };
+struct channel_traits {
+	struct call_field field[CHANNEL_FIELDS + CHANNEL_MORE];
+	struct call_struct s;
+};
+
 static void split_planes(struct channel_split *s, bool narrow)
 {
 	s->pack = narrow ? 8 : 4;
@@ -43,7 +62,7 @@ static void split_strips(struct channel_split *s)
 	s->tasks = s->parts * all;
 }
 
-struct channel_split channel_split(
+static struct channel_split channel_split(
 	int64_t images, int64_t groups, int64_t inner, int64_t width, bool narrow)
 {
 	struct channel_split s = {
@@ -57,12 +76,14 @@ struct channel_split channel_split(
 	return s;
 }
 
-int64_t channel_split_bytes(const struct channel_split *s)
+/* Of the scratch `ws`: two doubles for each part and channel. */
+static int64_t channel_split_bytes(const struct channel_split *s)
 {
 	return s->parts * 2 * s->groups * s->width * (int64_t)sizeof(double);
 }
 
-const struct call_struct *channel_shape(
+/* The shape as the kernels' type, with `more` fields (NULL: none; ended as CALL_FIELDS are). */
+static const struct call_struct *channel_shape(
 	const struct channel_split *s, const struct call_field *more, struct channel_traits *out)
 {
 	const struct call_field field[CHANNEL_FIELDS] = {{"images", ARG_INT(s->images)},
@@ -81,7 +102,9 @@ const struct call_struct *channel_shape(
 	return &out->s;
 }
 
-enum status channel_first_stage(struct emit *e, const struct channel_split *s, struct kernel_call c)
+/* `c` but for its launch and its shared memory. */
+static enum status channel_first_stage(
+	struct emit *e, const struct channel_split *s, struct kernel_call c)
 {
 	c.tasks = s->tasks;
 	c.threads = THREADS;

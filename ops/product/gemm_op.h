@@ -19,12 +19,6 @@ struct gemm_split gemm_split(int64_t batch, int64_t m, int64_t n, const struct t
  * 16; none where nothing is packed. */
 int64_t gemm_block_elements(int64_t mb, int64_t nb, int64_t k, const struct target *t);
 
-/* kernels/gemm.h, for a text that calls it. */
-static inline void gemm_emit(struct emit *e)
-{
-	emit_source(e, "gemm.h", 0, NULL);
-}
-
 /* y0[n] = (bias +) x[k] w[k][n]. */
 struct matvec {
 	int64_t n, k;
