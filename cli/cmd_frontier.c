@@ -2,21 +2,9 @@
  */
 #include <inttypes.h>
 
+#include "api/frontier_points.h"
 #include "cli/cli.h"
-#include "cli/frontier_points.h"
-#include "cli/options.h"
-#include "planner/problem/json_text.h"
-
-/* Ops that run again, and how often in all. */
-static void count_again(const struct problem *p, const struct plan *plan, int *ops, int *runs)
-{
-	*ops = *runs = 0;
-	for (int s = 0; s < plan->nstep; s++) {
-		const struct plan_step *st = &plan->step[s];
-		*ops += plan_step_again(p, st) && st->run == (p->op[st->op].repeats ? 0 : 1);
-		*runs += plan_step_again(p, st);
-	}
-}
+#include "cli/command_options.h"
 
 static void print_row(const struct problem *p, const struct frontier *f, int i)
 {
@@ -38,7 +26,7 @@ static void print_row(const struct problem *p, const struct frontier *f, int i)
 			x->cost > 0 ? 100 * (x->cost - x->bound) / x->cost : 0);
 	else
 		printf(" %8s %7s", "none", "");
-	count_again(p, f->plan[i], &ops, &runs);
+	frontier_again(p, f->plan[i], &ops, &runs);
 	printf(" %5d %5d\n", ops, runs);
 }
 
@@ -63,47 +51,6 @@ static void print_table(const struct problem *p, const struct frontier *f)
 		bytes_human(f->view.proven_bytes, b));
 }
 
-static void write_point(const struct problem *p, const struct frontier *f, int i, struct text *t)
-{
-	const struct view_point *x = &f->view.point[i];
-	int ops, runs;
-	text_add(t, "%s\n{\"budget_bytes\":%" PRId64 ",\"percent\":", i ? "," : "", x->budget);
-	json_text_double(t, frontier_percent(&f->view, x->budget));
-	text_add(t, ",\"feasible\":%s", x->feasible ? "true" : "false");
-	if (x->feasible) {
-		count_again(p, f->plan[i], &ops, &runs);
-		text_add(t, ",\"arena_bytes\":%" PRId64 ",\"peak_bytes\":%" PRId64 ",\"cost\":",
-			x->arena, f->plan[i]->peak_bytes);
-		json_text_double(t, x->cost);
-		text_puts(t, ",\"lower_bound\":");
-		if (x->bound >= 0)
-			json_text_double(t, x->bound);
-		else
-			text_puts(t, "null");
-		text_add(t, ",\"recomputed_ops\":%d,\"recomputed_runs\":%d", ops, runs);
-	}
-	text_puts(t, "}");
-}
-
-static void write_json(const struct problem *p, const struct frontier *f, struct text *t)
-{
-	text_puts(t, "{\"format\":\"stint-frontier-1\",\"graph\":");
-	json_text_string(t, p->name);
-	if (p->costs) {
-		text_puts(t, ",\"costs\":");
-		json_text_string(t, p->costs);
-	}
-	text_add(t,
-		",\n\"resident_bytes\":%" PRId64 ",\"keep_all_bytes\":%" PRId64
-		",\"min_bytes_known\":%" PRId64 ",\"min_bytes_proven\":%" PRId64 ",\"once\":",
-		f->view.resident, f->view.keep_all, f->view.known_bytes, f->view.proven_bytes);
-	json_text_double(t, f->view.once);
-	text_puts(t, ",\n\"points\":[");
-	for (int i = 0; i < f->view.npoint; i++)
-		write_point(p, f, i, t);
-	text_puts(t, "]}\n");
-}
-
 static enum status save(struct text *t, const char *path, struct diag *d)
 {
 	enum status st = path ? text_save(t, path, d) : ST_OK;
@@ -115,7 +62,7 @@ static enum status tell(struct pipeline *p, const struct options *o, const struc
 	struct frontier *f)
 {
 	struct text json = {0}, svg = {0};
-	write_json(problem, f, &json);
+	frontier_json(problem, f, &json);
 	if (json.failed)
 		return diag_nomem(p->diag);
 	if (o->json)
@@ -129,19 +76,15 @@ static enum status tell(struct pipeline *p, const struct options *o, const struc
 	return save(&svg, o->svg, p->diag);
 }
 
-static enum status frontier(struct pipeline *p, struct options *o)
+static enum status frontier(struct pipeline *p, struct options *o, struct activity *at)
 {
 	struct problem *problem;
 	struct frontier f;
-	if (p->o->budget.kind != BUDGET_NONE || p->o->keep_all || p->o->segments)
-		return diag_fail(p->diag, ST_USAGE, NULL, "--points N says how many",
-			"the budgets are frontier's own: no --budget, --keep-all or --segments");
-	if (o->points < 0 || o->points > 1000)
-		return diag_fail(p->diag, ST_USAGE, NULL, NULL, "--points wants 1 to 1000");
+	TRY(frontier_options_check(o, p->diag));
 	TRY(pipeline_problem(p, &problem));
 	struct plan_options options = pipeline_options(p->o);
-	TRY(frontier_make(p->arena, problem, &options, o->points, &o->at, &f, p->diag));
-	activity_end(&o->at);
+	TRY(frontier_make(p->arena, problem, &options, o->points, &f, p->diag));
+	activity_end(at);
 	return tell(p, o, problem, &f);
 }
 

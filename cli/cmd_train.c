@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "api/safe_put.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/json_only.h"
-#include "cli/safe_put.h"
 #include "cli/training.h"
 #include "cli/whole_path.h"
 

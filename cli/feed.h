@@ -2,10 +2,10 @@
 #ifndef STINT_CLI_FEED_H
 #define STINT_CLI_FEED_H
 
+#include "api/load.h"
 #include "cli/ahead.h"
 #include "cli/args.h"
 #include "cli/data_options.h"
-#include "cli/load.h"
 #include "data/shuffle.h"
 
 enum { FEED_MAX = 32 };
@@ -79,8 +79,6 @@ static inline bool feed_is_scalar(const struct feed *f, int i)
 /* Samples that an evaluation takes: of a batch in micro-batches the first part. */
 int64_t feed_evaluated(const struct feed *f);
 
-/* "[4, 3]" */
-void feed_shape(int rank, const int64_t *dim, char buf[200]);
 /* The target holds labels of classes. */
 bool feed_has_labels(const struct stint_model *m);
 /* The output that the loss with its target reads; NULL: not known. */

@@ -2,6 +2,7 @@
 #ifndef STINT_CLI_TRAINING_H
 #define STINT_CLI_TRAINING_H
 
+#include "api/weights.h"
 #include "cli/chart.h"
 #include "cli/evaluate.h"
 #include "cli/follow.h"
@@ -9,7 +10,6 @@
 #include "cli/swa.h"
 #include "cli/train_log.h"
 #include "cli/watch.h"
-#include "cli/weights.h"
 
 struct train_args {
 	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr;

@@ -1,5 +1,5 @@
 /* What a model is compiled with: parsed, and checked against each other by whoever fills it
- * (cli/options.c, from the command line). */
+ * (api/options.c). */
 #ifndef STINT_COMPILE_OPTIONS_H
 #define STINT_COMPILE_OPTIONS_H
 
@@ -52,6 +52,7 @@ struct compile_options {
 	const char *isa;       /* -march of the step; NULL: this machine's */
 	const char *cross;     /* what its compiler's name begins with; NULL: this machine's */
 	int debug_arena;
+	struct onlooker *onlooker; /* of whoever waits; NULL */
 };
 
 #endif

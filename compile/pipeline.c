@@ -201,6 +201,17 @@ enum status pipeline_problems(struct pipeline *p)
 	return insist_once(p->arena, p->eval_problem.problem, p->o->insist.once, NULL, p->diag);
 }
 
+static enum status problems_of_model(struct pipeline *p)
+{
+	static enum status (*const stage[])(struct pipeline *) = {
+		pipeline_import, pipeline_graphs, pipeline_problems};
+	for (size_t i = 0; i < sizeof stage / sizeof *stage; i++) {
+		TRY(stage[i](p));
+		TRY(onlooker_check(p->o->onlooker, p->diag));
+	}
+	return ST_OK;
+}
+
 enum status pipeline_problem(struct pipeline *p, struct problem **out)
 {
 	const struct compile_options *o = p->o;
@@ -219,9 +230,7 @@ enum status pipeline_problem(struct pipeline *p, struct problem **out)
 					 roofline_of(o->arch)->link, p->diag)
 			       : ST_OK;
 	}
-	TRY(pipeline_import(p));
-	TRY(pipeline_graphs(p));
-	TRY(pipeline_problems(p));
+	TRY(problems_of_model(p));
 	*out = pipeline_problem_shown(p)->problem;
 	return ST_OK;
 }
@@ -233,6 +242,7 @@ struct plan_options pipeline_options(const struct compile_options *o)
 		.segments = o->segments,
 		.seconds = o->seconds,
 		.effort = o->effort,
+		.onlooker = o->onlooker,
 		.mode = o->keep_all   ? PLAN_KEEP_ALL
 			: o->segments ? PLAN_SEGMENTS
 				      : PLAN_AUTO};
@@ -278,8 +288,6 @@ enum status pipeline_texts(
 
 enum status pipeline_run(struct pipeline *p)
 {
-	TRY(pipeline_import(p));
-	TRY(pipeline_graphs(p));
-	TRY(pipeline_problems(p));
+	TRY(problems_of_model(p));
 	return pipeline_plan(p);
 }

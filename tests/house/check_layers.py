@@ -20,7 +20,8 @@ LAYERS = {
     "data": {"kernels", "runtime"},
     "train": {"base"},
     "compile": {"base", "graph", "import", "planner", "bridge", "codegen", "ops", "runtime"},
-    "cli": {"base", "graph", "import", "planner", "bridge", "view", "codegen", "ops", "runtime", "data", "train", "compile"},
+    "api": {"base", "graph", "import", "planner", "view", "codegen", "runtime", "data", "compile"},
+    "cli": {"base", "graph", "import", "planner", "bridge", "view", "codegen", "ops", "runtime", "data", "train", "compile", "api"},
 }
 # What a library call is: one header for all, self-contained, which goes into a step's folder too.
 SHARED = "runtime/stint_call.h"
