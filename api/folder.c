@@ -15,14 +15,14 @@
  * it goes first and comes last, so that there is never one of another step. */
 static const char *const own[] = {"step.so", "step.c", "step_arena.h", "step_tables.h",
 	"stint_step.h", "Makefile", "plan.json", "eval-plan.json", "graph.json", "kernels.cu",
-	"kernels.c", "weights.safetensors", "model.onnx", "build.log"};
+	"kernels.c", "weights.safetensors", "weights.c", "weights.h", "model.onnx", "build.log"};
 enum { OWN = sizeof own / sizeof *own };
 
 /* In what words a file says that stint wrote it. */
 static const struct mark {
 	const char *name, *words;
-} marks[] = {{"step.c", "written by stint."}, {"stint_step.h", "How to use it: stint_rt.h."},
-	{"Makefile", "step.so, which stint opens"}, {"plan.json", "stint-plan-1"},
+} marks[] = {{"step.c", "written by stint."}, {"stint_step.h", "How to use it: stint_"},
+	{"Makefile", "# make libstep.a   for a program of your own"}, {"plan.json", "stint-plan-1"},
 	{"graph.json", "stint-graph-1"}};
 
 static const char prefix[] = ".stint-"; /* of temporary folders */

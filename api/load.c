@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/cross.h"
 #include "api/weights.h"
@@ -41,6 +42,10 @@ static enum status open_library(struct arena *a, const char *dir, struct loaded 
 			"here "
 			"without --cross",
 			"step.so was compiled for %s: it cannot run here", machine);
+	const char *bare = arena_printf(a, "%s/stint_bare.c", dir);
+	if (!l->handle && bare && access(bare, F_OK) == 0)
+		return diag_fail(d, ST_USAGE, &w, "compile it again without --bare",
+			"was compiled for a microcontroller and does not run here");
 	if (!l->handle)
 		return diag_fail(d, ST_IO, NULL,
 			"run `stint compile ... -o DIR` first, or `make` in the folder",

@@ -268,6 +268,8 @@ static const struct option table[] = {
 	VALUE("offload", OPTION_TEXT, offload, COMMAND_ALL, "host[:SIZE]",
 		"host: saved activations may wait in the host's memory (of SIZE or more: 1MiB)"),
 	FLAG("portable", compile.portable, COMMAND_ALL, "plain C only: libc and libm"),
+	FLAG("bare", compile.bare, COMMAND_ALL,
+		"for a microcontroller: weights as C, the caller's memory; --portable, one thread"),
 	VALUE("isa", OPTION_TEXT, compile.isa, COMMAND_ALL, "NAME",
 		"compile for this -march instead of this machine's"),
 	VALUE("cross", OPTION_TEXT, compile.cross, COMMAND_ALL, "PREFIX",
@@ -491,8 +493,29 @@ static void check_library(struct options *o, struct diag *d)
 		"this stint was built without oneDNN: steps are plain C");
 }
 
+/* A microcontroller has one processor, and what is compiled for it does not run here. */
+static enum status check_bare(struct options *o, struct diag *d)
+{
+	struct compile_options *c = &o->compile;
+	if (!c->bare)
+		return ST_OK;
+	if (c->target == TARGET_CUDA || c->isa || c->debug_arena ||
+		c->precision == PRECISION_FP64 || (c->threads != NOT_GIVEN && c->threads != 1))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --bare",
+			c->target == TARGET_CUDA         ? "target cuda"
+			: c->isa                         ? "isa"
+			: c->debug_arena                 ? "debug-arena"
+			: c->precision == PRECISION_FP64 ? "precision fp64"
+							 : "threads");
+	c->portable = 1;
+	c->threads = 1;
+	o->no_build = 1;
+	return ST_OK;
+}
+
 enum status options_check(struct options *o, struct diag *d)
 {
+	TRY(check_bare(o, d));
 	const bool cuda = o->compile.target == TARGET_CUDA;
 	TRY(check_cross(o, d));
 	if (!cuda)

@@ -60,7 +60,7 @@ static enum status save_kernels(
 			"cannot create the folder: %s", strerror(errno));
 	for (int i = 0; i < kernels->n; i++) {
 		struct text t = {0};
-		text_write(&t, kernels->file[i]->text, kernels->file[i]->len);
+		print_kernel_file(kernels->file[i], &p->target, &t);
 		TRY(save(p, folder, kernels->file[i]->name, &t));
 	}
 	return ST_OK;
@@ -97,6 +97,11 @@ static enum status save_texts(struct pipeline *p, const char *dir)
 /* A GPU's step takes of the library's files what says how calls are numbered. */
 static bool wanted(const struct pipeline *p, const char *name)
 {
+	const bool bare = !strncmp(name, "stint_bare", 10);
+	if (p->target.bare)
+		return bare || !strcmp(name, "stint_kinds.h");
+	if (bare)
+		return false;
 	const bool gpu = !strncmp(name, "stint_gpu", 9) || !strncmp(name, "stint_rt_gpu", 12);
 	if (p->target.cuda)
 		return strcmp(name, "stint_rt_cpu.c") != 0 &&

@@ -25,6 +25,10 @@ static void print_source_names(bool gpu, bool library, struct text *t)
 
 void print_makefile(const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
+	if (ks->graph->target->bare) {
+		print_bare_makefile(t);
+		return;
+	}
 	const bool gpu = ks->graph->target->cuda, library = ks->nlib > 0 && !gpu;
 	text_add(t,
 		"# make             step.so, which stint opens\n"

@@ -15,7 +15,7 @@ const char *dtype_text(enum dtype t)
 	return text[t];
 }
 
-static const char *kind_text(enum tensor_role r)
+const char *kind_text(enum tensor_role r)
 {
 	static const char *const text[] = {[TR_VALUE] = "STINT_CONSTANT",
 		[TR_INPUT] = "STINT_INPUT",
@@ -41,7 +41,7 @@ static void print_shape(const struct tensor *x, struct text *t)
 	text_puts(t, "}");
 }
 
-static bool is_trained(const struct schedule *train, int resident)
+bool is_trained(const struct schedule *train, int resident)
 {
 	for (int i = 0; train && i < train->plan->nstep; i++)
 		if (train->call[i].updates == resident)
@@ -246,7 +246,7 @@ static void print_machine_check(
 
 /* --- The model --- */
 
-static int resident_of(const struct schedule *s, const struct tensor *x)
+int resident_of(const struct schedule *s, const struct tensor *x)
 {
 	return x ? s->gp->index[x->id] : -1;
 }
@@ -330,6 +330,10 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 void print_tables(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
+	if (ks->graph->target->bare) {
+		print_bare_tables(train, eval, in, t);
+		return;
+	}
 	text_puts(t, "/* What the runtime knows of the model: steps, tensors, library calls, the "
 		     "machine\n * it is for. A part of step.c. */\n");
 	if (train)

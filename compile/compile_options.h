@@ -40,6 +40,7 @@ struct compile_options {
 	enum fuse_choice fuse;
 	bool everywhere; /* layouts wherever a record knows how: for tests */
 	int portable, threads;
+	int bare; /* for a microcontroller; then portable, and one thread */
 	enum bn_choice bn;
 	enum variance_choice bn_variance;
 	int dropout_off, nratio; /* and --dropout NODE=P */

@@ -139,7 +139,9 @@ struct target {
 	bool narrow;   /* values will be stored in a narrow type (graph_narrow) */
 	bool tf32;     /* library calls may round single-precision operands to tf32 */
 	bool portable; /* generated text only, no library calls */
-	int threads;   /* ≥ 1 */
+	bool bare;   /* a microcontroller's: nothing is packed, and what nothing writes stays where
+		      * its values are */
+	int threads; /* ≥ 1 */
 	enum math math;
 	int block; /* channels that the library likes together, or BLOCK_ALL; 0: none */
 	/* Scratch bytes of a library call, or -1 when the library cannot do it without allocating.

@@ -4,7 +4,8 @@
  * copied out of it. Gradients are added over the shards in a binary tree over their numbers: of n
  * shards the first 2^k, the most that are fewer than n, are added, and the rest, and both sums. So
  * one sum is kept for each 1 in the number of shards done, and the bits depend on the number of
- * shards alone. */
+ * shards alone. On a microcontroller, where bytes are dear, one sum is kept:
+ * they are added one after another. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -44,6 +45,8 @@ static enum status shard_inputs(struct graph_copy *c, int64_t batch)
 		if (x->rank == 0 || x->dim[0] != batch)
 			continue;
 		found++;
+		if (c->to->target->bare) /* the caller sets one shard's rows before each */
+			continue;
 		c->map[x->id] = graph_shard_of(c->to, c->map[x->id]);
 		TRY(c->to->failed);
 	}
@@ -78,9 +81,12 @@ enum status graph_shard(
 /* --- Sums --- */
 
 /* How many sums wait at most: 1s in the number of shards done before the last. */
-static int64_t levels(int64_t shards)
+static int64_t levels(const struct graph *g)
 {
+	const int64_t shards = g->shards;
 	int64_t n = 0;
+	if (g->target->bare)
+		return 1;
 	for (int64_t before = shards - 1; before > 0; before >>= 1)
 		n++;
 	return n;
@@ -88,7 +94,7 @@ static int64_t levels(int64_t shards)
 
 static struct tensor *accumulate(struct graph *g, const char *name, struct tensor *x)
 {
-	const int64_t dim[2] = {levels(g->shards), x->numel};
+	const int64_t dim[2] = {levels(g), x->numel};
 	const struct attr shards = ATTR_I("shards", g->shards);
 	const char *sums_name = arena_printf(g->arena, "sums/%s", name);
 	struct tensor *sums = sums_name ? graph_tensor(g, sums_name, x->dtype, 2, dim) : NULL;

@@ -4,6 +4,10 @@
 
 #include "conv.h"
 
+#ifdef STINT_BARE
+#include "conv_grad_w_lean.h"
+#else
+
 /* dw[0..m)[j..j + n) for m output channels and n of their (channel, tap) pairs: images one after
  * the other. */
 FORM void conv_grad_w_block(const struct window *w, int64_t images, int64_t xstep, int64_t ystep,
@@ -56,6 +60,8 @@ FORM void conv_grad_w_block(const struct window *w, int64_t images, int64_t xste
 				}
 			}
 }
+
+#endif
 
 /* A turn is a block of dw of one group: s->rows filters, or what is left of the group's, by
  * s->columns pairs of a channel and a tap. ws: scratch of this worker. */

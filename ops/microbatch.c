@@ -54,7 +54,7 @@ static enum status accumulate_emit(struct emit *e, const struct node *n)
 	const int64_t count = n->in[ADDEND]->numel;
 	return call_kernel(e,
 		&(struct kernel_call){.file = "accumulate.h",
-			.function = "accumulate",
+			.function = e->g->target->bare ? "accumulate_in_turn" : "accumulate",
 			.turns = count,
 			.work = (double)count,
 			.args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(ADDEND), ARG_X(CONTROL),

@@ -5,7 +5,7 @@
 #include "ops/attention/attention_op.h"
 #include "ops/dropout_op.h"
 #include "ops/product/gemm_op.h"
-#include "ops/target.h"
+#include "ops/target_op.h"
 
 /* Keys that are worked on at once (ATTENTION_KEYS of kernels/attention_scores.h), queries whose
  * columns are turned into rows at once (ATTENTION_TURN), and keys of a task where the tasks are

@@ -6,7 +6,7 @@
  * the order of the chunks. */
 #include "ops/crossentropy/crossentropy_op.h"
 #include "ops/crossentropy/labels_op.h"
-#include "ops/target.h"
+#include "ops/target_op.h"
 
 enum { X, TARGET, CONTROL, WEIGHT };
 

@@ -2,7 +2,7 @@
  * flags, so that no gradient needs a transposed copy. Whole numbers become stint.IntMatMul. */
 #include "codegen/call.h"
 #include "ops/product/gemm_op.h"
-#include "ops/target.h"
+#include "ops/target_op.h"
 
 /* stint.MatMul(a, b [, bias]): a is [m,k] or [batch,m,k] (transA: [.., k,m]), b is [k,n] or
  * [batch,k,n] (transB: [.., n,k]), bias is [n]; an operand of rank 2 is shared by the batch. */
@@ -164,10 +164,10 @@ static bool product_library(const struct node *n, int way, struct lib_call *call
 	return true;
 }
 
-static int64_t product_thread_elements(const struct product *p, int threads)
+static int64_t product_thread_elements(const struct product *p, const struct target *t)
 {
-	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, threads);
-	return gemm_block_elements(s.mb, s.nb, p->k);
+	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, t);
+	return gemm_block_elements(s.mb, s.nb, p->k, t);
 }
 
 static int64_t product_workspace(const struct node *n, const struct target *t)
@@ -175,8 +175,7 @@ static int64_t product_workspace(const struct node *n, const struct target *t)
 	struct matvec v;
 	if (product_is_matvec(n, &v))
 		return 0;
-	return product_thread_elements(n->param, t->threads) * dtype_bytes(n->out[0]->dtype) *
-	       t->threads;
+	return product_thread_elements(n->param, t) * dtype_bytes(n->out[0]->dtype) * t->threads;
 }
 
 /* struct matmul_shape (kernels/matmul.h). */
@@ -198,9 +197,9 @@ static enum status product_emit(struct emit *e, const struct node *n)
 	struct matvec v;
 	if (product_is_matvec(n, &v))
 		return matvec_emit(e, &v);
-	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, e->g->target->threads);
+	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, e->g->target);
 	const struct call_struct shape = {"struct matmul_shape", "shape", MATMUL_FIELDS(p, s)};
-	const int64_t scratch = product_thread_elements(p, e->g->target->threads) *
+	const int64_t scratch = product_thread_elements(p, e->g->target) *
 				dtype_bytes(n->out[0]->dtype);
 	return call_kernel(
 		e, &(struct kernel_call){.file = "matmul.h",
@@ -210,7 +209,8 @@ static enum status product_emit(struct emit *e, const struct node *n)
 					    : p->batch * div_up(p->m, s.mb) * div_up(p->n, s.nb),
 			   .work = product_cost(n).flops,
 			   .args = CALL_ARGS(ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
-				   bias ? ARG_X(2) : ARG_NULL, ARG_OWN(0, scratch))});
+				   bias ? ARG_X(2) : ARG_NULL,
+				   scratch ? ARG_OWN(0, scratch) : ARG_NULL)});
 }
 
 /* --- The same on whole numbers, modulo 2^64; no gradient passes. --- */

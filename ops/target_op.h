@@ -1,7 +1,7 @@
 /* What rules that build a graph ask of a target. The rest of an operator knows none: what a GPU
  * does in another way is a face of the record (`emit_cuda`) or of a call (codegen/call.h). */
-#ifndef STINT_OPS_TARGET_H
-#define STINT_OPS_TARGET_H
+#ifndef STINT_OPS_TARGET_OP_H
+#define STINT_OPS_TARGET_OP_H
 
 #include "graph/graph.h"
 
