@@ -11,7 +11,7 @@ packages="gcc libc6-dev make cmake pkg-config libdnnl-dev libonnx-dev libprotobu
 if [ "${1:-}" = tests ]; then
 	packages="$packages g++ clang libclang-rt-14-dev libomp-dev libcmocka-dev librandom123-dev libonnx-testdata clang-format python3 chromium
 		qemu-user musl-tools gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
-		gcc-riscv64-linux-gnu libc6-dev-riscv64-cross gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
+		gcc-riscv64-linux-gnu libc6-dev-riscv64-cross openmpi-bin libopenmpi-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
 fi
 
 missing=
