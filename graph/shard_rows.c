@@ -22,6 +22,18 @@ static bool is_kept(const struct tensor *t)
 	return t && t->role != TR_CONSTANT;
 }
 
+/* What t is a shard's rows of, if they are there anyway: an input of the whole batch; or NULL. */
+static struct tensor *whole_input(const struct graph *g, const struct tensor *t)
+{
+	const struct node *n = t->maker;
+	while (n && (n->op->traits & OP_VIEW) && n->in[0]->rank && n->in[0]->dim[0] == t->dim[0])
+		n = n->in[0]->maker;
+	return n && n->op->role == ROLE_SHARD && n->out[0]->dim[0] == t->dim[0] &&
+			       n->in[0]->dim[0] == t->dim[0] * g->shards
+		       ? n->in[0]
+		       : NULL;
+}
+
 /* What all shards' inputs of n take; -1: they cannot be kept. */
 static int64_t rows_bytes(const struct graph *g, const struct node *n)
 {
@@ -30,13 +42,13 @@ static int64_t rows_bytes(const struct graph *g, const struct node *n)
 		return -1;
 	for (int i = 0; i < n->nin; i++) {
 		const struct tensor *t = n->in[i];
-		if (!is_kept(t))
+		if (!is_kept(t) || (t->rank && whole_input(g, t)))
 			continue;
 		if (!t->maker || t->rank == 0 || !size_mul(tensor_bytes(t), g->shards, &all) ||
 			!size_add(bytes, all, &bytes))
 			return -1;
 	}
-	return bytes > 0 ? bytes : -1;
+	return bytes;
 }
 
 /* The node that computes a gradient, and, down to it, those that only move its elements; NULL: the
@@ -83,6 +95,11 @@ static enum status keep(struct shard_rows *r, struct tensor *t)
 	for (int k = 0; k < t->rank; k++)
 		dim[k] = t->dim[k];
 	dim[0] *= g->shards;
+	struct tensor *whole = whole_input(g, t);
+	if (whole) {
+		r->rows[t->id] = graph_reshape(g, whole, t->rank, dim);
+		return r->rows[t->id] ? place(r, from, t->maker->id) : g->failed;
+	}
 	struct tensor *rows = name ? graph_tensor(g, name, t->dtype, t->rank, dim) : NULL;
 	if (!rows)
 		return name ? g->failed : diag_nomem(g->diag);
