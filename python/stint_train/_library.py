@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable, Iterator
+import warnings
+from typing import Any, Callable, Iterable, Iterator
 
 import cffi
 from stint_command import PACKAGE, find_onednn
 
-from ._errors import Diagnostic, failure
+from ._errors import Diagnostic, StintWarning, failure
 
 INTERRUPTED = 130
 
@@ -52,6 +53,12 @@ def diagnostics(of: Callable[[Any, int], Any], owner: Any) -> Iterator[Diagnosti
         yield Diagnostic(("note", "warning", "error")[x.level], text(x.message), _text_or_none(x.hint), _text_or_none(x.file),
                          _text_or_none(x.node), _text_or_none(x.op))
         index += 1
+
+
+def warn(messages: Iterable[Diagnostic], stacklevel: int) -> None:
+    for message in messages:
+        if message.level == "warning":
+            warnings.warn(str(message), StintWarning, stacklevel=stacklevel + 1)
 
 
 class Waiting:

@@ -9,6 +9,7 @@ from typing import Any, Iterator, Sequence
 
 from ._compile import compile
 from ._errors import ExportError, StintWarning
+from ._library import lib
 from ._options import Option, Path
 from .step import Array, Step
 
@@ -44,20 +45,9 @@ def _write(module: Any, inputs: tuple[Any, ...], path: str, names: dict[str, Any
         # AUTO: symbolic unless the module itself fixes it
         shapes = tuple({0: torch.export.Dim.AUTO} if isinstance(x, torch.Tensor) and x.ndim else None for x in inputs)
     with _training(module), warnings.catch_warnings():
-        warnings.simplefilter("ignore", category=(DeprecationWarning))
-        warnings.simplefilter("ignore", category=(FutureWarning))
+        warnings.filterwarnings("ignore", message=".*in training mode")  # that is what is wanted
         torch.onnx.export(module, inputs, path, dynamo=True, optimize=False, opset_version=18, dynamic_shapes=shapes,
                           external_data=weights > _IN_ONE_FILE, verbose=False, **names)
-
-
-def _ties(module: Any) -> dict[str, str]:
-    """Second names of parameters, each with the first."""
-    first: dict[int, str] = {}
-    out = {}
-    for name, tensor in module.named_parameters(remove_duplicate=False):
-        if (of := first.setdefault(id(tensor), name)) != name:
-            out[name] = of
-    return out
 
 
 def _tensors(module: Any) -> dict[str, Array]:
@@ -65,23 +55,40 @@ def _tensors(module: Any) -> dict[str, Array]:
     return {name: t.detach().cpu().numpy() for name, t in module.state_dict().items() if t.is_floating_point()}
 
 
-def _check(module: Any, step: Step, strict: bool) -> None:
+def _name_ties(module: Any, step: Step) -> None:
+    """A parameter of several names has them all, whichever the exporter kept."""
+    names: dict[int, list[str]] = {}
+    for name, tensor in module.named_parameters(remove_duplicate=False):
+        names.setdefault(id(tensor), []).append(name)
+    held = {x.name: x for x in step._of(lib.STINT_KIND_PARAMETER, lib.STINT_KIND_FROZEN)}
+    for group in names.values():
+        kept = next((held[name] for name in group if name in held), None)
+        step._alias.update({name: kept for name in group if kept and name not in held})
+
+
+def _name_frozen(frozen: list[str], want: dict[str, Array], step: Step) -> None:
+    """What is frozen is a constant, named after what it holds."""
+    constants = step._of(lib.STINT_KIND_CONSTANT)
+    for name in frozen:
+        found = next((x for x in constants if _same(x.values(), want[name])), None)
+        if found:
+            step._alias[name] = found
+
+
+def _same(have: Array, want: Array) -> bool:
+    return have.shape == want.shape and bool((have == want.astype(have.dtype)).all())
+
+
+def _check(module: Any, frozen: list[str], step: Step, strict: bool) -> None:
     """Each of the module's parameters stands in the step, with the module's values, and under its names."""
-    want, ties = _tensors(module), _ties(module)
+    want = _tensors(module)
+    _name_ties(module, step)
+    _name_frozen(frozen, want, step)
     have = {**step.parameters(), **step.buffers()}
-    alias = {}
-    for name, first in ties.items():
-        if name in have and first not in have:  # the exporter kept another of its names
-            alias[first] = name
-        elif first in have and name not in have:
-            alias[name] = first
-    step._alias = {**alias, **{name: alias[first] for name, first in ties.items() if first in alias and name not in have}}
-    have = {**step.parameters(), **step.buffers()}
-    buffers = {name for name, _ in module.named_buffers()}
-    # a buffer may be a constant of the model, or of no use to it
-    missing = tuple(name for name in want if name not in have and name not in buffers)
-    other = tuple(name for name in want if name in have and
-                  (have[name].shape != want[name].shape or not (have[name] == want[name].astype(have[name].dtype)).all()))
+    # a buffer may be a constant of the model, or of no use to it, and what is frozen may be folded
+    may_go = {*frozen, *(name for name, _ in module.named_buffers())}
+    missing = tuple(name for name in want if name not in have and name not in may_go)
+    other = tuple(name for name in want if name in have and not _same(have[name], want[name]))
     problems = [f"{what}: {', '.join(names)}" for what, names in (
         ("not in the exported model (nothing reads them, or the exporter folded or renamed them)", missing),
         ("of another shape or with other values in the exported model", other)) if names]
@@ -109,5 +116,5 @@ def export(module: Any, example_inputs: Any, *, loss: str | None = None, optimiz
         _write(module, _examples(inputs, torch), model, names, dynamic_shapes, torch)
         step = compile(model, loss=loss, optimizer=optimizer, budget=budget, batch=batch or rows, out=out,
                        freeze=[*freeze, *frozen], **more)
-    _check(module, step, strict)
+    _check(module, frozen, step, strict)
     return step

@@ -4,11 +4,10 @@ from __future__ import annotations
 import html
 import json
 import threading
-import warnings
 from typing import Any
 
-from ._errors import BudgetError, Diagnostic, StintError, StintWarning
-from ._library import Waiting, check, diagnostics, ffi, lib, made, text
+from ._errors import BudgetError, Diagnostic, StintError
+from ._library import Waiting, check, diagnostics, ffi, lib, made, text, warn
 
 _PHASES = ("forward", "backward", "update")
 
@@ -40,9 +39,7 @@ class Result:
                 error.min_bytes_known = facts.min_bytes_known if facts.min_bytes_known >= 0 else None
                 error.min_bytes_proven = facts.min_bytes_proven if facts.min_bytes_proven >= 0 else None
             raise
-        for message in self.messages:
-            if message.level == "warning":
-                warnings.warn(str(message), StintWarning, stacklevel=4)
+        warn(self.messages, stacklevel=4)
 
     def _text(self, kind: str) -> str:
         out, waiting = ffi.new("const char **"), Waiting()

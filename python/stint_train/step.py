@@ -10,7 +10,7 @@ from typing import Any, Mapping, Union
 import numpy as np
 import numpy.typing as npt
 
-from ._library import check, ffi, lib, made, text
+from ._library import check, diagnostics, ffi, lib, made, text, warn
 from ._options import Path
 from .plan import Plan
 
@@ -81,7 +81,7 @@ class Step:
         self.folder = FilePath(folder)
         self.plan = plan
         self._lock = threading.Lock()
-        self._alias: dict[str, str] = {}
+        self._alias: dict[str, _Held] = {}  # further names of parameters
         out = ffi.new("struct stint_trainer **")
         status = lib.stint_trainer_open(out, os.fsencode(folder))
         self._trainer = made("trainer", out)
@@ -99,9 +99,7 @@ class Step:
 
     def _values(self, *kinds: int) -> dict[str, Array]:
         with self._lock:
-            values = {x.name: x.values() for x in self._of(*kinds)}
-        values.update({name: values[of] for name, of in self._alias.items() if of in values})
-        return values
+            return {x.name: x.values() for x in self._of(*kinds)}
 
     @property
     def inputs(self) -> dict[str, Array]:
@@ -113,8 +111,11 @@ class Step:
         return next(iter(self._values(lib.STINT_KIND_TARGET).values()), None)
 
     def parameters(self) -> dict[str, Array]:
-        """By the model's names, those that are not trained too: views of the arena, to be read and written."""
-        return self._values(lib.STINT_KIND_PARAMETER, lib.STINT_KIND_FROZEN)
+        """By the model's names: views of the arena, to be read and written. Those that were frozen when the step was compiled
+        are constants, and not here unless `export` knows them; then they are to be read."""
+        values = self._values(lib.STINT_KIND_PARAMETER, lib.STINT_KIND_FROZEN)
+        values.update({name: held.values() for name, held in self._alias.items()})
+        return values
 
     def trained(self) -> list[str]:
         """The names of those parameters that are trained."""
@@ -220,6 +221,8 @@ class Step:
         them and no others."""
         with self._lock:
             check("trainer", lib.stint_trainer_load(self._trainer, os.fsencode(path), strict), self._trainer)
+            messages = list(diagnostics(lib.stint_trainer_diagnostic, self._trainer))
+        warn(messages, stacklevel=2)
 
     def __repr__(self) -> str:
         count = sum(math.prod(x.shape) for x in self._of(lib.STINT_KIND_PARAMETER))
