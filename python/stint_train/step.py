@@ -59,7 +59,7 @@ class _Held:
         """Copied in at once, whatever type and strides it has; not at all where it is this very memory. Returns its rows."""
         x = _as_array(x)
         fits = x.ndim == len(self.shape) and x.shape[1:] == self.shape[1:]
-        count = x.shape[0] if x.ndim else 0
+        count: int = x.shape[0] if x.ndim else 0
         if x.shape != self.shape and not (rows is not None and fits and 0 < count <= rows):
             raise ValueError(f"'{self.name}' wants the shape {self.shape}, not {x.shape}"
                              + (f" (or fewer rows, at most {rows})" if rows is not None and fits else ""))
@@ -183,7 +183,7 @@ class Step:
     def eval_rows(self) -> int:
         """So many rows an evaluation takes: of a step that takes the batch in parts, one part."""
         held = self._of(lib.STINT_KIND_INPUT)
-        return held[0].shape[0] // self._parts if held and held[0].shape else 1
+        return int(held[0].shape[0]) // self._parts if held and held[0].shape else 1
 
     def _eval(self, x: Data | None, y: Any) -> tuple[float, int]:
         loss, most = ffi.new("double *"), self.eval_rows
