@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/cross.h"
 #include "api/weights.h"
 
 /* POSIX promises that a function's address fits a void pointer; C does not, so copy the bits. */
@@ -33,6 +34,13 @@ static enum status open_library(struct arena *a, const char *dir, struct loaded 
 	if (!path)
 		return diag_nomem(d);
 	l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	const char *machine = l->handle ? NULL : cross_machine(path);
+	if (machine)
+		return diag_fail(d, ST_IO, &w,
+			"build a program around it (docs/howto/train-on-arm.md), or compile it "
+			"here "
+			"without --cross",
+			"step.so was compiled for %s: it cannot run here", machine);
 	if (!l->handle)
 		return diag_fail(d, ST_IO, NULL,
 			"run `stint compile ... -o DIR` first, or `make` in the folder",

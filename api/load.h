@@ -3,7 +3,7 @@
 #define STINT_API_LOAD_H
 
 #include "base/base.h"
-#include "runtime/stint_rt.h"
+#include "runtime/stint_rt_device.h"
 
 struct weights;
 

@@ -10,10 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/cross.h"
 #include "api/loss_file.h"
 #include "base/nearest.h"
 #include "planner/problem/transfer.h"
 #include "runtime/stint_gpu.h"
+#include "runtime/stint_lib.h"
 
 /* Kernels whose threads each have scratch of their own run with so many on a GPU, whatever the
  * processors here. */
@@ -268,6 +270,8 @@ static const struct option table[] = {
 	FLAG("portable", compile.portable, COMMAND_ALL, "plain C only: libc and libm"),
 	VALUE("isa", OPTION_TEXT, compile.isa, COMMAND_ALL, "NAME",
 		"compile for this -march instead of this machine's"),
+	VALUE("cross", OPTION_TEXT, compile.cross, COMMAND_ALL, "PREFIX",
+		"for another machine, by PREFIX-gcc: aarch64-linux-gnu; plain C, as --portable"),
 	VALUE("threads", OPTION_COUNT, compile.threads, COMMAND_ALL, "N",
 		"threads of the step (default: one per processor)"),
 	SPECIAL("dropout", take_dropout, "off|NODE=P",
@@ -463,14 +467,42 @@ static enum status check_arch(struct options *o, bool cuda, struct diag *d)
 	return ST_OK;
 }
 
+/* --cross: which library the other machine has nobody knows here, nor how many processors. */
+static enum status check_cross(struct options *o, struct diag *d)
+{
+	if (!o->compile.cross)
+		return ST_OK;
+	TRY(cross_check(o->compile.cross, d));
+	o->compile.portable = 1;
+	if (o->compile.threads == NOT_GIVEN)
+		diag_note(d, NULL, "--threads N says how many processors the other machine has",
+			"--cross: plain C, planned for as many threads as this machine has");
+	return ST_OK;
+}
+
+/* Without the library that a step would call, it is plain C. */
+static void check_library(struct options *o, struct diag *d)
+{
+	char identity[96];
+	if (o->compile.portable || stint_lib_identity(1, identity))
+		return;
+	o->compile.portable = 1;
+	diag_note(d, NULL, "--portable says so; or install libdnnl-dev and build stint again",
+		"this stint was built without oneDNN: steps are plain C");
+}
+
 enum status options_check(struct options *o, struct diag *d)
 {
 	const bool cuda = o->compile.target == TARGET_CUDA;
+	TRY(check_cross(o, d));
+	if (!cuda)
+		check_library(o, d);
 	if (cuda && (o->compile.portable || o->compile.debug_arena || o->compile.isa))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --target cuda",
-			o->compile.portable ? "portable"
-			: o->compile.isa    ? "isa"
-					    : "debug-arena");
+			o->compile.cross      ? "cross"
+			: o->compile.portable ? "portable"
+			: o->compile.isa      ? "isa"
+					      : "debug-arena");
 	TRY(check_arch(o, cuda, d));
 	if (o->compile.precision == PRECISION_TF32 && !cuda)
 		return diag_fail(d, ST_USAGE, NULL,

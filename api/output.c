@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "api/cross.h"
 #include "api/folder.h"
 #include "api/load.h"
 #include "api/make.h"
@@ -181,6 +182,8 @@ enum status compile_folder(struct pipeline *p, const struct options *o,
 			p->diag, ST_USAGE, NULL, "for example -o build-dir", "no -o DIR given");
 	/* what would be refused at the end is refused now */
 	TRY(folder_check(p->arena, o->out, o->force, &folder, p->diag));
+	if (p->o->cross && !o->no_build)
+		TRY(cross_compiler(p->arena, p->o->cross, p->diag));
 	if (p->o->model)
 		TRY(import_copy_fits(p->o->model, p->diag));
 	TRY(pipeline_run(p));

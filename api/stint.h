@@ -1,9 +1,9 @@
 /* libstint: from an ONNX model, a loss, an optimizer and a memory budget to a training step, called
- *from a program. What the command line does, without its printing. C11 and C++.
+ * from a program. What the command line does, without its printing. C11 and C++.
  *
- *	struct stint_options *o;
- *	struct stint_result *r;
- *	struct stint_trainer *t;
+ *	struct stint_options *o = NULL;
+ *	struct stint_result *r = NULL;
+ *	struct stint_trainer *t = NULL;
  *	double loss;
  *	int rc = stint_options_new(&o, "m.onnx");
  *	if (!rc) rc = stint_options_set(o, "loss", "cross-entropy");
@@ -13,25 +13,26 @@
  *	if (!rc) printf("%lld bytes\n", (long long)stint_result_facts(r)->arena_bytes);
  *	if (!rc) rc = stint_trainer_open(&t, "step");
  *	if (!rc) rc = stint_trainer_set(t, "x", x, sizeof x);
+ *	if (!rc) rc = stint_trainer_set(t, "target", labels, sizeof labels);
  *	if (!rc) rc = stint_trainer_train(t, 0.1, &loss);
  *	stint_trainer_free(t), stint_result_free(r), stint_options_free(o);
  *
  * Ownership. A function with a `struct x **out` first makes an object, which the caller frees with
- *that object's free function; free functions take NULL. *out is set also where the function fails,
- *so that the object can tell why; it is NULL where there was no memory for even that. All other
- *pointers that come out are borrowed: from the object that they were asked of, until it is freed
- *or, where that is said, until the next call with it. What goes in is copied.
+ * that object's free function; free functions take NULL. The object is there also where the
+ * function fails, so that it can tell why; *out is NULL where there was no memory for even that.
+ * All other pointers that come out are borrowed: from the object that they were asked of, until it
+ * is freed or, where that is said, until the next call with it. What goes in is copied.
  *
  * Errors. Functions return an enum stint_status, whose values are the command line's exit codes,
- *and leave messages with the object: stint_..._diagnostic. Nothing prints, exits, or handles
- *signals; a program that shall not end when it writes to a closed pipe or past a file's limit
- *ignores SIGPIPE and SIGXFSZ itself.
+ * and leave messages with the object: stint_..._diagnostic. Nothing prints, exits, or handles
+ * signals; a program that shall not end when it writes to a closed pipe or past a file's limit
+ * ignores SIGPIPE and SIGXFSZ itself.
  *
  * Threads. An object is used by one thread at a time; different objects are independent. Numbers
- *are read and written as in the C locale: leave LC_NUMERIC so.
+ * are read and written as in the C locale: leave LC_NUMERIC so.
  *
- * Structs that come out may grow at their end. Nothing here has the name of anything in a step's
- *own header, so that a program may use both. */
+ * Structs that are borrowed may grow at their end. Nothing here has the name of anything in a
+ * step's own header, so that a program may use both. */
 #ifndef STINT_H
 #define STINT_H
 
@@ -228,7 +229,7 @@ STINT_PUBLIC int stint_trainer_parts(const struct stint_trainer *t);
 /* One step: forward, backward, updates. `loss` may be NULL. */
 STINT_PUBLIC int stint_trainer_train(struct stint_trainer *t, double rate, double *loss);
 /* The model as it answers when it is not trained, and the loss of the first `rows` rows (0: all).
- * NaN without a loss. */
+ * NaN without a loss. Of a batch in micro-batches it takes the first one's rows. */
 STINT_PUBLIC int stint_trainer_eval(struct stint_trainer *t, int64_t rows, double *loss);
 
 /* Parameters, running statistics and optimizer states, as safetensors by the model's names. All of

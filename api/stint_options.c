@@ -5,7 +5,7 @@
 
 #include "base/nearest.h"
 
-int stint_options_new(struct stint_options **out, const char *model)
+static enum status make(struct stint_options **out, const char *model)
 {
 	struct stint_options *o = *out = calloc(1, sizeof *o);
 	if (!o || !told_begin(&o->told) || !(o->arena = arena_new())) {
@@ -18,7 +18,12 @@ int stint_options_new(struct stint_options **out, const char *model)
 	if (!model)
 		return ST_OK;
 	o->options.compile.model = arena_strdup(o->arena, model);
-	return (int)(o->options.compile.model ? ST_OK : diag_nomem(&o->told.diag));
+	return o->options.compile.model ? ST_OK : diag_nomem(&o->told.diag);
+}
+
+int stint_options_new(struct stint_options **out, const char *model)
+{
+	return (int)make(out, model);
 }
 
 void stint_options_free(struct stint_options *o)
@@ -49,7 +54,7 @@ static enum status unknown(const char *name, struct diag *d)
 	return diag_fail(d, ST_USAGE, NULL, meant ? hint : NULL, "there is no option '%s'", name);
 }
 
-int stint_options_set(struct stint_options *o, const char *name, const char *value)
+static enum status set(struct stint_options *o, const char *name, const char *value)
 {
 	struct diag *d = &o->told.diag;
 	const int i = option_find(PROGRAM, name);
@@ -60,7 +65,12 @@ int stint_options_set(struct stint_options *o, const char *name, const char *val
 		return diag_fail(
 			d, ST_USAGE, NULL, NULL, "--%s takes %s value", name, flag ? "no" : "a");
 	char *text = arena_strdup(o->arena, value ? value : "");
-	return (int)(text ? options_set(o->arena, &o->options, i, text, d) : diag_nomem(d));
+	return text ? options_set(o->arena, &o->options, i, text, d) : diag_nomem(d);
+}
+
+int stint_options_set(struct stint_options *o, const char *name, const char *value)
+{
+	return (int)set(o, name, value);
 }
 
 const struct stint_diagnostic *stint_options_diagnostic(const struct stint_options *o, size_t index)

@@ -142,17 +142,23 @@ static enum status keep_plan(struct stint_result *r, enum status st)
 
 /* --- What makes a result --- */
 
-int stint_plan(struct stint_result **out, const struct stint_options *o,
+static enum status plan(struct stint_result **out, const struct stint_options *o,
 	const struct stint_onlooker *onlooker)
 {
 	enum status st = begin(out, o, onlooker);
 	if (st == ST_OK)
 		st = pipeline_run(&(*out)->pipeline);
-	return (int)(*out ? keep_plan(*out, st) : st);
+	return *out ? keep_plan(*out, st) : st;
 }
 
-int stint_compile(struct stint_result **out, const struct stint_options *o, const char *dir,
+int stint_plan(struct stint_result **out, const struct stint_options *o,
 	const struct stint_onlooker *onlooker)
+{
+	return (int)plan(out, o, onlooker);
+}
+
+static enum status compile(struct stint_result **out, const struct stint_options *o,
+	const char *dir, const struct stint_onlooker *onlooker)
 {
 	enum status st = begin(out, o, onlooker);
 	struct stint_result *r = *out;
@@ -160,7 +166,13 @@ int stint_compile(struct stint_result **out, const struct stint_options *o, cons
 		st = diag_nomem(&r->told.diag);
 	if (st == ST_OK)
 		st = compile_folder(&r->pipeline, &r->options, NULL);
-	return (int)(r ? keep_plan(r, st) : st);
+	return r ? keep_plan(r, st) : st;
+}
+
+int stint_compile(struct stint_result **out, const struct stint_options *o, const char *dir,
+	const struct stint_onlooker *onlooker)
+{
+	return (int)compile(out, o, dir, onlooker);
 }
 
 static enum status make_frontier(struct stint_result *r)
@@ -173,7 +185,7 @@ static enum status make_frontier(struct stint_result *r)
 		p->arena, r->shown.problem, &options, r->options.points, &r->frontier, p->diag);
 }
 
-int stint_frontier(struct stint_result **out, const struct stint_options *o,
+static enum status frontier(struct stint_result **out, const struct stint_options *o,
 	const struct stint_onlooker *onlooker)
 {
 	enum status st = begin(out, o, onlooker);
@@ -184,7 +196,13 @@ int stint_frontier(struct stint_result **out, const struct stint_options *o,
 	return st;
 }
 
-int stint_read_plan(struct stint_result **out, const char *dir)
+int stint_frontier(struct stint_result **out, const struct stint_options *o,
+	const struct stint_onlooker *onlooker)
+{
+	return (int)frontier(out, o, onlooker);
+}
+
+static enum status read_plan(struct stint_result **out, const char *dir)
 {
 	struct stint_result *r = result_new(out);
 	if (!r)
@@ -199,6 +217,11 @@ int stint_read_plan(struct stint_result **out, const char *dir)
 		return note_facts(r);
 	r->shown.plan = NULL;
 	return st;
+}
+
+int stint_read_plan(struct stint_result **out, const char *dir)
+{
+	return (int)read_plan(out, dir);
 }
 
 /* --- Texts --- */
@@ -282,7 +305,7 @@ static bool has_text(const struct stint_result *r, enum stint_text kind)
 	}
 }
 
-int stint_result_text(struct stint_result *r, enum stint_text kind,
+static enum status text_of(struct stint_result *r, enum stint_text kind,
 	const struct stint_onlooker *onlooker, const char **text, size_t *len)
 {
 	struct diag *d = &r->told.diag;
@@ -306,4 +329,10 @@ int stint_result_text(struct stint_result *r, enum stint_text kind,
 	if (len)
 		*len = t->len;
 	return ST_OK;
+}
+
+int stint_result_text(struct stint_result *r, enum stint_text kind,
+	const struct stint_onlooker *onlooker, const char **text, size_t *len)
+{
+	return (int)text_of(r, kind, onlooker, text, len);
 }

@@ -25,7 +25,7 @@ void stint_trainer_free(struct stint_trainer *t)
 	free(t);
 }
 
-int stint_trainer_open(struct stint_trainer **out, const char *dir)
+static enum status open_step(struct stint_trainer **out, const char *dir)
 {
 	struct stint_trainer *t = *out = calloc(1, sizeof *t);
 	if (!t || !told_begin(&t->told) || !(t->arena = arena_new()) ||
@@ -38,6 +38,11 @@ int stint_trainer_open(struct stint_trainer **out, const char *dir)
 	if (st != ST_OK)
 		load_close(&t->l);
 	return st;
+}
+
+int stint_trainer_open(struct stint_trainer **out, const char *dir)
+{
+	return (int)open_step(out, dir);
 }
 
 const struct stint_diagnostic *stint_trainer_diagnostic(const struct stint_trainer *t, size_t index)
@@ -138,7 +143,7 @@ static enum status find(
 	return ST_OK;
 }
 
-int stint_trainer_set(struct stint_trainer *t, const char *name, const void *data, size_t bytes)
+static enum status set(struct stint_trainer *t, const char *name, const void *data, size_t bytes)
 {
 	size_t offset;
 	TRY(begin(t));
@@ -146,12 +151,22 @@ int stint_trainer_set(struct stint_trainer *t, const char *name, const void *dat
 	return result(t, stint_write(t->l.step, offset, data, bytes), name);
 }
 
-int stint_trainer_get(struct stint_trainer *t, const char *name, void *data, size_t bytes)
+int stint_trainer_set(struct stint_trainer *t, const char *name, const void *data, size_t bytes)
+{
+	return (int)set(t, name, data, bytes);
+}
+
+static enum status get(struct stint_trainer *t, const char *name, void *data, size_t bytes)
 {
 	size_t offset;
 	TRY(begin(t));
 	TRY(find(t, name, bytes, true, &offset));
 	return result(t, stint_read(t->l.step, offset, data, bytes), name);
+}
+
+int stint_trainer_get(struct stint_trainer *t, const char *name, void *data, size_t bytes)
+{
+	return (int)get(t, name, data, bytes);
 }
 
 /* --- Steps --- */
@@ -177,7 +192,7 @@ int stint_trainer_parts(const struct stint_trainer *t)
 	return t->l.model ? t->l.model->shards : 1;
 }
 
-int stint_trainer_train(struct stint_trainer *t, double rate, double *loss)
+static enum status train(struct stint_trainer *t, double rate, double *loss)
 {
 	TRY(begin(t));
 	TRY(result(t, t->l.train(t->l.step, rate, NULL), t->dir));
@@ -186,13 +201,23 @@ int stint_trainer_train(struct stint_trainer *t, double rate, double *loss)
 	return ST_OK;
 }
 
-int stint_trainer_eval(struct stint_trainer *t, int64_t rows, double *loss)
+int stint_trainer_train(struct stint_trainer *t, double rate, double *loss)
+{
+	return (int)train(t, rate, loss);
+}
+
+static enum status evaluate(struct stint_trainer *t, int64_t rows, double *loss)
 {
 	TRY(begin(t));
 	TRY(result(t, t->l.eval(t->l.step, rows, NULL), t->dir));
 	if (loss)
 		*loss = t->l.loss(t->l.step);
 	return ST_OK;
+}
+
+int stint_trainer_eval(struct stint_trainer *t, int64_t rows, double *loss)
+{
+	return (int)evaluate(t, rows, loss);
 }
 
 /* --- Files --- */
@@ -202,16 +227,20 @@ static enum status file_fail(struct stint_trainer *t, const char *message)
 	return diag_fail(&t->told.diag, ST_IO, NULL, NULL, "%s", message);
 }
 
-int stint_trainer_save(struct stint_trainer *t, const char *path)
+static enum status save(struct stint_trainer *t, const char *path)
 {
 	char message[256];
 	TRY(begin(t));
 	const struct checkpoint_place place = {.step = t->l.step->count, .seed = t->l.step->seed};
-	return (int)(checkpoint_write(path, t->l.step, &place, message) ? file_fail(t, message)
-									: ST_OK);
+	return checkpoint_write(path, t->l.step, &place, message) ? file_fail(t, message) : ST_OK;
 }
 
-int stint_trainer_load(struct stint_trainer *t, const char *path, int strict)
+int stint_trainer_save(struct stint_trainer *t, const char *path)
+{
+	return (int)save(t, path);
+}
+
+static enum status load(struct stint_trainer *t, const char *path, int strict)
 {
 	char message[256];
 	struct checkpoint_place place;
@@ -229,4 +258,9 @@ int stint_trainer_load(struct stint_trainer *t, const char *path, int strict)
 		t->l.step->seed = place.seed;
 	}
 	return st;
+}
+
+int stint_trainer_load(struct stint_trainer *t, const char *path, int strict)
+{
+	return (int)load(t, path, strict);
 }

@@ -406,8 +406,8 @@ enum status graph_problem_again(struct arena *a, struct graph_problem *out,
 
 /* --- Transfers --- */
 
-static const struct op_def to_host = {.name = "to the host", .min_in = 1, .max_in = 1};
-static const struct op_def from_host = {.name = "from the host", .min_in = 1, .max_in = 1};
+static const struct op_def to_host = {.name = "to the host", .min_in = 1};
+static const struct op_def from_host = {.name = "from the host", .min_in = 1};
 
 bool node_transfers(const struct node *n)
 {

@@ -3,6 +3,7 @@
 #include "cli/command_options.h"
 
 #include "cli/args.h"
+#include "cli/generate.h"
 #include "cli/option_groups.h"
 
 /* popt's tables of the command's options: one a group, and `all` of them. popt stores nothing. */
@@ -65,10 +66,13 @@ enum status options_parse(struct arena *a, enum command_kind kind, int argc, con
 		return diag_nomem(d);
 	options_begin(out);
 	fill_tables(table, kind);
+	const bool graph_will_do = kind == COMMAND_PLAN || kind == COMMAND_FRONTIER;
+	const char *synopsis = graph_will_do ? "[MODEL.onnx] [OPTIONS]" : "MODEL.onnx [OPTIONS]";
+	out->help = generate_options(argc, argv, synopsis, table->all);
+	if (out->help)
+		return ST_OK;
 	poptContext ctx = poptGetContext(NULL, argc, argv, table->all, 0);
-	bool graph_will_do = kind == COMMAND_PLAN || kind == COMMAND_FRONTIER;
-	poptSetOtherOptionHelp(
-		ctx, graph_will_do ? "[MODEL.onnx] [OPTIONS]" : "MODEL.onnx [OPTIONS]");
+	poptSetOtherOptionHelp(ctx, synopsis);
 	enum status st = args_options(a, ctx, table->all, take, out, d);
 	if (st == ST_OK && out->help)
 		poptPrintHelp(ctx, stdout, 0);

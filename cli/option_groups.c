@@ -14,7 +14,7 @@ static const char *const member[OPTION_GROUPS][GROUP_MOST] = {
 		"clip-norm", "ema", "dropout", "bn", "bn-variance", "no-outputs"},
 	{"budget", "micro-batch", "split", "keep-all", "segments", "recompute", "no-recompute",
 		"effort", "time", "costs", "fuse"},
-	{"output", "force", "threads", "portable", "isa", "debug-arena", "no-build"},
+	{"output", "force", "threads", "portable", "isa", "cross", "debug-arena", "no-build"},
 	{"target", "arch", "offload"},
 	{"compare", "points", "svg", "html", "trace", "onnx", "steps", "json", "graph",
 		"dump-graph", "dump-after"},

@@ -294,7 +294,9 @@ int64_t call_piece(const struct emit *e, int64_t n)
 
 enum status call_kernel(struct emit *e, const struct kernel_call *c)
 {
-	const bool cuda = e->g->target->cuda, stage = cuda && !c->along;
+	const bool cuda = e->g->target->cuda;
+	c = cuda && c->cuda ? c->cuda : c;
+	const bool stage = cuda && !c->along;
 	if (stage && e->nstage == STAGES_MAX)
 		return diag_fail(
 			e->g->diag, ST_INTERNAL, NULL, NULL, "too many launches: %s", c->function);

@@ -51,9 +51,15 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 	text_add(t,
 		"# make             step.so, which stint opens\n"
 		"# make libstep.a   for a program of your own: include stint_step.h, link it "
-		"and -lm%s\n"
-		"\nCC ?= cc\n",
+		"and -lm%s\n",
 		gpu ? " -ldl" : "");
+	if (in->cross)
+		text_add(t,
+			"\n# For another machine.\n"
+			"CROSS ?= %s-\nCC = $(CROSS)gcc\nAR = $(CROSS)ar\n",
+			in->cross);
+	else
+		text_puts(t, "\nCC ?= cc\n");
 	text_add(t, "CFLAGS ?= -O3%s%s -Wall -Wextra\n", *in->isa_flags ? " " : "", in->isa_flags);
 	text_puts(t,
 		"\n# On an i386 floats are computed as floats in these registers only; elsewhere "

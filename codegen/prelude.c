@@ -12,7 +12,8 @@ static void print_includes(const struct kernels *ks, struct text *t)
 	text_puts(t, "#include <string.h>\n\n");
 	if (ks->nlib)
 		text_puts(t, "#include \"stint_lib.h\"\n");
-	text_puts(t, "#include \"stint_rt.h\"\n");
+	text_add(t, "#include \"stint_machine.h\"\n#include \"%s\"\n",
+		ks->graph->target->cuda ? "stint_rt_gpu_step.h" : "stint_rt_device.h");
 }
 
 static void print_debug(const struct codegen_input *in, struct text *t)
@@ -88,6 +89,9 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 		"#define SCHEDULE static __attribute__((noinline, optimize(\"O0\")))\n"
 		"#endif\n");
 	text_puts(t, "\n");
+	if (*in->isa_flags)
+		text_puts(t, "/* Matrix products may round a product and a sum once: the machines "
+			     "that run this are alike. */\n#define STINT_FMA\n");
 	print_types(ks, t);
 	if (ks->graph->target->cuda)
 		text_puts(t, "#include \"kernels/narrow.h\"\n");

@@ -16,6 +16,7 @@ struct codegen_input {
 	const char *loss_name, *loss_options; /* NULL: none */
 	const char *library_identity;         /* NULL when portable */
 	const char *isa_flags; /* for the Makefile: "-march=native" or what --isa said; "" */
+	const char *cross;     /* what the compiler's name begins with: "aarch64-linux-gnu"; NULL */
 	int shards;            /* micro-batches of a step; 1: there are none */
 	double lr;             /* the learning rate to compile in as the default */
 	bool debug_arena;

@@ -50,6 +50,7 @@ struct compile_options {
 	int64_t offload_least; /* bytes of the smallest tensor that may wait on the host; 0: none */
 	const char *costs;     /* path of measured times; NULL */
 	const char *isa;       /* -march of the step; NULL: this machine's */
+	const char *cross;     /* what its compiler's name begins with; NULL: this machine's */
 	int debug_arena;
 	struct onlooker *onlooker; /* of whoever waits; NULL */
 };

@@ -279,6 +279,7 @@ enum status pipeline_texts(
 		.isa_flags = o->isa                   ? arena_printf(p->arena, "-march=%s", o->isa)
 			     : t->portable || t->cuda ? ""
 						      : "-march=native",
+		.cross = o->cross,
 		.lr = p->optimizer.lr,
 		.shards = (int)p->parts.shards,
 		.debug_arena = o->debug_arena != 0};

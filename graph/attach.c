@@ -154,8 +154,12 @@ static enum status attach_update(struct graph *g, const struct op_def *op,
 	const struct param_options *o, struct tensor *const read[4])
 {
 	struct tensor *param = read[0], *in[4 + OP_STATES];
+	const struct node given = {.op = op, .nattr = o->nattr, .attr = o->attr};
 	struct op_state state[OP_STATES];
-	int nstate = op->states(o->nattr, o->attr, state);
+	int nstate = 0;
+	for (const struct op_state *s = op->state; s->name; s++)
+		if (node_has_state(&given, s))
+			state[nstate++] = *s;
 	if (o->averaged)
 		state[nstate++] = (struct op_state){.name = OP_AVERAGE};
 	memcpy(in, read, 4 * sizeof *in);

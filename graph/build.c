@@ -29,11 +29,17 @@ struct node *graph_op_node(struct graph *g, const char *op, int nin, struct tens
 	return st == ST_OK ? n : fail(g, st);
 }
 
+struct tensor *graph_param_op(struct graph *g, const char *op, int nin, struct tensor *const *in,
+	int nattr, const struct attr *attr, const void *param)
+{
+	struct node *n = graph_op_node(g, op, nin, in, nattr, attr, param);
+	return n ? n->out[0] : NULL;
+}
+
 struct tensor *graph_op(struct graph *g, const char *op, int nin, struct tensor *const *in,
 	int nattr, const struct attr *attr)
 {
-	struct node *n = graph_op_node(g, op, nin, in, nattr, attr, NULL);
-	return n ? n->out[0] : NULL;
+	return graph_param_op(g, op, nin, in, nattr, attr, NULL);
 }
 
 enum status graph_alternative(struct graph *g, struct node *n, struct tensor *const *in)

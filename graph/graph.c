@@ -292,9 +292,9 @@ static enum status check_counts(struct graph *g, const struct node *n)
 {
 	const struct op_def *op = n->op;
 	int max_out = op->max_out ? op->max_out : 1;
-	if (n->nin < op->min_in || (op->max_in >= 0 && n->nin > op->max_in))
+	if (n->nin < op->min_in || (op->max_in != -1 && n->nin > op_max_in(op)))
 		return node_fail(g, n, NULL, "has %d inputs; %s takes %d to %d", n->nin, op->name,
-			op->min_in, op->max_in);
+			op->min_in, op_max_in(op));
 	if (n->nout > max_out && op->max_out != -1)
 		return node_fail(g, n, NULL, "has %d outputs; %s gives at most %d", n->nout,
 			op->name, max_out);

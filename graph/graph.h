@@ -244,6 +244,8 @@ enum status graph_node(struct graph *g, const char *op, const char *name, int ni
  * chain calls and return g->failed once at the end. */
 struct tensor *graph_op(struct graph *g, const char *op, int nin, struct tensor *const *in,
 	int nattr, const struct attr *attr);
+struct tensor *graph_param_op(struct graph *g, const char *op, int nin, struct tensor *const *in,
+	int nattr, const struct attr *attr, const void *param);
 struct node *graph_op_node(struct graph *g, const char *op, int nin, struct tensor *const *in,
 	int nattr, const struct attr *attr, const void *param);
 /* The operator of `like` on other inputs, as many; attributes and parameters as given. */
@@ -267,6 +269,11 @@ struct tensor *graph_lr(struct graph *g);
 /* A node of the operator of this name; false for NULL. */
 bool node_is(const struct node *n, const char *op);
 const struct attr *node_attr(const struct node *n, const char *name);
+/* NULL: absent. */
+static inline struct tensor *node_input(const struct node *n, int k)
+{
+	return k < n->nin ? n->in[k] : NULL;
+}
 int64_t node_int(const struct node *n, const char *name, int64_t def);
 double node_float(const struct node *n, const char *name, double def);
 const char *node_string(const struct node *n, const char *name, const char *def);

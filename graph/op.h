@@ -124,6 +124,7 @@ struct loss_inputs {
 struct op_state {
 	const char *name;
 	bool scalar;
+	const char *with; /* the option that wants it, by not being 0; NULL: it is always there */
 };
 /* The last state of an update with this attribute, of any optimizer: the parameter's average over
  * the steps, of which the attribute's value is the decay. */
@@ -271,7 +272,7 @@ struct op_bias {
 struct op_def {
 	const char *name;   /* ONNX's; "domain.Name" in other domains; ours: "stint.Name" */
 	int since, until;   /* the domain's opsets [since, until); 0, 0 for ours; until 0: no end */
-	int min_in, max_in; /* max_in -1: any number */
+	int min_in, max_in; /* max_in 0: as min_in; -1: any number */
 	int min_out, max_out; /* 0, 0: one output */
 	unsigned traits;      /* enum op_trait */
 	int variant; /* which of a family this is, where hooks serve several: its own enum */
@@ -384,9 +385,8 @@ struct op_def {
 	 * (g->shards of them). NULL: one node of the record, and no micro-batches. */
 	enum status (*loss_build)(struct graph *g, const struct op_def *op,
 		const struct loss_inputs *in, struct tensor **loss);
-	/* What an optimizer keeps of a parameter with these options: fewer than OP_STATES; how
-	 * many. */
-	int (*states)(int nattr, const struct attr *attr, struct op_state *out);
+	/* What an optimizer keeps of a parameter: fewer than OP_STATES, ended by a NULL name. */
+	const struct op_state *state;
 
 	const struct op_example *example; /* ended by a NULL `in` */
 };
@@ -395,6 +395,12 @@ struct op_table {
 	int nfamily;
 	const struct op_def *const *family;
 };
+
+/* What its field max_in comes to. */
+static inline int op_max_in(const struct op_def *op)
+{
+	return op->max_in ? op->max_in : op->min_in;
+}
 
 /* The records by name. NULL when out of memory. */
 struct op_index;
@@ -407,6 +413,8 @@ const struct op_def *op_by_optimizer(const struct op_table *t, const char *optim
 /* Value of an option or attribute on a node: the attribute if present, else the record's default.
  * -1 for a word that the option does not have. */
 double node_option(const struct node *n, const char *name);
+/* Whether a node of an optimizer has a state, by its options. */
+bool node_has_state(const struct node *n, const struct op_state *s);
 /* The place of `word` among the option's words; -1: none of them. */
 int option_word(const struct op_option *o, const char *word);
 

@@ -49,18 +49,22 @@ enum {
 };
 typedef real gemm_vec __attribute__((vector_size(GEMM_BYTES), aligned(sizeof(real)), may_alias));
 
-/* Here, and only here, a product and a sum round once where the machine has such an instruction. */
+/* Here, and only here, a product and a sum may round once: in a step for one instruction set
+ * (--isa, or this machine's), where that has such an instruction. A step for any machine rounds
+ * twice on all of them. */
 #ifdef __clang__
 #define GEMM_CONTRACT
-#else
+#elif defined(STINT_FMA)
 #define GEMM_CONTRACT __attribute__((noinline, optimize("O3", "fp-contract=fast")))
+#else
+#define GEMM_CONTRACT __attribute__((noinline, optimize("O3", "fp-contract=off")))
 #endif
 /* c[GEMM_MR][GEMM_NR], of row stride ldc, = (add: c +) a panel of k columns times a panel of k
  * rows. */
 GEMM_CONTRACT KERNEL_PART void gemm_tile(int64_t k, const real *restrict a, const real *restrict b,
 	real *restrict c, int64_t ldc, int add)
 {
-#ifdef __clang__
+#if defined(__clang__) && defined(STINT_FMA)
 #pragma clang fp contract(fast)
 #endif
 	const gemm_vec zero = {0};

@@ -23,12 +23,12 @@
 
 #define UNARY(onnx, first, id, ...)                                                                \
 	{                                                                                          \
-		.name = onnx, .since = first, .min_in = 1, .max_in = 1, .traits = OP_POINTWISE,    \
+		.name = onnx, .since = first, .min_in = 1, .traits = OP_POINTWISE,                 \
 		.expr = id##_expr, .ref = id##_ref, .grad = id##_rule, __VA_ARGS__                 \
 	}
 #define GRADIENT(ours, id, ...)                                                                    \
 	{                                                                                          \
-		.name = ours, .min_in = 2, .max_in = 2, .traits = OP_POINTWISE, .expr = id##_expr, \
+		.name = ours, .min_in = 2, .traits = OP_POINTWISE, .expr = id##_expr,              \
 		.ref = id##_ref, __VA_ARGS__                                                       \
 	}
 

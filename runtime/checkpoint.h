@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "stint_rt.h"
+#include "stint_rt_device.h"
 
 struct safetensors_entry;
 

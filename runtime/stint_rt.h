@@ -19,8 +19,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stint_call.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -57,12 +55,6 @@ struct stint_tensor {
 	int trainable; /* a STINT_PARAMETER with a gradient */
 };
 
-/* Where an input that is set for the next step waits while one is running. */
-struct stint_next {
-	int resident;
-	size_t offset;
-};
-
 /* A model output: its place holds after stint_eval (never after stint_train, whose memory is
  * reused). */
 struct stint_output {
@@ -70,18 +62,6 @@ struct stint_output {
 	int dtype, rank;
 	const int64_t *dim;
 	size_t bytes, offset;
-};
-
-struct stint_lib_planned {
-	struct stint_lib_call call;
-	size_t workspace; /* bytes planned for; init fails if the library now asks for more */
-};
-
-/* A kernel of a GPU's step: its name in kernels.cu, how many blocks of how many threads are
- * launched, and how many arguments it takes. */
-struct stint_kernel {
-	const char *name;
-	int blocks, threads, args;
 };
 
 /* One executed step, for people and for `stint bench`. */
@@ -114,6 +94,7 @@ struct stint_probe {
 	void (*took)(void *user, int index, double us);
 };
 
+/* Handled by the functions below only. */
 typedef struct stint_step stint_step;
 
 struct stint_model {
@@ -126,11 +107,7 @@ struct stint_model {
 	const struct stint_tensor *resident;
 	const struct stint_output *output;
 	const struct stint_lib_planned *lib;
-	const struct stint_kernel *kernel; /* ended by a NULL name; NULL: not for a GPU */
-	const char *kernels_text;          /* kernels.cu, where there are any */
-	const struct stint_next *next;     /* a GPU's inputs, ended by resident -1; NULL: not so */
-	int tf32;   /* a GPU's library calls may round single-precision operands to tf32 */
-	int strict; /* its convolutions may not go Winograd's or Fourier's way */
+	const struct stint_gpu_model *gpu; /* NULL: not for a GPU */
 	const struct stint_step_info *train_info, *eval_info;
 	int control, lr;                      /* residents; -1: the model has none */
 	int target;                           /* resident; -1: none */
@@ -142,77 +119,9 @@ struct stint_model {
 	double lr_default; /* the optimizer's learning rate, as compiled */
 	int (*train)(stint_step *s, const struct stint_probe *probe); /* NULL: forward only */
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
-	size_t host_bytes; /* page-locked, that a GPU's step keeps tensors in; 0: none */
-	int ncopy;         /* copies to there and back, in training */
 };
 
-enum { STINT_RT_VERSION = 10 };
-
-/* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
-struct stint_lib;
-
-/* What a device's memory holds. */
-struct stint_device_memory {
-	int nitem; /* besides the arena, by what took it (stint_gpu.h, stint_gpu_memory) */
-	struct stint_device_item {
-		const char *what;
-		int64_t bytes;
-	} item[16];
-	int64_t used, total; /* of the device, by all programs */
-};
-
-/* What a device is and does at its best, measured: rates a microsecond. */
-struct stint_device_peaks {
-	char name[192];
-	int64_t product; /* floating-point operations of products of so many rows and columns, in
-			    the step's precision */
-	double flops_us;
-	struct stint_device_level {
-		double bytes, bytes_us; /* read and written by copies, over so many in all */
-	} level[2];                     /* in the device's cache, in its memory */
-};
-
-/* Where the arena is and steps run: the processor (stint_rt_cpu.c) or a GPU (stint_rt_gpu.c). */
-struct stint_device {
-	/* The arena, all zeros, at `arena` or in memory of its own (NULL), and all that the step
-	 * needs. On failure the reason is in s->message; `free` releases what was made. */
-	int (*open)(stint_step *s, void *arena);
-	void (*free)(stint_step *s); /* also of a step that was never opened */
-	/* The arena's byte at `offset`, for the host to use; NULL: the host cannot reach it. */
-	void *(*at)(const stint_step *s, size_t offset);
-	int (*put)(stint_step *s, size_t offset, const void *data, size_t bytes);
-	int (*get)(const stint_step *s, size_t offset, void *data, size_t bytes);
-	/* These bytes in the host's memory, until `let`: the arena itself, or else memory of zeros
-	 * or (filled) a copy, which `put` brings back. NULL: no memory, or the device failed. */
-	void *(*hold)(const stint_step *s, size_t offset, size_t bytes, int filled);
-	void (*let)(void *held);
-	/* Begins one step, with these control numbers, and need not wait for its end, unless
-	 * somebody looks on. */
-	int (*start)(stint_step *s, int train, const int64_t control[5], double lr,
-		const struct stint_probe *probe);
-	/* Waits for it; sets s->loss. */
-	int (*finish)(stint_step *s, int train);
-	/* Of a GPU, NULL otherwise. */
-	/* What was taken since the last measurement counts as `what`, which outlives s. */
-	int (*memory)(stint_step *s, const char *what, struct stint_device_memory *out);
-	/* In memory of its own, up to 1 GiB of what is free then; the arena stays as it is. */
-	int (*peaks)(stint_step *s, struct stint_device_peaks *out);
-};
-
-struct stint_step {
-	const struct stint_model *model;
-	unsigned char *arena; /* an address of the device's: to be read or written here only where
-				 device->at says so */
-	void *owned;          /* what free releases */
-	const struct stint_device *device;
-	void *gpu; /* the device's own */
-	struct stint_lib **lib;
-	int64_t seed, count; /* count: training steps done */
-	int last;            /* the shard that runs is the step's last, or its only one */
-	int running;         /* a training step has been started and not finished */
-	double loss;
-	char message[256];
-};
+enum { STINT_RT_VERSION = 11 };
 
 /* Sets up a step in `arena` (model->arena_bytes at model->alignment; NULL: allocated and
  * pre-faulted here). A GPU's step takes the first device that the driver shows, and `arena` is
@@ -264,19 +173,6 @@ int stint_eval(stint_step *s, int64_t valid);
 int stint_eval_probed(stint_step *s, int64_t valid, const struct stint_probe *probe);
 double stint_loss(const stint_step *s); /* of the last train or eval */
 const char *stint_message(const stint_step *s);
-
-/* For generated code: record "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
-int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
-
-/* For generated code on a GPU: put a launch of kernel number `kernel` behind what is already to be
- * done there; args: pointers to its arguments. */
-int stint_launch(stint_step *s, int kernel, void **args);
-/* The same for copies, which run beside launches: number `copy` takes `bytes` from the arena's
- * offset `at` to offset `host` of the host's memory, or back, once all that was put there before is
- * done; what is put behind stint_copied waits until it is over. */
-int stint_offload(stint_step *s, int copy, size_t at, size_t bytes, size_t host);
-int stint_fetch(stint_step *s, int copy, size_t at, size_t bytes, size_t host);
-int stint_copied(stint_step *s, int copy);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include "ops/conv/conv_op.h"
 
 #include "ops/product/gemm_op.h"
+#include "ops/target.h"
 
 /* Groups with fewer rows than this take direct loops: tiles would be mostly padding. */
 enum { DIRECT_ROWS = 3 };
@@ -28,7 +29,7 @@ static enum status conv_read(struct graph *g, struct node *n, struct conv *p)
 			sx, sw, (long long)p->groups);
 	p->cg = w->dim[1];
 	p->kg = p->k / p->groups;
-	const struct tensor *b = n->nin > 2 ? n->in[2] : NULL;
+	const struct tensor *b = node_input(n, 2);
 	if (b && (b->rank != 1 || b->dim[0] != p->k))
 		return node_fail(
 			g, n, NULL, "the bias must have the shape [%lld]", (long long)p->k);
@@ -81,8 +82,7 @@ static enum status grad_w_infer(struct graph *g, struct node *n)
 static struct tensor *grad_op(
 	struct graph *g, const char *name, struct tensor *a, struct tensor *b, const struct conv *p)
 {
-	struct node *n = graph_op_node(g, name, 2, (struct tensor *[]){a, b}, 0, NULL, p);
-	return n ? n->out[0] : NULL;
+	return graph_param_op(g, name, 2, (struct tensor *[]){a, b}, 0, NULL, p);
 }
 
 static enum status conv_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -102,14 +102,13 @@ static enum status conv_grad(struct graph *g, const struct node *n, struct tenso
 	return g->failed;
 }
 
-/* The GPU's library adds no bias: a node of its own does, which is fused with what follows. */
 static enum status conv_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
 	const struct conv *p = n->param;
 	const int64_t column[4] = {p->k, 1, 1, 1};
 	(void)o;
-	if (!g->target->cuda || n->nin < 3 || !in[2])
+	if (target_adds_conv_bias(g->target) || n->nin < 3 || !in[2])
 		return ST_OK;
 	struct node *m = graph_op_node(g, "Conv", 2, in, n->nattr, n->attr, p);
 	struct tensor *bias = graph_reshape(g, in[2], 1 + p->w.axes, column);
@@ -226,7 +225,7 @@ static bool conv_call(
 
 static bool conv_library(const struct node *n, int way, struct lib_call *call)
 {
-	return conv_call(n, FORWARD, n->nin > 2 && n->in[2], way, call);
+	return conv_call(n, FORWARD, node_input(n, 2), way, call);
 }
 
 static bool grad_x_library(const struct node *n, int way, struct lib_call *call)
@@ -334,7 +333,7 @@ static int64_t job_blocks(const struct job *j)
 static enum status conv_emit(struct emit *e, const struct node *n)
 {
 	const struct conv *p = n->param;
-	const bool bias = n->nin > 2 && n->in[2];
+	const bool bias = node_input(n, 2);
 	const struct job j = job_make(p, FORWARD, n->out[0], e->g->target->threads);
 	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
 	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
@@ -473,7 +472,6 @@ const struct op_def ops_conv[] = {
 		.example = conv_examples},
 	{.name = "stint.ConvGradX",
 		.min_in = 2,
-		.max_in = 2,
 		.infer = grad_x_infer,
 		.traits = OP_PRODUCT,
 		.narrow_in = 3,
@@ -486,7 +484,6 @@ const struct op_def ops_conv[] = {
 		.emit_c = grad_x_emit},
 	{.name = "stint.ConvGradW",
 		.min_in = 2,
-		.max_in = 2,
 		.infer = grad_w_infer,
 		.traits = OP_PRODUCT,
 		.narrow_in = 3,

@@ -23,7 +23,7 @@ enum status batchnorm_stats_emit(struct emit *e, const struct node *n);
 enum status batchnorm_sums_emit(struct emit *e, const struct node *n);
 static inline struct call_arg batchnorm_rounding(const struct node *n)
 {
-	return n->nin > 4 && n->in[4] ? ARG_X(4) : ARG_NAME("(const real *)0");
+	return node_input(n, 4) ? ARG_X(4) : ARG_NAME("(const real *)0");
 }
 
 /* Scratch of either: sums of parts of x. */

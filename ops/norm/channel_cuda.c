@@ -10,19 +10,14 @@
  * makes results repeat, as is the pack where columns are summed. */
 enum { THREADS = 256, BLOCKS = 1024, STRIP_BLOCKS = 512, LEAST = 2048, STRIP_PACK = 4, TOTALS = 8 };
 
-static int64_t clamp(int64_t x, int64_t least, int64_t most)
-{
-	return x < least ? least : x > most ? most : x;
-}
-
 static void split_planes(struct channel_split *s, bool narrow)
 {
 	s->pack = narrow ? 8 : 4;
 	s->packed = s->inner % s->pack == 0;
 	const int64_t values = s->images * s->inner;
-	const int64_t wanted = clamp(
-		div_up(BLOCKS, s->groups), 1, clamp(values / LEAST, 1, values));
-	s->take = clamp(s->images / wanted, 1, s->images);
+	const int64_t wanted = clamp64(
+		div_up(BLOCKS, s->groups), 1, clamp64(values / LEAST, 1, values));
+	s->take = clamp64(s->images / wanted, 1, s->images);
 	const int64_t of_image = wanted > s->images ? div_up(wanted, s->images) : 1;
 	s->slice = of_image > 1 ? div_up(div_up(s->inner, of_image), s->pack) * s->pack : s->inner;
 	s->slices = div_up(s->inner, s->slice);
@@ -41,7 +36,7 @@ static void split_strips(struct channel_split *s)
 	s->strips = div_up(s->width, s->lanes * s->pack);
 	const int64_t rows = s->images * s->inner, all = s->groups * s->strips;
 	const int64_t least = 8 * (THREADS / s->lanes); /* rows of a part */
-	s->parts = clamp(div_up(STRIP_BLOCKS, all), 1, div_up(rows, least));
+	s->parts = clamp64(div_up(STRIP_BLOCKS, all), 1, div_up(rows, least));
 	s->slice = div_up(rows, s->parts);
 	s->slices = 1;
 	s->parts = div_up(rows, s->slice);

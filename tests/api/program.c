@@ -1,10 +1,14 @@
 /* A program that has libstint and its header alone.
  *
  *	program options
- *	program plan|frontier|compile|read OUT MODEL|DIR [NAME[=VALUE]] ...   texts to OUT.0, OUT.1,
- *... program stop WHAT DIR MODEL [NAME[=VALUE]] ...     ends it at WHAT: "planning", ... program
- *train DIR STEPS OUT INPUT.npy TARGET.npy   from DIR's values; saves, loads, saves again program
- *wrong DIR                                  misuse, each answered
+ *	program plan|frontier|compile|read OUT MODEL|DIR [NAME[=VALUE]] ...
+ *		texts to OUT.0, OUT.1, ...
+ *	program stop WHAT DIR MODEL [NAME[=VALUE]] ...
+ *		ends it at WHAT: "planning", ..., or 20: when it is asked for the 20th time
+ *	program train DIR STEPS OUT INPUT.npy TARGET.npy
+ *		from DIR's values; saves, loads, trains on and saves again
+ *	program wrong DIR
+ *		misuse, each answered
  *
  * It prints facts and messages, and ends with the status. */
 #include <inttypes.h>
@@ -13,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <stint.h>
+#include <stint/stint.h>
 
 static void say(const struct stint_diagnostic *x)
 {
@@ -123,7 +127,7 @@ static int stop(void *user)
 {
 	struct stopping *s = user;
 	s->asked++;
-	return s->reached;
+	return s->reached || s->asked == atoi(s->at);
 }
 
 static int stop_at(const char *what, const char *dir, const char *model, char **word)

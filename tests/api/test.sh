@@ -56,6 +56,10 @@ expect_status 4 plan g "$model" $options "budget=$((least - 1))"
 expect_status 130 stop planning h.dir "$model" $options budget=min
 told "asked yes" "interrupted"
 absent h.dir
+# in the middle of a search that would take an hour
+long="batch=8 budget=60% effort=10000"
+expect_status 130 stop 20 h.dir "$SOURCE/examples/models/cnn.onnx" loss=cross-entropy optimizer=sgd portable $long
+absent h.dir
 printf '#!/bin/sh\nsleep 60\n' >slow
 chmod +x slow
 CC="$PWD/slow" expect_status 130 stop writing h.dir "$model" $options
