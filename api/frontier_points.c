@@ -1,4 +1,4 @@
-#include "api/frontier_points.h"
+#include "api/frontier_parts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,8 +13,7 @@ double frontier_percent(const struct view_frontier *f, int64_t budget)
 	return span > 0 ? 100 * (double)(budget - f->resident) / span : 100;
 }
 
-/* As "70%" is read: rounded up. */
-static int64_t bytes_of(const struct view_frontier *f, double percent)
+int64_t frontier_bytes(const struct view_frontier *f, double percent)
 {
 	return f->resident + (int64_t)ceil((double)(f->keep_all - f->resident) * (percent / 100));
 }
@@ -36,7 +35,7 @@ static int choose_budgets(const struct view_frontier *f, int npoint, int64_t *bu
 	int n = 0;
 	budget[n++] = f->keep_all;
 	for (int i = 1; npoint ? i < npoint - 1 : n < MOST - 1; i++) {
-		int64_t b = bytes_of(f, 100 - i * step);
+		int64_t b = frontier_bytes(f, 100 - i * step);
 		if (b <= f->known_bytes)
 			break;
 		if (b < budget[n - 1])
@@ -129,6 +128,28 @@ static void write_point(const struct problem *p, const struct frontier *f, int i
 	text_puts(t, "}");
 }
 
+static void write_part(const struct frontier *f, int i, struct text *t)
+{
+	const struct view_point *x = &f->view.part[i];
+	const struct frontier_part *part = &f->part[i];
+	text_add(t, "%s\n{\"budget_bytes\":%" PRId64 ",\"percent\":", i ? "," : "", x->budget);
+	json_text_double(t, frontier_percent(&f->view, x->budget));
+	text_add(t, ",\"micro_batches\":%" PRId64 ",\"slices\":%" PRId64 ",\"until\":",
+		part->parts.shards, part->parts.region.slices ? part->parts.region.slices : 1);
+	if (part->parts.until)
+		json_text_string(t, part->parts.until);
+	else
+		text_puts(t, "null");
+	text_add(t, ",\"arena_bytes\":%" PRId64 ",\"cost\":", x->arena);
+	json_text_double(t, x->cost);
+	text_puts(t, ",\"whole_batch_cost\":");
+	if (part->alone >= 0)
+		json_text_double(t, part->alone);
+	else
+		text_puts(t, "null");
+	text_puts(t, "}");
+}
+
 void frontier_json(const struct problem *p, const struct frontier *f, struct text *t)
 {
 	text_puts(t, "{\"format\":\"stint-frontier-1\",\"graph\":");
@@ -145,5 +166,9 @@ void frontier_json(const struct problem *p, const struct frontier *f, struct tex
 	text_puts(t, ",\n\"points\":[");
 	for (int i = 0; i < f->view.npoint; i++)
 		write_point(p, f, i, t);
+	if (f->view.npart)
+		text_puts(t, "],\n\"parts\":[");
+	for (int i = 0; i < f->view.npart; i++)
+		write_part(f, i, t);
 	text_puts(t, "]}\n");
 }

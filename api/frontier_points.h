@@ -7,7 +7,8 @@
 
 struct frontier {
 	struct view_frontier view;
-	struct plan *const *plan; /* by point; NULL where the budget is not met */
+	struct plan *const *plan;         /* by point; NULL where the budget is not met */
+	const struct frontier_part *part; /* by view.part (frontier_parts.h) */
 };
 
 /* What does not go with a frontier. */
@@ -18,6 +19,8 @@ enum status frontier_options_check(const struct options *o, struct diag *d);
 enum status frontier_make(struct arena *a, const struct problem *p, const struct plan_options *o,
 	int npoint, struct frontier *out, struct diag *d);
 
+/* As "70%" is read: rounded up. */
+int64_t frontier_bytes(const struct view_frontier *f, double percent);
 /* The share of what keep-everything needs beyond the residents, in per cent, as budgets say it. */
 double frontier_percent(const struct view_frontier *f, int64_t budget);
 

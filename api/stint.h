@@ -147,6 +147,18 @@ struct stint_facts {
  */
 STINT_PUBLIC const struct stint_facts *stint_result_facts(const struct stint_result *r);
 
+/* One step of a plan's schedule. */
+struct stint_plan_step {
+	const char *node; /* as in the problem */
+	int phase;        /* 0 forward, 1 backward, 2 update */
+	int again;        /* it recomputes what an earlier one made */
+	double cost;
+	int64_t live_bytes; /* of all tensors while it runs, its workspace included */
+};
+/* By index from 0. Returns 0 where there are no more, and where there are no facts. */
+STINT_PUBLIC int stint_result_step(
+	const struct stint_result *r, size_t index, struct stint_plan_step *out);
+
 enum stint_text {
 	STINT_TEXT_PLAN,     /* stint-plan-1, JSON; also of a budget that is not met */
 	STINT_TEXT_GRAPH,    /* stint-graph-1, JSON: the problem that the plan solves */
@@ -211,6 +223,9 @@ STINT_PUBLIC double stint_trainer_rate(const struct stint_trainer *t);
 /* Steps done. Dropout depends on it and on the seed, and so may an optimizer. */
 STINT_PUBLIC int64_t stint_trainer_steps(const struct stint_trainer *t);
 STINT_PUBLIC void stint_trainer_seed(struct stint_trainer *t, int64_t seed);
+/* In how many parts a training step takes the rows of its inputs: an evaluation takes the first of
+ * these parts alone. */
+STINT_PUBLIC int stint_trainer_parts(const struct stint_trainer *t);
 /* One step: forward, backward, updates. `loss` may be NULL. */
 STINT_PUBLIC int stint_trainer_train(struct stint_trainer *t, double rate, double *loss);
 /* The model as it answers when it is not trained, and the loss of the first `rows` rows (0: all).

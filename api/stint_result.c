@@ -21,6 +21,7 @@ struct stint_result {
 	struct shown shown;       /* the plan is NULL: there is none */
 	struct frontier frontier; /* no points: none was made */
 	struct stint_facts facts;
+	const int64_t *live; /* [facts.steps] */
 	struct text text[TEXTS];
 };
 
@@ -98,6 +99,7 @@ static enum status note_facts(struct stint_result *r)
 	f->cost_is_time = p->costs != NULL;
 	f->steps = plan->nstep;
 	f->peak_step = x.peak_step;
+	r->live = x.live;
 	f->recomputed_ops = x.recomputed_ops;
 	f->recomputed_runs = x.recomputed_runs;
 	f->micro_batches = r->walked ? (int)r->pipeline.parts.shards : 0;
@@ -107,6 +109,21 @@ static enum status note_facts(struct stint_result *r)
 const struct stint_facts *stint_result_facts(const struct stint_result *r)
 {
 	return r->shown.plan ? &r->facts : NULL;
+}
+
+int stint_result_step(const struct stint_result *r, size_t index, struct stint_plan_step *out)
+{
+	if (!r->shown.plan || index >= (size_t)r->facts.steps)
+		return 0;
+	const struct problem *p = r->shown.problem;
+	const struct plan_step *s = &r->shown.plan->step[index];
+	const struct problem_op *op = &p->op[s->op];
+	*out = (struct stint_plan_step){.node = op->name,
+		.phase = (int)op->phase,
+		.again = plan_step_again(p, s),
+		.cost = op->choice[s->choice].cost,
+		.live_bytes = r->live[index]};
+	return 1;
 }
 
 /* After a walk that ended with `st`. */

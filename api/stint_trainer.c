@@ -187,6 +187,11 @@ void stint_trainer_seed(struct stint_trainer *t, int64_t seed)
 		t->l.seed(t->l.step, seed);
 }
 
+int stint_trainer_parts(const struct stint_trainer *t)
+{
+	return t->l.model ? t->l.model->shards : 1;
+}
+
 static enum status train(struct stint_trainer *t, double rate, double *loss)
 {
 	TRY(begin(t));

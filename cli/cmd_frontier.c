@@ -1,8 +1,9 @@
 /* stint frontier MODEL.onnx ... | --graph G.json [--points N] [--json] [-o FILE.json] [--svg FILE]
  */
 #include <inttypes.h>
+#include <string.h>
 
-#include "api/frontier_points.h"
+#include "api/frontier_parts.h"
 #include "cli/cli.h"
 #include "cli/command_options.h"
 
@@ -51,6 +52,61 @@ static void print_table(const struct problem *p, const struct frontier *f)
 		bytes_human(f->view.proven_bytes, b));
 }
 
+static void print_part(const struct problem *p, const struct frontier *f, int i)
+{
+	const struct view_point *x = &f->view.part[i];
+	const struct frontier_part *part = &f->part[i];
+	const double once = f->view.once;
+	char b[24];
+	printf("%6.1f%% %12" PRId64 " %10s", frontier_percent(&f->view, x->budget), x->budget,
+		bytes_human(x->arena, b));
+	if (p->costs)
+		printf(" %9.4g", x->cost / 1e3);
+	printf(" %8.4f", once > 0 ? x->cost / once : 1);
+	if (part->alone >= 0)
+		printf(" %8.4f", once > 0 ? part->alone / once : 1);
+	else
+		printf(" %8s", "not met");
+	printf(" %7" PRId64 " %6" PRId64 "\n", part->parts.shards,
+		part->parts.region.slices ? part->parts.region.slices : 1);
+}
+
+/* How to ask for the regions of the table, each once. */
+static void print_regions(const struct frontier *f)
+{
+	for (int i = 0; i < f->view.npart; i++) {
+		const struct parts *x = &f->part[i].parts;
+		bool told = !x->region.slices;
+		for (int k = 0; k < i && !told; k++)
+			told = f->part[k].parts.region.slices == x->region.slices &&
+			       !strcmp(f->part[k].parts.until, x->until);
+		if (!told)
+			printf("%" PRId64 " slices: --split '%" PRId64 ":%s'\n", x->region.slices,
+				x->region.slices, x->until);
+	}
+}
+
+static void print_parts(const struct problem *p, const struct frontier *f)
+{
+	const int last = f->view.npart - 1;
+	char b[24];
+	if (!f->view.npart)
+		return;
+	printf("\nwith the batch in parts\n%7s %12s %10s", "share", "budget", "arena");
+	if (p->costs)
+		printf(" %9s", "ms");
+	printf(" %8s %8s %7s %6s\n%7s %12s %10s", "x one", "whole", "micro-", "slices", "", "bytes",
+		"");
+	if (p->costs)
+		printf(" %9s", "predicted");
+	printf(" %8s %8s %7s\n", "pass", "batch", "batches");
+	for (int i = 0; i <= last; i++)
+		print_part(p, f, i);
+	printf("smallest budget met: %" PRId64 " bytes (%s)\n", f->view.part[last].budget,
+		bytes_human(f->view.part[last].budget, b));
+	print_regions(f);
+}
+
 static enum status save(struct text *t, const char *path, struct diag *d)
 {
 	enum status st = path ? text_save(t, path, d) : ST_OK;
@@ -65,10 +121,12 @@ static enum status tell(struct pipeline *p, const struct options *o, const struc
 	frontier_json(problem, f, &json);
 	if (json.failed)
 		return diag_nomem(p->diag);
-	if (o->json)
+	if (o->json) {
 		fwrite(json.s, 1, json.len, stdout);
-	else
+	} else {
 		print_table(problem, f);
+		print_parts(problem, f);
+	}
 	TRY(save(&json, o->out, p->diag));
 	if (!o->svg)
 		return ST_OK;
@@ -76,14 +134,37 @@ static enum status tell(struct pipeline *p, const struct options *o, const struc
 	return save(&svg, o->svg, p->diag);
 }
 
+/* The whole batch: what p->o lets a budget choose from is left away. */
+static enum status whole_batch(struct pipeline *p, struct problem **out)
+{
+	struct compile_options *o = ARENA_NEW(p->arena, struct compile_options);
+	struct pipeline *whole = ARENA_NEW(p->arena, struct pipeline);
+	if (!o || !whole)
+		return diag_nomem(p->diag);
+	*o = *p->o;
+	*whole = *p;
+	whole->o = o;
+	if (o->micro_batch == MICRO_BATCH_AUTO)
+		o->micro_batch = 0;
+	o->split = 0;
+	o->split_until = NULL;
+	return pipeline_problem(whole, out);
+}
+
 static enum status frontier(struct pipeline *p, struct options *o, struct activity *at)
 {
 	struct problem *problem;
 	struct frontier f;
+	const bool training = p->o->model && !(p->o->loss && !strcmp(p->o->loss, "none"));
+	const bool parts = training && !p->o->split_until &&
+			   (p->o->split ||
+				   (p->o->micro_batch == MICRO_BATCH_AUTO && p->o->import.batch));
 	TRY(frontier_options_check(o, p->diag));
-	TRY(pipeline_problem(p, &problem));
+	TRY(parts ? whole_batch(p, &problem) : pipeline_problem(p, &problem));
 	struct plan_options options = pipeline_options(p->o);
 	TRY(frontier_make(p->arena, problem, &options, o->points, &f, p->diag));
+	if (parts)
+		TRY(frontier_parts(p, o->points, &f));
 	activity_end(at);
 	return tell(p, o, problem, &f);
 }

@@ -169,8 +169,8 @@ struct kernel_call {
 	int64_t repeat; /* launched so many times; `turn` is appended to the arguments. 0: once */
 };
 enum status call_kernel(struct emit *e, const struct kernel_call *c);
-/* The node is a function of the runtime's, "int FUNCTION(stint_step *s, ARGS)", whose failure is the
- * step's. */
+/* The node is a function of the runtime's, "int FUNCTION(stint_step *s, ARGS)", whose failure is
+ * the step's. */
 struct runtime_call {
 	const char *function;
 	const struct call_arg *args;

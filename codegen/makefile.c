@@ -38,6 +38,28 @@ static const char ranks_rule[] =
 "\t-$(MPICC) $(CFLAGS) $(STEP_FLAGS) -shared -o $@ $<\n";
 /* clang-format on */
 
+/* What a step is linked with. */
+static void print_libraries(const struct kernels *ks, bool gpu, bool library, struct text *t)
+{
+	text_add(t, "LIBS =%s -lm\n", gpu ? " -ldl" : library ? " -ldnnl" : "");
+	if (library)
+		text_puts(t, "\n# Where oneDNN is, if not where the compiler looks: include/ and "
+			     "lib/ in there.\n"
+			     "ifdef STINT_ONEDNN\n"
+			     "STEP_FLAGS += -I\"$(STINT_ONEDNN)/include\"\n"
+			     "LIBS := -L\"$(STINT_ONEDNN)/lib\" "
+			     "-Wl,-rpath,\"$(STINT_ONEDNN)/lib\" $(LIBS)\n"
+			     "endif\n");
+	/* the library's primitives are made for a number of threads, set through OpenMP */
+	if (!gpu && (library || uses_threads(ks)))
+		text_puts(t, "\n# Threads, where the compiler has OpenMP.\n"
+			     "OPENMP := $(shell echo 'int main(void) { return 0; }' | \\\n"
+			     "\t$(CC) -fopenmp -x c -o /dev/null - 2>/dev/null && echo "
+			     "-fopenmp)\n");
+	else
+		text_puts(t, "OPENMP =\n");
+}
+
 void print_makefile(const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
 	if (ks->graph->target->bare) {
@@ -73,15 +95,7 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 		"-fno-trapping-math -fPIC $(SSE) \\\n"
 		"\t$(DEBUG_PATH)");
 	text_puts(t, gpu ? " -DSTINT_WITH_GPU\n" : library ? " -DSTINT_WITH_LIB\n" : "\n");
-	text_add(t, "LIBS =%s -lm\n", gpu ? " -ldl" : library ? " -ldnnl" : "");
-	/* the library's primitives are made for a number of threads, set through OpenMP */
-	if (!gpu && (library || uses_threads(ks)))
-		text_puts(t, "\n# Threads, where the compiler has OpenMP.\n"
-			     "OPENMP := $(shell echo 'int main(void) { return 0; }' | \\\n"
-			     "\t$(CC) -fopenmp -x c -o /dev/null - 2>/dev/null && echo "
-			     "-fopenmp)\n");
-	else
-		text_puts(t, "OPENMP =\n");
+	print_libraries(ks, gpu, library, t);
 	print_source_names(gpu, library, t);
 	if (ranks)
 		text_puts(t, ranks_words);

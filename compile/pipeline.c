@@ -34,7 +34,7 @@ enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, stru
 		p->o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, d, out);
 }
 
-enum status pipeline_import(struct pipeline *p)
+static enum status begin(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
 	if (!o->model)
@@ -43,11 +43,16 @@ enum status pipeline_import(struct pipeline *p)
 	p->name = identifier(p->arena, o->model);
 	if (!p->name)
 		return diag_nomem(p->diag);
-	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
+	return custom_ops_load(p->arena, o->ops, &p->table, p->diag);
+}
+
+enum status pipeline_import(struct pipeline *p)
+{
+	TRY(begin(p));
 	TRY(parts_set(p));
 	p->imported = p->whole;
 	if (!p->imported)
-		TRY(pipeline_read(p, o->import.batch / p->parts.shards, p->diag, &p->imported));
+		TRY(pipeline_read(p, p->o->import.batch / p->parts.shards, p->diag, &p->imported));
 	if (p->parts.region.slices)
 		TRY(split_graph(p, &p->imported));
 	if (p->dump)
@@ -55,15 +60,26 @@ enum status pipeline_import(struct pipeline *p)
 	return ST_OK;
 }
 
+enum status pipeline_each(struct pipeline *p, const struct trial_visitor *v)
+{
+	TRY(begin(p));
+	return parts_each(p, v);
+}
+
+struct lower_options pipeline_lowering(const struct compile_options *o)
+{
+	return (struct lower_options){.mode = LOWER_TRAIN,
+		.dropout_off = o->dropout_off != 0,
+		.bn_frozen = o->bn == BN_FROZEN,
+		.bn_population = o->bn_variance == VARIANCE_POPULATION,
+		.nratio = o->nratio,
+		.ratio = o->ratio};
+}
+
 static struct graph_options graph_options_of(const struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
-	return (struct graph_options){
-		.lower = {.dropout_off = o->dropout_off != 0,
-			.bn_frozen = o->bn == BN_FROZEN,
-			.bn_population = o->bn_variance == VARIANCE_POPULATION,
-			.nratio = o->nratio,
-			.ratio = o->ratio},
+	return (struct graph_options){.lower = pipeline_lowering(o),
 		.loss = &p->loss,
 		.optimizer = &p->optimizer,
 		.shards = p->parts.shards > 1 ? p->parts.shards : 0,

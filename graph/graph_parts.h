@@ -26,6 +26,20 @@ enum status graph_copy_node(struct graph_copy *c, const struct node *n, struct n
 /* Inputs, outputs, loss; dead nodes out. */
 enum status graph_copy_end(struct graph_copy *c, struct graph **out);
 
+/* Gradients of micro-batches from rows that are kept, in the place of sums (shard_rows.c). */
+struct shard_rows {
+	struct graph *g;
+	int64_t levels; /* sums that would wait */
+	int nplain, nslot, ntensor;
+	int *slot;            /* by node: which of the first nplain it stands behind */
+	struct tensor **rows; /* by tensor: all shards' rows of it; NULL: they are not kept */
+};
+enum status shard_rows_begin(struct shard_rows *r, struct graph *g, int64_t levels);
+/* The sum of `grad` over all shards, there in the last; *total NULL: sums take less. */
+enum status shard_rows_total(struct shard_rows *r, struct tensor *grad, struct tensor **total);
+/* Puts all nodes that have come since the beginning where they belong. */
+enum status shard_rows_end(struct shard_rows *r);
+
 /* What updates overwrite (order.c): good as long as no node is added, removed or renumbered. */
 struct order {
 	const struct graph *g;

@@ -36,7 +36,9 @@ enum op_trait {
 			   moved, whatever they are */
 	OP_PRODUCT = 256,      /* rounds its operands (narrow_in) where precision is reduced */
 	OP_OWN_PRODUCT = 1024, /* its text multiplies matrices: most of its flops are that */
-	OP_EXACT = 512, /* its gradient looks for the inputs among the outputs: these stay real */
+	OP_EXACT = 512,   /* its gradient looks for the inputs among the outputs: these stay real */
+	OP_PLACED = 2048, /* where it runs in slices of the batch, attributes slice and slices tell
+			     which this is, and of how many */
 };
 
 /* What core code may ask the table for, without knowing names. */
@@ -66,14 +68,15 @@ enum op_role {
 			    gradients by */
 	ROLE_LOSS_SCALE_CHECK,  /* loss_scale, control, gradients: control for the updates */
 	ROLE_LOSS_SCALE_UPDATE, /* loss_scale, that control: loss_scale for the next step */
-	ROLE_SHARD,       /* the whole batch, control; attribute shards: the rows of the shard that
-			     control      names */
-	ROLE_ACCUMULATE,  /* a value, control, sums: the sum over all shards, in the last; and the
-			     sums */
-	ROLE_SUM_RANKS,   /* in the last shard that a process does: that, control, the sums: the sum
-			     over all processes; attribute shards */
-	ROLE_EVERY_SHARD, /* a value, control, a row for each shard: the rows, in the last with
-			     those of all processes */
+	ROLE_SHARD,      /* the whole batch, control; attribute shards: the rows of the shard that
+			    control      names */
+	ROLE_ACCUMULATE, /* a value, control, sums: the sum over all shards, in the last; and the
+			    sums */
+	ROLE_SUM_RANKS,  /* in the last shard that a process does: that, control, the sums: the sum
+			    over all processes; attribute shards */
+	ROLE_KEEP_ROWS,  /* a value, control, all shards' rows of it; attribute shards: these, with
+			    those of the shard that control names; in the last, with those of all
+			    processes */
 	ROLE_COUNT
 };
 
@@ -282,6 +285,9 @@ struct op_def {
 	int variant; /* which of a family this is, where hooks serve several: its own enum */
 	enum op_role role;
 	enum op_apart apart; /* of records that are read from files */
+	/* Whether that holds for this node, of a slice, as it will be lowered; `axis` counts
+	 * samples in input 0. NULL: always. */
+	bool (*apart_if)(const struct node *n, int axis, const struct lower_options *o);
 	/* Bit i for input i: an initializer there is a weight, whatever its name; or a setting, to
 	 * be known when compiling and never trained. */
 	unsigned weights, known;

@@ -101,10 +101,9 @@ static int64_t most_waiting(const struct graph *g)
 
 /* What a shard leaves for the next. */
 static struct tensor *left_by_shards(
-	struct graph *g, const char *name, enum dtype type, int64_t rows, int64_t columns)
+	struct graph *g, const char *name, enum dtype type, int rank, const int64_t *dim)
 {
-	const int64_t dim[2] = {rows, columns};
-	struct tensor *t = name ? graph_tensor(g, name, type, 2, dim) : NULL;
+	struct tensor *t = name ? graph_tensor(g, name, type, rank, dim) : NULL;
 	if (t)
 		t->role = TR_SUMS;
 	return t;
@@ -126,8 +125,9 @@ static struct tensor *over_ranks(struct graph *g, struct tensor *total)
 static struct tensor *accumulate(
 	struct graph *g, const char *name, int64_t waiting, struct tensor *x)
 {
+	const int64_t dim[2] = {waiting, x->numel};
 	struct tensor *sums = left_by_shards(
-		g, arena_printf(g->arena, "sums/%s", name), x->dtype, waiting, x->numel);
+		g, arena_printf(g->arena, "sums/%s", name), x->dtype, 2, dim);
 	if (!sums)
 		return NULL;
 	g->scope = name;
@@ -146,21 +146,32 @@ enum status graph_accumulate(
 	if (!g->shards_differ)
 		return ST_OK;
 	const int64_t waiting = most_waiting(g);
+	struct shard_rows rows;
 	g->phase = NODE_BACKWARD;
-	for (int i = 0; i < nparam; i++)
-		if (grad[i] && !(grad[i] = accumulate(g, param[i]->name, waiting, grad[i])))
+	TRY(shard_rows_begin(&rows, g, waiting));
+	for (int i = 0; i < nparam; i++) {
+		struct tensor *total;
+		if (!grad[i])
+			continue;
+		TRY(shard_rows_total(&rows, grad[i], &total));
+		grad[i] = total ? total : accumulate(g, param[i]->name, waiting, grad[i]);
+		if (!grad[i])
 			return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
+	}
 	g->loss = accumulate(g, "loss", waiting, g->loss);
 	g->phase = NODE_FORWARD;
-	return g->loss ? ST_OK : g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
+	if (!g->loss)
+		return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
+	return shard_rows_end(&rows);
 }
 
 struct tensor *graph_every_shard(struct graph *g, const char *name, struct tensor *x)
 {
-	struct tensor *rows = left_by_shards(
-		g, arena_printf(g->arena, "shards/%s", name), x->dtype, g->shards, x->numel);
+	const struct attr shards = ATTR_I("shards", g->shards);
+	struct tensor *rows = left_by_shards(g, arena_printf(g->arena, "shards/%s", name), x->dtype,
+		1, &(int64_t){g->shards * x->numel});
 	if (!rows)
 		return NULL;
 	struct tensor *in[] = {x, graph_control(g), rows};
-	return graph_op(g, op_by_role(g->table, ROLE_EVERY_SHARD)->name, 3, in, 0, NULL);
+	return graph_op(g, op_by_role(g->table, ROLE_KEEP_ROWS)->name, 3, in, 1, &shards);
 }

@@ -20,6 +20,7 @@ struct graph_region {
 struct graph_apart {
 	const struct graph *whole, *part;
 	int64_t slices;
+	const struct lower_options *lower;
 	/* By node: it treats samples apart, or has to do with none of them. */
 	bool *node;
 	/* By tensor: the axis that counts samples; AXIS_NONE: it is the same for both; AXIS_MIXED:
@@ -28,9 +29,10 @@ struct graph_apart {
 };
 enum { AXIS_NONE = -1, AXIS_MIXED = -2 };
 
-/* Where the two do not have the same nodes, none is apart. */
+/* Where the two do not have the same nodes, none is apart. `lower`: how both will be lowered, for
+ * as long as *out is in use. */
 enum status graph_apart(const struct graph *whole, const struct graph *part, int64_t slices,
-	struct graph_apart *out);
+	const struct lower_options *lower, struct graph_apart *out);
 
 /* Regions that may be worth it, of the nodes in a row that are apart and between them make most
  * bytes: all begin with the first of them, and end where half of what was live crosses the border,

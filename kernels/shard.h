@@ -12,12 +12,12 @@ static inline void NAMED(shard_rows)(
 		y[i] = rows[i];
 }
 
-/* Row control[4] of y: n elements. */
-static inline void NAMED(keep_row)(
+/* y: all rows, of which the shard's n elements are x. */
+static inline void NAMED(keep_rows)(
 	X *y, const X *x, const int64_t *control, int64_t n, int64_t from, int64_t to)
 {
-	X *row = y + control[4] * n;
+	X *rows = y + control[4] * n;
 	EACH
 	for (int64_t i = from; i < to; i++)
-		row[i] = x[i];
+		rows[i] = x[i];
 }

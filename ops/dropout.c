@@ -32,6 +32,7 @@ static enum status dropout_infer(struct graph *g, struct node *n)
 	bool known = training && training->role == TR_CONSTANT && training->numel == 1;
 	p->active = g->opset < 12 || (training && (!known || tensor_real(training, 0) != 0));
 	p->key = g->nnode;
+	p->all = x->numel;
 	n->param = p;
 	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
 	return n->nout > 1 ? data_output(g, n, 1, DT_BOOL, x->rank, x->dim) : ST_OK;
@@ -84,6 +85,8 @@ static enum status dropout_lower(struct graph *g, const struct node *n, struct t
 	if (!p)
 		return diag_nomem(g->diag);
 	*p = *given;
+	p->place = node_int(n, "slice", 0) * n->in[0]->numel;
+	p->all = node_int(n, "slices", 1) * n->in[0]->numel;
 	TRY(dropout_settle(g, n->name, given, o, &p->ratio));
 	out[0] = in[0];
 	if (p->ratio == 0 && n->nout > 1 && n->out[1]) {
@@ -95,6 +98,14 @@ static enum status dropout_lower(struct graph *g, const struct node *n, struct t
 	out[0] = graph_param_op(
 		g, "stint.Dropout", 2, (struct tensor *[]){in[0], graph_control(g)}, 0, NULL, p);
 	return g->failed;
+}
+
+/* Random numbers are drawn four at a time, by an element's place in the whole batch. */
+static bool dropout_apart(const struct node *n, int axis, const struct lower_options *o)
+{
+	const struct dropout *p = n->param;
+	return o->dropout_off || (!p->active && !o->nratio) ||
+	       (axis == 0 && n->in[0]->numel % 4 == 0);
 }
 
 static enum status masked_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -125,8 +136,8 @@ static enum status masked_call(
 	call.turns = div_up(count, turn);
 	call.work = 16 * (double)count;
 	call.args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(p->key), ARG_SIZE(count),
-		ARG_SHARD(e, 1), ARG_INT(dropout_keep_from(p->ratio)),
-		ARG_REAL(1 / (1 - p->ratio)));
+		ARG_SHARD(e, 1), ARG_SIZE(p->all), ARG_SIZE(p->place),
+		ARG_INT(dropout_keep_from(p->ratio)), ARG_REAL(1 / (1 - p->ratio)));
 	return call_kernel(e, &call);
 }
 
@@ -195,6 +206,9 @@ static enum status spelled_lower(struct graph *g, const struct node *n, struct t
 
 const struct op_def ops_dropout[] = {
 	{.name = "Dropout",
+		.traits = OP_PLACED,
+		.apart = APART_BROADCAST,
+		.apart_if = dropout_apart,
 		.known = 6,
 		.since = 7,
 		.min_in = 1,

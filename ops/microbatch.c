@@ -32,6 +32,39 @@ static enum status shard_emit(struct emit *e, const struct node *n)
 
 enum { ADDEND, CONTROL, SUMS };
 
+static enum status keep_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[ADDEND], *all = n->in[SUMS];
+	if (x->rank == 0 || all->rank != x->rank || all->dtype != x->dtype ||
+		all->numel / node_int(n, "shards", 1) != x->numel)
+		return node_fail(g, n, NULL, "its rows have another shape");
+	return data_output(g, n, 0, all->dtype, all->rank, all->dim);
+}
+
+/* In place. */
+static struct op_cost keep_cost(const struct node *n)
+{
+	return (struct op_cost){0, 2 * (double)tensor_bytes(n->in[ADDEND])};
+}
+
+/* Where other processes have rows, the runtime brings them. */
+static enum status keep_emit(struct emit *e, const struct node *n)
+{
+	const int64_t count = n->in[ADDEND]->numel;
+	if (e->g->target->ranks)
+		return call_runtime(e, &(struct runtime_call){.function = "stint_keep_rows",
+					       .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND),
+						       ARG_INT(tensor_bytes(n->in[ADDEND])))});
+	return call_kernel(e, &(struct kernel_call){.file = "shard.h",
+				      .function = "keep_rows",
+				      .ntype = 1,
+				      .type = {n->out[0]},
+				      .turns = count,
+				      .work = (double)count,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND), ARG_X(CONTROL),
+					      ARG_SIZE(count))});
+}
+
 static enum status accumulate_infer(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[ADDEND], *sums = n->in[SUMS];
@@ -92,33 +125,6 @@ static enum status sum_ranks_emit(struct emit *e, const struct node *n)
 					       ARG_INT(ranks_workspace(n, NULL)))});
 }
 
-/* --- A row for each shard --- */
-
-static enum status every_infer(struct graph *g, struct node *n)
-{
-	const struct tensor *x = n->in[ADDEND], *rows = n->in[SUMS];
-	if (rows->rank != 2 || rows->dim[1] != x->numel)
-		return node_fail(g, n, NULL, "its rows have another length");
-	return data_output(g, n, 0, rows->dtype, rows->rank, rows->dim);
-}
-
-static enum status every_emit(struct emit *e, const struct node *n)
-{
-	const int64_t count = n->in[ADDEND]->numel;
-	if (e->g->target->ranks)
-		return call_runtime(
-			e, &(struct runtime_call){.function = "stint_keep_row",
-				   .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND), ARG_INT(count))});
-	return call_kernel(e, &(struct kernel_call){.file = "shard.h",
-				      .function = "keep_row",
-				      .ntype = 1,
-				      .type = {n->in[ADDEND]},
-				      .turns = count,
-				      .work = (double)count,
-				      .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND), ARG_X(CONTROL),
-					      ARG_SIZE(count))});
-}
-
 const struct op_def ops_shard[] = {
 	{.name = "stint.Shard",
 		.role = ROLE_SHARD,
@@ -149,15 +155,15 @@ const struct op_def ops_shard[] = {
 		.pair = {{0, ADDEND}},
 		.workspace = ranks_workspace,
 		.emit_c = sum_ranks_emit},
-	{.name = "stint.EveryShard",
-		.role = ROLE_EVERY_SHARD,
+	{.name = "stint.KeepRows",
+		.role = ROLE_KEEP_ROWS,
 		.min_in = 3,
 		.max_in = 3,
 		.traits = OP_UPDATE,
-		.infer = every_infer,
-		.cost = data_move_cost,
+		.infer = keep_infer,
+		.cost = keep_cost,
 		.npair = 1,
 		.pair = {{0, SUMS}},
-		.emit_c = every_emit},
+		.emit_c = keep_emit},
 	{0},
 };

@@ -226,11 +226,10 @@ int stint_sum_ranks(stint_step *s, void *y, const void *x, const void *sums, int
 	return STINT_OK;
 }
 
-int stint_keep_row(stint_step *s, void *rows, const void *x, int64_t n)
+int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes)
 {
-	const size_t bytes = (size_t)n * real_bytes(s);
-	memcpy((unsigned char *)rows + (size_t)s->shard * bytes, x, bytes);
-	return s->ranks && s->last ? s->ranks->join(s, rows, bytes) : STINT_OK;
+	memcpy((unsigned char *)rows + (size_t)s->shard * (size_t)bytes, x, (size_t)bytes);
+	return s->ranks && s->last ? s->ranks->join(s, rows, (size_t)bytes) : STINT_OK;
 }
 
 static int train_start(stint_step *s, double lr, const struct stint_probe *probe)

@@ -55,7 +55,7 @@ struct stint_ranks {
 	 * STINT_OK or a failure with its message in s. */
 	int (*sum)(stint_step *s, void *y, const void *x, const void *sums, int64_t n, size_t size,
 		void *scratch, size_t bytes);
-	/* A row of `bytes` bytes for each shard: each process has its own; all get all. */
+	/* Rows of `bytes` bytes for each shard: each process has its own; all get all. */
 	int (*join)(stint_step *s, void *rows, size_t bytes);
 };
 
@@ -88,10 +88,11 @@ int stint_rt_no_memory(stint_step *s); /* STINT_NO_MEMORY, and says so */
 /* For generated code: record "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
 int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
 
-/* For generated code: a sum of `n` numbers over all processes (struct stint_ranks); and row
- * s->shard of `rows`, n numbers each, in the last shard with the rows of all processes. */
+/* For generated code: a sum of `n` numbers over all processes (struct stint_ranks); and the rows,
+ * in `bytes` bytes, of shard s->shard of all shards' `rows`, in the last shard with those of all
+ * processes. */
 int stint_sum_ranks(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
 	void *scratch, size_t bytes);
-int stint_keep_row(stint_step *s, void *rows, const void *x, int64_t n);
+int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes);
 
 #endif

@@ -37,8 +37,8 @@ int stint_feed_new(
 		const int rc = stint_gpu_pinned(g, t->bytes, &host);
 		if (rc)
 			return rc;
-		f->input[f->n] = (struct input){
-			t->offset, t->bytes, m->gpu->next[f->n].offset, host, f->taken + 1 + f->n, 0};
+		f->input[f->n] = (struct input){t->offset, t->bytes, m->gpu->next[f->n].offset,
+			host, f->taken + 1 + f->n, 0};
 	}
 	/* behind what the arena has been filled with */
 	return stint_gpu_mark(g, STINT_GPU_MAIN, f->taken);

@@ -239,7 +239,7 @@ static enum status attention_lower(struct graph *g, const struct node *n, struct
 	const struct lower_options *o, struct tensor **out)
 {
 	const struct dropout given = {node_float(n, "ratio", 0), node_int(n, "active", 0) != 0,
-		(int)node_int(n, "noise", 0)};
+		(int)node_int(n, "noise", 0), 0, 0};
 	struct tensor *list[] = {
 		in[IN_Q], in[IN_K], in[IN_V], n->nin > IN_MASK ? in[IN_MASK] : NULL, NULL};
 	struct attr *attr = ARENA_ARRAY(g->arena, struct attr, n->nattr + 2 + PACK_ATTRS);
@@ -263,6 +263,17 @@ static enum status attention_lower(struct graph *g, const struct node *n, struct
 	out[0] = m ? m->out[0] : NULL;
 	out[1] = m ? m->out[1] : NULL;
 	return g->failed;
+}
+
+/* Where the first axis is the batch, and nothing is dropped. */
+static bool attention_apart(const struct node *n, int axis, const struct lower_options *o)
+{
+	const struct attention *p = n->param;
+	bool apart = axis == 0 && (o->dropout_off || !node_attr(n, "ratio") ||
+					  (!node_int(n, "active", 0) && !o->nratio));
+	for (int i = 0; i < ATTENTION_TENSORS; i++)
+		apart &= attention_axes[p->layout[i]][AXIS_BATCH] == 0;
+	return apart;
 }
 
 /* --- The gradient --- */
@@ -415,11 +426,11 @@ static const struct op_example onnx23_examples[] = {
 
 /* clang-format off */
 const struct op_def ops_attention[] = {
-	{.name = "Attention", .since = 24, .min_in = 3, .max_in = 7, .min_out = 1, .max_out = 4,
+	{.name = "Attention", .apart = APART_FIRST, .since = 24, .min_in = 3, .max_in = 7, .min_out = 1, .max_out = 4,
 		.infer = attention_onnx_infer, .lower = attention_onnx_lower, .example = onnx_examples},
-	{.name = "Attention", .since = 23, .until = 24, .min_in = 3, .max_in = 6, .min_out = 1, .max_out = 4,
+	{.name = "Attention", .apart = APART_FIRST, .since = 23, .until = 24, .min_in = 3, .max_in = 6, .min_out = 1, .max_out = 4,
 		.infer = attention_onnx_infer, .lower = attention_onnx_lower, .example = onnx23_examples},
-	{.name = "stint.Attention", .traits = OP_ALIKE | OP_OWN_PRODUCT, .narrow_in = 7, .narrow_out = 1, .min_in = 3, .max_in = 5, .min_out = 2, .max_out = 2, .infer = attention_infer,
+	{.name = "stint.Attention", .apart = APART_FIRST, .apart_if = attention_apart, .traits = OP_ALIKE | OP_OWN_PRODUCT, .narrow_in = 7, .narrow_out = 1, .min_in = 3, .max_in = 5, .min_out = 2, .max_out = 2, .infer = attention_infer,
 		.fold = attention_fold, .grad = attention_rule, .cost = attention_cost, .match = attention_match, .lower = attention_lower,
 		.workspace = attention_workspace, .emit_c = attention_emit,
 		.emit_cuda = attention_cuda_emit, .example = attention_examples},

@@ -44,6 +44,15 @@ static enum status pad_read(struct graph *g, const struct node *n, int64_t *befo
 	return ST_OK;
 }
 
+/* Where it leaves the axis alone. */
+static bool pad_apart(const struct node *n, int axis, const struct lower_options *o)
+{
+	int64_t before[RANK_MAX] = {0}, after[RANK_MAX] = {0};
+	(void)o;
+	return axis >= 0 && pad_read(NULL, n, before, after) == ST_OK && before[axis] == 0 &&
+	       after[axis] == 0;
+}
+
 static enum status pad_infer(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[0], *v = node_input(n, 2);
@@ -318,6 +327,8 @@ static const struct op_example pad_examples[] = {
 
 const struct op_def ops_pad[] = {
 	{.name = "Pad",
+		.apart = APART_PASSES,
+		.apart_if = pad_apart,
 		.since = 1,
 		.min_in = 1,
 		.max_in = 4,

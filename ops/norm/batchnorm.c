@@ -215,6 +215,16 @@ static enum status batchnorm_lower(struct graph *g, const struct node *n, struct
 	return g->failed;
 }
 
+/* Where it is lowered to what the batch has no part in. */
+static bool batchnorm_apart(const struct node *n, int axis, const struct lower_options *o)
+{
+	const struct batchnorm *p = n->param;
+	(void)axis;
+	if (n->in[MEAN]->role != TR_BUFFER || n->in[VAR]->role != TR_BUFFER)
+		return !is_training(n);
+	return p->momentum != 1 && o->bn_frozen;
+}
+
 /* --- The two forms by themselves, for channels in blocks too --- */
 
 static enum status form_infer(struct graph *g, struct node *n)
@@ -432,7 +442,7 @@ static enum status update_emit(struct emit *e, const struct node *n)
 	{.in = "3,4,4,5 4 4 4:data 4:data", .attr = "training_mode=1", .low = 0.2, .high = 1.2}
 
 const struct op_def ops_batchnorm[] = {
-	{.name = "BatchNormalization", .weights = 6, .since = 7, .min_in = 5, .min_out = 1, .max_out = 5,
+	{.name = "BatchNormalization", .apart = APART_FIRST, .apart_if = batchnorm_apart, .weights = 6, .since = 7, .min_in = 5, .min_out = 1, .max_out = 5,
 		.infer = batchnorm_infer, .lower = batchnorm_lower, .example = EXAMPLES(FORMS)},
 	{.name = "stint.BatchNormByBatch", .min_in = 3, .infer = form_infer, .lower = by_batch_lower,
 		.example = EXAMPLES({.in = "a,b,c,D b b", .low = 0.2, .high = 1.2}, {.in = "5,2 2 2"}, {.in = "600,3:data 3 3"}, {.in = "2,2,9000:data 2 2"},
