@@ -21,7 +21,6 @@
 
 #include "stint_kinds.h"
 
-
 #ifdef __cplusplus
 extern "C" {
 #endif
