@@ -102,7 +102,8 @@ static struct tensor *control_tensor(struct graph *g, const char *name, enum dty
 struct tensor *graph_control(struct graph *g)
 {
 	if (!g->control)
-		g->control = control_tensor(g, "stint.control", DT_I64, g->shards ? STINT_CONTROLS : 4);
+		g->control = control_tensor(
+			g, "stint.control", DT_I64, g->shards ? STINT_CONTROLS : 4);
 	return g->control;
 }
 

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* The control numbers that a step has: seed, steps done, valid rows, 0; and, with shards, the shard's
- * number, the sums that wait, how many of them it completes, 1 for the last one. */
+/* The control numbers that a step has: seed, steps done, valid rows, 0; and, with shards, the
+ * shard's number, the sums that wait, how many of them it completes, 1 for the last one. */
 enum { STINT_CONTROLS = 8 };
 
 /* Where the left sibling of node [begin, end) begins; -1: it is a left one itself, or the root. */

@@ -10,7 +10,7 @@
 
 enum { X, TARGET, CONTROL, WEIGHT };
 
-/* Rows are split where scores are more than two chunks, by their elements (ops/target.h). */
+/* Rows are split where scores are more than two chunks, by their elements (ops/target_op.h). */
 enum { CHUNKS_MAX = 64, ROWS_STEP = 128 };
 
 /* Where scores come from: rows times weight, plus a bias perhaps. */

@@ -1,5 +1,5 @@
-/* Sums over all values of a channel, on a GPU. In a first stage blocks sum parts of x, in a last one
- * the parts' sums meet in their order. Private to ops/. */
+/* Sums over all values of a channel, on a GPU. In a first stage blocks sum parts of x, in a last
+ * one the parts' sums meet in their order. Private to ops/. */
 #ifndef STINT_OPS_CHANNEL_CUDA_H
 #define STINT_OPS_CHANNEL_CUDA_H
 
