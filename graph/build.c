@@ -102,8 +102,17 @@ static struct tensor *control_tensor(struct graph *g, const char *name, enum dty
 struct tensor *graph_control(struct graph *g)
 {
 	if (!g->control)
-		g->control = control_tensor(g, "stint.control", DT_I64, g->shards ? STINT_CONTROLS : 4);
+		g->control = control_tensor(
+			g, "stint.control", DT_I64, g->shards ? STINT_CONTROLS : 4);
 	return g->control;
+}
+
+int64_t graph_rows(const struct graph *g)
+{
+	for (int i = 0; i < g->ntensor; i++)
+		if (g->tensor[i]->role == TR_INPUT && g->tensor[i]->rank > 0)
+			return g->tensor[i]->dim[0] / (g->shards ? g->shards : 1);
+	return 0;
 }
 
 struct tensor *graph_lr(struct graph *g)
