@@ -32,7 +32,7 @@ static const struct exchange {
 } exchanges[] = {{"int64_t", "int32_t", false, false}, {"INT64_MAX", "INT32_MAX", false, false},
 	{"INT64_MIN", "INT32_MIN", false, false},
 	{"9223372036854775808", "2147483648", false, false}, {"double", "wider", true, false},
-	{"log", "WIDER_LOG", true, true}, {"sqrt", "WIDER_SQRT", true, true}};
+	{"log_double", "WIDER_LOG", true, true}, {"sqrt", "WIDER_SQRT", true, true}};
 
 static size_t word_length(const char *p)
 {
@@ -82,7 +82,8 @@ void text_bare_words(struct text *t, size_t from)
 void print_kernel_file(const struct embedded_file *f, const struct target *target, struct text *t)
 {
 	/* double is what these are about */
-	static const char *const stay[] = {"math.h", "math_wide.h", "random.h", "words.h"};
+	static const char *const stay[] = {
+		"math.h", "math_double.h", "math_wide.h", "random.h", "words.h"};
 	bool wide = true;
 	for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
 		wide &= strcmp(f->name, stay[i]) != 0;

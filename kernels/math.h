@@ -30,7 +30,7 @@
 #endif
 
 #ifdef STINT_BARE
-#define WIDER_LOG(x) _Generic((wider)0, float : LOG, double : log)(x)
+#define WIDER_LOG(x) _Generic((wider)0, float : LOG, double : log_double)(x)
 #endif
 
 #endif

@@ -35,9 +35,9 @@ static inline int stint_tree_nodes(int64_t begin, int64_t end, int64_t *from)
 			from[n] = at;
 	}
 	for (int i = 0; from && i < n / 2; i++) {
-		const int64_t other = from[i];
+		const int64_t left = from[i];
 		from[i] = from[n - 1 - i];
-		from[n - 1 - i] = other;
+		from[n - 1 - i] = left;
 	}
 	return n;
 }
@@ -51,10 +51,10 @@ static inline int stint_tree_joins(int64_t begin, int64_t at, int64_t shards)
 	return n;
 }
 
-/* The first shard of part `part` of so many: each walks shards up to the next one's first. */
-static inline int64_t stint_tree_first(int64_t shards, int64_t parts, int64_t part)
+/* The first shard of walk number `walk` of so many: each goes on up to the next one's first. */
+static inline int64_t stint_tree_first(int64_t shards, int64_t walks, int64_t walk)
 {
-	return shards / parts * part + shards % parts * part / parts;
+	return shards / walks * walk + shards % walks * walk / walks;
 }
 
 #endif

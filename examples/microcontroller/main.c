@@ -86,7 +86,7 @@ enum { LABEL = STINT_I64 };
 /* The labels of the step's whole batch, and the samples of one part. Each sample is a number's. */
 static void make_batch(stint_step *s, uint32_t step, uint32_t part)
 {
-	const struct stint_model *m = s->model;
+	const struct stint_model *m = &MODEL;
 	uint32_t rows = 0;
 	for (int i = 0; i < m->nresident; i++)
 		if (m->resident[i].kind == STINT_INPUT && m->resident[i].dtype == LABEL) {
@@ -113,8 +113,8 @@ static void make_batch(stint_step *s, uint32_t step, uint32_t part)
 static uint64_t sum_bits(stint_step *s)
 {
 	uint64_t sum = 14695981039346656037u;
-	for (int i = 0; i < s->model->nresident; i++) {
-		const struct stint_tensor *t = &s->model->resident[i];
+	for (int i = 0; i < MODEL.nresident; i++) {
+		const struct stint_tensor *t = &MODEL.resident[i];
 		const unsigned char *p = stint_at(s, t->name);
 		const int lasts = (t->kind == STINT_PARAMETER && t->trainable) ||
 				  t->kind == STINT_BUFFER || t->kind == STINT_STATE;
@@ -129,7 +129,7 @@ static int train(stint_step *s, uint32_t step, uint64_t *took)
 {
 	int rc = 0;
 	*took = 0;
-	for (uint32_t part = 0; part < PARTS(s->model) && !rc; part++) {
+	for (uint32_t part = 0; part < PARTS(&MODEL) && !rc; part++) {
 		make_batch(s, step, part);
 		const uint64_t before = board_instructions();
 		rc = stint_train(s, RATE);
