@@ -23,8 +23,8 @@ static bool symbols(struct loaded *l)
 	       symbol(l, "stint_train_probed", &l->train) &&
 	       symbol(l, "stint_train_start", &l->train_start) &&
 	       symbol(l, "stint_train_finish", &l->train_finish) &&
-	       symbol(l, "stint_eval_probed", &l->eval) && symbol(l, "stint_loss", &l->loss) &&
-	       symbol(l, "stint_message", &l->message);
+	       symbol(l, "stint_rows", &l->rows) && symbol(l, "stint_eval_probed", &l->eval) &&
+	       symbol(l, "stint_loss", &l->loss) && symbol(l, "stint_message", &l->message);
 }
 
 static enum status open_library(struct arena *a, const char *dir, struct loaded *l, struct diag *d)

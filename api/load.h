@@ -20,6 +20,7 @@ struct loaded {
 	int (*train)(stint_step *, double, const struct stint_probe *);
 	int (*train_start)(stint_step *, double);
 	int (*train_finish)(stint_step *);
+	int (*rows)(stint_step *, int64_t);
 	int (*eval)(stint_step *, int64_t, const struct stint_probe *);
 	double (*loss)(const stint_step *);
 	const char *(*message)(const stint_step *);

@@ -76,6 +76,32 @@ static enum status try_files(struct training *t)
 	return train_log_open(&t->log, t->arena, &start, t->diag);
 }
 
+/* --last: where the step takes fewer samples, an epoch's last batch is what is left of them. */
+static enum status count_batches(struct training *t)
+{
+	const struct feed *f = &t->train;
+	const int64_t left = f->n ? f->samples % f->batch : 0;
+	const struct where w = {.file = t->o->dir};
+	const char *whole = left ? t->l.model->whole_batch : NULL;
+	const bool drop = t->o->last && !strcmp(t->o->last, "drop");
+	t->batches = f->n ? f->samples / f->batch : 0;
+	if (whole && t->o->last && !drop)
+		return diag_fail(t->diag, ST_USAGE, &w, "--last drop leaves them out",
+			"--last keep: the last %" PRId64 " of %" PRId64
+			" samples cannot be a step of their own: %s",
+			left, f->samples, whole);
+	if (whole && t->batches && !drop && t->ranks.rank == 0)
+		diag_note(t->diag, &w, "--last drop says that this is meant",
+			"each epoch leaves out %" PRId64 " of %" PRId64 " samples: %s", left,
+			f->samples, whole);
+	t->batches += left && !whole && !drop;
+	if (t->batches == 0)
+		return diag_fail(t->diag, ST_INVALID, NULL, "compile with a smaller --batch",
+			"%" PRId64 " samples do not fill one batch of %" PRId64 "%s%s", f->samples,
+			f->batch, whole ? ": " : "", whole ? whole : "");
+	return ST_OK;
+}
+
 static enum status prepare(struct training *t)
 {
 	const struct train_args *o = t->o;
@@ -100,11 +126,7 @@ static enum status prepare(struct training *t)
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
 	}
 	TRY(follow_start(t));
-	t->batches = t->train.n ? t->train.samples / t->train.batch : 0;
-	if (t->batches == 0)
-		return diag_fail(t->diag, ST_INVALID, NULL, "compile with a smaller --batch",
-			"%" PRId64 " samples do not fill one batch of %" PRId64, t->train.samples,
-			t->train.batch);
+	TRY(count_batches(t));
 	t->place.seed = o->seed;
 	t->l.seed(t->l.step, o->seed);
 	TRY(watch_start(t->arena, &t->l, &t->watch, t->diag));
@@ -149,6 +171,9 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	TRY(data_options_check(&o->data, d));
 	if (o->warmup < 0 || isinf(o->lr))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--warmup and --lr want finite numbers");
+	if (o->last && strcmp(o->last, "keep") != 0 && strcmp(o->last, "drop") != 0)
+		return diag_fail(
+			d, ST_USAGE, NULL, NULL, "--last '%s' is neither keep nor drop", o->last);
 	if (o->keep < 0 || o->early_stop < 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--keep and --early-stop want 0 or more");
 	if (o->keep_best && !o->folder)
@@ -256,7 +281,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 {
 	struct train_args o = {.epochs = 1, .lr = NAN, .keep = 2, .rank_timeout = RANKS_PATIENCE};
 	struct arg_list list[4] = {0};
-	char *text[7] = {NULL};
+	char *text[8] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
 					     "training data, .npy or IDX(.gz)", "[NAME=]FILE"},
 		{"target", 0, POPT_ARG_STRING, &text[0], 0, "training targets", "FILE"},
@@ -274,6 +299,9 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"warmup", 0, POPT_ARG_LONGLONG, &o.warmup, 0, "steps of rising learning rate",
 			"N"},
 		DATA_OPTIONS(o.data),
+		{"last", 0, POPT_ARG_STRING, &text[7], 0,
+			"an epoch's incomplete last batch (default: keep where that is exact)",
+			"keep|drop"},
 		{"seed", 0, POPT_ARG_LONGLONG, &o.seed, 0, "of shuffling and dropout (default 0)",
 			"N"},
 		{"weights", 0, POPT_ARG_STRING, &text[5], 0, "start from these values",
@@ -329,6 +357,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		o.weights.path = text[5];
 		o.keep_best = text[4];
 		o.swa_lr = text[6];
+		o.last = text[7];
 		st = run(&o, a, d);
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)

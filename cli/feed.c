@@ -72,6 +72,11 @@ double feed_loss_option(const struct stint_model *m, const char *name, double de
 	return at && at[strlen(name)] == '=' ? strtod(at + strlen(name) + 1, NULL) : def;
 }
 
+bool feed_sums_loss(const struct stint_model *m)
+{
+	return m->loss_options && strstr(m->loss_options, "reduction=sum") != NULL;
+}
+
 const struct stint_output *feed_scored_output(const struct stint_model *m)
 {
 	const struct stint_tensor *target = &m->resident[m->target];

@@ -13,7 +13,7 @@
 #include "cli/watch.h"
 
 struct train_args {
-	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr;
+	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr, *last;
 	struct weights weights;
 	struct arg_list input, eval_input, metric, log;
 	long long epochs, warmup, seed, keep, early_stop, swa_start, check_ranks, ranks, restart;
@@ -45,6 +45,10 @@ struct training {
 	char good[512];         /* the last good checkpoint; "": none yet */
 	int64_t odd, first_odd; /* losses of the epoch that were not finite, and the first's step */
 };
+
+/* The samples of the epoch's batch of this number to the step; and its next run takes so many. */
+enum status training_feed(struct training *t, int64_t batch);
+enum status training_rows(struct training *t, int64_t batch);
 
 /* Epoch by epoch from t->place to the end, with a checkpoint after each and where a signal ends it
  * (ST_INTERRUPTED), and none of values that are not finite: with those, or a loss that is not,

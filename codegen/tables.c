@@ -315,7 +315,9 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 	print_loss_offset("loss_offset_train", train, t);
 	print_loss_offset("loss_offset_eval", eval, t);
 	text_add(t, "\t.loss_dtype = %s,\n", dtype_text(g->loss ? g->loss->dtype : g->real));
-	text_add(t, "\t.shards = %d,\n", in->shards);
+	text_add(t, "\t.shards = %d,\n\t.whole_batch = ", in->shards);
+	text_literal(t, in->whole_batch);
+	text_puts(t, ",\n");
 	text_add(t, "\t.lr_default = %.17g,\n", in->lr);
 	text_add(t, "\t.train = %s,\n\t.eval = step_eval,\n};\n", train ? "step_train" : "NULL");
 	text_add(t,

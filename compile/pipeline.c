@@ -7,6 +7,7 @@
 #include "compile/batch_split.h"
 #include "compile/custom_ops.h"
 #include "compile/not_met.h"
+#include "compile/short_batch.h"
 #include "compile/target.h"
 #include "planner/problem/roofline.h"
 #include "planner/problem/transfer.h"
@@ -281,6 +282,8 @@ enum status pipeline_texts(
 	const struct target *t = &p->target;
 	const char *file = strrchr(o->model, '/');
 	char identity[96];
+	const char *whole_batch;
+	TRY(short_batch_find(p, &whole_batch));
 	const struct codegen_input in = {.name = p->name,
 		.model_file = file ? file + 1 : o->model,
 		.train = p->train_problem,
@@ -298,6 +301,7 @@ enum status pipeline_texts(
 		.cross = o->cross,
 		.lr = p->optimizer.lr,
 		.shards = (int)p->parts.shards,
+		.whole_batch = whole_batch,
 		.debug_arena = o->debug_arena != 0};
 	return in.isa_flags ? codegen_step(&in, texts, kernels, p->diag) : diag_nomem(p->diag);
 }

@@ -3,7 +3,7 @@
 
 #include "graph/pass.h"
 
-static enum status ambiguous(struct graph *g, int wanted)
+static enum status ambiguous(const struct graph *g, int wanted)
 {
 	static const char *const hint[] = {"add :output=NAME to the loss",
 		"add :output=FIRST;SECOND to the loss",
@@ -29,10 +29,12 @@ static struct tensor *named_output(const struct graph *g, const char *name, size
 }
 
 /* Of several, by "FIRST;SECOND;THIRD"; of one, by a name that may have such marks. */
-static enum status find_outputs(struct graph *g, const struct loss_spec *spec, struct tensor **out)
+enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
+	struct tensor *out[LOSS_OUTPUTS])
 {
 	const int wanted = spec->op && spec->op->loss_outputs ? spec->op->loss_outputs : 1;
 	const char *p = spec->output;
+	*n = wanted;
 	if (!p && g->noutput != wanted)
 		return ambiguous(g, wanted);
 	for (int i = 0; i < wanted; i++) {
@@ -136,9 +138,10 @@ static enum status add_target(struct graph *g, const struct loss_spec *spec, str
 enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
 {
 	struct loss_inputs in = {.nattr = spec->nattr, .attr = spec->attr};
+	int noutput;
 	if (spec->none)
 		return make_step(g);
-	TRY(find_outputs(g, spec, in.output));
+	TRY(graph_loss_outputs(g, spec, &noutput, in.output));
 	if (!spec->op)
 		return own_loss(g, in.output[0]);
 	TRY(add_target(g, spec, &in));

@@ -107,6 +107,14 @@ struct tensor *graph_control(struct graph *g)
 	return g->control;
 }
 
+int64_t graph_rows(const struct graph *g)
+{
+	for (int i = 0; i < g->ntensor; i++)
+		if (g->tensor[i]->role == TR_INPUT && g->tensor[i]->rank > 0)
+			return g->tensor[i]->dim[0] / (g->shards ? g->shards : 1);
+	return 0;
+}
+
 struct tensor *graph_lr(struct graph *g)
 {
 	if (!g->lr)

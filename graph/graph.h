@@ -172,10 +172,11 @@ struct graph {
 	 * (graph_split). */
 	struct tensor **output;
 	struct tensor *loss, *target_input; /* set by graph_attach_loss */
-	/* I64[4]: seed, step, valid rows, 0; NULL until asked for. With shards STINT_CONTROLS: the
-	 * shard's number, how many sums wait for it and how many of them it completes, and whether
-	 * it is the last (runtime/stint_tree.h). Updates may read another, made by a node, whose
-	 * last number is 1 where they are to change nothing. */
+	/* I64[4]: seed, step, rows that count, 0; NULL until asked for. With shards STINT_CONTROLS:
+	 * the shard's number, how many sums wait for it and how many of them it completes, whether
+	 * it is the last, and rows of the whole batch that count (runtime/stint_tree.h). Updates
+	 * may read another, made by a node, whose last number is 1 where they are to change
+	 * nothing. */
 	struct tensor *control;
 	struct tensor *lr; /* real[1] */
 	/* Dynamic loss scaling, where there is any: its state, real[3], and, after graph_autodiff,
@@ -268,6 +269,9 @@ struct tensor *graph_unbroadcast(struct graph *g, struct tensor *dy, const struc
 /* The control tensors, made on first use. */
 struct tensor *graph_control(struct graph *g);
 struct tensor *graph_lr(struct graph *g);
+/* Rows of a batch, or of a shard: the first axis of the model's first input that has one; 0: none.
+ */
+int64_t graph_rows(const struct graph *g);
 
 /* Attributes. The _get functions return the default when absent. */
 /* A node of the operator of this name; false for NULL. */

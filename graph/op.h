@@ -39,6 +39,8 @@ enum op_trait {
 	OP_EXACT = 512,   /* its gradient looks for the inputs among the outputs: these stay real */
 	OP_PLACED = 2048, /* where it runs in slices of the batch, attributes slice and slices tell
 			     which this is, and of how many */
+	OP_COUNTED = 4096, /* where fewer samples count than the batch has (control), it takes those
+			      together alone: apart along axis 0 in the sense of graph/mixed.c */
 };
 
 /* What core code may ask the table for, without knowing names. */
@@ -91,7 +93,10 @@ enum op_apart {
 	APART_BEFORE,    /* where it comes before the axis that attribute `axis` names */
 	APART_BESIDE,    /* where it is another one than that */
 	APART_UNCUT,     /* Slice: where it is not cut */
-	APART_PRODUCT    /* MatMul: where it is not summed over */
+	APART_PRODUCT,   /* MatMul: where it is not summed over */
+	/* In no slices, but apart where fewer samples count than the batch has (graph/mixed.c): */
+	APART_PLACED, /* wherever the axis is, by each sample's place in the batch */
+	APART_SECOND  /* where it is the second of input 0 */
 };
 
 /* A library call that does a node: what is printed into the step and made into a primitive by the

@@ -61,6 +61,10 @@ enum status group_parse(struct arena *a, const struct optimizer_spec *o, const c
 enum status group_no_decay(
 	struct arena *a, const struct optimizer_spec *o, struct param_group *out, struct diag *d);
 
+/* The outputs of a model that its loss reads, *n of them. */
+enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
+	struct tensor *out[LOSS_OUTPUTS]);
+
 /* Requires a lowered graph. Sets g->loss and, for a named loss, adds the target input. */
 enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec);
 

@@ -231,6 +231,7 @@ const struct op_def ops_dropout[] = {
 		.npair = 1,
 		.pair = {{0, 0}}},
 	{.name = "stint.DropoutBy",
+		.apart = APART_PLACED,
 		.min_in = 2,
 		.infer = data_infer_like,
 		.match = spelled_match,

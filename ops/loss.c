@@ -180,11 +180,12 @@ static enum status element_build(struct graph *g, const struct op_def *op,
 	const struct loss_inputs *in, struct tensor **loss)
 {
 	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
-	const int64_t count = node_option(&given, "reduction") == MEAN ? in->whole->numel
-								       : in->whole->dim[0];
+	const int64_t rows = in->whole->dim[0];
+	const bool elements = rows && node_option(&given, "reduction") == MEAN;
 	const struct loss_node node = {.nin = 3,
 		.in = {in->output[0], in->target, in->control},
-		.count = g->shards_differ ? graph_scalar(g, (double)count) : NULL};
+		.count = loss_count(g, in, rows, elements ? in->whole->numel / rows : 1)};
+	TRY(g->failed);
 	return loss_node(g, op, &node, in, loss);
 }
 
@@ -249,12 +250,13 @@ enum status loss_of_terms(
 	const struct op_def *op = ops_loss;
 	while (op->variant != GIVEN)
 		op++;
+	TRY(g->failed);
+	const int64_t rows = terms->dim[0];
 	const struct loss_node node = {.nin = 2,
 		.in = {terms, in->control},
-		.count = terms && g->shards_differ
-				 ? graph_scalar(g, (double)terms->numel * (double)g->shards)
-				 : NULL};
-	return g->failed != ST_OK ? g->failed : loss_node(g, op, &node, in, loss);
+		.count = loss_count(g, in, rows * g->shards, terms->numel / (rows ? rows : 1))};
+	TRY(g->failed);
+	return loss_node(g, op, &node, in, loss);
 }
 
 struct tensor *loss_exact(struct graph *g, struct tensor *x)

@@ -1,5 +1,5 @@
-/* What training in micro-batches takes (graph/shard.c): a shard's rows of the whole batch, and sums
- * over the shards, by one process or by several. */
+/* What training in micro-batches takes (graph/shard.c): a shard's rows of the whole batch, how many
+ * of its rows count, and sums over the shards, by one process or by several. */
 #include <inttypes.h>
 
 #include "codegen/call.h"
@@ -28,6 +28,21 @@ static enum status shard_emit(struct emit *e, const struct node *n)
 			   .turns = count,
 			   .work = (double)count,
 			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(count))});
+}
+
+static enum status count_infer(struct graph *g, struct node *n)
+{
+	return data_output(g, n, 0, g->real, 0, NULL);
+}
+
+static enum status count_emit(struct emit *e, const struct node *n)
+{
+	return call_kernel(
+		e, &(struct kernel_call){.file = "shard_count.h",
+			   .function = "shard_count",
+			   .once = true,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_SIZE(node_int(n, "rows", 1)),
+				   ARG_SIZE(node_int(n, "each", 1)))});
 }
 
 enum { ADDEND, CONTROL, SUMS };
@@ -133,6 +148,11 @@ const struct op_def ops_shard[] = {
 		.infer = shard_infer,
 		.cost = data_move_cost,
 		.emit_c = shard_emit},
+	{.name = "stint.CountedRows",
+		.min_in = 1,
+		.traits = OP_STOP,
+		.infer = count_infer,
+		.emit_c = count_emit},
 	{.name = "stint.Accumulate",
 		.role = ROLE_ACCUMULATE,
 		.min_in = 3,

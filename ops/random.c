@@ -161,8 +161,9 @@ static enum status tossed_emit(struct emit *e, const struct node *n)
 	}
 #define RANDOM(onnx, which, inputs, ...)                                                           \
 	{                                                                                          \
-		.name = onnx, .variant = which, .since = 1, .min_in = inputs, .traits = OP_STOP,   \
-		.infer = random_infer, .lower = random_lower, .example = EXAMPLES(__VA_ARGS__)     \
+		.name = onnx, .apart = APART_PLACED, .variant = which, .since = 1,                 \
+		.min_in = inputs, .traits = OP_STOP, .infer = random_infer, .lower = random_lower, \
+		.example = EXAMPLES(__VA_ARGS__)                                                   \
 	}
 
 const struct op_def ops_random[] = {
@@ -175,6 +176,7 @@ const struct op_def ops_random[] = {
 	RANDOM("RandomUniformLike", UNIFORM, 1, {.in = "a,B,40"}, {.in = "()", .attr = "high=2.0"},
 		{.in = "3,43:bool", .attr = "dtype=11 low=-1.0"}),
 	{.name = "Bernoulli",
+		.apart = APART_PLACED,
 		.since = 15,
 		.min_in = 1,
 		.traits = OP_STOP,

@@ -77,7 +77,8 @@ static int run(stint_step *s, int train, int32_t valid, float lr)
 	const struct stint_model *m = s->model;
 	const int32_t part = train ? s->part : 0;
 	/* gradients are added one after another: one sum waits, behind the first part */
-	const int32_t control[8] = {s->seed, s->count, valid, 0, part, part > 0, part > 0, s->last};
+	const int32_t control[9] = {
+		s->seed, s->count, valid, 0, part, part > 0, part > 0, s->last, valid};
 	const uint32_t loss = train ? m->loss_offset_train : m->loss_offset_eval;
 	if (m->control >= 0)
 		memcpy(s->arena + m->resident[m->control].offset, control,

@@ -95,12 +95,13 @@ struct stint_model {
 	int loss_dtype;
 	int shards; /* micro-batches of a training step: it takes the rows of its inputs in so many
 		       parts; the evaluation takes the first part alone */
-	double lr_default; /* the optimizer's learning rate, as compiled */
+	const char *whole_batch; /* what a training step wants all rows for; NULL: stint_rows */
+	double lr_default;       /* the optimizer's learning rate, as compiled */
 	int (*train)(stint_step *s, const struct stint_probe *probe); /* NULL: forward only */
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };
 
-enum { STINT_RT_VERSION = 11 };
+enum { STINT_RT_VERSION = 12 };
 
 /* Sets up a step in `arena` (model->arena_bytes at model->alignment; NULL: allocated and
  * pre-faulted here). A GPU's step takes the first device that the driver shows, and `arena` is
@@ -146,6 +147,12 @@ int stint_train(stint_step *s, double lr);
 int stint_train_start(stint_step *s, double lr);
 int stint_train_finish(stint_step *s);
 int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe);
+/* The next training step, and no other, takes the first `rows` rows of its inputs, as a step of so
+ * large a batch would: an epoch's last samples. Whatever the inputs hold behind them changes
+ * nothing, if it is what other rows might be (labels that are classes, numbers that are finite):
+ * the last of these rows again, say. STINT_BAD_DATA where there are no so many rows, or the model
+ * wants its batch whole (model->whole_batch). */
+int stint_rows(stint_step *s, int64_t rows);
 /* The evaluation plan on the inputs as set, of which the first `valid` rows count (for the loss);
  * 0: all. */
 int stint_eval(stint_step *s, int64_t valid);

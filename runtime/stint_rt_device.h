@@ -70,8 +70,9 @@ struct stint_step {
 	struct stint_ranks *ranks; /* NULL: this process does all shards */
 	int64_t seed, count;       /* count: training steps done */
 	int64_t shard;             /* the one that runs */
-	int last;    /* the shard that runs is the step's last here, or its only one */
-	int running; /* a training step has been started and not finished */
+	int last;     /* the shard that runs is the step's last here, or its only one */
+	int64_t rows; /* that the next training step takes; 0: all */
+	int running;  /* a training step has been started and not finished */
 	double loss;
 	char message[256];
 };

@@ -8,9 +8,10 @@
 
 #include <stdint.h>
 
-/* The control numbers that a step has: seed, steps done, valid rows, 0; and, with shards, the
- * shard's number, the sums that wait, how many of them it completes, 1 for the last one. */
-enum { STINT_CONTROLS = 8 };
+/* The control numbers that a step has: seed, steps done, rows that count, 0; and, with shards, the
+ * shard's number, the sums that wait, how many of them it completes, 1 for the last one, and rows
+ * of the whole batch that count. */
+enum { STINT_CONTROLS = 9 };
 
 /* Where the left sibling of node [begin, end) begins; -1: it is a left one itself, or the root. */
 static inline int64_t stint_tree_left(int64_t begin, int64_t end, int64_t shards)

@@ -1,6 +1,6 @@
 /* stint.CountedLabels(labels [, control, weights]): the labels in a row, those that do not count as
  * ignore_index, and how many count, or the sum of their classes' weights: for a loss that is made
- * in chunks (crossentropy_split.c), or in micro-batches. */
+ * in chunks (crossentropy_split.c), or, of a `whole` batch's labels, in micro-batches. */
 #include "ops/crossentropy/labels_op.h"
 
 enum { LABELS, CONTROL, WEIGHT };
@@ -22,6 +22,7 @@ static void counted_label_call(struct label_call *c, const struct node *n)
 					 .classes = weight < 0 ? 0 : n->in[weight]->numel},
 		.in = {-1, label_input(n, CONTROL), weight}};
 	label_numbers(c, label->numel, (int64_t)node_option(n, "ignore_index"), 0, false);
+	c->field[LABEL_WHOLE].value = ARG_INT(node_int(n, "whole", 0));
 }
 
 static enum status counted_emit(struct emit *e, const struct node *n)

@@ -188,8 +188,9 @@ static enum status ctc_build(struct graph *g, const struct op_def *op, const str
 	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
 	const struct loss_node node = {.nin = 3,
 		.in = {in->output[0], in->target, in->control},
-		.count = g->shards_differ ? graph_scalar(g, (double)in->whole->dim[0]) : NULL,
+		.count = loss_count(g, in, in->whole->dim[0], 1),
 		.summed = node_option(&given, "reduction") == SUM ? "sum" : "share"};
+	TRY(g->failed);
 	return loss_node(g, op, &node, in, loss);
 }
 

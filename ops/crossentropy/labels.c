@@ -99,6 +99,13 @@ enum status loss_node(struct graph *g, const struct op_def *op, const struct los
 	return g->failed;
 }
 
+struct tensor *loss_count(struct graph *g, const struct loss_inputs *in, int64_t rows, int64_t each)
+{
+	const struct attr attr[] = {ATTR_I("rows", rows), ATTR_I("each", each)};
+	struct tensor *control = in->control;
+	return g->shards_differ ? graph_op(g, "stint.CountedRows", 1, &control, 2, attr) : NULL;
+}
+
 /* What a mean over the whole batch is divided by. */
 static struct tensor *whole_count(struct graph *g, const struct op_def *op,
 	const struct loss_inputs *in, struct tensor *weight)
@@ -106,12 +113,14 @@ static struct tensor *whole_count(struct graph *g, const struct op_def *op,
 	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
 	if (in->whole->dtype != DT_I64) {
 		const int axis = label_axis(in->whole, node_option(&given, "axis"));
-		return graph_scalar(g, (double)(in->whole->numel / in->whole->dim[axis]));
+		const int64_t rows = axis ? in->whole->dim[0] : 1;
+		return loss_count(g, in, rows, in->whole->numel / in->whole->dim[axis] / rows);
 	}
-	const struct attr ignored = ATTR_F("ignore_index", node_option(&given, "ignore_index"));
+	const struct attr attr[] = {
+		ATTR_F("ignore_index", node_option(&given, "ignore_index")), ATTR_I("whole", 1)};
 	struct tensor *counted[] = {in->whole, in->control, weight};
 	const struct node *n = graph_op_node(
-		g, "stint.CountedLabels", weight ? 3 : 2, counted, 1, &ignored, NULL);
+		g, "stint.CountedLabels", weight ? 3 : 2, counted, 2, attr, NULL);
 	return n ? n->out[1] : NULL;
 }
 
@@ -203,7 +212,8 @@ void label_numbers(
 		{"classes", ARG_INT(c->v.classes)}, {"inner", ARG_INT(c->v.inner)},
 		{"ignores", ARG_INT(ignores)}, {"lenient", ARG_INT(lenient)},
 		{"ignored", ignores ? ARG_INT(ignored) : none},
-		{"smoothing", ARG_DOUBLE(smoothing)}, {NULL, none}};
+		{"smoothing", ARG_DOUBLE(smoothing)}, [LABEL_WHOLE] = {"whole", none},
+		{NULL, none}};
 	memcpy(c->field, field, sizeof field);
 	c->targets = (struct call_struct){"struct targets", "targets", c->field};
 }

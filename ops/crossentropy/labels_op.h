@@ -48,6 +48,10 @@ struct tensor *loss_exact(struct graph *g, struct tensor *x);
 /* The list that an option gives, as a constant of one axis; NULL: it was not given, or a failure
  * that g remembers. */
 struct tensor *loss_list(struct graph *g, const struct loss_inputs *in, const char *option);
+/* In micro-batches, how many rows of the whole batch count, times `each`: what a mean is divided
+ * by. `rows`: of the batch. NULL: not in micro-batches, or a failure that g remembers. */
+struct tensor *loss_count(
+	struct graph *g, const struct loss_inputs *in, int64_t rows, int64_t each);
 /* `loss_build` of losses of labels, which are counted, or probabilities, whose rows are. */
 enum status label_build(struct graph *g, const struct op_def *op, const struct loss_inputs *in,
 	struct tensor **loss);
@@ -81,13 +85,15 @@ static inline int label_input(const struct node *n, int k)
 /* Input k as a call's argument, or NULL. */
 struct call_arg label_arg(int k);
 
+enum { LABEL_WHOLE = 11 }; /* the field `whole` */
+
 /* A loss of labels, or its gradient, for its calls: struct targets of kernels/labels.h, whose
  * tensors are arguments of their own. */
 struct label_call {
 	struct label_view v;
 	struct label_inputs in;
 	struct call_struct targets;
-	struct call_field field[12];
+	struct call_field field[13];
 };
 void label_call(struct label_call *c, const struct node *n, const struct tensor *scores,
 	struct label_inputs in);

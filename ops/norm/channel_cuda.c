@@ -180,7 +180,7 @@ static struct channel_split batchnorm_split(const struct tensor *x, const struct
 int64_t batchnorm_cuda_workspace(const struct node *n, const struct target *t)
 {
 	(void)t;
-	const struct tensor *x = n->in[n->nin > 2 ? 1 : 0];
+	const struct tensor *x = n->in[n->nin > 3 ? 1 : 0];
 	const struct channel_split s = batchnorm_split(x, n->param);
 	return channel_split_bytes(&s);
 }
@@ -190,27 +190,30 @@ enum status batchnorm_stats_cuda_emit(struct emit *e, const struct node *n)
 	const struct batchnorm *p = n->param;
 	const struct channel_split s = batchnorm_split(n->in[0], p);
 	struct channel_traits room;
-	const struct call_struct *const shape = channel_shape(&s, NULL, &room);
+	const struct call_field more[] = {{"each", ARG_INT(p->each ? p->each : 1)}, {.name = NULL}};
+	const struct call_struct *const shape = channel_shape(&s, more, &room);
 	if (n->in[0]->numel == 0)
 		return batchnorm_stats_emit(e, n);
 	TRY(channel_first_stage(e, &s,
 		(struct kernel_call){.file = "batchnorm.cuh",
 			.function = "batchnorm_stats_parts",
 			.traits = shape,
-			.args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(0))}));
+			.args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(0), batchnorm_control(n, 2))}));
 	return channel_last_stage(e, s.groups * s.width,
 		(struct kernel_call){.file = "batchnorm.cuh",
 			.function = "batchnorm_statistics",
 			.traits = shape,
 			.args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_Y(2), ARG_Y(3), ARG_SCRATCH(0),
-				ARG_X(1), ARG_DOUBLE(p->epsilon))});
+				ARG_X(1), batchnorm_control(n, 2), ARG_DOUBLE(p->epsilon))});
 }
 
 enum status batchnorm_sums_cuda_emit(struct emit *e, const struct node *n)
 {
-	const struct channel_split s = batchnorm_split(n->in[1], n->param);
+	const struct batchnorm *p = n->param;
+	const struct channel_split s = batchnorm_split(n->in[1], p);
 	struct channel_traits room;
-	const struct call_struct *const shape = channel_shape(&s, NULL, &room);
+	const struct call_field more[] = {{"each", ARG_INT(p->each ? p->each : 1)}, {.name = NULL}};
+	const struct call_struct *const shape = channel_shape(&s, more, &room);
 	if (n->in[0]->numel == 0)
 		return batchnorm_sums_emit(e, n);
 	TRY(channel_first_stage(e, &s,
@@ -223,5 +226,5 @@ enum status batchnorm_sums_cuda_emit(struct emit *e, const struct node *n)
 			.function = "batchnorm_gradient",
 			.traits = shape,
 			.args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_Y(2), ARG_Y(3), ARG_SCRATCH(0),
-				ARG_X(3), batchnorm_rounding(n))});
+				ARG_X(3), batchnorm_rounding(n), batchnorm_control(n, 5))});
 }

@@ -365,7 +365,7 @@ static const struct op_example rnn_examples[] = {
 /* W, R, B and P are weights. */
 #define ONNX(onnx, which, inputs, outputs, examples) \
 	{ \
-		.name = onnx, .variant = which, .weights = 2 + 4 + 8 + 128, .since = 7, .min_in = 3, .max_in = inputs, .min_out = 1, .max_out = outputs, \
+		.name = onnx, .apart = APART_SECOND, .variant = which, .weights = 2 + 4 + 8 + 128, .since = 7, .min_in = 3, .max_in = inputs, .min_out = 1, .max_out = outputs, \
 		.traits = OP_CHECKED, .infer = onnx_infer, .fold = recurrent_fold, .lower = onnx_lower, \
 		.cost = cell_cost, .example = examples \
 	}
