@@ -137,10 +137,7 @@ static enum status prepare(struct training *t)
 	if (t->ranks.rank == 0)
 		TRY(try_files(t));
 	t->ranks.patience = o->rank_timeout;
-	TRY(ranks_take(&t->ranks, &t->l, t->diag));
-	if (t->ranks.n > 1 && !o->data.skip_bad) /* which changes samples, of all inputs alike */
-		ranks_rows(&t->ranks, &t->l, t->train.batch, &t->train.first, &t->train.end);
-	return ST_OK;
+	return ranks_take(&t->ranks, &t->l, t->diag);
 }
 
 static enum status train(struct training *t)

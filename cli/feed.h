@@ -35,9 +35,6 @@ struct feed {
 	 * sample is all that one step takes: `batch` is 1, and each file holds as many rows of its
 	 * input for every sample. */
 	bool whole;
-	/* Of several ranks: the samples of a batch that this one's step reads; of the target all.
-	 * 0, 0: all. */
-	int64_t first, end;
 	int64_t rows;            /* of a sample, for the loss: 1, or the first axis of the target */
 	int64_t *index;          /* of rows, where samples are whole */
 	int target;              /* index in bound, or -1 */

@@ -80,12 +80,10 @@ static int read_batch(
 	for (int i = 0; i < f->n; i++) {
 		const struct stint_tensor *t = feed_tensor(f, i);
 		const size_t row = t->rank ? t->bytes / (size_t)f->batch : t->bytes;
-		const bool part = f->end && i != f->target && !f->whole && t->rank;
-		const int64_t end = part && f->end < n ? f->end : n;
-		for (int64_t r = part ? f->first : 0; r < end;) {
+		for (int64_t r = 0; r < n;) {
 			int64_t done;
 			const int bad = read_part(
-				f, i, index + r, end - r, at[i] + (size_t)r * row, &done, message);
+				f, i, index + r, n - r, at[i] + (size_t)r * row, &done, message);
 			r += done;
 			if (!bad)
 				break;

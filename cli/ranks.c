@@ -155,14 +155,6 @@ enum status ranks_take(struct ranks *r, const struct loaded *l, struct diag *d)
 	return ST_OK;
 }
 
-void ranks_rows(
-	const struct ranks *r, const struct loaded *l, int64_t batch, int64_t *first, int64_t *end)
-{
-	const int64_t shards = r->n > 1 ? l->model->shards : 1;
-	*first = stint_tree_first(shards, r->n, r->rank) * (batch / shards);
-	*end = stint_tree_first(shards, r->n, r->rank + 1) * (batch / shards);
-}
-
 enum status ranks_most(const struct ranks *r, const struct loaded *l, double patience,
 	int64_t *value, struct diag *d)
 {

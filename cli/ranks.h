@@ -25,9 +25,6 @@ enum status ranks_start(struct arena *a, const char *dir, struct ranks *r, struc
 /* The step is theirs. All must have the same values. Requires ranks_start, of all ranks, and that
  * `patience` is set. At first a rank waits for the others for 5 minutes: files may be slow. */
 enum status ranks_take(struct ranks *r, const struct loaded *l, struct diag *d);
-/* Of samples in a batch, this rank's are [*first, *end). */
-void ranks_rows(
-	const struct ranks *r, const struct loaded *l, int64_t batch, int64_t *first, int64_t *end);
 /* The largest of what ranks say. `patience`: seconds to wait for the others, 0: as usual. */
 enum status ranks_most(const struct ranks *r, const struct loaded *l, double patience,
 	int64_t *value, struct diag *d);
