@@ -210,6 +210,11 @@ class Memory(unittest.TestCase):
         image[...], target[...] = x, y
         self.assertEqual(self.step.eval(image, target), loss)
         self.assertEqual(self.step.eval(), loss)
+        # the same bytes as other numbers are other data
+        as_whole = image.view(np.int32)
+        want = as_whole.astype("f4")
+        self.step.eval(as_whole, target)
+        np.testing.assert_array_equal(image, want)
 
     def test_nothing_is_copied_twice(self):
         x, y = batch()
