@@ -231,8 +231,11 @@ class Memory(unittest.TestCase):
         x, y = batch()
 
         class Exported:  # as a torch tensor has it, and nothing else
-            __dlpack__ = staticmethod(x.__dlpack__)
-            __dlpack_device__ = staticmethod(x.__dlpack_device__)
+            def __dlpack__(self, **how):
+                return x.__dlpack__(**how)
+
+            def __dlpack_device__(self):
+                return x.__dlpack_device__()
 
         loss = self.step.eval(x, y)
         self.assertEqual(self.step.eval(Exported(), y), loss)
