@@ -8,9 +8,9 @@
 """
 from ._compile import compile, frontier, open, plan, version
 from ._errors import BudgetError, Diagnostic, ExportError, FileError, ModelError, StintError, StintWarning, UsageError
-from .export import export
-from .plan import Frontier, Plan
-from .step import Step
+from ._export import export
+from ._plan import Frontier, Plan
+from ._step import Step
 
 __version__ = version()
 __all__ = ["BudgetError", "Diagnostic", "ExportError", "FileError", "Frontier", "ModelError", "Plan", "Step", "StintError",

@@ -9,8 +9,8 @@ from pathlib import Path as FilePath
 
 from ._library import ffi, lib
 from ._options import Option, Path, options
-from .plan import Frontier, Plan
-from .step import Step
+from ._plan import Frontier, Plan
+from ._step import Step
 
 
 def plan(model: Path, *, loss: str | None = None, optimizer: str | None = None, budget: str | int | None = None,

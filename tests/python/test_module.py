@@ -120,6 +120,18 @@ class Numbers(unittest.TestCase):
         self.assertAlmostEqual(step.eval(x[:7], y[:7]), each[:7].mean(), 5)
         np.testing.assert_array_equal(step.predict(x[:7])["logits"], logits[:7])
 
+    def test_parts(self):
+        step = stint.compile(MLP, optimizer="sgd:lr=1", micro_batch=16, **OPTIONS)
+        whole = opened()
+        self.assertEqual((step.eval_rows, whole.eval_rows), (16, BATCH))
+        self.assertAlmostEqual(step.train(self.x, self.y), whole.train(self.x, self.y), 5)
+        np.testing.assert_allclose(step.parameters()["3.weight"], whole.parameters()["3.weight"], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(step.predict(self.x[:16])["logits"], whole.predict(self.x[:16])["logits"], rtol=1e-3, atol=1e-4)
+        self.assertEqual(step.predict(self.x[:5])["logits"].shape, (5, 10))
+        for rows in 17, BATCH:
+            with self.assertRaisesRegex(ValueError, "16"):
+                step.predict(self.x[:rows])
+
     def test_plan(self):
         facts = json.loads(command("plan", MLP, "--optimizer", "sgd:lr=1", *LINE, "--budget", "100%", "--json"))
         plan = self.step.plan
@@ -198,6 +210,11 @@ class Memory(unittest.TestCase):
         image[...], target[...] = x, y
         self.assertEqual(self.step.eval(image, target), loss)
         self.assertEqual(self.step.eval(), loss)
+        # the same bytes as other numbers are other data
+        as_whole = image.view(np.int32)
+        want = as_whole.astype("f4")
+        self.step.eval(as_whole, target)
+        np.testing.assert_array_equal(image, want)
 
     def test_nothing_is_copied_twice(self):
         x, y = batch()
@@ -214,8 +231,11 @@ class Memory(unittest.TestCase):
         x, y = batch()
 
         class Exported:  # as a torch tensor has it, and nothing else
-            __dlpack__ = staticmethod(x.__dlpack__)
-            __dlpack_device__ = staticmethod(x.__dlpack_device__)
+            def __dlpack__(self, **how):
+                return x.__dlpack__(**how)
+
+            def __dlpack_device__(self):
+                return x.__dlpack_device__()
 
         loss = self.step.eval(x, y)
         self.assertEqual(self.step.eval(Exported(), y), loss)

@@ -11,7 +11,7 @@ from ._compile import compile
 from ._errors import ExportError, StintWarning
 from ._library import lib
 from ._options import Option, Path
-from .step import Array, Step
+from ._step import Array, Step
 
 _IN_ONE_FILE = 1 << 30  # of protobuf's 2 GiB, which weights beyond must lie beside
 
@@ -101,7 +101,7 @@ def _check(module: Any, frozen: list[str], step: Step, strict: bool) -> None:
 def export(module: Any, example_inputs: Any, *, loss: str | None = None, optimizer: str | None = None,
            budget: str | int | None = None, batch: int | None = None, out: Path | None = None, path: Path | None = None,
            input_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None, dynamic_shapes: Any = None,
-           freeze: Sequence[str] = (), strict: bool = True, **more: Option) -> Step:
+           freeze: str | Sequence[str] = (), strict: bool = True, **more: Option) -> Step:
     """The step of a torch module, whose parameters have the names of its state_dict. The batch is the examples', or `batch`.
     Parameters that want no gradient are frozen. The model is kept in `path`, if that is given. ExportError: parameters are
     missing or others (strict=False: a warning)."""
@@ -115,6 +115,6 @@ def export(module: Any, example_inputs: Any, *, loss: str | None = None, optimiz
         model = os.fspath(path) if path is not None else os.path.join(folder, "model.onnx")
         _write(module, _examples(inputs, torch), model, names, dynamic_shapes, torch)
         step = compile(model, loss=loss, optimizer=optimizer, budget=budget, batch=batch or rows, out=out,
-                       freeze=[*freeze, *frozen], **more)
+                       freeze=[*([freeze] if isinstance(freeze, str) else freeze), *frozen], **more)
     _check(module, frozen, step, strict)
     return step

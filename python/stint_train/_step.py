@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ._library import check, diagnostics, ffi, lib, made, text, warn
 from ._options import Path
-from .plan import Plan
+from ._plan import Plan
 
 Array = npt.NDArray[Any]
 # What goes into a step: one array, or several, in the model's order or by name. An array: NumPy's, or whatever has DLPack (a
@@ -26,6 +26,11 @@ def _as_array(x: Any) -> Array:
     if isinstance(x, np.ndarray):
         return x
     return np.from_dlpack(x) if hasattr(x, "__dlpack__") else np.asarray(x)
+
+
+def _same_memory(x: Array, y: Array) -> bool:
+    """Of the rows that both have."""
+    return bool(x.ctypes.data == y.ctypes.data and x.strides == y.strides and x.dtype == y.dtype)
 
 
 class _Held:
@@ -69,7 +74,7 @@ class _Held:
             whole = np.zeros(self.shape, self.dtype)
             whole[:count or None] = x
             check("trainer", lib.stint_trainer_set(self._owner, self._key, ffi.from_buffer(whole), self.bytes), self._owner)
-        elif x.__array_interface__["data"][0] != self.view.__array_interface__["data"][0] or x.strides != self.view.strides:
+        elif not _same_memory(x, self.view):
             np.copyto(self.view[:count] if self.shape else self.view, x, casting="same_kind")
         return count
 
