@@ -39,8 +39,8 @@ enum tensor_role {
 	TR_PARAMETER, /* trainable initializer */
 	TR_BUFFER,    /* written by the forward pass and kept over steps: running statistics */
 	TR_STATE,     /* optimizer state */
-	TR_SUMS,      /* of gradients, from one micro-batch to the next */
-	TR_CONSTANT,  /* a value known at compile time (data != NULL), never trained */
+	TR_SUMS, /* of gradients, or rows that they come from: from one micro-batch to the next */
+	TR_CONSTANT, /* a value known at compile time (data != NULL), never trained */
 	TR_CONTROL, /* what the driver sets per step: seed, step count, valid rows, learning rate */
 };
 
