@@ -3,21 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/frontier_parts.h"
 #include "cli/cli.h"
-#include "cli/frontier_parts.h"
-#include "cli/options.h"
-#include "planner/problem/json_text.h"
-
-/* Ops that run again, and how often in all. */
-static void count_again(const struct problem *p, const struct plan *plan, int *ops, int *runs)
-{
-	*ops = *runs = 0;
-	for (int s = 0; s < plan->nstep; s++) {
-		const struct plan_step *st = &plan->step[s];
-		*ops += plan_step_again(p, st) && st->run == (p->op[st->op].repeats ? 0 : 1);
-		*runs += plan_step_again(p, st);
-	}
-}
+#include "cli/command_options.h"
 
 static void print_row(const struct problem *p, const struct frontier *f, int i)
 {
@@ -39,7 +27,7 @@ static void print_row(const struct problem *p, const struct frontier *f, int i)
 			x->cost > 0 ? 100 * (x->cost - x->bound) / x->cost : 0);
 	else
 		printf(" %8s %7s", "none", "");
-	count_again(p, f->plan[i], &ops, &runs);
+	frontier_again(p, f->plan[i], &ops, &runs);
 	printf(" %5d %5d\n", ops, runs);
 }
 
@@ -119,73 +107,6 @@ static void print_parts(const struct problem *p, const struct frontier *f)
 	print_regions(f);
 }
 
-static void write_point(const struct problem *p, const struct frontier *f, int i, struct text *t)
-{
-	const struct view_point *x = &f->view.point[i];
-	int ops, runs;
-	text_add(t, "%s\n{\"budget_bytes\":%" PRId64 ",\"percent\":", i ? "," : "", x->budget);
-	json_text_double(t, frontier_percent(&f->view, x->budget));
-	text_add(t, ",\"feasible\":%s", x->feasible ? "true" : "false");
-	if (x->feasible) {
-		count_again(p, f->plan[i], &ops, &runs);
-		text_add(t, ",\"arena_bytes\":%" PRId64 ",\"peak_bytes\":%" PRId64 ",\"cost\":",
-			x->arena, f->plan[i]->peak_bytes);
-		json_text_double(t, x->cost);
-		text_puts(t, ",\"lower_bound\":");
-		if (x->bound >= 0)
-			json_text_double(t, x->bound);
-		else
-			text_puts(t, "null");
-		text_add(t, ",\"recomputed_ops\":%d,\"recomputed_runs\":%d", ops, runs);
-	}
-	text_puts(t, "}");
-}
-
-static void write_part(const struct frontier *f, int i, struct text *t)
-{
-	const struct view_point *x = &f->view.part[i];
-	const struct frontier_part *part = &f->part[i];
-	text_add(t, "%s\n{\"budget_bytes\":%" PRId64 ",\"percent\":", i ? "," : "", x->budget);
-	json_text_double(t, frontier_percent(&f->view, x->budget));
-	text_add(t, ",\"micro_batches\":%" PRId64 ",\"slices\":%" PRId64 ",\"until\":",
-		part->parts.shards, part->parts.region.slices ? part->parts.region.slices : 1);
-	if (part->parts.until)
-		json_text_string(t, part->parts.until);
-	else
-		text_puts(t, "null");
-	text_add(t, ",\"arena_bytes\":%" PRId64 ",\"cost\":", x->arena);
-	json_text_double(t, x->cost);
-	text_puts(t, ",\"whole_batch_cost\":");
-	if (part->alone >= 0)
-		json_text_double(t, part->alone);
-	else
-		text_puts(t, "null");
-	text_puts(t, "}");
-}
-
-static void write_json(const struct problem *p, const struct frontier *f, struct text *t)
-{
-	text_puts(t, "{\"format\":\"stint-frontier-1\",\"graph\":");
-	json_text_string(t, p->name);
-	if (p->costs) {
-		text_puts(t, ",\"costs\":");
-		json_text_string(t, p->costs);
-	}
-	text_add(t,
-		",\n\"resident_bytes\":%" PRId64 ",\"keep_all_bytes\":%" PRId64
-		",\"min_bytes_known\":%" PRId64 ",\"min_bytes_proven\":%" PRId64 ",\"once\":",
-		f->view.resident, f->view.keep_all, f->view.known_bytes, f->view.proven_bytes);
-	json_text_double(t, f->view.once);
-	text_puts(t, ",\n\"points\":[");
-	for (int i = 0; i < f->view.npoint; i++)
-		write_point(p, f, i, t);
-	if (f->view.npart)
-		text_puts(t, "],\n\"parts\":[");
-	for (int i = 0; i < f->view.npart; i++)
-		write_part(f, i, t);
-	text_puts(t, "]}\n");
-}
-
 static enum status save(struct text *t, const char *path, struct diag *d)
 {
 	enum status st = path ? text_save(t, path, d) : ST_OK;
@@ -197,7 +118,7 @@ static enum status tell(struct pipeline *p, const struct options *o, const struc
 	struct frontier *f)
 {
 	struct text json = {0}, svg = {0};
-	write_json(problem, f, &json);
+	frontier_json(problem, f, &json);
 	if (json.failed)
 		return diag_nomem(p->diag);
 	if (o->json) {
@@ -230,7 +151,7 @@ static enum status whole_batch(struct pipeline *p, struct problem **out)
 	return pipeline_problem(whole, out);
 }
 
-static enum status frontier(struct pipeline *p, struct options *o)
+static enum status frontier(struct pipeline *p, struct options *o, struct activity *at)
 {
 	struct problem *problem;
 	struct frontier f;
@@ -238,17 +159,13 @@ static enum status frontier(struct pipeline *p, struct options *o)
 	const bool parts = training && !p->o->split_until &&
 			   (p->o->split ||
 				   (p->o->micro_batch == MICRO_BATCH_AUTO && p->o->import.batch));
-	if (p->o->budget.kind != BUDGET_NONE || p->o->keep_all || p->o->segments)
-		return diag_fail(p->diag, ST_USAGE, NULL, "--points N says how many",
-			"the budgets are frontier's own: no --budget, --keep-all or --segments");
-	if (o->points < 0 || o->points > 1000)
-		return diag_fail(p->diag, ST_USAGE, NULL, NULL, "--points wants 1 to 1000");
+	TRY(frontier_options_check(o, p->diag));
 	TRY(parts ? whole_batch(p, &problem) : pipeline_problem(p, &problem));
 	struct plan_options options = pipeline_options(p->o);
-	TRY(frontier_make(p->arena, problem, &options, o->points, &o->at, &f, p->diag));
+	TRY(frontier_make(p->arena, problem, &options, o->points, &f, p->diag));
 	if (parts)
-		TRY(frontier_parts(p, o->points, &o->at, &f));
-	activity_end(&o->at);
+		TRY(frontier_parts(p, o->points, &f));
+	activity_end(at);
 	return tell(p, o, problem, &f);
 }
 

@@ -183,9 +183,16 @@ enum status feed_epoch(struct feed *f, int64_t seed, int64_t epoch, struct diag 
 
 const int64_t *feed_place(const struct feed *f, int64_t batch)
 {
-	for (int64_t i = 0; i < f->batch; i++)
+	const int64_t n = feed_size(f, batch);
+	for (int64_t i = 0; i < n; i++)
 		f->place[i] = shuffle_at(&f->order, batch * f->batch + i);
 	return f->place;
+}
+
+int64_t feed_size(const struct feed *f, int64_t batch)
+{
+	const int64_t left = f->samples - batch * f->batch;
+	return left < f->batch ? left : f->batch;
 }
 
 double feed_waited(const struct feed *f)

@@ -7,6 +7,7 @@
 #include "compile/batch_split.h"
 #include "compile/custom_ops.h"
 #include "compile/not_met.h"
+#include "compile/short_batch.h"
 #include "compile/target.h"
 #include "planner/problem/roofline.h"
 #include "planner/problem/transfer.h"
@@ -217,6 +218,17 @@ enum status pipeline_problems(struct pipeline *p)
 	return insist_once(p->arena, p->eval_problem.problem, p->o->insist.once, NULL, p->diag);
 }
 
+static enum status problems_of_model(struct pipeline *p)
+{
+	static enum status (*const stage[])(struct pipeline *) = {
+		pipeline_import, pipeline_graphs, pipeline_problems};
+	for (size_t i = 0; i < sizeof stage / sizeof *stage; i++) {
+		TRY(stage[i](p));
+		TRY(onlooker_check(p->o->onlooker, p->diag));
+	}
+	return ST_OK;
+}
+
 enum status pipeline_problem(struct pipeline *p, struct problem **out)
 {
 	const struct compile_options *o = p->o;
@@ -235,9 +247,7 @@ enum status pipeline_problem(struct pipeline *p, struct problem **out)
 					 roofline_of(o->arch)->link, p->diag)
 			       : ST_OK;
 	}
-	TRY(pipeline_import(p));
-	TRY(pipeline_graphs(p));
-	TRY(pipeline_problems(p));
+	TRY(problems_of_model(p));
 	*out = pipeline_problem_shown(p)->problem;
 	return ST_OK;
 }
@@ -249,6 +259,7 @@ struct plan_options pipeline_options(const struct compile_options *o)
 		.segments = o->segments,
 		.seconds = o->seconds,
 		.effort = o->effort,
+		.onlooker = o->onlooker,
 		.mode = o->keep_all   ? PLAN_KEEP_ALL
 			: o->segments ? PLAN_SEGMENTS
 				      : PLAN_AUTO};
@@ -271,6 +282,8 @@ enum status pipeline_texts(
 	const struct target *t = &p->target;
 	const char *file = strrchr(o->model, '/');
 	char identity[96];
+	const char *whole_batch;
+	TRY(short_batch_find(p, &whole_batch));
 	const struct codegen_input in = {.name = p->name,
 		.model_file = file ? file + 1 : o->model,
 		.train = p->train_problem,
@@ -285,16 +298,16 @@ enum status pipeline_texts(
 		.isa_flags = o->isa                   ? arena_printf(p->arena, "-march=%s", o->isa)
 			     : t->portable || t->cuda ? ""
 						      : "-march=native",
+		.cross = o->cross,
 		.lr = p->optimizer.lr,
 		.shards = (int)p->parts.shards,
+		.whole_batch = whole_batch,
 		.debug_arena = o->debug_arena != 0};
 	return in.isa_flags ? codegen_step(&in, texts, kernels, p->diag) : diag_nomem(p->diag);
 }
 
 enum status pipeline_run(struct pipeline *p)
 {
-	TRY(pipeline_import(p));
-	TRY(pipeline_graphs(p));
-	TRY(pipeline_problems(p));
+	TRY(problems_of_model(p));
 	return pipeline_plan(p);
 }

@@ -125,7 +125,7 @@ enum status trials_add(struct choice *c, const struct parts *parts, const struct
 	p->ntrial++;
 	if (is_better(c, x))
 		c->best = x;
-	return ST_OK;
+	return onlooker_check(o.onlooker, p->diag);
 }
 
 const struct trial *trials_end(const struct choice *c)

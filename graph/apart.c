@@ -3,6 +3,7 @@
  * record (enum op_apart). */
 #include <string.h>
 
+#include "graph/graph_parts.h"
 #include "graph/slices.h"
 
 /* --- The same nodes --- */
@@ -85,7 +86,7 @@ static bool is_shape(const struct node *n, int k)
 
 /* --- Axes --- */
 
-static int axis_of(const struct tensor *whole, const struct tensor *part, int64_t slices)
+int apart_axis(const struct tensor *whole, const struct tensor *part, int64_t slices)
 {
 	int axis = AXIS_NONE;
 	if (whole->rank != part->rank)
@@ -121,7 +122,7 @@ static void find_axes(struct graph_apart *a)
 	const struct graph *whole = a->whole, *part = a->part;
 	for (int i = 0; i < whole->ntensor; i++) {
 		const struct tensor *t = whole->tensor[i], *p = part->tensor[i];
-		a->axis[i] = axis_of(t, p, a->slices);
+		a->axis[i] = apart_axis(t, p, a->slices);
 		if (a->axis[i] >= AXIS_NONE && !same_values(t, p, a->axis[i], a->slices))
 			a->axis[i] = AXIS_MIXED;
 	}
@@ -223,6 +224,9 @@ static bool by_rule(const struct axes *x)
 		return apart_product(x);
 	case APART_NEVER:
 		return (op->traits & OP_POINTWISE) && apart_broadcast(x);
+	case APART_PLACED:
+	case APART_SECOND:
+		return false;
 	}
 	return false;
 }
@@ -240,7 +244,7 @@ static int *last_readers(const struct graph *g)
 	return last;
 }
 
-static bool node_apart(const struct graph_apart *a, const int *last, int i)
+bool apart_node(const struct graph_apart *a, int i)
 {
 	const struct node *n = a->whole->node[i];
 	struct axes x = {.n = n, .axis = a->axis, .in = AXIS_NONE, .out = AXIS_NONE};
@@ -255,7 +259,7 @@ static bool node_apart(const struct graph_apart *a, const int *last, int i)
 	for (int k = 0; k < n->nout; k++) {
 		if (n->out[k] && a->axis[n->out[k]->id] == AXIS_MIXED)
 			return false;
-		if (n->out[k] && (k == 0 || last[n->out[k]->id])) { /* that anyone reads */
+		if (n->out[k] && (k == 0 || a->last[n->out[k]->id])) { /* that anyone reads */
 			alone += a->axis[n->out[k]->id] == AXIS_NONE;
 			outputs++;
 		}
@@ -274,17 +278,18 @@ static bool node_apart(const struct graph_apart *a, const int *last, int i)
 enum status graph_apart(const struct graph *whole, const struct graph *part, int64_t slices,
 	const struct lower_options *lower, struct graph_apart *out)
 {
-	const int *last = last_readers(whole);
 	*out = (struct graph_apart){.whole = whole, .part = part, .slices = slices, .lower = lower};
+	out->last = last_readers(whole);
 	out->node = ARENA_ARRAY(whole->arena, bool, whole->nnode);
 	out->axis = ARENA_ARRAY(whole->arena, int, whole->ntensor);
-	if (!out->node || !out->axis || !last)
+	if (!out->node || !out->axis || !out->last)
 		return diag_nomem(whole->diag);
-	if (!same_graph(whole, part))
+	out->alike = same_graph(whole, part);
+	if (!out->alike)
 		return ST_OK;
 	find_axes(out);
 	for (int i = 0; i < whole->nnode; i++)
-		out->node[i] = node_apart(out, last, i);
+		out->node[i] = apart_node(out, i);
 	return ST_OK;
 }
 

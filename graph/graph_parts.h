@@ -55,6 +55,13 @@ bool order_needs_behind(struct order *o, const struct node *n, const struct node
 /* Nothing reads what was overwritten before it: a part of graph_verify. */
 enum status order_verify(const struct order *o);
 
+/* Which axis of a tensor is so many times as long as that of another; AXIS_NONE, AXIS_MIXED
+ * (graph/slices.h). */
+int apart_axis(const struct tensor *whole, const struct tensor *part, int64_t slices);
+/* Node i keeps samples apart by its record's rule. */
+struct graph_apart;
+bool apart_node(const struct graph_apart *a, int i);
+
 /* What OP_POINTWISE records get without writing it. */
 enum status pointwise_infer(struct graph *g, struct node *n);
 void pointwise_fold(const struct node *n, void *out);

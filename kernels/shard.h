@@ -1,5 +1,5 @@
-/* Micro-batches: the rows of one, and sums over them in a binary tree over their numbers, the
- * control's fifth. */
+/* Micro-batches: the rows of one, whose number is the control's fifth, and a row of numbers for
+ * each. */
 #include "turns.h"
 
 /* y: n elements of x, from those of the shard on. */

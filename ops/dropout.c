@@ -11,7 +11,7 @@
 static enum status ratio_of(struct graph *g, const struct node *n, double *out)
 {
 	*out = node_float(n, "ratio", 0.5);
-	if (n->nin > 1 && n->in[1]) {
+	if (node_input(n, 1)) {
 		if (n->in[1]->role != TR_CONSTANT || n->in[1]->numel != 1)
 			return node_fail(g, n, NULL, "its ratio is not a constant");
 		*out = tensor_real(n->in[1], 0);
@@ -28,7 +28,7 @@ static enum status dropout_infer(struct graph *g, struct node *n)
 	if (!p)
 		return diag_nomem(g->diag);
 	TRY(ratio_of(g, n, &p->ratio));
-	const struct tensor *training = n->nin > 2 ? n->in[2] : NULL;
+	const struct tensor *training = node_input(n, 2);
 	bool known = training && training->role == TR_CONSTANT && training->numel == 1;
 	p->active = g->opset < 12 || (training && (!known || tensor_real(training, 0) != 0));
 	p->key = g->nnode;
@@ -95,9 +95,8 @@ static enum status dropout_lower(struct graph *g, const struct node *n, struct t
 	}
 	if (p->ratio == 0)
 		return ST_OK;
-	struct node *m = graph_op_node(
+	out[0] = graph_param_op(
 		g, "stint.Dropout", 2, (struct tensor *[]){in[0], graph_control(g)}, 0, NULL, p);
-	out[0] = m ? m->out[0] : NULL;
 	return g->failed;
 }
 
@@ -109,18 +108,12 @@ static bool dropout_apart(const struct node *n, int axis, const struct lower_opt
 	       (axis == 0 && n->in[0]->numel % 4 == 0);
 }
 
-static enum status masked_infer(struct graph *g, struct node *n)
-{
-	return data_output(g, n, 0, n->in[0]->dtype, n->in[0]->rank, n->in[0]->dim);
-}
-
 static enum status masked_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
 {
 	(void)want;
-	struct node *m = graph_op_node(
+	dx[0] = graph_param_op(
 		g, "stint.Dropout", 2, (struct tensor *[]){dy[0], n->in[1]}, 0, NULL, n->param);
-	dx[0] = m ? m->out[0] : NULL;
 	return g->failed;
 }
 
@@ -228,8 +221,7 @@ const struct op_def ops_dropout[] = {
 			{.in = "256 =f0.9 =1"}, {.in = "4,33 =f0.5"}, {.in = "4,33 =f0.5 =0"})},
 	{.name = "stint.Dropout",
 		.min_in = 2,
-		.max_in = 2,
-		.infer = masked_infer,
+		.infer = data_infer_like,
 		.grad = masked_rule,
 		.cost = masked_cost,
 		.narrow_in = 1,
@@ -239,9 +231,9 @@ const struct op_def ops_dropout[] = {
 		.npair = 1,
 		.pair = {{0, 0}}},
 	{.name = "stint.DropoutBy",
+		.apart = APART_PLACED,
 		.min_in = 2,
-		.max_in = 2,
-		.infer = masked_infer,
+		.infer = data_infer_like,
 		.match = spelled_match,
 		.lower = spelled_lower},
 	{0},

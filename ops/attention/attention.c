@@ -23,7 +23,7 @@ static void read_tensor(
 
 static enum status read_mask(struct graph *g, const struct node *n, struct attention *p)
 {
-	const struct tensor *m = n->nin > IN_MASK ? n->in[IN_MASK] : NULL;
+	const struct tensor *m = node_input(n, IN_MASK);
 	const int64_t full[4] = {p->batch, p->heads, p->tq, p->tk};
 	int64_t stride = 1;
 	for (int i = 0; i < 4; i++)
@@ -133,7 +133,7 @@ static enum status attention_infer(struct graph *g, struct node *n)
 	p->lower = bound(n, "lower", -p->tq);
 	p->upper = bound(n, "upper", p->tk);
 	p->empty = (enum empty_row)node_int(n, "empty", EMPTY_NAN);
-	p->ratio = node_has(n, IN_CONTROL) ? node_float(n, "ratio", 0) : 0;
+	p->ratio = node_input(n, IN_CONTROL) ? node_float(n, "ratio", 0) : 0;
 	p->noise = node_int(n, "noise", 0);
 	const enum attention_layout layout = p->layout[ATTENTION_OUT];
 	const int64_t rows[3] = {p->batch, p->heads, p->tq};
@@ -287,8 +287,8 @@ static struct tensor *zeros_like(struct graph *g, const struct tensor *t)
 static enum status attention_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
 {
-	struct tensor *mask = n->nin > IN_MASK ? n->in[IN_MASK] : NULL;
-	struct tensor *control = n->nin > IN_CONTROL ? n->in[IN_CONTROL] : NULL;
+	struct tensor *mask = node_input(n, IN_MASK);
+	struct tensor *control = node_input(n, IN_CONTROL);
 	const int nin = dy[1]     ? GRAD_DLSE + 1
 			: control ? GRAD_CONTROL + 1
 			: mask    ? GRAD_MASK + 1
@@ -379,11 +379,6 @@ static struct op_cost grad_cost(const struct node *n)
 	return cost_of(n, 3, 2);
 }
 
-static struct op_cost mask_cost(const struct node *n)
-{
-	return cost_of(n, 1, 1);
-}
-
 static const struct op_example attention_examples[] = {
 	{.in = "1,2,3,8 1,2,130,8 1,2,130,5", .low = -3, .high = 3},
 	{.in = "1,1,270,4 1,1,100,4 1,1,100,3", .attr = "upper=0"},
@@ -446,7 +441,7 @@ const struct op_def ops_attention[] = {
 		.cost = grad_cost, .workspace = attention_grad_workspace, .emit_c = attention_grad_emit,
 		.emit_cuda = attention_grad_cuda_emit, .workspace_cuda = attention_tensor_workspace},
 	{.name = "stint.AttentionGradMask", .traits = OP_ALIKE | OP_OWN_PRODUCT, .narrow_in = 31, .min_in = 7, .max_in = 9, .infer = mask_infer,
-		.cost = mask_cost, .workspace = attention_grad_workspace, .emit_c = attention_mask_emit,
+		.cost = attention_cost, .workspace = attention_grad_workspace, .emit_c = attention_mask_emit,
 		.emit_cuda = attention_mask_cuda_emit},
 	{0},
 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stint_rt_device.h" /* looks into a step */
 #include "stint_step.h"
 
 #define CHECK(x)                                                                                   \
