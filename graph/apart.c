@@ -306,25 +306,6 @@ static int64_t made_bytes(const struct graph_apart *a, int i)
 	return bytes;
 }
 
-/* The nodes in a row that make most. */
-static void longest_run(const struct graph_apart *a, int *from, int *to)
-{
-	int64_t most = 0, bytes = 0;
-	for (int i = 0, begin = 0; i < a->whole->nnode; i++) {
-		if (!a->node[i]) {
-			begin = i + 1;
-			bytes = 0;
-			continue;
-		}
-		bytes += made_bytes(a, i);
-		if (bytes > most || (bytes == most && *to == i && *from == begin)) {
-			most = bytes;
-			*from = begin;
-			*to = i + 1;
-		}
-	}
-}
-
 /* Bytes that cross the border behind node `to` - 1 of nodes [from, to); -1: what crosses cannot be
  * cut there. */
 static int64_t border(const struct graph_apart *a, const int *last, int from, int to)
@@ -344,18 +325,36 @@ static int64_t border(const struct graph_apart *a, const int *last, int from, in
 	return bytes;
 }
 
-/* Nothing enters that cannot be cut. */
-static bool can_enter(const struct graph_apart *a, int from, int to)
+/* What node i reads from before node `from` can be cut. */
+static bool can_enter(const struct graph_apart *a, int from, int i)
 {
-	for (int i = from; i < to; i++) {
-		const struct node *n = a->whole->node[i];
-		for (int k = 0; k < n->nin; k++) {
-			const struct tensor *t = n->in[k];
-			if (t && (!t->maker || t->maker->id < from) && a->axis[t->id] > 0)
-				return false;
-		}
+	const struct node *n = a->whole->node[i];
+	for (int k = 0; k < n->nin; k++) {
+		const struct tensor *t = n->in[k];
+		if (t && (!t->maker || t->maker->id < from) && a->axis[t->id] > 0)
+			return false;
 	}
 	return true;
+}
+
+/* The nodes in a row that make most, up to where what crosses can be cut. */
+static void longest_run(const struct graph_apart *a, const int *last, int *from, int *to)
+{
+	int64_t most = 0, bytes = 0;
+	for (int i = 0, begin = 0; i < a->whole->nnode; i++) {
+		if (!a->node[i] || !can_enter(a, begin, i)) {
+			begin = i + 1;
+			bytes = 0;
+			continue;
+		}
+		bytes += made_bytes(a, i);
+		if (bytes == 0 || bytes < most || (bytes == most && *from != begin) ||
+			border(a, last, begin, i + 1) <= 0)
+			continue;
+		most = bytes;
+		*from = begin;
+		*to = i + 1;
+	}
 }
 
 /* How much of all that the nodes make lies before an end, at least, for the next region to be worth
@@ -371,14 +370,14 @@ enum status graph_regions(const struct graph_apart *a, struct graph_region out[R
 	*n = 0;
 	if (!last)
 		return diag_nomem(a->whole->diag);
-	longest_run(a, &from, &to);
+	longest_run(a, last, &from, &to);
 	for (int i = from; i < to; i++)
 		all += (double)made_bytes(a, i);
 	for (int end = from + 1; end <= to; end++) {
 		const int64_t bytes = border(a, last, from, end);
 		made += (double)made_bytes(a, end - 1);
 		widest = bytes > widest ? bytes : widest;
-		if (bytes < 0 || !can_enter(a, from, end))
+		if (bytes < 0)
 			continue;
 		const bool narrow = *n < REGIONS_MAX - 1 && bytes > 0 && bytes <= widest / 2 &&
 				    made >= SHARE[*n] * all;
@@ -394,12 +393,14 @@ bool graph_region_until(const struct graph_apart *a, const char *node, struct gr
 {
 	const int *last = last_readers(a->whole);
 	int from = 0, to = 0, end = 0;
-	longest_run(a, &from, &to);
+	if (!last)
+		return false;
+	longest_run(a, last, &from, &to);
 	for (int i = from; i < to; i++)
 		if (strcmp(a->whole->node[i]->name, node) == 0)
 			end = i + 1;
 	*out = (struct graph_region){from, end, a->slices};
-	return last && end && can_enter(a, from, end) && border(a, last, from, end) > 0;
+	return end && border(a, last, from, end) > 0;
 }
 
 const char *graph_region_end(const struct graph_apart *a, const struct graph_region *r)
