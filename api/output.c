@@ -103,12 +103,13 @@ static bool wanted(const struct pipeline *p, const char *name)
 	if (bare)
 		return false;
 	const bool gpu = !strncmp(name, "stint_gpu", 9) || !strncmp(name, "stint_rt_gpu", 12);
+	const bool library = !strncmp(name, "stint_lib", 9) || !strcmp(name, "stint_rt_library.c");
 	if (p->target.cuda)
 		return strcmp(name, "stint_rt_cpu.c") != 0 && strncmp(name, "stint_mpi", 9) != 0 &&
-		       (strncmp(name, "stint_lib", 9) != 0 || !strcmp(name, "stint_lib.h"));
+		       (!library || !strcmp(name, "stint_lib.h"));
 	if (!strncmp(name, "stint_mpi", 9))
 		return p->target.ranks && p->parts.shards > 1;
-	return !gpu && (!p->target.portable || strncmp(name, "stint_lib", 9) != 0);
+	return !gpu && (!p->target.portable || !library);
 }
 
 static enum status save_runtime(struct pipeline *p, const char *dir)

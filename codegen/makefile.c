@@ -19,7 +19,7 @@ static void print_source_names(bool gpu, bool library, struct text *t)
 			    "stint_gpu_load.c \\\n"
 			    "\tstint_gpu_matmul.c stint_gpu_nvrtc.c stint_gpu_places.c "
 			    "stint_gpu_run.c"
-		: library ? " stint_rt_cpu.c stint_lib.c stint_lib_recipe.c"
+		: library ? " stint_rt_cpu.c stint_rt_library.c stint_lib.c stint_lib_recipe.c"
 			  : " stint_rt_cpu.c");
 }
 
@@ -94,7 +94,7 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 		"STEP_FLAGS = -std=gnu11 -ffp-contract=off -fno-math-errno "
 		"-fno-trapping-math -fPIC $(SSE) \\\n"
 		"\t$(DEBUG_PATH)");
-	text_puts(t, gpu ? " -DSTINT_WITH_GPU\n" : library ? " -DSTINT_WITH_LIB\n" : "\n");
+	text_puts(t, gpu ? " -DSTINT_WITH_GPU\n" : "\n");
 	print_libraries(ks, gpu, library, t);
 	print_source_names(gpu, library, t);
 	if (ranks)

@@ -299,6 +299,8 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 	text_add(t, "\t.noutput = %d,\n\t.output = %s,\n", eval->gp->graph->noutput,
 		eval->gp->graph->noutput ? "outputs" : "NULL");
 	text_add(t, "\t.nlib = %d,\n\t.lib = %s,\n", ks->nlib, ks->nlib ? "library_calls" : "NULL");
+	if (ks->nlib)
+		text_puts(t, "\t.library = &stint_rt_library,\n");
 	if (g->target->cuda)
 		text_puts(t, "\t.gpu = &gpu,\n");
 	text_add(t, "\t.ntrain_steps = %d,\n\t.train_info = %s,\n", train ? train->plan->nstep : 0,

@@ -86,7 +86,8 @@ struct stint_model {
 	const struct stint_tensor *resident;
 	const struct stint_output *output;
 	const struct stint_lib_planned *lib;
-	const struct stint_gpu_model *gpu; /* NULL: not for a GPU */
+	const struct stint_library *library; /* NULL: nlib is 0 */
+	const struct stint_gpu_model *gpu;   /* NULL: not for a GPU */
 	const struct stint_step_info *train_info, *eval_info;
 	int control, lr;                      /* residents; -1: the model has none */
 	int target;                           /* resident; -1: none */
@@ -101,7 +102,7 @@ struct stint_model {
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };
 
-enum { STINT_RT_VERSION = 12 };
+enum { STINT_RT_VERSION = 13 };
 
 /* Sets up a step in `arena` (model->arena_bytes at model->alignment; NULL: allocated and
  * pre-faulted here). A GPU's step takes the first device that the driver shows, and `arena` is

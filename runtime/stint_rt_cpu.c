@@ -13,9 +13,6 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
-#ifdef STINT_WITH_LIB
-#include "stint_lib.h"
-#endif
 
 /* --- The arena --- */
 
@@ -60,51 +57,6 @@ static void arena_clear(unsigned char *p, size_t bytes, int threads)
 	for (int64_t i = 0; i <= pages; i++)
 		memset(p + i * HUGE_PAGE, 0, i < pages ? HUGE_PAGE : bytes % HUGE_PAGE);
 }
-
-/* --- Library primitives --- */
-
-#ifdef STINT_WITH_LIB
-static int make_library(stint_step *s)
-{
-	const struct stint_model *m = s->model;
-	s->lib = calloc((size_t)m->nlib + 1, sizeof *s->lib);
-	if (!s->lib)
-		return stint_rt_no_memory(s);
-	for (int i = 0; i < m->nlib; i++) {
-		const struct stint_lib_call *call = &m->lib[i].call;
-		int64_t bytes = stint_lib_workspace(call, m->threads);
-		if (bytes < 0 || (size_t)bytes > m->lib[i].workspace)
-			return stint_rt_fail(s, STINT_BAD_MACHINE,
-				"the library wants another workspace for "
-				"%s than was planned: compile the model here",
-				stint_lib_call_name(call));
-		const int rc = stint_lib_new(&s->lib[i], call, m->threads, s->message);
-		if (rc)
-			return rc;
-	}
-	return STINT_OK;
-}
-
-static void free_library(stint_step *s)
-{
-	for (int i = 0; s->lib && i < s->model->nlib; i++)
-		if (s->lib[i])
-			stint_lib_free(s->lib[i]);
-	free(s->lib);
-}
-#else
-static int make_library(stint_step *s)
-{
-	return s->model->nlib ? stint_rt_fail(s, STINT_BAD_MACHINE, "%s",
-					"the runtime was built without -DSTINT_WITH_LIB")
-			      : STINT_OK;
-}
-
-static void free_library(stint_step *s)
-{
-	(void)s;
-}
-#endif
 
 /* --- Memory --- */
 
@@ -210,12 +162,13 @@ static int open_here(stint_step *s, void *arena)
 	if (!s->arena)
 		return stint_rt_fail(s, STINT_NO_MEMORY, "%s", "out of memory for the arena");
 	arena_clear(s->arena, m->arena_bytes, m->threads);
-	return make_library(s);
+	return m->library ? m->library->make(s) : STINT_OK;
 }
 
 static void release(stint_step *s)
 {
-	free_library(s);
+	if (s->model->library)
+		s->model->library->free(s);
 	free(s->owned);
 }
 

@@ -15,6 +15,13 @@ struct stint_lib_planned {
 /* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
 struct stint_lib;
 
+/* Who makes s->lib of the model's calls, and frees it. The model names it: of two steps in one
+ * program, which share their runtime, one may have calls and the other none. */
+struct stint_library {
+	int (*make)(stint_step *s);  /* STINT_OK, or a failure with its message in s */
+	void (*free)(stint_step *s); /* also of what was never made */
+};
+
 /* What a device's memory holds, and what it is and does at its best (stint_rt_gpu_step.h). */
 struct stint_device_memory;
 struct stint_device_peaks;
@@ -77,6 +84,7 @@ struct stint_step {
 	char message[256];
 };
 
+extern const struct stint_library stint_rt_library; /* stint_rt_library.c, stint_rt_gpu_library.c */
 extern const struct stint_device stint_rt_cpu;
 /* Opens the first device, compiles the model's kernels, plans its library calls and records both
  * steps as graphs. */

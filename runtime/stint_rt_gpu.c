@@ -364,6 +364,12 @@ static int start(stint_step *s, int train, const int64_t control[STINT_CONTROLS]
 
 /* --- Init and free --- */
 
+stint_gpu *stint_rt_gpu_of(const stint_step *s)
+{
+	const struct own *o = s->gpu;
+	return o->g;
+}
+
 static void release(stint_step *s)
 {
 	struct own *o = s->gpu;
@@ -373,7 +379,8 @@ static void release(stint_step *s)
 	for (int i = 0; i < 3; i++)
 		if (o->graph[i])
 			stint_gpu_graph_free(o->g, o->graph[i]);
-	stint_rt_gpu_library_free(s);
+	if (s->model->library)
+		s->model->library->free(s);
 	stint_feed_free(o->feed);
 	free(o->kernel);
 	stint_gpu_free(o->g);
@@ -439,8 +446,8 @@ static int open_here(stint_step *s, void *arena)
 	int rc = open_device(o, arena);
 	if (!rc)
 		rc = make_kernels(o);
-	if (!rc)
-		rc = stint_rt_gpu_library(s, o->g);
+	if (!rc && s->model->library)
+		rc = s->model->library->make(s);
 	if (!rc)
 		rc = clear(o);
 	if (!rc)

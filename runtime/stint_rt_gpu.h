@@ -15,12 +15,8 @@ static inline stint_gpu_ptr gpu_address(const void *p)
 /* Returns rc; the device's reason, where rc is one, becomes the step's. */
 int stint_rt_gpu_told(stint_step *s, stint_gpu *g, int rc);
 
-/* --- stint_rt_gpu_library.c --- */
-
-/* Plans the model's library calls and makes each once: the arena holds anything afterwards. On
- * failure the reason is in s->message. */
-int stint_rt_gpu_library(stint_step *s, stint_gpu *g);
-void stint_rt_gpu_library_free(stint_step *s);
+/* An opened step's device. */
+stint_gpu *stint_rt_gpu_of(const stint_step *s);
 
 /* --- stint_rt_gpu_bench.c: for `stint bench` --- */
 

@@ -103,13 +103,15 @@ static int calls_use(stint_step *s, stint_gpu *g)
 	return stint_rt_gpu_told(s, g, rc);
 }
 
-int stint_rt_gpu_library(stint_step *s, stint_gpu *g)
+/* Plans the model's library calls and makes each once: the arena holds anything afterwards. */
+static int make(stint_step *s)
 {
+	stint_gpu *g = stint_rt_gpu_of(s);
 	const int rc = calls_make(s, g);
-	return rc || s->model->nlib == 0 ? rc : calls_use(s, g);
+	return rc ? rc : calls_use(s, g);
 }
 
-void stint_rt_gpu_library_free(stint_step *s)
+static void release(stint_step *s)
 {
 	for (int i = 0; s->lib && i < s->model->nlib && s->lib[i]; i++) {
 		if (s->lib[i]->product)
@@ -121,3 +123,5 @@ void stint_rt_gpu_library_free(stint_step *s)
 	free(s->lib);
 	s->lib = NULL;
 }
+
+const struct stint_library stint_rt_library = {.make = make, .free = release};

@@ -32,6 +32,8 @@ int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_s
 static int library_status;
 static const char *library_name = "the test's library";
 
+const struct stint_library stint_rt_library;
+
 int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *ws)
 {
 	const real *x = in[0];
@@ -54,6 +56,7 @@ static void check_library(stint_step *s)
 {
 	const struct stint_model *m = s->model;
 	const struct stint_lib_call columns = {.product = {.batch = 1, .m = 1, .n = 8, .k = 4}};
+	CHECK(m->library == &stint_rt_library);
 	CHECK(m->nlib == 1 && stint_lib_call_same(&m->lib[0].call, &columns));
 	CHECK(m->lib[0].workspace == 64);
 	library_name = "another";

@@ -6,6 +6,6 @@ mode=$1 cxx=$2 root=$3 folder=$4
 gpu=$root/tests/gpu
 sh "$gpu/shim/build.sh" "$mode" "$cxx" "$root" "$folder/kernels.cu" "$folder/kernels.so"
 cd "$folder"
-cc -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -DSTINT_SHARED -DSTINT_WITH_LIB -fopenmp -I. -I"$root" -o step.so \
-	step.c kernels.c stint_rt.c "$root/runtime/stint_rt_cpu.c" safetensors.c safetensors_write.c "$gpu/library.c" "$gpu/launch.c" \
+cc -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -DSTINT_SHARED -fopenmp -I. -I"$root" -o step.so \
+	step.c kernels.c stint_rt.c "$root/runtime/stint_rt_cpu.c" safetensors.c safetensors_write.c "$root/runtime/stint_rt_library.c" "$gpu/library.c" "$gpu/launch.c" \
 	"$gpu/shim/shim.c" "$gpu/shim/fiber.c" "$gpu/shim/meet.c" "$gpu/shim/copy.c" "$gpu/shim/memory.c" "$gpu/shim/library.c" -lm

@@ -27,7 +27,7 @@
 #define STEP_CFLAGS                                                                                \
 	"-std=gnu11 -O0 -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC -fopenmp "      \
 	"-Wall "                                                                                   \
-	"-Wextra -Werror -DSTINT_WITH_LIB -I" STINT_SOURCE
+	"-Wextra -Werror -I" STINT_SOURCE
 
 enum { CASE_INPUTS = 16, CASE_ATTRS = 16, CASE_OUTPUTS = 8 };
 

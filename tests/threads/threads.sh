@@ -37,9 +37,7 @@ sanitize()
 {
 	dir=$1
 	shift
-	flags=
-	case " $* " in *" -ldnnl "*) flags=-DSTINT_WITH_LIB ;; esac
-	clang -std=gnu11 -O1 -g -march=native -ffp-contract=off -fopenmp -fsanitize=thread -DSTINT_SHARED $flags \
+	clang -std=gnu11 -O1 -g -march=native -ffp-contract=off -fopenmp -fsanitize=thread -DSTINT_SHARED \
 		-I"$dir" -o "$dir/run" "$here/driver.c" "$dir"/*.c -lomp "$@" -lm
 }
 
