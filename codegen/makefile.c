@@ -32,7 +32,18 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 		"and -lm%s\n"
 		"\nCC ?= cc\n",
 		gpu ? " -ldl" : "");
-	text_add(t, "CFLAGS ?= -O3%s%s -Wall -Wextra\n", *in->isa_flags ? " " : "", in->isa_flags);
+	text_add(t, "CFLAGS ?= -O2 $(LOOPS)%s%s -Wall -Wextra\n", *in->isa_flags ? " " : "",
+		in->isa_flags);
+	text_puts(t,
+		"\n# Loops as gcc's -O3 makes them, but short ones are no calls of memmove. The "
+		"rest of "
+		"-O3, copies of\n# functions for their arguments' values, takes as long again to "
+		"compile. clang's -O2 has its loops.\n"
+		"LOOPS := $(shell $(CC) -fvect-cost-model=dynamic -E -x c /dev/null >/dev/null "
+		"2>&1 && \\\n"
+		"\techo -ftree-vectorize -fvect-cost-model=dynamic -fpeel-loops -funswitch-loops "
+		"\\\n"
+		"\t-fversion-loops-for-strides -fno-tree-loop-distribute-patterns)\n");
 	text_puts(t,
 		"\n# On an i386 floats are computed as floats in these registers only; elsewhere "
 		"nothing.\n"
