@@ -9,7 +9,7 @@ set -eu
 packages="gcc libc6-dev make cmake pkg-config libdnnl-dev libonnx-dev libprotobuf-c-dev protobuf-c-compiler
 	libjansson-dev coinor-libclp-dev libpopt-dev zlib1g-dev libspng-dev libjpeg62-turbo-dev dataset-fashion-mnist"
 if [ "${1:-}" = tests ]; then
-	packages="$packages g++ clang libclang-rt-14-dev libomp-dev libcmocka-dev librandom123-dev libonnx-testdata clang-format python3 chromium"
+	packages="$packages g++ clang libclang-rt-14-dev libomp-dev libcmocka-dev librandom123-dev libonnx-testdata clang-format python3 chromium ccache"
 fi
 
 missing=
