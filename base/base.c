@@ -370,3 +370,13 @@ const char *bytes_human(int64_t bytes, char buf[static 24])
 		snprintf(buf, 24, v < 10 ? "%.2f %s" : v < 100 ? "%.1f %s" : "%.0f %s", v, unit[u]);
 	return buf;
 }
+
+const char *dims_text(int rank, const int64_t *dim, char buf[static 200])
+{
+	size_t n = 0;
+	buf[n++] = '[';
+	for (int i = 0; i < rank; i++)
+		n += (size_t)snprintf(buf + n, 200 - n, "%s%lld", i ? ", " : "", (long long)dim[i]);
+	snprintf(buf + n, 200 - n, "]");
+	return buf;
+}

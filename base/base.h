@@ -23,6 +23,7 @@ enum status {
 	ST_INVALID = 3,  /* invalid or unsupported model or data */
 	ST_BUDGET = 4,   /* no plan within the budget */
 	ST_IO = 5,       /* files, devices, the system's C compiler */
+	ST_LOST = 6,     /* another process of several is dead, stuck or not the same */
 	ST_DIVERGED = 7, /* training: values that are not finite */
 	ST_INTERRUPTED = 130,
 };
@@ -145,6 +146,8 @@ enum status text_save(const struct text *t, const char *path, struct diag *d);
 /* The whole file into arena memory, NUL-terminated; *len without the NUL. */
 enum status file_read(struct arena *a, const char *path, char **out, size_t *len, struct diag *d);
 
+/* "[4, 3]": writes into buf, returns buf. */
+const char *dims_text(int rank, const int64_t *dim, char buf[static 200]);
 /* A byte count for people: "512 B", "1.50 KiB", "12.3 MiB". Writes into buf, returns buf. */
 const char *bytes_human(int64_t bytes, char buf[static 24]);
 

@@ -20,6 +20,7 @@ struct builder {
 	int *index;             /* by graph tensor id */
 	bool *used;             /* by graph tensor id: a storage that the step needs */
 	bool *claimed;          /* by resident: a tensor of this graph has it */
+	bool *written;          /* by graph tensor id: an update makes a new version of it */
 	struct kernel_keys *keys;
 	const struct roofline *roofline;
 };
@@ -63,7 +64,26 @@ static void mark_used(struct builder *b)
 			b->used[i] = true;
 }
 
+static void mark_written(struct builder *b)
+{
+	const struct graph *g = b->g;
+	for (int i = 0; i < g->nnode; i++) {
+		struct op_pair pair[PAIRS_MAX];
+		const struct node *n = g->node[i];
+		const int npair = n->op->traits & OP_UPDATE ? node_pairs(n, pair, PAIRS_MAX) : 0;
+		for (int k = 0; k < npair; k++)
+			if (n->in[pair[k].in])
+				b->written[tensor_storage(n->in[pair[k].in])->id] = true;
+	}
+}
+
 /* --- Residents --- */
+
+/* Whether it is read where a microcontroller's program has its value, and takes no memory. */
+static bool stays_in_value(const struct builder *b, const struct tensor *t)
+{
+	return b->g->target->bare && is_resident(t) && t->data && !b->written[t->id];
+}
 
 static enum tensor_kind resident_kind(const struct tensor *t)
 {
@@ -90,14 +110,12 @@ static bool same_resident(const struct tensor *x, const struct tensor *y)
 	       memcmp(x->data, y->data, (size_t)tensor_bytes(x)) == 0;
 }
 
-static int add_tensor(struct builder *b, struct tensor *t, const char *name, enum tensor_kind kind)
+static int add_tensor(
+	struct builder *b, struct tensor *t, const char *name, enum tensor_kind kind, int64_t bytes)
 {
 	int i = b->p->ntensor++;
-	b->p->tensor[i] = (struct problem_tensor){.id = i,
-		.name = name,
-		.bytes = tensor_next(b->g, t) + tensor_bytes(t),
-		.kind = kind,
-		.producer = -1};
+	b->p->tensor[i] = (struct problem_tensor){
+		.id = i, .name = name, .bytes = bytes, .kind = kind, .producer = -1};
 	b->tensor[i] = t;
 	return i;
 }
@@ -135,7 +153,7 @@ static void add_known_residents(struct builder *b, const struct graph_problem *k
 	for (int i = 0; i < known->problem->ntensor; i++) {
 		const struct problem_tensor *t = &known->problem->tensor[i];
 		if (tensor_kind_resident(t->kind))
-			add_tensor(b, known->tensor[i], t->name, t->kind);
+			add_tensor(b, known->tensor[i], t->name, t->kind, t->bytes);
 	}
 }
 
@@ -155,8 +173,10 @@ static enum status add_residents(struct builder *b, const struct graph_problem *
 				const char *name = resident_name(b, t);
 				if (!name)
 					return ST_INTERNAL;
-				i = add_tensor(b, t, name, resident_kind(t));
+				i = add_tensor(b, t, name, resident_kind(t), 0);
 			}
+			if (!stays_in_value(b, t)) /* in one graph it may be written */
+				b->p->tensor[i].bytes = tensor_next(b->g, t) + tensor_bytes(t);
 			b->tensor[i] = t;
 			b->claimed[i] = true;
 			b->index[k] = i;
@@ -295,7 +315,8 @@ static enum status add_op(struct builder *b, struct node *n)
 		struct tensor *t = n->out[k];
 		if (!t)
 			continue;
-		int x = add_tensor(b, t, t->name, t->is_gradient ? TK_GRADIENT : TK_ACTIVATION);
+		int x = add_tensor(b, t, t->name, t->is_gradient ? TK_GRADIENT : TK_ACTIVATION,
+			tensor_next(b->g, t) + tensor_bytes(t));
 		b->p->tensor[x].producer = i;
 		b->index[t->id] = x;
 	}
@@ -323,10 +344,11 @@ static bool allocate(struct builder *b, int extra)
 	b->node = ARENA_ARRAY(b->a, struct node *, nop);
 	b->index = ARENA_ARRAY(b->a, int, g->ntensor);
 	b->used = ARENA_ARRAY(b->a, bool, g->ntensor);
+	b->written = ARENA_ARRAY(b->a, bool, g->ntensor);
 	b->claimed = ARENA_ARRAY(b->a, bool, g->ntensor + extra);
 	b->keys = kernel_keys_new(b->a, g);
 	if (!b->p->tensor || !b->p->op || !b->tensor || !b->node || !b->index || !b->used ||
-		!b->claimed || !b->keys)
+		!b->claimed || !b->written || !b->keys)
 		return false;
 	for (int i = 0; i < g->ntensor; i++)
 		b->index[i] = -1;
@@ -347,6 +369,7 @@ enum status problem_from_graph(struct arena *a, const struct graph *g, const cha
 	b.p->costs = g->target->arch ? arena_printf(a, "roofline of sm_%d", g->target->arch)
 				     : "roofline";
 	mark_used(&b);
+	mark_written(&b);
 	enum status st = add_residents(&b, residents_of);
 	for (int i = 0; st == ST_OK && i < g->nnode; i++)
 		if (!is_view(g->node[i]))
@@ -406,8 +429,8 @@ enum status graph_problem_again(struct arena *a, struct graph_problem *out,
 
 /* --- Transfers --- */
 
-static const struct op_def to_host = {.name = "to the host", .min_in = 1, .max_in = 1};
-static const struct op_def from_host = {.name = "from the host", .min_in = 1, .max_in = 1};
+static const struct op_def to_host = {.name = "to the host", .min_in = 1};
+static const struct op_def from_host = {.name = "from the host", .min_in = 1};
 
 bool node_transfers(const struct node *n)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "cli/generate.h"
 
 static const char *nearest_option(const struct poptOption *table, const char *bad, const char *best)
 {
@@ -84,7 +85,9 @@ enum status args_parse(struct arena *a, int argc, const char **argv, struct popt
 	struct poptOption all[] = {{NULL, 0, POPT_ARG_INCLUDE_TABLE, table, 0, "Options:", NULL},
 		ARGS_OPTION_FILE, {"help", 'h', POPT_ARG_NONE, &help, 0, "show this", NULL},
 		POPT_TABLEEND};
-	*out = (struct args){0};
+	*out = (struct args){.help = generate_options(argc, argv, synopsis, all)};
+	if (out->help)
+		return ST_OK;
 	poptContext ctx = poptGetContext(NULL, argc, argv, all, 0);
 	poptSetOtherOptionHelp(ctx, synopsis);
 	enum status st = args_options(a, ctx, all, take_listed, list, d);

@@ -11,7 +11,7 @@ enum { ARGS_MAX = 64 };
 struct args {
 	int n;
 	const char *positional[ARGS_MAX]; /* in the arena */
-	bool help;                        /* --help was answered */
+	bool help;                        /* --help was answered, or generate.h */
 };
 
 /* A repeated option: table entries whose `val` is i + 1 append to list[i]. */

@@ -4,6 +4,7 @@
 
 #include "cli/roof.h"
 #include "cli/timing.h"
+#include "runtime/stint_rt_gpu_step.h"
 
 /* One function of the step, over all its calls in the schedule; times in microseconds. */
 struct bench_kernel {

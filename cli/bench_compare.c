@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/safe_put.h"
 #include "cli/bench.h"
-#include "cli/safe_put.h"
 #include "cli/terminal.h"
 
 enum { NAME_WIDTH = 50, NAME_LEAST = 20, NUMBERS = 56 };

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "api/report.h"
+#include "api/safe_put.h"
 #include "cli/bench.h"
-#include "cli/report.h"
-#include "cli/safe_put.h"
 
 enum status bench_device_memory(struct bench *b, struct diag *d)
 {

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/report.h"
+#include "api/safe_put.h"
 #include "cli/bench.h"
-#include "cli/report.h"
-#include "cli/safe_put.h"
 #include "cli/terminal.h"
 
 /* A kernel's name on what is no terminal, and the least of it; the columns beside it. */

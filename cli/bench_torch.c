@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "api/safe_put.h"
 #include "base/safe.h"
 #include "cli/bench.h"
-#include "cli/safe_put.h"
 #include "cli/torch_files.h"
 
 extern char **environ;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/safe_put.h"
+#include "api/safe_put.h"
 
 enum { ROWS = 6, LABEL = 10, MOST = 200, WIDE = 2 * MOST, HIGH = 4 * ROWS };
 

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "api/weights.h"
 #include "cli/cli.h"
 #include "cli/evaluate.h"
 #include "cli/interrupt.h"
-#include "cli/weights.h"
 
 struct eval_args {
 	const char *dir, *target, *checkpoint, *file;

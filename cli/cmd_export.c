@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "api/safe_put.h"
+#include "api/weights.h"
 #include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/safe_put.h"
-#include "cli/weights.h"
 #include "import/import.h"
 #include "runtime/finite.h"
 #include "runtime/safetensors.h"

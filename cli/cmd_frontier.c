@@ -1,22 +1,11 @@
 /* stint frontier MODEL.onnx ... | --graph G.json [--points N] [--json] [-o FILE.json] [--svg FILE]
  */
 #include <inttypes.h>
+#include <string.h>
 
+#include "api/frontier_parts.h"
 #include "cli/cli.h"
-#include "cli/frontier_points.h"
-#include "cli/options.h"
-#include "planner/problem/json_text.h"
-
-/* Ops that run again, and how often in all. */
-static void count_again(const struct problem *p, const struct plan *plan, int *ops, int *runs)
-{
-	*ops = *runs = 0;
-	for (int s = 0; s < plan->nstep; s++) {
-		const struct plan_step *st = &plan->step[s];
-		*ops += plan_step_again(p, st) && st->run == (p->op[st->op].repeats ? 0 : 1);
-		*runs += plan_step_again(p, st);
-	}
-}
+#include "cli/command_options.h"
 
 static void print_row(const struct problem *p, const struct frontier *f, int i)
 {
@@ -38,7 +27,7 @@ static void print_row(const struct problem *p, const struct frontier *f, int i)
 			x->cost > 0 ? 100 * (x->cost - x->bound) / x->cost : 0);
 	else
 		printf(" %8s %7s", "none", "");
-	count_again(p, f->plan[i], &ops, &runs);
+	frontier_again(p, f->plan[i], &ops, &runs);
 	printf(" %5d %5d\n", ops, runs);
 }
 
@@ -63,45 +52,59 @@ static void print_table(const struct problem *p, const struct frontier *f)
 		bytes_human(f->view.proven_bytes, b));
 }
 
-static void write_point(const struct problem *p, const struct frontier *f, int i, struct text *t)
+static void print_part(const struct problem *p, const struct frontier *f, int i)
 {
-	const struct view_point *x = &f->view.point[i];
-	int ops, runs;
-	text_add(t, "%s\n{\"budget_bytes\":%" PRId64 ",\"percent\":", i ? "," : "", x->budget);
-	json_text_double(t, frontier_percent(&f->view, x->budget));
-	text_add(t, ",\"feasible\":%s", x->feasible ? "true" : "false");
-	if (x->feasible) {
-		count_again(p, f->plan[i], &ops, &runs);
-		text_add(t, ",\"arena_bytes\":%" PRId64 ",\"peak_bytes\":%" PRId64 ",\"cost\":",
-			x->arena, f->plan[i]->peak_bytes);
-		json_text_double(t, x->cost);
-		text_puts(t, ",\"lower_bound\":");
-		if (x->bound >= 0)
-			json_text_double(t, x->bound);
-		else
-			text_puts(t, "null");
-		text_add(t, ",\"recomputed_ops\":%d,\"recomputed_runs\":%d", ops, runs);
-	}
-	text_puts(t, "}");
+	const struct view_point *x = &f->view.part[i];
+	const struct frontier_part *part = &f->part[i];
+	const double once = f->view.once;
+	char b[24];
+	printf("%6.1f%% %12" PRId64 " %10s", frontier_percent(&f->view, x->budget), x->budget,
+		bytes_human(x->arena, b));
+	if (p->costs)
+		printf(" %9.4g", x->cost / 1e3);
+	printf(" %8.4f", once > 0 ? x->cost / once : 1);
+	if (part->alone >= 0)
+		printf(" %8.4f", once > 0 ? part->alone / once : 1);
+	else
+		printf(" %8s", "not met");
+	printf(" %7" PRId64 " %6" PRId64 "\n", part->parts.shards,
+		part->parts.region.slices ? part->parts.region.slices : 1);
 }
 
-static void write_json(const struct problem *p, const struct frontier *f, struct text *t)
+/* How to ask for the regions of the table, each once. */
+static void print_regions(const struct frontier *f)
 {
-	text_puts(t, "{\"format\":\"stint-frontier-1\",\"graph\":");
-	json_text_string(t, p->name);
-	if (p->costs) {
-		text_puts(t, ",\"costs\":");
-		json_text_string(t, p->costs);
+	for (int i = 0; i < f->view.npart; i++) {
+		const struct parts *x = &f->part[i].parts;
+		bool told = !x->region.slices;
+		for (int k = 0; k < i && !told; k++)
+			told = f->part[k].parts.region.slices == x->region.slices &&
+			       !strcmp(f->part[k].parts.until, x->until);
+		if (!told)
+			printf("%" PRId64 " slices: --split '%" PRId64 ":%s'\n", x->region.slices,
+				x->region.slices, x->until);
 	}
-	text_add(t,
-		",\n\"resident_bytes\":%" PRId64 ",\"keep_all_bytes\":%" PRId64
-		",\"min_bytes_known\":%" PRId64 ",\"min_bytes_proven\":%" PRId64 ",\"once\":",
-		f->view.resident, f->view.keep_all, f->view.known_bytes, f->view.proven_bytes);
-	json_text_double(t, f->view.once);
-	text_puts(t, ",\n\"points\":[");
-	for (int i = 0; i < f->view.npoint; i++)
-		write_point(p, f, i, t);
-	text_puts(t, "]}\n");
+}
+
+static void print_parts(const struct problem *p, const struct frontier *f)
+{
+	const int last = f->view.npart - 1;
+	char b[24];
+	if (!f->view.npart)
+		return;
+	printf("\nwith the batch in parts\n%7s %12s %10s", "share", "budget", "arena");
+	if (p->costs)
+		printf(" %9s", "ms");
+	printf(" %8s %8s %7s %6s\n%7s %12s %10s", "x one", "whole", "micro-", "slices", "", "bytes",
+		"");
+	if (p->costs)
+		printf(" %9s", "predicted");
+	printf(" %8s %8s %7s\n", "pass", "batch", "batches");
+	for (int i = 0; i <= last; i++)
+		print_part(p, f, i);
+	printf("smallest budget met: %" PRId64 " bytes (%s)\n", f->view.part[last].budget,
+		bytes_human(f->view.part[last].budget, b));
+	print_regions(f);
 }
 
 static enum status save(struct text *t, const char *path, struct diag *d)
@@ -115,13 +118,15 @@ static enum status tell(struct pipeline *p, const struct options *o, const struc
 	struct frontier *f)
 {
 	struct text json = {0}, svg = {0};
-	write_json(problem, f, &json);
+	frontier_json(problem, f, &json);
 	if (json.failed)
 		return diag_nomem(p->diag);
-	if (o->json)
+	if (o->json) {
 		fwrite(json.s, 1, json.len, stdout);
-	else
+	} else {
 		print_table(problem, f);
+		print_parts(problem, f);
+	}
 	TRY(save(&json, o->out, p->diag));
 	if (!o->svg)
 		return ST_OK;
@@ -129,19 +134,38 @@ static enum status tell(struct pipeline *p, const struct options *o, const struc
 	return save(&svg, o->svg, p->diag);
 }
 
-static enum status frontier(struct pipeline *p, struct options *o)
+/* The whole batch: what p->o lets a budget choose from is left away. */
+static enum status whole_batch(struct pipeline *p, struct problem **out)
+{
+	struct compile_options *o = ARENA_NEW(p->arena, struct compile_options);
+	struct pipeline *whole = ARENA_NEW(p->arena, struct pipeline);
+	if (!o || !whole)
+		return diag_nomem(p->diag);
+	*o = *p->o;
+	*whole = *p;
+	whole->o = o;
+	if (o->micro_batch == MICRO_BATCH_AUTO)
+		o->micro_batch = 0;
+	o->split = 0;
+	o->split_until = NULL;
+	return pipeline_problem(whole, out);
+}
+
+static enum status frontier(struct pipeline *p, struct options *o, struct activity *at)
 {
 	struct problem *problem;
 	struct frontier f;
-	if (p->o->budget.kind != BUDGET_NONE || p->o->keep_all || p->o->segments)
-		return diag_fail(p->diag, ST_USAGE, NULL, "--points N says how many",
-			"the budgets are frontier's own: no --budget, --keep-all or --segments");
-	if (o->points < 0 || o->points > 1000)
-		return diag_fail(p->diag, ST_USAGE, NULL, NULL, "--points wants 1 to 1000");
-	TRY(pipeline_problem(p, &problem));
+	const bool training = p->o->model && !(p->o->loss && !strcmp(p->o->loss, "none"));
+	const bool parts = training && !p->o->split_until &&
+			   (p->o->split ||
+				   (p->o->micro_batch == MICRO_BATCH_AUTO && p->o->import.batch));
+	TRY(frontier_options_check(o, p->diag));
+	TRY(parts ? whole_batch(p, &problem) : pipeline_problem(p, &problem));
 	struct plan_options options = pipeline_options(p->o);
-	TRY(frontier_make(p->arena, problem, &options, o->points, &o->at, &f, p->diag));
-	activity_end(&o->at);
+	TRY(frontier_make(p->arena, problem, &options, o->points, &f, p->diag));
+	if (parts)
+		TRY(frontier_parts(p, o->points, &f));
+	activity_end(at);
 	return tell(p, o, problem, &f);
 }
 

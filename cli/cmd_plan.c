@@ -1,9 +1,9 @@
 /* stint plan MODEL.onnx ... | --graph G.json [--budget SIZE] [-o PLAN.json] [--dump-graph G.json]
  */
+#include "api/report.h"
 #include "cli/cli.h"
+#include "cli/command_options.h"
 #include "cli/compare_plans.h"
-#include "cli/options.h"
-#include "cli/report.h"
 
 static enum status save_json(struct text *t, const char *path, struct diag *d)
 {
@@ -14,15 +14,15 @@ static enum status save_json(struct text *t, const char *path, struct diag *d)
 
 /* An infeasible answer is written too, as the format says, with the exit code of a budget not met.
  */
-static enum status finish(struct pipeline *p, struct options *o, const struct problem *problem,
-	const struct plan *plan, enum status st)
+static enum status finish(struct pipeline *p, const struct options *o, struct activity *at,
+	const struct problem *problem, const struct plan *plan, enum status st)
 {
 	if (plan && o->out && (st == ST_OK || st == ST_BUDGET)) {
 		struct text t = {0};
 		plan_print(problem, plan, &t);
 		TRY(save_json(&t, o->out, p->diag));
 	}
-	activity_end(&o->at);
+	activity_end(at);
 	TRY(st);
 	if (o->json)
 		return report_json(stdout, p->arena, problem, plan, p, p->diag);
@@ -42,7 +42,7 @@ static enum status dump_graph(
 }
 
 static enum status plan_graph_file(
-	struct pipeline *p, struct options *o, const struct problem *problem)
+	struct pipeline *p, struct options *o, const struct problem *problem, struct activity *at)
 {
 	const struct plan_options options = pipeline_options(p->o);
 	struct plan_pair alone = {.train = problem};
@@ -57,10 +57,11 @@ static enum status plan_graph_file(
 			bytes_human(plan->min_bytes_known, x), (long long)plan->min_bytes_proven,
 			bytes_human(plan->min_bytes_proven, y));
 	}
-	return finish(p, o, problem, plan, st);
+	return finish(p, o, at, problem, plan, st);
 }
 
-static enum status compare(struct pipeline *p, struct options *o, const struct problem *problem)
+static enum status compare(
+	struct pipeline *p, struct options *o, const struct problem *problem, struct activity *at)
 {
 	struct plan_options options = pipeline_options(p->o);
 	if (o->out || p->o->keep_all || p->o->segments)
@@ -68,20 +69,20 @@ static enum status compare(struct pipeline *p, struct options *o, const struct p
 			"--compare makes a table of all: no -o, --keep-all or --segments");
 	TRY(plan_budget_bytes(
 		p->arena, problem, &options, &p->o->budget, &options.budget, p->diag));
-	return compare_print(p->arena, problem, &options, o->json, &o->at, p->diag);
+	return compare_print(p->arena, problem, &options, o->json, at, p->diag);
 }
 
-static enum status plan(struct pipeline *p, struct options *o)
+static enum status plan(struct pipeline *p, struct options *o, struct activity *at)
 {
 	struct problem *problem;
 	TRY(pipeline_problem(p, &problem));
 	TRY(dump_graph(p, o, problem));
 	if (o->compare)
-		return compare(p, o, problem);
+		return compare(p, o, problem, at);
 	if (p->o->graph)
-		return plan_graph_file(p, o, problem);
+		return plan_graph_file(p, o, problem, at);
 	enum status st = pipeline_plan(p);
-	return finish(p, o, problem, pipeline_plan_shown(p), st);
+	return finish(p, o, at, problem, pipeline_plan_shown(p), st);
 }
 
 enum status cmd_plan(int argc, const char **argv, struct diag *d)

@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/weights.h"
 #include "cli/cli.h"
 #include "cli/feed.h"
 #include "cli/interrupt.h"
-#include "cli/weights.h"
 #include "data/array_stream.h"
 
 struct predict_args {
@@ -195,7 +195,7 @@ static enum status finish(struct prediction *p)
 			int64_t dim[SAFETENSORS_RANK];
 			memcpy(dim, o->dim, (size_t)o->rank * sizeof *dim);
 			dim[0] = p->f.samples * rows_of(p, s->output[k]);
-			feed_shape(o->rank, dim, shape);
+			dims_text(o->rank, dim, shape);
 			printf("%s %s %s", k ? "," : "", o->name, shape);
 		}
 		putchar('\n');

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "api/safe_put.h"
+#include "api/weights.h"
 #include "cli/cli.h"
 #include "cli/feed.h"
-#include "cli/safe_put.h"
-#include "cli/weights.h"
 #include "runtime/safetensors.h"
 
 struct result {
@@ -14,8 +14,9 @@ struct result {
 	const struct loaded *l;
 	int n, cap;
 	struct safetensors_entry *entry;
-	void **whole; /* of each output whose micro-batches come one by one */
-	int part;     /* how many have */
+	int64_t batch, samples; /* of the step, and given */
+	void **whole;           /* of each output whose micro-batches come one by one */
+	int part;               /* how many have */
 	bool failed;
 };
 
@@ -61,29 +62,44 @@ static float *widened(struct arena *a, int dtype, const uint16_t *half, size_t n
 	return whole;
 }
 
+/* An output of so many times o's rows: those of the samples given, if a sample has one. */
+static void keep_output(
+	struct result *r, const struct stint_output *o, int64_t times, const void *data)
+{
+	int64_t *dim = ARENA_ARRAY(r->a, int64_t, o->rank + 1);
+	if (!dim) {
+		r->failed = true;
+		return;
+	}
+	dim[0] = times;
+	for (int i = 0; i < o->rank; i++)
+		dim[i] = o->dim[i] * (i ? 1 : times);
+	const int64_t shards = r->l->model->train ? r->l->model->shards : 1;
+	size_t bytes = (size_t)times * o->bytes;
+	if (o->rank && o->dim[0] * shards == r->batch && dim[0] > r->samples) {
+		bytes = bytes / (size_t)dim[0] * (size_t)r->samples;
+		dim[0] = r->samples;
+	}
+	keep(r, "output/", o->name, o->dtype, o->rank || times == 1 ? o->rank : 1, dim, data,
+		bytes);
+}
+
 /* A micro-batch's part of output o, which comes as often as the step has them. */
 static void keep_part(
 	struct result *r, const struct stint_output *o, const void *data, size_t bytes)
 {
 	const int64_t shards = r->l->model->shards;
 	const int at = r->part / r->l->model->noutput;
-	int64_t *dim = ARENA_ARRAY(r->a, int64_t, o->rank + 1);
-	if (!dim || !r->whole ||
-		(!at && !(r->whole[o - r->l->model->output] = arena_alloc(
-				  r->a, (size_t)shards, bytes)))) {
+	if (!r->whole || (!at && !(r->whole[o - r->l->model->output] = arena_alloc(
+					   r->a, (size_t)shards, bytes)))) {
 		r->failed = true;
 		return;
 	}
 	unsigned char *whole = r->whole[o - r->l->model->output];
 	memcpy(whole + (size_t)at * bytes, data, bytes);
 	r->part++;
-	if (at + 1 < shards)
-		return;
-	dim[0] = shards;
-	for (int i = 0; i < o->rank; i++)
-		dim[i] = o->dim[i] * (i ? 1 : shards);
-	keep(r, "output/", o->name, o->dtype, o->rank ? o->rank : 1, dim, whole,
-		(size_t)shards * bytes);
+	if (at + 1 == shards)
+		keep_output(r, o, shards, whole);
 }
 
 static void on_output(void *user, int output, int dtype, const void *data, size_t bytes)
@@ -100,14 +116,17 @@ static void on_output(void *user, int output, int dtype, const void *data, size_
 	if (r->l->model->train && r->l->model->shards > 1)
 		keep_part(r, o, data, bytes);
 	else
-		keep(r, "output/", o->name, o->dtype, o->rank, o->dim, data, bytes);
+		keep_output(r, o, 1, data);
 }
 
 static enum status step(struct result *r, int64_t valid, struct diag *d)
 {
 	const struct loaded *l = r->l;
 	const struct stint_probe probe = {.user = r, .gradient = on_gradient, .output = on_output};
-	int rc = l->model->train ? l->train(l->step, 0, &probe) : l->eval(l->step, valid, &probe);
+	int rc = l->model->train && r->samples < r->batch ? l->rows(l->step, r->samples) : 0;
+	if (!rc)
+		rc = l->model->train ? l->train(l->step, 0, &probe)
+				     : l->eval(l->step, valid, &probe);
 	if (rc)
 		return load_fail(l, rc, "run", d);
 	if (l->model->loss_name || l->model->loss_offset_eval != SIZE_MAX) {
@@ -141,20 +160,25 @@ static enum status run_loaded(struct arena *a, const struct loaded *l, const str
 	struct feed *f, struct diag *d)
 {
 	TRY(feed_open(a, l, o->inputs, o->target, o->data, f, d));
-	if (f->n && f->samples != f->batch)
+	if (f->n && (f->samples > f->batch || f->samples < 1))
 		return diag_fail(d, ST_INVALID, &(struct where){.file = f->bound[0].data.path},
 			"compile with another --batch, or give as many samples",
 			"has %lld samples; the step takes %lld", (long long)f->samples,
 			(long long)f->batch);
+	const int64_t samples = f->n ? f->samples : f->batch;
 	int64_t *index = ARENA_ARRAY(a, int64_t, f->batch);
-	struct result r = {.a = a, .l = l, .cap = 2 * l->model->nresident + l->model->noutput + 1};
+	struct result r = {.a = a,
+		.l = l,
+		.batch = f->batch,
+		.samples = samples,
+		.cap = 2 * l->model->nresident + l->model->noutput + 1};
 	r.entry = ARENA_ARRAY(a, struct safetensors_entry, r.cap);
 	r.whole = ARENA_ARRAY(a, void *, l->model->noutput);
 	if (!index || !r.entry)
 		return diag_nomem(d);
 	for (int64_t i = 0; i < f->batch; i++)
 		index[i] = i;
-	TRY(feed_batch(f, index, f->batch, d));
+	TRY(feed_batch(f, index, samples, d));
 	l->seed(l->step, o->seed);
 	TRY(step(&r, f->samples * f->rows, d));
 	char message[SAFETENSORS_MESSAGE];

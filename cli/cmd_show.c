@@ -3,32 +3,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/plan_page.h"
+#include "api/report.h"
+#include "api/shown.h"
 #include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/options.h"
-#include "cli/report.h"
+#include "cli/command_options.h"
 #include "cli/show_groups.h"
-#include "cli/show_html.h"
 #include "cli/show_log.h"
 #include "cli/show_onnx.h"
 #include "view/view.h"
 
 enum { STEPS_SHOWN = 200 }; /* a longer schedule is shown when asked for */
-
-struct shown {
-	struct problem *problem;
-	struct plan *plan;
-};
-
-static enum status read_pair(
-	struct arena *a, const char *graph, const char *plan, struct shown *out, struct diag *d)
-{
-	char *text;
-	size_t len;
-	TRY(problem_read(a, graph, &out->problem, d));
-	TRY(file_read(a, plan, &text, &len, d));
-	return plan_parse(a, out->problem, text, len, plan, &out->plan, d);
-}
 
 static enum status print_plan(struct arena *a, const struct problem *p, const struct plan *plan,
 	bool all_steps, enum report_place place, struct diag *d)
@@ -43,44 +29,34 @@ static enum status print_plan(struct arena *a, const struct problem *p, const st
 	return ST_OK;
 }
 
+/* What was made, unless that failed. */
+static enum status save(struct text *t, const char *path, enum status st, struct diag *d)
+{
+	if (st == ST_OK)
+		st = text_save(t, path, d);
+	text_free(t);
+	return st;
+}
+
+static enum status write_page(const char *path, struct arena *a, const struct problem *p,
+	const struct plan *plan, struct diag *d)
+{
+	struct text t = {0};
+	return save(&t, path, plan_page(&t, a, p, plan, NULL, d), d);
+}
+
 static enum status write_trace(const char *path, struct arena *a, const struct problem *p,
 	const struct plan *plan, struct diag *d)
 {
 	struct text t = {0};
-	enum status st = view_trace(&t, a, p, plan, d);
-	if (st == ST_OK)
-		st = text_save(&t, path, d);
-	text_free(&t);
-	return st;
-}
-
-/* The path of file `name` beside the plan. */
-static char *beside(struct arena *a, const char *path, const char *name)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? arena_printf(a, "%.*s/%s", (int)(slash - path), path, name)
-		     : arena_strdup(a, name);
+	return save(&t, path, view_trace(&t, a, p, plan, d), d);
 }
 
 static enum status write_onnx(const char *to, struct arena *a, const char *plan_path,
 	const struct shown *s, struct diag *d)
 {
-	const char *model = beside(a, plan_path, "model.onnx");
+	const char *model = shown_beside(a, plan_path, "model.onnx");
 	return model ? show_onnx(to, model, a, s->problem, s->plan, d) : diag_nomem(d);
-}
-
-/* What the folder that the plan lies in was compiled for. */
-static enum status place_of(
-	struct arena *a, const char *plan, enum report_place *place, struct diag *d)
-{
-	const char *kernels = beside(a, plan, "kernels.cu"), *step = beside(a, plan, "step.c"),
-		   *library = beside(a, plan, "stint_lib.h");
-	if (!kernels || !step || !library)
-		return diag_nomem(d);
-	*place = access(kernels, F_OK) == 0                              ? REPORT_GPU
-		 : access(step, F_OK) == 0 && access(library, F_OK) != 0 ? REPORT_PORTABLE
-									 : REPORT_LIBRARY;
-	return ST_OK;
 }
 
 /* What would be ignored is refused: of a plan all but what shows it, of a model what shows a plan
@@ -101,19 +77,17 @@ static enum status check_given(const struct options *o, bool model, struct diag 
 		"--%s does nothing for %s", bad, model ? "a model" : "a plan");
 }
 
-static enum status show_plan(
-	struct arena *a, const char *graph, const char *path, struct options *o, struct diag *d)
+static enum status show_plan(struct arena *a, const char *graph, const char *path,
+	const struct options *o, struct activity *at, struct diag *d)
 {
 	struct shown s;
 	bool json = o->json != 0;
-	enum report_place place = REPORT_LIBRARY;
-	TRY(place_of(a, path, &place, d));
-	TRY(read_pair(a, graph, path, &s, d));
+	TRY(shown_read(a, graph, path, &s, d));
 	if (!s.plan->feasible && o->html)
 		return diag_fail(d, ST_BUDGET, &(struct where){.file = path}, NULL,
 			"--html: there is no plan in it to draw");
 	if (!s.plan->feasible) {
-		activity_end(&o->at);
+		activity_end(at);
 		if (json)
 			printf("{\"feasible\":false,\"min_bytes_known\":%lld,"
 			       "\"min_bytes_proven\":%lld}\n",
@@ -127,20 +101,19 @@ static enum status show_plan(
 				(long long)s.plan->min_bytes_proven);
 		return ST_OK;
 	}
-	TRY(plan_check(s.problem, s.plan, place == REPORT_GPU ? 256 : 64, path, d));
-	activity_now(&o->at, "planning for other budgets");
+	activity_now(at, "planning for other budgets");
 	if (o->html)
-		TRY(show_html(o->html, a, s.problem, s.plan, d));
+		TRY(write_page(o->html, a, s.problem, s.plan, d));
 	if (o->trace)
 		TRY(write_trace(o->trace, a, s.problem, s.plan, d));
 	if (o->onnx)
 		TRY(write_onnx(o->onnx, a, path, &s, d));
-	activity_end(&o->at);
+	activity_end(at);
 	if (json)
 		return report_json(stdout, a, s.problem, s.plan, NULL, d);
 	if (o->html || o->trace || o->onnx)
 		return ST_OK;
-	return print_plan(a, s.problem, s.plan, o->steps != 0, place, d);
+	return print_plan(a, s.problem, s.plan, o->steps != 0, s.place, d);
 }
 
 static bool ends_with(const char *s, const char *end)
@@ -149,7 +122,7 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && !strcmp(s + n - m, end);
 }
 
-static enum status show(struct pipeline *p, struct options *o)
+static enum status show(struct pipeline *p, struct options *o, struct activity *at)
 {
 	struct compile_options *c = &o->compile;
 	struct stat st;
@@ -163,11 +136,12 @@ static enum status show(struct pipeline *p, struct options *o)
 		char *plan = arena_printf(p->arena, "%s/plan.json", c->model);
 		if (!graph || !plan)
 			return diag_nomem(p->diag);
-		return show_plan(p->arena, graph, plan, o, p->diag);
+		return show_plan(p->arena, graph, plan, o, at, p->diag);
 	}
 	if (ends_with(c->model, ".json")) {
-		const char *graph = c->graph ? c->graph : beside(p->arena, c->model, "graph.json");
-		return graph ? show_plan(p->arena, graph, c->model, o, p->diag)
+		const char *graph = c->graph ? c->graph
+					     : shown_beside(p->arena, c->model, "graph.json");
+		return graph ? show_plan(p->arena, graph, c->model, o, at, p->diag)
 			     : diag_nomem(p->diag);
 	}
 	c->import.unbound = 1; /* to look at a model nobody has to say the batch */
@@ -175,7 +149,7 @@ static enum status show(struct pipeline *p, struct options *o)
 	const bool groups = !o->json && (c->group || c->no_decay_1d);
 	if (groups)
 		TRY(pipeline_optimizer(p));
-	activity_end(&o->at);
+	activity_end(at);
 	TRY((o->json ? report_model_json : report_model)(stdout, p->imported));
 	return groups ? show_groups(stdout, p->imported, &p->optimizer) : ST_OK;
 }

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "api/safe_put.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/json_only.h"
-#include "cli/safe_put.h"
 #include "cli/training.h"
 #include "cli/whole_path.h"
 
@@ -76,9 +76,36 @@ static enum status try_files(struct training *t)
 	return train_log_open(&t->log, t->arena, &start, t->diag);
 }
 
+/* --last: where the step takes fewer samples, an epoch's last batch is what is left of them. */
+static enum status count_batches(struct training *t)
+{
+	const struct feed *f = &t->train;
+	const int64_t left = f->n ? f->samples % f->batch : 0;
+	const struct where w = {.file = t->o->dir};
+	const char *whole = left ? t->l.model->whole_batch : NULL;
+	const bool drop = t->o->last && !strcmp(t->o->last, "drop");
+	t->batches = f->n ? f->samples / f->batch : 0;
+	if (whole && t->o->last && !drop)
+		return diag_fail(t->diag, ST_USAGE, &w, "--last drop leaves them out",
+			"--last keep: the last %" PRId64 " of %" PRId64
+			" samples cannot be a step of their own: %s",
+			left, f->samples, whole);
+	if (whole && t->batches && !drop && t->ranks.rank == 0)
+		diag_note(t->diag, &w, "--last drop says that this is meant",
+			"each epoch leaves out %" PRId64 " of %" PRId64 " samples: %s", left,
+			f->samples, whole);
+	t->batches += left && !whole && !drop;
+	if (t->batches == 0)
+		return diag_fail(t->diag, ST_INVALID, NULL, "compile with a smaller --batch",
+			"%" PRId64 " samples do not fill one batch of %" PRId64 "%s%s", f->samples,
+			f->batch, whole ? ": " : "", whole ? whole : "");
+	return ST_OK;
+}
+
 static enum status prepare(struct training *t)
 {
 	const struct train_args *o = t->o;
+	TRY(ranks_start(t->arena, o->dir, &t->ranks, t->diag));
 	TRY(load_open(t->arena, o->dir, &o->weights, &t->l, t->diag));
 	if (!t->l.model->train)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = o->dir},
@@ -99,11 +126,7 @@ static enum status prepare(struct training *t)
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
 	}
 	TRY(follow_start(t));
-	t->batches = t->train.n ? t->train.samples / t->train.batch : 0;
-	if (t->batches == 0)
-		return diag_fail(t->diag, ST_INVALID, NULL, "compile with a smaller --batch",
-			"%" PRId64 " samples do not fill one batch of %" PRId64, t->train.samples,
-			t->train.batch);
+	TRY(count_batches(t));
 	t->place.seed = o->seed;
 	t->l.seed(t->l.step, o->seed);
 	TRY(watch_start(t->arena, &t->l, &t->watch, t->diag));
@@ -111,7 +134,13 @@ static enum status prepare(struct training *t)
 	TRY(resume(t));
 	if (o->check_finite)
 		TRY(watch_keep(&t->watch));
-	return try_files(t);
+	if (t->ranks.rank == 0)
+		TRY(try_files(t));
+	t->ranks.patience = o->rank_timeout;
+	TRY(ranks_take(&t->ranks, &t->l, t->diag));
+	if (t->ranks.n > 1 && !o->data.skip_bad) /* which changes samples, of all inputs alike */
+		ranks_rows(&t->ranks, &t->l, t->train.batch, &t->train.first, &t->train.end);
+	return ST_OK;
 }
 
 static enum status train(struct training *t)
@@ -120,6 +149,8 @@ static enum status train(struct training *t)
 	interrupt_listen();
 	printf("training %s: %" PRId64 " samples in batches of %" PRId64, t->l.model->name,
 		t->train.samples, t->train.batch);
+	if (t->ranks.n > 1)
+		printf(", %d ranks", t->ranks.n);
 	if (load_on_gpu(&t->l))
 		printf(", on a GPU\n");
 	else
@@ -140,6 +171,9 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	TRY(data_options_check(&o->data, d));
 	if (o->warmup < 0 || isinf(o->lr))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--warmup and --lr want finite numbers");
+	if (o->last && strcmp(o->last, "keep") != 0 && strcmp(o->last, "drop") != 0)
+		return diag_fail(
+			d, ST_USAGE, NULL, NULL, "--last '%s' is neither keep nor drop", o->last);
 	if (o->keep < 0 || o->early_stop < 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--keep and --early-stop want 0 or more");
 	if (o->keep_best && !o->folder)
@@ -160,6 +194,9 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	if (o->swa_start && !o->folder)
 		return diag_fail(d, ST_USAGE, NULL, "--checkpoint FOLDER",
 			"--swa-start wants a folder to keep the average in");
+	if (o->check_ranks < 0 || o->restart < 0 || !(o->rank_timeout >= 0))
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--check-ranks, --restart and --rank-timeout want 0 or more");
 	if (o->check_finite && o->keep_going)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--check-finite stops where --keep-going does not: choose one");
@@ -193,21 +230,43 @@ static void print_json(const struct training *t, double seconds)
 	printf("}\n");
 }
 
+/* --ranks: this process starts the others, and trains nothing. */
+static enum status launch(const struct train_args *o, struct arena *a, bool *done, struct diag *d)
+{
+	bool asked;
+	*done = false;
+	TRY(ranks_asked(&asked, d));
+	if (asked || !o->ranks || ranks_started())
+		return ST_OK;
+	if (o->ranks < 1 || o->ranks > 1 << 20)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--ranks wants 1 or more");
+	if (o->restart && !o->folder)
+		return diag_fail(d, ST_USAGE, NULL, "--checkpoint FOLDER",
+			"--restart wants a folder to go on from");
+	*done = true;
+	return ranks_launch(a, o->ranks, o->restart, d);
+}
+
 static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 {
+	bool done;
 	struct training t = {.o = o, .arena = a, .diag = d};
 	if (!o->schedule)
 		o->schedule = "constant";
 	int was;
 	struct progress whole;
 	TRY(check_args(a, o, d));
+	TRY(launch(o, a, &done, d));
+	if (done)
+		return ST_OK;
 	t.mean = NAN;
 	progress_start(&whole, "", 1);
 	TRY(json_only_begin(o->json, &was, d));
-	const enum status st = train_log_close(&t.log, train(&t));
+	enum status st = train_log_close(&t.log, train(&t));
 	json_only_end(was);
 	if (st == ST_OK && o->json)
 		print_json(&t, progress_seconds(&whole));
+	ranks_end(&t.ranks, &t.l, st, d);
 	watch_end(&t.watch);
 	feed_tell_skipped(&t.train, d);
 	feed_tell_skipped(&t.eval, d);
@@ -220,9 +279,9 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 
 enum status cmd_train(int argc, const char **argv, struct diag *d)
 {
-	struct train_args o = {.epochs = 1, .lr = NAN, .keep = 2};
+	struct train_args o = {.epochs = 1, .lr = NAN, .keep = 2, .rank_timeout = RANKS_PATIENCE};
 	struct arg_list list[4] = {0};
-	char *text[7] = {NULL};
+	char *text[8] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
 					     "training data, .npy or IDX(.gz)", "[NAME=]FILE"},
 		{"target", 0, POPT_ARG_STRING, &text[0], 0, "training targets", "FILE"},
@@ -240,6 +299,9 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"warmup", 0, POPT_ARG_LONGLONG, &o.warmup, 0, "steps of rising learning rate",
 			"N"},
 		DATA_OPTIONS(o.data),
+		{"last", 0, POPT_ARG_STRING, &text[7], 0,
+			"an epoch's incomplete last batch (default: keep where that is exact)",
+			"keep|drop"},
 		{"seed", 0, POPT_ARG_LONGLONG, &o.seed, 0, "of shuffling and dropout (default 0)",
 			"N"},
 		{"weights", 0, POPT_ARG_STRING, &text[5], 0, "start from these values",
@@ -263,6 +325,14 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 			"a line a step: JSON, CSV, or TensorBoard's event files in DIR/",
 			"FILE.jsonl|FILE.csv|DIR/"},
 		{"json", 0, POPT_ARG_NONE, &o.json, 0, "print JSON for programs at the end", NULL},
+		{"ranks", 0, POPT_ARG_LONGLONG, &o.ranks, 0,
+			"start so many processes with mpirun, on this machine", "N"},
+		{"restart", 0, POPT_ARG_LONGLONG, &o.restart, 0,
+			"of these: go on with one fewer where one was lost, so often", "N"},
+		{"rank-timeout", 0, POPT_ARG_DOUBLE, &o.rank_timeout, 0,
+			"how long a rank waits for another (default 60; 0: forever)", "SECONDS"},
+		{"check-ranks", 0, POPT_ARG_LONGLONG, &o.check_ranks, 0,
+			"compare the ranks' values after every so many steps", "N"},
 		{"keep-going", 0, POPT_ARG_NONE, &o.keep_going, 0,
 			"do not stop at a loss that is not finite", NULL},
 		{"check-finite", 0, POPT_ARG_NONE, &o.check_finite, 0,
@@ -287,6 +357,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		o.weights.path = text[5];
 		o.keep_best = text[4];
 		o.swa_lr = text[6];
+		o.last = text[7];
 		st = run(&o, a, d);
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)

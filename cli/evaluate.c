@@ -123,8 +123,7 @@ enum status evaluate(struct evaluation *e, struct diag *d)
 	const int64_t batch = feed_evaluated(f);
 	double sum = 0, weight = 0;
 	/* a loss that is a sum counts as in a batch of the usual size */
-	const bool summed = e->l->model->loss_options &&
-			    strstr(e->l->model->loss_options, "reduction=sum") != NULL;
+	const bool summed = feed_sums_loss(e->l->model);
 	metrics_clear(&e->metrics);
 	e->samples = f->samples;
 	for (int64_t from = 0; from < f->samples; from += batch) {

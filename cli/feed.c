@@ -6,22 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void feed_shape(int rank, const int64_t *dim, char buf[200])
-{
-	size_t n = 0;
-	buf[n++] = '[';
-	for (int i = 0; i < rank; i++)
-		n += (size_t)snprintf(buf + n, 200 - n, "%s%" PRId64, i ? ", " : "", dim[i]);
-	snprintf(buf + n, 200 - n, "]");
-}
-
 static enum status check_scalar(
 	const struct stint_tensor *t, const struct dataset *data, struct diag *d)
 {
 	if (data->rank == 0 || (data->rank == 1 && data->dim[0] == 1))
 		return ST_OK;
 	char have[200];
-	feed_shape(data->rank, data->dim, have);
+	dims_text(data->rank, data->dim, have);
 	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path},
 		"the file holds the one number that every step takes",
 		"has shape %s; '%s' wants a scalar, [] or [1]", have, t->name);
@@ -43,8 +34,8 @@ static enum status check_shape(
 	if (ok)
 		return ST_OK;
 	char have[200], want[200];
-	feed_shape(data->rank, data->dim, have);
-	feed_shape(t->rank, t->dim, want);
+	dims_text(data->rank, data->dim, have);
+	dims_text(t->rank, t->dim, want);
 	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path},
 		"the first axis counts samples; the others must be the model's",
 		"has shape %s; '%s' wants %s", have, t->name, want);
@@ -79,6 +70,11 @@ double feed_loss_option(const struct stint_model *m, const char *name, double de
 {
 	const char *at = m->loss_options ? strstr(m->loss_options, name) : NULL;
 	return at && at[strlen(name)] == '=' ? strtod(at + strlen(name) + 1, NULL) : def;
+}
+
+bool feed_sums_loss(const struct stint_model *m)
+{
+	return m->loss_options && strstr(m->loss_options, "reduction=sum") != NULL;
 }
 
 const struct stint_output *feed_scored_output(const struct stint_model *m)

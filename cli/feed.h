@@ -2,10 +2,10 @@
 #ifndef STINT_CLI_FEED_H
 #define STINT_CLI_FEED_H
 
+#include "api/load.h"
 #include "cli/ahead.h"
 #include "cli/args.h"
 #include "cli/data_options.h"
-#include "cli/load.h"
 #include "data/shuffle.h"
 
 enum { FEED_MAX = 32 };
@@ -35,6 +35,9 @@ struct feed {
 	 * sample is all that one step takes: `batch` is 1, and each file holds as many rows of its
 	 * input for every sample. */
 	bool whole;
+	/* Of several ranks: the samples of a batch that this one's step reads; of the target all.
+	 * 0, 0: all. */
+	int64_t first, end;
 	int64_t rows;            /* of a sample, for the loss: 1, or the first axis of the target */
 	int64_t *index;          /* of rows, where samples are whole */
 	int target;              /* index in bound, or -1 */
@@ -64,6 +67,8 @@ void feed_tell_skipped(const struct feed *f, struct diag *d);
 /* Shuffle for an epoch; then the samples of its batch, until it is called again. */
 enum status feed_epoch(struct feed *f, int64_t seed, int64_t epoch, struct diag *d);
 const int64_t *feed_place(const struct feed *f, int64_t batch);
+/* How many samples that one has: all of a batch, but for an incomplete last one. */
+int64_t feed_size(const struct feed *f, int64_t batch);
 
 static inline const struct stint_tensor *feed_tensor(const struct feed *f, int i)
 {
@@ -79,12 +84,12 @@ static inline bool feed_is_scalar(const struct feed *f, int i)
 /* Samples that an evaluation takes: of a batch in micro-batches the first part. */
 int64_t feed_evaluated(const struct feed *f);
 
-/* "[4, 3]" */
-void feed_shape(int rank, const int64_t *dim, char buf[200]);
 /* The target holds labels of classes. */
 bool feed_has_labels(const struct stint_model *m);
 /* The output that the loss with its target reads; NULL: not known. */
 const struct stint_output *feed_scored_output(const struct stint_model *m);
+/* The loss is a sum over the batch's samples. */
+bool feed_sums_loss(const struct stint_model *m);
 /* A number of a loss option ("ignore_index") as compiled in, or `def`. */
 double feed_loss_option(const struct stint_model *m, const char *name, double def);
 

@@ -80,10 +80,12 @@ static int read_batch(
 	for (int i = 0; i < f->n; i++) {
 		const struct stint_tensor *t = feed_tensor(f, i);
 		const size_t row = t->rank ? t->bytes / (size_t)f->batch : t->bytes;
-		for (int64_t r = 0; r < n;) {
+		const bool part = f->end && i != f->target && !f->whole && t->rank;
+		const int64_t end = part && f->end < n ? f->end : n;
+		for (int64_t r = part ? f->first : 0; r < end;) {
 			int64_t done;
 			const int bad = read_part(
-				f, i, index + r, n - r, at[i] + (size_t)r * row, &done, message);
+				f, i, index + r, end - r, at[i] + (size_t)r * row, &done, message);
 			r += done;
 			if (!bad)
 				break;
@@ -183,9 +185,16 @@ enum status feed_epoch(struct feed *f, int64_t seed, int64_t epoch, struct diag 
 
 const int64_t *feed_place(const struct feed *f, int64_t batch)
 {
-	for (int64_t i = 0; i < f->batch; i++)
+	const int64_t n = feed_size(f, batch);
+	for (int64_t i = 0; i < n; i++)
 		f->place[i] = shuffle_at(&f->order, batch * f->batch + i);
 	return f->place;
+}
+
+int64_t feed_size(const struct feed *f, int64_t batch)
+{
+	const int64_t left = f->samples - batch * f->batch;
+	return left < f->batch ? left : f->batch;
 }
 
 double feed_waited(const struct feed *f)

@@ -1,10 +1,11 @@
 /* stint: the command table, messages on stderr, exit codes. */
+#include "api/safe_put.h"
 #include "base/nearest.h"
 #include "cli/cli.h"
+#include "cli/generate.h"
 #include "cli/internal.h"
 #include "cli/option_file.h"
 #include "cli/progress.h"
-#include "cli/safe_put.h"
 
 #include <ctype.h>
 #include <signal.h>
@@ -134,6 +135,8 @@ int main(int argc, char **argv)
 		printf("stint %s\n", STINT_VERSION);
 		return ST_OK;
 	}
+	if (!strcmp(argv[1], "--generate"))
+		return (int)generate(argc, argv, commands, NCOMMAND, &d);
 	for (int i = 0; i < NCOMMAND; i++) {
 		if (strcmp(argv[1], commands[i].name) != 0)
 			continue;

@@ -10,6 +10,8 @@
 #include <immintrin.h>
 #endif
 
+#include "runtime/stint_rt_gpu_step.h"
+
 enum { ALIGN = 64, RUNS_MIN = 12, RUNS_MAX = 60 };
 
 /* The compiler makes of it what vectors there are. */

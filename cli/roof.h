@@ -3,7 +3,7 @@
 #ifndef STINT_CLI_ROOF_H
 #define STINT_CLI_ROOF_H
 
-#include "cli/load.h"
+#include "api/load.h"
 
 enum { ROOF_LEVELS = 4 };
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cli/report.h"
+#include "api/report.h"
 
 /* "lr 0.1x, weight_decay 0" */
 static void options_text(const struct param_options *o, struct text *t)

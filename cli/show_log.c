@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/safe_put.h"
 #include "cli/args.h"
 #include "cli/chart.h"
 #include "cli/run_log.h"
-#include "cli/safe_put.h"
 #include "cli/terminal.h"
 
 bool show_log_meant(int argc, const char **argv)

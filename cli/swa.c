@@ -192,7 +192,8 @@ static void leave_alone(void *user, int parameter, const void *data, size_t byte
 static enum status pass(struct training *t, int64_t batch)
 {
 	const struct stint_probe probe = {.gradient = leave_alone};
-	TRY(feed_batch(&t->train, feed_place(&t->train, batch), t->train.batch, t->diag));
+	TRY(training_feed(t, batch));
+	TRY(training_rows(t, batch));
 	const int rc = t->l.train(t->l.step, 0, &probe);
 	return rc ? load_fail(&t->l, rc, "running statistics", t->diag) : ST_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef STINT_CLI_SWA_H
 #define STINT_CLI_SWA_H
 
-#include "cli/load.h"
+#include "api/load.h"
 #include "train/weight_average.h"
 
 struct training;

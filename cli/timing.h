@@ -2,7 +2,7 @@
 #ifndef STINT_CLI_TIMING_H
 #define STINT_CLI_TIMING_H
 
-#include "cli/load.h"
+#include "api/load.h"
 #include "planner/plan.h"
 #include "planner/problem/costs.h"
 

@@ -8,13 +8,27 @@
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 
+enum status training_feed(struct training *t, int64_t batch)
+{
+	return feed_batch(
+		&t->train, feed_place(&t->train, batch), feed_size(&t->train, batch), t->diag);
+}
+
 /* The batch to the step; the one behind it is read while that works. */
 static enum status feed(struct training *t, int64_t batch)
 {
-	TRY(feed_batch(&t->train, feed_place(&t->train, batch), t->train.batch, t->diag));
+	TRY(training_feed(t, batch));
 	if (batch + 1 < t->batches)
-		feed_ahead(&t->train, feed_place(&t->train, batch + 1), t->train.batch);
+		feed_ahead(&t->train, feed_place(&t->train, batch + 1),
+			feed_size(&t->train, batch + 1));
 	return ST_OK;
+}
+
+enum status training_rows(struct training *t, int64_t batch)
+{
+	const int64_t rows = feed_size(&t->train, batch);
+	const int rc = rows < t->train.batch ? t->l.rows(t->l.step, rows) : 0;
+	return rc ? load_fail(&t->l, rc, "training", t->diag) : ST_OK;
 }
 
 /* While a GPU works, the epoch's next batch is made and sent. `first`: this one is not there yet.
@@ -24,6 +38,7 @@ static enum status one_batch(struct training *t, bool first, double lr, double *
 	enum status fed = ST_OK;
 	if (first)
 		TRY(feed(t, t->place.batch));
+	TRY(training_rows(t, t->place.batch));
 	int rc = t->l.train_start(t->l.step, lr);
 	if (!rc && t->place.batch + 1 < t->batches)
 		fed = feed(t, t->place.batch + 1);
@@ -69,11 +84,9 @@ static enum status diverged(struct training *t, const char *what, const char *wh
 		lost->tensors ? watch_text(&t->watch, lost) : "");
 }
 
-static enum status write_checkpoint(struct training *t)
+static enum status write_files(struct training *t)
 {
 	char message[256];
-	if (!t->o->folder)
-		return ST_OK;
 	t->place.training = follow_note(t);
 	swa_saved(&t->swa, &t->place.beside, &t->place.nbeside);
 	if (!t->place.training)
@@ -84,6 +97,16 @@ static enum status write_checkpoint(struct training *t)
 		checkpoint_path(t->o->folder, t->place.step, t->good, message))
 		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
 	return ST_OK;
+}
+
+/* By the first rank; the others wait for it, as long as a slow disk may take. */
+static enum status write_checkpoint(struct training *t)
+{
+	enum { PATIENCE = 3600 };
+	int64_t nothing = 0;
+	if (t->o->folder && t->ranks.rank == 0)
+		TRY(write_files(t));
+	return t->o->folder ? ranks_most(&t->ranks, &t->l, PATIENCE, &nothing, t->diag) : ST_OK;
 }
 
 /* Values that are not finite are never saved: the last good checkpoint stays. */
@@ -119,6 +142,7 @@ static enum status look_back(struct training *t, double lr, const char *what)
 	TRY(feed(t, t->place.batch));
 	const int64_t *sample = feed_place(&t->train, t->place.batch);
 	const char *data = watch_data(&t->watch, &t->train, sample);
+	TRY(training_rows(t, t->place.batch));
 	const char *where = data ? data : watch_step(&t->watch, &t->train, sample, lr);
 	if (!where)
 		return t->diag->errors ? t->diag->worst : diag_nomem(t->diag);
@@ -228,11 +252,22 @@ static void report_epoch(
 	fflush(stdout);
 }
 
-/* The epoch's batches; *mean: of the losses that are finite, NAN where none is. */
+/* Whether to stop here: all ranks do, at the same step. */
+static enum status agree(struct training *t, bool *stop)
+{
+	int64_t asked = interrupt_asked();
+	TRY(ranks_most(&t->ranks, &t->l, 0, &asked, t->diag));
+	*stop = asked != 0;
+	if (t->o->check_ranks && t->place.step % t->o->check_ranks == 0)
+		return ranks_check(&t->ranks, &t->l, t->diag);
+	return ST_OK;
+}
+
+/* The epoch's batches; *mean: over the samples of losses that are finite, NAN where none is. */
 static enum status batches(struct training *t, double *mean)
 {
-	double sum = 0, loss = 0;
-	int64_t n = 0;
+	double sum = 0, loss = 0, n = 0;
+	const bool summed = feed_sums_loss(t->l.model);
 	const int64_t first = t->place.batch;
 	char label[64];
 	snprintf(label, sizeof label, "epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
@@ -240,20 +275,26 @@ static enum status batches(struct training *t, double *mean)
 	progress_start(&t->bar, label, t->batches - first);
 	while (t->place.batch < t->batches) {
 		bool counts = false;
+		const double share = (double)feed_size(&t->train, t->place.batch) /
+				     (double)t->train.batch;
 		const double lr = follow_rate(t);
 		enum status st = one_batch(t, t->place.batch == first, lr, &loss);
 		if (st == ST_OK)
 			st = judge(t, lr, loss, &counts);
-		if (st != ST_OK || interrupt_asked()) {
+		bool stop = false;
+		if (st == ST_OK)
+			st = agree(t, &stop);
+		if (st != ST_OK || stop) {
 			progress_end(&t->bar);
 			return st != ST_OK ? st : stop_early(t);
 		}
-		sum += counts ? loss : 0;
-		n += counts;
-		progress_step(&t->bar, loss);
+		sum += !counts ? 0 : summed ? loss : loss * share;
+		n += counts ? share : 0;
+		if (t->ranks.rank == 0)
+			progress_step(&t->bar, loss);
 	}
 	progress_end(&t->bar);
-	*mean = n ? sum / (double)n : NAN;
+	*mean = n > 0 ? sum / n : NAN;
 	return ST_OK;
 }
 
@@ -266,7 +307,9 @@ static enum status one_epoch(struct training *t)
 	TRY(batches(t, &mean));
 	if (t->has_eval) {
 		TRY(evaluate(&t->evaluation, t->diag));
-		if (t->evaluation.stopped)
+		int64_t stopped = t->evaluation.stopped;
+		TRY(ranks_most(&t->ranks, &t->l, 0, &stopped, t->diag));
+		if (stopped)
 			return stop_early(t);
 		train_log_score(&t->log, &t->place);
 		chart_add(&t->held_out, t->evaluation.loss);

@@ -2,20 +2,22 @@
 #ifndef STINT_CLI_TRAINING_H
 #define STINT_CLI_TRAINING_H
 
+#include "api/weights.h"
 #include "cli/chart.h"
 #include "cli/evaluate.h"
 #include "cli/follow.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "cli/swa.h"
 #include "cli/train_log.h"
 #include "cli/watch.h"
-#include "cli/weights.h"
 
 struct train_args {
-	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr;
+	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr, *last;
 	struct weights weights;
 	struct arg_list input, eval_input, metric, log;
-	long long epochs, warmup, seed, keep, early_stop, swa_start;
+	long long epochs, warmup, seed, keep, early_stop, swa_start, check_ranks, ranks, restart;
+	double rank_timeout;
 	struct data_options data;
 	double lr; /* NAN: the optimizer's, as compiled */
 	int json, resume, keep_going, check_finite;
@@ -26,6 +28,7 @@ struct training {
 	struct arena *arena;
 	struct diag *diag;
 	struct loaded l;
+	struct ranks ranks;
 	struct feed train, eval;
 	bool has_eval;
 	struct evaluation evaluation; /* where there is */
@@ -42,6 +45,10 @@ struct training {
 	char good[512];         /* the last good checkpoint; "": none yet */
 	int64_t odd, first_odd; /* losses of the epoch that were not finite, and the first's step */
 };
+
+/* The samples of the epoch's batch of this number to the step; and its next run takes so many. */
+enum status training_feed(struct training *t, int64_t batch);
+enum status training_rows(struct training *t, int64_t batch);
 
 /* Epoch by epoch from t->place to the end, with a checkpoint after each and where a signal ends it
  * (ST_INTERRUPTED), and none of values that are not finite: with those, or a loss that is not,

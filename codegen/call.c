@@ -292,9 +292,23 @@ int64_t call_piece(const struct emit *e, int64_t n)
 	return e->g->target->cuda || n < 1 ? 1 : n;
 }
 
+enum status call_runtime(struct emit *e, const struct runtime_call *c)
+{
+	e->uses->runtime = true;
+	emit(e, "\treturn %s(s", c->function);
+	for (const struct call_arg *a = c->args; a->kind != CALL_END; a++) {
+		emit(e, ", ");
+		print_arg(e, a);
+	}
+	emit(e, ");\n");
+	return ST_OK;
+}
+
 enum status call_kernel(struct emit *e, const struct kernel_call *c)
 {
-	const bool cuda = e->g->target->cuda, stage = cuda && !c->along;
+	const bool cuda = e->g->target->cuda;
+	c = cuda && c->cuda ? c->cuda : c;
+	const bool stage = cuda && !c->along;
 	if (stage && e->nstage == STAGES_MAX)
 		return diag_fail(
 			e->g->diag, ST_INTERNAL, NULL, NULL, "too many launches: %s", c->function);

@@ -65,6 +65,7 @@ struct call_arg {
 	}
 #define CALL_ARG(...) ((struct call_arg){__VA_ARGS__})
 #define ARG_X(n) CALL_ARG(.kind = CALL_X, .k = (n))
+#define ARG_X_OR_NULL(node, n) (node_input(node, n) ? ARG_X(n) : ARG_NULL)
 #define ARG_X_AT(n, offset) CALL_ARG(.kind = CALL_X, .k = (n), .i = (offset))
 #define ARG_Y(n) CALL_ARG(.kind = CALL_Y, .k = (n))
 #define ARG_Y_AT(n, offset) CALL_ARG(.kind = CALL_Y, .k = (n), .i = (offset))
@@ -161,10 +162,20 @@ struct kernel_call {
 					   * functions give the real ones */
 	const char
 		*shared[2]; /* types in a block's shared memory, the function's first arguments */
+	/* What a GPU does instead, as a record has `emit_cuda`: of calls that hooks of many records
+	 * make. NULL: the same. */
+	const struct kernel_call *cuda;
 	bool along; /* CUDA: in the launch of the call before, to which these tasks are not added */
 	int64_t repeat; /* launched so many times; `turn` is appended to the arguments. 0: once */
 };
 enum status call_kernel(struct emit *e, const struct kernel_call *c);
+/* The node is a function of the runtime's, "int FUNCTION(stint_step *s, ARGS)", whose failure is
+ * the step's. */
+struct runtime_call {
+	const char *function;
+	const struct call_arg *args;
+};
+enum status call_runtime(struct emit *e, const struct runtime_call *c);
 /* How much of a row of n elements a turn takes that costs little: a GPU's neighbouring threads take
  * neighbours. */
 int64_t call_piece(const struct emit *e, int64_t n);

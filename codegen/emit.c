@@ -19,7 +19,7 @@ void emit(struct emit *e, const char *fmt, ...)
 
 /* --- What the node's function takes, and which of its numbers kernels may differ in --- */
 
-void use_input(struct emit *e, int k)
+static void use_input(struct emit *e, int k)
 {
 	e->uses->told = e->uses->x[k] = true;
 }
@@ -74,7 +74,8 @@ void emit_number(struct emit *e, double v)
 		note_number(e, at, e->g->real == DT_F32 ? 'f' : 'd');
 }
 
-int emit_place_of(const struct emit *e, int k)
+/* The output whose bytes input k has in this run; -1: none. */
+static int emit_place_of(const struct emit *e, int k)
 {
 	return e->place_of ? e->place_of[k] : -1;
 }

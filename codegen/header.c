@@ -54,14 +54,15 @@ void print_title(const struct schedule *train, const struct schedule *eval,
 }
 
 /* "x  float32 [8, 4]" */
-static void print_tensor(const char *name, const struct tensor *x, struct text *t)
+static void print_tensor(const char *name, const struct tensor *x, bool bare, struct text *t)
 {
 	static const char *const type[] = {[DT_F32] = "float",
 		[DT_F64] = "double",
 		[DT_I64] = "int64_t",
 		[DT_BOOL] = "unsigned char"};
 	char shape[200];
-	text_add(t, " *\t%-13s %-14s ", type[x->dtype], tensor_shape_text(x, shape));
+	text_add(t, " *\t%-13s %-14s ", bare && x->dtype == DT_I64 ? "int32_t" : type[x->dtype],
+		tensor_shape_text(x, shape));
 	text_comment(t, name);
 	text_puts(t, "\n");
 }
@@ -71,10 +72,11 @@ static void print_interface(const struct schedule *s, const struct graph *g, str
 	text_puts(t, " *\n * Set before each step, by name:\n");
 	for (int i = 0; i < s->nresident; i++)
 		if (s->gp->tensor[i]->role == TR_INPUT)
-			print_tensor(s->gp->problem->tensor[i].name, s->gp->tensor[i], t);
+			print_tensor(s->gp->problem->tensor[i].name, s->gp->tensor[i],
+				g->target->bare, t);
 	text_puts(t, " * Outputs of an evaluation:\n");
 	for (int i = 0; i < g->noutput; i++)
-		print_tensor(g->output[i]->name, g->output[i], t);
+		print_tensor(g->output[i]->name, g->output[i], g->target->bare, t);
 }
 
 static int64_t arena_bytes(const struct schedule *train, const struct schedule *eval)
@@ -86,15 +88,17 @@ static int64_t arena_bytes(const struct schedule *train, const struct schedule *
 void print_header(const struct schedule *train, const struct schedule *eval,
 	const struct codegen_input *in, struct text *t)
 {
+	const bool bare = eval->gp->graph->target->bare;
 	text_puts(t, "/* The step made from ");
 	text_comment(t, in->model_file);
-	text_puts(t, ". How to use it: stint_rt.h.\n");
+	text_puts(t, bare ? ". How to use it: stint_bare.h.\n" : ". How to use it: stint_rt.h.\n");
 	print_interface(train ? train : eval, eval->gp->graph, t);
 	text_puts(t, " */\n#ifndef ");
 	text_macro(t, in->name, "STEP_H");
 	text_puts(t, "\n#define ");
 	text_macro(t, in->name, "STEP_H");
-	text_puts(t, "\n\n#include \"stint_rt.h\"\n\n"
+	text_puts(t, bare ? "\n\n#include \"stint_bare.h\"\n" : "\n\n#include \"stint_rt.h\"\n");
+	text_puts(t, "\n"
 		     "/* What stint_init wants, should the caller bring the memory. */\n#define ");
 	text_macro(t, in->name, "ARENA_BYTES");
 	text_add(t, " %" PRId64 "\n#define ", arena_bytes(train, eval));

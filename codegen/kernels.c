@@ -221,7 +221,8 @@ static enum status keep_kernel(
 
 static bool same_args(const struct kernel *a, const struct kernel *b)
 {
-	if (a->narg != b->narg || a->checked != b->checked || a->library != b->library)
+	if (a->narg != b->narg || a->checked != b->checked || a->library != b->library ||
+		a->runtime != b->runtime)
 		return false;
 	for (int i = 0; i < a->narg; i++)
 		if (a->arg[i].kind != b->arg[i].kind || a->arg[i].k != b->arg[i].k ||
@@ -286,6 +287,7 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 	note_types(ks, n->nout, n->out);
 	if (st == ST_OK) {
 		struct kernel k = {.library = lib >= 0,
+			.runtime = uses.runtime,
 			.launched = lib < 0 && g->target->cuda,
 			.checked = lib < 0 && (n->op->traits & OP_CHECKED) != 0,
 			.nstage = e.nstage};
@@ -300,7 +302,7 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 
 bool kernel_fails(const struct kernel *k)
 {
-	return k->library || k->launched;
+	return k->library || k->launched || k->runtime;
 }
 
 void print_signature(const struct kernel *k, struct text *t)

@@ -23,27 +23,89 @@ static void print_source_names(bool gpu, bool library, struct text *t)
 			  : " stint_rt_cpu.c");
 }
 
+/* clang-format off */
+static const char ranks_words[] =
+"\n# Several processes over MPI (stint_mpi.h): MPI=1 builds that in; stint opens stint_mpi.so for it.\n"
+"MPICC ?= mpicc\n"
+"RANKS := $(shell command -v $(MPICC) >/dev/null 2>&1 && echo stint_mpi.so)\n"
+"ifdef MPI\n"
+"CC = $(MPICC)\n"
+"SOURCES += stint_mpi.c\n"
+"endif\n";
+
+static const char loops_words[] =
+"\n# Loops as gcc's -O3 makes them, but short ones are no calls of memmove. The rest of -O3, copies of\n"
+"# functions for their arguments' values, takes as long again to compile. clang's -O2 has its loops.\n"
+"LOOPS := $(shell $(CC) -fvect-cost-model=dynamic -E -x c /dev/null >/dev/null 2>&1 && \\\n"
+"\techo -ftree-vectorize -fvect-cost-model=dynamic -fpeel-loops -funswitch-loops \\\n"
+"\t-fversion-loops-for-strides -fno-tree-loop-distribute-patterns)\n";
+
+static const char objects_rules[] =
+"\nHEADERS = $(wildcard *.h kernels/*.h) Makefile\n"
+"COMPILE = $(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -c -o $@ $<\n"
+"\nstep.o: step.c $(HEADERS)\n"
+"\t$(COMPILE)\n"
+"\n# The runtime reads files and makes calls: more optimizing gains nothing.\n"
+"%.o: %.c $(HEADERS)\n"
+"\t$(COMPILE:-O2=-O1)\n"
+"\n# The step with the one name that stint asks for.\n"
+"shared.o: step.c $(HEADERS)\n"
+"\t$(COMPILE) -DSTINT_SHARED\n"
+"\n.INTERMEDIATE: shared.o $(OBJECTS)\n"
+"\n.PHONY: clean\n"
+"clean:\n"
+"\trm -f step.so libstep.a";
+
+static const char ranks_rule[] =
+"\nstint_mpi.so: stint_mpi.c $(HEADERS)\n"
+"\t-$(MPICC) $(CFLAGS) $(STEP_FLAGS) -shared -o $@ $<\n";
+/* clang-format on */
+
+/* What a step is linked with. */
+static void print_libraries(const struct kernels *ks, bool gpu, bool library, struct text *t)
+{
+	text_add(t, "LIBS =%s -lm\n", gpu ? " -ldl" : library ? " -ldnnl" : "");
+	if (library)
+		text_puts(t, "\n# Where oneDNN is, if not where the compiler looks: include/ and "
+			     "lib/ in there.\n"
+			     "ifdef STINT_ONEDNN\n"
+			     "STEP_FLAGS += -I\"$(STINT_ONEDNN)/include\"\n"
+			     "LIBS := -L\"$(STINT_ONEDNN)/lib\" "
+			     "-Wl,-rpath,\"$(STINT_ONEDNN)/lib\" $(LIBS)\n"
+			     "endif\n");
+	/* the library's primitives are made for a number of threads, set through OpenMP */
+	if (!gpu && (library || uses_threads(ks)))
+		text_puts(t, "\n# Threads, where the compiler has OpenMP.\n"
+			     "OPENMP := $(shell echo 'int main(void) { return 0; }' | \\\n"
+			     "\t$(CC) -fopenmp -x c -o /dev/null - 2>/dev/null && echo "
+			     "-fopenmp)\n");
+	else
+		text_puts(t, "OPENMP =\n");
+}
+
 void print_makefile(const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
+	if (ks->graph->target->bare) {
+		print_bare_makefile(t);
+		return;
+	}
 	const bool gpu = ks->graph->target->cuda, library = ks->nlib > 0 && !gpu;
+	const bool ranks = ks->graph->target->ranks && in->shards > 1;
 	text_add(t,
 		"# make             step.so, which stint opens\n"
 		"# make libstep.a   for a program of your own: include stint_step.h, link it "
-		"and -lm%s\n"
-		"\nCC ?= cc\n",
+		"and -lm%s\n",
 		gpu ? " -ldl" : "");
+	if (in->cross)
+		text_add(t,
+			"\n# For another machine.\n"
+			"CROSS ?= %s-\nCC = $(CROSS)gcc\nAR = $(CROSS)ar\n",
+			in->cross);
+	else
+		text_puts(t, "\nCC ?= cc\n");
 	text_add(t, "CFLAGS ?= -O2 $(LOOPS)%s%s -Wall -Wextra\n", *in->isa_flags ? " " : "",
 		in->isa_flags);
-	text_puts(t,
-		"\n# Loops as gcc's -O3 makes them, but short ones are no calls of memmove. The "
-		"rest of "
-		"-O3, copies of\n# functions for their arguments' values, takes as long again to "
-		"compile. clang's -O2 has its loops.\n"
-		"LOOPS := $(shell $(CC) -fvect-cost-model=dynamic -E -x c /dev/null >/dev/null "
-		"2>&1 && \\\n"
-		"\techo -ftree-vectorize -fvect-cost-model=dynamic -fpeel-loops -funswitch-loops "
-		"\\\n"
-		"\t-fversion-loops-for-strides -fno-tree-loop-distribute-patterns)\n");
+	text_puts(t, loops_words);
 	text_puts(t,
 		"\n# On an i386 floats are computed as floats in these registers only; elsewhere "
 		"nothing.\n"
@@ -58,34 +120,19 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 		"-fno-trapping-math -fPIC $(SSE) \\\n"
 		"\t$(DEBUG_PATH)");
 	text_puts(t, gpu ? " -DSTINT_WITH_GPU\n" : library ? " -DSTINT_WITH_LIB\n" : "\n");
-	text_add(t, "LIBS =%s -lm\n", gpu ? " -ldl" : library ? " -ldnnl" : "");
-	/* the library's primitives are made for a number of threads, set through OpenMP */
-	if (!gpu && (library || uses_threads(ks)))
-		text_puts(t, "\n# Threads, where the compiler has OpenMP.\n"
-			     "OPENMP := $(shell echo 'int main(void) { return 0; }' | \\\n"
-			     "\t$(CC) -fopenmp -x c -o /dev/null - 2>/dev/null && echo "
-			     "-fopenmp)\n");
-	else
-		text_puts(t, "OPENMP =\n");
+	print_libraries(ks, gpu, library, t);
 	print_source_names(gpu, library, t);
+	if (ranks)
+		text_puts(t, ranks_words);
 	text_puts(t, "OBJECTS = $(SOURCES:.c=.o)\n"
-		     "\nstep.so: shared.o $(filter-out step.o,$(OBJECTS))\n"
-		     "\t$(CC) $(CFLAGS) $(OPENMP) -shared -o $@ $^ $(LDFLAGS) $(LIBS)\n"
+		     "\nstep.so: shared.o $(filter-out step.o,$(OBJECTS))");
+	text_puts(t, ranks ? " | $(RANKS)\n" : "\n");
+	text_puts(t, "\t$(CC) $(CFLAGS) $(OPENMP) -shared -o $@ $^ $(LDFLAGS) $(LIBS)\n"
 		     "\nlibstep.a: $(OBJECTS)\n"
 		     "\trm -f $@\n"
-		     "\t$(AR) rcs $@ $^\n"
-		     "\nHEADERS = $(wildcard *.h kernels/*.h) Makefile\n"
-		     "COMPILE = $(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -c -o $@ $<\n"
-		     "\nstep.o: step.c $(HEADERS)\n"
-		     "\t$(COMPILE)\n"
-		     "\n# The runtime reads files and makes calls: more optimizing gains nothing.\n"
-		     "%.o: %.c $(HEADERS)\n"
-		     "\t$(COMPILE:-O2=-O1)\n"
-		     "\n# The step with the one name that stint asks for.\n"
-		     "shared.o: step.c $(HEADERS)\n"
-		     "\t$(COMPILE) -DSTINT_SHARED\n"
-		     "\n.INTERMEDIATE: shared.o $(OBJECTS)\n"
-		     "\n.PHONY: clean\n"
-		     "clean:\n"
-		     "\trm -f step.so libstep.a\n");
+		     "\t$(AR) rcs $@ $^\n");
+	text_puts(t, objects_rules);
+	text_puts(t, ranks ? " stint_mpi.so\n" : "\n");
+	if (ranks)
+		text_puts(t, ranks_rule);
 }

@@ -13,8 +13,9 @@
 void text_comment(struct text *t, const char *s);
 /* As a C string literal with its quotes: ASCII, no trigraphs. "NULL" for NULL. */
 void text_literal(struct text *t, const char *s);
-/* An element type's name in the runtime: "STINT_F32". */
+/* An element type's name in the runtime: "STINT_F32"; a resident's kind: "STINT_INPUT". */
 const char *dtype_text(enum dtype t);
+const char *kind_text(enum tensor_role r);
 /* "STINT_MODEL_suffix" from the model's C identifier. */
 void text_macro(struct text *t, const char *model, const char *suffix);
 
@@ -46,12 +47,12 @@ struct body_uses {
 	bool told;    /* some of the following has been */
 	bool checked; /* the node is OP_CHECKED: its text returns a status */
 	bool threads; /* it shares turns among threads */
+	bool runtime; /* it is a call of the runtime's */
 	bool *x, *y;  /* by position */
 	bool ws;
 	int nnumber, cap;
 	struct number *number;
 };
-void use_input(struct emit *e, int k);
 void use_output(struct emit *e, int k);
 void use_scratch(struct emit *e);
 /* What stands at `at` and is such a number, as struct number has it. */
@@ -59,8 +60,6 @@ void note_number(struct emit *e, size_t at, char kind);
 /* Print a number that kernels of one form may differ in. */
 void emit_size(struct emit *e, int64_t v);
 void emit_number(struct emit *e, double v); /* of type real */
-/* The output whose bytes input k has in this run; -1: none. */
-int emit_place_of(const struct emit *e, int k);
 /* "x3", or "y0" where input 3 has the bytes of output 0 in this run; and use it. */
 void emit_input(struct emit *e, int k);
 
@@ -85,6 +84,7 @@ struct kernel {
 	const struct op_def *op;
 	bool checked;  /* returns a status, takes `bad` */
 	bool library;  /* returns the library's code, takes `s` */
+	bool runtime;  /* returns the runtime's status, takes `s` */
 	bool launched; /* a GPU's: returns the launch's code, takes `s` */
 	bool threads;  /* shares turns among threads */
 	int nnumber;
@@ -260,10 +260,30 @@ void print_schedule(const struct schedule *s, const struct kernels *ks,
 /* The first comment. `eval` always; `train` NULL for forward only. */
 void print_title(const struct schedule *train, const struct schedule *eval,
 	const struct codegen_input *in, struct text *t);
+/* Whether a step updates the resident; the resident that is x, -1: none. */
+bool is_trained(const struct schedule *train, int resident);
+int resident_of(const struct schedule *s, const struct tensor *x);
 void print_tables(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t);
 void print_header(const struct schedule *train, const struct schedule *eval,
 	const struct codegen_input *in, struct text *t);
 void print_makefile(const struct kernels *ks, const struct codegen_input *in, struct text *t);
+
+/* --- bare.c: a step for a microcontroller --- */
+
+/* Whether a resident has no place in the arena: it is read where its value is, an array of this
+ * name. */
+bool resident_in_value(const struct schedule *s, int resident);
+void print_value_name(const struct codegen_input *in, int resident, struct text *t);
+/* Whether sizes and whole numbers fit 32 bits. */
+enum status bare_fits(const struct schedule *s, struct diag *d);
+/* weights.h and weights.c */
+void print_bare_weights(const struct schedule *s, const struct codegen_input *in,
+	struct text *header, struct text *source);
+void print_bare_tables(const struct schedule *train, const struct schedule *eval,
+	const struct codegen_input *in, struct text *t);
+void print_bare_makefile(struct text *t);
+/* What stands in t from `from` on, in a microcontroller's words. */
+void text_bare_words(struct text *t, size_t from);
 
 #endif

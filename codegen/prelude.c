@@ -5,6 +5,11 @@
 
 static void print_includes(const struct kernels *ks, struct text *t)
 {
+	if (ks->graph->target->bare) {
+		text_puts(t, "\n#include \"stint_step.h\"\n\n#include <float.h>\n#include "
+			     "<math.h>\n#include <string.h>\n\n#include \"weights.h\"\n");
+		return;
+	}
 	text_puts(t, "\n#include \"stint_step.h\"\n\n#include <float.h>\n#include "
 		     "<math.h>\n#include <stdio.h>\n");
 	if (ks->products)
@@ -12,7 +17,8 @@ static void print_includes(const struct kernels *ks, struct text *t)
 	text_puts(t, "#include <string.h>\n\n");
 	if (ks->nlib)
 		text_puts(t, "#include \"stint_lib.h\"\n");
-	text_puts(t, "#include \"stint_rt.h\"\n");
+	text_add(t, "#include \"stint_machine.h\"\n#include \"%s\"\n",
+		ks->graph->target->cuda ? "stint_rt_gpu_step.h" : "stint_rt_device.h");
 }
 
 static void print_debug(const struct codegen_input *in, struct text *t)
@@ -63,6 +69,8 @@ void print_types(const struct kernels *ks, struct text *t)
 		text_puts(t, "#define STINT_DOUBLE\n");
 	if (ks->fp16)
 		text_puts(t, "#define STINT_FP16\n");
+	if (ks->graph->target->bare)
+		text_puts(t, "#define STINT_BARE\n");
 }
 
 void print_prelude(const struct kernels *ks, const struct codegen_input *in, struct text *t)
@@ -78,20 +86,29 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 		"#error \"numbers are computed with more bits than they have, as the x87 does, "
 		"and results would differ: compile with -msse2 -mfpmath=sse\"\n"
 		"#endif\n\n");
-	text_puts(t,
-		"#define KERNEL static __attribute__((noinline))\n"
-		"/* The schedule is calls only: compilers take more time to optimize it than all "
-		"kernels, and gain\n * nothing. */\n"
-		"#ifdef __clang__\n"
-		"#define SCHEDULE static __attribute__((noinline, optnone))\n"
-		"#else\n"
-		"#define SCHEDULE static __attribute__((noinline, optimize(\"O0\")))\n"
-		"#endif\n");
+	text_puts(t, "#define KERNEL static __attribute__((noinline))\n");
+	text_puts(
+		t, ks->graph->target->bare
+			   ? "#define SCHEDULE static __attribute__((noinline))\n"
+			   : "/* The schedule is calls only: compilers take more time to optimize "
+			     "it than all "
+			     "kernels, and gain\n * nothing. */\n"
+			     "#ifdef __clang__\n"
+			     "#define SCHEDULE static __attribute__((noinline, optnone))\n"
+			     "#else\n"
+			     "#define SCHEDULE static __attribute__((noinline, optimize(\"O0\")))\n"
+			     "#endif\n");
 	text_puts(t, "\n");
+	if (*in->isa_flags)
+		text_puts(t, "/* Matrix products may round a product and a sum once: the machines "
+			     "that run this are alike. */\n#define STINT_FMA\n");
 	print_types(ks, t);
+	const size_t begin = t->len;
 	if (ks->graph->target->cuda)
 		text_puts(t, "#include \"kernels/narrow.h\"\n");
 	else
 		print_sources(&ks->helpers.sources, t);
+	if (ks->graph->target->bare)
+		text_bare_words(t, begin);
 	print_debug(in, t);
 }

@@ -50,6 +50,10 @@ static enum status resolve(const struct codegen_input *in, struct kernels *ks,
 	TRY(schedule_make(ks, &in->eval, in->eval_plan, false, eval));
 	TRY(kernels_share(ks));
 	TRY(kernels_name(ks));
+	if (ks->graph->target->bare) {
+		TRY(bare_fits(in->train.graph ? train : eval, ks->diag));
+		TRY(bare_fits(eval, ks->diag));
+	}
 	if (in->train.graph && ks->graph->target->cuda)
 		TRY(kernels_group(ks, train));
 	return in->train.graph ? same_residents(train, eval, ks->diag) : ST_OK;
@@ -90,16 +94,10 @@ static void print_arena(const struct schedule *train, const struct schedule *eva
 	print_places(eval, false, t);
 }
 
-static void print_step(const struct schedule *train, const struct schedule *eval,
+/* The kernels and the schedule. */
+static void print_code(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
-	print_title(train, eval, in, t);
-	print_prelude(ks, in, t);
-	text_puts(t, "\n/* --- The arena --- */\n");
-	if (train)
-		print_arena_map(train, t);
-	print_arena_map(eval, t);
-	text_puts(t, "\n#include \"step_arena.h\"\n");
 	print_bad(train ? train : eval, ks, t);
 	text_puts(t, "\n/* --- Kernels --- */\n");
 	if (ks->graph->target->cuda)
@@ -112,6 +110,22 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 	if (train)
 		print_schedule(train, ks, in, t);
 	print_schedule(eval, ks, in, t);
+}
+
+static void print_step(const struct schedule *train, const struct schedule *eval,
+	const struct kernels *ks, const struct codegen_input *in, struct text *t)
+{
+	print_title(train, eval, in, t);
+	print_prelude(ks, in, t);
+	text_puts(t, "\n/* --- The arena --- */\n");
+	if (train)
+		print_arena_map(train, t);
+	print_arena_map(eval, t);
+	text_puts(t, "\n#include \"step_arena.h\"\n");
+	const size_t code = t->len;
+	print_code(train, eval, ks, in, t);
+	if (ks->graph->target->bare)
+		text_bare_words(t, code);
 	text_puts(t, "\n/* --- What the runtime knows of the model --- */\n\n"
 		     "#include \"step_tables.h\"\n");
 }
@@ -121,6 +135,8 @@ const struct step_file step_files[] = {{"step.c", offsetof(struct step_texts, st
 	{"step_tables.h", offsetof(struct step_texts, tables)},
 	{"stint_step.h", offsetof(struct step_texts, header)},
 	{"Makefile", offsetof(struct step_texts, makefile)},
+	{"weights.h", offsetof(struct step_texts, weights_h)},
+	{"weights.c", offsetof(struct step_texts, weights_c)},
 	{"kernels.cu", offsetof(struct step_texts, kernels_cu)},
 	{"kernels.c", offsetof(struct step_texts, kernels_c)}, {NULL, 0}};
 
@@ -152,6 +168,8 @@ enum status codegen_step(const struct codegen_input *in, struct step_texts *out,
 		print_tables(t, &eval, &ks, in, &out->tables);
 		print_header(t, &eval, in, &out->header);
 		print_makefile(&ks, in, &out->makefile);
+		if (ks.graph->target->bare)
+			print_bare_weights(t ? t : &eval, in, &out->weights_h, &out->weights_c);
 		if (ks.graph->target->cuda) {
 			print_cuda_kernels(&ks, &out->kernels_cu);
 			print_cuda_string(in->name, &out->kernels_cu, &out->kernels_c);

@@ -16,18 +16,22 @@ struct codegen_input {
 	const char *loss_name, *loss_options; /* NULL: none */
 	const char *library_identity;         /* NULL when portable */
 	const char *isa_flags; /* for the Makefile: "-march=native" or what --isa said; "" */
+	const char *cross;     /* what the compiler's name begins with: "aarch64-linux-gnu"; NULL */
 	int shards;            /* micro-batches of a step; 1: there are none */
-	double lr;             /* the learning rate to compile in as the default */
+	const char *whole_batch; /* what training wants all rows for; NULL: it does not */
+	double lr;               /* the learning rate to compile in as the default */
 	bool debug_arena;
 };
 
 /* The files' texts; those of files that a step has not are empty. */
 struct step_texts {
-	struct text step;       /* step.c: kernels' calls, fused loops, the schedule, the arena */
-	struct text arena;      /* step_arena.h, a part of it: where everything lies */
-	struct text tables;     /* step_tables.h, another: what the runtime knows */
-	struct text header;     /* stint_step.h */
-	struct text makefile;   /* Makefile */
+	struct text step;      /* step.c: kernels' calls, fused loops, the schedule, the arena */
+	struct text arena;     /* step_arena.h, a part of it: where everything lies */
+	struct text tables;    /* step_tables.h, another: what the runtime knows */
+	struct text header;    /* stint_step.h */
+	struct text makefile;  /* Makefile */
+	struct text weights_h; /* weights.h and weights.c: a microcontroller's step's values */
+	struct text weights_c;
 	struct text kernels_cu; /* kernels.cu: the kernels that a step for a GPU launches */
 	struct text kernels_c;  /* kernels.c: the same text as a string, which step.c knows */
 };
@@ -44,5 +48,8 @@ void step_texts_free(struct step_texts *t);
  * texts are the caller's, also on failure. */
 enum status codegen_step(const struct codegen_input *in, struct step_texts *out,
 	struct source_files *kernels, struct diag *d);
+/* One of those kernels' files as the target's folder has it: for a microcontroller with 32 bits
+ * where others have 64. */
+void print_kernel_file(const struct embedded_file *f, const struct target *target, struct text *t);
 
 #endif

@@ -65,6 +65,8 @@ void print_step_macros(
 		text_puts(t, "#define BF16(place) ((bf16 *)(arena + (place)))\n");
 	if (ks->fp16)
 		text_puts(t, "#define FP16(place) ((fp16 *)(arena + (place)))\n");
+	if (ks->graph->target->bare) /* nobody looks on */
+		return;
 	text_puts(t, "\n/* Whoever looks on may want the step once more. */\n"
 		     "static int wanted_again(const struct stint_probe *probe, int step)\n"
 		     "{\n"
@@ -119,16 +121,18 @@ static void print_label(int step, struct text *t)
 	text_add(t, "step_%d", step + 1);
 }
 
+/* `label`: somebody may go there. */
 static void print_comment(
-	const struct schedule *s, const struct kernels *ks, int step, struct text *t)
+	const struct schedule *s, const struct kernels *ks, int step, bool label, struct text *t)
 {
 	const struct call *c = &s->call[step];
 	int digits = s->plan->nstep > 999  ? 4
 		     : s->plan->nstep > 99 ? 3
 		     : s->plan->nstep > 9  ? 2
 					   : 1;
-	print_label(step, t);
-	text_add(t, ": /* %*d %-8s  ", digits, step + 1, phase_of(s, step));
+	if (label)
+		print_label(step, t);
+	text_add(t, "%s/* %*d %-8s  ", label ? ": " : "\t", digits, step + 1, phase_of(s, step));
 	text_comment(t, c->node.name);
 	struct text title = {0};
 	node_title(&c->node, &title);
@@ -160,8 +164,17 @@ static void add_argument(struct text *line, const char *argument, int *column)
 	*column += len;
 }
 
-static void print_arguments(
-	const struct schedule *s, const struct call *c, const struct kernel *k, struct text *t)
+/* The array that a resident is read in; "" for one that has a place, and for all others. */
+static void print_value(
+	const struct schedule *s, const struct codegen_input *in, int buffer, struct text *t)
+{
+	const int tensor = buffer < 0 ? -1 : s->plan->buffer[buffer].tensor;
+	if (tensor >= 0 && tensor < s->nresident && resident_in_value(s, tensor))
+		print_value_name(in, tensor, t);
+}
+
+static void print_arguments(const struct schedule *s, const struct codegen_input *in,
+	const struct call *c, const struct kernel *k, struct text *t)
 {
 	struct text argument = {0};
 	int column = 24 + (int)strlen(k->name);
@@ -171,7 +184,10 @@ static void print_arguments(
 		struct kernel_arg a = k->arg[i];
 		int b = a.kind == 'w' ? c->workspace : a.kind == 'y' ? c->out[a.k] : c->in[a.k];
 		argument.len = 0;
-		if (b < 0 || s->plan->buffer[b].bytes == 0)
+		print_value(s, in, b, &argument);
+		if (argument.len > 0)
+			; /* that is it */
+		else if (b < 0 || s->plan->buffer[b].bytes == 0)
 			text_puts(&argument, "NULL"); /* nothing there: no bytes */
 		else if (a.kind == 'w')
 			text_add(&argument, "arena + %s", s->place[b].name);
@@ -217,25 +233,31 @@ static void print_look(const struct schedule *s, const struct call *c, bool grou
 		s->place[c->in[row]].name, n->in[row]->numel);
 }
 
-static void print_call(const struct schedule *s, const struct kernels *ks, int step,
-	const struct kernel *k, const char *info, struct text *t)
+static void print_call(const struct schedule *s, const struct kernels *ks,
+	const struct codegen_input *in, int step, const struct kernel *k, const char *info,
+	struct text *t)
 {
+	const bool bare = ks->graph->target->bare;
 	const struct call *c = &s->call[step];
 	const struct update_group *g = group_at(s, ks, step);
-	if (c->updates >= 0)
+	if (c->updates >= 0 && !bare)
 		print_look(s, c, g != NULL, t);
 	const bool fails = kernel_fails(k), checks = k->checked && !fails;
 	text_puts(t, fails ? "\terror = " : checks ? "\tif (" : "\t");
 	text_add(t, "%s(", k->name);
-	print_arguments(s, c, k, t);
-	if (checks)
+	print_arguments(s, in, c, k, t);
+	if (checks && bare)
+		text_add(t, "))\n\t\treturn stint_bad_index(s, %d, bad);\n", step + 1);
+	else if (checks)
 		text_add(t, "))\n\t\treturn stint_bad_index(s, %d, bad, &%s[%d]);\n", step, info,
 			step);
 	else
 		text_puts(t, ");\n");
 	if (g && g->step[g->n - 1] == step)
 		print_group(s, ks, g, t);
-	if (fails)
+	if (k->runtime)
+		text_puts(t, "\tif (error) /* the runtime has said why */\n\t\treturn error;\n");
+	else if (fails)
 		text_add(t, "\tif (error)\n\t\treturn library_failed(s, %d, error, &%s[%d]);\n",
 			step, info, step);
 }
@@ -331,7 +353,8 @@ static void print_locals(const struct schedule *s, const struct kernels *ks, str
 	if (fails)
 		text_puts(t, ks->ngroup ? "\tint error = STINT_OK;\n" : "\tint error;\n");
 	if (s->plan->nstep == 0)
-		text_puts(t, "\t(void)arena, (void)probe;\n");
+		text_puts(t, ks->graph->target->bare ? "\t(void)arena;\n"
+						     : "\t(void)arena, (void)probe;\n");
 	text_puts(t, "\n");
 }
 
@@ -376,25 +399,30 @@ void print_schedule(const struct schedule *s, const struct kernels *ks,
 	const struct codegen_input *in, struct text *t)
 {
 	const char *info = s->letter == 'T' ? "train_info" : "eval_info";
-	if (can_fail(s, ks)) /* the table itself follows the schedule */
+	const bool bare = ks->graph->target->bare;
+	if (can_fail(s, ks) && !bare) /* the table itself follows the schedule */
 		text_add(
 			t, "\nstatic const struct stint_step_info %s[%d];\n", info, s->plan->nstep);
-	text_add(t, "\nSCHEDULE int %s%s(stint_step *s, const struct stint_probe *probe)\n{\n",
-		s->function, in->debug_arena ? "_schedule" : "");
+	text_add(t, "\nSCHEDULE int %s%s(stint_step *s%s)\n{\n", s->function,
+		in->debug_arena ? "_schedule" : "",
+		bare ? "" : ", const struct stint_probe *probe");
 	print_locals(s, ks, t);
-	print_outputs(s, -1, t);
+	if (!bare)
+		print_outputs(s, -1, t);
 	int next = -1; /* after what is skipped */
 	for (int step = 0; step < s->plan->nstep; step++) {
 		print_copies(s, step, info, t);
 		if (s->call[step].node.last && step >= next)
 			next = print_skip(s, step, t);
-		print_comment(s, ks, step, t);
+		print_comment(s, ks, step, !bare || step == next, t);
 		if (in->debug_arena)
 			print_lifetimes(s, step, true, t);
 		if (kernel_of(s, ks, step))
-			print_call(s, ks, step, kernel_of(s, ks, step), info, t);
-		print_outputs(s, step, t);
-		text_add(t, "\tDONE(%d);\n", step + 1);
+			print_call(s, ks, in, step, kernel_of(s, ks, step), info, t);
+		if (!bare) {
+			print_outputs(s, step, t);
+			text_add(t, "\tDONE(%d);\n", step + 1);
+		}
 		if (in->debug_arena)
 			print_lifetimes(s, step, false, t);
 	}

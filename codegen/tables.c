@@ -15,7 +15,7 @@ const char *dtype_text(enum dtype t)
 	return text[t];
 }
 
-static const char *kind_text(enum tensor_role r)
+const char *kind_text(enum tensor_role r)
 {
 	static const char *const text[] = {[TR_VALUE] = "STINT_CONSTANT",
 		[TR_INPUT] = "STINT_INPUT",
@@ -41,7 +41,7 @@ static void print_shape(const struct tensor *x, struct text *t)
 	text_puts(t, "}");
 }
 
-static bool is_trained(const struct schedule *train, int resident)
+bool is_trained(const struct schedule *train, int resident)
 {
 	for (int i = 0; train && i < train->plan->nstep; i++)
 		if (train->call[i].updates == resident)
@@ -222,21 +222,8 @@ static void print_step_info(const struct schedule *s, const struct kernels *ks, 
 static void print_machine_check(
 	const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
-	static const char *const isa[][2] = {{"__SSE4_2__", "sse4.2"}, {"__AVX__", "avx"},
-		{"__AVX2__", "avx2"}, {"__FMA__", "fma"}, {"__AVX512F__", "avx512f"},
-		{"__AVX512VL__", "avx512vl"}, {"__AVX512BW__", "avx512bw"},
-		{"__AVX512DQ__", "avx512dq"}};
-	text_puts(t, "\n/* The machine that runs this has what it was compiled for. */\n"
-		     "static const char *machine_lacks(void)\n{\n"
-		     "#if defined(__x86_64__) || defined(__i386__)\n");
-	for (size_t i = 0; i < sizeof isa / sizeof *isa; i++)
-		text_add(t,
-			"#ifdef %s\n\tif (!__builtin_cpu_supports(\"%s\"))\n\t\treturn \"%s\";\n"
-			"#endif\n",
-			isa[i][0], isa[i][1], isa[i][1]);
-	text_puts(t, "#endif\n\treturn NULL;\n}\n\n"
-		     "static int machine_check(stint_step *s)\n{\n"
-		     "\tconst char *lacks = machine_lacks();\n"
+	text_puts(t, "\nstatic int machine_check(stint_step *s)\n{\n"
+		     "\tconst char *lacks = stint_machine_lacks();\n"
 		     "\tif (lacks) {\n"
 		     "\t\tsnprintf(s->message, sizeof s->message,\n"
 		     "\t\t\t\"this machine lacks %s, for which the step was compiled\", lacks);\n"
@@ -259,7 +246,7 @@ static void print_machine_check(
 
 /* --- The model --- */
 
-static int resident_of(const struct schedule *s, const struct tensor *x)
+int resident_of(const struct schedule *s, const struct tensor *x)
 {
 	return x ? s->gp->index[x->id] : -1;
 }
@@ -277,17 +264,20 @@ static void print_loss_offset(const char *field, const struct schedule *s, struc
 static void print_gpu(const struct schedule *train, const struct target *target,
 	const struct codegen_input *in, struct text *t)
 {
+	text_add(t,
+		"\nextern const char stint_kernels_%s[]; /* kernels.c */\n\n"
+		"static const struct stint_gpu_model gpu = {\n"
+		"\t.kernel = launches,\n\t.kernels_text = stint_kernels_%s,\n\t.next = "
+		"next_inputs,\n",
+		in->name, in->name);
+	if (target->tf32)
+		text_puts(t, "\t.tf32 = 1,\n");
+	if (target->math == MATH_STRICT)
+		text_puts(t, "\t.strict = 1,\n");
 	if (train && train->ncopy > 0)
 		text_add(t, "\t.host_bytes = %" PRId64 ",\n\t.ncopy = %d,\n", train->host_bytes,
 			train->ncopy);
-	text_add(t,
-		"\t.kernel = launches,\n\t.kernels_text = stint_kernels_%s,\n\t.next = "
-		"next_inputs,\n",
-		in->name);
-	if (target->tf32)
-		text_puts(t, "\t.tf32 = 1,\n");
-	if (target->cuda && target->math == MATH_STRICT)
-		text_puts(t, "\t.strict = 1,\n");
+	text_puts(t, "};\n");
 }
 
 static void print_model(const struct schedule *train, const struct schedule *eval,
@@ -296,7 +286,7 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 	const struct schedule *s = train ? train : eval;
 	const struct graph *g = s->gp->graph;
 	if (g->target->cuda)
-		text_add(t, "\nextern const char stint_kernels_%s[]; /* kernels.c */\n", in->name);
+		print_gpu(train, g->target, in, t);
 	text_add(t, "\nconst struct stint_model stint_model_%s = {\n", in->name);
 	text_add(t, "\t.version = STINT_RT_VERSION,\n\t.name = \"%s\",\n", in->name);
 	text_puts(t, "\t.arena_bytes = ");
@@ -310,7 +300,7 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 		eval->gp->graph->noutput ? "outputs" : "NULL");
 	text_add(t, "\t.nlib = %d,\n\t.lib = %s,\n", ks->nlib, ks->nlib ? "library_calls" : "NULL");
 	if (g->target->cuda)
-		print_gpu(train, g->target, in, t);
+		text_puts(t, "\t.gpu = &gpu,\n");
 	text_add(t, "\t.ntrain_steps = %d,\n\t.train_info = %s,\n", train ? train->plan->nstep : 0,
 		train && train->plan->nstep ? "train_info" : "NULL");
 	text_add(t, "\t.neval_steps = %d,\n\t.eval_info = %s,\n", eval->plan->nstep,
@@ -325,7 +315,9 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 	print_loss_offset("loss_offset_train", train, t);
 	print_loss_offset("loss_offset_eval", eval, t);
 	text_add(t, "\t.loss_dtype = %s,\n", dtype_text(g->loss ? g->loss->dtype : g->real));
-	text_add(t, "\t.shards = %d,\n", in->shards);
+	text_add(t, "\t.shards = %d,\n\t.whole_batch = ", in->shards);
+	text_literal(t, in->whole_batch);
+	text_puts(t, ",\n");
 	text_add(t, "\t.lr_default = %.17g,\n", in->lr);
 	text_add(t, "\t.train = %s,\n\t.eval = step_eval,\n};\n", train ? "step_train" : "NULL");
 	text_add(t,
@@ -340,6 +332,10 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 void print_tables(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
+	if (ks->graph->target->bare) {
+		print_bare_tables(train, eval, in, t);
+		return;
+	}
 	text_puts(t, "/* What the runtime knows of the model: steps, tensors, library calls, the "
 		     "machine\n * it is for. A part of step.c. */\n");
 	if (train)

@@ -46,19 +46,23 @@ static enum status try_micro_batches(struct choice *c)
 	return ST_OK;
 }
 
+static enum status try_all(struct choice *c, struct pipeline *p, const struct trial_visitor *v)
+{
+	if (p->o->split)
+		TRY(split_read(p));
+	TRY(trials_begin(c, p, v));
+	if (p->o->micro_batch == MICRO_BATCH_AUTO)
+		TRY(try_micro_batches(c));
+	else
+		TRY(trials_add(c, &p->parts, NULL));
+	return p->o->split ? split_try(c) : ST_OK;
+}
+
 static enum status choose(struct pipeline *p)
 {
 	const int64_t shards = p->parts.shards;
 	struct choice c;
-	if (p->o->split)
-		TRY(split_read(p));
-	TRY(trials_begin(&c, p));
-	if (p->o->micro_batch == MICRO_BATCH_AUTO)
-		TRY(try_micro_batches(&c));
-	else
-		TRY(trials_add(&c, &p->parts, NULL));
-	if (p->o->split)
-		TRY(split_try(&c));
+	TRY(try_all(&c, p, NULL));
 	p->chosen = trials_end(&c);
 	p->parts = p->chosen->parts;
 	p->budget = c.budget;
@@ -67,12 +71,25 @@ static enum status choose(struct pipeline *p)
 	return ST_OK;
 }
 
-enum status parts_set(struct pipeline *p)
+static enum status set_shards(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
 	p->parts.shards = o->micro_batch > 0 ? o->import.batch / o->micro_batch : 1;
 	TRY(check_micro_batch(p));
-	TRY(check_split(p));
+	return check_split(p);
+}
+
+enum status parts_each(struct pipeline *p, const struct trial_visitor *v)
+{
+	struct choice c;
+	TRY(set_shards(p));
+	return try_all(&c, p, v);
+}
+
+enum status parts_set(struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	TRY(set_shards(p));
 	/* a model that is only looked at is taken whole */
 	if (o->loss && o->split_until && o->micro_batch != MICRO_BATCH_AUTO)
 		return split_given(p);

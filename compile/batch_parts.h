@@ -7,6 +7,8 @@
 /* Sets p->parts from p->o; under MICRO_BATCH_AUTO, and for --split, by planning what there is to
  * choose from, which fills p->trial. Requires p->table and p->target. */
 enum status parts_set(struct pipeline *p);
+/* Calls `v` for all that parts_set would choose from. Requires p->table and p->target. */
+enum status parts_each(struct pipeline *p, const struct trial_visitor *v);
 /* What a user should know of them: notes. Requires the training graph. */
 void parts_tell(const struct pipeline *p);
 

@@ -40,7 +40,11 @@ static enum status read_apart(
 		return diag_nomem(p->diag);
 	*quiet = (struct diag){.put = NULL};
 	TRY(pipeline_read(p, rows_of(whole) / slices, quiet, &part));
-	return graph_apart(whole, part, slices, out);
+	struct lower_options *lower = ARENA_NEW(p->arena, struct lower_options);
+	if (!lower)
+		return diag_nomem(p->diag);
+	*lower = pipeline_lowering(p->o);
+	return graph_apart(whole, part, slices, lower, out);
 }
 
 enum status split_read(struct pipeline *p)
@@ -162,7 +166,12 @@ enum status split_try(struct choice *c)
 	arena_free(regions.arena);
 	TRY(st);
 	const struct trial *best = trials_end(c);
-	return c->p->o->split == SPLIT_AUTO && best->parts.region.slices
-		       ? try_numbers(c, &best->parts)
-		       : ST_OK;
+	const int ntrial = c->p->ntrial;
+	for (int i = 0; i < ntrial && c->p->o->split == SPLIT_AUTO; i++) {
+		const struct trial *x = &c->p->trial[i];
+		if (x->parts.region.slices &&
+			(c->visitor ? c->visitor->stands(c->visitor->user, x) : x == best))
+			TRY(try_numbers(c, &x->parts));
+	}
+	return ST_OK;
 }

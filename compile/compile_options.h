@@ -1,5 +1,5 @@
 /* What a model is compiled with: parsed, and checked against each other by whoever fills it
- * (cli/options.c, from the command line). */
+ * (api/options.c). */
 #ifndef STINT_COMPILE_OPTIONS_H
 #define STINT_COMPILE_OPTIONS_H
 
@@ -40,6 +40,7 @@ struct compile_options {
 	enum fuse_choice fuse;
 	bool everywhere; /* layouts wherever a record knows how: for tests */
 	int portable, threads;
+	int bare; /* for a microcontroller; then portable, and one thread */
 	enum bn_choice bn;
 	enum variance_choice bn_variance;
 	int dropout_off, nratio; /* and --dropout NODE=P */
@@ -50,7 +51,9 @@ struct compile_options {
 	int64_t offload_least; /* bytes of the smallest tensor that may wait on the host; 0: none */
 	const char *costs;     /* path of measured times; NULL */
 	const char *isa;       /* -march of the step; NULL: this machine's */
+	const char *cross;     /* what its compiler's name begins with; NULL: this machine's */
 	int debug_arena;
+	struct onlooker *onlooker; /* of whoever waits; NULL */
 };
 
 #endif

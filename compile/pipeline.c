@@ -7,6 +7,7 @@
 #include "compile/batch_split.h"
 #include "compile/custom_ops.h"
 #include "compile/not_met.h"
+#include "compile/short_batch.h"
 #include "compile/target.h"
 #include "planner/problem/roofline.h"
 #include "planner/problem/transfer.h"
@@ -34,7 +35,7 @@ enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, stru
 		p->o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, d, out);
 }
 
-enum status pipeline_import(struct pipeline *p)
+static enum status begin(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
 	if (!o->model)
@@ -43,11 +44,16 @@ enum status pipeline_import(struct pipeline *p)
 	p->name = identifier(p->arena, o->model);
 	if (!p->name)
 		return diag_nomem(p->diag);
-	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
+	return custom_ops_load(p->arena, o->ops, &p->table, p->diag);
+}
+
+enum status pipeline_import(struct pipeline *p)
+{
+	TRY(begin(p));
 	TRY(parts_set(p));
 	p->imported = p->whole;
 	if (!p->imported)
-		TRY(pipeline_read(p, o->import.batch / p->parts.shards, p->diag, &p->imported));
+		TRY(pipeline_read(p, p->o->import.batch / p->parts.shards, p->diag, &p->imported));
 	if (p->parts.region.slices)
 		TRY(split_graph(p, &p->imported));
 	if (p->dump)
@@ -55,15 +61,26 @@ enum status pipeline_import(struct pipeline *p)
 	return ST_OK;
 }
 
+enum status pipeline_each(struct pipeline *p, const struct trial_visitor *v)
+{
+	TRY(begin(p));
+	return parts_each(p, v);
+}
+
+struct lower_options pipeline_lowering(const struct compile_options *o)
+{
+	return (struct lower_options){.mode = LOWER_TRAIN,
+		.dropout_off = o->dropout_off != 0,
+		.bn_frozen = o->bn == BN_FROZEN,
+		.bn_population = o->bn_variance == VARIANCE_POPULATION,
+		.nratio = o->nratio,
+		.ratio = o->ratio};
+}
+
 static struct graph_options graph_options_of(const struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
-	return (struct graph_options){
-		.lower = {.dropout_off = o->dropout_off != 0,
-			.bn_frozen = o->bn == BN_FROZEN,
-			.bn_population = o->bn_variance == VARIANCE_POPULATION,
-			.nratio = o->nratio,
-			.ratio = o->ratio},
+	return (struct graph_options){.lower = pipeline_lowering(o),
 		.loss = &p->loss,
 		.optimizer = &p->optimizer,
 		.shards = p->parts.shards > 1 ? p->parts.shards : 0,
@@ -201,6 +218,17 @@ enum status pipeline_problems(struct pipeline *p)
 	return insist_once(p->arena, p->eval_problem.problem, p->o->insist.once, NULL, p->diag);
 }
 
+static enum status problems_of_model(struct pipeline *p)
+{
+	static enum status (*const stage[])(struct pipeline *) = {
+		pipeline_import, pipeline_graphs, pipeline_problems};
+	for (size_t i = 0; i < sizeof stage / sizeof *stage; i++) {
+		TRY(stage[i](p));
+		TRY(onlooker_check(p->o->onlooker, p->diag));
+	}
+	return ST_OK;
+}
+
 enum status pipeline_problem(struct pipeline *p, struct problem **out)
 {
 	const struct compile_options *o = p->o;
@@ -219,9 +247,7 @@ enum status pipeline_problem(struct pipeline *p, struct problem **out)
 					 roofline_of(o->arch)->link, p->diag)
 			       : ST_OK;
 	}
-	TRY(pipeline_import(p));
-	TRY(pipeline_graphs(p));
-	TRY(pipeline_problems(p));
+	TRY(problems_of_model(p));
 	*out = pipeline_problem_shown(p)->problem;
 	return ST_OK;
 }
@@ -233,6 +259,7 @@ struct plan_options pipeline_options(const struct compile_options *o)
 		.segments = o->segments,
 		.seconds = o->seconds,
 		.effort = o->effort,
+		.onlooker = o->onlooker,
 		.mode = o->keep_all   ? PLAN_KEEP_ALL
 			: o->segments ? PLAN_SEGMENTS
 				      : PLAN_AUTO};
@@ -255,6 +282,8 @@ enum status pipeline_texts(
 	const struct target *t = &p->target;
 	const char *file = strrchr(o->model, '/');
 	char identity[96];
+	const char *whole_batch;
+	TRY(short_batch_find(p, &whole_batch));
 	const struct codegen_input in = {.name = p->name,
 		.model_file = file ? file + 1 : o->model,
 		.train = p->train_problem,
@@ -269,16 +298,16 @@ enum status pipeline_texts(
 		.isa_flags = o->isa                   ? arena_printf(p->arena, "-march=%s", o->isa)
 			     : t->portable || t->cuda ? ""
 						      : "-march=native",
+		.cross = o->cross,
 		.lr = p->optimizer.lr,
 		.shards = (int)p->parts.shards,
+		.whole_batch = whole_batch,
 		.debug_arena = o->debug_arena != 0};
 	return in.isa_flags ? codegen_step(&in, texts, kernels, p->diag) : diag_nomem(p->diag);
 }
 
 enum status pipeline_run(struct pipeline *p)
 {
-	TRY(pipeline_import(p));
-	TRY(pipeline_graphs(p));
-	TRY(pipeline_problems(p));
+	TRY(problems_of_model(p));
 	return pipeline_plan(p);
 }

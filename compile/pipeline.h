@@ -60,6 +60,15 @@ struct pipeline {
 	struct plan_pair plans; /* of both problems */
 };
 
+/* What is done with each trial's training problem, in the place of a plan for the budget: sets
+ * x->state and what belongs to it. */
+struct trial_visitor {
+	enum status (*visit)(void *user, const struct problem *problem, struct trial *x);
+	/* The best so far for some budget: other numbers of slices are tried in its region. */
+	bool (*stands)(void *user, const struct trial *x);
+	void *user;
+};
+
 /* Each stage requires the ones before it. */
 enum status pipeline_import(struct pipeline *p);
 /* Of that: the model with so many rows in a batch; 0: as many as the file says. Weights are in
@@ -85,6 +94,10 @@ struct plan *pipeline_plan_shown(const struct pipeline *p);
 /* The problem of a model's training step (of its evaluation, with the loss "none"), or o->graph's;
  * with what o->costs and o->insist say about it. Runs the stages that this takes. */
 enum status pipeline_problem(struct pipeline *p, struct problem **out);
+/* Calls `v` for all parts that p->o lets a budget choose from. Requires nothing. */
+enum status pipeline_each(struct pipeline *p, const struct trial_visitor *v);
+/* What the options say about lowering; the mode: training. */
+struct lower_options pipeline_lowering(const struct compile_options *o);
 /* What the options say about planning; the budget: none. */
 struct plan_options pipeline_options(const struct compile_options *o);
 

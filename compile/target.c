@@ -30,6 +30,8 @@ void target_set(struct target *t, const struct compile_options *o)
 	*t = (struct target){.cuda = cuda,
 		.arch = cuda ? o->arch : 0,
 		.portable = o->portable,
+		.bare = o->bare,
+		.ranks = !cuda && !o->bare,
 		.tf32 = o->precision == PRECISION_TF32,
 		.narrow = o->precision == PRECISION_BF16 || o->precision == PRECISION_FP16,
 		.threads = o->threads,

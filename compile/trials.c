@@ -3,9 +3,10 @@
 /* Parts are compared by plans that take less time to find than the one that counts. */
 static const double TRIAL_EFFORT = 0.25;
 
-enum status trials_begin(struct choice *c, struct pipeline *p)
+enum status trials_begin(struct choice *c, struct pipeline *p, const struct trial_visitor *v)
 {
-	*c = (struct choice){.p = p, .budget = p->o->budget, .with_region = p->o->split > 0};
+	*c = (struct choice){
+		.p = p, .budget = p->o->budget, .with_region = p->o->split > 0, .visitor = v};
 	p->ntrial = 0;
 	p->trial = ARENA_ARRAY(p->arena, struct trial, TRIALS_MAX);
 	return p->trial ? ST_OK : diag_nomem(p->diag);
@@ -80,6 +81,8 @@ static enum status run_trial(struct choice *c, struct pipeline *trial, struct tr
 	TRY(pipeline_import(trial));
 	TRY(pipeline_graphs(trial));
 	TRY(pipeline_problems(trial));
+	if (c->visitor)
+		return c->visitor->visit(c->visitor->user, trial->train_problem.problem, x);
 	if (c->p->ntrial == 0)
 		TRY(settle_budget(c, trial));
 	return try_plan(c, trial, x);
@@ -122,7 +125,7 @@ enum status trials_add(struct choice *c, const struct parts *parts, const struct
 	p->ntrial++;
 	if (is_better(c, x))
 		c->best = x;
-	return ST_OK;
+	return onlooker_check(o.onlooker, p->diag);
 }
 
 const struct trial *trials_end(const struct choice *c)

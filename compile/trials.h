@@ -8,14 +8,15 @@
 struct choice {
 	struct pipeline *p;
 	struct plan_budget budget;
-	bool with_region;         /* others do not count */
-	const struct trial *best; /* NULL: none is within it yet */
+	bool with_region;                    /* others do not count */
+	const struct trial *best;            /* NULL: none is within it yet */
+	const struct trial_visitor *visitor; /* NULL: trials are planned */
 };
 
 enum { TRIALS_MAX = 64 };
 
 /* Makes room for TRIALS_MAX trials in p. */
-enum status trials_begin(struct choice *c, struct pipeline *p);
+enum status trials_begin(struct choice *c, struct pipeline *p, const struct trial_visitor *v);
 /* Plans one, whose messages nobody reads: what is chosen says them again. `apart` of
  * p->whole, in the region's slices; NULL: to be found. What is
  * tried first says what a budget in percent is in bytes. */

@@ -3,6 +3,7 @@
  * record (enum op_apart). */
 #include <string.h>
 
+#include "graph/graph_parts.h"
 #include "graph/slices.h"
 
 /* --- The same nodes --- */
@@ -51,20 +52,41 @@ static bool same_attr(const struct attr *a, const struct attr *b)
 	}
 }
 
-/* A view's shape, and what Expand expands to, are the batch's. */
-static bool same_settings(const struct node *a, const struct node *b)
+/* Lists of a number for each axis, of which `axis` is another one's in a slice. */
+static bool same_beside(const struct attr *a, const struct attr *b, int axis)
+{
+	bool same = !strcmp(a->name, b->name) && a->kind == ATTR_INTS && b->kind == ATTR_INTS &&
+		    a->n == b->n;
+	for (int k = 0; same && k < a->n; k++)
+		same = k == axis || a->ints[k] == b->ints[k];
+	return same;
+}
+
+/* A view's shape, and what Expand expands to, are the batch's; so is how long it is uncut. */
+static bool same_settings(const struct node *a, const struct node *b, int axis)
 {
 	bool same = a->nattr == b->nattr;
 	if (a->op->apart == APART_SHAPE || a->op->apart == APART_BROADCAST)
 		return true;
 	for (int i = 0; same && i < a->nattr; i++)
-		same = same_attr(&a->attr[i], &b->attr[i]);
+		same = same_attr(&a->attr[i], &b->attr[i]) ||
+		       (a->op->apart == APART_UNCUT && same_beside(&a->attr[i], &b->attr[i], axis));
 	return same;
+}
+
+/* Input k says no more than what output 0's shape does. */
+static bool is_shape(const struct node *n, int k)
+{
+	const struct tensor *t = n->in[k];
+	const enum op_apart apart = n->op->apart;
+	return k > 0 && t->role == TR_CONSTANT && t->dtype == DT_I64 &&
+	       (apart == APART_SHAPE || apart == APART_UNCUT ||
+		       (apart == APART_BROADCAST && dtype_is_real(n->in[0]->dtype)));
 }
 
 /* --- Axes --- */
 
-static int axis_of(const struct tensor *whole, const struct tensor *part, int64_t slices)
+int apart_axis(const struct tensor *whole, const struct tensor *part, int64_t slices)
 {
 	int axis = AXIS_NONE;
 	if (whole->rank != part->rank)
@@ -100,7 +122,7 @@ static void find_axes(struct graph_apart *a)
 	const struct graph *whole = a->whole, *part = a->part;
 	for (int i = 0; i < whole->ntensor; i++) {
 		const struct tensor *t = whole->tensor[i], *p = part->tensor[i];
-		a->axis[i] = axis_of(t, p, a->slices);
+		a->axis[i] = apart_axis(t, p, a->slices);
 		if (a->axis[i] >= AXIS_NONE && !same_values(t, p, a->axis[i], a->slices))
 			a->axis[i] = AXIS_MIXED;
 	}
@@ -132,7 +154,7 @@ static bool apart_broadcast(const struct axes *x)
 {
 	bool apart = true;
 	for (int i = 0; i < x->n->nin; i++)
-		if (x->n->in[i])
+		if (x->n->in[i] && !is_shape(x->n, i))
 			apart &= is_at(
 				x, x->n->in[i], x->out - x->n->out[0]->rank + x->n->in[i]->rank);
 	return apart;
@@ -202,52 +224,12 @@ static bool by_rule(const struct axes *x)
 		return apart_product(x);
 	case APART_NEVER:
 		return (op->traits & OP_POINTWISE) && apart_broadcast(x);
+	case APART_PLACED:
+	case APART_SECOND:
+		return false;
 	}
 	return false;
 }
-
-static bool node_apart(const struct graph_apart *a, int i)
-{
-	const struct node *n = a->whole->node[i];
-	struct axes x = {.n = n, .axis = a->axis, .in = AXIS_NONE, .out = AXIS_NONE};
-	int outputs = 0, alone = 0;
-	for (int k = 0; k < n->nin; k++) {
-		if (n->in[k] && a->axis[n->in[k]->id] == AXIS_MIXED)
-			return false;
-		x.inputs += n->in[k] && a->axis[n->in[k]->id] != AXIS_NONE;
-	}
-	for (int k = 0; k < n->nout; k++) {
-		if (n->out[k] && a->axis[n->out[k]->id] == AXIS_MIXED)
-			return false;
-		alone += n->out[k] && a->axis[n->out[k]->id] == AXIS_NONE;
-		outputs += n->out[k] != NULL;
-	}
-	if (n->nin && n->in[0])
-		x.in = a->axis[n->in[0]->id];
-	if (n->out[0])
-		x.out = a->axis[n->out[0]->id];
-	if (alone == outputs) /* it has to do with no samples, or with all */
-		return x.inputs == 0 && !(n->op->traits & (OP_UPDATE | OP_ONCE));
-	return alone == 0 && x.out >= 0 && same_settings(n, a->part->node[i]) && by_rule(&x);
-}
-
-enum status graph_apart(const struct graph *whole, const struct graph *part, int64_t slices,
-	struct graph_apart *out)
-{
-	*out = (struct graph_apart){.whole = whole, .part = part, .slices = slices};
-	out->node = ARENA_ARRAY(whole->arena, bool, whole->nnode);
-	out->axis = ARENA_ARRAY(whole->arena, int, whole->ntensor);
-	if (!out->node || !out->axis)
-		return diag_nomem(whole->diag);
-	if (!same_graph(whole, part))
-		return ST_OK;
-	find_axes(out);
-	for (int i = 0; i < whole->nnode; i++)
-		out->node[i] = node_apart(out, i);
-	return ST_OK;
-}
-
-/* --- Regions --- */
 
 /* By tensor: one past the last node that reads it; nnode + 1 of an output. */
 static int *last_readers(const struct graph *g)
@@ -261,6 +243,57 @@ static int *last_readers(const struct graph *g)
 		last[g->output[i]->id] = g->nnode + 1;
 	return last;
 }
+
+bool apart_node(const struct graph_apart *a, int i)
+{
+	const struct node *n = a->whole->node[i];
+	struct axes x = {.n = n, .axis = a->axis, .in = AXIS_NONE, .out = AXIS_NONE};
+	int outputs = 0, alone = 0;
+	for (int k = 0; k < n->nin; k++) {
+		if (!n->in[k] || is_shape(n, k))
+			continue;
+		if (a->axis[n->in[k]->id] == AXIS_MIXED)
+			return false;
+		x.inputs += a->axis[n->in[k]->id] != AXIS_NONE;
+	}
+	for (int k = 0; k < n->nout; k++) {
+		if (n->out[k] && a->axis[n->out[k]->id] == AXIS_MIXED)
+			return false;
+		if (n->out[k] && (k == 0 || a->last[n->out[k]->id])) { /* that anyone reads */
+			alone += a->axis[n->out[k]->id] == AXIS_NONE;
+			outputs++;
+		}
+	}
+	if (n->nin && n->in[0])
+		x.in = a->axis[n->in[0]->id];
+	if (n->out[0])
+		x.out = a->axis[n->out[0]->id];
+	if (alone == outputs) /* it has to do with no samples, or with all */
+		return x.inputs == 0 && !(n->op->traits & (OP_UPDATE | OP_ONCE));
+	return alone == 0 && x.out >= 0 && same_settings(n, a->part->node[i], x.in) &&
+	       by_rule(&x) &&
+	       (!n->op->apart_if || n->op->apart_if(a->part->node[i], x.in, a->lower));
+}
+
+enum status graph_apart(const struct graph *whole, const struct graph *part, int64_t slices,
+	const struct lower_options *lower, struct graph_apart *out)
+{
+	*out = (struct graph_apart){.whole = whole, .part = part, .slices = slices, .lower = lower};
+	out->last = last_readers(whole);
+	out->node = ARENA_ARRAY(whole->arena, bool, whole->nnode);
+	out->axis = ARENA_ARRAY(whole->arena, int, whole->ntensor);
+	if (!out->node || !out->axis || !out->last)
+		return diag_nomem(whole->diag);
+	out->alike = same_graph(whole, part);
+	if (!out->alike)
+		return ST_OK;
+	find_axes(out);
+	for (int i = 0; i < whole->nnode; i++)
+		out->node[i] = apart_node(out, i);
+	return ST_OK;
+}
+
+/* --- Regions --- */
 
 /* Of tensors that count samples and are made by node i; views have none. */
 static int64_t made_bytes(const struct graph_apart *a, int i)
@@ -284,7 +317,7 @@ static void longest_run(const struct graph_apart *a, int *from, int *to)
 			continue;
 		}
 		bytes += made_bytes(a, i);
-		if (bytes > most) {
+		if (bytes > most || (bytes == most && *to == i && *from == begin)) {
 			most = bytes;
 			*from = begin;
 			*to = i + 1;

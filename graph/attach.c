@@ -3,7 +3,7 @@
 
 #include "graph/pass.h"
 
-static enum status ambiguous(struct graph *g, int wanted)
+static enum status ambiguous(const struct graph *g, int wanted)
 {
 	static const char *const hint[] = {"add :output=NAME to the loss",
 		"add :output=FIRST;SECOND to the loss",
@@ -29,10 +29,12 @@ static struct tensor *named_output(const struct graph *g, const char *name, size
 }
 
 /* Of several, by "FIRST;SECOND;THIRD"; of one, by a name that may have such marks. */
-static enum status find_outputs(struct graph *g, const struct loss_spec *spec, struct tensor **out)
+enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
+	struct tensor *out[LOSS_OUTPUTS])
 {
 	const int wanted = spec->op && spec->op->loss_outputs ? spec->op->loss_outputs : 1;
 	const char *p = spec->output;
+	*n = wanted;
 	if (!p && g->noutput != wanted)
 		return ambiguous(g, wanted);
 	for (int i = 0; i < wanted; i++) {
@@ -136,9 +138,10 @@ static enum status add_target(struct graph *g, const struct loss_spec *spec, str
 enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
 {
 	struct loss_inputs in = {.nattr = spec->nattr, .attr = spec->attr};
+	int noutput;
 	if (spec->none)
 		return make_step(g);
-	TRY(find_outputs(g, spec, in.output));
+	TRY(graph_loss_outputs(g, spec, &noutput, in.output));
 	if (!spec->op)
 		return own_loss(g, in.output[0]);
 	TRY(add_target(g, spec, &in));
@@ -154,8 +157,12 @@ static enum status attach_update(struct graph *g, const struct op_def *op,
 	const struct param_options *o, struct tensor *const read[4])
 {
 	struct tensor *param = read[0], *in[4 + OP_STATES];
+	const struct node given = {.op = op, .nattr = o->nattr, .attr = o->attr};
 	struct op_state state[OP_STATES];
-	int nstate = op->states(o->nattr, o->attr, state);
+	int nstate = 0;
+	for (const struct op_state *s = op->state; s->name; s++)
+		if (node_has_state(&given, s))
+			state[nstate++] = *s;
 	if (o->averaged)
 		state[nstate++] = (struct op_state){.name = OP_AVERAGE};
 	memcpy(in, read, 4 * sizeof *in);

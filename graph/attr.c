@@ -73,6 +73,11 @@ double node_option(const struct node *n, const char *name)
 	return node_float(n, name, 0);
 }
 
+bool node_has_state(const struct node *n, const struct op_state *s)
+{
+	return !s->with || node_option(n, s->with) != 0;
+}
+
 enum status node_ints(struct graph *g, const struct node *n, const char *name, int input, int *len,
 	const int64_t **v)
 {

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "graph/op.h"
+#include "runtime/stint_tree.h"
 
 static struct node *fail(struct graph *g, enum status st)
 {
@@ -29,11 +30,17 @@ struct node *graph_op_node(struct graph *g, const char *op, int nin, struct tens
 	return st == ST_OK ? n : fail(g, st);
 }
 
+struct tensor *graph_param_op(struct graph *g, const char *op, int nin, struct tensor *const *in,
+	int nattr, const struct attr *attr, const void *param)
+{
+	struct node *n = graph_op_node(g, op, nin, in, nattr, attr, param);
+	return n ? n->out[0] : NULL;
+}
+
 struct tensor *graph_op(struct graph *g, const char *op, int nin, struct tensor *const *in,
 	int nattr, const struct attr *attr)
 {
-	struct node *n = graph_op_node(g, op, nin, in, nattr, attr, NULL);
-	return n ? n->out[0] : NULL;
+	return graph_param_op(g, op, nin, in, nattr, attr, NULL);
 }
 
 enum status graph_alternative(struct graph *g, struct node *n, struct tensor *const *in)
@@ -95,8 +102,17 @@ static struct tensor *control_tensor(struct graph *g, const char *name, enum dty
 struct tensor *graph_control(struct graph *g)
 {
 	if (!g->control)
-		g->control = control_tensor(g, "stint.control", DT_I64, g->shards ? 5 : 4);
+		g->control = control_tensor(
+			g, "stint.control", DT_I64, g->shards ? STINT_CONTROLS : 4);
 	return g->control;
+}
+
+int64_t graph_rows(const struct graph *g)
+{
+	for (int i = 0; i < g->ntensor; i++)
+		if (g->tensor[i]->role == TR_INPUT && g->tensor[i]->rank > 0)
+			return g->tensor[i]->dim[0] / (g->shards ? g->shards : 1);
+	return 0;
 }
 
 struct tensor *graph_lr(struct graph *g)

@@ -7,9 +7,9 @@ static enum status check_counts(const struct expansion *x)
 {
 	const struct op_def *op = x->node->op;
 	int max_out = op->max_out ? op->max_out : 1;
-	if (x->nin < op->min_in || (op->max_in >= 0 && x->nin > op->max_in))
+	if (x->nin < op->min_in || (op->max_in != -1 && x->nin > op_max_in(op)))
 		return node_fail(x->g, x->node, NULL, "has %d inputs; %s takes %d to %d", x->nin,
-			op->name, op->min_in, op->max_in);
+			op->name, op->min_in, op_max_in(op));
 	if (max_out != -1 && x->nout > max_out)
 		return node_fail(x->g, x->node, NULL, "has %d outputs; %s gives at most %d",
 			x->nout, op->name, max_out);

@@ -237,12 +237,7 @@ bool tensor_same_shape(const struct tensor *a, const struct tensor *b)
 
 const char *tensor_shape_text(const struct tensor *t, char buf[static 200])
 {
-	size_t n = 0;
-	buf[n++] = '[';
-	for (int i = 0; i < t->rank; i++)
-		n += (size_t)snprintf(buf + n, 200 - n, "%s%" PRId64, i ? ", " : "", t->dim[i]);
-	snprintf(buf + n, 200 - n, "]");
-	return buf;
+	return dims_text(t->rank, t->dim, buf);
 }
 
 struct tensor *tensor_storage(struct tensor *t)
@@ -297,9 +292,9 @@ static enum status check_counts(struct graph *g, const struct node *n)
 {
 	const struct op_def *op = n->op;
 	int max_out = op->max_out ? op->max_out : 1;
-	if (n->nin < op->min_in || (op->max_in >= 0 && n->nin > op->max_in))
+	if (n->nin < op->min_in || (op->max_in != -1 && n->nin > op_max_in(op)))
 		return node_fail(g, n, NULL, "has %d inputs; %s takes %d to %d", n->nin, op->name,
-			op->min_in, op->max_in);
+			op->min_in, op_max_in(op));
 	if (n->nout > max_out && op->max_out != -1)
 		return node_fail(g, n, NULL, "has %d outputs; %s gives at most %d", n->nout,
 			op->name, max_out);

@@ -139,7 +139,10 @@ struct target {
 	bool narrow;   /* values will be stored in a narrow type (graph_narrow) */
 	bool tf32;     /* library calls may round single-precision operands to tf32 */
 	bool portable; /* generated text only, no library calls */
-	int threads;   /* ≥ 1 */
+	bool ranks;  /* several processes may share a step's micro-batches (runtime/stint_tree.h) */
+	bool bare;   /* a microcontroller's: nothing is packed, and what nothing writes stays where
+		      * its values are */
+	int threads; /* ≥ 1 */
 	enum math math;
 	int block; /* channels that the library likes together, or BLOCK_ALL; 0: none */
 	/* Scratch bytes of a library call, or -1 when the library cannot do it without allocating.
@@ -169,9 +172,11 @@ struct graph {
 	 * (graph_split). */
 	struct tensor **output;
 	struct tensor *loss, *target_input; /* set by graph_attach_loss */
-	/* I64[4]: seed, step, valid rows, 0; NULL until asked for. With shards one more, the
-	 * shard's number. Updates may read another, made by a node, whose last number is 1 where
-	 * they are to change nothing. */
+	/* I64[4]: seed, step, rows that count, 0; NULL until asked for. With shards STINT_CONTROLS:
+	 * the shard's number, how many sums wait for it and how many of them it completes, whether
+	 * it is the last, and rows of the whole batch that count (runtime/stint_tree.h). Updates
+	 * may read another, made by a node, whose last number is 1 where they are to change
+	 * nothing. */
 	struct tensor *control;
 	struct tensor *lr; /* real[1] */
 	/* Dynamic loss scaling, where there is any: its state, real[3], and, after graph_autodiff,
@@ -244,6 +249,8 @@ enum status graph_node(struct graph *g, const char *op, const char *name, int ni
  * chain calls and return g->failed once at the end. */
 struct tensor *graph_op(struct graph *g, const char *op, int nin, struct tensor *const *in,
 	int nattr, const struct attr *attr);
+struct tensor *graph_param_op(struct graph *g, const char *op, int nin, struct tensor *const *in,
+	int nattr, const struct attr *attr, const void *param);
 struct node *graph_op_node(struct graph *g, const char *op, int nin, struct tensor *const *in,
 	int nattr, const struct attr *attr, const void *param);
 /* The operator of `like` on other inputs, as many; attributes and parameters as given. */
@@ -262,11 +269,19 @@ struct tensor *graph_unbroadcast(struct graph *g, struct tensor *dy, const struc
 /* The control tensors, made on first use. */
 struct tensor *graph_control(struct graph *g);
 struct tensor *graph_lr(struct graph *g);
+/* Rows of a batch, or of a shard: the first axis of the model's first input that has one; 0: none.
+ */
+int64_t graph_rows(const struct graph *g);
 
 /* Attributes. The _get functions return the default when absent. */
 /* A node of the operator of this name; false for NULL. */
 bool node_is(const struct node *n, const char *op);
 const struct attr *node_attr(const struct node *n, const char *name);
+/* NULL: absent. */
+static inline struct tensor *node_input(const struct node *n, int k)
+{
+	return k < n->nin ? n->in[k] : NULL;
+}
 int64_t node_int(const struct node *n, const char *name, int64_t def);
 double node_float(const struct node *n, const char *name, double def);
 const char *node_string(const struct node *n, const char *name, const char *def);

@@ -26,6 +26,20 @@ enum status graph_copy_node(struct graph_copy *c, const struct node *n, struct n
 /* Inputs, outputs, loss; dead nodes out. */
 enum status graph_copy_end(struct graph_copy *c, struct graph **out);
 
+/* Gradients of micro-batches from rows that are kept, in the place of sums (shard_rows.c). */
+struct shard_rows {
+	struct graph *g;
+	int64_t levels; /* sums that would wait */
+	int nplain, nslot, ntensor;
+	int *slot;            /* by node: which of the first nplain it stands behind */
+	struct tensor **rows; /* by tensor: all shards' rows of it; NULL: they are not kept */
+};
+enum status shard_rows_begin(struct shard_rows *r, struct graph *g, int64_t levels);
+/* The sum of `grad` over all shards, there in the last; *total NULL: sums take less. */
+enum status shard_rows_total(struct shard_rows *r, struct tensor *grad, struct tensor **total);
+/* Puts all nodes that have come since the beginning where they belong. */
+enum status shard_rows_end(struct shard_rows *r);
+
 /* What updates overwrite (order.c): good as long as no node is added, removed or renumbered. */
 struct order {
 	const struct graph *g;
@@ -40,6 +54,13 @@ const struct node *order_update(const struct order *o, const struct node *n, int
 bool order_needs_behind(struct order *o, const struct node *n, const struct node *first);
 /* Nothing reads what was overwritten before it: a part of graph_verify. */
 enum status order_verify(const struct order *o);
+
+/* Which axis of a tensor is so many times as long as that of another; AXIS_NONE, AXIS_MIXED
+ * (graph/slices.h). */
+int apart_axis(const struct tensor *whole, const struct tensor *part, int64_t slices);
+/* Node i keeps samples apart by its record's rule. */
+struct graph_apart;
+bool apart_node(const struct graph_apart *a, int i);
 
 /* What OP_POINTWISE records get without writing it. */
 enum status pointwise_infer(struct graph *g, struct node *n);

@@ -36,7 +36,11 @@ enum op_trait {
 			   moved, whatever they are */
 	OP_PRODUCT = 256,      /* rounds its operands (narrow_in) where precision is reduced */
 	OP_OWN_PRODUCT = 1024, /* its text multiplies matrices: most of its flops are that */
-	OP_EXACT = 512, /* its gradient looks for the inputs among the outputs: these stay real */
+	OP_EXACT = 512,   /* its gradient looks for the inputs among the outputs: these stay real */
+	OP_PLACED = 2048, /* where it runs in slices of the batch, attributes slice and slices tell
+			     which this is, and of how many */
+	OP_COUNTED = 4096, /* where fewer samples count than the batch has (control), it takes those
+			      together alone: apart along axis 0 in the sense of graph/mixed.c */
 };
 
 /* What core code may ask the table for, without knowing names. */
@@ -68,8 +72,13 @@ enum op_role {
 	ROLE_LOSS_SCALE_UPDATE, /* loss_scale, that control: loss_scale for the next step */
 	ROLE_SHARD,      /* the whole batch, control; attribute shards: the rows of the shard that
 			    control      names */
-	ROLE_ACCUMULATE, /* a value, control, sums; attribute shards: the sum over all, in the last;
-			    and the sums */
+	ROLE_ACCUMULATE, /* a value, control, sums: the sum over all shards, in the last; and the
+			    sums */
+	ROLE_SUM_RANKS,  /* in the last shard that a process does: that, control, the sums: the sum
+			    over all processes; attribute shards */
+	ROLE_KEEP_ROWS,  /* a value, control, all shards' rows of it; attribute shards: these, with
+			    those of the shard that control names; in the last, with those of all
+			    processes */
 	ROLE_COUNT
 };
 
@@ -84,7 +93,10 @@ enum op_apart {
 	APART_BEFORE,    /* where it comes before the axis that attribute `axis` names */
 	APART_BESIDE,    /* where it is another one than that */
 	APART_UNCUT,     /* Slice: where it is not cut */
-	APART_PRODUCT    /* MatMul: where it is not summed over */
+	APART_PRODUCT,   /* MatMul: where it is not summed over */
+	/* In no slices, but apart where fewer samples count than the batch has (graph/mixed.c): */
+	APART_PLACED, /* wherever the axis is, by each sample's place in the batch */
+	APART_SECOND  /* where it is the second of input 0 */
 };
 
 /* A library call that does a node: what is printed into the step and made into a primitive by the
@@ -124,6 +136,7 @@ struct loss_inputs {
 struct op_state {
 	const char *name;
 	bool scalar;
+	const char *with; /* the option that wants it, by not being 0; NULL: it is always there */
 };
 /* The last state of an update with this attribute, of any optimizer: the parameter's average over
  * the steps, of which the attribute's value is the decay. */
@@ -271,12 +284,15 @@ struct op_bias {
 struct op_def {
 	const char *name;   /* ONNX's; "domain.Name" in other domains; ours: "stint.Name" */
 	int since, until;   /* the domain's opsets [since, until); 0, 0 for ours; until 0: no end */
-	int min_in, max_in; /* max_in -1: any number */
+	int min_in, max_in; /* max_in 0: as min_in; -1: any number */
 	int min_out, max_out; /* 0, 0: one output */
 	unsigned traits;      /* enum op_trait */
 	int variant; /* which of a family this is, where hooks serve several: its own enum */
 	enum op_role role;
 	enum op_apart apart; /* of records that are read from files */
+	/* Whether that holds for this node, of a slice, as it will be lowered; `axis` counts
+	 * samples in input 0. NULL: always. */
+	bool (*apart_if)(const struct node *n, int axis, const struct lower_options *o);
 	/* Bit i for input i: an initializer there is a weight, whatever its name; or a setting, to
 	 * be known when compiling and never trained. */
 	unsigned weights, known;
@@ -384,9 +400,8 @@ struct op_def {
 	 * (g->shards of them). NULL: one node of the record, and no micro-batches. */
 	enum status (*loss_build)(struct graph *g, const struct op_def *op,
 		const struct loss_inputs *in, struct tensor **loss);
-	/* What an optimizer keeps of a parameter with these options: fewer than OP_STATES; how
-	 * many. */
-	int (*states)(int nattr, const struct attr *attr, struct op_state *out);
+	/* What an optimizer keeps of a parameter: fewer than OP_STATES, ended by a NULL name. */
+	const struct op_state *state;
 
 	const struct op_example *example; /* ended by a NULL `in` */
 };
@@ -395,6 +410,12 @@ struct op_table {
 	int nfamily;
 	const struct op_def *const *family;
 };
+
+/* What its field max_in comes to. */
+static inline int op_max_in(const struct op_def *op)
+{
+	return op->max_in ? op->max_in : op->min_in;
+}
 
 /* The records by name. NULL when out of memory. */
 struct op_index;
@@ -407,6 +428,8 @@ const struct op_def *op_by_optimizer(const struct op_table *t, const char *optim
 /* Value of an option or attribute on a node: the attribute if present, else the record's default.
  * -1 for a word that the option does not have. */
 double node_option(const struct node *n, const char *name);
+/* Whether a node of an optimizer has a state, by its options. */
+bool node_has_state(const struct node *n, const struct op_state *s);
 /* The place of `word` among the option's words; -1: none of them. */
 int option_word(const struct op_option *o, const char *word);
 

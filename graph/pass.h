@@ -61,6 +61,10 @@ enum status group_parse(struct arena *a, const struct optimizer_spec *o, const c
 enum status group_no_decay(
 	struct arena *a, const struct optimizer_spec *o, struct param_group *out, struct diag *d);
 
+/* The outputs of a model that its loss reads, *n of them. */
+enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
+	struct tensor *out[LOSS_OUTPUTS]);
+
 /* Requires a lowered graph. Sets g->loss and, for a named loss, adds the target input. */
 enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec);
 
@@ -115,6 +119,9 @@ struct tensor *graph_shard_of(struct graph *g, struct tensor *x);
  * shards, which are there in the last. */
 enum status graph_accumulate(
 	struct graph *g, int nparam, struct tensor *const *param, struct tensor **grad);
+/* Of x, a vector that each shard has: one row of each, all there in the last. `name`: of the
+ * model's tensor that it is for. NULL: failed. */
+struct tensor *graph_every_shard(struct graph *g, const char *name, struct tensor *x);
 
 /* One update node per parameter with a gradient; returns the graph's steps' end. */
 enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *spec, int nparam,

@@ -1,15 +1,16 @@
 /* Micro-batches: a training step in so many shards, the update after the last.
  *
  * The graph is that of one shard. What the caller sets is the whole batch; a shard's rows are
- * copied out of it. Gradients are added over the shards in a binary tree over their numbers: of n
- * shards the first 2^k, the most that are fewer than n, are added, and the rest, and both sums. So
- * one sum is kept for each 1 in the number of shards done, and the bits depend on the number of
- * shards alone. */
+ * copied out of it. Gradients are added over the shards in a binary tree over their numbers
+ * (runtime/stint_tree.h), and what several processes have summed is added along the same tree: the
+ * bits depend on the number of shards alone. On a microcontroller, where bytes are dear, one sum is
+ * kept: they are added one after another. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "graph/graph_parts.h"
 #include "graph/pass.h"
+#include "runtime/stint_tree.h"
 
 static enum status no_batch(const struct graph *g)
 {
@@ -44,6 +45,8 @@ static enum status shard_inputs(struct graph_copy *c, int64_t batch)
 		if (x->rank == 0 || x->dim[0] != batch)
 			continue;
 		found++;
+		if (c->to->target->bare) /* the caller sets one shard's rows before each */
+			continue;
 		c->map[x->id] = graph_shard_of(c->to, c->map[x->id]);
 		TRY(c->to->failed);
 	}
@@ -77,28 +80,62 @@ enum status graph_shard(
 
 /* --- Sums --- */
 
-/* How many sums wait at most: 1s in the number of shards done before the last. */
-static int64_t levels(int64_t shards)
+/* How many sums wait at most, in any process of any number of them. */
+static int64_t most_waiting(const struct graph *g)
 {
-	int64_t n = 0;
-	for (int64_t before = shards - 1; before > 0; before >>= 1)
-		n++;
-	return n;
+	const int64_t most_parts = g->target->ranks ? g->shards : 1;
+	int64_t most = 0;
+	if (g->target->bare)
+		return 1;
+	for (int64_t parts = 1; parts <= most_parts; parts++)
+		for (int64_t k = 0; k < parts; k++) {
+			const int64_t end = stint_tree_first(g->shards, parts, k + 1);
+			int64_t at = stint_tree_first(g->shards, parts, k), waiting = 0;
+			for (const int64_t begin = at; at < end; at++) {
+				most = waiting > most ? waiting : most;
+				waiting += 1 - stint_tree_joins(begin, at, g->shards);
+			}
+		}
+	return most;
 }
 
-static struct tensor *accumulate(struct graph *g, const char *name, struct tensor *x)
+/* What a shard leaves for the next. */
+static struct tensor *left_by_shards(
+	struct graph *g, const char *name, enum dtype type, int rank, const int64_t *dim)
 {
-	const int64_t dim[2] = {levels(g->shards), x->numel};
+	struct tensor *t = name ? graph_tensor(g, name, type, rank, dim) : NULL;
+	if (t)
+		t->role = TR_SUMS;
+	return t;
+}
+
+/* In the last shard: what other processes have summed, too. */
+static struct tensor *over_ranks(struct graph *g, struct tensor *total)
+{
 	const struct attr shards = ATTR_I("shards", g->shards);
-	const char *sums_name = arena_printf(g->arena, "sums/%s", name);
-	struct tensor *sums = sums_name ? graph_tensor(g, sums_name, x->dtype, 2, dim) : NULL;
+	struct tensor *in[] = {total, graph_control(g), total->maker->out[1]};
+	g->last = true;
+	g->phase = NODE_UPDATE; /* what it reads stays real, as for updates */
+	total = graph_op(g, op_by_role(g->table, ROLE_SUM_RANKS)->name, 3, in, 1, &shards);
+	g->phase = NODE_BACKWARD;
+	g->last = false;
+	return total;
+}
+
+static struct tensor *accumulate(
+	struct graph *g, const char *name, int64_t waiting, struct tensor *x)
+{
+	const int64_t dim[2] = {waiting, x->numel};
+	struct tensor *sums = left_by_shards(
+		g, arena_printf(g->arena, "sums/%s", name), x->dtype, 2, dim);
 	if (!sums)
 		return NULL;
-	sums->role = TR_SUMS;
 	g->scope = name;
 	struct tensor *in[] = {x, graph_control(g), sums};
 	struct tensor *total = graph_op(
-		g, op_by_role(g->table, ROLE_ACCUMULATE)->name, 3, in, 1, &shards);
+		g, op_by_role(g->table, ROLE_ACCUMULATE)->name, 3, in, 0, NULL);
+	if (total && g->target->ranks)
+		total = over_ranks(g, total);
 	g->scope = NULL;
 	return total;
 }
@@ -108,11 +145,33 @@ enum status graph_accumulate(
 {
 	if (!g->shards_differ)
 		return ST_OK;
+	const int64_t waiting = most_waiting(g);
+	struct shard_rows rows;
 	g->phase = NODE_BACKWARD;
-	for (int i = 0; i < nparam; i++)
-		if (grad[i] && !(grad[i] = accumulate(g, param[i]->name, grad[i])))
+	TRY(shard_rows_begin(&rows, g, waiting));
+	for (int i = 0; i < nparam; i++) {
+		struct tensor *total;
+		if (!grad[i])
+			continue;
+		TRY(shard_rows_total(&rows, grad[i], &total));
+		grad[i] = total ? total : accumulate(g, param[i]->name, waiting, grad[i]);
+		if (!grad[i])
 			return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
-	g->loss = accumulate(g, "loss", g->loss);
+	}
+	g->loss = accumulate(g, "loss", waiting, g->loss);
 	g->phase = NODE_FORWARD;
-	return g->loss ? ST_OK : g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
+	if (!g->loss)
+		return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
+	return shard_rows_end(&rows);
+}
+
+struct tensor *graph_every_shard(struct graph *g, const char *name, struct tensor *x)
+{
+	const struct attr shards = ATTR_I("shards", g->shards);
+	struct tensor *rows = left_by_shards(g, arena_printf(g->arena, "shards/%s", name), x->dtype,
+		1, &(int64_t){g->shards * x->numel});
+	if (!rows)
+		return NULL;
+	struct tensor *in[] = {x, graph_control(g), rows};
+	return graph_op(g, op_by_role(g->table, ROLE_KEEP_ROWS)->name, 3, in, 1, &shards);
 }

@@ -86,9 +86,10 @@ static enum status enter(struct slicing *s, const struct tensor *t)
 		return diag_nomem(g->diag);
 	s->slice[t->id] = slice;
 	g->scope = t->name;
+	if (t->role == TR_CONSTANT && s->a->axis[t->id] != AXIS_NONE)
+		return small_constant(s, s->a->part->tensor[t->id], slice);
 	if (s->a->axis[t->id] == 0)
-		return t->role == TR_CONSTANT ? small_constant(s, s->a->part->tensor[t->id], slice)
-					      : cut(s, x, slice);
+		return cut(s, x, slice);
 	if (dtype_is_real(t->dtype) && t->role != TR_CONSTANT && t->role != TR_BUFFER)
 		return share(s, x, 0, s->r->slices, slice);
 	for (int64_t i = 0; i < s->r->slices; i++)
@@ -121,6 +122,20 @@ static enum status enter_all(struct slicing *s)
 	return s->whole.to->failed;
 }
 
+/* Which slice a node of it is, for those that want to know. */
+static enum status place(const struct slicing *s, int64_t number, struct node *n)
+{
+	struct attr *attr = ARENA_ARRAY(s->whole.to->arena, struct attr, n->nattr + 2);
+	if (!attr)
+		return diag_nomem(s->whole.to->diag);
+	for (int i = 0; i < n->nattr; i++)
+		attr[i] = n->attr[i];
+	attr[n->nattr++] = ATTR_I("slice", number);
+	attr[n->nattr++] = ATTR_I("slices", s->r->slices);
+	n->attr = attr;
+	return ST_OK;
+}
+
 static enum status build_slice(struct slicing *s, int64_t number)
 {
 	const struct graph *part = s->a->part;
@@ -131,6 +146,8 @@ static enum status build_slice(struct slicing *s, int64_t number)
 		if (!is_sliced(s, s->a->whole->node[i]))
 			continue;
 		TRY(graph_copy_node(&s->part, part->node[i], &n));
+		if (n->op->traits & OP_PLACED)
+			TRY(place(s, number, n));
 		for (int k = 0; k < n->nout; k++)
 			if (n->out[k] && !(n->out[k]->name = arena_printf(part->arena,
 						   "%s/%" PRId64, n->out[k]->name, number)))

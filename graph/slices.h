@@ -20,17 +20,32 @@ struct graph_region {
 struct graph_apart {
 	const struct graph *whole, *part;
 	int64_t slices;
+	const struct lower_options *lower;
 	/* By node: it treats samples apart, or has to do with none of them. */
 	bool *node;
 	/* By tensor: the axis that counts samples; AXIS_NONE: it is the same for both; AXIS_MIXED:
 	 * neither. */
 	int *axis;
+	const int *last; /* by tensor: one past its last reader; nnode + 1 of an output */
+	bool alike;      /* the two have the same nodes */
 };
 enum { AXIS_NONE = -1, AXIS_MIXED = -2 };
 
-/* Where the two do not have the same nodes, none is apart. */
+/* Where the two are not alike, no node is apart. `lower`: how both will be lowered, for as long as
+ * *out is in use. */
 enum status graph_apart(const struct graph *whole, const struct graph *part, int64_t slices,
-	struct graph_apart *out);
+	const struct lower_options *lower, struct graph_apart *out);
+
+/* What keeps these outputs from being the same where a batch is filled up with samples that do not
+ * count. Requires that the two are alike. */
+struct graph_mixed {
+	/* An input of the model, or one of the outputs, the first axis of which counts no samples;
+	 * or the first node that takes samples together; both NULL: there is nothing. */
+	const struct tensor *tensor;
+	const struct node *node;
+};
+enum status graph_mixed(const struct graph_apart *a, int noutput, struct tensor *const *output,
+	struct graph_mixed *out);
 
 /* Regions that may be worth it, of the nodes in a row that are apart and between them make most
  * bytes: all begin with the first of them, and end where half of what was live crosses the border,

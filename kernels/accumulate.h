@@ -4,32 +4,27 @@
 
 #include "turns.h"
 
-/* Shard number control[4] of so many adds its n numbers x. Sum k of `sums`, n numbers each, is that
- * of 2^k shards, if bit k of the number of shards done is 1. A shard before the last leaves one
- * more there, into which those that it completes go; the last leaves the sum of all in y. y may be
- * x, and `left` is `sums`. */
+/* A shard adds its n numbers x. control[5] sums wait in `sums`, n numbers each, of which it
+ * completes the last control[6]: they are added, the last first, and the sum waits in their place.
+ * The last shard, control[7], leaves it in y. y may be x, and `left` is `sums`. */
 static inline void accumulate(real *y, real *left, const real *x, const int64_t *control,
-	const real *sums, int64_t n, int64_t shards, int64_t from, int64_t to)
+	const real *sums, int64_t n, int64_t from, int64_t to)
 {
 	enum { PIECE = 256 };
-	const int64_t done = control[4];
-	const bool last = done == shards - 1;
+	const int64_t waiting = control[5], rest = waiting - control[6];
 	for (int64_t begin = from; begin < to; begin += PIECE) {
 		const int64_t width = MIN(to - begin, PIECE);
 		real sum[PIECE];
-		int64_t k = 0;
 		EACH
 		for (int64_t i = 0; i < width; i++)
 			sum[i] = x[begin + i];
-		for (; done >> k && (last || done >> k & 1); k++) {
+		for (int64_t k = waiting; k-- > rest;) {
 			const real *before = sums + k * n + begin;
-			if (!(done >> k & 1))
-				continue;
 			EACH
 			for (int64_t i = 0; i < width; i++)
 				sum[i] = before[i] + sum[i];
 		}
-		real *to_sum = last ? y : left + k * n;
+		real *to_sum = control[7] ? y : left + rest * n;
 		EACH
 		for (int64_t i = 0; i < width; i++)
 			to_sum[begin + i] = sum[i];

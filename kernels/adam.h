@@ -2,6 +2,7 @@
 #ifndef STINT_KERNELS_ADAM_H
 #define STINT_KERNELS_ADAM_H
 
+#include "math_double.h"
 #include "update.h"
 
 struct adam {
@@ -17,10 +18,10 @@ struct adam_bias {
 static inline struct adam_bias adam_bias(
 	const real *lr, const int64_t *control, const struct adam *o)
 {
-	const double t = (double)control[1] + 1;
+	const int64_t t = control[1] + 1;
 	const struct adam_bias bias = {
-		.rate = (real)((double)lr[0] / (1 - pow(o->beta1_wide, t))),
-		.root = (real)sqrt(1 - pow(o->beta2_wide, t)),
+		.rate = (real)((double)lr[0] / (1 - power_double(o->beta1_wide, t))),
+		.root = (real)sqrt(1 - power_double(o->beta2_wide, t)),
 	};
 	return bias;
 }

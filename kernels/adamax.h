@@ -2,6 +2,7 @@
 #ifndef STINT_KERNELS_ADAMAX_H
 #define STINT_KERNELS_ADAMAX_H
 
+#include "math_double.h"
 #include "update.h"
 
 struct adamax {
@@ -11,7 +12,7 @@ struct adamax {
 
 static inline real adamax_rate(const real *lr, const int64_t *control, const struct adamax *o)
 {
-	return (real)((double)lr[0] / (1 - pow(o->beta1_wide, (double)control[1] + 1)));
+	return (real)((double)lr[0] / (1 - power_double(o->beta1_wide, control[1] + 1)));
 }
 
 /* m is the first moment, w the largest gradient, which fades. */

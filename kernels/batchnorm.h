@@ -32,6 +32,7 @@ struct batchnorm_parts {
 	int64_t slice;  /* positions of a part in a row */
 	int64_t slices; /* of a row */
 	int64_t parts;
+	int64_t each; /* rows, or of [N, C] positions, of a sample */
 };
 
 /* One group of one part: so many rows of so many positions, from element `at` on. */
@@ -40,6 +41,25 @@ struct batchnorm_part {
 	int64_t to; /* where in ws its first channel's first sum is */
 };
 
+/* Rows of so many, of which a sample has `each`, that are of samples which count: control[2] of
+ * them; NULL: all. */
+static inline int64_t batchnorm_rows(int64_t rows, int64_t each, const int64_t *control)
+{
+	return control && control[2] < rows / each ? control[2] * each : rows;
+}
+
+/* The same of samples that count alone; parts behind them are empty. */
+static inline struct batchnorm_parts batchnorm_counted(
+	const struct batchnorm_parts *s, const int64_t *control)
+{
+	struct batchnorm_parts counted = *s;
+	if (s->row)
+		counted.rows = batchnorm_rows(s->rows, s->each, control);
+	else
+		counted.positions = batchnorm_rows(s->positions, s->each, control);
+	return counted;
+}
+
 /* Turns count groups first. */
 static inline struct batchnorm_part batchnorm_part_of(const struct batchnorm_parts *s, int64_t turn)
 {
@@ -47,8 +67,8 @@ static inline struct batchnorm_part batchnorm_part_of(const struct batchnorm_par
 	const int64_t row = p / s->slices * s->take, position = p % s->slices * s->slice;
 	const struct batchnorm_part part = {
 		row * s->row + g * s->group + position * s->stride,
-		MIN(s->take, s->rows - row),
-		MIN(s->slice, s->positions - position),
+		MAX(MIN(s->take, s->rows - row), 0),
+		MAX(MIN(s->slice, s->positions - position), 0),
 		MIN(s->width, s->channels - g * s->width),
 		p * 2 * s->channels + g * s->width,
 	};
@@ -58,20 +78,22 @@ static inline struct batchnorm_part batchnorm_part_of(const struct batchnorm_par
 /* Positions of part p, of each channel. */
 static inline int64_t batchnorm_count(const struct batchnorm_parts *s, int64_t p)
 {
-	return MIN(s->take, s->rows - p / s->slices * s->take) *
-	       MIN(s->slice, s->positions - p % s->slices * s->slice);
+	return MAX(MIN(s->take, s->rows - p / s->slices * s->take), 0) *
+	       MAX(MIN(s->slice, s->positions - p % s->slices * s->slice), 0);
 }
 
 /* Mean, 1 / deviation, slope = scale / deviation, and what rounding took off the mean; a turn is a
  * channel. Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample
  * variances": the squares about the common mean are the parts' own and n (their mean - the common
  * one)^2. */
-static inline void batchnorm_statistics(const struct batchnorm_parts *s, real *mean, real *invstd,
-	real *slope, real *rounding, const real *scale, const void *ws, double epsilon,
-	int64_t from, int64_t to)
+static inline void batchnorm_statistics(const struct batchnorm_parts *parts, real *mean,
+	real *invstd, real *slope, real *rounding, const real *scale, const int64_t *control,
+	const void *ws, double epsilon, int64_t from, int64_t to)
 {
+	const struct batchnorm_parts counted = batchnorm_counted(parts, control),
+				     *const s = &counted;
 	const double *const part = (const double *)ws;
-	const double count = (double)(s->rows * s->positions);
+	const double count = (double)MAX(s->rows * s->positions, 1);
 	for (int64_t c = from; c < to; c++) {
 		double sum = 0, squares = 0;
 		for (int64_t p = 0; p < s->parts; p++)
@@ -80,7 +102,7 @@ static inline void batchnorm_statistics(const struct batchnorm_parts *s, real *m
 		for (int64_t p = 0; p < s->parts; p++) {
 			const double *const of = part + p * 2 * s->channels + c;
 			const double n = (double)batchnorm_count(s, p);
-			const double off = of[0] / n - common;
+			const double off = n > 0 ? of[0] / n - common : 0;
 			squares += off * off * n;
 			squares += of[s->channels];
 		}
@@ -96,12 +118,14 @@ static inline void batchnorm_statistics(const struct batchnorm_parts *s, real *m
  * scale invstd (dy - mean(dy) - xn mean(dy xn)), xn being x normalised. `level` makes up for the
  * rounding of the mean, where `rounding` has it, and of `tilt`: the sum of dx comes out as near
  * zero as it should. */
-static inline void batchnorm_gradient(const struct batchnorm_parts *s, real *scale, real *bias,
-	real *level, real *tilt, const real *invstds, const real *rounding, const void *ws,
-	int64_t from, int64_t to)
+static inline void batchnorm_gradient(const struct batchnorm_parts *parts, real *scale, real *bias,
+	real *level, real *tilt, const real *invstds, const real *rounding, const int64_t *control,
+	const void *ws, int64_t from, int64_t to)
 {
+	const struct batchnorm_parts counted = batchnorm_counted(parts, control),
+				     *const s = &counted;
 	const double *const part = (const double *)ws;
-	const double count = (double)(s->rows * s->positions);
+	const double count = (double)MAX(s->rows * s->positions, 1);
 	for (int64_t c = from; c < to; c++) {
 		double sum = 0, dot = 0;
 		for (int64_t p = 0; p < s->parts; p++) {
@@ -128,19 +152,35 @@ static inline void batchnorm_slope(real *slope, real *invstd, const real *scale,
 	}
 }
 
-/* Running statistics from their old values and a batch's: `keep` of the old, `take` of the new, the
- * variance times `unbiased`; a turn is a channel. The new may be the old ones' memory. */
+/* Running statistics from their old values and those of so many batches, one behind the other:
+ * `keep` of the old, `take` of the new, the variance over one value less than there are, or, as a
+ * population's is, over all; a turn is a channel. A batch has `all` values in its rows, of which a
+ * sample has `each`; samples that do not count, by control, are the last ones. The new may be the
+ * old ones' memory. */
 static inline void batchnorm_update(real *mean, real *var, const real *old_mean,
-	const real *old_var, const real *batch_mean, const real *invstd, real keep, real take,
-	double epsilon, double unbiased, int64_t from, int64_t to)
+	const real *old_var, const real *batch_mean, const real *invstd, const int64_t *control,
+	int64_t batches, int64_t channels, real keep, real take, double epsilon, int64_t rows,
+	int64_t each, int64_t all, int population, int64_t from, int64_t to)
 {
+	const int64_t samples = rows / each; /* of a batch */
+	const int64_t counting = control ? control[batches > 1 ? 8 : 2] : batches * samples;
 	for (int64_t c = from; c < to; c++) {
-		const double deviation = 1 / (double)invstd[c];
-		/* Rounded: 0 may come out below. */
-		const double biased = deviation * deviation - epsilon;
-		const real batch_var = (real)(MAX(biased, 0) * unbiased);
-		mean[c] = keep * old_mean[c] + take * batch_mean[c];
-		var[c] = keep * old_var[c] + take * batch_var;
+		real m = old_mean[c], v = old_var[c];
+		for (int64_t k = 0; k < batches && k * samples < counting; k++) {
+			const int64_t left = MIN(counting - k * samples, samples);
+			const int64_t count = rows ? all / rows * each * left : 0;
+			const double unbiased = count > 1 && !population
+							? (double)count / (double)(count - 1)
+							: 1;
+			const double deviation = 1 / (double)invstd[k * channels + c];
+			/* Rounded: 0 may come out below. */
+			const double biased = deviation * deviation - epsilon;
+			const real batch_var = (real)(MAX(biased, 0) * unbiased);
+			m = keep * m + take * batch_mean[k * channels + c];
+			v = keep * v + take * batch_var;
+		}
+		mean[c] = m;
+		var[c] = v;
 	}
 }
 

@@ -5,13 +5,15 @@
 #include "narrow.h"
 
 /* Groups of one channel, whose positions are neighbours. */
-static inline void NAMED(batchnorm_stats_planes)(
-	const struct batchnorm_parts *s, void *ws, const X *x, int64_t from, int64_t to)
+static inline void NAMED(batchnorm_stats_planes)(const struct batchnorm_parts *parts, void *ws,
+	const X *x, const int64_t *control, int64_t from, int64_t to)
 {
+	const struct batchnorm_parts counted = batchnorm_counted(parts, control),
+				     *const s = &counted;
 	for (int64_t turn = from; turn < to; turn++) {
 		const struct batchnorm_part t = batchnorm_part_of(s, turn);
 		double *const out = (double *)ws + t.to;
-		const double count = (double)(t.rows * t.positions);
+		const double count = (double)MAX(t.rows * t.positions, 1);
 		double sum = 0, squares = 0;
 		for (int64_t r = 0; r < t.rows; r++) {
 			const X *const row = x + t.at + r * s->row;
@@ -37,7 +39,7 @@ static inline void NAMED(batchnorm_stats_planes)(
 FORM void NAMED(batchnorm_stats_strip)(const struct batchnorm_parts *s,
 	const struct batchnorm_part *t, double *out, const X *x, int64_t first, int64_t width)
 {
-	const double count = (double)(t->rows * t->positions);
+	const double count = (double)MAX(t->rows * t->positions, 1);
 	double sum[BATCHNORM_WIDTH] = {0}, squares[BATCHNORM_WIDTH] = {0};
 	real mean[BATCHNORM_WIDTH];
 	for (int64_t r = 0; r < t->rows; r++)
@@ -64,9 +66,11 @@ FORM void NAMED(batchnorm_stats_strip)(const struct batchnorm_parts *s,
 }
 
 /* Groups of several channels, which are neighbours. */
-static inline void NAMED(batchnorm_stats_columns)(
-	const struct batchnorm_parts *s, void *ws, const X *x, int64_t from, int64_t to)
+static inline void NAMED(batchnorm_stats_columns)(const struct batchnorm_parts *parts, void *ws,
+	const X *x, const int64_t *control, int64_t from, int64_t to)
 {
+	const struct batchnorm_parts counted = batchnorm_counted(parts, control),
+				     *const s = &counted;
 	for (int64_t turn = from; turn < to; turn++) {
 		const struct batchnorm_part t = batchnorm_part_of(s, turn);
 		BATCHNORM_STRIPS(

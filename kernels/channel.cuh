@@ -20,27 +20,28 @@ struct totals_room {
 	double of[2][8 * CHANNEL_TOTALS];
 };
 
-/* The values that part number p has of each channel. */
-template <class A> static __device__ __forceinline__ int64_t channel_count(int64_t p)
+/* The values that part number p has of each channel, of so many images. */
+template <class A>
+static __device__ __forceinline__ int64_t channel_count(int64_t p, int64_t images)
 {
 	if constexpr (A::width > 1)
-		return MIN(A::slice, A::images * A::inner - p * A::slice);
+		return MAX(MIN(A::slice, images * A::inner - p * A::slice), 0);
 	else
-		return MIN(A::take, A::images - p / A::slices * A::take) *
+		return MAX(MIN(A::take, images - p / A::slices * A::take), 0) *
 		       MIN(A::slice, A::inner - p % A::slices * A::slice);
 }
 
 /* The sums of a part, over the block; of its first `most` packs only. */
 template <class A, class F>
 static __device__ __forceinline__ void channel_plane(double (&sum)[2], double (*room)[BLOCK_WARPS],
-	const F &terms, int64_t part, int64_t channel, int most)
+	const F &terms, int64_t part, int64_t channel, int most, int64_t all)
 {
 	constexpr int PACKS = (A::inner + A::V - 1) / A::V;
 	const int64_t image0 = part / A::slices * A::take, from = part % A::slices * A::slice;
 	const int length = (int)MIN(A::slice, A::inner - from),
-		  images = (int)MIN(A::take, A::images - image0);
+		  images = (int)MAX(MIN(A::take, all - image0), 0);
 	const int packs = (int)MIN(
-		A::slices > 1 ? (length + A::V - 1) / A::V : images * PACKS, most);
+		A::slices > 1 ? images * ((length + A::V - 1) / A::V) : images * PACKS, most);
 	sum[0] = sum[1] = 0;
 	UNROLL_4
 	for (int q = (int)threadIdx.x; q < packs; q += CHANNEL_THREADS) {
@@ -65,12 +66,13 @@ template <class A> static __device__ __forceinline__ int64_t channel_column(int6
  * that have it. */
 template <class A, class F>
 static __device__ __forceinline__ void channel_strip(double (&sum)[2 * A::V],
-	double (*room)[8 * A::L], const F &terms, int64_t part, int64_t strip, int64_t most)
+	double (*room)[8 * A::L], const F &terms, int64_t part, int64_t strip, int64_t most,
+	int64_t images)
 {
 	constexpr int ROWS = CHANNEL_THREADS / (int)A::L, U = 4;
 	const int64_t column = channel_column<A>(strip), group = strip / A::strips,
 		      from = part * A::slice;
-	const int64_t end = MIN(MIN(from + A::slice, A::images * A::inner), from + most);
+	const int64_t end = MIN(MIN(from + A::slice, images * A::inner), from + most);
 	const int have = (int)MAX(MIN(A::width - column, A::V), 0);
 	for (int k = 0; k < 2 * A::V; k++)
 		sum[k] = 0;
@@ -96,10 +98,11 @@ static __device__ __forceinline__ void channel_strip(double (&sum)[2 * A::V],
 	column_sums<A::L>(sum, room);
 }
 
-/* The first stage: each part's two sums of each channel, to[part][2][channels]. F::begin is told
- * the channel. */
+/* The first stage: each part's two sums of each channel over so many images, to[part][2][channels].
+ * F::begin is told the channel. */
 template <class A, class R, class F>
-static __device__ __forceinline__ void channel_sums(R *room, double *to, F &terms)
+static __device__ __forceinline__ void channel_sums(
+	R *room, double *to, F &terms, int64_t images = A::images)
 {
 	constexpr int64_t STRIPS = A::groups * A::strips, CHANNELS = A::groups * A::width;
 	for (int64_t task = blockIdx.x; task < A::parts * STRIPS; task += gridDim.x) {
@@ -110,7 +113,7 @@ static __device__ __forceinline__ void channel_sums(R *room, double *to, F &term
 			double sum[2 * A::V];
 			const int64_t column = channel_column<A>(strip),
 				      at = strip / A::strips * A::width + column;
-			channel_strip<A>(sum, room, terms, part, strip, A::slice);
+			channel_strip<A>(sum, room, terms, part, strip, A::slice, images);
 			for (int k = 0; k < A::V; k++) {
 				terms.end(sum[k], sum[A::V + k], k, part);
 				if ((int)threadIdx.x < A::L && column + k < A::width) {
@@ -120,7 +123,7 @@ static __device__ __forceinline__ void channel_sums(R *room, double *to, F &term
 			}
 		} else {
 			double sum[2];
-			channel_plane<A>(sum, room, terms, part, strip, 0x7FFFFFFF);
+			channel_plane<A>(sum, room, terms, part, strip, 0x7FFFFFFF, images);
 			terms.end(sum[0], sum[1], 0, part);
 			if (threadIdx.x == 0) {
 				row[strip] = sum[0];

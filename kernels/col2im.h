@@ -8,8 +8,8 @@
 /* x = the sum of what the columns of a plane's windows hold for each element. */
 static inline void col2im_plane(const struct window *w, real *restrict x, const real *restrict col)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];
-	for (int64_t i = 0; i < w->size[0] * w->size[1] * w->size[2]; i++)
+	const int64_t taps = window_taps(w), s = w->stride[2];
+	for (int64_t i = 0; i < window_plane(w); i++)
 		x[i] = 0;
 	for (int64_t t = 0; t < taps; t++)
 		for (int64_t a = 0; a < w->out[0]; a++)
@@ -24,9 +24,8 @@ static inline void col2im_plane(const struct window *w, real *restrict x, const 
 static inline void col2im(
 	const struct window *w, real *x, const real *columns, int64_t from, int64_t to)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
-	const int64_t plane = w->size[0] * w->size[1] * w->size[2];
-	const int64_t out = w->out[0] * w->out[1] * w->out[2];
+	const int64_t taps = window_taps(w);
+	const int64_t plane = window_plane(w), out = window_out(w);
 	for (int64_t p = from; p < to; p++)
 		col2im_plane(w, x + p * plane, columns + p * taps * out);
 }
@@ -34,7 +33,7 @@ static inline void col2im(
 /* col = what each of a plane's windows sees; 0 in the padding. */
 static inline void im2col_plane(const struct window *w, real *restrict col, const real *restrict x)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];
+	const int64_t taps = window_taps(w), s = w->stride[2];
 	for (int64_t t = 0; t < taps; t++)
 		for (int64_t a = 0; a < w->out[0]; a++)
 			for (int64_t b = 0; b < w->out[1]; b++, col += w->out[2]) {
@@ -49,9 +48,8 @@ static inline void im2col_plane(const struct window *w, real *restrict col, cons
 static inline void im2col(
 	const struct window *w, real *columns, const real *x, int64_t from, int64_t to)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
-	const int64_t plane = w->size[0] * w->size[1] * w->size[2];
-	const int64_t out = w->out[0] * w->out[1] * w->out[2];
+	const int64_t taps = window_taps(w);
+	const int64_t plane = window_plane(w), out = window_out(w);
 	for (int64_t p = from; p < to; p++)
 		im2col_plane(w, columns + p * taps * out, x + p * plane);
 }

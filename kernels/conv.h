@@ -49,6 +49,10 @@ KERNEL_PART void conv_gather(int64_t n, int64_t j, const int64_t *q, const int64
 	}
 }
 
+#ifdef STINT_BARE
+#include "conv_lean.h"
+#else
+
 /* c[m][n] = (add: c +) the sum over `planes` planes of x and ntap taps: a's element of row i, plane
  * p and tap t is a[i * ars + p * acs + tap[t][3]]; column j + k is window j + k of the grid q,
  * displaced by tap[t]. */
@@ -93,4 +97,5 @@ KERNEL_PART void conv_product(int64_t m, int64_t n, int64_t j, int64_t planes, i
 		}
 }
 
+#endif
 #endif

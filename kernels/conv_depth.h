@@ -6,6 +6,10 @@
 #include "gemm.h"
 #include "window.h"
 
+#ifdef STINT_BARE
+#include "conv_depth_lean.h"
+#else
+
 typedef real depth_lanes
 	__attribute__((vector_size(16 * sizeof(real)), aligned(sizeof(real)), may_alias));
 
@@ -70,6 +74,8 @@ KERNEL_PART void depth_grad_w(const struct window *w, int64_t images, int64_t xs
 		for (int64_t c = 0; c < 16; c++)
 			dw[c * taps + t] = sum[t * 16 + c];
 }
+
+#endif
 
 /* A turn is 16 channels. ws: of this worker. */
 static inline void conv_grad_w_depth(const struct window *w, const struct conv_shape *s, real *dw,

@@ -42,7 +42,7 @@ static inline void conv_row(int mode, int64_t n, int64_t s, real v, real *restri
 static inline void conv_direct(
 	const struct window *w, int mode, real *restrict weight, real *restrict x, real *restrict y)
 {
-	for (int64_t t = 0; t < w->kernel[0] * w->kernel[1] * w->kernel[2]; t++) {
+	for (int64_t t = 0; t < window_taps(w); t++) {
 		const int64_t t2 = t % w->kernel[2], t1 = t / w->kernel[2] % w->kernel[1],
 			      t0 = t / w->kernel[2] / w->kernel[1];
 		const int64_t f = t2 * w->dilation[2] - w->before[2], s = w->stride[2];
@@ -74,9 +74,8 @@ static inline void conv_direct(
 FORM void conv_forward_direct(const struct window *w, const struct conv_shape *s, real *y,
 	const real *x, const real *weight, const real *bias, int64_t from, int64_t to)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
-	const int64_t plane = w->size[0] * w->size[1] * w->size[2];
-	const int64_t out = w->out[0] * w->out[1] * w->out[2];
+	const int64_t taps = window_taps(w);
+	const int64_t plane = window_plane(w), out = window_out(w);
 	const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
 	for (int64_t turn = from; turn < to; turn++) {
 		const int64_t k = turn % s->filters, image = turn / s->filters;
@@ -93,9 +92,8 @@ FORM void conv_forward_direct(const struct window *w, const struct conv_shape *s
 FORM void conv_grad_x_direct(const struct window *w, const struct conv_shape *s, real *dx,
 	const real *dy, const real *weight, int64_t from, int64_t to)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
-	const int64_t plane = w->size[0] * w->size[1] * w->size[2];
-	const int64_t out = w->out[0] * w->out[1] * w->out[2];
+	const int64_t taps = window_taps(w);
+	const int64_t plane = window_plane(w), out = window_out(w);
 	const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
 	for (int64_t turn = from; turn < to; turn++) {
 		const int64_t c = turn % s->channels, image = turn / s->channels;
@@ -112,9 +110,8 @@ FORM void conv_grad_x_direct(const struct window *w, const struct conv_shape *s,
 FORM void conv_grad_w_direct(const struct window *w, const struct conv_shape *s, real *dw,
 	const real *x, const real *dy, int64_t from, int64_t to)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
-	const int64_t plane = w->size[0] * w->size[1] * w->size[2];
-	const int64_t out = w->out[0] * w->out[1] * w->out[2];
+	const int64_t taps = window_taps(w);
+	const int64_t plane = window_plane(w), out = window_out(w);
 	const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
 	for (int64_t turn = from; turn < to; turn++) {
 		const int64_t c = turn % channels, k = turn / channels;

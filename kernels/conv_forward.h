@@ -8,7 +8,7 @@
 KERNEL_PART void conv_forward_block(const struct window *w, int64_t m, int64_t n, int64_t j,
 	int64_t planes, const real *weight, const real *x, real *y, int add, void *ws)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
+	const int64_t taps = window_taps(w);
 	int64_t(*tap)[4] = (int64_t(*)[4])ws;
 	for (int64_t t = 0; t < taps; t++) {
 		const int64_t at[3] = {t / w->kernel[2] / w->kernel[1],
@@ -18,8 +18,7 @@ KERNEL_PART void conv_forward_block(const struct window *w, int64_t m, int64_t n
 		tap[t][3] = t;
 	}
 	conv_product(m, n, j, planes, taps, (const int64_t(*)[4])tap, weight, planes * taps, taps,
-		x, w->size, w->out, w->stride, y, w->out[0] * w->out[1] * w->out[2], add,
-		(real *)(tap + taps));
+		x, w->size, w->out, w->stride, y, window_out(w), add, (real *)(tap + taps));
 }
 
 /* A turn is a block of one image's channels of a group: s->rows filters, or what is left of the
@@ -27,9 +26,8 @@ KERNEL_PART void conv_forward_block(const struct window *w, int64_t m, int64_t n
 static inline void conv_forward(const struct window *w, const struct conv_shape *s, real *y,
 	const real *x, const real *weight, const real *bias, void *ws, int64_t from, int64_t to)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
-	const int64_t plane = w->size[0] * w->size[1] * w->size[2];
-	const int64_t out = w->out[0] * w->out[1] * w->out[2];
+	const int64_t taps = window_taps(w);
+	const int64_t plane = window_plane(w), out = window_out(w);
 	const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
 	for (int64_t turn = from; turn < to; turn++) {
 		const struct conv_block b = conv_block_of(s, filters, out, turn);

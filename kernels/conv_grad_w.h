@@ -4,15 +4,18 @@
 
 #include "conv.h"
 
+#ifdef STINT_BARE
+#include "conv_grad_w_lean.h"
+#else
+
 /* dw[0..m)[j..j + n) for m output channels and n of their (channel, tap) pairs: images one after
  * the other. */
 FORM void conv_grad_w_block(const struct window *w, int64_t images, int64_t xstep, int64_t ystep,
 	int64_t m, int64_t n, int64_t j, int64_t ldc, const real *x, const real *dy, real *dw,
 	void *ws)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2],
-		      plane = w->size[0] * w->size[1] * w->size[2];
-	const int64_t depth = w->out[0] * w->out[1] * w->out[2];
+	const int64_t taps = window_taps(w), plane = window_plane(w);
+	const int64_t depth = window_out(w);
 	real row[GEMM_LANES][GEMM_KC], *pb = (real *)ws;
 	for (int64_t i = 0; i < m; i++)
 		for (int64_t k = 0; k < n; k++)
@@ -57,14 +60,15 @@ FORM void conv_grad_w_block(const struct window *w, int64_t images, int64_t xste
 			}
 }
 
+#endif
+
 /* A turn is a block of dw of one group: s->rows filters, or what is left of the group's, by
  * s->columns pairs of a channel and a tap. ws: scratch of this worker. */
 static inline void conv_grad_w(const struct window *w, const struct conv_shape *s, real *dw,
 	const real *x, const real *dy, void *ws, int64_t from, int64_t to)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
-	const int64_t plane = w->size[0] * w->size[1] * w->size[2];
-	const int64_t out = w->out[0] * w->out[1] * w->out[2];
+	const int64_t taps = window_taps(w);
+	const int64_t plane = window_plane(w), out = window_out(w);
 	const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
 	const int64_t pairs = channels * taps;
 	const int64_t across = (pairs + s->columns - 1) / s->columns;

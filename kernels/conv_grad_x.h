@@ -11,8 +11,8 @@ KERNEL_PART void conv_grad_x_block(const struct window *w, int64_t phase, int64_
 	void *ws)
 {
 	static const int64_t one[3] = {1, 1, 1};
-	const int64_t all = w->kernel[0] * w->kernel[1] * w->kernel[2];
-	const int64_t plane = w->size[0] * w->size[1] * w->size[2];
+	const int64_t all = window_taps(w);
+	const int64_t plane = window_plane(w);
 	const int64_t s[3] = {w->stride[0], w->stride[1], w->stride[2]};
 	const int64_t at[3] = {phase / s[2] / s[1], phase / s[2] % s[1], phase % s[2]};
 	int64_t(*tap)[4] = (int64_t(*)[4])ws;
@@ -58,9 +58,8 @@ KERNEL_PART void conv_grad_x_block(const struct window *w, int64_t phase, int64_
 static inline void conv_grad_x(const struct window *w, const struct conv_shape *s, real *dx,
 	const real *dy, const real *weight, void *ws, int64_t from, int64_t to)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
-	const int64_t plane = w->size[0] * w->size[1] * w->size[2];
-	const int64_t out = w->out[0] * w->out[1] * w->out[2];
+	const int64_t taps = window_taps(w);
+	const int64_t plane = window_plane(w), out = window_out(w);
 	const int64_t phases = w->stride[0] * w->stride[1] * w->stride[2];
 	const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
 	const int64_t down = (channels + s->rows - 1) / s->rows;

@@ -12,6 +12,7 @@
 #include "entropy.h"
 #include "exponentials.cuh"
 #include "lanes.h"
+#include "math_double.h"
 
 /* Of a row's threads, or of a column's. */
 struct wide_row_parts {
@@ -100,7 +101,7 @@ static __device__ __forceinline__ void entropy_row_loss(C classes, exponentials 
 		other = classes.sum(other, part);
 	if (classes.first() != 0 || classes.end(t) == 0)
 		return;
-	const double sum = (double)s.most + log((double)s.sum);
+	const double sum = (double)s.most + log_double((double)s.sum);
 	if (lse)
 		lse[r] = (real)sum;
 	loss[r] = 0;

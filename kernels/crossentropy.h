@@ -5,6 +5,7 @@
 #include "entropy.h"
 #include "lanes.h"
 #include "math.h"
+#include "math_double.h"
 #include "narrow.h"
 #include "softmax_columns.h"
 
@@ -14,7 +15,7 @@ static inline double NAMED(entropy_row_lse)(const X *row, int64_t n)
 	real top, sum;
 	MAX_IN_LANES(top, j, n, VALUE(row[j]));
 	SUM_IN_LANES(sum, real, j, n, EXP(VALUE(row[j]) - top));
-	return (double)top + log((double)sum);
+	return (double)top + log_double((double)sum);
 }
 
 /* The sum of a row's (weighted) scores: of narrow ones in double. */
@@ -93,7 +94,7 @@ static inline void NAMED(entropy_column_lse)(
 		for (int64_t i = 0; i < width; i++)
 			sum[i] += EXP(VALUE(x[c * inner + i]) - top[i]);
 	for (int64_t i = 0; i < width; i++)
-		lse[i] = (double)top[i] + log((double)sum[i]);
+		lse[i] = (double)top[i] + log_double((double)sum[i]);
 }
 
 static inline void NAMED(entropy_label_columns)(double *loss, real *lse, const X *x,

@@ -10,6 +10,7 @@
 #ifndef STINT_KERNELS_CTC_H
 #define STINT_KERNELS_CTC_H
 
+#include "math_double.h"
 #include "words.h"
 
 struct ctc {
@@ -97,7 +98,8 @@ static inline double ctc_sum(double a, double b, double c)
 		most = c;
 	if (most == -(double)INFINITY)
 		return most;
-	return most + log(exp(a - most) + exp(b - most) + exp(c - most));
+	return most +
+	       log_double(exp_double(a - most) + exp_double(b - most) + exp_double(c - most));
 }
 
 static inline void ctc_begin(
@@ -186,7 +188,7 @@ static inline void ctc_shares(real *dx, const real *x, const double *alpha, cons
 		const int64_t k = ctc_class(label, s, c);
 		if (both == -(double)INFINITY)
 			continue;
-		const double share = exp(both - (double)x[k] - total);
+		const double share = exp_double(both - (double)x[k] - total);
 		if (s % 2)
 			dx[k] -= (real)(scale * share);
 		else

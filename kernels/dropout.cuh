@@ -8,9 +8,10 @@
 
 template <int PACKED, class Y, class X>
 static __device__ __forceinline__ void dropout(Y *y, const X *x, const int64_t *drawn, int64_t node,
-	int64_t n, const int64_t *shard, uint32_t keep_from, real scale, int64_t from, int64_t to)
+	int64_t n, const int64_t *shard, int64_t all, int64_t place, uint32_t keep_from, real scale,
+	int64_t from, int64_t to)
 {
-	const int64_t first = stint_philox_shard(shard, n);
+	const int64_t first = stint_philox_shard(shard, all) + place;
 	for (int64_t turn = from; turn < to; turn++) {
 		uint32_t word[4];
 		real v[4];

@@ -1,7 +1,8 @@
 /* The matrix product: packed panels, a tile of registers, blocks over threads. The scheme is that
  * of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
  *
- * gemm_turn, gemm_pack_a and gemm_pack_b read elements of either type, real or narrow. */
+ * gemm_turn, gemm_pack_a and gemm_pack_b read elements of either type, real or narrow. On a
+ * microcontroller (STINT_BARE) gemm_block packs nothing: gemm_lean.h. */
 #ifndef STINT_KERNELS_GEMM_H
 #define STINT_KERNELS_GEMM_H
 
@@ -49,18 +50,22 @@ enum {
 };
 typedef real gemm_vec __attribute__((vector_size(GEMM_BYTES), aligned(sizeof(real)), may_alias));
 
-/* Here, and only here, a product and a sum round once where the machine has such an instruction. */
-#ifdef __clang__
+/* Here, and only here, a product and a sum may round once: in a step for one instruction set
+ * (--isa, or this machine's), where that has such an instruction. A step for any machine rounds
+ * twice on all of them. */
+#if defined(__clang__) || defined(STINT_BARE)
 #define GEMM_CONTRACT
-#else
+#elif defined(STINT_FMA)
 #define GEMM_CONTRACT __attribute__((noinline, optimize("O3", "fp-contract=fast")))
+#else
+#define GEMM_CONTRACT __attribute__((noinline, optimize("O3", "fp-contract=off")))
 #endif
 /* c[GEMM_MR][GEMM_NR], of row stride ldc, = (add: c +) a panel of k columns times a panel of k
  * rows. */
 GEMM_CONTRACT KERNEL_PART void gemm_tile(int64_t k, const real *restrict a, const real *restrict b,
 	real *restrict c, int64_t ldc, int add)
 {
-#ifdef __clang__
+#if defined(__clang__) && defined(STINT_FMA)
 #pragma clang fp contract(fast)
 #endif
 	const gemm_vec zero = {0};
@@ -148,6 +153,9 @@ static inline void gemm_macro(int64_t m, int64_t n, int64_t k, const real *pa, c
 	gemm_part(m, n, k, pa, k, pb, k, c, ldc, add);
 }
 
+#ifdef STINT_BARE
+#include "gemm_lean.h"
+#else
 /* c[m][n] = (add: c +) a[m][k] b[k][n] by one thread. */
 KERNEL_PART void gemm_block(int64_t m, int64_t n, int64_t k, const real *a, int64_t ars,
 	int64_t acs, const real *b, int64_t brs, int64_t bcs, real *c, int64_t ldc, int add,
@@ -170,5 +178,6 @@ KERNEL_PART void gemm_block(int64_t m, int64_t n, int64_t k, const real *a, int6
 			}
 		}
 }
+#endif
 
 #endif

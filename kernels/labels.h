@@ -9,12 +9,13 @@
 /* What is aimed at. A row is a label's: scores are [rows / inner, classes, inner]. */
 struct targets {
 	const int64_t *label;   /* NULL: probabilities are aimed at */
-	const int64_t *control; /* its number 2: how many of the batch count; NULL: all */
+	const int64_t *control; /* how many of the batch count, see `whole`; NULL: all */
 	const real *weight;     /* of the classes; NULL: 1 each */
 	int64_t batch, rows, classes, inner;
 	int ignores, lenient; /* labels `ignored` do not count; nor do those that are no class */
 	int64_t ignored;
 	double smoothing;
+	int whole; /* the labels are a whole batch's: control[8]; else control[2] */
 };
 
 /* A step has a target's numbers as constants, and its tensors as arguments. */
@@ -33,7 +34,7 @@ enum reduction { REDUCE_MEAN, REDUCE_SUM, REDUCE_NONE };
 /* The rows of the valid part of the batch. */
 static inline int64_t valid_rows(const struct targets *t)
 {
-	const int64_t valid = t->control ? MIN(t->control[2], t->batch) : t->batch;
+	const int64_t valid = t->control ? MIN(t->control[t->whole ? 8 : 2], t->batch) : t->batch;
 	return valid * (t->rows / t->batch);
 }
 

@@ -29,4 +29,8 @@
 #include "math_wide.h"
 #endif
 
+#ifdef STINT_BARE
+#define WIDER_LOG(x) _Generic((wider)0, float : LOG, double : log_double)(x)
+#endif
+
 #endif

@@ -2,6 +2,7 @@
 #ifndef STINT_KERNELS_NADAM_H
 #define STINT_KERNELS_NADAM_H
 
+#include "math_double.h"
 #include "update.h"
 
 struct nadam {
@@ -15,7 +16,8 @@ struct nadam_rates {
 
 static inline double nadam_mu(double t, const struct nadam *o)
 {
-	return o->beta1_wide * (1 - 0.5 * pow(0.96, t * o->momentum_decay));
+	const double log_096 = -0.04082199452025517;
+	return o->beta1_wide * (1 - 0.5 * exp_double(t * o->momentum_decay * log_096));
 }
 
 /* The product of mu_1 to mu_t; `before` is that to the step before. */
@@ -35,7 +37,7 @@ static inline struct nadam_rates nadam_rates(
 	const struct nadam_rates rates = {
 		.gradient = (real)(rate * (1 - mu) / (1 - product)),
 		.moment = (real)(rate * next / (1 - product * next)),
-		.root = (real)sqrt(1 - pow(o->beta2_wide, t)),
+		.root = (real)sqrt(1 - power_double(o->beta2_wide, control[1] + 1)),
 	};
 	return rates;
 }

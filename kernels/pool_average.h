@@ -8,7 +8,7 @@
 static inline void NAMED(average_pool_plane)(
 	const struct window *w, int sums_only, int pad, const X *restrict x, real *restrict y)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];
+	const int64_t taps = window_taps(w), s = w->stride[2];
 	for (int64_t a = 0; a < w->out[0]; a++)
 		for (int64_t b = 0; b < w->out[1]; b++, y += w->out[2]) {
 			const int64_t count = pool_divisor(w, sums_only, pad, a, b);
@@ -28,7 +28,7 @@ static inline void NAMED(average_pool_plane)(
 static inline void NAMED(average_pool)(const struct window *w, int sums_only, int pad, Y *y,
 	const X *x, real *sums, int64_t from, int64_t to)
 {
-	const int64_t in = pool_plane(w), out = pool_out(w);
+	const int64_t in = window_plane(w), out = window_out(w);
 	for (int64_t p = from; p < to; p++) {
 		real *const plane = sums ? sums : (real *)(void *)(y + p * out);
 		NAMED(average_pool_plane)(w, sums_only, pad, x + p * in, plane);
@@ -41,7 +41,7 @@ static inline void NAMED(average_pool)(const struct window *w, int sums_only, in
 static inline void NAMED(average_pool_share)(const struct window *w, const real *restrict share,
 	int64_t a, int64_t b, int64_t c, int64_t end, real *restrict dx)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];
+	const int64_t taps = window_taps(w), s = w->stride[2];
 	for (int64_t t = 0; t < taps; t++) {
 		int64_t at, lo, hi;
 		if (!window_row(w, a, b, t, &at, &lo, &hi))
@@ -57,7 +57,7 @@ static inline void NAMED(average_pool_share)(const struct window *w, const real 
 static inline void NAMED(average_pool_grad_plane)(
 	const struct window *w, int sums_only, int pad, const X *restrict dy, real *restrict dx)
 {
-	for (int64_t i = 0; i < pool_plane(w); i++)
+	for (int64_t i = 0; i < window_plane(w); i++)
 		dx[i] = 0;
 	for (int64_t a = 0; a < w->out[0]; a++)
 		for (int64_t b = 0; b < w->out[1]; b++, dy += w->out[2])
@@ -78,7 +78,7 @@ static inline void NAMED(average_pool_grad_plane)(
 static inline void NAMED(average_pool_grad)(const struct window *w, int sums_only, int pad, Y *dx,
 	const X *dy, real *sums, int64_t from, int64_t to)
 {
-	const int64_t in = pool_out(w), out = pool_plane(w);
+	const int64_t in = window_out(w), out = window_plane(w);
 	for (int64_t p = from; p < to; p++) {
 		real *const plane = sums ? sums : (real *)(void *)(dx + p * out);
 		NAMED(average_pool_grad_plane)(w, sums_only, pad, dy + p * in, plane);

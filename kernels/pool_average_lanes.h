@@ -25,7 +25,7 @@ static inline void NAMED(average_pool_lanes_plane)(
 static inline void NAMED(average_pool_lanes)(const struct window *w, int sums_only, int pad, Y *y,
 	const X *x, real *sums, int64_t from, int64_t to)
 {
-	const int64_t in = pool_plane(w), out = pool_out(w);
+	const int64_t in = window_plane(w), out = window_out(w);
 	for (int64_t p = from; p < to; p++) {
 		real *const plane = sums ? sums : (real *)(void *)(y + p * out);
 		NAMED(average_pool_lanes_plane)(w, sums_only, pad, x + p * in, plane);
@@ -39,7 +39,7 @@ static inline void NAMED(average_pool_grad_lanes_plane)(
 	const struct window *w, int sums_only, int pad, const X *restrict dy, real *restrict dx)
 {
 	const int64_t taps = w->kernel[0] * w->kernel[1], lanes = w->size[2];
-	for (int64_t i = 0; i < pool_plane(w); i++)
+	for (int64_t i = 0; i < window_plane(w); i++)
 		dx[i] = 0;
 	for (int64_t a = 0; a < w->out[0]; a++)
 		for (int64_t b = 0; b < w->out[1]; b++, dy += lanes) {
@@ -55,7 +55,7 @@ static inline void NAMED(average_pool_grad_lanes_plane)(
 static inline void NAMED(average_pool_grad_lanes)(const struct window *w, int sums_only, int pad,
 	Y *dx, const X *dy, real *sums, int64_t from, int64_t to)
 {
-	const int64_t in = pool_out(w), out = pool_plane(w);
+	const int64_t in = window_out(w), out = window_plane(w);
 	for (int64_t p = from; p < to; p++) {
 		real *const plane = sums ? sums : (real *)(void *)(dx + p * out);
 		NAMED(average_pool_grad_lanes_plane)(w, sums_only, pad, dy + p * in, plane);

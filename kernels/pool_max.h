@@ -8,7 +8,7 @@
 static inline void NAMED(max_pool_plane)(
 	const struct window *w, const X *restrict x, real *restrict y)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];
+	const int64_t taps = window_taps(w), s = w->stride[2];
 	for (int64_t a = 0; a < w->out[0]; a++)
 		for (int64_t b = 0; b < w->out[1]; b++, y += w->out[2]) {
 			for (int64_t i = 0; i < w->out[2]; i++)
@@ -28,7 +28,7 @@ static inline void NAMED(max_pool_plane)(
 static inline void NAMED(max_pool)(
 	const struct window *w, Z *y, const X *x, real *sums, int64_t from, int64_t to)
 {
-	const int64_t in = pool_plane(w), out = pool_out(w);
+	const int64_t in = window_plane(w), out = window_out(w);
 	for (int64_t p = from; p < to; p++) {
 		real *const plane = sums ? sums : (real *)(void *)(y + p * out);
 		NAMED(max_pool_plane)(w, x + p * in, plane);
@@ -42,7 +42,7 @@ static inline void NAMED(max_pool)(
 static inline void NAMED(max_pool_where)(const struct window *w, const X *restrict x, int64_t a,
 	int64_t b, int64_t c, int64_t end, int32_t *restrict where)
 {
-	const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2], s = w->stride[2];
+	const int64_t taps = window_taps(w), s = w->stride[2];
 	real most[POOL_CHUNK];
 	for (int i = 0; i < POOL_CHUNK; i++) {
 		most[i] = -INFINITY;
@@ -88,14 +88,14 @@ static inline void NAMED(max_pool_index)(const struct window *w, int column_majo
 {
 	for (int64_t p = from; p < to; p++)
 		NAMED(max_pool_index_plane)
-	(w, column_major, p * pool_plane(w), x + p * pool_plane(w), index + p * pool_out(w));
+	(w, column_major, p * window_plane(w), x + p * window_plane(w), index + p * window_out(w));
 }
 
 /* dx = dy at the first of the largest elements of each window, summed where windows overlap. */
 static inline void NAMED(max_pool_grad_plane)(
 	const struct window *w, const X *restrict x, const Y *restrict dy, real *restrict dx)
 {
-	for (int64_t i = 0; i < pool_plane(w); i++)
+	for (int64_t i = 0; i < window_plane(w); i++)
 		dx[i] = 0;
 	for (int64_t a = 0; a < w->out[0]; a++)
 		for (int64_t b = 0; b < w->out[1]; b++, dy += w->out[2])
@@ -112,7 +112,7 @@ static inline void NAMED(max_pool_grad_plane)(
 static inline void NAMED(max_pool_grad)(const struct window *w, Z *dx, const X *x, const Y *dy,
 	real *sums, int64_t from, int64_t to)
 {
-	const int64_t in = pool_plane(w), out = pool_out(w);
+	const int64_t in = window_plane(w), out = window_out(w);
 	for (int64_t p = from; p < to; p++) {
 		real *const plane = sums ? sums : (real *)(void *)(dx + p * in);
 		NAMED(max_pool_grad_plane)(w, x + p * in, dy + p * out, plane);

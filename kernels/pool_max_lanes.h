@@ -24,7 +24,7 @@ static inline void NAMED(max_pool_lanes_plane)(
 static inline void NAMED(max_pool_lanes)(
 	const struct window *w, Z *y, const X *x, real *sums, int64_t from, int64_t to)
 {
-	const int64_t in = pool_plane(w), out = pool_out(w);
+	const int64_t in = window_plane(w), out = window_out(w);
 	for (int64_t p = from; p < to; p++) {
 		real *const plane = sums ? sums : (real *)(void *)(y + p * out);
 		NAMED(max_pool_lanes_plane)(w, x + p * in, plane);
@@ -60,7 +60,7 @@ static inline void NAMED(max_pool_grad_lanes_plane)(
 	const struct window *w, const X *restrict x, const Y *restrict dy, real *restrict dx)
 {
 	const int64_t taps = w->kernel[0] * w->kernel[1], lanes = w->size[2];
-	for (int64_t i = 0; i < pool_plane(w); i++)
+	for (int64_t i = 0; i < window_plane(w); i++)
 		dx[i] = 0;
 	for (int64_t a = 0; a < w->out[0]; a++)
 		for (int64_t b = 0; b < w->out[1]; b++, dy += lanes) {
@@ -77,7 +77,7 @@ static inline void NAMED(max_pool_grad_lanes_plane)(
 static inline void NAMED(max_pool_grad_lanes)(const struct window *w, Z *dx, const X *x,
 	const Y *dy, real *sums, int64_t from, int64_t to)
 {
-	const int64_t in = pool_plane(w), out = pool_out(w);
+	const int64_t in = window_plane(w), out = window_out(w);
 	for (int64_t p = from; p < to; p++) {
 		real *const plane = sums ? sums : (real *)(void *)(dx + p * in);
 		NAMED(max_pool_grad_lanes_plane)(w, x + p * in, dy + p * out, plane);

@@ -9,17 +9,6 @@
 /* Windows of a row that are looked at together; the most lanes. */
 enum { POOL_CHUNK = 64, POOL_LANES = 16 };
 
-/* Elements of a plane of the input, and of the output. */
-static inline int64_t pool_plane(const struct window *w)
-{
-	return w->size[0] * w->size[1] * w->size[2];
-}
-
-static inline int64_t pool_out(const struct window *w)
-{
-	return w->out[0] * w->out[1] * w->out[2];
-}
-
 /* How many elements window i sees along an axis; with `pad`, padding counts. */
 static inline int64_t pool_count(const struct window *w, int axis, int64_t i, int pad)
 {

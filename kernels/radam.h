@@ -2,6 +2,7 @@
 #ifndef STINT_KERNELS_RADAM_H
 #define STINT_KERNELS_RADAM_H
 
+#include "math_double.h"
 #include "update.h"
 
 struct radam {
@@ -18,14 +19,15 @@ struct radam_rates {
 static inline struct radam_rates radam_rates(
 	const real *lr, const int64_t *control, const struct radam *o)
 {
-	const double t = (double)control[1] + 1, power = pow(o->beta2_wide, t);
+	const int64_t steps = control[1] + 1;
+	const double t = (double)steps, power = power_double(o->beta2_wide, steps);
 	const double top = 2 / (1 - o->beta2_wide) - 1;
 	const double rho = top - 2 * t * power / (1 - power);
 	const double rect = rho > 5 ? sqrt((rho - 4) * (rho - 2) * top /
 					      ((top - 4) * (top - 2) * rho)) *
 					      sqrt(1 - power)
 				    : 0;
-	const double rate = (double)lr[0] / (1 - pow(o->beta1_wide, t));
+	const double rate = (double)lr[0] / (1 - power_double(o->beta1_wide, steps));
 	const struct radam_rates rates = {
 		.trusted = rho > 5,
 		.plain = (real)rate,

@@ -3,6 +3,7 @@
 #ifndef STINT_KERNELS_RANDOM_H
 #define STINT_KERNELS_RANDOM_H
 
+#include "math_double.h"
 #include "philox.h"
 
 enum { RANDOM_TURN = 128 };
@@ -30,9 +31,7 @@ static inline void random_uniform(real *y, const int64_t *drawn, int64_t node, i
 /* Box and Muller, "A Note on the Generation of Random Normal Deviates", Annals of Mathematical
  * Statistics 29 (1958): of two uniform numbers u and v,
  *	sqrt(-2 ln u) cos(2 pi v) and sqrt(-2 ln u) sin(2 pi v)
- * are two independent normal ones. Always in double precision, u and v being exact: so the numbers
- * hang on the last bits of the C library's log, sin and cos only (sqrt is exact everywhere), which
- * in single precision the rounding takes away but for one number in some hundred millions. */
+ * are two independent normal ones. Always in double precision, u and v being exact. */
 static inline void random_normal(real *y, const int64_t *drawn, int64_t node, int64_t n,
 	const int64_t *shard, double mean, double scale, int64_t from, int64_t to)
 {
@@ -45,9 +44,10 @@ static inline void random_normal(real *y, const int64_t *drawn, int64_t node, in
 		for (int k = 0; k < RANDOM_TURN; k += 2) {
 			const double u = (word[k] + 0.5) / 4294967296,
 				     v = word[k + 1] / 4294967296.0;
-			const double r = sqrt(-2 * log(u)), angle = 6.283185307179586 * v;
-			z[k] = r * cos(angle);
-			z[k + 1] = r * sin(angle);
+			const double r = sqrt(-2 * log_double(u));
+			turn_double(v, &z[k + 1], &z[k]);
+			z[k] *= r;
+			z[k + 1] *= r;
 		}
 		for (int64_t k = 0; k < width; k++)
 			y[i + k] = (real)(mean + scale * z[k]);

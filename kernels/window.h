@@ -9,6 +9,22 @@ struct window {
 	int64_t size[3], out[3]; /* of the input and the output */
 };
 
+/* Elements of a window, of a plane of the input, and of the output. */
+static inline int64_t window_taps(const struct window *w)
+{
+	return w->kernel[0] * w->kernel[1] * w->kernel[2];
+}
+
+static inline int64_t window_plane(const struct window *w)
+{
+	return w->size[0] * w->size[1] * w->size[2];
+}
+
+static inline int64_t window_out(const struct window *w)
+{
+	return w->out[0] * w->out[1] * w->out[2];
+}
+
 /* A convolution over windows. Where it is done in blocks: how many rows and columns of the product
  * each has. */
 struct conv_shape {

@@ -1,4 +1,4 @@
-/* Elementwise functions of one input. To add one: a POINTWISE text, its gradient, a row in the
+/* Elementwise functions of one input. To add one: a POINTWISE text, its SLOPE, two rows in the
  * table. */
 #include "ops/spelled.h"
 #include "ops/unary.h"
@@ -8,50 +8,50 @@
 POINTWISE(relu, a <= 0 ? 0 : a)
 POINTWISE(relu_grad, b <= 0 ? 0 : a)
 POINTWISE_OPT1(leaky, alpha, a > 0 ? a : alpha * a)
-POINTWISE_OPT1(leaky_grad, alpha, b > 0 ? a : alpha * a)
+SLOPE_OPT1(leaky, "stint.LeakyReluGrad", in, alpha, b > 0 ? a : alpha * a)
 POINTWISE(sigmoid, 1 / (1 + EXP(-a)))
-POINTWISE(sigmoid_grad, a *b *(1 - b))
+SLOPE(sigmoid, "stint.SigmoidGrad", out, a *b *(1 - b))
 POINTWISE(tanh, TANH(a))
-POINTWISE(tanh_grad, a *(1 - b * b))
+SLOPE(tanh, "stint.TanhGrad", out, a *(1 - b * b))
 POINTWISE(erf, ERF(a))
-POINTWISE(erf_grad, a *R(1.1283791670955126) * EXP(-b * b))
+SLOPE(erf, "stint.ErfGrad", in, a *R(1.1283791670955126) * EXP(-b * b))
 POINTWISE(exp, EXP(a))
 POINTWISE(log, LOG(a))
 POINTWISE(sqrt, SQRT(a))
-POINTWISE(sqrt_grad, R(0.5) * a / b)
+SLOPE(sqrt, "stint.SqrtGrad", out, R(0.5) * a / b)
 POINTWISE(neg, -a)
 POINTWISE_INT(neg, (int64_t)(0 - (uint64_t)a))
 POINTWISE(abs, FABS(a))
 POINTWISE_INT(abs, a < 0 ? (int64_t)(0 - (uint64_t)a) : a)
-POINTWISE(abs_grad, b > 0 ? a : b < 0 ? -a : 0)
+SLOPE(abs, "stint.AbsGrad", in, b > 0 ? a : b < 0 ? -a : 0)
 POINTWISE(reciprocal, 1 / a)
-POINTWISE(reciprocal_grad, -a *b *b)
+SLOPE(reciprocal, "stint.ReciprocalGrad", out, -a *b *b)
 
 POINTWISE_OPT1(elu, alpha, a > 0 ? a : alpha * (EXP(a) - 1))
-POINTWISE_OPT1(elu_grad, alpha, b <= 0 ? a * (b + alpha) : a)
+SLOPE_OPT1(elu, "stint.EluGrad", out, alpha, b <= 0 ? a * (b + alpha) : a)
 POINTWISE_OPT2(selu, alpha, gamma, a > 0 ? gamma * a : gamma * alpha * (EXP(a) - 1))
-POINTWISE_OPT2(selu_grad, alpha, gamma, b <= 0 ? a * (b + gamma * alpha) : gamma * a)
+SLOPE_OPT2(selu, "stint.SeluGrad", out, alpha, gamma, b <= 0 ? a * (b + gamma * alpha) : gamma * a)
 POINTWISE(softplus, MAX(a, 0) + LOG1P(EXP(-FABS(a))))
-POINTWISE(softplus_grad, a / (1 + EXP(-b)))
+SLOPE(softplus, "stint.SoftplusGrad", in, a / (1 + EXP(-b)))
 POINTWISE(softsign, a / (1 + FABS(a)))
-POINTWISE(softsign_grad, a / ((1 + FABS(b)) * (1 + FABS(b))))
+SLOPE(softsign, "stint.SoftsignGrad", in, a / ((1 + FABS(b)) * (1 + FABS(b))))
 POINTWISE_OPT2(hard_sigmoid, alpha, beta, MAX(0, MIN(1, alpha *a + beta)))
-POINTWISE_OPT1(hard_sigmoid_grad, alpha, b > 0 && b < 1 ? alpha * a : 0)
+SLOPE_OPT1(hard_sigmoid, "stint.HardSigmoidGrad", out, alpha, b > 0 && b < 1 ? alpha * a : 0)
 POINTWISE(hard_swish, a *MAX(0, MIN(1, a / 6 + R(0.5))))
-POINTWISE(hard_swish_grad, b <= -3 ? 0 : b < 3 ? a * (b / 3 + R(0.5)) : a)
+SLOPE(hard_swish, "stint.HardSwishGrad", in, b <= -3 ? 0 : b < 3 ? a * (b / 3 + R(0.5)) : a)
 POINTWISE_OPT1(celu, alpha, a > 0 ? a : alpha * (EXP(a / alpha) - 1))
-POINTWISE_OPT1(celu_grad, alpha, b <= 0 ? a * (b / alpha + 1) : a)
+SLOPE_OPT1(celu, "stint.CeluGrad", out, alpha, b <= 0 ? a * (b / alpha + 1) : a)
 POINTWISE_OPT1(thresholded, alpha, a <= alpha ? 0 : a)
-POINTWISE_OPT1(thresholded_grad, alpha, b <= alpha ? 0 : a)
+SLOPE_OPT1(thresholded, "stint.ThresholdedReluGrad", in, alpha, b <= alpha ? 0 : a)
 POINTWISE_OPT2(shrink, lambd, bias, a < -lambd ? a + bias : a <= lambd ? 0 : a - bias)
-POINTWISE_OPT1(shrink_grad, lambd, b<-lambd || b> lambd ? a : 0)
+SLOPE_OPT1(shrink, "stint.ShrinkGrad", in, lambd, b<-lambd || b> lambd ? a : 0)
 POINTWISE_OPT1(swish, alpha, a / (1 + EXP(-alpha * a)))
-POINTWISE_OPT1(swish_grad, alpha,
+SLOPE_OPT1(swish, "stint.SwishGrad", in, alpha,
 	a *(1 + alpha * b * (1 - 1 / (1 + EXP(-alpha * b)))) / (1 + EXP(-alpha * b)))
 /* x tanh(ln(1 + e^x)): with e = e^x and n = e (e + 2) the tanh is n / (n + 2). Its derivative is
  * 4 e (e + 1) / (n + 2)^2. Where x > 20 the tanh is 1 in double precision. */
 POINTWISE(mish, a > 20 ? a : a * EXP(a) * (EXP(a) + 2) / (EXP(a) * (EXP(a) + 2) + 2))
-POINTWISE(mish_grad,
+SLOPE(mish, "stint.MishGrad", in,
 	b > 20 ? a
 	       : a * EXP(b) * (EXP(b) + 2 + 4 * b * (EXP(b) + 1) / (EXP(b) * (EXP(b) + 2) + 2)) /
 			 (EXP(b) * (EXP(b) + 2) + 2))
@@ -72,26 +72,8 @@ static enum status relu_rule(struct graph *g, const struct node *n, struct tenso
 	return graph_alternative(g, m, (struct tensor *[]){dy[0], n->in[0]});
 }
 
-RULE(leaky, "stint.LeakyReluGrad", in)
-RULE(elu, "stint.EluGrad", out)
-RULE(selu, "stint.SeluGrad", out)
-RULE(softplus, "stint.SoftplusGrad", in)
-RULE(softsign, "stint.SoftsignGrad", in)
-RULE(hard_sigmoid, "stint.HardSigmoidGrad", out)
-RULE(hard_swish, "stint.HardSwishGrad", in)
-RULE(celu, "stint.CeluGrad", out)
-RULE(thresholded, "stint.ThresholdedReluGrad", in)
-RULE(shrink, "stint.ShrinkGrad", in)
-RULE(swish, "stint.SwishGrad", in)
-RULE(mish, "stint.MishGrad", in)
-RULE(sigmoid, "stint.SigmoidGrad", out)
-RULE(tanh, "stint.TanhGrad", out)
-RULE(erf, "stint.ErfGrad", in)
 RULE(exp, "Mul", out)
 RULE(log, "Div", in)
-RULE(sqrt, "stint.SqrtGrad", out)
-RULE(abs, "stint.AbsGrad", in)
-RULE(reciprocal, "stint.ReciprocalGrad", out)
 
 static enum status neg_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
@@ -181,7 +163,6 @@ const struct op_def ops_activation[] = {
 		.weights = 2,
 		.since = 7,
 		.min_in = 2,
-		.max_in = 2,
 		.traits = OP_POINTWISE,
 		.infer = prelu_infer,
 		.expr = prelu_expr,
@@ -216,7 +197,6 @@ const struct op_def ops_activation[] = {
 	GRADIENT("stint.MishGrad", mish_grad),
 	{.name = "stint.PReluGrad",
 		.min_in = 3,
-		.max_in = 3,
 		.traits = OP_POINTWISE,
 		.expr = prelu_grad_expr,
 		.ref = prelu_grad_ref},

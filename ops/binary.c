@@ -158,12 +158,12 @@ static enum status mod_rule(struct graph *g, const struct node *n, struct tensor
 		{.in = "64,34:data 34:data"}, {.in = "2048:i64<90 1:i64<90"})
 #define BINARY(onnx, first, id, ...)                                                               \
 	{                                                                                          \
-		.name = onnx, .since = first, .min_in = 2, .max_in = 2, .traits = OP_POINTWISE,    \
+		.name = onnx, .since = first, .min_in = 2, .traits = OP_POINTWISE,                 \
 		.expr = id##_expr, .ref = id##_ref, __VA_ARGS__                                    \
 	}
 #define TERNARY(ours, id)                                                                          \
 	{                                                                                          \
-		.name = ours, .min_in = 3, .max_in = 3, .traits = OP_POINTWISE, .expr = id##_expr, \
+		.name = ours, .min_in = 3, .traits = OP_POINTWISE, .expr = id##_expr,              \
 		.ref = id##_ref                                                                    \
 	}
 
@@ -185,7 +185,6 @@ const struct op_def ops_binary[] = {
 	{.name = "Mod",
 		.since = 10,
 		.min_in = 2,
-		.max_in = 2,
 		.infer = mod_infer,
 		.fold = data_fold_lowered,
 		.lower = mod_lower,

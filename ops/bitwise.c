@@ -35,8 +35,8 @@ static enum status shift_lower(struct graph *g, const struct node *n, struct ten
 
 #define BITS(onnx, first, inputs, id, ...)                                                         \
 	{                                                                                          \
-		.name = onnx, .since = first, .min_in = inputs, .max_in = inputs,                  \
-		.traits = OP_POINTWISE | OP_STOP, INT(id), __VA_ARGS__                             \
+		.name = onnx, .since = first, .min_in = inputs, .traits = OP_POINTWISE | OP_STOP,  \
+		INT(id), __VA_ARGS__                                                               \
 	}
 #define TWO EXAMPLES({.in = "a,B:i64<99 B:i64<99"}, {.in = "=[-5,77,3] 2,3:i64<99"})
 
@@ -48,7 +48,6 @@ const struct op_def ops_bitwise[] = {
 	{.name = "BitShift",
 		.since = 11,
 		.min_in = 2,
-		.max_in = 2,
 		.traits = OP_STOP,
 		.infer = shift_infer,
 		.fold = data_fold_lowered,

@@ -73,7 +73,6 @@ const struct op_def ops_cast[] = {
 		.apart = APART_BROADCAST,
 		.since = 6,
 		.min_in = 1,
-		.max_in = 1,
 		.traits = OP_STOP,
 		.infer = cast_infer,
 		.fold = cast_fold,

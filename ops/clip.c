@@ -100,8 +100,8 @@ static enum status clamp_rule(struct graph *g, const struct node *n, struct tens
 
 #define CLAMP(ours, inputs, id, ...)                                                               \
 	{                                                                                          \
-		.name = ours, .min_in = inputs, .max_in = inputs, .traits = OP_POINTWISE,          \
-		.expr = id##_expr, .ref = id##_ref, __VA_ARGS__                                    \
+		.name = ours, .min_in = inputs, .traits = OP_POINTWISE, .expr = id##_expr,         \
+		.ref = id##_ref, __VA_ARGS__                                                       \
 	}
 
 const struct op_def ops_clip[] = {

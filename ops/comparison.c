@@ -37,7 +37,7 @@ static enum status where_rule(struct graph *g, const struct node *n, struct tens
 
 #define TEST(onnx, first, inputs, id, examples)                                                    \
 	{                                                                                          \
-		.name = onnx, .since = first, .min_in = inputs, .max_in = inputs,                  \
+		.name = onnx, .since = first, .min_in = inputs,                                    \
 		.traits = OP_POINTWISE | OP_BOOL | OP_STOP, .expr = id##_expr, .ref = id##_ref,    \
 		INT(id), .example = examples                                                       \
 	}
@@ -55,7 +55,6 @@ const struct op_def ops_compare[] = {
 	{.name = "Where",
 		.since = 9,
 		.min_in = 3,
-		.max_in = 3,
 		.traits = OP_POINTWISE,
 		.expr = where_expr,
 		.ref = where_ref,

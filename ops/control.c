@@ -312,7 +312,7 @@ static enum status map_expand(struct expansion *x)
 }
 
 const struct op_def ops_control[] = {
-	{.name = "If", .since = 1, .min_in = 1, .max_in = 1, .max_out = -1, .expand = if_expand},
+	{.name = "If", .since = 1, .min_in = 1, .max_out = -1, .expand = if_expand},
 	{.name = "Loop",
 		.since = 1,
 		.min_in = 0,

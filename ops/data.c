@@ -32,6 +32,21 @@ enum status data_output(
 	return n->out[k] ? ST_OK : g->failed;
 }
 
+enum status data_infer_like(struct graph *g, struct node *n)
+{
+	return data_output(g, n, 0, n->in[0]->dtype, n->in[0]->rank, n->in[0]->dim);
+}
+
+enum status data_word(struct graph *g, const struct node *n, const char *name, const char *def,
+	const char *const *word, int *out)
+{
+	const char *v = node_string(n, name, def);
+	for (*out = 0; word[*out]; ++*out)
+		if (!strcmp(v, word[*out]))
+			return ST_OK;
+	return node_fail(g, n, NULL, "unknown %s '%s'", name, v);
+}
+
 enum status data_lower_to_view(
 	struct graph *g, const struct node *n, struct tensor *const *in, struct tensor **out)
 {

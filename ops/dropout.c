@@ -11,7 +11,7 @@
 static enum status ratio_of(struct graph *g, const struct node *n, double *out)
 {
 	*out = node_float(n, "ratio", 0.5);
-	if (n->nin > 1 && n->in[1]) {
+	if (node_input(n, 1)) {
 		if (n->in[1]->role != TR_CONSTANT || n->in[1]->numel != 1)
 			return node_fail(g, n, NULL, "its ratio is not a constant");
 		*out = tensor_real(n->in[1], 0);
@@ -28,10 +28,11 @@ static enum status dropout_infer(struct graph *g, struct node *n)
 	if (!p)
 		return diag_nomem(g->diag);
 	TRY(ratio_of(g, n, &p->ratio));
-	const struct tensor *training = n->nin > 2 ? n->in[2] : NULL;
+	const struct tensor *training = node_input(n, 2);
 	bool known = training && training->role == TR_CONSTANT && training->numel == 1;
 	p->active = g->opset < 12 || (training && (!known || tensor_real(training, 0) != 0));
 	p->key = g->nnode;
+	p->all = x->numel;
 	n->param = p;
 	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
 	return n->nout > 1 ? data_output(g, n, 1, DT_BOOL, x->rank, x->dim) : ST_OK;
@@ -84,6 +85,8 @@ static enum status dropout_lower(struct graph *g, const struct node *n, struct t
 	if (!p)
 		return diag_nomem(g->diag);
 	*p = *given;
+	p->place = node_int(n, "slice", 0) * n->in[0]->numel;
+	p->all = node_int(n, "slices", 1) * n->in[0]->numel;
 	TRY(dropout_settle(g, n->name, given, o, &p->ratio));
 	out[0] = in[0];
 	if (p->ratio == 0 && n->nout > 1 && n->out[1]) {
@@ -92,24 +95,25 @@ static enum status dropout_lower(struct graph *g, const struct node *n, struct t
 	}
 	if (p->ratio == 0)
 		return ST_OK;
-	struct node *m = graph_op_node(
+	out[0] = graph_param_op(
 		g, "stint.Dropout", 2, (struct tensor *[]){in[0], graph_control(g)}, 0, NULL, p);
-	out[0] = m ? m->out[0] : NULL;
 	return g->failed;
 }
 
-static enum status masked_infer(struct graph *g, struct node *n)
+/* Random numbers are drawn four at a time, by an element's place in the whole batch. */
+static bool dropout_apart(const struct node *n, int axis, const struct lower_options *o)
 {
-	return data_output(g, n, 0, n->in[0]->dtype, n->in[0]->rank, n->in[0]->dim);
+	const struct dropout *p = n->param;
+	return o->dropout_off || (!p->active && !o->nratio) ||
+	       (axis == 0 && n->in[0]->numel % 4 == 0);
 }
 
 static enum status masked_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
 {
 	(void)want;
-	struct node *m = graph_op_node(
+	dx[0] = graph_param_op(
 		g, "stint.Dropout", 2, (struct tensor *[]){dy[0], n->in[1]}, 0, NULL, n->param);
-	dx[0] = m ? m->out[0] : NULL;
 	return g->failed;
 }
 
@@ -132,8 +136,8 @@ static enum status masked_call(
 	call.turns = div_up(count, turn);
 	call.work = 16 * (double)count;
 	call.args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(p->key), ARG_SIZE(count),
-		ARG_SHARD(e, 1), ARG_INT(dropout_keep_from(p->ratio)),
-		ARG_REAL(1 / (1 - p->ratio)));
+		ARG_SHARD(e, 1), ARG_SIZE(p->all), ARG_SIZE(p->place),
+		ARG_INT(dropout_keep_from(p->ratio)), ARG_REAL(1 / (1 - p->ratio)));
 	return call_kernel(e, &call);
 }
 
@@ -202,6 +206,9 @@ static enum status spelled_lower(struct graph *g, const struct node *n, struct t
 
 const struct op_def ops_dropout[] = {
 	{.name = "Dropout",
+		.traits = OP_PLACED,
+		.apart = APART_BROADCAST,
+		.apart_if = dropout_apart,
 		.known = 6,
 		.since = 7,
 		.min_in = 1,
@@ -214,8 +221,7 @@ const struct op_def ops_dropout[] = {
 			{.in = "256 =f0.9 =1"}, {.in = "4,33 =f0.5"}, {.in = "4,33 =f0.5 =0"})},
 	{.name = "stint.Dropout",
 		.min_in = 2,
-		.max_in = 2,
-		.infer = masked_infer,
+		.infer = data_infer_like,
 		.grad = masked_rule,
 		.cost = masked_cost,
 		.narrow_in = 1,
@@ -225,9 +231,9 @@ const struct op_def ops_dropout[] = {
 		.npair = 1,
 		.pair = {{0, 0}}},
 	{.name = "stint.DropoutBy",
+		.apart = APART_PLACED,
 		.min_in = 2,
-		.max_in = 2,
-		.infer = masked_infer,
+		.infer = data_infer_like,
 		.match = spelled_match,
 		.lower = spelled_lower},
 	{0},

@@ -8,6 +8,8 @@ struct dropout {
 	double ratio;
 	bool active; /* the file's word */
 	int key;     /* the node's number in the model: whose random numbers */
+	/* Of a slice of the batch: its first element's place, and elements of all slices. */
+	int64_t place, all;
 };
 
 /* The param of a Dropout node. */

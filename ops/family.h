@@ -115,4 +115,9 @@ static inline int64_t max64(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+static inline int64_t clamp64(int64_t x, int64_t least, int64_t most)
+{
+	return x < least ? least : x > most ? most : x;
+}
+
 #endif

@@ -194,18 +194,18 @@ static enum status gelu_tanh_match(struct graph *g, const struct node *n, struct
 
 /* clang-format off */
 const struct op_def ops_gelu[] = {
-	{.name = "Gelu", .apart = APART_BROADCAST, .since = 20, .min_in = 1, .max_in = 1, .infer = gelu_infer, .lower = gelu_lower,
+	{.name = "Gelu", .apart = APART_BROADCAST, .since = 20, .min_in = 1, .infer = gelu_infer, .lower = gelu_lower,
 		.example = EXAMPLES({.in = "3,5"}, {.in = "2,33", .attr = "approximate=tanh", .low = -3, .high = 3})},
-	{.name = "stint.Gelu", .min_in = 1, .max_in = 1, .traits = OP_POINTWISE, .expr = gelu_expr,
+	{.name = "stint.Gelu", .min_in = 1, .traits = OP_POINTWISE, .expr = gelu_expr,
 		.ref = gelu_ref, .grad = gelu_rule, .match = gelu_match, .example = EXAMPLES({.in = "3,5"})},
-	{.name = "stint.GeluTanh", .min_in = 1, .max_in = 1, .traits = OP_POINTWISE, .expr = gelu_tanh_expr,
+	{.name = "stint.GeluTanh", .min_in = 1, .traits = OP_POINTWISE, .expr = gelu_tanh_expr,
 		.ref = gelu_tanh_ref, .grad = gelu_tanh_rule, .match = gelu_tanh_match,
 		.example = EXAMPLES({.in = "3,5", .low = -3, .high = 3})},
-	{.name = "stint.GeluGrad", .min_in = 2, .max_in = 2, .traits = OP_POINTWISE, .expr = gelu_grad_expr,
+	{.name = "stint.GeluGrad", .min_in = 2, .traits = OP_POINTWISE, .expr = gelu_grad_expr,
 		.ref = gelu_grad_ref},
-	{.name = "stint.GeluTanhInner", .min_in = 1, .max_in = 1, .traits = OP_POINTWISE,
+	{.name = "stint.GeluTanhInner", .min_in = 1, .traits = OP_POINTWISE,
 		.expr = gelu_tanh_inner_expr, .ref = gelu_tanh_inner_ref},
-	{.name = "stint.GeluTanhGrad", .min_in = 3, .max_in = 3, .traits = OP_POINTWISE,
+	{.name = "stint.GeluTanhGrad", .min_in = 3, .traits = OP_POINTWISE,
 		.expr = gelu_tanh_grad_expr, .ref = gelu_tanh_grad_ref},
 	{0},
 };

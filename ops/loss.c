@@ -180,11 +180,12 @@ static enum status element_build(struct graph *g, const struct op_def *op,
 	const struct loss_inputs *in, struct tensor **loss)
 {
 	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
-	const int64_t count = node_option(&given, "reduction") == MEAN ? in->whole->numel
-								       : in->whole->dim[0];
+	const int64_t rows = in->whole->dim[0];
+	const bool elements = rows && node_option(&given, "reduction") == MEAN;
 	const struct loss_node node = {.nin = 3,
 		.in = {in->output[0], in->target, in->control},
-		.count = g->shards_differ ? graph_scalar(g, (double)count) : NULL};
+		.count = loss_count(g, in, rows, elements ? in->whole->numel / rows : 1)};
+	TRY(g->failed);
 	return loss_node(g, op, &node, in, loss);
 }
 
@@ -249,12 +250,13 @@ enum status loss_of_terms(
 	const struct op_def *op = ops_loss;
 	while (op->variant != GIVEN)
 		op++;
+	TRY(g->failed);
+	const int64_t rows = terms->dim[0];
 	const struct loss_node node = {.nin = 2,
 		.in = {terms, in->control},
-		.count = terms && g->shards_differ
-				 ? graph_scalar(g, (double)terms->numel * (double)g->shards)
-				 : NULL};
-	return g->failed != ST_OK ? g->failed : loss_node(g, op, &node, in, loss);
+		.count = loss_count(g, in, rows * g->shards, terms->numel / (rows ? rows : 1))};
+	TRY(g->failed);
+	return loss_node(g, op, &node, in, loss);
 }
 
 struct tensor *loss_exact(struct graph *g, struct tensor *x)
@@ -286,7 +288,7 @@ static enum status term_rule(struct graph *g, const struct node *n, struct tenso
 	const bool *want, struct tensor **dx)
 {
 	const char *name = arena_printf(g->arena, "%sGrad", n->op->name);
-	struct tensor *in[] = {dy[0], n->in[0], n->in[1], n->nin > 2 ? n->in[2] : NULL};
+	struct tensor *in[] = {dy[0], n->in[0], n->in[1], node_input(n, 2)};
 	if (!name)
 		return diag_nomem(g->diag);
 	if (want[1] || (n->nin > 2 && want[2]))
@@ -353,7 +355,6 @@ static enum status binary_build(struct graph *g, const struct op_def *op,
 	{.name = ours,                                                                             \
 		.variant = which,                                                                  \
 		.min_in = 3,                                                                       \
-		.max_in = 3,                                                                       \
 		.infer = scalar_infer,                                                             \
 		.cost = loss_cost,                                                                 \
 		.workspace = sum_workspace,                                                        \
@@ -367,15 +368,15 @@ static enum status binary_build(struct graph *g, const struct op_def *op,
 		.option = options,                                                                 \
 		.example = EXAMPLES(__VA_ARGS__)},                                                 \
 	{                                                                                          \
-		.name = ours "Grad", .variant = which, .min_in = 4, .max_in = 4,                   \
-		.infer = like_second, .cost = loss_cost, .npair = 1, .pair = {{0, 1}},             \
-		.emit_c = grad_emit, .option = options                                             \
+		.name = ours "Grad", .variant = which, .min_in = 4, .infer = like_second,          \
+		.cost = loss_cost, .npair = 1, .pair = {{0, 1}}, .emit_c = grad_emit,              \
+		.option = options                                                                  \
 	}
 
 #define TERM(ours, nin, id, ...)                                                                   \
 	{                                                                                          \
-		.name = ours, .min_in = nin, .max_in = nin, .traits = OP_POINTWISE,                \
-		.expr = id##_expr, .ref = id##_ref, __VA_ARGS__                                    \
+		.name = ours, .min_in = nin, .traits = OP_POINTWISE, .expr = id##_expr,            \
+		.ref = id##_ref, __VA_ARGS__                                                       \
 	}
 
 #define ABOVE_0 0x1p-1022
@@ -420,14 +421,14 @@ const struct op_def ops_loss[] = {
 		{.in = "a,B a,B" ALL_ROWS, .low = -0.9, .high = 0.9},
 		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "alpha=-1.0 gamma=0.5 reduction=sum", .low = 0.05, .high = 0.9},
 		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "alpha=0.6 gamma=0", .low = -0.9, .high = 0.9}),
-	{.name = "stint.Terms", .variant = GIVEN, .min_in = 2, .max_in = 2, .infer = terms_infer, .cost = loss_cost,
+	{.name = "stint.Terms", .variant = GIVEN, .min_in = 2, .infer = terms_infer, .cost = loss_cost,
 		.workspace = sum_workspace, .emit_c = sum_emit, .emit_cuda = sum_emit_cuda, .workspace_cuda = sum_workspace,
 		.grad = terms_rule, .option = PLAIN,
 		.example = EXAMPLES({.in = "a,B" ALL_ROWS}, {.in = "4,33,17 =[0,0,3,0]"},
 			{.in = "4 =[0,0,3,0]", .attr = "reduction=sum"})},
-	{.name = "stint.TermsGrad", .variant = GIVEN, .min_in = 2, .max_in = 2, .infer = terms_grad_infer,
+	{.name = "stint.TermsGrad", .variant = GIVEN, .min_in = 2, .infer = terms_grad_infer,
 		.emit_c = terms_grad_emit, .option = PLAIN},
-	{.name = "stint.Exact", .min_in = 1, .max_in = 1, .traits = OP_POINTWISE | OP_EXACT, .expr = exact_expr,
+	{.name = "stint.Exact", .min_in = 1, .traits = OP_POINTWISE | OP_EXACT, .expr = exact_expr,
 		.ref = exact_ref, .grad = exact_rule, .example = EXAMPLES({.in = "a,B"})},
 	TERM("stint.BceTerm", 2, bce_term, .grad = term_rule,
 		.example = EXAMPLES({.in = "a,B a,B:data", .low = 0.1, .high = 0.9})),

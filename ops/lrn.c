@@ -100,8 +100,7 @@ static enum status lrn_rule(struct graph *g, const struct node *n, struct tensor
 	if (!terms)
 		return g->failed;
 	struct tensor *in[] = {dy[0], x, terms->out[0], terms->out[1]};
-	struct node *m = graph_op_node(g, "stint.LRNGrad", 4, in, n->nattr, n->attr, n->param);
-	dx[0] = m ? m->out[0] : NULL;
+	dx[0] = graph_param_op(g, "stint.LRNGrad", 4, in, n->nattr, n->attr, n->param);
 	return g->failed;
 }
 
@@ -123,13 +122,13 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 
 /* clang-format off */
 const struct op_def ops_lrn[] = {
-	{.name = "LRN", .apart = APART_FIRST, .since = 1, .min_in = 1, .max_in = 1, .infer = lrn_infer, .fold = lrn_fold, .grad = lrn_rule,
+	{.name = "LRN", .apart = APART_FIRST, .since = 1, .min_in = 1, .infer = lrn_infer, .fold = lrn_fold, .grad = lrn_rule,
 		.emit_c = lrn_emit, .work = 30, .narrow_in = 1, .narrow_out = 1,
 		.example = EXAMPLES({.in = "a,B,c,d", .attr = "size=3 alpha=0.9"}, {.in = "2,7,3", .attr = "size=4 alpha=0.5 beta=0.5 bias=2.0"},
 			{.in = "2,5,70", .attr = "size=2 alpha=0.5 beta=1.3"}, {.in = "2,3", .attr = "size=9 alpha=0.5"}, {.in = "1,6,2,2,2", .attr = "size=1"})},
-	{.name = "stint.LRNTerms", .min_in = 1, .max_in = 1, .min_out = 2, .max_out = 2, .infer = like_input,
+	{.name = "stint.LRNTerms", .min_in = 1, .min_out = 2, .max_out = 2, .infer = like_input,
 		.emit_c = terms_emit, .work = 30, .narrow_in = 1, .narrow_out = 3},
-	{.name = "stint.LRNGrad", .min_in = 4, .max_in = 4, .infer = like_input, .emit_c = grad_emit, .work = 12,
+	{.name = "stint.LRNGrad", .min_in = 4, .infer = like_input, .emit_c = grad_emit, .work = 12,
 		.narrow_in = 15, .narrow_out = 1},
 	{0},
 };

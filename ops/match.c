@@ -25,16 +25,6 @@ bool match_number(const struct tensor *t, double *v)
 	return true;
 }
 
-bool match_filled(const struct tensor *t, double v)
-{
-	if (t->role != TR_CONSTANT || !dtype_is_real(t->dtype))
-		return false;
-	for (int64_t i = 0; i < t->numel; i++)
-		if (tensor_real(t, i) != v)
-			return false;
-	return true;
-}
-
 bool match_near(double a, double b)
 {
 	return fabs(a - b) <= 1e-6 * fabs(b);

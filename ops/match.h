@@ -11,8 +11,6 @@ struct tensor *match_source(struct tensor *t);
 const struct node *match_node(const struct tensor *t, const char *op);
 /* t is a known real number: *v. */
 bool match_number(const struct tensor *t, double *v);
-/* t is known and all its elements are v. */
-bool match_filled(const struct tensor *t, double v);
 /* Equal up to what single precision and shortened constants lose. */
 bool match_near(double a, double b);
 /* n is a commutative `op` of a known number and something else: *v and *other. */

@@ -1,5 +1,5 @@
-/* What training in micro-batches takes (graph/shard.c): a shard's rows of the whole batch, and sums
- * over the shards. */
+/* What training in micro-batches takes (graph/shard.c): a shard's rows of the whole batch, how many
+ * of its rows count, and sums over the shards, by one process or by several. */
 #include <inttypes.h>
 
 #include "codegen/call.h"
@@ -30,7 +30,55 @@ static enum status shard_emit(struct emit *e, const struct node *n)
 			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_SIZE(count))});
 }
 
+static enum status count_infer(struct graph *g, struct node *n)
+{
+	return data_output(g, n, 0, g->real, 0, NULL);
+}
+
+static enum status count_emit(struct emit *e, const struct node *n)
+{
+	return call_kernel(
+		e, &(struct kernel_call){.file = "shard_count.h",
+			   .function = "shard_count",
+			   .once = true,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_SIZE(node_int(n, "rows", 1)),
+				   ARG_SIZE(node_int(n, "each", 1)))});
+}
+
 enum { ADDEND, CONTROL, SUMS };
+
+static enum status keep_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[ADDEND], *all = n->in[SUMS];
+	if (x->rank == 0 || all->rank != x->rank || all->dtype != x->dtype ||
+		all->numel / node_int(n, "shards", 1) != x->numel)
+		return node_fail(g, n, NULL, "its rows have another shape");
+	return data_output(g, n, 0, all->dtype, all->rank, all->dim);
+}
+
+/* In place. */
+static struct op_cost keep_cost(const struct node *n)
+{
+	return (struct op_cost){0, 2 * (double)tensor_bytes(n->in[ADDEND])};
+}
+
+/* Where other processes have rows, the runtime brings them. */
+static enum status keep_emit(struct emit *e, const struct node *n)
+{
+	const int64_t count = n->in[ADDEND]->numel;
+	if (e->g->target->ranks)
+		return call_runtime(e, &(struct runtime_call){.function = "stint_keep_rows",
+					       .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND),
+						       ARG_INT(tensor_bytes(n->in[ADDEND])))});
+	return call_kernel(e, &(struct kernel_call){.file = "shard.h",
+				      .function = "keep_rows",
+				      .ntype = 1,
+				      .type = {n->out[0]},
+				      .turns = count,
+				      .work = (double)count,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND), ARG_X(CONTROL),
+					      ARG_SIZE(count))});
+}
 
 static enum status accumulate_infer(struct graph *g, struct node *n)
 {
@@ -52,28 +100,62 @@ static struct op_cost accumulate_cost(const struct node *n)
 static enum status accumulate_emit(struct emit *e, const struct node *n)
 {
 	const int64_t count = n->in[ADDEND]->numel;
-	return call_kernel(e,
-		&(struct kernel_call){.file = "accumulate.h",
-			.function = "accumulate",
-			.turns = count,
-			.work = (double)count,
-			.args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(ADDEND), ARG_X(CONTROL),
-				ARG_X(SUMS), ARG_SIZE(count), ARG_SIZE(node_int(n, "shards", 1)))});
+	return call_kernel(e, &(struct kernel_call){.file = "accumulate.h",
+				      .function = "accumulate",
+				      .turns = count,
+				      .work = (double)count,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(ADDEND),
+					      ARG_X(CONTROL), ARG_X(SUMS), ARG_SIZE(count))});
+}
+
+/* --- Several processes: the runtime's part (runtime/stint_rt.h, struct stint_ranks) --- */
+
+static enum status same_infer(struct graph *g, struct node *n)
+{
+	return data_output(g, n, 0, n->in[0]->dtype, n->in[0]->rank, n->in[0]->dim);
+}
+
+/* Nothing, where one process does all. */
+static struct op_cost no_cost(const struct node *n)
+{
+	(void)n;
+	return (struct op_cost){0, 0};
+}
+
+/* What others have summed arrives in pieces, one for each shard at most. */
+static int64_t ranks_workspace(const struct node *n, const struct target *t)
+{
+	enum { MOST = 1 << 18, LEAST = 1 << 12 };
+	(void)t;
+	const int64_t whole = tensor_bytes(n->in[ADDEND]), shards = node_int(n, "shards", 1);
+	const int64_t piece = MOST / shards < LEAST ? LEAST : MOST / shards;
+	return shards * (whole < piece ? (whole + 63) / 64 * 64 : piece);
+}
+
+static enum status sum_ranks_emit(struct emit *e, const struct node *n)
+{
+	return call_runtime(e, &(struct runtime_call){.function = "stint_sum_ranks",
+				       .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND), ARG_X(SUMS),
+					       ARG_INT(n->in[ADDEND]->numel), ARG_SCRATCH(0),
+					       ARG_INT(ranks_workspace(n, NULL)))});
 }
 
 const struct op_def ops_shard[] = {
 	{.name = "stint.Shard",
 		.role = ROLE_SHARD,
 		.min_in = 2,
-		.max_in = 2,
 		.traits = OP_STOP,
 		.infer = shard_infer,
 		.cost = data_move_cost,
 		.emit_c = shard_emit},
+	{.name = "stint.CountedRows",
+		.min_in = 1,
+		.traits = OP_STOP,
+		.infer = count_infer,
+		.emit_c = count_emit},
 	{.name = "stint.Accumulate",
 		.role = ROLE_ACCUMULATE,
 		.min_in = 3,
-		.max_in = 3,
 		.min_out = 2,
 		.max_out = 2,
 		.traits = OP_UPDATE,
@@ -82,5 +164,26 @@ const struct op_def ops_shard[] = {
 		.npair = 2,
 		.pair = {{0, ADDEND}, {1, SUMS}},
 		.emit_c = accumulate_emit},
+	{.name = "stint.SumRanks",
+		.role = ROLE_SUM_RANKS,
+		.min_in = 3,
+		.max_in = 3,
+		.traits = OP_ONCE,
+		.infer = same_infer,
+		.cost = no_cost,
+		.npair = 1,
+		.pair = {{0, ADDEND}},
+		.workspace = ranks_workspace,
+		.emit_c = sum_ranks_emit},
+	{.name = "stint.KeepRows",
+		.role = ROLE_KEEP_ROWS,
+		.min_in = 3,
+		.max_in = 3,
+		.traits = OP_UPDATE,
+		.infer = keep_infer,
+		.cost = keep_cost,
+		.npair = 1,
+		.pair = {{0, SUMS}},
+		.emit_c = keep_emit},
 	{0},
 };

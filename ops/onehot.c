@@ -136,7 +136,6 @@ const struct op_def ops_onehot[] = {
 	{.name = "EyeLike",
 		.since = 9,
 		.min_in = 1,
-		.max_in = 1,
 		.traits = OP_STOP,
 		.infer = eye_infer,
 		.example = EXAMPLES({.in = "3,5"}, {.in = "5,3", .attr = "k=-1 dtype=7"},

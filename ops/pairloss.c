@@ -140,8 +140,8 @@ static enum status no_node(struct graph *g, struct node *n)
 #define OPTIONS(...) ((const struct op_option[]){__VA_ARGS__, REDUCTION, {.name = NULL}})
 #define PAIRS(ours, spec, outputs, target, build, ...)                                             \
 	{                                                                                          \
-		.name = ours, .min_in = outputs, .max_in = outputs, .infer = no_node,              \
-		.loss = spec, .loss_outputs = outputs, .loss_target = target, .loss_build = build, \
+		.name = ours, .min_in = outputs, .infer = no_node, .loss = spec,                   \
+		.loss_outputs = outputs, .loss_target = target, .loss_build = build,               \
 		.option = OPTIONS(__VA_ARGS__)                                                     \
 	}
 

@@ -65,10 +65,8 @@ static enum status random_lower(struct graph *g, const struct node *n, struct te
 	const struct lower_options *o, struct tensor **out)
 {
 	(void)in, (void)o;
-	struct node *m = graph_op_node(g,
-		is_normal(n) ? "stint.RandomNormal" : "stint.RandomUniform", 1,
+	out[0] = graph_param_op(g, is_normal(n) ? "stint.RandomNormal" : "stint.RandomUniform", 1,
 		(struct tensor *[]){graph_control(g)}, 0, NULL, n->param);
-	out[0] = m ? m->out[0] : NULL;
 	return g->failed;
 }
 
@@ -131,9 +129,8 @@ static enum status bernoulli_lower(struct graph *g, const struct node *n, struct
 	const struct lower_options *o, struct tensor **out)
 {
 	(void)o;
-	struct node *m = graph_op_node(g, "stint.Bernoulli", 2,
+	out[0] = graph_param_op(g, "stint.Bernoulli", 2,
 		(struct tensor *[]){in[0], graph_control(g)}, 0, NULL, n->param);
-	out[0] = m ? m->out[0] : NULL;
 	return g->failed;
 }
 
@@ -159,13 +156,13 @@ static enum status tossed_emit(struct emit *e, const struct node *n)
 
 #define DRAWN(ours, text)                                                                          \
 	{                                                                                          \
-		.name = ours, .min_in = 1, .max_in = 1, .traits = OP_STOP, .infer = drawn_infer,   \
+		.name = ours, .min_in = 1, .traits = OP_STOP, .infer = drawn_infer,                \
 		.cost = drawn_cost, .emit_c = text                                                 \
 	}
 #define RANDOM(onnx, which, inputs, ...)                                                           \
 	{                                                                                          \
-		.name = onnx, .variant = which, .since = 1, .min_in = inputs, .max_in = inputs,    \
-		.traits = OP_STOP, .infer = random_infer, .lower = random_lower,                   \
+		.name = onnx, .apart = APART_PLACED, .variant = which, .since = 1,                 \
+		.min_in = inputs, .traits = OP_STOP, .infer = random_infer, .lower = random_lower, \
 		.example = EXAMPLES(__VA_ARGS__)                                                   \
 	}
 
@@ -179,9 +176,9 @@ const struct op_def ops_random[] = {
 	RANDOM("RandomUniformLike", UNIFORM, 1, {.in = "a,B,40"}, {.in = "()", .attr = "high=2.0"},
 		{.in = "3,43:bool", .attr = "dtype=11 low=-1.0"}),
 	{.name = "Bernoulli",
+		.apart = APART_PLACED,
 		.since = 15,
 		.min_in = 1,
-		.max_in = 1,
 		.traits = OP_STOP,
 		.infer = bernoulli_infer,
 		.lower = bernoulli_lower,
@@ -192,7 +189,6 @@ const struct op_def ops_random[] = {
 	DRAWN("stint.RandomUniform", uniform_emit),
 	{.name = "stint.Bernoulli",
 		.min_in = 2,
-		.max_in = 2,
 		.traits = OP_STOP,
 		.infer = tossed_infer,
 		.cost = drawn_cost,

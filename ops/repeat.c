@@ -5,21 +5,6 @@
 
 /* --- Expand --- */
 
-static enum status expand_infer(struct graph *g, struct node *n)
-{
-	const struct tensor *x = n->in[0];
-	int len, rank;
-	const int64_t *v;
-	int64_t dim[RANK_MAX];
-	TRY(node_ints(g, n, "shape", 1, &len, &v));
-	if (!v || len > RANK_MAX)
-		return node_fail(g, n, NULL, "has no shape, or one of more than %d axes", RANK_MAX);
-	TRY(node_broadcast(g, n, x->rank, x->dim, len, v, &rank, dim));
-	const struct attr attr = data_ints(g, "shape", rank, dim);
-	TRY(data_settle(g, n, 1, 1, &attr));
-	return data_output(g, n, 0, x->dtype, rank, dim);
-}
-
 static struct box expand_box(const struct node *n)
 {
 	const struct tensor *x = n->in[0], *y = n->out[0];
@@ -35,7 +20,23 @@ static struct box expand_box(const struct node *n)
 	return b;
 }
 
-static enum status expand_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+static enum status expand_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	int len, rank;
+	const int64_t *v;
+	int64_t dim[RANK_MAX];
+	TRY(node_ints(g, n, "shape", 1, &len, &v));
+	if (!v || len > RANK_MAX)
+		return node_fail(g, n, NULL, "has no shape, or one of more than %d axes", RANK_MAX);
+	TRY(node_broadcast(g, n, x->rank, x->dim, len, v, &rank, dim));
+	const struct attr attr = data_ints(g, "shape", rank, dim);
+	TRY(data_settle(g, n, 1, 1, &attr));
+	TRY(data_output(g, n, 0, x->dtype, rank, dim));
+	return box_settle(g, n, expand_box(n));
+}
+
+static enum status repeat_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
 	(void)o;
@@ -49,14 +50,6 @@ static enum status expand_grad(struct graph *g, const struct node *n, struct ten
 	if (want[0])
 		dx[0] = graph_unbroadcast(g, dy[0], n->in[0]);
 	return g->failed;
-}
-
-static enum status expand_fold(struct graph *g, const struct node *n, void *const *out)
-{
-	(void)g;
-	const struct box b = expand_box(n);
-	box_run(&b, (size_t)dtype_bytes(n->in[0]->dtype), out[0], n->in[0]->data);
-	return ST_OK;
 }
 
 /* What is the same over a whole image: the gradient of a mean over it. */
@@ -73,31 +66,7 @@ static enum status expand_block(struct blocking *b)
 	return b->g->failed;
 }
 
-static enum status expand_emit(struct emit *e, const struct node *n)
-{
-	const struct box_copy copy = {expand_box(n), ARG_Y(0), ARG_X(0)};
-	return boxes_call(e, 1, &copy, n->out[0]);
-}
-
 /* --- Tile --- */
-
-static enum status tile_infer(struct graph *g, struct node *n)
-{
-	const struct tensor *x = n->in[0];
-	int len;
-	const int64_t *v;
-	int64_t dim[RANK_MAX];
-	TRY(node_ints(g, n, "repeats", 1, &len, &v));
-	if (!v || len != x->rank)
-		return node_fail(
-			g, n, NULL, "repeats lists %d axes, the input has %d", len, x->rank);
-	for (int i = 0; i < len; i++)
-		if (!size_mul(x->dim[i], v[i], &dim[i]))
-			return node_fail(g, n, NULL, "repeat count %" PRId64 " is invalid", v[i]);
-	const struct attr attr = data_ints(g, "repeats", len, v);
-	TRY(data_settle(g, n, 1, 1, &attr));
-	return data_output(g, n, 0, x->dtype, len, dim);
-}
 
 /* Every axis as two: which repeat, where in x. */
 static struct box tile_box(const struct node *n)
@@ -117,10 +86,23 @@ static struct box tile_box(const struct node *n)
 	return b;
 }
 
-static enum status tile_lower(struct graph *g, const struct node *n, struct tensor *const *in,
-	const struct lower_options *o, struct tensor **out)
+static enum status tile_infer(struct graph *g, struct node *n)
 {
-	return expand_lower(g, n, in, o, out);
+	const struct tensor *x = n->in[0];
+	int len;
+	const int64_t *v;
+	int64_t dim[RANK_MAX];
+	TRY(node_ints(g, n, "repeats", 1, &len, &v));
+	if (!v || len != x->rank)
+		return node_fail(
+			g, n, NULL, "repeats lists %d axes, the input has %d", len, x->rank);
+	for (int i = 0; i < len; i++)
+		if (!size_mul(x->dim[i], v[i], &dim[i]))
+			return node_fail(g, n, NULL, "repeat count %" PRId64 " is invalid", v[i]);
+	const struct attr attr = data_ints(g, "repeats", len, v);
+	TRY(data_settle(g, n, 1, 1, &attr));
+	TRY(data_output(g, n, 0, x->dtype, len, dim));
+	return box_settle(g, n, tile_box(n));
 }
 
 /* dy with every repeated axis split in two, summed over the repeats. */
@@ -149,20 +131,6 @@ static enum status tile_grad(struct graph *g, const struct node *n, struct tenso
 	return g->failed;
 }
 
-static enum status tile_fold(struct graph *g, const struct node *n, void *const *out)
-{
-	(void)g;
-	const struct box b = tile_box(n);
-	box_run(&b, (size_t)dtype_bytes(n->in[0]->dtype), out[0], n->in[0]->data);
-	return ST_OK;
-}
-
-static enum status tile_emit(struct emit *e, const struct node *n)
-{
-	const struct box_copy copy = {tile_box(n), ARG_Y(0), ARG_X(0)};
-	return boxes_call(e, 1, &copy, n->out[0]);
-}
-
 const struct op_def ops_repeat[] = {
 	{.name = "Expand",
 		.apart = APART_BROADCAST,
@@ -170,15 +138,15 @@ const struct op_def ops_repeat[] = {
 		.min_in = 1,
 		.max_in = 2,
 		.infer = expand_infer,
-		.fold = expand_fold,
-		.lower = expand_lower,
+		.fold = box_fold,
+		.lower = repeat_lower,
 		.block = expand_block,
 		.grad = expand_grad,
 		.cost = data_move_cost,
 		.traits = OP_ALIKE,
 		.narrow_in = 1,
 		.narrow_out = 1,
-		.emit_c = expand_emit,
+		.emit_c = box_emit,
 		.example = EXAMPLES({.in = "3,1 =[2,3,4]"}, {.in = "1,5 =[4,1]"}, {.in = "() =[3]"},
 			{.in = "2,3 =[1,3]"}, {.in = "2,1,6 =[2,3,1]"}, {.in = "a,1,b =[c,1,d,1]"},
 			{.in = "3,1:i64<9 =[2,3,4]"}, {.in = "2,1:bool =[2,3]"})},
@@ -187,14 +155,14 @@ const struct op_def ops_repeat[] = {
 		.min_in = 1,
 		.max_in = 2,
 		.infer = tile_infer,
-		.fold = tile_fold,
-		.lower = tile_lower,
+		.fold = box_fold,
+		.lower = repeat_lower,
 		.grad = tile_grad,
 		.cost = data_move_cost,
 		.traits = OP_ALIKE,
 		.narrow_in = 1,
 		.narrow_out = 1,
-		.emit_c = tile_emit,
+		.emit_c = box_emit,
 		.example = EXAMPLES({.in = "2,3 =[2,2]"}, {.in = "4 =[3]"},
 			{.in = "2,3,4 =[1,2,1]"}, {.in = "2,3 =[1,1]"}, {.in = "a,b =[c,2]"},
 			{.in = "2,3:i64<9 =[2,1]"}, {.in = "3:bool =[2]"}, {.in = "2,3 =[0,2]"})},

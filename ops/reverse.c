@@ -86,7 +86,6 @@ const struct op_def ops_reverse[] = {
 	{.name = "ReverseSequence",
 		.since = 10,
 		.min_in = 2,
-		.max_in = 2,
 		.traits = OP_CHECKED,
 		.infer = reverse_infer,
 		.fold = reverse_fold,

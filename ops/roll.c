@@ -434,7 +434,6 @@ const struct op_def ops_roll[] = {
 		.narrow_in = 1,
 		.narrow_out = 1,
 		.min_in = 1,
-		.max_in = 1,
 		.infer = roll_infer,
 		.fold = roll_fold,
 		.match = roll_match,

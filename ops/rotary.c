@@ -107,13 +107,14 @@ static enum status rotary_fold(struct graph *g, const struct node *n, void *cons
 }
 
 /* A turn is one of so many parts of a row. */
-static enum status rotary_call(struct emit *e, const struct node *n, int64_t parts)
+static enum status rotary_emit(struct emit *e, const struct node *n)
 {
 	const struct rotary *p = n->param;
 	const struct tensor *x = n->in[0], *y = n->out[0];
+	const int64_t pairs = p->turned / 2, parts = div_up(pairs, call_piece(e, pairs));
 	const struct call_struct shape = {"struct rotary_shape", "r",
 		CALL_FIELDS({"rows", ARG_SIZES(2, p->dim + 1)}, {"length", ARG_SIZE(p->dim[3])},
-			{"pairs", ARG_SIZE(p->turned / 2)}, {"cos", ARG_SIZES(3, p->stride[0])},
+			{"pairs", ARG_SIZE(pairs)}, {"cos", ARG_SIZES(3, p->stride[0])},
 			{"sin", ARG_SIZES(3, p->stride[1])},
 			{"interleaved", ARG_INT(p->interleaved)},
 			{"shared", ARG_INT(p->width != p->turned)},
@@ -126,17 +127,6 @@ static enum status rotary_call(struct emit *e, const struct node *n, int64_t par
 				      .work = 6 * (double)y->numel,
 				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_X(2),
 					      ARG_STRUCT(&shape), ARG_INT(parts))});
-}
-
-static enum status rotary_emit(struct emit *e, const struct node *n)
-{
-	return rotary_call(e, n, 1);
-}
-
-static enum status rotary_cuda_emit(struct emit *e, const struct node *n)
-{
-	const struct rotary *p = n->param;
-	return rotary_call(e, n, p->turned / 2);
 }
 
 /* --- The gradient --- */
@@ -202,7 +192,7 @@ static enum status onnx_infer(struct graph *g, struct node *n)
 		return node_fail(g, n, NULL, "x must have three or four axes");
 	if (x->rank == 3 && (heads < 1 || x->dim[2] % heads))
 		return node_fail(g, n, NULL, "x of three axes needs num_heads, dividing the last");
-	if (n->in[1]->rank != n->in[2]->rank || n->in[1]->rank != (n->nin > 3 && n->in[3] ? 2 : 3))
+	if (n->in[1]->rank != n->in[2]->rank || n->in[1]->rank != (node_input(n, 3) ? 2 : 3))
 		return node_fail(g, n, NULL,
 			"cos_cache and sin_cache must have two axes with position_ids, three "
 			"without");
@@ -351,8 +341,8 @@ const struct op_def ops_rotary[] = {
 		.example = EXAMPLES({.in = "2,3,5,6 9,3 9,3 2,5:i64<9"}, {.in = "2,5,18 2,5,3 2,5,3", .attr = "num_heads=3"},
 			{.in = "2,3,5,6 2,5,2 2,5,2", .attr = "rotary_embedding_dim=4 interleaved=1"},
 			{.in = "2,5,12 9,2 9,2 2,5:i64<9", .attr = "num_heads=2 rotary_embedding_dim=4"})},
-	{.name = "stint.Rotary", .min_in = 3, .max_in = 3, .infer = rotary_infer, .fold = rotary_fold,
-		.grad = rotary_rule, .match = rotary_match, .emit_c = rotary_emit, .emit_cuda = rotary_cuda_emit, .work = 3, .narrow_in = 1, .narrow_out = 1, .npair = 1, .pair = {{0, 0}},
+	{.name = "stint.Rotary", .min_in = 3, .infer = rotary_infer, .fold = rotary_fold,
+		.grad = rotary_rule, .match = rotary_match, .emit_c = rotary_emit, .work = 3, .narrow_in = 1, .narrow_out = 1, .npair = 1, .pair = {{0, 0}},
 		.example = EXAMPLES({.in = "2,3,5,6 5,6 5,6"}, {.in = "a,b,c,4 a,1,c,2 a,1,c,2"},
 			{.in = "2,3,5,6 3,1,6 2,1,5,6", .attr = "interleaved=1"},
 			{.in = "2,3,5,7 2,3,5,2 2", .attr = "dim=4"},

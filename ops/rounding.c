@@ -17,12 +17,12 @@ static const struct op_option is_inf_options[] = {{.name = "detect_negative", .v
 
 #define STEPS(onnx, first, id, ...)                                                                \
 	{                                                                                          \
-		.name = onnx, .since = first, .min_in = 1, .max_in = 1,                            \
-		.traits = OP_POINTWISE | OP_STOP, .expr = id##_expr, .ref = id##_ref, __VA_ARGS__  \
+		.name = onnx, .since = first, .min_in = 1, .traits = OP_POINTWISE | OP_STOP,       \
+		.expr = id##_expr, .ref = id##_ref, __VA_ARGS__                                    \
 	}
 #define ASKS(onnx, first, id, ...)                                                                 \
 	{                                                                                          \
-		.name = onnx, .since = first, .min_in = 1, .max_in = 1,                            \
+		.name = onnx, .since = first, .min_in = 1,                                         \
 		.traits = OP_POINTWISE | OP_STOP | OP_BOOL, .expr = id##_expr, .ref = id##_ref,    \
 		__VA_ARGS__                                                                        \
 	}

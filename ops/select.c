@@ -211,7 +211,7 @@ static enum status unique_infer(struct graph *g, struct node *n)
 	struct items s = {x, 1, x->numel, 1};
 	struct item *first;
 	int axis;
-	int64_t kinds, *kind;
+	int64_t kinds = 0, *kind;
 	if (x->role != TR_CONSTANT)
 		return data_dependent(g, n, x);
 	if (a) {
@@ -239,7 +239,6 @@ const struct op_def ops_select[] = {
 	{.name = "Compress",
 		.since = 9,
 		.min_in = 2,
-		.max_in = 2,
 		.infer = compress_infer,
 		.fold = compress_fold,
 		.lower = compress_lower,
@@ -249,14 +248,12 @@ const struct op_def ops_select[] = {
 	{.name = "NonZero",
 		.since = 9,
 		.min_in = 1,
-		.max_in = 1,
 		.traits = OP_STOP,
 		.infer = nonzero_infer,
 		.example = EXAMPLES({.in = "=[3,0,0,4]"}, {.in = "=[0]"})},
 	{.name = "Unique",
 		.since = 11,
 		.min_in = 1,
-		.max_in = 1,
 		.min_out = 1,
 		.max_out = 4,
 		.traits = OP_STOP,

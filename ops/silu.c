@@ -25,10 +25,10 @@ static enum status silu_match(struct graph *g, const struct node *n, struct tens
 
 /* clang-format off */
 const struct op_def ops_silu[] = {
-	{.name = "stint.Silu", .min_in = 1, .max_in = 1, .traits = OP_POINTWISE, .expr = silu_expr, .ref = silu_ref,
+	{.name = "stint.Silu", .min_in = 1, .traits = OP_POINTWISE, .expr = silu_expr, .ref = silu_ref,
 		.grad = silu_rule, .match = silu_match,
 		.example = EXAMPLES({.in = "a,B"}, {.in = "33", .low = -30, .high = 30})},
-	{.name = "stint.SiluGrad", .min_in = 2, .max_in = 2, .traits = OP_POINTWISE, .expr = silu_grad_expr,
+	{.name = "stint.SiluGrad", .min_in = 2, .traits = OP_POINTWISE, .expr = silu_grad_expr,
 		.ref = silu_grad_ref},
 	{0},
 };

@@ -213,8 +213,8 @@ static enum status arg_emit(struct emit *e, const struct node *n)
 	}
 #define ARG(onnx, which)                                                                           \
 	{                                                                                          \
-		.name = onnx, .variant = which, .since = 1, .min_in = 1, .max_in = 1,              \
-		.traits = OP_STOP, .infer = arg_infer, .fold = arg_fold, .emit_c = arg_emit,       \
+		.name = onnx, .variant = which, .since = 1, .min_in = 1, .traits = OP_STOP,        \
+		.infer = arg_infer, .fold = arg_fold, .emit_c = arg_emit,                          \
 		.example = EXAMPLES({.in = "a,b,c"}, {.in = "a,b,c", .attr = "axis=-1"},           \
 			{.in = "a,b,c", .attr = "axis=1 keepdims=0"}, {.in = "7"},                 \
 			{.in = "4,9:i64<3", .attr = "axis=1 select_last_index=1"},                 \

@@ -18,21 +18,6 @@ static enum status transpose_perm(struct graph *g, const struct node *n, int *pe
 	return ST_OK;
 }
 
-static enum status transpose_infer(struct graph *g, struct node *n)
-{
-	const struct tensor *x = n->in[0];
-	int perm[RANK_MAX];
-	int64_t dim[RANK_MAX], list[RANK_MAX];
-	TRY(transpose_perm(g, n, perm));
-	for (int i = 0; i < x->rank; i++) {
-		dim[i] = x->dim[perm[i]];
-		list[i] = perm[i];
-	}
-	const struct attr attr = data_ints(g, "perm", x->rank, list);
-	TRY(data_settle(g, n, 1, 1, &attr));
-	return data_output(g, n, 0, x->dtype, x->rank, dim);
-}
-
 static struct box transpose_box(const struct node *n)
 {
 	const struct tensor *x = n->in[0], *y = n->out[0];
@@ -46,6 +31,22 @@ static struct box transpose_box(const struct node *n)
 		b.xs[i] = xs[perm[i]];
 	}
 	return b;
+}
+
+static enum status transpose_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	int perm[RANK_MAX];
+	int64_t dim[RANK_MAX], list[RANK_MAX];
+	TRY(transpose_perm(g, n, perm));
+	for (int i = 0; i < x->rank; i++) {
+		dim[i] = x->dim[perm[i]];
+		list[i] = perm[i];
+	}
+	const struct attr attr = data_ints(g, "perm", x->rank, list);
+	TRY(data_settle(g, n, 1, 1, &attr));
+	TRY(data_output(g, n, 0, x->dtype, x->rank, dim));
+	return box_settle(g, n, transpose_box(n));
 }
 
 /* Moving axes of size 1 about moves nothing. `dim`: of the output. */
@@ -88,20 +89,6 @@ static enum status transpose_grad(struct graph *g, const struct node *n, struct 
 	if (want[0])
 		dx[0] = graph_op(g, n->op->name, 1, dy, 1, &attr);
 	return g->failed;
-}
-
-static enum status transpose_fold(struct graph *g, const struct node *n, void *const *out)
-{
-	(void)g;
-	const struct box b = transpose_box(n);
-	box_run(&b, (size_t)dtype_bytes(n->in[0]->dtype), out[0], n->in[0]->data);
-	return ST_OK;
-}
-
-static enum status transpose_emit(struct emit *e, const struct node *n)
-{
-	const struct box_copy copy = {transpose_box(n), ARG_Y(0), ARG_X(0)};
-	return boxes_call(e, 1, &copy, n->out[0]);
 }
 
 /* A tensor that holds y channels last already, before what is here makes them the second axis. */
@@ -163,9 +150,8 @@ const struct op_def ops_transpose[] = {
 		.role = ROLE_TRANSPOSE,
 		.since = 1,
 		.min_in = 1,
-		.max_in = 1,
 		.infer = transpose_infer,
-		.fold = transpose_fold,
+		.fold = box_fold,
 		.lower = transpose_lower,
 		.block = transpose_block,
 		.grad = transpose_grad,
@@ -173,7 +159,7 @@ const struct op_def ops_transpose[] = {
 		.traits = OP_ALIKE,
 		.narrow_in = 1,
 		.narrow_out = 1,
-		.emit_c = transpose_emit,
+		.emit_c = box_emit,
 		.example = EXAMPLES({.in = "3,5"}, {.in = "70,33"}, {.in = "64,32"},
 			{.in = "2,3,4,5", .attr = "perm=0,2,1,3"},
 			{.in = "2,3,4,5", .attr = "perm=0,3,1,2"},

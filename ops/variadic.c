@@ -63,12 +63,12 @@ static enum status variadic_lower(struct graph *g, const struct node *n, struct 
 	}
 #define PAIR(ours, id)                                                                             \
 	{                                                                                          \
-		.name = ours, .min_in = 2, .max_in = 2, .traits = OP_POINTWISE, .expr = id##_expr, \
+		.name = ours, .min_in = 2, .traits = OP_POINTWISE, .expr = id##_expr,              \
 		.ref = id##_ref, INT(id), .grad = pair_rule                                        \
 	}
 #define PAIR_GRAD(ours, id)                                                                        \
 	{                                                                                          \
-		.name = ours, .min_in = 3, .max_in = 3, .traits = OP_POINTWISE, .expr = id##_expr, \
+		.name = ours, .min_in = 3, .traits = OP_POINTWISE, .expr = id##_expr,              \
 		.ref = id##_ref                                                                    \
 	}
 #define REALS                                                                                      \

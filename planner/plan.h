@@ -2,6 +2,7 @@
 #ifndef STINT_PLANNER_PLAN_H
 #define STINT_PLANNER_PLAN_H
 
+#include "base/onlooker.h"
 #include "planner/problem/problem.h"
 
 struct plan_step {
@@ -44,6 +45,7 @@ struct plan_options {
 	double effort;  /* multiplies the default count of work; 0 stands for 1 */
 	double seconds; /* wall-clock limit of the search; 0: stop by a count of work (repeatable)
 			 */
+	struct onlooker *onlooker; /* may end it: ST_INTERRUPTED; NULL */
 };
 
 /* Find the cheapest plan within the budget. ST_OK with plan->feasible, or ST_BUDGET with

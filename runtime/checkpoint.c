@@ -260,8 +260,8 @@ static struct safetensors_entry *entries(
 	return entry;
 }
 
-static int save(const char *path, const struct stint_step *s, const struct checkpoint_place *place,
-	char *message)
+int checkpoint_write(const char *path, const struct stint_step *s,
+	const struct checkpoint_place *place, char message[MESSAGE])
 {
 	int n = 0;
 	struct safetensors_entry *entry = entries(s, place, &n);
@@ -277,7 +277,7 @@ int checkpoint_save(const char *folder, const struct stint_step *s,
 {
 	char path[PATH];
 	if (make_folder(folder, message) || checkpoint_path(folder, place->step, path, message) ||
-		save(path, s, place, message))
+		checkpoint_write(path, s, place, message))
 		return 1;
 	clean(folder, place->step, keep);
 	return 0;
@@ -293,7 +293,7 @@ int checkpoint_save_as(const char *folder, const char *name, const struct stint_
 		errno = ENAMETOOLONG;
 		return fail(message, "cannot use", folder);
 	}
-	return save(path, s, place, message);
+	return checkpoint_write(path, s, place, message);
 }
 
 /* --- Loading --- */
@@ -360,6 +360,24 @@ static int open_file(
 	safetensors_close(*f);
 	*f = NULL;
 	return broken(message, path, why);
+}
+
+int checkpoint_read_place(
+	const char *path, struct checkpoint_place *place, int *is, char message[MESSAGE])
+{
+	struct safetensors *f;
+	*is = 0;
+	if (safetensors_open_header(&f, path, message))
+		return 1;
+	const char *kind = safetensors_note(f, "format");
+	*is = kind && !strcmp(kind, format);
+	safetensors_close(f);
+	if (!*is)
+		return 0;
+	if (open_file(&f, path, place, message))
+		return 1;
+	safetensors_close(f);
+	return 0;
 }
 
 static int another(char *message, const char *path, const char *name, const char *what)

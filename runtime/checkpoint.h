@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "stint_rt.h"
+#include "stint_rt_device.h"
 
 struct safetensors_entry;
 
@@ -42,6 +42,12 @@ int checkpoint_save(const char *folder, const struct stint_step *s,
 /* The same values and notes as FOLDER/NAME.safetensors, where nothing else is touched. */
 int checkpoint_save_as(const char *folder, const char *name, const struct stint_step *s,
 	const struct checkpoint_place *place, char message[256]);
+/* The same as a file of that path. */
+int checkpoint_write(const char *path, const struct stint_step *s,
+	const struct checkpoint_place *place, char message[256]);
+/* Where training stood in a file: *is 0 where it is no checkpoint, of which nothing is wrong. */
+int checkpoint_read_place(
+	const char *path, struct checkpoint_place *place, int *is, char message[256]);
 /* The newest checkpoint that reads well and fits the model, into the step's arena (and its count
  * and seed); older ones are tried when the newest is broken. *found 0 when the folder has none (no
  * error). A failure, where there are some but none is good, leaves the step as it was. `used` gets

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "stint_rt.h"
+#include "stint_rt_device.h"
 
 enum { BLOCK = 1024 };
 

@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stint_call.h"
 #include "stint_rt.h"
 
 #ifdef __cplusplus

@@ -7,9 +7,7 @@
 #ifndef STINT_LIB_H
 #define STINT_LIB_H
 
-#include "stint_rt.h"
-
-struct stint_lib;
+#include "stint_rt_device.h"
 
 /* Scratch bytes the call needs in the arena, its reorders included; -1 when the library cannot do
  * it, or only by allocating tensors of its own (then plain C is generated). A fixed rule over
@@ -24,7 +22,7 @@ void stint_lib_free(struct stint_lib *l);
 /* in, out: in the order of the node; ws: 64-aligned. 0, or the library's error code. */
 int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, void *ws);
 /* What plans rely on, printed into the step and compared by init: "oneDNN 2.6.3 avx512_core 2
- * threads". */
+ * threads". NULL: stint was built without the library, which then cannot do anything. */
 const char *stint_lib_identity(int threads, char buf[static 96]);
 
 #endif

@@ -186,23 +186,66 @@ void stint_seed(stint_step *s, int64_t seed)
 	s->seed = seed;
 }
 
+/* Of the whole batch: the first axis of the first input that has one; 0: none has. */
+static int64_t rows_of(const struct stint_model *m)
+{
+	for (int i = 0; i < m->nresident; i++)
+		if (m->resident[i].kind == STINT_INPUT && m->resident[i].rank > 0)
+			return m->resident[i].dim[0];
+	return 0;
+}
+
+/* How many rows of shard k count: none may. */
+static int64_t rows_left(const struct stint_model *m, int64_t valid, int64_t k)
+{
+	const int64_t before = m->shards > 1 ? rows_of(m) / m->shards * k : 0;
+	return valid == INT64_MAX ? valid : valid > before ? valid - before : 0;
+}
+
 static int start(
 	stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
 {
 	const struct stint_model *m = s->model;
-	const int shards = train && m->shards > 1 ? m->shards : 1;
+	const struct stint_ranks *r = s->ranks;
+	const int64_t shards = train && m->shards > 1 ? m->shards : 1;
+	const int64_t begin = r && train ? stint_tree_first(shards, r->n, r->rank) : 0;
+	const int64_t end = r && train ? stint_tree_first(shards, r->n, r->rank + 1) : shards;
 	int rc = STINT_OK;
 	if (s->running)
 		return stint_rt_fail(s, STINT_BAD_DATA, "a step of '%s' is running", m->name);
 	s->loss = NAN; /* a step that fails has none */
-	for (int k = 0; k < shards && !rc; k++) {
-		const int64_t control[5] = {s->seed, s->count, valid, 0, k};
-		s->last = k == shards - 1;
+	for (int64_t k = begin; k < end && !rc; k++) {
+		s->shard = k;
+		s->last = k == end - 1;
+		const int64_t control[STINT_CONTROLS] = {s->seed, s->count, rows_left(m, valid, k),
+			0, k, stint_tree_nodes(begin, k, NULL), stint_tree_joins(begin, k, shards),
+			s->last, valid};
 		rc = s->device->start(s, train, control, lr, probe);
 		if (!rc && !s->last)
 			rc = s->device->finish(s, train);
 	}
 	return rc;
+}
+
+static size_t real_bytes(const stint_step *s)
+{
+	return s->model->loss_dtype == STINT_F64 ? sizeof(double) : sizeof(float);
+}
+
+int stint_sum_ranks(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
+	void *scratch, size_t bytes)
+{
+	if (s->ranks)
+		return s->ranks->sum(s, y, x, sums, n, real_bytes(s), scratch, bytes);
+	if (y != x)
+		memcpy(y, x, (size_t)n * real_bytes(s));
+	return STINT_OK;
+}
+
+int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes)
+{
+	memcpy((unsigned char *)rows + (size_t)s->shard * (size_t)bytes, x, (size_t)bytes);
+	return s->ranks && s->last ? s->ranks->join(s, rows, (size_t)bytes) : STINT_OK;
 }
 
 static int train_start(stint_step *s, double lr, const struct stint_probe *probe)
@@ -211,10 +254,24 @@ static int train_start(stint_step *s, double lr, const struct stint_probe *probe
 		return stint_rt_fail(s, STINT_BAD_DATA,
 			"'%s' was compiled with --loss none: it has no training step",
 			s->model->name);
-	int rc = start(s, 1, INT64_MAX, lr, probe);
+	int rc = start(s, 1, s->rows > 0 ? s->rows : INT64_MAX, lr, probe);
 	if (!rc)
 		s->running = 1;
+	s->rows = 0;
 	return rc;
+}
+
+int stint_rows(stint_step *s, int64_t rows)
+{
+	const int64_t all = rows_of(s->model);
+	if (rows < 1 || rows > all)
+		return stint_rt_fail(
+			s, STINT_BAD_DATA, "'%s' has no batch of so many rows", s->model->name);
+	if (rows < all && s->model->whole_batch)
+		return stint_rt_fail(s, STINT_BAD_DATA, "a step takes a whole batch: %.200s",
+			s->model->whole_batch);
+	s->rows = rows < all ? rows : 0;
+	return STINT_OK;
 }
 
 int stint_train_start(stint_step *s, double lr)

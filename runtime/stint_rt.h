@@ -19,34 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stint_call.h"
+#include "stint_kinds.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum {
-	STINT_OK = 0,
-	STINT_NO_MEMORY = 1,
-	STINT_BAD_MACHINE =
-		2, /* another instruction set, library version, ... than the step was planned for */
-	STINT_BAD_DATA = 3, /* an unknown name, a wrong size, an index or label out of range */
-	STINT_BAD_FILE = 4,
-	STINT_NO_DEVICE = 5 /* no CUDA driver, or no device that it knows of */
-};
-
-/* Element types. The last two, of 2 bytes, are met by stint_probe.output alone. */
-enum { STINT_F32, STINT_F64, STINT_I64, STINT_BOOL, STINT_BF16, STINT_F16 };
-
-enum {
-	STINT_INPUT,     /* set by the caller before each step (the target too) */
-	STINT_PARAMETER, /* trained */
-	STINT_BUFFER,    /* running statistics */
-	STINT_STATE,     /* optimizer state */
-	STINT_SUMS,      /* of gradients, from one micro-batch to the next: of a step alone */
-	STINT_CONSTANT,
-	STINT_CONTROL /* seed, step count, valid rows; learning rate: set by the functions below */
-};
 
 /* A tensor that lives in the arena from init to free. */
 struct stint_tensor {
@@ -57,12 +34,6 @@ struct stint_tensor {
 	int trainable; /* a STINT_PARAMETER with a gradient */
 };
 
-/* Where an input that is set for the next step waits while one is running. */
-struct stint_next {
-	int resident;
-	size_t offset;
-};
-
 /* A model output: its place holds after stint_eval (never after stint_train, whose memory is
  * reused). */
 struct stint_output {
@@ -70,18 +41,6 @@ struct stint_output {
 	int dtype, rank;
 	const int64_t *dim;
 	size_t bytes, offset;
-};
-
-struct stint_lib_planned {
-	struct stint_lib_call call;
-	size_t workspace; /* bytes planned for; init fails if the library now asks for more */
-};
-
-/* A kernel of a GPU's step: its name in kernels.cu, how many blocks of how many threads are
- * launched, and how many arguments it takes. */
-struct stint_kernel {
-	const char *name;
-	int blocks, threads, args;
 };
 
 /* One executed step, for people and for `stint bench`. */
@@ -114,6 +73,7 @@ struct stint_probe {
 	void (*took)(void *user, int index, double us);
 };
 
+/* Handled by the functions below only. */
 typedef struct stint_step stint_step;
 
 struct stint_model {
@@ -126,11 +86,7 @@ struct stint_model {
 	const struct stint_tensor *resident;
 	const struct stint_output *output;
 	const struct stint_lib_planned *lib;
-	const struct stint_kernel *kernel; /* ended by a NULL name; NULL: not for a GPU */
-	const char *kernels_text;          /* kernels.cu, where there are any */
-	const struct stint_next *next;     /* a GPU's inputs, ended by resident -1; NULL: not so */
-	int tf32;   /* a GPU's library calls may round single-precision operands to tf32 */
-	int strict; /* its convolutions may not go Winograd's or Fourier's way */
+	const struct stint_gpu_model *gpu; /* NULL: not for a GPU */
 	const struct stint_step_info *train_info, *eval_info;
 	int control, lr;                      /* residents; -1: the model has none */
 	int target;                           /* resident; -1: none */
@@ -139,80 +95,13 @@ struct stint_model {
 	int loss_dtype;
 	int shards; /* micro-batches of a training step: it takes the rows of its inputs in so many
 		       parts; the evaluation takes the first part alone */
-	double lr_default; /* the optimizer's learning rate, as compiled */
+	const char *whole_batch; /* what a training step wants all rows for; NULL: stint_rows */
+	double lr_default;       /* the optimizer's learning rate, as compiled */
 	int (*train)(stint_step *s, const struct stint_probe *probe); /* NULL: forward only */
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
-	size_t host_bytes; /* page-locked, that a GPU's step keeps tensors in; 0: none */
-	int ncopy;         /* copies to there and back, in training */
 };
 
-enum { STINT_RT_VERSION = 10 };
-
-/* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
-struct stint_lib;
-
-/* What a device's memory holds. */
-struct stint_device_memory {
-	int nitem; /* besides the arena, by what took it (stint_gpu.h, stint_gpu_memory) */
-	struct stint_device_item {
-		const char *what;
-		int64_t bytes;
-	} item[16];
-	int64_t used, total; /* of the device, by all programs */
-};
-
-/* What a device is and does at its best, measured: rates a microsecond. */
-struct stint_device_peaks {
-	char name[192];
-	int64_t product; /* floating-point operations of products of so many rows and columns, in
-			    the step's precision */
-	double flops_us;
-	struct stint_device_level {
-		double bytes, bytes_us; /* read and written by copies, over so many in all */
-	} level[2];                     /* in the device's cache, in its memory */
-};
-
-/* Where the arena is and steps run: the processor (stint_rt_cpu.c) or a GPU (stint_rt_gpu.c). */
-struct stint_device {
-	/* The arena, all zeros, at `arena` or in memory of its own (NULL), and all that the step
-	 * needs. On failure the reason is in s->message; `free` releases what was made. */
-	int (*open)(stint_step *s, void *arena);
-	void (*free)(stint_step *s); /* also of a step that was never opened */
-	/* The arena's byte at `offset`, for the host to use; NULL: the host cannot reach it. */
-	void *(*at)(const stint_step *s, size_t offset);
-	int (*put)(stint_step *s, size_t offset, const void *data, size_t bytes);
-	int (*get)(const stint_step *s, size_t offset, void *data, size_t bytes);
-	/* These bytes in the host's memory, until `let`: the arena itself, or else memory of zeros
-	 * or (filled) a copy, which `put` brings back. NULL: no memory, or the device failed. */
-	void *(*hold)(const stint_step *s, size_t offset, size_t bytes, int filled);
-	void (*let)(void *held);
-	/* Begins one step, with these control numbers, and need not wait for its end, unless
-	 * somebody looks on. */
-	int (*start)(stint_step *s, int train, const int64_t control[5], double lr,
-		const struct stint_probe *probe);
-	/* Waits for it; sets s->loss. */
-	int (*finish)(stint_step *s, int train);
-	/* Of a GPU, NULL otherwise. */
-	/* What was taken since the last measurement counts as `what`, which outlives s. */
-	int (*memory)(stint_step *s, const char *what, struct stint_device_memory *out);
-	/* In memory of its own, up to 1 GiB of what is free then; the arena stays as it is. */
-	int (*peaks)(stint_step *s, struct stint_device_peaks *out);
-};
-
-struct stint_step {
-	const struct stint_model *model;
-	unsigned char *arena; /* an address of the device's: to be read or written here only where
-				 device->at says so */
-	void *owned;          /* what free releases */
-	const struct stint_device *device;
-	void *gpu; /* the device's own */
-	struct stint_lib **lib;
-	int64_t seed, count; /* count: training steps done */
-	int last;            /* the shard that runs is the step's last, or its only one */
-	int running;         /* a training step has been started and not finished */
-	double loss;
-	char message[256];
-};
+enum { STINT_RT_VERSION = 12 };
 
 /* Sets up a step in `arena` (model->arena_bytes at model->alignment; NULL: allocated and
  * pre-faulted here). A GPU's step takes the first device that the driver shows, and `arena` is
@@ -258,25 +147,18 @@ int stint_train(stint_step *s, double lr);
 int stint_train_start(stint_step *s, double lr);
 int stint_train_finish(stint_step *s);
 int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe);
+/* The next training step, and no other, takes the first `rows` rows of its inputs, as a step of so
+ * large a batch would: an epoch's last samples. Whatever the inputs hold behind them changes
+ * nothing, if it is what other rows might be (labels that are classes, numbers that are finite):
+ * the last of these rows again, say. STINT_BAD_DATA where there are no so many rows, or the model
+ * wants its batch whole (model->whole_batch). */
+int stint_rows(stint_step *s, int64_t rows);
 /* The evaluation plan on the inputs as set, of which the first `valid` rows count (for the loss);
  * 0: all. */
 int stint_eval(stint_step *s, int64_t valid);
 int stint_eval_probed(stint_step *s, int64_t valid, const struct stint_probe *probe);
 double stint_loss(const stint_step *s); /* of the last train or eval */
 const char *stint_message(const stint_step *s);
-
-/* For generated code: record "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
-int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
-
-/* For generated code on a GPU: put a launch of kernel number `kernel` behind what is already to be
- * done there; args: pointers to its arguments. */
-int stint_launch(stint_step *s, int kernel, void **args);
-/* The same for copies, which run beside launches: number `copy` takes `bytes` from the arena's
- * offset `at` to offset `host` of the host's memory, or back, once all that was put there before is
- * done; what is put behind stint_copied waits until it is over. */
-int stint_offload(stint_step *s, int copy, size_t at, size_t bytes, size_t host);
-int stint_fetch(stint_step *s, int copy, size_t at, size_t bytes, size_t host);
-int stint_copied(stint_step *s, int copy);
 
 #ifdef __cplusplus
 }

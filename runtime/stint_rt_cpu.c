@@ -141,7 +141,7 @@ static void let(void *held)
 
 /* --- Steps --- */
 
-static void write_control(stint_step *s, const int64_t control[5], double lr)
+static void write_control(stint_step *s, const int64_t control[STINT_CONTROLS], double lr)
 {
 	const struct stint_model *m = s->model;
 	if (m->control >= 0)
@@ -187,7 +187,7 @@ static int run_here(stint_step *s, int (*step)(stint_step *, const struct stint_
 #endif
 }
 
-static int start(stint_step *s, int train, const int64_t control[5], double lr,
+static int start(stint_step *s, int train, const int64_t control[STINT_CONTROLS], double lr,
 	const struct stint_probe *probe)
 {
 	write_control(s, control, lr);

@@ -1,8 +1,81 @@
-/* Where steps run, and how they fail. Private to the runtime. */
+/* Inside a step: what generated code and the runtime share, where steps run, and how they fail. A
+ * program that uses steps needs nothing of it. */
 #ifndef STINT_RT_DEVICE_H
 #define STINT_RT_DEVICE_H
 
+#include "stint_call.h"
 #include "stint_rt.h"
+#include "stint_tree.h"
+
+struct stint_lib_planned {
+	struct stint_lib_call call;
+	size_t workspace; /* bytes planned for; init fails if the library now asks for more */
+};
+
+/* The library primitive behind a struct stint_lib_call (runtime/stint_lib.h); opaque here. */
+struct stint_lib;
+
+/* What a device's memory holds, and what it is and does at its best (stint_rt_gpu_step.h). */
+struct stint_device_memory;
+struct stint_device_peaks;
+
+/* Where the arena is and steps run: the processor (stint_rt_cpu.c) or a GPU (stint_rt_gpu.c). */
+struct stint_device {
+	/* The arena, all zeros, at `arena` or in memory of its own (NULL), and all that the step
+	 * needs. On failure the reason is in s->message; `free` releases what was made. */
+	int (*open)(stint_step *s, void *arena);
+	void (*free)(stint_step *s); /* also of a step that was never opened */
+	/* The arena's byte at `offset`, for the host to use; NULL: the host cannot reach it. */
+	void *(*at)(const stint_step *s, size_t offset);
+	int (*put)(stint_step *s, size_t offset, const void *data, size_t bytes);
+	int (*get)(const stint_step *s, size_t offset, void *data, size_t bytes);
+	/* These bytes in the host's memory, until `let`: the arena itself, or else memory of zeros
+	 * or (filled) a copy, which `put` brings back. NULL: no memory, or the device failed. */
+	void *(*hold)(const stint_step *s, size_t offset, size_t bytes, int filled);
+	void (*let)(void *held);
+	/* Begins one step, with these control numbers, and need not wait for its end, unless
+	 * somebody looks on. */
+	int (*start)(stint_step *s, int train, const int64_t control[STINT_CONTROLS], double lr,
+		const struct stint_probe *probe);
+	/* Waits for it; sets s->loss. */
+	int (*finish)(stint_step *s, int train);
+	/* Of a GPU, NULL otherwise. */
+	/* What was taken since the last measurement counts as `what`, which outlives s. */
+	int (*memory)(stint_step *s, const char *what, struct stint_device_memory *out);
+	/* In memory of its own, up to 1 GiB of what is free then; the arena stays as it is. */
+	int (*peaks)(stint_step *s, struct stint_device_peaks *out);
+};
+
+/* The processes that share a step's shards (stint_mpi.c): each does those from
+ * stint_tree_first(shards, n, rank) up to the next one's first, and all have the same sums then. */
+struct stint_ranks {
+	int rank, n;
+	/* y: the n numbers x, of `size` bytes each, summed over all processes: x is the sum that
+	 * this one's last shard has left, behind the sums that wait in `sums`. y may be x. Returns
+	 * STINT_OK or a failure with its message in s. */
+	int (*sum)(stint_step *s, void *y, const void *x, const void *sums, int64_t n, size_t size,
+		void *scratch, size_t bytes);
+	/* Rows of `bytes` bytes for each shard: each process has its own; all get all. */
+	int (*join)(stint_step *s, void *rows, size_t bytes);
+};
+
+struct stint_step {
+	const struct stint_model *model;
+	unsigned char *arena; /* an address of the device's: to be read or written here only where
+				 device->at says so */
+	void *owned;          /* what free releases */
+	const struct stint_device *device;
+	void *gpu; /* the device's own */
+	struct stint_lib **lib;
+	struct stint_ranks *ranks; /* NULL: this process does all shards */
+	int64_t seed, count;       /* count: training steps done */
+	int64_t shard;             /* the one that runs */
+	int last;     /* the shard that runs is the step's last here, or its only one */
+	int64_t rows; /* that the next training step takes; 0: all */
+	int running;  /* a training step has been started and not finished */
+	double loss;
+	char message[256];
+};
 
 extern const struct stint_device stint_rt_cpu;
 /* Opens the first device, compiles the model's kernels, plans its library calls and records both
@@ -12,5 +85,15 @@ extern const struct stint_device stint_rt_gpu;
 /* Returns rc, with a reason, in which %s is `name`. */
 int stint_rt_fail(stint_step *s, int rc, const char *what, const char *name);
 int stint_rt_no_memory(stint_step *s); /* STINT_NO_MEMORY, and says so */
+
+/* For generated code: record "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
+int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
+
+/* For generated code: a sum of `n` numbers over all processes (struct stint_ranks); and the rows,
+ * in `bytes` bytes, of shard s->shard of all shards' `rows`, in the last shard with those of all
+ * processes. */
+int stint_sum_ranks(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
+	void *scratch, size_t bytes);
+int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes);
 
 #endif

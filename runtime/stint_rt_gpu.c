@@ -15,7 +15,7 @@
 
 /* Page-locked. */
 struct numbers {
-	int64_t control[5], bad;
+	int64_t control[STINT_CONTROLS], bad;
 	double lr64, loss64;
 	float lr32, loss32;
 };
@@ -93,27 +93,27 @@ static int make_kernels(struct own *o)
 	const struct stint_model *m = o->s->model;
 	struct stint_gpu_code code;
 	int n = 0, module;
-	while (m->kernel[n].name)
+	while (m->gpu->kernel[n].name)
 		n++;
 	o->kernel = calloc((size_t)n + 1, sizeof *o->kernel);
 	if (!o->kernel)
 		return stint_rt_no_memory(o->s);
 	if (n == 0)
 		return STINT_OK;
-	int rc = stint_gpu_compile(o->g, m->kernels_text, 0, option, 1, &code);
+	int rc = stint_gpu_compile(o->g, m->gpu->kernels_text, 0, option, 1, &code);
 	if (rc)
 		return told(o, rc);
 	rc = stint_gpu_load(o->g, &code, &module);
 	stint_gpu_code_free(&code);
 	for (int i = 0; i < n && !rc; i++)
-		rc = stint_gpu_kernel_find(o->g, module, m->kernel[i].name, 0, &o->kernel[i]);
+		rc = stint_gpu_kernel_find(o->g, module, m->gpu->kernel[i].name, 0, &o->kernel[i]);
 	return told(o, rc);
 }
 
 int stint_launch(stint_step *s, int kernel, void **args)
 {
 	struct own *o = s->gpu;
-	const struct stint_kernel *k = &s->model->kernel[kernel];
+	const struct stint_kernel *k = &s->model->gpu->kernel[kernel];
 	const unsigned grid[3] = {(unsigned)k->blocks, 1, 1};
 	const unsigned block[3] = {(unsigned)k->threads, 1, 1};
 	return stint_gpu_launch(o->g, STINT_GPU_MAIN, &o->kernel[kernel], grid, block, args);
@@ -152,11 +152,11 @@ static int make_host(struct own *o)
 {
 	const struct stint_model *m = o->s->model;
 	void *host = NULL;
-	if (m->host_bytes == 0)
+	if (m->gpu->host_bytes == 0)
 		return STINT_OK;
-	const int rc = stint_gpu_pinned(o->g, m->host_bytes, &host);
+	const int rc = stint_gpu_pinned(o->g, m->gpu->host_bytes, &host);
 	o->host = host;
-	o->mark = stint_gpu_marks(o->g, m->ncopy);
+	o->mark = stint_gpu_marks(o->g, m->gpu->ncopy);
 	return told(o, rc);
 }
 
@@ -202,7 +202,7 @@ static int record(struct own *o, int train)
 	return told(o, end);
 }
 
-static int put_numbers(struct own *o, const int64_t control[5], double lr)
+static int put_numbers(struct own *o, const int64_t control[STINT_CONTROLS], double lr)
 {
 	const struct stint_model *m = o->s->model;
 	struct numbers *x = o->numbers;
@@ -349,7 +349,7 @@ static int run_probed(struct own *o, int train, const struct stint_probe *probe)
 	return rc;
 }
 
-static int start(stint_step *s, int train, const int64_t control[5], double lr,
+static int start(stint_step *s, int train, const int64_t control[STINT_CONTROLS], double lr,
 	const struct stint_probe *probe)
 {
 	struct own *o = s->gpu;
@@ -398,7 +398,7 @@ static int peaks(stint_step *s, struct stint_device_peaks *out)
 			p.in != STINT_GPU_F32)
 			type = p.in;
 	}
-	return stint_rt_gpu_peaks(type, s->model->tf32, out, s->message, sizeof s->message);
+	return stint_rt_gpu_peaks(type, s->model->gpu->tf32, out, s->message, sizeof s->message);
 }
 
 static int open_device(struct own *o, void *arena)

@@ -4,7 +4,7 @@
 #define STINT_RT_GPU_H
 
 #include "stint_gpu.h"
-#include "stint_rt_device.h"
+#include "stint_rt_gpu_step.h"
 
 /* What C's pointers into a device's arena are to the device. */
 static inline stint_gpu_ptr gpu_address(const void *p)

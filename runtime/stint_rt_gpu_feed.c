@@ -23,7 +23,7 @@ int stint_feed_new(
 	struct stint_feed **out, stint_gpu *g, const struct stint_model *m, stint_gpu_ptr arena)
 {
 	int n = 0;
-	while (m->next && m->next[n].resident >= 0)
+	while (m->gpu->next[n].resident >= 0)
 		n++;
 	struct stint_feed *f = *out = calloc(1, sizeof *f + (size_t)n * sizeof f->input[0]);
 	if (!f)
@@ -32,13 +32,13 @@ int stint_feed_new(
 	f->arena = arena;
 	f->taken = stint_gpu_marks(g, 1 + n);
 	for (; f->n < n; f->n++) {
-		const struct stint_tensor *t = &m->resident[m->next[f->n].resident];
+		const struct stint_tensor *t = &m->resident[m->gpu->next[f->n].resident];
 		void *host = NULL;
 		const int rc = stint_gpu_pinned(g, t->bytes, &host);
 		if (rc)
 			return rc;
-		f->input[f->n] = (struct input){
-			t->offset, t->bytes, m->next[f->n].offset, host, f->taken + 1 + f->n, 0};
+		f->input[f->n] = (struct input){t->offset, t->bytes, m->gpu->next[f->n].offset,
+			host, f->taken + 1 + f->n, 0};
 	}
 	/* behind what the arena has been filled with */
 	return stint_gpu_mark(g, STINT_GPU_MAIN, f->taken);

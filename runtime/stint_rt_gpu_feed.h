@@ -8,6 +8,7 @@
 #define STINT_RT_GPU_FEED_H
 
 #include "stint_gpu.h"
+#include "stint_rt_gpu_step.h"
 
 struct stint_feed;
 

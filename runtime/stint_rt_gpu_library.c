@@ -48,7 +48,7 @@ static int call_make(stint_step *s, const struct stint_lib_planned *planned, str
 	l->call = &planned->call;
 	if (!stint_gpu_product_of(l->call, stint_gpu_facts_of(l->g)->arch, &p)) {
 		p.cap = planned->workspace;
-		p.tf32 = s->model->tf32;
+		p.tf32 = s->model->gpu->tf32;
 		return stint_rt_gpu_told(s, l->g, stint_gpu_matmul_new(l->g, &p, &l->product));
 	}
 	if (stint_gpu_convolution_of(l->call, &c)) {
@@ -57,8 +57,8 @@ static int call_make(stint_step *s, const struct stint_lib_planned *planned, str
 		return STINT_BAD_MACHINE;
 	}
 	c.cap = planned->workspace;
-	c.tf32 = s->model->tf32;
-	c.strict = s->model->strict;
+	c.tf32 = s->model->gpu->tf32;
+	c.strict = s->model->gpu->strict;
 	return stint_rt_gpu_told(s, l->g, stint_gpu_conv_new(l->g, &c, &l->conv));
 }
 

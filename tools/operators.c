@@ -100,7 +100,7 @@ static const char *gradient(const struct op_def *op)
 		return "lowered";
 	if (op->traits & OP_STOP)
 		return "stops";
-	return op->max_in == 0 ? "–" : "no";
+	return op_max_in(op) == 0 ? "–" : "no";
 }
 
 static void put_arity(int min, int max)
@@ -144,7 +144,7 @@ static void put_row(const struct op_def *op, const struct onnx_tests *tests)
 		printf("%d to %d | ", op->since, op->until - 1);
 	else
 		printf("%d on | ", op->since);
-	put_arity(op->min_in, op->max_in);
+	put_arity(op->min_in, op_max_in(op));
 	fputs(" | ", stdout);
 	put_options(op);
 	printf(" | %s | %s | %s | ", gradient(op), computed_by(op),

@@ -30,22 +30,26 @@ static double times_of(const struct axes *g, double cost)
 	return g->f->once > 0 ? cost / g->f->once : 1;
 }
 
+static void hold(struct axes *g, const struct view_point *point, int n)
+{
+	for (int i = 0; i < n; i++) {
+		g->x0 = fmin(g->x0, (double)point[i].budget);
+		g->x1 = fmax(g->x1, (double)point[i].budget);
+		if (point[i].feasible)
+			g->y1 = fmax(g->y1, times_of(g, point[i].cost));
+	}
+}
+
 static struct axes measure(const struct view_frontier *f, const struct frontier_mark *mark)
 {
 	struct axes g = {.f = f, .y0 = 1, .y1 = 1.02};
-	double low = (double)(f->proven_bytes > 0 ? f->proven_bytes : f->known_bytes);
-	double high = (double)f->keep_all;
-	for (int i = 0; i < f->npoint; i++) {
-		double b = (double)f->point[i].budget;
-		low = b < low ? b : low;
-		high = b > high ? b : high;
-		if (f->point[i].feasible)
-			g.y1 = fmax(g.y1, times_of(&g, f->point[i].cost));
-	}
+	g.x0 = (double)(f->proven_bytes > 0 ? f->proven_bytes : f->known_bytes);
+	g.x1 = (double)f->keep_all;
+	hold(&g, f->point, f->npoint);
+	hold(&g, f->part, f->npart);
+	const double low = g.x0, high = g.x1 > g.x0 ? g.x1 : g.x0 + 1;
 	if (mark)
 		g.y1 = fmax(g.y1, times_of(&g, mark->cost));
-	if (high <= low)
-		high = low + 1;
 	g.x0 = fmax(0, low - 0.06 * (high - low));
 	g.x1 = high + 0.03 * (high - low);
 	g.y1 += 0.08 * (g.y1 - 1);
@@ -59,17 +63,20 @@ static void put_style(struct text *t)
 	text_puts(t,
 		"<style>.sf{--sf-ink:#1b2430;--sf-soft:#5c6878;--sf-grid:#e4e8ee;--sf-bound:#"
 		"c9d3e0;"
-		"--sf-no:#f3d5d8;--sf-plan:#2f6fd6;--sf-mark:#c8323f;--sf-back:#fff;"
+		"--sf-no:#f3d5d8;--sf-plan:#2f6fd6;--sf-part:#2a8a57;--sf-mark:#c8323f;--sf-back:#"
+		"fff;"
 		"font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"DejaVu "
 		"Sans\",sans-serif}"
 		"@media(prefers-color-scheme:dark){.sf{--sf-ink:#e6ebf2;--sf-soft:#94a1b3;"
-		"--sf-grid:#222a34;--sf-bound:#2f3b4a;--sf-no:#43222a;--sf-plan:#5b9bf3;"
+		"--sf-grid:#222a34;--sf-bound:#2f3b4a;--sf-no:#43222a;--sf-plan:#5b9bf3;--sf-part:#"
+		"4cc38a;"
 		"--sf-mark:#ff6b76;--sf-back:#161b22}}"
 		".sf text{fill:var(--sf-soft);font-size:13px}.sf .sf-t{fill:var(--sf-ink)}"
 		".sf .sf-g{stroke:var(--sf-grid)}.sf .sf-b{fill:var(--sf-bound);opacity:.75}"
 		".sf .sf-n{fill:var(--sf-no);opacity:.75}"
 		".sf .sf-l{fill:none;stroke:var(--sf-plan);stroke-width:2.25;stroke-linejoin:round}"
 		".sf .sf-p{fill:var(--sf-plan);stroke:var(--sf-back);stroke-width:1.5}"
+		".sf .sf-k{stroke:var(--sf-part)}.sf .sf-q{fill:var(--sf-part)}"
 		".sf .sf-m{fill:none;stroke:var(--sf-mark);stroke-width:2.5}"
 		".sf .sf-e{stroke:var(--sf-mark);stroke-dasharray:4 3}"
 		".sf .sf-r{fill:var(--sf-back)}</style>\n");
@@ -151,8 +158,10 @@ static void put_key(struct text *t, const struct axes *g)
 	text_add(t, "<path class=\"sf-e\" d=\"M%d %dH%d\"/>\n", right - 12, y - 4, right + 4);
 	if (g->f->proven_bytes > 0) {
 		text_add(t,
-			"<text x=\"%d\" y=\"%d\" text-anchor=\"end\">impossible below %s</text>\n",
-			right - 20, y + 20, bytes_human(g->f->proven_bytes, proven));
+			"<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%simpossible below "
+			"%s</text>\n",
+			right - 20, y + 20, g->f->npart ? "whole batch: " : "",
+			bytes_human(g->f->proven_bytes, proven));
 		text_add(t, "<rect class=\"sf-n\" x=\"%d\" y=\"%d\" width=\"14\" height=\"11\"/>\n",
 			right - 11, y + 10);
 	}
@@ -160,9 +169,15 @@ static void put_key(struct text *t, const struct axes *g)
 		right - 20, y + 40);
 	text_add(t, "<rect class=\"sf-b\" x=\"%d\" y=\"%d\" width=\"14\" height=\"11\"/>\n",
 		right - 11, y + 30);
-	text_add(t, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">plans</text>\n", right - 20,
-		y + 60);
+	text_add(t, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">plans%s</text>\n", right - 20,
+		y + 60, g->f->npart ? " of the whole batch" : "");
 	text_add(t, "<circle class=\"sf-p\" cx=\"%d\" cy=\"%d\" r=\"5\"/>\n", right - 4, y + 56);
+	if (!g->f->npart)
+		return;
+	text_add(t, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">with the batch in parts</text>\n",
+		right - 20, y + 80);
+	text_add(t, "<circle class=\"sf-p sf-q\" cx=\"%d\" cy=\"%d\" r=\"5\"/>\n", right - 4,
+		y + 76);
 }
 
 /* Budgets descend: a point's bound holds down to the next one's budget, where a larger one may. */
@@ -189,32 +204,39 @@ static void put_bounds(struct text *t, const struct axes *g)
 		bottom);
 }
 
-static void put_plans(struct text *t, const struct axes *g)
+static void put_line(struct text *t, const struct axes *g, const struct view_point *point, int n)
 {
-	const struct view_frontier *f = g->f;
 	double last = -1;
-	text_puts(t, "<path class=\"sf-l\" d=\"");
-	for (int i = 0; i < f->npoint; i++) {
-		if (!f->point[i].feasible)
+	for (int i = 0; i < n; i++) {
+		if (!point[i].feasible)
 			continue;
-		double x = x_of(g, (double)f->point[i].budget);
-		double y = y_of(g, times_of(g, f->point[i].cost));
+		double x = x_of(g, (double)point[i].budget);
+		double y = y_of(g, times_of(g, point[i].cost));
 		if (last < 0)
 			text_add(t, "M%.1f %.1fH%.1f", x_of(g, g->x1), y, x);
 		else
 			text_add(t, "V%.1fH%.1f", y, x);
 		last = y;
 	}
+}
+
+static void put_plans(
+	struct text *t, const struct axes *g, const struct view_point *point, int n, bool in_parts)
+{
+	const char *also = in_parts ? " sf-q" : "";
+	text_add(t, "<path class=\"sf-l%s\" d=\"", in_parts ? " sf-k" : "");
+	put_line(t, g, point, n);
 	text_puts(t, "\"/>\n");
-	for (int i = 0; i < f->npoint; i++) {
-		const struct view_point *p = &f->point[i];
+	for (int i = 0; i < n; i++) {
+		const struct view_point *p = &point[i];
 		char b[24];
 		if (!p->feasible)
 			continue;
 		text_add(t,
-			"<circle class=\"sf-p\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"><title>budget %s: "
+			"<circle class=\"sf-p%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"><title>budget "
+			"%s: "
 			"%.4f × one pass",
-			x_of(g, (double)p->budget), y_of(g, times_of(g, p->cost)),
+			also, x_of(g, (double)p->budget), y_of(g, times_of(g, p->cost)),
 			bytes_human(p->budget, b), times_of(g, p->cost));
 		if (p->bound >= 0)
 			text_add(t, ", at least %.4f ×", times_of(g, p->bound));
@@ -255,7 +277,9 @@ enum status frontier_draw(struct text *out, const struct view_frontier *f,
 	put_bounds(out, &g);
 	put_edges(out, &g);
 	put_key(out, &g);
-	put_plans(out, &g);
+	if (f->npart)
+		put_plans(out, &g, f->part, f->npart, true);
+	put_plans(out, &g, f->point, f->npoint, false);
 	put_mark(out, &g, mark);
 	text_puts(out, "</svg>\n");
 	return out->failed ? diag_nomem(d) : ST_OK;

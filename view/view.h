@@ -20,6 +20,8 @@ struct view_frontier {
 	double once;                       /* cost of everything once */
 	int npoint;
 	const struct view_point *point;
+	int npart; /* the same with the batch in parts: another curve. 0: there is none */
+	const struct view_point *part;
 };
 
 /* A whole page: style, script and data in one file. `keep_all` (for comparison) and `frontier` may

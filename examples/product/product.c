@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 	if (!rc)
 		rc = feed(s);
 	if (!rc)
-		rc = stint_eval(s, 0); /* s->model->output[0].offset: the scores are there now */
+		rc = stint_eval(s, 0); /* the scores are at stint_model_mlp.output[0].offset */
 	if (rc)
 		fprintf(stderr, "%s\n", s ? stint_message(s) : "out of memory");
 	else

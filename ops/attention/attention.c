@@ -23,7 +23,7 @@ static void read_tensor(
 
 static enum status read_mask(struct graph *g, const struct node *n, struct attention *p)
 {
-	const struct tensor *m = n->nin > IN_MASK ? n->in[IN_MASK] : NULL;
+	const struct tensor *m = node_input(n, IN_MASK);
 	const int64_t full[4] = {p->batch, p->heads, p->tq, p->tk};
 	int64_t stride = 1;
 	for (int i = 0; i < 4; i++)
@@ -133,7 +133,7 @@ static enum status attention_infer(struct graph *g, struct node *n)
 	p->lower = bound(n, "lower", -p->tq);
 	p->upper = bound(n, "upper", p->tk);
 	p->empty = (enum empty_row)node_int(n, "empty", EMPTY_NAN);
-	p->ratio = node_has(n, IN_CONTROL) ? node_float(n, "ratio", 0) : 0;
+	p->ratio = node_input(n, IN_CONTROL) ? node_float(n, "ratio", 0) : 0;
 	p->noise = node_int(n, "noise", 0);
 	const enum attention_layout layout = p->layout[ATTENTION_OUT];
 	const int64_t rows[3] = {p->batch, p->heads, p->tq};
@@ -239,7 +239,7 @@ static enum status attention_lower(struct graph *g, const struct node *n, struct
 	const struct lower_options *o, struct tensor **out)
 {
 	const struct dropout given = {node_float(n, "ratio", 0), node_int(n, "active", 0) != 0,
-		(int)node_int(n, "noise", 0)};
+		(int)node_int(n, "noise", 0), 0, 0};
 	struct tensor *list[] = {
 		in[IN_Q], in[IN_K], in[IN_V], n->nin > IN_MASK ? in[IN_MASK] : NULL, NULL};
 	struct attr *attr = ARENA_ARRAY(g->arena, struct attr, n->nattr + 2 + PACK_ATTRS);
@@ -265,6 +265,17 @@ static enum status attention_lower(struct graph *g, const struct node *n, struct
 	return g->failed;
 }
 
+/* Where the first axis is the batch, and nothing is dropped. */
+static bool attention_apart(const struct node *n, int axis, const struct lower_options *o)
+{
+	const struct attention *p = n->param;
+	bool apart = axis == 0 && (o->dropout_off || !node_attr(n, "ratio") ||
+					  (!node_int(n, "active", 0) && !o->nratio));
+	for (int i = 0; i < ATTENTION_TENSORS; i++)
+		apart &= attention_axes[p->layout[i]][AXIS_BATCH] == 0;
+	return apart;
+}
+
 /* --- The gradient --- */
 
 static struct tensor *zeros_like(struct graph *g, const struct tensor *t)
@@ -276,8 +287,8 @@ static struct tensor *zeros_like(struct graph *g, const struct tensor *t)
 static enum status attention_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
 {
-	struct tensor *mask = n->nin > IN_MASK ? n->in[IN_MASK] : NULL;
-	struct tensor *control = n->nin > IN_CONTROL ? n->in[IN_CONTROL] : NULL;
+	struct tensor *mask = node_input(n, IN_MASK);
+	struct tensor *control = node_input(n, IN_CONTROL);
 	const int nin = dy[1]     ? GRAD_DLSE + 1
 			: control ? GRAD_CONTROL + 1
 			: mask    ? GRAD_MASK + 1
@@ -368,11 +379,6 @@ static struct op_cost grad_cost(const struct node *n)
 	return cost_of(n, 3, 2);
 }
 
-static struct op_cost mask_cost(const struct node *n)
-{
-	return cost_of(n, 1, 1);
-}
-
 static const struct op_example attention_examples[] = {
 	{.in = "1,2,3,8 1,2,130,8 1,2,130,5", .low = -3, .high = 3},
 	{.in = "1,1,270,4 1,1,100,4 1,1,100,3", .attr = "upper=0"},
@@ -420,11 +426,11 @@ static const struct op_example onnx23_examples[] = {
 
 /* clang-format off */
 const struct op_def ops_attention[] = {
-	{.name = "Attention", .since = 24, .min_in = 3, .max_in = 7, .min_out = 1, .max_out = 4,
+	{.name = "Attention", .apart = APART_FIRST, .since = 24, .min_in = 3, .max_in = 7, .min_out = 1, .max_out = 4,
 		.infer = attention_onnx_infer, .lower = attention_onnx_lower, .example = onnx_examples},
-	{.name = "Attention", .since = 23, .until = 24, .min_in = 3, .max_in = 6, .min_out = 1, .max_out = 4,
+	{.name = "Attention", .apart = APART_FIRST, .since = 23, .until = 24, .min_in = 3, .max_in = 6, .min_out = 1, .max_out = 4,
 		.infer = attention_onnx_infer, .lower = attention_onnx_lower, .example = onnx23_examples},
-	{.name = "stint.Attention", .traits = OP_ALIKE | OP_OWN_PRODUCT, .narrow_in = 7, .narrow_out = 1, .min_in = 3, .max_in = 5, .min_out = 2, .max_out = 2, .infer = attention_infer,
+	{.name = "stint.Attention", .apart = APART_FIRST, .apart_if = attention_apart, .traits = OP_ALIKE | OP_OWN_PRODUCT, .narrow_in = 7, .narrow_out = 1, .min_in = 3, .max_in = 5, .min_out = 2, .max_out = 2, .infer = attention_infer,
 		.fold = attention_fold, .grad = attention_rule, .cost = attention_cost, .match = attention_match, .lower = attention_lower,
 		.workspace = attention_workspace, .emit_c = attention_emit,
 		.emit_cuda = attention_cuda_emit, .example = attention_examples},
@@ -435,7 +441,7 @@ const struct op_def ops_attention[] = {
 		.cost = grad_cost, .workspace = attention_grad_workspace, .emit_c = attention_grad_emit,
 		.emit_cuda = attention_grad_cuda_emit, .workspace_cuda = attention_tensor_workspace},
 	{.name = "stint.AttentionGradMask", .traits = OP_ALIKE | OP_OWN_PRODUCT, .narrow_in = 31, .min_in = 7, .max_in = 9, .infer = mask_infer,
-		.cost = mask_cost, .workspace = attention_grad_workspace, .emit_c = attention_mask_emit,
+		.cost = attention_cost, .workspace = attention_grad_workspace, .emit_c = attention_mask_emit,
 		.emit_cuda = attention_mask_cuda_emit},
 	{0},
 };

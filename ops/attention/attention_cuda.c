@@ -84,7 +84,7 @@ const struct call_struct *attention_cuda_given(const struct node *n, struct atte
 		{"q", ARG_X_AT(GRAD_Q, p->offset[0])}, {"k", ARG_X_AT(GRAD_K, p->offset[1])},
 		{"v", ARG_X_AT(GRAD_V, p->offset[2])}, {"y", ARG_X(GRAD_OUT)},
 		{"lse", ARG_X(GRAD_LSE)},
-		{"dlse", node_has(n, GRAD_DLSE) ? ARG_X(GRAD_DLSE) : ARG_NAME("(const real *)0")},
+		{"dlse", node_input(n, GRAD_DLSE) ? ARG_X(GRAD_DLSE) : ARG_NAME("(const real *)0")},
 		{"mask", mask_of(p, GRAD_MASK)}, {"control", control_of(p, GRAD_CONTROL)},
 		{.name = NULL}};
 	memcpy(out->field, field, sizeof field);
@@ -130,7 +130,7 @@ enum status attention_grad_cuda_emit(struct emit *e, const struct node *n)
 		.rows = TILE,
 		.tasks = (keys + queries) * parts,
 		.parts = parts,
-		.shifted = node_has(n, GRAD_DLSE)};
+		.shifted = node_input(n, GRAD_DLSE)};
 	return call_kernel(
 		e, &(struct kernel_call){.file = "attention.cuh",
 			   .function = "attention_grad",
@@ -156,7 +156,7 @@ enum status attention_mask_cuda_emit(struct emit *e, const struct node *n)
 		.tasks = p->mask_dim[0] * p->mask_dim[1] * div_up(p->tq, TILE) *
 			 div_up(p->tk, TILE),
 		.parts = 1,
-		.shifted = node_has(n, GRAD_DLSE)};
+		.shifted = node_input(n, GRAD_DLSE)};
 	return call_kernel(e,
 		&(struct kernel_call){.file = "attention.cuh",
 			.function = "attention_dmask",

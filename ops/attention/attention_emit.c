@@ -5,6 +5,7 @@
 #include "ops/attention/attention_op.h"
 #include "ops/dropout_op.h"
 #include "ops/product/gemm_op.h"
+#include "ops/target_op.h"
 
 /* Keys that are worked on at once (ATTENTION_KEYS of kernels/attention_scores.h), queries whose
  * columns are turned into rows at once (ATTENTION_TURN), and keys of a task where the tasks are
@@ -150,7 +151,7 @@ static const struct call_struct *given_of(
 		{"k", ARG_X_AT(GRAD_K, at[1])}, {"v", ARG_X_AT(GRAD_V, at[2])},
 		{"y", ARG_X(GRAD_OUT)}, {"lse", ARG_X(GRAD_LSE)},
 		{p->mask_bool ? "allow" : "mask", ARG_IF(p->masked, ARG_X(GRAD_MASK))},
-		{"dlse", ARG_IF(node_has(n, GRAD_DLSE), ARG_X(GRAD_DLSE))},
+		{"dlse", ARG_IF(node_input(n, GRAD_DLSE), ARG_X(GRAD_DLSE))},
 		{"control", ARG_IF(noisy, ARG_X(GRAD_CONTROL))},
 		{"draw", ARG_IF(noisy, ARG_NAME("attention_noise"))},
 		{"dq", ARG_IF(to & TO_Q, ARG_Y_AT(0, at[0]))},
@@ -212,7 +213,8 @@ static int64_t mask_tasks(const struct attention *p)
 bool attention_joins(const struct graph *g, const struct attention *p)
 {
 	const int64_t tasks = mask_tasks(p), threads = g->target->threads;
-	return !g->target->cuda && (tasks % threads == 0 || tasks >= 4 * threads) &&
+	return target_joins_mask_gradient(g->target) &&
+	       (tasks % threads == 0 || tasks >= 4 * threads) &&
 	       4 * p->mask_dim[0] * p->mask_dim[1] * p->tk <= p->batch * p->heads * p->d;
 }
 

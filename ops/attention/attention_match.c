@@ -145,9 +145,7 @@ static struct tensor *build(struct graph *g, const struct parts *p)
 	struct tensor *in[4] = {graph_reshape(g, p->sq.base, AXES, p->sq.dim),
 		graph_reshape(g, p->sk.base, AXES, p->sk.dim),
 		graph_reshape(g, p->sv.base, AXES, p->sv.dim), p->mask.t};
-	struct node *n = graph_op_node(
-		g, "stint.Attention", p->mask.t ? 4 : 3, in, nattr, attr, NULL);
-	return n ? n->out[0] : NULL;
+	return graph_op(g, "stint.Attention", p->mask.t ? 4 : 3, in, nattr, attr);
 }
 
 static enum status match_product(struct graph *g, const struct node *n, struct tensor **replace)

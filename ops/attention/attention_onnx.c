@@ -213,7 +213,7 @@ static struct tensor *scores_of(struct graph *g, const struct node *n, const str
 	const struct attention *p = att->param;
 	const struct attr trans = ATTR_I("transB", 1);
 	struct tensor *low = graph_scalar(g, -INFINITY), *see = band(g, att);
-	struct tensor *mask = node_has(att, IN_MASK) ? att->in[IN_MASK] : NULL;
+	struct tensor *mask = node_input(att, IN_MASK);
 	q = graph_reshape(g, q, 3, (int64_t[]){s->batch * s->heads, s->tq, s->d});
 	q = OP2(g, "Mul", q, graph_scalar(g, s->scale));
 	k = all_heads(g, k, s);

@@ -72,11 +72,6 @@ struct attention {
 enum { IN_Q, IN_K, IN_V, IN_MASK, IN_CONTROL };
 enum { GRAD_DY, GRAD_Q, GRAD_K, GRAD_V, GRAD_OUT, GRAD_LSE, GRAD_MASK, GRAD_CONTROL, GRAD_DLSE };
 
-static inline bool node_has(const struct node *n, int input)
-{
-	return n->nin > input && n->in[input];
-}
-
 /* Outputs of the gradient: those of q, k and v, or of the tensor that they are parts of. The mask's
  * may follow them. */
 static inline int attention_parts(const struct attention *p)

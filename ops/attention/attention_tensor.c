@@ -117,7 +117,7 @@ static enum status grad_launch(struct emit *e, const struct node *n, const char 
 {
 	const struct attention *p = n->param;
 	struct attention_tiles t = {
-		.shard = e->g->shards_differ, .tasks = tasks, .shifted = node_has(n, GRAD_DLSE)};
+		.shard = e->g->shards_differ, .tasks = tasks, .shifted = node_input(n, GRAD_DLSE)};
 	struct call_field more[SHAPE_MORE];
 	struct attention_traits traits;
 	add_more(p, 1, threads, step, &t, more);

@@ -86,37 +86,73 @@ static int64_t tiles_of(const struct box *b, int t)
 	return n;
 }
 
-static enum status box_call(
-	struct emit *e, int number, const struct box_copy *copy, const struct tensor *type)
+void box_kernel_args(struct box_kernel *k, struct emit *e, int number, const struct box_copy *copy)
 {
-	struct box b = box_simplified(&copy->box);
-	if (b.rank == 0)
-		b.dim[b.rank++] = 1;
-	const int m = b.rank - 1;
-	const struct call_struct box = {"struct box", emit_text(e, "box%d", number),
-		CALL_FIELDS({"rank", ARG_INT(b.rank)}, {"dim", ARG_SIZES(b.rank, b.dim)},
-			{"xs", ARG_SIZES(b.rank, b.xs)}, {"ys", ARG_SIZES(b.rank, b.ys)},
-			{"xoff", ARG_SIZE(b.xoff)}, {"yoff", ARG_SIZE(b.yoff)})};
-	const int t = b.xs[m] == 1 && b.ys[m] == 1 ? -1 : tiled_axis(&b);
-	const int64_t count = box_count(&b);
-	const int64_t pieces = count == 0 ? 0 : count / b.dim[m] * div_up(b.dim[m], COPY_PIECE);
-	return call_kernel(e, &(struct kernel_call){.file = "copy.h",
-				      .function = t < 0 ? "copy_rows" : "copy_tiles",
-				      .ntype = 1,
-				      .type = {type},
-				      .turns = t < 0 ? pieces : tiles_of(&b, t),
-				      .work = (double)count,
-				      .args = CALL_ARGS(copy->y, copy->x, ARG_STRUCT(&box),
-					      ARG_IF(t >= 0, ARG_INT(t)))});
+	const struct box *b = &k->box;
+	int n = 0;
+	k->field[n++] = (struct call_field){"rank", ARG_INT(b->rank)};
+	k->field[n++] = (struct call_field){"dim", ARG_SIZES(b->rank, b->dim)};
+	k->field[n++] = (struct call_field){"xs", ARG_SIZES(b->rank, b->xs)};
+	k->field[n++] = (struct call_field){"ys", ARG_SIZES(b->rank, b->ys)};
+	k->field[n++] = (struct call_field){"xoff", ARG_SIZE(b->xoff)};
+	k->field[n] = (struct call_field){"yoff", ARG_SIZE(b->yoff)};
+	k->of = (struct call_struct){"struct box", emit_text(e, "box%d", number), k->field};
+	k->args[0] = copy->y;
+	k->args[1] = copy->x;
+	k->args[2] = ARG_STRUCT(&k->of);
+}
+
+static void box_kernel(struct box_kernel *k, struct emit *e, int number,
+	const struct box_copy *copy, const struct tensor *type)
+{
+	*k = (struct box_kernel){.box = box_simplified(&copy->box)};
+	struct box *b = &k->box;
+	if (b->rank == 0)
+		b->dim[b->rank++] = 1;
+	const int m = b->rank - 1;
+	const int t = b->xs[m] == 1 && b->ys[m] == 1 ? -1 : tiled_axis(b);
+	const int64_t count = box_count(b);
+	const int64_t pieces = count == 0 ? 0 : count / b->dim[m] * div_up(b->dim[m], COPY_PIECE);
+	box_kernel_args(k, e, number, copy);
+	k->args[3] = ARG_IF(t >= 0, ARG_INT(t));
+	k->call = (struct kernel_call){.file = "copy.h",
+		.function = t < 0 ? "copy_rows" : "copy_tiles",
+		.ntype = 1,
+		.type = {type},
+		.turns = t < 0 ? pieces : tiles_of(b, t),
+		.work = (double)count,
+		.args = k->args};
 }
 
 enum status boxes_call(struct emit *e, int n, const struct box_copy *copy, const struct tensor *t)
 {
-	if (e->g->target->cuda)
-		return boxes_cuda_call(e, n, copy, t);
-	for (int i = 0; i < n; i++)
-		TRY(box_call(e, i, &copy[i], t));
+	for (int i = 0; i < n; i++) {
+		struct box_kernel k, cuda;
+		box_kernel(&k, e, i, &copy[i], t);
+		box_cuda_kernel(&cuda, e, i, n, &copy[i], t);
+		k.call.cuda = &cuda.call;
+		TRY(call_kernel(e, &k.call));
+	}
 	return ST_OK;
+}
+
+enum status box_settle(struct graph *g, struct node *n, struct box b)
+{
+	n->param = arena_memdup(g->arena, &b, 1, sizeof b);
+	return n->param ? ST_OK : diag_nomem(g->diag);
+}
+
+enum status box_fold(struct graph *g, const struct node *n, void *const *out)
+{
+	(void)g;
+	box_run(n->param, (size_t)dtype_bytes(n->in[0]->dtype), out[0], n->in[0]->data);
+	return ST_OK;
+}
+
+enum status box_emit(struct emit *e, const struct node *n)
+{
+	const struct box *b = n->param;
+	return boxes_call(e, 1, &(struct box_copy){*b, ARG_Y(0), ARG_X(0)}, n->out[0]);
 }
 
 enum status fill_call(struct emit *e, const struct node *n, int k, struct call_arg value)
@@ -142,8 +178,6 @@ struct call_arg fill_value(const struct tensor *y, double value)
 enum status box_inset_call(struct emit *e, const struct node *n, const struct box *b, double fill)
 {
 	const struct box_copy copy = {*b, ARG_Y(0), ARG_X(0)};
-	if (e->g->target->cuda && fill == 0)
-		return box_cuda_inset(e, n, b);
 	if (box_count(b) < n->out[0]->numel)
 		TRY(fill_call(e, n, 0, fill_value(n->out[0], fill)));
 	return boxes_call(e, 1, &copy, n->out[0]);

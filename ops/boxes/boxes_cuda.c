@@ -50,68 +50,43 @@ static int64_t is_wide(int64_t turns)
 	return turns > INT32_MAX;
 }
 
-static struct call_struct struct_of(
-	struct emit *e, int number, struct call_field *field, const struct box *b)
+static int64_t tiles_of(const struct box *b, int t)
 {
-	int n = 0;
-	field[n++] = (struct call_field){"rank", ARG_INT(b->rank)};
-	field[n++] = (struct call_field){"dim", ARG_SIZES(b->rank, b->dim)};
-	field[n++] = (struct call_field){"xs", ARG_SIZES(b->rank, b->xs)};
-	field[n++] = (struct call_field){"ys", ARG_SIZES(b->rank, b->ys)};
-	field[n++] = (struct call_field){"xoff", ARG_SIZE(b->xoff)};
-	field[n++] = (struct call_field){"yoff", ARG_SIZE(b->yoff)};
-	field[n] = (struct call_field){.name = NULL};
-	return (struct call_struct){"struct box", emit_text(e, "box%d", number), field};
-}
-
-enum { FIELDS = 7 };
-
-static enum status tiles_call(struct emit *e, const struct box_copy *copy, const struct box *b,
-	int t, const struct tensor *type)
-{
-	struct call_field field[FIELDS];
-	const struct call_struct box = struct_of(e, 0, field, b);
-	const int64_t size = dtype_bytes(type->dtype);
-	int64_t tasks = 1;
+	int64_t n = 1;
 	for (int k = 0; k < b->rank; k++)
-		tasks *= k == t || k == b->rank - 1 ? (b->dim[k] + TILE - 1) / TILE : b->dim[k];
-	return call_kernel(e, &(struct kernel_call){.file = "copy.cuh",
-				      .function = "copy_tiles",
-				      .nconstant = 2,
-				      .constant = {size, is_wide(tasks)},
-				      .shared = {emit_text(e, "copy_tile<%d>", (int)size)},
-				      .tasks = tasks,
-				      .threads = THREADS,
-				      .args = CALL_ARGS(copy->y, copy->x, ARG_STRUCT(&box),
-					      ARG_INT(t), ARG_SIZE(tasks))});
+		n *= k == t || k == b->rank - 1 ? div_up(b->dim[k], TILE) : b->dim[k];
+	return n;
 }
 
-/* All in one launch. */
-enum status boxes_cuda_call(
-	struct emit *e, int n, const struct box_copy *copy, const struct tensor *type)
+void box_cuda_kernel(struct box_kernel *k, struct emit *e, int i, int n,
+	const struct box_copy *copy, const struct tensor *type)
 {
 	const int64_t size = dtype_bytes(type->dtype);
-	for (int i = 0; i < n; i++) {
-		struct call_field field[FIELDS];
-		struct box b = box_simplified(&copy[i].box);
-		int64_t pack;
-		int t;
-		if (n == 1 && box_count(&b) > 0 && wants_tiles(&b, &t))
-			return tiles_call(e, &copy[i], &b, t, type);
-		if (b.rank == 0)
-			b.dim[b.rank++] = 1;
-		const struct box p = packed(&b, size, &pack);
-		const struct call_struct box = struct_of(e, i, field, &p);
-		TRY(call_kernel(
-			e, &(struct kernel_call){.file = "copy.cuh",
-				   .function = "copy_packs",
-				   .nconstant = 2,
-				   .constant = {pack * size, is_wide(box_count(&p))},
-				   .along = i > 0,
-				   .turns = box_count(&p),
-				   .args = CALL_ARGS(copy[i].y, copy[i].x, ARG_STRUCT(&box))}));
+	int64_t pack = 1;
+	int t;
+	*k = (struct box_kernel){.box = box_simplified(&copy->box)};
+	const bool tiled = n == 1 && box_count(&k->box) > 0 && wants_tiles(&k->box, &t);
+	if (k->box.rank == 0)
+		k->box.dim[k->box.rank++] = 1;
+	if (!tiled)
+		k->box = packed(&k->box, size, &pack);
+	const int64_t turns = tiled ? tiles_of(&k->box, t) : box_count(&k->box);
+	box_kernel_args(k, e, i, copy);
+	k->call = (struct kernel_call){.file = "copy.cuh",
+		.function = tiled ? "copy_tiles" : "copy_packs",
+		.nconstant = 2,
+		.constant = {pack * size, is_wide(turns)},
+		.along = i > 0,
+		.args = k->args};
+	if (!tiled) {
+		k->call.turns = turns;
+		return;
 	}
-	return ST_OK;
+	k->args[3] = ARG_INT(t);
+	k->args[4] = ARG_SIZE(turns);
+	k->call.shared[0] = emit_text(e, "copy_tile<%d>", (int)size);
+	k->call.tasks = turns;
+	k->call.threads = THREADS;
 }
 
 /* --- A box in the middle of zeros --- */

@@ -30,15 +30,31 @@ struct box_copy {
 	struct call_arg y, x;
 };
 enum status boxes_call(struct emit *e, int n, const struct box_copy *copy, const struct tensor *t);
-/* Output 0 is `fill` but for the box that is copied from input 0: the whole of a node's body. */
+/* Records whose nodes copy a box of input 0 into all of output 0: the last step of infer, which
+ * makes it the node's param, and hooks. */
+enum status box_settle(struct graph *g, struct node *n, struct box b);
+enum status box_fold(struct graph *g, const struct node *n, void *const *out);
+enum status box_emit(struct emit *e, const struct node *n);
+/* Output 0 is `fill` but for the box that is copied from input 0. */
 enum status box_inset_call(struct emit *e, const struct node *n, const struct box *b, double fill);
 /* All of output k of n is one number: `value`, or what fill_value makes of a double. */
 enum status fill_call(struct emit *e, const struct node *n, int k, struct call_arg value);
 struct call_arg fill_value(const struct tensor *y, double value);
 
-/* boxes_cuda.c: the same on a GPU; the fill is 0. */
-enum status boxes_cuda_call(
-	struct emit *e, int n, const struct box_copy *copy, const struct tensor *t);
+/* The call of a copy, and what its arguments point at. */
+struct box_kernel {
+	struct box box;
+	struct call_field field[7];
+	struct call_struct of;
+	struct call_arg args[6]; /* y, x, the box, and more */
+	struct kernel_call call;
+};
+/* The first three arguments of copy `number` of a node, whose box is set. */
+void box_kernel_args(struct box_kernel *k, struct emit *e, int number, const struct box_copy *copy);
+
+/* boxes_cuda.c: copy i of n on a GPU, all in one launch; and the inset, where the fill is 0. */
+void box_cuda_kernel(struct box_kernel *k, struct emit *e, int i, int n,
+	const struct box_copy *copy, const struct tensor *type);
 enum status box_cuda_inset(struct emit *e, const struct node *n, const struct box *b);
 
 #endif

@@ -7,7 +7,7 @@ enum { SLICE, OTHERS };
 
 static enum status join_infer(struct graph *g, struct node *n)
 {
-	const struct tensor *slice = n->in[SLICE], *others = n->nin > OTHERS ? n->in[OTHERS] : NULL;
+	const struct tensor *slice = n->in[SLICE], *others = node_input(n, OTHERS);
 	const int64_t at = node_int(n, "at", 0), rows = node_int(n, "rows", 0);
 	int64_t dim[RANK_MAX];
 	if (slice->rank == 0 || at < 0 || at > rows || slice->dim[0] > rows - at)

@@ -8,18 +8,14 @@
 
 enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
 
-static const char *const mode_name[] = {"constant", "reflect", "edge", "wrap"};
+static const char *const mode_name[] = {"constant", "reflect", "edge", "wrap", NULL};
 
 static enum status pad_mode(struct graph *g, const struct node *n, enum pad_mode *mode)
 {
-	const char *name = node_string(n, "mode", "constant");
-	*mode = PAD_CONSTANT;
-	for (int i = 0; i < 4; i++)
-		if (!strcmp(name, mode_name[i])) {
-			*mode = (enum pad_mode)i;
-			return ST_OK;
-		}
-	return node_fail(g, n, NULL, "unknown mode '%s'", name);
+	int k;
+	TRY(data_word(g, n, "mode", mode_name[PAD_CONSTANT], mode_name, &k));
+	*mode = (enum pad_mode)k;
+	return ST_OK;
 }
 
 /* From the attribute or input `pads` (opset 1 called it `paddings`), for all axes or those listed.
@@ -48,9 +44,18 @@ static enum status pad_read(struct graph *g, const struct node *n, int64_t *befo
 	return ST_OK;
 }
 
+/* Where it leaves the axis alone. */
+static bool pad_apart(const struct node *n, int axis, const struct lower_options *o)
+{
+	int64_t before[RANK_MAX] = {0}, after[RANK_MAX] = {0};
+	(void)o;
+	return axis >= 0 && pad_read(NULL, n, before, after) == ST_OK && before[axis] == 0 &&
+	       after[axis] == 0;
+}
+
 static enum status pad_infer(struct graph *g, struct node *n)
 {
-	const struct tensor *x = n->in[0], *v = n->nin > 2 ? n->in[2] : NULL;
+	const struct tensor *x = n->in[0], *v = node_input(n, 2);
 	int64_t pads[2 * RANK_MAX] = {0}, dim[RANK_MAX], after[RANK_MAX] = {0};
 	enum pad_mode mode;
 	if (v && (v->role != TR_CONSTANT || v->numel != 1))
@@ -132,6 +137,12 @@ static enum status pad_emit(struct emit *e, const struct node *n)
 {
 	const struct box b = pad_box(n);
 	return box_inset_call(e, n, &b, node_float(n, "value", 0));
+}
+
+static enum status pad_cuda_emit(struct emit *e, const struct node *n)
+{
+	const struct box b = pad_box(n);
+	return node_float(n, "value", 0) == 0 ? box_cuda_inset(e, n, &b) : pad_emit(e, n);
 }
 
 /* --- The others: an axis is a table of places --- */
@@ -316,6 +327,8 @@ static const struct op_example pad_examples[] = {
 
 const struct op_def ops_pad[] = {
 	{.name = "Pad",
+		.apart = APART_PASSES,
+		.apart_if = pad_apart,
 		.since = 1,
 		.min_in = 1,
 		.max_in = 4,
@@ -329,11 +342,11 @@ const struct op_def ops_pad[] = {
 		.narrow_in = 1,
 		.narrow_out = 1,
 		.emit_c = pad_emit,
+		.emit_cuda = pad_cuda_emit,
 		.example = pad_examples},
 	{.name = "CenterCropPad",
 		.since = 18,
 		.min_in = 2,
-		.max_in = 2,
 		.infer = center_infer,
 		.fold = data_fold_lowered,
 		.lower = center_lower,

@@ -97,6 +97,13 @@ static struct box cut_box(
 
 /* --- Slice --- */
 
+static struct box slice_box(const struct node *n)
+{
+	struct cut c;
+	cut_of(n, &c);
+	return cut_box(&c, n->out[0], n->in[0], true);
+}
+
 static enum status slice_infer(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[0];
@@ -106,22 +113,8 @@ static enum status slice_infer(struct graph *g, struct node *n)
 		TRY(cut_read(g, n, 1, x->rank, x->dim, &c));
 	cut_attrs(g, x->rank, &c, attr);
 	TRY(data_settle(g, n, 1, 3, attr));
-	return data_output(g, n, 0, x->dtype, x->rank, c.len);
-}
-
-static struct box slice_box(const struct node *n)
-{
-	struct cut c;
-	cut_of(n, &c);
-	return cut_box(&c, n->out[0], n->in[0], true);
-}
-
-static enum status slice_fold(struct graph *g, const struct node *n, void *const *out)
-{
-	(void)g;
-	const struct box b = slice_box(n);
-	box_run(&b, (size_t)dtype_bytes(n->in[0]->dtype), out[0], n->in[0]->data);
-	return ST_OK;
+	TRY(data_output(g, n, 0, x->dtype, x->rank, c.len));
+	return box_settle(g, n, slice_box(n));
 }
 
 static enum status slice_lower(struct graph *g, const struct node *n, struct tensor *const *in,
@@ -183,12 +176,6 @@ static enum status slice_block(struct blocking *b)
 	in = graph_op(b->g, "Slice", 1, &in, 3, attr);
 	blocking_give(b, 0, in, true);
 	return b->g->failed;
-}
-
-static enum status slice_emit(struct emit *e, const struct node *n)
-{
-	const struct box_copy copy = {slice_box(n), ARG_Y(0), ARG_X(0)};
-	return boxes_call(e, 1, &copy, n->out[0]);
 }
 
 /* --- stint.SliceGrad: zeros of attribute `shape`, with the input in the place of the cut --- */
@@ -268,6 +255,12 @@ static enum status slice_grad_emit(struct emit *e, const struct node *n)
 	return box_inset_call(e, n, &b, 0);
 }
 
+static enum status slice_grad_cuda_emit(struct emit *e, const struct node *n)
+{
+	const struct box b = slice_grad_box(n);
+	return box_cuda_inset(e, n, &b);
+}
+
 const struct op_def ops_slice[] = {
 	{.name = "Slice",
 		.apart = APART_UNCUT,
@@ -276,7 +269,7 @@ const struct op_def ops_slice[] = {
 		.min_in = 1,
 		.max_in = 5,
 		.infer = slice_infer,
-		.fold = slice_fold,
+		.fold = box_fold,
 		.lower = slice_lower,
 		.block = slice_block,
 		.grad = slice_grad,
@@ -284,7 +277,7 @@ const struct op_def ops_slice[] = {
 		.traits = OP_ALIKE,
 		.narrow_in = 1,
 		.narrow_out = 1,
-		.emit_c = slice_emit,
+		.emit_c = box_emit,
 		.example = EXAMPLES({.in = "5,6 =[1,2] =[4,-1]"},
 			{.in = "5,6,3 =[-1] =[-100] =[1] =[-2]"},
 			{.in = "4,9 =[1] =[1000] =[-1] =[3]"}, {.in = "4,9 =[0] =[9] =[1]"},
@@ -295,7 +288,6 @@ const struct op_def ops_slice[] = {
 			{.in = "6,4,5 =[4,3] =[0,-9] =[0,2] =[-2,-1]"})},
 	{.name = "stint.SliceGrad",
 		.min_in = 1,
-		.max_in = 1,
 		.infer = slice_grad_infer,
 		.block = slice_grad_block,
 		.fold = slice_grad_fold,
@@ -305,6 +297,7 @@ const struct op_def ops_slice[] = {
 		.narrow_in = 1,
 		.narrow_out = 1,
 		.emit_c = slice_grad_emit,
+		.emit_cuda = slice_grad_cuda_emit,
 		.example = EXAMPLES({.in = "2,3", .attr = "shape=2,9 starts=1 ends=4 axes=1"},
 			{.in = "2,4", .attr = "shape=2,9 starts=8 ends=1 axes=1 steps=-2"})},
 	{.name = NULL},

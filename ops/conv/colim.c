@@ -61,8 +61,8 @@ static enum status columns_infer(struct graph *g, struct node *n)
 static enum status grad_op(struct graph *g, const struct node *n, const char *op,
 	struct tensor *const *dy, const bool *want, struct tensor **dx)
 {
-	struct node *m = want[0] ? graph_op_node(g, op, 1, dy, n->nattr, n->attr, n->param) : NULL;
-	dx[0] = m ? m->out[0] : NULL;
+	if (want[0])
+		dx[0] = graph_param_op(g, op, 1, dy, n->nattr, n->attr, n->param);
 	return g->failed;
 }
 
@@ -130,7 +130,6 @@ const struct op_def ops_colim[] = {
 		.example = image_examples},
 	{.name = "stint.Im2Col",
 		.min_in = 1,
-		.max_in = 1,
 		.infer = columns_infer,
 		.grad = columns_grad,
 		.cost = columns_cost,

@@ -3,11 +3,14 @@
 #include "ops/conv/conv_op.h"
 
 #include "ops/product/gemm_op.h"
+#include "ops/target_op.h"
 
 /* Groups with fewer rows than this take direct loops: tiles would be mostly padding. */
 enum { DIRECT_ROWS = 3 };
 /* Elements of dx computed at once where they are then spread by the stride. */
 enum { SPREAD_COLUMNS = 256 };
+/* The same, and of so many channels, where bytes are dear. */
+enum { BARE_ROWS = 4, BARE_COLUMNS = 64 };
 
 static enum status conv_read(struct graph *g, struct node *n, struct conv *p)
 {
@@ -28,7 +31,7 @@ static enum status conv_read(struct graph *g, struct node *n, struct conv *p)
 			sx, sw, (long long)p->groups);
 	p->cg = w->dim[1];
 	p->kg = p->k / p->groups;
-	const struct tensor *b = n->nin > 2 ? n->in[2] : NULL;
+	const struct tensor *b = node_input(n, 2);
 	if (b && (b->rank != 1 || b->dim[0] != p->k))
 		return node_fail(
 			g, n, NULL, "the bias must have the shape [%lld]", (long long)p->k);
@@ -81,8 +84,7 @@ static enum status grad_w_infer(struct graph *g, struct node *n)
 static struct tensor *grad_op(
 	struct graph *g, const char *name, struct tensor *a, struct tensor *b, const struct conv *p)
 {
-	struct node *n = graph_op_node(g, name, 2, (struct tensor *[]){a, b}, 0, NULL, p);
-	return n ? n->out[0] : NULL;
+	return graph_param_op(g, name, 2, (struct tensor *[]){a, b}, 0, NULL, p);
 }
 
 static enum status conv_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -102,14 +104,13 @@ static enum status conv_grad(struct graph *g, const struct node *n, struct tenso
 	return g->failed;
 }
 
-/* The GPU's library adds no bias: a node of its own does, which is fused with what follows. */
 static enum status conv_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
 	const struct conv *p = n->param;
 	const int64_t column[4] = {p->k, 1, 1, 1};
 	(void)o;
-	if (!g->target->cuda || n->nin < 3 || !in[2])
+	if (target_adds_conv_bias(g->target) || n->nin < 3 || !in[2])
 		return ST_OK;
 	struct node *m = graph_op_node(g, "Conv", 2, in, n->nattr, n->attr, p);
 	struct tensor *bias = graph_reshape(g, in[2], 1 + p->w.axes, column);
@@ -226,7 +227,7 @@ static bool conv_call(
 
 static bool conv_library(const struct node *n, int way, struct lib_call *call)
 {
-	return conv_call(n, FORWARD, n->nin > 2 && n->in[2], way, call);
+	return conv_call(n, FORWARD, node_input(n, 2), way, call);
 }
 
 static bool grad_x_library(const struct node *n, int way, struct lib_call *call)
@@ -265,7 +266,7 @@ struct job {
 };
 
 static struct job job_make(
-	const struct conv *p, enum which which, const struct tensor *out, int threads)
+	const struct conv *p, enum which which, const struct tensor *out, const struct target *t)
 {
 	const struct window *w = &p->w;
 	const int64_t size = dtype_bytes(out->dtype), tap_bytes = 32 * (w->taps + 1);
@@ -289,24 +290,26 @@ static struct job job_make(
 	}
 	j.direct = j.rows < DIRECT_ROWS || (p->groups > 1 && p->kg < DIRECT_ROWS);
 	j.lanes = j.direct && which == GRAD_W && depth_can(p);
-	if (j.lanes)
+	if (j.lanes && !t->bare)
 		j.bytes = depth_elements(p) * size;
 	if (j.direct)
 		return j;
-	j.split = gemm_split(j.batch * j.phases, j.rows, j.cols, threads);
+	j.split = gemm_split(j.batch * j.phases, j.rows, j.cols, t);
 	int64_t elements = 0;
 	if (j.phases > 1) {
+		if (t->bare)
+			j.split = (struct gemm_split){BARE_ROWS, BARE_COLUMNS};
 		j.split.nb = min64(j.split.nb, SPREAD_COLUMNS);
 		elements = min64(j.split.mb, j.rows) * min64(j.split.nb, j.cols);
 	}
-	elements += gemm_block_elements(j.split.mb, j.split.nb, j.depth);
+	elements += gemm_block_elements(j.split.mb, j.split.nb, j.depth, t);
 	j.bytes = round_up(elements * size + (which == GRAD_W ? 0 : tap_bytes), 64);
 	return j;
 }
 
 static int64_t job_workspace(const struct node *n, const struct target *t, enum which which)
 {
-	const struct job j = job_make(n->param, which, n->out[0], t->threads);
+	const struct job j = job_make(n->param, which, n->out[0], t);
 	return j.bytes * t->threads;
 }
 
@@ -319,6 +322,12 @@ static double job_work(const struct node *n)
 static int64_t job_blocks(const struct job *j)
 {
 	return j->batch * j->phases * div_up(j->rows, j->split.mb) * div_up(j->cols, j->split.nb);
+}
+
+/* What its kernel may write beside its output. */
+static struct call_arg conv_scratch(const struct job *j)
+{
+	return j->bytes > 0 ? ARG_OWN(0, j->bytes) : ARG_NULL;
 }
 
 /* A kernel's `struct conv_shape`, as an argument. */
@@ -334,32 +343,31 @@ static int64_t job_blocks(const struct job *j)
 static enum status conv_emit(struct emit *e, const struct node *n)
 {
 	const struct conv *p = n->param;
-	const bool bias = n->nin > 2 && n->in[2];
-	const struct job j = job_make(p, FORWARD, n->out[0], e->g->target->threads);
+	const bool bias = node_input(n, 2);
+	const struct job j = job_make(p, FORWARD, n->out[0], e->g->target);
 	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
 	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
 	const bool plain = !j.direct && is_pointwise(&p->w);
 	if (j.direct)
 		emit_c_only(e); /* vectors as C's compilers have them */
-	return call_kernel(
-		e, &(struct kernel_call){.file = j.direct ? "conv_direct.h"
-						 : plain  ? "conv_pointwise.h"
-							  : "conv_forward.h",
-			   .function = j.direct ? "conv_forward_direct"
-				       : plain  ? "conv_pointwise"
-						: "conv_forward",
-			   .turns = j.direct ? p->n * p->k : job_blocks(&j),
-			   .work = job_work(n),
-			   .args = CALL_ARGS(plain ? ARG_INT(p->w.plane) : ARG_STRUCT(&window),
-				   ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
-				   bias ? ARG_X(2) : ARG_NULL,
-				   ARG_IF(!j.direct, ARG_OWN(0, j.bytes)))});
+	return call_kernel(e,
+		&(struct kernel_call){.file = j.direct ? "conv_direct.h"
+					      : plain  ? "conv_pointwise.h"
+						       : "conv_forward.h",
+			.function = j.direct ? "conv_forward_direct"
+				    : plain  ? "conv_pointwise"
+					     : "conv_forward",
+			.turns = j.direct ? p->n * p->k : job_blocks(&j),
+			.work = job_work(n),
+			.args = CALL_ARGS(plain ? ARG_INT(p->w.plane) : ARG_STRUCT(&window),
+				ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
+				bias ? ARG_X(2) : ARG_NULL, ARG_IF(!j.direct, conv_scratch(&j)))});
 }
 
 static enum status grad_x_emit(struct emit *e, const struct node *n)
 {
 	const struct conv *p = n->param;
-	struct job j = job_make(p, GRAD_X, n->out[0], e->g->target->threads);
+	struct job j = job_make(p, GRAD_X, n->out[0], e->g->target);
 	const bool plain = !j.direct && is_pointwise(&p->w);
 	j.split.nb = min64(j.split.nb, j.cols);
 	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
@@ -377,30 +385,30 @@ static enum status grad_x_emit(struct emit *e, const struct node *n)
 			   .work = job_work(n),
 			   .args = CALL_ARGS(plain ? ARG_INT(p->w.plane) : ARG_STRUCT(&window),
 				   ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
-				   ARG_IF(!j.direct, ARG_OWN(0, j.bytes)))});
+				   ARG_IF(!j.direct, conv_scratch(&j)))});
 }
 
 static enum status grad_w_emit(struct emit *e, const struct node *n)
 {
 	const struct conv *p = n->param;
-	const struct job j = job_make(p, GRAD_W, n->out[0], e->g->target->threads);
+	const struct job j = job_make(p, GRAD_W, n->out[0], e->g->target);
 	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
 	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
 	if (j.direct)
 		emit_c_only(e); /* vectors as C's compilers have them */
-	return call_kernel(
-		e, &(struct kernel_call){.file = j.lanes    ? "conv_depth.h"
-						 : j.direct ? "conv_direct.h"
-							    : "conv_grad_w.h",
-			   .function = j.lanes    ? "conv_grad_w_depth"
-				       : j.direct ? "conv_grad_w_direct"
-						  : "conv_grad_w",
-			   .turns = j.lanes    ? p->c / DEPTH_LANES
-				    : j.direct ? p->k * p->cg
-					       : job_blocks(&j),
-			   .work = job_work(n),
-			   .args = CALL_ARGS(ARG_STRUCT(&window), ARG_STRUCT(&shape), ARG_Y(0),
-				   ARG_X(0), ARG_X(1), ARG_IF(j.bytes > 0, ARG_OWN(0, j.bytes)))});
+	return call_kernel(e, &(struct kernel_call){.file = j.lanes    ? "conv_depth.h"
+							    : j.direct ? "conv_direct.h"
+								       : "conv_grad_w.h",
+				      .function = j.lanes    ? "conv_grad_w_depth"
+						  : j.direct ? "conv_grad_w_direct"
+							     : "conv_grad_w",
+				      .turns = j.lanes    ? p->c / DEPTH_LANES
+					       : j.direct ? p->k * p->cg
+							  : job_blocks(&j),
+				      .work = job_work(n),
+				      .args = CALL_ARGS(ARG_STRUCT(&window), ARG_STRUCT(&shape),
+					      ARG_Y(0), ARG_X(0), ARG_X(1),
+					      ARG_IF(j.lanes || !j.direct, conv_scratch(&j)))});
 }
 
 static int64_t conv_workspace(const struct node *n, const struct target *t)
@@ -473,7 +481,6 @@ const struct op_def ops_conv[] = {
 		.example = conv_examples},
 	{.name = "stint.ConvGradX",
 		.min_in = 2,
-		.max_in = 2,
 		.infer = grad_x_infer,
 		.traits = OP_PRODUCT,
 		.narrow_in = 3,
@@ -486,7 +493,6 @@ const struct op_def ops_conv[] = {
 		.emit_c = grad_x_emit},
 	{.name = "stint.ConvGradW",
 		.min_in = 2,
-		.max_in = 2,
 		.infer = grad_w_infer,
 		.traits = OP_PRODUCT,
 		.narrow_in = 3,

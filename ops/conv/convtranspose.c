@@ -4,7 +4,7 @@
 
 static enum status transpose_infer(struct graph *g, struct node *n)
 {
-	const struct tensor *x = n->in[0], *w = n->in[1], *b = n->nin > 2 ? n->in[2] : NULL;
+	const struct tensor *x = n->in[0], *w = n->in[1], *b = node_input(n, 2);
 	struct conv *p = ARENA_NEW(g->arena, struct conv);
 	char sx[200], sw[200];
 	if (!p)
@@ -37,9 +37,8 @@ static enum status transpose_lower(struct graph *g, const struct node *n, struct
 	const struct conv *p = n->param;
 	const int64_t column[4] = {p->c, 1, 1, 1};
 	(void)o;
-	struct node *m = graph_op_node(g, "stint.ConvGradX", 2, in, n->nattr, n->attr, p);
-	out[0] = m ? m->out[0] : NULL;
-	if (n->nin > 2 && in[2] && m)
+	out[0] = graph_param_op(g, "stint.ConvGradX", 2, in, n->nattr, n->attr, p);
+	if (n->nin > 2 && in[2] && out[0])
 		out[0] = OP2(g, "Add", out[0], graph_reshape(g, in[2], 1 + p->w.axes, column));
 	return g->failed;
 }

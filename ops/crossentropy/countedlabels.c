@@ -1,6 +1,6 @@
 /* stint.CountedLabels(labels [, control, weights]): the labels in a row, those that do not count as
  * ignore_index, and how many count, or the sum of their classes' weights: for a loss that is made
- * in chunks (crossentropy_split.c), or in micro-batches. */
+ * in chunks (crossentropy_split.c), or, of a `whole` batch's labels, in micro-batches. */
 #include "ops/crossentropy/labels_op.h"
 
 enum { LABELS, CONTROL, WEIGHT };
@@ -14,42 +14,41 @@ static enum status counted_infer(struct graph *g, struct node *n)
 	return data_output(g, n, 1, g->real, 0, NULL);
 }
 
-static void counted_targets(const struct node *n, struct label_targets *t)
+static void counted_label_call(struct label_call *c, const struct node *n)
 {
-	const struct tensor *label = n->in[0];
+	const struct tensor *label = n->in[LABELS];
 	const int weight = label_input(n, WEIGHT);
-	const struct label_view v = {.batch = label->dim[0] > 0 ? label->dim[0] : 1,
-		.classes = weight < 0 ? 0 : n->in[weight]->numel};
-	label_numbers(t, &v, label->numel, (int64_t)node_option(n, "ignore_index"), 0, false);
+	*c = (struct label_call){.v = {.batch = label->dim[0] > 0 ? label->dim[0] : 1,
+					 .classes = weight < 0 ? 0 : n->in[weight]->numel},
+		.in = {-1, label_input(n, CONTROL), weight}};
+	label_numbers(c, label->numel, (int64_t)node_option(n, "ignore_index"), 0, false);
+	c->field[LABEL_WHOLE].value = ARG_INT(node_int(n, "whole", 0));
 }
 
 static enum status counted_emit(struct emit *e, const struct node *n)
 {
-	struct label_targets t;
-	counted_targets(n, &t);
-	return call_kernel(
-		e, &(struct kernel_call){.file = "countedlabels.h",
-			   .function = "counted_labels",
-			   .once = true,
-			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0),
-				   label_arg(label_input(n, CONTROL)),
-				   label_arg(label_input(n, WEIGHT)), ARG_STRUCT(&t.of))});
+	struct label_call c;
+	counted_label_call(&c, n);
+	return call_kernel(e, &(struct kernel_call){.file = "countedlabels.h",
+				      .function = "counted_labels",
+				      .once = true,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(LABELS),
+					      label_arg(c.in.control), label_arg(c.in.weight),
+					      ARG_STRUCT(&c.targets))});
 }
 
 static enum status counted_cuda_emit(struct emit *e, const struct node *n)
 {
-	const int control = label_input(n, CONTROL), weight = label_input(n, WEIGHT);
-	struct label_targets t;
-	counted_targets(n, &t);
-	t.field[1].value = ARG_IF(control >= 0, ARG_X(control));
-	t.field[2].value = ARG_IF(weight >= 0, ARG_X(weight));
-	return call_kernel(
-		e, &(struct kernel_call){.file = "labels.cuh",
-			   .function = "counted_labels",
-			   .tasks = 1,
-			   .threads = 256,
-			   .shared = {"label_parts"},
-			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0), ARG_STRUCT(&t.of))});
+	struct label_call c;
+	counted_label_call(&c, n);
+	label_tensors(&c);
+	return call_kernel(e, &(struct kernel_call){.file = "labels.cuh",
+				      .function = "counted_labels",
+				      .tasks = 1,
+				      .threads = 256,
+				      .shared = {"label_parts"},
+				      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(LABELS),
+					      ARG_STRUCT(&c.targets))});
 }
 
 static const struct op_option options[] = {{.name = "ignore_index", .value = -100}, {.name = NULL}};

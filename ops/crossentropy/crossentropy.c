@@ -11,11 +11,6 @@ bool crossentropy_is_soft(const struct tensor *target)
 	return dtype_is_real(target->dtype);
 }
 
-static const struct tensor *input(const struct node *n, int i)
-{
-	return i < n->nin ? n->in[i] : NULL;
-}
-
 static enum status entropy_target(struct graph *g, const struct tensor *y, int nattr,
 	const struct attr *attr, enum dtype *type, int *rank, int64_t *dim)
 {
@@ -29,7 +24,7 @@ static enum status entropy_target(struct graph *g, const struct tensor *y, int n
 static enum status entropy_infer(struct graph *g, struct node *n)
 {
 	const int axis = label_axis(n->in[X], node_option(n, "axis"));
-	TRY(label_infer(g, n, axis, n->in[TARGET], input(n, WEIGHT)));
+	TRY(label_infer(g, n, axis, n->in[TARGET], node_input(n, WEIGHT)));
 	int64_t rows = n->in[X]->numel / n->in[X]->dim[axis];
 	return n->nout > 1 ? data_output(g, n, 1, n->in[X]->dtype, 1, &rows) : ST_OK;
 }
@@ -65,10 +60,9 @@ struct call_arg crossentropy_lse(const struct node *n)
 	return n->nout > 1 && n->out[1] ? ARG_Y(1) : ARG_NULL;
 }
 
-static enum status entropy_call(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_targets *t, const struct label_inputs *in)
+static enum status entropy_rows(struct emit *e, const struct node *n, const struct label_call *c)
 {
-	const bool soft = in->label < 0, rows = v->inner == 1;
+	const bool soft = c->in.label < 0, rows = c->v.inner == 1;
 	return call_kernel(
 		e, &(struct kernel_call){.file = "crossentropy.h",
 			   .function = soft ? rows ? "entropy_aimed_rows" : "entropy_aimed_columns"
@@ -76,37 +70,32 @@ static enum status entropy_call(struct emit *e, const struct node *n, const stru
 					      : "entropy_label_columns",
 			   .ntype = 1,
 			   .type = {n->in[X]},
-			   .turns = v->rows * div_up(v->inner, COLUMNS),
+			   .turns = c->v.rows * div_up(c->v.inner, COLUMNS),
 			   .work = (double)n->in[X]->numel * 8,
 			   .args = CALL_ARGS(ARG_SCRATCH(0), crossentropy_lse(n), ARG_X(X),
-				   ARG_X(TARGET), label_arg(in->control), label_arg(in->weight),
-				   ARG_STRUCT(&t->of))});
+				   ARG_X(TARGET), label_arg(c->in.control), label_arg(c->in.weight),
+				   ARG_STRUCT(&c->targets))});
 }
 
-/* What makes the rows' losses. */
-typedef enum status entropy_rows(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_targets *t, const struct label_inputs *in);
-
-static enum status entropy_with(struct emit *e, const struct node *n, entropy_rows *rows)
+static void entropy_label_call(struct label_call *c, const struct node *n)
 {
-	const struct label_view v = label_view(n, n->in[X]);
-	const struct label_inputs in = {crossentropy_is_soft(n->in[TARGET]) ? -1 : TARGET,
-		label_input(n, CONTROL), label_input(n, WEIGHT)};
-	struct label_targets t;
-	label_targets(&t, e, n, &v, &in);
-	TRY(label_check(e, &t, n, &in));
-	TRY(rows(e, n, &v, &t, &in));
-	return label_join(e, &t, n, &in);
+	label_call(c, n, n->in[X],
+		(struct label_inputs){crossentropy_is_soft(n->in[TARGET]) ? -1 : TARGET,
+			label_input(n, CONTROL), label_input(n, WEIGHT)});
 }
 
 static enum status entropy_emit(struct emit *e, const struct node *n)
 {
-	return entropy_with(e, n, entropy_call);
+	struct label_call c;
+	entropy_label_call(&c, n);
+	return label_losses(e, n, &c, entropy_rows);
 }
 
 static enum status entropy_cuda_emit(struct emit *e, const struct node *n)
 {
-	return entropy_with(e, n, crossentropy_cuda);
+	struct label_call c;
+	entropy_label_call(&c, n);
+	return label_cuda_losses(e, n, &c, crossentropy_cuda_rows);
 }
 
 /* --- The gradient --- */
@@ -127,7 +116,7 @@ static struct tensor *target_gradient(
 {
 	struct tensor *x = n->in[X];
 	if (label_reduction(n) != NONE || node_option(n, "label_smoothing") != 0 ||
-		input(n, WEIGHT)) {
+		node_input(n, WEIGHT)) {
 		node_fail(g, n, NULL, "has no gradient of the probabilities that it aims at");
 		g->failed = ST_INVALID;
 		return NULL;
@@ -151,9 +140,8 @@ static enum status entropy_rule(struct graph *g, const struct node *n, struct te
 	if (n->nin > WEIGHT && want[WEIGHT])
 		return node_fail(
 			g, n, "freeze them with --freeze", "has no gradient of its class weights");
-	struct tensor *in[] = {dloss, n->in[X], n->out[1], n->in[TARGET],
-		n->nin > CONTROL ? n->in[CONTROL] : NULL, n->nin > WEIGHT ? n->in[WEIGHT] : NULL,
-		dy[1]};
+	struct tensor *in[] = {dloss, n->in[X], n->out[1], n->in[TARGET], node_input(n, CONTROL),
+		node_input(n, WEIGHT), dy[1]};
 	if (want[X])
 		dx[X] = graph_op(g, "stint.CrossEntropyGrad", 7, in, n->nattr, n->attr);
 	if (want[TARGET] && crossentropy_is_soft(n->in[TARGET]))
@@ -166,10 +154,18 @@ static enum status like_scores(struct graph *g, struct node *n)
 	return data_output(g, n, 0, n->in[DX]->dtype, n->in[DX]->rank, n->in[DX]->dim);
 }
 
-static enum status entropy_grad_call(struct emit *e, const struct node *n,
-	const struct label_view *v, const struct label_targets *t, const struct label_inputs *in)
+static void grad_label_call(struct label_call *c, const struct node *n)
 {
-	const bool soft = in->label < 0, rows = v->inner == 1;
+	label_call(c, n, n->in[DX],
+		(struct label_inputs){crossentropy_is_soft(n->in[DTARGET]) ? -1 : DTARGET,
+			label_input(n, DCONTROL), label_input(n, DW)});
+}
+
+static enum status entropy_grad_emit(struct emit *e, const struct node *n)
+{
+	struct label_call c;
+	grad_label_call(&c, n);
+	const bool soft = c.in.label < 0, rows = c.v.inner == 1;
 	return call_kernel(
 		e, &(struct kernel_call){.file = "crossentropy_grad.h",
 			   .function = soft   ? "entropy_aimed_grad"
@@ -177,40 +173,28 @@ static enum status entropy_grad_call(struct emit *e, const struct node *n,
 					      : "entropy_label_grad_columns",
 			   .ntype = 2,
 			   .type = {n->in[DX], n->out[0]},
-			   .turns = soft   ? v->rows * div_up(v->inner, COLUMNS)
-				    : rows ? v->rows
-					   : v->rows * v->classes,
+			   .turns = soft   ? c.v.rows * div_up(c.v.inner, COLUMNS)
+				    : rows ? c.v.rows
+					   : c.v.rows * c.v.classes,
 			   .work = (double)n->in[DX]->numel * 8,
 			   .args = CALL_ARGS(ARG_Y(0), ARG_X(DX), ARG_IF(soft, ARG_X(DTARGET)),
-				   ARG_X(DLOSS), ARG_X(LSE), label_arg(label_input(n, DLSE)),
-				   ARG_IF(!soft, ARG_X(DTARGET)), label_arg(in->control),
-				   label_arg(in->weight), ARG_STRUCT(&t->of), label_how(n))});
-}
-
-static int64_t grad_workspace(const struct node *n, const struct target *t)
-{
-	return crossentropy_is_soft(n->in[DTARGET]) ? 0 : label_workspace(n, t);
-}
-
-static enum status entropy_grad_with(struct emit *e, const struct node *n, entropy_rows *rows)
-{
-	const struct label_view v = label_view(n, n->in[DX]);
-	const struct label_inputs in = {crossentropy_is_soft(n->in[DTARGET]) ? -1 : DTARGET,
-		label_input(n, DCONTROL), label_input(n, DW)};
-	struct label_targets t;
-	label_targets(&t, e, n, &v, &in);
-	TRY(label_count_first(e, &t, n, &in));
-	return rows(e, n, &v, &t, &in);
-}
-
-static enum status entropy_grad_emit(struct emit *e, const struct node *n)
-{
-	return entropy_grad_with(e, n, entropy_grad_call);
+				   ARG_X(DLOSS), ARG_X(LSE), ARG_X_OR_NULL(n, DLSE),
+				   ARG_IF(!soft, ARG_X(DTARGET)), label_arg(c.in.control),
+				   label_arg(c.in.weight), ARG_STRUCT(&c.targets), label_how(n))});
 }
 
 static enum status entropy_grad_cuda_emit(struct emit *e, const struct node *n)
 {
-	return entropy_grad_with(e, n, crossentropy_grad_cuda);
+	struct label_call c;
+	grad_label_call(&c, n);
+	label_tensors(&c);
+	TRY(label_cuda_count(e, n, &c));
+	return crossentropy_grad_cuda(e, n, &c);
+}
+
+static int64_t grad_cuda_workspace(const struct node *n, const struct target *t)
+{
+	return crossentropy_is_soft(n->in[DTARGET]) ? 0 : label_cuda_workspace(n, t);
 }
 
 static const struct op_option options[] = {{.name = "label_smoothing", .high = 1},
@@ -242,7 +226,7 @@ const struct op_def ops_crossentropy[] = {
 			{.in = "a,b,C a,b,C", .attr = "axis=1 reduction=none"},
 			{.in = "a,B a,B", .attr = "reduction=none"}, {.in = "a,B a:i64<5", .attr = "reduction=none"})},
 	{.name = "stint.CrossEntropyGrad", .min_in = 4, .max_in = 7, .infer = like_scores, .npair = 1,
-		.pair = {{0, DX}}, .narrow_in = 1 << DX, .narrow_out = 1, .workspace = grad_workspace, .emit_c = entropy_grad_emit, .emit_cuda = entropy_grad_cuda_emit, .workspace_cuda = grad_workspace, .cost = entropy_cost, .option = options},
+		.pair = {{0, DX}}, .narrow_in = 1 << DX, .narrow_out = 1, .emit_c = entropy_grad_emit, .emit_cuda = entropy_grad_cuda_emit, .workspace_cuda = grad_cuda_workspace, .cost = entropy_cost, .option = options},
 	{0},
 };
 /* clang-format on */

@@ -3,9 +3,9 @@
 #include "ops/crossentropy/crossentropy_emit.h"
 #include "ops/rows.h"
 
-enum status crossentropy_cuda(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_targets *t, const struct label_inputs *in)
+enum status crossentropy_cuda_rows(struct emit *e, const struct node *n, const struct label_call *c)
 {
+	const struct label_view *v = &c->v;
 	const bool rows = v->inner == 1;
 	const int64_t count = label_count(v);
 	const struct rows_shape shape = rows_shape_of(v->rows, v->classes, n->in[X]);
@@ -20,15 +20,16 @@ enum status crossentropy_cuda(struct emit *e, const struct node *n, const struct
 			   .nconstant = rows ? 2 : 1,
 			   .constant = {rows ? shape.threads : groups, shape.pack},
 			   .args = CALL_ARGS(ARG_SCRATCH(0), crossentropy_lse(n), ARG_X(X),
-				   in->label < 0 ? ARG_X(TARGET) : ARG_NULL, ARG_STRUCT(&t->of))});
+				   c->in.label < 0 ? ARG_X(TARGET) : ARG_NULL,
+				   ARG_STRUCT(&c->targets))});
 }
 
-static enum status labels_grad(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_targets *t, const struct label_inputs *in)
+static enum status labels_grad(struct emit *e, const struct node *n, const struct label_call *c)
 {
+	const struct label_view *v = &c->v;
 	const bool rows = v->inner == 1;
 	struct rows_shape shape = rows_shape_of(v->rows, v->classes, n->in[DX]);
-	if (in->weight >= 0) /* they have no room for numbers outside of a row */
+	if (c->in.weight >= 0) /* they have no room for numbers outside of a row */
 		shape.pack = 1;
 	return call_kernel(
 		e, &(struct kernel_call){.file = "crossentropy.cuh",
@@ -39,19 +40,19 @@ static enum status labels_grad(struct emit *e, const struct node *n, const struc
 			   .nconstant = rows ? 2 : 0,
 			   .constant = {shape.threads, shape.pack},
 			   .args = CALL_ARGS(ARG_Y(0), ARG_X(DX), ARG_X(DLOSS), ARG_X(LSE),
-				   label_arg(label_input(n, DLSE)), ARG_STRUCT(&t->of),
-				   label_how(n), label_counted(e, n, in))});
+				   ARG_X_OR_NULL(n, DLSE), ARG_STRUCT(&c->targets), label_how(n),
+				   label_counted(n, c))});
 }
 
-enum status crossentropy_grad_cuda(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_targets *t, const struct label_inputs *in)
+enum status crossentropy_grad_cuda(struct emit *e, const struct node *n, const struct label_call *c)
 {
+	const struct label_view *v = &c->v;
 	const bool rows = v->inner == 1;
 	const int64_t count = label_count(v);
 	const struct rows_shape shape = rows_shape_of(v->rows, v->classes, n->in[DX]);
 	const int groups = columns_groups(count, v->classes);
-	if (in->label >= 0)
-		return labels_grad(e, n, v, t, in);
+	if (c->in.label >= 0)
+		return labels_grad(e, n, c);
 	return call_kernel(e,
 		&(struct kernel_call){.file = "crossentropy.cuh",
 			.function = rows ? "entropy_aimed_grad_rows" : "entropy_aimed_grad_columns",
@@ -61,6 +62,6 @@ enum status crossentropy_grad_cuda(struct emit *e, const struct node *n, const s
 			.nconstant = 1,
 			.constant = {rows ? shape.threads : groups},
 			.args = CALL_ARGS(ARG_Y(0), ARG_X(DX), ARG_X(DTARGET), ARG_X(DLOSS),
-				ARG_X(LSE), label_arg(label_input(n, DLSE)), ARG_STRUCT(&t->of),
+				ARG_X(LSE), ARG_X_OR_NULL(n, DLSE), ARG_STRUCT(&c->targets),
 				label_how(n))});
 }

@@ -14,9 +14,6 @@ bool crossentropy_is_soft(const struct tensor *target);
 struct call_arg crossentropy_lse(const struct node *n);
 
 /* crossentropy_cuda.c: the rows' losses into scratch, and the gradient. */
-enum status crossentropy_cuda(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_targets *t, const struct label_inputs *in);
-enum status crossentropy_grad_cuda(struct emit *e, const struct node *n, const struct label_view *v,
-	const struct label_targets *t, const struct label_inputs *in);
+label_rows crossentropy_cuda_rows, crossentropy_grad_cuda;
 
 #endif

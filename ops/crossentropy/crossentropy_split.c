@@ -6,12 +6,11 @@
  * the order of the chunks. */
 #include "ops/crossentropy/crossentropy_op.h"
 #include "ops/crossentropy/labels_op.h"
+#include "ops/target_op.h"
 
 enum { X, TARGET, CONTROL, WEIGHT };
 
-/* Rows are split where scores are more than two chunks, by their elements: of a CPU's step about
- * what its caches hold, of a GPU's what keeps it busy. */
-static const int64_t CHUNK_ELEMENTS = (int64_t)1 << 22, CHUNK_ELEMENTS_CUDA = (int64_t)1 << 28;
+/* Rows are split where scores are more than two chunks, by their elements (ops/target_op.h). */
 enum { CHUNKS_MAX = 64, ROWS_STEP = 128 };
 
 /* Where scores come from: rows times weight, plus a bias perhaps. */
@@ -76,7 +75,7 @@ static bool splits(const struct graph *from, const struct node *n)
 static int64_t chunk_rows(
 	const struct graph *g, const struct node *n, int64_t rows, int64_t classes)
 {
-	const int64_t most = g->target->cuda ? CHUNK_ELEMENTS_CUDA : CHUNK_ELEMENTS;
+	const int64_t most = target_piece_elements(g->target);
 	const int64_t asked = (int64_t)node_option(n, "chunk");
 	if (asked > 0)
 		return asked < rows / CHUNKS_MAX ? (rows - 1) / CHUNKS_MAX + 1 : asked;

@@ -188,8 +188,9 @@ static enum status ctc_build(struct graph *g, const struct op_def *op, const str
 	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
 	const struct loss_node node = {.nin = 3,
 		.in = {in->output[0], in->target, in->control},
-		.count = g->shards_differ ? graph_scalar(g, (double)in->whole->dim[0]) : NULL,
+		.count = loss_count(g, in, in->whole->dim[0], 1),
 		.summed = node_option(&given, "reduction") == SUM ? "sum" : "share"};
+	TRY(g->failed);
 	return loss_node(g, op, &node, in, loss);
 }
 
@@ -202,14 +203,14 @@ static const struct op_option options[] = {{.name = "blank", .high = 1e9},
 
 /* clang-format off */
 const struct op_def ops_ctc[] = {
-	{.name = "stint.Ctc", .min_in = 3, .max_in = 3, .traits = OP_CHECKED, .infer = ctc_infer, .cost = ctc_cost,
+	{.name = "stint.Ctc", .min_in = 3, .traits = OP_CHECKED, .infer = ctc_infer, .cost = ctc_cost,
 		.workspace = ctc_workspace, .workspace_cuda = ctc_workspace, .emit_c = ctc_emit, .grad = ctc_rule, .loss = "ctc",
 		.loss_target = ctc_target, .loss_build = ctc_build, .option = options,
 		.example = EXAMPLES({.in = "7,a,4 a,3:i64<4" ALL_ROWS}, {.in = "4,9,5 4,3:i64<5 =[0,0,3,0]", .attr = "batch_first=1 reduction=sum"},
 			{.in = "6,4,3 4,2:i64<3" ALL_ROWS, .attr = "blank=2 reduction=share"},
 			{.in = "2,5,3 5,3:i64<3" ALL_ROWS, .attr = "zero_infinity=1"}, {.in = "1,5,3 5,1:i64<3" ALL_ROWS},
 			{.in = "6,2,9 2,5:i64<7" ALL_ROWS, .attr = "input_lengths=1"})},
-	{.name = "stint.CtcGrad", .min_in = 4, .max_in = 4, .infer = like_scores, .cost = ctc_cost,
+	{.name = "stint.CtcGrad", .min_in = 4, .infer = like_scores, .cost = ctc_cost,
 		.workspace = grad_workspace, .workspace_cuda = grad_workspace, .emit_c = grad_emit, .option = options},
 	{0},
 };

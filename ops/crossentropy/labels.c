@@ -99,6 +99,13 @@ enum status loss_node(struct graph *g, const struct op_def *op, const struct los
 	return g->failed;
 }
 
+struct tensor *loss_count(struct graph *g, const struct loss_inputs *in, int64_t rows, int64_t each)
+{
+	const struct attr attr[] = {ATTR_I("rows", rows), ATTR_I("each", each)};
+	struct tensor *control = in->control;
+	return g->shards_differ ? graph_op(g, "stint.CountedRows", 1, &control, 2, attr) : NULL;
+}
+
 /* What a mean over the whole batch is divided by. */
 static struct tensor *whole_count(struct graph *g, const struct op_def *op,
 	const struct loss_inputs *in, struct tensor *weight)
@@ -106,12 +113,14 @@ static struct tensor *whole_count(struct graph *g, const struct op_def *op,
 	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
 	if (in->whole->dtype != DT_I64) {
 		const int axis = label_axis(in->whole, node_option(&given, "axis"));
-		return graph_scalar(g, (double)(in->whole->numel / in->whole->dim[axis]));
+		const int64_t rows = axis ? in->whole->dim[0] : 1;
+		return loss_count(g, in, rows, in->whole->numel / in->whole->dim[axis] / rows);
 	}
-	const struct attr ignored = ATTR_F("ignore_index", node_option(&given, "ignore_index"));
+	const struct attr attr[] = {
+		ATTR_F("ignore_index", node_option(&given, "ignore_index")), ATTR_I("whole", 1)};
 	struct tensor *counted[] = {in->whole, in->control, weight};
 	const struct node *n = graph_op_node(
-		g, "stint.CountedLabels", weight ? 3 : 2, counted, 1, &ignored, NULL);
+		g, "stint.CountedLabels", weight ? 3 : 2, counted, 2, attr, NULL);
 	return n ? n->out[1] : NULL;
 }
 
@@ -193,95 +202,103 @@ struct call_arg label_how(const struct node *n)
 	return ARG_NAME(name[label_reduction(n)]);
 }
 
-static struct call_arg tensor_arg(const struct emit *e, int k)
-{
-	return ARG_IF(e->g->target->cuda && k >= 0, ARG_X(k));
-}
-
-void label_numbers(struct label_targets *t, const struct label_view *v, int64_t count,
-	int64_t ignored, double smoothing, bool lenient)
+void label_numbers(
+	struct label_call *c, int64_t count, int64_t ignored, double smoothing, bool lenient)
 {
 	const struct call_arg none = {.kind = CALL_NONE};
 	const bool ignores = ignored != IGNORE_NOTHING;
-	*t = (struct label_targets){.of = {"struct targets", "targets", t->field},
-		.field = {{"label", none}, {"control", none}, {"weight", none},
-			{"batch", ARG_INT(v->batch)}, {"rows", ARG_INT(count)},
-			{"classes", ARG_INT(v->classes)}, {"inner", ARG_INT(v->inner)},
-			{"ignores", ARG_INT(ignores)}, {"lenient", ARG_INT(lenient)},
-			{"ignored", ignores ? ARG_INT(ignored) : none},
-			{"smoothing", ARG_DOUBLE(smoothing)}}};
+	const struct call_field field[] = {{"label", none}, {"control", none}, {"weight", none},
+		{"batch", ARG_INT(c->v.batch)}, {"rows", ARG_INT(count)},
+		{"classes", ARG_INT(c->v.classes)}, {"inner", ARG_INT(c->v.inner)},
+		{"ignores", ARG_INT(ignores)}, {"lenient", ARG_INT(lenient)},
+		{"ignored", ignores ? ARG_INT(ignored) : none},
+		{"smoothing", ARG_DOUBLE(smoothing)}, [LABEL_WHOLE] = {"whole", none},
+		{NULL, none}};
+	memcpy(c->field, field, sizeof field);
+	c->targets = (struct call_struct){"struct targets", "targets", c->field};
 }
 
-void label_targets(struct label_targets *t, const struct emit *e, const struct node *n,
-	const struct label_view *v, const struct label_inputs *in)
+void label_tensors(struct label_call *c)
 {
-	label_numbers(t, v, label_count(v), (int64_t)node_option(n, "ignore_index"),
+	const int k[] = {c->in.label, c->in.control, c->in.weight};
+	for (int i = 0; i < 3; i++)
+		c->field[i].value = ARG_IF(k[i] >= 0, ARG_X(k[i]));
+}
+
+void label_call(struct label_call *c, const struct node *n, const struct tensor *scores,
+	struct label_inputs in)
+{
+	c->v = label_view(n, scores);
+	c->in = in;
+	label_numbers(c, label_count(&c->v), (int64_t)node_option(n, "ignore_index"),
 		node_float(n, "label_smoothing", 0), is_lenient(n));
-	t->field[0].value = tensor_arg(e, in->label);
-	t->field[1].value = tensor_arg(e, in->control);
-	t->field[2].value = tensor_arg(e, in->weight);
 }
 
-enum status label_check(struct emit *e, const struct label_targets *t, const struct node *n,
-	const struct label_inputs *in)
+static enum status check_call(struct emit *e, const struct node *n, const struct label_call *c)
 {
-	if (e->g->target->cuda || in->label < 0 || is_lenient(n))
+	if (c->in.label < 0 || is_lenient(n))
 		return ST_OK;
 	return call_kernel(e, &(struct kernel_call){.file = "labels.h",
 				      .function = "check_labels",
 				      .once = true,
 				      .checked = true,
-				      .args = CALL_ARGS(ARG_X(in->label), label_arg(in->control),
-					      ARG_STRUCT(&t->of))});
+				      .args = CALL_ARGS(ARG_X(c->in.label),
+					      label_arg(c->in.control), ARG_STRUCT(&c->targets))});
 }
 
-enum status label_join(struct emit *e, const struct label_targets *t, const struct node *n,
-	const struct label_inputs *in)
+enum status label_losses(
+	struct emit *e, const struct node *n, const struct label_call *c, label_rows *rows)
 {
-	if (e->g->target->cuda)
-		return call_kernel(e, &(struct kernel_call){.file = "labels.cuh",
-					      .function = "join_losses",
-					      .tasks = 1,
-					      .threads = LABEL_THREADS,
-					      .shared = {"label_parts"},
-					      .checked = true,
-					      .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0),
-						      ARG_STRUCT(&t->of), label_how(n))});
+	TRY(check_call(e, n, c));
+	TRY(rows(e, n, c));
 	return call_kernel(
 		e, &(struct kernel_call){.file = "labels.h",
 			   .function = "join_losses",
 			   .once = true,
-			   .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0), label_arg(in->label),
-				   label_arg(in->control), label_arg(in->weight),
-				   ARG_STRUCT(&t->of), label_how(n))});
+			   .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0), label_arg(c->in.label),
+				   label_arg(c->in.control), label_arg(c->in.weight),
+				   ARG_STRUCT(&c->targets), label_how(n))});
 }
 
-static bool counts_first(
-	const struct target *t, const struct node *n, const struct label_inputs *in)
+enum status label_cuda_losses(
+	struct emit *e, const struct node *n, struct label_call *c, label_rows *rows)
 {
-	return t->cuda && label_reduction(n) == MEAN && in->label >= 0;
+	label_tensors(c);
+	TRY(rows(e, n, c));
+	return call_kernel(e, &(struct kernel_call){.file = "labels.cuh",
+				      .function = "join_losses",
+				      .tasks = 1,
+				      .threads = LABEL_THREADS,
+				      .shared = {"label_parts"},
+				      .checked = true,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0),
+					      ARG_STRUCT(&c->targets), label_how(n))});
 }
 
-int64_t label_workspace(const struct node *n, const struct target *t)
+int64_t label_cuda_workspace(const struct node *n, const struct target *t)
 {
-	return counts_first(t, n, &(struct label_inputs){0, 0, 0}) ? (int64_t)sizeof(double) : 0;
+	(void)t;
+	return label_reduction(n) == MEAN ? (int64_t)sizeof(double) : 0;
 }
 
-enum status label_count_first(struct emit *e, const struct label_targets *t, const struct node *n,
-	const struct label_inputs *in)
+static bool counts_first(const struct node *n, const struct label_call *c)
 {
-	if (!counts_first(e->g->target, n, in))
+	return label_reduction(n) == MEAN && c->in.label >= 0;
+}
+
+enum status label_cuda_count(struct emit *e, const struct node *n, const struct label_call *c)
+{
+	if (!counts_first(n, c))
 		return ST_OK;
 	return call_kernel(e, &(struct kernel_call){.file = "labels.cuh",
 				      .function = "count_rows",
 				      .tasks = 1,
 				      .threads = LABEL_THREADS,
 				      .shared = {"label_parts"},
-				      .args = CALL_ARGS(ARG_SCRATCH(0), ARG_STRUCT(&t->of))});
+				      .args = CALL_ARGS(ARG_SCRATCH(0), ARG_STRUCT(&c->targets))});
 }
 
-struct call_arg label_counted(
-	const struct emit *e, const struct node *n, const struct label_inputs *in)
+struct call_arg label_counted(const struct node *n, const struct label_call *c)
 {
-	return counts_first(e->g->target, n, in) ? ARG_SCRATCH(0) : ARG_NULL;
+	return counts_first(n, c) ? ARG_SCRATCH(0) : ARG_NULL;
 }

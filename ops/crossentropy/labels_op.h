@@ -48,6 +48,10 @@ struct tensor *loss_exact(struct graph *g, struct tensor *x);
 /* The list that an option gives, as a constant of one axis; NULL: it was not given, or a failure
  * that g remembers. */
 struct tensor *loss_list(struct graph *g, const struct loss_inputs *in, const char *option);
+/* In micro-batches, how many rows of the whole batch count, times `each`: what a mean is divided
+ * by. `rows`: of the batch. NULL: not in micro-batches, or a failure that g remembers. */
+struct tensor *loss_count(
+	struct graph *g, const struct loss_inputs *in, int64_t rows, int64_t each);
 /* `loss_build` of losses of labels, which are counted, or probabilities, whose rows are. */
 enum status label_build(struct graph *g, const struct op_def *op, const struct loss_inputs *in,
 	struct tensor **loss);
@@ -76,38 +80,44 @@ struct label_inputs {
 };
 static inline int label_input(const struct node *n, int k)
 {
-	return k < n->nin && n->in[k] ? k : -1;
+	return node_input(n, k) ? k : -1;
 }
 /* Input k as a call's argument, or NULL. */
 struct call_arg label_arg(int k);
 
-/* struct targets of kernels/labels.h, for a call: its numbers, and, in a GPU's own kernels, which
- * have no arguments for them, its tensors. */
-struct label_targets {
-	struct call_struct of;
-	struct call_field field[12];
+enum { LABEL_WHOLE = 11 }; /* the field `whole` */
+
+/* A loss of labels, or its gradient, for its calls: struct targets of kernels/labels.h, whose
+ * tensors are arguments of their own. */
+struct label_call {
+	struct label_view v;
+	struct label_inputs in;
+	struct call_struct targets;
+	struct call_field field[13];
 };
-void label_targets(struct label_targets *t, const struct emit *e, const struct node *n,
-	const struct label_view *v, const struct label_inputs *in);
-/* The same of a node that is no loss. */
-void label_numbers(struct label_targets *t, const struct label_view *v, int64_t count,
-	int64_t ignored, double smoothing, bool lenient);
+void label_call(struct label_call *c, const struct node *n, const struct tensor *scores,
+	struct label_inputs in);
+/* The struct's numbers, of a node that is no loss: c->v and c->in are set. */
+void label_numbers(
+	struct label_call *c, int64_t count, int64_t ignored, double smoothing, bool lenient);
+/* For a GPU, whose own kernels have no arguments for them, its tensors too. */
+void label_tensors(struct label_call *c);
 /* The reduction, for kernels. */
 struct call_arg label_how(const struct node *n);
 
-/* Before a loss is made: refuses labels that are no class; in CUDA label_join does. */
-enum status label_check(struct emit *e, const struct label_targets *t, const struct node *n,
-	const struct label_inputs *in);
-/* The output of the rows' losses, doubles in the node's scratch. */
-enum status label_join(struct emit *e, const struct label_targets *t, const struct node *n,
-	const struct label_inputs *in);
-/* Scratch bytes of a gradient to labels: in CUDA, the divisor of a mean is counted by a launch
- * before. */
-int64_t label_workspace(const struct node *n, const struct target *t);
-enum status label_count_first(struct emit *e, const struct label_targets *t, const struct node *n,
-	const struct label_inputs *in);
-/* The argument `counted`. */
-struct call_arg label_counted(
-	const struct emit *e, const struct node *n, const struct label_inputs *in);
+/* A loss: `rows` makes the rows' losses, doubles in the node's scratch, before which labels that
+ * are no class are refused; on a GPU, where that would be a launch more, when the losses are put
+ * together. */
+typedef enum status label_rows(struct emit *e, const struct node *n, const struct label_call *c);
+enum status label_losses(
+	struct emit *e, const struct node *n, const struct label_call *c, label_rows *rows);
+enum status label_cuda_losses(
+	struct emit *e, const struct node *n, struct label_call *c, label_rows *rows);
+
+/* On a GPU, the divisor of a mean is counted by a launch before the gradient, into scratch; and
+ * then the argument `counted`. */
+int64_t label_cuda_workspace(const struct node *n, const struct target *t);
+enum status label_cuda_count(struct emit *e, const struct node *n, const struct label_call *c);
+struct call_arg label_counted(const struct node *n, const struct label_call *c);
 
 #endif

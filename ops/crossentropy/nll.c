@@ -8,15 +8,10 @@
 enum { X, LABEL, CONTROL, WEIGHT };
 enum { DLOSS, DLABEL, DCONTROL, DW }; /* the gradient's; the scores' sizes are an attribute */
 
-static const struct tensor *input(const struct node *n, int i)
-{
-	return i < n->nin ? n->in[i] : NULL;
-}
-
 static enum status nll_infer(struct graph *g, struct node *n)
 {
-	return label_infer(
-		g, n, label_axis(n->in[X], node_option(n, "axis")), n->in[LABEL], input(n, WEIGHT));
+	return label_infer(g, n, label_axis(n->in[X], node_option(n, "axis")), n->in[LABEL],
+		node_input(n, WEIGHT));
 }
 
 static int64_t nll_workspace(const struct node *n, const struct target *t)
@@ -32,22 +27,37 @@ static struct op_cost nll_cost(const struct node *n)
 	return (struct op_cost){2 * rows, 72 * rows};
 }
 
+static enum status nll_rows(struct emit *e, const struct node *n, const struct label_call *c)
+{
+	const int64_t rows = label_count(&c->v);
+	(void)n;
+	return call_kernel(e, &(struct kernel_call){.file = "nll.h",
+				      .function = "nll_rows",
+				      .turns = rows,
+				      .work = (double)rows * 4,
+				      .args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(X), ARG_X(LABEL),
+					      label_arg(c->in.control), label_arg(c->in.weight),
+					      ARG_STRUCT(&c->targets))});
+}
+
+static void nll_label_call(struct label_call *c, const struct node *n)
+{
+	label_call(c, n, n->in[X],
+		(struct label_inputs){LABEL, label_input(n, CONTROL), label_input(n, WEIGHT)});
+}
+
 static enum status nll_emit(struct emit *e, const struct node *n)
 {
-	const struct label_view v = label_view(n, n->in[X]);
-	const struct label_inputs in = {LABEL, label_input(n, CONTROL), label_input(n, WEIGHT)};
-	const int64_t rows = label_count(&v);
-	struct label_targets t;
-	label_targets(&t, e, n, &v, &in);
-	TRY(label_check(e, &t, n, &in));
-	TRY(call_kernel(e,
-		&(struct kernel_call){.file = "nll.h",
-			.function = "nll_rows",
-			.turns = rows,
-			.work = (double)rows * 4,
-			.args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(X), ARG_X(LABEL),
-				label_arg(in.control), label_arg(in.weight), ARG_STRUCT(&t.of))}));
-	return label_join(e, &t, n, &in);
+	struct label_call c;
+	nll_label_call(&c, n);
+	return label_losses(e, n, &c, nll_rows);
+}
+
+static enum status nll_cuda_emit(struct emit *e, const struct node *n)
+{
+	struct label_call c;
+	nll_label_call(&c, n);
+	return label_cuda_losses(e, n, &c, nll_rows);
 }
 
 static enum status nll_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -64,8 +74,8 @@ static enum status nll_rule(struct graph *g, const struct node *n, struct tensor
 		memcpy(attr, n->attr, (size_t)n->nattr * sizeof *attr);
 	attr[n->nattr] = data_ints(g, "sizes", x->rank, x->dim);
 	dx[X] = graph_op(g, "stint.NllGrad", 4,
-		(struct tensor *[]){dy[0], n->in[LABEL], n->nin > CONTROL ? n->in[CONTROL] : NULL,
-			n->nin > WEIGHT ? n->in[WEIGHT] : NULL},
+		(struct tensor *[]){
+			dy[0], n->in[LABEL], node_input(n, CONTROL), node_input(n, WEIGHT)},
 		n->nattr + 1, attr);
 	return g->failed;
 }
@@ -78,22 +88,38 @@ static enum status nll_grad_infer(struct graph *g, struct node *n)
 	return data_output(g, n, 0, n->in[DLOSS]->dtype, rank, dim);
 }
 
+static void grad_label_call(struct label_call *c, const struct node *n)
+{
+	label_call(c, n, n->out[0],
+		(struct label_inputs){DLABEL, label_input(n, DCONTROL), label_input(n, DW)});
+}
+
+static enum status nll_grad(
+	struct emit *e, const struct node *n, const struct label_call *c, struct call_arg counted)
+{
+	return call_kernel(e, &(struct kernel_call){.file = "nll.h",
+				      .function = "nll_grad",
+				      .turns = c->v.rows * c->v.classes,
+				      .work = (double)n->out[0]->numel,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(DLOSS), ARG_X(DLABEL),
+					      label_arg(c->in.control), label_arg(c->in.weight),
+					      ARG_STRUCT(&c->targets), label_how(n), counted)});
+}
+
 static enum status nll_grad_emit(struct emit *e, const struct node *n)
 {
-	const struct tensor *dx = n->out[0];
-	const struct label_view v = label_view(n, dx);
-	const struct label_inputs in = {DLABEL, label_input(n, DCONTROL), label_input(n, DW)};
-	struct label_targets t;
-	label_targets(&t, e, n, &v, &in);
-	TRY(label_count_first(e, &t, n, &in));
-	return call_kernel(
-		e, &(struct kernel_call){.file = "nll.h",
-			   .function = "nll_grad",
-			   .turns = v.rows * v.classes,
-			   .work = (double)dx->numel,
-			   .args = CALL_ARGS(ARG_Y(0), ARG_X(DLOSS), ARG_X(DLABEL),
-				   label_arg(in.control), label_arg(in.weight), ARG_STRUCT(&t.of),
-				   label_how(n), label_counted(e, n, &in))});
+	struct label_call c;
+	grad_label_call(&c, n);
+	return nll_grad(e, n, &c, ARG_NULL);
+}
+
+static enum status nll_grad_cuda_emit(struct emit *e, const struct node *n)
+{
+	struct label_call c;
+	grad_label_call(&c, n);
+	label_tensors(&c);
+	TRY(label_cuda_count(e, n, &c));
+	return nll_grad(e, n, &c, label_counted(n, &c));
 }
 
 /* --- ONNX's operators --- */
@@ -114,7 +140,7 @@ static enum status onnx_infer(struct graph *g, struct node *n)
 		return node_fail(g, n, NULL, "labels of shape %s for scores of shape %s",
 			tensor_shape_text(label, a), tensor_shape_text(x, b));
 	}
-	TRY(label_infer(g, n, label_axis(x, 1), label, input(n, 2)));
+	TRY(label_infer(g, n, label_axis(x, 1), label, node_input(n, 2)));
 	return n->nout > 1 ? data_output(g, n, 1, x->dtype, x->rank, x->dim) : ST_OK;
 }
 
@@ -147,8 +173,7 @@ static enum status onnx_match(struct graph *g, const struct node *n, struct tens
 {
 	if (!node_is(n, "NegativeLogLikelihoodLoss"))
 		return ST_OK;
-	struct tensor *in[] = {
-		match_log_softmax(n->in[0], 1), n->in[1], n->nin > 2 ? n->in[2] : NULL};
+	struct tensor *in[] = {match_log_softmax(n->in[0], 1), n->in[1], node_input(n, 2)};
 	if (in[0])
 		*replace = graph_op(g, "SoftmaxCrossEntropyLoss", n->nin, in, n->nattr, n->attr);
 	return g->failed;
@@ -172,15 +197,15 @@ static const struct op_option onnx_options[] = {
 /* clang-format off */
 const struct op_def ops_nll[] = {
 	{.name = "stint.Nll", .min_in = 2, .max_in = 4, .traits = OP_CHECKED, .infer = nll_infer,
-		.workspace = nll_workspace, .cost = nll_cost, .emit_c = nll_emit, .grad = nll_rule,
+		.workspace = nll_workspace, .cost = nll_cost, .emit_c = nll_emit, .emit_cuda = nll_cuda_emit, .workspace_cuda = nll_workspace, .grad = nll_rule,
 		.loss = "nll", .loss_target = label_target, .loss_build = label_build, .option = options,
 		.example = EXAMPLES({.in = "a,B a:i64<5 " ALL_ROWS}, {.in = "3,50 3:i64<50 =[0,0,2,0]"},
 			{.in = "2,3,70 2,70:i64<3 =[0,0,1,0]", .attr = "axis=1 ignore_index=0"},
 			{.in = "4,3 4:i64<3 =[0,0,3,0] " WEIGHTS, .attr = "reduction=sum ignore_index=2"},
 			{.in = "a,3,b,c a,b,c:i64<3 - " WEIGHTS, .attr = "reduction=none"},
 			{.in = "a,3 a:i64<3 - " WEIGHTS})},
-	{.name = "stint.NllGrad", .min_in = 2, .max_in = 4, .infer = nll_grad_infer, .workspace = label_workspace,
-		.emit_c = nll_grad_emit, .option = options},
+	{.name = "stint.NllGrad", .min_in = 2, .max_in = 4, .infer = nll_grad_infer, .emit_c = nll_grad_emit,
+		.emit_cuda = nll_grad_cuda_emit, .workspace_cuda = label_cuda_workspace, .option = options},
 	ONNX("SoftmaxCrossEntropyLoss", .min_out = 1, .max_out = 2, .match = onnx_match,
 		.example = EXAMPLES({.in = "a,B a:i64<5"}, {.in = "a,3,b a,b:i64<3 " WEIGHTS, .nout = 2},
 			{.in = "5,3 5:i64<3 " WEIGHTS, .attr = "ignore_index=1 reduction=sum", .nout = 2},

@@ -110,7 +110,7 @@ static enum status gather_grad(struct graph *g, const struct node *n, struct ten
 	return g->failed;
 }
 
-static struct op_cost gather_cost(const struct node *n)
+struct op_cost gather_cost(const struct node *n)
 {
 	return (struct op_cost){
 		0, 2 * (double)tensor_bytes(n->out[0]) + (double)tensor_bytes(n->in[1])};
@@ -254,7 +254,6 @@ const struct op_def ops_gather[] = {
 		.apart = APART_PASSES,
 		.since = 1,
 		.min_in = 2,
-		.max_in = 2,
 		.traits = OP_ALIKE | OP_CHECKED,
 		.role = ROLE_LOOKUP,
 		.infer = gather_infer,
@@ -273,7 +272,6 @@ const struct op_def ops_gather[] = {
 			{.in = "7:i64<9 3:i64<7"}, {.in = "7:bool 3:i64<7"})},
 	{.name = "stint.GatherGrad",
 		.min_in = 2,
-		.max_in = 2,
 		.traits = OP_CHECKED,
 		.infer = scatter_infer,
 		.fold = scatter_fold,

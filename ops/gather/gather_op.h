@@ -11,6 +11,9 @@ struct picks {
 };
 enum { NO_PADDING = -1 };
 
+/* The bytes of the slices, twice, and of the indices. */
+struct op_cost gather_cost(const struct node *n);
+
 /* There are elements, and indices. */
 enum status gather_cuda_call(struct emit *e, const struct node *n, const struct picks *p);
 int64_t scatter_cuda_workspace(const struct picks *p);

@@ -1,5 +1,6 @@
 /* Picking elements or rows by a tensor of indices: GatherElements, GatherND. Their gradient puts dy
  * back, adding up (ops/gather/scatter.c). */
+#include "ops/gather/gather_op.h"
 #include "ops/gather/walk_op.h"
 
 static enum status pick_output(struct graph *g, struct node *n, const struct walk *w)
@@ -54,15 +55,8 @@ static enum status pick_grad(struct graph *g, const struct node *n, struct tenso
 	if (!want[0])
 		return ST_OK;
 	struct tensor *in[] = {graph_op(g, "stint.Zeros", 0, NULL, 1, &shape), n->in[1], dy[0]};
-	struct node *put = graph_op_node(g, "stint.Put", 3, in, 3, attr, w);
-	dx[0] = put ? put->out[0] : NULL;
+	dx[0] = graph_param_op(g, "stint.Put", 3, in, 3, attr, w);
 	return g->failed;
-}
-
-static struct op_cost pick_cost(const struct node *n)
-{
-	return (struct op_cost){
-		0, 2 * (double)tensor_bytes(n->out[0]) + (double)tensor_bytes(n->in[1])};
 }
 
 static enum status pick_emit(struct emit *e, const struct node *n)
@@ -84,8 +78,8 @@ static enum status pick_emit(struct emit *e, const struct node *n)
 
 #define PICK(onnx, ...)                                                                            \
 	{                                                                                          \
-		.name = onnx, .min_in = 2, .max_in = 2, .traits = OP_CHECKED, .fold = pick_fold,   \
-		.grad = pick_grad, .cost = pick_cost, .emit_c = pick_emit, __VA_ARGS__             \
+		.name = onnx, .min_in = 2, .traits = OP_CHECKED, .fold = pick_fold,                \
+		.grad = pick_grad, .cost = gather_cost, .emit_c = pick_emit, __VA_ARGS__           \
 	}
 
 /* clang-format off */

@@ -308,7 +308,7 @@ static int64_t put_mul_workspace(const struct node *n, const struct target *t)
 
 static enum status cache_read(struct graph *g, const struct node *n, int *axis)
 {
-	const struct tensor *x = n->in[0], *u = n->in[1], *at = n->nin > 2 ? n->in[2] : NULL;
+	const struct tensor *x = n->in[0], *u = n->in[1], *at = node_input(n, 2);
 	const char *mode = node_string(n, "mode", "linear");
 	TRY(node_axis(g, n, node_int(n, "axis", -2), x->rank, axis));
 	bool fits = *axis > 0 && u->rank == x->rank && u->dtype == x->dtype;
@@ -355,17 +355,15 @@ static enum status cache_lower(struct graph *g, const struct node *n, struct ten
 		{.name = "reduction", .kind = ATTR_STRING, .s = "none"}, ATTR_I("axis", axis)};
 	if (!w)
 		return g->failed != ST_OK ? g->failed : ST_INVALID;
-	struct node *m = graph_op_node(
+	out[0] = graph_param_op(
 		g, "stint.Put", 3, (struct tensor *[]){in[0], at, in[1]}, 2, attr, w);
-	out[0] = m ? m->out[0] : NULL;
 	return g->failed;
 }
 
 #define PUT(onnx, ...)                                                                             \
 	{                                                                                          \
-		.name = onnx, .min_in = 3, .max_in = 3, .traits = OP_CHECKED | OP_EXACT,           \
-		.fold = put_fold, .grad = put_grad, .npair = 1, .pair = {{0, 0}},                  \
-		.emit_c = put_emit, __VA_ARGS__                                                    \
+		.name = onnx, .min_in = 3, .traits = OP_CHECKED | OP_EXACT, .fold = put_fold,      \
+		.grad = put_grad, .npair = 1, .pair = {{0, 0}}, .emit_c = put_emit, __VA_ARGS__    \
 	}
 
 /* clang-format off */
@@ -415,7 +413,6 @@ const struct op_def ops_scatter[] = {
 	/* (dy, indices) */
 	{.name = "stint.PutGrad",
 		.min_in = 2,
-		.max_in = 2,
 		.min_out = 2,
 		.max_out = 2,
 		.traits = OP_CHECKED,
@@ -426,7 +423,6 @@ const struct op_def ops_scatter[] = {
 	/* (dy, indices, data, updates) */
 	{.name = "stint.PutMulGrad",
 		.min_in = 4,
-		.max_in = 4,
 		.min_out = 2,
 		.max_out = 2,
 		.traits = OP_CHECKED,

@@ -235,16 +235,20 @@ enum status walk_check_call(struct emit *e, const struct node *n, const struct w
 	struct call_field field[WALK_FIELDS];
 	const struct call_struct walk = walk_struct(w, field);
 	const struct tensor *at = n->in[k];
-	const bool cuda = e->g->target->cuda;
 	if (at->role == TR_CONSTANT || at->numel == 0)
 		return ST_OK;
-	return call_kernel(
-		e, &(struct kernel_call){.file = cuda ? "gather.cuh" : "walk.h",
-			   .function = cuda ? "block_check_walk" : "walk_check",
-			   .once = !cuda,
-			   .tasks = cuda,
-			   .threads = 256,
-			   .shared = {cuda ? "gather_room" : NULL},
-			   .checked = true,
-			   .args = CALL_ARGS(ARG_X(k), ARG_SIZE(at->numel), ARG_STRUCT(&walk))});
+	const struct call_arg *args = CALL_ARGS(ARG_X(k), ARG_SIZE(at->numel), ARG_STRUCT(&walk));
+	const struct kernel_call cuda = {.file = "gather.cuh",
+		.function = "block_check_walk",
+		.tasks = 1,
+		.threads = 256,
+		.shared = {"gather_room"},
+		.checked = true,
+		.args = args};
+	return call_kernel(e, &(struct kernel_call){.file = "walk.h",
+				      .function = "walk_check",
+				      .once = true,
+				      .checked = true,
+				      .args = args,
+				      .cuda = &cuda});
 }

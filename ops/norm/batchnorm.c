@@ -6,20 +6,21 @@
 #include <inttypes.h>
 
 #include "codegen/call.h"
+#include "graph/pass.h"
 #include "ops/norm/batchnorm_op.h"
 #include "ops/norm/channel_cuda.h"
 
 enum { X, SCALE, BIAS, MEAN, VAR };
 
-/* Inputs behind input `x`, which has the channels, have one value for each. */
-static enum status check_channels(struct graph *g, const struct node *n, int x)
+/* Inputs behind input 0, which has the channels, up to input `last` have one value for each. */
+static enum status check_channels(struct graph *g, const struct node *n, int last)
 {
 	const struct batchnorm *p = n->param;
-	if (n->in[x]->rank < 2)
+	if (n->in[X]->rank < 2)
 		return node_fail(
-			g, n, NULL, "its input has %d axes; it needs 2 or more", n->in[x]->rank);
-	const int64_t channels = n->in[x]->dim[1] * p->block;
-	for (int i = x + 1; i < n->nin; i++)
+			g, n, NULL, "its input has %d axes; it needs 2 or more", n->in[X]->rank);
+	const int64_t channels = n->in[X]->dim[1] * p->block;
+	for (int i = SCALE; i <= last; i++)
 		if (n->in[i]->rank != 1 || n->in[i]->dim[0] != channels)
 			return node_fail(g, n, NULL,
 				"input %d does not have one value per channel (%" PRId64 ")", i,
@@ -37,6 +38,8 @@ static enum status make_param(struct graph *g, struct node *n, const struct tens
 		return diag_nomem(g->diag);
 	*p = (struct batchnorm){.epsilon = node_float(n, "epsilon", 1e-5),
 		.momentum = node_float(n, "momentum", 0.9),
+		.rows = x->dim[0],
+		.each = 1,
 		.count = x->dim[0],
 		.block = n->op->since ? 1 : node_int(n, "block", 1)};
 	if (p->block != 1 && (p->block < 1 || x->rank < 3 || x->dim[x->rank - 1] != p->block))
@@ -95,7 +98,7 @@ static enum status batchnorm_infer(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[X];
 	TRY(make_param(g, n, x));
-	TRY(check_channels(g, n, X));
+	TRY(check_channels(g, n, VAR));
 	TRY(own_buffer(g, n, MEAN));
 	TRY(own_buffer(g, n, VAR));
 	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
@@ -108,7 +111,8 @@ static enum status batchnorm_infer(struct graph *g, struct node *n)
 /* --- The normalisation, by vectors of one value per channel --- */
 
 POINTWISE(normalise, (a - b) * c + d)
-POINTWISE(normalise_grad, (a - e - (b - c) * f) * d)
+/* g: 1 in the rows that count, 0 in the others */
+POINTWISE(normalise_grad, (a - e - (b - c) * f) * d * g)
 
 /* A vector of [C] as x's shape has its channels. */
 static struct tensor *per_channel(
@@ -133,7 +137,16 @@ static struct tensor *normalise(
 static struct tensor *by_batch(
 	struct graph *g, struct tensor *const *in, const struct batchnorm *p, struct node **stats)
 {
-	struct node *s = *stats = graph_op_node(g, "stint.BatchNormStats", 2, in, 0, NULL, p);
+	const int64_t samples = graph_rows(g), rows = in[X]->dim[0];
+	struct batchnorm *own = arena_memdup(g->arena, p, 1, sizeof *own);
+	if (!own) {
+		g->failed = diag_nomem(g->diag);
+		return NULL;
+	}
+	own->each = samples && rows % samples == 0 ? rows / samples : 0;
+	struct tensor *by[] = {in[X], in[SCALE], own->each ? graph_control(g) : NULL};
+	struct node *s = *stats = graph_op_node(
+		g, "stint.BatchNormStats", own->each ? 3 : 2, by, 0, NULL, own);
 	return !s ? NULL
 		  : normalise(g, "stint.Normalise",
 			    (struct tensor *[]){in[X], s->out[0], s->out[2], in[BIAS]}, p);
@@ -167,6 +180,24 @@ static bool is_training(const struct node *n)
 	return node_int(n, "training_mode", 0) != 0 || n->nout > 1;
 }
 
+/* Of micro-batches each in turn, when all are there: by what process each was done is all one. */
+static struct node *update(struct graph *g, struct tensor *const *in, const struct node *stats)
+{
+	const enum node_phase phase = g->phase;
+	struct tensor *list[] = {in[MEAN], in[VAR], stats->out[0], stats->out[1],
+		stats->nin > 2 ? stats->in[2] : NULL};
+	g->phase = NODE_UPDATE;
+	for (int k = 0; g->shards_differ && k < 2; k++)
+		list[2 + k] = graph_every_shard(g, in[MEAN + k]->name, list[2 + k]);
+	g->last = g->shards_differ;
+	struct node *u = list[2] && list[3] ? graph_op_node(g, "stint.BatchNormUpdate",
+						      list[4] ? 5 : 4, list, 0, NULL, stats->param)
+					    : NULL;
+	g->last = false;
+	g->phase = phase;
+	return u;
+}
+
 static enum status batchnorm_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
@@ -190,14 +221,20 @@ static enum status batchnorm_lower(struct graph *g, const struct node *n, struct
 	out[0] = by_batch(g, in, p, &stats);
 	if (always || g->failed != ST_OK)
 		return g->failed;
-	enum node_phase phase = g->phase;
-	g->phase = NODE_UPDATE;
-	struct node *u = graph_op_node(g, "stint.BatchNormUpdate", 4,
-		(struct tensor *[]){in[MEAN], in[VAR], stats->out[0], stats->out[1]}, 0, NULL, p);
-	g->phase = phase;
+	struct node *u = update(g, in, stats);
 	for (int k = 1; u && k < n->nout && k < 3; k++)
 		out[k] = n->out[k] ? u->out[k - 1] : NULL;
 	return g->failed;
+}
+
+/* Where it is lowered to what the batch has no part in. */
+static bool batchnorm_apart(const struct node *n, int axis, const struct lower_options *o)
+{
+	const struct batchnorm *p = n->param;
+	(void)axis;
+	if (n->in[MEAN]->role != TR_BUFFER || n->in[VAR]->role != TR_BUFFER)
+		return !is_training(n);
+	return p->momentum != 1 && o->bn_frozen;
 }
 
 /* --- The two forms by themselves, for channels in blocks too --- */
@@ -205,7 +242,7 @@ static enum status batchnorm_lower(struct graph *g, const struct node *n, struct
 static enum status form_infer(struct graph *g, struct node *n)
 {
 	TRY(make_param(g, n, n->in[X]));
-	TRY(check_channels(g, n, X));
+	TRY(check_channels(g, n, n->nin - 1));
 	return data_output(g, n, 0, n->in[X]->dtype, n->in[X]->rank, n->in[X]->dim);
 }
 
@@ -241,7 +278,7 @@ static enum status vectors(struct graph *g, struct node *n, int channels_of)
 static enum status stats_infer(struct graph *g, struct node *n)
 {
 	TRY(make_param(g, n, n->in[X]));
-	TRY(check_channels(g, n, X));
+	TRY(check_channels(g, n, SCALE));
 	return vectors(g, n, X);
 }
 
@@ -257,7 +294,7 @@ static enum status sums_block(struct blocking *b)
 	const struct batchnorm *given = n->param;
 	struct batchnorm *p = arena_memdup(b->g->arena, given, 1, sizeof *p);
 	struct tensor *in[5];
-	const int images = n->nin > 2 ? 2 : 1;
+	const int images = n->nin > 3 ? 2 : 1;
 	if (!p)
 		return diag_nomem(b->g->diag);
 	if (given->block != 1 || !blocking_has(b, 0) || !blocking_fits(b, n->in[images - 1]))
@@ -288,23 +325,58 @@ static enum status stats_fold(struct graph *g, const struct node *n, void *const
 	const struct batchnorm *p = n->param;
 	const struct tensor *x = n->in[X];
 	const int64_t block = p->block, channels = n->out[0]->numel, inner = p->count / x->dim[0];
+	const int64_t rows = n->nin > 2 ? tensor_int(n->in[2], 2) : x->dim[0],
+		      count = inner * (rows < x->dim[0] ? rows : x->dim[0]);
 	for (int64_t c = 0; c < channels; c++) {
 		double sum[2] = {0}; /* of x, then of squares about its mean */
 		for (int pass = 0; pass < 2; pass++)
-			for (int64_t i = 0; i < p->count; i++) {
+			for (int64_t i = 0; i < count; i++) {
 				int64_t at = (i / inner * channels / block + c / block) * inner +
 					     i % inner;
 				double v = tensor_real(x, at * block + c % block);
-				v -= pass ? sum[0] / (double)p->count : 0;
+				v -= pass ? sum[0] / (double)count : 0;
 				sum[pass] += pass ? v * v : v;
 			}
-		double invstd = 1 / sqrt(sum[1] / (double)p->count + p->epsilon);
+		double invstd = 1 / sqrt(sum[1] / (double)count + p->epsilon);
 		value_set(x->dtype, out[3], c, 0);
-		value_set(x->dtype, out[0], c, sum[0] / (double)p->count);
+		value_set(x->dtype, out[0], c, sum[0] / (double)count);
 		value_set(x->dtype, out[1], c, invstd);
 		value_set(x->dtype, out[2], c, invstd * tensor_real(n->in[SCALE], c));
 	}
 	return ST_OK;
+}
+
+/* Along x's axis 0, of which a sample has `each`: 1 where it counts, 0 where not. One serves all
+ * layers. */
+static struct tensor *row_mask(struct graph *g, const struct tensor *x, int64_t each)
+{
+	const int64_t dim[RANK_MAX] = {x->dim[0], 1, 1, 1, 1, 1, 1, 1};
+	const struct attr attr[] = {ATTR_I("rows", x->dim[0]), ATTR_I("each", each)};
+	struct tensor *control, *mask = NULL;
+	if (!each || x->dim[0] == each) /* all count */
+		return graph_scalar(g, 1);
+	for (int i = g->nnode - 1; i >= 0 && !mask; i--)
+		if (node_is(g->node[i], "stint.RowMask") && g->node[i]->out[0]->numel == x->dim[0])
+			mask = g->node[i]->out[0];
+	control = graph_control(g);
+	mask = mask ? mask : graph_op(g, "stint.RowMask", 1, &control, 2, attr);
+	return mask ? graph_reshape(g, mask, x->rank, dim) : NULL;
+}
+
+static enum status mask_infer(struct graph *g, struct node *n)
+{
+	const int64_t rows = node_int(n, "rows", 1);
+	return data_output(g, n, 0, g->real, 1, &rows);
+}
+
+static enum status mask_emit(struct emit *e, const struct node *n)
+{
+	const int64_t rows = n->out[0]->numel;
+	return call_kernel(e,
+		&(struct kernel_call){.file = "row_mask.h",
+			.function = "row_mask",
+			.turns = rows,
+			.args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_SIZE(node_int(n, "each", 1)))});
 }
 
 /* The gradient of x comes whole, with what goes by way of mean and slope. That of slope is the
@@ -315,15 +387,17 @@ static enum status normalise_rule(struct graph *g, const struct node *n, struct 
 	const struct node *stats = tensor_storage(n->in[2])->maker;
 	const struct batchnorm *p = stats->param;
 	struct tensor *x = n->in[0];
-	struct node *s = graph_op_node(g, "stint.BatchNormSums", 5,
-		(struct tensor *[]){dy[0], x, stats->out[0], stats->out[1], stats->out[3]}, 0, NULL,
-		p);
+	struct tensor *control = stats->nin > 2 ? stats->in[2] : NULL;
+	struct node *s = graph_op_node(g, "stint.BatchNormSums", control ? 6 : 5,
+		(struct tensor *[]){dy[0], x, stats->out[0], stats->out[1], stats->out[3], control},
+		0, NULL, p);
 	if (!s)
 		return g->failed;
 	if (want[0])
-		dx[0] = graph_op(g, "stint.NormaliseGrad", 6,
+		dx[0] = graph_op(g, "stint.NormaliseGrad", 7,
 			(struct tensor *[]){dy[0], x, n->in[1], n->in[2],
-				per_channel(g, s->out[2], x, p), per_channel(g, s->out[3], x, p)},
+				per_channel(g, s->out[2], x, p), per_channel(g, s->out[3], x, p),
+				row_mask(g, x, control ? p->each : 0)},
 			0, NULL);
 	dx[2] = per_channel(g, s->out[0], x, p);
 	dx[3] = per_channel(g, s->out[1], x, p);
@@ -392,19 +466,20 @@ static enum status update_infer(struct graph *g, struct node *n)
 	return ST_OK;
 }
 
+/* One row of statistics, or one for each micro-batch. */
 static enum status update_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
-	const double unbiased = p->count > 1 && !p->population
-					? (double)p->count / (double)(p->count - 1)
-					: 1;
-	return call_kernel(
-		e, &(struct kernel_call){.file = "batchnorm.h",
-			   .function = "batchnorm_update",
-			   .turns = n->in[0]->dim[0],
-			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0), ARG_X(1), ARG_X(2),
-				   ARG_X(3), ARG_REAL(p->momentum), ARG_REAL(1 - p->momentum),
-				   ARG_DOUBLE(p->epsilon), ARG_DOUBLE(unbiased))});
+	return call_kernel(e, &(struct kernel_call){.file = "batchnorm.h",
+				      .function = "batchnorm_update",
+				      .turns = n->in[0]->dim[0],
+				      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0), ARG_X(1),
+					      ARG_X(2), ARG_X(3), batchnorm_control(n, 4),
+					      ARG_INT(n->in[2]->numel / n->in[0]->numel),
+					      ARG_INT(n->in[0]->numel), ARG_REAL(p->momentum),
+					      ARG_REAL(1 - p->momentum), ARG_DOUBLE(p->epsilon),
+					      ARG_SIZE(p->rows), ARG_SIZE(p->each ? p->each : 1),
+					      ARG_SIZE(p->count), ARG_INT(p->population))});
 }
 
 /* clang-format off */
@@ -414,34 +489,38 @@ static enum status update_emit(struct emit *e, const struct node *n)
 	{.in = "3,4,4,5 4 4 4:data 4:data", .attr = "training_mode=1", .low = 0.2, .high = 1.2}
 
 const struct op_def ops_batchnorm[] = {
-	{.name = "BatchNormalization", .weights = 6, .since = 7, .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 5,
+	{.name = "BatchNormalization", .traits = OP_COUNTED, .apart = APART_FIRST, .apart_if = batchnorm_apart, .weights = 6, .since = 7, .min_in = 5, .min_out = 1, .max_out = 5,
 		.infer = batchnorm_infer, .lower = batchnorm_lower, .example = EXAMPLES(FORMS)},
-	{.name = "stint.BatchNormByBatch", .min_in = 3, .max_in = 3, .infer = form_infer, .lower = by_batch_lower,
+	{.name = "stint.BatchNormByBatch", .min_in = 3, .infer = form_infer, .lower = by_batch_lower,
 		.example = EXAMPLES({.in = "a,b,c,D b b", .low = 0.2, .high = 1.2}, {.in = "5,2 2 2"}, {.in = "600,3:data 3 3"}, {.in = "2,2,9000:data 2 2"},
 			{.in = "3,2,5,c,4 8 8", .attr = "block=4", .low = 0.2, .high = 1.2}, {.in = "3,2,20,16 32 32", .attr = "block=16"},
 			{.in = "2,2,1100,16:data 32 32", .attr = "block=16"}, {.in = "50,1,40,16:data 16 16", .attr = "block=16"})},
-	{.name = "stint.BatchNormByRunning", .min_in = 5, .max_in = 5, .infer = form_infer, .lower = by_running_lower,
+	{.name = "stint.BatchNormByRunning", .min_in = 5, .infer = form_infer, .lower = by_running_lower,
 		.example = EXAMPLES({.in = "a,b,c,D b b b:data b:data", .low = 0.2, .high = 1.2}, {.in = "5,2 2 2 2:data 2:data", .low = 0.2, .high = 1.2},
 			{.in = "3,2,c,4 8 8 8:data 8:data", .attr = "block=4", .low = 0.2, .high = 1.2})},
-	{.name = "stint.BatchNormStats", .narrow_in = 1, .min_in = 2, .max_in = 2, .min_out = 4, .max_out = 4, .infer = stats_infer, .block = sums_block,
+	{.name = "stint.BatchNormStats", .narrow_in = 1, .min_in = 2, .max_in = 3, .min_out = 4, .max_out = 4, .infer = stats_infer, .block = sums_block,
 		.fold = stats_fold, .grad = stats_rule, .cost = read_cost, .work = 6, .workspace = batchnorm_workspace,
 		.emit_c = batchnorm_stats_emit, .emit_cuda = batchnorm_stats_cuda_emit, .workspace_cuda = batchnorm_cuda_workspace,
 		.example = EXAMPLES({.in = "a,b,c,D:data b:data"}, {.in = "3,70:data 70:data"}, {.in = "400,65:data 65:data"},
 			{.in = "3,2,9001:data 2:data", .low = 0.2, .high = 1.2}, {.in = "700,2,31:data 2:data"}, {.in = "3,2,5,c,4:data 8:data", .attr = "block=4"},
 			{.in = "3,2,700,16:data 32:data", .attr = "block=16"}, {.in = "2,2,1100,16:data 32:data", .attr = "block=16"},
-			{.in = "50,1,40,16:data 16:data", .attr = "block=16"})},
-	{.name = "stint.BatchNormSums", .narrow_in = 3, .min_in = 4, .max_in = 5, .min_out = 4, .max_out = 4, .infer = sums_infer, .block = sums_block,
+			{.in = "50,1,40,16:data 16:data", .attr = "block=16"},
+			{.in = "9,4,3:data 4:data =[0,0,5,0]"}, {.in = "9,70:data 70:data =[0,0,1,0]"}, {.in = "700,2,31:data 2:data =[0,0,3,0]"},
+			{.in = "3,2,9001:data 2:data =[0,0,2,0]"}, {.in = "400,65:data 65:data =[0,0,399,0]"},
+			{.in = "5,2,5,c,4:data 8:data =[0,0,3,0]", .attr = "block=4"}, {.in = "50,1,40,16:data 16:data =[0,0,33,0]", .attr = "block=16"})},
+	{.name = "stint.BatchNormSums", .narrow_in = 3, .min_in = 4, .max_in = 6, .min_out = 4, .max_out = 4, .infer = sums_infer, .block = sums_block,
 		.cost = read_cost, .work = 4, .workspace = batchnorm_workspace, .emit_c = batchnorm_sums_emit,
 		.emit_cuda = batchnorm_sums_cuda_emit, .workspace_cuda = batchnorm_cuda_workspace},
-	{.name = "stint.BatchNormSlope", .min_in = 2, .max_in = 2, .min_out = 2, .max_out = 2, .infer = slope_infer,
+	{.name = "stint.BatchNormSlope", .min_in = 2, .min_out = 2, .max_out = 2, .infer = slope_infer,
 		.grad = slope_rule, .work = 20, .emit_c = slope_emit},
-	{.name = "stint.Normalise", .min_in = 4, .max_in = 4, .traits = OP_POINTWISE, .expr = normalise_expr,
+	{.name = "stint.Normalise", .min_in = 4, .traits = OP_POINTWISE, .expr = normalise_expr,
 		.ref = normalise_ref, .grad = normalise_rule, .work = 3},
-	{.name = "stint.NormaliseBy", .min_in = 4, .max_in = 4, .traits = OP_POINTWISE, .expr = normalise_expr,
+	{.name = "stint.NormaliseBy", .min_in = 4, .traits = OP_POINTWISE, .expr = normalise_expr,
 		.ref = normalise_ref, .grad = normalise_by_rule, .work = 3},
-	{.name = "stint.NormaliseGrad", .min_in = 6, .max_in = 6, .traits = OP_POINTWISE, .expr = normalise_grad_expr,
+	{.name = "stint.RowMask", .min_in = 1, .traits = OP_STOP, .infer = mask_infer, .emit_c = mask_emit},
+	{.name = "stint.NormaliseGrad", .min_in = 7, .traits = OP_POINTWISE, .expr = normalise_grad_expr,
 		.ref = normalise_grad_ref, .work = 5},
-	{.name = "stint.BatchNormUpdate", .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
+	{.name = "stint.BatchNormUpdate", .min_in = 4, .max_in = 5, .min_out = 2, .max_out = 2,
 		.traits = OP_UPDATE | OP_ONCE, .infer = update_infer, .emit_c = update_emit, .npair = 2,
 		.pair = {{0, 0}, {1, 1}}},
 	{0},

@@ -10,19 +10,33 @@
  * makes results repeat, as is the pack where columns are summed. */
 enum { THREADS = 256, BLOCKS = 1024, STRIP_BLOCKS = 512, LEAST = 2048, STRIP_PACK = 4, TOTALS = 8 };
 
-static int64_t clamp(int64_t x, int64_t least, int64_t most)
-{
-	return x < least ? least : x > most ? most : x;
-}
+/* x as [images, groups, inner, width], of channels [groups, width]. */
+struct channel_split {
+	int64_t images, groups, inner, width;
+	/* Where width is 1 a part is so many images, or so many elements of one. */
+	int64_t take, slice, slices;
+	/* Else it is `slice` of the images * inner rows, and a block has 4 * lanes columns. */
+	int64_t strips;
+	int lanes;
+	int64_t parts, tasks;
+	int pack; /* elements that a thread loads at once, where all rows begin aligned to them */
+	bool packed;
+};
+
+enum { CHANNEL_FIELDS = 12, CHANNEL_MORE = 4 };
+struct channel_traits {
+	struct call_field field[CHANNEL_FIELDS + CHANNEL_MORE];
+	struct call_struct s;
+};
 
 static void split_planes(struct channel_split *s, bool narrow)
 {
 	s->pack = narrow ? 8 : 4;
 	s->packed = s->inner % s->pack == 0;
 	const int64_t values = s->images * s->inner;
-	const int64_t wanted = clamp(
-		div_up(BLOCKS, s->groups), 1, clamp(values / LEAST, 1, values));
-	s->take = clamp(s->images / wanted, 1, s->images);
+	const int64_t wanted = clamp64(
+		div_up(BLOCKS, s->groups), 1, clamp64(values / LEAST, 1, values));
+	s->take = clamp64(s->images / wanted, 1, s->images);
 	const int64_t of_image = wanted > s->images ? div_up(wanted, s->images) : 1;
 	s->slice = of_image > 1 ? div_up(div_up(s->inner, of_image), s->pack) * s->pack : s->inner;
 	s->slices = div_up(s->inner, s->slice);
@@ -41,14 +55,14 @@ static void split_strips(struct channel_split *s)
 	s->strips = div_up(s->width, s->lanes * s->pack);
 	const int64_t rows = s->images * s->inner, all = s->groups * s->strips;
 	const int64_t least = 8 * (THREADS / s->lanes); /* rows of a part */
-	s->parts = clamp(div_up(STRIP_BLOCKS, all), 1, div_up(rows, least));
+	s->parts = clamp64(div_up(STRIP_BLOCKS, all), 1, div_up(rows, least));
 	s->slice = div_up(rows, s->parts);
 	s->slices = 1;
 	s->parts = div_up(rows, s->slice);
 	s->tasks = s->parts * all;
 }
 
-struct channel_split channel_split(
+static struct channel_split channel_split(
 	int64_t images, int64_t groups, int64_t inner, int64_t width, bool narrow)
 {
 	struct channel_split s = {
@@ -62,12 +76,14 @@ struct channel_split channel_split(
 	return s;
 }
 
-int64_t channel_split_bytes(const struct channel_split *s)
+/* Of the scratch `ws`: two doubles for each part and channel. */
+static int64_t channel_split_bytes(const struct channel_split *s)
 {
 	return s->parts * 2 * s->groups * s->width * (int64_t)sizeof(double);
 }
 
-const struct call_struct *channel_shape(
+/* The shape as the kernels' type, with `more` fields (NULL: none; ended as CALL_FIELDS are). */
+static const struct call_struct *channel_shape(
 	const struct channel_split *s, const struct call_field *more, struct channel_traits *out)
 {
 	const struct call_field field[CHANNEL_FIELDS] = {{"images", ARG_INT(s->images)},
@@ -86,7 +102,9 @@ const struct call_struct *channel_shape(
 	return &out->s;
 }
 
-enum status channel_first_stage(struct emit *e, const struct channel_split *s, struct kernel_call c)
+/* `c` but for its launch and its shared memory. */
+static enum status channel_first_stage(
+	struct emit *e, const struct channel_split *s, struct kernel_call c)
 {
 	c.tasks = s->tasks;
 	c.threads = THREADS;
@@ -162,7 +180,7 @@ static struct channel_split batchnorm_split(const struct tensor *x, const struct
 int64_t batchnorm_cuda_workspace(const struct node *n, const struct target *t)
 {
 	(void)t;
-	const struct tensor *x = n->in[n->nin > 2 ? 1 : 0];
+	const struct tensor *x = n->in[n->nin > 3 ? 1 : 0];
 	const struct channel_split s = batchnorm_split(x, n->param);
 	return channel_split_bytes(&s);
 }
@@ -172,27 +190,30 @@ enum status batchnorm_stats_cuda_emit(struct emit *e, const struct node *n)
 	const struct batchnorm *p = n->param;
 	const struct channel_split s = batchnorm_split(n->in[0], p);
 	struct channel_traits room;
-	const struct call_struct *const shape = channel_shape(&s, NULL, &room);
+	const struct call_field more[] = {{"each", ARG_INT(p->each ? p->each : 1)}, {.name = NULL}};
+	const struct call_struct *const shape = channel_shape(&s, more, &room);
 	if (n->in[0]->numel == 0)
 		return batchnorm_stats_emit(e, n);
 	TRY(channel_first_stage(e, &s,
 		(struct kernel_call){.file = "batchnorm.cuh",
 			.function = "batchnorm_stats_parts",
 			.traits = shape,
-			.args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(0))}));
+			.args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(0), batchnorm_control(n, 2))}));
 	return channel_last_stage(e, s.groups * s.width,
 		(struct kernel_call){.file = "batchnorm.cuh",
 			.function = "batchnorm_statistics",
 			.traits = shape,
 			.args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_Y(2), ARG_Y(3), ARG_SCRATCH(0),
-				ARG_X(1), ARG_DOUBLE(p->epsilon))});
+				ARG_X(1), batchnorm_control(n, 2), ARG_DOUBLE(p->epsilon))});
 }
 
 enum status batchnorm_sums_cuda_emit(struct emit *e, const struct node *n)
 {
-	const struct channel_split s = batchnorm_split(n->in[1], n->param);
+	const struct batchnorm *p = n->param;
+	const struct channel_split s = batchnorm_split(n->in[1], p);
 	struct channel_traits room;
-	const struct call_struct *const shape = channel_shape(&s, NULL, &room);
+	const struct call_field more[] = {{"each", ARG_INT(p->each ? p->each : 1)}, {.name = NULL}};
+	const struct call_struct *const shape = channel_shape(&s, more, &room);
 	if (n->in[0]->numel == 0)
 		return batchnorm_sums_emit(e, n);
 	TRY(channel_first_stage(e, &s,
@@ -205,5 +226,5 @@ enum status batchnorm_sums_cuda_emit(struct emit *e, const struct node *n)
 			.function = "batchnorm_gradient",
 			.traits = shape,
 			.args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_Y(2), ARG_Y(3), ARG_SCRATCH(0),
-				ARG_X(3), batchnorm_rounding(n))});
+				ARG_X(3), batchnorm_rounding(n), batchnorm_control(n, 5))});
 }

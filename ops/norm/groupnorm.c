@@ -21,7 +21,7 @@ static bool is_by_group(const struct node *n)
 
 static enum status check_values(struct graph *g, struct node *n, int input, int64_t want)
 {
-	const struct tensor *t = norm_has(n, input) ? n->in[input] : NULL;
+	const struct tensor *t = node_input(n, input);
 	if (t && (t->rank != 1 || t->dim[0] != want))
 		return node_fail(
 			g, n, NULL, "'%s' is not a vector of %" PRId64 " values", t->name, want);
@@ -185,21 +185,21 @@ static enum status groupnorm_match(struct graph *g, const struct node *n, struct
 	EXAMPLES({.in = "a,b,c,D b b"}, {.in = "2,3,37 3 3", .attr = "epsilon=0.1"}, {.in = "2,3,4,3,2 3 3"})
 
 const struct op_def ops_groupnorm[] = {
-	{.name = "InstanceNormalization", .apart = APART_FIRST, .since = 6, .min_in = 3, .max_in = 3, .infer = groupnorm_infer,
+	{.name = "InstanceNormalization", .apart = APART_FIRST, .since = 6, .min_in = 3, .infer = groupnorm_infer,
 		.fold = norm_fold, .lower = groupnorm_lower, .example = BY_INSTANCE},
-	{.name = "GroupNormalization", .apart = APART_FIRST, .since = 21, .min_in = 3, .max_in = 3, .infer = groupnorm_infer,
+	{.name = "GroupNormalization", .apart = APART_FIRST, .since = 21, .min_in = 3, .infer = groupnorm_infer,
 		.fold = norm_fold, .lower = groupnorm_lower, .example = BY_CHANNEL},
-	{.name = "GroupNormalization", .apart = APART_FIRST, .since = 18, .until = 21, .min_in = 3, .max_in = 3, .infer = groupnorm_infer,
+	{.name = "GroupNormalization", .apart = APART_FIRST, .since = 18, .until = 21, .min_in = 3, .infer = groupnorm_infer,
 		.fold = norm_fold, .lower = groupnorm_lower, .example = BY_GROUP},
 	{.name = "stint.GroupNorm", .narrow_in = 1, .narrow_out = 1, .min_in = 1, .max_in = 3, .min_out = 3, .max_out = 3, .infer = groupnorm_infer,
 		.fold = norm_fold, .match = groupnorm_match, .grad = norm_rule, .emit_c = norm_emit, .emit_cuda = norm_cuda_emit, .work = 14,
 		.npair = 1, .pair = {{0, 0}},
 		.example = EXAMPLES({.in = "2,6,5", .attr = "num_groups=2"}, {.in = "2,6,5 6", .attr = "num_groups=2"})},
-	{.name = "stint.GroupNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
+	{.name = "stint.GroupNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 5, .infer = data_infer_like, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
 		.work = 30, .npair = 2, .pair = {{0, 0}, {0, 1}}},
-	{.name = "stint.GroupNormGradScale", .narrow_in = 3, .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
+	{.name = "stint.GroupNormGradScale", .narrow_in = 3, .min_in = 4, .min_out = 2, .max_out = 2,
 		.infer = norm_scale_infer, .workspace_cuda = norm_scale_cuda_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
-	{.name = "stint.GroupNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 5, .max_in = 5, .min_out = 3, .max_out = 3, .infer = norm_all_infer,
+	{.name = "stint.GroupNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 5, .min_out = 3, .max_out = 3, .infer = norm_all_infer,
 		.workspace = norm_all_workspace, .workspace_cuda = norm_all_cuda_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{0},
 };

@@ -74,7 +74,7 @@ static enum status layernorm_lower(struct graph *g, const struct node *n, struct
 	(void)o;
 	int axis;
 	TRY(axis_of(g, n, &axis));
-	const bool scale = norm_has(n, NORM_SCALE), bias = norm_has(n, NORM_BIAS);
+	const bool scale = node_input(n, NORM_SCALE), bias = node_input(n, NORM_BIAS);
 	const bool fused = scale && is_tail(in[NORM_SCALE], in[NORM_X], axis),
 		   fused_bias = bias && (fused || !scale) &&
 				is_tail(in[NORM_BIAS], in[NORM_X], axis);
@@ -260,23 +260,23 @@ const struct op_def ops_layernorm[] = {
 			{.in = "3,19 19", .attr = "epsilon=0.1"}, {.in = "2,3,5 3,5 5", .attr = "axis=-2"},
 			{.in = "2,3,5 5 3,1", .attr = "axis=-2"}, {.in = "2,3,5 2,1,5 5"}, {.in = "2,3 2,3 2,3", .attr = "axis=0"},
 			{.in = "2,5000 5000 5000"}, {.in = "a,b,c c", .nout = 3}, {.in = "3,4,5 4,5 5", .attr = "axis=1", .nout = 2})},
-	{.name = "RMSNormalization", .apart = APART_BEFORE, .variant = RMS, .since = 23, .min_in = 2, .max_in = 2, .weights = 2,
+	{.name = "RMSNormalization", .apart = APART_BEFORE, .variant = RMS, .since = 23, .min_in = 2, .weights = 2,
 		.infer = layernorm_infer, .fold = norm_fold, .lower = layernorm_lower,
 		.example = EXAMPLES({.in = "a,B B"}, {.in = "2,3,37 37", .attr = "epsilon=0.1"}, {.in = "4,3,5 3,5", .attr = "axis=1"},
 			{.in = "2,3,5 5", .attr = "axis=-2 stash_type=1"}, {.in = "2,3 2,3", .attr = "axis=0"}, {.in = "2,5000 5000"})},
 	{.name = "stint.LayerNorm", .narrow_in = 1, .narrow_out = 1, .min_in = 1, .max_in = 3, .min_out = 3, .max_out = 3, .infer = layernorm_infer,
 		.fold = norm_fold, .match = layernorm_match, .grad = norm_rule, .emit_c = norm_emit, .emit_cuda = norm_cuda_emit, .work = 14,
 		.npair = 1, .pair = {{0, 0}}, .example = EXAMPLES({.in = "a,B"}, {.in = "2,37", .nout = 3})},
-	{.name = "stint.LayerNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
+	{.name = "stint.LayerNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 5, .infer = data_infer_like, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
 		.work = 30, .npair = 2, .pair = {{0, 0}, {0, 1}}},
-	{.name = "stint.LayerNormGradScale", .narrow_in = 3, .min_in = 4, .max_in = 4, .min_out = 2, .max_out = 2,
+	{.name = "stint.LayerNormGradScale", .narrow_in = 3, .min_in = 4, .min_out = 2, .max_out = 2,
 		.infer = norm_scale_infer, .workspace_cuda = norm_scale_cuda_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
-	{.name = "stint.LayerNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 5, .max_in = 5, .min_out = 3, .max_out = 3, .infer = norm_all_infer,
+	{.name = "stint.LayerNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 5, .min_out = 3, .max_out = 3, .infer = norm_all_infer,
 		.workspace = norm_all_workspace, .workspace_cuda = norm_all_cuda_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.RmsNorm", .variant = RMS, .narrow_in = 1, .narrow_out = 1, .min_in = 1, .max_in = 2, .min_out = 2, .max_out = 2, .infer = layernorm_infer,
 		.fold = norm_fold, .match = rmsnorm_match, .grad = norm_rule, .emit_c = norm_emit, .emit_cuda = norm_cuda_emit, .work = 12,
 		.npair = 1, .pair = {{0, 0}}, .example = EXAMPLES({.in = "a,B"}, {.in = "2,37 37", .nout = 2})},
-	{.name = "stint.RmsNormGrad", .variant = RMS, .narrow_in = 3, .narrow_out = 1, .min_in = 2, .max_in = 5, .infer = norm_grad_infer, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
+	{.name = "stint.RmsNormGrad", .variant = RMS, .narrow_in = 3, .narrow_out = 1, .min_in = 2, .max_in = 5, .infer = data_infer_like, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
 		.work = 24, .npair = 2, .pair = {{0, 0}, {0, 1}}},
 	{.name = "stint.RmsNormGradAll", .variant = RMS, .narrow_in = 3, .narrow_out = 1, .min_in = 2, .max_in = 5, .min_out = 2, .max_out = 2, .infer = norm_all_infer,
 		.workspace = norm_all_workspace, .workspace_cuda = norm_all_cuda_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 28, .npair = 2, .pair = {{0, 0}, {0, 1}}},

@@ -84,14 +84,14 @@ static enum status mvn_lower(struct graph *g, const struct node *n, struct tenso
 
 /* clang-format off */
 const struct op_def ops_lpnorm[] = {
-	{.name = "LpNormalization", .since = 1, .min_in = 1, .max_in = 1, .infer = lp_infer,
+	{.name = "LpNormalization", .since = 1, .min_in = 1, .infer = lp_infer,
 		.fold = data_fold_lowered, .lower = lp_lower,
 		.example = EXAMPLES({.in = "a,B,c"}, {.in = "a,b,C", .attr = "axis=1 p=1", .low = 0.2, .high = 2}, {.in = "3,5", .attr = "axis=0 p=2"},
 			{.in = "7", .attr = "p=1", .low = -2, .high = -0.2})},
-	{.name = "MeanVarianceNormalization", .since = 9, .min_in = 1, .max_in = 1, .infer = mvn_infer,
+	{.name = "MeanVarianceNormalization", .since = 9, .min_in = 1, .infer = mvn_infer,
 		.fold = data_fold_lowered, .lower = mvn_lower,
 		.example = EXAMPLES({.in = "a,b,C,d"}, {.in = "3,4,5", .attr = "axes=0,-1"})},
-	{.name = "stint.DivOrZero", .min_in = 2, .max_in = 2, .traits = OP_POINTWISE, .expr = div_or_zero_expr,
+	{.name = "stint.DivOrZero", .min_in = 2, .traits = OP_POINTWISE, .expr = div_or_zero_expr,
 		.ref = div_or_zero_ref, .grad = div_or_zero_rule, .example = EXAMPLES({.in = "3,5 3,1", .low = 0.2, .high = 2})},
 	{0},
 };

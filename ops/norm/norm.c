@@ -37,7 +37,7 @@ static int64_t broadcast_place(const struct tensor *t, const struct tensor *x, i
  * channel for each element. */
 static double affine(const struct node *n, const struct norm *p, int input, int64_t e, double none)
 {
-	const struct tensor *t = norm_has(n, input) ? n->in[input] : NULL;
+	const struct tensor *t = node_input(n, input);
 	if (!t)
 		return none;
 	if (t->numel != p->groups * p->channels)
@@ -75,11 +75,6 @@ enum status norm_fold(struct graph *g, const struct node *n, void *const *out)
 
 /* --- Gradients --- */
 
-enum status norm_grad_infer(struct graph *g, struct node *n)
-{
-	return data_output(g, n, 0, n->in[0]->dtype, n->in[0]->rank, n->in[0]->dim);
-}
-
 enum status norm_scale_infer(struct graph *g, struct node *n)
 {
 	const struct norm *p = n->param;
@@ -92,7 +87,7 @@ enum status norm_scale_infer(struct graph *g, struct node *n)
 enum status norm_all_infer(struct graph *g, struct node *n)
 {
 	const struct norm *p = n->param;
-	TRY(norm_grad_infer(g, n));
+	TRY(data_infer_like(g, n));
 	for (int k = 1; k < n->nout; k++)
 		TRY(data_output(g, n, k, n->in[0]->dtype, 1, &p->channels));
 	return ST_OK;
@@ -104,7 +99,7 @@ static struct node *gradient_node(
 	const struct norm *p = n->param;
 	const char *op = arena_printf(g->arena, "%s%s", n->op->name, suffix);
 	struct tensor *in[5] = {dy, n->in[NORM_X], p->centred ? n->out[1] : NULL,
-		n->out[p->centred ? 2 : 1], norm_has(n, NORM_SCALE) ? n->in[NORM_SCALE] : NULL};
+		n->out[p->centred ? 2 : 1], node_input(n, NORM_SCALE)};
 	if (!op) {
 		g->failed = diag_nomem(g->diag);
 		return NULL;
@@ -142,8 +137,8 @@ enum status norm_rule(struct graph *g, const struct node *n, struct tensor *cons
 	const bool *want, struct tensor **dx)
 {
 	const struct norm *p = n->param;
-	bool scale = norm_has(n, NORM_SCALE) && want[NORM_SCALE],
-	     bias = norm_has(n, NORM_BIAS) && want[NORM_BIAS];
+	bool scale = node_input(n, NORM_SCALE) && want[NORM_SCALE],
+	     bias = node_input(n, NORM_BIAS) && want[NORM_BIAS];
 	/* one node for all, where each element has a channel */
 	const bool all = dy[0] && want[NORM_X] && scale && p->groups == 1 && p->inner == 1;
 	struct node *both = all ? gradient_node(g, n, "GradAll", dy[0], 5) : NULL;

@@ -11,16 +11,6 @@
  * results repeat. */
 enum { WARP = 32, THREADS = 256, SHORT = 1024, KEEP = 32, TAKE = 16, PARTS = 256, FEW = 528 };
 
-static int64_t clamp(int64_t x, int64_t least, int64_t most)
-{
-	return x < least ? least : x > most ? most : x;
-}
-
-static int64_t width_of(const struct norm *p)
-{
-	return p->channels * p->inner;
-}
-
 struct team {
 	int pack, packs;     /* elements of a pack; packs of a chunk that a thread has */
 	int threads;         /* of a row */
@@ -32,18 +22,19 @@ struct team {
 static struct team team_of(const struct norm *p, bool narrow)
 {
 	struct team t = {.pack = narrow ? 8 : 4, .teams = 1, .chunks = 1};
-	const int64_t packs = div_up(width_of(p), t.pack);
-	if (width_of(p) <= SHORT) {
+	const int64_t packs = div_up(norm_width(p), t.pack);
+	if (norm_width(p) <= SHORT) {
 		t.threads = WARP;
-		t.teams = (int)clamp(p->rows / (FEW / 2), 1, THREADS / WARP);
+		t.teams = (int)clamp64(p->rows / (FEW / 2), 1, THREADS / WARP);
 	} else {
 		const int64_t each = p->rows < FEW ? 1 : KEEP / 2 / t.pack;
-		t.threads = (int)clamp(div_up(div_up(packs, each), WARP) * WARP, 2 * WARP, THREADS);
+		t.threads = (int)clamp64(
+			div_up(div_up(packs, each), WARP) * WARP, 2 * WARP, THREADS);
 	}
-	t.packs = (int)clamp(div_up(packs, t.threads), 1, KEEP / t.pack);
+	t.packs = (int)clamp64(div_up(packs, t.threads), 1, KEEP / t.pack);
 	t.chunks = div_up(packs, (int64_t)t.threads * t.packs);
 	const int64_t most = PARTS * (t.threads > WARP && t.threads <= THREADS / 2 ? 2 : 1);
-	t.take = clamp(div_up(p->rows, most), t.threads > WARP ? TAKE / 2 : TAKE, p->rows);
+	t.take = clamp64(div_up(p->rows, most), t.threads > WARP ? TAKE / 2 : TAKE, p->rows);
 	t.parts = div_up(p->rows, t.take);
 	return t;
 }
@@ -51,14 +42,14 @@ static struct team team_of(const struct norm *p, bool narrow)
 static bool any_narrow(const struct node *n)
 {
 	return dtype_is_narrow(n->in[0]->dtype) ||
-	       (n->nin > 1 && n->in[1] && dtype_is_narrow(n->in[1]->dtype)) ||
+	       (node_input(n, 1) && dtype_is_narrow(n->in[1]->dtype)) ||
 	       dtype_is_narrow(n->out[0]->dtype);
 }
 
 static bool fits(const struct node *n)
 {
 	const struct norm *p = n->param;
-	return p->rows > 0 && width_of(p) > 0 && width_of(p) < INT32_MAX;
+	return p->rows > 0 && norm_width(p) > 0 && norm_width(p) < INT32_MAX;
 }
 
 /* Shape, the kernels' template parameter. */
@@ -71,11 +62,11 @@ static const struct call_struct *shape_of(
 	const struct norm *p, const struct team *t, bool scaled, bool biased, struct traits *out)
 {
 	const struct call_field field[] = {{"rows", ARG_INT(p->rows)},
-		{"width", ARG_INT(width_of(p))}, {"inner", ARG_INT(p->inner)},
+		{"width", ARG_INT(norm_width(p))}, {"inner", ARG_INT(p->inner)},
 		{"groups", ARG_INT(p->groups)}, {"channels", ARG_INT(p->channels)},
 		{"team", ARG_INT(t->threads)}, {"teams", ARG_INT(t->teams)},
 		{"chunks", ARG_INT(t->chunks)}, {"N", ARG_INT(t->packs)}, {"V", ARG_INT(t->pack)},
-		{"PACKED", ARG_INT(width_of(p) % t->pack == 0)}, {"centred", ARG_INT(p->centred)},
+		{"PACKED", ARG_INT(norm_width(p) % t->pack == 0)}, {"centred", ARG_INT(p->centred)},
 		{"scaled", ARG_INT(scaled)}, {"biased", ARG_INT(biased)},
 		{"take", ARG_INT(t->take)}, {"parts", ARG_INT(t->parts)}, {.name = NULL}};
 	memcpy(out->field, field, sizeof field);
@@ -94,7 +85,7 @@ static struct call_arg input(bool there, int k)
 enum status norm_cuda_emit(struct emit *e, const struct node *n)
 {
 	const struct norm *p = n->param;
-	const bool scale = norm_has(n, NORM_SCALE), bias = norm_has(n, NORM_BIAS);
+	const bool scale = node_input(n, NORM_SCALE), bias = node_input(n, NORM_BIAS);
 	const struct team t = team_of(p, any_narrow(n));
 	struct traits room;
 	if (!fits(n))
@@ -114,7 +105,7 @@ enum status norm_cuda_emit(struct emit *e, const struct node *n)
 static enum status gradient(struct emit *e, const struct node *n, const struct team *t)
 {
 	const struct norm *p = n->param;
-	const bool scale = norm_has(n, 4);
+	const bool scale = node_input(n, 4);
 	struct traits room;
 	return call_kernel(e, &(struct kernel_call){.file = "norm.cuh",
 				      .function = "norm_gradient",
@@ -143,7 +134,7 @@ int64_t norm_all_cuda_workspace(const struct node *n, const struct target *t)
 {
 	const struct norm *p = n->param;
 	const struct team by = team_of(p, any_narrow(n));
-	if (p->rows == 0 || width_of(p) == 0)
+	if (p->rows == 0 || norm_width(p) == 0)
 		return 0;
 	if (by.chunks > 1)
 		return norm_scale_cuda_workspace(n, t);

@@ -7,14 +7,9 @@
  */
 enum { LONG_ROW = 4096, PART_ROWS = 128, COLUMNS = 64 };
 
-static int64_t width_of(const struct norm *p)
-{
-	return p->channels * p->inner;
-}
-
 static bool is_long(const struct norm *p)
 {
-	return width_of(p) > LONG_ROW;
+	return norm_width(p) > LONG_ROW;
 }
 
 /* No loop over channels is needed. */
@@ -52,29 +47,29 @@ static enum status emit_zeros(struct emit *e, const struct node *n, int k)
 enum status norm_emit(struct emit *e, const struct node *n)
 {
 	const struct norm *p = n->param;
-	const bool scale = norm_has(n, NORM_SCALE), bias = norm_has(n, NORM_BIAS);
+	const bool scale = node_input(n, NORM_SCALE), bias = node_input(n, NORM_BIAS);
 	const bool flat = is_flat(p, scale || bias);
 	if (n->out[0]->numel == 0)
 		return emit_zeros(e, n, 1);
-	return call_kernel(
-		e, &(struct kernel_call){.file = "norm.h",
-			   .function = flat ? "norm_rows" : "norm_channels",
-			   .ntype = 2,
-			   .type = {n->in[NORM_X], n->out[0]},
-			   .turns = p->rows,
-			   .work = (double)(p->rows * width_of(p)) * 4,
-			   .args = CALL_ARGS(ARG_Y(0), p->centred ? ARG_Y(1) : none,
-				   ARG_Y(p->centred ? 2 : 1), ARG_X(NORM_X),
-				   input(scale, NORM_SCALE), input(bias, NORM_BIAS),
-				   ARG_SIZE(p->groups), ARG_SIZE(flat ? width_of(p) : p->channels),
-				   ARG_IF(!flat, ARG_SIZE(p->inner)), is_wide(p, n->in[NORM_X]),
-				   ARG_INT(is_long(p)), ARG_DOUBLE(p->epsilon))});
+	return call_kernel(e,
+		&(struct kernel_call){.file = "norm.h",
+			.function = flat ? "norm_rows" : "norm_channels",
+			.ntype = 2,
+			.type = {n->in[NORM_X], n->out[0]},
+			.turns = p->rows,
+			.work = (double)(p->rows * norm_width(p)) * 4,
+			.args = CALL_ARGS(ARG_Y(0), p->centred ? ARG_Y(1) : none,
+				ARG_Y(p->centred ? 2 : 1), ARG_X(NORM_X), input(scale, NORM_SCALE),
+				input(bias, NORM_BIAS), ARG_SIZE(p->groups),
+				ARG_SIZE(flat ? norm_width(p) : p->channels),
+				ARG_IF(!flat, ARG_SIZE(p->inner)), is_wide(p, n->in[NORM_X]),
+				ARG_INT(is_long(p)), ARG_DOUBLE(p->epsilon))});
 }
 
 enum status norm_grad_emit(struct emit *e, const struct node *n)
 {
 	const struct norm *p = n->param;
-	const bool scale = norm_has(n, 4), flat = is_flat(p, scale);
+	const bool scale = node_input(n, 4), flat = is_flat(p, scale);
 	if (n->out[0]->numel == 0)
 		return emit_zeros(e, n, 1);
 	return call_kernel(
@@ -83,10 +78,10 @@ enum status norm_grad_emit(struct emit *e, const struct node *n)
 			   .ntype = 3,
 			   .type = {n->in[0], n->in[1], n->out[0]},
 			   .turns = p->rows,
-			   .work = (double)(p->rows * width_of(p)) * 6,
+			   .work = (double)(p->rows * norm_width(p)) * 6,
 			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), input(p->centred, 2),
 				   ARG_X(3), input(scale, 4), ARG_SIZE(p->groups),
-				   ARG_SIZE(flat ? width_of(p) : p->channels),
+				   ARG_SIZE(flat ? norm_width(p) : p->channels),
 				   flat ? is_wide(p, n->in[0]) : ARG_SIZE(p->inner),
 				   ARG_IF(flat, ARG_INT(is_long(p))))});
 }
@@ -139,7 +134,7 @@ enum status norm_scale_emit(struct emit *e, const struct node *n)
 			.ntype = 2,
 			.type = {n->in[0], n->in[1]},
 			.turns = p->groups * (columns ? div_up(p->channels, COLUMNS) : p->channels),
-			.work = (double)(p->rows * width_of(p)) * 4,
+			.work = (double)(p->rows * norm_width(p)) * 4,
 			.args = CALL_ARGS(ARG_Y(0), p->centred ? ARG_Y(1) : none, ARG_X(0),
 				ARG_X(1), input(p->centred, 2), ARG_X(3),
 				ARG_SIZE(p->rows / p->groups), ARG_SIZE(p->groups),

@@ -21,9 +21,10 @@ struct norm {
  * channel of each group, and without a mean there is no bias. */
 enum { NORM_X, NORM_SCALE, NORM_BIAS };
 
-static inline bool norm_has(const struct node *n, int input)
+/* The elements of a row. */
+static inline int64_t norm_width(const struct norm *p)
 {
-	return n->nin > input && n->in[input];
+	return p->channels * p->inner;
 }
 
 /* Two records that have to exist for a forward node "stint.NAME": "stint.NAMEGrad" and
@@ -31,7 +32,6 @@ static inline bool norm_has(const struct node *n, int input)
  * each element, "stint.NAMEGradAll", which gives the outputs of both at once. */
 enum status norm_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx);
-enum status norm_grad_infer(struct graph *g, struct node *n);
 enum status norm_scale_infer(struct graph *g, struct node *n);
 enum status norm_all_infer(struct graph *g, struct node *n);
 

@@ -14,12 +14,6 @@ enum status update_infer(struct graph *g, struct node *n)
 	return ST_OK;
 }
 
-double update_option(int nattr, const struct attr *attr, const char *name, double def)
-{
-	const struct node n = {.nattr = nattr, .attr = attr};
-	return node_float(&n, name, def);
-}
-
 enum { COLUMN = -2, ROW = -1 }; /* from the last input on */
 
 /* The average is the last state, and made of what the update has made of the parameter. */
@@ -38,6 +32,21 @@ static enum status average_call(struct emit *e, const struct node *n)
 				   ARG_X(CONTROL), ARG_DOUBLE(decay->f))});
 }
 
+/* The node's states that are no single number: ARG_NULL for one that it has not. */
+static int state_args(const struct node *n, bool output, struct call_arg *args)
+{
+	int count = 0, k = 0;
+	for (const struct op_state *s = n->op->state; s->name; s++) {
+		const bool there = node_has_state(n, s);
+		if (!s->scalar)
+			args[count++] = !there   ? ARG_NULL
+					: output ? ARG_Y(1 + k)
+						 : ARG_X(STATE0 + k);
+		k += there;
+	}
+	return count;
+}
+
 enum status update_call(struct emit *e, const struct node *n, const struct update_kernel *k)
 {
 	const struct tensor *y = n->out[0], *row = n->in[n->nin + ROW];
@@ -48,8 +57,7 @@ enum status update_call(struct emit *e, const struct node *n, const struct updat
 	struct call_arg args[2 * OP_STATES + 13];
 	int count = 0;
 	args[count++] = ARG_Y(0);
-	for (int i = 0; i < k->nstate; i++)
-		args[count++] = k->state[i] < 0 ? ARG_NULL : ARG_Y(1 + k->state[i]);
+	count += state_args(n, true, args + count);
 	args[count++] = ARG_X(PARAM);
 	args[count++] = n->in[GRAD] ? ARG_X(GRAD) : ARG_NULL;
 	args[count++] = n->in[GRAD] ? ARG_NULL : ARG_X(n->nin + COLUMN);
@@ -57,8 +65,7 @@ enum status update_call(struct emit *e, const struct node *n, const struct updat
 	args[count++] = ARG_SIZE(n->in[GRAD] ? y->numel : row->numel);
 	args[count++] = ARG_X(LR);
 	args[count++] = ARG_X(CONTROL);
-	for (int i = 0; i < k->nstate; i++)
-		args[count++] = k->state[i] < 0 ? ARG_NULL : ARG_X(STATE0 + k->state[i]);
+	count += state_args(n, false, args + count);
 	args[count++] = ARG_STRUCT(&update);
 	if (k->option)
 		args[count++] = ARG_STRUCT(k->option);
@@ -85,40 +92,21 @@ static enum status sgd_infer(struct graph *g, struct node *n)
 	return update_infer(g, n);
 }
 
-static int sgd_states(int nattr, const struct attr *attr, struct op_state *out)
-{
-	out[0] = (struct op_state){.name = "momentum_buffer"};
-	return update_option(nattr, attr, "momentum", 0) != 0;
-}
-
 static enum status sgd_emit(struct emit *e, const struct node *n)
 {
 	const struct call_struct option = {"struct sgd", "o",
 		CALL_FIELDS(UPDATE_FIELD(n, momentum), UPDATE_REST(n, "take", "dampening"),
 			{"nesterov", ARG_INT(node_option(n, "nesterov") != 0)})};
 	return update_call(e, n,
-		&(struct update_kernel){.file = "sgd.h",
-			.function = "sgd",
-			.nstate = 1,
-			.state = {node_option(n, "momentum") != 0 ? 0 : -1},
-			.option = &option});
+		&(struct update_kernel){.file = "sgd.h", .function = "sgd", .option = &option});
 }
 
 /* --- Adam, AdamW --- */
-
-static int adam_states(int nattr, const struct attr *attr, struct op_state *out)
-{
-	out[0] = (struct op_state){.name = "exp_avg"};
-	out[1] = (struct op_state){.name = "exp_avg_sq"};
-	out[2] = (struct op_state){.name = "max_exp_avg_sq"};
-	return update_option(nattr, attr, "amsgrad", 0) != 0 ? 3 : 2;
-}
 
 enum { ADAM, ADAMW };
 
 static enum status adam_emit(struct emit *e, const struct node *n)
 {
-	const bool amsgrad = node_option(n, "amsgrad") != 0;
 	const struct call_struct option = {"struct adam", "o",
 		CALL_FIELDS(UPDATE_WIDE(n, beta1), UPDATE_WIDE(n, beta2), UPDATE_BETAS(n),
 			UPDATE_FIELD(n, eps))};
@@ -127,8 +115,6 @@ static enum status adam_emit(struct emit *e, const struct node *n)
 	return update_call(e, n,
 		&(struct update_kernel){.file = "adam.h",
 			.function = "adam",
-			.nstate = 3,
-			.state = {0, 1, amsgrad ? 2 : -1},
 			.option = &option,
 			.before = &bias,
 			.decoupled = n->op->variant == ADAMW});
@@ -141,12 +127,14 @@ static const struct op_option sgd_options[] = {OPT_LR(1e-3), OPT_POSITIVE("momen
 	OPTIONS(OPT_LR(1e-3), OPT_BETA("beta1", 0.9), OPT_BETA("beta2", 0.999),                    \
 		OPT_POSITIVE("eps", 1e-8), OPT_POSITIVE("weight_decay", decay),                    \
 		OPT_SWITCH("amsgrad"), OPT_SWITCH("maximize"))
+#define ADAM_STATES STATES(MOMENTS, {.name = "max_exp_avg_sq", .with = "amsgrad"})
 
 const struct op_def ops_optimizer[] = {
-	UPDATE("stint.SgdUpdate", "sgd", sgd_infer, sgd_states, sgd_emit, sgd_options),
-	UPDATE("stint.AdamUpdate", "adam", update_infer, adam_states, adam_emit, ADAM_OPTIONS(0),
+	UPDATE("stint.SgdUpdate", "sgd", sgd_infer,
+		STATES({.name = "momentum_buffer", .with = "momentum"}), sgd_emit, sgd_options),
+	UPDATE("stint.AdamUpdate", "adam", update_infer, ADAM_STATES, adam_emit, ADAM_OPTIONS(0),
 		.work = 60, .variant = ADAM),
-	UPDATE("stint.AdamWUpdate", "adamw", update_infer, adam_states, adam_emit,
+	UPDATE("stint.AdamWUpdate", "adamw", update_infer, ADAM_STATES, adam_emit,
 		ADAM_OPTIONS(0.01), .work = 60, .variant = ADAMW),
 	{0},
 };

@@ -8,13 +8,6 @@
 
 /* --- Adagrad --- */
 
-static int adagrad_states(int nattr, const struct attr *attr, struct op_state *out)
-{
-	(void)nattr, (void)attr;
-	out[0] = (struct op_state){.name = "sum"};
-	return 1;
-}
-
 static enum status adagrad_emit(struct emit *e, const struct node *n)
 {
 	const struct call_struct option = {"struct adagrad", "o",
@@ -22,22 +15,11 @@ static enum status adagrad_emit(struct emit *e, const struct node *n)
 			{"start", ARG_REAL(node_option(n, "initial_accumulator_value"))},
 			UPDATE_FIELD(n, eps))};
 	return update_call(e, n,
-		&(struct update_kernel){.file = "adagrad.h",
-			.function = "adagrad",
-			.nstate = 1,
-			.state = {0},
-			.option = &option});
+		&(struct update_kernel){
+			.file = "adagrad.h", .function = "adagrad", .option = &option});
 }
 
 /* --- Adadelta --- */
-
-static int adadelta_states(int nattr, const struct attr *attr, struct op_state *out)
-{
-	(void)nattr, (void)attr;
-	out[0] = (struct op_state){.name = "square_avg"};
-	out[1] = (struct op_state){.name = "acc_delta"};
-	return 2;
-}
 
 static enum status adadelta_emit(struct emit *e, const struct node *n)
 {
@@ -45,60 +27,23 @@ static enum status adadelta_emit(struct emit *e, const struct node *n)
 		CALL_FIELDS(
 			UPDATE_FIELD(n, rho), UPDATE_REST(n, "rest", "rho"), UPDATE_FIELD(n, eps))};
 	return update_call(e, n,
-		&(struct update_kernel){.file = "adadelta.h",
-			.function = "adadelta",
-			.nstate = 2,
-			.state = {0, 1},
-			.option = &option});
+		&(struct update_kernel){
+			.file = "adadelta.h", .function = "adadelta", .option = &option});
 }
 
 /* --- RMSprop --- */
 
-static int rmsprop_states(int nattr, const struct attr *attr, struct op_state *out)
-{
-	int n = 0;
-	out[n++] = (struct op_state){.name = "square_avg"};
-	if (update_option(nattr, attr, "momentum", 0) != 0)
-		out[n++] = (struct op_state){.name = "momentum_buffer"};
-	if (update_option(nattr, attr, "centered", 0) != 0)
-		out[n++] = (struct op_state){.name = "grad_avg"};
-	return n;
-}
-
 static enum status rmsprop_emit(struct emit *e, const struct node *n)
 {
-	const bool momentum = node_option(n, "momentum") != 0;
-	const bool centered = node_option(n, "centered") != 0;
 	const struct call_struct option = {"struct rmsprop", "o",
 		CALL_FIELDS(UPDATE_FIELD(n, alpha), UPDATE_REST(n, "rest", "alpha"),
 			UPDATE_FIELD(n, eps), UPDATE_FIELD(n, momentum))};
 	return update_call(e, n,
-		&(struct update_kernel){.file = "rmsprop.h",
-			.function = "rmsprop",
-			.nstate = 3,
-			.state = {0, momentum ? 1 : -1,
-				!centered  ? -1
-				: momentum ? 2
-					   : 1},
-			.option = &option});
+		&(struct update_kernel){
+			.file = "rmsprop.h", .function = "rmsprop", .option = &option});
 }
 
 /* --- Relatives of Adam --- */
-
-static int moment_states(int nattr, const struct attr *attr, struct op_state *out)
-{
-	(void)nattr, (void)attr;
-	out[0] = (struct op_state){.name = "exp_avg"};
-	out[1] = (struct op_state){.name = "exp_avg_sq"};
-	return 2;
-}
-
-static int adamax_states(int nattr, const struct attr *attr, struct op_state *out)
-{
-	int count = moment_states(nattr, attr, out);
-	out[1].name = "exp_inf";
-	return count;
-}
 
 static enum status adamax_emit(struct emit *e, const struct node *n)
 {
@@ -111,17 +56,8 @@ static enum status adamax_emit(struct emit *e, const struct node *n)
 	return update_call(e, n,
 		&(struct update_kernel){.file = "adamax.h",
 			.function = "adamax",
-			.nstate = 2,
-			.state = {0, 1},
 			.option = &option,
 			.before = &rate});
-}
-
-static int nadam_states(int nattr, const struct attr *attr, struct op_state *out)
-{
-	moment_states(nattr, attr, out);
-	out[2] = (struct op_state){.name = "mu_product", .scalar = true};
-	return 3;
 }
 
 /* mu_product is that of mu_1 to mu_t. */
@@ -136,8 +72,6 @@ static enum status nadam_emit(struct emit *e, const struct node *n)
 	TRY(update_call(e, n,
 		&(struct update_kernel){.file = "nadam.h",
 			.function = "nadam",
-			.nstate = 2,
-			.state = {0, 1},
 			.option = &option,
 			.before = &rate,
 			.decoupled = node_option(n, "decoupled_weight_decay") != 0}));
@@ -158,8 +92,6 @@ static enum status radam_emit(struct emit *e, const struct node *n)
 	return update_call(e, n,
 		&(struct update_kernel){.file = "radam.h",
 			.function = "radam",
-			.nstate = 2,
-			.state = {0, 1},
 			.option = &option,
 			.before = &rate,
 			.decoupled = node_option(n, "decoupled_weight_decay") != 0});
@@ -167,19 +99,12 @@ static enum status radam_emit(struct emit *e, const struct node *n)
 
 /* --- Lion --- */
 
-static int lion_states(int nattr, const struct attr *attr, struct op_state *out)
-{
-	return moment_states(nattr, attr, out) - 1;
-}
-
 static enum status lion_emit(struct emit *e, const struct node *n)
 {
 	const struct call_struct option = {"struct lion", "o", CALL_FIELDS(UPDATE_BETAS(n))};
 	return update_call(e, n,
 		&(struct update_kernel){.file = "lion.h",
 			.function = "lion",
-			.nstate = 1,
-			.state = {0},
 			.option = &option,
 			.decoupled = true});
 }
@@ -191,28 +116,35 @@ static enum status lion_emit(struct emit *e, const struct node *n)
 #define BETAS(b1, b2) OPT_BETA("beta1", b1), OPT_BETA("beta2", b2)
 
 const struct op_def ops_adaptive[] = {
-	UPDATE("stint.AdagradUpdate", "adagrad", update_infer, adagrad_states, adagrad_emit,
+	UPDATE("stint.AdagradUpdate", "adagrad", update_infer, STATES({.name = "sum"}),
+		adagrad_emit,
 		OPTIONS(OPT_LR(1e-2), OPT_POSITIVE("lr_decay", 0), DECAY,
 			OPT_POSITIVE("initial_accumulator_value", 0), EPS(1e-10), MAXIMIZE),
 		.work = 30),
-	UPDATE("stint.AdadeltaUpdate", "adadelta", update_infer, adadelta_states, adadelta_emit,
+	UPDATE("stint.AdadeltaUpdate", "adadelta", update_infer,
+		STATES({.name = "square_avg"}, {.name = "acc_delta"}), adadelta_emit,
 		OPTIONS(OPT_LR(1), {.name = "rho", .value = 0.9, .high = 1}, EPS(1e-6), DECAY,
 			MAXIMIZE),
 		.work = 60),
-	UPDATE("stint.RmspropUpdate", "rmsprop", update_infer, rmsprop_states, rmsprop_emit,
+	UPDATE("stint.RmspropUpdate", "rmsprop", update_infer,
+		STATES({.name = "square_avg"}, {.name = "momentum_buffer", .with = "momentum"},
+			{.name = "grad_avg", .with = "centered"}),
+		rmsprop_emit,
 		OPTIONS(OPT_LR(1e-2), OPT_POSITIVE("alpha", 0.99), EPS(1e-8), DECAY,
 			OPT_POSITIVE("momentum", 0), OPT_SWITCH("centered"), MAXIMIZE),
 		.work = 40),
-	UPDATE("stint.AdamaxUpdate", "adamax", update_infer, adamax_states, adamax_emit,
+	UPDATE("stint.AdamaxUpdate", "adamax", update_infer,
+		STATES({.name = "exp_avg"}, {.name = "exp_inf"}), adamax_emit,
 		OPTIONS(OPT_LR(2e-3), BETAS(0.9, 0.999), EPS(1e-8), DECAY, MAXIMIZE), .work = 30),
-	UPDATE("stint.NAdamUpdate", "nadam", update_infer, nadam_states, nadam_emit,
+	UPDATE("stint.NAdamUpdate", "nadam", update_infer,
+		STATES(MOMENTS, {.name = "mu_product", .scalar = true}), nadam_emit,
 		OPTIONS(OPT_LR(2e-3), BETAS(0.9, 0.999), EPS(1e-8), DECAY,
 			OPT_POSITIVE("momentum_decay", 4e-3), DECOUPLED, MAXIMIZE),
 		.work = 60),
-	UPDATE("stint.RAdamUpdate", "radam", update_infer, moment_states, radam_emit,
+	UPDATE("stint.RAdamUpdate", "radam", update_infer, STATES(MOMENTS), radam_emit,
 		OPTIONS(OPT_LR(1e-3), BETAS(0.9, 0.999), EPS(1e-8), DECAY, DECOUPLED, MAXIMIZE),
 		.work = 60),
-	UPDATE("stint.LionUpdate", "lion", update_infer, lion_states, lion_emit,
+	UPDATE("stint.LionUpdate", "lion", update_infer, STATES({.name = "exp_avg"}), lion_emit,
 		OPTIONS(OPT_LR(1e-4), BETAS(0.9, 0.99), DECAY, MAXIMIZE)),
 	{0},
 };

@@ -11,14 +11,12 @@
 enum { PARAM, GRAD, LR, CONTROL, STATE0, STATE1, STATE2, STATE3 };
 
 enum status update_infer(struct graph *g, struct node *n);
-/* An option among those given; `def` where it is not. */
-double update_option(int nattr, const struct attr *attr, const char *name, double def);
-
 /* The kernel of n: kernels/FILE's function, which takes all outputs, then the parameter, gradient,
- * lr, control and states, `u`, `o` and, if there is one, what is worked out before. */
+ * lr, control and states, `u`, `o` and, if there is one, what is worked out before. States are the
+ * record's in their order, NULL where the node has it not; those that are one number are left out.
+ */
 struct update_kernel {
 	const char *file, *function;
-	int nstate, state[OP_STATES];     /* that it takes, by which of the node's; -1: none */
 	const struct call_struct *option; /* its own, "o" */
 	const struct call_value *before;
 	bool decoupled; /* the decay is */
@@ -50,12 +48,18 @@ enum status update_call(struct emit *e, const struct node *n, const struct updat
 #define OPT_SWITCH(which) {.name = which, .high = 1}
 /* clang-format on */
 #define OPTIONS(...) ((const struct op_option[]){__VA_ARGS__, {.name = NULL}})
+#define STATES(...) ((const struct op_state[]){__VA_ARGS__, {.name = NULL}})
+#define MOMENTS                                                                                    \
+	{.name = "exp_avg"},                                                                       \
+	{                                                                                          \
+		.name = "exp_avg_sq"                                                               \
+	}
 
 #define UPDATE(ours, spec, shape, of, emits, options, ...)                                         \
 	{                                                                                          \
 		.name = ours, .optimizer = spec, .min_in = 4, .max_in = 6 + OP_STATES,             \
 		.min_out = 1, .max_out = 1 + OP_STATES, .traits = OP_UPDATE, .infer = shape,       \
-		.states = of, .emit_c = emits, .option = options, .npair = 1 + OP_STATES,          \
+		.state = of, .emit_c = emits, .option = options, .npair = 1 + OP_STATES,           \
 		.pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}, {3, STATE2}, {4, STATE3}},          \
 		__VA_ARGS__                                                                        \
 	}

@@ -119,8 +119,7 @@ static enum status average_grad(struct graph *g, const struct node *n, struct te
 {
 	if (!want[0])
 		return ST_OK;
-	struct node *d = graph_op_node(g, "stint.AveragePoolGrad", 1, dy, 0, NULL, n->param);
-	dx[0] = d ? d->out[0] : NULL;
+	dx[0] = graph_param_op(g, "stint.AveragePoolGrad", 1, dy, 0, NULL, n->param);
 	return g->failed;
 }
 
@@ -273,7 +272,6 @@ const struct op_def ops_pool[] = {
 		.apart = APART_FIRST,
 		.since = 1,
 		.min_in = 1,
-		.max_in = 1,
 		.min_out = 1,
 		.max_out = 2,
 		.infer = max_infer,
@@ -291,7 +289,6 @@ const struct op_def ops_pool[] = {
 		.apart = APART_FIRST,
 		.since = 1,
 		.min_in = 1,
-		.max_in = 1,
 		.infer = pool_infer,
 		.grad = average_grad,
 		.block = pool_block,
@@ -304,7 +301,6 @@ const struct op_def ops_pool[] = {
 		.example = average_examples},
 	{.name = "stint.SumPool",
 		.min_in = 1,
-		.max_in = 1,
 		.infer = pool_infer,
 		.grad = average_grad,
 		.block = pool_block,
@@ -318,7 +314,6 @@ const struct op_def ops_pool[] = {
 		.apart = APART_FIRST,
 		.since = 1,
 		.min_in = 1,
-		.max_in = 1,
 		.infer = global_infer,
 		.block = global_average_block,
 		.grad = global_average_grad,
@@ -330,13 +325,11 @@ const struct op_def ops_pool[] = {
 		.apart = APART_FIRST,
 		.since = 1,
 		.min_in = 1,
-		.max_in = 1,
 		.infer = global_infer,
 		.lower = global_max_lower,
 		.example = global_examples},
 	{.name = "stint.MaxPoolGrad",
 		.min_in = 2,
-		.max_in = 2,
 		.infer = pool_grad_infer,
 		.block = pool_block,
 		.cost = pool_cost,
@@ -347,7 +340,6 @@ const struct op_def ops_pool[] = {
 		.emit_cuda = pool_cuda_max_grad},
 	{.name = "stint.AveragePoolGrad",
 		.min_in = 1,
-		.max_in = 1,
 		.infer = pool_grad_infer,
 		.block = pool_block,
 		.cost = pool_cost,

@@ -1,13 +1,15 @@
 /* How matrix products of kernels/gemm.h are cut into blocks, and the scratch of each. */
 #include "ops/product/gemm_op.h"
 
-struct gemm_split gemm_split(int64_t batch, int64_t m, int64_t n, int threads)
+struct gemm_split gemm_split(int64_t batch, int64_t m, int64_t n, const struct target *target)
 {
 	/* Packing an element costs about as much as this many of its products. */
 	enum { PACK = 16, MOST = 64 };
-	const int64_t t = threads;
+	const int64_t t = target->threads;
 	struct gemm_split best = {m, n};
 	double best_cost = INFINITY;
+	if (target->bare) /* nothing is packed, and there is one thread */
+		return best;
 	for (int64_t pm = 1; pm <= min64(div_up(m, GEMM_ROW_UNIT), min64(MOST, 4 * t)); pm++)
 		for (int64_t pn = 1; pn <= min64(div_up(n, GEMM_COL_UNIT), min64(MOST, 4 * t));
 			pn++) {
@@ -27,9 +29,9 @@ struct gemm_split gemm_split(int64_t batch, int64_t m, int64_t n, int threads)
 	return best;
 }
 
-int64_t gemm_block_elements(int64_t mb, int64_t nb, int64_t k)
+int64_t gemm_block_elements(int64_t mb, int64_t nb, int64_t k, const struct target *t)
 {
 	const int64_t rows = round_up(min64(mb, GEMM_MC), GEMM_ROW_UNIT);
 	const int64_t cols = round_up(min64(nb, GEMM_NC), GEMM_COL_UNIT);
-	return round_up((rows + cols) * min64(k, GEMM_KC), 16);
+	return t->bare ? 0 : round_up((rows + cols) * min64(k, GEMM_KC), 16);
 }

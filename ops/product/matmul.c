@@ -2,6 +2,7 @@
  * flags, so that no gradient needs a transposed copy. Whole numbers become stint.IntMatMul. */
 #include "codegen/call.h"
 #include "ops/product/gemm_op.h"
+#include "ops/target_op.h"
 
 /* stint.MatMul(a, b [, bias]): a is [m,k] or [batch,m,k] (transA: [.., k,m]), b is [k,n] or
  * [batch,k,n] (transB: [.., n,k]), bias is [n]; an operand of rank 2 is shared by the batch. */
@@ -48,7 +49,7 @@ static enum dtype product_type(const struct graph *g, const struct tensor *a)
 
 static enum status product_infer(struct graph *g, struct node *n)
 {
-	const struct tensor *a = n->in[0], *b = n->in[1], *bias = n->nin > 2 ? n->in[2] : NULL;
+	const struct tensor *a = n->in[0], *b = n->in[1], *bias = node_input(n, 2);
 	struct product *p = ARENA_NEW(g->arena, struct product);
 	if (!p)
 		return diag_nomem(g->diag);
@@ -117,7 +118,7 @@ static bool product_outer(const struct node *n, int *column, int *row)
 	const struct product *p = n->param;
 	*column = 0;
 	*row = 1;
-	return p->batch == 1 && p->k == 1 && !(n->nin > 2 && n->in[2]) && product_is_whole(n);
+	return p->batch == 1 && p->k == 1 && !node_input(n, 2) && product_is_whole(n);
 }
 
 static struct op_cost product_cost(const struct node *n)
@@ -131,7 +132,7 @@ static struct op_cost product_cost(const struct node *n)
 static bool product_is_matvec(const struct node *n, struct matvec *v)
 {
 	const struct product *p = n->param;
-	const bool bias = n->nin > 2 && n->in[2];
+	const bool bias = node_input(n, 2);
 	const bool row = p->m == 1, column = p->n == 1 && !bias;
 	if (p->batch != 1 || p->k < 2 || (!row && !column) || !product_is_whole(n))
 		return false;
@@ -146,28 +147,27 @@ static bool product_library(const struct node *n, int way, struct lib_call *call
 	struct matvec v;
 	if (way > 0 || n->out[0]->dtype == DT_F64 || n->out[0]->numel == 0 || p->k == 0)
 		return false;
-	*call = (struct lib_call){
-		.call = {.kind = STINT_CALL_PRODUCT,
-			.types = product_types(n),
-			.product = {.batch = p->batch,
-				.m = p->m,
-				.n = p->n,
-				.k = p->k,
-				.t0 = p->ta,
-				.t1 = p->tb,
-				.each0 = p->sa,
-				.each1 = p->sb,
-				.extra = n->nin > 2 && n->in[2] ? STINT_PRODUCT_BIAS
-								: STINT_PRODUCT_PLAIN}},
+	*call = (struct lib_call){.call = {.kind = STINT_CALL_PRODUCT,
+					  .types = product_types(n),
+					  .product = {.batch = p->batch,
+						  .m = p->m,
+						  .n = p->n,
+						  .k = p->k,
+						  .t0 = p->ta,
+						  .t1 = p->tb,
+						  .each0 = p->sa,
+						  .each1 = p->sb,
+						  .extra = node_input(n, 2) ? STINT_PRODUCT_BIAS
+									    : STINT_PRODUCT_PLAIN}},
 		.speed = 1};
 	call->slow = product_is_matvec(n, &v); /* it has a text of its own */
 	return true;
 }
 
-static int64_t product_thread_elements(const struct product *p, int threads)
+static int64_t product_thread_elements(const struct product *p, const struct target *t)
 {
-	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, threads);
-	return gemm_block_elements(s.mb, s.nb, p->k);
+	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, t);
+	return gemm_block_elements(s.mb, s.nb, p->k, t);
 }
 
 static int64_t product_workspace(const struct node *n, const struct target *t)
@@ -175,8 +175,7 @@ static int64_t product_workspace(const struct node *n, const struct target *t)
 	struct matvec v;
 	if (product_is_matvec(n, &v))
 		return 0;
-	return product_thread_elements(n->param, t->threads) * dtype_bytes(n->out[0]->dtype) *
-	       t->threads;
+	return product_thread_elements(n->param, t) * dtype_bytes(n->out[0]->dtype) * t->threads;
 }
 
 /* struct matmul_shape (kernels/matmul.h). */
@@ -194,13 +193,13 @@ static int64_t product_workspace(const struct node *n, const struct target *t)
 static enum status product_emit(struct emit *e, const struct node *n)
 {
 	const struct product *p = n->param;
-	const bool bias = n->nin > 2 && n->in[2];
+	const bool bias = node_input(n, 2);
 	struct matvec v;
 	if (product_is_matvec(n, &v))
 		return matvec_emit(e, &v);
-	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, e->g->target->threads);
+	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, e->g->target);
 	const struct call_struct shape = {"struct matmul_shape", "shape", MATMUL_FIELDS(p, s)};
-	const int64_t scratch = product_thread_elements(p, e->g->target->threads) *
+	const int64_t scratch = product_thread_elements(p, e->g->target) *
 				dtype_bytes(n->out[0]->dtype);
 	return call_kernel(
 		e, &(struct kernel_call){.file = "matmul.h",
@@ -210,7 +209,8 @@ static enum status product_emit(struct emit *e, const struct node *n)
 					    : p->batch * div_up(p->m, s.mb) * div_up(p->n, s.nb),
 			   .work = product_cost(n).flops,
 			   .args = CALL_ARGS(ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
-				   bias ? ARG_X(2) : ARG_NULL, ARG_OWN(0, scratch))});
+				   bias ? ARG_X(2) : ARG_NULL,
+				   scratch ? ARG_OWN(0, scratch) : ARG_NULL)});
 }
 
 /* --- The same on whole numbers, modulo 2^64; no gradient passes. --- */
@@ -352,7 +352,7 @@ static enum status gemm_infer(struct graph *g, struct node *n)
 	if (!dtype_is_real(a->dtype) || !dtype_is_real(b->dtype))
 		return node_fail(g, n, NULL, "only real matrices can be multiplied");
 	const int64_t dim[2] = {a->dim[ta], b->dim[!tb]};
-	if (n->nin > 2 && n->in[2]) {
+	if (node_input(n, 2)) {
 		int rank;
 		int64_t both[RANK_MAX];
 		TRY(node_broadcast(g, n, 2, dim, n->in[2]->rank, n->in[2]->dim, &rank, both));
@@ -376,10 +376,8 @@ static enum status gemm_lower(struct graph *g, const struct node *n, struct tens
 	const double alpha = node_float(n, "alpha", 1), beta = node_float(n, "beta", 1);
 	const int64_t cols = n->out[0]->dim[1];
 	struct tensor *c = n->nin > 2 && in[2] && beta != 0 ? gemm_scaled(g, in[2], beta) : NULL;
-	/* a GPU's library adds a bias of the product's own type only, and parameters stay wide */
-	const bool apart = g->target->cuda && g->target->narrow;
-	if (c && !apart && alpha == 1 && c->numel == cols && c->rank > 0 &&
-		c->dim[c->rank - 1] == cols) {
+	if (c && target_adds_product_bias(g->target) && alpha == 1 && c->numel == cols &&
+		c->rank > 0 && c->dim[c->rank - 1] == cols) {
 		c = graph_reshape(g, c, 1, &cols);
 		out[0] = product_op(g, in[0], in[1], c, ta, tb);
 		return g->failed;
@@ -451,7 +449,6 @@ const struct op_def ops_matmul[] = {
 		.weights = 2,
 		.since = 1,
 		.min_in = 2,
-		.max_in = 2,
 		.infer = matmul_infer,
 		.lower = matmul_lower,
 		.example = matmul_examples},
@@ -481,7 +478,6 @@ const struct op_def ops_matmul[] = {
 		.example = product_examples},
 	{.name = "stint.IntMatMul",
 		.min_in = 2,
-		.max_in = 2,
 		.traits = OP_STOP,
 		.infer = product_infer,
 		.fold = whole_fold,

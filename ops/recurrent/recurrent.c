@@ -17,7 +17,7 @@ static bool is_integer(const struct tensor *t)
 static enum status check_input(struct graph *g, const struct node *n, int i, const char *name,
 	bool integer, int rank, const int64_t *dim)
 {
-	const struct tensor *x = recurrent_has(n, i) ? n->in[i] : NULL;
+	const struct tensor *x = node_input(n, i);
 	char is[200], want[200];
 	if (!x)
 		return ST_OK;
@@ -202,8 +202,7 @@ static double cell_launches(const struct node *n)
 static struct tensor *param_op(
 	struct graph *g, const char *op, int nin, struct tensor *const *in, const void *param)
 {
-	struct node *n = graph_op_node(g, op, nin, in, 0, NULL, param);
-	return n ? n->out[0] : NULL;
+	return graph_param_op(g, op, nin, in, 0, NULL, param);
 }
 
 /* Σ over all rows of aᵀ b: [directions, rows, m], [directions, rows, n] → [directions, m, n]. */
@@ -366,7 +365,7 @@ static const struct op_example rnn_examples[] = {
 /* W, R, B and P are weights. */
 #define ONNX(onnx, which, inputs, outputs, examples) \
 	{ \
-		.name = onnx, .variant = which, .weights = 2 + 4 + 8 + 128, .since = 7, .min_in = 3, .max_in = inputs, .min_out = 1, .max_out = outputs, \
+		.name = onnx, .apart = APART_SECOND, .variant = which, .weights = 2 + 4 + 8 + 128, .since = 7, .min_in = 3, .max_in = inputs, .min_out = 1, .max_out = outputs, \
 		.traits = OP_CHECKED, .infer = onnx_infer, .fold = recurrent_fold, .lower = onnx_lower, \
 		.cost = cell_cost, .example = examples \
 	}

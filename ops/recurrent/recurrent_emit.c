@@ -3,11 +3,6 @@
 #include "ops/product/gemm_op.h"
 #include "ops/recurrent/recurrent_op.h"
 
-bool recurrent_has(const struct node *n, int input)
-{
-	return n->nin > input && n->in[input];
-}
-
 /* --- Workspace: packed weights, then for each thread its rows and a packed operand --- */
 
 /* Samples in a block: as many blocks as threads, but no less than a tile's rows are worth. */
@@ -89,11 +84,6 @@ struct call_struct recurrent_steps(const struct recurrent *p, struct call_field 
 	return (struct call_struct){"struct steps", "steps", field};
 }
 
-static struct call_arg optional(const struct node *n, int input)
-{
-	return recurrent_has(n, input) ? ARG_X(input) : ARG_NULL;
-}
-
 static struct call_arg output(const struct node *n, int k)
 {
 	return k < n->nout && n->out[k] ? ARG_Y(k) : ARG_NULL;
@@ -109,13 +99,13 @@ void recurrent_net(const struct node *n, bool grad, struct recurrent_call *c)
 		{.name = NULL}};
 	const struct call_arg forward[] = {output(n, F_Y), ARG_Y(F_YH),
 		lstm ? ARG_Y(F_YC) : ARG_NULL, output(n, F_GATES), output(n, F_AUX), ARG_X(F_XW),
-		optional(n, F_B), optional(n, F_LEN), optional(n, F_H0), optional(n, F_C0),
-		optional(n, F_P), CALL_ARG(.kind = CALL_END)};
+		ARG_X_OR_NULL(n, F_B), ARG_X_OR_NULL(n, F_LEN), ARG_X_OR_NULL(n, F_H0),
+		ARG_X_OR_NULL(n, F_C0), ARG_X_OR_NULL(n, F_P), CALL_ARG(.kind = CALL_END)};
 	const struct call_arg back[] = {ARG_Y(D_DXW), ARG_Y(D_DH0), lstm ? ARG_Y(D_DC0) : ARG_NULL,
-		ARG_X(D_GATES), optional(n, D_DY), optional(n, D_DYH),
-		lstm ? optional(n, D_DYC) : ARG_NULL, optional(n, D_LEN), optional(n, D_AUX),
-		optional(n, D_H0), optional(n, D_C0), optional(n, D_P), optional(n, D_Y),
-		CALL_ARG(.kind = CALL_END)};
+		ARG_X(D_GATES), ARG_X_OR_NULL(n, D_DY), ARG_X_OR_NULL(n, D_DYH),
+		lstm ? ARG_X_OR_NULL(n, D_DYC) : ARG_NULL, ARG_X_OR_NULL(n, D_LEN),
+		ARG_X_OR_NULL(n, D_AUX), ARG_X_OR_NULL(n, D_H0), ARG_X_OR_NULL(n, D_C0),
+		ARG_X_OR_NULL(n, D_P), ARG_X_OR_NULL(n, D_Y), CALL_ARG(.kind = CALL_END)};
 	c->steps = recurrent_steps(p, c->step_field);
 	memcpy(c->cell_field, cell, sizeof cell);
 	c->cell = (struct call_struct){"struct recurrent_cell", "cell", c->cell_field};
@@ -179,8 +169,8 @@ static enum status state_call(struct emit *e, const struct node *n, int out, int
 	const struct tensor *y = n->out[out];
 	const struct box_copy all = {
 		{.rank = 1, .dim = {y->numel}, .xs = {1}, .ys = {1}}, ARG_Y(out), ARG_X(in)};
-	return recurrent_has(n, in) ? boxes_call(e, 1, &all, y)
-				    : fill_call(e, n, out, fill_value(y, 0));
+	return node_input(n, in) ? boxes_call(e, 1, &all, y)
+				 : fill_call(e, n, out, fill_value(y, 0));
 }
 
 static enum status states_call(struct emit *e, const struct node *n, int h, int h0, int c, int c0)
@@ -198,7 +188,7 @@ bool recurrent_has_turns(const struct recurrent *p)
 enum status recurrent_lengths(struct emit *e, const struct node *n)
 {
 	const struct recurrent *p = n->param;
-	if (!recurrent_has(n, F_LEN))
+	if (!node_input(n, F_LEN))
 		return ST_OK;
 	return call_kernel(e,
 		&(struct kernel_call){.file = "lengths.h",

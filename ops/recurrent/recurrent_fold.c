@@ -25,7 +25,7 @@ static int64_t y_at(const struct recurrent *p, int64_t d, int64_t b, int64_t t)
 
 static double given(const struct walk *w, int input, int64_t i)
 {
-	return recurrent_has(w->n, input) ? tensor_real(w->n->in[input], i) : 0;
+	return node_input(w->n, input) ? tensor_real(w->n->in[input], i) : 0;
 }
 
 /* Activation k of gate row j, whose argument is x. */
@@ -116,7 +116,7 @@ static void walk(struct walk *w, void *const *out)
 	const struct recurrent *p = w->p;
 	const bool back = p->reverse || w->d == 1;
 	const int64_t at = state_at(p, w->d, w->b);
-	const int64_t len = recurrent_has(w->n, 4) ? tensor_int(w->n->in[4], w->b) : p->steps;
+	const int64_t len = node_input(w->n, 4) ? tensor_int(w->n->in[4], w->b) : p->steps;
 	for (int64_t j = 0; j < p->hidden; j++) {
 		w->h[j] = given(w, 5, at + j);
 		w->c[j] = given(w, 6, at + j);
@@ -143,7 +143,7 @@ enum status recurrent_fold(struct graph *g, const struct node *n, void *const *o
 		return diag_nomem(g->diag);
 	w.rec = w.pre + p->gates * p->hidden;
 	w.c = w.h + p->hidden;
-	for (int64_t b = 0; recurrent_has(n, 4) && b < p->batch; b++)
+	for (int64_t b = 0; node_input(n, 4) && b < p->batch; b++)
 		if (tensor_int(n->in[4], b) < 0 || tensor_int(n->in[4], b) > p->steps)
 			return node_fail(g, n, NULL, "sequence_lens has %" PRId64 ", of %" PRId64,
 				tensor_int(n->in[4], b), p->steps);

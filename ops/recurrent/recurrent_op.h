@@ -59,7 +59,6 @@ struct call_table activation_table(
 
 /* --- recurrent_emit.c: calls of kernels --- */
 
-bool recurrent_has(const struct node *n, int input);
 /* GRU without linear_before_reset: two products in each step. */
 bool recurrent_split(const struct recurrent *p);
 int64_t recurrent_workspace(const struct node *n, const struct target *t);

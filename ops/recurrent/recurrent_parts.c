@@ -19,11 +19,6 @@ enum status recurrent_prev_infer(struct graph *g, struct node *n)
 	return rows_output(g, n, ((const struct recurrent *)n->param)->hidden);
 }
 
-static struct call_arg optional(const struct node *n, int input)
-{
-	return recurrent_has(n, input) ? ARG_X(input) : ARG_NULL;
-}
-
 /* Rows of `width` elements by pieces: a GPU's threads go by elements. */
 static enum status rows_call(struct emit *e, const struct node *n, const char *function,
 	int64_t rows, int64_t width, struct call_arg *args, int count)
@@ -44,7 +39,7 @@ enum status recurrent_prev_emit(struct emit *e, const struct node *n)
 	struct call_field field[STEPS_FIELDS];
 	const struct call_struct steps = recurrent_steps(p, field);
 	struct call_arg args[8] = {
-		ARG_Y(0), ARG_X(0), optional(n, 1), optional(n, 2), ARG_STRUCT(&steps)};
+		ARG_Y(0), ARG_X(0), ARG_X_OR_NULL(n, 1), ARG_X_OR_NULL(n, 2), ARG_STRUCT(&steps)};
 	return rows_call(e, n, "recurrent_prev", n->out[0]->numel / p->hidden, p->hidden, args, 5);
 }
 
@@ -103,12 +98,12 @@ enum status recurrent_peephole_cuda_emit(struct emit *e, const struct node *n)
 	struct call_field field[STEPS_FIELDS];
 	const struct call_struct steps = recurrent_steps(p, field);
 	const int64_t each = part_rows(p), parts = div_up(p->steps * p->batch, each);
-	TRY(call_kernel(
-		e, &(struct kernel_call){.file = "recurrent_parts.h",
-			   .function = "peephole_parts",
-			   .turns = parts * p->directions * p->hidden,
-			   .args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(0), ARG_X(1), optional(n, 2),
-				   optional(n, 3), ARG_STRUCT(&steps), ARG_SIZE(each))}));
+	TRY(call_kernel(e,
+		&(struct kernel_call){.file = "recurrent_parts.h",
+			.function = "peephole_parts",
+			.turns = parts * p->directions * p->hidden,
+			.args = CALL_ARGS(ARG_SCRATCH(0), ARG_X(0), ARG_X(1), ARG_X_OR_NULL(n, 2),
+				ARG_X_OR_NULL(n, 3), ARG_STRUCT(&steps), ARG_SIZE(each))}));
 	return call_kernel(e, &(struct kernel_call){.file = "recurrent_parts.h",
 				      .function = "peephole_join",
 				      .turns = n->out[0]->numel,
@@ -121,10 +116,11 @@ enum status recurrent_peephole_emit(struct emit *e, const struct node *n)
 	const struct recurrent *p = n->param;
 	struct call_field field[STEPS_FIELDS];
 	const struct call_struct steps = recurrent_steps(p, field);
-	return call_kernel(e, &(struct kernel_call){.file = "recurrent_parts.h",
-				      .function = "peephole_grad",
-				      .turns = p->directions * div_up(p->hidden, PEEPHOLE_PIECE),
-				      .work = 6.0 * (double)n->in[1]->numel,
-				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1),
-					      optional(n, 2), optional(n, 3), ARG_STRUCT(&steps))});
+	return call_kernel(
+		e, &(struct kernel_call){.file = "recurrent_parts.h",
+			   .function = "peephole_grad",
+			   .turns = p->directions * div_up(p->hidden, PEEPHOLE_PIECE),
+			   .work = 6.0 * (double)n->in[1]->numel,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_X_OR_NULL(n, 2),
+				   ARG_X_OR_NULL(n, 3), ARG_STRUCT(&steps))});
 }

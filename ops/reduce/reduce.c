@@ -332,15 +332,15 @@ static enum status reduce_block(struct blocking *b)
 #define OLD EXAMPLES({.in = "3,5,7", .attr = "axes=-2,0 keepdims=0", .low = 0.5, .high = 1.5})
 #define OURS(ours, which, inputs, ...)                                                             \
 	{                                                                                          \
-		.name = ours, .variant = which, .min_in = inputs, .max_in = inputs,                \
-		.infer = reduce_infer, .fold = reduce_fold, .cost = reduce_cost,                   \
-		.workspace = reduce_workspace, .workspace_cuda = reduce_cuda_workspace,            \
-		.emit_c = reduce_emit, .emit_cuda = reduce_emit_cuda, __VA_ARGS__                  \
+		.name = ours, .variant = which, .min_in = inputs, .infer = reduce_infer,           \
+		.fold = reduce_fold, .cost = reduce_cost, .workspace = reduce_workspace,           \
+		.workspace_cuda = reduce_cuda_workspace, .emit_c = reduce_emit,                    \
+		.emit_cuda = reduce_emit_cuda, __VA_ARGS__                                         \
 	}
 #define FORMULA(ours, inputs, id, ...)                                                             \
 	{                                                                                          \
-		.name = ours, .min_in = inputs, .max_in = inputs, .expr = id##_expr,               \
-		.ref = id##_ref, .traits = OP_POINTWISE __VA_ARGS__                                \
+		.name = ours, .min_in = inputs, .expr = id##_expr, .ref = id##_ref,                \
+		.traits = OP_POINTWISE __VA_ARGS__                                                 \
 	}
 
 /* clang-format off */

@@ -20,24 +20,14 @@ enum { CHUNK = 32 };
 /* Channels whose gradient is added up together. */
 enum { CHANNELS = 8 };
 
-static enum status read_word(struct graph *g, const struct node *n, const char *name,
-	const char *def, const char *const *word, int *out)
-{
-	const char *v = node_string(n, name, def);
-	for (*out = 0; word[*out]; ++*out)
-		if (!strcmp(v, word[*out]))
-			return ST_OK;
-	return node_fail(g, n, NULL, "unknown %s '%s'", name, v);
-}
-
 static enum status read_modes(struct graph *g, const struct node *n, struct grid *p)
 {
 	/* the second three are opset 16's */
 	static const char *const modes[] = {
 		"nearest", "linear", "cubic", "nearest", "bilinear", "bicubic", NULL};
 	static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
-	TRY(read_word(g, n, "mode", "linear", modes, &p->mode));
-	TRY(read_word(g, n, "padding_mode", "zeros", paddings, &p->padding));
+	TRY(data_word(g, n, "mode", "linear", modes, &p->mode));
+	TRY(data_word(g, n, "padding_mode", "zeros", paddings, &p->padding));
 	p->mode %= 3;
 	p->align = node_int(n, "align_corners", 0) != 0;
 	return ST_OK;
@@ -95,14 +85,12 @@ static enum status sample_grad(struct graph *g, const struct node *n, struct ten
 {
 	struct tensor *x[] = {dy[0], n->in[1]}, *grid[] = {dy[0], n->in[0], n->in[1]};
 	if (want[0]) {
-		struct node *m = graph_op_node(
+		dx[0] = graph_param_op(
 			g, "stint.GridSampleGradX", 2, x, n->nattr, n->attr, n->param);
-		dx[0] = m ? m->out[0] : NULL;
 	}
 	if (want[1]) {
-		struct node *m = graph_op_node(
+		dx[1] = graph_param_op(
 			g, "stint.GridSampleGradGrid", 3, grid, n->nattr, n->attr, n->param);
-		dx[1] = m ? m->out[0] : NULL;
 	}
 	return g->failed;
 }
@@ -124,13 +112,15 @@ static struct op_cost sample_cost(const struct node *n)
 		node_bytes(n)};
 }
 
-/* Locations are placed in chunks, the gradients of x's channels added up in blocks of so many. */
-static enum status sample_call(struct emit *e, const struct node *n, int64_t chunk, int64_t block)
+/* Locations are placed in chunks, the gradients of x's channels added up in blocks of so many. A
+ * GPU has the threads for each location, or plane, to go by itself. */
+static enum status sample_emit(struct emit *e, const struct node *n)
 {
 	static const char *const function[] = {
 		"grid_sample", "grid_sample_grad_x", "grid_sample_grad_grid"};
 	const struct grid *p = n->param;
 	const bool adds = n->op->variant == GRAD_X;
+	const int64_t chunk = call_piece(e, CHUNK), block = call_piece(e, CHANNELS);
 	const struct call_struct shape = {"struct grid_shape", "s",
 		CALL_FIELDS({"axes", ARG_INT(p->axes)}, {"mode", ARG_INT(p->mode)},
 			{"padding", ARG_INT(p->padding)}, {"align", ARG_INT(p->align)},
@@ -145,17 +135,6 @@ static enum status sample_call(struct emit *e, const struct node *n, int64_t chu
 				      .work = sample_cost(n).flops,
 				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1),
 					      ARG_IF(n->nin > 2, ARG_X(2)), ARG_STRUCT(&shape))});
-}
-
-static enum status sample_emit(struct emit *e, const struct node *n)
-{
-	return sample_call(e, n, CHUNK, CHANNELS);
-}
-
-/* A GPU has the threads for each location, or plane, to go by itself. */
-static enum status sample_cuda_emit(struct emit *e, const struct node *n)
-{
-	return sample_call(e, n, 1, 1);
 }
 
 /* --- AffineGrid: the places of an image's elements, times theta --- */
@@ -277,52 +256,32 @@ static const struct op_example affine_examples[] = {
 	{0},
 };
 
+#define GRID_SAMPLE(...)                                                                           \
+	{                                                                                          \
+		.name = "GridSample", .apart = APART_FIRST, .min_in = 2, .infer = sample_infer,    \
+		.grad = sample_grad, .cost = sample_cost, .emit_c = sample_emit, __VA_ARGS__       \
+	}
+
 const struct op_def ops_gridsample[] = {
-	{.name = "GridSample",
-		.apart = APART_FIRST,
-		.since = 16,
-		.until = 20,
-		.min_in = 2,
-		.max_in = 2,
-		.infer = sample_infer,
-		.grad = sample_grad,
-		.cost = sample_cost,
-		.emit_c = sample_emit,
-		.emit_cuda = sample_cuda_emit,
-		.example = old_examples},
-	{.name = "GridSample",
-		.apart = APART_FIRST,
-		.since = 20,
-		.min_in = 2,
-		.max_in = 2,
-		.infer = sample_infer,
-		.grad = sample_grad,
-		.cost = sample_cost,
-		.emit_c = sample_emit,
-		.emit_cuda = sample_cuda_emit,
-		.example = sample_examples},
+	GRID_SAMPLE(.since = 16, .until = 20, .example = old_examples),
+	GRID_SAMPLE(.since = 20, .example = sample_examples),
 	{.name = "AffineGrid",
 		.since = 20,
 		.min_in = 2,
-		.max_in = 2,
 		.infer = affine_infer,
 		.lower = affine_lower,
 		.example = affine_examples},
 	{.name = "stint.GridSampleGradX",
 		.variant = GRAD_X,
 		.min_in = 2,
-		.max_in = 2,
 		.infer = grad_x_infer,
 		.cost = sample_cost,
-		.emit_c = sample_emit,
-		.emit_cuda = sample_cuda_emit},
+		.emit_c = sample_emit},
 	{.name = "stint.GridSampleGradGrid",
 		.variant = GRAD_GRID,
 		.min_in = 3,
-		.max_in = 3,
 		.infer = grad_grid_infer,
 		.cost = sample_cost,
-		.emit_c = sample_emit,
-		.emit_cuda = sample_cuda_emit},
+		.emit_c = sample_emit},
 	{.name = NULL},
 };

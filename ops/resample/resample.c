@@ -120,8 +120,7 @@ struct tensor *resample_build(struct graph *g, struct tensor *x, const struct re
 		g->failed = diag_nomem(g->diag);
 		return NULL;
 	}
-	struct node *n = graph_op_node(g, "stint.Resample", 1, &x, nattr, attr, p);
-	return n ? n->out[0] : NULL;
+	return graph_param_op(g, "stint.Resample", 1, &x, nattr, attr, p);
 }
 
 static enum status resample_infer(struct graph *g, struct node *n)
@@ -367,7 +366,6 @@ static enum status resample_cuda_emit(struct emit *e, const struct node *n)
 const struct op_def ops_resample[] = {
 	{.name = "stint.Resample",
 		.min_in = 1,
-		.max_in = 1,
 		.traits = OP_ALIKE,
 		.narrow_in = 1,
 		.narrow_out = 1,

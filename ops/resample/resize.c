@@ -37,16 +37,6 @@ struct stretch {
 
 /* --- Attributes --- */
 
-static enum status choose(struct graph *g, const struct node *n, const char *name,
-	const char *const *word, const char *def, int *out)
-{
-	const char *v = node_string(n, name, def);
-	for (*out = 0; word[*out]; ++*out)
-		if (!strcmp(v, word[*out]))
-			return ST_OK;
-	return node_fail(g, n, NULL, "unknown %s '%s'", name, v);
-}
-
 static enum status read_modes(struct graph *g, const struct node *n, struct resize *r)
 {
 	static const char *const places[] = {"half_pixel", "half_pixel_symmetric",
@@ -57,10 +47,10 @@ static enum status read_modes(struct graph *g, const struct node *n, struct resi
 		"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL};
 	const bool old = n->op->until == 11 || node_is(n, "Upsample");
 	int place, how, round;
-	TRY(choose(g, n, "coordinate_transformation_mode", places,
-		old ? "asymmetric" : "half_pixel", &place));
-	TRY(choose(g, n, "mode", hows, "nearest", &how));
-	TRY(choose(g, n, "nearest_mode", rounds, old ? "floor" : "round_prefer_floor", &round));
+	TRY(data_word(g, n, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel",
+		places, &place));
+	TRY(data_word(g, n, "mode", "nearest", hows, &how));
+	TRY(data_word(g, n, "nearest_mode", old ? "floor" : "round_prefer_floor", rounds, &round));
 	r->place = (enum place)place;
 	r->how = how == 3 ? LINEAR : (enum how)how;
 	r->round = n->op->until == 11 ? SIMPLE : (enum round)round;
@@ -74,7 +64,7 @@ static enum status read_modes(struct graph *g, const struct node *n, struct resi
 static enum status known(struct graph *g, const struct node *n, int k, int count, const char *what,
 	const struct tensor **out)
 {
-	const struct tensor *t = n->nin > k ? n->in[k] : NULL;
+	const struct tensor *t = node_input(n, k);
 	*out = NULL;
 	if (!t || t->numel == 0)
 		return ST_OK;
@@ -407,7 +397,6 @@ const struct op_def ops_resize[] = {
 		.since = 10,
 		.until = 11,
 		.min_in = 2,
-		.max_in = 2,
 		.infer = resize_infer,
 		.lower = resize_lower,
 		.example = old_examples},

@@ -70,9 +70,7 @@ static enum status align_grad(struct graph *g, const struct node *n, struct tens
 	struct tensor *in[] = {dy[0], n->in[1], n->in[2], p->max ? n->in[0] : NULL};
 	if (!want[0])
 		return ST_OK;
-	struct node *m = graph_op_node(
-		g, "stint.RoiAlignGrad", p->max ? 4 : 3, in, n->nattr, n->attr, p);
-	dx[0] = m ? m->out[0] : NULL;
+	dx[0] = graph_param_op(g, "stint.RoiAlignGrad", p->max ? 4 : 3, in, n->nattr, n->attr, p);
 	return g->failed;
 }
 
@@ -118,10 +116,12 @@ static enum status backward(
 					      p->max ? ARG_X(3) : ARG_NULL, ARG_STRUCT(shape))});
 }
 
-/* So many channels are taken through all samples together. */
-static enum status align_call(struct emit *e, const struct node *n, int64_t block)
+/* So many channels are taken through all samples together; a GPU has the threads for each to go by
+ * itself. */
+static enum status align_emit(struct emit *e, const struct node *n)
 {
 	const struct align *p = n->param;
+	const int64_t block = call_piece(e, CHANNELS);
 	const struct call_struct shape = {"struct roi_shape", "s",
 		CALL_FIELDS({"images", ARG_SIZE(p->batch)}, {"channels", ARG_SIZE(p->channels)},
 			{"height", ARG_SIZE(p->height)}, {"width", ARG_SIZE(p->width)},
@@ -131,17 +131,6 @@ static enum status align_call(struct emit *e, const struct node *n, int64_t bloc
 			{"shift", ARG_REAL(p->half ? 0.5 : 0)}, {"max", ARG_INT(p->max)})};
 	return n->op->variant == GRADIENT ? backward(e, n, &shape, block)
 					  : forward(e, n, &shape, block);
-}
-
-static enum status align_emit(struct emit *e, const struct node *n)
-{
-	return align_call(e, n, CHANNELS);
-}
-
-/* A GPU has the threads for each channel to go by itself. */
-static enum status align_cuda_emit(struct emit *e, const struct node *n)
-{
-	return align_call(e, n, 1);
 }
 
 static const struct op_example old_examples[] = {
@@ -173,37 +162,21 @@ static const struct op_example align_examples[] = {
 	{0},
 };
 
+#define ROI_ALIGN(...)                                                                             \
+	{                                                                                          \
+		.name = "RoiAlign", .min_in = 3, .traits = OP_CHECKED, .infer = align_infer,       \
+		.grad = align_grad, .cost = align_cost, .emit_c = align_emit, __VA_ARGS__          \
+	}
+
 const struct op_def ops_roialign[] = {
-	{.name = "RoiAlign",
-		.since = 10,
-		.until = 16,
-		.min_in = 3,
-		.max_in = 3,
-		.traits = OP_CHECKED,
-		.infer = align_infer,
-		.grad = align_grad,
-		.cost = align_cost,
-		.emit_c = align_emit,
-		.emit_cuda = align_cuda_emit,
-		.example = old_examples},
-	{.name = "RoiAlign",
-		.since = 16,
-		.min_in = 3,
-		.max_in = 3,
-		.traits = OP_CHECKED,
-		.infer = align_infer,
-		.grad = align_grad,
-		.cost = align_cost,
-		.emit_c = align_emit,
-		.emit_cuda = align_cuda_emit,
-		.example = align_examples},
+	ROI_ALIGN(.since = 10, .until = 16, .example = old_examples),
+	ROI_ALIGN(.since = 16, .example = align_examples),
 	{.name = "stint.RoiAlignGrad",
 		.variant = GRADIENT,
 		.min_in = 3,
 		.max_in = 4,
 		.infer = align_grad_infer,
 		.cost = align_cost,
-		.emit_c = align_emit,
-		.emit_cuda = align_cuda_emit},
+		.emit_c = align_emit},
 	{.name = NULL},
 };

@@ -1,74 +1,49 @@
 /* Hardmax: 1 for the first of the largest along an axis (a flattened tail before opset 13), which
  * NaN is as for ArgMax, 0 for the others. Its gradient is zero wherever it has one. */
-#include "codegen/call.h"
-#include "ops/data.h"
-
-/* x as [rows, n, inner], compared along n. */
-struct span {
-	int64_t rows, n, inner;
-};
-
-static bool is_old(const struct node *n)
-{
-	return n->op->until == 13;
-}
-
-static struct span span_of(const struct node *n)
-{
-	const struct tensor *x = n->in[0];
-	int64_t axis = node_int(n, "axis", is_old(n) ? 1 : -1);
-	struct span s = {1, 1, 1};
-	axis = axis < 0 ? axis + x->rank : axis;
-	for (int i = 0; i < x->rank; i++)
-		*(i < axis ? &s.rows : i == axis || is_old(n) ? &s.n : &s.inner) *= x->dim[i];
-	return s;
-}
+#include "ops/softmax/softmax_op.h"
 
 static enum status hardmax_infer(struct graph *g, struct node *n)
 {
-	const struct tensor *x = n->in[0];
-	int axis;
-	if (!dtype_is_real(x->dtype))
+	if (!dtype_is_real(n->in[0]->dtype))
 		return node_fail(g, n, NULL, "works on real numbers");
-	TRY(node_axis(g, n, node_int(n, "axis", is_old(n) ? 1 : -1), x->rank ? x->rank : 1, &axis));
-	return data_output(g, n, 0, x->dtype, x->rank, x->dim);
+	return softmax_infer(g, n);
 }
 
 static enum status hardmax_fold(struct graph *g, const struct node *n, void *const *out)
 {
-	const struct span s = span_of(n);
+	const struct span *s = n->param;
 	const struct tensor *x = n->in[0];
 	(void)g;
-	for (int64_t r = 0; x->numel && r < s.rows * s.inner; r++) {
-		int64_t at = r / s.inner * s.n * s.inner + r % s.inner, top = 0;
-		for (int64_t i = 0; i < s.n; i++) {
-			value_set(x->dtype, out[0], at + i * s.inner, 0);
-			const double v = tensor_real(x, at + i * s.inner);
-			const double most = tensor_real(x, at + top * s.inner);
+	for (int64_t r = 0; x->numel && r < s->rows * s->inner; r++) {
+		int64_t at = r / s->inner * s->n * s->inner + r % s->inner, top = 0;
+		for (int64_t i = 0; i < s->n; i++) {
+			value_set(x->dtype, out[0], at + i * s->inner, 0);
+			const double v = tensor_real(x, at + i * s->inner);
+			const double most = tensor_real(x, at + top * s->inner);
 			if (v > most || (isnan(v) && !isnan(most)))
 				top = i;
 		}
-		value_set(x->dtype, out[0], at + top * s.inner, 1);
+		value_set(x->dtype, out[0], at + top * s->inner, 1);
 	}
 	return ST_OK;
 }
 
 static enum status hardmax_emit(struct emit *e, const struct node *n)
 {
-	const struct span s = span_of(n);
+	const struct span *s = n->param;
 	return call_kernel(e,
 		&(struct kernel_call){.file = "hardmax.h",
 			.function = "hardmax",
-			.turns = n->in[0]->numel ? s.rows * s.inner : 0,
+			.turns = n->in[0]->numel ? s->rows * s->inner : 0,
 			.work = 2 * (double)n->in[0]->numel,
-			.args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_SIZE(s.n), ARG_SIZE(s.inner))});
+			.args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_SIZE(s->n), ARG_SIZE(s->inner))});
 }
 
 #define HARDMAX(first, end, ...)                                                                   \
 	{                                                                                          \
-		.name = "Hardmax", .since = first, .until = end, .min_in = 1, .max_in = 1,         \
-		.traits = OP_STOP, .work = 2, .infer = hardmax_infer, .fold = hardmax_fold,        \
-		.emit_c = hardmax_emit, .example = EXAMPLES(__VA_ARGS__)                           \
+		.name = "Hardmax", .since = first, .until = end, .min_in = 1, .traits = OP_STOP,   \
+		.work = 2, .infer = hardmax_infer, .fold = hardmax_fold, .emit_c = hardmax_emit,   \
+		.example = EXAMPLES(__VA_ARGS__)                                                   \
 	}
 
 const struct op_def ops_hardmax[] = {

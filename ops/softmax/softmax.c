@@ -6,7 +6,7 @@ static bool is_old(const struct node *n)
 	return n->op->until == 13;
 }
 
-static enum status softmax_infer(struct graph *g, struct node *n)
+enum status softmax_infer(struct graph *g, struct node *n)
 {
 	int axis;
 	struct tensor *x = n->in[0];
@@ -101,16 +101,9 @@ static enum status softmax_rule(struct graph *g, const struct node *n, struct te
 	const bool *want, struct tensor **dx)
 {
 	(void)want;
-	struct node *m = graph_op_node(g,
-		softmax_is_log(n) ? "stint.LogSoftmaxGrad" : "stint.SoftmaxGrad", 2,
-		(struct tensor *[]){dy[0], n->out[0]}, 0, NULL, n->param);
-	dx[0] = m ? m->out[0] : NULL;
+	dx[0] = graph_param_op(g, softmax_is_log(n) ? "stint.LogSoftmaxGrad" : "stint.SoftmaxGrad",
+		2, (struct tensor *[]){dy[0], n->out[0]}, 0, NULL, n->param);
 	return g->failed;
-}
-
-static enum status grad_infer(struct graph *g, struct node *n)
-{
-	return data_output(g, n, 0, n->in[0]->dtype, n->in[0]->rank, n->in[0]->dim);
 }
 
 static enum status grad_emit(struct emit *e, const struct node *n)
@@ -139,15 +132,14 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 		{.in = "2,3,4", .attr = "axis=-3"})
 #define SOFTMAX(onnx, ...)                                                                         \
 	{                                                                                          \
-		.name = onnx, .apart = APART_BEFORE, .min_in = 1, .max_in = 1,                     \
-		.infer = softmax_infer, .fold = softmax_fold, .emit_c = softmax_emit,              \
-		.emit_cuda = softmax_cuda_emit, .grad = softmax_rule, .cost = softmax_cost,        \
-		.workspace = softmax_workspace, .npair = 1, .pair = {{0, 0}}, .narrow_in = 1,      \
-		.narrow_out = 1, __VA_ARGS__                                                       \
+		.name = onnx, .apart = APART_BEFORE, .min_in = 1, .infer = softmax_infer,          \
+		.fold = softmax_fold, .emit_c = softmax_emit, .emit_cuda = softmax_cuda_emit,      \
+		.grad = softmax_rule, .cost = softmax_cost, .workspace = softmax_workspace,        \
+		.npair = 1, .pair = {{0, 0}}, .narrow_in = 1, .narrow_out = 1, __VA_ARGS__         \
 	}
 #define GRADIENT(ours, ...)                                                                        \
 	{                                                                                          \
-		.name = ours, .min_in = 2, .max_in = 2, .infer = grad_infer, .emit_c = grad_emit,  \
+		.name = ours, .min_in = 2, .infer = data_infer_like, .emit_c = grad_emit,          \
 		.emit_cuda = softmax_grad_cuda_emit, .npair = 2, .pair = {{0, 0}, {0, 1}},         \
 		.narrow_in = 3, .narrow_out = 1, __VA_ARGS__                                       \
 	}

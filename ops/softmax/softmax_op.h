@@ -5,10 +5,13 @@
 
 #include "ops/data.h"
 
-/* x as [rows, n, inner], normalised along n: a node's param. */
+/* x as [rows, n, inner], normalised (or, Hardmax, compared) along n: a node's param, by
+ * softmax_infer. */
 struct span {
 	int64_t rows, n, inner;
 };
+
+enum status softmax_infer(struct graph *g, struct node *n);
 
 enum { SOFTMAX_PLAIN, SOFTMAX_LOG }; /* variants */
 

@@ -98,7 +98,7 @@ double tree_bound(struct path *p, double target, bool *solved)
 	bool whole = false;
 	t.failed = !t.leaf;
 	push(&t, (struct node){p->lp.base, -1, -1, 0});
-	while (t.nheap > 0 && !t.failed && p->work > 0) {
+	while (t.nheap > 0 && !t.failed && p->work > 0 && !onlooker_stops(p->in->onlooker)) {
 		int at = t.heap[0];
 		if (t.node[at].bound >= target || t.node[at].bound >= closed)
 			break;

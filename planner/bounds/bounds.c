@@ -454,7 +454,7 @@ static void path_bound(struct path *p, double target, double effort, double *bou
 {
 	p->work = WORK_PATH * effort;
 	bool more = path_build(p, TERMS_MAX);
-	while (more && p->work > 0 && *bound < target) {
+	while (more && p->work > 0 && *bound < target && !onlooker_stops(p->in->onlooker)) {
 		lp_solve(&p->lp,
 			(int)(p->work / p->lp.nrow < STEPS_MAX ? p->work / p->lp.nrow : STEPS_MAX));
 		p->work -= (p->lp.effort + 20) * p->lp.nrow;

@@ -100,6 +100,7 @@ enum status plan_frontier(struct arena *a, const struct problem *p, const struct
 	struct problem less;
 	if (o->mode != PLAN_AUTO)
 		return fixed_points(a, p, &one, budget, n, plans, d);
-	return transfers_without(p, &less) ? both_points(a, p, &less, o, budget, n, plans, d)
-					   : searched_points(a, p, o, budget, n, plans, d);
+	TRY(transfers_without(p, &less) ? both_points(a, p, &less, o, budget, n, plans, d)
+					: searched_points(a, p, o, budget, n, plans, d));
+	return onlooker_check(o->onlooker, d);
 }

@@ -117,8 +117,10 @@ static bool reach_any(struct planner *pl, const int *start, int nstart)
 /* The search within the smallest budget may end in a plan that needs less: then that is it. */
 static enum status settle(struct planner *pl)
 {
-	struct plan_options within = {
-		.budget = pl->least_arena, .alignment = pl->o->alignment, .mode = pl->o->mode};
+	struct plan_options within = {.budget = pl->least_arena,
+		.alignment = pl->o->alignment,
+		.mode = pl->o->mode,
+		.onlooker = pl->o->onlooker};
 	const struct plan_options *o = pl->o;
 	double effort = pl->effort, until = pl->x.until;
 	struct solution chosen = {0};
@@ -158,6 +160,8 @@ enum status minimum_search(struct planner *pl)
 		}
 		if (st == ST_OK && x->nomem)
 			st = diag_nomem(pl->d);
+		if (st == ST_OK)
+			st = onlooker_check(pl->in->onlooker, pl->d);
 	}
 	x->limit = limit;
 	seq_free(&found.q);

@@ -16,6 +16,7 @@ enum status planner_init(struct planner *pl, struct arena *a, const struct probl
 	if (!pl->tmp)
 		return diag_nomem(d);
 	TRY(inst_make(pl->tmp, p, o->alignment > 0 ? o->alignment : 64, &pl->in, d));
+	pl->in->onlooker = o->onlooker;
 	pl->way = ARENA_ARRAY(pl->tmp, int, pl->in->n + 1);
 	if (!pl->way || !search_init(&pl->x, pl->tmp, pl->in) ||
 		!state_init(&pl->s, pl->tmp, pl->in, &pl->x.work))
@@ -161,9 +162,13 @@ enum status plan_make(struct arena *a, const struct problem *p, const struct pla
 {
 	struct problem less;
 	*out = NULL;
-	return o->mode == PLAN_AUTO && transfers_without(p, &less)
-		       ? make_both(a, p, &less, o, out, d)
-		       : make_one(a, p, o, out, d);
+	const enum status st = o->mode == PLAN_AUTO && transfers_without(p, &less)
+				       ? make_both(a, p, &less, o, out, d)
+				       : make_one(a, p, o, out, d);
+	/* what was found until then, or not found, says nothing */
+	if (st == ST_OK || st == ST_BUDGET)
+		TRY(onlooker_check(o->onlooker, d));
+	return st;
 }
 
 static enum status minimum_one(struct arena *a, const struct problem *p,
@@ -200,14 +205,16 @@ enum status plan_minimum(struct arena *a, const struct problem *p, const struct 
 		TRY(minimum_one(a, &less, o, &most, &unused, d));
 	TRY(minimum_one(a, p, o, known, proven, d));
 	*known = most < *known ? most : *known;
-	return ST_OK;
+	return onlooker_check(o->onlooker, d);
 }
 
 enum status plan_range(struct arena *a, const struct problem *p, const struct plan_options *o,
 	int64_t *resident, int64_t *keep_all, struct diag *d)
 {
-	struct plan_options keep = {
-		.budget = INT64_MAX, .alignment = o->alignment, .mode = PLAN_KEEP_ALL};
+	struct plan_options keep = {.budget = INT64_MAX,
+		.alignment = o->alignment,
+		.mode = PLAN_KEEP_ALL,
+		.onlooker = o->onlooker};
 	struct planner pl;
 	struct plan *plan;
 	enum status st = planner_init(&pl, a, p, &keep, d);

@@ -83,7 +83,7 @@ void search_free(struct search *x)
 
 bool search_done(struct search *x)
 {
-	if (x->nomem || x->work > x->limit)
+	if (x->nomem || x->work > x->limit || onlooker_stops(x->in->onlooker))
 		return true;
 	if (x->until > 0) {
 		struct timespec t;

@@ -135,6 +135,7 @@ static enum status search(struct solver *s)
 	}
 	x->target = pl->o->budget;
 	TRY(search_best(s, work));
+	TRY(onlooker_check(pl->in->onlooker, pl->d));
 	if (s->best.found)
 		TRY(emit(s, &s->best.q, s->best.way, &over));
 	if (over > 0)

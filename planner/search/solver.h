@@ -38,7 +38,8 @@ struct inst {
 	bool *floating;      /* [n] an update that the simulation places by itself */
 	int nfloat, *floats; /* floating ops in listed order */
 	int *usable;         /* [n] the way of each op by default */
-	double once_cost;    /* sum of the cheapest costs of ops that must run */
+	struct onlooker *onlooker; /* of whoever waits, or NULL */
+	double once_cost;          /* sum of the cheapest costs of ops that must run */
 };
 
 /* Builds in `a`. The problem must be valid. */

@@ -2,6 +2,7 @@
 
     tensors.py rows IN.npy FROM TO OUT.npy       rows of a file
     tensors.py make OUT.npy f4|i8 SHAPE          numbers below 10, the same every time
+    tensors.py same A B                          whether the files hold the same tensors
     tensors.py averaged CHECKPOINT OUT           its averaged parameters under their own names, running statistics all zero
     tensors.py mean CHECKPOINT STEP ...          whether state/swa/ holds the mean of the parameters of the others
     tensors.py statistics CHECKPOINT MOMENTUM RUN ...   whether state/swa/ holds the mean of buffer/ over runs, divided by MOMENTUM
@@ -73,6 +74,9 @@ def main(what, path, *more):
     if what == "rows":
         return rows(path, int(more[0]), int(more[1]), more[2])
     have = load(path)
+    if what == "same":
+        assert have and have == load(more[0]), "another file's tensors"
+        return
     means = {name[len(SWA):]: values for name, (_, values) in have.items() if name.startswith(SWA)}
     assert means, "no averages"
     if what == "averaged":

@@ -56,7 +56,7 @@ both 3 --input empty.npy --target t.npy
 said empty.npy
 make_data x 3 few.npy
 make_data label 3 fewt.npy
-expect 3 stint train dir --input few.npy --target fewt.npy --epochs 1
+expect 3 stint train dir --input few.npy --target fewt.npy --epochs 1 --last drop
 said "3 samples" "batch of 4"
 expect 3 stint run dir --input x.npy --target t.npy -o out.safetensors
 said "8 samples" "takes 4"

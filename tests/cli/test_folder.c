@@ -1,5 +1,5 @@
 /* DIR's files change all together or not at all: each rename and each folder made fails in turn. */
-#include "cli/folder.h"
+#include "api/folder.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -57,6 +57,32 @@ expect 0 stint frontier --graph unit.json --effort 0.1 --points 2
 told "x one"
 ! grep -q 'ms' out || fail "milliseconds of unknown costs"
 
+# the batch in parts: never dearer than the whole, also where that is not met; within what the plan of its parts takes
+expect 0 stint frontier $model --micro-batch auto --split auto --dropout off --points 3 -o parts.json --svg parts.svg
+told "with the batch in parts" "whole" "batches" "slices"
+is_json parts.json
+grep -q 'with the batch in parts' parts.svg || fail "parts.svg has one curve"
+i=0 budget= cost= below=0
+while b=$("$FIXTURE" json parts.json parts $i budget_bytes 2>/dev/null); do
+	c=$(json_of parts.json parts $i cost) whole=$(json_of parts.json parts $i whole_batch_cost)
+	[ "$(json_of parts.json parts $i arena_bytes)" -le "$b" ] || fail "parts: arena of point $i"
+	[ "$whole" = null ] || awk "BEGIN {exit !($c <= $whole)}" || fail "parts: the whole batch is cheaper at point $i"
+	[ "$whole" != null ] || below=$((below + 1))
+	[ $i = 0 ] || awk "BEGIN {exit !($b < $budget && $c >= $cost)}" || fail "parts: point $i does not fall"
+	budget=$b cost=$c i=$((i + 1))
+done
+[ $below -ge 1 ] || fail "no point below the whole batch's smallest budget"
+[ "$budget" -lt "$(json_of parts.json min_bytes_known)" ] || fail "parts need $budget bytes"
+shards=$(json_of parts.json parts $((i - 1)) micro_batches) slices=$(json_of parts.json parts $((i - 1)) slices)
+if [ "$slices" = 1 ]; then
+	expect 0 stint plan $model --dropout off --micro-batch $((64 / shards)) --budget "$budget"
+else
+	until=$(json_of parts.json parts $((i - 1)) until | tr -d '"')
+	expect 0 stint plan $model --dropout off --split "$slices:$until" --budget "$budget"
+fi
+expect 2 stint frontier m.onnx --loss cross-entropy --optimizer adam --micro-batch auto
+said "--batch"
+
 # beside what else is done
 expect 0 stint plan $model --compare --budget $least
 told "keep everything" "every block" "sqrt(n)" "2 segments" "4 segments" "8 segments" "stint, budget $least" "fits"

@@ -7,7 +7,7 @@ make_data label 42 t.npy
 make_data x 10 ex.npy
 make_data label 10 et.npy
 expect 0 stint compile m.onnx --loss cross-entropy --optimizer adam:lr=0.02 --batch 4 --threads 1 --portable -o dir
-data="--input x.npy --target t.npy --seed 3"
+data="--last drop --input x.npy --target t.npy --seed 3"
 eval="--eval-input ex.npy --eval-target et.npy --metric accuracy --metric auc:thresholds=50 --metric confusion"
 events() { python3 "$SOURCE/tests/cli/read_events.py" "$@" || fail "$*: no event files"; }
 # what a log says, in the words of read_events.py without epochs' times

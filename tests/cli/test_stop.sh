@@ -5,7 +5,7 @@ export CFLAGS="-O0"
 make_model dropout m.onnx
 make_data x 42 x.npy
 make_data label 42 t.npy
-data="--input x.npy --target t.npy"
+data="--last drop --input x.npy --target t.npy"
 expect 0 stint compile m.onnx --loss cross-entropy --optimizer sgd --batch 4 --threads 1 --portable -o dir
 
 # what cannot be written is told before the first step

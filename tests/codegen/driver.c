@@ -1,5 +1,6 @@
 /* Runs the step generated from tests/codegen/tiny.c and compares every value with plain C, bit for
  * bit. argv[1]: what stands before the model's names. Stands in for the runtime. */
+#include "stint_rt_device.h"
 #include "stint_step.h"
 
 #include <stdio.h>

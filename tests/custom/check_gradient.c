@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/load.h"
+#include "api/load.h"
 
 struct kept {
 	const struct loaded *l;

@@ -129,7 +129,8 @@ static void add_node(struct change *c)
 	const struct op_def *r = some_record(c);
 	onnx__node_proto__init(p);
 	p->op_type = arena_strdup(c->arena, r->name);
-	int n = r->min_in + (int)draw(c, r->max_in < 0 ? 3 : (size_t)(r->max_in - r->min_in + 1));
+	int n = r->min_in +
+		(int)draw(c, r->max_in < 0 ? 3 : (size_t)(op_max_in(r) - r->min_in + 1));
 	p->input = ARENA_ARRAY(c->arena, char *, n);
 	while (n-- > 0)
 		p->input[p->n_input++] = arena_strdup(c->arena, some_name(c));

@@ -3,7 +3,8 @@
  * products and convolutions are library calls: library.c stands in for the GPU's. */
 #include <stdio.h>
 
-#include "cli/output.h"
+#include "api/output.h"
+#include "cli/command_options.h"
 
 static void put(void *user, enum diag_level level, const struct where *w, const char *message,
 	const char *hint)
@@ -29,7 +30,7 @@ static enum status write_step(struct pipeline *p, const struct options *o)
 	TRY(pipeline_graphs(p));
 	TRY(pipeline_problems(p));
 	TRY(pipeline_plan(p));
-	return output_write(p, o);
+	return output_write(p, o->out, o->force, !o->no_build);
 }
 
 int main(int argc, char **argv)

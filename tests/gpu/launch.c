@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stint_rt.h"
+#include "stint_rt_gpu_step.h"
 #include "tests/gpu/shim/shim.h"
 
 static const struct stint_model *model; /* whose kernels are open */
@@ -34,7 +34,7 @@ static struct shim *open_kernels(const struct stint_model *m)
 
 int stint_launch(stint_step *s, int kernel, void **args)
 {
-	const struct stint_kernel *k = &s->model->kernel[kernel];
+	const struct stint_kernel *k = &s->model->gpu->kernel[kernel];
 	const char *order = getenv("STINT_SHIM_ORDER"), *blocks = getenv("STINT_SHIM_BLOCKS");
 	if (!open_kernels(s->model)) {
 		fprintf(stderr, "%s\n", error);
@@ -63,7 +63,7 @@ static unsigned char *host;
 static unsigned char *host_of(const stint_step *s, size_t at)
 {
 	if (!host)
-		host = malloc(s->model->host_bytes);
+		host = malloc(s->model->gpu->host_bytes);
 	return host ? host + at : NULL;
 }
 

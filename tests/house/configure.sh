@@ -11,3 +11,7 @@ grep -q 'The tests are not built: they need libcmocka-dev (tools/setup.sh tests)
 configure -DSTINT_TESTS=ON && fail "tests without cmocka"
 grep -q 'the tests need: libcmocka-dev' "$work/log" || fail "does not say what is missing"
 configure -DSTINT_TESTS=OFF || fail "does not configure without tests"
+configure -DSTINT_TESTS=OFF -DSTINT_ONEDNN=OFF || fail "does not configure without oneDNN"
+grep -q 'Without oneDNN (libdnnl-dev): all steps are plain C' "$work/log" || fail "does not say that it is without oneDNN"
+configure -DSTINT_TESTS=OFF -DSTINT_ONEDNN=ON -DDNNL_INCLUDE=0 && fail "oneDNN without its headers"
+grep -q 'libdnnl-dev has it' "$work/log" || fail "does not say who has oneDNN"

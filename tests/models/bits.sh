@@ -4,6 +4,7 @@
 #
 # A line: case, path, precision, budget, then hashes of the plan, of loss, outputs, gradients and running statistics of
 # one step, and of parameters and state after one update by AdamW. Lines that OUT has already are not made again.
+# PRECISIONS and BUDGETS in the environment choose fewer.
 # CFLAGS is for the step; optimizing more changes no bit.
 set -u
 stint=$1 cases=$2 out=$3
@@ -17,6 +18,13 @@ hash() { # FILE...
 	cat "$@" | sha256sum | cut -c 1-16
 }
 
+# What the tensors of safetensors files hold: what a checkpoint notes of its training is no bit of it.
+hash_tensors() { # FILE...
+	for f; do
+		tail -c +$(($(od -A n -t u8 -N 8 "$f") + 9)) "$f"
+	done | sha256sum | cut -c 1-16
+}
+
 one() { # NAME PATH PRECISION BUDGET
 	how=
 	[ "$2" != portable ] || how=--portable
@@ -27,7 +35,7 @@ one() { # NAME PATH PRECISION BUDGET
 		$how --precision "$3" --budget "$4" -o "$step" &&
 		"$stint" run "$step" $(data) -o "$work/run.safetensors" &&
 		"$stint" train "$step" $(data) --epochs 1 --checkpoint "$work/checkpoints" || return 1
-	echo "$1 $2 $3 $4 $(hash "$step/plan.json") $(hash "$work/run.safetensors") $(hash $(find "$work/checkpoints" -name '*.safetensors' | sort))"
+	echo "$1 $2 $3 $4 $(hash "$step/plan.json") $(hash "$work/run.safetensors") $(hash_tensors $(find "$work/checkpoints" -name '*.safetensors' | sort))"
 }
 
 [ -e "$out" ] || echo "# $(git -C "${0%/*}" describe --always --dirty) $(uname -m) $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)" >"$out"
@@ -35,8 +43,8 @@ one() { # NAME PATH PRECISION BUDGET
 for name; do
 	case=$cases/$name
 	for path in library portable; do
-		for precision in fp32 bf16 fp16; do
-			for budget in 100% min; do
+		for precision in ${PRECISIONS:-fp32 bf16 fp16}; do
+			for budget in ${BUDGETS:-100% min}; do
 				! grep -q "^$name $path $precision $budget " "$out" || continue
 				one "$name" $path $precision $budget >"$work/line" 2>"$work/error" &&
 					tail -n 1 "$work/line" >>"$out" ||

@@ -1,6 +1,8 @@
 #!/bin/sh
 # split.sh STINT COMPARE CASE WORK: the first layers in slices of the batch against the whole batch, portable in double
-# precision; and the same bits at the smallest budget, with the library (in bf16, too, where the case has a file `narrow`).
+# precision; and the same bits at the smallest budget, with the library (in bf16, too, where the case has a file `narrow`). Where
+# the case has a file `apart`, all of the model in slices: batch norm with frozen statistics, and dropout, whose mask is the
+# whole batch's.
 stint=$1 compare=$2 case=$3 work=$4
 rm -rf "$work" && mkdir -p "$work" || exit 1
 export CFLAGS="${CFLAGS:--O0 -march=native}"
@@ -12,8 +14,10 @@ failed=0
 step() { # NAME OPTION...
 	name=$1
 	shift
-	# shellcheck disable=SC2046 # options are words
-	"$stint" compile "$case/model.onnx" $(cat "$case/options") --optimizer sgd:lr=0.1 --threads 2 --effort 0.05 --batch "$batch" \
+	options=$(cat "$case/options")
+	case "$*" in *--dropout*) options=$(echo "$options" | sed 's/--dropout off//') ;; esac
+	# shellcheck disable=SC2086 # options are words
+	"$stint" compile "$case/model.onnx" $options --optimizer sgd:lr=0.1 --threads 2 --effort 0.05 --batch "$batch" \
 		"$@" -o "$work/$name" >"$work/$name.log" 2>&1 || { cat "$work/$name.log"; return 1; }
 	# shellcheck disable=SC2046 # words
 	"$stint" run "$work/$name" $(inputs) --target "$case/target.npy" -o "$work/$name.safetensors"
@@ -38,6 +42,14 @@ step all --split "$slices:$until" && same all least || failed=1
 if [ -e "$case/narrow" ]; then
 	step narrowest --split "$slices:$until" --precision bf16 --budget min && step narrow --split "$slices:$until" --precision bf16 || failed=1
 	same narrow narrowest
+fi
+if [ -e "$case/apart" ]; then
+	until=$("$stint" plan "$case/model.onnx" --loss none --batch "$batch" --dump-after import | sed -n "s/^ *[0-9]* forward .*'\(.*\)'$/\1/p" | tail -1)
+	step whole --portable --precision fp64 --bn frozen --dropout "*=0.3" || failed=1
+	step double --split "$slices:$until" --budget min --portable --precision fp64 --bn frozen --dropout "*=0.3" || failed=1
+	"$compare" 1e-12 "$work/whole.safetensors" "$work/double.safetensors" || { echo "FAILED: all in slices"; failed=1; }
+	step least --split "$slices:$until" --budget min --bn frozen --dropout "*=0.3" || failed=1
+	step all --split "$slices:$until" --bn frozen --dropout "*=0.3" && same all least || failed=1
 fi
 rm -rf "$work/whole" "$work/double" "$work/least" "$work/all" "$work/narrow" "$work/narrowest"
 exit $failed

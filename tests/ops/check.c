@@ -299,7 +299,7 @@ static void compare_buffers(struct check *k, const struct variant *v, const stru
 static bool refuses(struct variant *v, int rc)
 {
 	const struct stint_model *m = v->step->model;
-	if (!m->kernel)
+	if (!m->gpu)
 		return rc == STINT_BAD_DATA;
 	int64_t *control = (int64_t *)(v->step->arena + m->resident[m->control].offset);
 	const bool marked = control[3] != 0;

@@ -21,7 +21,7 @@
 #include "graph/pass.h"
 #include "ops/ops.h"
 #include "planner/plan.h"
-#include "runtime/stint_rt.h"
+#include "runtime/stint_rt_device.h"
 
 /* Generated code must compile without a warning, and quickly here: optimizing changes no bit. */
 #define STEP_CFLAGS                                                                                \

@@ -3,7 +3,7 @@
 #ifndef STINT_TEST_TINY_STEP_H
 #define STINT_TEST_TINY_STEP_H
 
-#include "runtime/stint_rt.h"
+#include "runtime/stint_rt_device.h"
 
 extern const struct stint_model tiny_model;
 /* The same in double precision, and one that wants another machine. */

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "stint_rt.h"
+#include "stint_rt_device.h"
 
 const struct stint_model *stint_model_get(void);
 

@@ -91,23 +91,35 @@ static void frontier(void **state)
 		{1 << 29, true, 1 << 29, 13, 12},
 		{1 << 20, false, 0, 0, -1},
 	};
-	struct view_frontier f = {1 << 20, 1 << 30, 1 << 29, 1 << 28, 10, 3, point};
-	struct text one = {0}, none = {0}, single = {0};
+	struct view_frontier f = {1 << 20, 1 << 30, 1 << 29, 1 << 28, 10, 3, point, 0, NULL};
+	struct text one = {0}, none = {0}, single = {0}, parts = {0};
 	assert_int_equal(view_frontier_svg(&one, &f, &d), ST_OK);
 	assert_int_equal(count(one.s, "× one pass"), 2);
 	assert_non_null(strstr(one.s, "1.3000 × one pass, at least 1.2000 ×"));
 	assert_non_null(strstr(one.s, "smallest budget met: 512 MiB"));
 	assert_non_null(strstr(one.s, "impossible below 256 MiB"));
 	assert_int_equal(count(one.s, "nan") + count(one.s, "inf"), 0);
+	assert_null(strstr(one.s, "in parts"));
+	/* in parts, within less: a curve of its own, and the axes hold it */
+	const struct view_point part[] = {
+		{1 << 30, true, 1 << 30, 10, 10}, {1 << 27, true, 1 << 27, 15, 14}};
+	f.npart = 2;
+	f.part = part;
+	assert_int_equal(view_frontier_svg(&parts, &f, &d), ST_OK);
+	assert_non_null(strstr(parts.s, "with the batch in parts"));
+	assert_non_null(strstr(parts.s, "whole batch: impossible below 256 MiB"));
+	assert_non_null(strstr(parts.s, "budget 128 MiB: 1.5000 × one pass, at least 1.4000 ×"));
+	assert_int_equal(count(parts.s, "class=\"sf-l"), 2);
 	/* nothing but keep-everything, and costs of nothing */
-	f = (struct view_frontier){5, 5, 5, 0, 0, 0, NULL};
+	f = (struct view_frontier){5, 5, 5, 0, 0, 0, NULL, 0, NULL};
 	assert_int_equal(view_frontier_svg(&none, &f, &d), ST_OK);
 	assert_int_equal(count(none.s, "nan") + count(none.s, "inf"), 0);
-	f = (struct view_frontier){0, 1 << 30, 1 << 30, 1 << 30, 0, 1, point};
+	f = (struct view_frontier){0, 1 << 30, 1 << 30, 1 << 30, 0, 1, point, 0, NULL};
 	assert_int_equal(view_frontier_svg(&single, &f, &d), ST_OK);
 	assert_int_equal(count(single.s, "nan") + count(single.s, "inf"), 0);
 	text_free(&one);
 	text_free(&none);
+	text_free(&parts);
 	text_free(&single);
 }
 

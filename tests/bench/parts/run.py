@@ -13,11 +13,18 @@ import re
 import subprocess
 import sys
 
+import torch
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/bench/step"))
 import models  # noqa: E402
 
-BATCH = {"vgg16": 64, "resnet50": 64, "unet": 8, "gpt": 16}
+BATCH = {"vgg16": 64, "resnet50": 64, "unet": 8, "gpt": 16, "gpt12": 16}
+LONG = 1024
+# 12 layers, texts of 1,024 symbols; exported with two of them
+models.MODELS["gpt12"] = models.Model(
+    lambda: models.Gpt(length=LONG, width=768, heads=12, layers=12), 2, lambda b: torch.randint(0, 8192, (b, LONG)),
+    models.classes(8192, LONG), models.ADAMW, 0, 0)
 MODES = {"recompute": [], "micro-batches": ["--micro-batch", "auto"], "slices": ["--split", "auto"],
          "all": ["--micro-batch", "auto", "--split", "auto"]}
 BUDGET_NOT_MET = 4
@@ -30,10 +37,10 @@ def stint(o, *words):
     return done.stdout if done.returncode == 0 else None
 
 
-def common(name, batch, threads):
+def common(name, batch, threads, effort):
     words = models.compile_options(name)
     words[words.index("--batch") + 1] = str(batch)
-    return [*words, "--threads", str(threads), "--dropout", "off"]
+    return [*words, "--threads", str(threads), "--dropout", "off", "--effort", str(effort)]
 
 
 def parts(plan):
@@ -52,7 +59,7 @@ def measure(o, work, model, words, keep):
 def table(o, name):
     batch = o.batch or BATCH.get(name) or models.MODELS[name].batch
     model = models.export(name, o.work)
-    words = common(name, batch, o.threads)
+    words = common(name, batch, o.threads, o.effort) + o.more.split()
     keep = json.loads(stint(o, "plan", model, *words, "--json"))
     # what is resident: 0 % of the frontier
     resident = json.loads(stint(o, "frontier", model, *words, "--points", "1", "--json"))["resident_bytes"]
@@ -79,10 +86,12 @@ def table(o, name):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--stint", default=ROOT / "build/stint")
-    p.add_argument("--models", default="vgg16,resnet50,unet,gpt")
+    p.add_argument("--models", default="vgg16,resnet50,unet,gpt,gpt12")
     p.add_argument("--batch", type=int)
     p.add_argument("--shares", type=lambda s: [float(x) for x in s.split(",")], default=[100, 75, 50, 35, 25, 15])
     p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--effort", type=float, default=1)
+    p.add_argument("--more", default="", help="options of stint, for example '--bn frozen'")
     p.add_argument("--measure", type=int, default=0)
     p.add_argument("--work", type=pathlib.Path, default=ROOT / "build/bench-step")
     o = p.parse_args()

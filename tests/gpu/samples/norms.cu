@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(256) k_all_block_2(real *y1, real *
 #define CHANNEL_SHAPE(IMAGES, GROUPS, INNER, WIDTH, TAKE, SLICE, SLICES, PARTS, LANES, ALIGNED)                        \
 	enum : int64_t { images = IMAGES, groups = GROUPS, inner = INNER, width = WIDTH, take = TAKE, slice = SLICE,   \
 		slices = SLICES, strips = 1, parts = PARTS, L = LANES, V = 4, PACKED = ALIGNED, rounded = 1,           \
-		of_image = 1, share = groups * width, centred = 1 };
+		of_image = 1, share = groups * width, centred = 1, each = 1 };
 struct few_images {
 	CHANNEL_SHAPE(5, 3, 37, 1, 2, 37, 1, 3, 1, 0)
 };
@@ -100,25 +100,25 @@ struct rows_of_channels {
 struct blocks_of_channels {
 	CHANNEL_SHAPE(3, 2, 45, 8, 0, 70, 1, 2, 2, 1)
 };
-extern "C" __global__ void __launch_bounds__(256) k_stats_few(double *ws, const real *x0)
+extern "C" __global__ void __launch_bounds__(256) k_stats_few(double *ws, const real *x0, const int64_t *control)
 {
 	__shared__ channel_room<few_images> room;
-	batchnorm_stats_parts<few_images>(room, ws, x0);
+	batchnorm_stats_parts<few_images>(room, ws, x0, control);
 }
-extern "C" __global__ void __launch_bounds__(256) k_stats_few_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x1)
+extern "C" __global__ void __launch_bounds__(256) k_stats_few_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x1, const int64_t *control)
 {
 	__shared__ totals_room room;
-	batchnorm_statistics<few_images>(room, y0, y1, y2, y3, ws, x1, 1e-5);
+	batchnorm_statistics<few_images>(room, y0, y1, y2, y3, ws, x1, control, 1e-5);
 }
 extern "C" __global__ void __launch_bounds__(256) k_sums_few(double *ws, const real *x0, const real *x1, const real *x2)
 {
 	__shared__ channel_room<few_images> room;
 	batchnorm_sums_parts<few_images>(room, ws, x0, x1, x2);
 }
-extern "C" __global__ void __launch_bounds__(256) k_sums_few_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x3, const real *x4)
+extern "C" __global__ void __launch_bounds__(256) k_sums_few_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x3, const real *x4, const int64_t *control)
 {
 	__shared__ totals_room room;
-	batchnorm_gradient<few_images>(room, y0, y1, y2, y3, ws, x3, x4);
+	batchnorm_gradient<few_images>(room, y0, y1, y2, y3, ws, x3, x4, control);
 }
 extern "C" __global__ void __launch_bounds__(256) k_scale_few(double *ws, const real *x0, const real *x1, const real *x2, const real *x3)
 {
@@ -131,46 +131,46 @@ extern "C" __global__ void __launch_bounds__(256) k_scale_few_2(real *y0, real *
 	channel_store_doubles(room, y0, y1, ws, few_images::parts, few_images::groups * few_images::width);
 }
 
-extern "C" __global__ void __launch_bounds__(256) k_stats_large(double *ws, const real *x0)
+extern "C" __global__ void __launch_bounds__(256) k_stats_large(double *ws, const real *x0, const int64_t *control)
 {
 	__shared__ channel_room<large_images> room;
-	batchnorm_stats_parts<large_images>(room, ws, x0);
+	batchnorm_stats_parts<large_images>(room, ws, x0, control);
 }
-extern "C" __global__ void __launch_bounds__(256) k_stats_large_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x1)
+extern "C" __global__ void __launch_bounds__(256) k_stats_large_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x1, const int64_t *control)
 {
 	__shared__ totals_room room;
-	batchnorm_statistics<large_images>(room, y0, y1, y2, y3, ws, x1, 1e-5);
+	batchnorm_statistics<large_images>(room, y0, y1, y2, y3, ws, x1, control, 1e-5);
 }
 extern "C" __global__ void __launch_bounds__(256) k_sums_large(double *ws, const real *x0, const real *x1, const real *x2)
 {
 	__shared__ channel_room<large_images> room;
 	batchnorm_sums_parts<large_images>(room, ws, x0, x1, x2);
 }
-extern "C" __global__ void __launch_bounds__(256) k_sums_large_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x3, const real *x4)
+extern "C" __global__ void __launch_bounds__(256) k_sums_large_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x3, const real *x4, const int64_t *control)
 {
 	__shared__ totals_room room;
-	batchnorm_gradient<large_images>(room, y0, y1, y2, y3, ws, x3, x4);
+	batchnorm_gradient<large_images>(room, y0, y1, y2, y3, ws, x3, x4, control);
 }
 
-extern "C" __global__ void __launch_bounds__(256) k_stats_rows(double *ws, const real *x0)
+extern "C" __global__ void __launch_bounds__(256) k_stats_rows(double *ws, const real *x0, const int64_t *control)
 {
 	__shared__ channel_room<rows_of_channels> room;
-	batchnorm_stats_parts<rows_of_channels>(room, ws, x0);
+	batchnorm_stats_parts<rows_of_channels>(room, ws, x0, control);
 }
-extern "C" __global__ void __launch_bounds__(256) k_stats_rows_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x1)
+extern "C" __global__ void __launch_bounds__(256) k_stats_rows_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x1, const int64_t *control)
 {
 	__shared__ totals_room room;
-	batchnorm_statistics<rows_of_channels>(room, y0, y1, y2, y3, ws, x1, 1e-5);
+	batchnorm_statistics<rows_of_channels>(room, y0, y1, y2, y3, ws, x1, control, 1e-5);
 }
 extern "C" __global__ void __launch_bounds__(256) k_sums_rows(double *ws, const real *x0, const real *x1, const real *x2)
 {
 	__shared__ channel_room<rows_of_channels> room;
 	batchnorm_sums_parts<rows_of_channels>(room, ws, x0, x1, x2);
 }
-extern "C" __global__ void __launch_bounds__(256) k_sums_rows_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x3, const real *x4)
+extern "C" __global__ void __launch_bounds__(256) k_sums_rows_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x3, const real *x4, const int64_t *control)
 {
 	__shared__ totals_room room;
-	batchnorm_gradient<rows_of_channels>(room, y0, y1, y2, y3, ws, x3, x4);
+	batchnorm_gradient<rows_of_channels>(room, y0, y1, y2, y3, ws, x3, x4, control);
 }
 extern "C" __global__ void __launch_bounds__(256) k_scale_rows(double *ws, const real *x0, const real *x1, const real *x2, const real *x3)
 {
@@ -183,23 +183,23 @@ extern "C" __global__ void __launch_bounds__(256) k_scale_rows_2(real *y0, real 
 	channel_store_doubles(room, y0, y1, ws, rows_of_channels::parts, rows_of_channels::groups * rows_of_channels::width);
 }
 
-extern "C" __global__ void __launch_bounds__(256) k_stats_blocks(double *ws, const real *x0)
+extern "C" __global__ void __launch_bounds__(256) k_stats_blocks(double *ws, const real *x0, const int64_t *control)
 {
 	__shared__ channel_room<blocks_of_channels> room;
-	batchnorm_stats_parts<blocks_of_channels>(room, ws, x0);
+	batchnorm_stats_parts<blocks_of_channels>(room, ws, x0, control);
 }
-extern "C" __global__ void __launch_bounds__(256) k_stats_blocks_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x1)
+extern "C" __global__ void __launch_bounds__(256) k_stats_blocks_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x1, const int64_t *control)
 {
 	__shared__ totals_room room;
-	batchnorm_statistics<blocks_of_channels>(room, y0, y1, y2, y3, ws, x1, 1e-5);
+	batchnorm_statistics<blocks_of_channels>(room, y0, y1, y2, y3, ws, x1, control, 1e-5);
 }
 extern "C" __global__ void __launch_bounds__(256) k_sums_blocks(double *ws, const real *x0, const real *x1, const real *x2)
 {
 	__shared__ channel_room<blocks_of_channels> room;
 	batchnorm_sums_parts<blocks_of_channels>(room, ws, x0, x1, x2);
 }
-extern "C" __global__ void __launch_bounds__(256) k_sums_blocks_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x3, const real *x4)
+extern "C" __global__ void __launch_bounds__(256) k_sums_blocks_2(real *y0, real *y1, real *y2, real *y3, const double *ws, const real *x3, const real *x4, const int64_t *control)
 {
 	__shared__ totals_room room;
-	batchnorm_gradient<blocks_of_channels>(room, y0, y1, y2, y3, ws, x3, x4);
+	batchnorm_gradient<blocks_of_channels>(room, y0, y1, y2, y3, ws, x3, x4, control);
 }

@@ -220,14 +220,18 @@ static void add_outputs(struct args *a, int n, int channels, const struct channe
 	add(a, sums, (size_t)(s->parts * 2 * channels) * sizeof(double), false);
 }
 
-static void check_stats(const struct channels *s)
+/* Of so many images that count. */
+static void check_stats(const struct channels *s, int images)
 {
-	const int channels = s->groups * s->width, count = s->images * s->inner;
+	const int channels = s->groups * s->width, count = images * s->inner;
+	const int64_t control[4] = {0, 0, images < s->images ? images : INT64_MAX, 0};
 	struct args a = {.n = 0};
 	add_terms(&a, s, false);
+	add(&a, control, sizeof control, false);
 	launch("stats", s->name, "", s->blocks, 256, &a);
 	add_outputs(&a, 4, channels, s);
 	add(&a, scale, (size_t)channels * sizeof *scale, false);
+	add(&a, control, sizeof control, false);
 	launch("stats", s->name, "_2", 2, 256, &a);
 	for (int c = 0; c < channels; c++) {
 		double mean = 0, squares = 0;
@@ -243,10 +247,12 @@ static void check_stats(const struct channels *s)
 	}
 }
 
-/* mean, invstd and what rounding took off the mean: bias, scale and x. */
-static void check_sums(const struct channels *s)
+/* mean, invstd and what rounding took off the mean: bias, scale and x. Gradients of images that do
+ * not count are 0: the kernels rely on it. */
+static void check_sums(const struct channels *s, int images)
 {
-	const int channels = s->groups * s->width, count = s->images * s->inner;
+	const int channels = s->groups * s->width, count = images * s->inner;
+	const int64_t control[4] = {0, 0, images < s->images ? images : INT64_MAX, 0};
 	struct args a = {.n = 0};
 	add_terms(&a, s, true);
 	add(&a, bias, (size_t)channels * sizeof *bias, false);
@@ -254,6 +260,7 @@ static void check_sums(const struct channels *s)
 	add_outputs(&a, 4, channels, s);
 	add(&a, scale, (size_t)channels * sizeof *scale, false);
 	add(&a, x, (size_t)channels * sizeof *x, false);
+	add(&a, control, sizeof control, false);
 	launch("sums", s->name, "_2", 2, 256, &a);
 	for (int c = 0; c < channels; c++) {
 		double sum = 0, dot = 0;
@@ -302,12 +309,17 @@ static void check_scales(const struct channels *s)
 static void channels(void **state)
 {
 	(void)state;
-	fill_all();
 	for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
-		check_stats(&cuts[i]);
-		check_sums(&cuts[i]);
-		if (cuts[i].scales)
-			check_scales(&cuts[i]);
+		const struct channels *s = &cuts[i];
+		const int image = s->groups * s->inner * s->width;
+		fill_all();
+		if (s->scales)
+			check_scales(s);
+		for (int images = s->images; images > 0; images--) {
+			check_stats(s, images);
+			check_sums(s, images);
+			memset(dy + (images - 1) * image, 0, (size_t)image * sizeof *dy);
+		}
 	}
 }
 
@@ -321,7 +333,7 @@ static void nothing_cancels(void **state)
 		x[i] = 1000 + x[i] / 64;
 	x[0] = 1004;
 	for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++)
-		check_stats(&cuts[i]);
+		check_stats(&cuts[i], cuts[i].images);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,169 @@
+#include "api/load.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/cross.h"
+#include "api/weights.h"
+
+/* POSIX promises that a function's address fits a void pointer; C does not, so copy the bits. */
+static bool symbol(const struct loaded *l, const char *name, void *function)
+{
+	void *p = dlsym(l->handle, name);
+	memcpy(function, &p, sizeof p);
+	return p != NULL;
+}
+
+static bool symbols(struct loaded *l)
+{
+	return symbol(l, "stint_init", &l->init) && symbol(l, "stint_free", &l->free) &&
+	       symbol(l, "stint_load", &l->load) && symbol(l, "stint_seed", &l->seed) &&
+	       symbol(l, "stint_train_probed", &l->train) &&
+	       symbol(l, "stint_train_start", &l->train_start) &&
+	       symbol(l, "stint_train_finish", &l->train_finish) &&
+	       symbol(l, "stint_rows", &l->rows) && symbol(l, "stint_eval_probed", &l->eval) &&
+	       symbol(l, "stint_loss", &l->loss) && symbol(l, "stint_message", &l->message);
+}
+
+static enum status open_library(struct arena *a, const char *dir, struct loaded *l, struct diag *d)
+{
+	const struct where w = {.file = dir};
+	/* a path with a slash, so that the library search path is not used */
+	char *path = arena_printf(a, "%s%s/step.so", dir[0] == '/' ? "" : "./", dir);
+	if (!path)
+		return diag_nomem(d);
+	l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	const char *machine = l->handle ? NULL : cross_machine(path);
+	if (machine)
+		return diag_fail(d, ST_IO, &w,
+			"build a program around it (docs/howto/train-on-arm.md), or compile it "
+			"here "
+			"without --cross",
+			"step.so was compiled for %s: it cannot run here", machine);
+	const char *bare = arena_printf(a, "%s/stint_bare.c", dir);
+	if (!l->handle && bare && access(bare, F_OK) == 0)
+		return diag_fail(d, ST_USAGE, &w, "compile it again without --bare",
+			"was compiled for a microcontroller and does not run here");
+	if (!l->handle)
+		return diag_fail(d, ST_IO, NULL,
+			"run `stint compile ... -o DIR` first, or `make` in the folder",
+			"cannot load the compiled step: %s", dlerror());
+	const struct stint_model *(*get)(void);
+	if (!symbol(l, "stint_model_get", &get) || !symbols(l))
+		return diag_fail(
+			d, ST_INVALID, &w, "compile it again", "step.so is no compiled step");
+	l->model = get();
+	if (l->model->version != STINT_RT_VERSION)
+		return diag_fail(d, ST_INVALID, &w, "compile it again",
+			"step.so has format %d, this stint reads %d", l->model->version,
+			(int)STINT_RT_VERSION);
+	return ST_OK;
+}
+
+enum status load_fail(const struct loaded *l, int rc, const char *what, struct diag *d)
+{
+	enum status st = rc == STINT_NO_MEMORY  ? ST_INTERNAL
+			 : rc == STINT_BAD_DATA ? ST_INVALID
+			 : rc == STINT_LOST     ? ST_LOST
+						: ST_IO;
+	d->out_of_memory |= rc == STINT_NO_MEMORY;
+	return diag_fail(d, st, &(struct where){.file = what}, NULL, "%s",
+		l->step ? l->message(l->step) : "out of memory");
+}
+
+enum status load_step(struct arena *a, const char *dir, struct loaded *out, struct diag *d)
+{
+	*out = (struct loaded){0};
+	TRY(open_library(a, dir, out, d));
+	const int rc = out->code = out->init(&out->step, out->model, NULL, 0);
+	return rc ? load_fail(out, rc, dir, d) : ST_OK;
+}
+
+enum status load_open(struct arena *a, const char *dir, const struct weights *w, struct loaded *out,
+	struct diag *d)
+{
+	TRY(load_step(a, dir, out, d));
+	const size_t n = (size_t)out->model->nresident + (size_t)out->model->noutput + 1;
+	out->held = calloc(n, sizeof *out->held);
+	if (!out->held)
+		return diag_nomem(d);
+	char *own = arena_printf(a, "%s/weights.safetensors", dir);
+	if (!own)
+		return diag_nomem(d);
+	const int rc = out->load(out->step, own);
+	if (rc)
+		return load_fail(out, rc, own, d);
+	return w ? weights_load(a, out, w, d) : ST_OK;
+}
+
+void load_close(struct loaded *l)
+{
+	for (int i = 0; l->held && i < l->model->nresident + l->model->noutput; i++)
+		if (l->held[i])
+			l->step->device->let(l->held[i]);
+	free(l->held);
+	if (l->step)
+		l->free(l->step);
+	if (l->handle)
+		dlclose(l->handle);
+	*l = (struct loaded){0};
+}
+
+bool load_on_gpu(const struct loaded *l)
+{
+	return !l->step->device->at(l->step, 0);
+}
+
+/* Zeros at first, as the arena is. */
+static void *hold(const struct loaded *l, int i, size_t offset, size_t bytes)
+{
+	if (!l->held[i])
+		l->held[i] = l->step->device->hold(l->step, offset, bytes, 0);
+	return l->held[i];
+}
+
+void *load_at(const struct loaded *l, int resident)
+{
+	const struct stint_tensor *t = &l->model->resident[resident];
+	return hold(l, resident, t->offset, t->bytes);
+}
+
+enum status load_send(const struct loaded *l, int resident, struct diag *d)
+{
+	const struct stint_tensor *t = &l->model->resident[resident];
+	const int rc = stint_write(l->step, t->offset, l->held[resident], t->bytes);
+	return rc ? load_fail(l, rc, t->name, d) : ST_OK;
+}
+
+static const void *fetch(const struct loaded *l, int i, size_t offset, size_t bytes)
+{
+	void *p = hold(l, i, offset, bytes);
+	return p && !stint_read(l->step, offset, p, bytes) ? p : NULL;
+}
+
+const void *load_values(const struct loaded *l, int resident)
+{
+	const struct stint_tensor *t = &l->model->resident[resident];
+	return fetch(l, resident, t->offset, t->bytes);
+}
+
+const void *load_output(const struct loaded *l, int output)
+{
+	const struct stint_output *o = &l->model->output[output];
+	return fetch(l, l->model->nresident + output, o->offset, o->bytes);
+}
+
+enum status load_lost(const struct loaded *l, const char *what, struct diag *d)
+{
+	return *l->message(l->step) ? load_fail(l, STINT_BAD_MACHINE, what, d) : diag_nomem(d);
+}
+
+int load_find(const struct loaded *l, const char *name, int kind)
+{
+	for (int i = 0; i < l->model->nresident; i++)
+		if (l->model->resident[i].kind == kind && !strcmp(l->model->resident[i].name, name))
+			return i;
+	return -1;
+}

@@ -1,0 +1,57 @@
+/* A compiled directory, loaded: its model, and the runtime that it was built with. */
+#ifndef STINT_API_LOAD_H
+#define STINT_API_LOAD_H
+
+#include "base/base.h"
+#include "runtime/stint_rt_device.h"
+
+struct weights;
+
+struct loaded {
+	void *handle;
+	const struct stint_model *model;
+	stint_step *step;
+	int code; /* what setting the step up gave: STINT_NO_DEVICE, say */
+	/* the directory's own runtime */
+	int (*init)(stint_step **, const struct stint_model *, void *, size_t);
+	void (*free)(stint_step *);
+	int (*load)(stint_step *, const char *);
+	void (*seed)(stint_step *, int64_t);
+	int (*train)(stint_step *, double, const struct stint_probe *);
+	int (*train_start)(stint_step *, double);
+	int (*train_finish)(stint_step *);
+	int (*rows)(stint_step *, int64_t);
+	int (*eval)(stint_step *, int64_t, const struct stint_probe *);
+	double (*loss)(const stint_step *);
+	const char *(*message)(const stint_step *);
+	/* What is held of the step's memory, from when it was asked for: residents, then outputs.
+	 */
+	void **held;
+};
+
+/* Open DIR/step.so and set the step up; load_close, also on failure. */
+enum status load_step(struct arena *a, const char *dir, struct loaded *out, struct diag *d);
+/* The same, and load DIR's values, then those of `w` (api/weights.h; may be NULL). */
+enum status load_open(struct arena *a, const char *dir, const struct weights *w, struct loaded *out,
+	struct diag *d);
+void load_close(struct loaded *l);
+
+/* A failure of the runtime as a status with its message. */
+enum status load_fail(const struct loaded *l, int rc, const char *what, struct diag *d);
+
+/* Tensors of the step, by pointers: into the arena, or, where that is a device's, to copies which
+ * stay until load_close. NULL: the step has failed, or there is no memory; load_lost says which. */
+/* To write a resident: what was written holds after load_send. Before the next of these, what it
+ * shows is what was written last. */
+void *load_at(const struct loaded *l, int resident);
+enum status load_send(const struct loaded *l, int resident, struct diag *d);
+/* What a resident holds; what an output does after an evaluation. */
+const void *load_values(const struct loaded *l, int resident);
+const void *load_output(const struct loaded *l, int output);
+enum status load_lost(const struct loaded *l, const char *what, struct diag *d);
+/* Whether the arena is a GPU's. */
+bool load_on_gpu(const struct loaded *l);
+/* Resident by name and kind, or -1. */
+int load_find(const struct loaded *l, const char *name, int kind);
+
+#endif

@@ -1,0 +1,555 @@
+/* What compile, plan, frontier and show take, and libstint: one table. To add an option: a field,
+ * and a line in the table. */
+#include "api/options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/cross.h"
+#include "api/loss_file.h"
+#include "base/nearest.h"
+#include "planner/problem/transfer.h"
+#include "runtime/stint_gpu.h"
+#include "runtime/stint_lib.h"
+
+/* Kernels whose threads each have scratch of their own run with so many on a GPU, whatever the
+ * processors here. */
+enum { NOT_GIVEN = INT_MIN, GPU_THREADS = 32, GPU_ARCH = 90 };
+
+static int processors(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
+}
+
+static enum status usage_fail(struct diag *d, const char *what, const char *value)
+{
+	return diag_fail(d, ST_USAGE, NULL, NULL, "%s: '%s'", what, value);
+}
+
+/* --- What an option's text becomes --- */
+
+static enum status take_size(const char *flag, const char *text, int64_t *out, struct diag *d)
+{
+	char *end;
+	long long v = strtoll(text, &end, 10);
+	if (end == text || *end || v < 1 || v > INT32_MAX)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--%s wants a size of at least 1, not '%s'", flag, text);
+	*out = v;
+	return ST_OK;
+}
+
+static enum status take_count(const char *flag, const char *text, int *out, struct diag *d)
+{
+	char *end;
+	errno = 0;
+	const long v = strtol(text, &end, 10);
+	if (end == text || *end || errno || v < INT_MIN || v > INT_MAX)
+		return diag_fail(
+			d, ST_USAGE, NULL, NULL, "--%s wants a whole number, not '%s'", flag, text);
+	*out = (int)v;
+	return ST_OK;
+}
+
+static enum status take_real(const char *flag, const char *text, double *out, struct diag *d)
+{
+	char *end;
+	const double v = strtod(text, &end);
+	if (end == text || *end)
+		return diag_fail(
+			d, ST_USAGE, NULL, NULL, "--%s wants a number, not '%s'", flag, text);
+	*out = v;
+	return ST_OK;
+}
+
+/* "--fuse is on or off, not 'x'" */
+static enum status word_fail(const struct option *c, const char *text, struct diag *d)
+{
+	struct text words = {0};
+	for (int i = 0; c->word[i]; i++)
+		text_add(&words, "%s%s", !i ? "" : c->word[i + 1] ? ", " : " or ", c->word[i]);
+	const char *meant = NULL;
+	for (int i = 0; c->word[i]; i++)
+		meant = nearest(text, meant, c->word[i]);
+	char hint[64];
+	snprintf(hint, sizeof hint, "did you mean %s?", meant ? meant : "");
+	const enum status st = words.failed
+				       ? diag_nomem(d)
+				       : diag_fail(d, ST_USAGE, NULL, meant ? hint : NULL,
+						 "--%s is %s, not: '%s'", c->name, words.s, text);
+	text_free(&words);
+	return st;
+}
+
+static enum status take_word(const struct option *c, const char *text, int *out, struct diag *d)
+{
+	int i = 0;
+	while (c->word[i] && strcmp(c->word[i], text) != 0)
+		i++;
+	if (!c->word[i])
+		return word_fail(c, text, d);
+	*out = i;
+	return ST_OK;
+}
+
+/* `n` things of `size` bytes and one more. */
+static void *longer(struct arena *a, const void *list, int n, size_t size, const void *item)
+{
+	char *grown = arena_alloc(a, (size_t)n + 1, size);
+	if (grown && n)
+		memcpy(grown, list, (size_t)n * size);
+	if (grown)
+		memcpy(grown + (size_t)n * size, item, size);
+	return grown;
+}
+
+static enum status take_listed(
+	struct arena *a, const char *text, const char *const **list, struct diag *d)
+{
+	const char *none = NULL;
+	int n = 0;
+	while (*list && (*list)[n])
+		n++;
+	const char *const *with = longer(a, *list, n, sizeof text, &text);
+	*list = with ? longer(a, with, n + 1, sizeof none, &none) : NULL;
+	return *list ? ST_OK : diag_nomem(d);
+}
+
+/* "LEFT=RIGHT", parted at the first or the last "=". */
+static enum status take_pair(struct arena *a, const char *flag, const char *text, const char *at,
+	const char **left, const char **right, struct diag *d)
+{
+	if (!at || at == text || !at[1])
+		return usage_fail(d, flag, text);
+	*left = arena_strndup(a, text, (size_t)(at - text));
+	*right = at + 1;
+	return *left ? ST_OK : diag_nomem(d);
+}
+
+static enum status take_dim(struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	struct import_options *i = &o->compile.import;
+	struct import_dim dim;
+	const char *size;
+	TRY(take_pair(a, "--dim wants NAME=N", text, strrchr(text, '='), &dim.name, &size, d));
+	TRY(take_size("dim", size, &dim.size, d));
+	i->dim = longer(a, i->dim, i->ndim++, sizeof dim, &dim);
+	return i->dim ? ST_OK : diag_nomem(d);
+}
+
+static enum status take_tie(struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	struct import_options *i = &o->compile.import;
+	struct import_tie tie;
+	TRY(take_pair(
+		a, "--tie wants NAME=COPY", text, strchr(text, '='), &tie.name, &tie.copy, d));
+	i->tie = longer(a, i->tie, i->ntie++, sizeof tie, &tie);
+	return i->tie ? ST_OK : diag_nomem(d);
+}
+
+static enum status take_fix(struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	struct import_options *i = &o->compile.import;
+	struct import_fix fix = {0};
+	TRY(take_pair(a, "--fix wants NAME=NUMBERS", text, strrchr(text, '='), &fix.name,
+		&fix.values, d));
+	i->fix = longer(a, i->fix, i->nfix++, sizeof fix, &fix);
+	return i->fix ? ST_OK : diag_nomem(d);
+}
+
+static enum status take_padding(
+	struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	static const char wants[] = "--padding-idx wants NAME=N, not";
+	struct import_options *i = &o->compile.import;
+	struct import_padding padding;
+	const char *row;
+	char *end;
+	TRY(take_pair(a, wants, text, strrchr(text, '='), &padding.name, &row, d));
+	padding.row = strtoll(row, &end, 10);
+	if (*end)
+		return usage_fail(d, wants, text);
+	i->padding = longer(a, i->padding, i->npadding++, sizeof padding, &padding);
+	return i->padding ? ST_OK : diag_nomem(d);
+}
+
+static enum status take_micro_batch(
+	struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	(void)a;
+	o->compile.micro_batch = MICRO_BATCH_AUTO;
+	return strcmp(text, "auto") ? take_size("micro-batch", text, &o->compile.micro_batch, d)
+				    : ST_OK;
+}
+
+static enum status take_split(struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	struct compile_options *c = &o->compile;
+	const char *until = strchr(text, ':');
+	c->split = !strcmp(text, "auto") ? SPLIT_AUTO : 0;
+	if (!strcmp(text, "auto") || !strcmp(text, "off"))
+		return ST_OK;
+	const char *n = until ? arena_strndup(a, text, (size_t)(until - text)) : text;
+	c->split_until = until ? arena_strdup(a, until + 1) : NULL;
+	if (!n || (until && !c->split_until))
+		return diag_nomem(d);
+	return take_size("split", n, &c->split, d);
+}
+
+/* "off", or "NODE=P" */
+static enum status take_dropout(
+	struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	struct compile_options *c = &o->compile;
+	struct dropout_ratio r;
+	const char *p = text;
+	char *end;
+	if (!strcmp(text, "off")) {
+		c->dropout_off = 1;
+		return ST_OK;
+	}
+	TRY(take_pair(a, "--dropout takes off or NODE=P, not", text, strrchr(text, '='), &r.pattern,
+		&p, d));
+	r.ratio = strtod(p, &end);
+	if (*end || !(r.ratio >= 0 && r.ratio < 1))
+		return usage_fail(d, "--dropout NODE=P wants a P from 0 to below 1, not", p);
+	c->ratio = longer(a, c->ratio, c->nratio++, sizeof r, &r);
+	return c->ratio ? ST_OK : diag_nomem(d);
+}
+
+static enum status take_loss(struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	return loss_files_read(a, text, &o->compile.loss, d);
+}
+
+/* --- The table --- */
+
+/* clang-format off */
+#define AT(field) offsetof(struct options, field)
+#define FLAG(name, field, commands, help) {name, 0, OPTION_FLAG, AT(field), commands, NULL, help, {0}, NULL}
+#define VALUE(name, type, field, commands, arg, help) {name, 0, type, AT(field), commands, arg, help, {0}, NULL}
+#define WORD(name, field, commands, arg, help, ...) {name, 0, OPTION_WORD, AT(field), commands, arg, help, {__VA_ARGS__}, NULL}
+#define SPECIAL(name, take, arg, help) {name, 0, OPTION_SPECIAL, 0, COMMAND_ALL, arg, help, {0}, take}
+#define OUTPUT(commands, help) {"output", 'o', OPTION_TEXT, AT(out), commands, "PATH", help, {0}, NULL}
+
+static const struct option table[] = {
+	SPECIAL("loss", take_loss, "LOSS",
+		"cross-entropy, mse, l1, bce-with-logits, ..., output:NAME, none"),
+	VALUE("optimizer", OPTION_TEXT, compile.optimizer, COMMAND_ALL, "OPT",
+		"sgd, adam, adamw, rmsprop, ..., with options: sgd:lr=0.1,momentum=0.9"),
+	VALUE("batch", OPTION_SIZE, compile.import.batch, COMMAND_ALL, "N",
+		"size of the inputs' first axis"),
+	SPECIAL("micro-batch", take_micro_batch, "N|auto",
+		"a step takes the batch in parts of N and updates once; auto: the fastest that fits"),
+	SPECIAL("split", take_split, "N[:NODE]|auto",
+		"the first layers, up to NODE, run in N slices of the batch; auto: the fastest"),
+	SPECIAL("dim", take_dim, "NAME=N", "size of a symbolic dimension"),
+	VALUE("budget", OPTION_BUDGET, compile.budget, COMMAND_ALL, "SIZE",
+		"2GiB, 1500000, 70%, min; default: keep everything"),
+	WORD("target", compile.target, COMMAND_ALL, "T", "c, or cuda: for NVIDIA's GPUs", "c", "cuda"),
+	VALUE("arch", OPTION_TEXT, gpu, COMMAND_ALL, "N",
+		"the GPU that --target cuda plans for: 80, 86, 89, 90 (default), 100, 120"),
+	OUTPUT(COMMAND_COMPILE | COMMAND_SHOW, "directory to write"),
+	OUTPUT(COMMAND_PLAN, "write the plan here"),
+	OUTPUT(COMMAND_FRONTIER, "write the points as JSON"),
+	FLAG("keep-all", compile.keep_all, COMMAND_ALL, "recompute nothing"),
+	VALUE("segments", OPTION_COUNT, compile.segments, COMMAND_ALL, "K",
+		"K equal checkpoint segments"),
+	WORD("math", compile.math, COMMAND_ALL, "M", "fixed, free or strict", "fixed", "strict", "free"),
+	WORD("precision", compile.precision, COMMAND_ALL, "P",
+		"fp32, bf16, fp16; fp64 with --portable, tf32 with --target cuda",
+		"fp32", "tf32", "bf16", "fp16", "fp64"),
+	VALUE("offload", OPTION_TEXT, offload, COMMAND_ALL, "host[:SIZE]",
+		"host: saved activations may wait in the host's memory (of SIZE or more: 1MiB)"),
+	FLAG("portable", compile.portable, COMMAND_ALL, "plain C only: libc and libm"),
+	FLAG("bare", compile.bare, COMMAND_ALL,
+		"for a microcontroller: weights as C, the caller's memory; --portable, one thread"),
+	VALUE("isa", OPTION_TEXT, compile.isa, COMMAND_ALL, "NAME",
+		"compile for this -march instead of this machine's"),
+	VALUE("cross", OPTION_TEXT, compile.cross, COMMAND_ALL, "PREFIX",
+		"for another machine, by PREFIX-gcc: aarch64-linux-gnu; plain C, as --portable"),
+	VALUE("threads", OPTION_COUNT, compile.threads, COMMAND_ALL, "N",
+		"threads of the step (default: one per processor)"),
+	SPECIAL("dropout", take_dropout, "off|NODE=P",
+		"off: no dropout in training; NODE=P: with probability P there"),
+	WORD("bn", compile.bn, COMMAND_ALL, "MODE", "batch-norm in training: train or frozen", "train", "frozen"),
+	WORD("bn-variance", compile.bn_variance, COMMAND_ALL, "KIND",
+		"running variances: unbiased (as PyTorch's) or population", "unbiased", "population"),
+	VALUE("train", OPTION_LIST, compile.import.train_pattern, COMMAND_ALL, "PATTERN",
+		"train only parameters matching"),
+	VALUE("freeze", OPTION_LIST, compile.import.freeze_pattern, COMMAND_ALL, "PATTERN",
+		"do not train parameters matching (their batch norms: --bn frozen)"),
+	SPECIAL("tie", take_tie, "NAME=COPY", "one parameter: COPY is NAME, or NAME transposed"),
+	VALUE("untie", OPTION_LIST, compile.import.untie_pattern, COMMAND_ALL, "PATTERN",
+		"separate parameters for each layer that reads a matching one"),
+	VALUE("stop-gradient", OPTION_LIST, compile.import.stop_pattern, COMMAND_ALL, "NODE",
+		"no gradient passes the outputs of nodes matching"),
+	SPECIAL("fix", take_fix, "NAME=NUMBERS", "an input that is the same in every step"),
+	SPECIAL("padding-idx", take_padding, "NAME=N",
+		"row N of an embedding gets no gradient from lookups"),
+	FLAG("restore-biases", compile.import.restore_biases, COMMAND_ALL,
+		"train the biases of zeros that an exporter took away"),
+	VALUE("ops", OPTION_LIST, compile.ops, COMMAND_ALL, "FILE.so",
+		"operators of your own, from a shared object"),
+	VALUE("group", OPTION_LIST, compile.group, COMMAND_ALL, "PATTERN:OPTIONS",
+		"options of the optimizer for parameters matching: '*.bias:lr=2x,weight_decay=0'"),
+	FLAG("no-decay-1d", compile.no_decay_1d, COMMAND_ALL,
+		"no weight decay for parameters of at most one axis: norms and biases"),
+	VALUE("clip-value", OPTION_REAL, compile.clip_value, COMMAND_ALL, "V",
+		"clip each gradient to [-V, V], before --clip-norm"),
+	VALUE("clip-norm", OPTION_REAL, compile.clip_norm, COMMAND_ALL, "X",
+		"clip the gradients' global norm"),
+	VALUE("ema", OPTION_REAL, compile.ema, COMMAND_ALL, "DECAY",
+		"keep an average of each parameter over the steps: 0.999"),
+	VALUE("time", OPTION_REAL, compile.seconds, COMMAND_ALL, "SECONDS",
+		"let the planner search this long (plans may then differ)"),
+	VALUE("effort", OPTION_REAL, compile.effort, COMMAND_ALL, "X",
+		"search this many times as long as usual (default 1)"),
+	VALUE("no-recompute", OPTION_LIST, compile.insist.once, COMMAND_ALL, "PATTERN",
+		"run nodes once that match by name or operator"),
+	VALUE("recompute", OPTION_LIST, compile.insist.again, COMMAND_ALL, "PATTERN",
+		"keep nothing of matching nodes for the backward pass"),
+	VALUE("costs", OPTION_TEXT, compile.costs, COMMAND_ALL, "FILE",
+		"plan with the measured times in a stint-costs-1 file"),
+	WORD("fuse", compile.fuse, COMMAND_ALL, "MODE", "pointwise nodes in one loop: on, or off to see each",
+		"on", "off"),
+	FLAG("no-outputs", compile.no_outputs, COMMAND_ALL,
+		"evaluation computes the loss alone, not the model's outputs"),
+	FLAG("debug-arena", compile.debug_arena, COMMAND_ALL, "poison dead ranges of the arena"),
+	FLAG("no-build", no_build, COMMAND_ALL, "do not run the C compiler"),
+	FLAG("force", force, COMMAND_COMPILE | PROGRAM, "write into a folder that stint did not make"),
+	VALUE("graph", OPTION_TEXT, compile.graph, COMMAND_LINE, "FILE",
+		"plan a stint-graph-1 file instead of a model"),
+	VALUE("dump-graph", OPTION_TEXT, dump_graph, COMMAND_LINE, "FILE",
+		"write the problem as stint-graph-1"),
+	WORD("dump-after", dump_after, COMMAND_LINE, "STAGE",
+		"print the graph after import, lower, loss, autodiff, updates, layout, narrow or fuse",
+		"import", "lower", "loss", "autodiff", "updates", "layout", "narrow", "fuse"),
+	FLAG("compare", compare, COMMAND_PLAN,
+		"beside the plan what keep-everything and checkpointing by segments need"),
+	VALUE("points", OPTION_COUNT, points, COMMAND_FRONTIER | PROGRAM, "N", "how many budgets"),
+	VALUE("svg", OPTION_TEXT, svg, COMMAND_FRONTIER, "FILE", "draw cost against budget"),
+	VALUE("html", OPTION_TEXT, html, COMMAND_SHOW, "FILE",
+		"for show: write a plan as a page to look at"),
+	VALUE("trace", OPTION_TEXT, trace, COMMAND_SHOW, "FILE",
+		"for show: write a plan as a Chrome trace, for Perfetto"),
+	VALUE("onnx", OPTION_TEXT, onnx, COMMAND_SHOW, "FILE",
+		"for show: the model again, saying of each node what happens to it"),
+	FLAG("steps", steps, COMMAND_SHOW, "every step, however many"),
+	FLAG("json", json, COMMAND_LINE, "print JSON for programs"),
+	{"help", 'h', OPTION_FLAG, AT(help), COMMAND_LINE, NULL, "show this", {0}, NULL},
+};
+#undef AT
+#undef FLAG
+#undef VALUE
+#undef WORD
+#undef SPECIAL
+#undef OUTPUT
+/* clang-format on */
+enum { OPTIONS = sizeof table / sizeof *table };
+_Static_assert((int)OPTIONS <= (int)OPTIONS_MAX, "struct options has a bit for each");
+
+const struct option *option_at(int i)
+{
+	return i < OPTIONS ? &table[i] : NULL;
+}
+
+int option_find(enum command_kind kind, const char *name)
+{
+	for (int i = 0; i < OPTIONS; i++)
+		if (table[i].commands & kind && !strcmp(table[i].name, name))
+			return i;
+	return -1;
+}
+
+bool options_given(const struct options *o, const char *name)
+{
+	for (int i = 0; i < OPTIONS; i++)
+		if (!strcmp(table[i].name, name) && o->given >> i & 1)
+			return true;
+	return false;
+}
+
+const char *options_but(const struct options *o, const char *const *names)
+{
+	for (int i = 0; i < OPTIONS; i++) {
+		int k = 0;
+		while (names[k] && strcmp(names[k], table[i].name) != 0)
+			k++;
+		if (o->given >> i & 1 && !names[k])
+			return table[i].name;
+	}
+	return NULL;
+}
+
+void options_begin(struct options *o)
+{
+	*o = (struct options){.compile = {.effort = 1,
+				      .threads = NOT_GIVEN,
+				      .budget = {BUDGET_NONE, INT64_MAX, 0}},
+		.dump_after = STAGE_NONE};
+}
+
+enum status options_set(
+	struct arena *a, struct options *o, int option, const char *text, struct diag *d)
+{
+	const struct option *c = &table[option];
+	void *at = (char *)o + c->at;
+	o->given |= UINT64_C(1) << option;
+	switch (c->type) {
+	case OPTION_FLAG:
+		*(int *)at = 1;
+		return ST_OK;
+	case OPTION_COUNT:
+		return take_count(c->name, text, at, d);
+	case OPTION_REAL:
+		return take_real(c->name, text, at, d);
+	case OPTION_LIST:
+		return take_listed(a, text, at, d);
+	case OPTION_SIZE:
+		return take_size(c->name, text, at, d);
+	case OPTION_BUDGET:
+		return plan_budget_parse(text, at, d);
+	case OPTION_WORD:
+		return take_word(c, text, at, d);
+	case OPTION_SPECIAL:
+		return c->take(a, text, o, d);
+	default:
+		*(const char **)at = text;
+		return ST_OK;
+	}
+}
+
+/* --- What goes together --- */
+
+/* "host", "host:64KiB" */
+static enum status check_offload(struct options *o, struct diag *d)
+{
+	struct plan_budget least = {.kind = BUDGET_BYTES, .bytes = TRANSFER_BYTES};
+	if (!o->offload)
+		return ST_OK;
+	if (strncmp(o->offload, "host", 4) != 0 || (o->offload[4] && o->offload[4] != ':'))
+		return usage_fail(d, "--offload is host or host:SIZE, not", o->offload);
+	if (o->offload[4])
+		TRY(plan_budget_parse(o->offload + 5, &least, d));
+	if (least.kind != BUDGET_BYTES || least.bytes < 1)
+		return usage_fail(d, "--offload host:SIZE wants bytes, 1 or more, not", o->offload);
+	if (o->compile.target != TARGET_CUDA)
+		return diag_fail(d, ST_USAGE, NULL, "add --target cuda",
+			"--offload host: a step of --target c works in the host's memory already");
+	if (o->compile.keep_all || o->compile.segments)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--offload host: --%s says what is held already",
+			o->compile.keep_all ? "keep-all" : "segments");
+	o->compile.offload_least = least.bytes;
+	return ST_OK;
+}
+
+/* --arch, 90 or sm_90. */
+static enum status check_arch(struct options *o, bool cuda, struct diag *d)
+{
+	o->compile.arch = GPU_ARCH;
+	if (!o->gpu)
+		return ST_OK;
+	if (!cuda)
+		return diag_fail(d, ST_USAGE, NULL, "add --target cuda",
+			"--arch names a GPU's architecture");
+	const char *digits = strncmp(o->gpu, "sm_", 3) ? o->gpu : o->gpu + 3;
+	const size_t n = strspn(digits, "0123456789");
+	o->compile.arch = n > 0 && n < 4 && !digits[n] ? atoi(digits) : 0;
+	if (!o->compile.arch ||
+		stint_gpu_arch(o->compile.arch / 10, o->compile.arch % 10) != o->compile.arch)
+		return usage_fail(d, "--arch is 80, 86, 89, 90, 100 or 120, not", o->gpu);
+	return ST_OK;
+}
+
+/* --cross: which library the other machine has nobody knows here, nor how many processors. */
+static enum status check_cross(struct options *o, struct diag *d)
+{
+	if (!o->compile.cross)
+		return ST_OK;
+	TRY(cross_check(o->compile.cross, d));
+	o->compile.portable = 1;
+	if (o->compile.threads == NOT_GIVEN)
+		diag_note(d, NULL, "--threads N says how many processors the other machine has",
+			"--cross: plain C, planned for as many threads as this machine has");
+	return ST_OK;
+}
+
+/* Without the library that a step would call, it is plain C. */
+static void check_library(struct options *o, struct diag *d)
+{
+	char identity[96];
+	if (o->compile.portable || stint_lib_identity(1, identity))
+		return;
+	o->compile.portable = 1;
+	diag_note(d, NULL, "--portable says so; or install libdnnl-dev and build stint again",
+		"this stint was built without oneDNN: steps are plain C");
+}
+
+/* A microcontroller has one processor, and what is compiled for it does not run here. */
+static enum status check_bare(struct options *o, struct diag *d)
+{
+	struct compile_options *c = &o->compile;
+	if (!c->bare)
+		return ST_OK;
+	if (c->target == TARGET_CUDA || c->isa || c->debug_arena ||
+		c->precision == PRECISION_FP64 || (c->threads != NOT_GIVEN && c->threads != 1))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --bare",
+			c->target == TARGET_CUDA         ? "target cuda"
+			: c->isa                         ? "isa"
+			: c->debug_arena                 ? "debug-arena"
+			: c->precision == PRECISION_FP64 ? "precision fp64"
+							 : "threads");
+	c->portable = 1;
+	c->threads = 1;
+	o->no_build = 1;
+	return ST_OK;
+}
+
+enum status options_check(struct options *o, struct diag *d)
+{
+	TRY(check_bare(o, d));
+	const bool cuda = o->compile.target == TARGET_CUDA;
+	TRY(check_cross(o, d));
+	if (!cuda)
+		check_library(o, d);
+	if (cuda && (o->compile.portable || o->compile.debug_arena || o->compile.isa))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --target cuda",
+			o->compile.cross      ? "cross"
+			: o->compile.portable ? "portable"
+			: o->compile.isa      ? "isa"
+					      : "debug-arena");
+	TRY(check_arch(o, cuda, d));
+	if (o->compile.precision == PRECISION_TF32 && !cuda)
+		return diag_fail(d, ST_USAGE, NULL,
+			"add --target cuda, or take fp32: the same training, nothing rounded",
+			"--precision tf32 is for GPUs: no CPU's library has tf32");
+	if (o->compile.precision == PRECISION_FP64 && !o->compile.portable)
+		return diag_fail(d, ST_USAGE, NULL, "add --portable",
+			"--precision fp64 is for the portable path");
+	if (o->compile.threads == NOT_GIVEN)
+		o->compile.threads = cuda ? GPU_THREADS : processors();
+	if (o->compile.threads < 1 || o->compile.threads > 1024)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--threads wants 1 to 1024");
+	if (o->compile.segments < 0 || (o->compile.segments && o->compile.keep_all))
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--segments wants a number of 1 or more, without --keep-all");
+	if (!(o->compile.clip_norm >= 0) || isinf(o->compile.clip_norm))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--clip-norm wants a number above 0");
+	if (!(o->compile.clip_value >= 0) || isinf(o->compile.clip_value))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--clip-value wants a number above 0");
+	if (!(o->compile.ema >= 0 && o->compile.ema < 1))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--ema wants a decay from 0 to below 1");
+	if (!(o->compile.seconds >= 0))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--time wants seconds");
+	if (!(o->compile.effort > 0) || isinf(o->compile.effort))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
+	return check_offload(o, d);
+}

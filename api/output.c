@@ -1,0 +1,204 @@
+/* DIR: everything a product needs to build and link the step without stint. */
+#include "api/output.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "api/cross.h"
+#include "api/folder.h"
+#include "api/load.h"
+#include "api/make.h"
+#include "codegen/embedded.h"
+#include "runtime/safetensors.h"
+#include "runtime/stint_rt.h"
+
+static enum status save(struct pipeline *p, const char *dir, const char *name, struct text *t)
+{
+	char *path = arena_printf(p->arena, "%s/%s", dir, name);
+	enum status st = path ? text_save(t, path, p->diag) : diag_nomem(p->diag);
+	text_free(t);
+	return st;
+}
+
+/* Initial values by name: parameters and buffers under the model's names, constants under theirs.
+ */
+static enum status save_weights(struct pipeline *p, const char *dir)
+{
+	const struct graph_problem *gp = pipeline_problem_shown(p);
+	int n = 0;
+	struct safetensors_entry *entry = ARENA_ARRAY(
+		p->arena, struct safetensors_entry, gp->problem->ntensor);
+	char *path = arena_printf(p->arena, "%s/weights.safetensors", dir);
+	if (!entry || !path)
+		return diag_nomem(p->diag);
+	for (int i = 0; i < gp->problem->ntensor; i++) {
+		const struct tensor *t = gp->tensor[i];
+		static const int type[] = {STINT_F32, STINT_F64, STINT_I64, STINT_BOOL};
+		if (!t->data || t->maker)
+			continue;
+		entry[n++] = (struct safetensors_entry){.name = gp->problem->tensor[i].name,
+			.dtype = type[t->dtype],
+			.rank = t->rank,
+			.dim = t->dim,
+			.data = t->data};
+	}
+	char message[256];
+	if (safetensors_write(path, entry, n, NULL, 0, message) != 0)
+		return diag_fail(p->diag, ST_IO, NULL, NULL, "%s", message);
+	return ST_OK;
+}
+
+static enum status save_kernels(
+	struct pipeline *p, const char *dir, const struct source_files *kernels)
+{
+	const char *folder = arena_printf(p->arena, "%s/kernels", dir);
+	if (!folder)
+		return diag_nomem(p->diag);
+	if (mkdir(folder, 0777) != 0)
+		return diag_fail(p->diag, ST_IO, &(struct where){.file = folder}, NULL,
+			"cannot create the folder: %s", strerror(errno));
+	for (int i = 0; i < kernels->n; i++) {
+		struct text t = {0};
+		print_kernel_file(kernels->file[i], &p->target, &t);
+		TRY(save(p, folder, kernels->file[i]->name, &t));
+	}
+	return ST_OK;
+}
+
+static enum status save_texts(struct pipeline *p, const char *dir)
+{
+	struct source_files kernels;
+	struct step_texts texts = {0};
+	struct text plan = {0}, graph = {0};
+	enum status st = pipeline_texts(p, &texts, &kernels);
+	const struct graph_problem *gp = pipeline_problem_shown(p);
+	plan_print(gp->problem, pipeline_plan_shown(p), &plan);
+	problem_print(gp->problem, &graph);
+	for (const struct step_file *f = step_files; f->name; f++)
+		if (st == ST_OK && step_text(&texts, f)->len > 0)
+			st = save(p, dir, f->name, step_text(&texts, f));
+	if (st == ST_OK)
+		st = save(p, dir, "plan.json", &plan);
+	if (st == ST_OK)
+		st = save(p, dir, "graph.json", &graph);
+	if (st == ST_OK)
+		st = save_kernels(p, dir, &kernels);
+	if (st == ST_OK && p->train) {
+		plan_print(p->eval_problem.problem, p->plans.eval_plan, &plan);
+		st = save(p, dir, "eval-plan.json", &plan);
+	}
+	text_free(&plan);
+	text_free(&graph);
+	step_texts_free(&texts);
+	return st;
+}
+
+/* A GPU's step takes of the library's files what says how calls are numbered. */
+static bool wanted(const struct pipeline *p, const char *name)
+{
+	const bool bare = !strncmp(name, "stint_bare", 10);
+	if (p->target.bare)
+		return bare || !strcmp(name, "stint_kinds.h");
+	if (bare)
+		return false;
+	const bool gpu = !strncmp(name, "stint_gpu", 9) || !strncmp(name, "stint_rt_gpu", 12);
+	if (p->target.cuda)
+		return strcmp(name, "stint_rt_cpu.c") != 0 && strncmp(name, "stint_mpi", 9) != 0 &&
+		       (strncmp(name, "stint_lib", 9) != 0 || !strcmp(name, "stint_lib.h"));
+	if (!strncmp(name, "stint_mpi", 9))
+		return p->target.ranks && p->parts.shards > 1;
+	return !gpu && (!p->target.portable || strncmp(name, "stint_lib", 9) != 0);
+}
+
+static enum status save_runtime(struct pipeline *p, const char *dir)
+{
+	for (const struct embedded_file *f = embedded_files(); f->name; f++) {
+		struct text t = {0};
+		if (!wanted(p, f->name))
+			continue;
+		text_write(&t, f->text, f->len);
+		TRY(save(p, dir, f->name, &t));
+	}
+	return ST_OK;
+}
+
+static enum status save_model(struct pipeline *p, const char *dir)
+{
+	char *model = arena_printf(p->arena, "%s/model.onnx", dir);
+	return !model ? diag_nomem(p->diag)
+		      : import_copy_model(
+				p->o->model, model, &p->o->import, p->imported->table, p->diag);
+}
+
+/* The model first: the largest, and the one that may be refused. */
+static enum status write_parts(struct pipeline *p, const struct folder *f, bool build)
+{
+	static enum status (*const part[])(struct pipeline *, const char *) = {
+		save_model, save_weights, save_texts, save_runtime};
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+		TRY(part[i](p, f->work));
+		if (onlooker_stops(p->o->onlooker))
+			return ST_INTERRUPTED;
+	}
+	return build ? make_step(p->arena, f->work, f->path, p->o->onlooker, p->diag) : ST_OK;
+}
+
+enum status output_write(struct pipeline *p, const char *dir, bool force, bool build)
+{
+	struct folder f;
+	TRY(folder_check(p->arena, dir, force, &f, p->diag));
+	enum status st = folder_begin(&f, p->diag);
+	if (st == ST_OK)
+		st = write_parts(p, &f, build);
+	if (st == ST_OK)
+		st = folder_place(&f, p->diag);
+	folder_drop(&f);
+	const char *left = f.exists ? "nothing in it was changed" : "nothing of it was left";
+	const struct where w = {.file = dir};
+	if (st == ST_INTERRUPTED)
+		diag_fail(p->diag, st, &w, NULL, "interrupted; %s", left);
+	else if (st != ST_OK)
+		diag_note(p->diag, &w, NULL, "%s", left);
+	return st;
+}
+
+/* Where a GPU is, its kernels are compiled and the libraries' algorithms chosen now, and kept
+ * (STINT_CACHE), not when the first step begins. */
+static void prepare_device(struct pipeline *p, const char *dir)
+{
+	struct diag quiet = {.put = NULL};
+	struct loaded l;
+	const struct where w = {.file = dir};
+	if (load_step(p->arena, dir, &l, &quiet) == ST_OK)
+		diag_note(p->diag, &w, NULL, "opened on this machine's GPU: ready to run");
+	else if (l.code != STINT_NO_DEVICE)
+		diag_warn(p->diag, &w, NULL, "does not open on this machine's GPU: %s",
+			l.step   ? l.message(l.step)
+			: l.code ? "out of memory"
+				 : "its step.so cannot be loaded");
+	load_close(&l);
+}
+
+enum status compile_folder(struct pipeline *p, const struct options *o,
+	enum status (*write)(struct pipeline *p, const struct options *o))
+{
+	struct folder folder;
+	if (!o->out || !*o->out)
+		return diag_fail(
+			p->diag, ST_USAGE, NULL, "for example -o build-dir", "no -o DIR given");
+	/* what would be refused at the end is refused now */
+	TRY(folder_check(p->arena, o->out, o->force, &folder, p->diag));
+	if (p->o->cross && !o->no_build)
+		TRY(cross_compiler(p->arena, p->o->cross, p->diag));
+	if (p->o->model)
+		TRY(import_copy_fits(p->o->model, p->diag));
+	TRY(pipeline_run(p));
+	onlooker_now(p->o->onlooker, o->no_build ? "writing" : "writing, and compiling with make");
+	TRY(write ? write(p, o) : output_write(p, o->out, o->force, !o->no_build));
+	if (!p->target.cuda || o->no_build)
+		return ST_OK;
+	onlooker_now(p->o->onlooker, "opening on the GPU");
+	prepare_device(p, o->out);
+	return ST_OK;
+}

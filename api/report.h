@@ -1,0 +1,50 @@
+/* Plans and models for people: what `compile`, `plan` and `show` print. */
+#ifndef STINT_API_REPORT_H
+#define STINT_API_REPORT_H
+
+#include <stdio.h>
+
+#include "compile/pipeline.h"
+#include "graph/graph.h"
+#include "planner/plan.h"
+
+/* Memory by kind, kept, recomputed, overwritten, cost and bound, a sparkline of memory. */
+enum status report_plan(
+	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);
+/* What is kept, and what is recomputed, why and at what cost: the ten largest of each. */
+enum status report_details(
+	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);
+/* The schedule, one line a step. */
+enum status report_schedule(
+	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);
+/* The same facts as one JSON object. */
+enum status report_json(FILE *f, struct arena *a, const struct problem *p, const struct plan *plan,
+	const struct pipeline *tried, struct diag *d);
+/* Code, libraries, stack and the runtime's own records beside the arena, as `stint bench` measures
+ * it on the examples (docs/explanation/memory-model.md); the library's code and kernels are most of
+ * it.
+ */
+#define REPORT_OUTSIDE_BYTES (INT64_C(16) << 20)
+/* What a context, its libraries and their kernels usually take of a device's memory: an estimate,
+ * not measured yet (docs/howto/train-on-a-gpu.md). */
+#define REPORT_OUTSIDE_GPU_BYTES (INT64_C(500) << 20)
+/* "needs ARENA + about OUTSIDE"; a portable step has no library outside, on a GPU it is the
+ * device's memory. */
+enum report_place { REPORT_LIBRARY, REPORT_PORTABLE, REPORT_GPU };
+void report_needs(FILE *f, int64_t arena_bytes, enum report_place place);
+enum report_place report_place_of(const struct pipeline *p);
+/* What `compile` tells. Requires what pipeline_run makes. */
+enum status report_compiled(FILE *f, struct pipeline *p);
+/* Inputs, outputs, operators, and the table of parameters with what is trained. */
+enum status report_model(FILE *f, const struct graph *g);
+enum status report_model_json(FILE *f, const struct graph *g);
+
+/* A name from a model, shortened to `width` columns, unsafe bytes escaped (api/safe_put.h). Into
+ * buf.
+ */
+const char *name_for_people(const char *name, int width, char buf[static 128]);
+
+/* How else the batch was taken in parts, where that was tried. */
+void report_trials(FILE *f, const struct pipeline *p);
+
+#endif

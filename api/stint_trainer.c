@@ -1,0 +1,266 @@
+/* A folder's step in a program, for stint.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/load.h"
+#include "api/told.h"
+#include "api/weights.h"
+#include "runtime/checkpoint.h"
+
+struct stint_trainer {
+	struct told told; /* of the last call */
+	struct arena *arena;
+	const char *dir;
+	struct loaded l;
+};
+
+void stint_trainer_free(struct stint_trainer *t)
+{
+	if (!t)
+		return;
+	load_close(&t->l);
+	arena_free(t->arena);
+	told_end(&t->told);
+	free(t);
+}
+
+static enum status open_step(struct stint_trainer **out, const char *dir)
+{
+	struct stint_trainer *t = *out = calloc(1, sizeof *t);
+	if (!t || !told_begin(&t->told) || !(t->arena = arena_new()) ||
+		!(t->dir = arena_strdup(t->arena, dir))) {
+		stint_trainer_free(t);
+		*out = NULL;
+		return ST_INTERNAL;
+	}
+	const enum status st = load_open(t->arena, t->dir, NULL, &t->l, &t->told.diag);
+	if (st != ST_OK)
+		load_close(&t->l);
+	return st;
+}
+
+int stint_trainer_open(struct stint_trainer **out, const char *dir)
+{
+	return (int)open_step(out, dir);
+}
+
+const struct stint_diagnostic *stint_trainer_diagnostic(const struct stint_trainer *t, size_t index)
+{
+	return told_at(&t->told, index);
+}
+
+/* Before each call that returns a status. */
+static enum status begin(struct stint_trainer *t)
+{
+	if (!told_anew(&t->told))
+		return ST_INTERNAL;
+	return t->l.step ? ST_OK
+			 : diag_fail(&t->told.diag, ST_USAGE, &(struct where){.file = t->dir}, NULL,
+				   "its step is not open");
+}
+
+static enum status result(struct stint_trainer *t, int rc, const char *what)
+{
+	return rc ? load_fail(&t->l, rc, what, &t->told.diag) : ST_OK;
+}
+
+/* --- What it holds --- */
+
+/* What the runtime alone writes is nobody's. */
+static bool shown(const struct stint_tensor *t)
+{
+	return t->kind != STINT_CONTROL && t->kind != STINT_SUMS;
+}
+
+static enum stint_kind kind_of(const struct stint_model *m, int resident)
+{
+	const struct stint_tensor *t = &m->resident[resident];
+	switch (t->kind) {
+	case STINT_INPUT:
+		return resident == m->target ? STINT_KIND_TARGET : STINT_KIND_INPUT;
+	case STINT_PARAMETER:
+		return t->trainable ? STINT_KIND_PARAMETER : STINT_KIND_FROZEN;
+	case STINT_BUFFER:
+		return STINT_KIND_BUFFER;
+	case STINT_STATE:
+		return STINT_KIND_STATE;
+	default:
+		return STINT_KIND_CONSTANT;
+	}
+}
+
+_Static_assert((int)STINT_DTYPE_F32 == (int)STINT_F32 && (int)STINT_DTYPE_F64 == (int)STINT_F64 &&
+		       (int)STINT_DTYPE_I64 == (int)STINT_I64 &&
+		       (int)STINT_DTYPE_BOOL == (int)STINT_BOOL,
+	"types of stint.h are the runtime's");
+
+int stint_trainer_array(const struct stint_trainer *t, size_t index, struct stint_array *out)
+{
+	const struct stint_model *m = t->l.model;
+	const struct stint_step *s = t->l.step;
+	if (!s)
+		return 0;
+	for (int i = 0; i < m->nresident; i++) {
+		const struct stint_tensor *x = &m->resident[i];
+		if (!shown(x) || index-- > 0)
+			continue;
+		*out = (struct stint_array){x->name, kind_of(m, i), (enum stint_dtype)x->dtype,
+			x->rank, x->dim, x->bytes, s->device->at(s, x->offset)};
+		return 1;
+	}
+	if (index >= (size_t)m->noutput)
+		return 0;
+	const struct stint_output *x = &m->output[index];
+	*out = (struct stint_array){x->name, STINT_KIND_OUTPUT, (enum stint_dtype)x->dtype, x->rank,
+		x->dim, x->bytes, s->device->at(s, x->offset)};
+	return 1;
+}
+
+/* Where an array of this name, and of so many bytes, is. Outputs may be read only. */
+static enum status find(
+	struct stint_trainer *t, const char *name, size_t bytes, bool read, size_t *offset)
+{
+	const struct stint_model *m = t->l.model;
+	const struct where w = {.file = t->dir, .node = name, .op = "array"};
+	size_t has = SIZE_MAX;
+	for (int i = 0; i < m->nresident && has == SIZE_MAX; i++)
+		if (shown(&m->resident[i]) && !strcmp(m->resident[i].name, name)) {
+			has = m->resident[i].bytes;
+			*offset = m->resident[i].offset;
+		}
+	for (int i = 0; i < m->noutput && has == SIZE_MAX && read; i++)
+		if (!strcmp(m->output[i].name, name)) {
+			has = m->output[i].bytes;
+			*offset = m->output[i].offset;
+		}
+	if (has == SIZE_MAX)
+		return diag_fail(&t->told.diag, ST_INVALID, &w, NULL, "the step has no such %s",
+			read ? "array" : "array to be set");
+	if (has != bytes)
+		return diag_fail(
+			&t->told.diag, ST_INVALID, &w, NULL, "has %zu bytes, not %zu", has, bytes);
+	return ST_OK;
+}
+
+static enum status set(struct stint_trainer *t, const char *name, const void *data, size_t bytes)
+{
+	size_t offset;
+	TRY(begin(t));
+	TRY(find(t, name, bytes, false, &offset));
+	return result(t, stint_write(t->l.step, offset, data, bytes), name);
+}
+
+int stint_trainer_set(struct stint_trainer *t, const char *name, const void *data, size_t bytes)
+{
+	return (int)set(t, name, data, bytes);
+}
+
+static enum status get(struct stint_trainer *t, const char *name, void *data, size_t bytes)
+{
+	size_t offset;
+	TRY(begin(t));
+	TRY(find(t, name, bytes, true, &offset));
+	return result(t, stint_read(t->l.step, offset, data, bytes), name);
+}
+
+int stint_trainer_get(struct stint_trainer *t, const char *name, void *data, size_t bytes)
+{
+	return (int)get(t, name, data, bytes);
+}
+
+/* --- Steps --- */
+
+double stint_trainer_rate(const struct stint_trainer *t)
+{
+	return t->l.model ? t->l.model->lr_default : NAN;
+}
+
+int64_t stint_trainer_steps(const struct stint_trainer *t)
+{
+	return t->l.step ? t->l.step->count : 0;
+}
+
+void stint_trainer_seed(struct stint_trainer *t, int64_t seed)
+{
+	if (t->l.step)
+		t->l.seed(t->l.step, seed);
+}
+
+int stint_trainer_parts(const struct stint_trainer *t)
+{
+	return t->l.model ? t->l.model->shards : 1;
+}
+
+static enum status train(struct stint_trainer *t, double rate, double *loss)
+{
+	TRY(begin(t));
+	TRY(result(t, t->l.train(t->l.step, rate, NULL), t->dir));
+	if (loss)
+		*loss = t->l.loss(t->l.step);
+	return ST_OK;
+}
+
+int stint_trainer_train(struct stint_trainer *t, double rate, double *loss)
+{
+	return (int)train(t, rate, loss);
+}
+
+static enum status evaluate(struct stint_trainer *t, int64_t rows, double *loss)
+{
+	TRY(begin(t));
+	TRY(result(t, t->l.eval(t->l.step, rows, NULL), t->dir));
+	if (loss)
+		*loss = t->l.loss(t->l.step);
+	return ST_OK;
+}
+
+int stint_trainer_eval(struct stint_trainer *t, int64_t rows, double *loss)
+{
+	return (int)evaluate(t, rows, loss);
+}
+
+/* --- Files --- */
+
+static enum status file_fail(struct stint_trainer *t, const char *message)
+{
+	return diag_fail(&t->told.diag, ST_IO, NULL, NULL, "%s", message);
+}
+
+static enum status save(struct stint_trainer *t, const char *path)
+{
+	char message[256];
+	TRY(begin(t));
+	const struct checkpoint_place place = {.step = t->l.step->count, .seed = t->l.step->seed};
+	return checkpoint_write(path, t->l.step, &place, message) ? file_fail(t, message) : ST_OK;
+}
+
+int stint_trainer_save(struct stint_trainer *t, const char *path)
+{
+	return (int)save(t, path);
+}
+
+static enum status load(struct stint_trainer *t, const char *path, int strict)
+{
+	char message[256];
+	struct checkpoint_place place;
+	const struct weights w = {.path = path, .strict = strict};
+	int is;
+	TRY(begin(t));
+	if (checkpoint_read_place(path, &place, &is, message))
+		return file_fail(t, message);
+	struct arena *a = arena_new();
+	const enum status st = a ? weights_load(a, &t->l, &w, &t->told.diag)
+				 : diag_nomem(&t->told.diag);
+	arena_free(a);
+	if (st == ST_OK && is) {
+		t->l.step->count = place.step;
+		t->l.step->seed = place.seed;
+	}
+	return st;
+}
+
+int stint_trainer_load(struct stint_trainer *t, const char *path, int strict)
+{
+	return (int)load(t, path, strict);
+}

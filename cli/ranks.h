@@ -1,0 +1,44 @@
+/* Several processes that train one model together, started by MPI. The part that knows MPI is a
+ * library in the step's folder, which is opened when it is wanted: stint itself needs none. */
+#ifndef STINT_CLI_RANKS_H
+#define STINT_CLI_RANKS_H
+
+#include "api/load.h"
+
+enum { RANKS_PATIENCE = 60 };
+
+struct ranks {
+	int rank, n;     /* n 1: this process is alone */
+	double patience; /* seconds to wait for another rank; 0: forever */
+	void *handle;
+	struct stint_ranks_part *part;
+	bool agreed;      /* all ranks have come to the same failure */
+	struct diag told; /* of ranks but the first: where errors go, and nothing else */
+};
+
+/* Whether a launcher of MPI has started this process as one of several. ST_USAGE where another
+ * launcher has. */
+enum status ranks_asked(bool *asked, struct diag *d);
+/* Starts MPI, where this process was started so; the part that knows it is in `dir`. Ranks but the
+ * first say nothing on standard output from now on. */
+enum status ranks_start(struct arena *a, const char *dir, struct ranks *r, struct diag *d);
+/* The step is theirs. All must have the same values. Requires ranks_start, of all ranks, and that
+ * `patience` is set. At first a rank waits for the others for 5 minutes: files may be slow. */
+enum status ranks_take(struct ranks *r, const struct loaded *l, struct diag *d);
+/* Of samples in a batch, this rank's are [*first, *end). */
+void ranks_rows(
+	const struct ranks *r, const struct loaded *l, int64_t batch, int64_t *first, int64_t *end);
+/* The largest of what ranks say. `patience`: seconds to wait for the others, 0: as usual. */
+enum status ranks_most(const struct ranks *r, const struct loaded *l, double patience,
+	int64_t *value, struct diag *d);
+/* Whether all have the same values still. */
+enum status ranks_check(struct ranks *r, const struct loaded *l, struct diag *d);
+/* Before the step is closed. A status that not all ranks have come to ends them all. */
+void ranks_end(struct ranks *r, const struct loaded *l, enum status st, struct diag *d);
+
+/* --ranks N: mpirun starts this command so many times; what it comes to. With `restart`, up to so
+ * many times again after a rank was lost, with one fewer and --resume. */
+bool ranks_started(void); /* by that */
+enum status ranks_launch(struct arena *a, int64_t n, int64_t restart, struct diag *d);
+
+#endif

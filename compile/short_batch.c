@@ -1,0 +1,84 @@
+#include "compile/short_batch.h"
+
+enum { TIMES = 2 }; /* so many times the samples has the second import */
+
+struct look {
+	struct pipeline reading; /* into an arena of its own: a model's weights are large */
+	struct diag quiet;
+	struct graph *whole; /* of the second import */
+	struct lower_options lower;
+	struct graph_apart apart;
+	int noutput;
+	struct tensor *output[LOSS_OUTPUTS]; /* that the loss reads, in `whole` */
+};
+
+static enum status read_both(struct look *l, const struct pipeline *p)
+{
+	const int64_t rows = graph_rows(p->imported);
+	/* in slices its nodes are others */
+	struct graph *part = p->parts.region.slices ? p->whole : p->imported;
+	if (!part)
+		TRY(pipeline_read(&l->reading, rows, &l->quiet, &part));
+	TRY(pipeline_read(&l->reading, TIMES * rows, &l->quiet, &l->whole));
+	TRY(graph_loss_outputs(l->whole, &p->loss, &l->noutput, l->output));
+	return graph_apart(l->whole, part, TIMES, &l->lower, &l->apart);
+}
+
+/* Rows of the target, or without one of the output, are samples; of a loss that the model makes,
+ * who makes it has been looked at. */
+static bool loss_counts(const struct look *l, const struct loss_spec *spec)
+{
+	enum dtype type;
+	int rank;
+	int64_t dim[RANK_MAX];
+	struct tensor *y = l->output[0];
+	if (!spec->op)
+		return true;
+	if (!spec->op->loss_target)
+		return l->apart.axis[y->id] == 0 && y->dim[0] == graph_rows(l->whole);
+	return spec->op->loss_target(l->whole, y, spec->nattr, spec->attr, &type, &rank, dim) ==
+		       ST_OK &&
+	       rank > 0 && dim[0] == graph_rows(l->whole);
+}
+
+static enum status reason(
+	struct arena *a, struct look *l, const struct loss_spec *spec, const char **why)
+{
+	struct graph_mixed mixed = {0};
+	const bool alike = l->apart.alike;
+	if (alike)
+		TRY(graph_mixed(&l->apart, l->noutput, l->output, &mixed));
+	if (alike && !mixed.tensor && !mixed.node && loss_counts(l, spec))
+		return ST_OK;
+	if (!alike)
+		*why = "the model's nodes depend on the size of its batch";
+	else if (mixed.tensor)
+		*why = arena_printf(
+			a, "the first axis of '%s' does not count samples", mixed.tensor->name);
+	else if (mixed.node)
+		*why = arena_printf(a, "'%s' (%s) takes the samples of a batch together",
+			mixed.node->name, mixed.node->op->name);
+	else
+		*why = "the first axis of what the loss reads does not count samples";
+	return *why ? ST_OK : diag_nomem(&l->quiet);
+}
+
+enum status short_batch_find(const struct pipeline *p, const char **why)
+{
+	struct look l = {.reading = *p};
+	*why = NULL;
+	if (!p->train || graph_rows(p->imported) * p->parts.shards < 2)
+		return ST_OK;
+	l.reading.arena = arena_new();
+	if (!l.reading.arena)
+		return diag_nomem(p->diag);
+	enum status st = read_both(&l, p);
+	if (st == ST_OK)
+		st = reason(p->arena, &l, &p->loss, why);
+	else if (!l.quiet.out_of_memory)
+		*why = "its batch axis is fixed: compiled with --batch from a model that has a "
+		       "dynamic "
+		       "one, a step takes fewer";
+	arena_free(l.reading.arena);
+	return l.quiet.out_of_memory ? diag_nomem(p->diag) : ST_OK;
+}

@@ -1,0 +1,178 @@
+/* Whether samples that do not count, with which a batch is filled up, change what comes of those
+ * that do: only where a node takes samples together (graph/apart.c). In a region of slices a sample
+ * has to be a part of its axis; here it need only be known where its elements are. */
+#include <string.h>
+
+#include "graph/graph_parts.h"
+#include "graph/slices.h"
+
+struct filling {
+	struct graph_apart a; /* its axes are our own */
+	int64_t batch;
+	/* By tensor that has an axis: so many times it counts through all samples. A reshape of [T,
+	 * N] to [T N] makes it T. */
+	int64_t *times;
+};
+
+/* A constant has the same values for every sample. */
+static bool repeats(const struct tensor *whole, const struct tensor *part, int axis, int64_t slices)
+{
+	const char *w = whole->data, *p = part->data;
+	int64_t before = 1;
+	for (int k = 0; k < axis; k++)
+		before *= whole->dim[k];
+	const size_t bytes = (size_t)(tensor_bytes(part) / before);
+	bool same = w && p;
+	for (int64_t i = 0; same && bytes && i < before * slices; i++)
+		same = memcmp(w + (size_t)i * bytes, p + (size_t)(i / slices) * bytes, bytes) == 0;
+	return same;
+}
+
+static enum status filling_begin(struct filling *l, const struct graph_apart *a)
+{
+	const struct graph *g = a->whole;
+	*l = (struct filling){.a = *a, .batch = graph_rows(g)};
+	l->a.axis = arena_memdup(g->arena, a->axis, (size_t)g->ntensor, sizeof *a->axis);
+	l->times = ARENA_ARRAY(g->arena, int64_t, g->ntensor);
+	if (!l->a.axis || !l->times)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < g->ntensor; i++) {
+		const struct tensor *t = g->tensor[i], *part = a->part->tensor[i];
+		const int axis = apart_axis(t, part, a->slices);
+		l->times[i] = 1;
+		if (l->a.axis[i] == AXIS_MIXED && axis > 0 && t->role == TR_CONSTANT &&
+			repeats(t, part, axis, a->slices))
+			l->a.axis[i] = axis;
+	}
+	return ST_OK;
+}
+
+/* The axis of a tensor; AXIS_NONE: it has none, or is not there. */
+static int axis_of(const struct filling *l, const struct tensor *t)
+{
+	return t ? l->a.axis[t->id] : AXIS_NONE;
+}
+
+/* None of its rows is of two samples. */
+static bool whole_rows(const struct filling *l, const struct tensor *t)
+{
+	const int axis = axis_of(l, t);
+	return axis < 0 || (l->batch > 0 && t->dim[axis] % (l->batch * l->times[t->id]) == 0);
+}
+
+/* How many elements stand before the first sample. */
+static int64_t elements_before(const struct filling *l, const struct tensor *t)
+{
+	int64_t n = l->times[t->id];
+	for (int k = 0; k < axis_of(l, t); k++)
+		n *= t->dim[k];
+	return n;
+}
+
+static bool view_apart(struct filling *l, const struct node *n)
+{
+	struct tensor *x = n->in[0], *y = n->out[0];
+	if (axis_of(l, x) < 0 || axis_of(l, y) < 0)
+		return axis_of(l, x) == AXIS_NONE && axis_of(l, y) == AXIS_NONE;
+	const int64_t wanted = elements_before(l, x), has = elements_before(l, y);
+	l->times[y->id] = has ? wanted / has : 0;
+	return has && wanted % has == 0 && l->times[y->id] > 0;
+}
+
+static bool all_at(const struct filling *l, int n, struct tensor *const *t, int axis)
+{
+	bool at = true;
+	for (int i = 0; i < n; i++)
+		at &= axis_of(l, t[i]) == AXIS_NONE || axis_of(l, t[i]) == axis;
+	return at;
+}
+
+static bool apart_here(const struct filling *l, int i, int64_t times)
+{
+	const struct node *n = l->a.whole->node[i];
+	const int axis = axis_of(l, n->out[0]);
+	const bool together = n->op->traits & OP_COUNTED;
+	if (together || (n->op->traits & OP_PLACED) || n->op->apart == APART_PLACED)
+		return axis >= AXIS_NONE && all_at(l, n->nin, n->in, axis) &&
+		       all_at(l, n->nout, n->out, axis) && (!together || (axis == 0 && times == 1));
+	if (n->op->apart == APART_SECOND)
+		return axis_of(l, n->in[0]) == 1 && times == 1;
+	return apart_node(&l->a, i);
+}
+
+/* The node keeps samples that do not count to themselves; where its outputs have them is noted. */
+static bool keeps_apart(struct filling *l, int i)
+{
+	const struct node *n = l->a.whole->node[i];
+	int64_t times = 0;
+	bool apart = true;
+	for (int k = 0; k < n->nin; k++) {
+		if (axis_of(l, n->in[k]) < 0)
+			continue;
+		apart &= whole_rows(l, n->in[k]);
+		apart &= !times || times == l->times[n->in[k]->id];
+		times = l->times[n->in[k]->id];
+	}
+	times = times ? times : 1;
+	if (n->op->apart == APART_SHAPE) {
+		apart = apart && view_apart(l, n);
+	} else {
+		for (int k = 0; k < n->nout; k++)
+			if (n->out[k])
+				l->times[n->out[k]->id] = times;
+		apart = apart && apart_here(l, i, times);
+	}
+	for (int k = 0; k < n->nout; k++)
+		apart = apart && whole_rows(l, n->out[k]);
+	return apart;
+}
+
+/* By tensor: the outputs are made of it. */
+static bool *behind(const struct graph *g, int noutput, struct tensor *const *output)
+{
+	bool *needed = ARENA_ARRAY(g->arena, bool, g->ntensor);
+	for (int i = 0; needed && i < noutput; i++)
+		needed[output[i]->id] = true;
+	for (int i = g->nnode - 1; needed && i >= 0; i--) {
+		const struct node *n = g->node[i];
+		bool made = false;
+		for (int k = 0; k < n->nout; k++)
+			made |= n->out[k] && needed[n->out[k]->id];
+		for (int k = 0; made && k < n->nin; k++)
+			if (n->in[k])
+				needed[n->in[k]->id] = true;
+	}
+	return needed;
+}
+
+static bool is_needed(const bool *needed, const struct node *n)
+{
+	bool made = false;
+	for (int k = 0; k < n->nout; k++)
+		made |= n->out[k] && needed[n->out[k]->id];
+	return made;
+}
+
+enum status graph_mixed(const struct graph_apart *a, int noutput, struct tensor *const *output,
+	struct graph_mixed *out)
+{
+	const struct graph *g = a->whole;
+	const bool *needed = behind(g, noutput, output);
+	struct filling l;
+	*out = (struct graph_mixed){0};
+	TRY(filling_begin(&l, a));
+	if (!needed)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < g->ninput; i++) {
+		const struct tensor *x = g->input[i];
+		if (needed[x->id] && x->rank > 0 && (axis_of(&l, x) != 0 || !whole_rows(&l, x)))
+			out->tensor = x;
+	}
+	for (int i = 0; i < g->nnode && !out->tensor && !out->node; i++)
+		if (is_needed(needed, g->node[i]) && !keeps_apart(&l, i))
+			out->node = g->node[i];
+	for (int i = 0; i < noutput && !out->tensor && !out->node; i++)
+		if (axis_of(&l, output[i]) >= 0 && l.times[output[i]->id] != 1)
+			out->tensor = output[i];
+	return ST_OK;
+}

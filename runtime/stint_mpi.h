@@ -1,0 +1,50 @@
+/* Several processes train one model together, over MPI: `make MPI=1` beside a step compiled with
+ * --micro-batch S builds this in, with mpicc.
+ *
+ *	MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given);
+ *	stint_init(&s, &stint_model_net, NULL, 0);
+ *	stint_load(s, "weights.safetensors");
+ *	if (stint_init_ranks(s, MPI_COMM_WORLD)) ... stint_message(s) ...
+ *	stint_set, stint_train, ...          // in every process, as for one alone
+ *	stint_free_ranks(s); stint_free(s); MPI_Finalize();
+ *
+ * Of the S micro-batches each process does its share, one behind the other: at most S processes.
+ * Each sets the whole batch, of which it reads its micro-batches' rows, and all of the target.
+ * Gradients are added along the tree of stint_tree.h, whoever has which part of it: parameters and
+ * losses have the same bits in every process, on any number of them. */
+#ifndef STINT_MPI_H
+#define STINT_MPI_H
+
+#include <mpi.h>
+
+#include "stint_rt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* s belongs to the processes of `comm` from now on (of a copy of it). Called by all of them at
+ * once, after their weights are loaded; refuses steps, weights or states that differ, and more
+ * ranks than micro-batches: in all processes, STINT_BAD_DATA. Returns STINT_OK, or a failure with
+ * its message in s. */
+int stint_init_ranks(stint_step *s, MPI_Comm comm);
+void stint_free_ranks(stint_step *s);
+/* How long one may wait for another before STINT_LOST; default 60 s, 0: forever. */
+void stint_ranks_patience(stint_step *s, double seconds);
+/* Whether all processes have the same parameters, statistics and states, bit for bit;
+ * STINT_BAD_DATA in all of them if not. By all at once. */
+int stint_check_ranks(stint_step *s);
+
+/* For stint, which opens this file as a library and knows nothing of MPI. The world's: */
+int stint_ranks_start(int *rank, int *n, char message[256]);
+int stint_init_world(stint_step *s);
+/* The largest of all ranks' values, into *value. */
+int stint_ranks_most(stint_step *s, int64_t *value);
+/* Ends: without an error for all, or at once for everybody. */
+void stint_ranks_end(void);
+void stint_ranks_abort(int code);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

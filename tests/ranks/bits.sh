@@ -1,0 +1,36 @@
+#!/bin/sh
+# bits.sh STINT DELAY CASE WORK RANKS SEEDS [OPTION...]: the same losses and values after some steps on any number of ranks, one
+# process among them, over shared memory and over TCP, and with messages that come late (libdelay.so), SEEDS times.
+stint=$1 delay=$2 case=$3 work=$4 ranks=$5 seeds=$6
+shift 6
+. "${0%/*}/common.sh"
+need_mpi
+rm -rf "$work" && mkdir -p "$work" || exit 1
+compile "$work/step" "$@" || exit 1
+failed=0
+
+train() { # NAME COMMAND...
+	name=$1
+	shift
+	# shellcheck disable=SC2046 # words
+	"$@" "$stint" train "$work/step" $(data) --epochs 3 --lr 0.01 --seed 5 --check-ranks 1 --checkpoint "$work/$name" --log "$work/$name.csv" \
+		>"$work/$name.log" 2>&1 || { cat "$work/$name.log"; echo "FAILED: $name"; failed=1; return; }
+	values "$work/$name" >"$work/$name.values"
+	cut -d , -f 1-4 "$work/$name.csv" >"$work/$name.losses"
+	[ "$name" = one ] || { cmp "$work/one.values" "$work/$name.values" && cmp "$work/one.losses" "$work/$name.losses"; } ||
+		{ echo "FAILED: $name has other bits than one process"; failed=1; }
+}
+
+train one env
+[ -s "$work/one.values" ] || exit 1
+for n in $ranks; do
+	train "shared-$n" mpirun -n "$n"
+done
+train tcp-2 mpirun --mca btl tcp,self -n 2
+seed=1
+while [ "$seed" -le "$seeds" ]; do
+	train "late-$seed" env LD_PRELOAD="$delay" STINT_DELAY_SEED="$seed" STINT_DELAY_US=2000 mpirun -n 3
+	seed=$((seed + 1))
+done
+[ $failed = 1 ] || rm -rf "$work"
+exit $failed

@@ -1,0 +1,47 @@
+/* Between a step and its MPI, by LD_PRELOAD: messages start late, each by a chance of its own that
+ * STINT_DELAY_SEED repeats, up to STINT_DELAY_US microseconds. Sends may so overtake receives of
+ * other ranks, and ranks each other. With STINT_LINK_BYTES_US a message waits as long as a link of
+ * so many bytes a microsecond would take. */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+static void wait_us(double us)
+{
+	const int64_t ns = (int64_t)(us * 1000);
+	nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
+}
+
+static void late(int count)
+{
+	static uint64_t state;
+	const char *seed = getenv("STINT_DELAY_SEED"), *most = getenv("STINT_DELAY_US");
+	const char *link = getenv("STINT_LINK_BYTES_US");
+	if (state == 0) {
+		int rank;
+		PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+		state = (seed ? strtoull(seed, NULL, 10) : 1) * 1000003 + (uint64_t)rank * 7919 + 1;
+	}
+	state ^= state << 13; /* xorshift64 */
+	state ^= state >> 7;
+	state ^= state << 17;
+	if (most && state % 4 == 0)
+		wait_us((double)(state >> 8 & 0xffff) / 65536 * atof(most));
+	if (link)
+		wait_us(count / atof(link));
+}
+
+int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+	MPI_Request *request)
+{
+	late(count);
+	return PMPI_Isend(data, count, type, to, tag, comm, request);
+}
+
+int MPI_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+	MPI_Request *request)
+{
+	late(0);
+	return PMPI_Irecv(data, count, type, from, tag, comm, request);
+}
