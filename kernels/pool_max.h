@@ -39,8 +39,8 @@ static inline void NAMED(max_pool)(
 
 /* where[i] = the place in its plane of the first of the largest elements of window c + i of row
  * (a, b), below `end`; -1: the window sees none. */
-static inline void NAMED(max_pool_where)(const struct window *w, const X *restrict x, int64_t a,
-	int64_t b, int64_t c, int64_t end, int32_t *restrict where)
+FORM void NAMED(max_pool_where)(const struct window *w, const X *restrict x, int64_t a, int64_t b,
+	int64_t c, int64_t end, int32_t *restrict where)
 {
 	const int64_t taps = window_taps(w), s = w->stride[2];
 	real most[POOL_CHUNK];
@@ -92,7 +92,7 @@ static inline void NAMED(max_pool_index)(const struct window *w, int column_majo
 }
 
 /* dx = dy at the first of the largest elements of each window, summed where windows overlap. */
-static inline void NAMED(max_pool_grad_plane)(
+FORM void NAMED(max_pool_grad_plane)(
 	const struct window *w, const X *restrict x, const Y *restrict dy, real *restrict dx)
 {
 	for (int64_t i = 0; i < window_plane(w); i++)
@@ -109,8 +109,8 @@ static inline void NAMED(max_pool_grad_plane)(
 			}
 }
 
-static inline void NAMED(max_pool_grad)(const struct window *w, Z *dx, const X *x, const Y *dy,
-	real *sums, int64_t from, int64_t to)
+FORM void NAMED(max_pool_grad)(const struct window *w, Z *dx, const X *x, const Y *dy, real *sums,
+	int64_t from, int64_t to)
 {
 	const int64_t in = window_plane(w), out = window_out(w);
 	for (int64_t p = from; p < to; p++) {
