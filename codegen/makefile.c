@@ -33,6 +33,29 @@ static const char ranks_words[] =
 "SOURCES += stint_mpi.c\n"
 "endif\n";
 
+static const char loops_words[] =
+"\n# Loops as gcc's -O3 makes them, but short ones are no calls of memmove. The rest of -O3, copies of\n"
+"# functions for their arguments' values, takes as long again to compile. clang's -O2 has its loops.\n"
+"LOOPS := $(shell $(CC) -fvect-cost-model=dynamic -E -x c /dev/null >/dev/null 2>&1 && \\\n"
+"\techo -ftree-vectorize -fvect-cost-model=dynamic -fpeel-loops -funswitch-loops \\\n"
+"\t-fversion-loops-for-strides -fno-tree-loop-distribute-patterns)\n";
+
+static const char objects_rules[] =
+"\nHEADERS = $(wildcard *.h kernels/*.h) Makefile\n"
+"COMPILE = $(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -c -o $@ $<\n"
+"\nstep.o: step.c $(HEADERS)\n"
+"\t$(COMPILE)\n"
+"\n# The runtime reads files and makes calls: more optimizing gains nothing.\n"
+"%.o: %.c $(HEADERS)\n"
+"\t$(COMPILE:-O2=-O1)\n"
+"\n# The step with the one name that stint asks for.\n"
+"shared.o: step.c $(HEADERS)\n"
+"\t$(COMPILE) -DSTINT_SHARED\n"
+"\n.INTERMEDIATE: shared.o $(OBJECTS)\n"
+"\n.PHONY: clean\n"
+"clean:\n"
+"\trm -f step.so libstep.a";
+
 static const char ranks_rule[] =
 "\nstint_mpi.so: stint_mpi.c $(HEADERS)\n"
 "\t-$(MPICC) $(CFLAGS) $(STEP_FLAGS) -shared -o $@ $<\n";
@@ -80,7 +103,9 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 			in->cross);
 	else
 		text_puts(t, "\nCC ?= cc\n");
-	text_add(t, "CFLAGS ?= -O3%s%s -Wall -Wextra\n", *in->isa_flags ? " " : "", in->isa_flags);
+	text_add(t, "CFLAGS ?= -O2 $(LOOPS)%s%s -Wall -Wextra\n", *in->isa_flags ? " " : "",
+		in->isa_flags);
+	text_puts(t, loops_words);
 	text_puts(t,
 		"\n# On an i386 floats are computed as floats in these registers only; elsewhere "
 		"nothing.\n"
@@ -105,18 +130,8 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 	text_puts(t, "\t$(CC) $(CFLAGS) $(OPENMP) -shared -o $@ $^ $(LDFLAGS) $(LIBS)\n"
 		     "\nlibstep.a: $(OBJECTS)\n"
 		     "\trm -f $@\n"
-		     "\t$(AR) rcs $@ $^\n"
-		     "\nHEADERS = $(wildcard *.h kernels/*.h) Makefile\n"
-		     "COMPILE = $(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -c -o $@ $<\n"
-		     "\n%.o: %.c $(HEADERS)\n"
-		     "\t$(COMPILE)\n"
-		     "\n# The step with the one name that stint asks for.\n"
-		     "shared.o: step.c $(HEADERS)\n"
-		     "\t$(COMPILE) -DSTINT_SHARED\n"
-		     "\n.INTERMEDIATE: shared.o $(OBJECTS)\n"
-		     "\n.PHONY: clean\n"
-		     "clean:\n"
-		     "\trm -f step.so libstep.a");
+		     "\t$(AR) rcs $@ $^\n");
+	text_puts(t, objects_rules);
 	text_puts(t, ranks ? " stint_mpi.so\n" : "\n");
 	if (ranks)
 		text_puts(t, ranks_rule);

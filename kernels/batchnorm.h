@@ -9,6 +9,19 @@
 /* Channels of a group that are summed at once. */
 enum { BATCHNORM_WIDTH = 64 };
 
+/* strip(..., k, width) for all of them; so many as a processor's register has get code of their
+ * own. */
+#define BATCHNORM_STRIPS(of, strip, ...)                                                           \
+	for (int64_t k = 0; k < (of); k += BATCHNORM_WIDTH) {                                      \
+		const int64_t width = MIN(BATCHNORM_WIDTH, (of)-k);                                \
+		if (width == 8)                                                                    \
+			strip(__VA_ARGS__, k, 8);                                                  \
+		else if (width == 16)                                                              \
+			strip(__VA_ARGS__, k, 16);                                                 \
+		else                                                                               \
+			strip(__VA_ARGS__, k, width);                                              \
+	}
+
 /* Channel k of position i of group g of row r: x[r * row + g * group + i * stride + k]. The last
  * group may be narrower than the others. */
 struct batchnorm_parts {

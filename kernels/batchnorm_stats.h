@@ -36,7 +36,7 @@ static inline void NAMED(batchnorm_stats_planes)(const struct batchnorm_parts *p
 }
 
 /* Channels [first, first + width) of a part's group. */
-static inline void NAMED(batchnorm_stats_strip)(const struct batchnorm_parts *s,
+FORM void NAMED(batchnorm_stats_strip)(const struct batchnorm_parts *s,
 	const struct batchnorm_part *t, double *out, const X *x, int64_t first, int64_t width)
 {
 	const double count = (double)MAX(t->rows * t->positions, 1);
@@ -73,8 +73,7 @@ static inline void NAMED(batchnorm_stats_columns)(const struct batchnorm_parts *
 				     *const s = &counted;
 	for (int64_t turn = from; turn < to; turn++) {
 		const struct batchnorm_part t = batchnorm_part_of(s, turn);
-		for (int64_t k = 0; k < t.width; k += BATCHNORM_WIDTH)
-			NAMED(batchnorm_stats_strip)
-		(s, &t, (double *)ws + t.to, x, k, MIN(BATCHNORM_WIDTH, t.width - k));
+		BATCHNORM_STRIPS(
+			t.width, NAMED(batchnorm_stats_strip), s, &t, (double *)ws + t.to, x);
 	}
 }

@@ -29,7 +29,7 @@ static inline void NAMED(batchnorm_sums_planes)(const struct batchnorm_parts *s,
 }
 
 /* Channels [first, first + width) of a part's group, of which `means` are. */
-static inline void NAMED(batchnorm_sums_strip)(const struct batchnorm_parts *s,
+FORM void NAMED(batchnorm_sums_strip)(const struct batchnorm_parts *s,
 	const struct batchnorm_part *t, double *out, const X *dy, const Y *x, const real *means,
 	int64_t first, int64_t width)
 {
@@ -57,8 +57,7 @@ static inline void NAMED(batchnorm_sums_columns)(const struct batchnorm_parts *s
 	for (int64_t turn = from; turn < to; turn++) {
 		const struct batchnorm_part t = batchnorm_part_of(s, turn);
 		const real *const mean = means + turn % s->groups * s->width;
-		for (int64_t k = 0; k < t.width; k += BATCHNORM_WIDTH)
-			NAMED(batchnorm_sums_strip)
-		(s, &t, (double *)ws + t.to, dy, x, mean, k, MIN(BATCHNORM_WIDTH, t.width - k));
+		BATCHNORM_STRIPS(t.width, NAMED(batchnorm_sums_strip), s, &t, (double *)ws + t.to,
+			dy, x, mean);
 	}
 }

@@ -3,6 +3,8 @@
 #ifndef STINT_KERNELS_CONV_H
 #define STINT_KERNELS_CONV_H
 
+#include <string.h>
+
 #include "gemm.h"
 #include "window.h"
 
@@ -29,8 +31,7 @@ KERNEL_PART void conv_gather(int64_t n, int64_t j, const int64_t *q, const int64
 		if (lo < hi) {
 			const real *from = x + (ia * d[1] + ib) * d[2] + ic;
 			if (s == 1)
-				for (int64_t t = lo; t < hi; t++)
-					row[t] = from[t];
+				memcpy(row + lo, from + lo, (size_t)(hi - lo) * sizeof *row);
 			else
 				for (int64_t t = lo; t < hi; t++)
 					row[t] = from[t * s];

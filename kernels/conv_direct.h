@@ -9,8 +9,8 @@ typedef real conv_lanes
 	__attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
 
 /* One row of a direct convolution: y += v x (mode 0), x += v y (1), lanes of a sum += y x (2). */
-static inline void conv_row(int mode, int64_t n, int64_t s, real v, real *restrict x,
-	real *restrict y, real *restrict lane)
+FORM void conv_row(int mode, int64_t n, int64_t s, real v, real *restrict x, real *restrict y,
+	real *restrict lane)
 {
 	if (mode == 0 && s == 1)
 		for (int64_t i = 0; i < n; i++)
@@ -39,7 +39,7 @@ static inline void conv_row(int mode, int64_t n, int64_t s, real v, real *restri
 
 /* One plane of y and one of x, tap by tap: y += weight x (mode 0), x += weight y (1), weight += y x
  * (2). */
-static inline void conv_direct(
+FORM void conv_direct(
 	const struct window *w, int mode, real *restrict weight, real *restrict x, real *restrict y)
 {
 	for (int64_t t = 0; t < window_taps(w); t++) {

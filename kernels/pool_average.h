@@ -5,7 +5,7 @@
 #include "pool_window.h"
 
 /* y = the mean of each window of a plane. */
-static inline void NAMED(average_pool_plane)(
+FORM void NAMED(average_pool_plane)(
 	const struct window *w, int sums_only, int pad, const X *restrict x, real *restrict y)
 {
 	const int64_t taps = window_taps(w), s = w->stride[2];
@@ -25,8 +25,8 @@ static inline void NAMED(average_pool_plane)(
 		}
 }
 
-static inline void NAMED(average_pool)(const struct window *w, int sums_only, int pad, Y *y,
-	const X *x, real *sums, int64_t from, int64_t to)
+FORM void NAMED(average_pool)(const struct window *w, int sums_only, int pad, Y *y, const X *x,
+	real *sums, int64_t from, int64_t to)
 {
 	const int64_t in = window_plane(w), out = window_out(w);
 	for (int64_t p = from; p < to; p++) {
@@ -38,8 +38,8 @@ static inline void NAMED(average_pool)(const struct window *w, int sums_only, in
 }
 
 /* dx += the shares of windows c to `end` of row (a, b). */
-static inline void NAMED(average_pool_share)(const struct window *w, const real *restrict share,
-	int64_t a, int64_t b, int64_t c, int64_t end, real *restrict dx)
+FORM void NAMED(average_pool_share)(const struct window *w, const real *restrict share, int64_t a,
+	int64_t b, int64_t c, int64_t end, real *restrict dx)
 {
 	const int64_t taps = window_taps(w), s = w->stride[2];
 	for (int64_t t = 0; t < taps; t++) {
@@ -54,7 +54,7 @@ static inline void NAMED(average_pool_share)(const struct window *w, const real 
 }
 
 /* dx = each window's dy shared out over its elements. */
-static inline void NAMED(average_pool_grad_plane)(
+FORM void NAMED(average_pool_grad_plane)(
 	const struct window *w, int sums_only, int pad, const X *restrict dy, real *restrict dx)
 {
 	for (int64_t i = 0; i < window_plane(w); i++)
@@ -75,7 +75,7 @@ static inline void NAMED(average_pool_grad_plane)(
 			}
 }
 
-static inline void NAMED(average_pool_grad)(const struct window *w, int sums_only, int pad, Y *dx,
+FORM void NAMED(average_pool_grad)(const struct window *w, int sums_only, int pad, Y *dx,
 	const X *dy, real *sums, int64_t from, int64_t to)
 {
 	const int64_t in = window_out(w), out = window_plane(w);

@@ -3,7 +3,7 @@
 #include "pool_window.h"
 
 /* y = the mean of each window, channel by channel. */
-static inline void NAMED(average_pool_lanes_plane)(
+FORM void NAMED(average_pool_lanes_plane)(
 	const struct window *w, int sums_only, int pad, const X *restrict x, real *restrict y)
 {
 	const int64_t taps = w->kernel[0] * w->kernel[1], lanes = w->size[2];
@@ -22,7 +22,7 @@ static inline void NAMED(average_pool_lanes_plane)(
 		}
 }
 
-static inline void NAMED(average_pool_lanes)(const struct window *w, int sums_only, int pad, Y *y,
+FORM void NAMED(average_pool_lanes)(const struct window *w, int sums_only, int pad, Y *y,
 	const X *x, real *sums, int64_t from, int64_t to)
 {
 	const int64_t in = window_plane(w), out = window_out(w);
@@ -35,7 +35,7 @@ static inline void NAMED(average_pool_lanes)(const struct window *w, int sums_on
 }
 
 /* dx = each window's dy shared out over its elements, channel by channel. */
-static inline void NAMED(average_pool_grad_lanes_plane)(
+FORM void NAMED(average_pool_grad_lanes_plane)(
 	const struct window *w, int sums_only, int pad, const X *restrict dy, real *restrict dx)
 {
 	const int64_t taps = w->kernel[0] * w->kernel[1], lanes = w->size[2];
@@ -52,8 +52,8 @@ static inline void NAMED(average_pool_grad_lanes_plane)(
 		}
 }
 
-static inline void NAMED(average_pool_grad_lanes)(const struct window *w, int sums_only, int pad,
-	Y *dx, const X *dy, real *sums, int64_t from, int64_t to)
+FORM void NAMED(average_pool_grad_lanes)(const struct window *w, int sums_only, int pad, Y *dx,
+	const X *dy, real *sums, int64_t from, int64_t to)
 {
 	const int64_t in = window_out(w), out = window_plane(w);
 	for (int64_t p = from; p < to; p++) {

@@ -5,8 +5,7 @@
 #include "pool_window.h"
 
 /* y = the largest of each window of a plane; a NaN stays one. */
-static inline void NAMED(max_pool_plane)(
-	const struct window *w, const X *restrict x, real *restrict y)
+FORM void NAMED(max_pool_plane)(const struct window *w, const X *restrict x, real *restrict y)
 {
 	const int64_t taps = window_taps(w), s = w->stride[2];
 	for (int64_t a = 0; a < w->out[0]; a++)
@@ -25,7 +24,7 @@ static inline void NAMED(max_pool_plane)(
 		}
 }
 
-static inline void NAMED(max_pool)(
+FORM void NAMED(max_pool)(
 	const struct window *w, Z *y, const X *x, real *sums, int64_t from, int64_t to)
 {
 	const int64_t in = window_plane(w), out = window_out(w);
@@ -39,8 +38,8 @@ static inline void NAMED(max_pool)(
 
 /* where[i] = the place in its plane of the first of the largest elements of window c + i of row
  * (a, b), below `end`; -1: the window sees none. */
-static inline void NAMED(max_pool_where)(const struct window *w, const X *restrict x, int64_t a,
-	int64_t b, int64_t c, int64_t end, int32_t *restrict where)
+FORM void NAMED(max_pool_where)(const struct window *w, const X *restrict x, int64_t a, int64_t b,
+	int64_t c, int64_t end, int32_t *restrict where)
 {
 	const int64_t taps = window_taps(w), s = w->stride[2];
 	real most[POOL_CHUNK];
@@ -64,8 +63,8 @@ static inline void NAMED(max_pool_where)(const struct window *w, const X *restri
 }
 
 /* index = `first` and the place in its plane of each window's largest element. */
-static inline void NAMED(max_pool_index_plane)(const struct window *w, int column_major,
-	int64_t first, const X *restrict x, int64_t *restrict index)
+FORM void NAMED(max_pool_index_plane)(const struct window *w, int column_major, int64_t first,
+	const X *restrict x, int64_t *restrict index)
 {
 	const int64_t s0 = w->size[0], s1 = w->size[1], s2 = w->size[2];
 	for (int64_t a = 0; a < w->out[0]; a++)
@@ -83,7 +82,7 @@ static inline void NAMED(max_pool_index_plane)(const struct window *w, int colum
 			}
 }
 
-static inline void NAMED(max_pool_index)(const struct window *w, int column_major, int64_t *index,
+FORM void NAMED(max_pool_index)(const struct window *w, int column_major, int64_t *index,
 	const X *x, int64_t from, int64_t to)
 {
 	for (int64_t p = from; p < to; p++)
@@ -92,7 +91,7 @@ static inline void NAMED(max_pool_index)(const struct window *w, int column_majo
 }
 
 /* dx = dy at the first of the largest elements of each window, summed where windows overlap. */
-static inline void NAMED(max_pool_grad_plane)(
+FORM void NAMED(max_pool_grad_plane)(
 	const struct window *w, const X *restrict x, const Y *restrict dy, real *restrict dx)
 {
 	for (int64_t i = 0; i < window_plane(w); i++)
@@ -109,8 +108,8 @@ static inline void NAMED(max_pool_grad_plane)(
 			}
 }
 
-static inline void NAMED(max_pool_grad)(const struct window *w, Z *dx, const X *x, const Y *dy,
-	real *sums, int64_t from, int64_t to)
+FORM void NAMED(max_pool_grad)(const struct window *w, Z *dx, const X *x, const Y *dy, real *sums,
+	int64_t from, int64_t to)
 {
 	const int64_t in = window_plane(w), out = window_out(w);
 	for (int64_t p = from; p < to; p++) {

@@ -3,8 +3,7 @@
 #include "pool_window.h"
 
 /* y = the largest of each window, channel by channel; a NaN stays one. */
-static inline void NAMED(max_pool_lanes_plane)(
-	const struct window *w, const X *restrict x, real *restrict y)
+FORM void NAMED(max_pool_lanes_plane)(const struct window *w, const X *restrict x, real *restrict y)
 {
 	const int64_t taps = w->kernel[0] * w->kernel[1], lanes = w->size[2];
 	for (int64_t a = 0; a < w->out[0]; a++)
@@ -21,7 +20,7 @@ static inline void NAMED(max_pool_lanes_plane)(
 		}
 }
 
-static inline void NAMED(max_pool_lanes)(
+FORM void NAMED(max_pool_lanes)(
 	const struct window *w, Z *y, const X *x, real *sums, int64_t from, int64_t to)
 {
 	const int64_t in = window_plane(w), out = window_out(w);
@@ -35,7 +34,7 @@ static inline void NAMED(max_pool_lanes)(
 
 /* which[k] = the tap under which window (a, b) sees the first of the largest elements of channel k;
  * -1: it sees none. */
-static inline void NAMED(max_pool_which)(
+FORM void NAMED(max_pool_which)(
 	const struct window *w, const X *restrict x, int64_t a, int64_t b, int32_t *restrict which)
 {
 	const int64_t taps = w->kernel[0] * w->kernel[1], lanes = w->size[2];
@@ -56,7 +55,7 @@ static inline void NAMED(max_pool_which)(
 }
 
 /* dx = dy at the first of the largest elements of each window, channel by channel. */
-static inline void NAMED(max_pool_grad_lanes_plane)(
+FORM void NAMED(max_pool_grad_lanes_plane)(
 	const struct window *w, const X *restrict x, const Y *restrict dy, real *restrict dx)
 {
 	const int64_t taps = w->kernel[0] * w->kernel[1], lanes = w->size[2];
@@ -74,8 +73,8 @@ static inline void NAMED(max_pool_grad_lanes_plane)(
 		}
 }
 
-static inline void NAMED(max_pool_grad_lanes)(const struct window *w, Z *dx, const X *x,
-	const Y *dy, real *sums, int64_t from, int64_t to)
+FORM void NAMED(max_pool_grad_lanes)(const struct window *w, Z *dx, const X *x, const Y *dy,
+	real *sums, int64_t from, int64_t to)
 {
 	const int64_t in = window_plane(w), out = window_out(w);
 	for (int64_t p = from; p < to; p++) {

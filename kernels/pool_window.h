@@ -28,7 +28,7 @@ static inline int64_t pool_divisor(
 }
 
 /* Where the lanes begin that window (a, b) sees under tap t; -1: padding. */
-static inline int64_t pool_tap(const struct window *w, int64_t a, int64_t b, int64_t t)
+FORM int64_t pool_tap(const struct window *w, int64_t a, int64_t b, int64_t t)
 {
 	const int64_t t0 = t / w->kernel[1], t1 = t % w->kernel[1];
 	const int64_t i = a * w->stride[0] + t0 * w->dilation[0] - w->before[0];

@@ -57,7 +57,7 @@ static inline struct conv_block conv_block_of(
 
 /* Row of windows (a, b) under tap t: the first element that window 0 would see is x[*at]; those of
  * the windows lo to hi exist. False when there is none. */
-static inline int window_row(const struct window *w, int64_t a, int64_t b, int64_t t, int64_t *at,
+FORM int window_row(const struct window *w, int64_t a, int64_t b, int64_t t, int64_t *at,
 	int64_t *lo, int64_t *hi)
 {
 	const int64_t t2 = t % w->kernel[2], t1 = t / w->kernel[2] % w->kernel[1],

@@ -19,9 +19,8 @@ elif [ "$(uname -m)" = x86_64 ]; then
 	isa=-march=x86-64-v3
 fi
 "$stint" compile "$model" --loss cross-entropy --optimizer adamw --batch 8 --threads 2 --portable --no-build -o "$out" >/dev/null
-# shellcheck disable=SC2086
-$gcc -O3 $isa -std=gnu11 -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp -I"$out" \
-	-fopt-info-vec-optimized -c "$out/step.c" -o "$out/step.o" 2>"$out/report"
+# with the flags of its own Makefile
+make -s -C "$out" CC="$gcc $isa -fopt-info-vec-optimized" step.o 2>"$out/report"
 # "step.c:123:4: optimized: loop vectorized ..." → the function that line 123 stands in
 awk '
 	function base(path) {

@@ -15,6 +15,10 @@ rm -rf "$work" && mkdir -p "$work" || exit 1
 # budget's have in common is compared.
 optimized="${CFLAGS:--O1 -march=native}"
 export CFLAGS="${CFLAGS:--O0 -march=native}"
+# A step's runtime is the same in all of them, and compiled once.
+if command -v ccache >/dev/null; then
+	export CCACHE_DIR="${CCACHE_DIR:-${work%/*}/ccache}" CC="ccache ${CC:-cc}"
+fi
 
 . "${0%/*}/case.sh"
 

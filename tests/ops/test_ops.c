@@ -1,7 +1,7 @@
-/* test_ops FAMILY FOLDER RUNTIME [SCRIPT first|all]: the examples of the FAMILY-th list of the
- * table; sources and objects go to FOLDER; RUNTIME holds the headers that generated code includes.
- * With SCRIPT, for a GPU: `SCRIPT FOLDER` makes step.so and kernels.so of its sources
- * (tests/gpu/ops.sh), of each record the first example or all. */
+/* test_ops FAMILY FOLDER RUNTIME [OPERATOR | SCRIPT first|all]: the examples of the FAMILY-th list
+ * of the table, or of one operator; sources and objects go to FOLDER; RUNTIME holds the headers
+ * that generated code includes. With SCRIPT, for a GPU: `SCRIPT FOLDER` makes step.so and
+ * kernels.so of its sources (tests/gpu/ops.sh), of each record the first example or all. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "tests/ops/ops_test.h"
 
 struct family {
-	const char *folder, *runtime, *script;
+	const char *folder, *runtime, *script, *only;
 	bool first; /* of each record the first example alone, in one draw */
 	int ncase;
 	struct test_case *test;
@@ -27,7 +27,8 @@ static int add_cases(struct family *f, const struct op_def *list)
 	for (const struct op_def *op = list; op->name; op++)
 		for (const struct op_example *ex = op->example; ex && ex->in; ex++)
 			for (int draw = 0; draw < example_draws(ex); draw++) {
-				if (f->first && (draw > 0 || ex != op->example))
+				if ((f->first && (draw > 0 || ex != op->example)) ||
+					(f->only && strcmp(op->name, f->only) != 0))
 					continue;
 				if (f->test)
 					f->test[n] = (struct test_case){
@@ -158,15 +159,17 @@ static void test_example(void **state)
 int main(int argc, char **argv)
 {
 	const struct op_table *t = ops_table();
-	const int k = argc == 4 || argc == 6 ? atoi(argv[1]) : -1;
+	const int k = argc >= 4 && argc <= 6 ? atoi(argv[1]) : -1;
 	const bool first = argc == 6 && !strcmp(argv[5], "first");
 	if (k < 0 || k >= t->nfamily || (argc == 6 && !first && strcmp(argv[5], "all") != 0)) {
-		fprintf(stderr, "usage: test_ops FAMILY FOLDER RUNTIME [SCRIPT first|all]\n");
+		fprintf(stderr,
+			"usage: test_ops FAMILY FOLDER RUNTIME [OPERATOR | SCRIPT first|all]\n");
 		return 2;
 	}
 	struct family f = {.folder = argv[2],
 		.runtime = argv[3],
 		.script = argc == 6 ? argv[4] : NULL,
+		.only = argc == 5 ? argv[4] : NULL,
 		.first = first};
 	f.ncase = add_cases(&f, t->family[k]);
 	f.test = calloc((size_t)f.ncase + 1, sizeof *f.test);
