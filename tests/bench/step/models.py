@@ -127,6 +127,17 @@ class Bert(nn.Module):
         return self.head(self.layers(self.norm(self.token(tokens) + self.position)))
 
 
+class Lstm(nn.Module):
+    def __init__(self, vocabulary=2048, width=256):
+        super().__init__()
+        self.token = nn.Embedding(vocabulary, width)
+        self.lstm = nn.LSTM(width, width, 2, batch_first=True)
+        self.head = nn.Linear(width, vocabulary)
+
+    def forward(self, tokens):
+        return self.head(self.lstm(self.token(tokens))[0])
+
+
 # --- the table ---
 
 
@@ -192,6 +203,7 @@ MODELS = {
                           ("InvertedResidual",)),
     "swin": Model(swin, 16, images(3, 112), classes(100), VISION, 1.5, 0.4, ("SwinTransformerBlock",)),
     "convnext": Model(convnext, 16, images(3, 112), classes(100), VISION, 1.5, 0.4, ("CNBlock",)),
+    "lstm": Model(Lstm, 16, lambda b: torch.randint(0, 2048, (b, 64)), classes(2048, 64), ADAMW, 1.0, 0.6),
 }
 
 
