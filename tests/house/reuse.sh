@@ -3,7 +3,7 @@
 # reuse does not know REUSE.toml yet: where no newer one is, the packages' index is asked once; what it gave stays in WORK.
 source=$1 work=$2
 lint() { "$1" --root "$source" lint; }
-knows() { command -v "$1" >/dev/null && [ "$("$1" --version | sed -n 's/.*version \([0-9]*\).*/\1/p')" -ge 4 ]; }
+knows() { command -v "$1" >/dev/null && [ "$("$1" --version | sed -n '1s/.*version \([0-9]*\).*/\1/p')" -ge 4 ]; }
 if knows reuse; then lint reuse; exit; fi
 if ! knows "$work/bin/reuse"; then
 	mkdir -p "$work"
