@@ -151,14 +151,11 @@ void step_texts_free(struct step_texts *t)
 		text_free(step_text(t, f));
 }
 
-/* Each file that a product gets says what it may do with it. The words are in two parts: this file
- * is under another licence, and they would be a program's that looks for one. */
+/* Each file that a product gets says what may be done with it. (The words are in two parts for
+ * programs that look for them, which would take this file's licence for that one.) */
 static struct text *licensed(struct text *t, const char *begin, const char *end)
 {
-	text_add(t,
-		"%sSPDX-License-"
-		"Identifier: MIT-0%s\n",
-		begin, end);
+	text_add(t, "%sSPDX-License-%s: MIT-0%s\n", begin, "Identifier", end);
 	return t;
 }
 
