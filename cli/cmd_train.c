@@ -124,6 +124,7 @@ static enum status prepare(struct training *t)
 			t->diag));
 		TRY(evaluation_start(
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
+		t->evaluation.ranks = &t->ranks;
 	}
 	TRY(follow_start(t));
 	TRY(count_batches(t));
@@ -261,7 +262,7 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	TRY(json_only_begin(o->json, &was, d));
 	enum status st = train_log_close(&t.log, train(&t));
 	json_only_end(was);
-	if (st == ST_OK && o->json)
+	if (st == ST_OK && o->json && t.ranks.rank == 0)
 		print_json(&t, progress_seconds(&whole));
 	ranks_end(&t.ranks, &t.l, st, d);
 	watch_end(&t.watch);

@@ -22,6 +22,8 @@ struct stint_ranks_part {
 	void (*free)(stint_step *s);
 	void (*patience)(stint_step *s, double seconds);
 	int (*most)(stint_step *s, int64_t *value);
+	int (*add)(stint_step *s, int64_t *x, size_t n);
+	int (*merge)(stint_step *s, void *data, size_t bytes);
 	int (*check)(stint_step *s);
 	void (*end)(void);
 	void (*abort)(int code);
@@ -69,6 +71,8 @@ static enum status open_part(struct arena *a, const char *dir, struct ranks *r, 
 		symbol(r->handle, "stint_free_ranks", &p->free) &&
 		symbol(r->handle, "stint_ranks_patience", &p->patience) &&
 		symbol(r->handle, "stint_ranks_most", &p->most) &&
+		symbol(r->handle, "stint_ranks_add", &p->add) &&
+		symbol(r->handle, "stint_ranks_merge", &p->merge) &&
 		symbol(r->handle, "stint_check_ranks", &p->check) &&
 		symbol(r->handle, "stint_ranks_end", &p->end) &&
 		symbol(r->handle, "stint_ranks_abort", &p->abort))
@@ -164,6 +168,18 @@ enum status ranks_most(const struct ranks *r, const struct loaded *l, double pat
 	const int rc = r->part->most(l->step, value);
 	r->part->patience(l->step, r->patience);
 	return told(l, rc, d);
+}
+
+enum status ranks_add(
+	const struct ranks *r, const struct loaded *l, int64_t *x, int64_t n, struct diag *d)
+{
+	return r->n == 1 ? ST_OK : told(l, r->part->add(l->step, x, (size_t)n), d);
+}
+
+enum status ranks_merge(
+	const struct ranks *r, const struct loaded *l, void *data, int64_t bytes, struct diag *d)
+{
+	return r->n == 1 ? ST_OK : told(l, r->part->merge(l->step, data, (size_t)bytes), d);
 }
 
 enum status ranks_check(struct ranks *r, const struct loaded *l, struct diag *d)

@@ -28,6 +28,12 @@ enum status ranks_take(struct ranks *r, const struct loaded *l, struct diag *d);
 /* The largest of what ranks say. `patience`: seconds to wait for the others, 0: as usual. */
 enum status ranks_most(const struct ranks *r, const struct loaded *l, double patience,
 	int64_t *value, struct diag *d);
+/* By all at once. Each of n numbers: its sum over the ranks. Each byte, which is zero in all ranks
+ * but one: to all. */
+enum status ranks_add(
+	const struct ranks *r, const struct loaded *l, int64_t *x, int64_t n, struct diag *d);
+enum status ranks_merge(
+	const struct ranks *r, const struct loaded *l, void *data, int64_t bytes, struct diag *d);
 /* Whether all have the same values still. */
 enum status ranks_check(struct ranks *r, const struct loaded *l, struct diag *d);
 /* Before the step is closed. A status that not all ranks have come to ends them all. */

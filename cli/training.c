@@ -307,9 +307,7 @@ static enum status one_epoch(struct training *t)
 	TRY(batches(t, &mean));
 	if (t->has_eval) {
 		TRY(evaluate(&t->evaluation, t->diag));
-		int64_t stopped = t->evaluation.stopped;
-		TRY(ranks_most(&t->ranks, &t->l, 0, &stopped, t->diag));
-		if (stopped)
+		if (t->evaluation.stopped)
 			return stop_early(t);
 		train_log_score(&t->log, &t->place);
 		chart_add(&t->held_out, t->evaluation.loss);

@@ -40,6 +40,10 @@ int stint_ranks_start(int *rank, int *n, char message[256]);
 int stint_init_world(stint_step *s);
 /* The largest of all ranks' values, into *value. */
 int stint_ranks_most(stint_step *s, int64_t *value);
+/* Each of n numbers: its sum over all ranks. Each byte, which is zero in all ranks but one: to all.
+ */
+int stint_ranks_add(stint_step *s, int64_t *x, size_t n);
+int stint_ranks_merge(stint_step *s, void *data, size_t bytes);
 /* Ends: without an error for all, or at once for everybody. */
 void stint_ranks_end(void);
 void stint_ranks_abort(int code);
