@@ -139,6 +139,7 @@ static enum status look_back(struct training *t, double lr, const char *what)
 	t->place.batch--;
 	TRY(watch_bring_back(&t->watch));
 	t->l.step->count = t->place.step;
+	feed_share(&t->train, 0, 1); /* all ranks look at all of it, and find the same */
 	TRY(feed(t, t->place.batch));
 	const int64_t *sample = feed_place(&t->train, t->place.batch);
 	const char *data = watch_data(&t->watch, &t->train, sample);
@@ -195,6 +196,7 @@ static enum status judge(struct training *t, double lr, double loss, bool *count
 		return diag_nomem(t->diag);
 	if (t->o->check_finite && !gone)
 		return look_back(t, lr, what);
+	feed_share(&t->train, 0, 1);
 	TRY(feed(t, t->place.batch - 1)); /* the next one may be there */
 	const char *data = watch_data(
 		&t->watch, &t->train, feed_place(&t->train, t->place.batch - 1));

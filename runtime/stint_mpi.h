@@ -9,7 +9,7 @@
  *	stint_free_ranks(s); stint_free(s); MPI_Finalize();
  *
  * Of the S micro-batches each process does its share, one behind the other: at most S processes.
- * Each sets the whole batch.
+ * Each sets the whole batch, or its own shards' rows of inputs that are `by_shards` (stint_rt.h).
  * Gradients are added along the tree of stint_tree.h, whoever has which part of it: parameters and
  * losses have the same bits in every process, on any number of them. */
 #ifndef STINT_MPI_H
