@@ -123,13 +123,8 @@ static int wait_for_all(stint_step *s)
 static int roots_of(struct mpi_ranks *r, int rank, struct root *out)
 {
 	int64_t from[STINT_TREE_DEPTH + 1];
-	const int64_t begin = stint_tree_first(r->shards, r->face.n, rank);
 	const int64_t end = stint_tree_first(r->shards, r->face.n, rank + 1);
-	const int waiting = stint_tree_nodes(begin, end - 1, from);
-	const int joins = stint_tree_joins(begin, end - 1, r->shards);
-	const int n = waiting - joins + 1;
-	if (joins == 0)
-		from[waiting] = end - 1;
+	const int n = stint_tree_roots(r->shards, r->face.n, rank, from);
 	for (int i = 0; i < n; i++)
 		out[i] = (struct root){rank, i, from[i], i + 1 < n ? from[i + 1] : end};
 	return n;
