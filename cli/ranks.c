@@ -25,6 +25,7 @@ struct stint_ranks_part {
 	int (*add)(stint_step *s, int64_t *x, size_t n);
 	int (*merge)(stint_step *s, void *data, size_t bytes);
 	int (*check)(stint_step *s);
+	int (*measure)(double link[3], char message[256]);
 	void (*end)(void);
 	void (*abort)(int code);
 };
@@ -74,6 +75,7 @@ static enum status open_part(struct arena *a, const char *dir, struct ranks *r, 
 		symbol(r->handle, "stint_ranks_add", &p->add) &&
 		symbol(r->handle, "stint_ranks_merge", &p->merge) &&
 		symbol(r->handle, "stint_check_ranks", &p->check) &&
+		symbol(r->handle, "stint_ranks_measure", &p->measure) &&
 		symbol(r->handle, "stint_ranks_end", &p->end) &&
 		symbol(r->handle, "stint_ranks_abort", &p->abort))
 		return ST_OK;
@@ -185,6 +187,13 @@ enum status ranks_merge(
 enum status ranks_check(struct ranks *r, const struct loaded *l, struct diag *d)
 {
 	return r->n == 1 ? ST_OK : told_by_all(r, l, r->part->check(l->step), d);
+}
+
+enum status ranks_measure(const struct ranks *r, double link[3], struct diag *d)
+{
+	char message[256];
+	return r->part->measure(link, message) ? diag_fail(d, ST_IO, NULL, NULL, "%s", message)
+					       : ST_OK;
 }
 
 void ranks_end(struct ranks *r, const struct loaded *l, enum status st, struct diag *d)

@@ -36,6 +36,9 @@ enum status ranks_merge(
 	const struct ranks *r, const struct loaded *l, void *data, int64_t bytes, struct diag *d);
 /* Whether all have the same values still. */
 enum status ranks_check(struct ranks *r, const struct loaded *l, struct diag *d);
+/* What is between them: struct ranks_link's numbers (planner/problem/ranks_cost.h). By all at once.
+ */
+enum status ranks_measure(const struct ranks *r, double link[3], struct diag *d);
 /* Before the step is closed. A status that not all ranks have come to ends them all. */
 void ranks_end(struct ranks *r, const struct loaded *l, enum status st, struct diag *d);
 

@@ -44,6 +44,10 @@ int stint_ranks_most(stint_step *s, int64_t *value);
  */
 int stint_ranks_add(stint_step *s, int64_t *x, size_t n);
 int stint_ranks_merge(stint_step *s, void *data, size_t bytes);
+/* What is between the ranks, by all at once, of the slowest pair that the first rank is in: bytes a
+ * microsecond that a rank sends and gets at the same time, microseconds that a message is on its
+ * way, and those that one of many takes of who sends and gets it. 0, or 1 with a message. */
+int stint_ranks_measure(double link[3], char message[256]);
 /* Ends: without an error for all, or at once for everybody. */
 void stint_ranks_end(void);
 void stint_ranks_abort(int code);

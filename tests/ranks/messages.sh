@@ -1,5 +1,5 @@
 #!/bin/sh
-# messages.sh STINT DELAY CASE WORK RANKS...: the messages and bytes that a rank sends in a step, as `stint plan --ranks` has them on paper
+# messages.sh STINT DELAY CASE WORK RANKS...: `stint bench --ranks` says what `stint plan --link` takes; and the messages and bytes that a rank sends in a step, as `stint plan --ranks` has them on paper
 # and as they are counted between the step and its MPI (libdelay.so). On paper they are those of a rank that has the most of each sum, of
 # each row, and owns nothing of a sum of one number: at most 10 % more here than any rank sends.
 stint=$1 delay=$2 case=$3 work=$4
@@ -29,5 +29,10 @@ for n in "$@"; do
 	echo "$said $once $twice" | awk '{ m = $5 - $3; b = $6 - $4; exit !(m <= $1 && m > $1 * 0.9 && b <= $2 && b > $2 * 0.9) }' ||
 		{ echo "FAILED: $n ranks send something else"; failed=1; }
 done
+# What is measured, plan takes.
+link=$("$stint" bench "$work/step" --ranks 3 2>"$work/bench.log" | sed -n 's/^3 ranks: --link //p')
+# shellcheck disable=SC2046 # words
+"$stint" plan "$case/model.onnx" $(sed 's/--dropout off//' "$case/options") --optimizer adamw --threads 1 --effort 0.05 --batch "$batch" \
+	--micro-batch 1 --ranks 3 --link "$link" >"$work/plan.txt" 2>&1 || { echo "FAILED: --link '$link'"; cat "$work/bench.log" "$work/plan.txt"; failed=1; }
 [ $failed = 1 ] || rm -rf "$work"
 exit $failed
