@@ -12,7 +12,7 @@ struct ranks {
 	double patience; /* seconds to wait for another rank; 0: forever */
 	void *handle;
 	struct stint_ranks_part *part;
-	bool agreed;      /* all ranks have come to the same failure */
+	bool agreed;      /* all ranks have come to the same failure: the first one tells it */
 	struct diag told; /* of ranks but the first: where errors go, and nothing else */
 };
 

@@ -78,6 +78,7 @@ static enum status diverged(struct training *t, const char *what, const char *wh
 	const struct watch_lost *lost)
 {
 	progress_end(&t->bar);
+	t->ranks.agreed = true; /* all find it, at the same step */
 	return diag_fail(t->diag, ST_DIVERGED, NULL, way_out(t, data),
 		"training diverged: %s%s%s%s%s", what ? what : "", where ? "; it begins with " : "",
 		where ? where : "", lost->tensors ? "; " : "",
@@ -207,6 +208,7 @@ static enum status stop_early(struct training *t)
 {
 	bool saved;
 	TRY(save(t, &saved));
+	t->ranks.agreed = true;
 	return diag_fail(t->diag, ST_INTERRUPTED, NULL, saved ? "go on with --resume" : NULL,
 		"interrupted after step %" PRId64 " by %s%s", t->place.step, interrupt_name(),
 		saved ? "; checkpoint saved" : "");

@@ -75,6 +75,19 @@ two "$work/of0" "$work/of1" >"$work/bad.log" 2>&1
 code=$?
 [ $code = 3 ] && grep -q "rank 1: .*${order[6]}" "$work/bad.log" || { echo "FAILED: exit $code for a bad sample"; cat "$work/bad.log"; failed=1; }
 
+# A number that is not finite in a sample of the second rank: all look at the whole batch then, and find it.
+python3 - "$work/nan.npy" "${order[6]}" <<'END' || exit 1
+import struct, sys
+samples = sorted(f"{i % 2}/{i}.png" for i in range(8))
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (8, 1, 28, 28), }".ljust(117) + "\n"
+rows = [[float("nan") if name == sys.argv[2] else 0.5] * 784 for name in samples]
+with open(sys.argv[1], "wb") as f:
+    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + b"".join(struct.pack("<784f", *r) for r in rows))
+END
+mpirun -n 2 "$stint" train "$work/step" --input "$work/nan.npy" --target "labels:$work/good" --seed 3 --check-finite >"$work/nan.log" 2>&1
+code=$?
+[ $code = 7 ] && [ "$(grep -c 'it begins with sample' "$work/nan.log")" = 1 ] || { echo "FAILED: exit $code for NaN"; cat "$work/nan.log"; failed=1; }
+
 # Training reads whole batches then; held-out data (the same) are shared, and what was skipped is added up.
 cp -r "$work/good" "$work/some" && spoil "$work/some" "${order[1]}" "${order[6]}"
 held="--eval-input images:28,gray:$work/some --eval-target labels:$work/some --skip-bad"
