@@ -1,6 +1,6 @@
 /* How good a model's answers are, over a whole data set: torchmetrics' definitions. Counts are
  * integers, sums doubles, a batch's in the order of its samples and then the batches' in theirs:
- *the same set gives the same bits, whoever has added which batch.
+ * the same set gives the same bits, whoever has added which batch.
  *
  *	metrics_parse(a, text, n, &m, d);       // "accuracy", "top-k:k=5", ...
  *	metrics_start(a, &m, &task, d);         // what is scored: memory is taken here only
