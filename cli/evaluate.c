@@ -34,13 +34,15 @@ static struct metric_task task_of_labels(const struct stint_model *m, struct eva
 	return task;
 }
 
-/* An output of the target's size, element by element: the one that the loss names, or the first. */
+/* An output of the target's size, element by element: the one that the loss names, or the first. Of
+ * a batch in micro-batches the evaluation takes one, and the target is the whole batch's. */
 static struct metric_task task_of_values(const struct stint_model *m, struct evaluation *e)
 {
 	static const char option[] = "output=";
 	const struct stint_tensor *t = &m->resident[m->target];
 	const char *named = m->loss_options ? strstr(m->loss_options, option) : NULL;
 	named = named ? named + sizeof option - 1 : NULL;
+	const int64_t shards = m->shards > 1 ? m->shards : 1;
 	const bool focal = !strcmp(m->loss_name, "sigmoid-focal"),
 		   binary = focal || !strncmp(m->loss_name, "bce", 3);
 	struct metric_task task = {.kind = METRIC_NOTHING};
@@ -54,7 +56,7 @@ static struct metric_task task_of_values(const struct stint_model *m, struct eva
 		const bool named_so = !named || (!strncmp(named, o->name, n) &&
 							(!named[n] || strchr(",:", named[n])));
 		if (!named_so || (o->dtype != STINT_F32 && o->dtype != STINT_F64) ||
-			elements(o->rank, o->dim, 0) != elements(t->rank, t->dim, 0))
+			elements(o->rank, o->dim, 0) * shards != elements(t->rank, t->dim, 0))
 			continue;
 		e->output = i;
 		task = (struct metric_task){.kind = binary ? METRIC_BINARY : METRIC_VALUES,

@@ -11,6 +11,8 @@ failed=0
 scores=
 if grep -q cross-entropy "$case/options"; then
 	scores="--keep-best perplexity --metric perplexity --metric accuracy --metric f1 --metric top-k:k=2 --metric auc --metric auc:thresholds=9 --metric confusion"
+elif grep -q mse "$case/options"; then
+	scores="--keep-best rmse --metric rmse --metric mae"
 fi
 
 train() { # NAME COMMAND...
