@@ -23,9 +23,12 @@ struct stint_ranks_part {
 	void (*patience)(stint_step *s, double seconds);
 	int (*most)(stint_step *s, int64_t *value);
 	int (*check)(stint_step *s);
+	int (*lend)(stint_step *s);
 	void (*end)(void);
 	void (*abort)(int code);
 };
+
+enum { START_PATIENCE = 300 }; /* who starts late has to load its files first */
 
 static int number_of(const char *name)
 {
@@ -70,6 +73,7 @@ static enum status open_part(struct arena *a, const char *dir, struct ranks *r, 
 		symbol(r->handle, "stint_ranks_patience", &p->patience) &&
 		symbol(r->handle, "stint_ranks_most", &p->most) &&
 		symbol(r->handle, "stint_check_ranks", &p->check) &&
+		symbol(r->handle, "stint_lend_ranks", &p->lend) &&
 		symbol(r->handle, "stint_ranks_end", &p->end) &&
 		symbol(r->handle, "stint_ranks_abort", &p->abort))
 		return ST_OK;
@@ -105,7 +109,7 @@ enum status ranks_start(struct arena *a, const char *dir, struct ranks *r, struc
 {
 	bool asked;
 	char message[256];
-	*r = (struct ranks){.n = 1};
+	*r = (struct ranks){.n = 1, .patience = START_PATIENCE};
 	TRY(ranks_asked(&asked, d));
 	if (!asked)
 		return ST_OK;
@@ -142,8 +146,31 @@ static enum status told_by_all(struct ranks *r, const struct loaded *l, int rc, 
 	return told(l, rc, d);
 }
 
-enum status ranks_take(struct ranks *r, const struct loaded *l, struct diag *d)
+/* A step for so many is none for others. All find it: the first one tells it. */
+static enum status check_number(
+	struct arena *a, struct ranks *r, const struct loaded *l, const char *dir, struct diag *d)
 {
+	const int want = l->model->ranks;
+	if (!want || want == r->n)
+		return ST_OK;
+	r->agreed = true;
+	const char *hint = want == 1
+				   ? arena_printf(a,
+					     "start it alone, or compile it with --ranks %d", r->n)
+				   : arena_printf(a,
+					     "`stint train %s ... --ranks %d`, or mpirun -n %d; or "
+					     "compile it for others",
+					     dir, want, want);
+	return hint ? diag_fail(d, ST_USAGE, &(struct where){.file = dir}, hint,
+			      "was compiled for %d rank%s, %s %d", want, want > 1 ? "s" : "",
+			      r->n > 1 ? "these are" : "this is", r->n)
+		    : diag_nomem(d);
+}
+
+enum status ranks_take(
+	struct arena *a, const char *dir, struct ranks *r, const struct loaded *l, struct diag *d)
+{
+	TRY(check_number(a, r, l, dir, d));
 	if (r->n == 1)
 		return ST_OK;
 	if (load_on_gpu(l))
@@ -155,6 +182,31 @@ enum status ranks_take(struct ranks *r, const struct loaded *l, struct diag *d)
 	return ST_OK;
 }
 
+enum status ranks_check(struct ranks *r, const struct loaded *l, struct diag *d)
+{
+	return r->n == 1 ? ST_OK : told_by_all(r, l, r->part->check(l->step), d);
+}
+
+enum status ranks_same(struct ranks *r, const struct loaded *l, double patience, struct diag *d)
+{
+	TRY(ranks_check(r, l, d));
+	r->patience = patience;
+	if (r->n > 1)
+		r->part->patience(l->step, patience);
+	return ST_OK;
+}
+
+enum status ranks_lend(
+	const struct ranks *r, const struct loaded *l, double patience, struct diag *d)
+{
+	if (r->n == 1 || !l->model->npiece)
+		return ST_OK;
+	r->part->patience(l->step, patience);
+	const int rc = r->part->lend(l->step);
+	r->part->patience(l->step, r->patience);
+	return told(l, rc, d);
+}
+
 enum status ranks_most(const struct ranks *r, const struct loaded *l, double patience,
 	int64_t *value, struct diag *d)
 {
@@ -164,11 +216,6 @@ enum status ranks_most(const struct ranks *r, const struct loaded *l, double pat
 	const int rc = r->part->most(l->step, value);
 	r->part->patience(l->step, r->patience);
 	return told(l, rc, d);
-}
-
-enum status ranks_check(struct ranks *r, const struct loaded *l, struct diag *d)
-{
-	return r->n == 1 ? ST_OK : told_by_all(r, l, r->part->check(l->step), d);
 }
 
 void ranks_end(struct ranks *r, const struct loaded *l, enum status st, struct diag *d)

@@ -30,6 +30,28 @@ static enum status check_micro_batch(struct pipeline *p)
 	return ST_OK;
 }
 
+/* A rank has a micro-batch at least. */
+static enum status check_ranks(struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	if (!o->ranks)
+		return ST_OK;
+	if (o->loss && !strcmp(o->loss, "none"))
+		return usage(p, "leave --ranks away", "--ranks is for training");
+	if (!p->target.ranks)
+		return usage(p, "leave --ranks away",
+			"--ranks: several processes train on processors, by --target c");
+	if (o->micro_batch == MICRO_BATCH_AUTO)
+		return usage(p, "give --micro-batch a number",
+			"--ranks and --micro-batch auto do not go together");
+	if (o->ranks > p->parts.shards)
+		return diag_fail(p->diag, ST_USAGE, NULL,
+			"a smaller --micro-batch makes more of them: as many as ranks, or more",
+			"--ranks %" PRId64 ": a step is %" PRId64 " micro-batch%s", o->ranks,
+			p->parts.shards, p->parts.shards > 1 ? "es" : "");
+	return ST_OK;
+}
+
 static enum status check_split(struct pipeline *p)
 {
 	if (p->o->split && p->o->loss && !strcmp(p->o->loss, "none"))
@@ -76,6 +98,7 @@ static enum status set_shards(struct pipeline *p)
 	const struct compile_options *o = p->o;
 	p->parts.shards = o->micro_batch > 0 ? o->import.batch / o->micro_batch : 1;
 	TRY(check_micro_batch(p));
+	TRY(check_ranks(p));
 	return check_split(p);
 }
 
