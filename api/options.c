@@ -531,6 +531,9 @@ enum status options_check(struct options *o, struct diag *d)
 			: o->compile.isa      ? "isa"
 					      : "debug-arena");
 	TRY(check_arch(o, cuda, d));
+	if (options_given(o, "shard") && !o->compile.ranks)
+		return diag_fail(d, ST_USAGE, NULL, "add --ranks N",
+			"--shard says what so many processes share");
 	if (o->compile.precision == PRECISION_TF32 && !cuda)
 		return diag_fail(d, ST_USAGE, NULL,
 			"add --target cuda, or take fp32: the same training, nothing rounded",

@@ -241,8 +241,14 @@ static enum status launch(const struct train_args *o, struct arena *a, bool *don
 	if (o->restart && !o->folder)
 		return diag_fail(d, ST_USAGE, NULL, "--checkpoint FOLDER",
 			"--restart wants a folder to go on from");
+	struct loaded l;
+	enum status st = load_model(a, o->dir, &l, d);
+	const bool fixed = st == ST_OK && l.model->ranks;
+	if (st == ST_OK)
+		st = ranks_fit(a, o->dir, l.model, o->ranks, d);
+	load_close(&l);
 	*done = true;
-	return ranks_launch(a, o->ranks, o->restart, d);
+	return st == ST_OK ? ranks_launch(a, o->ranks, fixed, o->restart, d) : st;
 }
 
 static enum status run(struct train_args *o, struct arena *a, struct diag *d)

@@ -146,31 +146,30 @@ static enum status told_by_all(struct ranks *r, const struct loaded *l, int rc, 
 	return told(l, rc, d);
 }
 
-/* A step for so many is none for others. All find it: the first one tells it. */
-static enum status check_number(
-	struct arena *a, struct ranks *r, const struct loaded *l, const char *dir, struct diag *d)
+enum status ranks_fit(
+	struct arena *a, const char *dir, const struct stint_model *m, int64_t n, struct diag *d)
 {
-	const int want = l->model->ranks;
-	if (!want || want == r->n)
+	if (!m->ranks || m->ranks == n)
 		return ST_OK;
-	r->agreed = true;
-	const char *hint = want == 1
-				   ? arena_printf(a,
-					     "start it alone, or compile it with --ranks %d", r->n)
-				   : arena_printf(a,
-					     "`stint train %s ... --ranks %d`, or mpirun -n %d; or "
-					     "compile it for others",
-					     dir, want, want);
+	const char *hint =
+		m->ranks == 1
+			? arena_printf(a, "train alone, or compile with --ranks %" PRId64, n)
+			: arena_printf(a,
+				  "`stint train %s ... --ranks %d`, or mpirun -n %d, or srun; or "
+				  "compile it for others",
+				  dir, m->ranks, m->ranks);
 	return hint ? diag_fail(d, ST_USAGE, &(struct where){.file = dir}, hint,
-			      "was compiled for %d rank%s, %s %d", want, want > 1 ? "s" : "",
-			      r->n > 1 ? "these are" : "this is", r->n)
+			      "was compiled for %d rank%s, %s %" PRId64, m->ranks,
+			      m->ranks > 1 ? "s" : "", n > 1 ? "these are" : "this is", n)
 		    : diag_nomem(d);
 }
 
 enum status ranks_take(
 	struct arena *a, const char *dir, struct ranks *r, const struct loaded *l, struct diag *d)
 {
-	TRY(check_number(a, r, l, dir, d));
+	r->agreed = true; /* all find the same, and the first one tells it */
+	TRY(ranks_fit(a, dir, l->model, r->n, d));
+	r->agreed = false;
 	if (r->n == 1)
 		return ST_OK;
 	if (load_on_gpu(l))
@@ -316,7 +315,7 @@ static enum status launch_once(char **word, struct diag *d)
 	return launched(status, d);
 }
 
-enum status ranks_launch(struct arena *a, int64_t n, int64_t restart, struct diag *d)
+enum status ranks_launch(struct arena *a, int64_t n, bool fixed, int64_t restart, struct diag *d)
 {
 	if (!set_environment())
 		return diag_nomem(d);
@@ -327,7 +326,7 @@ enum status ranks_launch(struct arena *a, int64_t n, int64_t restart, struct dia
 		const enum status st = launch_once(word, d);
 		if (st != ST_LOST || restart-- == 0 || n == 1)
 			return st;
-		n--;
+		n -= !fixed;
 		diag_note(d, NULL, NULL,
 			"going on from the last checkpoint with %" PRId64 " rank%s", n,
 			n == 1 ? "" : "s");

@@ -41,9 +41,13 @@ enum status ranks_check(struct ranks *r, const struct loaded *l, struct diag *d)
 /* Before the step is closed. A status that not all ranks have come to ends them all. */
 void ranks_end(struct ranks *r, const struct loaded *l, enum status st, struct diag *d);
 
+/* Whether the step in `dir` is one for so many ranks; if not, how to start it. */
+enum status ranks_fit(
+	struct arena *a, const char *dir, const struct stint_model *m, int64_t n, struct diag *d);
 /* --ranks N: mpirun starts this command so many times; what it comes to. With `restart`, up to so
- * many times again after a rank was lost, with one fewer and --resume. */
+ * many times again after a rank was lost, with --resume and one fewer, but where the number is
+ * `fixed`. */
 bool ranks_started(void); /* by that */
-enum status ranks_launch(struct arena *a, int64_t n, int64_t restart, struct diag *d);
+enum status ranks_launch(struct arena *a, int64_t n, bool fixed, int64_t restart, struct diag *d);
 
 #endif

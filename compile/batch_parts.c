@@ -128,6 +128,24 @@ static bool has_statistics(const struct graph *g)
 	return false;
 }
 
+/* What a rank holds of the optimizer's states. */
+static void tell_ranks(const struct pipeline *p)
+{
+	const struct graph *g = p->train;
+	int64_t here = 0, all = 0;
+	char text[2][24];
+	for (int i = 0; i < g->ntensor; i++) {
+		const struct tensor *t = g->tensor[i];
+		if (t->role != TR_STATE)
+			continue;
+		here += tensor_bytes(t);
+		all += t->piece_of ? tensor_bytes(t->piece_of) : tensor_bytes(t);
+	}
+	diag_note(p->diag, NULL, NULL,
+		"for %" PRId64 " rank%s: of %s of optimizer state each holds %s", p->o->ranks,
+		p->o->ranks > 1 ? "s" : "", bytes_human(all, text[0]), bytes_human(here, text[1]));
+}
+
 void parts_tell(const struct pipeline *p)
 {
 	const struct parts *x = &p->parts;
@@ -138,6 +156,8 @@ void parts_tell(const struct pipeline *p)
 			x->shards, p->o->import.batch / x->shards,
 			has_statistics(p->train) ? "; batch norm takes each one's own statistics"
 						 : "");
+	if (p->o->ranks)
+		tell_ranks(p);
 	if (x->region.slices)
 		diag_note(p->diag, NULL, NULL,
 			"up to '%s', nodes run in %" PRId64 " slices of the batch", x->until,
