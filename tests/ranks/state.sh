@@ -1,9 +1,9 @@
 #!/bin/sh
-# state.sh STINT CASE WORK RANKS [OPTION...]: steps compiled for a number of ranks, each with a piece of the optimizer's states: the
-# losses and values of one process, also where a run goes on with another number of ranks, alone, or again in pieces; a piece is as
-# large as it should be; who is not as many is told how to start.
-stint=$1 case=$2 work=$3 ranks=$4
-shift 4
+# state.sh STINT DELAY CASE WORK RANKS [OPTION...]: steps compiled for a number of ranks, each with a piece of the optimizer's states:
+# the losses and values of one process, also with messages that come late (libdelay.so), and where a run goes on with another number
+# of ranks, alone, or in pieces again; a piece is as large as it should be; who is not as many is told how to start.
+stint=$1 delay=$2 case=$3 work=$4 ranks=$5
+shift 5
 . "${0%/*}/common.sh"
 need_mpi
 rm -rf "$work" && mkdir -p "$work" || exit 1
@@ -27,7 +27,8 @@ train() { # FOLDER RANKS EPOCHS [OPTION...]: in the step for so many, or (0) in 
 	if [ "$n" = 0 ]; then
 		run "$folder.log" "$stint" train "$work/step" "$@"
 	else
-		run "$folder.log" mpirun -n "$n" "$stint" train "$work/step-$n" "$@" --check-ranks 1
+		# shellcheck disable=SC2086 # words
+		run "$folder.log" $late mpirun -n "$n" "$stint" train "$work/step-$n" "$@" --check-ranks 1
 	fi
 }
 
@@ -40,10 +41,14 @@ train whole 0 3
 values "$work/whole" >"$work/whole.values"
 cut -d , -f 1-4 "$work/whole.csv" >"$work/whole.losses"
 [ -s "$work/whole.values" ] || exit 1
-before=
+before='' late=''
 for many in $ranks; do
 	train "ranks-$many" "$many" 3
 	same "ranks-$many"
+	late="env LD_PRELOAD=$delay STINT_DELAY_SEED=$many STINT_DELAY_US=2000"
+	train "late-$many" "$many" 3
+	late=
+	same "late-$many"
 	train "from-$many" "$many" 1
 	train "from-$many" "${before:-0}" 2 --resume
 	train "from-$many" 0 3 --resume
@@ -88,7 +93,7 @@ dir=$work/step-$many
 set -- $(data) --epochs 1
 told 2 "was compiled for $many ranks, this is 1" "$stint" train "$dir" "$@"
 told 2 "was compiled for $many ranks, these are" "$stint" train "$dir" "$@" --ranks $((many + 1))
-told 2 "was compiled for $many ranks, these are" mpirun -n $((many - 1)) "$stint" train "$dir" "$@"
+told 2 "was compiled for $many ranks, th" mpirun -n $((many - 1)) "$stint" train "$dir" "$@"
 told 0 "epoch 1/1" "$stint" train "$dir" "$@" --ranks "$many"
 # shellcheck disable=SC2046 # words
 told 3 "was compiled for $many processes" "$stint" run "$dir" $(data) -o "$work/out.safetensors"
