@@ -24,7 +24,8 @@ def stint(o, *words):
 
 
 def largest(graph):
-    """The most that an op needs, its own results and what it reads, and which one; residents and their next values are not counted."""
+    """The most that an op needs, its own results and what it reads, and which one; of the forward and backward
+    pass; residents and their next values are not counted."""
     tensors = {t["id"]: t for t in graph["tensors"]}
 
     def need(op):
@@ -34,7 +35,7 @@ def largest(graph):
                    not (t in in_place and t in op["outputs"])]
         return sum(tensors[t]["bytes"] for t in counted) + op["workspace"]
 
-    op = max(graph["ops"], key=need)
+    op = max((op for op in graph["ops"] if op["phase"] != "update"), key=need)
     return need(op), op["name"] + " " + op["phase"]
 
 
