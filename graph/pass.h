@@ -115,8 +115,8 @@ enum status graph_shard(
 	const struct graph *in, int64_t shards, int64_t rows, bool train, struct graph **out);
 /* Makes of x, an input of one shard, that of the whole batch; the shard's rows of it. */
 struct tensor *graph_shard_of(struct graph *g, struct tensor *x);
-/* The processes that will train are `ranks`, each with a piece of what `optimizer` keeps if that
- * goes (`pieces`). Requires graph_shard. */
+/* So many processes will train, and no others; with `pieces` each has a piece of what `optimizer`
+ * keeps, if that is one by elements. Before graph_accumulate. */
 void graph_set_ranks(
 	struct graph *g, int64_t ranks, bool pieces, const struct optimizer_spec *optimizer);
 /* Requires graph_autodiff. Where shards differ, gradients and loss become their sums over all

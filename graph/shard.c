@@ -88,23 +88,22 @@ void graph_set_ranks(
 	g->pieces = pieces && ranks > 1 && optimizer->op->traits & OP_BY_ELEMENT;
 }
 
-/* How many sums wait at most, in any process of any number of them, or of the number known. */
-static int64_t most_waiting(const struct graph *g)
+/* How many sums wait at most, in any of `least` to `most` processes. */
+static int64_t most_waiting(const struct graph *g, int64_t least, int64_t most)
 {
-	const int64_t most_parts = g->ranks ? g->ranks : g->target->ranks ? g->shards : 1;
-	int64_t most = 0;
+	int64_t n = 0;
 	if (g->target->bare)
 		return 1;
-	for (int64_t parts = g->ranks ? g->ranks : 1; parts <= most_parts; parts++)
+	for (int64_t parts = least; parts <= most; parts++)
 		for (int64_t k = 0; k < parts; k++) {
 			const int64_t end = stint_tree_first(g->shards, parts, k + 1);
 			int64_t at = stint_tree_first(g->shards, parts, k), waiting = 0;
 			for (const int64_t begin = at; at < end; at++) {
-				most = waiting > most ? waiting : most;
+				n = waiting > n ? waiting : n;
 				waiting += 1 - stint_tree_joins(begin, at, g->shards);
 			}
 		}
-	return most;
+	return n;
 }
 
 /* What a shard leaves for the next. */
@@ -178,11 +177,14 @@ enum status graph_accumulate(struct graph *g, const struct optimizer_spec *spec,
 {
 	if (!g->shards_differ)
 		return ST_OK;
-	const int64_t waiting = most_waiting(g);
+	/* Rows are kept by a rule that no number of processes enters into: in a narrow type their
+	 * gradients are rounded otherwise than sums. */
+	const int64_t any = most_waiting(g, 1, g->target->ranks ? g->shards : 1);
+	const int64_t waiting = g->ranks ? most_waiting(g, g->ranks, g->ranks) : any;
 	const bool scatters = graph_scatters(g, spec);
 	struct shard_rows rows;
 	g->phase = NODE_BACKWARD;
-	TRY(shard_rows_begin(&rows, g, waiting, scatters));
+	TRY(shard_rows_begin(&rows, g, any, scatters));
 	for (int i = 0; i < nparam; i++) {
 		struct tensor *total;
 		if (!grad[i])

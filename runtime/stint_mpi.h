@@ -9,7 +9,8 @@
  *	stint_free_ranks(s); stint_free(s); MPI_Finalize();
  *
  * Of the S micro-batches each process does its share, one behind the other: at most S processes.
- * Each sets the whole batch.
+ * Each sets the whole batch. Compiled with --ranks N, they are N, and each has a piece of the
+ * optimizer's states: a file that has them is loaded behind stint_init_ranks.
  * Gradients are added along the tree of stint_tree.h, whoever has which part of it: parameters and
  * losses have the same bits in every process, on any number of them. */
 #ifndef STINT_MPI_H

@@ -1,6 +1,6 @@
 #!/bin/sh
 # state.sh STINT DELAY CASE WORK RANKS [OPTION...]: steps compiled for a number of ranks, each with a piece of the optimizer's states:
-# the losses and values of one process, also with messages that come late (libdelay.so), and where a run goes on with another number
+# the losses and values of one process after 20 steps, also with messages that come late (libdelay.so), and where a run goes on with another number
 # of ranks, alone, or in pieces again; a piece is as large as it should be; who is not as many is told how to start.
 stint=$1 delay=$2 case=$3 work=$4 ranks=$5
 shift 5
@@ -37,24 +37,24 @@ same() { # FOLDER
 		{ echo "FAILED: $1 has other bits than one process"; failed=1; }
 }
 
-train whole 0 3
+train whole 0 20
 values "$work/whole" >"$work/whole.values"
 cut -d , -f 1-4 "$work/whole.csv" >"$work/whole.losses"
 [ -s "$work/whole.values" ] || exit 1
 before='' late=''
 for many in $ranks; do
-	train "ranks-$many" "$many" 3
+	train "ranks-$many" "$many" 20
 	same "ranks-$many"
 	late="env LD_PRELOAD=$delay STINT_DELAY_SEED=$many STINT_DELAY_US=2000"
-	train "late-$many" "$many" 3
+	train "late-$many" "$many" 20
 	late=
 	same "late-$many"
-	train "from-$many" "$many" 1
-	train "from-$many" "${before:-0}" 2 --resume
-	train "from-$many" 0 3 --resume
+	train "from-$many" "$many" 7
+	train "from-$many" "${before:-0}" 13 --resume
+	train "from-$many" 0 20 --resume
 	same "from-$many"
-	train "to-$many" 0 1
-	train "to-$many" "$many" 3 --resume
+	train "to-$many" 0 9
+	train "to-$many" "$many" 20 --resume
 	same "to-$many"
 	before=$many
 done
