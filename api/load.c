@@ -27,9 +27,10 @@ static bool symbols(struct loaded *l)
 	       symbol(l, "stint_loss", &l->loss) && symbol(l, "stint_message", &l->message);
 }
 
-static enum status open_library(struct arena *a, const char *dir, struct loaded *l, struct diag *d)
+enum status load_model(struct arena *a, const char *dir, struct loaded *l, struct diag *d)
 {
 	const struct where w = {.file = dir};
+	*l = (struct loaded){0};
 	/* a path with a slash, so that the library search path is not used */
 	char *path = arena_printf(a, "%s%s/step.so", dir[0] == '/' ? "" : "./", dir);
 	if (!path)
@@ -75,8 +76,7 @@ enum status load_fail(const struct loaded *l, int rc, const char *what, struct d
 
 enum status load_step(struct arena *a, const char *dir, struct loaded *out, struct diag *d)
 {
-	*out = (struct loaded){0};
-	TRY(open_library(a, dir, out, d));
+	TRY(load_model(a, dir, out, d));
 	const int rc = out->code = out->init(&out->step, out->model, NULL, 0);
 	return rc ? load_fail(out, rc, dir, d) : ST_OK;
 }

@@ -29,7 +29,9 @@ struct loaded {
 	void **held;
 };
 
-/* Open DIR/step.so and set the step up; load_close, also on failure. */
+/* Open DIR/step.so, for what its model says; load_close, also on failure. */
+enum status load_model(struct arena *a, const char *dir, struct loaded *l, struct diag *d);
+/* The same, and set the step up. */
 enum status load_step(struct arena *a, const char *dir, struct loaded *out, struct diag *d);
 /* The same, and load DIR's values, then those of `w` (api/weights.h; may be NULL). */
 enum status load_open(struct arena *a, const char *dir, const struct weights *w, struct loaded *out,

@@ -247,6 +247,10 @@ static const struct option table[] = {
 		"size of the inputs' first axis"),
 	SPECIAL("micro-batch", take_micro_batch, "N|auto",
 		"a step takes the batch in parts of N and updates once; auto: the fastest that fits"),
+	VALUE("ranks", OPTION_SIZE, compile.ranks, COMMAND_ALL, "N",
+		"for N processes, no more and no fewer, that share the optimizer's states"),
+	WORD("shard", compile.shard, COMMAND_ALL, "WHAT",
+		"what they share: state (default), or none", "state", "none"),
 	SPECIAL("split", take_split, "N[:NODE]|auto",
 		"the first layers, up to NODE, run in N slices of the batch; auto: the fastest"),
 	SPECIAL("dim", take_dim, "NAME=N", "size of a symbolic dimension"),
@@ -333,10 +337,9 @@ static const struct option table[] = {
 		"import", "lower", "loss", "autodiff", "updates", "layout", "narrow", "fuse"),
 	FLAG("compare", compare, COMMAND_PLAN,
 		"beside the plan what keep-everything and checkpointing by segments need"),
-	VALUE("ranks", OPTION_SIZE, ranks, COMMAND_PLAN, "N",
-		"instead of the plan what a step takes that up to N ranks share: memory, time, messages"),
 	VALUE("link", OPTION_TEXT, link, COMMAND_PLAN, "SPEED,LATENCY",
-		"between these ranks: 25GB/s,2us"),
+		"instead of the plan what a step takes that 1, 2, 4 to --ranks processes share, with "
+		"this between them: 25GB/s,2us"),
 	VALUE("points", OPTION_COUNT, points, COMMAND_FRONTIER | PROGRAM, "N", "how many budgets"),
 	VALUE("svg", OPTION_TEXT, svg, COMMAND_FRONTIER, "FILE", "draw cost against budget"),
 	VALUE("html", OPTION_TEXT, html, COMMAND_SHOW, "FILE",
@@ -531,6 +534,9 @@ enum status options_check(struct options *o, struct diag *d)
 			: o->compile.isa      ? "isa"
 					      : "debug-arena");
 	TRY(check_arch(o, cuda, d));
+	if (options_given(o, "shard") && !o->compile.ranks)
+		return diag_fail(d, ST_USAGE, NULL, "add --ranks N",
+			"--shard says what so many processes share");
 	if (o->compile.precision == PRECISION_TF32 && !cuda)
 		return diag_fail(d, ST_USAGE, NULL,
 			"add --target cuda, or take fp32: the same training, nothing rounded",

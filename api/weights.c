@@ -89,7 +89,7 @@ static bool beside(const struct stint_model *m, const char *name)
 
 /* The same but for axes of one element, whose values lie alike: a slope per channel is [C] to one
  * framework, [C, 1, 1] to another. */
-static bool same_shape(const struct stint_tensor *t, const struct safetensors_entry *e)
+static bool same_shape(const struct stint_filed *t, const struct safetensors_entry *e)
 {
 	int i = 0, k = 0;
 	for (;; i++, k++) {
@@ -121,13 +121,13 @@ static enum status of_another_type(
 		"is %s in the file, %s in the model", e->type, type[t->dtype]);
 }
 
-static enum status of_another_shape(
-	struct fitting *m, const struct stint_tensor *t, const struct safetensors_entry *e)
+static enum status of_another_shape(struct fitting *m, const struct stint_tensor *t,
+	const struct stint_filed *filed, const struct safetensors_entry *e)
 {
 	char have[200], want[200];
 	const struct where at = {.file = m->w->path, .node = t->name, .op = "tensor"};
 	dims_text(e->rank, e->dim, have);
-	dims_text(t->rank, t->dim, want);
+	dims_text(filed->rank, filed->dim, want);
 	if (!m->w->skip)
 		return diag_fail(m->d, ST_INVALID, &at,
 			"--skip-mismatched passes over such tensors",
@@ -148,6 +148,7 @@ static enum status fit(struct fitting *m)
 		if (!stored(t))
 			continue;
 		bool nomem = false;
+		const struct stint_filed filed = stint_filed(m->l->step, i);
 		const struct safetensors_entry *e = weights_find(
 			m->a, m->f, t->name, wanted(t) ? m->w->average : WEIGHTS_TRAINED, &nomem);
 		if (nomem)
@@ -157,9 +158,9 @@ static enum status fit(struct fitting *m)
 			m->missing[m->nmissing++] = t->name;
 		else if (e && e->dtype != t->dtype)
 			st = of_another_type(m, t, e);
-		else if (e && (!same_shape(t, e) || e->bytes != t->bytes))
-			st = of_another_shape(m, t, e) == ST_OK ? st : ST_INVALID;
-		else if (e)
+		else if (e && (!same_shape(&filed, e) || e->bytes != filed.bytes))
+			st = of_another_shape(m, t, &filed, e) == ST_OK ? st : ST_INVALID;
+		else if (e && (!filed.piece || m->l->step->ranks)) /* else: only evaluated */
 			m->take[i] = e;
 		m->loaded += m->take[i] != NULL && wanted(t);
 	}
@@ -231,19 +232,20 @@ static enum status tell(struct fitting *m)
 }
 
 /* By parts, so that a device's step takes no second copy of the model here. */
-static enum status bring(
-	const struct fitting *m, const struct stint_tensor *t, const struct safetensors_entry *e)
+static enum status bring(const struct fitting *m, int resident, const struct safetensors_entry *e)
 {
 	enum { PART = 1 << 24 };
-	const size_t step = t->bytes < PART ? t->bytes + 1 : PART;
+	const struct stint_tensor *t = &m->l->model->resident[resident];
+	const struct stint_filed filed = stint_filed(m->l->step, resident);
+	const size_t step = filed.here < PART ? filed.here + 1 : PART;
 	unsigned char *part = malloc(step);
 	if (!part)
 		return diag_nomem(m->d);
 	int rc = 0;
 	bool read = true;
-	for (size_t at = 0; at < t->bytes && !rc && read; at += step) {
-		const size_t n = t->bytes - at < step ? t->bytes - at : step;
-		read = !safetensors_read(m->f, e, at, n, part);
+	for (size_t at = 0; at < filed.here && !rc && read; at += step) {
+		const size_t n = filed.here - at < step ? filed.here - at : step;
+		read = !safetensors_read(m->f, e, filed.from + at, n, part);
 		if (read)
 			rc = stint_write(m->l->step, t->offset + at, part, n);
 	}
@@ -271,7 +273,7 @@ static enum status load(struct fitting *m)
 	TRY(fits);
 	for (int i = 0; i < model->nresident; i++)
 		if (m->take[i])
-			TRY(bring(m, &model->resident[i], m->take[i]));
+			TRY(bring(m, i, m->take[i]));
 	return ST_OK;
 }
 

@@ -173,7 +173,7 @@ static enum status bench_ranks(
 	const struct loaded none = {0};
 	TRY(ranks_asked(&asked, d));
 	if (!asked && !ranks_started())
-		return ranks_launch(a, w->ranks, 0, d);
+		return ranks_launch(a, w->ranks, true, 0, d);
 	TRY(ranks_start(a, dir, &r, d));
 	const enum status st = between_ranks(&r, w->json, d);
 	ranks_end(&r, &none, st, d);

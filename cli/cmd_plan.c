@@ -73,22 +73,30 @@ static enum status compare(
 	return compare_print(p->arena, problem, &options, o->json, at, p->diag);
 }
 
-static enum status check_ranks(const struct options *o, struct ranks_link *link, struct diag *d)
+/* --link: *ranks is how many at most, and the step that is planned is for any number of them. */
+static enum status take_link(
+	struct options *o, struct ranks_link *link, int64_t *ranks, struct diag *d)
 {
-	if (!o->ranks != !o->link)
+	*ranks = 0;
+	if (!o->link)
+		return ST_OK;
+	if (!o->compile.ranks || options_given(o, "shard"))
 		return diag_fail(d, ST_USAGE, NULL, "--ranks 64 --link 25GB/s,2us",
-			"--ranks and --link go together: how many, and what is between them");
-	if (o->ranks && (o->compare || o->out || o->compile.graph))
+			"--link is what is between --ranks processes, which share no state");
+	if (o->compare || o->out || o->compile.graph)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
-			"--ranks makes a table of a model's step: no --compare, -o or --graph");
-	return o->link ? ranks_link_parse(o->link, link, d) : ST_OK;
+			"--link makes a table of a model's step: no --compare, -o or --graph");
+	*ranks = o->compile.ranks;
+	o->compile.ranks = 0;
+	return ranks_link_parse(o->link, link, d);
 }
 
 static enum status plan(struct pipeline *p, struct options *o, struct activity *at)
 {
 	struct problem *problem;
 	struct ranks_link link;
-	TRY(check_ranks(o, &link, p->diag));
+	int64_t ranks;
+	TRY(take_link(o, &link, &ranks, p->diag));
 	TRY(pipeline_problem(p, &problem));
 	TRY(dump_graph(p, o, problem));
 	if (o->compare)
@@ -96,9 +104,9 @@ static enum status plan(struct pipeline *p, struct options *o, struct activity *
 	if (p->o->graph)
 		return plan_graph_file(p, o, problem, at);
 	enum status st = pipeline_plan(p);
-	if (st == ST_OK && o->ranks) {
+	if (st == ST_OK && ranks) {
 		activity_end(at);
-		return plan_ranks_print(p, o->ranks, &link, o->json);
+		return plan_ranks_print(p, ranks, &link, o->json);
 	}
 	return finish(p, o, at, problem, pipeline_plan_shown(p), st);
 }

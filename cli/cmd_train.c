@@ -47,7 +47,7 @@ static enum status resume(struct training *t)
 		return diag_fail(t->diag, ST_USAGE, NULL, NULL,
 			"the checkpoint was made with --seed %" PRId64, t->place.seed);
 	struct watch_lost lost;
-	TRY(watch_values(&t->watch, &lost));
+	TRY(training_lost(t, &lost));
 	if (lost.tensors && !t->o->keep_going)
 		return diag_fail(t->diag, ST_DIVERGED, &(struct where){.file = used},
 			"remove it to go on from the one before, with a smaller --lr",
@@ -106,10 +106,12 @@ static enum status prepare(struct training *t)
 {
 	const struct train_args *o = t->o;
 	TRY(ranks_start(t->arena, o->dir, &t->ranks, t->diag));
-	TRY(load_open(t->arena, o->dir, &o->weights, &t->l, t->diag));
+	TRY(load_open(t->arena, o->dir, NULL, &t->l, t->diag));
 	if (!t->l.model->train)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = o->dir},
 			"compile with a loss and an optimizer", "was compiled with --loss none");
+	TRY(ranks_take(t->arena, o->dir, &t->ranks, &t->l, t->diag));
+	TRY(weights_load(t->arena, &t->l, &o->weights, t->diag));
 	if (o->eval_input.n > 0 && !o->eval_target && t->l.model->target >= 0)
 		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-target FILE",
 			"--eval-input without --eval-target: the loss on held-out data needs "
@@ -137,8 +139,7 @@ static enum status prepare(struct training *t)
 		TRY(watch_keep(&t->watch));
 	if (t->ranks.rank == 0)
 		TRY(try_files(t));
-	t->ranks.patience = o->rank_timeout;
-	TRY(ranks_take(&t->ranks, &t->l, t->diag));
+	TRY(ranks_same(&t->ranks, &t->l, o->rank_timeout, t->diag));
 	feed_share(&t->train, t->ranks.rank, t->ranks.n);
 	return ST_OK;
 }
@@ -261,8 +262,14 @@ static enum status launch(const struct train_args *o, struct arena *a, bool *don
 	if (o->restart && !o->folder)
 		return diag_fail(d, ST_USAGE, NULL, "--checkpoint FOLDER",
 			"--restart wants a folder to go on from");
+	struct loaded l;
+	enum status st = load_model(a, o->dir, &l, d);
+	const bool fixed = st == ST_OK && l.model->ranks;
+	if (st == ST_OK)
+		st = ranks_fit(a, o->dir, l.model, o->ranks, d);
+	load_close(&l);
 	*done = true;
-	return ranks_launch(a, o->ranks, o->restart, d);
+	return st == ST_OK ? ranks_launch(a, o->ranks, fixed, o->restart, d) : st;
 }
 
 static enum status run(struct train_args *o, struct arena *a, struct diag *d)

@@ -12,13 +12,13 @@ static const char *const member[OPTION_GROUPS][GROUP_MOST] = {
 		"restore-biases", "ops"},
 	{"loss", "optimizer", "precision", "math", "group", "no-decay-1d", "clip-value",
 		"clip-norm", "ema", "dropout", "bn", "bn-variance", "no-outputs"},
-	{"budget", "micro-batch", "split", "keep-all", "segments", "recompute", "no-recompute",
-		"effort", "time", "costs", "fuse"},
+	{"budget", "micro-batch", "ranks", "shard", "split", "keep-all", "segments", "recompute",
+		"no-recompute", "effort", "time", "costs", "fuse"},
 	{"output", "force", "threads", "portable", "bare", "isa", "cross", "debug-arena",
 		"no-build"},
 	{"target", "arch", "offload"},
-	{"compare", "ranks", "link", "points", "svg", "html", "trace", "onnx", "steps", "json",
-		"graph", "dump-graph", "dump-after"},
+	{"compare", "link", "points", "svg", "html", "trace", "onnx", "steps", "json", "graph",
+		"dump-graph", "dump-after"},
 };
 
 int option_group(const char *name)

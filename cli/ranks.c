@@ -26,9 +26,12 @@ struct stint_ranks_part {
 	int (*merge)(stint_step *s, void *data, size_t bytes);
 	int (*check)(stint_step *s);
 	int (*measure)(double link[3], char message[256]);
+	int (*lend)(stint_step *s);
 	void (*end)(void);
 	void (*abort)(int code);
 };
+
+enum { START_PATIENCE = 300 }; /* who starts late has to load its files first */
 
 static int number_of(const char *name)
 {
@@ -76,6 +79,7 @@ static enum status open_part(struct arena *a, const char *dir, struct ranks *r, 
 		symbol(r->handle, "stint_ranks_merge", &p->merge) &&
 		symbol(r->handle, "stint_check_ranks", &p->check) &&
 		symbol(r->handle, "stint_ranks_measure", &p->measure) &&
+		symbol(r->handle, "stint_lend_ranks", &p->lend) &&
 		symbol(r->handle, "stint_ranks_end", &p->end) &&
 		symbol(r->handle, "stint_ranks_abort", &p->abort))
 		return ST_OK;
@@ -111,7 +115,7 @@ enum status ranks_start(struct arena *a, const char *dir, struct ranks *r, struc
 {
 	bool asked;
 	char message[256];
-	*r = (struct ranks){.n = 1};
+	*r = (struct ranks){.n = 1, .patience = START_PATIENCE};
 	TRY(ranks_asked(&asked, d));
 	if (!asked)
 		return ST_OK;
@@ -148,8 +152,30 @@ static enum status told_by_all(struct ranks *r, const struct loaded *l, int rc, 
 	return told(l, rc, d);
 }
 
-enum status ranks_take(struct ranks *r, const struct loaded *l, struct diag *d)
+enum status ranks_fit(
+	struct arena *a, const char *dir, const struct stint_model *m, int64_t n, struct diag *d)
 {
+	if (!m->ranks || m->ranks == n)
+		return ST_OK;
+	const char *hint =
+		m->ranks == 1
+			? arena_printf(a, "train alone, or compile with --ranks %" PRId64, n)
+			: arena_printf(a,
+				  "`stint train %s ... --ranks %d`, or mpirun -n %d, or srun; or "
+				  "compile it for others",
+				  dir, m->ranks, m->ranks);
+	return hint ? diag_fail(d, ST_USAGE, &(struct where){.file = dir}, hint,
+			      "was compiled for %d rank%s, %s %" PRId64, m->ranks,
+			      m->ranks > 1 ? "s" : "", n > 1 ? "these are" : "this is", n)
+		    : diag_nomem(d);
+}
+
+enum status ranks_take(
+	struct arena *a, const char *dir, struct ranks *r, const struct loaded *l, struct diag *d)
+{
+	r->agreed = true; /* all find the same, and the first one tells it */
+	TRY(ranks_fit(a, dir, l->model, r->n, d));
+	r->agreed = false;
 	if (r->n == 1)
 		return ST_OK;
 	if (load_on_gpu(l))
@@ -159,6 +185,31 @@ enum status ranks_take(struct ranks *r, const struct loaded *l, struct diag *d)
 	TRY(told_by_all(r, l, r->part->init(l->step), d));
 	r->part->patience(l->step, r->patience);
 	return ST_OK;
+}
+
+enum status ranks_check(struct ranks *r, const struct loaded *l, struct diag *d)
+{
+	return r->n == 1 ? ST_OK : told_by_all(r, l, r->part->check(l->step), d);
+}
+
+enum status ranks_same(struct ranks *r, const struct loaded *l, double patience, struct diag *d)
+{
+	TRY(ranks_check(r, l, d));
+	r->patience = patience;
+	if (r->n > 1)
+		r->part->patience(l->step, patience);
+	return ST_OK;
+}
+
+enum status ranks_lend(
+	const struct ranks *r, const struct loaded *l, double patience, struct diag *d)
+{
+	if (r->n == 1 || !l->model->npiece)
+		return ST_OK;
+	r->part->patience(l->step, patience);
+	const int rc = r->part->lend(l->step);
+	r->part->patience(l->step, r->patience);
+	return told(l, rc, d);
 }
 
 enum status ranks_most(const struct ranks *r, const struct loaded *l, double patience,
@@ -182,11 +233,6 @@ enum status ranks_merge(
 	const struct ranks *r, const struct loaded *l, void *data, int64_t bytes, struct diag *d)
 {
 	return r->n == 1 ? ST_OK : told(l, r->part->merge(l->step, data, (size_t)bytes), d);
-}
-
-enum status ranks_check(struct ranks *r, const struct loaded *l, struct diag *d)
-{
-	return r->n == 1 ? ST_OK : told_by_all(r, l, r->part->check(l->step), d);
 }
 
 enum status ranks_measure(const struct ranks *r, double link[3], struct diag *d)
@@ -294,7 +340,7 @@ static enum status launch_once(char **word, struct diag *d)
 	return launched(status, d);
 }
 
-enum status ranks_launch(struct arena *a, int64_t n, int64_t restart, struct diag *d)
+enum status ranks_launch(struct arena *a, int64_t n, bool fixed, int64_t restart, struct diag *d)
 {
 	if (!set_environment())
 		return diag_nomem(d);
@@ -305,7 +351,7 @@ enum status ranks_launch(struct arena *a, int64_t n, int64_t restart, struct dia
 		const enum status st = launch_once(word, d);
 		if (st != ST_LOST || restart-- == 0 || n == 1)
 			return st;
-		n--;
+		n -= !fixed;
 		diag_note(d, NULL, NULL,
 			"going on from the last checkpoint with %" PRId64 " rank%s", n,
 			n == 1 ? "" : "s");

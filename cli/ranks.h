@@ -22,9 +22,17 @@ enum status ranks_asked(bool *asked, struct diag *d);
 /* Starts MPI, where this process was started so; the part that knows it is in `dir`. Ranks but the
  * first say nothing on standard output from now on. */
 enum status ranks_start(struct arena *a, const char *dir, struct ranks *r, struct diag *d);
-/* The step is theirs. All must have the same values. Requires ranks_start, of all ranks, and that
- * `patience` is set. At first a rank waits for the others for 5 minutes: files may be slow. */
-enum status ranks_take(struct ranks *r, const struct loaded *l, struct diag *d);
+/* The step, in the folder `dir`, is theirs. All must have the same, and be as many as it was
+ * compiled for. Requires ranks_start, of all ranks; states are read after it. */
+enum status ranks_take(
+	struct arena *a, const char *dir, struct ranks *r, const struct loaded *l, struct diag *d);
+/* Whether all have the same values, when each has read its files. From then on a rank waits for
+ * another for `patience` seconds; before, for 5 minutes: files may be slow. */
+enum status ranks_same(struct ranks *r, const struct loaded *l, double patience, struct diag *d);
+/* While the first rank saves, until it calls this itself, the others lend it what each has alone.
+ */
+enum status ranks_lend(
+	const struct ranks *r, const struct loaded *l, double patience, struct diag *d);
 /* The largest of what ranks say. `patience`: seconds to wait for the others, 0: as usual. */
 enum status ranks_most(const struct ranks *r, const struct loaded *l, double patience,
 	int64_t *value, struct diag *d);
@@ -42,9 +50,13 @@ enum status ranks_measure(const struct ranks *r, double link[3], struct diag *d)
 /* Before the step is closed. A status that not all ranks have come to ends them all. */
 void ranks_end(struct ranks *r, const struct loaded *l, enum status st, struct diag *d);
 
+/* Whether the step in `dir` is one for so many ranks; if not, how to start it. */
+enum status ranks_fit(
+	struct arena *a, const char *dir, const struct stint_model *m, int64_t n, struct diag *d);
 /* --ranks N: mpirun starts this command so many times; what it comes to. With `restart`, up to so
- * many times again after a rank was lost, with one fewer and --resume. */
+ * many times again after a rank was lost, with --resume and one fewer, but where the number is
+ * `fixed`. */
 bool ranks_started(void); /* by that */
-enum status ranks_launch(struct arena *a, int64_t n, int64_t restart, struct diag *d);
+enum status ranks_launch(struct arena *a, int64_t n, bool fixed, int64_t restart, struct diag *d);
 
 #endif

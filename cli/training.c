@@ -56,6 +56,18 @@ static enum status one_batch(struct training *t, bool first, double lr, double *
 
 /* --- Values that are not finite --- */
 
+enum status training_lost(const struct training *t, struct watch_lost *lost)
+{
+	TRY(watch_values(&t->watch, lost));
+	if (!t->l.model->npiece)
+		return ST_OK;
+	int64_t any = lost->tensors;
+	TRY(ranks_most(&t->ranks, &t->l, 0, &any, t->diag));
+	if (any && !lost->tensors)
+		*lost = (struct watch_lost){.tensors = (int)any};
+	return ST_OK;
+}
+
 /* How to go on from here. */
 static const char *way_out(const struct training *t, bool data)
 {
@@ -92,22 +104,29 @@ static enum status write_files(struct training *t)
 	swa_saved(&t->swa, &t->place.beside, &t->place.nbeside);
 	if (!t->place.training)
 		return diag_nomem(t->diag);
-	if (t->best && checkpoint_save_as(t->o->folder, "best", t->l.step, &t->place, message))
-		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
-	if (checkpoint_save(t->o->folder, t->l.step, &t->place, t->o->keep, message) ||
-		checkpoint_path(t->o->folder, t->place.step, t->good, message))
-		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
-	return ST_OK;
+	int rc = t->best ? checkpoint_save_as(t->o->folder, "best", t->l.step, &t->place, message)
+			 : 0;
+	if (!rc)
+		rc = checkpoint_save(t->o->folder, t->l.step, &t->place, t->o->keep, message);
+	if (!rc)
+		rc = checkpoint_path(t->o->folder, t->place.step, t->good, message);
+	return rc ? diag_fail(
+			    t->diag, rc == STINT_LOST ? ST_LOST : ST_IO, NULL, NULL, "%s", message)
+		  : ST_OK;
 }
 
-/* By the first rank; the others wait for it, as long as a slow disk may take. */
+/* By the first rank; the others lend what each has alone, and wait for it, as long as a slow disk
+ * may take. */
 static enum status write_checkpoint(struct training *t)
 {
 	enum { PATIENCE = 3600 };
 	int64_t nothing = 0;
-	if (t->o->folder && t->ranks.rank == 0)
+	if (!t->o->folder)
+		return ST_OK;
+	if (t->ranks.rank == 0)
 		TRY(write_files(t));
-	return t->o->folder ? ranks_most(&t->ranks, &t->l, PATIENCE, &nothing, t->diag) : ST_OK;
+	TRY(ranks_lend(&t->ranks, &t->l, PATIENCE, t->diag));
+	return ranks_most(&t->ranks, &t->l, PATIENCE, &nothing, t->diag);
 }
 
 /* Values that are not finite are never saved: the last good checkpoint stays. */
@@ -115,7 +134,7 @@ static enum status save(struct training *t, bool *saved)
 {
 	struct watch_lost lost;
 	*saved = false;
-	TRY(watch_values(&t->watch, &lost));
+	TRY(training_lost(t, &lost));
 	if (!lost.tensors) {
 		*saved = t->o->folder != NULL;
 		return write_checkpoint(t);
@@ -184,7 +203,7 @@ static enum status judge(struct training *t, double lr, double loss, bool *count
 	const bool gone = watch_scale_gone(&t->watch, &scale);
 	if (finite && !t->o->check_finite && !gone)
 		return ST_OK;
-	TRY(watch_values(&t->watch, &lost));
+	TRY(training_lost(t, &lost));
 	const bool harmless = !lost.tensors && !gone && (finite || watch_skipped(&t->watch));
 	if (harmless)
 		return t->o->check_finite ? watch_keep(&t->watch) : ST_OK;

@@ -47,6 +47,8 @@ struct training {
 };
 
 /* The samples of the epoch's batch of this number to the step; and its next run takes so many. */
+/* Values that are not finite, here or in another rank. */
+enum status training_lost(const struct training *t, struct watch_lost *lost);
 enum status training_feed(struct training *t, int64_t batch);
 enum status training_rows(struct training *t, int64_t batch);
 

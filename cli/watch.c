@@ -87,6 +87,8 @@ enum status watch_values(const struct watch *w, struct watch_lost *out)
 
 const char *watch_text(const struct watch *w, const struct watch_lost *lost)
 {
+	if (!lost->name)
+		return "values that another rank has are not finite";
 	const char *text = arena_printf(w->a,
 		"%" PRId64 " of %" PRId64 " values of '%s' are not finite", lost->numbers, lost->of,
 		lost->name);

@@ -17,7 +17,7 @@ struct watch {
 /* Parameters, running statistics and optimizer state that are not finite any more. */
 struct watch_lost {
 	int tensors;
-	const char *name; /* the first's, in the model's order */
+	const char *name; /* the first's, in the model's order; NULL: another rank's */
 	int64_t numbers, of;
 };
 

@@ -160,13 +160,17 @@ static enum status find_kernel(struct kernels *ks, const struct schedule *s, str
 	return kernel_find(ks, s->gp->graph, n, in_place, &c->kernel);
 }
 
-/* The parameter that this node updates: what `stint run` wants the finished gradient of. */
+/* The parameter that this node updates, or a piece of: what `stint run` wants the finished gradient
+ * of. */
 static int parameter_updated(const struct schedule *s, const struct node *n)
 {
 	bool update = (n->op->traits & OP_UPDATE) && n->phase == NODE_UPDATE;
-	if (!update || n->nin < 2 || !n->in[0] || (!n->in[1] && !n->op->optimizer))
+	if (!update || n->op->role == ROLE_GATHER_PIECES || n->nin < 2 || !n->in[0] ||
+		(!n->in[1] && !n->op->optimizer))
 		return -1;
 	struct tensor *t = tensor_storage(n->in[0]);
+	if (t->maker && t->maker->op->role == ROLE_OWN_PIECE)
+		t = tensor_storage(t->maker->in[0]);
 	return t->role == TR_PARAMETER ? s->gp->index[t->id] : -1;
 }
 

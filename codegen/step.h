@@ -18,6 +18,7 @@ struct codegen_input {
 	const char *isa_flags; /* for the Makefile: "-march=native" or what --isa said; "" */
 	const char *cross;     /* what the compiler's name begins with: "aarch64-linux-gnu"; NULL */
 	int shards;            /* micro-batches of a step; 1: there are none */
+	int ranks;             /* processes that train; 0: any number up to the shards */
 	const char *whole_batch; /* what training wants all rows for; NULL: it does not */
 	double lr;               /* the learning rate to compile in as the default */
 	bool debug_arena;

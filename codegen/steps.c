@@ -242,6 +242,8 @@ static void print_call(const struct schedule *s, const struct kernels *ks,
 	const struct update_group *g = group_at(s, ks, step);
 	if (c->updates >= 0 && !bare)
 		print_look(s, c, g != NULL, t);
+	else if (c->node.op->role == ROLE_GATHER_PIECES) /* of updates that were done */
+		text_puts(t, "\tif (!probe || !probe->gradient)\n\t");
 	const bool fails = kernel_fails(k), checks = k->checked && !fails;
 	text_puts(t, fails ? "\terror = " : checks ? "\tif (" : "\t");
 	text_add(t, "%s(", k->name);

@@ -28,9 +28,8 @@ const char *kind_text(enum tensor_role r)
 	return text[r];
 }
 
-static void print_shape(const struct tensor *x, struct text *t)
+static void print_dims(const struct tensor *x, struct text *t)
 {
-	text_add(t, "%s, %d, ", dtype_text(x->dtype), x->rank);
 	if (x->rank == 0) {
 		text_puts(t, "NULL");
 		return;
@@ -39,6 +38,12 @@ static void print_shape(const struct tensor *x, struct text *t)
 	for (int i = 0; i < x->rank; i++)
 		text_add(t, "%s%" PRId64, i ? ", " : "", x->dim[i]);
 	text_puts(t, "}");
+}
+
+static void print_shape(const struct tensor *x, struct text *t)
+{
+	text_add(t, "%s, %d, ", dtype_text(x->dtype), x->rank);
+	print_dims(x, t);
 }
 
 bool is_trained(const struct schedule *train, int resident)
@@ -80,6 +85,31 @@ static void print_residents(const struct schedule *train, const struct schedule 
 		print_shape(x, t);
 		text_add(t, ", %" PRId64 ", R%03d, %d, %d},\n", tensor_bytes(x), i,
 			is_trained(train, i), is_by_shards(train, x));
+	}
+	text_puts(t, "};\n");
+}
+
+static int count_pieces(const struct schedule *s)
+{
+	int n = 0;
+	for (int i = 0; i < s->nresident; i++)
+		n += s->gp->tensor[i]->piece_of != NULL;
+	return n;
+}
+
+/* resident, rank, dim */
+static void print_pieces(const struct schedule *s, struct text *t)
+{
+	if (count_pieces(s) == 0)
+		return;
+	text_puts(t, "\nstatic const struct stint_piece pieces[] = {\n");
+	for (int i = 0; i < s->nresident; i++) {
+		const struct tensor *whole = s->gp->tensor[i]->piece_of;
+		if (!whole)
+			continue;
+		text_add(t, "\t{%d, %d, ", i, whole->rank);
+		print_dims(whole, t);
+		text_puts(t, "},\n");
 	}
 	text_puts(t, "};\n");
 }
@@ -337,6 +367,10 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 	text_add(t, "\t.shards = %d,\n\t.whole_batch = ", in->shards);
 	text_literal(t, in->whole_batch);
 	text_puts(t, ",\n");
+	if (in->ranks)
+		text_add(t, "\t.ranks = %d,\n", in->ranks);
+	if (count_pieces(s))
+		text_add(t, "\t.npiece = %d,\n\t.piece = pieces,\n", count_pieces(s));
 	text_add(t, "\t.lr_default = %.17g,\n", in->lr);
 	text_add(t, "\t.train = %s,\n\t.eval = step_eval,\n};\n", train ? "step_train" : "NULL");
 	text_add(t,
@@ -361,6 +395,7 @@ void print_tables(const struct schedule *train, const struct schedule *eval,
 		print_step_info(train, ks, t);
 	print_step_info(eval, ks, t);
 	print_residents(train, train ? train : eval, t);
+	print_pieces(train ? train : eval, t);
 	if (eval->gp->graph->target->cuda)
 		print_next(train ? train : eval, t);
 	print_outputs(eval, t);

@@ -30,6 +30,28 @@ static enum status check_micro_batch(struct pipeline *p)
 	return ST_OK;
 }
 
+/* A rank has a micro-batch at least. */
+static enum status check_ranks(struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	if (!o->ranks)
+		return ST_OK;
+	if (o->loss && !strcmp(o->loss, "none"))
+		return usage(p, "leave --ranks away", "--ranks is for training");
+	if (!p->target.ranks)
+		return usage(p, "leave --ranks away",
+			"--ranks: several processes train on processors, by --target c");
+	if (o->micro_batch == MICRO_BATCH_AUTO)
+		return usage(p, "give --micro-batch a number",
+			"--ranks and --micro-batch auto do not go together");
+	if (o->ranks > p->parts.shards)
+		return diag_fail(p->diag, ST_USAGE, NULL,
+			"a smaller --micro-batch makes more of them: as many as ranks, or more",
+			"--ranks %" PRId64 ": a step is %" PRId64 " micro-batch%s", o->ranks,
+			p->parts.shards, p->parts.shards > 1 ? "es" : "");
+	return ST_OK;
+}
+
 static enum status check_split(struct pipeline *p)
 {
 	if (p->o->split && p->o->loss && !strcmp(p->o->loss, "none"))
@@ -76,6 +98,7 @@ static enum status set_shards(struct pipeline *p)
 	const struct compile_options *o = p->o;
 	p->parts.shards = o->micro_batch > 0 ? o->import.batch / o->micro_batch : 1;
 	TRY(check_micro_batch(p));
+	TRY(check_ranks(p));
 	return check_split(p);
 }
 
@@ -105,6 +128,24 @@ static bool has_statistics(const struct graph *g)
 	return false;
 }
 
+/* What a rank holds of the optimizer's states. */
+static void tell_ranks(const struct pipeline *p)
+{
+	const struct graph *g = p->train;
+	int64_t here = 0, all = 0;
+	char text[2][24];
+	for (int i = 0; i < g->ntensor; i++) {
+		const struct tensor *t = g->tensor[i];
+		if (t->role != TR_STATE)
+			continue;
+		here += tensor_bytes(t);
+		all += t->piece_of ? tensor_bytes(t->piece_of) : tensor_bytes(t);
+	}
+	diag_note(p->diag, NULL, NULL,
+		"for %" PRId64 " rank%s: of %s of optimizer state each holds %s", p->o->ranks,
+		p->o->ranks > 1 ? "s" : "", bytes_human(all, text[0]), bytes_human(here, text[1]));
+}
+
 void parts_tell(const struct pipeline *p)
 {
 	const struct parts *x = &p->parts;
@@ -115,6 +156,8 @@ void parts_tell(const struct pipeline *p)
 			x->shards, p->o->import.batch / x->shards,
 			has_statistics(p->train) ? "; batch norm takes each one's own statistics"
 						 : "");
+	if (p->o->ranks)
+		tell_ranks(p);
 	if (x->region.slices)
 		diag_note(p->diag, NULL, NULL,
 			"up to '%s', nodes run in %" PRId64 " slices of the batch", x->until,

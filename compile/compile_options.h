@@ -12,6 +12,7 @@ enum target_choice { TARGET_C, TARGET_CUDA };
 enum precision { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64 };
 enum bn_choice { BN_TRAIN, BN_FROZEN };
 enum variance_choice { VARIANCE_UNBIASED, VARIANCE_POPULATION };
+enum shard_choice { SHARD_STATE, SHARD_NONE };
 enum fuse_choice { FUSE_ON, FUSE_OFF };
 
 /* Zeros stand for the defaults, but for `threads` and `effort`, 1 or more and above 0, and
@@ -28,6 +29,8 @@ struct compile_options {
 	/* Rows of a micro-batch, import.batch being the whole one's; MICRO_BATCH_AUTO: those of the
 	 * shortest step within the budget. 0: there are none. */
 	int64_t micro_batch;
+	int64_t ranks; /* processes that train together; 0: any number up to the micro-batches */
+	enum shard_choice shard; /* what of it is shared among them */
 	/* Slices of a batch, or of a micro-batch, in which the first part of the model runs;
 	 * SPLIT_AUTO: as many as the shortest step within the budget has, or none. 0: none. */
 	int64_t split;

@@ -63,11 +63,13 @@ enum status graphs_train(
 	int nparam;
 	struct tensor **param, **grad;
 	TRY(lowered(imported, o, LOWER_TRAIN, out));
+	if (o->ranks)
+		graph_set_ranks(*out, o->ranks, o->pieces, o->optimizer);
 	TRY(with_loss(o, false, out));
 	if (o->scale_loss)
 		TRY(graph_scale_loss(*out));
 	TRY(graph_autodiff(*out, &nparam, &param, &grad));
-	TRY(graph_accumulate(*out, nparam, param, grad));
+	TRY(graph_accumulate(*out, o->optimizer, nparam, param, grad));
 	dump(o, STAGE_AUTODIFF, *out);
 	TRY(graph_attach_updates(*out, o->optimizer, nparam, param, grad));
 	dump(o, STAGE_UPDATES, *out);

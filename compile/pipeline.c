@@ -85,6 +85,8 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 		.optimizer = &p->optimizer,
 		.shards = p->parts.shards > 1 ? p->parts.shards : 0,
 		.rows = o->import.batch / p->parts.shards,
+		.ranks = o->ranks,
+		.pieces = o->shard == SHARD_STATE,
 		.no_outputs = o->no_outputs != 0,
 		.scale_loss = o->precision == PRECISION_FP16,
 		.fuse = o->fuse == FUSE_ON,
@@ -301,6 +303,7 @@ enum status pipeline_texts(
 		.cross = o->cross,
 		.lr = p->optimizer.lr,
 		.shards = (int)p->parts.shards,
+		.ranks = (int)o->ranks,
 		.whole_batch = whole_batch,
 		.debug_arena = o->debug_arena != 0};
 	return in.isa_flags ? codegen_step(&in, texts, kernels, p->diag) : diag_nomem(p->diag);

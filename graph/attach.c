@@ -1,6 +1,7 @@
 /* The loss at the graph's end, and an update for every parameter. */
 #include <string.h>
 
+#include "graph/graph_parts.h"
 #include "graph/pass.h"
 
 static enum status ambiguous(const struct graph *g, int wanted)
@@ -153,10 +154,12 @@ enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
 	return g->failed;
 }
 
+/* The node that updates `param`, or this process's piece of it, which read[0] is then. */
 static enum status attach_update(struct graph *g, const struct op_def *op,
-	const struct param_options *o, struct tensor *const read[4])
+	const struct param_options *o, const struct tensor *param, struct tensor *const read[4],
+	struct node **n)
 {
-	struct tensor *param = read[0], *in[4 + OP_STATES];
+	struct tensor *in[4 + OP_STATES];
 	const struct node given = {.op = op, .nattr = o->nattr, .attr = o->attr};
 	struct op_state state[OP_STATES];
 	int nstate = 0;
@@ -170,15 +173,31 @@ static enum status attach_update(struct graph *g, const struct op_def *op,
 		const char *name = arena_printf(
 			g->arena, "state/%s/%s", state[k].name, param->name);
 		in[4 + k] = graph_tensor(
-			g, name, param->dtype, state[k].scalar ? 0 : param->rank, param->dim);
+			g, name, param->dtype, state[k].scalar ? 0 : read[0]->rank, read[0]->dim);
 		if (!in[4 + k])
 			return g->failed;
 		in[4 + k]->role = TR_STATE;
+		if (read[0] != param && !state[k].scalar)
+			in[4 + k]->piece_of = param;
 	}
-	g->scope = param->name;
-	struct node *n;
 	return graph_node(
-		g, op->name, param->name, 4 + nstate, in, 1 + nstate, o->nattr, o->attr, NULL, &n);
+		g, op->name, param->name, 4 + nstate, in, 1 + nstate, o->nattr, o->attr, NULL, n);
+}
+
+/* The same of this process's piece, from a gradient that is whole or, scattered, its piece. */
+static enum status attach_piece(struct graph *g, const struct optimizer_spec *spec,
+	const struct param_options *o, struct tensor *const whole[4])
+{
+	struct tensor *read[4];
+	struct node *n;
+	memcpy(read, whole, sizeof read);
+	if (!graph_scatters(g, spec))
+		read[1] = graph_own_piece(g, whole[1], NULL);
+	read[0] = read[1] ? graph_own_piece(g, whole[0], read[1]) : NULL;
+	if (!read[0])
+		return g->failed;
+	TRY(attach_update(g, spec->op, o, whole[0], read, &n));
+	return graph_gather_pieces(g, whole[0], n->out[0]) ? ST_OK : g->failed;
 }
 
 /* --- What depends on all gradients: nothing is updated before the last is there, and the plan pays
@@ -308,28 +327,41 @@ static void update_slots(const struct graph *g, int nplain, int *slot)
 	}
 }
 
-/* Move each update from the end to just behind its gradient and the parameter's last reader, so
- * that the listed order is already a good one. */
-static enum status interleave(struct graph *g, int nplain)
+/* By node at the end, the plain one that it shall stand behind: what makes its gradient (or what
+ * it has a piece of), and the last that reads what it overwrites. */
+static enum status find_slots(struct graph *g, int nplain, int *slot)
 {
 	int *last_read = ARENA_ARRAY(g->arena, int, g->ntensor);
-	int *slot = ARENA_ARRAY(g->arena, int, g->nnode);
-	struct node **order = ARENA_ARRAY(g->arena, struct node *, g->nnode);
-	int *start = ARENA_ARRAY(g->arena, int, nplain + 2);
-	if (!last_read || !slot || !order || !start)
+	if (!last_read)
 		return diag_nomem(g->diag);
 	update_slots(g, nplain, last_read);
 	for (int i = nplain; i < g->nnode; i++) {
 		const struct node *u = g->node[i];
-		const struct tensor *grad = tensor_storage(u->in[1]);
-		int after = grad->maker ? grad->maker->id : 0;
-		if (last_read[u->in[0]->id] > after)
-			after = last_read[u->in[0]->id];
-		if (u->in[1]->maker && u->in[1]->maker->id > after) /* a view of the gradient */
-			after = u->in[1]->maker->id;
-		slot[i] = after;
-		start[after + 1]++;
+		struct tensor *grad = u->in[u->nin > 1];
+		const struct node *made[] = {u->in[0]->maker, grad->maker,
+			tensor_storage(grad)->maker}; /* it may be a view */
+		slot[i] = last_read[u->in[0]->id];
+		for (int k = 0; k < 3; k++) {
+			const int id = made[k] ? made[k]->id : 0;
+			const int at = id < nplain ? id : slot[id];
+			slot[i] = at > slot[i] ? at : slot[i];
+		}
 	}
+	return ST_OK;
+}
+
+/* Move each update from the end to just behind its gradient and the parameter's last reader, so
+ * that the listed order is already a good one. */
+static enum status interleave(struct graph *g, int nplain)
+{
+	int *slot = ARENA_ARRAY(g->arena, int, g->nnode);
+	struct node **order = ARENA_ARRAY(g->arena, struct node *, g->nnode);
+	int *start = ARENA_ARRAY(g->arena, int, nplain + 2);
+	if (!slot || !order || !start)
+		return diag_nomem(g->diag);
+	TRY(find_slots(g, nplain, slot));
+	for (int i = nplain; i < g->nnode; i++)
+		start[slot[i] + 1]++;
 	/* counting sort: updates per slot, stable */
 	for (int i = 0; i <= nplain; i++)
 		start[i + 1] += start[i];
@@ -355,7 +387,6 @@ static enum status interleave(struct graph *g, int nplain)
 enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *spec, int nparam,
 	struct tensor *const *param, struct tensor *const *grad)
 {
-	int nupdate = 0;
 	struct tensor **final = arena_memdup(g->arena, grad, (size_t)nparam, sizeof(*final));
 	struct tensor *control = graph_control(g),
 		      **lr = ARENA_ARRAY(g->arena, struct tensor *, nparam);
@@ -375,19 +406,22 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 	if (spec->clip_norm > 0)
 		TRY(clip(g, spec->clip_norm, nparam, final));
 	g->phase = NODE_UPDATE;
+	const int before = g->nnode;
 	for (int i = 0; i < nparam; i++) {
 		if (!final[i])
 			continue;
 		struct tensor *const read[] = {param[i], final[i], lr[i], control};
-		TRY(attach_update(g, spec->op, &option[i], read));
-		nupdate++;
+		struct node *n;
+		g->scope = param[i]->name;
+		TRY(g->pieces ? attach_piece(g, spec, &option[i], read)
+			      : attach_update(g, spec->op, &option[i], param[i], read, &n));
 	}
 	if (g->loss_scale) {
 		g->scope = "loss-scale";
 		OP2(g, op_by_role(g->table, ROLE_LOSS_SCALE_UPDATE)->name, g->loss_scale, control);
 		TRY(g->failed);
-		nupdate++;
 	}
+	const int nupdate = g->nnode - before;
 	g->phase = NODE_FORWARD;
 	g->last = false;
 	g->scope = NULL;

@@ -28,6 +28,7 @@ static struct tensor *copy_tensor(const struct graph_copy *c, const struct tenso
 	x->is_gradient = t->is_gradient;
 	x->from_model = t->from_model;
 	x->why = t->why;
+	x->piece_of = t->piece_of;
 	return c->map[t->id] = x;
 }
 
@@ -45,6 +46,8 @@ enum status graph_copy_begin(struct graph_copy *c, const struct graph *from)
 	c->to->control = mapped(c, from->control);
 	c->to->shards = from->shards;
 	c->to->shards_differ = from->shards_differ;
+	c->to->ranks = from->ranks;
+	c->to->pieces = from->pieces;
 	c->to->sliced = from->sliced;
 	return ST_OK;
 }

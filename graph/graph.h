@@ -67,6 +67,9 @@ struct tensor {
 	const char *const *axis;
 	struct node *maker;     /* NULL unless TR_VALUE (a folded constant has none either) */
 	struct tensor *storage; /* made by a view: whose bytes these are; NULL: its own */
+	/* TR_STATE of which each process has a piece: the parameter whose shape all of it has.
+	 * Maybe of the graph before; for name and shape only. NULL: it is whole. */
+	const struct tensor *piece_of;
 };
 
 /* A node's attribute, as ONNX has them. */
@@ -186,6 +189,10 @@ struct graph {
 	 * They differ in training; an evaluation is of the first. */
 	int64_t shards;
 	bool shards_differ;
+	/* Training is by exactly so many processes; 0: by any number up to the shards. `pieces`:
+	 * each has a piece of optimizer states and updates that of the parameters. */
+	int64_t ranks;
+	bool pieces;
 	bool sliced; /* parts of it run slice by slice of the batch (graph/slices.h) */
 	/* Given to nodes as they are added. */
 	enum node_phase phase;

@@ -4,6 +4,8 @@
 
 #include "graph/op.h"
 
+struct optimizer_spec;
+
 /* A node with copied inputs and empty outputs, not yet in the graph. NULL when out of memory. */
 struct node *graph_node_blank(struct graph *g, const struct op_def *op, const char *name, int nin,
 	struct tensor *const *in, int nout);
@@ -33,12 +35,21 @@ struct shard_rows {
 	int nplain, nslot, ntensor;
 	int *slot;            /* by node: which of the first nplain it stands behind */
 	struct tensor **rows; /* by tensor: all shards' rows of it; NULL: they are not kept */
+	bool pieces;          /* of a total its piece is wanted: graph_own_piece */
 };
-enum status shard_rows_begin(struct shard_rows *r, struct graph *g, int64_t levels);
+enum status shard_rows_begin(struct shard_rows *r, struct graph *g, int64_t levels, bool pieces);
 /* The sum of `grad` over all shards, there in the last; *total NULL: sums take less. */
 enum status shard_rows_total(struct shard_rows *r, struct tensor *grad, struct tensor **total);
 /* Puts all nodes that have come since the beginning where they belong. */
 enum status shard_rows_end(struct shard_rows *r);
+
+/* Of processes that each have a piece of the optimizer's states: whether all that is asked of
+ * gradients is a piece, too. */
+bool graph_scatters(const struct graph *g, const struct optimizer_spec *spec);
+/* This one's piece of t, taken when `behind` (NULL: nothing) is there; and parameter `whole` anew
+ * from the piece that each has. NULL: failed. */
+struct tensor *graph_own_piece(struct graph *g, struct tensor *t, struct tensor *behind);
+struct tensor *graph_gather_pieces(struct graph *g, struct tensor *whole, struct tensor *piece);
 
 /* What updates overwrite (order.c): good as long as no node is added, removed or renumbered. */
 struct order {

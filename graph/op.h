@@ -41,6 +41,8 @@ enum op_trait {
 			     which this is, and of how many */
 	OP_COUNTED = 4096, /* where fewer samples count than the batch has (control), it takes those
 			      together alone: apart along axis 0 in the sense of graph/mixed.c */
+	OP_BY_ELEMENT = 8192, /* an optimizer whose update of an element takes that element's
+				 gradient and states, and numbers of the step: pieces go */
 };
 
 /* What core code may ask the table for, without knowing names. */
@@ -79,6 +81,11 @@ enum op_role {
 	ROLE_KEEP_ROWS,  /* a value, control, all shards' rows of it; attribute shards: these, with
 			    those of the shard that control names; in the last, with those of all
 			    processes */
+	/* Of g->ranks processes each has one piece of a tensor's elements, in a vector of so many
+	 * as the largest has, zeros behind its end; attribute ranks: */
+	ROLE_SCATTER_SUM,   /* as ROLE_SUM_RANKS, but of the sum its piece alone */
+	ROLE_OWN_PIECE,     /* of a tensor its piece; what is to be there before */
+	ROLE_GATHER_PIECES, /* a parameter, its piece of what that will be: all of it */
 	ROLE_COUNT
 };
 

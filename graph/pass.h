@@ -115,10 +115,15 @@ enum status graph_shard(
 	const struct graph *in, int64_t shards, int64_t rows, bool train, struct graph **out);
 /* Makes of x, an input of one shard, that of the whole batch; the shard's rows of it. */
 struct tensor *graph_shard_of(struct graph *g, struct tensor *x);
+/* So many processes will train, and no others; with `pieces` each has a piece of what `optimizer`
+ * keeps, if that is one by elements. Before graph_accumulate. */
+void graph_set_ranks(
+	struct graph *g, int64_t ranks, bool pieces, const struct optimizer_spec *optimizer);
 /* Requires graph_autodiff. Where shards differ, gradients and loss become their sums over all
- * shards, which are there in the last. */
-enum status graph_accumulate(
-	struct graph *g, int nparam, struct tensor *const *param, struct tensor **grad);
+ * shards, which are there in the last; gradients, where nothing asks for more, this process's
+ * pieces of them. */
+enum status graph_accumulate(struct graph *g, const struct optimizer_spec *spec, int nparam,
+	struct tensor *const *param, struct tensor **grad);
 /* Of x, a vector that each shard has: one row of each, all there in the last. `name`: of the
  * model's tensor that it is for. NULL: failed. */
 struct tensor *graph_every_shard(struct graph *g, const char *name, struct tensor *x);

@@ -3,8 +3,9 @@
  * The graph is that of one shard. What the caller sets is the whole batch; a shard's rows are
  * copied out of it. Gradients are added over the shards in a binary tree over their numbers
  * (runtime/stint_tree.h), and what several processes have summed is added along the same tree: the
- * bits depend on the number of shards alone. On a microcontroller, where bytes are dear, one sum is
- * kept: they are added one after another. */
+ * bits depend on the number of shards alone. Where the number of processes is known, each has a
+ * piece of the optimizer's states and makes that of the parameters. On a microcontroller, where
+ * bytes are dear, one sum is kept: they are added one after another. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -80,23 +81,29 @@ enum status graph_shard(
 
 /* --- Sums --- */
 
-/* How many sums wait at most, in any process of any number of them. */
-static int64_t most_waiting(const struct graph *g)
+void graph_set_ranks(
+	struct graph *g, int64_t ranks, bool pieces, const struct optimizer_spec *optimizer)
 {
-	const int64_t most_parts = g->target->ranks ? g->shards : 1;
-	int64_t most = 0;
+	g->ranks = ranks;
+	g->pieces = pieces && ranks > 1 && optimizer->op->traits & OP_BY_ELEMENT;
+}
+
+/* How many sums wait at most, in any of `least` to `most` processes. */
+static int64_t most_waiting(const struct graph *g, int64_t least, int64_t most)
+{
+	int64_t n = 0;
 	if (g->target->bare)
 		return 1;
-	for (int64_t parts = 1; parts <= most_parts; parts++)
+	for (int64_t parts = least; parts <= most; parts++)
 		for (int64_t k = 0; k < parts; k++) {
 			const int64_t end = stint_tree_first(g->shards, parts, k + 1);
 			int64_t at = stint_tree_first(g->shards, parts, k), waiting = 0;
 			for (const int64_t begin = at; at < end; at++) {
-				most = waiting > most ? waiting : most;
+				n = waiting > n ? waiting : n;
 				waiting += 1 - stint_tree_joins(begin, at, g->shards);
 			}
 		}
-	return most;
+	return n;
 }
 
 /* What a shard leaves for the next. */
@@ -109,21 +116,46 @@ static struct tensor *left_by_shards(
 	return t;
 }
 
-/* In the last shard: what other processes have summed, too. */
-static struct tensor *over_ranks(struct graph *g, struct tensor *total)
+/* A node of the last shard. What it reads stays real, as for updates. */
+static struct tensor *between_ranks(
+	struct graph *g, enum op_role role, int nin, struct tensor *const *in)
 {
-	const struct attr shards = ATTR_I("shards", g->shards);
-	struct tensor *in[] = {total, graph_control(g), total->maker->out[1]};
+	const struct attr attr[] = {ATTR_I("shards", g->shards), ATTR_I("ranks", g->ranks)};
+	const bool last = g->last;
+	const enum node_phase phase = g->phase;
 	g->last = true;
-	g->phase = NODE_UPDATE; /* what it reads stays real, as for updates */
-	total = graph_op(g, op_by_role(g->table, ROLE_SUM_RANKS)->name, 3, in, 1, &shards);
-	g->phase = NODE_BACKWARD;
-	g->last = false;
-	return total;
+	g->phase = NODE_UPDATE;
+	struct tensor *y = graph_op(
+		g, op_by_role(g->table, role)->name, nin, in, g->ranks ? 2 : 1, attr);
+	g->phase = phase;
+	g->last = last;
+	return y;
+}
+
+/* What other processes have summed, too: all of it, or this one's piece. */
+static struct tensor *over_ranks(struct graph *g, struct tensor *total, bool piece)
+{
+	struct tensor *const in[] = {total, graph_control(g), total->maker->out[1]};
+	return between_ranks(g, piece ? ROLE_SCATTER_SUM : ROLE_SUM_RANKS, 3, in);
+}
+
+bool graph_scatters(const struct graph *g, const struct optimizer_spec *spec)
+{
+	return g->pieces && !(spec->clip_norm > 0) && !g->loss_scale;
+}
+
+struct tensor *graph_own_piece(struct graph *g, struct tensor *t, struct tensor *behind)
+{
+	return between_ranks(g, ROLE_OWN_PIECE, behind ? 2 : 1, (struct tensor *[]){t, behind});
+}
+
+struct tensor *graph_gather_pieces(struct graph *g, struct tensor *whole, struct tensor *piece)
+{
+	return between_ranks(g, ROLE_GATHER_PIECES, 2, (struct tensor *[]){whole, piece});
 }
 
 static struct tensor *accumulate(
-	struct graph *g, const char *name, int64_t waiting, struct tensor *x)
+	struct graph *g, const char *name, int64_t waiting, bool piece, struct tensor *x)
 {
 	const int64_t dim[2] = {waiting, x->numel};
 	struct tensor *sums = left_by_shards(
@@ -135,30 +167,34 @@ static struct tensor *accumulate(
 	struct tensor *total = graph_op(
 		g, op_by_role(g->table, ROLE_ACCUMULATE)->name, 3, in, 0, NULL);
 	if (total && g->target->ranks)
-		total = over_ranks(g, total);
+		total = over_ranks(g, total, piece);
 	g->scope = NULL;
 	return total;
 }
 
-enum status graph_accumulate(
-	struct graph *g, int nparam, struct tensor *const *param, struct tensor **grad)
+enum status graph_accumulate(struct graph *g, const struct optimizer_spec *spec, int nparam,
+	struct tensor *const *param, struct tensor **grad)
 {
 	if (!g->shards_differ)
 		return ST_OK;
-	const int64_t waiting = most_waiting(g);
+	/* Rows are kept by a rule that no number of processes enters into: in a narrow type their
+	 * gradients are rounded otherwise than sums. */
+	const int64_t any = most_waiting(g, 1, g->target->ranks ? g->shards : 1);
+	const int64_t waiting = g->ranks ? most_waiting(g, g->ranks, g->ranks) : any;
+	const bool scatters = graph_scatters(g, spec);
 	struct shard_rows rows;
 	g->phase = NODE_BACKWARD;
-	TRY(shard_rows_begin(&rows, g, waiting));
+	TRY(shard_rows_begin(&rows, g, any, scatters));
 	for (int i = 0; i < nparam; i++) {
 		struct tensor *total;
 		if (!grad[i])
 			continue;
 		TRY(shard_rows_total(&rows, grad[i], &total));
-		grad[i] = total ? total : accumulate(g, param[i]->name, waiting, grad[i]);
+		grad[i] = total ? total : accumulate(g, param[i]->name, waiting, scatters, grad[i]);
 		if (!grad[i])
 			return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
 	}
-	g->loss = accumulate(g, "loss", waiting, g->loss);
+	g->loss = accumulate(g, "loss", waiting, false, g->loss);
 	g->phase = NODE_FORWARD;
 	if (!g->loss)
 		return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);

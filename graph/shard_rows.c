@@ -172,7 +172,7 @@ static struct tensor *sum(struct shard_rows *r, struct graph_copy *c, const stru
 	return both;
 }
 
-enum status shard_rows_begin(struct shard_rows *r, struct graph *g, int64_t levels)
+enum status shard_rows_begin(struct shard_rows *r, struct graph *g, int64_t levels, bool pieces)
 {
 	*r = (struct shard_rows){.g = g,
 		.levels = levels,
@@ -180,7 +180,8 @@ enum status shard_rows_begin(struct shard_rows *r, struct graph *g, int64_t leve
 		.nslot = g->nnode,
 		.rows = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor),
 		.slot = ARENA_ARRAY(g->arena, int, g->nnode),
-		.ntensor = g->ntensor};
+		.ntensor = g->ntensor,
+		.pieces = pieces};
 	for (int i = 0; r->slot && i < g->nnode; i++)
 		r->slot[i] = i;
 	return r->rows && r->slot ? ST_OK : diag_nomem(g->diag);
@@ -207,6 +208,8 @@ enum status shard_rows_total(struct shard_rows *r, struct tensor *grad, struct t
 	c.map[n->out[0]->id] = x;
 	while (x && nchain > 0)
 		x = copy(&c, chain[--nchain]);
+	if (x && r->pieces)
+		x = graph_own_piece(g, x, NULL);
 	g->last = false;
 	g->scope = NULL;
 	*total = x;

@@ -132,12 +132,61 @@ static int64_t ranks_workspace(const struct node *n, const struct target *t)
 	return shards * (whole < piece ? (whole + 63) / 64 * 64 : piece);
 }
 
-static enum status sum_ranks_emit(struct emit *e, const struct node *n)
+static enum status sum_emit(struct emit *e, const struct node *n, const char *function)
 {
-	return call_runtime(e, &(struct runtime_call){.function = "stint_sum_ranks",
+	return call_runtime(e, &(struct runtime_call){.function = function,
 				       .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND), ARG_X(SUMS),
 					       ARG_INT(n->in[ADDEND]->numel), ARG_SCRATCH(0),
 					       ARG_INT(ranks_workspace(n, NULL)))});
+}
+
+static enum status sum_ranks_emit(struct emit *e, const struct node *n)
+{
+	return sum_emit(e, n, "stint_sum_ranks");
+}
+
+/* --- Pieces: each process has one of so many --- */
+
+static enum status piece_infer(struct graph *g, struct node *n)
+{
+	const int64_t ranks = node_int(n, "ranks", 1), numel = n->in[0]->numel;
+	const int64_t piece = numel / ranks + (numel % ranks != 0);
+	return data_output(g, n, 0, n->in[0]->dtype, 1, &piece);
+}
+
+static enum status scatter_emit(struct emit *e, const struct node *n)
+{
+	return sum_emit(e, n, "stint_scatter_sum");
+}
+
+static enum status own_piece_emit(struct emit *e, const struct node *n)
+{
+	return call_runtime(
+		e, &(struct runtime_call){.function = "stint_own_piece",
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_INT(n->in[0]->numel))});
+}
+
+enum { WHOLE, PIECE };
+
+static enum status gather_infer(struct graph *g, struct node *n)
+{
+	const int64_t ranks = node_int(n, "ranks", 1), numel = n->in[WHOLE]->numel;
+	if (n->in[PIECE]->rank != 1 || n->in[PIECE]->numel != numel / ranks + (numel % ranks != 0))
+		return node_fail(g, n, NULL, "its piece has another size");
+	return same_infer(g, n);
+}
+
+/* What it was is not read. */
+static struct op_cost gather_cost(const struct node *n)
+{
+	return (struct op_cost){0, (double)(tensor_bytes(n->in[PIECE]) + tensor_bytes(n->out[0]))};
+}
+
+static enum status gather_emit(struct emit *e, const struct node *n)
+{
+	return call_runtime(
+		e, &(struct runtime_call){.function = "stint_gather_pieces",
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(PIECE), ARG_INT(n->out[0]->numel))});
 }
 
 const struct op_def ops_shard[] = {
@@ -175,6 +224,31 @@ const struct op_def ops_shard[] = {
 		.pair = {{0, ADDEND}},
 		.workspace = ranks_workspace,
 		.emit_c = sum_ranks_emit},
+	{.name = "stint.ScatterSum",
+		.role = ROLE_SCATTER_SUM,
+		.min_in = 3,
+		.max_in = 3,
+		.traits = OP_ONCE,
+		.infer = piece_infer,
+		.workspace = ranks_workspace,
+		.emit_c = scatter_emit},
+	{.name = "stint.OwnPiece",
+		.role = ROLE_OWN_PIECE,
+		.min_in = 1,
+		.max_in = 2,
+		.traits = OP_STOP,
+		.infer = piece_infer,
+		.cost = data_move_cost,
+		.emit_c = own_piece_emit},
+	{.name = "stint.GatherPieces",
+		.role = ROLE_GATHER_PIECES,
+		.min_in = 2,
+		.traits = OP_UPDATE,
+		.infer = gather_infer,
+		.cost = gather_cost,
+		.npair = 1,
+		.pair = {{0, WHOLE}},
+		.emit_c = gather_emit},
 	{.name = "stint.KeepRows",
 		.role = ROLE_KEEP_ROWS,
 		.min_in = 3,

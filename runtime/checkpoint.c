@@ -198,6 +198,13 @@ static uLong sum_of_place(const struct checkpoint_place *place)
 	return add_bytes(sum, (const unsigned char *)more, strlen(more));
 }
 
+static int add_part(void *to, const void *part, size_t n)
+{
+	uLong *sum = to;
+	*sum = add_bytes(*sum, part, n);
+	return 0;
+}
+
 static int write_file(const char *path, const struct safetensors_entry *entry, int n,
 	const struct checkpoint_place *place, const char *model, char *message)
 {
@@ -205,7 +212,8 @@ static int write_file(const char *path, const struct safetensors_entry *entry, i
 	char text[4][24], sum[16];
 	uLong crc = sum_of_place(place);
 	for (int i = 0; i < n; i++)
-		crc = add_bytes(crc, entry[i].data, entry[i].bytes);
+		if (safetensors_parts(&entry[i], entry[i].bytes, add_part, &crc))
+			return fail(message, "cannot write", path);
 	snprintf(sum, sizeof sum, "%08lx", crc);
 	for (int i = 0; i < 4; i++)
 		snprintf(text[i], sizeof text[i], "%" PRId64, value[i]);
@@ -221,38 +229,80 @@ static int is_beside(const char *name)
 	return !strncmp(name, CHECKPOINT_BESIDE, sizeof CHECKPOINT_BESIDE - 1);
 }
 
+/* A state that processes have in pieces. */
+struct shared {
+	const struct stint_step *s;
+	int resident;
+	int *rc; /* of the transfer that failed */
+};
+
+/* Out of the pieces, others' on loan. */
+static int read_shared(void *user, size_t from, size_t n, void *out)
+{
+	const struct shared *x = user;
+	const struct stint_step *s = x->s;
+	const size_t offset = s->model->resident[x->resident].offset;
+	for (int k = 0; k < s->model->ranks && !*x->rc; k++) {
+		const struct stint_filed f = stint_filed_by(s, x->resident, k);
+		const size_t end = f.from + f.here < from + n ? f.from + f.here : from + n;
+		const size_t begin = f.from > from ? f.from : from;
+		void *to = (unsigned char *)out + (begin - from);
+		if (begin >= end)
+			continue;
+		const size_t at = offset + (begin - f.from), bytes = end - begin;
+		*x->rc = k == s->ranks->rank ? stint_read(s, at, to, bytes)
+					     : s->ranks->borrow(s, k, at, to, bytes);
+	}
+	return *x->rc;
+}
+
 static void entries_free(const struct stint_step *s, struct safetensors_entry *entry, int n)
 {
-	for (int i = 0; entry && i < n; i++)
-		if (!is_beside(entry[i].name))
+	for (int i = 0; entry && i < n; i++) {
+		if (!is_beside(entry[i].name) && entry[i].data)
 			s->device->let((void *)(uintptr_t)entry[i].data);
+		free(entry[i].user);
+	}
 	free(entry);
+}
+
+/* Of resident i, in the arena or in pieces. 1: no memory, or the device failed. */
+static int make_entry(const struct stint_step *s, int i, int *rc, struct safetensors_entry *entry)
+{
+	const struct stint_tensor *t = &s->model->resident[i];
+	const struct stint_filed f = stint_filed(s, i);
+	*entry = (struct safetensors_entry){
+		.name = t->name, .dtype = t->dtype, .rank = f.rank, .dim = f.dim, .bytes = f.bytes};
+	if (!f.piece) {
+		entry->data = s->device->hold(s, t->offset, t->bytes, 1);
+		return !entry->data;
+	}
+	struct shared *x = malloc(sizeof *x);
+	if (!x)
+		return 1;
+	*x = (struct shared){s, i, rc};
+	entry->part = read_shared;
+	entry->user = x;
+	return 0;
 }
 
 /* The entries of what is saved, in the order of their names; *n of them. Their values are
  * held until entries_free. NULL: no memory, or the device failed. */
 static struct safetensors_entry *entries(
-	const struct stint_step *s, const struct checkpoint_place *place, int *n)
+	const struct stint_step *s, const struct checkpoint_place *place, int *rc, int *n)
 {
 	const struct stint_model *m = s->model;
 	struct safetensors_entry *entry = calloc(
 		(size_t)m->nresident + (size_t)place->nbeside + 1, sizeof *entry);
 	*n = 0;
 	for (int i = 0; entry && i < m->nresident; i++) {
-		const struct stint_tensor *t = &m->resident[i];
-		const void *data = checkpoint_holds(t) ? s->device->hold(s, t->offset, t->bytes, 1)
-						       : NULL;
-		if (checkpoint_holds(t) && !data) {
+		if (!checkpoint_holds(&m->resident[i]))
+			continue;
+		if (make_entry(s, i, rc, &entry[*n])) {
 			entries_free(s, entry, *n);
 			return NULL;
 		}
-		if (data)
-			entry[(*n)++] = (struct safetensors_entry){.name = t->name,
-				.dtype = t->dtype,
-				.rank = t->rank,
-				.dim = t->dim,
-				.data = data,
-				.bytes = t->bytes};
+		++*n;
 	}
 	for (int i = 0; entry && i < place->nbeside; i++)
 		entry[(*n)++] = place->beside[i];
@@ -264,22 +314,33 @@ static struct safetensors_entry *entries(
 int checkpoint_write(const char *path, const struct stint_step *s,
 	const struct checkpoint_place *place, char message[MESSAGE])
 {
-	int n = 0;
-	struct safetensors_entry *entry = entries(s, place, &n);
+	int n = 0, lost = 0;
+	if (s->model->npiece && !s->ranks) {
+		snprintf(message, MESSAGE,
+			"cannot write %.150s: the states of a step for %d processes are theirs "
+			"together",
+			path, s->model->ranks);
+		return 1;
+	}
+	struct safetensors_entry *entry = entries(s, place, &lost, &n);
 	if (!entry)
 		return fail(message, "cannot write", path);
 	const int rc = write_file(path, entry, n, place, s->model->name, message);
 	entries_free(s, entry, n);
-	return rc;
+	if (lost)
+		snprintf(message, MESSAGE, "%.255s", s->message);
+	return lost ? lost : rc;
 }
 
 int checkpoint_save(const char *folder, const struct stint_step *s,
 	const struct checkpoint_place *place, int64_t keep, char message[256])
 {
 	char path[PATH];
-	if (make_folder(folder, message) || checkpoint_path(folder, place->step, path, message) ||
-		checkpoint_write(path, s, place, message))
+	if (make_folder(folder, message) || checkpoint_path(folder, place->step, path, message))
 		return 1;
+	const int rc = checkpoint_write(path, s, place, message);
+	if (rc)
+		return rc;
 	clean(folder, place->step, keep);
 	return 0;
 }
@@ -390,8 +451,9 @@ static int another(char *message, const char *path, const char *name, const char
 
 /* Whether the file has exactly what the model wants. */
 static int check(
-	const struct stint_model *m, const struct safetensors *f, const char *path, char *message)
+	const struct stint_step *s, const struct safetensors *f, const char *path, char *message)
 {
+	const struct stint_model *m = s->model;
 	int wanted = 0, beside = 0;
 	for (int i = 0; i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
@@ -400,8 +462,10 @@ static int check(
 		const struct safetensors_entry *e = safetensors_find(f, t->name);
 		if (!e)
 			return another(message, path, t->name, "is missing");
-		if (e->dtype != t->dtype || e->rank != t->rank || e->bytes != t->bytes ||
-			(t->rank && memcmp(e->dim, t->dim, (size_t)t->rank * sizeof *t->dim) != 0))
+		const struct stint_filed want = stint_filed(s, i);
+		if (e->dtype != t->dtype || e->rank != want.rank || e->bytes != want.bytes ||
+			(e->rank &&
+				memcmp(e->dim, want.dim, (size_t)e->rank * sizeof *e->dim) != 0))
 			return another(message, path, t->name, "has another type or shape");
 		wanted++;
 	}
@@ -423,15 +487,16 @@ static int check(
 	return 0;
 }
 
-static int read_entry(
-	struct stint_step *s, const struct safetensors *f, const struct stint_tensor *t)
+static int read_entry(struct stint_step *s, const struct safetensors *f, int resident)
 {
+	const struct stint_tensor *t = &s->model->resident[resident];
 	const struct safetensors_entry *e = safetensors_find(f, t->name);
-	void *held = s->device->hold(s, t->offset, t->bytes, 0);
+	const struct stint_filed filed = stint_filed(s, resident);
+	void *held = s->device->hold(s, t->offset, filed.here, 0);
 	if (!held)
 		return 1;
-	const int rc = safetensors_read(f, e, 0, t->bytes, held) ||
-		       stint_write(s, t->offset, held, t->bytes);
+	const int rc = safetensors_read(f, e, filed.from, filed.here, held) ||
+		       stint_write(s, t->offset, held, filed.here);
 	s->device->let(held);
 	return rc;
 }
@@ -440,11 +505,11 @@ static int read_entry(
 static int fill(struct stint_step *s, const struct safetensors *f, const char *path, char *message)
 {
 	const struct stint_model *m = s->model;
-	if (check(m, f, path, message))
+	if (check(s, f, path, message))
 		return 1;
 	for (int i = 0; i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
-		if (checkpoint_holds(t) && read_entry(s, f, t))
+		if (checkpoint_holds(t) && read_entry(s, f, i))
 			return broken(message, path, "it cannot be read");
 	}
 	return 0;

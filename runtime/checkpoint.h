@@ -49,6 +49,10 @@ int checkpoint_write(const char *path, const struct stint_step *s,
 /* Where training stood in a file: *is 0 where it is no checkpoint, of which nothing is wrong. */
 int checkpoint_read_place(
 	const char *path, struct checkpoint_place *place, int *is, char message[256]);
+/* Where processes have states in pieces (struct stint_piece), a file has them whole: the first one
+ * writes, while the others lend (stint_mpi.h), and each loads its own. Saving returns STINT_LOST
+ * where one of them does not answer. */
+
 /* The newest checkpoint that reads well and fits the model, into the step's arena (and its count
  * and seed); older ones are tried when the newest is broken. *found 0 when the folder has none (no
  * error). A failure, where there are some but none is good, leaves the step as it was. `used` gets

@@ -59,7 +59,7 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-enum { TAG_SUM, TAG_WHOLE, TAG_ROWS, TAG_CHECK };
+enum { TAG_SUM, TAG_WHOLE, TAG_ROWS, TAG_CHECK, TAG_ASK, TAG_LEND };
 
 static void send_to(struct mpi_ranks *r, int rank, int tag, const void *data, size_t bytes)
 {
@@ -240,30 +240,118 @@ static void hand_out(struct mpi_ranks *r, const struct job *j, int64_t round)
 	}
 }
 
-static int sum(stint_step *s, void *y, const void *x, const void *sums, int64_t n, size_t size,
-	void *scratch, size_t bytes)
+/* In rounds; `whole`: to all, else to y the owner's piece. */
+static int add_all(stint_step *s, const struct job *j, int whole)
 {
 	struct mpi_ranks *r = ranks_of(s);
-	const struct job j = {.y = y,
-		.x = x,
-		.sums = sums,
-		.n = n,
-		.chunk = (int64_t)(bytes / size) / r->nroot,
-		.size = size,
-		.slots = scratch};
-	const int64_t largest = (n + r->face.n - 1) / r->face.n; /* piece */
+	const int64_t largest = (j->n + r->face.n - 1) / r->face.n; /* piece */
 	int rc = STINT_OK;
-	for (int64_t round = 0; round * j.chunk < largest && !rc; round++) {
+	for (int64_t round = 0; round * j->chunk < largest && !rc; round++) {
 		int64_t from;
-		bring_together(r, &j, round);
+		bring_together(r, j, round);
 		rc = wait_for_all(s);
 		if (rc)
 			break;
-		add_along_tree(r, j.slots, (size_t)j.chunk * size,
-			chunk_of(r, &j, r->face.rank, round, &from), size);
-		hand_out(r, &j, round);
+		const int64_t mine = chunk_of(r, j, r->face.rank, round, &from);
+		add_along_tree(r, j->slots, (size_t)j->chunk * j->size, mine, j->size);
+		if (!whole) {
+			memcpy(j->y + (size_t)(round * j->chunk) * j->size, j->slots,
+				(size_t)mine * j->size);
+			continue;
+		}
+		hand_out(r, j, round);
 		rc = wait_for_all(s);
 	}
+	return rc;
+}
+
+static struct job job_of(const stint_step *s, void *y, const void *x, const void *sums, int64_t n,
+	size_t size, void *scratch, size_t bytes)
+{
+	return (struct job){.y = y,
+		.x = x,
+		.sums = sums,
+		.n = n,
+		.chunk = (int64_t)(bytes / size) / ranks_of(s)->nroot,
+		.size = size,
+		.slots = scratch};
+}
+
+static int sum(stint_step *s, void *y, const void *x, const void *sums, int64_t n, size_t size,
+	void *scratch, size_t bytes)
+{
+	const struct job j = job_of(s, y, x, sums, n, size, scratch, bytes);
+	return add_all(s, &j, 1);
+}
+
+/* --- Pieces --- */
+
+static int scatter(stint_step *s, void *y, const void *x, const void *sums, int64_t n, size_t size,
+	void *scratch, size_t bytes)
+{
+	const struct job j = job_of(s, y, x, sums, n, size, scratch, bytes);
+	return add_all(s, &j, 0);
+}
+
+/* In rounds too: MPI counts a message's bytes by an int. */
+static int gather(stint_step *s, void *y, const void *piece, int64_t n, size_t size)
+{
+	enum { MOST = 1 << 26 };
+	struct mpi_ranks *r = ranks_of(s);
+	const struct job j = {.n = n, .chunk = MOST, .size = size};
+	const int64_t largest = (n + r->face.n - 1) / r->face.n;
+	const int me = r->face.rank;
+	int rc = STINT_OK;
+	for (int64_t round = 0; round * j.chunk < largest && !rc; round++) {
+		int64_t from;
+		const int64_t mine = chunk_of(r, &j, me, round, &from);
+		const unsigned char *own = (const unsigned char *)piece +
+					   (size_t)(round * j.chunk) * size;
+		memcpy((unsigned char *)y + (size_t)from * size, own, (size_t)mine * size);
+		for (int k = 1; k < r->face.n; k++) {
+			const int other = (me + k) % r->face.n;
+			const int64_t theirs = chunk_of(r, &j, other, round, &from);
+			if (theirs > 0)
+				take_from(r, other, TAG_WHOLE,
+					(unsigned char *)y + (size_t)from * size,
+					(size_t)theirs * size);
+			if (mine > 0)
+				send_to(r, other, TAG_WHOLE, own, (size_t)mine * size);
+		}
+		rc = wait_for_all(s);
+	}
+	return rc;
+}
+
+/* A rank that lends waits for { offset, bytes } of its arena; without bytes there is no more. */
+static int borrow(const stint_step *s, int rank, size_t offset, void *data, size_t bytes)
+{
+	stint_step *waits = (stint_step *)(uintptr_t)s; /* its requests, and its message */
+	struct mpi_ranks *r = ranks_of(s);
+	const uint64_t ask[2] = {offset, bytes};
+	send_to(r, rank, TAG_ASK, ask, sizeof ask);
+	take_from(r, rank, TAG_LEND, data, bytes);
+	return wait_for_all(waits);
+}
+
+int stint_lend_ranks(stint_step *s)
+{
+	struct mpi_ranks *r = ranks_of(s);
+	uint64_t ask[2] = {0, 0};
+	int rc;
+	if (r->face.rank == 0) {
+		for (int k = 1; k < r->face.n; k++)
+			send_to(r, k, TAG_ASK, ask, sizeof ask);
+		return wait_for_all(s);
+	}
+	do {
+		take_from(r, 0, TAG_ASK, ask, sizeof ask);
+		rc = wait_for_all(s);
+		if (!rc && ask[1]) {
+			send_to(r, 0, TAG_LEND, s->arena + ask[0], ask[1]);
+			rc = wait_for_all(s);
+		}
+	} while (!rc && ask[1]);
 	return rc;
 }
 
@@ -311,7 +399,7 @@ static uint64_t mix_text(uint64_t h, const char *text)
 static uint64_t hash_of_plan(const struct stint_model *m)
 {
 	const int64_t number[] = {m->version, (int64_t)m->arena_bytes, m->threads, m->shards,
-		m->nresident, m->ntrain_steps, m->neval_steps, m->nlib, m->loss_dtype,
+		m->ranks, m->nresident, m->ntrain_steps, m->neval_steps, m->nlib, m->loss_dtype,
 		(int64_t)m->loss_offset_train};
 	uint64_t h = mix(1, number, sizeof number);
 	h = mix_text(mix_text(mix_text(h, m->name), m->loss_name), m->loss_options);
@@ -327,14 +415,23 @@ static uint64_t hash_of_plan(const struct stint_model *m)
 	return h;
 }
 
-/* What checkpoints hold, and the constants. */
+static int is_piece(const struct stint_model *m, int resident)
+{
+	for (int i = 0; i < m->npiece; i++)
+		if (m->piece[i].resident == resident)
+			return 1;
+	return 0;
+}
+
+/* What checkpoints hold, and the constants; not pieces, of which each rank has another. */
 static uint64_t hash_of_values(const stint_step *s)
 {
 	uint64_t h = mix(2, &s->count, sizeof s->count);
 	for (int i = 0; i < s->model->nresident; i++) {
 		const struct stint_tensor *t = &s->model->resident[i];
 		if (t->kind == STINT_PARAMETER || t->kind == STINT_BUFFER ||
-			t->kind == STINT_STATE || t->kind == STINT_CONSTANT)
+			(t->kind == STINT_STATE && !is_piece(s->model, i)) ||
+			t->kind == STINT_CONSTANT)
 			h = mix(h, s->arena + t->offset, t->bytes);
 	}
 	return mix(h, &s->seed, sizeof s->seed);
@@ -409,6 +506,9 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 	MPI_Comm_size(comm, &r->face.n);
 	r->face.sum = sum;
 	r->face.join = join;
+	r->face.scatter = scatter;
+	r->face.gather = gather;
+	r->face.borrow = borrow;
 	r->comm = MPI_COMM_NULL;
 	r->patience = 300; /* who starts late has to load its files first */
 	r->shards = s->model->shards;
@@ -420,6 +520,15 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 			"as many as ranks, or more",
 			r->face.n, s->model->shards > 1 ? s->model->shards : 1,
 			s->model->shards > 1 ? "es" : "");
+		stint_free_ranks(s);
+		return STINT_BAD_DATA;
+	}
+	if (s->model->ranks > 0 && s->model->ranks != r->face.n) {
+		snprintf(s->message, sizeof s->message,
+			"%d rank%s, but the step was compiled for %d: mpirun -n %d, or compile it "
+			"with --ranks %d",
+			r->face.n, r->face.n > 1 ? "s" : "", s->model->ranks, s->model->ranks,
+			r->face.n);
 		stint_free_ranks(s);
 		return STINT_BAD_DATA;
 	}

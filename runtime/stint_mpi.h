@@ -11,6 +11,8 @@
  *
  * Of the S micro-batches each process does its share, one behind the other: at most S processes.
  * Each sets the whole batch, or its own shards' rows of inputs that are `by_shards` (stint_rt.h).
+ * Compiled with --ranks N, they are N, and each has a piece of the optimizer's states: a file that
+ * has them is loaded behind stint_init_ranks.
  * Gradients are added along the tree of stint_tree.h, whoever has which part of it: parameters and
  * losses have the same bits in every process, on any number of them. */
 #ifndef STINT_MPI_H
@@ -35,6 +37,9 @@ void stint_ranks_patience(stint_step *s, double seconds);
 /* Whether all processes have the same parameters, statistics and states, bit for bit;
  * STINT_BAD_DATA in all of them if not. By all at once. */
 int stint_check_ranks(stint_step *s);
+/* Of a step compiled with --ranks each process has a piece of each optimizer state. For writing
+ * them to a file: all but rank 0 lend what they have, until rank 0 calls this, too. */
+int stint_lend_ranks(stint_step *s);
 
 /* For stint, which opens this file as a library and knows nothing of MPI. The world's: */
 int stint_ranks_start(int *rank, int *n, char message[256]);

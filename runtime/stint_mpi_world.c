@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* MPI's start and end, and how fast its messages are, for stint, which opens this with stint_mpi.c
  * as a library (stint_mpi.h). */
 #ifndef _GNU_SOURCE

@@ -120,6 +120,37 @@ int stint_get(const stint_step *s, const char *name, void *data, size_t bytes)
 	return stint_read(s, s->model->resident[i].offset, data, bytes);
 }
 
+static size_t dtype_bytes(int dtype)
+{
+	return dtype == STINT_F32 ? 4 : dtype == STINT_BOOL ? 1 : 8;
+}
+
+struct stint_filed stint_filed_by(const stint_step *s, int resident, int rank)
+{
+	const struct stint_model *m = s->model;
+	const struct stint_tensor *t = &m->resident[resident];
+	const size_t size = dtype_bytes(t->dtype);
+	const struct stint_piece *p = m->piece, *end = m->piece + m->npiece;
+	while (p != end && p->resident != resident)
+		p++;
+	if (p == end)
+		return (struct stint_filed){t->rank, t->dim, t->bytes, 0, t->bytes, 0};
+	int64_t n = 1;
+	for (int k = 0; k < p->rank; k++)
+		n *= p->dim[k];
+	struct stint_filed f = {p->rank, p->dim, (size_t)n * size, 0, 0, 1};
+	if (rank >= 0) {
+		f.from = (size_t)stint_tree_first(n, m->ranks, rank) * size;
+		f.here = (size_t)stint_tree_first(n, m->ranks, rank + 1) * size - f.from;
+	}
+	return f;
+}
+
+struct stint_filed stint_filed(const stint_step *s, int resident)
+{
+	return stint_filed_by(s, resident, s->ranks ? s->ranks->rank : -1);
+}
+
 /* Whether resident t is what a file holds; the rest is set before each step. */
 static int stored(const struct stint_tensor *t)
 {
@@ -134,9 +165,14 @@ static int check_file(stint_step *s, const struct safetensors *f, const char *pa
 		const struct stint_tensor *t = &s->model->resident[i];
 		const struct safetensors_entry *e = stored(t) ? safetensors_find(f, t->name) : NULL;
 		wanted += stored(t);
-		if (e && (e->dtype != t->dtype || e->bytes != t->bytes))
+		const struct stint_filed filed = stint_filed(s, i);
+		if (e && (e->dtype != t->dtype || e->bytes != filed.bytes))
 			return stint_rt_fail(s, STINT_BAD_FILE,
 				"'%.100s' has another type or shape in the weights file", t->name);
+		if (e && filed.piece && !s->ranks)
+			return stint_rt_fail(s, STINT_BAD_DATA,
+				"'%.100s' is shared by processes: call stint_init_ranks first",
+				t->name);
 		found += e != NULL;
 	}
 	if (wanted && !found)
@@ -147,16 +183,18 @@ static int check_file(stint_step *s, const struct safetensors *f, const char *pa
 
 /* Into the arena, by parts: a device's go through memory of the host's. */
 static int read_entry(stint_step *s, struct safetensors *f, const struct safetensors_entry *e,
-	size_t offset, const char *path)
+	int resident, const char *path)
 {
 	enum { PART = 16 << 20 };
+	const struct stint_filed filed = stint_filed(s, resident);
+	const size_t offset = s->model->resident[resident].offset;
 	int rc = 0;
-	for (size_t at = 0; at < e->bytes && !rc; at += PART) {
-		const size_t n = e->bytes - at < PART ? e->bytes - at : PART;
+	for (size_t at = 0; at < filed.here && !rc; at += PART) {
+		const size_t n = filed.here - at < PART ? filed.here - at : PART;
 		void *part = s->device->hold(s, offset + at, n, 0);
 		if (!part)
 			return stint_rt_no_memory(s);
-		rc = safetensors_read(f, e, at, n, part)
+		rc = safetensors_read(f, e, filed.from + at, n, part)
 			     ? stint_rt_fail(s, STINT_BAD_FILE, "cannot read %.150s", path)
 			     : stint_write(s, offset + at, part, n);
 		s->device->let(part);
@@ -174,7 +212,7 @@ int stint_load(stint_step *s, const char *path)
 		const struct stint_tensor *t = &s->model->resident[i];
 		const struct safetensors_entry *e = stored(t) ? safetensors_find(f, t->name) : NULL;
 		if (e)
-			rc = read_entry(s, f, e, t->offset, path);
+			rc = read_entry(s, f, e, i, path);
 	}
 	safetensors_close(f);
 	return rc;
@@ -249,12 +287,55 @@ int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes)
 	return s->ranks && s->last ? s->ranks->join(s, rows, (size_t)bytes) : STINT_OK;
 }
 
+/* --- Pieces --- */
+
+/* Zeros behind the piece `y` of n numbers. */
+static void end_piece(const stint_step *s, void *y, int64_t n)
+{
+	const struct stint_ranks *r = s->ranks;
+	const int64_t largest = n / r->n + (n % r->n != 0);
+	const int64_t here = stint_tree_first(n, r->n, r->rank + 1) -
+			     stint_tree_first(n, r->n, r->rank);
+	memset((unsigned char *)y + (size_t)here * real_bytes(s), 0,
+		(size_t)(largest - here) * real_bytes(s));
+}
+
+int stint_scatter_sum(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
+	void *scratch, size_t bytes)
+{
+	end_piece(s, y, n);
+	return s->ranks->scatter(s, y, x, sums, n, real_bytes(s), scratch, bytes);
+}
+
+int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n)
+{
+	const struct stint_ranks *r = s->ranks;
+	const int64_t from = stint_tree_first(n, r->n, r->rank);
+	const int64_t end = stint_tree_first(n, r->n, r->rank + 1);
+	memcpy(y, (const unsigned char *)x + (size_t)from * real_bytes(s),
+		(size_t)(end - from) * real_bytes(s));
+	end_piece(s, y, n);
+	return STINT_OK;
+}
+
+int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n)
+{
+	return s->ranks->gather(s, y, piece, n, real_bytes(s));
+}
+
 static int train_start(stint_step *s, double lr, const struct stint_probe *probe)
 {
 	if (!s->model->train)
 		return stint_rt_fail(s, STINT_BAD_DATA,
 			"'%s' was compiled with --loss none: it has no training step",
 			s->model->name);
+	if (s->model->ranks > 1 && !s->ranks) {
+		snprintf(s->message, sizeof s->message,
+			"'%s' was compiled for %d processes, each with a share of it: mpirun -n "
+			"%d, and stint_init_ranks",
+			s->model->name, s->model->ranks, s->model->ranks);
+		return STINT_BAD_DATA;
+	}
 	int rc = start(s, 1, s->rows > 0 ? s->rows : INT64_MAX, lr, probe);
 	if (!rc)
 		s->running = 1;

@@ -37,6 +37,13 @@ struct stint_tensor {
 			  and nothing reads others: of several processes, each may set its alone */
 };
 
+/* A STINT_STATE of which each of model->ranks processes has its part of the elements alone, and
+ * zeros behind them: the shape of all of it, as files have it. */
+struct stint_piece {
+	int resident, rank;
+	const int64_t *dim;
+};
+
 /* A model output: its place holds after stint_eval (never after stint_train, whose memory is
  * reused). */
 struct stint_output {
@@ -99,6 +106,10 @@ struct stint_model {
 	int loss_dtype;
 	int shards; /* micro-batches of a training step: it takes the rows of its inputs in so many
 		       parts; the evaluation takes the first part alone */
+	int ranks;  /* so many processes train it together (stint_mpi.h), no more and no fewer; 0:
+		       any number up to the shards, one among them */
+	int npiece;
+	const struct stint_piece *piece;
 	const char *whole_batch; /* what a training step wants all rows for; NULL: stint_rows */
 	double lr_default;       /* the optimizer's learning rate, as compiled */
 	int (*train)(stint_step *s, const struct stint_probe *probe); /* NULL: forward only */
@@ -129,7 +140,9 @@ int stint_read(const stint_step *s, size_t offset, void *data, size_t bytes);
 
 /* Parameters, buffers, states and constants from a safetensors file, by name ("state/NAME" for
  * optimizer states, plain names for the rest); each must have the size expected. Names the file
- * does not have keep their values; a file without any known name is an error. */
+ * does not have keep their values; a file without any known name is an error. States that processes
+ * have in pieces are whole in files: they are read after stint_init_ranks, and STINT_BAD_DATA
+ * before. */
 int stint_load(stint_step *s, const char *path);
 
 void stint_seed(stint_step *s, int64_t seed);

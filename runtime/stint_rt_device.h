@@ -65,6 +65,14 @@ struct stint_ranks {
 		void *scratch, size_t bytes);
 	/* Rows of `bytes` bytes for each shard: each process has its own; all get all. */
 	int (*join)(stint_step *s, void *rows, size_t bytes);
+	/* The same sum, of which this process takes its piece: numbers from stint_tree_first(n,
+	 * r->n, r->rank) up to the next one's first. */
+	int (*scatter)(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
+		size_t size, void *scratch, size_t bytes);
+	/* y: n numbers of which each process has its piece. */
+	int (*gather)(stint_step *s, void *y, const void *piece, int64_t n, size_t size);
+	/* Of process `rank`'s arena, while it lends (stint_mpi.h). */
+	int (*borrow)(const stint_step *s, int rank, size_t offset, void *data, size_t bytes);
 };
 
 struct stint_step {
@@ -104,5 +112,24 @@ int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_s
 int stint_sum_ranks(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
 	void *scratch, size_t bytes);
 int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes);
+
+/* For generated code, of steps whose model->ranks processes have pieces of states, n numbers in
+ * all: this one's piece of the sum, or of x; and y from the pieces of all. Behind the end of a
+ * piece that is smaller than the largest are zeros. */
+int stint_scatter_sum(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
+	void *scratch, size_t bytes);
+int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n);
+int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n);
+
+/* How files have a resident; bytes [from, from + here) of that are what a process has. */
+struct stint_filed {
+	int rank;
+	const int64_t *dim;
+	size_t bytes, from, here;
+	int piece; /* others have the rest */
+};
+/* Of process `rank`; of this one. Of a piece, where the processes are not known, `here` is 0. */
+struct stint_filed stint_filed_by(const stint_step *s, int resident, int rank);
+struct stint_filed stint_filed(const stint_step *s, int resident);
 
 #endif

@@ -58,8 +58,9 @@ enum status update_call(struct emit *e, const struct node *n, const struct updat
 #define UPDATE(ours, spec, shape, of, emits, options, ...)                                         \
 	{                                                                                          \
 		.name = ours, .optimizer = spec, .min_in = 4, .max_in = 6 + OP_STATES,             \
-		.min_out = 1, .max_out = 1 + OP_STATES, .traits = OP_UPDATE, .infer = shape,       \
-		.state = of, .emit_c = emits, .option = options, .npair = 1 + OP_STATES,           \
+		.min_out = 1, .max_out = 1 + OP_STATES, .traits = OP_UPDATE | OP_BY_ELEMENT,       \
+		.infer = shape, .state = of, .emit_c = emits, .option = options,                   \
+		.npair = 1 + OP_STATES,                                                            \
 		.pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}, {3, STATE2}, {4, STATE3}},          \
 		__VA_ARGS__                                                                        \
 	}

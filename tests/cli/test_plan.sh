@@ -172,7 +172,7 @@ is_json out
 [ "$(json_of out rows 0 link_us)" = 0 ] || fail "one rank sends"
 expect 0 stint plan $shared --ranks 12 --link 1GB/s,20us
 told "efficiency" "pay"
-expect 2 stint plan $shared --ranks 12
+expect 2 stint plan $shared --link 1GB/s,20us
 said "--link"
 expect 2 stint plan $shared --ranks 12 --link 25GB/s
 said "25GB/s,2us"

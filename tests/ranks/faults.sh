@@ -1,18 +1,20 @@
 #!/bin/bash
-# faults.sh STINT CASE WORK KILLS SEED: a rank is killed at a random moment, saving included: the run ends on all, and goes on from the
+# faults.sh STINT CASE WORK KILLS SEED [RANKS]: a rank is killed at a random moment, saving included: the run ends on all, and goes on from the
 # last whole checkpoint to the bits of a run that nobody disturbed, on another number of ranks; KILLS times. A rank that stands still
-# ends the others; so do a full disk and a rank with other weights.
-stint=$1 case=$2 work=$3 kills=$4 seed=$5
+# ends the others; so do a full disk and a rank with other weights. RANKS (2): the step is compiled for so many, each with a piece of
+# the states, and goes on with as many.
+stint=$1 case=$2 work=$3 kills=$4 seed=$5 ranks=$6
 . "${0%/*}/common.sh"
 need_mpi
 rm -rf "$work" && mkdir -p "$work" || exit 1
-compile "$work/step" --optimizer adamw || exit 1
+# shellcheck disable=SC2086 # words
+compile "$work/step" --optimizer adamw ${ranks:+--ranks $ranks} || exit 1
 failed=0
 RANDOM=$seed
 epochs=40
 common="--epochs $epochs --lr 0.001 --keep 3"
 # shellcheck disable=SC2046,SC2086 # words
-"$stint" train "$work/step" $(data) $common --checkpoint "$work/whole" >"$work/whole.log" 2>&1 || { cat "$work/whole.log"; exit 1; }
+${ranks:+mpirun -n $ranks} "$stint" train "$work/step" $(data) $common --checkpoint "$work/whole" >"$work/whole.log" 2>&1 || { cat "$work/whole.log"; exit 1; }
 values "$work/whole" >"$work/whole.values"
 
 start() { # LOG COMMAND...
@@ -28,7 +30,7 @@ ranks_of() {
 }
 
 for ((k = 1; k <= kills; k++)); do
-	folder=$work/kill-$k n=$((2 + RANDOM % 3)) then=$((1 + RANDOM % 4))
+	folder=$work/kill-$k n=${ranks:-$((2 + RANDOM % 3))} then=${ranks:-$((1 + RANDOM % 4))}
 	# shellcheck disable=SC2046,SC2086 # words
 	start kill.log mpirun -n $n "$stint" train "$work/step" $(data) $common --checkpoint "$folder"
 	# (Open MPI 4.1's mpirun itself may hang where a rank dies while it starts.)
@@ -54,7 +56,7 @@ ends_with() { # CODE WORDS LOG
 
 # One that stands still.
 # shellcheck disable=SC2046,SC2086 # words
-start stop.log mpirun -n 3 "$stint" train "$work/step" $(data) --epochs 100000000 --lr 0.001 --rank-timeout 2
+start stop.log mpirun -n "${ranks:-3}" "$stint" train "$work/step" $(data) --epochs 100000000 --lr 0.001 --rank-timeout 2
 sleep 2
 mapfile -t victims < <(ranks_of $pid)
 kill -STOP "${victims[1]}"
@@ -70,10 +72,10 @@ printf '\001' | dd of="$work/other/weights.safetensors" bs=1 seek=$(($(stat -c %
 start other.log mpirun -n 1 "$stint" train "$work/step" $(data) --epochs 1 : -n 1 "$stint" train "$work/other" $(data) --epochs 1
 ends_with 3 'rank 1 has other parameters' other.log
 
-# More ranks than micro-batches; a launcher that is not MPI's.
+# More ranks than micro-batches, or than the step is for; a launcher that is not MPI's.
 # shellcheck disable=SC2046 # words
 start many.log mpirun -n $((batch + 1)) "$stint" train "$work/step" $(data) --epochs 1
-ends_with 3 'compile with --micro-batch' many.log
+if [ -n "$ranks" ]; then ends_with 2 "was compiled for $ranks ranks" many.log; else ends_with 3 'compile with --micro-batch' many.log; fi
 # shellcheck disable=SC2046 # words
 start torchrun.log env RANK=0 WORLD_SIZE=2 "$stint" train "$work/step" $(data) --epochs 1
 ends_with 2 'no MPI has started' torchrun.log

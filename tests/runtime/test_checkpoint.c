@@ -291,6 +291,143 @@ static void plain_weights_are_no_checkpoint(void **state)
 	assert_non_null(strstr(message, "stood"));
 }
 
+/* --- States that processes have in pieces --- */
+
+enum { PIECES_MOST = 3, NUMBERS = 5, STATE = 3 };
+
+/* Processes of one program: their steps, and who has gone. */
+static struct together {
+	int n, gone;
+	int64_t piece;
+	struct stint_tensor resident[16];
+	struct stint_piece whole;
+	struct stint_model model;
+	struct stint_ranks face[PIECES_MOST];
+	stint_step *step[PIECES_MOST];
+} now;
+
+static int borrow(const stint_step *s, int rank, size_t offset, void *data, size_t bytes)
+{
+	(void)s;
+	return rank == now.gone ? STINT_LOST : stint_read(now.step[rank], offset, data, bytes);
+}
+
+/* n processes whose step's state of five numbers is shared, or one that has all of it. */
+static void begin(int n)
+{
+	static const int64_t all = NUMBERS;
+	now = (struct together){.n = n, .gone = -1, .piece = (NUMBERS + n - 1) / n};
+	now.whole = (struct stint_piece){STATE, 1, &all};
+	now.model = tiny_model;
+	now.model.resident = now.resident;
+	memcpy(now.resident, tiny_model.resident,
+		sizeof *now.resident * (size_t)tiny_model.nresident);
+	struct stint_tensor *t = &now.resident[STATE];
+	assert_int_equal(t->kind, STINT_STATE);
+	t->dtype = STINT_F32;
+	t->dim = &now.piece;
+	t->bytes = (size_t)now.piece * sizeof(float);
+	if (n > 1) {
+		now.model.ranks = n;
+		now.model.npiece = 1;
+		now.model.piece = &now.whole;
+	}
+	for (int k = 0; k < n; k++) {
+		now.step[k] = start(&now.model);
+		now.face[k] = (struct stint_ranks){.rank = k, .n = n, .borrow = borrow};
+		now.step[k]->ranks = n > 1 ? &now.face[k] : NULL;
+	}
+}
+
+static void end(void)
+{
+	for (int k = 0; k < now.n; k++)
+		stint_free(now.step[k]);
+}
+
+/* Number i of the state is i + 1, whoever has it; zeros behind. */
+static void fill_or_check(int check)
+{
+	for (int k = 0; k < now.n; k++) {
+		const int64_t from = stint_tree_first(NUMBERS, now.n, k),
+			      n = stint_tree_first(NUMBERS, now.n, k + 1) - from;
+		float want[NUMBERS] = {0}, have[NUMBERS];
+		const char *name = now.resident[STATE].name;
+		const size_t bytes = now.resident[STATE].bytes;
+		for (int64_t i = 0; i < n; i++)
+			want[i] = (float)(from + i + 1);
+		if (!check)
+			assert_int_equal(stint_set(now.step[k], name, want, bytes), STINT_OK);
+		assert_int_equal(stint_get(now.step[k], name, have, bytes), STINT_OK);
+		assert_memory_equal(have, want, bytes);
+	}
+}
+
+/* Saved by so many, it is read by any other number, and by one that has all of it. */
+static void pieces_are_whole_in_a_file(void **state)
+{
+	(void)state;
+	char used[512], message[256];
+	const struct checkpoint_place place = {.step = 1};
+	struct checkpoint_place back;
+	for (int n = 1; n <= PIECES_MOST; n++) {
+		scratch_clear(FOLDER);
+		begin(n);
+		fill_or_check(0);
+		assert_int_equal(
+			checkpoint_save(FOLDER, now.step[0], &place, 2, message), STINT_OK);
+		end();
+		for (int m = 1; m <= PIECES_MOST; m++) {
+			int found;
+			begin(m);
+			for (int k = 0; k < m; k++) {
+				assert_int_equal(checkpoint_load(FOLDER, now.step[k], &back, &found,
+							 used, message),
+					0);
+				assert_true(found);
+			}
+			fill_or_check(1);
+			for (int k = 0; k < m; k++) {
+				float none[NUMBERS] = {0};
+				assert_int_equal(stint_set(now.step[k], now.resident[STATE].name,
+							 none, now.resident[STATE].bytes),
+					STINT_OK);
+				assert_int_equal(stint_load(now.step[k], FILE_OF(1)), STINT_OK);
+			}
+			fill_or_check(1);
+			end();
+		}
+	}
+}
+
+/* A process that has gone, and a step that is nobody's. */
+static void pieces_that_are_missing_are_told(void **state)
+{
+	(void)state;
+	char message[256];
+	const struct checkpoint_place place = {.step = 1};
+	scratch_clear(FOLDER);
+	begin(3);
+	fill_or_check(0);
+	assert_int_equal(checkpoint_save(FOLDER, now.step[0], &place, 2, message), STINT_OK);
+	now.gone = 1;
+	snprintf(now.step[0]->message, sizeof now.step[0]->message, "rank 1 is gone");
+	const struct checkpoint_place next = {.step = 2};
+	assert_int_equal(checkpoint_save(FOLDER, now.step[0], &next, 2, message), STINT_LOST);
+	assert_string_equal(message, "rank 1 is gone");
+	assert_int_equal(count(), 1);
+	now.gone = -1;
+	now.step[0]->ranks = NULL;
+	assert_int_equal(checkpoint_save(FOLDER, now.step[0], &next, 2, message), 1);
+	assert_non_null(strstr(message, "for 3 processes"));
+	assert_int_equal(count(), 1);
+	assert_int_equal(stint_load(now.step[0], FILE_OF(1)), STINT_BAD_DATA);
+	assert_non_null(strstr(stint_message(now.step[0]), "stint_init_ranks"));
+	assert_int_equal(stint_train(now.step[0], 0.1), STINT_BAD_DATA);
+	assert_non_null(strstr(stint_message(now.step[0]), "mpirun -n 3"));
+	end();
+}
+
 /* The try makes the folder, and leaves nothing in it. */
 static void a_try_leaves_nothing(void **state)
 {
@@ -328,6 +465,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_many_are_kept_as_asked),
+		cmocka_unit_test(pieces_are_whole_in_a_file),
+		cmocka_unit_test(pieces_that_are_missing_are_told),
 		cmocka_unit_test(training_goes_on_bit_for_bit),
 		cmocka_unit_test(inputs_and_constants_are_not_saved),
 		cmocka_unit_test(two_are_kept),

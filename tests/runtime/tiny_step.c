@@ -12,13 +12,13 @@ static const int64_t one[] = {1}, four[] = {4};
 
 #define RESIDENTS(dtype, width)                                                                    \
 	{                                                                                          \
-		{"x", STINT_INPUT, dtype, 1, one, width, X, 0},                                    \
-			{"target", STINT_INPUT, dtype, 1, one, width, TARGET, 0},                  \
-			{"w", STINT_PARAMETER, dtype, 1, one, width, W, 1},                        \
-			{"state/count/w", STINT_STATE, STINT_I64, 1, one, 8, COUNT, 0},            \
-			{"scale", STINT_CONSTANT, dtype, 0, NULL, width, SCALE, 0},                \
-			{"control", STINT_CONTROL, STINT_I64, 1, four, 32, CONTROL, 0},            \
-			{"lr", STINT_CONTROL, dtype, 0, NULL, width, LR, 0},                       \
+		{"x", STINT_INPUT, dtype, 1, one, width, X, 0, 0},                                 \
+			{"target", STINT_INPUT, dtype, 1, one, width, TARGET, 0, 0},               \
+			{"w", STINT_PARAMETER, dtype, 1, one, width, W, 1, 0},                     \
+			{"state/count/w", STINT_STATE, STINT_I64, 1, one, 8, COUNT, 0, 0},         \
+			{"scale", STINT_CONSTANT, dtype, 0, NULL, width, SCALE, 0, 0},             \
+			{"control", STINT_CONTROL, STINT_I64, 1, four, 32, CONTROL, 0, 0},         \
+			{"lr", STINT_CONTROL, dtype, 0, NULL, width, LR, 0, 0},                    \
 	}
 static const struct stint_tensor single[] = RESIDENTS(STINT_F32, 4);
 static const struct stint_tensor twice[] = RESIDENTS(STINT_F64, 8);

@@ -1,0 +1,118 @@
+#!/bin/sh
+# state.sh STINT DELAY CASE WORK RANKS [OPTION...]: steps compiled for a number of ranks, each with a piece of the optimizer's states:
+# the losses and values of one process after 20 steps, also with messages that come late (libdelay.so), and where a run goes on with another number
+# of ranks, alone, or in pieces again; a piece is as large as it should be; who is not as many is told how to start.
+stint=$1 delay=$2 case=$3 work=$4 ranks=$5
+shift 5
+. "${0%/*}/common.sh"
+need_mpi
+rm -rf "$work" && mkdir -p "$work" || exit 1
+failed=0
+compile "$work/step" "$@" || exit 1
+for n in $ranks; do
+	compile "$work/step-$n" "$@" --ranks "$n" || exit 1
+done
+
+run() { # LOG COMMAND...
+	log=$work/$1
+	shift
+	"$@" >"$log" 2>&1 || { cat "$log"; echo "FAILED: $*"; failed=1; }
+}
+
+train() { # FOLDER RANKS EPOCHS [OPTION...]: in the step for so many, or (0) in that for any number, alone
+	folder=$1 n=$2 epochs=$3
+	shift 3
+	# shellcheck disable=SC2046 # words
+	set -- $(data) --epochs "$epochs" --lr 0.01 --seed 5 --checkpoint "$work/$folder" --log "$work/$folder.csv" "$@"
+	if [ "$n" = 0 ]; then
+		run "$folder.log" "$stint" train "$work/step" "$@"
+	else
+		# shellcheck disable=SC2086 # words
+		run "$folder.log" $late mpirun -n "$n" "$stint" train "$work/step-$n" "$@" --check-ranks 1
+	fi
+}
+
+same() { # FOLDER
+	values "$work/$1" | cmp - "$work/whole.values" && cut -d , -f 1-4 "$work/$1.csv" | cmp - "$work/whole.losses" ||
+		{ echo "FAILED: $1 has other bits than one process"; failed=1; }
+}
+
+train whole 0 20
+values "$work/whole" >"$work/whole.values"
+cut -d , -f 1-4 "$work/whole.csv" >"$work/whole.losses"
+[ -s "$work/whole.values" ] || exit 1
+before='' late=''
+for many in $ranks; do
+	train "ranks-$many" "$many" 20
+	same "ranks-$many"
+	late="env LD_PRELOAD=$delay STINT_DELAY_SEED=$many STINT_DELAY_US=2000"
+	train "late-$many" "$many" 20
+	late=
+	same "late-$many"
+	train "from-$many" "$many" 7
+	train "from-$many" "${before:-0}" 13 --resume
+	train "from-$many" 0 20 --resume
+	same "from-$many"
+	train "to-$many" 0 9
+	train "to-$many" "$many" 20 --resume
+	same "to-$many"
+	before=$many
+done
+
+# Bytes of the states by the plan: elements / n, rounded up, of each.
+states() { # DIR N
+	python3 - "$work/step/graph.json" "$1/graph.json" "$2" <<'END' || { echo "FAILED: the states of $1"; failed=1; }
+import json, sys
+def states(path):
+    return {t["name"]: t["bytes"] for t in json.load(open(path))["tensors"] if t["name"].startswith("state/")}
+whole, piece, n = states(sys.argv[1]), states(sys.argv[2]), int(sys.argv[3])
+assert whole and whole.keys() == piece.keys()
+for name, size in whole.items():
+    shared = name.count("/") > 1 and "mu_product" not in name
+    want = -(-(size // 4) // n) * 4 if shared else size
+    assert piece[name] == want, (name, size, piece[name], want)
+END
+}
+for n in $ranks; do
+	states "$work/step-$n" "$n"
+done
+
+# Who is told what.
+told() { # CODE WORDS COMMAND...
+	code=$1 words=$2
+	shift 2
+	"$@" >"$work/told.log" 2>&1
+	got=$?
+	[ $got = "$code" ] && grep -q -e "$words" "$work/told.log" ||
+		{ echo "FAILED: exit $got, wanted $code and '$words': $*"; cat "$work/told.log"; failed=1; }
+}
+# shellcheck disable=SC2086 # words
+many=$(printf '%s\n' $ranks | tail -n 1)
+dir=$work/step-$many
+# shellcheck disable=SC2046 # words
+set -- $(data) --epochs 1
+told 2 "was compiled for $many ranks, this is 1" "$stint" train "$dir" "$@"
+told 2 "was compiled for $many ranks, these are" "$stint" train "$dir" "$@" --ranks $((many + 1))
+told 2 "was compiled for $many ranks, th" mpirun -n $((many - 1)) "$stint" train "$dir" "$@"
+told 0 "epoch 1/1" "$stint" train "$dir" "$@" --ranks "$many"
+# shellcheck disable=SC2046 # words
+told 3 "was compiled for $many processes" "$stint" run "$dir" $(data) -o "$work/out.safetensors"
+compiled() { "$stint" compile "$case/model.onnx" --loss cross-entropy --optimizer sgd --batch 4 -o "$work/none" --no-build "$@"; }
+told 2 "a step is 4 micro-batches" compiled --micro-batch 1 --ranks 5
+told 2 "a step is 1 micro-batch$" compiled --ranks 2
+told 2 "do not go together" compiled --micro-batch auto --ranks 2
+told 2 "by --target c" compiled --micro-batch 1 --ranks 2 --target cuda
+told 2 "says what so many processes share" compiled --micro-batch 1 --shard none
+told 2 "wants a size of at least 1" compiled --micro-batch 1 --ranks 0
+told 2 "is state or none" compiled --micro-batch 1 --ranks 2 --shard parameters
+[ ! -e "$work/none" ] || { echo "FAILED: a refused step was written"; failed=1; }
+
+# Another folder's checkpoint, evaluated alone: the same numbers from both steps.
+for folder in step "step-$many"; do
+	# shellcheck disable=SC2046 # words
+	"$stint" eval "$work/$folder" $(data) --checkpoint "$work/ranks-$many" >"$work/$folder.scores" 2>&1 ||
+		{ cat "$work/$folder.scores"; failed=1; }
+done
+cmp "$work/step.scores" "$dir.scores" || { echo "FAILED: other scores"; failed=1; }
+[ $failed = 1 ] || rm -rf "$work"
+exit $failed
