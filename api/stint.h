@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libstint: from an ONNX model, a loss, an optimizer and a memory budget to a training step, called
  * from a program. What the command line does, without its printing. C11 and C++.
  *

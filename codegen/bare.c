@@ -198,7 +198,8 @@ void print_bare_weights(const struct schedule *s, const struct codegen_input *in
 			  "step.c. */\n#include <stdint.h>\n\n");
 	text_puts(source, "/* What weights.h declares, made from ");
 	text_comment(source, in->model_file);
-	text_puts(source, ". */\n#include <math.h>\n\n#include \"weights.h\"\n");
+	text_puts(source, "; the numbers are that model's owner's. */\n#include "
+			  "<math.h>\n\n#include \"weights.h\"\n");
 	for (int i = 0; i < s->nresident; i++) {
 		if (!has_value(s, i))
 			continue;

@@ -151,6 +151,19 @@ void step_texts_free(struct step_texts *t)
 		text_free(step_text(t, f));
 }
 
+/* Each file that a product gets says what may be done with it. (The words are in two parts for
+ * programs that look for them, which would take this file's licence for that one.) */
+static struct text *licensed(struct text *t, const char *begin, const char *end)
+{
+	text_add(t, "%sSPDX-License-%s: MIT-0%s\n", begin, "Identifier", end);
+	return t;
+}
+
+static struct text *licensed_c(struct text *t)
+{
+	return licensed(t, "/* ", " */");
+}
+
 enum status codegen_step(const struct codegen_input *in, struct step_texts *out,
 	struct source_files *kernels, struct diag *d)
 {
@@ -163,16 +176,17 @@ enum status codegen_step(const struct codegen_input *in, struct step_texts *out,
 	enum status st = resolve(in, &ks, &train, &eval);
 	if (st == ST_OK) {
 		const struct schedule *t = in->train.graph ? &train : NULL;
-		print_step(t, &eval, &ks, in, &out->step);
-		print_arena(t, &eval, &out->arena);
-		print_tables(t, &eval, &ks, in, &out->tables);
-		print_header(t, &eval, in, &out->header);
-		print_makefile(&ks, in, &out->makefile);
+		print_step(t, &eval, &ks, in, licensed_c(&out->step));
+		print_arena(t, &eval, licensed_c(&out->arena));
+		print_tables(t, &eval, &ks, in, licensed_c(&out->tables));
+		print_header(t, &eval, in, licensed_c(&out->header));
+		print_makefile(&ks, in, licensed(&out->makefile, "# ", ""));
 		if (ks.graph->target->bare)
-			print_bare_weights(t ? t : &eval, in, &out->weights_h, &out->weights_c);
+			print_bare_weights(t ? t : &eval, in, licensed_c(&out->weights_h),
+				licensed_c(&out->weights_c));
 		if (ks.graph->target->cuda) {
-			print_cuda_kernels(&ks, &out->kernels_cu);
-			print_cuda_string(in->name, &out->kernels_cu, &out->kernels_c);
+			print_cuda_kernels(&ks, licensed_c(&out->kernels_cu));
+			print_cuda_string(in->name, &out->kernels_cu, licensed_c(&out->kernels_c));
 		}
 		sources_files(&ks.helpers.sources, kernels);
 		for (const struct step_file *f = step_files; f->name; f++)

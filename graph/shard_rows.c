@@ -2,7 +2,8 @@
  * shards that a layer reads, and their gradients) is less than the sums that would wait for the
  * next shard, as in layers of many weights, those rows are kept in the place of sums: the last
  * shard computes each one's gradient, by the nodes that would have done it, and adds them in the
- * same tree. The bits are those of sums. */
+ * same tree. The bits are those of sums. Not for a microcontroller: there one sum waits, and what
+ * is added up in the last shard would take more. */
 #include <inttypes.h>
 
 #include "graph/graph_parts.h"
@@ -62,7 +63,7 @@ static const struct node *source(const struct graph *g, const struct tensor *gra
 		chain[(*nchain)++] = n;
 		n = n->in[0]->maker;
 	}
-	if (!n || g->shards > SHARDS_MOST)
+	if (!n || g->shards > SHARDS_MOST || g->target->bare)
 		return NULL;
 	const int64_t bytes = rows_bytes(g, n);
 	return bytes >= 0 && bytes <= tensor_bytes(grad) * levels / 2 ? n : NULL;

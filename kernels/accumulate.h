@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Sums over micro-batches in a binary tree over their numbers. */
 #ifndef STINT_KERNELS_ACCUMULATE_H
 #define STINT_KERNELS_ACCUMULATE_H

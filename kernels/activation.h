@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The activation functions that ONNX lists for LSTM, GRU and RNN, on rows of numbers. A slope is
  * computed from the function's value, so that nothing else has to be kept. */
 #ifndef STINT_KERNELS_ACTIVATION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* torch.optim.Adadelta. */
 #ifndef STINT_KERNELS_ADADELTA_H
 #define STINT_KERNELS_ADADELTA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* torch.optim.Adagrad. */
 #ifndef STINT_KERNELS_ADAGRAD_H
 #define STINT_KERNELS_ADAGRAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* torch.optim.Adam and AdamW. */
 #ifndef STINT_KERNELS_ADAM_H
 #define STINT_KERNELS_ADAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* torch.optim.Adamax. */
 #ifndef STINT_KERNELS_ADAMAX_H
 #define STINT_KERNELS_ADAMAX_H

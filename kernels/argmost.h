@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The place of the largest or the smallest of n elements of type X that are `inner` apart; of equal
  * ones the first or the last. A NaN is more than any number either way. A turn is such a line. */
 #include "nan.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Attention and its gradients on a GPU, in single precision.
  *
  * A block takes tasks: 64 queries (or keys) of one head, against all keys (or queries) that they

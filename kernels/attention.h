@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Attention's forward kernel: y = softmax(scale q k^T + mask) v for every batch and head, and lse,
  * the logarithms of its rows' sums, without the matrix of scores (Dao et al., "FlashAttention",
  * 2022; Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). Elements of q,

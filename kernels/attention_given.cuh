@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What attention's kernels for a GPU share. The template parameter A is the node's shape, as
  * ops/attention/attention_cuda.c fills it in. */
 #ifndef STINT_KERNELS_ATTENTION_GIVEN_CUH

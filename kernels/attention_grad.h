@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Attention's gradients, of attention.h's result: probabilities are made again from lse. Elements
  * of q, k, v, y and dy are X, their gradients real. */
 #include "attention_scores.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What attention's kernels share. Scores are held transposed, in panels of GEMM_NR queries,
  * panel[key][query], so that a row's maximum and sum run along lanes and a panel is an operand of
  * the next product as it is. Keys come in blocks of ATTENTION_KEYS, whatever the threads: the order

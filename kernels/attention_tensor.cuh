@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Attention on a GPU's tensor cores, in bf16 and fp16: FlashAttention-2 (Dao, "FlashAttention-2:
  * Faster Attention with Better Parallelism and Work Partitioning", 2023, arXiv 2307.08691).
  * Products are mma.m16n8k16's with float sums; probabilities and the gradients of scores are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The gradients of attention on tensor cores (attention_tensor.cuh). */
 #ifndef STINT_KERNELS_ATTENTION_TENSOR_GRAD_CUH
 #define STINT_KERNELS_ATTENTION_TENSOR_GRAD_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Batch normalisation on a GPU: its sums over a channel's values in two stages (channel.cuh). */
 #ifndef STINT_KERNELS_BATCHNORM_CUH
 #define STINT_KERNELS_BATCHNORM_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Batch normalisation: how x is cut into parts that stay in a core's own cache, and what comes of
  * the parts' sums, which meet in their order, whatever thread made them. The sums are
  * batchnorm_stats.h's and batchnorm_sums.h's; `ws` is double[parts][2][channels]. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Of each part and channel of x, of type X, the sum, and the squares about the part's own mean
  * (batchnorm.h). A turn is a group of a part. */
 #include "batchnorm.h"

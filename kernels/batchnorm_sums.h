@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Of each part and channel the sum of dy, of type X, and of dy times x about the mean, x being of
  * type Y (batchnorm.h). A turn is a group of a part. */
 #include "batchnorm.h"

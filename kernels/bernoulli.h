@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* y, whose elements are X, is 1 with the probability that p gives, else 0. drawn: seed and step. A
  * turn is 128 elements. */
 #include "random.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Sums and maxima over the threads of a warp and of a block. */
 #ifndef STINT_KERNELS_BLOCK_CUH
 #define STINT_KERNELS_BLOCK_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Boxes, which copies are made of (copy.h): y[yoff + sum of i_k ys_k] = x[xoff + sum of i_k xs_k]
  * for all 0 <= i_k < dim_k, in elements. No two elements of y coincide; xs may be 0 (repeats) or
  * negative (backwards). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Numbers as others: a turn is an element. */
 #include "words.h"
 

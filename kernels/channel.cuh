@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Sums over all values of a channel. A is how [images, groups, inner, width] is cut; channels are
  * [groups, width]. Where width is 1 a block has one channel, and of it A::take images or a slice of
  * one; else 4 A::L channels and a slice of the images and positions. F::get gives a pack's two

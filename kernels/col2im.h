@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Columns, one for each window over a plane x: col2im adds them up into x, im2col is its gradient.
  * A turn is a plane. */
 #ifndef STINT_KERNELS_COL2IM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Every kernel of kernels/, compiled as a step compiles it, under all warnings; CMakeLists.txt does
  * so for each type that a step may have. */
 enum { STINT_THREADS = 2 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Convolutions as products whose second matrix is gathered while it is packed: what conv_forward.h,
  * conv_grad_x.h and conv_grad_w.h share. */
 #ifndef STINT_KERNELS_CONV_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The gradient of a depthwise convolution's weight: 16 channels at once, each a lane. Rows of a
  * small plane are too short to fill a vector; channels are many. */
 #ifndef STINT_KERNELS_CONV_DEPTH_H

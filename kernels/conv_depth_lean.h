@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* depth_grad_w (conv_depth.h) where bytes are dear: channel by channel, each sum in the tree that a
  * lane's takes there. What lies outside of x adds nothing to it. */
 #ifndef STINT_KERNELS_CONV_DEPTH_LEAN_H

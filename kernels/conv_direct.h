@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Convolutions directly, row by row: where a group has few channels, and a product would be mostly
  * padding. */
 #ifndef STINT_KERNELS_CONV_DIRECT_H

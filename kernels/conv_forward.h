@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Convolutions y of x, by products (conv.h). */
 #ifndef STINT_KERNELS_CONV_FORWARD_H
 #define STINT_KERNELS_CONV_FORWARD_H

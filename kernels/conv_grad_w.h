@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The gradient dw of a convolution's weight, from x and dy, by products (conv.h). */
 #ifndef STINT_KERNELS_CONV_GRAD_W_H
 #define STINT_KERNELS_CONV_GRAD_W_H

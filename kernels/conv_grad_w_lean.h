@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* conv_grad_w_block (conv_grad_w.h) where bytes are dear: x is gathered for a few pairs of a
  * channel and a tap, LEAN_TERMS windows at a time; the terms of each sum are added in the same
  * order. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The gradient dx of a convolution's input, from dy and the weight, by products (conv.h). */
 #ifndef STINT_KERNELS_CONV_GRAD_X_H
 #define STINT_KERNELS_CONV_GRAD_X_H

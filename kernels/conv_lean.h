@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* conv_product (conv.h) where bytes are dear: elements of x are read where they lie, and the terms
  * of each sum are added in conv.h's order. */
 #ifndef STINT_KERNELS_CONV_LEAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Convolutions by windows of one element, without stride or padding: products of the matrices as
  * they are. A plane has `plane` elements. */
 #ifndef STINT_KERNELS_CONV_POINTWISE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Copies of boxes on a GPU (box.h), by packs of neighbours: a box of packs has its sizes and places
  * in packs. Turns are shared over all packs, so that neighbouring threads read and write
  * neighbours. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Copies of boxes of elements of type X. */
 #include <string.h>
 

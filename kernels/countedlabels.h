@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Labels in a row, those that do not count as `ignored`, and how many count, or the sum of their
  * classes' weights. */
 #ifndef STINT_KERNELS_COUNTEDLABELS_H

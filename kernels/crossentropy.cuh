@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Cross-entropy (crossentropy.h) and its gradient on a GPU, by blocks of 256 threads. A row of
  * scores is a warp's, or where there are many classes a block's, which read it in packs wherever it
  * begins: once for the loss, and once for the gradient, each of whose elements needs its own score,

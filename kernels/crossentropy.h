@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Cross-entropy from scores x, of type X, to each row's loss in one kernel; and to `lse`, unless
  * that is NULL, each row's log-sum-exp, from which the gradient is made. Against labels or against
  * probabilities `aim`; of classes that are neighbours, where a turn is a row, or t->inner apart,

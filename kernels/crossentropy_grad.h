@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The gradient of cross-entropy (crossentropy.h) to its scores x, of type X; dx is of type Y and
  * may be x: dloss / n * (softmax * mass - aims), where `mass` is the sum of the aims, and 0 in rows
  * that do not count. And where the log-sum-exp has a gradient, `dlse`, else NULL, softmax times

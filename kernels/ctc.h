@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Connectionist temporal classification (Graves et al., 2006), as torch.nn.CTCLoss has it: how
  * probable it is that steps name a sample's labels in their order, each over one or more steps,
  * with blanks between them wherever, and at least one between two that are the same.

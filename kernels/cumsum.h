@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* y[m] = x[0] + ... + x[m] along n elements of type X; exclusive: without x[m] itself; reverse:
  * from the end. Reals are summed in double. y may be x.
  *

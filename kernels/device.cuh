@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What kernels.cu is written with, for NVRTC (--fmad=false --device-as-default-execution-space): it
  * includes nothing, and every function without a word on it is the device's. */
 #ifndef STINT_KERNELS_DEVICE_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Dropout (dropout.h has the formula), a turn of which is four elements: what one block of random
  * numbers is for. PACKED: n is a multiple of four. */
 #ifndef STINT_KERNELS_DROPOUT_CUH

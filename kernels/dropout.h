@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Dropout of n numbers: y = x * scale where the upper 24 bits of an element's random number are
  * keep_from or more; else 0 of a number and, as PyTorch's product with a mask, NaN of what is none.
  * drawn: seed and step. The n numbers lie from `place` on among `all` of a micro-batch, place being

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Elements of tensors as numbers and back, and in packs of neighbours. */
 #ifndef STINT_KERNELS_ELEMENTS_CUH
 #define STINT_KERNELS_ELEMENTS_CUH

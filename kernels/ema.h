@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The average of a parameter's values over the steps, as torch.optim.swa_utils.AveragedModel keeps
  * it with get_ema_multi_avg_fn: after the first update it is the parameter, then the one before has
  * the weight `decay` beside it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Cross-entropy by PyTorch's formulas (torch.nn.CrossEntropyLoss), of one row at a time: the loss
  * aims at a distribution of classes, smoothed by s = t->smoothing. */
 #ifndef STINT_KERNELS_ENTROPY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* A softmax's two sums in one reading (Milakov and Gimelshein, "Online normalizer calculation for
  * softmax", 2018). */
 #ifndef STINT_KERNELS_EXPONENTIALS_CUH

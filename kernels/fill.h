@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* All of y is one number: a turn is an element. */
 #include "narrow.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* All of y is one whole number, or truth: a turn is an element. */
 #ifndef STINT_KERNELS_FILL_WHOLE_H
 #define STINT_KERNELS_FILL_WHOLE_H

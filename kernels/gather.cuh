@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Slices by indices on a GPU, and the gradients of tables (gather.h). Indices out of range are told
  * by the last launch, and passed over by the others. */
 #ifndef STINT_KERNELS_GATHER_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Slices of x [outer, size, inner] by `count` indices along its middle axis; a negative index
  * counts from the end. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Indices of slices (gather.h), checked; and the gradient of what they are slices of. */
 #ifndef STINT_KERNELS_GATHER_GRAD_H
 #define STINT_KERNELS_GATHER_GRAD_H

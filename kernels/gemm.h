@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The matrix product: packed panels, a tile of registers, blocks over threads. The scheme is that
  * of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Where bytes are dear: the products and convolutions of gemm.h and conv.h from the operands as
  * they lie, nothing packed and no scratch. Each element's terms are added in the order of gemm.h,
  * GEMM_KC at a time from zero, so that the bits are the same.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Operands of products, packed from elements of type T: a template of gemm.h's own, included once
  * for each type; OF_T(f) is the name that f gets. */
 #ifdef __cplusplus

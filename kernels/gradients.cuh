@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What depends on all gradients at once (gradients.h), in parts of 8192, a warp each; then one
  * block sums the parts. */
 #ifndef STINT_KERNELS_GRADIENTS_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What depends on all gradients at once: clipping by their norm (torch.nn.utils.clip_grad_norm_),
  * and the dynamic scale of the loss (torch.amp.GradScaler, with its defaults). Gradients are summed
  * in parts, each in lanes: the parts are the same whatever the threads. */

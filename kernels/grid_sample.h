@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* GridSample: elements of x's planes at places that a grid gives, between -1 and 1 across each
  * axis. A location's terms are worked out once for a chunk of locations and then used for every
  * channel. */

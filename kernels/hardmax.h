@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* y = 1 for the first of the largest of n numbers that are `inner` apart, which a NaN is, and 0 for
  * the others. A turn is such a line. */
 #ifndef STINT_KERNELS_HARDMAX_H

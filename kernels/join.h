@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Rows that are joined from parts, each an array of its own. */
 #ifndef STINT_KERNELS_JOIN_H
 #define STINT_KERNELS_JOIN_H

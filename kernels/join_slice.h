@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Slices of a batch that are joined one by one. */
 #include "turns.h"
 

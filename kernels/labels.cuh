@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What the losses of classes share (labels.h), by one block of 256 threads. */
 #ifndef STINT_KERNELS_LABELS_CUH
 #define STINT_KERNELS_LABELS_CUH

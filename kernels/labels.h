@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What the losses of classes share: which rows of scores count, and how rows' losses become one. As
  * in PyTorch, a loss of labels is averaged over those that are not ignored (none: NaN), smoothed or
  * not, and over their weights where classes have some. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Sums in 16 lanes, which then meet in a fixed tree: the same bits at any width of the machine's
  * vectors. */
 #ifndef STINT_KERNELS_LANES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Lengths of sequences, of so many steps at most. */
 #ifndef STINT_KERNELS_LENGTHS_H
 #define STINT_KERNELS_LENGTHS_H

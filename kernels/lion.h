@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Lion (Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, algorithm 2). */
 #ifndef STINT_KERNELS_LION_H
 #define STINT_KERNELS_LION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Sums of losses' terms (loss.h): a warp has a part, then one block all of them. */
 #ifndef STINT_KERNELS_LOSS_CUH
 #define STINT_KERNELS_LOSS_CUH

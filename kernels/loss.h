@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Losses that are a sum of terms, one an element, by PyTorch's formulas (torch.nn.L1Loss, MSELoss,
  * ...), and their gradients. What counts are the batch's valid rows: control[2] says how many.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* LRN, and what its gradient needs of x. */
 #include "lrn_window.h"
 

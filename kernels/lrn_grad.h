@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* LRN's gradient, of lrn_terms' numbers: dx = dy d^-beta - 2 alpha beta x times the sum of dy x
  * d^(-beta - 1) over the channels whose windows hold this one. */
 #include "lrn_window.h"

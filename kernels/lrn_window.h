@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Local response normalisation over neighbouring channels (Krizhevsky et al., "ImageNet
  * Classification with Deep Convolutional Neural Networks", section 3.3): y = x / d^beta with d =
  * bias + alpha times the sum of x^2 over a window of channels. Tensors are [rows, channels, inner];

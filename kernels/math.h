@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Elementary functions on `real`, in capitals: of single precision our own, of double the C
  * library's. */
 #ifndef STINT_KERNELS_MATH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Elementary functions of double precision, for the few numbers that every step works out in it:
  * an optimizer's rates, logarithms of sums, normal random numbers. The C library's differ in their
  * last bits between libraries, versions and processors; these are additions, products, quotients

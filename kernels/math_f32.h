@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Elementary functions of single precision. The C library's do not vectorise, and their bits change
  * with its version; these are additions, products and choices only, so that loops over them
  * vectorise and every machine and compiler gives the same bits. Polynomials: minimax fits,

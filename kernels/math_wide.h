@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* More elementary functions of single precision (math_f32.h), evaluated in double: half the lanes,
  * but no tricks, and all but correctly rounded: within 0.51 units in the last place, for the sine
  * and cosine, whose polynomials are in single precision, 1.6 (tests/codegen/math_table.c; all

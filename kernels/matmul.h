@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Products of matrices, by blocks (gemm.h), and of whole numbers. */
 #ifndef STINT_KERNELS_MATMUL_H
 #define STINT_KERNELS_MATMUL_H

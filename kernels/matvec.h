@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* A product of a vector x[k] and a matrix w: as fast as the matrix is read. Both ways go through it
  * row by row; a sum is the same whatever the threads. bias[n] may be NULL. */
 #ifndef STINT_KERNELS_MATVEC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* torch.optim.NAdam. */
 #ifndef STINT_KERNELS_NADAM_H
 #define STINT_KERNELS_NADAM_H

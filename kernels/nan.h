@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* NaNs among elements of any type. */
 #ifndef STINT_KERNELS_NAN_H
 #define STINT_KERNELS_NAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The narrow types: bf16, the upper half of a float, and fp16, IEEE 754's binary16 (1 bit of sign,
  * 5 of exponent, 10 of fraction); rounded to nearest, ties to even. Whole numbers, sums and choices
  * only, so that loops over them vectorise and the bits are the same on every machine. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The loss of log-probabilities x (torch.nn.NLLLoss), and its gradient. */
 #ifndef STINT_KERNELS_NLL_H
 #define STINT_KERNELS_NLL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Normalisations of rows on a GPU. A is the shape: a row of A::width elements belongs to a team of
  * A::team threads, a warp or the block, of which a block has A::teams. In each of a row's A::chunks
  * a thread has A::N packs of A::V elements; one chunk stays in registers, several are read again.

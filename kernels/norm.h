@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Normalisations of rows: x of type X into y of type Y, (x - mean) invstd scale + bias, and each
  * row's mean and invstd, 1 / deviation. Without `means` no mean is taken off; scale and bias may be
  * NULL. A turn is a row, the r-th of which has the r % groups-th part of scale and bias. y may be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The gradient of what norm.h normalises: dx, of type Z, from dy, of type X, and x, of type Y. With
  * h = dy scale: dx = invstd (h - mean(h) - xn mean(h xn)), xn being x normalised; without `means`
  * the term mean(h) is missing. A turn is a row; dx may be dy or x.

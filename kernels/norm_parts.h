@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What norms of rows need that is no template. */
 #ifndef STINT_KERNELS_NORM_PARTS_H
 #define STINT_KERNELS_NORM_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The gradients of scale and bias of the norms of rows, by sums over a channel's values. */
 #ifndef STINT_KERNELS_NORM_SCALE_CUH
 #define STINT_KERNELS_NORM_SCALE_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The gradients of scale, the sum of dy times x normalised, and of bias, that of dy, of what norm.h
  * normalises: dy of type X, x of type Y. */
 #include "lanes.h"

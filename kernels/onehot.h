@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* y[o][j][i], of type Y, is values[1] where the index at[o][i], of type X, is j or, counted from
  * the end, j - depth; else values[0]. A turn is one (o, j): `inner` elements. */
 #include "words.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Random numbers that need no state: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel Random
  * Numbers: As Easy as 1, 2, 3", SC 2011, section 3.3 and table 2), keyed by the seed and counted by
  * step, node and element. A recomputed dropout draws the numbers it drew before. */

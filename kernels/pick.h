@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* y = what is picked of x (walk.h): a turn is `piece` elements of a row, or what is left of them.
  */
 #include "walk.h"

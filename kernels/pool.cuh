@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Pools on a GPU: a thread makes one element, of the output or of the gradient, whose neighbours in
  * memory are made by its neighbours. A gradient is gathered from the windows that see its place, in
  * their order: nothing is added to what others write.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* AveragePool: y, of type Y, of x, of type X; and the gradient dx, of type Y, from dy, of type X. A
  * turn is a plane. sums_only: nothing is divided; `pad`: padding counts. `sums`, where Y is narrow:
  * room for a plane of what is written; else NULL. */

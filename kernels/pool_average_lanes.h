@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* AveragePool and its gradient, as pool_average.h has them, on images whose elements are lanes. */
 #include "narrow.h"
 #include "pool_window.h"

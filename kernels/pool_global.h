@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* GlobalAveragePool: y, of type Y, = the means of planes of n elements of x, of type X. A turn is a
  * plane. */
 #include "lanes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* MaxPool: y, of type Z, of x, of type X; the places of the largest elements; and the gradient dx,
  * of type Z, from dy, of type Y. A turn is a plane. `sums`, where Z is narrow: room for a plane of
  * what is written; else NULL. */

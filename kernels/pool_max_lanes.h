@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* MaxPool and its gradient, as pool_max.h has them, on images whose elements are lanes. */
 #include "narrow.h"
 #include "pool_window.h"

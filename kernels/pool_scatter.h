@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* MaxPool's gradient dx, of type Y, from dy, of type X, where its indices are known: the sum of the
  * dy whose index is its place. A turn is a plane, of `plane` elements, n of them largest. `sums`,
  * where Y is narrow: room for a plane; else NULL. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What pools' kernels share. Planes are independent; within one, rows of windows are taken tap by
  * tap, so that loops run along the last axis. On images whose elements are `lanes` channels side by
  * side, the last axis of their window, what a tap sees of a window is a row of them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What a GPU does in one instruction and C++ has no word for. Where STINT_SHIM is defined,
  * tests/gpu/shim/primitives.h has the same functions for a CPU. Layouts: PTX ISA 9.1, 9.7.14.5.7
  * (m16n8k8), 9.7.14.5.8 (m16n8k16), 9.7.14.5.15 (ldmatrix), and "cp.async". */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What is put in the place of picks (walk.h), pick after pick on each line: a turn is `piece`
  * elements of a line's row, or what is left of them. A fixed piece, so that the order of what meets
  * depends on no number of threads. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* torch.optim.RAdam. */
 #ifndef STINT_KERNELS_RADAM_H
 #define STINT_KERNELS_RADAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Random numbers by seed and step (`drawn`), node and element. A turn is 128 elements, which
  * philox_lanes draws for at once. */
 #ifndef STINT_KERNELS_RANDOM_H

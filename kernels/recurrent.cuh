@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* LSTM, GRU and the plain recurrent net on a GPU; recurrent.h has the same by rows.
  *
  * Each step is a launch of its own, which waits for the one before: the tile of the recurrent

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* LSTM (Hochreiter and Schmidhuber, "Long Short-Term Memory"; peepholes: Gers, Schraudolph and
  * Schmidhuber), GRU (Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder") and
  * the plain recurrent net. Blocks of samples go through time on their own: every step is a few

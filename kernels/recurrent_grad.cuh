@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The gradients of recurrent nets on a GPU (recurrent.cuh): the last step first. dxw has what goes
  * into the product of the step before, the states' gradients wait in their outputs; the launch
  * behind the first step's makes dh. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The gradients of recurrent nets (recurrent.h): from the last step on, z becomes the gradient of
  * what goes into the gates. */
 #ifndef STINT_KERNELS_RECURRENT_GRAD_H

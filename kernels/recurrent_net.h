@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What LSTM, GRU and the plain recurrent net are, whoever walks through time (recurrent.h on a CPU,
  * recurrent.cuh on a GPU). Gates stand in ONNX's order: LSTM i, o, f, c; GRU z, r, h. */
 #ifndef STINT_KERNELS_RECURRENT_NET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What the products of a recurrent net's gradient read. Where a turn is `piece` elements of a row,
  * it may be what is left of them. */
 #ifndef STINT_KERNELS_RECURRENT_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* A tile of the recurrent product on a GPU: A::rows rows, given by pointers (NULL: a row of zeros),
  * times A::cols columns of weights. 256 threads: each has 4 x 4 sums over some of the terms, in
  * GROUPS groups of threads, whose sums are added in their order. A::chunk terms at a time lie in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Reductions on a GPU. Where elements that are joined are neighbours, a warp or a block has an
  * output; where outputs are, threads side by side have columns side by side, and groups of threads
  * share the rows. Where outputs are few, what each is made of is cut into parts, whose results,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Reductions of elements of type X to reals. Every sum is split the same way whatever the number of
  * threads. `other` is NULL where no term needs it. */
 #include "reduction.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Reductions of whole numbers and of truth values, of type X; sums and products wrap round. */
 #include "reduction.h"
 

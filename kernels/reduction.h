@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What reductions are made of: which elements become one, and how. Where arguments are constants,
  * so is all that is chosen by them. */
 #ifndef STINT_KERNELS_REDUCTION_H

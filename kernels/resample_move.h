@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Resampling where every output is one element of x, of any type X, or none: then `outside`. */
 #include "resample_terms.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Resampling of numbers of type X. What some axis has no term for is `outside`. */
 #include "resample_terms.h"
 

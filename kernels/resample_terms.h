@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* A tensor taken, axis by axis, to other sizes: along an axis that changes, every output is a
  * weighted sum of its terms. Tables say, of each term, `at`, which element it is, and `by`, its
  * weight (NULL: all are 1); those of all axes stand one behind another. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Sequences run backwards up to their lengths; step t of sequence b lies at b * batch + t * step,
  * and is `row` elements. A turn is one. */
 #include "words.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* torch.optim.RMSprop. */
 #ifndef STINT_KERNELS_RMSPROP_H
 #define STINT_KERNELS_RMSPROP_H

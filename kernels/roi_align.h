@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* RoiAlign: boxes of images, each pooled to the same number of bins, from samples between an
  * image's elements. Channels are taken in blocks, for which a sample is placed once. */
 #ifndef STINT_KERNELS_ROI_ALIGN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* y = the windows of x, rolled; or, `inverse`, x of the windows y. A turn is `piece` elements of a
  * row, or what is left of them. */
 #include "roll_box.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Tensors rolled along their axes and cut into windows (roll.h). */
 #ifndef STINT_KERNELS_ROLL_BOX_H
 #define STINT_KERNELS_ROLL_BOX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Rotary position embedding: pairs of a row's values are turned by their angles, which are given by
  * cosine and sine; what is behind the pairs is copied. x is of type X, y of type Y, and may be x.
  */

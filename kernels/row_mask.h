@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* 1 in the rows of samples that count, control[2] of them with `each` rows, and 0 in the others. */
 #ifndef STINT_KERNELS_ROW_MASK_H
 #define STINT_KERNELS_ROW_MASK_H

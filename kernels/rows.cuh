@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* A row for each warp or block, elements in packs though rows may begin anywhere; and columns,
  * whose neighbours are `inner` apart. */
 #ifndef STINT_KERNELS_ROWS_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* torch.optim.SGD. */
 #ifndef STINT_KERNELS_SGD_H
 #define STINT_KERNELS_SGD_H

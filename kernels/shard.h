@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Micro-batches: the rows of one, whose number is the control's fifth, and a row of numbers for
  * each. */
 #include "turns.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Micro-batches: how many rows of the whole batch count, of so many, times `each`. */
 #ifndef STINT_KERNELS_SHARD_COUNT_H
 #define STINT_KERNELS_SHARD_COUNT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Softmax, log-softmax and their gradients (softmax.h, softmax_grad.h have the formulas) by blocks
  * of 256 threads. A row of neighbours is a warp's, or a long one a block's: its largest element and
  * the sum of its exponentials in one reading, the results in a second, which finds the row in a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Softmax and log-softmax along n numbers of x, of type X, into y, of type Y: e^(x - top) / sum,
  * and x - top - log(sum), where sum is that of e^(x - top). y may be x.
  *

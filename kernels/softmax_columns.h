@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* How softmax's kernels count columns of x as [rows, n, inner]: in blocks, those of a row's one
  * after another, then the next row's. */
 #ifndef STINT_KERNELS_SOFTMAX_COLUMNS_H

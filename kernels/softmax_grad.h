@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The gradients of softmax and log-softmax (softmax.h): from dy, of type X, and the result y, of
  * type Y, dx, of type Z, is y (dy - sum of dy y), and dy - e^y (sum of dy). dx may be dy or y. */
 #include "lanes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Where the numbers of a recurrent net's steps lie: of direction d, step t, sample b. Rows of gates
  * and of cells are in the order of the input's. */
 #ifndef STINT_KERNELS_STEPS_H

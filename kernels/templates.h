@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* All templates, for check.c. */
 #include "argmost.h"
 #include "attention.h"

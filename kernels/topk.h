@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The first k of n elements of type X that are `inner` apart, in order, and their places: the
  * largest or the smallest, of equal ones the first. A NaN is the largest number. A turn is such a
  * line. */

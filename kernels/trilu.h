@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Matrices of so many rows and columns, zero but where column - row is at least `k`; or, `lower`,
  * at most. A turn is a row. */
 #include "words.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* How a kernel's turns are shared. The arguments of the call may name `from` and `to`, the turns to
  * do, and `worker`, the number of the thread that does them. */
 #ifndef STINT_KERNELS_TURNS_H

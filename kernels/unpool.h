@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* MaxUnpool: planes y of `plane` elements, zeros but for those of x, n a plane, at the places that
  * MaxPool's indices say; an index counts from the first plane on. Of type X; a turn is a plane. */
 #include "narrow.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What optimizers share: torch.optim's algorithm boxes, each in one pass over the elements. An
  * update writes the parameter and its states in place or elsewhere; a turn is an element.
  * control[1] counts the steps done before; control[3]: leave all as it is.

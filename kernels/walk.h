@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Picks of elements or rows by indices: where they lie (ops/gather/walk_op.h makes them). A pick is
  * told by its line, i_0.. < dim[0..lines), its number m < count on it, and its place i < row in a
  * row of neighbours:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Windows that slide over 1 to 3 spatial axes. */
 #ifndef STINT_KERNELS_WINDOW_H
 #define STINT_KERNELS_WINDOW_H

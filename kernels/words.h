@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What kernels are written with. A kernel is a function over sizes and pointers that does turns
  * [from, to) of its work, no turn reading what another writes: a processor's thread does many of
  * them, a GPU's thread one at a time. Who calls it says how they are shared (turns.h).

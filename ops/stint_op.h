@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stint_op.h: operators of your own for stint, in a shared object.
  *
  *	cc -shared -fPIC -I ops -o mine.so mine.c

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Checkpoints are safetensors files; a sum over the place and the tensors, in the order of their
  * names, tells a broken one even where its header can be read. */
 #include "checkpoint.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Checkpoints: what training needs to go on bit for bit. A folder holds step-00000123.safetensors
  * files, the newest kept; each holds every parameter, running statistic and optimizer state, and
  * its notes say where training stood. Saved atomically. Functions return 0, or 1 with a message

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Blocks of finite numbers, nearly all, are passed over at the memory's speed: a number is not
  * finite where all bits of its exponent are set. */
 #include "finite.h"

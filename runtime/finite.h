@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Numbers that are not finite, counted. */
 #ifndef STINT_FINITE_H
 #define STINT_FINITE_H

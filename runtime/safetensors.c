@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Reading safetensors. The header's JSON is scanned by hand: objects of a fixed form, strings and
  * whole numbers are all that may occur, so nothing here recurses. */
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* safetensors files: named tensors behind a JSON header (the format is described in the safetensors
  * project's README). Plain C and libc, because products build it. Nothing here prints; messages go
  * into the caller's buffer of SAFETENSORS_MESSAGE bytes. Functions return 0, or 1 with a message.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Writing safetensors: atomically, the same bytes for the same tensors. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* fsync, fileno */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The runtime of a step for a microcontroller. See stint_bare.h. */
 #include "stint_bare.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The runtime of a step for a microcontroller (`stint compile --bare`): C11 that allocates nothing,
  * opens nothing and prints nothing. The step and its arena are the caller's memory. `stint compile`
  * puts a copy beside step.c. Of a C library it takes memcpy and memset.

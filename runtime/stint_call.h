@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* A call of a library as plain data: what the planner asks about, a step's tables hold and the
  * runtime makes a primitive of. Self-contained C11 and C++, the one header that all parts of stint
  * share with a step.

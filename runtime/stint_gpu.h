@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* A GPU behind a generated step, as plain C11: NVIDIA's driver, NVRTC, cuBLASLt and cuDNN, found
  * when the program runs. Nothing of CUDA is needed to build; without a driver or a device
  * stint_gpu_open returns STINT_NO_DEVICE. Self-contained: `stint compile` puts copies of

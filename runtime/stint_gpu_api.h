@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Private to stint_gpu*.c: what they need of NVIDIA's libraries, declared here because no CUDA
  * header may be needed to build, and the inside of a stint_gpu. A test compares all of it with the
  * real headers where the toolkit is installed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The cache: files named by a key, written whole or not at all, and believed only when their own
  * sum agrees. The key and the sum are SHA-256, so that neither chance nor a stranger's file passes.
  */

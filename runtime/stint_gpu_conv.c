@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Convolutions by cuDNN's backend interface: an operation graph of one convolution, the heuristic's
  * engine configurations in its order, and the first of them that may be used as a plan. */
 #include <stdlib.h>

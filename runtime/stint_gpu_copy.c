@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Order among streams, for copies that run beside the main stream's work. */
 #include "stint_gpu_api.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* A stint_gpu from beginning to end: the device, its facts, and memory outside the arena. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

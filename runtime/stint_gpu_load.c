@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Libraries loaded while the program runs, and what every call goes through. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dlinfo */

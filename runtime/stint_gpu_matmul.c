@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Products by cuBLASLt.
  *
  * The library counts by columns: a row-major m by n matrix is its n by m one. So y = x0 x1 is asked

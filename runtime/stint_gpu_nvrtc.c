@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* From text to cubin, by NVRTC or from the cache. */
 #include <stdio.h>
 #include <stdlib.h>

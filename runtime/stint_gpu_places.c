@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Where NVIDIA's libraries may lie: the caller's folders, toolkits, pip's packages. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* strverscmp */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Running on the device: the arena, copies, kernels, marks and graphs. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What functions of a step return, what tensors' elements are, and what tensors are for: in every
  * step's tables. */
 #ifndef STINT_KINDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* oneDNN behind stint_lib.h: calls made from recipes (stint_lib_recipe.c) and run. */
 #include "stint_lib.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Library products behind a generated step: oneDNN 2.6 primitives with a user-managed scratchpad.
  * Included by step.c unless it was compiled with --portable. What a call is: stint_call.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* stint_lib.h where stint is built without oneDNN: nothing can be done by it. */
 #include "stint_lib.h"
 

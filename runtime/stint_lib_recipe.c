@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Recipes: which primitive does a call, and what has to be copied for it.
  *
  * A call is one primitive between reorders: operands whose dense row-major layout is not the one

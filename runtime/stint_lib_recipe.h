@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What a call comes to in oneDNN. Private to stint_lib*.c. */
 #ifndef STINT_LIB_RECIPE_H
 #define STINT_LIB_RECIPE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What step.c's compiler was told that it may use, by its macros, and whether this machine has it.
  * Included by step.c alone: the compiler's options are its own. */
 #ifndef STINT_MACHINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Sums over processes, point to point over MPI (stint_mpi.h). Allreduce would promise no more than
  * that all get the same result: not which order it is added in.
  *

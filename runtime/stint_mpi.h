@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Several processes train one model together, over MPI: `make MPI=1` beside a step compiled with
  * --micro-batch S builds this in, with mpicc.
  *

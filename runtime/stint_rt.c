@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The runtime core: what is the same wherever the arena is. See stint_rt.h. */
 #include "stint_rt.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The runtime core that a generated step links. Plain C11, libc and libm; self-contained: `stint
  * compile` puts a copy beside step.c, so that a product builds without stint. The same API serves C
  * and CUDA.

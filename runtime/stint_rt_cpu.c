@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* A step on the processor: the arena is in the host's memory, and a step is done when start
  * returns. See stint_rt.h. */
 #ifndef _GNU_SOURCE

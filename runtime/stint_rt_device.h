@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Inside a step: what generated code and the runtime share, where steps run, and how they fail. A
  * program that uses steps needs nothing of it. */
 #ifndef STINT_RT_DEVICE_H

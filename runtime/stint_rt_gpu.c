@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* A step on a GPU. See stint_rt_gpu.h.
  *
  * A step is a graph: recorded once, from the same schedule that runs it kernel by kernel where

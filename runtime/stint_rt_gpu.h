@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The runtime core on a GPU: what stint_rt.c does for an arena in the host's memory, for one in a
  * device's. Private to the runtime. */
 #ifndef STINT_RT_GPU_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What `stint bench` asks of a device: how long each launch takes, what its memory holds, and what
  * it does at its best. See stint_rt_gpu.h. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* See stint_rt_gpu_feed.h. */
 #include "stint_rt_gpu_feed.h"
 

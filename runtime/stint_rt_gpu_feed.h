@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The inputs of a step on a GPU: set for the next step while one is running. Private to the
  * runtime.
  *

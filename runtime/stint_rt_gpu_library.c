@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* A GPU's step's library calls: cuBLASLt's products, cuDNN's convolutions. See stint_rt_gpu.h. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Inside a step on a GPU: what generated code, the runtime and `stint bench` know of it. A program
  * that uses such steps needs nothing of it. */
 #ifndef STINT_RT_GPU_STEP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The library calls of a step on the processor. See stint_rt_device.h. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The tree along which a training step adds the gradients of its shards: node [begin, end) of n
  * shards is its left part plus its right one, the left part the largest power of two shards that
  * leaves one. Shards are walked in order, by one process or a range of them by each of several; a

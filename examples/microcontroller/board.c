@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* A Cortex-M4 or -M7 from reset to main, on the boards mps2-an386 and mps2-an500 as QEMU emulates
  * them. All that a board of your own needs differently is in here and in board.ld. */
 #include "board.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* What main.c wants of the machine it runs on: board.c, or host.c for the same program on a
  * computer. */
 #ifndef BOARD_H

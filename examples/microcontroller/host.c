@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* The same program on a computer, for comparison. */
 #include "board.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* Trains a step from `stint compile` on samples that are made up on the spot, and prints each loss
  * and, at the end, a sum over all bits that were trained. The same source runs on a computer, with
  * the same folder or with one compiled by --portable: the bits that it prints are the same.

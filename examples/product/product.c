@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT-0 */
 /* A product that keeps learning: it embeds a step made by stint and needs nothing else of stint
  * (README.md beside this file). It learns in which tenth of a picture a bright bar is. */
 #include <stdio.h>

@@ -1,5 +1,6 @@
-# The wheel of this machine, made as pyproject.toml says, in a clean venv: the command writes what this build's does, and steps are
-# built with the oneDNN that came with it. The packages' index is asked once: what it gave stays beside WORK.
+# The wheel of this machine, made as pyproject.toml says of the source distribution's files alone, in a clean venv: the command writes
+# what this build's does, and steps are built with the oneDNN that came with it. The packages' index is asked once: what it gave
+# stays beside WORK.
 . "$(dirname "$0")/common.sh"
 python_with venv
 fail() { echo "FAILED: $*"; exit 1; }
@@ -12,9 +13,15 @@ if [ ! -e "$tools/ready" ]; then
 fi
 PATH=$tools/bin:$PATH
 command -v ccache >/dev/null && export CMAKE_C_COMPILER_LAUNCHER=ccache
+# The sources, which CMake wants at the place where it built them before.
+(cd "$SOURCE" && python -c 'import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])' "$WORK/source") >out 2>&1 ||
+	{ tail -30 out; fail "no source distribution"; }
+rm -rf "$WORK/../sources" && mkdir "$WORK/../sources" && tar -xzf source/stint_train-*.tar.gz -C "$WORK/../sources" --strip-components 1 ||
+	fail "no archive"
+[ ! -e "$WORK/../sources/tests" ] || fail "the tests are in it"
 # quickly: without optimisation, and where it was built before
 export CMAKE_BUILD_PARALLEL_LEVEL=2
-pip wheel -q "$SOURCE" --no-build-isolation --no-deps -w built -C build-dir="$WORK/../wheel-build" -C cmake.build-type=Debug -C cmake.define.CMAKE_C_FLAGS_DEBUG=-O0 >out 2>&1 ||
+pip wheel -q "$WORK/../sources" --no-build-isolation --no-deps -w built -C build-dir="$WORK/../wheel-build" -C cmake.build-type=Debug -C cmake.define.CMAKE_C_FLAGS_DEBUG=-O0 >out 2>&1 ||
 	{ tail -30 out; fail "no wheel"; }
 # libgomp is the C compiler's: a second one beside a step's would be a second set of threads
 auditwheel repair --exclude libgomp.so.1 -w repaired built/*.whl >out 2>&1 || { cat out; fail auditwheel; }
