@@ -23,6 +23,8 @@ struct options {
 	const char *out, *dump_graph;
 	const char *html, *trace, *onnx, *svg; /* what people look at, to write */
 	uint64_t given;                        /* options_given */
+	const char *link;                      /* between ranks, as given; NULL: not */
+	int64_t ranks;
 	int points, compare, steps, no_build, json, force, help;
 };
 

@@ -9,6 +9,7 @@
 #include "cli/machine.h"
 #include "cli/memory.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 
 /* Inputs in a fixed pattern: reals in [0, 1), integers 0 and 1 (valid as labels and indices). */
 static enum status fill_inputs(const struct loaded *l, struct diag *d)
@@ -55,6 +56,7 @@ static enum status write_costs(const struct bench *b, const char *path, struct d
 
 struct wishes {
 	int steps, json, compare;
+	long long ranks;
 	char *costs_out, *html, *against;
 };
 
@@ -129,12 +131,53 @@ static enum status check(const struct wishes *w, const struct args *args, struct
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--against wants torch, torch-channels-last or torch-compile, not '%s'",
 			w->against);
+	if (w->ranks < 0 || w->ranks == 1 || w->ranks > 1 << 20)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--ranks wants 2 or more");
+	if (w->ranks && (w->compare || w->against || w->costs_out || w->html))
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--ranks measures what is between processes, and no step: only --json goes "
+			"with it");
 	if (w->compare && w->against)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--against does not go with --compare");
 	if ((w->compare || w->against) && (w->costs_out || w->html))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --%s",
 			w->html ? "html" : "costs-out", w->compare ? "compare" : "against");
 	return ST_OK;
+}
+
+/* --ranks: what is between processes, as `plan --link` takes it. */
+static enum status between_ranks(struct ranks *r, bool json, struct diag *d)
+{
+	double link[3]; /* as struct ranks_link has them */
+	if (r->n == 1)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "one rank has nobody to talk to");
+	TRY(ranks_measure(r, link, d));
+	if (r->rank)
+		return ST_OK;
+	if (json)
+		printf("{\"ranks\":%d,\"link_bytes_us\":%.6g,\"latency_us\":%.6g,\"message_us\":%."
+		       "6g}"
+		       "\n",
+			r->n, link[0], link[1], link[2]);
+	else
+		printf("%d ranks: --link %.4gGB/s,%.4gus,%.4gus\n", r->n, link[0] / 1e3, link[1],
+			link[2]);
+	return ST_OK;
+}
+
+static enum status bench_ranks(
+	struct arena *a, const char *dir, const struct wishes *w, struct diag *d)
+{
+	bool asked;
+	struct ranks r;
+	const struct loaded none = {0};
+	TRY(ranks_asked(&asked, d));
+	if (!asked && !ranks_started())
+		return ranks_launch(a, w->ranks, 0, d);
+	TRY(ranks_start(a, dir, &r, d));
+	const enum status st = between_ranks(&r, w->json, d);
+	ranks_end(&r, &none, st, d);
+	return st;
 }
 
 enum status cmd_bench(int argc, const char **argv, struct diag *d)
@@ -152,6 +195,8 @@ enum status cmd_bench(int argc, const char **argv, struct diag *d)
 			"write each kernel's time, for `--costs`", "FILE"},
 		{"html", 0, POPT_ARG_STRING, &w.html, 0,
 			"write a page with the kernels under the roofline", "FILE"},
+		{"ranks", 0, POPT_ARG_LONGLONG, &w.ranks, 0,
+			"measure messages between so many processes, for `plan --link`", "N"},
 		{"json", 0, POPT_ARG_NONE, &w.json, 0, "print JSON", NULL}, POPT_TABLEEND};
 	struct args args;
 	struct arena *a = arena_new();
@@ -163,7 +208,8 @@ enum status cmd_bench(int argc, const char **argv, struct diag *d)
 	if (st == ST_OK && !args.help) {
 		struct bench b[2] = {{.arena = a, .dir = args.positional[0]},
 			{.arena = a, .dir = args.positional[1]}};
-		st = w.compare   ? bench_compare(b, w.steps, w.json, d)
+		st = w.ranks     ? bench_ranks(a, b[0].dir, &w, d)
+		     : w.compare ? bench_compare(b, w.steps, w.json, d)
 		     : w.against ? bench_torch(b, w.against, w.steps, w.json, d)
 				 : bench(&b[0], &w, d);
 		load_close(&b[1].l);

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/command_options.h"
 #include "cli/compare_plans.h"
+#include "cli/plan_ranks.h"
 
 static enum status save_json(struct text *t, const char *path, struct diag *d)
 {
@@ -72,9 +73,22 @@ static enum status compare(
 	return compare_print(p->arena, problem, &options, o->json, at, p->diag);
 }
 
+static enum status check_ranks(const struct options *o, struct ranks_link *link, struct diag *d)
+{
+	if (!o->ranks != !o->link)
+		return diag_fail(d, ST_USAGE, NULL, "--ranks 64 --link 25GB/s,2us",
+			"--ranks and --link go together: how many, and what is between them");
+	if (o->ranks && (o->compare || o->out || o->compile.graph))
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--ranks makes a table of a model's step: no --compare, -o or --graph");
+	return o->link ? ranks_link_parse(o->link, link, d) : ST_OK;
+}
+
 static enum status plan(struct pipeline *p, struct options *o, struct activity *at)
 {
 	struct problem *problem;
+	struct ranks_link link;
+	TRY(check_ranks(o, &link, p->diag));
 	TRY(pipeline_problem(p, &problem));
 	TRY(dump_graph(p, o, problem));
 	if (o->compare)
@@ -82,6 +96,10 @@ static enum status plan(struct pipeline *p, struct options *o, struct activity *
 	if (p->o->graph)
 		return plan_graph_file(p, o, problem, at);
 	enum status st = pipeline_plan(p);
+	if (st == ST_OK && o->ranks) {
+		activity_end(at);
+		return plan_ranks_print(p, o->ranks, &link, o->json);
+	}
 	return finish(p, o, at, problem, pipeline_plan_shown(p), st);
 }
 

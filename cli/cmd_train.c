@@ -124,6 +124,7 @@ static enum status prepare(struct training *t)
 			t->diag));
 		TRY(evaluation_start(
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
+		t->evaluation.ranks = &t->ranks;
 	}
 	TRY(follow_start(t));
 	TRY(count_batches(t));
@@ -137,7 +138,26 @@ static enum status prepare(struct training *t)
 	if (t->ranks.rank == 0)
 		TRY(try_files(t));
 	t->ranks.patience = o->rank_timeout;
-	return ranks_take(&t->ranks, &t->l, t->diag);
+	TRY(ranks_take(&t->ranks, &t->l, t->diag));
+	feed_share(&t->train, t->ranks.rank, t->ranks.n);
+	return ST_OK;
+}
+
+/* --skip-bad: of held-out data each rank has met its part of the bad samples; the first rank tells
+ * of all. */
+static enum status share_skipped(struct training *t)
+{
+	const struct ranks *r = &t->ranks;
+	struct feed_tally *tally = t->eval.tally;
+	if (r->n == 1 || !t->has_eval || !t->o->data.skip_bad)
+		return ST_OK;
+	int64_t first = tally->skipped ? r->n - r->rank : 0;
+	const int64_t mine = first;
+	TRY(ranks_most(r, &t->l, 0, &first, t->diag));
+	if (mine != first)
+		memset(tally->first, 0, sizeof tally->first);
+	TRY(ranks_merge(r, &t->l, tally->first, sizeof tally->first, t->diag));
+	return ranks_add(r, &t->l, &tally->skipped, 1, t->diag);
 }
 
 static enum status train(struct training *t)
@@ -153,7 +173,8 @@ static enum status train(struct training *t)
 	else
 		printf(", %d thread%s\n", t->l.model->threads, t->l.model->threads == 1 ? "" : "s");
 	fflush(stdout);
-	return training_run(t);
+	TRY(training_run(t));
+	return share_skipped(t);
 }
 
 static enum status check_args(struct arena *a, const struct train_args *o, struct diag *d)
@@ -261,12 +282,14 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	TRY(json_only_begin(o->json, &was, d));
 	enum status st = train_log_close(&t.log, train(&t));
 	json_only_end(was);
-	if (st == ST_OK && o->json)
+	if (st == ST_OK && o->json && t.ranks.rank == 0)
 		print_json(&t, progress_seconds(&whole));
 	ranks_end(&t.ranks, &t.l, st, d);
 	watch_end(&t.watch);
-	feed_tell_skipped(&t.train, d);
-	feed_tell_skipped(&t.eval, d);
+	if (t.ranks.rank == 0) {
+		feed_tell_skipped(&t.train, d);
+		feed_tell_skipped(&t.eval, d);
+	}
 	follow_end(&t.follow);
 	feed_close(&t.train);
 	feed_close(&t.eval);

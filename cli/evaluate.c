@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/interrupt.h"
+#include "runtime/stint_tree.h"
 
 static int64_t elements(int rank, const int64_t *dim, int from)
 {
@@ -33,13 +34,15 @@ static struct metric_task task_of_labels(const struct stint_model *m, struct eva
 	return task;
 }
 
-/* An output of the target's size, element by element: the one that the loss names, or the first. */
+/* An output of the target's size, element by element: the one that the loss names, or the first. Of
+ * a batch in micro-batches the evaluation takes one, and the target is the whole batch's. */
 static struct metric_task task_of_values(const struct stint_model *m, struct evaluation *e)
 {
 	static const char option[] = "output=";
 	const struct stint_tensor *t = &m->resident[m->target];
 	const char *named = m->loss_options ? strstr(m->loss_options, option) : NULL;
 	named = named ? named + sizeof option - 1 : NULL;
+	const int64_t shards = m->shards > 1 ? m->shards : 1;
 	const bool focal = !strcmp(m->loss_name, "sigmoid-focal"),
 		   binary = focal || !strncmp(m->loss_name, "bce", 3);
 	struct metric_task task = {.kind = METRIC_NOTHING};
@@ -53,7 +56,7 @@ static struct metric_task task_of_values(const struct stint_model *m, struct eva
 		const bool named_so = !named || (!strncmp(named, o->name, n) &&
 							(!named[n] || strchr(",:", named[n])));
 		if (!named_so || (o->dtype != STINT_F32 && o->dtype != STINT_F64) ||
-			elements(o->rank, o->dim, 0) != elements(t->rank, t->dim, 0))
+			elements(o->rank, o->dim, 0) * shards != elements(t->rank, t->dim, 0))
 			continue;
 		e->output = i;
 		task = (struct metric_task){.kind = binary ? METRIC_BINARY : METRIC_VALUES,
@@ -84,8 +87,18 @@ enum status evaluation_start(struct arena *a, const struct loaded *l, const stru
 	if (task.kind == METRIC_CLASSES)
 		task.rows = task.rows * out->labels / task.inner;
 	TRY(metrics_start(a, &out->metrics, &task, d));
+	out->batches = (f->samples + feed_evaluated(f) - 1) / feed_evaluated(f);
 	out->index = ARENA_ARRAY(a, int64_t, f->batch);
-	return out->index ? ST_OK : diag_nomem(d);
+	out->score = ARENA_ARRAY(a, struct evaluation_score, out->batches);
+	return out->index && out->score ? ST_OK : diag_nomem(d);
+}
+
+/* Rows that are scored, of so many samples. */
+static int64_t scored_rows(const struct evaluation *e, int64_t samples)
+{
+	const struct metric_task *task = &e->metrics.task;
+	const int64_t rows = samples * e->f->rows;
+	return task->kind == METRIC_CLASSES ? rows * e->labels / task->inner : rows;
 }
 
 /* The batch's first `n` samples have been evaluated; *counted: what the mean loss weighs them by:
@@ -101,44 +114,96 @@ static enum status score(struct evaluation *e, int64_t n, int64_t *counted, stru
 	const void *y = load_output(e->l, e->output);
 	if (!target || !y)
 		return load_lost(e->l, "evaluation", d);
-	const int64_t before = m->counted, rows = n * e->f->rows;
-	metrics_add(m, y, target, labels ? rows * e->labels / m->task.inner : rows);
+	const int64_t before = m->counted;
+	metrics_add(m, y, target, scored_rows(e, n));
 	*counted = labels ? m->counted - before : n;
 	return ST_OK;
 }
 
-static enum status one_batch(
-	struct evaluation *e, int64_t from, int64_t n, int64_t *counted, struct diag *d)
+static enum status one_batch(struct evaluation *e, int64_t batch, struct diag *d)
 {
+	const int64_t whole = feed_evaluated(e->f), from = batch * whole;
+	const int64_t n = e->f->samples - from < whole ? e->f->samples - from : whole;
+	int64_t counted = 0;
 	for (int64_t i = 0; i < n; i++)
 		e->index[i] = from + i;
 	TRY(feed_batch(e->f, e->index, n, d));
 	const int rc = e->l->eval(e->l->step, n * e->f->rows, NULL);
-	return rc ? load_fail(e->l, rc, "evaluation", d) : score(e, n, counted, d);
+	if (rc)
+		return load_fail(e->l, rc, "evaluation", d);
+	TRY(score(e, n, &counted, d));
+	if (!counted)
+		return ST_OK;
+	/* a loss that is a sum counts as in a batch of the usual size */
+	const bool summed = feed_sums_loss(e->l->model);
+	const double w = summed ? (double)n : (double)counted;
+	e->score[batch] = (struct evaluation_score){
+		.loss = e->l->loss(e->l->step) * (summed ? (double)whole : w),
+		.weight = w,
+		.sums = e->metrics.batch};
+	return ST_OK;
+}
+
+/* --- Several ranks --- */
+
+static enum status join_counts(void *user, int64_t *x, int64_t n, struct diag *d)
+{
+	const struct evaluation *e = user;
+	return ranks_add(e->ranks, e->l, x, n, d);
+}
+
+static enum status join_places(void *user, void *data, int64_t bytes, struct diag *d)
+{
+	const struct evaluation *e = user;
+	return ranks_merge(e->ranks, e->l, data, bytes, d);
+}
+
+/* This rank has done its batches, or was told to stop. */
+static enum status join(struct evaluation *e, struct diag *d)
+{
+	const struct metric_join how = {e, join_counts, join_places};
+	int64_t stopped = e->stopped;
+	TRY(ranks_most(e->ranks, e->l, 0, &stopped, d));
+	e->stopped = stopped != 0;
+	if (e->stopped)
+		return ST_OK;
+	TRY(ranks_merge(e->ranks, e->l, e->score, e->batches * (int64_t)sizeof *e->score, d));
+	return metrics_join(&e->metrics, &how, d);
+}
+
+/* The batches of this process. */
+static enum status share(struct evaluation *e, struct diag *d)
+{
+	const int rank = e->ranks ? e->ranks->rank : 0, n = e->ranks ? e->ranks->n : 1;
+	const int64_t first = stint_tree_first(e->batches, n, rank),
+		      end = stint_tree_first(e->batches, n, rank + 1);
+	metrics_clear(&e->metrics);
+	metrics_pass_over(&e->metrics, scored_rows(e, first * feed_evaluated(e->f)));
+	for (int64_t b = 0; b < e->batches; b++)
+		e->score[b] = (struct evaluation_score){0};
+	e->stopped = false;
+	for (int64_t b = first; b < end && !e->stopped; b++) {
+		e->stopped = interrupt_asked();
+		if (!e->stopped)
+			TRY(one_batch(e, b, d));
+	}
+	return n > 1 ? join(e, d) : ST_OK;
 }
 
 enum status evaluate(struct evaluation *e, struct diag *d)
 {
 	const struct feed *f = e->f;
-	const int64_t batch = feed_evaluated(f);
 	double sum = 0, weight = 0;
-	/* a loss that is a sum counts as in a batch of the usual size */
-	const bool summed = feed_sums_loss(e->l->model);
-	metrics_clear(&e->metrics);
-	e->samples = f->samples;
-	for (int64_t from = 0; from < f->samples; from += batch) {
-		const int64_t n = f->samples - from < batch ? f->samples - from : batch;
-		int64_t counted = 0;
-		e->stopped = interrupt_asked();
-		if (e->stopped)
-			return ST_OK;
-		TRY(one_batch(e, from, n, &counted, d));
-		if (counted) {
-			const double w = summed ? (double)n : (double)counted;
-			sum += e->l->loss(e->l->step) * (summed ? (double)batch : w);
-			weight += w;
-		}
+	TRY(share(e, d));
+	if (e->stopped)
+		return ST_OK;
+	e->metrics.sums = (struct metric_sums){0};
+	for (int64_t b = 0; b < e->batches; b++) {
+		sum += e->score[b].loss;
+		weight += e->score[b].weight;
+		metrics_add_sums(&e->metrics.sums, &e->score[b].sums);
 	}
+	e->samples = f->samples;
 	e->loss = weight > 0 ? sum / weight : 0;
 	if (e->metrics.not_binary && e->metrics.n)
 		return diag_fail(d, ST_INVALID,

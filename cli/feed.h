@@ -39,6 +39,7 @@ struct feed {
 	int64_t *index;          /* of rows, where samples are whole */
 	int target;              /* index in bound, or -1 */
 	int64_t classes, ignore; /* of labels; 0: the target has none */
+	int64_t first, end;      /* rows of a batch that this rank's shards have; end 0: all */
 	struct shuffle order;
 	int64_t *place, *swapped; /* a batch's */
 	struct feed_tally *tally;
@@ -53,6 +54,10 @@ void feed_close(struct feed *f);
 
 /* Samples index[0..n), n ≤ batch, into the arena; missing rows repeat the last one. */
 enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, struct diag *d);
+/* Of inputs whose rows shards alone want (stint_tensor.by_shards), feed_batch reads those of rank
+ * `rank` of n from now on, or with n 1 all. With --skip-bad all of them, always: who does not read
+ * a sample does not find out that another takes its place. */
+void feed_share(struct feed *f, int rank, int n);
 /* Read this batch while something else is done; feed_batch of it then finds it, and of any other
  * forgets it. `f` stays where it is until feed_close. */
 void feed_ahead(struct feed *f, const int64_t *index, int64_t n);

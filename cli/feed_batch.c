@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "cli/feed.h"
+#include "runtime/stint_tree.h"
 
 static enum dataset_as number_of(int dtype)
 {
@@ -73,31 +74,61 @@ static int replace(const struct feed *f, int upto, int64_t *index, int64_t r, un
 	return 1;
 }
 
+/* The rows of file i that are wanted. */
+static void wanted(const struct feed *f, int i, int64_t *from, int64_t *to)
+{
+	const bool part = f->end && feed_tensor(f, i)->by_shards;
+	*from = part ? f->first : 0;
+	*to = part ? f->end : f->batch;
+}
+
+static size_t row_bytes(const struct feed *f, int i)
+{
+	const struct stint_tensor *t = feed_tensor(f, i);
+	return t->rank ? t->bytes / (size_t)f->batch : t->bytes;
+}
+
+/* File i's part of a batch of n samples. */
+static int read_file(const struct feed *f, int i, int64_t *index, int64_t n, unsigned char **at,
+	char message[256])
+{
+	const size_t row = row_bytes(f, i);
+	int64_t from, to, done;
+	wanted(f, i, &from, &to);
+	int64_t r = from;
+	if (from >= n) { /* none of them has a sample: the last one stands there */
+		if (read_part(f, i, index + n - 1, 1, at[i] + (size_t)r * row, &done, message))
+			return 1;
+		r++;
+	}
+	while (r < n && r < to) {
+		const int64_t left = (n < to ? n : to) - r;
+		const int bad = read_part(
+			f, i, index + r, left, at[i] + (size_t)r * row, &done, message);
+		r += done;
+		if (!bad)
+			break;
+		if (!f->o->skip_bad || feed_is_scalar(f, i))
+			return 1;
+		if (!f->tally->skipped++)
+			memcpy(f->tally->first, message, sizeof f->tally->first);
+		if (replace(f, i, index, r++, at, message))
+			return 1;
+	}
+	/* missing rows repeat the last one */
+	const bool rows = feed_tensor(f, i)->rank && !f->whole;
+	for (; rows && r < to; r++)
+		memcpy(at[i] + (size_t)r * row, at[i] + (size_t)(r - 1) * row, row);
+	return 0;
+}
+
 /* A batch to at[0..f->n). */
 static int read_batch(
 	const struct feed *f, int64_t *index, int64_t n, unsigned char **at, char message[256])
 {
-	for (int i = 0; i < f->n; i++) {
-		const struct stint_tensor *t = feed_tensor(f, i);
-		const size_t row = t->rank ? t->bytes / (size_t)f->batch : t->bytes;
-		for (int64_t r = 0; r < n;) {
-			int64_t done;
-			const int bad = read_part(
-				f, i, index + r, n - r, at[i] + (size_t)r * row, &done, message);
-			r += done;
-			if (!bad)
-				break;
-			if (!f->o->skip_bad || feed_is_scalar(f, i))
-				return 1;
-			if (!f->tally->skipped++)
-				memcpy(f->tally->first, message, sizeof f->tally->first);
-			if (replace(f, i, index, r++, at, message))
-				return 1;
-		}
-		/* missing rows repeat the last one */
-		for (int64_t r = n; t->rank && !f->whole && r < f->batch; r++)
-			memcpy(at[i] + (size_t)r * row, at[i] + (size_t)(n - 1) * row, row);
-	}
+	for (int i = 0; i < f->n; i++)
+		if (read_file(f, i, index, n, at, message))
+			return 1;
 	return 0;
 }
 
@@ -135,8 +166,14 @@ static enum status take(const struct feed *f, const int64_t *index, int64_t n, s
 			f->o->skip_bad ? NULL : "--skip-bad takes another sample instead", "%s",
 			message);
 	for (int i = 0; i < f->n; i++) {
-		if (staged)
-			memcpy(at[i], f->tally->staged[i], feed_tensor(f, i)->bytes);
+		int64_t from, to;
+		wanted(f, i, &from, &to);
+		const size_t row = row_bytes(f, i), begin = (size_t)from * row;
+		if (staged && feed_tensor(f, i)->rank)
+			memcpy(at[i] + begin, f->tally->staged[i] + begin,
+				(size_t)(to - from) * row);
+		else if (staged)
+			memcpy(at[i], f->tally->staged[i], row);
 		TRY(load_send(f->l, f->bound[i].resident, d));
 	}
 	return ST_OK;
@@ -167,6 +204,26 @@ void feed_ahead(struct feed *f, const int64_t *index, int64_t n)
 		start_ahead(f);
 	if (f->tally->ahead)
 		ahead_begin(f->tally->ahead, index, n);
+}
+
+/* Waits for the thread, and forgets what it has read. */
+static void forget(const struct feed *f)
+{
+	char message[256];
+	int rc;
+	if (f->tally && f->tally->ahead)
+		(void)ahead_take(f->tally->ahead, f->place, 0, &rc, message);
+}
+
+void feed_share(struct feed *f, int rank, int n)
+{
+	const int64_t shards = f->l->model->shards;
+	forget(f);
+	f->first = f->end = 0;
+	if (n < 2 || shards < n || f->whole || f->o->skip_bad)
+		return;
+	f->first = f->batch / shards * stint_tree_first(shards, n, rank);
+	f->end = f->batch / shards * stint_tree_first(shards, n, rank + 1);
 }
 
 enum status feed_epoch(struct feed *f, int64_t seed, int64_t epoch, struct diag *d)
@@ -204,11 +261,7 @@ double feed_waited(const struct feed *f)
 
 void feed_tell_skipped(const struct feed *f, struct diag *d)
 {
-	char message[256];
-	/* nothing is read meanwhile */
-	int rc;
-	if (f->tally && f->tally->ahead)
-		(void)ahead_take(f->tally->ahead, f->place, 0, &rc, message);
+	forget(f);
 	if (f->tally && f->tally->skipped)
 		diag_warn(d, NULL, NULL, "%" PRId64 " bad sample%s read; %s; the first: %s",
 			f->tally->skipped, f->tally->skipped == 1 ? "" : "s",

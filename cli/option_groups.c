@@ -17,8 +17,8 @@ static const char *const member[OPTION_GROUPS][GROUP_MOST] = {
 	{"output", "force", "threads", "portable", "bare", "isa", "cross", "debug-arena",
 		"no-build"},
 	{"target", "arch", "offload"},
-	{"compare", "points", "svg", "html", "trace", "onnx", "steps", "json", "graph",
-		"dump-graph", "dump-after"},
+	{"compare", "ranks", "link", "points", "svg", "html", "trace", "onnx", "steps", "json",
+		"graph", "dump-graph", "dump-after"},
 };
 
 int option_group(const char *name)

@@ -22,7 +22,10 @@ struct stint_ranks_part {
 	void (*free)(stint_step *s);
 	void (*patience)(stint_step *s, double seconds);
 	int (*most)(stint_step *s, int64_t *value);
+	int (*add)(stint_step *s, int64_t *x, size_t n);
+	int (*merge)(stint_step *s, void *data, size_t bytes);
 	int (*check)(stint_step *s);
+	int (*measure)(double link[3], char message[256]);
 	void (*end)(void);
 	void (*abort)(int code);
 };
@@ -69,7 +72,10 @@ static enum status open_part(struct arena *a, const char *dir, struct ranks *r, 
 		symbol(r->handle, "stint_free_ranks", &p->free) &&
 		symbol(r->handle, "stint_ranks_patience", &p->patience) &&
 		symbol(r->handle, "stint_ranks_most", &p->most) &&
+		symbol(r->handle, "stint_ranks_add", &p->add) &&
+		symbol(r->handle, "stint_ranks_merge", &p->merge) &&
 		symbol(r->handle, "stint_check_ranks", &p->check) &&
+		symbol(r->handle, "stint_ranks_measure", &p->measure) &&
 		symbol(r->handle, "stint_ranks_end", &p->end) &&
 		symbol(r->handle, "stint_ranks_abort", &p->abort))
 		return ST_OK;
@@ -166,9 +172,28 @@ enum status ranks_most(const struct ranks *r, const struct loaded *l, double pat
 	return told(l, rc, d);
 }
 
+enum status ranks_add(
+	const struct ranks *r, const struct loaded *l, int64_t *x, int64_t n, struct diag *d)
+{
+	return r->n == 1 ? ST_OK : told(l, r->part->add(l->step, x, (size_t)n), d);
+}
+
+enum status ranks_merge(
+	const struct ranks *r, const struct loaded *l, void *data, int64_t bytes, struct diag *d)
+{
+	return r->n == 1 ? ST_OK : told(l, r->part->merge(l->step, data, (size_t)bytes), d);
+}
+
 enum status ranks_check(struct ranks *r, const struct loaded *l, struct diag *d)
 {
 	return r->n == 1 ? ST_OK : told_by_all(r, l, r->part->check(l->step), d);
+}
+
+enum status ranks_measure(const struct ranks *r, double link[3], struct diag *d)
+{
+	char message[256];
+	return r->part->measure(link, message) ? diag_fail(d, ST_IO, NULL, NULL, "%s", message)
+					       : ST_OK;
 }
 
 void ranks_end(struct ranks *r, const struct loaded *l, enum status st, struct diag *d)

@@ -12,7 +12,7 @@ struct ranks {
 	double patience; /* seconds to wait for another rank; 0: forever */
 	void *handle;
 	struct stint_ranks_part *part;
-	bool agreed;      /* all ranks have come to the same failure */
+	bool agreed;      /* all ranks have come to the same failure: the first one tells it */
 	struct diag told; /* of ranks but the first: where errors go, and nothing else */
 };
 
@@ -28,8 +28,17 @@ enum status ranks_take(struct ranks *r, const struct loaded *l, struct diag *d);
 /* The largest of what ranks say. `patience`: seconds to wait for the others, 0: as usual. */
 enum status ranks_most(const struct ranks *r, const struct loaded *l, double patience,
 	int64_t *value, struct diag *d);
+/* By all at once. Each of n numbers: its sum over the ranks. Each byte, which is zero in all ranks
+ * but one: to all. */
+enum status ranks_add(
+	const struct ranks *r, const struct loaded *l, int64_t *x, int64_t n, struct diag *d);
+enum status ranks_merge(
+	const struct ranks *r, const struct loaded *l, void *data, int64_t bytes, struct diag *d);
 /* Whether all have the same values still. */
 enum status ranks_check(struct ranks *r, const struct loaded *l, struct diag *d);
+/* What is between them: struct ranks_link's numbers (planner/problem/ranks_cost.h). By all at once.
+ */
+enum status ranks_measure(const struct ranks *r, double link[3], struct diag *d);
 /* Before the step is closed. A status that not all ranks have come to ends them all. */
 void ranks_end(struct ranks *r, const struct loaded *l, enum status st, struct diag *d);
 

@@ -245,7 +245,10 @@ static enum status sum_batches(
 			for (size_t k = 0; k < x[i].n; k++)
 				x[i].sum[k] += number_at(&x[i], k);
 		}
-		*stopped = interrupt_asked();
+		int64_t asked = interrupt_asked();
+		if (st == ST_OK)
+			st = ranks_most(&t->ranks, &t->l, 0, &asked, t->diag);
+		*stopped = asked != 0;
 		progress_tick(&bar);
 	}
 	progress_end(&bar);

@@ -78,6 +78,7 @@ static enum status diverged(struct training *t, const char *what, const char *wh
 	const struct watch_lost *lost)
 {
 	progress_end(&t->bar);
+	t->ranks.agreed = true; /* all find it, at the same step */
 	return diag_fail(t->diag, ST_DIVERGED, NULL, way_out(t, data),
 		"training diverged: %s%s%s%s%s", what ? what : "", where ? "; it begins with " : "",
 		where ? where : "", lost->tensors ? "; " : "",
@@ -139,6 +140,7 @@ static enum status look_back(struct training *t, double lr, const char *what)
 	t->place.batch--;
 	TRY(watch_bring_back(&t->watch));
 	t->l.step->count = t->place.step;
+	feed_share(&t->train, 0, 1); /* all ranks look at all of it, and find the same */
 	TRY(feed(t, t->place.batch));
 	const int64_t *sample = feed_place(&t->train, t->place.batch);
 	const char *data = watch_data(&t->watch, &t->train, sample);
@@ -195,6 +197,7 @@ static enum status judge(struct training *t, double lr, double loss, bool *count
 		return diag_nomem(t->diag);
 	if (t->o->check_finite && !gone)
 		return look_back(t, lr, what);
+	feed_share(&t->train, 0, 1);
 	TRY(feed(t, t->place.batch - 1)); /* the next one may be there */
 	const char *data = watch_data(
 		&t->watch, &t->train, feed_place(&t->train, t->place.batch - 1));
@@ -205,6 +208,7 @@ static enum status stop_early(struct training *t)
 {
 	bool saved;
 	TRY(save(t, &saved));
+	t->ranks.agreed = true;
 	return diag_fail(t->diag, ST_INTERRUPTED, NULL, saved ? "go on with --resume" : NULL,
 		"interrupted after step %" PRId64 " by %s%s", t->place.step, interrupt_name(),
 		saved ? "; checkpoint saved" : "");
@@ -307,9 +311,7 @@ static enum status one_epoch(struct training *t)
 	TRY(batches(t, &mean));
 	if (t->has_eval) {
 		TRY(evaluate(&t->evaluation, t->diag));
-		int64_t stopped = t->evaluation.stopped;
-		TRY(ranks_most(&t->ranks, &t->l, 0, &stopped, t->diag));
-		if (stopped)
+		if (t->evaluation.stopped)
 			return stop_early(t);
 		train_log_score(&t->log, &t->place);
 		chart_add(&t->held_out, t->evaluation.loss);

@@ -57,8 +57,8 @@ static const char objects_rules[] =
 "\trm -f step.so libstep.a";
 
 static const char ranks_rule[] =
-"\nstint_mpi.so: stint_mpi.c $(HEADERS)\n"
-"\t-$(MPICC) $(CFLAGS) $(STEP_FLAGS) -shared -o $@ $<\n";
+"\nstint_mpi.so: stint_mpi.c stint_mpi_world.c $(HEADERS)\n"
+"\t-$(MPICC) $(CFLAGS) $(STEP_FLAGS) -shared -o $@ $(filter %.c,$^)\n";
 /* clang-format on */
 
 /* What a step is linked with. */

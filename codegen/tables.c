@@ -49,7 +49,24 @@ bool is_trained(const struct schedule *train, int resident)
 	return false;
 }
 
-/* name, kind, dtype, rank, dim, bytes, offset, trainable */
+/* All that reads x in a training step takes a shard's rows of it. */
+static bool is_by_shards(const struct schedule *train, const struct tensor *x)
+{
+	bool any = false;
+	for (int i = 0; train && i < train->plan->nstep; i++) {
+		const struct node *n = &train->call[i].node;
+		for (int k = 0; k < n->nin; k++) {
+			if (!n->in[k] || tensor_storage(n->in[k]) != x)
+				continue;
+			if (n->op->role != ROLE_SHARD || k > 0)
+				return false;
+			any = true;
+		}
+	}
+	return any;
+}
+
+/* name, kind, dtype, rank, dim, bytes, offset, trainable, by_shards */
 static void print_residents(const struct schedule *train, const struct schedule *s, struct text *t)
 {
 	if (s->nresident == 0)
@@ -61,8 +78,8 @@ static void print_residents(const struct schedule *train, const struct schedule 
 		text_literal(t, s->gp->problem->tensor[i].name);
 		text_add(t, ", %s, ", kind_text(x->role));
 		print_shape(x, t);
-		text_add(t, ", %" PRId64 ", R%03d, %d},\n", tensor_bytes(x), i,
-			is_trained(train, i));
+		text_add(t, ", %" PRId64 ", R%03d, %d, %d},\n", tensor_bytes(x), i,
+			is_trained(train, i), is_by_shards(train, x));
 	}
 	text_puts(t, "};\n");
 }

@@ -29,7 +29,8 @@ struct mpi_ranks {
 	} * root;
 	int nrequest, cap;
 	MPI_Request *request;
-	int *partner; /* of each request */
+	int *partner;  /* of each request; -1: all */
+	int64_t *told; /* of each rank */
 };
 
 static struct mpi_ranks *ranks_of(const stint_step *s)
@@ -85,6 +86,16 @@ static int missing(const struct mpi_ranks *r)
 	return -1;
 }
 
+static int lost(stint_step *s, const char *how)
+{
+	const int rank = missing(ranks_of(s));
+	if (rank < 0)
+		snprintf(s->message, sizeof s->message, "a rank %s", how);
+	else
+		snprintf(s->message, sizeof s->message, "rank %d %s", rank, how);
+	return STINT_LOST;
+}
+
 /* Until all that was sent and asked for is through. Others share the processors, perhaps. */
 static int wait_for_all(stint_step *s)
 {
@@ -94,16 +105,14 @@ static int wait_for_all(stint_step *s)
 	for (int64_t spin = 1;; spin++) {
 		int done;
 		if (MPI_Testall(r->nrequest, r->request, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
-			return fail_of(
-				s, STINT_LOST, "rank %d cannot be reached any more", missing(r));
+			return lost(s, "cannot be reached any more");
 		if (done)
 			break;
 		if (spin % SPINS)
 			continue;
 		sched_yield();
 		if (r->patience > 0 && now() - start > r->patience)
-			return fail_of(s, STINT_LOST,
-				"rank %d has not answered: it is dead, or stuck", missing(r));
+			return lost(s, "has not answered: it is dead, or stuck");
 	}
 	r->nrequest = 0;
 	return STINT_OK;
@@ -115,13 +124,8 @@ static int wait_for_all(stint_step *s)
 static int roots_of(struct mpi_ranks *r, int rank, struct root *out)
 {
 	int64_t from[STINT_TREE_DEPTH + 1];
-	const int64_t begin = stint_tree_first(r->shards, r->face.n, rank);
 	const int64_t end = stint_tree_first(r->shards, r->face.n, rank + 1);
-	const int waiting = stint_tree_nodes(begin, end - 1, from);
-	const int joins = stint_tree_joins(begin, end - 1, r->shards);
-	const int n = waiting - joins + 1;
-	if (joins == 0)
-		from[waiting] = end - 1;
+	const int n = stint_tree_roots(r->shards, r->face.n, rank, from);
 	for (int i = 0; i < n; i++)
 		out[i] = (struct root){rank, i, from[i], i + 1 < n ? from[i + 1] : end};
 	return n;
@@ -377,7 +381,8 @@ static int allocate(struct mpi_ranks *r)
 	r->root = calloc(shards + 1, sizeof *r->root);
 	r->request = malloc((size_t)r->cap * sizeof *r->request);
 	r->partner = malloc((size_t)r->cap * sizeof *r->partner);
-	if (!r->root || !r->request || !r->partner)
+	r->told = malloc(n * sizeof *r->told);
+	if (!r->root || !r->request || !r->partner || !r->told)
 		return STINT_NO_MEMORY;
 	for (int k = 0; k < r->face.n; k++)
 		r->nroot += roots_of(r, k, r->root + r->nroot);
@@ -444,6 +449,7 @@ void stint_free_ranks(stint_step *s)
 	free(r->root);
 	free(r->request);
 	free(r->partner);
+	free(r->told);
 	free(r);
 	s->ranks = NULL;
 }
@@ -455,49 +461,49 @@ void stint_ranks_patience(stint_step *s, double seconds)
 
 /* --- For stint --- */
 
-int stint_ranks_start(int *rank, int *n, char message[256])
-{
-	int given;
-	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS) {
-		snprintf(message, 256, "MPI does not start");
-		return 1;
-	}
-	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	MPI_Comm_rank(MPI_COMM_WORLD, rank);
-	MPI_Comm_size(MPI_COMM_WORLD, n);
-	return 0;
-}
-
-int stint_init_world(stint_step *s)
-{
-	return stint_init_ranks(s, MPI_COMM_WORLD);
-}
-
 int stint_ranks_most(stint_step *s, int64_t *value)
 {
 	struct mpi_ranks *r = ranks_of(s);
-	int64_t most = *value;
 	for (int k = 1; k < r->face.n; k++) {
-		const int to = (r->face.rank + k) % r->face.n;
-		const int from = (r->face.rank + r->face.n - k) % r->face.n;
-		int64_t other = 0;
-		take_from(r, from, TAG_CHECK, &other, sizeof other);
-		send_to(r, to, TAG_CHECK, value, sizeof *value);
-		const int rc = wait_for_all(s);
-		if (rc)
-			return rc;
-		most = other > most ? other : most;
+		const int other = (r->face.rank + k) % r->face.n;
+		take_from(r, other, TAG_CHECK, &r->told[other], sizeof *r->told);
+		send_to(r, other, TAG_CHECK, value, sizeof *value);
 	}
-	*value = most;
+	const int rc = wait_for_all(s);
+	if (rc)
+		return rc;
+	for (int k = 0; k < r->face.n; k++)
+		if (k != r->face.rank && r->told[k] > *value)
+			*value = r->told[k];
 	return STINT_OK;
 }
 
-void stint_ranks_end(void)
+/* Whole numbers and bits: whichever order they are joined in, it is the same, so MPI may choose.
+ */
+static int all_together(
+	stint_step *s, void *data, size_t n, MPI_Datatype type, size_t size, MPI_Op op)
 {
-	MPI_Finalize();
+	enum { PART = 1 << 20 };
+	struct mpi_ranks *r = ranks_of(s);
+	int rc = STINT_OK;
+	for (size_t at = 0; at < n && !rc; at += PART) {
+		const size_t part = n - at < PART ? n - at : PART;
+		r->partner[r->nrequest] = -1;
+		if (MPI_Iallreduce(MPI_IN_PLACE, (unsigned char *)data + at * size, (int)part, type,
+			    op, r->comm, &r->request[r->nrequest]) != MPI_SUCCESS)
+			return fail(s, STINT_LOST, "the ranks cannot reach each other");
+		r->nrequest++;
+		rc = wait_for_all(s);
+	}
+	return rc;
 }
 
-void stint_ranks_abort(int code)
+int stint_ranks_add(stint_step *s, int64_t *x, size_t n)
 {
-	MPI_Abort(MPI_COMM_WORLD, code);
+	return all_together(s, x, n, MPI_INT64_T, sizeof *x, MPI_SUM);
+}
+
+int stint_ranks_merge(stint_step *s, void *data, size_t bytes)
+{
+	return all_together(s, data, bytes, MPI_BYTE, 1, MPI_BOR);
 }

@@ -10,7 +10,7 @@
  *	stint_free_ranks(s); stint_free(s); MPI_Finalize();
  *
  * Of the S micro-batches each process does its share, one behind the other: at most S processes.
- * Each sets the whole batch.
+ * Each sets the whole batch, or its own shards' rows of inputs that are `by_shards` (stint_rt.h).
  * Gradients are added along the tree of stint_tree.h, whoever has which part of it: parameters and
  * losses have the same bits in every process, on any number of them. */
 #ifndef STINT_MPI_H
@@ -41,6 +41,14 @@ int stint_ranks_start(int *rank, int *n, char message[256]);
 int stint_init_world(stint_step *s);
 /* The largest of all ranks' values, into *value. */
 int stint_ranks_most(stint_step *s, int64_t *value);
+/* Each of n numbers: its sum over all ranks. Each byte, which is zero in all ranks but one: to all.
+ */
+int stint_ranks_add(stint_step *s, int64_t *x, size_t n);
+int stint_ranks_merge(stint_step *s, void *data, size_t bytes);
+/* What is between the ranks, by all at once, of the slowest pair that the first rank is in: bytes a
+ * microsecond that a rank sends and gets at the same time, microseconds that a message is on its
+ * way, and those that one of many takes of who sends and gets it. 0, or 1 with a message. */
+int stint_ranks_measure(double link[3], char message[256]);
 /* Ends: without an error for all, or at once for everybody. */
 void stint_ranks_end(void);
 void stint_ranks_abort(int code);

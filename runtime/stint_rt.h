@@ -33,6 +33,8 @@ struct stint_tensor {
 	const int64_t *dim;
 	size_t bytes, offset;
 	int trainable; /* a STINT_PARAMETER with a gradient */
+	int by_shards; /* a STINT_INPUT of which each shard of a training step reads its own rows,
+			  and nothing reads others: of several processes, each may set its alone */
 };
 
 /* A model output: its place holds after stint_eval (never after stint_train, whose memory is
@@ -103,7 +105,7 @@ struct stint_model {
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };
 
-enum { STINT_RT_VERSION = 13 };
+enum { STINT_RT_VERSION = 14 };
 
 /* Sets up a step in `arena` (model->arena_bytes at model->alignment; NULL: allocated and
  * pre-faulted here). A GPU's step takes the first device that the driver shows, and `arena` is

@@ -58,4 +58,17 @@ static inline int64_t stint_tree_first(int64_t shards, int64_t walks, int64_t wa
 	return shards / walks * walk + shards % walks * walk / walks;
 }
 
+/* The nodes that this walk's shards come to, all there are when it is done; `from` as above, and
+ * one more. */
+static inline int stint_tree_roots(int64_t shards, int64_t walks, int64_t walk, int64_t *from)
+{
+	const int64_t begin = stint_tree_first(shards, walks, walk);
+	const int64_t last = stint_tree_first(shards, walks, walk + 1) - 1;
+	const int waiting = stint_tree_nodes(begin, last, from);
+	const int joins = stint_tree_joins(begin, last, shards);
+	if (from && joins == 0)
+		from[waiting] = last;
+	return waiting - joins + 1;
+}
+
 #endif

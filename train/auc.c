@@ -11,8 +11,8 @@ struct scored {
 struct metric_curve {
 	int64_t classes, most, n;
 	int64_t thresholds;
-	float *score; /* exact: [most][classes] */
-	int64_t *label;
+	float *score;          /* exact: [most][classes] */
+	int64_t *label;        /* plus 1; 0: no element is here */
 	struct scored *sorted; /* [most] of the class that is looked at */
 	float *threshold;      /* else: [thresholds], rising */
 	int64_t *bin; /* [classes][thresholds + 1][is]: by how many thresholds are reached */
@@ -53,6 +53,10 @@ struct metric_curve *auc_new(struct arena *a, int64_t classes, int64_t most, int
 void auc_clear(struct metric_curve *c)
 {
 	c->n = 0;
+	for (int64_t i = 0; c->label && i < c->most; i++)
+		c->label[i] = 0;
+	for (int64_t i = 0; c->score && i < c->most * c->classes; i++)
+		c->score[i] = 0;
 	for (int64_t i = 0; c->bin && i < c->classes * 2 * (c->thresholds + 1); i++)
 		c->bin[i] = 0;
 }
@@ -87,8 +91,39 @@ void auc_add(struct metric_curve *c, const double *score, int64_t label)
 			c->score[c->n * c->classes + k] = s;
 	}
 	if (c->label)
-		c->label[c->n] = label;
+		c->label[c->n] = label + 1;
 	c->n++;
+}
+
+void auc_pass_over(struct metric_curve *c, int64_t elements)
+{
+	c->n += elements;
+}
+
+/* Elements that do not count have left places free. */
+static void close_gaps(struct metric_curve *c)
+{
+	int64_t n = 0;
+	for (int64_t i = 0; i < c->most; i++) {
+		if (!c->label[i])
+			continue;
+		for (int64_t k = 0; k < c->classes && n < i; k++)
+			c->score[n * c->classes + k] = c->score[i * c->classes + k];
+		c->label[n++] = c->label[i];
+	}
+	c->n = n;
+}
+
+enum status auc_join(struct metric_curve *c, const struct metric_join *join, struct diag *d)
+{
+	const int64_t n = c->classes * 2 * (c->thresholds + 1);
+	if (c->bin)
+		return join->counts(join->user, c->bin, n, d);
+	TRY(join->places(join->user, c->label, c->most * (int64_t)sizeof *c->label, d));
+	TRY(join->places(
+		join->user, c->score, c->most * c->classes * (int64_t)sizeof *c->score, d));
+	close_gaps(c);
+	return ST_OK;
 }
 
 /* What is not a number stands last. */
@@ -125,8 +160,8 @@ double auc_value(const struct metric_curve *c, int64_t which)
 			go_on(&area, bin[t * 2 + 1], bin[t * 2]);
 	} else {
 		for (int64_t i = 0; i < c->n; i++)
-			c->sorted[i] = (struct scored){
-				c->score[i * c->classes + which], is_class(c, c->label[i], which)};
+			c->sorted[i] = (struct scored){c->score[i * c->classes + which],
+				is_class(c, c->label[i] - 1, which)};
 		qsort(c->sorted, (size_t)c->n, sizeof *c->sorted, highest_first);
 		for (int64_t i = 0, next; i < c->n; i = next) {
 			int64_t is = 0;

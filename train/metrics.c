@@ -185,7 +185,7 @@ void metrics_clear(struct metrics *m)
 			auc_clear(m->curve[i]);
 	}
 	m->counted = m->right = 0;
-	m->log_loss = m->absolute = m->square = 0;
+	m->sums = m->batch = (struct metric_sums){0};
 	m->not_binary = false;
 }
 
@@ -251,7 +251,7 @@ static void add_label(struct metrics *m, int64_t label, bool soft)
 	const int64_t n = m->task.classes;
 	count(m, label, largest(m->row, n));
 	if (soft)
-		m->log_loss -= softmax(m->row, n, label, m->row + n);
+		m->batch.log_loss -= softmax(m->row, n, label, m->row + n);
 	for (int i = 0; i < m->n; i++) {
 		struct metric *x = &m->item[i];
 		if (x->which == METRIC_TOP_K)
@@ -278,8 +278,8 @@ static void add_classes(struct metrics *m, const void *scores, const int64_t *la
 
 static void add_error(struct metrics *m, double answer, double target)
 {
-	m->absolute += fabs(answer - target);
-	m->square += (answer - target) * (answer - target);
+	m->batch.absolute += fabs(answer - target);
+	m->batch.square += (answer - target) * (answer - target);
 }
 
 static double sigmoid(double x)
@@ -299,14 +299,10 @@ static void add_binary(struct metrics *m, double x, double y)
 			auc_add(m->curve[i], m->item[i].thresholds ? &p : &x, is);
 }
 
-void metrics_add(struct metrics *m, const void *scores, const void *target, int64_t rows)
+static void add_values(struct metrics *m, const void *answers, const void *target, int64_t n)
 {
-	if (m->task.kind == METRIC_CLASSES) {
-		add_classes(m, scores, target, rows);
-		return;
-	}
-	for (int64_t i = 0; i < rows * m->task.inner; i++) {
-		const double x = number(scores, m->task.wide, i),
+	for (int64_t i = 0; i < n; i++) {
+		const double x = number(answers, m->task.wide, i),
 			     y = number(target, m->task.wide_target, i);
 		if (binary(m)) {
 			add_binary(m, x, y);
@@ -315,6 +311,56 @@ void metrics_add(struct metrics *m, const void *scores, const void *target, int6
 			add_error(m, x, y);
 		}
 	}
+}
+
+void metrics_add_sums(struct metric_sums *to, const struct metric_sums *batch)
+{
+	to->log_loss += batch->log_loss;
+	to->absolute += batch->absolute;
+	to->square += batch->square;
+}
+
+void metrics_add(struct metrics *m, const void *scores, const void *target, int64_t rows)
+{
+	m->batch = (struct metric_sums){0};
+	if (m->task.kind == METRIC_CLASSES)
+		add_classes(m, scores, target, rows);
+	else
+		add_values(m, scores, target, rows * m->task.inner);
+	metrics_add_sums(&m->sums, &m->batch);
+}
+
+/* --- Several processes --- */
+
+void metrics_pass_over(struct metrics *m, int64_t rows)
+{
+	for (int i = 0; i < m->n; i++)
+		if (m->curve[i])
+			auc_pass_over(m->curve[i], rows * m->task.inner);
+}
+
+enum status metrics_join(struct metrics *m, const struct metric_join *join, struct diag *d)
+{
+	const int64_t classes = metrics_classes(m);
+	int64_t number[METRICS_MAX + 3] = {m->counted, m->right, m->not_binary};
+	int64_t *const per_class[] = {m->hit, m->said, m->were};
+	for (int i = 0; i < m->n; i++)
+		number[3 + i] = m->item[i].right;
+	TRY(join->counts(join->user, number, 3 + m->n, d));
+	m->counted = number[0];
+	m->right = number[1];
+	m->not_binary = number[2] != 0;
+	for (int i = 0; i < m->n; i++)
+		m->item[i].right = number[3 + i];
+	for (int i = 0; i < 3; i++)
+		if (per_class[i])
+			TRY(join->counts(join->user, per_class[i], classes, d));
+	if (m->confusion)
+		TRY(join->counts(join->user, m->confusion, classes * classes, d));
+	for (int i = 0; i < m->n; i++)
+		if (m->curve[i])
+			TRY(auc_join(m->curve[i], join, d));
+	return ST_OK;
 }
 
 /* --- What it comes to --- */
@@ -389,11 +435,11 @@ double metrics_value(const struct metrics *m, int i)
 	case METRIC_TOP_K:
 		return share((double)x->right, all);
 	case METRIC_PERPLEXITY:
-		return m->counted ? exp(m->log_loss / all) : NAN;
+		return m->counted ? exp(m->sums.log_loss / all) : NAN;
 	case METRIC_MAE:
-		return m->counted ? m->absolute / all : NAN;
+		return m->counted ? m->sums.absolute / all : NAN;
 	case METRIC_RMSE:
-		return m->counted ? sqrt(m->square / all) : NAN;
+		return m->counted ? sqrt(m->sums.square / all) : NAN;
 	default:
 		break;
 	}

@@ -1,5 +1,6 @@
 /* How good a model's answers are, over a whole data set: torchmetrics' definitions. Counts are
- * integers, sums doubles in the order of the samples: the same set gives the same bits.
+ * integers, sums doubles, a batch's in the order of its samples and then the batches' in theirs:
+ * the same set gives the same bits, whoever has added which batch.
  *
  *	metrics_parse(a, text, n, &m, d);       // "accuracy", "top-k:k=5", ...
  *	metrics_start(a, &m, &task, d);         // what is scored: memory is taken here only
@@ -59,6 +60,19 @@ struct metric {
 
 struct metric_curve; /* what an AUC is made of (train/auc.h) */
 
+struct metric_sums {
+	double log_loss, absolute, square;
+};
+
+/* Several processes that add batches of one set each, and bring together what they have. */
+struct metric_join {
+	void *user;
+	/* Each of the n numbers becomes its sum over all processes. */
+	enum status (*counts)(void *user, int64_t *x, int64_t n, struct diag *d);
+	/* Each byte is zero in all processes but one; then all have it. */
+	enum status (*places)(void *user, void *data, int64_t bytes, struct diag *d);
+};
+
 struct metrics {
 	int n;
 	struct metric item[METRICS_MAX];
@@ -68,8 +82,9 @@ struct metrics {
 	int64_t *hit, *said, *were; /* per class: rightly, said to be it, it; NULL: not needed */
 	int64_t *confusion;         /* [were][said]; NULL: not needed */
 	double *row;                /* a row of scores */
-	double log_loss, absolute, square;
-	bool not_binary; /* a target was neither 0 nor 1 */
+	struct metric_sums sums;    /* of the batches' sums, in their order */
+	struct metric_sums batch;   /* the last one's */
+	bool not_binary;            /* a target was neither 0 nor 1 */
 	struct metric_curve *curve[METRICS_MAX];
 };
 
@@ -82,6 +97,12 @@ enum status metrics_start(
 void metrics_clear(struct metrics *m);
 /* The first `rows` of a batch. */
 void metrics_add(struct metrics *m, const void *scores, const void *target, int64_t rows);
+/* These rows, which come next, are another process's to add. */
+void metrics_pass_over(struct metrics *m, int64_t rows);
+/* When each process has added its batches: all have what one alone would have, except `sums`, which
+ * the caller adds again from all batches' in their order (metrics_add_sums from zero). */
+enum status metrics_join(struct metrics *m, const struct metric_join *join, struct diag *d);
+void metrics_add_sums(struct metric_sums *to, const struct metric_sums *batch);
 /* NAN of a confusion matrix, which is no single number. */
 double metrics_value(const struct metrics *m, int i);
 /* Of one class; requires metrics_per_class. */

@@ -163,6 +163,23 @@ json_of out kernels 0 ms >/dev/null || fail "no kernel's time"
 expect 0 stint bench dir --steps 3
 told "ms a step" "kernel"
 
+# a step that ranks share, on paper
+shared="m.onnx --loss cross-entropy --optimizer adam --batch 64 --micro-batch 4 --threads 1 --portable --effort 0.05"
+expect 0 stint plan $shared --ranks 12 --link 1GB/s,20us --json
+is_json out
+[ "$(json_of out format)" = '"stint-ranks-1"' ] || fail "format of --ranks"
+[ "$(json_of out rows 4 ranks)" = 12 ] && [ "$(json_of out rows 4 micro_batches)" = 2 ] || fail "the last row is that of 12 ranks"
+[ "$(json_of out rows 0 link_us)" = 0 ] || fail "one rank sends"
+expect 0 stint plan $shared --ranks 12 --link 1GB/s,20us
+told "efficiency" "pay"
+expect 2 stint plan $shared --ranks 12
+said "--link"
+expect 2 stint plan $shared --ranks 12 --link 25GB/s
+said "25GB/s,2us"
+expect 2 stint plan $shared --ranks 17 --link 1GB/s,20us
+said "17 ranks for 16 micro-batches"
+expect 2 stint plan $shared --ranks 2 --link 1GB/s,20us --compare
+
 # the same input, the same bytes
 expect 0 stint compile $model --budget min -o dir2 --no-build
 for f in plan.json graph.json step.c stint_step.h Makefile weights.safetensors; do

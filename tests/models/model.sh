@@ -1,13 +1,17 @@
 #!/bin/sh
-# model.sh STINT COMPARE CASE WORK [OPTION...]: one model against PyTorch's loss, outputs, gradients and running
-# statistics: with the library, portable, portable in double precision, and, bit for bit the same, at
-# the smallest budget; in bf16, where PyTorch's own error says how far off that may be, any element and, tensor by tensor, the
-# norm; and in fp16, which has 3 bits more; what is trained changes by its gradient; and three steps of training at the smallest budget, on the same data, bring
-# the loss down. CASE is a folder as tests/oracle/make.py writes it; what it lacks is in the folder
-# above; a tolerance of `random` says that the model draws numbers, and that there is no reference. Options are for `stint compile`; with --no-outputs, outputs are not compared. (The model holds epsilon and the like as float32: that is 1e-8 off.)
+# model.sh STINT COMPARE CASE WORK [--brief] [OPTION...]: one model against PyTorch's loss, outputs, gradients and running
+# statistics: with the library, portable, portable in double precision, and, bit for bit the same, at the smallest budget; in
+# bf16, where PyTorch's own error says how far off that may be, any element and, tensor by tensor, the norm; and in fp16, which
+# has 3 bits more; what is trained changes by its gradient; and three steps of training at the smallest budget, on the same
+# data, bring the loss down. --brief: of these with the library only, and at the smallest budget.
+# CASE is a folder as tests/oracle/make.py writes it; what it lacks is in the folder above; a tolerance of `random` says that
+# the model draws numbers, and that there is no reference. Options are for `stint compile`; with --no-outputs, outputs are not
+# compared. (The model holds epsilon and the like as float32: that is 1e-8 off.)
 stint=$1 compare=$2 case=$3 work=$4
 step_of=${compare%/*}/check_step # built beside it
 shift 4
+brief=
+[ "${1:-}" != --brief ] || { brief=yes; shift; }
 more=$* outputs=
 case " $more " in *" --no-outputs "*) outputs=--no-outputs ;; esac
 rm -rf "$work" && mkdir -p "$work" || exit 1
@@ -15,10 +19,6 @@ rm -rf "$work" && mkdir -p "$work" || exit 1
 # budget's have in common is compared.
 optimized="${CFLAGS:--O1 -march=native}"
 export CFLAGS="${CFLAGS:--O0 -march=native}"
-# A step's runtime is the same in all of them, and compiled once.
-if command -v ccache >/dev/null; then
-	export CCACHE_DIR="${CCACHE_DIR:-${work%/*}/ccache}" CC="ccache ${CC:-cc}"
-fi
 
 . "${0%/*}/case.sh"
 
@@ -74,9 +74,11 @@ complete || exit 1
 as_is=$CFLAGS CFLAGS=$optimized
 check "$single" library || { echo "FAILED: with the library"; failed=1; }
 CFLAGS=$as_is
-check "$single" portable --portable || { echo "FAILED: portable"; failed=1; }
-check "$double" double --portable --precision fp64 || { echo "FAILED: double precision"; failed=1; }
-if [ -n "$narrow" ]; then
+if [ -z "$brief" ]; then
+	check "$single" portable --portable || { echo "FAILED: portable"; failed=1; }
+	check "$double" double --portable --precision fp64 || { echo "FAILED: double precision"; failed=1; }
+fi
+if [ -n "$narrow" ] && [ -z "$brief" ]; then
 	rounding=$(rounding_of 1)
 	check "$narrow" narrow --precision bf16 || { echo "FAILED: bf16"; failed=1; }
 	half=$(awk "BEGIN { print $narrow / 8 }") rounding=$(rounding_of 0.25)

@@ -28,6 +28,10 @@ data() {
 	echo "--target $case/target.npy"
 }
 
+held_out() {
+	data | sed 's/^--/--eval-/'
+}
+
 # What the tensors of the newest checkpoint hold.
 values() { # FOLDER
 	for f in $(find "$1" -name 'step-*.safetensors' | sort | tail -n 1); do

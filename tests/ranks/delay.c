@@ -1,11 +1,15 @@
 /* Between a step and its MPI, by LD_PRELOAD: messages start late, each by a chance of its own that
  * STINT_DELAY_SEED repeats, up to STINT_DELAY_US microseconds. Sends may so overtake receives of
  * other ranks, and ranks each other. With STINT_LINK_BYTES_US a message waits as long as a link of
- * so many bytes a microsecond would take. */
+ * so many bytes a microsecond would take. With STINT_SENT each rank writes to FILE.RANK how many
+ * messages and bytes it has sent. */
 #include <mpi.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+static int64_t messages, sent;
 
 static void wait_us(double us)
 {
@@ -35,6 +39,8 @@ static void late(int count)
 int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
 	MPI_Request *request)
 {
+	messages++;
+	sent += count;
 	late(count);
 	return PMPI_Isend(data, count, type, to, tag, comm, request);
 }
@@ -44,4 +50,20 @@ int MPI_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_C
 {
 	late(0);
 	return PMPI_Irecv(data, count, type, from, tag, comm, request);
+}
+
+int MPI_Finalize(void)
+{
+	const char *file = getenv("STINT_SENT");
+	char path[4096];
+	int rank;
+	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	if (file && snprintf(path, sizeof path, "%s.%d", file, rank) < (int)sizeof path) {
+		FILE *f = fopen(path, "w");
+		if (f) {
+			fprintf(f, "%lld %lld\n", (long long)messages, (long long)sent);
+			fclose(f);
+		}
+	}
+	return PMPI_Finalize();
 }

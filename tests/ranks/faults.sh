@@ -59,7 +59,9 @@ sleep 2
 mapfile -t victims < <(ranks_of $pid)
 kill -STOP "${victims[1]}"
 (sleep 20; kill -9 "${victims[1]}" 2>/dev/null) &
+guard=$!
 ends_with 6 'has not answered' stop.log
+kill $guard # before another process has that number
 
 # Another one's weights.
 cp -r "$work/step" "$work/other"

@@ -1,0 +1,45 @@
+/* What a step in shards takes when several ranks share it, on paper: each rank's shards, and the
+ * messages of runtime/stint_mpi.c by their number and size. Plain numbers; tests/planner compares
+ * with a simulation that knows messages alone. */
+#ifndef STINT_PLANNER_RANKS_COST_H
+#define STINT_PLANNER_RANKS_COST_H
+
+#include "base/base.h"
+
+/* A sum over all ranks, in rounds of as much as `scratch` holds. */
+struct ranks_sum {
+	int64_t numbers, size, scratch; /* size: bytes of a number */
+};
+
+struct ranks_work {
+	int64_t shards;
+	double each, last; /* microseconds: a shard's, and what the last one does besides */
+	double bytes;      /* that a rank's memory moves in a microsecond */
+	int nsum, nrows;
+	struct ranks_sum *sum;
+	int64_t *rows; /* bytes that each shard gives to all ranks */
+};
+
+/* Between any two ranks; a rank sends and takes at once. */
+struct ranks_link {
+	double bytes;   /* in a microsecond, out of a rank or into it */
+	double latency; /* microseconds from the last byte's leaving to its arrival */
+	double message; /* microseconds that a message takes of its sender, and of its receiver */
+};
+
+struct ranks_cost {
+	int ranks;
+	int64_t shards;                /* that the rank with the most has */
+	double compute, communication; /* microseconds of a step, one behind the other */
+	double messages, bytes;        /* that a rank sends in a step, at most */
+};
+
+/* "25GB/s,2us" or "25GB/s,2us,0.5us": bandwidth, latency, and a message's own time, without which
+ * it is the latency: as if a rank's messages had to wait for one another. */
+enum status ranks_link_parse(const char *text, struct ranks_link *out, struct diag *d);
+
+/* Requires 1 <= ranks <= work->shards. */
+void ranks_cost(const struct ranks_work *work, const struct ranks_link *link, int ranks,
+	struct ranks_cost *out);
+
+#endif
