@@ -62,7 +62,7 @@ cmake --build "$build" "$jobs" --target stint
 # the folder that the other processor's stint writes, beside this one's where that is built
 compile() { # STINT NAME
 	# shellcheck disable=SC2086 # words
-	$1 compile "$source/examples/models/cnn.onnx" --batch 8 --loss cross-entropy --optimizer adamw --budget 60% \
+	$1 compile "$source/examples/models/cnn.onnx" --batch 8 --effort 0.05 --loss cross-entropy --optimizer adamw --budget 60% \
 		--portable --threads 2 --no-build -o "$work/$2" >/dev/null
 }
 rm -rf "$work/there" "$work/here"

@@ -180,16 +180,18 @@ static bool is_training(const struct node *n)
 	return node_int(n, "training_mode", 0) != 0 || n->nout > 1;
 }
 
-/* Of micro-batches each in turn, when all are there: by what process each was done is all one. */
+/* Of micro-batches each in turn, when all are there: by what process each was done is all one. A
+ * microcontroller does them all, and each at once. */
 static struct node *update(struct graph *g, struct tensor *const *in, const struct node *stats)
 {
 	const enum node_phase phase = g->phase;
+	const bool later = g->shards_differ && !g->target->bare;
 	struct tensor *list[] = {in[MEAN], in[VAR], stats->out[0], stats->out[1],
 		stats->nin > 2 ? stats->in[2] : NULL};
 	g->phase = NODE_UPDATE;
-	for (int k = 0; g->shards_differ && k < 2; k++)
+	for (int k = 0; later && k < 2; k++)
 		list[2 + k] = graph_every_shard(g, in[MEAN + k]->name, list[2 + k]);
-	g->last = g->shards_differ;
+	g->last = later;
 	struct node *u = list[2] && list[3] ? graph_op_node(g, "stint.BatchNormUpdate",
 						      list[4] ? 5 : 4, list, 0, NULL, stats->param)
 					    : NULL;
