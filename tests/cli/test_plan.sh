@@ -173,7 +173,7 @@ is_json out
 expect 0 stint plan $shared --ranks 12 --link 1GB/s,20us
 told "efficiency" "pay"
 expect 2 stint plan $shared --link 1GB/s,20us
-said "--link"
+said "--ranks"
 expect 2 stint plan $shared --ranks 12 --link 25GB/s
 said "25GB/s,2us"
 expect 2 stint plan $shared --ranks 17 --link 1GB/s,20us
