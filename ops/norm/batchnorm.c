@@ -295,7 +295,7 @@ static enum status sums_block(struct blocking *b)
 	const struct node *n = b->n;
 	const struct batchnorm *given = n->param;
 	struct batchnorm *p = arena_memdup(b->g->arena, given, 1, sizeof *p);
-	struct tensor *in[5];
+	struct tensor *in[6]; /* as many as BatchNormSums takes */
 	const int images = n->nin > 3 ? 2 : 1;
 	if (!p)
 		return diag_nomem(b->g->diag);
