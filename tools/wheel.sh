@@ -68,7 +68,8 @@ PY
 venv/bin/python train.py
 venv/bin/stint --version
 IN
-chroot "$root" sh /opt/build.sh
+# with /proc, by which a program finds out where it lies
+unshare --mount sh -c 'mount -t proc proc "$1/proc" && exec chroot "$1" sh /opt/build.sh' - "$root"
 mkdir -p "$work/wheels"
 cp "$root"/opt/repaired/*.whl "$work/wheels"
 ls "$work/wheels"
