@@ -26,9 +26,9 @@ def elf_hash(name):
 def change(path):
     with open(path, "rb") as f:
         data = bytearray(f.read())
-    if data[:6] != b"\x7fELF\x02\x01":
-        sys.exit(f"{path}: no ELF file of 64 bits, little-endian")
-    machine, = struct.unpack_from("<H", data, 18)
+    machine = int.from_bytes(data[18:20], "little")
+    if data[:6] != b"\x7fELF\x02\x01" or machine not in FIRST:
+        sys.exit(f"{path}: no ELF file of x86-64 or aarch64")
     table, = struct.unpack_from("<Q", data, 40)
     size, count = struct.unpack_from("<HH", data, 58)
     sections, of_kind = [], {}  # offset, bytes, number of the section it refers to

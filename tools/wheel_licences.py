@@ -48,7 +48,7 @@ def main():
         metadata = (info / "METADATA").read_text()
         lines = "".join(f"License-File: {name}\n" for name in sorted(texts))
         (info / "METADATA").write_text(re.sub(r"((?:^License-File: .*\n)+)", lambda m: m[1] + lines, metadata, count=1, flags=re.M))
-    print(f"{wheel.name}: {len(libraries)} libraries, licences of {len(texts)} texts")
+    print(f"{wheel.name}: {len(libraries)} libraries, {len(texts)} texts")
 
 
 main()

@@ -3,8 +3,8 @@ time.
 
     hot_loops.py TARGET PROGRAM [ARGUMENT...]
 
-TARGET is aarch64-linux-gnu, PROGRAM linked statically, so that addresses are those of its disassembly. A loop is
-what a branch goes back over, without another such loop in it. Loops that only move data count as they are: they are told.
+TARGET is aarch64-linux-gnu, PROGRAM linked statically, so that addresses are those of its disassembly. A loop is what a branch goes
+back over, without another such loop in it. Instructions count as often as they are executed. Loops that only move data pass.
 """
 import collections
 import re
@@ -65,7 +65,7 @@ def main():
     total, bad = sum(times.values()), 0
     for executed_here, function, loop in loops[:TOP]:
         scalar, vector = (sum(n for code, n in loop if kind.match(code)) / executed_here for kind in (SCALAR, VECTOR))
-        what = f"{vector:.0%} compute on vectors, {scalar:.0%} on single floats" if scalar + vector else "moves alone"
+        what = f"{vector:.0%} on vectors, {scalar:.0%} compute single floats" if scalar + vector else "moves alone"
         print(f"{executed_here / total:6.1%}  {function}: of {len(loop)} instructions {what}", flush=True)
         bad += scalar > vector
     if len(loops) < TOP or not any(re.match(r"fm\w+ v\d+\.4s", code) for code, _ in loops[0][2]):

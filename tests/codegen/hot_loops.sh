@@ -20,8 +20,7 @@ loops() {
 	python3 "$here/hot_loops.py" "$target" ./hot_step weights.safetensors
 }
 loops
-if [ "${5:-}" = and-none ] && loops CFLAGS="-O2 -fno-tree-vectorize" >scalar; then
-	cat scalar
-	echo "single floats are not seen"
-	exit 1
+if [ "${5:-}" = and-none ]; then
+	loops CFLAGS="-O2 -fno-tree-vectorize" >scalar 2>&1 || true
+	grep -q "compute one float at a time" scalar || { cat scalar; echo "single floats are not seen"; exit 1; }
 fi
