@@ -20,9 +20,9 @@ enum status ranks_work_of(struct arena *a, const struct graph_problem *gp, const
 			out->last += way->cost;
 		else
 			out->each += way->cost / (double)shards;
-		if (n->op->role == ROLE_SUM_RANKS)
+		if (n->op->role == ROLE_START_SUM)
 			out->sum[out->nsum++] = (struct ranks_sum){
-				x->numel, dtype_bytes(x->dtype), way->workspace};
+				x->numel, dtype_bytes(x->dtype), tensor_bytes(n->out[1])};
 		else if (n->op->role == ROLE_KEEP_ROWS)
 			out->rows[out->nrows++] = tensor_bytes(x);
 	}
