@@ -211,7 +211,7 @@ enum status graph_accumulate(struct graph *g, const struct optimizer_spec *spec,
 			return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
 	}
 	g->loss = accumulate(g, "loss", waiting, false, g->loss);
-	for (int i = 0; i < nparam && g->loss; i++) {
+	for (int i = nparam - 1; i >= 0 && g->loss; i--) { /* as the backward pass comes to them */
 		struct tensor *begun = grad[i];
 		grad[i] = await_sum(g, begun, scatters);
 		if (begun && !grad[i])
