@@ -224,6 +224,17 @@ enum status graph_accumulate(struct graph *g, const struct optimizer_spec *spec,
 	return shard_rows_end(&rows);
 }
 
+struct tensor *graph_take_rows(struct graph *g, struct tensor *rows, int64_t first, int64_t count)
+{
+	const struct attr attr[] = {ATTR_I("first", first), ATTR_I("count", count)};
+	const bool last = g->last;
+	g->last = true;
+	struct tensor *y = graph_op(
+		g, op_by_role(g->table, ROLE_TAKE_ROWS)->name, 1, &rows, 2, attr);
+	g->last = last;
+	return y;
+}
+
 struct tensor *graph_every_shard(struct graph *g, const char *name, struct tensor *x)
 {
 	const struct attr shards = ATTR_I("shards", g->shards);
@@ -232,5 +243,6 @@ struct tensor *graph_every_shard(struct graph *g, const char *name, struct tenso
 	if (!rows)
 		return NULL;
 	struct tensor *in[] = {x, graph_control(g), rows};
-	return graph_op(g, op_by_role(g->table, ROLE_KEEP_ROWS)->name, 3, in, 1, &shards);
+	rows = graph_op(g, op_by_role(g->table, ROLE_KEEP_ROWS)->name, 3, in, 1, &shards);
+	return rows && g->target->ranks ? graph_take_rows(g, rows, 0, rows->dim[0]) : rows;
 }

@@ -108,6 +108,27 @@ static enum status accumulate_emit(struct emit *e, const struct node *n)
 					      ARG_X(CONTROL), ARG_X(SUMS), ARG_SIZE(count))});
 }
 
+static enum status take_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *rows = n->in[0];
+	const int64_t first = node_int(n, "first", 0), count = node_int(n, "count", 0);
+	int64_t dim[RANK_MAX];
+	if (rows->rank == 0 || first < 0 || count < 1 || count > rows->dim[0] - first)
+		return node_fail(g, n, NULL, "there are no such rows");
+	memcpy(dim, rows->dim, sizeof dim);
+	dim[0] = count;
+	return data_output(g, n, 0, rows->dtype, rows->rank, dim);
+}
+
+static enum status take_emit(struct emit *e, const struct node *n)
+{
+	const int64_t row = tensor_bytes(n->in[0]) / n->in[0]->dim[0];
+	return call_runtime(e, &(struct runtime_call){.function = "stint_take_rows",
+				       .args = CALL_ARGS(ARG_Y(0), ARG_X(0),
+					       ARG_INT(node_int(n, "first", 0) * row),
+					       ARG_INT(node_int(n, "count", 0) * row))});
+}
+
 /* --- Several processes: the runtime's part (runtime/stint_rt.h, struct stint_ranks) --- */
 
 static enum status same_infer(struct graph *g, struct node *n)
@@ -279,5 +300,12 @@ const struct op_def ops_shard[] = {
 		.npair = 1,
 		.pair = {{0, SUMS}},
 		.emit_c = keep_emit},
+	{.name = "stint.TakeRows",
+		.role = ROLE_TAKE_ROWS,
+		.min_in = 1,
+		.traits = OP_STOP | OP_WAITS,
+		.infer = take_infer,
+		.cost = data_move_cost,
+		.emit_c = take_emit},
 	{0},
 };

@@ -61,12 +61,10 @@ static int begin_gather(stint_step *s, void *y, int64_t n, size_t size)
 				.kind = JOB_GATHER, .y = y, .n = n, .chunk = MOST, .size = size}));
 }
 
-static int join(stint_step *s, void *rows, size_t bytes)
+static int begin_join(stint_step *s, void *rows, size_t bytes)
 {
-	struct mpi_ranks *r = ranks_of(s);
-	const int rc = stint_mpi_begin(
-		r, (struct mpi_job){.kind = JOB_JOIN, .y = rows, .size = bytes});
-	return told(s, rc ? rc : stint_mpi_await(r, rows));
+	return told(s, stint_mpi_begin(ranks_of(s),
+			       (struct mpi_job){.kind = JOB_JOIN, .y = rows, .size = bytes}));
 }
 
 static int await(stint_step *s, const void *y)
@@ -246,7 +244,7 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 	MPI_Comm_size(comm, &r->face.n);
 	r->face.sum = begin_sum;
 	r->face.gather = begin_gather;
-	r->face.join = join;
+	r->face.join = begin_join;
 	r->face.await = await;
 	r->face.finish = finish;
 	r->face.borrow = borrow;

@@ -110,6 +110,10 @@ int stint_mpi_await(struct mpi_ranks *r, const void *y)
 	upto = q->n;
 	while (y && upto > 0 && q->job[upto - 1].y != y)
 		upto--;
+	if (y && !upto && !q->rc) {
+		snprintf(r->message, sizeof r->message, "what is waited for was never begun");
+		q->rc = STINT_LOST;
+	}
 	q->awaited = 1;
 	while (!q->rc && q->ndone < upto)
 		pthread_cond_wait(&q->done, &q->lock);

@@ -294,6 +294,14 @@ int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes)
 	return s->ranks && s->last ? s->ranks->join(s, rows, (size_t)bytes) : STINT_OK;
 }
 
+int stint_take_rows(stint_step *s, void *y, const void *rows, int64_t from, int64_t bytes)
+{
+	const int rc = s->ranks ? s->ranks->await(s, rows) : STINT_OK;
+	if (!rc)
+		memcpy(y, (const unsigned char *)rows + from, (size_t)bytes);
+	return rc;
+}
+
 /* --- Pieces --- */
 
 /* Zeros behind the piece `y` of n numbers. */

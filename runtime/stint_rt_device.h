@@ -72,7 +72,8 @@ struct stint_ranks {
 	int (*await)(stint_step *s, const void *y);
 	/* Waits for all that was begun in this step; of a step that has failed gives it up. */
 	int (*finish)(stint_step *s, int failed);
-	/* Rows of `bytes` bytes for each shard: each process has its own; all get all. */
+	/* Begins to bring together rows of `bytes` bytes for each shard: each process has its own.
+	 */
 	int (*join)(stint_step *s, void *rows, size_t bytes);
 	/* Of process `rank`'s arena, while it lends (stint_mpi.h). */
 	int (*borrow)(const stint_step *s, int rank, size_t offset, void *data, size_t bytes);
@@ -110,12 +111,13 @@ int stint_rt_no_memory(stint_step *s); /* STINT_NO_MEMORY, and says so */
 int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
 
 /* For generated code: the begin of a sum of x's n numbers over all processes (struct stint_ranks),
- * in y, and its end; and the rows, in `bytes` bytes, of shard s->shard of all shards' `rows`, in
- * the last shard with those of all processes. */
+ * in y, and its end; the rows, in `bytes` bytes, of shard s->shard of all shards' `rows`, in the
+ * last shard the begin of those of all processes; and some of these bytes when they are there. */
 int stint_start_sum(stint_step *s, void *y, void *room, const void *x, const void *sums, int64_t n,
 	size_t bytes, int whole);
 int stint_sum_ranks(stint_step *s, void *y, const void *x, int64_t n);
 int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes);
+int stint_take_rows(stint_step *s, void *y, const void *rows, int64_t from, int64_t bytes);
 
 /* For generated code, of steps whose model->ranks processes have pieces of states, n numbers in
  * all: this one's piece of the sum, or of x; and y from the pieces of all, when the step is done.
