@@ -2,7 +2,7 @@
 /* Several processes that train one model (stint_mpi.h): how they find each other, what a step asks
  * of them, and whether they have the same. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pthread.h */
+#define _GNU_SOURCE /* what pthread.h wants */
 #endif
 #include "stint_mpi_inside.h"
 

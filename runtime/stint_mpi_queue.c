@@ -2,6 +2,9 @@
 /* Who does what ranks do together, and when: a thread of its own, one job after the other, while
  * the step goes on (stint_mpi_inside.h). Only one thread calls MPI at a time: this one between a
  * job's coming and its being done, the step's own when there are none. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pthread_sigmask */
+#endif
 #include "stint_mpi_inside.h"
 
 #include <signal.h>
