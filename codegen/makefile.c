@@ -30,7 +30,8 @@ static const char ranks_words[] =
 "RANKS := $(shell command -v $(MPICC) >/dev/null 2>&1 && echo stint_mpi.so)\n"
 "ifdef MPI\n"
 "CC = $(MPICC)\n"
-"SOURCES += stint_mpi.c\n"
+"SOURCES += stint_mpi.c stint_mpi_sums.c stint_mpi_queue.c\n"
+"STEP_FLAGS += -pthread\n"
 "endif\n";
 
 static const char loops_words[] =
@@ -57,8 +58,8 @@ static const char objects_rules[] =
 "\trm -f step.so libstep.a";
 
 static const char ranks_rule[] =
-"\nstint_mpi.so: stint_mpi.c stint_mpi_world.c $(HEADERS)\n"
-"\t-$(MPICC) $(CFLAGS) $(STEP_FLAGS) -shared -o $@ $(filter %.c,$^)\n";
+"\nstint_mpi.so: stint_mpi.c stint_mpi_sums.c stint_mpi_queue.c stint_mpi_world.c $(HEADERS)\n"
+"\t-$(MPICC) $(CFLAGS) $(STEP_FLAGS) -pthread -shared -o $@ $(filter %.c,$^)\n";
 /* clang-format on */
 
 /* What a step is linked with. */

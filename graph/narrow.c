@@ -62,7 +62,7 @@ static void find_real(struct narrow *l, const struct graph *g, bool outputs_too)
 				    reaches_real(l, n);
 		for (int k = 0; k < n->nin; k++)
 			if (n->in[k] && n->in[k]->role == TR_VALUE &&
-				(n->phase == NODE_UPDATE || passes))
+				(n->phase == NODE_UPDATE || passes || n->op->traits & OP_WAITS))
 				keep_real(l, n->in[k]);
 	}
 }

@@ -263,7 +263,7 @@ static int start(
 		if (!rc && !s->last)
 			rc = s->device->finish(s, train);
 	}
-	return rc;
+	return r && train ? r->finish(s, rc) : rc;
 }
 
 static size_t real_bytes(const stint_step *s)
@@ -271,20 +271,35 @@ static size_t real_bytes(const stint_step *s)
 	return s->model->loss_dtype == STINT_F64 ? sizeof(double) : sizeof(float);
 }
 
-int stint_sum_ranks(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
-	void *scratch, size_t bytes)
+int stint_start_sum(stint_step *s, void *y, void *room, const void *x, const void *sums, int64_t n,
+	size_t bytes, int whole)
 {
-	if (s->ranks)
-		return s->ranks->sum(s, y, x, sums, n, real_bytes(s), scratch, bytes);
 	if (y != x)
 		memcpy(y, x, (size_t)n * real_bytes(s));
-	return STINT_OK;
+	return s->ranks ? s->ranks->sum(s, y, sums, n, real_bytes(s), room, bytes, whole)
+			: STINT_OK;
+}
+
+int stint_sum_ranks(stint_step *s, void *y, const void *x, int64_t n)
+{
+	const int rc = s->ranks ? s->ranks->await(s, x) : STINT_OK;
+	if (!rc && y != x)
+		memcpy(y, x, (size_t)n * real_bytes(s));
+	return rc;
 }
 
 int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes)
 {
 	memcpy((unsigned char *)rows + (size_t)s->shard * (size_t)bytes, x, (size_t)bytes);
 	return s->ranks && s->last ? s->ranks->join(s, rows, (size_t)bytes) : STINT_OK;
+}
+
+int stint_take_rows(stint_step *s, void *y, const void *rows, int64_t from, int64_t bytes)
+{
+	const int rc = s->ranks ? s->ranks->await(s, rows) : STINT_OK;
+	if (!rc)
+		memcpy(y, (const unsigned char *)rows + from, (size_t)bytes);
+	return rc;
 }
 
 /* --- Pieces --- */
@@ -300,27 +315,39 @@ static void end_piece(const stint_step *s, void *y, int64_t n)
 		(size_t)(largest - here) * real_bytes(s));
 }
 
-int stint_scatter_sum(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
-	void *scratch, size_t bytes)
-{
-	end_piece(s, y, n);
-	return s->ranks->scatter(s, y, x, sums, n, real_bytes(s), scratch, bytes);
-}
-
-int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n)
+/* This process's piece of x's n numbers: y may be x. */
+static void take_piece(const stint_step *s, void *y, const void *x, int64_t n)
 {
 	const struct stint_ranks *r = s->ranks;
 	const int64_t from = stint_tree_first(n, r->n, r->rank);
 	const int64_t end = stint_tree_first(n, r->n, r->rank + 1);
-	memcpy(y, (const unsigned char *)x + (size_t)from * real_bytes(s),
+	memmove(y, (const unsigned char *)x + (size_t)from * real_bytes(s),
 		(size_t)(end - from) * real_bytes(s));
 	end_piece(s, y, n);
+}
+
+int stint_scatter_sum(stint_step *s, void *y, const void *x, int64_t n)
+{
+	const int rc = s->ranks->await(s, x);
+	if (!rc)
+		take_piece(s, y, x, n);
+	return rc;
+}
+
+int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n)
+{
+	take_piece(s, y, x, n);
 	return STINT_OK;
 }
 
 int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n)
 {
-	return s->ranks->gather(s, y, piece, n, real_bytes(s));
+	const struct stint_ranks *r = s->ranks;
+	const int64_t from = stint_tree_first(n, r->n, r->rank);
+	const int64_t end = stint_tree_first(n, r->n, r->rank + 1);
+	memcpy((unsigned char *)y + (size_t)from * real_bytes(s), piece,
+		(size_t)(end - from) * real_bytes(s));
+	return r->gather(s, y, n, real_bytes(s));
 }
 
 static int train_start(stint_step *s, double lr, const struct stint_probe *probe)
