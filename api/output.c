@@ -192,8 +192,6 @@ enum status compile_folder(struct pipeline *p, const struct options *o,
 	TRY(folder_check(p->arena, o->out, o->force, &folder, p->diag));
 	if (p->o->cross && !o->no_build)
 		TRY(cross_compiler(p->arena, p->o->cross, p->diag));
-	if (p->o->model)
-		TRY(import_copy_fits(p->o->model, p->diag));
 	TRY(pipeline_run(p));
 	onlooker_now(p->o->onlooker, o->no_build ? "writing" : "writing, and compiling with make");
 	TRY(write ? write(p, o) : output_write(p, o->out, o->force, !o->no_build));

@@ -104,7 +104,7 @@ enum status export_annotated(
 	if (st == ST_OK)
 		st = model_take_in(&m, d);
 	if (st == ST_OK)
-		st = model_write(&m, to, d);
+		st = model_write(&m, to, PROTOBUF_MOST, d);
 	arena_free(a);
 	return st;
 }

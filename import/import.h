@@ -79,10 +79,9 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	const struct op_table *table, const struct target *target, enum dtype real, struct diag *d,
 	struct graph **out);
 
-/* ST_INVALID where import_copy_model would say so for the values alone: known at once. */
-enum status import_copy_fits(const char *from, struct diag *d);
 /* A copy of the model with external data taken in, and its initializers tied and untied as
- * import_onnx has them. ST_INVALID where it would be over 2 GiB. */
+ * import_onnx has them. Where that would be over 2 GiB, which protobuf does not allow, large
+ * tensors lie in `to`.data; so do those of all models written here. */
 enum status import_copy_model(const char *from, const char *to, const struct import_options *o,
 	const struct op_table *table, struct diag *d);
 

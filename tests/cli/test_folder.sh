@@ -146,7 +146,7 @@ also=
 make_model outside big.onnx
 also=big.onnx
 nothing 3 stint compile big.onnx --batch 2 --loss mse --optimizer sgd
-said "2 GiB" hint:
+said "big.bin" hint:
 also=
 rm big.onnx
 nothing 4 stint $base --budget 1
