@@ -31,15 +31,13 @@ static const float *lookup(void *user, const char *name, int64_t numel)
 	size_t width = e->dtype == STINT_F32 ? 4 : 8;
 	if (e->bytes != (size_t)numel * width)
 		return NULL;
-	float *out = ARENA_ARRAY(v->a, float, numel);
-	if (!out) {
-		v->failed = true;
-		return NULL;
-	}
-	for (int64_t i = 0; i < numel; i++)
-		out[i] = width == 4 ? ((const float *)e->data)[i]
-				    : (float)((const double *)e->data)[i];
 	v->replaced++;
+	if (width == 4)
+		return e->data;
+	float *out = ARENA_ARRAY(v->a, float, numel);
+	v->failed |= !out;
+	for (int64_t i = 0; out && i < numel; i++)
+		out[i] = (float)((const double *)e->data)[i];
 	return out;
 }
 

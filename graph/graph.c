@@ -352,10 +352,21 @@ enum status graph_known_work(struct graph *g, const struct node *n, double work)
 				 "would take more work at compile time than stint spends");
 }
 
+static void know(struct tensor *t, const void *data)
+{
+	t->role = TR_CONSTANT;
+	t->data = data;
+	t->is_gradient = false;
+}
+
 static enum status fold(struct graph *g, struct node *n, bool *done)
 {
 	bool pointwise = !n->op->fold && (n->op->traits & OP_POINTWISE);
 	*done = outputs_known(n);
+	if (!*done && (n->op->traits & OP_VIEW) && all_known(n)) {
+		know(n->out[0], n->in[0]->data); /* no second copy, of a large weight perhaps */
+		*done = true;
+	}
 	if (*done || !(n->op->fold || pointwise) || !all_known(n) || !may_fold(g, n))
 		return ST_OK;
 	void **data = ARENA_ARRAY(g->arena, void *, n->nout);
@@ -375,9 +386,7 @@ static enum status fold(struct graph *g, struct node *n, bool *done)
 	for (int k = 0; k < n->nout; k++) {
 		if (!n->out[k])
 			continue;
-		n->out[k]->role = TR_CONSTANT;
-		n->out[k]->data = data[k];
-		n->out[k]->is_gradient = false;
+		know(n->out[k], data[k]);
 	}
 	*done = true;
 	return ST_OK;

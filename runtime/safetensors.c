@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,7 +38,8 @@ struct item {
 struct safetensors {
 	int fd;
 	char *header;        /* while it is being scanned */
-	unsigned char *data; /* all tensors; NULL when they are read one by one */
+	void *map;           /* all of it; NULL: a copy, or they are read one by one */
+	unsigned char *copy; /* all tensors */
 	uint64_t start;      /* where the data begin in the file */
 	uint64_t bytes;      /* of the data */
 	int n, cap, nnote, capnote;
@@ -438,14 +440,27 @@ static int read_header(struct scan *s, struct safetensors *f, size_t *len)
 	return 0;
 }
 
+/* Mapped, so that a large file takes no memory of ours. A header whose length is no multiple of 8
+ * leaves numbers where they cannot be read: then a copy is made. */
 static int load_data(struct scan *s, struct safetensors *f)
 {
-	f->data = f->bytes < SIZE_MAX ? malloc((size_t)f->bytes + 1) : NULL;
-	int error = f->data ? read_at(f->fd, f->data, (size_t)f->bytes, f->start) : ENOMEM;
+	const size_t all = (size_t)(f->start + f->bytes);
+	int error = f->bytes < SIZE_MAX - f->start ? 0 : ENOMEM;
+	if (!error && f->start % 8 == 0) {
+		f->map = mmap(NULL, all, PROT_READ, MAP_PRIVATE, f->fd, 0);
+		if (f->map == MAP_FAILED) {
+			error = errno;
+			f->map = NULL;
+		}
+	} else if (!error) {
+		f->copy = malloc((size_t)f->bytes + 1);
+		error = f->copy ? read_at(f->fd, f->copy, (size_t)f->bytes, f->start) : ENOMEM;
+	}
 	if (error)
 		return bad_read(s, error);
+	const unsigned char *data = f->map ? (unsigned char *)f->map + f->start : f->copy;
 	for (int i = 0; i < f->n; i++)
-		f->item[i].entry.data = f->data + f->item[i].begin;
+		f->item[i].entry.data = data + f->item[i].begin;
 	return 0;
 }
 
@@ -503,7 +518,9 @@ void safetensors_close(struct safetensors *f)
 	}
 	free(f->item);
 	free(f->note);
-	free(f->data);
+	free(f->copy);
+	if (f->map)
+		munmap(f->map, (size_t)(f->start + f->bytes));
 	if (f->fd >= 0)
 		close(f->fd);
 	free(f);

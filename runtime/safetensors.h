@@ -33,8 +33,8 @@ struct safetensors_note {
 
 struct safetensors;
 
-/* Reads the whole file. Everything in it is checked: sizes, offsets, shapes, names. *out is NULL on
- * failure. */
+/* The whole file, mapped where that can be. Everything in it is checked: sizes, offsets, shapes,
+ * names. *out is NULL on failure. */
 int safetensors_open(struct safetensors **out, const char *path, char *message);
 /* The same, but keeps the tensors in the file (entry->data is NULL), to be read one by one straight
  * to where they belong. */
