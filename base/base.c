@@ -76,8 +76,9 @@ struct block {
 
 struct mapping {
 	struct mapping *next;
-	void *at;
+	unsigned char *at;
 	size_t bytes;
+	const char *path;
 };
 
 struct arena {
@@ -157,21 +158,36 @@ void arena_release(struct arena *a, void *p, size_t size)
 		}
 }
 
-const void *arena_map(struct arena *a, int fd, size_t bytes)
+const void *arena_map(struct arena *a, int fd, size_t bytes, const char *path)
 {
 	if (!bytes)
 		return "";
 	struct mapping *m = ARENA_NEW(a, struct mapping);
-	if (!m) {
+	const char *name = path ? arena_strdup(a, path) : NULL;
+	if (!m || (path && !name)) {
 		errno = ENOMEM;
 		return NULL;
 	}
 	void *at = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (at == MAP_FAILED)
 		return NULL;
-	*m = (struct mapping){a->map, at, bytes};
+	*m = (struct mapping){a->map, at, bytes, name};
 	a->map = m;
 	return at;
+}
+
+bool arena_mapped(
+	const struct arena *a, const void *p, size_t bytes, const char **path, size_t *offset)
+{
+	for (const struct mapping *m = a->map; m; m = m->next) {
+		const uintptr_t from = (uintptr_t)p - (uintptr_t)m->at;
+		if (!m->path || from >= m->bytes || bytes > m->bytes - from)
+			continue;
+		*path = m->path;
+		*offset = from;
+		return true;
+	}
+	return false;
 }
 
 void *arena_memdup(struct arena *a, const void *p, size_t count, size_t size)

@@ -83,8 +83,12 @@ void *arena_alloc(struct arena *a, size_t count, size_t size);
  * alone. In time in proportion to the blocks made since. */
 void arena_release(struct arena *a, void *p, size_t size);
 /* The file's first `bytes` bytes, mapped for reading until the arena is freed; fd may be closed.
- * For 0 bytes a valid pointer. NULL and errno. */
-const void *arena_map(struct arena *a, int fd, size_t bytes);
+ * For 0 bytes a valid pointer. NULL and errno. `path`, of which a copy is kept, is the file's name
+ * for arena_mapped; NULL: it has none. */
+const void *arena_map(struct arena *a, int fd, size_t bytes, const char *path);
+/* Whether these bytes are part of such a file with a name; at *offset. */
+bool arena_mapped(
+	const struct arena *a, const void *p, size_t bytes, const char **path, size_t *offset);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -23,18 +23,20 @@ static enum status take_in(const struct model *m, Tensor *t, struct diag *d)
 	return ST_OK;
 }
 
-enum status model_take_in(const struct model *m, struct diag *d)
+enum status model_take_in(
+	const struct model *m, import_outside *outside, void *user, struct diag *d)
 {
 	struct tensors list = {.initializers = true, .attributes = true};
 	TRY(tensors_list(m, &list, d));
 	for (size_t i = 0; i < list.n; i++)
-		if (is_external(list.item[i]))
+		if (is_external(list.item[i]) &&
+			!(outside && outside(user, text_of(list.item[i]->name))))
 			TRY(take_in(m, list.item[i], d));
 	return ST_OK;
 }
 
 enum status import_copy_model(const char *from, const char *to, const struct import_options *o,
-	const struct op_table *table, struct diag *d)
+	const struct op_table *table, import_outside *outside, void *user, struct diag *d)
 {
 	struct arena *a = arena_new();
 	struct diag quiet = {0}; /* what there is to say was said on import */
@@ -42,7 +44,7 @@ enum status import_copy_model(const char *from, const char *to, const struct imp
 	im.index = a ? op_index_new(a, table) : NULL;
 	enum status st = im.index ? model_read(a, from, &im.m, d) : diag_nomem(d);
 	if (st == ST_OK)
-		st = model_take_in(&im.m, d);
+		st = model_take_in(&im.m, outside, user, d);
 	if (st == ST_OK) {
 		const Onnx__ModelProto *p = im.m.proto;
 		im.top.opset = (int)opset_of(p->opset_import, p->n_opset_import);
@@ -81,7 +83,7 @@ enum status export_onnx(
 	if (st == ST_OK)
 		st = replace(&m, lookup, user, d);
 	if (st == ST_OK)
-		st = model_take_in(&m, d);
+		st = model_take_in(&m, NULL, NULL, d);
 	if (st == ST_OK)
 		st = model_write(&m, to, PROTOBUF_MOST, d);
 	arena_free(a);

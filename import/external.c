@@ -55,13 +55,18 @@ static bool leads_out(const char *location)
 	return false;
 }
 
-/* The model's folder; the name that it was given may be a link's. */
-static int open_folder(const struct model *m)
+/* The model's folder; the name that it was given may be a link's. NULL: no memory. */
+static const char *folder_of(const struct model *m)
 {
 	const char *slash = strrchr(m->path, '/');
-	const char *folder = !slash ? "."
-				    : arena_strndup(m->arena, m->path,
-					      slash == m->path ? 1 : (size_t)(slash - m->path));
+	return !slash ? "."
+		      : arena_strndup(m->arena, m->path,
+				slash == m->path ? 1 : (size_t)(slash - m->path));
+}
+
+static int open_folder(const struct model *m)
+{
+	const char *folder = folder_of(m);
 	if (!folder)
 		errno = ENOMEM;
 	return folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -119,6 +124,14 @@ static enum status not_open(
 
 /* --- Mapping --- */
 
+/* From the root, for people and for links to it; malloc'ed. NULL: it cannot be told. */
+static char *real_path(const struct model *m, const char *location)
+{
+	const char *folder = folder_of(m);
+	const char *path = folder ? arena_printf(m->arena, "%s/%s", folder, location) : NULL;
+	return path ? realpath(path, NULL) : NULL;
+}
+
 /* A file of several names may be another's, whom a stranger gave one here. */
 static enum status map(const struct model *m, const Tensor *t, const char *location, int fd,
 	struct external_file *f, struct diag *d)
@@ -133,8 +146,10 @@ static enum status map(const struct model *m, const Tensor *t, const char *locat
 			"its external data '%s' has %ju names (hard links): it may lie outside the "
 			"model's folder",
 			location, (uintmax_t)st.st_nlink);
+	char *path = real_path(m, location);
 	f->bytes = st.st_size;
-	f->data = arena_map(m->arena, fd, (size_t)st.st_size);
+	f->data = arena_map(m->arena, fd, (size_t)st.st_size, path);
+	free(path);
 	return f->data ? ST_OK
 		       : diag_fail(d, ST_IO, &w, NULL, "cannot map its external data '%s': %s",
 				 location, strerror(errno));

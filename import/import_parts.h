@@ -23,8 +23,9 @@ enum status model_unpack(const struct model *m, const ProtobufCMessageDescriptor
 /* The text in such a field; "" where it holds no text. NULL when out of memory. */
 const char *unknown_text(struct arena *a, const ProtobufCMessage *m, uint32_t tag);
 
-/* Every external tensor inline. */
-enum status model_take_in(const struct model *m, struct diag *d);
+/* Every external tensor inline, but for those of which `outside` says otherwise; NULL: of none. */
+enum status model_take_in(
+	const struct model *m, import_outside *outside, void *user, struct diag *d);
 /* Where the model would be larger than `most` bytes (PROTOBUF_MOST: what protobuf allows) its large
  * tensors go into a file beside it. All are inline before (write.c). */
 #define PROTOBUF_MOST INT32_MAX

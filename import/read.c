@@ -257,7 +257,7 @@ enum status model_read(struct arena *a, const char *path, struct model *out, str
 			 : fstat(fd, &st) != 0
 				 ? diag_fail(d, ST_IO, &w, NULL, "cannot open: %s", strerror(errno))
 				 : check_kind(path, &st, d);
-	if (ok == ST_OK && !(bytes = arena_map(file, fd, (size_t)st.st_size)))
+	if (ok == ST_OK && !(bytes = arena_map(file, fd, (size_t)st.st_size, NULL)))
 		ok = diag_fail(d, ST_IO, &w, NULL, "cannot map: %s", strerror(errno));
 	close(fd);
 	if (ok == ST_OK)

@@ -391,8 +391,7 @@ static int bad_read(const struct scan *s, int error)
 	return 1;
 }
 
-/* 0, or an errno. */
-static int read_at(int fd, void *out, size_t n, uint64_t at)
+int safetensors_read_at(int fd, void *out, size_t n, uint64_t at)
 {
 	unsigned char *p = out;
 	while (n) {
@@ -421,7 +420,7 @@ static int read_header(struct scan *s, struct safetensors *f, size_t *len)
 		return bad(s, "it is no plain file");
 	if (st.st_size < 8)
 		return bad(s, "it is shorter than its header's length");
-	int error = read_at(f->fd, raw, sizeof raw, 0);
+	int error = safetensors_read_at(f->fd, raw, sizeof raw, 0);
 	for (int i = 7; i >= 0; i--)
 		n = n << 8 | raw[i];
 	if (!error && n > (uint64_t)st.st_size - 8)
@@ -431,7 +430,7 @@ static int read_header(struct scan *s, struct safetensors *f, size_t *len)
 	if (!error && !(f->header = malloc((size_t)n + 1)))
 		error = ENOMEM;
 	if (!error)
-		error = read_at(f->fd, f->header, (size_t)n, 8);
+		error = safetensors_read_at(f->fd, f->header, (size_t)n, 8);
 	if (error)
 		return bad_read(s, error);
 	f->start = 8 + n;
@@ -454,7 +453,8 @@ static int load_data(struct scan *s, struct safetensors *f)
 		}
 	} else if (!error) {
 		f->copy = malloc((size_t)f->bytes + 1);
-		error = f->copy ? read_at(f->fd, f->copy, (size_t)f->bytes, f->start) : ENOMEM;
+		error = f->copy ? safetensors_read_at(f->fd, f->copy, (size_t)f->bytes, f->start)
+				: ENOMEM;
 	}
 	if (error)
 		return bad_read(s, error);
@@ -503,7 +503,7 @@ int safetensors_read(const struct safetensors *f, const struct safetensors_entry
 	const struct item *it = (const struct item *)(const void *)e;
 	if (from > e->bytes || n > e->bytes - from)
 		return 1;
-	return read_at(f->fd, out, n, f->start + (uint64_t)it->begin + from) != 0;
+	return safetensors_read_at(f->fd, out, n, f->start + (uint64_t)it->begin + from) != 0;
 }
 
 void safetensors_close(struct safetensors *f)
@@ -549,6 +549,15 @@ const struct safetensors_entry *safetensors_find(const struct safetensors *f, co
 			high = mid;
 	}
 	return NULL;
+}
+
+int safetensors_note_at(const struct safetensors *f, int i, const char **key, const char **value)
+{
+	if (i >= f->nnote)
+		return 0;
+	*key = f->note[i].key;
+	*value = f->note[i].value;
+	return 1;
 }
 
 const char *safetensors_note(const struct safetensors *f, const char *key)

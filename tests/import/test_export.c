@@ -18,7 +18,7 @@
 
 static enum status test_copy(struct model_test *t, const char *from, const char *to)
 {
-	return import_copy_model(from, to, &t->options, test_table(), &t->diag);
+	return import_copy_model(from, to, &t->options, test_table(), NULL, NULL, &t->diag);
 }
 
 static void copy_is_the_same(void **state)
