@@ -8,17 +8,6 @@
 
 /* --- Writing --- */
 
-/* What the model calls these bytes, or NULL. */
-static const char *name_in_model(const struct graph *imported, const struct tensor *t)
-{
-	for (int i = 0; i < imported->ntensor; i++) {
-		const struct tensor *x = imported->tensor[i];
-		if (x->from_model && x->data == t->data && tensor_bytes(x) == tensor_bytes(t))
-			return x->name;
-	}
-	return NULL;
-}
-
 enum status links_find(struct pipeline *p, struct weight_links *out)
 {
 	const struct graph_problem *gp = pipeline_problem_shown(p);
@@ -36,7 +25,7 @@ enum status links_find(struct pipeline *p, struct weight_links *out)
 		l.bytes = (size_t)tensor_bytes(t);
 		if (!l.bytes || !arena_mapped(p->arena, t->data, l.bytes, &l.path, &l.offset))
 			continue;
-		l.model = name_in_model(p->imported, t);
+		l.model = pipeline_name(p, t);
 		if (l.model)
 			out->item[out->n++] = l;
 	}

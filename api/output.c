@@ -36,7 +36,8 @@ static enum status save_weights(
 		return diag_nomem(p->diag);
 	for (int i = 0; i < gp->problem->ntensor; i++) {
 		const struct tensor *t = gp->tensor[i];
-		static const int type[] = {STINT_F32, STINT_F64, STINT_I64, STINT_BOOL};
+		static const int type[] = {
+			STINT_F32, STINT_F64, STINT_I64, STINT_BOOL, STINT_BF16, STINT_F16};
 		if (!t->data || t->maker || links_of(links, gp->problem->tensor[i].name))
 			continue;
 		entry[n++] = (struct safetensors_entry){.name = gp->problem->tensor[i].name,

@@ -170,11 +170,10 @@ double tensor_real(const struct tensor *t, int64_t i)
 		return (double)((const int64_t *)t->data)[i];
 	case DT_BOOL:
 		return ((const unsigned char *)t->data)[i];
-	case DT_BF16: /* no known value is */
+	case DT_BF16:
 	case DT_F16:
-		break;
+		return narrow_value(t->dtype, ((const uint16_t *)t->data)[i]);
 	}
-	assert(false && "a known value in a narrow type");
 	return 0;
 }
 
@@ -365,6 +364,7 @@ static enum status fold(struct graph *g, struct node *n, bool *done)
 	*done = outputs_known(n);
 	if (!*done && (n->op->traits & OP_VIEW) && all_known(n)) {
 		know(n->out[0], n->in[0]->data); /* no second copy, of a large weight perhaps */
+		n->out[0]->from_model = n->in[0]->from_model;
 		*done = true;
 	}
 	if (*done || !(n->op->fold || pointwise) || !all_known(n) || !may_fold(g, n))

@@ -217,6 +217,29 @@ static void beside(struct model_test *t)
 	model_output(t, "y");
 }
 
+/* Tokens through a table and two layers. */
+static void tokens(struct model_test *t)
+{
+	model_input(t, "x", TENSOR_TYPE(INT64), "N,4");
+	model_external(
+		t, model_tensor(t, "table", FLOAT_TYPE, "128,16"), "weights.bin", "0", NULL);
+	model_external(
+		t, model_tensor(t, "low", FLOAT_TYPE, "16,64"), "weights.bin", "8192", NULL);
+	model_external(
+		t, model_tensor(t, "high", FLOAT_TYPE, "64,32"), "weights.bin", "12288", NULL);
+	weights(t, "shift", "16", 16);
+	weights(t, "bias", "32", 32);
+	weights(t, "w", "32,3", 96);
+	model_node(t, "Gather", "embed", "table,x", "e");
+	model_node(t, "Add", "first", "e,shift", "f");
+	model_node(t, "MatMul", "fc1", "f,low", "h1");
+	model_node(t, "Relu", "act", "h1", "a1");
+	model_node(t, "MatMul", "fc2", "a1,high", "h2");
+	model_node(t, "Add", "second", "h2,bias", "s");
+	model_node(t, "MatMul", "head", "s,w", "y");
+	model_output(t, "y");
+}
+
 /* 36 weights of 64 MiB: 2.25 GiB, in one file. */
 static void vast(struct model_test *t)
 {
@@ -320,7 +343,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		{"unsupported", unsupported}, {"mismatch", mismatch}, {"cycle", cycle},
 		{"missing", missing}, {"huge", huge}, {"large", large}, {"learned", learned},
 		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},
-		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"vast", vast}};
+		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"vast", vast},
+		{"tokens", tokens}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

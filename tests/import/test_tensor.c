@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -241,6 +243,52 @@ static void external_files(void **state)
 	test_said(t, "b (tensor): ");
 }
 
+/* KiB of memory that is no file's. */
+static long anonymous(void)
+{
+	char line[128];
+	long kib = -1;
+	FILE *f = fopen("/proc/self/status", "r");
+	while (f && kib < 0 && fgets(line, sizeof line, f))
+		if (sscanf(line, "RssAnon: %ld", &kib) != 1)
+			kib = -1;
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+/* 2.25 GiB, in a file with holes: nothing of it is taken into memory of ours, and the last value is
+ * where it should be. One byte less, and the tensor is named. */
+static void external_vast(void **state)
+{
+	struct model_test *t = *state;
+	static const float last = 3;
+	const off_t bytes = INT64_C(2415919104);
+	test_write(t, "vast.bin", "", 0);
+	const char *path = test_path(t, "vast.bin");
+	const int fd = open(path, O_WRONLY);
+	assert_true(fd >= 0);
+	if (ftruncate(fd, bytes) != 0 || pwrite(fd, &last, 4, bytes - 4) != 4)
+		skip(); /* a file system without such files */
+	close(fd);
+	t->graph.n_input = t->graph.n_node = t->graph.n_initializer = t->graph.n_output = 0;
+	model_small(t);
+	for (int i = 0; i < 9; i++) {
+		char name[8], offset[24];
+		snprintf(name, sizeof name, "v%d", i);
+		snprintf(offset, sizeof offset, "%" PRId64, (int64_t)i << 28);
+		model_external(t, model_tensor(t, name, TENSOR_TYPE(FLOAT), "8192,8192"),
+			"vast.bin", offset, NULL);
+	}
+	const long before = anonymous();
+	assert_int_equal(model_import(t), ST_OK);
+	assert_true(tensor_real(test_tensor(t, "v8"), 8192 * 8192 - 1) == 3);
+	assert_true(anonymous() - before < 65536);
+	assert_int_equal(truncate(path, bytes - 1), 0);
+	model_refused(t, ST_INVALID, "lies beyond the end of the file");
+	test_said(t, "v8 (tensor): ");
+}
+
 static void other_writers(void **state)
 {
 	struct model_test *t = *state;
@@ -265,6 +313,7 @@ int main(void)
 		TEST(external_refused),
 		TEST(external_neighbour),
 		TEST(external_files),
+		TEST(external_vast),
 		TEST(other_writers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
