@@ -221,10 +221,8 @@ static void beside(struct model_test *t)
 static void tokens(struct model_test *t)
 {
 	model_input(t, "x", TENSOR_TYPE(INT64), "N,4");
-	model_external(
-		t, model_tensor(t, "table", FLOAT_TYPE, "128,16"), "weights.bin", "0", NULL);
-	model_external(
-		t, model_tensor(t, "low", FLOAT_TYPE, "16,64"), "weights.bin", "8192", NULL);
+	model_external(t, model_tensor(t, "table", FLOAT_TYPE, "128,16"), "weights.bin", "0", NULL);
+	model_external(t, model_tensor(t, "low", FLOAT_TYPE, "16,64"), "weights.bin", "8192", NULL);
 	model_external(
 		t, model_tensor(t, "high", FLOAT_TYPE, "64,32"), "weights.bin", "12288", NULL);
 	weights(t, "shift", "16", 16);
