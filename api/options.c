@@ -289,6 +289,8 @@ static const struct option table[] = {
 		"train only parameters matching"),
 	VALUE("freeze", OPTION_LIST, compile.import.freeze_pattern, COMMAND_ALL, "PATTERN",
 		"do not train parameters matching (their batch norms: --bn frozen)"),
+	VALUE("lora", OPTION_LIST, compile.lora, COMMAND_ALL, "r=8,alpha=16[:PATTERN]",
+		"train small adapters beside weights matching, and nothing else but --train's"),
 	SPECIAL("tie", take_tie, "NAME=COPY", "one parameter: COPY is NAME, or NAME transposed"),
 	VALUE("untie", OPTION_LIST, compile.import.untie_pattern, COMMAND_ALL, "PATTERN",
 		"separate parameters for each layer that reads a matching one"),
@@ -360,7 +362,7 @@ static const struct option table[] = {
 #undef OUTPUT
 /* clang-format on */
 enum { OPTIONS = sizeof table / sizeof *table };
-_Static_assert((int)OPTIONS <= (int)OPTIONS_MAX, "struct options has a bit for each");
+_Static_assert((int)OPTIONS <= (int)OPTIONS_MAX, "struct options has a place for each");
 
 const struct option *option_at(int i)
 {
@@ -378,7 +380,7 @@ int option_find(enum command_kind kind, const char *name)
 bool options_given(const struct options *o, const char *name)
 {
 	for (int i = 0; i < OPTIONS; i++)
-		if (!strcmp(table[i].name, name) && o->given >> i & 1)
+		if (!strcmp(table[i].name, name) && o->given[i])
 			return true;
 	return false;
 }
@@ -389,7 +391,7 @@ const char *options_but(const struct options *o, const char *const *names)
 		int k = 0;
 		while (names[k] && strcmp(names[k], table[i].name) != 0)
 			k++;
-		if (o->given >> i & 1 && !names[k])
+		if (o->given[i] && !names[k])
 			return table[i].name;
 	}
 	return NULL;
@@ -408,7 +410,7 @@ enum status options_set(
 {
 	const struct option *c = &table[option];
 	void *at = (char *)o + c->at;
-	o->given |= UINT64_C(1) << option;
+	o->given[option] = true;
 	switch (c->type) {
 	case OPTION_FLAG:
 		*(int *)at = 1;

@@ -5,6 +5,7 @@
 #include "codegen/step.h"
 #include "compile/compile_options.h"
 #include "compile/graphs.h"
+#include "graph/adapt.h"
 #include "graph/slices.h"
 #include "planner/problem/costs.h"
 
@@ -53,6 +54,8 @@ struct pipeline {
 	const struct op_table *table; /* stint's operators and those of o->ops */
 	struct loss_spec loss;
 	struct optimizer_spec optimizer;
+	int nadapter; /* that o->lora has added to what is imported */
+	struct adapter *adapter;
 	struct graph *imported, *train, *eval; /* train NULL: forward only */
 	struct graph_problem train_problem, eval_problem;
 	struct costs *costs; /* o->costs, read on first use */

@@ -222,10 +222,10 @@ struct decision role_of(const struct importer *im, const struct tensor *t)
 		return (struct decision){false, "a setting of its operator"};
 	if (name_matches(o->freeze_pattern, t->name))
 		return (struct decision){false, "--freeze"};
-	if (o->train_pattern)
-		return name_matches(o->train_pattern, t->name)
-			       ? (struct decision){true, "--train"}
-			       : (struct decision){false, "not in --train"};
+	if (name_matches(o->train_pattern, t->name))
+		return (struct decision){true, "--train"};
+	if (o->train_pattern && !o->adapted)
+		return (struct decision){false, "not in --train"};
 	return by_origin(im, t);
 }
 
