@@ -291,6 +291,8 @@ static const struct option table[] = {
 		"do not train parameters matching (their batch norms: --bn frozen)"),
 	VALUE("lora", OPTION_LIST, compile.lora, COMMAND_ALL, "r=8,alpha=16[:PATTERN]",
 		"train small adapters beside weights matching, and nothing else but --train's"),
+	VALUE("adapter", OPTION_TEXT, compile.adapter, COMMAND_ALL, "FOLDER",
+		"go on from the adapters in a folder of PEFT's form, as `export --adapter` writes"),
 	SPECIAL("tie", take_tie, "NAME=COPY", "one parameter: COPY is NAME, or NAME transposed"),
 	VALUE("untie", OPTION_LIST, compile.import.untie_pattern, COMMAND_ALL, "PATTERN",
 		"separate parameters for each layer that reads a matching one"),

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "api/adapter_text.h"
 #include "api/cross.h"
 #include "api/folder.h"
 #include "api/load.h"
@@ -132,11 +133,21 @@ static enum status save_model(struct pipeline *p, const char *dir)
 				p->o->model, model, &p->o->import, p->imported->table, p->diag);
 }
 
+/* What adapters the step trains, for `export`. */
+static enum status save_adapters(struct pipeline *p, const char *dir)
+{
+	struct text t = {0};
+	if (!p->nadapter)
+		return ST_OK;
+	adapters_print(p, &t);
+	return save(p, dir, "adapter.json", &t);
+}
+
 /* The model first: the largest, and the one that may be refused. */
 static enum status write_parts(struct pipeline *p, const struct folder *f, bool build)
 {
 	static enum status (*const part[])(struct pipeline *, const char *) = {
-		save_model, save_weights, save_texts, save_runtime};
+		save_model, save_weights, save_adapters, save_texts, save_runtime};
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
 		TRY(part[i](p, f->work));
 		if (onlooker_stops(p->o->onlooker))

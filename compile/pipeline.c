@@ -32,7 +32,7 @@ enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, stru
 {
 	struct import_options import = p->o->import;
 	import.batch = rows;
-	import.adapted = p->o->lora != NULL;
+	import.adapted = p->o->lora || p->o->adapter;
 	TRY(import_onnx(p->arena, p->o->model, &import, p->table, &p->target,
 		p->o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, d, out));
 	return adapters_add(p, d, out);

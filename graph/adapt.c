@@ -161,7 +161,7 @@ static enum status other_shape(const struct adapting *x, const char *name)
 	return diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file},
 		"--untie parts them; or let the pattern leave it out",
 		"--lora '%s': '%s' would have two shapes, for two nodes that read '%s'",
-		x->adapter->spec->text, name, x->adapter->weight);
+		x->adapter->spec->text, name, x->adapter->weight->name);
 }
 
 struct tensor *adapting_parameter(struct adapting *x, const char *part, int rank,
@@ -243,16 +243,32 @@ static const struct node *other_reader(
 	return NULL;
 }
 
+/* "a.b" of "a.b.weight", and of "a.b" */
+static size_t module_length(const char *weight)
+{
+	static const char end[] = ".weight";
+	const size_t length = strlen(weight), tail = sizeof end - 1;
+	return length > tail && !strcmp(weight + length - tail, end) ? length - tail : length;
+}
+
+static bool spec_fits(const struct adapt *x, const struct adapter_spec *s, const struct node *n,
+	const struct tensor *weight)
+{
+	const size_t module = module_length(weight->name);
+	if (s->module)
+		return strlen(s->module) == module && !strncmp(s->module, weight->name, module);
+	if (s->pattern)
+		return fnmatch(s->pattern, weight->name, 0) == 0;
+	return n->op->adapter == ADAPTER_LINEAR &&
+	       !other_reader(x->copy.from, weight, n->op->adapter);
+}
+
 static const struct adapter_spec *spec_of(
 	struct adapt *x, const struct node *n, const struct tensor *weight)
 {
 	for (int i = 0; i < x->o->nspec; i++) {
 		const struct adapter_spec *s = &x->o->spec[i];
-		const bool fits = s->pattern ? fnmatch(s->pattern, weight->name, 0) == 0
-					     : n->op->adapter == ADAPTER_LINEAR &&
-						       !other_reader(x->copy.from, weight,
-							       n->op->adapter);
-		if (fits) {
+		if (spec_fits(x, s, n, weight)) {
 			x->used[i] = true;
 			return s;
 		}
@@ -264,12 +280,9 @@ static const struct adapter_spec *spec_of(
 static enum status adapter_of(struct adapt *x, const struct node *n, const struct tensor *weight,
 	const struct adapter_spec *spec, int *at)
 {
-	static const char end[] = ".weight";
 	struct graph *g = x->copy.to;
-	const size_t length = strlen(weight->name), tail = sizeof end - 1;
-	const bool named = length > tail && !strcmp(weight->name + length - tail, end);
 	for (*at = 0; *at < x->nadapter; ++*at)
-		if (!strcmp(x->adapter[*at].weight, weight->name))
+		if (!strcmp(x->adapter[*at].weight->name, weight->name))
 			return ST_OK;
 	const struct node *other = other_reader(x->copy.from, weight, n->op->adapter);
 	if (other)
@@ -281,11 +294,11 @@ static enum status adapter_of(struct adapt *x, const struct node *n, const struc
 			"would be for one of them only",
 			spec->text, weight->name, other->name, other->op->name);
 	x->adapter = room(g->arena, x->adapter, x->nadapter, &x->cap, sizeof *x->adapter);
-	const char *module = arena_strndup(g->arena, weight->name, length - (named ? tail : 0));
+	const char *module = arena_strndup(g->arena, weight->name, module_length(weight->name));
 	if (!x->adapter || !module)
 		return diag_nomem(g->diag);
 	x->adapter[x->nadapter++] = (struct adapter){
-		.weight = weight->name, .module = module, .kind = n->op->adapter, .spec = spec};
+		.weight = weight, .module = module, .kind = n->op->adapter, .spec = spec};
 	return ST_OK;
 }
 
@@ -304,7 +317,7 @@ static enum status add(struct adapt *x, struct adapter *adapter, bool turned,
 	if (adapter->read && adapter->turned != one.turned)
 		return node_fail(g, n, "--untie parts them; or let the pattern leave it out",
 			"--lora '%s': reads '%s' transposed, where another node does not",
-			adapter->spec->text, adapter->weight);
+			adapter->spec->text, adapter->weight->name);
 	adapter->turned = one.turned;
 	adapter->read = true;
 	struct tensor *sum = OP2(g, op_by_role(g->table, ROLE_ADD)->name, n->out[0], delta);

@@ -6,8 +6,10 @@
 
 /* One --lora. */
 struct adapter_spec {
-	const char *text;    /* as it was written */
-	const char *pattern; /* for a shell; NULL: all weights of products that no other reads */
+	const char *text; /* as it was written */
+	/* For a shell; NULL: all weights of products that no other node reads. */
+	const char *pattern;
+	const char *module; /* in its place: the one weight of this module; NULL */
 	int64_t rank;
 	double alpha, dropout; /* dropout: the probability, 0: none */
 	bool rslora;           /* the factor is alpha / sqrt(rank), not alpha / rank */
@@ -20,8 +22,8 @@ double adapter_scale(const struct adapter_spec *s);
 
 /* An adapter that the pass has made. */
 struct adapter {
-	const char *weight; /* whose, as the model has it */
-	const char *module; /* the same without ".weight" at its end */
+	const struct tensor *weight; /* whose, of the graph before */
+	const char *module;          /* its name without ".weight" at its end */
 	enum adapter_kind kind;
 	const struct adapter_spec *spec;
 	bool turned; /* a product's weight whose first axis is its outputs */
@@ -33,7 +35,7 @@ struct adapter_options {
 	const struct adapter_spec *spec;
 	/* Shell patterns of what is trained besides, ended by NULL; NULL: nothing. */
 	const char *const *train_pattern;
-	/* Sets a new parameter's first values, t->data (NULL: zeros). */
+	/* Sets a new parameter's first values, t->data (NULL: zeros), or refuses its shape. */
 	enum status (*start)(void *user, struct tensor *t, enum adapter_start how, int64_t fan_in);
 	void *user;
 };
