@@ -64,10 +64,8 @@ static enum status start(void *user, struct tensor *t, enum adapter_start how, i
 	const uint32_t stream = (uint32_t)mix(begun, t->name, strlen(t->name));
 	if (x->from)
 		return continued(x, t);
-	if (how == ADAPTER_ZEROS)
-		return ST_OK;
 	void *data = arena_alloc(x->p->arena, (size_t)t->numel, (size_t)dtype_bytes(t->dtype));
-	for (int64_t i = 0; data && i < t->numel; i++)
+	for (int64_t i = 0; data && how != ADAPTER_ZEROS && i < t->numel; i++)
 		value_set(t->dtype, data, i, drawn(how, fan_in, stream, i));
 	t->data = data;
 	return data ? ST_OK : diag_nomem(x->d);

@@ -373,12 +373,16 @@ static enum status freeze(struct adapt *x)
 	return ST_OK;
 }
 
-/* The weights that could have adapters and are nearest to a pattern that fits none. */
+/* A spec that fits no weight: those that could have adapters and are nearest to what it says. */
 static enum status no_match(const struct graph *g, const struct adapter_spec *s)
 {
 	int n = 0;
 	bool turned;
-	const char **name = ARENA_ARRAY(g->arena, const char *, g->nnode);
+	const struct where at = {.file = g->file};
+	const char **name = ARENA_ARRAY(g->arena, const char *, g->nnode),
+		   *said = s->module    ? s->module
+			   : s->pattern ? s->pattern
+					: "";
 	for (int i = 0; name && i < g->nnode; i++) {
 		const struct op_def *op = g->node[i]->op;
 		const struct tensor *t = op->adapt ? weight_of(g->node[i], op->adapts, &turned)
@@ -386,13 +390,18 @@ static enum status no_match(const struct graph *g, const struct adapter_spec *s)
 		if (t && !(n && !strcmp(name[n - 1], t->name)))
 			name[n++] = t->name;
 	}
-	const char *near = name && s->pattern ? nearest_names(g->arena, s->pattern, name, n) : NULL;
-	return diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file},
-		!n     ? "no node of the model has a weight that an adapter could stand beside"
-		: near ? arena_printf(g->arena,
-				 "the nearest are %s; `stint show MODEL.onnx` lists all", near)
-		       : NULL,
-		"--lora '%s' fits no weight", s->text);
+	const char *near = name ? nearest_names(g->arena, said, name, n) : NULL;
+	const char *hint = !near ? NULL
+			   : n   ? arena_printf(g->arena,
+					   "the nearest are %s; `stint show MODEL.onnx` lists all",
+					   near)
+				 : "no node of the model has a weight that an adapter could stand "
+				   "beside";
+	return s->module
+		       ? diag_fail(g->diag, ST_INVALID, &at, hint,
+				 "has no weight for the adapter of '%s' in %s", s->module, s->text)
+		       : diag_fail(g->diag, ST_USAGE, &at, hint, "--lora '%s' fits no weight",
+				 s->text);
 }
 
 enum status graph_adapt(const struct graph *in, const struct adapter_options *o, struct graph **out,

@@ -35,7 +35,7 @@ struct adapter_options {
 	const struct adapter_spec *spec;
 	/* Shell patterns of what is trained besides, ended by NULL; NULL: nothing. */
 	const char *const *train_pattern;
-	/* Sets a new parameter's first values, t->data (NULL: zeros), or refuses its shape. */
+	/* Sets a new parameter's first values, t->data, or refuses its shape. */
 	enum status (*start)(void *user, struct tensor *t, enum adapter_start how, int64_t fan_in);
 	void *user;
 };
