@@ -151,8 +151,12 @@ static enum status add(struct adding *x, int n, const struct adapter_spec *spec,
 		train = both(p->arena, train, x->from->train);
 	if (x->from && !train)
 		return diag_nomem(x->d);
-	const struct adapter_options o = {
-		.nspec = n, .spec = spec, .train_pattern = train, .start = start, .user = x};
+	const struct adapter_options o = {.nspec = n,
+		.spec = spec,
+		.train_pattern = train,
+		.freeze_pattern = p->o->import.freeze_pattern,
+		.start = start,
+		.user = x};
 	TRY(graph_adapt(*g, &o, g, &p->nadapter, &p->adapter));
 	p->base_hash = hash_of(p);
 	TRY(check_base(x));

@@ -360,7 +360,8 @@ static enum status freeze(struct adapt *x)
 	struct graph *g = x->copy.to;
 	for (int i = 0; i < g->ntensor; i++) {
 		struct tensor *t = g->tensor[i];
-		if (t->role != TR_PARAMETER || matches(x->o->train_pattern, t->name))
+		if (t->role != TR_PARAMETER || (matches(x->o->train_pattern, t->name) &&
+						       !matches(x->o->freeze_pattern, t->name)))
 			continue;
 		t->role = TR_CONSTANT;
 		t->why = "frozen by --lora";

@@ -33,8 +33,9 @@ struct adapter {
 struct adapter_options {
 	int nspec; /* the first that fits a weight holds */
 	const struct adapter_spec *spec;
-	/* Shell patterns of what is trained besides, ended by NULL; NULL: nothing. */
-	const char *const *train_pattern;
+	/* Shell patterns of what is trained besides, and of what of that is not; ended by NULL;
+	 * NULL: none. */
+	const char *const *train_pattern, *const *freeze_pattern;
 	/* Sets a new parameter's first values, t->data, or refuses its shape. */
 	enum status (*start)(void *user, struct tensor *t, enum adapter_start how, int64_t fan_in);
 	void *user;

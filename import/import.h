@@ -52,8 +52,8 @@ struct import_options {
 	 * initializer of rank 1 or more is trained when it matches one of them; without, roles.c
 	 * decides. A freeze pattern wins. */
 	const char *const *train_pattern, *const *freeze_pattern;
-	/* Train patterns take nothing away: the others stay parameters, for a later pass to freeze
-	 * (graph/adapt.h). What is folded now would have a second copy then. */
+	/* Patterns take nothing away: what they leave out stays a parameter, for a later pass to
+	 * freeze (graph/adapt.h). What is folded now would have a second copy then. */
 	bool adapted;
 	/* Initializers that are one although the file has two, of one shape or transposed. */
 	int ntie;

@@ -220,7 +220,7 @@ struct decision role_of(const struct importer *im, const struct tensor *t)
 		return (struct decision){false, "a scalar"};
 	if (u && u->known)
 		return (struct decision){false, "a setting of its operator"};
-	if (name_matches(o->freeze_pattern, t->name))
+	if (name_matches(o->freeze_pattern, t->name) && !o->adapted)
 		return (struct decision){false, "--freeze"};
 	if (name_matches(o->train_pattern, t->name))
 		return (struct decision){true, "--train"};
