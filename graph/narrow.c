@@ -9,8 +9,9 @@
  *
  * The graph is copied. A record that does not read or write the narrow type (op.h) works on real
  * copies, made and dropped around it. The copies are nodes like any other: they are fused, and the
- * planner may run them again. A product whose library does not know the narrow type, or that is
- * plain C, reads operands that were rounded and widened again: the same step on any machine, but
+ * planner may run them again. A real result of a product whose library gives it in its operands'
+ * type only is made so and widened. A product whose library does not know the narrow type, or that
+ * is plain C, reads operands that were rounded and widened again: the same step on any machine, but
  * for the order of its sums. */
 #include "graph/graph_parts.h"
 #include "graph/pass.h"
@@ -207,8 +208,8 @@ static enum status read_inputs(
 	return ST_OK;
 }
 
-/* Does the library know the product on narrow operands? */
-static bool library_does(struct narrow *l, const struct node *n)
+/* Does the library know the product on narrow operands, with a result that is stored so? */
+static bool library_does(struct narrow *l, const struct node *n, bool narrow_result)
 {
 	struct lib_call call;
 	int64_t workspace;
@@ -224,7 +225,7 @@ static bool library_does(struct narrow *l, const struct node *n)
 		in[i].dtype = knows(n->op, n->op->narrow_in, i) ? l->type : in[i].dtype;
 		list[i] = &in[i];
 	}
-	out.dtype = l->narrow[out.id] ? l->type : out.dtype;
+	out.dtype = narrow_result ? l->type : out.dtype;
 	v.in = list;
 	v.out = &result;
 	return node_uses_library(l->copy.to, &v, &call, &workspace);
@@ -258,12 +259,22 @@ static enum status copy_node(struct narrow *l, const struct node *n)
 		if (n->out[k])
 			l->narrow[n->out[k]->id] = is_narrow(l, n, k);
 	const bool product = (n->op->traits & OP_PRODUCT) != 0;
-	const bool library = product && !l->convert && library_does(l, n);
-	TRY(read_inputs(l, n, library, in));
+	const bool asks = product && !l->convert;
+	const bool library = asks && library_does(l, n, l->narrow[n->out[0]->id]);
+	/* one that gives a real result in the narrow type only: it is widened */
+	const bool rounds = asks && !library && !l->narrow[n->out[0]->id] &&
+			    n->out[0]->role == TR_VALUE && library_does(l, n, true);
+	TRY(read_inputs(l, n, library || rounds, in));
 	TRY(graph_copy_node(&l->copy, n, &m));
 	m->in = in;
 	if (n->op->traits & OP_VIEW)
 		m->out[0]->dtype = in[0]->dtype;
+	if (rounds) {
+		m->out[0]->dtype = l->type;
+		l->copy.map[n->out[0]->id] = copy_as(l, n->out[0], m->out[0], g->real);
+		if (!l->copy.map[n->out[0]->id])
+			return ST_INTERNAL;
+	}
 	for (int k = 0; k < n->nout && !(n->op->traits & OP_VIEW); k++) {
 		const struct tensor *old = n->out[k];
 		if (!old || !l->narrow[old->id])

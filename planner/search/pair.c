@@ -28,13 +28,15 @@ enum status plan_pair_minimum(struct arena *a, const struct plan_pair *pair,
 	return ST_OK;
 }
 
+/* In bytes; of "min" what the evaluation needs, where a training says the rest. */
 static enum status budget_of(struct arena *a, struct plan_pair *pair,
 	const struct plan_budget *budget, const struct plan_options *o, struct diag *d)
 {
 	int64_t proven;
-	bool eval;
+	const bool both = pair->train && pair->eval;
+	pair->budget = 0;
 	if (budget->kind == BUDGET_MIN)
-		return plan_pair_minimum(a, pair, o, &pair->budget, &proven, &eval, d);
+		return both ? plan_minimum(a, pair->eval, o, &pair->budget, &proven, d) : ST_OK;
 	return plan_budget_bytes(
 		a, pair->train ? pair->train : pair->eval, o, budget, &pair->budget, d);
 }
@@ -59,7 +61,13 @@ enum status plan_pair_make(struct arena *a, struct plan_pair *pair,
 	pair->arena_bytes = 0;
 	TRY(budget_of(a, pair, budget, o, d));
 	options.budget = pair->budget;
+	options.least = budget->kind == BUDGET_MIN;
 	TRY(plan_one(a, pair, pair->train, &options, &pair->train_plan, d));
+	if (pair->train && options.least)
+		options.budget = pair->budget = pair->train_plan->budget_bytes;
 	options.mode = PLAN_AUTO;
-	return plan_one(a, pair, pair->eval, &options, &pair->eval_plan, d);
+	TRY(plan_one(a, pair, pair->eval, &options, &pair->eval_plan, d));
+	if (!pair->train && options.least)
+		pair->budget = pair->eval_plan->budget_bytes;
+	return ST_OK;
 }

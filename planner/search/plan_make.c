@@ -36,6 +36,19 @@ void planner_free(struct planner *pl)
 	arena_free(pl->tmp);
 }
 
+/* Whether the budget is met; with `least` it is made so. */
+static bool met(struct planner *pl)
+{
+	if (pl->o->budget >= pl->least_arena)
+		return true;
+	if (!pl->o->least)
+		return false;
+	pl->raised = *pl->o;
+	pl->raised.budget = pl->least_arena;
+	pl->o = &pl->raised;
+	return true;
+}
+
 static enum status refuse(struct planner *pl, struct plan **out)
 {
 	struct plan *plan = ARENA_NEW(pl->a, struct plan);
@@ -59,7 +72,7 @@ static enum status make_auto(
 	TRY(minimum_from(pl, from));
 	if (pl->o->budget < pl->least_arena)
 		TRY(minimum_search(pl));
-	if (pl->o->budget < pl->least_arena)
+	if (!met(pl))
 		return refuse(pl, out);
 	return planner_solve(pl, from, chosen, out);
 }
@@ -76,7 +89,7 @@ static enum status make_fixed(struct planner *pl, struct plan **out)
 	TRY(st);
 	pl->least_arena = plan->arena_bytes;
 	pl->least_final = true;
-	if (plan->arena_bytes > pl->o->budget)
+	if (!met(pl))
 		return refuse(pl, out);
 	plan->budget_bytes = pl->o->budget;
 	struct bound_seed seed[BOUND_SEEDS];
@@ -138,20 +151,20 @@ static enum status make_both(struct arena *a, const struct problem *p, const str
 	enum status st = make_one(a, less, o, &without, d);
 	if (st != ST_OK && st != ST_BUDGET)
 		return st;
-	const bool met = st == ST_OK;
+	const bool fits = st == ST_OK;
 	st = planner_init(&pl, a, p, o, d);
-	if (st == ST_OK && met && !sequence_of(&pl, without, &from))
+	if (st == ST_OK && fits && !sequence_of(&pl, without, &from))
 		st = diag_nomem(d);
 	if (st == ST_OK)
 		st = make_auto(&pl, &from, NULL, &with);
-	if (st == ST_BUDGET && met) { /* the layout was luckier without */
+	if (st == ST_BUDGET && fits) { /* the layout was luckier without */
 		without->lower_bound = pl.in->once_cost;
 		with = NULL;
 		st = ST_OK;
 	}
 	if (st == ST_BUDGET && without->min_bytes_known < with->min_bytes_known)
 		with->min_bytes_known = without->min_bytes_known;
-	*out = st == ST_OK ? plan_of_both(with, met ? without : NULL) : with;
+	*out = st == ST_OK ? plan_of_both(with, fits ? without : NULL) : with;
 	seq_free(&from.q);
 	planner_free(&pl);
 	return st;
@@ -161,10 +174,16 @@ enum status plan_make(struct arena *a, const struct problem *p, const struct pla
 	struct plan **out, struct diag *d)
 {
 	struct problem less;
+	struct plan_options within = *o;
+	const bool both = o->mode == PLAN_AUTO && transfers_without(p, &less);
 	*out = NULL;
-	const enum status st = o->mode == PLAN_AUTO && transfers_without(p, &less)
-				       ? make_both(a, p, &less, o, out, d)
-				       : make_one(a, p, o, out, d);
+	if (both && o->least) {
+		int64_t known, proven;
+		TRY(plan_minimum(a, p, o, &known, &proven, d));
+		within.budget = known > o->budget ? known : o->budget;
+	}
+	const enum status st = both ? make_both(a, p, &less, &within, out, d)
+				    : make_one(a, p, o, out, d);
 	/* what was found until then, or not found, says nothing */
 	if (st == ST_OK || st == ST_BUDGET)
 		TRY(onlooker_check(o->onlooker, d));

@@ -30,6 +30,7 @@ struct planner {
 	struct arena *a;   /* the caller's */
 	struct arena *tmp; /* gone at the end */
 	const struct plan_options *o;
+	struct plan_options raised; /* `least` has made a budget of it */
 	double effort;
 	struct diag *d;
 	struct inst *in;

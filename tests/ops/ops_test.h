@@ -116,7 +116,8 @@ double case_draw(uint64_t key, uint64_t i);
 /* n values of a type of the runtime's. */
 double *case_doubles(struct arena *a, int dtype, const void *data, int64_t n);
 
-/* example.c: how many times an example is run: five where letters stand for sizes. */
+/* example.c: how many times an example is run: where letters stand for sizes STINT_TEST_DRAWS
+ * times, or three. */
 int example_draws(const struct op_example *ex);
 /* Read the example, draw its sizes and inputs. */
 bool case_parse(struct test_case *c);

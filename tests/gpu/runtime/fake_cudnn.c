@@ -89,12 +89,34 @@ static const struct descriptor *part(const struct descriptor *d, int what)
 	return p;
 }
 
+/* No engine of the real one takes tensors of different types in one convolution. */
+static int mixes_types(const struct descriptor *op)
+{
+	int seen = -1, mixed = 0;
+	for (int i = 0; i < op->n; i++) {
+		const struct descriptor *t;
+		int type;
+		if (op->at[i].type != GPU_DNN_T_DESCRIPTOR)
+			continue;
+		memcpy(&t, op->at[i].value, sizeof t);
+		if (t->type != GPU_DNN_TENSOR)
+			continue;
+		memcpy(&type, find(t, GPU_DNN_TENSOR_TYPE)->value, sizeof type);
+		mixed = mixed || (seen >= 0 && type != seen);
+		seen = type;
+	}
+	return mixed;
+}
+
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
 {
 	struct descriptor *d = descriptor;
 	if (d->final)
 		return BAD_PARAM;
 	d->final = 1;
+	if (d->type == GPU_DNN_HEUR &&
+		mixes_types(part(part(d, GPU_DNN_HEUR_GRAPH), GPU_DNN_GRAPH_OPS)))
+		return NOT_SUPPORTED;
 	if (d->type == GPU_DNN_PLAN && part(d, GPU_DNN_PLAN_CONFIG)->engine == UNSUPPORTED)
 		return NOT_SUPPORTED;
 	return 0;

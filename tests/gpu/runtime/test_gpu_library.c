@@ -125,15 +125,15 @@ static void test_convolution_numbers(void **state)
 	struct stint_lib_call p = dense;
 	struct stint_gpu_convolution c;
 	(void)state;
-	p.types = STINT_Y0_NARROW | STINT_NARROW_IS_FP16;
+	p.types = STINT_X0_NARROW | STINT_X1_NARROW | STINT_Y0_NARROW | STINT_NARROW_IS_FP16;
 	p.conv.way = STINT_CONV_HALVES; /* an algorithm of the other library */
 	assert_int_equal(stint_gpu_convolution_of(&p, &c), STINT_OK);
 	assert_int_equal(c.kind, STINT_CALL_CONV_DATA);
 	assert_true(stint_convolution_same(&c.shape, &p.conv));
-	/* the call's y0 is the gradient of x */
-	assert_int_equal(c.type[0], STINT_GPU_F16);
-	assert_int_equal(c.type[1], STINT_GPU_F32);
-	assert_int_equal(c.type[2], STINT_GPU_F32);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(c.type[i], STINT_GPU_F16);
+	p.types = STINT_X0_NARROW | STINT_X1_NARROW; /* one type in all */
+	assert_int_equal(stint_gpu_convolution_of(&p, &c), STINT_BAD_DATA);
 	p = dense;
 	p.conv.x_blocked = 1;
 	assert_int_equal(stint_gpu_convolution_of(&p, &c), STINT_BAD_DATA);
