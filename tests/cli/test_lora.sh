@@ -33,6 +33,15 @@ pictures="--input x.npy --target y.npy" text="--input words.npy --target words.n
 adapted cnn "$models/cnn.onnx" "$pictures" --lora r=2,alpha=3:3.weight --lora 'r=3,alpha=2,rslora:1*.weight'
 adapted gpt "$models/gpt.onnx" "$text" --lora 'r=2,alpha=3:layers.0.*.weight' --lora r=3:token.weight
 
+# an adapter's own dropout, drawn alike in each run
+for budget in 100% min; do
+	expect 0 stint compile "$models/cnn.onnx" ${common%--dropout*} --lora r=2,alpha=3:3.weight \
+		--lora r=3,alpha=2,rslora,dropout=0.5:1*.weight --budget $budget -o drop --force
+	expect 0 stint run drop $pictures --weights cnn.drawn -o drop-$budget.gradients
+done
+same drop-100%.gradients drop-min.gradients
+differ drop-min.gradients cnn.gradients
+
 # the base has no gradient, no state and no second copy: its bytes are the model's
 bytes() { wc -c <"$1"; }
 expect 0 stint compile "$models/gpt.onnx" $common --lora r=2 --no-build -o bare
