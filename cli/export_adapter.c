@@ -159,26 +159,25 @@ static void print_pattern(
 }
 
 /* Modules of other parameters, each once. */
-static void print_trained(const struct adapters_read *all, struct text *out)
+static void print_trained(struct values *v, struct text *out)
 {
-	const char *before = "";
-	size_t length = 0;
-	for (int i = 0; i < all->ntrained; i++) {
-		const char *name = all->trained[i], *dot = strrchr(name, '.');
-		const size_t n = dot ? (size_t)(dot - name) : strlen(name);
-		if (length == n && !strncmp(before, name, n))
+	const char *before = NULL;
+	for (int i = 0; i < v->adapters.ntrained; i++) {
+		const char *name = v->adapters.trained[i], *dot = strrchr(name, '.');
+		const char *module = arena_strndup(
+			v->a, name, dot ? (size_t)(dot - name) : strlen(name));
+		v->failed |= !module;
+		if (!module || (before && !strcmp(before, module)))
 			continue;
-		char module[1024];
-		snprintf(module, sizeof module, "%.*s", (int)n, name);
-		text_puts(out, length ? "," : "");
+		text_puts(out, before ? "," : "");
 		json_text_string(out, module);
-		before = name;
-		length = n;
+		before = module;
 	}
 }
 
-static void print_config(const struct adapters_read *all, struct text *out)
+static void print_config(struct values *v, struct text *out)
 {
+	const struct adapters_read *all = &v->adapters;
 	const struct adapter_spec *first = &all->adapter[0].spec;
 	text_add(out,
 		"{\"peft_type\":\"LORA\",\"task_type\":null,\"base_model_name_or_path\":null,\n"
@@ -197,7 +196,7 @@ static void print_config(const struct adapters_read *all, struct text *out)
 	}
 	text_puts(out, "],\n\"modules_to_save\":");
 	text_puts(out, all->ntrained ? "[" : "null");
-	print_trained(all, out);
+	print_trained(v, out);
 	text_puts(out, all->ntrained ? "]}\n" : "}\n");
 }
 
@@ -229,7 +228,7 @@ enum status adapter_write(struct values *v, const char *dir, const char *folder,
 			"cannot create the folder: %s", strerror(errno));
 	TRY(write_tensors(v, tensors, d));
 	TRY(copy_note(v->a, dir, folder, d));
-	print_config(&v->adapters, &t);
+	print_config(v, &t);
 	const enum status st = text_save(&t, config, d);
 	text_free(&t);
 	return st;

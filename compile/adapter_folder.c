@@ -66,6 +66,10 @@ static enum status check_kind(const struct reading *r)
 
 static enum status add_spec(struct reading *r, const char *module, int64_t rank)
 {
+	if (rank < 1)
+		return diag_fail(r->d, ST_INVALID,
+			&(struct where){.file = r->out->file, .node = module, .op = "module"}, NULL,
+			"has an adapter of rank 0");
 	const json_t *rslora = json_object_get(r->json, "use_rslora");
 	struct adapter_spec *s = &r->out->spec[r->out->nspec++];
 	*s = (struct adapter_spec){.text = r->out->path,
@@ -99,9 +103,7 @@ static enum status take_entry(struct reading *r, const struct safetensors_entry 
 		if (i >= 2)
 			return ST_OK;
 		const char *module = arena_strndup(r->a, e->name + prefix, length - prefix - n);
-		return !module       ? diag_nomem(r->d)
-		       : e->rank > 0 ? add_spec(r, module, e->dim[0])
-				     : ST_OK;
+		return module ? add_spec(r, module, e->rank ? e->dim[0] : 0) : diag_nomem(r->d);
 	}
 	r->out->train[(*ntrain)++] = e->name + prefix;
 	return ST_OK;

@@ -347,21 +347,14 @@ static enum status copy_node(struct adapt *x, const struct node *old)
 	return add(x, &x->adapter[at], turned, old, n);
 }
 
-static bool matches(const char *const *pattern, const char *name)
-{
-	for (; pattern && *pattern; pattern++)
-		if (fnmatch(*pattern, name, 0) == 0)
-			return true;
-	return false;
-}
-
 static enum status freeze(struct adapt *x)
 {
 	struct graph *g = x->copy.to;
 	for (int i = 0; i < g->ntensor; i++) {
 		struct tensor *t = g->tensor[i];
-		if (t->role != TR_PARAMETER || (matches(x->o->train_pattern, t->name) &&
-						       !matches(x->o->freeze_pattern, t->name)))
+		if (t->role != TR_PARAMETER ||
+			(name_matches(x->o->train_pattern, t->name) &&
+				!name_matches(x->o->freeze_pattern, t->name)))
 			continue;
 		t->role = TR_CONSTANT;
 		t->why = "frozen by --lora";

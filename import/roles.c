@@ -1,7 +1,6 @@
 /* Which initializers are trained: the file does not say it outright. In this order: the command
  * line, how nodes read it, what the exporter noted of the module, the values, the name. */
 #include <ctype.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,14 +15,6 @@ struct use {
 	bool known;    /* where only constants can stand */
 	bool expected; /* in a module of which a parameter is not among the initializers */
 };
-
-bool name_matches(const char *const *patterns, const char *name)
-{
-	for (; patterns && *patterns; patterns++)
-		if (fnmatch(*patterns, name, 0) == 0)
-			return true;
-	return false;
-}
 
 /* --- How nodes read them --- */
 
