@@ -43,7 +43,7 @@ static enum status begin(struct pipeline *p)
 	const struct compile_options *o = p->o;
 	if (!o->model)
 		return diag_fail(p->diag, ST_USAGE, NULL, "`--help` shows how", "no model given");
-	target_set(&p->target, o);
+	target_set(&p->target, o, p->arena, &p->asked);
 	p->name = identifier(p->arena, o->model);
 	if (!p->name)
 		return diag_nomem(p->diag);
@@ -143,7 +143,9 @@ enum status pipeline_graphs(struct pipeline *p)
 	}
 	if (p->train)
 		parts_tell(p);
-	return graphs_forward(p->imported, &options, LOWER_EVAL, &p->eval);
+	TRY(graphs_forward(p->imported, &options, LOWER_EVAL, &p->eval));
+	gpu_asked_tell(&p->asked, p->train ? p->train : p->eval);
+	return ST_OK;
 }
 
 /* Times of another number of threads or another library are not this step's. */

@@ -4,6 +4,7 @@
 
 #include "codegen/step.h"
 #include "compile/compile_options.h"
+#include "compile/gpu_ask.h"
 #include "compile/graphs.h"
 #include "graph/adapt.h"
 #include "graph/slices.h"
@@ -39,6 +40,7 @@ struct pipeline {
 	void *user;
 	/* Set by the stages: */
 	struct target target;
+	struct gpu_asked asked;
 	/* Of the batch. A region that the caller has set, with o->split 0, is taken. */
 	struct parts parts;
 	/* Where it was needed for finding them: the model, read with one micro-batch's rows, and

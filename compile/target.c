@@ -9,24 +9,31 @@ int64_t target_library_workspace(void *target, const struct lib_call *call)
 	return stint_lib_workspace(&call->call, t->threads);
 }
 
-/* What a GPU's libraries are planned to use: fixed by shape and architecture. */
-static int64_t gpu_workspace(void *target, const struct lib_call *call)
+/* What a GPU's libraries are planned to use: fixed by shape and architecture. What cuDNN, where it
+ * is installed, has nothing for is left to plain loops: a step for it would end at its start. */
+static int64_t gpu_workspace(void *user, const struct lib_call *call)
 {
-	const struct target *t = target;
+	struct gpu_asked *asked = user;
 	struct stint_gpu_product product;
 	struct stint_gpu_convolution c;
 	if (call->rough) /* ways of the CPU's library */
 		return -1;
-	if (!stint_gpu_product_of(&call->call, t->arch, &product))
+	if (!stint_gpu_product_of(&call->call, asked->arch, &product))
 		return (int64_t)product.cap;
-	if (!stint_gpu_convolution_of(&call->call, &c))
-		return (int64_t)c.cap;
-	return -1;
+	if (stint_gpu_convolution_of(&call->call, &c))
+		return -1;
+	const struct gpu_answer *answer = gpu_ask(asked, &c);
+	return answer && answer->refused ? -1 : (int64_t)c.cap;
 }
 
-void target_set(struct target *t, const struct compile_options *o)
+void target_set(
+	struct target *t, const struct compile_options *o, struct arena *a, struct gpu_asked *asked)
 {
 	const bool cuda = o->target == TARGET_CUDA;
+	*asked = (struct gpu_asked){.arena = a,
+		.arch = o->arch,
+		.tf32 = o->precision == PRECISION_TF32,
+		.strict = o->math == MATH_STRICT};
 	*t = (struct target){.cuda = cuda,
 		.arch = cuda ? o->arch : 0,
 		.portable = o->portable,
@@ -43,4 +50,6 @@ void target_set(struct target *t, const struct compile_options *o)
 				     : cuda      ? gpu_workspace
 						 : target_library_workspace,
 		.user = t};
+	if (cuda)
+		t->user = asked;
 }

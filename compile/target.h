@@ -3,9 +3,12 @@
 #define STINT_COMPILE_TARGET_H
 
 #include "compile/compile_options.h"
+#include "compile/gpu_ask.h"
 
-/* The target that the options ask for. It stays where it is: its `user` is itself. */
-void target_set(struct target *t, const struct compile_options *o);
+/* The target that the options ask for. It stays where it is: its `user` is itself, or `asked`,
+ * which is for a GPU's convolutions and stays, too. Answers are in arena `a`. */
+void target_set(struct target *t, const struct compile_options *o, struct arena *a,
+	struct gpu_asked *asked);
 /* Scratch bytes of a processor's library calls: struct target's library_workspace where its `user`
  * is itself. */
 int64_t target_library_workspace(void *target, const struct lib_call *call);

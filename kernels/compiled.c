@@ -18,6 +18,7 @@ enum { STINT_THREADS = 2 };
 #include "conv_forward.h"
 #include "conv_grad_w.h"
 #include "conv_grad_x.h"
+#include "conv_plain.h"
 #include "conv_pointwise.h"
 #include "countedlabels.h"
 #include "ctc.h"

@@ -276,6 +276,7 @@ int stint_gpu_conv_new(
 	stint_gpu *g, const struct stint_gpu_convolution *c, struct stint_gpu_conv **out);
 void stint_gpu_conv_free(struct stint_gpu_conv *c);              /* before its stint_gpu */
 size_t stint_gpu_conv_workspace(const struct stint_gpu_conv *c); /* bytes it does use */
+int64_t stint_gpu_conv_engine(const struct stint_gpu_conv *c);   /* cuDNN's number of it */
 int stint_gpu_conv_run(stint_gpu *g, int stream, struct stint_gpu_conv *c, stint_gpu_ptr x,
 	stint_gpu_ptr w, stint_gpu_ptr y, stint_gpu_ptr workspace);
 

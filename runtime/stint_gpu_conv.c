@@ -11,7 +11,7 @@ struct stint_gpu_conv {
 	stint_gpu *g;
 	struct stint_gpu_convolution c;
 	void *tensor[3], *conv, *op, *graph, *config, *plan;
-	int64_t workspace;
+	int64_t workspace, engine;
 };
 
 static int dnn_check(stint_gpu *g, int status, const char *what)
@@ -234,14 +234,22 @@ static int describe(struct stint_gpu_conv *c)
 	return status ? status : op_make(c);
 }
 
+/* What plans are for: the device, by the library's handle, or one on paper. */
+static struct attribute device_of(const struct stint_gpu_conv *c, int handle, int paper)
+{
+	return c->g->dnn_paper
+		       ? (struct attribute){paper, GPU_DNN_T_DESCRIPTOR, 1, &c->g->dnn_paper}
+		       : (struct attribute){handle, GPU_DNN_T_HANDLE, 1, &c->g->dnn_handle};
+}
+
 static int graph_make(struct stint_gpu_conv *c)
 {
 	const struct attribute list[] = {
-		{GPU_DNN_GRAPH_HANDLE, GPU_DNN_T_HANDLE, 1, &c->g->dnn_handle},
 		{GPU_DNN_GRAPH_OPS, GPU_DNN_T_DESCRIPTOR, 1, &c->op},
+		{GPU_DNN_GRAPH_HANDLE, GPU_DNN_T_HANDLE, 1, &c->g->dnn_handle},
 	};
 	const int status = make(c, GPU_DNN_GRAPH, &c->graph);
-	return status ? status : set_all(c, c->graph, list, sizeof list / sizeof *list);
+	return status ? status : set_all(c, c->graph, list, c->g->dnn_paper ? 1 : 2);
 }
 
 /* --- The choice --- */
@@ -267,7 +275,7 @@ static int allowed(const struct stint_gpu_convolution *c, const int *note, int64
 	return 1;
 }
 
-static int config_allowed(const struct stint_gpu_conv *c, void *config)
+static int config_allowed(struct stint_gpu_conv *c, void *config)
 {
 	const struct gpu_cudnn *dnn = &c->g->dnn;
 	int note[MAX_NOTES];
@@ -280,6 +288,9 @@ static int config_allowed(const struct stint_gpu_conv *c, void *config)
 	if (!status)
 		status = dnn->cudnnBackendGetAttribute(
 			engine, GPU_DNN_ENGINE_NOTES, GPU_DNN_T_NOTE, MAX_NOTES, &n, note);
+	if (!status)
+		status = dnn->cudnnBackendGetAttribute(
+			engine, GPU_DNN_ENGINE_INDEX, GPU_DNN_T_INT64, 1, &got, &c->engine);
 	drop(c, engine);
 	return !status && n <= MAX_NOTES && allowed(&c->c, note, n);
 }
@@ -288,7 +299,7 @@ static int config_allowed(const struct stint_gpu_conv *c, void *config)
 static int plan_make(struct stint_gpu_conv *c, void *config)
 {
 	const struct attribute list[] = {
-		{GPU_DNN_PLAN_HANDLE, GPU_DNN_T_HANDLE, 1, &c->g->dnn_handle},
+		device_of(c, GPU_DNN_PLAN_HANDLE, GPU_DNN_PLAN_DEVICE),
 		{GPU_DNN_PLAN_CONFIG, GPU_DNN_T_DESCRIPTOR, 1, &config},
 	};
 	void *plan = NULL;
@@ -338,10 +349,11 @@ static int choose(struct stint_gpu_conv *c)
 		const struct attribute list[] = {
 			{GPU_DNN_HEUR_GRAPH, GPU_DNN_T_DESCRIPTOR, 1, &c->graph},
 			{GPU_DNN_HEUR_MODE, GPU_DNN_T_HEUR_MODE, 1, &modes[i]},
+			{GPU_DNN_HEUR_DEVICE, GPU_DNN_T_DESCRIPTOR, 1, &c->g->dnn_paper},
 		};
 		status = make(c, GPU_DNN_HEUR, &heuristic);
 		/* that a mode knows nothing of this graph is no error */
-		if (!status && !set_all(c, heuristic, list, sizeof list / sizeof *list))
+		if (!status && !set_all(c, heuristic, list, c->g->dnn_paper ? 3 : 2))
 			(void)choose_from(c, heuristic);
 		drop(c, heuristic);
 	}
@@ -370,34 +382,43 @@ static int handle_make(stint_gpu *g)
 	return stint_gpu_measure(g, "cuDNN", 0);
 }
 
-int stint_gpu_conv_new(
-	stint_gpu *g, const struct stint_gpu_convolution *c, struct stint_gpu_conv **out)
+int stint_gpu_need_cudnn(stint_gpu *g)
 {
-	if (c->kind == STINT_CALL_PRODUCT || !sensible(&c->shape))
-		return stint_gpu_fail(g, STINT_BAD_DATA, "not a convolution");
 	/* cuDNN asks for these by name alone and then finds the ones that are loaded */
 	if (!g->library[STINT_GPU_CUDNN].handle) {
 		(void)stint_gpu_need(g, STINT_GPU_CUBLASLT);
 		(void)stint_gpu_need(g, STINT_GPU_NVRTC);
 	}
-	int rc = stint_gpu_need(g, STINT_GPU_CUDNN);
-	if (!rc)
+	return stint_gpu_need(g, STINT_GPU_CUDNN);
+}
+
+int stint_gpu_conv_new(
+	stint_gpu *g, const struct stint_gpu_convolution *c, struct stint_gpu_conv **out)
+{
+	const int device = !g->dnn_paper;
+	if (c->kind == STINT_CALL_PRODUCT || !sensible(&c->shape))
+		return stint_gpu_fail(g, STINT_BAD_DATA, "not a convolution");
+	int rc = stint_gpu_need_cudnn(g);
+	if (!rc && device)
 		rc = stint_gpu_enter(g);
 	if (rc)
 		return rc;
 	struct stint_gpu_conv *m = calloc(1, sizeof *m);
-	if (!m)
-		return stint_gpu_leave(g, stint_gpu_fail(g, STINT_NO_MEMORY, "out of memory"));
-	m->g = g;
-	m->c = *c;
-	rc = dnn_check(g, describe(m), "describing a convolution");
-	if (!rc)
+	if (m) {
+		m->g = g;
+		m->c = *c;
+		rc = dnn_check(g, describe(m), "describing a convolution");
+	} else {
+		rc = stint_gpu_fail(g, STINT_NO_MEMORY, "out of memory");
+	}
+	if (!rc && device)
 		rc = handle_make(g);
 	if (!rc)
 		rc = choose(m);
-	if (!rc)
+	if (!rc && device)
 		rc = stint_gpu_measure(g, "cuDNN", 0);
-	stint_gpu_leave(g, rc);
+	if (device)
+		stint_gpu_leave(g, rc);
 	if (rc)
 		stint_gpu_conv_free(m);
 	else
@@ -409,7 +430,8 @@ void stint_gpu_conv_free(struct stint_gpu_conv *c)
 {
 	if (!c)
 		return;
-	const int entered = !stint_gpu_enter(c->g); /* a plan unloads kernels of its own */
+	/* a plan unloads kernels of its own */
+	const int entered = !c->g->dnn_paper && !stint_gpu_enter(c->g);
 	void *const all[] = {c->plan, c->config, c->graph, c->op, c->conv, c->tensor[0],
 		c->tensor[1], c->tensor[2]};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -422,6 +444,11 @@ void stint_gpu_conv_free(struct stint_gpu_conv *c)
 size_t stint_gpu_conv_workspace(const struct stint_gpu_conv *c)
 {
 	return (size_t)c->workspace;
+}
+
+int64_t stint_gpu_conv_engine(const struct stint_gpu_conv *c)
+{
+	return c->engine;
 }
 
 int stint_gpu_conv_run(stint_gpu *g, int stream, struct stint_gpu_conv *c, stint_gpu_ptr x,

@@ -68,6 +68,8 @@ void stint_gpu_free(stint_gpu *g)
 		return;
 	if (g->open)
 		release_device(g);
+	if (g->dnn_paper)
+		g->dnn.cudnnBackendDestroyDescriptor(g->dnn_paper);
 	for (int i = 0; i < STINT_GPU_LIBRARIES; i++)
 		free(g->library[i].path); /* the libraries stay: see stint_gpu.h */
 	free(g->module);

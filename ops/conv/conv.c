@@ -372,8 +372,6 @@ static enum status conv_emit(struct emit *e, const struct node *n)
 	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
 	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
 	const bool plain = !j.direct && is_pointwise(&p->w);
-	if (j.direct)
-		emit_c_only(e); /* vectors as C's compilers have them */
 	return call_kernel(e,
 		&(struct kernel_call){.file = j.direct ? "conv_direct.h"
 					      : plain  ? "conv_pointwise.h"
@@ -396,8 +394,6 @@ static enum status grad_x_emit(struct emit *e, const struct node *n)
 	j.split.nb = min64(j.split.nb, j.cols);
 	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
 	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
-	if (j.direct)
-		emit_c_only(e); /* vectors as C's compilers have them */
 	return call_kernel(
 		e, &(struct kernel_call){.file = j.direct ? "conv_direct.h"
 						 : plain  ? "conv_pointwise.h"
@@ -418,8 +414,6 @@ static enum status grad_w_emit(struct emit *e, const struct node *n)
 	const struct job j = job_make(p, GRAD_W, n->out[0], e->g->target);
 	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
 	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
-	if (j.direct)
-		emit_c_only(e); /* vectors as C's compilers have them */
 	return call_kernel(e, &(struct kernel_call){.file = j.lanes    ? "conv_depth.h"
 							    : j.direct ? "conv_direct.h"
 								       : "conv_grad_w.h",
@@ -433,6 +427,40 @@ static enum status grad_w_emit(struct emit *e, const struct node *n)
 				      .args = CALL_ARGS(ARG_STRUCT(&window), ARG_STRUCT(&shape),
 					      ARG_Y(0), ARG_X(0), ARG_X(1),
 					      ARG_IF(j.lanes || !j.direct, conv_scratch(&j)))});
+}
+
+/* --- For a GPU whose library has none: a turn is an element. --- */
+
+static enum status plain_cuda(struct emit *e, const struct node *n, const char *function)
+{
+	const struct conv *p = n->param;
+	const struct job none = {0};
+	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
+	const struct call_struct shape = SHAPE_STRUCT("shape", p, &none);
+	const bool forward = !strcmp(function, "conv_plain");
+	return call_kernel(
+		e, &(struct kernel_call){.file = "conv_plain.h",
+			   .function = function,
+			   .turns = n->out[0]->numel,
+			   .work = job_work(n),
+			   .args = CALL_ARGS(ARG_STRUCT(&window), ARG_STRUCT(&shape), ARG_Y(0),
+				   ARG_X(0), ARG_X(1),
+				   ARG_IF(forward, node_input(n, 2) ? ARG_X(2) : ARG_NULL))});
+}
+
+static enum status conv_cuda_emit(struct emit *e, const struct node *n)
+{
+	return plain_cuda(e, n, "conv_plain");
+}
+
+static enum status grad_x_cuda_emit(struct emit *e, const struct node *n)
+{
+	return plain_cuda(e, n, "conv_plain_grad_x");
+}
+
+static enum status grad_w_cuda_emit(struct emit *e, const struct node *n)
+{
+	return plain_cuda(e, n, "conv_plain_grad_w");
 }
 
 static int64_t conv_workspace(const struct node *n, const struct target *t)
@@ -505,6 +533,7 @@ const struct op_def ops_conv[] = {
 		.library = conv_library,
 		.workspace = conv_workspace,
 		.emit_c = conv_emit,
+		.emit_cuda = conv_cuda_emit,
 		.example = conv_examples},
 	{.name = "stint.ConvGradX",
 		.min_in = 2,
@@ -517,7 +546,8 @@ const struct op_def ops_conv[] = {
 		.block = conv_grad_x_block,
 		.library = grad_x_library,
 		.workspace = grad_x_workspace,
-		.emit_c = grad_x_emit},
+		.emit_c = grad_x_emit,
+		.emit_cuda = grad_x_cuda_emit},
 	{.name = "stint.ConvGradW",
 		.min_in = 2,
 		.infer = grad_w_infer,
@@ -528,6 +558,7 @@ const struct op_def ops_conv[] = {
 		.block = conv_grad_w_block,
 		.library = grad_w_library,
 		.workspace = grad_w_workspace,
-		.emit_c = grad_w_emit},
+		.emit_c = grad_w_emit,
+		.emit_cuda = grad_w_cuda_emit},
 	{0},
 };

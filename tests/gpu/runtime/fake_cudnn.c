@@ -63,10 +63,18 @@ cudnnStatus_t cudnnBackendCreateDescriptor(
 	return 0;
 }
 
+static int has(const struct descriptor *d, int what)
+{
+	for (int i = 0; i < d->n; i++)
+		if (d->at[i].what == what)
+			return 1;
+	return 0;
+}
+
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 {
 	const struct descriptor *d = descriptor;
-	if (d->type == GPU_DNN_PLAN && !fake_in_context())
+	if (d->type == GPU_DNN_PLAN && has(d, GPU_DNN_PLAN_HANDLE) && !fake_in_context())
 		abort(); /* a bug of the caller: the library would make some context current */
 	free(descriptor);
 	return 0;
@@ -89,10 +97,11 @@ static const struct descriptor *part(const struct descriptor *d, int what)
 	return p;
 }
 
-/* No engine of the real one takes tensors of different types in one convolution. */
-static int mixes_types(const struct descriptor *op)
+/* No engine of the real one takes tensors of different types in one convolution; with
+ * STINT_FAKE_NO_ENGINE none computes a weight's gradient. */
+static int has_engines(const struct descriptor *op)
 {
-	int seen = -1, mixed = 0;
+	int seen = -1, mixed = op->type == GPU_DNN_WEIGHT && getenv("STINT_FAKE_NO_ENGINE");
 	for (int i = 0; i < op->n; i++) {
 		const struct descriptor *t;
 		int type;
@@ -105,7 +114,7 @@ static int mixes_types(const struct descriptor *op)
 		mixed = mixed || (seen >= 0 && type != seen);
 		seen = type;
 	}
-	return mixed;
+	return !mixed;
 }
 
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
@@ -115,7 +124,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
 		return BAD_PARAM;
 	d->final = 1;
 	if (d->type == GPU_DNN_HEUR &&
-		mixes_types(part(part(d, GPU_DNN_HEUR_GRAPH), GPU_DNN_GRAPH_OPS)))
+		!has_engines(part(part(d, GPU_DNN_HEUR_GRAPH), GPU_DNN_GRAPH_OPS)))
 		return NOT_SUPPORTED;
 	if (d->type == GPU_DNN_PLAN && part(d, GPU_DNN_PLAN_CONFIG)->engine == UNSUPPORTED)
 		return NOT_SUPPORTED;
@@ -127,7 +136,8 @@ static size_t size_of(int type)
 	return type == GPU_DNN_T_DATA_TYPE || type == GPU_DNN_T_FLOAT ||
 			       type == GPU_DNN_T_CONV_MODE || type == GPU_DNN_T_HEUR_MODE
 		       ? 4
-		       : 8;
+	       : type == GPU_DNN_T_CHAR ? 1
+					: 8;
 }
 
 cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
@@ -135,7 +145,8 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 	const void *values)
 {
 	struct descriptor *d = descriptor;
-	const size_t bytes = (size_t)count * size_of(type);
+	/* of a device on paper only that it is one */
+	const size_t bytes = what == GPU_DNN_DEVICE_JSON ? 0 : (size_t)count * size_of(type);
 	if (d->final || d->n == MAX_ATTRIBUTES || bytes > sizeof d->at[0].value)
 		return BAD_PARAM;
 	struct attribute *a = &d->at[d->n++];
@@ -171,6 +182,10 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
 		out[0]->engine = d->engine;
 		out[0]->final = 1;
 		*count = 1;
+	} else if (what == GPU_DNN_ENGINE_INDEX && type == GPU_DNN_T_INT64) {
+		const int64_t index = d->engine;
+		*count = 1;
+		memcpy(values, &index, sizeof index);
 	} else if (what == GPU_DNN_ENGINE_NOTES && type == GPU_DNN_T_NOTE) {
 		*count = notes[d->engine] >= 0;
 		if (*count)
