@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "api/adapter_text.h"
 #include "api/cross.h"
 #include "api/folder.h"
 #include "api/links.h"
@@ -140,11 +141,24 @@ static enum status save_model(struct pipeline *p, const char *dir, const struct 
 				links_name, (void *)(uintptr_t)links, p->diag);
 }
 
+/* What adapters the step trains, for `export`. */
+static enum status save_adapters(
+	struct pipeline *p, const char *dir, const struct weight_links *links)
+{
+	struct text t = {0};
+	(void)links;
+	if (!p->nadapter)
+		return ST_OK;
+	adapters_print(p, &t);
+	return save(p, dir, "adapter.json", &t);
+}
+
 /* The model first: the largest, and the one that may be refused. */
 static enum status write_parts(struct pipeline *p, const struct folder *f, bool build)
 {
-	static enum status (*const part[])(struct pipeline *, const char *,
-		const struct weight_links *) = {save_model, save_weights, save_texts, save_runtime};
+	static enum status (*const part[])(
+		struct pipeline *, const char *, const struct weight_links *) = {
+		save_model, save_weights, save_adapters, save_texts, save_runtime};
 	struct weight_links links;
 	TRY(links_find(p, &links));
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -422,6 +423,14 @@ const char *bytes_human(int64_t bytes, char buf[static 24])
 	else
 		snprintf(buf, 24, v < 10 ? "%.2f %s" : v < 100 ? "%.1f %s" : "%.0f %s", v, unit[u]);
 	return buf;
+}
+
+bool name_matches(const char *const *patterns, const char *name)
+{
+	for (; patterns && *patterns; patterns++)
+		if (fnmatch(*patterns, name, 0) == 0)
+			return true;
+	return false;
 }
 
 const char *dims_text(int rank, const int64_t *dim, char buf[static 200])

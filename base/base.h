@@ -158,6 +158,8 @@ enum status text_save(const struct text *t, const char *path, struct diag *d);
 /* The whole file into arena memory, NUL-terminated; *len without the NUL. */
 enum status file_read(struct arena *a, const char *path, char **out, size_t *len, struct diag *d);
 
+/* Whether one of these shell patterns (ended by NULL; NULL: none) matches. */
+bool name_matches(const char *const *patterns, const char *name);
 /* "[4, 3]": writes into buf, returns buf. */
 const char *dims_text(int rank, const int64_t *dim, char buf[static 200]);
 /* A byte count for people: "512 B", "1.50 KiB", "12.3 MiB". Writes into buf, returns buf. */

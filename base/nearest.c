@@ -2,6 +2,7 @@
 
 #include "base/base.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { MOST = 63 };
@@ -43,4 +44,28 @@ const char *did_you_mean(struct arena *a, const char *word, const char *const *k
 	for (int i = 0; i < n; i++)
 		meant = nearest(word, meant, known[i]);
 	return meant ? arena_printf(a, "did you mean %s?", meant) : NULL;
+}
+
+const char *nearest_names(struct arena *a, const char *pattern, const char *const *name, int n)
+{
+	enum { SHOWN = 3 };
+	const char *near[SHOWN] = {NULL}, *text = "";
+	int far[SHOWN] = {INT_MAX, INT_MAX, INT_MAX};
+	for (int i = 0; i < n; i++) {
+		const int d = text_distance(name[i], pattern);
+		int at = SHOWN;
+		while (at > 0 && d < far[at - 1])
+			at--;
+		for (int k = SHOWN - 1; k > at; k--) {
+			far[k] = far[k - 1];
+			near[k] = near[k - 1];
+		}
+		if (at < SHOWN) {
+			far[at] = d;
+			near[at] = name[i];
+		}
+	}
+	for (int k = 0; k < SHOWN && near[k] && text; k++)
+		text = arena_printf(a, "%s%s'%s'", text, k ? ", " : "", near[k]);
+	return text;
 }

@@ -15,5 +15,8 @@ const char *nearest(const char *word, const char *best, const char *candidate);
 /* "did you mean X?", a hint, X being the nearest of n; NULL: none is near, or there is no memory.
  */
 const char *did_you_mean(struct arena *a, const char *word, const char *const *known, int n);
+/* "'a', 'b', 'c'": of n names the three nearest to a pattern, by text_distance; "" of none, NULL:
+ * no memory. */
+const char *nearest_names(struct arena *a, const char *pattern, const char *const *name, int n);
 
 #endif

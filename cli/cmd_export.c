@@ -1,26 +1,36 @@
-/* stint export DIR [--checkpoint FOLDER] -o trained.onnx */
+/* stint export DIR [--checkpoint FOLDER] [--merge] -o trained.onnx, or --adapter FOLDER */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "api/links.h"
 #include "api/safe_put.h"
-#include "api/weights.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/export_adapter.h"
 #include "import/import.h"
 #include "runtime/finite.h"
 #include "runtime/safetensors.h"
 #include "runtime/stint_rt.h"
 
-struct values {
-	struct arena *a;
-	struct safetensors *file;
-	struct linked_values linked;
-	int average; /* enum weights_average */
-	int replaced;
-	bool failed;
-};
+const float *values_floats(struct values *v, const struct safetensors_entry *e)
+{
+	if (e->dtype == STINT_F32)
+		return e->data;
+	if (e->dtype != STINT_F64)
+		return NULL;
+	const int64_t numel = (int64_t)(e->bytes / sizeof(double));
+	float *out = ARENA_ARRAY(v->a, float, numel);
+	v->failed |= !out;
+	for (int64_t i = 0; out && i < numel; i++)
+		out[i] = (float)((const double *)e->data)[i];
+	return out;
+}
+
+const struct safetensors_entry *values_find(struct values *v, const char *name)
+{
+	return weights_find(v->a, v->file, name, v->average, &v->failed);
+}
 
 /* A frozen one, where the model had it. */
 static const float *linked(const struct values *v, const char *name, int64_t numel)
@@ -37,23 +47,14 @@ static const float *linked(const struct values *v, const char *name, int64_t num
 static const float *lookup(void *user, const char *name, int64_t numel)
 {
 	struct values *v = user;
-	const struct safetensors_entry *e = weights_find(
-		v->a, v->file, name, v->average, &v->failed);
+	const struct safetensors_entry *e = values_find(v, name);
 	if (!e)
 		return linked(v, name, numel);
-	if (e->dtype != STINT_F32 && e->dtype != STINT_F64)
-		return NULL;
-	size_t width = e->dtype == STINT_F32 ? 4 : 8;
-	if (e->bytes != (size_t)numel * width)
+	if ((e->dtype != STINT_F32 && e->dtype != STINT_F64) ||
+		e->bytes != (size_t)numel * (e->dtype == STINT_F32 ? 4 : 8))
 		return NULL;
 	v->replaced++;
-	if (width == 4)
-		return e->data;
-	float *out = ARENA_ARRAY(v->a, float, numel);
-	v->failed |= !out;
-	for (int64_t i = 0; out && i < numel; i++)
-		out[i] = (float)((const double *)e->data)[i];
-	return out;
+	return values_floats(v, e);
 }
 
 /* Parameters and running statistics: what an exported model takes. */
@@ -106,8 +107,8 @@ static enum status check_finite(
 }
 
 struct export_args {
-	const char *dir, *folder, *out;
-	int allow, json, average;
+	const char *dir, *folder, *out, *adapter;
+	int allow, json, average, merge;
 };
 
 static enum status check_values(const struct export_args *o, const char *path, struct values *v,
@@ -125,22 +126,80 @@ static enum status check_values(const struct export_args *o, const char *path, s
 	return st;
 }
 
-static enum status write_model(struct arena *a, const struct export_args *o, struct diag *d)
+/* What is written goes with what the step trains. */
+static enum status check_args(
+	struct arena *a, const struct export_args *o, struct values *v, struct diag *d)
 {
-	struct values v = {.a = a, .average = o->average};
-	char message[SAFETENSORS_MESSAGE];
-	const char *path;
-	char *model = arena_printf(a, "%s/model.onnx", o->dir);
-	char *weights = arena_printf(a, "%s/weights.safetensors", o->dir);
-	if (!model || !weights)
+	const char *path = arena_printf(a, "%s/adapter.json", o->dir);
+	if (!path)
 		return diag_nomem(d);
-	if (!o->out)
+	if (!o->out && !o->adapter)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "no -o FILE.onnx given");
 	if (o->average && !o->folder)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--%s needs --checkpoint FOLDER: averages are made in training",
 			o->average == WEIGHTS_EMA ? "ema" : "swa");
-	path = weights;
+	const bool adapted = access(path, F_OK) == 0;
+	if (!adapted && (o->adapter || o->merge))
+		return diag_fail(d, ST_USAGE, &(struct where){.file = o->dir},
+			"compile with --lora", "--%s: has no adapters",
+			o->adapter ? "adapter" : "merge");
+	if (adapted && o->out && !o->merge)
+		return diag_fail(d, ST_USAGE, &(struct where){.file = o->dir},
+			"--merge adds them to the weights; --adapter FOLDER writes them alone",
+			"trains adapters, which the model has no place for");
+	return adapted ? adapters_read(a, path, &v->adapters, d) : ST_OK;
+}
+
+static enum status write_all(
+	struct arena *a, const struct export_args *o, struct values *v, struct diag *d)
+{
+	const char *model = arena_printf(a, "%s/model.onnx", o->dir);
+	enum status st = model ? ST_OK : diag_nomem(d);
+	if (st == ST_OK && o->merge)
+		st = adapters_check(v, d);
+	if (st == ST_OK && o->out)
+		st = export_onnx(model, o->out, lookup, o->merge ? adapter_delta : NULL, v, d);
+	if (st == ST_OK && o->adapter)
+		st = adapter_write(v, o->dir, o->adapter, d);
+	return st == ST_OK && v->failed ? diag_nomem(d) : st;
+}
+
+static void tell(const struct export_args *o, const struct values *v, const char *path)
+{
+	if (!o->json && o->out)
+		printf("%s: %d initializers from %s%s\n", o->out, v->replaced, path,
+			o->average ? ", averages" : "");
+	if (!o->json && o->adapter)
+		printf("%s: %d adapters from %s%s\n", o->adapter, v->adapters.n, path,
+			o->average ? ", averages" : "");
+	if (!o->json)
+		return;
+	printf("{");
+	if (o->out) {
+		printf("\"file\":");
+		safe_json(stdout, o->out);
+		printf(",\"initializers\":%d,", v->replaced);
+	}
+	if (o->adapter) {
+		printf("\"adapter\":");
+		safe_json(stdout, o->adapter);
+		printf(",\"adapters\":%d,", v->adapters.n);
+	}
+	printf("\"from\":");
+	safe_json(stdout, path);
+	printf("}\n");
+}
+
+static enum status write_model(struct arena *a, const struct export_args *o, struct diag *d)
+{
+	struct values v = {.a = a, .average = o->average};
+	char message[SAFETENSORS_MESSAGE];
+	char *weights = arena_printf(a, "%s/weights.safetensors", o->dir);
+	const char *path = weights;
+	if (!weights)
+		return diag_nomem(d);
+	TRY(check_args(a, o, &v, d));
 	if (o->folder)
 		TRY(weights_of_checkpoint(a, o->folder, &path, d));
 	if (safetensors_open(&v.file, path, message))
@@ -149,26 +208,16 @@ static enum status write_model(struct arena *a, const struct export_args *o, str
 	if (st == ST_OK)
 		st = links_read(a, weights, true, &v.linked, d);
 	if (st == ST_OK)
-		st = export_onnx(model, o->out, lookup, &v, d);
+		st = write_all(a, o, &v, d);
 	safetensors_close(v.file);
-	if (st == ST_OK && v.failed)
-		st = diag_nomem(d);
-	if (st == ST_OK && o->json) {
-		printf("{\"file\":");
-		safe_json(stdout, o->out);
-		printf(",\"initializers\":%d,\"from\":", v.replaced);
-		safe_json(stdout, path);
-		printf("}\n");
-	} else if (st == ST_OK) {
-		printf("%s: %d initializers from %s%s\n", o->out, v.replaced, path,
-			o->average ? ", averages" : "");
-	}
+	if (st == ST_OK)
+		tell(o, &v, path);
 	return st;
 }
 
 enum status cmd_export(int argc, const char **argv, struct diag *d)
 {
-	char *folder = NULL, *out = NULL;
+	char *folder = NULL, *out = NULL, *adapter = NULL;
 	struct export_args o = {0};
 	struct poptOption table[] = {{"checkpoint", 0, POPT_ARG_STRING, &folder, 0,
 					     "take the newest checkpoint's values", "FOLDER"},
@@ -176,22 +225,28 @@ enum status cmd_export(int argc, const char **argv, struct diag *d)
 		{"allow-nonfinite", 0, POPT_ARG_NONE, &o.allow, 0, "export NaN and infinities, too",
 			NULL},
 		{"output", 'o', POPT_ARG_STRING, &out, 0, "the model to write", "FILE.onnx"},
+		{"merge", 0, POPT_ARG_NONE, &o.merge, 0,
+			"adapters (compile --lora) are added to its weights", NULL},
+		{"adapter", 0, POPT_ARG_STRING, &adapter, 0,
+			"write the adapters alone, in PEFT's form", "FOLDER"},
 		{"json", 0, POPT_ARG_NONE, &o.json, 0, "print JSON for programs", NULL},
 		POPT_TABLEEND};
 	struct args args;
 	struct arena *a = arena_new();
 	if (!a)
 		return diag_nomem(d);
-	enum status st = args_parse(a, argc, argv, table, "DIR [--checkpoint FOLDER] -o FILE.onnx",
-		1, 1, NULL, &args, d);
+	enum status st = args_parse(a, argc, argv, table,
+		"DIR [--checkpoint FOLDER] -o FILE.onnx | --adapter FOLDER", 1, 1, NULL, &args, d);
 	if (st == ST_OK && !args.help) {
 		o.dir = args.positional[0];
 		o.folder = folder;
 		o.out = out;
+		o.adapter = adapter;
 		st = write_model(a, &o, d);
 	}
 	free(folder);
 	free(out);
+	free(adapter);
 	arena_free(a);
 	return st;
 }

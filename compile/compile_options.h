@@ -25,6 +25,8 @@ struct compile_options {
 	const char *const *ops;       /* shared objects with operators, ended by NULL; NULL: none */
 	const char *loss, *optimizer; /* as written; NULL: not given */
 	double clip_value, clip_norm, ema;
+	const char *const *lora;  /* --lora, ended by NULL; NULL: none */
+	const char *adapter;      /* a folder to go on from; NULL */
 	const char *const *group; /* --group, ended by NULL; NULL: none */
 	int no_decay_1d;
 	/* Rows of a micro-batch, import.batch being the whole one's; MICRO_BATCH_AUTO: those of the

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "compile/adapters.h"
 #include "compile/batch_parts.h"
 #include "compile/batch_split.h"
 #include "compile/custom_ops.h"
@@ -31,8 +32,10 @@ enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, stru
 {
 	struct import_options import = p->o->import;
 	import.batch = rows;
-	return import_onnx(p->arena, p->o->model, &import, p->table, &p->target,
-		p->o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, d, out);
+	import.adapted = p->o->lora || p->o->adapter;
+	TRY(import_onnx(p->arena, p->o->model, &import, p->table, &p->target,
+		p->o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, d, out));
+	return adapters_add(p, d, out);
 }
 
 static enum status begin(struct pipeline *p)

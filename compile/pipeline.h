@@ -6,6 +6,7 @@
 #include "compile/compile_options.h"
 #include "compile/gpu_ask.h"
 #include "compile/graphs.h"
+#include "graph/adapt.h"
 #include "graph/slices.h"
 #include "planner/problem/costs.h"
 
@@ -55,6 +56,9 @@ struct pipeline {
 	const struct op_table *table; /* stint's operators and those of o->ops */
 	struct loss_spec loss;
 	struct optimizer_spec optimizer;
+	int nadapter; /* that o->lora and o->adapter have added to what is imported */
+	struct adapter *adapter;
+	const char *base_hash;                 /* of the weights that these stand beside */
 	struct graph *imported, *train, *eval; /* train NULL: forward only */
 	struct graph_problem train_problem, eval_problem;
 	struct costs *costs; /* o->costs, read on first use */

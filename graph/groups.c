@@ -1,10 +1,10 @@
 /* Parameter groups: options of the optimizer for parameters of a name, and their learning rate as a
  * multiple of the step's. All groups that match hold, the later one where two say the same. */
 #include <fnmatch.h>
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "graph/pass.h"
 
 static bool in_group(const struct param_group *group, const struct tensor *param)
@@ -53,34 +53,18 @@ enum status param_options_of(struct graph *g, const struct optimizer_spec *spec,
 static enum status no_match(struct graph *g, const char *pattern, int nparam,
 	struct tensor *const *param, struct tensor *const *given)
 {
-	enum { SHOWN = 3 };
-	const char *near[SHOWN] = {NULL};
-	int far[SHOWN] = {INT_MAX, INT_MAX, INT_MAX};
-	for (int i = 0; i < nparam; i++) {
-		const int d = given[i] ? text_distance(param[i]->name, pattern) : INT_MAX;
-		int at = SHOWN;
-		while (at > 0 && d < far[at - 1])
-			at--;
-		for (int k = SHOWN - 1; k > at; k--) {
-			far[k] = far[k - 1];
-			near[k] = near[k - 1];
-		}
-		if (at < SHOWN) {
-			far[at] = d;
-			near[at] = param[i]->name;
-		}
-	}
-	struct text hint = {0};
-	text_puts(&hint, "the nearest are ");
-	for (int k = 0; k < SHOWN && near[k]; k++)
-		text_add(&hint, "%s'%s'", k ? ", " : "", near[k]);
-	text_puts(&hint,
-		near[0] ? "; `stint show MODEL.onnx` lists all" : "none: nothing is trained");
-	const enum status st = diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file},
-		hint.failed ? NULL : hint.s, "--group '%s' matches no parameter that is trained",
-		pattern);
-	text_free(&hint);
-	return st;
+	const char **name = ARENA_ARRAY(g->arena, const char *, nparam);
+	int n = 0;
+	for (int i = 0; name && i < nparam; i++)
+		if (given[i])
+			name[n++] = param[i]->name;
+	const char *near = name ? nearest_names(g->arena, pattern, name, n) : NULL;
+	return diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file},
+		!near ? NULL
+		      : arena_printf(g->arena, "the nearest are %s%s", near,
+				*near ? "; `stint show MODEL.onnx` lists all"
+				      : "none: nothing is trained"),
+		"--group '%s' matches no parameter that is trained", pattern);
 }
 
 enum status groups_check(struct graph *g, const struct optimizer_spec *spec, int nparam,

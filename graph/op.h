@@ -63,6 +63,8 @@ enum op_role {
 	ROLE_CONSTANT,   /* a value as files spell it */
 	ROLE_STOP,       /* an identity through which no gradient passes */
 	ROLE_TRANSPOSE,  /* without attributes: axes in reverse */
+	ROLE_DROPOUT,    /* as files spell it: a ratio and whether it trains, constants; attribute
+			    key: whose random numbers */
 	ROLE_MUL,        /* two inputs, broadcast */
 	ROLE_CLAMP,      /* attributes min, max */
 	ROLE_LOOKUP,     /* of rows of input 0 by the indices in input 1; attribute padding_idx: a
@@ -281,6 +283,28 @@ struct tensor *blocking_beside(const struct blocking *b, const struct tensor *ol
 /* What stands for output k from now on. */
 void blocking_give(const struct blocking *b, int k, struct tensor *t, bool in_blocks);
 
+/* --- Adapters (graph/adapt.c) ---
+ *
+ * A small product beside a frozen weight, which learns in its place (Hu et al., "LoRA", 2021,
+ * arXiv 2106.09685). Records that have `adapt` know how to build it. */
+struct adapting; /* the adapter of one weight, for one node that reads it */
+/* What PEFT has for the layer: its parameters' names and shapes. */
+enum adapter_kind { ADAPTER_NONE, ADAPTER_LINEAR, ADAPTER_CONV, ADAPTER_EMBEDDING };
+enum adapter_start { ADAPTER_ZEROS, ADAPTER_UNIFORM, ADAPTER_NORMAL };
+
+struct graph *adapting_graph(const struct adapting *x);
+/* Its rank, r. */
+int64_t adapting_rank(const struct adapting *x);
+/* The node reads the weight's matrix transposed, beside the transpositions before it. */
+void adapting_turn(struct adapting *x);
+/* A parameter of it, made once for all nodes that read the weight: `part` is what PEFT calls it in
+ * the module. `fan_in`: terms of a sum that it makes, for UNIFORM. NULL: failed. */
+struct tensor *adapting_parameter(struct adapting *x, const char *part, int rank,
+	const int64_t *dim, enum adapter_start start, int64_t fan_in);
+/* t with its dropout; and times its factor. */
+struct tensor *adapting_dropped(struct adapting *x, struct tensor *t);
+struct tensor *adapting_scaled(struct adapting *x, struct tensor *t);
+
 #define ALL_OPERANDS (~0u)
 
 /* Inputs of an OP_POINTWISE record at most: a to h. */
@@ -334,6 +358,13 @@ struct op_def {
 	 * out[0..nout). Without it, and where it leaves out[0] NULL, a node is copied. */
 	enum status (*lower)(struct graph *g, const struct node *n, struct tensor *const *in,
 		const struct lower_options *o, struct tensor **out);
+
+	/* Build what an adapter beside the node's weight, input `adapts`, adds to output 0, from
+	 * `in`. */
+	enum status (*adapt)(struct adapting *x, const struct node *n, struct tensor *const *in,
+		struct tensor **out);
+	enum adapter_kind adapter; /* of what kind; NONE: it has no `adapt` */
+	int adapts;
 
 	/* Called when a training graph has its loss: builds in n's place the same in pieces of
 	 * input 0, so that less is live at once, and sets out[0..nout), or leaves out[0] NULL. By

@@ -56,7 +56,32 @@ enum status import_copy_model(const char *from, const char *to, const struct imp
 	return st;
 }
 
-static enum status replace(const struct model *m, export_lookup *lookup, void *user, struct diag *d)
+/* The sum of a tensor's value, v or (NULL) its own, and `more`. */
+static enum status sum(const struct model *m, const Tensor *t, const float *v, const float *more,
+	int64_t numel, const float **out, struct diag *d)
+{
+	enum dtype type;
+	int rank;
+	int64_t dim[RANK_MAX];
+	const void *own = v;
+	float *total = ARENA_ARRAY(m->arena, float, numel);
+	if (!total)
+		return diag_nomem(d);
+	if (!v) {
+		TRY(tensor_values(m, t, DT_F32, &type, &rank, dim, &own, d));
+		if (type != DT_F32)
+			return diag_fail(d, ST_INTERNAL,
+				&(struct where){m->path, text_of(t->name), "tensor"}, NULL,
+				"is no tensor of reals");
+	}
+	for (int64_t i = 0; i < numel; i++)
+		total[i] = ((const float *)own)[i] + more[i];
+	*out = total;
+	return ST_OK;
+}
+
+static enum status replace(const struct model *m, export_lookup *lookup, export_delta *delta,
+	void *user, struct diag *d)
 {
 	struct tensors list = {.initializers = true};
 	TRY(tensors_list(m, &list, d));
@@ -66,6 +91,9 @@ static enum status replace(const struct model *m, export_lookup *lookup, void *u
 		int64_t dim[RANK_MAX], numel;
 		TRY(tensor_shape(m, t, &rank, dim, &numel, d));
 		const float *v = lookup(user, text_of(t->name), numel);
+		const float *more = delta ? delta(user, text_of(t->name), rank, dim, numel) : NULL;
+		if (more)
+			TRY(sum(m, t, v, more, numel, &v, d));
 		if (!v)
 			continue;
 		t->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
@@ -74,14 +102,14 @@ static enum status replace(const struct model *m, export_lookup *lookup, void *u
 	return ST_OK;
 }
 
-enum status export_onnx(
-	const char *model, const char *to, export_lookup *lookup, void *user, struct diag *d)
+enum status export_onnx(const char *model, const char *to, export_lookup *lookup,
+	export_delta *delta, void *user, struct diag *d)
 {
 	struct model m;
 	struct arena *a = arena_new();
 	enum status st = a ? model_read(a, model, &m, d) : diag_nomem(d);
 	if (st == ST_OK)
-		st = replace(&m, lookup, user, d);
+		st = replace(&m, lookup, delta, user, d);
 	if (st == ST_OK)
 		st = model_take_in(&m, NULL, NULL, d);
 	if (st == ST_OK)

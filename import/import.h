@@ -52,6 +52,9 @@ struct import_options {
 	 * initializer of rank 1 or more is trained when it matches one of them; without, roles.c
 	 * decides. A freeze pattern wins. */
 	const char *const *train_pattern, *const *freeze_pattern;
+	/* Patterns take nothing away: what they leave out stays a parameter, for a later pass to
+	 * freeze (graph/adapt.h). What is folded now would have a second copy then. */
+	bool adapted;
 	/* Initializers that are one although the file has two, of one shape or transposed. */
 	int ntie;
 	const struct import_tie *tie;
@@ -90,10 +93,13 @@ enum status import_copy_model(const char *from, const char *to, const struct imp
 
 /* Value of initializer `name` (numel elements, float), or NULL to leave it as it is. */
 typedef const float *export_lookup(void *user, const char *name, int64_t numel);
-/* Write `model` with initializers replaced, atomically, and external data taken in. Other fields,
- * unknown ones too, stay. */
-enum status export_onnx(
-	const char *model, const char *to, export_lookup *lookup, void *user, struct diag *d);
+/* What is added to that value, given as floats: numel elements, or NULL for nothing. */
+typedef const float *export_delta(
+	void *user, const char *name, int rank, const int64_t *dim, int64_t numel);
+/* Write `model` with initializers replaced, or added to (delta NULL: none), atomically, and
+ * external data taken in. Other fields, unknown ones too, stay. */
+enum status export_onnx(const char *model, const char *to, export_lookup *lookup,
+	export_delta *delta, void *user, struct diag *d);
 
 /* What to say about a node: "recompute", "kept" gets into its metadata_props as "stint.recompute".
  */

@@ -260,8 +260,6 @@ struct decision {
 	bool trained;
 	const char *why;
 };
-/* Shell patterns, ended by NULL; NULL: none. */
-bool name_matches(const char *const *patterns, const char *name);
 /* "bias" of "a.fc.bias". */
 const char *name_leaf(const char *name);
 /* Made by an exporter or optimizer for a constant of its own. */

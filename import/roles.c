@@ -1,7 +1,6 @@
 /* Which initializers are trained: the file does not say it outright. In this order: the command
  * line, how nodes read it, what the exporter noted of the module, the values, the name. */
 #include <ctype.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,14 +15,6 @@ struct use {
 	bool known;    /* where only constants can stand */
 	bool expected; /* in a module of which a parameter is not among the initializers */
 };
-
-bool name_matches(const char *const *patterns, const char *name)
-{
-	for (; patterns && *patterns; patterns++)
-		if (fnmatch(*patterns, name, 0) == 0)
-			return true;
-	return false;
-}
 
 /* --- How nodes read them --- */
 
@@ -220,12 +211,12 @@ struct decision role_of(const struct importer *im, const struct tensor *t)
 		return (struct decision){false, "a scalar"};
 	if (u && u->known)
 		return (struct decision){false, "a setting of its operator"};
-	if (name_matches(o->freeze_pattern, t->name))
+	if (name_matches(o->freeze_pattern, t->name) && !o->adapted)
 		return (struct decision){false, "--freeze"};
-	if (o->train_pattern)
-		return name_matches(o->train_pattern, t->name)
-			       ? (struct decision){true, "--train"}
-			       : (struct decision){false, "not in --train"};
+	if (name_matches(o->train_pattern, t->name))
+		return (struct decision){true, "--train"};
+	if (o->train_pattern && !o->adapted)
+		return (struct decision){false, "not in --train"};
 	return by_origin(im, t);
 }
 

@@ -31,7 +31,7 @@ static enum status dropout_infer(struct graph *g, struct node *n)
 	const struct tensor *training = node_input(n, 2);
 	bool known = training && training->role == TR_CONSTANT && training->numel == 1;
 	p->active = g->opset < 12 || (training && (!known || tensor_real(training, 0) != 0));
-	p->key = g->nnode;
+	p->key = (int)node_int(n, "key", g->nnode);
 	p->all = x->numel;
 	n->param = p;
 	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
@@ -207,6 +207,7 @@ static enum status spelled_lower(struct graph *g, const struct node *n, struct t
 const struct op_def ops_dropout[] = {
 	{.name = "Dropout",
 		.traits = OP_PLACED,
+		.role = ROLE_DROPOUT,
 		.apart = APART_BROADCAST,
 		.apart_if = dropout_apart,
 		.known = 6,

@@ -118,6 +118,30 @@ static enum status conv_lower(struct graph *g, const struct node *n, struct tens
 	return g->failed;
 }
 
+/* An adapter: A, a convolution like the node's to r channels, then B, one of 1 x 1. */
+static enum status conv_adapt(
+	struct adapting *x, const struct node *n, struct tensor *const *in, struct tensor **out)
+{
+	struct graph *g = adapting_graph(x);
+	const struct conv *p = n->param;
+	int64_t a[RANK_MAX], b[RANK_MAX] = {p->k, adapting_rank(x), 1, 1, 1};
+	if (p->groups != 1)
+		return node_fail(g, n, "let the pattern leave it out",
+			"--lora: its weight '%s' is one of groups, which no adapter can be merged "
+			"into",
+			n->in[1]->name);
+	memcpy(a, n->in[1]->dim, sizeof a);
+	a[0] = adapting_rank(x);
+	struct tensor *down = adapting_parameter(
+		x, "lora_A.weight", n->in[1]->rank, a, ADAPTER_UNIFORM, p->cg * p->w.taps);
+	struct tensor *up = adapting_parameter(
+		x, "lora_B.weight", n->in[1]->rank, b, ADAPTER_ZEROS, 0);
+	struct tensor *low = graph_op(g, "Conv", 2,
+		(struct tensor *[]){adapting_dropped(x, in[0]), down}, n->nattr, n->attr);
+	*out = OP2(g, "Conv", adapting_scaled(x, low), up);
+	return g->failed;
+}
+
 /* Of a transposed convolution, which is what ConvGradX computes. */
 static enum status grad_x_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
@@ -500,6 +524,9 @@ const struct op_def ops_conv[] = {
 		.narrow_in = 3,
 		.narrow_out = 1,
 		.lower = conv_lower,
+		.adapt = conv_adapt,
+		.adapts = 1,
+		.adapter = ADAPTER_CONV,
 		.grad = conv_grad,
 		.cost = conv_cost,
 		.block = conv_forward_block,

@@ -97,6 +97,34 @@ static enum status gather_lower(struct graph *g, const struct node *n, struct te
 	return g->failed;
 }
 
+/* An adapter of an embedding: rows of A [r, rows] turned, times B [columns, r] turned. It begins
+ * the other way round than others: A as zeros. PEFT has no dropout here. */
+static enum status gather_adapt(
+	struct adapting *x, const struct node *n, struct tensor *const *in, struct tensor **out)
+{
+	struct graph *g = adapting_graph(x);
+	const struct tensor *w = n->in[0];
+	const int64_t r = adapting_rank(x), axes = n->in[1]->rank;
+	int64_t perm[RANK_MAX] = {0};
+	if (w->rank != 2 || node_int(n, "axis", 0) != 0 || axes >= RANK_MAX)
+		return node_fail(
+			g, n, NULL, "--lora: '%s' is no table of rows that it picks", w->name);
+	for (int64_t i = 0; i < axes; i++)
+		perm[i] = i + 1;
+	struct tensor *a = adapting_parameter(
+		x, "lora_embedding_A", 2, (int64_t[]){r, w->dim[0]}, ADAPTER_ZEROS, 0);
+	struct tensor *b = adapting_parameter(
+		x, "lora_embedding_B", 2, (int64_t[]){w->dim[1], r}, ADAPTER_NORMAL, 0);
+	const int64_t padding = node_int(n, "padding_idx", NO_PADDING);
+	const struct attr pick[] = {ATTR_I("axis", 1), ATTR_I("padding_idx", padding)};
+	const struct attr turn = data_ints(g, "perm", (int)axes + 1, perm);
+	struct tensor *low = graph_op(
+		g, "Gather", 2, (struct tensor *[]){a, in[1]}, padding == NO_PADDING ? 1 : 2, pick);
+	low = graph_op(g, "Transpose", 1, &low, 1, &turn);
+	*out = OP2(g, "MatMul", adapting_scaled(x, low), OP1(g, "Transpose", b));
+	return g->failed;
+}
+
 static enum status gather_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
 {
@@ -259,6 +287,9 @@ const struct op_def ops_gather[] = {
 		.infer = gather_infer,
 		.fold = gather_fold,
 		.lower = gather_lower,
+		.adapt = gather_adapt,
+		.adapts = 0,
+		.adapter = ADAPTER_EMBEDDING,
 		.grad = gather_grad,
 		.cost = gather_cost,
 		.narrow_in = 1,

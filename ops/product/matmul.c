@@ -387,6 +387,45 @@ static enum status gemm_lower(struct graph *g, const struct node *n, struct tens
 	return g->failed;
 }
 
+/* --- Adapters: x A^T B^T, A [r, in] and B [out, r] as PEFT has them. --- */
+
+static enum status product_adapt(
+	struct adapting *x, struct tensor *rows, int64_t in, int64_t out, struct tensor **delta)
+{
+	struct graph *g = adapting_graph(x);
+	const int64_t r = adapting_rank(x);
+	struct tensor *a = adapting_parameter(
+		x, "lora_A.weight", 2, (int64_t[]){r, in}, ADAPTER_UNIFORM, in);
+	struct tensor *b = adapting_parameter(
+		x, "lora_B.weight", 2, (int64_t[]){out, r}, ADAPTER_ZEROS, 0);
+	struct tensor *low = OP2(g, "MatMul", adapting_dropped(x, rows), OP1(g, "Transpose", a));
+	*delta = OP2(g, "MatMul", adapting_scaled(x, low), OP1(g, "Transpose", b));
+	return g->failed;
+}
+
+static enum status matmul_adapt(
+	struct adapting *x, const struct node *n, struct tensor *const *in, struct tensor **out)
+{
+	const struct tensor *w = in[1];
+	if (w->rank != 2)
+		return node_fail(adapting_graph(x), n, NULL,
+			"--lora: its weight '%s' is no matrix: it has %d axes", w->name, w->rank);
+	return product_adapt(x, in[0], w->dim[0], w->dim[1], out);
+}
+
+static enum status gemm_adapt(
+	struct adapting *x, const struct node *n, struct tensor *const *in, struct tensor **out)
+{
+	struct graph *g = adapting_graph(x);
+	const bool tb = node_int(n, "transB", 0) != 0;
+	if (tb)
+		adapting_turn(x);
+	struct tensor *rows = node_int(n, "transA", 0) ? OP1(g, "Transpose", in[0]) : in[0];
+	TRY(product_adapt(x, rows, in[1]->dim[tb], in[1]->dim[!tb], out));
+	*out = gemm_scaled(g, *out, node_float(n, "alpha", 1));
+	return g->failed;
+}
+
 static const struct op_example product_examples[] = {
 	{.in = "a,B B,c"},
 	{.in = "a,b c,a c", .attr = "transA=1 transB=1"},
@@ -451,6 +490,9 @@ const struct op_def ops_matmul[] = {
 		.min_in = 2,
 		.infer = matmul_infer,
 		.lower = matmul_lower,
+		.adapt = matmul_adapt,
+		.adapts = 1,
+		.adapter = ADAPTER_LINEAR,
 		.example = matmul_examples},
 	{.name = "Gemm",
 		.apart = APART_FIRST,
@@ -461,6 +503,9 @@ const struct op_def ops_matmul[] = {
 		.max_in = 3,
 		.infer = gemm_infer,
 		.lower = gemm_lower,
+		.adapt = gemm_adapt,
+		.adapts = 1,
+		.adapter = ADAPTER_LINEAR,
 		.example = gemm_examples},
 	{.name = "stint.MatMul",
 		.min_in = 2,

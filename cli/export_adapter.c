@@ -1,0 +1,235 @@
+/* Adapters as PEFT saves them, and added to their weights. */
+#include "cli/export_adapter.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "compile/adapters.h"
+#include "planner/problem/json_text.h"
+#include "runtime/stint_rt.h"
+
+/* A's and B's ends of names, by kind. */
+static const char *part_of(enum adapter_kind kind, int which)
+{
+	static const char *const plain[] = {"lora_A.weight", "lora_B.weight"},
+				 *const embedding[] = {"lora_embedding_A", "lora_embedding_B"};
+	return (kind == ADAPTER_EMBEDDING ? embedding : plain)[which];
+}
+
+static const struct safetensors_entry *entry_of(
+	struct values *v, const struct adapter_read *x, int which)
+{
+	const char *name = arena_printf(
+		v->a, ADAPTER_PREFIX "%s.%s", x->module, part_of(x->kind, which));
+	v->failed |= !name;
+	return name ? values_find(v, name) : NULL;
+}
+
+enum status adapters_check(struct values *v, struct diag *d)
+{
+	for (int i = 0; i < v->adapters.n; i++)
+		for (int which = 0; which < 2; which++) {
+			const struct adapter_read *x = &v->adapters.adapter[i];
+			const struct safetensors_entry *e = entry_of(v, x, which);
+			if (!e || e->rank < 2 || e->dim[which] != x->spec.rank)
+				return v->failed ? diag_nomem(d)
+						 : diag_fail(d, ST_INVALID,
+							   &(struct where){.node = x->module},
+							   "is it a checkpoint of this step?",
+							   "its adapter is not among the values");
+		}
+	return ST_OK;
+}
+
+/* --- Merged --- */
+
+/* B A times the scale, [rows, columns], each sum in double precision; `turned`: columns first. */
+static const float *product(struct values *v, const struct adapter_read *x, const float *a,
+	const float *b, int64_t rows, int64_t columns, bool turned)
+{
+	const int64_t r = x->spec.rank;
+	const double scale = adapter_scale(&x->spec);
+	float *out = ARENA_ARRAY(v->a, float, rows *columns);
+	double *row = ARENA_ARRAY(v->a, double, columns);
+	v->failed |= !out || !row;
+	for (int64_t i = 0; !v->failed && i < rows; i++) {
+		memset(row, 0, (size_t)columns * sizeof *row);
+		for (int64_t k = 0; k < r; k++)
+			for (int64_t j = 0; j < columns; j++)
+				row[j] += (double)b[i * r + k] * (double)a[k * columns + j];
+		for (int64_t j = 0; j < columns; j++)
+			out[turned ? j * rows + i : i * columns + j] = (float)(scale * row[j]);
+	}
+	return v->failed ? NULL : out;
+}
+
+const float *adapter_delta(
+	void *user, const char *name, int rank, const int64_t *dim, int64_t numel)
+{
+	struct values *v = user;
+	const struct adapter_read *x = v->adapters.adapter, *end = x + v->adapters.n;
+	while (x < end && strcmp(x->weight, name) != 0)
+		x++;
+	if (x == end || rank < 2)
+		return NULL;
+	const bool turned = x->kind == ADAPTER_EMBEDDING ||
+			    (x->kind == ADAPTER_LINEAR && !x->turned);
+	const int64_t rows = turned ? dim[1] : dim[0], columns = rows ? numel / rows : 0;
+	const struct safetensors_entry *a = entry_of(v, x, 0), *b = entry_of(v, x, 1);
+	const float *va = a ? values_floats(v, a) : NULL, *vb = b ? values_floats(v, b) : NULL;
+	const size_t each = a && a->dtype == STINT_F64 ? 8 : 4;
+	if (!va || !vb || a->bytes != (size_t)(x->spec.rank * columns) * each ||
+		b->bytes != (size_t)(x->spec.rank * rows) * each)
+		return NULL;
+	v->replaced++;
+	return product(v, x, va, vb, rows, columns, turned);
+}
+
+/* --- In PEFT's form --- */
+
+static enum status put(struct values *v, const struct safetensors_entry *e, const char *name,
+	struct safetensors_entry *out, struct diag *d)
+{
+	const float *data = e ? values_floats(v, e) : NULL;
+	if (!data || !name)
+		return v->failed || !name ? diag_nomem(d)
+					  : diag_fail(d, ST_INVALID,
+						    &(struct where){.node = name, .op = "tensor"},
+						    "is it a checkpoint of this step?",
+						    "is not among the values");
+	*out = (struct safetensors_entry){
+		.name = name, .dtype = STINT_F32, .rank = e->rank, .dim = e->dim, .data = data};
+	return ST_OK;
+}
+
+static enum status write_tensors(struct values *v, const char *path, struct diag *d)
+{
+	static const struct safetensors_note format = {"format", "pt"};
+	const struct adapters_read *all = &v->adapters;
+	char message[SAFETENSORS_MESSAGE];
+	int n = 0;
+	struct safetensors_entry *entry = ARENA_ARRAY(
+		v->a, struct safetensors_entry, 2 * all->n + all->ntrained);
+	if (!entry)
+		return diag_nomem(d);
+	for (int i = 0; i < all->n; i++)
+		for (int k = 0; k < 2; k++) {
+			const struct adapter_read *x = &all->adapter[i];
+			TRY(put(v, entry_of(v, x, k),
+				arena_printf(v->a, ADAPTER_PREFIX "%s.%s", x->module,
+					part_of(x->kind, k)),
+				&entry[n++], d));
+		}
+	for (int i = 0; i < all->ntrained; i++)
+		TRY(put(v, values_find(v, all->trained[i]),
+			arena_printf(v->a, ADAPTER_PREFIX "%s", all->trained[i]), &entry[n++], d));
+	if (safetensors_write(path, entry, n, &format, 1, message))
+		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
+	return ST_OK;
+}
+
+/* PEFT has one word on rslora for all: by it, others' alpha is another. */
+static double alpha_as(const struct adapter_spec *s, bool rslora)
+{
+	return adapter_scale(s) * (rslora ? sqrt((double)s->rank) : (double)s->rank);
+}
+
+/* "KEY":{module: what differs from the first, ...} */
+static void print_pattern(
+	const struct adapters_read *all, const char *key, bool rank, struct text *out)
+{
+	const struct adapter_spec *first = &all->adapter[0].spec;
+	const char *comma = "";
+	text_add(out, ",\n\"%s\":{", key);
+	for (int i = 1; i < all->n; i++) {
+		const struct adapter_spec *s = &all->adapter[i].spec;
+		const double alpha = s->rslora == first->rslora ? s->alpha
+								: alpha_as(s, first->rslora);
+		if (rank ? s->rank == first->rank : alpha == first->alpha)
+			continue;
+		text_puts(out, comma);
+		json_text_string(out, all->adapter[i].module);
+		text_puts(out, ":");
+		json_text_double(out, rank ? (double)s->rank : alpha);
+		comma = ",";
+	}
+	text_puts(out, "}");
+}
+
+/* Modules of other parameters, each once. */
+static void print_trained(struct values *v, struct text *out)
+{
+	const char *before = NULL;
+	for (int i = 0; i < v->adapters.ntrained; i++) {
+		const char *name = v->adapters.trained[i], *dot = strrchr(name, '.');
+		const char *module = arena_strndup(
+			v->a, name, dot ? (size_t)(dot - name) : strlen(name));
+		v->failed |= !module;
+		if (!module || (before && !strcmp(before, module)))
+			continue;
+		text_puts(out, before ? "," : "");
+		json_text_string(out, module);
+		before = module;
+	}
+}
+
+static void print_config(struct values *v, struct text *out)
+{
+	const struct adapters_read *all = &v->adapters;
+	const struct adapter_spec *first = &all->adapter[0].spec;
+	text_add(out,
+		"{\"peft_type\":\"LORA\",\"task_type\":null,\"base_model_name_or_path\":null,\n"
+		"\"inference_mode\":true,\"bias\":\"none\",\"fan_in_fan_out\":false,"
+		"\"init_lora_weights\":true,\n\"r\":%lld,\"use_rslora\":%s,\"lora_alpha\":",
+		(long long)first->rank, first->rslora ? "true" : "false");
+	json_text_double(out, first->alpha);
+	text_puts(out, ",\"lora_dropout\":");
+	json_text_double(out, first->dropout);
+	print_pattern(all, "rank_pattern", true, out);
+	print_pattern(all, "alpha_pattern", false, out);
+	text_puts(out, ",\n\"target_modules\":[");
+	for (int i = 0; i < all->n; i++) {
+		text_puts(out, i ? ",\n" : "\n");
+		json_text_string(out, all->adapter[i].module);
+	}
+	text_puts(out, "],\n\"modules_to_save\":");
+	text_puts(out, all->ntrained ? "[" : "null");
+	print_trained(v, out);
+	text_puts(out, all->ntrained ? "]}\n" : "}\n");
+}
+
+static enum status copy_note(struct arena *a, const char *dir, const char *folder, struct diag *d)
+{
+	const char *from = arena_printf(a, "%s/adapter.json", dir),
+		   *to = arena_printf(a, "%s/stint_adapter.json", folder);
+	struct text t = {0};
+	char *s;
+	size_t n;
+	if (!from || !to)
+		return diag_nomem(d);
+	TRY(file_read(a, from, &s, &n, d));
+	text_write(&t, s, n);
+	const enum status st = text_save(&t, to, d);
+	text_free(&t);
+	return st;
+}
+
+enum status adapter_write(struct values *v, const char *dir, const char *folder, struct diag *d)
+{
+	const char *tensors = arena_printf(v->a, "%s/adapter_model.safetensors", folder),
+		   *config = arena_printf(v->a, "%s/adapter_config.json", folder);
+	struct text t = {0};
+	if (!tensors || !config)
+		return diag_nomem(d);
+	if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+		return diag_fail(d, ST_IO, &(struct where){.file = folder}, NULL,
+			"cannot create the folder: %s", strerror(errno));
+	TRY(write_tensors(v, tensors, d));
+	TRY(copy_note(v->a, dir, folder, d));
+	print_config(v, &t);
+	const enum status st = text_save(&t, config, d);
+	text_free(&t);
+	return st;
+}

@@ -1,0 +1,175 @@
+/* PEFT's folders, read. */
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "compile/adapters.h"
+#include "runtime/safetensors.h"
+
+struct reading {
+	struct arena *a;
+	struct adapter_folder *out;
+	const char *config; /* its path */
+	json_t *json;
+	struct diag *d;
+};
+
+static enum status not_read(const struct reading *r, const char *key, const char *what)
+{
+	return diag_fail(r->d, ST_INVALID, &(struct where){.file = r->config},
+		"LoRA of PEFT's plain kind is read", "\"%s\" %s", key, what);
+}
+
+/* NULL where it is not there; no JSON is a failure. */
+static enum status load(const struct reading *r, const char *path, json_t **out)
+{
+	json_error_t error;
+	char *text;
+	size_t length;
+	TRY(file_read(r->a, path, &text, &length, r->d));
+	*out = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+	return json_is_object(*out) ? ST_OK
+				    : diag_fail(r->d, ST_INVALID, &(struct where){.file = path},
+					      NULL, "is no JSON object: %s", error.text);
+}
+
+/* A pattern's value for a module, as PEFT matches: its end, behind a dot. */
+static double of_module(const json_t *pattern, const char *module, double otherwise)
+{
+	const char *key;
+	json_t *value;
+	const size_t length = strlen(module);
+	json_object_foreach((json_t *)(uintptr_t)pattern, key, value)
+	{
+		const size_t n = strlen(key);
+		if (n <= length && !strcmp(module + length - n, key) &&
+			(n == length || module[length - n - 1] == '.'))
+			return json_number_value(value);
+	}
+	return otherwise;
+}
+
+static enum status check_kind(const struct reading *r)
+{
+	static const char *const off[] = {"use_dora", "lora_bias", "use_qalora"};
+	const char *type = json_string_value(json_object_get(r->json, "peft_type"));
+	const char *bias = json_string_value(json_object_get(r->json, "bias"));
+	if (!type || strcmp(type, "LORA") != 0)
+		return not_read(r, "peft_type", "is not \"LORA\"");
+	if (bias && strcmp(bias, "none") != 0)
+		return not_read(r, "bias", "is not \"none\"");
+	for (size_t i = 0; i < sizeof off / sizeof *off; i++)
+		if (json_is_true(json_object_get(r->json, off[i])))
+			return not_read(r, off[i], "is true");
+	return ST_OK;
+}
+
+static enum status add_spec(struct reading *r, const char *module, int64_t rank)
+{
+	if (rank < 1)
+		return diag_fail(r->d, ST_INVALID,
+			&(struct where){.file = r->out->file, .node = module, .op = "module"}, NULL,
+			"has an adapter of rank 0");
+	const json_t *rslora = json_object_get(r->json, "use_rslora");
+	struct adapter_spec *s = &r->out->spec[r->out->nspec++];
+	*s = (struct adapter_spec){.text = r->out->path,
+		.module = module,
+		.rank = rank,
+		.rslora = json_is_true(rslora),
+		.dropout = json_number_value(json_object_get(r->json, "lora_dropout")),
+		.alpha = of_module(json_object_get(r->json, "alpha_pattern"), module,
+			json_number_value(json_object_get(r->json, "lora_alpha")))};
+	if (!(s->alpha > 0) || isinf(s->alpha))
+		return not_read(r, "lora_alpha", "is no number above 0");
+	if (!(s->dropout >= 0 && s->dropout < 1))
+		return not_read(r, "lora_dropout", "is not from 0 to below 1");
+	return ST_OK;
+}
+
+/* What an entry is: an A begins an adapter, a B belongs to one, all else is a parameter. */
+static enum status take_entry(struct reading *r, const struct safetensors_entry *e, int *ntrain)
+{
+	static const char *const end[] = {
+		".lora_A.weight", ".lora_embedding_A", ".lora_B.weight", ".lora_embedding_B"};
+	const size_t prefix = sizeof ADAPTER_PREFIX - 1, length = strlen(e->name);
+	if (length <= prefix || strncmp(e->name, ADAPTER_PREFIX, prefix) != 0)
+		return diag_fail(r->d, ST_INVALID,
+			&(struct where){.file = r->out->file, .node = e->name, .op = "tensor"},
+			NULL, "has no name that begins with " ADAPTER_PREFIX);
+	for (int i = 0; i < 4; i++) {
+		const size_t n = strlen(end[i]);
+		if (length < prefix + n || strcmp(e->name + length - n, end[i]) != 0)
+			continue;
+		if (i >= 2)
+			return ST_OK;
+		const char *module = arena_strndup(r->a, e->name + prefix, length - prefix - n);
+		return module ? add_spec(r, module, e->rank ? e->dim[0] : 0) : diag_nomem(r->d);
+	}
+	r->out->train[(*ntrain)++] = e->name + prefix;
+	return ST_OK;
+}
+
+static enum status take_entries(struct reading *r)
+{
+	const int n = safetensors_count(r->out->tensors);
+	int ntrain = 0;
+	r->out->spec = ARENA_ARRAY(r->a, struct adapter_spec, n);
+	r->out->train = ARENA_ARRAY(r->a, const char *, n + 1);
+	if (!r->out->spec || !r->out->train)
+		return diag_nomem(r->d);
+	for (int i = 0; i < n; i++)
+		TRY(take_entry(r, safetensors_at(r->out->tensors, i), &ntrain));
+	if (!r->out->nspec)
+		return diag_fail(r->d, ST_INVALID, &(struct where){.file = r->out->file}, NULL,
+			"holds no adapter");
+	return ST_OK;
+}
+
+/* stint's own note of the base, where there is one. */
+static enum status read_base(struct reading *r)
+{
+	struct diag quiet = {0};
+	struct reading other = *r;
+	json_t *json = NULL;
+	const char *path = arena_printf(r->a, "%s/stint_adapter.json", r->out->path);
+	other.d = &quiet;
+	if (!path)
+		return diag_nomem(r->d);
+	if (load(&other, path, &json) == ST_OK) {
+		const char *base = json_string_value(json_object_get(json, "base"));
+		r->out->base = base ? arena_strdup(r->a, base) : NULL;
+	}
+	json_decref(json);
+	return quiet.worst == ST_INVALID
+		       ? diag_fail(r->d, ST_INVALID, &(struct where){.file = path}, NULL,
+				 "is no JSON object")
+		       : ST_OK;
+}
+
+static enum status read(struct reading *r)
+{
+	char message[SAFETENSORS_MESSAGE];
+	TRY(load(r, r->config, &r->json));
+	TRY(check_kind(r));
+	TRY(read_base(r));
+	if (safetensors_open(&r->out->tensors, r->out->file, message))
+		return diag_fail(r->d, ST_IO, NULL, NULL, "%s", message);
+	return take_entries(r);
+}
+
+enum status adapter_folder_read(
+	struct arena *a, const char *path, struct adapter_folder *out, struct diag *d)
+{
+	*out = (struct adapter_folder){
+		.path = path, .file = arena_printf(a, "%s/adapter_model.safetensors", path)};
+	struct reading r = {a, out, arena_printf(a, "%s/adapter_config.json", path), NULL, d};
+	if (!out->file || !r.config)
+		return diag_nomem(d);
+	const enum status st = read(&r);
+	json_decref(r.json);
+	if (st != ST_OK && out->tensors) {
+		safetensors_close(out->tensors);
+		out->tensors = NULL;
+	}
+	return st;
+}

@@ -1,0 +1,201 @@
+#include "compile/adapters.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "runtime/safetensors.h"
+#include "runtime/stint_rt.h"
+
+struct adding {
+	struct pipeline *p;
+	struct diag *d;
+	const struct adapter_folder *from; /* NULL: adapters are new */
+};
+
+/* FNV-1a, 64 bits. */
+static uint64_t mix(uint64_t h, const void *data, size_t n)
+{
+	const unsigned char *p = data;
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+static const uint64_t begun = UINT64_C(0xcbf29ce484222325);
+
+/* --- First values --- */
+
+/* Number i of stream `stream`, uniform in [0, 1): SplitMix64 (Steele, Lea and Flood, 2014). */
+static double uniform(uint64_t stream, int64_t i)
+{
+	uint64_t z = stream + ((uint64_t)i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (double)((z ^ z >> 31) >> 11) / 9007199254740992.0;
+}
+
+/* As PEFT begins: Kaiming's uniform with a = sqrt(5), which is 1 / sqrt(fan_in) to either side; or
+ * normal, by Box and Muller. The same in every compilation. */
+static double drawn(enum adapter_start how, int64_t fan_in, uint64_t stream, int64_t i)
+{
+	if (how == ADAPTER_UNIFORM)
+		return (2 * uniform(stream, i) - 1) / sqrt((double)fan_in);
+	return sqrt(-2 * log(1 - uniform(stream, 2 * i))) *
+	       cos(2 * acos(-1) * uniform(stream, 2 * i + 1));
+}
+
+/* Those of the folder. */
+static enum status continued(struct adding *x, struct tensor *t)
+{
+	const struct safetensors_entry *e = safetensors_find(x->from->tensors, t->name);
+	const struct where at = {.file = x->from->file, .node = t->name, .op = "tensor"};
+	char have[200], want[200];
+	if (!e || e->dtype != STINT_F32)
+		return diag_fail(
+			x->d, ST_INVALID, &at, NULL, "is %s", e ? "not of type F32" : "missing");
+	if (e->rank != t->rank || memcmp(e->dim, t->dim, (size_t)t->rank * sizeof *t->dim) != 0)
+		return diag_fail(x->d, ST_INVALID, &at, "it belongs to another base model",
+			"is %s, and beside this model's weight it would be %s",
+			dims_text(e->rank, e->dim, have), dims_text(t->rank, t->dim, want));
+	void *data = arena_alloc(x->p->arena, (size_t)t->numel, (size_t)dtype_bytes(t->dtype));
+	for (int64_t i = 0; data && i < t->numel; i++)
+		value_set(t->dtype, data, i, (double)((const float *)e->data)[i]);
+	t->data = data;
+	return data ? ST_OK : diag_nomem(x->d);
+}
+
+static enum status start(void *user, struct tensor *t, enum adapter_start how, int64_t fan_in)
+{
+	struct adding *x = user;
+	const uint64_t stream = mix(begun, t->name, strlen(t->name));
+	if (x->from)
+		return continued(x, t);
+	void *data = arena_alloc(x->p->arena, (size_t)t->numel, (size_t)dtype_bytes(t->dtype));
+	for (int64_t i = 0; data && how != ADAPTER_ZEROS && i < t->numel; i++)
+		value_set(t->dtype, data, i, drawn(how, fan_in, stream, i));
+	t->data = data;
+	return data ? ST_OK : diag_nomem(x->d);
+}
+
+/* --- Whose adapters they are --- */
+
+/* Of the weights that adapters stand beside: names, shapes, and values as floats. */
+static const char *hash_of(struct pipeline *p)
+{
+	uint64_t h = begun;
+	for (int i = 0; i < p->nadapter; i++) {
+		const struct tensor *t = p->adapter[i].weight;
+		h = mix(h, t->name, strlen(t->name) + 1);
+		h = mix(h, t->dim, (size_t)t->rank * sizeof *t->dim);
+		for (int64_t k = 0; t->data && k < t->numel; k++) {
+			uint32_t bits;
+			const float v = (float)tensor_real(t, k);
+			memcpy(&bits, &v, sizeof bits);
+			h = (h ^ bits) * UINT64_C(0x100000001b3);
+			h ^= h >> 29;
+		}
+	}
+	return arena_printf(p->arena, "%016" PRIx64, h);
+}
+
+static enum status check_base(const struct adding *x)
+{
+	if (!x->p->base_hash)
+		return diag_nomem(x->d);
+	if (!x->from || !x->from->base || !strcmp(x->from->base, x->p->base_hash))
+		return ST_OK;
+	return diag_fail(x->d, ST_INVALID, &(struct where){.file = x->from->path},
+		"stint_adapter.json tells; without that file, shapes alone are compared",
+		"is an adapter of another base: its weights hash to %s, this model's to %s",
+		x->from->base, x->p->base_hash);
+}
+
+/* Parameters that the folder has whole begin there. */
+static enum status start_others(struct adding *x, struct graph *g)
+{
+	for (int i = 0; i < g->ntensor; i++) {
+		struct tensor *t = g->tensor[i];
+		const char *name = t->name;
+		if (t->role != TR_PARAMETER || !t->from_model)
+			continue;
+		t->name = arena_printf(x->p->arena, ADAPTER_PREFIX "%s", name);
+		if (!t->name)
+			return diag_nomem(x->d);
+		const enum status st = safetensors_find(x->from->tensors, t->name) ? continued(x, t)
+										   : ST_OK;
+		t->name = name;
+		TRY(st);
+	}
+	return ST_OK;
+}
+
+/* --- The specs --- */
+
+static int count(const char *const *list)
+{
+	int n = 0;
+	while (list && list[n])
+		n++;
+	return n;
+}
+
+/* Both lists, ended by NULL. */
+static const char *const *both(struct arena *a, const char *const *x, const char *const *y)
+{
+	const int n = count(x), m = count(y);
+	const char **all = ARENA_ARRAY(a, const char *, n + m + 1);
+	for (int i = 0; all && i < n + m; i++)
+		all[i] = i < n ? x[i] : y[i - n];
+	return all;
+}
+
+static enum status add(struct adding *x, int n, const struct adapter_spec *spec, struct graph **g)
+{
+	struct pipeline *p = x->p;
+	const char *const *train = p->o->import.train_pattern;
+	if (x->from)
+		train = both(p->arena, train, x->from->train);
+	if (x->from && !train)
+		return diag_nomem(x->d);
+	const struct adapter_options o = {.nspec = n,
+		.spec = spec,
+		.train_pattern = train,
+		.freeze_pattern = p->o->import.freeze_pattern,
+		.start = start,
+		.user = x};
+	TRY(graph_adapt(*g, &o, g, &p->nadapter, &p->adapter));
+	p->base_hash = hash_of(p);
+	TRY(check_base(x));
+	return x->from ? start_others(x, *g) : ST_OK;
+}
+
+static enum status add_new(struct adding *x, struct graph **g)
+{
+	const char *const *text = x->p->o->lora;
+	const int n = count(text);
+	struct adapter_spec *spec = ARENA_ARRAY(x->p->arena, struct adapter_spec, n);
+	if (!spec)
+		return diag_nomem(x->d);
+	for (int i = 0; i < n; i++)
+		TRY(adapter_parse(x->p->arena, text[i], &spec[i], x->d));
+	return add(x, n, spec, g);
+}
+
+enum status adapters_add(struct pipeline *p, struct diag *d, struct graph **g)
+{
+	struct adding x = {.p = p, .d = d};
+	struct adapter_folder folder;
+	if (p->o->lora && p->o->adapter)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--adapter and --lora: a folder says what adapters there are, choose one");
+	if (p->o->lora)
+		return add_new(&x, g);
+	if (!p->o->adapter)
+		return ST_OK;
+	TRY(adapter_folder_read(p->arena, p->o->adapter, &folder, d));
+	x.from = &folder;
+	const enum status st = add(&x, folder.nspec, folder.spec, g);
+	safetensors_close(folder.tensors);
+	return st;
+}

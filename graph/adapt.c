@@ -1,0 +1,418 @@
+/* Low-rank adapters beside frozen weights: y = W x becomes y = W x + s B A x, where A and B are
+ * small and trained, W is a constant. What a record does with A and B it says itself (`adapt`). */
+#include "graph/adapt.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "graph/graph_parts.h"
+#include "graph/pass.h"
+
+enum { RANK_LARGEST = 65536 };
+
+struct adapt {
+	struct graph_copy copy;
+	const struct adapter_options *o;
+	int nadapter, cap;
+	struct adapter *adapter;
+	int nparam, capparam; /* parameters of adapters so far */
+	struct tensor **param;
+	bool *used; /* by spec */
+};
+
+struct adapting {
+	struct adapt *all;
+	const struct adapter *adapter;
+	bool turned; /* how this node reads the weight */
+};
+
+/* --- What is said --- */
+
+static enum status parse_fail(const char *text, struct diag *d, const char *what)
+{
+	return diag_fail(d, ST_USAGE, NULL, "for example --lora r=8,alpha=16:'*proj.weight'",
+		"--lora '%s': %s", text, what);
+}
+
+static enum status parse_option(char *key, struct adapter_spec *out, struct diag *d)
+{
+	char *eq = strchr(key, '='), *end;
+	if (!strcmp(key, "rslora")) {
+		out->rslora = true;
+		return ST_OK;
+	}
+	if (!eq)
+		return parse_fail(out->text, d, "options are r=N, alpha=X, dropout=P and rslora");
+	*eq = '\0';
+	const double v = strtod(eq + 1, &end);
+	if (end == eq + 1 || *end)
+		return parse_fail(out->text, d, "an option's value is no number");
+	if (!strcmp(key, "r") && v >= 1 && v <= RANK_LARGEST && v == floor(v))
+		out->rank = (int64_t)v;
+	else if (!strcmp(key, "r"))
+		return parse_fail(out->text, d, "r is a whole number from 1 to 65536");
+	else if (!strcmp(key, "alpha") && v > 0 && isfinite(v))
+		out->alpha = v;
+	else if (!strcmp(key, "alpha"))
+		return parse_fail(out->text, d, "alpha is a number above 0");
+	else if (!strcmp(key, "dropout") && v >= 0 && v < 1)
+		out->dropout = v;
+	else if (!strcmp(key, "dropout"))
+		return parse_fail(out->text, d, "dropout is a probability from 0 to below 1");
+	else
+		return parse_fail(out->text, d, "options are r=N, alpha=X, dropout=P and rslora");
+	return ST_OK;
+}
+
+enum status adapter_parse(
+	struct arena *a, const char *text, struct adapter_spec *out, struct diag *d)
+{
+	*out = (struct adapter_spec){.text = text};
+	char *p = arena_strdup(a, text), *pattern = p ? strchr(p, ':') : NULL;
+	if (!p)
+		return diag_nomem(d);
+	if (pattern) {
+		*pattern++ = '\0';
+		out->pattern = pattern;
+		if (!*pattern)
+			return parse_fail(text, d, "its PATTERN is empty");
+	}
+	while (p && *p) {
+		char *next = strchr(p, ',');
+		if (next)
+			*next++ = '\0';
+		TRY(parse_option(p, out, d));
+		p = next;
+	}
+	if (!out->rank)
+		return parse_fail(text, d, "r=N is missing: the adapters' rank");
+	out->alpha = out->alpha > 0 ? out->alpha : (double)out->rank;
+	return ST_OK;
+}
+
+double adapter_scale(const struct adapter_spec *s)
+{
+	return s->alpha / (s->rslora ? sqrt((double)s->rank) : (double)s->rank);
+}
+
+/* --- For records --- */
+
+struct graph *adapting_graph(const struct adapting *x)
+{
+	return x->all->copy.to;
+}
+
+int64_t adapting_rank(const struct adapting *x)
+{
+	return x->adapter->spec->rank;
+}
+
+void adapting_turn(struct adapting *x)
+{
+	x->turned = !x->turned;
+}
+
+/* `n` pointers or adapters of `size` bytes in room for one more. */
+static void *room(struct arena *a, void *list, int n, int *cap, size_t size)
+{
+	if (n < *cap)
+		return list;
+	*cap = n ? 2 * n : 64;
+	void *wider = arena_alloc(a, (size_t)*cap, size);
+	if (wider && n)
+		memcpy(wider, list, (size_t)n * size);
+	return wider;
+}
+
+static struct tensor *fail(struct graph *g, enum status st)
+{
+	g->failed = g->failed != ST_OK ? g->failed : st;
+	return NULL;
+}
+
+static struct tensor *new_parameter(struct adapting *x, const char *name, int rank,
+	const int64_t *dim, enum adapter_start start, int64_t fan_in)
+{
+	struct adapt *all = x->all;
+	struct graph *g = all->copy.to;
+	struct tensor *t = graph_tensor(g, name, g->real, rank, dim);
+	all->param = room(
+		g->arena, all->param, all->nparam, &all->capparam, sizeof(struct tensor *));
+	if (!t || !all->param)
+		return fail(g, t ? diag_nomem(g->diag) : ST_INVALID);
+	t->role = TR_PARAMETER;
+	t->why = "--lora";
+	all->param[all->nparam++] = t;
+	const enum status st = all->o->start(all->o->user, t, start, fan_in);
+	return st == ST_OK ? t : fail(g, st);
+}
+
+static bool dims_same(const struct tensor *t, int rank, const int64_t *dim)
+{
+	return t->rank == rank && !memcmp(t->dim, dim, (size_t)rank * sizeof *dim);
+}
+
+static enum status other_shape(const struct adapting *x, const char *name)
+{
+	const struct graph *g = x->all->copy.to;
+	return diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file},
+		"--untie parts them; or let the pattern leave it out",
+		"--lora '%s': '%s' would have two shapes, for two nodes that read '%s'",
+		x->adapter->spec->text, name, x->adapter->weight->name);
+}
+
+struct tensor *adapting_parameter(struct adapting *x, const char *part, int rank,
+	const int64_t *dim, enum adapter_start start, int64_t fan_in)
+{
+	struct adapt *all = x->all;
+	struct graph *g = all->copy.to;
+	const char *name = arena_printf(
+		g->arena, "base_model.model.%s.%s", x->adapter->module, part);
+	if (!name || g->failed != ST_OK)
+		return fail(g, diag_nomem(g->diag));
+	for (int i = 0; i < all->nparam; i++)
+		if (!strcmp(all->param[i]->name, name))
+			return dims_same(all->param[i], rank, dim) ? all->param[i]
+								   : fail(g, other_shape(x, name));
+	return new_parameter(x, name, rank, dim, start, fan_in);
+}
+
+struct tensor *adapting_dropped(struct adapting *x, struct tensor *t)
+{
+	struct graph *g = adapting_graph(x);
+	if (x->adapter->spec->dropout == 0)
+		return t;
+	const int64_t axes = 0;
+	bool *trains = ARENA_NEW(g->arena, bool);
+	if (!trains)
+		return fail(g, diag_nomem(g->diag));
+	*trains = true;
+	struct tensor *in[] = {t, graph_scalar(g, x->adapter->spec->dropout),
+		graph_constant(g, NULL, DT_BOOL, 0, &axes, trains)};
+	/* the model's own draw by their nodes' numbers */
+	const struct attr key = ATTR_I(
+		"key", x->all->copy.from->nnode + (x->adapter - x->all->adapter));
+	return graph_op(g, op_by_role(g->table, ROLE_DROPOUT)->name, 3, in, 1, &key);
+}
+
+struct tensor *adapting_scaled(struct adapting *x, struct tensor *t)
+{
+	struct graph *g = adapting_graph(x);
+	const double scale = adapter_scale(x->adapter->spec);
+	return scale == 1 ? t
+			  : OP2(g, op_by_role(g->table, ROLE_MUL)->name, t, graph_scalar(g, scale));
+}
+
+/* --- Which weights --- */
+
+/* The initializer behind an input, maybe transposed; NULL: it is computed. */
+static const struct tensor *weight_of(const struct node *n, int input, bool *turned)
+{
+	const struct tensor *t = node_input(n, input);
+	*turned = false;
+	while (t && t->maker &&
+		(t->maker->op->role == ROLE_TRANSPOSE || t->maker->op->role == ROLE_IDENTITY)) {
+		*turned ^= t->maker->op->role == ROLE_TRANSPOSE;
+		t = t->maker->in[0];
+	}
+	return t && !t->maker && t->from_model && dtype_is_real(t->dtype) ? t : NULL;
+}
+
+static bool reads(const struct node *n, const struct tensor *weight)
+{
+	bool turned;
+	for (int k = 0; k < n->nin; k++)
+		if (weight_of(n, k, &turned) == weight)
+			return true;
+	return false;
+}
+
+/* A node that reads the weight and has adapters of another kind, or none; NULL: there is none. */
+static const struct node *other_reader(
+	const struct graph *g, const struct tensor *weight, enum adapter_kind kind)
+{
+	for (int i = 0; i < g->nnode; i++) {
+		const struct node *n = g->node[i];
+		if (n->op->adapter != kind && n->op->role != ROLE_TRANSPOSE &&
+			n->op->role != ROLE_IDENTITY && reads(n, weight))
+			return n;
+	}
+	return NULL;
+}
+
+/* "a.b" of "a.b.weight", and of "a.b" */
+static size_t module_length(const char *weight)
+{
+	static const char end[] = ".weight";
+	const size_t length = strlen(weight), tail = sizeof end - 1;
+	return length > tail && !strcmp(weight + length - tail, end) ? length - tail : length;
+}
+
+static bool spec_fits(const struct adapt *x, const struct adapter_spec *s, const struct node *n,
+	const struct tensor *weight)
+{
+	const size_t module = module_length(weight->name);
+	if (s->module)
+		return strlen(s->module) == module && !strncmp(s->module, weight->name, module);
+	if (s->pattern)
+		return fnmatch(s->pattern, weight->name, 0) == 0;
+	return n->op->adapter == ADAPTER_LINEAR &&
+	       !other_reader(x->copy.from, weight, n->op->adapter);
+}
+
+static const struct adapter_spec *spec_of(
+	struct adapt *x, const struct node *n, const struct tensor *weight)
+{
+	for (int i = 0; i < x->o->nspec; i++) {
+		const struct adapter_spec *s = &x->o->spec[i];
+		if (spec_fits(x, s, n, weight)) {
+			x->used[i] = true;
+			return s;
+		}
+	}
+	return NULL;
+}
+
+/* That of the weight; a new one, where no node before has made it. */
+static enum status adapter_of(struct adapt *x, const struct node *n, const struct tensor *weight,
+	const struct adapter_spec *spec, int *at)
+{
+	struct graph *g = x->copy.to;
+	for (*at = 0; *at < x->nadapter; ++*at)
+		if (!strcmp(x->adapter[*at].weight->name, weight->name))
+			return ST_OK;
+	const struct node *other = other_reader(x->copy.from, weight, n->op->adapter);
+	if (other)
+		return node_fail(g, n,
+			arena_printf(g->arena,
+				"--untie '%s' parts them; or let the pattern leave it out",
+				weight->name),
+			"--lora '%s': '%s' is read by node '%s' (%s) as well: an adapter beside it "
+			"would be for one of them only",
+			spec->text, weight->name, other->name, other->op->name);
+	x->adapter = room(g->arena, x->adapter, x->nadapter, &x->cap, sizeof *x->adapter);
+	const char *module = arena_strndup(g->arena, weight->name, module_length(weight->name));
+	if (!x->adapter || !module)
+		return diag_nomem(g->diag);
+	x->adapter[x->nadapter++] = (struct adapter){
+		.weight = weight, .module = module, .kind = n->op->adapter, .spec = spec};
+	return ST_OK;
+}
+
+/* --- Building --- */
+
+/* The copy of `old` with what the adapter adds. */
+static enum status add(struct adapt *x, struct adapter *adapter, bool turned,
+	const struct node *old, const struct node *n)
+{
+	struct graph *g = x->copy.to;
+	struct adapting one = {x, adapter, turned};
+	struct tensor *delta = NULL;
+	g->scope = n->name;
+	TRY(n->op->adapt(&one, n, n->in, &delta));
+	TRY(g->failed);
+	if (adapter->read && adapter->turned != one.turned)
+		return node_fail(g, n, "--untie parts them; or let the pattern leave it out",
+			"--lora '%s': reads '%s' transposed, where another node does not",
+			adapter->spec->text, adapter->weight->name);
+	adapter->turned = one.turned;
+	adapter->read = true;
+	struct tensor *sum = OP2(g, op_by_role(g->table, ROLE_ADD)->name, n->out[0], delta);
+	if (!sum)
+		return g->failed;
+	if (!tensor_same_shape(sum, n->out[0]))
+		return node_fail(g, n, "this is a bug in stint", "its adapter has another shape");
+	sum->name = n->out[0]->name;
+	n->out[0]->name = arena_printf(g->arena, "%s/base", sum->name ? sum->name : n->name);
+	x->copy.map[old->out[0]->id] = sum;
+	return n->out[0]->name ? ST_OK : diag_nomem(g->diag);
+}
+
+static enum status copy_node(struct adapt *x, const struct node *old)
+{
+	struct node *n;
+	bool turned;
+	int at;
+	TRY(graph_copy_node(&x->copy, old, &n));
+	if (!old->op->adapt)
+		return ST_OK;
+	const struct tensor *weight = weight_of(old, old->op->adapts, &turned);
+	const struct adapter_spec *spec = weight ? spec_of(x, old, weight) : NULL;
+	if (!spec)
+		return ST_OK;
+	TRY(adapter_of(x, old, weight, spec, &at));
+	return add(x, &x->adapter[at], turned, old, n);
+}
+
+static enum status freeze(struct adapt *x)
+{
+	struct graph *g = x->copy.to;
+	for (int i = 0; i < g->ntensor; i++) {
+		struct tensor *t = g->tensor[i];
+		if (t->role != TR_PARAMETER ||
+			(name_matches(x->o->train_pattern, t->name) &&
+				!name_matches(x->o->freeze_pattern, t->name)))
+			continue;
+		t->role = TR_CONSTANT;
+		t->why = "frozen by --lora";
+		if (!t->data)
+			t->data = arena_alloc(
+				g->arena, (size_t)t->numel, (size_t)dtype_bytes(t->dtype));
+		if (!t->data)
+			return diag_nomem(g->diag);
+	}
+	return ST_OK;
+}
+
+/* A spec that fits no weight: those that could have adapters and are nearest to what it says. */
+static enum status no_match(const struct graph *g, const struct adapter_spec *s)
+{
+	int n = 0;
+	bool turned;
+	const struct where at = {.file = g->file};
+	const char **name = ARENA_ARRAY(g->arena, const char *, g->nnode),
+		   *said = s->module    ? s->module
+			   : s->pattern ? s->pattern
+					: "";
+	for (int i = 0; name && i < g->nnode; i++) {
+		const struct op_def *op = g->node[i]->op;
+		const struct tensor *t = op->adapt ? weight_of(g->node[i], op->adapts, &turned)
+						   : NULL;
+		if (t && !(n && !strcmp(name[n - 1], t->name)))
+			name[n++] = t->name;
+	}
+	const char *near = name ? nearest_names(g->arena, said, name, n) : NULL;
+	const char *hint = !near ? NULL
+			   : n   ? arena_printf(g->arena,
+					   "the nearest are %s; `stint show MODEL.onnx` lists all",
+					   near)
+				 : "no node of the model has a weight that an adapter could stand "
+				   "beside";
+	return s->module
+		       ? diag_fail(g->diag, ST_INVALID, &at, hint,
+				 "has no weight for the adapter of '%s' in %s", s->module, s->text)
+		       : diag_fail(g->diag, ST_USAGE, &at, hint, "--lora '%s' fits no weight",
+				 s->text);
+}
+
+enum status graph_adapt(const struct graph *in, const struct adapter_options *o, struct graph **out,
+	int *n, struct adapter **adapter)
+{
+	struct adapt x = {.o = o, .used = ARENA_ARRAY(in->arena, bool, o->nspec)};
+	if (!x.used)
+		return diag_nomem(in->diag);
+	TRY(graph_copy_begin(&x.copy, in));
+	TRY(freeze(&x));
+	for (int i = 0; i < in->nnode; i++)
+		TRY(copy_node(&x, in->node[i]));
+	for (int i = 0; i < o->nspec; i++)
+		if (!x.used[i])
+			return no_match(in, &o->spec[i]);
+	TRY(graph_copy_end(&x.copy, out));
+	*n = x.nadapter;
+	*adapter = x.adapter;
+	return graph_verify(*out);
+}

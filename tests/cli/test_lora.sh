@@ -1,0 +1,121 @@
+# --lora: which weights get adapters; their gradients, by the chain rule from those of the model with the adapters merged; the
+# same bits at the smallest budget; out in PEFT's form, and on from there; what is refused.
+. "$(dirname "$0")/lib.sh"
+export CFLAGS="-O0"
+
+numbers() { python3 "$SOURCE/tests/cli/lora.py" "$@" 2>err >out || fail "lora.py $*"; }
+common="--loss cross-entropy --optimizer adam:lr=0.01 --batch 4 --threads 2 --dropout off --effort 0.1"
+
+# adapted NAME MODEL DATA OPTIONS
+adapted()
+{
+	name=$1 model=$2 data=$3
+	shift 3
+	expect 0 stint compile "$model" $common "$@" -o $name
+	numbers draw $name $name.drawn
+	expect 0 stint run $name $data --weights $name.drawn -o $name.gradients
+	expect 0 stint compile "$model" $common "$@" --budget min -o $name-min
+	grep -q '"total":' $name-min/plan.json && differ $name/plan.json $name-min/plan.json
+	expect 0 stint run $name-min $data --weights $name.drawn -o $name-min.gradients
+	same $name.gradients $name-min.gradients
+	expect 0 stint export $name --checkpoint $name.drawn --merge -o $name.onnx
+	expect 0 stint compile $name.onnx $common -o $name-merged
+	expect 0 stint run $name-merged $data -o $name-merged.gradients
+	numbers check $name $name.drawn $name.gradients $name-merged.gradients
+}
+
+models=$SOURCE/examples/models
+python3 "$SOURCE/tests/cli/tensors.py" make x.npy f4 4,1,28,28 && python3 "$SOURCE/tests/cli/tensors.py" make y.npy i8 4 || fail data
+python3 "$SOURCE/tests/cli/tensors.py" make words.npy i8 4,64 || fail data
+pictures="--input x.npy --target y.npy" text="--input words.npy --target words.npy"
+
+# convolutions and products; a table
+adapted cnn "$models/cnn.onnx" "$pictures" --lora r=2,alpha=3:3.weight --lora 'r=3,alpha=2,rslora:1*.weight'
+adapted gpt "$models/gpt.onnx" "$text" --lora 'r=2,alpha=3:layers.0.*.weight' --lora r=3:token.weight
+
+# an adapter's own dropout, drawn alike in each run
+for budget in 100% min; do
+	expect 0 stint compile "$models/cnn.onnx" ${common%--dropout*} --lora r=2,alpha=3:3.weight \
+		--lora r=3,alpha=2,rslora,dropout=0.5:1*.weight --budget $budget -o drop --force
+	expect 0 stint run drop $pictures --weights cnn.drawn -o drop-$budget.gradients
+done
+same drop-100%.gradients drop-min.gradients
+differ drop-min.gradients cnn.gradients
+
+# the base has no gradient, no state and no second copy: its bytes are the model's
+bytes() { wc -c <"$1"; }
+expect 0 stint compile "$models/gpt.onnx" $common --lora r=2 --no-build -o bare
+[ "$(bytes bare/weights.safetensors)" -lt $(($(bytes "$models/gpt.onnx") + 100000)) ] || fail "the base is there twice"
+! grep -q '"state/[a-z_]*/layers' bare/graph.json || fail "a frozen weight has optimizer state"
+grep -q '"state/[a-z_]*/base_model.model.layers.2.mlp.2.lora_A.weight"' bare/graph.json || fail "no adapter without a pattern"
+! grep -q 'model.token' bare/graph.json || fail "the table has an adapter without having been named"
+
+# training moves the adapters, and what --train names; the rest stays
+expect 0 stint compile "$models/cnn.onnx" $common --lora r=2,alpha=4,dropout=0.25:16.weight --train '19.*' -o head
+expect 0 stint train head $pictures --epochs 12 --checkpoint kept
+awk '/epoch 1\// { first = $0 } /epoch 12\// { last = $0 } END { sub(/.*loss /, "", first); sub(/.*loss /, "", last)
+	exit !(last + 0 < 0.7 * (first + 0)) }' out || fail "the loss does not fall"
+
+# in PEFT's form, and on from there
+expect 0 stint export head --checkpoint kept --adapter adapter
+told "adapter: 1 adapters from kept/step-00000012.safetensors"
+present adapter/adapter_config.json adapter/adapter_model.safetensors adapter/stint_adapter.json
+expect 0 stint predict head --checkpoint kept --input x.npy -o before.npy
+expect 0 stint compile "$models/cnn.onnx" $common --adapter adapter --bn frozen -o on
+expect 0 stint export on --adapter again
+same adapter/adapter_model.safetensors again/adapter_model.safetensors
+same adapter/adapter_config.json again/adapter_config.json
+same adapter/stint_adapter.json again/stint_adapter.json
+expect 0 stint export head --checkpoint kept --merge --adapter both -o merged.onnx --json
+told '"file":"merged.onnx"' '"adapter":"both"'
+expect 0 stint compile merged.onnx --loss none --batch 4 --threads 2 -o merged
+expect 0 stint predict merged --input x.npy -o after.npy
+python3 - <<'END' || fail "merged, the model answers otherwise"
+import array
+a, b = (array.array("f", open(f, "rb").read()[128:]) for f in ("before.npy", "after.npy"))
+assert len(a) == 40 and max(abs(x - y) for x, y in zip(a, b)) < 1e-4 * max(map(abs, a))
+END
+
+# another base: by the hash, and without that by shapes
+expect 3 stint plan "$models/resnet.onnx" $common --adapter adapter
+said "has no weight for the adapter of '16' in adapter" "the nearest are"
+cp -r adapter strange
+numbers config strange/stint_adapter.json base '"0123456789abcdef"'
+expect 3 stint compile "$models/cnn.onnx" $common --adapter strange -o none
+said "is an adapter of another base: its weights hash to 0123456789abcdef, this model's to"
+rm strange/stint_adapter.json
+expect 0 stint plan "$models/cnn.onnx" $common --adapter strange
+cp gpt.drawn strange/adapter_model.safetensors
+expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
+numbers config strange/adapter_config.json peft_type '"IA3"'
+expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
+said '"peft_type" is not "LORA"'
+numbers config strange/adapter_config.json peft_type '"LORA"'
+numbers config strange/adapter_config.json use_dora true
+expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
+said '"use_dora" is true'
+echo 1 >strange/adapter_config.json
+expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
+expect 5 stint plan "$models/cnn.onnx" $common --adapter nowhere
+absent none
+
+# what is wrong with words and patterns
+refused() { expect 2 stint plan "$models/gpt.onnx" $common --lora "$1"; said "$2" "$3"; }
+refused 'r=8:layer.0.*.weight' "--lora 'r=8:layer.0.*.weight' fits no weight" "'layers.0."
+refused 'r=8:*.bias' "fits no weight" "the nearest are"
+refused 'r=0' "r is a whole number from 1" "--lora"
+refused 'alpha=8' "r=N is missing" "for example --lora"
+refused 'r=8,beta=1' "options are r=N, alpha=X, dropout=P and rslora" ""
+refused 'r=8,alpha=-1' "alpha is a number above 0" ""
+refused 'r=8,dropout=1' "dropout is a probability" ""
+refused 'r=8:' "its PATTERN is empty" ""
+expect 3 stint plan "$models/gpt.onnx" $common --tie token.weight=head.weight --lora r=8:token.weight
+said "'token.weight' is read by node" "--untie 'token.weight' parts them"
+expect 2 stint plan "$models/gpt.onnx" $common --lora r=8 --adapter adapter
+expect 2 stint export cnn -o plain.onnx
+said "trains adapters, which the model has no place for" "--merge"
+expect 2 stint export cnn-merged --merge -o plain.onnx
+expect 2 stint export cnn-merged --adapter plain
+expect 3 stint export cnn --checkpoint gpt.drawn --merge -o plain.onnx
+absent plain plain.onnx
+echo "$checks checks"
