@@ -15,7 +15,8 @@
  * it goes first and comes last, so that there is never one of another step. */
 static const char *const own[] = {"step.so", "step.c", "step_arena.h", "step_tables.h",
 	"stint_step.h", "Makefile", "plan.json", "eval-plan.json", "graph.json", "kernels.cu",
-	"kernels.c", "weights.safetensors", "weights.c", "weights.h", "model.onnx", "build.log"};
+	"kernels.c", "weights.safetensors", "weights.c", "weights.h", "model.onnx",
+	"model.onnx.data", "build.log"};
 enum { OWN = sizeof own / sizeof *own };
 
 /* In what words a file says that stint wrote it. */

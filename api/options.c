@@ -269,6 +269,9 @@ static const struct option table[] = {
 	WORD("precision", compile.precision, COMMAND_ALL, "P",
 		"fp32, bf16, fp16; fp64 with --portable, tf32 with --target cuda",
 		"fp32", "tf32", "bf16", "fp16", "fp64"),
+	WORD("frozen-precision", compile.frozen_precision, COMMAND_ALL, "P",
+		"weights of products that are not trained are stored in fp32, bf16 or fp16",
+		"fp32", "bf16", "fp16"),
 	VALUE("offload", OPTION_TEXT, offload, COMMAND_ALL, "host[:SIZE]",
 		"host: saved activations may wait in the host's memory (of SIZE or more: 1MiB)"),
 	FLAG("portable", compile.portable, COMMAND_ALL, "plain C only: libc and libm"),
@@ -326,6 +329,8 @@ static const struct option table[] = {
 	FLAG("no-outputs", compile.no_outputs, COMMAND_ALL,
 		"evaluation computes the loss alone, not the model's outputs"),
 	FLAG("debug-arena", compile.debug_arena, COMMAND_ALL, "poison dead ranges of the arena"),
+	FLAG("link-weights", compile.link_weights, COMMAND_COMPILE | PROGRAM,
+		"frozen weights stay in the model's external data, which DIR then needs"),
 	FLAG("no-build", no_build, COMMAND_ALL, "do not run the C compiler"),
 	FLAG("force", force, COMMAND_COMPILE | PROGRAM, "write into a folder that stint did not make"),
 	VALUE("graph", OPTION_TEXT, compile.graph, COMMAND_LINE, "FILE",
@@ -360,7 +365,7 @@ static const struct option table[] = {
 #undef OUTPUT
 /* clang-format on */
 enum { OPTIONS = sizeof table / sizeof *table };
-_Static_assert((int)OPTIONS <= (int)OPTIONS_MAX, "struct options has a bit for each");
+_Static_assert((int)OPTIONS <= (int)OPTIONS_MAX, "struct options has a place for each");
 
 const struct option *option_at(int i)
 {
@@ -378,7 +383,7 @@ int option_find(enum command_kind kind, const char *name)
 bool options_given(const struct options *o, const char *name)
 {
 	for (int i = 0; i < OPTIONS; i++)
-		if (!strcmp(table[i].name, name) && o->given >> i & 1)
+		if (!strcmp(table[i].name, name) && o->given[i])
 			return true;
 	return false;
 }
@@ -389,7 +394,7 @@ const char *options_but(const struct options *o, const char *const *names)
 		int k = 0;
 		while (names[k] && strcmp(names[k], table[i].name) != 0)
 			k++;
-		if (o->given >> i & 1 && !names[k])
+		if (o->given[i] && !names[k])
 			return table[i].name;
 	}
 	return NULL;
@@ -408,7 +413,7 @@ enum status options_set(
 {
 	const struct option *c = &table[option];
 	void *at = (char *)o + c->at;
-	o->given |= UINT64_C(1) << option;
+	o->given[option] = true;
 	switch (c->type) {
 	case OPTION_FLAG:
 		*(int *)at = 1;
@@ -520,6 +525,26 @@ static enum status check_bare(struct options *o, struct diag *d)
 	return ST_OK;
 }
 
+/* A step has one narrow type. */
+static enum status check_frozen(const struct options *o, struct diag *d)
+{
+	const struct compile_options *c = &o->compile;
+	static const char *const precision[] = {"fp32", "tf32", "bf16", "fp16", "fp64"};
+	static const char *const frozen[] = {"fp32", "bf16", "fp16"};
+	const bool same = !strcmp(precision[c->precision], frozen[c->frozen_precision]);
+	if (c->frozen_precision == FROZEN_FP32 || (same && !c->bare && c->target != TARGET_CUDA))
+		return ST_OK;
+	if (c->bare || c->target == TARGET_CUDA)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--frozen-precision %s does not go with --%s yet",
+			frozen[c->frozen_precision], c->bare ? "bare" : "target cuda");
+	if (c->precision != PRECISION_FP32)
+		return diag_fail(d, ST_USAGE, NULL, "give both the same, or leave one out",
+			"--frozen-precision %s does not go with --precision %s",
+			frozen[c->frozen_precision], precision[c->precision]);
+	return ST_OK;
+}
+
 enum status options_check(struct options *o, struct diag *d)
 {
 	TRY(check_bare(o, d));
@@ -534,6 +559,7 @@ enum status options_check(struct options *o, struct diag *d)
 			: o->compile.isa      ? "isa"
 					      : "debug-arena");
 	TRY(check_arch(o, cuda, d));
+	TRY(check_frozen(o, d));
 	if (options_given(o, "shard") && !o->compile.ranks)
 		return diag_fail(d, ST_USAGE, NULL, "add --ranks N",
 			"--shard says what so many processes share");

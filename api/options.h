@@ -16,18 +16,19 @@ enum command_kind {
 	COMMAND_ALL = 31
 };
 
+enum { OPTIONS_MAX = 96, OPTION_WORDS = 8 };
+
 struct options {
 	struct compile_options compile;
 	const char *gpu, *offload; /* --arch, --offload as given; NULL: not */
 	enum stage dump_after;     /* STAGE_NONE: of none */
 	const char *out, *dump_graph;
 	const char *html, *trace, *onnx, *svg; /* what people look at, to write */
-	uint64_t given;                        /* options_given */
+	bool given[OPTIONS_MAX];               /* options_given */
 	const char *link;                      /* between ranks, as given; NULL: not */
 	int points, compare, steps, no_build, json, force, help;
 };
 
-enum { OPTIONS_MAX = 64, OPTION_WORDS = 8 };
 struct option {
 	const char *name;
 	char letter; /* 0: it has none */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "api/links.h"
 #include "api/safe_put.h"
 #include "api/weights.h"
 #include "cli/args.h"
@@ -15,10 +16,22 @@
 struct values {
 	struct arena *a;
 	struct safetensors *file;
+	struct linked_values linked;
 	int average; /* enum weights_average */
 	int replaced;
 	bool failed;
 };
+
+/* A frozen one, where the model had it. */
+static const float *linked(const struct values *v, const char *name, int64_t numel)
+{
+	for (int i = 0; i < v->linked.n; i++) {
+		const struct linked_value *l = &v->linked.item[i];
+		if (!strcmp(l->name, name) && l->bytes == (size_t)numel * sizeof(float))
+			return l->data;
+	}
+	return NULL;
+}
 
 /* The trained value of an initializer as floats, or NULL. */
 static const float *lookup(void *user, const char *name, int64_t numel)
@@ -26,20 +39,20 @@ static const float *lookup(void *user, const char *name, int64_t numel)
 	struct values *v = user;
 	const struct safetensors_entry *e = weights_find(
 		v->a, v->file, name, v->average, &v->failed);
-	if (!e || (e->dtype != STINT_F32 && e->dtype != STINT_F64))
+	if (!e)
+		return linked(v, name, numel);
+	if (e->dtype != STINT_F32 && e->dtype != STINT_F64)
 		return NULL;
 	size_t width = e->dtype == STINT_F32 ? 4 : 8;
 	if (e->bytes != (size_t)numel * width)
 		return NULL;
-	float *out = ARENA_ARRAY(v->a, float, numel);
-	if (!out) {
-		v->failed = true;
-		return NULL;
-	}
-	for (int64_t i = 0; i < numel; i++)
-		out[i] = width == 4 ? ((const float *)e->data)[i]
-				    : (float)((const double *)e->data)[i];
 	v->replaced++;
+	if (width == 4)
+		return e->data;
+	float *out = ARENA_ARRAY(v->a, float, numel);
+	v->failed |= !out;
+	for (int64_t i = 0; out && i < numel; i++)
+		out[i] = (float)((const double *)e->data)[i];
 	return out;
 }
 
@@ -133,6 +146,8 @@ static enum status write_model(struct arena *a, const struct export_args *o, str
 	if (safetensors_open(&v.file, path, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	enum status st = check_values(o, path, &v, weights, d);
+	if (st == ST_OK)
+		st = links_read(a, weights, true, &v.linked, d);
 	if (st == ST_OK)
 		st = export_onnx(model, o->out, lookup, &v, d);
 	safetensors_close(v.file);

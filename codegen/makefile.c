@@ -12,7 +12,9 @@ static bool uses_threads(const struct kernels *ks)
 /* What is linked, and with what. A GPU's libraries are found when the step is opened. */
 static void print_source_names(bool gpu, bool library, struct text *t)
 {
-	text_add(t, "\nSOURCES = step.c stint_rt.c safetensors.c safetensors_write.c%s\n",
+	text_add(t,
+		"\nSOURCES = step.c stint_rt.c safetensors.c safetensors_write.c stint_links.c "
+		"stint_sha256.c%s\n",
 		gpu       ? " kernels.c stint_rt_gpu_feed.c stint_rt_gpu.c stint_rt_gpu_bench.c "
 			    "stint_rt_gpu_library.c \\\n"
 			    "\tstint_gpu_cache.c stint_gpu_conv.c stint_gpu_copy.c stint_gpu_device.c "

@@ -156,6 +156,10 @@ static struct tensor *narrowed(struct narrow *l, const struct tensor *old)
 	struct tensor *x = l->copy.map[old->id], **slot = &l->rounded[later][old->id];
 	if (x->dtype == l->type)
 		return x;
+	const struct node *wide = x->maker; /* of a constant that is stored so (frozen.c) */
+	if (wide && wide->op == op_by_role(l->copy.to->table, ROLE_COPY) &&
+		wide->in[0]->role == TR_CONSTANT && wide->in[0]->dtype == l->type)
+		return wide->in[0];
 	return *slot ? *slot : (*slot = copy_as(l, old, x, l->type));
 }
 

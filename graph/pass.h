@@ -140,6 +140,11 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 enum status graph_layout(
 	const struct graph *in, int64_t block, bool everywhere, struct graph **out);
 
+/* Frozen weights that products read, or rows are taken of, are constants in `type` (DT_BF16,
+ * DT_F16) from here on: graph/frozen.c. Requires real tensors to be F32 and layouts to be settled;
+ * a new graph in *out. */
+enum status graph_store_frozen(const struct graph *in, enum dtype type, struct graph **out);
+
 /* Values that the backward pass reads are stored in `type` (DT_BF16, DT_F16), a weight is rounded
  * to it for its products: what exactly is said in graph/narrow.c. Requires real tensors to be F32
  * and layouts to be settled; a new graph in *out. */
