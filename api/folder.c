@@ -16,7 +16,7 @@
 static const char *const own[] = {"step.so", "step.c", "step_arena.h", "step_tables.h",
 	"stint_step.h", "Makefile", "plan.json", "eval-plan.json", "graph.json", "kernels.cu",
 	"kernels.c", "weights.safetensors", "weights.c", "weights.h", "adapter.json", "model.onnx",
-	"build.log"};
+	"model.onnx.data", "build.log"};
 enum { OWN = sizeof own / sizeof *own };
 
 /* In what words a file says that stint wrote it. */

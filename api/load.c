@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "api/cross.h"
+#include "api/links.h"
 #include "api/weights.h"
 
 /* POSIX promises that a function's address fits a void pointer; C does not, so copy the bits. */
@@ -92,6 +93,8 @@ enum status load_open(struct arena *a, const char *dir, const struct weights *w,
 	char *own = arena_printf(a, "%s/weights.safetensors", dir);
 	if (!own)
 		return diag_nomem(d);
+	struct linked_values none;
+	TRY(links_read(a, own, false, &none, d)); /* each that is missing is told */
 	const int rc = out->load(out->step, own);
 	if (rc)
 		return load_fail(out, rc, own, d);

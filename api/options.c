@@ -269,6 +269,9 @@ static const struct option table[] = {
 	WORD("precision", compile.precision, COMMAND_ALL, "P",
 		"fp32, bf16, fp16; fp64 with --portable, tf32 with --target cuda",
 		"fp32", "tf32", "bf16", "fp16", "fp64"),
+	WORD("frozen-precision", compile.frozen_precision, COMMAND_ALL, "P",
+		"weights of products that are not trained are stored in fp32, bf16 or fp16",
+		"fp32", "bf16", "fp16"),
 	VALUE("offload", OPTION_TEXT, offload, COMMAND_ALL, "host[:SIZE]",
 		"host: saved activations may wait in the host's memory (of SIZE or more: 1MiB)"),
 	FLAG("portable", compile.portable, COMMAND_ALL, "plain C only: libc and libm"),
@@ -330,6 +333,8 @@ static const struct option table[] = {
 	FLAG("no-outputs", compile.no_outputs, COMMAND_ALL,
 		"evaluation computes the loss alone, not the model's outputs"),
 	FLAG("debug-arena", compile.debug_arena, COMMAND_ALL, "poison dead ranges of the arena"),
+	FLAG("link-weights", compile.link_weights, COMMAND_COMPILE | PROGRAM,
+		"frozen weights stay in the model's external data, which DIR then needs"),
 	FLAG("no-build", no_build, COMMAND_ALL, "do not run the C compiler"),
 	FLAG("force", force, COMMAND_COMPILE | PROGRAM, "write into a folder that stint did not make"),
 	VALUE("graph", OPTION_TEXT, compile.graph, COMMAND_LINE, "FILE",
@@ -524,6 +529,26 @@ static enum status check_bare(struct options *o, struct diag *d)
 	return ST_OK;
 }
 
+/* A step has one narrow type. */
+static enum status check_frozen(const struct options *o, struct diag *d)
+{
+	const struct compile_options *c = &o->compile;
+	static const char *const precision[] = {"fp32", "tf32", "bf16", "fp16", "fp64"};
+	static const char *const frozen[] = {"fp32", "bf16", "fp16"};
+	const bool same = !strcmp(precision[c->precision], frozen[c->frozen_precision]);
+	if (c->frozen_precision == FROZEN_FP32 || (same && !c->bare && c->target != TARGET_CUDA))
+		return ST_OK;
+	if (c->bare || c->target == TARGET_CUDA)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--frozen-precision %s does not go with --%s yet",
+			frozen[c->frozen_precision], c->bare ? "bare" : "target cuda");
+	if (c->precision != PRECISION_FP32)
+		return diag_fail(d, ST_USAGE, NULL, "give both the same, or leave one out",
+			"--frozen-precision %s does not go with --precision %s",
+			frozen[c->frozen_precision], precision[c->precision]);
+	return ST_OK;
+}
+
 enum status options_check(struct options *o, struct diag *d)
 {
 	TRY(check_bare(o, d));
@@ -538,6 +563,7 @@ enum status options_check(struct options *o, struct diag *d)
 			: o->compile.isa      ? "isa"
 					      : "debug-arena");
 	TRY(check_arch(o, cuda, d));
+	TRY(check_frozen(o, d));
 	if (options_given(o, "shard") && !o->compile.ranks)
 		return diag_fail(d, ST_USAGE, NULL, "add --ranks N",
 			"--shard says what so many processes share");

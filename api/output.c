@@ -8,6 +8,7 @@
 #include "api/adapter_text.h"
 #include "api/cross.h"
 #include "api/folder.h"
+#include "api/links.h"
 #include "api/load.h"
 #include "api/make.h"
 #include "codegen/embedded.h"
@@ -24,7 +25,8 @@ static enum status save(struct pipeline *p, const char *dir, const char *name, s
 
 /* Initial values by name: parameters and buffers under the model's names, constants under theirs.
  */
-static enum status save_weights(struct pipeline *p, const char *dir)
+static enum status save_weights(
+	struct pipeline *p, const char *dir, const struct weight_links *links)
 {
 	const struct graph_problem *gp = pipeline_problem_shown(p);
 	int n = 0;
@@ -35,8 +37,9 @@ static enum status save_weights(struct pipeline *p, const char *dir)
 		return diag_nomem(p->diag);
 	for (int i = 0; i < gp->problem->ntensor; i++) {
 		const struct tensor *t = gp->tensor[i];
-		static const int type[] = {STINT_F32, STINT_F64, STINT_I64, STINT_BOOL};
-		if (!t->data || t->maker)
+		static const int type[] = {
+			STINT_F32, STINT_F64, STINT_I64, STINT_BOOL, STINT_BF16, STINT_F16};
+		if (!t->data || t->maker || links_of(links, gp->problem->tensor[i].name))
 			continue;
 		entry[n++] = (struct safetensors_entry){.name = gp->problem->tensor[i].name,
 			.dtype = type[t->dtype],
@@ -45,7 +48,9 @@ static enum status save_weights(struct pipeline *p, const char *dir)
 			.data = t->data};
 	}
 	char message[256];
-	if (safetensors_write(path, entry, n, NULL, 0, message) != 0)
+	struct safetensors_note *note;
+	TRY(links_notes(p->arena, links, &note, p->diag));
+	if (safetensors_write(path, entry, n, note, links->n, message) != 0)
 		return diag_fail(p->diag, ST_IO, NULL, NULL, "%s", message);
 	return ST_OK;
 }
@@ -67,8 +72,9 @@ static enum status save_kernels(
 	return ST_OK;
 }
 
-static enum status save_texts(struct pipeline *p, const char *dir)
+static enum status save_texts(struct pipeline *p, const char *dir, const struct weight_links *links)
 {
+	(void)links;
 	struct source_files kernels;
 	struct step_texts texts = {0};
 	struct text plan = {0}, graph = {0};
@@ -113,8 +119,10 @@ static bool wanted(const struct pipeline *p, const char *name)
 	return !gpu && (!p->target.portable || !library);
 }
 
-static enum status save_runtime(struct pipeline *p, const char *dir)
+static enum status save_runtime(
+	struct pipeline *p, const char *dir, const struct weight_links *links)
 {
+	(void)links;
 	for (const struct embedded_file *f = embedded_files(); f->name; f++) {
 		struct text t = {0};
 		if (!wanted(p, f->name))
@@ -125,18 +133,20 @@ static enum status save_runtime(struct pipeline *p, const char *dir)
 	return ST_OK;
 }
 
-static enum status save_model(struct pipeline *p, const char *dir)
+static enum status save_model(struct pipeline *p, const char *dir, const struct weight_links *links)
 {
 	char *model = arena_printf(p->arena, "%s/model.onnx", dir);
 	return !model ? diag_nomem(p->diag)
-		      : import_copy_model(
-				p->o->model, model, &p->o->import, p->imported->table, p->diag);
+		      : import_copy_model(p->o->model, model, &p->o->import, p->imported->table,
+				links_name, (void *)(uintptr_t)links, p->diag);
 }
 
 /* What adapters the step trains, for `export`. */
-static enum status save_adapters(struct pipeline *p, const char *dir)
+static enum status save_adapters(
+	struct pipeline *p, const char *dir, const struct weight_links *links)
 {
 	struct text t = {0};
+	(void)links;
 	if (!p->nadapter)
 		return ST_OK;
 	adapters_print(p, &t);
@@ -146,10 +156,13 @@ static enum status save_adapters(struct pipeline *p, const char *dir)
 /* The model first: the largest, and the one that may be refused. */
 static enum status write_parts(struct pipeline *p, const struct folder *f, bool build)
 {
-	static enum status (*const part[])(struct pipeline *, const char *) = {
+	static enum status (*const part[])(
+		struct pipeline *, const char *, const struct weight_links *) = {
 		save_model, save_weights, save_adapters, save_texts, save_runtime};
+	struct weight_links links;
+	TRY(links_find(p, &links));
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-		TRY(part[i](p, f->work));
+		TRY(part[i](p, f->work, &links));
 		if (onlooker_stops(p->o->onlooker))
 			return ST_INTERRUPTED;
 	}
@@ -203,8 +216,6 @@ enum status compile_folder(struct pipeline *p, const struct options *o,
 	TRY(folder_check(p->arena, o->out, o->force, &folder, p->diag));
 	if (p->o->cross && !o->no_build)
 		TRY(cross_compiler(p->arena, p->o->cross, p->diag));
-	if (p->o->model)
-		TRY(import_copy_fits(p->o->model, p->diag));
 	TRY(pipeline_run(p));
 	onlooker_now(p->o->onlooker, o->no_build ? "writing" : "writing, and compiling with make");
 	TRY(write ? write(p, o) : output_write(p, o->out, o->force, !o->no_build));

@@ -285,6 +285,7 @@ enum status report_compiled(FILE *f, struct pipeline *p)
 	TRY(report_plan(
 		f, p->arena, pipeline_problem_shown(p)->problem, pipeline_plan_shown(p), p->diag));
 	report_trials(f, p);
+	TRY(report_frozen(f, p));
 	report_needs(f, p->plans.arena_bytes, report_place_of(p));
 	return ST_OK;
 }

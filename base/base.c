@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,8 +75,16 @@ struct block {
 	max_align_t data[];
 };
 
+struct mapping {
+	struct mapping *next;
+	unsigned char *at;
+	size_t bytes;
+	const char *path;
+};
+
 struct arena {
 	struct block *head;
+	struct mapping *map;
 };
 
 struct arena *arena_new(void)
@@ -87,6 +96,8 @@ void arena_free(struct arena *a)
 {
 	if (!a)
 		return;
+	for (const struct mapping *m = a->map; m; m = m->next)
+		munmap(m->at, m->bytes);
 	for (struct block *b = a->head, *next; b; b = next) {
 		next = b->next;
 		free(b);
@@ -146,6 +157,38 @@ void arena_release(struct arena *a, void *p, size_t size)
 			free(b);
 			return;
 		}
+}
+
+const void *arena_map(struct arena *a, int fd, size_t bytes, const char *path)
+{
+	if (!bytes)
+		return "";
+	struct mapping *m = ARENA_NEW(a, struct mapping);
+	const char *name = path ? arena_strdup(a, path) : NULL;
+	if (!m || (path && !name)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	void *at = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	*m = (struct mapping){a->map, at, bytes, name};
+	a->map = m;
+	return at;
+}
+
+bool arena_mapped(
+	const struct arena *a, const void *p, size_t bytes, const char **path, size_t *offset)
+{
+	for (const struct mapping *m = a->map; m; m = m->next) {
+		const uintptr_t from = (uintptr_t)p - (uintptr_t)m->at;
+		if (!m->path || from >= m->bytes || bytes > m->bytes - from)
+			continue;
+		*path = m->path;
+		*offset = from;
+		return true;
+	}
+	return false;
 }
 
 void *arena_memdup(struct arena *a, const void *p, size_t count, size_t size)
@@ -286,21 +329,21 @@ static enum status io_fail(struct diag *d, const char *path, const char *what)
 	return diag_fail(d, ST_IO, &w, NULL, "cannot %s: %s", what, strerror(errno));
 }
 
-static bool write_all(const struct text *t, const char *path)
+static bool write_all(const char *path, file_put *content, void *user)
 {
 	FILE *f = fopen(path, "wb");
-	bool ok = f && (t->len == 0 || fwrite(t->s, 1, t->len, f) == t->len);
+	bool ok = f && content(user, f);
 	return f && fclose(f) == 0 && ok;
 }
 
-static enum status save_beside(const struct text *t, const char *path, struct diag *d)
+static enum status save_beside(const char *path, file_put *content, void *user, struct diag *d)
 {
 	struct text tmp = {0};
 	text_add(&tmp, "%s.tmp%ld", path, (long)getpid());
 	enum status st = ST_OK;
 	if (tmp.failed) {
 		st = diag_nomem(d);
-	} else if (!write_all(t, tmp.s) || rename(tmp.s, path) != 0) {
+	} else if (!write_all(tmp.s, content, user) || rename(tmp.s, path) != 0) {
 		st = io_fail(d, path, "write");
 		remove(tmp.s);
 	}
@@ -308,21 +351,31 @@ static enum status save_beside(const struct text *t, const char *path, struct di
 	return st;
 }
 
-enum status text_save(const struct text *t, const char *path, struct diag *d)
+enum status file_save(const char *path, file_put *content, void *user, struct diag *d)
 {
 	struct stat at, entry;
-	if (t->failed)
-		return diag_nomem(d);
 	if (lstat(path, &entry) != 0 || stat(path, &at) != 0)
-		return save_beside(t, path, d);
+		return save_beside(path, content, user, d);
 	if (!S_ISREG(at.st_mode))
-		return write_all(t, path) ? ST_OK : io_fail(d, path, "write");
+		return write_all(path, content, user) ? ST_OK : io_fail(d, path, "write");
 	if (!S_ISLNK(entry.st_mode))
-		return save_beside(t, path, d);
+		return save_beside(path, content, user, d);
 	char *target = realpath(path, NULL);
-	enum status st = target ? save_beside(t, target, d) : io_fail(d, path, "write");
+	enum status st = target ? save_beside(target, content, user, d) : io_fail(d, path, "write");
 	free(target);
 	return st;
+}
+
+static bool put_text(void *user, FILE *f)
+{
+	const struct text *t = user;
+	return t->len == 0 || fwrite(t->s, 1, t->len, f) == t->len;
+}
+
+enum status text_save(const struct text *t, const char *path, struct diag *d)
+{
+	struct text copy = *t;
+	return t->failed ? diag_nomem(d) : file_save(path, put_text, &copy, d);
 }
 
 static enum status read_open(

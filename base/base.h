@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Constants are folded here as a step computes (16: half precision's matter). */
 #if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
@@ -81,6 +82,13 @@ void *arena_alloc(struct arena *a, size_t count, size_t size);
 /* Free an object of more than 16 KiB before the rest, if it can be; small ones, and NULL, are left
  * alone. In time in proportion to the blocks made since. */
 void arena_release(struct arena *a, void *p, size_t size);
+/* The file's first `bytes` bytes, mapped for reading until the arena is freed; fd may be closed.
+ * For 0 bytes a valid pointer. NULL and errno. `path`, of which a copy is kept, is the file's name
+ * for arena_mapped; NULL: it has none. */
+const void *arena_map(struct arena *a, int fd, size_t bytes, const char *path);
+/* Whether these bytes are part of such a file with a name; at *offset. */
+bool arena_mapped(
+	const struct arena *a, const void *p, size_t bytes, const char **path, size_t *offset);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -139,9 +147,13 @@ bool text_mentions(const char *text, const char *word);
 enum { TEXT_NEAR = 80 };
 int text_distance(const char *x, const char *y);
 
-/* Write the whole text to `path` through a temporary file beside it, then rename: nothing
+/* Writes a file's content; false and errno where it cannot. */
+typedef bool file_put(void *user, FILE *f);
+/* Write `path` through a temporary file beside it, then rename: nothing
  * half-written stays. A link's target is what is replaced; a device or a pipe is written to.
  * Reports to `d`. */
+enum status file_save(const char *path, file_put *put, void *user, struct diag *d);
+/* The whole text so. */
 enum status text_save(const struct text *t, const char *path, struct diag *d);
 /* The whole file into arena memory, NUL-terminated; *len without the NUL. */
 enum status file_read(struct arena *a, const char *path, char **out, size_t *len, struct diag *d);

@@ -32,12 +32,25 @@ const struct safetensors_entry *values_find(struct values *v, const char *name)
 	return weights_find(v->a, v->file, name, v->average, &v->failed);
 }
 
+/* A frozen one, where the model had it. */
+static const float *linked(const struct values *v, const char *name, int64_t numel)
+{
+	for (int i = 0; i < v->linked.n; i++) {
+		const struct linked_value *l = &v->linked.item[i];
+		if (!strcmp(l->name, name) && l->bytes == (size_t)numel * sizeof(float))
+			return l->data;
+	}
+	return NULL;
+}
+
 /* The trained value of an initializer as floats, or NULL. */
 static const float *lookup(void *user, const char *name, int64_t numel)
 {
 	struct values *v = user;
 	const struct safetensors_entry *e = values_find(v, name);
-	if (!e || (e->dtype != STINT_F32 && e->dtype != STINT_F64) ||
+	if (!e)
+		return linked(v, name, numel);
+	if ((e->dtype != STINT_F32 && e->dtype != STINT_F64) ||
 		e->bytes != (size_t)numel * (e->dtype == STINT_F32 ? 4 : 8))
 		return NULL;
 	v->replaced++;
@@ -192,6 +205,8 @@ static enum status write_model(struct arena *a, const struct export_args *o, str
 	if (safetensors_open(&v.file, path, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	enum status st = check_values(o, path, &v, weights, d);
+	if (st == ST_OK)
+		st = links_read(a, weights, true, &v.linked, d);
 	if (st == ST_OK)
 		st = write_all(a, o, &v, d);
 	safetensors_close(v.file);

@@ -3,12 +3,14 @@
 #define STINT_CLI_EXPORT_ADAPTER_H
 
 #include "api/adapter_text.h"
+#include "api/links.h"
 #include "api/weights.h"
 #include "runtime/safetensors.h"
 
 struct values {
 	struct arena *a;
 	struct safetensors *file;
+	struct linked_values linked;
 	int average; /* enum weights_average */
 	int replaced;
 	bool failed; /* out of memory */

@@ -19,7 +19,7 @@ struct table {
 
 static double step_us(const struct ranks_cost *c)
 {
-	return c->compute + c->communication;
+	return c->compute + c->exposed;
 }
 
 static void fill(struct table *t, int64_t ranks)
@@ -38,19 +38,20 @@ static void print_row(const struct table *t, const struct ranks_cost *c)
 {
 	char memory[24], sent[24];
 	const double us = step_us(c), faster = step_us(&t->row[0]) / us;
-	printf("%6d %12" PRId64 " %10s %11.4g %10s %9.3g %9.4g %7.1f %% %9.4g %8.4g %9.1f %%\n",
+	printf("%6d %12" PRId64
+	       " %10s %11.4g %10s %9.3g %9.4g %10.4g %7.1f %% %9.4g %8.4g %9.1f %%\n",
 		c->ranks, c->shards, bytes_human(t->p->plans.train_plan->arena_bytes, memory),
 		c->compute / 1e3, bytes_human((int64_t)c->bytes, sent), c->messages,
-		c->communication / 1e3, 100 * c->communication / us, us / 1e3, faster,
+		c->communication / 1e3, c->exposed / 1e3, 100 * c->exposed / us, us / 1e3, faster,
 		100 * faster / c->ranks);
 }
 
 static void print_table(const struct table *t)
 {
 	const struct ranks_cost *best = &t->row[t->fastest];
-	printf("%6s %12s %10s %11s %10s %9s %9s %9s %9s %8s %11s\n", "ranks", "micro-batches",
-		"memory", "compute ms", "sent", "messages", "link ms", "share", "step ms", "faster",
-		"efficiency");
+	printf("%6s %12s %10s %11s %10s %9s %9s %10s %9s %9s %8s %11s\n", "ranks", "micro-batches",
+		"memory", "compute ms", "sent", "messages", "link ms", "exposed ms", "share",
+		"step ms", "faster", "efficiency");
 	for (int i = 0; i < t->n; i++)
 		print_row(t, &t->row[i]);
 	printf("a rank's, at most; over %.4g GB/s, %.4g us, %.4g us a message\n",
@@ -86,6 +87,7 @@ static void write_json(const struct table *t, struct text *out)
 			i ? "," : "", c->ranks, c->shards, t->p->plans.train_plan->arena_bytes);
 		add_number(out, "compute_us", c->compute);
 		add_number(out, "link_us", c->communication);
+		add_number(out, "exposed_us", c->exposed);
 		add_number(out, "step_us", step_us(c));
 		add_number(out, "messages", c->messages);
 		add_number(out, "sent_bytes", c->bytes);

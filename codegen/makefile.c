@@ -12,7 +12,9 @@ static bool uses_threads(const struct kernels *ks)
 /* What is linked, and with what. A GPU's libraries are found when the step is opened. */
 static void print_source_names(bool gpu, bool library, struct text *t)
 {
-	text_add(t, "\nSOURCES = step.c stint_rt.c safetensors.c safetensors_write.c%s\n",
+	text_add(t,
+		"\nSOURCES = step.c stint_rt.c safetensors.c safetensors_write.c stint_links.c "
+		"stint_sha256.c%s\n",
 		gpu       ? " kernels.c stint_rt_gpu_feed.c stint_rt_gpu.c stint_rt_gpu_bench.c "
 			    "stint_rt_gpu_library.c \\\n"
 			    "\tstint_gpu_cache.c stint_gpu_conv.c stint_gpu_copy.c stint_gpu_device.c "
@@ -30,7 +32,8 @@ static const char ranks_words[] =
 "RANKS := $(shell command -v $(MPICC) >/dev/null 2>&1 && echo stint_mpi.so)\n"
 "ifdef MPI\n"
 "CC = $(MPICC)\n"
-"SOURCES += stint_mpi.c\n"
+"SOURCES += stint_mpi.c stint_mpi_sums.c stint_mpi_queue.c\n"
+"STEP_FLAGS += -pthread\n"
 "endif\n";
 
 static const char loops_words[] =
@@ -57,8 +60,8 @@ static const char objects_rules[] =
 "\trm -f step.so libstep.a";
 
 static const char ranks_rule[] =
-"\nstint_mpi.so: stint_mpi.c stint_mpi_world.c $(HEADERS)\n"
-"\t-$(MPICC) $(CFLAGS) $(STEP_FLAGS) -shared -o $@ $(filter %.c,$^)\n";
+"\nstint_mpi.so: stint_mpi.c stint_mpi_sums.c stint_mpi_queue.c stint_mpi_world.c $(HEADERS)\n"
+"\t-$(MPICC) $(CFLAGS) $(STEP_FLAGS) -pthread -shared -o $@ $(filter %.c,$^)\n";
 /* clang-format on */
 
 /* What a step is linked with. */

@@ -10,6 +10,7 @@
 enum { MICRO_BATCH_AUTO = -1, SPLIT_AUTO = -1 };
 enum target_choice { TARGET_C, TARGET_CUDA };
 enum precision { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64 };
+enum frozen_precision { FROZEN_FP32, FROZEN_BF16, FROZEN_FP16 };
 enum bn_choice { BN_TRAIN, BN_FROZEN };
 enum variance_choice { VARIANCE_UNBIASED, VARIANCE_POPULATION };
 enum shard_choice { SHARD_STATE, SHARD_NONE };
@@ -42,6 +43,8 @@ struct compile_options {
 	int arch; /* of a GPU: 90 is sm_90 */
 	enum math math;
 	enum precision precision;
+	enum frozen_precision
+		frozen_precision; /* what weights that are not trained are stored in */
 	enum fuse_choice fuse;
 	bool everywhere; /* layouts wherever a record knows how: for tests */
 	int portable, threads;
@@ -58,6 +61,7 @@ struct compile_options {
 	const char *isa;       /* -march of the step; NULL: this machine's */
 	const char *cross;     /* what its compiler's name begins with; NULL: this machine's */
 	int debug_arena;
+	int link_weights;          /* frozen ones stay in the model's files (api/links.h) */
 	struct onlooker *onlooker; /* of whoever waits; NULL */
 };
 

@@ -35,7 +35,7 @@ static enum status with_loss(const struct graph_options *o, bool whole, struct g
 	return whole ? ST_OK : graph_split(*g, g);
 }
 
-/* Layouts, precision, slices, fusion, and which way each node is computed. */
+/* Layouts, frozen weights, precision, slices, fusion, and which way each node is computed. */
 static enum status kernels_of(const struct graph_options *o, unsigned flags, struct graph **g)
 {
 	const struct target *t = (*g)->target;
@@ -43,6 +43,8 @@ static enum status kernels_of(const struct graph_options *o, unsigned flags, str
 		TRY(graph_layout(*g, t->block, o->everywhere, g));
 		dump(o, STAGE_LAYOUT, *g);
 	}
+	if (o->frozen != DT_F32)
+		TRY(graph_store_frozen(*g, o->frozen, g));
 	if (o->narrow != DT_F32) {
 		TRY(graph_narrow(*g, o->narrow, o->narrow_flags | flags, g));
 		dump(o, STAGE_NARROW, *g);

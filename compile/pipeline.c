@@ -94,6 +94,9 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 		.scale_loss = o->precision == PRECISION_FP16,
 		.fuse = o->fuse == FUSE_ON,
 		.everywhere = o->everywhere,
+		.frozen = o->frozen_precision == FROZEN_FP16   ? DT_F16
+			  : o->frozen_precision == FROZEN_BF16 ? DT_BF16
+							       : DT_F32,
 		.narrow = o->precision == PRECISION_FP16   ? DT_F16
 			  : o->precision == PRECISION_BF16 ? DT_BF16
 							   : DT_F32,
@@ -193,6 +196,16 @@ static enum status take_costs(struct pipeline *p, struct problem *problem)
 const struct graph_problem *pipeline_problem_shown(const struct pipeline *p)
 {
 	return p->train ? &p->train_problem : &p->eval_problem;
+}
+
+const char *pipeline_name(const struct pipeline *p, const struct tensor *t)
+{
+	for (int i = 0; i < p->imported->ntensor; i++) {
+		const struct tensor *x = p->imported->tensor[i];
+		if (x->from_model && x->data == t->data && tensor_bytes(x) == tensor_bytes(t))
+			return x->name;
+	}
+	return NULL;
 }
 
 struct plan *pipeline_plan_shown(const struct pipeline *p)

@@ -96,6 +96,8 @@ enum status pipeline_run(struct pipeline *p);
 /* What people are shown: training's, and without it the evaluation's. */
 const struct graph_problem *pipeline_problem_shown(const struct pipeline *p);
 struct plan *pipeline_plan_shown(const struct pipeline *p);
+/* What the model calls the initializer that constant t is; NULL: it is none of the model's. */
+const char *pipeline_name(const struct pipeline *p, const struct tensor *t);
 
 /* The problem of a model's training step (of its evaluation, with the loss "none"), or o->graph's;
  * with what o->costs and o->insist say about it. Runs the stages that this takes. */

@@ -29,6 +29,7 @@ static struct tensor *copy_tensor(const struct graph_copy *c, const struct tenso
 	x->from_model = t->from_model;
 	x->why = t->why;
 	x->piece_of = t->piece_of;
+	x->exact = t->exact;
 	return c->map[t->id] = x;
 }
 

@@ -170,11 +170,10 @@ double tensor_real(const struct tensor *t, int64_t i)
 		return (double)((const int64_t *)t->data)[i];
 	case DT_BOOL:
 		return ((const unsigned char *)t->data)[i];
-	case DT_BF16: /* no known value is */
+	case DT_BF16:
 	case DT_F16:
-		break;
+		return narrow_value(t->dtype, ((const uint16_t *)t->data)[i]);
 	}
-	assert(false && "a known value in a narrow type");
 	return 0;
 }
 
@@ -352,10 +351,22 @@ enum status graph_known_work(struct graph *g, const struct node *n, double work)
 				 "would take more work at compile time than stint spends");
 }
 
+static void know(struct tensor *t, const void *data)
+{
+	t->role = TR_CONSTANT;
+	t->data = data;
+	t->is_gradient = false;
+}
+
 static enum status fold(struct graph *g, struct node *n, bool *done)
 {
 	bool pointwise = !n->op->fold && (n->op->traits & OP_POINTWISE);
 	*done = outputs_known(n);
+	if (!*done && (n->op->traits & OP_VIEW) && all_known(n)) {
+		know(n->out[0], n->in[0]->data); /* no second copy, of a large weight perhaps */
+		n->out[0]->from_model = n->in[0]->from_model;
+		*done = true;
+	}
 	if (*done || !(n->op->fold || pointwise) || !all_known(n) || !may_fold(g, n))
 		return ST_OK;
 	void **data = ARENA_ARRAY(g->arena, void *, n->nout);
@@ -375,9 +386,7 @@ static enum status fold(struct graph *g, struct node *n, bool *done)
 	for (int k = 0; k < n->nout; k++) {
 		if (!n->out[k])
 			continue;
-		n->out[k]->role = TR_CONSTANT;
-		n->out[k]->data = data[k];
-		n->out[k]->is_gradient = false;
+		know(n->out[k], data[k]);
 	}
 	*done = true;
 	return ST_OK;

@@ -30,6 +30,9 @@ static inline bool dtype_is_real(enum dtype t)
 	return t == DT_F32 || t == DT_F64 || dtype_is_narrow(t);
 }
 
+/* A narrow value; and the nearest, to even where two are as near. (frozen.c) */
+double narrow_value(enum dtype t, uint16_t bits);
+uint16_t narrow_bits(enum dtype t, float v);
 /* "f32", "f64", "i64", "bool", "bf16", "f16". */
 const char *dtype_name(enum dtype t);
 
@@ -67,6 +70,9 @@ struct tensor {
 	const char *const *axis;
 	struct node *maker;     /* NULL unless TR_VALUE (a folded constant has none either) */
 	struct tensor *storage; /* made by a view: whose bytes these are; NULL: its own */
+	/* TR_CONSTANT in a narrow type: what it was rounded from (graph_store_frozen); NULL. Of the
+	 * graph before. */
+	const struct tensor *exact;
 	/* TR_STATE of which each process has a piece: the parameter whose shape all of it has.
 	 * Maybe of the graph before; for name and shape only. NULL: it is whole. */
 	const struct tensor *piece_of;

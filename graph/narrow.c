@@ -62,7 +62,7 @@ static void find_real(struct narrow *l, const struct graph *g, bool outputs_too)
 				    reaches_real(l, n);
 		for (int k = 0; k < n->nin; k++)
 			if (n->in[k] && n->in[k]->role == TR_VALUE &&
-				(n->phase == NODE_UPDATE || passes))
+				(n->phase == NODE_UPDATE || passes || n->op->traits & OP_WAITS))
 				keep_real(l, n->in[k]);
 	}
 }
@@ -156,6 +156,10 @@ static struct tensor *narrowed(struct narrow *l, const struct tensor *old)
 	struct tensor *x = l->copy.map[old->id], **slot = &l->rounded[later][old->id];
 	if (x->dtype == l->type)
 		return x;
+	const struct node *wide = x->maker; /* of a constant that is stored so (frozen.c) */
+	if (wide && wide->op == op_by_role(l->copy.to->table, ROLE_COPY) &&
+		wide->in[0]->role == TR_CONSTANT && wide->in[0]->dtype == l->type)
+		return wide->in[0];
 	return *slot ? *slot : (*slot = copy_as(l, old, x, l->type));
 }
 

@@ -43,6 +43,8 @@ enum op_trait {
 			      together alone: apart along axis 0 in the sense of graph/mixed.c */
 	OP_BY_ELEMENT = 8192, /* an optimizer whose update of an element takes that element's
 				 gradient and states, and numbers of the step: pieces go */
+	OP_WAITS = 16384, /* waits for what the node that made its inputs has begun, and that goes
+			     on by itself: the later, the better. Nothing may stand between */
 };
 
 /* What core code may ask the table for, without knowing names. */
@@ -78,11 +80,15 @@ enum op_role {
 			    control      names */
 	ROLE_ACCUMULATE, /* a value, control, sums: the sum over all shards, in the last; and the
 			    sums */
-	ROLE_SUM_RANKS,  /* in the last shard that a process does: that, control, the sums: the sum
-			    over all processes; attribute shards */
+	ROLE_START_SUM,  /* in the last shard that a process does: that, control, the sums: that, on
+			    its way to other processes, and room for what comes from them;
+			    attributes shards, whole (0: a ROLE_SCATTER_SUM follows) */
+	ROLE_SUM_RANKS,  /* both of these: the sum over all processes */
 	ROLE_KEEP_ROWS,  /* a value, control, all shards' rows of it; attribute shards: these, with
-			    those of the shard that control names; in the last, with those of all
-			    processes */
+			    those of the shard that control names; in the last, those of all
+			    processes are on their way */
+	ROLE_TAKE_ROWS,  /* in the last shard, all these; attributes first, count: so many of them,
+			    when they are there */
 	/* Of g->ranks processes each has one piece of a tensor's elements, in a vector of so many
 	 * as the largest has, zeros behind its end; attribute ranks: */
 	ROLE_SCATTER_SUM,   /* as ROLE_SUM_RANKS, but of the sum its piece alone */

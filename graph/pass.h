@@ -126,6 +126,8 @@ enum status graph_accumulate(struct graph *g, const struct optimizer_spec *spec,
 	struct tensor *const *param, struct tensor **grad);
 /* Of x, a vector that each shard has: one row of each, all there in the last. `name`: of the
  * model's tensor that it is for. NULL: failed. */
+/* In the last shard, rows [first, first + count) of those that ROLE_KEEP_ROWS keeps. */
+struct tensor *graph_take_rows(struct graph *g, struct tensor *rows, int64_t first, int64_t count);
 struct tensor *graph_every_shard(struct graph *g, const char *name, struct tensor *x);
 
 /* One update node per parameter with a gradient; returns the graph's steps' end. */
@@ -137,6 +139,11 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
  * Requires all nodes; a new graph in *out. */
 enum status graph_layout(
 	const struct graph *in, int64_t block, bool everywhere, struct graph **out);
+
+/* Frozen weights that products read, or rows are taken of, are constants in `type` (DT_BF16,
+ * DT_F16) from here on: graph/frozen.c. Requires real tensors to be F32 and layouts to be settled;
+ * a new graph in *out. */
+enum status graph_store_frozen(const struct graph *in, enum dtype type, struct graph **out);
 
 /* Values that the backward pass reads are stored in `type` (DT_BF16, DT_F16), a weight is rounded
  * to it for its products: what exactly is said in graph/narrow.c. Requires real tensors to be F32

@@ -118,25 +118,40 @@ static struct tensor *left_by_shards(
 
 /* A node of the last shard. What it reads stays real, as for updates. */
 static struct tensor *between_ranks(
-	struct graph *g, enum op_role role, int nin, struct tensor *const *in)
+	struct graph *g, enum op_role role, int nin, struct tensor *const *in, bool whole)
 {
-	const struct attr attr[] = {ATTR_I("shards", g->shards), ATTR_I("ranks", g->ranks)};
+	const struct attr attr[] = {
+		ATTR_I("shards", g->shards), ATTR_I("whole", whole), ATTR_I("ranks", g->ranks)};
 	const bool last = g->last;
 	const enum node_phase phase = g->phase;
 	g->last = true;
 	g->phase = NODE_UPDATE;
 	struct tensor *y = graph_op(
-		g, op_by_role(g->table, role)->name, nin, in, g->ranks ? 2 : 1, attr);
+		g, op_by_role(g->table, role)->name, nin, in, g->ranks ? 3 : 2, attr);
 	g->phase = phase;
 	g->last = last;
 	return y;
 }
 
-/* What other processes have summed, too: all of it, or this one's piece. */
-static struct tensor *over_ranks(struct graph *g, struct tensor *total, bool piece)
+/* What other processes have summed, too: all of it, or this one's piece. It is on its way from here
+ * on... */
+static struct tensor *start_sum(struct graph *g, struct tensor *total, bool piece)
 {
 	struct tensor *const in[] = {total, graph_control(g), total->maker->out[1]};
-	return between_ranks(g, piece ? ROLE_SCATTER_SUM : ROLE_SUM_RANKS, 3, in);
+	return between_ranks(g, ROLE_START_SUM, 3, in, !piece);
+}
+
+/* ... and there from here on. Behind all starts, so that where both could run a start comes first.
+ */
+static struct tensor *await_sum(struct graph *g, struct tensor *t, bool piece)
+{
+	if (!t || !t->maker || t->maker->op->role != ROLE_START_SUM)
+		return t;
+	g->scope = t->maker->name;
+	t = between_ranks(g, piece ? ROLE_SCATTER_SUM : ROLE_SUM_RANKS, 2,
+		(struct tensor *[]){t, t->maker->out[1]}, !piece);
+	g->scope = NULL;
+	return t;
 }
 
 bool graph_scatters(const struct graph *g, const struct optimizer_spec *spec)
@@ -146,12 +161,13 @@ bool graph_scatters(const struct graph *g, const struct optimizer_spec *spec)
 
 struct tensor *graph_own_piece(struct graph *g, struct tensor *t, struct tensor *behind)
 {
-	return between_ranks(g, ROLE_OWN_PIECE, behind ? 2 : 1, (struct tensor *[]){t, behind});
+	return between_ranks(
+		g, ROLE_OWN_PIECE, behind ? 2 : 1, (struct tensor *[]){t, behind}, false);
 }
 
 struct tensor *graph_gather_pieces(struct graph *g, struct tensor *whole, struct tensor *piece)
 {
-	return between_ranks(g, ROLE_GATHER_PIECES, 2, (struct tensor *[]){whole, piece});
+	return between_ranks(g, ROLE_GATHER_PIECES, 2, (struct tensor *[]){whole, piece}, false);
 }
 
 static struct tensor *accumulate(
@@ -167,7 +183,7 @@ static struct tensor *accumulate(
 	struct tensor *total = graph_op(
 		g, op_by_role(g->table, ROLE_ACCUMULATE)->name, 3, in, 0, NULL);
 	if (total && g->target->ranks)
-		total = over_ranks(g, total, piece);
+		total = start_sum(g, total, piece);
 	g->scope = NULL;
 	return total;
 }
@@ -195,10 +211,28 @@ enum status graph_accumulate(struct graph *g, const struct optimizer_spec *spec,
 			return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
 	}
 	g->loss = accumulate(g, "loss", waiting, false, g->loss);
+	for (int i = nparam - 1; i >= 0 && g->loss; i--) { /* as the backward pass comes to them */
+		struct tensor *begun = grad[i];
+		grad[i] = await_sum(g, begun, scatters);
+		if (begun && !grad[i])
+			return g->failed;
+	}
+	g->loss = await_sum(g, g->loss, false);
 	g->phase = NODE_FORWARD;
 	if (!g->loss)
 		return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
 	return shard_rows_end(&rows);
+}
+
+struct tensor *graph_take_rows(struct graph *g, struct tensor *rows, int64_t first, int64_t count)
+{
+	const struct attr attr[] = {ATTR_I("first", first), ATTR_I("count", count)};
+	const bool last = g->last;
+	g->last = true;
+	struct tensor *y = graph_op(
+		g, op_by_role(g->table, ROLE_TAKE_ROWS)->name, 1, &rows, 2, attr);
+	g->last = last;
+	return y;
 }
 
 struct tensor *graph_every_shard(struct graph *g, const char *name, struct tensor *x)
@@ -209,5 +243,6 @@ struct tensor *graph_every_shard(struct graph *g, const char *name, struct tenso
 	if (!rows)
 		return NULL;
 	struct tensor *in[] = {x, graph_control(g), rows};
-	return graph_op(g, op_by_role(g->table, ROLE_KEEP_ROWS)->name, 3, in, 1, &shards);
+	rows = graph_op(g, op_by_role(g->table, ROLE_KEEP_ROWS)->name, 3, in, 1, &shards);
+	return rows && g->target->ranks ? graph_take_rows(g, rows, 0, rows->dim[0]) : rows;
 }

@@ -116,6 +116,10 @@ static enum status keep(struct shard_rows *r, struct tensor *t)
 static struct tensor *rows_of(struct shard_rows *r, const struct tensor *t, int64_t shard)
 {
 	struct graph *g = r->g;
+	if (g->target->ranks && r->rows[t->id]->maker->op->role == ROLE_KEEP_ROWS) {
+		g->scope = t->name;
+		return graph_take_rows(g, r->rows[t->id], shard * t->dim[0], t->dim[0]);
+	}
 	const int64_t bound[] = {shard * t->dim[0], (shard + 1) * t->dim[0], 0};
 	const int64_t *list = arena_memdup(g->arena, bound, 3, sizeof *bound);
 	if (!list) {

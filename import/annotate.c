@@ -102,9 +102,9 @@ enum status export_annotated(
 		st = n < 0 ? diag_nomem(d) : annotate(&m, node, n, note, d);
 	}
 	if (st == ST_OK)
-		st = model_take_in(&m, d);
+		st = model_take_in(&m, NULL, NULL, d);
 	if (st == ST_OK)
-		st = model_write(&m, to, d);
+		st = model_write(&m, to, PROTOBUF_MOST, d);
 	arena_free(a);
 	return st;
 }

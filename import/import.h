@@ -82,12 +82,14 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	const struct op_table *table, const struct target *target, enum dtype real, struct diag *d,
 	struct graph **out);
 
-/* ST_INVALID where import_copy_model would say so for the values alone: known at once. */
-enum status import_copy_fits(const char *from, struct diag *d);
 /* A copy of the model with external data taken in, and its initializers tied and untied as
- * import_onnx has them. ST_INVALID where it would be over 2 GiB. */
+ * import_onnx has them. Where that would be over 2 GiB, which protobuf does not allow, large
+ * tensors lie in `to`.data; so do those of all models written here. Initializers of which `outside`
+ * says so stay where the model has them, which is not below `to`'s folder: export_lookup must know
+ * them. */
+typedef bool import_outside(void *user, const char *name);
 enum status import_copy_model(const char *from, const char *to, const struct import_options *o,
-	const struct op_table *table, struct diag *d);
+	const struct op_table *table, import_outside *outside, void *user, struct diag *d);
 
 /* Value of initializer `name` (numel elements, float), or NULL to leave it as it is. */
 typedef const float *export_lookup(void *user, const char *name, int64_t numel);

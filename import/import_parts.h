@@ -10,6 +10,8 @@ struct model {
 	const char *path;
 	Onnx__ModelProto *proto;
 	struct arena *arena; /* owns everything unpacked */
+	struct names
+		*external; /* files beside it, by the names that it has for them (external.c) */
 };
 
 /* Read and unpack `path`: depth at most 64, no text with a zero byte, memory bounded by the file's
@@ -21,16 +23,37 @@ enum status model_unpack(const struct model *m, const ProtobufCMessageDescriptor
 /* The text in such a field; "" where it holds no text. NULL when out of memory. */
 const char *unknown_text(struct arena *a, const ProtobufCMessage *m, uint32_t tag);
 
-/* Every external tensor inline. */
-enum status model_take_in(const struct model *m, struct diag *d);
-/* ST_INVALID where it would be over 2 GiB. */
-enum status model_write(const struct model *m, const char *to, struct diag *d);
+/* Every external tensor inline, but for those of which `outside` says otherwise; NULL: of none. */
+enum status model_take_in(
+	const struct model *m, import_outside *outside, void *user, struct diag *d);
+/* Where the model would be larger than `most` bytes (PROTOBUF_MOST: what protobuf allows) its large
+ * tensors go into a file beside it. All are inline before (write.c). */
+#define PROTOBUF_MOST INT32_MAX
+#define MODEL_DATA ".data"
+enum status model_write(const struct model *m, const char *to, int64_t most, struct diag *d);
+/* The tensors of a model: initializers and attributes, those of bodies and functions too. */
+struct tensors {
+	struct arena *arena;
+	size_t n, cap;
+	Onnx__TensorProto **item;
+	bool initializers, attributes; /* which are wanted */
+	bool failed;                   /* out of memory */
+};
+enum status tensors_list(const struct model *m, struct tensors *list, struct diag *d);
+/* Raw bytes take the place of other forms. */
+void tensor_set_raw(Onnx__TensorProto *t, const void *data, size_t bytes);
 /* A node's name for people and for the schedule; nodes without one get "Op_index". */
 const char *node_label(struct arena *a, const Onnx__NodeProto *n, int index);
 
 /* Element counts and values of a TensorProto. *dim has rank entries. */
 enum status tensor_shape(const struct model *m, const Onnx__TensorProto *t, int *rank,
 	int64_t dim[RANK_MAX], int64_t *numel, struct diag *d);
+/* A fault of tensor t: ST_INVALID. */
+enum status tensor_bad(const struct model *m, const Onnx__TensorProto *t, const char *hint,
+	struct diag *d, const char *what);
+/* The `bytes` bytes of a tensor whose data is external, mapped. (external.c) */
+enum status external_raw(const struct model *m, const Onnx__TensorProto *t, int64_t bytes,
+	const unsigned char **raw, struct diag *d);
 /* The raw little-endian bytes: inline, or of the external file (checked to lie below the model's
  * folder). *raw NULL when the values stand in one of the typed fields. */
 enum status tensor_raw(const struct model *m, const Onnx__TensorProto *t, int64_t numel,

@@ -2,10 +2,12 @@
  * structure, so the wire format is scanned first, without recursion, and unpacking may take only so
  * much memory. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "import/import_parts.h"
 
@@ -161,19 +163,16 @@ static void capped_free(void *user, void *p)
 		}
 }
 
-static enum status check_kind(const char *path, struct diag *d)
+static enum status check_kind(const char *path, const struct stat *st, struct diag *d)
 {
-	struct stat st;
 	const struct where w = {.file = path};
-	if (stat(path, &st) != 0)
-		return diag_fail(d, ST_IO, &w, NULL, "cannot open: %s", strerror(errno));
-	if (S_ISDIR(st.st_mode))
+	if (S_ISDIR(st->st_mode))
 		return diag_fail(d, ST_IO, &w, "give the .onnx file in it", "is a folder");
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st->st_mode))
 		return diag_fail(d, ST_IO, &w, NULL, "is no regular file");
-	if (st.st_size == 0)
+	if (st->st_size == 0)
 		return bad_file(path, d, "it is empty");
-	if (st.st_size > INT32_MAX)
+	if (st->st_size > INT32_MAX)
 		return bad_file(path, d,
 			"it is larger than 2 GiB; protobuf allows no more: use external data");
 	return ST_OK;
@@ -203,7 +202,11 @@ static enum status unpack_model(struct arena *a, const char *path, const char *b
 {
 	ProtobufCMessage *m;
 	TRY(unpack(a, path, &onnx__model_proto__descriptor, (const uint8_t *)bytes, len, &m, d));
-	*out = (struct model){path, (Onnx__ModelProto *)m, a};
+	struct names *external = ARENA_NEW(a, struct names);
+	if (!external)
+		return diag_nomem(d);
+	external->arena = a;
+	*out = (struct model){path, (Onnx__ModelProto *)m, a, external};
 	return out->proto->graph ? ST_OK : bad_file(path, d, "it has no graph");
 }
 
@@ -243,15 +246,22 @@ const char *unknown_text(struct arena *a, const ProtobufCMessage *m, uint32_t ta
 
 enum status model_read(struct arena *a, const char *path, struct model *out, struct diag *d)
 {
-	char *bytes;
-	size_t len;
-	TRY(check_kind(path, d));
+	const struct where w = {.file = path};
+	struct stat st;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* never wait for a pipe */
+	if (fd < 0)
+		return diag_fail(d, ST_IO, &w, NULL, "cannot open: %s", strerror(errno));
 	struct arena *file = arena_new(); /* the packed bytes are not needed for long */
-	if (!file)
-		return diag_nomem(d);
-	enum status st = file_read(file, path, &bytes, &len, d);
-	if (st == ST_OK)
-		st = unpack_model(a, path, bytes, len, out, d);
+	const void *bytes = NULL;
+	enum status ok = !file ? diag_nomem(d)
+			 : fstat(fd, &st) != 0
+				 ? diag_fail(d, ST_IO, &w, NULL, "cannot open: %s", strerror(errno))
+				 : check_kind(path, &st, d);
+	if (ok == ST_OK && !(bytes = arena_map(file, fd, (size_t)st.st_size, NULL)))
+		ok = diag_fail(d, ST_IO, &w, NULL, "cannot map: %s", strerror(errno));
+	close(fd);
+	if (ok == ST_OK)
+		ok = unpack_model(a, path, bytes, (size_t)st.st_size, out, d);
 	arena_free(file);
-	return st;
+	return ok;
 }

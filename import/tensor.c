@@ -1,12 +1,7 @@
 /* TensorProto: shapes, types, values; inline or in a file beside the model. */
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "import/import_parts.h"
 
@@ -14,7 +9,7 @@ typedef Onnx__TensorProto Tensor;
 
 #define TYPE(x) ONNX__TENSOR_PROTO__DATA_TYPE__##x
 
-static enum status bad_tensor(
+enum status tensor_bad(
 	const struct model *m, const Tensor *t, const char *hint, struct diag *d, const char *what)
 {
 	const struct where w = {.file = m->path, .node = text_of(t->name), .op = "tensor"};
@@ -96,110 +91,13 @@ enum status tensor_shape(const struct model *m, const Tensor *t, int *rank, int6
 	return ST_OK;
 }
 
-/* --- External data --- */
-
-static const char *external(const Tensor *t, const char *key)
-{
-	for (size_t i = 0; i < t->n_external_data; i++)
-		if (!strcmp(text_of(t->external_data[i]->key), key))
-			return text_of(t->external_data[i]->value);
-	return NULL;
-}
-
-static bool whole_number(const char *s, int64_t *out)
-{
-	char *end;
-	errno = 0;
-	*out = 0;
-	if (!s)
-		return true;
-	*out = strtoll(s, &end, 10);
-	return end != s && !*end && !errno && *out >= 0;
-}
-
-static bool leads_out(const char *location)
-{
-	if (*location == '/')
-		return true;
-	for (const char *s = location; s; s = strchr(s, '/')) {
-		s += *s == '/';
-		if (!strncmp(s, "..", 2) && (s[2] == '/' || !s[2]))
-			return true;
-	}
-	return false;
-}
-
-/* The file's real path, which must lie below the model's folder. */
-static enum status external_path(
-	const struct model *m, const Tensor *t, const char *location, char **out, struct diag *d)
-{
-	const char *slash = strrchr(m->path, '/');
-	char *folder = slash ? arena_strndup(m->arena, m->path,
-				       slash == m->path ? 1 : (size_t)(slash - m->path))
-			     : arena_strdup(m->arena, ".");
-	char *path = folder ? arena_printf(m->arena, "%s/%s", folder, location) : NULL;
-	if (!path)
-		return diag_nomem(d);
-	char *real_folder = realpath(folder, NULL), *real = realpath(path, NULL);
-	enum status st = ST_OK;
-	size_t n = real_folder ? strlen(real_folder) : 0;
-	if (leads_out(location))
-		st = bad_tensor(m, t, "keep external data in the model's folder", d,
-			"its external data has a path that leads out of the model's folder");
-	else if (!real)
-		st = diag_fail(d, ST_INVALID,
-			&(struct where){.file = m->path, .node = text_of(t->name), .op = "tensor"},
-			"external data must lie beside the model",
-			"cannot find its external data '%s'", location);
-	else if (!real_folder || strncmp(real, real_folder, n) != 0 || (real[n] != '/' && n > 1))
-		st = bad_tensor(m, t, "a symbolic link leads out", d,
-			"its external data lies outside the model's folder");
-	*out = st == ST_OK ? arena_strdup(m->arena, real) : NULL;
-	free(real_folder);
-	free(real);
-	return st == ST_OK && !*out ? diag_nomem(d) : st;
-}
-
-static enum status external_bytes(const struct model *m, const Tensor *t, int64_t bytes,
-	const unsigned char **raw, struct diag *d)
-{
-	const char *location = external(t, "location");
-	int64_t offset, length;
-	char *path;
-	struct stat st;
-	if (!location || !*location)
-		return bad_tensor(m, t, NULL, d, "its external data has no location");
-	if (!whole_number(external(t, "offset"), &offset) ||
-		!whole_number(external(t, "length"), &length))
-		return bad_tensor(m, t, NULL, d, "its external data has a wrong offset or length");
-	TRY(external_path(m, t, location, &path, d));
-	if (external(t, "length") && length != bytes)
-		return bad_tensor(
-			m, t, NULL, d, "its external data has another length than its shape needs");
-	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
-		return bad_tensor(m, t, NULL, d, "its external data is no regular file");
-	if (offset > st.st_size || bytes > st.st_size - offset)
-		return bad_tensor(m, t, "was the file cut off?", d,
-			"its external data lies beyond the end of the file");
-	unsigned char *data = arena_alloc(m->arena, (size_t)bytes, 1);
-	if (!data)
-		return diag_nomem(d);
-	FILE *f = fopen(path, "rb");
-	bool ok = f && fseek(f, (long)offset, SEEK_SET) == 0 &&
-		  fread(data, 1, (size_t)bytes, f) == (size_t)bytes;
-	if (f)
-		fclose(f);
-	*raw = data;
-	return ok ? ST_OK : bad_tensor(m, t, NULL, d, "its external data cannot be read");
-}
-
 enum status tensor_raw(const struct model *m, const Tensor *t, int64_t numel,
 	const unsigned char **raw, struct diag *d)
 {
 	int64_t bytes = numel * element_width(t->data_type);
 	*raw = NULL;
 	if (t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
-		return external_bytes(m, t, bytes, raw, d);
+		return external_raw(m, t, bytes, raw, d);
 	if (!t->has_raw_data || (t->raw_data.len == 0 && bytes > 0))
 		return ST_OK; /* some writers set an empty one beside the typed field */
 	if (t->raw_data.len != (size_t)bytes)
@@ -355,7 +253,7 @@ enum status tensor_values(const struct model *m, const Tensor *t, enum dtype rea
 			"has elements of type %s, which is not supported",
 			element_name(t->data_type));
 	if (t->segment)
-		return bad_tensor(m, t, NULL, d, "is stored in segments, which is not supported");
+		return tensor_bad(m, t, NULL, d, "is stored in segments, which is not supported");
 	TRY(tensor_shape(m, t, rank, dim, &numel, d));
 	TRY(tensor_raw(m, t, numel, &raw, d));
 	/* before memory is taken for it: are the values there? */

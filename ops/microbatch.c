@@ -108,6 +108,27 @@ static enum status accumulate_emit(struct emit *e, const struct node *n)
 					      ARG_X(CONTROL), ARG_X(SUMS), ARG_SIZE(count))});
 }
 
+static enum status take_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *rows = n->in[0];
+	const int64_t first = node_int(n, "first", 0), count = node_int(n, "count", 0);
+	int64_t dim[RANK_MAX];
+	if (rows->rank == 0 || first < 0 || count < 1 || count > rows->dim[0] - first)
+		return node_fail(g, n, NULL, "there are no such rows");
+	memcpy(dim, rows->dim, sizeof dim);
+	dim[0] = count;
+	return data_output(g, n, 0, rows->dtype, rows->rank, dim);
+}
+
+static enum status take_emit(struct emit *e, const struct node *n)
+{
+	const int64_t row = tensor_bytes(n->in[0]) / n->in[0]->dim[0];
+	return call_runtime(e, &(struct runtime_call){.function = "stint_take_rows",
+				       .args = CALL_ARGS(ARG_Y(0), ARG_X(0),
+					       ARG_INT(node_int(n, "first", 0) * row),
+					       ARG_INT(node_int(n, "count", 0) * row))});
+}
+
 /* --- Several processes: the runtime's part (runtime/stint_rt.h, struct stint_ranks) --- */
 
 static enum status same_infer(struct graph *g, struct node *n)
@@ -123,26 +144,35 @@ static struct op_cost no_cost(const struct node *n)
 }
 
 /* What others have summed arrives in pieces, one for each shard at most. */
-static int64_t ranks_workspace(const struct node *n, const struct target *t)
+static int64_t room_bytes(const struct node *n)
 {
 	enum { MOST = 1 << 18, LEAST = 1 << 12 };
-	(void)t;
 	const int64_t whole = tensor_bytes(n->in[ADDEND]), shards = node_int(n, "shards", 1);
 	const int64_t piece = MOST / shards < LEAST ? LEAST : MOST / shards;
 	return shards * (whole < piece ? (whole + 63) / 64 * 64 : piece);
 }
 
-static enum status sum_emit(struct emit *e, const struct node *n, const char *function)
+static enum status start_infer(struct graph *g, struct node *n)
 {
-	return call_runtime(e, &(struct runtime_call){.function = function,
-				       .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND), ARG_X(SUMS),
-					       ARG_INT(n->in[ADDEND]->numel), ARG_SCRATCH(0),
-					       ARG_INT(ranks_workspace(n, NULL)))});
+	const int64_t room = room_bytes(n) / dtype_bytes(n->in[ADDEND]->dtype);
+	TRY(same_infer(g, n));
+	return data_output(g, n, 1, n->in[ADDEND]->dtype, 1, &room);
+}
+
+static enum status start_emit(struct emit *e, const struct node *n)
+{
+	return call_runtime(
+		e, &(struct runtime_call){.function = "stint_start_sum",
+			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(ADDEND), ARG_X(SUMS),
+				   ARG_INT(n->in[ADDEND]->numel), ARG_INT(tensor_bytes(n->out[1])),
+				   ARG_INT(node_int(n, "whole", 1)))});
 }
 
 static enum status sum_ranks_emit(struct emit *e, const struct node *n)
 {
-	return sum_emit(e, n, "stint_sum_ranks");
+	return call_runtime(
+		e, &(struct runtime_call){.function = "stint_sum_ranks",
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_INT(n->in[0]->numel))});
 }
 
 /* --- Pieces: each process has one of so many --- */
@@ -156,7 +186,9 @@ static enum status piece_infer(struct graph *g, struct node *n)
 
 static enum status scatter_emit(struct emit *e, const struct node *n)
 {
-	return sum_emit(e, n, "stint_scatter_sum");
+	return call_runtime(
+		e, &(struct runtime_call){.function = "stint_scatter_sum",
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_INT(n->in[0]->numel))});
 }
 
 static enum status own_piece_emit(struct emit *e, const struct node *n)
@@ -213,24 +245,33 @@ const struct op_def ops_shard[] = {
 		.npair = 2,
 		.pair = {{0, ADDEND}, {1, SUMS}},
 		.emit_c = accumulate_emit},
-	{.name = "stint.SumRanks",
-		.role = ROLE_SUM_RANKS,
+	{.name = "stint.StartSum",
+		.role = ROLE_START_SUM,
 		.min_in = 3,
-		.max_in = 3,
+		.min_out = 2,
+		.max_out = 2,
 		.traits = OP_ONCE,
-		.infer = same_infer,
+		.infer = start_infer,
 		.cost = no_cost,
 		.npair = 1,
 		.pair = {{0, ADDEND}},
-		.workspace = ranks_workspace,
+		.emit_c = start_emit},
+	{.name = "stint.SumRanks",
+		.role = ROLE_SUM_RANKS,
+		.min_in = 2,
+		.traits = OP_ONCE | OP_WAITS,
+		.infer = same_infer,
+		.cost = no_cost,
+		.npair = 1,
+		.pair = {{0, 0}},
 		.emit_c = sum_ranks_emit},
 	{.name = "stint.ScatterSum",
 		.role = ROLE_SCATTER_SUM,
-		.min_in = 3,
-		.max_in = 3,
-		.traits = OP_ONCE,
+		.min_in = 2,
+		.traits = OP_ONCE | OP_WAITS,
 		.infer = piece_infer,
-		.workspace = ranks_workspace,
+		.npair = 1,
+		.pair = {{0, 0}},
 		.emit_c = scatter_emit},
 	{.name = "stint.OwnPiece",
 		.role = ROLE_OWN_PIECE,
@@ -259,5 +300,12 @@ const struct op_def ops_shard[] = {
 		.npair = 1,
 		.pair = {{0, SUMS}},
 		.emit_c = keep_emit},
+	{.name = "stint.TakeRows",
+		.role = ROLE_TAKE_ROWS,
+		.min_in = 1,
+		.traits = OP_STOP | OP_WAITS,
+		.infer = take_infer,
+		.cost = data_move_cost,
+		.emit_c = take_emit},
 	{0},
 };

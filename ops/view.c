@@ -4,13 +4,6 @@
 
 #include "ops/data.h"
 
-static enum status view_fold(struct graph *g, const struct node *n, void *const *out)
-{
-	(void)g;
-	memcpy(out[0], n->in[0]->data, (size_t)tensor_bytes(n->in[0]));
-	return ST_OK;
-}
-
 static enum status view_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
 {
@@ -183,7 +176,6 @@ const struct op_def ops_view[] = {
 		.traits = OP_VIEW,
 		.role = ROLE_RESHAPE,
 		.infer = reshape_infer,
-		.fold = view_fold,
 		.grad = view_grad,
 		.example = EXAMPLES({.in = "2,3,4 =[0,-1]"}, {.in = "2,3,4 =[4,1,6]"},
 			{.in = "6 =[2,3]", .attr = "allowzero=1"})},
@@ -193,7 +185,6 @@ const struct op_def ops_view[] = {
 		.min_in = 1,
 		.traits = OP_VIEW,
 		.infer = flatten_infer,
-		.fold = view_fold,
 		.grad = view_grad,
 		.example = EXAMPLES({.in = "2,3,4"}, {.in = "2,3,4", .attr = "axis=0"},
 			{.in = "2,3,4", .attr = "axis=-1"})},
@@ -204,7 +195,6 @@ const struct op_def ops_view[] = {
 		.max_in = 2,
 		.traits = OP_VIEW,
 		.infer = squeeze_infer,
-		.fold = view_fold,
 		.grad = view_grad,
 		.example = EXAMPLES({.in = "1,3,1,4"}, {.in = "1,3,1,4 =[-2]"},
 			{.in = "1,3,1,4", .attr = "axes=0,2"})},
@@ -215,15 +205,13 @@ const struct op_def ops_view[] = {
 		.max_in = 2,
 		.traits = OP_VIEW,
 		.infer = unsqueeze_infer,
-		.fold = view_fold,
 		.grad = view_grad,
 		.example = EXAMPLES({.in = "3,4 =[0,-1]"}, {.in = "3,4", .attr = "axes=1,2"})},
 	{.name = "stint.StopGradient",
 		.min_in = 1,
 		.traits = OP_VIEW | OP_STOP,
 		.role = ROLE_STOP,
-		.infer = identity_infer,
-		.fold = view_fold},
+		.infer = identity_infer},
 	{.name = "Identity",
 		.apart = APART_SHAPE,
 		.role = ROLE_IDENTITY,
@@ -232,7 +220,6 @@ const struct op_def ops_view[] = {
 		.traits = OP_VIEW,
 		.infer = identity_infer,
 		.expand = identity_expand,
-		.fold = view_fold,
 		.grad = view_grad,
 		.example = EXAMPLES({.in = "3,4"}, {.in = "()"})},
 	{.name = "stint.Copy",

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,9 +21,9 @@ static const struct {
 	const char *name;
 	int dtype, bytes;
 } types[] = {{"F32", STINT_F32, 4}, {"F64", STINT_F64, 8}, {"I64", STINT_I64, 8},
-	{"BOOL", STINT_BOOL, 1}, {"F16", -1, 2}, {"BF16", -1, 2}, {"I32", -1, 4}, {"I16", -1, 2},
-	{"I8", -1, 1}, {"U8", -1, 1}, {"U16", -1, 2}, {"U32", -1, 4}, {"U64", -1, 8},
-	{"F8_E4M3", -1, 1}, {"F8_E5M2", -1, 1}};
+	{"BOOL", STINT_BOOL, 1}, {"F16", STINT_F16, 2}, {"BF16", STINT_BF16, 2}, {"I32", -1, 4},
+	{"I16", -1, 2}, {"I8", -1, 1}, {"U8", -1, 1}, {"U16", -1, 2}, {"U32", -1, 4},
+	{"U64", -1, 8}, {"F8_E4M3", -1, 1}, {"F8_E5M2", -1, 1}};
 enum { NTYPE = sizeof types / sizeof *types };
 /* The format's own limit. */
 #define MAX_HEADER ((uint64_t)100 * 1000 * 1000)
@@ -37,7 +38,8 @@ struct item {
 struct safetensors {
 	int fd;
 	char *header;        /* while it is being scanned */
-	unsigned char *data; /* all tensors; NULL when they are read one by one */
+	void *map;           /* all of it; NULL: a copy, or they are read one by one */
+	unsigned char *copy; /* all tensors */
 	uint64_t start;      /* where the data begin in the file */
 	uint64_t bytes;      /* of the data */
 	int n, cap, nnote, capnote;
@@ -389,8 +391,7 @@ static int bad_read(const struct scan *s, int error)
 	return 1;
 }
 
-/* 0, or an errno. */
-static int read_at(int fd, void *out, size_t n, uint64_t at)
+int safetensors_read_at(int fd, void *out, size_t n, uint64_t at)
 {
 	unsigned char *p = out;
 	while (n) {
@@ -419,7 +420,7 @@ static int read_header(struct scan *s, struct safetensors *f, size_t *len)
 		return bad(s, "it is no plain file");
 	if (st.st_size < 8)
 		return bad(s, "it is shorter than its header's length");
-	int error = read_at(f->fd, raw, sizeof raw, 0);
+	int error = safetensors_read_at(f->fd, raw, sizeof raw, 0);
 	for (int i = 7; i >= 0; i--)
 		n = n << 8 | raw[i];
 	if (!error && n > (uint64_t)st.st_size - 8)
@@ -429,7 +430,7 @@ static int read_header(struct scan *s, struct safetensors *f, size_t *len)
 	if (!error && !(f->header = malloc((size_t)n + 1)))
 		error = ENOMEM;
 	if (!error)
-		error = read_at(f->fd, f->header, (size_t)n, 8);
+		error = safetensors_read_at(f->fd, f->header, (size_t)n, 8);
 	if (error)
 		return bad_read(s, error);
 	f->start = 8 + n;
@@ -438,14 +439,28 @@ static int read_header(struct scan *s, struct safetensors *f, size_t *len)
 	return 0;
 }
 
+/* Mapped, so that a large file takes no memory of ours. A header whose length is no multiple of 8
+ * leaves numbers where they cannot be read: then a copy is made. */
 static int load_data(struct scan *s, struct safetensors *f)
 {
-	f->data = f->bytes < SIZE_MAX ? malloc((size_t)f->bytes + 1) : NULL;
-	int error = f->data ? read_at(f->fd, f->data, (size_t)f->bytes, f->start) : ENOMEM;
+	const size_t all = (size_t)(f->start + f->bytes);
+	int error = f->bytes < SIZE_MAX - f->start ? 0 : ENOMEM;
+	if (!error && f->start % 8 == 0) {
+		f->map = mmap(NULL, all, PROT_READ, MAP_PRIVATE, f->fd, 0);
+		if (f->map == MAP_FAILED) {
+			error = errno;
+			f->map = NULL;
+		}
+	} else if (!error) {
+		f->copy = malloc((size_t)f->bytes + 1);
+		error = f->copy ? safetensors_read_at(f->fd, f->copy, (size_t)f->bytes, f->start)
+				: ENOMEM;
+	}
 	if (error)
 		return bad_read(s, error);
+	const unsigned char *data = f->map ? (unsigned char *)f->map + f->start : f->copy;
 	for (int i = 0; i < f->n; i++)
-		f->item[i].entry.data = f->data + f->item[i].begin;
+		f->item[i].entry.data = data + f->item[i].begin;
 	return 0;
 }
 
@@ -488,7 +503,7 @@ int safetensors_read(const struct safetensors *f, const struct safetensors_entry
 	const struct item *it = (const struct item *)(const void *)e;
 	if (from > e->bytes || n > e->bytes - from)
 		return 1;
-	return read_at(f->fd, out, n, f->start + (uint64_t)it->begin + from) != 0;
+	return safetensors_read_at(f->fd, out, n, f->start + (uint64_t)it->begin + from) != 0;
 }
 
 void safetensors_close(struct safetensors *f)
@@ -503,7 +518,9 @@ void safetensors_close(struct safetensors *f)
 	}
 	free(f->item);
 	free(f->note);
-	free(f->data);
+	free(f->copy);
+	if (f->map)
+		munmap(f->map, (size_t)(f->start + f->bytes));
 	if (f->fd >= 0)
 		close(f->fd);
 	free(f);
@@ -532,6 +549,15 @@ const struct safetensors_entry *safetensors_find(const struct safetensors *f, co
 			high = mid;
 	}
 	return NULL;
+}
+
+int safetensors_note_at(const struct safetensors *f, int i, const char **key, const char **value)
+{
+	if (i >= f->nnote)
+		return 0;
+	*key = f->note[i].key;
+	*value = f->note[i].value;
+	return 1;
 }
 
 const char *safetensors_note(const struct safetensors *f, const char *key)

@@ -33,8 +33,8 @@ struct safetensors_note {
 
 struct safetensors;
 
-/* Reads the whole file. Everything in it is checked: sizes, offsets, shapes, names. *out is NULL on
- * failure. */
+/* The whole file, mapped where that can be. Everything in it is checked: sizes, offsets, shapes,
+ * names. *out is NULL on failure. */
 int safetensors_open(struct safetensors **out, const char *path, char *message);
 /* The same, but keeps the tensors in the file (entry->data is NULL), to be read one by one straight
  * to where they belong. */
@@ -42,10 +42,14 @@ int safetensors_open_header(struct safetensors **out, const char *path, char *me
 /* Bytes `from` to `from + n` of a tensor of `f`; 1 when they cannot be read. */
 int safetensors_read(const struct safetensors *f, const struct safetensors_entry *e, size_t from,
 	size_t n, void *out);
+/* n bytes of a file from `at` on; 0, or an errno. */
+int safetensors_read_at(int fd, void *out, size_t n, uint64_t at);
 void safetensors_close(struct safetensors *f);
 int safetensors_count(const struct safetensors *f);
 const struct safetensors_entry *safetensors_at(const struct safetensors *f, int i);
 const struct safetensors_entry *safetensors_find(const struct safetensors *f, const char *name);
+/* Note i, from 0; 0: there are no more. */
+int safetensors_note_at(const struct safetensors *f, int i, const char **key, const char **value);
 /* A note's value, or NULL. */
 const char *safetensors_note(const struct safetensors *f, const char *key);
 

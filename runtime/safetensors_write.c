@@ -34,10 +34,14 @@ static void put_string(FILE *f, const char *s)
 /* Sets *out; 1 when the entry is malformed or too large. */
 static int bytes_of(const struct safetensors_entry *e, int64_t *out)
 {
-	static const int64_t width[] = {
-		[STINT_F32] = 4, [STINT_F64] = 8, [STINT_I64] = 8, [STINT_BOOL] = 1};
+	static const int64_t width[] = {[STINT_F32] = 4,
+		[STINT_F64] = 8,
+		[STINT_I64] = 8,
+		[STINT_BOOL] = 1,
+		[STINT_BF16] = 2,
+		[STINT_F16] = 2};
 	*out = 0;
-	if (e->dtype < 0 || e->dtype > STINT_BOOL || e->rank < 0 || e->rank > SAFETENSORS_RANK)
+	if (e->dtype < 0 || e->dtype > STINT_F16 || e->rank < 0 || e->rank > SAFETENSORS_RANK)
 		return 1;
 	*out = width[e->dtype];
 	for (int i = 0; i < e->rank; i++)
@@ -85,7 +89,7 @@ int safetensors_check(const struct safetensors_entry *entry, int n, char *messag
 static void put_header(FILE *f, const struct safetensors_entry *entry, int n,
 	const struct safetensors_note *note, int nnote)
 {
-	static const char *const name[] = {"F32", "F64", "I64", "BOOL"};
+	static const char *const name[] = {"F32", "F64", "I64", "BOOL", "BF16", "F16"};
 	int64_t offset = 0, bytes;
 	fputc('{', f);
 	if (nnote) {

@@ -9,6 +9,7 @@
 #define STINT_GPU_API_H
 
 #include "stint_gpu.h"
+#include "stint_sha256.h"
 
 /* NVIDIA's names of types, as far as the lists below use them. The test has the real ones. */
 #ifndef GPU_REAL_TYPES
@@ -299,7 +300,7 @@ enum gpu_value { GPU_VALUES(GPU_VALUE) };
 
 /* --- The inside --- */
 
-enum { GPU_STREAMS = 4, GPU_ITEMS = 16, GPU_KEY = 32 };
+enum { GPU_STREAMS = 4, GPU_ITEMS = 16, GPU_KEY = STINT_SHA };
 
 struct gpu_loaded {
 	void *handle;
@@ -353,17 +354,8 @@ void **stint_gpu_grow(void ***list, int *count);
  * one: `where` 0 the given folders, 1 toolkits, 2 pip's. NULL: no memory. */
 char *stint_gpu_places(const stint_gpu *g, enum stint_gpu_library library, int where);
 
-/* SHA-256 (FIPS 180-4), for keys. */
-struct gpu_hash {
-	uint32_t h[8];
-	unsigned char block[64];
-	uint64_t bytes;
-};
-void stint_gpu_hash_start(struct gpu_hash *s);
-void stint_gpu_hash_add(struct gpu_hash *s, const void *data, size_t bytes);
 /* A field: its length, then its bytes, so that fields cannot run into each other. */
-void stint_gpu_hash_field(struct gpu_hash *s, const void *data, size_t bytes);
-void stint_gpu_hash_end(struct gpu_hash *s, unsigned char key[GPU_KEY]);
+void stint_gpu_hash_field(struct stint_sha *s, const void *data, size_t bytes);
 
 /* The cache's entry under key, malloc'ed; NULL: none that is whole. */
 void *stint_gpu_cache_read(const stint_gpu *g, const unsigned char key[GPU_KEY], size_t *bytes);

@@ -247,16 +247,16 @@ static void key_make(struct stint_gpu_matmul *m, unsigned char key[GPU_KEY])
 		p->step0, p->step1, p->stepy, p->in, p->out, p->tf32, p->accumulate, q->extra,
 		(int64_t)p->cap};
 	char identity[192], text[32];
-	struct gpu_hash s;
+	struct stint_sha s;
 	stint_gpu_identity(m->g, identity);
-	stint_gpu_hash_start(&s);
+	stint_sha_start(&s);
 	stint_gpu_hash_field(&s, "matmul 1", 8);
 	stint_gpu_hash_field(&s, identity, strlen(identity));
 	for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
 		const int n = snprintf(text, sizeof text, "%lld", (long long)number[i]);
 		stint_gpu_hash_field(&s, text, (size_t)n);
 	}
-	stint_gpu_hash_end(&s, key);
+	stint_sha_end(&s, key);
 }
 
 /* 1: the cache had a choice that the library takes. */

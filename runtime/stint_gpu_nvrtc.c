@@ -45,19 +45,19 @@ static int options_list(
 static void key_make(const stint_gpu *g, const char *text, const char *const *list, int n,
 	unsigned char key[GPU_KEY])
 {
-	struct gpu_hash s;
+	struct stint_sha s;
 	struct stat st;
 	char version[64];
 	const char *path = g->library[STINT_GPU_NVRTC].path;
 	snprintf(version, sizeof version, "cubin nvrtc %d %lld",
 		g->library[STINT_GPU_NVRTC].version,
 		stat(path, &st) ? -1LL : (long long)st.st_size);
-	stint_gpu_hash_start(&s);
+	stint_sha_start(&s);
 	stint_gpu_hash_field(&s, version, strlen(version));
 	for (int i = 0; i < n; i++)
 		stint_gpu_hash_field(&s, list[i], strlen(list[i]));
 	stint_gpu_hash_field(&s, text, strlen(text));
-	stint_gpu_hash_end(&s, key);
+	stint_sha_end(&s, key);
 }
 
 static int rtc_check(stint_gpu *g, int result)

@@ -1,42 +1,14 @@
 /* SPDX-License-Identifier: MIT-0 */
-/* Sums over processes, point to point over MPI (stint_mpi.h). Allreduce would promise no more than
- * that all get the same result: not which order it is added in.
- *
- * Each process owns a piece of every sum. The sums that others' shards have left come to it, are
- * added along the tree, and the whole goes back to all. Pieces are worked off in rounds of as much
- * as the scratch that the plan has given holds; all processes are in the same round. */
+/* Several processes that train one model (stint_mpi.h): how they find each other, what a step asks
+ * of them, and whether they have the same. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* clock_gettime, sched_yield */
+#define _GNU_SOURCE /* what pthread.h wants */
 #endif
-#include "stint_mpi.h"
+#include "stint_mpi_inside.h"
 
-#include "stint_rt_device.h"
-
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-struct mpi_ranks {
-	struct stint_ranks face;
-	MPI_Comm comm;
-	double patience;
-	int shards, nroot; /* sums that all ranks' shards leave */
-	struct root {
-		int rank, nth; /* whose; the how manieth of its own */
-		int64_t begin, end;
-	} * root;
-	int nrequest, cap;
-	MPI_Request *request;
-	int *partner;  /* of each request; -1: all */
-	int64_t *told; /* of each rank */
-};
-
-static struct mpi_ranks *ranks_of(const stint_step *s)
-{
-	return (struct mpi_ranks *)s->ranks; /* face is its first member */
-}
 
 static int fail(stint_step *s, int rc, const char *message)
 {
@@ -50,277 +22,63 @@ static int fail_of(stint_step *s, int rc, const char *message, int rank)
 	return rc;
 }
 
-/* --- Messages --- */
-
-static double now(void)
+/* What came of a job, or of messages. */
+static int told(stint_step *s, int rc)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	return rc ? fail(s, rc, ranks_of(s)->message) : STINT_OK;
 }
 
-enum { TAG_SUM, TAG_WHOLE, TAG_ROWS, TAG_CHECK, TAG_ASK, TAG_LEND };
-
-static void send_to(struct mpi_ranks *r, int rank, int tag, const void *data, size_t bytes)
-{
-	r->partner[r->nrequest] = rank;
-	MPI_Isend(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, &r->request[r->nrequest++]);
-}
-
-static void take_from(struct mpi_ranks *r, int rank, int tag, void *data, size_t bytes)
-{
-	r->partner[r->nrequest] = rank;
-	MPI_Irecv(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, &r->request[r->nrequest++]);
-}
-
-/* For whom we wait: the first whose message is not through. */
-static int missing(const struct mpi_ranks *r)
-{
-	for (int i = 0; i < r->nrequest; i++) {
-		int done = 1;
-		if (r->request[i] != MPI_REQUEST_NULL)
-			MPI_Request_get_status(r->request[i], &done, MPI_STATUS_IGNORE);
-		if (!done)
-			return r->partner[i];
-	}
-	return -1;
-}
-
-static int lost(stint_step *s, const char *how)
-{
-	const int rank = missing(ranks_of(s));
-	if (rank < 0)
-		snprintf(s->message, sizeof s->message, "a rank %s", how);
-	else
-		snprintf(s->message, sizeof s->message, "rank %d %s", rank, how);
-	return STINT_LOST;
-}
-
-/* Until all that was sent and asked for is through. Others share the processors, perhaps. */
 static int wait_for_all(stint_step *s)
 {
-	enum { SPINS = 256 };
 	struct mpi_ranks *r = ranks_of(s);
-	const double start = now();
-	for (int64_t spin = 1;; spin++) {
-		int done;
-		if (MPI_Testall(r->nrequest, r->request, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
-			return lost(s, "cannot be reached any more");
-		if (done)
-			break;
-		if (spin % SPINS)
-			continue;
-		sched_yield();
-		if (r->patience > 0 && now() - start > r->patience)
-			return lost(s, "has not answered: it is dead, or stuck");
-	}
-	r->nrequest = 0;
-	return STINT_OK;
+	r->queue.awaited = 1;
+	const int rc = stint_mpi_through(r);
+	r->queue.awaited = 0;
+	return told(s, rc);
 }
 
-/* --- Sums --- */
+/* --- What a step asks for --- */
 
-/* The nodes of the tree that a rank's shards come to, from the left. */
-static int roots_of(struct mpi_ranks *r, int rank, struct root *out)
-{
-	int64_t from[STINT_TREE_DEPTH + 1];
-	const int64_t end = stint_tree_first(r->shards, r->face.n, rank + 1);
-	const int n = stint_tree_roots(r->shards, r->face.n, rank, from);
-	for (int i = 0; i < n; i++)
-		out[i] = (struct root){rank, i, from[i], i + 1 < n ? from[i + 1] : end};
-	return n;
-}
-
-/* to = to + other. */
-static void add(void *to, const void *other, int64_t n, size_t size)
-{
-	if (size == sizeof(double)) {
-		double *a = to;
-		const double *b = other;
-		for (int64_t i = 0; i < n; i++)
-			a[i] = a[i] + b[i];
-	} else {
-		float *a = to;
-		const float *b = other;
-		for (int64_t i = 0; i < n; i++)
-			a[i] = a[i] + b[i];
-	}
-}
-
-/* All roots' n numbers, one behind the other, `stride` bytes apart: the sum in the first's place.
- */
-static void add_along_tree(
-	const struct mpi_ranks *r, unsigned char *slots, size_t stride, int64_t n, size_t size)
-{
-	int at[STINT_TREE_DEPTH + 1], depth = 0; /* slots of sums that wait, from the left */
-	int64_t begin[STINT_TREE_DEPTH + 1];
-	for (int i = 0; i < r->nroot; i++) {
-		begin[depth] = r->root[i].begin;
-		at[depth++] = i;
-		while (depth > 1 && stint_tree_left(begin[depth - 1], r->root[i].end, r->shards) ==
-					    begin[depth - 2]) {
-			depth--;
-			add(slots + (size_t)at[depth - 1] * stride,
-				slots + (size_t)at[depth] * stride, n, size);
-		}
-	}
-}
-
-struct job {
-	unsigned char *y;
-	const unsigned char *x, *sums;
-	int64_t n, chunk; /* numbers; of each root in a round */
-	size_t size;
-	unsigned char *slots;
-};
-
-/* Of an owner's piece, what this round has: numbers [from, from + n). */
-static int64_t chunk_of(
-	const struct mpi_ranks *r, const struct job *j, int owner, int64_t round, int64_t *from)
-{
-	const int64_t end = stint_tree_first(j->n, r->face.n, owner + 1);
-	*from = stint_tree_first(j->n, r->face.n, owner) + round * j->chunk;
-	const int64_t left = end - *from;
-	return left < 0 ? 0 : left < j->chunk ? left : j->chunk;
-}
-
-/* This rank's root number `nth` of so many. */
-static const unsigned char *own_root(const struct job *j, int nth, int n)
-{
-	return nth == n - 1 ? j->x : j->sums + (size_t)nth * (size_t)j->n * j->size;
-}
-
-static int own_roots(const struct mpi_ranks *r)
-{
-	int n = 0;
-	for (int i = 0; i < r->nroot; i++)
-		n += r->root[i].rank == r->face.rank;
-	return n;
-}
-
-/* What others have left of this rank's chunk comes here, next to its own; theirs go there. */
-static void bring_together(struct mpi_ranks *r, const struct job *j, int64_t round)
-{
-	const int me = r->face.rank, mine = own_roots(r);
-	const size_t stride = (size_t)j->chunk * j->size;
-	int64_t from;
-	int64_t n = chunk_of(r, j, me, round, &from);
-	for (int i = 0; i < r->nroot && n > 0; i++) {
-		unsigned char *slot = j->slots + (size_t)i * stride;
-		if (r->root[i].rank != me)
-			take_from(r, r->root[i].rank, TAG_SUM, slot, (size_t)n * j->size);
-		else
-			memcpy(slot, own_root(j, r->root[i].nth, mine) + (size_t)from * j->size,
-				(size_t)n * j->size);
-	}
-	for (int k = 1; k < r->face.n; k++) {
-		const int owner = (me + k) % r->face.n; /* not all to the same one first */
-		n = chunk_of(r, j, owner, round, &from);
-		for (int i = 0; i < mine && n > 0; i++)
-			send_to(r, owner, TAG_SUM, own_root(j, i, mine) + (size_t)from * j->size,
-				(size_t)n * j->size);
-	}
-}
-
-/* The sums of this round, to all. */
-static void hand_out(struct mpi_ranks *r, const struct job *j, int64_t round)
-{
-	const int me = r->face.rank;
-	int64_t from;
-	const int64_t mine = chunk_of(r, j, me, round, &from);
-	memcpy(j->y + (size_t)from * j->size, j->slots, (size_t)mine * j->size);
-	for (int k = 1; k < r->face.n; k++) {
-		const int other = (me + k) % r->face.n;
-		const int64_t n = chunk_of(r, j, other, round, &from);
-		if (n > 0)
-			take_from(r, other, TAG_WHOLE, j->y + (size_t)from * j->size,
-				(size_t)n * j->size);
-		if (mine > 0)
-			send_to(r, other, TAG_WHOLE, j->slots, (size_t)mine * j->size);
-	}
-}
-
-/* In rounds; `whole`: to all, else to y the owner's piece. */
-static int add_all(stint_step *s, const struct job *j, int whole)
+static int begin_sum(stint_step *s, void *y, const void *sums, int64_t n, size_t size, void *room,
+	size_t bytes, int whole)
 {
 	struct mpi_ranks *r = ranks_of(s);
-	const int64_t largest = (j->n + r->face.n - 1) / r->face.n; /* piece */
-	int rc = STINT_OK;
-	for (int64_t round = 0; round * j->chunk < largest && !rc; round++) {
-		int64_t from;
-		bring_together(r, j, round);
-		rc = wait_for_all(s);
-		if (rc)
-			break;
-		const int64_t mine = chunk_of(r, j, r->face.rank, round, &from);
-		add_along_tree(r, j->slots, (size_t)j->chunk * j->size, mine, j->size);
-		if (!whole) {
-			memcpy(j->y + (size_t)(round * j->chunk) * j->size, j->slots,
-				(size_t)mine * j->size);
-			continue;
-		}
-		hand_out(r, j, round);
-		rc = wait_for_all(s);
-	}
-	return rc;
+	return told(s, stint_mpi_begin(r, (struct mpi_job){.kind = whole ? JOB_SUM : JOB_SCATTER,
+						  .y = y,
+						  .sums = sums,
+						  .n = n,
+						  .chunk = (int64_t)(bytes / size) / r->nroot,
+						  .size = size,
+						  .slots = room}));
 }
 
-static struct job job_of(const stint_step *s, void *y, const void *x, const void *sums, int64_t n,
-	size_t size, void *scratch, size_t bytes)
-{
-	return (struct job){.y = y,
-		.x = x,
-		.sums = sums,
-		.n = n,
-		.chunk = (int64_t)(bytes / size) / ranks_of(s)->nroot,
-		.size = size,
-		.slots = scratch};
-}
-
-static int sum(stint_step *s, void *y, const void *x, const void *sums, int64_t n, size_t size,
-	void *scratch, size_t bytes)
-{
-	const struct job j = job_of(s, y, x, sums, n, size, scratch, bytes);
-	return add_all(s, &j, 1);
-}
-
-/* --- Pieces --- */
-
-static int scatter(stint_step *s, void *y, const void *x, const void *sums, int64_t n, size_t size,
-	void *scratch, size_t bytes)
-{
-	const struct job j = job_of(s, y, x, sums, n, size, scratch, bytes);
-	return add_all(s, &j, 0);
-}
-
-/* In rounds too: MPI counts a message's bytes by an int. */
-static int gather(stint_step *s, void *y, const void *piece, int64_t n, size_t size)
+static int begin_gather(stint_step *s, void *y, int64_t n, size_t size)
 {
 	enum { MOST = 1 << 26 };
+	return told(s,
+		stint_mpi_begin(ranks_of(s),
+			(struct mpi_job){
+				.kind = JOB_GATHER, .y = y, .n = n, .chunk = MOST, .size = size}));
+}
+
+static int begin_join(stint_step *s, void *rows, size_t bytes)
+{
+	return told(s, stint_mpi_begin(ranks_of(s),
+			       (struct mpi_job){.kind = JOB_JOIN, .y = rows, .size = bytes}));
+}
+
+static int await(stint_step *s, const void *y)
+{
+	return told(s, stint_mpi_await(ranks_of(s), y));
+}
+
+static int finish(stint_step *s, int failed)
+{
 	struct mpi_ranks *r = ranks_of(s);
-	const struct job j = {.n = n, .chunk = MOST, .size = size};
-	const int64_t largest = (n + r->face.n - 1) / r->face.n;
-	const int me = r->face.rank;
-	int rc = STINT_OK;
-	for (int64_t round = 0; round * j.chunk < largest && !rc; round++) {
-		int64_t from;
-		const int64_t mine = chunk_of(r, &j, me, round, &from);
-		const unsigned char *own = (const unsigned char *)piece +
-					   (size_t)(round * j.chunk) * size;
-		memcpy((unsigned char *)y + (size_t)from * size, own, (size_t)mine * size);
-		for (int k = 1; k < r->face.n; k++) {
-			const int other = (me + k) % r->face.n;
-			const int64_t theirs = chunk_of(r, &j, other, round, &from);
-			if (theirs > 0)
-				take_from(r, other, TAG_WHOLE,
-					(unsigned char *)y + (size_t)from * size,
-					(size_t)theirs * size);
-			if (mine > 0)
-				send_to(r, other, TAG_WHOLE, own, (size_t)mine * size);
-		}
-		rc = wait_for_all(s);
-	}
-	return rc;
+	if (!failed)
+		return told(s, stint_mpi_await(r, NULL));
+	stint_mpi_queue_give_up(r);
+	return failed;
 }
 
 /* A rank that lends waits for { offset, bytes } of its arena; without bytes there is no more. */
@@ -329,8 +87,8 @@ static int borrow(const stint_step *s, int rank, size_t offset, void *data, size
 	stint_step *waits = (stint_step *)(uintptr_t)s; /* its requests, and its message */
 	struct mpi_ranks *r = ranks_of(s);
 	const uint64_t ask[2] = {offset, bytes};
-	send_to(r, rank, TAG_ASK, ask, sizeof ask);
-	take_from(r, rank, TAG_LEND, data, bytes);
+	stint_mpi_send(r, rank, TAG_ASK, ask, sizeof ask);
+	stint_mpi_take(r, rank, TAG_LEND, data, bytes);
 	return wait_for_all(waits);
 }
 
@@ -341,37 +99,18 @@ int stint_lend_ranks(stint_step *s)
 	int rc;
 	if (r->face.rank == 0) {
 		for (int k = 1; k < r->face.n; k++)
-			send_to(r, k, TAG_ASK, ask, sizeof ask);
+			stint_mpi_send(r, k, TAG_ASK, ask, sizeof ask);
 		return wait_for_all(s);
 	}
 	do {
-		take_from(r, 0, TAG_ASK, ask, sizeof ask);
+		stint_mpi_take(r, 0, TAG_ASK, ask, sizeof ask);
 		rc = wait_for_all(s);
 		if (!rc && ask[1]) {
-			send_to(r, 0, TAG_LEND, s->arena + ask[0], ask[1]);
+			stint_mpi_send(r, 0, TAG_LEND, s->arena + ask[0], ask[1]);
 			rc = wait_for_all(s);
 		}
 	} while (!rc && ask[1]);
 	return rc;
-}
-
-static int join(stint_step *s, void *rows, size_t bytes)
-{
-	struct mpi_ranks *r = ranks_of(s);
-	unsigned char *row = rows;
-	for (int k = 1; k < r->face.n; k++) {
-		const int other = (r->face.rank + k) % r->face.n;
-		for (int i = 0; i < 2; i++) {
-			const int whose = i ? r->face.rank : other;
-			const int64_t begin = stint_tree_first(r->shards, r->face.n, whose);
-			const int64_t end = stint_tree_first(r->shards, r->face.n, whose + 1);
-			for (int64_t at = begin; at < end; at++)
-				(i ? send_to(r, other, TAG_ROWS, row + (size_t)at * bytes, bytes)
-				   : take_from(
-					     r, other, TAG_ROWS, row + (size_t)at * bytes, bytes));
-		}
-	}
-	return wait_for_all(s);
 }
 
 /* --- The same step, the same values --- */
@@ -446,8 +185,8 @@ static int compare(stint_step *s, uint64_t hash, int *odd)
 	for (int k = 0; k < r->face.n; k++) { /* each to each: all find the same */
 		uint64_t other = hash;
 		if (k != r->face.rank) {
-			take_from(r, k, TAG_CHECK, &other, sizeof other);
-			send_to(r, k, TAG_CHECK, &hash, sizeof hash);
+			stint_mpi_take(r, k, TAG_CHECK, &other, sizeof other);
+			stint_mpi_send(r, k, TAG_CHECK, &hash, sizeof hash);
 			const int rc = wait_for_all(s);
 			if (rc)
 				return rc;
@@ -470,7 +209,7 @@ int stint_check_ranks(stint_step *s)
 
 /* --- Set-up --- */
 
-static int allocate(struct mpi_ranks *r)
+static int allocate(struct mpi_ranks *r, int steps)
 {
 	const size_t n = (size_t)r->face.n, shards = (size_t)r->shards;
 	/* in a round: every root of others, this one's to every other; or rows, both ways */
@@ -481,9 +220,8 @@ static int allocate(struct mpi_ranks *r)
 	r->told = malloc(n * sizeof *r->told);
 	if (!r->root || !r->request || !r->partner || !r->told)
 		return STINT_NO_MEMORY;
-	for (int k = 0; k < r->face.n; k++)
-		r->nroot += roots_of(r, k, r->root + r->nroot);
-	return STINT_OK;
+	stint_mpi_roots(r);
+	return stint_mpi_queue_open(r, steps);
 }
 
 static int same_steps(stint_step *s)
@@ -504,10 +242,11 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 		return fail(s, STINT_NO_MEMORY, "out of memory");
 	MPI_Comm_rank(comm, &r->face.rank);
 	MPI_Comm_size(comm, &r->face.n);
-	r->face.sum = sum;
-	r->face.join = join;
-	r->face.scatter = scatter;
-	r->face.gather = gather;
+	r->face.sum = begin_sum;
+	r->face.gather = begin_gather;
+	r->face.join = begin_join;
+	r->face.await = await;
+	r->face.finish = finish;
 	r->face.borrow = borrow;
 	r->comm = MPI_COMM_NULL;
 	r->patience = 300; /* who starts late has to load its files first */
@@ -537,7 +276,7 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 		return fail(s, STINT_LOST, "the ranks cannot reach each other");
 	}
 	MPI_Comm_set_errhandler(r->comm, MPI_ERRORS_RETURN);
-	int rc = allocate(r);
+	int rc = allocate(r, s->model->ntrain_steps);
 	if (rc)
 		fail(s, rc, "out of memory");
 	else
@@ -553,6 +292,7 @@ void stint_free_ranks(stint_step *s)
 	struct mpi_ranks *r = s->ranks ? ranks_of(s) : NULL;
 	if (!r)
 		return;
+	stint_mpi_queue_close(r);
 	if (r->comm != MPI_COMM_NULL && r->nrequest == 0)
 		MPI_Comm_free(&r->comm);
 	free(r->root);
@@ -575,8 +315,8 @@ int stint_ranks_most(stint_step *s, int64_t *value)
 	struct mpi_ranks *r = ranks_of(s);
 	for (int k = 1; k < r->face.n; k++) {
 		const int other = (r->face.rank + k) % r->face.n;
-		take_from(r, other, TAG_CHECK, &r->told[other], sizeof *r->told);
-		send_to(r, other, TAG_CHECK, value, sizeof *value);
+		stint_mpi_take(r, other, TAG_CHECK, &r->told[other], sizeof *r->told);
+		stint_mpi_send(r, other, TAG_CHECK, value, sizeof *value);
 	}
 	const int rc = wait_for_all(s);
 	if (rc)

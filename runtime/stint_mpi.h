@@ -2,7 +2,7 @@
 /* Several processes train one model together, over MPI: `make MPI=1` beside a step compiled with
  * --micro-batch S builds this in, with mpicc.
  *
- *	MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given);
+ *	MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given);
  *	stint_init(&s, &stint_model_net, NULL, 0);
  *	stint_load(s, "weights.safetensors");
  *	if (stint_init_ranks(s, MPI_COMM_WORLD)) ... stint_message(s) ...
@@ -13,6 +13,9 @@
  * Each sets the whole batch, or its own shards' rows of inputs that are `by_shards` (stint_rt.h).
  * Compiled with --ranks N, they are N, and each has a piece of the optimizer's states: a file that
  * has them is loaded behind stint_init_ranks.
+ * Gradients travel while the step goes on: a thread that stint_init_ranks starts calls MPI then,
+ *and no other may until the step is done. Where MPI gives less than MPI_THREAD_SERIALIZED there is
+ * none, and the step waits for each gradient.
  * Gradients are added along the tree of stint_tree.h, whoever has which part of it: parameters and
  * losses have the same bits in every process, on any number of them. */
 #ifndef STINT_MPI_H

@@ -13,7 +13,7 @@
 int stint_ranks_start(int *rank, int *n, char message[256])
 {
 	int given;
-	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS) {
+	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given) != MPI_SUCCESS) {
 		snprintf(message, 256, "MPI does not start");
 		return 1;
 	}

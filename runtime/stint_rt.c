@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "safetensors.h"
+#include "stint_links.h"
 #include "stint_rt_device.h"
 
 int stint_rt_fail(stint_step *s, int rc, const char *what, const char *name)
@@ -122,7 +124,10 @@ int stint_get(const stint_step *s, const char *name, void *data, size_t bytes)
 
 static size_t dtype_bytes(int dtype)
 {
-	return dtype == STINT_F32 ? 4 : dtype == STINT_BOOL ? 1 : 8;
+	return dtype == STINT_F32                          ? 4
+	       : dtype == STINT_BOOL                       ? 1
+	       : dtype == STINT_BF16 || dtype == STINT_F16 ? 2
+							   : 8;
 }
 
 struct stint_filed stint_filed_by(const stint_step *s, int resident, int rank)
@@ -157,6 +162,14 @@ static int stored(const struct stint_tensor *t)
 	return t->kind != STINT_INPUT && t->kind != STINT_CONTROL && t->kind != STINT_SUMS;
 }
 
+/* What says that a tensor lies in another file; NULL. */
+static const char *link_of(const struct safetensors *f, const struct stint_tensor *t)
+{
+	char key[sizeof STINT_LINK + 100];
+	snprintf(key, sizeof key, STINT_LINK "%.99s", t->name);
+	return stored(t) ? safetensors_note(f, key) : NULL;
+}
+
 /* Checks all tensors before the first is replaced: a file that does not fit changes nothing. */
 static int check_file(stint_step *s, const struct safetensors *f, const char *path)
 {
@@ -173,7 +186,7 @@ static int check_file(stint_step *s, const struct safetensors *f, const char *pa
 			return stint_rt_fail(s, STINT_BAD_DATA,
 				"'%.100s' is shared by processes: call stint_init_ranks first",
 				t->name);
-		found += e != NULL;
+		found += e || link_of(f, t);
 	}
 	if (wanted && !found)
 		return stint_rt_fail(
@@ -202,6 +215,39 @@ static int read_entry(stint_step *s, struct safetensors *f, const struct safeten
 	return rc;
 }
 
+/* The same of a linked one. Its sum is known behind its last byte: where it is another, the step is
+ * of no use. */
+static int read_link(stint_step *s, const char *note, int resident)
+{
+	enum { PART = 16 << 20 };
+	const struct stint_tensor *t = &s->model->resident[resident];
+	struct stint_link l;
+	struct stint_sha sum;
+	if (stint_link_parse(note, &l) || l.bytes != t->bytes)
+		return stint_rt_fail(
+			s, STINT_BAD_FILE, "the link of '%.100s' does not fit", t->name);
+	const int fd = stint_link_open(&l, s->message);
+	int rc = fd < 0 ? STINT_BAD_FILE : 0;
+	stint_sha_start(&sum);
+	for (size_t at = 0; at < l.bytes && !rc; at += PART) {
+		const size_t n = l.bytes - at < PART ? l.bytes - at : PART;
+		void *part = s->device->hold(s, t->offset + at, n, 0);
+		if (!part)
+			rc = stint_rt_no_memory(s);
+		else if (safetensors_read_at(fd, part, n, l.offset + at))
+			rc = stint_rt_fail(s, STINT_BAD_FILE, "cannot read %.150s", l.path);
+		else
+			rc = stint_write(s, t->offset + at, part, n);
+		if (!rc)
+			stint_sha_add(&sum, part, n);
+		if (part)
+			s->device->let(part);
+	}
+	if (fd >= 0)
+		close(fd);
+	return !rc && stint_link_check(&l, &sum, s->message) ? STINT_BAD_FILE : rc;
+}
+
 int stint_load(stint_step *s, const char *path)
 {
 	struct safetensors *f;
@@ -211,8 +257,11 @@ int stint_load(stint_step *s, const char *path)
 	for (int i = 0; i < s->model->nresident && !rc; i++) {
 		const struct stint_tensor *t = &s->model->resident[i];
 		const struct safetensors_entry *e = stored(t) ? safetensors_find(f, t->name) : NULL;
+		const char *link = e ? NULL : link_of(f, t);
 		if (e)
 			rc = read_entry(s, f, e, i, path);
+		else if (link)
+			rc = read_link(s, link, i);
 	}
 	safetensors_close(f);
 	return rc;
@@ -263,7 +312,7 @@ static int start(
 		if (!rc && !s->last)
 			rc = s->device->finish(s, train);
 	}
-	return rc;
+	return r && train ? r->finish(s, rc) : rc;
 }
 
 static size_t real_bytes(const stint_step *s)
@@ -271,20 +320,35 @@ static size_t real_bytes(const stint_step *s)
 	return s->model->loss_dtype == STINT_F64 ? sizeof(double) : sizeof(float);
 }
 
-int stint_sum_ranks(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
-	void *scratch, size_t bytes)
+int stint_start_sum(stint_step *s, void *y, void *room, const void *x, const void *sums, int64_t n,
+	size_t bytes, int whole)
 {
-	if (s->ranks)
-		return s->ranks->sum(s, y, x, sums, n, real_bytes(s), scratch, bytes);
 	if (y != x)
 		memcpy(y, x, (size_t)n * real_bytes(s));
-	return STINT_OK;
+	return s->ranks ? s->ranks->sum(s, y, sums, n, real_bytes(s), room, bytes, whole)
+			: STINT_OK;
+}
+
+int stint_sum_ranks(stint_step *s, void *y, const void *x, int64_t n)
+{
+	const int rc = s->ranks ? s->ranks->await(s, x) : STINT_OK;
+	if (!rc && y != x)
+		memcpy(y, x, (size_t)n * real_bytes(s));
+	return rc;
 }
 
 int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes)
 {
 	memcpy((unsigned char *)rows + (size_t)s->shard * (size_t)bytes, x, (size_t)bytes);
 	return s->ranks && s->last ? s->ranks->join(s, rows, (size_t)bytes) : STINT_OK;
+}
+
+int stint_take_rows(stint_step *s, void *y, const void *rows, int64_t from, int64_t bytes)
+{
+	const int rc = s->ranks ? s->ranks->await(s, rows) : STINT_OK;
+	if (!rc)
+		memcpy(y, (const unsigned char *)rows + from, (size_t)bytes);
+	return rc;
 }
 
 /* --- Pieces --- */
@@ -300,27 +364,39 @@ static void end_piece(const stint_step *s, void *y, int64_t n)
 		(size_t)(largest - here) * real_bytes(s));
 }
 
-int stint_scatter_sum(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
-	void *scratch, size_t bytes)
-{
-	end_piece(s, y, n);
-	return s->ranks->scatter(s, y, x, sums, n, real_bytes(s), scratch, bytes);
-}
-
-int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n)
+/* This process's piece of x's n numbers: y may be x. */
+static void take_piece(const stint_step *s, void *y, const void *x, int64_t n)
 {
 	const struct stint_ranks *r = s->ranks;
 	const int64_t from = stint_tree_first(n, r->n, r->rank);
 	const int64_t end = stint_tree_first(n, r->n, r->rank + 1);
-	memcpy(y, (const unsigned char *)x + (size_t)from * real_bytes(s),
+	memmove(y, (const unsigned char *)x + (size_t)from * real_bytes(s),
 		(size_t)(end - from) * real_bytes(s));
 	end_piece(s, y, n);
+}
+
+int stint_scatter_sum(stint_step *s, void *y, const void *x, int64_t n)
+{
+	const int rc = s->ranks->await(s, x);
+	if (!rc)
+		take_piece(s, y, x, n);
+	return rc;
+}
+
+int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n)
+{
+	take_piece(s, y, x, n);
 	return STINT_OK;
 }
 
 int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n)
 {
-	return s->ranks->gather(s, y, piece, n, real_bytes(s));
+	const struct stint_ranks *r = s->ranks;
+	const int64_t from = stint_tree_first(n, r->n, r->rank);
+	const int64_t end = stint_tree_first(n, r->n, r->rank + 1);
+	memcpy((unsigned char *)y + (size_t)from * real_bytes(s), piece,
+		(size_t)(end - from) * real_bytes(s));
+	return r->gather(s, y, n, real_bytes(s));
 }
 
 static int train_start(stint_step *s, double lr, const struct stint_probe *probe)

@@ -58,19 +58,23 @@ struct stint_device {
  * stint_tree_first(shards, n, rank) up to the next one's first, and all have the same sums then. */
 struct stint_ranks {
 	int rank, n;
-	/* y: the n numbers x, of `size` bytes each, summed over all processes: x is the sum that
-	 * this one's last shard has left, behind the sums that wait in `sums`. y may be x. Returns
-	 * STINT_OK or a failure with its message in s. */
-	int (*sum)(stint_step *s, void *y, const void *x, const void *sums, int64_t n, size_t size,
-		void *scratch, size_t bytes);
-	/* Rows of `bytes` bytes for each shard: each process has its own; all get all. */
+	/* Returns STINT_OK or a failure with its message in s, as all of these. */
+	/* Begins to sum y's n numbers, of `size` bytes each, over all processes: they are the sum
+	 * that this one's last shard has left, behind the sums that wait in `sums`. y is all of it
+	 * when that is done; or (`whole` 0) has in its place this process's piece, numbers from
+	 * stint_tree_first(n, r->n, r->rank) up to the next one's first. Until then y, sums and
+	 * `room` are this function's. */
+	int (*sum)(stint_step *s, void *y, const void *sums, int64_t n, size_t size, void *room,
+		size_t bytes, int whole);
+	/* Begins to bring together y's n numbers, of which each process has its piece in place. */
+	int (*gather)(stint_step *s, void *y, int64_t n, size_t size);
+	/* Waits for what was begun with y. */
+	int (*await)(stint_step *s, const void *y);
+	/* Waits for all that was begun in this step; of a step that has failed gives it up. */
+	int (*finish)(stint_step *s, int failed);
+	/* Begins to bring together rows of `bytes` bytes for each shard: each process has its own.
+	 */
 	int (*join)(stint_step *s, void *rows, size_t bytes);
-	/* The same sum, of which this process takes its piece: numbers from stint_tree_first(n,
-	 * r->n, r->rank) up to the next one's first. */
-	int (*scatter)(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
-		size_t size, void *scratch, size_t bytes);
-	/* y: n numbers of which each process has its piece. */
-	int (*gather)(stint_step *s, void *y, const void *piece, int64_t n, size_t size);
 	/* Of process `rank`'s arena, while it lends (stint_mpi.h). */
 	int (*borrow)(const stint_step *s, int rank, size_t offset, void *data, size_t bytes);
 };
@@ -106,18 +110,19 @@ int stint_rt_no_memory(stint_step *s); /* STINT_NO_MEMORY, and says so */
 /* For generated code: record "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
 int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
 
-/* For generated code: a sum of `n` numbers over all processes (struct stint_ranks); and the rows,
- * in `bytes` bytes, of shard s->shard of all shards' `rows`, in the last shard with those of all
- * processes. */
-int stint_sum_ranks(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
-	void *scratch, size_t bytes);
+/* For generated code: the begin of a sum of x's n numbers over all processes (struct stint_ranks),
+ * in y, and its end; the rows, in `bytes` bytes, of shard s->shard of all shards' `rows`, in the
+ * last shard the begin of those of all processes; and some of these bytes when they are there. */
+int stint_start_sum(stint_step *s, void *y, void *room, const void *x, const void *sums, int64_t n,
+	size_t bytes, int whole);
+int stint_sum_ranks(stint_step *s, void *y, const void *x, int64_t n);
 int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes);
+int stint_take_rows(stint_step *s, void *y, const void *rows, int64_t from, int64_t bytes);
 
 /* For generated code, of steps whose model->ranks processes have pieces of states, n numbers in
- * all: this one's piece of the sum, or of x; and y from the pieces of all. Behind the end of a
- * piece that is smaller than the largest are zeros. */
-int stint_scatter_sum(stint_step *s, void *y, const void *x, const void *sums, int64_t n,
-	void *scratch, size_t bytes);
+ * all: this one's piece of the sum, or of x; and y from the pieces of all, when the step is done.
+ * Behind the end of a piece that is smaller than the largest are zeros. */
+int stint_scatter_sum(stint_step *s, void *y, const void *x, int64_t n);
 int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n);
 int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n);
 

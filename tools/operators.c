@@ -148,7 +148,7 @@ static void put_row(const struct op_def *op, const struct onnx_tests *tests)
 	fputs(" | ", stdout);
 	put_options(op);
 	printf(" | %s | %s | %s | ", gradient(op), computed_by(op),
-		op->fold || op->ref ? "yes" : "no");
+		op->fold || op->ref || op->traits & OP_VIEW ? "yes" : "no");
 	put_tests(tests, op->name);
 	puts(" |");
 }

@@ -49,6 +49,7 @@ struct problem_op {
 	const struct problem_pair *pair;
 	bool recomputable; /* may run more than once; false for updates */
 	bool optional;     /* may never run */
+	bool waits;        /* for what the ops before it have begun, and that goes on by itself */
 	int repeats;       /* 1 + the op that this one runs again for the backward pass, because
 			      the user insists (planner/problem/insist.h); 0: none */
 	int offloads;      /* 1 + the tensor that this op copies to the host's memory: its input */

@@ -253,6 +253,7 @@ static void read_op(struct reader *r, const json_t *o, int i)
 	read_kernel(r, o, op->name, &base);
 	op->recomputable = flag(r, o, "recomputable", op->name, true) && op->phase != PHASE_UPDATE;
 	op->optional = flag(r, o, "optional", op->name, false);
+	op->waits = flag(r, o, "waits", op->name, false);
 	op->offloads = moved_tensor(r, o, "offload", op->name);
 	op->fetches = moved_tensor(r, o, "fetch", op->name);
 	read_pairs(r, o, op);
@@ -478,6 +479,8 @@ static void print_op(const struct problem *p, const struct problem_op *op, struc
 	text_add(out, "],\"recomputable\":%s", op->recomputable ? "true" : "false");
 	if (op->optional)
 		text_puts(out, ",\"optional\":true");
+	if (op->waits)
+		text_puts(out, ",\"waits\":true");
 	if (op->repeats)
 		text_add(out, ",\"repeats\":%" PRId64, p->op[op->repeats - 1].id);
 	if (op->offloads)

@@ -109,6 +109,34 @@ static void sum_up(const struct ranks_work *w, struct ranks *r, const struct ran
 	}
 }
 
+/* A message of rows, or all of a sum's. */
+static void send(const struct ranks_work *w, struct ranks *r, int of)
+{
+	if (of < w->nsum)
+		sum_up(w, r, &w->sum[of]);
+	else
+		exchange(r, r->most_shards * (r->n - 1), (double)w->shards - r->least_shards,
+			(double)w->rows[of - w->nsum]);
+}
+
+/* One behind the other, each as soon as it has begun; time stands still for what is not there. */
+static void follow(const struct ranks_work *w, struct ranks *r)
+{
+	double waited = 0, free_at = 0;
+	for (int i = 0; i < w->nevent; i++) {
+		const struct ranks_event *e = &w->event[i];
+		const double now = e->at + waited, before = r->out->communication;
+		if (!e->waits) {
+			send(w, r, e->of);
+			free_at = fmax(free_at, now) + r->out->communication - before;
+			w->done[e->of] = free_at;
+		} else if (w->done[e->of] > now) {
+			waited += w->done[e->of] - now;
+		}
+	}
+	r->out->exposed = waited;
+}
+
 void ranks_cost(const struct ranks_work *work, const struct ranks_link *link, int ranks,
 	struct ranks_cost *out)
 {
@@ -119,10 +147,10 @@ void ranks_cost(const struct ranks_work *work, const struct ranks_link *link, in
 	out->compute = r.most_shards * work->each + work->last;
 	if (ranks == 1)
 		return;
-	for (int i = 0; i < work->nsum; i++)
-		sum_up(work, &r, &work->sum[i]);
-	for (int i = 0; i < work->nrows; i++)
-		exchange(&r, r.most_shards * (r.n - 1), (double)work->shards - r.least_shards,
-			(double)work->rows[i]);
+	follow(work, &r);
+	for (int i = 0; i < work->nsum + work->nrows && !work->nevent; i++)
+		send(work, &r, i);
+	const double hidden = work->nevent ? out->communication - out->exposed : 0;
 	exchange(&r, r.n - 1, r.n - 1, sizeof(int64_t)); /* whether to stop */
+	out->exposed = out->communication - hidden;
 }

@@ -11,6 +11,14 @@ struct ranks_sum {
 	int64_t numbers, size, scratch; /* size: bytes of a number */
 };
 
+/* In the last shard, when `at` microseconds of it are done: message number `of` begins (a sum, or,
+ * behind all of these, rows), or is waited for. */
+struct ranks_event {
+	double at;
+	int of;
+	bool waits;
+};
+
 struct ranks_work {
 	int64_t shards;
 	double each, last; /* microseconds: a shard's, and what the last one does besides */
@@ -18,6 +26,9 @@ struct ranks_work {
 	int nsum, nrows;
 	struct ranks_sum *sum;
 	int64_t *rows; /* bytes that each shard gives to all ranks */
+	int nevent;    /* 0: nothing goes on while ranks compute */
+	struct ranks_event *event;
+	double *done; /* [nsum + nrows] for ranks_cost */
 };
 
 /* Between any two ranks; a rank sends and takes at once. */
@@ -31,6 +42,7 @@ struct ranks_cost {
 	int ranks;
 	int64_t shards;                /* that the rank with the most has */
 	double compute, communication; /* microseconds of a step, one behind the other */
+	double exposed;                /* of communication, what is waited for */
 	double messages, bytes;        /* that a rank sends in a step, at most */
 };
 

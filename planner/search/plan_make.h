@@ -73,6 +73,8 @@ enum status planner_solve(struct planner *pl, const struct solution *from, struc
 
 /* *plan, made from `from`, with fetches as early as its budget has room, where there are any. */
 enum status prefetch(struct planner *pl, const struct solution *from, struct plan **plan);
+/* The same with waits as late as they pay, where there are any. */
+enum status overlap(struct planner *pl, const struct solution *from, struct plan **plan);
 /* Of a plan with transfers and one without (NULL: there is none), the cheaper. */
 struct plan *plan_of_both(struct plan *with, struct plan *without);
 

@@ -1,7 +1,7 @@
 /* What a sequence needs at every step: lifetimes, in-place pairs, live bytes.
  * Requires: ways of which each op's inputs are made by the ways of their producers.
  * Floating updates are placed right behind the latest production of what they read and the last
- * read of what they replace, so that gradients die as soon as they can. */
+ * read of what they replace, so that gradients die as soon as they can, or behind x->later. */
 #include "planner/search/solver.h"
 
 #include <stdlib.h>
@@ -144,6 +144,7 @@ static bool place_floats(struct search *x, const struct seq *q, const int *way)
 		}
 		for (int k = 0; k < w->nkill; k++)
 			at = max_int(at, x->lastread[w->kill[k]]);
+		at = x->later ? max_int(at, x->later[o]) : at;
 		for (int k = 0; k < w->nres; k++)
 			x->lastread[w->res[k]] = max_int(x->lastread[w->res[k]], at);
 		x->trigger[o] = at;

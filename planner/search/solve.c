@@ -180,6 +180,8 @@ enum status planner_solve(
 		st = search(&s);
 	if (st == ST_OK)
 		st = prefetch(pl, &s.chosen, &s.plan);
+	if (st == ST_OK)
+		st = overlap(pl, &s.chosen, &s.plan);
 	if (st == ST_OK && s.plan->cost_total > s.bound * (1 + 1e-9))
 		st = bound_raise(
 			pl->in, pl->o->budget, s.plan->cost_total, pl->effort, &s.bound, pl->d);

@@ -102,6 +102,9 @@ struct search {
 	int *count;       /* [n] */
 	bool *killed;     /* [m] */
 	int *mark, stamp; /* [n] */
+	/* [n] positions behind which floating updates are placed at least (overlap.c); NULL: none
+	 */
+	const int *later;
 	struct seq tmp, list;
 };
 #define SEARCH_SEED UINT64_C(0x5851f42d4c957f2d)

@@ -176,15 +176,16 @@ static int look_tensor(int argc, char **argv)
 }
 
 /* The sum in a checkpoint's notes, as runtime/checkpoint.c has it. */
-static void sum_of(const struct safetensors *f, char out[16])
+static void sum_of(
+	const struct safetensors *f, const struct safetensors_entry *all, int count, char out[16])
 {
 	char place[128];
 	int n = snprintf(place, sizeof place, "%s %s %s %s", safetensors_note(f, "step"),
 		safetensors_note(f, "epoch"), safetensors_note(f, "batch"),
 		safetensors_note(f, "seed"));
 	uLong crc = crc32(crc32(0, NULL, 0), (const Bytef *)place, (uInt)n);
-	for (int i = 0; i < safetensors_count(f); i++)
-		crc = crc32(crc, safetensors_at(f, i)->data, (uInt)safetensors_at(f, i)->bytes);
+	for (int i = 0; i < count; i++)
+		crc = crc32(crc, all[i].data, (uInt)all[i].bytes);
 	snprintf(out, 16, "%08lx", crc);
 }
 
@@ -201,16 +202,25 @@ static int poison(int argc, char **argv)
 		return 1;
 	const struct safetensors_entry *e = safetensors_find(file, argv[3]);
 	const float odd = !strcmp(argv[5], "nan") ? NAN : INFINITY;
-	for (int i = 0; e && i < atoi(argv[4]); i++)
-		memcpy((char *)(uintptr_t)e->data + i * 4, &odd, sizeof odd);
+	float *odd_one = e ? malloc(e->bytes) : NULL; /* the file's are mapped, to be read */
+	if (odd_one)
+		memcpy(odd_one, e->data, e->bytes);
+	for (int i = 0; odd_one && i < atoi(argv[4]); i++)
+		odd_one[i] = odd;
 	for (int i = 0; i < 6; i++)
 		note[i] = (struct safetensors_note){key[i], safetensors_note(file, key[i])};
 	const int n = safetensors_count(file);
-	for (int i = 0; i < n && n <= ENTRIES; i++)
+	for (int i = 0; i < n && n <= ENTRIES; i++) {
 		all[i] = *safetensors_at(file, i);
-	sum_of(file, sum);
+		if (!strcmp(all[i].name, argv[3]))
+			all[i].data = odd_one;
+	}
+	if (!odd_one || n > ENTRIES)
+		return 1;
+	sum_of(file, all, n, sum);
 	note[6] = (struct safetensors_note){"crc32", sum};
-	int bad = !e || n > ENTRIES || safetensors_write(argv[2], all, n, note, 7, message);
+	int bad = safetensors_write(argv[2], all, n, note, 7, message);
+	free(odd_one);
 	safetensors_close(file);
 	return bad;
 }

@@ -1,5 +1,6 @@
 #include "tests/cli/models.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -202,6 +203,60 @@ static void outside(struct model_test *t)
 			"big.bin", NULL, NULL);
 }
 
+/* Layers with their weights in two files, and a head. */
+static void beside(struct model_test *t)
+{
+	model_input(t, "x", FLOAT_TYPE, "N,4");
+	model_external(t, model_tensor(t, "low", FLOAT_TYPE, "4,16"), "low.bin", "64", "256");
+	model_external(t, model_tensor(t, "high", FLOAT_TYPE, "16,16"), "high.bin", NULL, NULL);
+	weights(t, "w", "16,3", 48);
+	model_node(t, "MatMul", "fc1", "x,low", "h1");
+	model_node(t, "Relu", "act", "h1", "a1");
+	model_node(t, "MatMul", "fc2", "a1,high", "h2");
+	model_node(t, "MatMul", "head", "h2,w", "y");
+	model_output(t, "y");
+}
+
+/* Tokens through a table and two layers. */
+static void tokens(struct model_test *t)
+{
+	model_input(t, "x", TENSOR_TYPE(INT64), "N,4");
+	model_external(t, model_tensor(t, "table", FLOAT_TYPE, "128,16"), "weights.bin", "0", NULL);
+	model_external(t, model_tensor(t, "low", FLOAT_TYPE, "16,64"), "weights.bin", "8192", NULL);
+	model_external(
+		t, model_tensor(t, "high", FLOAT_TYPE, "64,32"), "weights.bin", "12288", NULL);
+	weights(t, "shift", "16", 16);
+	weights(t, "bias", "32", 32);
+	weights(t, "w", "32,3", 96);
+	model_node(t, "Gather", "embed", "table,x", "e");
+	model_node(t, "Add", "first", "e,shift", "f");
+	model_node(t, "MatMul", "fc1", "f,low", "h1");
+	model_node(t, "Relu", "act", "h1", "a1");
+	model_node(t, "MatMul", "fc2", "a1,high", "h2");
+	model_node(t, "Add", "second", "h2,bias", "s");
+	model_node(t, "MatMul", "head", "s,w", "y");
+	model_output(t, "y");
+}
+
+/* 36 weights of 64 MiB: 2.25 GiB, in one file. */
+static void vast(struct model_test *t)
+{
+	const char *last = "x";
+	model_input(t, "x", FLOAT_TYPE, "N,4096");
+	for (int i = 0; i < 36; i++) {
+		const char *w = arena_printf(t->arena, "base.%d", i);
+		const char *y = arena_printf(t->arena, "h%d", i);
+		const char *offset = arena_printf(t->arena, "%" PRId64, (int64_t)i << 26);
+		model_external(
+			t, model_tensor(t, w, FLOAT_TYPE, "4096,4096"), "vast.bin", offset, NULL);
+		model_node(t, "MatMul", w, arena_printf(t->arena, "%s,%s", last, w), y);
+		last = y;
+	}
+	weights(t, "w", "4096,3", 12288);
+	model_node(t, "MatMul", "head", arena_printf(t->arena, "%s,w", last), "y");
+	model_output(t, "y");
+}
+
 static void negative(struct model_test *t)
 {
 	linear(t);
@@ -286,7 +341,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		{"unsupported", unsupported}, {"mismatch", mismatch}, {"cycle", cycle},
 		{"missing", missing}, {"huge", huge}, {"large", large}, {"learned", learned},
 		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},
-		{"masked", masked}, {"outside", outside}};
+		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"vast", vast},
+		{"tokens", tokens}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

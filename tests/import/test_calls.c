@@ -78,8 +78,8 @@ static void check_biases(struct model_test *t, bool calls)
 	assert_ptr_equal(notes_input(t, "n0", 2), notes_input(t, "n1", 2));
 	/* the copy of the model has them */
 	const char *copy = test_path(t, "copy.onnx");
-	assert_int_equal(import_copy_model(
-				 test_path(t, "model.onnx"), copy, &t->options, t->table, &t->diag),
+	assert_int_equal(import_copy_model(test_path(t, "model.onnx"), copy, &t->options, t->table,
+				 NULL, NULL, &t->diag),
 		ST_OK);
 	t->options.restore_biases = false;
 	assert_int_equal(test_import(t, copy), ST_OK);

@@ -52,8 +52,8 @@ static void equal_ones_are_separate(void **state)
 	assert_ptr_equal(notes_input(t, "n2", 1), notes_input(t, "n3", 1));
 	/* the copy of the model says so itself */
 	const char *copy = test_path(t, "copy.onnx");
-	assert_int_equal(import_copy_model(
-				 test_path(t, "model.onnx"), copy, &t->options, t->table, &t->diag),
+	assert_int_equal(import_copy_model(test_path(t, "model.onnx"), copy, &t->options, t->table,
+				 NULL, NULL, &t->diag),
 		ST_OK);
 	assert_int_equal(test_import(t, copy), ST_OK);
 	assert_null(t->said.s);

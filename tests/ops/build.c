@@ -278,7 +278,7 @@ static bool is_unreferenced(const struct test_case *c)
 	bool found = false;
 	for (int k = 0; k < CASE_OUTPUTS; k++)
 		found |= c->reference[k] != NULL;
-	return !found && (c->op->fold || (c->op->traits & OP_POINTWISE));
+	return !found && (c->op->fold || (c->op->traits & (OP_POINTWISE | OP_VIEW)));
 }
 
 void case_build(struct test_case *c, int index, const char *folder, bool cuda)

@@ -333,6 +333,37 @@ static void most_ranks(void **state)
 	print_message("largest difference: %.2f %%\n", 100 * worst);
 }
 
+/* 1,000 numbers each way take 1 + 4,000 us twice: what begins while another is on its way follows
+ * it, and who waits adds what is left. Work is 10,000 us. */
+static void hidden(void **state)
+{
+	(void)state;
+	static const struct ranks_link link = {1, 1, 0};
+	struct ranks_sum sum[] = {{2000, 4, 1 << 14}, {2000, 4, 1 << 14}};
+	double done[2];
+	struct ranks_event event[] = {
+		{1000, 0, false}, {3000, 1, false}, {7000, 0, true}, {10000, 1, true}};
+	struct ranks_work work = {.shards = 2,
+		.each = 10000,
+		.bytes = 1e9,
+		.nsum = 2,
+		.sum = sum,
+		.nevent = 4,
+		.event = event,
+		.done = done};
+	struct ranks_cost c, plain_cost;
+	ranks_cost(&work, &link, 2, &c);
+	const double each = 2 * (1 + 4000), stop = 1 + 8;
+	assert_true(fabs(c.communication - 2 * each - stop) < 1e-6);
+	/* the first is there at 9,002: 2,002 are waited for; the second at 17,004, when 12,002 is
+	 */
+	assert_true(fabs(c.exposed - 2002 - (17004 - 12002) - stop) < 1e-6);
+	work.nevent = 0;
+	ranks_cost(&work, &link, 2, &plain_cost);
+	assert_true(fabs(plain_cost.exposed - c.communication) < 1e-6);
+	assert_true(plain_cost.messages == c.messages && plain_cost.bytes == c.bytes);
+}
+
 static void links(void **state)
 {
 	(void)state;
@@ -360,7 +391,8 @@ static void links(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(links), cmocka_unit_test(few_ranks),
-		cmocka_unit_test(many_ranks), cmocka_unit_test(most_ranks)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(links), cmocka_unit_test(hidden),
+		cmocka_unit_test(few_ranks), cmocka_unit_test(many_ranks),
+		cmocka_unit_test(most_ranks)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,8 @@ pip wheel -q "$WORK/../sources" --no-build-isolation --no-deps -w built -C build
 	{ tail -30 out; fail "no wheel"; }
 # libgomp is the C compiler's: a second one beside a step's would be a second set of threads
 auditwheel repair --exclude libgomp.so.1 -w repaired built/*.whl >out 2>&1 || { cat out; fail auditwheel; }
+licences() { "$tools/bin/python" "$SOURCE/tools/wheel_licences.py" "$@" >out 2>&1; }
+licences repaired/*.whl || { cat out; fail "the libraries' licences"; }
 "$python" -m venv venv && venv/bin/pip install -q --no-index --find-links "$tools/needs" repaired/*.whl >out 2>&1 ||
 	{ cat out; fail "pip install"; }
 
@@ -49,4 +51,11 @@ used = {line.split()[-1] for line in open("/proc/self/maps") if "libdnnl" in lin
 assert len(used) <= 1 and all(sys.prefix in path for path in used), used
 END
 venv/bin/python train.py "$model" || fail "training"
+venv/bin/python "$SOURCE/tests/python/licences.py" || fail "the licences of what it has inside"
+# a library that no package brought does not go out
+mkdir unknown && cp repaired/*.whl unknown && "$python" -c 'import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], "a") as z:
+    z.writestr("stint_train.libs/libnobody.so.1", b"\x7fELF")' unknown/*.whl
+licences unknown/*.whl && fail "a library without a licence"
+grep -q "^libnobody.so.1: no package" out || { cat out; fail "the library is not named"; }
 basename repaired/*.whl

@@ -1,6 +1,7 @@
 #!/bin/sh
 # bits.sh STINT DELAY CASE WORK RANKS SEEDS [OPTION...]: the same losses, values and scores of held-out data after some steps on any
-# number of ranks, one process among them, over shared memory and over TCP, and with messages that come late (libdelay.so), SEEDS times.
+# number of ranks, one process among them, over shared memory and over TCP, with and without a thread for messages, and with messages that
+# come late (libdelay.so), SEEDS times.
 stint=$1 delay=$2 case=$3 work=$4 ranks=$5 seeds=$6
 shift 6
 . "${0%/*}/common.sh"
@@ -40,6 +41,8 @@ train one env
 for n in $ranks; do
 	train "shared-$n" mpirun -n "$n"
 done
+# an MPI that one thread alone may call: each message is waited for where it begins
+train one-thread env LD_PRELOAD="$delay" STINT_ONE_THREAD=1 mpirun -n 2
 train tcp-2 mpirun --mca btl tcp,self -n 2
 seed=1
 while [ "$seed" -le "$seeds" ]; do

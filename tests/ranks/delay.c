@@ -1,7 +1,8 @@
 /* Between a step and its MPI, by LD_PRELOAD: messages start late, each by a chance of its own that
  * STINT_DELAY_SEED repeats, up to STINT_DELAY_US microseconds. Sends may so overtake receives of
- * other ranks, and ranks each other. With STINT_LINK_BYTES_US a message waits as long as a link of
- * so many bytes a microsecond would take. With STINT_SENT each rank writes to FILE.RANK how many
+ * other ranks, and ranks each other. With STINT_LINK_BYTES_US what a rank sends takes as long as
+ * over a link of so many bytes a microsecond, one message behind the other. With STINT_ONE_THREAD
+ * MPI is one that a single thread may call. With STINT_SENT each rank writes to FILE.RANK how many
  * messages and bytes it has sent. */
 #include <mpi.h>
 #include <stdint.h>
@@ -15,6 +16,21 @@ static void wait_us(double us)
 {
 	const int64_t ns = (int64_t)(us * 1000);
 	nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
+}
+
+/* The link is free again when what was sent has left; a wait that was too long is made up for. */
+static void send_over_link(int count, double bytes_us)
+{
+	enum { MADE_UP_FOR_US = 200 };
+	static double free_at;
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	const double now = 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+	if (free_at < now - MADE_UP_FOR_US)
+		free_at = now - MADE_UP_FOR_US;
+	free_at += count / bytes_us;
+	if (free_at > now)
+		wait_us(free_at - now);
 }
 
 static void late(int count)
@@ -32,8 +48,8 @@ static void late(int count)
 	state ^= state << 17;
 	if (most && state % 4 == 0)
 		wait_us((double)(state >> 8 & 0xffff) / 65536 * atof(most));
-	if (link)
-		wait_us(count / atof(link));
+	if (link && count)
+		send_over_link(count, atof(link));
 }
 
 int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
@@ -50,6 +66,14 @@ int MPI_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_C
 {
 	late(0);
 	return PMPI_Irecv(data, count, type, from, tag, comm, request);
+}
+
+int MPI_Query_thread(int *given)
+{
+	const int rc = PMPI_Query_thread(given);
+	if (getenv("STINT_ONE_THREAD"))
+		*given = MPI_THREAD_FUNNELED;
+	return rc;
 }
 
 int MPI_Finalize(void)

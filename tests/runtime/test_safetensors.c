@@ -116,7 +116,7 @@ static void escapes_and_other_types_are_read(void **state)
 	scratch_safetensors("e",
 		" {\"\\u00e9\\ud83d\\ude00\\t\\/\" : { \"shape\" : [ 1 , 2 ] "
 		",\n\"data_offsets\":[0,4],"
-		"\"dtype\":\"BF16\"} , \"__metadata__\":{}}  ",
+		"\"dtype\":\"I16\"} , \"__metadata__\":{}}  ",
 		"abcd", 4);
 	assert_int_equal(safetensors_open(&f, "e", message), 0);
 	const struct safetensors_entry *e = safetensors_find(f, "\xc3\xa9\xf0\x9f\x98\x80\t/");
@@ -124,6 +124,21 @@ static void escapes_and_other_types_are_read(void **state)
 	assert_int_equal(e->dtype, -1);
 	assert_memory_equal(e->data, "abcd", 4);
 	safetensors_close(f);
+	static const char *const narrow[] = {"BF16", "F16"};
+	const int64_t two[] = {2};
+	for (int i = 0; i < 2; i++) {
+		const struct safetensors_entry half = {.name = "h",
+			.dtype = STINT_BF16 + i,
+			.rank = 1,
+			.dim = two,
+			.data = "abcd"};
+		assert_int_equal(safetensors_write("e", &half, 1, NULL, 0, message), 0);
+		assert_int_equal(safetensors_open(&f, "e", message), 0);
+		assert_int_equal(safetensors_find(f, "h")->dtype, STINT_BF16 + i);
+		assert_string_equal(safetensors_find(f, "h")->type, narrow[i]);
+		assert_memory_equal(safetensors_find(f, "h")->data, "abcd", 4);
+		safetensors_close(f);
+	}
 	scratch_safetensors("e", "{}", NULL, 0);
 	assert_int_equal(safetensors_open(&f, "e", message), 0);
 	assert_int_equal(safetensors_count(f), 0);
@@ -278,7 +293,7 @@ static void the_writer_refuses_what_cannot_be_read(void **state)
 	assert_int_equal(safetensors_write("no", e, 2, NULL, 0, message), 1);
 	e[1].dim = large, e[1].rank = 2;
 	assert_int_equal(safetensors_write("no", e, 2, NULL, 0, message), 1);
-	e[1].dim = dim, e[1].rank = 1, e[1].dtype = 4;
+	e[1].dim = dim, e[1].rank = 1, e[1].dtype = STINT_I32;
 	assert_int_equal(safetensors_write("no", e, 2, NULL, 0, message), 1);
 	assert_false(scratch_exists("no"));
 	assert_int_equal(safetensors_write("no/where/x", e, 1, NULL, 0, message), 1);

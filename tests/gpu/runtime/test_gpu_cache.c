@@ -76,13 +76,13 @@ static void test_hash(void **state)
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-		struct gpu_hash s;
+		struct stint_sha s;
 		unsigned char key[GPU_KEY];
 		char hex[2 * GPU_KEY + 1];
-		stint_gpu_hash_start(&s);
+		stint_sha_start(&s);
 		for (int k = 0; k < list[i].times; k++)
-			stint_gpu_hash_add(&s, list[i].text, strlen(list[i].text));
-		stint_gpu_hash_end(&s, key);
+			stint_sha_add(&s, list[i].text, strlen(list[i].text));
+		stint_sha_end(&s, key);
 		for (int k = 0; k < GPU_KEY; k++)
 			snprintf(hex + 2 * k, 3, "%02x", key[k]);
 		assert_string_equal(hex, list[i].sum);

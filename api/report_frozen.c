@@ -1,0 +1,67 @@
+/* What rounding did to frozen weights: those that it did most to. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "api/report.h"
+
+struct rounded {
+	const struct tensor *t;
+	double mean, largest; /* of |rounded - exact| / |exact|, over the elements that are not 0 */
+};
+
+enum { SHOWN = 5 };
+
+static int worst_first(const void *x, const void *y)
+{
+	const struct rounded *a = x, *b = y;
+	return a->mean > b->mean ? -1 : a->mean < b->mean ? 1 : a->t->id - b->t->id;
+}
+
+static struct rounded error_of(const struct tensor *t)
+{
+	struct rounded r = {.t = t};
+	int64_t n = 0;
+	for (int64_t i = 0; i < t->numel; i++) {
+		const double exact = tensor_real(t->exact, i);
+		if (exact == 0 || !isfinite(exact))
+			continue;
+		const double off = fabs((tensor_real(t, i) - exact) / exact);
+		r.largest = fmax(r.largest, off);
+		r.mean += off;
+		n++;
+	}
+	r.mean /= n ? (double)n : 1;
+	return r;
+}
+
+enum status report_frozen(FILE *f, struct pipeline *p)
+{
+	const struct graph_problem *gp = pipeline_problem_shown(p);
+	struct rounded *list = ARENA_ARRAY(p->arena, struct rounded, gp->problem->ntensor);
+	char name[128], now[24], was[24];
+	int64_t bytes = 0, before = 0;
+	int n = 0;
+	if (!list)
+		return diag_nomem(p->diag);
+	for (int i = 0; i < gp->problem->ntensor; i++) {
+		const struct tensor *t = gp->tensor[i];
+		if (t->role != TR_CONSTANT || !t->exact)
+			continue;
+		list[n++] = error_of(t);
+		bytes += tensor_bytes(t);
+		before += tensor_bytes(t->exact);
+	}
+	if (!n)
+		return ST_OK;
+	qsort(list, (size_t)n, sizeof *list, worst_first);
+	fprintf(f,
+		"frozen weights: %d in %s, %s instead of %s; relative errors, mean and largest:\n",
+		n, dtype_name(list[0].t->dtype), bytes_human(bytes, now), bytes_human(before, was));
+	for (int i = 0; i < n && i < SHOWN; i++) {
+		const char *called = pipeline_name(p, list[i].t->exact);
+		fprintf(f, "  %-48s %.3g  %.3g\n",
+			name_for_people(called ? called : list[i].t->exact->name, 48, name),
+			list[i].mean, list[i].largest);
+	}
+	return ST_OK;
+}

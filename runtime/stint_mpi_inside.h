@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT-0 */
+/* What the files of stint_mpi.h share: messages, what is done with them, and who does it when. */
+#ifndef STINT_MPI_INSIDE_H
+#define STINT_MPI_INSIDE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "stint_mpi.h"
+#include "stint_rt_device.h"
+
+/* What all ranks do together, in the same order on each. */
+struct mpi_job {
+	enum { JOB_SUM, JOB_SCATTER, JOB_GATHER, JOB_JOIN } kind;
+	unsigned char *y; /* the numbers: of JOB_JOIN each shard's row */
+	const unsigned char *sums;
+	int64_t n, chunk; /* numbers; of each root in a round */
+	size_t size;      /* bytes of a number, or of a row */
+	unsigned char *slots;
+};
+
+/* Jobs of one step, done in the order in which they came: by a thread that does nothing else, where
+ * MPI lets any thread call it; else at once by who brings one. */
+struct mpi_queue {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t more, done;
+	int is_running;
+	struct mpi_job *job;
+	int cap, n, ndone;
+	int rc;              /* what ended it */
+	_Atomic int awaited; /* somebody waits */
+	_Atomic int quit;
+};
+
+struct mpi_ranks {
+	struct stint_ranks face;
+	MPI_Comm comm;
+	double patience;
+	int shards, nroot; /* sums that all ranks' shards leave */
+	struct root {
+		int rank, nth; /* whose; the how manieth of its own */
+		int64_t begin, end;
+	} * root;
+	int nrequest, cap;
+	MPI_Request *request;
+	int *partner;  /* of each request; -1: all */
+	int64_t *told; /* of each rank */
+	struct mpi_queue queue;
+	char message[256]; /* of what failed */
+};
+
+static inline struct mpi_ranks *ranks_of(const stint_step *s)
+{
+	return (struct mpi_ranks *)s->ranks; /* face is its first member */
+}
+
+/* --- stint_mpi_sums.c --- */
+
+enum { TAG_SUM, TAG_WHOLE, TAG_ROWS, TAG_CHECK, TAG_ASK, TAG_LEND };
+void stint_mpi_send(struct mpi_ranks *r, int rank, int tag, const void *data, size_t bytes);
+void stint_mpi_take(struct mpi_ranks *r, int rank, int tag, void *data, size_t bytes);
+/* Until all that was sent and asked for is through: STINT_OK, or STINT_LOST with r->message. */
+int stint_mpi_through(struct mpi_ranks *r);
+/* The nodes of the tree that all ranks' shards come to, into r->root. */
+void stint_mpi_roots(struct mpi_ranks *r);
+int stint_mpi_do(struct mpi_ranks *r, const struct mpi_job *j);
+
+/* --- stint_mpi_queue.c --- */
+
+/* Room for so many jobs a step. STINT_OK or STINT_NO_MEMORY. */
+int stint_mpi_queue_open(struct mpi_ranks *r, int jobs);
+/* Gives up what is not done; nothing can be brought any more. */
+void stint_mpi_queue_give_up(struct mpi_ranks *r);
+void stint_mpi_queue_close(struct mpi_ranks *r);
+/* Brings a job. What it says of memory holds, and nobody else writes there, until it is done. */
+int stint_mpi_begin(struct mpi_ranks *r, struct mpi_job j);
+/* Waits for the last job that was brought with this y; NULL: for all, and the next step begins. */
+int stint_mpi_await(struct mpi_ranks *r, const void *y);
+
+#endif

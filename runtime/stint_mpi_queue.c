@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT-0 */
+/* Who does what ranks do together, and when: a thread of its own, one job after the other, while
+ * the step goes on (stint_mpi_inside.h). Only one thread calls MPI at a time: this one between a
+ * job's coming and its being done, the step's own when there are none. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pthread_sigmask */
+#endif
+#include "stint_mpi_inside.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *work(void *user)
+{
+	struct mpi_ranks *r = user;
+	struct mpi_queue *q = &r->queue;
+	pthread_mutex_lock(&q->lock);
+	for (;;) {
+		while (!q->quit && (q->rc || q->ndone == q->n))
+			pthread_cond_wait(&q->more, &q->lock);
+		if (q->quit)
+			break;
+		const struct mpi_job j = q->job[q->ndone];
+		pthread_mutex_unlock(&q->lock);
+		const int rc = stint_mpi_do(r, &j);
+		pthread_mutex_lock(&q->lock);
+		q->rc = rc;
+		q->ndone += !rc;
+		pthread_cond_signal(&q->done);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static int start_thread(struct mpi_ranks *r)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	const int rc = pthread_create(&r->queue.thread, NULL, work, r);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc == 0;
+}
+
+int stint_mpi_queue_open(struct mpi_ranks *r, int jobs)
+{
+	struct mpi_queue *q = &r->queue;
+	int given = MPI_THREAD_SINGLE;
+	q->cap = jobs;
+	q->job = calloc((size_t)jobs + 1, sizeof *q->job);
+	if (!q->job)
+		return STINT_NO_MEMORY;
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->more, NULL);
+	pthread_cond_init(&q->done, NULL);
+	MPI_Query_thread(&given);
+	q->is_running = r->face.n > 1 && given >= MPI_THREAD_SERIALIZED && start_thread(r);
+	return STINT_OK;
+}
+
+void stint_mpi_queue_give_up(struct mpi_ranks *r)
+{
+	struct mpi_queue *q = &r->queue;
+	pthread_mutex_lock(&q->lock);
+	q->quit = 1;
+	pthread_cond_signal(&q->more);
+	pthread_mutex_unlock(&q->lock);
+	if (q->is_running)
+		pthread_join(q->thread, NULL);
+	q->is_running = 0;
+	if (!q->rc)
+		snprintf(r->message, sizeof r->message, "a step has failed in this rank");
+	q->rc = STINT_LOST;
+}
+
+void stint_mpi_queue_close(struct mpi_ranks *r)
+{
+	struct mpi_queue *q = &r->queue;
+	if (!q->job)
+		return;
+	stint_mpi_queue_give_up(r);
+	pthread_cond_destroy(&q->more);
+	pthread_cond_destroy(&q->done);
+	pthread_mutex_destroy(&q->lock);
+	free(q->job);
+	q->job = NULL;
+}
+
+int stint_mpi_begin(struct mpi_ranks *r, struct mpi_job j)
+{
+	struct mpi_queue *q = &r->queue;
+	int rc;
+	pthread_mutex_lock(&q->lock);
+	rc = q->n < q->cap ? q->rc : STINT_LOST;
+	if (!rc)
+		q->job[q->n++] = j;
+	pthread_cond_signal(&q->more);
+	pthread_mutex_unlock(&q->lock);
+	if (!rc && !q->is_running) {
+		rc = q->rc = stint_mpi_do(r, &j);
+		q->ndone += !rc;
+	}
+	return rc;
+}
+
+int stint_mpi_await(struct mpi_ranks *r, const void *y)
+{
+	struct mpi_queue *q = &r->queue;
+	int upto;
+	pthread_mutex_lock(&q->lock);
+	upto = q->n;
+	while (y && upto > 0 && q->job[upto - 1].y != y)
+		upto--;
+	if (y && !upto && !q->rc) {
+		snprintf(r->message, sizeof r->message, "what is waited for was never begun");
+		q->rc = STINT_LOST;
+	}
+	q->awaited = 1;
+	while (!q->rc && q->ndone < upto)
+		pthread_cond_wait(&q->done, &q->lock);
+	q->awaited = 0;
+	const int rc = q->rc;
+	if (!y && !rc)
+		q->n = q->ndone = 0;
+	pthread_mutex_unlock(&q->lock);
+	return rc;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT-0 */
+/* Sums over processes, point to point over MPI (stint_mpi.h). Allreduce would promise no more than
+ * that all get the same result: not which order it is added in.
+ *
+ * Each process owns a piece of every sum. The sums that others' shards have left come to it, are
+ * added along the tree, and the whole goes back to all. Pieces are worked off in rounds of as much
+ * as the scratch that the plan has given holds; all processes are in the same round. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* clock_gettime, sched_yield */
+#endif
+#include "stint_mpi_inside.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* --- Messages --- */
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void stint_mpi_send(struct mpi_ranks *r, int rank, int tag, const void *data, size_t bytes)
+{
+	r->partner[r->nrequest] = rank;
+	MPI_Isend(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, &r->request[r->nrequest++]);
+}
+
+void stint_mpi_take(struct mpi_ranks *r, int rank, int tag, void *data, size_t bytes)
+{
+	r->partner[r->nrequest] = rank;
+	MPI_Irecv(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, &r->request[r->nrequest++]);
+}
+
+/* For whom we wait: the first whose message is not through. */
+static int missing(const struct mpi_ranks *r)
+{
+	for (int i = 0; i < r->nrequest; i++) {
+		int done = 1;
+		if (r->request[i] != MPI_REQUEST_NULL)
+			MPI_Request_get_status(r->request[i], &done, MPI_STATUS_IGNORE);
+		if (!done)
+			return r->partner[i];
+	}
+	return -1;
+}
+
+static int lost(struct mpi_ranks *r, const char *how)
+{
+	const int rank = missing(r);
+	if (rank < 0)
+		snprintf(r->message, sizeof r->message, "a rank %s", how);
+	else
+		snprintf(r->message, sizeof r->message, "rank %d %s", rank, how);
+	return STINT_LOST;
+}
+
+/* Others share the processors, perhaps; and nobody may be waiting, but the step be going on. */
+static void rest(const struct mpi_ranks *r, long *ns)
+{
+	enum { LONGEST_NS = 100000 };
+	if (!r->queue.is_running || r->queue.awaited) {
+		sched_yield();
+		return;
+	}
+	nanosleep(&(struct timespec){.tv_nsec = *ns}, NULL);
+	*ns = *ns < LONGEST_NS ? *ns * 2 : *ns;
+}
+
+int stint_mpi_through(struct mpi_ranks *r)
+{
+	enum { SPINS = 256, TESTS = 8, SHORTEST_NS = 5000 };
+	const double start = now();
+	long ns = SHORTEST_NS;
+	for (int64_t spin = 1;; spin++) {
+		int done;
+		if (MPI_Testall(r->nrequest, r->request, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+			return lost(r, "cannot be reached any more");
+		if (done)
+			break;
+		if (spin % (r->queue.is_running && !r->queue.awaited ? TESTS : SPINS))
+			continue;
+		rest(r, &ns);
+		if (r->queue.quit)
+			return STINT_LOST;
+		if (r->patience > 0 && now() - start > r->patience)
+			return lost(r, "has not answered: it is dead, or stuck");
+	}
+	r->nrequest = 0;
+	return STINT_OK;
+}
+
+/* --- Sums --- */
+
+/* The nodes of the tree that a rank's shards come to, from the left. */
+static int roots_of(struct mpi_ranks *r, int rank, struct root *out)
+{
+	int64_t from[STINT_TREE_DEPTH + 1];
+	const int64_t end = stint_tree_first(r->shards, r->face.n, rank + 1);
+	const int n = stint_tree_roots(r->shards, r->face.n, rank, from);
+	for (int i = 0; i < n; i++)
+		out[i] = (struct root){rank, i, from[i], i + 1 < n ? from[i + 1] : end};
+	return n;
+}
+
+/* to = to + other. */
+static void add(void *to, const void *other, int64_t n, size_t size)
+{
+	if (size == sizeof(double)) {
+		double *a = to;
+		const double *b = other;
+		for (int64_t i = 0; i < n; i++)
+			a[i] = a[i] + b[i];
+	} else {
+		float *a = to;
+		const float *b = other;
+		for (int64_t i = 0; i < n; i++)
+			a[i] = a[i] + b[i];
+	}
+}
+
+void stint_mpi_roots(struct mpi_ranks *r)
+{
+	for (int k = 0; k < r->face.n; k++)
+		r->nroot += roots_of(r, k, r->root + r->nroot);
+}
+
+/* All roots' n numbers, one behind the other, `stride` bytes apart: the sum in the first's place.
+ */
+static void add_along_tree(
+	const struct mpi_ranks *r, unsigned char *slots, size_t stride, int64_t n, size_t size)
+{
+	int at[STINT_TREE_DEPTH + 1], depth = 0; /* slots of sums that wait, from the left */
+	int64_t begin[STINT_TREE_DEPTH + 1];
+	for (int i = 0; i < r->nroot; i++) {
+		begin[depth] = r->root[i].begin;
+		at[depth++] = i;
+		while (depth > 1 && stint_tree_left(begin[depth - 1], r->root[i].end, r->shards) ==
+					    begin[depth - 2]) {
+			depth--;
+			add(slots + (size_t)at[depth - 1] * stride,
+				slots + (size_t)at[depth] * stride, n, size);
+		}
+	}
+}
+
+/* Of an owner's piece, what this round has: numbers [from, from + n). */
+static int64_t chunk_of(
+	const struct mpi_ranks *r, const struct mpi_job *j, int owner, int64_t round, int64_t *from)
+{
+	const int64_t end = stint_tree_first(j->n, r->face.n, owner + 1);
+	*from = stint_tree_first(j->n, r->face.n, owner) + round * j->chunk;
+	const int64_t left = end - *from;
+	return left < 0 ? 0 : left < j->chunk ? left : j->chunk;
+}
+
+/* This rank's root number `nth` of so many. */
+static const unsigned char *own_root(const struct mpi_job *j, int nth, int n)
+{
+	return nth == n - 1 ? j->y : j->sums + (size_t)nth * (size_t)j->n * j->size;
+}
+
+static int own_roots(const struct mpi_ranks *r)
+{
+	int n = 0;
+	for (int i = 0; i < r->nroot; i++)
+		n += r->root[i].rank == r->face.rank;
+	return n;
+}
+
+/* What others have left of this rank's chunk comes here, next to its own; theirs go there. */
+static void bring_together(struct mpi_ranks *r, const struct mpi_job *j, int64_t round)
+{
+	const int me = r->face.rank, mine = own_roots(r);
+	const size_t stride = (size_t)j->chunk * j->size;
+	int64_t from;
+	int64_t n = chunk_of(r, j, me, round, &from);
+	for (int i = 0; i < r->nroot && n > 0; i++) {
+		unsigned char *slot = j->slots + (size_t)i * stride;
+		if (r->root[i].rank != me)
+			stint_mpi_take(r, r->root[i].rank, TAG_SUM, slot, (size_t)n * j->size);
+		else
+			memcpy(slot, own_root(j, r->root[i].nth, mine) + (size_t)from * j->size,
+				(size_t)n * j->size);
+	}
+	for (int k = 1; k < r->face.n; k++) {
+		const int owner = (me + k) % r->face.n; /* not all to the same one first */
+		n = chunk_of(r, j, owner, round, &from);
+		for (int i = 0; i < mine && n > 0; i++)
+			stint_mpi_send(r, owner, TAG_SUM,
+				own_root(j, i, mine) + (size_t)from * j->size, (size_t)n * j->size);
+	}
+}
+
+/* The sums of this round, to all. */
+static void hand_out(struct mpi_ranks *r, const struct mpi_job *j, int64_t round)
+{
+	const int me = r->face.rank;
+	int64_t from;
+	const int64_t mine = chunk_of(r, j, me, round, &from);
+	for (int k = 1; k < r->face.n; k++) {
+		const int other = (me + k) % r->face.n;
+		const int64_t n = chunk_of(r, j, other, round, &from);
+		if (n > 0)
+			stint_mpi_take(r, other, TAG_WHOLE, j->y + (size_t)from * j->size,
+				(size_t)n * j->size);
+		if (mine > 0)
+			stint_mpi_send(r, other, TAG_WHOLE, j->slots, (size_t)mine * j->size);
+	}
+}
+
+/* In rounds: over y, to all, or the owner's piece. */
+static int add_all(struct mpi_ranks *r, const struct mpi_job *j)
+{
+	const int64_t largest = (j->n + r->face.n - 1) / r->face.n; /* piece */
+	int rc = STINT_OK;
+	for (int64_t round = 0; round * j->chunk < largest && !rc; round++) {
+		int64_t from;
+		bring_together(r, j, round);
+		rc = stint_mpi_through(r);
+		if (rc)
+			break;
+		const int64_t mine = chunk_of(r, j, r->face.rank, round, &from);
+		add_along_tree(r, j->slots, (size_t)j->chunk * j->size, mine, j->size);
+		memcpy(j->y + (size_t)from * j->size, j->slots, (size_t)mine * j->size);
+		if (j->kind == JOB_SCATTER)
+			continue;
+		hand_out(r, j, round);
+		rc = stint_mpi_through(r);
+	}
+	return rc;
+}
+
+/* --- Pieces and rows --- */
+
+/* In rounds too: MPI counts a message's bytes by an int. */
+static int gather(struct mpi_ranks *r, const struct mpi_job *j)
+{
+	const int64_t largest = (j->n + r->face.n - 1) / r->face.n;
+	const int me = r->face.rank;
+	int rc = STINT_OK;
+	for (int64_t round = 0; round * j->chunk < largest && !rc; round++) {
+		int64_t from, at;
+		const int64_t mine = chunk_of(r, j, me, round, &from);
+		for (int k = 1; k < r->face.n; k++) {
+			const int other = (me + k) % r->face.n;
+			const int64_t theirs = chunk_of(r, j, other, round, &at);
+			if (theirs > 0)
+				stint_mpi_take(r, other, TAG_WHOLE, j->y + (size_t)at * j->size,
+					(size_t)theirs * j->size);
+			if (mine > 0)
+				stint_mpi_send(r, other, TAG_WHOLE, j->y + (size_t)from * j->size,
+					(size_t)mine * j->size);
+		}
+		rc = stint_mpi_through(r);
+	}
+	return rc;
+}
+
+static int join(struct mpi_ranks *r, const struct mpi_job *j)
+{
+	for (int k = 1; k < r->face.n; k++) {
+		const int other = (r->face.rank + k) % r->face.n;
+		for (int i = 0; i < 2; i++) {
+			const int whose = i ? r->face.rank : other;
+			const int64_t begin = stint_tree_first(r->shards, r->face.n, whose);
+			const int64_t end = stint_tree_first(r->shards, r->face.n, whose + 1);
+			for (int64_t at = begin; at < end; at++) {
+				unsigned char *row = j->y + (size_t)at * j->size;
+				if (i)
+					stint_mpi_send(r, other, TAG_ROWS, row, j->size);
+				else
+					stint_mpi_take(r, other, TAG_ROWS, row, j->size);
+			}
+		}
+	}
+	return stint_mpi_through(r);
+}
+
+int stint_mpi_do(struct mpi_ranks *r, const struct mpi_job *j)
+{
+	return j->kind == JOB_JOIN     ? join(r, j)
+	       : j->kind == JOB_GATHER ? gather(r, j)
+				       : add_all(r, j);
+}
