@@ -117,8 +117,7 @@ static bool takes(const struct node *n, int i)
 
 static bool is_weight(const struct tensor *t)
 {
-	return t->role == TR_CONSTANT && t->from_model && t->dtype == DT_F32 && t->data &&
-	       t->numel >= SMALLEST;
+	return t->role == TR_CONSTANT && t->dtype == DT_F32 && t->data && t->numel >= SMALLEST;
 }
 
 static bool will_narrow(const struct frozen *f, const struct tensor *t)

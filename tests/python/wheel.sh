@@ -16,7 +16,7 @@ command -v ccache >/dev/null && export CMAKE_C_COMPILER_LAUNCHER=ccache
 # The sources, which CMake wants at the place where it built them before.
 (cd "$SOURCE" && python -c 'import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])' "$WORK/source") >out 2>&1 ||
 	{ tail -30 out; fail "no source distribution"; }
-rm -rf "$WORK/../sources" && mkdir "$WORK/../sources" && tar -xzf source/stint_train-*.tar.gz -C "$WORK/../sources" --strip-components 1 ||
+rm -rf "$WORK/../sources" && mkdir "$WORK/../sources" && tar -xzmf source/stint_train-*.tar.gz -C "$WORK/../sources" --strip-components 1 ||
 	fail "no archive"
 [ ! -e "$WORK/../sources/tests" ] || fail "the tests are in it"
 # quickly: without optimisation, and where it was built before
