@@ -217,6 +217,19 @@ static void beside(struct model_test *t)
 	model_output(t, "y");
 }
 
+/* A matrix in another file that two nodes read, and whose name begins with a blank. */
+static void twice(struct model_test *t)
+{
+	model_input(t, "x", FLOAT_TYPE, "N,16");
+	model_external(t, model_tensor(t, " high", FLOAT_TYPE, "16,16"), "high.bin", NULL, NULL);
+	weights(t, "w", "16,3", 48);
+	model_node(t, "MatMul", "fc1", "x, high", "h1");
+	model_node(t, "Relu", "act", "h1", "a1");
+	model_node(t, "MatMul", "fc2", "a1, high", "h2");
+	model_node(t, "MatMul", "head", "h2,w", "y");
+	model_output(t, "y");
+}
+
 /* Tokens through a table and two layers. */
 static void tokens(struct model_test *t)
 {
@@ -341,8 +354,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		{"unsupported", unsupported}, {"mismatch", mismatch}, {"cycle", cycle},
 		{"missing", missing}, {"huge", huge}, {"large", large}, {"learned", learned},
 		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},
-		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"vast", vast},
-		{"tokens", tokens}};
+		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"twice", twice},
+		{"vast", vast}, {"tokens", tokens}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

@@ -76,6 +76,16 @@ make_model linear l.onnx
 expect 0 stint compile l.onnx --loss mse --optimizer sgd --batch 4 --portable --freeze w --link-weights --no-build -o none
 said "no frozen weight lies in external data"
 
+# one weight of two names: each is exported, whatever is linked
+make_model twice m/twice.onnx
+expect 0 stint compile m/twice.onnx --loss mse --optimizer sgd --batch 4 --portable --no-build --freeze ' high*' --untie ' high' --link-weights -o parted
+expect 0 stint export parted -o parted.onnx
+expect 3 stint show parted/model.onnx
+said "linked-elsewhere/high.bin" "hint: with --link-weights"
+expect 0 stint compile m/twice.onnx --loss mse --optimizer sgd --batch 4 --portable --no-build --freeze ' high*' --untie ' high' -o whole
+expect 0 stint export whole -o whole.onnx
+cmp parted.onnx whole.onnx || fail "another model"
+
 # what --weights names may not say where to read: no file is asked for
 rm m/low.bin m/high.bin
 expect 0 stint train copied $data --epochs 1 --weights linked/weights.safetensors --lr 0
