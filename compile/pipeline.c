@@ -147,7 +147,8 @@ enum status pipeline_graphs(struct pipeline *p)
 	if (p->train)
 		parts_tell(p);
 	TRY(graphs_forward(p->imported, &options, LOWER_EVAL, &p->eval));
-	gpu_asked_tell(&p->asked, p->train ? p->train : p->eval);
+	gpu_asked_tell(&p->asked, p->train);
+	gpu_asked_tell(&p->asked, p->eval);
 	return ST_OK;
 }
 
