@@ -7,7 +7,8 @@
  * its own. A library that knows products of narrow operands reads the constant itself, under
  * --precision of the same type (graph/narrow.c). Rows of a table are widened after they were taken.
  *
- * What anything else reads, too, stays as it is: it would be there twice. */
+ * What anything else reads, too, stays as it is: it would be there twice. And so does what the
+ * model has no weight in: masks, tables of angles, and whatever else was computed. */
 #include <math.h>
 #include <string.h>
 
@@ -93,7 +94,7 @@ static struct tensor *stored(struct frozen *f, const struct tensor *t)
 	}
 	struct tensor *x = graph_constant(g, t->name, f->type, t->rank, t->dim, data);
 	if (x) {
-		x->from_model = true;
+		x->from_model = x->weight = true;
 		x->why = t->why;
 		x->exact = t;
 	}
@@ -117,7 +118,8 @@ static bool takes(const struct node *n, int i)
 
 static bool is_weight(const struct tensor *t)
 {
-	return t->role == TR_CONSTANT && t->dtype == DT_F32 && t->data && t->numel >= SMALLEST;
+	return t->role == TR_CONSTANT && t->weight && t->dtype == DT_F32 && t->data &&
+	       t->numel >= SMALLEST;
 }
 
 static bool will_narrow(const struct frozen *f, const struct tensor *t)

@@ -358,6 +358,20 @@ static void know(struct tensor *t, const void *data)
 	t->is_gradient = false;
 }
 
+/* Output k, which is known, has the elements of weights and no others: moved, or the very same. */
+static bool is_weight_still(const struct node *n, int k)
+{
+	const bool moves = (n->op->traits & OP_ALIKE) && !(n->op->traits & OP_POINTWISE);
+	const struct tensor *x = n->nin ? n->in[0] : NULL, *y = n->out[k];
+	if (!x || !x->weight || x->dtype != y->dtype)
+		return false;
+	for (int i = 1; moves && i < n->nin; i++)
+		if (n->in[i] && n->in[i]->dtype == y->dtype && !n->in[i]->weight)
+			return false;
+	return moves ||
+	       (x->numel == y->numel && !memcmp(x->data, y->data, (size_t)tensor_bytes(x)));
+}
+
 static enum status fold(struct graph *g, struct node *n, bool *done)
 {
 	bool pointwise = !n->op->fold && (n->op->traits & OP_POINTWISE);
@@ -365,6 +379,7 @@ static enum status fold(struct graph *g, struct node *n, bool *done)
 	if (!*done && (n->op->traits & OP_VIEW) && all_known(n)) {
 		know(n->out[0], n->in[0]->data); /* no second copy, of a large weight perhaps */
 		n->out[0]->from_model = n->in[0]->from_model;
+		n->out[0]->weight = n->in[0]->weight;
 		*done = true;
 	}
 	if (*done || !(n->op->fold || pointwise) || !all_known(n) || !may_fold(g, n))
@@ -387,6 +402,7 @@ static enum status fold(struct graph *g, struct node *n, bool *done)
 		if (!n->out[k])
 			continue;
 		know(n->out[k], data[k]);
+		n->out[k]->weight = is_weight_still(n, k);
 	}
 	*done = true;
 	return ST_OK;

@@ -59,7 +59,9 @@ struct tensor {
 	int64_t dim[RANK_MAX];
 	int64_t numel; /* product of dim, checked */
 	enum tensor_role role;
-	bool from_model;  /* an initializer of the model's file */
+	bool from_model; /* an initializer of the model's file */
+	bool weight; /* one that is trained unless somebody says otherwise; or TR_CONSTANT, such a
+		      * one's elements, moved */
 	const char *why;  /* for people: why such a one is trained, or is not */
 	bool is_gradient; /* made by the backward pass; for the planner's and the reader's eyes only
 			   */

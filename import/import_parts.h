@@ -278,6 +278,8 @@ void warn_of_smoothing(struct importer *im);
  */
 bool node_is_detach(const Onnx__NodeProto *n);
 struct decision role_of(const struct importer *im, const struct tensor *t);
+/* Whether it would be trained if the command line said nothing of it. */
+bool weight_by_origin(const struct importer *im, const struct tensor *t);
 
 /* The file's functions into im->functions. */
 enum status functions_read(struct importer *im);

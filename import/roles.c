@@ -124,8 +124,9 @@ static bool is_from_factory(const char *name)
 /* Attention masks and the like: no weight is infinite, or near it. */
 static bool is_mask(const struct tensor *t)
 {
+	const float *v = t->dtype == DT_F32 ? t->data : NULL; /* there may be very many */
 	for (int64_t i = 0; i < t->numel; i++)
-		if (!(fabs(tensor_real(t, i)) < 1e30))
+		if (!(fabs(v ? (double)v[i] : tensor_real(t, i)) < 1e30))
 			return true;
 	return false;
 }
@@ -199,6 +200,13 @@ static bool is_scalar_constant(const struct importer *im, const struct tensor *t
 		return false;
 	bool pytorch = !strcmp(text_of(im->m.proto->producer_name), "pytorch");
 	return im->module_first || !pytorch || name_generated(t->name);
+}
+
+bool weight_by_origin(const struct importer *im, const struct tensor *t)
+{
+	const struct use *u = names_get(&im->use, t->name);
+	return dtype_is_real(t->dtype) && !is_scalar_constant(im, t) && !(u && u->known) &&
+	       by_origin(im, t).trained;
 }
 
 struct decision role_of(const struct importer *im, const struct tensor *t)

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 export CFLAGS="-O0"
-mkdir exact bf16 fp16 large
+mkdir exact bf16 fp16 large masked
 python3 -c '
 import random, struct
 random.seed(5)
@@ -18,8 +18,9 @@ half = struct.unpack(f"<{len(v)}e", struct.pack(f"<{len(v)}e", *struct.unpack(f"
 open("exact/weights.bin", "wb").write(exact)
 open("bf16/weights.bin", "wb").write(struct.pack(f"<{len(v)}I", *map(bf16, bits)))
 open("fp16/weights.bin", "wb").write(pack(half))
-open("large/weights.bin", "wb").write(pack([1e5] + v[1:]))'
-for of in exact bf16 fp16 large; do
+open("large/weights.bin", "wb").write(pack([1e5] + v[1:]))
+open("masked/weights.bin", "wb").write(exact[:8] + b"\xff\xff\x7f\xff" + exact[12:])'
+for of in exact bf16 fp16 large masked; do
 	make_model tokens $of/m.onnx
 done
 data="--input x.npy --target t.npy"
@@ -77,6 +78,12 @@ adapted="--loss cross-entropy --optimizer adamw --batch 2 --threads 1 --effort 0
 # shellcheck disable=SC2086
 expect 0 stint compile "$SOURCE/examples/models/gpt.onnx" $adapted --frozen-precision bf16 -o adapted
 told "frozen weights: 13 in bf16, 304 KiB instead of 608 KiB"
+
+# what holds the least of all numbers is a mask, no weight
+for p in bf16 fp16; do
+	expect 0 stint compile masked/m.onnx $base --frozen-precision $p --no-build -o mask.$p
+	told "frozen weights: 2 in "
+done
 
 # what does not go
 expect 3 stint compile large/m.onnx $base --frozen-precision fp16 -o none
