@@ -69,7 +69,7 @@ const float *adapter_delta(
 	void *user, const char *name, int rank, const int64_t *dim, int64_t numel)
 {
 	struct values *v = user;
-	const struct adapter_read *x = v->adapters.adapter, *end = x + v->adapters.n;
+	struct adapter_read *x = v->adapters.adapter, *end = x + v->adapters.n;
 	while (x < end && strcmp(x->weight, name) != 0)
 		x++;
 	if (x == end || rank < 2)
@@ -84,7 +84,21 @@ const float *adapter_delta(
 		b->bytes != (size_t)(x->spec.rank * rows) * each)
 		return NULL;
 	v->replaced++;
+	x->merged = true;
 	return product(v, x, va, vb, rows, columns, turned);
+}
+
+enum status adapters_merged(void *user, struct diag *d)
+{
+	const struct values *v = user;
+	for (int i = 0; i < v->adapters.n && !v->failed; i++)
+		if (!v->adapters.adapter[i].merged)
+			return diag_fail(d, ST_INVALID,
+				&(struct where){.node = v->adapters.adapter[i].module},
+				"compile the step again",
+				"the model has no weight '%s' of its adapter's sizes",
+				v->adapters.adapter[i].weight);
+	return v->failed ? diag_nomem(d) : ST_OK;
 }
 
 /* --- In PEFT's form --- */

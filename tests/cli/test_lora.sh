@@ -33,6 +33,11 @@ pictures="--input x.npy --target y.npy" text="--input words.npy --target words.n
 adapted cnn "$models/cnn.onnx" "$pictures" --lora r=2,alpha=3:3.weight --lora 'r=3,alpha=2,rslora:1*.weight'
 adapted gpt "$models/gpt.onnx" "$text" --lora 'r=2,alpha=3:layers.0.*.weight' --lora r=3:token.weight
 
+# a weight through a transposition that moves nothing, and one through one that does
+make_model readers readers.onnx
+python3 "$SOURCE/tests/cli/tensors.py" make rows.npy f4 4,4 && python3 "$SOURCE/tests/cli/tensors.py" make marks.npy i8 4 || fail data
+adapted readers readers.onnx "--input rows.npy --target marks.npy" --lora r=2,alpha=3:low.fc.weight --lora r=3,alpha=5:fc.weight
+
 # an adapter's own dropout, drawn alike in each run
 for budget in 100% min; do
 	expect 0 stint compile "$models/cnn.onnx" ${common%--dropout*} --lora r=2,alpha=3:3.weight \
@@ -112,10 +117,26 @@ refused 'r=8:' "its PATTERN is empty" ""
 expect 3 stint plan "$models/gpt.onnx" $common --tie token.weight=head.weight --lora r=8:token.weight
 said "'token.weight' is read by node" "--untie 'token.weight' parts them"
 expect 2 stint plan "$models/gpt.onnx" $common --lora r=8 --adapter adapter
+
+# what no adapter could be merged into; without a pattern that is left out
+unfit() { expect 3 stint plan $1.onnx $common --lora "r=2:$2"; said "$3"; }
+make_model kept_otherwise kept_otherwise.onnx
+unfit kept_otherwise kernel "reads 'kernel' so that no adapter could be merged into it"
+unfit kept_otherwise table "reads 'table' so that no adapter could be merged into it"
+unfit kept_otherwise 'look*' "'look' and 'look.weight' would have one name for their adapters"
+unfit readers sides "'sides' is read by node 'square' (MatMul) as well"
+unfit readers stack "its weight 'stack' is no matrix"
+expect 0 stint compile readers.onnx $common --lora r=2 --no-build -o left
+[ "$(grep -o '"module":"[^"]*"' left/adapter.json | tr '\n' ' ')" = '"module":"fc" "module":"low.fc" ' ] ||
+	fail "other adapters than the two"
 expect 2 stint export cnn -o plain.onnx
 said "trains adapters, which the model has no place for" "--merge"
 expect 2 stint export cnn-merged --merge -o plain.onnx
 expect 2 stint export cnn-merged --adapter plain
 expect 3 stint export cnn --checkpoint gpt.drawn --merge -o plain.onnx
+cp -r readers stray
+sed 's/"weight":"fc.weight"/"weight":"stack"/' readers/adapter.json >stray/adapter.json
+expect 3 stint export stray --checkpoint readers.drawn --merge -o plain.onnx
+said "the model has no weight 'stack' of its adapter's sizes"
 absent plain plain.onnx
 echo "$checks checks"
