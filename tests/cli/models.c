@@ -273,15 +273,15 @@ static void readers(struct model_test *t)
 {
 	static const int64_t stays[] = {0, 1}, turns[] = {1, 0};
 	model_input(t, "x", FLOAT_TYPE, "N,4");
-	weights(t, "fc.weight", "4,4", 16);
-	weights(t, "low.fc.weight", "6,4", 24);
+	weights(t, "low.fc.weight", "4,4", 16);
+	weights(t, "fc.weight", "6,4", 24);
 	weights(t, "sides", "6,6", 36);
 	weights(t, "stack", "2,6,10", 120);
 	weights(t, "scale", "10", 10);
-	transposed(t, "fc.weight", "same", 2, stays);
-	transposed(t, "low.fc.weight", "turned", 2, turns);
-	model_node(t, "MatMul", "fc", "x,same", "h");
-	model_node(t, "MatMul", "low", "h,turned", "h1");
+	transposed(t, "low.fc.weight", "same", 2, stays);
+	transposed(t, "fc.weight", "turned", 2, turns);
+	model_node(t, "MatMul", "low", "x,same", "h");
+	model_node(t, "MatMul", "fc", "h,turned", "h1");
 	model_node(t, "MatMul", "right", "h1,sides", "h2");
 	model_node(t, "MatMul", "square", "sides,sides", "s");
 	model_node(t, "MatMul", "again", "h2,s", "h3");

@@ -38,6 +38,17 @@ make_model readers readers.onnx
 python3 "$SOURCE/tests/cli/tensors.py" make rows.npy f4 4,4 && python3 "$SOURCE/tests/cli/tensors.py" make marks.npy i8 4 || fail data
 adapted readers readers.onnx "--input rows.npy --target marks.npy" --lora r=2,alpha=3:low.fc.weight --lora r=3,alpha=5:fc.weight
 
+# a module whose name is the end of another's keeps an alpha of its own; a key may be any pattern
+alphas() { grep -o '"alpha":[0-9]*' $1/adapter.json | tr '\n' ' '; }
+expect 0 stint compile readers.onnx $common --lora r=3,alpha=5:fc.weight --lora r=2,alpha=7:low.fc.weight --no-build -o ends
+expect 0 stint export ends --adapter ends.adapter
+expect 0 stint compile readers.onnx $common --adapter ends.adapter --no-build -o ends-on
+same ends/adapter.json ends-on/adapter.json
+grep -qF '"alpha_pattern":{"^fc":5}' ends.adapter/adapter_config.json || fail "fc's alpha would be low.fc's"
+numbers config ends.adapter/adapter_config.json alpha_pattern '{"l.w\\.(fc|up)":2,"fc":3}'
+expect 0 stint compile readers.onnx $common --adapter ends.adapter --no-build -o ends-on --force
+[ "$(alphas ends-on)" = '"alpha":2 "alpha":3 ' ] || fail "alphas by patterns: $(alphas ends-on)"
+
 # an adapter's own dropout, drawn alike in each run
 for budget in 100% min; do
 	expect 0 stint compile "$models/cnn.onnx" ${common%--dropout*} --lora r=2,alpha=3:3.weight \
@@ -99,6 +110,18 @@ numbers config strange/adapter_config.json peft_type '"LORA"'
 numbers config strange/adapter_config.json use_dora true
 expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
 said '"use_dora" is true'
+numbers config strange/adapter_config.json use_dora '"no"'
+expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
+said '"use_dora" is neither true nor false'
+numbers config strange/adapter_config.json use_dora false
+for pattern in '[1]' '{"16":"8"}' '8'; do
+	numbers config strange/adapter_config.json alpha_pattern "$pattern"
+	expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
+	said '"alpha_pattern" is no object of numbers'
+done
+numbers config strange/adapter_config.json alpha_pattern '{"(":8}'
+expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
+said '"(" is no regular expression'
 echo 1 >strange/adapter_config.json
 expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
 expect 5 stint plan "$models/cnn.onnx" $common --adapter nowhere
@@ -127,7 +150,7 @@ unfit kept_otherwise 'look*' "'look' and 'look.weight' would have one name for t
 unfit readers sides "'sides' is read by node 'square' (MatMul) as well"
 unfit readers stack "its weight 'stack' is no matrix"
 expect 0 stint compile readers.onnx $common --lora r=2 --no-build -o left
-[ "$(grep -o '"module":"[^"]*"' left/adapter.json | tr '\n' ' ')" = '"module":"fc" "module":"low.fc" ' ] ||
+[ "$(grep -o '"module":"[^"]*"' left/adapter.json | tr '\n' ' ')" = '"module":"low.fc" "module":"fc" ' ] ||
 	fail "other adapters than the two"
 expect 2 stint export cnn -o plain.onnx
 said "trains adapters, which the model has no place for" "--merge"
