@@ -166,8 +166,9 @@ static enum status take_entry(struct reading *r, const struct safetensors_entry 
 		const char *module = arena_strndup(r->a, e->name + prefix, length - prefix - n);
 		return module ? add_spec(r, module, e->rank ? e->dim[0] : 0) : diag_nomem(r->d);
 	}
-	r->out->train[(*ntrain)++] = e->name + prefix;
-	return ST_OK;
+	const char *name = arena_strdup(r->a, e->name + prefix);
+	r->out->train[(*ntrain)++] = name;
+	return name ? ST_OK : diag_nomem(r->d);
 }
 
 static enum status take_entries(struct reading *r)

@@ -393,7 +393,8 @@ static enum status freeze(struct adapt *x)
 	for (int i = 0; i < g->ntensor; i++) {
 		struct tensor *t = g->tensor[i];
 		if (t->role != TR_PARAMETER ||
-			(name_matches(x->o->train_pattern, t->name) &&
+			((name_matches(x->o->train_pattern, t->name) ||
+				 name_listed(x->o->train_name, t->name)) &&
 				!name_matches(x->o->freeze_pattern, t->name)))
 			continue;
 		t->role = TR_CONSTANT;

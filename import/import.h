@@ -52,6 +52,7 @@ struct import_options {
 	 * initializer of rank 1 or more is trained when it matches one of them; without, roles.c
 	 * decides. A freeze pattern wins. */
 	const char *const *train_pattern, *const *freeze_pattern;
+	const char *const *train_name; /* trained as well: names, no patterns; NULL: none */
 	/* Patterns take nothing away: what they leave out stays a parameter, for a later pass to
 	 * freeze (graph/adapt.h). What is folded now would have a second copy then. */
 	bool adapted;

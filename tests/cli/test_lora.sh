@@ -92,6 +92,15 @@ a, b = (array.array("f", open(f, "rb").read()[128:]) for f in ("before.npy", "af
 assert len(a) == 40 and max(abs(x - y) for x, y in zip(a, b)) < 1e-4 * max(map(abs, a))
 END
 
+# names are names there, not patterns; nothing that the folder holds is lost
+make_model named odd.onnx 'l[0]'
+expect 0 stint compile odd.onnx $common --lora 'r=2:*w' --train '*b' --no-build -o odd
+expect 0 stint export odd --adapter odd.adapter
+expect 0 stint compile odd.onnx $common --adapter odd.adapter --no-build -o odd-on
+same odd/adapter.json odd-on/adapter.json
+expect 3 stint plan odd.onnx $common --adapter odd.adapter --freeze '*b'
+said "tensor 'base_model.model.l[0]b'" "is of no adapter and no parameter here"
+
 # another base: by the hash, and without that by shapes
 expect 3 stint plan "$models/resnet.onnx" $common --adapter adapter
 said "has no weight for the adapter of '16' in adapter" "the nearest are"
