@@ -69,7 +69,7 @@ const float *adapter_delta(
 	void *user, const char *name, int rank, const int64_t *dim, int64_t numel)
 {
 	struct values *v = user;
-	const struct adapter_read *x = v->adapters.adapter, *end = x + v->adapters.n;
+	struct adapter_read *x = v->adapters.adapter, *end = x + v->adapters.n;
 	while (x < end && strcmp(x->weight, name) != 0)
 		x++;
 	if (x == end || rank < 2)
@@ -84,7 +84,21 @@ const float *adapter_delta(
 		b->bytes != (size_t)(x->spec.rank * rows) * each)
 		return NULL;
 	v->replaced++;
+	x->merged = true;
 	return product(v, x, va, vb, rows, columns, turned);
+}
+
+enum status adapters_merged(void *user, struct diag *d)
+{
+	const struct values *v = user;
+	for (int i = 0; i < v->adapters.n && !v->failed; i++)
+		if (!v->adapters.adapter[i].merged)
+			return diag_fail(d, ST_INVALID,
+				&(struct where){.node = v->adapters.adapter[i].module},
+				"compile the step again",
+				"the model has no weight '%s' of its adapter's sizes",
+				v->adapters.adapter[i].weight);
+	return v->failed ? diag_nomem(d) : ST_OK;
 }
 
 /* --- In PEFT's form --- */
@@ -136,10 +150,46 @@ static double alpha_as(const struct adapter_spec *s, bool rslora)
 	return adapter_scale(s) * (rslora ? sqrt((double)s->rank) : (double)s->rank);
 }
 
-/* "KEY":{module: what differs from the first, ...} */
-static void print_pattern(
-	const struct adapters_read *all, const char *key, bool rank, struct text *out)
+/* PEFT reads a key as a regular expression for a module's end, from a dot or its start: would that
+ * of this one's name fit another's, or not itself? */
+static bool is_ambiguous(const struct adapters_read *all, const char *name)
 {
+	const size_t n = strlen(name);
+	if (strpbrk(name, "\\[]{}()*+?^$|"))
+		return true;
+	for (int i = 0; i < all->n; i++) {
+		const char *other = all->adapter[i].module;
+		const size_t length = strlen(other);
+		size_t k = 0;
+		if (length < n || (length > n && other[length - n - 1] != '.') ||
+			!strcmp(other, name))
+			continue;
+		while (k < n && (name[k] == '.' || name[k] == other[length - n + k]))
+			k++;
+		if (k == n)
+			return true;
+	}
+	return false;
+}
+
+static void print_key(struct values *v, const char *name, struct text *out)
+{
+	char *key = arena_alloc(v->a, 2 * strlen(name) + 2, 1), *to = key;
+	v->failed |= !key;
+	if (!key)
+		return;
+	*to++ = '^';
+	for (const char *c = name; *c; *to++ = *c++)
+		if (strchr("\\.[]{}()*+?^$|", *c))
+			*to++ = '\\';
+	*to = '\0';
+	json_text_string(out, is_ambiguous(&v->adapters, name) ? key : name);
+}
+
+/* "KEY":{module: what differs from the first, ...} */
+static void print_pattern(struct values *v, const char *key, bool rank, struct text *out)
+{
+	const struct adapters_read *all = &v->adapters;
 	const struct adapter_spec *first = &all->adapter[0].spec;
 	const char *comma = "";
 	text_add(out, ",\n\"%s\":{", key);
@@ -150,7 +200,7 @@ static void print_pattern(
 		if (rank ? s->rank == first->rank : alpha == first->alpha)
 			continue;
 		text_puts(out, comma);
-		json_text_string(out, all->adapter[i].module);
+		print_key(v, all->adapter[i].module, out);
 		text_puts(out, ":");
 		json_text_double(out, rank ? (double)s->rank : alpha);
 		comma = ",";
@@ -187,8 +237,8 @@ static void print_config(struct values *v, struct text *out)
 	json_text_double(out, first->alpha);
 	text_puts(out, ",\"lora_dropout\":");
 	json_text_double(out, first->dropout);
-	print_pattern(all, "rank_pattern", true, out);
-	print_pattern(all, "alpha_pattern", false, out);
+	print_pattern(v, "rank_pattern", true, out);
+	print_pattern(v, "alpha_pattern", false, out);
 	text_puts(out, ",\n\"target_modules\":[");
 	for (int i = 0; i < all->n; i++) {
 		text_puts(out, i ? ",\n" : "\n");
