@@ -118,13 +118,12 @@ static enum status put(struct values *v, const struct safetensors_entry *e, cons
 	return ST_OK;
 }
 
-static enum status write_tensors(struct values *v, const char *path, struct diag *d)
+static enum status list_tensors(
+	struct values *v, int *count, struct safetensors_entry **out, struct diag *d)
 {
-	static const struct safetensors_note format = {"format", "pt"};
 	const struct adapters_read *all = &v->adapters;
-	char message[SAFETENSORS_MESSAGE];
 	int n = 0;
-	struct safetensors_entry *entry = ARENA_ARRAY(
+	struct safetensors_entry *entry = *out = ARENA_ARRAY(
 		v->a, struct safetensors_entry, 2 * all->n + all->ntrained);
 	if (!entry)
 		return diag_nomem(d);
@@ -139,6 +138,15 @@ static enum status write_tensors(struct values *v, const char *path, struct diag
 	for (int i = 0; i < all->ntrained; i++)
 		TRY(put(v, values_find(v, all->trained[i]),
 			arena_printf(v->a, ADAPTER_PREFIX "%s", all->trained[i]), &entry[n++], d));
+	*count = n;
+	return ST_OK;
+}
+
+static enum status write_tensors(
+	const char *path, int n, const struct safetensors_entry *entry, struct diag *d)
+{
+	static const struct safetensors_note format = {"format", "pt"};
+	char message[SAFETENSORS_MESSAGE];
 	if (safetensors_write(path, entry, n, &format, 1, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	return ST_OK;
@@ -266,20 +274,23 @@ static enum status copy_note(struct arena *a, const char *dir, const char *folde
 	return st;
 }
 
+/* The tensors come last: there are none without what tells of them. */
 enum status adapter_write(struct values *v, const char *dir, const char *folder, struct diag *d)
 {
 	const char *tensors = arena_printf(v->a, "%s/adapter_model.safetensors", folder),
 		   *config = arena_printf(v->a, "%s/adapter_config.json", folder);
+	struct safetensors_entry *entry;
 	struct text t = {0};
+	int n = 0;
 	if (!tensors || !config)
 		return diag_nomem(d);
+	TRY(list_tensors(v, &n, &entry, d));
 	if (mkdir(folder, 0777) != 0 && errno != EEXIST)
 		return diag_fail(d, ST_IO, &(struct where){.file = folder}, NULL,
 			"cannot create the folder: %s", strerror(errno));
-	TRY(write_tensors(v, tensors, d));
 	TRY(copy_note(v->a, dir, folder, d));
 	print_config(v, &t);
-	const enum status st = text_save(&t, config, d);
+	const enum status st = v->failed ? diag_nomem(d) : text_save(&t, config, d);
 	text_free(&t);
-	return st;
+	return st == ST_OK ? write_tensors(tensors, n, entry, d) : st;
 }

@@ -170,9 +170,11 @@ struct tensor *adapting_parameter(struct adapting *x, const char *part, int rank
 {
 	struct adapt *all = x->all;
 	struct graph *g = all->copy.to;
+	if (g->failed != ST_OK)
+		return NULL;
 	const char *name = arena_printf(
 		g->arena, "base_model.model.%s.%s", x->adapter->module, part);
-	if (!name || g->failed != ST_OK)
+	if (!name)
 		return fail(g, diag_nomem(g->diag));
 	for (int i = 0; i < all->nparam; i++)
 		if (!strcmp(all->param[i]->name, name))

@@ -100,6 +100,10 @@ expect 0 stint compile odd.onnx $common --adapter odd.adapter --no-build -o odd-
 same odd/adapter.json odd-on/adapter.json
 expect 3 stint plan odd.onnx $common --adapter odd.adapter --freeze '*b'
 said "tensor 'base_model.model.l[0]b'" "is of no adapter and no parameter here"
+LC_ALL=C sed -i 's/\[2,4\]/[4,2]/' odd.adapter/adapter_model.safetensors
+expect 3 stint plan odd.onnx $common --adapter odd.adapter
+said "is [4, 2], and beside this model's weight it would be [4, 4]"
+! grep -q 'out of memory' err || fail "a refusal is told as another"
 
 # another base: by the hash, and without that by shapes
 expect 3 stint plan "$models/resnet.onnx" $common --adapter adapter
@@ -170,5 +174,8 @@ cp -r readers stray
 sed 's/"weight":"fc.weight"/"weight":"stack"/' readers/adapter.json >stray/adapter.json
 expect 3 stint export stray --checkpoint readers.drawn --merge -o plain.onnx
 said "the model has no weight 'stack' of its adapter's sizes"
+numbers config stray/adapter.json adapters '[]'
+expect 3 stint export stray --adapter plain
+said "is no stint-adapter-1"
 absent plain plain.onnx
 echo "$checks checks"
