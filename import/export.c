@@ -26,12 +26,19 @@ static enum status take_in(const struct model *m, Tensor *t, struct diag *d)
 enum status model_take_in(
 	const struct model *m, import_outside *outside, void *user, struct diag *d)
 {
-	struct tensors list = {.initializers = true, .attributes = true};
+	struct tensors other = {.attributes = true}, list = {.initializers = true};
 	TRY(tensors_list(m, &list, d));
-	for (size_t i = 0; i < list.n; i++)
-		if (is_external(list.item[i]) &&
-			!(outside && outside(user, text_of(list.item[i]->name))))
-			TRY(take_in(m, list.item[i], d));
+	TRY(tensors_list(m, &other, d));
+	for (size_t i = 0; i < list.n; i++) {
+		if (!is_external(list.item[i]))
+			continue;
+		TRY(outside && outside(user, text_of(list.item[i]->name))
+				? external_leave(m, list.item[i], d)
+				: take_in(m, list.item[i], d));
+	}
+	for (size_t i = 0; i < other.n; i++)
+		if (is_external(other.item[i]))
+			TRY(take_in(m, other.item[i], d));
 	return ST_OK;
 }
 
@@ -43,13 +50,13 @@ enum status import_copy_model(const char *from, const char *to, const struct imp
 	struct importer im = {.o = o, .d = &quiet, .table = table};
 	im.index = a ? op_index_new(a, table) : NULL;
 	enum status st = im.index ? model_read(a, from, &im.m, d) : diag_nomem(d);
-	if (st == ST_OK)
-		st = model_take_in(&im.m, outside, user, d);
 	if (st == ST_OK) {
 		const Onnx__ModelProto *p = im.m.proto;
 		im.top.opset = (int)opset_of(p->opset_import, p->n_opset_import);
 		st = initializers_rewrite(&im);
 	}
+	if (st == ST_OK) /* what was untied, too: each has a name of its own now */
+		st = model_take_in(&im.m, outside, user, d);
 	if (st == ST_OK)
 		st = model_write(&im.m, to, PROTOBUF_MOST, d);
 	arena_free(a);

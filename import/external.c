@@ -30,6 +30,31 @@ static const char *entry(const Tensor *t, const char *key)
 	return NULL;
 }
 
+/* Said of data that stays where it is: no file below a folder of the model's copy has such a name.
+ */
+#define ELSEWHERE "linked-elsewhere/"
+
+enum status external_leave(const struct model *m, Tensor *t, struct diag *d)
+{
+	typedef Onnx__StringStringEntryProto Entry;
+	const size_t n = t->n_external_data;
+	Entry *e = ARENA_ARRAY(m->arena, Entry, n);
+	Entry **list = ARENA_ARRAY(m->arena, Entry *, n); /* a copy of t may have the same one */
+	if (!e || !list)
+		return diag_nomem(d);
+	for (size_t i = 0; i < n; i++) {
+		e[i] = *t->external_data[i];
+		list[i] = &e[i];
+		if (strcmp(text_of(e[i].key), "location") != 0)
+			continue;
+		e[i].value = arena_printf(m->arena, ELSEWHERE "%s", text_of(e[i].value));
+		if (!e[i].value)
+			return diag_nomem(d);
+	}
+	t->external_data = list;
+	return ST_OK;
+}
+
 static bool whole_number(const char *s, int64_t *out)
 {
 	char *end;
@@ -118,7 +143,11 @@ static enum status not_open(
 		return diag_fail(d, ST_INVALID, &w,
 			"put the file itself there: `cp -rL FOLDER COPY` copies what links lead to",
 			"a symbolic link stands in the way to its external data '%s'", location);
-	return diag_fail(d, ST_INVALID, &w, "external data must lie beside the model",
+	return diag_fail(d, ST_INVALID, &w,
+		strncmp(location, ELSEWHERE, sizeof ELSEWHERE - 1) == 0
+			? "with --link-weights DIR/model.onnx is for `stint export DIR` alone: "
+			  "export, or take the model itself"
+			: "external data must lie beside the model",
 		"cannot find its external data '%s': %s", location, strerror(errno));
 }
 

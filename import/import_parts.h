@@ -23,7 +23,8 @@ enum status model_unpack(const struct model *m, const ProtobufCMessageDescriptor
 /* The text in such a field; "" where it holds no text. NULL when out of memory. */
 const char *unknown_text(struct arena *a, const ProtobufCMessage *m, uint32_t tag);
 
-/* Every external tensor inline, but for those of which `outside` says otherwise; NULL: of none. */
+/* Every external tensor inline, but for initializers of which `outside` says otherwise; NULL: of
+ * none. */
 enum status model_take_in(
 	const struct model *m, import_outside *outside, void *user, struct diag *d);
 /* Where the model would be larger than `most` bytes (PROTOBUF_MOST: what protobuf allows) its large
@@ -54,6 +55,8 @@ enum status tensor_bad(const struct model *m, const Onnx__TensorProto *t, const 
 /* The `bytes` bytes of a tensor whose data is external, mapped. (external.c) */
 enum status external_raw(const struct model *m, const Onnx__TensorProto *t, int64_t bytes,
 	const unsigned char **raw, struct diag *d);
+/* What t says of its data's place is no longer found: it is for who knows t's name. */
+enum status external_leave(const struct model *m, Onnx__TensorProto *t, struct diag *d);
 /* The raw little-endian bytes: inline, or of the external file (checked to lie below the model's
  * folder). *raw NULL when the values stand in one of the typed fields. */
 enum status tensor_raw(const struct model *m, const Onnx__TensorProto *t, int64_t numel,

@@ -14,9 +14,9 @@
 int stint_link_parse(const char *note, struct stint_link *out)
 {
 	int at = -1;
-	if (sscanf(note, "%64[0-9a-f] %zu %zu %zu %n", out->sum, &out->offset, &out->bytes,
+	if (sscanf(note, "%64[0-9a-f] %zu %zu %zu%n", out->sum, &out->offset, &out->bytes,
 		    &out->length, &at) != 4 ||
-		at < 0 || strlen(out->sum) != (size_t)2 * STINT_SHA ||
+		at < 0 || note[at++] != ' ' || strlen(out->sum) != (size_t)2 * STINT_SHA ||
 		out->length >= strlen(note + at) || note[(size_t)at + out->length] != ' ')
 		return 1;
 	out->name = note + at;
