@@ -76,7 +76,8 @@ static bool read_all(struct arena *a, const json_t *json, struct adapters_read *
 	out->ntrained = (int)json_array_size(trained);
 	out->adapter = ARENA_ARRAY(a, struct adapter_read, out->n);
 	out->trained = ARENA_ARRAY(a, const char *, out->ntrained);
-	bool ok = format && !strcmp(format, "stint-adapter-1") && out->adapter && out->trained;
+	bool ok = format && !strcmp(format, "stint-adapter-1") && out->n > 0 && out->adapter &&
+		  out->trained;
 	for (int i = 0; ok && i < out->n; i++)
 		ok = read_adapter(a, json_array_get(list, (size_t)i), &out->adapter[i]);
 	for (int i = 0; ok && i < out->ntrained; i++) {

@@ -12,6 +12,7 @@ struct adapter_read {
 	const char *module, *weight;
 	enum adapter_kind kind;
 	bool turned; /* the weight's first axis is its outputs */
+	bool merged; /* it went into its weight */
 	struct adapter_spec spec;
 };
 struct adapters_read {

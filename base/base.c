@@ -433,6 +433,14 @@ bool name_matches(const char *const *patterns, const char *name)
 	return false;
 }
 
+bool name_listed(const char *const *names, const char *name)
+{
+	for (; names && *names; names++)
+		if (!strcmp(*names, name))
+			return true;
+	return false;
+}
+
 const char *dims_text(int rank, const int64_t *dim, char buf[static 200])
 {
 	size_t n = 0;

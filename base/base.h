@@ -160,6 +160,8 @@ enum status file_read(struct arena *a, const char *path, char **out, size_t *len
 
 /* Whether one of these shell patterns (ended by NULL; NULL: none) matches. */
 bool name_matches(const char *const *patterns, const char *name);
+/* The same of names as they are. */
+bool name_listed(const char *const *names, const char *name);
 /* "[4, 3]": writes into buf, returns buf. */
 const char *dims_text(int rank, const int64_t *dim, char buf[static 200]);
 /* A byte count for people: "512 B", "1.50 KiB", "12.3 MiB". Writes into buf, returns buf. */

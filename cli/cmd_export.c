@@ -159,7 +159,8 @@ static enum status write_all(
 	if (st == ST_OK && o->merge)
 		st = adapters_check(v, d);
 	if (st == ST_OK && o->out)
-		st = export_onnx(model, o->out, lookup, o->merge ? adapter_delta : NULL, v, d);
+		st = export_onnx(model, o->out, lookup, o->merge ? adapter_delta : NULL,
+			o->merge ? adapters_merged : NULL, v, d);
 	if (st == ST_OK && o->adapter)
 		st = adapter_write(v, o->dir, o->adapter, d);
 	return st == ST_OK && v->failed ? diag_nomem(d) : st;

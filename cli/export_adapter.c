@@ -69,7 +69,7 @@ const float *adapter_delta(
 	void *user, const char *name, int rank, const int64_t *dim, int64_t numel)
 {
 	struct values *v = user;
-	const struct adapter_read *x = v->adapters.adapter, *end = x + v->adapters.n;
+	struct adapter_read *x = v->adapters.adapter, *end = x + v->adapters.n;
 	while (x < end && strcmp(x->weight, name) != 0)
 		x++;
 	if (x == end || rank < 2)
@@ -84,7 +84,21 @@ const float *adapter_delta(
 		b->bytes != (size_t)(x->spec.rank * rows) * each)
 		return NULL;
 	v->replaced++;
+	x->merged = true;
 	return product(v, x, va, vb, rows, columns, turned);
+}
+
+enum status adapters_merged(void *user, struct diag *d)
+{
+	const struct values *v = user;
+	for (int i = 0; i < v->adapters.n && !v->failed; i++)
+		if (!v->adapters.adapter[i].merged)
+			return diag_fail(d, ST_INVALID,
+				&(struct where){.node = v->adapters.adapter[i].module},
+				"compile the step again",
+				"the model has no weight '%s' of its adapter's sizes",
+				v->adapters.adapter[i].weight);
+	return v->failed ? diag_nomem(d) : ST_OK;
 }
 
 /* --- In PEFT's form --- */
@@ -104,13 +118,12 @@ static enum status put(struct values *v, const struct safetensors_entry *e, cons
 	return ST_OK;
 }
 
-static enum status write_tensors(struct values *v, const char *path, struct diag *d)
+static enum status list_tensors(
+	struct values *v, int *count, struct safetensors_entry **out, struct diag *d)
 {
-	static const struct safetensors_note format = {"format", "pt"};
 	const struct adapters_read *all = &v->adapters;
-	char message[SAFETENSORS_MESSAGE];
 	int n = 0;
-	struct safetensors_entry *entry = ARENA_ARRAY(
+	struct safetensors_entry *entry = *out = ARENA_ARRAY(
 		v->a, struct safetensors_entry, 2 * all->n + all->ntrained);
 	if (!entry)
 		return diag_nomem(d);
@@ -125,6 +138,15 @@ static enum status write_tensors(struct values *v, const char *path, struct diag
 	for (int i = 0; i < all->ntrained; i++)
 		TRY(put(v, values_find(v, all->trained[i]),
 			arena_printf(v->a, ADAPTER_PREFIX "%s", all->trained[i]), &entry[n++], d));
+	*count = n;
+	return ST_OK;
+}
+
+static enum status write_tensors(
+	const char *path, int n, const struct safetensors_entry *entry, struct diag *d)
+{
+	static const struct safetensors_note format = {"format", "pt"};
+	char message[SAFETENSORS_MESSAGE];
 	if (safetensors_write(path, entry, n, &format, 1, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	return ST_OK;
@@ -136,10 +158,46 @@ static double alpha_as(const struct adapter_spec *s, bool rslora)
 	return adapter_scale(s) * (rslora ? sqrt((double)s->rank) : (double)s->rank);
 }
 
-/* "KEY":{module: what differs from the first, ...} */
-static void print_pattern(
-	const struct adapters_read *all, const char *key, bool rank, struct text *out)
+/* PEFT reads a key as a regular expression for a module's end, from a dot or its start: would that
+ * of this one's name fit another's, or not itself? */
+static bool is_ambiguous(const struct adapters_read *all, const char *name)
 {
+	const size_t n = strlen(name);
+	if (strpbrk(name, "\\[]{}()*+?^$|"))
+		return true;
+	for (int i = 0; i < all->n; i++) {
+		const char *other = all->adapter[i].module;
+		const size_t length = strlen(other);
+		size_t k = 0;
+		if (length < n || (length > n && other[length - n - 1] != '.') ||
+			!strcmp(other, name))
+			continue;
+		while (k < n && (name[k] == '.' || name[k] == other[length - n + k]))
+			k++;
+		if (k == n)
+			return true;
+	}
+	return false;
+}
+
+static void print_key(struct values *v, const char *name, struct text *out)
+{
+	char *key = arena_alloc(v->a, 2 * strlen(name) + 2, 1), *to = key;
+	v->failed |= !key;
+	if (!key)
+		return;
+	*to++ = '^';
+	for (const char *c = name; *c; *to++ = *c++)
+		if (strchr("\\.[]{}()*+?^$|", *c))
+			*to++ = '\\';
+	*to = '\0';
+	json_text_string(out, is_ambiguous(&v->adapters, name) ? key : name);
+}
+
+/* "KEY":{module: what differs from the first, ...} */
+static void print_pattern(struct values *v, const char *key, bool rank, struct text *out)
+{
+	const struct adapters_read *all = &v->adapters;
 	const struct adapter_spec *first = &all->adapter[0].spec;
 	const char *comma = "";
 	text_add(out, ",\n\"%s\":{", key);
@@ -150,7 +208,7 @@ static void print_pattern(
 		if (rank ? s->rank == first->rank : alpha == first->alpha)
 			continue;
 		text_puts(out, comma);
-		json_text_string(out, all->adapter[i].module);
+		print_key(v, all->adapter[i].module, out);
 		text_puts(out, ":");
 		json_text_double(out, rank ? (double)s->rank : alpha);
 		comma = ",";
@@ -187,8 +245,8 @@ static void print_config(struct values *v, struct text *out)
 	json_text_double(out, first->alpha);
 	text_puts(out, ",\"lora_dropout\":");
 	json_text_double(out, first->dropout);
-	print_pattern(all, "rank_pattern", true, out);
-	print_pattern(all, "alpha_pattern", false, out);
+	print_pattern(v, "rank_pattern", true, out);
+	print_pattern(v, "alpha_pattern", false, out);
 	text_puts(out, ",\n\"target_modules\":[");
 	for (int i = 0; i < all->n; i++) {
 		text_puts(out, i ? ",\n" : "\n");
@@ -216,20 +274,23 @@ static enum status copy_note(struct arena *a, const char *dir, const char *folde
 	return st;
 }
 
+/* The tensors come last: there are none without what tells of them. */
 enum status adapter_write(struct values *v, const char *dir, const char *folder, struct diag *d)
 {
 	const char *tensors = arena_printf(v->a, "%s/adapter_model.safetensors", folder),
 		   *config = arena_printf(v->a, "%s/adapter_config.json", folder);
+	struct safetensors_entry *entry;
 	struct text t = {0};
+	int n = 0;
 	if (!tensors || !config)
 		return diag_nomem(d);
+	TRY(list_tensors(v, &n, &entry, d));
 	if (mkdir(folder, 0777) != 0 && errno != EEXIST)
 		return diag_fail(d, ST_IO, &(struct where){.file = folder}, NULL,
 			"cannot create the folder: %s", strerror(errno));
-	TRY(write_tensors(v, tensors, d));
 	TRY(copy_note(v->a, dir, folder, d));
 	print_config(v, &t);
-	const enum status st = text_save(&t, config, d);
+	const enum status st = v->failed ? diag_nomem(d) : text_save(&t, config, d);
 	text_free(&t);
-	return st;
+	return st == ST_OK ? write_tensors(tensors, n, entry, d) : st;
 }

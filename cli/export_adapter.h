@@ -26,6 +26,8 @@ enum status adapters_check(struct values *v, struct diag *d);
 /* What the adapter of a weight comes to: an export_delta. `user`: a struct values. */
 const float *adapter_delta(
 	void *user, const char *name, int rank, const int64_t *dim, int64_t numel);
+/* An export_check: ST_INVALID where an adapter went into no weight. */
+enum status adapters_merged(void *user, struct diag *d);
 /* adapter_model.safetensors, adapter_config.json and stint_adapter.json, which is made where it is
  * not there. */
 enum status adapter_write(struct values *v, const char *dir, const char *folder, struct diag *d);

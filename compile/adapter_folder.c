@@ -1,6 +1,8 @@
 /* PEFT's folders, read. */
+#include <ctype.h>
 #include <jansson.h>
 #include <math.h>
+#include <regex.h>
 #include <string.h>
 
 #include "compile/adapters.h"
@@ -33,36 +35,94 @@ static enum status load(const struct reading *r, const char *path, json_t **out)
 					      NULL, "is no JSON object: %s", error.text);
 }
 
-/* A pattern's value for a module, as PEFT matches: its end, behind a dot. */
-static double of_module(const json_t *pattern, const char *module, double otherwise)
+/* --- What the config says --- */
+
+/* `\d` and the like of Python's that POSIX does not have. */
+static bool is_foreign(const char *key)
+{
+	for (const char *c = strchr(key, '\\'); c && c[1]; c = strchr(c + 2, '\\'))
+		if (isalnum((unsigned char)c[1]))
+			return true;
+	return false;
+}
+
+/* Does a key of a pattern match a module, as PEFT matches: to its end, from a dot or its start? */
+static enum status matches(const struct reading *r, const char *key, const char *module, bool *out)
+{
+	regex_t re;
+	const char *text = arena_printf(r->a, "^(.*\\.)?(%s)$", key);
+	if (!text)
+		return diag_nomem(r->d);
+	if (is_foreign(key) || regcomp(&re, text, REG_EXTENDED | REG_NOSUB) != 0)
+		return not_read(r, key, "is no regular expression as POSIX has them");
+	*out = regexec(&re, module, 0, NULL, 0) == 0;
+	regfree(&re);
+	return ST_OK;
+}
+
+/* A module's value: that of the first key that matches. */
+static enum status of_module(
+	const struct reading *r, const char *pattern, const char *module, double *value)
+{
+	const char *key;
+	json_t *v;
+	json_object_foreach(json_object_get(r->json, pattern), key, v)
+	{
+		bool found = false;
+		TRY(matches(r, key, module, &found));
+		if (!found)
+			continue;
+		*value = json_number_value(v);
+		break;
+	}
+	return ST_OK;
+}
+
+static bool is_pattern(json_t *x)
 {
 	const char *key;
 	json_t *value;
-	const size_t length = strlen(module);
-	json_object_foreach((json_t *)(uintptr_t)pattern, key, value)
-	{
-		const size_t n = strlen(key);
-		if (n <= length && !strcmp(module + length - n, key) &&
-			(n == length || module[length - n - 1] == '.'))
-			return json_number_value(value);
+	json_object_foreach(x, key, value) if (!json_is_number(value)) return false;
+	return json_is_object(x);
+}
+
+static enum status check_types(const struct reading *r)
+{
+	static const char *const truths[] = {"use_rslora", "use_dora", "lora_bias", "use_qalora"},
+				 *const patterns[] = {"alpha_pattern", "rank_pattern"};
+	for (size_t i = 0; i < sizeof truths / sizeof *truths; i++) {
+		const json_t *x = json_object_get(r->json, truths[i]);
+		if (x && !json_is_null(x) && !json_is_boolean(x))
+			return not_read(r, truths[i], "is neither true nor false");
 	}
-	return otherwise;
+	for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+		json_t *x = json_object_get(r->json, patterns[i]);
+		if (x && !json_is_null(x) && !is_pattern(x))
+			return not_read(r, patterns[i], "is no object of numbers");
+	}
+	const json_t *dropout = json_object_get(r->json, "lora_dropout");
+	return !dropout || json_is_number(dropout) ? ST_OK
+						   : not_read(r, "lora_dropout", "is no number");
 }
 
 static enum status check_kind(const struct reading *r)
 {
 	static const char *const off[] = {"use_dora", "lora_bias", "use_qalora"};
 	const char *type = json_string_value(json_object_get(r->json, "peft_type"));
-	const char *bias = json_string_value(json_object_get(r->json, "bias"));
+	const json_t *bias = json_object_get(r->json, "bias");
 	if (!type || strcmp(type, "LORA") != 0)
 		return not_read(r, "peft_type", "is not \"LORA\"");
-	if (bias && strcmp(bias, "none") != 0)
+	if (bias && !json_is_null(bias) &&
+		!(json_is_string(bias) && !strcmp(json_string_value(bias), "none")))
 		return not_read(r, "bias", "is not \"none\"");
+	TRY(check_types(r));
 	for (size_t i = 0; i < sizeof off / sizeof *off; i++)
 		if (json_is_true(json_object_get(r->json, off[i])))
 			return not_read(r, off[i], "is true");
 	return ST_OK;
 }
+
+/* --- What there is of tensors --- */
 
 static enum status add_spec(struct reading *r, const char *module, int64_t rank)
 {
@@ -71,14 +131,15 @@ static enum status add_spec(struct reading *r, const char *module, int64_t rank)
 			&(struct where){.file = r->out->file, .node = module, .op = "module"}, NULL,
 			"has an adapter of rank 0");
 	const json_t *rslora = json_object_get(r->json, "use_rslora");
+	double alpha = json_number_value(json_object_get(r->json, "lora_alpha"));
+	TRY(of_module(r, "alpha_pattern", module, &alpha));
 	struct adapter_spec *s = &r->out->spec[r->out->nspec++];
 	*s = (struct adapter_spec){.text = r->out->path,
 		.module = module,
 		.rank = rank,
 		.rslora = json_is_true(rslora),
 		.dropout = json_number_value(json_object_get(r->json, "lora_dropout")),
-		.alpha = of_module(json_object_get(r->json, "alpha_pattern"), module,
-			json_number_value(json_object_get(r->json, "lora_alpha")))};
+		.alpha = alpha};
 	if (!(s->alpha > 0) || isinf(s->alpha))
 		return not_read(r, "lora_alpha", "is no number above 0");
 	if (!(s->dropout >= 0 && s->dropout < 1))
@@ -105,8 +166,9 @@ static enum status take_entry(struct reading *r, const struct safetensors_entry 
 		const char *module = arena_strndup(r->a, e->name + prefix, length - prefix - n);
 		return module ? add_spec(r, module, e->rank ? e->dim[0] : 0) : diag_nomem(r->d);
 	}
-	r->out->train[(*ntrain)++] = e->name + prefix;
-	return ST_OK;
+	const char *name = arena_strdup(r->a, e->name + prefix);
+	r->out->train[(*ntrain)++] = name;
+	return name ? ST_OK : diag_nomem(r->d);
 }
 
 static enum status take_entries(struct reading *r)

@@ -130,6 +130,27 @@ static enum status start_others(struct adding *x, struct graph *g)
 	return ST_OK;
 }
 
+/* What the folder holds and nobody took would be lost. */
+static enum status check_taken(const struct adding *x, const struct graph *g)
+{
+	const size_t prefix = sizeof ADAPTER_PREFIX - 1;
+	for (int k = 0; k < safetensors_count(x->from->tensors); k++) {
+		const char *name = safetensors_at(x->from->tensors, k)->name;
+		bool taken = false;
+		for (int i = 0; i < g->ntensor && !taken; i++) {
+			const struct tensor *t = g->tensor[i];
+			taken = t->role == TR_PARAMETER &&
+				!strcmp(t->name, t->from_model ? name + prefix : name);
+		}
+		if (!taken)
+			return diag_fail(x->d, ST_INVALID,
+				&(struct where){x->from->file, name, "tensor"},
+				"it belongs to another base model, or --freeze says so",
+				"is of no adapter and no parameter here");
+	}
+	return ST_OK;
+}
+
 /* --- The specs --- */
 
 static int count(const char *const *list)
@@ -140,34 +161,23 @@ static int count(const char *const *list)
 	return n;
 }
 
-/* Both lists, ended by NULL. */
-static const char *const *both(struct arena *a, const char *const *x, const char *const *y)
-{
-	const int n = count(x), m = count(y);
-	const char **all = ARENA_ARRAY(a, const char *, n + m + 1);
-	for (int i = 0; all && i < n + m; i++)
-		all[i] = i < n ? x[i] : y[i - n];
-	return all;
-}
-
 static enum status add(struct adding *x, int n, const struct adapter_spec *spec, struct graph **g)
 {
 	struct pipeline *p = x->p;
-	const char *const *train = p->o->import.train_pattern;
-	if (x->from)
-		train = both(p->arena, train, x->from->train);
-	if (x->from && !train)
-		return diag_nomem(x->d);
 	const struct adapter_options o = {.nspec = n,
 		.spec = spec,
-		.train_pattern = train,
+		.train_pattern = p->o->import.train_pattern,
 		.freeze_pattern = p->o->import.freeze_pattern,
+		.train_name = x->from ? x->from->train : NULL,
 		.start = start,
 		.user = x};
 	TRY(graph_adapt(*g, &o, g, &p->nadapter, &p->adapter));
 	p->base_hash = hash_of(p);
 	TRY(check_base(x));
-	return x->from ? start_others(x, *g) : ST_OK;
+	if (!x->from)
+		return ST_OK;
+	TRY(start_others(x, *g));
+	return check_taken(x, *g);
 }
 
 static enum status add_new(struct adding *x, struct graph **g)
@@ -182,20 +192,20 @@ static enum status add_new(struct adding *x, struct graph **g)
 	return add(x, n, spec, g);
 }
 
-enum status adapters_add(struct pipeline *p, struct diag *d, struct graph **g)
+enum status adapters_begin(const struct pipeline *p, struct diag *d, struct adapter_folder *from)
 {
-	struct adding x = {.p = p, .d = d};
-	struct adapter_folder folder;
+	*from = (struct adapter_folder){0};
 	if (p->o->lora && p->o->adapter)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--adapter and --lora: a folder says what adapters there are, choose one");
+	return p->o->adapter ? adapter_folder_read(p->arena, p->o->adapter, from, d) : ST_OK;
+}
+
+enum status adapters_add(
+	struct pipeline *p, struct diag *d, const struct adapter_folder *from, struct graph **g)
+{
+	struct adding x = {.p = p, .d = d, .from = from->tensors ? from : NULL};
 	if (p->o->lora)
 		return add_new(&x, g);
-	if (!p->o->adapter)
-		return ST_OK;
-	TRY(adapter_folder_read(p->arena, p->o->adapter, &folder, d));
-	x.from = &folder;
-	const enum status st = add(&x, folder.nspec, folder.spec, g);
-	safetensors_close(folder.tensors);
-	return st;
+	return x.from ? add(&x, from->nspec, from->spec, g) : ST_OK;
 }

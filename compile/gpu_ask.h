@@ -12,6 +12,7 @@ struct gpu_asked {
 	struct arena *arena; /* the caller's, as the numbers below */
 	int arch;
 	bool tf32, strict;
+	bool sound;  /* an ordinary convolution has an engine, so that what has none is refused */
 	bool none;   /* no cuDNN that plans without a device: all is taken to be there */
 	int version; /* of cuDNN; 0: not asked yet */
 	struct gpu_answer *answer;
@@ -20,6 +21,7 @@ struct gpu_asked {
 struct gpu_answer {
 	struct gpu_answer *next;
 	struct stint_gpu_convolution c;
+	bool told;
 	bool refused;      /* no engine is deterministic and fits the cap */
 	int64_t engine;    /* cuDNN's number of the one taken, */
 	int64_t workspace; /* and its bytes */
@@ -27,7 +29,7 @@ struct gpu_answer {
 
 /* NULL: nobody could be asked, or there is no memory. */
 const struct gpu_answer *gpu_ask(struct gpu_asked *a, const struct stint_gpu_convolution *c);
-/* Warns of each of the graph's convolutions that are refused. */
+/* Warns of each of the graph's convolutions that are refused, once of those that are alike. */
 void gpu_asked_tell(const struct gpu_asked *a, const struct graph *g);
 
 #endif

@@ -12,6 +12,7 @@
 #include "compile/target.h"
 #include "planner/problem/roofline.h"
 #include "planner/problem/transfer.h"
+#include "runtime/safetensors.h"
 #include "runtime/stint_lib.h"
 
 /* "my-model.onnx" → "my_model" */
@@ -32,10 +33,16 @@ enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, stru
 {
 	struct import_options import = p->o->import;
 	import.batch = rows;
+	struct adapter_folder from;
+	TRY(adapters_begin(p, d, &from));
 	import.adapted = p->o->lora || p->o->adapter;
-	TRY(import_onnx(p->arena, p->o->model, &import, p->table, &p->target,
-		p->o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, d, out));
-	return adapters_add(p, d, out);
+	import.train_name = p->train_name = from.train;
+	enum status st = import_onnx(p->arena, p->o->model, &import, p->table, &p->target,
+		p->o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, d, out);
+	if (st == ST_OK)
+		st = adapters_add(p, d, &from, out);
+	safetensors_close(from.tensors);
+	return st;
 }
 
 static enum status begin(struct pipeline *p)
@@ -147,7 +154,8 @@ enum status pipeline_graphs(struct pipeline *p)
 	if (p->train)
 		parts_tell(p);
 	TRY(graphs_forward(p->imported, &options, LOWER_EVAL, &p->eval));
-	gpu_asked_tell(&p->asked, p->train ? p->train : p->eval);
+	gpu_asked_tell(&p->asked, p->train);
+	gpu_asked_tell(&p->asked, p->eval);
 	return ST_OK;
 }
 

@@ -20,6 +20,7 @@ struct adapt {
 	struct adapter *adapter;
 	int nparam, capparam; /* parameters of adapters so far */
 	struct tensor **param;
+	int ndraw;  /* dropouts so far */
 	bool *used; /* by spec */
 };
 
@@ -169,9 +170,11 @@ struct tensor *adapting_parameter(struct adapting *x, const char *part, int rank
 {
 	struct adapt *all = x->all;
 	struct graph *g = all->copy.to;
+	if (g->failed != ST_OK)
+		return NULL;
 	const char *name = arena_printf(
 		g->arena, "base_model.model.%s.%s", x->adapter->module, part);
-	if (!name || g->failed != ST_OK)
+	if (!name)
 		return fail(g, diag_nomem(g->diag));
 	for (int i = 0; i < all->nparam; i++)
 		if (!strcmp(all->param[i]->name, name))
@@ -193,8 +196,7 @@ struct tensor *adapting_dropped(struct adapting *x, struct tensor *t)
 	struct tensor *in[] = {t, graph_scalar(g, x->adapter->spec->dropout),
 		graph_constant(g, NULL, DT_BOOL, 0, &axes, trains)};
 	/* the model's own draw by their nodes' numbers */
-	const struct attr key = ATTR_I(
-		"key", x->all->copy.from->nnode + (x->adapter - x->all->adapter));
+	const struct attr key = ATTR_I("key", x->all->copy.from->nnode + x->all->ndraw++);
 	return graph_op(g, op_by_role(g->table, ROLE_DROPOUT)->name, 3, in, 1, &key);
 }
 
@@ -208,36 +210,67 @@ struct tensor *adapting_scaled(struct adapting *x, struct tensor *t)
 
 /* --- Which weights --- */
 
-/* The initializer behind an input, maybe transposed; NULL: it is computed. */
-static const struct tensor *weight_of(const struct node *n, int input, bool *turned)
+/* How an input reads a weight. */
+enum reading { AS_IT_IS, TURNED, OTHERWISE };
+
+static enum reading reading_through(const struct node *transpose, enum reading how)
 {
-	const struct tensor *t = node_input(n, input);
-	*turned = false;
-	while (t && t->maker &&
-		(t->maker->op->role == ROLE_TRANSPOSE || t->maker->op->role == ROLE_IDENTITY)) {
-		*turned ^= t->maker->op->role == ROLE_TRANSPOSE;
-		t = t->maker->in[0];
-	}
-	return t && !t->maker && t->from_model && dtype_is_real(t->dtype) ? t : NULL;
+	const int rank = transpose->out[0]->rank;
+	const int64_t *perm = node_attr(transpose, "perm")->ints;
+	bool moves = false;
+	for (int i = 0; i < rank; i++)
+		moves |= perm[i] != i;
+	if (!moves)
+		return how;
+	return rank != 2 || how == OTHERWISE ? OTHERWISE : how == TURNED ? AS_IT_IS : TURNED;
 }
 
-static bool reads(const struct node *n, const struct tensor *weight)
+/* The initializer behind an input, maybe transposed; NULL: it is computed. What is folded of one
+ * has no reason for its role. */
+static const struct tensor *weight_of(const struct node *n, int input, enum reading *how)
 {
-	bool turned;
-	for (int k = 0; k < n->nin; k++)
-		if (weight_of(n, k, &turned) == weight)
+	const struct tensor *t = node_input(n, input);
+	*how = AS_IT_IS;
+	while (t && t->maker &&
+		(t->maker->op->role == ROLE_TRANSPOSE || t->maker->op->role == ROLE_IDENTITY)) {
+		if (t->maker->op->role == ROLE_TRANSPOSE)
+			*how = reading_through(t->maker, *how);
+		t = t->maker->in[0];
+	}
+	return t && !t->maker && t->from_model && t->why && dtype_is_real(t->dtype) ? t : NULL;
+}
+
+/* An adapter can be merged into a weight that is read so. */
+static bool may_adapt(const struct node *n, int input, enum reading how)
+{
+	return input == n->op->adapts &&
+	       (how == AS_IT_IS || (how == TURNED && n->op->adapter == ADAPTER_LINEAR));
+}
+
+/* Node n reads the weight, or a view of it that was folded, where no adapter of `kind` stands. */
+static bool reads_besides(const struct node *n, const struct tensor *weight, enum adapter_kind kind)
+{
+	enum reading how;
+	for (int k = 0; k < n->nin; k++) {
+		const struct tensor *t = n->in[k];
+		if (weight_of(n, k, &how) == weight &&
+			!(n->op->adapter == kind && may_adapt(n, k, how)))
 			return true;
+		if (t && !t->maker && t->from_model && !t->why && t->data &&
+			t->data == weight->data)
+			return true;
+	}
 	return false;
 }
 
-/* A node that reads the weight and has adapters of another kind, or none; NULL: there is none. */
+/* A node that reads the weight without an adapter of this kind; NULL: there is none. */
 static const struct node *other_reader(
 	const struct graph *g, const struct tensor *weight, enum adapter_kind kind)
 {
 	for (int i = 0; i < g->nnode; i++) {
 		const struct node *n = g->node[i];
-		if (n->op->adapter != kind && n->op->role != ROLE_TRANSPOSE &&
-			n->op->role != ROLE_IDENTITY && reads(n, weight))
+		if (n->op->role != ROLE_TRANSPOSE && n->op->role != ROLE_IDENTITY &&
+			reads_besides(n, weight, kind))
 			return n;
 	}
 	return NULL;
@@ -259,7 +292,7 @@ static bool spec_fits(const struct adapt *x, const struct adapter_spec *s, const
 		return strlen(s->module) == module && !strncmp(s->module, weight->name, module);
 	if (s->pattern)
 		return fnmatch(s->pattern, weight->name, 0) == 0;
-	return n->op->adapter == ADAPTER_LINEAR &&
+	return n->op->adapter == ADAPTER_LINEAR && weight->rank == 2 &&
 	       !other_reader(x->copy.from, weight, n->op->adapter);
 }
 
@@ -285,6 +318,10 @@ static enum status adapter_of(struct adapt *x, const struct node *n, const struc
 		if (!strcmp(x->adapter[*at].weight->name, weight->name))
 			return ST_OK;
 	const struct node *other = other_reader(x->copy.from, weight, n->op->adapter);
+	if (other == n)
+		return node_fail(g, n, "let the pattern leave it out",
+			"--lora '%s': reads '%s' so that no adapter could be merged into it",
+			spec->text, weight->name);
 	if (other)
 		return node_fail(g, n,
 			arena_printf(g->arena,
@@ -297,6 +334,11 @@ static enum status adapter_of(struct adapt *x, const struct node *n, const struc
 	const char *module = arena_strndup(g->arena, weight->name, module_length(weight->name));
 	if (!x->adapter || !module)
 		return diag_nomem(g->diag);
+	for (int i = 0; i < x->nadapter; i++)
+		if (!strcmp(x->adapter[i].module, module))
+			return node_fail(g, n, "let the pattern leave one out",
+				"--lora '%s': '%s' and '%s' would have one name for their adapters",
+				spec->text, x->adapter[i].weight->name, weight->name);
 	x->adapter[x->nadapter++] = (struct adapter){
 		.weight = weight, .module = module, .kind = n->op->adapter, .spec = spec};
 	return ST_OK;
@@ -334,17 +376,17 @@ static enum status add(struct adapt *x, struct adapter *adapter, bool turned,
 static enum status copy_node(struct adapt *x, const struct node *old)
 {
 	struct node *n;
-	bool turned;
+	enum reading how;
 	int at;
 	TRY(graph_copy_node(&x->copy, old, &n));
 	if (!old->op->adapt)
 		return ST_OK;
-	const struct tensor *weight = weight_of(old, old->op->adapts, &turned);
+	const struct tensor *weight = weight_of(old, old->op->adapts, &how);
 	const struct adapter_spec *spec = weight ? spec_of(x, old, weight) : NULL;
 	if (!spec)
 		return ST_OK;
 	TRY(adapter_of(x, old, weight, spec, &at));
-	return add(x, &x->adapter[at], turned, old, n);
+	return add(x, &x->adapter[at], how == TURNED, old, n);
 }
 
 static enum status freeze(struct adapt *x)
@@ -353,7 +395,8 @@ static enum status freeze(struct adapt *x)
 	for (int i = 0; i < g->ntensor; i++) {
 		struct tensor *t = g->tensor[i];
 		if (t->role != TR_PARAMETER ||
-			(name_matches(x->o->train_pattern, t->name) &&
+			((name_matches(x->o->train_pattern, t->name) ||
+				 name_listed(x->o->train_name, t->name)) &&
 				!name_matches(x->o->freeze_pattern, t->name)))
 			continue;
 		t->role = TR_CONSTANT;
@@ -371,7 +414,7 @@ static enum status freeze(struct adapt *x)
 static enum status no_match(const struct graph *g, const struct adapter_spec *s)
 {
 	int n = 0;
-	bool turned;
+	enum reading how;
 	const struct where at = {.file = g->file};
 	const char **name = ARENA_ARRAY(g->arena, const char *, g->nnode),
 		   *said = s->module    ? s->module
@@ -379,8 +422,7 @@ static enum status no_match(const struct graph *g, const struct adapter_spec *s)
 					: "";
 	for (int i = 0; name && i < g->nnode; i++) {
 		const struct op_def *op = g->node[i]->op;
-		const struct tensor *t = op->adapt ? weight_of(g->node[i], op->adapts, &turned)
-						   : NULL;
+		const struct tensor *t = op->adapt ? weight_of(g->node[i], op->adapts, &how) : NULL;
 		if (t && !(n && !strcmp(name[n - 1], t->name)))
 			name[n++] = t->name;
 	}

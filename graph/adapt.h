@@ -36,6 +36,7 @@ struct adapter_options {
 	/* Shell patterns of what is trained besides, and of what of that is not; ended by NULL;
 	 * NULL: none. */
 	const char *const *train_pattern, *const *freeze_pattern;
+	const char *const *train_name; /* trained as well, by name; NULL: none */
 	/* Sets a new parameter's first values, t->data, or refuses its shape. */
 	enum status (*start)(void *user, struct tensor *t, enum adapter_start how, int64_t fan_in);
 	void *user;

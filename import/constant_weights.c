@@ -29,7 +29,7 @@ static bool is_asked_for(const struct importer *im, const char *name)
 	for (; p && *p; p++)
 		if (strcmp(*p, "*") != 0 && name_matches((const char *const[]){*p, NULL}, name))
 			return true;
-	return false;
+	return name_listed(im->o->train_name, name);
 }
 
 static void tell(struct importer *im, const struct names *constant)

@@ -110,13 +110,15 @@ static enum status replace(const struct model *m, export_lookup *lookup, export_
 }
 
 enum status export_onnx(const char *model, const char *to, export_lookup *lookup,
-	export_delta *delta, void *user, struct diag *d)
+	export_delta *delta, export_check *check, void *user, struct diag *d)
 {
 	struct model m;
 	struct arena *a = arena_new();
 	enum status st = a ? model_read(a, model, &m, d) : diag_nomem(d);
 	if (st == ST_OK)
 		st = replace(&m, lookup, delta, user, d);
+	if (st == ST_OK && check)
+		st = check(user, d);
 	if (st == ST_OK)
 		st = model_take_in(&m, NULL, NULL, d);
 	if (st == ST_OK)

@@ -52,6 +52,7 @@ struct import_options {
 	 * initializer of rank 1 or more is trained when it matches one of them; without, roles.c
 	 * decides. A freeze pattern wins. */
 	const char *const *train_pattern, *const *freeze_pattern;
+	const char *const *train_name; /* trained as well: names, no patterns; NULL: none */
 	/* Patterns take nothing away: what they leave out stays a parameter, for a later pass to
 	 * freeze (graph/adapt.h). What is folded now would have a second copy then. */
 	bool adapted;
@@ -96,10 +97,12 @@ typedef const float *export_lookup(void *user, const char *name, int64_t numel);
 /* What is added to that value, given as floats: numel elements, or NULL for nothing. */
 typedef const float *export_delta(
 	void *user, const char *name, int rank, const int64_t *dim, int64_t numel);
-/* Write `model` with initializers replaced, or added to (delta NULL: none), atomically, and
- * external data taken in. Other fields, unknown ones too, stay. */
+/* Asked when both were asked for all initializers: anything but ST_OK, and nothing is written. */
+typedef enum status export_check(void *user, struct diag *d);
+/* Write `model` with initializers replaced, or added to, atomically, and external data taken in.
+ * Other fields, unknown ones too, stay. `delta` and `check` NULL: none. */
 enum status export_onnx(const char *model, const char *to, export_lookup *lookup,
-	export_delta *delta, void *user, struct diag *d);
+	export_delta *delta, export_check *check, void *user, struct diag *d);
 
 /* What to say about a node: "recompute", "kept" gets into its metadata_props as "stint.recompute".
  */

@@ -209,19 +209,24 @@ bool weight_by_origin(const struct importer *im, const struct tensor *t)
 	       by_origin(im, t).trained;
 }
 
+static bool is_asked_for(const struct import_options *o, const char *name)
+{
+	return name_matches(o->train_pattern, name) || name_listed(o->train_name, name);
+}
+
 struct decision role_of(const struct importer *im, const struct tensor *t)
 {
 	const struct import_options *o = im->o;
 	const struct use *u = names_get(&im->use, t->name);
 	if (!dtype_is_real(t->dtype))
 		return (struct decision){false, "no real numbers"};
-	if (is_scalar_constant(im, t) && !name_matches(o->train_pattern, t->name))
+	if (is_scalar_constant(im, t) && !is_asked_for(o, t->name))
 		return (struct decision){false, "a scalar"};
 	if (u && u->known)
 		return (struct decision){false, "a setting of its operator"};
 	if (name_matches(o->freeze_pattern, t->name) && !o->adapted)
 		return (struct decision){false, "--freeze"};
-	if (name_matches(o->train_pattern, t->name))
+	if (is_asked_for(o, t->name))
 		return (struct decision){true, "--train"};
 	if (o->train_pattern && !o->adapted)
 		return (struct decision){false, "not in --train"};

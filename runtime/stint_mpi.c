@@ -77,7 +77,8 @@ static int finish(stint_step *s, int failed)
 	struct mpi_ranks *r = ranks_of(s);
 	if (!failed)
 		return told(s, stint_mpi_await(r, NULL));
-	stint_mpi_queue_give_up(r);
+	if (!stint_mpi_queue_skip(r))
+		stint_mpi_queue_give_up(r);
 	return failed;
 }
 
@@ -217,8 +218,9 @@ static int allocate(struct mpi_ranks *r, int steps)
 	r->root = calloc(shards + 1, sizeof *r->root);
 	r->request = malloc((size_t)r->cap * sizeof *r->request);
 	r->partner = malloc((size_t)r->cap * sizeof *r->partner);
+	r->takes = malloc((size_t)r->cap);
 	r->told = malloc(n * sizeof *r->told);
-	if (!r->root || !r->request || !r->partner || !r->told)
+	if (!r->root || !r->request || !r->partner || !r->takes || !r->told)
 		return STINT_NO_MEMORY;
 	stint_mpi_roots(r);
 	return stint_mpi_queue_open(r, steps);
@@ -293,11 +295,12 @@ void stint_free_ranks(stint_step *s)
 	if (!r)
 		return;
 	stint_mpi_queue_close(r);
-	if (r->comm != MPI_COMM_NULL && r->nrequest == 0)
+	if (r->comm != MPI_COMM_NULL && !r->is_broken)
 		MPI_Comm_free(&r->comm);
 	free(r->root);
 	free(r->request);
 	free(r->partner);
+	free(r->takes);
 	free(r->told);
 	free(r);
 	s->ranks = NULL;
@@ -338,6 +341,7 @@ static int all_together(
 	for (size_t at = 0; at < n && !rc; at += PART) {
 		const size_t part = n - at < PART ? n - at : PART;
 		r->partner[r->nrequest] = -1;
+		r->takes[r->nrequest] = 0;
 		if (MPI_Iallreduce(MPI_IN_PLACE, (unsigned char *)data + at * size, (int)part, type,
 			    op, r->comm, &r->request[r->nrequest]) != MPI_SUCCESS)
 			return fail(s, STINT_LOST, "the ranks cannot reach each other");

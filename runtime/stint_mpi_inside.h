@@ -45,6 +45,8 @@ struct mpi_ranks {
 	int nrequest, cap;
 	MPI_Request *request;
 	int *partner;  /* of each request; -1: all */
+	char *takes;   /* of each: it writes to memory of ours */
+	int is_broken; /* some request was never through */
 	int64_t *told; /* of each rank */
 	struct mpi_queue queue;
 	char message[256]; /* of what failed */
@@ -72,6 +74,8 @@ int stint_mpi_do(struct mpi_ranks *r, const struct mpi_job *j);
 int stint_mpi_queue_open(struct mpi_ranks *r, int jobs);
 /* Gives up what is not done; nothing can be brought any more. */
 void stint_mpi_queue_give_up(struct mpi_ranks *r);
+/* A step has failed, and the next may begin: of a process that is alone. 0: it is not. */
+int stint_mpi_queue_skip(struct mpi_ranks *r);
 void stint_mpi_queue_close(struct mpi_ranks *r);
 /* Brings a job. What it says of memory holds, and nobody else writes there, until it is done. */
 int stint_mpi_begin(struct mpi_ranks *r, struct mpi_job j);

@@ -64,15 +64,25 @@ void stint_mpi_queue_give_up(struct mpi_ranks *r)
 {
 	struct mpi_queue *q = &r->queue;
 	pthread_mutex_lock(&q->lock);
+	const int had = q->rc;
 	q->quit = 1;
 	pthread_cond_signal(&q->more);
 	pthread_mutex_unlock(&q->lock);
 	if (q->is_running)
 		pthread_join(q->thread, NULL);
 	q->is_running = 0;
-	if (!q->rc)
+	if (!had)
 		snprintf(r->message, sizeof r->message, "a step has failed in this rank");
 	q->rc = STINT_LOST;
+}
+
+int stint_mpi_queue_skip(struct mpi_ranks *r)
+{
+	struct mpi_queue *q = &r->queue;
+	if (r->face.n > 1 || q->rc)
+		return 0;
+	q->n = q->ndone = 0;
+	return 1;
 }
 
 void stint_mpi_queue_close(struct mpi_ranks *r)

@@ -27,12 +27,14 @@ static double now(void)
 void stint_mpi_send(struct mpi_ranks *r, int rank, int tag, const void *data, size_t bytes)
 {
 	r->partner[r->nrequest] = rank;
+	r->takes[r->nrequest] = 0;
 	MPI_Isend(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, &r->request[r->nrequest++]);
 }
 
 void stint_mpi_take(struct mpi_ranks *r, int rank, int tag, void *data, size_t bytes)
 {
 	r->partner[r->nrequest] = rank;
+	r->takes[r->nrequest] = 1;
 	MPI_Irecv(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, &r->request[r->nrequest++]);
 }
 
@@ -49,6 +51,24 @@ static int missing(const struct mpi_ranks *r)
 	return -1;
 }
 
+/* What is not through is given up: nothing comes into memory any more that may be another's soon. A
+ * message that is half here may come to its end first. */
+static void drop(struct mpi_ranks *r)
+{
+	enum { LONGEST_MS = 200 };
+	const double start = now();
+	for (int i = 0; i < r->nrequest; i++) {
+		int done = r->request[i] == MPI_REQUEST_NULL || !r->takes[i];
+		if (!done)
+			MPI_Cancel(&r->request[i]);
+		while (!done && now() - start < 1e-3 * LONGEST_MS)
+			if (MPI_Test(&r->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+				break;
+	}
+	r->nrequest = 0;
+	r->is_broken = 1;
+}
+
 static int lost(struct mpi_ranks *r, const char *how)
 {
 	const int rank = missing(r);
@@ -56,6 +76,7 @@ static int lost(struct mpi_ranks *r, const char *how)
 		snprintf(r->message, sizeof r->message, "a rank %s", how);
 	else
 		snprintf(r->message, sizeof r->message, "rank %d %s", rank, how);
+	drop(r);
 	return STINT_LOST;
 }
 
@@ -85,8 +106,10 @@ int stint_mpi_through(struct mpi_ranks *r)
 		if (spin % (r->queue.is_running && !r->queue.awaited ? TESTS : SPINS))
 			continue;
 		rest(r, &ns);
-		if (r->queue.quit)
+		if (r->queue.quit) {
+			drop(r);
 			return STINT_LOST;
+		}
 		if (r->patience > 0 && now() - start > r->patience)
 			return lost(r, "has not answered: it is dead, or stuck");
 	}

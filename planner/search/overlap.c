@@ -19,6 +19,7 @@ struct overlap {
 	struct inst in; /* where all that begins, and waits, is placed by the rule for updates */
 	const int *way;
 	struct seq q;
+	bool *pulled;  /* [n] pull has been there */
 	int *later;    /* [n] */
 	int *until;    /* [n] the last position behind which an op may stand */
 	int64_t *most; /* [q.n + 2] by position: live bytes in front of the op there, and at it */
@@ -36,9 +37,9 @@ static const struct way *way_of(const struct overlap *v, int o)
 static void pull(struct overlap *v, int o)
 {
 	const struct problem_op *op = &v->in.p->op[o];
-	if (op->phase != PHASE_UPDATE || op->optional || op->nchoice != 1)
+	if (v->pulled[o] || op->phase != PHASE_UPDATE || op->optional || op->nchoice != 1)
 		return;
-	v->in.floating[o] = true;
+	v->pulled[o] = v->in.floating[o] = true;
 	for (int k = 0; k < v->in.way[o][0].nin; k++)
 		pull(v, v->in.p->tensor[v->in.way[o][0].in[k]].producer);
 }
@@ -49,12 +50,13 @@ static bool allocate(struct overlap *v, const struct solution *from)
 	const size_t n = (size_t)v->in.n;
 	v->in.floating = arena_memdup(a, v->in.floating, n, sizeof *v->in.floating);
 	v->in.floats = ARENA_ARRAY(a, int, v->in.n + 1);
+	v->pulled = ARENA_ARRAY(a, bool, v->in.n + 1);
 	v->later = ARENA_ARRAY(a, int, v->in.n + 1);
 	v->until = ARENA_ARRAY(a, int, v->in.n + 1);
 	v->most = ARENA_ARRAY(a, int64_t, from->q.n + 2);
 	v->idle = ARENA_ARRAY(a, int64_t, from->q.n + 2);
-	return v->in.floating && v->in.floats && v->later && v->until && v->most && v->idle &&
-	       seq_reserve(&v->q, from->q.n + 1);
+	return v->in.floating && v->in.floats && v->pulled && v->later && v->until && v->most &&
+	       v->idle && seq_reserve(&v->q, from->q.n + 1);
 }
 
 static void make_sequence(struct overlap *v, const struct seq *from)

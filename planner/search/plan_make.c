@@ -181,6 +181,7 @@ enum status plan_make(struct arena *a, const struct problem *p, const struct pla
 		int64_t known, proven;
 		TRY(plan_minimum(a, p, o, &known, &proven, d));
 		within.budget = known > o->budget ? known : o->budget;
+		within.least = false; /* of each of the two alone it would be another */
 	}
 	const enum status st = both ? make_both(a, p, &less, &within, out, d)
 				    : make_one(a, p, o, out, d);

@@ -270,6 +270,64 @@ static void vast(struct model_test *t)
 	model_output(t, "y");
 }
 
+static void transposed(
+	struct model_test *t, const char *in, const char *out, int n, const int64_t *perm)
+{
+	Onnx__AttributeProto *a = model_attribute(
+		t, model_node(t, "Transpose", out, in, out), "perm", ATTRIBUTE_TYPE(INTS));
+	a->n_ints = (size_t)n;
+	a->ints = arena_memdup(t->arena, perm, (size_t)n, sizeof *perm);
+}
+
+/* Weights that nodes read in ways of their own: one as its file has it, by a transposition that
+ * moves nothing; one transposed; one from both sides; a stack of matrices. The end of
+ * `low.fc.weight` is `fc.weight`. */
+static void readers(struct model_test *t)
+{
+	static const int64_t stays[] = {0, 1}, turns[] = {1, 0};
+	model_input(t, "x", FLOAT_TYPE, "N,4");
+	weights(t, "low.fc.weight", "4,4", 16);
+	weights(t, "fc.weight", "6,4", 24);
+	weights(t, "sides", "6,6", 36);
+	weights(t, "stack", "2,6,10", 120);
+	weights(t, "scale", "10", 10);
+	transposed(t, "low.fc.weight", "same", 2, stays);
+	transposed(t, "fc.weight", "turned", 2, turns);
+	model_node(t, "MatMul", "low", "x,same", "h");
+	model_node(t, "MatMul", "fc", "h,turned", "h1");
+	model_node(t, "MatMul", "right", "h1,sides", "h2");
+	model_node(t, "MatMul", "square", "sides,sides", "s");
+	model_node(t, "MatMul", "again", "h2,s", "h3");
+	model_node(t, "MatMul", "head", "h3,stack", "h4");
+	model_number(t, "first", 0);
+	model_node(t, "Gather", "pick", "h4,first", "h5");
+	model_node(t, "Mul", "times", "h5,scale", "y");
+	model_output(t, "y");
+}
+
+/* A convolution whose kernel is kept with its channels last, and a table kept by columns; `look`
+ * and `look.weight` are of one module. */
+static void kept_otherwise(struct model_test *t)
+{
+	static const int64_t last[] = {3, 2, 0, 1}, turns[] = {1, 0};
+	model_input(t, "x", FLOAT_TYPE, "N,2,4,4");
+	model_input(t, "i", TENSOR_TYPE(INT64), "N");
+	weights(t, "kernel", "3,3,2,5", 90);
+	weights(t, "table", "5,5", 25);
+	weights(t, "look", "5,5", 25);
+	weights(t, "look.weight", "5,5", 25);
+	transposed(t, "kernel", "k", 4, last);
+	transposed(t, "table", "rows", 2, turns);
+	model_node(t, "Conv", "conv", "x,k", "c");
+	model_node(t, "GlobalMaxPool", "pool", "c", "p");
+	model_node(t, "Flatten", "flat", "p", "f");
+	model_node(t, "MatMul", "one", "f,look", "m");
+	model_node(t, "Gather", "two", "rows,i", "e");
+	model_node(t, "Gather", "three", "look.weight,i", "u");
+	model_node(t, "Sum", "sum", "m,e,u", "y");
+	model_output(t, "y");
+}
+
 static void negative(struct model_test *t)
 {
 	linear(t);
@@ -355,7 +413,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		{"missing", missing}, {"huge", huge}, {"large", large}, {"learned", learned},
 		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},
 		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"twice", twice},
-		{"vast", vast}, {"tokens", tokens}};
+		{"vast", vast}, {"tokens", tokens}, {"readers", readers},
+		{"kept_otherwise", kept_otherwise}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

@@ -33,6 +33,22 @@ pictures="--input x.npy --target y.npy" text="--input words.npy --target words.n
 adapted cnn "$models/cnn.onnx" "$pictures" --lora r=2,alpha=3:3.weight --lora 'r=3,alpha=2,rslora:1*.weight'
 adapted gpt "$models/gpt.onnx" "$text" --lora 'r=2,alpha=3:layers.0.*.weight' --lora r=3:token.weight
 
+# a weight through a transposition that moves nothing, and one through one that does
+make_model readers readers.onnx
+python3 "$SOURCE/tests/cli/tensors.py" make rows.npy f4 4,4 && python3 "$SOURCE/tests/cli/tensors.py" make marks.npy i8 4 || fail data
+adapted readers readers.onnx "--input rows.npy --target marks.npy" --lora r=2,alpha=3:low.fc.weight --lora r=3,alpha=5:fc.weight
+
+# a module whose name is the end of another's keeps an alpha of its own; a key may be any pattern
+alphas() { grep -o '"alpha":[0-9]*' $1/adapter.json | tr '\n' ' '; }
+expect 0 stint compile readers.onnx $common --lora r=3,alpha=5:fc.weight --lora r=2,alpha=7:low.fc.weight --no-build -o ends
+expect 0 stint export ends --adapter ends.adapter
+expect 0 stint compile readers.onnx $common --adapter ends.adapter --no-build -o ends-on
+same ends/adapter.json ends-on/adapter.json
+grep -qF '"alpha_pattern":{"^fc":5}' ends.adapter/adapter_config.json || fail "fc's alpha would be low.fc's"
+numbers config ends.adapter/adapter_config.json alpha_pattern '{"l.w\\.(fc|up)":2,"fc":3}'
+expect 0 stint compile readers.onnx $common --adapter ends.adapter --no-build -o ends-on --force
+[ "$(alphas ends-on)" = '"alpha":2 "alpha":3 ' ] || fail "alphas by patterns: $(alphas ends-on)"
+
 # an adapter's own dropout, drawn alike in each run
 for budget in 100% min; do
 	expect 0 stint compile "$models/cnn.onnx" ${common%--dropout*} --lora r=2,alpha=3:3.weight \
@@ -76,6 +92,19 @@ a, b = (array.array("f", open(f, "rb").read()[128:]) for f in ("before.npy", "af
 assert len(a) == 40 and max(abs(x - y) for x, y in zip(a, b)) < 1e-4 * max(map(abs, a))
 END
 
+# names are names there, not patterns; nothing that the folder holds is lost
+make_model named odd.onnx 'l[0]'
+expect 0 stint compile odd.onnx $common --lora 'r=2:*w' --train '*b' --no-build -o odd
+expect 0 stint export odd --adapter odd.adapter
+expect 0 stint compile odd.onnx $common --adapter odd.adapter --no-build -o odd-on
+same odd/adapter.json odd-on/adapter.json
+expect 3 stint plan odd.onnx $common --adapter odd.adapter --freeze '*b'
+said "tensor 'base_model.model.l[0]b'" "is of no adapter and no parameter here"
+LC_ALL=C sed -i 's/\[2,4\]/[4,2]/' odd.adapter/adapter_model.safetensors
+expect 3 stint plan odd.onnx $common --adapter odd.adapter
+said "is [4, 2], and beside this model's weight it would be [4, 4]"
+! grep -q 'out of memory' err || fail "a refusal is told as another"
+
 # another base: by the hash, and without that by shapes
 expect 3 stint plan "$models/resnet.onnx" $common --adapter adapter
 said "has no weight for the adapter of '16' in adapter" "the nearest are"
@@ -94,6 +123,18 @@ numbers config strange/adapter_config.json peft_type '"LORA"'
 numbers config strange/adapter_config.json use_dora true
 expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
 said '"use_dora" is true'
+numbers config strange/adapter_config.json use_dora '"no"'
+expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
+said '"use_dora" is neither true nor false'
+numbers config strange/adapter_config.json use_dora false
+for pattern in '[1]' '{"16":"8"}' '8'; do
+	numbers config strange/adapter_config.json alpha_pattern "$pattern"
+	expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
+	said '"alpha_pattern" is no object of numbers'
+done
+numbers config strange/adapter_config.json alpha_pattern '{"(":8}'
+expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
+said '"(" is no regular expression'
 echo 1 >strange/adapter_config.json
 expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
 expect 5 stint plan "$models/cnn.onnx" $common --adapter nowhere
@@ -112,10 +153,29 @@ refused 'r=8:' "its PATTERN is empty" ""
 expect 3 stint plan "$models/gpt.onnx" $common --tie token.weight=head.weight --lora r=8:token.weight
 said "'token.weight' is read by node" "--untie 'token.weight' parts them"
 expect 2 stint plan "$models/gpt.onnx" $common --lora r=8 --adapter adapter
+
+# what no adapter could be merged into; without a pattern that is left out
+unfit() { expect 3 stint plan $1.onnx $common --lora "r=2:$2"; said "$3"; }
+make_model kept_otherwise kept_otherwise.onnx
+unfit kept_otherwise kernel "reads 'kernel' so that no adapter could be merged into it"
+unfit kept_otherwise table "reads 'table' so that no adapter could be merged into it"
+unfit kept_otherwise 'look*' "'look' and 'look.weight' would have one name for their adapters"
+unfit readers sides "'sides' is read by node 'square' (MatMul) as well"
+unfit readers stack "its weight 'stack' is no matrix"
+expect 0 stint compile readers.onnx $common --lora r=2 --no-build -o left
+[ "$(grep -o '"module":"[^"]*"' left/adapter.json | tr '\n' ' ')" = '"module":"low.fc" "module":"fc" ' ] ||
+	fail "other adapters than the two"
 expect 2 stint export cnn -o plain.onnx
 said "trains adapters, which the model has no place for" "--merge"
 expect 2 stint export cnn-merged --merge -o plain.onnx
 expect 2 stint export cnn-merged --adapter plain
 expect 3 stint export cnn --checkpoint gpt.drawn --merge -o plain.onnx
+cp -r readers stray
+sed 's/"weight":"fc.weight"/"weight":"stack"/' readers/adapter.json >stray/adapter.json
+expect 3 stint export stray --checkpoint readers.drawn --merge -o plain.onnx
+said "the model has no weight 'stack' of its adapter's sizes"
+numbers config stray/adapter.json adapters '[]'
+expect 3 stint export stray --adapter plain
+said "is no stint-adapter-1"
 absent plain plain.onnx
 echo "$checks checks"

@@ -132,6 +132,10 @@ static void plans(void **state)
 	assert_int_equal(plan_minimum(a, p, &o, &known, &proven, &d), ST_OK);
 	assert_int_equal(plan_minimum(a, &less, &o, &known_less, &proven_less, &d), ST_OK);
 	assert_true(known <= known_less && proven <= known);
+	const struct plan_budget smallest = {.kind = BUDGET_MIN};
+	struct plan_pair pair = {.train = p};
+	assert_int_equal(plan_pair_make(a, &pair, &smallest, &o, &d), ST_OK);
+	assert_true(pair.budget == known && pair.train_plan->arena_bytes <= known);
 	for (o.budget = known; o.budget <= (LINKS + 3) * BYTES; o.budget += BYTES) {
 		struct plan *with, *without;
 		assert_int_equal(plan_make(a, p, &o, &with, &d), ST_OK);

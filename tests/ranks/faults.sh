@@ -57,7 +57,7 @@ ends_with() { # CODE WORDS LOG
 # One that stands still.
 # shellcheck disable=SC2046,SC2086 # words
 start stop.log mpirun -n "${ranks:-3}" "$stint" train "$work/step" $(data) --epochs 100000000 --lr 0.001 --rank-timeout 2
-sleep 2
+timeout 60 sh -c 'until grep -q "^epoch 1/" "$1"; do sleep 0.05; done' sh "$work/stop.log"
 mapfile -t victims < <(ranks_of $pid)
 kill -STOP "${victims[1]}"
 (sleep 20; kill -9 "${victims[1]}" 2>/dev/null) &
