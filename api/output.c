@@ -24,7 +24,8 @@ static enum status save(struct pipeline *p, const char *dir, const char *name, s
 }
 
 /* Initial values by name: parameters and buffers under the model's names, constants under theirs.
- */
+ * The widest types first: between tensors there is no gap, and each must lie where its numbers can
+ * be read. */
 static enum status save_weights(
 	struct pipeline *p, const char *dir, const struct weight_links *links)
 {
@@ -35,18 +36,21 @@ static enum status save_weights(
 	char *path = arena_printf(p->arena, "%s/weights.safetensors", dir);
 	if (!entry || !path)
 		return diag_nomem(p->diag);
-	for (int i = 0; i < gp->problem->ntensor; i++) {
-		const struct tensor *t = gp->tensor[i];
-		static const int type[] = {
-			STINT_F32, STINT_F64, STINT_I64, STINT_BOOL, STINT_BF16, STINT_F16};
-		if (!t->data || t->maker || links_of(links, gp->problem->tensor[i].name))
-			continue;
-		entry[n++] = (struct safetensors_entry){.name = gp->problem->tensor[i].name,
-			.dtype = type[t->dtype],
-			.rank = t->rank,
-			.dim = t->dim,
-			.data = t->data};
-	}
+	for (int width = 8; width; width /= 2)
+		for (int i = 0; i < gp->problem->ntensor; i++) {
+			const struct tensor *t = gp->tensor[i];
+			const char *name = gp->problem->tensor[i].name;
+			static const int type[] = {
+				STINT_F32, STINT_F64, STINT_I64, STINT_BOOL, STINT_BF16, STINT_F16};
+			if (!t->data || t->maker || dtype_bytes(t->dtype) != width ||
+				links_of(links, name))
+				continue;
+			entry[n++] = (struct safetensors_entry){.name = name,
+				.dtype = type[t->dtype],
+				.rank = t->rank,
+				.dim = t->dim,
+				.data = t->data};
+		}
 	char message[256];
 	struct safetensors_note *note;
 	TRY(links_notes(p->arena, links, &note, p->diag));

@@ -244,6 +244,27 @@ const char *unknown_text(struct arena *a, const ProtobufCMessage *m, uint32_t ta
 	return "";
 }
 
+/* Read, not mapped: it is scanned before it is unpacked, and must not be another by then. */
+static enum status read_all(
+	struct arena *a, int fd, const char *path, size_t len, const void **out, struct diag *d)
+{
+	const struct where w = {.file = path};
+	char *bytes = arena_alloc(a, len, 1);
+	*out = bytes;
+	if (!bytes)
+		return diag_nomem(d);
+	for (size_t at = 0; at < len;) {
+		const ssize_t got = read(fd, bytes + at, len - at);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return diag_fail(d, ST_IO, &w, NULL, "cannot read: %s",
+				got < 0 ? strerror(errno) : "it was cut off meanwhile");
+		at += (size_t)got;
+	}
+	return ST_OK;
+}
+
 enum status model_read(struct arena *a, const char *path, struct model *out, struct diag *d)
 {
 	const struct where w = {.file = path};
@@ -257,8 +278,8 @@ enum status model_read(struct arena *a, const char *path, struct model *out, str
 			 : fstat(fd, &st) != 0
 				 ? diag_fail(d, ST_IO, &w, NULL, "cannot open: %s", strerror(errno))
 				 : check_kind(path, &st, d);
-	if (ok == ST_OK && !(bytes = arena_map(file, fd, (size_t)st.st_size, NULL)))
-		ok = diag_fail(d, ST_IO, &w, NULL, "cannot map: %s", strerror(errno));
+	if (ok == ST_OK)
+		ok = read_all(file, fd, path, (size_t)st.st_size, &bytes, d);
 	close(fd);
 	if (ok == ST_OK)
 		ok = unpack_model(a, path, bytes, (size_t)st.st_size, out, d);

@@ -60,7 +60,16 @@ check() # TYPE AS_SHOWN OPTIONS...
 	told "frozen weights: 3 in $shown, 10.0 KiB instead of 20.0 KiB" "  table  " "  high  "
 	[ "$(stat -c %s have/weights.safetensors)" -lt $(($(stat -c %s want/weights.safetensors) - 9000)) ] || fail "not stored small"
 }
+# between tensors there is no gap: the narrow ones last, each lies where its numbers can be read
 check bf16 bf16 --portable
+python3 -c '
+import json, struct
+b = open("have/weights.safetensors", "rb").read()
+head = json.loads(b[8:8 + struct.unpack("<Q", b[:8])[0]])
+head.pop("__metadata__", None)
+at = sorted(head.values(), key=lambda t: t["data_offsets"])
+width = [{"F64": 8, "I64": 8, "F32": 4, "BF16": 2, "BOOL": 1}[t["dtype"]] for t in at]
+assert width == sorted(width, reverse=True) and 2 in width and 4 in width, width' || fail "not by width"
 check fp16 f16
 # training, and the model again: frozen weights are the model's
 expect 0 stint train have $data --epochs 2 --checkpoint kept
