@@ -31,9 +31,10 @@ enum status links_find(struct pipeline *p, struct weight_links *out)
 	}
 	if (!out->n)
 		diag_warn(p->diag, &(struct where){.file = p->o->model},
-			"--freeze PATTERN freezes; onnx.save_model(..., "
-			"save_as_external_data=True) "
-			"writes external data",
+			p->o->frozen_precision != FROZEN_FP32
+				? "--frozen-precision rounds weights, and keeps them in DIR"
+				: "--freeze PATTERN freezes; onnx.save_model(..., "
+				  "save_as_external_data=True) writes external data",
 			"--link-weights: no frozen weight lies in external data as the step reads "
 			"it");
 	return ST_OK;
@@ -115,6 +116,20 @@ static enum status read_one(struct arena *a, const char *path, const char *note,
 	return stint_link_check(&l, &sum, message)
 		       ? diag_fail(d, ST_INVALID, &w, hint, "%s", message)
 		       : ST_OK;
+}
+
+bool links_any(const char *path)
+{
+	struct safetensors *f;
+	const char *key, *value;
+	char message[SAFETENSORS_MESSAGE];
+	bool any = false;
+	if (safetensors_open_header(&f, path, message))
+		return false;
+	for (int i = 0; !any && safetensors_note_at(f, i, &key, &value); i++)
+		any = strncmp(key, STINT_LINK, sizeof STINT_LINK - 1) == 0;
+	safetensors_close(f);
+	return any;
 }
 
 enum status links_read(

@@ -30,6 +30,8 @@ bool links_name(void *user, const char *name);
 enum status links_notes(struct arena *a, const struct weight_links *links,
 	struct safetensors_note **out, struct diag *d);
 
+/* Whether the weights at `path` are linked to any. */
+bool links_any(const char *path);
 /* The values that the weights at `path` are linked to, by the model's names. With `values` false
  * only whether their files are there. Every fault is told. */
 struct linked_values {

@@ -515,12 +515,13 @@ static enum status check_bare(struct options *o, struct diag *d)
 	struct compile_options *c = &o->compile;
 	if (!c->bare)
 		return ST_OK;
-	if (c->target == TARGET_CUDA || c->isa || c->debug_arena ||
+	if (c->target == TARGET_CUDA || c->isa || c->debug_arena || c->link_weights ||
 		c->precision == PRECISION_FP64 || (c->threads != NOT_GIVEN && c->threads != 1))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --bare",
 			c->target == TARGET_CUDA         ? "target cuda"
 			: c->isa                         ? "isa"
 			: c->debug_arena                 ? "debug-arena"
+			: c->link_weights                ? "link-weights"
 			: c->precision == PRECISION_FP64 ? "precision fp64"
 							 : "threads");
 	c->portable = 1;

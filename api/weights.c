@@ -205,8 +205,7 @@ static enum status tell(struct fitting *m)
 	if (!missing || !unused)
 		return diag_nomem(m->d);
 	if (m->wanted && !m->loaded)
-		return diag_fail(m->d, ST_INVALID, &at,
-			"`stint show DIR/model.onnx` lists the model's",
+		return diag_fail(m->d, ST_INVALID, &at, "`stint show MODEL.onnx` lists the model's",
 			"none of the model's %d tensors is loaded; the model's: %s; the file's: %s",
 			m->wanted, *missing ? missing : "all of another shape",
 			*unused ? unused : "no others");

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "api/links.h"
 #include "api/safe_put.h"
 #include "base/safe.h"
 #include "cli/bench.h"
@@ -328,6 +329,13 @@ enum status bench_torch(struct bench *b, const char *variant, int steps, bool js
 	if (!b->l.model->train)
 		return diag_fail(d, ST_USAGE, &(struct where){.file = b->dir}, NULL,
 			"was compiled with --loss none: it has no training step to compare");
+	const char *weights = arena_printf(b->arena, "%s/weights.safetensors", b->dir);
+	if (!weights)
+		return diag_nomem(d);
+	if (links_any(weights))
+		return diag_fail(d, ST_USAGE, &(struct where){.file = b->dir},
+			"compile without --link-weights",
+			"its weights lie elsewhere (--link-weights), where PyTorch does not look");
 	/* where the other one has ended, writing fails and says so */
 	void (*before)(int) = signal(SIGPIPE, SIG_IGN);
 	enum status st = start(b->arena, &o, d);

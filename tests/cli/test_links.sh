@@ -74,7 +74,15 @@ grep -aq 'link:constant' one/weights.safetensors || fail "no link"
 "$FIXTURE" tensor one/weights.safetensors high >tensor.out || fail "high is not there"
 make_model linear l.onnx
 expect 0 stint compile l.onnx --loss mse --optimizer sgd --batch 4 --portable --freeze w --link-weights --no-build -o none
-said "no frozen weight lies in external data"
+said "no frozen weight lies in external data" "--freeze PATTERN freezes"
+expect 0 stint compile l.onnx --loss mse --optimizer sgd --batch 4 --portable --freeze w --link-weights --frozen-precision bf16 --no-build -o rounded
+said "no frozen weight lies in external data" "--frozen-precision rounds weights"
+
+# what does not go
+expect 2 stint compile l.onnx --loss mse --optimizer sgd --batch 4 --link-weights --bare -o not
+said "--link-weights does not go with --bare"
+expect 2 stint bench linked --against torch
+said "its weights lie elsewhere" hint:
 
 # one weight of two names: each is exported, whatever is linked
 make_model twice m/twice.onnx
