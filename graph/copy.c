@@ -7,6 +7,18 @@ static struct tensor *mapped(const struct graph_copy *c, const struct tensor *t)
 	return t ? c->map[t->id] : NULL;
 }
 
+struct tensor *graph_copy_as(struct graph *g, const char *name, struct tensor *x, enum dtype t)
+{
+	struct node *n = graph_node_blank(g, op_by_role(g->table, ROLE_COPY), name, 1, &x, 1);
+	if (!n)
+		diag_nomem(g->diag);
+	struct tensor *y = n ? graph_tensor(g, x->name, t, x->rank, x->dim) : NULL;
+	if (!y)
+		return NULL;
+	n->out[0] = y;
+	return graph_append(g, n) == ST_OK ? y : NULL;
+}
+
 enum status graph_copy_list(
 	const struct graph_copy *c, int n, struct tensor *const *from, struct tensor ***out)
 {

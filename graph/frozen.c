@@ -103,17 +103,12 @@ static struct tensor *stored(struct frozen *f, const struct tensor *t)
 
 /* --- Which --- */
 
-static bool knows(unsigned bits, int k)
-{
-	return bits == ALL_OPERANDS || (k < 32 && bits >> k & 1);
-}
-
 /* Node n takes parts of its input i as they are. */
 static bool takes(const struct node *n, int i)
 {
 	return (n->op->traits & OP_ALIKE) && !(n->op->traits & OP_POINTWISE) && i == 0 &&
-	       n->nout == 1 && knows(n->op->narrow_in, 0) && knows(n->op->narrow_out, 0) &&
-	       n->out[0]->numel < n->in[0]->numel;
+	       n->nout == 1 && operand_named(n->op->narrow_in, 0) &&
+	       operand_named(n->op->narrow_out, 0) && n->out[0]->numel < n->in[0]->numel;
 }
 
 static bool is_weight(const struct tensor *t)
@@ -135,7 +130,7 @@ static void find(struct frozen *f, const struct graph *g)
 			if (!n->in[k])
 				continue;
 			const bool can = takes(n, k) || ((n->op->traits & OP_PRODUCT) &&
-								knows(n->op->narrow_in, k));
+								operand_named(n->op->narrow_in, k));
 			f->read[n->in[k]->id] = true;
 			f->other[n->in[k]->id] |= !can;
 		}
@@ -155,17 +150,7 @@ static enum status failed(const struct frozen *f)
 
 static struct tensor *widened(struct frozen *f, const struct node *n, struct tensor *x)
 {
-	struct graph *g = f->copy.to;
-	struct node *m = graph_node_blank(g, op_by_role(g->table, ROLE_COPY), n->name, 1, &x, 1);
-	if (!m) {
-		diag_nomem(g->diag);
-		return NULL;
-	}
-	m->phase = n->phase;
-	m->out[0] = graph_tensor(g, x->name, g->real, x->rank, x->dim);
-	if (!m->out[0] || graph_append(g, m) != ST_OK)
-		return NULL;
-	return m->out[0];
+	return graph_copy_as(f->copy.to, n->name, x, f->copy.to->real);
 }
 
 /* Those that read the same weights, or none. */
@@ -229,9 +214,8 @@ enum status graph_store_frozen(const struct graph *in, enum dtype type, struct g
 	if (!f.other || !f.read || !f.narrow)
 		return diag_nomem(in->diag);
 	find(&f, in);
-	for (int i = 0; i < in->nnode; i++) {
+	for (int i = 0; i < in->nnode; i++)
 		TRY(copy_node(&f, in->node[i]));
-	}
 	TRY(graph_copy_end(&f.copy, out));
 	return graph_verify(*out);
 }

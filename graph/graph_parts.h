@@ -11,6 +11,13 @@ struct node *graph_node_blank(struct graph *g, const struct op_def *op, const ch
 	struct tensor *const *in, int nout);
 /* Put a finished node at the end; its outputs' maker is set. */
 enum status graph_append(struct graph *g, struct node *n);
+/* Value x in type t, by a node of its own. NULL: failed, and told. */
+struct tensor *graph_copy_as(struct graph *g, const char *name, struct tensor *x, enum dtype t);
+/* Operand k is among the bits of a record's narrow_in or narrow_out. */
+static inline bool operand_named(unsigned bits, int k)
+{
+	return bits == ALL_OPERANDS || (k < 32 && bits >> k & 1);
+}
 
 /* A graph that is copied into a new one, node by node: old tensors to new ones. */
 struct graph_copy {

@@ -76,7 +76,7 @@ static bool plain_pointwise(const struct op_def *op)
 
 static bool knows(const struct op_def *op, unsigned bits, int k)
 {
-	return plain_pointwise(op) || bits == ALL_OPERANDS || (k < 32 && bits >> k & 1);
+	return plain_pointwise(op) || operand_named(bits, k);
 }
 
 /* Whether the text writes output k of node n, a narrow value, as such. */
@@ -137,17 +137,11 @@ static bool is_narrow(const struct narrow *l, const struct node *n, int k)
 static struct tensor *copy_as(
 	struct narrow *l, const struct tensor *old, struct tensor *x, enum dtype t)
 {
-	struct graph *g = l->copy.to;
-	struct node *n = graph_node_blank(g, op_by_role(g->table, ROLE_COPY),
-		old->maker ? old->maker->name : old->name, 1, &x, 1);
-	struct tensor *y = n ? graph_tensor(g, x->name, t, x->rank, x->dim) : NULL;
-	if (!n)
-		diag_nomem(g->diag);
-	if (!y)
-		return NULL;
-	y->is_gradient = old->is_gradient;
-	n->out[0] = y;
-	return graph_append(g, n) == ST_OK ? y : NULL;
+	struct tensor *y = graph_copy_as(
+		l->copy.to, old->maker ? old->maker->name : old->name, x, t);
+	if (y)
+		y->is_gradient = old->is_gradient;
+	return y;
 }
 
 static struct tensor *narrowed(struct narrow *l, const struct tensor *old)

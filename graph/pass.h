@@ -124,10 +124,10 @@ void graph_set_ranks(
  * pieces of them. */
 enum status graph_accumulate(struct graph *g, const struct optimizer_spec *spec, int nparam,
 	struct tensor *const *param, struct tensor **grad);
-/* Of x, a vector that each shard has: one row of each, all there in the last. `name`: of the
- * model's tensor that it is for. NULL: failed. */
 /* In the last shard, rows [first, first + count) of those that ROLE_KEEP_ROWS keeps. */
 struct tensor *graph_take_rows(struct graph *g, struct tensor *rows, int64_t first, int64_t count);
+/* Of x, a vector that each shard has: one row of each, all there in the last. `name`: of the
+ * model's tensor that it is for. NULL: failed. */
 struct tensor *graph_every_shard(struct graph *g, const char *name, struct tensor *x);
 
 /* One update node per parameter with a gradient; returns the graph's steps' end. */
