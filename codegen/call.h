@@ -85,7 +85,8 @@ struct call_arg {
 #define ARG_STRUCT(s) CALL_ARG(.kind = CALL_STRUCT, .of = (s))
 /* Control, input k, where it names a shard that differs from others; NULL. */
 #define ARG_SHARD(e, k) ((e)->g->shards_differ ? ARG_X(k) : ARG_NULL)
-#define ARG_IF(condition, arg) ((condition) ? (arg) : CALL_ARG(.kind = CALL_NONE))
+#define ARG_NONE CALL_ARG(.kind = CALL_NONE)
+#define ARG_IF(condition, arg) ((condition) ? (arg) : ARG_NONE)
 
 /* A struct of kernels/ as a local of the node's function; fields in their order, ended by a NULL
  * name. */

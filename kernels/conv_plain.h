@@ -45,6 +45,21 @@ static inline int64_t conv_seer(
 	return place;
 }
 
+/* The sum over taps of the weight times what is seen from place p: by an output of x, or by a place
+ * of x (`back`) of the outputs that see it. */
+static inline real conv_plain_taps(const struct window *w, const struct conv_place *p, int back,
+	const real *weight, const real *plane)
+{
+	real sum = 0;
+	for (int64_t t = 0; t < window_taps(w); t++) {
+		const struct conv_place tap = conv_place_of(w->kernel, t);
+		const int64_t at = back ? conv_seer(w, p, &tap) : conv_seen(w, p, &tap);
+		if (at >= 0)
+			sum += weight[t] * plane[at];
+	}
+	return sum;
+}
+
 /* bias: of each filter, or NULL. */
 FORM void conv_plain(const struct window *w, const struct conv_shape *s, real *y, const real *x,
 	const real *weight, const real *bias, int64_t from, int64_t to)
@@ -56,17 +71,9 @@ FORM void conv_plain(const struct window *w, const struct conv_shape *s, real *y
 		const struct conv_place o = conv_place_of(w->out, turn % out);
 		const int64_t first = image * s->channels + k / filters * channels;
 		real all = bias ? bias[k] : 0;
-		for (int64_t c = 0; c < channels; c++) {
-			real sum = 0;
-			for (int64_t t = 0; t < taps; t++) {
-				const struct conv_place tap = conv_place_of(w->kernel, t);
-				const int64_t at = conv_seen(w, &o, &tap);
-				if (at >= 0)
-					sum += weight[(k * channels + c) * taps + t] *
-					       x[(first + c) * plane + at];
-			}
-			all += sum;
-		}
+		for (int64_t c = 0; c < channels; c++)
+			all += conv_plain_taps(w, &o, 0, weight + (k * channels + c) * taps,
+				x + (first + c) * plane);
 		y[turn] = all;
 	}
 }
@@ -81,17 +88,10 @@ FORM void conv_plain_grad_x(const struct window *w, const struct conv_shape *s, 
 		const struct conv_place x = conv_place_of(w->size, turn % plane);
 		const int64_t first = c / channels * filters;
 		real all = 0;
-		for (int64_t k = first; k < first + filters; k++) {
-			real sum = 0;
-			for (int64_t t = 0; t < taps; t++) {
-				const struct conv_place tap = conv_place_of(w->kernel, t);
-				const int64_t at = conv_seer(w, &x, &tap);
-				if (at >= 0)
-					sum += weight[(k * channels + c % channels) * taps + t] *
-					       dy[(image * s->filters + k) * out + at];
-			}
-			all += sum;
-		}
+		for (int64_t k = first; k < first + filters; k++)
+			all += conv_plain_taps(w, &x, 1,
+				weight + (k * channels + c % channels) * taps,
+				dy + (image * s->filters + k) * out);
 		dx[turn] = all;
 	}
 }

@@ -431,36 +431,34 @@ static enum status grad_w_emit(struct emit *e, const struct node *n)
 
 /* --- For a GPU whose library has none: a turn is an element. --- */
 
-static enum status plain_cuda(struct emit *e, const struct node *n, const char *function)
+static enum status plain_cuda(
+	struct emit *e, const struct node *n, const char *function, struct call_arg last)
 {
 	const struct conv *p = n->param;
 	const struct job none = {0};
 	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
 	const struct call_struct shape = SHAPE_STRUCT("shape", p, &none);
-	const bool forward = !strcmp(function, "conv_plain");
-	return call_kernel(
-		e, &(struct kernel_call){.file = "conv_plain.h",
-			   .function = function,
-			   .turns = n->out[0]->numel,
-			   .work = job_work(n),
-			   .args = CALL_ARGS(ARG_STRUCT(&window), ARG_STRUCT(&shape), ARG_Y(0),
-				   ARG_X(0), ARG_X(1),
-				   ARG_IF(forward, node_input(n, 2) ? ARG_X(2) : ARG_NULL))});
+	return call_kernel(e, &(struct kernel_call){.file = "conv_plain.h",
+				      .function = function,
+				      .turns = n->out[0]->numel,
+				      .work = job_work(n),
+				      .args = CALL_ARGS(ARG_STRUCT(&window), ARG_STRUCT(&shape),
+					      ARG_Y(0), ARG_X(0), ARG_X(1), last)});
 }
 
 static enum status conv_cuda_emit(struct emit *e, const struct node *n)
 {
-	return plain_cuda(e, n, "conv_plain");
+	return plain_cuda(e, n, "conv_plain", node_input(n, 2) ? ARG_X(2) : ARG_NULL);
 }
 
 static enum status grad_x_cuda_emit(struct emit *e, const struct node *n)
 {
-	return plain_cuda(e, n, "conv_plain_grad_x");
+	return plain_cuda(e, n, "conv_plain_grad_x", ARG_NONE);
 }
 
 static enum status grad_w_cuda_emit(struct emit *e, const struct node *n)
 {
-	return plain_cuda(e, n, "conv_plain_grad_w");
+	return plain_cuda(e, n, "conv_plain_grad_w", ARG_NONE);
 }
 
 static int64_t conv_workspace(const struct node *n, const struct target *t)
