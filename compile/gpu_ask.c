@@ -51,21 +51,26 @@ static bool plan(struct gpu_asked *a, stint_gpu *g, struct gpu_answer *out)
 	return true;
 }
 
+static struct gpu_answer *find(const struct gpu_asked *a, const struct stint_gpu_convolution *c)
+{
+	struct gpu_answer *x = a->answer;
+	while (x && !same(&x->c, c))
+		x = x->next;
+	return x;
+}
+
 const struct gpu_answer *gpu_ask(struct gpu_asked *a, const struct stint_gpu_convolution *c)
 {
-	struct gpu_answer *x = a->none ? NULL : a->answer;
-	struct stint_gpu_convolution asked = *c;
+	struct gpu_answer *x = a->none ? NULL : find(a, c);
 	stint_gpu *g;
-	asked.tf32 = a->tf32;
-	asked.strict = a->strict;
-	while (x && !same(&x->c, &asked))
-		x = x->next;
 	if (x || a->none)
 		return x;
 	x = ARENA_NEW(a->arena, struct gpu_answer);
 	if (!x || stint_gpu_new(&g, NULL))
 		return NULL;
-	x->c = asked;
+	x->c = *c;
+	x->c.tf32 = a->tf32;
+	x->c.strict = a->strict;
 	a->none = !plan(a, g, x);
 	stint_gpu_free(g);
 	if (a->none)
@@ -79,15 +84,10 @@ static struct gpu_answer *answer_of(const struct gpu_asked *a, const struct node
 {
 	struct lib_call call = {0};
 	struct stint_gpu_convolution c;
-	if (!n->op->library || !n->op->library(n, 0, &call) ||
-		stint_gpu_convolution_of(&call.call, &c))
-		return NULL;
-	c.tf32 = a->tf32;
-	c.strict = a->strict;
-	struct gpu_answer *x = a->answer;
-	while (x && !same(&x->c, &c))
-		x = x->next;
-	return x;
+	return n->op->library && n->op->library(n, 0, &call) &&
+			       !stint_gpu_convolution_of(&call.call, &c)
+		       ? find(a, &c)
+		       : NULL;
 }
 
 void gpu_asked_tell(const struct gpu_asked *a, const struct graph *g)

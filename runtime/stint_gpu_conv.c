@@ -73,7 +73,7 @@ int stint_gpu_convolution_of(const struct stint_lib_call *call, struct stint_gpu
 	const int *role = roles_of(call->kind);
 	for (int i = 0; i < 3; i++)
 		r.type[role[i]] = call->types & STINT_X0_NARROW << i ? narrow : STINT_GPU_F32;
-	/* no engine mixes types (tests/gpu/cudnn.py) */
+	/* no engine mixes types (tests/gpu/engines.sh) */
 	if (r.type[0] != r.type[1] || r.type[0] != r.type[2])
 		return STINT_BAD_DATA;
 	*out = r;

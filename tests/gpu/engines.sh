@@ -6,20 +6,17 @@ set -eu
 build=$1 source=$2
 lines=$(mktemp)
 trap 'rm -f "$lines"' EXIT
-for family in "$source"/tests/models/cases/*/; do
-	for way in raw new old; do
-		case=$family$way
-		[ ! -e "$case/model.onnx" ] || break
-	done
-	[ -e "$case/model.onnx" ] || continue
-	options=$case/options
-	[ -e "$options" ] || options=${family}options
-	code=0
-	# shellcheck disable=SC2046 # options are words
-	out=$("$build/cuda_engines" "$case/model.onnx" $(cat "$options") --optimizer adamw) || code=$?
-	[ "$code" -lt 2 ] || { echo "$(basename "$family"): ${out:-no step}"; [ "$code" != 77 ] || exit 77; continue; }
-	[ -z "$out" ] || echo "$out" | sed "s|^|$(basename "$family") |" >>"$lines"
-done
+
+. "${0%/*}/families.sh"
+
+ask() { # NAME MODEL OPTION...
+	name=$1 code=0
+	shift
+	out=$("$build/cuda_engines" "$@" --optimizer adamw) || code=$?
+	[ "$code" -lt 2 ] || { echo "$name: ${out:-no step}"; [ "$code" != 77 ] || exit 77; return; }
+	[ -z "$out" ] || echo "$out" | sed "s|^|$name |" >>"$lines"
+}
+each_family "$source" ask
 awk '{
 	at = $2 " " $3
 	n[at]++

@@ -53,22 +53,20 @@ one() { # NAME MODEL OPTION...
 	rm -rf "$work/step"
 }
 
+. "${0%/*}/families.sh"
+
+family() { # NAME MODEL OPTION...
+	called=$1
+	shift
+	one "$called.$precision" "$@" --optimizer adamw --precision "$precision"
+}
+
 for precision; do
 	for model in mlp cnn resnet gpt; do
 		one "$model.$precision" "$source/examples/models/$model.onnx" --loss cross-entropy --optimizer adamw --batch 8 \
 			--precision "$precision"
 	done
-	for family in "$source"/tests/models/cases/*/; do
-		for way in raw new old; do
-			case=$family$way
-			[ ! -e "$case/model.onnx" ] || break
-		done
-		[ -e "$case/model.onnx" ] || continue
-		options=$case/options
-		[ -e "$options" ] || options=${family}options
-		# shellcheck disable=SC2046 # options are words
-		one "$(basename "$family").$precision" "$case/model.onnx" $(cat "$options") --optimizer adamw --precision "$precision"
-	done
+	each_family "$source" family
 done
 echo "kernels that spill, bytes stored and loaded again a thread:"
 awk '$1 ~ /^sm_/ && $8 + $9 > 0 {
