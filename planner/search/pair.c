@@ -50,6 +50,7 @@ static enum status plan_one(struct arena *a, struct plan_pair *pair, const struc
 	TRY(plan_own_check(p, *plan, o->alignment, p->name, d));
 	if ((*plan)->arena_bytes > pair->arena_bytes)
 		pair->arena_bytes = (*plan)->arena_bytes;
+	pair->budget = (*plan)->budget_bytes; /* "min" is what it came to */
 	return ST_OK;
 }
 
@@ -63,11 +64,7 @@ enum status plan_pair_make(struct arena *a, struct plan_pair *pair,
 	options.budget = pair->budget;
 	options.least = budget->kind == BUDGET_MIN;
 	TRY(plan_one(a, pair, pair->train, &options, &pair->train_plan, d));
-	if (pair->train && options.least)
-		options.budget = pair->budget = pair->train_plan->budget_bytes;
+	options.budget = pair->budget;
 	options.mode = PLAN_AUTO;
-	TRY(plan_one(a, pair, pair->eval, &options, &pair->eval_plan, d));
-	if (!pair->train && options.least)
-		pair->budget = pair->eval_plan->budget_bytes;
-	return ST_OK;
+	return plan_one(a, pair, pair->eval, &options, &pair->eval_plan, d);
 }
