@@ -113,9 +113,7 @@ static enum status take_listed(
 	struct arena *a, const char *text, const char *const **list, struct diag *d)
 {
 	const char *none = NULL;
-	int n = 0;
-	while (*list && (*list)[n])
-		n++;
+	const int n = list_length(*list);
 	const char *const *with = longer(a, *list, n, sizeof text, &text);
 	*list = with ? longer(a, with, n + 1, sizeof none, &none) : NULL;
 	return *list ? ST_OK : diag_nomem(d);

@@ -76,9 +76,8 @@ static enum status save_kernels(
 	return ST_OK;
 }
 
-static enum status save_texts(struct pipeline *p, const char *dir, const struct weight_links *links)
+static enum status save_texts(struct pipeline *p, const char *dir)
 {
-	(void)links;
 	struct source_files kernels;
 	struct step_texts texts = {0};
 	struct text plan = {0}, graph = {0};
@@ -123,10 +122,8 @@ static bool wanted(const struct pipeline *p, const char *name)
 	return !gpu && (!p->target.portable || !library);
 }
 
-static enum status save_runtime(
-	struct pipeline *p, const char *dir, const struct weight_links *links)
+static enum status save_runtime(struct pipeline *p, const char *dir)
 {
-	(void)links;
 	for (const struct embedded_file *f = embedded_files(); f->name; f++) {
 		struct text t = {0};
 		if (!wanted(p, f->name))
@@ -147,12 +144,21 @@ static enum status save_model(struct pipeline *p, const char *dir, const struct 
 				links_name, (void *)(uintptr_t)links, p->diag);
 }
 
+/* The model and its weights, of which some may stay where they are. */
+static enum status save_values(struct pipeline *p, const char *dir)
+{
+	struct weight_links links;
+	TRY(links_find(p, &links));
+	TRY(save_model(p, dir, &links));
+	if (onlooker_stops(p->o->onlooker))
+		return ST_INTERRUPTED;
+	return save_weights(p, dir, &links);
+}
+
 /* What adapters the step trains, for `export`. */
-static enum status save_adapters(
-	struct pipeline *p, const char *dir, const struct weight_links *links)
+static enum status save_adapters(struct pipeline *p, const char *dir)
 {
 	struct text t = {0};
-	(void)links;
 	if (!p->nadapter)
 		return ST_OK;
 	adapters_print(p, &t);
@@ -162,13 +168,10 @@ static enum status save_adapters(
 /* The model first: the largest, and the one that may be refused. */
 static enum status write_parts(struct pipeline *p, const struct folder *f, bool build)
 {
-	static enum status (*const part[])(
-		struct pipeline *, const char *, const struct weight_links *) = {
-		save_model, save_weights, save_adapters, save_texts, save_runtime};
-	struct weight_links links;
-	TRY(links_find(p, &links));
+	static enum status (*const part[])(struct pipeline *, const char *) = {
+		save_values, save_adapters, save_texts, save_runtime};
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-		TRY(part[i](p, f->work, &links));
+		TRY(part[i](p, f->work));
 		if (onlooker_stops(p->o->onlooker))
 			return ST_INTERRUPTED;
 	}

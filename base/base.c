@@ -425,6 +425,14 @@ const char *bytes_human(int64_t bytes, char buf[static 24])
 	return buf;
 }
 
+int list_length(const char *const *list)
+{
+	int n = 0;
+	while (list && list[n])
+		n++;
+	return n;
+}
+
 bool name_matches(const char *const *patterns, const char *name)
 {
 	for (; patterns && *patterns; patterns++)

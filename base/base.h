@@ -158,6 +158,8 @@ enum status text_save(const struct text *t, const char *path, struct diag *d);
 /* The whole file into arena memory, NUL-terminated; *len without the NUL. */
 enum status file_read(struct arena *a, const char *path, char **out, size_t *len, struct diag *d);
 
+/* Of a list ended by NULL; NULL: 0. */
+int list_length(const char *const *list);
 /* Whether one of these shell patterns (ended by NULL; NULL: none) matches. */
 bool name_matches(const char *const *patterns, const char *name);
 /* The same of names as they are. */

@@ -18,12 +18,19 @@ static const char *part_of(enum adapter_kind kind, int which)
 	return (kind == ADAPTER_EMBEDDING ? embedding : plain)[which];
 }
 
-static const struct safetensors_entry *entry_of(
-	struct values *v, const struct adapter_read *x, int which)
+/* NULL: no memory. */
+static const char *name_of(struct values *v, const struct adapter_read *x, int which)
 {
 	const char *name = arena_printf(
 		v->a, ADAPTER_PREFIX "%s.%s", x->module, part_of(x->kind, which));
 	v->failed |= !name;
+	return name;
+}
+
+static const struct safetensors_entry *entry_of(
+	struct values *v, const struct adapter_read *x, int which)
+{
+	const char *name = name_of(v, x, which);
 	return name ? values_find(v, name) : NULL;
 }
 
@@ -130,10 +137,7 @@ static enum status list_tensors(
 	for (int i = 0; i < all->n; i++)
 		for (int k = 0; k < 2; k++) {
 			const struct adapter_read *x = &all->adapter[i];
-			TRY(put(v, entry_of(v, x, k),
-				arena_printf(v->a, ADAPTER_PREFIX "%s.%s", x->module,
-					part_of(x->kind, k)),
-				&entry[n++], d));
+			TRY(put(v, entry_of(v, x, k), name_of(v, x, k), &entry[n++], d));
 		}
 	for (int i = 0; i < all->ntrained; i++)
 		TRY(put(v, values_find(v, all->trained[i]),

@@ -45,11 +45,11 @@ static double drawn(enum adapter_start how, int64_t fan_in, uint64_t stream, int
 	       cos(2 * acos(-1) * uniform(stream, 2 * i + 1));
 }
 
-/* Those of the folder. */
-static enum status continued(struct adding *x, struct tensor *t)
+/* Those of the folder, which calls it `name`. */
+static enum status continued(struct adding *x, struct tensor *t, const char *name)
 {
-	const struct safetensors_entry *e = safetensors_find(x->from->tensors, t->name);
-	const struct where at = {.file = x->from->file, .node = t->name, .op = "tensor"};
+	const struct safetensors_entry *e = safetensors_find(x->from->tensors, name);
+	const struct where at = {.file = x->from->file, .node = name, .op = "tensor"};
 	char have[200], want[200];
 	if (!e || e->dtype != STINT_F32)
 		return diag_fail(
@@ -70,7 +70,7 @@ static enum status start(void *user, struct tensor *t, enum adapter_start how, i
 	struct adding *x = user;
 	const uint64_t stream = mix(begun, t->name, strlen(t->name));
 	if (x->from)
-		return continued(x, t);
+		return continued(x, t, t->name);
 	void *data = arena_alloc(x->p->arena, (size_t)t->numel, (size_t)dtype_bytes(t->dtype));
 	for (int64_t i = 0; data && how != ADAPTER_ZEROS && i < t->numel; i++)
 		value_set(t->dtype, data, i, drawn(how, fan_in, stream, i));
@@ -116,16 +116,13 @@ static enum status start_others(struct adding *x, struct graph *g)
 {
 	for (int i = 0; i < g->ntensor; i++) {
 		struct tensor *t = g->tensor[i];
-		const char *name = t->name;
 		if (t->role != TR_PARAMETER || !t->from_model)
 			continue;
-		t->name = arena_printf(x->p->arena, ADAPTER_PREFIX "%s", name);
-		if (!t->name)
+		const char *name = arena_printf(x->p->arena, ADAPTER_PREFIX "%s", t->name);
+		if (!name)
 			return diag_nomem(x->d);
-		const enum status st = safetensors_find(x->from->tensors, t->name) ? continued(x, t)
-										   : ST_OK;
-		t->name = name;
-		TRY(st);
+		if (safetensors_find(x->from->tensors, name))
+			TRY(continued(x, t, name));
 	}
 	return ST_OK;
 }
@@ -153,14 +150,6 @@ static enum status check_taken(const struct adding *x, const struct graph *g)
 
 /* --- The specs --- */
 
-static int count(const char *const *list)
-{
-	int n = 0;
-	while (list && list[n])
-		n++;
-	return n;
-}
-
 static enum status add(struct adding *x, int n, const struct adapter_spec *spec, struct graph **g)
 {
 	struct pipeline *p = x->p;
@@ -183,7 +172,7 @@ static enum status add(struct adding *x, int n, const struct adapter_spec *spec,
 static enum status add_new(struct adding *x, struct graph **g)
 {
 	const char *const *text = x->p->o->lora;
-	const int n = count(text);
+	const int n = list_length(text);
 	struct adapter_spec *spec = ARENA_ARRAY(x->p->arena, struct adapter_spec, n);
 	if (!spec)
 		return diag_nomem(x->d);

@@ -115,7 +115,7 @@ enum status pipeline_optimizer(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
 	struct optimizer_spec *s = &p->optimizer;
-	int n = 0;
+	const int n = list_length(o->group);
 	if (!o->optimizer)
 		return diag_fail(p->diag, ST_USAGE, NULL, "for example --optimizer sgd:lr=0.1",
 			"no --optimizer given");
@@ -123,8 +123,6 @@ enum status pipeline_optimizer(struct pipeline *p)
 	s->clip_value = o->clip_value;
 	s->clip_norm = o->clip_norm;
 	s->ema = o->ema;
-	while (o->group && o->group[n])
-		n++;
 	struct param_group *group = ARENA_ARRAY(p->arena, struct param_group, n + 1);
 	if (!group)
 		return diag_nomem(p->diag);

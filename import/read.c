@@ -2,12 +2,10 @@
  * structure, so the wire format is scanned first, without recursion, and unpacking may take only so
  * much memory. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "import/import_parts.h"
 
@@ -163,16 +161,19 @@ static void capped_free(void *user, void *p)
 		}
 }
 
-static enum status check_kind(const char *path, const struct stat *st, struct diag *d)
+static enum status check_kind(const char *path, struct diag *d)
 {
+	struct stat st;
 	const struct where w = {.file = path};
-	if (S_ISDIR(st->st_mode))
+	if (stat(path, &st) != 0)
+		return diag_fail(d, ST_IO, &w, NULL, "cannot open: %s", strerror(errno));
+	if (S_ISDIR(st.st_mode))
 		return diag_fail(d, ST_IO, &w, "give the .onnx file in it", "is a folder");
-	if (!S_ISREG(st->st_mode))
+	if (!S_ISREG(st.st_mode))
 		return diag_fail(d, ST_IO, &w, NULL, "is no regular file");
-	if (st->st_size == 0)
+	if (st.st_size == 0)
 		return bad_file(path, d, "it is empty");
-	if (st->st_size > INT32_MAX)
+	if (st.st_size > INT32_MAX)
 		return bad_file(path, d,
 			"it is larger than 2 GiB; protobuf allows no more: use external data");
 	return ST_OK;
@@ -244,45 +245,18 @@ const char *unknown_text(struct arena *a, const ProtobufCMessage *m, uint32_t ta
 	return "";
 }
 
-/* Read, not mapped: it is scanned before it is unpacked, and must not be another by then. */
-static enum status read_all(
-	struct arena *a, int fd, const char *path, size_t len, const void **out, struct diag *d)
-{
-	const struct where w = {.file = path};
-	char *bytes = arena_alloc(a, len, 1);
-	*out = bytes;
-	if (!bytes)
-		return diag_nomem(d);
-	for (size_t at = 0; at < len;) {
-		const ssize_t got = read(fd, bytes + at, len - at);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return diag_fail(d, ST_IO, &w, NULL, "cannot read: %s",
-				got < 0 ? strerror(errno) : "it was cut off meanwhile");
-		at += (size_t)got;
-	}
-	return ST_OK;
-}
-
 enum status model_read(struct arena *a, const char *path, struct model *out, struct diag *d)
 {
-	const struct where w = {.file = path};
-	struct stat st;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* never wait for a pipe */
-	if (fd < 0)
-		return diag_fail(d, ST_IO, &w, NULL, "cannot open: %s", strerror(errno));
+	char *bytes;
+	size_t len;
+	TRY(check_kind(path, d));
 	struct arena *file = arena_new(); /* the packed bytes are not needed for long */
-	const void *bytes = NULL;
-	enum status ok = !file ? diag_nomem(d)
-			 : fstat(fd, &st) != 0
-				 ? diag_fail(d, ST_IO, &w, NULL, "cannot open: %s", strerror(errno))
-				 : check_kind(path, &st, d);
-	if (ok == ST_OK)
-		ok = read_all(file, fd, path, (size_t)st.st_size, &bytes, d);
-	close(fd);
-	if (ok == ST_OK)
-		ok = unpack_model(a, path, bytes, (size_t)st.st_size, out, d);
+	if (!file)
+		return diag_nomem(d);
+	/* read, not mapped: it is scanned before it is unpacked, and must not be another by then */
+	enum status st = file_read(file, path, &bytes, &len, d);
+	if (st == ST_OK)
+		st = unpack_model(a, path, bytes, len, out, d);
 	arena_free(file);
-	return ok;
+	return st;
 }

@@ -14,11 +14,11 @@
  * Compiled with --ranks N, they are N, and each has a piece of the optimizer's states: a file that
  * has them is loaded behind stint_init_ranks.
  * Gradients travel while the step goes on: a thread that stint_init_ranks starts calls MPI then,
- * and no other may until the step is done. A step that fails in one of several processes
- * (STINT_BAD_DATA and the like) ends it for all: what comes next is STINT_LOST. Where MPI gives
- *less than MPI_THREAD_SERIALIZED there is none, and the step waits for each gradient. Gradients are
- *added along the tree of stint_tree.h, whoever has which part of it: parameters and losses have the
- *same bits in every process, on any number of them. */
+ * and no other may until the step is done. Where MPI gives less than MPI_THREAD_SERIALIZED there is
+ * none, and the step waits for each gradient. A step that fails in one of several processes
+ * (STINT_BAD_DATA and the like) ends it for all: what comes next is STINT_LOST.
+ * Gradients are added along the tree of stint_tree.h, whoever has which part of it: parameters and
+ * losses have the same bits in every process, on any number of them. */
 #ifndef STINT_MPI_H
 #define STINT_MPI_H
 
