@@ -104,17 +104,79 @@ static enum status conv_grad(struct graph *g, const struct node *n, struct tenso
 	return g->failed;
 }
 
+static bool one_element(const struct window *w, int i)
+{
+	return w->size[i] == 1 && w->kernel[i] == 1 && w->out[i] == 1 && w->before[i] == 0 &&
+	       w->after[i] == 0;
+}
+
+static void axis_move(const struct window *w, int from, struct window *out, int to)
+{
+	out->kernel[to] = w->kernel[from];
+	out->stride[to] = w->stride[from];
+	out->dilation[to] = w->dilation[from];
+	out->before[to] = w->before[from];
+	out->after[to] = w->after[from];
+	out->size[to] = w->size[from];
+	out->out[to] = w->out[from];
+}
+
+/* The same in memory with the longest run last, as kernels want it: [N, C, 512, 1], as some
+ * exporters write what has one axis, is [N, C, 1, 512]. False where nothing changes. */
+static bool window_turn(const struct window *w, struct window *out)
+{
+	int last = 2;
+	while (last > 3 - w->axes && one_element(w, last))
+		last--;
+	if (last == 2 || one_element(w, last))
+		return false;
+	*out = *w;
+	for (int i = 0; i < 3; i++)
+		axis_move(w, i, out, (i + 2 - last) % 3);
+	return true;
+}
+
+static struct tensor *with_axes(
+	struct graph *g, struct tensor *t, const struct window *w, const int64_t *size)
+{
+	int64_t dim[RANK_MAX] = {t->dim[0], t->dim[1]};
+	memcpy(dim + 2, size + 3 - w->axes, (size_t)w->axes * sizeof *dim);
+	return graph_reshape(g, t, t->rank, dim);
+}
+
 static enum status conv_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
 	const struct conv *p = n->param;
+	const bool with_bias = n->nin > 2 && in[2], adds = target_adds_conv_bias(g->target);
 	const int64_t column[4] = {p->k, 1, 1, 1};
+	struct window w;
 	(void)o;
-	if (target_adds_conv_bias(g->target) || n->nin < 3 || !in[2])
+	const bool turns = window_turn(&p->w, &w);
+	if (!turns && (adds || !with_bias))
 		return ST_OK;
-	struct node *m = graph_op_node(g, "Conv", 2, in, n->nattr, n->attr, p);
-	struct tensor *bias = graph_reshape(g, in[2], 1 + p->w.axes, column);
-	out[0] = m && bias ? OP2(g, "Add", m->out[0], bias) : NULL;
+	struct tensor *operand[3] = {in[0], in[1], with_bias ? in[2] : NULL};
+	if (turns) {
+		struct conv *turned = arena_memdup(g->arena, p, 1, sizeof *p);
+		if (!turned)
+			return diag_nomem(g->diag);
+		turned->w = w;
+		p = turned;
+		operand[0] = with_axes(g, in[0], &w, w.size);
+		operand[1] = with_axes(g, in[1], &w, w.kernel);
+		if (!operand[0] || !operand[1])
+			return g->failed;
+	}
+	struct node *m = graph_op_node(
+		g, "Conv", adds && with_bias ? 3 : 2, operand, n->nattr, n->attr, p);
+	struct tensor *y = m ? m->out[0] : NULL;
+	if (y && turns)
+		y = graph_reshape(g, y, n->out[0]->rank, n->out[0]->dim);
+	if (y && with_bias && !adds) {
+		struct tensor *bias = graph_reshape(g, in[2], 1 + p->w.axes, column);
+		y = bias ? OP2(g, "Add", y, bias) : NULL;
+	}
+	out[0] = y;
 	return g->failed;
 }
 
@@ -494,6 +556,8 @@ static const struct op_example conv_examples[] = {
 	{.in = "2,3,6,7 4,3,2,4", .attr = "auto_pad=VALID"},
 	{.in = "a,b,C d,b,3 d", .attr = "pads=2,1 strides=2"},
 	{.in = "2,4,9 4,2,4", .attr = "group=2 dilations=2 pads=3,3"},
+	{.in = "2,3,19,1 4,3,5,1 4", .attr = "pads=2,0,1,0 strides=2,1"},
+	{.in = "1,2,1,17,1 3,2,1,3,1"},
 	{.in = "1,3,4,5,4 3,3,2,3,2 3", .attr = "pads=1,1,0,0,1,1 strides=2,1,2"},
 	{.in = "1,2,3,4,4 2,1,2,2,2", .attr = "group=2"},
 	{.in = "2,16,4,5,6 16,16,3,3,2 16", .attr = "pads=1,1,0,1,0,1 strides=1,2,1"},
