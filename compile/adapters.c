@@ -1,9 +1,9 @@
 #include "compile/adapters.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
+#include "base/init.h"
 #include "runtime/safetensors.h"
 #include "runtime/stint_rt.h"
 
@@ -25,25 +25,6 @@ static uint64_t mix(uint64_t h, const void *data, size_t n)
 static const uint64_t begun = UINT64_C(0xcbf29ce484222325);
 
 /* --- First values --- */
-
-/* Number i of stream `stream`, uniform in [0, 1): SplitMix64 (Steele, Lea and Flood, 2014). */
-static double uniform(uint64_t stream, int64_t i)
-{
-	uint64_t z = stream + ((uint64_t)i + 1) * UINT64_C(0x9e3779b97f4a7c15);
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (double)((z ^ z >> 31) >> 11) / 9007199254740992.0;
-}
-
-/* As PEFT begins: Kaiming's uniform with a = sqrt(5), which is 1 / sqrt(fan_in) to either side; or
- * normal, by Box and Muller. The same in every compilation. */
-static double drawn(enum adapter_start how, int64_t fan_in, uint64_t stream, int64_t i)
-{
-	if (how == ADAPTER_UNIFORM)
-		return (2 * uniform(stream, i) - 1) / sqrt((double)fan_in);
-	return sqrt(-2 * log(1 - uniform(stream, 2 * i))) *
-	       cos(2 * acos(-1) * uniform(stream, 2 * i + 1));
-}
 
 /* Those of the folder, which calls it `name`. */
 static enum status continued(struct adding *x, struct tensor *t, const char *name)
@@ -68,12 +49,14 @@ static enum status continued(struct adding *x, struct tensor *t, const char *nam
 static enum status start(void *user, struct tensor *t, enum adapter_start how, int64_t fan_in)
 {
 	struct adding *x = user;
-	const uint64_t stream = mix(begun, t->name, strlen(t->name));
+	const uint64_t stream = init_stream(t->name);
 	if (x->from)
 		return continued(x, t, t->name);
 	void *data = arena_alloc(x->p->arena, (size_t)t->numel, (size_t)dtype_bytes(t->dtype));
 	for (int64_t i = 0; data && how != ADAPTER_ZEROS && i < t->numel; i++)
-		value_set(t->dtype, data, i, drawn(how, fan_in, stream, i));
+		value_set(t->dtype, data, i,
+			how == ADAPTER_UNIFORM ? init_kaiming(stream, i, fan_in)
+					       : init_normal(stream, i));
 	t->data = data;
 	return data ? ST_OK : diag_nomem(x->d);
 }
