@@ -67,6 +67,8 @@ enum status graphs_train(
 	TRY(lowered(imported, o, LOWER_TRAIN, out));
 	if (o->ranks)
 		graph_set_ranks(*out, o->ranks, o->pieces, o->optimizer);
+	if (o->loss)
+		graph_warn_of_loss(*out, o->loss);
 	TRY(with_loss(o, false, out));
 	if (o->scale_loss)
 		TRY(graph_scale_loss(*out));

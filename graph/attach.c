@@ -136,6 +136,29 @@ static enum status add_target(struct graph *g, const struct loss_spec *spec, str
 	return g->failed;
 }
 
+void graph_warn_of_loss(const struct graph *g, const struct loss_spec *spec)
+{
+	struct tensor *out[LOSS_OUTPUTS];
+	struct text hint = {0};
+	int n;
+	if (!spec->op || !spec->op->loss_not || graph_loss_outputs(g, spec, &n, out) != ST_OK)
+		return;
+	const struct tensor *t = out[0];
+	while (t->maker && t->maker->op->traits & OP_VIEW)
+		t = t->maker->in[0];
+	const struct node *maker = t->maker;
+	if (!maker || maker->op->gives != spec->op->loss_not)
+		return;
+	text_add(&hint, "--loss '%s:output=%s' reads that",
+		spec->op->loss_instead ? spec->op->loss_instead : spec->op->loss,
+		maker->in[0]->name);
+	diag_warn(g->diag, &(struct where){g->file, out[0]->name, "output"}, hint.s,
+		"is a %s of '%s', and the loss %s reads no probabilities",
+		maker->op->gives == GIVES_SOFTMAX ? "softmax" : "sigmoid", maker->in[0]->name,
+		spec->op->loss);
+	text_free(&hint);
+}
+
 enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
 {
 	struct loss_inputs in = {.nattr = spec->nattr, .attr = spec->attr};

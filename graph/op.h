@@ -114,6 +114,9 @@ enum op_apart {
 	APART_SECOND  /* where it is the second of input 0 */
 };
 
+/* What a record's output is, where losses care. */
+enum op_gives { GIVES_ANYTHING, GIVES_SOFTMAX, GIVES_SIGMOID };
+
 /* A library call that does a node: what is printed into the step and made into a primitive by the
  * runtime; and what the library is not told. */
 struct lib_call {
@@ -327,6 +330,7 @@ struct op_def {
 	int variant; /* which of a family this is, where hooks serve several: its own enum */
 	enum op_role role;
 	enum op_apart apart; /* of records that are read from files */
+	enum op_gives gives;
 	/* Whether that holds for this node, of a slice, as it will be lowered; `axis` counts
 	 * samples in input 0. NULL: always. */
 	bool (*apart_if)(const struct node *n, int axis, const struct lower_options *o);
@@ -436,6 +440,10 @@ struct op_def {
 	const char *loss, *optimizer;
 	/* How many of the model's outputs a loss reads; 0 stands for 1. */
 	int loss_outputs;
+	/* What it does not want of the model: a warning then names the tensor before that, and the
+	 * loss that reads it (NULL: this one). */
+	enum op_gives loss_not;
+	const char *loss_instead;
 	/* Shape and type of the target that a loss wants for the first of them; NULL: it has none.
 	 */
 	enum status (*loss_target)(struct graph *g, const struct tensor *output, int nattr,

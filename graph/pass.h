@@ -65,6 +65,9 @@ enum status group_no_decay(
 enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
 	struct tensor *out[LOSS_OUTPUTS]);
 
+/* Say so where the model's output is what the loss makes of it: probabilities, for cross-entropy.
+ * Requires a lowered graph. */
+void graph_warn_of_loss(const struct graph *g, const struct loss_spec *spec);
 /* Requires a lowered graph. Sets g->loss and, for a named loss, adds the target input. */
 enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec);
 

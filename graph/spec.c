@@ -146,12 +146,22 @@ static enum status add_option(const struct op_def *op, const char *spec, char *k
 	return ST_OK;
 }
 
+/* Where the option at `text` ends: at ',', or at ':' (which tensors' names may have in them, too)
+ * where another one follows. NULL: it is the last. */
+static char *option_end(char *text)
+{
+	char *p = text;
+	while ((p = strpbrk(p, ",:")) && *p == ':' && p[1 + strcspn(p + 1, "=,:")] != '=')
+		p++;
+	return p;
+}
+
 /* "a=1,b=2" (':' separates too), from `text`, which is cut up. */
 static enum status parse_options(
 	const struct op_def *op, const char *spec, char *text, struct options *out, struct diag *d)
 {
 	while (text && *text) {
-		char *next = strpbrk(text, ",:");
+		char *next = option_end(text);
 		if (next)
 			*next++ = '\0';
 		char *eq = strchr(text, '=');

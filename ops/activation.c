@@ -171,7 +171,7 @@ const struct op_def ops_activation[] = {
 		.example = EXAMPLES({.in = "3,5 3,5", .low = -2, .high = -0.2},
 			{.in = "a,b,c,d b,1,1"}, {.in = "3,40 ()"}, {.in = "3,40 =f0.25"},
 			{.in = "3,40 1", .low = 0.2, .high = 2})},
-	UNARY("Sigmoid", 6, sigmoid, .example = ANY),
+	UNARY("Sigmoid", 6, sigmoid, .gives = GIVES_SIGMOID, .example = ANY),
 	UNARY("Tanh", 6, tanh, .example = ANY),
 	UNARY("Erf", 9, erf, .example = ANY),
 	UNARY("Exp", 6, exp, .example = ANY),

@@ -365,6 +365,8 @@ static enum status binary_build(struct graph *g, const struct op_def *op,
 		.loss = spec,                                                                      \
 		.loss_target = same_target,                                                        \
 		.loss_build = build,                                                               \
+		.loss_not = (which) == BCE_LOGITS || (which) == FOCAL ? GIVES_SIGMOID              \
+								      : GIVES_ANYTHING,            \
 		.option = options,                                                                 \
 		.example = EXAMPLES(__VA_ARGS__)},                                                 \
 	{                                                                                          \

@@ -42,6 +42,15 @@ bool match_with_number(const struct node *n, const char *op, double *v, struct t
 	return false;
 }
 
+int match_axis(struct graph *g, const struct node *n)
+{
+	int len;
+	const int64_t *axes;
+	if (node_ints(g, n, "axes", -1, &len, &axes) != ST_OK || len != 1)
+		return -1;
+	return (int)(axes[0] < 0 ? axes[0] + n->in[0]->rank : axes[0]);
+}
+
 struct tensor *match_log_softmax(const struct tensor *t, int axis)
 {
 	const struct node *n = match_node(t, "LogSoftmax");

@@ -15,6 +15,8 @@ bool match_number(const struct tensor *t, double *v);
 bool match_near(double a, double b);
 /* n is a commutative `op` of a known number and something else: *v and *other. */
 bool match_with_number(const struct node *n, const char *op, double *v, struct tensor **other);
+/* The one axis that a reduction n reduces; -1: others. */
+int match_axis(struct graph *g, const struct node *n);
 /* What t is the LogSoftmax of, along `axis`; NULL where it is none. */
 struct tensor *match_log_softmax(const struct tensor *t, int axis);
 

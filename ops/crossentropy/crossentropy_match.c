@@ -161,16 +161,6 @@ static struct tensor *labels_of(
 
 /* --- Sums along the classes --- */
 
-/* The one axis that n reduces; -1: others. */
-static int reduced_axis(struct graph *g, const struct node *n)
-{
-	int len;
-	const int64_t *axes;
-	if (node_ints(g, n, "axes", -1, &len, &axes) != ST_OK || len != 1)
-		return -1;
-	return (int)(axes[0] < 0 ? axes[0] + n->in[0]->rank : axes[0]);
-}
-
 static enum status match_product(
 	struct graph *g, const struct node *n, int axis, struct tensor **replace)
 {
@@ -228,7 +218,7 @@ enum status crossentropy_match(struct graph *g, const struct node *n, struct ten
 	const bool sum = !strcmp(op, "ReduceSum");
 	if (!sum && strcmp(op, "ReduceMean") != 0)
 		return ST_OK;
-	const int axis = reduced_axis(g, n);
+	const int axis = match_axis(g, n);
 	if (axis < 0)
 		return ST_OK;
 	TRY(match_sum(g, n, axis, replace));

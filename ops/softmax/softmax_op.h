@@ -12,6 +12,8 @@ struct span {
 };
 
 enum status softmax_infer(struct graph *g, struct node *n);
+/* In the place of a softmax that is spelled out (softmax_match.c). */
+enum status softmax_match(struct graph *g, const struct node *n, struct tensor **replace);
 
 enum { SOFTMAX_PLAIN, SOFTMAX_LOG }; /* variants */
 

@@ -167,6 +167,21 @@ static void test_program(void **state)
 	"ReduceMean m x; Sub d x m; Pow q d 2; ReduceMean v q; Add e v 1e-5; Sqrt r e; Div n d r"
 
 static const struct program programs[] = {
+	{"softmax of tf2onnx",
+		"ReduceSum t x [-1]; Sub z x t; Exp e z; ReduceSum s e [-1]; "
+		"Div y e s",
+		"Softmax"},
+	{"softmax of tf2onnx, shapes given back",
+		"ReduceSum/keepdims=0 t x [1]; Reshape u t [2,1,8]; Expand v u [2,3,8]; Sub z x v; "
+		"Exp e z; ReduceSum/keepdims=0 s e [1]; Reshape r s [2,1,8]; Expand f r [2,3,8]; "
+		"Div y e f",
+		"Softmax"},
+	{"softmax of what less than the axis was taken from",
+		"Sub z x p; Exp e z; ReduceSum s e [1]; Div y e s", "Sub Softmax"},
+	{"no softmax: a sum over two axes", "Exp e x; ReduceSum s e [1,2]; Div y e s",
+		"Exp ReduceSum Div"},
+	{"no softmax: the sum of something else", "Exp e x; ReduceSum s x [1]; Div y e s",
+		"Exp ReduceSum Div"},
 	{"GELU of the older exporter",
 		"Div a x 1.4142135381698608; Erf e a; Add c e 1; Mul m x c; Mul y m 0.5",
 		"stint.Gelu"},
