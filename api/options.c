@@ -177,6 +177,19 @@ static enum status take_padding(
 	return i->padding ? ST_OK : diag_nomem(d);
 }
 
+static enum status take_head(struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	struct import_options *i = &o->compile.import;
+	const char *keep = strchr(text, ':');
+	char *size = arena_strndup(a, text, keep ? (size_t)(keep - text) : strlen(text));
+	if (!size)
+		return diag_nomem(d);
+	if (keep && strcmp(keep, ":keep") != 0)
+		return usage_fail(d, "--replace-head wants N or N:keep, not", text);
+	i->head_keeps = keep;
+	return take_size("replace-head", size, &i->head, d);
+}
+
 static enum status take_micro_batch(
 	struct arena *a, const char *text, struct options *o, struct diag *d)
 {
@@ -302,6 +315,8 @@ static const struct option table[] = {
 	SPECIAL("fix", take_fix, "NAME=NUMBERS", "an input that is the same in every step"),
 	SPECIAL("padding-idx", take_padding, "NAME=N",
 		"row N of an embedding gets no gradient from lookups"),
+	SPECIAL("replace-head", take_head, "N[:keep]",
+		"a last layer of N outputs, new (or with the old ones' weights first)"),
 	FLAG("restore-biases", compile.import.restore_biases, COMMAND_ALL,
 		"train the biases of zeros that an exporter took away"),
 	VALUE("ops", OPTION_LIST, compile.ops, COMMAND_ALL, "FILE.so",

@@ -136,11 +136,9 @@ static enum status save_runtime(struct pipeline *p, const char *dir)
 
 static enum status save_model(struct pipeline *p, const char *dir, const struct weight_links *links)
 {
-	struct import_options import = p->o->import;
-	import.train_name = p->train_name;
 	char *model = arena_printf(p->arena, "%s/model.onnx", dir);
 	return !model ? diag_nomem(p->diag)
-		      : import_copy_model(p->o->model, model, &import, p->imported->table,
+		      : import_copy_model(p->o->model, model, &p->import, p->imported->table,
 				links_name, (void *)(uintptr_t)links, p->diag);
 }
 

@@ -8,8 +8,8 @@ const char *const option_group_title[OPTION_GROUPS] = {"The model:", "Training:"
 	"Memory, and planning:", "The step:", "For a GPU:", "To look at:", "More:"};
 
 static const char *const member[OPTION_GROUPS][GROUP_MOST] = {
-	{"batch", "dim", "train", "freeze", "tie", "untie", "stop-gradient", "fix", "padding-idx",
-		"restore-biases", "ops", "lora", "adapter"},
+	{"batch", "dim", "train", "freeze", "tie", "untie", "stop-gradient", "fix", "replace-head",
+		"padding-idx", "restore-biases", "ops", "lora", "adapter"},
 	{"loss", "optimizer", "precision", "frozen-precision", "math", "group", "no-decay-1d",
 		"clip-value", "clip-norm", "ema", "dropout", "bn", "bn-variance", "no-outputs"},
 	{"budget", "micro-batch", "ranks", "shard", "split", "keep-all", "segments", "recompute",

@@ -29,6 +29,22 @@ static char *identifier(struct arena *a, const char *path)
 	return s && *s ? s : arena_strdup(a, "model");
 }
 
+/* The tensors that a loss names. */
+static const char *const *loss_names(struct arena *a, const struct loss_spec *loss)
+{
+	const char **name = ARENA_ARRAY(a, const char *, LOSS_OUTPUTS + 1);
+	const bool several = loss->op && loss->op->loss_outputs > 1;
+	const char *p = loss->output;
+	for (int i = 0; name && p && *p && i < LOSS_OUTPUTS; i++) {
+		const size_t length = several ? strcspn(p, ";") : strlen(p);
+		name[i] = arena_strndup(a, p, length);
+		if (!name[i])
+			return NULL;
+		p += length + (p[length] == ';');
+	}
+	return name;
+}
+
 enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, struct graph **out)
 {
 	struct import_options import = p->o->import;
@@ -36,7 +52,11 @@ enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, stru
 	struct adapter_folder from;
 	TRY(adapters_begin(p, d, &from));
 	import.adapted = p->o->lora || p->o->adapter;
-	import.train_name = p->train_name = from.train;
+	import.train_name = from.train;
+	import.output = loss_names(p->arena, &p->loss);
+	if (!import.output)
+		return diag_nomem(d);
+	p->import = import;
 	enum status st = import_onnx(p->arena, p->o->model, &import, p->table, &p->target,
 		p->o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, d, out);
 	if (st == ST_OK)
@@ -54,7 +74,8 @@ static enum status begin(struct pipeline *p)
 	p->name = identifier(p->arena, o->model);
 	if (!p->name)
 		return diag_nomem(p->diag);
-	return custom_ops_load(p->arena, o->ops, &p->table, p->diag);
+	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
+	return o->loss ? loss_parse(p->arena, p->table, o->loss, &p->loss, p->diag) : ST_OK;
 }
 
 enum status pipeline_import(struct pipeline *p)
@@ -140,7 +161,6 @@ enum status pipeline_graphs(struct pipeline *p)
 	if (!o->loss)
 		return diag_fail(p->diag, ST_USAGE, NULL, "--loss none plans the forward pass only",
 			"no --loss given");
-	TRY(loss_parse(p->arena, p->table, o->loss, &p->loss, p->diag));
 	if (p->loss.none && o->no_outputs)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
 			"--no-outputs: without a loss there would be nothing to compute");

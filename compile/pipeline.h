@@ -58,7 +58,7 @@ struct pipeline {
 	struct optimizer_spec optimizer;
 	int nadapter; /* that o->lora and o->adapter have added to what is imported */
 	struct adapter *adapter;
-	const char *const *train_name;         /* what o->adapter trains besides; NULL: nothing */
+	struct import_options import;          /* how the model was read */
 	const char *base_hash;                 /* of the weights that these stand beside */
 	struct graph *imported, *train, *eval; /* train NULL: forward only */
 	struct graph_problem train_problem, eval_problem;

@@ -59,7 +59,8 @@ static enum status import_outputs(struct importer *im)
 	if (!p->n_output)
 		return diag_fail(im->d, ST_INVALID, &(struct where){.file = im->m.path}, NULL,
 			"has no output");
-	g->output = ARENA_ARRAY(im->m.arena, struct tensor *, p->n_output);
+	const int more = list_length(im->o->output);
+	g->output = ARENA_ARRAY(im->m.arena, struct tensor *, p->n_output + (size_t)more);
 	if (!g->output)
 		return diag_nomem(im->d);
 	for (size_t i = 0; i < p->n_output; i++) {
@@ -70,6 +71,11 @@ static enum status import_outputs(struct importer *im)
 			TRY(dims_axes(im, shape, true, t));
 		g->output[g->noutput++] = t;
 	}
+	/* a name that nothing makes is told by who wants it */
+	for (int i = 0; i < more; i++)
+		if (!names_get(&seen, im->o->output[i]) &&
+			scope_get(&im->top, im->o->output[i], &(struct value){0}))
+			TRY(import_output(im, im->o->output[i], &seen, &g->output[g->noutput++]));
 	return ST_OK;
 }
 
@@ -91,7 +97,8 @@ enum status initializers_rewrite(struct importer *im)
 	TRY(calls_read(im));
 	TRY(constants_rewrite(im));
 	TRY(biases_rewrite(im));
-	return ties_rewrite(im);
+	TRY(ties_rewrite(im));
+	return head_rewrite(im);
 }
 
 static enum status import_graph(struct importer *im)

@@ -65,6 +65,14 @@ struct import_options {
 	const struct import_padding *padding;
 	/* Biases of zeros that PyTorch's exporter took away are parameters again (biases.c). */
 	int restore_biases;
+	/* Tensors of the model that are outputs, too: those that a loss reads. Ended by NULL; NULL:
+	 * none. */
+	const char *const *output;
+	/* --replace-head: the last product before the first of these, or the first output, gets so
+	 * many outputs, with new values, or where `head_keeps` with the first that there were; 0:
+	 * stays (head.c). */
+	int64_t head;
+	bool head_keeps;
 	/* The oldest opset that is taken; 0: 7. Lower ones are for tests of operators that have not
 	 * changed since: such models are too old to be worth the rest of the importer's care. */
 	int opset_min;

@@ -253,6 +253,9 @@ enum status biases_rewrite(struct importer *im);
  * transposed copies are tied to what they are copies of; --tie and --untie. Rewrites the file in
  * memory. Requires signature_read. */
 enum status ties_rewrite(struct importer *im);
+/* The last product gets another number of outputs, with --replace-head. Rewrites the file in
+ * memory. */
+enum status head_rewrite(struct importer *im);
 /* An initializer that ties_rewrite made of another. */
 struct copied {
 	const char *of;

@@ -96,6 +96,27 @@ static void frames(struct model_test *t)
 	model_output(t, "p");
 }
 
+/* Probabilities, as exporters without a softmax spell them: p = e / sum of e, e = exp(x w + b). */
+static void probable(struct model_test *t)
+{
+	static const int64_t axis[] = {-1};
+	linear(t);
+	model_raw(model_tensor(t, "axis", TENSOR_TYPE(INT64), "1"), axis, sizeof axis);
+	model_node(t, "Exp", "powers", "y", "e");
+	model_node(t, "ReduceSum", "total", "e,axis", "s");
+	model_node(t, "Div", "share", "e,s", "p");
+	t->graph.output[0]->name = arena_strdup(t->arena, "p");
+}
+
+/* A head whose weight is read twice. */
+static void shared(struct model_test *t)
+{
+	linear(t);
+	model_node(t, "MatMul", "again", "x,w", "u");
+	model_node(t, "Add", "sum", "y,u", "z");
+	t->graph.output[0]->name = arena_strdup(t->arena, "z");
+}
+
 /* A scalar beside the samples. */
 static void scaled(struct model_test *t)
 {
@@ -408,13 +429,13 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		const char *name;
 		void (*make)(struct model_test *t);
 	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"branches", branches},
-		{"frames", frames}, {"scaled", scaled}, {"gather", gather}, {"own_loss", own_loss},
-		{"unsupported", unsupported}, {"mismatch", mismatch}, {"cycle", cycle},
-		{"missing", missing}, {"huge", huge}, {"large", large}, {"learned", learned},
-		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},
-		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"twice", twice},
-		{"vast", vast}, {"tokens", tokens}, {"readers", readers},
-		{"kept_otherwise", kept_otherwise}};
+		{"frames", frames}, {"probable", probable}, {"shared", shared}, {"scaled", scaled},
+		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
+		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
+		{"large", large}, {"learned", learned}, {"negative", negative}, {"old", old},
+		{"snake", snake}, {"root", root}, {"masked", masked}, {"outside", outside},
+		{"beside", beside}, {"twice", twice}, {"vast", vast}, {"tokens", tokens},
+		{"readers", readers}, {"kept_otherwise", kept_otherwise}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

@@ -1,0 +1,319 @@
+/* A head for other outputs: --replace-head. The last product before the output gets a weight and a
+ * bias of another size, in the file in memory, so that all that is made of the model has them.
+ *
+ * Of what lies between the product and the output nothing is known here: where it wants as many
+ * outputs as there were, that is told when its shapes are worked out. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/init.h"
+#include "import/import_parts.h"
+
+typedef Onnx__GraphProto Graph;
+typedef Onnx__NodeProto Node;
+typedef Onnx__TensorProto Tensor;
+
+struct head {
+	struct importer *im;
+	Graph *graph;
+	struct names maker, initializer; /* by tensor's name */
+	Node *node;                      /* the product */
+	const struct op_def *op;
+	Tensor *weight, *bias; /* bias: NULL where it has none */
+	int axis, bias_axis;   /* which counts outputs */
+	int64_t outputs;       /* so far */
+};
+
+static enum status bad(
+	struct head *h, const char *name, const char *op, const char *hint, const char *what)
+{
+	return diag_fail(h->im->d, ST_INVALID, &(struct where){h->im->m.path, name, op}, hint,
+		"--replace-head: %s", what);
+}
+
+static enum status fill(struct head *h)
+{
+	for (size_t i = 0; i < h->graph->n_initializer; i++) {
+		void **at = names_at(&h->initializer, text_of(h->graph->initializer[i]->name));
+		if (!at)
+			return diag_nomem(h->im->d);
+		*at = h->graph->initializer[i];
+	}
+	for (size_t i = 0; i < h->graph->n_node; i++)
+		for (size_t k = 0; k < h->graph->node[i]->n_output; k++) {
+			void **at = names_at(&h->maker, text_of(h->graph->node[i]->output[k]));
+			if (!at)
+				return diag_nomem(h->im->d);
+			*at = h->graph->node[i];
+		}
+	return ST_OK;
+}
+
+static const struct op_def *record(const struct head *h, const Node *n)
+{
+	return record_of(h->im, n, h->im->top.opset);
+}
+
+/* The initializer behind a name, maybe transposed; NULL: it is computed. */
+static Tensor *behind(const struct head *h, const char *name, bool *turned)
+{
+	for (size_t steps = 0; steps <= h->graph->n_node; steps++) {
+		Tensor *t = names_get(&h->initializer, name);
+		const Node *n = t ? NULL : names_get(&h->maker, name);
+		const struct op_def *op = n && n->n_input ? record(h, n) : NULL;
+		if (t || !op || (op->role != ROLE_TRANSPOSE && op->role != ROLE_IDENTITY))
+			return t;
+		*turned ^= op->role == ROLE_TRANSPOSE;
+		name = text_of(n->input[0]);
+	}
+	return NULL;
+}
+
+static bool node_is_set(const Node *n, const char *attribute)
+{
+	for (size_t i = 0; attribute && i < n->n_attribute; i++)
+		if (!strcmp(text_of(n->attribute[i]->name), attribute))
+			return n->attribute[i]->i != 0;
+	return false;
+}
+
+/* Whether n is a product with a weight; then it is the head. */
+static bool take_product(struct head *h, Node *n)
+{
+	const struct op_def *op = record(h, n);
+	bool turned = false;
+	if (!op || (op->adapter != ADAPTER_LINEAR && op->adapter != ADAPTER_CONV) ||
+		(int)n->n_input <= op->adapts)
+		return false;
+	Tensor *t = behind(h, text_of(n->input[op->adapts]), &turned);
+	if (!t || t->n_dims < 2 || (turned && t->n_dims != 2))
+		return false;
+	h->node = n;
+	h->op = op;
+	h->weight = t;
+	h->axis = op->bias.input == 0               ? (int)t->n_dims - 1
+		  : node_is_set(n, op->bias.turned) ? 1 - op->bias.axis
+						    : op->bias.axis;
+	if (turned)
+		h->axis = 1 - h->axis;
+	h->outputs = t->dims[h->axis];
+	return true;
+}
+
+/* From the output back, the nearest first. */
+static enum status find_product(struct head *h, const char *output)
+{
+	struct arena *a = h->im->m.arena;
+	struct names seen = {.arena = a};
+	const char **queue = ARENA_ARRAY(a, const char *, h->graph->n_node + 1);
+	size_t first = 0, end = 0;
+	if (!queue)
+		return diag_nomem(h->im->d);
+	queue[end++] = output;
+	while (first < end) {
+		Node *n = names_get(&h->maker, queue[first++]);
+		if (!n)
+			continue;
+		if (take_product(h, n))
+			return ST_OK;
+		for (size_t k = 0; k < n->n_input; k++) {
+			const char *name = text_of(n->input[k]);
+			Node *before = names_get(&h->maker, name);
+			/* by its maker: a node of several outputs is looked at once */
+			void **at = before && before->n_output
+					    ? names_at(&seen, text_of(before->output[0]))
+					    : NULL;
+			if (before && before->n_output && !at)
+				return diag_nomem(h->im->d);
+			if (!at || *at)
+				continue;
+			*at = before;
+			queue[end++] = name;
+		}
+	}
+	return bad(h, output, "output", "a MatMul, Gemm or Conv whose weight is an initializer",
+		"no product with a weight leads to it");
+}
+
+/* As many inputs of nodes read it. */
+static int readers(const struct head *h, const char *name, Node **one)
+{
+	int n = 0;
+	for (size_t i = 0; i < h->graph->n_node; i++)
+		for (size_t k = 0; k < h->graph->node[i]->n_input; k++)
+			if (!strcmp(text_of(h->graph->node[i]->input[k]), name)) {
+				*one = h->graph->node[i];
+				n++;
+			}
+	return n;
+}
+
+/* It holds one number for each output, along one axis. */
+static bool counts_outputs(const struct head *h, const Tensor *t, int *axis)
+{
+	struct diag quiet = {0};
+	int64_t dim[RANK_MAX], numel;
+	int rank;
+	if (tensor_shape(&h->im->m, t, &rank, dim, &numel, &quiet) != ST_OK || numel != h->outputs)
+		return false;
+	for (*axis = 0; *axis < rank; ++*axis)
+		if (dim[*axis] == h->outputs)
+			return true;
+	return false;
+}
+
+/* An input of the product, or what the one node that reads it adds. */
+static void find_bias(struct head *h)
+{
+	const int input = h->op->bias.input;
+	Node *add = NULL;
+	if (input && (int)h->node->n_input > input)
+		h->bias = names_get(&h->initializer, text_of(h->node->input[input]));
+	if (h->bias && !counts_outputs(h, h->bias, &h->bias_axis))
+		h->bias = NULL; /* of one number, for all */
+	if (h->bias || !h->node->n_output || readers(h, text_of(h->node->output[0]), &add) != 1)
+		return;
+	const struct op_def *op = record(h, add);
+	for (size_t k = 0; op && op->role == ROLE_ADD && k < add->n_input; k++) {
+		Tensor *t = names_get(&h->initializer, text_of(add->input[k]));
+		if (t && counts_outputs(h, t, &h->bias_axis))
+			h->bias = t;
+	}
+}
+
+/* As numbers of single precision, which it is to have. */
+static enum status old_values(struct head *h, const Tensor *t, const float **out)
+{
+	enum dtype type;
+	int rank;
+	int64_t dim[RANK_MAX];
+	const void *v;
+	TRY(tensor_values(&h->im->m, t, DT_F32, &type, &rank, dim, &v, h->im->d));
+	*out = v;
+	return ST_OK;
+}
+
+static enum status resize(struct head *h, Tensor *t, int axis, int64_t fan_in)
+{
+	const struct import_options *o = h->im->o;
+	struct arena *a = h->im->m.arena;
+	const uint64_t stream = init_stream(text_of(t->name));
+	const float *old = NULL;
+	int64_t dim[RANK_MAX], outer = 1, inner = 1, size, bytes;
+	int rank;
+	Node *one;
+	if (t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
+		return bad(h, t->name, "tensor", "convert the model to float",
+			"the head's numbers are not of type float");
+	if (readers(h, text_of(t->name), &one) != 1)
+		return bad(h, t->name, "tensor",
+			"a head of its own: --untie NAME, or export the model anew",
+			"another node reads it, too");
+	TRY(tensor_shape(&h->im->m, t, &rank, dim, &size, h->im->d));
+	if (o->head_keeps)
+		TRY(old_values(h, t, &old));
+	for (int i = 0; i < rank; i++)
+		*(i < axis ? &outer : &inner) *= i == axis ? 1 : dim[i];
+	dim[axis] = o->head;
+	int64_t *dims = arena_memdup(a, dim, (size_t)rank, sizeof *dim);
+	if (!size_mul(outer, inner, &size) || !size_mul(size, o->head, &size) ||
+		!size_mul(size, sizeof(float), &bytes) || bytes > PROTOBUF_MOST)
+		return bad(h, t->name, "tensor", NULL, "it would be over 2 GiB");
+	float *v = ARENA_ARRAY(a, float, size);
+	if (!dims || !v)
+		return diag_nomem(h->im->d);
+	for (int64_t i = 0; i < size; i++) {
+		const int64_t k = i / inner % o->head;
+		v[i] = old && k < h->outputs
+			       ? old[(i / inner / o->head * h->outputs + k) * inner + i % inner]
+			       : (float)init_kaiming(stream, i, fan_in);
+	}
+	t->dims = dims;
+	tensor_set_raw(t, v, (size_t)bytes);
+	return ST_OK;
+}
+
+/* What is made of the head has its outputs along the last axis, or a convolution's channels. */
+static void set_axis(const struct head *h, Onnx__ValueInfoProto *v)
+{
+	const Onnx__TensorShapeProto *shape = input_shape(v);
+	if (!shape || shape->n_dim < 2)
+		return;
+	Onnx__TensorShapeProto__Dimension
+		*d = shape->dim[h->op->adapter == ADAPTER_CONV ? 1 : shape->n_dim - 1];
+	if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
+		d->dim_value == h->outputs)
+		d->dim_value = h->im->o->head;
+}
+
+/* Shapes that the file notes: of the outputs that come of the head; of what lies between, none. */
+static enum status set_shapes(struct head *h)
+{
+	struct names made = {.arena = h->im->m.arena};
+	void **at = names_at(&made, text_of(h->node->output[0]));
+	if (!at)
+		return diag_nomem(h->im->d);
+	*at = h->node;
+	for (size_t i = 0; i < h->graph->n_node; i++) { /* in an order in which they can be run */
+		Node *n = h->graph->node[i];
+		bool reads = false;
+		for (size_t k = 0; k < n->n_input; k++)
+			reads |= names_get(&made, text_of(n->input[k])) != NULL;
+		for (size_t k = 0; reads && k < n->n_output; k++) {
+			if (!(at = names_at(&made, text_of(n->output[k]))))
+				return diag_nomem(h->im->d);
+			*at = n;
+		}
+	}
+	for (size_t i = 0; i < h->graph->n_output; i++)
+		if (names_get(&made, text_of(h->graph->output[i]->name)))
+			set_axis(h, h->graph->output[i]);
+	size_t n = 0;
+	for (size_t i = 0; i < h->graph->n_value_info; i++)
+		if (!names_get(&made, text_of(h->graph->value_info[i]->name)))
+			h->graph->value_info[n++] = h->graph->value_info[i];
+	h->graph->n_value_info = n;
+	return ST_OK;
+}
+
+static void tell(const struct head *h)
+{
+	const struct import_options *o = h->im->o;
+	const int64_t kept = !o->head_keeps ? 0 : h->outputs < o->head ? h->outputs : o->head;
+	struct text more = {0};
+	if (h->bias)
+		text_add(&more, ", and so has '%s'", text_of(h->bias->name));
+	if (kept)
+		text_add(&more, "; the first %" PRId64 " are as they were", kept);
+	diag_note(h->im->d, &(struct where){h->im->m.path, text_of(h->weight->name), "tensor"},
+		NULL, "has %" PRId64 " outputs now (before: %" PRId64 ")%s", o->head, h->outputs,
+		more.s ? more.s : "");
+	text_free(&more);
+}
+
+enum status head_rewrite(struct importer *im)
+{
+	struct head h = {.im = im,
+		.graph = im->m.proto->graph,
+		.maker.arena = im->m.arena,
+		.initializer.arena = im->m.arena};
+	if (!im->o->head)
+		return ST_OK;
+	if (!h.graph->n_output)
+		return ST_OK; /* which is reported */
+	TRY(fill(&h));
+	const char *output = im->o->output ? im->o->output[0] : NULL;
+	TRY(find_product(&h, output ? output : text_of(h.graph->output[0]->name)));
+	find_bias(&h);
+	int rank;
+	int64_t dim[RANK_MAX], numel;
+	TRY(tensor_shape(&im->m, h.weight, &rank, dim, &numel, im->d));
+	if (numel == 0 || !h.node->n_output)
+		return bad(&h, h.weight->name, "tensor", NULL, "it is empty");
+	TRY(resize(&h, h.weight, h.axis, numel / h.outputs));
+	if (h.bias)
+		TRY(resize(&h, h.bias, h.bias_axis, numel / h.outputs));
+	TRY(set_shapes(&h));
+	tell(&h);
+	return ST_OK;
+}
