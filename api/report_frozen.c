@@ -25,13 +25,20 @@ static struct rounded error_of(const struct tensor *t)
 		const double exact = tensor_real(t->exact, i);
 		if (exact == 0 || !isfinite(exact))
 			continue;
-		const double off = fabs((tensor_real(t, i) - exact) / exact);
+		const double is = t->stored ? (double)stored_value(t->stored, i)
+					    : tensor_real(t, i);
+		const double off = fabs((is - exact) / exact);
 		r.largest = fmax(r.largest, off);
 		r.mean += off;
 		n++;
 	}
 	r.mean /= n ? (double)n : 1;
 	return r;
+}
+
+static const char *form_name(const struct tensor *t)
+{
+	return t->stored ? stored_name(t->stored->form) : dtype_name(t->dtype);
 }
 
 enum status report_frozen(FILE *f, struct pipeline *p)
@@ -48,7 +55,7 @@ enum status report_frozen(FILE *f, struct pipeline *p)
 		if (t->role != TR_CONSTANT || !t->exact)
 			continue;
 		list[n++] = error_of(t);
-		bytes += tensor_bytes(t);
+		bytes += t->stored ? stored_bytes(t->stored) : tensor_bytes(t);
 		before += tensor_bytes(t->exact);
 	}
 	if (!n)
@@ -56,7 +63,7 @@ enum status report_frozen(FILE *f, struct pipeline *p)
 	qsort(list, (size_t)n, sizeof *list, worst_first);
 	fprintf(f,
 		"frozen weights: %d in %s, %s instead of %s; relative errors, mean and largest:\n",
-		n, dtype_name(list[0].t->dtype), bytes_human(bytes, now), bytes_human(before, was));
+		n, form_name(list[0].t), bytes_human(bytes, now), bytes_human(before, was));
 	for (int i = 0; i < n && i < SHOWN; i++) {
 		const char *called = pipeline_name(p, list[i].t->exact);
 		fprintf(f, "  %-48s %.3g  %.3g\n",

@@ -66,6 +66,7 @@
 	F(ops_silu) \
 	F(ops_slice) \
 	F(ops_softmax) \
+	F(ops_stored) \
 	F(ops_topk) \
 	F(ops_training) \
 	F(ops_transpose) \
