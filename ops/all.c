@@ -47,6 +47,7 @@
 	F(ops_pad) \
 	F(ops_pairs) \
 	F(ops_pool) \
+	F(ops_quantised) \
 	F(ops_random) \
 	F(ops_reduce) \
 	F(ops_repeat) \
