@@ -33,7 +33,8 @@ enum status report_json(FILE *f, struct arena *a, const struct problem *p, const
 enum report_place { REPORT_LIBRARY, REPORT_PORTABLE, REPORT_GPU };
 void report_needs(FILE *f, int64_t arena_bytes, enum report_place place);
 enum report_place report_place_of(const struct pipeline *p);
-/* What --frozen-precision did to weights; nothing where it did nothing. */
+/* What --frozen-precision did to weights, and which the file has in small numbers; nothing where
+ * there are none. */
 enum status report_frozen(FILE *f, struct pipeline *p);
 /* What `compile` tells. Requires what pipeline_run makes. */
 enum status report_compiled(FILE *f, struct pipeline *p);

@@ -41,6 +41,25 @@ static const char *form_name(const struct tensor *t)
 	return t->stored ? stored_name(t->stored->form) : dtype_name(t->dtype);
 }
 
+/* Those that the model's file has in small numbers. */
+static void report_stored(FILE *f, const struct graph_problem *gp, enum stored_form form)
+{
+	int64_t bytes = 0, before = 0;
+	int n = 0;
+	char now[24], was[24];
+	for (int i = 0; i < gp->problem->ntensor; i++) {
+		const struct tensor *t = gp->tensor[i];
+		if (t->role != TR_CONSTANT || !t->stored || t->exact || t->stored->form != form)
+			continue;
+		n++;
+		bytes += stored_bytes(t->stored);
+		before += t->stored->rows * t->stored->columns * (int64_t)sizeof(float);
+	}
+	if (n)
+		fprintf(f, "weights in %s, as the file has them: %d, %s instead of %s\n",
+			stored_name(form), n, bytes_human(bytes, now), bytes_human(before, was));
+}
+
 enum status report_frozen(FILE *f, struct pipeline *p)
 {
 	const struct graph_problem *gp = pipeline_problem_shown(p);
@@ -58,6 +77,8 @@ enum status report_frozen(FILE *f, struct pipeline *p)
 		bytes += t->stored ? stored_bytes(t->stored) : tensor_bytes(t);
 		before += tensor_bytes(t->exact);
 	}
+	report_stored(f, gp, STORED_INT8);
+	report_stored(f, gp, STORED_INT4);
 	if (!n)
 		return ST_OK;
 	qsort(list, (size_t)n, sizeof *list, worst_first);

@@ -13,7 +13,9 @@ static struct tensor *real_constant(struct graph *g, const char *name, int rank,
 	if (!t)
 		return NULL;
 	t->from_model = t->weight = true;
-	t->why = "whole numbers with scales";
+	t->why = !s                       ? "whole numbers with scales"
+		 : s->form == STORED_INT8 ? "int8 with scales"
+					  : "int4 with scales";
 	t->stored = g->real == DT_F32 ? s : NULL;
 	return t;
 }

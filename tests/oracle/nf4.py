@@ -1,6 +1,6 @@
 """What bitsandbytes' CPU reference makes of numbers in NF4, blocks of 64, as tests/ops/test_nf4.c takes it:
 
-    python3 tests/oracle/nf4.py >tests/ops/nf4_bitsandbytes.h
+    python3 tests/oracle/nf4.py | clang-format >tests/ops/nf4_bitsandbytes.h
 
 needs PyTorch and bitsandbytes (0.50.2 made the committed file). Bits of floats, so that nothing is lost."""
 
