@@ -36,9 +36,20 @@ static struct rounded error_of(const struct tensor *t)
 	return r;
 }
 
-static const char *form_name(const struct tensor *t)
+const char *report_form(const struct tensor *t)
 {
-	return t->stored ? stored_name(t->stored->form) : dtype_name(t->dtype);
+	return t->role != TR_CONSTANT || (!t->stored && !t->exact) ? NULL
+	       : t->stored                                         ? stored_name(t->stored->form)
+								   : dtype_name(t->dtype);
+}
+
+const char *report_weight(const struct pipeline *p, const struct tensor *t)
+{
+	const char *name = t->exact ? pipeline_name(p, t->exact) : NULL;
+	for (int i = 0; !name && !t->exact && i < p->imported->ntensor; i++)
+		if (p->imported->tensor[i]->stored == t->stored)
+			name = p->imported->tensor[i]->name;
+	return name || !t->exact ? name : t->exact->name;
 }
 
 /* Those that the model's file has in small numbers. */
@@ -84,12 +95,11 @@ enum status report_frozen(FILE *f, struct pipeline *p)
 	qsort(list, (size_t)n, sizeof *list, worst_first);
 	fprintf(f,
 		"frozen weights: %d in %s, %s instead of %s; relative errors, mean and largest:\n",
-		n, form_name(list[0].t), bytes_human(bytes, now), bytes_human(before, was));
+		n, report_form(list[0].t), bytes_human(bytes, now), bytes_human(before, was));
 	for (int i = 0; i < n && i < SHOWN; i++) {
-		const char *called = pipeline_name(p, list[i].t->exact);
 		fprintf(f, "  %-48s %.3g  %.3g\n",
-			name_for_people(called ? called : list[i].t->exact->name, 48, name),
-			list[i].mean, list[i].largest);
+			name_for_people(report_weight(p, list[i].t), 48, name), list[i].mean,
+			list[i].largest);
 	}
 	return ST_OK;
 }

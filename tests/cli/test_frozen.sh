@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 export CFLAGS="-O0"
-mkdir exact bf16 fp16 int8 nf4 large masked
+mkdir exact bf16 fp16 int8 nf4 large masked infinite
 python3 -c '
 import random, struct
 random.seed(5)
@@ -20,6 +20,7 @@ open("bf16/weights.bin", "wb").write(struct.pack(f"<{len(v)}I", *map(bf16, bits)
 open("fp16/weights.bin", "wb").write(pack(half))
 open("large/weights.bin", "wb").write(pack([1e5] + v[1:]))
 open("masked/weights.bin", "wb").write(exact[:8] + b"\xff\xff\x7f\xff" + exact[12:])
+open("infinite/weights.bin", "wb").write(exact[:8192] + pack([float("inf")]) + exact[8196:])
 
 # int8 with a scale for each row of the table and each column of the others; nf4 in blocks of 64, of these as torch.nn.Linear
 # has them: transposed. A table of 16 columns has no whole blocks.
@@ -51,7 +52,7 @@ for name, (at, rows, columns) in matrices.items():
     four[at:at + len(x)] = turn(blocks(x, 64, nf4), columns, rows)
 open("int8/weights.bin", "wb").write(pack(eight))
 open("nf4/weights.bin", "wb").write(pack(four))'
-for of in exact bf16 fp16 int8 nf4 large masked; do
+for of in exact bf16 fp16 int8 nf4 large masked infinite; do
 	make_model tokens $of/m.onnx
 done
 data="--input x.npy --target t.npy"
@@ -89,6 +90,8 @@ check() # TYPE SAID SMALLER_BY OPTIONS...
 	[ "$(arena have)" -lt "$(arena plain)" ] || fail "$p $*: no less memory"
 	cp have.report out
 	told "frozen weights: $shown" "  high  "
+	expect 0 stint show have
+	told "weights that are stored small" "  high                                                  $(echo "$shown" | sed 's/.* in \([a-z0-9]*\),.*/\1/')"
 	[ "$(stat -c %s have/weights.safetensors)" -lt $(($(stat -c %s want/weights.safetensors) - by)) ] || fail "not stored small"
 }
 # between tensors there is no gap: the narrow ones last, each lies where its numbers can be read
@@ -129,6 +132,15 @@ for p in bf16 fp16; do
 done
 
 # what does not go
+for p in int8 nf4; do
+	expect 3 stint compile infinite/m.onnx $base --frozen-precision $p -o none
+	said "weight 'low': holds inf, for which $p has no scale" hint:
+	absent none
+	expect 2 stint compile exact/m.onnx $base --frozen-precision $p --portable --precision fp64 -o none
+	said "--frozen-precision $p does not go with --precision fp64"
+	expect 2 stint compile exact/m.onnx $base --frozen-precision $p --target cuda -o none
+	said "--frozen-precision $p does not go with --target cuda yet"
+done
 expect 3 stint compile large/m.onnx $base --frozen-precision fp16 -o none
 said "weight 'table': holds 100000, which is too large for f16" hint:
 absent none

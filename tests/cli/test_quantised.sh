@@ -24,6 +24,8 @@ stays nbits_8 int8 "2.81 KiB instead of 9.00 KiB"
 stays nbits_8_zeros int8 "2.99 KiB instead of 9.84 KiB"
 expect 0 stint show "$(model nbits_4)"
 told "[64, 40]               1.56 KiB  int4 with scales"
+expect 0 stint show nbits_4
+told "weights that are stored small" "  b                                                     int4"
 
 # in double precision they are as exact as the rest
 expect 0 stint compile "$(model nbits_4)" --loss none --no-build --portable --precision fp64 -o double
@@ -42,3 +44,23 @@ expect 0 stint export lora.min --checkpoint kept --adapter adapter
 present adapter/adapter_model.safetensors
 expect 3 stint export lora.min --checkpoint kept --merge -o merged.onnx
 absent merged.onnx
+
+# what does not go
+refused() # MODEL FAULT SAID
+{
+	make_model $1 $2.onnx $2
+	expect 3 stint compile $2.onnx --loss none --dim N=2 --no-build -o none
+	said "$2.onnx: node '" "$3"
+	absent none
+}
+refused nbits short "its weight, scales or zero points are not of N = 40, K = 64 in blocks of 32"
+refused nbits scales "its weight, scales or zero points are not of N = 40, K = 64 in blocks of 32"
+refused nbits groups "an order of groups (g_idx) is not supported"
+refused nbits computed "are not all constants"
+refused nbits block "block_size (16 or more) is missing or not supported"
+refused nbits bits "bits (4 or 8)"
+refused dequantize computed "'q' is no weight in whole numbers: quantised activations are not supported"
+refused dequantize scales "its scales do not fit the shape of 'w'"
+refused dequantize zeros "has 1 zero points and 40 scales"
+refused dequantize axis "axis"
+refused dequantize block "its scales do not fit the shape of 'w'"
