@@ -197,7 +197,7 @@ static enum status dequantize_infer(struct graph *g, struct node *n)
 		const double v = (double)(float)(tensor_int(q.x, i) - zero);
 		value_set(g->real, data, i, v * tensor_real(q.scale, of));
 	}
-	n->out[0] = real_constant(g, NULL, q.x->rank, q.x->dim, data, s);
+	n->out[0] = real_constant(g, q.x->name, q.x->rank, q.x->dim, data, s);
 	return n->out[0] ? ST_OK : ST_INVALID;
 }
 

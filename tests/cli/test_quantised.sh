@@ -39,6 +39,10 @@ for budget in 100% min; do
 	expect 0 stint run lora.$budget --input x.npy --target t.npy -o $budget.gradients
 done
 same 100%.gradients min.gradients
+expect 0 stint compile "$(model dequantize_rows)" --loss mse --optimizer adamw --lora r=2:w --no-build -o rows
+told "weights in int8, as the file has them: 1, "
+expect 0 stint show rows
+told "  w                                                     int8"
 expect 0 stint train lora.min --input x.npy --target t.npy --epochs 2 --checkpoint kept
 expect 0 stint export lora.min --checkpoint kept --adapter adapter
 present adapter/adapter_model.safetensors
