@@ -281,8 +281,8 @@ static const struct option table[] = {
 		"fp32, bf16, fp16; fp64 with --portable, tf32 with --target cuda",
 		"fp32", "tf32", "bf16", "fp16", "fp64"),
 	WORD("frozen-precision", compile.frozen_precision, COMMAND_ALL, "P",
-		"weights of products that are not trained are stored in fp32, bf16 or fp16",
-		"fp32", "bf16", "fp16"),
+		"weights of products that are not trained are stored in fp32, bf16, fp16, int8 or nf4",
+		"fp32", "bf16", "fp16", "int8", "nf4"),
 	VALUE("offload", OPTION_TEXT, offload, COMMAND_ALL, "host[:SIZE]",
 		"host: saved activations may wait in the host's memory (of SIZE or more: 1MiB)"),
 	FLAG("portable", compile.portable, COMMAND_ALL, "plain C only: libc and libm"),
@@ -543,13 +543,15 @@ static enum status check_bare(struct options *o, struct diag *d)
 	return ST_OK;
 }
 
-/* A step has one narrow type. */
+/* A step has one narrow type; small numbers go with any. */
 static enum status check_frozen(const struct options *o, struct diag *d)
 {
 	const struct compile_options *c = &o->compile;
 	static const char *const precision[] = {"fp32", "tf32", "bf16", "fp16", "fp64"};
-	static const char *const frozen[] = {"fp32", "bf16", "fp16"};
-	const bool same = !strcmp(precision[c->precision], frozen[c->frozen_precision]);
+	static const char *const frozen[] = {"fp32", "bf16", "fp16", "int8", "nf4"};
+	const bool small = c->frozen_precision == FROZEN_INT8 || c->frozen_precision == FROZEN_NF4;
+	const bool same = (small && c->precision != PRECISION_FP64) ||
+			  !strcmp(precision[c->precision], frozen[c->frozen_precision]);
 	if (c->frozen_precision == FROZEN_FP32 || (same && !c->bare && c->target != TARGET_CUDA))
 		return ST_OK;
 	if (c->bare || c->target == TARGET_CUDA)
@@ -557,7 +559,8 @@ static enum status check_frozen(const struct options *o, struct diag *d)
 			"--frozen-precision %s does not go with --%s yet",
 			frozen[c->frozen_precision], c->bare ? "bare" : "target cuda");
 	if (c->precision != PRECISION_FP32)
-		return diag_fail(d, ST_USAGE, NULL, "give both the same, or leave one out",
+		return diag_fail(d, ST_USAGE, NULL,
+			small ? NULL : "give both the same, or leave one out",
 			"--frozen-precision %s does not go with --precision %s",
 			frozen[c->frozen_precision], precision[c->precision]);
 	return ST_OK;

@@ -11,6 +11,7 @@
 #include "api/links.h"
 #include "api/load.h"
 #include "api/make.h"
+#include "api/report.h"
 #include "codegen/embedded.h"
 #include "runtime/safetensors.h"
 #include "runtime/stint_rt.h"
@@ -21,6 +22,32 @@ static enum status save(struct pipeline *p, const char *dir, const char *name, s
 	enum status st = path ? text_save(t, path, p->diag) : diag_nomem(p->diag);
 	text_free(t);
 	return st;
+}
+
+/* Links, and which weights are stored small. */
+static enum status notes_of(struct pipeline *p, const struct weight_links *links,
+	struct safetensors_note **note, int *n)
+{
+	const struct graph_problem *gp = pipeline_problem_shown(p);
+	struct safetensors_note *linked;
+	TRY(links_notes(p->arena, links, &linked, p->diag));
+	*note = ARENA_ARRAY(p->arena, struct safetensors_note, links->n + gp->problem->ntensor);
+	if (!*note)
+		return diag_nomem(p->diag);
+	for (*n = 0; *n < links->n; ++*n)
+		(*note)[*n] = linked[*n];
+	for (int i = 0; i < gp->problem->ntensor; i++) {
+		const char *form = report_form(gp->tensor[i]),
+			   *name = form ? report_weight(p, gp->tensor[i]) : NULL;
+		if (!name)
+			continue;
+		struct safetensors_note *x = &(*note)[(*n)++];
+		x->key = arena_printf(p->arena, REPORT_STORED "%s", gp->problem->tensor[i].name);
+		x->value = arena_printf(p->arena, "%s %s", form, name);
+		if (!x->key || !x->value)
+			return diag_nomem(p->diag);
+	}
+	return ST_OK;
 }
 
 /* Initial values by name: parameters and buffers under the model's names, constants under theirs.
@@ -40,8 +67,8 @@ static enum status save_weights(
 		for (int i = 0; i < gp->problem->ntensor; i++) {
 			const struct tensor *t = gp->tensor[i];
 			const char *name = gp->problem->tensor[i].name;
-			static const int type[] = {
-				STINT_F32, STINT_F64, STINT_I64, STINT_BOOL, STINT_BF16, STINT_F16};
+			static const int type[] = {STINT_F32, STINT_F64, STINT_I64, STINT_BOOL,
+				STINT_BF16, STINT_F16, STINT_I8, STINT_U8};
 			if (!t->data || t->maker || dtype_bytes(t->dtype) != width ||
 				links_of(links, name))
 				continue;
@@ -53,8 +80,9 @@ static enum status save_weights(
 		}
 	char message[256];
 	struct safetensors_note *note;
-	TRY(links_notes(p->arena, links, &note, p->diag));
-	if (safetensors_write(path, entry, n, note, links->n, message) != 0)
+	int nnote = 0;
+	TRY(notes_of(p, links, &note, &nnote));
+	if (safetensors_write(path, entry, n, note, nnote, message) != 0)
 		return diag_fail(p->diag, ST_IO, NULL, NULL, "%s", message);
 	return ST_OK;
 }

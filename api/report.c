@@ -343,7 +343,8 @@ enum status report_model(FILE *f, const struct graph *g)
 			continue;
 		*(t->role == TR_PARAMETER && passes[i] ? &trained : &frozen) += t->numel;
 		fprintf(f, "  %-48s %-18s %-20s %10s  %s\n", name_for_people(t->name, 48, name),
-			role, tensor_shape_text(t, shape), bytes_human(tensor_bytes(t), b), why);
+			role, tensor_shape_text(t, shape),
+			bytes_human(t->stored ? stored_bytes(t->stored) : tensor_bytes(t), b), why);
 	}
 	fprintf(f, "%d nodes; %" PRId64 " trained values, %" PRId64 " not trained\n", g->nnode,
 		trained, frozen);

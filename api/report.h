@@ -33,8 +33,15 @@ enum status report_json(FILE *f, struct arena *a, const struct problem *p, const
 enum report_place { REPORT_LIBRARY, REPORT_PORTABLE, REPORT_GPU };
 void report_needs(FILE *f, int64_t arena_bytes, enum report_place place);
 enum report_place report_place_of(const struct pipeline *p);
-/* What --frozen-precision did to weights; nothing where it did nothing. */
+/* What --frozen-precision did to weights, and which the file has in small numbers; nothing where
+ * there are none. */
 enum status report_frozen(FILE *f, struct pipeline *p);
+/* How the constant t is stored: "int8", "nf4", "bf16"; NULL: as it is. The model's name for it;
+ * NULL: it has none. */
+const char *report_form(const struct tensor *t);
+/* A note in weights.safetensors, with a constant's name behind it: "int8 NAME". */
+#define REPORT_STORED "stored/"
+const char *report_weight(const struct pipeline *p, const struct tensor *t);
 /* What `compile` tells. Requires what pipeline_run makes. */
 enum status report_compiled(FILE *f, struct pipeline *p);
 /* Inputs, outputs, operators, and the table of parameters with what is trained. */

@@ -25,13 +25,50 @@ static struct rounded error_of(const struct tensor *t)
 		const double exact = tensor_real(t->exact, i);
 		if (exact == 0 || !isfinite(exact))
 			continue;
-		const double off = fabs((tensor_real(t, i) - exact) / exact);
+		const double is = t->stored ? (double)stored_value(t->stored, i)
+					    : tensor_real(t, i);
+		const double off = fabs((is - exact) / exact);
 		r.largest = fmax(r.largest, off);
 		r.mean += off;
 		n++;
 	}
 	r.mean /= n ? (double)n : 1;
 	return r;
+}
+
+const char *report_form(const struct tensor *t)
+{
+	return t->role != TR_CONSTANT || (!t->stored && !t->exact) ? NULL
+	       : t->stored                                         ? stored_name(t->stored->form)
+								   : dtype_name(t->dtype);
+}
+
+const char *report_weight(const struct pipeline *p, const struct tensor *t)
+{
+	const char *name = t->exact ? pipeline_name(p, t->exact) : NULL;
+	for (int i = 0; !name && !t->exact && i < p->imported->ntensor; i++)
+		if (p->imported->tensor[i]->stored == t->stored)
+			name = p->imported->tensor[i]->name;
+	return name || !t->exact ? name : t->exact->name;
+}
+
+/* Those that the model's file has in small numbers. */
+static void report_stored(FILE *f, const struct graph_problem *gp, enum stored_form form)
+{
+	int64_t bytes = 0, before = 0;
+	int n = 0;
+	char now[24], was[24];
+	for (int i = 0; i < gp->problem->ntensor; i++) {
+		const struct tensor *t = gp->tensor[i];
+		if (t->role != TR_CONSTANT || !t->stored || t->exact || t->stored->form != form)
+			continue;
+		n++;
+		bytes += stored_bytes(t->stored);
+		before += t->stored->rows * t->stored->columns * (int64_t)sizeof(float);
+	}
+	if (n)
+		fprintf(f, "weights in %s, as the file has them: %d, %s instead of %s\n",
+			stored_name(form), n, bytes_human(bytes, now), bytes_human(before, was));
 }
 
 enum status report_frozen(FILE *f, struct pipeline *p)
@@ -48,20 +85,21 @@ enum status report_frozen(FILE *f, struct pipeline *p)
 		if (t->role != TR_CONSTANT || !t->exact)
 			continue;
 		list[n++] = error_of(t);
-		bytes += tensor_bytes(t);
+		bytes += t->stored ? stored_bytes(t->stored) : tensor_bytes(t);
 		before += tensor_bytes(t->exact);
 	}
+	report_stored(f, gp, STORED_INT8);
+	report_stored(f, gp, STORED_INT4);
 	if (!n)
 		return ST_OK;
 	qsort(list, (size_t)n, sizeof *list, worst_first);
 	fprintf(f,
 		"frozen weights: %d in %s, %s instead of %s; relative errors, mean and largest:\n",
-		n, dtype_name(list[0].t->dtype), bytes_human(bytes, now), bytes_human(before, was));
+		n, report_form(list[0].t), bytes_human(bytes, now), bytes_human(before, was));
 	for (int i = 0; i < n && i < SHOWN; i++) {
-		const char *called = pipeline_name(p, list[i].t->exact);
 		fprintf(f, "  %-48s %.3g  %.3g\n",
-			name_for_people(called ? called : list[i].t->exact->name, 48, name),
-			list[i].mean, list[i].largest);
+			name_for_people(report_weight(p, list[i].t), 48, name), list[i].mean,
+			list[i].largest);
 	}
 	return ST_OK;
 }

@@ -197,7 +197,18 @@ enum stint_kind {
 	STINT_KIND_CONSTANT,
 	STINT_KIND_OUTPUT /* holds after an evaluation, until the next call that runs anything */
 };
-enum stint_dtype { STINT_DTYPE_F32, STINT_DTYPE_F64, STINT_DTYPE_I64, STINT_DTYPE_BOOL };
+enum stint_dtype {
+	STINT_DTYPE_F32,
+	STINT_DTYPE_F64,
+	STINT_DTYPE_I64,
+	STINT_DTYPE_BOOL,
+	/* Of constants alone: bf16, the upper half of a float; and numbers that stand for others
+	 * (--frozen-precision). */
+	STINT_DTYPE_BF16,
+	STINT_DTYPE_F16,
+	STINT_DTYPE_I8 = 7,
+	STINT_DTYPE_U8
+};
 
 struct stint_array {
 	const char *name; /* as in the model */

@@ -12,9 +12,39 @@
 #include "cli/show_groups.h"
 #include "cli/show_log.h"
 #include "cli/show_onnx.h"
+#include "runtime/safetensors.h"
 #include "view/view.h"
 
 enum { STEPS_SHOWN = 200 }; /* a longer schedule is shown when asked for */
+
+/* Weights that DIR has in fewer bytes. */
+static enum status print_stored(struct arena *a, const char *plan_path, struct diag *d)
+{
+	enum { SHOWN = 20 };
+	const size_t prefix = strlen(REPORT_STORED);
+	const char *path = shown_beside(a, plan_path, "weights.safetensors"), *key, *value;
+	char message[SAFETENSORS_MESSAGE], name[128];
+	struct safetensors *f;
+	int n = 0;
+	if (!path)
+		return diag_nomem(d);
+	if (access(path, R_OK) != 0 || safetensors_open_header(&f, path, message) != 0)
+		return ST_OK; /* a plan without a step */
+	for (int i = 0; safetensors_note_at(f, i, &key, &value); i++) {
+		const char *called = strchr(value, ' ');
+		if (strncmp(key, REPORT_STORED, prefix) != 0 || !called)
+			continue;
+		if (n++ == 0)
+			printf("weights that are stored small\n");
+		if (n <= SHOWN)
+			printf("  %-53s %.*s\n", name_for_people(called + 1, 48, name),
+				called - value < 8 ? (int)(called - value) : 8, value);
+	}
+	if (n > SHOWN)
+		printf("  and %d more\n", n - SHOWN);
+	safetensors_close(f);
+	return ST_OK;
+}
 
 static enum status print_plan(struct arena *a, const struct problem *p, const struct plan *plan,
 	bool all_steps, enum report_place place, struct diag *d)
@@ -113,6 +143,7 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 		return report_json(stdout, a, s.problem, s.plan, NULL, d);
 	if (o->html || o->trace || o->onnx)
 		return ST_OK;
+	TRY(print_stored(a, path, d));
 	return print_plan(a, s.problem, s.plan, o->steps != 0, s.place, d);
 }
 

@@ -242,6 +242,8 @@ const char *emit_type(const struct tensor *t)
 	       : t->dtype == DT_BOOL ? "unsigned char"
 	       : t->dtype == DT_BF16 ? "bf16"
 	       : t->dtype == DT_F16  ? "fp16"
+	       : t->dtype == DT_I8   ? "int8_t"
+	       : t->dtype == DT_U8   ? "uint8_t"
 				     : "real";
 }
 

@@ -124,8 +124,8 @@ struct kernels {
 	struct lib_call *lib;
 	int64_t *lib_workspace;
 	struct emit_helpers helpers;
-	bool bf16, fp16; /* some values are stored so */
-	bool products;   /* a gradient is a product that no step stores */
+	bool bf16, fp16, i8, u8; /* some values are stored so */
+	bool products;           /* a gradient is a product that no step stores */
 	/* --- updates.c --- */
 	int ngroup, nupdate_text;
 	struct update_group *group;

@@ -10,6 +10,8 @@ static const char *accessor(enum dtype t)
 	       : t == DT_BOOL ? "BOOL"
 	       : t == DT_BF16 ? "BF16"
 	       : t == DT_F16  ? "FP16"
+	       : t == DT_I8   ? "I8"
+	       : t == DT_U8   ? "U8"
 			      : "REAL";
 }
 
@@ -65,6 +67,10 @@ void print_step_macros(
 		text_puts(t, "#define BF16(place) ((bf16 *)(arena + (place)))\n");
 	if (ks->fp16)
 		text_puts(t, "#define FP16(place) ((fp16 *)(arena + (place)))\n");
+	if (ks->i8)
+		text_puts(t, "#define I8(place) ((int8_t *)(arena + (place)))\n");
+	if (ks->u8)
+		text_puts(t, "#define U8(place) ((uint8_t *)(arena + (place)))\n");
 	if (ks->graph->target->bare) /* nobody looks on */
 		return;
 	text_puts(t, "\n/* Whoever looks on may want the step once more. */\n"

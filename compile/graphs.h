@@ -27,7 +27,7 @@ struct graph_options {
 	bool no_outputs;
 	bool scale_loss; /* graph_scale_loss */
 	bool fuse, everywhere;
-	enum dtype frozen;     /* graph_store_frozen's type; DT_F32: not done */
+	enum store frozen;     /* graph_store_frozen's */
 	enum dtype narrow;     /* graph_narrow's type; DT_F32: not done */
 	unsigned narrow_flags; /* enum narrow_flag; NARROW_OUTPUTS is training's anyway */
 	/* In the place of a loss, for tests: sets g->loss. NULL */

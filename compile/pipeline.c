@@ -108,6 +108,16 @@ struct lower_options pipeline_lowering(const struct compile_options *o)
 		.ratio = o->ratio};
 }
 
+static enum store store_of(enum frozen_precision p)
+{
+	static const enum store store[] = {[FROZEN_FP32] = STORE_AS_IS,
+		[FROZEN_BF16] = STORE_BF16,
+		[FROZEN_FP16] = STORE_F16,
+		[FROZEN_INT8] = STORE_INT8,
+		[FROZEN_NF4] = STORE_NF4};
+	return store[p];
+}
+
 static struct graph_options graph_options_of(const struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
@@ -122,9 +132,7 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 		.scale_loss = o->precision == PRECISION_FP16,
 		.fuse = o->fuse == FUSE_ON,
 		.everywhere = o->everywhere,
-		.frozen = o->frozen_precision == FROZEN_FP16   ? DT_F16
-			  : o->frozen_precision == FROZEN_BF16 ? DT_BF16
-							       : DT_F32,
+		.frozen = store_of(o->frozen_precision),
 		.narrow = o->precision == PRECISION_FP16   ? DT_F16
 			  : o->precision == PRECISION_BF16 ? DT_BF16
 							   : DT_F32,

@@ -1,4 +1,5 @@
-/* Frozen weights stored in a narrower type than products compute in: --frozen-precision.
+/* Frozen weights stored in a narrower type than products compute in: --frozen-precision; and those
+ * that the model's file has so.
  *
  * A constant of the model's that products alone read, or what takes rows of a table, is rounded
  * once, here, and stands in the arena in the narrow type. Each product reads a copy in the real
@@ -6,6 +7,10 @@
  * all wide copies those of the products at work are there and no others; the backward pass makes
  * its own. A library that knows products of narrow operands reads the constant itself, under
  * --precision of the same type (graph/narrow.c). Rows of a table are widened after they were taken.
+ *
+ * In small numbers with scales (int8, nf4: quantise.c) the same, but that a product whose record
+ * can (`stored`) reads them itself, a tile at a time, and that rows of a table are taken with the
+ * rows of its scales.
  *
  * What anything else reads, too, stays as it is: it would be there twice. And so does what the
  * model has no weight in: masks, tables of angles, and whatever else was computed. */
@@ -19,10 +24,19 @@ enum { SMALLEST = 1024 }; /* elements: below, there is nothing to gain */
 
 struct frozen {
 	struct graph_copy copy;
-	enum dtype type;
-	bool *other; /* by old id: something reads it that cannot do with less */
+	enum store store;
+	enum dtype type; /* STORE_BF16, STORE_F16: that */
+	/* By old id: */
+	bool *other; /* something reads it that cannot do with less */
 	bool *read;
-	struct tensor **narrow; /* by old id: as it is stored; NULL */
+	int *channels;       /* its axis of channels; -1: none is known */
+	struct small *small; /* as it is stored */
+};
+
+/* One constant of a narrow type, or of small numbers, and their scales and zeros. */
+struct small {
+	struct tensor *part[3];
+	const struct stored *stored; /* NULL: of a narrow type */
 };
 
 /* --- Rounding, to the nearest, to even where two are as near --- */
@@ -71,11 +85,9 @@ uint16_t narrow_bits(enum dtype t, float v)
 	return t == DT_BF16 ? bf16_of(v) : f16_of(v);
 }
 
-static struct tensor *stored(struct frozen *f, const struct tensor *t)
+static struct tensor *rounded(struct frozen *f, const struct tensor *t)
 {
 	struct graph *g = f->copy.to;
-	if (f->narrow[t->id])
-		return f->narrow[t->id];
 	uint16_t *data = arena_alloc(g->arena, (size_t)t->numel, sizeof *data);
 	if (!data) {
 		diag_nomem(g->diag);
@@ -92,24 +104,58 @@ static struct tensor *stored(struct frozen *f, const struct tensor *t)
 			return NULL;
 		}
 	}
-	struct tensor *x = graph_constant(g, t->name, f->type, t->rank, t->dim, data);
-	if (x) {
-		x->from_model = x->weight = true;
-		x->why = t->why;
-		x->exact = t;
-	}
-	return f->narrow[t->id] = x;
+	return graph_constant(g, t->name, f->type, t->rank, t->dim, data);
+}
+
+/* --- Small numbers --- */
+
+static struct tensor *part(struct graph *g, const struct tensor *t, enum dtype type, int64_t rows,
+	int64_t all, const void *data)
+{
+	const int64_t dim[2] = {rows, rows ? all / rows : 0};
+	return data ? graph_constant(g, t->name, type, 2, dim, data) : NULL;
+}
+
+/* Rows of them are those of the matrix, where these are whole. */
+static bool small_parts(struct graph *g, const struct tensor *t, struct small *x)
+{
+	const struct stored *s = x->stored;
+	const bool bytes = s->form == STORED_INT8, each = s->row_block == 1 && s->row_scale;
+	const int64_t n = s->rows * s->columns, rows = s->column == 1 ? s->rows : s->columns;
+	const bool whole = bytes || s->rows * s->columns / rows % 2 == 0;
+	x->part[0] = part(
+		g, t, bytes ? DT_I8 : DT_U8, whole ? rows : 1, bytes ? n : (n + 1) / 2, s->small);
+	x->part[1] = part(g, t, DT_F32, each ? s->rows : 1, s->scales, s->scale);
+	x->part[2] = part(g, t, DT_I8, each ? s->rows : 1, s->scales, s->zero);
+	return x->part[0] && x->part[1] && !x->part[2] == !s->zero;
+}
+
+static const struct small *stored(struct frozen *f, const struct tensor *t)
+{
+	struct graph *g = f->copy.to;
+	struct small *x = &f->small[t->id];
+	const int channels = f->channels[t->id];
+	const bool turned = t->rank == 2 && channels == 1;
+	if (x->part[0])
+		return x;
+	if (t->stored)
+		x->stored = t->stored;
+	else if (f->store == STORE_INT8)
+		x->stored = store_int8(g, t, channels, turned);
+	else if (f->store == STORE_NF4)
+		x->stored = store_nf4(g, t, turned);
+	else
+		x->part[0] = rounded(f, t);
+	if (x->stored ? !small_parts(g, t, x) : !x->part[0])
+		return NULL;
+	x->part[0]->from_model = x->part[0]->weight = true;
+	x->part[0]->why = t->why;
+	x->part[0]->exact = t->stored ? NULL : t;
+	x->part[0]->stored = x->stored;
+	return x;
 }
 
 /* --- Which --- */
-
-/* Node n takes parts of its input i as they are. */
-static bool takes(const struct node *n, int i)
-{
-	return (n->op->traits & OP_ALIKE) && !(n->op->traits & OP_POINTWISE) && i == 0 &&
-	       n->nout == 1 && operand_named(n->op->narrow_in, 0) &&
-	       operand_named(n->op->narrow_out, 0) && n->out[0]->numel < n->in[0]->numel;
-}
 
 static bool is_weight(const struct tensor *t)
 {
@@ -117,9 +163,37 @@ static bool is_weight(const struct tensor *t)
 	       t->numel >= SMALLEST;
 }
 
+/* Rows of a table, in small numbers: as whole bytes with scales of their own, or one for all. */
+static bool rows_are_whole(const struct frozen *f, const struct tensor *t)
+{
+	enum { NF4_BLOCK = 64 };
+	const struct stored *s = t->stored;
+	if (!s)
+		return f->store != STORE_NF4 || t->dim[1] % NF4_BLOCK == 0;
+	return s->rows == t->dim[0] && s->column == 1 && !s->flat &&
+	       (s->form == STORED_INT8 || s->columns % 2 == 0) &&
+	       (s->row_block == 1 || !s->row_scale);
+}
+
+/* Node n takes parts of its input i as they are. */
+static bool takes(const struct frozen *f, const struct node *n, int i)
+{
+	if (f->store == STORE_INT8 || f->store == STORE_NF4 || n->in[i]->stored)
+		return n->op->role == ROLE_LOOKUP && i == 0 && n->in[0]->rank == 2 &&
+		       node_int(n, "axis", 0) == 0 && rows_are_whole(f, n->in[0]);
+	return (n->op->traits & OP_ALIKE) && !(n->op->traits & OP_POINTWISE) && i == 0 &&
+	       n->nout == 1 && operand_named(n->op->narrow_in, 0) &&
+	       operand_named(n->op->narrow_out, 0) && n->out[0]->numel < n->in[0]->numel;
+}
+
 static bool will_narrow(const struct frozen *f, const struct tensor *t)
 {
-	return t && is_weight(t) && f->read[t->id] && !f->other[t->id];
+	if (!t || !f->read[t->id] || f->other[t->id])
+		return false;
+	if (t->stored)
+		return t->role == TR_CONSTANT && t->numel >= SMALLEST;
+	return is_weight(t) && f->store != STORE_AS_IS &&
+	       (f->store != STORE_INT8 || f->channels[t->id] >= 0);
 }
 
 static void find(struct frozen *f, const struct graph *g)
@@ -129,10 +203,16 @@ static void find(struct frozen *f, const struct graph *g)
 		for (int k = 0; k < n->nin; k++) {
 			if (!n->in[k])
 				continue;
-			const bool can = takes(n, k) || ((n->op->traits & OP_PRODUCT) &&
-								operand_named(n->op->narrow_in, k));
-			f->read[n->in[k]->id] = true;
-			f->other[n->in[k]->id] |= !can;
+			const int id = n->in[k]->id;
+			const bool taken = takes(f, n, k);
+			const bool can = taken || ((n->op->traits & OP_PRODUCT) &&
+							  operand_named(n->op->narrow_in, k));
+			if (taken) /* whatever else counts */
+				f->channels[id] = 0;
+			else if (f->channels[id] < 0 && n->op->channels)
+				f->channels[id] = n->op->channels(n, k);
+			f->read[id] = true;
+			f->other[id] |= !can;
 		}
 	}
 	for (int i = 0; i < g->noutput; i++)
@@ -148,9 +228,60 @@ static enum status failed(const struct frozen *f)
 	return g->failed != ST_OK ? g->failed : g->diag->errors ? g->diag->worst : ST_INTERNAL;
 }
 
-static struct tensor *widened(struct frozen *f, const struct node *n, struct tensor *x)
+/* The real numbers of a tensor of t's shape. */
+static struct tensor *widened(struct frozen *f, const struct node *n, struct tensor *const *small,
+	const struct stored *s, const struct tensor *t)
 {
-	return graph_copy_as(f->copy.to, n->name, x, f->copy.to->real);
+	struct graph *g = f->copy.to;
+	if (!s)
+		return graph_copy_as(g, n->name, small[0], g->real);
+	struct attr attr[STORED_ATTRS + 1] = {ATTR_IS("shape", t->rank, t->dim)};
+	if (stored_attributes(g, s, attr + 1) != ST_OK)
+		return NULL;
+	struct tensor *x = graph_op(g, op_by_role(g->table, ROLE_WIDEN)->name, small[2] ? 3 : 2,
+		small, STORED_ATTRS + 1, attr);
+	if (x)
+		x->name = t->name;
+	return x;
+}
+
+/* Rows of a table with rows of its scales, widened. */
+static enum status take_rows(struct frozen *f, const struct node *n, const struct small *x)
+{
+	struct graph *g = f->copy.to;
+	struct stored s = *x->stored;
+	struct tensor *part[3] = {NULL}, *in[2] = {NULL, f->copy.map[n->in[1]->id]};
+	for (int i = 0; i < 3; i++) {
+		part[i] = in[0] = x->part[i];
+		if (!part[i] || (i > 0 && !s.row_scale))
+			continue;
+		const struct node *m = graph_op_like(g, n, in, n->nattr, n->attr, NULL);
+		if (!m)
+			return failed(f);
+		part[i] = m->out[0];
+	}
+	s.rows = n->in[1]->numel;
+	s.row = s.columns;
+	struct tensor *y = widened(f, n, part, &s, n->out[0]);
+	f->copy.map[n->out[0]->id] = y;
+	return y ? ST_OK : failed(f);
+}
+
+/* The node on input k in small numbers; *done: it can. */
+static enum status build_stored(struct frozen *f, const struct node *n, struct tensor *const *in,
+	int k, const struct small *x, bool *done)
+{
+	struct tensor *out = NULL;
+	if (!x->stored || !n->op->stored)
+		return ST_OK;
+	TRY(n->op->stored(f->copy.to, n, in, k, x->stored, x->part, &out));
+	if (!out)
+		return ST_OK;
+	*done = true;
+	out->name = n->out[0]->name;
+	out->is_gradient = n->out[0]->is_gradient;
+	f->copy.map[n->out[0]->id] = out;
+	return ST_OK;
 }
 
 /* Those that read the same weights, or none. */
@@ -175,44 +306,60 @@ static enum status carry_alternatives(struct frozen *f, const struct node *n, st
 static enum status copy_node(struct frozen *f, const struct node *n)
 {
 	struct graph *g = f->copy.to;
-	struct tensor **in = ARENA_ARRAY(g->arena, struct tensor *, n->nin);
+	struct tensor **in;
 	struct node *m;
-	bool taken = false;
-	if (!in)
-		return diag_nomem(g->diag);
+	bool taken = false, done = false;
 	g->phase = n->phase;
+	g->scope = n->name;
+	TRY(graph_copy_list(&f->copy, n->nin, n->in, &in));
 	for (int i = 0; i < n->nin; i++) {
-		in[i] = n->in[i] ? f->copy.map[n->in[i]->id] : NULL;
 		if (!will_narrow(f, n->in[i]))
 			continue;
-		in[i] = stored(f, n->in[i]);
-		taken = takes(n, i);
-		if (in[i] && !taken)
-			in[i] = widened(f, n, in[i]);
-		if (!in[i])
+		const struct small *x = stored(f, n->in[i]);
+		if (!x)
 			return failed(f); /* reported */
+		taken = takes(f, n, i);
+		if (taken && x->stored)
+			return take_rows(f, n, x);
+		TRY(build_stored(f, n, in, i, x, &done));
+		if (done)
+			return ST_OK;
+		in[i] = taken ? x->part[0] : widened(f, n, x->part, x->stored, n->in[i]);
+		if (!in[i])
+			return failed(f);
 	}
 	TRY(graph_copy_node(&f->copy, n, &m));
 	m->in = in;
 	TRY(carry_alternatives(f, n, m));
 	if (taken) {
 		m->out[0]->dtype = f->type;
-		f->copy.map[n->out[0]->id] = widened(f, n, m->out[0]);
+		f->copy.map[n->out[0]->id] = widened(f, n, m->out, NULL, NULL);
 		if (!f->copy.map[n->out[0]->id])
 			return failed(f);
 	}
 	return ST_OK;
 }
 
-enum status graph_store_frozen(const struct graph *in, enum dtype type, struct graph **out)
+bool graph_has_stored(const struct graph *g)
 {
-	struct frozen f = {.type = type};
+	for (int i = 0; i < g->ntensor; i++)
+		if (g->tensor[i]->stored)
+			return true;
+	return false;
+}
+
+enum status graph_store_frozen(const struct graph *in, enum store store, struct graph **out)
+{
+	struct frozen f = {.store = store, .type = store == STORE_F16 ? DT_F16 : DT_BF16};
 	TRY(graph_copy_begin(&f.copy, in));
 	f.other = ARENA_ARRAY(in->arena, bool, in->ntensor);
 	f.read = ARENA_ARRAY(in->arena, bool, in->ntensor);
-	f.narrow = ARENA_ARRAY(in->arena, struct tensor *, in->ntensor);
-	if (!f.other || !f.read || !f.narrow)
+	f.channels = ARENA_ARRAY(in->arena, int, in->ntensor);
+	f.small = ARENA_ARRAY(in->arena, struct small, in->ntensor);
+	if (!f.other || !f.read || !f.channels || !f.small)
 		return diag_nomem(in->diag);
+	for (int i = 0; i < in->ntensor; i++)
+		f.channels[i] = -1;
 	find(&f, in);
 	for (int i = 0; i < in->nnode; i++)
 		TRY(copy_node(&f, in->node[i]));

@@ -155,7 +155,9 @@ const char *dtype_name(enum dtype t)
 		[DT_I64] = "i64",
 		[DT_BOOL] = "bool",
 		[DT_BF16] = "bf16",
-		[DT_F16] = "f16"};
+		[DT_F16] = "f16",
+		[DT_I8] = "i8",
+		[DT_U8] = "u8"};
 	return name[t];
 }
 
@@ -173,6 +175,10 @@ double tensor_real(const struct tensor *t, int64_t i)
 	case DT_BF16:
 	case DT_F16:
 		return narrow_value(t->dtype, ((const uint16_t *)t->data)[i]);
+	case DT_I8:
+		return ((const signed char *)t->data)[i];
+	case DT_U8:
+		return ((const unsigned char *)t->data)[i];
 	}
 	return 0;
 }
@@ -210,6 +216,8 @@ void value_set(enum dtype t, void *data, int64_t i, double v)
 		break;
 	case DT_BF16:
 	case DT_F16:
+	case DT_I8:
+	case DT_U8:
 		assert(false && "a known value in a narrow type");
 	}
 }
@@ -380,6 +388,7 @@ static enum status fold(struct graph *g, struct node *n, bool *done)
 		know(n->out[0], n->in[0]->data); /* no second copy, of a large weight perhaps */
 		n->out[0]->from_model = n->in[0]->from_model;
 		n->out[0]->weight = n->in[0]->weight;
+		n->out[0]->stored = n->in[0]->stored;
 		*done = true;
 	}
 	if (*done || !(n->op->fold || pointwise) || !all_known(n) || !may_fold(g, n))
@@ -404,6 +413,8 @@ static enum status fold(struct graph *g, struct node *n, bool *done)
 		know(n->out[k], data[k]);
 		n->out[k]->weight = is_weight_still(n, k);
 	}
+	if (n->op->role == ROLE_TRANSPOSE && n->in[0]->stored)
+		TRY(stored_transpose(g, n->in[0], n->out[0]));
 	*done = true;
 	return ST_OK;
 }

@@ -12,8 +12,9 @@ enum { RANK_MAX = 8, WAYS_MAX = 4 };
 /* Element types. Every float in a model becomes the graph's one real type (F32, or F64 under
  * --precision fp64), every integer I64. The narrow types, BF16, the upper half of an F32, and F16,
  * IEEE 754's binary16, are how values are stored under --precision bf16 and fp16 (graph_narrow):
- * kernels still compute in the real type. */
-enum dtype { DT_F32, DT_F64, DT_I64, DT_BOOL, DT_BF16, DT_F16 };
+ * kernels still compute in the real type. I8 and U8 are bytes that weights are stored in (struct
+ * stored), a number or two of them each. */
+enum dtype { DT_F32, DT_F64, DT_I64, DT_BOOL, DT_BF16, DT_F16, DT_I8, DT_U8 };
 
 static inline bool dtype_is_narrow(enum dtype t)
 {
@@ -22,7 +23,10 @@ static inline bool dtype_is_narrow(enum dtype t)
 
 static inline int64_t dtype_bytes(enum dtype t)
 {
-	return t == DT_F32 ? 4 : t == DT_BOOL ? 1 : dtype_is_narrow(t) ? 2 : 8;
+	return t == DT_F32                                ? 4
+	       : t == DT_BOOL || t == DT_I8 || t == DT_U8 ? 1
+	       : dtype_is_narrow(t)                       ? 2
+							  : 8;
 }
 
 static inline bool dtype_is_real(enum dtype t)
@@ -33,9 +37,8 @@ static inline bool dtype_is_real(enum dtype t)
 /* A narrow value; and the nearest, to even where two are as near. (frozen.c) */
 double narrow_value(enum dtype t, uint16_t bits);
 uint16_t narrow_bits(enum dtype t, float v);
-/* "f32", "f64", "i64", "bool", "bf16", "f16". */
+/* "f32", "f64", "i64", "bool", "bf16", "f16", "i8", "u8". */
 const char *dtype_name(enum dtype t);
-
 enum tensor_role {
 	TR_VALUE,     /* made by a node */
 	TR_INPUT,     /* data the caller gives each step: the model's inputs, then the target */
@@ -46,6 +49,38 @@ enum tensor_role {
 	TR_CONSTANT, /* a value known at compile time (data != NULL), never trained */
 	TR_CONTROL, /* what the driver sets per step: seed, step count, valid rows, learning rate */
 };
+
+/* Real numbers as small ones with scales: (small - zero) * scale, or, in NF4, a number of its table
+ * times scale. They are those of a matrix of rows * columns, a tensor's in its order.
+ *
+ *	INT8	a byte each, with a sign
+ *	INT4	two a byte, from 0 to 15; the first in the upper half
+ *	NF4	the same; a place in the table of Dettmers et al., "QLoRA", 2023, arXiv 2305.14314
+ */
+enum stored_form { STORED_INT8, STORED_INT4, STORED_NF4 };
+
+struct stored {
+	enum stored_form form;
+	int64_t rows, columns;
+	/* Element (i, j) is small number i * row + j * column, and its scale and zero number
+	 * i / row_block * row_scale + j / column_block * column_scale; or, where flat is not 0, the
+	 * small number's place / flat. */
+	int64_t row, column;
+	int64_t row_block, row_scale, column_block, column_scale, flat;
+	int64_t scales; /* how many */
+	int middle;     /* the zero where there are none */
+	const void *small;
+	const float *scale;
+	const signed char *zero; /* NULL: there are none */
+};
+
+/* "int8", "int4", "nf4". */
+const char *stored_name(enum stored_form f);
+/* Element i of the matrix, in its order; and how many bytes all of it takes. (quantise.c) */
+float stored_value(const struct stored *s, int64_t i);
+int64_t stored_bytes(const struct stored *s);
+/* The transpose of the matrix. */
+struct stored stored_turned(const struct stored *s);
 
 struct body;
 struct node;
@@ -75,6 +110,9 @@ struct tensor {
 	/* TR_CONSTANT in a narrow type: what it was rounded from (graph_store_frozen); NULL. Of the
 	 * graph before. */
 	const struct tensor *exact;
+	/* TR_CONSTANT whose values are these: as the file has them; or those of `exact`, of which
+	 * this is `small`. NULL: they are its own. */
+	const struct stored *stored;
 	/* TR_STATE of which each process has a piece: the parameter whose shape all of it has.
 	 * Maybe of the graph before; for name and shape only. NULL: it is whole. */
 	const struct tensor *piece_of;

@@ -19,6 +19,16 @@ static inline bool operand_named(unsigned bits, int k)
 	return bits == ALL_OPERANDS || (k < 32 && bits >> k & 1);
 }
 
+/* Weight t, of f32, as int8 with a scale for each of its channels, which `axis` counts, and, of
+ * matrices behind one another, for each of these. `turned`: each matrix's columns one behind the
+ * other, where axis is the last of two or three. NULL: failed, and told. (quantise.c) */
+struct stored *store_int8(struct graph *g, const struct tensor *t, int axis, bool turned);
+/* The same as nf4 in blocks of 64 elements, as bitsandbytes has them. `turned`: of a matrix, in the
+ * order of its transpose. */
+struct stored *store_nf4(struct graph *g, const struct tensor *t, bool turned);
+/* y is the transpose of matrix x: stored as that is, if it can. */
+enum status stored_transpose(struct graph *g, const struct tensor *x, struct tensor *y);
+
 /* A graph that is copied into a new one, node by node: old tensors to new ones. */
 struct graph_copy {
 	const struct graph *from;

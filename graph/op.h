@@ -94,6 +94,8 @@ enum op_role {
 	ROLE_SCATTER_SUM,   /* as ROLE_SUM_RANKS, but of the sum its piece alone */
 	ROLE_OWN_PIECE,     /* of a tensor its piece; what is to be there before */
 	ROLE_GATHER_PIECES, /* a parameter, its piece of what that will be: all of it */
+	ROLE_WIDEN,         /* small numbers, scales, zeros (may be absent); attributes shape and
+			       those of stored_attributes: the real numbers */
 	ROLE_COUNT
 };
 
@@ -377,6 +379,15 @@ struct op_def {
 	enum status (*split)(struct graph *g, const struct graph *from, const struct node *n,
 		struct tensor *const *in, struct tensor **out);
 
+	/* The axis of input k, a weight, that counts the outputs' channels; -1: none does. Without
+	 * it: none. */
+	int (*channels)(const struct node *n, int k);
+	/* Build the node on its input k in small numbers: `in` are the new graph's tensors, for
+	 * input k small numbers, scales and zeros stand in `small`. Leaves *out NULL where it
+	 * cannot; without it: nowhere. */
+	enum status (*stored)(struct graph *g, const struct node *n, struct tensor *const *in,
+		int k, const struct stored *s, struct tensor *const *small, struct tensor **out);
+
 	/* Rebuild a node on tensors in blocks: give all its outputs, or none to have it copied as
 	 * it is. OP_POINTWISE needs none. */
 	enum status (*block)(struct blocking *b);
@@ -518,6 +529,12 @@ static inline bool fused_reads_slot(const struct node *n, struct fused_operand o
 }
 /* What a node does, for people: "Add", "stint.Fused: Add, Relu". */
 void node_title(const struct node *n, struct text *out);
+
+/* How a node's small numbers lie, as its attributes: STORED_ATTRS of them; and back, without the
+ * numbers themselves. */
+enum { STORED_ATTRS = 3 };
+enum status stored_attributes(struct graph *g, const struct stored *s, struct attr *attr);
+void stored_of(const struct node *n, struct stored *out);
 
 /* Bytes of a node's inputs and outputs. */
 double node_bytes(const struct node *n);

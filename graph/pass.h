@@ -143,10 +143,13 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 enum status graph_layout(
 	const struct graph *in, int64_t block, bool everywhere, struct graph **out);
 
-/* Frozen weights that products read, or rows are taken of, are constants in `type` (DT_BF16,
- * DT_F16) from here on: graph/frozen.c. Requires real tensors to be F32 and layouts to be settled;
- * a new graph in *out. */
-enum status graph_store_frozen(const struct graph *in, enum dtype type, struct graph **out);
+/* Frozen weights that products read, or rows are taken of, are stored so from here on, and those
+ * that the file has in small numbers are in these: graph/frozen.c. Requires real tensors to be F32
+ * and layouts to be settled; a new graph in *out. */
+enum store { STORE_AS_IS, STORE_BF16, STORE_F16, STORE_INT8, STORE_NF4 };
+enum status graph_store_frozen(const struct graph *in, enum store store, struct graph **out);
+/* The file has some. */
+bool graph_has_stored(const struct graph *g);
 
 /* Values that the backward pass reads are stored in `type` (DT_BF16, DT_F16), a weight is rounded
  * to it for its products: what exactly is said in graph/narrow.c. Requires real tensors to be F32

@@ -16,6 +16,14 @@ enum status tensor_bad(
 	return diag_fail(d, ST_INVALID, &w, hint, "%s", what);
 }
 
+/* Newer than onnx.proto; two a byte, the first in the lower half. */
+enum { UINT4 = 21, INT4 = 22 };
+
+static bool is_half_byte(int32_t type)
+{
+	return type == UINT4 || type == INT4;
+}
+
 int element_width(int32_t type)
 {
 	switch (type) {
@@ -65,7 +73,7 @@ bool element_type(int32_t onnx, enum dtype real, enum dtype *out)
 		return true;
 	default:
 		*out = DT_I64;
-		return element_width(onnx) != 0;
+		return element_width(onnx) != 0 || is_half_byte(onnx);
 	}
 }
 
@@ -94,7 +102,8 @@ enum status tensor_shape(const struct model *m, const Tensor *t, int *rank, int6
 enum status tensor_raw(const struct model *m, const Tensor *t, int64_t numel,
 	const unsigned char **raw, struct diag *d)
 {
-	int64_t bytes = numel * element_width(t->data_type);
+	const int64_t bytes = is_half_byte(t->data_type) ? (numel + 1) / 2
+							 : numel * element_width(t->data_type);
 	*raw = NULL;
 	if (t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
 		return external_raw(m, t, bytes, raw, d);
@@ -167,6 +176,10 @@ static int64_t int_from_bits(int32_t type, uint64_t bits)
 		return (int16_t)bits;
 	case TYPE(INT32):
 		return (int32_t)bits;
+	case INT4:
+		return (int64_t)((bits & 15) ^ 8) - 8;
+	case UINT4:
+		return (int64_t)(bits & 15);
 	default:
 		return (int64_t)bits; /* the unsigned ones of 64 bits wrap */
 	}
@@ -231,8 +244,11 @@ static void store(
 	const Tensor *t, const unsigned char *raw, int64_t numel, enum dtype type, void *data)
 {
 	int width = element_width(t->data_type);
+	const bool half = is_half_byte(t->data_type);
 	for (int64_t i = 0; i < numel; i++) {
-		uint64_t bits = raw ? little_endian(raw + i * width, width) : typed_bits(t, i);
+		uint64_t bits = half  ? (raw ? raw[i / 2] : typed_bits(t, i / 2)) >> i % 2 * 4
+				: raw ? little_endian(raw + i * width, width)
+				      : typed_bits(t, i);
 		if (type == DT_I64)
 			((int64_t *)data)[i] = int_from_bits(t->data_type, bits);
 		else
@@ -257,7 +273,8 @@ enum status tensor_values(const struct model *m, const Tensor *t, enum dtype rea
 	TRY(tensor_shape(m, t, rank, dim, &numel, d));
 	TRY(tensor_raw(m, t, numel, &raw, d));
 	/* before memory is taken for it: are the values there? */
-	if (!raw && typed_count(t) != (size_t)numel)
+	const int64_t count = is_half_byte(t->data_type) ? (numel + 1) / 2 : numel;
+	if (!raw && typed_count(t) != (size_t)count)
 		return diag_fail(d, ST_INVALID, &w,
 			"the file is damaged, or its data lies elsewhere",
 			"has %zu values, but its shape needs %" PRId64, typed_count(t), numel);

@@ -37,6 +37,9 @@ enum { STINT_THREADS = 2 };
 #include "lrn_window.h"
 #include "math.h"
 #include "matmul.h"
+#ifndef STINT_BARE
+#include "matmul_stored.h"
+#endif
 #include "matvec.h"
 #include "nadam.h"
 #include "nan.h"
@@ -57,6 +60,7 @@ enum { STINT_THREADS = 2 };
 #include "row_mask.h"
 #include "sgd.h"
 #include "shard_count.h"
+#include "stored.h"
 #include "turns.h"
 #include "walk.h"
 #include "window.h"

@@ -157,6 +157,19 @@ static inline void gemm_macro(int64_t m, int64_t n, int64_t k, const real *pa, c
 #ifdef STINT_BARE
 #include "gemm_lean.h"
 #else
+/* c[m][n] = (add: c +) a[m][k] times the packed columns that w begins with, of no more than GEMM_NC
+ * columns and GEMM_KC terms; behind them is room to pack rows. */
+KERNEL_PART void gemm_rows(int64_t m, int64_t n, int64_t k, const real *a, int64_t ars, int64_t acs,
+	real *w, real *c, int64_t ldc, int add)
+{
+	real *pa = w + (n + GEMM_NR - 1) / GEMM_NR * GEMM_NR * k;
+	for (int64_t i0 = 0; i0 < m; i0 += GEMM_MC) {
+		const int64_t mc = m - i0 < GEMM_MC ? m - i0 : GEMM_MC;
+		gemm_pack_a(mc, k, a + i0 * ars, ars, acs, pa);
+		gemm_macro(mc, n, k, pa, w, c + i0 * ldc, ldc, add);
+	}
+}
+
 /* c[m][n] = (add: c +) a[m][k] b[k][n] by one thread. */
 KERNEL_PART void gemm_block(int64_t m, int64_t n, int64_t k, const real *a, int64_t ars,
 	int64_t acs, const real *b, int64_t brs, int64_t bcs, real *c, int64_t ldc, int add,
@@ -169,14 +182,8 @@ KERNEL_PART void gemm_block(int64_t m, int64_t n, int64_t k, const real *a, int6
 		for (int64_t k0 = 0; k0 < k; k0 += GEMM_KC) {
 			const int64_t nc = n - j0 < GEMM_NC ? n - j0 : GEMM_NC;
 			const int64_t kc = k - k0 < GEMM_KC ? k - k0 : GEMM_KC;
-			real *pa = w + (nc + GEMM_NR - 1) / GEMM_NR * GEMM_NR * kc;
 			gemm_pack_b(kc, nc, b + k0 * brs + j0 * bcs, brs, bcs, w);
-			for (int64_t i0 = 0; i0 < m; i0 += GEMM_MC) {
-				const int64_t mc = m - i0 < GEMM_MC ? m - i0 : GEMM_MC;
-				gemm_pack_a(mc, kc, a + i0 * ars + k0 * acs, ars, acs, pa);
-				gemm_macro(
-					mc, nc, kc, pa, w, c + i0 * ldc + j0, ldc, add || k0 > 0);
-			}
+			gemm_rows(m, nc, kc, a + k0 * acs, ars, acs, w, c + j0, ldc, add || k0 > 0);
 		}
 }
 #endif

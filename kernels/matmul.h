@@ -12,6 +12,14 @@ struct matmul_shape {
 	int64_t a_step, a_row, a_column, b_step, b_row, b_column;
 };
 
+/* m rows of n, bias where there is one. */
+static inline void matmul_begin(real *y, int64_t ldy, int64_t m, int64_t n, const real *bias)
+{
+	for (int64_t r = 0; bias && r < m; r++)
+		for (int64_t q = 0; q < n; q++)
+			y[r * ldy + q] = bias[q];
+}
+
 /* A turn is a block of one y, which begins as bias[n] where there is one. ws: gemm_block's, of this
  * worker. */
 static inline void matmul_blocks(const struct matmul_shape *s, real *y, const real *a,
@@ -24,9 +32,7 @@ static inline void matmul_blocks(const struct matmul_shape *s, real *y, const re
 		const int64_t image = turn / across / down;
 		const int64_t m = MIN(s->m - i, s->rows), n = MIN(s->n - j, s->columns);
 		real *const block = y + (image * s->m + i) * s->n + j;
-		for (int64_t r = 0; bias && r < m; r++)
-			for (int64_t q = 0; q < n; q++)
-				block[r * s->n + q] = bias[j + q];
+		matmul_begin(block, s->n, m, n, bias ? bias + j : NULL);
 		gemm_block(m, n, s->k, a + image * s->a_step + i * s->a_row, s->a_row, s->a_column,
 			b + image * s->b_step + j * s->b_column, s->b_row, s->b_column, block, s->n,
 			bias != NULL, (real *)ws);

@@ -47,6 +47,7 @@
 	F(ops_pad) \
 	F(ops_pairs) \
 	F(ops_pool) \
+	F(ops_quantised) \
 	F(ops_random) \
 	F(ops_reduce) \
 	F(ops_repeat) \
@@ -66,6 +67,7 @@
 	F(ops_silu) \
 	F(ops_slice) \
 	F(ops_softmax) \
+	F(ops_stored) \
 	F(ops_topk) \
 	F(ops_training) \
 	F(ops_transpose) \

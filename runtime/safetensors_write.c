@@ -39,9 +39,12 @@ static int bytes_of(const struct safetensors_entry *e, int64_t *out)
 		[STINT_I64] = 8,
 		[STINT_BOOL] = 1,
 		[STINT_BF16] = 2,
-		[STINT_F16] = 2};
+		[STINT_F16] = 2,
+		[STINT_I8] = 1,
+		[STINT_U8] = 1};
 	*out = 0;
-	if (e->dtype < 0 || e->dtype > STINT_F16 || e->rank < 0 || e->rank > SAFETENSORS_RANK)
+	if (e->dtype < 0 || e->dtype > STINT_U8 || e->dtype == STINT_I32 || e->rank < 0 ||
+		e->rank > SAFETENSORS_RANK)
 		return 1;
 	*out = width[e->dtype];
 	for (int i = 0; i < e->rank; i++)
@@ -89,7 +92,8 @@ int safetensors_check(const struct safetensors_entry *entry, int n, char *messag
 static void put_header(FILE *f, const struct safetensors_entry *entry, int n,
 	const struct safetensors_note *note, int nnote)
 {
-	static const char *const name[] = {"F32", "F64", "I64", "BOOL", "BF16", "F16"};
+	static const char *const name[] = {
+		"F32", "F64", "I64", "BOOL", "BF16", "F16", "I32", "I8", "U8"};
 	int64_t offset = 0, bytes;
 	fputc('{', f);
 	if (nnote) {

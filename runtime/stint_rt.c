@@ -124,10 +124,10 @@ int stint_get(const stint_step *s, const char *name, void *data, size_t bytes)
 
 static size_t dtype_bytes(int dtype)
 {
-	return dtype == STINT_F32                          ? 4
-	       : dtype == STINT_BOOL                       ? 1
-	       : dtype == STINT_BF16 || dtype == STINT_F16 ? 2
-							   : 8;
+	return dtype == STINT_F32                                              ? 4
+	       : dtype == STINT_BOOL || dtype == STINT_I8 || dtype == STINT_U8 ? 1
+	       : dtype == STINT_BF16 || dtype == STINT_F16                     ? 2
+									       : 8;
 }
 
 struct stint_filed stint_filed_by(const stint_step *s, int resident, int rank)

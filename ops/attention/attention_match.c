@@ -36,7 +36,7 @@ struct parts {
 	struct tensor *q, *kt, *v; /* as the products read them */
 	int rank;
 	int64_t batch, heads, tq, tk, d, dv;
-	struct stored sq, sk, sv;
+	struct view_read sq, sk, sv;
 	struct mask mask;
 };
 
@@ -105,7 +105,7 @@ static bool find_keys(struct graph *g, struct parts *p)
 	if (!k)
 		return false;
 	const int64_t dim[AXES] = {p->batch, p->heads, p->tk, p->d};
-	p->sk = (struct stored){.base = k, .group = 1, .scale = 1};
+	p->sk = (struct view_read){.base = k, .group = 1, .scale = 1};
 	memcpy(p->sk.dim, dim, sizeof dim);
 	return true;
 }
@@ -181,7 +181,7 @@ static enum status match_transpose(struct graph *g, const struct node *n, struct
 	const struct attention *p = att->param;
 	const int64_t size[AXES] = {p->batch, p->heads, p->tq, p->dv};
 	struct view v = view_begin(n->out[0], size, order);
-	struct stored s;
+	struct view_read s;
 	if (p->layout[ATTENTION_OUT] != LAYOUT_BHT || !view_transpose(&v, n, true) ||
 		!view_settle(&v, &s) || s.layout == LAYOUT_BHT || s.group != 1)
 		return ST_OK;

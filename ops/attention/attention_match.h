@@ -26,7 +26,7 @@ struct view {
 };
 
 /* A view as the kernel reads it: `base` with the shape `dim`. */
-struct stored {
+struct view_read {
 	struct tensor *base;
 	int64_t dim[AXES], group;
 	enum attention_layout layout;
@@ -37,10 +37,10 @@ struct view view_begin(struct tensor *t, const int64_t size[AXES], const int ord
 bool view_transpose(struct view *v, const struct node *n, bool forward);
 /* One node further back; false where that is not possible. */
 bool view_back(struct view *v, bool scaled);
-bool view_settle(const struct view *v, struct stored *out);
+bool view_settle(const struct view *v, struct view_read *out);
 /* The furthest tensor behind a view that the kernel can read; `scaled`: scalings may be taken out;
  * `grouped`: heads may share. */
-bool view_find(struct view v, bool scaled, bool grouped, struct stored *out);
+bool view_find(struct view v, bool scaled, bool grouped, struct view_read *out);
 
 /* --- attention_pack.c --- */
 

@@ -137,7 +137,7 @@ static int64_t stride_of(const struct view *v, int axis)
 
 /* Heads that share a stored one become *group; false when the view cannot be told as one of the
  * layouts. */
-bool view_settle(const struct view *v, struct stored *out)
+bool view_settle(const struct view *v, struct view_read *out)
 {
 	struct view s = *v;
 	struct atom *head = s.atom[AXIS_HEAD];
@@ -208,11 +208,11 @@ bool view_back(struct view *v, bool scaled)
 	return true;
 }
 
-bool view_find(struct view v, bool scaled, bool grouped, struct stored *out)
+bool view_find(struct view v, bool scaled, bool grouped, struct view_read *out)
 {
 	bool found = false;
 	do {
-		struct stored s = {.scale = v.scale};
+		struct view_read s = {.scale = v.scale};
 		if (view_settle(&v, &s) && (grouped || s.group == 1)) {
 			*out = s;
 			out->scale = v.scale;

@@ -573,6 +573,12 @@ static const struct op_example conv_examples[] = {
 	{0},
 };
 
+static int conv_channels(const struct node *n, int k)
+{
+	(void)n;
+	return k == 1 ? 0 : -1;
+}
+
 const struct op_def ops_conv[] = {
 	{.name = "Conv",
 		.apart = APART_FIRST,
@@ -585,6 +591,7 @@ const struct op_def ops_conv[] = {
 		.traits = OP_PRODUCT,
 		.narrow_in = 3,
 		.narrow_out = 1,
+		.channels = conv_channels,
 		.lower = conv_lower,
 		.adapt = conv_adapt,
 		.adapts = 1,

@@ -35,3 +35,17 @@ int64_t gemm_block_elements(int64_t mb, int64_t nb, int64_t k, const struct targ
 	const int64_t cols = round_up(min64(nb, GEMM_NC), GEMM_COL_UNIT);
 	return t->bare ? 0 : round_up((rows + cols) * min64(k, GEMM_KC), 16);
 }
+
+struct op_cost product_cost(const struct node *n)
+{
+	const struct product *p = n->param;
+	return (struct op_cost){
+		2.0 * (double)p->batch * (double)p->m * (double)p->n * (double)p->k, node_bytes(n)};
+}
+
+int64_t product_scratch(const struct node *n, const struct target *t)
+{
+	const struct product *p = n->param;
+	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, t);
+	return gemm_block_elements(s.mb, s.nb, p->k, t) * dtype_bytes(n->out[0]->dtype);
+}

@@ -4,14 +4,6 @@
 #include "ops/product/gemm_op.h"
 #include "ops/target_op.h"
 
-/* stint.MatMul(a, b [, bias]): a is [m,k] or [batch,m,k] (transA: [.., k,m]), b is [k,n] or
- * [batch,k,n] (transB: [.., n,k]), bias is [n]; an operand of rank 2 is shared by the batch. */
-struct product {
-	int64_t batch, m, n, k;
-	bool ta, tb; /* stored transposed */
-	bool sa, sb; /* has the batch axis */
-};
-
 /* An operand before its matrices were transposed: *t says so. */
 static struct tensor *stored(struct tensor *x, bool *t)
 {
@@ -121,13 +113,6 @@ static bool product_outer(const struct node *n, int *column, int *row)
 	return p->batch == 1 && p->k == 1 && !node_input(n, 2) && product_is_whole(n);
 }
 
-static struct op_cost product_cost(const struct node *n)
-{
-	const struct product *p = n->param;
-	return (struct op_cost){
-		2.0 * (double)p->batch * (double)p->m * (double)p->n * (double)p->k, node_bytes(n)};
-}
-
 /* One row, or one column without a bias: a vector times a matrix, which has a text of its own. */
 static bool product_is_matvec(const struct node *n, struct matvec *v)
 {
@@ -164,31 +149,13 @@ static bool product_library(const struct node *n, int way, struct lib_call *call
 	return true;
 }
 
-static int64_t product_thread_elements(const struct product *p, const struct target *t)
-{
-	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, t);
-	return gemm_block_elements(s.mb, s.nb, p->k, t);
-}
-
 static int64_t product_workspace(const struct node *n, const struct target *t)
 {
 	struct matvec v;
 	if (product_is_matvec(n, &v))
 		return 0;
-	return product_thread_elements(n->param, t) * dtype_bytes(n->out[0]->dtype) * t->threads;
+	return product_scratch(n, t) * t->threads;
 }
-
-/* struct matmul_shape (kernels/matmul.h). */
-#define MATMUL_FIELDS(p, split)                                                                    \
-	CALL_FIELDS({"batch", ARG_INT((p)->batch)}, {"m", ARG_INT((p)->m)},                        \
-		{"n", ARG_INT((p)->n)}, {"k", ARG_INT((p)->k)}, {"rows", ARG_INT((split).mb)},     \
-		{"columns", ARG_INT((split).nb)},                                                  \
-		{"a_step", ARG_INT((p)->sa ? (p)->m * (p)->k : 0)},                                \
-		{"a_row", ARG_INT((p)->ta ? 1 : (p)->k)},                                          \
-		{"a_column", ARG_INT((p)->ta ? (p)->m : 1)},                                       \
-		{"b_step", ARG_INT((p)->sb ? (p)->k * (p)->n : 0)},                                \
-		{"b_row", ARG_INT((p)->tb ? 1 : (p)->n)},                                          \
-		{"b_column", ARG_INT((p)->tb ? (p)->k : 1)})
 
 static enum status product_emit(struct emit *e, const struct node *n)
 {
@@ -199,8 +166,7 @@ static enum status product_emit(struct emit *e, const struct node *n)
 		return matvec_emit(e, &v);
 	const struct gemm_split s = gemm_split(p->batch, p->m, p->n, e->g->target);
 	const struct call_struct shape = {"struct matmul_shape", "shape", MATMUL_FIELDS(p, s)};
-	const int64_t scratch = product_thread_elements(p, e->g->target) *
-				dtype_bytes(n->out[0]->dtype);
+	const int64_t scratch = product_scratch(n, e->g->target);
 	return call_kernel(
 		e, &(struct kernel_call){.file = "matmul.h",
 			   .function = "matmul_blocks",
@@ -515,6 +481,8 @@ const struct op_def ops_matmul[] = {
 		.narrow_in = 3,
 		.narrow_out = 1,
 		.grad = product_grad,
+		.channels = product_channels,
+		.stored = product_stored,
 		.outer = product_outer,
 		.cost = product_cost,
 		.library = product_library,

@@ -19,7 +19,8 @@ Array = npt.NDArray[Any]
 # torch tensor on the CPU) or Python's buffers.
 Data = Union[Any, "tuple[Any, ...]", Mapping[str, Any]]
 
-_DTYPES = ("float32", "float64", "int64", "bool")
+# The bits of bf16, which NumPy does not have, as whole numbers.
+_DTYPES = ("float32", "float64", "int64", "bool", "uint16", "float16", "int32", "int8", "uint8")
 
 
 def _as_array(x: Any) -> Array:

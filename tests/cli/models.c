@@ -423,6 +423,52 @@ static void blend(struct model_test *t, const char *text)
 	t->graph.output[0]->name = arena_strdup(t->arena, "z");
 }
 
+/* y [N, 40] = x times a matrix of 4 bits in blocks of 32, with `text` for what is wrong with it. */
+static void nbits(struct model_test *t, const char *text)
+{
+	static const unsigned char bytes[40 * 2 * 16];
+	model_input(t, "x", FLOAT_TYPE, "N,64");
+	model_raw(model_tensor(
+			  t, "b", TENSOR_TYPE(UINT8), strcmp(text, "short") ? "40,2,16" : "40,2,8"),
+		bytes, strcmp(text, "short") ? sizeof bytes : sizeof bytes / 2);
+	weights(t, "scales", strcmp(text, "scales") ? "80" : "40",
+		strcmp(text, "scales") ? 80 : 40);
+	model_number(t, "order", 0);
+	const bool groups = !strcmp(text, "groups"), computed = !strcmp(text, "computed");
+	Onnx__NodeProto *n = custom(t, "com.microsoft.MatMulNBits", "fc",
+		groups     ? "x,b,scales,,order"
+		: computed ? "x,b,x"
+			   : "x,b,scales",
+		"y");
+	model_int(t, n, "N", 40);
+	model_int(t, n, "K", 64);
+	model_int(t, n, "block_size", strcmp(text, "block") ? 32 : 8);
+	model_int(t, n, "bits", strcmp(text, "bits") ? 4 : 3);
+	model_output(t, "y");
+}
+
+/* A matrix of bytes dequantised before a product. */
+static void dequantize(struct model_test *t, const char *text)
+{
+	static const unsigned char bytes[64 * 40];
+	const bool computed = !strcmp(text, "computed");
+	model_input(t, "x", FLOAT_TYPE, "N,64");
+	if (computed)
+		model_input(t, "q", TENSOR_TYPE(INT64), "64,40");
+	model_raw(model_tensor(t, "w", TENSOR_TYPE(UINT8), "64,40"), bytes, sizeof bytes);
+	weights(t, "scales", strcmp(text, "scales") ? "40" : "3", strcmp(text, "scales") ? 40 : 3);
+	model_number(t, "zero", 0);
+	Onnx__NodeProto *n = model_node(t, "DequantizeLinear", "wide",
+		computed                 ? "q,scales"
+		: !strcmp(text, "zeros") ? "w,scales,zero"
+					 : "w,scales",
+		"r");
+	model_int(t, n, "axis", strcmp(text, "axis") ? 1 : 7);
+	model_int(t, n, "block_size", strcmp(text, "block") ? 0 : -2);
+	model_node(t, "MatMul", "fc", "x,r", "y");
+	model_output(t, "y");
+}
+
 bool models_make(struct model_test *t, const char *name, const char *text)
 {
 	static const struct {
@@ -441,6 +487,10 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 			return made[i].make(t), true;
 	if (!strcmp(name, "blend"))
 		return blend(t, text), true;
+	if (!strcmp(name, "nbits"))
+		return nbits(t, text), true;
+	if (!strcmp(name, "dequantize"))
+		return dequantize(t, text), true;
 	if (strcmp(name, "named") != 0)
 		return false;
 	named(t, text);

@@ -123,9 +123,11 @@ static const struct element_type {
 	[11] = {8, 10, 1, DT_F64, "float64"},
 	[12] = {4, 11, 0, DT_I64, "uint32"},
 	[13] = {8, 11, 0, DT_I64, "uint64"},
-	[16] = {2, 5, 0, DT_F64, "bfloat16"}};
+	[16] = {2, 5, 0, DT_F64, "bfloat16"},
+	[21] = {1, 5, 0, DT_I64, "uint4"}, /* two in each */
+	[22] = {1, 5, 0, DT_I64, "int4"}};
 
-enum { UINT16 = 4, BFLOAT16 = 16 };
+enum { UINT16 = 4, BFLOAT16 = 16, UINT4 = 21, INT4 = 22 };
 
 static const struct element_type *type_of(int type)
 {
@@ -164,6 +166,10 @@ static int64_t whole_of(int type, uint64_t bits)
 		return (int32_t)(uint32_t)bits;
 	case 12:
 		return (uint32_t)bits;
+	case UINT4:
+		return (int64_t)(bits & 15);
+	case INT4:
+		return (int64_t)((bits & 15) ^ 8) - 8;
 	default:
 		return (int64_t)bits;
 	}
@@ -206,11 +212,15 @@ static bool read_bits(struct bytes b, const struct element_type *e, int64_t nume
 static bool read_values(struct arena *a, struct bytes b, int type, struct onnx_tensor *t)
 {
 	const struct element_type *e = type_of(type);
+	const bool half = type == UINT4 || type == INT4;
 	uint64_t *v = ARENA_ARRAY(a, uint64_t, t->numel);
 	t->real = ARENA_ARRAY(a, double, t->numel);
 	t->whole = ARENA_ARRAY(a, int64_t, t->numel);
-	if (!v || !t->real || !t->whole || !read_bits(b, e, t->numel, v))
+	if (!v || !t->real || !t->whole ||
+		!read_bits(b, e, half ? (t->numel + 1) / 2 : t->numel, v))
 		return false;
+	for (int64_t i = t->numel - 1; half && i >= 0; i--)
+		v[i] = v[i / 2] >> i % 2 * 4;
 	for (int64_t i = 0; i < t->numel; i++)
 		if (e->dtype == DT_F64)
 			t->real[i] = real_of(type, v[i]);

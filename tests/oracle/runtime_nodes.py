@@ -44,6 +44,93 @@ CASES = {
 }
 
 
+# --- Weights in whole numbers: constants, dequantised before a product or a table's rows are taken ---
+
+
+def packed(kind, values):
+    """4 bits each, two a byte."""
+    return helper.make_tensor("w", kind, values.shape, values.flatten().tolist())
+
+
+def dequantized(w, scale, zero, reader, x, *more, opset=21, **attributes):
+    """reader(x, dequantised w, more...): x is the input, all else initializers."""
+    given = [w if isinstance(w, onnx.TensorProto) else numpy_helper.from_array(w, "w")]
+    given += [numpy_helper.from_array(scale, "scale")]
+    if zero is not None:
+        zero = zero if isinstance(zero, onnx.TensorProto) else numpy_helper.from_array(zero, "zero")
+        zero.name = "zero"
+        given.append(zero)
+    given += [numpy_helper.from_array(m, f"more{i}") for i, m in enumerate(more)]
+    names = ["w", "scale"] + ["zero"] * (zero is not None)
+    order = ["real", "x"] if reader == "Gather" else ["x", "real"]
+    settings = {"Gemm": dict(transB=1)}.get(reader, {})
+    nodes = [helper.make_node("DequantizeLinear", names, ["real"], **attributes),
+             helper.make_node(reader, order + [f"more{i}" for i in range(len(more))], ["y"], **settings)]
+    return nodes, given, x, [helper.make_opsetid("", opset)]
+
+
+def nbits(n, k, block, bits, zeros, bias=False):
+    blocks = -(-k // block)
+    given = [("b", whole("uint8", n, blocks, block * bits // 8, high=256)), ("scale", positive(n * blocks))]
+    names = ["x", "b", "scale", "zero" if zeros else "", "", "bias" if bias else ""]
+    if zeros:
+        given.append(("zero", whole("uint8", n * (-(-blocks // 2) if bits == 4 else blocks), high=256)))
+    if bias:
+        given.append(("bias", real(n)))
+    while not names[-1]:
+        names.pop()
+    node = helper.make_node("MatMulNBits", names, ["y"], domain="com.microsoft", N=n, K=k, bits=bits, block_size=block)
+    given = [numpy_helper.from_array(v, name) for name, v in given]
+    return [node], given, real(2, 3, k), [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+
+
+def positive(*shape):
+    return (rng.random(shape) * 0.1 + 0.01).astype(np.float32)
+
+
+INT4, UINT4 = onnx.TensorProto.INT4, onnx.TensorProto.UINT4
+STORED = {
+    "dequantize_tensor": dequantized(
+        whole("uint8", 48, 40, high=256), positive(), np.uint8(130), "MatMul", real(2, 5, 48), opset=13),
+    "dequantize_columns": dequantized(whole("int8", 48, 40), positive(40), None, "MatMul", real(5, 48), axis=1),
+    "dequantize_rows": dequantized(whole("uint8", 40, 48, high=256), positive(40), whole("uint8", 40, high=256), "Gemm",
+        real(5, 48), real(40), axis=0, opset=13),
+    "dequantize_blocks_down": dequantized(packed(INT4, whole("int8", 48, 40, high=8)), positive(3, 40), None, "MatMul",
+        real(5, 48), axis=0, block_size=16),
+    "dequantize_blocks_along": dequantized(packed(UINT4, whole("uint8", 40, 48, high=16)), positive(40, 3),
+        packed(UINT4, whole("uint8", 40, 3, high=16)), "Gemm", real(5, 48), real(40), axis=1, block_size=16),
+    "dequantize_filters": dequantized(whole("int8", 16, 8, 3, 3), positive(16), whole("int8", 16), "Conv",
+        real(2, 8, 6, 5), real(16), axis=0, opset=13),
+    "dequantize_table": dequantized(whole("int8", 64, 24), positive(64), whole("int8", 64), "Gather",
+        whole("int64", 3, 7, high=64) % 64, axis=0, opset=13),
+    "nbits_4": nbits(40, 64, 32, 4, False),
+    "nbits_4_zeros": nbits(40, 80, 32, 4, True, True),
+    "nbits_8": nbits(36, 64, 16, 8, False),
+    "nbits_8_zeros": nbits(36, 70, 32, 8, True),
+}
+
+
+def write_stored(folder, nodes, given, x, opsets):
+    value = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+    def model(shape):
+        y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, shape)
+        graph = helper.make_graph(nodes, folder.name, [value], [y], given)
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    options = onnxruntime.SessionOptions()  # as the file says it: fused, x would be rounded to 8 bits
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    y, = onnxruntime.InferenceSession(model(None).SerializeToString(), options).run(None, {"x": x})
+    save(folder, model(y.shape), [numpy_helper.from_array(x, "x")], y)
+
+
+def save(folder, model, given, y):
+    data = folder / "test_data_set_0"
+    data.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, folder / "model.onnx")
+    for i, t in enumerate(given):
+        (data / f"input_{i}.pb").write_bytes(t.SerializeToString())
+    (data / "output_0.pb").write_bytes(numpy_helper.from_array(y, "y").SerializeToString())
+
+
 def write(folder, op, inputs, attributes):
     names = [f"x{i}" for i in range(len(inputs))]
     given = [numpy_helper.from_array(x, n) for x, n in zip(inputs, names)]
@@ -59,13 +146,10 @@ def write(folder, op, inputs, attributes):
     if other.shape != y.shape or not np.allclose(other, y, rtol=1e-5, atol=1e-6):
         print(f"{folder.name}: the reference evaluator makes {other.shape} of it, not {y.shape}")
     graph.output[0].CopyFrom(helper.make_tensor_value_info("y", kind, y.shape))
-    data = folder / "test_data_set_0"
-    data.mkdir(parents=True, exist_ok=True)
-    onnx.save(helper.make_model(graph, opset_imports=model.opset_import, ir_version=8), folder / "model.onnx")
-    for i, t in enumerate(given):
-        (data / f"input_{i}.pb").write_bytes(t.SerializeToString())
-    (data / "output_0.pb").write_bytes(numpy_helper.from_array(y, "y").SerializeToString())
+    save(folder, helper.make_model(graph, opset_imports=model.opset_import, ir_version=8), given, y)
 
 
 for name, (op, inputs, attributes) in CASES.items():
     write(pathlib.Path(sys.argv[1]) / f"test_{name}", op, inputs, attributes)
+for name, case in STORED.items():
+    write_stored(pathlib.Path(sys.argv[1]) / f"test_{name}", *case)

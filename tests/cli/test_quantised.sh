@@ -1,0 +1,70 @@
+# Models whose weights come in whole numbers with scales: they stay so in DIR and in the arena, through an adapter's training
+# and under any budget. That the numbers are right, ONNX Runtime says: onnx.runtime.
+. "$(dirname "$0")/lib.sh"
+
+export CFLAGS="-O0"
+nodes=$SOURCE/tests/ops/nodes
+model() { echo "$nodes/test_$1/model.onnx"; }
+# stays NAME FORM SAID: the model's weight is stored so
+stays()
+{
+	expect 0 stint compile "$(model $1)" --loss none --no-build -o $1
+	told "weights in $2, as the file has them: 1, $3"
+}
+stays dequantize_tensor int8 "1.88 KiB instead of 7.50 KiB"
+stays dequantize_columns int8 "2.03 KiB instead of 7.50 KiB"
+stays dequantize_rows int8 "2.07 KiB instead of 7.50 KiB"
+stays dequantize_blocks_down int4 "1.41 KiB instead of 7.50 KiB"
+stays dequantize_blocks_along int4 "1.52 KiB instead of 7.50 KiB"
+stays dequantize_filters int8 "1.20 KiB instead of 4.50 KiB"
+stays dequantize_table int8 "1.81 KiB instead of 6.00 KiB"
+stays nbits_4 int4 "1.56 KiB instead of 10.0 KiB"
+stays nbits_4_zeros int4 "2.15 KiB instead of 12.5 KiB"
+stays nbits_8 int8 "2.81 KiB instead of 9.00 KiB"
+stays nbits_8_zeros int8 "2.99 KiB instead of 9.84 KiB"
+expect 0 stint show "$(model nbits_4)"
+told "[64, 40]               1.56 KiB  int4 with scales"
+expect 0 stint show nbits_4
+told "weights that are stored small" "  b                                                     int4"
+
+# in double precision they are as exact as the rest
+expect 0 stint compile "$(model nbits_4)" --loss none --no-build --portable --precision fp64 -o double
+! grep -q 'weights in' out || fail "small numbers in double precision"
+
+# adapters on 4 bits: QLoRA; their gradients do not depend on the budget
+python3 "$SOURCE/tests/cli/tensors.py" make x.npy f4 2,3,64 && python3 "$SOURCE/tests/cli/tensors.py" make t.npy f4 2,3,40 || fail data
+for budget in 100% min; do
+	expect 0 stint compile "$(model nbits_4)" --loss mse --optimizer adamw --lora r=2:b --budget $budget -o lora.$budget
+	told "weights in int4, as the file has them: 1, "
+	expect 0 stint run lora.$budget --input x.npy --target t.npy -o $budget.gradients
+done
+same 100%.gradients min.gradients
+expect 0 stint compile "$(model dequantize_rows)" --loss mse --optimizer adamw --lora r=2:w --no-build -o rows
+told "weights in int8, as the file has them: 1, "
+expect 0 stint show rows
+told "  w                                                     int8"
+expect 0 stint train lora.min --input x.npy --target t.npy --epochs 2 --checkpoint kept
+expect 0 stint export lora.min --checkpoint kept --adapter adapter
+present adapter/adapter_model.safetensors
+expect 3 stint export lora.min --checkpoint kept --merge -o merged.onnx
+absent merged.onnx
+
+# what does not go
+refused() # MODEL FAULT SAID
+{
+	make_model $1 $2.onnx $2
+	expect 3 stint compile $2.onnx --loss none --dim N=2 --no-build -o none
+	said "$2.onnx: node '" "$3"
+	absent none
+}
+refused nbits short "its weight, scales or zero points are not of N = 40, K = 64 in blocks of 32"
+refused nbits scales "its weight, scales or zero points are not of N = 40, K = 64 in blocks of 32"
+refused nbits groups "an order of groups (g_idx) is not supported"
+refused nbits computed "are not all constants"
+refused nbits block "block_size (16 or more) is missing or not supported"
+refused nbits bits "bits (4 or 8)"
+refused dequantize computed "'q' is no weight in whole numbers: quantised activations are not supported"
+refused dequantize scales "its scales do not fit the shape of 'w'"
+refused dequantize zeros "has 1 zero points and 40 scales"
+refused dequantize axis "axis"
+refused dequantize block "its scales do not fit the shape of 'w'"
