@@ -94,6 +94,8 @@ enum op_role {
 	ROLE_SCATTER_SUM,   /* as ROLE_SUM_RANKS, but of the sum its piece alone */
 	ROLE_OWN_PIECE,     /* of a tensor its piece; what is to be there before */
 	ROLE_GATHER_PIECES, /* a parameter, its piece of what that will be: all of it */
+	ROLE_UPDATE_END,    /* of an update of several nodes the one that makes the parameter; the
+			       first of them reads its gradient */
 	ROLE_COUNT
 };
 
@@ -147,16 +149,42 @@ struct loss_inputs {
 	const struct attr *attr;
 };
 
-/* A state tensor of an optimizer: of the parameter's shape, or one number. It starts as zeros. */
+/* A state tensor of an optimizer. It starts as zeros. */
+enum state_shape {
+	STATE_WHOLE,  /* the parameter's */
+	STATE_NUMBER, /* one number */
+	STATE_ROWS,   /* the parameter's, its last axis 1 */
+	STATE_COLUMNS /* the parameter's, its last axis but one 1 */
+};
 struct op_state {
 	const char *name;
-	bool scalar;
+	enum state_shape shape;
+	bool exact;       /* never stored narrower than the parameter */
 	const char *with; /* the option that wants it, by not being 0; NULL: it is always there */
 };
+static inline bool op_state_narrows(const struct op_state *s)
+{
+	return s->shape == STATE_WHOLE && !s->exact;
+}
 /* The last state of an update with this attribute, of any optimizer: the parameter's average over
  * the steps, of which the attribute's value is the decay. */
 #define OP_AVERAGE "ema"
 enum { OP_STATES = 4 };
+
+/* What an update is made of. */
+struct update_of {
+	const struct tensor *param;
+	/* Its value, or the piece of it that this process has; the same of its gradient; lr;
+	 * control. */
+	struct tensor *read[4];
+	enum dtype state; /* what states of the parameter's shape are stored in; DT_F32: as it is */
+	bool averaged;    /* the parameter's average is a state of it */
+	int nattr;
+	const struct attr *attr;
+};
+/* A node of an optimizer's record, with the states that the record names. */
+enum status graph_update(
+	struct graph *g, const struct op_def *op, const struct update_of *u, struct node **n);
 
 enum lower_mode { LOWER_TRAIN, LOWER_EVAL };
 /* --dropout NODE=P: what a dropout whose node matches the shell pattern does, whatever the file
@@ -432,7 +460,8 @@ struct op_def {
 	 * `option` list holds the options and defaults. NULL otherwise. A loss node's inputs are
 	 * (model output, target, control); an optimizer's (parameter, gradient, lr, control,
 	 * state...) and its outputs (parameter, state...). Where the gradient is absent, it is the
-	 * outer product of the last two inputs, a column and a row (graph/fuse_update.c). */
+	 * outer product of the last two inputs, a column and a row (graph/fuse_update.c), if the
+	 * record is OP_BY_ELEMENT. */
 	const char *loss, *optimizer;
 	/* How many of the model's outputs a loss reads; 0 stands for 1. */
 	int loss_outputs;
@@ -446,6 +475,9 @@ struct op_def {
 		const struct loss_inputs *in, struct tensor **loss);
 	/* What an optimizer keeps of a parameter: fewer than OP_STATES, ended by a NULL name. */
 	const struct op_state *state;
+	/* Build the update of a parameter, where that is not one node of the record. */
+	enum status (*update_build)(
+		struct graph *g, const struct op_def *op, const struct update_of *u);
 
 	const struct op_example *example; /* ended by a NULL `in` */
 };
@@ -454,6 +486,9 @@ struct op_table {
 	int nfamily;
 	const struct op_def *const *family;
 };
+
+/* FNV-1a, 32 bits. */
+unsigned name_hash(const char *s);
 
 /* What its field max_in comes to. */
 static inline int op_max_in(const struct op_def *op)

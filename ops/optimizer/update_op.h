@@ -23,6 +23,13 @@ struct update_kernel {
 };
 enum status update_call(struct emit *e, const struct node *n, const struct update_kernel *k);
 
+/* The parameter's average, if the node keeps one, of what the kernels before have made of it. */
+enum status update_average(struct emit *e, const struct node *n);
+/* `u`, which holds no longer than `field`. */
+enum { UPDATE_FIELDS = 5 };
+struct call_struct update_struct(
+	const struct node *n, bool decoupled, struct call_field field[UPDATE_FIELDS]);
+
 /* Fields of a kernel's options, by the node's. */
 #define UPDATE_FIELD(n, name)                                                                      \
 	{                                                                                          \
@@ -55,14 +62,19 @@ enum status update_call(struct emit *e, const struct node *n, const struct updat
 		.name = "exp_avg_sq"                                                               \
 	}
 
-#define UPDATE(ours, spec, shape, of, emits, options, ...)                                         \
+/* The parameter and the states are overwritten. */
+#define UPDATE_OF(ours, spec, trait, shape, of, emits, options, ...)                               \
 	{                                                                                          \
 		.name = ours, .optimizer = spec, .min_in = 4, .max_in = 6 + OP_STATES,             \
-		.min_out = 1, .max_out = 1 + OP_STATES, .traits = OP_UPDATE | OP_BY_ELEMENT,       \
-		.infer = shape, .state = of, .emit_c = emits, .option = options,                   \
-		.npair = 1 + OP_STATES,                                                            \
-		.pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}, {3, STATE2}, {4, STATE3}},          \
-		__VA_ARGS__                                                                        \
+		.min_out = 1, .max_out = 1 + OP_STATES, .traits = OP_UPDATE | (trait),             \
+		.infer = shape, .state = of, .emit_c = emits, .option = options, __VA_ARGS__       \
 	}
+#define UPDATE_PAIRS                                                                               \
+	.npair = 1 + OP_STATES,                                                                    \
+	.pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}, {3, STATE2}, {4, STATE3}}
+#define UPDATE(ours, spec, shape, of, emits, ...)                                                  \
+	UPDATE_OF(ours, spec, OP_BY_ELEMENT, shape, of, emits, __VA_ARGS__, UPDATE_PAIRS)
+#define WHOLE_UPDATE(ours, spec, shape, of, emits, ...)                                            \
+	UPDATE_OF(ours, spec, 0, shape, of, emits, __VA_ARGS__, UPDATE_PAIRS)
 
 #endif
