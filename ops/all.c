@@ -4,6 +4,7 @@
 /* clang-format off */
 #define FAMILIES(F) \
 	F(ops_activation) \
+	F(ops_adafactor) \
 	F(ops_adaptive) \
 	F(ops_attention) \
 	F(ops_binary) \
@@ -41,6 +42,7 @@
 	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
+	F(ops_muon) \
 	F(ops_nll) \
 	F(ops_onehot) \
 	F(ops_optimizer) \
