@@ -40,8 +40,8 @@ static enum status save_weights(
 		for (int i = 0; i < gp->problem->ntensor; i++) {
 			const struct tensor *t = gp->tensor[i];
 			const char *name = gp->problem->tensor[i].name;
-			static const int type[] = {
-				STINT_F32, STINT_F64, STINT_I64, STINT_BOOL, STINT_BF16, STINT_F16};
+			static const int type[] = {STINT_F32, STINT_F64, STINT_I64, STINT_BOOL,
+				STINT_BF16, STINT_F16, STINT_U8};
 			if (!t->data || t->maker || dtype_bytes(t->dtype) != width ||
 				links_of(links, name))
 				continue;

@@ -240,6 +240,7 @@ const char *emit_type(const struct tensor *t)
 {
 	return t->dtype == DT_I64    ? "int64_t"
 	       : t->dtype == DT_BOOL ? "unsigned char"
+	       : t->dtype == DT_U8   ? "unsigned char"
 	       : t->dtype == DT_BF16 ? "bf16"
 	       : t->dtype == DT_F16  ? "fp16"
 				     : "real";

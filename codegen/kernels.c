@@ -252,6 +252,7 @@ static void note_types(struct kernels *ks, int n, struct tensor *const *t)
 	for (int i = 0; i < n; i++) {
 		ks->bf16 |= t[i] && t[i]->dtype == DT_BF16;
 		ks->fp16 |= t[i] && t[i]->dtype == DT_F16;
+		ks->codes |= t[i] && t[i]->dtype == DT_U8;
 		ks->bf16_states |= t[i] && t[i]->dtype == DT_BF16 && t[i]->role == TR_STATE;
 	}
 }

@@ -125,7 +125,7 @@ struct kernels {
 	int64_t *lib_workspace;
 	struct emit_helpers helpers;
 	bool bf16, fp16; /* some values are stored so */
-	bool bf16_states;
+	bool bf16_states, codes;
 	bool products; /* a gradient is a product that no step stores */
 	/* --- updates.c --- */
 	int ngroup, nupdate_text;

@@ -10,6 +10,7 @@ static const char *accessor(enum dtype t)
 	       : t == DT_BOOL ? "BOOL"
 	       : t == DT_BF16 ? "BF16"
 	       : t == DT_F16  ? "FP16"
+	       : t == DT_U8   ? "CODES"
 			      : "REAL";
 }
 
@@ -63,6 +64,8 @@ void print_step_macros(
 		     "#define BOOL(place) (arena + (place))\n");
 	if (ks->bf16)
 		text_puts(t, "#define BF16(place) ((bf16 *)(arena + (place)))\n");
+	if (ks->codes)
+		text_puts(t, "#define CODES(place) (arena + (place))\n");
 	if (ks->fp16)
 		text_puts(t, "#define FP16(place) ((fp16 *)(arena + (place)))\n");
 	if (ks->graph->target->bare) /* nobody looks on */

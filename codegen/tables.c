@@ -11,7 +11,8 @@ const char *dtype_text(enum dtype t)
 		[DT_I64] = "STINT_I64",
 		[DT_BOOL] = "STINT_BOOL",
 		[DT_BF16] = "STINT_BF16",
-		[DT_F16] = "STINT_F16"};
+		[DT_F16] = "STINT_F16",
+		[DT_U8] = "STINT_U8"};
 	return text[t];
 }
 

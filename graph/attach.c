@@ -154,7 +154,14 @@ enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
 	return g->failed;
 }
 
-/* The shape of a state of read[0]. */
+static enum dtype state_type(const struct op_state *s, const struct update_of *u)
+{
+	return s->shape == STATE_CODES                            ? DT_U8
+	       : dtype_is_narrow(u->state) && op_state_narrows(s) ? u->state
+								  : u->param->dtype;
+}
+
+/* The shape of a state of x. */
 static int state_dims(const struct op_state *s, const struct tensor *x, int64_t *dim)
 {
 	memcpy(dim, x->dim, sizeof x->dim);
@@ -162,7 +169,9 @@ static int state_dims(const struct op_state *s, const struct tensor *x, int64_t 
 		dim[x->rank - 1] = 1;
 	else if (s->shape == STATE_COLUMNS)
 		dim[x->rank - 2] = 1;
-	return s->shape == STATE_NUMBER ? 0 : x->rank;
+	else if (s->shape == STATE_SCALES)
+		dim[0] = x->numel / OP_STATE_BLOCK + (x->numel % OP_STATE_BLOCK != 0);
+	return s->shape == STATE_NUMBER ? 0 : s->shape == STATE_SCALES ? 1 : x->rank;
 }
 
 enum status graph_update(
@@ -182,12 +191,10 @@ enum status graph_update(
 	for (int k = 0; k < nstate; k++) {
 		int64_t dim[RANK_MAX];
 		const int rank = state_dims(&state[k], u->read[0], dim);
-		const bool narrow = dtype_is_narrow(u->state) && op_state_narrows(&state[k]);
+		const enum dtype type = state_type(&state[k], u);
 		const char *name = arena_printf(
 			g->arena, "state/%s/%s", state[k].name, param->name);
-		in[4 + k] = name ? graph_tensor(
-					   g, name, narrow ? u->state : param->dtype, rank, dim)
-				 : NULL;
+		in[4 + k] = name ? graph_tensor(g, name, type, rank, dim) : NULL;
 		if (!in[4 + k])
 			return name ? g->failed : diag_nomem(g->diag);
 		in[4 + k]->role = TR_STATE;

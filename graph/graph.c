@@ -155,7 +155,8 @@ const char *dtype_name(enum dtype t)
 		[DT_I64] = "i64",
 		[DT_BOOL] = "bool",
 		[DT_BF16] = "bf16",
-		[DT_F16] = "f16"};
+		[DT_F16] = "f16",
+		[DT_U8] = "u8"};
 	return name[t];
 }
 
@@ -169,6 +170,7 @@ double tensor_real(const struct tensor *t, int64_t i)
 	case DT_I64:
 		return (double)((const int64_t *)t->data)[i];
 	case DT_BOOL:
+	case DT_U8:
 		return ((const unsigned char *)t->data)[i];
 	case DT_BF16:
 	case DT_F16:
@@ -210,7 +212,8 @@ void value_set(enum dtype t, void *data, int64_t i, double v)
 		break;
 	case DT_BF16:
 	case DT_F16:
-		assert(false && "a known value in a narrow type");
+	case DT_U8:
+		assert(false && "a known value of a type that none has");
 	}
 }
 

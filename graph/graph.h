@@ -12,8 +12,8 @@ enum { RANK_MAX = 8, WAYS_MAX = 4 };
 /* Element types. Every float in a model becomes the graph's one real type (F32, or F64 under
  * --precision fp64), every integer I64. The narrow types, BF16, the upper half of an F32, and F16,
  * IEEE 754's binary16, are how values are stored under --precision bf16 and fp16 (graph_narrow):
- * kernels still compute in the real type. */
-enum dtype { DT_F32, DT_F64, DT_I64, DT_BOOL, DT_BF16, DT_F16 };
+ * kernels still compute in the real type. U8: codes of an optimizer's state. */
+enum dtype { DT_F32, DT_F64, DT_I64, DT_BOOL, DT_BF16, DT_F16, DT_U8 };
 
 static inline bool dtype_is_narrow(enum dtype t)
 {
@@ -22,7 +22,7 @@ static inline bool dtype_is_narrow(enum dtype t)
 
 static inline int64_t dtype_bytes(enum dtype t)
 {
-	return t == DT_F32 ? 4 : t == DT_BOOL ? 1 : dtype_is_narrow(t) ? 2 : 8;
+	return t == DT_F32 ? 4 : t == DT_BOOL || t == DT_U8 ? 1 : dtype_is_narrow(t) ? 2 : 8;
 }
 
 static inline bool dtype_is_real(enum dtype t)
@@ -33,7 +33,7 @@ static inline bool dtype_is_real(enum dtype t)
 /* A narrow value; and the nearest, to even where two are as near. (frozen.c) */
 double narrow_value(enum dtype t, uint16_t bits);
 uint16_t narrow_bits(enum dtype t, float v);
-/* "f32", "f64", "i64", "bool", "bf16", "f16". */
+/* "f32", "f64", "i64", "bool", "bf16", "f16", "u8". */
 const char *dtype_name(enum dtype t);
 
 enum tensor_role {

@@ -151,10 +151,12 @@ struct loss_inputs {
 
 /* A state tensor of an optimizer. It starts as zeros. */
 enum state_shape {
-	STATE_WHOLE,  /* the parameter's */
-	STATE_NUMBER, /* one number */
-	STATE_ROWS,   /* the parameter's, its last axis 1 */
-	STATE_COLUMNS /* the parameter's, its last axis but one 1 */
+	STATE_WHOLE,   /* the parameter's */
+	STATE_NUMBER,  /* one number */
+	STATE_ROWS,    /* the parameter's, its last axis 1 */
+	STATE_COLUMNS, /* the parameter's, its last axis but one 1 */
+	STATE_CODES,   /* the parameter's, of bytes that stand for numbers */
+	STATE_SCALES   /* a number for each OP_STATE_BLOCK elements */
 };
 struct op_state {
 	const char *name;
@@ -169,7 +171,7 @@ static inline bool op_state_narrows(const struct op_state *s)
 /* The last state of an update with this attribute, of any optimizer: the parameter's average over
  * the steps, of which the attribute's value is the decay. */
 #define OP_AVERAGE "ema"
-enum { OP_STATES = 4 };
+enum { OP_STATES = 5, OP_STATE_BLOCK = 256 };
 
 /* What an update is made of. */
 struct update_of {
@@ -418,7 +420,7 @@ struct op_def {
 	 * what `expr` calls comes on top. An exponential counts as 20. */
 	double work;
 	int npair;
-	struct op_pair pair[5];
+	struct op_pair pair[6];
 
 	/* OP_POINTWISE: one C expression over a, b, ... h (the inputs), the options by name, and
 	 * EXP LOG SQRT POW TANH ERF FABS MAX MIN FLOOR ..., as graph/expr.h has it; `ref` is the

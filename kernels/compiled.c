@@ -9,6 +9,7 @@ enum { STINT_THREADS = 2 };
 #include "adafactor.h"
 #include "adagrad.h"
 #include "adam.h"
+#include "adam8.h"
 #include "adamax.h"
 #include "batchnorm.h"
 #include "box.h"

@@ -22,7 +22,7 @@ static const struct {
 	int dtype, bytes;
 } types[] = {{"F32", STINT_F32, 4}, {"F64", STINT_F64, 8}, {"I64", STINT_I64, 8},
 	{"BOOL", STINT_BOOL, 1}, {"F16", STINT_F16, 2}, {"BF16", STINT_BF16, 2}, {"I32", -1, 4},
-	{"I16", -1, 2}, {"I8", -1, 1}, {"U8", -1, 1}, {"U16", -1, 2}, {"U32", -1, 4},
+	{"I16", -1, 2}, {"I8", -1, 1}, {"U8", STINT_U8, 1}, {"U16", -1, 2}, {"U32", -1, 4},
 	{"U64", -1, 8}, {"F8_E4M3", -1, 1}, {"F8_E5M2", -1, 1}};
 enum { NTYPE = sizeof types / sizeof *types };
 /* The format's own limit. */

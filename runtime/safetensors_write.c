@@ -39,9 +39,11 @@ static int bytes_of(const struct safetensors_entry *e, int64_t *out)
 		[STINT_I64] = 8,
 		[STINT_BOOL] = 1,
 		[STINT_BF16] = 2,
-		[STINT_F16] = 2};
+		[STINT_F16] = 2,
+		[STINT_U8] = 1};
 	*out = 0;
-	if (e->dtype < 0 || e->dtype > STINT_F16 || e->rank < 0 || e->rank > SAFETENSORS_RANK)
+	if (e->dtype < 0 || e->dtype > STINT_U8 || !width[e->dtype] || e->rank < 0 ||
+		e->rank > SAFETENSORS_RANK)
 		return 1;
 	*out = width[e->dtype];
 	for (int i = 0; i < e->rank; i++)

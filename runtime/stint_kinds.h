@@ -17,7 +17,7 @@ enum {
 
 /* Element types. Those of 2 bytes are met by stint_probe.output alone; whole numbers
  * of 4, by a microcontroller's step. */
-enum { STINT_F32, STINT_F64, STINT_I64, STINT_BOOL, STINT_BF16, STINT_F16, STINT_I32 };
+enum { STINT_F32, STINT_F64, STINT_I64, STINT_BOOL, STINT_BF16, STINT_F16, STINT_I32, STINT_U8 };
 
 enum {
 	STINT_INPUT,     /* set by the caller before each step (the target too) */

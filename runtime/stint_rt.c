@@ -125,7 +125,7 @@ int stint_get(const stint_step *s, const char *name, void *data, size_t bytes)
 static size_t dtype_bytes(int dtype)
 {
 	return dtype == STINT_F32                          ? 4
-	       : dtype == STINT_BOOL                       ? 1
+	       : dtype == STINT_BOOL || dtype == STINT_U8  ? 1
 	       : dtype == STINT_BF16 || dtype == STINT_F16 ? 2
 							   : 8;
 }

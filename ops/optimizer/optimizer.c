@@ -91,7 +91,7 @@ enum status update_call(struct emit *e, const struct node *n, const struct updat
 	TRY(call_kernel(e, &(struct kernel_call){.file = k->file,
 				   .function = k->function,
 				   .before = k->before,
-				   .turns = y->numel,
+				   .turns = k->block ? div_up(y->numel, k->block) : y->numel,
 				   .work = (double)y->numel * 4,
 				   .args = args}));
 	return update_average(e, n);

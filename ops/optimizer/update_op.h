@@ -8,7 +8,7 @@
 #include "codegen/call.h"
 #include "ops/data.h"
 
-enum { PARAM, GRAD, LR, CONTROL, STATE0, STATE1, STATE2, STATE3 };
+enum { PARAM, GRAD, LR, CONTROL, STATE0, STATE1, STATE2, STATE3, STATE4 };
 
 enum status update_infer(struct graph *g, struct node *n);
 /* The kernel of n: kernels/FILE's function, which takes all outputs, then the parameter, gradient,
@@ -20,6 +20,7 @@ struct update_kernel {
 	const struct call_struct *option; /* its own, "o" */
 	const struct call_value *before;
 	bool decoupled; /* the decay is */
+	int64_t block; /* a turn is so many elements, and `n` is how many there are; 0: it is one */
 };
 enum status update_call(struct emit *e, const struct node *n, const struct update_kernel *k);
 
@@ -71,7 +72,7 @@ struct call_struct update_struct(
 	}
 #define UPDATE_PAIRS                                                                               \
 	.npair = 1 + OP_STATES,                                                                    \
-	.pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}, {3, STATE2}, {4, STATE3}}
+	.pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}, {3, STATE2}, {4, STATE3}, {5, STATE4}}
 #define UPDATE(ours, spec, shape, of, emits, ...)                                                  \
 	UPDATE_OF(ours, spec, OP_BY_ELEMENT, shape, of, emits, __VA_ARGS__, UPDATE_PAIRS)
 #define WHOLE_UPDATE(ours, spec, shape, of, emits, ...)                                            \
