@@ -9,6 +9,7 @@ make_data label 42 t.npy
 data="--input x.npy --target t.npy --seed 3"
 newest() { echo "$1/$(ls "$1" | sort | tail -n 1)"; }
 base="--loss cross-entropy --batch 4 --portable"
+model=m.onnx
 # bytes and types of the states: "384 F32 BF16"
 states()
 {
@@ -24,7 +25,7 @@ train() # DIR OPTIMIZER OPTIONS...: a folder, and checkpoints beside it
 	dir=$1 optimizer=$2
 	shift 2
 	# shellcheck disable=SC2086
-	expect 0 stint compile m.onnx $base --optimizer "$optimizer" -o "$dir" "$@"
+	expect 0 stint compile "$model" $base --optimizer "$optimizer" -o "$dir" "$@"
 	cp err "$dir.notes"
 	# shellcheck disable=SC2086
 	expect 0 stint train "$dir" $data --epochs 2 --checkpoint "$dir.saved"
@@ -89,5 +90,34 @@ said "ns_coefficients are 3 numbers, not 2"
 # shellcheck disable=SC2086
 expect 3 stint compile m.onnx $base --optimizer muon:ns_steps=2.5 --no-build -o none
 said "ns_steps is a whole number, not 2.5"
+# bytes, and a number for each block of them; what is small is adamw's
+model=$SOURCE/examples/models/mlp.onnx
+python3 -c '
+import random, struct
+random.seed(1)
+def npy(path, descr, shape, data):
+    head = "{\x27descr\x27: \x27%s\x27, \x27fortran_order\x27: False, \x27shape\x27: %s, }" % (descr, shape)
+    head += " " * (127 - 10 - len(head)) + "\n"
+    open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
+npy("x.npy", "<f4", (12, 1, 28, 28), struct.pack("<9408f", *(random.random() for _ in range(9408))))
+npy("t.npy", "<i8", (12,), struct.pack("<12q", *(i % 10 for i in range(12))))'
+rm -rf wide.saved least.saved parts.saved
+train wide adamw --threads 1
+train bytes adamw8bit --threads 2
+train least adamw8bit --threads 1 --budget min
+agree bytes least
+grep -qF "adamw8bit leaves 4 of 6 parameters to adamw" bytes.notes || fail "nothing is told of what adamw8bit leaves"
+# of 784 x 128 and 128 x 64 numbers each 3 bytes less twice, but for 4 bytes for each 256
+[ "$(states "$(newest bytes.saved)")" = "$(($(states "$(newest wide.saved)" | cut -d" " -f1) - 108544 * 6 + 108544 / 256 * 8)) F32 U8" ] ||
+	fail "states of $(states "$(newest bytes.saved)") bytes"
+# shellcheck disable=SC2086
+expect 0 stint train bytes $data --epochs 1 --checkpoint parts.saved
+# shellcheck disable=SC2086
+expect 0 stint train bytes $data --epochs 2 --checkpoint parts.saved --resume
+agree bytes parts
+expect 2 stint compile "$model" --loss cross-entropy --batch 4 --optimizer adamw8bit --micro-batch 2 --ranks 2 --no-build -o none
+said "takes a whole parameter" "--shard none"
+expect 2 stint compile "$model" --loss cross-entropy --batch 4 --optimizer adamw8bit --state-precision bf16 --no-build -o none
+said "adamw8bit keeps its states as they are"
 absent none
 finished
