@@ -11,6 +11,7 @@
 #include "lanes.h"
 #include "lerp.h"
 #include "math_double.h"
+#include "squares.h"
 #include "update.h"
 
 struct adafactor {
@@ -40,7 +41,7 @@ static inline void adafactor_rows(real *y, const real *gradient, const int64_t *
 		return;
 	for (int64_t r = from; r < to; r++) {
 		const real *g = gradient + r * s->columns;
-		y[r] = lerp_real(mean[r], dot_lanes(g, g, s->columns) / (real)s->columns, take);
+		y[r] = lerp_real(mean[r], row_square(g, s->columns), take);
 	}
 }
 
@@ -56,15 +57,11 @@ static inline void adafactor_columns(real *y, const real *gradient, const int64_
 		const int64_t matrix = begin / s->columns, first = begin % s->columns;
 		const real *g = gradient + matrix * s->rows * s->columns + first;
 		const int64_t width = MIN(MIN(to - begin, s->columns - first), LANES);
-		double sum[LANES] = {0};
-		for (int64_t r = 0; r < s->rows; r++)
-			for (int64_t j = 0; j < width; j++)
-				sum[j] += (double)g[r * s->columns + j] *
-					  (double)g[r * s->columns + j];
+		real square[LANES];
+		column_squares(square, g, s->rows, s->columns, width);
 		end = begin + width;
 		for (int64_t j = 0; j < width; j++)
-			y[begin + j] = lerp_real(
-				mean[begin + j], (real)(sum[j] / (double)s->rows), take);
+			y[begin + j] = lerp_real(mean[begin + j], square[j], take);
 	}
 }
 

@@ -5,6 +5,7 @@
 #define FAMILIES(F) \
 	F(ops_activation) \
 	F(ops_adafactor) \
+	F(ops_adammini) \
 	F(ops_adaptive) \
 	F(ops_attention) \
 	F(ops_binary) \

@@ -118,24 +118,12 @@ static enum status step_emit(struct emit *e, const struct node *n)
 			.decoupled = true});
 }
 
-/* A matrix of inputs by outputs, as ONNX's MatMul reads it, where PyTorch has outputs by inputs. */
-static bool is_turned(const struct graph *g, const struct tensor *param)
-{
-	for (int i = 0; i < g->nnode; i++) {
-		const struct node *n = g->node[i];
-		if (n->phase == NODE_FORWARD && node_is(n, "stint.MatMul") &&
-			tensor_storage(n->in[1]) == param)
-			return node_int(n, "transB", 0) == 0;
-	}
-	return false;
-}
-
 enum { ORIGINAL, MATCH_RMS_ADAMW, SPECTRAL_UNCLAMPED };
 
 /* PyTorch's adjust_lr_fn. */
 static double ratio_of(const struct node *n, const struct graph *g, const struct tensor *param)
 {
-	const bool turned = is_turned(g, param);
+	const bool turned = update_is_turned(g, param);
 	const double rows = (double)param->dim[turned], columns = (double)param->dim[!turned];
 	switch ((int)node_option(n, "adjust_lr_fn")) {
 	case MATCH_RMS_ADAMW:

@@ -97,6 +97,17 @@ enum status update_call(struct emit *e, const struct node *n, const struct updat
 	return update_average(e, n);
 }
 
+bool update_is_turned(const struct graph *g, const struct tensor *param)
+{
+	for (int i = 0; i < g->nnode; i++) {
+		const struct node *n = g->node[i];
+		if (n->phase == NODE_FORWARD && node_is(n, "stint.MatMul") &&
+			tensor_storage(n->in[1]) == param)
+			return node_int(n, "transB", 0) == 0;
+	}
+	return false;
+}
+
 /* --- SGD --- */
 
 /* As torch.optim.SGD refuses it. */

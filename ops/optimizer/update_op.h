@@ -31,6 +31,9 @@ enum { UPDATE_FIELDS = 5 };
 struct call_struct update_struct(
 	const struct node *n, bool decoupled, struct call_field field[UPDATE_FIELDS]);
 
+/* A matrix of inputs by outputs, as ONNX's MatMul reads it, where PyTorch has outputs by inputs. */
+bool update_is_turned(const struct graph *g, const struct tensor *param);
+
 /* Fields of a kernel's options, by the node's. */
 #define UPDATE_FIELD(n, name)                                                                      \
 	{                                                                                          \

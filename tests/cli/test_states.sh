@@ -62,7 +62,7 @@ train some nadam --threads 1 --state-precision bf16 --ema 0.9
 [ "$(states "$(newest some.saved)" | cut -d' ' -f2-)" = "BF16 F32" ] || fail "types of nadam's states"
 train half sgd:momentum=0.9 --threads 1 --state-precision bf16 --precision fp16
 
-for optimizer in adafactor muon muon:adjust_lr_fn=match_rms_adamw; do
+for optimizer in adafactor adam-mini muon:adjust_lr_fn=match_rms_adamw muon; do
 	train whole $optimizer --threads 2
 	train small $optimizer --threads 1 --budget min
 	agree whole small
@@ -73,7 +73,10 @@ for optimizer in adafactor muon muon:adjust_lr_fn=match_rms_adamw; do
 	expect 0 stint compile m.onnx $base --optimizer $optimizer --micro-batch 2 --ranks 2 --shard none --no-build -o shared
 	rm -rf whole.saved small.saved
 done
+# w1 has 4 inputs by 16 outputs, w2 16 by 3
+grep -qF "ratio = 2.0}" whole/step.c && grep -qF "ratio = 1.0}" whole/step.c || fail "rates do not go by outputs over inputs"
 grep -qF "muon leaves 2 of 4 parameters to adamw" whole.notes || fail "nothing is told of what muon leaves"
+train mini adam-mini --threads 1 --state-precision bf16
 train halves muon --threads 1 --state-precision bf16 --micro-batch 2 --precision bf16
 
 for wrong in "adamw --precision fp64" "adamw --bare" adafactor; do

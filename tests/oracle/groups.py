@@ -3,7 +3,7 @@ averaged parameters, as test_groups.c takes them:
 
     python3 tests/oracle/groups.py >tests/ops/groups_torch.h
 
-needs PyTorch. The loss is the sum of w * p^2 over all parameters. Muon's products, which PyTorch makes in bfloat16, are
+needs PyTorch and adam-mini. The loss is the sum of w * p^2 over all parameters. Muon's products, which PyTorch makes in bfloat16, are
 made in double precision, and parameters that are no matrices, which it refuses, go to PyTorch's AdamW."""
 
 import fnmatch
@@ -50,6 +50,24 @@ class Muon:
 
 KINDS["muon"] = Muon
 
+
+class AdamMini:
+    """Its authors' (pip install adam-mini, 1.1.1), which goes by names; what is no matrix is a bias to it: AdamW."""
+
+    def __init__(self, groups):
+        from adam_mini import Adam_mini
+
+        beta1, beta2 = groups[0].get("beta1", 0.9), groups[0].get("beta2", 0.999)
+        names = [("mlp" if group["params"][0].dim() == 2 else "bias", group["params"][0]) for group in groups]
+        self.inner = Adam_mini(names, betas=(beta1, beta2), eps=groups[0].get("eps", 1e-8), verbose=False)
+        self.param_groups = self.inner.param_groups
+        for group, ours in zip(self.param_groups, groups):
+            group["weight_decay"] = ours.get("weight_decay", 0)
+        self.zero_grad, self.step = self.inner.zero_grad, self.inner.step
+
+
+KINDS["adam-mini"] = AdamMini
+
 # optimizer; its options; groups as (text, pattern, rate, options) in order, a pattern of None: of at most one axis;
 # clipping by value, by norm; decay of the average
 CASES = [
@@ -70,6 +88,9 @@ CASES = [
     ("adafactor", [], 0, 0, 0),
     ("adafactor:beta2_decay=-0.5,eps1=0.1,eps2=0.5,d=1.5,weight_decay=0.3,maximize=1",
      [("fc.*:lr=0.5x,weight_decay=0", "fc.*", 0.5, {"weight_decay": 0})], 0, 0.8, 0.9),
+    ("adam-mini", [], 0, 0, 0),
+    ("adam-mini:beta1=0.5,beta2=0.7,eps=0.01,weight_decay=0.3",
+     [("head.*:lr=3x,weight_decay=0", "head.*", 3, {"weight_decay": 0})], 0, 0.8, 0.9),
     ("muon", [], 0, 0, 0),
     ("muon:momentum=0.4,nesterov=0,weight_decay=0.3,ns_steps=3,eps=0.5,adjust_lr_fn=match_rms_adamw,beta1=0.5,adamw_eps=0.1",
      [("conv.*:lr=0.5x,weight_decay=0", "conv.*", 0.5, {"weight_decay": 0})], 0, 0, 0.9),
