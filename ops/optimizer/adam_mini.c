@@ -38,8 +38,8 @@ static enum status mini_build(struct graph *g, const struct op_def *op, const st
 	static const char turned[] = "stint.AdamMiniColumnsUpdate";
 	struct node *n;
 	if (u->param->rank != 2 || u->param->numel == 0)
-		op = op_by_optimizer(g->table, "adamw");
-	else if (update_is_turned(g, u->param))
+		return update_as_adamw(g, op, u, "eps");
+	if (update_is_turned(g, u->param))
 		op = op_index_find(g->index, turned, g->opset);
 	return graph_update(g, op, u, &n);
 }

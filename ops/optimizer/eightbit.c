@@ -27,8 +27,8 @@ static enum status adam8_emit(struct emit *e, const struct node *n)
 static enum status adam8_build(struct graph *g, const struct op_def *op, const struct update_of *u)
 {
 	struct node *n;
-	return graph_update(
-		g, u->read[0]->numel < LEAST ? op_by_optimizer(g->table, "adamw") : op, u, &n);
+	return u->read[0]->numel < LEAST ? update_as_adamw(g, op, u, "eps")
+					 : graph_update(g, op, u, &n);
 }
 
 const struct op_def ops_eightbit[] = {

@@ -151,21 +151,6 @@ static enum status build_step(struct graph *g, const struct update_of *u, const 
 	return graph_update(g, op_index_find(g->index, "stint.MuonStep", g->opset), &end, &n);
 }
 
-static enum status build_adamw(struct graph *g, const struct node *given, const struct update_of *u)
-{
-	struct update_of other = *u;
-	struct attr attr[5] = {ATTR_F("beta1", node_option(given, "beta1")),
-		ATTR_F("beta2", node_option(given, "beta2")),
-		ATTR_F("eps", node_option(given, "adamw_eps")),
-		ATTR_F("weight_decay", node_option(given, "weight_decay"))};
-	struct node *n;
-	if (u->averaged)
-		attr[4] = *node_attr(given, OP_AVERAGE);
-	other.nattr = u->averaged ? 5 : 4;
-	other.attr = attr;
-	return graph_update(g, op_by_optimizer(g->table, "adamw"), &other, &n);
-}
-
 static enum status muon_build(struct graph *g, const struct op_def *op, const struct update_of *u)
 {
 	const struct node given = {.op = op, .nattr = u->nattr, .attr = u->attr};
@@ -175,7 +160,7 @@ static enum status muon_build(struct graph *g, const struct op_def *op, const st
 	struct update_of begin = *u;
 	struct node *first;
 	if (u->param->rank != 2 || u->param->numel == 0 || node_option(&given, "use_muon") == 0)
-		return build_adamw(g, &given, u);
+		return update_as_adamw(g, op, u, "adamw_eps");
 	begin.averaged = false;
 	TRY(graph_update(g, op, &begin, &first));
 	struct tensor *x = graph_op(g, "stint.MuonNormal", 1, first->out, 1, &eps);

@@ -108,6 +108,23 @@ bool update_is_turned(const struct graph *g, const struct tensor *param)
 	return false;
 }
 
+enum status update_as_adamw(
+	struct graph *g, const struct op_def *op, const struct update_of *u, const char *eps)
+{
+	const struct node given = {.op = op, .nattr = u->nattr, .attr = u->attr};
+	struct update_of other = *u;
+	struct attr attr[5] = {ATTR_F("beta1", node_option(&given, "beta1")),
+		ATTR_F("beta2", node_option(&given, "beta2")),
+		ATTR_F("eps", node_option(&given, eps)),
+		ATTR_F("weight_decay", node_option(&given, "weight_decay"))};
+	struct node *n;
+	if (u->averaged)
+		attr[4] = *node_attr(&given, OP_AVERAGE);
+	other.nattr = u->averaged ? 5 : 4;
+	other.attr = attr;
+	return graph_update(g, op_by_optimizer(g->table, "adamw"), &other, &n);
+}
+
 /* --- SGD --- */
 
 /* As torch.optim.SGD refuses it. */

@@ -34,6 +34,11 @@ struct call_struct update_struct(
 /* A matrix of inputs by outputs, as ONNX's MatMul reads it, where PyTorch has outputs by inputs. */
 bool update_is_turned(const struct graph *g, const struct tensor *param);
 
+/* The update of a parameter that is not for `op`: AdamW's, with op's betas, decay, and option
+ * `eps`. */
+enum status update_as_adamw(
+	struct graph *g, const struct op_def *op, const struct update_of *u, const char *eps);
+
 /* Fields of a kernel's options, by the node's. */
 #define UPDATE_FIELD(n, name)                                                                      \
 	{                                                                                          \
