@@ -283,6 +283,9 @@ static const struct option table[] = {
 	WORD("frozen-precision", compile.frozen_precision, COMMAND_ALL, "P",
 		"weights of products that are not trained are stored in fp32, bf16, fp16, int8 or nf4",
 		"fp32", "bf16", "fp16", "int8", "nf4"),
+	WORD("state-precision", compile.state_precision, COMMAND_ALL, "P",
+		"optimizer states of a parameter's size are stored in fp32, or bf16, rounded by chance",
+		"fp32", "bf16"),
 	VALUE("offload", OPTION_TEXT, offload, COMMAND_ALL, "host[:SIZE]",
 		"host: saved activations may wait in the host's memory (of SIZE or more: 1MiB)"),
 	FLAG("portable", compile.portable, COMMAND_ALL, "plain C only: libc and libm"),
@@ -566,6 +569,15 @@ static enum status check_frozen(const struct options *o, struct diag *d)
 	return ST_OK;
 }
 
+static enum status check_states(const struct options *o, struct diag *d)
+{
+	const struct compile_options *c = &o->compile;
+	if (c->state_precision == STATE_FP32 || (c->precision != PRECISION_FP64 && !c->bare))
+		return ST_OK;
+	return diag_fail(d, ST_USAGE, NULL, NULL, "--state-precision bf16 does not go with --%s",
+		c->bare ? "bare" : "precision fp64");
+}
+
 enum status options_check(struct options *o, struct diag *d)
 {
 	TRY(check_bare(o, d));
@@ -581,6 +593,7 @@ enum status options_check(struct options *o, struct diag *d)
 					      : "debug-arena");
 	TRY(check_arch(o, cuda, d));
 	TRY(check_frozen(o, d));
+	TRY(check_states(o, d));
 	if (options_given(o, "shard") && !o->compile.ranks)
 		return diag_fail(d, ST_USAGE, NULL, "add --ranks N",
 			"--shard says what so many processes share");

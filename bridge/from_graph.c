@@ -310,7 +310,7 @@ static enum status add_op(struct builder *b, struct node *n)
 	*op = (struct problem_op){.id = i,
 		.name = n->name,
 		.phase = n->op->traits & OP_UPDATE ? PHASE_UPDATE : phase[n->phase],
-		.recomputable = !(n->op->traits & (OP_ONCE | OP_UPDATE)),
+		.recomputable = !(n->op->traits & (OP_ONCE | OP_UPDATE)) && n->phase != NODE_UPDATE,
 		.waits = (n->op->traits & OP_WAITS) != 0};
 	for (int k = 0; k < n->nout; k++) {
 		struct tensor *t = n->out[k];

@@ -62,7 +62,7 @@ static const char *optimizer_name(struct arena *a, const struct stint_model *m)
 
 static void add_resident(struct text *t, const struct stint_tensor *x, const char *comma)
 {
-	static const char *const type[] = {"f32", "f64", "i64", "bool"};
+	static const char *const type[] = {"f32", "f64", "i64", "bool", "bf16", "f16", "i32", "u8"};
 	text_add(t, "%s{\"name\":", comma);
 	text_json_shown(t, x->name);
 	text_add(t, ",\"dtype\":\"%s\",\"bytes\":%zu,\"dim\":[", type[x->dtype], x->bytes);

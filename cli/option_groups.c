@@ -10,8 +10,9 @@ const char *const option_group_title[OPTION_GROUPS] = {"The model:", "Training:"
 static const char *const member[OPTION_GROUPS][GROUP_MOST] = {
 	{"batch", "dim", "train", "freeze", "tie", "untie", "stop-gradient", "fix", "replace-head",
 		"padding-idx", "restore-biases", "ops", "lora", "adapter"},
-	{"loss", "optimizer", "precision", "frozen-precision", "math", "group", "no-decay-1d",
-		"clip-value", "clip-norm", "ema", "dropout", "bn", "bn-variance", "no-outputs"},
+	{"loss", "optimizer", "precision", "frozen-precision", "state-precision", "math", "group",
+		"no-decay-1d", "clip-value", "clip-norm", "ema", "dropout", "bn", "bn-variance",
+		"no-outputs"},
 	{"budget", "micro-batch", "ranks", "shard", "split", "keep-all", "segments", "recompute",
 		"no-recompute", "effort", "time", "costs", "fuse"},
 	{"output", "force", "link-weights", "threads", "portable", "bare", "isa", "cross",

@@ -8,9 +8,18 @@
 static void options_text(const struct param_options *o, struct text *t)
 {
 	text_add(t, "lr %gx", o->rate);
-	for (int i = 0; i < o->nattr; i++)
-		if (strcmp(o->attr[i].name, "lr") != 0 && strcmp(o->attr[i].name, OP_AVERAGE) != 0)
-			text_add(t, ", %s %g", o->attr[i].name, o->attr[i].f);
+	for (int i = 0; i < o->nattr; i++) {
+		const struct attr *a = &o->attr[i];
+		if (!strcmp(a->name, "lr") || !strcmp(a->name, OP_AVERAGE))
+			continue;
+		text_add(t, ", %s ", a->name);
+		if (a->kind == ATTR_STRING)
+			text_puts(t, a->s);
+		else if (a->kind == ATTR_FLOAT)
+			text_add(t, "%g", a->f);
+		for (int k = 0; k < a->n; k++)
+			text_add(t, "%s%g", k ? ";" : "", a->floats[k]);
+	}
 }
 
 /* The trained ones, and with what each is updated. */

@@ -240,10 +240,10 @@ const char *emit_type(const struct tensor *t)
 {
 	return t->dtype == DT_I64    ? "int64_t"
 	       : t->dtype == DT_BOOL ? "unsigned char"
+	       : t->dtype == DT_U8   ? "unsigned char"
 	       : t->dtype == DT_BF16 ? "bf16"
 	       : t->dtype == DT_F16  ? "fp16"
 	       : t->dtype == DT_I8   ? "int8_t"
-	       : t->dtype == DT_U8   ? "uint8_t"
 				     : "real";
 }
 

@@ -62,7 +62,7 @@ void emit_parallel(struct emit *e, double work, int levels);
  * "-INFINITY". */
 const char *emit_real(const struct emit *e, double v, char buf[static 40]);
 /* An element as it is stored: "real", "int64_t", "unsigned char", "bf16", "fp16",
- * "int8_t" or "uint8_t". */
+ * "int8_t". */
 const char *emit_type(const struct tensor *t);
 /* An element as it is computed with: "real" for the narrow types. */
 const char *emit_value_type(const struct tensor *t);

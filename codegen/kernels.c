@@ -254,6 +254,7 @@ static void note_types(struct kernels *ks, int n, struct tensor *const *t)
 		ks->fp16 |= t[i] && t[i]->dtype == DT_F16;
 		ks->i8 |= t[i] && t[i]->dtype == DT_I8;
 		ks->u8 |= t[i] && t[i]->dtype == DT_U8;
+		ks->bf16_states |= t[i] && t[i]->dtype == DT_BF16 && t[i]->role == TR_STATE;
 	}
 }
 

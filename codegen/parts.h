@@ -125,7 +125,8 @@ struct kernels {
 	int64_t *lib_workspace;
 	struct emit_helpers helpers;
 	bool bf16, fp16, i8, u8; /* some values are stored so */
-	bool products;           /* a gradient is a product that no step stores */
+	bool bf16_states;
+	bool products; /* a gradient is a product that no step stores */
 	/* --- updates.c --- */
 	int ngroup, nupdate_text;
 	struct update_group *group;

@@ -69,6 +69,8 @@ void print_types(const struct kernels *ks, struct text *t)
 		text_puts(t, "#define STINT_DOUBLE\n");
 	if (ks->fp16)
 		text_puts(t, "#define STINT_FP16\n");
+	if (ks->bf16_states)
+		text_puts(t, "#define STINT_STATE_BF16\n");
 	if (ks->graph->target->bare)
 		text_puts(t, "#define STINT_BARE\n");
 }

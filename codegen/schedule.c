@@ -165,8 +165,8 @@ static enum status find_kernel(struct kernels *ks, const struct schedule *s, str
 static int parameter_updated(const struct schedule *s, const struct node *n)
 {
 	bool update = (n->op->traits & OP_UPDATE) && n->phase == NODE_UPDATE;
-	if (!update || n->op->role == ROLE_GATHER_PIECES || n->nin < 2 || !n->in[0] ||
-		(!n->in[1] && !n->op->optimizer))
+	if (!update || n->op->role == ROLE_GATHER_PIECES || n->op->role == ROLE_UPDATE_END ||
+		n->nin < 2 || !n->in[0] || (!n->in[1] && !n->op->optimizer))
 		return -1;
 	struct tensor *t = tensor_storage(n->in[0]);
 	if (t->maker && t->maker->op->role == ROLE_OWN_PIECE)

@@ -146,6 +146,24 @@ static void tell_ranks(const struct pipeline *p)
 		p->o->ranks > 1 ? "s" : "", bytes_human(all, text[0]), bytes_human(here, text[1]));
 }
 
+/* Parameters that the optimizer leaves to another. */
+static void tell_left(const struct pipeline *p)
+{
+	const struct op_def *other = NULL;
+	int left = 0, all = 0;
+	for (int i = 0; p->train && i < p->train->nnode; i++) {
+		const struct op_def *op = p->train->node[i]->op;
+		all += op->optimizer != NULL;
+		if (!op->optimizer || op == p->optimizer.op)
+			continue;
+		other = op;
+		left++;
+	}
+	if (left)
+		diag_note(p->diag, NULL, NULL, "%s leaves %d of %d parameters to %s",
+			p->optimizer.op->optimizer, left, all, other->optimizer);
+}
+
 void parts_tell(const struct pipeline *p)
 {
 	const struct parts *x = &p->parts;
@@ -158,6 +176,7 @@ void parts_tell(const struct pipeline *p)
 						 : "");
 	if (p->o->ranks)
 		tell_ranks(p);
+	tell_left(p);
 	if (x->region.slices)
 		diag_note(p->diag, NULL, NULL,
 			"up to '%s', nodes run in %" PRId64 " slices of the batch", x->until,

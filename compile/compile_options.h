@@ -11,6 +11,7 @@ enum { MICRO_BATCH_AUTO = -1, SPLIT_AUTO = -1 };
 enum target_choice { TARGET_C, TARGET_CUDA };
 enum precision { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64 };
 enum frozen_precision { FROZEN_FP32, FROZEN_BF16, FROZEN_FP16, FROZEN_INT8, FROZEN_NF4 };
+enum state_precision { STATE_FP32, STATE_BF16 };
 enum bn_choice { BN_TRAIN, BN_FROZEN };
 enum variance_choice { VARIANCE_UNBIASED, VARIANCE_POPULATION };
 enum shard_choice { SHARD_STATE, SHARD_NONE };
@@ -44,7 +45,8 @@ struct compile_options {
 	enum math math;
 	enum precision precision;
 	enum frozen_precision
-		frozen_precision; /* what weights that are not trained are stored in */
+		frozen_precision;             /* what weights that are not trained are stored in */
+	enum state_precision state_precision; /* what optimizer states are stored in */
 	enum fuse_choice fuse;
 	bool everywhere; /* layouts wherever a record knows how: for tests */
 	int portable, threads;

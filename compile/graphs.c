@@ -66,7 +66,7 @@ enum status graphs_train(
 	struct tensor **param, **grad;
 	TRY(lowered(imported, o, LOWER_TRAIN, out));
 	if (o->ranks)
-		graph_set_ranks(*out, o->ranks, o->pieces, o->optimizer);
+		TRY(graph_set_ranks(*out, o->ranks, o->pieces, o->optimizer));
 	if (o->loss)
 		graph_warn_of_loss(*out, o->loss);
 	TRY(with_loss(o, false, out));

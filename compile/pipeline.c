@@ -140,6 +140,20 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 		.user = p->user};
 }
 
+/* Some state can be stored narrower. */
+static enum status check_state(const struct pipeline *p)
+{
+	const struct op_def *op = p->optimizer.op;
+	bool any = false;
+	for (const struct op_state *s = op->state; s->name; s++)
+		any |= op_state_narrows(s);
+	return any || p->optimizer.state == DT_F32
+		       ? ST_OK
+		       : diag_fail(p->diag, ST_USAGE, NULL, "leave it out",
+				 "--state-precision bf16: %s keeps its states as they are",
+				 op->optimizer);
+}
+
 enum status pipeline_optimizer(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
@@ -152,6 +166,8 @@ enum status pipeline_optimizer(struct pipeline *p)
 	s->clip_value = o->clip_value;
 	s->clip_norm = o->clip_norm;
 	s->ema = o->ema;
+	s->state = o->state_precision == STATE_BF16 ? DT_BF16 : DT_F32;
+	TRY(check_state(p));
 	struct param_group *group = ARENA_ARRAY(p->arena, struct param_group, n + 1);
 	if (!group)
 		return diag_nomem(p->diag);

@@ -177,50 +177,79 @@ enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec)
 	return g->failed;
 }
 
-/* The node that updates `param`, or this process's piece of it, which read[0] is then. */
-static enum status attach_update(struct graph *g, const struct op_def *op,
-	const struct param_options *o, const struct tensor *param, struct tensor *const read[4],
-	struct node **n)
+static enum dtype state_type(const struct op_state *s, const struct update_of *u)
+{
+	return s->shape == STATE_CODES                            ? DT_U8
+	       : dtype_is_narrow(u->state) && op_state_narrows(s) ? u->state
+								  : u->param->dtype;
+}
+
+/* The shape of a state of x. */
+static int state_dims(const struct op_state *s, const struct tensor *x, int64_t *dim)
+{
+	memcpy(dim, x->dim, sizeof x->dim);
+	if (s->shape == STATE_ROWS)
+		dim[x->rank - 1] = 1;
+	else if (s->shape == STATE_COLUMNS)
+		dim[x->rank - 2] = 1;
+	else if (s->shape == STATE_SCALES)
+		dim[0] = x->numel / OP_STATE_BLOCK + (x->numel % OP_STATE_BLOCK != 0);
+	return s->shape == STATE_NUMBER ? 0 : s->shape == STATE_SCALES ? 1 : x->rank;
+}
+
+enum status graph_update(
+	struct graph *g, const struct op_def *op, const struct update_of *u, struct node **n)
 {
 	struct tensor *in[4 + OP_STATES];
-	const struct node given = {.op = op, .nattr = o->nattr, .attr = o->attr};
+	const struct tensor *param = u->param;
+	const struct node given = {.op = op, .nattr = u->nattr, .attr = u->attr};
 	struct op_state state[OP_STATES];
 	int nstate = 0;
 	for (const struct op_state *s = op->state; s->name; s++)
 		if (node_has_state(&given, s))
 			state[nstate++] = *s;
-	if (o->averaged)
-		state[nstate++] = (struct op_state){.name = OP_AVERAGE};
-	memcpy(in, read, 4 * sizeof *in);
+	if (u->averaged)
+		state[nstate++] = (struct op_state){.name = OP_AVERAGE, .exact = true};
+	memcpy(in, u->read, sizeof u->read);
 	for (int k = 0; k < nstate; k++) {
+		int64_t dim[RANK_MAX];
+		const int rank = state_dims(&state[k], u->read[0], dim);
+		const enum dtype type = state_type(&state[k], u);
 		const char *name = arena_printf(
 			g->arena, "state/%s/%s", state[k].name, param->name);
-		in[4 + k] = graph_tensor(
-			g, name, param->dtype, state[k].scalar ? 0 : read[0]->rank, read[0]->dim);
+		in[4 + k] = name ? graph_tensor(g, name, type, rank, dim) : NULL;
 		if (!in[4 + k])
-			return g->failed;
+			return name ? g->failed : diag_nomem(g->diag);
 		in[4 + k]->role = TR_STATE;
-		if (read[0] != param && !state[k].scalar)
+		if (u->read[0] != param && state[k].shape != STATE_NUMBER)
 			in[4 + k]->piece_of = param;
 	}
 	return graph_node(
-		g, op->name, param->name, 4 + nstate, in, 1 + nstate, o->nattr, o->attr, NULL, n);
+		g, op->name, param->name, 4 + nstate, in, 1 + nstate, u->nattr, u->attr, NULL, n);
+}
+
+/* What updates a parameter, read[0]. */
+static enum status attach_update(
+	struct graph *g, const struct optimizer_spec *spec, const struct update_of *u)
+{
+	struct node *n;
+	return spec->op->update_build ? spec->op->update_build(g, spec->op, u)
+				      : graph_update(g, spec->op, u, &n);
 }
 
 /* The same of this process's piece, from a gradient that is whole or, scattered, its piece. */
-static enum status attach_piece(struct graph *g, const struct optimizer_spec *spec,
-	const struct param_options *o, struct tensor *const whole[4])
+static enum status attach_piece(
+	struct graph *g, const struct optimizer_spec *spec, const struct update_of *whole)
 {
-	struct tensor *read[4];
+	struct update_of u = *whole;
 	struct node *n;
-	memcpy(read, whole, sizeof read);
 	if (!graph_scatters(g, spec))
-		read[1] = graph_own_piece(g, whole[1], NULL);
-	read[0] = read[1] ? graph_own_piece(g, whole[0], read[1]) : NULL;
-	if (!read[0])
+		u.read[1] = graph_own_piece(g, u.read[1], NULL);
+	u.read[0] = u.read[1] ? graph_own_piece(g, u.read[0], u.read[1]) : NULL;
+	if (!u.read[0])
 		return g->failed;
-	TRY(attach_update(g, spec->op, o, whole[0], read, &n));
-	return graph_gather_pieces(g, whole[0], n->out[0]) ? ST_OK : g->failed;
+	TRY(graph_update(g, spec->op, &u, &n));
+	return graph_gather_pieces(g, whole->read[0], n->out[0]) ? ST_OK : g->failed;
 }
 
 /* --- What depends on all gradients: nothing is updated before the last is there, and the plan pays
@@ -350,8 +379,9 @@ static void update_slots(const struct graph *g, int nplain, int *slot)
 	}
 }
 
-/* By node at the end, the plain one that it shall stand behind: what makes its gradient (or what
- * it has a piece of), and the last that reads what it overwrites. */
+/* By node at the end, the plain one that it shall stand behind: what makes all that it reads, as
+ * its gradient (or what that is a piece or a view of), and the last that reads what it overwrites.
+ */
 static enum status find_slots(struct graph *g, int nplain, int *slot)
 {
 	int *last_read = ARENA_ARRAY(g->arena, int, g->ntensor);
@@ -360,12 +390,11 @@ static enum status find_slots(struct graph *g, int nplain, int *slot)
 	update_slots(g, nplain, last_read);
 	for (int i = nplain; i < g->nnode; i++) {
 		const struct node *u = g->node[i];
-		struct tensor *grad = u->in[u->nin > 1];
-		const struct node *made[] = {u->in[0]->maker, grad->maker,
-			tensor_storage(grad)->maker}; /* it may be a view */
 		slot[i] = last_read[u->in[0]->id];
-		for (int k = 0; k < 3; k++) {
-			const int id = made[k] ? made[k]->id : 0;
+		for (int k = 0; k < 2 * u->nin; k++) {
+			struct tensor *x = u->in[k / 2];
+			const struct node *made = (k % 2 ? tensor_storage(x) : x)->maker;
+			const int id = made ? made->id : 0;
 			const int at = id < nplain ? id : slot[id];
 			slot[i] = at > slot[i] ? at : slot[i];
 		}
@@ -433,11 +462,14 @@ enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *s
 	for (int i = 0; i < nparam; i++) {
 		if (!final[i])
 			continue;
-		struct tensor *const read[] = {param[i], final[i], lr[i], control};
-		struct node *n;
+		const struct update_of u = {.param = param[i],
+			.read = {param[i], final[i], lr[i], control},
+			.state = spec->state,
+			.averaged = option[i].averaged,
+			.nattr = option[i].nattr,
+			.attr = option[i].attr};
 		g->scope = param[i]->name;
-		TRY(g->pieces ? attach_piece(g, spec, &option[i], read)
-			      : attach_update(g, spec->op, &option[i], param[i], read, &n));
+		TRY(g->pieces ? attach_piece(g, spec, &u) : attach_update(g, spec, &u));
 	}
 	if (g->loss_scale) {
 		g->scope = "loss-scale";

@@ -65,7 +65,7 @@ enum status fuse_updates(struct graph *g)
 	TRY(order_begin(&o, g));
 	for (int i = 0; i < g->nnode; i++) {
 		struct node *n = g->node[i];
-		if (n->op->optimizer && n->phase == NODE_UPDATE && n->in[1])
+		if ((n->op->traits & OP_BY_ELEMENT) && n->phase == NODE_UPDATE && n->in[1])
 			TRY(take_in(g, &o, n, &taken));
 	}
 	if (taken == 0)

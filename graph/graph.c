@@ -171,14 +171,13 @@ double tensor_real(const struct tensor *t, int64_t i)
 	case DT_I64:
 		return (double)((const int64_t *)t->data)[i];
 	case DT_BOOL:
+	case DT_U8:
 		return ((const unsigned char *)t->data)[i];
 	case DT_BF16:
 	case DT_F16:
 		return narrow_value(t->dtype, ((const uint16_t *)t->data)[i]);
 	case DT_I8:
 		return ((const signed char *)t->data)[i];
-	case DT_U8:
-		return ((const unsigned char *)t->data)[i];
 	}
 	return 0;
 }
@@ -218,7 +217,7 @@ void value_set(enum dtype t, void *data, int64_t i, double v)
 	case DT_F16:
 	case DT_I8:
 	case DT_U8:
-		assert(false && "a known value in a narrow type");
+		assert(false && "a known value of a type that none has");
 	}
 }
 

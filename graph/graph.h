@@ -13,7 +13,7 @@ enum { RANK_MAX = 8, WAYS_MAX = 4 };
  * --precision fp64), every integer I64. The narrow types, BF16, the upper half of an F32, and F16,
  * IEEE 754's binary16, are how values are stored under --precision bf16 and fp16 (graph_narrow):
  * kernels still compute in the real type. I8 and U8 are bytes that weights are stored in (struct
- * stored), a number or two of them each. */
+ * stored), a number or two of them each; U8 are codes of an optimizer's state, too. */
 enum dtype { DT_F32, DT_F64, DT_I64, DT_BOOL, DT_BF16, DT_F16, DT_I8, DT_U8 };
 
 static inline bool dtype_is_narrow(enum dtype t)

@@ -253,6 +253,7 @@ static enum status copy_node(struct narrow *l, const struct node *n)
 	if (!in)
 		return diag_nomem(g->diag);
 	g->phase = n->phase;
+	g->last = n->last;
 	for (int k = 0; k < n->nout; k++)
 		if (n->out[k])
 			l->narrow[n->out[k]->id] = is_narrow(l, n, k);
@@ -307,6 +308,7 @@ enum status graph_narrow(
 	find_real(&l, in, (flags & NARROW_OUTPUTS) != 0);
 	for (int i = 0; i < in->nnode; i++)
 		TRY(copy_node(&l, in->node[i]));
+	l.copy.to->last = false;
 	TRY(graph_copy_end(&l.copy, out));
 	return graph_verify(*out);
 }

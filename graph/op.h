@@ -96,6 +96,8 @@ enum op_role {
 	ROLE_GATHER_PIECES, /* a parameter, its piece of what that will be: all of it */
 	ROLE_WIDEN,         /* small numbers, scales, zeros (may be absent); attributes shape and
 			       those of stored_attributes: the real numbers */
+	ROLE_UPDATE_END,    /* of an update of several nodes the one that makes the parameter; the
+			       first of them reads its gradient */
 	ROLE_COUNT
 };
 
@@ -152,16 +154,44 @@ struct loss_inputs {
 	const struct attr *attr;
 };
 
-/* A state tensor of an optimizer: of the parameter's shape, or one number. It starts as zeros. */
+/* A state tensor of an optimizer. It starts as zeros. */
+enum state_shape {
+	STATE_WHOLE,   /* the parameter's */
+	STATE_NUMBER,  /* one number */
+	STATE_ROWS,    /* the parameter's, its last axis 1 */
+	STATE_COLUMNS, /* the parameter's, its last axis but one 1 */
+	STATE_CODES,   /* the parameter's, of bytes that stand for numbers */
+	STATE_SCALES   /* a number for each OP_STATE_BLOCK elements */
+};
 struct op_state {
 	const char *name;
-	bool scalar;
+	enum state_shape shape;
+	bool exact;       /* never stored narrower than the parameter */
 	const char *with; /* the option that wants it, by not being 0; NULL: it is always there */
 };
+static inline bool op_state_narrows(const struct op_state *s)
+{
+	return s->shape == STATE_WHOLE && !s->exact;
+}
 /* The last state of an update with this attribute, of any optimizer: the parameter's average over
  * the steps, of which the attribute's value is the decay. */
 #define OP_AVERAGE "ema"
-enum { OP_STATES = 4 };
+enum { OP_STATES = 5, OP_STATE_BLOCK = 256 };
+
+/* What an update is made of. */
+struct update_of {
+	const struct tensor *param;
+	/* Its value, or the piece of it that this process has; the same of its gradient; lr;
+	 * control. */
+	struct tensor *read[4];
+	enum dtype state; /* what states of the parameter's shape are stored in; DT_F32: as it is */
+	bool averaged;    /* the parameter's average is a state of it */
+	int nattr;
+	const struct attr *attr;
+};
+/* A node of an optimizer's record, with the states that the record names. */
+enum status graph_update(
+	struct graph *g, const struct op_def *op, const struct update_of *u, struct node **n);
 
 enum lower_mode { LOWER_TRAIN, LOWER_EVAL };
 /* --dropout NODE=P: what a dropout whose node matches the shell pattern does, whatever the file
@@ -405,7 +435,7 @@ struct op_def {
 	 * what `expr` calls comes on top. An exponential counts as 20. */
 	double work;
 	int npair;
-	struct op_pair pair[5];
+	struct op_pair pair[6];
 
 	/* OP_POINTWISE: one C expression over a, b, ... h (the inputs), the options by name, and
 	 * EXP LOG SQRT POW TANH ERF FABS MAX MIN FLOOR ..., as graph/expr.h has it; `ref` is the
@@ -447,7 +477,8 @@ struct op_def {
 	 * `option` list holds the options and defaults. NULL otherwise. A loss node's inputs are
 	 * (model output, target, control); an optimizer's (parameter, gradient, lr, control,
 	 * state...) and its outputs (parameter, state...). Where the gradient is absent, it is the
-	 * outer product of the last two inputs, a column and a row (graph/fuse_update.c). */
+	 * outer product of the last two inputs, a column and a row (graph/fuse_update.c), if the
+	 * record is OP_BY_ELEMENT. */
 	const char *loss, *optimizer;
 	/* How many of the model's outputs a loss reads; 0 stands for 1. */
 	int loss_outputs;
@@ -465,6 +496,9 @@ struct op_def {
 		const struct loss_inputs *in, struct tensor **loss);
 	/* What an optimizer keeps of a parameter: fewer than OP_STATES, ended by a NULL name. */
 	const struct op_state *state;
+	/* Build the update of a parameter, where that is not one node of the record. */
+	enum status (*update_build)(
+		struct graph *g, const struct op_def *op, const struct update_of *u);
 
 	const struct op_example *example; /* ended by a NULL `in` */
 };
@@ -473,6 +507,9 @@ struct op_table {
 	int nfamily;
 	const struct op_def *const *family;
 };
+
+/* FNV-1a, 32 bits. */
+unsigned name_hash(const char *s);
 
 /* What its field max_in comes to. */
 static inline int op_max_in(const struct op_def *op)

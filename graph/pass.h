@@ -44,6 +44,7 @@ struct optimizer_spec {
 	 * gradients are scaled so that their global norm is at most clip_norm. */
 	double clip_value, clip_norm;
 	double ema; /* above 0: parameters' averages over the steps are kept, with this decay */
+	enum dtype state; /* what its states are stored in; DT_F32: as parameters are */
 	int nattr;
 	const struct attr *attr;
 	int ngroup; /* all that match hold, option by option: the later one's where two do */
@@ -119,8 +120,8 @@ enum status graph_shard(
 /* Makes of x, an input of one shard, that of the whole batch; the shard's rows of it. */
 struct tensor *graph_shard_of(struct graph *g, struct tensor *x);
 /* So many processes will train, and no others; with `pieces` each has a piece of what `optimizer`
- * keeps, if that is one by elements. Before graph_accumulate. */
-void graph_set_ranks(
+ * keeps, which must be one by elements, or is refused. Before graph_accumulate. */
+enum status graph_set_ranks(
 	struct graph *g, int64_t ranks, bool pieces, const struct optimizer_spec *optimizer);
 /* Requires graph_autodiff. Where shards differ, gradients and loss become their sums over all
  * shards, which are there in the last; gradients, where nothing asks for more, this process's

@@ -16,9 +16,9 @@ struct op_index {
 	} * *slot;
 };
 
-static unsigned name_hash(const char *s)
+unsigned name_hash(const char *s)
 {
-	unsigned h = 2166136261u; /* FNV-1a */
+	unsigned h = 2166136261u;
 	for (; *s; s++)
 		h = (h ^ (unsigned char)*s) * 16777619u;
 	return h ^ h >> 15;

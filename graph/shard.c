@@ -81,11 +81,24 @@ enum status graph_shard(
 
 /* --- Sums --- */
 
-void graph_set_ranks(
+enum status graph_set_ranks(
 	struct graph *g, int64_t ranks, bool pieces, const struct optimizer_spec *optimizer)
 {
 	g->ranks = ranks;
-	g->pieces = pieces && ranks > 1 && optimizer->op->traits & OP_BY_ELEMENT;
+	g->pieces = pieces && ranks > 1;
+	if (g->pieces && !(optimizer->op->traits & OP_BY_ELEMENT))
+		return diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file},
+			"--shard none: each process has all of the state",
+			"--ranks %" PRId64 ": an update by %s takes a whole parameter, and pieces "
+			"of one cannot be apart",
+			ranks, optimizer->op->optimizer);
+	if (g->pieces && dtype_is_narrow(optimizer->state))
+		return diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file},
+			"--shard none: each process has all of the state",
+			"--ranks %" PRId64 ": states that are rounded by chance are not kept in "
+			"pieces yet",
+			ranks);
+	return ST_OK;
 }
 
 /* How many sums wait at most, in any of `least` to `most` processes. */

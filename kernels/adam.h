@@ -28,9 +28,9 @@ static inline struct adam_bias adam_bias(
 }
 
 /* m and v are the moments; `top` is v's largest value, NULL without amsgrad. */
-static inline void adam(real *y, real *m_out, real *v_out, real *top_out, const real *x,
+static inline void adam(real *y, kept *m_out, kept *v_out, kept *top_out, const real *x,
 	const real *gradient, const real *column, const real *row, int64_t n, const real *lr,
-	const int64_t *control, const real *m, const real *v, const real *top,
+	const int64_t *control, const kept *m, const kept *v, const kept *top,
 	const struct update *u, const struct adam *o, struct adam_bias bias, int64_t from,
 	int64_t to)
 {
@@ -38,17 +38,20 @@ static inline void adam(real *y, real *m_out, real *v_out, real *top_out, const 
 	if (control[3])
 		return;
 	IN_ROWS (n) {
+		DRAW(3, control, u->key, begin);
 		EACH
 		for (int64_t i = begin; i < end; i++) {
 			const real p = shrink * x[i];
 			const real g = towards(gradient_at(gradient, column, row, n, r, i), p, u);
-			const real mean = o->beta1 * m[i] + o->rest1 * g;
-			const real square = o->beta2 * v[i] + o->rest2 * g * g;
-			m_out[i] = mean;
-			v_out[i] = square;
+			const real mean = o->beta1 * kept_value(m[i]) + o->rest1 * g;
+			const real square = o->beta2 * kept_value(v[i]) + o->rest2 * g * g;
+			KEEP(m_out, i, mean, 0);
+			KEEP(v_out, i, square, 1);
 			real most = square;
-			if (top)
-				top_out[i] = most = MAX(top[i], square);
+			if (top) {
+				most = MAX(kept_value(top[i]), square);
+				KEEP(top_out, i, most, 2);
+			}
 			y[i] = p - bias.rate * mean / (SQRT(most) / bias.root + o->eps);
 		}
 	}

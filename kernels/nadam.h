@@ -43,23 +43,24 @@ static inline struct nadam_rates nadam_rates(
 	return rates;
 }
 
-static inline void nadam(real *y, real *m_out, real *v_out, const real *x, const real *gradient,
+static inline void nadam(real *y, kept *m_out, kept *v_out, const real *x, const real *gradient,
 	const real *column, const real *row, int64_t n, const real *lr, const int64_t *control,
-	const real *m, const real *v, const struct update *u, const struct nadam *o,
+	const kept *m, const kept *v, const struct update *u, const struct nadam *o,
 	struct nadam_rates rate, int64_t from, int64_t to)
 {
 	const real shrink = shrinks(u, lr);
 	if (control[3])
 		return;
 	IN_ROWS (n) {
+		DRAW(2, control, u->key, begin);
 		EACH
 		for (int64_t i = begin; i < end; i++) {
 			const real p = shrink * x[i];
 			const real g = towards(gradient_at(gradient, column, row, n, r, i), p, u);
-			const real mean = o->beta1 * m[i] + o->rest1 * g;
-			const real square = o->beta2 * v[i] + o->rest2 * g * g;
-			m_out[i] = mean;
-			v_out[i] = square;
+			const real mean = o->beta1 * kept_value(m[i]) + o->rest1 * g;
+			const real square = o->beta2 * kept_value(v[i]) + o->rest2 * g * g;
+			KEEP(m_out, i, mean, 0);
+			KEEP(v_out, i, square, 1);
 			y[i] = p - (rate.gradient * g + rate.moment * mean) /
 					   (SQRT(square) / rate.root + o->eps);
 		}

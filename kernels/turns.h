@@ -76,7 +76,11 @@ static inline int thread_index(void)
 
 /* Scratch: what begins `offset` bytes into ws, and each worker's own piece of `bytes` bytes behind
  * that. */
+#ifdef __cplusplus
+#define SCRATCH(ws, offset) (scratch{(unsigned char *)(ws) + (offset)})
+#else
 #define SCRATCH(ws, offset) ((void *)((unsigned char *)(ws) + (offset)))
+#endif
 #define OWN_SCRATCH(ws, offset, bytes) SCRATCH(ws, (offset) + worker * (bytes))
 
 #endif

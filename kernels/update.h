@@ -8,6 +8,7 @@
 #ifndef STINT_KERNELS_UPDATE_H
 #define STINT_KERNELS_UPDATE_H
 
+#include "keep.h"
 #include "turns.h"
 
 /* A decoupled decay (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019) shrinks
@@ -15,6 +16,7 @@
 struct update {
 	bool maximize, decoupled;
 	double decay;
+	int64_t key; /* of the numbers that its states are rounded with; the k-th one's is k more */
 };
 
 /* What the parameter is multiplied by first. */
@@ -23,10 +25,11 @@ static inline real shrinks(const struct update *u, const real *lr)
 	return u->decoupled ? (real)(1 - (double)lr[0] * u->decay) : 1;
 }
 
-/* The elements [from, to) by rows of n: [begin, end) of row r. */
+/* The elements [from, to) by rows of n: [begin, end) of row r, which may be a part of it. */
 #define IN_ROWS(n)                                                                                 \
 	for (int64_t begin = from, end, r;                                                         \
-		begin < to && (r = begin / (n), end = MIN(to, (r + 1) * (n)), 1); begin = end)
+		begin < to && (r = begin / (n), end = DRAWN_TO(begin, MIN(to, (r + 1) * (n))), 1); \
+		begin = end)
 
 /* Element i, in row r; a product as a sum, never -0. */
 static inline real gradient_at(

@@ -5,9 +5,9 @@
  *
  * `real` is what a step computes with, `narrow` what it stores some values in, if anything. Whoever
  * includes this first defines STINT_DOUBLE where real is double, STINT_FP16 where narrow is IEEE
- * 754's binary16 and not bf16. In CUDA (C++) both are there already, with the types of stdint.h.
- * STINT_BARE: for a microcontroller (gemm_lean.h, conv_lean.h); there whole numbers have 32 bits,
- * and what is double here is `wider`.
+ * 754's binary16 and not bf16, STINT_STATE_BF16 where optimizers' states are bf16 (keep.h). In CUDA
+ * (C++) both are there already, with the types of stdint.h. STINT_BARE: for a microcontroller
+ * (gemm_lean.h, conv_lean.h); there whole numbers have 32 bits, and what is double here is `wider`.
  *
  * A kernel over elements of more than one type is a template: X, Y, ... stand for the types of what
  * it reads and writes, each real or narrow, and NAMED(f) for the name that function f gets; it is

@@ -4,6 +4,8 @@
 /* clang-format off */
 #define FAMILIES(F) \
 	F(ops_activation) \
+	F(ops_adafactor) \
+	F(ops_adammini) \
 	F(ops_adaptive) \
 	F(ops_attention) \
 	F(ops_binary) \
@@ -21,6 +23,7 @@
 	F(ops_cumsum) \
 	F(ops_depthspace) \
 	F(ops_dropout) \
+	F(ops_eightbit) \
 	F(ops_einsum) \
 	F(ops_gather) \
 	F(ops_gathernd) \
@@ -41,6 +44,7 @@
 	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
+	F(ops_muon) \
 	F(ops_nll) \
 	F(ops_onehot) \
 	F(ops_optimizer) \

@@ -38,10 +38,22 @@ static void count_f64(const double *x, size_t n, struct finite_count *c)
 	}
 }
 
+/* In bf16 or fp16; an infinity has no other bits than its exponent's. */
+static void count_half(const uint16_t *x, size_t n, unsigned exponent, struct finite_count *c)
+{
+	for (size_t i = 0; i < n; i++) {
+		const unsigned bits = x[i] & 0x7fffu;
+		c->nan += bits > exponent;
+		c->inf += bits == exponent;
+	}
+}
+
 void finite_count(int dtype, const void *data, size_t bytes, struct finite_count *c)
 {
 	if (dtype == STINT_F32)
 		count_f32(data, bytes / sizeof(float), c);
 	else if (dtype == STINT_F64)
 		count_f64(data, bytes / sizeof(double), c);
+	else if (dtype == STINT_BF16 || dtype == STINT_F16)
+		count_half(data, bytes / sizeof(uint16_t), dtype == STINT_F16 ? 0x7c00 : 0x7f80, c);
 }

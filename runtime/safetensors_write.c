@@ -31,22 +31,26 @@ static void put_string(FILE *f, const char *s)
 	fputc('"', f);
 }
 
+static const struct {
+	const char *name; /* NULL: it is not written */
+	int64_t width;
+} type[] = {[STINT_F32] = {"F32", 4},
+	[STINT_F64] = {"F64", 8},
+	[STINT_I64] = {"I64", 8},
+	[STINT_BOOL] = {"BOOL", 1},
+	[STINT_BF16] = {"BF16", 2},
+	[STINT_F16] = {"F16", 2},
+	[STINT_I8] = {"I8", 1},
+	[STINT_U8] = {"U8", 1}};
+
 /* Sets *out; 1 when the entry is malformed or too large. */
 static int bytes_of(const struct safetensors_entry *e, int64_t *out)
 {
-	static const int64_t width[] = {[STINT_F32] = 4,
-		[STINT_F64] = 8,
-		[STINT_I64] = 8,
-		[STINT_BOOL] = 1,
-		[STINT_BF16] = 2,
-		[STINT_F16] = 2,
-		[STINT_I8] = 1,
-		[STINT_U8] = 1};
 	*out = 0;
-	if (e->dtype < 0 || e->dtype > STINT_U8 || e->dtype == STINT_I32 || e->rank < 0 ||
+	if (e->dtype < 0 || e->dtype > STINT_U8 || !type[e->dtype].name || e->rank < 0 ||
 		e->rank > SAFETENSORS_RANK)
 		return 1;
-	*out = width[e->dtype];
+	*out = type[e->dtype].width;
 	for (int i = 0; i < e->rank; i++)
 		if (e->dim[i] < 0 || __builtin_mul_overflow(*out, e->dim[i], out))
 			return 1;
@@ -92,8 +96,6 @@ int safetensors_check(const struct safetensors_entry *entry, int n, char *messag
 static void put_header(FILE *f, const struct safetensors_entry *entry, int n,
 	const struct safetensors_note *note, int nnote)
 {
-	static const char *const name[] = {
-		"F32", "F64", "I64", "BOOL", "BF16", "F16", "I32", "I8", "U8"};
 	int64_t offset = 0, bytes;
 	fputc('{', f);
 	if (nnote) {
@@ -109,7 +111,7 @@ static void put_header(FILE *f, const struct safetensors_entry *entry, int n,
 	for (int i = 0; i < n; i++) {
 		fputs(i ? "," : "", f);
 		put_string(f, entry[i].name);
-		fprintf(f, ":{\"dtype\":\"%s\",\"shape\":[", name[entry[i].dtype]);
+		fprintf(f, ":{\"dtype\":\"%s\",\"shape\":[", type[entry[i].dtype].name);
 		for (int k = 0; k < entry[i].rank; k++)
 			fprintf(f, "%s%" PRId64, k ? "," : "", entry[i].dim[k]);
 		bytes_of(&entry[i], &bytes);

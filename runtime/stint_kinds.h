@@ -15,8 +15,8 @@ enum {
 	STINT_LOST = 6       /* another process of several is dead, or stuck (stint_mpi.h) */
 };
 
-/* Element types. Those of 2 bytes are met by stint_probe.output and in constants alone, bytes in
- * constants; whole numbers of 4, by a microcontroller's step. */
+/* Element types. Those of 2 bytes are met by stint_probe.output, in constants and in states, bytes
+ * in constants and states; whole numbers of 4, by a microcontroller's step. */
 enum {
 	STINT_F32,
 	STINT_F64,

@@ -196,6 +196,8 @@ int main(int argc, char **argv)
 	     "(commands.md#losses).");
 	puts("\n## Optimizers\n\n| `--optimizer` | options |\n|---|---|");
 	put_named(&l, is_optimizer);
+	puts("\n`eps1=-1` stands for PyTorch's None. A `LIST` is one of numbers. "
+	     "[Those with little state](../explanation/small-states.md).");
 	puts("\n## Made by gradients and lowering\n\nNot for models: these names appear in "
 	     "schedules and in generated code.\n");
 	bool first = true;

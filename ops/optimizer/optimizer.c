@@ -17,7 +17,7 @@ enum status update_infer(struct graph *g, struct node *n)
 enum { COLUMN = -2, ROW = -1 }; /* from the last input on */
 
 /* The average is the last state, and made of what the update has made of the parameter. */
-static enum status average_call(struct emit *e, const struct node *n)
+enum status update_average(struct emit *e, const struct node *n)
 {
 	const struct attr *decay = node_attr(n, OP_AVERAGE);
 	const int last = n->nout - 1;
@@ -32,13 +32,31 @@ static enum status average_call(struct emit *e, const struct node *n)
 				   ARG_X(CONTROL), ARG_DOUBLE(decay->f))});
 }
 
+/* By the parameter, so that no plan and no other parameter has a part in it. */
+static struct call_arg state_key(const struct node *n)
+{
+	const struct tensor *state = node_input(n, STATE0);
+	return state && dtype_is_narrow(state->dtype) ? ARG_SIZE(name_hash(state->name)) : ARG_NONE;
+}
+
+struct call_struct update_struct(
+	const struct node *n, bool decoupled, struct call_field field[UPDATE_FIELDS])
+{
+	field[0] = (struct call_field){"maximize", ARG_INT(node_option(n, "maximize") != 0)};
+	field[1] = (struct call_field){"decoupled", ARG_INT(decoupled)};
+	field[2] = (struct call_field){"decay", ARG_DOUBLE(node_option(n, "weight_decay"))};
+	field[3] = (struct call_field){"key", state_key(n)};
+	field[4] = (struct call_field){.name = NULL};
+	return (struct call_struct){"struct update", "u", field};
+}
+
 /* The node's states that are no single number: ARG_NULL for one that it has not. */
 static int state_args(const struct node *n, bool output, struct call_arg *args)
 {
 	int count = 0, k = 0;
 	for (const struct op_state *s = n->op->state; s->name; s++) {
 		const bool there = node_has_state(n, s);
-		if (!s->scalar)
+		if (s->shape != STATE_NUMBER)
 			args[count++] = !there   ? ARG_NULL
 					: output ? ARG_Y(1 + k)
 						 : ARG_X(STATE0 + k);
@@ -50,10 +68,8 @@ static int state_args(const struct node *n, bool output, struct call_arg *args)
 enum status update_call(struct emit *e, const struct node *n, const struct update_kernel *k)
 {
 	const struct tensor *y = n->out[0], *row = n->in[n->nin + ROW];
-	const struct call_struct update = {"struct update", "u",
-		CALL_FIELDS({"maximize", ARG_INT(node_option(n, "maximize") != 0)},
-			{"decoupled", ARG_INT(k->decoupled)},
-			{"decay", ARG_DOUBLE(node_option(n, "weight_decay"))})};
+	struct call_field field[UPDATE_FIELDS];
+	const struct call_struct update = update_struct(n, k->decoupled, field);
 	struct call_arg args[2 * OP_STATES + 13];
 	int count = 0;
 	args[count++] = ARG_Y(0);
@@ -75,10 +91,38 @@ enum status update_call(struct emit *e, const struct node *n, const struct updat
 	TRY(call_kernel(e, &(struct kernel_call){.file = k->file,
 				   .function = k->function,
 				   .before = k->before,
-				   .turns = y->numel,
+				   .turns = k->block ? div_up(y->numel, k->block) : y->numel,
 				   .work = (double)y->numel * 4,
 				   .args = args}));
-	return average_call(e, n);
+	return update_average(e, n);
+}
+
+bool update_is_turned(const struct graph *g, const struct tensor *param)
+{
+	for (int i = 0; i < g->nnode; i++) {
+		const struct node *n = g->node[i];
+		if (n->phase == NODE_FORWARD && node_is(n, "stint.MatMul") &&
+			tensor_storage(n->in[1]) == param)
+			return node_int(n, "transB", 0) == 0;
+	}
+	return false;
+}
+
+enum status update_as_adamw(
+	struct graph *g, const struct op_def *op, const struct update_of *u, const char *eps)
+{
+	const struct node given = {.op = op, .nattr = u->nattr, .attr = u->attr};
+	struct update_of other = *u;
+	struct attr attr[5] = {ATTR_F("beta1", node_option(&given, "beta1")),
+		ATTR_F("beta2", node_option(&given, "beta2")),
+		ATTR_F("eps", node_option(&given, eps)),
+		ATTR_F("weight_decay", node_option(&given, "weight_decay"))};
+	struct node *n;
+	if (u->averaged)
+		attr[4] = *node_attr(&given, OP_AVERAGE);
+	other.nattr = u->averaged ? 5 : 4;
+	other.attr = attr;
+	return graph_update(g, op_by_optimizer(g->table, "adamw"), &other, &n);
 }
 
 /* --- SGD --- */

@@ -137,7 +137,7 @@ const struct op_def ops_adaptive[] = {
 		STATES({.name = "exp_avg"}, {.name = "exp_inf"}), adamax_emit,
 		OPTIONS(OPT_LR(2e-3), BETAS(0.9, 0.999), EPS(1e-8), DECAY, MAXIMIZE), .work = 30),
 	UPDATE("stint.NAdamUpdate", "nadam", update_infer,
-		STATES(MOMENTS, {.name = "mu_product", .scalar = true}), nadam_emit,
+		STATES(MOMENTS, {.name = "mu_product", .shape = STATE_NUMBER}), nadam_emit,
 		OPTIONS(OPT_LR(2e-3), BETAS(0.9, 0.999), EPS(1e-8), DECAY,
 			OPT_POSITIVE("momentum_decay", 4e-3), DECOUPLED, MAXIMIZE),
 		.work = 60),

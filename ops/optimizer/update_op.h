@@ -8,7 +8,7 @@
 #include "codegen/call.h"
 #include "ops/data.h"
 
-enum { PARAM, GRAD, LR, CONTROL, STATE0, STATE1, STATE2, STATE3 };
+enum { PARAM, GRAD, LR, CONTROL, STATE0, STATE1, STATE2, STATE3, STATE4 };
 
 enum status update_infer(struct graph *g, struct node *n);
 /* The kernel of n: kernels/FILE's function, which takes all outputs, then the parameter, gradient,
@@ -20,8 +20,24 @@ struct update_kernel {
 	const struct call_struct *option; /* its own, "o" */
 	const struct call_value *before;
 	bool decoupled; /* the decay is */
+	int64_t block; /* a turn is so many elements, and `n` is how many there are; 0: it is one */
 };
 enum status update_call(struct emit *e, const struct node *n, const struct update_kernel *k);
+
+/* The parameter's average, if the node keeps one, of what the kernels before have made of it. */
+enum status update_average(struct emit *e, const struct node *n);
+/* `u`, which holds no longer than `field`. */
+enum { UPDATE_FIELDS = 5 };
+struct call_struct update_struct(
+	const struct node *n, bool decoupled, struct call_field field[UPDATE_FIELDS]);
+
+/* A matrix of inputs by outputs, as ONNX's MatMul reads it, where PyTorch has outputs by inputs. */
+bool update_is_turned(const struct graph *g, const struct tensor *param);
+
+/* The update of a parameter that is not for `op`: AdamW's, with op's betas, decay, and option
+ * `eps`. */
+enum status update_as_adamw(
+	struct graph *g, const struct op_def *op, const struct update_of *u, const char *eps);
 
 /* Fields of a kernel's options, by the node's. */
 #define UPDATE_FIELD(n, name)                                                                      \
@@ -55,14 +71,19 @@ enum status update_call(struct emit *e, const struct node *n, const struct updat
 		.name = "exp_avg_sq"                                                               \
 	}
 
-#define UPDATE(ours, spec, shape, of, emits, options, ...)                                         \
+/* The parameter and the states are overwritten. */
+#define UPDATE_OF(ours, spec, trait, shape, of, emits, options, ...)                               \
 	{                                                                                          \
 		.name = ours, .optimizer = spec, .min_in = 4, .max_in = 6 + OP_STATES,             \
-		.min_out = 1, .max_out = 1 + OP_STATES, .traits = OP_UPDATE | OP_BY_ELEMENT,       \
-		.infer = shape, .state = of, .emit_c = emits, .option = options,                   \
-		.npair = 1 + OP_STATES,                                                            \
-		.pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}, {3, STATE2}, {4, STATE3}},          \
-		__VA_ARGS__                                                                        \
+		.min_out = 1, .max_out = 1 + OP_STATES, .traits = OP_UPDATE | (trait),             \
+		.infer = shape, .state = of, .emit_c = emits, .option = options, __VA_ARGS__       \
 	}
+#define UPDATE_PAIRS                                                                               \
+	.npair = 1 + OP_STATES,                                                                    \
+	.pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}, {3, STATE2}, {4, STATE3}, {5, STATE4}}
+#define UPDATE(ours, spec, shape, of, emits, ...)                                                  \
+	UPDATE_OF(ours, spec, OP_BY_ELEMENT, shape, of, emits, __VA_ARGS__, UPDATE_PAIRS)
+#define WHOLE_UPDATE(ours, spec, shape, of, emits, ...)                                            \
+	UPDATE_OF(ours, spec, 0, shape, of, emits, __VA_ARGS__, UPDATE_PAIRS)
 
 #endif

@@ -20,8 +20,9 @@ enum { TRIALS = sizeof torch_settings / sizeof *torch_settings, LARGEST = 35 };
 static const struct {
 	const char *name;
 	int rank;
-	int64_t dim[2];
-} shapes[PARAMETERS] = {{"fc.bias", 1, {5}}, {"fc.weight", 2, {5, 7}}, {"head.weight", 2, {3, 2}}};
+	int64_t dim[3];
+} shapes[PARAMETERS] = {{"fc.bias", 1, {5}}, {"fc.weight", 2, {5, 7}}, {"head.weight", 2, {3, 2}},
+	{"conv.weight", 3, {2, 3, 4}}};
 
 struct trial {
 	const struct known_settings *known;

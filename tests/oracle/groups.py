@@ -3,17 +3,70 @@ averaged parameters, as test_groups.c takes them:
 
     python3 tests/oracle/groups.py >tests/ops/groups_torch.h
 
-needs PyTorch. The loss is the sum of w * p^2 over all parameters."""
+needs PyTorch and adam-mini. The loss is the sum of w * p^2 over all parameters. Muon's products, which PyTorch makes in bfloat16, are
+made in double precision, and parameters that are no matrices, which it refuses, go to PyTorch's AdamW."""
 
 import fnmatch
+import inspect
 
 import torch
 from optimizers import STEPS, draw
+from torch.optim import _muon
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 SHOWN = 3
-SHAPES = {"fc.bias": (5,), "fc.weight": (5, 7), "head.weight": (3, 2)}
-KINDS = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
+SHAPES = {"fc.bias": (5,), "fc.weight": (5, 7), "head.weight": (3, 2), "conv.weight": (2, 3, 4)}
+KINDS = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW, "adafactor": torch.optim.Adafactor}
+
+exec(inspect.getsource(_muon._zeropower_via_newtonschulz).replace("torch.bfloat16", "grad.dtype"), _muon.__dict__)
+ADAMW = {"beta1": 0.9, "beta2": 0.999, "adamw_eps": 1e-8}  # options of Muon's for what it does not take
+
+
+class Muon:
+    """PyTorch's Muon for matrices, AdamW for the rest, as one optimizer."""
+
+    def __init__(self, groups):
+        self.param_groups, self.inner = groups, []
+        for group in groups:
+            options = {"weight_decay": 0.1, **group}
+            other = {k: options.pop(k, v) for k, v in ADAMW.items()}
+            if options.pop("use_muon", 1) and options["params"][0].dim() == 2:
+                options["nesterov"] = bool(options.get("nesterov", True))
+                options["ns_steps"] = int(options.get("ns_steps", 5))
+                self.inner.append(torch.optim.Muon(options.pop("params"), **options))
+            else:
+                self.inner.append(torch.optim.AdamW(options["params"], betas=(other["beta1"], other["beta2"]),
+                                                    eps=other["adamw_eps"], weight_decay=options["weight_decay"]))
+
+    def zero_grad(self):
+        for optimizer in self.inner:
+            optimizer.zero_grad()
+
+    def step(self):
+        for group, optimizer in zip(self.param_groups, self.inner):
+            optimizer.param_groups[0]["lr"] = group["lr"]
+            optimizer.step()
+
+
+KINDS["muon"] = Muon
+
+
+class AdamMini:
+    """Its authors' (pip install adam-mini, 1.1.1), which goes by names; what is no matrix is a bias to it: AdamW."""
+
+    def __init__(self, groups):
+        from adam_mini import Adam_mini
+
+        beta1, beta2 = groups[0].get("beta1", 0.9), groups[0].get("beta2", 0.999)
+        names = [("mlp" if group["params"][0].dim() == 2 else "bias", group["params"][0]) for group in groups]
+        self.inner = Adam_mini(names, betas=(beta1, beta2), eps=groups[0].get("eps", 1e-8), verbose=False)
+        self.param_groups = self.inner.param_groups
+        for group, ours in zip(self.param_groups, groups):
+            group["weight_decay"] = ours.get("weight_decay", 0)
+        self.zero_grad, self.step = self.inner.zero_grad, self.inner.step
+
+
+KINDS["adam-mini"] = AdamMini
 
 # optimizer; its options; groups as (text, pattern, rate, options) in order, a pattern of None: of at most one axis;
 # clipping by value, by norm; decay of the average
@@ -32,6 +85,17 @@ CASES = [
     ("sgd:weight_decay=0.1", [("fc.*:lr=0.5x", "fc.*", 0.5, {})], 0.3, 0.8, 0),
     ("sgd:momentum=0.9", [], 0, 0, 0.9),
     ("adamw:amsgrad=1", [("head.*:lr=10x", "head.*", 10, {})], 0, 1, 0.5),
+    ("adafactor", [], 0, 0, 0),
+    ("adafactor:beta2_decay=-0.5,eps1=0.1,eps2=0.5,d=1.5,weight_decay=0.3,maximize=1",
+     [("fc.*:lr=0.5x,weight_decay=0", "fc.*", 0.5, {"weight_decay": 0})], 0, 0.8, 0.9),
+    ("adam-mini", [], 0, 0, 0),
+    ("adam-mini:beta1=0.5,beta2=0.7,eps=0.01,weight_decay=0.3",
+     [("head.*:lr=3x,weight_decay=0", "head.*", 3, {"weight_decay": 0})], 0, 0.8, 0.9),
+    ("muon", [], 0, 0, 0),
+    ("muon:momentum=0.4,nesterov=0,weight_decay=0.3,ns_steps=3,eps=0.5,adjust_lr_fn=match_rms_adamw,beta1=0.5,adamw_eps=0.1",
+     [("conv.*:lr=0.5x,weight_decay=0", "conv.*", 0.5, {"weight_decay": 0})], 0, 0, 0.9),
+    ("muon:ns_coefficients=2;-1.5;0.5,adjust_lr_fn=spectral_unclamped",
+     [("head.*:use_muon=0", "head.*", None, {"use_muon": 0})], 0, 0.5, 0),
 ]
 
 
@@ -57,9 +121,16 @@ class Model(torch.nn.Module):
 
 def numbers(spec, groups, clip_value, clip_norm, ema):
     kind, _, rest = spec.partition(":")
-    options = {k: float(v) for k, v in (o.split("=") for o in rest.split(",") if o)}
-    if "amsgrad" in options:
-        options["amsgrad"] = True
+    options = dict(o.split("=") for o in rest.split(",") if o)
+    for name, text in options.items():
+        if name == "ns_coefficients":
+            options[name] = tuple(map(float, text.split(";")))
+        elif name in ("amsgrad", "maximize"):
+            options[name] = True
+        elif name != "adjust_lr_fn":
+            options[name] = float(text)
+    if kind == "adafactor":
+        options["eps"] = (options.pop("eps1", None), options.pop("eps2", 1e-3))
     model, lists, rates = Model(), [], []
     for name in SHAPES:
         p = model.get_parameter(name)
