@@ -128,22 +128,28 @@ static bool has_statistics(const struct graph *g)
 	return false;
 }
 
-/* What a rank holds of the optimizer's states. */
-static void tell_ranks(const struct pipeline *p)
+void parts_states(const struct graph *g, int64_t *here, int64_t *whole)
 {
-	const struct graph *g = p->train;
-	int64_t here = 0, all = 0;
-	char text[2][24];
+	*here = *whole = 0;
 	for (int i = 0; i < g->ntensor; i++) {
 		const struct tensor *t = g->tensor[i];
 		if (t->role != TR_STATE)
 			continue;
-		here += tensor_bytes(t);
-		all += t->piece_of ? tensor_bytes(t->piece_of) : tensor_bytes(t);
+		*here += tensor_bytes(t);
+		*whole += tensor_bytes(t->piece_of ? t->piece_of : t);
 	}
+}
+
+/* What a rank holds of the optimizer's states. */
+static void tell_ranks(const struct pipeline *p)
+{
+	int64_t here, whole;
+	char text[2][24];
+	parts_states(p->train, &here, &whole);
 	diag_note(p->diag, NULL, NULL,
 		"for %" PRId64 " rank%s: of %s of optimizer state each holds %s", p->o->ranks,
-		p->o->ranks > 1 ? "s" : "", bytes_human(all, text[0]), bytes_human(here, text[1]));
+		p->o->ranks > 1 ? "s" : "", bytes_human(whole, text[0]),
+		bytes_human(here, text[1]));
 }
 
 void parts_tell(const struct pipeline *p)
