@@ -30,6 +30,20 @@ static enum status check_micro_batch(struct pipeline *p)
 	return ST_OK;
 }
 
+static bool goes_in(int64_t shards, int64_t batch)
+{
+	return shards >= 1 && shards <= SHARDS_MAX && batch % shards == 0;
+}
+
+static int64_t most_shards(const struct pipeline *p)
+{
+	const int64_t batch = p->o->import.batch;
+	int64_t shards = batch < SHARDS_MAX ? batch : SHARDS_MAX;
+	while (!goes_in(shards, batch))
+		shards--;
+	return shards;
+}
+
 /* A rank has a micro-batch at least. */
 static enum status check_ranks(struct pipeline *p)
 {
@@ -41,14 +55,18 @@ static enum status check_ranks(struct pipeline *p)
 	if (!p->target.ranks)
 		return usage(p, "leave --ranks away",
 			"--ranks: several processes train on processors, by --target c");
-	if (o->micro_batch == MICRO_BATCH_AUTO)
-		return usage(p, "give --micro-batch a number",
-			"--ranks and --micro-batch auto do not go together");
-	if (o->ranks > p->parts.shards)
+	const bool chosen = o->micro_batch == MICRO_BATCH_AUTO;
+	const int64_t most = chosen ? most_shards(p) : p->parts.shards;
+	if (chosen && o->split)
+		return usage(p, "give --micro-batch a number, or leave --split away",
+			"--ranks, --split and --micro-batch auto do not go together");
+	const char *more = chosen ? "a larger --batch" : "a smaller --micro-batch";
+	if (o->ranks > most)
 		return diag_fail(p->diag, ST_USAGE, NULL,
-			"a smaller --micro-batch makes more of them: as many as ranks, or more",
-			"--ranks %" PRId64 ": a step is %" PRId64 " micro-batch%s", o->ranks,
-			p->parts.shards, p->parts.shards > 1 ? "es" : "");
+			arena_printf(
+				p->arena, "%s makes more of them: as many as ranks, or more", more),
+			"--ranks %" PRId64 ": a step is %" PRId64 " micro-batch%s%s", o->ranks,
+			most, most > 1 ? "es" : "", chosen ? " at most" : "");
 	return ST_OK;
 }
 
@@ -61,9 +79,9 @@ static enum status check_split(struct pipeline *p)
 
 static enum status try_micro_batches(struct choice *c)
 {
-	const int64_t batch = c->p->o->import.batch;
-	for (int64_t shards = 1; shards <= batch && shards <= SHARDS_MAX; shards++)
-		if (batch % shards == 0)
+	const int64_t batch = c->p->o->import.batch, least = c->p->o->ranks;
+	for (int64_t shards = least > 1 ? least : 1; shards <= batch; shards++)
+		if (goes_in(shards, batch))
 			TRY(trials_add(c, &(struct parts){.shards = shards}, NULL));
 	return ST_OK;
 }
