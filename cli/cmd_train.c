@@ -154,7 +154,7 @@ static enum status share_skipped(struct training *t)
 		return ST_OK;
 	int64_t first = tally->skipped ? r->n - r->rank : 0;
 	const int64_t mine = first;
-	TRY(ranks_most(r, &t->l, 0, &first, t->diag));
+	TRY(ranks_most(r, &t->l, &first, t->diag));
 	if (mine != first)
 		memset(tally->first, 0, sizeof tally->first);
 	TRY(ranks_merge(r, &t->l, tally->first, sizeof tally->first, t->diag));
