@@ -25,6 +25,7 @@ struct stint_ranks_part {
 	int (*add)(stint_step *s, int64_t *x, size_t n);
 	int (*merge)(stint_step *s, void *data, size_t bytes);
 	int (*check)(stint_step *s);
+	void (*fast)(stint_step *s, int fast);
 	int (*measure)(double link[3], char message[256]);
 	void (*end)(void);
 	void (*abort)(int code);
@@ -77,6 +78,7 @@ static enum status open_part(struct arena *a, const char *dir, struct ranks *r, 
 		symbol(r->handle, "stint_ranks_add", &p->add) &&
 		symbol(r->handle, "stint_ranks_merge", &p->merge) &&
 		symbol(r->handle, "stint_check_ranks", &p->check) &&
+		symbol(r->handle, "stint_ranks_fast", &p->fast) &&
 		symbol(r->handle, "stint_ranks_measure", &p->measure) &&
 		symbol(r->handle, "stint_ranks_end", &p->end) &&
 		symbol(r->handle, "stint_ranks_abort", &p->abort))
@@ -209,6 +211,18 @@ enum status ranks_most(
 	const struct ranks *r, const struct loaded *l, int64_t *value, struct diag *d)
 {
 	return r->n == 1 ? ST_OK : told(l, r->part->most(l->step, value), d);
+}
+
+enum status ranks_reduce(const struct ranks *r, const struct loaded *l, bool fast, struct diag *d)
+{
+	int64_t any = fast;
+	TRY(ranks_most(r, l, &any, d));
+	if (any && !fast)
+		return diag_fail(d, ST_USAGE, NULL, "start all ranks with the same options",
+			"another rank has --reduce fast");
+	if (r->n > 1)
+		r->part->fast(l->step, fast);
+	return ST_OK;
 }
 
 enum status ranks_add(

@@ -34,6 +34,8 @@ void ranks_wait(const struct ranks *r, const struct loaded *l, double patience);
 /* The largest of what ranks say. */
 enum status ranks_most(
 	const struct ranks *r, const struct loaded *l, int64_t *value, struct diag *d);
+/* By all at once. `fast`: gradients are added in whichever order MPI likes, not along the tree. */
+enum status ranks_reduce(const struct ranks *r, const struct loaded *l, bool fast, struct diag *d);
 /* By all at once. Each of n numbers: its sum over the ranks. Each byte, which is zero in all ranks
  * but one: to all. */
 enum status ranks_add(

@@ -226,7 +226,8 @@ static int allocate(struct mpi_ranks *r, int steps)
 	r->partner = malloc((size_t)r->cap * sizeof *r->partner);
 	r->takes = malloc((size_t)r->cap);
 	r->told = malloc(n * sizeof *r->told);
-	if (!r->root || !r->request || !r->partner || !r->takes || !r->told)
+	r->count = malloc(n * sizeof *r->count);
+	if (!r->root || !r->request || !r->partner || !r->takes || !r->told || !r->count)
 		return STINT_NO_MEMORY;
 	stint_mpi_roots(r);
 	return stint_mpi_queue_open(r, steps);
@@ -310,6 +311,7 @@ void stint_free_ranks(stint_step *s)
 	free(r->partner);
 	free(r->takes);
 	free(r->told);
+	free(r->count);
 	free(r);
 	s->ranks = NULL;
 }
@@ -317,6 +319,11 @@ void stint_free_ranks(stint_step *s)
 void stint_ranks_patience(stint_step *s, double seconds)
 {
 	ranks_of(s)->patience = seconds;
+}
+
+void stint_ranks_fast(stint_step *s, int fast)
+{
+	ranks_of(s)->fast = fast;
 }
 
 /* --- For stint --- */
