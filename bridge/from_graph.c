@@ -391,7 +391,8 @@ enum status problem_from_graph(struct arena *a, const struct graph *g, const cha
 
 int64_t shards_of_process(const struct graph *g)
 {
-	return g->ranks ? g->shards / g->ranks + (g->shards % g->ranks != 0) : g->shards;
+	const int64_t shards = g->shards ? g->shards : 1;
+	return g->ranks ? shards / g->ranks + (shards % g->ranks != 0) : shards;
 }
 
 enum status graph_problem_shards(struct arena *a, struct graph_problem *out, struct diag *d)

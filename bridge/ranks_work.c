@@ -46,7 +46,7 @@ enum status ranks_work_of(struct arena *a, const struct graph_problem *gp, const
 	const int64_t times = shards_of_process(gp->graph);
 	const struct node **begun = ARENA_ARRAY(a, const struct node *, plan->nstep);
 	double at = 0;
-	*out = (struct ranks_work){.shards = gp->graph->shards,
+	*out = (struct ranks_work){.shards = gp->graph->shards ? gp->graph->shards : 1,
 		.bytes = bytes,
 		.job = ARENA_ARRAY(a, struct ranks_job, plan->nstep + 1),
 		.event = ARENA_ARRAY(a, struct ranks_event, 2 * (int64_t)plan->nstep),

@@ -116,7 +116,7 @@ static void print_states(const struct table *t)
 	parts_states(t->p->train, &here, &whole);
 	if (t->asked->each)
 		printf("for each number of ranks a plan of its own, with a quarter of the effort; "
-		       "of %s of optimizer state %d ranks hold %s each\n",
+		       "of %s of optimizer state each of %d holds %s\n",
 			bytes_human(whole, all), last->cost.ranks, bytes_human(here, few));
 	else if (whole)
 		printf("one plan for any number of ranks, each with all %s of optimizer state; "
@@ -167,7 +167,7 @@ static void write_json(const struct table *t, struct text *out)
 	const struct ranks_link *link = &t->asked->link;
 	text_puts(out, "{\"format\":\"stint-ranks-1\",\"graph\":");
 	json_text_string(out, t->p->train_problem.problem->name);
-	text_add(out, ",\"micro_batches\":%" PRId64, t->p->train->shards);
+	text_add(out, ",\"micro_batches\":%" PRId64, t->p->parts.shards);
 	add_number(out, "link_bytes_us", link->bytes);
 	add_number(out, "latency_us", link->latency);
 	add_number(out, "message_us", link->message);
@@ -199,7 +199,7 @@ static enum status print_json(const struct table *t)
 
 static enum status refuse(const struct pipeline *p, int64_t ranks)
 {
-	const int64_t shards = p->train ? p->train->shards : 0;
+	const int64_t shards = p->parts.shards;
 	const struct where w = {.file = p->o->model};
 	if (!p->train)
 		return diag_fail(p->diag, ST_USAGE, &w, NULL,
@@ -210,8 +210,8 @@ static enum status refuse(const struct pipeline *p, int64_t ranks)
 	if (shards < ranks)
 		return diag_fail(p->diag, ST_USAGE, &w,
 			"--batch and --micro-batch so that there are as many as ranks, or more",
-			"%" PRId64 " ranks for %" PRId64 " micro-batch%s", ranks,
-			shards > 1 ? shards : 1, shards > 1 ? "es" : "");
+			"%" PRId64 " ranks for %" PRId64 " micro-batch%s", ranks, shards,
+			shards > 1 ? "es" : "");
 	return ST_OK;
 }
 

@@ -1,20 +1,21 @@
 #!/bin/bash
-# saving.sh STINT FAULTY CASE WORK KILLS SEED [RANKS]: two ranks write a checkpoint together (RANKS 2: each has a piece of the states), and
-# one is killed at a chosen call of its (libfaulty.so), KILLS times, the very last ones among them: the newest file is whole, and training
-# goes on from it to the bits of a run that nobody disturbed. A disk that is full for one rank ends all, and leaves no draft. A rank
-# that does not see the first one's folder lends.
+# saving.sh STINT FAULTY CASE WORK KILLS SEED [RANKS]: two ranks write a checkpoint together (RANKS 2: each has a piece of the states), an
+# average of the weights in it: the file that one process writes. One of them is killed at a chosen call of its (libfaulty.so), KILLS
+# times, at the very last ones too: the newest file is whole, and training goes on from it to the bits of a run that nobody disturbed.
+# A disk that is full for one rank ends all, and leaves no draft. A rank that does not see the first one's folder lends.
 stint=$1 faulty=$2 case=$3 work=$4 kills=$5 seed=$6 ranks=$7
 . "${0%/*}/common.sh"
 need_mpi
 rm -rf "$work" && mkdir -p "$work" || exit 1
 # shellcheck disable=SC2086 # words
-compile "$work/step" --optimizer adamw ${ranks:+--ranks $ranks} || exit 1
+compile "$work/step" --optimizer adamw ${ranks:+--ranks $ranks} && compile "$work/alone" --optimizer adamw || exit 1
 failed=0
 RANDOM=$seed
+export common="--epochs 4 --lr 0.001 --keep 2 --swa-start 2"
 
-# shellcheck disable=SC2046 # words
+# shellcheck disable=SC2046,SC2086 # words
 train() { # FOLDER [OPTION...]
-	mpirun -n 2 "$stint" train "$work/step" $(data) --epochs 4 --lr 0.001 --keep 2 --checkpoint "$work/$1" "${@:2}" >"$work/$1.log" 2>&1
+	mpirun -n 2 "$stint" train "$work/step" $(data) $common --checkpoint "$work/$1" "${@:2}" >"$work/$1.log" 2>&1
 }
 
 with() { # FAULT RANK AT COMMAND...
@@ -38,6 +39,9 @@ goes_on() { # FOLDER WHAT
 
 LD_PRELOAD=$faulty STINT_CALLS=$work/calls train whole || { cat "$work/whole.log"; exit 1; }
 values "$work/whole" >"$work/whole.values"
+# shellcheck disable=SC2046,SC2086 # words
+"$stint" train "$work/alone" $(data) $common --checkpoint "$work/one" >"$work/one.log" 2>&1 || { cat "$work/one.log"; exit 1; }
+cmp "$(newest whole)" "$(newest one)" || { echo "FAILED: another file than one process writes"; failed=1; }
 calls=("$(cat "$work/calls.0")" "$(cat "$work/calls.1")")
 echo "calls of ranks: ${calls[*]}"
 [ "${calls[0]}" -gt 20 ] && [ "${calls[1]}" -gt 20 ] || { echo "FAILED: a rank writes nothing"; failed=1; }
@@ -62,7 +66,6 @@ for rank in 0 1; do
 done
 
 # Each with a folder of its own, as machines that share none.
-common="--epochs 4 --lr 0.001 --keep 2"
 # shellcheck disable=SC2046,SC2086 # words
 LD_PRELOAD=$faulty STINT_CALLS=$work/lent mpirun -n 1 "$stint" train "$work/step" $(data) $common --checkpoint "$work/here" : \
 	-n 1 "$stint" train "$work/step" $(data) $common --checkpoint "$work/there" >"$work/lent.log" 2>&1 || { cat "$work/lent.log"; failed=1; }

@@ -121,6 +121,7 @@ planned 3 --micro-batch auto >"$work/auto.json"
 for n in 1 2 3 4; do
 	planned 3 --micro-batch $n --effort 0.25 >"$work/auto-$n.json"
 done
+planned 2 --micro-batch auto --shard state --link 1GB/s,1us >"$work/auto-link.json"
 for n in 2 3 5; do
 	planned $n --micro-batch 1 --shard none >"$work/auto-of-$n.json"
 done
@@ -135,6 +136,8 @@ for shards, x in tried.items():
     assert x["chosen"] == (x["cost"] == min(t["cost"] for t in tried.values())), tried
 # of 12 micro-batches the busiest of 2, 3 and 5 ranks has 6, 4 and 3: what is predicted is its time
 two, three, five = (read(f"-of-{n}")["cost"]["once"] for n in (2, 3, 5))
+alone, two_ranks = read("-link")["rows"] # one takes the batch whole
+assert alone["micro_batches"] == two_ranks["micro_batches"] == 1 and alone["step_us"] == alone["compute_us"] > 0, (alone, two_ranks)
 assert 0 < three - five < three and abs(two - three - 2 * (three - five)) < 1e-6 * two, (two, three, five)
 END
 
