@@ -389,9 +389,16 @@ enum status problem_from_graph(struct arena *a, const struct graph *g, const cha
 	return ST_OK;
 }
 
+int64_t shards_of_process(const struct graph *g)
+{
+	const int64_t shards = g->shards ? g->shards : 1;
+	return g->ranks ? shards / g->ranks + (shards % g->ranks != 0) : shards;
+}
+
 enum status graph_problem_shards(struct arena *a, struct graph_problem *out, struct diag *d)
 {
 	const struct problem *p = out->problem;
+	const double times = (double)shards_of_process(out->graph);
 	for (int i = 0; i < p->nop; i++) {
 		struct problem_op *op = &p->op[i];
 		if (out->node[i]->last)
@@ -401,7 +408,7 @@ enum status graph_problem_shards(struct arena *a, struct graph_problem *out, str
 		if (!choice)
 			return diag_nomem(d);
 		for (int c = 0; c < op->nchoice; c++)
-			choice[c].cost *= (double)out->graph->shards;
+			choice[c].cost *= times;
 		op->choice = choice;
 	}
 	return ST_OK;

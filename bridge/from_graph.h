@@ -28,7 +28,11 @@ enum status problems_from_graphs(struct arena *a, const char *name, const struct
 	const struct graph *eval, struct graph_problem *train_problem,
 	struct graph_problem *eval_problem);
 
-/* Where shards differ: what runs in each costs as often. Requires the costs of one. */
+/* How many of a training step's shards a process does: of so many as the graph is for, the one with
+ * most. */
+int64_t shards_of_process(const struct graph *g);
+/* Where shards differ: what runs in each costs as often as a process runs it. Requires the costs of
+ * one. */
 enum status graph_problem_shards(struct arena *a, struct graph_problem *out, struct diag *d);
 
 /* --recompute: `out` with twins for the nodes that match (planner/problem/insist.h). A twin's node

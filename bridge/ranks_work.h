@@ -7,7 +7,7 @@
 #include "planner/plan.h"
 #include "planner/problem/ranks_cost.h"
 
-/* Requires a training step in shards whose graph's target has ranks. `bytes`: that memory moves in
+/* Requires a training step whose graph's target has ranks. `bytes`: that memory moves in
  * a microsecond. */
 enum status ranks_work_of(struct arena *a, const struct graph_problem *gp, const struct plan *plan,
 	double bytes, struct ranks_work *out, struct diag *d);

@@ -73,30 +73,32 @@ static enum status compare(
 	return compare_print(p->arena, problem, &options, o->json, at, p->diag);
 }
 
-/* --link: *ranks is how many at most, and the step that is planned is for any number of them. */
-static enum status take_link(
-	struct options *o, struct ranks_link *link, int64_t *ranks, struct diag *d)
+/* --link. Without --shard the step that is planned is for any number of ranks. */
+static enum status take_link(struct options *o, struct plan_ranks *asked, struct diag *d)
 {
-	*ranks = 0;
+	*asked = (struct plan_ranks){.ranks = 0};
 	if (!o->link)
 		return ST_OK;
-	if (!o->compile.ranks || options_given(o, "shard"))
+	if (!o->compile.ranks)
 		return diag_fail(d, ST_USAGE, NULL, "--ranks 64 --link 25GB/s,2us",
-			"--link is what is between --ranks processes, which share no state");
+			"--link is what is between --ranks processes");
 	if (o->compare || o->out || o->compile.graph)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--link makes a table of a model's step: no --compare, -o or --graph");
-	*ranks = o->compile.ranks;
-	o->compile.ranks = 0;
-	return ranks_link_parse(o->link, link, d);
+	asked->ranks = o->compile.ranks;
+	asked->each = options_given(o, "shard");
+	if (asked->each)
+		o->compile.effort *= PLAN_RANKS_EFFORT;
+	else
+		o->compile.ranks = 0;
+	return ranks_link_parse(o->link, &asked->link, d);
 }
 
 static enum status plan(struct pipeline *p, struct options *o, struct activity *at)
 {
 	struct problem *problem;
-	struct ranks_link link;
-	int64_t ranks;
-	TRY(take_link(o, &link, &ranks, p->diag));
+	struct plan_ranks asked;
+	TRY(take_link(o, &asked, p->diag));
 	TRY(pipeline_problem(p, &problem));
 	TRY(dump_graph(p, o, problem));
 	if (o->compare)
@@ -104,10 +106,8 @@ static enum status plan(struct pipeline *p, struct options *o, struct activity *
 	if (p->o->graph)
 		return plan_graph_file(p, o, problem, at);
 	enum status st = pipeline_plan(p);
-	if (st == ST_OK && ranks) {
-		activity_end(at);
-		return plan_ranks_print(p, ranks, &link, o->json);
-	}
+	if (st == ST_OK && asked.ranks)
+		return plan_ranks_print(p, &asked, o->json, at);
 	return finish(p, o, at, problem, pipeline_plan_shown(p), st);
 }
 

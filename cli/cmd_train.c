@@ -111,6 +111,7 @@ static enum status prepare(struct training *t)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = o->dir},
 			"compile with a loss and an optimizer", "was compiled with --loss none");
 	TRY(ranks_take(t->arena, o->dir, &t->ranks, &t->l, t->diag));
+	TRY(ranks_reduce(&t->ranks, &t->l, o->reduce && !strcmp(o->reduce, "fast"), t->diag));
 	TRY(weights_load(t->arena, &t->l, &o->weights, t->diag));
 	if (o->eval_input.n > 0 && !o->eval_target && t->l.model->target >= 0)
 		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-target FILE",
@@ -154,7 +155,7 @@ static enum status share_skipped(struct training *t)
 		return ST_OK;
 	int64_t first = tally->skipped ? r->n - r->rank : 0;
 	const int64_t mine = first;
-	TRY(ranks_most(r, &t->l, 0, &first, t->diag));
+	TRY(ranks_most(r, &t->l, &first, t->diag));
 	if (mine != first)
 		memset(tally->first, 0, sizeof tally->first);
 	TRY(ranks_merge(r, &t->l, tally->first, sizeof tally->first, t->diag));
@@ -216,6 +217,9 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	if (o->check_ranks < 0 || o->restart < 0 || !(o->rank_timeout >= 0))
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--check-ranks, --restart and --rank-timeout want 0 or more");
+	if (o->reduce && strcmp(o->reduce, "tree") != 0 && strcmp(o->reduce, "fast") != 0)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--reduce '%s' is neither tree nor fast",
+			o->reduce);
 	if (o->check_finite && o->keep_going)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--check-finite stops where --keep-going does not: choose one");
@@ -308,7 +312,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 {
 	struct train_args o = {.epochs = 1, .lr = NAN, .keep = 2, .rank_timeout = RANKS_PATIENCE};
 	struct arg_list list[4] = {0};
-	char *text[8] = {NULL};
+	char *text[9] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
 					     "training data, .npy or IDX(.gz)", "[NAME=]FILE"},
 		{"target", 0, POPT_ARG_STRING, &text[0], 0, "training targets", "FILE"},
@@ -358,6 +362,10 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 			"of these: go on with one fewer where one was lost, so often", "N"},
 		{"rank-timeout", 0, POPT_ARG_DOUBLE, &o.rank_timeout, 0,
 			"how long a rank waits for another (default 60; 0: forever)", "SECONDS"},
+		{"reduce", 0, POPT_ARG_STRING, &text[8], 0,
+			"of these: sums along a tree, the same bits on any number (default), or "
+			"fast",
+			"tree|fast"},
 		{"check-ranks", 0, POPT_ARG_LONGLONG, &o.check_ranks, 0,
 			"compare the ranks' values after every so many steps", "N"},
 		{"keep-going", 0, POPT_ARG_NONE, &o.keep_going, 0,
@@ -385,6 +393,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		o.keep_best = text[4];
 		o.swa_lr = text[6];
 		o.last = text[7];
+		o.reduce = text[8];
 		st = run(&o, a, d);
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)

@@ -163,7 +163,7 @@ static enum status join(struct evaluation *e, struct diag *d)
 {
 	const struct metric_join how = {e, join_counts, join_places};
 	int64_t stopped = e->stopped;
-	TRY(ranks_most(e->ranks, e->l, 0, &stopped, d));
+	TRY(ranks_most(e->ranks, e->l, &stopped, d));
 	e->stopped = stopped != 0;
 	if (e->stopped)
 		return ST_OK;

@@ -25,8 +25,8 @@ struct stint_ranks_part {
 	int (*add)(stint_step *s, int64_t *x, size_t n);
 	int (*merge)(stint_step *s, void *data, size_t bytes);
 	int (*check)(stint_step *s);
+	void (*fast)(stint_step *s, int fast);
 	int (*measure)(double link[3], char message[256]);
-	int (*lend)(stint_step *s);
 	void (*end)(void);
 	void (*abort)(int code);
 };
@@ -78,8 +78,8 @@ static enum status open_part(struct arena *a, const char *dir, struct ranks *r, 
 		symbol(r->handle, "stint_ranks_add", &p->add) &&
 		symbol(r->handle, "stint_ranks_merge", &p->merge) &&
 		symbol(r->handle, "stint_check_ranks", &p->check) &&
+		symbol(r->handle, "stint_ranks_fast", &p->fast) &&
 		symbol(r->handle, "stint_ranks_measure", &p->measure) &&
-		symbol(r->handle, "stint_lend_ranks", &p->lend) &&
 		symbol(r->handle, "stint_ranks_end", &p->end) &&
 		symbol(r->handle, "stint_ranks_abort", &p->abort))
 		return ST_OK;
@@ -201,26 +201,28 @@ enum status ranks_same(struct ranks *r, const struct loaded *l, double patience,
 	return ST_OK;
 }
 
-enum status ranks_lend(
-	const struct ranks *r, const struct loaded *l, double patience, struct diag *d)
+void ranks_wait(const struct ranks *r, const struct loaded *l, double patience)
 {
-	if (r->n == 1 || !l->model->npiece)
-		return ST_OK;
-	r->part->patience(l->step, patience);
-	const int rc = r->part->lend(l->step);
-	r->part->patience(l->step, r->patience);
-	return told(l, rc, d);
+	if (r->n > 1)
+		r->part->patience(l->step, patience > 0 ? patience : r->patience);
 }
 
-enum status ranks_most(const struct ranks *r, const struct loaded *l, double patience,
-	int64_t *value, struct diag *d)
+enum status ranks_most(
+	const struct ranks *r, const struct loaded *l, int64_t *value, struct diag *d)
 {
-	if (r->n == 1)
-		return ST_OK;
-	r->part->patience(l->step, patience > 0 ? patience : r->patience);
-	const int rc = r->part->most(l->step, value);
-	r->part->patience(l->step, r->patience);
-	return told(l, rc, d);
+	return r->n == 1 ? ST_OK : told(l, r->part->most(l->step, value), d);
+}
+
+enum status ranks_reduce(const struct ranks *r, const struct loaded *l, bool fast, struct diag *d)
+{
+	int64_t any = fast;
+	TRY(ranks_most(r, l, &any, d));
+	if (any && !fast)
+		return diag_fail(d, ST_USAGE, NULL, "start all ranks with the same options",
+			"another rank has --reduce fast");
+	if (r->n > 1)
+		r->part->fast(l->step, fast);
+	return ST_OK;
 }
 
 enum status ranks_add(

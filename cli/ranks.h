@@ -29,13 +29,13 @@ enum status ranks_take(
 /* Whether all have the same values, when each has read its files. From then on a rank waits for
  * another for `patience` seconds; before, for 5 minutes: files may be slow. */
 enum status ranks_same(struct ranks *r, const struct loaded *l, double patience, struct diag *d);
-/* While the first rank saves, until it calls this itself, the others lend it what each has alone.
- */
-enum status ranks_lend(
-	const struct ranks *r, const struct loaded *l, double patience, struct diag *d);
-/* The largest of what ranks say. `patience`: seconds to wait for the others, 0: as usual. */
-enum status ranks_most(const struct ranks *r, const struct loaded *l, double patience,
-	int64_t *value, struct diag *d);
+/* From now on ranks wait for each other for so many seconds; 0: as usual. */
+void ranks_wait(const struct ranks *r, const struct loaded *l, double patience);
+/* The largest of what ranks say. */
+enum status ranks_most(
+	const struct ranks *r, const struct loaded *l, int64_t *value, struct diag *d);
+/* By all at once. `fast`: gradients are added in whichever order MPI likes, not along the tree. */
+enum status ranks_reduce(const struct ranks *r, const struct loaded *l, bool fast, struct diag *d);
 /* By all at once. Each of n numbers: its sum over the ranks. Each byte, which is zero in all ranks
  * but one: to all. */
 enum status ranks_add(

@@ -247,7 +247,7 @@ static enum status sum_batches(
 		}
 		int64_t asked = interrupt_asked();
 		if (st == ST_OK)
-			st = ranks_most(&t->ranks, &t->l, 0, &asked, t->diag);
+			st = ranks_most(&t->ranks, &t->l, &asked, t->diag);
 		*stopped = asked != 0;
 		progress_tick(&bar);
 	}

@@ -62,7 +62,7 @@ enum status training_lost(const struct training *t, struct watch_lost *lost)
 	if (!t->l.model->npiece)
 		return ST_OK;
 	int64_t any = lost->tensors;
-	TRY(ranks_most(&t->ranks, &t->l, 0, &any, t->diag));
+	TRY(ranks_most(&t->ranks, &t->l, &any, t->diag));
 	if (any && !lost->tensors)
 		*lost = (struct watch_lost){.tensors = (int)any};
 	return ST_OK;
@@ -110,23 +110,22 @@ static enum status write_files(struct training *t)
 		rc = checkpoint_save(t->o->folder, t->l.step, &t->place, t->o->keep, message);
 	if (!rc)
 		rc = checkpoint_path(t->o->folder, t->place.step, t->good, message);
+	t->ranks.agreed = rc == CHECKPOINT_REFUSED;
 	return rc ? diag_fail(
 			    t->diag, rc == STINT_LOST ? ST_LOST : ST_IO, NULL, NULL, "%s", message)
 		  : ST_OK;
 }
 
-/* By the first rank; the others lend what each has alone, and wait for it, as long as a slow disk
- * may take. */
+/* By all ranks at once, who wait for each other as long as a slow disk may take. */
 static enum status write_checkpoint(struct training *t)
 {
 	enum { PATIENCE = 3600 };
-	int64_t nothing = 0;
 	if (!t->o->folder)
 		return ST_OK;
-	if (t->ranks.rank == 0)
-		TRY(write_files(t));
-	TRY(ranks_lend(&t->ranks, &t->l, PATIENCE, t->diag));
-	return ranks_most(&t->ranks, &t->l, PATIENCE, &nothing, t->diag);
+	ranks_wait(&t->ranks, &t->l, PATIENCE);
+	const enum status st = write_files(t);
+	ranks_wait(&t->ranks, &t->l, 0);
+	return st;
 }
 
 /* Values that are not finite are never saved: the last good checkpoint stays. */
@@ -279,7 +278,7 @@ static void report_epoch(
 static enum status agree(struct training *t, bool *stop)
 {
 	int64_t asked = interrupt_asked();
-	TRY(ranks_most(&t->ranks, &t->l, 0, &asked, t->diag));
+	TRY(ranks_most(&t->ranks, &t->l, &asked, t->diag));
 	*stop = asked != 0;
 	if (t->o->check_ranks && t->place.step % t->o->check_ranks == 0)
 		return ranks_check(&t->ranks, &t->l, t->diag);

@@ -13,7 +13,8 @@
 #include "cli/watch.h"
 
 struct train_args {
-	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr, *last;
+	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr, *last,
+		*reduce;
 	struct weights weights;
 	struct arg_list input, eval_input, metric, log;
 	long long epochs, warmup, seed, keep, early_stop, swa_start, check_ranks, ranks, restart;

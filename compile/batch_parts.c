@@ -30,6 +30,20 @@ static enum status check_micro_batch(struct pipeline *p)
 	return ST_OK;
 }
 
+static bool goes_in(int64_t shards, int64_t batch)
+{
+	return shards >= 1 && shards <= SHARDS_MAX && batch % shards == 0;
+}
+
+static int64_t most_shards(const struct pipeline *p)
+{
+	const int64_t batch = p->o->import.batch;
+	int64_t shards = batch < SHARDS_MAX ? batch : SHARDS_MAX;
+	while (!goes_in(shards, batch))
+		shards--;
+	return shards;
+}
+
 /* A rank has a micro-batch at least. */
 static enum status check_ranks(struct pipeline *p)
 {
@@ -41,14 +55,18 @@ static enum status check_ranks(struct pipeline *p)
 	if (!p->target.ranks)
 		return usage(p, "leave --ranks away",
 			"--ranks: several processes train on processors, by --target c");
-	if (o->micro_batch == MICRO_BATCH_AUTO)
-		return usage(p, "give --micro-batch a number",
-			"--ranks and --micro-batch auto do not go together");
-	if (o->ranks > p->parts.shards)
+	const bool chosen = o->micro_batch == MICRO_BATCH_AUTO;
+	const int64_t most = chosen ? most_shards(p) : p->parts.shards;
+	if (chosen && o->split)
+		return usage(p, "give --micro-batch a number, or leave --split away",
+			"--ranks, --split and --micro-batch auto do not go together");
+	const char *more = chosen ? "a larger --batch" : "a smaller --micro-batch";
+	if (o->ranks > most)
 		return diag_fail(p->diag, ST_USAGE, NULL,
-			"a smaller --micro-batch makes more of them: as many as ranks, or more",
-			"--ranks %" PRId64 ": a step is %" PRId64 " micro-batch%s", o->ranks,
-			p->parts.shards, p->parts.shards > 1 ? "es" : "");
+			arena_printf(
+				p->arena, "%s makes more of them: as many as ranks, or more", more),
+			"--ranks %" PRId64 ": a step is %" PRId64 " micro-batch%s%s", o->ranks,
+			most, most > 1 ? "es" : "", chosen ? " at most" : "");
 	return ST_OK;
 }
 
@@ -61,9 +79,9 @@ static enum status check_split(struct pipeline *p)
 
 static enum status try_micro_batches(struct choice *c)
 {
-	const int64_t batch = c->p->o->import.batch;
-	for (int64_t shards = 1; shards <= batch && shards <= SHARDS_MAX; shards++)
-		if (batch % shards == 0)
+	const int64_t batch = c->p->o->import.batch, least = c->p->o->ranks;
+	for (int64_t shards = least > 1 ? least : 1; shards <= batch; shards++)
+		if (goes_in(shards, batch))
 			TRY(trials_add(c, &(struct parts){.shards = shards}, NULL));
 	return ST_OK;
 }
@@ -128,22 +146,28 @@ static bool has_statistics(const struct graph *g)
 	return false;
 }
 
-/* What a rank holds of the optimizer's states. */
-static void tell_ranks(const struct pipeline *p)
+void parts_states(const struct graph *g, int64_t *here, int64_t *whole)
 {
-	const struct graph *g = p->train;
-	int64_t here = 0, all = 0;
-	char text[2][24];
+	*here = *whole = 0;
 	for (int i = 0; i < g->ntensor; i++) {
 		const struct tensor *t = g->tensor[i];
 		if (t->role != TR_STATE)
 			continue;
-		here += tensor_bytes(t);
-		all += t->piece_of ? tensor_bytes(t->piece_of) : tensor_bytes(t);
+		*here += tensor_bytes(t);
+		*whole += tensor_bytes(t->piece_of ? t->piece_of : t);
 	}
+}
+
+/* What a rank holds of the optimizer's states. */
+static void tell_ranks(const struct pipeline *p)
+{
+	int64_t here, whole;
+	char text[2][24];
+	parts_states(p->train, &here, &whole);
 	diag_note(p->diag, NULL, NULL,
 		"for %" PRId64 " rank%s: of %s of optimizer state each holds %s", p->o->ranks,
-		p->o->ranks > 1 ? "s" : "", bytes_human(all, text[0]), bytes_human(here, text[1]));
+		p->o->ranks > 1 ? "s" : "", bytes_human(whole, text[0]),
+		bytes_human(here, text[1]));
 }
 
 /* Parameters that the optimizer leaves to another. */

@@ -335,13 +335,18 @@ struct plan_options pipeline_options(const struct compile_options *o)
 				      : PLAN_AUTO};
 }
 
-enum status pipeline_plan(struct pipeline *p)
+enum status pipeline_plan_quietly(struct pipeline *p)
 {
 	p->plan_options = pipeline_options(p->o);
 	p->plans = (struct plan_pair){
 		.train = p->train_problem.problem, .eval = p->eval_problem.problem};
-	const enum status st = plan_pair_make(p->arena, &p->plans,
-		p->ntrial ? &p->budget : &p->o->budget, &p->plan_options, p->diag);
+	return plan_pair_make(p->arena, &p->plans, p->ntrial ? &p->budget : &p->o->budget,
+		&p->plan_options, p->diag);
+}
+
+enum status pipeline_plan(struct pipeline *p)
+{
+	const enum status st = pipeline_plan_quietly(p);
 	return st == ST_BUDGET ? budget_not_met(p) : st;
 }
 

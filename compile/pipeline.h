@@ -88,6 +88,8 @@ enum status pipeline_problems(struct pipeline *p);
 /* ST_BUDGET, with what would help, where the budget is not met; what pipeline_plan_shown gives is
  * then not feasible, with the bounds. */
 enum status pipeline_plan(struct pipeline *p);
+/* The same, without that message. */
+enum status pipeline_plan_quietly(struct pipeline *p);
 /* The sources: those that codegen_step makes. The texts are the caller's, also on failure. */
 enum status pipeline_texts(
 	struct pipeline *p, struct step_texts *texts, struct source_files *kernels);

@@ -23,17 +23,6 @@ static enum status settle_budget(struct choice *c, struct pipeline *whole)
 		&whole->o->budget, &c->budget.bytes, whole->diag);
 }
 
-/* Of a pair whose budget is not met. */
-static int64_t least_met(const struct plan_pair *pair)
-{
-	int64_t least = 0;
-	const struct plan *plan[] = {pair->train_plan, pair->eval_plan};
-	for (int i = 0; i < 2; i++)
-		if (plan[i] && !plan[i]->feasible && plan[i]->min_bytes_known > least)
-			least = plan[i]->min_bytes_known;
-	return least;
-}
-
 static enum status try_plan(struct choice *c, struct pipeline *trial, struct trial *x)
 {
 	struct plan_options options = pipeline_options(trial->o);
@@ -58,7 +47,7 @@ static enum status try_plan(struct choice *c, struct pipeline *trial, struct tri
 		return st;
 	x->state = st == ST_OK ? TRIAL_PLANNED : TRIAL_NOT_MET;
 	if (st != ST_OK) {
-		x->arena_bytes = least_met(&pair);
+		x->arena_bytes = plan_pair_least(&pair);
 		return ST_OK;
 	}
 	x->cost = pair.train_plan->cost_total;

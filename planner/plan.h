@@ -102,6 +102,8 @@ struct plan_pair {
  * read. */
 enum status plan_pair_make(struct arena *a, struct plan_pair *pair,
 	const struct plan_budget *budget, const struct plan_options *o, struct diag *d);
+/* Of a pair whose budget is not met, the smallest that is known to be. */
+int64_t plan_pair_least(const struct plan_pair *pair);
 /* The smallest budget that both are known to meet, and the proven bound. *eval: the evaluation
  * needs more than the training. */
 enum status plan_pair_minimum(struct arena *a, const struct plan_pair *pair,

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT-0 */
-/* Checkpoints are safetensors files; a sum over the place and the tensors, in the order of their
- * names, tells a broken one even where its header can be read. */
-#include "checkpoint.h"
-
+/* The folder of checkpoints: what is saved, kept, found again and loaded. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,12 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
-#include "safetensors.h"
+#include "checkpoint_inside.h"
 
-static const char format[] = "stint-checkpoint-1";
-enum { PATH = 512, MESSAGE = 256 };
+enum { PATH = 512, MESSAGE = CHECKPOINT_MESSAGE };
 
 int checkpoint_holds(const struct stint_tensor *t)
 {
@@ -27,8 +22,7 @@ int checkpoint_holds(const struct stint_tensor *t)
 
 static int fail(char *message, const char *what, const char *path)
 {
-	snprintf(message, MESSAGE, "%s %.150s: %s", what, path, strerror(errno));
-	return 1;
+	return checkpoint_fail(message, what, path, errno);
 }
 
 /* --- The folder --- */
@@ -173,183 +167,30 @@ static void clean(const char *folder, int64_t step, int64_t keep)
 
 /* --- Saving --- */
 
-static int by_name(const void *a, const void *b)
+/* Of several processes the first one has the folder. */
+static bool keeps_folder(const struct stint_step *s)
 {
-	return strcmp(((const struct safetensors_entry *)a)->name,
-		((const struct safetensors_entry *)b)->name);
-}
-
-static uLong add_bytes(uLong sum, const unsigned char *p, size_t n)
-{
-	enum { STEP = 1 << 30 };
-	for (; n > STEP; n -= STEP, p += STEP)
-		sum = crc32(sum, p, STEP);
-	return crc32(sum, p, (uInt)n);
-}
-
-/* The sum begins with where training stood: a digit changed there would go unseen otherwise. */
-static uLong sum_of_place(const struct checkpoint_place *place)
-{
-	char text[128];
-	int n = snprintf(text, sizeof text, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
-		place->step, place->epoch, place->batch, place->seed);
-	const uLong sum = crc32(crc32(0, NULL, 0), (const unsigned char *)text, (uInt)n);
-	const char *more = place->training ? place->training : "";
-	return add_bytes(sum, (const unsigned char *)more, strlen(more));
-}
-
-static int add_part(void *to, const void *part, size_t n)
-{
-	uLong *sum = to;
-	*sum = add_bytes(*sum, part, n);
-	return 0;
-}
-
-static int write_file(const char *path, const struct safetensors_entry *entry, int n,
-	const struct checkpoint_place *place, const char *model, char *message)
-{
-	const int64_t value[4] = {place->step, place->epoch, place->batch, place->seed};
-	char text[4][24], sum[16];
-	uLong crc = sum_of_place(place);
-	for (int i = 0; i < n; i++)
-		if (safetensors_parts(&entry[i], entry[i].bytes, add_part, &crc))
-			return fail(message, "cannot write", path);
-	snprintf(sum, sizeof sum, "%08lx", crc);
-	for (int i = 0; i < 4; i++)
-		snprintf(text[i], sizeof text[i], "%" PRId64, value[i]);
-	const struct safetensors_note note[] = {{"format", format}, {"model", model},
-		{"step", text[0]}, {"epoch", text[1]}, {"batch", text[2]}, {"seed", text[3]},
-		{"crc32", sum}, {"training", place->training}};
-	const int nnote = (int)(sizeof note / sizeof *note) - !place->training;
-	return safetensors_write(path, entry, n, note, nnote, message);
-}
-
-static int is_beside(const char *name)
-{
-	return !strncmp(name, CHECKPOINT_BESIDE, sizeof CHECKPOINT_BESIDE - 1);
-}
-
-/* A state that processes have in pieces. */
-struct shared {
-	const struct stint_step *s;
-	int resident;
-	int *rc; /* of the transfer that failed */
-};
-
-/* Out of the pieces, others' on loan. */
-static int read_shared(void *user, size_t from, size_t n, void *out)
-{
-	const struct shared *x = user;
-	const struct stint_step *s = x->s;
-	const size_t offset = s->model->resident[x->resident].offset;
-	for (int k = 0; k < s->model->ranks && !*x->rc; k++) {
-		const struct stint_filed f = stint_filed_by(s, x->resident, k);
-		const size_t end = f.from + f.here < from + n ? f.from + f.here : from + n;
-		const size_t begin = f.from > from ? f.from : from;
-		void *to = (unsigned char *)out + (begin - from);
-		if (begin >= end)
-			continue;
-		const size_t at = offset + (begin - f.from), bytes = end - begin;
-		*x->rc = k == s->ranks->rank ? stint_read(s, at, to, bytes)
-					     : s->ranks->borrow(s, k, at, to, bytes);
-	}
-	return *x->rc;
-}
-
-static void entries_free(const struct stint_step *s, struct safetensors_entry *entry, int n)
-{
-	for (int i = 0; entry && i < n; i++) {
-		if (!is_beside(entry[i].name) && entry[i].data)
-			s->device->let((void *)(uintptr_t)entry[i].data);
-		free(entry[i].user);
-	}
-	free(entry);
-}
-
-/* Of resident i, in the arena or in pieces. 1: no memory, or the device failed. */
-static int make_entry(const struct stint_step *s, int i, int *rc, struct safetensors_entry *entry)
-{
-	const struct stint_tensor *t = &s->model->resident[i];
-	const struct stint_filed f = stint_filed(s, i);
-	*entry = (struct safetensors_entry){
-		.name = t->name, .dtype = t->dtype, .rank = f.rank, .dim = f.dim, .bytes = f.bytes};
-	if (!f.piece) {
-		entry->data = s->device->hold(s, t->offset, t->bytes, 1);
-		return !entry->data;
-	}
-	struct shared *x = malloc(sizeof *x);
-	if (!x)
-		return 1;
-	*x = (struct shared){s, i, rc};
-	entry->part = read_shared;
-	entry->user = x;
-	return 0;
-}
-
-/* The entries of what is saved, in the order of their names; *n of them. Their values are
- * held until entries_free. NULL: no memory, or the device failed. */
-static struct safetensors_entry *entries(
-	const struct stint_step *s, const struct checkpoint_place *place, int *rc, int *n)
-{
-	const struct stint_model *m = s->model;
-	struct safetensors_entry *entry = calloc(
-		(size_t)m->nresident + (size_t)place->nbeside + 1, sizeof *entry);
-	*n = 0;
-	for (int i = 0; entry && i < m->nresident; i++) {
-		if (!checkpoint_holds(&m->resident[i]))
-			continue;
-		if (make_entry(s, i, rc, &entry[*n])) {
-			entries_free(s, entry, *n);
-			return NULL;
-		}
-		++*n;
-	}
-	for (int i = 0; entry && i < place->nbeside; i++)
-		entry[(*n)++] = place->beside[i];
-	if (entry && *n)
-		qsort(entry, (size_t)*n, sizeof *entry, by_name);
-	return entry;
-}
-
-int checkpoint_write(const char *path, const struct stint_step *s,
-	const struct checkpoint_place *place, char message[MESSAGE])
-{
-	int n = 0, lost = 0;
-	if (s->model->npiece && !s->ranks) {
-		snprintf(message, MESSAGE,
-			"cannot write %.150s: the states of a step for %d processes are theirs "
-			"together",
-			path, s->model->ranks);
-		return 1;
-	}
-	struct safetensors_entry *entry = entries(s, place, &lost, &n);
-	if (!entry)
-		return fail(message, "cannot write", path);
-	const int rc = write_file(path, entry, n, place, s->model->name, message);
-	entries_free(s, entry, n);
-	if (lost)
-		snprintf(message, MESSAGE, "%.255s", s->message);
-	return lost ? lost : rc;
+	return !s->ranks || s->ranks->rank == 0;
 }
 
 int checkpoint_save(const char *folder, const struct stint_step *s,
 	const struct checkpoint_place *place, int64_t keep, char message[256])
 {
 	char path[PATH];
-	if (make_folder(folder, message) || checkpoint_path(folder, place->step, path, message))
+	if ((keeps_folder(s) && make_folder(folder, message)) ||
+		checkpoint_path(folder, place->step, path, message))
 		return 1;
 	const int rc = checkpoint_write(path, s, place, message);
-	if (rc)
-		return rc;
-	clean(folder, place->step, keep);
-	return 0;
+	if (!rc && keeps_folder(s))
+		clean(folder, place->step, keep);
+	return rc;
 }
 
 int checkpoint_save_as(const char *folder, const char *name, const struct stint_step *s,
 	const struct checkpoint_place *place, char message[256])
 {
 	char path[PATH];
-	if (make_folder(folder, message))
+	if (keeps_folder(s) && make_folder(folder, message))
 		return 1;
 	if ((size_t)snprintf(path, PATH, "%s/%s.safetensors", folder, name) >= PATH) {
 		errno = ENAMETOOLONG;
@@ -383,7 +224,7 @@ static int same_sum(
 {
 	enum { STEP = 1 << 18 };
 	char have[16];
-	uLong crc = sum_of_place(place);
+	unsigned long crc = checkpoint_sum_of_place(place);
 	unsigned char *part = malloc(STEP);
 	int rc = !part;
 	for (int i = 0; i < safetensors_count(f) && !rc; i++) {
@@ -392,7 +233,7 @@ static int same_sum(
 			size_t n = e->bytes - at < STEP ? e->bytes - at : STEP;
 			rc = safetensors_read(f, e, at, n, part);
 			if (!rc)
-				crc = crc32(crc, part, (uInt)n);
+				crc = checkpoint_add_bytes(crc, part, n);
 		}
 	}
 	free(part);
@@ -408,7 +249,7 @@ static int open_file(
 		return 1;
 	const char *kind = safetensors_note(*f, "format"), *why = NULL;
 	*place = (struct checkpoint_place){.training = safetensors_note(*f, "training")};
-	if (!kind || strcmp(kind, format) != 0)
+	if (!kind || strcmp(kind, CHECKPOINT_FORMAT) != 0)
 		why = "another format";
 	else if (note_number(*f, "step", &place->step) || note_number(*f, "epoch", &place->epoch) ||
 		 note_number(*f, "batch", &place->batch) || note_number(*f, "seed", &place->seed) ||
@@ -432,7 +273,7 @@ int checkpoint_read_place(
 	if (safetensors_open_header(&f, path, message))
 		return 1;
 	const char *kind = safetensors_note(f, "format");
-	*is = kind && !strcmp(kind, format);
+	*is = kind && !strcmp(kind, CHECKPOINT_FORMAT);
 	safetensors_close(f);
 	if (!*is)
 		return 0;
@@ -470,12 +311,12 @@ static int check(
 		wanted++;
 	}
 	for (int k = 0; k < safetensors_count(f); k++)
-		beside += is_beside(safetensors_at(f, k)->name);
+		beside += checkpoint_is_beside(safetensors_at(f, k)->name);
 	/* Names in a file differ, so that all wanted ones were found; any other is too much. */
 	const int known = wanted + beside;
 	for (int k = 0; known < safetensors_count(f) && k < safetensors_count(f); k++) {
 		const char *name = safetensors_at(f, k)->name;
-		if (is_beside(name))
+		if (checkpoint_is_beside(name))
 			continue;
 		int i = 0;
 		while (i < m->nresident && (!checkpoint_holds(&m->resident[i]) ||

@@ -12,6 +12,9 @@
 
 struct safetensors_entry;
 
+/* Another return value of saving: several processes save, and all have come to this failure. */
+enum { CHECKPOINT_REFUSED = -1 };
+
 /* What begins so is kept beside what the model has, and loading leaves it alone. */
 #define CHECKPOINT_BESIDE "state/swa/"
 
@@ -49,9 +52,11 @@ int checkpoint_write(const char *path, const struct stint_step *s,
 /* Where training stood in a file: *is 0 where it is no checkpoint, of which nothing is wrong. */
 int checkpoint_read_place(
 	const char *path, struct checkpoint_place *place, int *is, char message[256]);
-/* Where processes have states in pieces (struct stint_piece), a file has them whole: the first one
- * writes, while the others lend (stint_mpi.h), and each loads its own. Saving returns STINT_LOST
- * where one of them does not answer. */
+/* Several processes (stint_mpi.h) save together, all of them at once: each writes its share of the
+ * file, which has no trace of them, and where they have states in pieces (struct stint_piece) its
+ * own; the first one writes for those that do not see its folder. Saving returns STINT_LOST where
+ * one does not answer; then, and on a failure of this process alone, 1, it is for the caller to end
+ * the others. Each loads its own pieces. */
 
 /* The newest checkpoint that reads well and fits the model, into the step's arena (and its count
  * and seed); older ones are tried when the newest is broken. *found 0 when the folder has none (no

@@ -20,10 +20,6 @@ struct safetensors_entry {
 	const void *data;
 	size_t bytes;     /* set by the reader; the writer computes it */
 	const char *type; /* "BF16": set by the reader, the writer goes by dtype */
-	/* For the writer, where `data` is NULL: bytes [from, from + n) of it, or a failure, not 0.
-	 */
-	int (*part)(void *user, size_t from, size_t n, void *out);
-	void *user;
 };
 
 /* One entry of the header's "__metadata__": both are text. */
@@ -57,10 +53,16 @@ const char *safetensors_note(const struct safetensors *f, const char *key);
  * the order given. (safetensors_write.c) */
 int safetensors_write(const char *path, const struct safetensors_entry *entry, int n,
 	const struct safetensors_note *note, int nnote, char *message);
-/* Hands the `bytes` bytes of an entry to `take`, part by part in order, until one fails: what that
- * returned. */
-int safetensors_parts(const struct safetensors_entry *e, size_t bytes,
-	int (*take)(void *to, const void *part, size_t n), void *to);
+/* A file that is written beside PATH until it is whole, and then takes its place (that of what PATH
+ * leads to): both on the heap. */
+struct safetensors_draft {
+	char *path, *to;
+};
+/* Of process `owner`. Nothing is made yet. */
+int safetensors_draft(struct safetensors_draft *d, const char *path, long owner, char *message);
+/* It is whole, and on the disk: 0, or an errno. */
+int safetensors_draft_done(struct safetensors_draft *d);
+void safetensors_draft_free(struct safetensors_draft *d);
 /* Its parts, for a writer whose values come later: what the reader would refuse is refused; the
  * header, behind which the tensors lie. */
 int safetensors_check(const struct safetensors_entry *entry, int n, char *message);

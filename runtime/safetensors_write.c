@@ -140,30 +140,6 @@ int safetensors_put_header(FILE *f, const struct safetensors_entry *entry, int n
 	       fseek(f, end, SEEK_SET) != 0;
 }
 
-int safetensors_parts(const struct safetensors_entry *e, size_t bytes,
-	int (*take)(void *to, const void *part, size_t n), void *to)
-{
-	enum { PART = 1 << 20 };
-	if (e->data || !bytes)
-		return bytes ? take(to, e->data, bytes) : 0;
-	const size_t most = bytes < PART ? bytes : PART;
-	unsigned char *part = malloc(most);
-	int rc = !part;
-	for (size_t at = 0; at < bytes && !rc; at += most) {
-		const size_t n = bytes - at < most ? bytes - at : most;
-		rc = e->part(e->user, at, n, part);
-		if (!rc)
-			rc = take(to, part, n);
-	}
-	free(part);
-	return rc;
-}
-
-static int put_part(void *to, const void *part, size_t n)
-{
-	return fwrite(part, 1, n, to) != n;
-}
-
 static int put_all(FILE *f, const struct safetensors_entry *entry, int n,
 	const struct safetensors_note *note, int nnote)
 {
@@ -172,7 +148,7 @@ static int put_all(FILE *f, const struct safetensors_entry *entry, int n,
 	for (int i = 0; i < n; i++) {
 		int64_t bytes;
 		bytes_of(&entry[i], &bytes);
-		if (safetensors_parts(&entry[i], (size_t)bytes, put_part, f))
+		if (bytes && fwrite(entry[i].data, 1, (size_t)bytes, f) != (size_t)bytes)
 			return 1;
 	}
 	return fflush(f) != 0 || ferror(f) || fsync(fileno(f)) != 0;
@@ -190,43 +166,68 @@ static void sync_folder(char *path)
 	}
 }
 
-int safetensors_write(const char *path, const struct safetensors_entry *entry, int n,
-	const struct safetensors_note *note, int nnote, char *message)
+int safetensors_draft(struct safetensors_draft *d, const char *path, long owner, char *message)
 {
-	if (safetensors_check(entry, n, message))
-		return 1;
 	struct stat st;
+	*d = (struct safetensors_draft){NULL, NULL};
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { /* a rename would replace it */
 		snprintf(message, SAFETENSORS_MESSAGE,
 			"cannot write %.150s: it is no ordinary file", path);
 		return 1;
 	}
-	char *target = realpath(path, NULL); /* what a link leads to; NULL: nothing is there yet */
-	const char *to = target ? target : path;
-	size_t len = strlen(to) + 32;
-	char *tmp = malloc(len);
-	if (!tmp) {
-		snprintf(message, SAFETENSORS_MESSAGE, "out of memory");
-		free(target);
-		return 1;
+	d->to = realpath(path, NULL); /* what a link leads to; NULL: nothing is there yet */
+	if (!d->to)
+		d->to = strdup(path);
+	const size_t len = d->to ? strlen(d->to) + 32 : 0;
+	d->path = d->to ? malloc(len) : NULL;
+	if (d->path) {
+		snprintf(d->path, len, "%s.tmp%ld", d->to, owner);
+		return 0;
 	}
-	snprintf(tmp, len, "%s.tmp%ld", to, (long)getpid());
-	FILE *f = fopen(tmp, "wb");
-	int rc = !f || put_all(f, entry, n, note, nnote);
-	if (f && fclose(f) != 0)
-		rc = 1;
+	snprintf(message, SAFETENSORS_MESSAGE, "out of memory");
+	safetensors_draft_free(d);
+	return 1;
+}
+
+static int why(void)
+{
+	return errno ? errno : EIO;
+}
+
+int safetensors_draft_done(struct safetensors_draft *d)
+{
+	if (rename(d->path, d->to) != 0)
+		return why();
+	sync_folder(d->to);
+	return 0;
+}
+
+void safetensors_draft_free(struct safetensors_draft *d)
+{
+	free(d->path);
+	free(d->to);
+	*d = (struct safetensors_draft){NULL, NULL};
+}
+
+int safetensors_write(const char *path, const struct safetensors_entry *entry, int n,
+	const struct safetensors_note *note, int nnote, char *message)
+{
+	struct safetensors_draft d;
+	if (safetensors_check(entry, n, message) ||
+		safetensors_draft(&d, path, (long)getpid(), message))
+		return 1;
+	FILE *f = fopen(d.path, "wb");
+	int rc = !f || put_all(f, entry, n, note, nnote) ? why() : 0;
+	if (f && fclose(f) != 0 && !rc)
+		rc = why();
 	if (!rc)
-		rc = rename(tmp, to) != 0;
+		rc = safetensors_draft_done(&d);
 	if (rc) {
 		snprintf(message, SAFETENSORS_MESSAGE, "cannot write %.150s: %s", path,
-			strerror(errno));
+			strerror(rc));
 		if (f)
-			remove(tmp);
-	} else {
-		snprintf(tmp, len, "%s", to);
-		sync_folder(tmp);
+			remove(d.path);
 	}
-	free(tmp);
-	free(target);
-	return rc;
+	safetensors_draft_free(&d);
+	return rc != 0;
 }

@@ -82,33 +82,39 @@ static int finish(stint_step *s, int failed)
 	return failed;
 }
 
+/* Requests are of the step, and its message. */
+static stint_step *waiting(const stint_step *s)
+{
+	return (stint_step *)(uintptr_t)s;
+}
+
+static int merge(const stint_step *s, void *data, size_t bytes)
+{
+	return stint_ranks_merge(waiting(s), data, bytes);
+}
+
 /* A rank that lends waits for { offset, bytes } of its arena; without bytes there is no more. */
 static int borrow(const stint_step *s, int rank, size_t offset, void *data, size_t bytes)
 {
-	stint_step *waits = (stint_step *)(uintptr_t)s; /* its requests, and its message */
 	struct mpi_ranks *r = ranks_of(s);
 	const uint64_t ask[2] = {offset, bytes};
 	stint_mpi_send(r, rank, TAG_ASK, ask, sizeof ask);
-	stint_mpi_take(r, rank, TAG_LEND, data, bytes);
-	return wait_for_all(waits);
+	if (bytes)
+		stint_mpi_take(r, rank, TAG_LEND, data, bytes);
+	return wait_for_all(waiting(s));
 }
 
-int stint_lend_ranks(stint_step *s)
+static int lend(const stint_step *s)
 {
 	struct mpi_ranks *r = ranks_of(s);
-	uint64_t ask[2] = {0, 0};
+	uint64_t ask[2];
 	int rc;
-	if (r->face.rank == 0) {
-		for (int k = 1; k < r->face.n; k++)
-			stint_mpi_send(r, k, TAG_ASK, ask, sizeof ask);
-		return wait_for_all(s);
-	}
 	do {
 		stint_mpi_take(r, 0, TAG_ASK, ask, sizeof ask);
-		rc = wait_for_all(s);
+		rc = wait_for_all(waiting(s));
 		if (!rc && ask[1]) {
 			stint_mpi_send(r, 0, TAG_LEND, s->arena + ask[0], ask[1]);
-			rc = wait_for_all(s);
+			rc = wait_for_all(waiting(s));
 		}
 	} while (!rc && ask[1]);
 	return rc;
@@ -220,7 +226,8 @@ static int allocate(struct mpi_ranks *r, int steps)
 	r->partner = malloc((size_t)r->cap * sizeof *r->partner);
 	r->takes = malloc((size_t)r->cap);
 	r->told = malloc(n * sizeof *r->told);
-	if (!r->root || !r->request || !r->partner || !r->takes || !r->told)
+	r->count = malloc(n * sizeof *r->count);
+	if (!r->root || !r->request || !r->partner || !r->takes || !r->told || !r->count)
 		return STINT_NO_MEMORY;
 	stint_mpi_roots(r);
 	return stint_mpi_queue_open(r, steps);
@@ -249,6 +256,8 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 	r->face.join = begin_join;
 	r->face.await = await;
 	r->face.finish = finish;
+	r->face.merge = merge;
+	r->face.lend = lend;
 	r->face.borrow = borrow;
 	r->comm = MPI_COMM_NULL;
 	r->patience = 300; /* who starts late has to load its files first */
@@ -302,6 +311,7 @@ void stint_free_ranks(stint_step *s)
 	free(r->partner);
 	free(r->takes);
 	free(r->told);
+	free(r->count);
 	free(r);
 	s->ranks = NULL;
 }
@@ -309,6 +319,11 @@ void stint_free_ranks(stint_step *s)
 void stint_ranks_patience(stint_step *s, double seconds)
 {
 	ranks_of(s)->patience = seconds;
+}
+
+void stint_ranks_fast(stint_step *s, int fast)
+{
+	ranks_of(s)->fast = fast;
 }
 
 /* --- For stint --- */

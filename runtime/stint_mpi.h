@@ -38,12 +38,12 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm);
 void stint_free_ranks(stint_step *s);
 /* How long one may wait for another before STINT_LOST; default 60 s, 0: forever. */
 void stint_ranks_patience(stint_step *s, double seconds);
+/* Whether sums are MPI's own reductions from now on, which add in whichever order is fastest: the
+ * last bits are then those of this number of processes and of this MPI. The same in all of them. */
+void stint_ranks_fast(stint_step *s, int fast);
 /* Whether all processes have the same parameters, statistics and states, bit for bit;
  * STINT_BAD_DATA in all of them if not. By all at once. */
 int stint_check_ranks(stint_step *s);
-/* Of a step compiled with --ranks each process has a piece of each optimizer state. For writing
- * them to a file: all but rank 0 lend what they have, until rank 0 calls this, too. */
-int stint_lend_ranks(stint_step *s);
 
 /* For stint, which opens this file as a library and knows nothing of MPI. The world's: */
 int stint_ranks_start(int *rank, int *n, char message[256]);

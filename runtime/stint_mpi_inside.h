@@ -48,6 +48,8 @@ struct mpi_ranks {
 	char *takes;   /* of each: it writes to memory of ours */
 	int is_broken; /* some request was never through */
 	int64_t *told; /* of each rank */
+	int fast;      /* sums are MPI's own */
+	int *count;    /* of each rank, for these: numbers of its piece */
 	struct mpi_queue queue;
 	char message[256]; /* of what failed */
 };

@@ -10,6 +10,7 @@
 #endif
 #include "stint_mpi_inside.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -258,6 +259,54 @@ static int add_all(struct mpi_ranks *r, const struct mpi_job *j)
 	return rc;
 }
 
+/* --- The same by MPI, which adds in an order of its own --- */
+
+/* What was begun, with rc: until it is through. */
+static int by_mpi(struct mpi_ranks *r, int rc)
+{
+	if (rc != MPI_SUCCESS)
+		return lost(r, "cannot be reached any more");
+	r->partner[r->nrequest] = -1;
+	r->takes[r->nrequest] = 0;
+	r->nrequest++;
+	return stint_mpi_through(r);
+}
+
+static int reduce(struct mpi_ranks *r, const struct mpi_job *j, MPI_Datatype type)
+{
+	enum { PART = 1 << 28 };
+	int rc = STINT_OK;
+	for (int64_t at = 0; at < j->n && !rc; at += PART)
+		rc = by_mpi(r, MPI_Iallreduce(MPI_IN_PLACE, j->y + (size_t)at * j->size,
+				       (int)(j->n - at < PART ? j->n - at : PART), type, MPI_SUM,
+				       r->comm, &r->request[r->nrequest]));
+	return rc;
+}
+
+/* MPI leaves the piece where the numbers begin. */
+static int reduce_pieces(struct mpi_ranks *r, const struct mpi_job *j, MPI_Datatype type)
+{
+	const int64_t from = stint_tree_first(j->n, r->face.n, r->face.rank);
+	for (int k = 0; k < r->face.n; k++)
+		r->count[k] = (int)(stint_tree_first(j->n, r->face.n, k + 1) -
+				    stint_tree_first(j->n, r->face.n, k));
+	const int rc = by_mpi(r, MPI_Ireduce_scatter(MPI_IN_PLACE, j->y, r->count, type, MPI_SUM,
+					 r->comm, &r->request[r->nrequest]));
+	if (!rc)
+		memmove(j->y + (size_t)from * j->size, j->y,
+			(size_t)r->count[r->face.rank] * j->size);
+	return rc;
+}
+
+static int add_fast(struct mpi_ranks *r, const struct mpi_job *j)
+{
+	const int mine = own_roots(r);
+	const MPI_Datatype type = j->size == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
+	for (int i = mine - 2; i >= 0; i--)
+		add(j->y, own_root(j, i, mine), j->n, j->size);
+	return j->kind == JOB_SUM ? reduce(r, j, type) : reduce_pieces(r, j, type);
+}
+
 /* --- Pieces and rows --- */
 
 /* In rounds too: MPI counts a message's bytes by an int. */
@@ -306,7 +355,9 @@ static int join(struct mpi_ranks *r, const struct mpi_job *j)
 
 int stint_mpi_do(struct mpi_ranks *r, const struct mpi_job *j)
 {
-	return j->kind == JOB_JOIN     ? join(r, j)
-	       : j->kind == JOB_GATHER ? gather(r, j)
-				       : add_all(r, j);
+	if (j->kind == JOB_JOIN)
+		return join(r, j);
+	if (j->kind == JOB_GATHER)
+		return gather(r, j);
+	return r->fast && j->n <= INT_MAX ? add_fast(r, j) : add_all(r, j);
 }

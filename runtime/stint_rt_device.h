@@ -75,7 +75,11 @@ struct stint_ranks {
 	/* Begins to bring together rows of `bytes` bytes for each shard: each process has its own.
 	 */
 	int (*join)(stint_step *s, void *rows, size_t bytes);
-	/* Of process `rank`'s arena, while it lends (stint_mpi.h). */
+	/* By all at once: each byte, which is zero in all processes but one, to all. */
+	int (*merge)(const stint_step *s, void *data, size_t bytes);
+	/* Lends its arena to the first process, until that wants no more. */
+	int (*lend)(const stint_step *s);
+	/* By that, of the arena of process `rank`; 0 bytes: no more. */
 	int (*borrow)(const stint_step *s, int rank, size_t offset, void *data, size_t bytes);
 };
 

@@ -83,40 +83,49 @@ static void exchange(struct ranks *r, double sends, double takes, double bytes)
 	r->out->bytes += sends * bytes;
 }
 
-/* One round: `numbers` of each of `owners` ranks' pieces. */
-static void round_of(
-	const struct ranks_work *w, struct ranks *r, double owners, double numbers, double size)
+/* A round of a sum: to each of `owners` ranks what others have left of `bytes` of its piece. */
+static void bring_together(const struct ranks_work *w, struct ranks *r, double owners, double bytes)
 {
 	enum { PASSES = 3 }; /* of memory: two are read, one is written */
-	const double others = owners < r->n ? owners : r->n - 1, bytes = numbers * size;
+	const double others = owners < r->n ? owners : r->n - 1;
 	exchange(r, r->most * others, r->roots - r->least, bytes);
-	exchange(r, r->n - 1, others, bytes);
 	r->out->compute += (r->roots - 1) * bytes * PASSES / w->bytes;
 }
 
-static void sum_up(const struct ranks_work *w, struct ranks *r, const struct ranks_sum *sum)
+/* Of the pieces that `owners` ranks have, `bytes` of each to all. */
+static void hand_out(struct ranks *r, double owners, double bytes)
 {
+	exchange(r, r->n - 1, owners < r->n ? owners : r->n - 1, bytes);
+}
+
+static void in_rounds(const struct ranks_work *w, struct ranks *r, const struct ranks_job *j)
+{
+	enum { GATHERED = 1 << 26 }; /* numbers of a piece in a message */
 	const int64_t n = (int64_t)r->n;
-	const int64_t chunk = sum->scratch / sum->size / (int64_t)r->roots;
-	const int64_t piece = (sum->numbers + n - 1) / n; /* the largest */
+	const int64_t chunk = j->kind == RANKS_GATHER ? GATHERED
+						      : j->scratch / j->size / (int64_t)r->roots;
+	const int64_t piece = (j->numbers + n - 1) / n; /* the largest */
 	const int64_t rounds = chunk > 0 ? (piece + chunk - 1) / chunk : 0;
 	for (int64_t k = 0; k < rounds; k++) {
 		const int64_t left = piece - k * chunk;
 		/* of one more number some ranks have none */
-		const double owners = left == 1 && sum->numbers % n ? (double)(sum->numbers % n)
-								    : r->n;
-		round_of(w, r, owners, (double)(left < chunk ? left : chunk), (double)sum->size);
+		const double owners = left == 1 && j->numbers % n ? (double)(j->numbers % n) : r->n;
+		const double bytes = (double)((left < chunk ? left : chunk) * j->size);
+		if (j->kind != RANKS_GATHER)
+			bring_together(w, r, owners, bytes);
+		if (j->kind != RANKS_SCATTER)
+			hand_out(r, owners, bytes);
 	}
 }
 
-/* A message of rows, or all of a sum's. */
 static void send(const struct ranks_work *w, struct ranks *r, int of)
 {
-	if (of < w->nsum)
-		sum_up(w, r, &w->sum[of]);
+	const struct ranks_job *j = &w->job[of];
+	if (j->kind != RANKS_JOIN)
+		in_rounds(w, r, j);
 	else
 		exchange(r, r->most_shards * (r->n - 1), (double)w->shards - r->least_shards,
-			(double)w->rows[of - w->nsum]);
+			(double)j->size);
 }
 
 /* One behind the other, each as soon as it has begun; time stands still for what is not there. */
@@ -148,7 +157,7 @@ void ranks_cost(const struct ranks_work *work, const struct ranks_link *link, in
 	if (ranks == 1)
 		return;
 	follow(work, &r);
-	for (int i = 0; i < work->nsum + work->nrows && !work->nevent; i++)
+	for (int i = 0; i < work->njob && !work->nevent; i++)
 		send(work, &r, i);
 	const double hidden = work->nevent ? out->communication - out->exposed : 0;
 	exchange(&r, r.n - 1, r.n - 1, sizeof(int64_t)); /* whether to stop */

@@ -6,13 +6,16 @@
 
 #include "base/base.h"
 
-/* A sum over all ranks, in rounds of as much as `scratch` holds. */
-struct ranks_sum {
-	int64_t numbers, size, scratch; /* size: bytes of a number */
+/* What all ranks do together: a sum, of which each gets all or (RANKS_SCATTER) its piece; pieces,
+ * of which all get all; or a row of each shard, to all. */
+struct ranks_job {
+	enum { RANKS_SUM, RANKS_SCATTER, RANKS_GATHER, RANKS_JOIN } kind;
+	int64_t numbers, size; /* size: bytes of a number, or of RANKS_JOIN's row */
+	int64_t scratch;       /* of sums, which go in rounds of as much as that holds: bytes */
 };
 
-/* In the last shard, when `at` microseconds of it are done: message number `of` begins (a sum, or,
- * behind all of these, rows), or is waited for. */
+/* In the last shard, when `at` microseconds of it are done: job number `of` begins, or is waited
+ * for. */
 struct ranks_event {
 	double at;
 	int of;
@@ -23,12 +26,11 @@ struct ranks_work {
 	int64_t shards;
 	double each, last; /* microseconds: a shard's, and what the last one does besides */
 	double bytes;      /* that a rank's memory moves in a microsecond */
-	int nsum, nrows;
-	struct ranks_sum *sum;
-	int64_t *rows; /* bytes that each shard gives to all ranks */
-	int nevent;    /* 0: nothing goes on while ranks compute */
+	int njob;
+	struct ranks_job *job; /* in the order in which they begin */
+	int nevent;            /* 0: nothing goes on while ranks compute */
 	struct ranks_event *event;
-	double *done; /* [nsum + nrows] for ranks_cost */
+	double *done; /* [njob] for ranks_cost */
 };
 
 /* Between any two ranks; a rank sends and takes at once. */

@@ -10,6 +10,16 @@ enum status plan_own_check(const struct problem *problem, const struct plan *pla
 					  "the plan that was made breaks the rules of plans");
 }
 
+int64_t plan_pair_least(const struct plan_pair *pair)
+{
+	int64_t least = 0;
+	const struct plan *plan[] = {pair->train_plan, pair->eval_plan};
+	for (int i = 0; i < 2; i++)
+		if (plan[i] && !plan[i]->feasible && plan[i]->min_bytes_known > least)
+			least = plan[i]->min_bytes_known;
+	return least;
+}
+
 enum status plan_pair_minimum(struct arena *a, const struct plan_pair *pair,
 	const struct plan_options *o, int64_t *known, int64_t *proven, bool *eval, struct diag *d)
 {

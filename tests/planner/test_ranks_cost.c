@@ -171,26 +171,40 @@ static void arrive(struct world *w, int from, int to, int phase, double bytes)
 		go_on(w, to, r->time);
 }
 
+static bool any_sends(const struct world *w, const struct phase *p)
+{
+	for (int r = 0; r < w->n; r++)
+		if (chunk_of(w, p, r) > 0)
+			return true;
+	return false;
+}
+
+/* Others' parts of a piece come to its owner; pieces go to all. */
+static void add_rounds(struct world *w, const struct ranks_job *j)
+{
+	const bool adds = j->kind != RANKS_GATHER, spreads = j->kind != RANKS_SCATTER;
+	const int64_t chunk = adds ? j->scratch / j->size / w->roots : j->numbers;
+	struct phase p = {SUM, j->numbers, chunk, 0, j->size, 0};
+	for (; any_sends(w, &p); p.round++) {
+		assert_true(w->nphase + 2 < PHASES);
+		p.kind = SUM;
+		if (adds)
+			w->phase[w->nphase++] = p;
+		p.kind = WHOLE;
+		if (spreads)
+			w->phase[w->nphase++] = p;
+	}
+}
+
 static void add_phases(struct world *w)
 {
-	for (int i = 0; i < w->work->nsum; i++) {
-		const struct ranks_sum *s = &w->work->sum[i];
-		const int64_t chunk = s->scratch / s->size / w->roots;
-		for (int64_t k = 0;; k++) {
-			struct phase p = {SUM, s->numbers, chunk, k, s->size, 0};
-			bool any = false;
-			for (int r = 0; r < w->n; r++)
-				any |= chunk_of(w, &p, r) > 0;
-			if (!any)
-				break;
-			assert_true(w->nphase + 2 < PHASES);
-			w->phase[w->nphase++] = p;
-			p.kind = WHOLE;
-			w->phase[w->nphase++] = p;
-		}
+	for (int i = 0; i < w->work->njob; i++) {
+		const struct ranks_job *j = &w->work->job[i];
+		if (j->kind == RANKS_JOIN)
+			w->phase[w->nphase++] = (struct phase){ROWS, 0, 0, 0, 0, j->size};
+		else
+			add_rounds(w, j);
 	}
-	for (int i = 0; i < w->work->nrows; i++)
-		w->phase[w->nphase++] = (struct phase){ROWS, 0, 0, 0, 0, w->work->rows[i]};
 	w->phase[w->nphase++] = (struct phase){STOP, 0, 0, 0, 0, 0};
 }
 
@@ -279,13 +293,15 @@ static void compare(const struct ranks_work *work, const struct ranks_link *link
 
 static const struct ranks_link fast = {25e3, 2, 0.3}, slow = {125, 50, 5}, plain = {1e3, 2, 2};
 
-/* Sums of one round and of several, of fewer numbers than ranks, in floats and doubles; rows. */
+/* Sums of one round and of several, of fewer numbers than ranks, in floats and doubles; of some the
+ * pieces alone, and those of what is made of them; rows. */
 static void few_ranks(void **state)
 {
 	(void)state;
-	struct ranks_sum sum[] = {
-		{100000, 4, 1 << 18}, {7, 4, 4096}, {30000, 8, 1 << 17}, {1, 8, 4096}};
-	int64_t rows[] = {5000, 64};
+	struct ranks_job job[] = {{RANKS_SUM, 100000, 4, 1 << 18}, {RANKS_SCATTER, 7, 4, 4096},
+		{RANKS_SUM, 30000, 8, 1 << 17}, {RANKS_JOIN, 0, 5000, 0},
+		{RANKS_SCATTER, 50000, 4, 1 << 17}, {RANKS_SUM, 1, 8, 4096},
+		{RANKS_GATHER, 50000, 4, 0}, {RANKS_JOIN, 0, 64, 0}, {RANKS_GATHER, 7, 4, 0}};
 	const struct ranks_link *link[] = {&fast, &slow, &plain};
 	for (int l = 0; l < 3; l++)
 		for (int n = 1; n <= 16; n++)
@@ -295,10 +311,8 @@ static void few_ranks(void **state)
 						.each = 700.0 * busy,
 						.last = 300.0 * busy,
 						.bytes = 40e3,
-						.nsum = 4,
-						.sum = sum,
-						.nrows = 2,
-						.rows = rows};
+						.njob = sizeof job / sizeof *job,
+						.job = job};
 					compare(&work, link[l], n);
 				}
 }
@@ -306,7 +320,8 @@ static void few_ranks(void **state)
 static void many_ranks(void **state)
 {
 	(void)state;
-	struct ranks_sum sum = {50000, 4, 1 << 20};
+	struct ranks_job job[] = {{RANKS_SUM, 50000, 4, 1 << 20},
+		{RANKS_SCATTER, 30000, 4, 1 << 20}, {RANKS_GATHER, 30000, 4, 0}};
 	static const int ranks[] = {100, 255, 256, 512};
 	for (int i = 0; i < 4; i++)
 		for (int64_t shards = ranks[i]; shards <= 2 * ranks[i];
@@ -315,8 +330,8 @@ static void many_ranks(void **state)
 				.each = 100,
 				.last = 50,
 				.bytes = 40e3,
-				.nsum = 1,
-				.sum = &sum};
+				.njob = 3,
+				.job = job};
 			compare(&work, &fast, ranks[i]);
 		}
 }
@@ -325,9 +340,10 @@ static void many_ranks(void **state)
 static void most_ranks(void **state)
 {
 	(void)state;
-	struct ranks_sum sum = {64, 4, 4096 * 4096};
+	struct ranks_job job[] = {{RANKS_SUM, 64, 4, 4096 * 4096},
+		{RANKS_SCATTER, 16, 4, 4096 * 4096}, {RANKS_GATHER, 16, 4, 0}};
 	const struct ranks_work work = {
-		.shards = 4096, .each = 1000, .last = 50, .bytes = 40e3, .nsum = 1, .sum = &sum};
+		.shards = 4096, .each = 1000, .last = 50, .bytes = 40e3, .njob = 3, .job = job};
 	compare(&work, &fast, 4096);
 	compare(&work, &plain, 1024);
 	print_message("largest difference: %.2f %%\n", 100 * worst);
@@ -335,33 +351,63 @@ static void most_ranks(void **state)
 
 /* 1,000 numbers each way take 1 + 4,000 us twice: what begins while another is on its way follows
  * it, and who waits adds what is left. Work is 10,000 us. */
+static const struct ranks_link unhurried = {1, 1, 0};
+static const double way = 1 + 4000, stop = 1 + 8;
+
 static void hidden(void **state)
 {
 	(void)state;
-	static const struct ranks_link link = {1, 1, 0};
-	struct ranks_sum sum[] = {{2000, 4, 1 << 14}, {2000, 4, 1 << 14}};
+	struct ranks_job job[] = {{RANKS_SUM, 2000, 4, 1 << 14}, {RANKS_SUM, 2000, 4, 1 << 14}};
 	double done[2];
 	struct ranks_event event[] = {
 		{1000, 0, false}, {3000, 1, false}, {7000, 0, true}, {10000, 1, true}};
 	struct ranks_work work = {.shards = 2,
 		.each = 10000,
 		.bytes = 1e9,
-		.nsum = 2,
-		.sum = sum,
+		.njob = 2,
+		.job = job,
 		.nevent = 4,
 		.event = event,
 		.done = done};
 	struct ranks_cost c, plain_cost;
-	ranks_cost(&work, &link, 2, &c);
-	const double each = 2 * (1 + 4000), stop = 1 + 8;
-	assert_true(fabs(c.communication - 2 * each - stop) < 1e-6);
+	ranks_cost(&work, &unhurried, 2, &c);
+	assert_true(fabs(c.communication - 4 * way - stop) < 1e-6);
 	/* the first is there at 9,002: 2,002 are waited for; the second at 17,004, when 12,002 is
 	 */
 	assert_true(fabs(c.exposed - 2002 - (17004 - 12002) - stop) < 1e-6);
 	work.nevent = 0;
-	ranks_cost(&work, &link, 2, &plain_cost);
+	ranks_cost(&work, &unhurried, 2, &plain_cost);
 	assert_true(fabs(plain_cost.exposed - c.communication) < 1e-6);
 	assert_true(plain_cost.messages == c.messages && plain_cost.bytes == c.bytes);
+}
+
+/* Of pieces one way is the sum, and the other begins when they are updated and may go on until the
+ * step's end. As many messages and bytes as of sums for all. */
+static void hidden_pieces(void **state)
+{
+	(void)state;
+	struct ranks_job job[] = {{RANKS_SCATTER, 2000, 4, 1 << 14}, {RANKS_GATHER, 2000, 4, 0}};
+	double done[2];
+	struct ranks_event event[] = {
+		{1000, 0, false}, {4500, 0, true}, {5000, 1, false}, {10000, 1, true}};
+	struct ranks_work work = {.shards = 2,
+		.each = 10000,
+		.bytes = 1e9,
+		.njob = 2,
+		.job = job,
+		.nevent = 4,
+		.event = event,
+		.done = done};
+	struct ranks_cost c, whole;
+	ranks_cost(&work, &unhurried, 2, &c);
+	assert_true(fabs(c.communication - 2 * way - stop) < 1e-6);
+	/* the piece is there at 5,001: 501 are waited for; the whole at 9,502, when 10,501 is */
+	assert_true(fabs(c.exposed - 501 - stop) < 1e-6);
+	job[0].kind = RANKS_SUM;
+	work.njob = 1;
+	work.nevent = 0;
+	ranks_cost(&work, &unhurried, 2, &whole);
+	assert_true(whole.messages == c.messages && whole.bytes == c.bytes);
 }
 
 static void links(void **state)
@@ -392,7 +438,7 @@ static void links(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(links), cmocka_unit_test(hidden),
-		cmocka_unit_test(few_ranks), cmocka_unit_test(many_ranks),
-		cmocka_unit_test(most_ranks)};
+		cmocka_unit_test(hidden_pieces), cmocka_unit_test(few_ranks),
+		cmocka_unit_test(many_ranks), cmocka_unit_test(most_ranks)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ if [ -n "$ranks" ]; then ends_with 2 "was compiled for $ranks ranks" many.log; e
 start torchrun.log env RANK=0 WORLD_SIZE=2 "$stint" train "$work/step" $(data) --epochs 1
 ends_with 2 'no MPI has started' torchrun.log
 
-# A disk that fills up on the rank that saves: all end, the last checkpoint is whole.
+# A disk that fills up on a rank: all end, the last checkpoint is whole.
 # shellcheck disable=SC2046,SC2086,SC2016 # words
 start full.log mpirun --mca btl tcp,self -n 1 sh -c 'ulimit -f 8; exec "$@"' sh "$stint" train "$work/step" $(data) $common --checkpoint "$work/full" : \
 	-n 1 "$stint" train "$work/step" $(data) $common --checkpoint "$work/full"

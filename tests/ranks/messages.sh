@@ -11,28 +11,63 @@ compile "$work/step" --optimizer adamw || exit 1
 failed=0
 
 # Steps of so many epochs: messages and bytes of the rank with most.
-sent() { # RANKS EPOCHS
+sent() { # DIR RANKS EPOCHS
 	# shellcheck disable=SC2046 # words
-	LD_PRELOAD=$delay STINT_SENT=$work/sent mpirun -n "$1" "$stint" train "$work/step" $(data) --last drop --epochs "$2" >"$work/train.log" 2>&1 ||
+	LD_PRELOAD=$delay STINT_SENT=$work/sent mpirun -n "$2" "$stint" train "$1" $(data) --last drop --epochs "$3" >"$work/train.log" 2>&1 ||
 		{ cat "$work/train.log" >&2; return 1; }
 	cat "$work"/sent.* | sort -n | tail -n 1
 	rm "$work"/sent.*
 }
 
-for n in "$@"; do
+plan() { # RANKS [OPTION...]
+	most=$1
+	shift
 	# shellcheck disable=SC2046 # words
 	"$stint" plan "$case/model.onnx" $(sed 's/--dropout off//' "$case/options") --optimizer adamw --threads 1 --effort 0.05 --batch "$batch" \
-		--micro-batch 1 --ranks "$n" --link 1GB/s,1us --json >"$work/plan.json" 2>"$work/plan.log" || { cat "$work/plan.log"; exit 1; }
+		--micro-batch 1 --ranks "$most" "$@" 2>"$work/plan.log" || { cat "$work/plan.log"; return 1; }
+}
+
+as_said() { # DIR RANKS [OPTION...]
+	dir=$1 n=$2
+	shift 2
+	plan "$n" --link 1GB/s,1us --json "$@" >"$work/plan.json" || exit 1
 	said=$(python3 -c 'import json, sys; r = json.load(open(sys.argv[1]))["rows"][-1]; print("%d %d" % (r["messages"], r["sent_bytes"]))' "$work/plan.json")
-	once=$(sent "$n" 1) && twice=$(sent "$n" 2) || exit 1
-	echo "$n ranks: said $said, sent $once, $twice"
-	echo "$said $once $twice" | awk '{ m = $5 - $3; b = $6 - $4; exit !(m <= $1 && m > $1 * 0.9 && b <= $2 && b > $2 * 0.9) }' ||
+	once=$(sent "$dir" "$n" 1) && twice=$(sent "$dir" "$n" 2) || exit 1
+	echo "$n ranks $*: said $said, sent $once, $twice"
+	# an epoch is a step; after it who have pieces ask each other whether theirs are finite
+	asked=$(($# ? n - 1 : 0))
+	echo "$said $once $twice $asked" | awk '{ m = $5 - $3 - $7; b = $6 - $4 - 8 * $7; exit !(m <= $1 && m > $1 * 0.9 && b <= $2 && b > $2 * 0.9) }' ||
 		{ echo "FAILED: $n ranks send something else"; failed=1; }
+}
+
+for n in "$@"; do
+	as_said "$work/step" "$n"
 done
+for n in 2 "$n"; do
+	compile "$work/step-$n" --optimizer adamw --ranks "$n" || exit 1
+	as_said "$work/step-$n" "$n" --shard state
+done
+
+# Each number's memory is that of the step that is compiled for it, with as much effort; and who is few may not fit.
+plan 8 --link 1GB/s,1us --shard state --budget min --json >"$work/plan.json" || exit 1
+for n in 1 2 4 8; do
+	plan "$n" --budget min --effort 0.0125 --json >"$work/plan-$n.json" || exit 1
+done
+python3 - "$work" <<'END' || { echo "FAILED: the table is not of what is compiled"; failed=1; }
+import json, sys
+rows = json.load(open(sys.argv[1] + "/plan.json"))["rows"]
+assert [r["ranks"] for r in rows] == [1, 2, 4, 8]
+for row in rows:
+    one = json.load(open(f"{sys.argv[1]}/plan-{row['ranks']}.json"))
+    assert row["met"] and row["arena_bytes"] == one["arena_bytes"], (row, one["arena_bytes"])
+assert all(a["arena_bytes"] > b["arena_bytes"] and a["state_bytes"] > b["state_bytes"] for a, b in zip(rows, rows[1:])), rows
+open(sys.argv[1] + "/least", "w").write(str(rows[-1]["arena_bytes"]))
+END
+plan 8 --link 1GB/s,1us --shard state --budget "$(cat "$work/least")" >"$work/fits.txt" && grep -q "^ *1 .*at least: over the budget$" "$work/fits.txt" &&
+	grep -q "^ *8 .* 100.0 %" "$work/fits.txt" || { echo "FAILED: what fits by 8 ranks alone"; cat "$work/fits.txt"; failed=1; }
+
 # What is measured, plan takes.
 link=$("$stint" bench "$work/step" --ranks 3 2>"$work/bench.log" | sed -n 's/^3 ranks: --link //p')
-# shellcheck disable=SC2046 # words
-"$stint" plan "$case/model.onnx" $(sed 's/--dropout off//' "$case/options") --optimizer adamw --threads 1 --effort 0.05 --batch "$batch" \
-	--micro-batch 1 --ranks 3 --link "$link" >"$work/plan.txt" 2>&1 || { echo "FAILED: --link '$link'"; cat "$work/bench.log" "$work/plan.txt"; failed=1; }
+plan 3 --link "$link" >"$work/plan.txt" 2>&1 || { echo "FAILED: --link '$link'"; cat "$work/bench.log" "$work/plan.txt"; failed=1; }
 [ $failed = 1 ] || rm -rf "$work"
 exit $failed

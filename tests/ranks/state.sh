@@ -100,12 +100,46 @@ told 3 "was compiled for $many processes" "$stint" run "$dir" $(data) -o "$work/
 compiled() { "$stint" compile "$case/model.onnx" --loss cross-entropy --optimizer sgd --batch 4 -o "$work/none" --no-build "$@"; }
 told 2 "a step is 4 micro-batches" compiled --micro-batch 1 --ranks 5
 told 2 "a step is 1 micro-batch$" compiled --ranks 2
-told 2 "do not go together" compiled --micro-batch auto --ranks 2
+told 2 "a step is 4 micro-batches at most" compiled --micro-batch auto --ranks 5
+told 2 "do not go together" compiled --micro-batch auto --ranks 2 --split auto
 told 2 "by --target c" compiled --micro-batch 1 --ranks 2 --target cuda
 told 2 "says what so many processes share" compiled --micro-batch 1 --shard none
 told 2 "wants a size of at least 1" compiled --micro-batch 1 --ranks 0
 told 2 "is state or none" compiled --micro-batch 1 --ranks 2 --shard parameters
 [ ! -e "$work/none" ] || { echo "FAILED: a refused step was written"; failed=1; }
+
+# --micro-batch auto: all that give each rank one, and of these what the busiest rank is done with first. Each is planned as by a
+# --micro-batch of that number, with as much effort.
+planned() { # RANKS OPTION...
+	of=$1
+	shift
+	# shellcheck disable=SC2046 # words
+	"$stint" plan "$case/model.onnx" $(sed 's/--dropout off//' "$case/options") --optimizer adamw --threads 1 --batch 12 --ranks "$of" --json "$@" \
+		2>"$work/told.log" || { cat "$work/told.log"; failed=1; }
+}
+planned 3 --micro-batch auto >"$work/auto.json"
+for n in 1 2 3 4; do
+	planned 3 --micro-batch $n --effort 0.25 >"$work/auto-$n.json"
+done
+planned 2 --micro-batch auto --shard state --link 1GB/s,1us >"$work/auto-link.json"
+for n in 2 3 5; do
+	planned $n --micro-batch 1 --shard none >"$work/auto-of-$n.json"
+done
+python3 - "$work" <<'END' || { echo "FAILED: --micro-batch auto"; failed=1; }
+import json, sys
+read = lambda name: json.load(open(f"{sys.argv[1]}/auto{name}.json"))
+tried = {x["micro_batches"]: x for x in read("")["tried"]}
+assert sorted(tried) == [3, 4, 6, 12], tried
+for shards, x in tried.items():
+    one = read(f"-{12 // shards}")["cost"]
+    assert x["cost"] == one["total" if x["state"] == "planned" else "once"], (x, one)
+    assert x["chosen"] == (x["cost"] == min(t["cost"] for t in tried.values())), tried
+# of 12 micro-batches the busiest of 2, 3 and 5 ranks has 6, 4 and 3: what is predicted is its time
+two, three, five = (read(f"-of-{n}")["cost"]["once"] for n in (2, 3, 5))
+alone, two_ranks = read("-link")["rows"] # one takes the batch whole
+assert alone["micro_batches"] == two_ranks["micro_batches"] == 1 and alone["step_us"] == alone["compute_us"] > 0, (alone, two_ranks)
+assert 0 < three - five < three and abs(two - three - 2 * (three - five)) < 1e-6 * two, (two, three, five)
+END
 
 # Another folder's checkpoint, evaluated alone: the same numbers from both steps.
 for folder in step "step-$many"; do

@@ -1,6 +1,9 @@
 /* Checkpoints: bit for bit, two kept, and broken ones passed over. */
 #include "scratch.h"
 
+#include <assert.h>
+#include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,25 +294,98 @@ static void plain_weights_are_no_checkpoint(void **state)
 	assert_non_null(strstr(message, "stood"));
 }
 
-/* --- States that processes have in pieces --- */
+/* --- Several processes, here threads --- */
 
-enum { PIECES_MOST = 3, NUMBERS = 5, STATE = 3 };
+enum { PIECES_MOST = 3, NUMBERS = 5, STATE = 3, MERGES = 4 };
 
-/* Processes of one program: their steps, and who has gone. */
+/* Their steps; what they tell each other; and who is gone, from which of its merges on. */
 static struct together {
-	int n, gone;
+	int n, gone, gone_at;
 	int64_t piece;
 	struct stint_tensor resident[16];
 	struct stint_piece whole;
 	struct stint_model model;
 	struct stint_ranks face[PIECES_MOST];
 	stint_step *step[PIECES_MOST];
+	/* of a save: */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned char merged[4096];
+	int here, round, merges, lent[PIECES_MOST], lost;
+	const char *folder[PIECES_MOST]; /* NULL: FOLDER */
+	int64_t number;
+	int rc[PIECES_MOST];
+	char message[PIECES_MOST][256];
 } now;
+
+static int is_gone(stint_step *s)
+{
+	if (now.lost)
+		snprintf(s->message, sizeof s->message, "rank %d is gone", now.gone);
+	return now.lost ? STINT_LOST : STINT_OK;
+}
+
+/* All leave before one comes again: the last one clears what they told. */
+static void leave(void)
+{
+	if (--now.here == -now.n) {
+		now.here = 0;
+		memset(now.merged, 0, sizeof now.merged);
+		pthread_cond_broadcast(&now.changed);
+	}
+	while (now.here < 0)
+		pthread_cond_wait(&now.changed, &now.lock);
+}
+
+static int meet(int rank, unsigned char *own, size_t bytes)
+{
+	const int round = now.round;
+	if (rank == now.gone && ++now.merges == now.gone_at)
+		now.lost = 1;
+	for (size_t i = 0; i < bytes; i++)
+		now.merged[i] |= own[i];
+	if (!now.lost && ++now.here == now.n) {
+		now.round++;
+		now.here = 0;
+	}
+	pthread_cond_broadcast(&now.changed);
+	while (!now.lost && now.round == round)
+		pthread_cond_wait(&now.changed, &now.lock);
+	if (now.round == round)
+		return STINT_LOST;
+	memcpy(own, now.merged, bytes);
+	leave();
+	return STINT_OK;
+}
+
+static int merge(const stint_step *s, void *data, size_t bytes)
+{
+	assert(bytes <= sizeof now.merged);
+	pthread_mutex_lock(&now.lock);
+	const int rc = meet(s->ranks->rank, data, bytes);
+	pthread_mutex_unlock(&now.lock);
+	return rc ? is_gone((stint_step *)(uintptr_t)s) : rc;
+}
+
+static int lend(const stint_step *s)
+{
+	pthread_mutex_lock(&now.lock);
+	while (!now.lost && !now.lent[s->ranks->rank])
+		pthread_cond_wait(&now.changed, &now.lock);
+	now.lent[s->ranks->rank] = 0;
+	pthread_mutex_unlock(&now.lock);
+	return is_gone((stint_step *)(uintptr_t)s);
+}
 
 static int borrow(const stint_step *s, int rank, size_t offset, void *data, size_t bytes)
 {
-	(void)s;
-	return rank == now.gone ? STINT_LOST : stint_read(now.step[rank], offset, data, bytes);
+	if (bytes)
+		return stint_read(now.step[rank], offset, data, bytes);
+	pthread_mutex_lock(&now.lock);
+	now.lent[rank] = 1;
+	pthread_cond_broadcast(&now.changed);
+	pthread_mutex_unlock(&now.lock);
+	return is_gone((stint_step *)(uintptr_t)s);
 }
 
 /* n processes whose step's state of five numbers is shared, or one that has all of it. */
@@ -317,6 +393,8 @@ static void begin(int n)
 {
 	static const int64_t all = NUMBERS;
 	now = (struct together){.n = n, .gone = -1, .piece = (NUMBERS + n - 1) / n};
+	pthread_mutex_init(&now.lock, NULL);
+	pthread_cond_init(&now.changed, NULL);
 	now.whole = (struct stint_piece){STATE, 1, &all};
 	now.model = tiny_model;
 	now.model.resident = now.resident;
@@ -334,7 +412,8 @@ static void begin(int n)
 	}
 	for (int k = 0; k < n; k++) {
 		now.step[k] = start(&now.model);
-		now.face[k] = (struct stint_ranks){.rank = k, .n = n, .borrow = borrow};
+		now.face[k] = (struct stint_ranks){
+			.rank = k, .n = n, .merge = merge, .lend = lend, .borrow = borrow};
 		now.step[k]->ranks = n > 1 ? &now.face[k] : NULL;
 	}
 }
@@ -343,6 +422,37 @@ static void end(void)
 {
 	for (int k = 0; k < now.n; k++)
 		stint_free(now.step[k]);
+}
+
+static void *save_one(void *user)
+{
+	const int k = *(const int *)user;
+	/* what the first one alone is asked for */
+	const struct checkpoint_place place = {
+		.step = now.number, .training = k ? NULL : "lr 0.5\n"};
+	now.rc[k] = checkpoint_save(
+		now.folder[k] ? now.folder[k] : FOLDER, now.step[k], &place, 2, now.message[k]);
+	return NULL;
+}
+
+/* What all of them come to, if it is the same. */
+static int save_all(int64_t number)
+{
+	pthread_t thread[PIECES_MOST];
+	int rank[PIECES_MOST];
+	now.number = number;
+	for (int k = 0; k < now.n; k++) {
+		rank[k] = k;
+		assert_int_equal(pthread_create(&thread[k], NULL, save_one, &rank[k]), 0);
+	}
+	for (int k = 0; k < now.n; k++)
+		assert_int_equal(pthread_join(thread[k], NULL), 0);
+	for (int k = 1; k < now.n; k++) {
+		assert_int_equal(now.rc[k], now.rc[0]);
+		if (now.rc[0])
+			assert_string_equal(now.message[k], now.message[0]);
+	}
+	return now.rc[0];
 }
 
 /* Number i of the state is i + 1, whoever has it; zeros behind. */
@@ -363,19 +473,72 @@ static void fill_or_check(int check)
 	}
 }
 
+static size_t read_file(const char *path, unsigned char out[8192])
+{
+	FILE *f = fopen(path, "rb");
+	assert_non_null(f);
+	const size_t n = fread(out, 1, 8192, f);
+	fclose(f);
+	assert_true(n < 8192);
+	return n;
+}
+
+/* Files, drafts included, that begin like a checkpoint's. */
+static int files_in(const char *folder)
+{
+	int n = 0;
+	struct dirent *entry;
+	DIR *dir = opendir(folder);
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		n += !strncmp(entry->d_name, "step-", 5);
+	closedir(dir);
+	return n;
+}
+
+/* By any number of processes, who see the folder or do not: the bytes that one writes. */
+static void several_write_what_one_does(void **state)
+{
+	(void)state;
+	unsigned char one[8192], more[8192];
+	size_t bytes = 0;
+	static const char not_there[] = "not/there", other[] = "other";
+	for (int n = 1; n <= PIECES_MOST; n++)
+		for (int blind = 0; blind < 1 << (n - 1); blind++) {
+			char twin[64];
+			scratch_clear(FOLDER);
+			begin(n);
+			fill_or_check(0);
+			for (int k = 1; k < n; k++) /* odd ones have a file of that name */
+				if (blind >> (k - 1) & 1)
+					now.folder[k] = k % 2 ? other : not_there;
+			snprintf(twin, sizeof twin, "%s/step-00000001.safetensors.tmp%ld", other,
+				(long)getpid());
+			mkdir(other, 0777);
+			scratch_write(twin, "another machine's", 17);
+			assert_int_equal(save_all(1), 0);
+			assert_int_equal(read_file(twin, more), 17);
+			assert_memory_equal(more, "another machine's", 17);
+			assert_int_equal(files_in(FOLDER), 1);
+			const size_t have = read_file(FILE_OF(1), n == 1 ? one : more);
+			bytes = n == 1 ? have : bytes;
+			assert_int_equal(have, bytes);
+			assert_memory_equal(n == 1 ? one : more, one, bytes);
+			end();
+		}
+}
+
 /* Saved by so many, it is read by any other number, and by one that has all of it. */
 static void pieces_are_whole_in_a_file(void **state)
 {
 	(void)state;
 	char used[512], message[256];
-	const struct checkpoint_place place = {.step = 1};
 	struct checkpoint_place back;
 	for (int n = 1; n <= PIECES_MOST; n++) {
 		scratch_clear(FOLDER);
 		begin(n);
 		fill_or_check(0);
-		assert_int_equal(
-			checkpoint_save(FOLDER, now.step[0], &place, 2, message), STINT_OK);
+		assert_int_equal(save_all(1), 0);
 		end();
 		for (int m = 1; m <= PIECES_MOST; m++) {
 			int found;
@@ -400,23 +563,60 @@ static void pieces_are_whole_in_a_file(void **state)
 	}
 }
 
-/* A process that has gone, and a step that is nobody's. */
+/* A process that goes, at each moment at which another waits for it: the old file stays whole, and
+ * nothing beside it. Behind the last of these the new one is there. */
+static void one_that_goes_is_told(void **state)
+{
+	(void)state;
+	unsigned char old[8192], still[8192];
+	for (int gone = 0; gone < PIECES_MOST; gone++)
+		for (int at = 1; at <= MERGES; at++) {
+			scratch_clear(FOLDER);
+			begin(PIECES_MOST);
+			now.folder[2] = "not/there";
+			fill_or_check(0);
+			assert_int_equal(save_all(1), 0);
+			const size_t n = read_file(FILE_OF(1), old);
+			now.merges = 0;
+			now.gone = gone;
+			now.gone_at = at;
+			assert_int_equal(save_all(2), STINT_LOST);
+			assert_non_null(strstr(now.message[0], "is gone"));
+			assert_int_equal(read_file(FILE_OF(1), still), n);
+			assert_memory_equal(old, still, n);
+			assert_int_equal(files_in(FOLDER), at < MERGES ? 1 : 2);
+			end();
+		}
+}
+
+/* Something stands where the file is to be. */
+static void all_come_to_the_same_failure(void **state)
+{
+	(void)state;
+	scratch_clear(FOLDER);
+	begin(2);
+	fill_or_check(0);
+	assert_int_equal(save_all(1), 0);
+	char draft[64];
+	snprintf(draft, sizeof draft, FILE_OF(3) ".tmp%ld", (long)getpid());
+	assert_int_equal(mkdir(draft, 0777), 0);
+	assert_int_equal(save_all(3), CHECKPOINT_REFUSED);
+	assert_non_null(strstr(now.message[0], "directory"));
+	assert_int_equal(count(), 1);
+	assert_int_equal(rmdir(draft), 0);
+	end();
+}
+
+/* A step that is nobody's. */
 static void pieces_that_are_missing_are_told(void **state)
 {
 	(void)state;
 	char message[256];
-	const struct checkpoint_place place = {.step = 1};
 	scratch_clear(FOLDER);
 	begin(3);
 	fill_or_check(0);
-	assert_int_equal(checkpoint_save(FOLDER, now.step[0], &place, 2, message), STINT_OK);
-	now.gone = 1;
-	snprintf(now.step[0]->message, sizeof now.step[0]->message, "rank 1 is gone");
+	assert_int_equal(save_all(1), 0);
 	const struct checkpoint_place next = {.step = 2};
-	assert_int_equal(checkpoint_save(FOLDER, now.step[0], &next, 2, message), STINT_LOST);
-	assert_string_equal(message, "rank 1 is gone");
-	assert_int_equal(count(), 1);
-	now.gone = -1;
 	now.step[0]->ranks = NULL;
 	assert_int_equal(checkpoint_save(FOLDER, now.step[0], &next, 2, message), 1);
 	assert_non_null(strstr(message, "for 3 processes"));
@@ -465,7 +665,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_many_are_kept_as_asked),
+		cmocka_unit_test(several_write_what_one_does),
 		cmocka_unit_test(pieces_are_whole_in_a_file),
+		cmocka_unit_test(one_that_goes_is_told),
+		cmocka_unit_test(all_come_to_the_same_failure),
 		cmocka_unit_test(pieces_that_are_missing_are_told),
 		cmocka_unit_test(training_goes_on_bit_for_bit),
 		cmocka_unit_test(inputs_and_constants_are_not_saved),
