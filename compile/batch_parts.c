@@ -119,12 +119,17 @@ enum status parts_set(struct pipeline *p)
 	return o->loss && (o->split || o->micro_batch == MICRO_BATCH_AUTO) ? choose(p) : ST_OK;
 }
 
-/* Running statistics are updated as the forward pass goes. */
+/* Running statistics are overwritten. */
 static bool has_statistics(const struct graph *g)
 {
-	for (int i = 0; i < g->nnode; i++)
-		if ((g->node[i]->op->traits & OP_UPDATE) && g->node[i]->phase == NODE_FORWARD)
-			return true;
+	for (int i = 0; i < g->nnode; i++) {
+		const struct node *n = g->node[i];
+		for (int k = 0; k < n->op->npair && (n->op->traits & OP_UPDATE); k++) {
+			const struct tensor *t = node_input(n, n->op->pair[k].in);
+			if (t && t->role == TR_BUFFER)
+				return true;
+		}
+	}
 	return false;
 }
 
