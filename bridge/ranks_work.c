@@ -29,7 +29,7 @@ static void add_node(struct ranks_work *w, struct begun *b, const struct node *n
 		b->sum[w->nsum] = n;
 		w->sum[w->nsum++] = (struct ranks_sum){
 			x->numel, dtype_bytes(x->dtype), tensor_bytes(n->out[1])};
-	} else if (n->op->role == ROLE_KEEP_ROWS) {
+	} else if (n->op->role == ROLE_KEEP_ROWS || n->op->role == ROLE_SHARE_ROW) {
 		add_event(w, at, -1 - w->nrows, false);
 		b->rows[w->nrows] = n;
 		w->rows[w->nrows++] = tensor_bytes(x);

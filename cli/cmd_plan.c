@@ -73,7 +73,8 @@ static enum status compare(
 	return compare_print(p->arena, problem, &options, o->json, at, p->diag);
 }
 
-/* --link: *ranks is how many at most, and the step that is planned is for any number of them. */
+/* --link: *ranks is how many at most, and the step that is planned is for any number of them, or,
+ * where they share statistics, for so many. */
 static enum status take_link(
 	struct options *o, struct ranks_link *link, int64_t *ranks, struct diag *d)
 {
@@ -87,7 +88,10 @@ static enum status take_link(
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--link makes a table of a model's step: no --compare, -o or --graph");
 	*ranks = o->compile.ranks;
-	o->compile.ranks = 0;
+	if (o->compile.bn == BN_SYNC)
+		o->compile.shard = SHARD_NONE;
+	else
+		o->compile.ranks = 0;
 	return ranks_link_parse(o->link, link, d);
 }
 

@@ -24,7 +24,8 @@ static double step_us(const struct ranks_cost *c)
 
 static void fill(struct table *t, int64_t ranks)
 {
-	for (int64_t n = 1; n < ranks; n *= 2)
+	const bool exactly = t->p->o->bn == BN_SYNC;
+	for (int64_t n = exactly ? ranks : 1; n < ranks; n *= 2)
 		ranks_cost(&t->work, &t->link, (int)n, &t->row[t->n++]);
 	ranks_cost(&t->work, &t->link, (int)ranks, &t->row[t->n++]);
 	for (int i = 1; i < t->n; i++)
