@@ -13,6 +13,7 @@ struct table {
 	const struct pipeline *p;
 	struct ranks_link link;
 	struct ranks_work work;
+	double alone;   /* microseconds of a step that one process does */
 	int n, fastest; /* row */
 	struct ranks_cost row[ROWS_MAX];
 };
@@ -24,8 +25,11 @@ static double step_us(const struct ranks_cost *c)
 
 static void fill(struct table *t, int64_t ranks)
 {
-	const bool exactly = t->p->o->bn == BN_SYNC;
-	for (int64_t n = exactly ? ranks : 1; n < ranks; n *= 2)
+	struct ranks_cost one;
+	ranks_cost(&t->work, &t->link, 1, &one);
+	t->alone = step_us(&one);
+	/* of what is for so many ranks there is one row */
+	for (int64_t n = t->p->o->ranks ? ranks : 1; n < ranks; n *= 2)
 		ranks_cost(&t->work, &t->link, (int)n, &t->row[t->n++]);
 	ranks_cost(&t->work, &t->link, (int)ranks, &t->row[t->n++]);
 	for (int i = 1; i < t->n; i++)
@@ -38,7 +42,7 @@ static void fill(struct table *t, int64_t ranks)
 static void print_row(const struct table *t, const struct ranks_cost *c)
 {
 	char memory[24], sent[24];
-	const double us = step_us(c), faster = step_us(&t->row[0]) / us;
+	const double us = step_us(c), faster = t->alone / us;
 	printf("%6d %12" PRId64
 	       " %10s %11.4g %10s %9.3g %9.4g %10.4g %7.1f %% %9.4g %8.4g %9.1f %%\n",
 		c->ranks, c->shards, bytes_human(t->p->plans.train_plan->arena_bytes, memory),
@@ -57,6 +61,8 @@ static void print_table(const struct table *t)
 		print_row(t, &t->row[i]);
 	printf("a rank's, at most; over %.4g GB/s, %.4g us, %.4g us a message\n",
 		t->link.bytes / 1e3, t->link.latency, t->link.message);
+	if (t->p->o->ranks)
+		return;
 	if (t->fastest + 1 < t->n)
 		printf("more than %d rank%s do not pay: %d take longer\n", best->ranks,
 			best->ranks == 1 ? "" : "s", t->row[t->fastest + 1].ranks);
