@@ -2,7 +2,8 @@
 # sync.sh STINT COMPARE DELAY LAST WORK RANKS [OPTION...]: --bn sync: epochs of ranks that take a batch's statistics together, an incomplete
 # last batch among them, against PyTorch's of the whole batch (tests/oracle/last_batch.py, a case of tests/models/last): in double precision
 # each step's loss and what is left at the end, parameters and running statistics; with the library and OPTIONs the same bits on all ranks,
-# at the smallest budget, and with messages that come late (libdelay.so). Messages and bytes are those that `stint plan --link` has on paper.
+# at the smallest budget, with messages that come late, and with a sum that is held until a row has passed it (libdelay.so). Messages and
+# bytes are those that `stint plan --link` has on paper.
 stint=$1 compare=$2 delay=$3 last=$4 work=$5 ranks=$6
 shift 6
 read -r name batch _ epochs <"$last/steps"
@@ -51,6 +52,10 @@ for n in $ranks; do
 	same step least
 	late="env LD_PRELOAD=$delay STINT_DELAY_SEED=$n STINT_DELAY_US=1000"
 	trained least "$n" late && same step late
+	if [ "$n" = 2 ]; then # their plans wait for the first sum behind a row
+		late="env LD_PRELOAD=$delay STINT_ROWS_FIRST=1"
+		trained step "$n" first && same step first
+	fi
 	late=
 
 	compiled paper "$n" "$@" --shard none || exit 1
