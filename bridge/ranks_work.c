@@ -19,6 +19,7 @@ static bool job_of(const struct node *n, struct ranks_job *out)
 			.kind = RANKS_GATHER, .numbers = x->numel, .size = dtype_bytes(x->dtype)};
 		return true;
 	case ROLE_KEEP_ROWS:
+	case ROLE_SHARE_ROW:
 		*out = (struct ranks_job){.kind = RANKS_JOIN, .size = tensor_bytes(x)};
 		return true;
 	default:

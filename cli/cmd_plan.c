@@ -73,7 +73,8 @@ static enum status compare(
 	return compare_print(p->arena, problem, &options, o->json, at, p->diag);
 }
 
-/* --link. Without --shard the step that is planned is for any number of ranks. */
+/* --link. Without --shard the step that is planned is for any number of ranks; or, where they share
+ * statistics, for so many. */
 static enum status take_link(struct options *o, struct plan_ranks *asked, struct diag *d)
 {
 	*asked = (struct plan_ranks){.ranks = 0};
@@ -86,11 +87,14 @@ static enum status take_link(struct options *o, struct plan_ranks *asked, struct
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--link makes a table of a model's step: no --compare, -o or --graph");
 	asked->ranks = o->compile.ranks;
-	asked->each = options_given(o, "shard");
+	asked->only = o->compile.bn == BN_SYNC;
+	asked->each = !asked->only && options_given(o, "shard");
 	if (asked->each)
 		o->compile.effort *= PLAN_RANKS_EFFORT;
-	else
+	else if (!asked->only)
 		o->compile.ranks = 0;
+	else if (!options_given(o, "shard"))
+		o->compile.shard = SHARD_NONE;
 	return ranks_link_parse(o->link, &asked->link, d);
 }
 

@@ -23,6 +23,7 @@ struct table {
 	const struct plan_ranks *asked;
 	int n;
 	const struct row *first, *fastest; /* of those that are met */
+	struct row alone;                  /* one process's, of what is for so many */
 	struct row row[ROWS_MAX];
 };
 
@@ -75,7 +76,7 @@ static enum status plan_row(struct table *t, int64_t ranks, struct row *x)
 static enum status fill(struct table *t)
 {
 	const int64_t most = t->asked->ranks;
-	for (int64_t n = 1; n < most; n *= 2) {
+	for (int64_t n = 1; n < most && !t->asked->only; n *= 2) {
 		struct row *x = &t->row[t->n++];
 		TRY(t->asked->each ? plan_row(t, n, x) : take_plan(t, t->p, n, x));
 	}
@@ -87,7 +88,10 @@ static enum status fill(struct table *t)
 		if (x->met && (!t->fastest || step_us(x) <= step_us(t->fastest)))
 			t->fastest = x;
 	}
-	return ST_OK;
+	if (!t->asked->only)
+		return ST_OK;
+	t->first = &t->alone;
+	return take_plan(t, t->p, 1, &t->alone);
 }
 
 /* --- For people --- */
@@ -135,6 +139,8 @@ static void print_table(const struct table *t)
 		print_row(t, &t->row[i]);
 	printf("a rank's, at most; over %.4g GB/s, %.4g us, %.4g us a message\n", link->bytes / 1e3,
 		link->latency, link->message);
+	if (t->asked->only)
+		return;
 	print_states(t);
 	if (t->fastest != &t->row[t->n - 1])
 		printf("more than %d rank%s do not pay: %d take longer\n", best,

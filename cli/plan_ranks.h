@@ -12,6 +12,7 @@ struct plan_ranks {
 	struct ranks_link link;
 	bool each; /* a plan for each number, which has its own pieces of states; else one for all
 		    */
+	bool only; /* of that number alone: they share statistics, one micro-batch each */
 };
 
 /* The part of the usual effort that such plans are made with. */

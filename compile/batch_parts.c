@@ -70,6 +70,24 @@ static enum status check_ranks(struct pipeline *p)
 	return ST_OK;
 }
 
+/* Micro-batches that one process does one behind the other cannot wait for each other. */
+static enum status check_sync(struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	const int64_t batch = o->import.batch, ranks = o->ranks;
+	if (o->bn != BN_SYNC || (o->micro_batch == 0 && ranks < 2) || p->parts.shards == ranks)
+		return ST_OK;
+	const char *hint = "--batch 64 --micro-batch 16 --ranks 4: as many micro-batches as ranks";
+	if (ranks > 0 && batch > 0 && batch % ranks == 0)
+		hint = arena_printf(p->arena, "--micro-batch %" PRId64, batch / ranks);
+	else if (p->parts.shards > 1)
+		hint = arena_printf(p->arena, "--ranks %" PRId64, p->parts.shards);
+	return diag_fail(p->diag, ST_USAGE, NULL, hint,
+		"--bn sync takes a batch's statistics together: each rank does one micro-batch, "
+		"and a step is %" PRId64,
+		p->parts.shards);
+}
+
 static enum status check_split(struct pipeline *p)
 {
 	if (p->o->split && p->o->loss && !strcmp(p->o->loss, "none"))
@@ -117,6 +135,7 @@ static enum status set_shards(struct pipeline *p)
 	p->parts.shards = o->micro_batch > 0 ? o->import.batch / o->micro_batch : 1;
 	TRY(check_micro_batch(p));
 	TRY(check_ranks(p));
+	TRY(check_sync(p));
 	return check_split(p);
 }
 
@@ -137,12 +156,17 @@ enum status parts_set(struct pipeline *p)
 	return o->loss && (o->split || o->micro_batch == MICRO_BATCH_AUTO) ? choose(p) : ST_OK;
 }
 
-/* Running statistics are updated as the forward pass goes. */
+/* Running statistics are overwritten. */
 static bool has_statistics(const struct graph *g)
 {
-	for (int i = 0; i < g->nnode; i++)
-		if ((g->node[i]->op->traits & OP_UPDATE) && g->node[i]->phase == NODE_FORWARD)
-			return true;
+	for (int i = 0; i < g->nnode; i++) {
+		const struct node *n = g->node[i];
+		for (int k = 0; k < n->op->npair && (n->op->traits & OP_UPDATE); k++) {
+			const struct tensor *t = node_input(n, n->op->pair[k].in);
+			if (t && t->role == TR_BUFFER)
+				return true;
+		}
+	}
 	return false;
 }
 
@@ -196,8 +220,9 @@ void parts_tell(const struct pipeline *p)
 			"a step is %" PRId64 " micro-batches of %" PRId64
 			" samples and one update%s",
 			x->shards, p->o->import.batch / x->shards,
-			has_statistics(p->train) ? "; batch norm takes each one's own statistics"
-						 : "");
+			!has_statistics(p->train) ? ""
+			: p->o->bn == BN_SYNC ? "; batch norm takes the statistics of all of them"
+					      : "; batch norm takes each one's own statistics");
 	if (p->o->ranks)
 		tell_ranks(p);
 	tell_left(p);

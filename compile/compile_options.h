@@ -12,7 +12,7 @@ enum target_choice { TARGET_C, TARGET_CUDA };
 enum precision { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64 };
 enum frozen_precision { FROZEN_FP32, FROZEN_BF16, FROZEN_FP16, FROZEN_INT8, FROZEN_NF4 };
 enum state_precision { STATE_FP32, STATE_BF16 };
-enum bn_choice { BN_TRAIN, BN_FROZEN };
+enum bn_choice { BN_TRAIN, BN_FROZEN, BN_SYNC };
 enum variance_choice { VARIANCE_UNBIASED, VARIANCE_POPULATION };
 enum shard_choice { SHARD_STATE, SHARD_NONE };
 enum fuse_choice { FUSE_ON, FUSE_OFF };

@@ -103,6 +103,7 @@ struct lower_options pipeline_lowering(const struct compile_options *o)
 	return (struct lower_options){.mode = LOWER_TRAIN,
 		.dropout_off = o->dropout_off != 0,
 		.bn_frozen = o->bn == BN_FROZEN,
+		.bn_sync = o->bn == BN_SYNC,
 		.bn_population = o->bn_variance == VARIANCE_POPULATION,
 		.nratio = o->nratio,
 		.ratio = o->ratio};

@@ -87,8 +87,10 @@ enum op_role {
 	ROLE_KEEP_ROWS,  /* a value, control, all shards' rows of it; attribute shards: these, with
 			    those of the shard that control names; in the last, those of all
 			    processes are on their way */
-	ROLE_TAKE_ROWS,  /* in the last shard, all these; attributes first, count: so many of them,
-			    when they are there */
+	ROLE_SHARE_ROW,  /* a value, of which each process, having one shard, has one; attribute
+			    shards: those of all, which are on their way */
+	ROLE_TAKE_ROWS,  /* in the last shard, all of either's rows; attributes first, count: so
+			    many of them, when they are there */
 	/* Of g->ranks processes each has one piece of a tensor's elements, in a vector of so many
 	 * as the largest has, zeros behind its end; attribute ranks: */
 	ROLE_SCATTER_SUM,   /* as ROLE_SUM_RANKS, but of the sum its piece alone */
@@ -203,6 +205,7 @@ struct dropout_ratio {
 struct lower_options {
 	enum lower_mode mode;
 	bool dropout_off, bn_frozen;
+	bool bn_sync;       /* statistics of micro-batches are those of all of them together */
 	bool bn_population; /* running variances divide by n, not by n - 1 as PyTorch's */
 	int nratio;
 	const struct dropout_ratio *ratio;

@@ -130,6 +130,9 @@ enum status graph_accumulate(struct graph *g, const struct optimizer_spec *spec,
 	struct tensor *const *param, struct tensor **grad);
 /* In the last shard, rows [first, first + count) of those that ROLE_KEEP_ROWS keeps. */
 struct tensor *graph_take_rows(struct graph *g, struct tensor *rows, int64_t first, int64_t count);
+/* Of x, in any pass, where as many processes as there are shards have one each: the rows of all x,
+ * one behind the other. NULL: failed. */
+struct tensor *graph_share_row(struct graph *g, struct tensor *x);
 /* Of x, a vector that each shard has: one row of each, all there in the last. `name`: of the
  * model's tensor that it is for. NULL: failed. */
 struct tensor *graph_every_shard(struct graph *g, const char *name, struct tensor *x);

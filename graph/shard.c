@@ -237,15 +237,27 @@ enum status graph_accumulate(struct graph *g, const struct optimizer_spec *spec,
 	return shard_rows_end(&rows);
 }
 
-struct tensor *graph_take_rows(struct graph *g, struct tensor *rows, int64_t first, int64_t count)
+static struct tensor *take(struct graph *g, struct tensor *rows, int64_t first, int64_t count)
 {
 	const struct attr attr[] = {ATTR_I("first", first), ATTR_I("count", count)};
+	return graph_op(g, op_by_role(g->table, ROLE_TAKE_ROWS)->name, 1, &rows, 2, attr);
+}
+
+struct tensor *graph_take_rows(struct graph *g, struct tensor *rows, int64_t first, int64_t count)
+{
 	const bool last = g->last;
 	g->last = true;
-	struct tensor *y = graph_op(
-		g, op_by_role(g->table, ROLE_TAKE_ROWS)->name, 1, &rows, 2, attr);
+	struct tensor *y = take(g, rows, first, count);
 	g->last = last;
 	return y;
+}
+
+struct tensor *graph_share_row(struct graph *g, struct tensor *x)
+{
+	const struct attr shards = ATTR_I("shards", g->shards);
+	struct tensor *rows = graph_op(
+		g, op_by_role(g->table, ROLE_SHARE_ROW)->name, 1, &x, 1, &shards);
+	return rows ? take(g, rows, 0, rows->dim[0]) : NULL;
 }
 
 struct tensor *graph_every_shard(struct graph *g, const char *name, struct tensor *x)

@@ -83,10 +83,29 @@ static inline int64_t batchnorm_count(const struct batchnorm_parts *s, int64_t p
 	       MAX(MIN(s->slice, s->positions - p % s->slices * s->slice), 0);
 }
 
+/* Of channel c the sum of all parts, counted so many, and the squares about their common mean.
+ * Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+ * variances": these are the parts' own and n (their mean - the common one)^2. */
+static inline void batchnorm_join(const struct batchnorm_parts *s, const double *part, double count,
+	int64_t c, double *sum_of, double *squares_of)
+{
+	double sum = 0, squares = 0;
+	for (int64_t p = 0; p < s->parts; p++)
+		sum += part[p * 2 * s->channels + c];
+	const double common = sum / count;
+	for (int64_t p = 0; p < s->parts; p++) {
+		const double *const of = part + p * 2 * s->channels + c;
+		const double n = (double)batchnorm_count(s, p);
+		const double off = n > 0 ? of[0] / n - common : 0;
+		squares += off * off * n;
+		squares += of[s->channels];
+	}
+	*sum_of = sum;
+	*squares_of = squares;
+}
+
 /* Mean, 1 / deviation, slope = scale / deviation, and what rounding took off the mean; a turn is a
- * channel. Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample
- * variances": the squares about the common mean are the parts' own and n (their mean - the common
- * one)^2. */
+ * channel. */
 static inline void batchnorm_statistics(const struct batchnorm_parts *parts, real *mean,
 	real *invstd, real *slope, real *rounding, const real *scale, const int64_t *control,
 	const void *ws, double epsilon, int64_t from, int64_t to)
@@ -96,17 +115,9 @@ static inline void batchnorm_statistics(const struct batchnorm_parts *parts, rea
 	const double *const part = (const double *)ws;
 	const double count = (double)MAX(s->rows * s->positions, 1);
 	for (int64_t c = from; c < to; c++) {
-		double sum = 0, squares = 0;
-		for (int64_t p = 0; p < s->parts; p++)
-			sum += part[p * 2 * s->channels + c];
+		double sum, squares;
+		batchnorm_join(s, part, count, c, &sum, &squares);
 		const double common = sum / count;
-		for (int64_t p = 0; p < s->parts; p++) {
-			const double *const of = part + p * 2 * s->channels + c;
-			const double n = (double)batchnorm_count(s, p);
-			const double off = n > 0 ? of[0] / n - common : 0;
-			squares += off * off * n;
-			squares += of[s->channels];
-		}
 		mean[c] = (real)common;
 		rounding[c] = (real)(common - (double)mean[c]);
 		invstd[c] = (real)(1 / sqrt(squares / count + epsilon));
@@ -114,11 +125,53 @@ static inline void batchnorm_statistics(const struct batchnorm_parts *parts, rea
 	}
 }
 
-/* The gradients of scale and bias, and `level` and `tilt`: dx = (dy - level - (x - mean) tilt)
- * slope; a turn is a channel. Ioffe and Szegedy, "Batch Normalization", section 3, rewritten: dx =
- * scale invstd (dy - mean(dy) - xn mean(dy xn)), xn being x normalised. `level` makes up for the
- * rounding of the mean, where `rounding` has it, and of `tilt`: the sum of dx comes out as near
- * zero as it should. */
+/* The same parts as one: part number `row` of the batch's, of which several processes have a part
+ * each; a turn is a channel. */
+static inline void batchnorm_row(const struct batchnorm_parts *parts, void *row,
+	const int64_t *control, const void *ws, int64_t from, int64_t to)
+{
+	const struct batchnorm_parts counted = batchnorm_counted(parts, control),
+				     *const s = &counted;
+	const double count = (double)MAX(s->rows * s->positions, 1);
+	double *const out = (double *)row;
+	for (int64_t c = from; c < to; c++)
+		batchnorm_join(s, (const double *)ws, count, c, out + c, out + s->channels + c);
+}
+
+/* Of channel c what all parts' sums come to. */
+static inline void batchnorm_add_up(const struct batchnorm_parts *s, const double *part, int64_t c,
+	double *sum_of, double *dot_of)
+{
+	double sum = 0, dot = 0;
+	for (int64_t p = 0; p < s->parts; p++) {
+		sum += part[p * 2 * s->channels + c];
+		dot += part[p * 2 * s->channels + s->channels + c];
+	}
+	*sum_of = sum;
+	*dot_of = dot;
+}
+
+/* The same of sums of dy and of dy times x, and what they come to in the gradients of scale and
+ * bias; a turn is a channel. */
+static inline void batchnorm_sums_row(const struct batchnorm_parts *s, real *scale, real *bias,
+	void *row, const real *invstds, const void *ws, int64_t from, int64_t to)
+{
+	double *const out = (double *)row;
+	for (int64_t c = from; c < to; c++) {
+		double sum, dot;
+		batchnorm_add_up(s, (const double *)ws, c, &sum, &dot);
+		out[c] = sum;
+		out[s->channels + c] = dot;
+		scale[c] = (real)(dot * (double)invstds[c]);
+		bias[c] = (real)sum;
+	}
+}
+
+/* The gradients of scale and bias, unless they are NULL, and `level` and `tilt`: dx = (dy - level -
+ * (x - mean) tilt) slope; a turn is a channel. Ioffe and Szegedy, "Batch Normalization", section 3,
+ * rewritten: dx = scale invstd (dy - mean(dy) - xn mean(dy xn)), xn being x normalised. `level`
+ * makes up for the rounding of the mean, where `rounding` has it, and of `tilt`: the sum of dx
+ * comes out as near zero as it should. */
 static inline void batchnorm_gradient(const struct batchnorm_parts *parts, real *scale, real *bias,
 	real *level, real *tilt, const real *invstds, const real *rounding, const int64_t *control,
 	const void *ws, int64_t from, int64_t to)
@@ -128,14 +181,13 @@ static inline void batchnorm_gradient(const struct batchnorm_parts *parts, real 
 	const double *const part = (const double *)ws;
 	const double count = (double)MAX(s->rows * s->positions, 1);
 	for (int64_t c = from; c < to; c++) {
-		double sum = 0, dot = 0;
-		for (int64_t p = 0; p < s->parts; p++) {
-			sum += part[p * 2 * s->channels + c];
-			dot += part[p * 2 * s->channels + s->channels + c];
-		}
+		double sum, dot;
+		batchnorm_add_up(s, part, c, &sum, &dot);
 		const double invstd = (double)invstds[c];
-		scale[c] = (real)(dot * invstd);
-		bias[c] = (real)sum;
+		if (scale) {
+			scale[c] = (real)(dot * invstd);
+			bias[c] = (real)sum;
+		}
 		tilt[c] = (real)(dot * invstd * invstd / count);
 		level[c] = rounding ? (real)(sum / count - (double)rounding[c] * (double)tilt[c])
 				    : (real)(sum / count);

@@ -35,6 +35,7 @@
 	F(ops_joinslice) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
+	F(ops_batchnorm_sync) \
 	F(ops_fused) \
 	F(ops_gru) \
 	F(ops_loss) \

@@ -80,6 +80,26 @@ static enum status keep_emit(struct emit *e, const struct node *n)
 					      ARG_SIZE(count))});
 }
 
+/* Another process's are beside it when they are taken. */
+static enum status share_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	int64_t dim[RANK_MAX];
+	if (x->rank == 0)
+		return node_fail(g, n, NULL, "it has no rows");
+	memcpy(dim, x->dim, sizeof dim);
+	if (!size_mul(dim[0], node_int(n, "shards", 1), &dim[0]))
+		return node_fail(g, n, NULL, "its rows are too many");
+	return data_output(g, n, 0, x->dtype, x->rank, dim);
+}
+
+static enum status share_emit(struct emit *e, const struct node *n)
+{
+	return call_runtime(
+		e, &(struct runtime_call){.function = "stint_keep_rows",
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_INT(tensor_bytes(n->in[0])))});
+}
+
 static enum status accumulate_infer(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[ADDEND], *sums = n->in[SUMS];
@@ -300,6 +320,13 @@ const struct op_def ops_shard[] = {
 		.npair = 1,
 		.pair = {{0, SUMS}},
 		.emit_c = keep_emit},
+	{.name = "stint.ShareRow",
+		.role = ROLE_SHARE_ROW,
+		.min_in = 1,
+		.traits = OP_ONCE | OP_STOP,
+		.infer = share_infer,
+		.cost = data_move_cost,
+		.emit_c = share_emit},
 	{.name = "stint.TakeRows",
 		.role = ROLE_TAKE_ROWS,
 		.min_in = 1,

@@ -216,18 +216,31 @@ int stint_check_ranks(stint_step *s)
 
 /* --- Set-up --- */
 
+static int allocate_requests(struct mpi_requests *q, int cap)
+{
+	q->request = malloc((size_t)cap * sizeof *q->request);
+	q->partner = malloc((size_t)cap * sizeof *q->partner);
+	q->takes = malloc((size_t)cap);
+	return q->request && q->partner && q->takes;
+}
+
+static void free_requests(struct mpi_requests *q)
+{
+	free(q->request);
+	free(q->partner);
+	free(q->takes);
+}
+
 static int allocate(struct mpi_ranks *r, int steps)
 {
 	const size_t n = (size_t)r->face.n, shards = (size_t)r->shards;
 	/* in a round: every root of others, this one's to every other; or rows, both ways */
 	r->cap = (int)(shards + n * (shards < 128 ? shards : 128) + n * (shards + 2));
 	r->root = calloc(shards + 1, sizeof *r->root);
-	r->request = malloc((size_t)r->cap * sizeof *r->request);
-	r->partner = malloc((size_t)r->cap * sizeof *r->partner);
-	r->takes = malloc((size_t)r->cap);
 	r->told = malloc(n * sizeof *r->told);
 	r->count = malloc(n * sizeof *r->count);
-	if (!r->root || !r->request || !r->partner || !r->takes || !r->told || !r->count)
+	if (!r->root || !r->told || !r->count || !allocate_requests(&r->own, r->cap) ||
+		!allocate_requests(&r->rows, r->cap))
 		return STINT_NO_MEMORY;
 	stint_mpi_roots(r);
 	return stint_mpi_queue_open(r, steps);
@@ -307,9 +320,8 @@ void stint_free_ranks(stint_step *s)
 	if (r->comm != MPI_COMM_NULL && !r->is_broken)
 		MPI_Comm_free(&r->comm);
 	free(r->root);
-	free(r->request);
-	free(r->partner);
-	free(r->takes);
+	free_requests(&r->own);
+	free_requests(&r->rows);
 	free(r->told);
 	free(r->count);
 	free(r);
@@ -355,12 +367,12 @@ static int all_together(
 	int rc = STINT_OK;
 	for (size_t at = 0; at < n && !rc; at += PART) {
 		const size_t part = n - at < PART ? n - at : PART;
-		r->partner[r->nrequest] = -1;
-		r->takes[r->nrequest] = 0;
+		r->own.partner[r->own.n] = -1;
+		r->own.takes[r->own.n] = 0;
 		if (MPI_Iallreduce(MPI_IN_PLACE, (unsigned char *)data + at * size, (int)part, type,
-			    op, r->comm, &r->request[r->nrequest]) != MPI_SUCCESS)
+			    op, r->comm, &r->own.request[r->own.n]) != MPI_SUCCESS)
 			return fail(s, STINT_LOST, "the ranks cannot reach each other");
-		r->nrequest++;
+		r->own.n++;
 		rc = wait_for_all(s);
 	}
 	return rc;

@@ -17,10 +17,13 @@ struct mpi_job {
 	int64_t n, chunk; /* numbers; of each root in a round */
 	size_t size;      /* bytes of a number, or of a row */
 	unsigned char *slots;
+	int is_done;
 };
 
-/* Jobs of one step, done in the order in which they came: by a thread that does nothing else, where
- * MPI lets any thread call it; else at once by who brings one. */
+/* Jobs of one step, by a thread that does nothing else, where MPI lets any thread call it; else at
+ * once by who brings one. Rows, which the step may wait for in the middle of its work (batch norm's
+ * statistics), pass sums, which it wants at the end: each of the two kinds is done in the order in
+ * which its jobs came, which is one on all ranks, and neither waits for the other. */
 struct mpi_queue {
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -28,9 +31,18 @@ struct mpi_queue {
 	int is_running;
 	struct mpi_job *job;
 	int cap, n, ndone;
+	int next[2];         /* of sums, of rows: those before are done, or of the other kind */
 	int rc;              /* what ended it */
 	_Atomic int awaited; /* somebody waits */
 	_Atomic int quit;
+};
+
+/* What was sent and asked for. */
+struct mpi_requests {
+	int n;
+	MPI_Request *request;
+	int *partner; /* of each request; -1: all */
+	char *takes;  /* of each: it writes to memory of ours */
 };
 
 struct mpi_ranks {
@@ -42,10 +54,9 @@ struct mpi_ranks {
 		int rank, nth; /* whose; the how manieth of its own */
 		int64_t begin, end;
 	} * root;
-	int nrequest, cap;
-	MPI_Request *request;
-	int *partner;  /* of each request; -1: all */
-	char *takes;   /* of each: it writes to memory of ours */
+	int cap;
+	struct mpi_requests own, rows; /* a job's, and of rows that are exchanged meanwhile */
+	double rows_since;
 	int is_broken; /* some request was never through */
 	int64_t *told; /* of each rank */
 	int fast;      /* sums are MPI's own */
@@ -69,6 +80,15 @@ int stint_mpi_through(struct mpi_ranks *r);
 /* The nodes of the tree that all ranks' shards come to, into r->root. */
 void stint_mpi_roots(struct mpi_ranks *r);
 int stint_mpi_do(struct mpi_ranks *r, const struct mpi_job *j);
+/* For the thread: begins to exchange the rows of the queue's next such job, or looks whether they
+ * are there, and waits for neither. STINT_OK, or STINT_LOST with r->message. */
+int stint_mpi_rows(struct mpi_ranks *r);
+/* What it leaves is given up. */
+void stint_mpi_rows_drop(struct mpi_ranks *r);
+/* Others share the processors, perhaps; and nobody may be waiting, but the step be going on: from
+ * *ns nanoseconds on, more each time. */
+void stint_mpi_rest(struct mpi_ranks *r, long *ns);
+enum { STINT_MPI_REST_NS = 5000 };
 
 /* --- stint_mpi_queue.c --- */
 
@@ -81,6 +101,11 @@ int stint_mpi_queue_skip(struct mpi_ranks *r);
 void stint_mpi_queue_close(struct mpi_ranks *r);
 /* Brings a job. What it says of memory holds, and nobody else writes there, until it is done. */
 int stint_mpi_begin(struct mpi_ranks *r, struct mpi_job j);
+/* For the thread: the place of the first job that is not done, of sums or (1) rows; -1: none. */
+int stint_mpi_next(struct mpi_queue *q, int rows);
+void stint_mpi_done(struct mpi_queue *q, int at);
+/* For the thread: so long, or until there is a new job, or somebody waits. */
+void stint_mpi_nap(struct mpi_queue *q, long ns);
 /* Waits for the last job that was brought with this y; NULL: for all, and the next step begins. */
 int stint_mpi_await(struct mpi_ranks *r, const void *y);
 

@@ -3,33 +3,82 @@
  * the step goes on (stint_mpi_inside.h). Only one thread calls MPI at a time: this one between a
  * job's coming and its being done, the step's own when there are none. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pthread_sigmask */
+#define _GNU_SOURCE /* pthread_sigmask, clock_gettime */
 #endif
 #include "stint_mpi_inside.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+
+int stint_mpi_next(struct mpi_queue *q, int rows)
+{
+	pthread_mutex_lock(&q->lock);
+	int *at = &q->next[rows];
+	while (*at < q->n && (q->job[*at].is_done || (q->job[*at].kind == JOB_JOIN) != rows))
+		(*at)++;
+	const int found = *at < q->n ? *at : -1;
+	pthread_mutex_unlock(&q->lock);
+	return found;
+}
+
+void stint_mpi_done(struct mpi_queue *q, int at)
+{
+	pthread_mutex_lock(&q->lock);
+	q->job[at].is_done = 1;
+	q->ndone++;
+	pthread_cond_signal(&q->done);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void stint_mpi_nap(struct mpi_queue *q, long ns)
+{
+	enum { SECOND = 1000000000 };
+	struct timespec end;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_nsec += ns;
+	end.tv_sec += end.tv_nsec / SECOND;
+	end.tv_nsec %= SECOND;
+	pthread_mutex_lock(&q->lock);
+	if (!q->awaited && !q->quit)
+		pthread_cond_timedwait(&q->more, &q->lock, &end);
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* Sleeps until there is something to do; 0: to end. */
+static int wait_for_more(struct mpi_queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	while (!q->quit && (q->rc || q->ndone == q->n))
+		pthread_cond_wait(&q->more, &q->lock);
+	const int goes_on = !q->quit;
+	pthread_mutex_unlock(&q->lock);
+	return goes_on;
+}
 
 static void *work(void *user)
 {
 	struct mpi_ranks *r = user;
 	struct mpi_queue *q = &r->queue;
-	pthread_mutex_lock(&q->lock);
-	for (;;) {
-		while (!q->quit && (q->rc || q->ndone == q->n))
-			pthread_cond_wait(&q->more, &q->lock);
-		if (q->quit)
-			break;
-		const struct mpi_job j = q->job[q->ndone];
-		pthread_mutex_unlock(&q->lock);
-		const int rc = stint_mpi_do(r, &j);
-		pthread_mutex_lock(&q->lock);
-		q->rc = rc;
-		q->ndone += !rc;
-		pthread_cond_signal(&q->done);
+	long ns = STINT_MPI_REST_NS;
+	while (wait_for_more(q)) {
+		const int at = stint_mpi_next(q, 0);
+		const int rc = at >= 0 ? stint_mpi_do(r, &q->job[at]) : stint_mpi_rows(r);
+		if (!rc && at >= 0)
+			stint_mpi_done(q, at);
+		if (rc) {
+			pthread_mutex_lock(&q->lock);
+			q->rc = rc;
+			pthread_cond_signal(&q->done);
+			pthread_mutex_unlock(&q->lock);
+		}
+		if (at < 0 && stint_mpi_next(q, 1) >= 0)
+			stint_mpi_rest(r, &ns);
+		else
+			ns = STINT_MPI_REST_NS;
 	}
-	pthread_mutex_unlock(&q->lock);
+	stint_mpi_rows_drop(r);
 	return NULL;
 }
 
@@ -52,8 +101,12 @@ int stint_mpi_queue_open(struct mpi_ranks *r, int jobs)
 	q->job = calloc((size_t)jobs + 1, sizeof *q->job);
 	if (!q->job)
 		return STINT_NO_MEMORY;
+	pthread_condattr_t steady;
 	pthread_mutex_init(&q->lock, NULL);
-	pthread_cond_init(&q->more, NULL);
+	pthread_condattr_init(&steady);
+	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+	pthread_cond_init(&q->more, &steady);
+	pthread_condattr_destroy(&steady);
 	pthread_cond_init(&q->done, NULL);
 	MPI_Query_thread(&given);
 	q->is_running = r->face.n > 1 && given >= MPI_THREAD_SERIALIZED && start_thread(r);
@@ -81,7 +134,7 @@ int stint_mpi_queue_skip(struct mpi_ranks *r)
 	struct mpi_queue *q = &r->queue;
 	if (r->face.n > 1 || q->rc)
 		return 0;
-	q->n = q->ndone = 0;
+	q->n = q->ndone = q->next[0] = q->next[1] = 0;
 	return 1;
 }
 
@@ -110,7 +163,8 @@ int stint_mpi_begin(struct mpi_ranks *r, struct mpi_job j)
 	pthread_mutex_unlock(&q->lock);
 	if (!rc && !q->is_running) {
 		rc = q->rc = stint_mpi_do(r, &j);
-		q->ndone += !rc;
+		if (!rc)
+			stint_mpi_done(q, q->n - 1);
 	}
 	return rc;
 }
@@ -118,22 +172,22 @@ int stint_mpi_begin(struct mpi_ranks *r, struct mpi_job j)
 int stint_mpi_await(struct mpi_ranks *r, const void *y)
 {
 	struct mpi_queue *q = &r->queue;
-	int upto;
 	pthread_mutex_lock(&q->lock);
-	upto = q->n;
-	while (y && upto > 0 && q->job[upto - 1].y != y)
-		upto--;
-	if (y && !upto && !q->rc) {
+	int at = q->n - 1;
+	while (y && at >= 0 && q->job[at].y != y)
+		at--;
+	if (y && at < 0 && !q->rc) {
 		snprintf(r->message, sizeof r->message, "what is waited for was never begun");
 		q->rc = STINT_LOST;
 	}
 	q->awaited = 1;
-	while (!q->rc && q->ndone < upto)
+	pthread_cond_signal(&q->more);
+	while (!q->rc && (y ? !q->job[at].is_done : q->ndone < q->n))
 		pthread_cond_wait(&q->done, &q->lock);
 	q->awaited = 0;
 	const int rc = q->rc;
 	if (!y && !rc)
-		q->n = q->ndone = 0;
+		q->n = q->ndone = q->next[0] = q->next[1] = 0;
 	pthread_mutex_unlock(&q->lock);
 	return rc;
 }

@@ -25,97 +25,118 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static void send(struct mpi_ranks *r, struct mpi_requests *q, int rank, int tag, const void *data,
+	size_t bytes)
+{
+	q->partner[q->n] = rank;
+	q->takes[q->n] = 0;
+	MPI_Isend(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, &q->request[q->n++]);
+}
+
+static void take(
+	struct mpi_ranks *r, struct mpi_requests *q, int rank, int tag, void *data, size_t bytes)
+{
+	q->partner[q->n] = rank;
+	q->takes[q->n] = 1;
+	MPI_Irecv(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, &q->request[q->n++]);
+}
+
 void stint_mpi_send(struct mpi_ranks *r, int rank, int tag, const void *data, size_t bytes)
 {
-	r->partner[r->nrequest] = rank;
-	r->takes[r->nrequest] = 0;
-	MPI_Isend(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, &r->request[r->nrequest++]);
+	send(r, &r->own, rank, tag, data, bytes);
 }
 
 void stint_mpi_take(struct mpi_ranks *r, int rank, int tag, void *data, size_t bytes)
 {
-	r->partner[r->nrequest] = rank;
-	r->takes[r->nrequest] = 1;
-	MPI_Irecv(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, &r->request[r->nrequest++]);
+	take(r, &r->own, rank, tag, data, bytes);
 }
 
 /* For whom we wait: the first whose message is not through. */
-static int missing(const struct mpi_ranks *r)
+static int missing(const struct mpi_requests *q)
 {
-	for (int i = 0; i < r->nrequest; i++) {
+	for (int i = 0; i < q->n; i++) {
 		int done = 1;
-		if (r->request[i] != MPI_REQUEST_NULL)
-			MPI_Request_get_status(r->request[i], &done, MPI_STATUS_IGNORE);
+		if (q->request[i] != MPI_REQUEST_NULL)
+			MPI_Request_get_status(q->request[i], &done, MPI_STATUS_IGNORE);
 		if (!done)
-			return r->partner[i];
+			return q->partner[i];
 	}
 	return -1;
 }
 
 /* What is not through is given up: nothing comes into memory any more that may be another's soon. A
  * message that is half here may come to its end first. */
-static void drop(struct mpi_ranks *r)
+static void drop(struct mpi_ranks *r, struct mpi_requests *q)
 {
 	enum { LONGEST_MS = 200 };
 	const double start = now();
-	for (int i = 0; i < r->nrequest; i++) {
-		int done = r->request[i] == MPI_REQUEST_NULL || !r->takes[i];
+	for (int i = 0; i < q->n; i++) {
+		int done = q->request[i] == MPI_REQUEST_NULL || !q->takes[i];
 		if (!done)
-			MPI_Cancel(&r->request[i]);
+			MPI_Cancel(&q->request[i]);
 		while (!done && now() - start < 1e-3 * LONGEST_MS)
-			if (MPI_Test(&r->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+			if (MPI_Test(&q->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
 				break;
 	}
-	r->nrequest = 0;
+	q->n = 0;
 	r->is_broken = 1;
 }
 
-static int lost(struct mpi_ranks *r, const char *how)
+static int lost(struct mpi_ranks *r, struct mpi_requests *q, const char *how)
 {
-	const int rank = missing(r);
+	const int rank = missing(q);
 	if (rank < 0)
 		snprintf(r->message, sizeof r->message, "a rank %s", how);
 	else
 		snprintf(r->message, sizeof r->message, "rank %d %s", rank, how);
-	drop(r);
+	drop(r, q);
 	return STINT_LOST;
 }
 
-/* Others share the processors, perhaps; and nobody may be waiting, but the step be going on. */
-static void rest(const struct mpi_ranks *r, long *ns)
+/* Whether all of it is through, which it should be within r's patience from `since` on. */
+static int test(struct mpi_ranks *r, struct mpi_requests *q, double since, int *done)
+{
+	if (MPI_Testall(q->n, q->request, done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+		return lost(r, q, "cannot be reached any more");
+	if (!*done && r->patience > 0 && now() - since > r->patience)
+		return lost(r, q, "has not answered: it is dead, or stuck");
+	if (*done)
+		q->n = 0;
+	return STINT_OK;
+}
+
+void stint_mpi_rest(struct mpi_ranks *r, long *ns)
 {
 	enum { LONGEST_NS = 100000 };
 	if (!r->queue.is_running || r->queue.awaited) {
 		sched_yield();
 		return;
 	}
-	nanosleep(&(struct timespec){.tv_nsec = *ns}, NULL);
+	stint_mpi_nap(&r->queue, *ns);
 	*ns = *ns < LONGEST_NS ? *ns * 2 : *ns;
 }
 
 int stint_mpi_through(struct mpi_ranks *r)
 {
-	enum { SPINS = 256, TESTS = 8, SHORTEST_NS = 5000 };
+	enum { SPINS = 256, TESTS = 8 };
 	const double start = now();
-	long ns = SHORTEST_NS;
+	long ns = STINT_MPI_REST_NS;
 	for (int64_t spin = 1;; spin++) {
-		int done;
-		if (MPI_Testall(r->nrequest, r->request, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
-			return lost(r, "cannot be reached any more");
-		if (done)
-			break;
+		int done = 0, rc = test(r, &r->own, start, &done);
+		if (rc || done)
+			return rc;
+		if (r->queue.is_running && (rc = stint_mpi_rows(r)) != STINT_OK) {
+			drop(r, &r->own);
+			return rc;
+		}
 		if (spin % (r->queue.is_running && !r->queue.awaited ? TESTS : SPINS))
 			continue;
-		rest(r, &ns);
+		stint_mpi_rest(r, &ns);
 		if (r->queue.quit) {
-			drop(r);
+			drop(r, &r->own);
 			return STINT_LOST;
 		}
-		if (r->patience > 0 && now() - start > r->patience)
-			return lost(r, "has not answered: it is dead, or stuck");
 	}
-	r->nrequest = 0;
-	return STINT_OK;
 }
 
 /* --- Sums --- */
@@ -333,7 +354,7 @@ static int gather(struct mpi_ranks *r, const struct mpi_job *j)
 	return rc;
 }
 
-static int join(struct mpi_ranks *r, const struct mpi_job *j)
+static void exchange_rows(struct mpi_ranks *r, const struct mpi_job *j, struct mpi_requests *q)
 {
 	for (int k = 1; k < r->face.n; k++) {
 		const int other = (r->face.rank + k) % r->face.n;
@@ -344,13 +365,40 @@ static int join(struct mpi_ranks *r, const struct mpi_job *j)
 			for (int64_t at = begin; at < end; at++) {
 				unsigned char *row = j->y + (size_t)at * j->size;
 				if (i)
-					stint_mpi_send(r, other, TAG_ROWS, row, j->size);
+					send(r, q, other, TAG_ROWS, row, j->size);
 				else
-					stint_mpi_take(r, other, TAG_ROWS, row, j->size);
+					take(r, q, other, TAG_ROWS, row, j->size);
 			}
 		}
 	}
+}
+
+static int join(struct mpi_ranks *r, const struct mpi_job *j)
+{
+	exchange_rows(r, j, &r->own);
 	return stint_mpi_through(r);
+}
+
+int stint_mpi_rows(struct mpi_ranks *r)
+{
+	const int at = stint_mpi_next(&r->queue, 1);
+	int done = 0;
+	if (at < 0)
+		return STINT_OK;
+	if (r->rows.n == 0) {
+		exchange_rows(r, &r->queue.job[at], &r->rows);
+		r->rows_since = now();
+	}
+	const int rc = test(r, &r->rows, r->rows_since, &done);
+	if (!rc && done)
+		stint_mpi_done(&r->queue, at);
+	return rc;
+}
+
+void stint_mpi_rows_drop(struct mpi_ranks *r)
+{
+	if (r->rows.n > 0)
+		drop(r, &r->rows);
 }
 
 int stint_mpi_do(struct mpi_ranks *r, const struct mpi_job *j)

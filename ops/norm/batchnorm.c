@@ -145,8 +145,9 @@ static struct tensor *by_batch(
 	}
 	own->each = samples && rows % samples == 0 ? rows / samples : 0;
 	struct tensor *by[] = {in[X], in[SCALE], own->each ? graph_control(g) : NULL};
-	struct node *s = *stats = graph_op_node(
-		g, "stint.BatchNormStats", own->each ? 3 : 2, by, 0, NULL, own);
+	struct node *s = *stats = p->together ? batchnorm_stats_of_all(g, by[0], by[1], by[2], own)
+					      : graph_op_node(g, "stint.BatchNormStats",
+							own->each ? 3 : 2, by, 0, NULL, own);
 	return !s ? NULL
 		  : normalise(g, "stint.Normalise",
 			    (struct tensor *[]){in[X], s->out[0], s->out[2], in[BIAS]}, p);
@@ -180,12 +181,13 @@ static bool is_training(const struct node *n)
 	return node_int(n, "training_mode", 0) != 0 || n->nout > 1;
 }
 
-/* Of micro-batches each in turn, when all are there: by what process each was done is all one. A
- * microcontroller does them all, and each at once. */
+/* Of micro-batches each in turn, when all are there, unless all have the same: by what process each
+ * was done is all one. A microcontroller does them all, and each at once. */
 static struct node *update(struct graph *g, struct tensor *const *in, const struct node *stats)
 {
 	const enum node_phase phase = g->phase;
-	const bool later = g->shards_differ && !g->target->bare;
+	const struct batchnorm *p = stats->param;
+	const bool later = g->shards_differ && !g->target->bare && !p->together;
 	struct tensor *list[] = {in[MEAN], in[VAR], stats->out[0], stats->out[1],
 		stats->nin > 2 ? stats->in[2] : NULL};
 	g->phase = NODE_UPDATE;
@@ -210,6 +212,7 @@ static enum status batchnorm_lower(struct graph *g, const struct node *n, struct
 	if (!p)
 		return diag_nomem(g->diag);
 	p->population = o->bn_population;
+	p->together = o->bn_sync && g->shards_differ ? g->shards : 0;
 	const bool given = n->in[MEAN]->role != TR_BUFFER || n->in[VAR]->role != TR_BUFFER;
 	const bool always = p->momentum == 1 || given;
 	if (given && !is_training(n)) {
@@ -289,8 +292,7 @@ static enum status sums_infer(struct graph *g, struct node *n)
 	return vectors(g, n, 1);
 }
 
-/* Over x, or dy and x, in blocks of channels. */
-static enum status sums_block(struct blocking *b)
+enum status batchnorm_block(struct blocking *b)
 {
 	const struct node *n = b->n;
 	const struct batchnorm *given = n->param;
@@ -311,7 +313,7 @@ static enum status sums_block(struct blocking *b)
 }
 
 /* Reads what is large once. */
-static struct op_cost read_cost(const struct node *n)
+struct op_cost batchnorm_read_cost(const struct node *n)
 {
 	struct op_cost c = {0, 0};
 	for (int i = 0; i < n->nin; i++) {
@@ -350,12 +352,13 @@ static enum status stats_fold(struct graph *g, const struct node *n, void *const
 
 /* Along x's axis 0, of which a sample has `each`: 1 where it counts, 0 where not. One serves all
  * layers. */
-static struct tensor *row_mask(struct graph *g, const struct tensor *x, int64_t each)
+static struct tensor *row_mask(struct graph *g, const struct tensor *x, const struct batchnorm *p)
 {
+	const int64_t each = p->each;
 	const int64_t dim[RANK_MAX] = {x->dim[0], 1, 1, 1, 1, 1, 1, 1};
 	const struct attr attr[] = {ATTR_I("rows", x->dim[0]), ATTR_I("each", each)};
 	struct tensor *control, *mask = NULL;
-	if (!each || x->dim[0] == each) /* all count */
+	if (!each || (x->dim[0] == each && !p->together)) /* all count */
 		return graph_scalar(g, 1);
 	for (int i = g->nnode - 1; i >= 0 && !mask; i--)
 		if (node_is(g->node[i], "stint.RowMask") && g->node[i]->out[0]->numel == x->dim[0])
@@ -381,6 +384,18 @@ static enum status mask_emit(struct emit *e, const struct node *n)
 			.args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_SIZE(node_int(n, "each", 1)))});
 }
 
+static enum status sums_of(struct graph *g, const struct node *stats, struct tensor *dy,
+	struct tensor *x, struct tensor *out[4])
+{
+	struct tensor *control = node_input(stats, 2);
+	struct node *s = graph_op_node(g, "stint.BatchNormSums", control ? 6 : 5,
+		(struct tensor *[]){dy, x, stats->out[0], stats->out[1], stats->out[3], control}, 0,
+		NULL, stats->param);
+	for (int k = 0; s && k < 4; k++)
+		out[k] = s->out[k];
+	return g->failed;
+}
+
 /* The gradient of x comes whole, with what goes by way of mean and slope. That of slope is the
  * scale's already: their maker passes it on. */
 static enum status normalise_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
@@ -389,24 +404,21 @@ static enum status normalise_rule(struct graph *g, const struct node *n, struct 
 	const struct node *stats = tensor_storage(n->in[2])->maker;
 	const struct batchnorm *p = stats->param;
 	struct tensor *x = n->in[0];
-	struct tensor *control = stats->nin > 2 ? stats->in[2] : NULL;
-	struct node *s = graph_op_node(g, "stint.BatchNormSums", control ? 6 : 5,
-		(struct tensor *[]){dy[0], x, stats->out[0], stats->out[1], stats->out[3], control},
-		0, NULL, p);
-	if (!s)
-		return g->failed;
+	struct tensor *sums[4];
+	TRY(p->together ? batchnorm_sums_of_all(g, stats, dy[0], x, want[0], sums)
+			: sums_of(g, stats, dy[0], x, sums));
 	if (want[0])
 		dx[0] = graph_op(g, "stint.NormaliseGrad", 7,
 			(struct tensor *[]){dy[0], x, n->in[1], n->in[2],
-				per_channel(g, s->out[2], x, p), per_channel(g, s->out[3], x, p),
-				row_mask(g, x, control ? p->each : 0)},
+				per_channel(g, sums[2], x, p), per_channel(g, sums[3], x, p),
+				row_mask(g, x, p)},
 			0, NULL);
-	dx[2] = per_channel(g, s->out[0], x, p);
-	dx[3] = per_channel(g, s->out[1], x, p);
+	dx[2] = per_channel(g, sums[0], x, p);
+	dx[3] = per_channel(g, sums[1], x, p);
 	return g->failed;
 }
 
-static enum status stats_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
+enum status batchnorm_stats_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
 {
 	(void)g, (void)n, (void)want;
@@ -468,20 +480,23 @@ static enum status update_infer(struct graph *g, struct node *n)
 	return ST_OK;
 }
 
-/* One row of statistics, or one for each micro-batch. */
+/* One row of statistics, which may be those of all micro-batches, or one for each of them. */
 static enum status update_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
-	return call_kernel(e, &(struct kernel_call){.file = "batchnorm.h",
-				      .function = "batchnorm_update",
-				      .turns = n->in[0]->dim[0],
-				      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0), ARG_X(1),
-					      ARG_X(2), ARG_X(3), batchnorm_control(n, 4),
-					      ARG_INT(n->in[2]->numel / n->in[0]->numel),
-					      ARG_INT(n->in[0]->numel), ARG_REAL(p->momentum),
-					      ARG_REAL(1 - p->momentum), ARG_DOUBLE(p->epsilon),
-					      ARG_SIZE(p->rows), ARG_SIZE(p->each ? p->each : 1),
-					      ARG_SIZE(p->count), ARG_INT(p->population))});
+	const int64_t parts = p->together ? p->together : 1;
+	const struct call_arg control = p->together ? batchnorm_control_of_all(n, 4)
+						    : batchnorm_control(n, 4);
+	return call_kernel(
+		e, &(struct kernel_call){.file = "batchnorm.h",
+			   .function = "batchnorm_update",
+			   .turns = n->in[0]->dim[0],
+			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0), ARG_X(1), ARG_X(2),
+				   ARG_X(3), control, ARG_INT(n->in[2]->numel / n->in[0]->numel),
+				   ARG_INT(n->in[0]->numel), ARG_REAL(p->momentum),
+				   ARG_REAL(1 - p->momentum), ARG_DOUBLE(p->epsilon),
+				   ARG_SIZE(parts * p->rows), ARG_SIZE(p->each ? p->each : 1),
+				   ARG_SIZE(parts * p->count), ARG_INT(p->population))});
 }
 
 /* clang-format off */
@@ -500,8 +515,8 @@ const struct op_def ops_batchnorm[] = {
 	{.name = "stint.BatchNormByRunning", .min_in = 5, .infer = form_infer, .lower = by_running_lower,
 		.example = EXAMPLES({.in = "a,b,c,D b b b:data b:data", .low = 0.2, .high = 1.2}, {.in = "5,2 2 2 2:data 2:data", .low = 0.2, .high = 1.2},
 			{.in = "3,2,c,4 8 8 8:data 8:data", .attr = "block=4", .low = 0.2, .high = 1.2})},
-	{.name = "stint.BatchNormStats", .narrow_in = 1, .min_in = 2, .max_in = 3, .min_out = 4, .max_out = 4, .infer = stats_infer, .block = sums_block,
-		.fold = stats_fold, .grad = stats_rule, .cost = read_cost, .work = 6, .workspace = batchnorm_workspace,
+	{.name = "stint.BatchNormStats", .narrow_in = 1, .min_in = 2, .max_in = 3, .min_out = 4, .max_out = 4, .infer = stats_infer, .block = batchnorm_block,
+		.fold = stats_fold, .grad = batchnorm_stats_rule, .cost = batchnorm_read_cost, .work = 6, .workspace = batchnorm_workspace,
 		.emit_c = batchnorm_stats_emit, .emit_cuda = batchnorm_stats_cuda_emit, .workspace_cuda = batchnorm_cuda_workspace,
 		.example = EXAMPLES({.in = "a,b,c,D:data b:data"}, {.in = "3,70:data 70:data"}, {.in = "400,65:data 65:data"},
 			{.in = "3,2,9001:data 2:data", .low = 0.2, .high = 1.2}, {.in = "700,2,31:data 2:data"}, {.in = "3,2,5,c,4:data 8:data", .attr = "block=4"},
@@ -510,8 +525,8 @@ const struct op_def ops_batchnorm[] = {
 			{.in = "9,4,3:data 4:data =[0,0,5,0]"}, {.in = "9,70:data 70:data =[0,0,1,0]"}, {.in = "700,2,31:data 2:data =[0,0,3,0]"},
 			{.in = "3,2,9001:data 2:data =[0,0,2,0]"}, {.in = "400,65:data 65:data =[0,0,399,0]"},
 			{.in = "5,2,5,c,4:data 8:data =[0,0,3,0]", .attr = "block=4"}, {.in = "50,1,40,16:data 16:data =[0,0,33,0]", .attr = "block=16"})},
-	{.name = "stint.BatchNormSums", .narrow_in = 3, .min_in = 4, .max_in = 6, .min_out = 4, .max_out = 4, .infer = sums_infer, .block = sums_block,
-		.cost = read_cost, .work = 4, .workspace = batchnorm_workspace, .emit_c = batchnorm_sums_emit,
+	{.name = "stint.BatchNormSums", .narrow_in = 3, .min_in = 4, .max_in = 6, .min_out = 4, .max_out = 4, .infer = sums_infer, .block = batchnorm_block,
+		.cost = batchnorm_read_cost, .work = 4, .workspace = batchnorm_workspace, .emit_c = batchnorm_sums_emit,
 		.emit_cuda = batchnorm_sums_cuda_emit, .workspace_cuda = batchnorm_cuda_workspace},
 	{.name = "stint.BatchNormSlope", .min_in = 2, .min_out = 2, .max_out = 2, .infer = slope_infer,
 		.grad = slope_rule, .work = 20, .emit_c = slope_emit},

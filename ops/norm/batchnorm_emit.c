@@ -63,48 +63,121 @@ static double values_of(const struct span *s)
 		{"slices", ARG_INT((s).slices)}, {"parts", ARG_INT((s).parts)},                    \
 		{"each", ARG_INT((s).each)})
 
+/* Into scratch, of each part of x its sums; `parts` is `s` in the text. */
+static enum status call_stats(struct emit *e, const struct node *n, const struct span *s,
+	const struct call_struct *parts, struct call_arg control)
+{
+	return call_kernel(e,
+		&(struct kernel_call){.file = "batchnorm_stats.h",
+			.function = s->width == 1 ? "batchnorm_stats_planes"
+						  : "batchnorm_stats_columns",
+			.ntype = 1,
+			.type = {n->in[0]},
+			.turns = s->parts * s->groups,
+			.work = values_of(s) * 4,
+			.args = CALL_ARGS(ARG_STRUCT(parts), ARG_SCRATCH(0), ARG_X(0), control)});
+}
+
+static enum status call_sums(
+	struct emit *e, const struct node *n, const struct span *s, const struct call_struct *parts)
+{
+	return call_kernel(e, &(struct kernel_call){.file = "batchnorm_sums.h",
+				      .function = s->width == 1 ? "batchnorm_sums_planes"
+								: "batchnorm_sums_columns",
+				      .ntype = 2,
+				      .type = {n->in[0], n->in[1]},
+				      .turns = s->parts * s->groups,
+				      .work = values_of(s) * 4,
+				      .args = CALL_ARGS(ARG_STRUCT(parts), ARG_SCRATCH(0), ARG_X(0),
+					      ARG_X(1), ARG_X(2))});
+}
+
+/* What comes of the parts' sums. */
+static enum status call_end(
+	struct emit *e, const struct span *s, const char *function, const struct call_arg *args)
+{
+	return call_kernel(e, &(struct kernel_call){.file = "batchnorm.h",
+				      .function = function,
+				      .turns = s->channels,
+				      .work = (double)s->parts * (double)s->channels * 8,
+				      .args = args});
+}
+
 enum status batchnorm_stats_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
 	const struct span s = span_of(n->in[0], p);
 	const struct call_struct parts = {"struct batchnorm_parts", "parts", SPAN_FIELDS(s)};
-	TRY(call_kernel(e, &(struct kernel_call){.file = "batchnorm_stats.h",
-				   .function = s.width == 1 ? "batchnorm_stats_planes"
-							    : "batchnorm_stats_columns",
-				   .ntype = 1,
-				   .type = {n->in[0]},
-				   .turns = s.parts * s.groups,
-				   .work = values_of(&s) * 4,
-				   .args = CALL_ARGS(ARG_STRUCT(&parts), ARG_SCRATCH(0), ARG_X(0),
-					   batchnorm_control(n, 2))}));
-	return call_kernel(e, &(struct kernel_call){.file = "batchnorm.h",
-				      .function = "batchnorm_statistics",
-				      .turns = s.channels,
-				      .work = (double)s.parts * (double)s.channels * 8,
-				      .args = CALL_ARGS(ARG_STRUCT(&parts), ARG_Y(0), ARG_Y(1),
-					      ARG_Y(2), ARG_Y(3), ARG_X(1), batchnorm_control(n, 2),
-					      ARG_SCRATCH(0), ARG_DOUBLE(p->epsilon))});
+	TRY(call_stats(e, n, &s, &parts, batchnorm_control(n, 2)));
+	return call_end(e, &s, "batchnorm_statistics",
+		CALL_ARGS(ARG_STRUCT(&parts), ARG_Y(0), ARG_Y(1), ARG_Y(2), ARG_Y(3), ARG_X(1),
+			batchnorm_control(n, 2), ARG_SCRATCH(0), ARG_DOUBLE(p->epsilon)));
 }
 
 enum status batchnorm_sums_emit(struct emit *e, const struct node *n)
 {
-	const struct batchnorm *p = n->param;
-	const struct span s = span_of(n->in[1], p);
+	const struct span s = span_of(n->in[1], n->param);
 	const struct call_struct parts = {"struct batchnorm_parts", "parts", SPAN_FIELDS(s)};
-	TRY(call_kernel(e, &(struct kernel_call){.file = "batchnorm_sums.h",
-				   .function = s.width == 1 ? "batchnorm_sums_planes"
-							    : "batchnorm_sums_columns",
-				   .ntype = 2,
-				   .type = {n->in[0], n->in[1]},
-				   .turns = s.parts * s.groups,
-				   .work = values_of(&s) * 4,
-				   .args = CALL_ARGS(ARG_STRUCT(&parts), ARG_SCRATCH(0), ARG_X(0),
-					   ARG_X(1), ARG_X(2))}));
-	return call_kernel(e, &(struct kernel_call){.file = "batchnorm.h",
-				      .function = "batchnorm_gradient",
-				      .turns = s.channels,
-				      .work = (double)s.parts * (double)s.channels * 8,
-				      .args = CALL_ARGS(ARG_STRUCT(&parts), ARG_Y(0), ARG_Y(1),
-					      ARG_Y(2), ARG_Y(3), ARG_X(3), batchnorm_rounding(n),
-					      batchnorm_control(n, 5), ARG_SCRATCH(0))});
+	TRY(call_sums(e, n, &s, &parts));
+	return call_end(e, &s, "batchnorm_gradient",
+		CALL_ARGS(ARG_STRUCT(&parts), ARG_Y(0), ARG_Y(1), ARG_Y(2), ARG_Y(3), ARG_X(3),
+			batchnorm_rounding(n), batchnorm_control(n, 5), ARG_SCRATCH(0)));
+}
+
+/* --- All micro-batches together: a row of sums is a part of the batch --- */
+
+static struct span span_of_all(const struct batchnorm *p, int64_t channels)
+{
+	return (struct span){
+		.rows = p->together * p->rows,
+		.groups = 1,
+		.positions = p->rows > 0 ? p->count / p->rows : 0,
+		.width = channels,
+		.row = 1,
+		.stride = 1,
+		.channels = channels,
+		.take = p->rows,
+		.slice = p->rows > 0 ? p->count / p->rows : 0,
+		.slices = 1,
+		.parts = p->together,
+		.each = p->each ? p->each : 1,
+	};
+}
+
+enum status batchnorm_row_emit(struct emit *e, const struct node *n)
+{
+	const struct span s = span_of(n->in[0], n->param);
+	const struct call_struct parts = {"struct batchnorm_parts", "parts", SPAN_FIELDS(s)};
+	TRY(call_stats(e, n, &s, &parts, batchnorm_control(n, 1)));
+	return call_end(e, &s, "batchnorm_row",
+		CALL_ARGS(ARG_STRUCT(&parts), ARG_Y(0), batchnorm_control(n, 1), ARG_SCRATCH(0)));
+}
+
+enum status batchnorm_rows_emit(struct emit *e, const struct node *n)
+{
+	const struct batchnorm *p = n->param;
+	const struct span s = span_of_all(p, n->in[0]->dim[1]);
+	const struct call_struct parts = {"struct batchnorm_parts", "parts", SPAN_FIELDS(s)};
+	return call_end(e, &s, "batchnorm_statistics",
+		CALL_ARGS(ARG_STRUCT(&parts), ARG_Y(0), ARG_Y(1), ARG_Y(2), ARG_Y(3), ARG_X(1),
+			batchnorm_control_of_all(n, 2), ARG_X(0), ARG_DOUBLE(p->epsilon)));
+}
+
+enum status batchnorm_sums_row_emit(struct emit *e, const struct node *n)
+{
+	const struct span s = span_of(n->in[1], n->param);
+	const struct call_struct parts = {"struct batchnorm_parts", "parts", SPAN_FIELDS(s)};
+	TRY(call_sums(e, n, &s, &parts));
+	return call_end(e, &s, "batchnorm_sums_row",
+		CALL_ARGS(ARG_STRUCT(&parts), ARG_Y(0), ARG_Y(1), ARG_Y(2), ARG_X(3),
+			ARG_SCRATCH(0)));
+}
+
+enum status batchnorm_sums_rows_emit(struct emit *e, const struct node *n)
+{
+	const struct span s = span_of_all(n->param, n->in[0]->dim[1]);
+	const struct call_struct parts = {"struct batchnorm_parts", "parts", SPAN_FIELDS(s)};
+	return call_end(e, &s, "batchnorm_gradient",
+		CALL_ARGS(ARG_STRUCT(&parts), ARG_NULL, ARG_NULL, ARG_Y(0), ARG_Y(1), ARG_X(1),
+			ARG_X(2), batchnorm_control_of_all(n, 3), ARG_X(0)));
 }

@@ -128,17 +128,19 @@ static void send(const struct ranks_work *w, struct ranks *r, int of)
 			(double)j->size);
 }
 
-/* One behind the other, each as soon as it has begun; time stands still for what is not there. */
+/* Sums one behind the other, each as soon as it has begun, and so are rows, which pass sums; time
+ * stands still for what is not there. */
 static void follow(const struct ranks_work *w, struct ranks *r)
 {
-	double waited = 0, free_at = 0;
+	double waited = 0, free_at[2] = {0, 0};
 	for (int i = 0; i < w->nevent; i++) {
 		const struct ranks_event *e = &w->event[i];
 		const double now = e->at + waited, before = r->out->communication;
 		if (!e->waits) {
+			double *free = &free_at[w->job[e->of].kind == RANKS_JOIN];
 			send(w, r, e->of);
-			free_at = fmax(free_at, now) + r->out->communication - before;
-			w->done[e->of] = free_at;
+			*free = fmax(*free, now) + r->out->communication - before;
+			w->done[e->of] = *free;
 		} else if (w->done[e->of] > now) {
 			waited += w->done[e->of] - now;
 		}

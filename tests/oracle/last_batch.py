@@ -31,6 +31,7 @@ MADE = {
     "resnet18": ("resnet18", 4, 0),
     "gpt2": ("gpt2", 5, 0),
     "lines_micro": ("lines", 4, 2),
+    "pointnet": ("pointnet", 8, 0),
 }
 EPOCHS, SEED = 2, 1
 

@@ -40,6 +40,7 @@ MADE = {
     "vit": (2, 3, None),
     "tcn": (4, 2, None),
     "autoencoder": (4, 7, None),
+    "pointnet": (6, 2, None),
 }
 NARROW = "gpt2", "resnet18"  # tried in bf16 as well
 

@@ -410,6 +410,31 @@ static void hidden_pieces(void **state)
 	assert_true(whole.messages == c.messages && whole.bytes == c.bytes);
 }
 
+/* Rows of 8 bytes that begin at 2,000 take 1 + 8 us beside the sum that is on its way from 1,000
+ * on, and is there, in 4,002 us, when it is waited for. */
+static void rows_pass(void **state)
+{
+	(void)state;
+	const struct ranks_link link = {.bytes = 1, .latency = 1, .message = 0};
+	struct ranks_job job[] = {{RANKS_SUM, 1000, 4, 8000}, {.kind = RANKS_JOIN, .size = 8}};
+	double done[2];
+	struct ranks_event event[4] = {
+		{1000, 0, false}, {2000, 1, false}, {2000, 1, true}, {10000, 0, true}};
+	struct ranks_work work = {.shards = 2,
+		.each = 10000,
+		.bytes = 1e9,
+		.njob = 2,
+		.job = job,
+		.nevent = 4,
+		.event = event,
+		.done = done};
+	struct ranks_cost c;
+	ranks_cost(&work, &link, 2, &c);
+	const double each = 2 * (1 + 2000), stop = 1 + 8;
+	assert_true(fabs(c.communication - each - 9 - stop) < 1e-6);
+	assert_true(fabs(c.exposed - 9 - stop) < 1e-6);
+}
+
 static void links(void **state)
 {
 	(void)state;
@@ -438,7 +463,8 @@ static void links(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(links), cmocka_unit_test(hidden),
-		cmocka_unit_test(hidden_pieces), cmocka_unit_test(few_ranks),
-		cmocka_unit_test(many_ranks), cmocka_unit_test(most_ranks)};
+		cmocka_unit_test(hidden_pieces), cmocka_unit_test(rows_pass),
+		cmocka_unit_test(few_ranks), cmocka_unit_test(many_ranks),
+		cmocka_unit_test(most_ranks)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,25 @@ held_out() {
 	data | sed 's/^--/--eval-/'
 }
 
+# Steps of so many epochs: messages and bytes of the rank with most.
+sent() { # DIR RANKS EPOCHS
+	# shellcheck disable=SC2046,SC2154 # words; the caller's
+	LD_PRELOAD=$delay STINT_SENT=$work/sent mpirun -n "$2" "$stint" train "$1" $(data) --last drop --epochs "$3" >"$work/train.log" 2>&1 ||
+		{ cat "$work/train.log" >&2; return 1; }
+	cat "$work"/sent.* | sort -n | tail -n 1
+	rm "$work"/sent.*
+}
+
+# Of so many ranks' step DIR, the last row of what `stint plan --link --json` said against that: at most 10 % more.
+# ASKED: messages of 8 bytes that an epoch ends with.
+as_said() { # DIR RANKS PLAN [ASKED]
+	said=$(python3 -c 'import json, sys; r = json.load(open(sys.argv[1]))["rows"][-1]; print("%d %d" % (r["messages"], r["sent_bytes"]))' "$3")
+	once=$(sent "$1" "$2" 1) && twice=$(sent "$1" "$2" 2) || exit 1
+	echo "$2 ranks: said $said, sent $once, $twice"
+	echo "$said $once $twice ${4:-0}" | awk '{ m = $5 - $3 - $7; b = $6 - $4 - 8 * $7; exit !(m <= $1 && m > $1 * 0.9 && b <= $2 && b > $2 * 0.9) }' ||
+		{ echo "FAILED: $2 ranks send something else"; failed=1; }
+}
+
 # What the tensors of the newest checkpoint hold.
 values() { # FOLDER
 	for f in $(find "$1" -name 'step-*.safetensors' | sort | tail -n 1); do
