@@ -430,9 +430,9 @@ static void rows_pass(void **state)
 		.done = done};
 	struct ranks_cost c;
 	ranks_cost(&work, &link, 2, &c);
-	const double each = 2 * (1 + 2000), stop = 1 + 8;
-	assert_true(fabs(c.communication - each - 9 - stop) < 1e-6);
-	assert_true(fabs(c.exposed - 9 - stop) < 1e-6);
+	const double each = 2 * (1 + 2000), vote = 1 + 8;
+	assert_true(fabs(c.communication - each - 9 - vote) < 1e-6);
+	assert_true(fabs(c.exposed - 9 - vote) < 1e-6);
 }
 
 static void links(void **state)
