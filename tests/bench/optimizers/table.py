@@ -19,7 +19,7 @@ def state_bytes(name):
     return sum(t["bytes"] for t in plan["tensors"] if t["kind"] == "state" and t["name"].startswith("state/"))
 
 
-print(f"| optimizer | bytes of state | loss after {epochs} epochs, by seed | mean | deviation |\n|---|---|---|---|---|")
+print(f"| optimizer | bytes of state | loss after {epochs} epoch(s), by seed | mean | deviation |\n|---|---|---|---|---|")
 first, beyond = None, []
 for name in names:
     losses = [last_loss(name, seed) for seed in range(1, seeds + 1)]
