@@ -43,6 +43,7 @@ static struct tensor *copy_tensor(const struct graph_copy *c, const struct tenso
 	x->why = t->why;
 	x->piece_of = t->piece_of;
 	x->exact = t->exact;
+	x->away = t->away;
 	return c->map[t->id] = x;
 }
 

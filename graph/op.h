@@ -94,6 +94,9 @@ enum op_role {
 	ROLE_SCATTER_SUM,   /* as ROLE_SUM_RANKS, but of the sum its piece alone */
 	ROLE_OWN_PIECE,     /* of a tensor its piece; what is to be there before */
 	ROLE_GATHER_PIECES, /* a parameter, its piece of what that will be: all of it */
+	/* Of a tensor that is not in memory (tensor.away): */
+	ROLE_FETCH, /* it, and what is to be there before (absent: nothing): its elements */
+	ROLE_STORE, /* it, and what its elements will be: nothing, in its place */
 	ROLE_COUNT
 };
 

@@ -20,6 +20,7 @@
 	F(ops_ctc) \
 	F(ops_cumsum) \
 	F(ops_depthspace) \
+	F(ops_disk) \
 	F(ops_dropout) \
 	F(ops_einsum) \
 	F(ops_gather) \

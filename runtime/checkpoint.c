@@ -229,7 +229,7 @@ static int is_beside(const char *name)
 	return !strncmp(name, CHECKPOINT_BESIDE, sizeof CHECKPOINT_BESIDE - 1);
 }
 
-/* A state that processes have in pieces. */
+/* What is written by parts: a state that processes have in pieces, or a resident in a file. */
 struct shared {
 	const struct stint_step *s;
 	int resident;
@@ -256,24 +256,37 @@ static int read_shared(void *user, size_t from, size_t n, void *out)
 	return *x->rc;
 }
 
+/* What is in a step's file goes from there to the other, by parts. */
+static int read_own(void *user, size_t from, size_t n, void *out)
+{
+	const struct shared *x = user;
+	*x->rc = stint_read(x->s, x->s->model->resident[x->resident].offset + from, out, n);
+	return *x->rc;
+}
+
 static void entries_free(const struct stint_step *s, struct safetensors_entry *entry, int n)
 {
 	for (int i = 0; entry && i < n; i++) {
 		if (!is_beside(entry[i].name) && entry[i].data)
-			s->device->let((void *)(uintptr_t)entry[i].data);
+			s->device->let(s, (void *)(uintptr_t)entry[i].data);
 		free(entry[i].user);
 	}
 	free(entry);
 }
 
-/* Of resident i, in the arena or in pieces. 1: no memory, or the device failed. */
+static int is_in_file(const struct stint_model *m, const struct stint_tensor *t)
+{
+	return m->disk && t->offset >= m->arena_bytes;
+}
+
+/* Of resident i, in the arena, in pieces or in a file. 1: no memory, or the device failed. */
 static int make_entry(const struct stint_step *s, int i, int *rc, struct safetensors_entry *entry)
 {
 	const struct stint_tensor *t = &s->model->resident[i];
 	const struct stint_filed f = stint_filed(s, i);
 	*entry = (struct safetensors_entry){
 		.name = t->name, .dtype = t->dtype, .rank = f.rank, .dim = f.dim, .bytes = f.bytes};
-	if (!f.piece) {
+	if (!f.piece && !is_in_file(s->model, t)) {
 		entry->data = s->device->hold(s, t->offset, t->bytes, 1);
 		return !entry->data;
 	}
@@ -281,7 +294,7 @@ static int make_entry(const struct stint_step *s, int i, int *rc, struct safeten
 	if (!x)
 		return 1;
 	*x = (struct shared){s, i, rc};
-	entry->part = read_shared;
+	entry->part = f.piece ? read_shared : read_own;
 	entry->user = x;
 	return 0;
 }
@@ -492,12 +505,17 @@ static int read_entry(struct stint_step *s, const struct safetensors *f, int res
 	const struct stint_tensor *t = &s->model->resident[resident];
 	const struct safetensors_entry *e = safetensors_find(f, t->name);
 	const struct stint_filed filed = stint_filed(s, resident);
-	void *held = s->device->hold(s, t->offset, filed.here, 0);
-	if (!held)
-		return 1;
-	const int rc = safetensors_read(f, e, filed.from, filed.here, held) ||
-		       stint_write(s, t->offset, held, filed.here);
-	s->device->let(held);
+	enum { PART = 16 << 20 };
+	int rc = 0;
+	for (size_t at = 0; at < filed.here && !rc; at += PART) {
+		const size_t n = filed.here - at < PART ? filed.here - at : PART;
+		void *held = s->device->hold(s, t->offset + at, n, 0);
+		if (!held)
+			return 1;
+		rc = safetensors_read(f, e, filed.from + at, n, held) ||
+		     stint_write(s, t->offset + at, held, n);
+		s->device->let(s, held);
+	}
 	return rc;
 }
 

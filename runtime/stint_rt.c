@@ -87,7 +87,9 @@ void *stint_at(stint_step *s, const char *name)
 
 static int inside(const stint_step *s, size_t offset, size_t bytes)
 {
-	return bytes <= s->model->arena_bytes && offset <= s->model->arena_bytes - bytes;
+	const struct stint_model *m = s->model;
+	const size_t all = m->arena_bytes + m->disk_bytes;
+	return bytes <= all && offset <= all - bytes;
 }
 
 int stint_write(stint_step *s, size_t offset, const void *data, size_t bytes)
@@ -210,7 +212,7 @@ static int read_entry(stint_step *s, struct safetensors *f, const struct safeten
 		rc = safetensors_read(f, e, filed.from + at, n, part)
 			     ? stint_rt_fail(s, STINT_BAD_FILE, "cannot read %.150s", path)
 			     : stint_write(s, offset + at, part, n);
-		s->device->let(part);
+		s->device->let(s, part);
 	}
 	return rc;
 }
@@ -241,7 +243,7 @@ static int read_link(stint_step *s, const char *note, int resident)
 		if (!rc)
 			stint_sha_add(&sum, part, n);
 		if (part)
-			s->device->let(part);
+			s->device->let(s, part);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT-0 */
+/* Residents in a file: see struct stint_disk. A thread of its own makes the copies of a step, one
+ * after the other as they were begun, while the step goes on. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* O_TMPFILE */
+#endif
+#include "stint_rt_device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct copy {
+	unsigned char *memory;
+	size_t bytes, from;
+	int store;
+	int error;   /* an errno; 0: none */
+	int waiting; /* begun, and not done yet */
+};
+
+struct disk {
+	int fd;
+	int locked, threaded; /* what there is to be undone */
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t begun, done;
+	int ncopy;            /* the model's, or 1 */
+	struct copy *copy;    /* [ncopy] */
+	int *queue, first, n; /* a ring of so many places: numbers of copies */
+	int quit;
+};
+
+/* --- The file --- */
+
+static int failed(stint_step *s, const char *what, int error)
+{
+	snprintf(s->message, sizeof s->message, "%s the file in %.100s: %s", what,
+		s->model->disk_folder, strerror(error));
+	return STINT_BAD_FILE;
+}
+
+/* Returns an errno. A system takes so many bytes at a time as it likes. */
+static int move(int fd, int store, unsigned char *memory, size_t bytes, size_t from)
+{
+	enum { MOST = 1 << 30 };
+	while (bytes > 0) {
+		const size_t n = bytes < MOST ? bytes : MOST;
+		const ssize_t done = store ? pwrite(fd, memory, n, (off_t)from)
+					   : pread(fd, memory, n, (off_t)from);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0) /* nothing where something was: it has been cut */
+			return done < 0 ? errno : EIO;
+		memory += done;
+		bytes -= (size_t)done;
+		from += (size_t)done;
+	}
+	return 0;
+}
+
+/* Without a name: nobody else finds it, and it ends with the process, however that ends. */
+static int open_unnamed(const char *folder)
+{
+	int fd = -1;
+#ifdef O_TMPFILE
+	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+		return fd;
+#endif
+	const size_t size = strlen(folder) + sizeof "/stint-XXXXXX";
+	char *name = malloc(size);
+	if (!name)
+		return -1;
+	snprintf(name, size, "%s/stint-XXXXXX", folder);
+	fd = mkstemp(name);
+	if (fd >= 0)
+		unlink(name);
+	free(name);
+	return fd;
+}
+
+static int make_file(stint_step *s, struct disk *d)
+{
+	d->fd = open_unnamed(s->model->disk_folder);
+	if (d->fd < 0)
+		return failed(s, "cannot make", errno);
+	const int error = posix_fallocate(d->fd, 0, (off_t)s->model->disk_bytes);
+	if (!error)
+		return STINT_OK;
+	snprintf(s->message, sizeof s->message, "cannot make a file of %zu bytes in %.100s: %s",
+		s->model->disk_bytes, s->model->disk_folder, strerror(error));
+	return STINT_BAD_FILE;
+}
+
+/* --- Copies --- */
+
+static void *copy_all(void *of)
+{
+	struct disk *d = of;
+	pthread_mutex_lock(&d->lock);
+	for (;;) {
+		while (!d->n && !d->quit)
+			pthread_cond_wait(&d->begun, &d->lock);
+		if (!d->n)
+			break;
+		struct copy *c = &d->copy[d->queue[d->first]];
+		pthread_mutex_unlock(&d->lock);
+		const int error = move(d->fd, c->store, c->memory, c->bytes, c->from);
+		pthread_mutex_lock(&d->lock);
+		c->error = error;
+		c->waiting = 0;
+		d->first = (d->first + 1) % d->ncopy;
+		d->n--;
+		pthread_cond_broadcast(&d->done);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return NULL;
+}
+
+static int await(stint_step *s, struct disk *d, struct copy *c)
+{
+	pthread_mutex_lock(&d->lock);
+	while (c->waiting)
+		pthread_cond_wait(&d->done, &d->lock);
+	const int error = c->error;
+	c->error = 0;
+	pthread_mutex_unlock(&d->lock);
+	return error ? failed(s, c->store ? "cannot write" : "cannot read", error) : STINT_OK;
+}
+
+static int begin(stint_step *s, int number, int store, size_t at, size_t bytes, size_t from)
+{
+	struct disk *d = s->disk;
+	struct copy *c = &d->copy[number];
+	const int rc = await(s, d, c); /* as a rule it has been waited for */
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&d->lock);
+	*c = (struct copy){s->arena + at, bytes, from, store, 0, 1};
+	d->queue[(d->first + d->n++) % d->ncopy] = number;
+	pthread_cond_signal(&d->begun);
+	pthread_mutex_unlock(&d->lock);
+	return STINT_OK;
+}
+
+int stint_disk_fetch(stint_step *s, int copy, size_t at, size_t bytes, size_t from)
+{
+	return begin(s, copy, 0, at, bytes, from);
+}
+
+int stint_disk_store(stint_step *s, int copy, size_t at, size_t bytes, size_t from)
+{
+	return begin(s, copy, 1, at, bytes, from);
+}
+
+int stint_disk_wait(stint_step *s, int copy)
+{
+	struct disk *d = s->disk;
+	return await(s, d, &d->copy[copy]);
+}
+
+static int settle(stint_step *s)
+{
+	int rc = STINT_OK;
+	for (int i = 0; i < s->model->ncopy; i++) {
+		const int one = stint_disk_wait(s, i);
+		rc = rc ? rc : one;
+	}
+	return rc;
+}
+
+/* --- Open and close --- */
+
+/* Signals are for the program's own threads. */
+static int start_thread(struct disk *d)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	d->threaded = !pthread_create(&d->thread, NULL, copy_all, d);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return d->threaded;
+}
+
+static int open_here(stint_step *s)
+{
+	struct disk *d = calloc(1, sizeof *d);
+	if (!d)
+		return stint_rt_no_memory(s);
+	s->disk = d;
+	d->fd = -1;
+	d->ncopy = s->model->ncopy > 0 ? s->model->ncopy : 1;
+	d->copy = calloc((size_t)d->ncopy, sizeof *d->copy);
+	d->queue = calloc((size_t)d->ncopy, sizeof *d->queue);
+	if (!d->copy || !d->queue)
+		return stint_rt_no_memory(s);
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->begun, NULL);
+	pthread_cond_init(&d->done, NULL);
+	d->locked = 1;
+	const int rc = make_file(s, d);
+	return rc ? rc : start_thread(d) ? STINT_OK : stint_rt_no_memory(s);
+}
+
+static void close_here(stint_step *s)
+{
+	struct disk *d = s->disk;
+	if (!d)
+		return;
+	if (d->threaded) {
+		pthread_mutex_lock(&d->lock);
+		d->quit = 1;
+		pthread_cond_signal(&d->begun);
+		pthread_mutex_unlock(&d->lock);
+		pthread_join(d->thread, NULL);
+	}
+	if (d->locked) {
+		pthread_cond_destroy(&d->done);
+		pthread_cond_destroy(&d->begun);
+		pthread_mutex_destroy(&d->lock);
+	}
+	if (d->fd >= 0)
+		close(d->fd);
+	free(d->queue);
+	free(d->copy);
+	free(d);
+	s->disk = NULL;
+}
+
+/* Between steps: nothing is on its way then. */
+static int move_here(stint_step *s, int store, size_t offset, void *data, size_t bytes)
+{
+	const struct disk *d = s->disk;
+	const int error = move(d->fd, store, data, bytes, offset - s->model->arena_bytes);
+	return error ? failed(s, store ? "cannot write" : "cannot read", error) : STINT_OK;
+}
+
+static int read_here(stint_step *s, size_t offset, void *data, size_t bytes)
+{
+	return move_here(s, 0, offset, data, bytes);
+}
+
+static int write_here(stint_step *s, size_t offset, const void *data, size_t bytes)
+{
+	return move_here(s, 1, offset, (void *)(uintptr_t)data, bytes);
+}
+
+const struct stint_disk stint_rt_disk = {.open = open_here,
+	.close = close_here,
+	.read = read_here,
+	.write = write_here,
+	.settle = settle};
