@@ -42,6 +42,8 @@ int safetensors_open_header(struct safetensors **out, const char *path, char *me
 /* Bytes `from` to `from + n` of a tensor of `f`; 1 when they cannot be read. */
 int safetensors_read(const struct safetensors *f, const struct safetensors_entry *e, size_t from,
 	size_t n, void *out);
+/* The descriptor of f, which safetensors_close closes, and where in it the tensor begins. */
+int safetensors_place(const struct safetensors *f, const struct safetensors_entry *e, uint64_t *at);
 /* n bytes of a file from `at` on; 0, or an errno. */
 int safetensors_read_at(int fd, void *out, size_t n, uint64_t at);
 void safetensors_close(struct safetensors *f);

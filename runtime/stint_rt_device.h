@@ -27,14 +27,23 @@ struct stint_library {
  * (stint_rt_disk.c). Of its bytes the first is the one behind the arena's last: `offset` counts
  * from the arena's first. All return STINT_OK, or a failure with its message in s. */
 struct stint_disk {
-	/* Makes the file, all zeros, its room on the disk taken. */
+	/* Makes the file, all zeros; room on the disk is taken for what steps write. */
 	int (*open)(stint_step *s);
 	void (*close)(stint_step *s); /* also of what was never opened */
 	int (*read)(stint_step *s, size_t offset, void *data, size_t bytes);
 	int (*write)(stint_step *s, size_t offset, const void *data, size_t bytes);
+	/* From here on, until something else is written there, a resident that no step writes is
+	 * read from byte `at` of file fd, which stays the caller's. */
+	int (*lend)(stint_step *s, int resident, int fd, uint64_t at);
 	/* Waits for all copies that the step has begun. */
 	int (*settle)(stint_step *s);
 };
+/* A weight that is not trained, in no arena. */
+static inline int stint_rt_lendable(const struct stint_model *m, const struct stint_tensor *t)
+{
+	return m->disk && t->offset >= m->arena_bytes &&
+	       (t->kind == STINT_CONSTANT || (t->kind == STINT_PARAMETER && !t->trainable));
+}
 
 /* What a device's memory holds, and what it is and does at its best (stint_rt_gpu_step.h). */
 struct stint_device_memory;

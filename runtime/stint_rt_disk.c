@@ -17,15 +17,24 @@
 
 struct copy {
 	unsigned char *memory;
-	size_t bytes, from;
+	size_t bytes;
+	int fd; /* the file, and where in it */
+	uint64_t from;
 	int store;
 	int error;   /* an errno; 0: none */
 	int waiting; /* begun, and not done yet */
 };
 
+/* The file that a resident is read from; fd -1: the step's own. */
+struct lender {
+	int fd;
+	uint64_t at;
+};
+
 struct disk {
 	int fd;
-	int locked, threaded; /* what there is to be undone */
+	struct lender *lender; /* [model->nresident] */
+	int locked, threaded;  /* what there is to be undone */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t begun, done;
@@ -45,7 +54,7 @@ static int failed(stint_step *s, const char *what, int error)
 }
 
 /* Returns an errno. A system takes so many bytes at a time as it likes. */
-static int move(int fd, int store, unsigned char *memory, size_t bytes, size_t from)
+static int move(int fd, int store, unsigned char *memory, size_t bytes, uint64_t from)
 {
 	enum { MOST = 1 << 30 };
 	while (bytes > 0) {
@@ -58,7 +67,7 @@ static int move(int fd, int store, unsigned char *memory, size_t bytes, size_t f
 			return done < 0 ? errno : EIO;
 		memory += done;
 		bytes -= (size_t)done;
-		from += (size_t)done;
+		from += (uint64_t)done;
 	}
 	return 0;
 }
@@ -84,17 +93,94 @@ static int open_unnamed(const char *folder)
 	return fd;
 }
 
-static int make_file(stint_step *s, struct disk *d)
+static int no_room(stint_step *s, int error)
 {
-	d->fd = open_unnamed(s->model->disk_folder);
-	if (d->fd < 0)
-		return failed(s, "cannot make", errno);
-	const int error = posix_fallocate(d->fd, 0, (off_t)s->model->disk_bytes);
-	if (!error)
-		return STINT_OK;
 	snprintf(s->message, sizeof s->message, "cannot make a file of %zu bytes in %.100s: %s",
 		s->model->disk_bytes, s->model->disk_folder, strerror(error));
 	return STINT_BAD_FILE;
+}
+
+static int make_file(stint_step *s, struct disk *d)
+{
+	const struct stint_model *m = s->model;
+	d->fd = open_unnamed(m->disk_folder);
+	if (d->fd < 0)
+		return failed(s, "cannot make", errno);
+	if (ftruncate(d->fd, (off_t)m->disk_bytes) != 0)
+		return no_room(s, errno);
+	for (int i = 0; i < m->nresident; i++) {
+		const struct stint_tensor *t = &m->resident[i];
+		if (t->offset < m->arena_bytes || stint_rt_lendable(m, t))
+			continue;
+		const off_t first = (off_t)(t->offset - m->arena_bytes);
+		const int error = posix_fallocate(d->fd, first, (off_t)t->bytes);
+		if (error)
+			return no_room(s, error);
+	}
+	return STINT_OK;
+}
+
+/* Which resident has this byte of the file; -1: none. */
+static int resident_at(const stint_step *s, size_t from)
+{
+	const struct stint_model *m = s->model;
+	for (int i = 0; i < m->nresident; i++) {
+		const struct stint_tensor *t = &m->resident[i];
+		const size_t first = t->offset - m->arena_bytes;
+		if (t->offset >= m->arena_bytes && from >= first && from - first < t->bytes)
+			return i;
+	}
+	return -1;
+}
+
+/* Where that byte is read; the file. */
+static int lent_at(const stint_step *s, int resident, uint64_t *from)
+{
+	const struct disk *d = s->disk;
+	if (resident < 0 || d->lender[resident].fd < 0)
+		return d->fd;
+	const struct lender *l = &d->lender[resident];
+	const struct stint_tensor *t = &s->model->resident[resident];
+	*from = l->at + (*from - (t->offset - s->model->arena_bytes));
+	return l->fd;
+}
+
+static void forget(struct lender *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+	l->fd = -1;
+}
+
+static int lend(stint_step *s, int resident, int fd, uint64_t at)
+{
+	struct disk *d = s->disk;
+	const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (own < 0)
+		return failed(s, "cannot read beside", errno);
+	forget(&d->lender[resident]);
+	d->lender[resident] = (struct lender){own, at};
+	return STINT_OK;
+}
+
+/* Something is written to a part of it: all the rest comes to the step's own file first. */
+static int take_back(const stint_step *s, int resident)
+{
+	enum { PART = 1 << 20 };
+	struct disk *d = s->disk;
+	const struct stint_tensor *t = &s->model->resident[resident];
+	unsigned char *part = malloc(PART);
+	int error = part ? 0 : ENOMEM;
+	for (size_t at = 0; at < t->bytes && !error; at += PART) {
+		const size_t n = t->bytes - at < PART ? t->bytes - at : PART;
+		const uint64_t home = t->offset - s->model->arena_bytes + at;
+		error = move(d->lender[resident].fd, 0, part, n, d->lender[resident].at + at);
+		error = error ? error : move(d->fd, 1, part, n, home);
+	}
+	free(part);
+	if (!error)
+		forget(&d->lender[resident]);
+	return error;
 }
 
 /* --- Copies --- */
@@ -110,7 +196,7 @@ static void *copy_all(void *of)
 			break;
 		struct copy *c = &d->copy[d->queue[d->first]];
 		pthread_mutex_unlock(&d->lock);
-		const int error = move(d->fd, c->store, c->memory, c->bytes, c->from);
+		const int error = move(c->fd, c->store, c->memory, c->bytes, c->from);
 		pthread_mutex_lock(&d->lock);
 		c->error = error;
 		c->waiting = 0;
@@ -137,11 +223,13 @@ static int begin(stint_step *s, int number, int store, size_t at, size_t bytes, 
 {
 	struct disk *d = s->disk;
 	struct copy *c = &d->copy[number];
+	uint64_t place = from;
+	const int fd = lent_at(s, resident_at(s, from), &place);
 	const int rc = await(s, d, c); /* as a rule it has been waited for */
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&d->lock);
-	*c = (struct copy){s->arena + at, bytes, from, store, 0, 1};
+	*c = (struct copy){s->arena + at, bytes, fd, place, store, 0, 1};
 	d->queue[(d->first + d->n++) % d->ncopy] = number;
 	pthread_cond_signal(&d->begun);
 	pthread_mutex_unlock(&d->lock);
@@ -197,8 +285,11 @@ static int open_here(stint_step *s)
 	d->ncopy = s->model->ncopy > 0 ? s->model->ncopy : 1;
 	d->copy = calloc((size_t)d->ncopy, sizeof *d->copy);
 	d->queue = calloc((size_t)d->ncopy, sizeof *d->queue);
-	if (!d->copy || !d->queue)
+	d->lender = calloc((size_t)s->model->nresident, sizeof *d->lender);
+	if (!d->copy || !d->queue || !d->lender)
 		return stint_rt_no_memory(s);
+	for (int i = 0; i < s->model->nresident; i++)
+		d->lender[i].fd = -1;
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->begun, NULL);
 	pthread_cond_init(&d->done, NULL);
@@ -226,6 +317,9 @@ static void close_here(stint_step *s)
 	}
 	if (d->fd >= 0)
 		close(d->fd);
+	for (int i = 0; d->lender && i < s->model->nresident; i++)
+		forget(&d->lender[i]);
+	free(d->lender);
 	free(d->queue);
 	free(d->copy);
 	free(d);
@@ -235,8 +329,16 @@ static void close_here(stint_step *s)
 /* Between steps: nothing is on its way then. */
 static int move_here(stint_step *s, int store, size_t offset, void *data, size_t bytes)
 {
-	const struct disk *d = s->disk;
-	const int error = move(d->fd, store, data, bytes, offset - s->model->arena_bytes);
+	struct disk *d = s->disk;
+	uint64_t from = offset - s->model->arena_bytes;
+	if (bytes == 0)
+		return STINT_OK;
+	const int i = resident_at(s, (size_t)from);
+	int error = store && i >= 0 && d->lender[i].fd >= 0 ? take_back(s, i) : 0;
+	if (!error) {
+		const int fd = store ? d->fd : lent_at(s, i, &from);
+		error = move(fd, store, data, bytes, from);
+	}
 	return error ? failed(s, store ? "cannot write" : "cannot read", error) : STINT_OK;
 }
 
@@ -254,4 +356,5 @@ const struct stint_disk stint_rt_disk = {.open = open_here,
 	.close = close_here,
 	.read = read_here,
 	.write = write_here,
+	.lend = lend,
 	.settle = settle};

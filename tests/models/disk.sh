@@ -70,6 +70,14 @@ same wide
 step poisoned "$@" --budget min --offload "disk:$work/disk:500MB:256" --debug-arena
 same poisoned
 
+# A weight that is not trained is read from where it is; what else is said to be its value comes to the file.
+cp "$work/memory/weights.safetensors" "$work/values.safetensors"
+for name in memory file; do
+	"$stint" eval "$work/$name" --weights "$work/values.safetensors" --input "$work/three/$input.npy" \
+		--target "$work/three/$target.npy" >"$work/$name.values" 2>/dev/null || die "$name with --weights"
+done
+cmp "$work/memory.values" "$work/file.values" || die "with --weights"
+
 # A training goes on in either.
 train memory 2 --checkpoint "$work/both"
 train memory 1 --checkpoint "$work/changed"
