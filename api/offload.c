@@ -73,6 +73,7 @@ static enum status check_disk(const struct compile_options *c, struct diag *d)
 			    : c->bare                ? "bare"
 			    : c->cross               ? "cross"
 			    : c->ranks               ? "ranks"
+			    : c->graph               ? "graph"
 						     : NULL;
 	return other ? diag_fail(d, ST_USAGE, NULL, NULL,
 			       "--offload disk does not go with --%s yet", other)

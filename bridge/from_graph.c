@@ -330,6 +330,10 @@ static enum status add_op(struct builder *b, struct node *n)
 		.from_disk = n->op->role == ROLE_FETCH ? bytes_moved(n) : 0,
 		.to_disk = n->op->role == ROLE_STORE ? bytes_moved(n) : 0,
 		.waits = (n->op->traits & OP_WAITS) != 0};
+	if (op->from_disk || op->to_disk)
+		op->name = arena_printf(b->a, "%s %s", op->from_disk ? "fetch" : "store", n->name);
+	if (!op->name)
+		return ST_INTERNAL;
 	for (int k = 0; k < n->nout; k++) {
 		struct tensor *t = n->out[k];
 		if (!t)
