@@ -105,7 +105,7 @@ void load_close(struct loaded *l)
 {
 	for (int i = 0; l->held && i < l->model->nresident + l->model->noutput; i++)
 		if (l->held[i])
-			l->step->device->let(l->held[i]);
+			l->step->device->let(l->step, l->held[i]);
 	free(l->held);
 	if (l->step)
 		l->free(l->step);

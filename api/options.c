@@ -12,8 +12,8 @@
 
 #include "api/cross.h"
 #include "api/loss_file.h"
+#include "api/offload.h"
 #include "base/nearest.h"
-#include "planner/problem/transfer.h"
 #include "runtime/stint_gpu.h"
 #include "runtime/stint_lib.h"
 
@@ -286,8 +286,9 @@ static const struct option table[] = {
 	WORD("state-precision", compile.state_precision, COMMAND_ALL, "P",
 		"optimizer states of a parameter's size are stored in fp32, or bf16, rounded by chance",
 		"fp32", "bf16"),
-	VALUE("offload", OPTION_TEXT, offload, COMMAND_ALL, "host[:SIZE]",
-		"host: saved activations may wait in the host's memory (of SIZE or more: 1MiB)"),
+	SPECIAL("offload", offload_take, "host|disk:FOLDER",
+		"host[:SIZE]: saved activations may wait in the host's memory (of SIZE or more: 1MiB); "
+		"disk:FOLDER[:RATE[:SIZE]]: weights and states lie in a file there, of RATE bytes a second"),
 	FLAG("portable", compile.portable, COMMAND_ALL, "plain C only: libc and libm"),
 	FLAG("bare", compile.bare, COMMAND_ALL,
 		"for a microcontroller: weights as C, the caller's memory; --portable, one thread"),
@@ -462,29 +463,6 @@ enum status options_set(
 
 /* --- What goes together --- */
 
-/* "host", "host:64KiB" */
-static enum status check_offload(struct options *o, struct diag *d)
-{
-	struct plan_budget least = {.kind = BUDGET_BYTES, .bytes = TRANSFER_BYTES};
-	if (!o->offload)
-		return ST_OK;
-	if (strncmp(o->offload, "host", 4) != 0 || (o->offload[4] && o->offload[4] != ':'))
-		return usage_fail(d, "--offload is host or host:SIZE, not", o->offload);
-	if (o->offload[4])
-		TRY(plan_budget_parse(o->offload + 5, &least, d));
-	if (least.kind != BUDGET_BYTES || least.bytes < 1)
-		return usage_fail(d, "--offload host:SIZE wants bytes, 1 or more, not", o->offload);
-	if (o->compile.target != TARGET_CUDA)
-		return diag_fail(d, ST_USAGE, NULL, "add --target cuda",
-			"--offload host: a step of --target c works in the host's memory already");
-	if (o->compile.keep_all || o->compile.segments)
-		return diag_fail(d, ST_USAGE, NULL, NULL,
-			"--offload host: --%s says what is held already",
-			o->compile.keep_all ? "keep-all" : "segments");
-	o->compile.offload_least = least.bytes;
-	return ST_OK;
-}
-
 /* --arch, 90 or sm_90. */
 static enum status check_arch(struct options *o, bool cuda, struct diag *d)
 {
@@ -623,5 +601,5 @@ enum status options_check(struct options *o, struct diag *d)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--time wants seconds");
 	if (!(o->compile.effort > 0) || isinf(o->compile.effort))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
-	return check_offload(o, d);
+	return offload_check(o, d);
 }

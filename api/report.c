@@ -91,6 +91,19 @@ static void report_host(FILE *f, const struct plan *plan, const struct plan_fact
 		plan->cost_total > 0 ? 100 * x->transfer_cost / plan->cost_total : 0);
 }
 
+static void report_disk(FILE *f, const struct plan *plan, const struct plan_facts *x)
+{
+	char b[24], c[24];
+	if (x->disk_reads == 0)
+		return;
+	fprintf(f,
+		"disk: %s read by %d fetch%s, %s written by %d store%s, each step; %.2f %% of the "
+		"cost\n",
+		bytes_human(x->from_disk, b), x->disk_reads, x->disk_reads == 1 ? "" : "es",
+		bytes_human(x->to_disk, c), x->disk_writes, x->disk_writes == 1 ? "" : "s",
+		plan->cost_total > 0 ? 100 * x->disk_cost / plan->cost_total : 0);
+}
+
 enum status report_plan(
 	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d)
 {
@@ -122,6 +135,7 @@ enum status report_plan(
 		x.recomputed_runs == 1 ? "" : "s",
 		plan->cost_total > 0 ? 100 * x.recomputed_cost / plan->cost_total : 0);
 	report_host(f, plan, &x);
+	report_disk(f, plan, &x);
 	report_cost(f, p, plan);
 	fputs("memory over the step: ", f);
 	sparkline(f, x.live, plan->nstep, plan->arena_bytes);
@@ -244,6 +258,11 @@ enum status report_json(FILE *f, struct arena *a, const struct problem *p, const
 	if (x.offloads > 0)
 		fprintf(f, ",\"host_bytes\":%" PRId64 ",\"offloads\":%d,\"fetches\":%d",
 			x.host_bytes, x.offloads, x.fetches);
+	if (x.disk_reads > 0)
+		fprintf(f,
+			",\"from_disk_bytes\":%" PRId64
+			",\"disk_reads\":%d,\"to_disk_bytes\":%" PRId64 ",\"disk_writes\":%d",
+			x.from_disk, x.disk_reads, x.to_disk, x.disk_writes);
 	fputs(",\"recomputed\":[", f);
 	for (int i = 0; i < x.recomputed_runs; i++)
 		json_again(f, p, plan, &x.again[i], i == 0);

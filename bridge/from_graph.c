@@ -175,7 +175,7 @@ static enum status add_residents(struct builder *b, const struct graph_problem *
 					return ST_INTERNAL;
 				i = add_tensor(b, t, name, resident_kind(t), 0);
 			}
-			if (!stays_in_value(b, t)) /* in one graph it may be written */
+			if (!t->away && !stays_in_value(b, t)) /* in one graph it may be written */
 				b->p->tensor[i].bytes = tensor_next(b->g, t) + tensor_bytes(t);
 			b->tensor[i] = t;
 			b->claimed[i] = true;
@@ -185,6 +185,19 @@ static enum status add_residents(struct builder *b, const struct graph_problem *
 }
 
 /* --- Ops --- */
+
+/* Bytes between memory and a file. */
+static int64_t bytes_moved(const struct node *n)
+{
+	return node_moves(n) ? tensor_bytes(n->in[0]) : 0;
+}
+
+/* All of it counts: what is moved beside kernels costs less. */
+static double move_cost(const struct graph *g, const struct node *n)
+{
+	static const double microseconds_per_request = 100;
+	return microseconds_per_request + (double)bytes_moved(n) / g->target->disk;
+}
 
 static double cost_of(
 	const struct roofline *r, bool cuda, const struct node *n, const struct lib_call *library)
@@ -286,8 +299,11 @@ static enum status add_choices(struct builder *b, const struct node *n, struct p
 		struct lib_call call;
 		int64_t bytes;
 		bool library = node_uses_library(b->g, &v, &call, &bytes);
-		choice[c].cost = choice[c].roofline = cost_of(
-			b->roofline, b->g->target->cuda, &v, library ? &call : NULL);
+		choice[c].cost = choice[c].roofline = node_moves(n)
+							      ? move_cost(b->g, n)
+							      : cost_of(b->roofline,
+									b->g->target->cuda, &v,
+									library ? &call : NULL);
 		choice[c].kernel = kernel_key(b->keys, &v, library ? &call : NULL);
 		choice[c].workspace = node_workspace(b->g, &v);
 		choice[c].in = storages_of(b, v.nin, v.in, &choice[c].nin);
@@ -311,7 +327,13 @@ static enum status add_op(struct builder *b, struct node *n)
 		.name = n->name,
 		.phase = n->op->traits & OP_UPDATE ? PHASE_UPDATE : phase[n->phase],
 		.recomputable = !(n->op->traits & (OP_ONCE | OP_UPDATE)) && n->phase != NODE_UPDATE,
+		.from_disk = n->op->role == ROLE_FETCH ? bytes_moved(n) : 0,
+		.to_disk = n->op->role == ROLE_STORE ? bytes_moved(n) : 0,
 		.waits = (n->op->traits & OP_WAITS) != 0};
+	if (op->from_disk || op->to_disk)
+		op->name = arena_printf(b->a, "%s %s", op->from_disk ? "fetch" : "store", n->name);
+	if (!op->name)
+		return ST_INTERNAL;
 	for (int k = 0; k < n->nout; k++) {
 		struct tensor *t = n->out[k];
 		if (!t)
@@ -398,7 +420,7 @@ int64_t shards_of_process(const struct graph *g)
 enum status graph_problem_shards(struct arena *a, struct graph_problem *out, struct diag *d)
 {
 	const struct problem *p = out->problem;
-	const double times = (double)shards_of_process(out->graph);
+	const int64_t times = shards_of_process(out->graph);
 	for (int i = 0; i < p->nop; i++) {
 		struct problem_op *op = &p->op[i];
 		if (out->node[i]->last)
@@ -408,7 +430,8 @@ enum status graph_problem_shards(struct arena *a, struct graph_problem *out, str
 		if (!choice)
 			return diag_nomem(d);
 		for (int c = 0; c < op->nchoice; c++)
-			choice[c].cost *= times;
+			choice[c].cost *= (double)times;
+		op->from_disk *= times;
 		op->choice = choice;
 	}
 	return ST_OK;

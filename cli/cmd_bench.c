@@ -6,6 +6,7 @@
 #include "cli/args.h"
 #include "cli/bench.h"
 #include "cli/cli.h"
+#include "cli/disk_rate.h"
 #include "cli/machine.h"
 #include "cli/memory.h"
 #include "cli/progress.h"
@@ -55,7 +56,7 @@ static enum status write_costs(const struct bench *b, const char *path, struct d
 }
 
 struct wishes {
-	int steps, json, compare;
+	int steps, json, compare, disk;
 	long long ranks;
 	char *costs_out, *html, *against;
 };
@@ -133,6 +134,9 @@ static enum status check(const struct wishes *w, const struct args *args, struct
 			w->against);
 	if (w->ranks < 0 || w->ranks == 1 || w->ranks > 1 << 20)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--ranks wants 2 or more");
+	if (w->disk && (w->compare || w->against || w->costs_out || w->html || w->ranks))
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--disk measures a disk, and no step: only --json goes with it");
 	if (w->ranks && (w->compare || w->against || w->costs_out || w->html))
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--ranks measures what is between processes, and no step: only --json goes "
@@ -180,6 +184,20 @@ static enum status bench_ranks(
 	return st;
 }
 
+/* --disk: what a folder's disk gives and takes, as `--offload` takes it: the slower of the two. */
+static enum status bench_disk(const char *folder, bool json, struct diag *d)
+{
+	struct disk_rate r;
+	TRY(disk_rate_measure(folder, &r, d));
+	const double rate = r.reads < r.writes ? r.reads : r.writes;
+	if (json)
+		printf("{\"read_bytes_s\":%.6g,\"write_bytes_s\":%.6g}\n", r.reads, r.writes);
+	else
+		printf("%.4g MB/s read, %.4g MB/s written: --offload disk:%s:%.0fMB\n",
+			r.reads / 1e6, r.writes / 1e6, folder, rate < 1e6 ? 1 : rate / 1e6);
+	return ST_OK;
+}
+
 enum status cmd_bench(int argc, const char **argv, struct diag *d)
 {
 	struct wishes w = {.steps = 20};
@@ -197,6 +215,8 @@ enum status cmd_bench(int argc, const char **argv, struct diag *d)
 			"write a page with the kernels under the roofline", "FILE"},
 		{"ranks", 0, POPT_ARG_LONGLONG, &w.ranks, 0,
 			"measure messages between so many processes, for `plan --link`", "N"},
+		{"disk", 0, POPT_ARG_NONE, &w.disk, 0,
+			"measure the disk of a folder, for `--offload`: --disk FOLDER", NULL},
 		{"json", 0, POPT_ARG_NONE, &w.json, 0, "print JSON", NULL}, POPT_TABLEEND};
 	struct args args;
 	struct arena *a = arena_new();
@@ -208,7 +228,8 @@ enum status cmd_bench(int argc, const char **argv, struct diag *d)
 	if (st == ST_OK && !args.help) {
 		struct bench b[2] = {{.arena = a, .dir = args.positional[0]},
 			{.arena = a, .dir = args.positional[1]}};
-		st = w.ranks     ? bench_ranks(a, b[0].dir, &w, d)
+		st = w.disk      ? bench_disk(b[0].dir, w.json, d)
+		     : w.ranks   ? bench_ranks(a, b[0].dir, &w, d)
 		     : w.compare ? bench_compare(b, w.steps, w.json, d)
 		     : w.against ? bench_torch(b, w.against, w.steps, w.json, d)
 				 : bench(&b[0], &w, d);

@@ -29,7 +29,7 @@ static enum status count(const struct watch *w, int resident, struct finite_coun
 		if (!part)
 			return load_lost(w->l, t->name, w->diag);
 		finite_count(t->dtype, part, n, c);
-		s->device->let(part);
+		s->device->let(s, part);
 	}
 	return ST_OK;
 }

@@ -98,6 +98,8 @@ static void draw_residents(const struct schedule *s, struct text *t)
 		int from = i;
 		for (; i < s->nresident && s->gp->tensor[i]->role == role; i++)
 			bytes += s->plan->buffer[s->head[i]].bytes;
+		if (bytes == 0 && s->file_bytes > 0) /* all of them are in the file */
+			continue;
 		draw(s, s->plan->buffer[s->head[from]].offset, bytes, 0, s->plan->nstep - 1, '#',
 			t);
 		text_puts(t, s->place[s->head[from]].name);
@@ -202,8 +204,12 @@ void print_places(const struct schedule *s, bool residents, struct text *t)
 		const struct plan_buffer *x = &s->plan->buffer[b];
 		if (!s->place[b].define || is_resident(s, b) != residents)
 			continue;
-		text_add(t, "#define %-8s %10" PRId64 " /* %9s", s->place[b].name, x->offset,
-			bytes_human(x->bytes, human));
+		const bool file = residents && s->file[x->tensor] >= 0;
+		text_add(t, "#define %-8s %10" PRId64 " /* %9s%s", s->place[b].name,
+			file ? s->file[x->tensor] : x->offset,
+			bytes_human(
+				file ? tensor_bytes(s->gp->tensor[x->tensor]) : x->bytes, human),
+			file ? "  in the file" : "");
 		if (!residents)
 			text_add(t, "  steps %3d to %3d", x->first_step + 1, x->last_step + 1);
 		if (x->tensor < 0) {

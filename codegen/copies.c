@@ -1,4 +1,5 @@
-/* Copies to the host and back: when each may start, and what has to wait for it.
+/* Copies to the host and back, or to a file and back: when each may start, and what has to wait for
+ * it.
  *
  * A copy to the host starts at its step and has to be over before a step writes to the bytes that
  * it reads. A copy back has to be over before the first step that reads what it brings; it starts
@@ -59,11 +60,28 @@ static const struct copy *copy_away(const struct schedule *s, int tensor)
 	return NULL;
 }
 
+/* Of a tensor in a file: what is stored comes behind all fetches of it. */
+static void add_file_copy(struct schedule *s, int step)
+{
+	enum { HOME, VALUE };
+	const struct call *call = &s->call[step];
+	struct copy c = {.step = step, .away = call->node.op->role == ROLE_STORE};
+	c.buffer = c.away ? call->in[VALUE] : call->out[0];
+	c.bytes = s->plan->buffer[c.buffer].bytes;
+	c.resident = s->plan->buffer[call->in[HOME]].tensor;
+	c.start = c.away || s->at_once ? step : free_from(s, c.buffer);
+	c.wait = s->at_once ? step
+		 : c.away   ? written_again(s, c.buffer, step)
+			    : first_reader(s, c.buffer, step);
+	s->copy[s->ncopy++] = c;
+}
+
 static void add_copy(struct schedule *s, int step)
 {
 	enum { ALIGNMENT = 256 };
 	const struct call *call = &s->call[step];
-	struct copy c = {.step = step, .away = s->gp->problem->op[call->op].offloads != 0};
+	struct copy c = {
+		.step = step, .away = s->gp->problem->op[call->op].offloads != 0, .resident = -1};
 	c.buffer = c.away ? call->in[0] : call->out[0];
 	c.bytes = s->plan->buffer[c.buffer].bytes;
 	c.start = step;
@@ -81,39 +99,103 @@ static void add_copy(struct schedule *s, int step)
 	s->copy[s->ncopy++] = c;
 }
 
+/* From the file things come in the order in which they are wanted: what is wanted much later would
+ * be in the way of the others. None starts before what is wanted before it, nor later than its
+ * step. */
+static void keep_order(struct schedule *s)
+{
+	for (int i = s->ncopy - 1; i >= 0; i--) {
+		struct copy *c = &s->copy[i];
+		for (int k = 0; k < i && !c->away && c->resident >= 0; k++) {
+			const struct copy *before = &s->copy[k];
+			if (!before->away && before->wait <= c->wait && before->start > c->start)
+				c->start = before->start < c->step ? before->start : c->step;
+		}
+	}
+}
+
 enum status copies_find(struct arena *a, struct schedule *s, struct diag *d)
 {
 	s->copy = ARENA_ARRAY(a, struct copy, s->plan->nstep + 1);
 	if (!s->copy)
 		return diag_nomem(d);
 	for (int step = 0; step < s->plan->nstep; step++)
-		if (s->call[step].kernel < 0)
+		if (s->call[step].kernel >= 0)
+			continue;
+		else if (node_moves(&s->call[step].node))
+			add_file_copy(s, step);
+		else
 			add_copy(s, step);
+	keep_order(s);
 	return ST_OK;
 }
 
 static void print_check(const struct copy *c, const char *info, struct text *t)
 {
-	text_add(t, "\tif (error)\n\t\treturn library_failed(s, %d, error, &%s[%d]);\n", c->step,
-		info, c->step);
+	if (c->resident >= 0)
+		text_puts(t, "\tif (error) /* the runtime has said why */\n\t\treturn error;\n");
+	else
+		text_add(t, "\tif (error)\n\t\treturn library_failed(s, %d, error, &%s[%d]);\n",
+			c->step, info, c->step);
+}
+
+/* Some micro-batches have nothing to copy, nor has an update that was not done. */
+static void print_whether(const struct schedule *s, const struct copy *c, struct text *t)
+{
+	const bool last = s->call[c->step].node.last, updated = c->resident >= 0 && c->away;
+	text_puts(t, updated && last ? "\tif (s->last && (!probe || !probe->gradient))\n\t"
+		     : updated       ? "\tif (!probe || !probe->gradient)\n\t"
+		     : last          ? "\tif (s->last)\n\t"
+				     : "");
+}
+
+static void print_start(
+	const struct schedule *s, const struct copy *c, const char *info, struct text *t)
+{
+	const int i = (int)(c - s->copy);
+	print_whether(s, c, t);
+	text_puts(t, c->resident >= 0 ? "\terror = stint_disk_" : "\terror = stint_");
+	text_add(t, "%s(s, %d, %s, %" PRId64 ", ",
+		!c->away           ? "fetch"
+		: c->resident >= 0 ? "store"
+				   : "offload",
+		i, s->place[c->buffer].name, c->bytes);
+	if (c->resident >= 0)
+		text_add(t, "%s);", s->place[s->head[c->resident]].name);
+	else
+		text_add(t, "%" PRId64 ");", c->host);
+	if (!s->at_once)
+		text_add(t, " /* step %d */", c->step + 1);
+	text_puts(t, "\n");
+	print_check(c, info, t);
+}
+
+static void print_wait(
+	const struct schedule *s, const struct copy *c, const char *info, struct text *t)
+{
+	text_add(t, "\terror = %s(s, %d);", c->resident >= 0 ? "stint_disk_wait" : "stint_copied",
+		(int)(c - s->copy));
+	if (!s->at_once)
+		text_add(t, " /* of step %d */", c->step + 1);
+	text_puts(t, "\n");
+	print_check(c, info, t);
 }
 
 void print_copies(const struct schedule *s, int step, const char *info, struct text *t)
 {
+	for (int i = 0; i < s->ncopy && !s->at_once; i++)
+		if (s->copy[i].wait == step)
+			print_wait(s, &s->copy[i], info, t);
+	for (int i = 0; i < s->ncopy && !s->at_once; i++)
+		if (s->copy[i].start == step)
+			print_start(s, &s->copy[i], info, t);
+}
+
+void print_copy(const struct schedule *s, int step, struct text *t)
+{
 	for (int i = 0; i < s->ncopy; i++)
-		if (s->copy[i].wait == step) {
-			text_add(t, "\terror = stint_copied(s, %d); /* of step %d */\n", i,
-				s->copy[i].step + 1);
-			print_check(&s->copy[i], info, t);
+		if (s->copy[i].step == step) {
+			print_start(s, &s->copy[i], NULL, t);
+			print_wait(s, &s->copy[i], NULL, t);
 		}
-	for (int i = 0; i < s->ncopy; i++) {
-		const struct copy *c = &s->copy[i];
-		if (c->start != step)
-			continue;
-		text_add(t,
-			"\terror = stint_%s(s, %d, %s, %" PRId64 ", %" PRId64 "); /* step %d */\n",
-			c->away ? "offload" : "fetch", i, s->place[c->buffer].name, c->bytes,
-			c->host, c->step + 1);
-		print_check(c, info, t);
-	}
 }

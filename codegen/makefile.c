@@ -10,11 +10,11 @@ static bool uses_threads(const struct kernels *ks)
 }
 
 /* What is linked, and with what. A GPU's libraries are found when the step is opened. */
-static void print_source_names(bool gpu, bool library, struct text *t)
+static void print_source_names(bool gpu, bool library, bool disk, struct text *t)
 {
 	text_add(t,
 		"\nSOURCES = step.c stint_rt.c safetensors.c safetensors_write.c stint_links.c "
-		"stint_sha256.c%s\n",
+		"stint_sha256.c%s%s\n",
 		gpu       ? " kernels.c stint_rt_gpu_feed.c stint_rt_gpu.c stint_rt_gpu_bench.c "
 			    "stint_rt_gpu_library.c \\\n"
 			    "\tstint_gpu_cache.c stint_gpu_conv.c stint_gpu_copy.c stint_gpu_device.c "
@@ -22,7 +22,10 @@ static void print_source_names(bool gpu, bool library, struct text *t)
 			    "\tstint_gpu_matmul.c stint_gpu_nvrtc.c stint_gpu_places.c "
 			    "stint_gpu_run.c"
 		: library ? " stint_rt_cpu.c stint_rt_library.c stint_lib.c stint_lib_recipe.c"
-			  : " stint_rt_cpu.c");
+			  : " stint_rt_cpu.c",
+		disk ? " stint_rt_disk.c\n# The file's copies run beside the step.\nSTEP_FLAGS += "
+		       "-pthread\nLIBS += -pthread"
+		     : "");
 }
 
 /* clang-format off */
@@ -124,7 +127,7 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 		"\t$(DEBUG_PATH)");
 	text_puts(t, gpu ? " -DSTINT_WITH_GPU\n" : "\n");
 	print_libraries(ks, gpu, library, t);
-	print_source_names(gpu, library, t);
+	print_source_names(gpu, library, in->disk_folder != NULL, t);
 	if (ranks)
 		text_puts(t, ranks_words);
 	text_puts(t, "OBJECTS = $(SOURCES:.c=.o)\n"

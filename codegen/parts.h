@@ -181,13 +181,14 @@ struct call {
 	int updates;        /* resident whose gradient input 1 is, -1: none */
 };
 
-/* One tensor's way to the host's memory or back. Copies run beside the kernels: one starts before
- * step `start`, and nothing waits for it before step `wait`. */
+/* One tensor's way to the host's memory or back, or from a file and there. Copies run beside the
+ * kernels: one starts before step `start`, and nothing waits for it before step `wait`. */
 struct copy {
 	int step;            /* the plan's */
-	bool away;           /* to the host */
-	int buffer;          /* on the device */
+	bool away;           /* to the host, or the file */
+	int buffer;          /* on the device, or in memory */
 	int64_t bytes, host; /* how many, and where in the host's memory */
+	int resident;        /* that is in the file; -1: the copy is the host's */
 	int start, wait;
 };
 
@@ -208,15 +209,20 @@ struct schedule {
 	int ncopy;
 	struct copy *copy;  /* by step */
 	int64_t host_bytes; /* that copies use on the host */
+	int64_t *file;      /* by resident: where it begins in the file; -1: it is in the arena */
+	int64_t file_bytes;
+	bool at_once; /* nothing runs beside a copy: --debug-arena tells who reads too early */
 };
 
 enum status schedule_make(struct kernels *ks, const struct graph_problem *gp,
-	const struct plan *plan, bool train, struct schedule *out);
+	const struct plan *plan, bool train, bool debug, struct schedule *out);
 /* The buffer of problem tensor `t` that is live at `step`; -1: none. */
 int buffer_at(const struct schedule *s, int t, int step);
 /* The buffer in which tensor `t` (of the graph) is found after the last step. */
 int buffer_at_end(const struct schedule *s, const struct tensor *t);
 const char *phase_of(const struct schedule *s, int step);
+/* A node of the update that makes nothing: what was updated goes where it belongs. */
+bool hands_on(const struct node *n);
 
 /* --- copies.c: copies to the host and back --- */
 
@@ -225,6 +231,9 @@ enum status copies_find(struct arena *a, struct schedule *s, struct diag *d);
 /* What stands before step `step`, or the end: copies that start, and waits for those that must be
  * over. */
 void print_copies(const struct schedule *s, int step, const char *info, struct text *t);
+/* Under s->at_once, all of it, in the step's place. */
+void print_copy(const struct schedule *s, int step, struct text *t);
+
 /* --- updates.c: updates in one launch (CUDA) --- */
 
 /* Steps of training, launched in the place of the last. */

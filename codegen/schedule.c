@@ -160,16 +160,21 @@ static enum status find_kernel(struct kernels *ks, const struct schedule *s, str
 	return kernel_find(ks, s->gp->graph, n, in_place, &c->kernel);
 }
 
+bool hands_on(const struct node *n)
+{
+	return n->op->role == ROLE_GATHER_PIECES || n->op->role == ROLE_STORE;
+}
+
 /* The parameter that this node updates, or a piece of: what `stint run` wants the finished gradient
  * of. */
 static int parameter_updated(const struct schedule *s, const struct node *n)
 {
 	bool update = (n->op->traits & OP_UPDATE) && n->phase == NODE_UPDATE;
-	if (!update || n->op->role == ROLE_GATHER_PIECES || n->op->role == ROLE_UPDATE_END ||
-		n->nin < 2 || !n->in[0] || (!n->in[1] && !n->op->optimizer))
+	if (!update || hands_on(n) || n->op->role == ROLE_UPDATE_END || n->nin < 2 || !n->in[0] ||
+		(!n->in[1] && !n->op->optimizer))
 		return -1;
 	struct tensor *t = tensor_storage(n->in[0]);
-	if (t->maker && t->maker->op->role == ROLE_OWN_PIECE)
+	if (t->maker && (t->maker->op->role == ROLE_OWN_PIECE || t->maker->op->role == ROLE_FETCH))
 		t = tensor_storage(t->maker->in[0]);
 	return t->role == TR_PARAMETER ? s->gp->index[t->id] : -1;
 }
@@ -187,7 +192,7 @@ static enum status resolve_step(struct kernels *ks, struct schedule *s, int step
 		first[ps->op] = repeats ? first[repeats - 1] : step;
 	c->first = first[ps->op];
 	c->updates = parameter_updated(s, &c->node);
-	if (node_transfers(&c->node)) {
+	if (node_transfers(&c->node) || node_moves(&c->node)) {
 		c->run = 0;
 		c->kernel = -1;
 		return find_buffers(ks, s, c, step);
@@ -195,6 +200,22 @@ static enum status resolve_step(struct kernels *ks, struct schedule *s, int step
 	ks->products |= c->updates >= 0 && !c->node.in[1];
 	TRY(find_buffers(ks, s, c, step));
 	return find_kernel(ks, s, c);
+}
+
+/* What is not in the arena, one behind the other. */
+static enum status find_file(struct kernels *ks, struct schedule *s)
+{
+	enum { PAGE = 4096 };
+	s->file = ARENA_ARRAY(ks->arena, int64_t, s->nresident + 1);
+	if (!s->file)
+		return diag_nomem(ks->diag);
+	for (int i = 0; i < s->nresident; i++) {
+		const struct tensor *x = s->gp->tensor[i];
+		s->file[i] = x->away ? s->file_bytes : -1;
+		if (x->away)
+			s->file_bytes += (tensor_bytes(x) + PAGE - 1) / PAGE * PAGE;
+	}
+	return ST_OK;
 }
 
 static void find_outputs(struct schedule *s)
@@ -211,9 +232,9 @@ static void find_outputs(struct schedule *s)
 }
 
 enum status schedule_make(struct kernels *ks, const struct graph_problem *gp,
-	const struct plan *plan, bool train, struct schedule *out)
+	const struct plan *plan, bool train, bool debug, struct schedule *out)
 {
-	struct schedule s = {.gp = gp, .plan = plan};
+	struct schedule s = {.gp = gp, .plan = plan, .at_once = debug};
 	s.title = train ? "training" : "evaluation";
 	s.function = train ? "step_train" : "step_eval";
 	s.letter = train ? 'T' : 'E';
@@ -229,6 +250,7 @@ enum status schedule_make(struct kernels *ks, const struct graph_problem *gp,
 	if (!s.workspace || !s.place || !s.call || !s.output_step || !s.head || !s.next || !first)
 		return diag_nomem(ks->diag);
 	chain_lifetimes(&s);
+	TRY(find_file(ks, &s));
 	TRY(name_places(ks, &s));
 	for (int i = 0; i < gp->problem->nop; i++)
 		first[i] = -1;

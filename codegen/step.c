@@ -46,8 +46,8 @@ static enum status resolve(const struct codegen_input *in, struct kernels *ks,
 	if (!is_identifier(in->name))
 		return broken(ks->diag, "the model's name is no C identifier");
 	if (in->train.graph)
-		TRY(schedule_make(ks, &in->train, in->train_plan, true, train));
-	TRY(schedule_make(ks, &in->eval, in->eval_plan, false, eval));
+		TRY(schedule_make(ks, &in->train, in->train_plan, true, in->debug_arena, train));
+	TRY(schedule_make(ks, &in->eval, in->eval_plan, false, in->debug_arena, eval));
 	TRY(kernels_share(ks));
 	TRY(kernels_name(ks));
 	if (ks->graph->target->bare) {

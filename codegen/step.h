@@ -21,6 +21,7 @@ struct codegen_input {
 	int ranks;             /* processes that train; 0: any number up to the shards */
 	const char *whole_batch; /* what training wants all rows for; NULL: it does not */
 	double lr;               /* the learning rate to compile in as the default */
+	const char *disk_folder; /* where a step makes its file; NULL: it has none */
 	bool debug_arena;
 };
 

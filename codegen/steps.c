@@ -248,7 +248,7 @@ static void print_call(const struct schedule *s, const struct kernels *ks,
 	const struct update_group *g = group_at(s, ks, step);
 	if (c->updates >= 0 && !bare)
 		print_look(s, c, g != NULL, t);
-	else if (c->node.op->role == ROLE_GATHER_PIECES) /* of updates that were done */
+	else if (hands_on(&c->node)) /* of updates that were done */
 		text_puts(t, "\tif (!probe || !probe->gradient)\n\t");
 	const bool fails = kernel_fails(k), checks = k->checked && !fails;
 	text_puts(t, fails ? "\terror = " : checks ? "\tif (" : "\t");
@@ -378,7 +378,7 @@ static bool can_fail(const struct schedule *s, const struct kernels *ks)
 
 static bool has_copies(const struct schedule *s, int step)
 {
-	for (int i = 0; i < s->ncopy; i++)
+	for (int i = 0; i < s->ncopy && !s->at_once; i++)
 		if (s->copy[i].wait == step || s->copy[i].start == step)
 			return true;
 	return false;
@@ -398,9 +398,23 @@ static int print_skip(const struct schedule *s, int step, struct text *t)
 {
 	const int next = rest_from(s, step);
 	text_puts(t, "\tif (!s->last) /* the update is the last micro-batch's */\n\t\tgoto ");
+	if (has_copies(s, next))
+		text_puts(t, "before_");
 	print_label(next, t);
 	text_puts(t, ";\n");
 	return next;
+}
+
+/* The copies in front of a step, which somebody may go to. */
+static void print_before(
+	const struct schedule *s, int step, bool label, const char *info, struct text *t)
+{
+	if (label && has_copies(s, step)) {
+		text_puts(t, "before_");
+		print_label(step, t);
+		text_puts(t, ":\n");
+	}
+	print_copies(s, step, info, t);
 }
 
 void print_schedule(const struct schedule *s, const struct kernels *ks,
@@ -419,7 +433,7 @@ void print_schedule(const struct schedule *s, const struct kernels *ks,
 		print_outputs(s, -1, t);
 	int next = -1; /* after what is skipped */
 	for (int step = 0; step < s->plan->nstep; step++) {
-		print_copies(s, step, info, t);
+		print_before(s, step, step == next, info, t);
 		if (s->call[step].node.last && step >= next)
 			next = print_skip(s, step, t);
 		print_comment(s, ks, step, !bare || step == next, t);
@@ -427,6 +441,8 @@ void print_schedule(const struct schedule *s, const struct kernels *ks,
 			print_lifetimes(s, step, true, t);
 		if (kernel_of(s, ks, step))
 			print_call(s, ks, in, step, kernel_of(s, ks, step), info, t);
+		else if (s->at_once)
+			print_copy(s, step, t);
 		if (!bare) {
 			print_outputs(s, step, t);
 			text_add(t, "\tDONE(%d);\n", step + 1);
@@ -434,8 +450,8 @@ void print_schedule(const struct schedule *s, const struct kernels *ks,
 		if (in->debug_arena)
 			print_lifetimes(s, step, false, t);
 	}
-	print_copies(s, s->plan->nstep, info, t);
-	if (next == s->plan->nstep) {
+	print_before(s, s->plan->nstep, next == s->plan->nstep, info, t);
+	if (next == s->plan->nstep && !has_copies(s, next)) {
 		print_label(next, t);
 		text_puts(t, ":\n");
 	}

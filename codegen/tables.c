@@ -74,7 +74,8 @@ static bool is_by_shards(const struct schedule *train, const struct tensor *x)
 }
 
 /* name, kind, dtype, rank, dim, bytes, offset, trainable, by_shards */
-static void print_residents(const struct schedule *train, const struct schedule *s, struct text *t)
+static void print_residents(const struct schedule *train, const struct schedule *s,
+	const struct codegen_input *in, struct text *t)
 {
 	if (s->nresident == 0)
 		return;
@@ -85,8 +86,12 @@ static void print_residents(const struct schedule *train, const struct schedule 
 		text_literal(t, s->gp->problem->tensor[i].name);
 		text_add(t, ", %s, ", kind_text(x->role));
 		print_shape(x, t);
-		text_add(t, ", %" PRId64 ", R%03d, %d, %d},\n", tensor_bytes(x), i,
-			is_trained(train, i), is_by_shards(train, x));
+		text_add(t, ", %" PRId64 ", ", tensor_bytes(x));
+		if (s->file[i] >= 0) { /* the file goes on where the arena ends */
+			text_macro(t, in->name, "ARENA_BYTES");
+			text_puts(t, " + ");
+		}
+		text_add(t, "R%03d, %d, %d},\n", i, is_trained(train, i), is_by_shards(train, x));
 	}
 	text_puts(t, "};\n");
 }
@@ -369,6 +374,15 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 	text_add(t, "\t.shards = %d,\n\t.whole_batch = ", in->shards);
 	text_literal(t, in->whole_batch);
 	text_puts(t, ",\n");
+	if (s->file_bytes > 0) {
+		text_add(t,
+			"\t.disk = &stint_rt_disk,\n\t.disk_bytes = %" PRId64 ",\n\t.ncopy = %d,\n",
+			s->file_bytes,
+			train && train->ncopy > eval->ncopy ? train->ncopy : eval->ncopy);
+		text_puts(t, "\t.disk_folder = ");
+		text_literal(t, in->disk_folder);
+		text_puts(t, ",\n");
+	}
 	if (in->ranks)
 		text_add(t, "\t.ranks = %d,\n", in->ranks);
 	if (count_pieces(s))
@@ -396,7 +410,7 @@ void print_tables(const struct schedule *train, const struct schedule *eval,
 	if (train)
 		print_step_info(train, ks, t);
 	print_step_info(eval, ks, t);
-	print_residents(train, train ? train : eval, t);
+	print_residents(train, train ? train : eval, in, t);
 	print_pieces(train ? train : eval, t);
 	if (eval->gp->graph->target->cuda)
 		print_next(train ? train : eval, t);

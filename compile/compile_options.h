@@ -17,6 +17,13 @@ enum variance_choice { VARIANCE_UNBIASED, VARIANCE_POPULATION };
 enum shard_choice { SHARD_STATE, SHARD_NONE };
 enum fuse_choice { FUSE_ON, FUSE_OFF };
 
+/* What lasts over steps in a file: --offload disk. */
+struct disk_options {
+	const char *folder; /* where the file is; NULL: there is none */
+	double rate;        /* bytes a microsecond */
+	int64_t least;      /* bytes of the smallest tensor that goes there */
+};
+
 /* Zeros stand for the defaults, but for `threads` and `effort`, 1 or more and above 0, and
  * `budget`. */
 struct compile_options {
@@ -59,9 +66,10 @@ struct compile_options {
 	double seconds, effort;
 	struct insist insist;
 	int64_t offload_least; /* bytes of the smallest tensor that may wait on the host; 0: none */
-	const char *costs;     /* path of measured times; NULL */
-	const char *isa;       /* -march of the step; NULL: this machine's */
-	const char *cross;     /* what its compiler's name begins with; NULL: this machine's */
+	struct disk_options disk;
+	const char *costs; /* path of measured times; NULL */
+	const char *isa;   /* -march of the step; NULL: this machine's */
+	const char *cross; /* what its compiler's name begins with; NULL: this machine's */
 	int debug_arena;
 	int link_weights;          /* frozen ones stay in the model's files (api/links.h) */
 	struct onlooker *onlooker; /* of whoever waits; NULL */

@@ -35,7 +35,8 @@ static enum status with_loss(const struct graph_options *o, bool whole, struct g
 	return whole ? ST_OK : graph_split(*g, g);
 }
 
-/* Layouts, frozen weights, precision, slices, fusion, and which way each node is computed. */
+/* Layouts, frozen weights, precision, slices, fusion, what is in a file, and which way each node is
+ * computed. */
 static enum status kernels_of(const struct graph_options *o, unsigned flags, struct graph **g)
 {
 	const struct target *t = (*g)->target;
@@ -55,6 +56,8 @@ static enum status kernels_of(const struct graph_options *o, unsigned flags, str
 		TRY(graph_fuse(*g));
 		dump(o, STAGE_FUSE, *g);
 	}
+	if (t->away)
+		TRY(graph_put_away(*g, g));
 	graph_choose(*g, t->math);
 	return graph_name_constants(*g);
 }

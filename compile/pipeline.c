@@ -379,6 +379,7 @@ enum status pipeline_texts(
 		.shards = (int)p->parts.shards,
 		.ranks = (int)o->ranks,
 		.whole_batch = whole_batch,
+		.disk_folder = o->disk.folder,
 		.debug_arena = o->debug_arena != 0};
 	return in.isa_flags ? codegen_step(&in, texts, kernels, p->diag) : diag_nomem(p->diag);
 }

@@ -44,6 +44,7 @@ static struct tensor *copy_tensor(const struct graph_copy *c, const struct tenso
 	x->piece_of = t->piece_of;
 	x->exact = t->exact;
 	x->stored = t->stored;
+	x->away = t->away;
 	return c->map[t->id] = x;
 }
 

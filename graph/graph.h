@@ -116,6 +116,9 @@ struct tensor {
 	/* TR_STATE of which each process has a piece: the parameter whose shape all of it has.
 	 * Maybe of the graph before; for name and shape only. NULL: it is whole. */
 	const struct tensor *piece_of;
+	/* It lasts over steps, but in a file: it takes no memory, and nothing but ROLE_FETCH and
+	 * ROLE_STORE reads it (graph_put_away). */
+	bool away;
 };
 
 /* A node's attribute, as ONNX has them. */
@@ -192,6 +195,10 @@ struct target {
 	bool bare;   /* a microcontroller's: nothing is packed, and what nothing writes stays where
 		      * its values are */
 	int threads; /* ≥ 1 */
+	/* What lasts over steps and has `away` bytes or more is in a file (graph_put_away), which
+	 * gives and takes `disk` bytes a microsecond; 0: there is none. */
+	int64_t away;
+	double disk;
 	enum math math;
 	int block; /* channels that the library likes together, or BLOCK_ALL; 0: none */
 	/* Scratch bytes of a library call, or -1 when the library cannot do it without allocating.

@@ -100,6 +100,9 @@ enum op_role {
 			       those of stored_attributes: the real numbers */
 	ROLE_UPDATE_END,    /* of an update of several nodes the one that makes the parameter; the
 			       first of them reads its gradient */
+	/* Of a tensor that is not in memory (tensor.away): */
+	ROLE_FETCH, /* it, and what is to be there before (absent: nothing): its elements */
+	ROLE_STORE, /* it, and what its elements will be: nothing, in its place */
 	ROLE_COUNT
 };
 

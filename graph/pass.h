@@ -168,6 +168,11 @@ enum narrow_flag {
 enum status graph_narrow(
 	const struct graph *in, enum dtype type, unsigned flags, struct graph **out);
 
+/* Parameters, weights that are not trained and optimizer states of g->target->away bytes or more
+ * are tensors in a file from here on (graph/away.c): each is fetched before it is read and stored
+ * when it was updated. Requires all nodes but for their ways; a new graph in *out. */
+enum status graph_put_away(const struct graph *in, struct graph **out);
+
 /* Sets every node's ways by the target's `math`. */
 void graph_choose(struct graph *g, enum math math);
 

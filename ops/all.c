@@ -22,6 +22,7 @@
 	F(ops_ctc) \
 	F(ops_cumsum) \
 	F(ops_depthspace) \
+	F(ops_disk) \
 	F(ops_dropout) \
 	F(ops_eightbit) \
 	F(ops_einsum) \

@@ -159,7 +159,7 @@ static inline int plan_step_op(const struct problem *p, const struct plan_step *
 /* Whether that op ran before. A second fetch computes nothing again. */
 static inline bool plan_step_again(const struct problem *p, const struct plan_step *s)
 {
-	return (s->run > 0 && !problem_op_transfers(&p->op[s->op])) || p->op[s->op].repeats > 0;
+	return (s->run > 0 && !problem_op_moves(&p->op[s->op])) || p->op[s->op].repeats > 0;
 }
 
 /* One run of an op that ran before: what was given up, and for which moment. */
@@ -187,6 +187,9 @@ struct plan_facts {
 	int offloads, fetches; /* steps that move a tensor to the host, and back */
 	int64_t host_bytes;    /* of the tensors there */
 	double transfer_cost;
+	int disk_reads, disk_writes; /* steps that bring something from a file, or take it there */
+	int64_t from_disk, to_disk;  /* bytes a step */
+	double disk_cost;
 };
 enum status plan_facts_make(struct arena *a, const struct problem *p, const struct plan *plan,
 	struct plan_facts *out, struct diag *d);

@@ -333,12 +333,17 @@ static int read_entry(struct stint_step *s, const struct safetensors *f, int res
 	const struct stint_tensor *t = &s->model->resident[resident];
 	const struct safetensors_entry *e = safetensors_find(f, t->name);
 	const struct stint_filed filed = stint_filed(s, resident);
-	void *held = s->device->hold(s, t->offset, filed.here, 0);
-	if (!held)
-		return 1;
-	const int rc = safetensors_read(f, e, filed.from, filed.here, held) ||
-		       stint_write(s, t->offset, held, filed.here);
-	s->device->let(held);
+	enum { PART = 16 << 20 };
+	int rc = 0;
+	for (size_t at = 0; at < filed.here && !rc; at += PART) {
+		const size_t n = filed.here - at < PART ? filed.here - at : PART;
+		void *held = s->device->hold(s, t->offset + at, n, 0);
+		if (!held)
+			return 1;
+		rc = safetensors_read(f, e, filed.from + at, n, held) ||
+		     stint_write(s, t->offset + at, held, n);
+		s->device->let(s, held);
+	}
 	return rc;
 }
 

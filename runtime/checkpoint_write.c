@@ -65,11 +65,37 @@ static int by_name(const void *a, const void *b)
 
 static void entries_free(const struct stint_step *s, struct checkpoint_entries *e)
 {
-	for (int i = 0; e->entry && i < e->n; i++)
+	for (int i = 0; e->entry && i < e->n; i++) {
 		if (!checkpoint_is_beside(e->entry[i].name) && e->entry[i].data)
-			s->device->let((void *)(uintptr_t)e->entry[i].data);
+			s->device->let(s, (void *)(uintptr_t)e->entry[i].data);
+		free(e->entry[i].user);
+	}
 	free(e->entry);
 	free(e->resident);
+}
+
+/* What is in a step's file goes from there to the other, by parts. */
+struct away {
+	const struct stint_step *s;
+	size_t offset;
+};
+
+static int read_away(void *user, size_t from, size_t n, void *out)
+{
+	const struct away *x = user;
+	return stint_read(x->s, x->offset + from, out, n);
+}
+
+/* 1: no memory. */
+static int leave(
+	const struct stint_step *s, const struct stint_tensor *t, struct safetensors_entry *entry)
+{
+	struct away *x = malloc(sizeof *x);
+	entry->user = x;
+	entry->part = read_away;
+	if (x)
+		*x = (struct away){s, t->offset};
+	return !x;
 }
 
 /* 1: no memory, or the device failed. */
@@ -77,12 +103,11 @@ static int hold(const struct stint_step *s, int i, struct safetensors_entry *ent
 {
 	const struct stint_tensor *t = &s->model->resident[i];
 	const struct stint_filed f = stint_filed(s, i);
-	*entry = (struct safetensors_entry){.name = t->name,
-		.dtype = t->dtype,
-		.rank = f.rank,
-		.dim = f.dim,
-		.bytes = f.bytes,
-		.data = s->device->hold(s, t->offset, t->bytes, 1)};
+	*entry = (struct safetensors_entry){
+		.name = t->name, .dtype = t->dtype, .rank = f.rank, .dim = f.dim, .bytes = f.bytes};
+	if (s->model->disk && t->offset >= s->model->arena_bytes)
+		return leave(s, t, entry);
+	entry->data = s->device->hold(s, t->offset, t->bytes, 1);
 	return !entry->data;
 }
 
@@ -121,13 +146,21 @@ static int entries_make(const struct stint_step *s, const struct checkpoint_plac
 
 /* --- The file --- */
 
+static int add_part(void *to, const void *part, size_t n)
+{
+	unsigned long *sum = to;
+	*sum = checkpoint_add_bytes(*sum, part, n);
+	return 0;
+}
+
 static int write_alone(const char *path, const struct stint_step *s,
 	const struct checkpoint_place *place, const struct checkpoint_entries *e, char *message)
 {
 	struct checkpoint_notes notes;
 	unsigned long sum = checkpoint_sum_of_place(place);
 	for (int i = 0; i < e->n; i++)
-		sum = checkpoint_add_bytes(sum, e->entry[i].data, e->entry[i].bytes);
+		if (safetensors_parts(&e->entry[i], e->entry[i].bytes, add_part, &sum))
+			return checkpoint_fail(message, "cannot write", path, EIO);
 	checkpoint_make_notes(&notes, place, s->model->name, sum);
 	return safetensors_write(path, e->entry, e->n, notes.note, notes.n, message);
 }

@@ -506,6 +506,13 @@ int safetensors_read(const struct safetensors *f, const struct safetensors_entry
 	return safetensors_read_at(f->fd, out, n, f->start + (uint64_t)it->begin + from) != 0;
 }
 
+int safetensors_place(const struct safetensors *f, const struct safetensors_entry *e, uint64_t *at)
+{
+	const struct item *it = (const struct item *)(const void *)e;
+	*at = f->start + (uint64_t)it->begin;
+	return f->fd;
+}
+
 void safetensors_close(struct safetensors *f)
 {
 	if (!f)

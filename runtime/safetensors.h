@@ -20,6 +20,10 @@ struct safetensors_entry {
 	const void *data;
 	size_t bytes;     /* set by the reader; the writer computes it */
 	const char *type; /* "BF16": set by the reader, the writer goes by dtype */
+	/* For the writer, where `data` is NULL: bytes [from, from + n) of it, or a failure, not 0.
+	 */
+	int (*part)(void *user, size_t from, size_t n, void *out);
+	void *user;
 };
 
 /* One entry of the header's "__metadata__": both are text. */
@@ -38,6 +42,8 @@ int safetensors_open_header(struct safetensors **out, const char *path, char *me
 /* Bytes `from` to `from + n` of a tensor of `f`; 1 when they cannot be read. */
 int safetensors_read(const struct safetensors *f, const struct safetensors_entry *e, size_t from,
 	size_t n, void *out);
+/* The descriptor of f, which safetensors_close closes, and where in it the tensor begins. */
+int safetensors_place(const struct safetensors *f, const struct safetensors_entry *e, uint64_t *at);
 /* n bytes of a file from `at` on; 0, or an errno. */
 int safetensors_read_at(int fd, void *out, size_t n, uint64_t at);
 void safetensors_close(struct safetensors *f);
@@ -53,6 +59,10 @@ const char *safetensors_note(const struct safetensors *f, const char *key);
  * the order given. (safetensors_write.c) */
 int safetensors_write(const char *path, const struct safetensors_entry *entry, int n,
 	const struct safetensors_note *note, int nnote, char *message);
+/* Hands the `bytes` bytes of an entry to `take`, part by part in order, until one fails: what that
+ * returned. */
+int safetensors_parts(const struct safetensors_entry *e, size_t bytes,
+	int (*take)(void *to, const void *part, size_t n), void *to);
 /* A file that is written beside PATH until it is whole, and then takes its place (that of what PATH
  * leads to): both on the heap. */
 struct safetensors_draft {

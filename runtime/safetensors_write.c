@@ -140,6 +140,30 @@ int safetensors_put_header(FILE *f, const struct safetensors_entry *entry, int n
 	       fseek(f, end, SEEK_SET) != 0;
 }
 
+int safetensors_parts(const struct safetensors_entry *e, size_t bytes,
+	int (*take)(void *to, const void *part, size_t n), void *to)
+{
+	enum { PART = 1 << 20 };
+	if (e->data || !bytes)
+		return bytes ? take(to, e->data, bytes) : 0;
+	const size_t most = bytes < PART ? bytes : PART;
+	unsigned char *part = malloc(most);
+	int rc = !part;
+	for (size_t at = 0; at < bytes && !rc; at += most) {
+		const size_t n = bytes - at < most ? bytes - at : most;
+		rc = e->part(e->user, at, n, part);
+		if (!rc)
+			rc = take(to, part, n);
+	}
+	free(part);
+	return rc;
+}
+
+static int put_part(void *to, const void *part, size_t n)
+{
+	return fwrite(part, 1, n, to) != n;
+}
+
 static int put_all(FILE *f, const struct safetensors_entry *entry, int n,
 	const struct safetensors_note *note, int nnote)
 {
@@ -148,7 +172,7 @@ static int put_all(FILE *f, const struct safetensors_entry *entry, int n,
 	for (int i = 0; i < n; i++) {
 		int64_t bytes;
 		bytes_of(&entry[i], &bytes);
-		if (bytes && fwrite(entry[i].data, 1, (size_t)bytes, f) != (size_t)bytes)
+		if (safetensors_parts(&entry[i], (size_t)bytes, put_part, f))
 			return 1;
 	}
 	return fflush(f) != 0 || ferror(f) || fsync(fileno(f)) != 0;

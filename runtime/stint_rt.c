@@ -87,7 +87,9 @@ void *stint_at(stint_step *s, const char *name)
 
 static int inside(const stint_step *s, size_t offset, size_t bytes)
 {
-	return bytes <= s->model->arena_bytes && offset <= s->model->arena_bytes - bytes;
+	const struct stint_model *m = s->model;
+	const size_t all = m->arena_bytes + m->disk_bytes;
+	return bytes <= all && offset <= all - bytes;
 }
 
 int stint_write(stint_step *s, size_t offset, const void *data, size_t bytes)
@@ -194,7 +196,8 @@ static int check_file(stint_step *s, const struct safetensors *f, const char *pa
 	return STINT_OK;
 }
 
-/* Into the arena, by parts: a device's go through memory of the host's. */
+/* Into the arena, by parts: a device's go through memory of the host's. What a step reads from a
+ * file it may as well read from this one. */
 static int read_entry(stint_step *s, struct safetensors *f, const struct safetensors_entry *e,
 	int resident, const char *path)
 {
@@ -202,6 +205,11 @@ static int read_entry(stint_step *s, struct safetensors *f, const struct safeten
 	const struct stint_filed filed = stint_filed(s, resident);
 	const size_t offset = s->model->resident[resident].offset;
 	int rc = 0;
+	if (stint_rt_lendable(s->model, &s->model->resident[resident])) {
+		uint64_t from;
+		const int fd = safetensors_place(f, e, &from);
+		return s->model->disk->lend(s, resident, fd, from);
+	}
 	for (size_t at = 0; at < filed.here && !rc; at += PART) {
 		const size_t n = filed.here - at < PART ? filed.here - at : PART;
 		void *part = s->device->hold(s, offset + at, n, 0);
@@ -210,7 +218,7 @@ static int read_entry(stint_step *s, struct safetensors *f, const struct safeten
 		rc = safetensors_read(f, e, filed.from + at, n, part)
 			     ? stint_rt_fail(s, STINT_BAD_FILE, "cannot read %.150s", path)
 			     : stint_write(s, offset + at, part, n);
-		s->device->let(part);
+		s->device->let(s, part);
 	}
 	return rc;
 }
@@ -221,6 +229,7 @@ static int read_link(stint_step *s, const char *note, int resident)
 {
 	enum { PART = 16 << 20 };
 	const struct stint_tensor *t = &s->model->resident[resident];
+	const int lent = stint_rt_lendable(s->model, t);
 	struct stint_link l;
 	struct stint_sha sum;
 	if (stint_link_parse(note, &l) || l.bytes != t->bytes)
@@ -236,16 +245,20 @@ static int read_link(stint_step *s, const char *note, int resident)
 			rc = stint_rt_no_memory(s);
 		else if (safetensors_read_at(fd, part, n, l.offset + at))
 			rc = stint_rt_fail(s, STINT_BAD_FILE, "cannot read %.150s", l.path);
-		else
+		else if (!lent)
 			rc = stint_write(s, t->offset + at, part, n);
 		if (!rc)
 			stint_sha_add(&sum, part, n);
 		if (part)
-			s->device->let(part);
+			s->device->let(s, part);
 	}
+	if (!rc && stint_link_check(&l, &sum, s->message))
+		rc = STINT_BAD_FILE;
+	if (!rc && lent)
+		rc = s->model->disk->lend(s, resident, fd, l.offset);
 	if (fd >= 0)
 		close(fd);
-	return !rc && stint_link_check(&l, &sum, s->message) ? STINT_BAD_FILE : rc;
+	return rc;
 }
 
 int stint_load(stint_step *s, const char *path)

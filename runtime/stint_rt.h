@@ -26,7 +26,8 @@
 extern "C" {
 #endif
 
-/* A tensor that lives in the arena from init to free. */
+/* A tensor that lives from init to free: in the arena, or, its offset being arena_bytes or more, in
+ * the step's file. */
 struct stint_tensor {
 	const char *name; /* as in the model */
 	int kind, dtype, rank;
@@ -110,6 +111,13 @@ struct stint_model {
 		       any number up to the shards, one among them */
 	int npiece;
 	const struct stint_piece *piece;
+	/* Of a step that has tensors in a file: the folder where it makes it, how many bytes these
+	 * are, and how many copies a step has. A program that wants it elsewhere copies the model
+	 * and says another folder. */
+	const struct stint_disk *disk; /* NULL: all is in the arena */
+	const char *disk_folder;
+	size_t disk_bytes;
+	int ncopy;
 	const char *whole_batch; /* what a training step wants all rows for; NULL: stint_rows */
 	double lr_default;       /* the optimizer's learning rate, as compiled */
 	int (*train)(stint_step *s, const struct stint_probe *probe); /* NULL: forward only */
@@ -130,11 +138,12 @@ void stint_free(stint_step *s);
  * its way there, from memory of the runtime's, when stint_set returns. */
 int stint_set(stint_step *s, const char *name, const void *data, size_t bytes);
 int stint_get(const stint_step *s, const char *name, void *data, size_t bytes);
-/* The resident's index, or -1; its place, or NULL (also where the arena is a device's). */
+/* The resident's index, or -1; its place, or NULL (also where the arena is a device's, or where it
+ * is in a file). */
 int stint_find(const stint_step *s, const char *name);
 void *stint_at(stint_step *s, const char *name);
-/* Bytes of the arena, wherever it is: at the `offset` of a resident, or of an output after
- * stint_eval. Returns when they are there. */
+/* Bytes of the arena, wherever it is, or of the step's file: at the `offset` of a resident, or of
+ * an output after stint_eval. Returns when they are there. */
 int stint_write(stint_step *s, size_t offset, const void *data, size_t bytes);
 int stint_read(const stint_step *s, size_t offset, void *data, size_t bytes);
 

@@ -61,14 +61,22 @@ static void arena_clear(unsigned char *p, size_t bytes, int threads)
 
 /* --- Memory --- */
 
-static void *at(const stint_step *s, size_t offset)
+/* Bytes that begin behind the arena's end are the file's. */
+static int in_file(const stint_step *s, size_t offset)
 {
-	return s->arena + offset;
+	return s->model->disk && offset >= s->model->arena_bytes;
 }
 
-/* What hold gave is there already. */
+static void *at(const stint_step *s, size_t offset)
+{
+	return in_file(s, offset) ? NULL : s->arena + offset;
+}
+
+/* What hold gave of the arena is there already. */
 static int put(stint_step *s, size_t offset, const void *data, size_t bytes)
 {
+	if (in_file(s, offset))
+		return s->model->disk->write(s, offset, data, bytes);
 	if (data != s->arena + offset)
 		memcpy(s->arena + offset, data, bytes);
 	return STINT_OK;
@@ -76,6 +84,8 @@ static int put(stint_step *s, size_t offset, const void *data, size_t bytes)
 
 static int get(const stint_step *s, size_t offset, void *data, size_t bytes)
 {
+	if (in_file(s, offset))
+		return s->model->disk->read((stint_step *)s, offset, data, bytes);
 	if (data != s->arena + offset)
 		memcpy(data, s->arena + offset, bytes);
 	return STINT_OK;
@@ -83,13 +93,21 @@ static int get(const stint_step *s, size_t offset, void *data, size_t bytes)
 
 static void *hold(const stint_step *s, size_t offset, size_t bytes, int filled)
 {
-	(void)bytes, (void)filled;
-	return at(s, offset);
+	if (!in_file(s, offset))
+		return at(s, offset);
+	void *copy = calloc(bytes ? bytes : 1, 1);
+	if (copy && filled && get(s, offset, copy, bytes)) {
+		free(copy);
+		return NULL;
+	}
+	return copy;
 }
 
-static void let(void *held)
+static void let(const stint_step *s, void *held)
 {
-	(void)held;
+	const uintptr_t p = (uintptr_t)held, arena = (uintptr_t)s->arena;
+	if (p < arena || p - arena >= s->model->arena_bytes)
+		free(held);
 }
 
 /* --- Steps --- */
@@ -143,8 +161,11 @@ static int run_here(stint_step *s, int (*step)(stint_step *, const struct stint_
 static int start(stint_step *s, int train, const int64_t control[STINT_CONTROLS], double lr,
 	const struct stint_probe *probe)
 {
+	const struct stint_disk *disk = s->model->disk;
 	write_control(s, control, lr);
-	return run_here(s, train ? s->model->train : s->model->eval, probe);
+	const int rc = run_here(s, train ? s->model->train : s->model->eval, probe);
+	const int copied = disk ? disk->settle(s) : STINT_OK;
+	return rc ? rc : copied;
 }
 
 static int finish(stint_step *s, int train)
@@ -163,6 +184,11 @@ static int open_here(stint_step *s, void *arena)
 	if (!s->arena)
 		return stint_rt_fail(s, STINT_NO_MEMORY, "%s", "out of memory for the arena");
 	arena_clear(s->arena, m->arena_bytes, m->threads);
+	if (m->disk) {
+		const int rc = m->disk->open(s);
+		if (rc)
+			return rc;
+	}
 	return m->library ? m->library->make(s) : STINT_OK;
 }
 
@@ -170,6 +196,8 @@ static void release(stint_step *s)
 {
 	if (s->model->library)
 		s->model->library->free(s);
+	if (s->model->disk)
+		s->model->disk->close(s);
 	free(s->owned);
 }
 

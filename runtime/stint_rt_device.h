@@ -23,6 +23,28 @@ struct stint_library {
 	void (*free)(stint_step *s); /* also of what was never made */
 };
 
+/* Where residents are that are not in the arena: a file without a name, which ends with the process
+ * (stint_rt_disk.c). Of its bytes the first is the one behind the arena's last: `offset` counts
+ * from the arena's first. All return STINT_OK, or a failure with its message in s. */
+struct stint_disk {
+	/* Makes the file, all zeros; room on the disk is taken for what steps write. */
+	int (*open)(stint_step *s);
+	void (*close)(stint_step *s); /* also of what was never opened */
+	int (*read)(stint_step *s, size_t offset, void *data, size_t bytes);
+	int (*write)(stint_step *s, size_t offset, const void *data, size_t bytes);
+	/* From here on, until something else is written there, a resident that no step writes is
+	 * read from byte `at` of file fd, which stays the caller's. */
+	int (*lend)(stint_step *s, int resident, int fd, uint64_t at);
+	/* Waits for all copies that the step has begun. */
+	int (*settle)(stint_step *s);
+};
+/* A weight that is not trained, in no arena. */
+static inline int stint_rt_lendable(const struct stint_model *m, const struct stint_tensor *t)
+{
+	return m->disk && t->offset >= m->arena_bytes &&
+	       (t->kind == STINT_CONSTANT || (t->kind == STINT_PARAMETER && !t->trainable));
+}
+
 /* What a device's memory holds, and what it is and does at its best (stint_rt_gpu_step.h). */
 struct stint_device_memory;
 struct stint_device_peaks;
@@ -33,14 +55,15 @@ struct stint_device {
 	 * needs. On failure the reason is in s->message; `free` releases what was made. */
 	int (*open)(stint_step *s, void *arena);
 	void (*free)(stint_step *s); /* also of a step that was never opened */
-	/* The arena's byte at `offset`, for the host to use; NULL: the host cannot reach it. */
+	/* The arena's byte at `offset`, for the host to use; NULL: the host cannot reach it, or it
+	 * is in a file. */
 	void *(*at)(const stint_step *s, size_t offset);
 	int (*put)(stint_step *s, size_t offset, const void *data, size_t bytes);
 	int (*get)(const stint_step *s, size_t offset, void *data, size_t bytes);
 	/* These bytes in the host's memory, until `let`: the arena itself, or else memory of zeros
 	 * or (filled) a copy, which `put` brings back. NULL: no memory, or the device failed. */
 	void *(*hold)(const stint_step *s, size_t offset, size_t bytes, int filled);
-	void (*let)(void *held);
+	void (*let)(const stint_step *s, void *held);
 	/* Begins one step, with these control numbers, and need not wait for its end, unless
 	 * somebody looks on. */
 	int (*start)(stint_step *s, int train, const int64_t control[STINT_CONTROLS], double lr,
@@ -89,7 +112,8 @@ struct stint_step {
 				 device->at says so */
 	void *owned;          /* what free releases */
 	const struct stint_device *device;
-	void *gpu; /* the device's own */
+	void *gpu;  /* the device's own */
+	void *disk; /* model->disk's own */
 	struct stint_lib **lib;
 	struct stint_ranks *ranks; /* NULL: this process does all shards */
 	int64_t seed, count;       /* count: training steps done */
@@ -102,6 +126,7 @@ struct stint_step {
 };
 
 extern const struct stint_library stint_rt_library; /* stint_rt_library.c, stint_rt_gpu_library.c */
+extern const struct stint_disk stint_rt_disk;       /* stint_rt_disk.c */
 extern const struct stint_device stint_rt_cpu;
 /* Opens the first device, compiles the model's kernels, plans its library calls and records both
  * steps as graphs. */
@@ -129,6 +154,13 @@ int stint_take_rows(stint_step *s, void *y, const void *rows, int64_t from, int6
 int stint_scatter_sum(stint_step *s, void *y, const void *x, int64_t n);
 int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n);
 int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n);
+
+/* For generated code, of steps with residents in a file: copy number `copy` of a step begins, from
+ * the file, or there; the arena's bytes from `at` on and the file's from `from` on. Copies are made
+ * one after the other, in the order in which they begin. And its end. */
+int stint_disk_fetch(stint_step *s, int copy, size_t at, size_t bytes, size_t from);
+int stint_disk_store(stint_step *s, int copy, size_t at, size_t bytes, size_t from);
+int stint_disk_wait(stint_step *s, int copy);
 
 /* How files have a resident; bytes [from, from + here) of that are what a process has. */
 struct stint_filed {

@@ -86,6 +86,12 @@ static void *hold(const stint_step *s, size_t offset, size_t bytes, int filled)
 	return copy;
 }
 
+static void let(const stint_step *s, void *held)
+{
+	(void)s;
+	free(held);
+}
+
 /* --- Kernels --- */
 
 static int make_kernels(struct own *o)
@@ -470,7 +476,7 @@ const struct stint_device stint_rt_gpu = {.open = open_here,
 	.put = put,
 	.get = get,
 	.hold = hold,
-	.let = free,
+	.let = let,
 	.start = start,
 	.finish = finish,
 	.memory = memory,

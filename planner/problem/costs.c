@@ -155,7 +155,7 @@ enum status costs_apply(struct arena *a, struct problem *p, const struct costs *
 		return diag_nomem(d);
 	for (int o = 0; o < p->nop; o++) {
 		struct problem_op *op = &p->op[o];
-		if (problem_op_transfers(op)) /* the link's, whatever computes */
+		if (problem_op_moves(op)) /* the link's or the disk's, whatever computes */
 			continue;
 		struct problem_choice *choice = arena_memdup(
 			a, op->choice, (size_t)op->nchoice, sizeof *choice);

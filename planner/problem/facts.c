@@ -233,6 +233,11 @@ static void count_transfers(const struct problem *p, const struct plan *plan, st
 {
 	for (int s = 0; s < plan->nstep; s++) {
 		const struct problem_op *op = &p->op[plan->step[s].op];
+		f->disk_reads += op->from_disk != 0;
+		f->disk_writes += op->to_disk != 0;
+		f->from_disk += op->from_disk;
+		f->to_disk += op->to_disk;
+		f->disk_cost += op->from_disk || op->to_disk ? op->choice->cost : 0;
 		if (!problem_op_transfers(op))
 			continue;
 		f->offloads += op->offloads != 0;
@@ -263,7 +268,7 @@ enum status plan_facts_make(struct arena *a, const struct problem *p, const stru
 		out->runs[plan_step_op(p, &plan->step[s])]++;
 	count_transfers(p, plan, out);
 	for (int o = 0; o < p->nop; o++)
-		if (out->runs[o] > 1 && !problem_op_transfers(&p->op[o])) {
+		if (out->runs[o] > 1 && !problem_op_moves(&p->op[o])) {
 			out->recomputed_ops++;
 			out->recomputed_runs += out->runs[o] - 1;
 		}

@@ -62,7 +62,7 @@ enum status insist_once(struct arena *a, struct problem *p, const char *const *p
 		bool any = false;
 		for (int o = 0; o < p->nop; o++)
 			if (insist_matches(&p->op[o], *pattern)) {
-				p->op[o].recomputable = false;
+				p->op[o].recomputable &= problem_op_moves(&p->op[o]);
 				any = true;
 			}
 		if (!any && file)

@@ -55,6 +55,8 @@ struct problem_op {
 	int offloads;      /* 1 + the tensor that this op copies to the host's memory: its input */
 	int fetches;       /* 1 + the tensor that this op copies back: its output; 0: none
 			      (planner/problem/transfer.h) */
+	int64_t from_disk, to_disk; /* bytes a step that it brings from a file or takes there, and
+				       computes nothing; 0: none */
 };
 
 struct problem {
@@ -74,6 +76,12 @@ static inline bool tensor_kind_resident(enum tensor_kind k)
 static inline bool problem_op_transfers(const struct problem_op *op)
 {
 	return op->offloads || op->fetches;
+}
+
+/* The same, or between memory and a file: an op as others are, to a plan. */
+static inline bool problem_op_moves(const struct problem_op *op)
+{
+	return problem_op_transfers(op) || op->from_disk || op->to_disk;
 }
 
 /* The tensor of which `t` is made again by an op that repeats another; `t` itself as a rule. */

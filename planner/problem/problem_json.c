@@ -256,6 +256,8 @@ static void read_op(struct reader *r, const json_t *o, int i)
 	op->waits = flag(r, o, "waits", op->name, false);
 	op->offloads = moved_tensor(r, o, "offload", op->name);
 	op->fetches = moved_tensor(r, o, "fetch", op->name);
+	op->from_disk = whole(r, o, "from_disk", op->name, false, 0);
+	op->to_disk = whole(r, o, "to_disk", op->name, false, 0);
 	read_pairs(r, o, op);
 	read_choices(r, o, op, &base);
 	if (r->nomem)
@@ -487,6 +489,10 @@ static void print_op(const struct problem *p, const struct problem_op *op, struc
 		text_add(out, ",\"offload\":%" PRId64, p->tensor[op->offloads - 1].id);
 	if (op->fetches)
 		text_add(out, ",\"fetch\":%" PRId64, p->tensor[op->fetches - 1].id);
+	if (op->from_disk)
+		text_add(out, ",\"from_disk\":%" PRId64, op->from_disk);
+	if (op->to_disk)
+		text_add(out, ",\"to_disk\":%" PRId64, op->to_disk);
 	if (op->has_choices)
 		print_choices(p, op, out);
 	text_puts(out, "}");

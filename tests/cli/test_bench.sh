@@ -178,4 +178,12 @@ said "no training step"
 # of another format: said
 printf 'x' >tight/step.so
 expect 5 stint bench tight
+# What a disk gives, instead of a step.
+expect 0 stint bench --disk . --json
+is_json out
+number out read_bytes_s
+number out write_bytes_s
+expect 5 stint bench --disk nowhere
+grep -q 'nowhere: cannot make a file there' err || fail "a folder that is not there"
+expect 2 stint bench --disk . --costs-out costs.json
 finished

@@ -1,0 +1,89 @@
+/* A file is written, put on the disk, taken out of the system's memory and read, in parts as large
+ * as weights are. Once: the second time would find more of it in caches. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "cli/disk_rate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PARTS = 64, PART = 8 << 20 };
+
+static double seconds_now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static enum status cannot(const char *what, const char *folder, struct diag *d)
+{
+	return diag_fail(d, ST_IO, &(struct where){.file = folder}, NULL,
+		"cannot %s a file there: %s", what, strerror(errno ? errno : EIO));
+}
+
+static bool pass(int fd, bool writes, unsigned char *part)
+{
+	for (int i = 0; i < PARTS; i++)
+		for (size_t at = 0; at < PART;) {
+			const off_t from = (off_t)i * PART + (off_t)at;
+			errno = 0;
+			const ssize_t n = writes ? pwrite(fd, part + at, PART - at, from)
+						 : pread(fd, part + at, PART - at, from);
+			if (n <= 0 && errno != EINTR)
+				return false;
+			at += n > 0 ? (size_t)n : 0;
+		}
+	return true;
+}
+
+static enum status measure(
+	int fd, unsigned char *part, const char *folder, struct disk_rate *out, struct diag *d)
+{
+	const double bytes = (double)PARTS * PART;
+	uint32_t x = 1;
+	for (size_t i = 0; i < PART; i++) { /* nothing that a disk could make smaller */
+		x = x * 1664525u + 1013904223u;
+		part[i] = (unsigned char)(x >> 24);
+	}
+	const double start = seconds_now();
+	if (!pass(fd, true, part) || fdatasync(fd))
+		return cannot("write", folder, d);
+	const double written = seconds_now();
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	const double dropped = seconds_now();
+	if (!pass(fd, false, part))
+		return cannot("read", folder, d);
+	*out = (struct disk_rate){bytes / (seconds_now() - dropped), bytes / (written - start)};
+	return ST_OK;
+}
+
+enum status disk_rate_measure(const char *folder, struct disk_rate *out, struct diag *d)
+{
+	const size_t size = strlen(folder) + sizeof "/stint-XXXXXX";
+	char *name = malloc(size);
+	unsigned char *part = malloc(PART);
+	if (!name || !part) {
+		free(part);
+		free(name);
+		return diag_nomem(d);
+	}
+	snprintf(name, size, "%s/stint-XXXXXX", folder);
+	const int fd = mkstemp(name);
+	enum status st;
+	if (fd < 0) {
+		st = cannot("make", folder, d);
+	} else {
+		unlink(name);
+		st = measure(fd, part, folder, out, d);
+		close(fd);
+	}
+	free(part);
+	free(name);
+	return st;
+}
