@@ -286,10 +286,10 @@ static int add_all(struct mpi_ranks *r, const struct mpi_job *j)
 static int by_mpi(struct mpi_ranks *r, int rc)
 {
 	if (rc != MPI_SUCCESS)
-		return lost(r, "cannot be reached any more");
-	r->partner[r->nrequest] = -1;
-	r->takes[r->nrequest] = 0;
-	r->nrequest++;
+		return lost(r, &r->own, "cannot be reached any more");
+	r->own.partner[r->own.n] = -1;
+	r->own.takes[r->own.n] = 0;
+	r->own.n++;
 	return stint_mpi_through(r);
 }
 
@@ -300,7 +300,7 @@ static int reduce(struct mpi_ranks *r, const struct mpi_job *j, MPI_Datatype typ
 	for (int64_t at = 0; at < j->n && !rc; at += PART)
 		rc = by_mpi(r, MPI_Iallreduce(MPI_IN_PLACE, j->y + (size_t)at * j->size,
 				       (int)(j->n - at < PART ? j->n - at : PART), type, MPI_SUM,
-				       r->comm, &r->request[r->nrequest]));
+				       r->comm, &r->own.request[r->own.n]));
 	return rc;
 }
 
@@ -312,7 +312,7 @@ static int reduce_pieces(struct mpi_ranks *r, const struct mpi_job *j, MPI_Datat
 		r->count[k] = (int)(stint_tree_first(j->n, r->face.n, k + 1) -
 				    stint_tree_first(j->n, r->face.n, k));
 	const int rc = by_mpi(r, MPI_Ireduce_scatter(MPI_IN_PLACE, j->y, r->count, type, MPI_SUM,
-					 r->comm, &r->request[r->nrequest]));
+					 r->comm, &r->own.request[r->own.n]));
 	if (!rc)
 		memmove(j->y + (size_t)from * j->size, j->y,
 			(size_t)r->count[r->face.rank] * j->size);

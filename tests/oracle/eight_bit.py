@@ -32,7 +32,7 @@ def listed(values, form):
 
 
 def print_map():
-    print("/* SPDX-License-Identifier: MIT-0 */\n/* Made by tests/oracle/eight_bit.py: 256 numbers between -1 or 0 and 1, the "
+    print("/* SPDX-License-" "Identifier: MIT-0 */\n/* Made by tests/oracle/eight_bit.py: 256 numbers between -1 or 0 and 1, the "
           "finer the nearer to 0\n * (Dettmers, \"8-Bit Approximations for Parallelism in Deep Learning\", 2015). */")
     print("#ifndef STINT_KERNELS_DYNAMIC_MAP_H\n#define STINT_KERNELS_DYNAMIC_MAP_H\n")
     for name, signed in ("signed_map", True), ("unsigned_map", False):
