@@ -71,11 +71,14 @@ static enum status import_outputs(struct importer *im)
 			TRY(dims_axes(im, shape, true, t));
 		g->output[g->noutput++] = t;
 	}
-	/* a name that nothing makes is told by who wants it */
-	for (int i = 0; i < more; i++)
+	/* a name that no node makes is told by who wants it */
+	for (int i = 0; i < more; i++) {
+		struct value v;
 		if (!names_get(&seen, im->o->output[i]) &&
-			scope_get(&im->top, im->o->output[i], &(struct value){0}))
+			scope_get(&im->top, im->o->output[i], &v) && v.kind == VALUE_TENSOR &&
+			v.tensor->maker)
 			TRY(import_output(im, im->o->output[i], &seen, &g->output[g->noutput++]));
+	}
 	return ST_OK;
 }
 
