@@ -21,7 +21,7 @@ static struct rounded error_of(const struct tensor *t)
 {
 	struct rounded r = {.t = t};
 	int64_t n = 0;
-	for (int64_t i = 0; i < t->numel; i++) {
+	for (int64_t i = 0; i < t->exact->numel; i++) { /* a number may be half a byte of t */
 		const double exact = tensor_real(t->exact, i);
 		if (exact == 0 || !isfinite(exact))
 			continue;

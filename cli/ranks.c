@@ -155,6 +155,10 @@ static enum status told_by_all(struct ranks *r, const struct loaded *l, int rc, 
 enum status ranks_fit(
 	struct arena *a, const char *dir, const struct stint_model *m, int64_t n, struct diag *d)
 {
+	if (m->disk && n > 1)
+		return diag_fail(d, ST_USAGE, &(struct where){.file = dir},
+			"compile without --offload disk",
+			"several ranks do not train with weights in a file yet");
 	if (!m->ranks || m->ranks == n)
 		return ST_OK;
 	const char *hint =

@@ -36,7 +36,10 @@ static enum status count(const struct watch *w, int resident, struct finite_coun
 
 static int64_t numbers_of(const struct stint_tensor *t)
 {
-	return (int64_t)(t->bytes / (t->dtype == STINT_F32 ? sizeof(float) : sizeof(double)));
+	const size_t size = t->dtype == STINT_F32                             ? sizeof(float)
+			    : t->dtype == STINT_BF16 || t->dtype == STINT_F16 ? sizeof(uint16_t)
+									      : sizeof(double);
+	return (int64_t)(t->bytes / size);
 }
 
 enum status watch_start(struct arena *a, const struct loaded *l, struct watch *out, struct diag *d)

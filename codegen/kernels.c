@@ -247,6 +247,14 @@ static enum status kernel_from_body(struct kernels *ks, const struct node *n, co
 	return keep_kernel(ks, n, k, body);
 }
 
+/* In memory, or fetched from a file. */
+static bool is_state(const struct tensor *t)
+{
+	const struct node *by = t->maker;
+	const struct tensor *home = by && by->op->role == ROLE_FETCH ? by->in[0] : t;
+	return home->role == TR_STATE;
+}
+
 static void note_types(struct kernels *ks, int n, struct tensor *const *t)
 {
 	for (int i = 0; i < n; i++) {
@@ -254,7 +262,7 @@ static void note_types(struct kernels *ks, int n, struct tensor *const *t)
 		ks->fp16 |= t[i] && t[i]->dtype == DT_F16;
 		ks->i8 |= t[i] && t[i]->dtype == DT_I8;
 		ks->u8 |= t[i] && t[i]->dtype == DT_U8;
-		ks->bf16_states |= t[i] && t[i]->dtype == DT_BF16 && t[i]->role == TR_STATE;
+		ks->bf16_states |= t[i] && t[i]->dtype == DT_BF16 && is_state(t[i]);
 	}
 }
 

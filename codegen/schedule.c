@@ -162,7 +162,8 @@ static enum status find_kernel(struct kernels *ks, const struct schedule *s, str
 
 bool hands_on(const struct node *n)
 {
-	return n->op->role == ROLE_GATHER_PIECES || n->op->role == ROLE_STORE;
+	return n->op->role == ROLE_GATHER_PIECES || n->op->role == ROLE_STORE ||
+	       n->op->role == ROLE_UPDATE_END;
 }
 
 /* The parameter that this node updates, or a piece of: what `stint run` wants the finished gradient
@@ -170,7 +171,7 @@ bool hands_on(const struct node *n)
 static int parameter_updated(const struct schedule *s, const struct node *n)
 {
 	bool update = (n->op->traits & OP_UPDATE) && n->phase == NODE_UPDATE;
-	if (!update || hands_on(n) || n->op->role == ROLE_UPDATE_END || n->nin < 2 || !n->in[0] ||
+	if (!update || hands_on(n) || n->nin < 2 || !n->in[0] ||
 		(!n->in[1] && !n->op->optimizer))
 		return -1;
 	struct tensor *t = tensor_storage(n->in[0]);

@@ -248,7 +248,7 @@ static void print_call(const struct schedule *s, const struct kernels *ks,
 	const struct update_group *g = group_at(s, ks, step);
 	if (c->updates >= 0 && !bare)
 		print_look(s, c, g != NULL, t);
-	else if (hands_on(&c->node)) /* of updates that were done */
+	else if (hands_on(&c->node) && !bare) /* of updates that were done */
 		text_puts(t, "\tif (!probe || !probe->gradient)\n\t");
 	const bool fails = kernel_fails(k), checks = k->checked && !fails;
 	text_puts(t, fails ? "\terror = " : checks ? "\tif (" : "\t");

@@ -201,7 +201,7 @@ static void tell_left(const struct pipeline *p)
 	int left = 0, all = 0;
 	for (int i = 0; p->train && i < p->train->nnode; i++) {
 		const struct op_def *op = p->train->node[i]->op;
-		all += op->optimizer != NULL;
+		all += op->state && op->role != ROLE_UPDATE_END;
 		if (!op->optimizer || op == p->optimizer.op)
 			continue;
 		other = op;

@@ -413,7 +413,7 @@ static enum status fold(struct graph *g, struct node *n, bool *done)
 		n->out[k]->weight = is_weight_still(n, k);
 	}
 	if (n->op->role == ROLE_TRANSPOSE && n->in[0]->stored)
-		TRY(stored_transpose(g, n->in[0], n->out[0]));
+		TRY(stored_transpose(g, n));
 	*done = true;
 	return ST_OK;
 }

@@ -27,7 +27,7 @@ struct stored *store_int8(struct graph *g, const struct tensor *t, int axis, boo
  * order of its transpose. */
 struct stored *store_nf4(struct graph *g, const struct tensor *t, bool turned);
 /* y is the transpose of matrix x: stored as that is, if it can. */
-enum status stored_transpose(struct graph *g, const struct tensor *x, struct tensor *y);
+enum status stored_transpose(struct graph *g, const struct node *n);
 
 /* A graph that is copied into a new one, node by node: old tensors to new ones. */
 struct graph_copy {

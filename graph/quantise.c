@@ -256,10 +256,17 @@ struct stored stored_turned(const struct stored *s)
 	return t;
 }
 
-enum status stored_transpose(struct graph *g, const struct tensor *x, struct tensor *y)
+enum status stored_transpose(struct graph *g, const struct node *n)
 {
-	if (x->rank != 2 || x->stored->rows != x->dim[0] || y->dim[0] != x->dim[1])
+	const struct tensor *x = n->in[0];
+	struct tensor *y = n->out[0];
+	const struct attr *perm = node_attr(n, "perm");
+	if (x->rank != 2 || x->stored->rows != x->dim[0] || !perm || perm->n != 2)
 		return ST_OK;
+	if (perm->ints[0] == 0) { /* it moves nothing */
+		y->stored = x->stored;
+		return ST_OK;
+	}
 	struct stored *s = ARENA_NEW(g->arena, struct stored);
 	if (!s)
 		return diag_nomem(g->diag);

@@ -9,7 +9,7 @@ static bool is_external(const Tensor *t)
 {
 	return t && t->has_data_location &&
 	       t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL &&
-	       element_width(t->data_type) > 0;
+	       element_bytes(t->data_type, 1) > 0;
 }
 
 static enum status take_in(const struct model *m, Tensor *t, struct diag *d)
@@ -19,7 +19,7 @@ static enum status take_in(const struct model *m, Tensor *t, struct diag *d)
 	const unsigned char *raw;
 	TRY(tensor_shape(m, t, &rank, dim, &numel, d));
 	TRY(tensor_raw(m, t, numel, &raw, d));
-	tensor_set_raw(t, raw, (size_t)numel * (size_t)element_width(t->data_type));
+	tensor_set_raw(t, raw, (size_t)element_bytes(t->data_type, numel));
 	return ST_OK;
 }
 

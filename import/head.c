@@ -41,7 +41,10 @@ static enum status fill(struct head *h)
 	}
 	for (size_t i = 0; i < h->graph->n_node; i++)
 		for (size_t k = 0; k < h->graph->node[i]->n_output; k++) {
-			void **at = names_at(&h->maker, text_of(h->graph->node[i]->output[k]));
+			const char *name = text_of(h->graph->node[i]->output[k]);
+			if (!*name) /* not wanted; what is not given is called so, too */
+				continue;
+			void **at = names_at(&h->maker, name);
 			if (!at)
 				return diag_nomem(h->im->d);
 			*at = h->graph->node[i];
@@ -148,18 +151,16 @@ static int readers(const struct head *h, const char *name, Node **one)
 	return n;
 }
 
-/* It holds one number for each output, along one axis. */
-static bool counts_outputs(const struct head *h, const Tensor *t, int *axis)
+/* It holds one number for each output, along the axis that counts them, with so many behind it. */
+static bool counts_outputs(const struct head *h, const Tensor *t, int behind, int *axis)
 {
 	struct diag quiet = {0};
 	int64_t dim[RANK_MAX], numel;
 	int rank;
 	if (tensor_shape(&h->im->m, t, &rank, dim, &numel, &quiet) != ST_OK || numel != h->outputs)
 		return false;
-	for (*axis = 0; *axis < rank; ++*axis)
-		if (dim[*axis] == h->outputs)
-			return true;
-	return false;
+	*axis = rank - 1 - behind;
+	return *axis >= 0 && dim[*axis] == h->outputs;
 }
 
 /* An input of the product, or what the one node that reads it adds. */
@@ -169,14 +170,15 @@ static void find_bias(struct head *h)
 	Node *add = NULL;
 	if (input && (int)h->node->n_input > input)
 		h->bias = names_get(&h->initializer, text_of(h->node->input[input]));
-	if (h->bias && !counts_outputs(h, h->bias, &h->bias_axis))
+	if (h->bias && !counts_outputs(h, h->bias, 0, &h->bias_axis))
 		h->bias = NULL; /* of one number, for all */
 	if (h->bias || !h->node->n_output || readers(h, text_of(h->node->output[0]), &add) != 1)
 		return;
 	const struct op_def *op = record(h, add);
+	const int behind = h->op->adapter == ADAPTER_CONV ? (int)h->weight->n_dims - 2 : 0;
 	for (size_t k = 0; op && op->role == ROLE_ADD && k < add->n_input; k++) {
 		Tensor *t = names_get(&h->initializer, text_of(add->input[k]));
-		if (t && counts_outputs(h, t, &h->bias_axis))
+		if (t && counts_outputs(h, t, behind, &h->bias_axis))
 			h->bias = t;
 	}
 }
@@ -234,20 +236,25 @@ static enum status resize(struct head *h, Tensor *t, int axis, int64_t fan_in)
 }
 
 /* What is made of the head has its outputs along the last axis, or a convolution's channels. */
-static void set_axis(const struct head *h, Onnx__ValueInfoProto *v)
+static void set_axis(const struct head *h, Onnx__ValueInfoProto *v, const char *output)
 {
 	const Onnx__TensorShapeProto *shape = input_shape(v);
 	if (!shape || shape->n_dim < 2)
 		return;
-	Onnx__TensorShapeProto__Dimension
-		*d = shape->dim[h->op->adapter == ADAPTER_CONV ? 1 : shape->n_dim - 1];
-	if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
-		d->dim_value == h->outputs)
-		d->dim_value = h->im->o->head;
+	const int axis = h->op->adapter == ADAPTER_CONV ? 1 : (int)shape->n_dim - 1;
+	Onnx__TensorShapeProto__Dimension *d = shape->dim[axis];
+	if (d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
+		d->dim_value != h->outputs)
+		return;
+	d->dim_value = h->im->o->head;
+	if (strcmp(text_of(v->name), output) != 0)
+		return;
+	h->im->headed = output;
+	h->im->headed_axis = axis;
 }
 
 /* Shapes that the file notes: of the outputs that come of the head; of what lies between, none. */
-static enum status set_shapes(struct head *h)
+static enum status set_shapes(struct head *h, const char *output)
 {
 	struct names made = {.arena = h->im->m.arena};
 	void **at = names_at(&made, text_of(h->node->output[0]));
@@ -260,14 +267,17 @@ static enum status set_shapes(struct head *h)
 		for (size_t k = 0; k < n->n_input; k++)
 			reads |= names_get(&made, text_of(n->input[k])) != NULL;
 		for (size_t k = 0; reads && k < n->n_output; k++) {
-			if (!(at = names_at(&made, text_of(n->output[k]))))
+			const char *name = text_of(n->output[k]);
+			if (!*name)
+				continue;
+			if (!(at = names_at(&made, name)))
 				return diag_nomem(h->im->d);
 			*at = n;
 		}
 	}
 	for (size_t i = 0; i < h->graph->n_output; i++)
 		if (names_get(&made, text_of(h->graph->output[i]->name)))
-			set_axis(h, h->graph->output[i]);
+			set_axis(h, h->graph->output[i], output);
 	size_t n = 0;
 	for (size_t i = 0; i < h->graph->n_value_info; i++)
 		if (!names_get(&made, text_of(h->graph->value_info[i]->name)))
@@ -303,7 +313,9 @@ enum status head_rewrite(struct importer *im)
 		return ST_OK; /* which is reported */
 	TRY(fill(&h));
 	const char *output = im->o->output ? im->o->output[0] : NULL;
-	TRY(find_product(&h, output ? output : text_of(h.graph->output[0]->name)));
+	if (!output)
+		output = text_of(h.graph->output[0]->name);
+	TRY(find_product(&h, output));
 	find_bias(&h);
 	int rank;
 	int64_t dim[RANK_MAX], numel;
@@ -313,7 +325,20 @@ enum status head_rewrite(struct importer *im)
 	TRY(resize(&h, h.weight, h.axis, numel / h.outputs));
 	if (h.bias)
 		TRY(resize(&h, h.bias, h.bias_axis, numel / h.outputs));
-	TRY(set_shapes(&h));
+	TRY(set_shapes(&h, output));
 	tell(&h);
 	return ST_OK;
+}
+
+/* A sum with what has as many as before, or a reshaping to so many, may go through all the same. */
+enum status head_check(const struct importer *im, const char *name, const struct tensor *t)
+{
+	char shape[200];
+	if (!im->headed || strcmp(name, im->headed) != 0 ||
+		(im->headed_axis < t->rank && t->dim[im->headed_axis] == im->o->head))
+		return ST_OK;
+	return diag_fail(im->d, ST_INVALID, &(struct where){im->m.path, name, "output"},
+		"what lies behind the head wants as many as there were: export the model anew",
+		"--replace-head %" PRId64 ": has the shape %s", im->o->head,
+		tensor_shape_text(t, shape));
 }

@@ -66,6 +66,7 @@ static enum status import_outputs(struct importer *im)
 	for (size_t i = 0; i < p->n_output; i++) {
 		struct tensor *t;
 		TRY(import_output(im, text_of(p->output[i]->name), &seen, &t));
+		TRY(head_check(im, text_of(p->output[i]->name), t));
 		const Onnx__TensorShapeProto *shape = input_shape(p->output[i]);
 		if (im->o->unbound && shape && (int)shape->n_dim == t->rank)
 			TRY(dims_axes(im, shape, true, t));

@@ -68,8 +68,10 @@ enum status tensor_values(const struct model *m, const Onnx__TensorProto *t, enu
 bool element_type(int32_t onnx, enum dtype real, enum dtype *out);
 /* "float16", for messages. */
 const char *element_name(int32_t onnx);
-/* Bytes of one element in raw data; 0: not supported. */
+/* Bytes of one element in raw data; 0: not supported, or half a byte. */
 int element_width(int32_t onnx);
+/* Bytes of so many elements in raw data; 0 also where the type is not supported. */
+int64_t element_bytes(int32_t onnx, int64_t numel);
 
 /* Text of a protobuf string field that may be absent. */
 static inline const char *text_of(const char *s)
@@ -215,6 +217,8 @@ struct importer {
 	struct memo block;      /* GraphProto → struct block */
 	struct memo constant;   /* TensorProto → struct tensor, in blocks that are built often */
 	bool unbound;           /* an input has an axis of no size (dims_axes) */
+	const char *headed;     /* an output that --replace-head changes; NULL */
+	int headed_axis;        /* which then has as many as it says */
 	int64_t limit, left;    /* nodes that calls and bodies make: in all, still */
 	int depth;              /* blocks being built, the model's own not counted */
 	struct names tensor[DEPTH_MAX + 1], other[DEPTH_MAX + 1]; /* their names, by depth */
@@ -256,6 +260,8 @@ enum status ties_rewrite(struct importer *im);
 /* The last product gets another number of outputs, with --replace-head. Rewrites the file in
  * memory. */
 enum status head_rewrite(struct importer *im);
+/* Whether the output `name`, t, has become what it was to. Requires head_rewrite. */
+enum status head_check(const struct importer *im, const char *name, const struct tensor *t);
 /* An initializer that ties_rewrite made of another. */
 struct copied {
 	const char *of;

@@ -49,6 +49,11 @@ int element_width(int32_t type)
 	}
 }
 
+int64_t element_bytes(int32_t onnx, int64_t numel)
+{
+	return is_half_byte(onnx) ? (numel + 1) / 2 : numel * element_width(onnx);
+}
+
 const char *element_name(int32_t onnx)
 {
 	/* by number, those of onnx.proto and the newer ones */
@@ -102,8 +107,7 @@ enum status tensor_shape(const struct model *m, const Tensor *t, int *rank, int6
 enum status tensor_raw(const struct model *m, const Tensor *t, int64_t numel,
 	const unsigned char **raw, struct diag *d)
 {
-	const int64_t bytes = is_half_byte(t->data_type) ? (numel + 1) / 2
-							 : numel * element_width(t->data_type);
+	const int64_t bytes = element_bytes(t->data_type, numel);
 	*raw = NULL;
 	if (t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
 		return external_raw(m, t, bytes, raw, d);

@@ -66,7 +66,7 @@ static enum status dequantize_shapes(struct graph *g, const struct node *n, stru
 		*(i < axis ? &q->outer : i == axis ? &q->length : &q->inner) *= x->dim[i];
 	q->each = block > 0;
 	q->block = q->each ? block : 1;
-	q->blocks = div_up(q->length, q->block);
+	q->blocks = q->block < q->length ? div_up(q->length, q->block) : q->length > 0;
 	bool fits = block >= 0 && scale->rank == (q->each ? x->rank : 1);
 	for (int i = 0; fits && i < scale->rank; i++)
 		fits = scale->dim[i] == (i == axis || !q->each ? q->blocks : x->dim[i]);

@@ -87,6 +87,13 @@ train file 2 --checkpoint "$work/changed" --resume
 	die "a training that changes to the file"
 [ -z "$(ls -A "$work/disk")" ] || die "a file is left"
 
+# Several ranks would each have a file: refused, before any is started.
+if [ "${*#*--micro-batch}" != "$*" ]; then
+	"$stint" train "$work/file" --input "$work/three/$input.npy" --target "$work/three/$target.npy" --ranks 2 >"$work/ranks.log" 2>&1
+	[ $? = 2 ] || die "several ranks: no exit 2"
+	grep -q "weights in a file" "$work/ranks.log" || die "several ranks: it is not told why"
+fi
+
 # No room: exit 5, before anything is trained.
 [ "$model" = mlp ] || exit 0
 (
