@@ -286,10 +286,10 @@ static int open_here(stint_step *s)
 	d->copy = calloc((size_t)d->ncopy, sizeof *d->copy);
 	d->queue = calloc((size_t)d->ncopy, sizeof *d->queue);
 	d->lender = calloc((size_t)s->model->nresident, sizeof *d->lender);
+	for (int i = 0; d->lender && i < s->model->nresident; i++)
+		d->lender[i].fd = -1;
 	if (!d->copy || !d->queue || !d->lender)
 		return stint_rt_no_memory(s);
-	for (int i = 0; i < s->model->nresident; i++)
-		d->lender[i].fd = -1;
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->begun, NULL);
 	pthread_cond_init(&d->done, NULL);
