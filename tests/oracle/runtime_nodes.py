@@ -52,8 +52,8 @@ def packed(kind, values):
     return helper.make_tensor("w", kind, values.shape, values.flatten().tolist())
 
 
-def dequantized(w, scale, zero, reader, x, *more, opset=21, **attributes):
-    """reader(x, dequantised w, more...): x is the input, all else initializers."""
+def dequantized(w, scale, zero, reader, x, *more, opset=21, still=False, **attributes):
+    """reader(x, dequantised w, more...): x is the input, all else initializers. still: through a Transpose that moves nothing."""
     given = [w if isinstance(w, onnx.TensorProto) else numpy_helper.from_array(w, "w")]
     given += [numpy_helper.from_array(scale, "scale")]
     if zero is not None:
@@ -62,10 +62,13 @@ def dequantized(w, scale, zero, reader, x, *more, opset=21, **attributes):
         given.append(zero)
     given += [numpy_helper.from_array(m, f"more{i}") for i, m in enumerate(more)]
     names = ["w", "scale"] + ["zero"] * (zero is not None)
-    order = ["real", "x"] if reader == "Gather" else ["x", "real"]
+    weight = "still" if still else "real"
+    order = [weight, "x"] if reader == "Gather" else ["x", weight]
     settings = {"Gemm": dict(transB=1)}.get(reader, {})
     nodes = [helper.make_node("DequantizeLinear", names, ["real"], **attributes),
              helper.make_node(reader, order + [f"more{i}" for i in range(len(more))], ["y"], **settings)]
+    if still:
+        nodes.insert(1, helper.make_node("Transpose", ["real"], ["still"], perm=[0, 1]))
     return nodes, given, x, [helper.make_opsetid("", opset)]
 
 
@@ -107,6 +110,7 @@ STORED = {
     "nbits_4_zeros": nbits(40, 80, 32, 4, True, True),
     "nbits_8": nbits(36, 64, 16, 8, False),
     "nbits_8_zeros": nbits(36, 70, 32, 8, True),
+    "dequantize_still": dequantized(whole("int8", 40, 40), positive(40), None, "MatMul", real(5, 40), axis=1, still=True),
 }
 
 
