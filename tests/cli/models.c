@@ -108,6 +108,17 @@ static void probable(struct model_test *t)
 	t->graph.output[0]->name = arena_strdup(t->arena, "p");
 }
 
+/* One number, whose bias is a matrix of one: y = x w + b, x [N, 4], y [N, 1]. */
+static void single(struct model_test *t)
+{
+	model_input(t, "x", FLOAT_TYPE, "N,4");
+	weights(t, "w", "4,1", 4);
+	weights(t, "b", "1,1", 1);
+	model_node(t, "MatMul", "fc", "x,w", "u");
+	model_node(t, "Add", "bias", "u,b", "y");
+	model_output(t, "y");
+}
+
 /* A head whose weight is read twice. */
 static void shared(struct model_test *t)
 {
@@ -475,13 +486,14 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		const char *name;
 		void (*make)(struct model_test *t);
 	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"branches", branches},
-		{"frames", frames}, {"probable", probable}, {"shared", shared}, {"scaled", scaled},
-		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
-		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
-		{"large", large}, {"learned", learned}, {"negative", negative}, {"old", old},
-		{"snake", snake}, {"root", root}, {"masked", masked}, {"outside", outside},
-		{"beside", beside}, {"twice", twice}, {"vast", vast}, {"tokens", tokens},
-		{"readers", readers}, {"kept_otherwise", kept_otherwise}};
+		{"frames", frames}, {"probable", probable}, {"shared", shared}, {"single", single},
+		{"scaled", scaled}, {"gather", gather}, {"own_loss", own_loss},
+		{"unsupported", unsupported}, {"mismatch", mismatch}, {"cycle", cycle},
+		{"missing", missing}, {"huge", huge}, {"large", large}, {"learned", learned},
+		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},
+		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"twice", twice},
+		{"vast", vast}, {"tokens", tokens}, {"readers", readers},
+		{"kept_otherwise", kept_otherwise}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

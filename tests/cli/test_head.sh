@@ -52,6 +52,12 @@ for d in before without; do
 done
 same before.w without.w
 
+# of one output more, the bias counts them where the outputs do
+make_model single one.onnx
+expect 0 stint compile one.onnx --loss cross-entropy --optimizer sgd --batch 5 --threads 1 --portable --replace-head 4 -o four
+expect 0 stint show four/model.onnx --batch 5
+told "[1, 4]" "[4, 4]"
+
 # what is wrong
 expect 2 stint compile m.onnx --loss cross-entropy --replace-head 5:x -o bad
 expect 2 stint compile m.onnx --loss cross-entropy --replace-head 0 -o bad
