@@ -171,8 +171,7 @@ bool hands_on(const struct node *n)
 static int parameter_updated(const struct schedule *s, const struct node *n)
 {
 	bool update = (n->op->traits & OP_UPDATE) && n->phase == NODE_UPDATE;
-	if (!update || hands_on(n) || n->nin < 2 || !n->in[0] ||
-		(!n->in[1] && !n->op->optimizer))
+	if (!update || hands_on(n) || n->nin < 2 || !n->in[0] || (!n->in[1] && !n->op->optimizer))
 		return -1;
 	struct tensor *t = tensor_storage(n->in[0]);
 	if (t->maker && (t->maker->op->role == ROLE_OWN_PIECE || t->maker->op->role == ROLE_FETCH))
