@@ -34,12 +34,12 @@ train() {
 	name=$1 lr=$2
 	shift 2
 	show build/stint compile "$out/encoder.onnx" --loss cross-entropy --optimizer "adamw:lr=$lr" --batch 32 --dropout off \
-		--no-outputs "$@" -o "$out/$name"
+		"$@" -o "$out/$name"
 	show $helper peak "$out/peak" build/stint train "$out/$name" --input "$out/train-tokens.npy" --target "$out/train-labels.npy" \
 		--eval-input "$out/test-tokens.npy" --eval-target "$out/test-labels.npy" --epochs "$epochs" --schedule linear \
 		--log "$out/$name.jsonl"
 	accuracy=$(sed -n 's/.*"accuracy":\([0-9.e+-]*\).*/\1/p' "$out/$name.jsonl" | tail -n 1)
-	ms=$(sed -n 's/.*"seconds":\([0-9.e+-]*\).*/\1/p' "$out/$name.jsonl" | sort -g | awk '{ s[NR] = $1 } END { print 1e3 * s[int((NR + 1) / 2)] }')
+	ms=$(build/stint bench "$out/$name" --steps 5 --json | sed -n 's/.*"step_ms":\([0-9.]*\).*/\1/p')
 	echo "$name stint $accuracy $ms $(cat "$out/peak")" >>"$out/table"
 	$helper peak "$out/peak" $helper torch "$out" "$name" "$epochs" "$lr" >"$out/torch.txt"
 	echo "$name PyTorch $(awk '{ print $2, $6 }' "$out/torch.txt") $(cat "$out/peak")" >>"$out/table"
