@@ -36,7 +36,7 @@
 	F(ops_joinslice) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
-	F(ops_batchnorm_sync) \
+	F(ops_batchnormsync) \
 	F(ops_fused) \
 	F(ops_gru) \
 	F(ops_loss) \

@@ -81,7 +81,7 @@ enum status batchnorm_sums_of_all(struct graph *g, const struct node *stats, str
 }
 
 /* clang-format off */
-const struct op_def ops_batchnorm_sync[] = {
+const struct op_def ops_batchnormsync[] = {
 	{.name = "stint.BatchNormRow", .narrow_in = 1, .traits = OP_STOP, .min_in = 1, .max_in = 2, .infer = row_infer, .block = batchnorm_block,
 		.cost = batchnorm_read_cost, .work = 6, .workspace = batchnorm_workspace, .emit_c = batchnorm_row_emit},
 	{.name = "stint.BatchNormRows", .min_in = 2, .max_in = 3, .min_out = 4, .max_out = 4, .infer = rows_infer, .grad = batchnorm_stats_rule,
