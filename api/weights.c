@@ -115,11 +115,9 @@ static const char *names(struct arena *a, const char *const *name, int n)
 static enum status of_another_type(
 	const struct fitting *m, const struct stint_tensor *t, const struct safetensors_entry *e)
 {
-	static const char *const type[] = {
-		"F32", "F64", "I64", "BOOL", "BF16", "F16", "I32", "I8", "U8"};
 	const struct where at = {.file = m->w->path, .node = t->name, .op = "tensor"};
 	return diag_fail(m->d, ST_INVALID, &at, "convert the file",
-		"is %s in the file, %s in the model", e->type, type[t->dtype]);
+		"is %s in the file, %s in the model", e->type, safetensors_type(t->dtype));
 }
 
 static enum status of_another_shape(struct fitting *m, const struct stint_tensor *t,

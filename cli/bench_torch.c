@@ -16,6 +16,7 @@
 #include "base/safe.h"
 #include "cli/bench.h"
 #include "cli/torch_files.h"
+#include "runtime/safetensors.h"
 
 extern char **environ;
 
@@ -62,10 +63,10 @@ static const char *optimizer_name(struct arena *a, const struct stint_model *m)
 
 static void add_resident(struct text *t, const struct stint_tensor *x, const char *comma)
 {
-	static const char *const type[] = {"f32", "f64", "i64", "bool", "bf16", "f16", "i32", "u8"};
 	text_add(t, "%s{\"name\":", comma);
 	text_json_shown(t, x->name);
-	text_add(t, ",\"dtype\":\"%s\",\"bytes\":%zu,\"dim\":[", type[x->dtype], x->bytes);
+	text_add(t, ",\"dtype\":\"%s\",\"bytes\":%zu,\"dim\":[", safetensors_type(x->dtype),
+		x->bytes);
 	for (int i = 0; i < x->rank; i++)
 		text_add(t, "%s%lld", i ? "," : "", (long long)x->dim[i]);
 	text_puts(t, "]}");

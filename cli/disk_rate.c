@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/safetensors.h"
+
 enum { PARTS = 64, PART = 8 << 20 };
 
 static double seconds_now(void)
@@ -29,17 +31,12 @@ static enum status cannot(const char *what, const char *folder, struct diag *d)
 
 static bool pass(int fd, bool writes, unsigned char *part)
 {
-	for (int i = 0; i < PARTS; i++)
-		for (size_t at = 0; at < PART;) {
-			const off_t from = (off_t)i * PART + (off_t)at;
-			errno = 0;
-			const ssize_t n = writes ? pwrite(fd, part + at, PART - at, from)
-						 : pread(fd, part + at, PART - at, from);
-			if (n <= 0 && errno != EINTR)
-				return false;
-			at += n > 0 ? (size_t)n : 0;
-		}
-	return true;
+	int error = 0;
+	for (uint64_t at = 0; at < (uint64_t)PARTS * PART && !error; at += PART)
+		error = writes ? safetensors_write_at(fd, part, PART, at)
+			       : safetensors_read_at(fd, part, PART, at);
+	errno = error;
+	return !error;
 }
 
 static enum status measure(

@@ -173,7 +173,7 @@ def optimizer_of(want, params):
 
 
 def read_inputs(want):
-    kinds = {"f32": numpy.float32, "f64": numpy.float64, "i64": numpy.int64, "bool": numpy.bool_}
+    kinds = {"F32": numpy.float32, "F64": numpy.float64, "I64": numpy.int64, "BOOL": numpy.bool_}
     given = {}
     for x in want["inputs"]:
         raw = sys.stdin.buffer.read(x["bytes"])

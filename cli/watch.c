@@ -7,6 +7,7 @@
 
 #include "runtime/checkpoint.h"
 #include "runtime/finite.h"
+#include "runtime/safetensors.h"
 
 /* fairseq gives up at 1e-4 too: halved so often, a scale of 65,536 is not what makes gradients
  * infinite. */
@@ -36,10 +37,7 @@ static enum status count(const struct watch *w, int resident, struct finite_coun
 
 static int64_t numbers_of(const struct stint_tensor *t)
 {
-	const size_t size = t->dtype == STINT_F32                             ? sizeof(float)
-			    : t->dtype == STINT_BF16 || t->dtype == STINT_F16 ? sizeof(uint16_t)
-									      : sizeof(double);
-	return (int64_t)(t->bytes / size);
+	return (int64_t)(t->bytes / (size_t)safetensors_width(t->dtype));
 }
 
 enum status watch_start(struct arena *a, const struct loaded *l, struct watch *out, struct diag *d)

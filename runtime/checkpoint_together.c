@@ -95,23 +95,6 @@ static int open_draft(const char *path, int flags)
 	return fd;
 }
 
-/* 0, or an errno. */
-static int put(int fd, const void *data, size_t n, uint64_t where)
-{
-	const unsigned char *p = data;
-	while (n > 0) {
-		const ssize_t done = pwrite(fd, p, n, (off_t)where);
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done < 0 && errno ? errno : ENOSPC;
-		p += done;
-		where += (uint64_t)done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
 static int on_disk(int fd)
 {
 	return fsync(fd) == 0 ? 0 : errno ? errno : EIO;
@@ -175,7 +158,7 @@ static int begin(struct together *t, const struct checkpoint_place *place, char 
 	if (getrandom(h->nonce, sizeof h->nonce, 0) != sizeof h->nonce)
 		return checkpoint_fail(message, "cannot write", t->path, errno);
 	t->fd = open_draft(t->draft.path, O_CREAT | O_TRUNC);
-	h->failed = t->fd < 0 ? errno : put(t->fd, h->nonce, sizeof h->nonce, 0);
+	h->failed = t->fd < 0 ? errno : safetensors_write_at(t->fd, h->nonce, sizeof h->nonce, 0);
 	if (!h->failed)
 		h->failed = on_disk(t->fd);
 	return 0;
@@ -207,14 +190,14 @@ static int put_share(const struct together *t, int rank, int resident, uint64_t 
 	unsigned char *part;
 	int failed = 0;
 	if (!x.alone || rank == t->r->rank)
-		return put(t->fd, at(t, &x), x.n, begin + x.from);
+		return safetensors_write_at(t->fd, at(t, &x), x.n, begin + x.from);
 	if (!(part = malloc(PART)))
 		return ENOMEM;
 	for (size_t done = 0; done < x.n && !failed && !*lost; done += PART) {
 		const size_t n = x.n - done < PART ? x.n - done : PART;
 		*lost = t->r->borrow(t->s, rank, x.offset + done, part, n);
 		if (!*lost)
-			failed = put(t->fd, part, n, begin + x.from + done);
+			failed = safetensors_write_at(t->fd, part, n, begin + x.from + done);
 	}
 	free(part);
 	return failed;
@@ -230,7 +213,7 @@ static int put_shares(const struct together *t, int rank, int *lost)
 		if (resident >= 0)
 			failed = put_share(t, rank, resident, begin, lost);
 		else if (rank == 0)
-			failed = put(t->fd, entry->data, entry->bytes, begin);
+			failed = safetensors_write_at(t->fd, entry->data, entry->bytes, begin);
 		begin += entry->bytes;
 	}
 	return failed;
@@ -250,7 +233,7 @@ static int put_first(struct together *t, const struct checkpoint_place *place, i
 		if (!*lost)
 			*lost = t->r->borrow(t->s, k, 0, NULL, 0); /* that was all */
 	}
-	return failed ? failed : put(t->fd, t->header, t->header_bytes, 0);
+	return failed ? failed : safetensors_write_at(t->fd, t->header, t->header_bytes, 0);
 }
 
 /* --- All of it --- */

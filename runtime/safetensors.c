@@ -25,6 +25,27 @@ static const struct {
 	{"I16", -1, 2}, {"I8", STINT_I8, 1}, {"U8", STINT_U8, 1}, {"U16", -1, 2}, {"U32", -1, 4},
 	{"U64", -1, 8}, {"F8_E4M3", -1, 1}, {"F8_E5M2", -1, 1}};
 enum { NTYPE = sizeof types / sizeof *types };
+
+static int place_of(int dtype)
+{
+	int k = 0;
+	while (k < NTYPE && (types[k].dtype < 0 || types[k].dtype != dtype))
+		k++;
+	return k;
+}
+
+const char *safetensors_type(int dtype)
+{
+	const int k = place_of(dtype);
+	return k < NTYPE ? types[k].name : NULL;
+}
+
+int safetensors_width(int dtype)
+{
+	const int k = place_of(dtype);
+	return k < NTYPE ? types[k].bytes : 0;
+}
+
 /* The format's own limit. */
 #define MAX_HEADER ((uint64_t)100 * 1000 * 1000)
 

@@ -12,6 +12,11 @@
 
 enum { SAFETENSORS_MESSAGE = 256, SAFETENSORS_RANK = 8 };
 
+/* What a type (STINT_F32, ...) is called, and the bytes of an element; NULL and 0: no file has it.
+ */
+const char *safetensors_type(int dtype);
+int safetensors_width(int dtype);
+
 struct safetensors_entry {
 	const char *name;
 	int dtype; /* STINT_F32, ... (stint_rt.h); -1: another type, kept as bytes */
@@ -46,6 +51,8 @@ int safetensors_read(const struct safetensors *f, const struct safetensors_entry
 int safetensors_place(const struct safetensors *f, const struct safetensors_entry *e, uint64_t *at);
 /* n bytes of a file from `at` on; 0, or an errno. */
 int safetensors_read_at(int fd, void *out, size_t n, uint64_t at);
+/* The same to it. (safetensors_write.c) */
+int safetensors_write_at(int fd, const void *data, size_t n, uint64_t at);
 void safetensors_close(struct safetensors *f);
 int safetensors_count(const struct safetensors *f);
 const struct safetensors_entry *safetensors_at(const struct safetensors *f, int i);

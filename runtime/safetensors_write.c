@@ -31,26 +31,13 @@ static void put_string(FILE *f, const char *s)
 	fputc('"', f);
 }
 
-static const struct {
-	const char *name; /* NULL: it is not written */
-	int64_t width;
-} type[] = {[STINT_F32] = {"F32", 4},
-	[STINT_F64] = {"F64", 8},
-	[STINT_I64] = {"I64", 8},
-	[STINT_BOOL] = {"BOOL", 1},
-	[STINT_BF16] = {"BF16", 2},
-	[STINT_F16] = {"F16", 2},
-	[STINT_I8] = {"I8", 1},
-	[STINT_U8] = {"U8", 1}};
-
 /* Sets *out; 1 when the entry is malformed or too large. */
 static int bytes_of(const struct safetensors_entry *e, int64_t *out)
 {
 	*out = 0;
-	if (e->dtype < 0 || e->dtype > STINT_U8 || !type[e->dtype].name || e->rank < 0 ||
-		e->rank > SAFETENSORS_RANK)
+	if (!safetensors_type(e->dtype) || e->rank < 0 || e->rank > SAFETENSORS_RANK)
 		return 1;
-	*out = type[e->dtype].width;
+	*out = safetensors_width(e->dtype);
 	for (int i = 0; i < e->rank; i++)
 		if (e->dim[i] < 0 || __builtin_mul_overflow(*out, e->dim[i], out))
 			return 1;
@@ -111,7 +98,7 @@ static void put_header(FILE *f, const struct safetensors_entry *entry, int n,
 	for (int i = 0; i < n; i++) {
 		fputs(i ? "," : "", f);
 		put_string(f, entry[i].name);
-		fprintf(f, ":{\"dtype\":\"%s\",\"shape\":[", type[entry[i].dtype].name);
+		fprintf(f, ":{\"dtype\":\"%s\",\"shape\":[", safetensors_type(entry[i].dtype));
 		for (int k = 0; k < entry[i].rank; k++)
 			fprintf(f, "%s%" PRId64, k ? "," : "", entry[i].dim[k]);
 		bytes_of(&entry[i], &bytes);
@@ -188,6 +175,22 @@ static void sync_folder(char *path)
 		(void)fsync(fd); /* some file systems refuse: then they cannot do better */
 		close(fd);
 	}
+}
+
+int safetensors_write_at(int fd, const void *data, size_t n, uint64_t at)
+{
+	const unsigned char *p = data;
+	while (n) {
+		const ssize_t done = pwrite(fd, p, n, (off_t)at);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 && errno ? errno : ENOSPC;
+		p += done;
+		n -= (size_t)done;
+		at += (uint64_t)done;
+	}
+	return 0;
 }
 
 int safetensors_draft(struct safetensors_draft *d, const char *path, long owner, char *message)

@@ -124,19 +124,11 @@ int stint_get(const stint_step *s, const char *name, void *data, size_t bytes)
 	return stint_read(s, s->model->resident[i].offset, data, bytes);
 }
 
-static size_t dtype_bytes(int dtype)
-{
-	return dtype == STINT_F32                                              ? 4
-	       : dtype == STINT_BOOL || dtype == STINT_I8 || dtype == STINT_U8 ? 1
-	       : dtype == STINT_BF16 || dtype == STINT_F16                     ? 2
-									       : 8;
-}
-
 struct stint_filed stint_filed_by(const stint_step *s, int resident, int rank)
 {
 	const struct stint_model *m = s->model;
 	const struct stint_tensor *t = &m->resident[resident];
-	const size_t size = dtype_bytes(t->dtype);
+	const size_t size = (size_t)safetensors_width(t->dtype);
 	const struct stint_piece *p = m->piece, *end = m->piece + m->npiece;
 	while (p != end && p->resident != resident)
 		p++;

@@ -4,6 +4,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* O_TMPFILE */
 #endif
+#include "safetensors.h"
 #include "stint_rt_device.h"
 
 #include <errno.h>
@@ -53,23 +54,11 @@ static int failed(stint_step *s, const char *what, int error)
 	return STINT_BAD_FILE;
 }
 
-/* Returns an errno. A system takes so many bytes at a time as it likes. */
+/* Returns an errno. */
 static int move(int fd, int store, unsigned char *memory, size_t bytes, uint64_t from)
 {
-	enum { MOST = 1 << 30 };
-	while (bytes > 0) {
-		const size_t n = bytes < MOST ? bytes : MOST;
-		const ssize_t done = store ? pwrite(fd, memory, n, (off_t)from)
-					   : pread(fd, memory, n, (off_t)from);
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0) /* nothing where something was: it has been cut */
-			return done < 0 ? errno : EIO;
-		memory += done;
-		bytes -= (size_t)done;
-		from += (uint64_t)done;
-	}
-	return 0;
+	return store ? safetensors_write_at(fd, memory, bytes, from)
+		     : safetensors_read_at(fd, memory, bytes, from);
 }
 
 /* Without a name: nobody else finds it, and it ends with the process, however that ends. */
