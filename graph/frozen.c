@@ -121,10 +121,10 @@ static bool small_parts(struct graph *g, const struct tensor *t, struct small *x
 {
 	const struct stored *s = x->stored;
 	const bool bytes = s->form == STORED_INT8, each = s->row_block == 1 && s->row_scale;
-	const int64_t n = s->rows * s->columns, rows = s->column == 1 ? s->rows : s->columns;
+	const int64_t rows = s->column == 1 ? s->rows : s->columns;
 	const bool whole = bytes || s->rows * s->columns / rows % 2 == 0;
 	x->part[0] = part(
-		g, t, bytes ? DT_I8 : DT_U8, whole ? rows : 1, bytes ? n : (n + 1) / 2, s->small);
+		g, t, bytes ? DT_I8 : DT_U8, whole ? rows : 1, stored_small_bytes(s), s->small);
 	x->part[1] = part(g, t, DT_F32, each ? s->rows : 1, s->scales, s->scale);
 	x->part[2] = part(g, t, DT_I8, each ? s->rows : 1, s->scales, s->zero);
 	return x->part[0] && x->part[1] && !x->part[2] == !s->zero;
@@ -166,7 +166,6 @@ static bool is_weight(const struct tensor *t)
 /* Rows of a table, in small numbers: as whole bytes with scales of their own, or one for all. */
 static bool rows_are_whole(const struct frozen *f, const struct tensor *t)
 {
-	enum { NF4_BLOCK = 64 };
 	const struct stored *s = t->stored;
 	if (!s)
 		return f->store != STORE_NF4 || t->dim[1] % NF4_BLOCK == 0;

@@ -39,6 +39,7 @@ double narrow_value(enum dtype t, uint16_t bits);
 uint16_t narrow_bits(enum dtype t, float v);
 /* "f32", "f64", "i64", "bool", "bf16", "f16", "i8", "u8". */
 const char *dtype_name(enum dtype t);
+
 enum tensor_role {
 	TR_VALUE,     /* made by a node */
 	TR_INPUT,     /* data the caller gives each step: the model's inputs, then the target */
@@ -79,6 +80,8 @@ const char *stored_name(enum stored_form f);
 /* Element i of the matrix, in its order; and how many bytes all of it takes. (quantise.c) */
 float stored_value(const struct stored *s, int64_t i);
 int64_t stored_bytes(const struct stored *s);
+/* Those of the small numbers alone. */
+int64_t stored_small_bytes(const struct stored *s);
 /* The transpose of the matrix. */
 struct stored stored_turned(const struct stored *s);
 

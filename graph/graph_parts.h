@@ -19,6 +19,7 @@ static inline bool operand_named(unsigned bits, int k)
 	return bits == ALL_OPERANDS || (k < 32 && bits >> k & 1);
 }
 
+enum { NF4_BLOCK = 64 }; /* elements that have one scale */
 /* Weight t, of f32, as int8 with a scale for each of its channels, which `axis` counts, and, of
  * matrices behind one another, for each of these. `turned`: each matrix's columns one behind the
  * other, where axis is the last of two or three. NULL: failed, and told. (quantise.c) */

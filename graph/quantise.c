@@ -4,8 +4,6 @@
 
 #include "graph/graph_parts.h"
 
-enum { NF4_BLOCK = 64 };
-
 /* Quantiles of the normal distribution, as bitsandbytes has them. */
 static const float nf4[16] = {-1.0f, -0.6961928009986877f, -0.5250730514526367f,
 	-0.39491748809814453f, -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f,
@@ -17,27 +15,39 @@ const char *stored_name(enum stored_form f)
 	return f == STORED_INT8 ? "int8" : f == STORED_INT4 ? "int4" : "nf4";
 }
 
-int64_t stored_bytes(const struct stored *s)
+int64_t stored_small_bytes(const struct stored *s)
 {
 	const int64_t n = s->rows * s->columns;
-	return (s->form == STORED_INT8 ? n : (n + 1) / 2) +
+	return s->form == STORED_INT8 ? n : n / 2 + n % 2;
+}
+
+int64_t stored_bytes(const struct stored *s)
+{
+	return stored_small_bytes(s) +
 	       s->scales * (int64_t)(sizeof *s->scale + (s->zero ? sizeof *s->zero : 0));
+}
+
+/* Where element i of the matrix, in its order, is among the small numbers, and its scale. */
+static int64_t small_of(const struct stored *s, int64_t i)
+{
+	return i / s->columns * s->row + i % s->columns * s->column;
+}
+
+static int64_t scale_of(const struct stored *s, int64_t i)
+{
+	return s->flat ? small_of(s, i) / s->flat
+		       : i / s->columns / s->row_block * s->row_scale +
+				 i % s->columns / s->column_block * s->column_scale;
 }
 
 float stored_value(const struct stored *s, int64_t i)
 {
-	const int64_t row = i / s->columns, column = i % s->columns;
-	const int64_t at = row * s->row + column * s->column;
-	const int64_t of = s->flat ? at / s->flat
-				   : row / s->row_block * s->row_scale +
-					     column / s->column_block * s->column_scale;
-	if (s->form == STORED_INT8) {
-		const int zero = s->zero ? s->zero[of] : s->middle;
+	const int64_t at = small_of(s, i), of = scale_of(s, i);
+	const int zero = s->zero ? s->zero[of] : s->middle;
+	if (s->form == STORED_INT8)
 		return (float)(((const signed char *)s->small)[at] - zero) * s->scale[of];
-	}
 	const int byte = ((const unsigned char *)s->small)[at / 2];
 	const int small = at % 2 ? byte & 15 : byte >> 4;
-	const int zero = s->zero ? s->zero[of] : s->middle;
 	return (s->form == STORED_NF4 ? nf4[small] : (float)(small - zero)) * s->scale[of];
 }
 
@@ -63,9 +73,9 @@ static struct stored *stored_new(
 	return s;
 }
 
-static bool allocate(struct graph *g, struct stored *s, int64_t bytes, void **small, float **scale)
+static bool allocate(struct graph *g, struct stored *s, void **small, float **scale)
 {
-	*small = arena_alloc(g->arena, (size_t)bytes, 1);
+	*small = arena_alloc(g->arena, (size_t)stored_small_bytes(s), 1);
 	*scale = arena_alloc(g->arena, (size_t)s->scales, sizeof **scale);
 	s->small = *small;
 	s->scale = *scale;
@@ -113,22 +123,19 @@ struct stored *store_int8(struct graph *g, const struct tensor *t, int axis, boo
 		s->column_block = s->columns;
 		s->scales = s->rows;
 	}
-	if (!allocate(g, s, t->numel, &small, &scale))
+	if (!allocate(g, s, &small, &scale))
 		return NULL;
 	for (int64_t i = 0; i < t->numel; i++) {
-		float *of = &scale[i / s->columns / s->row_block * s->row_scale +
-				   i % s->columns / s->column_block * s->column_scale];
+		float *of = &scale[scale_of(s, i)];
 		*of = fmaxf(*of, fabsf(v[i]));
 	}
 	for (int64_t k = 0; k < s->scales; k++)
 		scale[k] /= 127;
 	for (int64_t i = 0; i < t->numel; i++) {
-		const int64_t row = i / s->columns, column = i % s->columns;
-		const float of = scale[row / s->row_block * s->row_scale +
-				       column / s->column_block * s->column_scale];
+		const float of = scale[scale_of(s, i)];
 		/* nearest, to even; the least scales are not as exact */
 		const float near = of > 0 ? fminf(fmaxf(rintf(v[i] / of), -127), 127) : 0;
-		((signed char *)small)[row * s->row + column * s->column] = (signed char)near;
+		((signed char *)small)[small_of(s, i)] = (signed char)near;
 	}
 	return s;
 }
@@ -190,7 +197,7 @@ struct stored *store_nf4(struct graph *g, const struct tensor *t, bool turned)
 		return NULL;
 	nf4_scales(s, turned);
 	s->scales = (t->numel + NF4_BLOCK - 1) / NF4_BLOCK;
-	if (!allocate(g, s, (t->numel + 1) / 2, &small, &scale))
+	if (!allocate(g, s, &small, &scale))
 		return NULL;
 	unsigned char *byte = small;
 	float block[NF4_BLOCK];

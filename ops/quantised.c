@@ -138,12 +138,6 @@ static void put(const struct stored *s, unsigned char *small, int64_t at, int64_
 		small[at / 2] |= (unsigned char)(at % 2 ? v : v << 4);
 }
 
-static int64_t small_bytes(const struct stored *s)
-{
-	const int64_t n = s->rows * s->columns;
-	return s->form == STORED_INT8 ? n : div_up(n, 2);
-}
-
 /* *out NULL: they cannot. */
 static enum status store(struct graph *g, const struct dequantize *q, struct stored **out)
 {
@@ -157,7 +151,7 @@ static enum status store(struct graph *g, const struct dequantize *q, struct sto
 		return ST_OK;
 	s->form = bits == 4 ? STORED_INT4 : STORED_INT8;
 	s->middle = -off;
-	unsigned char *small = arena_alloc(g->arena, (size_t)small_bytes(s), 1);
+	unsigned char *small = arena_alloc(g->arena, (size_t)stored_small_bytes(s), 1);
 	float *scale = arena_alloc(g->arena, (size_t)s->scales, sizeof *scale);
 	signed char *zero = q->zero ? arena_alloc(g->arena, (size_t)s->scales, 1) : NULL;
 	if (!small || !scale || !zero != !q->zero)
@@ -276,7 +270,7 @@ static struct tensor *nbits_weight(struct graph *g, const struct nbits *q)
 		.column_scale = q->blocks,
 		.scales = q->n * q->blocks,
 		.middle = q->bits == 4 ? 8 : 0};
-	unsigned char *small = arena_alloc(g->arena, (size_t)small_bytes(s), 1);
+	unsigned char *small = arena_alloc(g->arena, (size_t)stored_small_bytes(s), 1);
 	float *scale = arena_alloc(g->arena, (size_t)s->scales, sizeof *scale);
 	signed char *zero = q->zero ? arena_alloc(g->arena, (size_t)s->scales, 1) : NULL;
 	char *data = arena_alloc(
