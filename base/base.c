@@ -425,6 +425,14 @@ const char *bytes_human(int64_t bytes, char buf[static 24])
 	return buf;
 }
 
+uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
+{
+	const unsigned char *p = data;
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
+
 int list_length(const char *const *list)
 {
 	int n = 0;

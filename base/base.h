@@ -158,6 +158,10 @@ enum status text_save(const struct text *t, const char *path, struct diag *d);
 /* The whole file into arena memory, NUL-terminated; *len without the NUL. */
 enum status file_read(struct arena *a, const char *path, char **out, size_t *len, struct diag *d);
 
+/* FNV-1a, 64 bits: of n bytes behind those that gave h, which begins as HASH_BEGIN. */
+#define HASH_BEGIN UINT64_C(0xcbf29ce484222325)
+uint64_t hash_bytes(uint64_t h, const void *data, size_t n);
+
 /* Of a list ended by NULL; NULL: 0. */
 int list_length(const char *const *list);
 /* Whether one of these shell patterns (ended by NULL; NULL: none) matches. */

@@ -7,10 +7,7 @@
 
 /* The stream of a parameter of this name. */
 uint64_t init_stream(const char *name);
-/* Number i of a stream, uniform in [0, 1): SplitMix64 (Steele, Lea and Flood, "Fast splittable
- * pseudorandom number generators", 2014). */
-double init_uniform(uint64_t stream, int64_t i);
-/* The same, as layers begin in PyTorch: Kaiming's uniform with a = sqrt(5), which is
+/* Number i of a stream, as layers begin in PyTorch: Kaiming's uniform with a = sqrt(5), which is
  * 1 / sqrt(fan_in) to either side. */
 double init_kaiming(uint64_t stream, int64_t i, int64_t fan_in);
 /* Normal, of mean 0 and deviation 1, by Box and Muller. */

@@ -13,17 +13,6 @@ struct adding {
 	const struct adapter_folder *from; /* NULL: adapters are new */
 };
 
-/* FNV-1a, 64 bits. */
-static uint64_t mix(uint64_t h, const void *data, size_t n)
-{
-	const unsigned char *p = data;
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
-	return h;
-}
-
-static const uint64_t begun = UINT64_C(0xcbf29ce484222325);
-
 /* --- First values --- */
 
 /* Those of the folder, which calls it `name`. */
@@ -66,11 +55,11 @@ static enum status start(void *user, struct tensor *t, enum adapter_start how, i
 /* Of the weights that adapters stand beside: names, shapes, and values as floats. */
 static const char *hash_of(struct pipeline *p)
 {
-	uint64_t h = begun;
+	uint64_t h = HASH_BEGIN;
 	for (int i = 0; i < p->nadapter; i++) {
 		const struct tensor *t = p->adapter[i].weight;
-		h = mix(h, t->name, strlen(t->name) + 1);
-		h = mix(h, t->dim, (size_t)t->rank * sizeof *t->dim);
+		h = hash_bytes(h, t->name, strlen(t->name) + 1);
+		h = hash_bytes(h, t->dim, (size_t)t->rank * sizeof *t->dim);
 		for (int64_t k = 0; t->data && k < t->numel; k++) {
 			uint32_t bits;
 			const float v = (float)tensor_real(t, k);

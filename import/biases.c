@@ -81,7 +81,7 @@ static struct module_tensor *by_name(const struct biases *b, const Node *n, cons
 	return found;
 }
 
-static int64_t attribute(const Node *n, const char *name, int64_t otherwise)
+int64_t attribute_int(const Node *n, const char *name, int64_t otherwise)
 {
 	for (size_t i = 0; name && i < n->n_attribute; i++)
 		if (!strcmp(text_of(n->attribute[i]->name), name))
@@ -89,17 +89,23 @@ static int64_t attribute(const Node *n, const char *name, int64_t otherwise)
 	return otherwise;
 }
 
+int bias_axis(const struct op_bias *bias, const Node *n)
+{
+	return attribute_int(n, bias->turned, 0) ? 1 - bias->axis : bias->axis;
+}
+
 /* 0: not to be told. A file may claim any size: no more than its weight really has. */
 static int64_t length_of(
 	const struct biases *b, const struct op_bias *bias, const Node *n, const Tensor *weight)
 {
-	int axis = attribute(n, bias->turned, 0) ? 1 - bias->axis : bias->axis, rank;
+	const int axis = bias_axis(bias, n);
+	int rank;
 	int64_t length, dim[RANK_MAX], numel;
 	struct diag quiet = {0};
 	const unsigned char *raw;
 	const struct model *m = &b->im->m;
 	if (tensor_shape(m, weight, &rank, dim, &numel, &quiet) != ST_OK || rank < 2 ||
-		dim[axis] < 1 || !size_mul(dim[axis], attribute(n, bias->times, 1), &length) ||
+		dim[axis] < 1 || !size_mul(dim[axis], attribute_int(n, bias->times, 1), &length) ||
 		length < 1 || length > numel || !element_width(weight->data_type) ||
 		tensor_raw(m, weight, numel, &raw, &quiet) != ST_OK)
 		return 0;

@@ -72,14 +72,6 @@ static Tensor *behind(const struct head *h, const char *name, bool *turned)
 	return NULL;
 }
 
-static bool node_is_set(const Node *n, const char *attribute)
-{
-	for (size_t i = 0; attribute && i < n->n_attribute; i++)
-		if (!strcmp(text_of(n->attribute[i]->name), attribute))
-			return n->attribute[i]->i != 0;
-	return false;
-}
-
 /* Whether n is a product with a weight; then it is the head. */
 static bool take_product(struct head *h, Node *n)
 {
@@ -94,9 +86,7 @@ static bool take_product(struct head *h, Node *n)
 	h->node = n;
 	h->op = op;
 	h->weight = t;
-	h->axis = op->bias.input == 0               ? (int)t->n_dims - 1
-		  : node_is_set(n, op->bias.turned) ? 1 - op->bias.axis
-						    : op->bias.axis;
+	h->axis = op->bias.input ? bias_axis(&op->bias, n) : (int)t->n_dims - 1;
 	if (turned)
 		h->axis = 1 - h->axis;
 	h->outputs = t->dims[h->axis];

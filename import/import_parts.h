@@ -253,6 +253,10 @@ enum status constants_rewrite(struct importer *im);
 /* Biases of zeros that PyTorch's exporter took away: marked as removed, with --restore-biases put
  * back, and told. Rewrites the file in memory. Requires calls_read. */
 enum status biases_rewrite(struct importer *im);
+/* A whole number among n's attributes. `name` NULL: it has none. */
+int64_t attribute_int(const Onnx__NodeProto *n, const char *name, int64_t otherwise);
+/* The axis of node n's weight that is as long as its bias. */
+int bias_axis(const struct op_bias *bias, const Onnx__NodeProto *n);
 /* Undo what exporters do to initializers: equal ones that were merged are separate again,
  * transposed copies are tied to what they are copies of; --tie and --untie. Rewrites the file in
  * memory. Requires signature_read. */

@@ -3,17 +3,10 @@
 
 #include "import/import_parts.h"
 
-static uint64_t hash(const char *s)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
-	return h;
-}
-
 static struct name_slot *find(const struct names *t, const char *name)
 {
-	size_t mask = (size_t)t->cap - 1, i = (size_t)hash(name) & mask;
+	size_t mask = (size_t)t->cap - 1,
+	       i = (size_t)hash_bytes(HASH_BEGIN, name, strlen(name)) & mask;
 	while (t->slot[i].name && strcmp(t->slot[i].name, name) != 0)
 		i = (i + 1) & mask;
 	return &t->slot[i];
