@@ -20,22 +20,33 @@ static inline void matmul_begin(real *y, int64_t ldy, int64_t m, int64_t n, cons
 			y[r * ldy + q] = bias[q];
 }
 
+/* Block `turn`: of which y, from which row and column on, of how many. */
+struct matmul_block {
+	int64_t image, i, j, m, n;
+};
+
+static inline struct matmul_block matmul_block(const struct matmul_shape *s, int64_t turn)
+{
+	const int64_t across = (s->n + s->columns - 1) / s->columns;
+	const int64_t down = (s->m + s->rows - 1) / s->rows;
+	const int64_t j = turn % across * s->columns, i = turn / across % down * s->rows;
+	const struct matmul_block b = {
+		turn / across / down, i, j, MIN(s->m - i, s->rows), MIN(s->n - j, s->columns)};
+	return b;
+}
+
 /* A turn is a block of one y, which begins as bias[n] where there is one. ws: gemm_block's, of this
  * worker. */
 static inline void matmul_blocks(const struct matmul_shape *s, real *y, const real *a,
 	const real *b, const real *bias, void *ws, int64_t from, int64_t to)
 {
-	const int64_t across = (s->n + s->columns - 1) / s->columns;
-	const int64_t down = (s->m + s->rows - 1) / s->rows;
 	for (int64_t turn = from; turn < to; turn++) {
-		const int64_t j = turn % across * s->columns, i = turn / across % down * s->rows;
-		const int64_t image = turn / across / down;
-		const int64_t m = MIN(s->m - i, s->rows), n = MIN(s->n - j, s->columns);
-		real *const block = y + (image * s->m + i) * s->n + j;
-		matmul_begin(block, s->n, m, n, bias ? bias + j : NULL);
-		gemm_block(m, n, s->k, a + image * s->a_step + i * s->a_row, s->a_row, s->a_column,
-			b + image * s->b_step + j * s->b_column, s->b_row, s->b_column, block, s->n,
-			bias != NULL, (real *)ws);
+		const struct matmul_block t = matmul_block(s, turn);
+		real *const block = y + (t.image * s->m + t.i) * s->n + t.j;
+		matmul_begin(block, s->n, t.m, t.n, bias ? bias + t.j : NULL);
+		gemm_block(t.m, t.n, s->k, a + t.image * s->a_step + t.i * s->a_row, s->a_row,
+			s->a_column, b + t.image * s->b_step + t.j * s->b_column, s->b_row,
+			s->b_column, block, s->n, bias != NULL, (real *)ws);
 	}
 }
 

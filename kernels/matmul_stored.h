@@ -51,16 +51,12 @@ static inline void matmul_stored(const struct matmul_shape *s, const struct stor
 	const real *a, const void *small, const real *scale, const int8_t *zero, const real *bias,
 	void *ws, int64_t from, int64_t to)
 {
-	const int64_t across = (s->n + s->columns - 1) / s->columns;
-	const int64_t down = (s->m + s->rows - 1) / s->rows;
 	for (int64_t turn = from; turn < to; turn++) {
-		const int64_t j = turn % across * s->columns, i = turn / across % down * s->rows;
-		const int64_t image = turn / across / down;
-		const int64_t m = MIN(s->m - i, s->rows), n = MIN(s->n - j, s->columns);
-		real *const block = y + (image * s->m + i) * s->n + j;
-		matmul_begin(block, s->n, m, n, bias ? bias + j : NULL);
-		stored_block(m, n, s->k, a + image * s->a_step + i * s->a_row, s->a_row,
-			s->a_column, of, small, scale, zero, j, block, s->n, bias != NULL,
+		const struct matmul_block t = matmul_block(s, turn);
+		real *const block = y + (t.image * s->m + t.i) * s->n + t.j;
+		matmul_begin(block, s->n, t.m, t.n, bias ? bias + t.j : NULL);
+		stored_block(t.m, t.n, s->k, a + t.image * s->a_step + t.i * s->a_row, s->a_row,
+			s->a_column, of, small, scale, zero, t.j, block, s->n, bias != NULL,
 			(real *)ws);
 	}
 }

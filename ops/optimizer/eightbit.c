@@ -10,16 +10,9 @@ enum { LEAST = 4096 };
 
 static enum status adam8_emit(struct emit *e, const struct node *n)
 {
-	const struct call_struct option = {"struct adam", "o",
-		CALL_FIELDS(UPDATE_WIDE(n, beta1), UPDATE_WIDE(n, beta2), UPDATE_BETAS(n),
-			UPDATE_FIELD(n, eps))};
-	const struct call_value bias = {"struct adam_bias", "bias", "adam_bias",
-		CALL_ARGS(ARG_X(LR), ARG_X(CONTROL), ARG_STRUCT(&option))};
-	return update_call(e, n,
-		&(struct update_kernel){.file = "adam8.h",
+	return update_adam(e, n,
+		(struct update_kernel){.file = "adam8.h",
 			.function = "adam8",
-			.option = &option,
-			.before = &bias,
 			.decoupled = true,
 			.block = OP_STATE_BLOCK});
 }

@@ -149,18 +149,23 @@ static enum status sgd_emit(struct emit *e, const struct node *n)
 
 enum { ADAM, ADAMW };
 
-static enum status adam_emit(struct emit *e, const struct node *n)
+enum status update_adam(struct emit *e, const struct node *n, struct update_kernel k)
 {
 	const struct call_struct option = {"struct adam", "o",
 		CALL_FIELDS(UPDATE_WIDE(n, beta1), UPDATE_WIDE(n, beta2), UPDATE_BETAS(n),
 			UPDATE_FIELD(n, eps))};
 	const struct call_value bias = {"struct adam_bias", "bias", "adam_bias",
 		CALL_ARGS(ARG_X(LR), ARG_X(CONTROL), ARG_STRUCT(&option))};
-	return update_call(e, n,
-		&(struct update_kernel){.file = "adam.h",
+	k.option = &option;
+	k.before = &bias;
+	return update_call(e, n, &k);
+}
+
+static enum status adam_emit(struct emit *e, const struct node *n)
+{
+	return update_adam(e, n,
+		(struct update_kernel){.file = "adam.h",
 			.function = "adam",
-			.option = &option,
-			.before = &bias,
 			.decoupled = n->op->variant == ADAMW});
 }
 

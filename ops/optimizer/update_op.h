@@ -23,6 +23,8 @@ struct update_kernel {
 	int64_t block; /* a turn is so many elements, and `n` is how many there are; 0: it is one */
 };
 enum status update_call(struct emit *e, const struct node *n, const struct update_kernel *k);
+/* The same with Adam's options, `struct adam`, and what depends on the step alone. */
+enum status update_adam(struct emit *e, const struct node *n, struct update_kernel k);
 
 /* The parameter's average, if the node keeps one, of what the kernels before have made of it. */
 enum status update_average(struct emit *e, const struct node *n);
