@@ -61,7 +61,7 @@ void emit_parallel(struct emit *e, double work, int levels);
 /* "0.1f" or "0.1": a literal of type real with exactly the bits of (real)v; "INFINITY",
  * "-INFINITY". */
 const char *emit_real(const struct emit *e, double v, char buf[static 40]);
-/* An element as it is stored: "real", "int64_t", "unsigned char", "bf16", "fp16",
+/* An element as it is stored: "real", "int64_t", "unsigned char", "bf16", "fp16" or
  * "int8_t". */
 const char *emit_type(const struct tensor *t);
 /* An element as it is computed with: "real" for the narrow types. */

@@ -29,22 +29,6 @@ static char *identifier(struct arena *a, const char *path)
 	return s && *s ? s : arena_strdup(a, "model");
 }
 
-/* The tensors that a loss names. */
-static const char *const *loss_names(struct arena *a, const struct loss_spec *loss)
-{
-	const char **name = ARENA_ARRAY(a, const char *, LOSS_OUTPUTS + 1);
-	const bool several = loss->op && loss->op->loss_outputs > 1;
-	const char *p = loss->output;
-	for (int i = 0; name && p && *p && i < LOSS_OUTPUTS; i++) {
-		const size_t length = several ? strcspn(p, ";") : strlen(p);
-		name[i] = arena_strndup(a, p, length);
-		if (!name[i])
-			return NULL;
-		p += length + (p[length] == ';');
-	}
-	return name;
-}
-
 enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, struct graph **out)
 {
 	struct import_options import = p->o->import;
@@ -53,9 +37,7 @@ enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, stru
 	TRY(adapters_begin(p, d, &from));
 	import.adapted = p->o->lora || p->o->adapter;
 	import.train_name = from.train;
-	import.output = loss_names(p->arena, &p->loss);
-	if (!import.output)
-		return diag_nomem(d);
+	import.output = p->loss.output;
 	p->import = import;
 	enum status st = import_onnx(p->arena, p->o->model, &import, p->table, &p->target,
 		p->o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, d, out);

@@ -20,38 +20,32 @@ static enum status ambiguous(const struct graph *g, int wanted)
 	return st;
 }
 
-static struct tensor *named_output(const struct graph *g, const char *name, size_t length)
+static struct tensor *named_output(const struct graph *g, const char *name)
 {
 	for (int i = 0; i < g->noutput; i++)
-		if (strlen(g->output[i]->name) == length &&
-			!strncmp(g->output[i]->name, name, length))
+		if (!strcmp(g->output[i]->name, name))
 			return g->output[i];
 	return NULL;
 }
 
-/* Of several, by "FIRST;SECOND;THIRD"; of one, by a name that may have such marks. */
 enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
 	struct tensor *out[LOSS_OUTPUTS])
 {
 	const int wanted = spec->op && spec->op->loss_outputs ? spec->op->loss_outputs : 1;
-	const char *p = spec->output;
+	const int given = list_length(spec->output);
 	*n = wanted;
-	if (!p && g->noutput != wanted)
+	if (!spec->output && g->noutput != wanted)
 		return ambiguous(g, wanted);
 	for (int i = 0; i < wanted; i++) {
-		const size_t length = !p ? 0 : wanted > 1 ? strcspn(p, ";") : strlen(p);
-		out[i] = p ? named_output(g, p, length) : g->output[i];
+		const char *name = i < given ? spec->output[i] : "";
+		out[i] = spec->output ? named_output(g, name) : g->output[i];
 		if (!out[i]) {
 			diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file}, NULL,
-				"the model has no output '%.*s'", (int)length, p);
+				"the model has no output '%s'", name);
 			return ambiguous(g, wanted);
 		}
-		if (p)
-			p += length + (p[length] == ';');
 	}
-	if (p && *p)
-		return ambiguous(g, wanted);
-	return ST_OK;
+	return given > wanted ? ambiguous(g, wanted) : ST_OK;
 }
 
 static enum status own_loss(struct graph *g, struct tensor *y)

@@ -23,9 +23,8 @@ enum status graph_lower(const struct graph *in, const struct lower_options *o, s
 struct loss_spec {
 	const struct op_def *op; /* NULL: none (forward only) or the model's own */
 	bool none;
-	/* Which outputs it reads, "A;B" where these are several, or is; NULL: all that there are.
-	 */
-	const char *output;
+	/* Which outputs it reads, or is; ended by NULL. NULL: all that there are. */
+	const char *const *output;
 	int nattr;
 	const struct attr *attr;
 };

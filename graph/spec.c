@@ -197,6 +197,26 @@ static enum status unknown_name(
 	return st;
 }
 
+/* "A;B;C", of a loss that reads several; one name, which may have such marks, of others. */
+static enum status name_outputs(
+	struct arena *a, const char *text, struct loss_spec *out, struct diag *d)
+{
+	const bool several = out->op && out->op->loss_outputs > 1;
+	const char **name = ARENA_ARRAY(
+		a, const char *, LOSS_OUTPUTS + 2); /* one too many is told */
+	if (!name)
+		return diag_nomem(d);
+	for (int i = 0; *text && i <= LOSS_OUTPUTS; i++) {
+		const size_t length = several ? strcspn(text, ";") : strlen(text);
+		name[i] = arena_strndup(a, text, length);
+		if (!name[i])
+			return diag_nomem(d);
+		text += length + (text[length] == ';');
+	}
+	out->output = name;
+	return ST_OK;
+}
+
 enum status loss_parse(struct arena *a, const struct op_table *t, const char *text,
 	struct loss_spec *out, struct diag *d)
 {
@@ -212,15 +232,15 @@ enum status loss_parse(struct arena *a, const struct op_table *t, const char *te
 	if (rest)
 		*rest++ = '\0';
 	if (!strcmp(copy, "output")) {
-		out->output = rest && *rest ? rest : NULL;
-		return ST_OK;
+		return rest && *rest ? name_outputs(a, rest, out, d) : ST_OK;
 	}
 	out->op = op_by_loss(t, copy);
 	if (!out->op)
 		return unknown_name(t, true, copy, d);
 	struct options o = {.arena = a};
 	TRY(parse_options(out->op, text, rest, &o, d));
-	out->output = o.output;
+	if (o.output)
+		TRY(name_outputs(a, o.output, out, d));
 	out->nattr = o.n;
 	out->attr = arena_memdup(a, o.attr, (size_t)o.n, sizeof *o.attr);
 	return out->attr ? ST_OK : diag_nomem(d);

@@ -63,12 +63,14 @@ static bool passed(const struct diag *d, enum status st)
 
 static struct loss_spec some_loss(const struct graph *g)
 {
+	static const char *name[2]; /* ended by NULL */
 	struct loss_spec spec = {.none = true};
 	for (int i = 0; i < g->noutput; i++)
 		if (dtype_is_real(g->output[i]->dtype)) {
 			bool own = g->output[i]->numel == 1;
-			spec = (struct loss_spec){.output = g->output[i]->name,
-				.op = own ? NULL : op_by_loss(g->table, "mse")};
+			name[0] = g->output[i]->name;
+			spec = (struct loss_spec){
+				.output = name, .op = own ? NULL : op_by_loss(g->table, "mse")};
 		}
 	return spec;
 }
