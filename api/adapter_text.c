@@ -24,7 +24,8 @@ static void print_adapter(const struct adapter *x, struct text *out)
 	json_text_double(out, x->spec->alpha);
 	text_puts(out, ",\"dropout\":");
 	json_text_double(out, x->spec->dropout);
-	text_add(out, ",\"rslora\":%s}", x->spec->rslora ? "true" : "false");
+	text_add(out, ",\"rslora\":%s%s}", x->spec->rslora ? "true" : "false",
+		x->spec->dora ? ",\"dora\":true" : "");
 }
 
 void adapters_print(const struct pipeline *p, struct text *out)
@@ -63,7 +64,8 @@ static bool read_adapter(struct arena *a, const json_t *o, struct adapter_read *
 	x->spec = (struct adapter_spec){.rank = json_integer_value(json_object_get(o, "r")),
 		.alpha = json_number_value(json_object_get(o, "alpha")),
 		.dropout = json_number_value(json_object_get(o, "dropout")),
-		.rslora = json_is_true(json_object_get(o, "rslora"))};
+		.rslora = json_is_true(json_object_get(o, "rslora")),
+		.dora = json_is_true(json_object_get(o, "dora"))};
 	return x->module && x->weight && x->kind && x->spec.rank > 0 && x->spec.alpha > 0;
 }
 

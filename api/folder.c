@@ -16,7 +16,7 @@
 static const char *const own[] = {"step.so", "step.c", "step_arena.h", "step_tables.h",
 	"stint_step.h", "Makefile", "plan.json", "eval-plan.json", "graph.json", "kernels.cu",
 	"kernels.c", "weights.safetensors", "weights.c", "weights.h", "adapter.json", "model.onnx",
-	"model.onnx.data", "build.log"};
+	"model.onnx.data", "build.log", LENGTHS_FILE};
 enum { OWN = sizeof own / sizeof *own };
 
 /* In what words a file says that stint wrote it. */
@@ -271,6 +271,49 @@ static bool add_fresh(const struct folder *f, struct parts *p, const char *sub)
 	return ok;
 }
 
+/* "length-64", or something in it. */
+static bool is_length(const char *name)
+{
+	const char *length = name + sizeof LENGTH_FOLDER - 1;
+	if (strncmp(name, LENGTH_FOLDER, sizeof LENGTH_FOLDER - 1) != 0)
+		return false;
+	const size_t digits = strspn(length, "0123456789");
+	return digits > 0 && (!length[digits] || length[digits] == '/');
+}
+
+/* What stint writes, in the folders of lengths that DIR has: they may not be those that it will
+ * have. */
+static bool add_lengths(const struct folder *f, struct parts *p)
+{
+	const struct dirent *e;
+	DIR *dir = opendir(f->dir);
+	bool ok = dir != NULL;
+	while (ok && f->ours && (e = readdir(dir))) {
+		if (!is_length(e->d_name))
+			continue;
+		const char *sub = arena_strdup(f->arena, e->d_name);
+		for (int i = 0; ok && i < OWN; i++) {
+			const char *name = sub ? path_in(f, sub, own[i]) : NULL;
+			ok = name && add_part(f, p, name, false);
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return ok;
+}
+
+/* Folders of lengths that are gone. */
+static void remove_empty(const struct folder *f, const struct parts *p)
+{
+	for (int i = 0; i < p->n; i++) {
+		char *path = path_in(f, f->dir, p->item[i].name);
+		if (!is_length(p->item[i].name) || !path)
+			continue;
+		*strrchr(path, '/') = '\0';
+		(void)rmdir(path);
+	}
+}
+
 static bool list_parts(const struct folder *f, struct parts *p)
 {
 	const char *name;
@@ -278,7 +321,7 @@ static bool list_parts(const struct folder *f, struct parts *p)
 	for (int i = 0; (name = own_name(i)); i++)
 		if (!add_part(f, p, name, false))
 			return false;
-	return add_fresh(f, p, NULL);
+	return add_lengths(f, p) && add_fresh(f, p, NULL);
 }
 
 /* 0, or -1 and errno. */
@@ -362,8 +405,10 @@ static enum status replace(const struct folder *f, struct diag *d)
 	const char *old = path_in(f, f->work, "replaced");
 	if (!old || !list_parts(f, &p))
 		return failed(f, d, "cannot replace what is in the folder");
-	if (mkdir(old, 0777) == 0 && change(f, &p, old) == 0)
+	if (mkdir(old, 0777) == 0 && change(f, &p, old) == 0) {
+		remove_empty(f, &p);
 		return ST_OK;
+	}
 	undo(f, &p, old);
 	return failed(f, d, "cannot replace what is in the folder");
 }

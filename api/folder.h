@@ -4,6 +4,10 @@
 
 #include "base/base.h"
 
+/* Of a step for several lengths (api/length_folders.h). */
+#define LENGTHS_FILE "lengths.json"
+#define LENGTH_FOLDER "length-" /* and the length */
+
 struct folder {
 	struct arena *arena;
 	const char *dir;  /* as given, without slashes at its end */

@@ -19,9 +19,10 @@ static bool symbol(const struct loaded *l, const char *name, void *function)
 
 static bool symbols(struct loaded *l)
 {
-	return symbol(l, "stint_init", &l->init) && symbol(l, "stint_free", &l->free) &&
-	       symbol(l, "stint_load", &l->load) && symbol(l, "stint_seed", &l->seed) &&
-	       symbol(l, "stint_train_probed", &l->train) &&
+	return symbol(l, "stint_init", &l->init) &&
+	       symbol(l, "stint_init_beside", &l->init_beside) &&
+	       symbol(l, "stint_free", &l->free) && symbol(l, "stint_load", &l->load) &&
+	       symbol(l, "stint_seed", &l->seed) && symbol(l, "stint_train_probed", &l->train) &&
 	       symbol(l, "stint_train_start", &l->train_start) &&
 	       symbol(l, "stint_train_finish", &l->train_finish) &&
 	       symbol(l, "stint_rows", &l->rows) && symbol(l, "stint_eval_probed", &l->eval) &&
@@ -82,10 +83,9 @@ enum status load_step(struct arena *a, const char *dir, struct loaded *out, stru
 	return rc ? load_fail(out, rc, dir, d) : ST_OK;
 }
 
-enum status load_open(struct arena *a, const char *dir, const struct weights *w, struct loaded *out,
-	struct diag *d)
+/* Of a step that is set up. */
+static enum status load_own(struct arena *a, const char *dir, struct loaded *out, struct diag *d)
 {
-	TRY(load_step(a, dir, out, d));
 	const size_t n = (size_t)out->model->nresident + (size_t)out->model->noutput + 1;
 	out->held = calloc(n, sizeof *out->held);
 	if (!out->held)
@@ -96,9 +96,23 @@ enum status load_open(struct arena *a, const char *dir, const struct weights *w,
 	struct linked_values none;
 	TRY(links_read(a, own, false, &none, d)); /* each that is missing is told */
 	const int rc = out->load(out->step, own);
-	if (rc)
-		return load_fail(out, rc, own, d);
+	return rc ? load_fail(out, rc, own, d) : ST_OK;
+}
+
+enum status load_open(struct arena *a, const char *dir, const struct weights *w, struct loaded *out,
+	struct diag *d)
+{
+	TRY(load_step(a, dir, out, d));
+	TRY(load_own(a, dir, out, d));
 	return w ? weights_load(a, out, w, d) : ST_OK;
+}
+
+enum status load_beside(struct arena *a, const char *dir, const struct loaded *longest,
+	struct loaded *out, struct diag *d)
+{
+	TRY(load_model(a, dir, out, d));
+	const int rc = out->init_beside(&out->step, out->model, longest->step);
+	return rc ? load_fail(out, rc, dir, d) : load_own(a, dir, out, d);
 }
 
 void load_close(struct loaded *l)

@@ -14,6 +14,7 @@ struct loaded {
 	int code; /* what setting the step up gave: STINT_NO_DEVICE, say */
 	/* the directory's own runtime */
 	int (*init)(stint_step **, const struct stint_model *, void *, size_t);
+	int (*init_beside)(stint_step **, const struct stint_model *, stint_step *);
 	void (*free)(stint_step *);
 	int (*load)(stint_step *, const char *);
 	void (*seed)(stint_step *, int64_t);
@@ -36,6 +37,10 @@ enum status load_step(struct arena *a, const char *dir, struct loaded *out, stru
 /* The same, and load DIR's values, then those of `w` (api/weights.h; may be NULL). */
 enum status load_open(struct arena *a, const char *dir, const struct weights *w, struct loaded *out,
 	struct diag *d);
+/* The step for a shorter length, DIR/length-N, in the arena of `longest`, with the values of its
+ * own. `longest` is closed after it. */
+enum status load_beside(struct arena *a, const char *dir, const struct loaded *longest,
+	struct loaded *out, struct diag *d);
 void load_close(struct loaded *l);
 
 /* A failure of the runtime as a status with its message. */

@@ -130,13 +130,49 @@ static enum status take_pair(struct arena *a, const char *flag, const char *text
 	return *left ? ST_OK : diag_nomem(d);
 }
 
+static int by_size(const void *x, const void *y)
+{
+	const int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+	return (a > b) - (a < b);
+}
+
+/* "64,128,256", in any order; *longest: the last of them. */
+static enum status take_lengths(struct arena *a, const char *dim, const char *text,
+	struct length_options *out, int64_t *longest, struct diag *d)
+{
+	int n = 0;
+	int64_t *length = ARENA_ARRAY(a, int64_t, (int64_t)strlen(text));
+	if (!length)
+		return diag_nomem(d);
+	if (out->dim)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--dim: '%s' has several sizes already; one dimension may", out->dim);
+	for (const char *at = text; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		const char *one = arena_strndup(a, at, strcspn(at, ","));
+		if (!one)
+			return diag_nomem(d);
+		TRY(take_size("dim", one, &length[n++], d));
+	}
+	qsort(length, (size_t)n, sizeof *length, by_size);
+	for (int i = 1; i < n; i++)
+		if (length[i] == length[i - 1])
+			return usage_fail(d, "--dim wants different sizes, not", text);
+	*longest = length[n - 1];
+	*out = (struct length_options){dim, n - 1, length};
+	return ST_OK;
+}
+
 static enum status take_dim(struct arena *a, const char *text, struct options *o, struct diag *d)
 {
 	struct import_options *i = &o->compile.import;
 	struct import_dim dim;
-	const char *size;
-	TRY(take_pair(a, "--dim wants NAME=N", text, strrchr(text, '='), &dim.name, &size, d));
-	TRY(take_size("dim", size, &dim.size, d));
+	const char *sizes;
+	TRY(take_pair(a, "--dim wants NAME=N", text, strrchr(text, '='), &dim.name, &sizes, d));
+	if (strchr(sizes, ','))
+		TRY(take_lengths(a, dim.name, sizes, &o->compile.lengths, &dim.size, d));
+	else
+		TRY(take_size("dim", sizes, &dim.size, d));
 	i->dim = longer(a, i->dim, i->ndim++, sizeof dim, &dim);
 	return i->dim ? ST_OK : diag_nomem(d);
 }
@@ -264,7 +300,8 @@ static const struct option table[] = {
 		"what they share: state (default), or none", "state", "none"),
 	SPECIAL("split", take_split, "N[:NODE]|auto",
 		"the first layers, up to NODE, run in N slices of the batch; auto: the fastest"),
-	SPECIAL("dim", take_dim, "NAME=N", "size of a symbolic dimension"),
+	SPECIAL("dim", take_dim, "NAME=N[,N...]",
+		"size of a symbolic dimension; of several: a step for each, in one arena"),
 	VALUE("budget", OPTION_BUDGET, compile.budget, COMMAND_ALL, "SIZE",
 		"2GiB, 1500000, 70%, min; default: keep everything"),
 	WORD("target", compile.target, COMMAND_ALL, "T", "c, or cuda: for NVIDIA's GPUs", "c", "cuda"),
@@ -323,6 +360,8 @@ static const struct option table[] = {
 		"row N of an embedding gets no gradient from lookups"),
 	SPECIAL("replace-head", take_head, "N[:keep]",
 		"a last layer of N outputs, new (or with the old ones' weights first)"),
+	FLAG("qat", compile.import.qat, COMMAND_ALL,
+		"train through QuantizeLinear and DequantizeLinear: the gradient goes straight through"),
 	FLAG("restore-biases", compile.import.restore_biases, COMMAND_ALL,
 		"train the biases of zeros that an exporter took away"),
 	VALUE("ops", OPTION_LIST, compile.ops, COMMAND_ALL, "FILE.so",
@@ -533,20 +572,18 @@ static enum status check_frozen(const struct options *o, struct diag *d)
 	static const char *const precision[] = {"fp32", "tf32", "bf16", "fp16", "fp64"};
 	static const char *const frozen[] = {"fp32", "bf16", "fp16", "int8", "nf4"};
 	const bool small = c->frozen_precision == FROZEN_INT8 || c->frozen_precision == FROZEN_NF4;
-	const bool same = (small && c->precision != PRECISION_FP64) ||
+	const bool single = c->precision == PRECISION_FP32 || c->precision == PRECISION_TF32;
+	const bool same = single || (small && c->precision != PRECISION_FP64) ||
 			  !strcmp(precision[c->precision], frozen[c->frozen_precision]);
-	if (c->frozen_precision == FROZEN_FP32 || (same && !c->bare && c->target != TARGET_CUDA))
+	if (c->frozen_precision == FROZEN_FP32 || (same && !c->bare))
 		return ST_OK;
-	if (c->bare || c->target == TARGET_CUDA)
+	if (c->bare)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
-			"--frozen-precision %s does not go with --%s yet",
-			frozen[c->frozen_precision], c->bare ? "bare" : "target cuda");
-	if (c->precision != PRECISION_FP32)
-		return diag_fail(d, ST_USAGE, NULL,
-			small ? NULL : "give both the same, or leave one out",
-			"--frozen-precision %s does not go with --precision %s",
-			frozen[c->frozen_precision], precision[c->precision]);
-	return ST_OK;
+			"--frozen-precision %s does not go with --bare yet",
+			frozen[c->frozen_precision]);
+	return diag_fail(d, ST_USAGE, NULL, small ? NULL : "give both the same, or leave one out",
+		"--frozen-precision %s does not go with --precision %s",
+		frozen[c->frozen_precision], precision[c->precision]);
 }
 
 static enum status check_states(const struct options *o, struct diag *d)
@@ -556,6 +593,22 @@ static enum status check_states(const struct options *o, struct diag *d)
 		return ST_OK;
 	return diag_fail(d, ST_USAGE, NULL, NULL, "--state-precision bf16 does not go with --%s",
 		c->bare ? "bare" : "precision fp64");
+}
+
+/* Steps for several lengths share an arena in this process's memory. */
+static enum status check_lengths(const struct options *o, struct diag *d)
+{
+	const struct compile_options *c = &o->compile;
+	const char *other = c->target == TARGET_CUDA ? "target cuda"
+			    : c->bare                ? "bare"
+			    : c->disk.folder         ? "offload disk"
+			    : c->ranks               ? "ranks"
+			    : c->split               ? "split"
+						     : NULL;
+	return !c->lengths.n || !other
+		       ? ST_OK
+		       : diag_fail(d, ST_USAGE, NULL, "compile for one length",
+				 "--dim %s=N,N does not go with --%s", c->lengths.dim, other);
 }
 
 enum status options_check(struct options *o, struct diag *d)
@@ -601,5 +654,6 @@ enum status options_check(struct options *o, struct diag *d)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--time wants seconds");
 	if (!(o->compile.effort > 0) || isinf(o->compile.effort))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
+	TRY(check_lengths(o, d));
 	return offload_check(o, d);
 }

@@ -8,11 +8,13 @@
 #include "api/adapter_text.h"
 #include "api/cross.h"
 #include "api/folder.h"
+#include "api/length_folders.h"
 #include "api/links.h"
 #include "api/load.h"
 #include "api/make.h"
 #include "api/report.h"
 #include "codegen/embedded.h"
+#include "compile/other_lengths.h"
 #include "runtime/safetensors.h"
 #include "runtime/stint_rt.h"
 
@@ -50,21 +52,22 @@ static enum status notes_of(struct pipeline *p, const struct weight_links *links
 	return ST_OK;
 }
 
-/* Initial values by name: parameters and buffers under the model's names, constants under theirs.
- * The widest types first: between tensors there is no gap, and each must lie where its numbers can
- * be read. */
+/* Initial values by name: parameters and buffers under the model's names, constants under theirs;
+ * of a shorter length those that the longest one's step has not. The widest types first: between
+ * tensors there is no gap, and each must lie where its numbers can be read. */
 static enum status save_weights(
 	struct pipeline *p, const char *dir, const struct weight_links *links)
 {
 	const struct graph_problem *gp = pipeline_problem_shown(p);
 	int n = 0;
+	const int first = p->longest ? residents_of(pipeline_problem_shown(p->longest)) : 0;
 	struct safetensors_entry *entry = ARENA_ARRAY(
 		p->arena, struct safetensors_entry, gp->problem->ntensor);
 	char *path = arena_printf(p->arena, "%s/weights.safetensors", dir);
 	if (!entry || !path)
 		return diag_nomem(p->diag);
 	for (int width = 8; width; width /= 2)
-		for (int i = 0; i < gp->problem->ntensor; i++) {
+		for (int i = first; i < gp->problem->ntensor; i++) {
 			const struct tensor *t = gp->tensor[i];
 			const char *name = gp->problem->tensor[i].name;
 			static const int type[] = {STINT_F32, STINT_F64, STINT_I64, STINT_BOOL,
@@ -79,23 +82,31 @@ static enum status save_weights(
 				.data = t->data};
 		}
 	char message[256];
-	struct safetensors_note *note;
+	struct safetensors_note *note = NULL;
 	int nnote = 0;
-	TRY(notes_of(p, links, &note, &nnote));
+	if (!p->longest)
+		TRY(notes_of(p, links, &note, &nnote));
 	if (safetensors_write(path, entry, n, note, nnote, message) != 0)
 		return diag_fail(p->diag, ST_IO, NULL, NULL, "%s", message);
 	return ST_OK;
 }
 
+static enum status make_folder(struct pipeline *p, const char *folder)
+{
+	if (!folder)
+		return diag_nomem(p->diag);
+	return mkdir(folder, 0777) == 0 || errno == EEXIST
+		       ? ST_OK
+		       : diag_fail(p->diag, ST_IO, &(struct where){.file = folder}, NULL,
+				 "cannot create the folder: %s", strerror(errno));
+}
+
+/* Steps for other lengths have theirs in the same folder, above their own. */
 static enum status save_kernels(
 	struct pipeline *p, const char *dir, const struct source_files *kernels)
 {
-	const char *folder = arena_printf(p->arena, "%s/kernels", dir);
-	if (!folder)
-		return diag_nomem(p->diag);
-	if (mkdir(folder, 0777) != 0)
-		return diag_fail(p->diag, ST_IO, &(struct where){.file = folder}, NULL,
-			"cannot create the folder: %s", strerror(errno));
+	const char *folder = arena_printf(p->arena, "%s/%skernels", dir, p->longest ? "../" : "");
+	TRY(make_folder(p, folder));
 	for (int i = 0; i < kernels->n; i++) {
 		struct text t = {0};
 		print_kernel_file(kernels->file[i], &p->target, &t);
@@ -195,25 +206,74 @@ static enum status save_adapters(struct pipeline *p, const char *dir)
 }
 
 /* The model first: the largest, and the one that may be refused. */
-static enum status write_parts(struct pipeline *p, const struct folder *f, bool build)
+static enum status save_parts(struct pipeline *p, const char *dir)
 {
 	static enum status (*const part[])(struct pipeline *, const char *) = {
 		save_values, save_adapters, save_texts, save_runtime};
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-		TRY(part[i](p, f->work));
+		TRY(part[i](p, dir));
 		if (onlooker_stops(p->o->onlooker))
 			return ST_INTERRUPTED;
 	}
-	return build ? make_step(p->arena, f->work, f->path, p->o->onlooker, p->diag) : ST_OK;
+	return ST_OK;
 }
 
-enum status output_write(struct pipeline *p, const char *dir, bool force, bool build)
+struct writing {
+	const struct folder *f;
+	bool build;
+};
+
+static enum status build(struct pipeline *p, const struct writing *w, const char *in)
+{
+	const char *work = arena_printf(p->arena, "%s%s", w->f->work, in);
+	const char *path = arena_printf(p->arena, "%s%s", w->f->path, in);
+	if (!work || !path)
+		return diag_nomem(p->diag);
+	return w->build ? make_step(p->arena, work, path, p->o->onlooker, p->diag) : ST_OK;
+}
+
+/* Of a shorter length what is not as in the folder above. */
+static enum status write_length(void *user, struct pipeline *p, int64_t length)
+{
+	static const struct weight_links none;
+	const struct writing *w = user;
+	const char *in = length_folder(p->arena, "", length);
+	const char *dir = length_folder(p->arena, w->f->work, length);
+	if (!in)
+		return diag_nomem(p->diag);
+	TRY(make_folder(p, dir));
+	TRY(save_weights(p, dir, &none));
+	TRY(save_texts(p, dir));
+	return build(p, w, in);
+}
+
+/* Which lengths there are, for `train`. */
+static enum status save_lengths(struct pipeline *p, const char *dir)
+{
+	struct text t = {0};
+	if (!p->nlength)
+		return ST_OK;
+	length_folders_print(p, &t);
+	return save(p, dir, LENGTHS_FILE, &t);
+}
+
+static enum status write_all(struct pipeline *p, const struct folder *f, bool make)
+{
+	struct writing w = {f, make};
+	const struct length_visitor each = {write_length, &w};
+	TRY(save_parts(p, f->work));
+	TRY(build(p, &w, ""));
+	TRY(lengths_each(p, &each));
+	return save_lengths(p, f->work);
+}
+
+enum status output_write(struct pipeline *p, const char *dir, bool force, bool make)
 {
 	struct folder f;
 	TRY(folder_check(p->arena, dir, force, &f, p->diag));
 	enum status st = folder_begin(&f, p->diag);
 	if (st == ST_OK)
-		st = write_parts(p, &f, build);
+		st = write_all(p, &f, make);
 	if (st == ST_OK)
 		st = folder_place(&f, p->diag);
 	folder_drop(&f);

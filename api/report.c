@@ -84,10 +84,10 @@ static void report_host(FILE *f, const struct plan *plan, const struct plan_fact
 	char b[24];
 	if (x->offloads == 0)
 		return;
-	fprintf(f,
-		"host memory: %s pinned, for %d tensor%s, fetched %d time%s; %.2f %% of the cost\n",
-		bytes_human(x->host_bytes, b), x->offloads, x->offloads == 1 ? "" : "s", x->fetches,
-		x->fetches == 1 ? "" : "s",
+	fprintf(f, "%s%s%s, for %d tensor%s, fetched %d time%s; %.2f %% of the cost\n",
+		x->disk_reads ? "the file holds in a step: " : "host memory: ",
+		bytes_human(x->host_bytes, b), x->disk_reads ? "" : " pinned", x->offloads,
+		x->offloads == 1 ? "" : "s", x->fetches, x->fetches == 1 ? "" : "s",
 		plan->cost_total > 0 ? 100 * x->transfer_cost / plan->cost_total : 0);
 }
 
@@ -267,8 +267,11 @@ enum status report_json(FILE *f, struct arena *a, const struct problem *p, const
 	for (int i = 0; i < x.recomputed_runs; i++)
 		json_again(f, p, plan, &x.again[i], i == 0);
 	fputc(']', f);
+	TRY(report_kinds_json(f, a, p, plan, d));
 	if (tried && tried->ntrial)
 		json_trials(f, tried);
+	if (tried)
+		report_lengths_json(f, tried);
 	fputs("}\n", f);
 	return ST_OK;
 }
@@ -285,7 +288,7 @@ void report_needs(FILE *f, int64_t arena_bytes, enum report_place place)
 	if (place == REPORT_GPU) {
 		fprintf(f,
 			"needs %s (%" PRId64 " bytes) of the GPU's memory + about %s outside "
-			"(context, kernels, libraries: estimated, not measured)\n",
+			"(context, kernels, libraries: as on an H200)\n",
 			bytes_human(arena_bytes, b), arena_bytes,
 			bytes_human(REPORT_OUTSIDE_GPU_BYTES, c));
 		return;
@@ -304,6 +307,7 @@ enum status report_compiled(FILE *f, struct pipeline *p)
 	TRY(report_plan(
 		f, p->arena, pipeline_problem_shown(p)->problem, pipeline_plan_shown(p), p->diag));
 	report_trials(f, p);
+	report_lengths(f, p);
 	TRY(report_frozen(f, p));
 	report_needs(f, p->plans.arena_bytes, report_place_of(p));
 	return ST_OK;

@@ -159,8 +159,8 @@ static void add_known_residents(struct builder *b, const struct graph_problem *k
 
 static enum status add_residents(struct builder *b, const struct graph_problem *known)
 {
-	static const enum tensor_role order[] = {
-		TR_INPUT, TR_CONTROL, TR_PARAMETER, TR_CONSTANT, TR_BUFFER, TR_STATE, TR_SUMS};
+	static const enum tensor_role order[] = {TR_INPUT, TR_CONTROL, TR_PARAMETER, TR_CONSTANT,
+		TR_BUFFER, TR_STATE, TR_SUMS, TR_ELSEWHERE};
 	if (known)
 		add_known_residents(b, known);
 	for (size_t r = 0; r < sizeof order / sizeof *order; r++)
@@ -189,7 +189,9 @@ static enum status add_residents(struct builder *b, const struct graph_problem *
 /* Bytes between memory and a file. */
 static int64_t bytes_moved(const struct node *n)
 {
-	return node_moves(n) ? tensor_bytes(n->in[0]) : 0;
+	return n->op->role == ROLE_FETCH   ? tensor_bytes(n->out[0])
+	       : n->op->role == ROLE_STORE ? tensor_bytes(n->in[1])
+					   : 0;
 }
 
 /* All of it counts: what is moved beside kernels costs less. */
@@ -411,6 +413,14 @@ enum status problem_from_graph(struct arena *a, const struct graph *g, const cha
 	return ST_OK;
 }
 
+int residents_of(const struct graph_problem *gp)
+{
+	int n = 0;
+	while (n < gp->problem->ntensor && tensor_kind_resident(gp->problem->tensor[n].kind))
+		n++;
+	return n;
+}
+
 int64_t shards_of_process(const struct graph *g)
 {
 	const int64_t shards = g->shards ? g->shards : 1;
@@ -522,11 +532,55 @@ enum status graph_problem_transfers(
 	return ST_OK;
 }
 
-enum status problems_from_graphs(struct arena *a, const char *name, const struct graph *train,
-	const struct graph *eval, struct graph_problem *train_problem,
-	struct graph_problem *eval_problem)
+/* --- Several lengths --- */
+
+static bool has_resident(const struct graph *g, const struct tensor *x)
 {
-	TRY(problem_from_graph(a, eval, name, true, NULL, eval_problem));
+	for (int i = 0; g && i < g->ntensor; i++)
+		if (is_resident(g->tensor[i]) && same_resident(x, g->tensor[i]))
+			return true;
+	return false;
+}
+
+/* The residents of `longest`, of which those that neither graph has are nobody's. */
+static enum status keep_places(struct arena *a, const struct graph_problem *longest,
+	const struct graph *train, const struct graph *eval, struct graph_problem *out)
+{
+	const int n = residents_of(longest);
+	struct problem *p = ARENA_NEW(a, struct problem);
+	struct tensor **tensor = ARENA_ARRAY(a, struct tensor *, n);
+	if (!p || !tensor || !(p->tensor = ARENA_ARRAY(a, struct problem_tensor, n)))
+		return diag_nomem(eval->diag);
+	for (int i = 0; i < n; i++) {
+		struct tensor *x = longest->tensor[i];
+		struct problem_tensor t = longest->problem->tensor[i];
+		if (!has_resident(train, x) && !has_resident(eval, x)) {
+			struct tensor *other = ARENA_NEW(a, struct tensor);
+			if (!other)
+				return diag_nomem(eval->diag);
+			*other = *x;
+			other->role = TR_ELSEWHERE;
+			other->data = NULL;
+			x = other;
+			if (!(t.name = arena_printf(a, "elsewhere/%s", t.name)))
+				return diag_nomem(eval->diag);
+		}
+		tensor[i] = x;
+		p->tensor[i] = t;
+	}
+	p->ntensor = n;
+	*out = (struct graph_problem){.problem = p, .tensor = tensor};
+	return ST_OK;
+}
+
+enum status problems_from_graphs(struct arena *a, const char *name, const struct graph *train,
+	const struct graph *eval, const struct graph_problem *longest,
+	struct graph_problem *train_problem, struct graph_problem *eval_problem)
+{
+	struct graph_problem kept;
+	if (longest)
+		TRY(keep_places(a, longest, train, eval, &kept));
+	TRY(problem_from_graph(a, eval, name, true, longest ? &kept : NULL, eval_problem));
 	if (!train)
 		return ST_OK;
 	/* the evaluation's residents that training does not read have their place in both */

@@ -23,10 +23,15 @@ enum status problem_from_graph(struct arena *a, const struct graph *g, const cha
 	bool keep_outputs, const struct graph_problem *residents_of, struct graph_problem *out);
 
 /* Training (NULL: none, and *train_problem is left alone) and evaluation, which keeps its outputs,
- * with the same residents in the same order. */
+ * with the same residents in the same order. `longest` (NULL: none) is the problem of the same
+ * model for longer inputs: what lasts over steps has its place there, and what it alone has keeps
+ * its own. */
 enum status problems_from_graphs(struct arena *a, const char *name, const struct graph *train,
-	const struct graph *eval, struct graph_problem *train_problem,
-	struct graph_problem *eval_problem);
+	const struct graph *eval, const struct graph_problem *longest,
+	struct graph_problem *train_problem, struct graph_problem *eval_problem);
+
+/* How many residents there are: they come first. */
+int residents_of(const struct graph_problem *gp);
 
 /* How many of a training step's shards a process does: of so many as the graph is for, the one with
  * most. */

@@ -48,6 +48,8 @@ struct bench {
 /* Load b->dir and make up its inputs. b->arena and b->dir are set; load_close(&b->l) afterwards,
  * whatever this returns. */
 enum status bench_open(struct bench *b, struct diag *d);
+/* Time so many steps of b, opened, and hold its kernels against the machine. */
+enum status bench_measure(struct bench *b, int steps, struct diag *d);
 
 /* --- bench_kernels.c --- */
 
@@ -66,6 +68,8 @@ const char *bench_brief(const struct bench_kernel *k, int width, char buf[static
 
 /* What the device's memory holds, after the steps. */
 enum status bench_device_memory(struct bench *b, struct diag *d);
+/* "2984 ms: context 19, NVRTC 2626": what opening the step took, in parts. */
+void bench_opened(struct text *t, const struct stint_device_memory *m);
 const char *bench_device_fact_memory(const struct bench *b);
 const char *bench_device_fact_machine(const struct bench *b);
 void bench_device_json(const struct bench *b);

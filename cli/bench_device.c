@@ -7,9 +7,25 @@
 #include "api/safe_put.h"
 #include "cli/bench.h"
 
+static const char steps[] = "steps"; /* whatever the steps have taken, the first too */
+
+void bench_opened(struct text *t, const struct stint_device_memory *m)
+{
+	double all = 0;
+	const char *before = ":";
+	for (int i = 0; i < m->nitem; i++)
+		all += m->item[i].what == steps ? 0 : m->item[i].ms;
+	text_add(t, "%.0f ms", all);
+	for (int i = 0; i < m->nitem; i++) {
+		if (m->item[i].what == steps || m->item[i].ms < 0.5)
+			continue;
+		text_add(t, "%s %s %.0f", before, m->item[i].what, m->item[i].ms);
+		before = ",";
+	}
+}
+
 enum status bench_device_memory(struct bench *b, struct diag *d)
 {
-	static const char steps[] = "steps"; /* whatever the steps have taken, the first too */
 	const struct loaded *l = &b->l;
 	struct bench_memory *m = &b->memory;
 	const int rc = l->step->device->memory(l->step, steps, &m->device);
@@ -37,11 +53,17 @@ const char *bench_device_fact_memory(const struct bench *b)
 		bytes_human((int64_t)b->l.model->arena_bytes, x), bytes_human(m->workspace, y));
 	text_add(&t, "%s, about %s expected:", bytes_human(m->outside, x),
 		bytes_human(REPORT_OUTSIDE_GPU_BYTES, y));
-	for (int i = 0; i < m->device.nitem; i++)
-		text_add(&t, "%s %s %s", i ? "," : "", m->device.item[i].what,
+	const char *before = "";
+	for (int i = 0; i < m->device.nitem; i++) {
+		if (!m->device.item[i].bytes)
+			continue;
+		text_add(&t, "%s %s %s", before, m->device.item[i].what,
 			bytes_human(m->device.item[i].bytes, x));
-	text_add(&t, "; %s of the device's %s in use by all programs",
+		before = ",";
+	}
+	text_add(&t, "; %s of the device's %s in use by all programs; opening took ",
 		bytes_human(m->device.used, x), bytes_human(m->device.total, y));
+	bench_opened(&t, &m->device);
 	const char *s = t.failed ? NULL : arena_strdup(b->arena, t.s);
 	text_free(&t);
 	return s;
@@ -69,6 +91,11 @@ void bench_device_json(const struct bench *b)
 	for (int i = 0; i < m->device.nitem; i++)
 		printf("%s{\"what\":\"%s\",\"bytes\":%" PRId64 "}", i ? "," : "",
 			m->device.item[i].what, m->device.item[i].bytes);
+	printf("],\"opening\":[");
+	for (int i = 0, n = 0; i < m->device.nitem; i++)
+		if (m->device.item[i].what != steps)
+			printf("%s{\"what\":\"%s\",\"ms\":%.3f}", n++ ? "," : "",
+				m->device.item[i].what, m->device.item[i].ms);
 	printf("],\"grown_bytes\":%" PRId64 ",\"device_used\":%" PRId64 ",\"device_bytes\":%" PRId64
 	       "},\"machine\":{\"device\":",
 		m->grown, m->device.used, m->device.total);

@@ -25,6 +25,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d);
 enum status cmd_eval(int argc, const char **argv, struct diag *d);
 enum status cmd_predict(int argc, const char **argv, struct diag *d);
 enum status cmd_bench(int argc, const char **argv, struct diag *d);
+enum status cmd_doctor(int argc, const char **argv, struct diag *d);
 enum status cmd_export(int argc, const char **argv, struct diag *d);
 
 #endif

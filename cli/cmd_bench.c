@@ -81,7 +81,7 @@ static enum status measure_memory(struct bench *b, struct diag *d)
 
 /* Memory before the machine is measured, which takes some; ops alone at the end, since the arena's
  * values are spoilt then. */
-static enum status measure(struct bench *b, int steps, struct diag *d)
+enum status bench_measure(struct bench *b, int steps, struct diag *d)
 {
 	const struct loaded *l = &b->l;
 	bool *wanted;
@@ -105,7 +105,7 @@ static enum status measure(struct bench *b, int steps, struct diag *d)
 static enum status bench(struct bench *b, const struct wishes *w, struct diag *d)
 {
 	TRY(bench_open(b, d));
-	TRY(measure(b, w->steps, d));
+	TRY(bench_measure(b, w->steps, d));
 	if (w->costs_out)
 		TRY(write_costs(b, w->costs_out, d));
 	if (w->html)

@@ -159,7 +159,7 @@ static enum status write_all(
 	if (st == ST_OK && o->merge)
 		st = adapters_check(v, d);
 	if (st == ST_OK && o->out)
-		st = export_onnx(model, o->out, lookup, o->merge ? adapter_delta : NULL,
+		st = export_onnx(model, o->out, lookup, o->merge ? &adapter_merge : NULL,
 			o->merge ? adapters_merged : NULL, v, d);
 	if (st == ST_OK && o->adapter)
 		st = adapter_write(v, o->dir, o->adapter, d);

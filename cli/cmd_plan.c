@@ -5,6 +5,7 @@
 #include "cli/command_options.h"
 #include "cli/compare_plans.h"
 #include "cli/plan_ranks.h"
+#include "compile/other_lengths.h"
 
 static enum status save_json(struct text *t, const char *path, struct diag *d)
 {
@@ -28,7 +29,9 @@ static enum status finish(struct pipeline *p, const struct options *o, struct ac
 	if (o->json)
 		return report_json(stdout, p->arena, problem, plan, p, p->diag);
 	TRY(report_plan(stdout, p->arena, problem, plan, p->diag));
+	TRY(report_kinds(stdout, p->arena, problem, plan, p->diag));
 	report_trials(stdout, p);
+	report_lengths(stdout, p);
 	return ST_OK;
 }
 
@@ -110,6 +113,8 @@ static enum status plan(struct pipeline *p, struct options *o, struct activity *
 	if (p->o->graph)
 		return plan_graph_file(p, o, problem, at);
 	enum status st = pipeline_plan(p);
+	if (st == ST_OK)
+		st = lengths_each(p, NULL);
 	if (st == ST_OK && asked.ranks)
 		return plan_ranks_print(p, &asked, o->json, at);
 	return finish(p, o, at, problem, pipeline_plan_shown(p), st);

@@ -1,6 +1,7 @@
 /* stint run DIR --input [NAME=]FILE.npy ... --target FILE.npy -o OUT.safetensors: train's very
  * step, looked into. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/safe_put.h"
@@ -36,6 +37,13 @@ static void keep(struct result *r, const char *prefix, const char *name, int dty
 		.dim = dim,
 		.data = copy,
 		.bytes = bytes};
+}
+
+/* Gradients come as the plan makes them: the file is not to differ for that. */
+static int by_name(const void *x, const void *y)
+{
+	const struct safetensors_entry *a = x, *b = y;
+	return strcmp(a->name, b->name);
 }
 
 static void on_gradient(void *user, int parameter, const void *data, size_t bytes)
@@ -182,6 +190,7 @@ static enum status run_loaded(struct arena *a, const struct loaded *l, const str
 	l->seed(l->step, o->seed);
 	TRY(step(&r, f->samples * f->rows, d));
 	char message[SAFETENSORS_MESSAGE];
+	qsort(r.entry, (size_t)r.n, sizeof *r.entry, by_name);
 	if (safetensors_write(o->out, r.entry, r.n, NULL, 0, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	const double loss = l->loss(l->step);

@@ -1,10 +1,13 @@
 /* stint show DIR | PLAN.json | MODEL.onnx | LOG ... */
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/length_folders.h"
 #include "api/plan_page.h"
 #include "api/report.h"
+#include "api/safe_put.h"
 #include "api/shown.h"
 #include "cli/args.h"
 #include "cli/cli.h"
@@ -55,6 +58,7 @@ static enum status print_plan(struct arena *a, const struct problem *p, const st
 		printf("%d steps: --steps lists them\n", plan->nstep);
 	TRY(report_plan(stdout, a, p, plan, d));
 	TRY(report_details(stdout, a, p, plan, d));
+	TRY(report_kinds(stdout, a, p, plan, d));
 	report_needs(stdout, plan->arena_bytes, place);
 	return ST_OK;
 }
@@ -153,6 +157,24 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && !strcmp(s + n - m, end);
 }
 
+/* Where the steps for other lengths are. */
+static enum status tell_lengths(struct arena *a, const char *dir, struct diag *d)
+{
+	struct length_folders x;
+	TRY(length_folders_read(a, dir, &x, d));
+	for (int i = 0; i < x.n; i++) {
+		const char *folder = length_folder(a, dir, x.length[i]);
+		if (!folder)
+			return diag_nomem(d);
+		printf("in the same arena, for '");
+		safe_put(stdout, x.dim);
+		printf("' of %" PRId64 ": ", x.length[i]);
+		safe_put(stdout, folder);
+		printf("\n");
+	}
+	return ST_OK;
+}
+
 static enum status show(struct pipeline *p, struct options *o, struct activity *at)
 {
 	struct compile_options *c = &o->compile;
@@ -167,7 +189,8 @@ static enum status show(struct pipeline *p, struct options *o, struct activity *
 		char *plan = arena_printf(p->arena, "%s/plan.json", c->model);
 		if (!graph || !plan)
 			return diag_nomem(p->diag);
-		return show_plan(p->arena, graph, plan, o, at, p->diag);
+		TRY(show_plan(p->arena, graph, plan, o, at, p->diag));
+		return o->json ? ST_OK : tell_lengths(p->arena, c->model, p->diag);
 	}
 	if (ends_with(c->model, ".json")) {
 		const char *graph = c->graph ? c->graph

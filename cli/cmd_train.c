@@ -129,6 +129,12 @@ static enum status prepare(struct training *t)
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
 		t->evaluation.ranks = &t->ranks;
 	}
+	TRY(lengths_open(
+		t->arena, o->dir, o->pad, &t->l, &t->train, &t->eval, &t->lengths, t->diag));
+	if (t->lengths.n && t->ranks.n > 1)
+		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = o->dir},
+			"compile it for one length",
+			"--pad: steps for several lengths are one process's");
 	TRY(follow_start(t));
 	TRY(count_batches(t));
 	t->place.seed = o->seed;
@@ -245,6 +251,7 @@ static void print_json(const struct training *t, double seconds)
 		if (t->evaluation.metrics.item[i].which != METRIC_CONFUSION)
 			put_number(t->evaluation.metrics.item[i].label,
 				metrics_value(&t->evaluation.metrics, i));
+	lengths_json(&t->lengths);
 	put_number("seconds", seconds);
 	if (t->o->folder) {
 		printf(",\"checkpoint\":");
@@ -304,6 +311,7 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	follow_end(&t.follow);
 	feed_close(&t.train);
 	feed_close(&t.eval);
+	lengths_close(&t.lengths);
 	load_close(&t.l);
 	return st;
 }
@@ -312,7 +320,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 {
 	struct train_args o = {.epochs = 1, .lr = NAN, .keep = 2, .rank_timeout = RANKS_PATIENCE};
 	struct arg_list list[4] = {0};
-	char *text[9] = {NULL};
+	char *text[10] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
 					     "training data, .npy or IDX(.gz)", "[NAME=]FILE"},
 		{"target", 0, POPT_ARG_STRING, &text[0], 0, "training targets", "FILE"},
@@ -330,6 +338,9 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"warmup", 0, POPT_ARG_LONGLONG, &o.warmup, 0, "steps of rising learning rate",
 			"N"},
 		DATA_OPTIONS(o.data),
+		{"pad", 0, POPT_ARG_STRING, &text[9], 0,
+			"fills the ends of samples: a batch takes the shortest step that holds it",
+			"[NAME=]TOKEN"},
 		{"last", 0, POPT_ARG_STRING, &text[7], 0,
 			"an epoch's incomplete last batch (default: keep where that is exact)",
 			"keep|drop"},
@@ -394,6 +405,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		o.swa_lr = text[6];
 		o.last = text[7];
 		o.reduce = text[8];
+		o.pad = text[9];
 		st = run(&o, a, d);
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)

@@ -10,11 +10,18 @@
 #include "planner/problem/json_text.h"
 #include "runtime/stint_rt.h"
 
-/* A's and B's ends of names, by kind. */
+/* A, B, and with dora the rows' lengths. */
+static int parts_of(const struct adapter_read *x)
+{
+	return x->spec.dora ? 3 : 2;
+}
+
+/* Their ends of names, by kind. */
 static const char *part_of(enum adapter_kind kind, int which)
 {
-	static const char *const plain[] = {"lora_A.weight", "lora_B.weight"},
-				 *const embedding[] = {"lora_embedding_A", "lora_embedding_B"};
+	static const char *const plain[] = {"lora_A.weight", "lora_B.weight",
+		"lora_magnitude_vector"},
+				 *const embedding[] = {"lora_embedding_A", "lora_embedding_B", ""};
 	return (kind == ADAPTER_EMBEDDING ? embedding : plain)[which];
 }
 
@@ -37,10 +44,10 @@ static const struct safetensors_entry *entry_of(
 enum status adapters_check(struct values *v, struct diag *d)
 {
 	for (int i = 0; i < v->adapters.n; i++)
-		for (int which = 0; which < 2; which++) {
+		for (int which = 0; which < parts_of(&v->adapters.adapter[i]); which++) {
 			const struct adapter_read *x = &v->adapters.adapter[i];
 			const struct safetensors_entry *e = entry_of(v, x, which);
-			if (!e || e->rank < 2 || e->dim[which] != x->spec.rank)
+			if (!e || (which < 2 && (e->rank < 2 || e->dim[which] != x->spec.rank)))
 				return v->failed ? diag_nomem(d)
 						 : diag_fail(d, ST_INVALID,
 							   &(struct where){.node = x->module},
@@ -72,17 +79,28 @@ static const float *product(struct values *v, const struct adapter_read *x, cons
 	return v->failed ? NULL : out;
 }
 
-const float *adapter_delta(
-	void *user, const char *name, int rank, const int64_t *dim, int64_t numel)
+/* The one beside a weight; NULL: it has none. */
+static struct adapter_read *adapter_of(const struct values *v, const char *name)
 {
-	struct values *v = user;
 	struct adapter_read *x = v->adapters.adapter, *end = x + v->adapters.n;
 	while (x < end && strcmp(x->weight, name) != 0)
 		x++;
-	if (x == end || rank < 2)
+	return x == end ? NULL : x;
+}
+
+/* Its weight's second axis is the outputs. */
+static bool is_turned(const struct adapter_read *x)
+{
+	return x->kind == ADAPTER_EMBEDDING || (x->kind == ADAPTER_LINEAR && !x->turned);
+}
+
+static const float *delta(void *user, const char *name, int rank, const int64_t *dim, int64_t numel)
+{
+	struct values *v = user;
+	struct adapter_read *x = adapter_of(v, name);
+	if (!x || rank < 2)
 		return NULL;
-	const bool turned = x->kind == ADAPTER_EMBEDDING ||
-			    (x->kind == ADAPTER_LINEAR && !x->turned);
+	const bool turned = is_turned(x);
 	const int64_t rows = turned ? dim[1] : dim[0], columns = rows ? numel / rows : 0;
 	const struct safetensors_entry *a = entry_of(v, x, 0), *b = entry_of(v, x, 1);
 	const float *va = a ? values_floats(v, a) : NULL, *vb = b ? values_floats(v, b) : NULL;
@@ -94,6 +112,28 @@ const float *adapter_delta(
 	x->merged = true;
 	return product(v, x, va, vb, rows, columns, turned);
 }
+
+/* With dora each output's row gets the length that was trained. */
+static void settle(void *user, const char *name, const int64_t *dim, float *sum)
+{
+	struct values *v = user;
+	const struct adapter_read *x = adapter_of(v, name);
+	const struct safetensors_entry *e = x->spec.dora ? entry_of(v, x, 2) : NULL;
+	const float *length = e ? values_floats(v, e) : NULL;
+	const bool turned = is_turned(x);
+	const int64_t rows = dim[turned], columns = dim[!turned];
+	const int64_t step = turned ? rows : 1, next = turned ? 1 : columns;
+	for (int64_t i = 0; length && i < rows; i++) {
+		double squares = 0;
+		for (int64_t j = 0; j < columns; j++)
+			squares += (double)sum[i * next + j * step] *
+				   (double)sum[i * next + j * step];
+		for (int64_t j = 0; j < columns; j++)
+			sum[i * next + j * step] *= (float)((double)length[i] / sqrt(squares));
+	}
+}
+
+const struct export_merge adapter_merge = {delta, settle};
 
 enum status adapters_merged(void *user, struct diag *d)
 {
@@ -131,11 +171,11 @@ static enum status list_tensors(
 	const struct adapters_read *all = &v->adapters;
 	int n = 0;
 	struct safetensors_entry *entry = *out = ARENA_ARRAY(
-		v->a, struct safetensors_entry, 2 * all->n + all->ntrained);
+		v->a, struct safetensors_entry, 3 * all->n + all->ntrained);
 	if (!entry)
 		return diag_nomem(d);
 	for (int i = 0; i < all->n; i++)
-		for (int k = 0; k < 2; k++) {
+		for (int k = 0; k < parts_of(&all->adapter[i]); k++) {
 			const struct adapter_read *x = &all->adapter[i];
 			TRY(put(v, entry_of(v, x, k), name_of(v, x, k), &entry[n++], d));
 		}
@@ -244,8 +284,10 @@ static void print_config(struct values *v, struct text *out)
 	text_add(out,
 		"{\"peft_type\":\"LORA\",\"task_type\":null,\"base_model_name_or_path\":null,\n"
 		"\"inference_mode\":true,\"bias\":\"none\",\"fan_in_fan_out\":false,"
-		"\"init_lora_weights\":true,\n\"r\":%lld,\"use_rslora\":%s,\"lora_alpha\":",
-		(long long)first->rank, first->rslora ? "true" : "false");
+		"\"init_lora_weights\":true,\n\"r\":%lld,\"use_rslora\":%s,\"use_dora\":%s,\"lora_"
+		"alpha\":",
+		(long long)first->rank, first->rslora ? "true" : "false",
+		first->dora ? "true" : "false");
 	json_text_double(out, first->alpha);
 	text_puts(out, ",\"lora_dropout\":");
 	json_text_double(out, first->dropout);
@@ -288,6 +330,12 @@ enum status adapter_write(struct values *v, const char *dir, const char *folder,
 	int n = 0;
 	if (!tensors || !config)
 		return diag_nomem(d);
+	for (int i = 1; i < v->adapters.n; i++)
+		if (v->adapters.adapter[i].spec.dora != v->adapters.adapter[0].spec.dora)
+			return diag_fail(d, ST_USAGE,
+				&(struct where){.node = v->adapters.adapter[i].module},
+				"--merge writes them into the model",
+				"PEFT has one word on dora for all adapters of a folder");
 	TRY(list_tensors(v, &n, &entry, d));
 	if (mkdir(folder, 0777) != 0 && errno != EEXIST)
 		return diag_fail(d, ST_IO, &(struct where){.file = folder}, NULL,

@@ -23,9 +23,8 @@ const float *values_floats(struct values *v, const struct safetensors_entry *e);
 
 /* ST_INVALID where an adapter is not among the values. */
 enum status adapters_check(struct values *v, struct diag *d);
-/* What the adapter of a weight comes to: an export_delta. `user`: a struct values. */
-const float *adapter_delta(
-	void *user, const char *name, int rank, const int64_t *dim, int64_t numel);
+/* What the adapter of a weight comes to. `user`: a struct values. */
+extern const struct export_merge adapter_merge;
 /* An export_check: ST_INVALID where an adapter went into no weight. */
 enum status adapters_merged(void *user, struct diag *d);
 /* adapter_model.safetensors, adapter_config.json and stint_adapter.json, which is made where it is

@@ -17,6 +17,7 @@ struct feed_tally {
 	double waited;                   /* seconds, the caller's */
 	int64_t skipped;                 /* bad samples */
 	char first[256];                 /* what was wrong with the first */
+	int64_t longest; /* tokens of the longest row that was fed last; INT64_MAX: not padded */
 };
 
 struct feed {
@@ -39,6 +40,8 @@ struct feed {
 	int64_t *index;          /* of rows, where samples are whole */
 	int target;              /* index in bound, or -1 */
 	int64_t classes, ignore; /* of labels; 0: the target has none */
+	int padded;              /* the index in bound of rows of tokens, and 1; 0: none */
+	int64_t token;           /* that fills their ends */
 	int64_t first, end;      /* rows of a batch that this rank's shards have; end 0: all */
 	struct shuffle order;
 	int64_t *place, *swapped; /* a batch's */
@@ -54,6 +57,8 @@ void feed_close(struct feed *f);
 
 /* Samples index[0..n), n ≤ batch, into the arena; missing rows repeat the last one. */
 enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, struct diag *d);
+/* Input `bound` of bound[] is rows of tokens, [N, T], whose ends are filled with `token`. */
+void feed_pad(struct feed *f, int bound, int64_t token);
 /* Of inputs whose rows shards alone want (stint_tensor.by_shards), feed_batch reads those of rank
  * `rank` of n from now on, or with n 1 all. With --skip-bad all of them, always: who does not read
  * a sample does not find out that another takes its place. */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/feed.h"
+#include "cli/feed_pad.h"
 #include "runtime/stint_tree.h"
 
 static enum dataset_as number_of(int dtype)
@@ -174,8 +174,10 @@ static enum status take(const struct feed *f, const int64_t *index, int64_t n, s
 				(size_t)(to - from) * row);
 		else if (staged)
 			memcpy(at[i], f->tally->staged[i], row);
-		TRY(load_send(f->l, f->bound[i].resident, d));
 	}
+	f->tally->longest = feed_pad_mask(f, at);
+	for (int i = 0; i < f->n; i++)
+		TRY(load_send(f->l, f->bound[i].resident, d));
 	return ST_OK;
 }
 

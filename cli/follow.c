@@ -128,6 +128,8 @@ static void put_settings(struct text *note, const struct training *t)
 	put(note, "--target", o->target ? o->target : "");
 	put(note, "--scale", o->data.scale ? o->data.scale : "1");
 	put(note, "--shift", o->data.shift ? o->data.shift : "0");
+	if (o->pad)
+		put(note, "--pad", o->pad);
 	put_whole(note, "--swa-start", o->swa_start);
 	put(note, "--swa-lr", o->swa_lr ? o->swa_lr : "");
 	put(note, "--keep-best", t->has_eval ? t->follow.name : "");

@@ -27,6 +27,7 @@ static const struct command commands[] = {
 	{"predict", "what a compiled model answers to data", cmd_predict, true},
 	{"bench", "time a compiled step", cmd_bench, true},
 	{"export", "write the trained ONNX model", cmd_export, false},
+	{"doctor", "whether this machine can train: processor, GPU, libraries", cmd_doctor, true},
 };
 enum { NCOMMAND = sizeof commands / sizeof *commands };
 

@@ -9,7 +9,7 @@ const char *const option_group_title[OPTION_GROUPS] = {"The model:", "Training:"
 
 static const char *const member[OPTION_GROUPS][GROUP_MOST] = {
 	{"batch", "dim", "train", "freeze", "tie", "untie", "stop-gradient", "fix", "replace-head",
-		"padding-idx", "restore-biases", "ops", "lora", "adapter"},
+		"padding-idx", "restore-biases", "qat", "ops", "lora", "adapter"},
 	{"loss", "optimizer", "precision", "frozen-precision", "state-precision", "math", "group",
 		"no-decay-1d", "clip-value", "clip-norm", "ema", "dropout", "bn", "bn-variance",
 		"no-outputs"},

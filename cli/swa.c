@@ -193,7 +193,7 @@ static enum status pass(struct training *t, int64_t batch)
 {
 	const struct stint_probe probe = {.gradient = leave_alone};
 	TRY(training_feed(t, batch));
-	TRY(training_rows(t, batch));
+	TRY(training_rows(t, &t->l, batch));
 	const int rc = t->l.train(t->l.step, 0, &probe);
 	return rc ? load_fail(&t->l, rc, "running statistics", t->diag) : ST_OK;
 }

@@ -24,11 +24,11 @@ static enum status feed(struct training *t, int64_t batch)
 	return ST_OK;
 }
 
-enum status training_rows(struct training *t, int64_t batch)
+enum status training_rows(struct training *t, const struct loaded *step, int64_t batch)
 {
 	const int64_t rows = feed_size(&t->train, batch);
-	const int rc = rows < t->train.batch ? t->l.rows(t->l.step, rows) : 0;
-	return rc ? load_fail(&t->l, rc, "training", t->diag) : ST_OK;
+	const int rc = rows < t->train.batch ? step->rows(step->step, rows) : 0;
+	return rc ? load_fail(step, rc, "training", t->diag) : ST_OK;
 }
 
 /* While a GPU works, the epoch's next batch is made and sent. `first`: this one is not there yet.
@@ -36,17 +36,19 @@ enum status training_rows(struct training *t, int64_t batch)
 static enum status one_batch(struct training *t, bool first, double lr, double *loss)
 {
 	enum status fed = ST_OK;
+	const struct loaded *l;
 	if (first)
 		TRY(feed(t, t->place.batch));
-	TRY(training_rows(t, t->place.batch));
-	int rc = t->l.train_start(t->l.step, lr);
+	TRY(lengths_take(&t->lengths, &t->train, &l, t->diag));
+	TRY(training_rows(t, l, t->place.batch));
+	int rc = l->train_start(l->step, lr);
 	if (!rc && t->place.batch + 1 < t->batches)
 		fed = feed(t, t->place.batch + 1);
 	if (!rc)
-		rc = t->l.train_finish(t->l.step);
+		rc = l->train_finish(l->step);
 	if (rc)
-		return load_fail(&t->l, rc, "training", t->diag);
-	*loss = t->l.loss(t->l.step);
+		return load_fail(l, rc, "training", t->diag);
+	*loss = l->loss(l->step);
 	t->place.step++;
 	t->place.batch++;
 	train_log_step(&t->log, &t->place, lr, *loss);
@@ -162,7 +164,7 @@ static enum status look_back(struct training *t, double lr, const char *what)
 	TRY(feed(t, t->place.batch));
 	const int64_t *sample = feed_place(&t->train, t->place.batch);
 	const char *data = watch_data(&t->watch, &t->train, sample);
-	TRY(training_rows(t, t->place.batch));
+	TRY(training_rows(t, &t->l, t->place.batch));
 	const char *where = data ? data : watch_step(&t->watch, &t->train, sample, lr);
 	if (!where)
 		return t->diag->errors ? t->diag->worst : diag_nomem(t->diag);
@@ -397,6 +399,8 @@ enum status training_run(struct training *t)
 		printf("stopped early: %s was best %" PRId64 " epochs ago\n", t->follow.name,
 			t->follow.best.since);
 	TRY(finish_average(t));
+	if (t->ranks.rank == 0)
+		lengths_print(&t->lengths);
 	draw_losses(t);
 	return ST_OK;
 }

@@ -9,12 +9,13 @@
 #include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/swa.h"
+#include "cli/train_lengths.h"
 #include "cli/train_log.h"
 #include "cli/watch.h"
 
 struct train_args {
 	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr, *last,
-		*reduce;
+		*reduce, *pad;
 	struct weights weights;
 	struct arg_list input, eval_input, metric, log;
 	long long epochs, warmup, seed, keep, early_stop, swa_start, check_ranks, ranks, restart;
@@ -31,6 +32,7 @@ struct training {
 	struct loaded l;
 	struct ranks ranks;
 	struct feed train, eval;
+	struct lengths lengths;
 	bool has_eval;
 	struct evaluation evaluation; /* where there is */
 	struct follow follow;
@@ -47,11 +49,12 @@ struct training {
 	int64_t odd, first_odd; /* losses of the epoch that were not finite, and the first's step */
 };
 
-/* The samples of the epoch's batch of this number to the step; and its next run takes so many. */
 /* Values that are not finite, here or in another rank. */
 enum status training_lost(const struct training *t, struct watch_lost *lost);
+/* The samples of the epoch's batch of this number to the step; and the next run of `step`, the one
+ * that takes them, takes so many. */
 enum status training_feed(struct training *t, int64_t batch);
-enum status training_rows(struct training *t, int64_t batch);
+enum status training_rows(struct training *t, const struct loaded *step, int64_t batch);
 
 /* Epoch by epoch from t->place to the end, with a checkpoint after each and where a signal ends it
  * (ST_INTERRUPTED), and none of values that are not finite: with those, or a loss that is not,

@@ -73,6 +73,7 @@ static const char *role_text(enum tensor_role r)
 		[TR_BUFFER] = "running statistics",
 		[TR_STATE] = "optimizer state",
 		[TR_SUMS] = "sums of gradients",
+		[TR_ELSEWHERE] = "of another length",
 		[TR_CONSTANT] = "constants",
 		[TR_CONTROL] = "control"};
 	return text[r];

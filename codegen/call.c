@@ -279,6 +279,7 @@ static void add_stage(struct emit *e, const struct kernel_call *c)
 	if (c->tasks) {
 		shape.blocks = launch_blocks(c->tasks);
 		shape.threads = c->threads;
+		shape.resident = c->resident;
 	} else if (c->turns) {
 		shape = launch_of_turns(c->turns, has_own_scratch(c), e->g->target->threads);
 	}

@@ -156,6 +156,8 @@ struct kernel_call {
 	 * blockIdx.x + gridDim.x, ... And the numbers that the function is a template of. */
 	int64_t tasks;
 	int threads;
+	int resident; /* registers are given out so that a multiprocessor has room for as many
+		       * blocks; 0: as the compiler likes */
 	int nconstant;
 	int64_t constant[CALL_CONSTANTS];
 	const struct call_struct *traits; /* what is constant of the node, as the first of them: a

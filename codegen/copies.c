@@ -63,12 +63,15 @@ static const struct copy *copy_away(const struct schedule *s, int tensor)
 /* Of a tensor in a file: what is stored comes behind all fetches of it. */
 static void add_file_copy(struct schedule *s, int step)
 {
-	enum { HOME, VALUE };
+	enum { HOME, VALUE, WHOLE };
 	const struct call *call = &s->call[step];
 	struct copy c = {.step = step, .away = call->node.op->role == ROLE_STORE};
+	const struct tensor *value = c.away ? call->node.in[VALUE] : call->node.out[0];
+	const int home = c.away && node_int(&call->node, "count", 0) ? WHOLE : HOME;
 	c.buffer = c.away ? call->in[VALUE] : call->out[0];
 	c.bytes = s->plan->buffer[c.buffer].bytes;
-	c.resident = s->plan->buffer[call->in[HOME]].tensor;
+	c.resident = s->plan->buffer[call->in[home]].tensor;
+	c.from = node_int(&call->node, "from", 0) * dtype_bytes(value->dtype);
 	c.start = c.away || s->at_once ? step : free_from(s, c.buffer);
 	c.wait = s->at_once ? step
 		 : c.away   ? written_again(s, c.buffer, step)
@@ -130,9 +133,16 @@ enum status copies_find(struct arena *a, struct schedule *s, struct diag *d)
 	return ST_OK;
 }
 
-static void print_check(const struct copy *c, const char *info, struct text *t)
+/* Otherwise it is the host's memory of a GPU. */
+static bool is_file(const struct schedule *s)
 {
-	if (c->resident >= 0)
+	return !s->gp->graph->target->cuda;
+}
+
+static void print_check(
+	const struct schedule *s, const struct copy *c, const char *info, struct text *t)
+{
+	if (is_file(s))
 		text_puts(t, "\tif (error) /* the runtime has said why */\n\t\treturn error;\n");
 	else
 		text_add(t, "\tif (error)\n\t\treturn library_failed(s, %d, error, &%s[%d]);\n",
@@ -154,31 +164,34 @@ static void print_start(
 {
 	const int i = (int)(c - s->copy);
 	print_whether(s, c, t);
-	text_puts(t, c->resident >= 0 ? "\terror = stint_disk_" : "\terror = stint_");
+	text_puts(t, is_file(s) ? "\terror = stint_disk_" : "\terror = stint_");
 	text_add(t, "%s(s, %d, %s, %" PRId64 ", ",
-		!c->away           ? "fetch"
-		: c->resident >= 0 ? "store"
-				   : "offload",
+		!c->away     ? "fetch"
+		: is_file(s) ? "store"
+			     : "offload",
 		i, s->place[c->buffer].name, c->bytes);
 	if (c->resident >= 0)
-		text_add(t, "%s);", s->place[s->head[c->resident]].name);
-	else
-		text_add(t, "%" PRId64 ");", c->host);
+		text_puts(t, s->place[s->head[c->resident]].name);
+	if (c->resident >= 0 && c->from)
+		text_add(t, " + %" PRId64, c->from);
+	if (c->resident < 0) /* in the file behind what lasts over steps */
+		text_add(t, "%" PRId64, c->host + (is_file(s) ? s->file_bytes : 0));
+	text_puts(t, ");");
 	if (!s->at_once)
 		text_add(t, " /* step %d */", c->step + 1);
 	text_puts(t, "\n");
-	print_check(c, info, t);
+	print_check(s, c, info, t);
 }
 
 static void print_wait(
 	const struct schedule *s, const struct copy *c, const char *info, struct text *t)
 {
-	text_add(t, "\terror = %s(s, %d);", c->resident >= 0 ? "stint_disk_wait" : "stint_copied",
+	text_add(t, "\terror = %s(s, %d);", is_file(s) ? "stint_disk_wait" : "stint_copied",
 		(int)(c - s->copy));
 	if (!s->at_once)
 		text_add(t, " /* of step %d */", c->step + 1);
 	text_puts(t, "\n");
-	print_check(c, info, t);
+	print_check(s, c, info, t);
 }
 
 void print_copies(const struct schedule *s, int step, const char *info, struct text *t)

@@ -83,7 +83,11 @@ static void print_stage(const struct kernels *ks, int function, int stage, struc
 		print_params(k, stage, t);
 		text_add(t, ")\n{\n%.*s}\n", (int)len, body);
 	}
-	text_add(t, "extern \"C\" __global__ void __launch_bounds__(%d) ", BLOCK_THREADS);
+	text_puts(t, "extern \"C\" __global__ void __launch_bounds__(");
+	if (k->stage[stage].resident)
+		text_add(t, "%d, %d) ", threads, k->stage[stage].resident);
+	else
+		text_add(t, "%d) ", BLOCK_THREADS);
 	print_stage_name(k, stage, t);
 	text_puts(t, "(");
 	print_params(k, stage, t);

@@ -26,6 +26,7 @@ struct launch_shape {
 	int blocks, threads;
 	int64_t spread; /* turns, where any number of threads may share them; 0: not so */
 	int64_t turns;  /* launched so many times; 0: once */
+	int resident;   /* blocks that a multiprocessor is to have room for; 0: not said */
 	size_t end;     /* where its text ends in the body */
 };
 

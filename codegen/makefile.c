@@ -47,7 +47,6 @@ static const char loops_words[] =
 "\t-fversion-loops-for-strides -fno-tree-loop-distribute-patterns)\n";
 
 static const char objects_rules[] =
-"\nHEADERS = $(wildcard *.h kernels/*.h) Makefile\n"
 "COMPILE = $(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -c -o $@ $<\n"
 "\nstep.o: step.c $(HEADERS)\n"
 "\t$(COMPILE)\n"
@@ -109,6 +108,9 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 			in->cross);
 	else
 		text_puts(t, "\nCC ?= cc\n");
+	if (in->beside)
+		text_puts(t, "\n# What the steps for all lengths share is in the folder above.\n"
+			     "ABOVE = ../\nvpath %.c $(ABOVE)\n\n");
 	text_add(t, "CFLAGS ?= -O2 $(LOOPS)%s%s -Wall -Wextra\n", *in->isa_flags ? " " : "",
 		in->isa_flags);
 	text_puts(t, loops_words);
@@ -125,7 +127,7 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 		"STEP_FLAGS = -std=gnu11 -ffp-contract=off -fno-math-errno "
 		"-fno-trapping-math -fPIC $(SSE) \\\n"
 		"\t$(DEBUG_PATH)");
-	text_puts(t, gpu ? " -DSTINT_WITH_GPU\n" : "\n");
+	text_puts(t, gpu ? " -DSTINT_WITH_GPU\n" : in->beside ? " -I$(ABOVE)\n" : "\n");
 	print_libraries(ks, gpu, library, t);
 	print_source_names(gpu, library, in->disk_folder != NULL, t);
 	if (ranks)
@@ -137,6 +139,8 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 		     "\nlibstep.a: $(OBJECTS)\n"
 		     "\trm -f $@\n"
 		     "\t$(AR) rcs $@ $^\n");
+	text_add(t, "\nHEADERS = $(wildcard %s) Makefile\n",
+		in->beside ? "*.h $(ABOVE)*.h $(ABOVE)kernels/*.h" : "*.h kernels/*.h");
 	text_puts(t, objects_rules);
 	text_puts(t, ranks ? " stint_mpi.so\n" : "\n");
 	if (ranks)

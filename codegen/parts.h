@@ -189,6 +189,7 @@ struct copy {
 	int buffer;          /* on the device, or in memory */
 	int64_t bytes, host; /* how many, and where in the host's memory */
 	int resident;        /* that is in the file; -1: the copy is the host's */
+	int64_t from;        /* the byte of it where it begins */
 	int start, wait;
 };
 

@@ -187,6 +187,7 @@ static void emit_expr(struct emit *e, const struct stages *x, int q)
 	}
 	if (!x->alone)
 		snprintf(as.behind_option, sizeof as.behind_option, "_%d", q);
+	as.near = e->g->target->cuda && dtype_is_narrow(x->stage[q].node->out[0]->dtype);
 	expr_print(&x->tree[q], &as, &e->out);
 }
 

@@ -160,10 +160,17 @@ static enum status find_kernel(struct kernels *ks, const struct schedule *s, str
 	return kernel_find(ks, s->gp->graph, n, in_place, &c->kernel);
 }
 
+/* An update of a piece: of its gradient all is looked at, before the first. */
+static bool is_of_piece(const struct node *n)
+{
+	return (n->op->traits & OP_UPDATE) && n->nin > 1 && n->in[1] && n->in[1]->maker &&
+	       n->in[1]->maker->op->role == ROLE_PIECE;
+}
+
 bool hands_on(const struct node *n)
 {
 	return n->op->role == ROLE_GATHER_PIECES || n->op->role == ROLE_STORE ||
-	       n->op->role == ROLE_UPDATE_END;
+	       n->op->role == ROLE_UPDATE_END || is_of_piece(n);
 }
 
 /* The parameter that this node updates, or a piece of: what `stint run` wants the finished gradient
@@ -171,6 +178,8 @@ bool hands_on(const struct node *n)
 static int parameter_updated(const struct schedule *s, const struct node *n)
 {
 	bool update = (n->op->traits & OP_UPDATE) && n->phase == NODE_UPDATE;
+	if (n->op->role == ROLE_PIECE)
+		return node_int(n, "from", 0) ? -1 : s->gp->index[n->in[1]->id];
 	if (!update || hands_on(n) || n->nin < 2 || !n->in[0] || (!n->in[1] && !n->op->optimizer))
 		return -1;
 	struct tensor *t = tensor_storage(n->in[0]);

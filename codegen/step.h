@@ -22,6 +22,7 @@ struct codegen_input {
 	const char *whole_batch; /* what training wants all rows for; NULL: it does not */
 	double lr;               /* the learning rate to compile in as the default */
 	const char *disk_folder; /* where a step makes its file; NULL: it has none */
+	bool beside; /* runs in another step's arena, and has what is common in the folder above */
 	bool debug_arena;
 };
 

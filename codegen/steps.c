@@ -217,10 +217,12 @@ static void print_arguments(const struct schedule *s, const struct codegen_input
 static void print_look(const struct schedule *s, const struct call *c, bool grouped, struct text *t)
 {
 	const struct node *n = &c->node;
+	const int gradient = n->op->role == ROLE_PIECE ? 0 : 1;
 	if (n->in[1]) {
+		const struct tensor *x = n->in[gradient];
 		text_add(t, "\tif (%s!looked_at(probe, %d, %s(%s), %" PRId64 "))\n\t",
-			grouped ? "probe && " : "", c->updates, accessor(n->in[1]->dtype),
-			s->place[c->in[1]].name, tensor_bytes(n->in[1]));
+			grouped ? "probe && " : "", c->updates, accessor(x->dtype),
+			s->place[c->in[gradient]].name, tensor_bytes(x));
 		return;
 	}
 	const int column = n->nin - 2, row = n->nin - 1;

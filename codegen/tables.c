@@ -25,6 +25,7 @@ const char *kind_text(enum tensor_role r)
 		[TR_BUFFER] = "STINT_BUFFER",
 		[TR_STATE] = "STINT_STATE",
 		[TR_SUMS] = "STINT_SUMS",
+		[TR_ELSEWHERE] = "STINT_ELSEWHERE",
 		[TR_CONSTANT] = "STINT_CONSTANT",
 		[TR_CONTROL] = "STINT_CONTROL"};
 	return text[r];
@@ -374,15 +375,20 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 	text_add(t, "\t.shards = %d,\n\t.whole_batch = ", in->shards);
 	text_literal(t, in->whole_batch);
 	text_puts(t, ",\n");
-	if (s->file_bytes > 0) {
+	const int64_t file_bytes = g->target->cuda
+					   ? 0
+					   : s->file_bytes + (train ? train->host_bytes : 0);
+	if (file_bytes > 0) {
 		text_add(t,
 			"\t.disk = &stint_rt_disk,\n\t.disk_bytes = %" PRId64 ",\n\t.ncopy = %d,\n",
-			s->file_bytes,
+			file_bytes,
 			train && train->ncopy > eval->ncopy ? train->ncopy : eval->ncopy);
 		text_puts(t, "\t.disk_folder = ");
 		text_literal(t, in->disk_folder);
 		text_puts(t, ",\n");
 	}
+	if (in->beside)
+		text_puts(t, "\t.beside = 1,\n");
 	if (in->ranks)
 		text_add(t, "\t.ranks = %d,\n", in->ranks);
 	if (count_pieces(s))

@@ -107,7 +107,7 @@ static enum status check_types(const struct reading *r)
 
 static enum status check_kind(const struct reading *r)
 {
-	static const char *const off[] = {"use_dora", "lora_bias", "use_qalora"};
+	static const char *const off[] = {"lora_bias", "use_qalora"};
 	const char *type = json_string_value(json_object_get(r->json, "peft_type"));
 	const json_t *bias = json_object_get(r->json, "bias");
 	if (!type || strcmp(type, "LORA") != 0)
@@ -138,6 +138,7 @@ static enum status add_spec(struct reading *r, const char *module, int64_t rank)
 		.module = module,
 		.rank = rank,
 		.rslora = json_is_true(rslora),
+		.dora = json_is_true(json_object_get(r->json, "use_dora")),
 		.dropout = json_number_value(json_object_get(r->json, "lora_dropout")),
 		.alpha = alpha};
 	if (!(s->alpha > 0) || isinf(s->alpha))
@@ -147,17 +148,18 @@ static enum status add_spec(struct reading *r, const char *module, int64_t rank)
 	return ST_OK;
 }
 
-/* What an entry is: an A begins an adapter, a B belongs to one, all else is a parameter. */
+/* What an entry is: an A begins an adapter, a B, a vector of lengths or the base's own weight
+ * belongs to one, all else is a parameter. */
 static enum status take_entry(struct reading *r, const struct safetensors_entry *e, int *ntrain)
 {
-	static const char *const end[] = {
-		".lora_A.weight", ".lora_embedding_A", ".lora_B.weight", ".lora_embedding_B"};
+	static const char *const end[] = {".lora_A.weight", ".lora_embedding_A", ".lora_B.weight",
+		".lora_embedding_B", ".lora_magnitude_vector", ".base_layer.weight"};
 	const size_t prefix = sizeof ADAPTER_PREFIX - 1, length = strlen(e->name);
 	if (length <= prefix || strncmp(e->name, ADAPTER_PREFIX, prefix) != 0)
 		return diag_fail(r->d, ST_INVALID,
 			&(struct where){.file = r->out->file, .node = e->name, .op = "tensor"},
 			NULL, "has no name that begins with " ADAPTER_PREFIX);
-	for (int i = 0; i < 4; i++) {
+	for (size_t i = 0; i < sizeof end / sizeof *end; i++) {
 		const size_t n = strlen(end[i]);
 		if (length < prefix + n || strcmp(e->name + length - n, end[i]) != 0)
 			continue;

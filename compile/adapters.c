@@ -41,6 +41,8 @@ static enum status start(void *user, struct tensor *t, enum adapter_start how, i
 	const uint64_t stream = init_stream(t->name);
 	if (x->from)
 		return continued(x, t, t->name);
+	if (how == ADAPTER_GIVEN)
+		return ST_OK;
 	void *data = arena_alloc(x->p->arena, (size_t)t->numel, (size_t)dtype_bytes(t->dtype));
 	for (int64_t i = 0; data && how != ADAPTER_ZEROS && i < t->numel; i++)
 		value_set(t->dtype, data, i,
@@ -99,13 +101,41 @@ static enum status start_others(struct adding *x, struct graph *g)
 	return ST_OK;
 }
 
+/* A weight that PEFT saves beside its adapter, of embeddings and heads: the model's own, unchanged.
+ */
+static bool is_base(const struct adding *x, const struct safetensors_entry *e)
+{
+	static const char end[] = ".base_layer.weight";
+	const size_t prefix = sizeof ADAPTER_PREFIX - 1, length = strlen(e->name);
+	const size_t n = length > prefix + sizeof end ? length - prefix - sizeof end + 1 : 0;
+	if (!n || strcmp(e->name + length - sizeof end + 1, end) != 0 || e->dtype != STINT_F32)
+		return false;
+	for (int i = 0; i < x->p->nadapter; i++) {
+		const struct adapter *a = &x->p->adapter[i];
+		const struct tensor *t = a->weight;
+		if (strlen(a->module) != n || strncmp(a->module, e->name + prefix, n) != 0 ||
+			!t->data || e->rank != 2 || t->rank != 2 ||
+			(int64_t)(e->bytes / 4) != t->numel)
+			continue;
+		const int64_t columns = e->dim[1];
+		const bool turned = a->kind == ADAPTER_LINEAR && !a->turned;
+		bool same = true;
+		for (int64_t k = 0; same && k < t->numel; k++)
+			same = (float)tensor_real(t, turned ? k % columns * e->dim[0] + k / columns
+							    : k) == ((const float *)e->data)[k];
+		return same;
+	}
+	return false;
+}
+
 /* What the folder holds and nobody took would be lost. */
 static enum status check_taken(const struct adding *x, const struct graph *g)
 {
 	const size_t prefix = sizeof ADAPTER_PREFIX - 1;
 	for (int k = 0; k < safetensors_count(x->from->tensors); k++) {
-		const char *name = safetensors_at(x->from->tensors, k)->name;
-		bool taken = false;
+		const struct safetensors_entry *e = safetensors_at(x->from->tensors, k);
+		const char *name = e->name;
+		bool taken = is_base(x, e);
 		for (int i = 0; i < g->ntensor && !taken; i++) {
 			const struct tensor *t = g->tensor[i];
 			taken = t->role == TR_PARAMETER &&

@@ -24,12 +24,20 @@ struct disk_options {
 	int64_t least;      /* bytes of the smallest tensor that goes there */
 };
 
+/* --dim NAME=A,B,...: what the dimension is besides the longest, which import.dim has. */
+struct length_options {
+	const char *dim; /* NULL: one length */
+	int n;
+	const int64_t *length; /* growing */
+};
+
 /* Zeros stand for the defaults, but for `threads` and `effort`, 1 or more and above 0, and
  * `budget`. */
 struct compile_options {
 	const char *model; /* path; NULL: none */
 	const char *graph; /* path of a stint-graph-1 file in the place of a model; NULL */
 	struct import_options import;
+	struct length_options lengths;
 	const char *const *ops;       /* shared objects with operators, ended by NULL; NULL: none */
 	const char *loss, *optimizer; /* as written; NULL: not given */
 	double clip_value, clip_norm, ema;

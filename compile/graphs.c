@@ -44,7 +44,7 @@ static enum status kernels_of(const struct graph_options *o, unsigned flags, str
 		TRY(graph_layout(*g, t->block, o->everywhere, g));
 		dump(o, STAGE_LAYOUT, *g);
 	}
-	if (o->frozen != STORE_AS_IS || (graph_has_stored(*g) && !t->cuda && !t->bare))
+	if (o->frozen != STORE_AS_IS || (graph_has_stored(*g) && !t->bare))
 		TRY(graph_store_frozen(*g, o->frozen, g));
 	if (o->narrow != DT_F32) {
 		TRY(graph_narrow(*g, o->narrow, o->narrow_flags | flags, g));

@@ -13,7 +13,8 @@ static enum status free_would_do(struct pipeline *p, bool *would)
 	for (int i = 0; i < 2; i++)
 		if (g[i])
 			graph_choose(g[i], MATH_FREE);
-	TRY(problems_from_graphs(p->arena, p->name, p->train, p->eval, &train, &eval));
+	TRY(problems_from_graphs(p->arena, p->name, p->train, p->eval,
+		p->longest ? pipeline_problem_shown(p->longest) : NULL, &train, &eval));
 	TRY(plan_pair_minimum(p->arena,
 		&(struct plan_pair){.train = train.problem, .eval = eval.problem}, &p->plan_options,
 		&known, &proven, &outputs, p->diag));

@@ -1,6 +1,7 @@
 #include "compile/pipeline.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "compile/adapters.h"
@@ -8,6 +9,7 @@
 #include "compile/batch_split.h"
 #include "compile/custom_ops.h"
 #include "compile/not_met.h"
+#include "compile/other_lengths.h"
 #include "compile/short_batch.h"
 #include "compile/target.h"
 #include "planner/problem/roofline.h"
@@ -54,6 +56,8 @@ static enum status begin(struct pipeline *p)
 		return diag_fail(p->diag, ST_USAGE, NULL, "`--help` shows how", "no model given");
 	target_set(&p->target, o, p->arena, &p->asked);
 	p->name = identifier(p->arena, o->model);
+	if (p->name && p->longest)
+		p->name = arena_printf(p->arena, "%s_%" PRId64, p->name, p->length_here);
 	if (!p->name)
 		return diag_nomem(p->diag);
 	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
@@ -246,11 +250,25 @@ struct plan *pipeline_plan_shown(const struct pipeline *p)
 	return p->train ? p->plans.train_plan : p->plans.eval_plan;
 }
 
+/* Activations that may wait in a GPU's host's memory, or in the file. */
+static enum status add_transfers(struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	const bool file = o->disk.folder && !o->keep_all && !o->segments;
+	const int64_t least = file ? o->disk.least : o->offload_least;
+	return least ? graph_problem_transfers(p->arena, &p->train_problem, least,
+			       file ? o->disk.rate : roofline_of(o->arch)->link, p->diag)
+		     : ST_OK;
+}
+
 enum status pipeline_problems(struct pipeline *p)
 {
 	struct costs_use use;
-	TRY(problems_from_graphs(
-		p->arena, p->name, p->train, p->eval, &p->train_problem, &p->eval_problem));
+	TRY(problems_from_graphs(p->arena, p->name, p->train, p->eval,
+		p->longest ? pipeline_problem_shown(p->longest) : NULL, &p->train_problem,
+		&p->eval_problem));
+	if (p->longest)
+		TRY(lengths_agree(p));
 	struct problem *main = pipeline_problem_shown(p)->problem;
 	TRY(take_costs(p, main));
 	if (p->train && p->train->shards_differ)
@@ -264,9 +282,7 @@ enum status pipeline_problems(struct pipeline *p)
 	TRY(apply_costs(p, p->eval_problem.problem, &use));
 	TRY(graph_problem_again(
 		p->arena, &p->train_problem, p->o->insist.again, p->o->model, p->diag));
-	if (p->o->offload_least)
-		TRY(graph_problem_transfers(p->arena, &p->train_problem, p->o->offload_least,
-			roofline_of(p->o->arch)->link, p->diag));
+	TRY(add_transfers(p));
 	/* what is run once in training is so there too, where it is there */
 	return insist_once(p->arena, p->eval_problem.problem, p->o->insist.once, NULL, p->diag);
 }
@@ -362,6 +378,7 @@ enum status pipeline_texts(
 		.ranks = (int)o->ranks,
 		.whole_batch = whole_batch,
 		.disk_folder = o->disk.folder,
+		.beside = p->longest != NULL,
 		.debug_arena = o->debug_arena != 0};
 	return in.isa_flags ? codegen_step(&in, texts, kernels, p->diag) : diag_nomem(p->diag);
 }

@@ -31,6 +31,12 @@ struct trial {
 	double cost;
 };
 
+/* What a shorter length's step came to, in the longest one's arena. */
+struct length_planned {
+	int64_t length, peak_bytes;
+	double cost, once; /* once: of one pass */
+};
+
 struct pipeline {
 	/* Set by the caller: */
 	struct arena *arena;
@@ -38,6 +44,9 @@ struct pipeline {
 	const struct compile_options *o;
 	void (*dump)(void *user, enum stage stage, const struct graph *g); /* NULL: none */
 	void *user;
+	const struct pipeline *longest; /* the step whose arena this one's runs in
+					   (compile/other_lengths.h); NULL */
+	int64_t length_here;            /* with that: this one's length */
 	/* Set by the stages: */
 	struct target target;
 	struct gpu_asked asked;
@@ -65,6 +74,9 @@ struct pipeline {
 	struct costs *costs; /* o->costs, read on first use */
 	struct plan_options plan_options;
 	struct plan_pair plans; /* of both problems */
+	/* What compile/other_lengths.h has planned beside this one. */
+	int nlength;
+	struct length_planned *length;
 };
 
 /* What is done with each trial's training problem, in the place of a plan for the budget: sets

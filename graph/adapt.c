@@ -41,12 +41,13 @@ static enum status parse_fail(const char *text, struct diag *d, const char *what
 static enum status parse_option(char *key, struct adapter_spec *out, struct diag *d)
 {
 	char *eq = strchr(key, '='), *end;
-	if (!strcmp(key, "rslora")) {
-		out->rslora = true;
+	if (!strcmp(key, "rslora") || !strcmp(key, "dora")) {
+		*(*key == 'r' ? &out->rslora : &out->dora) = true;
 		return ST_OK;
 	}
 	if (!eq)
-		return parse_fail(out->text, d, "options are r=N, alpha=X, dropout=P and rslora");
+		return parse_fail(
+			out->text, d, "options are r=N, alpha=X, dropout=P, rslora and dora");
 	*eq = '\0';
 	const double v = strtod(eq + 1, &end);
 	if (end == eq + 1 || *end)
@@ -64,7 +65,8 @@ static enum status parse_option(char *key, struct adapter_spec *out, struct diag
 	else if (!strcmp(key, "dropout"))
 		return parse_fail(out->text, d, "dropout is a probability from 0 to below 1");
 	else
-		return parse_fail(out->text, d, "options are r=N, alpha=X, dropout=P and rslora");
+		return parse_fail(
+			out->text, d, "options are r=N, alpha=X, dropout=P, rslora and dora");
 	return ST_OK;
 }
 
@@ -206,6 +208,55 @@ struct tensor *adapting_scaled(struct adapting *x, struct tensor *t)
 	const double scale = adapter_scale(x->adapter->spec);
 	return scale == 1 ? t
 			  : OP2(g, op_by_role(g->table, ROLE_MUL)->name, t, graph_scalar(g, scale));
+}
+
+/* --- Lengths --- */
+
+bool adapting_lengths(const struct adapting *x)
+{
+	return x->adapter->spec->dora;
+}
+
+double adapting_scale(const struct adapting *x)
+{
+	return adapter_scale(x->adapter->spec);
+}
+
+/* Of each output's row of a matrix, the sum of squares; NULL: no memory. */
+static double *squares_of(struct graph *g, const struct tensor *w, bool turned)
+{
+	const int64_t rows = w->dim[!turned], columns = w->dim[turned];
+	double *sum = ARENA_ARRAY(g->arena, double, rows);
+	for (int64_t i = 0; sum && w->data && i < w->numel; i++) {
+		const double v = tensor_real(w, i);
+		sum[turned ? i / columns : i % rows] += v * v;
+	}
+	return sum;
+}
+
+/* Those numbers in the graph's type, or their roots. */
+static const void *numbers(struct graph *g, int64_t n, const double *v, bool roots)
+{
+	void *data = arena_alloc(g->arena, (size_t)n, (size_t)dtype_bytes(g->real));
+	for (int64_t i = 0; data && i < n; i++)
+		value_set(g->real, data, i, roots ? sqrt(v[i]) : v[i]);
+	return data;
+}
+
+struct tensor *adapting_rows(struct adapting *x, int64_t out, struct tensor **squares)
+{
+	struct graph *g = adapting_graph(x);
+	const double *sum = g->failed == ST_OK ? squares_of(g, x->adapter->weight, x->turned)
+					       : NULL;
+	const void *data = sum ? numbers(g, out, sum, false) : NULL;
+	if (!data)
+		return fail(g, diag_nomem(g->diag));
+	*squares = graph_constant(g, "", g->real, 1, &out, data);
+	struct tensor *length = adapting_parameter(
+		x, "lora_magnitude_vector", 1, &out, ADAPTER_GIVEN, 0);
+	if (length && !length->data && !(length->data = numbers(g, out, sum, true)))
+		return fail(g, diag_nomem(g->diag));
+	return length;
 }
 
 /* --- Which weights --- */
@@ -354,6 +405,9 @@ static enum status add(struct adapt *x, struct adapter *adapter, bool turned,
 	struct adapting one = {x, adapter, turned};
 	struct tensor *delta = NULL;
 	g->scope = n->name;
+	if (adapter->spec->dora && adapter->kind != ADAPTER_LINEAR)
+		return node_fail(g, n, "let its pattern leave it out, or leave dora out",
+			"--lora '%s': dora is for matrix products", adapter->spec->text);
 	TRY(n->op->adapt(&one, n, n->in, &delta));
 	TRY(g->failed);
 	if (adapter->read && adapter->turned != one.turned)

@@ -13,9 +13,10 @@ struct adapter_spec {
 	int64_t rank;
 	double alpha, dropout; /* dropout: the probability, 0: none */
 	bool rslora;           /* the factor is alpha / sqrt(rank), not alpha / rank */
+	bool dora;             /* each output's row of weights has a trained length */
 };
 
-/* "r=8,alpha=16[,dropout=0.05][,rslora][:PATTERN]" */
+/* "r=8,alpha=16[,dropout=0.05][,rslora][,dora][:PATTERN]" */
 enum status adapter_parse(
 	struct arena *a, const char *text, struct adapter_spec *out, struct diag *d);
 double adapter_scale(const struct adapter_spec *s);

@@ -10,15 +10,22 @@
  * Order. The store is an update of the tensor, so all fetches stand before it, in this list
  * (graph_order's rule) and in every plan (the rule for what overwrites residents, which the
  * independent checker knows). An update reads values of its own, fetched when its gradient is
- * there: nothing else reads these, so that it can always run in their place. */
+ * there: nothing else reads these, so that it can always run in their place.
+ *
+ * Pieces. A large update of elements goes piece by piece, so that it holds its gradient and a piece
+ * of everything else. Of what it updates each piece has a tensor of no elements that stands for it
+ * in the order (TR_ELSEWHERE): the piece's store updates that one, and all that fetches the piece,
+ * or all of the tensor, reads it. */
 #include "graph/graph_parts.h"
 #include "graph/pass.h"
 
-enum { PAIRS_MAX = 16 };
+enum { PAIRS_MAX = 16, PIECES = 16, PIECE_LEAST = 16 /* tensors that just go */, INPUTS = 32 };
 
 struct away {
 	struct graph_copy copy; /* its map: to the value that was fetched, once one was */
 	struct tensor **home;   /* by old id: the tensor in the file; NULL: it is in memory */
+	struct tensor ***piece; /* by old id: what stands for its pieces; NULL: it has none */
+	int *pieces;            /* by old id: how many */
 };
 
 /* What a compiler reads (shapes, tables of numbers) is no weight. */
@@ -50,17 +57,106 @@ static enum status find(struct away *a, const struct graph *g)
 	return ST_OK;
 }
 
-/* --- Nodes --- */
+/* --- Pieces --- */
 
-static struct tensor *append(struct away *a, enum op_role role, int nin, struct tensor *const *in)
+/* Elements [from, from + count) of a tensor; count 0: all of it. */
+struct span {
+	int64_t from, count;
+};
+
+/* Piece k of so many: whole cache lines, but for the last. */
+static struct span piece_span(const struct tensor *t, int pieces, int k)
+{
+	enum { LINE = 64 };
+	const int64_t size = ((t->numel + pieces - 1) / pieces + LINE - 1) / LINE * LINE;
+	const int64_t from = size * k, left = t->numel - from;
+	return (struct span){from, left < size ? left : size};
+}
+
+/* How many pieces tensor t makes; below 2: it goes whole. */
+static int pieces_of(const struct graph *g, const struct tensor *t)
+{
+	const int64_t n = tensor_bytes(t) / (PIECE_LEAST * g->target->away);
+	const int pieces = n > PIECES ? PIECES : (int)n;
+	return pieces > 1 && piece_span(t, pieces, pieces - 1).count > 0 ? pieces : 1;
+}
+
+static bool is_read(const struct graph *g, const struct node *of)
+{
+	for (int i = 0; i < g->nnode; i++)
+		for (int k = 0; k < g->node[i]->nin; k++)
+			if (g->node[i]->in[k] && g->node[i]->in[k]->maker == of)
+				return true;
+	return false;
+}
+
+/* An update, element by element, of tensors that are in the file and nothing else; and what it
+ * makes nobody reads. */
+static bool in_pieces(const struct away *a, const struct graph *g, const struct node *n)
+{
+	struct op_pair pair[PAIRS_MAX];
+	if (!(n->op->traits & OP_BY_ELEMENT) || n->phase != NODE_UPDATE || n->nin > INPUTS ||
+		n->nalt || !n->in[1] || !a->home[n->in[0]->id] || pieces_of(g, n->in[0]) < 2)
+		return false;
+	const int npair = node_pairs(n, pair, PAIRS_MAX);
+	for (int k = 0; k < npair; k++) {
+		const struct tensor *t = n->in[pair[k].in];
+		if (!a->home[t->id] || t->numel != n->in[0]->numel || t->dtype != g->real)
+			return false;
+	}
+	return n->in[1]->numel == n->in[0]->numel && !is_read(g, n);
+}
+
+static enum status make_pieces(struct away *a, const struct tensor *t, int pieces)
 {
 	struct graph *g = a->copy.to;
+	const int64_t none = 0;
+	struct tensor **piece = ARENA_ARRAY(g->arena, struct tensor *, pieces);
+	if (!piece)
+		return diag_nomem(g->diag);
+	for (int k = 0; k < pieces; k++) {
+		const char *name = arena_printf(g->arena, "%s, piece %d", t->name, k + 1);
+		if (!name)
+			return diag_nomem(g->diag);
+		piece[k] = graph_tensor(g, name, t->dtype, 1, &none);
+		if (!piece[k])
+			return g->diag->worst;
+		piece[k]->role = TR_ELSEWHERE;
+	}
+	a->piece[t->id] = piece;
+	a->pieces[t->id] = pieces;
+	return ST_OK;
+}
+
+static enum status find_pieces(struct away *a, const struct graph *g)
+{
+	for (int i = 0; i < g->nnode; i++) {
+		const struct node *n = g->node[i];
+		struct op_pair pair[PAIRS_MAX];
+		if (!in_pieces(a, g, n))
+			continue;
+		const int npair = node_pairs(n, pair, PAIRS_MAX);
+		for (int k = 0; k < npair; k++)
+			TRY(make_pieces(a, n->in[pair[k].in], pieces_of(g, n->in[0])));
+	}
+	return ST_OK;
+}
+
+/* --- Nodes --- */
+
+static struct tensor *append(
+	struct away *a, enum op_role role, int nin, struct tensor *const *in, struct span span)
+{
+	struct graph *g = a->copy.to;
+	const struct attr attr[] = {ATTR_I("from", span.from), ATTR_I("count", span.count)};
 	struct node *n;
-	if (graph_node(g, op_by_role(g->table, role)->name, in[0]->name, nin, in, 0, 0, NULL, NULL,
-		    &n) != ST_OK)
+	if (graph_node(g, op_by_role(g->table, role)->name, in[0]->name, nin, in, 0,
+		    span.count ? 2 : 0, attr, NULL, &n) != ST_OK)
 		return NULL;
 	return n->out[0];
 }
+
+static const struct span whole = {0, 0};
 
 /* Another shape of what is in the file: made when somebody reads it. */
 static bool is_view(const struct away *a, const struct node *n)
@@ -78,8 +174,11 @@ static enum status fetch(struct away *a, const struct tensor *t, struct tensor *
 		TRY(fetch(a, t->maker->in[0], behind));
 		return graph_copy_node(&a->copy, t->maker, &view);
 	}
-	struct tensor *const in[] = {a->home[t->id], behind};
-	a->copy.map[t->id] = append(a, ROLE_FETCH, behind ? 2 : 1, in);
+	const int pieces = a->pieces[t->id];
+	struct tensor *in[2 + PIECES] = {a->home[t->id], behind};
+	for (int k = 0; k < pieces; k++)
+		in[2 + k] = a->piece[t->id][k];
+	a->copy.map[t->id] = append(a, ROLE_FETCH, pieces ? 2 + pieces : behind ? 2 : 1, in, whole);
 	return a->copy.map[t->id] ? ST_OK : a->copy.to->failed;
 }
 
@@ -151,9 +250,61 @@ static enum status copy_update(struct away *a, const struct node *n)
 			return node_fail(g, n, "this is a bug in stint", "updates a view of '%s'",
 				tensor_storage((struct tensor *)t)->name);
 		if (!append(a, ROLE_STORE, 2,
-			    (struct tensor *[]){a->home[t->id], m->out[pair[k].out]}))
+			    (struct tensor *[]){a->home[t->id], m->out[pair[k].out]}, whole))
 			return g->failed;
 	}
+	g->last = false;
+	return ST_OK;
+}
+
+/* Piece k of what update n reads at i: fetched, of its gradient copied, or what it is. */
+static struct tensor *piece_read(
+	struct away *a, const struct node *n, int i, int k, struct tensor *behind)
+{
+	const struct tensor *t = n->in[i], *parameter = n->in[0];
+	const struct span span = piece_span(parameter, a->pieces[parameter->id], k);
+	if (i == 1)
+		return append(a, ROLE_PIECE, 2,
+			(struct tensor *[]){a->copy.map[t->id], a->home[parameter->id]}, span);
+	if (!t || !a->home[t->id])
+		return t ? a->copy.map[t->id] : NULL;
+	return append(a, ROLE_FETCH, 3,
+		(struct tensor *[]){a->home[t->id], behind, a->piece[t->id][k]}, span);
+}
+
+static enum status update_piece(struct away *a, const struct node *n, int k)
+{
+	struct graph *g = a->copy.to;
+	struct tensor *in[INPUTS], *behind = last_made(a, n);
+	struct op_pair pair[PAIRS_MAX];
+	const int npair = node_pairs(n, pair, PAIRS_MAX);
+	const struct span span = piece_span(n->in[0], a->pieces[n->in[0]->id], k);
+	for (int i = 0; i < n->nin; i++) {
+		in[i] = piece_read(a, n, i, k, behind);
+		if (n->in[i] && !in[i])
+			return g->failed != ST_OK ? g->failed : g->diag->worst;
+	}
+	const struct node *m = graph_op_like(g, n, in, n->nattr, n->attr, n->param);
+	if (!m)
+		return g->failed;
+	for (int i = 0; i < npair; i++) {
+		const int id = n->in[pair[i].in]->id;
+		if (!append(a, ROLE_STORE, 3,
+			    (struct tensor *[]){a->piece[id][k], m->out[pair[i].out], a->home[id]},
+			    span))
+			return g->failed;
+	}
+	return ST_OK;
+}
+
+static enum status copy_in_pieces(struct away *a, const struct node *n)
+{
+	struct graph *g = a->copy.to;
+	g->phase = NODE_UPDATE;
+	g->last = n->last;
+	g->scope = n->name;
+	for (int k = 0; k < a->pieces[n->in[0]->id]; k++)
+		TRY(update_piece(a, n, k));
 	g->last = false;
 	return ST_OK;
 }
@@ -174,13 +325,20 @@ enum status graph_put_away(const struct graph *in, struct graph **out)
 	struct away a = {0};
 	TRY(graph_copy_begin(&a.copy, in));
 	a.home = ARENA_ARRAY(in->arena, struct tensor *, in->ntensor);
-	if (!a.home)
+	a.piece = ARENA_ARRAY(in->arena, struct tensor **, in->ntensor);
+	a.pieces = ARENA_ARRAY(in->arena, int, in->ntensor);
+	if (!a.home || !a.piece || !a.pieces)
 		return diag_nomem(in->diag);
 	TRY(find(&a, in));
-	for (int i = 0; i < in->nnode; i++)
-		if (!is_view(&a, in->node[i]))
-			TRY(updates(&a, in->node[i]) ? copy_update(&a, in->node[i])
-						     : copy_reader(&a, in->node[i]));
+	TRY(find_pieces(&a, in));
+	for (int i = 0; i < in->nnode; i++) {
+		const struct node *n = in->node[i];
+		if (is_view(&a, n))
+			continue;
+		TRY(!updates(&a, n)            ? copy_reader(&a, n)
+			: in_pieces(&a, in, n) ? copy_in_pieces(&a, n)
+					       : copy_update(&a, n));
+	}
 	TRY(graph_copy_end(&a.copy, out));
 	return graph_verify(*out);
 }

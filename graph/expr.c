@@ -243,6 +243,8 @@ static void print_word(const struct expr *x, const struct expr_node *n, const st
 {
 	if (n->kind == EXPR_OPERAND && *as->operand[n->which])
 		text_puts(out, as->operand[n->which]);
+	else if (as->near && n->kind == EXPR_CALL && !strcmp(functions[n->which].name, "EXP"))
+		text_puts(out, "exp_near");
 	else
 		text_write(out, x->text + n->at, n->length);
 	if (n->kind == EXPR_OPTION)
@@ -254,6 +256,14 @@ static void print_node(const struct expr *x, const struct expr_node *n, const st
 {
 	const unsigned char *child = n->of;
 	int token = 0;
+	if (as->near && n->kind == EXPR_BINARY && n->length == 1 && x->text[n->at] == '/') {
+		text_puts(out, "divide_near(");
+		print_node(x, &x->node[child[0]], as, out);
+		text_puts(out, ",");
+		print_node(x, &x->node[child[1]], as, out);
+		text_puts(out, ")");
+		return;
+	}
 	for (const char *p = form_of(n->kind, n->n); *p; p++) {
 		if (strchr("eub", *p)) {
 			print_node(x, &x->node[*child++], as, out);

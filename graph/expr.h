@@ -47,8 +47,12 @@ int expr_slow_calls(const struct expr *x);
 /* What operands are called ("": as in the text), and what stands behind the names of options. */
 struct expr_names {
 	char operand[POINTWISE_INPUTS][16], behind_option[16];
+	/* For a GPU, of what is rounded to 16 bits: exponentials and quotients of numbers are
+	 * nearly right (kernels/primitives.cuh), in a few instructions. */
+	bool near;
 };
-/* The text, to the byte, but for the names. C and CUDA: its capitals are macros in both. */
+/* The text, to the byte, but for the names and what is near. C and CUDA: its capitals are macros in
+ * both. */
 void expr_print(const struct expr *x, const struct expr_names *as, struct text *out);
 
 #endif

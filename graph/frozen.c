@@ -266,12 +266,12 @@ static enum status take_rows(struct frozen *f, const struct node *n, const struc
 	return y ? ST_OK : failed(f);
 }
 
-/* The node on input k in small numbers; *done: it can. */
+/* The node on input k in small numbers; *done: it can. A GPU's library cannot. */
 static enum status build_stored(struct frozen *f, const struct node *n, struct tensor *const *in,
 	int k, const struct small *x, bool *done)
 {
 	struct tensor *out = NULL;
-	if (!x->stored || !n->op->stored)
+	if (!x->stored || !n->op->stored || f->copy.to->target->cuda)
 		return ST_OK;
 	TRY(n->op->stored(f->copy.to, n, in, k, x->stored, x->part, &out));
 	if (!out)

@@ -46,6 +46,7 @@ enum tensor_role {
 	TR_PARAMETER, /* trainable initializer */
 	TR_BUFFER,    /* written by the forward pass and kept over steps: running statistics */
 	TR_STATE,     /* optimizer state */
+	TR_ELSEWHERE, /* of a step for another length: its place is kept */
 	TR_SUMS, /* of gradients, or rows that they come from: from one micro-batch to the next */
 	TR_CONSTANT, /* a value known at compile time (data != NULL), never trained */
 	TR_CONTROL, /* what the driver sets per step: seed, step count, valid rows, learning rate */
@@ -101,6 +102,7 @@ struct tensor {
 	bool weight; /* one that is trained unless somebody says otherwise; or TR_CONSTANT, such a
 		      * one's elements, moved */
 	const char *why;  /* for people: why such a one is trained, or is not */
+	int element;      /* ONNX's number of the type that the file gives it; 0: not known */
 	bool is_gradient; /* made by the backward pass; for the planner's and the reader's eyes only
 			   */
 	const void *data; /* TR_CONSTANT: numel values. TR_PARAMETER, TR_BUFFER, TR_STATE: initial
@@ -215,6 +217,7 @@ struct op_index;
 
 struct graph {
 	struct arena *arena;
+	bool straight_through; /* what rounds to whole numbers trains: --qat */
 	struct diag *diag;
 	const char *file; /* for messages */
 	const struct op_table *table;

@@ -144,6 +144,43 @@ static struct tensor *copy_as(
 	return y;
 }
 
+/* Made by what only moves, and makes more than it reads: a pad. */
+static bool is_grown(const struct narrow *l, const struct tensor *t)
+{
+	const struct node *n = t->maker;
+	return !l->convert && n && (n->op->traits & OP_ALIKE) && n->nin == 1 && n->nout == 1 &&
+	       knows(n->op, n->op->narrow_in, 0) && writes_narrow(l, n, 0) &&
+	       t->numel > n->in[0]->numel;
+}
+
+/* Made of small numbers by a text that writes the narrow type. */
+static bool is_of_small(const struct narrow *l, const struct tensor *t)
+{
+	return t->maker && t->maker->op->role == ROLE_WIDEN && writes_narrow(l, t->maker, 0);
+}
+
+static struct tensor *narrowed(struct narrow *l, const struct tensor *old);
+
+/* By the same node, in the narrow type: rounded as it is made, or, what grows, before it is moved,
+ * which are the same bits. */
+static struct tensor *made_narrow(struct narrow *l, const struct tensor *old)
+{
+	const struct node *n = old->maker;
+	const bool small = n->op->role == ROLE_WIDEN;
+	struct tensor *in[3] = {NULL};
+	for (int i = 0; i < n->nin; i++) {
+		in[i] = small ? l->copy.map[n->in[i]->id] : narrowed(l, n->in[i]);
+		if (!in[i])
+			return NULL;
+	}
+	const struct node *m = graph_op_like(l->copy.to, n, in, n->nattr, n->attr, n->param);
+	if (!m)
+		return NULL;
+	m->out[0]->dtype = l->type;
+	m->out[0]->is_gradient = old->is_gradient;
+	return m->out[0];
+}
+
 static struct tensor *narrowed(struct narrow *l, const struct tensor *old)
 {
 	const bool later = old->role != TR_VALUE && l->copy.to->phase != NODE_FORWARD;
@@ -154,7 +191,10 @@ static struct tensor *narrowed(struct narrow *l, const struct tensor *old)
 	if (wide && wide->op == op_by_role(l->copy.to->table, ROLE_COPY) &&
 		wide->in[0]->role == TR_CONSTANT && wide->in[0]->dtype == l->type)
 		return wide->in[0];
-	return *slot ? *slot : (*slot = copy_as(l, old, x, l->type));
+	if (!*slot)
+		*slot = is_grown(l, old) || is_of_small(l, old) ? made_narrow(l, old)
+								: copy_as(l, old, x, l->type);
+	return *slot;
 }
 
 static struct tensor *widened(struct narrow *l, const struct tensor *old)

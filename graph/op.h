@@ -101,8 +101,12 @@ enum op_role {
 	ROLE_UPDATE_END,    /* of an update of several nodes the one that makes the parameter; the
 			       first of them reads its gradient */
 	/* Of a tensor that is not in memory (tensor.away): */
-	ROLE_FETCH, /* it, and what is to be there before (absent: nothing): its elements */
-	ROLE_STORE, /* it, and what its elements will be: nothing, in its place */
+	ROLE_FETCH, /* it, what is to be there before (absent: nothing), and what stands for its
+		       pieces: its elements. Attributes from, count: of these a vector of so many */
+	ROLE_STORE, /* it, and what its elements will be: nothing, in its place. With from, count:
+		       what stands for the piece, what will be in that, and it */
+	ROLE_PIECE, /* a gradient, and the parameter that it is of, which is not read; from, count:
+		       so many of its elements */
 	ROLE_COUNT
 };
 
@@ -331,7 +335,8 @@ void blocking_give(const struct blocking *b, int k, struct tensor *t, bool in_bl
 struct adapting; /* the adapter of one weight, for one node that reads it */
 /* What PEFT has for the layer: its parameters' names and shapes. */
 enum adapter_kind { ADAPTER_NONE, ADAPTER_LINEAR, ADAPTER_CONV, ADAPTER_EMBEDDING };
-enum adapter_start { ADAPTER_ZEROS, ADAPTER_UNIFORM, ADAPTER_NORMAL };
+/* GIVEN: whoever asks for it sets its values, unless they are there. */
+enum adapter_start { ADAPTER_ZEROS, ADAPTER_UNIFORM, ADAPTER_NORMAL, ADAPTER_GIVEN };
 
 struct graph *adapting_graph(const struct adapting *x);
 /* Its rank, r. */
@@ -345,6 +350,13 @@ struct tensor *adapting_parameter(struct adapting *x, const char *part, int rank
 /* t with its dropout; and times its factor. */
 struct tensor *adapting_dropped(struct adapting *x, struct tensor *t);
 struct tensor *adapting_scaled(struct adapting *x, struct tensor *t);
+
+/* DoRA: each output's row of weights has a trained length. Whether it is asked for; the adapter's
+ * factor; the lengths, [out], and in *squares, a constant, the sums of squares of the rows as the
+ * model has them. NULL: failed. */
+bool adapting_lengths(const struct adapting *x);
+double adapting_scale(const struct adapting *x);
+struct tensor *adapting_rows(struct adapting *x, int64_t out, struct tensor **squares);
 
 #define ALL_OPERANDS (~0u)
 

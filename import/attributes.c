@@ -43,6 +43,8 @@ static enum status make_tensor(struct importer *im, const Onnx__TensorProto *t, 
 	const void *data;
 	TRY(tensor_values(&im->m, t, im->g->real, &type, &rank, dim, &data, im->d));
 	*out = graph_constant(im->g, text_of(t->name), type, rank, dim, data);
+	if (*out)
+		(*out)->element = t->data_type;
 	return *out ? ST_OK : im->g->failed;
 }
 

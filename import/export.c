@@ -65,7 +65,7 @@ enum status import_copy_model(const char *from, const char *to, const struct imp
 
 /* The sum of a tensor's value, v or (NULL) its own, and `more`. */
 static enum status sum(const struct model *m, const Tensor *t, const float *v, const float *more,
-	int64_t numel, const float **out, struct diag *d)
+	int64_t numel, float **out, struct diag *d)
 {
 	enum dtype type;
 	int rank;
@@ -87,8 +87,8 @@ static enum status sum(const struct model *m, const Tensor *t, const float *v, c
 	return ST_OK;
 }
 
-static enum status replace(const struct model *m, export_lookup *lookup, export_delta *delta,
-	void *user, struct diag *d)
+static enum status replace(const struct model *m, export_lookup *lookup,
+	const struct export_merge *merge, void *user, struct diag *d)
 {
 	struct tensors list = {.initializers = true};
 	TRY(tensors_list(m, &list, d));
@@ -98,9 +98,14 @@ static enum status replace(const struct model *m, export_lookup *lookup, export_
 		int64_t dim[RANK_MAX], numel;
 		TRY(tensor_shape(m, t, &rank, dim, &numel, d));
 		const float *v = lookup(user, text_of(t->name), numel);
-		const float *more = delta ? delta(user, text_of(t->name), rank, dim, numel) : NULL;
-		if (more)
-			TRY(sum(m, t, v, more, numel, &v, d));
+		const char *name = text_of(t->name);
+		const float *more = merge ? merge->delta(user, name, rank, dim, numel) : NULL;
+		if (more) {
+			float *total = NULL;
+			TRY(sum(m, t, v, more, numel, &total, d));
+			merge->settle(user, name, dim, total);
+			v = total;
+		}
 		if (!v)
 			continue;
 		t->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
@@ -110,13 +115,13 @@ static enum status replace(const struct model *m, export_lookup *lookup, export_
 }
 
 enum status export_onnx(const char *model, const char *to, export_lookup *lookup,
-	export_delta *delta, export_check *check, void *user, struct diag *d)
+	const struct export_merge *merge, export_check *check, void *user, struct diag *d)
 {
 	struct model m;
 	struct arena *a = arena_new();
 	enum status st = a ? model_read(a, model, &m, d) : diag_nomem(d);
 	if (st == ST_OK)
-		st = replace(&m, lookup, delta, user, d);
+		st = replace(&m, lookup, merge, user, d);
 	if (st == ST_OK && check)
 		st = check(user, d);
 	if (st == ST_OK)

@@ -147,6 +147,7 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	im->g = graph_new(a, d, path, table, target, real);
 	if (!im->g)
 		return ST_INTERNAL;
+	im->g->straight_through = o->qat != 0;
 	im->index = im->g->index;
 	TRY(import_graph(im));
 	*out = im->g;

@@ -65,6 +65,9 @@ struct import_options {
 	const struct import_padding *padding;
 	/* Biases of zeros that PyTorch's exporter took away are parameters again (biases.c). */
 	int restore_biases;
+	/* QuantizeLinear and DequantizeLinear of what is computed, or trained: the gradient goes
+	 * straight through them. Without, they are refused. */
+	int qat;
 	/* Tensors of the model that are outputs, too: those that a loss reads. Ended by NULL; NULL:
 	 * none. */
 	const char *const *output;
@@ -102,15 +105,19 @@ enum status import_copy_model(const char *from, const char *to, const struct imp
 
 /* Value of initializer `name` (numel elements, float), or NULL to leave it as it is. */
 typedef const float *export_lookup(void *user, const char *name, int64_t numel);
-/* What is added to that value, given as floats: numel elements, or NULL for nothing. */
-typedef const float *export_delta(
-	void *user, const char *name, int rank, const int64_t *dim, int64_t numel);
+/* What is added to that value, given as floats: numel elements, or NULL for nothing; and, of where
+ * something was, what becomes of the sum, in its place. */
+struct export_merge {
+	const float *(*delta)(
+		void *user, const char *name, int rank, const int64_t *dim, int64_t numel);
+	void (*settle)(void *user, const char *name, const int64_t *dim, float *sum);
+};
 /* Asked when both were asked for all initializers: anything but ST_OK, and nothing is written. */
 typedef enum status export_check(void *user, struct diag *d);
 /* Write `model` with initializers replaced, or added to, atomically, and external data taken in.
- * Other fields, unknown ones too, stay. `delta` and `check` NULL: none. */
+ * Other fields, unknown ones too, stay. `merge` and `check` NULL: none. */
 enum status export_onnx(const char *model, const char *to, export_lookup *lookup,
-	export_delta *delta, export_check *check, void *user, struct diag *d);
+	const struct export_merge *merge, export_check *check, void *user, struct diag *d);
 
 /* What to say about a node: "recompute", "kept" gets into its metadata_props as "stint.recompute".
  */

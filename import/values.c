@@ -31,6 +31,7 @@ static enum status initializer(struct importer *im, const Onnx__TensorProto *t, 
 		return im->g->failed;
 	const struct decision role = role_of(im, x);
 	x->from_model = true;
+	x->element = t->data_type;
 	x->weight = role.trained || weight_by_origin(im, x);
 	x->why = role.why;
 	if (role.trained)

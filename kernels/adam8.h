@@ -10,15 +10,16 @@
 
 enum { ADAM8_BLOCK = 256 };
 
-/* The code of the nearest number of a map, which rises; of two as near the lower one. */
+/* The code of the nearest number of a map, which rises; of two as near the lower one. Without
+ * branches, none of which could be foreseen. */
 static inline unsigned char map_code(const float *map, float x)
 {
 	int at = 0;
 	UNROLL
 	for (int step = 128; step; step /= 2)
-		at += map[at + step] <= x ? step : 0;
-	const int up = at < 255 ? at + 1 : at;
-	return (unsigned char)(map[up] - x < x - map[at] ? up : at);
+		at += step * (map[at + step] <= x);
+	const int up = at + (at < 255);
+	return (unsigned char)(at + (up - at) * (map[up] - x < x - map[at]));
 }
 
 /* Codes for the n numbers of a block, and its largest; NaN where one is. */

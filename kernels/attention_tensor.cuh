@@ -164,18 +164,36 @@ template <class A> static __device__ __forceinline__ bool flash_all(int i, int n
 	       j + nj - 1 - i <= A::upper;
 }
 
-/* The score of query i and key j from their inner product. A::plain: nothing but the scale and
- * bounds, and scores stay as they are, to be scaled in flash_exp; else `all` is not looked at. */
+/* The score of query i and key j from their inner product. A::plain: as it is, to be scaled in
+ * flash_exp; flash_bounds has been there. */
 template <class A, class M>
 static __device__ __forceinline__ real flash_score(
-	real s, const M *mask, int b, int h, int i, int j, bool all, real *t)
+	real s, const M *mask, int b, int h, int i, int j, real *t)
 {
 	if constexpr (A::plain)
-		return all || (i < A::tq && j < A::tk && j - i >= A::lower && j - i <= A::upper)
-			       ? s
-			       : -INFINITY;
+		return s;
 	else
 		return attention_score<A>(s * A::scale(), mask, b, h, i, j, t);
+}
+
+/* A::plain: nothing but bounds is asked of a pair. Of a strip of 16 rows and 8 N of the other side,
+ * the first of them query i and key j, those out of bounds get -INFINITY: once for all, if all are
+ * within. KEYS: the strip's rows are keys. */
+template <class A, bool KEYS, int N>
+static __device__ __forceinline__ void flash_bounds(real (*s)[4], int i, int j)
+{
+	if (!A::plain || flash_all<A>(i, KEYS ? 8 * N : 16, j, KEYS ? 16 : 8 * N))
+		return;
+	UNROLL
+	for (int n = 0; n < N; n++)
+		UNROLL
+	for (int c = 0; c < 4; c++) {
+		const int row = FLASH_G + c / 2 * 8, column = 8 * n + 2 * FLASH_T + c % 2;
+		const int query = i + (KEYS ? column : row), key = j + (KEYS ? row : column);
+		if (query >= A::tq || key >= A::tk || key - query < A::lower ||
+			key - query > A::upper)
+			s[n][c] = -INFINITY;
+	}
 }
 
 /* A score as a row's base, which is scaled; the exponential of a score less a base. */
@@ -267,13 +285,13 @@ static __device__ __forceinline__ void flash_strip(real (*s)[4], real (*o)[4], r
 	const M *mask, const int64_t *control, int b, int h, int i, int j)
 {
 	real fade[2], unused;
-	const bool all = flash_all<A>(i, 16, j, 8 * N);
+	flash_bounds<A, false, N>(s, i, j);
 	UNROLL
 	for (int n = 0; n < N; n++)
 		UNROLL
 	for (int c = 0; c < 4; c++)
 		s[n][c] = flash_score<A>(s[n][c], mask, b, h, i + FLASH_G + c / 2 * 8,
-			j + 8 * n + 2 * FLASH_T + c % 2, all, &unused);
+			j + 8 * n + 2 * FLASH_T + c % 2, &unused);
 	flash_softmax<A, N>(s, m, l, fade);
 	UNROLL
 	for (int n = 0; n < V; n++)

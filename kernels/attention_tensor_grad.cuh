@@ -42,7 +42,7 @@ template <class A, bool KEYS, int N, class M>
 static __device__ __forceinline__ void flash_pairs(real (*s)[4], real (*ds)[4], const real *lse,
 	const real *shift, const M *mask, const int64_t *control, int b, int h, int i, int j)
 {
-	const bool all = flash_all<A>(i, KEYS ? 8 * N : 16, j, KEYS ? 16 : 8 * N);
+	flash_bounds<A, KEYS, N>(s, i, j);
 	UNROLL
 	for (int n = 0; n < N; n++) {
 		unsigned kept = 15;
@@ -55,7 +55,7 @@ static __device__ __forceinline__ void flash_pairs(real (*s)[4], real (*ds)[4], 
 				  at = KEYS ? column : c / 2;
 			real t = 0;
 			const real x = flash_score<A>(s[n][c], mask, b, h,
-				i + (KEYS ? column : row), j + (KEYS ? row : column), all, &t);
+				i + (KEYS ? column : row), j + (KEYS ? row : column), &t);
 			const real p = flash_exp<A>(x, lse[at]);
 			if constexpr (A::noisy) {
 				const real noise = kept >> c & 1 ? A::keep() : 0;

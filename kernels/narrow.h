@@ -19,6 +19,29 @@ static inline float wide_bf16(bf16 x)
 	return t.f;
 }
 
+#ifdef __CUDA_ARCH__
+/* What is below, in one instruction: of a NaN, some NaN. */
+static inline bf16 narrow_bf16(float x)
+{
+	unsigned y;
+	asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(0.0f), "f"(x));
+	return (bf16)y;
+}
+
+static inline float wide_fp16(fp16 x)
+{
+	float y;
+	asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+	return y;
+}
+
+static inline fp16 narrow_fp16(float x)
+{
+	fp16 y;
+	asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+	return y;
+}
+#else
 /* To the nearest, ties to even; a NaN stays one. */
 static inline bf16 narrow_bf16(float x)
 {
@@ -60,6 +83,7 @@ static inline fp16 narrow_fp16(float x)
 	near = a > 0x7F800000 ? 0x7E00 : near;
 	return (fp16)(near | (t.i >> 16 & 0x8000));
 }
+#endif
 
 /* The step's. */
 #ifdef STINT_FP16

@@ -61,17 +61,33 @@ static __device__ __forceinline__ pool_element pool_split(int64_t turn)
 	return {(int64_t)(rows / (U)N1 / (U)N0), (int64_t)channel, (int)i, (int)j, (int)k};
 }
 
+template <bool BRIEF> struct pool_number {
+	typedef int64_t type;
+};
+template <> struct pool_number<true> {
+	typedef uint32_t type;
+};
+
 template <class S, bool OUTPUT>
 static __device__ __forceinline__ pool_element pool_element_of(int64_t turn)
 {
-	if constexpr (OUTPUT && S::brief)
-		return pool_split<uint32_t, S::out0, S::out1, S::out2, S::step>(turn);
-	else if constexpr (OUTPUT)
-		return pool_split<int64_t, S::out0, S::out1, S::out2, S::step>(turn);
-	else if constexpr (S::brief)
-		return pool_split<uint32_t, S::size0, S::size1, S::size2, S::step>(turn);
+	using U = typename pool_number<S::brief>::type;
+	if constexpr (OUTPUT)
+		return pool_split<U, S::out0, S::out1, S::out2, S::step>(turn);
 	else
-		return pool_split<int64_t, S::size0, S::size1, S::size2, S::step>(turn);
+		return pool_split<U, S::size0, S::size1, S::size2, S::step>(turn);
+}
+
+/* see(i, j, k) of each place of a patch. */
+template <int P0, int P1, int P2, class F> static __device__ __forceinline__ void pool_each(F see)
+{
+	UNROLL
+	for (int i = 0; i < P0; i++)
+		UNROLL
+	for (int j = 0; j < P1; j++)
+		UNROLL
+	for (int k = 0; k < P2; k++)
+		see(i, j, k);
 }
 
 /* The place in an image that output (a, b, c) sees under tap (t0, t1, t2); -1: padding. */
@@ -178,43 +194,88 @@ static __device__ __forceinline__ void pool_max(Y *y, int64_t *index, const X *x
 	}
 }
 
-/* Whether `mine`, which output (a, b, c) sees at place `me`, is the first of the largest it sees.
- */
-template <class W, class X>
-static __device__ __forceinline__ bool pool_wins(const X *x, int a, int b, int c, int me, real mine)
+/* The outputs along an axis that see a place of [at, at + PATCH): the first, and the one behind the
+ * last. */
+template <int PATCH, int KERNEL, int STRIDE, int DILATION, int BEFORE, int OUT>
+static __device__ __forceinline__ void pool_seers_along(int at, int &first, int &end)
 {
-	bool wins = true;
-	for (int t0 = 0; wins && t0 < W::kernel0; t0++)
-		for (int t1 = 0; wins && t1 < W::kernel1; t1++)
-			for (int t2 = 0; wins && t2 < W::kernel2; t2++) {
-				const int at = pool_place<W>(a, b, c, t0, t1, t2);
-				const real v = at < 0 || at == me ? -INFINITY
-								  : get_value(x[at * W::step]);
-				/* the last NaN, if there is any */
-				if (at >= 0 && at != me)
-					wins = at < me ? mine > v || mine != mine
-						       : v == v && !(v > mine);
-			}
-	return wins;
+	const int reach = at + BEFORE - (KERNEL - 1) * DILATION;
+	const int last = (at + PATCH - 1 + BEFORE) / STRIDE;
+	first = reach > 0 ? (reach + STRIDE - 1) / STRIDE : 0;
+	end = last < OUT ? last + 1 : OUT;
 }
 
-/* The sum of the dy of those outputs of which x is the first of the largest, in their order. */
+/* The places of the first of the largest that output (a, b, c) sees in each of V channels; -1: it
+ * sees none. */
+template <class W, int V, class X>
+static __device__ __forceinline__ void pool_wheres(int (&where)[V], const X *x, pool_element output)
+{
+	real most[V];
+	UNROLL
+	for (int v = 0; v < V; v++) {
+		most[v] = -INFINITY;
+		where[v] = -1;
+	}
+	pool_seen<W>(output, [&](int at) {
+		real seen[V];
+		load_values<1, V>(seen, x, at * W::step, INT64_MAX);
+		UNROLL
+		for (int v = 0; v < V; v++)
+			if (seen[v] > most[v] || seen[v] != seen[v] || where[v] < 0) {
+				most[v] = seen[v];
+				where[v] = at;
+			}
+	});
+}
+
+/* The sum of the dy of those outputs of which x is the first of the largest, in their order. A
+ * thread makes a patch of it in V channels: what the outputs that see the patch take is looked for
+ * once. */
 template <class S, class Z, class X, class Y>
 static __device__ __forceinline__ void pool_max_grad(Z *dx, const X *x, const Y *dy, int64_t turns)
 {
 	using W = pool_window<S>;
+	enum : int { V = S::pack, P0 = S::patch0, P1 = S::patch1, P2 = S::patch2 };
+	using U = typename pool_number<S::brief>::type;
 	for (int64_t turn = THREAD; turn < turns; turn += THREADS) {
-		const pool_element of = pool_element_of<S, false>(turn);
-		const X *const seen = x + of.plane * W::plane * W::step + of.channel;
-		const Y *const given = dy + of.plane * W::out * W::step + of.channel;
-		const int me = (of.i * W::size1 + of.j) * W::size2 + of.k;
-		const real mine = get_value(seen[me * W::step]);
-		real sum = 0;
-		pool_seers<W>(of, [&](int a, int b, int c, int at) {
-			if (pool_wins<W>(seen, a, b, c, me, mine))
-				sum += get_value(given[at * W::step]);
+		const pool_element of = pool_split<U, (W::size0 + P0 - 1) / P0,
+			(W::size1 + P1 - 1) / P1, (W::size2 + P2 - 1) / P2, W::step / V>(turn);
+		const int64_t channel = of.channel * V;
+		const int i = of.i * P0, j = of.j * P1, k = of.k * P2;
+		const X *const seen = x + of.plane * W::plane * W::step + channel;
+		const Y *const given = dy + of.plane * W::out * W::step + channel;
+		Z *const made = dx + of.plane * W::plane * W::step + channel;
+		int a, b, c, end0, end1, end2, from1, from2;
+		real sum[P0][P1][P2][V] = {};
+		pool_seers_along<P0, W::kernel0, W::stride0, W::dilation0, W::before0, W::out0>(
+			i, a, end0);
+		pool_seers_along<P1, W::kernel1, W::stride1, W::dilation1, W::before1, W::out1>(
+			j, from1, end1);
+		pool_seers_along<P2, W::kernel2, W::stride2, W::dilation2, W::before2, W::out2>(
+			k, from2, end2);
+		for (; a < end0; a++)
+			for (b = from1; b < end1; b++)
+				for (c = from2; c < end2; c++) {
+					const int at = (a * W::out1 + b) * W::out2 + c;
+					int where[V];
+					real one[V];
+					pool_wheres<W, V>(where, seen, {0, 0, a, b, c});
+					load_values<1, V>(one, given, at * W::step, INT64_MAX);
+					pool_each<P0, P1, P2>([&](int t0, int t1, int t2) {
+						const int me = ((i + t0) * W::size1 + j + t1) *
+								       W::size2 +
+							       k + t2;
+						UNROLL
+						for (int v = 0; v < V; v++)
+							if (where[v] == me)
+								sum[t0][t1][t2][v] += one[v];
+					});
+				}
+		pool_each<P0, P1, P2>([&](int t0, int t1, int t2) {
+			const int me = ((i + t0) * W::size1 + j + t1) * W::size2 + k + t2;
+			if (i + t0 < W::size0 && j + t1 < W::size1 && k + t2 < W::size2)
+				store_values<1, V>(made, sum[t0][t1][t2], me * W::step, INT64_MAX);
 		});
-		put_value(dx + turn, sum);
 	}
 }
 

@@ -155,6 +155,20 @@ static __device__ __forceinline__ float exp2_near(float x)
 	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
 	return y;
 }
+
+/* x / y, within 2 units of the last place. For what is rounded to 16 bits. */
+static __device__ __forceinline__ float divide_near(float x, float y)
+{
+	float q;
+	asm("div.full.f32 %0, %1, %2;" : "=f"(q) : "f"(x), "f"(y));
+	return q;
+}
 #endif
+
+/* e to the x, as near as x times log2 e is in single precision. For what is rounded to 16 bits. */
+static __device__ __forceinline__ float exp_near(float x)
+{
+	return exp2_near(x * 1.44269504f);
+}
 
 #endif

@@ -37,6 +37,7 @@
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
 	F(ops_batchnormsync) \
+	F(ops_fakequant) \
 	F(ops_fused) \
 	F(ops_gru) \
 	F(ops_loss) \

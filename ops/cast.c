@@ -14,7 +14,9 @@ static enum status cast_infer(struct graph *g, struct node *n)
 	if (!data_element_type(to->i, g->real, &t))
 		return node_fail(
 			g, n, NULL, "casting to element type %" PRId64 " is not supported", to->i);
-	return data_output(g, n, 0, t, n->in[0]->rank, n->in[0]->dim);
+	TRY(data_output(g, n, 0, t, n->in[0]->rank, n->in[0]->dim));
+	n->out[0]->element = (int)to->i;
+	return ST_OK;
 }
 
 /* The second input gives its type alone: it becomes the attribute `to`, so that nothing of it is

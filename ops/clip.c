@@ -1,5 +1,7 @@
 /* Clip: values held between two bounds: numbers known at compile time (ReLU6 as exporters write
  * it), or tensors. */
+#include <string.h>
+
 #include "ops/data.h"
 
 POINTWISE_OPT2(clip, min, max, a<min ? min : a> max ? max : a)
@@ -19,10 +21,24 @@ POINTWISE(clamp_grad_high, (c == c && b > d) || c > d ? a : 0)
 static const struct op_option bounds[] = {
 	{.name = "min", .value = -INFINITY}, {.name = "max", .value = INFINITY}, {.name = NULL}};
 
-static bool is_number(const struct tensor *t)
+/* Whole numbers that are held as real ones (fakequant.c). */
+static bool is_of_whole(const struct tensor *x)
 {
-	return !t || (t->role == TR_CONSTANT && t->numel == 1 && dtype_is_real(t->dtype) &&
-			     !isnan(tensor_real(t, 0)));
+	return x->maker && !strcmp(x->maker->op->name, "stint.Quantize");
+}
+
+/* A bound of x that is a known number. */
+static bool is_number(const struct tensor *t, const struct tensor *x)
+{
+	if (!t || t->role != TR_CONSTANT || t->numel != 1)
+		return !t;
+	return dtype_is_real(t->dtype) ? !isnan(tensor_real(t, 0))
+				       : t->dtype == DT_I64 && is_of_whole(x);
+}
+
+static double number_of(const struct tensor *t)
+{
+	return dtype_is_real(t->dtype) ? tensor_real(t, 0) : (double)tensor_int(t, 0);
 }
 
 /* The bounds are numbers, which NaN is not: attributes (opset 6), or constant inputs, or absent. */
@@ -32,7 +48,7 @@ static enum status settle_numbers(struct graph *g, struct node *n)
 	struct attr attr[2];
 	for (int k = 0; k < 2; k++) {
 		const struct tensor *t = k + 1 < n->nin ? n->in[k + 1] : NULL;
-		attr[k] = ATTR_F(name[k], t ? tensor_real(t, 0) : node_option(n, name[k]));
+		attr[k] = ATTR_F(name[k], t ? number_of(t) : node_option(n, name[k]));
 	}
 	if (attr[0].f > attr[1].f) /* the upper one wins */
 		attr[0].f = attr[1].f;
@@ -45,8 +61,8 @@ static enum status clip_infer(struct graph *g, struct node *n)
 	bool numbers = dtype_is_real(x->dtype);
 	for (int k = 1; k < n->nin; k++) {
 		const struct tensor *t = n->in[k];
-		numbers &= is_number(t);
-		if (t && (t->numel != 1 || t->dtype != x->dtype))
+		numbers &= is_number(t, x);
+		if (t && (t->numel != 1 || (t->dtype != x->dtype && !is_number(t, x))))
 			return node_fail(g, n, NULL,
 				"its bound '%s' is not one number of the input's type", t->name);
 	}

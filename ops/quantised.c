@@ -3,7 +3,7 @@
  * as they came (graph/frozen.c), they are. */
 #include <inttypes.h>
 
-#include "ops/data.h"
+#include "ops/fakequant_op.h"
 
 /* Real numbers in the graph's type; s NULL: they cannot be stored small. */
 static struct tensor *real_constant(struct graph *g, const char *name, int rank, const int64_t *dim,
@@ -171,16 +171,11 @@ static enum status store(struct graph *g, const struct dequantize *q, struct sto
 	return ST_OK;
 }
 
-static enum status dequantize_infer(struct graph *g, struct node *n)
+/* A constant's. */
+static enum status dequantize_known(struct graph *g, const struct node *n, struct tensor **out)
 {
 	struct dequantize q;
 	struct stored *s;
-	if (!is_known(n->in[X], false) || !is_known(n->in[SCALE], true) ||
-		!is_known(node_input(n, ZERO), false))
-		return node_fail(g, n, "export the model with its weights quantised only",
-			"'%s' is no weight in whole numbers: quantised activations are not "
-			"supported",
-			n->in[X]->name);
 	TRY(dequantize_shapes(g, n, &q));
 	TRY(store(g, &q, &s));
 	void *data = arena_alloc(g->arena, (size_t)q.x->numel, (size_t)dtype_bytes(g->real));
@@ -191,8 +186,31 @@ static enum status dequantize_infer(struct graph *g, struct node *n)
 		const double v = (double)(float)(tensor_int(q.x, i) - zero);
 		value_set(g->real, data, i, v * tensor_real(q.scale, of));
 	}
-	n->out[0] = real_constant(g, q.x->name, q.x->rank, q.x->dim, data, s);
-	return n->out[0] ? ST_OK : ST_INVALID;
+	*out = real_constant(g, q.x->name, q.x->rank, q.x->dim, data, s);
+	return *out ? ST_OK : ST_INVALID;
+}
+
+static enum status dequantize_expand(struct expansion *e)
+{
+	const struct node *n = e->node;
+	struct tensor *y = NULL;
+	for (int i = 0; i < n->nin; i++)
+		if (i < ZERO && !n->in[i])
+			return node_fail(e->g, n, NULL, "has no input %d", i);
+	if (is_known(n->in[X], false) && is_known(n->in[SCALE], true) &&
+		is_known(node_input(n, ZERO), false)) {
+		TRY(dequantize_known(e->g, n, &y));
+	} else if (e->g->straight_through && dtype_is_real(n->in[X]->dtype)) {
+		y = dequantized(e->g, n);
+		if (!y)
+			return e->g->failed != ST_OK ? e->g->failed : e->g->diag->worst;
+	} else {
+		return node_fail(e->g, n, "export the model with its weights quantised only",
+			"'%s' is no weight in whole numbers, nor made by QuantizeLinear",
+			n->in[X]->name);
+	}
+	e->out[0] = (struct value){.kind = VALUE_TENSOR, .tensor = y};
+	return ST_OK;
 }
 
 /* --- com.microsoft.MatMulNBits(a, b, scales, zeros, group, bias): a [.., K] times the transpose of
@@ -314,8 +332,8 @@ const struct op_def ops_quantised[] = {
 		.since = 10,
 		.min_in = 2,
 		.max_in = 3,
-		.known = 7,
-		.infer = dequantize_infer},
+		.known = 6,
+		.expand = dequantize_expand},
 	{.name = "com.microsoft.MatMulNBits",
 		.since = 1,
 		.min_in = 3,

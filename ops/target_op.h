@@ -12,6 +12,13 @@ static inline bool target_adds_conv_bias(const struct target *t)
 	return !t->cuda;
 }
 
+/* Channels that a library's convolution has at least. A GPU's has no engine for tensor cores below
+ * 8 of 16 bits (cuDNN Developer Guide, "Tensor Core Operations"): a picture's 3 are filled up. */
+static inline int64_t target_conv_channels(const struct target *t)
+{
+	return t->cuda && t->narrow ? 8 : 1;
+}
+
 /* One for a product adds a bias. A GPU's adds one of the product's own type only, and parameters
  * stay wide. */
 static inline bool target_adds_product_bias(const struct target *t)

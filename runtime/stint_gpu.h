@@ -62,7 +62,8 @@ enum stint_gpu_library {
  * given folders, the system's search path, CUDA_HOME, CUDA_PATH and /usr/local/cuda, then pip's
  * nvidia/.../lib beside VIRTUAL_ENV, CONDA_PREFIX, python3 in PATH, ~/.local and the system's
  * Pythons. A library newer (by major version) than an open device's driver is passed over: open the
- * device first. */
+ * device first. Of several cuDNN, which have one name whatever CUDA they are for, one for that of a
+ * loaded cuBLASLt is taken where there is one. */
 int stint_gpu_need(stint_gpu *g, enum stint_gpu_library library);
 /* Of a loaded library; "" and 0 else. Versions as the library counts: driver 13000 is 13.0; NVRTC
  * 1000 times the major version and 10 times the minor one; cuBLASLt and cuDNN as they say. */
@@ -130,12 +131,16 @@ struct stint_gpu_item {
 	const char *what;
 	int64_t bytes; /* negative: the driver gave memory back, or took the arena from what it had
 			*/
+	double ms;     /* that passed until it was measured */
 };
 /* The number of items; *items is valid until the next call with g. */
 int stint_gpu_memory(const stint_gpu *g, const struct stint_gpu_item **items);
 /* What free memory shrank by since the last measurement goes to `what`, a string that outlives g.
  * For stages this file does not see: a first run makes libraries load their kernels. */
 int stint_gpu_memory_note(stint_gpu *g, const char *what);
+/* The same of time alone, with or without a device. Items that only take time have no bytes:
+ * "NVRTC", "choosing products", "choosing convolutions". */
+void stint_gpu_time_note(stint_gpu *g, const char *what);
 /* Free and total now, bytes. */
 int stint_gpu_memory_free(stint_gpu *g, size_t *free_bytes, size_t *total_bytes);
 
@@ -249,6 +254,8 @@ void stint_gpu_matmul_free(struct stint_gpu_matmul *m);              /* before i
 size_t stint_gpu_matmul_workspace(const struct stint_gpu_matmul *m); /* bytes it does use */
 /* The choice, to compare and to store. */
 void stint_gpu_matmul_algo(const struct stint_gpu_matmul *m, unsigned char algo[STINT_GPU_ALGO]);
+/* And in words: "algorithm 66, tile 20, stages 35, split 1", cuBLASLt's numbers of them. */
+const char *stint_gpu_matmul_words(const struct stint_gpu_matmul *m, char buf[96]);
 /* extra: see the epilogue; 0 without. workspace: cap bytes at a multiple of 256. */
 int stint_gpu_matmul_run(stint_gpu *g, int stream, struct stint_gpu_matmul *m, stint_gpu_ptr x0,
 	stint_gpu_ptr x1, stint_gpu_ptr y, stint_gpu_ptr extra, stint_gpu_ptr workspace);

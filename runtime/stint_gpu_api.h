@@ -137,6 +137,10 @@ typedef void *cudnnHandle_t, *cudnnBackendDescriptor_t;
 	X(cudnnStatus_t, cudnnBackendSetAttribute, (cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t what, cudnnBackendAttributeType_t type, int64_t count, const void *values)) \
 	X(cudnnStatus_t, cudnnBackendGetAttribute, (cudnnBackendDescriptor_t const d, cudnnBackendAttributeName_t what, cudnnBackendAttributeType_t type, int64_t asked, int64_t *count, void *values)) \
 	X(cudnnStatus_t, cudnnBackendExecute, (cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack))
+/* Newer than cuDNN 9.0, and not asked of stand-ins for it. */
+#define GPU_CUDNN_NEWER(X) \
+	X(size_t, cudnnGetCudartVersion, (void)) \
+	X(void, cudnnGetLastErrorString, (char *message, size_t room))
 /* clang-format on */
 
 #define GPU_MEMBER(type, name, parameters) type(*name) parameters;
@@ -150,7 +154,7 @@ struct gpu_cublaslt {
 	GPU_CUBLASLT(GPU_MEMBER)
 };
 struct gpu_cudnn {
-	GPU_CUDNN(GPU_MEMBER)
+	GPU_CUDNN(GPU_MEMBER) GPU_CUDNN_NEWER(GPU_MEMBER)
 };
 #undef GPU_MEMBER
 
@@ -209,7 +213,11 @@ struct gpu_cudnn {
 	X(LT_PREF_REDUCTION, 3, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) \
 	X(LT_PREF_ALIGN_A, 5, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES) \
 	X(LT_PREF_ALIGN_D, 8, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES) \
+	X(LT_CONFIG_ID, 0, CUBLASLT_ALGO_CONFIG_ID) \
+	X(LT_CONFIG_TILE, 1, CUBLASLT_ALGO_CONFIG_TILE_ID) \
+	X(LT_CONFIG_SPLIT, 2, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) \
 	X(LT_CONFIG_REDUCTION, 3, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) \
+	X(LT_CONFIG_STAGES, 6, CUBLASLT_ALGO_CONFIG_STAGES_ID) \
 	X(LT_REDUCTION_COMPUTE, 2, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) \
 	X(DNN_FLOAT, 0, CUDNN_DATA_FLOAT) \
 	X(DNN_HALF, 2, CUDNN_DATA_HALF) \
@@ -333,6 +341,7 @@ struct stint_gpu {
 	struct stint_gpu_item item[GPU_ITEMS];
 	int nitem;
 	size_t free_last;
+	double ms_last; /* when time was last looked at */
 };
 
 /* Records a message and returns code. */
@@ -340,6 +349,8 @@ int stint_gpu_fail(stint_gpu *g, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* STINT_OK for result 0, else the driver's words. */
 int stint_gpu_check(stint_gpu *g, int result, const char *what);
+/* What cuDNN says of its last error besides, " (in parentheses)", or "". */
+const char *stint_gpu_cudnn_more(const stint_gpu *g, char buf[256]);
 /* Loads cuDNN and what it asks for. */
 int stint_gpu_need_cudnn(stint_gpu *g);
 /* The context is current between enter and leave; leave returns rc. */

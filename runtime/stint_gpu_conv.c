@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT-0 */
 /* Convolutions by cuDNN's backend interface: an operation graph of one convolution, the heuristic's
  * engine configurations in its order, and the first of them that may be used as a plan. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "stint_gpu_api.h"
@@ -14,12 +15,23 @@ struct stint_gpu_conv {
 	int64_t workspace, engine;
 };
 
+const char *stint_gpu_cudnn_more(const stint_gpu *g, char buf[256])
+{
+	char last[240] = "";
+	if (g->dnn.cudnnGetLastErrorString)
+		g->dnn.cudnnGetLastErrorString(last, sizeof last);
+	last[sizeof last - 1] = 0;
+	snprintf(buf, 256, "%s%s%s", last[0] ? " (" : "", last, last[0] ? ")" : "");
+	return buf;
+}
+
 static int dnn_check(stint_gpu *g, int status, const char *what)
 {
 	if (!status)
 		return STINT_OK;
-	return stint_gpu_fail(
-		g, STINT_BAD_MACHINE, "cuDNN: %s: %s", what, g->dnn.cudnnGetErrorString(status));
+	char more[256];
+	return stint_gpu_fail(g, STINT_BAD_MACHINE, "cuDNN: %s: %s%s", what,
+		g->dnn.cudnnGetErrorString(status), stint_gpu_cudnn_more(g, more));
 }
 
 /* --- Numbers --- */
@@ -415,6 +427,7 @@ int stint_gpu_conv_new(
 		rc = handle_make(g);
 	if (!rc)
 		rc = choose(m);
+	stint_gpu_time_note(g, "choosing convolutions");
 	if (!rc && device)
 		rc = stint_gpu_measure(g, "cuDNN", 0);
 	if (device)

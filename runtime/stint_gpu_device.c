@@ -7,14 +7,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "stint_gpu_api.h"
+
+static double now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+}
 
 int stint_gpu_new(stint_gpu **out, const char *folders)
 {
 	stint_gpu *g = *out = calloc(1, sizeof *g);
 	if (!g)
 		return STINT_NO_MEMORY;
+	g->ms_last = now_ms();
 	if (folders && !(g->folders = strdup(folders)))
 		return stint_gpu_fail(g, STINT_NO_MEMORY, "out of memory");
 	/* the default folder of the cache, or none: never a reason to fail */
@@ -242,6 +251,25 @@ const char *stint_gpu_identity(stint_gpu *g, char buf[192])
 
 /* --- Memory outside the arena --- */
 
+static struct stint_gpu_item *item_of(stint_gpu *g, const char *what)
+{
+	int i = 0;
+	while (i < g->nitem && strcmp(g->item[i].what, what) != 0)
+		i++;
+	if (i == g->nitem && i == GPU_ITEMS) /* no room: the last item takes it */
+		i--;
+	if (i == g->nitem)
+		g->item[g->nitem++].what = what;
+	return &g->item[i];
+}
+
+void stint_gpu_time_note(stint_gpu *g, const char *what)
+{
+	const double now = now_ms();
+	item_of(g, what)->ms += now - g->ms_last;
+	g->ms_last = now;
+}
+
 int stint_gpu_measure(stint_gpu *g, const char *what, size_t less)
 {
 	size_t free_bytes, total;
@@ -250,14 +278,8 @@ int stint_gpu_measure(stint_gpu *g, const char *what, size_t less)
 		return rc;
 	const int64_t taken = (int64_t)g->free_last - (int64_t)free_bytes - (int64_t)less;
 	g->free_last = free_bytes;
-	int i = 0;
-	while (i < g->nitem && strcmp(g->item[i].what, what) != 0)
-		i++;
-	if (i == g->nitem && i == GPU_ITEMS) /* no room: the last item takes it */
-		i--;
-	if (i == g->nitem)
-		g->item[g->nitem++].what = what;
-	g->item[i].bytes += taken;
+	item_of(g, what)->bytes += taken;
+	stint_gpu_time_note(g, what);
 	return STINT_OK;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "stint_gpu_api.h"
 
@@ -112,6 +113,7 @@ static const char *cudnn_bind(stint_gpu *g, void *handle, int *version)
 {
 	struct gpu_cudnn *api = &g->dnn;
 	GPU_CUDNN(FIND)
+	GPU_CUDNN_NEWER(FIND_IF_ANY)
 	*version = (int)api->cudnnGetVersion();
 	return NULL;
 }
@@ -165,6 +167,60 @@ static char *path_of(void *handle, const char *asked)
 	return strdup(map->l_name);
 }
 
+/* --- cuDNN of CUDA 12 and of CUDA 13 has one name --- */
+
+/* Whether no other cuDNN is in the places where one is looked for. */
+static int only_one(const stint_gpu *g, const char *path)
+{
+	struct stat mine, other;
+	const int known = !stat(path, &mine);
+	int only = 1;
+	for (int where = 0; only && where <= 2; where++) {
+		char *places = stint_gpu_places(g, STINT_GPU_CUDNN, where);
+		for (char *p = places; p && *p && only; p += strlen(p) + 1)
+			only = known && !stat(p, &other) && mine.st_dev == other.st_dev &&
+			       mine.st_ino == other.st_ino;
+		free(places);
+	}
+	return only;
+}
+
+/* The CUDA that it was made for; 0: not known. Asked apart from all else that is loaded: its parts
+ * have one name too, and those that are loaded first are everyone's. */
+static int cuda_of_cudnn(const char *path)
+{
+	int major = 0;
+#ifdef LM_ID_NEWLM
+	size_t (*version)(void) = NULL;
+	void *handle = dlmopen(LM_ID_NEWLM, path, RTLD_LAZY | RTLD_LOCAL);
+	if (handle && find(handle, "cudnnGetCudartVersion", &version))
+		major = (int)(version() / 1000);
+	if (handle)
+		dlclose(handle);
+#else
+	(void)path;
+#endif
+	return major;
+}
+
+/* A cuDNN for the CUDA that cuBLASLt is of. Where one is loaded already, it is what all get. */
+static int goes_together(stint_gpu *g, const char *path, struct tried *t)
+{
+	char why[96];
+	const int cuda = g->library[STINT_GPU_CUBLASLT].version / 10000;
+	void *loaded = cuda ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	if (loaded)
+		dlclose(loaded);
+	if (!cuda || loaded || only_one(g, path))
+		return 1;
+	const int its = cuda_of_cudnn(path);
+	if (!its || its == cuda)
+		return 1;
+	snprintf(why, sizeof why, "is for CUDA %d, and cuBLASLt is of CUDA %d", its, cuda);
+	tried_add(t, path, why);
+	return 0;
+}
+
 /* 1: loaded. */
 static int try_path(stint_gpu *g, enum stint_gpu_library library, const char *path, struct tried *t)
 {
@@ -202,13 +258,26 @@ static int try_path(stint_gpu *g, enum stint_gpu_library library, const char *pa
 	return 1;
 }
 
-static int try_places(stint_gpu *g, enum stint_gpu_library library, int where, struct tried *t)
+static int try_places(
+	stint_gpu *g, enum stint_gpu_library library, int where, int any, struct tried *t)
 {
 	char *places = stint_gpu_places(g, library, where);
 	int done = 0;
 	for (char *p = places; p && *p && !done; p += strlen(p) + 1)
-		done = try_path(g, library, p, t);
+		done = (any || goes_together(g, p, t)) && try_path(g, library, p, t);
 	free(places);
+	return done;
+}
+
+static int try_all(stint_gpu *g, enum stint_gpu_library library, int any, struct tried *t)
+{
+	const struct kind *k = &kinds[library];
+	int done = try_places(g, library, 0, any, t);
+	for (int i = 0; !done && i < 3 && k->soname[i]; i++)
+		done = (any || goes_together(g, k->soname[i], t)) &&
+		       try_path(g, library, k->soname[i], t);
+	for (int where = 1; !done && where <= 2; where++)
+		done = try_places(g, library, where, any, t);
 	return done;
 }
 
@@ -218,11 +287,11 @@ int stint_gpu_need(stint_gpu *g, enum stint_gpu_library library)
 	struct tried t = {{0}, 0};
 	if (g->library[library].handle)
 		return STINT_OK;
-	int done = try_places(g, library, 0, &t);
-	for (int i = 0; !done && i < 3 && k->soname[i]; i++)
-		done = try_path(g, library, k->soname[i], &t);
-	for (int where = 1; !done && where <= 2; where++)
-		done = try_places(g, library, where, &t);
+	int done = try_all(g, library, library != STINT_GPU_CUDNN, &t);
+	if (!done && library == STINT_GPU_CUDNN) { /* better one that does not fit than none */
+		t = (struct tried){{0}, 0};
+		done = try_all(g, library, 1, &t);
+	}
 	if (done)
 		return STINT_OK;
 	if (library == STINT_GPU_DRIVER)

@@ -329,6 +329,7 @@ int stint_gpu_matmul_new(
 		rc = handle_make(g);
 	if (!rc)
 		rc = choose(m);
+	stint_gpu_time_note(g, "choosing products");
 	if (!rc)
 		rc = stint_gpu_measure(g, "cuBLASLt", 0);
 	stint_gpu_leave(g, rc);
@@ -363,6 +364,25 @@ size_t stint_gpu_matmul_workspace(const struct stint_gpu_matmul *m)
 void stint_gpu_matmul_algo(const struct stint_gpu_matmul *m, unsigned char algo[STINT_GPU_ALGO])
 {
 	memcpy(algo, &m->algo, STINT_GPU_ALGO);
+}
+
+const char *stint_gpu_matmul_words(const struct stint_gpu_matmul *m, char buf[96])
+{
+	static const int what[] = {
+		GPU_LT_CONFIG_ID, GPU_LT_CONFIG_TILE, GPU_LT_CONFIG_STAGES, GPU_LT_CONFIG_SPLIT};
+	static const char *const name[] = {"algorithm", "tile", "stages", "split"};
+	size_t used = 0;
+	buf[0] = 0;
+	for (int i = 0; i < 4; i++) {
+		int32_t value = 0;
+		size_t written;
+		if (m->g->lt.cublasLtMatmulAlgoConfigGetAttribute(
+			    &m->algo, what[i], &value, sizeof value, &written))
+			continue;
+		used += (size_t)snprintf(
+			buf + used, 96 - used, "%s%s %d", used ? ", " : "", name[i], (int)value);
+	}
+	return buf;
 }
 
 static const void *at(stint_gpu_ptr p)

@@ -155,6 +155,7 @@ int stint_gpu_compile(stint_gpu *g, const char *text, int arch, const char *cons
 			return rc;
 		stint_gpu_cache_write(g, key, code.data, code.bytes);
 	}
+	stint_gpu_time_note(g, "NVRTC");
 	*out = code;
 	return STINT_OK;
 }

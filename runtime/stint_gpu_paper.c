@@ -65,7 +65,8 @@ int stint_gpu_paper(stint_gpu *g, int arch)
 			g->dnn_paper, GPU_DNN_DEVICE_JSON, GPU_DNN_T_CHAR, n + 1, text);
 	if (!status)
 		status = g->dnn.cudnnBackendFinalize(g->dnn_paper);
-	return status ? stint_gpu_fail(g, STINT_BAD_MACHINE, "cuDNN: a device on paper: %s",
-				g->dnn.cudnnGetErrorString(status))
+	char more[256];
+	return status ? stint_gpu_fail(g, STINT_BAD_MACHINE, "cuDNN: a device on paper: %s%s",
+				g->dnn.cudnnGetErrorString(status), stint_gpu_cudnn_more(g, more))
 		      : STINT_OK;
 }

@@ -36,8 +36,9 @@ enum {
 	STINT_STATE,     /* optimizer state */
 	STINT_SUMS,      /* of gradients, from one micro-batch to the next: of a step alone */
 	STINT_CONSTANT,
-	STINT_CONTROL /* seed, step count, rows that count; learning rate: set by the functions
-			 below */
+	STINT_CONTROL,  /* seed, step count, rows that count; learning rate: set by the functions
+			   below */
+	STINT_ELSEWHERE /* of the step for the longest inputs (stint_init_beside): kept, not read */
 };
 
 #endif

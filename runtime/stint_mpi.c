@@ -240,7 +240,7 @@ static int allocate(struct mpi_ranks *r, int steps)
 	r->told = malloc(n * sizeof *r->told);
 	r->count = malloc(n * sizeof *r->count);
 	if (!r->root || !r->told || !r->count || !allocate_requests(&r->own, r->cap) ||
-		!allocate_requests(&r->rows, r->cap))
+		!allocate_requests(&r->ahead, r->cap) || !allocate_requests(&r->rows, r->cap))
 		return STINT_NO_MEMORY;
 	stint_mpi_roots(r);
 	return stint_mpi_queue_open(r, steps);
@@ -321,6 +321,7 @@ void stint_free_ranks(stint_step *s)
 		MPI_Comm_free(&r->comm);
 	free(r->root);
 	free_requests(&r->own);
+	free_requests(&r->ahead);
 	free_requests(&r->rows);
 	free(r->told);
 	free(r->count);

@@ -55,7 +55,8 @@ struct mpi_ranks {
 		int64_t begin, end;
 	} * root;
 	int cap;
-	struct mpi_requests own, rows; /* a job's, and of rows that are exchanged meanwhile */
+	struct mpi_requests own, ahead; /* a job's, and of its next round */
+	struct mpi_requests rows;       /* that are exchanged meanwhile */
 	double rows_since;
 	int is_broken; /* some request was never through */
 	int64_t *told; /* of each rank */

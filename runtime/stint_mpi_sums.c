@@ -116,27 +116,32 @@ void stint_mpi_rest(struct mpi_ranks *r, long *ns)
 	*ns = *ns < LONGEST_NS ? *ns * 2 : *ns;
 }
 
-int stint_mpi_through(struct mpi_ranks *r)
+static int through(struct mpi_ranks *r, struct mpi_requests *q)
 {
 	enum { SPINS = 256, TESTS = 8 };
 	const double start = now();
 	long ns = STINT_MPI_REST_NS;
 	for (int64_t spin = 1;; spin++) {
-		int done = 0, rc = test(r, &r->own, start, &done);
+		int done = 0, rc = test(r, q, start, &done);
 		if (rc || done)
 			return rc;
 		if (r->queue.is_running && (rc = stint_mpi_rows(r)) != STINT_OK) {
-			drop(r, &r->own);
+			drop(r, q);
 			return rc;
 		}
 		if (spin % (r->queue.is_running && !r->queue.awaited ? TESTS : SPINS))
 			continue;
 		stint_mpi_rest(r, &ns);
 		if (r->queue.quit) {
-			drop(r, &r->own);
+			drop(r, q);
 			return STINT_LOST;
 		}
 	}
+}
+
+int stint_mpi_through(struct mpi_ranks *r)
+{
+	return through(r, &r->own);
 }
 
 /* --- Sums --- */
@@ -217,66 +222,95 @@ static int own_roots(const struct mpi_ranks *r)
 	return n;
 }
 
+/* A round of a sum: where its chunk is, and what is on its way of it. */
+struct round {
+	int64_t k;
+	unsigned char *slots;
+	struct mpi_requests *q;
+};
+
 /* What others have left of this rank's chunk comes here, next to its own; theirs go there. */
-static void bring_together(struct mpi_ranks *r, const struct mpi_job *j, int64_t round)
+static void bring_together(struct mpi_ranks *r, const struct mpi_job *j, const struct round *x)
 {
 	const int me = r->face.rank, mine = own_roots(r);
 	const size_t stride = (size_t)j->chunk * j->size;
 	int64_t from;
-	int64_t n = chunk_of(r, j, me, round, &from);
+	int64_t n = chunk_of(r, j, me, x->k, &from);
 	for (int i = 0; i < r->nroot && n > 0; i++) {
-		unsigned char *slot = j->slots + (size_t)i * stride;
+		unsigned char *slot = x->slots + (size_t)i * stride;
 		if (r->root[i].rank != me)
-			stint_mpi_take(r, r->root[i].rank, TAG_SUM, slot, (size_t)n * j->size);
+			take(r, x->q, r->root[i].rank, TAG_SUM, slot, (size_t)n * j->size);
 		else
 			memcpy(slot, own_root(j, r->root[i].nth, mine) + (size_t)from * j->size,
 				(size_t)n * j->size);
 	}
 	for (int k = 1; k < r->face.n; k++) {
 		const int owner = (me + k) % r->face.n; /* not all to the same one first */
-		n = chunk_of(r, j, owner, round, &from);
+		n = chunk_of(r, j, owner, x->k, &from);
 		for (int i = 0; i < mine && n > 0; i++)
-			stint_mpi_send(r, owner, TAG_SUM,
-				own_root(j, i, mine) + (size_t)from * j->size, (size_t)n * j->size);
+			send(r, x->q, owner, TAG_SUM, own_root(j, i, mine) + (size_t)from * j->size,
+				(size_t)n * j->size);
 	}
 }
 
 /* The sums of this round, to all. */
-static void hand_out(struct mpi_ranks *r, const struct mpi_job *j, int64_t round)
+static void hand_out(struct mpi_ranks *r, const struct mpi_job *j, const struct round *x)
 {
 	const int me = r->face.rank;
 	int64_t from;
-	const int64_t mine = chunk_of(r, j, me, round, &from);
+	const int64_t mine = chunk_of(r, j, me, x->k, &from);
 	for (int k = 1; k < r->face.n; k++) {
 		const int other = (me + k) % r->face.n;
-		const int64_t n = chunk_of(r, j, other, round, &from);
+		const int64_t n = chunk_of(r, j, other, x->k, &from);
 		if (n > 0)
-			stint_mpi_take(r, other, TAG_WHOLE, j->y + (size_t)from * j->size,
+			take(r, x->q, other, TAG_WHOLE, j->y + (size_t)from * j->size,
 				(size_t)n * j->size);
 		if (mine > 0)
-			stint_mpi_send(r, other, TAG_WHOLE, j->slots, (size_t)mine * j->size);
+			send(r, x->q, other, TAG_WHOLE, x->slots, (size_t)mine * j->size);
 	}
 }
 
-/* In rounds: over y, to all, or the owner's piece. */
-static int add_all(struct mpi_ranks *r, const struct mpi_job *j)
+/* What was brought together, when it is there. */
+static int add_round(struct mpi_ranks *r, const struct mpi_job *j, const struct round *x)
 {
-	const int64_t largest = (j->n + r->face.n - 1) / r->face.n; /* piece */
+	int64_t from;
+	const int rc = through(r, x->q);
+	if (rc)
+		return rc;
+	const int64_t mine = chunk_of(r, j, r->face.rank, x->k, &from);
+	add_along_tree(r, x->slots, (size_t)j->chunk * j->size, mine, j->size);
+	memcpy(j->y + (size_t)from * j->size, x->slots, (size_t)mine * j->size);
+	if (j->kind == JOB_SUM)
+		hand_out(r, j, x);
+	return STINT_OK;
+}
+
+/* In rounds: over y, to all, or the owner's piece. Where there are several, each has half of the
+ * scratch and is on its way while the one before is added and handed out. */
+static int add_all(struct mpi_ranks *r, const struct mpi_job *whole)
+{
+	struct mpi_job j = *whole;
+	const int64_t largest = (j.n + r->face.n - 1) / r->face.n; /* piece */
+	const int two = largest > j.chunk && j.chunk > 1;
+	j.chunk /= 1 + two;
+	const size_t half = two ? (size_t)r->nroot * (size_t)j.chunk * j.size : 0;
+	struct round x[2] = {{0, j.slots, &r->own}, {0, j.slots + half, two ? &r->ahead : &r->own}};
 	int rc = STINT_OK;
-	for (int64_t round = 0; round * j->chunk < largest && !rc; round++) {
-		int64_t from;
-		bring_together(r, j, round);
-		rc = stint_mpi_through(r);
-		if (rc)
-			break;
-		const int64_t mine = chunk_of(r, j, r->face.rank, round, &from);
-		add_along_tree(r, j->slots, (size_t)j->chunk * j->size, mine, j->size);
-		memcpy(j->y + (size_t)from * j->size, j->slots, (size_t)mine * j->size);
-		if (j->kind == JOB_SCATTER)
-			continue;
-		hand_out(r, j, round);
-		rc = stint_mpi_through(r);
+	for (int64_t k = 0; (k - two) * j.chunk < largest && !rc; k++) {
+		struct round *next = &x[k & 1], *ready = &x[(k - two) & 1];
+		if (k * j.chunk < largest) {
+			rc = through(r, next->q); /* handed out: its slots are free */
+			next->k = k;
+			if (!rc)
+				bring_together(r, &j, next);
+		}
+		if (!rc && k >= two)
+			rc = add_round(r, &j, ready);
 	}
+	for (int i = 0; i < 2 && !rc; i++)
+		rc = through(r, x[i].q);
+	for (int i = 0; i < 2 && rc; i++)
+		drop(r, x[i].q);
 	return rc;
 }
 

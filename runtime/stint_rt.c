@@ -36,6 +36,10 @@ static int setup(stint_step *s, void *arena, size_t arena_bytes)
 		if (rc)
 			return rc;
 	}
+	if (m->beside && !s->longest)
+		return stint_rt_fail(s, STINT_BAD_DATA,
+			"the step '%s' runs in the arena of the one for the longest inputs",
+			m->name);
 	if (arena && arena_bytes < m->arena_bytes)
 		return stint_rt_fail(
 			s, STINT_BAD_DATA, "the arena handed in is too small for '%s'", m->name);
@@ -45,12 +49,11 @@ static int setup(stint_step *s, void *arena, size_t arena_bytes)
 	return s->device->open(s, arena);
 }
 
-int stint_init(stint_step **out, const struct stint_model *model, void *arena, size_t arena_bytes)
+static stint_step *step_new(const struct stint_model *model)
 {
 	stint_step *s = calloc(1, sizeof *s);
-	*out = s;
 	if (!s)
-		return STINT_NO_MEMORY;
+		return NULL;
 	s->model = model;
 #ifdef STINT_WITH_GPU
 	s->device = &stint_rt_gpu;
@@ -58,7 +61,13 @@ int stint_init(stint_step **out, const struct stint_model *model, void *arena, s
 	s->device = &stint_rt_cpu;
 #endif
 	s->loss = NAN;
-	return setup(s, arena, arena_bytes);
+	return s;
+}
+
+int stint_init(stint_step **out, const struct stint_model *model, void *arena, size_t arena_bytes)
+{
+	*out = step_new(model);
+	return *out ? setup(*out, arena, arena_bytes) : STINT_NO_MEMORY;
 }
 
 void stint_free(stint_step *s)
@@ -66,6 +75,7 @@ void stint_free(stint_step *s)
 	if (!s)
 		return;
 	s->device->free(s);
+	free(s->own);
 	free(s);
 }
 
@@ -150,18 +160,104 @@ struct stint_filed stint_filed(const stint_step *s, int resident)
 	return stint_filed_by(s, resident, s->ranks ? s->ranks->rank : -1);
 }
 
-/* Whether resident t is what a file holds; the rest is set before each step. */
-static int stored(const struct stint_tensor *t)
+/* --- Several lengths --- */
+
+/* The one of `longest` that has t's name and place; NULL: none has. */
+static const struct stint_tensor *shared(const stint_step *longest, const struct stint_tensor *t)
 {
-	return t->kind != STINT_INPUT && t->kind != STINT_CONTROL && t->kind != STINT_SUMS;
+	const int i = stint_find(longest, t->name);
+	const struct stint_tensor *x = i < 0 ? NULL : &longest->model->resident[i];
+	return x && x->kind == t->kind && x->offset == t->offset && x->bytes == t->bytes ? x : NULL;
+}
+
+/* A constant that the longest one has not: others compute where it lies. */
+static int is_own(const stint_step *s, const struct stint_tensor *t)
+{
+	return s->longest && t->kind == STINT_CONSTANT && !shared(s->longest, t);
+}
+
+static int check_beside(stint_step *s)
+{
+	const struct stint_model *m = s->model, *of = s->longest->model;
+	int fits = m->beside && m->arena_bytes <= of->arena_bytes &&
+		   m->alignment <= of->alignment && !of->gpu && !of->disk && !s->longest->ranks;
+	for (int i = 0; i < m->nresident && fits; i++) {
+		const int kind = m->resident[i].kind;
+		fits = kind == STINT_INPUT || kind == STINT_CONSTANT || kind == STINT_ELSEWHERE ||
+		       shared(s->longest, &m->resident[i]);
+	}
+	return fits ? STINT_OK
+		    : stint_rt_fail(s, STINT_BAD_DATA,
+			      "'%s' was not compiled together with the step that it is to run "
+			      "beside",
+			      m->name);
+}
+
+static int make_own(stint_step *s)
+{
+	size_t bytes = 0;
+	for (int i = 0; i < s->model->nresident; i++)
+		bytes += is_own(s, &s->model->resident[i]) ? s->model->resident[i].bytes : 0;
+	s->own = calloc(bytes + 1, 1);
+	return s->own ? STINT_OK : stint_rt_no_memory(s);
+}
+
+int stint_init_beside(stint_step **out, const struct stint_model *model, stint_step *longest)
+{
+	stint_step *s = *out = step_new(model);
+	if (!s)
+		return STINT_NO_MEMORY;
+	s->longest = longest;
+	int rc = check_beside(s);
+	if (!rc)
+		rc = make_own(s);
+	return rc ? rc : setup(s, longest->arena, longest->model->arena_bytes);
+}
+
+/* Between the arena and what is kept of it. */
+static void move_own(stint_step *s, int put)
+{
+	unsigned char *at = s->own;
+	for (int i = 0; i < s->model->nresident; i++) {
+		const struct stint_tensor *t = &s->model->resident[i];
+		if (!is_own(s, t))
+			continue;
+		memcpy(put ? s->arena + t->offset : at, put ? at : s->arena + t->offset, t->bytes);
+		at += t->bytes;
+	}
+}
+
+/* The arena is this step's now. */
+static void take_turn(stint_step *s)
+{
+	stint_step *owner = s->longest ? s->longest : s;
+	if (s->longest && owner->ran != s)
+		move_own(s, 1);
+	owner->ran = s;
+}
+
+/* Who counts the steps of all lengths. */
+static stint_step *counter(stint_step *s)
+{
+	return s->longest ? s->longest : s;
+}
+
+/* --- Files --- */
+
+/* Whether resident t is what a file holds; the rest is set before each step, or another step's. */
+static int stored(const stint_step *s, const struct stint_tensor *t)
+{
+	return t->kind != STINT_INPUT && t->kind != STINT_CONTROL && t->kind != STINT_SUMS &&
+	       t->kind != STINT_ELSEWHERE && (!s->longest || is_own(s, t));
 }
 
 /* What says that a tensor lies in another file; NULL. */
-static const char *link_of(const struct safetensors *f, const struct stint_tensor *t)
+static const char *link_of(
+	const stint_step *s, const struct safetensors *f, const struct stint_tensor *t)
 {
 	char key[sizeof STINT_LINK + 100];
 	snprintf(key, sizeof key, STINT_LINK "%.99s", t->name);
-	return stored(t) ? safetensors_note(f, key) : NULL;
+	return stored(s, t) ? safetensors_note(f, key) : NULL;
 }
 
 /* Checks all tensors before the first is replaced: a file that does not fit changes nothing. */
@@ -170,8 +266,9 @@ static int check_file(stint_step *s, const struct safetensors *f, const char *pa
 	int found = 0, wanted = 0;
 	for (int i = 0; i < s->model->nresident; i++) {
 		const struct stint_tensor *t = &s->model->resident[i];
-		const struct safetensors_entry *e = stored(t) ? safetensors_find(f, t->name) : NULL;
-		wanted += stored(t);
+		const struct safetensors_entry *e = stored(s, t) ? safetensors_find(f, t->name)
+								 : NULL;
+		wanted += stored(s, t);
 		const struct stint_filed filed = stint_filed(s, i);
 		if (e && (e->dtype != t->dtype || e->bytes != filed.bytes))
 			return stint_rt_fail(s, STINT_BAD_FILE,
@@ -180,7 +277,7 @@ static int check_file(stint_step *s, const struct safetensors *f, const char *pa
 			return stint_rt_fail(s, STINT_BAD_DATA,
 				"'%.100s' is shared by processes: call stint_init_ranks first",
 				t->name);
-		found += e || link_of(f, t);
+		found += e || link_of(s, f, t);
 	}
 	if (wanted && !found)
 		return stint_rt_fail(
@@ -261,14 +358,19 @@ int stint_load(stint_step *s, const char *path)
 	int rc = check_file(s, f, path);
 	for (int i = 0; i < s->model->nresident && !rc; i++) {
 		const struct stint_tensor *t = &s->model->resident[i];
-		const struct safetensors_entry *e = stored(t) ? safetensors_find(f, t->name) : NULL;
-		const char *link = e ? NULL : link_of(f, t);
+		const struct safetensors_entry *e = stored(s, t) ? safetensors_find(f, t->name)
+								 : NULL;
+		const char *link = e ? NULL : link_of(s, f, t);
 		if (e)
 			rc = read_entry(s, f, e, i, path);
 		else if (link)
 			rc = read_link(s, link, i);
 	}
 	safetensors_close(f);
+	if (!rc && s->longest) {
+		move_own(s, 0);
+		s->longest->ran = s;
+	}
 	return rc;
 }
 
@@ -276,7 +378,7 @@ int stint_load(stint_step *s, const char *path)
 
 void stint_seed(stint_step *s, int64_t seed)
 {
-	s->seed = seed;
+	counter(s)->seed = seed;
 }
 
 /* Of the whole batch: the first axis of the first input that has one; 0: none has. */
@@ -307,10 +409,12 @@ static int start(
 	if (s->running)
 		return stint_rt_fail(s, STINT_BAD_DATA, "a step of '%s' is running", m->name);
 	s->loss = NAN; /* a step that fails has none */
+	take_turn(s);
+	const stint_step *c = counter(s);
 	for (int64_t k = begin; k < end && !rc; k++) {
 		s->shard = k;
 		s->last = k == end - 1;
-		const int64_t control[STINT_CONTROLS] = {s->seed, s->count, rows_left(m, valid, k),
+		const int64_t control[STINT_CONTROLS] = {c->seed, c->count, rows_left(m, valid, k),
 			0, k, stint_tree_nodes(begin, k, NULL), stint_tree_joins(begin, k, shards),
 			s->last, valid};
 		rc = s->device->start(s, train, control, lr, probe);
@@ -449,7 +553,7 @@ int stint_train_finish(stint_step *s)
 			s, STINT_BAD_DATA, "no step of '%s' is running", s->model->name);
 	s->running = 0;
 	int rc = s->device->finish(s, 1);
-	s->count += !rc;
+	counter(s)->count += !rc;
 	return rc;
 }
 

@@ -118,13 +118,14 @@ struct stint_model {
 	const char *disk_folder;
 	size_t disk_bytes;
 	int ncopy;
+	int beside;              /* a step for shorter inputs: opened by stint_init_beside alone */
 	const char *whole_batch; /* what a training step wants all rows for; NULL: stint_rows */
 	double lr_default;       /* the optimizer's learning rate, as compiled */
 	int (*train)(stint_step *s, const struct stint_probe *probe); /* NULL: forward only */
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };
 
-enum { STINT_RT_VERSION = 16 };
+enum { STINT_RT_VERSION = 17 };
 
 /* Sets up a step in `arena` (model->arena_bytes at model->alignment; NULL: allocated and
  * pre-faulted here). A GPU's step takes the first device that the driver shows, and `arena` is
@@ -132,6 +133,11 @@ enum { STINT_RT_VERSION = 16 };
  * cache. On failure *out is NULL unless memory for the step itself was there: then call
  * stint_message and stint_free. */
 int stint_init(stint_step **out, const struct stint_model *model, void *arena, size_t arena_bytes);
+/* The step for shorter inputs (`--dim NAME=64,128,256`) in the arena of the one for the longest,
+ * which is freed after it: parameters, buffers and states are one and the same, and so are seed and
+ * step count. Load its own weights.safetensors, then set its inputs before each run: each run of
+ * one uses the memory that the others compute in. */
+int stint_init_beside(stint_step **out, const struct stint_model *model, stint_step *longest);
 void stint_free(stint_step *s);
 
 /* Copy into or out of a resident by name; bytes must be its size. An input of a GPU's step is on

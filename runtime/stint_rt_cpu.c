@@ -183,7 +183,8 @@ static int open_here(stint_step *s, void *arena)
 	s->arena = arena ? arena : s->owned;
 	if (!s->arena)
 		return stint_rt_fail(s, STINT_NO_MEMORY, "%s", "out of memory for the arena");
-	arena_clear(s->arena, m->arena_bytes, m->threads);
+	if (!s->longest)
+		arena_clear(s->arena, m->arena_bytes, m->threads);
 	if (m->disk) {
 		const int rc = m->disk->open(s);
 		if (rc)

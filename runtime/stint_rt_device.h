@@ -51,8 +51,9 @@ struct stint_device_peaks;
 
 /* Where the arena is and steps run: the processor (stint_rt_cpu.c) or a GPU (stint_rt_gpu.c). */
 struct stint_device {
-	/* The arena, all zeros, at `arena` or in memory of its own (NULL), and all that the step
-	 * needs. On failure the reason is in s->message; `free` releases what was made. */
+	/* The arena, all zeros unless it is another step's, at `arena` or in memory of its own
+	 * (NULL), and all that the step needs. On failure the reason is in s->message; `free`
+	 * releases what was made. */
 	int (*open)(stint_step *s, void *arena);
 	void (*free)(stint_step *s); /* also of a step that was never opened */
 	/* The arena's byte at `offset`, for the host to use; NULL: the host cannot reach it, or it
@@ -115,6 +116,9 @@ struct stint_step {
 	void *gpu;  /* the device's own */
 	void *disk; /* model->disk's own */
 	struct stint_lib **lib;
+	stint_step *longest;   /* in whose arena it runs; NULL: in its own */
+	const stint_step *ran; /* of those that run in this arena, the last one */
+	unsigned char *own;    /* the constants that the longest one has not, one after the other */
 	struct stint_ranks *ranks; /* NULL: this process does all shards */
 	int64_t seed, count;       /* count: training steps done */
 	int64_t shard;             /* the one that runs */

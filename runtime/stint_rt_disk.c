@@ -89,6 +89,12 @@ static int no_room(stint_step *s, int error)
 	return STINT_BAD_FILE;
 }
 
+/* Returns an errno. */
+static int take_room(const struct disk *d, size_t from, size_t bytes)
+{
+	return bytes ? posix_fallocate(d->fd, (off_t)from, (off_t)bytes) : 0;
+}
+
 static int make_file(stint_step *s, struct disk *d)
 {
 	const struct stint_model *m = s->model;
@@ -97,16 +103,19 @@ static int make_file(stint_step *s, struct disk *d)
 		return failed(s, "cannot make", errno);
 	if (ftruncate(d->fd, (off_t)m->disk_bytes) != 0)
 		return no_room(s, errno);
+	size_t behind = 0; /* what lasts over steps: what waits in a step has its place there */
 	for (int i = 0; i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
-		if (t->offset < m->arena_bytes || stint_rt_lendable(m, t))
+		if (t->offset < m->arena_bytes)
 			continue;
-		const off_t first = (off_t)(t->offset - m->arena_bytes);
-		const int error = posix_fallocate(d->fd, first, (off_t)t->bytes);
+		const size_t first = t->offset - m->arena_bytes;
+		behind = first + t->bytes > behind ? first + t->bytes : behind;
+		const int error = stint_rt_lendable(m, t) ? 0 : take_room(d, first, t->bytes);
 		if (error)
 			return no_room(s, error);
 	}
-	return STINT_OK;
+	const int error = take_room(d, behind, m->disk_bytes - behind);
+	return error ? no_room(s, error) : STINT_OK;
 }
 
 /* Which resident has this byte of the file; -1: none. */

@@ -105,7 +105,8 @@ int stint_rt_gpu_memory(stint_gpu *g, const char *what, struct stint_device_memo
 		.used = (int64_t)(total - left), .total = (int64_t)total};
 	const int n = stint_gpu_memory(g, &item), room = sizeof out->item / sizeof *out->item;
 	for (int i = 0; i < n && out->nitem < room; i++)
-		out->item[out->nitem++] = (struct stint_device_item){item[i].what, item[i].bytes};
+		out->item[out->nitem++] = (struct stint_device_item){
+			item[i].what, item[i].bytes, item[i].ms};
 	return STINT_OK;
 }
 

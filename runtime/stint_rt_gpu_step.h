@@ -35,6 +35,7 @@ struct stint_device_memory {
 	struct stint_device_item {
 		const char *what;
 		int64_t bytes;
+		double ms;
 	} item[16];
 	int64_t used, total; /* of the device, by all programs */
 };

@@ -72,7 +72,8 @@ def model(out):
 
         def forward(self, tokens):
             there = tokens.ne(0)  # 0 pads
-            words = super().forward(input_ids=tokens, attention_mask=there[:, None, None, :]).last_hidden_state
+            hidden = torch.zeros(there.shape).masked_fill(~there, torch.finfo(torch.float32).min)  # added to scores
+            words = super().forward(input_ids=tokens, attention_mask=hidden[:, None, None, :]).last_hidden_state
             weight = there.unsqueeze(-1).to(words.dtype)
             return self.head((words * weight).sum(1) / weight.sum(1))
 

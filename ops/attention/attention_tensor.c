@@ -86,19 +86,21 @@ static void add_more(const struct attention *p, int strips, int threads, int ste
 enum status attention_tensor_emit(struct emit *e, const struct node *n)
 {
 	const struct attention *p = n->param;
-	const bool wide = width_of(p) > 64; /* then registers have room for one strip only */
-	const int strips = wide ? 1 : 2, threads = wide ? 256 : 128;
-	const int64_t rows = threads / 32 * strips * STRIP;
+	enum { THREADS = 256, STRIPS = 1, ROWS = THREADS / 32 * STRIPS * STRIP };
+	/* two blocks: their warps wait for each other's products and loads; wide heads have too
+	 * many registers for it */
+	const int resident = width_of(p) > 64 ? 0 : 2;
 	struct attention_tiles t = {
-		.shard = e->g->shards_differ, .tasks = p->batch * p->heads * div_up(p->tq, rows)};
+		.shard = e->g->shards_differ, .tasks = p->batch * p->heads * div_up(p->tq, ROWS)};
 	struct call_field more[SHAPE_MORE];
 	struct attention_traits traits;
-	add_more(p, strips, threads, 32, &t, more);
+	add_more(p, STRIPS, THREADS, 32, &t, more);
 	return attention_cuda_forward(e, n,
 		(struct kernel_call){.file = "attention_tensor.cuh",
 			.function = "flash_forward",
 			.tasks = t.tasks,
-			.threads = threads,
+			.threads = THREADS,
+			.resident = resident,
 			.shared = {"flash_tiles<shape>"},
 			.traits = attention_cuda_shape(p, &t, &traits)});
 }
@@ -110,9 +112,10 @@ int64_t attention_tensor_workspace(const struct node *n, const struct target *t)
 	return attention_tensor_takes(p, n->in[GRAD_Q]) ? p->batch * p->heads * p->tq * 4 : 0;
 }
 
-/* One launch of the gradient: by so many threads a block, tasks of so many of its warps' strips. */
+/* One launch of the gradient: by so many threads a block, and so many blocks a multiprocessor (0:
+ * any), tasks of so many of its warps' strips. */
 static enum status grad_launch(struct emit *e, const struct node *n, const char *function,
-	int threads, int step, int64_t tasks, const char *const shared[2],
+	int threads, int resident, int step, int64_t tasks, const char *const shared[2],
 	const struct call_arg *args)
 {
 	const struct attention *p = n->param;
@@ -125,6 +128,7 @@ static enum status grad_launch(struct emit *e, const struct node *n, const char 
 				      .function = function,
 				      .tasks = tasks,
 				      .threads = threads,
+				      .resident = resident,
 				      .shared = {shared[0], shared[1]},
 				      .traits = attention_cuda_shape(p, &t, &traits),
 				      .args = args});
@@ -132,23 +136,25 @@ static enum status grad_launch(struct emit *e, const struct node *n, const char 
 
 enum status attention_tensor_grad_emit(struct emit *e, const struct node *n)
 {
-	/* a block has a warp for each of so many rows; and strips of so many queries, or keys */
-	enum { SHIFT_ROWS = 8, GRAD_THREADS = 128, ROWS = GRAD_THREADS / 32 * STRIP };
+	/* a block has a warp for each of so many rows; and strips of so many keys, or queries */
+	enum { SHIFT_ROWS = 8, KEY_THREADS = 128, KEY_ROWS = KEY_THREADS / 32 * STRIP };
+	enum { QUERY_THREADS = 256, QUERY_ROWS = QUERY_THREADS / 32 * STRIP };
 	const struct attention *p = n->param;
-	const int step = width_of(p) <= 64 ? 32 : 16;
+	const bool wide = width_of(p) > 64;
 	const int64_t kv = p->heads / p->group;
 	static const char *const none[2], *const tiles[2] = {"flash_tiles<shape>"};
 	static const char *const with_numbers[2] = {"flash_tiles<shape>", "flash_numbers<shape>"};
 	struct attention_given given;
 	const struct call_arg g = ARG_STRUCT(attention_cuda_given(n, &given));
-	TRY(grad_launch(e, n, "flash_shift", 32 * SHIFT_ROWS, 16,
+	TRY(grad_launch(e, n, "flash_shift", 32 * SHIFT_ROWS, 0, 16,
 		div_up(p->batch * p->heads * p->tq, SHIFT_ROWS), none,
 		CALL_ARGS(ARG_SCRATCH(0), g)));
-	TRY(grad_launch(e, n, "flash_grad_keys", GRAD_THREADS, step,
-		p->batch * kv * div_up(p->tk, ROWS), with_numbers,
+	/* steps of 16: registers for three blocks, whose warps wait for each other */
+	TRY(grad_launch(e, n, "flash_grad_keys", KEY_THREADS, wide ? 0 : 3, 16,
+		p->batch * kv * div_up(p->tk, KEY_ROWS), with_numbers,
 		CALL_ARGS(ARG_Y_AT(p->packed ? 0 : 1, p->offset[1]),
 			ARG_Y_AT(p->packed ? 0 : 2, p->offset[2]), g, ARG_SCRATCH(0))));
-	return grad_launch(e, n, "flash_grad_queries", GRAD_THREADS, step,
-		p->batch * p->heads * div_up(p->tq, ROWS), tiles,
+	return grad_launch(e, n, "flash_grad_queries", QUERY_THREADS, wide ? 0 : 2, 16,
+		p->batch * p->heads * div_up(p->tq, QUERY_ROWS), tiles,
 		CALL_ARGS(ARG_Y_AT(0, p->offset[0]), g, ARG_SCRATCH(0)));
 }

@@ -355,17 +355,41 @@ static enum status gemm_lower(struct graph *g, const struct node *n, struct tens
 
 /* --- Adapters: x A^T B^T, A [r, in] and B [out, r] as PEFT has them. --- */
 
+/* What a node computes: rows by a weight; `plain`, where no bias was added. */
+struct adapted {
+	struct tensor *rows, *weight, *plain;
+	bool turned; /* the weight's first axis is its outputs */
+};
+
+static struct tensor *by_weight(struct graph *g, struct tensor *rows, const struct adapted *of)
+{
+	const struct attr turned = ATTR_I("transB", 1);
+	return of->turned
+		       ? graph_op(g, "Gemm", 2, (struct tensor *[]){rows, of->weight}, 1, &turned)
+		       : OP2(g, "MatMul", rows, of->weight);
+}
+
 static enum status product_adapt(
-	struct adapting *x, struct tensor *rows, int64_t in, int64_t out, struct tensor **delta)
+	struct adapting *x, const struct adapted *of, struct tensor **delta)
 {
 	struct graph *g = adapting_graph(x);
 	const int64_t r = adapting_rank(x);
+	const int64_t in = of->weight->dim[of->turned], out = of->weight->dim[!of->turned];
 	struct tensor *a = adapting_parameter(
 		x, "lora_A.weight", 2, (int64_t[]){r, in}, ADAPTER_UNIFORM, in);
 	struct tensor *b = adapting_parameter(
 		x, "lora_B.weight", 2, (int64_t[]){out, r}, ADAPTER_ZEROS, 0);
-	struct tensor *low = OP2(g, "MatMul", adapting_dropped(x, rows), OP1(g, "Transpose", a));
+	struct tensor *rows = adapting_dropped(x, of->rows);
+	struct tensor *low = OP2(g, "MatMul", rows, OP1(g, "Transpose", a));
 	*delta = OP2(g, "MatMul", adapting_scaled(x, low), OP1(g, "Transpose", b));
+	if (!adapting_lengths(x) || g->failed != ST_OK)
+		return g->failed;
+	const struct dora of_rows = {.a = a,
+		.b = b,
+		.a_on_weight = by_weight(g, a, of),
+		.base = rows == of->rows ? of->plain : by_weight(g, rows, of),
+		.delta = *delta};
+	*delta = dora_added(x, &of_rows);
 	return g->failed;
 }
 
@@ -376,19 +400,25 @@ static enum status matmul_adapt(
 	if (w->rank != 2)
 		return node_fail(adapting_graph(x), n, NULL,
 			"--lora: its weight '%s' is no matrix: it has %d axes", w->name, w->rank);
-	return product_adapt(x, in[0], w->dim[0], w->dim[1], out);
+	return product_adapt(x, &(struct adapted){in[0], in[1], n->out[0], false}, out);
 }
 
 static enum status gemm_adapt(
 	struct adapting *x, const struct node *n, struct tensor *const *in, struct tensor **out)
 {
 	struct graph *g = adapting_graph(x);
+	const double alpha = node_float(n, "alpha", 1), beta = node_float(n, "beta", 1);
 	const bool tb = node_int(n, "transB", 0) != 0;
+	struct tensor *bias = n->nin > 2 ? in[2] : NULL, *plain = n->out[0];
 	if (tb)
 		adapting_turn(x);
+	if (adapting_lengths(x) && bias)
+		plain = OP2(g, "Sub", plain, gemm_scaled(g, bias, beta));
+	if (adapting_lengths(x) && alpha != 1)
+		return node_fail(g, n, NULL, "--lora: dora beside a factor (alpha) of %g", alpha);
 	struct tensor *rows = node_int(n, "transA", 0) ? OP1(g, "Transpose", in[0]) : in[0];
-	TRY(product_adapt(x, rows, in[1]->dim[tb], in[1]->dim[!tb], out));
-	*out = gemm_scaled(g, *out, node_float(n, "alpha", 1));
+	TRY(product_adapt(x, &(struct adapted){rows, in[1], plain, tb}, out));
+	*out = gemm_scaled(g, *out, alpha);
 	return g->failed;
 }
 

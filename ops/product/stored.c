@@ -4,8 +4,8 @@
 #include "ops/product/gemm_op.h"
 
 /* struct stored (kernels/stored.h). */
-#define STORED_FIELDS(s)                                                                           \
-	CALL_FIELDS({"form", form_arg((s)->form)}, {"middle", ARG_INT((s)->middle)},               \
+#define STORED_FIELDS(s, form_of)                                                                  \
+	CALL_FIELDS({"form", form_of}, {"middle", ARG_INT((s)->middle)},                           \
 		{"row", ARG_INT((s)->row)}, {"column", ARG_INT((s)->column)},                      \
 		{"row_block", ARG_INT((s)->row_block)}, {"row_scale", ARG_INT((s)->row_scale)},    \
 		{"column_block", ARG_INT((s)->column_block)},                                      \
@@ -32,13 +32,37 @@ static enum status widen_emit(struct emit *e, const struct node *n)
 {
 	struct stored s;
 	stored_of(n, &s);
-	const struct call_struct of = {"struct stored", "stored", STORED_FIELDS(&s)};
+	const struct call_struct of = {
+		"struct stored", "stored", STORED_FIELDS(&s, form_arg(s.form))};
 	return call_kernel(e, &(struct kernel_call){.file = "stored.h",
 				      .function = "stored_widen",
 				      .turns = s.columns ? s.rows : 0,
 				      .work = 2 * (double)n->out[0]->numel,
 				      .args = CALL_ARGS(ARG_STRUCT(&of), ARG_SIZE(s.columns),
 					      ARG_Y(0), ARG_X(0), ARG_X(1), ARG_X_OR_NULL(n, 2))});
+}
+
+/* In packs of as many neighbours as 16 bytes hold and divide a row. */
+static enum status widen_emit_cuda(struct emit *e, const struct node *n)
+{
+	enum { THREADS = 256, PACK_BYTES = 16 };
+	struct stored s;
+	stored_of(n, &s);
+	const struct call_struct of = {"struct", "how", STORED_FIELDS(&s, ARG_INT(s.form))};
+	int64_t pack = PACK_BYTES / dtype_bytes(n->out[0]->dtype);
+	while (s.columns % pack)
+		pack /= 2;
+	return call_kernel(
+		e, &(struct kernel_call){.file = "stored.cuh",
+			   .function = "stored_widen_packs",
+			   .traits = &of,
+			   .nconstant = 1,
+			   .constant = {pack},
+			   .shared = {"widen_room"},
+			   .tasks = div_up(n->out[0]->numel, pack * THREADS),
+			   .threads = THREADS,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_X_OR_NULL(n, 2),
+				   ARG_SIZE(s.columns), ARG_SIZE(n->out[0]->numel))});
 }
 
 /* --- stint.MatMulStored(a, small, scales, zeros, bias): the last two may be absent; as
@@ -87,7 +111,8 @@ static enum status stored_emit(struct emit *e, const struct node *n)
 	struct stored s;
 	stored_of(n, &s);
 	const struct call_struct shape = {"struct matmul_shape", "shape", MATMUL_FIELDS(p, split)};
-	const struct call_struct of = {"struct stored", "stored", STORED_FIELDS(&s)};
+	const struct call_struct of = {
+		"struct stored", "stored", STORED_FIELDS(&s, form_arg(s.form))};
 	const int64_t turns = p->batch * div_up(p->m, split.mb) * div_up(p->n, split.nb);
 	return call_kernel(e,
 		&(struct kernel_call){.file = "matmul_stored.h",
@@ -133,7 +158,9 @@ const struct op_def ops_stored[] = {
 		.max_in = 3,
 		.infer = widen_infer,
 		.work = 2,
-		.emit_c = widen_emit},
+		.narrow_out_cuda = 1,
+		.emit_c = widen_emit,
+		.emit_cuda = widen_emit_cuda},
 	{.name = "stint.MatMulStored",
 		.min_in = 3,
 		.max_in = 5,

@@ -31,7 +31,7 @@ static bool is_offered(const struct problem *p, int t, int64_t least)
 {
 	const struct problem_tensor *x = &p->tensor[t];
 	return x->kind == TK_ACTIVATION && !x->keep && x->bytes >= least && x->producer >= 0 &&
-	       p->op[x->producer].phase == PHASE_FORWARD;
+	       p->op[x->producer].phase == PHASE_FORWARD && !p->op[x->producer].from_disk;
 }
 
 static int *one(struct arena *a, int t)

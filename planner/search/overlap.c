@@ -4,12 +4,15 @@
  *
  * Each wait moves in turn over one op more, until those that it has passed take so much of a step's
  * cost, or until what it holds would not fit beside what is live there: in the arena that the plan
- * has, or where that is too small for some in the budget. */
+ * has, or where that is too small for some in the budget; without a budget in one that is a
+ * sixteenth larger. */
 #include "planner/search/plan_make.h"
 
 #include <string.h>
 
 enum { TRIES = 4 };
+/* Of the arena, how much more it may be where there is no budget. */
+enum { MORE = 16 };
 /* Of the step's cost, how much a wait may let pass. More would leave what hangs on them to the end.
  */
 static const double REACH = 0.25;
@@ -25,6 +28,7 @@ struct overlap {
 	int64_t *most; /* [q.n + 2] by position: live bytes in front of the op there, and at it */
 	int64_t *idle; /* [q.n + 2] in front of it alone */
 	bool is_short; /* some wait found no room */
+	bool is_far;   /* waits are as far as they pay */
 };
 
 static const struct way *way_of(const struct overlap *v, int o)
@@ -184,6 +188,7 @@ static enum status move_within(
 			return ST_OK;
 		TRY(emit_plan(&v->pl->x, v->pl->a, &v->q, v->way, limit, &tried, v->pl->d));
 		tried->budget_bytes = plan->budget_bytes;
+		v->is_far = k == 0;
 		if (tried->arena_bytes <= limit)
 			*out = tried;
 	}
@@ -206,10 +211,11 @@ enum status overlap(struct planner *pl, const struct solution *from, struct plan
 	pl->x.later = v.later;
 	enum status st = find_ends(&v) ? move_within(&v, (*plan)->arena_bytes, *plan, &made)
 				       : diag_nomem(pl->d);
-	const bool is_wanted = !made || v.is_short;
-	if (st == ST_OK && is_wanted && pl->o->budget < INT64_MAX &&
-		pl->o->budget > (*plan)->arena_bytes)
-		st = move_within(&v, pl->o->budget, *plan, &wide);
+	const int64_t arena = (*plan)->arena_bytes;
+	const int64_t limit = pl->o->budget < INT64_MAX ? pl->o->budget : arena + arena / MORE;
+	const bool is_wanted = !made || v.is_short || !v.is_far;
+	if (st == ST_OK && is_wanted && limit > arena)
+		st = move_within(&v, limit, *plan, &wide);
 	pl->x.in = pl->in;
 	pl->x.later = NULL;
 	seq_free(&v.q);

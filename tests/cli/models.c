@@ -283,6 +283,31 @@ static void tokens(struct model_test *t)
 	model_output(t, "y");
 }
 
+/* Tokens in rows of any length, each with its place: y = (table[x] + place slope) w. */
+static void sequence(struct model_test *t)
+{
+	model_input(t, "x", TENSOR_TYPE(INT64), "N,T");
+	model_input(t, "tone", FLOAT_TYPE, "N,T,8");
+	weights(t, "table", "6,8", 48);
+	weights(t, "slope", "1,8", 8);
+	weights(t, "w", "8,6", 48);
+	model_number(t, "zero", 0);
+	model_number(t, "one", 1);
+	model_numbers(t, "last", "1");
+	model_node(t, "Shape", "shape", "x", "size");
+	model_node(t, "Gather", "width", "size,one", "n");
+	model_node(t, "Range", "range", "zero,n,one", "places");
+	model_int(t, model_node(t, "Cast", "cast", "places", "place"), "to", FLOAT_TYPE);
+	model_node(t, "Unsqueeze", "column", "place,last", "places1");
+	model_node(t, "Mul", "rise", "places1,slope", "risen");
+	model_node(t, "Gather", "embed", "table,x", "e");
+	model_node(t, "Add", "toned", "e,tone", "et");
+	model_node(t, "Add", "placed", "et,risen", "f");
+	model_node(t, "Tanh", "act", "f", "a");
+	model_node(t, "MatMul", "head", "a,w", "y");
+	model_output(t, "y");
+}
+
 /* 36 weights of 64 MiB: 2.25 GiB, in one file. */
 static void vast(struct model_test *t)
 {
@@ -492,7 +517,7 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		{"missing", missing}, {"huge", huge}, {"large", large}, {"learned", learned},
 		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},
 		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"twice", twice},
-		{"vast", vast}, {"tokens", tokens}, {"readers", readers},
+		{"vast", vast}, {"tokens", tokens}, {"sequence", sequence}, {"readers", readers},
 		{"kept_otherwise", kept_otherwise}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))

@@ -19,6 +19,9 @@ expect 0 stint compile "$models/mlp.onnx" $ce --target cuda --precision fp16 --n
 # Convolutions stand channels last.
 grep -q STINT_CALL_CONV_WEIGHT resnet/step_tables.h || fail "resnet/step_tables.h has no convolution"
 ! grep STINT_CALL_CONV_ resnet/step_tables.h | grep -v '\.last = 1}' || fail "a convolution is not channels last"
+# In 16 bits a picture's three channels are filled up to eight.
+grep -q STINT_CALL_CONV_WEIGHT bf16/step_tables.h || fail "bf16/step_tables.h has no convolution"
+! grep STINT_CALL_CONV_ bf16/step_tables.h | grep '\.[ck] = [1-7],' || fail "a convolution of 16 bits has fewer than eight channels"
 # Two types of 16 bits: a library's call says which.
 narrow='STINT_CALL_PRODUCT, .types = STINT_X0_NARROW | STINT_X1_NARROW | STINT_Y0_NARROW'
 grep -q "$narrow, " bf16/step_tables.h || fail "bf16/step_tables.h has no narrow products"

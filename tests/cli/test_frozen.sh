@@ -137,8 +137,8 @@ done
 for p in int8 nf4; do
 	expect 2 stint compile exact/m.onnx $base --frozen-precision $p --portable --precision fp64 -o none
 	said "--frozen-precision $p does not go with --precision fp64"
-	expect 2 stint compile exact/m.onnx $base --frozen-precision $p --target cuda -o none
-	said "--frozen-precision $p does not go with --target cuda yet"
+	expect 2 stint compile exact/m.onnx $base --frozen-precision $p --bare -o none
+	said "--frozen-precision $p does not go with --bare yet"
 done
 expect 3 stint compile large/m.onnx $base --frozen-precision fp16 -o none
 said "weight 'table': holds 100000, which is too large for f16" hint:

@@ -86,11 +86,40 @@ expect 0 stint export head --checkpoint kept --merge --adapter both -o merged.on
 told '"file":"merged.onnx"' '"adapter":"both"'
 expect 0 stint compile merged.onnx --loss none --batch 4 --threads 2 -o merged
 expect 0 stint predict merged --input x.npy -o after.npy
-python3 - <<'END' || fail "merged, the model answers otherwise"
+close()
+{
+	python3 - <<'END' || fail "merged, the model answers otherwise"
 import array
 a, b = (array.array("f", open(f, "rb").read()[128:]) for f in ("before.npy", "after.npy"))
 assert len(a) == 40 and max(abs(x - y) for x, y in zip(a, b)) < 1e-4 * max(map(abs, a))
 END
+}
+close
+
+# dora: rows of weights get trained lengths; what PEFT makes of it: models.lora_peft
+for budget in 100% min; do
+	expect 0 stint compile "$models/cnn.onnx" ${common%--dropout*} --lora r=3,alpha=2,dora:16.weight \
+		--lora r=2,dora,dropout=0.25:19.weight --budget $budget -o long-$budget
+	expect 0 stint train long-$budget $pictures --epochs 5 --checkpoint long-$budget.kept --seed 2
+	expect 0 stint run long-$budget $pictures -o long-$budget.gradients
+done
+same long-100%.gradients long-min.gradients
+same long-100%.kept/step-00000005.safetensors long-min.kept/step-00000005.safetensors
+grep -q 'grad/base_model.model.16.lora_magnitude_vector' long-min.gradients || fail "no lengths are trained"
+expect 0 stint export long-min --checkpoint long-min.kept --adapter long.adapter --merge -o long.onnx
+grep -q '"use_dora":true' long.adapter/adapter_config.json || fail "PEFT would take it for plain LoRA"
+expect 0 stint compile "$models/cnn.onnx" $common --adapter long.adapter -o long-on
+expect 0 stint export long-on --adapter long.again
+same long.adapter/adapter_model.safetensors long.again/adapter_model.safetensors
+expect 0 stint predict long-min --checkpoint long-min.kept --input x.npy -o before.npy
+expect 0 stint compile long.onnx --loss none --batch 4 --threads 2 -o merged --force
+expect 0 stint predict merged --input x.npy -o after.npy
+close
+expect 3 stint plan "$models/cnn.onnx" $common --lora r=2,dora:3.weight
+said "dora is for matrix products"
+expect 0 stint compile "$models/cnn.onnx" $common --lora r=2,dora:16.weight --lora r=2:19.weight --no-build -o mixed
+expect 2 stint export mixed --adapter mixed.adapter
+said "PEFT has one word on dora"
 
 # names are names there, not patterns; nothing that the folder holds is lost
 make_model named odd.onnx 'l[0]'
@@ -120,9 +149,10 @@ numbers config strange/adapter_config.json peft_type '"IA3"'
 expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
 said '"peft_type" is not "LORA"'
 numbers config strange/adapter_config.json peft_type '"LORA"'
-numbers config strange/adapter_config.json use_dora true
+numbers config strange/adapter_config.json lora_bias true
 expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
-said '"use_dora" is true'
+said '"lora_bias" is true'
+numbers config strange/adapter_config.json lora_bias false
 numbers config strange/adapter_config.json use_dora '"no"'
 expect 3 stint plan "$models/cnn.onnx" $common --adapter strange
 said '"use_dora" is neither true nor false'
@@ -146,7 +176,7 @@ refused 'r=8:layer.0.*.weight' "--lora 'r=8:layer.0.*.weight' fits no weight" "'
 refused 'r=8:*.bias' "fits no weight" "the nearest are"
 refused 'r=0' "r is a whole number from 1" "--lora"
 refused 'alpha=8' "r=N is missing" "for example --lora"
-refused 'r=8,beta=1' "options are r=N, alpha=X, dropout=P and rslora" ""
+refused 'r=8,beta=1' "options are r=N, alpha=X, dropout=P, rslora and dora" ""
 refused 'r=8,alpha=-1' "alpha is a number above 0" ""
 refused 'r=8,dropout=1' "dropout is a probability" ""
 refused 'r=8:' "its PATTERN is empty" ""

@@ -4,7 +4,7 @@
 make_model dropout m.onnx
 model="m.onnx --loss cross-entropy --optimizer adam --batch 64 --threads 1 --portable"
 expect 0 stint plan $model -o plan.json --dump-graph graph.json
-told "memory at the peak" "arena" "kept for backward" "cost:"
+told "memory at the peak" "arena" "kept for backward" "cost:" "where the time is predicted to go"
 [ ! -s err ] || fail "a good plan writes messages"
 is_json plan.json graph.json
 [ "$(json_of plan.json format)" = '"stint-plan-1"' ] || fail "format of plan.json"
@@ -23,9 +23,19 @@ expect 0 stint check --graph graph.json again-plan.json
 expect 0 stint plan --graph graph.json --json
 is_json out
 [ "$(json_of out arena_bytes)" = "$arena" ] || fail "--json has another arena"
-for key in peak_bytes budget_bytes at_peak kept recomputed_ops cost; do
+for key in peak_bytes budget_bytes at_peak kept recomputed_ops cost kinds; do
 	json_of out $key >/dev/null || fail "--json lacks $key"
 done
+expect 0 stint plan $model --json
+python3 - out <<-'PY' || fail "the kinds of kernels are not what the plan costs"
+	import json, sys
+	o = json.load(open(sys.argv[1]))
+	kinds = o["kinds"]
+	costs = [k["cost"] for k in kinds]
+	assert costs == sorted(costs, reverse=True) and len({k["kind"] for k in kinds}) == len(kinds)
+	assert sum(k["runs"] for k in kinds) == o["steps"]
+	assert abs(sum(costs) - o["cost"]["total"]) <= 1e-9 * o["cost"]["total"]
+PY
 
 # not met: the plan says so, exit 4 with the two numbers; the first is met, one unit less is not
 infeasible()

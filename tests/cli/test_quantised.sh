@@ -63,8 +63,27 @@ refused nbits groups "an order of groups (g_idx) is not supported"
 refused nbits computed "are not all constants"
 refused nbits block "block_size (16 or more) is missing or not supported"
 refused nbits bits "bits (4 or 8)"
-refused dequantize computed "'q' is no weight in whole numbers: quantised activations are not supported"
+refused dequantize computed "'q' is no weight in whole numbers, nor made by QuantizeLinear"
 refused dequantize scales "its scales do not fit the shape of 'w'"
 refused dequantize zeros "has 1 zero points and 40 scales"
 refused dequantize axis "axis"
 refused dequantize block "its scales do not fit the shape of 'w'"
+
+# rounded while it runs: trained when asked, and what comes out rounds at the same places
+case=$SOURCE/tests/models/cases/quantised
+qat=$case/new/model.onnx
+expect 3 stint compile "$qat" --loss cross-entropy --optimizer sgd:lr=0.1 --no-build -o none
+said "rounds to whole numbers, which has no gradient" "--qat trains it"
+absent none
+for budget in 100% min; do
+	expect 0 stint compile "$qat" --loss cross-entropy --optimizer sgd:lr=0.1 --qat --budget $budget -o qat.$budget
+	expect 0 stint train qat.$budget --input "$case/input0.npy" --target "$case/target.npy" --epochs 3 --checkpoint qat.$budget.kept
+	expect 0 stint export qat.$budget --checkpoint qat.$budget.kept -o qat.$budget.onnx
+done
+same qat.100%.onnx qat.min.onnx
+differ qat.min.onnx "$qat"
+[ "$(tr -c 'A-Za-z' '\n' <qat.min.onnx | grep -c '^DequantizeLinear$')" = "$(tr -c 'A-Za-z' '\n' <"$qat" | grep -c '^DequantizeLinear$')" ] ||
+	fail "other nodes than in the model"
+expect 0 stint compile qat.min.onnx --loss cross-entropy --optimizer sgd:lr=0.1 --qat -o again
+expect 0 stint train again --input "$case/input0.npy" --target "$case/target.npy" --epochs 1 --lr 0 --log again.jsonl
+expect 0 stint eval qat.min --checkpoint qat.min.kept --input "$case/input0.npy" --target "$case/target.npy"

@@ -7,7 +7,7 @@
 #   c  PyTorch's steps of GPT-2 and ResNet-50: eager, compiled, compiled within half of the memory, checkpointed
 #   d  ours of the same models, in turn with those
 #   e  gradients of tests/models/cases against PyTorch's
-#   f  the same bits at five budgets: loss, gradients, parameters after three steps
+#   f  the same bits at five budgets and with activations on the host: loss, gradients, parameters after three steps
 #   g  measured memory against the plan, and time, at ten budgets
 #   h  compute-sanitizer's memcheck and racecheck on two small models
 #

@@ -33,7 +33,7 @@ def close(what, have, want):
     assert top > 0 and off <= 2e-4 * top, what
 
 
-def compare(stint, work):
+def compare(stint, work, kind):
     import numpy as np
     import torch
     from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict
@@ -55,22 +55,25 @@ def compare(stint, work):
     torch.onnx.export(exported, (tokens,), named("m.onnx"), dynamo=True, optimize=False, opset_version=18,
                       input_names=["tokens"], output_names=["logits"], external_data=False, verbose=False)
     targets = ["q_proj", "v_proj", "down_proj", "lm_head"]
-    peft = get_peft_model(base, LoraConfig(r=3, lora_alpha=5, target_modules=targets, use_rslora=True))
+    peft = get_peft_model(base, LoraConfig(r=3, lora_alpha=5, target_modules=targets, **{"use_" + kind: True}))
     for name, p in peft.named_parameters():
-        if "lora_" in name:
+        if "magnitude" in name:
+            p.data *= 0.8 + 0.4 * torch.rand(p.shape)
+        elif "lora_" in name:
             torch.nn.init.normal_(p, std=0.2)
     save_file({k: v.contiguous() for k, v in get_peft_model_state_dict(peft).items()}, named("drawn.safetensors"))
     loss = torch.nn.functional.cross_entropy(peft(tokens).logits.flatten(0, 1), labels.flatten())
     loss.backward()
 
     plan = ["--loss", "cross-entropy", "--optimizer", "adam:lr=0.02", "--threads", "2", "--budget", "min"]
-    lora = [w for t in targets for w in ("--lora", f"r=3,alpha=5,rslora:*{t}.weight")]
+    lora = [w for t in targets for w in ("--lora", f"r=3,alpha=5,{kind}:*{t}.weight")]
     data = ["--input", "x.npy", "--target", "y.npy"]
     run("compile", "m.onnx", *plan, *lora, "-o", "dir")
     run("run", "dir", *data, "--weights", "drawn.safetensors", "-o", "step.safetensors")
     step = load_file(named("step.safetensors"))
     close("loss", step["loss"], loss.detach())
-    grads = {n.replace(".default", ""): p.grad for n, p in peft.named_parameters() if p.requires_grad}
+    plain_name = lambda n: n.replace(".default.weight", "") if "magnitude" in n else n.replace(".default", "")
+    grads = {plain_name(n): p.grad for n, p in peft.named_parameters() if p.requires_grad}
     assert {"grad/" + n for n in grads} == {n for n in step if n.startswith("grad/")}
     for name, grad in grads.items():
         close(name, step["grad/" + name], grad)
@@ -112,8 +115,10 @@ def main():
         print(f"skipped: {python or sys.executable}: {missing}")
         return 77
     subprocess.run(["rm", "-rf", work], check=True)
-    work.mkdir(parents=True)
-    compare(stint, work)
+    for kind in "rslora", "dora":
+        print(kind)
+        (work / kind).mkdir(parents=True)
+        compare(stint, work / kind, kind)
     return 0
 
 

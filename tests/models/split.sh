@@ -48,7 +48,7 @@ if [ -e "$case/apart" ]; then
 	step whole --portable --precision fp64 --bn frozen --dropout "*=0.3" || failed=1
 	step double --split "$slices:$until" --portable --precision fp64 --bn frozen --dropout "*=0.3" || failed=1
 	"$compare" 1e-12 "$work/whole.safetensors" "$work/double.safetensors" || { echo "FAILED: all in slices"; failed=1; }
-	step least --split "$slices:$until" --budget 60% --bn frozen --dropout "*=0.3" || failed=1
+	step least --split "$slices:$until" --budget min --bn frozen --dropout "*=0.3" || failed=1
 	step all --split "$slices:$until" --bn frozen --dropout "*=0.3" && same all least || failed=1
 fi
 rm -rf "$work/whole" "$work/double" "$work/least" "$work/all" "$work/narrow" "$work/narrowest"

@@ -41,4 +41,6 @@ static const struct {
 	{"stint.Rotary", SUMS},
 	{"stint.SliceGrad", MOVED},
 	{"stint.Terms", SUMS},
+	{"stint.Quantize", "as stint.FakeQuantize, which has both halves"},
+	{"stint.Dequantize", SUMS},
 };

@@ -56,7 +56,7 @@ enum status step_write_share(struct arena *a, struct diag *d, const char *symbol
 					    : stint_lib_identity(target->threads, identity),
 		.isa_flags = "",
 		.debug_arena = true};
-	TRY(problems_from_graphs(a, symbol, train, eval, train_problem, eval_problem));
+	TRY(problems_from_graphs(a, symbol, train, eval, NULL, train_problem, eval_problem));
 	in.eval = *eval_problem;
 	/* each as tight as it can be; between the extremes the training's plan is the one of
 	 * interest */

@@ -343,6 +343,18 @@ static void precedence_is_the_compilers(void **state)
 
 static const struct op_option options[] = {{.name = "alpha"}, {.name = "p"}, {.name = NULL}};
 
+static void what_is_near_is_called_so(void **state)
+{
+	(void)state;
+	struct expr x;
+	struct text out = {0};
+	assert_true(expr_parse(&x, "a / (1 + EXP(-a * b)) * LOG1P(EXP(a))/b", options));
+	expr_print(&x, &(struct expr_names){.near = true}, &out);
+	assert_string_equal(out.s, "divide_near(divide_near(a, (1 + exp_near(-a * b))) * "
+				   "LOG1P(exp_near(a)),b)");
+	text_free(&out);
+}
+
 static void other_names_stand_in_their_places(void **state)
 {
 	(void)state;
@@ -350,7 +362,7 @@ static void other_names_stand_in_their_places(void **state)
 	struct text out = {0};
 	assert_true(expr_parse(
 		&x, "alpha *a - c > 0 ? POW(-a,b) : (e) + 1e-3 + LOG1P(EXP(a))", options));
-	expr_print(&x, &(struct expr_names){{"v10", "", "t3"}, "_7"}, &out);
+	expr_print(&x, &(struct expr_names){{"v10", "", "t3"}, "_7", false}, &out);
 	assert_string_equal(
 		out.s, "alpha_7 *v10 - t3 > 0 ? POW(-v10,b) : (e) + 1e-3 + LOG1P(EXP(v10))");
 	text_free(&out);
@@ -411,6 +423,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(every_record_is_its_text),
 		cmocka_unit_test(precedence_is_the_compilers),
+		cmocka_unit_test(what_is_near_is_called_so),
 		cmocka_unit_test(other_names_stand_in_their_places),
 		cmocka_unit_test(other_text_is_refused), cmocka_unit_test(long_text_is_refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);

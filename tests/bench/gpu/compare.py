@@ -116,7 +116,9 @@ def budgets_of(tools, model):
 
 
 def ours_of(tools, folder, steps):
+    """What is told of `stint bench`; all that it says goes to a file."""
     b = tools.bench(folder, steps)
+    (tools.out / f"bench.{folder.name}.json").write_text(json.dumps(b, indent=1) + "\n", encoding="utf-8")
     return {k: b[k] for k in ("step_ms", "kernels_ms", "roof_ms", "arena_bytes", "outside_bytes", "predicted_ms")
             if k in b} | {"machine": b["machine"], "outside": b["memory"]["outside"],
                           "recomputed_ms": b["recomputation"]["ms"],

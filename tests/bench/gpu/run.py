@@ -36,7 +36,7 @@ def parse():
     p.add_argument("--rounds", type=int, metavar="N", help="turns of each; default 3")
     p.add_argument("--cases", metavar="LIST", help="of e, as gpt2/raw")
     p.add_argument("--limit", type=int, metavar="SECONDS", help="of stage e: default 1200")
-    p.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1), metavar="N", help="of e")
+    p.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1), metavar="N", help="of e, f and h")
     p.add_argument("--tiny", action="store_true", help="tiny models")
     p.add_argument("--device", default="cuda", choices=("cuda", "cpu"), help="PyTorch's")
     p.add_argument("--fake", action="store_true", help="stand-ins in the place of the device")

@@ -77,9 +77,9 @@ def inputs_of(case):
     return words + (["--target", target] if target.exists() else [])
 
 
-def case_compiled(tools, name, precision):
+def case_compiled(tools, name, precision, use=""):
     case = CASES / name
-    folder = tools.work / f"case.{name.replace('/', '.')}.{precision}"
+    folder = tools.work / f"case.{name.replace('/', '.')}.{precision}{use}"
     options = case_file(case, "options").read_text().split()
     return tools.compile(case / "model.onnx", folder, *options, "--optimizer", "sgd:lr=0.1", "--precision", precision)
 
@@ -143,9 +143,11 @@ def gradients(tools):
 
 
 def one_budget(tools, model, options, budget, data):
-    folder = tools.work / f"bits.{model}.{options[-1]}.{budget or 'all'}"
+    """`budget`: bytes, None, or words of `stint compile`."""
+    words = budget if isinstance(budget, list) else ["--budget", budget] if budget else []
+    folder = tools.work / f"bits.{model}.{options[-1]}.{'.'.join(str(w).strip('-') for w in words) or 'all'}"
     shutil.rmtree(folder / "saved", ignore_errors=True)
-    tools.compile(ROOT / f"examples/models/{model}.onnx", folder, *options, *(["--budget", budget] if budget else []))
+    tools.compile(ROOT / f"examples/models/{model}.onnx", folder, *options, *words)
     x, y = ("tokens", "next") if model == "gpt" else ("image", "label")
     files = [["--input", data / kind / f"{x}.npy", "--target", data / kind / f"{y}.npy"] for kind in ("one", "three")]
     tools.stint("run", folder, "--seed", 7, *files[0], "-o", folder / "out.safetensors", folder=folder)
@@ -153,28 +155,40 @@ def one_budget(tools, model, options, budget, data):
     return folder, sorted((folder / "saved").glob("*.safetensors"))[-1]
 
 
+HOST = ["--budget", "min", "--offload", "host:4KiB"]  # what waits there comes back with its bits
+
+
+def bits_of(tools, model, precision, data):
+    """{budget: "" or what is wrong} of one model."""
+    first, found = None, {}
+    options = ["--batch", 4, "--loss", "cross-entropy", "--optimizer", "adamw:lr=0.01", "--precision", precision]
+    budgets = tools.budgets(ROOT / f"examples/models/{model}.onnx", options, 2 if tools.args.fake else 5)
+    for budget in budgets + ([] if tools.args.fake else [HOST]):
+        name = f"{model} {precision} {' '.join(budget) if budget is HOST else budget or 'all'}"
+        try:
+            folder, saved = one_budget(tools, model, options, budget, data)
+            first = first or (folder, saved)
+            found[name] = tools.identical(folder / "out.safetensors", first[0] / "out.safetensors") or \
+                tools.identical(saved, first[1])
+        except Failed as e:
+            found[name] = str(e)
+        if found[name]:
+            print(f"   {name}: {found[name]}", flush=True)
+    return found
+
+
 def bits(tools):
-    args, data, wrong = tools.args, {}, 0
+    args, data = tools.args, {}
     files = tools.work / "inputs"
     for kind, n in (("one", 4), ("three", 12)):
         (files / kind).mkdir(parents=True, exist_ok=True)
         tools.run(tools.build / "make_inputs", files / kind, n)
-    for model in ["mlp"] if args.fake else ["cnn", "gpt"] if args.quick else ["mlp", "cnn", "resnet", "gpt"]:
-        for precision in ["bf16"] if args.quick or args.fake else ["fp32", "bf16"]:
-            first = None
-            options = ["--batch", 4, "--loss", "cross-entropy", "--optimizer", "adamw:lr=0.01", "--precision", precision]
-            for budget in tools.budgets(ROOT / f"examples/models/{model}.onnx", options, 2 if args.fake else 5):
-                name = f"{model} {precision} {budget or 'all'}"
-                try:
-                    folder, saved = one_budget(tools, model, options, budget, files)
-                    first = first or (folder, saved)
-                    data[name] = tools.identical(folder / "out.safetensors", first[0] / "out.safetensors") or \
-                        tools.identical(saved, first[1])
-                except Failed as e:
-                    data[name] = str(e)
-                if data[name]:
-                    wrong += 1
-                    print(f"   {name}: {data[name]}", flush=True)
+    models = ["mlp"] if args.fake else ["cnn", "gpt"] if args.quick else ["mlp", "cnn", "resnet", "gpt"]
+    precisions = ["bf16"] if args.quick or args.fake else ["fp32", "tf32", "bf16", "fp16"]
+    with ThreadPoolExecutor(args.jobs) as pool:
+        for found in pool.map(lambda of: bits_of(tools, *of, files), [(m, p) for p in precisions for m in models]):
+            data |= found
+    wrong = sum(bool(words) for words in data.values())
     return ("FAILED" if wrong else "ok"), f"{len(data) - wrong} of {len(data)} steps have the bits of keep-everything's", data
 
 
@@ -271,21 +285,27 @@ def sanitizer_there(prefix):
     return next((f for f in found if os.access(f, os.X_OK)), None)
 
 
+def sanitized(tools, program, name, precision, tool):
+    """(what it ends with, its exit code)"""
+    folder = case_compiled(tools, name, precision, f".{tool}")
+    words = [program, "--tool", tool, "--error-exitcode", "9", tools.build / "stint", "run", folder,
+             *inputs_of(CASES / name), "-o", folder / "out.safetensors"]
+    done = tools.run(*words, folder=folder, check=False, timeout=900)
+    summary = [line for line in done.stdout.splitlines() if "SUMMARY" in line]
+    return summary[-1] if summary else last_line(done.stdout + done.stderr), done.returncode
+
+
 def sanitizer(tools):
     program = sanitizer_there(tools.prefix)
     if tools.args.fake or not program:
         return "skipped", "no compute-sanitizer here" if not tools.args.fake else "wants a device", {}
-    data, wrong = {}, 0
-    for name in ["gpt2/raw"] if tools.args.quick else ["lenet/raw", "gpt2/raw"]:
-        for precision in ["bf16"] if tools.args.quick else ["fp32", "bf16"]:
-            folder = case_compiled(tools, name, precision)
-            for tool in ["memcheck", "racecheck"]:
-                words = [program, "--tool", tool, "--error-exitcode", "9", tools.build / "stint", "run", folder,
-                         *inputs_of(CASES / name), "-o", folder / "out.safetensors"]
-                done = tools.run(*words, folder=folder, check=False, timeout=900)
-                summary = [line for line in done.stdout.splitlines() if "SUMMARY" in line]
-                data[f"{name} {precision} {tool}"] = summary[-1] if summary else last_line(done.stdout + done.stderr)
-                wrong += done.returncode != 0
+    quick = tools.args.quick
+    work = [(name, precision, tool) for name in (["gpt2/raw"] if quick else ["lenet/raw", "gpt2/raw"])
+            for precision in (["bf16"] if quick else ["fp32", "bf16"]) for tool in ("memcheck", "racecheck")]
+    with ThreadPoolExecutor(tools.args.jobs) as pool:
+        said = list(pool.map(lambda w: sanitized(tools, program, *w), work))
+    data = {" ".join(w): words for w, (words, _) in zip(work, said)}
+    wrong = sum(code != 0 for _, code in said)
     return ("FAILED" if wrong else "ok"), f"{len(data) - wrong} of {len(data)} runs are clean", data
 
 

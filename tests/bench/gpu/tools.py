@@ -81,7 +81,7 @@ class Tools:
         key = hashlib.sha256(repr((str(model), [str(o) for o in options], program)).encode()).hexdigest()[:16]
         ends = []
         for more, what in (([], "arena_bytes"), (["--budget", "min"], "budget_bytes")):
-            plan, new = self.work / f"ends.{key}.{what}.json", self.work / "ends.new"
+            plan, new = self.work / f"ends.{key}.{what}.json", self.work / f"ends.{key}.new"
             if not plan.exists():
                 self.stint("plan", model, *options, "--target", "cuda", "--effort", 0.05, *more, "-o", new, timeout=1800)
                 new.replace(plan)

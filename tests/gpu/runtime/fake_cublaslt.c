@@ -44,6 +44,9 @@ const char *cublasLtGetStatusString(int status)
 
 int cublasLtCreate(void **out)
 {
+	const char *who = getenv("STINT_FAKE_FAIL");
+	if (who && !strcmp(who, "cublaslt"))
+		return BAD_VALUE;
 	return !(*out = calloc(1, 1));
 }
 
@@ -189,9 +192,10 @@ int cublasLtMatmulAlgoConfigGetAttribute(
 	const cublasLtMatmulAlgo_t *algo, int what, void *value, size_t bytes, size_t *written)
 {
 	const uint32_t scheme = algo->data[0] == IN_PLACE ? 1 : algo->data[0] == ROUNDED ? 4 : 2;
-	if (what != GPU_LT_CONFIG_REDUCTION || bytes != sizeof scheme)
+	const uint32_t id = (uint32_t)algo->data[0];
+	if ((what != GPU_LT_CONFIG_REDUCTION && what != GPU_LT_CONFIG_ID) || bytes != sizeof scheme)
 		return BAD_VALUE;
-	memcpy(value, &scheme, bytes);
+	memcpy(value, what == GPU_LT_CONFIG_ID ? &id : &scheme, bytes);
 	*written = bytes;
 	return 0;
 }

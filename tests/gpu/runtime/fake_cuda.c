@@ -148,12 +148,16 @@ int cuInit(unsigned flags)
 {
 	if (getenv("STINT_FAKE_EARLY"))
 		fake.early = 1;
+	const char *who = getenv("STINT_FAKE_FAIL");
+	if (who && !strcmp(who, "cuda"))
+		return NO_DEVICE;
 	return flags ? INVALID : fake.devices ? fake_may() : NO_DEVICE;
 }
 
 int cuDriverGetVersion(int *version)
 {
-	*version = fake.version;
+	const char *other = getenv("STINT_FAKE_DRIVER");
+	*version = other ? atoi(other) : fake.version;
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #define GPU_PROTOTYPE(type, name, parameters) type name parameters;
 GPU_CUDNN(GPU_PROTOTYPE)
+GPU_CUDNN_NEWER(GPU_PROTOTYPE)
 
 enum { BAD_PARAM = 2000, NOT_SUPPORTED = 3000, MAX_ATTRIBUTES = 12, WORKSPACE = 1024 };
 
@@ -36,8 +37,29 @@ const char *cudnnGetErrorString(cudnnStatus_t status)
 	return status == NOT_SUPPORTED ? "not supported" : "made up";
 }
 
+size_t cudnnGetCudartVersion(void)
+{
+	return 1000 * FAKE_CUDA; /* CMakeLists.txt: there is one for each CUDA */
+}
+
+/* "cudnn" in STINT_FAKE_FAIL: nothing can be begun. */
+static int told_to_fail(void)
+{
+	const char *who = getenv("STINT_FAKE_FAIL");
+	return who && !strcmp(who, "cudnn");
+}
+
+void cudnnGetLastErrorString(char *message, size_t room)
+{
+	static const char words[] = "the stand-in was told to fail";
+	if (room >= sizeof words)
+		memcpy(message, told_to_fail() ? words : "", told_to_fail() ? sizeof words : 1);
+}
+
 cudnnStatus_t cudnnCreate(cudnnHandle_t *out)
 {
+	if (told_to_fail())
+		return BAD_PARAM;
 	return !(*out = calloc(1, sizeof(void *))); /* its stream */
 }
 

@@ -94,7 +94,7 @@ on_fakes train "$work/gpu" $inputs --eval-input "$(file input0.npy)" --eval-targ
 # every kernel timed, every item of memory, the stand-in's peaks; two folders in turn
 on_fakes bench "$work/gpu" --steps 2 --json >"$work/bench.json"
 for what in '"step_ms":[0-9]' '"predicted_ms":[0-9]' '"what":"context","bytes":268435456' '"what":"kernels","bytes":[1-9]' '"what":"graph"' \
-	'"what":"steps","bytes":0}' '"grown_bytes":0' '"machine":{"device":"Stand-in sm_90' '"product":[1-9]' '"bandwidth":\[{"bytes":[1-9]' \
+	'"what":"steps","bytes":0}' '"grown_bytes":0' '"opening":\[{"what":"context","ms":[0-9]' '"machine":{"device":"Stand-in sm_90' '"product":[1-9]' '"bandwidth":\[{"bytes":[1-9]' \
 	'"alone_ms":[0-9.e-]*[1-9]'; do
 	grep -q -e "$what" "$work/bench.json" || { echo "bench --json does not say $what:"; cat "$work/bench.json"; exit 1; }
 done

@@ -37,6 +37,7 @@ GPU_DRIVER_NEWER(SAME)
 GPU_NVRTC(SAME)
 GPU_CUBLASLT(SAME)
 GPU_CUDNN(SAME)
+GPU_CUDNN_NEWER(SAME)
 
 static void test_values(void **state)
 {

@@ -280,6 +280,31 @@ static void test_convolutions(void **state)
 	stint_gpu_free(g);
 }
 
+/* Of two cuDNN, which have one name, the one for cuBLASLt's CUDA, whichever comes first. */
+static void test_mixed(void **state)
+{
+	static const char *const folders[] = {FAKES "_12:" FAKES, FAKES ":" FAKES "_12"};
+	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	skip(); /* its libraries cannot be looked at apart */
+#endif
+	for (int i = 0; i < 2; i++) {
+		stint_gpu *g;
+		assert_int_equal(stint_gpu_new(&g, folders[i]), STINT_OK);
+		assert_int_equal(stint_gpu_need_cudnn(g), STINT_OK);
+		assert_string_equal(
+			stint_gpu_library_path(g, STINT_GPU_CUDNN), FAKES "/libcudnn.so.9");
+		assert_int_equal(g->dnn.cudnnGetCudartVersion(), 13000);
+		stint_gpu_free(g);
+	}
+	/* without cuBLASLt nothing tells which one is wanted: the first */
+	stint_gpu *g;
+	assert_int_equal(stint_gpu_new(&g, folders[0]), STINT_OK);
+	assert_int_equal(stint_gpu_need(g, STINT_GPU_CUDNN), STINT_OK);
+	assert_string_equal(stint_gpu_library_path(g, STINT_GPU_CUDNN), FAKES "_12/libcudnn.so.9");
+	stint_gpu_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_not_a_library),
 		cmocka_unit_test(test_installed),
 		cmocka_unit_test(test_stub),
+		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_descriptions),
 		cmocka_unit_test(test_convolutions),
 	};

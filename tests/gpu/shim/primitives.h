@@ -55,6 +55,11 @@ static inline float exp2_near(float x)
 	const float y = exp2f(x);
 	return y < 1.17549435e-38f ? 0 : y;
 }
+/* div.full.f32. */
+static inline float divide_near(float x, float y)
+{
+	return x / y;
+}
 
 /* --- mma: gathers a warp's fragments, multiplies, hands out --- */
 

@@ -50,6 +50,7 @@ COMMITTED = {
     "modernbert": ("new", "old"),
     "norms": (),
     "pointnet": ("raw", "old"),
+    "quantised": ("new", "old13"),
     "qwen3": ("new",),
     "qwen3_5": ("raw",),
     "resnet18": ("new", "raw", "old11"),

@@ -202,6 +202,33 @@ class AttentionPooling(nn.Module):
         return self.head(score.softmax(-1) @ x).squeeze(1)
 
 
+class Quantised(nn.Module):
+    """Weights and activations rounded to 8 bits, as quantisation-aware training has them: by channel, and by tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.hidden, self.head = nn.Conv2d(2, 6, 3), nn.Linear(54, 12), nn.Linear(12, 5)
+        for layer in ("conv", "hidden", "head"):
+            weight = getattr(self, layer).weight
+            scale = weight.detach().flatten(1).abs().amax(1) / 100  # a few are out of range
+            self.register_buffer(layer + "_scale", scale)
+            self.register_buffer(layer + "_zero", torch.zeros(len(scale), dtype=torch.int32))
+
+    def weight(self, layer):
+        scale = getattr(self, layer + "_scale")
+        if scale.dtype == torch.float64:  # not taken as such
+            scale = scale.type("torch.FloatTensor")
+        return torch.fake_quantize_per_channel_affine(getattr(self, layer).weight, scale, getattr(self, layer + "_zero"), 0, -128, 127)
+
+    def forward(self, x):
+        x = torch.fake_quantize_per_tensor_affine(x, 0.02, 120, 0, 255)
+        x = F.relu(F.conv2d(x, self.weight("conv"), self.conv.bias))
+        x = F.max_pool2d(torch.fake_quantize_per_tensor_affine(x, 0.016, 0, 0, 127), 2).flatten(1)  # no type's range
+        x = F.silu(F.linear(x, self.weight("hidden"), self.hidden.bias))
+        x = torch.fake_quantize_per_tensor_affine(x, 0.01, -100, -128, 127)
+        return F.linear(x, self.weight("head"), self.head.bias)
+
+
 CE = "cross-entropy"
 TABLE = {
     "mlp_mse": Family(Mlp, normal(11, 13), normal(11, 5), "mse"),
@@ -218,5 +245,6 @@ TABLE = {
     "transformer_tanh": Family(lambda: Transformer("tanh"), labels(19, 2, 7), labels(19, 2, 7)),
     "attention_pooling": Family(AttentionPooling, normal(3, 7, 8), labels(4, 3)),
     "cnn_fresh": Family(CnnFresh, normal(4, 2, 9, 9), labels(5, 4), options="--restore-biases", fresh=True, calls=True),
+    "quantised": Family(Quantised, normal(5, 2, 8, 8), labels(5, 5), options="--qat"),
     "own_loss": Family(OwnLoss, normal(10, 6), loss="output:loss"),
 }

@@ -1,0 +1,38 @@
+/* The steps for shorter lengths, beside the longest one's. */
+#include <inttypes.h>
+
+#include "api/report.h"
+#include "api/safe_put.h"
+
+void report_lengths(FILE *f, const struct pipeline *p)
+{
+	char b[24];
+	if (!p->nlength)
+		return;
+	fputs("in the same arena, by '", f);
+	safe_put(f, p->o->lengths.dim);
+	fputs("'       peak   predicted\n", f);
+	for (int i = 0; i < p->nlength; i++) {
+		const struct length_planned *x = &p->length[i];
+		fprintf(f, "%24" PRId64 "  %11s  %7.4g ms, %.3f x one pass\n", x->length,
+			bytes_human(x->peak_bytes, b), x->cost / 1e3,
+			x->once > 0 ? x->cost / x->once : 1.0);
+	}
+}
+
+void report_lengths_json(FILE *f, const struct pipeline *p)
+{
+	if (!p->nlength)
+		return;
+	fputs(",\"dim\":", f);
+	safe_json(f, p->o->lengths.dim);
+	fputs(",\"lengths\":[", f);
+	for (int i = 0; i < p->nlength; i++) {
+		const struct length_planned *x = &p->length[i];
+		fprintf(f,
+			"%s{\"length\":%" PRId64 ",\"peak_bytes\":%" PRId64
+			",\"cost\":{\"once\":%.17g,\"total\":%.17g}}",
+			i ? "," : "", x->length, x->peak_bytes, x->once, x->cost);
+	}
+	fputc(']', f);
+}
