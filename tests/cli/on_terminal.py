@@ -11,6 +11,9 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
+
+END = b"\0end\0"
 
 
 def main():
@@ -19,16 +22,18 @@ def main():
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24 if columns else 0, columns, 0, 0))
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=theirs, stdout=theirs if both else None)
-    os.close(theirs)
+
+    # The end is said on the terminal itself, behind all that the command wrote: a reader who waits for the other end to
+    # close may be told of that first, and never see what was written just before.
+    def say_the_end():
+        child.wait()
+        os.write(theirs, END)
+
+    threading.Thread(target=say_the_end).start()
     text = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # nobody holds the other end
-            break
-        if not part:
-            break
-        text += part
+    while not text.endswith(END):
+        text += os.read(ours, 65536)
+    text = text[: -len(END)]
     columns = columns or 80
     scrolled, widest = 0, 0
     for line in text.decode().replace("\r\n", "\n").split("\n"):
