@@ -505,6 +505,29 @@ static void dequantize(struct model_test *t, const char *text)
 	model_output(t, "y");
 }
 
+/* Rounds what it is given to whole numbers and back, while it runs. */
+static void rounded(struct model_test *t, const char *text)
+{
+	const bool computed = !strcmp(text, "computed");
+	model_input(t, "x", FLOAT_TYPE, "N,64");
+	if (computed)
+		model_input(t, "scales", FLOAT_TYPE, "64");
+	else
+		weights(t, "scales", strcmp(text, "scales") ? "64" : "3",
+			strcmp(text, "scales") ? 64 : 3);
+	Onnx__NodeProto *n = model_node(t, "QuantizeLinear", "round", "x,scales", "whole");
+	model_int(t, n, "axis", strcmp(text, "axis") ? 1 : 7);
+	if (!strcmp(text, "block"))
+		model_int(t, n, "block_size", 2);
+	if (!strcmp(text, "float8"))
+		model_int(t, n, "output_dtype", 17); /* FLOAT8E4M3FN */
+	n = model_node(t, "DequantizeLinear", "back", "whole,scales", "r");
+	model_int(t, n, "axis", 1);
+	weights(t, "w", "64,3", 64 * 3);
+	model_node(t, "MatMul", "fc", "r,w", "y");
+	model_output(t, "y");
+}
+
 bool models_make(struct model_test *t, const char *name, const char *text)
 {
 	static const struct {
@@ -528,6 +551,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		return nbits(t, text), true;
 	if (!strcmp(name, "dequantize"))
 		return dequantize(t, text), true;
+	if (!strcmp(name, "rounded"))
+		return rounded(t, text), true;
 	if (strcmp(name, "named") != 0)
 		return false;
 	named(t, text);

@@ -50,10 +50,10 @@ expect 3 stint export lora.min --checkpoint kept --merge -o merged.onnx
 absent merged.onnx
 
 # what does not go
-refused() # MODEL FAULT SAID
+refused() # MODEL FAULT SAID [OPTION]
 {
 	make_model $1 $2.onnx $2
-	expect 3 stint compile $2.onnx --loss none --dim N=2 --no-build -o none
+	expect 3 stint compile $2.onnx --loss none --dim N=2 ${4:-} --no-build -o none
 	said "$2.onnx: node '" "$3"
 	absent none
 }
@@ -87,3 +87,8 @@ differ qat.min.onnx "$qat"
 expect 0 stint compile qat.min.onnx --loss cross-entropy --optimizer sgd:lr=0.1 --qat -o again
 expect 0 stint train again --input "$case/input0.npy" --target "$case/target.npy" --epochs 1 --lr 0 --log again.jsonl
 expect 0 stint eval qat.min --checkpoint qat.min.kept --input "$case/input0.npy" --target "$case/target.npy"
+refused rounded computed "'round' (QuantizeLinear): its scale or zero point is not known" --qat
+refused rounded scales "its scales do not fit the shape of 'x'" --qat
+refused rounded block "scales by blocks are for weights that come so" --qat
+refused rounded axis "axis 7 is out of range for 2 axes" --qat
+refused rounded float8 "the type that it rounds to (ONNX's number 17) is not supported" --qat
