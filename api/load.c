@@ -99,12 +99,26 @@ static enum status load_own(struct arena *a, const char *dir, struct loaded *out
 	return rc ? load_fail(out, rc, own, d) : ST_OK;
 }
 
+enum status load_weights(
+	struct arena *a, const char *dir, const struct weights *w, struct loaded *l, struct diag *d)
+{
+	TRY(load_own(a, dir, l, d));
+	return w ? weights_load(a, l, w, d) : ST_OK;
+}
+
 enum status load_open(struct arena *a, const char *dir, const struct weights *w, struct loaded *out,
 	struct diag *d)
 {
 	TRY(load_step(a, dir, out, d));
-	TRY(load_own(a, dir, out, d));
-	return w ? weights_load(a, out, w, d) : ST_OK;
+	if (stint_shares_parameters(out->model))
+		return diag_fail(d, ST_USAGE, &(struct where){.file = dir},
+			"what trains it evaluates it too (`stint train --eval-input`); alone, "
+			"compile it without --shard parameters: its checkpoints fit",
+			"was compiled for %d ranks that have its parameters in pieces: none can "
+			"run "
+			"it alone",
+			out->model->ranks);
+	return load_weights(a, dir, w, out, d);
 }
 
 enum status load_beside(struct arena *a, const char *dir, const struct loaded *longest,

@@ -34,7 +34,11 @@ struct loaded {
 enum status load_model(struct arena *a, const char *dir, struct loaded *l, struct diag *d);
 /* The same, and set the step up. */
 enum status load_step(struct arena *a, const char *dir, struct loaded *out, struct diag *d);
-/* The same, and load DIR's values, then those of `w` (api/weights.h; may be NULL). */
+/* Of a step that is set up: DIR's values, then those of `w` (api/weights.h; may be NULL). */
+enum status load_weights(struct arena *a, const char *dir, const struct weights *w,
+	struct loaded *l, struct diag *d);
+/* Both, for a process that is alone: a step of several that have its parameters in pieces is
+ * refused. */
 enum status load_open(struct arena *a, const char *dir, const struct weights *w, struct loaded *out,
 	struct diag *d);
 /* The step for a shorter length, DIR/length-N, in the arena of `longest`, with the values of its

@@ -249,6 +249,31 @@ static enum status take_split(struct arena *a, const char *text, struct options 
 	return take_size("split", n, &c->split, d);
 }
 
+/* "state", "none", "parameters" or "parameters:SIZE" */
+static enum status take_shard(struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	static const char parameters[] = "parameters";
+	static const int64_t usual = 16384; /* what takes about as long to send as a message */
+	struct compile_options *c = &o->compile;
+	const char *size = text + sizeof parameters - 1;
+	struct plan_budget b = {BUDGET_BYTES, usual, 0};
+	(void)a;
+	c->share_least = 0;
+	c->shard = strcmp(text, "none") ? SHARD_STATE : SHARD_NONE;
+	if (c->shard == SHARD_NONE || !strcmp(text, "state"))
+		return ST_OK;
+	if (strncmp(text, parameters, sizeof parameters - 1) != 0 || (*size && *size != ':'))
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--shard %s: it is state, none, parameters or parameters:SIZE", text);
+	if (*size)
+		TRY(plan_budget_parse(size + 1, &b, d));
+	if (b.kind != BUDGET_BYTES || b.bytes < 1)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--shard %s wants bytes, 1 or more, behind the colon", text);
+	c->share_least = b.bytes;
+	return ST_OK;
+}
+
 /* "off", or "NODE=P" */
 static enum status take_dropout(
 	struct arena *a, const char *text, struct options *o, struct diag *d)
@@ -296,8 +321,9 @@ static const struct option table[] = {
 		"a step takes the batch in parts of N and updates once; auto: the fastest that fits"),
 	VALUE("ranks", OPTION_SIZE, compile.ranks, COMMAND_ALL, "N",
 		"for N processes, no more and no fewer, that share the optimizer's states"),
-	WORD("shard", compile.shard, COMMAND_ALL, "WHAT",
-		"what they share: state (default), or none", "state", "none"),
+	SPECIAL("shard", take_shard, "WHAT",
+		"what they share: state (default), none, or parameters[:SIZE]: those of SIZE (16KiB) or "
+		"more, too"),
 	SPECIAL("split", take_split, "N[:NODE]|auto",
 		"the first layers, up to NODE, run in N slices of the batch; auto: the fastest"),
 	SPECIAL("dim", take_dim, "NAME=N[,N...]",
@@ -404,9 +430,9 @@ static const struct option table[] = {
 		"import", "lower", "loss", "autodiff", "updates", "layout", "narrow", "fuse"),
 	FLAG("compare", compare, COMMAND_PLAN,
 		"beside the plan what keep-everything and checkpointing by segments need"),
-	VALUE("link", OPTION_TEXT, link, COMMAND_PLAN, "SPEED,LATENCY",
-		"instead of the plan what a step takes that 1, 2, 4 to --ranks processes share, with "
-		"this between them: 25GB/s,2us"),
+	VALUE("link", OPTION_TEXT, link, COMMAND_PLAN | COMMAND_COMPILE, "SPEED,LATENCY",
+		"between ranks, which --shard parameters reckons with: 25GB/s,2us; `plan` prints what "
+		"a step takes that 1, 2, 4 to --ranks processes share"),
 	VALUE("points", OPTION_COUNT, points, COMMAND_FRONTIER | PROGRAM, "N", "how many budgets"),
 	VALUE("svg", OPTION_TEXT, svg, COMMAND_FRONTIER, "FILE", "draw cost against budget"),
 	VALUE("html", OPTION_TEXT, html, COMMAND_SHOW, "FILE",
@@ -630,6 +656,11 @@ enum status options_check(struct options *o, struct diag *d)
 	if (options_given(o, "shard") && !o->compile.ranks)
 		return diag_fail(d, ST_USAGE, NULL, "add --ranks N",
 			"--shard says what so many processes share");
+	if (o->link && !o->compile.ranks)
+		return diag_fail(d, ST_USAGE, NULL, "--ranks 64 --link 25GB/s,2us",
+			"--link is what is between --ranks processes");
+	if (o->link)
+		TRY(ranks_link_parse(o->link, &o->compile.link, d));
 	if (o->compile.precision == PRECISION_TF32 && !cuda)
 		return diag_fail(d, ST_USAGE, NULL,
 			"add --target cuda, or take fp32: the same training, nothing rounded",

@@ -69,6 +69,7 @@ static enum status save_weights(
 	for (int width = 8; width; width /= 2)
 		for (int i = first; i < gp->problem->ntensor; i++) {
 			const struct tensor *t = gp->tensor[i];
+			const struct tensor *whole = t->piece_of ? t->piece_of : t;
 			const char *name = gp->problem->tensor[i].name;
 			static const int type[] = {STINT_F32, STINT_F64, STINT_I64, STINT_BOOL,
 				STINT_BF16, STINT_F16, STINT_I8, STINT_U8};
@@ -77,8 +78,8 @@ static enum status save_weights(
 				continue;
 			entry[n++] = (struct safetensors_entry){.name = name,
 				.dtype = type[t->dtype],
-				.rank = t->rank,
-				.dim = t->dim,
+				.rank = whole->rank,
+				.dim = whole->dim,
 				.data = t->data};
 		}
 	char message[256];

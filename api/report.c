@@ -104,6 +104,18 @@ static void report_disk(FILE *f, const struct plan *plan, const struct plan_fact
 		plan->cost_total > 0 ? 100 * x->disk_cost / plan->cost_total : 0);
 }
 
+static void report_ranks(FILE *f, const struct plan *plan, const struct plan_facts *x)
+{
+	char b[24];
+	if (x->rank_fetches == 0)
+		return;
+	fprintf(f,
+		"other ranks: %s of parameters come in a step, by %d fetch%s; %.2f %% of the "
+		"cost\n",
+		bytes_human(x->from_ranks, b), x->rank_fetches, x->rank_fetches == 1 ? "" : "es",
+		plan->cost_total > 0 ? 100 * x->ranks_cost / plan->cost_total : 0);
+}
+
 enum status report_plan(
 	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d)
 {
@@ -136,6 +148,7 @@ enum status report_plan(
 		plan->cost_total > 0 ? 100 * x.recomputed_cost / plan->cost_total : 0);
 	report_host(f, plan, &x);
 	report_disk(f, plan, &x);
+	report_ranks(f, plan, &x);
 	report_cost(f, p, plan);
 	fputs("memory over the step: ", f);
 	sparkline(f, x.live, plan->nstep, plan->arena_bytes);
@@ -263,6 +276,9 @@ enum status report_json(FILE *f, struct arena *a, const struct problem *p, const
 			",\"from_disk_bytes\":%" PRId64
 			",\"disk_reads\":%d,\"to_disk_bytes\":%" PRId64 ",\"disk_writes\":%d",
 			x.from_disk, x.disk_reads, x.to_disk, x.disk_writes);
+	if (x.rank_fetches > 0)
+		fprintf(f, ",\"from_ranks_bytes\":%" PRId64 ",\"rank_fetches\":%d", x.from_ranks,
+			x.rank_fetches);
 	fputs(",\"recomputed\":[", f);
 	for (int i = 0; i < x.recomputed_runs; i++)
 		json_again(f, p, plan, &x.again[i], i == 0);

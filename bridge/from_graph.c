@@ -194,10 +194,20 @@ static int64_t bytes_moved(const struct node *n)
 					   : 0;
 }
 
+/* What others have of it. */
+static int64_t bytes_of_others(const struct node *n)
+{
+	return n->op->role == ROLE_FETCH_PIECES ? tensor_bytes(n->out[0]) - tensor_bytes(n->in[0])
+						: 0;
+}
+
 /* All of it counts: what is moved beside kernels costs less. */
 static double move_cost(const struct graph *g, const struct node *n)
 {
 	static const double microseconds_per_request = 100;
+	if (n->op->role == ROLE_FETCH_PIECES)
+		return (double)(g->ranks - 1) * g->target->latency +
+		       (double)bytes_of_others(n) / g->target->link;
 	return microseconds_per_request + (double)bytes_moved(n) / g->target->disk;
 }
 
@@ -331,9 +341,10 @@ static enum status add_op(struct builder *b, struct node *n)
 		.recomputable = !(n->op->traits & (OP_ONCE | OP_UPDATE)) && n->phase != NODE_UPDATE,
 		.from_disk = n->op->role == ROLE_FETCH ? bytes_moved(n) : 0,
 		.to_disk = n->op->role == ROLE_STORE ? bytes_moved(n) : 0,
+		.from_ranks = bytes_of_others(n),
 		.waits = (n->op->traits & OP_WAITS) != 0};
-	if (op->from_disk || op->to_disk)
-		op->name = arena_printf(b->a, "%s %s", op->from_disk ? "fetch" : "store", n->name);
+	if (node_moves(n))
+		op->name = arena_printf(b->a, "%s %s", op->to_disk ? "store" : "fetch", n->name);
 	if (!op->name)
 		return ST_INTERNAL;
 	for (int k = 0; k < n->nout; k++) {
@@ -442,6 +453,7 @@ enum status graph_problem_shards(struct arena *a, struct graph_problem *out, str
 		for (int c = 0; c < op->nchoice; c++)
 			choice[c].cost *= (double)times;
 		op->from_disk *= times;
+		op->from_ranks *= times;
 		op->choice = choice;
 	}
 	return ST_OK;

@@ -52,10 +52,12 @@ enum status graph_problem_transfers(
 	struct arena *a, struct graph_problem *out, int64_t least, double link, struct diag *d);
 /* Whether a node is such a one. */
 bool node_transfers(const struct node *n);
-/* Whether it brings something from a file or takes it there (graph_put_away). */
+/* Whether it brings something from a file or takes it there (graph_put_away), or brings it from
+ * other processes (graph_share_parameters). */
 static inline bool node_moves(const struct node *n)
 {
-	return n->op->role == ROLE_FETCH || n->op->role == ROLE_STORE;
+	return n->op->role == ROLE_FETCH || n->op->role == ROLE_STORE ||
+	       n->op->role == ROLE_FETCH_PIECES;
 }
 
 #endif

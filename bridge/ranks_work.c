@@ -1,8 +1,21 @@
 #include "bridge/ranks_work.h"
 
-static void add_event(struct ranks_work *w, double at, int of, bool waits)
+/* Of a plan's step what is between ranks. */
+struct reading {
+	const struct graph_problem *gp;
+	const struct plan *plan;
+	struct ranks_work *out;
+	const struct node **begun; /* by job: by whom it was */
+	/* --- of what is fetched in each shard --- */
+	int nfetch;
+	struct fetch {
+		int job, start, reader; /* the steps before which it begins, and is waited for */
+	} * fetch;
+};
+
+static void add_event(struct ranks_work *w, const struct ranks_event *e)
 {
-	w->event[w->nevent++] = (struct ranks_event){at, of, waits};
+	w->event[w->nevent++] = *e;
 }
 
 /* What n begins. False: nothing. */
@@ -15,8 +28,10 @@ static bool job_of(const struct node *n, struct ranks_job *out)
 			x->numel, dtype_bytes(x->dtype), tensor_bytes(n->out[1])};
 		return true;
 	case ROLE_GATHER_PIECES:
-		*out = (struct ranks_job){
-			.kind = RANKS_GATHER, .numbers = x->numel, .size = dtype_bytes(x->dtype)};
+	case ROLE_FETCH_PIECES:
+		*out = (struct ranks_job){.kind = RANKS_GATHER,
+			.numbers = n->out[0]->numel,
+			.size = dtype_bytes(x->dtype)};
 		return true;
 	case ROLE_KEEP_ROWS:
 	case ROLE_SHARE_ROW:
@@ -27,45 +42,111 @@ static bool job_of(const struct node *n, struct ranks_job *out)
 	}
 }
 
-/* `begun`: by whom each job was. */
-static void add_node(
-	struct ranks_work *w, const struct node **begun, const struct node *n, double at)
+static bool reads(const struct reading *r, int step, int tensor)
 {
-	if (job_of(n, &w->job[w->njob])) {
-		begun[w->njob] = n;
-		add_event(w, at, w->njob++, false);
-	} else if (n->op->traits & OP_WAITS) {
-		for (int i = 0; i < w->njob; i++)
-			if (begun[i] == n->in[0]->maker)
-				add_event(w, at, i, true);
+	const struct plan_step *s = &r->plan->step[step];
+	const struct problem_choice *c = &r->gp->problem->op[s->op].choice[s->choice];
+	for (int k = 0; k < c->nin; k++)
+		if (problem_original(r->gp->problem, c->in[k]) == tensor)
+			return true;
+	return false;
+}
+
+/* It begins as soon as its place is free, and is waited for by who reads it first. */
+static void add_fetch(struct reading *r, int step, const struct node *n)
+{
+	struct fetch *f = &r->fetch[r->nfetch++];
+	const int tensor = r->gp->index[n->out[0]->id];
+	*f = (struct fetch){.job = r->out->njob++, .start = step, .reader = step + 1};
+	r->begun[f->job] = n;
+	for (int b = 0; b < r->plan->nbuffer; b++)
+		if (r->plan->buffer[b].tensor == tensor && r->plan->buffer[b].first_step == step)
+			f->start = plan_free_from(r->plan, b);
+	while (f->reader < r->plan->nstep && !reads(r, f->reader, tensor))
+		f->reader++;
+}
+
+static void find_fetches(struct reading *r)
+{
+	for (int i = 0; i < r->plan->nstep; i++) {
+		const struct node *n = r->gp->node[r->plan->step[i].op];
+		if (n->op->role == ROLE_FETCH_PIECES && job_of(n, &r->out->job[r->out->njob]))
+			add_fetch(r, i, n);
 	}
+}
+
+/* Before step i: what is waited for, then what begins. `at` is the time. */
+static void add_fetches(struct reading *r, int i, struct ranks_event at)
+{
+	at.each = true;
+	for (int waits = 1; waits >= 0; waits--)
+		for (int k = 0; k < r->nfetch; k++) {
+			const struct fetch *f = &r->fetch[k];
+			at.of = f->job;
+			at.waits = waits;
+			if ((waits ? f->reader : f->start) == i)
+				add_event(r->out, &at);
+		}
+}
+
+/* Of step i's own: it is over at `end`. */
+static void add_node(struct reading *r, const struct node *n, struct ranks_event at, double end)
+{
+	struct ranks_work *w = r->out;
+	if (job_of(n, &w->job[w->njob])) {
+		r->begun[w->njob] = n;
+		at.at = end;
+		at.of = w->njob++;
+		add_event(w, &at);
+	} else if (n->op->traits & OP_WAITS) {
+		at.waits = true;
+		for (at.of = 0; at.of < w->njob; at.of++)
+			if (r->begun[at.of] == n->in[0]->maker)
+				add_event(w, &at);
+	}
+}
+
+static void read_plan(struct reading *r, double times)
+{
+	struct ranks_work *out = r->out;
+	struct ranks_event at = {0};
+	find_fetches(r);
+	for (int i = 0; i < r->plan->nstep; i++) {
+		const struct plan_step *step = &r->plan->step[i];
+		const struct problem_op *op = &r->gp->problem->op[step->op];
+		const struct node *n = r->gp->node[step->op];
+		add_fetches(r, i, at);
+		if (op->from_ranks)
+			continue;
+		/* what runs in each shard has the costs of all (graph_problem_shards) */
+		const double cost = op->choice[step->choice].cost / (n->last ? 1 : times);
+		*(n->last ? &out->last : &out->each) += cost;
+		add_node(r, n, at, n->op->traits & OP_WAITS ? at.at : at.at + cost);
+		at.at += cost;
+		at.at_each += n->last ? 0 : cost;
+	}
+	add_fetches(r, r->plan->nstep, at);
+	at.waits = true;
+	for (at.of = 0; at.of < out->njob; at.of++) /* nobody but the step's end */
+		if (r->begun[at.of]->op->role == ROLE_GATHER_PIECES)
+			add_event(out, &at);
 }
 
 enum status ranks_work_of(struct arena *a, const struct graph_problem *gp, const struct plan *plan,
 	double bytes, struct ranks_work *out, struct diag *d)
 {
-	const int64_t times = shards_of_process(gp->graph);
-	const struct node **begun = ARENA_ARRAY(a, const struct node *, plan->nstep);
-	double at = 0;
+	struct reading r = {.gp = gp,
+		.plan = plan,
+		.out = out,
+		.begun = ARENA_ARRAY(a, const struct node *, plan->nstep),
+		.fetch = ARENA_ARRAY(a, struct fetch, plan->nstep)};
 	*out = (struct ranks_work){.shards = gp->graph->shards ? gp->graph->shards : 1,
 		.bytes = bytes,
 		.job = ARENA_ARRAY(a, struct ranks_job, plan->nstep + 1),
 		.event = ARENA_ARRAY(a, struct ranks_event, 2 * (int64_t)plan->nstep),
 		.done = ARENA_ARRAY(a, double, plan->nstep)};
-	if (!begun || !out->job || !out->event || !out->done)
+	if (!r.begun || !r.fetch || !out->job || !out->event || !out->done)
 		return diag_nomem(d);
-	for (int i = 0; i < plan->nstep; i++) {
-		const struct plan_step *step = &plan->step[i];
-		const struct node *n = gp->node[step->op];
-		double cost = gp->problem->op[step->op].choice[step->choice].cost;
-		/* what runs in each shard has the costs of all (graph_problem_shards) */
-		cost = n->last ? cost : cost / (double)times;
-		*(n->last ? &out->last : &out->each) += cost;
-		add_node(out, begun, n, n->op->traits & OP_WAITS ? at : at + cost);
-		at += cost;
-	}
-	for (int i = 0; i < out->njob; i++) /* nobody but the step's end */
-		if (out->job[i].kind == RANKS_GATHER)
-			add_event(out, at, i, true);
+	read_plan(&r, (double)shards_of_process(gp->graph));
 	return ST_OK;
 }

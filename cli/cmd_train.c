@@ -106,13 +106,13 @@ static enum status prepare(struct training *t)
 {
 	const struct train_args *o = t->o;
 	TRY(ranks_start(t->arena, o->dir, &t->ranks, t->diag));
-	TRY(load_open(t->arena, o->dir, NULL, &t->l, t->diag));
+	TRY(load_step(t->arena, o->dir, &t->l, t->diag));
 	if (!t->l.model->train)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = o->dir},
 			"compile with a loss and an optimizer", "was compiled with --loss none");
 	TRY(ranks_take(t->arena, o->dir, &t->ranks, &t->l, t->diag));
 	TRY(ranks_reduce(&t->ranks, &t->l, o->reduce && !strcmp(o->reduce, "fast"), t->diag));
-	TRY(weights_load(t->arena, &t->l, &o->weights, t->diag));
+	TRY(load_weights(t->arena, o->dir, &o->weights, &t->l, t->diag));
 	if (o->eval_input.n > 0 && !o->eval_target && t->l.model->target >= 0)
 		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-target FILE",
 			"--eval-input without --eval-target: the loss on held-out data needs "

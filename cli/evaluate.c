@@ -171,6 +171,32 @@ static enum status join(struct evaluation *e, struct diag *d)
 	return metrics_join(&e->metrics, &how, d);
 }
 
+/* Whether ranks evaluate each batch together: each has pieces of what the others read. */
+static bool in_step(const struct evaluation *e)
+{
+	return e->ranks && e->ranks->n > 1 && stint_shares_parameters(e->l->model);
+}
+
+/* Before each batch. */
+static enum status asked_to_stop(struct evaluation *e, struct diag *d)
+{
+	int64_t asked = interrupt_asked();
+	if (in_step(e))
+		TRY(ranks_most(e->ranks, e->l, &asked, d));
+	e->stopped = asked != 0;
+	return ST_OK;
+}
+
+/* Others have a batch more: they want this rank's pieces once more. */
+static enum status help_others(struct evaluation *e, struct diag *d)
+{
+	if (!in_step(e))
+		return ST_OK;
+	TRY(asked_to_stop(e, d));
+	const int rc = e->stopped ? 0 : e->l->eval(e->l->step, 1, NULL);
+	return rc ? load_fail(e->l, rc, "evaluation", d) : ST_OK;
+}
+
 /* The batches of this process. */
 static enum status share(struct evaluation *e, struct diag *d)
 {
@@ -183,10 +209,12 @@ static enum status share(struct evaluation *e, struct diag *d)
 		e->score[b] = (struct evaluation_score){0};
 	e->stopped = false;
 	for (int64_t b = first; b < end && !e->stopped; b++) {
-		e->stopped = interrupt_asked();
+		TRY(asked_to_stop(e, d));
 		if (!e->stopped)
 			TRY(one_batch(e, b, d));
 	}
+	if (!e->stopped && end - first < (e->batches + n - 1) / n)
+		TRY(help_others(e, d));
 	return n > 1 ? join(e, d) : ST_OK;
 }
 

@@ -38,7 +38,7 @@ static enum status take_plan(
 {
 	struct ranks_work work;
 	int64_t whole;
-	parts_states(p->train, &x->state, &whole);
+	parts_held(p->train, TR_STATE, &x->state, &whole);
 	x->memory = plan_pair_least(&p->plans);
 	x->met = x->memory == 0;
 	x->cost = (struct ranks_cost){.ranks = (int)ranks, .shards = shards_of_process(p->train)};
@@ -117,7 +117,7 @@ static void print_states(const struct table *t)
 	char few[24], all[24];
 	const struct row *last = &t->row[t->n - 1];
 	int64_t here, whole;
-	parts_states(t->p->train, &here, &whole);
+	parts_held(t->p->train, TR_STATE, &here, &whole);
 	if (t->asked->each)
 		printf("for each number of ranks a plan of its own, with a quarter of the effort; "
 		       "of %s of optimizer state each of %d holds %s\n",

@@ -1,5 +1,5 @@
-/* Copies to the host and back, or to a file and back: when each may start, and what has to wait for
- * it.
+/* Copies to the host and back, to a file and back, or from other processes: when each may start,
+ * and what has to wait for it.
  *
  * A copy to the host starts at its step and has to be over before a step writes to the bytes that
  * it reads. A copy back has to be over before the first step that reads what it brings; it starts
@@ -12,20 +12,6 @@ static bool overlap(const struct plan_buffer *a, const struct plan_buffer *b)
 {
 	return a->bytes > 0 && b->bytes > 0 && a->offset < b->offset + b->bytes &&
 	       b->offset < a->offset + a->bytes;
-}
-
-/* The step from which on nobody but the copy back needs the bytes of its buffer. */
-static int free_from(const struct schedule *s, int buffer)
-{
-	const struct plan_buffer *b = &s->plan->buffer[buffer];
-	int step = 0;
-	for (int i = 0; i < s->plan->nbuffer; i++) {
-		const struct plan_buffer *x = &s->plan->buffer[i];
-		if (i != buffer && x->first_step < b->first_step && overlap(x, b) &&
-			x->last_step + 1 > step)
-			step = x->last_step + 1;
-	}
-	return step;
 }
 
 /* The first step behind `after` that writes to the bytes of a buffer that a copy reads there. A
@@ -60,19 +46,22 @@ static const struct copy *copy_away(const struct schedule *s, int tensor)
 	return NULL;
 }
 
-/* Of a tensor in a file: what is stored comes behind all fetches of it. */
-static void add_file_copy(struct schedule *s, int step)
+/* Of a tensor in a file: what is stored comes behind all fetches of it. Or of pieces. */
+static void add_resident_copy(struct schedule *s, int step)
 {
 	enum { HOME, VALUE, WHOLE };
 	const struct call *call = &s->call[step];
-	struct copy c = {.step = step, .away = call->node.op->role == ROLE_STORE};
+	const enum op_role role = call->node.op->role;
+	struct copy c = {.kind = role == ROLE_FETCH_PIECES ? COPY_PIECES : COPY_FILE,
+		.step = step,
+		.away = role == ROLE_STORE};
 	const struct tensor *value = c.away ? call->node.in[VALUE] : call->node.out[0];
 	const int home = c.away && node_int(&call->node, "count", 0) ? WHOLE : HOME;
 	c.buffer = c.away ? call->in[VALUE] : call->out[0];
 	c.bytes = s->plan->buffer[c.buffer].bytes;
 	c.resident = s->plan->buffer[call->in[home]].tensor;
 	c.from = node_int(&call->node, "from", 0) * dtype_bytes(value->dtype);
-	c.start = c.away || s->at_once ? step : free_from(s, c.buffer);
+	c.start = c.away || s->at_once ? step : plan_free_from(s->plan, c.buffer);
 	c.wait = s->at_once ? step
 		 : c.away   ? written_again(s, c.buffer, step)
 			    : first_reader(s, c.buffer, step);
@@ -83,8 +72,11 @@ static void add_copy(struct schedule *s, int step)
 {
 	enum { ALIGNMENT = 256 };
 	const struct call *call = &s->call[step];
-	struct copy c = {
-		.step = step, .away = s->gp->problem->op[call->op].offloads != 0, .resident = -1};
+	/* a machine without a GPU has a file in the place of its host's memory */
+	struct copy c = {.kind = s->gp->graph->target->cuda ? COPY_HOST : COPY_FILE,
+		.step = step,
+		.away = s->gp->problem->op[call->op].offloads != 0,
+		.resident = -1};
 	c.buffer = c.away ? call->in[0] : call->out[0];
 	c.bytes = s->plan->buffer[c.buffer].bytes;
 	c.start = step;
@@ -94,7 +86,7 @@ static void add_copy(struct schedule *s, int step)
 		s->host_bytes += (c.bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 	} else {
 		const struct copy *from = copy_away(s, s->plan->buffer[c.buffer].tensor);
-		const int there = free_from(s, c.buffer);
+		const int there = plan_free_from(s->plan, c.buffer);
 		c.host = from->host;
 		c.start = there > from->step ? there : from->step + 1;
 		c.wait = first_reader(s, c.buffer, step);
@@ -102,9 +94,9 @@ static void add_copy(struct schedule *s, int step)
 	s->copy[s->ncopy++] = c;
 }
 
-/* From the file things come in the order in which they are wanted: what is wanted much later would
- * be in the way of the others. None starts before what is wanted before it, nor later than its
- * step. */
+/* From the file, or from others, things come in the order in which they are wanted: what is wanted
+ * much later would be in the way of the others. None starts before what is wanted before it, nor
+ * later than its step. */
 static void keep_order(struct schedule *s)
 {
 	for (int i = s->ncopy - 1; i >= 0; i--) {
@@ -126,23 +118,16 @@ enum status copies_find(struct arena *a, struct schedule *s, struct diag *d)
 		if (s->call[step].kernel >= 0)
 			continue;
 		else if (node_moves(&s->call[step].node))
-			add_file_copy(s, step);
+			add_resident_copy(s, step);
 		else
 			add_copy(s, step);
 	keep_order(s);
 	return ST_OK;
 }
 
-/* Otherwise it is the host's memory of a GPU. */
-static bool is_file(const struct schedule *s)
+static void print_check(const struct copy *c, const char *info, struct text *t)
 {
-	return !s->gp->graph->target->cuda;
-}
-
-static void print_check(
-	const struct schedule *s, const struct copy *c, const char *info, struct text *t)
-{
-	if (is_file(s))
+	if (c->kind != COPY_HOST)
 		text_puts(t, "\tif (error) /* the runtime has said why */\n\t\treturn error;\n");
 	else
 		text_add(t, "\tif (error)\n\t\treturn library_failed(s, %d, error, &%s[%d]);\n",
@@ -159,39 +144,55 @@ static void print_whether(const struct schedule *s, const struct copy *c, struct
 				     : "");
 }
 
+static void print_begun(const struct schedule *s, const struct copy *c, struct text *t)
+{
+	const char *place = s->place[c->buffer].name;
+	const char *home = c->resident < 0 ? NULL : s->place[s->head[c->resident]].name;
+	if (c->kind == COPY_PIECES) {
+		text_add(t, "\terror = stint_fetch_pieces(s, %s, %s, %" PRId64 ");", place, home,
+			s->call[c->step].node.out[0]->numel);
+		return;
+	}
+	const bool file = c->kind == COPY_FILE;
+	text_puts(t, file ? "\terror = stint_disk_" : "\terror = stint_");
+	text_add(t, "%s(s, %d, %s, %" PRId64 ", ",
+		!c->away ? "fetch"
+		: file   ? "store"
+			 : "offload",
+		(int)(c - s->copy), place, c->bytes);
+	if (home)
+		text_puts(t, home);
+	if (home && c->from)
+		text_add(t, " + %" PRId64, c->from);
+	if (!home) /* in the file behind what lasts over steps */
+		text_add(t, "%" PRId64, c->host + (file ? s->file_bytes : 0));
+	text_puts(t, ");");
+}
+
 static void print_start(
 	const struct schedule *s, const struct copy *c, const char *info, struct text *t)
 {
-	const int i = (int)(c - s->copy);
 	print_whether(s, c, t);
-	text_puts(t, is_file(s) ? "\terror = stint_disk_" : "\terror = stint_");
-	text_add(t, "%s(s, %d, %s, %" PRId64 ", ",
-		!c->away     ? "fetch"
-		: is_file(s) ? "store"
-			     : "offload",
-		i, s->place[c->buffer].name, c->bytes);
-	if (c->resident >= 0)
-		text_puts(t, s->place[s->head[c->resident]].name);
-	if (c->resident >= 0 && c->from)
-		text_add(t, " + %" PRId64, c->from);
-	if (c->resident < 0) /* in the file behind what lasts over steps */
-		text_add(t, "%" PRId64, c->host + (is_file(s) ? s->file_bytes : 0));
-	text_puts(t, ");");
+	print_begun(s, c, t);
 	if (!s->at_once)
 		text_add(t, " /* step %d */", c->step + 1);
 	text_puts(t, "\n");
-	print_check(s, c, info, t);
+	print_check(c, info, t);
 }
 
 static void print_wait(
 	const struct schedule *s, const struct copy *c, const char *info, struct text *t)
 {
-	text_add(t, "\terror = %s(s, %d);", is_file(s) ? "stint_disk_wait" : "stint_copied",
-		(int)(c - s->copy));
+	if (c->kind == COPY_PIECES)
+		text_add(t, "\terror = stint_await_pieces(s, %s);", s->place[c->buffer].name);
+	else
+		text_add(t, "\terror = %s(s, %d);",
+			c->kind == COPY_FILE ? "stint_disk_wait" : "stint_copied",
+			(int)(c - s->copy));
 	if (!s->at_once)
 		text_add(t, " /* of step %d */", c->step + 1);
 	text_puts(t, "\n");
-	print_check(s, c, info, t);
+	print_check(c, info, t);
 }
 
 void print_copies(const struct schedule *s, int step, const char *info, struct text *t)

@@ -181,14 +181,16 @@ struct call {
 	int updates;        /* resident whose gradient input 1 is, -1: none */
 };
 
-/* One tensor's way to the host's memory or back, or from a file and there. Copies run beside the
- * kernels: one starts before step `start`, and nothing waits for it before step `wait`. */
+/* One tensor's way to the host's memory or back, from a file and there, or from other processes.
+ * Copies run beside the kernels: one starts before step `start`, and nothing waits for it before
+ * step `wait`. */
 struct copy {
+	enum { COPY_HOST, COPY_FILE, COPY_PIECES } kind;
 	int step;            /* the plan's */
 	bool away;           /* to the host, or the file */
 	int buffer;          /* on the device, or in memory */
 	int64_t bytes, host; /* how many, and where in the host's memory */
-	int resident;        /* that is in the file; -1: the copy is the host's */
+	int resident;        /* that is in the file, or in pieces; -1: none */
 	int64_t from;        /* the byte of it where it begins */
 	int start, wait;
 };

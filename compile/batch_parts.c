@@ -67,6 +67,12 @@ static enum status check_ranks(struct pipeline *p)
 				p->arena, "%s makes more of them: as many as ranks, or more", more),
 			"--ranks %" PRId64 ": a step is %" PRId64 " micro-batch%s%s", o->ranks,
 			most, most > 1 ? "es" : "", chosen ? " at most" : "");
+	if (o->share_least && !chosen && p->parts.shards % o->ranks)
+		return diag_fail(p->diag, ST_USAGE, NULL,
+			"a --micro-batch that gives each rank as many, or --shard state",
+			"--shard parameters: ranks fetch from each other in each micro-batch, and "
+			"%" PRId64 " of them are not the same number for each of %" PRId64,
+			p->parts.shards, o->ranks);
 	return ST_OK;
 }
 
@@ -98,8 +104,9 @@ static enum status check_split(struct pipeline *p)
 static enum status try_micro_batches(struct choice *c)
 {
 	const int64_t batch = c->p->o->import.batch, least = c->p->o->ranks;
+	const bool alike = c->p->o->share_least != 0;
 	for (int64_t shards = least > 1 ? least : 1; shards <= batch; shards++)
-		if (goes_in(shards, batch))
+		if (goes_in(shards, batch) && !(alike && least && shards % least))
 			TRY(trials_add(c, &(struct parts){.shards = shards}, NULL));
 	return ST_OK;
 }
@@ -170,28 +177,36 @@ static bool has_statistics(const struct graph *g)
 	return false;
 }
 
-void parts_states(const struct graph *g, int64_t *here, int64_t *whole)
+void parts_held(const struct graph *g, enum tensor_role role, int64_t *here, int64_t *whole)
 {
 	*here = *whole = 0;
 	for (int i = 0; i < g->ntensor; i++) {
 		const struct tensor *t = g->tensor[i];
-		if (t->role != TR_STATE)
+		if (t->role != role)
 			continue;
 		*here += tensor_bytes(t);
 		*whole += tensor_bytes(t->piece_of ? t->piece_of : t);
 	}
 }
 
-/* What a rank holds of the optimizer's states. */
+/* What a rank holds of the optimizer's states, and of parameters. */
 static void tell_ranks(const struct pipeline *p)
 {
-	int64_t here, whole;
-	char text[2][24];
-	parts_states(p->train, &here, &whole);
-	diag_note(p->diag, NULL, NULL,
-		"for %" PRId64 " rank%s: of %s of optimizer state each holds %s", p->o->ranks,
-		p->o->ranks > 1 ? "s" : "", bytes_human(whole, text[0]),
-		bytes_human(here, text[1]));
+	int64_t here, whole, held, all;
+	char text[4][24];
+	parts_held(p->train, TR_STATE, &here, &whole);
+	parts_held(p->train, TR_PARAMETER, &held, &all);
+	if (p->train->ranks > 1 && p->o->share_least)
+		diag_note(p->diag, NULL, NULL,
+			"for %" PRId64 " ranks: of %s of parameters each holds %s, of %s of "
+			"optimizer state %s",
+			p->o->ranks, bytes_human(all, text[0]), bytes_human(held, text[1]),
+			bytes_human(whole, text[2]), bytes_human(here, text[3]));
+	else
+		diag_note(p->diag, NULL, NULL,
+			"for %" PRId64 " rank%s: of %s of optimizer state each holds %s",
+			p->o->ranks, p->o->ranks > 1 ? "s" : "", bytes_human(whole, text[0]),
+			bytes_human(here, text[1]));
 }
 
 /* Parameters that the optimizer leaves to another. */

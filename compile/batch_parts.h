@@ -9,9 +9,9 @@
 enum status parts_set(struct pipeline *p);
 /* Calls `v` for all that parts_set would choose from. Requires p->table and p->target. */
 enum status parts_each(struct pipeline *p, const struct trial_visitor *v);
-/* Bytes of a training graph's optimizer states, and of all of those that a process has a piece of.
+/* Bytes of a training graph's tensors of a role, and of all of those that a process has a piece of.
  */
-void parts_states(const struct graph *g, int64_t *here, int64_t *whole);
+void parts_held(const struct graph *g, enum tensor_role role, int64_t *here, int64_t *whole);
 /* What a user should know of them: notes. Requires the training graph. */
 void parts_tell(const struct pipeline *p);
 

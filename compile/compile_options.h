@@ -6,6 +6,7 @@
 #include "import/import.h"
 #include "planner/plan.h"
 #include "planner/problem/insist.h"
+#include "planner/problem/ranks_cost.h"
 
 enum { MICRO_BATCH_AUTO = -1, SPLIT_AUTO = -1 };
 enum target_choice { TARGET_C, TARGET_CUDA };
@@ -49,7 +50,9 @@ struct compile_options {
 	 * shortest step within the budget. 0: there are none. */
 	int64_t micro_batch;
 	int64_t ranks; /* processes that train together; 0: any number up to the micro-batches */
-	enum shard_choice shard; /* what of it is shared among them */
+	enum shard_choice shard; /* what of it is shared among them... */
+	int64_t share_least;     /* ... and parameters of so many bytes, too; 0: none */
+	struct ranks_link link;  /* what is between them; bytes 0: a usual one */
 	/* Slices of a batch, or of a micro-batch, in which the first part of the model runs;
 	 * SPLIT_AUTO: as many as the shortest step within the budget has, or none. 0: none. */
 	int64_t split;

@@ -35,8 +35,8 @@ static enum status with_loss(const struct graph_options *o, bool whole, struct g
 	return whole ? ST_OK : graph_split(*g, g);
 }
 
-/* Layouts, frozen weights, precision, slices, fusion, what is in a file, and which way each node is
- * computed. */
+/* Layouts, frozen weights, precision, slices, fusion, what is in a file or in pieces, and which way
+ * each node is computed. */
 static enum status kernels_of(const struct graph_options *o, unsigned flags, struct graph **g)
 {
 	const struct target *t = (*g)->target;
@@ -58,6 +58,8 @@ static enum status kernels_of(const struct graph_options *o, unsigned flags, str
 	}
 	if (t->away)
 		TRY(graph_put_away(*g, g));
+	if (o->share_least && (*g)->ranks > 1)
+		TRY(graph_share_parameters(*g, o->share_least, g));
 	graph_choose(*g, t->math);
 	return graph_name_constants(*g);
 }
@@ -87,6 +89,8 @@ enum status graphs_forward(const struct graph *imported, const struct graph_opti
 	enum lower_mode mode, struct graph **out)
 {
 	TRY(lowered(imported, o, mode, out));
+	if (o->share_least) /* the residents are training's */
+		(*out)->ranks = o->ranks;
 	if (o->loss)
 		TRY(with_loss(o, !o->no_outputs, out));
 	TRY(graph_prune(*out));

@@ -23,7 +23,8 @@ struct graph_options {
 	const struct optimizer_spec *optimizer; /* of training */
 	int64_t shards, rows; /* micro-batches of a step, and rows of one; 0: none */
 	int64_t ranks;        /* processes that train; 0: any number up to the shards */
-	bool pieces;          /* of these, each has a piece of the optimizer's states */
+	bool pieces;          /* of these, each has a piece of the optimizer's states... */
+	int64_t share_least;  /* ... and of parameters of so many bytes; 0: none */
 	bool no_outputs;
 	bool scale_loss; /* graph_scale_loss */
 	bool fuse, everywhere;

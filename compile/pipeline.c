@@ -115,6 +115,7 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 		.rows = o->import.batch / p->parts.shards,
 		.ranks = o->ranks,
 		.pieces = o->shard == SHARD_STATE,
+		.share_least = o->share_least,
 		.no_outputs = o->no_outputs != 0,
 		.scale_loss = o->precision == PRECISION_FP16,
 		.fuse = o->fuse == FUSE_ON,

@@ -29,6 +29,8 @@ static int64_t gpu_workspace(void *user, const struct lib_call *call)
 void target_set(
 	struct target *t, const struct compile_options *o, struct arena *a, struct gpu_asked *asked)
 {
+	static const struct ranks_link usual = {1250, 20, 10}; /* 10 Gbit/s and its switches */
+	const struct ranks_link *link = o->link.bytes > 0 ? &o->link : &usual;
 	const bool cuda = o->target == TARGET_CUDA;
 	*asked = (struct gpu_asked){.arena = a,
 		.arch = o->arch,
@@ -41,6 +43,8 @@ void target_set(
 		.ranks = !cuda && !o->bare && !o->disk.folder,
 		.away = o->disk.folder ? o->disk.least : 0,
 		.disk = o->disk.rate,
+		.link = link->bytes,
+		.latency = link->latency + link->message,
 		.tf32 = o->precision == PRECISION_TF32,
 		.narrow = o->precision == PRECISION_BF16 || o->precision == PRECISION_FP16,
 		.threads = o->threads,

@@ -118,8 +118,8 @@ struct tensor {
 	/* TR_CONSTANT whose values are these: as the file has them; or those of `exact`, of which
 	 * this is `small`. NULL: they are its own. */
 	const struct stored *stored;
-	/* TR_STATE of which each process has a piece: the parameter whose shape all of it has.
-	 * Maybe of the graph before; for name and shape only. NULL: it is whole. */
+	/* TR_STATE or TR_PARAMETER of which each process has a piece: the parameter whose shape all
+	 * of it has. Maybe of the graph before; for name and shape only. NULL: it is whole. */
 	const struct tensor *piece_of;
 	/* It lasts over steps, but in a file: it takes no memory, and nothing but ROLE_FETCH and
 	 * ROLE_STORE reads it (graph_put_away). */
@@ -204,6 +204,8 @@ struct target {
 	 * gives and takes `disk` bytes a microsecond; 0: there is none. */
 	int64_t away;
 	double disk;
+	/* Between processes: bytes a microsecond, and a message's microseconds. */
+	double link, latency;
 	enum math math;
 	int block; /* channels that the library likes together, or BLOCK_ALL; 0: none */
 	/* Scratch bytes of a library call, or -1 when the library cannot do it without allocating.

@@ -96,6 +96,8 @@ enum op_role {
 	ROLE_SCATTER_SUM,   /* as ROLE_SUM_RANKS, but of the sum its piece alone */
 	ROLE_OWN_PIECE,     /* of a tensor its piece; what is to be there before */
 	ROLE_GATHER_PIECES, /* a parameter, its piece of what that will be: all of it */
+	ROLE_FETCH_PIECES,  /* a parameter of which each process has a piece (tensor.piece_of): all
+			       of it, in its shape */
 	ROLE_WIDEN,         /* small numbers, scales, zeros (may be absent); attributes shape and
 			       those of stored_attributes: the real numbers */
 	ROLE_UPDATE_END,    /* of an update of several nodes the one that makes the parameter; the

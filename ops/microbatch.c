@@ -241,6 +241,16 @@ static enum status gather_emit(struct emit *e, const struct node *n)
 			   .args = CALL_ARGS(ARG_Y(0), ARG_X(PIECE), ARG_INT(n->out[0]->numel))});
 }
 
+/* In a schedule this is a copy, and no kernel (codegen/copies.c); the planner counts what is sent.
+ */
+static enum status fetch_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *piece = n->in[0], *whole = piece->piece_of;
+	if (!whole)
+		return node_fail(g, n, NULL, "what it fetches is in no pieces");
+	return data_output(g, n, 0, piece->dtype, whole->rank, whole->dim);
+}
+
 const struct op_def ops_shard[] = {
 	{.name = "stint.Shard",
 		.role = ROLE_SHARD,
@@ -310,6 +320,12 @@ const struct op_def ops_shard[] = {
 		.npair = 1,
 		.pair = {{0, WHOLE}},
 		.emit_c = gather_emit},
+	{.name = "stint.FetchPieces",
+		.role = ROLE_FETCH_PIECES,
+		.min_in = 1,
+		.traits = OP_STOP,
+		.infer = fetch_infer,
+		.cost = no_cost},
 	{.name = "stint.KeepRows",
 		.role = ROLE_KEEP_ROWS,
 		.min_in = 3,

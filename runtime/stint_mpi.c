@@ -175,9 +175,9 @@ static uint64_t hash_of_values(const stint_step *s)
 	uint64_t h = mix(2, &s->count, sizeof s->count);
 	for (int i = 0; i < s->model->nresident; i++) {
 		const struct stint_tensor *t = &s->model->resident[i];
-		if (t->kind == STINT_PARAMETER || t->kind == STINT_BUFFER ||
-			(t->kind == STINT_STATE && !is_piece(s->model, i)) ||
-			t->kind == STINT_CONSTANT)
+		if ((t->kind == STINT_PARAMETER || t->kind == STINT_BUFFER ||
+			    t->kind == STINT_STATE || t->kind == STINT_CONSTANT) &&
+			!is_piece(s->model, i))
 			h = mix(h, s->arena + t->offset, t->bytes);
 	}
 	return mix(h, &s->seed, sizeof s->seed);
@@ -300,7 +300,8 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 		return fail(s, STINT_LOST, "the ranks cannot reach each other");
 	}
 	MPI_Comm_set_errhandler(r->comm, MPI_ERRORS_RETURN);
-	int rc = allocate(r, s->model->ntrain_steps);
+	const struct stint_model *m = s->model;
+	int rc = allocate(r, m->ntrain_steps > m->neval_steps ? m->ntrain_steps : m->neval_steps);
 	if (rc)
 		fail(s, rc, "out of memory");
 	else

@@ -134,6 +134,14 @@ int stint_get(const stint_step *s, const char *name, void *data, size_t bytes)
 	return stint_read(s, s->model->resident[i].offset, data, bytes);
 }
 
+int stint_shares_parameters(const struct stint_model *m)
+{
+	for (int i = 0; i < m->npiece; i++)
+		if (m->resident[m->piece[i].resident].kind == STINT_PARAMETER)
+			return 1;
+	return 0;
+}
+
 struct stint_filed stint_filed_by(const stint_step *s, int resident, int rank)
 {
 	const struct stint_model *m = s->model;
@@ -420,8 +428,10 @@ static int start(
 		rc = s->device->start(s, train, control, lr, probe);
 		if (!rc && !s->last)
 			rc = s->device->finish(s, train);
+		if (!rc && !s->last && r)
+			rc = r->finish(s, 0); /* what it has fetched */
 	}
-	return r && train ? r->finish(s, rc) : rc;
+	return r ? r->finish(s, rc) : rc;
 }
 
 static size_t real_bytes(const stint_step *s)
@@ -508,19 +518,34 @@ int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n)
 	return r->gather(s, y, n, real_bytes(s));
 }
 
+int stint_fetch_pieces(stint_step *s, size_t y, size_t piece, int64_t n)
+{
+	return stint_gather_pieces(s, s->arena + y, s->arena + piece, n);
+}
+
+int stint_await_pieces(stint_step *s, size_t y)
+{
+	return s->ranks->await(s, s->arena + y);
+}
+
+/* Where there is none that has the rest. */
+static int alone(stint_step *s)
+{
+	snprintf(s->message, sizeof s->message,
+		"'%s' was compiled for %d processes, each with a share of it: mpirun -n %d, and "
+		"stint_init_ranks",
+		s->model->name, s->model->ranks, s->model->ranks);
+	return STINT_BAD_DATA;
+}
+
 static int train_start(stint_step *s, double lr, const struct stint_probe *probe)
 {
 	if (!s->model->train)
 		return stint_rt_fail(s, STINT_BAD_DATA,
 			"'%s' was compiled with --loss none: it has no training step",
 			s->model->name);
-	if (s->model->ranks > 1 && !s->ranks) {
-		snprintf(s->message, sizeof s->message,
-			"'%s' was compiled for %d processes, each with a share of it: mpirun -n "
-			"%d, and stint_init_ranks",
-			s->model->name, s->model->ranks, s->model->ranks);
-		return STINT_BAD_DATA;
-	}
+	if (s->model->ranks > 1 && !s->ranks)
+		return alone(s);
 	int rc = start(s, 1, s->rows > 0 ? s->rows : INT64_MAX, lr, probe);
 	if (!rc)
 		s->running = 1;
@@ -570,6 +595,8 @@ int stint_train(stint_step *s, double lr)
 
 int stint_eval_probed(stint_step *s, int64_t valid, const struct stint_probe *probe)
 {
+	if (!s->ranks && stint_shares_parameters(s->model))
+		return alone(s);
 	int rc = start(s, 0, valid > 0 ? valid : INT64_MAX, 0, probe);
 	return rc ? rc : s->device->finish(s, 0);
 }

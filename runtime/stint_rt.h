@@ -38,8 +38,8 @@ struct stint_tensor {
 			  and nothing reads others: of several processes, each may set its alone */
 };
 
-/* A STINT_STATE of which each of model->ranks processes has its part of the elements alone, and
- * zeros behind them: the shape of all of it, as files have it. */
+/* A STINT_STATE or STINT_PARAMETER of which each of model->ranks processes has its part of the
+ * elements alone, a vector, and zeros behind them: the shape of all of it, as files have it. */
 struct stint_piece {
 	int resident, rank;
 	const int64_t *dim;
@@ -155,9 +155,8 @@ int stint_read(const stint_step *s, size_t offset, void *data, size_t bytes);
 
 /* Parameters, buffers, states and constants from a safetensors file, by name ("state/NAME" for
  * optimizer states, plain names for the rest); each must have the size expected. Names the file
- * does not have keep their values; a file without any known name is an error. States that processes
- * have in pieces are whole in files: they are read after stint_init_ranks, and STINT_BAD_DATA
- * before. */
+ * does not have keep their values; a file without any known name is an error. What processes have
+ * in pieces is whole in files: it is read after stint_init_ranks, and STINT_BAD_DATA before. */
 int stint_load(stint_step *s, const char *path);
 
 void stint_seed(stint_step *s, int64_t seed);

@@ -152,12 +152,16 @@ int stint_sum_ranks(stint_step *s, void *y, const void *x, int64_t n);
 int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes);
 int stint_take_rows(stint_step *s, void *y, const void *rows, int64_t from, int64_t bytes);
 
-/* For generated code, of steps whose model->ranks processes have pieces of states, n numbers in
- * all: this one's piece of the sum, or of x; and y from the pieces of all, when the step is done.
- * Behind the end of a piece that is smaller than the largest are zeros. */
+/* For generated code, of steps whose model->ranks processes have pieces of n numbers in all: this
+ * one's piece of the sum, or of x; and y from the pieces of all, when the step is done. Behind the
+ * end of a piece that is smaller than the largest are zeros. */
 int stint_scatter_sum(stint_step *s, void *y, const void *x, int64_t n);
 int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n);
 int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n);
+/* The same begins, of the arena's bytes from `y` and from `piece` on: the piece is copied at once,
+ * and others' are there after the second. */
+int stint_fetch_pieces(stint_step *s, size_t y, size_t piece, int64_t n);
+int stint_await_pieces(stint_step *s, size_t y);
 
 /* For generated code, of steps with residents in a file: copy number `copy` of a step begins, from
  * the file, or there; the arena's bytes from `at` on and the file's from `from` on. Copies are made
@@ -176,5 +180,7 @@ struct stint_filed {
 /* Of process `rank`; of this one. Of a piece, where the processes are not known, `here` is 0. */
 struct stint_filed stint_filed_by(const stint_step *s, int resident, int rank);
 struct stint_filed stint_filed(const stint_step *s, int resident);
+/* Whether processes have pieces of parameters, too: then they evaluate together as well. */
+int stint_shares_parameters(const struct stint_model *m);
 
 #endif

@@ -229,6 +229,25 @@ static enum status read_again(struct arena *a, struct reading *r, struct diag *d
 	return ST_OK;
 }
 
+static bool overlap(const struct plan_buffer *a, const struct plan_buffer *b)
+{
+	return a->bytes > 0 && b->bytes > 0 && a->offset < b->offset + b->bytes &&
+	       b->offset < a->offset + a->bytes;
+}
+
+int plan_free_from(const struct plan *plan, int buffer)
+{
+	const struct plan_buffer *b = &plan->buffer[buffer];
+	int step = 0;
+	for (int i = 0; i < plan->nbuffer; i++) {
+		const struct plan_buffer *x = &plan->buffer[i];
+		if (i != buffer && x->first_step < b->first_step && overlap(x, b) &&
+			x->last_step + 1 > step)
+			step = x->last_step + 1;
+	}
+	return step;
+}
+
 static void count_transfers(const struct problem *p, const struct plan *plan, struct plan_facts *f)
 {
 	for (int s = 0; s < plan->nstep; s++) {
@@ -238,6 +257,9 @@ static void count_transfers(const struct problem *p, const struct plan *plan, st
 		f->from_disk += op->from_disk;
 		f->to_disk += op->to_disk;
 		f->disk_cost += op->from_disk || op->to_disk ? op->choice->cost : 0;
+		f->rank_fetches += op->from_ranks != 0;
+		f->from_ranks += op->from_ranks;
+		f->ranks_cost += op->from_ranks ? op->choice->cost : 0;
 		if (!problem_op_transfers(op))
 			continue;
 		f->offloads += op->offloads != 0;

@@ -57,6 +57,7 @@ struct problem_op {
 			      (planner/problem/transfer.h) */
 	int64_t from_disk, to_disk; /* bytes a step that it brings from a file or takes there, and
 				       computes nothing; 0: none */
+	int64_t from_ranks;         /* the same from other processes */
 };
 
 struct problem {
@@ -78,10 +79,10 @@ static inline bool problem_op_transfers(const struct problem_op *op)
 	return op->offloads || op->fetches;
 }
 
-/* The same, or between memory and a file: an op as others are, to a plan. */
+/* The same, or between memory and a file, or other processes: an op as others are, to a plan. */
 static inline bool problem_op_moves(const struct problem_op *op)
 {
-	return problem_op_transfers(op) || op->from_disk || op->to_disk;
+	return problem_op_transfers(op) || op->from_disk || op->to_disk || op->from_ranks;
 }
 
 /* The tensor of which `t` is made again by an op that repeats another; `t` itself as a rule. */

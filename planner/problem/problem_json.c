@@ -258,6 +258,7 @@ static void read_op(struct reader *r, const json_t *o, int i)
 	op->fetches = moved_tensor(r, o, "fetch", op->name);
 	op->from_disk = whole(r, o, "from_disk", op->name, false, 0);
 	op->to_disk = whole(r, o, "to_disk", op->name, false, 0);
+	op->from_ranks = whole(r, o, "from_ranks", op->name, false, 0);
 	read_pairs(r, o, op);
 	read_choices(r, o, op, &base);
 	if (r->nomem)
@@ -493,6 +494,8 @@ static void print_op(const struct problem *p, const struct problem_op *op, struc
 		text_add(out, ",\"from_disk\":%" PRId64, op->from_disk);
 	if (op->to_disk)
 		text_add(out, ",\"to_disk\":%" PRId64, op->to_disk);
+	if (op->from_ranks)
+		text_add(out, ",\"from_ranks\":%" PRId64, op->from_ranks);
 	if (op->has_choices)
 		print_choices(p, op, out);
 	text_puts(out, "}");

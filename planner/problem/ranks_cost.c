@@ -128,24 +128,39 @@ static void send(const struct ranks_work *w, struct ranks *r, int of)
 			(double)j->size);
 }
 
+struct following {
+	double waited, free_at[2];
+};
+
+static void follow_event(const struct ranks_work *w, struct ranks *r, const struct ranks_event *e,
+	double at, struct following *f)
+{
+	const double now = at + f->waited, before = r->out->communication;
+	if (!e->waits) {
+		double *free = &f->free_at[w->job[e->of].kind == RANKS_JOIN];
+		send(w, r, e->of);
+		*free = fmax(*free, now) + r->out->communication - before;
+		w->done[e->of] = *free;
+	} else if (w->done[e->of] > now) {
+		f->waited += w->done[e->of] - now;
+	}
+}
+
 /* Sums one behind the other, each as soon as it has begun, and so are rows, which pass sums; time
  * stands still for what is not there. */
 static void follow(const struct ranks_work *w, struct ranks *r)
 {
-	double waited = 0, free_at[2] = {0, 0};
-	for (int i = 0; i < w->nevent; i++) {
-		const struct ranks_event *e = &w->event[i];
-		const double now = e->at + waited, before = r->out->communication;
-		if (!e->waits) {
-			double *free = &free_at[w->job[e->of].kind == RANKS_JOIN];
-			send(w, r, e->of);
-			*free = fmax(*free, now) + r->out->communication - before;
-			w->done[e->of] = *free;
-		} else if (w->done[e->of] > now) {
-			waited += w->done[e->of] - now;
+	struct following f = {0};
+	for (int64_t k = 1; k <= (int64_t)r->most_shards; k++) {
+		const bool last = k == (int64_t)r->most_shards;
+		const double before = (double)(k - 1) * w->each;
+		for (int i = 0; i < w->nevent; i++) {
+			const struct ranks_event *e = &w->event[i];
+			if (last || e->each)
+				follow_event(w, r, e, before + (last ? e->at : e->at_each), &f);
 		}
 	}
-	r->out->exposed = waited;
+	r->out->exposed = f.waited;
 }
 
 void ranks_cost(const struct ranks_work *work, const struct ranks_link *link, int ranks,

@@ -15,11 +15,11 @@ struct ranks_job {
 };
 
 /* In the last shard, when `at` microseconds of it are done: job number `of` begins, or is waited
- * for. */
+ * for. `each`: in the others too, when `at_each` are. */
 struct ranks_event {
-	double at;
+	double at, at_each;
 	int of;
-	bool waits;
+	bool waits, each;
 };
 
 struct ranks_work {

@@ -359,8 +359,8 @@ static void hidden(void **state)
 	(void)state;
 	struct ranks_job job[] = {{RANKS_SUM, 2000, 4, 1 << 14}, {RANKS_SUM, 2000, 4, 1 << 14}};
 	double done[2];
-	struct ranks_event event[] = {
-		{1000, 0, false}, {3000, 1, false}, {7000, 0, true}, {10000, 1, true}};
+	struct ranks_event event[] = {{.at = 1000, .of = 0}, {.at = 3000, .of = 1},
+		{.at = 7000, .of = 0, .waits = true}, {.at = 10000, .of = 1, .waits = true}};
 	struct ranks_work work = {.shards = 2,
 		.each = 10000,
 		.bytes = 1e9,
@@ -388,8 +388,8 @@ static void hidden_pieces(void **state)
 	(void)state;
 	struct ranks_job job[] = {{RANKS_SCATTER, 2000, 4, 1 << 14}, {RANKS_GATHER, 2000, 4, 0}};
 	double done[2];
-	struct ranks_event event[] = {
-		{1000, 0, false}, {4500, 0, true}, {5000, 1, false}, {10000, 1, true}};
+	struct ranks_event event[] = {{.at = 1000, .of = 0}, {.at = 4500, .of = 0, .waits = true},
+		{.at = 5000, .of = 1}, {.at = 10000, .of = 1, .waits = true}};
 	struct ranks_work work = {.shards = 2,
 		.each = 10000,
 		.bytes = 1e9,
@@ -410,6 +410,30 @@ static void hidden_pieces(void **state)
 	assert_true(whole.messages == c.messages && whole.bytes == c.bytes);
 }
 
+/* Pieces of a parameter that each shard fetches, from 1,000 on, and reads at 3,000: they take 1 +
+ * 4,000, of which 2,001 are waited for, three times. */
+static void fetched_in_each(void **state)
+{
+	(void)state;
+	struct ranks_job job[] = {{RANKS_GATHER, 2000, 4, 0}};
+	double done[1];
+	struct ranks_event event[] = {{.at = 1000, .at_each = 1000, .each = true},
+		{.at = 3000, .at_each = 3000, .each = true, .waits = true}};
+	struct ranks_work work = {.shards = 6,
+		.each = 10000,
+		.bytes = 1e9,
+		.njob = 1,
+		.job = job,
+		.nevent = 2,
+		.event = event,
+		.done = done};
+	struct ranks_cost c;
+	ranks_cost(&work, &unhurried, 2, &c);
+	assert_true(fabs(c.communication - 3 * way - stop) < 1e-6);
+	assert_true(fabs(c.exposed - 3 * 2001 - stop) < 1e-6);
+	assert_true(fabs(c.compute - 30000) < 1e-6);
+}
+
 /* Rows of 8 bytes that begin at 2,000 take 1 + 8 us beside the sum that is on its way from 1,000
  * on, and is there, in 4,002 us, when it is waited for. */
 static void rows_pass(void **state)
@@ -418,8 +442,8 @@ static void rows_pass(void **state)
 	const struct ranks_link link = {.bytes = 1, .latency = 1, .message = 0};
 	struct ranks_job job[] = {{RANKS_SUM, 1000, 4, 8000}, {.kind = RANKS_JOIN, .size = 8}};
 	double done[2];
-	struct ranks_event event[4] = {
-		{1000, 0, false}, {2000, 1, false}, {2000, 1, true}, {10000, 0, true}};
+	struct ranks_event event[4] = {{.at = 1000, .of = 0}, {.at = 2000, .of = 1},
+		{.at = 2000, .of = 1, .waits = true}, {.at = 10000, .of = 0, .waits = true}};
 	struct ranks_work work = {.shards = 2,
 		.each = 10000,
 		.bytes = 1e9,
@@ -463,8 +487,8 @@ static void links(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(links), cmocka_unit_test(hidden),
-		cmocka_unit_test(hidden_pieces), cmocka_unit_test(rows_pass),
-		cmocka_unit_test(few_ranks), cmocka_unit_test(many_ranks),
-		cmocka_unit_test(most_ranks)};
+		cmocka_unit_test(hidden_pieces), cmocka_unit_test(fetched_in_each),
+		cmocka_unit_test(rows_pass), cmocka_unit_test(few_ranks),
+		cmocka_unit_test(many_ranks), cmocka_unit_test(most_ranks)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,16 @@
 #!/bin/sh
-# state.sh STINT DELAY CASE WORK RANKS [OPTION...]: steps compiled for a number of ranks, each with a piece of the optimizer's states:
-# the losses and values of one process after 20 steps, also with messages that come late (libdelay.so), and where a run goes on with another number
+# state.sh STINT DELAY CASE WORK RANKS SHARD [OPTION...]: steps compiled for a number of ranks, each with a piece of the optimizer's states
+# and, SHARD being parameters:1, of the parameters: the losses and values of one process after 20 steps, also with messages that come late (libdelay.so), and where a run goes on with another number
 # of ranks, alone, or in pieces again; a piece is as large as it should be; who is not as many is told how to start.
-stint=$1 delay=$2 case=$3 work=$4 ranks=$5
-shift 5
+stint=$1 delay=$2 case=$3 work=$4 ranks=$5 shard=$6
+shift 6
 . "${0%/*}/common.sh"
 need_mpi
 rm -rf "$work" && mkdir -p "$work" || exit 1
 failed=0
 compile "$work/step" "$@" || exit 1
 for n in $ranks; do
-	compile "$work/step-$n" "$@" --ranks "$n" || exit 1
+	compile "$work/step-$n" "$@" --ranks "$n" --shard "$shard" || exit 1
 done
 
 run() { # LOG COMMAND...
@@ -59,16 +59,17 @@ for many in $ranks; do
 	before=$many
 done
 
-# Bytes of the states by the plan: elements / n, rounded up, of each.
+# Bytes of the states and parameters by the plan: elements / n, rounded up, of each.
 states() { # DIR N
-	python3 - "$work/step/graph.json" "$1/graph.json" "$2" <<'END' || { echo "FAILED: the states of $1"; failed=1; }
+	python3 - "$work/step/graph.json" "$1/graph.json" "$2" "$shard" <<'END' || { echo "FAILED: the states of $1"; failed=1; }
 import json, sys
-def states(path):
-    return {t["name"]: t["bytes"] for t in json.load(open(path))["tensors"] if t["name"].startswith("state/")}
-whole, piece, n = states(sys.argv[1]), states(sys.argv[2]), int(sys.argv[3])
-assert whole and whole.keys() == piece.keys()
+def lasting(path):
+    return {t["name"]: t["bytes"] for t in json.load(open(path))["tensors"] if t["name"].startswith("state/") or t["kind"] == "parameter"}
+whole, piece, n, parameters = lasting(sys.argv[1]), lasting(sys.argv[2]), int(sys.argv[3]), sys.argv[4] != "state"
+assert any("state/" in name for name in whole) and whole.keys() == piece.keys()
 for name, size in whole.items():
-    shared = name.count("/") > 1 and "mu_product" not in name
+    state = name.startswith("state/")
+    shared = name.count("/") > 1 and "mu_product" not in name if state else parameters and not name.startswith("constant/")
     want = -(-(size // 4) // n) * 4 if shared else size
     assert piece[name] == want, (name, size, piece[name], want)
 END
@@ -105,7 +106,9 @@ told 2 "do not go together" compiled --micro-batch auto --ranks 2 --split auto
 told 2 "by --target c" compiled --micro-batch 1 --ranks 2 --target cuda
 told 2 "says what so many processes share" compiled --micro-batch 1 --shard none
 told 2 "wants a size of at least 1" compiled --micro-batch 1 --ranks 0
-told 2 "is state or none" compiled --micro-batch 1 --ranks 2 --shard parameters
+told 2 "it is state, none, parameters or parameters:SIZE" compiled --micro-batch 1 --ranks 2 --shard optimizer
+told 2 "wants bytes, 1 or more" compiled --micro-batch 1 --ranks 2 --shard parameters:70%
+told 2 "not the same number for each of 3" compiled --micro-batch 1 --ranks 3 --shard parameters
 [ ! -e "$work/none" ] || { echo "FAILED: a refused step was written"; failed=1; }
 
 # --micro-batch auto: all that give each rank one, and of these what the busiest rank is done with first. Each is planned as by a
