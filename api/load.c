@@ -106,18 +106,23 @@ enum status load_weights(
 	return w ? weights_load(a, l, w, d) : ST_OK;
 }
 
+enum status load_alone(const char *dir, const struct loaded *l, struct diag *d)
+{
+	return !stint_shares_parameters(l->model)
+		       ? ST_OK
+		       : diag_fail(d, ST_USAGE, &(struct where){.file = dir},
+				 "train and eval have --ranks; for one process compile it without "
+				 "--shard parameters: its checkpoints fit",
+				 "was compiled for %d ranks, each with a piece of its parameters: "
+				 "none can run it alone",
+				 l->model->ranks);
+}
+
 enum status load_open(struct arena *a, const char *dir, const struct weights *w, struct loaded *out,
 	struct diag *d)
 {
 	TRY(load_step(a, dir, out, d));
-	if (stint_shares_parameters(out->model))
-		return diag_fail(d, ST_USAGE, &(struct where){.file = dir},
-			"what trains it evaluates it too (`stint train --eval-input`); alone, "
-			"compile it without --shard parameters: its checkpoints fit",
-			"was compiled for %d ranks that have its parameters in pieces: none can "
-			"run "
-			"it alone",
-			out->model->ranks);
+	TRY(load_alone(dir, out, d));
 	return load_weights(a, dir, w, out, d);
 }
 

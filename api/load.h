@@ -37,8 +37,9 @@ enum status load_step(struct arena *a, const char *dir, struct loaded *out, stru
 /* Of a step that is set up: DIR's values, then those of `w` (api/weights.h; may be NULL). */
 enum status load_weights(struct arena *a, const char *dir, const struct weights *w,
 	struct loaded *l, struct diag *d);
-/* Both, for a process that is alone: a step of several that have its parameters in pieces is
- * refused. */
+/* Refuses a step of several processes that have its parameters in pieces: this one is alone. */
+enum status load_alone(const char *dir, const struct loaded *l, struct diag *d);
+/* All three. */
 enum status load_open(struct arena *a, const char *dir, const struct weights *w, struct loaded *out,
 	struct diag *d);
 /* The step for a shorter length, DIR/length-N, in the arena of `longest`, with the values of its

@@ -13,6 +13,7 @@ struct eval_args {
 	struct weights weights;
 	struct arg_list input, metric;
 	struct data_options data;
+	long long ranks;
 	int json;
 };
 
@@ -141,7 +142,7 @@ static void print_json(const struct evaluation *e, bool has_loss)
 /* --- The command --- */
 
 static enum status eval_loaded(struct arena *a, const struct eval_args *o, const struct loaded *l,
-	struct feed *f, struct diag *d)
+	const struct ranks *r, struct feed *f, struct diag *d)
 {
 	struct evaluation e;
 	const bool has_loss = l->model->loss_offset_eval != SIZE_MAX;
@@ -153,6 +154,7 @@ static enum status eval_loaded(struct arena *a, const struct eval_args *o, const
 	if (!f->samples)
 		return diag_fail(d, ST_INVALID, NULL, NULL, "there are no samples");
 	TRY(evaluation_start(a, l, f, &o->metric, &e, d));
+	e.ranks = r;
 	interrupt_listen();
 	TRY(evaluate(&e, d));
 	if (e.stopped)
@@ -165,17 +167,35 @@ static enum status eval_loaded(struct arena *a, const struct eval_args *o, const
 	return ST_OK;
 }
 
+/* The step, alone or as one of several ranks, and its values. */
+static enum status open_step(struct arena *a, const struct eval_args *o, struct ranks *r,
+	struct loaded *l, struct diag *d)
+{
+	TRY(ranks_start(a, o->dir, r, d));
+	TRY(load_step(a, o->dir, l, d));
+	TRY(r->n > 1 ? ranks_take(a, o->dir, r, l, d) : load_alone(o->dir, l, d));
+	TRY(load_weights(a, o->dir, &o->weights, l, d));
+	return ranks_same(r, l, RANKS_PATIENCE, d);
+}
+
 static enum status eval(struct arena *a, struct eval_args *o, struct diag *d)
 {
 	struct loaded l = {0};
+	struct ranks r = {.n = 1};
 	struct feed f = {0};
 	struct metrics named;
+	bool done;
 	TRY(metrics_parse(a, o->metric.value, o->metric.n, &named, d));
 	TRY(weights_choose(a, o->file, o->checkpoint, &o->weights, d));
-	enum status st = load_open(a, o->dir, &o->weights, &l, d);
+	TRY(ranks_launch_for(a, o->dir, o->ranks, 0, &done, d));
+	if (done)
+		return ST_OK;
+	enum status st = open_step(a, o, &r, &l, d);
 	if (st == ST_OK)
-		st = eval_loaded(a, o, &l, &f, d);
-	feed_tell_skipped(&f, d);
+		st = eval_loaded(a, o, &l, &r, &f, d);
+	ranks_end(&r, &l, st, d);
+	if (r.rank == 0)
+		feed_tell_skipped(&f, d);
 	feed_close(&f);
 	load_close(&l);
 	return st;
@@ -197,6 +217,8 @@ enum status cmd_eval(int argc, const char **argv, struct diag *d)
 		WEIGHTS_OPTIONS(o.weights), AVERAGE_OPTIONS(o.weights.average),
 		{"checkpoint", 0, POPT_ARG_STRING, &text[2], 0,
 			"take the newest checkpoint's values, or this file's", "FOLDER"},
+		{"ranks", 0, POPT_ARG_LONGLONG, &o.ranks, 0,
+			"by so many processes, started with mpirun, on this machine", "N"},
 		{"json", 0, POPT_ARG_NONE, &o.json, 0, "print JSON", NULL}, POPT_TABLEEND};
 	struct args args;
 	struct arena *a = arena_new();

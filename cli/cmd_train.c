@@ -223,6 +223,9 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	if (o->check_ranks < 0 || o->restart < 0 || !(o->rank_timeout >= 0))
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--check-ranks, --restart and --rank-timeout want 0 or more");
+	if (o->ranks && o->restart && !o->folder)
+		return diag_fail(d, ST_USAGE, NULL, "--checkpoint FOLDER",
+			"--restart wants a folder to go on from");
 	if (o->reduce && strcmp(o->reduce, "tree") != 0 && strcmp(o->reduce, "fast") != 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--reduce '%s' is neither tree nor fast",
 			o->reduce);
@@ -260,29 +263,6 @@ static void print_json(const struct training *t, double seconds)
 	printf("}\n");
 }
 
-/* --ranks: this process starts the others, and trains nothing. */
-static enum status launch(const struct train_args *o, struct arena *a, bool *done, struct diag *d)
-{
-	bool asked;
-	*done = false;
-	TRY(ranks_asked(&asked, d));
-	if (asked || !o->ranks || ranks_started())
-		return ST_OK;
-	if (o->ranks < 1 || o->ranks > 1 << 20)
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--ranks wants 1 or more");
-	if (o->restart && !o->folder)
-		return diag_fail(d, ST_USAGE, NULL, "--checkpoint FOLDER",
-			"--restart wants a folder to go on from");
-	struct loaded l;
-	enum status st = load_model(a, o->dir, &l, d);
-	const bool fixed = st == ST_OK && l.model->ranks;
-	if (st == ST_OK)
-		st = ranks_fit(a, o->dir, l.model, o->ranks, d);
-	load_close(&l);
-	*done = true;
-	return st == ST_OK ? ranks_launch(a, o->ranks, fixed, o->restart, d) : st;
-}
-
 static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 {
 	bool done;
@@ -292,7 +272,7 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	int was;
 	struct progress whole;
 	TRY(check_args(a, o, d));
-	TRY(launch(o, a, &done, d));
+	TRY(ranks_launch_for(a, o->dir, o->ranks, o->restart, &done, d));
 	if (done)
 		return ST_OK;
 	t.mean = NAN;

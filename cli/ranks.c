@@ -363,3 +363,23 @@ enum status ranks_launch(struct arena *a, int64_t n, bool fixed, int64_t restart
 			n == 1 ? "" : "s");
 	}
 }
+
+enum status ranks_launch_for(
+	struct arena *a, const char *dir, int64_t n, int64_t restart, bool *done, struct diag *d)
+{
+	bool asked;
+	*done = false;
+	TRY(ranks_asked(&asked, d));
+	if (asked || !n || ranks_started())
+		return ST_OK;
+	if (n < 1 || n > 1 << 20)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--ranks wants 1 or more");
+	struct loaded l;
+	enum status st = load_model(a, dir, &l, d);
+	const bool fixed = st == ST_OK && l.model->ranks;
+	if (st == ST_OK)
+		st = ranks_fit(a, dir, l.model, n, d);
+	load_close(&l);
+	*done = true;
+	return st == ST_OK ? ranks_launch(a, n, fixed, restart, d) : st;
+}
