@@ -240,7 +240,7 @@ static enum status bring(const struct fitting *m, int resident, const struct saf
 	if (!part)
 		return diag_nomem(m->d);
 	int rc = 0;
-	bool read = true;
+	bool read = !stint_read_shared(m->l->step, resident, m->f, e);
 	for (size_t at = 0; at < filed.here && !rc && read; at += step) {
 		const size_t n = filed.here - at < step ? filed.here - at : step;
 		read = !safetensors_read(m->f, e, filed.from + at, n, part);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stint_mix.h"
+
 static int fail(stint_step *s, int rc, const char *message)
 {
 	snprintf(s->message, sizeof s->message, "%s", message);
@@ -122,23 +124,9 @@ static int lend(const stint_step *s)
 
 /* --- The same step, the same values --- */
 
-static uint64_t mix(uint64_t h, const void *data, size_t bytes)
-{
-	const unsigned char *p = data;
-	for (; bytes >= 8; p += 8, bytes -= 8) {
-		uint64_t word;
-		memcpy(&word, p, 8);
-		h = (h ^ word) * 0x9e3779b97f4a7c15u;
-		h ^= h >> 29;
-	}
-	for (; bytes > 0; p++, bytes--)
-		h = (h ^ *p) * 0x100000001b3u;
-	return h;
-}
-
 static uint64_t mix_text(uint64_t h, const char *text)
 {
-	return text ? mix(h, text, strlen(text) + 1) : mix(h, "", 1);
+	return text ? stint_mix(h, text, strlen(text) + 1) : stint_mix(h, "", 1);
 }
 
 /* What is planned and how: residents and their places, the schedule, the threads. */
@@ -147,12 +135,12 @@ static uint64_t hash_of_plan(const struct stint_model *m)
 	const int64_t number[] = {m->version, (int64_t)m->arena_bytes, m->threads, m->shards,
 		m->ranks, m->nresident, m->ntrain_steps, m->neval_steps, m->nlib, m->loss_dtype,
 		(int64_t)m->loss_offset_train};
-	uint64_t h = mix(1, number, sizeof number);
+	uint64_t h = stint_mix(1, number, sizeof number);
 	h = mix_text(mix_text(mix_text(h, m->name), m->loss_name), m->loss_options);
 	for (int i = 0; i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
 		const int64_t of[] = {t->kind, t->dtype, (int64_t)t->bytes, (int64_t)t->offset};
-		h = mix(mix_text(h, t->name), of, sizeof of);
+		h = stint_mix(mix_text(h, t->name), of, sizeof of);
 	}
 	for (int i = 0; i < m->ntrain_steps; i++) {
 		const struct stint_step_info *step = &m->train_info[i];
@@ -169,18 +157,20 @@ static int is_piece(const struct stint_model *m, int resident)
 	return 0;
 }
 
-/* What checkpoints hold, and the constants; not pieces, of which each rank has another. */
+/* What checkpoints hold, and the constants; of pieces, of which each rank has another, what file
+ * they are from. */
 static uint64_t hash_of_values(const stint_step *s)
 {
-	uint64_t h = mix(2, &s->count, sizeof s->count);
+	uint64_t h = stint_mix(2, &s->count, sizeof s->count);
 	for (int i = 0; i < s->model->nresident; i++) {
 		const struct stint_tensor *t = &s->model->resident[i];
 		if ((t->kind == STINT_PARAMETER || t->kind == STINT_BUFFER ||
 			    t->kind == STINT_STATE || t->kind == STINT_CONSTANT) &&
 			!is_piece(s->model, i))
-			h = mix(h, s->arena + t->offset, t->bytes);
+			h = stint_mix(h, s->arena + t->offset, t->bytes);
 	}
-	return mix(h, &s->seed, sizeof s->seed);
+	h = stint_mix(h, &s->shared, sizeof s->shared);
+	return stint_mix(h, &s->seed, sizeof s->seed);
 }
 
 /* The first rank whose number is another one than rank 0's; -1: none. */

@@ -10,6 +10,7 @@
 
 #include "safetensors.h"
 #include "stint_links.h"
+#include "stint_mix.h"
 #include "stint_rt_device.h"
 
 int stint_rt_fail(stint_step *s, int rc, const char *what, const char *name)
@@ -293,6 +294,23 @@ static int check_file(stint_step *s, const struct safetensors *f, const char *pa
 	return STINT_OK;
 }
 
+int stint_read_shared(
+	stint_step *s, int resident, const struct safetensors *f, const struct safetensors_entry *e)
+{
+	enum { PART = 1 << 16 };
+	unsigned char part[PART];
+	int rc = 0;
+	if (s->model->resident[resident].kind != STINT_PARAMETER || !stint_filed(s, resident).piece)
+		return 0;
+	for (size_t at = 0; at < e->bytes && !rc; at += PART) {
+		const size_t n = e->bytes - at < PART ? e->bytes - at : PART;
+		rc = safetensors_read(f, e, at, n, part);
+		if (!rc)
+			s->shared = stint_mix(s->shared, part, n);
+	}
+	return rc;
+}
+
 /* Into the arena, by parts: a device's go through memory of the host's. What a step reads from a
  * file it may as well read from this one. */
 static int read_entry(stint_step *s, struct safetensors *f, const struct safetensors_entry *e,
@@ -301,7 +319,9 @@ static int read_entry(stint_step *s, struct safetensors *f, const struct safeten
 	enum { PART = 16 << 20 };
 	const struct stint_filed filed = stint_filed(s, resident);
 	const size_t offset = s->model->resident[resident].offset;
-	int rc = 0;
+	int rc = stint_read_shared(s, resident, f, e)
+			 ? stint_rt_fail(s, STINT_BAD_FILE, "cannot read %.150s", path)
+			 : 0;
 	if (stint_rt_lendable(s->model, &s->model->resident[resident])) {
 		uint64_t from;
 		const int fd = safetensors_place(f, e, &from);

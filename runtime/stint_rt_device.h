@@ -120,11 +120,12 @@ struct stint_step {
 	const stint_step *ran; /* of those that run in this arena, the last one */
 	unsigned char *own;    /* the constants that the longest one has not, one after the other */
 	struct stint_ranks *ranks; /* NULL: this process does all shards */
-	int64_t seed, count;       /* count: training steps done */
-	int64_t shard;             /* the one that runs */
-	int last;     /* the shard that runs is the step's last here, or its only one */
-	int64_t rows; /* that the next training step takes; 0: all */
-	int running;  /* a training step has been started and not finished */
+	uint64_t shared; /* of parameters in pieces: a sum of all of what was read (stint_mix.h) */
+	int64_t seed, count; /* count: training steps done */
+	int64_t shard;       /* the one that runs */
+	int last;            /* the shard that runs is the step's last here, or its only one */
+	int64_t rows;        /* that the next training step takes; 0: all */
+	int running;         /* a training step has been started and not finished */
 	double loss;
 	char message[256];
 };
@@ -182,5 +183,12 @@ struct stint_filed stint_filed_by(const stint_step *s, int resident, int rank);
 struct stint_filed stint_filed(const stint_step *s, int resident);
 /* Whether processes have pieces of parameters, too: then they evaluate together as well. */
 int stint_shares_parameters(const struct stint_model *m);
+struct safetensors;
+struct safetensors_entry;
+/* A resident is read from entry e. Where it is a parameter in pieces, all of that is looked at:
+ * other processes, each reading its own, should have the same file (s->shared). 0, or it cannot be
+ * read. */
+int stint_read_shared(stint_step *s, int resident, const struct safetensors *f,
+	const struct safetensors_entry *e);
 
 #endif

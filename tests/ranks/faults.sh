@@ -1,14 +1,15 @@
 #!/bin/bash
-# faults.sh STINT CASE WORK KILLS SEED [RANKS]: a rank is killed at a random moment, saving included: the run ends on all, and goes on from the
+# faults.sh STINT CASE WORK KILLS SEED [RANKS [SHARD]]: a rank is killed at a random moment, saving included: the run ends on all, and goes on from the
 # last whole checkpoint to the bits of a run that nobody disturbed, on another number of ranks; KILLS times. A rank that stands still
-# ends the others; so do a full disk and a rank with other weights. RANKS (2): the step is compiled for so many, each with a piece of
-# the states, and goes on with as many.
-stint=$1 case=$2 work=$3 kills=$4 seed=$5 ranks=$6
+# ends the others; so do a full disk and a rank with other weights. RANKS: the step is compiled for so many, each with a piece of
+# the states or of what SHARD says, and goes on with as many.
+stint=$1 case=$2 work=$3 kills=$4 seed=$5 ranks=$6 shard=$7
 . "${0%/*}/common.sh"
 need_mpi
 rm -rf "$work" && mkdir -p "$work" || exit 1
 # shellcheck disable=SC2086 # words
-compile "$work/step" --optimizer adamw ${ranks:+--ranks $ranks} || exit 1
+compile "$work/step" --optimizer adamw ${ranks:+--ranks $ranks} ${shard:+--shard $shard} || exit 1
+others=$((${ranks:-2} - 1))
 failed=0
 RANDOM=$seed
 epochs=40
@@ -69,7 +70,7 @@ kill $guard # before another process has that number
 cp -r "$work/step" "$work/other"
 printf '\001' | dd of="$work/other/weights.safetensors" bs=1 seek=$(($(stat -c %s "$work/step/weights.safetensors") - 2)) conv=notrunc 2>/dev/null
 # shellcheck disable=SC2046,SC2086 # words
-start other.log mpirun -n 1 "$stint" train "$work/step" $(data) --epochs 1 : -n 1 "$stint" train "$work/other" $(data) --epochs 1
+start other.log mpirun -n 1 "$stint" train "$work/step" $(data) --epochs 1 : -n $others "$stint" train "$work/other" $(data) --epochs 1
 ends_with 3 'rank 1 has other parameters' other.log
 
 # More ranks than micro-batches, or than the step is for; a launcher that is not MPI's.
@@ -83,7 +84,7 @@ ends_with 2 'no MPI has started' torchrun.log
 # A disk that fills up on a rank: all end, the last checkpoint is whole.
 # shellcheck disable=SC2046,SC2086,SC2016 # words
 start full.log mpirun --mca btl tcp,self -n 1 sh -c 'ulimit -f 8; exec "$@"' sh "$stint" train "$work/step" $(data) $common --checkpoint "$work/full" : \
-	-n 1 "$stint" train "$work/step" $(data) $common --checkpoint "$work/full"
+	-n $others "$stint" train "$work/step" $(data) $common --checkpoint "$work/full"
 ends_with 5 'too large\|cannot write' full.log
 [ $failed = 1 ] || rm -rf "$work"
 exit $failed

@@ -29,6 +29,11 @@ for n in 2 "$n"; do
 	as_said "$work/step-$n" "$n" "$work/plan.json" $((n - 1))
 done
 
+# Of parameters in pieces, which a rank sends in each of its three micro-batches.
+compile "$work/shared" --optimizer adamw --ranks 3 --shard parameters:1 || exit 1
+plan 3 --link 1GB/s,1us --json --shard parameters:1 >"$work/plan.json" || exit 1
+as_said "$work/shared" 3 "$work/plan.json" 2
+
 # Each number's memory is that of the step that is compiled for it, with as much effort; and who is few may not fit.
 plan 8 --link 1GB/s,1us --shard state --budget min --json >"$work/plan.json" || exit 1
 for n in 1 2 4 8; do
