@@ -52,11 +52,13 @@ enum status swa_begin(struct training *t)
 	TRY(swa_rate_parse(t->arena, t->o->swa_lr, &s->rate, t->diag));
 	if (!s->start)
 		return ST_OK;
+	t->ranks.agreed = true; /* all find this */
 	if (stint_shares_parameters(t->l.model))
 		return diag_fail(t->diag, ST_USAGE, NULL,
 			"compile it with --ema DECAY, whose averages are in pieces as the "
 			"parameters are; or without --shard parameters",
 			"--swa-start averages parameters that each rank has whole");
+	t->ranks.agreed = false;
 	s->mean = ARENA_ARRAY(t->arena, struct safetensors_entry, t->l.model->nresident);
 	s->resident = ARENA_ARRAY(t->arena, int, t->l.model->nresident);
 	if (!s->mean || !s->resident)
