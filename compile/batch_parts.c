@@ -197,7 +197,11 @@ static void tell_ranks(const struct pipeline *p)
 	parts_held(p->train, TR_STATE, &here, &whole);
 	parts_held(p->train, TR_PARAMETER, &held, &all);
 	if (p->train->ranks > 1 && p->o->share_least)
-		diag_note(p->diag, NULL, NULL,
+		diag_note(p->diag, NULL,
+			p->o->budget.kind == BUDGET_NONE
+				? "what is fetched stays until its last reader, unless a --budget "
+				  "has it fetched again"
+				: NULL,
 			"for %" PRId64 " ranks: of %s of parameters each holds %s, of %s of "
 			"optimizer state %s",
 			p->o->ranks, bytes_human(all, text[0]), bytes_human(held, text[1]),

@@ -19,7 +19,7 @@ def main(folder, *size):
     print(f"{sum(p.numel() for p in model.parameters()):,} parameters")
     torch.onnx.export(model, (torch.zeros((batch, length), dtype=torch.int64),), f"{folder}/gpt.onnx", dynamo=False,
                       opset_version=17, input_names=["tokens"], output_names=["logits"])
-    text = numpy.random.default_rng(0).integers(0, symbols, (3 * batch, length + 1))
+    text = numpy.random.default_rng(0).integers(0, symbols, (max(3 * batch, 12), length + 1))
     numpy.save(f"{folder}/tokens.npy", text[:, :-1])
     numpy.save(f"{folder}/next.npy", text[:, 1:])
 
