@@ -344,8 +344,9 @@ static const struct option table[] = {
 		"fp32, bf16, fp16; fp64 with --portable, tf32 with --target cuda",
 		"fp32", "tf32", "bf16", "fp16", "fp64"),
 	WORD("frozen-precision", compile.frozen_precision, COMMAND_ALL, "P",
-		"weights of products that are not trained are stored in fp32, bf16, fp16, int8 or nf4",
-		"fp32", "bf16", "fp16", "int8", "nf4"),
+		"weights of products that are not trained are stored in fp32, bf16, fp16, int8, nf4; or "
+		"nf4-double, whose scales take 8 bits",
+		"fp32", "bf16", "fp16", "int8", "nf4", "nf4-double"),
 	WORD("state-precision", compile.state_precision, COMMAND_ALL, "P",
 		"optimizer states of a parameter's size are stored in fp32, or bf16, rounded by chance",
 		"fp32", "bf16"),
@@ -596,8 +597,8 @@ static enum status check_frozen(const struct options *o, struct diag *d)
 {
 	const struct compile_options *c = &o->compile;
 	static const char *const precision[] = {"fp32", "tf32", "bf16", "fp16", "fp64"};
-	static const char *const frozen[] = {"fp32", "bf16", "fp16", "int8", "nf4"};
-	const bool small = c->frozen_precision == FROZEN_INT8 || c->frozen_precision == FROZEN_NF4;
+	static const char *const frozen[] = {"fp32", "bf16", "fp16", "int8", "nf4", "nf4-double"};
+	const bool small = c->frozen_precision >= FROZEN_INT8;
 	const bool single = c->precision == PRECISION_FP32 || c->precision == PRECISION_TF32;
 	const bool same = single || (small && c->precision != PRECISION_FP64) ||
 			  !strcmp(precision[c->precision], frozen[c->frozen_precision]);

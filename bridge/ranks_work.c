@@ -1,16 +1,21 @@
 #include "bridge/ranks_work.h"
 
+#include "planner/problem/moves.h"
+
+/* What each shard fetches. */
+struct fetch {
+	int job;
+	struct plan_move move;
+};
+
 /* Of a plan's step what is between ranks. */
 struct reading {
 	const struct graph_problem *gp;
 	const struct plan *plan;
 	struct ranks_work *out;
 	const struct node **begun; /* by job: by whom it was */
-	/* --- of what is fetched in each shard --- */
 	int nfetch;
-	struct fetch {
-		int job, start, reader; /* the steps before which it begins, and is waited for */
-	} * fetch;
+	struct fetch *fetch;
 };
 
 static void add_event(struct ranks_work *w, const struct ranks_event *e)
@@ -42,37 +47,13 @@ static bool job_of(const struct node *n, struct ranks_job *out)
 	}
 }
 
-static bool reads(const struct reading *r, int step, int tensor)
+static void add_fetch(struct reading *r, const struct plan_move *m)
 {
-	const struct plan_step *s = &r->plan->step[step];
-	const struct problem_choice *c = &r->gp->problem->op[s->op].choice[s->choice];
-	for (int k = 0; k < c->nin; k++)
-		if (problem_original(r->gp->problem, c->in[k]) == tensor)
-			return true;
-	return false;
-}
-
-/* It begins as soon as its place is free, and is waited for by who reads it first. */
-static void add_fetch(struct reading *r, int step, const struct node *n)
-{
-	struct fetch *f = &r->fetch[r->nfetch++];
-	const int tensor = r->gp->index[n->out[0]->id];
-	*f = (struct fetch){.job = r->out->njob++, .start = step, .reader = step + 1};
-	r->begun[f->job] = n;
-	for (int b = 0; b < r->plan->nbuffer; b++)
-		if (r->plan->buffer[b].tensor == tensor && r->plan->buffer[b].first_step == step)
-			f->start = plan_free_from(r->plan, b);
-	while (f->reader < r->plan->nstep && !reads(r, f->reader, tensor))
-		f->reader++;
-}
-
-static void find_fetches(struct reading *r)
-{
-	for (int i = 0; i < r->plan->nstep; i++) {
-		const struct node *n = r->gp->node[r->plan->step[i].op];
-		if (n->op->role == ROLE_FETCH_PIECES && job_of(n, &r->out->job[r->out->njob]))
-			add_fetch(r, i, n);
-	}
+	const struct node *n = r->gp->node[r->plan->step[m->step].op];
+	if (n->op->role != ROLE_FETCH_PIECES || !job_of(n, &r->out->job[r->out->njob]))
+		return;
+	r->begun[r->out->njob] = n;
+	r->fetch[r->nfetch++] = (struct fetch){r->out->njob++, *m};
 }
 
 /* Before step i: what is waited for, then what begins. `at` is the time. */
@@ -84,7 +65,7 @@ static void add_fetches(struct reading *r, int i, struct ranks_event at)
 			const struct fetch *f = &r->fetch[k];
 			at.of = f->job;
 			at.waits = waits;
-			if ((waits ? f->reader : f->start) == i)
+			if ((waits ? f->move.wait : f->move.start) == i)
 				add_event(r->out, &at);
 		}
 }
@@ -110,7 +91,6 @@ static void read_plan(struct reading *r, double times)
 {
 	struct ranks_work *out = r->out;
 	struct ranks_event at = {0};
-	find_fetches(r);
 	for (int i = 0; i < r->plan->nstep; i++) {
 		const struct plan_step *step = &r->plan->step[i];
 		const struct problem_op *op = &r->gp->problem->op[step->op];
@@ -147,6 +127,11 @@ enum status ranks_work_of(struct arena *a, const struct graph_problem *gp, const
 		.done = ARENA_ARRAY(a, double, plan->nstep)};
 	if (!r.begun || !r.fetch || !out->job || !out->event || !out->done)
 		return diag_nomem(d);
+	struct plan_move *move;
+	int n;
+	TRY(plan_moves(a, gp->problem, plan, &move, &n, d));
+	for (int i = 0; i < n; i++)
+		add_fetch(&r, &move[i]);
 	read_plan(&r, (double)shards_of_process(gp->graph));
 	return ST_OK;
 }

@@ -110,7 +110,7 @@ void bench_json(const struct bench *b)
 		b->t.step_us / 1e3, b->t.steps, m->arena_bytes, b->memory.outside, m->threads,
 		b->all.us / 1e3);
 	if (b->t.plan)
-		printf(",\"predicted_ms\":%.6g", b->t.plan->cost_total / 1e3);
+		printf(",\"predicted_ms\":%.6g", b->t.planned_us / 1e3);
 	if (b->t.plan && b->t.problem->costs) {
 		printf(",\"costs\":");
 		safe_json(stdout, b->t.problem->costs);
@@ -195,10 +195,10 @@ enum status bench_facts(const struct bench *b, const char *fact[BENCH_FACTS], st
 		"%s: %.4g ms a step (median of %d, %s); arena %s, outside %s", m->name,
 		b->t.step_us / 1e3, b->t.steps, threads, bytes_human((int64_t)m->arena_bytes, x),
 		bytes_human(b->memory.outside, y));
-	fact[1] = b->t.plan ? arena_printf(b->arena, "predicted: %.4g ms%s%s",
-				      b->t.plan->cost_total / 1e3, costs ? ", costs from: " : "",
-				      costs ? costs : "")
-			    : "predicted: the folder has no plan";
+	fact[1] = b->t.plan
+			  ? arena_printf(b->arena, "predicted: %.4g ms%s%s", b->t.planned_us / 1e3,
+				    costs ? ", costs from: " : "", costs ? costs : "")
+			  : "predicted: the folder has no plan";
 	fact[2] = fact_recomputation(b);
 	fact[3] = fact_memory(b);
 	fact[4] = fact_machine(b);

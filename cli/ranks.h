@@ -60,7 +60,7 @@ bool ranks_started(void); /* by that */
 enum status ranks_launch(struct arena *a, int64_t n, bool fixed, int64_t restart, struct diag *d);
 /* --ranks N, for the step in `dir`; 0: it was not given. Not *done: this process is to go on, as
  * one that was started or alone. */
-enum status ranks_launch_for(struct arena *a, const char *dir, int64_t n, int64_t restart,
-	bool *done, struct diag *d);
+enum status ranks_launch_for(
+	struct arena *a, const char *dir, int64_t n, int64_t restart, bool *done, struct diag *d);
 
 #endif

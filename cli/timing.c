@@ -7,6 +7,7 @@
 
 #include "cli/memory.h"
 #include "cli/progress.h"
+#include "planner/problem/moves.h"
 
 /* The schedule's steps are watched over so many whole steps at most: more says nothing new. */
 enum { SAMPLES_MAX = 1000, TICKS_MAX = 1 << 24 };
@@ -256,6 +257,7 @@ enum status timing_plan(struct arena *a, const char *dir, struct timing *t, stru
 		plan->feasible && plan->nstep == t->nop) {
 		t->problem = problem;
 		t->plan = plan;
+		TRY(plan_beside(a, problem, plan, &t->planned_us, d));
 	}
 	return silent.worst == ST_INTERNAL ? diag_nomem(d) : ST_OK;
 }

@@ -19,6 +19,7 @@ struct timing {
 	/* What the step was planned as; NULL where DIR's graph.json and plan.json do not tell. */
 	const struct problem *problem;
 	const struct plan *plan;
+	double planned_us; /* what a step was predicted to take */
 };
 
 /* Time `steps` training steps (of a forward-only model: evaluations) of each of n compiled models

@@ -1,127 +1,65 @@
-/* Copies to the host and back, to a file and back, or from other processes: when each may start,
- * and what has to wait for it.
- *
- * A copy to the host starts at its step and has to be over before a step writes to the bytes that
- * it reads. A copy back has to be over before the first step that reads what it brings; it starts
- * as soon as nothing else needs its place any more, which may be long before its own step. */
+/* Copies to the host and back, to a file and back, or from other processes. When each may start,
+ * and what has to wait for it, is the plan's to say (planner/problem/moves.h). */
 #include <inttypes.h>
 
 #include "codegen/parts.h"
+#include "planner/problem/moves.h"
 
-static bool overlap(const struct plan_buffer *a, const struct plan_buffer *b)
-{
-	return a->bytes > 0 && b->bytes > 0 && a->offset < b->offset + b->bytes &&
-	       b->offset < a->offset + a->bytes;
-}
-
-/* The first step behind `after` that writes to the bytes of a buffer that a copy reads there. A
- * copy back that writes there comes behind it by itself, and what writes later behind that one. */
-static int written_again(const struct schedule *s, int buffer, int after)
-{
-	const struct plan_buffer *b = &s->plan->buffer[buffer];
-	int step = s->plan->nstep;
-	for (int i = 0; i < s->plan->nbuffer; i++) {
-		const struct plan_buffer *x = &s->plan->buffer[i];
-		if (i != buffer && x->first_step > after && x->first_step < step && overlap(x, b))
-			step = x->first_step;
-	}
-	return step < s->plan->nstep && s->call[step].kernel < 0 ? s->plan->nstep : step;
-}
-
-static int first_reader(const struct schedule *s, int buffer, int after)
-{
-	for (int step = after + 1; step < s->plan->nstep; step++)
-		for (int k = 0; k < s->call[step].node.nin; k++)
-			if (s->call[step].in[k] == buffer)
-				return step;
-	return s->plan->nstep;
-}
-
-/* The copy to the host of the same tensor. */
-static const struct copy *copy_away(const struct schedule *s, int tensor)
-{
-	for (int i = 0; i < s->ncopy; i++)
-		if (s->copy[i].away && s->plan->buffer[s->copy[i].buffer].tensor == tensor)
-			return &s->copy[i];
-	return NULL;
-}
-
-/* Of a tensor in a file: what is stored comes behind all fetches of it. Or of pieces. */
-static void add_resident_copy(struct schedule *s, int step)
+/* Of a tensor in a file, or in pieces. */
+static struct copy resident_copy(const struct schedule *s, const struct call *call)
 {
 	enum { HOME, VALUE, WHOLE };
-	const struct call *call = &s->call[step];
-	const enum op_role role = call->node.op->role;
-	struct copy c = {.kind = role == ROLE_FETCH_PIECES ? COPY_PIECES : COPY_FILE,
-		.step = step,
-		.away = role == ROLE_STORE};
-	const struct tensor *value = c.away ? call->node.in[VALUE] : call->node.out[0];
-	const int home = c.away && node_int(&call->node, "count", 0) ? WHOLE : HOME;
-	c.buffer = c.away ? call->in[VALUE] : call->out[0];
-	c.bytes = s->plan->buffer[c.buffer].bytes;
-	c.resident = s->plan->buffer[call->in[home]].tensor;
-	c.from = node_int(&call->node, "from", 0) * dtype_bytes(value->dtype);
-	c.start = c.away || s->at_once ? step : plan_free_from(s->plan, c.buffer);
-	c.wait = s->at_once ? step
-		 : c.away   ? written_again(s, c.buffer, step)
-			    : first_reader(s, c.buffer, step);
-	s->copy[s->ncopy++] = c;
+	const struct node *n = &call->node;
+	const bool stores = n->op->role == ROLE_STORE;
+	const struct tensor *value = stores ? n->in[VALUE] : n->out[0];
+	const int home = stores && node_int(n, "count", 0) ? WHOLE : HOME;
+	return (struct copy){.kind = n->op->role == ROLE_FETCH_PIECES ? COPY_PIECES : COPY_FILE,
+		.resident = s->plan->buffer[call->in[home]].tensor,
+		.from = node_int(n, "from", 0) * dtype_bytes(value->dtype)};
 }
 
-static void add_copy(struct schedule *s, int step)
+/* Where a tensor's copy to the host has gone, or goes. */
+static int64_t host_place(struct schedule *s, int tensor, int64_t bytes)
 {
 	enum { ALIGNMENT = 256 };
-	const struct call *call = &s->call[step];
-	/* a machine without a GPU has a file in the place of its host's memory */
-	struct copy c = {.kind = s->gp->graph->target->cuda ? COPY_HOST : COPY_FILE,
-		.step = step,
-		.away = s->gp->problem->op[call->op].offloads != 0,
-		.resident = -1};
-	c.buffer = c.away ? call->in[0] : call->out[0];
-	c.bytes = s->plan->buffer[c.buffer].bytes;
-	c.start = step;
-	if (c.away) {
-		c.host = s->host_bytes;
-		c.wait = written_again(s, c.buffer, step);
-		s->host_bytes += (c.bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	} else {
-		const struct copy *from = copy_away(s, s->plan->buffer[c.buffer].tensor);
-		const int there = plan_free_from(s->plan, c.buffer);
-		c.host = from->host;
-		c.start = there > from->step ? there : from->step + 1;
-		c.wait = first_reader(s, c.buffer, step);
-	}
-	s->copy[s->ncopy++] = c;
+	for (int i = 0; i < s->ncopy; i++)
+		if (s->copy[i].resident < 0 && s->plan->buffer[s->copy[i].buffer].tensor == tensor)
+			return s->copy[i].host;
+	const int64_t place = s->host_bytes;
+	s->host_bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	return place;
 }
 
-/* From the file, or from others, things come in the order in which they are wanted: what is wanted
- * much later would be in the way of the others. None starts before what is wanted before it, nor
- * later than its step. */
-static void keep_order(struct schedule *s)
+static void add_copy(struct schedule *s, const struct plan_move *m)
 {
-	for (int i = s->ncopy - 1; i >= 0; i--) {
-		struct copy *c = &s->copy[i];
-		for (int k = 0; k < i && !c->away && c->resident >= 0; k++) {
-			const struct copy *before = &s->copy[k];
-			if (!before->away && before->wait <= c->wait && before->start > c->start)
-				c->start = before->start < c->step ? before->start : c->step;
-		}
-	}
+	const struct call *call = &s->call[m->step];
+	const struct plan_buffer *b = &s->plan->buffer[m->buffer];
+	/* a machine without a GPU has a file in the place of its host's memory */
+	struct copy c = {
+		.kind = s->gp->graph->target->cuda ? COPY_HOST : COPY_FILE, .resident = -1};
+	if (node_moves(&call->node))
+		c = resident_copy(s, call);
+	else
+		c.host = host_place(s, b->tensor, b->bytes);
+	c.step = m->step;
+	c.away = m->away;
+	c.buffer = m->buffer;
+	c.bytes = b->bytes;
+	c.start = m->start;
+	c.wait = m->wait;
+	s->copy[s->ncopy++] = c;
 }
 
 enum status copies_find(struct arena *a, struct schedule *s, struct diag *d)
 {
-	s->copy = ARENA_ARRAY(a, struct copy, s->plan->nstep + 1);
+	struct plan_move *move;
+	int n;
+	TRY(plan_moves(a, s->gp->problem, s->plan, &move, &n, d));
+	s->copy = ARENA_ARRAY(a, struct copy, n + 1);
 	if (!s->copy)
 		return diag_nomem(d);
-	for (int step = 0; step < s->plan->nstep; step++)
-		if (s->call[step].kernel >= 0)
-			continue;
-		else if (node_moves(&s->call[step].node))
-			add_resident_copy(s, step);
-		else
-			add_copy(s, step);
-	keep_order(s);
+	for (int i = 0; i < n; i++)
+		add_copy(s, &move[i]);
 	return ST_OK;
 }
 

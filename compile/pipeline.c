@@ -101,7 +101,8 @@ static enum store store_of(enum frozen_precision p)
 		[FROZEN_BF16] = STORE_BF16,
 		[FROZEN_FP16] = STORE_F16,
 		[FROZEN_INT8] = STORE_INT8,
-		[FROZEN_NF4] = STORE_NF4};
+		[FROZEN_NF4] = STORE_NF4,
+		[FROZEN_NF4_DOUBLE] = STORE_NF4_DOUBLE};
 	return store[p];
 }
 

@@ -39,6 +39,11 @@ struct small {
 	const struct stored *stored; /* NULL: of a narrow type */
 };
 
+static bool is_nf4(enum store s)
+{
+	return s == STORE_NF4 || s == STORE_NF4_DOUBLE;
+}
+
 /* --- Rounding, to the nearest, to even where two are as near --- */
 
 /* As kernels/narrow.h does it, for the bits that a step would make of them. */
@@ -116,6 +121,19 @@ static struct tensor *part(struct graph *g, const struct tensor *t, enum dtype t
 	return data ? graph_constant(g, t->name, type, 2, dim, data) : NULL;
 }
 
+/* Scales in 8 bits, made real in front of who reads them first. */
+static struct tensor *real_scales(
+	struct graph *g, const struct tensor *t, const struct stored *s, int64_t rows)
+{
+	const struct attr offset = ATTR_F("offset", (double)s->offset);
+	const int64_t blocks = (s->scales + SCALES_BLOCK - 1) / SCALES_BLOCK;
+	struct tensor *in[] = {part(g, t, DT_U8, rows, s->scales, s->code),
+		part(g, t, DT_F32, 1, blocks, s->coarse)};
+	return in[0] && in[1] ? graph_op(g, op_by_role(g->table, ROLE_WIDEN_SCALES)->name, 2, in, 1,
+					&offset)
+			      : NULL;
+}
+
 /* Rows of them are those of the matrix, where these are whole. */
 static bool small_parts(struct graph *g, const struct tensor *t, struct small *x)
 {
@@ -125,7 +143,8 @@ static bool small_parts(struct graph *g, const struct tensor *t, struct small *x
 	const bool whole = bytes || s->rows * s->columns / rows % 2 == 0;
 	x->part[0] = part(
 		g, t, bytes ? DT_I8 : DT_U8, whole ? rows : 1, stored_small_bytes(s), s->small);
-	x->part[1] = part(g, t, DT_F32, each ? s->rows : 1, s->scales, s->scale);
+	x->part[1] = s->code ? real_scales(g, t, s, each ? s->rows : 1)
+			     : part(g, t, DT_F32, each ? s->rows : 1, s->scales, s->scale);
 	x->part[2] = part(g, t, DT_I8, each ? s->rows : 1, s->scales, s->zero);
 	return x->part[0] && x->part[1] && !x->part[2] == !s->zero;
 }
@@ -142,8 +161,8 @@ static const struct small *stored(struct frozen *f, const struct tensor *t)
 		x->stored = t->stored;
 	else if (f->store == STORE_INT8)
 		x->stored = store_int8(g, t, channels, turned);
-	else if (f->store == STORE_NF4)
-		x->stored = store_nf4(g, t, turned);
+	else if (is_nf4(f->store))
+		x->stored = store_nf4(g, t, turned, f->store == STORE_NF4_DOUBLE);
 	else
 		x->part[0] = rounded(f, t);
 	if (x->stored ? !small_parts(g, t, x) : !x->part[0])
@@ -168,7 +187,7 @@ static bool rows_are_whole(const struct frozen *f, const struct tensor *t)
 {
 	const struct stored *s = t->stored;
 	if (!s)
-		return f->store != STORE_NF4 || t->dim[1] % NF4_BLOCK == 0;
+		return !is_nf4(f->store) || t->dim[1] % NF4_BLOCK == 0;
 	return s->rows == t->dim[0] && s->column == 1 && !s->flat &&
 	       (s->form == STORED_INT8 || s->columns % 2 == 0) &&
 	       (s->row_block == 1 || !s->row_scale);
@@ -177,7 +196,7 @@ static bool rows_are_whole(const struct frozen *f, const struct tensor *t)
 /* Node n takes parts of its input i as they are. */
 static bool takes(const struct frozen *f, const struct node *n, int i)
 {
-	if (f->store == STORE_INT8 || f->store == STORE_NF4 || n->in[i]->stored)
+	if (f->store == STORE_INT8 || is_nf4(f->store) || n->in[i]->stored)
 		return n->op->role == ROLE_LOOKUP && i == 0 && n->in[0]->rank == 2 &&
 		       node_int(n, "axis", 0) == 0 && rows_are_whole(f, n->in[0]);
 	return (n->op->traits & OP_ALIKE) && !(n->op->traits & OP_POINTWISE) && i == 0 &&

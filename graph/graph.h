@@ -74,7 +74,14 @@ struct stored {
 	const void *small;
 	const float *scale;
 	const signed char *zero; /* NULL: there are none */
+	/* Scales that are stored in 8 bits, as bitsandbytes has them: places in its table of signed
+	 * numbers (kernels/dynamic_map.h), coarse scales of SCALES_BLOCK of these, and an offset,
+	 * which come to `scale`. NULL: they are stored as they are. */
+	const unsigned char *code;
+	const float *coarse;
+	float offset;
 };
+enum { SCALES_BLOCK = 256 };
 
 /* "int8", "int4", "nf4". */
 const char *stored_name(enum stored_form f);

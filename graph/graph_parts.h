@@ -25,8 +25,8 @@ enum { NF4_BLOCK = 64 }; /* elements that have one scale */
  * other, where axis is the last of two or three. NULL: failed, and told. (quantise.c) */
 struct stored *store_int8(struct graph *g, const struct tensor *t, int axis, bool turned);
 /* The same as nf4 in blocks of 64 elements, as bitsandbytes has them. `turned`: of a matrix, in the
- * order of its transpose. */
-struct stored *store_nf4(struct graph *g, const struct tensor *t, bool turned);
+ * order of its transpose. `twice`: scales in 8 bits. */
+struct stored *store_nf4(struct graph *g, const struct tensor *t, bool turned, bool twice);
 /* y is the transpose of matrix x: stored as that is, if it can. */
 enum status stored_transpose(struct graph *g, const struct node *n);
 

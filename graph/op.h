@@ -100,8 +100,9 @@ enum op_role {
 			       of it, in its shape */
 	ROLE_WIDEN,         /* small numbers, scales, zeros (may be absent); attributes shape and
 			       those of stored_attributes: the real numbers */
-	ROLE_UPDATE_END,    /* of an update of several nodes the one that makes the parameter; the
-			       first of them reads its gradient */
+	ROLE_WIDEN_SCALES, /* scales in 8 bits, their coarse scales; attribute offset: the scales */
+	ROLE_UPDATE_END,   /* of an update of several nodes the one that makes the parameter; the
+			      first of them reads its gradient */
 	/* Of a tensor that is not in memory (tensor.away): */
 	ROLE_FETCH, /* it, what is to be there before (absent: nothing), and what stands for its
 		       pieces: its elements. Attributes from, count: of these a vector of so many */

@@ -149,7 +149,7 @@ enum status graph_layout(
 /* Frozen weights that products read, or rows are taken of, are stored so from here on, and those
  * that the file has in small numbers are in these: graph/frozen.c. Requires real tensors to be F32
  * and layouts to be settled; a new graph in *out. */
-enum store { STORE_AS_IS, STORE_BF16, STORE_F16, STORE_INT8, STORE_NF4 };
+enum store { STORE_AS_IS, STORE_BF16, STORE_F16, STORE_INT8, STORE_NF4, STORE_NF4_DOUBLE };
 enum status graph_store_frozen(const struct graph *in, enum store store, struct graph **out);
 /* The file has some. */
 bool graph_has_stored(const struct graph *g);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/graph_parts.h"
+#include "kernels/dynamic_map.h"
 
 /* Quantiles of the normal distribution, as bitsandbytes has them. */
 static const float nf4[16] = {-1.0f, -0.6961928009986877f, -0.5250730514526367f,
@@ -23,8 +24,10 @@ int64_t stored_small_bytes(const struct stored *s)
 
 int64_t stored_bytes(const struct stored *s)
 {
-	return stored_small_bytes(s) +
-	       s->scales * (int64_t)(sizeof *s->scale + (s->zero ? sizeof *s->zero : 0));
+	const int64_t coarse = (s->scales + SCALES_BLOCK - 1) / SCALES_BLOCK;
+	const int64_t scales = s->code ? s->scales + coarse * (int64_t)sizeof *s->coarse
+				       : s->scales * (int64_t)sizeof *s->scale;
+	return stored_small_bytes(s) + scales + (s->zero ? s->scales : 0);
 }
 
 /* Where element i of the matrix, in its order, is among the small numbers, and its scale. */
@@ -186,7 +189,43 @@ static void nf4_scales(struct stored *s, bool turned)
 	}
 }
 
-struct stored *store_nf4(struct graph *g, const struct tensor *t, bool turned)
+/* The place of the nearest number of a table that rises; of two as near, the lower one. */
+static unsigned char place_of(const float *table, double x)
+{
+	int at = 0;
+	for (int step = 128; step; step /= 2)
+		at += (double)table[at + step] <= x ? step : 0;
+	const bool up = at < 255 && (double)table[at + 1] - x < x - (double)table[at];
+	return (unsigned char)(at + up);
+}
+
+/* The scales' own: blocks of what is left when their mean is taken off. */
+static enum status store_scales(struct graph *g, struct stored *s, float *scale)
+{
+	const int64_t n = s->scales, blocks = (n + SCALES_BLOCK - 1) / SCALES_BLOCK;
+	unsigned char *code = arena_alloc(g->arena, (size_t)n, 1);
+	float *coarse = arena_alloc(g->arena, (size_t)blocks, sizeof *coarse);
+	double sum = 0;
+	if (!code || !coarse)
+		return diag_nomem(g->diag);
+	for (int64_t i = 0; i < n; i++)
+		sum += (double)scale[i];
+	s->offset = n ? (float)(sum / (double)n) : 0;
+	for (int64_t i = 0; i < n; i++)
+		coarse[i / SCALES_BLOCK] = fmaxf(
+			coarse[i / SCALES_BLOCK], fabsf(scale[i] - s->offset));
+	for (int64_t i = 0; i < n; i++) {
+		const float most = coarse[i / SCALES_BLOCK];
+		code[i] = place_of(
+			signed_map, most > 0 ? (double)(scale[i] - s->offset) / (double)most : 0);
+		scale[i] = signed_map[code[i]] * most + s->offset;
+	}
+	s->code = code;
+	s->coarse = coarse;
+	return ST_OK;
+}
+
+struct stored *store_nf4(struct graph *g, const struct tensor *t, bool turned, bool twice)
 {
 	const float *v = t->data;
 	unsigned char code[NF4_BLOCK];
@@ -213,7 +252,7 @@ struct stored *store_nf4(struct graph *g, const struct tensor *t, bool turned)
 			byte[(first + i) / 2] = (unsigned char)(code[i] << 4 |
 								(i + 1 < n ? code[i + 1] : 7));
 	}
-	return s;
+	return twice && store_scales(g, s, scale) != ST_OK ? NULL : s;
 }
 
 /* --- As attributes --- */

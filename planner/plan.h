@@ -190,12 +190,11 @@ struct plan_facts {
 	int disk_reads, disk_writes; /* steps that bring something from a file, or take it there */
 	int64_t from_disk, to_disk;  /* bytes a step */
 	double disk_cost;
+	double beside;      /* cost of a step in which copies go on beside the rest (moves.h) */
 	int rank_fetches;   /* steps that bring something from other processes */
 	int64_t from_ranks; /* bytes a step */
 	double ranks_cost;
 };
-/* The step from which on nobody but what fills buffer number `buffer` needs its bytes. */
-int plan_free_from(const struct plan *plan, int buffer);
 
 enum status plan_facts_make(struct arena *a, const struct problem *p, const struct plan *plan,
 	struct plan_facts *out, struct diag *d);

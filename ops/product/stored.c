@@ -65,6 +65,24 @@ static enum status widen_emit_cuda(struct emit *e, const struct node *n)
 				   ARG_SIZE(s.columns), ARG_SIZE(n->out[0]->numel))});
 }
 
+/* --- stint.WidenScales(codes, coarse) --- */
+
+static enum status scales_infer(struct graph *g, struct node *n)
+{
+	return data_output(g, n, 0, g->real, n->in[0]->rank, n->in[0]->dim);
+}
+
+static enum status scales_emit(struct emit *e, const struct node *n)
+{
+	const int64_t count = n->out[0]->numel;
+	return call_kernel(e, &(struct kernel_call){.file = "stored_scales.h",
+				      .function = "stored_scales",
+				      .turns = count,
+				      .work = 2 * (double)count,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1),
+					      ARG_REAL(node_float(n, "offset", 0)))});
+}
+
 /* --- stint.MatMulStored(a, small, scales, zeros, bias): the last two may be absent; as
  * stint.MatMul, the matrix on the right [k, n] of small numbers --- */
 
@@ -161,6 +179,12 @@ const struct op_def ops_stored[] = {
 		.narrow_out_cuda = 1,
 		.emit_c = widen_emit,
 		.emit_cuda = widen_emit_cuda},
+	{.name = "stint.WidenScales",
+		.role = ROLE_WIDEN_SCALES,
+		.min_in = 2,
+		.infer = scales_infer,
+		.work = 2,
+		.emit_c = scales_emit},
 	{.name = "stint.MatMulStored",
 		.min_in = 3,
 		.max_in = 5,

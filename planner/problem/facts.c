@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "planner/problem/moves.h"
+
 static bool has(const int *list, int n, int x)
 {
 	for (int i = 0; i < n; i++)
@@ -229,25 +231,6 @@ static enum status read_again(struct arena *a, struct reading *r, struct diag *d
 	return ST_OK;
 }
 
-static bool overlap(const struct plan_buffer *a, const struct plan_buffer *b)
-{
-	return a->bytes > 0 && b->bytes > 0 && a->offset < b->offset + b->bytes &&
-	       b->offset < a->offset + a->bytes;
-}
-
-int plan_free_from(const struct plan *plan, int buffer)
-{
-	const struct plan_buffer *b = &plan->buffer[buffer];
-	int step = 0;
-	for (int i = 0; i < plan->nbuffer; i++) {
-		const struct plan_buffer *x = &plan->buffer[i];
-		if (i != buffer && x->first_step < b->first_step && overlap(x, b) &&
-			x->last_step + 1 > step)
-			step = x->last_step + 1;
-	}
-	return step;
-}
-
 static void count_transfers(const struct problem *p, const struct plan *plan, struct plan_facts *f)
 {
 	for (int s = 0; s < plan->nstep; s++) {
@@ -289,6 +272,7 @@ enum status plan_facts_make(struct arena *a, const struct problem *p, const stru
 	for (int s = 0; s < plan->nstep; s++)
 		out->runs[plan_step_op(p, &plan->step[s])]++;
 	count_transfers(p, plan, out);
+	TRY(plan_beside(a, p, plan, &out->beside, d));
 	for (int o = 0; o < p->nop; o++)
 		if (out->runs[o] > 1 && !problem_op_moves(&p->op[o])) {
 			out->recomputed_ops++;

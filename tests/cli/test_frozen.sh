@@ -3,9 +3,9 @@
 . "$(dirname "$0")/lib.sh"
 
 export CFLAGS="-O0"
-mkdir exact bf16 fp16 int8 nf4 large masked
+mkdir exact bf16 fp16 int8 nf4 nf4-double large masked
 python3 -c '
-import random, struct
+import random, struct, sys
 random.seed(5)
 v = [random.uniform(-1, 1) * 2.0 ** random.randint(-20, 2) for _ in range(2048 + 1024 + 2048)]
 v[:6] = [1 + 2.0 ** -8, 1 + 3 * 2.0 ** -8, -0.0, 2.0 ** -25, 2.0 ** -24 * 1.5, 65519.0]
@@ -33,14 +33,25 @@ code = [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0
     -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
     0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0]
 code = list(map(f32, code))
-def nf4(x):
-    most = max(map(abs, x))
-    factor = f32(1 / most)
-    place = lambda e: sum(e > f32(f32(a + b) / 2) for a, b in zip(code, code[1:]))
-    return [f32(code[place(f32(e * factor))] * most) for e in x]
+def places(x):
+    factor = f32(1 / max(map(abs, x)))
+    return [code[sum(f32(e * factor) > f32(f32(a + b) / 2) for a, b in zip(code, code[1:]))] for e in x]
+largest = lambda x: [max(map(abs, x[i:i + 64])) for i in range(0, len(x), 64)]
+def nf4(x, scales=None):
+    scales = scales or largest(x)
+    return [f32(place * scales[i // 64]) for i, place in enumerate(blocks(x, 64, places))]
+# scales in 8 bits: what is left of them without their mean, as places in a table
+text = open(sys.argv[1] + "/kernels/dynamic_map.h").read().split("signed_map[256] = {")[1].split("}")[0]
+table = [f32(float(number.strip().rstrip("f"))) for number in text.split(",")]
+def eight_bits(scales):
+    offset = f32(sum(scales) / len(scales))
+    left = [f32(s - offset) for s in scales]
+    most = max(map(abs, left))
+    near = lambda s: min(table, key=lambda e: abs(e - s / most))
+    return [f32(f32(near(s) * most) + offset) for s in left]
 turn = lambda x, rows, columns: [x[r * columns + c] for c in range(columns) for r in range(rows)]
 blocks = lambda x, n, of: sum((of(x[i:i + n]) for i in range(0, len(x), n)), [])
-eight, four = list(v), list(v)
+eight, four, double = list(v), list(v), list(v)
 for name, (at, rows, columns) in matrices.items():
     x = v[at:at + rows * columns]
     if name == "table":
@@ -48,10 +59,12 @@ for name, (at, rows, columns) in matrices.items():
         continue
     x = turn(x, rows, columns)
     eight[at:at + len(x)] = turn(blocks(x, rows, int8), columns, rows)
-    four[at:at + len(x)] = turn(blocks(x, 64, nf4), columns, rows)
+    four[at:at + len(x)] = turn(nf4(x), columns, rows)
+    double[at:at + len(x)] = turn(nf4(x, eight_bits(largest(x))), columns, rows)
 open("int8/weights.bin", "wb").write(pack(eight))
-open("nf4/weights.bin", "wb").write(pack(four))'
-for of in exact bf16 fp16 int8 nf4 large masked; do
+open("nf4/weights.bin", "wb").write(pack(four))
+open("nf4-double/weights.bin", "wb").write(pack(double))' "$SOURCE"
+for of in exact bf16 fp16 int8 nf4 nf4-double large masked; do
 	make_model tokens $of/m.onnx
 done
 data="--input x.npy --target t.npy"
@@ -107,6 +120,7 @@ check fp16 '3 in f16, 10.0 KiB instead of 20.0 KiB' 9000
 # products that read small numbers, the input's gradient among them
 check int8 '3 in int8, 5.88 KiB instead of 20.0 KiB' 13000 --portable
 check nf4 '2 in nf4, 1.69 KiB instead of 12.0 KiB' 9000 --portable
+check nf4-double '2 in nf4, 1.55 KiB instead of 12.0 KiB' 9000 --portable
 # training, and the model again: frozen weights are the model's
 expect 0 stint train have $data --epochs 2 --checkpoint kept
 expect 0 stint export have --checkpoint kept -o have.onnx
@@ -147,4 +161,4 @@ expect 2 stint compile exact/m.onnx $base --frozen-precision fp16 --precision bf
 said "--frozen-precision fp16 does not go with --precision bf16"
 expect 2 stint compile exact/m.onnx $base --frozen-precision bf16 --bare -o none
 expect 2 stint compile exact/m.onnx $base --frozen-precision int9 -o none
-said "--frozen-precision is fp32, bf16, fp16, int8 or nf4"
+said "--frozen-precision is fp32, bf16, fp16, int8, nf4 or nf4-double"

@@ -23,8 +23,8 @@ LAYERS = {
     "api": {"base", "graph", "import", "planner", "view", "codegen", "runtime", "data", "compile"},
     "cli": {"base", "graph", "import", "planner", "bridge", "view", "codegen", "ops", "runtime", "data", "train", "compile", "api"},
 }
-# What a library call is: one header for all, self-contained, which goes into a step's folder too.
-SHARED = ("runtime/stint_call.h", "runtime/stint_tree.h")
+# What a library call is, and tables of numbers: one header for all, self-contained, which goes into a step's folder too.
+SHARED = ("runtime/stint_call.h", "runtime/stint_tree.h", "kernels/dynamic_map.h")
 MAX_LINES = 700
 CORE = ("graph", "planner", "bridge", "import", "codegen", "compile")
 

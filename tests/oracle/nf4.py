@@ -6,8 +6,9 @@ needs PyTorch and bitsandbytes (0.50.2 made the committed file). Bits of floats,
 
 import struct
 
+import bitsandbytes.functional
 import torch
-from bitsandbytes.functional import dequantize_4bit, quantize_4bit
+from bitsandbytes.functional import dequantize_4bit, dequantize_blockwise, quantize_4bit, quantize_blockwise
 
 
 def bits(x):
@@ -30,6 +31,28 @@ def case(name, x):
     show("uint32_t", f"{name}_back", bits(dequantize_4bit(packed, state)), "%#010x")
 
 
+def nearest(values, *more, **named):
+    """As eight_bit.py says: bitsandbytes' code for doubles takes the nearest, as its kernel for GPUs does."""
+    _, state = quantize_blockwise(values, *more, **named)
+    codes, largest = torch.ops.bitsandbytes.quantize_blockwise(values.double(), state.code, state.blocksize)
+    assert torch.equal(largest.float(), state.absmax)
+    return codes, state
+
+
+def twice(largest):
+    """Scales in 8 bits (compress_statistics), of blocks that have one number which is not 0."""
+    x = torch.zeros(len(largest), 64)
+    x[:, 0] = largest
+    _, state = quantize_4bit(x, blocksize=64, quant_type="nf4", compress_statistics=True)
+    assert state.nested and state.state2.blocksize == 256
+    show("uint32_t", "twice_largest", bits(largest), "%#010x")
+    show("unsigned char", "twice_code", state.absmax.flatten().tolist(), "%3d")
+    show("uint32_t", "twice_coarse", bits(state.state2.absmax), "%#010x")
+    show("uint32_t", "twice_offset", bits(state.offset.reshape(1)), "%#010x")
+    show("uint32_t", "twice_scale", bits(dequantize_blockwise(state.absmax, state.state2) + state.offset), "%#010x")
+
+
+bitsandbytes.functional.quantize_blockwise = nearest
 torch.manual_seed(1)
 code = torch.tensor(sorted(quantize_4bit(torch.zeros(64), quant_type="nf4")[1].code.tolist()))
 middles = (code[1:] + code[:-1]) / 2
@@ -42,3 +65,4 @@ x[4, 46:] *= 0.2
 print("/* By tests/oracle/nf4.py. */")
 case("whole", x)
 case("rest", torch.randn(5, 27) * 0.02)  # the last block is not whole
+twice(0.01 + torch.rand(310))  # a block of 256, and one that is not whole
