@@ -21,7 +21,8 @@ static const char *part_of(enum adapter_kind kind, int which)
 {
 	static const char *const plain[] = {"lora_A.weight", "lora_B.weight",
 		"lora_magnitude_vector"},
-				 *const embedding[] = {"lora_embedding_A", "lora_embedding_B", ""};
+				 *const embedding[] = {"lora_embedding_A", "lora_embedding_B",
+					 "lora_magnitude_vector"};
 	return (kind == ADAPTER_EMBEDDING ? embedding : plain)[which];
 }
 
@@ -113,6 +114,14 @@ static const float *delta(void *user, const char *name, int rank, const int64_t 
 	return product(v, x, va, vb, rows, columns, turned);
 }
 
+static int64_t elements(const struct safetensors_entry *e)
+{
+	int64_t n = 1;
+	for (int i = 0; i < e->rank; i++)
+		n *= e->dim[i];
+	return n;
+}
+
 /* With dora each output's row gets the length that was trained. */
 static void settle(void *user, const char *name, const int64_t *dim, float *sum)
 {
@@ -121,7 +130,9 @@ static void settle(void *user, const char *name, const int64_t *dim, float *sum)
 	const struct safetensors_entry *e = x->spec.dora ? entry_of(v, x, 2) : NULL;
 	const float *length = e ? values_floats(v, e) : NULL;
 	const bool turned = is_turned(x);
-	const int64_t rows = dim[turned], columns = dim[!turned];
+	const struct safetensors_entry *a = length ? entry_of(v, x, 0) : NULL;
+	const int64_t rows = dim[turned];
+	const int64_t columns = a ? elements(a) / x->spec.rank : 0;
 	const int64_t step = turned ? rows : 1, next = turned ? 1 : columns;
 	for (int64_t i = 0; length && i < rows; i++) {
 		double squares = 0;

@@ -222,14 +222,15 @@ double adapting_scale(const struct adapting *x)
 	return adapter_scale(x->adapter->spec);
 }
 
-/* Of each output's row of a matrix, the sum of squares; NULL: no memory. */
-static double *squares_of(struct graph *g, const struct tensor *w, bool turned)
+/* Of each output's row of a weight, whose first axis is its outputs or whose last is, the sum of
+ * squares; NULL: no memory. */
+static double *squares_of(struct graph *g, const struct tensor *w, bool first)
 {
-	const int64_t rows = w->dim[!turned], columns = w->dim[turned];
+	const int64_t rows = first ? w->dim[0] : w->dim[w->rank - 1], columns = w->numel / rows;
 	double *sum = ARENA_ARRAY(g->arena, double, rows);
 	for (int64_t i = 0; sum && w->data && i < w->numel; i++) {
 		const double v = tensor_real(w, i);
-		sum[turned ? i / columns : i % rows] += v * v;
+		sum[first ? i / columns : i % rows] += v * v;
 	}
 	return sum;
 }
@@ -243,17 +244,21 @@ static const void *numbers(struct graph *g, int64_t n, const double *v, bool roo
 	return data;
 }
 
-struct tensor *adapting_rows(struct adapting *x, int64_t out, struct tensor **squares)
+struct tensor *adapting_rows(
+	struct adapting *x, int rank, const int64_t *dim, struct tensor **squares)
 {
 	struct graph *g = adapting_graph(x);
-	const double *sum = g->failed == ST_OK ? squares_of(g, x->adapter->weight, x->turned)
-					       : NULL;
+	const bool first = x->turned || x->adapter->kind == ADAPTER_CONV;
+	int64_t out = 1;
+	for (int i = 0; i < rank; i++)
+		out *= dim[i];
+	const double *sum = g->failed == ST_OK ? squares_of(g, x->adapter->weight, first) : NULL;
 	const void *data = sum ? numbers(g, out, sum, false) : NULL;
 	if (!data)
 		return fail(g, diag_nomem(g->diag));
 	*squares = graph_constant(g, "", g->real, 1, &out, data);
 	struct tensor *length = adapting_parameter(
-		x, "lora_magnitude_vector", 1, &out, ADAPTER_GIVEN, 0);
+		x, "lora_magnitude_vector", rank, dim, ADAPTER_GIVEN, 0);
 	if (length && !length->data && !(length->data = numbers(g, out, sum, true)))
 		return fail(g, diag_nomem(g->diag));
 	return length;
@@ -405,9 +410,6 @@ static enum status add(struct adapt *x, struct adapter *adapter, bool turned,
 	struct adapting one = {x, adapter, turned};
 	struct tensor *delta = NULL;
 	g->scope = n->name;
-	if (adapter->spec->dora && adapter->kind != ADAPTER_LINEAR)
-		return node_fail(g, n, "let its pattern leave it out, or leave dora out",
-			"--lora '%s': dora is for matrix products", adapter->spec->text);
 	TRY(n->op->adapt(&one, n, n->in, &delta));
 	TRY(g->failed);
 	if (adapter->read && adapter->turned != one.turned)

@@ -355,11 +355,12 @@ struct tensor *adapting_dropped(struct adapting *x, struct tensor *t);
 struct tensor *adapting_scaled(struct adapting *x, struct tensor *t);
 
 /* DoRA: each output's row of weights has a trained length. Whether it is asked for; the adapter's
- * factor; the lengths, [out], and in *squares, a constant, the sums of squares of the rows as the
- * model has them. NULL: failed. */
+ * factor; the lengths, `dim`, which are `out` numbers, and in *squares, a constant of [out], the
+ * sums of squares of the rows as the model has them. NULL: failed. */
 bool adapting_lengths(const struct adapting *x);
 double adapting_scale(const struct adapting *x);
-struct tensor *adapting_rows(struct adapting *x, int64_t out, struct tensor **squares);
+struct tensor *adapting_rows(
+	struct adapting *x, int rank, const int64_t *dim, struct tensor **squares);
 
 #define ALL_OPERANDS (~0u)
 

@@ -2,6 +2,7 @@
  * whose second operand is gathered while it is packed; few channels a group: direct loops. */
 #include "ops/conv/conv_op.h"
 
+#include "ops/dora_op.h"
 #include "ops/product/gemm_op.h"
 #include "ops/target_op.h"
 
@@ -180,6 +181,31 @@ static enum status conv_lower(struct graph *g, const struct node *n, struct tens
 	return g->failed;
 }
 
+/* What an adapter adds, with trained lengths: of outputs' channels, whose rows of weights A reads
+ * as a convolution of theirs. */
+static struct tensor *conv_dora(struct adapting *x, const struct node *n, struct tensor *const *in,
+	struct tensor *dropped, struct dora *of)
+{
+	struct graph *g = adapting_graph(x);
+	const struct conv *p = n->param;
+	const int64_t r = adapting_rank(x), flat[2] = {r, p->cg * p->w.taps};
+	const int64_t on[2] = {r, p->k}, up[2] = {p->k, r};
+	int64_t channels[RANK_MAX] = {1, p->k, 1, 1, 1};
+	struct tensor *weight[] = {dropped, in[1]}, *low[] = {of->a, in[1]};
+	of->base = n->out[0];
+	if (dropped != in[0])
+		of->base = graph_op(g, "Conv", 2, weight, n->nattr, n->attr);
+	else if (node_input(n, 2))
+		of->base = OP2(
+			g, "Sub", of->base, graph_reshape(g, in[2], n->out[0]->rank, channels));
+	of->a_on_weight = graph_reshape(g, graph_op(g, "Conv", 2, low, 0, NULL), 2, on);
+	of->a = graph_reshape(g, of->a, 2, flat);
+	of->b = graph_reshape(g, of->b, 2, up);
+	of->rank = n->out[0]->rank;
+	of->dim = channels;
+	return g->failed == ST_OK ? dora_added(x, of) : NULL;
+}
+
 /* An adapter: A, a convolution like the node's to r channels, then B, one of 1 x 1. */
 static enum status conv_adapt(
 	struct adapting *x, const struct node *n, struct tensor *const *in, struct tensor **out)
@@ -198,9 +224,13 @@ static enum status conv_adapt(
 		x, "lora_A.weight", n->in[1]->rank, a, ADAPTER_UNIFORM, p->cg * p->w.taps);
 	struct tensor *up = adapting_parameter(
 		x, "lora_B.weight", n->in[1]->rank, b, ADAPTER_ZEROS, 0);
-	struct tensor *low = graph_op(g, "Conv", 2,
-		(struct tensor *[]){adapting_dropped(x, in[0]), down}, n->nattr, n->attr);
+	struct tensor *dropped = adapting_dropped(x, in[0]);
+	struct tensor *low = graph_op(
+		g, "Conv", 2, (struct tensor *[]){dropped, down}, n->nattr, n->attr);
 	*out = OP2(g, "Conv", adapting_scaled(x, low), up);
+	if (adapting_lengths(x) && g->failed == ST_OK)
+		*out = conv_dora(
+			x, n, in, dropped, &(struct dora){.a = down, .b = up, .delta = *out});
 	return g->failed;
 }
 

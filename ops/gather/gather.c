@@ -2,6 +2,7 @@
  * and adding gradients back into their places. */
 #include <inttypes.h>
 
+#include "ops/dora_op.h"
 #include "ops/gather/gather_op.h"
 
 static struct picks picks_of(
@@ -122,6 +123,14 @@ static enum status gather_adapt(
 		g, "Gather", 2, (struct tensor *[]){a, in[1]}, padding == NO_PADDING ? 1 : 2, pick);
 	low = graph_op(g, "Transpose", 1, &low, 1, &turn);
 	*out = OP2(g, "MatMul", adapting_scaled(x, low), OP1(g, "Transpose", b));
+	if (adapting_lengths(x) && g->failed == ST_OK)
+		*out = dora_added(x, &(struct dora){.a = a,
+					     .b = b,
+					     .a_on_weight = OP2(g, "MatMul", a, in[0]),
+					     .base = n->out[0],
+					     .delta = *out,
+					     .rank = 1,
+					     .dim = &w->dim[1]});
 	return g->failed;
 }
 

@@ -54,14 +54,4 @@ struct matvec {
 };
 enum status matvec_emit(struct emit *e, const struct matvec *v);
 
-/* dora.c: an adapter beside a product whose weight's rows have trained lengths. */
-struct dora {
-	struct tensor *a, *b;        /* [r, in], [out, r] */
-	struct tensor *a_on_weight;  /* A W^T, [r, out] */
-	struct tensor *base, *delta; /* x W^T, of x with its dropout, and s B A x: [.., out] */
-};
-/* What is added to x W^T, as PEFT has it: (f - 1) base + f delta, f being the trained length by the
- * one that a row has. */
-struct tensor *dora_added(struct adapting *x, const struct dora *of);
-
 #endif

@@ -1,6 +1,7 @@
 /* MatMul and Gemm. Both become stint.MatMul: one product, or a batch of them, with transposes as
  * flags, so that no gradient needs a transposed copy. Whole numbers become stint.IntMatMul. */
 #include "codegen/call.h"
+#include "ops/dora_op.h"
 #include "ops/product/gemm_op.h"
 #include "ops/target_op.h"
 
@@ -388,7 +389,9 @@ static enum status product_adapt(
 		.b = b,
 		.a_on_weight = by_weight(g, a, of),
 		.base = rows == of->rows ? of->plain : by_weight(g, rows, of),
-		.delta = *delta};
+		.delta = *delta,
+		.rank = 1,
+		.dim = &out};
 	*delta = dora_added(x, &of_rows);
 	return g->failed;
 }

@@ -115,8 +115,16 @@ expect 0 stint predict long-min --checkpoint long-min.kept --input x.npy -o befo
 expect 0 stint compile long.onnx --loss none --batch 4 --threads 2 -o merged --force
 expect 0 stint predict merged --input x.npy -o after.npy
 close
-expect 3 stint plan "$models/cnn.onnx" $common --lora r=2,dora:3.weight
-said "dora is for matrix products"
+# and outputs' channels of convolutions, with their dropout and without
+for dropout in "" ,dropout=0.25; do
+	expect 0 stint compile "$models/cnn.onnx" ${common%--dropout*} --lora r=2,dora$dropout:0.weight --lora r=3,alpha=2,dora:3.weight -o wide --force
+	expect 0 stint train wide $pictures --epochs 5 --checkpoint wide.kept$dropout --seed 2
+	expect 0 stint export wide --checkpoint wide.kept$dropout --merge -o "wide$dropout.onnx"
+	expect 0 stint predict wide --checkpoint wide.kept$dropout --input x.npy -o before.npy
+	expect 0 stint compile "wide$dropout.onnx" --loss none --batch 4 --threads 2 -o merged --force
+	expect 0 stint predict merged --input x.npy -o after.npy
+	close
+done
 expect 0 stint compile "$models/cnn.onnx" $common --lora r=2,dora:16.weight --lora r=2:19.weight --no-build -o mixed
 expect 2 stint export mixed --adapter mixed.adapter
 said "PEFT has one word on dora"

@@ -1,4 +1,4 @@
-"""lora_peft.py STINT WORK: adapters against Hugging Face's PEFT, on Qwen2's architecture with random weights.
+"""lora_peft.py STINT WORK: adapters against Hugging Face's PEFT, on Qwen2's architecture with random weights and on convolutions.
 
 Gradients of every adapter are PEFT's, with its dropout off; an adapter that stint trained, PEFT loads onto the same base, with the
 same logits; one that PEFT saved, stint goes on from. STINT_PYTHON names the Python that has torch, transformers and peft; the
@@ -13,7 +13,8 @@ import warnings
 STEPS = 6
 
 
-def models(torch):
+def language(torch):
+    """Two of a model, its data, and what gets adapters."""
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     class Logits(Qwen2ForCausalLM):
@@ -22,9 +23,24 @@ def models(torch):
 
     config = Qwen2Config(vocab_size=61, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
                          num_key_value_heads=2, max_position_embeddings=32, tie_word_embeddings=False)
-    for what in Logits, Qwen2ForCausalLM:
+    def make(what):
         torch.manual_seed(3)
-        yield what(config).eval()
+        return what(config).eval()
+
+    tokens = torch.arange(20).reshape(2, 10) * 7 % 61
+    return (lambda: make(Logits), lambda: make(Qwen2ForCausalLM), tokens, (tokens + 1) % 61,
+            ["embed_tokens", "q_proj", "v_proj", "down_proj", "lm_head"])
+
+
+def pictures(torch):
+    from torch import nn
+
+    def make():
+        torch.manual_seed(3)
+        return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 6, (3, 2), stride=2, bias=False), nn.ReLU(),
+                             nn.Conv2d(6, 5, 1), nn.Flatten(), nn.Linear(5 * 3 * 4, 4)).eval()
+
+    return make, make, torch.randn((4, 3, 8, 8)), torch.arange(4), ["0", "2", "4", "6"]
 
 
 def close(what, have, want):
@@ -33,7 +49,7 @@ def close(what, have, want):
     assert top > 0 and off <= 2e-4 * top, what
 
 
-def compare(stint, work, kind):
+def compare(stint, work, kind, models):
     import numpy as np
     import torch
     from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict
@@ -47,22 +63,23 @@ def compare(stint, work, kind):
     def named(name):
         return str(work / name)
 
-    exported, base = models(torch)
-    tokens = torch.arange(20).reshape(2, 10) * 7 % 61
-    labels = (tokens + 1) % 61
-    np.save(named("x.npy"), tokens.numpy())
+    def logits_of(model, x):
+        y = model(x)
+        return getattr(y, "logits", y)
+
+    exported, base, x, labels, targets = models(torch)
+    np.save(named("x.npy"), x.numpy())
     np.save(named("y.npy"), labels.numpy())
-    torch.onnx.export(exported, (tokens,), named("m.onnx"), dynamo=True, optimize=False, opset_version=18,
-                      input_names=["tokens"], output_names=["logits"], external_data=False, verbose=False)
-    targets = ["q_proj", "v_proj", "down_proj", "lm_head"]
-    peft = get_peft_model(base, LoraConfig(r=3, lora_alpha=5, target_modules=targets, **{"use_" + kind: True}))
+    torch.onnx.export(exported(), (x,), named("m.onnx"), dynamo=True, optimize=False, opset_version=18,
+                      input_names=["x"], output_names=["logits"], external_data=False, verbose=False)
+    peft = get_peft_model(base(), LoraConfig(r=3, lora_alpha=5, target_modules=targets, **{"use_" + kind: True}))
     for name, p in peft.named_parameters():
         if "magnitude" in name:
             p.data *= 0.8 + 0.4 * torch.rand(p.shape)
         elif "lora_" in name:
             torch.nn.init.normal_(p, std=0.2)
     save_file({k: v.contiguous() for k, v in get_peft_model_state_dict(peft).items()}, named("drawn.safetensors"))
-    loss = torch.nn.functional.cross_entropy(peft(tokens).logits.flatten(0, 1), labels.flatten())
+    loss = torch.nn.functional.cross_entropy(logits_of(peft, x).flatten(0, -2), labels.flatten())
     loss.backward()
 
     plan = ["--loss", "cross-entropy", "--optimizer", "adam:lr=0.02", "--threads", "2", "--budget", "min"]
@@ -84,10 +101,10 @@ def compare(stint, work, kind):
     run("predict", "dir", "--checkpoint", "kept", "--input", "x.npy", "-o", "ours.npy")
     run("compile", "merged.onnx", "--loss", "none", "-o", "merged")
     run("predict", "merged", "--input", "x.npy", "-o", "merged.npy")
-    _, base = models(torch)
+    base = base()
     with torch.no_grad():
-        plain = base(tokens).logits.numpy().copy()
-        logits = PeftModel.from_pretrained(base, named("adapter"))(tokens).logits.numpy()
+        plain = logits_of(base, x).numpy().copy()
+        logits = logits_of(PeftModel.from_pretrained(base, named("adapter")), x).numpy()
     assert abs(plain - logits).max() > 0.05 * abs(logits).max(), "nothing was learned"
     close("logits of PEFT with the adapter that stint trained", np.load(named("ours.npy")), logits)
     close("logits of the merged model", np.load(named("merged.npy")), logits)
@@ -96,7 +113,7 @@ def compare(stint, work, kind):
     run("compile", "m.onnx", *plan, "--adapter", "theirs", "-o", "on")
     run("predict", "on", "--input", "x.npy", "-o", "on.npy")
     with torch.no_grad():
-        close("logits of stint with PEFT's adapter", np.load(named("on.npy")), peft(tokens).logits.numpy())
+        close("logits of stint with PEFT's adapter", np.load(named("on.npy")), logits_of(peft, x).numpy())
 
 
 def main():
@@ -116,9 +133,10 @@ def main():
         return 77
     subprocess.run(["rm", "-rf", work], check=True)
     for kind in "rslora", "dora":
-        print(kind)
-        (work / kind).mkdir(parents=True)
-        compare(stint, work / kind, kind)
+        for models in language, pictures:
+            print(kind, models.__name__)
+            (work / kind / models.__name__).mkdir(parents=True)
+            compare(stint, work / kind / models.__name__, kind, models)
     return 0
 
 
