@@ -13,6 +13,20 @@ static enum status not_so(const char *what, const char *text, struct diag *d)
 	return diag_fail(d, ST_USAGE, NULL, "`--help` shows how", "%s '%s'", what, text);
 }
 
+static enum status take_size(
+	struct arena *a, const char *text, size_t length, int64_t *size, struct diag *d)
+{
+	const char *one = arena_strndup(a, text, length);
+	struct plan_budget b;
+	if (!one)
+		return diag_nomem(d);
+	TRY(plan_budget_parse(one, &b, d));
+	if (b.kind != BUDGET_BYTES || b.bytes < 1)
+		return not_so("--offload wants bytes, 1 or more, not", one, d);
+	*size = b.bytes;
+	return ST_OK;
+}
+
 /* `n` sizes, "A:B": those that are given. */
 static enum status take_sizes(
 	struct arena *a, const char *text, int n, int64_t *const *size, struct diag *d)
@@ -20,16 +34,9 @@ static enum status take_sizes(
 	const char *p = *text == ':' ? text + 1 : text;
 	for (int i = 0; *text && i <= n; i++) {
 		const size_t length = strcspn(p, ":");
-		const char *one = arena_strndup(a, p, length);
-		struct plan_budget b;
-		if (!one)
-			return diag_nomem(d);
 		if (i == n)
 			return not_so("--offload: there is nothing to say behind a size:", text, d);
-		TRY(plan_budget_parse(one, &b, d));
-		if (b.kind != BUDGET_BYTES || b.bytes < 1)
-			return not_so("--offload wants bytes, 1 or more, not", one, d);
-		*size[i] = b.bytes;
+		TRY(take_size(a, p, length, size[i], d));
 		if (!p[length])
 			return ST_OK;
 		p += length + 1;
@@ -37,20 +44,38 @@ static enum status take_sizes(
 	return ST_OK;
 }
 
+/* RATE: "500MB", or "2GB/500MB" where the disk gives and takes otherwise. *text: what follows. */
+static enum status take_rates(
+	struct arena *a, const char **text, struct disk_options *disk, struct diag *d)
+{
+	int64_t reads = DISK_RATE, writes = DISK_RATE;
+	if (**text == ':') {
+		const char *p = *text + 1;
+		const size_t all = strcspn(p, ":"), first = strcspn(p, ":/");
+		TRY(take_size(a, p, first, &reads, d));
+		writes = reads;
+		if (p[first] == '/')
+			TRY(take_size(a, p + first + 1, all - first - 1, &writes, d));
+		*text = p + all;
+	}
+	disk->reads = (double)reads / 1e6;
+	disk->writes = (double)writes / 1e6;
+	return ST_OK;
+}
+
 static enum status take_disk(
 	struct arena *a, const char *text, struct compile_options *c, struct diag *d)
 {
 	const size_t length = strcspn(text, ":");
-	int64_t rate = DISK_RATE;
 	c->disk = (struct disk_options){
 		.folder = arena_strndup(a, text, length), .least = TRANSFER_BYTES};
 	if (!c->disk.folder)
 		return diag_nomem(d);
 	if (length == 0)
 		return not_so("--offload disk:FOLDER wants a folder, not", text, d);
-	TRY(take_sizes(a, text + length, 2, (int64_t *const[]){&rate, &c->disk.least}, d));
-	c->disk.rate = (double)rate / 1e6;
-	return ST_OK;
+	text += length;
+	TRY(take_rates(a, &text, &c->disk, d));
+	return take_sizes(a, text, 1, (int64_t *const[]){&c->disk.least}, d);
 }
 
 enum status offload_take(struct arena *a, const char *text, struct options *o, struct diag *d)

@@ -208,7 +208,9 @@ static double move_cost(const struct graph *g, const struct node *n)
 	if (n->op->role == ROLE_FETCH_PIECES)
 		return (double)(g->ranks - 1) * g->target->latency +
 		       (double)bytes_of_others(n) / g->target->link;
-	return microseconds_per_request + (double)bytes_moved(n) / g->target->disk;
+	const struct target *t = g->target;
+	const double rate = n->op->role == ROLE_STORE ? t->disk_writes : t->disk_reads;
+	return microseconds_per_request + (double)bytes_moved(n) / rate;
 }
 
 static double cost_of(

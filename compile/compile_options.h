@@ -27,9 +27,9 @@ enum fuse_choice { FUSE_ON, FUSE_OFF };
 
 /* What lasts over steps in a file: --offload disk. */
 struct disk_options {
-	const char *folder; /* where the file is; NULL: there is none */
-	double rate;        /* bytes a microsecond */
-	int64_t least;      /* bytes of the smallest tensor that goes there */
+	const char *folder;   /* where the file is; NULL: there is none */
+	double reads, writes; /* bytes a microsecond */
+	int64_t least;        /* bytes of the smallest tensor that goes there */
 };
 
 /* --dim NAME=A,B,...: what the dimension is besides the longest, which import.dim has. */

@@ -258,8 +258,9 @@ static enum status add_transfers(struct pipeline *p)
 	const struct compile_options *o = p->o;
 	const bool file = o->disk.folder && !o->keep_all && !o->segments;
 	const int64_t least = file ? o->disk.least : o->offload_least;
+	const double slower = o->disk.writes < o->disk.reads ? o->disk.writes : o->disk.reads;
 	return least ? graph_problem_transfers(p->arena, &p->train_problem, least,
-			       file ? o->disk.rate : roofline_of(o->arch)->link, p->diag)
+			       file ? slower : roofline_of(o->arch)->link, p->diag)
 		     : ST_OK;
 }
 

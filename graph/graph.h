@@ -208,9 +208,9 @@ struct target {
 		      * its values are */
 	int threads; /* ≥ 1 */
 	/* What lasts over steps and has `away` bytes or more is in a file (graph_put_away), which
-	 * gives and takes `disk` bytes a microsecond; 0: there is none. */
+	 * gives and takes so many bytes a microsecond; 0: there is none. */
 	int64_t away;
-	double disk;
+	double disk_reads, disk_writes;
 	/* Between processes: bytes a microsecond, and a message's microseconds. */
 	double link, latency;
 	enum math math;

@@ -1,5 +1,7 @@
 #include "planner/problem/moves.h"
 
+#include "planner/problem/transfer.h"
+
 struct moves {
 	const struct problem *p;
 	const struct plan *plan;
@@ -149,6 +151,13 @@ enum status plan_moves(struct arena *a, const struct problem *p, const struct pl
 	return ST_OK;
 }
 
+/* How long a copy is on its way. */
+static double time_of(const struct moves *m, int step)
+{
+	const int times = problem_op_transfers(op_of(m, step)) ? TRANSFER_TIMES_COST : 1;
+	return times * choice_of(m, step)->cost;
+}
+
 enum status plan_beside(struct arena *a, const struct problem *p, const struct plan *plan,
 	double *cost, struct diag *d)
 {
@@ -163,8 +172,7 @@ enum status plan_beside(struct arena *a, const struct problem *p, const struct p
 				now = done[i];
 		for (int i = 0; i < m.n; i++)
 			if (m.move[i].start == step) {
-				idle = (idle > now ? idle : now) +
-				       choice_of(&m, m.move[i].step)->cost;
+				idle = (idle > now ? idle : now) + time_of(&m, m.move[i].step);
 				done[i] = idle;
 			}
 		if (step < plan->nstep && !problem_op_moves(op_of(&m, step)))
