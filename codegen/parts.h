@@ -227,6 +227,12 @@ const char *phase_of(const struct schedule *s, int step);
 /* A node of the update that makes nothing: what was updated goes where it belongs. */
 bool hands_on(const struct node *n);
 
+/* --- few_threads.c --- */
+
+/* A warning that names kernels of a thread or a block over many elements. `train` may be NULL. */
+enum status few_threads_warn(
+	struct kernels *ks, const struct schedule *train, const struct schedule *eval);
+
 /* --- copies.c: copies to the host and back --- */
 
 /* Fills in s->copy, all else of s being there. */

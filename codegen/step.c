@@ -54,6 +54,8 @@ static enum status resolve(const struct codegen_input *in, struct kernels *ks,
 		TRY(bare_fits(in->train.graph ? train : eval, ks->diag));
 		TRY(bare_fits(eval, ks->diag));
 	}
+	if (ks->graph->target->cuda)
+		TRY(few_threads_warn(ks, in->train.graph ? train : NULL, eval));
 	if (in->train.graph && ks->graph->target->cuda)
 		TRY(kernels_group(ks, train));
 	return in->train.graph ? same_residents(train, eval, ks->diag) : ST_OK;

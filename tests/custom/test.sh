@@ -44,6 +44,15 @@ make_model blend m.onnx text
 expect 5 stint compile $base --ops more.so -o text
 said "did not compile" "error:"
 
+# on a GPU its text is one thread's: told where that has much to do
+make_model blend m.onnx right
+for batch in 4 30000; do
+	expect 0 stint compile m.onnx --batch $batch --loss mse --optimizer sgd --target cuda --ops more.so --no-build -o gpu-$batch
+	cp err err-$batch
+done
+! grep -q "few threads" err-4 || fail "few elements are no matter"
+said "slow on a GPU, in few threads: " "'mix' (test.ops.Blend, 90000 elements in 1)"
+
 # a function that is linked in
 make_model blend m.onnx outside
 printf 'double test_outside(double x)\n{\n\treturn x;\n}\n' >outside.c
