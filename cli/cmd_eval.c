@@ -171,7 +171,11 @@ static enum status eval_loaded(struct arena *a, const struct eval_args *o, const
 static enum status open_step(struct arena *a, const struct eval_args *o, struct ranks *r,
 	struct loaded *l, struct diag *d)
 {
-	TRY(ranks_start(a, o->dir, r, d));
+	struct diag quiet = {.put = NULL};
+	bool asked;
+	/* what was started by no MPI is alone */
+	if (ranks_asked(&asked, &quiet) == ST_OK && asked)
+		TRY(ranks_start(a, o->dir, r, d));
 	TRY(load_step(a, o->dir, l, d));
 	TRY(r->n > 1 ? ranks_take(a, o->dir, r, l, d) : load_alone(o->dir, l, d));
 	TRY(load_weights(a, o->dir, &o->weights, l, d));

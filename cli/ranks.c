@@ -369,8 +369,10 @@ enum status ranks_launch_for(
 {
 	bool asked;
 	*done = false;
+	if (!n || ranks_started())
+		return ST_OK;
 	TRY(ranks_asked(&asked, d));
-	if (asked || !n || ranks_started())
+	if (asked)
 		return ST_OK;
 	if (n < 1 || n > 1 << 20)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--ranks wants 1 or more");
