@@ -20,7 +20,8 @@ enum status links_find(struct pipeline *p, struct weight_links *out)
 	for (int i = 0; i < gp->problem->ntensor; i++) {
 		const struct tensor *t = gp->tensor[i];
 		struct weight_link l = {.step = gp->problem->tensor[i].name, .data = t->data};
-		if (t->role != TR_CONSTANT || t->dtype != DT_F32 || !t->data || t->maker)
+		if (t->role != TR_CONSTANT || t->dtype != DT_F32 || !t->data || t->maker ||
+			t->piece_of)
 			continue;
 		l.bytes = (size_t)tensor_bytes(t);
 		if (!l.bytes || !arena_mapped(p->arena, t->data, l.bytes, &l.path, &l.offset))

@@ -87,8 +87,9 @@ static void print_begun(const struct schedule *s, const struct copy *c, struct t
 	const char *place = s->place[c->buffer].name;
 	const char *home = c->resident < 0 ? NULL : s->place[s->head[c->resident]].name;
 	if (c->kind == COPY_PIECES) {
-		text_add(t, "\terror = stint_fetch_pieces(s, %s, %s, %" PRId64 ");", place, home,
-			s->call[c->step].node.out[0]->numel);
+		const struct tensor *y = s->call[c->step].node.out[0];
+		text_add(t, "\terror = stint_fetch_pieces(s, %s, %s, %" PRId64 ", %" PRId64 ");",
+			place, home, y->numel, dtype_bytes(y->dtype));
 		return;
 	}
 	const bool file = c->kind == COPY_FILE;

@@ -192,20 +192,23 @@ void parts_held(const struct graph *g, enum tensor_role role, int64_t *here, int
 /* What a rank holds of the optimizer's states, and of parameters. */
 static void tell_ranks(const struct pipeline *p)
 {
-	int64_t here, whole, held, all;
+	int64_t here, whole, held, all, frozen[2];
 	char text[4][24];
 	parts_held(p->train, TR_STATE, &here, &whole);
 	parts_held(p->train, TR_PARAMETER, &held, &all);
+	parts_held(p->train, TR_CONSTANT, &frozen[0], &frozen[1]);
 	if (p->train->ranks > 1 && p->o->share_least)
 		diag_note(p->diag, NULL,
 			p->o->budget.kind == BUDGET_NONE
 				? "what is fetched stays until its last reader, unless a --budget "
 				  "has it fetched again"
 				: NULL,
-			"for %" PRId64 " ranks: of %s of parameters each holds %s, of %s of "
-			"optimizer state %s",
-			p->o->ranks, bytes_human(all, text[0]), bytes_human(held, text[1]),
-			bytes_human(whole, text[2]), bytes_human(here, text[3]));
+			"for %" PRId64
+			" ranks: of %s of parameters and constants each holds %s, of "
+			"%s of optimizer state %s",
+			p->o->ranks, bytes_human(all + frozen[1], text[0]),
+			bytes_human(held + frozen[0], text[1]), bytes_human(whole, text[2]),
+			bytes_human(here, text[3]));
 	else
 		diag_note(p->diag, NULL, NULL,
 			"for %" PRId64 " rank%s: of %s of optimizer state each holds %s",

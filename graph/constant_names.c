@@ -28,11 +28,12 @@ enum status graph_name_constants(struct graph *g)
 		struct tensor *t = g->tensor[i];
 		if (t->role != TR_CONSTANT)
 			continue;
+		const struct tensor *whole = t->piece_of ? t->piece_of : t;
 		uint64_t h = UINT64_C(0xcbf29ce484222325);
 		h = mix(h, &t->dtype, sizeof t->dtype);
 		h = mix(h, &t->rank, sizeof t->rank);
 		h = mix(h, t->dim, (size_t)t->rank * sizeof *t->dim);
-		h = mix(h, t->data, (size_t)tensor_bytes(t));
+		h = mix(h, whole->data, (size_t)tensor_bytes(whole));
 		t->name = arena_printf(g->arena, "constant/%016" PRIx64, h);
 		if (!t->name)
 			return diag_nomem(g->diag);

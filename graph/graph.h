@@ -125,8 +125,9 @@ struct tensor {
 	/* TR_CONSTANT whose values are these: as the file has them; or those of `exact`, of which
 	 * this is `small`. NULL: they are its own. */
 	const struct stored *stored;
-	/* TR_STATE or TR_PARAMETER of which each process has a piece: the parameter whose shape all
-	 * of it has. Maybe of the graph before; for name and shape only. NULL: it is whole. */
+	/* TR_STATE, TR_PARAMETER or TR_CONSTANT (whose data are all of it) of which each process
+	 * has a piece: the parameter whose shape all of it has. Maybe of the graph before; for name
+	 * and shape only. NULL: it is whole. */
 	const struct tensor *piece_of;
 	/* It lasts over steps, but in a file: it takes no memory, and nothing but ROLE_FETCH and
 	 * ROLE_STORE reads it (graph_put_away). */

@@ -2,10 +2,10 @@
  * et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020, section 5).
  *
  * What lasts over steps of a large parameter is this process's piece, a vector as its optimizer
- * states are. Who reads the parameter reads what a node has brought together of the pieces
- * (ROLE_FETCH_PIECES): a value like any other, which dies after its last reader and may be made
- * again, so that the planner says what stays whole between the passes and what is fetched a second
- * time.
+ * states are; and so it is of a weight that is not trained, in whatever type it is stored. Who
+ * reads the parameter reads what a node has brought together of the pieces (ROLE_FETCH_PIECES): a
+ * value like any other, which dies after its last reader and may be made again, so that the planner
+ * says what stays whole between the passes and what is fetched a second time.
  *
  * An update took a piece already (graph/attach.c). Its copy of that is the parameter itself now,
  * which it overwrites, and nothing is handed out at the step's end. It stands where that was:
@@ -24,8 +24,9 @@ struct pieces {
 
 static bool goes(const struct pieces *p, const struct tensor *t)
 {
-	return t->role == TR_PARAMETER && t->dtype == p->copy.to->real &&
-	       tensor_bytes(t) >= p->least;
+	const bool is_weight = t->role == TR_PARAMETER ? t->dtype == p->copy.to->real
+						       : t->role == TR_CONSTANT && t->weight;
+	return is_weight && tensor_bytes(t) >= p->least;
 }
 
 static enum status find(struct pieces *p, const struct graph *g)

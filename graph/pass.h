@@ -172,9 +172,9 @@ enum status graph_narrow(
  * when it was updated. Requires all nodes but for their ways; a new graph in *out. */
 enum status graph_put_away(const struct graph *in, struct graph **out);
 
-/* Parameters of `least` bytes or more are this process's pieces from here on
- * (graph/parameter_pieces.c): who reads one fetches those of all before. For exactly g->ranks
- * processes; requires all nodes but for their ways; a new graph in *out. */
+/* Parameters, and weights that are not trained, of `least` bytes or more are this process's pieces
+ * from here on (graph/parameter_pieces.c): who reads one fetches those of all before. For exactly
+ * g->ranks processes; requires all nodes but for their ways; a new graph in *out. */
 enum status graph_share_parameters(const struct graph *in, int64_t least, struct graph **out);
 
 /* Sets every node's ways by the target's `math`. */

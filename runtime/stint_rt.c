@@ -135,10 +135,15 @@ int stint_get(const stint_step *s, const char *name, void *data, size_t bytes)
 	return stint_read(s, s->model->resident[i].offset, data, bytes);
 }
 
+static int is_weight(const struct stint_tensor *t)
+{
+	return t->kind == STINT_PARAMETER || t->kind == STINT_CONSTANT;
+}
+
 int stint_shares_parameters(const struct stint_model *m)
 {
 	for (int i = 0; i < m->npiece; i++)
-		if (m->resident[m->piece[i].resident].kind == STINT_PARAMETER)
+		if (is_weight(&m->resident[m->piece[i].resident]))
 			return 1;
 	return 0;
 }
@@ -300,7 +305,7 @@ int stint_read_shared(
 	enum { PART = 1 << 16 };
 	unsigned char part[PART];
 	int rc = 0;
-	if (s->model->resident[resident].kind != STINT_PARAMETER || !stint_filed(s, resident).piece)
+	if (!is_weight(&s->model->resident[resident]) || !stint_filed(s, resident).piece)
 		return 0;
 	for (size_t at = 0; at < e->bytes && !rc; at += PART) {
 		const size_t n = e->bytes - at < PART ? e->bytes - at : PART;
@@ -528,19 +533,24 @@ int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n)
 	return STINT_OK;
 }
 
-int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n)
+/* y's n numbers, of which `piece` are this process's. */
+static int bring_together(stint_step *s, void *y, const void *piece, int64_t n, size_t size)
 {
 	const struct stint_ranks *r = s->ranks;
 	const int64_t from = stint_tree_first(n, r->n, r->rank);
 	const int64_t end = stint_tree_first(n, r->n, r->rank + 1);
-	memcpy((unsigned char *)y + (size_t)from * real_bytes(s), piece,
-		(size_t)(end - from) * real_bytes(s));
-	return r->gather(s, y, n, real_bytes(s));
+	memcpy((unsigned char *)y + (size_t)from * size, piece, (size_t)(end - from) * size);
+	return r->gather(s, y, n, size);
 }
 
-int stint_fetch_pieces(stint_step *s, size_t y, size_t piece, int64_t n)
+int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n)
 {
-	return stint_gather_pieces(s, s->arena + y, s->arena + piece, n);
+	return bring_together(s, y, piece, n, real_bytes(s));
+}
+
+int stint_fetch_pieces(stint_step *s, size_t y, size_t piece, int64_t n, size_t size)
+{
+	return bring_together(s, s->arena + y, s->arena + piece, n, size);
 }
 
 int stint_await_pieces(stint_step *s, size_t y)

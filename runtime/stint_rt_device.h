@@ -120,7 +120,7 @@ struct stint_step {
 	const stint_step *ran; /* of those that run in this arena, the last one */
 	unsigned char *own;    /* the constants that the longest one has not, one after the other */
 	struct stint_ranks *ranks; /* NULL: this process does all shards */
-	uint64_t shared; /* of parameters in pieces: a sum of all of what was read (stint_mix.h) */
+	uint64_t shared;     /* of weights in pieces: a sum of all of what was read (stint_mix.h) */
 	int64_t seed, count; /* count: training steps done */
 	int64_t shard;       /* the one that runs */
 	int last;            /* the shard that runs is the step's last here, or its only one */
@@ -159,9 +159,9 @@ int stint_take_rows(stint_step *s, void *y, const void *rows, int64_t from, int6
 int stint_scatter_sum(stint_step *s, void *y, const void *x, int64_t n);
 int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n);
 int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n);
-/* The same begins, of the arena's bytes from `y` and from `piece` on: the piece is copied at once,
- * and others' are there after the second. */
-int stint_fetch_pieces(stint_step *s, size_t y, size_t piece, int64_t n);
+/* The same begins, of numbers of `size` bytes, the arena's from `y` and from `piece` on: the piece
+ * is copied at once, and others' are there after the second. */
+int stint_fetch_pieces(stint_step *s, size_t y, size_t piece, int64_t n, size_t size);
 int stint_await_pieces(stint_step *s, size_t y);
 
 /* For generated code, of steps with residents in a file: copy number `copy` of a step begins, from
@@ -181,11 +181,12 @@ struct stint_filed {
 /* Of process `rank`; of this one. Of a piece, where the processes are not known, `here` is 0. */
 struct stint_filed stint_filed_by(const stint_step *s, int resident, int rank);
 struct stint_filed stint_filed(const stint_step *s, int resident);
-/* Whether processes have pieces of parameters, too: then they evaluate together as well. */
+/* Whether processes have pieces of parameters or of weights that are not trained, too: then they
+ * evaluate together as well. */
 int stint_shares_parameters(const struct stint_model *m);
 struct safetensors;
 struct safetensors_entry;
-/* A resident is read from entry e. Where it is a parameter in pieces, all of that is looked at:
+/* A resident is read from entry e. Where it is one of these, all of that is looked at:
  * other processes, each reading its own, should have the same file (s->shared). 0, or it cannot be
  * read. */
 int stint_read_shared(stint_step *s, int resident, const struct safetensors *f,

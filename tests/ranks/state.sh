@@ -64,14 +64,19 @@ states() { # DIR N
 	python3 - "$work/step/graph.json" "$1/graph.json" "$2" "$shard" <<'END' || { echo "FAILED: the states of $1"; failed=1; }
 import json, sys
 def lasting(path):
-    return {t["name"]: t["bytes"] for t in json.load(open(path))["tensors"] if t["name"].startswith("state/") or t["kind"] == "parameter"}
+    return {t["name"]: t["bytes"] for t in json.load(open(path))["tensors"]
+            if t["name"].startswith("state/") or (t["kind"] == "parameter" and not t["name"].startswith("constant/"))}
+def constants(path):
+    return sum(t["bytes"] for t in json.load(open(path))["tensors"] if t["name"].startswith("constant/"))
 whole, piece, n, parameters = lasting(sys.argv[1]), lasting(sys.argv[2]), int(sys.argv[3]), sys.argv[4] != "state"
 assert any("state/" in name for name in whole) and whole.keys() == piece.keys()
 for name, size in whole.items():
     state = name.startswith("state/")
-    shared = name.count("/") > 1 and "mu_product" not in name if state else parameters and not name.startswith("constant/")
+    shared = name.count("/") > 1 and "mu_product" not in name if state else parameters
     want = -(-(size // 4) // n) * 4 if shared else size
     assert piece[name] == want, (name, size, piece[name], want)
+if parameters and any("lora_" in name for name in whole): # most constants are weights that adapters stand beside
+    assert constants(sys.argv[2]) < constants(sys.argv[1]) * 0.75, (constants(sys.argv[1]), constants(sys.argv[2]))
 END
 }
 for n in $ranks; do

@@ -4,7 +4,7 @@
 # and takes, and whether the weights and states afterwards are the same bits. SIZES: gpt.py's, of GPT-2 where there are none:
 # that takes 4 GB of memory, 8 GB of disk and, as the step is planned and run twice, a while. The file's plan has the costs that were
 # measured in memory. Where this user may make a memory cgroup, its step is timed once more in BUDGET and 600 MB, the system's cache
-# of the file among them: otherwise that file is in memory, too.
+# of the file among them: otherwise that file is in memory, too. And so is the step in memory, where the system has swap for it.
 set -eu
 stint=$1 python=$2 work=$3 budget=$4
 shift 4
@@ -45,10 +45,10 @@ limit_file() {
 	done
 }
 
-confined() { # NAME
+confined() { # NAME AS_LARGE_AS
 	at=$(limit_file)
-	[ -n "$at" ] || { echo "no memory cgroup can be made here: what the file's step takes without a cache was not measured"; return 0; }
-	echo $(($(bytes "$1") + 600000000)) >"$at"
+	[ -n "$at" ] || { echo "no memory cgroup can be made here: what $1 takes in so little memory was not measured"; return 0; }
+	echo $(($(bytes "$2") + 600000000)) >"$at"
 	timed=$(sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' sh "${at%/*}" "$stint" bench "$work/$1" --steps 3 --json |
 		sed -n 's/.*"step_ms":\([0-9.]*\).*/\1/p')
 	rmdir "${at%/*}"
@@ -61,6 +61,7 @@ echo "|---|---|---|---|---|"
 step memory unlimited
 "$stint" bench "$work/memory" --steps 3 --costs-out "$work/costs.json" >/dev/null 2>&1
 step file limited --budget "$budget" --offload "disk:$work:$rate" --costs "$work/costs.json"
-confined file
+confined file file
+if [ "$(wc -l </proc/swaps)" -gt 1 ]; then confined memory file; else echo "no swap is there: what that does was not measured"; fi
 grep '^disk: ' "$work/file.log"
 cmp "$work"/memory.saved/*.safetensors "$work"/file.saved/*.safetensors && echo "the same bits"
