@@ -431,7 +431,7 @@ static const struct option table[] = {
 		"import", "lower", "loss", "autodiff", "updates", "layout", "narrow", "fuse"),
 	FLAG("compare", compare, COMMAND_PLAN,
 		"beside the plan what keep-everything and checkpointing by segments need"),
-	VALUE("link", OPTION_TEXT, link, COMMAND_PLAN | COMMAND_COMPILE, "SPEED,LATENCY",
+	VALUE("link", OPTION_TEXT, link, COMMAND_PLAN | COMMAND_COMPILE | PROGRAM, "SPEED,LATENCY",
 		"between ranks, which --shard parameters reckons with: 25GB/s,2us; `plan` prints what "
 		"a step takes that 1, 2, 4 to --ranks processes share"),
 	VALUE("points", OPTION_COUNT, points, COMMAND_FRONTIER | PROGRAM, "N", "how many budgets"),
