@@ -38,8 +38,9 @@ struct stint_tensor {
 			  and nothing reads others: of several processes, each may set its alone */
 };
 
-/* A STINT_STATE, STINT_PARAMETER or STINT_CONSTANT of which each of model->ranks processes has its part of the
- * elements alone, a vector, and zeros behind them: the shape of all of it, as files have it. */
+/* A STINT_STATE, STINT_PARAMETER or STINT_CONSTANT of which each of model->ranks processes has its
+ * part of the elements alone, a vector, and zeros behind them: the shape of all of it, as files
+ * have it. */
 struct stint_piece {
 	int resident, rank;
 	const int64_t *dim;
