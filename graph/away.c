@@ -22,39 +22,19 @@
 enum { PAIRS_MAX = 16, PIECES = 16, PIECE_LEAST = 16 /* tensors that just go */, INPUTS = 32 };
 
 struct away {
-	struct graph_copy copy; /* its map: to the value that was fetched, once one was */
-	struct tensor **home;   /* by old id: the tensor in the file; NULL: it is in memory */
+	struct fetching f;      /* its home: the tensor in the file */
+	struct tensor *behind;  /* what is to be there before a fetch; NULL: nothing */
 	struct tensor ***piece; /* by old id: what stands for its pieces; NULL: it has none */
 	int *pieces;            /* by old id: how many */
 };
 
 /* What a compiler reads (shapes, tables of numbers) is no weight. */
-static bool goes(const struct graph *g, const struct tensor *t)
+static bool goes(const struct fetching *f, const struct tensor *t)
 {
+	const struct graph *g = f->copy.from;
 	return (t->role == TR_PARAMETER || t->role == TR_STATE ||
 		       (t->role == TR_CONSTANT && t->weight)) &&
 	       t != g->loss_scale && tensor_bytes(t) >= g->target->away;
-}
-
-static enum status find(struct away *a, const struct graph *g)
-{
-	for (int i = 0; i < g->noutput; i++) {
-		const struct tensor *t = g->output[i] ? tensor_storage(g->output[i]) : NULL;
-		if (t && !t->maker && goes(g, t))
-			return diag_fail(g->diag, ST_USAGE,
-				&(struct where){.file = g->file, .node = t->name},
-				"--offload disk:FOLDER:RATE:SIZE takes what has SIZE or more",
-				"is an output of the model as it is, and cannot be in a file");
-	}
-	for (int i = 0; i < g->ntensor; i++) {
-		struct tensor **x = &a->copy.map[i];
-		if (g->tensor[i]->maker || !*x || !goes(g, g->tensor[i]))
-			continue;
-		(*x)->away = true;
-		a->home[i] = *x;
-		*x = NULL;
-	}
-	return ST_OK;
 }
 
 /* --- Pieces --- */
@@ -96,12 +76,12 @@ static bool in_pieces(const struct away *a, const struct graph *g, const struct 
 {
 	struct op_pair pair[PAIRS_MAX];
 	if (!(n->op->traits & OP_BY_ELEMENT) || n->phase != NODE_UPDATE || n->nin > INPUTS ||
-		n->nalt || !n->in[1] || !a->home[n->in[0]->id] || pieces_of(g, n->in[0]) < 2)
+		n->nalt || !n->in[1] || !a->f.home[n->in[0]->id] || pieces_of(g, n->in[0]) < 2)
 		return false;
 	const int npair = node_pairs(n, pair, PAIRS_MAX);
 	for (int k = 0; k < npair; k++) {
 		const struct tensor *t = n->in[pair[k].in];
-		if (!a->home[t->id] || t->numel != n->in[0]->numel || t->dtype != g->real)
+		if (!a->f.home[t->id] || t->numel != n->in[0]->numel || t->dtype != g->real)
 			return false;
 	}
 	return n->in[1]->numel == n->in[0]->numel && !is_read(g, n);
@@ -109,7 +89,7 @@ static bool in_pieces(const struct away *a, const struct graph *g, const struct 
 
 static enum status make_pieces(struct away *a, const struct tensor *t, int pieces)
 {
-	struct graph *g = a->copy.to;
+	struct graph *g = a->f.copy.to;
 	const int64_t none = 0;
 	struct tensor **piece = ARENA_ARRAY(g->arena, struct tensor *, pieces);
 	if (!piece)
@@ -147,7 +127,7 @@ static enum status find_pieces(struct away *a, const struct graph *g)
 static struct tensor *append(
 	struct away *a, enum op_role role, int nin, struct tensor *const *in, struct span span)
 {
-	struct graph *g = a->copy.to;
+	struct graph *g = a->f.copy.to;
 	const struct attr attr[] = {ATTR_I("from", span.from), ATTR_I("count", span.count)};
 	struct node *n;
 	if (graph_node(g, op_by_role(g->table, role)->name, in[0]->name, nin, in, 0,
@@ -158,58 +138,20 @@ static struct tensor *append(
 
 static const struct span whole = {0, 0};
 
-/* Another shape of what is in the file: made when somebody reads it. */
-static bool is_view(const struct away *a, const struct node *n)
+static struct tensor *fetch(struct fetching *f, const struct tensor *t)
 {
-	return (n->op->traits & OP_VIEW) && a->home[tensor_storage(n->in[0])->id];
-}
-
-/* Makes the map know old tensor t, if it is in the file and was not fetched. */
-static enum status fetch(struct away *a, const struct tensor *t, struct tensor *behind)
-{
-	struct node *view;
-	if (!t || a->copy.map[t->id])
-		return ST_OK;
-	if (!a->home[t->id]) {
-		TRY(fetch(a, t->maker->in[0], behind));
-		return graph_copy_node(&a->copy, t->maker, &view);
-	}
+	struct away *a = (struct away *)(void *)f;
 	const int pieces = a->pieces[t->id];
-	struct tensor *in[2 + PIECES] = {a->home[t->id], behind};
+	struct tensor *in[2 + PIECES] = {f->home[t->id], a->behind};
 	for (int k = 0; k < pieces; k++)
 		in[2 + k] = a->piece[t->id][k];
-	a->copy.map[t->id] = append(a, ROLE_FETCH, pieces ? 2 + pieces : behind ? 2 : 1, in, whole);
-	return a->copy.map[t->id] ? ST_OK : a->copy.to->failed;
-}
-
-static enum status copy_whole(struct away *a, const struct node *n, struct node **m)
-{
-	struct tensor **in;
-	TRY(graph_copy_node(&a->copy, n, m));
-	for (int k = 0; k < n->nalt; k++) {
-		TRY(graph_copy_list(&a->copy, n->nin, n->alt[k], &in));
-		TRY(graph_alternative(a->copy.to, *m, in));
-	}
-	return ST_OK;
+	return append(a, ROLE_FETCH, pieces ? 2 + pieces : a->behind ? 2 : 1, in, whole);
 }
 
 /* t, or what it is a view of, is in the file. */
 static bool stored(const struct away *a, const struct tensor *t)
 {
-	return t && a->home[tensor_storage((struct tensor *)t)->id];
-}
-
-/* A fetch runs in every micro-batch: some reader may. */
-static enum status copy_reader(struct away *a, const struct node *n)
-{
-	struct node *m;
-	a->copy.to->phase = n->phase == NODE_UPDATE ? NODE_BACKWARD : n->phase;
-	for (int k = 0; k < n->nin; k++) {
-		TRY(fetch(a, n->in[k], NULL));
-		for (int w = 0; w < n->nalt; w++)
-			TRY(fetch(a, n->alt[w][k], NULL));
-	}
-	return copy_whole(a, n, &m);
+	return t && a->f.home[tensor_storage((struct tensor *)t)->id];
 }
 
 /* The input that is made last: the gradient, or what a gradient is made of. */
@@ -219,38 +161,40 @@ static struct tensor *last_made(const struct away *a, const struct node *n)
 	for (int k = 0; k < n->nin; k++)
 		if (n->in[k] && n->in[k]->maker && (!last || last->maker->id < n->in[k]->maker->id))
 			last = n->in[k];
-	return last ? a->copy.map[last->id] : NULL;
+	return last ? a->f.copy.map[last->id] : NULL;
 }
 
 /* What it reads is fetched for it alone, and what it makes stored. */
 static enum status copy_update(struct away *a, const struct node *n)
 {
-	struct graph *g = a->copy.to;
-	struct tensor **before, *behind = last_made(a, n);
+	struct graph *g = a->f.copy.to;
+	struct tensor **before;
 	struct op_pair pair[PAIRS_MAX];
 	struct node *m;
 	const int npair = node_pairs(n, pair, PAIRS_MAX);
-	TRY(graph_copy_list(&a->copy, n->nin, n->in, &before));
+	TRY(graph_copy_list(&a->f.copy, n->nin, n->in, &before));
 	g->phase = NODE_UPDATE;
 	g->last = n->last;
 	for (int k = 0; k < n->nin; k++)
-		if (n->in[k] && a->home[n->in[k]->id])
-			a->copy.map[n->in[k]->id] = NULL;
+		if (n->in[k] && a->f.home[n->in[k]->id])
+			a->f.copy.map[n->in[k]->id] = NULL;
+	a->behind = last_made(a, n);
 	for (int k = 0; k < n->nin; k++)
-		TRY(fetch(a, n->in[k], behind));
-	TRY(copy_whole(a, n, &m));
+		TRY(fetching_input(&a->f, n->in[k]));
+	a->behind = NULL;
+	TRY(fetching_node(&a->f, n, &m));
 	for (int k = 0; k < n->nin; k++)
-		if (n->in[k] && a->home[n->in[k]->id])
-			a->copy.map[n->in[k]->id] = before[k];
+		if (n->in[k] && a->f.home[n->in[k]->id])
+			a->f.copy.map[n->in[k]->id] = before[k];
 	for (int k = 0; k < npair; k++) {
 		const struct tensor *t = n->in[pair[k].in];
 		if (!stored(a, t))
 			continue;
-		if (!a->home[t->id])
+		if (!a->f.home[t->id])
 			return node_fail(g, n, "this is a bug in stint", "updates a view of '%s'",
 				tensor_storage((struct tensor *)t)->name);
 		if (!append(a, ROLE_STORE, 2,
-			    (struct tensor *[]){a->home[t->id], m->out[pair[k].out]}, whole))
+			    (struct tensor *[]){a->f.home[t->id], m->out[pair[k].out]}, whole))
 			return g->failed;
 	}
 	g->last = false;
@@ -265,16 +209,16 @@ static struct tensor *piece_read(
 	const struct span span = piece_span(parameter, a->pieces[parameter->id], k);
 	if (i == 1)
 		return append(a, ROLE_PIECE, 2,
-			(struct tensor *[]){a->copy.map[t->id], a->home[parameter->id]}, span);
-	if (!t || !a->home[t->id])
-		return t ? a->copy.map[t->id] : NULL;
+			(struct tensor *[]){a->f.copy.map[t->id], a->f.home[parameter->id]}, span);
+	if (!t || !a->f.home[t->id])
+		return t ? a->f.copy.map[t->id] : NULL;
 	return append(a, ROLE_FETCH, 3,
-		(struct tensor *[]){a->home[t->id], behind, a->piece[t->id][k]}, span);
+		(struct tensor *[]){a->f.home[t->id], behind, a->piece[t->id][k]}, span);
 }
 
 static enum status update_piece(struct away *a, const struct node *n, int k)
 {
-	struct graph *g = a->copy.to;
+	struct graph *g = a->f.copy.to;
 	struct tensor *in[INPUTS], *behind = last_made(a, n);
 	struct op_pair pair[PAIRS_MAX];
 	const int npair = node_pairs(n, pair, PAIRS_MAX);
@@ -290,7 +234,8 @@ static enum status update_piece(struct away *a, const struct node *n, int k)
 	for (int i = 0; i < npair; i++) {
 		const int id = n->in[pair[i].in]->id;
 		if (!append(a, ROLE_STORE, 3,
-			    (struct tensor *[]){a->piece[id][k], m->out[pair[i].out], a->home[id]},
+			    (struct tensor *[]){
+				    a->piece[id][k], m->out[pair[i].out], a->f.home[id]},
 			    span))
 			return g->failed;
 	}
@@ -299,7 +244,7 @@ static enum status update_piece(struct away *a, const struct node *n, int k)
 
 static enum status copy_in_pieces(struct away *a, const struct node *n)
 {
-	struct graph *g = a->copy.to;
+	struct graph *g = a->f.copy.to;
 	g->phase = NODE_UPDATE;
 	g->last = n->last;
 	g->scope = n->name;
@@ -322,23 +267,26 @@ static bool updates(const struct away *a, const struct node *n)
 
 enum status graph_put_away(const struct graph *in, struct graph **out)
 {
-	struct away a = {0};
-	TRY(graph_copy_begin(&a.copy, in));
-	a.home = ARENA_ARRAY(in->arena, struct tensor *, in->ntensor);
+	struct away a = {.f.fetch = fetch};
+	TRY(fetching_begin(&a.f, in));
 	a.piece = ARENA_ARRAY(in->arena, struct tensor **, in->ntensor);
 	a.pieces = ARENA_ARRAY(in->arena, int, in->ntensor);
-	if (!a.home || !a.piece || !a.pieces)
+	if (!a.piece || !a.pieces)
 		return diag_nomem(in->diag);
-	TRY(find(&a, in));
+	TRY(fetching_find(&a.f, goes, "a file",
+		"--offload disk:FOLDER:RATE:SIZE takes what has SIZE or more"));
+	for (int i = 0; i < in->ntensor; i++)
+		if (a.f.home[i])
+			a.f.home[i]->away = true;
 	TRY(find_pieces(&a, in));
 	for (int i = 0; i < in->nnode; i++) {
 		const struct node *n = in->node[i];
-		if (is_view(&a, n))
+		if (fetching_is_view(&a.f, n))
 			continue;
-		TRY(!updates(&a, n)            ? copy_reader(&a, n)
+		TRY(!updates(&a, n)            ? fetching_reader(&a.f, n)
 			: in_pieces(&a, in, n) ? copy_in_pieces(&a, n)
 					       : copy_update(&a, n));
 	}
-	TRY(graph_copy_end(&a.copy, out));
+	TRY(graph_copy_end(&a.f.copy, out));
 	return graph_verify(*out);
 }

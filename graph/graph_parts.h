@@ -46,6 +46,29 @@ enum status graph_copy_node(struct graph_copy *c, const struct node *n, struct n
 /* Inputs, outputs, loss; dead nodes out. */
 enum status graph_copy_end(struct graph_copy *c, struct graph **out);
 
+/* A copy in which who reads certain tensors that last over steps reads what a node has fetched of
+ * them (fetched.c). */
+struct fetching {
+	struct graph_copy copy; /* its map: to the value that was fetched, once one was */
+	struct tensor **home;   /* by old id: what lasts, of which nodes fetch; NULL: it is read */
+	/* The elements of old tensor t, fetched by a node at the end. NULL: failed, and told. */
+	struct tensor *(*fetch)(struct fetching *f, const struct tensor *t);
+};
+enum status fetching_begin(struct fetching *f, const struct graph *in);
+/* The homes: those that `goes`. An output of the model that is one as it is, is refused: it cannot
+ * be in `where`, "a file". */
+enum status fetching_find(struct fetching *f,
+	bool (*goes)(const struct fetching *f, const struct tensor *t), const char *where,
+	const char *hint);
+/* Another shape of such a tensor: not copied, but made when somebody reads it. */
+bool fetching_is_view(const struct fetching *f, const struct node *n);
+/* Makes the map know old tensor t, fetched where it was not. */
+enum status fetching_input(struct fetching *f, const struct tensor *t);
+/* The node with its alternatives, all of whose inputs the map knows; and the same of one that only
+ * reads such tensors, which are fetched before. */
+enum status fetching_node(struct fetching *f, const struct node *n, struct node **out);
+enum status fetching_reader(struct fetching *f, const struct node *n);
+
 /* Gradients of micro-batches from rows that are kept, in the place of sums (shard_rows.c). */
 struct shard_rows {
 	struct graph *g;
