@@ -114,14 +114,6 @@ static const float *delta(void *user, const char *name, int rank, const int64_t 
 	return product(v, x, va, vb, rows, columns, turned);
 }
 
-static int64_t elements(const struct safetensors_entry *e)
-{
-	int64_t n = 1;
-	for (int i = 0; i < e->rank; i++)
-		n *= e->dim[i];
-	return n;
-}
-
 /* With dora each output's row gets the length that was trained. */
 static void settle(void *user, const char *name, const int64_t *dim, float *sum)
 {
@@ -132,7 +124,8 @@ static void settle(void *user, const char *name, const int64_t *dim, float *sum)
 	const bool turned = is_turned(x);
 	const struct safetensors_entry *a = length ? entry_of(v, x, 0) : NULL;
 	const int64_t rows = dim[turned];
-	const int64_t columns = a ? elements(a) / x->spec.rank : 0;
+	const int64_t columns = a ? (int64_t)a->bytes / safetensors_width(a->dtype) / x->spec.rank
+				  : 0;
 	const int64_t step = turned ? rows : 1, next = turned ? 1 : columns;
 	for (int64_t i = 0; length && i < rows; i++) {
 		double squares = 0;

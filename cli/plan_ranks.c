@@ -73,19 +73,12 @@ static enum status plan_row(struct table *t, int64_t ranks, struct row *x)
 	return st == ST_OK ? ST_OK : diag_nomem(t->p->diag);
 }
 
-/* Ranks that fetch parameters from each other have as many micro-batches each. */
-static bool goes_in(const struct pipeline *p, int64_t ranks)
-{
-	const struct compile_options *o = p->o;
-	return !o->share_least || o->micro_batch == MICRO_BATCH_AUTO ||
-	       p->parts.shards % ranks == 0;
-}
-
 static enum status fill(struct table *t)
 {
 	const int64_t most = t->asked->ranks;
+	const struct compile_options *o = t->p->o;
 	for (int64_t n = 1; n < most && !t->asked->only; n *= 2) {
-		if (!goes_in(t->p, n))
+		if (o->micro_batch != MICRO_BATCH_AUTO && !parts_go_round(o, t->p->parts.shards, n))
 			continue;
 		struct row *x = &t->row[t->n++];
 		TRY(t->asked->each ? plan_row(t, n, x) : take_plan(t, t->p, n, x));

@@ -44,6 +44,11 @@ static int64_t most_shards(const struct pipeline *p)
 	return shards;
 }
 
+bool parts_go_round(const struct compile_options *o, int64_t shards, int64_t ranks)
+{
+	return !o->share_least || ranks < 1 || shards % ranks == 0;
+}
+
 /* A rank has a micro-batch at least. */
 static enum status check_ranks(struct pipeline *p)
 {
@@ -67,7 +72,7 @@ static enum status check_ranks(struct pipeline *p)
 				p->arena, "%s makes more of them: as many as ranks, or more", more),
 			"--ranks %" PRId64 ": a step is %" PRId64 " micro-batch%s%s", o->ranks,
 			most, most > 1 ? "es" : "", chosen ? " at most" : "");
-	if (o->share_least && !chosen && p->parts.shards % o->ranks)
+	if (!chosen && !parts_go_round(o, p->parts.shards, o->ranks))
 		return diag_fail(p->diag, ST_USAGE, NULL,
 			"a --micro-batch that gives each rank as many, or --shard state",
 			"--shard parameters: ranks fetch from each other in each micro-batch, and "
@@ -104,9 +109,8 @@ static enum status check_split(struct pipeline *p)
 static enum status try_micro_batches(struct choice *c)
 {
 	const int64_t batch = c->p->o->import.batch, least = c->p->o->ranks;
-	const bool alike = c->p->o->share_least != 0;
 	for (int64_t shards = least > 1 ? least : 1; shards <= batch; shards++)
-		if (goes_in(shards, batch) && !(alike && least && shards % least))
+		if (goes_in(shards, batch) && parts_go_round(c->p->o, shards, least))
 			TRY(trials_add(c, &(struct parts){.shards = shards}, NULL));
 	return ST_OK;
 }

@@ -9,6 +9,9 @@
 enum status parts_set(struct pipeline *p);
 /* Calls `v` for all that parts_set would choose from. Requires p->table and p->target. */
 enum status parts_each(struct pipeline *p, const struct trial_visitor *v);
+/* Whether so many ranks may share so many micro-batches as `o` asks: who fetch parameters from each
+ * other do as many each. */
+bool parts_go_round(const struct compile_options *o, int64_t shards, int64_t ranks);
 /* Bytes of a training graph's tensors of a role, and of all of those that a process has a piece of.
  */
 void parts_held(const struct graph *g, enum tensor_role role, int64_t *here, int64_t *whole);

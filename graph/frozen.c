@@ -126,9 +126,8 @@ static struct tensor *real_scales(
 	struct graph *g, const struct tensor *t, const struct stored *s, int64_t rows)
 {
 	const struct attr offset = ATTR_F("offset", (double)s->offset);
-	const int64_t blocks = (s->scales + SCALES_BLOCK - 1) / SCALES_BLOCK;
 	struct tensor *in[] = {part(g, t, DT_U8, rows, s->scales, s->code),
-		part(g, t, DT_F32, 1, blocks, s->coarse)};
+		part(g, t, DT_F32, 1, stored_coarse(s), s->coarse)};
 	return in[0] && in[1] ? graph_op(g, op_by_role(g->table, ROLE_WIDEN_SCALES)->name, 2, in, 1,
 					&offset)
 			      : NULL;

@@ -90,6 +90,8 @@ float stored_value(const struct stored *s, int64_t i);
 int64_t stored_bytes(const struct stored *s);
 /* Those of the small numbers alone. */
 int64_t stored_small_bytes(const struct stored *s);
+/* Coarse scales, where scales are stored in 8 bits. */
+int64_t stored_coarse(const struct stored *s);
 /* The transpose of the matrix. */
 struct stored stored_turned(const struct stored *s);
 

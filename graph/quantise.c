@@ -22,10 +22,14 @@ int64_t stored_small_bytes(const struct stored *s)
 	return s->form == STORED_INT8 ? n : n / 2 + n % 2;
 }
 
+int64_t stored_coarse(const struct stored *s)
+{
+	return (s->scales + SCALES_BLOCK - 1) / SCALES_BLOCK;
+}
+
 int64_t stored_bytes(const struct stored *s)
 {
-	const int64_t coarse = (s->scales + SCALES_BLOCK - 1) / SCALES_BLOCK;
-	const int64_t scales = s->code ? s->scales + coarse * (int64_t)sizeof *s->coarse
+	const int64_t scales = s->code ? s->scales + stored_coarse(s) * (int64_t)sizeof *s->coarse
 				       : s->scales * (int64_t)sizeof *s->scale;
 	return stored_small_bytes(s) + scales + (s->zero ? s->scales : 0);
 }
@@ -202,9 +206,9 @@ static unsigned char place_of(const float *table, double x)
 /* The scales' own: blocks of what is left when their mean is taken off. */
 static enum status store_scales(struct graph *g, struct stored *s, float *scale)
 {
-	const int64_t n = s->scales, blocks = (n + SCALES_BLOCK - 1) / SCALES_BLOCK;
+	const int64_t n = s->scales;
 	unsigned char *code = arena_alloc(g->arena, (size_t)n, 1);
-	float *coarse = arena_alloc(g->arena, (size_t)blocks, sizeof *coarse);
+	float *coarse = arena_alloc(g->arena, (size_t)stored_coarse(s), sizeof *coarse);
 	double sum = 0;
 	if (!code || !coarse)
 		return diag_nomem(g->diag);
