@@ -153,15 +153,17 @@ static bool wanted(const struct pipeline *p, const char *name)
 	if (bare)
 		return false;
 	const bool gpu = !strncmp(name, "stint_gpu", 9) || !strncmp(name, "stint_rt_gpu", 12);
+	const bool of_ranks = !strncmp(name, "stint_mpi", 9) || !strncmp(name, "stint_sums", 10);
+	const bool ranks = p->target.ranks && p->parts.shards > 1;
 	const bool library = !strncmp(name, "stint_lib", 9) || !strcmp(name, "stint_rt_library.c");
 	if (p->target.cuda)
 		return strcmp(name, "stint_rt_cpu.c") != 0 &&
-		       strcmp(name, "stint_rt_disk.c") != 0 && strncmp(name, "stint_mpi", 9) != 0 &&
+		       strcmp(name, "stint_rt_disk.c") != 0 && (ranks || !of_ranks) &&
 		       (!library || !strcmp(name, "stint_lib.h"));
 	if (!strcmp(name, "stint_rt_disk.c"))
 		return p->o->disk.folder != NULL;
-	if (!strncmp(name, "stint_mpi", 9))
-		return p->target.ranks && p->parts.shards > 1;
+	if (of_ranks)
+		return ranks;
 	return !gpu && (!p->target.portable || !library);
 }
 

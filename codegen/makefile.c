@@ -35,7 +35,7 @@ static const char ranks_words[] =
 "RANKS := $(shell command -v $(MPICC) >/dev/null 2>&1 && echo stint_mpi.so)\n"
 "ifdef MPI\n"
 "CC = $(MPICC)\n"
-"SOURCES += stint_mpi.c stint_mpi_sums.c stint_mpi_queue.c\n"
+"SOURCES += stint_mpi.c stint_mpi_sums.c stint_mpi_queue.c stint_sums.c\n"
 "STEP_FLAGS += -pthread\n"
 "endif\n";
 
@@ -62,7 +62,8 @@ static const char objects_rules[] =
 "\trm -f step.so libstep.a";
 
 static const char ranks_rule[] =
-"\nstint_mpi.so: stint_mpi.c stint_mpi_sums.c stint_mpi_queue.c stint_mpi_world.c $(HEADERS)\n"
+"\nstint_mpi.so: stint_mpi.c stint_mpi_sums.c stint_mpi_queue.c stint_mpi_world.c \\\n"
+"\tstint_sums.c $(HEADERS)\n"
 "\t-$(MPICC) $(CFLAGS) $(STEP_FLAGS) -pthread -shared -o $@ $(filter %.c,$^)\n";
 /* clang-format on */
 

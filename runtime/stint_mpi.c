@@ -45,11 +45,11 @@ static int begin_sum(stint_step *s, void *y, const void *sums, int64_t n, size_t
 	size_t bytes, int whole)
 {
 	struct mpi_ranks *r = ranks_of(s);
-	return told(s, stint_mpi_begin(r, (struct mpi_job){.kind = whole ? JOB_SUM : JOB_SCATTER,
+	return told(s, stint_mpi_begin(r, (struct stint_job){.kind = whole ? JOB_SUM : JOB_SCATTER,
 						  .y = y,
 						  .sums = sums,
 						  .n = n,
-						  .chunk = (int64_t)(bytes / size) / r->nroot,
+						  .chunk = (int64_t)(bytes / size) / r->sums.nroot,
 						  .size = size,
 						  .slots = room}));
 }
@@ -59,14 +59,14 @@ static int begin_gather(stint_step *s, void *y, int64_t n, size_t size)
 	enum { MOST = 1 << 26 };
 	return told(s,
 		stint_mpi_begin(ranks_of(s),
-			(struct mpi_job){
+			(struct stint_job){
 				.kind = JOB_GATHER, .y = y, .n = n, .chunk = MOST, .size = size}));
 }
 
 static int begin_join(stint_step *s, void *rows, size_t bytes)
 {
 	return told(s, stint_mpi_begin(ranks_of(s),
-			       (struct mpi_job){.kind = JOB_JOIN, .y = rows, .size = bytes}));
+			       (struct stint_job){.kind = JOB_JOIN, .y = rows, .size = bytes}));
 }
 
 static int await(stint_step *s, const void *y)
@@ -223,16 +223,17 @@ static void free_requests(struct mpi_requests *q)
 
 static int allocate(struct mpi_ranks *r, int steps)
 {
-	const size_t n = (size_t)r->face.n, shards = (size_t)r->shards;
-	/* in a round: every root of others, this one's to every other; or rows, both ways */
-	r->cap = (int)(shards + n * (shards < 128 ? shards : 128) + n * (shards + 2));
-	r->root = calloc(shards + 1, sizeof *r->root);
+	const size_t n = (size_t)r->face.n;
+	if (stint_sums_new(&r->sums))
+		return STINT_NO_MEMORY;
+	r->cap = (int)stint_sums_messages(&r->sums);
 	r->told = malloc(n * sizeof *r->told);
 	r->count = malloc(n * sizeof *r->count);
-	if (!r->root || !r->told || !r->count || !allocate_requests(&r->own, r->cap) ||
-		!allocate_requests(&r->ahead, r->cap) || !allocate_requests(&r->rows, r->cap))
+	int all = r->told && r->count;
+	for (int i = 0; i < LANES; i++)
+		all = allocate_requests(&r->lane[i], r->cap) && all;
+	if (!all)
 		return STINT_NO_MEMORY;
-	stint_mpi_roots(r);
 	return stint_mpi_queue_open(r, steps);
 }
 
@@ -263,9 +264,13 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 	r->face.lend = lend;
 	r->face.borrow = borrow;
 	r->comm = MPI_COMM_NULL;
-	r->patience = 300; /* who starts late has to load its files first */
-	r->shards = s->model->shards;
+	r->face.patience = 300; /* who starts late has to load its files first */
 	s->ranks = &r->face;
+	r->sums = (struct stint_sums){.rank = r->face.rank,
+		.n = r->face.n,
+		.shards = s->model->shards,
+		.by = &stint_mpi_carrier,
+		.user = r};
 	if (s->model->shards < r->face.n) {
 		snprintf(s->message, sizeof s->message,
 			"%d ranks for %d micro-batch%s: compile with --micro-batch so that there "
@@ -296,7 +301,7 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 		fail(s, rc, "out of memory");
 	else
 		rc = same_steps(s);
-	r->patience = 60;
+	r->face.patience = 60;
 	if (rc)
 		stint_free_ranks(s);
 	return rc;
@@ -310,10 +315,9 @@ void stint_free_ranks(stint_step *s)
 	stint_mpi_queue_close(r);
 	if (r->comm != MPI_COMM_NULL && !r->is_broken)
 		MPI_Comm_free(&r->comm);
-	free(r->root);
-	free_requests(&r->own);
-	free_requests(&r->ahead);
-	free_requests(&r->rows);
+	stint_sums_free(&r->sums);
+	for (int i = 0; i < LANES; i++)
+		free_requests(&r->lane[i]);
 	free(r->told);
 	free(r->count);
 	free(r);
@@ -322,12 +326,12 @@ void stint_free_ranks(stint_step *s)
 
 void stint_ranks_patience(stint_step *s, double seconds)
 {
-	ranks_of(s)->patience = seconds;
+	ranks_of(s)->face.patience = seconds;
 }
 
 void stint_ranks_fast(stint_step *s, int fast)
 {
-	ranks_of(s)->fast = fast;
+	ranks_of(s)->face.fast = fast;
 }
 
 /* --- For stint --- */
@@ -359,12 +363,13 @@ static int all_together(
 	int rc = STINT_OK;
 	for (size_t at = 0; at < n && !rc; at += PART) {
 		const size_t part = n - at < PART ? n - at : PART;
-		r->own.partner[r->own.n] = -1;
-		r->own.takes[r->own.n] = 0;
+		r->lane[LANE_OWN].partner[r->lane[LANE_OWN].n] = -1;
+		r->lane[LANE_OWN].takes[r->lane[LANE_OWN].n] = 0;
 		if (MPI_Iallreduce(MPI_IN_PLACE, (unsigned char *)data + at * size, (int)part, type,
-			    op, r->comm, &r->own.request[r->own.n]) != MPI_SUCCESS)
+			    op, r->comm,
+			    &r->lane[LANE_OWN].request[r->lane[LANE_OWN].n]) != MPI_SUCCESS)
 			return fail(s, STINT_LOST, "the ranks cannot reach each other");
-		r->own.n++;
+		r->lane[LANE_OWN].n++;
 		rc = wait_for_all(s);
 	}
 	return rc;

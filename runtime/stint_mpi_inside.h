@@ -8,15 +8,10 @@
 
 #include "stint_mpi.h"
 #include "stint_rt_device.h"
+#include "stint_sums.h"
 
-/* What all ranks do together, in the same order on each. */
 struct mpi_job {
-	enum { JOB_SUM, JOB_SCATTER, JOB_GATHER, JOB_JOIN } kind;
-	unsigned char *y; /* the numbers: of JOB_JOIN each shard's row */
-	const unsigned char *sums;
-	int64_t n, chunk; /* numbers; of each root in a round */
-	size_t size;      /* bytes of a number, or of a row */
-	unsigned char *slots;
+	struct stint_job is;
 	int is_done;
 };
 
@@ -48,19 +43,12 @@ struct mpi_requests {
 struct mpi_ranks {
 	struct stint_ranks face;
 	MPI_Comm comm;
-	double patience;
-	int shards, nroot; /* sums that all ranks' shards leave */
-	struct root {
-		int rank, nth; /* whose; the how manieth of its own */
-		int64_t begin, end;
-	} * root;
-	int cap;
-	struct mpi_requests own, ahead; /* a job's, and of its next round */
-	struct mpi_requests rows;       /* that are exchanged meanwhile */
+	struct stint_sums sums;
+	int cap; /* messages of a lane */
+	struct mpi_requests lane[LANES];
 	double rows_since;
 	int is_broken; /* some request was never through */
 	int64_t *told; /* of each rank */
-	int fast;      /* sums are MPI's own */
 	int *count;    /* of each rank, for these: numbers of its piece */
 	struct mpi_queue queue;
 	char message[256]; /* of what failed */
@@ -73,14 +61,13 @@ static inline struct mpi_ranks *ranks_of(const stint_step *s)
 
 /* --- stint_mpi_sums.c --- */
 
-enum { TAG_SUM, TAG_WHOLE, TAG_ROWS, TAG_CHECK, TAG_ASK, TAG_LEND };
+enum { TAG_CHECK = TAG_ROWS + 1, TAG_ASK, TAG_LEND }; /* behind stint_sums.h's */
+extern const struct stint_carrier stint_mpi_carrier;
 void stint_mpi_send(struct mpi_ranks *r, int rank, int tag, const void *data, size_t bytes);
 void stint_mpi_take(struct mpi_ranks *r, int rank, int tag, void *data, size_t bytes);
 /* Until all that was sent and asked for is through: STINT_OK, or STINT_LOST with r->message. */
 int stint_mpi_through(struct mpi_ranks *r);
-/* The nodes of the tree that all ranks' shards come to, into r->root. */
-void stint_mpi_roots(struct mpi_ranks *r);
-int stint_mpi_do(struct mpi_ranks *r, const struct mpi_job *j);
+int stint_mpi_do(struct mpi_ranks *r, const struct stint_job *j);
 /* For the thread: begins to exchange the rows of the queue's next such job, or looks whether they
  * are there, and waits for neither. STINT_OK, or STINT_LOST with r->message. */
 int stint_mpi_rows(struct mpi_ranks *r);
@@ -101,7 +88,7 @@ void stint_mpi_queue_give_up(struct mpi_ranks *r);
 int stint_mpi_queue_skip(struct mpi_ranks *r);
 void stint_mpi_queue_close(struct mpi_ranks *r);
 /* Brings a job. What it says of memory holds, and nobody else writes there, until it is done. */
-int stint_mpi_begin(struct mpi_ranks *r, struct mpi_job j);
+int stint_mpi_begin(struct mpi_ranks *r, struct stint_job j);
 /* For the thread: the place of the first job that is not done, of sums or (1) rows; -1: none. */
 int stint_mpi_next(struct mpi_queue *q, int rows);
 void stint_mpi_done(struct mpi_queue *q, int at);

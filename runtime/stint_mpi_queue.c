@@ -16,7 +16,7 @@ int stint_mpi_next(struct mpi_queue *q, int rows)
 {
 	pthread_mutex_lock(&q->lock);
 	int *at = &q->next[rows];
-	while (*at < q->n && (q->job[*at].is_done || (q->job[*at].kind == JOB_JOIN) != rows))
+	while (*at < q->n && (q->job[*at].is_done || (q->job[*at].is.kind == JOB_JOIN) != rows))
 		(*at)++;
 	const int found = *at < q->n ? *at : -1;
 	pthread_mutex_unlock(&q->lock);
@@ -64,7 +64,7 @@ static void *work(void *user)
 	long ns = STINT_MPI_REST_NS;
 	while (wait_for_more(q)) {
 		const int at = stint_mpi_next(q, 0);
-		const int rc = at >= 0 ? stint_mpi_do(r, &q->job[at]) : stint_mpi_rows(r);
+		const int rc = at >= 0 ? stint_mpi_do(r, &q->job[at].is) : stint_mpi_rows(r);
 		if (!rc && at >= 0)
 			stint_mpi_done(q, at);
 		if (rc) {
@@ -151,14 +151,14 @@ void stint_mpi_queue_close(struct mpi_ranks *r)
 	q->job = NULL;
 }
 
-int stint_mpi_begin(struct mpi_ranks *r, struct mpi_job j)
+int stint_mpi_begin(struct mpi_ranks *r, struct stint_job j)
 {
 	struct mpi_queue *q = &r->queue;
 	int rc;
 	pthread_mutex_lock(&q->lock);
 	rc = q->n < q->cap ? q->rc : STINT_LOST;
 	if (!rc)
-		q->job[q->n++] = j;
+		q->job[q->n++] = (struct mpi_job){.is = j};
 	pthread_cond_signal(&q->more);
 	pthread_mutex_unlock(&q->lock);
 	if (!rc && !q->is_running) {
@@ -174,7 +174,7 @@ int stint_mpi_await(struct mpi_ranks *r, const void *y)
 	struct mpi_queue *q = &r->queue;
 	pthread_mutex_lock(&q->lock);
 	int at = q->n - 1;
-	while (y && at >= 0 && q->job[at].y != y)
+	while (y && at >= 0 && q->job[at].is.y != y)
 		at--;
 	if (y && at < 0 && !q->rc) {
 		snprintf(r->message, sizeof r->message, "what is waited for was never begun");

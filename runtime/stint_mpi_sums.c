@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT-0 */
-/* Sums over processes, point to point over MPI (stint_mpi.h). Allreduce would promise no more than
- * that all get the same result: not which order it is added in.
- *
- * Each process owns a piece of every sum. The sums that others' shards have left come to it, are
- * added along the tree, and the whole goes back to all. Pieces are worked off in rounds of as much
- * as the scratch that the plan has given holds; all processes are in the same round. */
+/* What MPI carries of sums over processes (stint_sums.h), point to point. Allreduce would promise
+ * no more than that all get the same result: not which order it is added in. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* clock_gettime, sched_yield */
 #endif
@@ -43,12 +39,12 @@ static void take(
 
 void stint_mpi_send(struct mpi_ranks *r, int rank, int tag, const void *data, size_t bytes)
 {
-	send(r, &r->own, rank, tag, data, bytes);
+	send(r, &r->lane[LANE_OWN], rank, tag, data, bytes);
 }
 
 void stint_mpi_take(struct mpi_ranks *r, int rank, int tag, void *data, size_t bytes)
 {
-	take(r, &r->own, rank, tag, data, bytes);
+	take(r, &r->lane[LANE_OWN], rank, tag, data, bytes);
 }
 
 /* For whom we wait: the first whose message is not through. */
@@ -98,7 +94,7 @@ static int test(struct mpi_ranks *r, struct mpi_requests *q, double since, int *
 {
 	if (MPI_Testall(q->n, q->request, done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
 		return lost(r, q, "cannot be reached any more");
-	if (!*done && r->patience > 0 && now() - since > r->patience)
+	if (!*done && r->face.patience > 0 && now() - since > r->face.patience)
 		return lost(r, q, "has not answered: it is dead, or stuck");
 	if (*done)
 		q->n = 0;
@@ -141,25 +137,44 @@ static int through(struct mpi_ranks *r, struct mpi_requests *q)
 
 int stint_mpi_through(struct mpi_ranks *r)
 {
-	return through(r, &r->own);
+	return through(r, &r->lane[LANE_OWN]);
 }
 
-/* --- Sums --- */
+/* --- What carries the sums of stint_sums.h --- */
 
-/* The nodes of the tree that a rank's shards come to, from the left. */
-static int roots_of(struct mpi_ranks *r, int rank, struct root *out)
+static struct mpi_ranks *carried(struct stint_sums *s)
 {
-	int64_t from[STINT_TREE_DEPTH + 1];
-	const int64_t end = stint_tree_first(r->shards, r->face.n, rank + 1);
-	const int n = stint_tree_roots(r->shards, r->face.n, rank, from);
-	for (int i = 0; i < n; i++)
-		out[i] = (struct root){rank, i, from[i], i + 1 < n ? from[i + 1] : end};
-	return n;
+	return s->user;
 }
 
-/* to = to + other. */
-static void add(void *to, const void *other, int64_t n, size_t size)
+static void carry(struct stint_sums *s, int lane, int rank, int tag, const void *data, size_t bytes)
 {
+	struct mpi_ranks *r = carried(s);
+	send(r, &r->lane[lane], rank, tag, data, bytes);
+}
+
+static void fetch(struct stint_sums *s, int lane, int rank, int tag, void *data, size_t bytes)
+{
+	struct mpi_ranks *r = carried(s);
+	take(r, &r->lane[lane], rank, tag, data, bytes);
+}
+
+static int lane_through(struct stint_sums *s, int lane)
+{
+	struct mpi_ranks *r = carried(s);
+	return through(r, &r->lane[lane]);
+}
+
+static int copy(struct stint_sums *s, void *to, const void *from, size_t bytes)
+{
+	(void)s;
+	memcpy(to, from, bytes);
+	return STINT_OK;
+}
+
+static int add(struct stint_sums *s, void *to, const void *other, int64_t n, size_t size)
+{
+	(void)s;
 	if (size == sizeof(double)) {
 		double *a = to;
 		const double *b = other;
@@ -171,148 +186,10 @@ static void add(void *to, const void *other, int64_t n, size_t size)
 		for (int64_t i = 0; i < n; i++)
 			a[i] = a[i] + b[i];
 	}
-}
-
-void stint_mpi_roots(struct mpi_ranks *r)
-{
-	for (int k = 0; k < r->face.n; k++)
-		r->nroot += roots_of(r, k, r->root + r->nroot);
-}
-
-/* All roots' n numbers, one behind the other, `stride` bytes apart: the sum in the first's place.
- */
-static void add_along_tree(
-	const struct mpi_ranks *r, unsigned char *slots, size_t stride, int64_t n, size_t size)
-{
-	int at[STINT_TREE_DEPTH + 1], depth = 0; /* slots of sums that wait, from the left */
-	int64_t begin[STINT_TREE_DEPTH + 1];
-	for (int i = 0; i < r->nroot; i++) {
-		begin[depth] = r->root[i].begin;
-		at[depth++] = i;
-		while (depth > 1 && stint_tree_left(begin[depth - 1], r->root[i].end, r->shards) ==
-					    begin[depth - 2]) {
-			depth--;
-			add(slots + (size_t)at[depth - 1] * stride,
-				slots + (size_t)at[depth] * stride, n, size);
-		}
-	}
-}
-
-/* Of an owner's piece, what this round has: numbers [from, from + n). */
-static int64_t chunk_of(
-	const struct mpi_ranks *r, const struct mpi_job *j, int owner, int64_t round, int64_t *from)
-{
-	const int64_t end = stint_tree_first(j->n, r->face.n, owner + 1);
-	*from = stint_tree_first(j->n, r->face.n, owner) + round * j->chunk;
-	const int64_t left = end - *from;
-	return left < 0 ? 0 : left < j->chunk ? left : j->chunk;
-}
-
-/* This rank's root number `nth` of so many. */
-static const unsigned char *own_root(const struct mpi_job *j, int nth, int n)
-{
-	return nth == n - 1 ? j->y : j->sums + (size_t)nth * (size_t)j->n * j->size;
-}
-
-static int own_roots(const struct mpi_ranks *r)
-{
-	int n = 0;
-	for (int i = 0; i < r->nroot; i++)
-		n += r->root[i].rank == r->face.rank;
-	return n;
-}
-
-/* A round of a sum: where its chunk is, and what is on its way of it. */
-struct round {
-	int64_t k;
-	unsigned char *slots;
-	struct mpi_requests *q;
-};
-
-/* What others have left of this rank's chunk comes here, next to its own; theirs go there. */
-static void bring_together(struct mpi_ranks *r, const struct mpi_job *j, const struct round *x)
-{
-	const int me = r->face.rank, mine = own_roots(r);
-	const size_t stride = (size_t)j->chunk * j->size;
-	int64_t from;
-	int64_t n = chunk_of(r, j, me, x->k, &from);
-	for (int i = 0; i < r->nroot && n > 0; i++) {
-		unsigned char *slot = x->slots + (size_t)i * stride;
-		if (r->root[i].rank != me)
-			take(r, x->q, r->root[i].rank, TAG_SUM, slot, (size_t)n * j->size);
-		else
-			memcpy(slot, own_root(j, r->root[i].nth, mine) + (size_t)from * j->size,
-				(size_t)n * j->size);
-	}
-	for (int k = 1; k < r->face.n; k++) {
-		const int owner = (me + k) % r->face.n; /* not all to the same one first */
-		n = chunk_of(r, j, owner, x->k, &from);
-		for (int i = 0; i < mine && n > 0; i++)
-			send(r, x->q, owner, TAG_SUM, own_root(j, i, mine) + (size_t)from * j->size,
-				(size_t)n * j->size);
-	}
-}
-
-/* The sums of this round, to all. */
-static void hand_out(struct mpi_ranks *r, const struct mpi_job *j, const struct round *x)
-{
-	const int me = r->face.rank;
-	int64_t from;
-	const int64_t mine = chunk_of(r, j, me, x->k, &from);
-	for (int k = 1; k < r->face.n; k++) {
-		const int other = (me + k) % r->face.n;
-		const int64_t n = chunk_of(r, j, other, x->k, &from);
-		if (n > 0)
-			take(r, x->q, other, TAG_WHOLE, j->y + (size_t)from * j->size,
-				(size_t)n * j->size);
-		if (mine > 0)
-			send(r, x->q, other, TAG_WHOLE, x->slots, (size_t)mine * j->size);
-	}
-}
-
-/* What was brought together, when it is there. */
-static int add_round(struct mpi_ranks *r, const struct mpi_job *j, const struct round *x)
-{
-	int64_t from;
-	const int rc = through(r, x->q);
-	if (rc)
-		return rc;
-	const int64_t mine = chunk_of(r, j, r->face.rank, x->k, &from);
-	add_along_tree(r, x->slots, (size_t)j->chunk * j->size, mine, j->size);
-	memcpy(j->y + (size_t)from * j->size, x->slots, (size_t)mine * j->size);
-	if (j->kind == JOB_SUM)
-		hand_out(r, j, x);
 	return STINT_OK;
 }
 
-/* In rounds: over y, to all, or the owner's piece. Where there are several, each has half of the
- * scratch and is on its way while the one before is added and handed out. */
-static int add_all(struct mpi_ranks *r, const struct mpi_job *whole)
-{
-	struct mpi_job j = *whole;
-	const int64_t largest = (j.n + r->face.n - 1) / r->face.n; /* piece */
-	const int two = largest > j.chunk && j.chunk > 1;
-	j.chunk /= 1 + two;
-	const size_t half = two ? (size_t)r->nroot * (size_t)j.chunk * j.size : 0;
-	struct round x[2] = {{0, j.slots, &r->own}, {0, j.slots + half, two ? &r->ahead : &r->own}};
-	int rc = STINT_OK;
-	for (int64_t k = 0; (k - two) * j.chunk < largest && !rc; k++) {
-		struct round *next = &x[k & 1], *ready = &x[(k - two) & 1];
-		if (k * j.chunk < largest) {
-			rc = through(r, next->q); /* handed out: its slots are free */
-			next->k = k;
-			if (!rc)
-				bring_together(r, &j, next);
-		}
-		if (!rc && k >= two)
-			rc = add_round(r, &j, ready);
-	}
-	for (int i = 0; i < 2 && !rc; i++)
-		rc = through(r, x[i].q);
-	for (int i = 0; i < 2 && rc; i++)
-		drop(r, x[i].q);
-	return rc;
-}
+const struct stint_carrier stint_mpi_carrier = {carry, fetch, lane_through, copy, add};
 
 /* --- The same by MPI, which adds in an order of its own --- */
 
@@ -320,98 +197,47 @@ static int add_all(struct mpi_ranks *r, const struct mpi_job *whole)
 static int by_mpi(struct mpi_ranks *r, int rc)
 {
 	if (rc != MPI_SUCCESS)
-		return lost(r, &r->own, "cannot be reached any more");
-	r->own.partner[r->own.n] = -1;
-	r->own.takes[r->own.n] = 0;
-	r->own.n++;
+		return lost(r, &r->lane[LANE_OWN], "cannot be reached any more");
+	r->lane[LANE_OWN].partner[r->lane[LANE_OWN].n] = -1;
+	r->lane[LANE_OWN].takes[r->lane[LANE_OWN].n] = 0;
+	r->lane[LANE_OWN].n++;
 	return stint_mpi_through(r);
 }
 
-static int reduce(struct mpi_ranks *r, const struct mpi_job *j, MPI_Datatype type)
+static int reduce(struct mpi_ranks *r, const struct stint_job *j, MPI_Datatype type)
 {
 	enum { PART = 1 << 28 };
 	int rc = STINT_OK;
 	for (int64_t at = 0; at < j->n && !rc; at += PART)
 		rc = by_mpi(r, MPI_Iallreduce(MPI_IN_PLACE, j->y + (size_t)at * j->size,
 				       (int)(j->n - at < PART ? j->n - at : PART), type, MPI_SUM,
-				       r->comm, &r->own.request[r->own.n]));
+				       r->comm, &r->lane[LANE_OWN].request[r->lane[LANE_OWN].n]));
 	return rc;
 }
 
 /* MPI leaves the piece where the numbers begin. */
-static int reduce_pieces(struct mpi_ranks *r, const struct mpi_job *j, MPI_Datatype type)
+static int reduce_pieces(struct mpi_ranks *r, const struct stint_job *j, MPI_Datatype type)
 {
 	const int64_t from = stint_tree_first(j->n, r->face.n, r->face.rank);
 	for (int k = 0; k < r->face.n; k++)
 		r->count[k] = (int)(stint_tree_first(j->n, r->face.n, k + 1) -
 				    stint_tree_first(j->n, r->face.n, k));
 	const int rc = by_mpi(r, MPI_Ireduce_scatter(MPI_IN_PLACE, j->y, r->count, type, MPI_SUM,
-					 r->comm, &r->own.request[r->own.n]));
+					 r->comm, &r->lane[LANE_OWN].request[r->lane[LANE_OWN].n]));
 	if (!rc)
 		memmove(j->y + (size_t)from * j->size, j->y,
 			(size_t)r->count[r->face.rank] * j->size);
 	return rc;
 }
 
-static int add_fast(struct mpi_ranks *r, const struct mpi_job *j)
+static int add_fast(struct mpi_ranks *r, const struct stint_job *j)
 {
-	const int mine = own_roots(r);
 	const MPI_Datatype type = j->size == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
-	for (int i = mine - 2; i >= 0; i--)
-		add(j->y, own_root(j, i, mine), j->n, j->size);
-	return j->kind == JOB_SUM ? reduce(r, j, type) : reduce_pieces(r, j, type);
+	const int rc = stint_sums_add_own(&r->sums, j);
+	return rc ? rc : j->kind == JOB_SUM ? reduce(r, j, type) : reduce_pieces(r, j, type);
 }
 
-/* --- Pieces and rows --- */
-
-/* In rounds too: MPI counts a message's bytes by an int. */
-static int gather(struct mpi_ranks *r, const struct mpi_job *j)
-{
-	const int64_t largest = (j->n + r->face.n - 1) / r->face.n;
-	const int me = r->face.rank;
-	int rc = STINT_OK;
-	for (int64_t round = 0; round * j->chunk < largest && !rc; round++) {
-		int64_t from, at;
-		const int64_t mine = chunk_of(r, j, me, round, &from);
-		for (int k = 1; k < r->face.n; k++) {
-			const int other = (me + k) % r->face.n;
-			const int64_t theirs = chunk_of(r, j, other, round, &at);
-			if (theirs > 0)
-				stint_mpi_take(r, other, TAG_WHOLE, j->y + (size_t)at * j->size,
-					(size_t)theirs * j->size);
-			if (mine > 0)
-				stint_mpi_send(r, other, TAG_WHOLE, j->y + (size_t)from * j->size,
-					(size_t)mine * j->size);
-		}
-		rc = stint_mpi_through(r);
-	}
-	return rc;
-}
-
-static void exchange_rows(struct mpi_ranks *r, const struct mpi_job *j, struct mpi_requests *q)
-{
-	for (int k = 1; k < r->face.n; k++) {
-		const int other = (r->face.rank + k) % r->face.n;
-		for (int i = 0; i < 2; i++) {
-			const int whose = i ? r->face.rank : other;
-			const int64_t begin = stint_tree_first(r->shards, r->face.n, whose);
-			const int64_t end = stint_tree_first(r->shards, r->face.n, whose + 1);
-			for (int64_t at = begin; at < end; at++) {
-				unsigned char *row = j->y + (size_t)at * j->size;
-				if (i)
-					send(r, q, other, TAG_ROWS, row, j->size);
-				else
-					take(r, q, other, TAG_ROWS, row, j->size);
-			}
-		}
-	}
-}
-
-static int join(struct mpi_ranks *r, const struct mpi_job *j)
-{
-	exchange_rows(r, j, &r->own);
-	return stint_mpi_through(r);
-}
+/* --- Rows beside sums --- */
 
 int stint_mpi_rows(struct mpi_ranks *r)
 {
@@ -419,11 +245,11 @@ int stint_mpi_rows(struct mpi_ranks *r)
 	int done = 0;
 	if (at < 0)
 		return STINT_OK;
-	if (r->rows.n == 0) {
-		exchange_rows(r, &r->queue.job[at], &r->rows);
+	if (r->lane[LANE_ROWS].n == 0) {
+		stint_sums_exchange(&r->sums, &r->queue.job[at].is, LANE_ROWS);
 		r->rows_since = now();
 	}
-	const int rc = test(r, &r->rows, r->rows_since, &done);
+	const int rc = test(r, &r->lane[LANE_ROWS], r->rows_since, &done);
 	if (!rc && done)
 		stint_mpi_done(&r->queue, at);
 	return rc;
@@ -431,15 +257,16 @@ int stint_mpi_rows(struct mpi_ranks *r)
 
 void stint_mpi_rows_drop(struct mpi_ranks *r)
 {
-	if (r->rows.n > 0)
-		drop(r, &r->rows);
+	if (r->lane[LANE_ROWS].n > 0)
+		drop(r, &r->lane[LANE_ROWS]);
 }
 
-int stint_mpi_do(struct mpi_ranks *r, const struct mpi_job *j)
+int stint_mpi_do(struct mpi_ranks *r, const struct stint_job *j)
 {
-	if (j->kind == JOB_JOIN)
-		return join(r, j);
-	if (j->kind == JOB_GATHER)
-		return gather(r, j);
-	return r->fast && j->n <= INT_MAX ? add_fast(r, j) : add_all(r, j);
+	const int sum = j->kind == JOB_SUM || j->kind == JOB_SCATTER;
+	const int rc = sum && r->face.fast && j->n <= INT_MAX ? add_fast(r, j)
+							      : stint_sums_do(&r->sums, j);
+	for (int lane = LANE_OWN; lane <= LANE_AHEAD && rc; lane++)
+		drop(r, &r->lane[lane]);
+	return rc;
 }

@@ -82,6 +82,8 @@ struct stint_device {
  * stint_tree_first(shards, n, rank) up to the next one's first, and all have the same sums then. */
 struct stint_ranks {
 	int rank, n;
+	double patience; /* seconds that one may wait for another; 0: forever */
+	int fast;        /* sums are the carrier's own, in whichever order */
 	/* Returns STINT_OK or a failure with its message in s, as all of these. */
 	/* Begins to sum y's n numbers, of `size` bytes each, over all processes: they are the sum
 	 * that this one's last shard has left, behind the sums that wait in `sums`. y is all of it
