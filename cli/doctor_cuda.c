@@ -14,7 +14,7 @@ enum { ARCH_OF_PAPER = 90 }; /* asked where there is no device */
 /* --- Libraries --- */
 
 static const char *const library_name[STINT_GPU_LIBRARIES] = {
-	"driver", "NVRTC", "cuBLASLt", "cuDNN"};
+	"driver", "NVRTC", "cuBLASLt", "cuDNN", "NCCL"};
 
 /* "13.1.0" of the number that the library counts by. */
 static const char *version_text(enum stint_gpu_library which, int version, char buf[static 32])
@@ -31,8 +31,9 @@ static bool library(struct doctor *x, enum stint_gpu_library which)
 	char version[32];
 	const double from = doctor_ms();
 	if (stint_gpu_need(x->g, which)) {
-		doctor_say(x, FINDING_WRONG, NULL, "%s: %s", library_name[which],
-			stint_gpu_message(x->g));
+		/* only several GPUs need NCCL */
+		doctor_say(x, which == STINT_GPU_NCCL ? FINDING_NOTE : FINDING_WRONG, NULL,
+			"%s: %s", library_name[which], stint_gpu_message(x->g));
 		return false;
 	}
 	const int number = stint_gpu_library_version(x->g, which);

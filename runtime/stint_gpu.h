@@ -55,6 +55,7 @@ enum stint_gpu_library {
 	STINT_GPU_NVRTC,
 	STINT_GPU_CUBLASLT,
 	STINT_GPU_CUDNN,
+	STINT_GPU_NCCL, /* libnccl.so.2 */
 	STINT_GPU_LIBRARIES
 };
 
@@ -66,7 +67,7 @@ enum stint_gpu_library {
  * loaded cuBLASLt is taken where there is one. */
 int stint_gpu_need(stint_gpu *g, enum stint_gpu_library library);
 /* Of a loaded library; "" and 0 else. Versions as the library counts: driver 13000 is 13.0; NVRTC
- * 1000 times the major version and 10 times the minor one; cuBLASLt and cuDNN as they say. */
+ * 1000 times the major version and 10 times the minor one; cuBLASLt, cuDNN and NCCL as they say. */
 const char *stint_gpu_library_path(const stint_gpu *g, enum stint_gpu_library library);
 int stint_gpu_library_version(const stint_gpu *g, enum stint_gpu_library library);
 /* A function of a loaded library by name; NULL: not there, or not loaded. */

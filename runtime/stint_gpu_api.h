@@ -38,6 +38,11 @@ typedef struct {
 typedef int cudnnStatus_t, cudnnBackendDescriptorType_t, cudnnBackendAttributeName_t;
 typedef int cudnnBackendAttributeType_t;
 typedef void *cudnnHandle_t, *cudnnBackendDescriptor_t;
+typedef int ncclResult_t, ncclDataType_t, ncclRedOp_t;
+typedef void *ncclComm_t;
+typedef struct {
+	char internal[128];
+} ncclUniqueId;
 #endif
 
 /* X(type, name, (parameters)) */
@@ -70,6 +75,7 @@ typedef void *cudnnHandle_t, *cudnnBackendDescriptor_t;
 	X(CUresult, cuStreamCreate, (CUstream *out, unsigned flags)) \
 	X(CUresult, cuStreamDestroy_v2, (CUstream stream)) \
 	X(CUresult, cuStreamSynchronize, (CUstream stream)) \
+	X(CUresult, cuStreamQuery, (CUstream stream)) \
 	X(CUresult, cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags)) \
 	X(CUresult, cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode)) \
 	X(CUresult, cuStreamEndCapture, (CUstream stream, CUgraph *graph)) \
@@ -141,6 +147,21 @@ typedef void *cudnnHandle_t, *cudnnBackendDescriptor_t;
 #define GPU_CUDNN_NEWER(X) \
 	X(size_t, cudnnGetCudartVersion, (void)) \
 	X(void, cudnnGetLastErrorString, (char *message, size_t room))
+
+#define GPU_NCCL(X) \
+	X(ncclResult_t, ncclGetVersion, (int *version)) \
+	X(const char *, ncclGetErrorString, (ncclResult_t result)) \
+	X(const char *, ncclGetLastError, (ncclComm_t comm)) \
+	X(ncclResult_t, ncclGetUniqueId, (ncclUniqueId *out)) \
+	X(ncclResult_t, ncclCommInitRank, (ncclComm_t *out, int n, ncclUniqueId id, int rank)) \
+	X(ncclResult_t, ncclCommDestroy, (ncclComm_t comm)) \
+	X(ncclResult_t, ncclCommAbort, (ncclComm_t comm)) \
+	X(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t *out)) \
+	X(ncclResult_t, ncclGroupStart, (void)) \
+	X(ncclResult_t, ncclGroupEnd, (void)) \
+	X(ncclResult_t, ncclSend, (const void *from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)) \
+	X(ncclResult_t, ncclRecv, (void *to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)) \
+	X(ncclResult_t, ncclAllReduce, (const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream))
 /* clang-format on */
 
 #define GPU_MEMBER(type, name, parameters) type(*name) parameters;
@@ -156,12 +177,16 @@ struct gpu_cublaslt {
 struct gpu_cudnn {
 	GPU_CUDNN(GPU_MEMBER) GPU_CUDNN_NEWER(GPU_MEMBER)
 };
+struct gpu_nccl {
+	GPU_NCCL(GPU_MEMBER)
+};
 #undef GPU_MEMBER
 
 /* Values of NVIDIA's enums, by X(ours, value, theirs). */
 /* clang-format off */
 #define GPU_VALUES(X) \
 	X(CU_OUT_OF_MEMORY, 2, CUDA_ERROR_OUT_OF_MEMORY) \
+	X(CU_NOT_READY, 600, CUDA_ERROR_NOT_READY) \
 	X(CU_STREAM_ALONE, 1, CU_STREAM_NON_BLOCKING) \
 	X(CU_CAPTURE_RELAXED, 2, CU_STREAM_CAPTURE_MODE_RELAXED) \
 	X(CU_EVENT_PLAIN, 0, CU_EVENT_DEFAULT) \
@@ -300,7 +325,12 @@ struct gpu_cudnn {
 	X(DNN_NOTE_NONDETERMINISTIC, 4, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) \
 	X(DNN_NOTE_WINOGRAD, 5, CUDNN_NUMERICAL_NOTE_WINOGRAD) \
 	X(DNN_NOTE_WINOGRAD_13, 8, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13) \
-	X(DNN_DEVICE_JSON, 2702, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION)
+	X(DNN_DEVICE_JSON, 2702, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION) \
+	X(NCCL_UINT8, 1, ncclUint8) \
+	X(NCCL_FLOAT, 7, ncclFloat32) \
+	X(NCCL_DOUBLE, 8, ncclFloat64) \
+	X(NCCL_SUM, 0, ncclSum) \
+	X(NCCL_IN_PROGRESS, 7, ncclInProgress)
 /* clang-format on */
 #define GPU_VALUE(ours, value, theirs) GPU_##ours = value,
 enum gpu_value { GPU_VALUES(GPU_VALUE) };
@@ -326,6 +356,7 @@ struct stint_gpu {
 	struct gpu_nvrtc rtc;
 	struct gpu_cublaslt lt;
 	struct gpu_cudnn dnn;
+	struct gpu_nccl nccl;
 
 	int open, device;
 	void *context, *stream[GPU_STREAMS];

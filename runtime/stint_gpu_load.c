@@ -118,6 +118,15 @@ static const char *cudnn_bind(stint_gpu *g, void *handle, int *version)
 	return NULL;
 }
 
+static const char *nccl_bind(stint_gpu *g, void *handle, int *version)
+{
+	struct gpu_nccl *api = &g->nccl;
+	GPU_NCCL(FIND)
+	if (api->ncclGetVersion(version))
+		*version = 0;
+	return NULL;
+}
+
 struct kind {
 	const char *name, *install;
 	const char *const soname[3]; /* through the system's search path, best first */
@@ -133,6 +142,8 @@ static const struct kind kinds[STINT_GPU_LIBRARIES] = {
 		{"libcublasLt.so.13", "libcublasLt.so.12"}, 1, cublaslt_bind},
 	{"libcudnn", "install cuDNN 9, or: pip install nvidia-cudnn-cu13", {"libcudnn.so.9"}, 0,
 		cudnn_bind},
+	{"libnccl", "install NCCL 2, or: pip install nvidia-nccl-cu13", {"libnccl.so.2"}, 0,
+		nccl_bind},
 };
 
 /* What was tried and why it would not do; the beginning is kept. */

@@ -11,8 +11,8 @@
 
 #include "stint_gpu_api.h"
 
-static const char *const file_of[STINT_GPU_LIBRARIES] = {
-	"libcuda.so.1", "libnvrtc.so.[0-9]*", "libcublasLt.so.[0-9]*", "libcudnn.so.[0-9]*"};
+static const char *const file_of[STINT_GPU_LIBRARIES] = {"libcuda.so.1", "libnvrtc.so.[0-9]*",
+	"libcublasLt.so.[0-9]*", "libcudnn.so.[0-9]*", "libnccl.so.[0-9]*"};
 
 /* Paths after each other, an empty one at the end. */
 struct places {

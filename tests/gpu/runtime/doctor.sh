@@ -62,7 +62,7 @@ for library in "$fakes"/lib*; do
 	ln -s "$library" "$work/home/libs"
 done
 STINT_CUDA_LIBS=$work/home/libs STINT_FAKE_KERNELS=$work/kernels.so doctor 0 well --cuda --precision fp32 -o "$work/report.txt"
-says '^ok     driver: 13.0 (13000), ~/libs/libcuda.so.1' '^ok     cuBLASLt: 13.1.0 (130100), ' '^ok     cuDNN: 9.19.0 (91900), ' \
+says '^ok     driver: 13.0 (13000), ~/libs/libcuda.so.1' '^ok     cuBLASLt: 13.1.0 (130100), ' '^ok     cuDNN: 9.19.0 (91900), ' '^ok     NCCL: 2.27.3 (22703), ' \
 	'^ok     NVRTC: 1[2-9]' "go together: NVRTC 1[2-9], cuBLASLt 13, cuDNN 13" '^ok     device: Stand-in, compute capability 9.0' \
 	'^-      fp32: opening took [1-9][0-9]* ms: .*NVRTC [1-9].*libraries. kernels [1-9]' \
 	'^-      fp32: opening again, with choices and kernels kept, took [1-9]' \

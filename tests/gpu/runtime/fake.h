@@ -15,6 +15,7 @@ struct fake {
 	int version;          /* of the driver */
 	size_t context, unit; /* bytes a context takes; granularity of allocations */
 	size_t used;
+	int hung;  /* a stream waits for what never comes: none goes on */
 	int early; /* streams beside the main one run as early as they may, not as late */
 };
 

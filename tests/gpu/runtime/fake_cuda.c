@@ -296,6 +296,7 @@ int cuMemAlloc_v2(unsigned long long *out, size_t bytes)
 int cuMemFree_v2(unsigned long long at)
 {
 	fake_finish();
+	fake_not_hung("cuMemFree");
 	struct block *b = block_of(at);
 	fake.used -= (b->bytes + fake.unit - 1) / fake.unit * fake.unit;
 	b->bytes = 0;
@@ -329,6 +330,7 @@ int cuMemHostAlloc(void **out, size_t bytes, unsigned flags)
 int cuMemFreeHost(void *p)
 {
 	fake_finish();
+	fake_not_hung("cuMemFreeHost");
 	for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++)
 		if (pinned[i].at == (uintptr_t)p)
 			pinned[i].bytes = 0;
@@ -367,8 +369,10 @@ static int transfer(struct fake_work w, const void *host, void *stream)
 		memcpy(w.kept, w.from, w.bytes);
 	}
 	fake_give(stream, &w);
-	if (w.op == FAKE_GET)
+	if (w.op == FAKE_GET) {
 		fake_finish_stream(stream);
+		fake_not_hung("cuMemcpyDtoHAsync");
+	}
 	return 0;
 }
 

@@ -16,7 +16,13 @@
 #define GPU_PROTOTYPE(type, name, parameters) type name parameters;
 GPU_DRIVER(GPU_PROTOTYPE)
 
-enum { LANES = 4 * GPU_STREAMS, UNJOINED = 904, ISOLATION = 905, CAPTURED = 907, NOT_READY = 600 };
+enum {
+	LANES = 4 * GPU_STREAMS,
+	UNJOINED = 904,
+	ISOLATION = 905,
+	CAPTURED = 907,
+	NOT_READY = GPU_CU_NOT_READY
+};
 
 struct lane {
 	struct fake_work *first, **end, *next; /* next: to be done */
@@ -85,7 +91,7 @@ static void run_one(struct program *p, int lane)
 
 static void run_to(struct program *p, int lane, size_t ticket)
 {
-	while (p->lane[lane].ran < ticket)
+	while (p->lane[lane].ran < ticket && !fake.hung)
 		run_one(p, lane);
 }
 
@@ -100,7 +106,7 @@ static void run_early(struct program *p)
 	for (int again = 1; fake.early && again;) {
 		again = 0;
 		for (int i = 0; i < LANES; i++)
-			while (!is_main(p, i) && p->lane[i].next) {
+			while (!fake.hung && !is_main(p, i) && p->lane[i].next) {
 				const struct fake_work *w = p->lane[i].next;
 				if (w->op == FAKE_WAIT && p->lane[w->lane].ran < w->ticket)
 					break;
@@ -117,9 +123,10 @@ static void replay(struct program *graph)
 		graph->lane[i].ran = 0;
 	}
 	struct lane *l = &graph->lane[graph->origin];
-	while (l->next) {
+	while (l->next && !fake.hung) {
 		run_early(graph);
-		run_one(graph, graph->origin);
+		if (!fake.hung)
+			run_one(graph, graph->origin);
 	}
 }
 
@@ -151,6 +158,34 @@ void fake_finish_stream(void *stream)
 	run_to(&device, lane, device.lane[lane].given);
 }
 
+void fake_not_hung(const char *who)
+{
+	if (!fake.hung)
+		return;
+	fprintf(stderr, "stand-in for the driver: %s: a wait that never ends\n", who);
+	abort();
+}
+
+static void works_free(struct fake_work *first)
+{
+	for (struct fake_work *w = first, *next; w; w = next) {
+		next = w->next;
+		free(w->kept);
+		free(w);
+	}
+}
+
+void fake_drop(void)
+{
+	for (int i = 0; i < LANES; i++) {
+		struct lane *l = &device.lane[i];
+		works_free(l->first);
+		l->first = l->next = NULL;
+		l->ran = l->given;
+	}
+	fake.hung = 0;
+}
+
 fake_call_function fake_call;
 
 /* What other stand-ins put on a stream: they have failures of their own. */
@@ -168,11 +203,7 @@ int fake_call(void *stream, void (*work)(void *), const void *data, size_t bytes
 static void program_drop(struct program *p)
 {
 	for (int i = 0; i < LANES; i++)
-		for (struct fake_work *w = p->lane[i].first, *next; w; w = next) {
-			next = w->next;
-			free(w->kept);
-			free(w);
-		}
+		works_free(p->lane[i].first);
 	fake_release(p);
 }
 
@@ -219,9 +250,20 @@ int cuStreamDestroy_v2(void *stream)
 int cuStreamSynchronize(void *stream)
 {
 	const int error = fake_recording(stream) ? FAKE_INVALID : fake_may_in_context();
-	if (!error)
-		fake_finish_stream(stream);
-	return error;
+	if (error)
+		return error;
+	fake_finish_stream(stream);
+	fake_not_hung("cuStreamSynchronize");
+	return 0;
+}
+
+int cuStreamQuery(void *stream)
+{
+	const int error = fake_recording(stream) ? FAKE_INVALID : fake_may_in_context();
+	if (error)
+		return error;
+	fake_finish_stream(stream);
+	return fake.hung ? NOT_READY : 0;
 }
 
 /* --- Events --- */
@@ -270,9 +312,11 @@ int cuEventSynchronize(void *event)
 {
 	struct event *e = event;
 	const int error = e->serial ? CAPTURED : fake_may_in_context();
-	if (!error && e->of)
-		run_to(&device, e->lane, e->ticket);
-	return error;
+	if (error || !e->of)
+		return error;
+	run_to(&device, e->lane, e->ticket);
+	fake_not_hung("cuEventSynchronize");
+	return 0;
 }
 
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags)

@@ -63,6 +63,10 @@ void fake_finish(void);
 int fake_recording(void *stream);
 /* Only what this stream was given, and what that waits for. */
 void fake_finish_stream(void *stream);
+/* For calls that wait: ends the program where the wait never would. */
+void fake_not_hung(const char *who);
+/* What is left on the streams is never done; they go on with what comes. */
+void fake_drop(void);
 /* Does the work of one kernel, copy, fill or call. */
 void fake_run(const struct fake_work *w);
 

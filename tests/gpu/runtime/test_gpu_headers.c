@@ -24,6 +24,17 @@ int main(void)
 #include <cuda.h>
 #include <cudnn.h>
 #include <nvrtc.h>
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+#define WITH_NCCL
+#else /* it is not part of the toolkit */
+typedef int ncclResult_t, ncclDataType_t, ncclRedOp_t;
+typedef void *ncclComm_t;
+typedef struct {
+	char internal[128];
+} ncclUniqueId;
+enum { ncclSum = 0, ncclUint8 = 1, ncclFloat32 = 7, ncclFloat64 = 8, ncclInProgress = 7 };
+#endif
 
 /* Now the lists are about the real types. */
 #define GPU_REAL_TYPES
@@ -38,6 +49,9 @@ GPU_NVRTC(SAME)
 GPU_CUBLASLT(SAME)
 GPU_CUDNN(SAME)
 GPU_CUDNN_NEWER(SAME)
+#ifdef WITH_NCCL
+GPU_NCCL(SAME)
+#endif
 
 static void test_values(void **state)
 {
@@ -79,6 +93,7 @@ static void test_layouts(void **state)
 	assert_int_equal(offsetof(struct our_result, waves),
 		offsetof(cublasLtMatmulHeuristicResult_t, wavesCount));
 	assert_int_equal(sizeof(stint_gpu_ptr), sizeof(CUdeviceptr));
+	assert_int_equal(sizeof(ncclUniqueId), 128);
 }
 
 /* What stint_gpu_api.h makes an int or a void * of; and values of attributes, which are given and
@@ -94,7 +109,8 @@ static void test_sizes(void **state)
 		sizeof(cublasLtMatmulPreferenceAttributes_t),
 		sizeof(cublasLtMatmulAlgoConfigAttributes_t), sizeof(cudnnStatus_t),
 		sizeof(cudnnBackendDescriptorType_t), sizeof(cudnnBackendAttributeName_t),
-		sizeof(cudnnBackendAttributeType_t)};
+		sizeof(cudnnBackendAttributeType_t), sizeof(ncclResult_t), sizeof(ncclDataType_t),
+		sizeof(ncclRedOp_t)};
 	static const size_t values[] = {sizeof(CUmemorytype), sizeof(cublasOperation_t),
 		sizeof(cublasLtEpilogue_t), sizeof(cublasLtReductionScheme_t),
 		sizeof(cudnnDataType_t), sizeof(cudnnConvolutionMode_t),
@@ -104,7 +120,8 @@ static void test_sizes(void **state)
 		sizeof(CUkernel), sizeof(CUfunction), sizeof(nvrtcProgram),
 		sizeof(cublasLtHandle_t), sizeof(cublasLtMatmulDesc_t),
 		sizeof(cublasLtMatrixLayout_t), sizeof(cublasLtMatmulPreference_t),
-		sizeof(cudaStream_t), sizeof(cudnnHandle_t), sizeof(cudnnBackendDescriptor_t)};
+		sizeof(cudaStream_t), sizeof(cudnnHandle_t), sizeof(cudnnBackendDescriptor_t),
+		sizeof(ncclComm_t)};
 	(void)state;
 	for (size_t i = 0; i < sizeof ints / sizeof *ints; i++)
 		assert_int_equal(ints[i], sizeof(int));
