@@ -159,6 +159,10 @@ enum status ranks_fit(
 		return diag_fail(d, ST_USAGE, &(struct where){.file = dir},
 			"compile without --offload disk",
 			"several ranks do not train with weights in a file yet");
+	if (m->gpu && !m->ranks && n > 1)
+		return diag_fail(d, ST_USAGE, &(struct where){.file = dir},
+			arena_printf(a, "compile with --ranks %" PRId64, n),
+			"was compiled for one GPU, and these are %" PRId64 " ranks", n);
 	if (!m->ranks || m->ranks == n)
 		return ST_OK;
 	const char *hint =
@@ -182,10 +186,8 @@ enum status ranks_take(
 	r->agreed = false;
 	if (r->n == 1)
 		return ST_OK;
-	if (load_on_gpu(l))
-		return diag_fail(d, ST_USAGE, NULL, "compile with --target c",
-			"several ranks do not train on GPUs yet");
-	warn_of_binding(r, l, d);
+	if (!load_on_gpu(l))
+		warn_of_binding(r, l, d);
 	TRY(told_by_all(r, l, r->part->init(l->step), d));
 	r->part->patience(l->step, r->patience);
 	return ST_OK;

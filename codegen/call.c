@@ -293,15 +293,30 @@ int64_t call_piece(const struct emit *e, int64_t n)
 	return e->g->target->cuda || n < 1 ? 1 : n;
 }
 
-enum status call_runtime(struct emit *e, const struct runtime_call *c)
+static void print_runtime_call(struct emit *e, const struct runtime_call *c)
 {
-	e->uses->runtime = true;
-	emit(e, "\treturn %s(s", c->function);
+	emit(e, "%s(s", c->function);
 	for (const struct call_arg *a = c->args; a->kind != CALL_END; a++) {
 		emit(e, ", ");
 		print_arg(e, a);
 	}
-	emit(e, ");\n");
+	emit(e, ")");
+}
+
+enum status call_runtime(struct emit *e, const struct runtime_call *c)
+{
+	if (e->nstage > 0) {
+		const struct text kernels = e->out;
+		e->out = (struct text){0};
+		print_runtime_call(e, c);
+		e->then = e->out;
+		e->out = kernels;
+		return ST_OK;
+	}
+	e->uses->runtime = true;
+	emit(e, "\treturn ");
+	print_runtime_call(e, c);
+	emit(e, ";\n");
 	return ST_OK;
 }
 

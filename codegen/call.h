@@ -173,7 +173,7 @@ struct kernel_call {
 };
 enum status call_kernel(struct emit *e, const struct kernel_call *c);
 /* The node is a function of the runtime's, "int FUNCTION(stint_step *s, ARGS)", whose failure is
- * the step's. */
+ * the step's; on a GPU, behind calls of kernels, that is called when these are launched. */
 struct runtime_call {
 	const char *function;
 	const struct call_arg *args;

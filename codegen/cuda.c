@@ -183,7 +183,7 @@ static void print_launch(const struct kernel *k, int index, struct text *t)
 	text_puts(t, "\tvoid *args[] = {");
 	print_names(k, turns, "(void *)&", t);
 	text_puts(t, "};\n");
-	if (k->nstage == 1 && !turns) {
+	if (k->nstage == 1 && !turns && !k->then) {
 		text_add(t, "\treturn stint_launch(s, %d, args);\n}\n", index);
 		return;
 	}
@@ -199,7 +199,10 @@ static void print_launch(const struct kernel *k, int index, struct text *t)
 			text_add(t, "\t%s stint_launch(s, %d, args);\n",
 				i == 0 ? "int code =" : "code = code ? code :", index + i);
 	}
-	text_puts(t, "\treturn code;\n}\n");
+	if (k->then)
+		text_add(t, "\treturn code ? code : %s;\n}\n", k->then);
+	else
+		text_puts(t, "\treturn code;\n}\n");
 }
 
 void print_launches(const struct kernels *ks, struct text *t)
@@ -218,6 +221,8 @@ void print_launches(const struct kernels *ks, struct text *t)
 		}
 	}
 	print_group_launches(ks, t);
+	if (sources_have(&ks->helpers.sources, "ranks.cuh"))
+		text_puts(t, "\t{\"stint_tree_add\", 1024, 256, 3}, /* the runtime's */\n");
 	text_puts(t, "\t{NULL, 0, 0, 0},\n};\n");
 	for (int i = 0; i < ks->n; i++)
 		if (ks->kernel[i].function == i && ks->kernel[i].launched) {

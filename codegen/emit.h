@@ -38,7 +38,8 @@ struct emit {
 			      * if they are one tensor. NULL: nothing is in place */
 	int nstage;          /* of a GPU: the launches so far */
 	struct launch_shape stage[STAGES_MAX];
-	bool c_only; /* emit_c_only was called */
+	struct text then; /* the call of the runtime's behind them */
+	bool c_only;      /* emit_c_only was called */
 	struct body_uses *uses;
 	struct emit_helpers *helpers; /* NULL: emit_helper drops its text */
 };

@@ -222,7 +222,7 @@ static enum status keep_kernel(
 static bool same_args(const struct kernel *a, const struct kernel *b)
 {
 	if (a->narg != b->narg || a->checked != b->checked || a->library != b->library ||
-		a->runtime != b->runtime)
+		a->runtime != b->runtime || strcmp(a->then ? a->then : "", b->then ? b->then : ""))
 		return false;
 	for (int i = 0; i < a->narg; i++)
 		if (a->arg[i].kind != b->arg[i].kind || a->arg[i].k != b->arg[i].k ||
@@ -239,6 +239,8 @@ static enum status kernel_from_body(struct kernels *ks, const struct node *n, co
 	if (!make_args(ks->arena, &k, n, in_place, u))
 		return diag_nomem(ks->diag);
 	k.threads = u->threads;
+	if (e->then.s && !(k.then = arena_strdup(ks->arena, e->then.s)))
+		return diag_nomem(ks->diag);
 	k.nnumber = u->nnumber;
 	k.number = u->number;
 	for (*index = 0; *index < ks->n; ++*index)
@@ -292,20 +294,21 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 		emit(&e, "\treturn 0;\n");
 	if (e.nstage > 0)
 		e.stage[e.nstage - 1].end = e.out.len;
-	if (st == ST_OK && e.out.failed)
+	if (st == ST_OK && (e.out.failed || e.then.failed))
 		st = diag_nomem(ks->diag);
 	note_types(ks, n->nin, n->in);
 	note_types(ks, n->nout, n->out);
 	if (st == ST_OK) {
 		struct kernel k = {.library = lib >= 0,
 			.runtime = uses.runtime,
-			.launched = lib < 0 && g->target->cuda,
+			.launched = lib < 0 && g->target->cuda && !uses.runtime,
 			.checked = lib < 0 && (n->op->traits & OP_CHECKED) != 0,
 			.nstage = e.nstage};
 		memcpy(k.stage, e.stage, sizeof k.stage);
 		st = kernel_from_body(ks, n, in_place, k, &e, index);
 	}
 	text_free(&e.out);
+	text_free(&e.then);
 	return st;
 }
 

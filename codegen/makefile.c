@@ -17,10 +17,11 @@ static void print_source_names(bool gpu, bool library, bool disk, struct text *t
 		"stint_sha256.c%s%s\n",
 		gpu       ? " kernels.c stint_rt_gpu_feed.c stint_rt_gpu.c stint_rt_gpu_bench.c "
 			    "stint_rt_gpu_library.c \\\n"
-			    "\tstint_gpu_cache.c stint_gpu_conv.c stint_gpu_copy.c stint_gpu_device.c "
-			    "stint_gpu_load.c \\\n"
-			    "\tstint_gpu_matmul.c stint_gpu_nvrtc.c stint_gpu_places.c "
-			    "stint_gpu_run.c"
+			    "\tstint_rt_gpu_ranks.c stint_sums.c stint_gpu_cache.c stint_gpu_conv.c "
+			    "stint_gpu_copy.c \\\n"
+			    "\tstint_gpu_device.c stint_gpu_load.c stint_gpu_matmul.c stint_gpu_nccl.c "
+			    "stint_gpu_nvrtc.c \\\n"
+			    "\tstint_gpu_places.c stint_gpu_run.c"
 		: library ? " stint_rt_cpu.c stint_rt_library.c stint_lib.c stint_lib_recipe.c"
 			  : " stint_rt_cpu.c",
 		disk ? " stint_rt_disk.c\n# The file's copies run beside the step.\nSTEP_FLAGS += "
@@ -35,7 +36,7 @@ static const char ranks_words[] =
 "RANKS := $(shell command -v $(MPICC) >/dev/null 2>&1 && echo stint_mpi.so)\n"
 "ifdef MPI\n"
 "CC = $(MPICC)\n"
-"SOURCES += stint_mpi.c stint_mpi_sums.c stint_mpi_queue.c stint_sums.c\n"
+"SOURCES += stint_mpi.c stint_mpi_sums.c stint_mpi_queue.c%s\n"
 "STEP_FLAGS += -pthread\n"
 "endif\n";
 
@@ -132,7 +133,7 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 	print_libraries(ks, gpu, library, t);
 	print_source_names(gpu, library, in->disk_folder != NULL, t);
 	if (ranks)
-		text_puts(t, ranks_words);
+		text_add(t, ranks_words, gpu ? "" : " stint_sums.c");
 	text_puts(t, "OBJECTS = $(SOURCES:.c=.o)\n"
 		     "\nstep.so: shared.o $(filter-out step.o,$(OBJECTS))");
 	text_puts(t, ranks ? " | $(RANKS)\n" : "\n");

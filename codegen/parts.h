@@ -82,11 +82,12 @@ struct kernel {
 	const char *body;  /* with the arguments and `checked`, what makes two kernels equal */
 	const char *about; /* the comment above it */
 	const struct op_def *op;
-	bool checked;  /* returns a status, takes `bad` */
-	bool library;  /* returns the library's code, takes `s` */
-	bool runtime;  /* returns the runtime's status, takes `s` */
-	bool launched; /* a GPU's: returns the launch's code, takes `s` */
-	bool threads;  /* shares turns among threads */
+	bool checked;     /* returns a status, takes `bad` */
+	bool library;     /* returns the library's code, takes `s` */
+	bool runtime;     /* returns the runtime's status, takes `s` */
+	bool launched;    /* a GPU's: returns the launch's code, takes `s` */
+	bool threads;     /* shares turns among threads */
+	const char *then; /* a GPU's: the runtime's call behind its launches; NULL: none */
 	int nnumber;
 	const struct number *number;
 	int nstage; /* its launches */

@@ -34,7 +34,7 @@ static bool make_form(struct arena *a, const struct kernel *k, int index, struct
 		return false;
 	if (f->n)
 		memcpy(f->number, k->number, (size_t)f->n * sizeof *f->number);
-	text_add(&t, "%d%d%d", k->checked, k->library, k->runtime);
+	text_add(&t, "%d%d%d%s", k->checked, k->library, k->runtime, k->then ? k->then : "");
 	for (int i = 0; i < k->narg; i++)
 		text_add(&t, " %s %c%d", k->arg[i].type, k->arg[i].kind, k->arg[i].k);
 	text_puts(&t, "\n");

@@ -54,6 +54,14 @@ bool sources_add(struct sources *s, const char *file, int ntype, const char *con
 	return true;
 }
 
+bool sources_have(const struct sources *s, const char *file)
+{
+	for (const struct source_use *u = s->first; u; u = u->next)
+		if (!strcmp(u->file, file))
+			return true;
+	return false;
+}
+
 void print_types_suffix(int ntype, const char *const *type, struct text *t)
 {
 	bool plain = true;

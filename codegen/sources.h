@@ -31,6 +31,7 @@ struct source_files {
 
 /* Include kernels/FILE, with these types if it is a template; once. False when out of memory. */
 bool sources_add(struct sources *s, const char *file, int ntype, const char *const *type);
+bool sources_have(const struct sources *s, const char *file);
 /* What NAMED appends to a function's name for these types: "" where all are real, else
  * "_real_bf16". */
 void print_types_suffix(int ntype, const char *const *type, struct text *t);

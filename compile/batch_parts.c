@@ -58,8 +58,8 @@ static enum status check_ranks(struct pipeline *p)
 	if (o->loss && !strcmp(o->loss, "none"))
 		return usage(p, "leave --ranks away", "--ranks is for training");
 	if (!p->target.ranks)
-		return usage(p, "leave --ranks away",
-			"--ranks: several processes train on processors, by --target c");
+		return usage(
+			p, "leave --ranks away", "--ranks: a microcontroller's step trains alone");
 	const bool chosen = o->micro_batch == MICRO_BATCH_AUTO;
 	const int64_t most = chosen ? most_shards(p) : p->parts.shards;
 	if (chosen && o->split)

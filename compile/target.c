@@ -30,8 +30,9 @@ void target_set(
 	struct target *t, const struct compile_options *o, struct arena *a, struct gpu_asked *asked)
 {
 	static const struct ranks_link usual = {1250, 20, 10}; /* 10 Gbit/s and its switches */
-	const struct ranks_link *link = o->link.bytes > 0 ? &o->link : &usual;
+	static const struct ranks_link pcie = {25000, 10, 5};  /* GPUs in one machine */
 	const bool cuda = o->target == TARGET_CUDA;
+	const struct ranks_link *link = o->link.bytes > 0 ? &o->link : cuda ? &pcie : &usual;
 	*asked = (struct gpu_asked){.arena = a,
 		.arch = o->arch,
 		.tf32 = o->precision == PRECISION_TF32,
@@ -40,7 +41,7 @@ void target_set(
 		.arch = cuda ? o->arch : 0,
 		.portable = o->portable,
 		.bare = o->bare,
-		.ranks = !cuda && !o->bare && !o->disk.folder,
+		.ranks = !o->bare && !o->disk.folder && (!cuda || o->ranks > 0),
 		.away = o->disk.folder ? o->disk.least : 0,
 		.disk_reads = o->disk.reads,
 		.disk_writes = o->disk.writes,

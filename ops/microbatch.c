@@ -62,22 +62,27 @@ static struct op_cost keep_cost(const struct node *n)
 	return (struct op_cost){0, 2 * (double)tensor_bytes(n->in[ADDEND])};
 }
 
-/* Where other processes have rows, the runtime brings them. */
+/* Where other processes have rows, the runtime brings them. A GPU's steps of all micro-batches but
+ * the last are one graph: which row it is says the control. */
 static enum status keep_emit(struct emit *e, const struct node *n)
 {
-	const int64_t count = n->in[ADDEND]->numel;
-	if (e->g->target->ranks)
-		return call_runtime(e, &(struct runtime_call){.function = "stint_keep_rows",
-					       .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND),
-						       ARG_INT(tensor_bytes(n->in[ADDEND])))});
-	return call_kernel(e, &(struct kernel_call){.file = "shard.h",
-				      .function = "keep_rows",
-				      .ntype = 1,
-				      .type = {n->out[0]},
-				      .turns = count,
-				      .work = (double)count,
-				      .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND), ARG_X(CONTROL),
-					      ARG_SIZE(count))});
+	const int64_t count = n->in[ADDEND]->numel, bytes = tensor_bytes(n->in[ADDEND]);
+	const bool ranks = e->g->target->ranks;
+	if (ranks && !e->g->target->cuda)
+		return call_runtime(
+			e, &(struct runtime_call){.function = "stint_keep_rows",
+				   .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND), ARG_INT(bytes))});
+	TRY(call_kernel(e, &(struct kernel_call){.file = "shard.h",
+				   .function = "keep_rows",
+				   .ntype = 1,
+				   .type = {n->out[0]},
+				   .turns = count,
+				   .work = (double)count,
+				   .args = CALL_ARGS(ARG_Y(0), ARG_X(ADDEND), ARG_X(CONTROL),
+					   ARG_SIZE(count))}));
+	return ranks ? call_runtime(e, &(struct runtime_call){.function = "stint_share_rows",
+					       .args = CALL_ARGS(ARG_Y(0), ARG_INT(bytes))})
+		     : ST_OK;
 }
 
 /* Another process's are beside it when they are taken. */
@@ -163,24 +168,28 @@ static struct op_cost no_cost(const struct node *n)
 	return (struct op_cost){0, 0};
 }
 
-/* What others have summed arrives in pieces, one for each shard at most. */
-static int64_t room_bytes(const struct node *n)
+/* What others have summed arrives in pieces, one for each shard at most: of a size that a link
+ * between machines, or between GPUs, is mostly busy with, and not with beginning it. */
+static int64_t room_bytes(const struct graph *g, const struct node *n)
 {
-	enum { MOST = 1 << 18, LEAST = 1 << 12 };
+	enum { MOST = 1 << 18, MOST_CUDA = 1 << 24, LEAST = 1 << 12 };
 	const int64_t whole = tensor_bytes(n->in[ADDEND]), shards = node_int(n, "shards", 1);
-	const int64_t piece = MOST / shards < LEAST ? LEAST : MOST / shards;
+	const int64_t most = g->target->cuda ? MOST_CUDA : MOST;
+	const int64_t piece = most / shards < LEAST ? LEAST : most / shards;
 	return shards * (whole < piece ? (whole + 63) / 64 * 64 : piece);
 }
 
 static enum status start_infer(struct graph *g, struct node *n)
 {
-	const int64_t room = room_bytes(n) / dtype_bytes(n->in[ADDEND]->dtype);
+	const int64_t room = room_bytes(g, n) / dtype_bytes(n->in[ADDEND]->dtype);
 	TRY(same_infer(g, n));
 	return data_output(g, n, 1, n->in[ADDEND]->dtype, 1, &room);
 }
 
 static enum status start_emit(struct emit *e, const struct node *n)
 {
+	if (e->g->target->cuda)
+		(void)emit_source(e, "ranks.cuh", 0, NULL);
 	return call_runtime(
 		e, &(struct runtime_call){.function = "stint_start_sum",
 			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(ADDEND), ARG_X(SUMS),

@@ -64,10 +64,10 @@ static struct share share_of(const struct together *t, int resident, int rank)
 	return (struct share){from, end - from, offset + from, 0};
 }
 
-/* Of this process's arena; ranks have it in the host's memory. */
-static const unsigned char *at(const struct together *t, const struct share *x)
+/* Of this process's arena, in the host's memory; NULL: no memory for a device's. */
+static void *hold(const struct together *t, const struct share *x)
 {
-	return t->s->arena + x->offset;
+	return t->s->device->hold(t->s, x->offset, x->n, 1);
 }
 
 static uint32_t *sum_of(const struct together *t, int rank, int resident)
@@ -102,16 +102,22 @@ static int on_disk(int fd)
 
 /* --- The first step: sums, and a file to write to --- */
 
-static void add_sums(const struct together *t)
+/* 0, or no memory. */
+static int add_sums(const struct together *t)
 {
 	for (int i = 0; i < t->e->n; i++) {
 		const int resident = t->e->resident[i];
 		if (resident < 0)
 			continue;
 		const struct share x = share_of(t, resident, t->r->rank);
+		void *data = hold(t, &x);
+		if (!data)
+			return 1;
 		*sum_of(t, t->r->rank, resident) = (uint32_t)checkpoint_add_bytes(
-			crc32(0, NULL, 0), at(t, &x), x.n);
+			crc32(0, NULL, 0), data, x.n);
+		t->s->device->let(t->s, data);
 	}
+	return 0;
 }
 
 /* As one process would make it of all bytes. */
@@ -182,6 +188,16 @@ static void join(struct together *t)
 
 /* --- The third: all write --- */
 
+static int put_own(const struct together *t, const struct share *x, uint64_t begin)
+{
+	void *data = hold(t, x);
+	if (!data)
+		return ENOMEM;
+	const int failed = safetensors_write_at(t->fd, data, x->n, begin + x->from);
+	t->s->device->let(t->s, data);
+	return failed;
+}
+
 /* Of rank's share, what this process has, or gets from it. 0, or an errno; *lost: it is gone. */
 static int put_share(const struct together *t, int rank, int resident, uint64_t begin, int *lost)
 {
@@ -190,7 +206,7 @@ static int put_share(const struct together *t, int rank, int resident, uint64_t 
 	unsigned char *part;
 	int failed = 0;
 	if (!x.alone || rank == t->r->rank)
-		return safetensors_write_at(t->fd, at(t, &x), x.n, begin + x.from);
+		return put_own(t, &x, begin);
 	if (!(part = malloc(PART)))
 		return ENOMEM;
 	for (size_t done = 0; done < x.n && !failed && !*lost; done += PART) {
@@ -277,7 +293,8 @@ static int save(struct together *t, const struct checkpoint_place *place, char *
 		return checkpoint_fail(message, "cannot write", t->path, ENOMEM);
 	if (is_first(t) && begin(t, place, message))
 		return 1;
-	add_sums(t);
+	if (add_sums(t))
+		return checkpoint_fail(message, "cannot write", t->path, ENOMEM);
 	if (t->r->merge(t->s, t->hello, t->told))
 		return STINT_LOST;
 	t->of[0] = t->hello->failed;

@@ -109,10 +109,11 @@ int stint_gpu_arch(int major, int minor);
  * with stint_gpu_sync before host memory is read or changed. */
 
 enum stint_gpu_stream {
-	STINT_GPU_MAIN, /* kernels, libraries and replayed graphs */
-	STINT_GPU_SIDE, /* within a step, beside it: copies to the host */
-	STINT_GPU_BACK, /* and from there */
-	STINT_GPU_FEED  /* between steps: what the next one is fed with. No capture joins it */
+	STINT_GPU_MAIN,  /* kernels, libraries and replayed graphs */
+	STINT_GPU_SIDE,  /* within a step, beside it: copies to the host */
+	STINT_GPU_BACK,  /* and from there */
+	STINT_GPU_RANKS, /* messages to and from other processes' devices, and their sums */
+	STINT_GPU_FEED   /* between steps: what the next one is fed with. No capture joins it */
 };
 
 /* The one allocation: `bytes` at `given`, memory of this device that the caller owns, at a multiple
@@ -260,6 +261,32 @@ const char *stint_gpu_matmul_words(const struct stint_gpu_matmul *m, char buf[96
 /* extra: see the epilogue; 0 without. workspace: cap bytes at a multiple of 256. */
 int stint_gpu_matmul_run(stint_gpu *g, int stream, struct stint_gpu_matmul *m, stint_gpu_ptr x0,
 	stint_gpu_ptr x1, stint_gpu_ptr y, stint_gpu_ptr extra, stint_gpu_ptr workspace);
+
+/* --- Messages between GPUs by NCCL --- */
+
+/* What the processes of one world find each other by, made by one of them and handed to the others
+ * by other means. NULL: NCCL is loaded, nothing made. */
+enum { STINT_GPU_WORLD = 128 };
+int stint_gpu_world(stint_gpu *g, unsigned char id[STINT_GPU_WORLD]);
+/* By all n at once, each with a device of its own. Once per stint_gpu. */
+int stint_gpu_world_join(stint_gpu *g, const unsigned char id[STINT_GPU_WORLD], int rank, int n);
+/* `broken`: at once, and what is on its way is given up. Else stint_gpu_free does it. */
+void stint_gpu_world_end(stint_gpu *g, int broken);
+
+struct stint_gpu_parcel {
+	int rank; /* to whom, or (takes) from whom */
+	int takes;
+	stint_gpu_ptr at;
+	size_t bytes;
+};
+/* Put on STINT_GPU_RANKS, in a capture too: n messages, all on their way together. Those between
+ * two processes come in the order in which they are sent. */
+int stint_gpu_exchange(stint_gpu *g, const struct stint_gpu_parcel *p, int n);
+/* The same: y's n floats, or (wide) doubles, become their sums over all, added in NCCL's order. */
+int stint_gpu_reduce(stint_gpu *g, stint_gpu_ptr y, size_t n, int wide);
+/* As stint_gpu_sync, but STINT_LOST where another process is gone, or does not come within so many
+ * seconds (0: no matter how long). The world is ended then. */
+int stint_gpu_world_wait(stint_gpu *g, int stream, double patience);
 
 /* --- Convolutions by cuDNN --- */
 

@@ -338,7 +338,7 @@ enum gpu_value { GPU_VALUES(GPU_VALUE) };
 
 /* --- The inside --- */
 
-enum { GPU_STREAMS = 4, GPU_ITEMS = 16, GPU_KEY = STINT_SHA };
+enum { GPU_STREAMS = 5, GPU_ITEMS = 16, GPU_KEY = STINT_SHA };
 
 struct gpu_loaded {
 	void *handle;
@@ -366,6 +366,7 @@ struct stint_gpu {
 	stint_gpu_ptr arena, owned;
 	int capturing;
 	void *lt_handle, *dnn_handle;
+	void *world;     /* NCCL's communicator */
 	void *dnn_paper; /* a device that is not there, for which cuDNN plans (stint_gpu_paper.c) */
 	void **module, **event, **pinned;
 	int nmodule, nevent, npinned;

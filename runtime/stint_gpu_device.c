@@ -42,6 +42,7 @@ int stint_gpu_new(stint_gpu **out, const char *folders)
 
 static void release_device(stint_gpu *g)
 {
+	stint_gpu_world_end(g, 0);
 	if (stint_gpu_enter(g))
 		return;
 	for (int i = 0; i < GPU_STREAMS; i++)

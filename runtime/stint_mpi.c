@@ -115,8 +115,12 @@ static int lend(const stint_step *s)
 		stint_mpi_take(r, 0, TAG_ASK, ask, sizeof ask);
 		rc = wait_for_all(waiting(s));
 		if (!rc && ask[1]) {
-			stint_mpi_send(r, 0, TAG_LEND, s->arena + ask[0], ask[1]);
+			void *data = s->device->hold(s, ask[0], ask[1], 1);
+			if (!data)
+				return fail(waiting(s), STINT_NO_MEMORY, "no memory to lend");
+			stint_mpi_send(r, 0, TAG_LEND, data, ask[1]);
 			rc = wait_for_all(waiting(s));
+			s->device->let(s, data);
 		}
 	} while (!rc && ask[1]);
 	return rc;
@@ -159,18 +163,24 @@ static int is_piece(const struct stint_model *m, int resident)
 
 /* What checkpoints hold, and the constants; of pieces, of which each rank has another, what file
  * they are from. */
-static uint64_t hash_of_values(const stint_step *s)
+static int hash_of_values(stint_step *s, uint64_t *hash)
 {
 	uint64_t h = stint_mix(2, &s->count, sizeof s->count);
 	for (int i = 0; i < s->model->nresident; i++) {
 		const struct stint_tensor *t = &s->model->resident[i];
 		if ((t->kind == STINT_PARAMETER || t->kind == STINT_BUFFER ||
 			    t->kind == STINT_STATE || t->kind == STINT_CONSTANT) &&
-			!is_piece(s->model, i))
-			h = stint_mix(h, s->arena + t->offset, t->bytes);
+			!is_piece(s->model, i)) {
+			void *data = s->device->hold(s, t->offset, t->bytes, 1);
+			if (!data)
+				return fail(s, STINT_NO_MEMORY, "no memory to look at values");
+			h = stint_mix(h, data, t->bytes);
+			s->device->let(s, data);
+		}
 	}
 	h = stint_mix(h, &s->shared, sizeof s->shared);
-	return stint_mix(h, &s->seed, sizeof s->seed);
+	*hash = stint_mix(h, &s->seed, sizeof s->seed);
+	return STINT_OK;
 }
 
 /* The first rank whose number is another one than rank 0's; -1: none. */
@@ -197,7 +207,10 @@ static int compare(stint_step *s, uint64_t hash, int *odd)
 
 int stint_check_ranks(stint_step *s)
 {
-	int odd, rc = compare(s, hash_of_values(s), &odd);
+	uint64_t hash = 0;
+	int odd = -1, rc = hash_of_values(s, &hash);
+	if (!rc)
+		rc = compare(s, hash, &odd);
 	if (!rc && odd >= 0)
 		rc = fail_of(s, STINT_BAD_DATA,
 			"rank %d has other parameters or states than rank 0", odd);
@@ -246,6 +259,34 @@ static int same_steps(stint_step *s)
 			"ranks the same folder",
 			odd);
 	return rc ? rc : stint_check_ranks(s);
+}
+
+/* All or none have what they need; the same kind of device, whose results are the same. */
+static int meet(stint_step *s, unsigned char id[STINT_WORLD])
+{
+	char words[192] = "";
+	int odd = -1;
+	const int mine = s->device->world(s, ranks_of(s)->face.rank ? NULL : id, words);
+	int64_t failed = mine != STINT_OK;
+	const int asked = stint_ranks_most(s, &failed);
+	int rc = mine ? mine : asked;
+	if (!rc && failed)
+		rc = fail(s, STINT_BAD_MACHINE, "another rank has no NCCL");
+	if (!rc)
+		rc = compare(s, mix_text(3, words), &odd);
+	if (!rc && odd >= 0)
+		rc = fail_of(s, STINT_BAD_MACHINE,
+			"rank %d has another GPU, driver or cuBLASLt than rank 0: its results "
+			"would be others",
+			odd);
+	return rc ? rc : stint_ranks_merge(s, id, STINT_WORLD);
+}
+
+static int join_devices(stint_step *s)
+{
+	unsigned char id[STINT_WORLD] = {0};
+	const int rc = s->device->join ? meet(s, id) : STINT_OK;
+	return rc || !s->device->join ? rc : s->device->join(s, id);
 }
 
 int stint_init_ranks(stint_step *s, MPI_Comm comm)
@@ -301,6 +342,8 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 		fail(s, rc, "out of memory");
 	else
 		rc = same_steps(s);
+	if (!rc)
+		rc = join_devices(s);
 	r->face.patience = 60;
 	if (rc)
 		stint_free_ranks(s);

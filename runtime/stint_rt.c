@@ -464,83 +464,79 @@ static size_t real_bytes(const stint_step *s)
 	return s->model->loss_dtype == STINT_F64 ? sizeof(double) : sizeof(float);
 }
 
+/* x's n numbers are y's. */
+static int move(stint_step *s, void *y, const void *x, int64_t n)
+{
+	return y == x ? STINT_OK : s->device->copy(s, y, x, (size_t)n * real_bytes(s));
+}
+
 int stint_start_sum(stint_step *s, void *y, void *room, const void *x, const void *sums, int64_t n,
 	size_t bytes, int whole)
 {
-	if (y != x)
-		memcpy(y, x, (size_t)n * real_bytes(s));
-	return s->ranks ? s->ranks->sum(s, y, sums, n, real_bytes(s), room, bytes, whole)
-			: STINT_OK;
+	const int rc = move(s, y, x, n);
+	return !rc && s->ranks ? s->ranks->sum(s, y, sums, n, real_bytes(s), room, bytes, whole)
+			       : rc;
 }
 
 int stint_sum_ranks(stint_step *s, void *y, const void *x, int64_t n)
 {
 	const int rc = s->ranks ? s->ranks->await(s, x) : STINT_OK;
-	if (!rc && y != x)
-		memcpy(y, x, (size_t)n * real_bytes(s));
-	return rc;
+	return rc ? rc : move(s, y, x, n);
+}
+
+int stint_share_rows(stint_step *s, void *rows, int64_t bytes)
+{
+	return s->ranks && s->last ? s->ranks->join(s, rows, (size_t)bytes) : STINT_OK;
 }
 
 int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes)
 {
-	memcpy((unsigned char *)rows + (size_t)s->shard * (size_t)bytes, x, (size_t)bytes);
-	return s->ranks && s->last ? s->ranks->join(s, rows, (size_t)bytes) : STINT_OK;
+	unsigned char *row = (unsigned char *)rows + (size_t)s->shard * (size_t)bytes;
+	const int rc = s->device->copy(s, row, x, (size_t)bytes);
+	return rc ? rc : stint_share_rows(s, rows, bytes);
 }
 
 int stint_take_rows(stint_step *s, void *y, const void *rows, int64_t from, int64_t bytes)
 {
 	const int rc = s->ranks ? s->ranks->await(s, rows) : STINT_OK;
-	if (!rc)
-		memcpy(y, (const unsigned char *)rows + from, (size_t)bytes);
-	return rc;
+	return rc ? rc : s->device->copy(s, y, (const unsigned char *)rows + from, (size_t)bytes);
 }
 
 /* --- Pieces --- */
 
-/* Zeros behind the piece `y` of n numbers. */
-static void end_piece(const stint_step *s, void *y, int64_t n)
+/* This process's piece of x's n numbers, zeros behind it: y may be x. */
+static int take_piece(stint_step *s, void *y, const void *x, int64_t n)
 {
 	const struct stint_ranks *r = s->ranks;
-	const int64_t largest = n / r->n + (n % r->n != 0);
-	const int64_t here = stint_tree_first(n, r->n, r->rank + 1) -
-			     stint_tree_first(n, r->n, r->rank);
-	memset((unsigned char *)y + (size_t)here * real_bytes(s), 0,
-		(size_t)(largest - here) * real_bytes(s));
-}
-
-/* This process's piece of x's n numbers: y may be x. */
-static void take_piece(const stint_step *s, void *y, const void *x, int64_t n)
-{
-	const struct stint_ranks *r = s->ranks;
+	const size_t size = real_bytes(s);
 	const int64_t from = stint_tree_first(n, r->n, r->rank);
-	const int64_t end = stint_tree_first(n, r->n, r->rank + 1);
-	memmove(y, (const unsigned char *)x + (size_t)from * real_bytes(s),
-		(size_t)(end - from) * real_bytes(s));
-	end_piece(s, y, n);
+	const size_t here = (size_t)(stint_tree_first(n, r->n, r->rank + 1) - from) * size;
+	const size_t largest = (size_t)(n / r->n + (n % r->n != 0)) * size;
+	int rc = s->device->copy(s, y, (const unsigned char *)x + (size_t)from * size, here);
+	if (!rc && largest > here)
+		rc = s->device->zero(s, (unsigned char *)y + here, largest - here);
+	return rc;
 }
 
 int stint_scatter_sum(stint_step *s, void *y, const void *x, int64_t n)
 {
 	const int rc = s->ranks->await(s, x);
-	if (!rc)
-		take_piece(s, y, x, n);
-	return rc;
+	return rc ? rc : take_piece(s, y, x, n);
 }
 
 int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n)
 {
-	take_piece(s, y, x, n);
-	return STINT_OK;
+	return take_piece(s, y, x, n);
 }
 
 /* y's n numbers, of which `piece` are this process's. */
 static int bring_together(stint_step *s, void *y, const void *piece, int64_t n, size_t size)
 {
 	const struct stint_ranks *r = s->ranks;
-	const int64_t from = stint_tree_first(n, r->n, r->rank);
-	const int64_t end = stint_tree_first(n, r->n, r->rank + 1);
-	memcpy((unsigned char *)y + (size_t)from * size, piece, (size_t)(end - from) * size);
-	return r->gather(s, y, n, size);
+	const size_t from = (size_t)stint_tree_first(n, r->n, r->rank) * size;
+	const size_t end = (size_t)stint_tree_first(n, r->n, r->rank + 1) * size;
+	const int rc = s->device->copy(s, (unsigned char *)y + from, piece, end - from);
+	return rc ? rc : r->gather(s, y, n, size);
 }
 
 int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n)

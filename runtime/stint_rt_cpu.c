@@ -158,6 +158,21 @@ static int run_here(stint_step *s, int (*step)(stint_step *, const struct stint_
 #endif
 }
 
+static int copy(stint_step *s, void *to, const void *from, size_t bytes)
+{
+	(void)s;
+	if (to != from)
+		memmove(to, from, bytes);
+	return STINT_OK;
+}
+
+static int zero(stint_step *s, void *to, size_t bytes)
+{
+	(void)s;
+	memset(to, 0, bytes);
+	return STINT_OK;
+}
+
 static int start(stint_step *s, int train, const int64_t control[STINT_CONTROLS], double lr,
 	const struct stint_probe *probe)
 {
@@ -209,5 +224,7 @@ const struct stint_device stint_rt_cpu = {.open = open_here,
 	.get = get,
 	.hold = hold,
 	.let = let,
+	.copy = copy,
+	.zero = zero,
 	.start = start,
 	.finish = finish};

@@ -49,6 +49,8 @@ static inline int stint_rt_lendable(const struct stint_model *m, const struct st
 struct stint_device_memory;
 struct stint_device_peaks;
 
+enum { STINT_WORLD = 128 };
+
 /* Where the arena is and steps run: the processor (stint_rt_cpu.c) or a GPU (stint_rt_gpu.c). */
 struct stint_device {
 	/* The arena, all zeros unless it is another step's, at `arena` or in memory of its own
@@ -65,6 +67,10 @@ struct stint_device {
 	 * or (filled) a copy, which `put` brings back. NULL: no memory, or the device failed. */
 	void *(*hold)(const stint_step *s, size_t offset, size_t bytes, int filled);
 	void (*let)(const stint_step *s, void *held);
+	/* Within the arena, and, of a step that runs, in the order in which it puts its work there;
+	 * the two may overlap where `to` is the lower one. Bytes of zeros. */
+	int (*copy)(stint_step *s, void *to, const void *from, size_t bytes);
+	int (*zero)(stint_step *s, void *to, size_t bytes);
 	/* Begins one step, with these control numbers, and need not wait for its end, unless
 	 * somebody looks on. */
 	int (*start)(stint_step *s, int train, const int64_t control[STINT_CONTROLS], double lr,
@@ -74,6 +80,11 @@ struct stint_device {
 	/* Of a GPU, NULL otherwise. */
 	/* What was taken since the last measurement counts as `what`, which outlives s. */
 	int (*memory)(stint_step *s, const char *what, struct stint_device_memory *out);
+	/* Of processes with a device each: what theirs find each other by, made by one of them, the
+	 * others give NULL; and, in `words`, what their results rely on besides the step. */
+	int (*world)(stint_step *s, unsigned char id[STINT_WORLD], char words[192]);
+	/* By all at once: what s->ranks does in a step is the devices' from now on. */
+	int (*join)(stint_step *s, const unsigned char id[STINT_WORLD]);
 	/* In memory of its own, up to 1 GiB of what is free then; the arena stays as it is. */
 	int (*peaks)(stint_step *s, struct stint_device_peaks *out);
 };
@@ -148,11 +159,13 @@ int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_s
 
 /* For generated code: the begin of a sum of x's n numbers over all processes (struct stint_ranks),
  * in y, and its end; the rows, in `bytes` bytes, of shard s->shard of all shards' `rows`, in the
- * last shard the begin of those of all processes; and some of these bytes when they are there. */
+ * last shard the begin of those of all processes (on a GPU a kernel has put its own there); and
+ * some of these bytes when they are there. */
 int stint_start_sum(stint_step *s, void *y, void *room, const void *x, const void *sums, int64_t n,
 	size_t bytes, int whole);
 int stint_sum_ranks(stint_step *s, void *y, const void *x, int64_t n);
 int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes);
+int stint_share_rows(stint_step *s, void *rows, int64_t bytes);
 int stint_take_rows(stint_step *s, void *y, const void *rows, int64_t from, int64_t bytes);
 
 /* For generated code, of steps whose model->ranks processes have pieces of n numbers in all: this

@@ -32,7 +32,11 @@ struct own {
 	unsigned char *host; /* what waits there; NULL: nothing does */
 	int mark;            /* of copy 0: where it is over */
 	struct stint_feed *feed;
+	int stored;                    /* the schedule has put copies to the host on their stream */
+	struct stint_gpu_ranks *ranks; /* with whom steps are shared; NULL: nobody */
+	int recorded;                  /* as what: alone, ... */
 };
+enum { NOT_RECORDED, FOR_ONE, FOR_RANKS, FOR_RANKS_FAST };
 
 int stint_rt_gpu_told(stint_step *s, stint_gpu *g, int rc)
 {
@@ -92,6 +96,25 @@ static void let(const stint_step *s, void *held)
 	free(held);
 }
 
+static int copy(stint_step *s, void *to, const void *from, size_t bytes)
+{
+	struct own *o = s->gpu;
+	const stint_gpu_ptr y = gpu_address(to), x = gpu_address(from);
+	const size_t apart = (size_t)(x - y); /* of two that overlap, as many bytes at once */
+	const size_t most = y < x && apart < bytes ? apart : bytes;
+	int rc = STINT_OK;
+	for (size_t at = 0; at < bytes && y != x && !rc; at += most)
+		rc = stint_gpu_copy(o->g, STINT_GPU_MAIN, y + at, x + at,
+			bytes - at < most ? bytes - at : most);
+	return told(o, rc);
+}
+
+static int zero(stint_step *s, void *to, size_t bytes)
+{
+	struct own *o = s->gpu;
+	return told(o, stint_gpu_fill(o->g, STINT_GPU_MAIN, gpu_address(to), 0, bytes));
+}
+
 /* --- Kernels --- */
 
 static int make_kernels(struct own *o)
@@ -134,6 +157,7 @@ int stint_offload(stint_step *s, int copy, size_t at, size_t bytes, size_t host)
 	int rc = stint_gpu_behind(o->g, STINT_GPU_SIDE, STINT_GPU_MAIN);
 	if (!rc)
 		rc = stint_gpu_get(o->g, STINT_GPU_SIDE, o->host + host, o->arena + at, bytes);
+	o->stored = 1;
 	return rc ? rc : stint_gpu_mark(o->g, STINT_GPU_SIDE, o->mark + copy);
 }
 
@@ -183,9 +207,12 @@ static int which_graph(const stint_step *s, int train)
 static int run_schedule(struct own *o, int train, const struct stint_probe *probe)
 {
 	char step[128];
+	o->stored = 0;
+	if (o->ranks)
+		stint_gpu_ranks_begin(o->ranks);
 	int rc = schedule_of(o, train)(o->s, probe);
 	if (!rc)
-		return rc;
+		return o->ranks ? told(o, stint_gpu_ranks_end(o->ranks)) : rc;
 	snprintf(step, sizeof step, "%.120s", o->s->message);
 	snprintf(o->s->message, sizeof o->s->message, "%s: %.120s", step, stint_gpu_message(o->g));
 	return rc;
@@ -205,8 +232,34 @@ static int record(struct own *o, int train)
 		stint_gpu_graph_free(o->g, graph);
 		return rc;
 	}
-	o->graph[which_graph(o->s, train)] = graph;
+	struct stint_gpu_graph **place = &o->graph[which_graph(o->s, train)];
+	stint_gpu_graph_free(o->g, *place);
+	*place = graph;
 	return told(o, end);
+}
+
+static int record_as(struct own *o, int as)
+{
+	stint_step *s = o->s;
+	const int last = s->last;
+	if (o->recorded == as)
+		return STINT_OK;
+	int rc = record(o, 0);
+	s->last = 1;
+	if (!rc)
+		rc = record(o, 1);
+	s->last = s->model->shards < 2;
+	if (!rc && !s->last)
+		rc = record(o, 1);
+	s->last = last;
+	o->recorded = rc ? NOT_RECORDED : as;
+	return rc;
+}
+
+/* What several processes share begins with them. */
+static int record_at_first(struct own *o)
+{
+	return o->s->model->ranks > 1 ? STINT_OK : record_as(o, FOR_ONE);
 }
 
 static int put_numbers(struct own *o, const int64_t control[STINT_CONTROLS], double lr)
@@ -257,7 +310,8 @@ static int finish(stint_step *s, int train)
 {
 	struct own *o = s->gpu;
 	const struct numbers *x = o->numbers;
-	const int rc = stint_gpu_sync(o->g, STINT_GPU_MAIN);
+	const int rc = o->ranks ? stint_gpu_ranks_wait(o->ranks)
+				: stint_gpu_sync(o->g, STINT_GPU_MAIN);
 	if (rc)
 		return told(o, rc);
 	if (x->bad) {
@@ -360,7 +414,10 @@ static int start(stint_step *s, int train, const int64_t control[STINT_CONTROLS]
 	const struct stint_probe *probe)
 {
 	struct own *o = s->gpu;
-	int rc = put_numbers(o, control, lr);
+	const int as = !o->ranks ? FOR_ONE : s->ranks->fast ? FOR_RANKS_FAST : FOR_RANKS;
+	int rc = record_as(o, as);
+	if (!rc)
+		rc = put_numbers(o, control, lr);
 	if (!rc)
 		rc = told(o, stint_feed_take(o->feed));
 	if (!rc)
@@ -389,6 +446,7 @@ static void release(stint_step *s)
 	if (s->model->library)
 		s->model->library->free(s);
 	stint_feed_free(o->feed);
+	stint_gpu_ranks_free(o->ranks);
 	free(o->kernel);
 	stint_gpu_free(o->g);
 	free(o);
@@ -415,11 +473,31 @@ static int peaks(stint_step *s, struct stint_device_peaks *out)
 	return stint_rt_gpu_peaks(type, s->model->gpu->tf32, out, s->message, sizeof s->message);
 }
 
+/* Of those that are shared by as many processes, as their launchers number these on each machine.
+ */
+static int ordinal_of(struct own *o, int *ordinal)
+{
+	static const char *const number[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+		"MV2_COMM_WORLD_LOCAL_RANK", "PMIX_LOCAL_RANK", "SLURM_LOCALID"};
+	const char *mine = NULL;
+	int n, rc = o->s->model->ranks > 1 ? stint_gpu_count(o->g, &n) : STINT_OK;
+	*ordinal = 0;
+	if (rc || o->s->model->ranks < 2)
+		return rc;
+	for (size_t i = 0; i < sizeof number / sizeof *number && !mine; i++)
+		mine = getenv(number[i]);
+	*ordinal = mine ? atoi(mine) % n : 0;
+	*ordinal = *ordinal < 0 ? 0 : *ordinal;
+	return rc;
+}
+
 static int open_device(struct own *o, void *arena)
 {
 	const struct stint_model *m = o->s->model;
 	void *pinned = NULL;
-	int rc = stint_gpu_open(o->g, 0);
+	int ordinal, rc = ordinal_of(o, &ordinal);
+	if (!rc)
+		rc = stint_gpu_open(o->g, ordinal);
 	if (!rc)
 		rc = stint_gpu_arena(o->g, gpu_address(arena), m->arena_bytes, &o->arena);
 	if (!rc)
@@ -459,15 +537,38 @@ static int open_here(stint_step *s, void *arena)
 		rc = clear(o);
 	if (!rc)
 		rc = make_host(o);
-	if (!rc)
-		rc = record(o, 0);
-	s->last = 1;
-	if (!rc)
-		rc = record(o, 1);
-	s->last = s->model->shards < 2;
-	if (!rc && !s->last)
-		rc = record(o, 1);
-	return rc;
+	return rc ? rc : record_at_first(o);
+}
+
+/* --- Other processes --- */
+
+struct stint_gpu_ranks *stint_rt_gpu_ranks_of(const stint_step *s)
+{
+	const struct own *o = s->gpu;
+	return o->ranks;
+}
+
+int stint_rt_gpu_has_stored(const stint_step *s)
+{
+	const struct own *o = s->gpu;
+	return o->stored;
+}
+
+_Static_assert((int)STINT_WORLD == (int)STINT_GPU_WORLD, "one thing, two names");
+static int world(stint_step *s, unsigned char id[STINT_WORLD], char words[192])
+{
+	struct own *o = s->gpu;
+	stint_gpu_identity(o->g, words);
+	return told(o, stint_gpu_world(o->g, id));
+}
+
+static int join(stint_step *s, const unsigned char id[STINT_WORLD])
+{
+	struct own *o = s->gpu;
+	if (s->model->ranks < 2)
+		return stint_rt_fail(s, STINT_BAD_DATA,
+			"'%s' was compiled for one GPU: compile it with --ranks N", s->model->name);
+	return stint_gpu_ranks_new(&o->ranks, s, o->g, o->kernel, id);
 }
 
 const struct stint_device stint_rt_gpu = {.open = open_here,
@@ -477,6 +578,10 @@ const struct stint_device stint_rt_gpu = {.open = open_here,
 	.get = get,
 	.hold = hold,
 	.let = let,
+	.copy = copy,
+	.zero = zero,
+	.world = world,
+	.join = join,
 	.start = start,
 	.finish = finish,
 	.memory = memory,

@@ -19,6 +19,25 @@ int stint_rt_gpu_told(stint_step *s, stint_gpu *g, int rc);
 /* An opened step's device. */
 stint_gpu *stint_rt_gpu_of(const stint_step *s);
 
+/* --- stint_rt_gpu_ranks.c: steps that processes with a GPU each share --- */
+
+struct stint_gpu_ranks;
+/* s->ranks' from now on; `kernel`: the step's. By all at once. */
+int stint_gpu_ranks_new(struct stint_gpu_ranks **out, stint_step *s, stint_gpu *g,
+	const struct stint_gpu_kernel *kernel, const unsigned char id[STINT_WORLD]);
+void stint_gpu_ranks_free(struct stint_gpu_ranks *r);
+/* A schedule begins; it has been put on the streams: the main one goes on when all that it has
+ * begun is done. */
+void stint_gpu_ranks_begin(struct stint_gpu_ranks *r);
+int stint_gpu_ranks_end(struct stint_gpu_ranks *r);
+/* The host waits for the main stream; STINT_LOST from the first time on that another rank is gone.
+ */
+int stint_gpu_ranks_wait(struct stint_gpu_ranks *r);
+/* An opened step's; NULL: it is alone. And whether the schedule has put copies to the host on their
+ * stream. */
+struct stint_gpu_ranks *stint_rt_gpu_ranks_of(const stint_step *s);
+int stint_rt_gpu_has_stored(const stint_step *s);
+
 /* --- stint_rt_gpu_bench.c: for `stint bench` --- */
 
 /* When the device got where in a step: marks of the main stream, set as the step is put there. */
