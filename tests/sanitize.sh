@@ -13,7 +13,7 @@ targets="stint cli_fixture test_emit test_step test_problem test_import test_imp
 	test_planner_costs test_planner_insist test_planner_transfer test_planner_moves test_planner_random test_planner_ranks_cost test_planner_readers test_graphs test_rt
 	test_safetensors test_philox test_checkpoint test_dataset test_gzip test_epoch test_array_stream
 	test_train_metrics test_train_schedule test_train_swa test_match test_view test_sources test_images
-	test_gpu_run test_gpu_library test_gpu_cache test_gpu_search gpu_device"
+	test_gpu_run test_gpu_library test_gpu_cache test_gpu_search test_gpu_nccl gpu_device"
 cmake --preset asan -DSTINT_TESTS=ON >$log 2>&1 || { cat $log >&2; exit 1; }
 cmake --build build-asan -j"$(nproc)" --target $targets >$log 2>&1 ||
 	{ tail -n 60 $log >&2; exit 1; }
@@ -24,7 +24,7 @@ if ! build-asan/stint --version >/dev/null 2>&1; then
 	export ASAN_OPTIONS="detect_leaks=0:$ASAN_OPTIONS"
 fi
 ctest --test-dir build-asan --output-on-failure -j"$(nproc)" \
-	-R '^(planner|import)\.|^runtime\.(rt|safetensors|philox|checkpoint|finite)$|^(data|train)\.|^(emit|step|from_graph|ops\.match|ops\.order|kernels\.softmax|view\.text)$|^cli\.models$|^gpu\.(run|library|cache|search|stand_in)$' -E '^planner\.bench$|^data\.large$'
+	-R '^(planner|import)\.|^runtime\.(rt|safetensors|philox|checkpoint|finite)$|^(data|train)\.|^(emit|step|from_graph|ops\.match|ops\.order|kernels\.softmax|view\.text)$|^cli\.models$|^gpu\.(run|library|cache|search|nccl|stand_in)$' -E '^planner\.bench$|^data\.large$'
 out=build-asan/examples
 rm -rf $out
 mkdir -p $out

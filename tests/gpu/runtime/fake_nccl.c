@@ -46,8 +46,8 @@ struct comm {
 static struct comm *comms;
 static char last[256];
 
-/* What this thread has begun with ncclGroupStart. */
-static _Thread_local struct {
+/* What has begun with ncclGroupStart; one thread calls at a time, as with the other stand-ins. */
+static struct {
 	int depth, error, n;
 	struct comm *comm;
 	void *stream;
