@@ -62,9 +62,14 @@ static enum status open_part(struct arena *a, const char *dir, struct ranks *r, 
 {
 	const char *path = arena_printf(a, "%s%s/stint_mpi.so", dir[0] == '/' ? "" : "./", dir);
 	struct stint_ranks_part *p = ARENA_NEW(a, struct stint_ranks_part);
+	const char *source = arena_printf(a, "%s/stint_mpi.c", dir);
 	const char *hint = arena_printf(a, "`make -C %s stint_mpi.so` builds it, with mpicc", dir);
-	if (!path || !p || !hint)
+	if (!path || !p || !source || !hint)
 		return diag_nomem(d);
+	if (access(source, F_OK) && access(path, F_OK))
+		return diag_fail(d, ST_USAGE, &(struct where){.file = dir},
+			"compile it with --micro-batch, and for GPUs with --ranks N",
+			"is a step of one process");
 	/* Open MPI's own parts look for its names in what the program has opened. */
 	r->handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 	if (!r->handle)

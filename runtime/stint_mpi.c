@@ -95,6 +95,17 @@ static int merge(const stint_step *s, void *data, size_t bytes)
 	return stint_ranks_merge(waiting(s), data, bytes);
 }
 
+/* Those that are there come to this at about the same time, each waiting for one that is not. */
+static int missing(stint_step *s)
+{
+	enum { ANSWER_S = 10 };
+	struct mpi_ranks *r = ranks_of(s);
+	int64_t here = 1;
+	r->face.patience = ANSWER_S;
+	(void)stint_ranks_most(s, &here);
+	return STINT_LOST;
+}
+
 /* A rank that lends waits for { offset, bytes } of its arena; without bytes there is no more. */
 static int borrow(const stint_step *s, int rank, size_t offset, void *data, size_t bytes)
 {
@@ -271,7 +282,7 @@ static int meet(stint_step *s, unsigned char id[STINT_WORLD])
 	const int asked = stint_ranks_most(s, &failed);
 	int rc = mine ? mine : asked;
 	if (!rc && failed)
-		rc = fail(s, STINT_BAD_MACHINE, "another rank has no NCCL");
+		rc = fail(s, STINT_BAD_MACHINE, "another rank's NCCL does not start");
 	if (!rc)
 		rc = compare(s, mix_text(3, words), &odd);
 	if (!rc && odd >= 0)
@@ -301,6 +312,7 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 	r->face.join = begin_join;
 	r->face.await = await;
 	r->face.finish = finish;
+	r->face.missing = missing;
 	r->face.merge = merge;
 	r->face.lend = lend;
 	r->face.borrow = borrow;

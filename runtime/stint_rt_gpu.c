@@ -238,6 +238,16 @@ static int record(struct own *o, int train)
 	return told(o, end);
 }
 
+/* Micro-batches of a step that are done here. */
+static int64_t shards_here(const stint_step *s)
+{
+	const struct stint_ranks *r = s->ranks;
+	const int64_t shards = s->model->shards;
+	return r ? stint_tree_first(shards, r->n, r->rank + 1) -
+			       stint_tree_first(shards, r->n, r->rank)
+		 : shards;
+}
+
 static int record_as(struct own *o, int as)
 {
 	stint_step *s = o->s;
@@ -248,8 +258,8 @@ static int record_as(struct own *o, int as)
 	s->last = 1;
 	if (!rc)
 		rc = record(o, 1);
-	s->last = s->model->shards < 2;
-	if (!rc && !s->last)
+	s->last = 0;
+	if (!rc && shards_here(s) > 1)
 		rc = record(o, 1);
 	s->last = last;
 	o->recorded = rc ? NOT_RECORDED : as;
@@ -311,9 +321,9 @@ static int finish(stint_step *s, int train)
 	struct own *o = s->gpu;
 	const struct numbers *x = o->numbers;
 	const int rc = o->ranks ? stint_gpu_ranks_wait(o->ranks)
-				: stint_gpu_sync(o->g, STINT_GPU_MAIN);
+				: told(o, stint_gpu_sync(o->g, STINT_GPU_MAIN));
 	if (rc)
-		return told(o, rc);
+		return rc;
 	if (x->bad) {
 		snprintf(o->s->message, sizeof o->s->message,
 			"an index or label %lld is out of range", (long long)x->bad);

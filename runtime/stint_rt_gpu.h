@@ -31,7 +31,7 @@ void stint_gpu_ranks_free(struct stint_gpu_ranks *r);
 void stint_gpu_ranks_begin(struct stint_gpu_ranks *r);
 int stint_gpu_ranks_end(struct stint_gpu_ranks *r);
 /* The host waits for the main stream; STINT_LOST from the first time on that another rank is gone.
- */
+ * What went wrong is in s->message. */
 int stint_gpu_ranks_wait(struct stint_gpu_ranks *r);
 /* An opened step's; NULL: it is alone. And whether the schedule has put copies to the host on their
  * stream. */

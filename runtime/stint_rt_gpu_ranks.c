@@ -174,11 +174,13 @@ int stint_gpu_ranks_end(struct stint_gpu_ranks *r)
 
 int stint_gpu_ranks_wait(struct stint_gpu_ranks *r)
 {
+	stint_step *s = r->s;
 	if (r->lost)
-		return STINT_LOST;
-	const int rc = stint_gpu_world_wait(r->g, STINT_GPU_MAIN, r->s->ranks->patience);
+		return stint_rt_fail(s, STINT_LOST, "%s", "another rank was lost before");
+	const int rc = stint_gpu_world_wait(r->g, STINT_GPU_MAIN, s->ranks->patience);
 	r->lost = rc == STINT_LOST;
-	return rc;
+	(void)stint_rt_gpu_told(s, r->g, rc);
+	return r->lost ? s->ranks->missing(s) : rc;
 }
 
 /* --- Set-up --- */
