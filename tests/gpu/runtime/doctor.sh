@@ -1,6 +1,6 @@
 #!/bin/sh
 # doctor.sh BUILD SOURCE CXX FAKES WORK: `stint doctor` without a GPU, and `--cuda` on stand-ins for the driver, cuBLASLt and cuDNN
-# and the real NVRTC: all well, and each of them failing. Says nothing about a GPU.
+# and the real NVRTC: all well; and, with a stand-in for that too, each of them failing. Says nothing about a GPU.
 set -eu
 build=$1 source=$2 cxx=$3 fakes=$4 work=$5
 rm -rf "$work"
@@ -24,7 +24,7 @@ says() { # PATTERN...: each is a line of the report
 	done
 }
 on_fakes() { # COMMAND: sees the stand-ins
-	STINT_CUDA_LIBS=$fakes "$@"
+	STINT_CUDA_LIBS=$fakes:${fakes}_nvrtc "$@"
 }
 
 doctor 0 processor
@@ -98,6 +98,6 @@ says '^ok     driver: 11.8 (11080)' '^wrong  NVRTC: .*newer than the driver, whi
 mkdir "$work/broken"
 : >"$work/broken/libcuda.so.1"
 cp "${fakes}_12/libcudnn.so.9" "$work/broken"
-STINT_CUDA_LIBS=$work/broken:$fakes STINT_FAKE_FAIL=cuda doctor 5 mixed --cuda --precision fp32
+STINT_CUDA_LIBS=$work/broken:$fakes:${fakes}_nvrtc STINT_FAKE_FAIL=cuda doctor 5 mixed --cuda --precision fp32
 says '^ok     driver: .*fakes/libcuda.so.1' 'cuBLASLt 13, cuDNN 13'
 rm -rf "$work"
