@@ -101,7 +101,8 @@ static int missing(stint_step *s)
 	enum { ANSWER_S = 10 };
 	struct mpi_ranks *r = ranks_of(s);
 	int64_t here = 1;
-	r->face.patience = ANSWER_S;
+	if (r->face.patience <= 0 || r->face.patience > ANSWER_S)
+		r->face.patience = ANSWER_S;
 	(void)stint_ranks_most(s, &here);
 	return STINT_LOST;
 }
