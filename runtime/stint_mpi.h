@@ -13,6 +13,8 @@
  * Each sets the whole batch, or its own shards' rows of inputs that are `by_shards` (stint_rt.h).
  * Compiled with --ranks N, they are N, and each has a piece of the optimizer's states: a file that
  * has them is loaded behind stint_init_ranks.
+ * Of a step for GPUs each has one, and compiled with --ranks: what is added goes from GPU to GPU by
+ * NCCL, which stint_init_ranks loads; MPI carries the rest.
  * Gradients travel while the step goes on: a thread that stint_init_ranks starts calls MPI then,
  * and no other may until the step is done. Where MPI gives less than MPI_THREAD_SERIALIZED there is
  * none, and the step waits for each gradient. A step that fails in one of several processes

@@ -112,8 +112,8 @@ struct stint_ranks {
 	/* Begins to bring together rows of `bytes` bytes for each shard: each process has its own.
 	 */
 	int (*join)(stint_step *s, void *rows, size_t bytes);
-	/* Of processes whose devices have lost each other: says in s->message whose process does not
-	 * answer, where one does not, and returns STINT_LOST. */
+	/* Of processes whose devices have lost each other: says in s->message whose process does
+	 * not answer, where one does not, and returns STINT_LOST. */
 	int (*missing)(stint_step *s);
 	/* By all at once: each byte, which is zero in all processes but one, to all. */
 	int (*merge)(const stint_step *s, void *data, size_t bytes);

@@ -10,6 +10,7 @@
 #   f  the same bits at five budgets and with activations on the host: loss, gradients, parameters after three steps
 #   g  measured memory against the plan, and time, at ten budgets
 #   h  compute-sanitizer's memcheck and racecheck on two small models
+#   i  where there are several GPUs, and MPI: steps that two or four of them share, by NCCL, have the bits of one's
 #
 #   --stage a,b,e     these only; results gather in --out, so stages may be run one by one. c, d and g may be split further,
 #                     and be cut: each variant (--models, --variants), budget (--budgets) and point (--points) is kept as
@@ -45,7 +46,7 @@ if [ -z "$fake" ] && ! nvidia-smi -L 2>/dev/null | grep -q '^GPU '; then
 	exit 77
 fi
 command -v python3 >/dev/null || { echo "python3 is needed"; exit 77; }
-targets="stint compare_tensors make_inputs gpu_device fake_cuda fake_cublaslt fake_cudnn"
+targets="stint compare_tensors make_inputs gpu_device fake_cuda fake_cublaslt fake_cudnn fake_nccl fake_nvrtc"
 if [ -z "${STINT_GPU_NO_BUILD:-}" ]; then
 	# the quickstart's build leaves the tests out
 	cmake -S "$root" -B "$build" -DSTINT_TESTS=ON >/dev/null || {

@@ -6,6 +6,7 @@ import sys
 import time
 
 import compare
+import several
 import stages
 from results import Results
 from tools import ROOT, Failed, Tools
@@ -19,7 +20,7 @@ def places(text):
 
 def parse():
     p = argparse.ArgumentParser(prog="tests/gpu/run.sh")
-    p.add_argument("--stage", default="a,b,c,d,e,f,g,h", metavar="LIST")
+    p.add_argument("--stage", default="a,b,c,d,e,f,g,h,i", metavar="LIST")
     p.add_argument("--quick", action="store_true", help="small shapes, few cases: five minutes")
     p.add_argument("--out", metavar="FOLDER", help="default: gpu in the build folder")
     p.add_argument("--build", default=str(ROOT / "build"), metavar="FOLDER")
@@ -48,7 +49,7 @@ def parse():
     a.steps = a.steps or (2 if a.tiny else 5 if a.quick else 10)
     a.rounds = a.rounds or (1 if small else 3)
     a.limit = a.limit or (100 if a.quick else 1200)
-    unknown = set(a.stage.split(",")) - set("abcdefgh")
+    unknown = set(a.stage.split(",")) - set("abcdefghi")
     if unknown:
         p.error("unknown stage: " + ", ".join(sorted(unknown)))
     if a.points and not a.points <= set(range(1, stages.sweep_size(a) + 1)):
@@ -104,7 +105,8 @@ def main():
             if name == "g":
                 results.gather(name, *stages.sweep(tools, results), time.time() - start)
                 continue
-            verdict, words, data = stages.STAGES[name](tools)
+            stage = several.several if name == "i" else stages.STAGES[name]
+            verdict, words, data = stage(tools)
             results.keep(name, verdict, words, data, time.time() - start)
         except Failed as e:
             results.keep(name, "FAILED", str(e), results.models(name), time.time() - start)
