@@ -158,7 +158,8 @@ static bool wanted(const struct pipeline *p, const char *name)
 	const bool library = !strncmp(name, "stint_lib", 9) || !strcmp(name, "stint_rt_library.c");
 	if (p->target.cuda)
 		return strcmp(name, "stint_rt_cpu.c") != 0 &&
-		       strcmp(name, "stint_rt_disk.c") != 0 && (ranks || strncmp(name, "stint_mpi", 9) != 0) &&
+		       strcmp(name, "stint_rt_disk.c") != 0 &&
+		       (ranks || strncmp(name, "stint_mpi", 9) != 0) &&
 		       (!library || !strcmp(name, "stint_lib.h"));
 	if (!strcmp(name, "stint_rt_disk.c"))
 		return p->o->disk.folder != NULL;

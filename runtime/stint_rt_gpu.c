@@ -38,6 +38,12 @@ struct own {
 };
 enum { NOT_RECORDED, FOR_ONE, FOR_RANKS, FOR_RANKS_FAST };
 
+/* stint_free_ranks may have ended it. */
+static int shared(const struct own *o)
+{
+	return o->s->ranks && o->ranks;
+}
+
 int stint_rt_gpu_told(stint_step *s, stint_gpu *g, int rc)
 {
 	if (rc)
@@ -208,11 +214,11 @@ static int run_schedule(struct own *o, int train, const struct stint_probe *prob
 {
 	char step[128];
 	o->stored = 0;
-	if (o->ranks)
+	if (shared(o))
 		stint_gpu_ranks_begin(o->ranks);
 	int rc = schedule_of(o, train)(o->s, probe);
 	if (!rc)
-		return o->ranks ? told(o, stint_gpu_ranks_end(o->ranks)) : rc;
+		return shared(o) ? told(o, stint_gpu_ranks_end(o->ranks)) : rc;
 	snprintf(step, sizeof step, "%.120s", o->s->message);
 	snprintf(o->s->message, sizeof o->s->message, "%s: %.120s", step, stint_gpu_message(o->g));
 	return rc;
@@ -254,12 +260,13 @@ static int record_as(struct own *o, int as)
 	const int last = s->last;
 	if (o->recorded == as)
 		return STINT_OK;
+	const int trains = s->ranks || s->model->ranks < 2; /* nobody has a piece to train */
 	int rc = record(o, 0);
 	s->last = 1;
-	if (!rc)
+	if (!rc && trains)
 		rc = record(o, 1);
 	s->last = 0;
-	if (!rc && shards_here(s) > 1)
+	if (!rc && trains && shards_here(s) > 1)
 		rc = record(o, 1);
 	s->last = last;
 	o->recorded = rc ? NOT_RECORDED : as;
@@ -320,8 +327,8 @@ static int finish(stint_step *s, int train)
 {
 	struct own *o = s->gpu;
 	const struct numbers *x = o->numbers;
-	const int rc = o->ranks ? stint_gpu_ranks_wait(o->ranks)
-				: told(o, stint_gpu_sync(o->g, STINT_GPU_MAIN));
+	const int rc = shared(o) ? stint_gpu_ranks_wait(o->ranks)
+				 : told(o, stint_gpu_sync(o->g, STINT_GPU_MAIN));
 	if (rc)
 		return rc;
 	if (x->bad) {
@@ -424,8 +431,10 @@ static int start(stint_step *s, int train, const int64_t control[STINT_CONTROLS]
 	const struct stint_probe *probe)
 {
 	struct own *o = s->gpu;
-	const int as = !o->ranks ? FOR_ONE : s->ranks->fast ? FOR_RANKS_FAST : FOR_RANKS;
-	int rc = record_as(o, as);
+	const int as = !shared(o) ? FOR_ONE : s->ranks->fast ? FOR_RANKS_FAST : FOR_RANKS;
+	int rc = shared(o) ? stint_gpu_ranks_there(o->ranks) : STINT_OK;
+	if (!rc)
+		rc = record_as(o, as);
 	if (!rc)
 		rc = put_numbers(o, control, lr);
 	if (!rc)
@@ -578,6 +587,9 @@ static int join(stint_step *s, const unsigned char id[STINT_WORLD])
 	if (s->model->ranks < 2)
 		return stint_rt_fail(s, STINT_BAD_DATA,
 			"'%s' was compiled for one GPU: compile it with --ranks N", s->model->name);
+	stint_gpu_ranks_free(o->ranks); /* of others, before */
+	o->ranks = NULL;
+	o->recorded = NOT_RECORDED;
 	return stint_gpu_ranks_new(&o->ranks, s, o->g, o->kernel, id);
 }
 

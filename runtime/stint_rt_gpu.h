@@ -30,6 +30,8 @@ void stint_gpu_ranks_free(struct stint_gpu_ranks *r);
  * begun is done. */
 void stint_gpu_ranks_begin(struct stint_gpu_ranks *r);
 int stint_gpu_ranks_end(struct stint_gpu_ranks *r);
+/* STINT_LOST, with a message in s, when another was lost before. */
+int stint_gpu_ranks_there(const struct stint_gpu_ranks *r);
 /* The host waits for the main stream; STINT_LOST from the first time on that another rank is gone.
  * What went wrong is in s->message. */
 int stint_gpu_ranks_wait(struct stint_gpu_ranks *r);

@@ -172,11 +172,15 @@ int stint_gpu_ranks_end(struct stint_gpu_ranks *r)
 	return r->nbegun ? stint_gpu_behind(r->g, STINT_GPU_MAIN, STINT_GPU_RANKS) : STINT_OK;
 }
 
+int stint_gpu_ranks_there(const struct stint_gpu_ranks *r)
+{
+	return r->lost ? stint_rt_fail(r->s, STINT_LOST, "%s", "another rank was lost before")
+		       : STINT_OK;
+}
+
 int stint_gpu_ranks_wait(struct stint_gpu_ranks *r)
 {
 	stint_step *s = r->s;
-	if (r->lost)
-		return stint_rt_fail(s, STINT_LOST, "%s", "another rank was lost before");
 	const int rc = stint_gpu_world_wait(r->g, STINT_GPU_MAIN, s->ranks->patience);
 	r->lost = rc == STINT_LOST;
 	(void)stint_rt_gpu_told(s, r->g, rc);
@@ -189,6 +193,7 @@ void stint_gpu_ranks_free(struct stint_gpu_ranks *r)
 {
 	if (!r)
 		return;
+	stint_gpu_world_end(r->g, 0);
 	stint_sums_free(&r->sums);
 	for (int i = 0; i < LANES; i++)
 		free(r->lane[i].at);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "tests/gpu/cubin.h"
 
 enum { NO_NVRTC = 77, ARCHES = 16, NAME = 128 };
 
@@ -33,6 +34,7 @@ struct nvrtc {
 	int (*log_size)(program p, size_t *size);
 	int (*log)(program p, char *log);
 	int (*cubin_size)(program p, size_t *size);
+	int (*cubin)(program p, char *cubin);
 	int (*destroy)(program *p);
 };
 
@@ -44,7 +46,7 @@ static bool bind(struct nvrtc *n, void *library)
 	} functions[] = {{"nvrtcVersion", &n->version}, {"nvrtcCreateProgram", &n->create},
 		{"nvrtcCompileProgram", &n->compile}, {"nvrtcGetProgramLogSize", &n->log_size},
 		{"nvrtcGetProgramLog", &n->log}, {"nvrtcGetCUBINSize", &n->cubin_size},
-		{"nvrtcDestroyProgram", &n->destroy}};
+		{"nvrtcGetCUBIN", &n->cubin}, {"nvrtcDestroyProgram", &n->destroy}};
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
 		void *f = library ? dlsym(library, functions[i].name) : NULL;
 		if (!f)
@@ -93,6 +95,7 @@ struct kernel {
 	int threads, dynamic; /* from the text */
 	int registers, shared, stack, spill_stores,
 		spill_loads; /* from the log; registers -1: none */
+	int instructions;    /* of the machine code */
 };
 
 static struct kernel *find_kernel(struct kernel *k, int n, const char *name)
@@ -184,14 +187,39 @@ static bool fits(const struct kernel *k, int arch)
 	const int shared = k->shared + k->dynamic;
 	const bool registers = k->registers > 0 && warps * of_warp <= REGISTERS;
 	const bool memory = shared <= shared_limit(arch) && k->shared <= 48 * 1024;
-	printf("sm_%-4d %-32s %7d %9d %10d %8d %7d %7d %7d%s%s\n", arch, k->name, k->threads,
+	printf("sm_%-4d %-32s %7d %9d %10d %8d %7d %7d %7d %7d%s%s\n", arch, k->name, k->threads,
 		k->registers, warps * of_warp, shared, k->stack, k->spill_stores, k->spill_loads,
-		registers ? "" : "  TOO MANY REGISTERS", memory ? "" : "  TOO MUCH SHARED MEMORY");
+		k->instructions, registers ? "" : "  TOO MANY REGISTERS",
+		memory ? "" : "  TOO MUCH SHARED MEMORY");
 	return registers && memory;
 }
 
+struct kernels {
+	struct kernel *kernel;
+	int n;
+};
+
+static void note_instructions(void *user, const char *name, size_t instructions)
+{
+	const struct kernels *all = user;
+	struct kernel *k = find_kernel(all->kernel, all->n, name);
+	if (k)
+		k->instructions = (int)instructions;
+}
+
+/* The machine code, of so many bytes. */
+static bool read_cubin(const struct nvrtc *n, program p, size_t bytes, struct kernels *all)
+{
+	char *cubin = malloc(bytes);
+	const bool ok = cubin && n->cubin(p, cubin) == 0 &&
+			cubin_read(cubin, bytes, note_instructions, all) == 0;
+	free(cubin);
+	return ok;
+}
+
 /* NULL: out of memory or NVRTC's failure; *ok: it compiled. */
-static char *compile(const struct nvrtc *n, const char *text, const char *path, int arch, bool *ok)
+static char *compile(const struct nvrtc *n, const char *text, const char *path, int arch,
+	struct kernels *all, bool *ok)
 {
 	char architecture[64];
 	const char *options[] = {architecture, "--fmad=false", "--std=c++20",
@@ -203,7 +231,7 @@ static char *compile(const struct nvrtc *n, const char *text, const char *path, 
 	if (n->create(&p, text, path, 0, NULL, NULL) != 0)
 		return NULL;
 	*ok = n->compile(p, sizeof options / sizeof *options, options) == 0 &&
-	      n->cubin_size(p, &cubin) == 0 && cubin > 0;
+	      n->cubin_size(p, &cubin) == 0 && cubin > 0 && read_cubin(n, p, cubin, all);
 	if (n->log_size(p, &size) == 0 && (log = calloc(1, size + 1)))
 		n->log(p, log);
 	n->destroy(&p);
@@ -226,11 +254,12 @@ static bool check_text(const struct nvrtc *n, const char *path, const int *arch,
 	good = good && count > 0;
 	for (int i = 0; i < narch && count > 0; i++) {
 		bool ok = false;
-		char *log = compile(n, text, path, arch[i], &ok);
 		for (int j = 0; j < count; j++) {
 			k[j].registers = -1;
 			k[j].shared = k[j].stack = k[j].spill_stores = k[j].spill_loads = 0;
+			k[j].instructions = 0;
 		}
+		char *log = compile(n, text, path, arch[i], &(struct kernels){k, count}, &ok);
 		if (!ok)
 			printf("%s: sm_%d: it does not compile\n%s\n", path, arch[i],
 				log ? log : "");
@@ -284,9 +313,9 @@ int main(int argc, char **argv)
 		return NO_NVRTC;
 	}
 	n.version(&major, &minor);
-	printf("NVRTC %d.%d\n%-7s %-32s %7s %9s %10s %8s %7s %7s %7s\n", major, minor, "arch",
-		"kernel", "threads", "registers", "x threads", "shared", "stack", "stores",
-		"loads");
+	printf("NVRTC %d.%d\n%-7s %-32s %7s %9s %10s %8s %7s %7s %7s %7s\n", major, minor, "arch",
+		"kernel", "threads", "registers", "x threads", "shared", "stack", "stores", "loads",
+		"instrs");
 	bool good = true;
 	for (; i < argc; i++)
 		good = check_text(&n, argv[i], arch, narch) && good;

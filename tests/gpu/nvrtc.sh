@@ -1,6 +1,8 @@
 #!/bin/sh
 # nvrtc.sh BUILD SOURCE WORK MODEL ARCHITECTURES [PRECISION...]: an example model's kernels compiled for devices by
-# NVRTC, within what these have; by default in fp32. 77 where there is no NVRTC.
+# NVRTC, within what these have; by default in fp32. 77 where there is no NVRTC. Registers, spills and instructions for sm_90 are no
+# more than in budgets.txt, beside this file, which is one NVRTC's (another's are not compared).
+# nvrtc.sh --budgets BUILD SOURCE WORK: prints that table as it would be now.
 # nvrtc.sh --all BUILD SOURCE WORK [ARCHITECTURES [PRECISION...]]: the example models and one export of every family of
 # tests/models/cases, by default in fp32 and bf16 for all six architectures: an hour. Goes on after failures;
 # lists them at the end, and kernels that spill registers. WORK/*.log has all.
@@ -18,14 +20,34 @@ check() { # FOLDER
 	"$build/nvrtc_check" ${STINT_NVRTC:+--library "$STINT_NVRTC"} --arch "$archs" "$1/kernels.cu"
 }
 
+example() { # MODEL PRECISION WRITE: its kernels; against the table, or as it
+	rm -rf "$work"
+	write "$work" "$source/examples/models/$1.onnx" --loss cross-entropy --optimizer adamw --batch 8 --precision "$2"
+	code=0
+	check "$work" >"$work/log" || code=$?
+	[ "$3" = 1 ] || cat "$work/log"
+	[ $code = 0 ] || exit $code
+	awk -f "$source/tests/gpu/budgets.awk" -v model="$1.$2" -v table="$source/tests/gpu/budgets.txt" -v write="$3" "$work/log"
+}
+
+if [ "$1" = --budgets ]; then
+	build=$2 source=$3 work=$4 archs=90
+	echo "# Registers, bytes spilled and instructions (of 16 bytes) of the examples' kernels for sm_90: tests/gpu/nvrtc.sh --budgets"
+	"$build/nvrtc_check" ${STINT_NVRTC:+--library "$STINT_NVRTC"} --arch 90 "$source/tests/gpu/samples/too_big.cu" | grep '^NVRTC'
+	for model in mlp cnn resnet gpt; do
+		for precision in fp32 bf16; do
+			example $model $precision 1 | LC_ALL=C sort
+		done
+	done
+	exit 0
+fi
+
 if [ "$1" != --all ]; then
 	build=$1 source=$2 work=$3 model=$4 archs=$5
 	shift 5
 	[ $# -gt 0 ] || set -- fp32
 	for precision; do
-		rm -rf "$work"
-		write "$work" "$source/examples/models/$model.onnx" --loss cross-entropy --optimizer adamw --batch 8 --precision "$precision"
-		check "$work"
+		example "$model" "$precision" 0
 	done
 	exit 0
 fi

@@ -109,7 +109,7 @@ told 2 "a step is 4 micro-batches" compiled --micro-batch 1 --ranks 5
 told 2 "a step is 1 micro-batch$" compiled --ranks 2
 told 2 "a step is 4 micro-batches at most" compiled --micro-batch auto --ranks 5
 told 2 "do not go together" compiled --micro-batch auto --ranks 2 --split auto
-told 2 "by --target c" compiled --micro-batch 1 --ranks 2 --target cuda
+told 2 "trains alone" compiled --micro-batch 1 --ranks 2 --bare
 told 2 "says what so many processes share" compiled --micro-batch 1 --shard none
 told 2 "wants a size of at least 1" compiled --micro-batch 1 --ranks 0
 told 2 "it is state, none, parameters or parameters:SIZE" compiled --micro-batch 1 --ranks 2 --shard optimizer

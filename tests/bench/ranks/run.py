@@ -1,7 +1,7 @@
 """Several ranks on this machine: how much of a slow link is hidden, and how fast two ranks are.
 
     build/bench-venv/bin/python tests/bench/ranks/run.py hidden [--models vgg16,resnet50,gpt] [--turns 5] [--link 1000]
-    build/bench-venv/bin/python tests/bench/ranks/run.py speed [--models vgg16,resnet50,gpt] [--turns 5] [--shard WHAT]
+    build/bench-venv/bin/python tests/bench/ranks/run.py speed [--models vgg16,resnet50,gpt] [--turns 5] [--batch N] [--shard WHAT]
 
 hidden: two ranks of one thread, one micro-batch each, over a link of so many bytes a microsecond (tests/ranks/delay.c, target
 `delay`). In turns a step that waits for each gradient where it is complete (an MPI that one thread may call), a step as it is, and
@@ -90,7 +90,7 @@ def hidden(o, name):
 
 
 def speed(o, name):
-    batch = models.MODELS[name].batch
+    batch = o.batch or models.MODELS[name].batch
     save_data(o, name, batch)
     pieces = ["--ranks", "2", "--shard", o.shard] if o.shard else []
     two = compile_step(o, name, batch, f"two-{o.shard or 'any'}", "--micro-batch", batch // 2, "--threads", "1", *pieces)
@@ -117,6 +117,7 @@ def main():
     p.add_argument("--models", default="vgg16,resnet50,gpt")
     p.add_argument("--turns", type=int, default=5)
     p.add_argument("--steps", type=int, default=5, help="of each turn")
+    p.add_argument("--batch", type=int, metavar="N", help="speed: default the models' own, 8")
     p.add_argument("--shard", metavar="WHAT", help="speed: compiled for two ranks, which share this: state, parameters, none")
     p.add_argument("--link", type=float, default=1000, help="bytes a microsecond")
     p.add_argument("--build", type=pathlib.Path, default=ROOT / "build")

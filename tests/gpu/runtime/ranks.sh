@@ -62,7 +62,9 @@ for n in $ranks; do
 	train "from-$n" "$n" "for-$n" 4 --resume
 	train "from-$n" 1 one 6 --resume
 	same "from-$n"
-	[ "$(judge "$n" "for-$n" "late-$n")" = "$judged" ] || { echo "FAILED: $n GPUs evaluate to something else"; failed=1; }
+	for many in $n $([ "${shard#parameters}" != "$shard" ] || echo 1); do
+		[ "$(judge "$many" "for-$n" "late-$n")" = "$judged" ] || { echo "FAILED: $many of $n GPUs evaluate to something else"; failed=1; }
+	done
 	echo "$n GPUs, $shard: $(tail -n 1 "$work/late-$n.csv")"
 done
 [ $failed = 1 ] || rm -rf "$work"

@@ -19,13 +19,14 @@ compile_gpu() { # DIR CASE BATCH ROWS OPTION...
 	[ ! -e "$work/$dir/kernels.cu" ] ||
 		sh "$source/tests/gpu/shim/build.sh" plain "$cxx" "$source" "$work/$dir/kernels.cu" "$work/$dir.so"
 }
-ranks=3
+ranks=3 keeps=1
 train() { # FOLDER DIR OPTION...
 	folder=$1 step=$2
 	shift 2
 	rm -rf "${work:?}/$folder"
 	# shellcheck disable=SC2046 # words
-	STINT_FAKE_KERNELS=$work/$step.so mpirun -n $ranks "$stint" train "$work/${edited:-$step}" $(data) --epochs 3 --checkpoint "$work/$folder" "$@" \
+	STINT_FAKE_KERNELS=$work/$step.so mpirun -n $ranks "$stint" train "$work/${edited:-$step}" $(data) --epochs 3 --log "$work/$folder.csv" \
+		${keeps:+--checkpoint "$work/$folder"} "$@" \
 		>"$work/$folder.log" 2>&1
 }
 newest() { # FOLDER
@@ -63,14 +64,16 @@ left_out end 's/stint_gpu_behind(r->g, STINT_GPU_MAIN, STINT_GPU_RANKS)/0/'
 left_out begin 's/stint_gpu_behind(r->g, STINT_GPU_RANKS, STINT_GPU_MAIN)/0/' 1
 
 # which of them is stuck; who has another driver; NCCL that does not start; a step of one process, and of another number
-stop() { # FOLDER: its last process, once there is a checkpoint
-	until [ -n "$(newest "$1" 2>/dev/null)" ]; do sleep 0.05; done
-	kill -STOP "$(pgrep -f "^$stint train .*$work/$1" | sort -n | tail -n 1)"
+stop() { # FOLDER: its last process, once there have been steps
+	until [ -s "$work/$1.csv" ]; do sleep 0.05; done
+	kill -STOP "$(pgrep -f "^$stint train .*$work/$1.csv" | sort -n | tail -n 1)"
 }
 stop stuck &
+keeps= # while one saves, others wait for an hour
 STINT_FAKE_NCCL_MS=300 fails 6 stuck 'rank [0-2] has not answered: it is dead, or stuck' step --epochs 100000 --rank-timeout 2
 wait $!
-pkill -KILL -f "^$stint train .*$work/stuck" || true
+keeps=1
+pkill -KILL -f "^$stint train .*$work/stuck.csv" || true
 # shellcheck disable=SC2046 # words
 for driver in 13000 13020; do
 	code=0
