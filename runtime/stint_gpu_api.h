@@ -388,6 +388,8 @@ int stint_gpu_need_cudnn(stint_gpu *g);
 /* The context is current between enter and leave; leave returns rc. */
 int stint_gpu_enter(stint_gpu *g);
 int stint_gpu_leave(stint_gpu *g, int rc);
+/* Milliseconds since some moment. */
+double stint_gpu_ms(void);
 /* stint_gpu_memory_note between enter and leave; `less` bytes are the arena's own. */
 int stint_gpu_measure(stint_gpu *g, const char *what, size_t less);
 /* A vector of handles grown by one; NULL: no memory. */

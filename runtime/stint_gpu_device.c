@@ -11,7 +11,7 @@
 
 #include "stint_gpu_api.h"
 
-static double now_ms(void)
+double stint_gpu_ms(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -23,7 +23,7 @@ int stint_gpu_new(stint_gpu **out, const char *folders)
 	stint_gpu *g = *out = calloc(1, sizeof *g);
 	if (!g)
 		return STINT_NO_MEMORY;
-	g->ms_last = now_ms();
+	g->ms_last = stint_gpu_ms();
 	if (folders && !(g->folders = strdup(folders)))
 		return stint_gpu_fail(g, STINT_NO_MEMORY, "out of memory");
 	/* the default folder of the cache, or none: never a reason to fail */
@@ -266,7 +266,7 @@ static struct stint_gpu_item *item_of(stint_gpu *g, const char *what)
 
 void stint_gpu_time_note(stint_gpu *g, const char *what)
 {
-	const double now = now_ms();
+	const double now = stint_gpu_ms();
 	item_of(g, what)->ms += now - g->ms_last;
 	g->ms_last = now;
 }

@@ -2,7 +2,7 @@
 /* Messages between GPUs, each of another process, by NCCL's sends and receives. Its reductions are
  * used only where somebody asks for them: their order, and so their bits, is NCCL's. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* clock_gettime, nanosleep */
+#define _GNU_SOURCE /* nanosleep */
 #endif
 #include <string.h>
 #include <time.h>
@@ -139,13 +139,6 @@ int stint_gpu_reduce(stint_gpu *g, stint_gpu_ptr y, size_t n, int wide)
 
 /* --- Waiting for others --- */
 
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Of what goes on beside the host. */
 static int gone(stint_gpu *g)
 {
@@ -159,7 +152,7 @@ int stint_gpu_world_wait(stint_gpu *g, int stream, double patience)
 {
 	enum { SPINS = 1000, REST_NS = 50000 };
 	const struct timespec rest = {.tv_nsec = REST_NS};
-	const double start = now();
+	const double start = stint_gpu_ms();
 	int rc = stint_gpu_enter(g);
 	if (rc)
 		return rc;
@@ -171,7 +164,7 @@ int stint_gpu_world_wait(stint_gpu *g, int stream, double patience)
 		if (spin < SPINS)
 			continue;
 		lost = gone(g);
-		if (!lost && patience > 0 && now() - start > patience)
+		if (!lost && patience > 0 && stint_gpu_ms() - start > 1e3 * patience)
 			lost = stint_gpu_fail(
 				g, STINT_LOST, "a rank has not answered: it is dead, or stuck");
 		nanosleep(&rest, NULL);
