@@ -177,7 +177,7 @@ static enum status train(struct training *t)
 	if (t->ranks.n > 1)
 		printf(", %d ranks", t->ranks.n);
 	if (load_on_gpu(&t->l))
-		printf(", on a GPU\n");
+		printf(t->ranks.n > 1 ? ", with a GPU each\n" : ", on a GPU\n");
 	else
 		printf(", %d thread%s\n", t->l.model->threads, t->l.model->threads == 1 ? "" : "s");
 	fflush(stdout);
