@@ -128,6 +128,7 @@ static enum status prepare(struct training *t)
 		TRY(evaluation_start(
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
 		t->evaluation.ranks = &t->ranks;
+		t->evaluation.lengths = &t->lengths;
 	}
 	TRY(lengths_open(
 		t->arena, o->dir, o->pad, &t->l, &t->train, &t->eval, &t->lengths, t->diag));

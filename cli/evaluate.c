@@ -103,17 +103,18 @@ static int64_t scored_rows(const struct evaluation *e, int64_t samples)
 
 /* The batch's first `n` samples have been evaluated; *counted: what the mean loss weighs them by:
  * labels that count. */
-static enum status score(struct evaluation *e, int64_t n, int64_t *counted, struct diag *d)
+static enum status score(
+	struct evaluation *e, const struct loaded *l, int64_t n, int64_t *counted, struct diag *d)
 {
 	struct metrics *m = &e->metrics;
 	const bool labels = m->task.kind == METRIC_CLASSES;
 	*counted = n;
 	if (e->output < 0 || (!labels && !m->n))
 		return ST_OK;
-	const void *target = load_at(e->l, e->l->model->target);
-	const void *y = load_output(e->l, e->output);
+	const void *target = load_at(l, l->model->target);
+	const void *y = load_output(l, e->output);
 	if (!target || !y)
-		return load_lost(e->l, "evaluation", d);
+		return load_lost(l, "evaluation", d);
 	const int64_t before = m->counted;
 	metrics_add(m, y, target, scored_rows(e, n));
 	*counted = labels ? m->counted - before : n;
@@ -127,18 +128,21 @@ static enum status one_batch(struct evaluation *e, int64_t batch, struct diag *d
 	int64_t counted = 0;
 	for (int64_t i = 0; i < n; i++)
 		e->index[i] = from + i;
+	const struct loaded *l = e->l;
 	TRY(feed_batch(e->f, e->index, n, d));
-	const int rc = e->l->eval(e->l->step, n * e->f->rows, NULL);
+	if (e->lengths)
+		TRY(lengths_evaluate(e->lengths, e->f, e->output, &l, d));
+	const int rc = l->eval(l->step, n * e->f->rows, NULL);
 	if (rc)
-		return load_fail(e->l, rc, "evaluation", d);
-	TRY(score(e, n, &counted, d));
+		return load_fail(l, rc, "evaluation", d);
+	TRY(score(e, l, n, &counted, d));
 	if (!counted)
 		return ST_OK;
 	/* a loss that is a sum counts as in a batch of the usual size */
 	const bool summed = feed_sums_loss(e->l->model);
 	const double w = summed ? (double)n : (double)counted;
 	e->score[batch] = (struct evaluation_score){
-		.loss = e->l->loss(e->l->step) * (summed ? (double)whole : w),
+		.loss = l->loss(l->step) * (summed ? (double)whole : w),
 		.weight = w,
 		.sums = e->metrics.batch};
 	return ST_OK;

@@ -5,6 +5,7 @@
 
 #include "cli/feed.h"
 #include "cli/ranks.h"
+#include "cli/train_lengths.h"
 #include "train/metrics.h"
 
 /* A batch's part in the result. */
@@ -16,7 +17,8 @@ struct evaluation_score {
 struct evaluation {
 	const struct loaded *l;
 	const struct feed *f;
-	const struct ranks *ranks; /* NULL: this process is alone; set by the caller */
+	const struct ranks *ranks;     /* NULL: this process is alone; set by the caller */
+	const struct lengths *lengths; /* NULL: all batches take l's step; set by the caller */
 	int64_t batches;
 	struct evaluation_score *score; /* of each; zero of those that others do */
 	struct metrics metrics;

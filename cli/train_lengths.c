@@ -151,20 +151,62 @@ static enum status set_inputs(const struct lengths *x, const struct loaded *l, s
 	return ST_OK;
 }
 
-enum status lengths_take(
-	struct lengths *x, const struct feed *f, const struct loaded **step, struct diag *d)
+/* The shortest that holds what `f` has fed last. */
+static struct length_step *step_for(const struct lengths *x, const struct feed *f)
 {
 	struct length_step *s = x->item;
-	*step = x->longest;
-	if (!x->n)
-		return ST_OK;
 	while (s->holds < f->tally->longest)
 		s++;
-	s->runs++;
+	return s;
+}
+
+static enum status take(
+	const struct lengths *x, struct length_step *s, const struct loaded **step, struct diag *d)
+{
+	*step = x->longest;
 	if (s == &x->item[x->n - 1])
 		return ST_OK;
 	*step = &s->l;
 	return set_inputs(x, &s->l, d);
+}
+
+enum status lengths_take(
+	struct lengths *x, const struct feed *f, const struct loaded **step, struct diag *d)
+{
+	*step = x->longest;
+	if (!x->n)
+		return ST_OK;
+	struct length_step *s = step_for(x, f);
+	s->runs++;
+	return take(x, s, step, d);
+}
+
+static bool same_shape(int rank, const int64_t *dim, int other_rank, const int64_t *other)
+{
+	return rank == other_rank && !memcmp(dim, other, (size_t)rank * sizeof *dim);
+}
+
+/* All lengths' outputs are the model's, in its order. */
+static bool scored_alike(const struct lengths *x, const struct stint_model *m, int output)
+{
+	const struct stint_model *longest = x->longest->model;
+	const struct stint_tensor *t = &m->resident[m->target];
+	const struct stint_tensor *of = &longest->resident[longest->target];
+	if (!same_shape(t->rank, t->dim, of->rank, of->dim))
+		return false;
+	return output < 0 || same_shape(m->output[output].rank, m->output[output].dim,
+				     longest->output[output].rank, longest->output[output].dim);
+}
+
+enum status lengths_evaluate(const struct lengths *x, const struct feed *f, int output,
+	const struct loaded **step, struct diag *d)
+{
+	*step = x->longest;
+	if (!x->n || x->longest->model->target < 0)
+		return ST_OK;
+	struct length_step *s = step_for(x, f);
+	const bool alike = s == &x->item[x->n - 1] || scored_alike(x, s->l.model, output);
+	return alike ? take(x, s, step, d) : ST_OK;
 }
 
 /* --- Told --- */

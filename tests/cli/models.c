@@ -308,6 +308,17 @@ static void sequence(struct model_test *t)
 	model_output(t, "y");
 }
 
+/* Rows of tokens of any length, each with one label: y = sum of table[x]. */
+static void sentence(struct model_test *t)
+{
+	model_input(t, "x", TENSOR_TYPE(INT64), "N,T");
+	weights(t, "table", "6,16", 96);
+	model_numbers(t, "axis", "1");
+	model_node(t, "Gather", "embed", "table,x", "e");
+	model_int(t, model_node(t, "ReduceSum", "total", "e,axis", "y"), "keepdims", 0);
+	model_output(t, "y");
+}
+
 /* 36 weights of 64 MiB: 2.25 GiB, in one file. */
 static void vast(struct model_test *t)
 {
@@ -540,8 +551,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		{"missing", missing}, {"huge", huge}, {"large", large}, {"learned", learned},
 		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},
 		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"twice", twice},
-		{"vast", vast}, {"tokens", tokens}, {"sequence", sequence}, {"readers", readers},
-		{"kept_otherwise", kept_otherwise}};
+		{"vast", vast}, {"tokens", tokens}, {"sequence", sequence}, {"sentence", sentence},
+		{"readers", readers}, {"kept_otherwise", kept_otherwise}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

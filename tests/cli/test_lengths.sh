@@ -72,6 +72,21 @@ expect 0 stint eval dir $data --target masked.npy
 expect 0 stint train dir $data --target masked.npy --epochs 1
 said "every step takes the longest 'T'" "--pad TOKEN"
 
+# held-out data, where a row has one label, take the shortest step that holds them, too: this model's sum tells how long that was
+make_model sentence s.onnx
+make_rows label.npy 1 0 2 1 0
+for length in 3 8 3,8; do
+	expect 0 stint compile s.onnx --loss cross-entropy --batch 2 --threads 1 --portable --optimizer sgd --dim T=$length -o s$length
+done
+judged() { # DIR FILE [OPTION...]: the loss of what is held out, before the first step has changed anything that counts
+	dir=$1 held=$2
+	shift 2
+	expect 0 stint train "$dir" --input "$held" --target label.npy --eval-input "$held" --eval-target label.npy --lr 0 --epochs 1 --json "$@"
+	json_of out eval_loss
+}
+alone=$(judged s3 cut.npy) all=$(judged s8 short.npy) both=$(judged s3,8 short.npy --pad 0)
+[ "$both" = "$alone" ] && [ "$both" != "$all" ] || fail "held-out rows: $both, of 3 tokens $alone, of 8 $all"
+
 # micro-batches, an incomplete last batch, held-out data
 compile --dim T=4,8 --micro-batch 1 -o micro
 expect 0 stint train micro $data --target t.npy --eval-input x.npy --eval-input tone.npy --eval-target t.npy --pad 0 --epochs 2
