@@ -65,7 +65,11 @@ left_out begin 's/stint_gpu_behind(r->g, STINT_GPU_RANKS, STINT_GPU_MAIN)/0/' 1
 
 # which of them is stuck; who has another driver; NCCL that does not start; a step of one process, and of another number
 stop() { # FOLDER: its last process, once there have been steps
-	until [ -s "$work/$1.csv" ]; do sleep 0.05; done
+	tries=0
+	until [ -s "$work/$1.csv" ] || [ $tries = 1200 ]; do
+		sleep 0.05
+		tries=$((tries + 1))
+	done
 	kill -STOP "$(pgrep -f "^$stint train .*$work/$1.csv" | sort -n | tail -n 1)"
 }
 stop stuck &
