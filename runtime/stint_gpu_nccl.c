@@ -4,6 +4,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* nanosleep */
 #endif
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -31,38 +32,49 @@ int stint_gpu_world(stint_gpu *g, unsigned char id[STINT_GPU_WORLD])
 	return rc;
 }
 
-/* A message each way between all, so that what NCCL makes for a pair is there, and is itemised,
- * before a step is recorded. */
+static int give(stint_gpu *g, const struct stint_gpu_parcel *p)
+{
+	void *const stream = g->stream[STINT_GPU_RANKS], *const at = (void *)(uintptr_t)p->at;
+	return check(g,
+		p->takes
+			? g->nccl.ncclRecv(at, p->bytes, GPU_NCCL_UINT8, p->rank, g->world, stream)
+			: g->nccl.ncclSend(at, p->bytes, GPU_NCCL_UINT8, p->rank, g->world, stream),
+		"a message");
+}
+
+/* Between enter and leave. NCCL wants the end of what was begun, also where a message failed. */
+static int exchange(stint_gpu *g, const struct stint_gpu_parcel *p, int n)
+{
+	int rc = check(g, g->nccl.ncclGroupStart(), "messages");
+	for (int i = 0; i < n && !rc; i++)
+		rc = give(g, &p[i]);
+	const int end = check(g, g->nccl.ncclGroupEnd(), "messages");
+	return rc ? rc : end;
+}
+
+/* A message each way between this rank and each other, so that what NCCL makes for a pair is there,
+ * and is itemised, before a step is recorded. */
 static int warm(stint_gpu *g, int rank, int n)
 {
 	enum { BYTES = 256 };
 	stint_gpu_ptr room = 0;
-	int rc = stint_gpu_check(
-		g, g->cu.cuMemAlloc_v2(&room, (size_t)n * 2 * BYTES), "memory for messages");
-	if (rc)
-		return rc;
-	rc = check(g, g->nccl.ncclGroupStart(), "messages");
-	for (int k = 0; k < n && !rc; k++) {
-		void *const from = (void *)(uintptr_t)(room + (size_t)k * 2 * BYTES);
-		void *const to = (void *)(uintptr_t)(room + ((size_t)k * 2 + 1) * BYTES);
-		if (k == rank)
-			continue;
-		rc = check(g,
-			g->nccl.ncclSend(from, BYTES, GPU_NCCL_UINT8, k, g->world,
-				g->stream[STINT_GPU_RANKS]),
-			"a message");
-		if (!rc)
-			rc = check(g,
-				g->nccl.ncclRecv(to, BYTES, GPU_NCCL_UINT8, k, g->world,
-					g->stream[STINT_GPU_RANKS]),
-				"a message");
-	}
-	const int end = check(g, g->nccl.ncclGroupEnd(), "messages");
-	rc = rc ? rc : end;
+	struct stint_gpu_parcel *p = calloc((size_t)n * 2, sizeof *p);
+	int rc = p ? stint_gpu_check(g, g->cu.cuMemAlloc_v2(&room, (size_t)n * 2 * BYTES),
+			     "memory for messages")
+		   : stint_gpu_fail(g, STINT_NO_MEMORY, "out of memory");
+	int m = 0;
+	for (int k = 0; k < 2 * n && !rc; k++)
+		if (k / 2 != rank)
+			p[m++] = (struct stint_gpu_parcel){
+				k / 2, k % 2, room + (size_t)k * BYTES, BYTES};
+	if (!rc)
+		rc = exchange(g, p, m);
 	if (!rc)
 		rc = stint_gpu_check(
 			g, g->cu.cuStreamSynchronize(g->stream[STINT_GPU_RANKS]), "messages");
-	g->cu.cuMemFree_v2(room);
+	if (room)
+		g->cu.cuMemFree_v2(room);
+	free(p);
 	return rc;
 }
 
@@ -98,30 +110,12 @@ void stint_gpu_world_end(stint_gpu *g, int broken)
 	stint_gpu_leave(g, 0);
 }
 
-/* Between enter and leave. */
-static int give(stint_gpu *g, const struct stint_gpu_parcel *p)
-{
-	void *const stream = g->stream[STINT_GPU_RANKS], *const at = (void *)(uintptr_t)p->at;
-	return check(g,
-		p->takes
-			? g->nccl.ncclRecv(at, p->bytes, GPU_NCCL_UINT8, p->rank, g->world, stream)
-			: g->nccl.ncclSend(at, p->bytes, GPU_NCCL_UINT8, p->rank, g->world, stream),
-		"a message");
-}
-
-/* Two results: NCCL wants the end of what was begun. */
 int stint_gpu_exchange(stint_gpu *g, const struct stint_gpu_parcel *p, int n)
 {
 	if (n == 0)
 		return STINT_OK;
-	int rc = stint_gpu_enter(g);
-	if (rc)
-		return rc;
-	rc = check(g, g->nccl.ncclGroupStart(), "messages");
-	for (int i = 0; i < n && !rc; i++)
-		rc = give(g, &p[i]);
-	const int end = check(g, g->nccl.ncclGroupEnd(), "messages");
-	return stint_gpu_leave(g, rc ? rc : end);
+	const int rc = stint_gpu_enter(g);
+	return rc ? rc : stint_gpu_leave(g, exchange(g, p, n));
 }
 
 int stint_gpu_reduce(stint_gpu *g, stint_gpu_ptr y, size_t n, int wide)

@@ -41,32 +41,9 @@ static int wait_for_all(stint_step *s)
 
 /* --- What a step asks for --- */
 
-static int begin_sum(stint_step *s, void *y, const void *sums, int64_t n, size_t size, void *room,
-	size_t bytes, int whole)
+static int begin(stint_step *s, const struct stint_job *j)
 {
-	struct mpi_ranks *r = ranks_of(s);
-	return told(s, stint_mpi_begin(r, (struct stint_job){.kind = whole ? JOB_SUM : JOB_SCATTER,
-						  .y = y,
-						  .sums = sums,
-						  .n = n,
-						  .chunk = (int64_t)(bytes / size) / r->sums.nroot,
-						  .size = size,
-						  .slots = room}));
-}
-
-static int begin_gather(stint_step *s, void *y, int64_t n, size_t size)
-{
-	enum { MOST = 1 << 26 };
-	return told(s,
-		stint_mpi_begin(ranks_of(s),
-			(struct stint_job){
-				.kind = JOB_GATHER, .y = y, .n = n, .chunk = MOST, .size = size}));
-}
-
-static int begin_join(stint_step *s, void *rows, size_t bytes)
-{
-	return told(s, stint_mpi_begin(ranks_of(s),
-			       (struct stint_job){.kind = JOB_JOIN, .y = rows, .size = bytes}));
+	return told(s, stint_mpi_begin(ranks_of(s), j));
 }
 
 static int await(stint_step *s, const void *y)
@@ -297,8 +274,10 @@ static int meet(stint_step *s, unsigned char id[STINT_WORLD])
 static int join_devices(stint_step *s)
 {
 	unsigned char id[STINT_WORLD] = {0};
-	const int rc = s->device->join ? meet(s, id) : STINT_OK;
-	return rc || !s->device->join ? rc : s->device->join(s, id);
+	if (!s->device->join)
+		return STINT_OK;
+	const int rc = meet(s, id);
+	return rc ? rc : s->device->join(s, id);
 }
 
 int stint_init_ranks(stint_step *s, MPI_Comm comm)
@@ -308,9 +287,7 @@ int stint_init_ranks(stint_step *s, MPI_Comm comm)
 		return fail(s, STINT_NO_MEMORY, "out of memory");
 	MPI_Comm_rank(comm, &r->face.rank);
 	MPI_Comm_size(comm, &r->face.n);
-	r->face.sum = begin_sum;
-	r->face.gather = begin_gather;
-	r->face.join = begin_join;
+	r->face.begin = begin;
 	r->face.await = await;
 	r->face.finish = finish;
 	r->face.missing = missing;
@@ -419,13 +396,9 @@ static int all_together(
 	int rc = STINT_OK;
 	for (size_t at = 0; at < n && !rc; at += PART) {
 		const size_t part = n - at < PART ? n - at : PART;
-		r->lane[LANE_OWN].partner[r->lane[LANE_OWN].n] = -1;
-		r->lane[LANE_OWN].takes[r->lane[LANE_OWN].n] = 0;
 		if (MPI_Iallreduce(MPI_IN_PLACE, (unsigned char *)data + at * size, (int)part, type,
-			    op, r->comm,
-			    &r->lane[LANE_OWN].request[r->lane[LANE_OWN].n]) != MPI_SUCCESS)
+			    op, r->comm, stint_mpi_request(r, -1)) != MPI_SUCCESS)
 			return fail(s, STINT_LOST, "the ranks cannot reach each other");
-		r->lane[LANE_OWN].n++;
 		rc = wait_for_all(s);
 	}
 	return rc;

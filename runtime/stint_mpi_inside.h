@@ -65,6 +65,8 @@ enum { TAG_CHECK = TAG_ROWS + 1, TAG_ASK, TAG_LEND }; /* behind stint_sums.h's *
 extern const struct stint_carrier stint_mpi_carrier;
 void stint_mpi_send(struct mpi_ranks *r, int rank, int tag, const void *data, size_t bytes);
 void stint_mpi_take(struct mpi_ranks *r, int rank, int tag, void *data, size_t bytes);
+/* For a message to `rank`, or (-1) one of all. */
+MPI_Request *stint_mpi_request(struct mpi_ranks *r, int rank);
 /* Until all that was sent and asked for is through: STINT_OK, or STINT_LOST with r->message. */
 int stint_mpi_through(struct mpi_ranks *r);
 int stint_mpi_do(struct mpi_ranks *r, const struct stint_job *j);
@@ -88,7 +90,7 @@ void stint_mpi_queue_give_up(struct mpi_ranks *r);
 int stint_mpi_queue_skip(struct mpi_ranks *r);
 void stint_mpi_queue_close(struct mpi_ranks *r);
 /* Brings a job. What it says of memory holds, and nobody else writes there, until it is done. */
-int stint_mpi_begin(struct mpi_ranks *r, struct stint_job j);
+int stint_mpi_begin(struct mpi_ranks *r, const struct stint_job *j);
 /* For the thread: the place of the first job that is not done, of sums or (1) rows; -1: none. */
 int stint_mpi_next(struct mpi_queue *q, int rows);
 void stint_mpi_done(struct mpi_queue *q, int at);

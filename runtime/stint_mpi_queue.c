@@ -151,18 +151,18 @@ void stint_mpi_queue_close(struct mpi_ranks *r)
 	q->job = NULL;
 }
 
-int stint_mpi_begin(struct mpi_ranks *r, struct stint_job j)
+int stint_mpi_begin(struct mpi_ranks *r, const struct stint_job *j)
 {
 	struct mpi_queue *q = &r->queue;
 	int rc;
 	pthread_mutex_lock(&q->lock);
 	rc = q->n < q->cap ? q->rc : STINT_LOST;
 	if (!rc)
-		q->job[q->n++] = (struct mpi_job){.is = j};
+		q->job[q->n++] = (struct mpi_job){.is = *j};
 	pthread_cond_signal(&q->more);
 	pthread_mutex_unlock(&q->lock);
 	if (!rc && !q->is_running) {
-		rc = q->rc = stint_mpi_do(r, &j);
+		rc = q->rc = stint_mpi_do(r, j);
 		if (!rc)
 			stint_mpi_done(q, q->n - 1);
 	}

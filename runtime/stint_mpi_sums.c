@@ -21,20 +21,30 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* One more; nothing, until MPI makes it something. */
+static MPI_Request *request(struct mpi_requests *q, int partner, int takes)
+{
+	q->partner[q->n] = partner;
+	q->takes[q->n] = (char)takes;
+	q->request[q->n] = MPI_REQUEST_NULL;
+	return &q->request[q->n++];
+}
+
+MPI_Request *stint_mpi_request(struct mpi_ranks *r, int rank)
+{
+	return request(&r->lane[LANE_OWN], rank, 0);
+}
+
 static void send(struct mpi_ranks *r, struct mpi_requests *q, int rank, int tag, const void *data,
 	size_t bytes)
 {
-	q->partner[q->n] = rank;
-	q->takes[q->n] = 0;
-	MPI_Isend(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, &q->request[q->n++]);
+	MPI_Isend(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, request(q, rank, 0));
 }
 
 static void take(
 	struct mpi_ranks *r, struct mpi_requests *q, int rank, int tag, void *data, size_t bytes)
 {
-	q->partner[q->n] = rank;
-	q->takes[q->n] = 1;
-	MPI_Irecv(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, &q->request[q->n++]);
+	MPI_Irecv(data, (int)bytes, MPI_BYTE, rank, tag, r->comm, request(q, rank, 1));
 }
 
 void stint_mpi_send(struct mpi_ranks *r, int rank, int tag, const void *data, size_t bytes)
@@ -198,9 +208,6 @@ static int by_mpi(struct mpi_ranks *r, int rc)
 {
 	if (rc != MPI_SUCCESS)
 		return lost(r, &r->lane[LANE_OWN], "cannot be reached any more");
-	r->lane[LANE_OWN].partner[r->lane[LANE_OWN].n] = -1;
-	r->lane[LANE_OWN].takes[r->lane[LANE_OWN].n] = 0;
-	r->lane[LANE_OWN].n++;
 	return stint_mpi_through(r);
 }
 
@@ -211,7 +218,7 @@ static int reduce(struct mpi_ranks *r, const struct stint_job *j, MPI_Datatype t
 	for (int64_t at = 0; at < j->n && !rc; at += PART)
 		rc = by_mpi(r, MPI_Iallreduce(MPI_IN_PLACE, j->y + (size_t)at * j->size,
 				       (int)(j->n - at < PART ? j->n - at : PART), type, MPI_SUM,
-				       r->comm, &r->lane[LANE_OWN].request[r->lane[LANE_OWN].n]));
+				       r->comm, stint_mpi_request(r, -1)));
 	return rc;
 }
 
@@ -223,7 +230,7 @@ static int reduce_pieces(struct mpi_ranks *r, const struct stint_job *j, MPI_Dat
 		r->count[k] = (int)(stint_tree_first(j->n, r->face.n, k + 1) -
 				    stint_tree_first(j->n, r->face.n, k));
 	const int rc = by_mpi(r, MPI_Ireduce_scatter(MPI_IN_PLACE, j->y, r->count, type, MPI_SUM,
-					 r->comm, &r->lane[LANE_OWN].request[r->lane[LANE_OWN].n]));
+					 r->comm, stint_mpi_request(r, -1)));
 	if (!rc)
 		memmove(j->y + (size_t)from * j->size, j->y,
 			(size_t)r->count[r->face.rank] * j->size);

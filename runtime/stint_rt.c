@@ -474,8 +474,14 @@ int stint_start_sum(stint_step *s, void *y, void *room, const void *x, const voi
 	size_t bytes, int whole)
 {
 	const int rc = move(s, y, x, n);
-	return !rc && s->ranks ? s->ranks->sum(s, y, sums, n, real_bytes(s), room, bytes, whole)
-			       : rc;
+	const struct stint_job job = {.kind = whole ? JOB_SUM : JOB_SCATTER,
+		.y = y,
+		.sums = sums,
+		.n = n,
+		.size = real_bytes(s),
+		.room = room,
+		.bytes = bytes};
+	return !rc && s->ranks ? s->ranks->begin(s, &job) : rc;
 }
 
 int stint_sum_ranks(stint_step *s, void *y, const void *x, int64_t n)
@@ -486,7 +492,8 @@ int stint_sum_ranks(stint_step *s, void *y, const void *x, int64_t n)
 
 int stint_share_rows(stint_step *s, void *rows, int64_t bytes)
 {
-	return s->ranks && s->last ? s->ranks->join(s, rows, (size_t)bytes) : STINT_OK;
+	const struct stint_job job = {.kind = JOB_JOIN, .y = rows, .size = (size_t)bytes};
+	return s->ranks && s->last ? s->ranks->begin(s, &job) : STINT_OK;
 }
 
 int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes)
@@ -536,7 +543,9 @@ static int bring_together(stint_step *s, void *y, const void *piece, int64_t n, 
 	const size_t from = (size_t)stint_tree_first(n, r->n, r->rank) * size;
 	const size_t end = (size_t)stint_tree_first(n, r->n, r->rank + 1) * size;
 	const int rc = s->device->copy(s, (unsigned char *)y + from, piece, end - from);
-	return rc ? rc : r->gather(s, y, n, size);
+	return rc ? rc
+		  : r->begin(s,
+			    &(struct stint_job){.kind = JOB_GATHER, .y = y, .n = n, .size = size});
 }
 
 int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n)

@@ -89,6 +89,23 @@ struct stint_device {
 	int (*peaks)(stint_step *s, struct stint_device_peaks *out);
 };
 
+/* What processes that share a step's shards do together, all in the same order. Of a sum y's n
+ * numbers, of `size` bytes each, are what this one's last shard has left, behind the sums that wait
+ * in `sums`; y is the sum over all processes when it is done (JOB_SUM), or has in its place this
+ * process's piece, numbers from stint_tree_first(n, r->n, r->rank) up to the next one's first
+ * (JOB_SCATTER). JOB_GATHER brings together y's n numbers, of which each process has its piece in
+ * place; JOB_JOIN rows of `size` bytes for each shard, of which each has its own. Until it is done
+ * y, sums and `room` are those' who do it. */
+struct stint_job {
+	enum { JOB_SUM, JOB_SCATTER, JOB_GATHER, JOB_JOIN } kind;
+	unsigned char *y;
+	const unsigned char *sums;
+	int64_t n;
+	size_t size;
+	unsigned char *room; /* for what arrives */
+	size_t bytes;        /* of room */
+};
+
 /* The processes that share a step's shards (stint_mpi.c): each does those from
  * stint_tree_first(shards, n, rank) up to the next one's first, and all have the same sums then. */
 struct stint_ranks {
@@ -96,22 +113,11 @@ struct stint_ranks {
 	double patience; /* seconds that one may wait for another; 0: forever */
 	int fast;        /* sums are the carrier's own, in whichever order */
 	/* Returns STINT_OK or a failure with its message in s, as all of these. */
-	/* Begins to sum y's n numbers, of `size` bytes each, over all processes: they are the sum
-	 * that this one's last shard has left, behind the sums that wait in `sums`. y is all of it
-	 * when that is done; or (`whole` 0) has in its place this process's piece, numbers from
-	 * stint_tree_first(n, r->n, r->rank) up to the next one's first. Until then y, sums and
-	 * `room` are this function's. */
-	int (*sum)(stint_step *s, void *y, const void *sums, int64_t n, size_t size, void *room,
-		size_t bytes, int whole);
-	/* Begins to bring together y's n numbers, of which each process has its piece in place. */
-	int (*gather)(stint_step *s, void *y, int64_t n, size_t size);
+	int (*begin)(stint_step *s, const struct stint_job *j);
 	/* Waits for what was begun with y. */
 	int (*await)(stint_step *s, const void *y);
 	/* Waits for all that was begun in this step; of a step that has failed gives it up. */
 	int (*finish)(stint_step *s, int failed);
-	/* Begins to bring together rows of `bytes` bytes for each shard: each process has its own.
-	 */
-	int (*join)(stint_step *s, void *rows, size_t bytes);
 	/* Of processes whose devices have lost each other: says in s->message whose process does
 	 * not answer, where one does not, and returns STINT_LOST. */
 	int (*missing)(stint_step *s);

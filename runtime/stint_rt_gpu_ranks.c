@@ -89,7 +89,7 @@ static const struct stint_carrier by_nccl = {send_to, take_from, through, copy, 
 /* The schedule names the step, and the device's words follow. */
 static int told(stint_step *s, int rc)
 {
-	return rc == STINT_NO_MEMORY || !rc ? rc : stint_rt_fail(s, rc, "between the ranks%s", "");
+	return rc ? stint_rt_fail(s, rc, "%s", "between the ranks") : STINT_OK;
 }
 
 static int add_fast(struct stint_gpu_ranks *r, const struct stint_job *j)
@@ -107,7 +107,7 @@ static int begin(stint_step *s, const struct stint_job *j)
 	struct stint_gpu_ranks *r = ranks_of(s);
 	const int sum = j->kind == JOB_SUM || j->kind == JOB_SCATTER;
 	if (r->nbegun == r->most)
-		return stint_rt_fail(s, STINT_LOST, "more is begun than a step has%s", "");
+		return stint_rt_fail(s, STINT_LOST, "%s", "more is begun than a step has");
 	int rc = stint_gpu_behind(r->g, STINT_GPU_RANKS, STINT_GPU_MAIN);
 	if (!rc && stint_rt_gpu_has_stored(s))
 		rc = stint_gpu_behind(r->g, STINT_GPU_RANKS, STINT_GPU_SIDE);
@@ -119,29 +119,6 @@ static int begin(stint_step *s, const struct stint_job *j)
 	return told(s, rc);
 }
 
-static int begin_sum(stint_step *s, void *y, const void *sums, int64_t n, size_t size, void *room,
-	size_t bytes, int whole)
-{
-	return begin(s, &(struct stint_job){.kind = whole ? JOB_SUM : JOB_SCATTER,
-				.y = y,
-				.sums = sums,
-				.n = n,
-				.chunk = (int64_t)(bytes / size) / ranks_of(s)->sums.nroot,
-				.size = size,
-				.slots = room});
-}
-
-static int begin_gather(stint_step *s, void *y, int64_t n, size_t size)
-{
-	return begin(s,
-		&(struct stint_job){.kind = JOB_GATHER, .y = y, .n = n, .chunk = n, .size = size});
-}
-
-static int begin_join(stint_step *s, void *rows, size_t bytes)
-{
-	return begin(s, &(struct stint_job){.kind = JOB_JOIN, .y = rows, .size = bytes});
-}
-
 static int await(stint_step *s, const void *y)
 {
 	struct stint_gpu_ranks *r = ranks_of(s);
@@ -149,7 +126,7 @@ static int await(stint_step *s, const void *y)
 	while (at >= 0 && r->begun[at] != y)
 		at--;
 	if (at < 0)
-		return stint_rt_fail(s, STINT_LOST, "what is waited for was never begun%s", "");
+		return stint_rt_fail(s, STINT_LOST, "%s", "what is waited for was never begun");
 	return told(s, stint_gpu_wait(r->g, STINT_GPU_MAIN, r->mark + at));
 }
 
@@ -249,9 +226,7 @@ int stint_gpu_ranks_new(struct stint_gpu_ranks **out, stint_step *s, stint_gpu *
 		return rc;
 	}
 	r->mark = stint_gpu_marks(g, r->most);
-	s->ranks->sum = begin_sum;
-	s->ranks->gather = begin_gather;
-	s->ranks->join = begin_join;
+	s->ranks->begin = begin;
 	s->ranks->await = await;
 	s->ranks->finish = finish;
 	*out = r;

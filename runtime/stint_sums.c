@@ -4,9 +4,6 @@
 
 #include <stdlib.h>
 
-#include "stint_rt.h"
-#include "stint_tree.h"
-
 /* --- Whose shards leave what --- */
 
 /* The nodes of the tree that a rank's shards come to, from the left. */
@@ -91,30 +88,30 @@ static int add_along_tree(
 	return rc;
 }
 
-/* Of an owner's piece, what this round has: numbers [from, from + n). */
-static int64_t chunk_of(const struct stint_sums *s, const struct stint_job *j, int owner,
-	int64_t round, int64_t *from)
-{
-	const int64_t end = stint_tree_first(j->n, s->n, owner + 1);
-	*from = stint_tree_first(j->n, s->n, owner) + round * j->chunk;
-	const int64_t left = end - *from;
-	return left < 0 ? 0 : left < j->chunk ? left : j->chunk;
-}
-
-/* A round of a sum: where its chunk is, and which lane its messages have. */
+/* A round: of how many numbers of each root, where these are, and which lane its messages have. */
 struct round {
-	int64_t k;
+	int64_t k, chunk;
 	unsigned char *slots;
 	int lane;
 };
+
+/* Of an owner's piece, what this round has: numbers [from, from + n). */
+static int64_t chunk_of(const struct stint_sums *s, const struct stint_job *j,
+	const struct round *x, int owner, int64_t *from)
+{
+	const int64_t end = stint_tree_first(j->n, s->n, owner + 1);
+	*from = stint_tree_first(j->n, s->n, owner) + x->k * x->chunk;
+	const int64_t left = end - *from;
+	return left < 0 ? 0 : left < x->chunk ? left : x->chunk;
+}
 
 /* What others have left of this rank's chunk comes here, next to its own; theirs go there. */
 static int bring_together(struct stint_sums *s, const struct stint_job *j, const struct round *x)
 {
 	const int me = s->rank, mine = own_roots(s);
-	const size_t stride = (size_t)j->chunk * j->size;
+	const size_t stride = (size_t)x->chunk * j->size;
 	int64_t from;
-	int64_t n = chunk_of(s, j, me, x->k, &from);
+	int64_t n = chunk_of(s, j, x, me, &from);
 	int rc = STINT_OK;
 	for (int i = 0; i < s->nroot && n > 0 && !rc; i++) {
 		unsigned char *slot = x->slots + (size_t)i * stride;
@@ -127,7 +124,7 @@ static int bring_together(struct stint_sums *s, const struct stint_job *j, const
 	}
 	for (int k = 1; k < s->n; k++) {
 		const int owner = (me + k) % s->n; /* not all to the same one first */
-		n = chunk_of(s, j, owner, x->k, &from);
+		n = chunk_of(s, j, x, owner, &from);
 		for (int i = 0; i < mine && n > 0; i++)
 			s->by->send(s, x->lane, owner, TAG_SUM,
 				own_root(j, i, mine) + (size_t)from * j->size, (size_t)n * j->size);
@@ -140,10 +137,10 @@ static void hand_out(struct stint_sums *s, const struct stint_job *j, const stru
 	const unsigned char *mine)
 {
 	int64_t at;
-	const int64_t own = chunk_of(s, j, s->rank, x->k, &at);
+	const int64_t own = chunk_of(s, j, x, s->rank, &at);
 	for (int k = 1; k < s->n; k++) {
 		const int other = (s->rank + k) % s->n;
-		const int64_t n = chunk_of(s, j, other, x->k, &at);
+		const int64_t n = chunk_of(s, j, x, other, &at);
 		if (n > 0)
 			s->by->take(s, x->lane, other, TAG_WHOLE, j->y + (size_t)at * j->size,
 				(size_t)n * j->size);
@@ -157,9 +154,9 @@ static int add_round(struct stint_sums *s, const struct stint_job *j, const stru
 {
 	int64_t from;
 	int rc = s->by->through(s, x->lane);
-	const int64_t mine = chunk_of(s, j, s->rank, x->k, &from);
+	const int64_t mine = chunk_of(s, j, x, s->rank, &from);
 	if (!rc)
-		rc = add_along_tree(s, x->slots, (size_t)j->chunk * j->size, mine, j->size);
+		rc = add_along_tree(s, x->slots, (size_t)x->chunk * j->size, mine, j->size);
 	if (!rc)
 		rc = s->by->copy(
 			s, j->y + (size_t)from * j->size, x->slots, (size_t)mine * j->size);
@@ -170,26 +167,26 @@ static int add_round(struct stint_sums *s, const struct stint_job *j, const stru
 
 /* In rounds: over y, to all, or the owner's piece. Where there are several, each has half of the
  * scratch and is on its way while the one before is added and handed out. */
-static int add_all(struct stint_sums *s, const struct stint_job *whole)
+static int add_all(struct stint_sums *s, const struct stint_job *j)
 {
-	struct stint_job j = *whole;
-	const int64_t largest = (j.n + s->n - 1) / s->n; /* piece */
-	const int two = largest > j.chunk && j.chunk > 1;
-	j.chunk /= 1 + two;
-	const size_t half = two ? (size_t)s->nroot * (size_t)j.chunk * j.size : 0;
-	struct round x[2] = {
-		{0, j.slots, LANE_OWN}, {0, j.slots + half, two ? LANE_AHEAD : LANE_OWN}};
+	const int64_t largest = (j->n + s->n - 1) / s->n; /* piece */
+	const int64_t holds = (int64_t)(j->bytes / j->size) / s->nroot;
+	const int two = largest > holds && holds > 1;
+	const int64_t chunk = holds / (1 + two);
+	const size_t half = two ? (size_t)s->nroot * (size_t)chunk * j->size : 0;
+	struct round x[2] = {{0, chunk, j->room, LANE_OWN},
+		{0, chunk, j->room + half, two ? LANE_AHEAD : LANE_OWN}};
 	int rc = STINT_OK;
-	for (int64_t k = 0; (k - two) * j.chunk < largest && !rc; k++) {
+	for (int64_t k = 0; (k - two) * chunk < largest && !rc; k++) {
 		struct round *next = &x[k & 1], *ready = &x[(k - two) & 1];
-		if (k * j.chunk < largest) {
+		if (k * chunk < largest) {
 			rc = s->by->through(s, next->lane); /* handed out: its slots are free */
 			next->k = k;
 			if (!rc)
-				rc = bring_together(s, &j, next);
+				rc = bring_together(s, j, next);
 		}
 		if (!rc && k >= two)
-			rc = add_round(s, &j, ready);
+			rc = add_round(s, j, ready);
 	}
 	for (int i = 0; i < 2 && !rc; i++)
 		rc = s->by->through(s, x[i].lane);
@@ -201,11 +198,13 @@ static int add_all(struct stint_sums *s, const struct stint_job *whole)
 /* In rounds too: a message's bytes are counted by an int. */
 static int gather(struct stint_sums *s, const struct stint_job *j)
 {
+	enum { MOST = 1 << 26 };
 	const int64_t largest = (j->n + s->n - 1) / s->n;
+	struct round x = {.chunk = MOST, .lane = LANE_OWN};
 	int rc = STINT_OK;
-	for (struct round x = {.lane = LANE_OWN}; x.k * j->chunk < largest && !rc; x.k++) {
+	for (; x.k * x.chunk < largest && !rc; x.k++) {
 		int64_t from;
-		(void)chunk_of(s, j, s->rank, x.k, &from);
+		(void)chunk_of(s, j, &x, s->rank, &from);
 		hand_out(s, j, &x, j->y + (size_t)from * j->size);
 		rc = s->by->through(s, x.lane);
 	}

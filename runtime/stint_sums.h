@@ -9,18 +9,7 @@
 #ifndef STINT_SUMS_H
 #define STINT_SUMS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-/* What all do in the same order. */
-struct stint_job {
-	enum { JOB_SUM, JOB_SCATTER, JOB_GATHER, JOB_JOIN } kind;
-	unsigned char *y; /* the numbers: of JOB_JOIN each shard's row */
-	const unsigned char *sums;
-	int64_t n, chunk; /* numbers; of each root in a round */
-	size_t size;      /* bytes of a number, or of a row */
-	unsigned char *slots;
-};
+#include "stint_rt_device.h"
 
 /* Messages that may be on their way at the same time: a round's, the next one's, rows. */
 enum stint_lane { LANE_OWN, LANE_AHEAD, LANE_ROWS, LANES };
