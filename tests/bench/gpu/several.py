@@ -2,7 +2,7 @@
 import os
 import shutil
 
-from tools import ROOT, Failed
+from tools import ROOT
 
 # Open MPI's: containers whose user is root
 os.environ.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
@@ -36,14 +36,11 @@ def bits_of(tools, model, precision, data, n):
     one = tools.compile(path, tools.work / f"ranks.{model}.{precision}.one", *options)
     whole = trained(tools, one, data, 1)
     for shard in SHARDS:
-        name = f"{model} {precision} {shard}"
-        try:
+        def check():
             folder = tools.compile(path, tools.work / f"ranks.{model}.{precision}.{shard}", *options, "--ranks", n, "--shard", shard)
-            found[name] = tools.identical(trained(tools, folder, data, n, ("mpirun", "-n", n)), whole)
-        except Failed as e:
-            found[name] = str(e)
-        if found[name]:
-            print(f"   {name}: {found[name]}", flush=True)
+            return tools.identical(trained(tools, folder, data, n, ("mpirun", "-n", n)), whole)
+        name = f"{model} {precision} {shard}"
+        found[name] = tools.wrong_with(name, check)
     return found
 
 

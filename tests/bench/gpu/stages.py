@@ -164,16 +164,13 @@ def bits_of(tools, model, precision, data):
     options = ["--batch", 4, "--loss", "cross-entropy", "--optimizer", "adamw:lr=0.01", "--precision", precision]
     budgets = tools.budgets(ROOT / f"examples/models/{model}.onnx", options, 2 if tools.args.fake else 5)
     for budget in budgets + ([] if tools.args.fake else [HOST]):
-        name = f"{model} {precision} {' '.join(budget) if budget is HOST else budget or 'all'}"
-        try:
+        def check():
+            nonlocal first
             folder, saved = one_budget(tools, model, options, budget, data)
             first = first or (folder, saved)
-            found[name] = tools.identical(folder / "out.safetensors", first[0] / "out.safetensors") or \
-                tools.identical(saved, first[1])
-        except Failed as e:
-            found[name] = str(e)
-        if found[name]:
-            print(f"   {name}: {found[name]}", flush=True)
+            return tools.identical(folder / "out.safetensors", first[0] / "out.safetensors") or tools.identical(saved, first[1])
+        name = f"{model} {precision} {' '.join(budget) if budget is HOST else budget or 'all'}"
+        found[name] = tools.wrong_with(name, check)
     return found
 
 

@@ -92,6 +92,16 @@ class Tools:
     def bench(self, folder, steps):
         return json.loads(self.stint("bench", folder, "--steps", steps, "--json", folder=folder).stdout)
 
+    def wrong_with(self, name, check):
+        """What `check` returns, or why it failed, as a line: "" where nothing is wrong."""
+        try:
+            words = check()
+        except Failed as e:
+            words = str(e)
+        if words:
+            print(f"   {name}: {words}", flush=True)
+        return words
+
     def identical(self, a, b):
         done = self.run(self.build / "compare_tensors", "--identical", a, b, check=False)
         return "" if done.returncode == 0 else last_line(done.stdout + done.stderr) or "differs"
