@@ -209,11 +209,35 @@ static enum status save_adapters(struct pipeline *p, const char *dir)
 	return save(p, dir, "adapter.json", &t);
 }
 
+/* Of a shorter length what is not as in the folder above. */
+static enum status write_length(void *user, struct pipeline *p, int64_t length)
+{
+	static const struct weight_links none;
+	const char *dir = length_folder(p->arena, user, length);
+	TRY(make_folder(p, dir));
+	TRY(save_weights(p, dir, &none));
+	return save_texts(p, dir);
+}
+
+/* Before the longest one's own texts: all of them have a say in how large the arena is. */
+static enum status save_lengths(struct pipeline *p, const char *dir)
+{
+	struct text t = {0};
+	char *work = arena_strdup(p->arena, dir);
+	if (!work)
+		return diag_nomem(p->diag);
+	TRY(lengths_each(p, &(struct length_visitor){write_length, work}));
+	if (!p->nlength)
+		return ST_OK;
+	length_folders_print(p, &t);
+	return save(p, dir, LENGTHS_FILE, &t);
+}
+
 /* The model first: the largest, and the one that may be refused. */
 static enum status save_parts(struct pipeline *p, const char *dir)
 {
 	static enum status (*const part[])(struct pipeline *, const char *) = {
-		save_values, save_adapters, save_texts, save_runtime};
+		save_values, save_adapters, save_lengths, save_texts, save_runtime};
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
 		TRY(part[i](p, dir));
 		if (onlooker_stops(p->o->onlooker))
@@ -222,53 +246,23 @@ static enum status save_parts(struct pipeline *p, const char *dir)
 	return ST_OK;
 }
 
-struct writing {
-	const struct folder *f;
-	bool build;
-};
-
-static enum status build(struct pipeline *p, const struct writing *w, const char *in)
+/* What is in DIR/IN; "" for DIR itself. */
+static enum status build(struct pipeline *p, const struct folder *f, const char *in)
 {
-	const char *work = arena_printf(p->arena, "%s%s", w->f->work, in);
-	const char *path = arena_printf(p->arena, "%s%s", w->f->path, in);
-	if (!work || !path)
-		return diag_nomem(p->diag);
-	return w->build ? make_step(p->arena, work, path, p->o->onlooker, p->diag) : ST_OK;
+	const char *work = arena_printf(p->arena, "%s%s", f->work, in);
+	const char *path = arena_printf(p->arena, "%s%s", f->path, in);
+	return work && path ? make_step(p->arena, work, path, p->o->onlooker, p->diag)
+			    : diag_nomem(p->diag);
 }
 
-/* Of a shorter length what is not as in the folder above. */
-static enum status write_length(void *user, struct pipeline *p, int64_t length)
+static enum status build_all(struct pipeline *p, const struct folder *f)
 {
-	static const struct weight_links none;
-	const struct writing *w = user;
-	const char *in = length_folder(p->arena, "", length);
-	const char *dir = length_folder(p->arena, w->f->work, length);
-	if (!in)
-		return diag_nomem(p->diag);
-	TRY(make_folder(p, dir));
-	TRY(save_weights(p, dir, &none));
-	TRY(save_texts(p, dir));
-	return build(p, w, in);
-}
-
-/* Which lengths there are, for `train`. */
-static enum status save_lengths(struct pipeline *p, const char *dir)
-{
-	struct text t = {0};
-	if (!p->nlength)
-		return ST_OK;
-	length_folders_print(p, &t);
-	return save(p, dir, LENGTHS_FILE, &t);
-}
-
-static enum status write_all(struct pipeline *p, const struct folder *f, bool make)
-{
-	struct writing w = {f, make};
-	const struct length_visitor each = {write_length, &w};
-	TRY(save_parts(p, f->work));
-	TRY(build(p, &w, ""));
-	TRY(lengths_each(p, &each));
-	return save_lengths(p, f->work);
+	TRY(build(p, f, ""));
+	for (int i = 0; i < p->nlength; i++) {
+		const char *in = length_folder(p->arena, "", p->length[i].length);
+		TRY(in ? build(p, f, in) : diag_nomem(p->diag));
+	}
+	return ST_OK;
 }
 
 enum status output_write(struct pipeline *p, const char *dir, bool force, bool make)
@@ -277,7 +271,9 @@ enum status output_write(struct pipeline *p, const char *dir, bool force, bool m
 	TRY(folder_check(p->arena, dir, force, &f, p->diag));
 	enum status st = folder_begin(&f, p->diag);
 	if (st == ST_OK)
-		st = write_all(p, &f, make);
+		st = save_parts(p, f.work);
+	if (st == ST_OK && make)
+		st = build_all(p, &f);
 	if (st == ST_OK)
 		st = folder_place(&f, p->diag);
 	folder_drop(&f);

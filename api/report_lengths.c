@@ -4,6 +4,17 @@
 #include "api/report.h"
 #include "api/safe_put.h"
 
+/* Where one of them has its own inputs beside what the longest one wants. */
+static void report_room(FILE *f, const struct pipeline *p)
+{
+	char b[24];
+	const struct plan *own = pipeline_plan_shown(p), *eval = p->plans.eval_plan;
+	const int64_t bytes = p->plans.arena_bytes;
+	if (bytes > own->arena_bytes && bytes > eval->arena_bytes)
+		fprintf(f, "  %-18s %12s  = %" PRId64 " bytes, with room for all inputs\n", "arena",
+			bytes_human(bytes, b), bytes);
+}
+
 void report_lengths(FILE *f, const struct pipeline *p)
 {
 	char b[24];
@@ -18,6 +29,7 @@ void report_lengths(FILE *f, const struct pipeline *p)
 			bytes_human(x->peak_bytes, b), x->cost / 1e3,
 			x->once > 0 ? x->cost / x->once : 1.0);
 	}
+	report_room(f, p);
 }
 
 void report_lengths_json(FILE *f, const struct pipeline *p)

@@ -30,7 +30,7 @@ static void take_counts(struct diag *to, const struct diag *from)
 		to->worst = from->worst;
 }
 
-/* The longest one's options with another length: as many micro-batches, and its arena. */
+/* The longest one's options with another length: as many micro-batches, and the arena so far. */
 static enum status options_for(
 	const struct pipeline *longest, int64_t length, struct arena *a, struct compile_options *o)
 {
@@ -58,6 +58,21 @@ static void note_planned(struct pipeline *longest, struct pipeline *p, int64_t l
 		plan->cost_total, problem_one_pass(pipeline_problem_shown(p)->problem)};
 }
 
+/* In the arena as it is; where that has no room for the length's own inputs (its peak is an update,
+ * say, that no length changes), as the budget has it, and the arena grows. */
+static enum status plan_within(
+	struct pipeline *longest, struct pipeline *p, struct compile_options *o)
+{
+	enum status st = pipeline_plan_quietly(p);
+	if (st == ST_BUDGET) {
+		o->budget = longest->ntrial ? longest->budget : longest->o->budget;
+		st = pipeline_plan(p);
+	}
+	if (st == ST_OK && p->plans.arena_bytes > longest->plans.arena_bytes)
+		longest->plans.arena_bytes = p->plans.arena_bytes;
+	return st;
+}
+
 static enum status one_length(
 	struct pipeline *longest, int64_t length, const struct length_visitor *v, struct arena *a)
 {
@@ -67,7 +82,10 @@ static enum status one_length(
 	TRY(options_for(longest, length, a, &o));
 	struct pipeline p = {
 		.arena = a, .diag = &d, .o = &o, .longest = longest, .length_here = length};
-	enum status st = pipeline_run(&p);
+	struct problem *problem;
+	enum status st = pipeline_problem(&p, &problem);
+	if (st == ST_OK)
+		st = plan_within(longest, &p, &o);
 	if (st == ST_OK)
 		note_planned(longest, &p, length);
 	if (st == ST_OK && v)

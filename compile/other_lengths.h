@@ -12,7 +12,8 @@ struct length_visitor {
 };
 
 /* Plans each shorter length's step in turn, the shortest first, within the arena of `longest`,
- * which is planned and keeps what they came to; then calls `v` (NULL: nobody). Notes and warnings,
+ * which is planned and keeps what they came to; plans.arena_bytes grows to what all of them want
+ * where one's own inputs have no room in it. Then calls `v` (NULL: nobody). Notes and warnings,
  * which `longest` has given, are not repeated. */
 enum status lengths_each(struct pipeline *longest, const struct length_visitor *v);
 /* Of a shorter length's step: whether what lasts over steps is what the longest one's has. Requires

@@ -367,6 +367,7 @@ enum status pipeline_texts(
 		.eval = p->eval_problem,
 		.train_plan = p->plans.train_plan,
 		.eval_plan = p->plans.eval_plan,
+		.arena_bytes = p->plans.arena_bytes,
 		.loss_name = p->loss.op ? p->loss.op->loss : NULL,
 		.loss_options = o->loss,
 		.library_identity = t->portable || t->cuda

@@ -87,6 +87,24 @@ judged() { # DIR FILE [OPTION...]: the loss of what is held out, before the firs
 alone=$(judged s3 cut.npy) all=$(judged s8 short.npy) both=$(judged s3,8 short.npy --pad 0)
 [ "$both" = "$alone" ] && [ "$both" != "$all" ] || fail "held-out rows: $both, of 3 tokens $alone, of 8 $all"
 
+# a peak that no length changes leaves a shorter one's own inputs no room: the arena grows by them, within the budget
+muon() { stint compile s.onnx --loss cross-entropy --batch 1 --threads 1 --portable --optimizer muon --dim T=3,7,8 "$@"; }
+expect 0 muon -o free
+expect 0 muon --budget min -o tight
+told "with room for all inputs"
+arena=$(sed -n '/recomputed/,$d; s/^  arena .* = \([0-9]*\) bytes.*/\1/p' out)
+all=$(sed -n 's/^  arena .* = \([0-9]*\) bytes, with room.*/\1/p' out)
+[ "$all" -gt "$arena" ] && grep -q "S_ARENA_BYTES $all\$" tight/stint_step.h || fail "an arena of $arena bytes, for all $all"
+for dir in free tight; do
+	expect 0 stint train $dir --input short.npy --target label.npy --pad 0 --epochs 3 --checkpoint $dir.kept --json
+	[ "$(steps 3)" -gt 0 ] || fail "no short step"
+done
+same free.kept/step-00000012.safetensors tight.kept/step-00000012.safetensors
+expect 0 muon --budget "$all" -o tight --force
+expect 4 muon --budget $((all - 1)) -o no
+said "with T="
+absent no
+
 # micro-batches, an incomplete last batch, held-out data
 compile --dim T=4,8 --micro-batch 1 -o micro
 expect 0 stint train micro $data --target t.npy --eval-input x.npy --eval-input tone.npy --eval-target t.npy --pad 0 --epochs 2
