@@ -2,6 +2,7 @@
  * backward pass keeps is what its nodes read. */
 #include <string.h>
 
+#include "graph/graph_parts.h"
 #include "graph/pass.h"
 
 struct autodiff {
@@ -221,6 +222,7 @@ enum status graph_autodiff(
 			"the loss depends on no trainable parameter");
 	}
 	TRY(backward(&ad));
+	TRY(graph_join(g, ad.grad, ad.ntensor));
 	return collect(&ad, nparam, param, grad);
 }
 

@@ -92,6 +92,10 @@ bool graph_scatters(const struct graph *g, const struct optimizer_spec *spec);
 struct tensor *graph_own_piece(struct graph *g, struct tensor *t, struct tensor *behind);
 struct tensor *graph_gather_pieces(struct graph *g, struct tensor *whole, struct tensor *piece);
 
+/* Gradients together with the nodes before them (joined.c); grad: of the first ntensor tensors, of
+ * which one may be made by another node then. */
+enum status graph_join(struct graph *g, struct tensor **grad, int ntensor);
+
 /* What updates overwrite (order.c): good as long as no node is added, removed or renumbered. */
 struct order {
 	const struct graph *g;

@@ -449,6 +449,13 @@ struct op_def {
 	enum status (*grad)(struct graph *g, const struct node *n, struct tensor *const *dy,
 		const bool *want, struct tensor **dx);
 
+	/* Of a gradient: build one node that does what n and `first`, which makes input `joins` of
+	 * n, do: its outputs are output 0 of both. Leaves *both NULL where there is none. Optional.
+	 */
+	enum status (*join)(struct graph *g, const struct node *n, const struct node *first,
+		struct node **both);
+	int joins;
+
 	struct op_cost (*cost)(
 		const struct node *n); /* NULL: reads inputs, writes outputs, `work` flops each */
 	/* How often a GPU launches the kernel, where that grows with the node. */

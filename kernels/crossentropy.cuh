@@ -5,6 +5,9 @@
  * the row's log-sum-exp and its label, so that it may go over the scores. Where classes are no
  * neighbours, threads side by side have columns side by side.
  *
+ * Where both are wanted, of labels, one kernel reads a row once, keeps it in registers, and writes
+ * the gradient.
+ *
  * N threads have a row, in packs of V elements; GROUPS threads a column. `aim`: probabilities, or
  * NULL where labels are aimed at. */
 #ifndef STINT_KERNELS_CROSSENTROPY_CUH
@@ -14,6 +17,7 @@
 #include "exponentials.cuh"
 #include "lanes.h"
 #include "math_double.h"
+#include "primitives.cuh"
 
 /* Of a row's threads, or of a column's. */
 struct wide_row_parts {
@@ -183,6 +187,142 @@ static __device__ __forceinline__ void entropy_grad_rows(Y *dx, const X *x, cons
 		}
 	}
 }
+
+/* --- The loss and its gradient in one reading --- */
+
+/* Compilers take a number that was made before over one that is made again, and would hold what
+ * they made of each score, for which there are no registers. So a row's scores are read again
+ * through a 0 that they cannot know. */
+struct score_parts {
+	real part[BLOCK_WARPS];
+	unsigned zero;
+};
+
+/* A row's scores as a thread has them: its K packs in registers, as words, or, of rows that are too
+ * long for that (K is 0), in memory, to be read again. WHOLE: rows are multiples of V. */
+template <int N, int V, int K, int WHOLE, class X> struct row_scores {
+	enum { WORDS = (V * sizeof(X) + 3) / 4 };
+	const X *x;
+	int64_t from, end, first; /* its first pack begins there */
+	unsigned kept[K ? K : 1][WORDS];
+
+	__device__ __forceinline__ row_scores(const X *of, int64_t begin, int64_t behind)
+	    : x(of), from(begin), end(behind), first(row_start<N, V>(begin))
+	{
+		UNROLL
+		for (int k = 0; k < K; k++) {
+			const int64_t i = first + k * (N * V);
+			const pack<X, V> p = may_reach_out(k)
+						     ? stored_span<V>(x, i, from, end, -INFINITY)
+						     : *(const pack<X, V> *)(x + i);
+			memcpy(kept[k], &p, sizeof p);
+		}
+	}
+	/* Of some thread, pack k of K may be outside of the row, or reach out of it. */
+	static __device__ constexpr bool may_reach_out(int k)
+	{
+		return WHOLE ? k == K - 1 : k == 0 || k >= K - 2;
+	}
+	/* Calls f(v, i, edge) with the numbers of each pack, which begins at element i; outside of
+	 * the row, where an edge may reach, they are -INFINITY. */
+	template <class F> __device__ __forceinline__ void each(unsigned zero, F f) const
+	{
+		real v[V];
+		if constexpr (K > 0) {
+			UNROLL
+			for (int k = 0; k < K; k++) {
+				const int64_t i = first + k * (N * V);
+				unsigned word[WORDS];
+				for (int j = 0; j < WORDS; j++)
+					word[j] = kept[k][j] ^ zero;
+				values_of_words<X>(v, word);
+				f(v, i, may_reach_out(k));
+			}
+		} else {
+			for (int64_t i = first; i < end; i += N * V) {
+				load_span(v, x, i, from, end, -INFINITY);
+				f(v, i, true);
+			}
+		}
+	}
+	/* Whether element i is in one of this thread's packs. */
+	__device__ __forceinline__ bool has(int64_t i) const
+	{
+		return (i / V - first / V) % N == 0 && i >= first;
+	}
+	/* e^(y - shift); of scores in 16 bits as near as it is worth. */
+	static __device__ __forceinline__ real power(real y, real shift)
+	{
+		if constexpr (sizeof(X) < sizeof(real))
+			return exp2_near(__fmaf_rn(y, 1.44269504f, -shift * 1.44269504f));
+		else
+			return row_exp(y - shift);
+	}
+	__device__ __forceinline__ exponentials sums(score_parts &shared) const
+	{
+		real most = -INFINITY, sum = 0;
+		if constexpr (K == 0)
+			return row_exponentials<N, V>(x, from, end, shared.part);
+		each(0, [&](const real(&v)[V], int64_t, bool) {
+			for (int j = 0; j < V; j++)
+				most = fmaxf(v[j], most);
+		});
+		most = row_max<N>(most, shared.part);
+		const real shift = exponential_shift(most);
+		each(shared.zero, [&](const real(&v)[V], int64_t, bool) {
+			for (int j = 0; j < V; j++)
+				sum += power(v[j], shift);
+		});
+		return {most, row_sum<N>(sum, shared.part)};
+	}
+};
+
+/* Of labels without weights. dx may be x: a row's threads have read what others of them write when
+ * they begin to. */
+template <int N, int V, int K, int WHOLE, class Y, class X>
+static __device__ __forceinline__ void entropy_both_rows(score_parts &shared, wide_row_parts &wide,
+	double *loss, Y *dx, const X *x, const real *dloss, const targets *t, reduction how,
+	const double *counted)
+{
+	const loss_factor scale = loss_scale(dloss, t, how, counted);
+	const struct aimed_parts a = entropy_aims(t, 0);
+	const int64_t valid = valid_rows(t);
+	shared.zero = 0;
+	__syncthreads();
+	for (int64_t r = THREAD / N; r < t->rows; r += THREADS / N) {
+		const int64_t from = r * t->classes, end = from + t->classes;
+		const row_scores<N, V, K, WHOLE, X> scores(x, from, end);
+		const int counts = row_counts(t, r, valid);
+		const int64_t label = counts ? from + t->label[r] : -1;
+		const real hit = counts ? get_value(x[label]) : 0;
+		double all = 0;
+		for (int64_t i = from + row_thread<N>(); is_smooth(t) && i < end; i += N)
+			all += (double)get_value(x[i]);
+		if (is_smooth(t))
+			all = row_sum<N>(all, wide.part);
+		const exponentials s = scores.sums(shared);
+		if (row_thread<N>() == 0) {
+			const double lse = (double)s.most + log_double((double)s.sum);
+			loss[r] = counts ? entropy_of_label(t, r, lse, (double)hit, all, 0) : 0;
+		}
+		__syncwarp();
+		const real k = counts ? row_scale(scale, r) : 0, each = k / s.sum;
+		const real shift = exponential_shift(s.most), low = k * a.low;
+		scores.each(shared.zero, [&](real(&v)[V], int64_t i, bool edge) {
+			for (int j = 0; j < V; j++)
+				v[j] = __fmaf_rn(scores.power(v[j], shift), each, -low);
+			if (edge)
+				store_span(dx, v, i, from, end);
+			else
+				store_pack(dx, v, i);
+		});
+		if (counts && scores.has(label))
+			put_value(
+				dx + label, __fmaf_rn(scores.power(hit, shift), each, -k * a.high));
+	}
+}
+
+/* --- The gradient alone: of columns, and of probabilities --- */
 
 /* An element a thread. */
 template <class Y, class X>

@@ -15,6 +15,38 @@ template <class T> static __device__ __forceinline__ void put_value(T *y, real x
 	STORE(*y, x);
 }
 
+/* Words of neighbours, as they are stored, as numbers: V of type T, in 16 bits two a word. */
+template <class T, int V, int W>
+static __device__ __forceinline__ void values_of_words(real (&to)[V], const unsigned (&word)[W])
+{
+	for (int k = 0; k < V; k++) {
+		const unsigned w = word[k * sizeof(T) / 4];
+		if constexpr (sizeof(T) == 4)
+			to[k] = __uint_as_float(w);
+		else
+#ifdef STINT_FP16
+			to[k] = wide_fp16((fp16)(k % 2 ? w >> 16 : w));
+#else
+			to[k] = __uint_as_float(k % 2 ? w & 0xFFFF0000u : w << 16);
+#endif
+	}
+}
+
+template <class T, int V, int W>
+static __device__ __forceinline__ void words_of_values(unsigned (&word)[W], const real (&from)[V])
+{
+	for (int k = 0; k < V; k += 4 / sizeof(T)) {
+		if constexpr (sizeof(T) == 4)
+			word[k] = __float_as_uint(from[k]);
+		else
+#ifdef STINT_FP16
+			word[k / 2] = pack_f16(from[k], V > 1 ? from[k + 1] : 0);
+#else
+			word[k / 2] = pack_bf16(from[k], V > 1 ? from[k + 1] : 0);
+#endif
+	}
+}
+
 /* Before long loops that only read, so that the loads of four turns are under way together. */
 #ifdef STINT_SHIM
 #define UNROLL_4

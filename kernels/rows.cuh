@@ -62,15 +62,39 @@ static __device__ __forceinline__ void load_span(
 	}
 }
 
+/* The same as they are stored. */
+template <int V, class T>
+static __device__ __forceinline__ pack<T, V> stored_span(
+	const T *x, int64_t i, int64_t from, int64_t end, real other)
+{
+	if (i >= from && i + V <= end)
+		return *(const pack<T, V> *)(x + i);
+	pack<T, V> p;
+	for (int k = 0; k < V; k++) {
+		if (i + k >= from && i + k < end)
+			p.of[k] = x[i + k];
+		else
+			put_value(&p.of[k], other);
+	}
+	return p;
+}
+
+template <int V, class T>
+static __device__ __forceinline__ void store_pack(T *y, const real (&v)[V], int64_t i)
+{
+	pack<T, V> p;
+	unsigned word[(V * sizeof(T) + 3) / 4];
+	words_of_values<T>(word, v);
+	memcpy(&p, word, sizeof p);
+	*(pack<T, V> *)(y + i) = p;
+}
+
 template <int V, class T>
 static __device__ __forceinline__ void store_span(
 	T *y, const real (&v)[V], int64_t i, int64_t from, int64_t end)
 {
-	if (V == 1 || (i >= from && i + V <= end)) {
-		pack<T, V> p;
-		for (int k = 0; k < V; k++)
-			put_value(&p.of[k], v[k]);
-		*(pack<T, V> *)(y + i) = p;
+	if (i >= from && i + V <= end) {
+		store_pack(y, v, i);
 	} else {
 		for (int k = 0; k < V; k++)
 			if (i + k >= from && i + k < end)

@@ -197,6 +197,55 @@ static int64_t grad_cuda_workspace(const struct node *n, const struct target *t)
 	return crossentropy_is_soft(n->in[DTARGET]) ? 0 : label_cuda_workspace(n, t);
 }
 
+/* --- Both in one, on a GPU: scores are read once --- */
+
+/* Of labels that are no more than that, of classes that are neighbours. */
+static enum status entropy_join(
+	struct graph *g, const struct node *n, const struct node *first, struct node **both)
+{
+	struct tensor *x = n->in[DX];
+	if (!g->target->cuda || !node_is(first, "stint.CrossEntropy") || first->in[X] != x ||
+		crossentropy_is_soft(n->in[DTARGET]) || node_input(n, DW) || node_input(n, DLSE) ||
+		label_view(n, x).inner != 1)
+		return ST_OK;
+	*both = graph_op_node(g, "stint.CrossEntropyBoth", BOTH_CONTROL + 1,
+		(struct tensor *[]){x, n->in[DTARGET], n->in[DLOSS], node_input(n, DCONTROL)},
+		n->nattr, n->attr, NULL);
+	return g->failed;
+}
+
+static enum status both_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[X];
+	TRY(label_infer(g, n, label_axis(x, node_option(n, "axis")), n->in[TARGET], NULL));
+	return data_output(g, n, 1, x->dtype, x->rank, x->dim);
+}
+
+/* Of narrow scores an element takes some 16 instructions (crossentropy.cuh). */
+static struct op_cost both_cost(const struct node *n)
+{
+	const struct tensor *x = n->in[X];
+	const double again = crossentropy_reads_again(n) ? (double)tensor_bytes(x) : 0;
+	return (struct op_cost){(dtype_is_narrow(x->dtype) ? 16 : 50) * (double)x->numel,
+		node_bytes(n) + again};
+}
+
+static int64_t both_workspace(const struct node *n, const struct target *t)
+{
+	return entropy_workspace(n, t) + label_cuda_workspace(n, t);
+}
+
+static enum status both_cuda_emit(struct emit *e, const struct node *n)
+{
+	struct label_call c;
+	label_call(&c, n, n->in[X],
+		(struct label_inputs){TARGET, label_input(n, BOTH_CONTROL), -1});
+	c.count_at = entropy_workspace(n, e->g->target);
+	label_tensors(&c);
+	TRY(label_cuda_count(e, n, &c));
+	return label_cuda_losses(e, n, &c, crossentropy_both_cuda);
+}
+
 static const struct op_option options[] = {{.name = "label_smoothing", .high = 1},
 	{.name = "ignore_index", .value = -100}, {.name = "axis", .value = AXIS_AUTO},
 	WEIGHTS_LIST("weight"), REDUCTION, {.name = "target", .words = "labels probabilities"},
@@ -224,9 +273,14 @@ const struct op_def ops_crossentropy[] = {
 			{.in = "4,3 4,3 =[0,0,3,0] =f[0.5,2.0,1.5]", .attr = "label_smoothing=0.3 reduction=sum"},
 			{.in = "2,3,70 2,3,70 =[0,0,1,0] =f[0.5,2.0,1.5]", .attr = "axis=1 label_smoothing=0.1"},
 			{.in = "a,b,C a,b,C", .attr = "axis=1 reduction=none"},
-			{.in = "a,B a,B", .attr = "reduction=none"}, {.in = "a,B a:i64<5", .attr = "reduction=none"})},
+			{.in = "a,B a,B", .attr = "reduction=none"}, {.in = "a,B a:i64<5", .attr = "reduction=none"},
+			{.in = "a,B a:i64<5 " ALL_ROWS, .attr = "label_smoothing=0.1", .nout = 2},
+			{.in = "9,1100 9:i64<1100 =[0,0,7,0]", .low = -8, .high = 8}, {.in = "3,1031 3:i64<1031", .attr = "reduction=sum label_smoothing=0.1 ignore_index=1"},
+			{.in = "2,33000 2:i64<33000"})},
 	{.name = "stint.CrossEntropyGrad", .min_in = 4, .max_in = 7, .infer = like_scores, .npair = 1,
-		.pair = {{0, DX}}, .narrow_in = 1 << DX, .narrow_out = 1, .emit_c = entropy_grad_emit, .emit_cuda = entropy_grad_cuda_emit, .workspace_cuda = grad_cuda_workspace, .cost = entropy_cost, .option = options},
+		.pair = {{0, DX}}, .narrow_in = 1 << DX, .narrow_out = 1, .emit_c = entropy_grad_emit, .emit_cuda = entropy_grad_cuda_emit, .workspace_cuda = grad_cuda_workspace, .cost = entropy_cost, .join = entropy_join, .joins = LSE, .option = options},
+	{.name = "stint.CrossEntropyBoth", .min_in = 3, .max_in = 4, .min_out = 2, .max_out = 2, .traits = OP_CHECKED, .infer = both_infer, .npair = 1,
+		.pair = {{1, X}}, .narrow_in = 1 << X, .narrow_out = 1 << 1, .emit_cuda = both_cuda_emit, .workspace_cuda = both_workspace, .cost = both_cost, .option = options},
 	{0},
 };
 /* clang-format on */

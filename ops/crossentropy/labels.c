@@ -290,15 +290,16 @@ enum status label_cuda_count(struct emit *e, const struct node *n, const struct 
 {
 	if (!counts_first(n, c))
 		return ST_OK;
-	return call_kernel(e, &(struct kernel_call){.file = "labels.cuh",
-				      .function = "count_rows",
-				      .tasks = 1,
-				      .threads = LABEL_THREADS,
-				      .shared = {"label_parts"},
-				      .args = CALL_ARGS(ARG_SCRATCH(0), ARG_STRUCT(&c->targets))});
+	return call_kernel(
+		e, &(struct kernel_call){.file = "labels.cuh",
+			   .function = "count_rows",
+			   .tasks = 1,
+			   .threads = LABEL_THREADS,
+			   .shared = {"label_parts"},
+			   .args = CALL_ARGS(ARG_SCRATCH(c->count_at), ARG_STRUCT(&c->targets))});
 }
 
 struct call_arg label_counted(const struct node *n, const struct label_call *c)
 {
-	return counts_first(n, c) ? ARG_SCRATCH(0) : ARG_NULL;
+	return counts_first(n, c) ? ARG_SCRATCH(c->count_at) : ARG_NULL;
 }

@@ -92,6 +92,7 @@ enum { LABEL_WHOLE = 11 }; /* the field `whole` */
 struct label_call {
 	struct label_view v;
 	struct label_inputs in;
+	int64_t count_at; /* on a GPU, in scratch: a mean's divisor */
 	struct call_struct targets;
 	struct call_field field[13];
 };
