@@ -173,6 +173,7 @@ static void print_axes(const char *field, int axes, const int64_t v[3], struct t
 static void print_product(const struct stint_product *p, struct text *t)
 {
 	static const char *const extra[] = {[STINT_PRODUCT_BIAS] = "STINT_PRODUCT_BIAS",
+		[STINT_PRODUCT_ADD] = "STINT_PRODUCT_ADD",
 		[STINT_PRODUCT_SUM0] = "STINT_PRODUCT_SUM0",
 		[STINT_PRODUCT_SUM1] = "STINT_PRODUCT_SUM1"};
 	text_add(t, ", .product = {.batch = %" PRId64, p->batch);

@@ -52,6 +52,8 @@ static enum status kernels_of(const struct graph_options *o, unsigned flags, str
 	}
 	if ((*g)->sliced)
 		TRY(graph_slice_by_slice(*g, g));
+	if (!t->bare)
+		TRY(graph_add_inside(*g));
 	if (o->fuse) {
 		TRY(graph_fuse(*g));
 		dump(o, STAGE_FUSE, *g);

@@ -455,6 +455,10 @@ struct op_def {
 	enum status (*join)(struct graph *g, const struct node *n, const struct node *first,
 		struct node **both);
 	int joins;
+	/* An input that is added to output 0, of its shape and type; 0: there is none. Of a node
+	 * without it, whether it may get one; NULL: it may. */
+	int addend;
+	bool (*adds)(const struct graph *g, const struct node *n);
 
 	struct op_cost (*cost)(
 		const struct node *n); /* NULL: reads inputs, writes outputs, `work` flops each */

@@ -183,6 +183,10 @@ void graph_choose(struct graph *g, enum math math);
 /* Nodes that neither reach an output, the loss nor an update are removed; ids renumbered. */
 enum status graph_prune(struct graph *g);
 
+/* Requires values in the types that they are stored in. Additions that a node before them can do by
+ * itself are gone into that node. */
+enum status graph_add_inside(struct graph *g);
+
 /* Requires updates to be in their places, where there are any. Pointwise nodes become one where
  * that costs no memory: an intermediate value is then made in the loop of whoever reads it, with
  * the same bits, and never stored. What is fused is said in graph/fuse.c. */

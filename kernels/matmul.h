@@ -12,12 +12,14 @@ struct matmul_shape {
 	int64_t a_step, a_row, a_column, b_step, b_row, b_column;
 };
 
-/* m rows of n, bias where there is one. */
-static inline void matmul_begin(real *y, int64_t ldy, int64_t m, int64_t n, const real *bias)
+/* m rows of n: numbers that are added, whose rows are `step` apart (0: a bias), where there are
+ * any. */
+static inline void matmul_begin(
+	real *y, int64_t ldy, int64_t m, int64_t n, const real *added, int64_t step)
 {
-	for (int64_t r = 0; bias && r < m; r++)
+	for (int64_t r = 0; added && r < m; r++)
 		for (int64_t q = 0; q < n; q++)
-			y[r * ldy + q] = bias[q];
+			y[r * ldy + q] = added[r * step + q];
 }
 
 /* Block `turn`: of which y, from which row and column on, of how many. */
@@ -35,18 +37,22 @@ static inline struct matmul_block matmul_block(const struct matmul_shape *s, int
 	return b;
 }
 
-/* A turn is a block of one y, which begins as bias[n] where there is one. ws: gemm_block's, of this
- * worker. */
+/* A turn is a block of one y, which begins as what is added where there is any: bias[n] to each
+ * row, or numbers of y's shape, which y may be. ws: gemm_block's, of this worker. */
 static inline void matmul_blocks(const struct matmul_shape *s, real *y, const real *a,
-	const real *b, const real *bias, void *ws, int64_t from, int64_t to)
+	const real *b, const real *bias, const real *added, void *ws, int64_t from, int64_t to)
 {
 	for (int64_t turn = from; turn < to; turn++) {
 		const struct matmul_block t = matmul_block(s, turn);
-		real *const block = y + (t.image * s->m + t.i) * s->n + t.j;
-		matmul_begin(block, s->n, t.m, t.n, bias ? bias + t.j : NULL);
+		const int64_t at = (t.image * s->m + t.i) * s->n + t.j;
+		real *const block = y + at;
+		if (bias)
+			matmul_begin(block, s->n, t.m, t.n, bias + t.j, 0);
+		else if (added && added != y)
+			matmul_begin(block, s->n, t.m, t.n, added + at, s->n);
 		gemm_block(t.m, t.n, s->k, a + t.image * s->a_step + t.i * s->a_row, s->a_row,
 			s->a_column, b + t.image * s->b_step + t.j * s->b_column, s->b_row,
-			s->b_column, block, s->n, bias != NULL, (real *)ws);
+			s->b_column, block, s->n, bias || added, (real *)ws);
 	}
 }
 

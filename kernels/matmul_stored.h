@@ -54,7 +54,7 @@ static inline void matmul_stored(const struct matmul_shape *s, const struct stor
 	for (int64_t turn = from; turn < to; turn++) {
 		const struct matmul_block t = matmul_block(s, turn);
 		real *const block = y + (t.image * s->m + t.i) * s->n + t.j;
-		matmul_begin(block, s->n, t.m, t.n, bias ? bias + t.j : NULL);
+		matmul_begin(block, s->n, t.m, t.n, bias ? bias + t.j : NULL, 0);
 		stored_block(t.m, t.n, s->k, a + t.image * s->a_step + t.i * s->a_row, s->a_row,
 			s->a_column, of, small, scale, zero, t.j, block, s->n, bias != NULL,
 			(real *)ws);

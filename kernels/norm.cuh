@@ -128,14 +128,14 @@ static __device__ __forceinline__ void norm_forward(norm_parts &shared, Y *y0, r
 				real scale[A::V], bias[A::V];
 				if constexpr (A::scaled)
 					norm_channels<A>(scale, scales + group, i);
-				if constexpr (A::biased)
+				if constexpr (A::adds)
 					norm_channels<A>(bias, biases + group, i);
 				UNROLL
 				for (int e = 0; e < A::V; e++) {
 					v[k][e] = (v[k][e] - mean) * invstd;
 					if constexpr (A::scaled)
 						v[k][e] *= scale[e];
-					if constexpr (A::biased)
+					if constexpr (A::adds)
 						v[k][e] += bias[e];
 				}
 				store_values<A::PACKED>(y0 + r * A::width, v[k], i, A::width);
@@ -179,10 +179,12 @@ static __device__ __forceinline__ void norm_slopes(real (&h)[A::N][A::V],
 	}
 }
 
-/* dx = invstd (h - mean(h) - d mean(h d) invstd^2), without mean(h) where no mean was taken off. */
-template <class A, class Y>
+/* dx = invstd (h - mean(h) - d mean(h d) invstd^2), without mean(h) where no mean was taken off;
+ * plus what is added. */
+template <class A, class Y, class B>
 static __device__ __forceinline__ void norm_store(Y *dx, real (&h)[A::N][A::V],
-	const real (&d)[A::N][A::V], const double (&sum)[2], real invstd, int64_t chunk)
+	const real (&d)[A::N][A::V], const double (&sum)[2], real invstd, const B *added,
+	int64_t chunk)
 {
 	const real level = A::centred ? (real)(sum[0] / (double)A::width) : 0;
 	const real slope = (real)(sum[1] * (double)invstd * (double)invstd / (double)A::width);
@@ -191,14 +193,21 @@ static __device__ __forceinline__ void norm_store(Y *dx, real (&h)[A::N][A::V],
 		UNROLL
 		for (int e = 0; e < A::V; e++)
 			h[k][e] = invstd * (h[k][e] - level - d[k][e] * slope);
+		if constexpr (A::adds) {
+			real more[A::V];
+			load_values<A::PACKED>(more, added, norm_place<A>(chunk, k), A::width);
+			UNROLL
+			for (int e = 0; e < A::V; e++)
+				h[k][e] += more[e];
+		}
 		store_values<A::PACKED>(dx, h[k], norm_place<A>(chunk, k), A::width);
 	}
 }
 
 /* dx alone. */
-template <class A, class Y, class D, class T>
+template <class A, class Y, class D, class T, class B>
 static __device__ __forceinline__ void norm_gradient(norm_parts &shared, Y *dx, const D *dy0,
-	const T *x0, const real *means, const real *invstds, const real *scales)
+	const T *x0, const real *means, const real *invstds, const real *scales, const B *added)
 {
 	const int64_t first = blockIdx.x * A::teams + (int)threadIdx.x / (int)A::team;
 	for (int64_t r = first; r < A::rows; r += gridDim.x * A::teams) {
@@ -219,7 +228,8 @@ static __device__ __forceinline__ void norm_gradient(norm_parts &shared, Y *dx, 
 				norm_load_slopes<A>(h, d, dy, x, mean, chunk);
 				norm_slopes<A>(h, d, scale, chunk, again);
 			}
-			norm_store<A>(dx + r * A::width, h, d, sum, invstds[r], chunk);
+			norm_store<A>(dx + r * A::width, h, d, sum, invstds[r],
+				added + (A::adds ? r * A::width : 0), chunk);
 		}
 	}
 }
@@ -230,10 +240,10 @@ template <class A> struct norm_columns {
 };
 
 /* dx of rows, and their part of the sums over rows. */
-template <class A, class Y, class D, class T>
+template <class A, class Y, class D, class T, class B>
 static __device__ __forceinline__ void norm_slice(double (*part)[BLOCK_WARPS],
 	norm_columns<A> &sums, Y *dx, const D *dy, const T *x, const real *means,
-	const real *invstds, const real *scales, int64_t from, int64_t end)
+	const real *invstds, const real *scales, const B *added, int64_t from, int64_t end)
 {
 	for (int64_t r = from + (int)threadIdx.x / (int)A::team; r < end; r += A::teams) {
 		real mean = 0, h[A::N][A::V], d[A::N][A::V];
@@ -252,16 +262,17 @@ static __device__ __forceinline__ void norm_slice(double (*part)[BLOCK_WARPS],
 		}
 		norm_slopes<A>(h, d, scales, 0, sum);
 		norm_sums<A>(sum, part);
-		norm_store<A>(dx + r * A::width, h, d, sum, invstd, 0);
+		norm_store<A>(dx + r * A::width, h, d, sum, invstd,
+			added + (A::adds ? r * A::width : 0), 0);
 	}
 }
 
 /* A part has A::take rows; its sums over them are a row of `ws`. Where teams are warps,
  * their columns meet in `meet`, one after the other. */
-template <class A, class Y, class D, class T>
+template <class A, class Y, class D, class T, class B>
 static __device__ __forceinline__ void norm_all(norm_parts &shared, norm_meeting<A> &meeting, Y *dx,
 	void *ws, const D *dy, const T *x, const real *means, const real *invstds,
-	const real *scales)
+	const real *scales, const B *added)
 {
 	constexpr int SUMS = A::centred ? 2 : 1;
 	real *const to = (real *)ws, *const meet = meeting.sum;
@@ -269,8 +280,8 @@ static __device__ __forceinline__ void norm_all(norm_parts &shared, norm_meeting
 	for (int64_t task = blockIdx.x; task < A::parts; task += gridDim.x) {
 		norm_columns<A> sums = {};
 		real *row = to + task * SUMS * A::width;
-		norm_slice<A>(shared.part, sums, dx, dy, x, means, invstds, scales, task * A::take,
-			MIN(A::rows, (task + 1) * A::take));
+		norm_slice<A>(shared.part, sums, dx, dy, x, means, invstds, scales, added,
+			task * A::take, MIN(A::rows, (task + 1) * A::take));
 		for (int turn = 0; turn < A::teams; turn++) {
 			UNROLL
 			for (int k = 0; k < A::N && team == turn; k++)

@@ -23,6 +23,7 @@ enum { STINT_X0_NARROW = 1, STINT_X1_NARROW = 2, STINT_Y0_NARROW = 4, STINT_NARR
 enum stint_product_extra {
 	STINT_PRODUCT_PLAIN,
 	STINT_PRODUCT_BIAS, /* x2[n] is added to every row */
+	STINT_PRODUCT_ADD,  /* x2[b][m][n] is added, in the type of y0, which may be the same */
 	/* Of a GPU's libraries, batch 1: */
 	STINT_PRODUCT_SUM0, /* y1[m] becomes the sum of x0 over k */
 	STINT_PRODUCT_SUM1  /* y1[n] becomes the sum of x1 over k */
@@ -101,6 +102,7 @@ static inline const char *stint_lib_call_name(const struct stint_lib_call *c)
 	switch (c->kind) {
 	case STINT_CALL_PRODUCT:
 		return c->product.extra == STINT_PRODUCT_BIAS   ? "matmul_bias"
+		       : c->product.extra == STINT_PRODUCT_ADD  ? "matmul_add"
 		       : c->product.extra == STINT_PRODUCT_SUM0 ? "matmul_sum0"
 		       : c->product.extra == STINT_PRODUCT_SUM1 ? "matmul_sum1"
 								: "matmul";

@@ -225,7 +225,8 @@ void stint_gpu_graph_free(stint_gpu *g, struct stint_gpu_graph *graph);
 
 enum stint_gpu_type { STINT_GPU_F32, STINT_GPU_BF16, STINT_GPU_F16 };
 
-/* A product and how it is stored and computed. The bias, and the sums, are `extra`. */
+/* A product and how it is stored and computed. The bias, what is added, and the sums are `extra`.
+ */
 struct stint_gpu_product {
 	struct stint_product shape;
 	int64_t ld0, ld1, ldy;       /* elements from row to row as stored; 0: dense */
@@ -233,7 +234,6 @@ struct stint_gpu_product {
 					dense */
 	enum stint_gpu_type in, out; /* of x0 and x1; of y and extra. Sums are fp32 */
 	int tf32;                    /* fp32 operands may be rounded to tf32 */
-	int accumulate;              /* y += */
 	size_t cap;                  /* bytes of workspace it may use */
 };
 

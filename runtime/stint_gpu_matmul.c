@@ -140,8 +140,9 @@ static int desc_make(struct stint_gpu_matmul *m)
 	const struct stint_gpu_product *p = &m->p;
 	const int32_t ta = p->shape.t1 ? GPU_LT_OP_T : GPU_LT_OP_N,
 		      tb = p->shape.t0 ? GPU_LT_OP_T : GPU_LT_OP_N;
-	static const int32_t epilogues[] = {
-		0, GPU_LT_EPILOGUE_BIAS, GPU_LT_EPILOGUE_BGRADB, GPU_LT_EPILOGUE_BGRADA};
+	static const int32_t epilogues[] = {[STINT_PRODUCT_BIAS] = GPU_LT_EPILOGUE_BIAS,
+		[STINT_PRODUCT_SUM0] = GPU_LT_EPILOGUE_BGRADB,
+		[STINT_PRODUCT_SUM1] = GPU_LT_EPILOGUE_BGRADA};
 	const int32_t epilogue = epilogues[p->shape.extra], type = type_of(p->out);
 	/* Heuristics look at the address for its alignment only. */
 	void *const extra = (void *)(uintptr_t)ALIGNED;
@@ -153,7 +154,7 @@ static int desc_make(struct stint_gpu_matmul *m)
 		status = desc_set(m, GPU_LT_TRANSA, &ta, sizeof ta);
 	if (!status)
 		status = desc_set(m, GPU_LT_TRANSB, &tb, sizeof tb);
-	if (!status && p->shape.extra != STINT_PRODUCT_PLAIN) {
+	if (!status && epilogue) {
 		status = desc_set(m, GPU_LT_EPILOGUE, &epilogue, sizeof epilogue);
 		if (!status)
 			status = desc_set(m, GPU_LT_BIAS_TYPE, &type, sizeof type);
@@ -244,13 +245,12 @@ static void key_make(struct stint_gpu_matmul *m, unsigned char key[GPU_KEY])
 	const struct stint_gpu_product *p = &m->p;
 	const struct stint_product *q = &p->shape;
 	const int64_t number[] = {q->batch, q->m, q->n, q->k, q->t0, q->t1, p->ld0, p->ld1, p->ldy,
-		p->step0, p->step1, p->stepy, p->in, p->out, p->tf32, p->accumulate, q->extra,
-		(int64_t)p->cap};
+		p->step0, p->step1, p->stepy, p->in, p->out, p->tf32, q->extra, (int64_t)p->cap};
 	char identity[192], text[32];
 	struct stint_sha s;
 	stint_gpu_identity(m->g, identity);
 	stint_sha_start(&s);
-	stint_gpu_hash_field(&s, "matmul 1", 8);
+	stint_gpu_hash_field(&s, "matmul 2", 8);
 	stint_gpu_hash_field(&s, identity, strlen(identity));
 	for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
 		const int n = snprintf(text, sizeof text, "%lld", (long long)number[i]);
@@ -309,8 +309,7 @@ int stint_gpu_matmul_new(
 	stint_gpu *g, const struct stint_gpu_product *p, struct stint_gpu_matmul **out)
 {
 	struct stint_gpu_product whole = *p;
-	if (product_complete(&whole) ||
-		(whole.accumulate && whole.shape.extra != STINT_PRODUCT_PLAIN))
+	if (product_complete(&whole))
 		return stint_gpu_fail(g, STINT_BAD_DATA, "not a product: %lld x %lld x %lld x %lld",
 			(long long)p->shape.batch, (long long)p->shape.m, (long long)p->shape.n,
 			(long long)p->shape.k);
@@ -393,17 +392,19 @@ static const void *at(stint_gpu_ptr p)
 int stint_gpu_matmul_run(stint_gpu *g, int stream, struct stint_gpu_matmul *m, stint_gpu_ptr x0,
 	stint_gpu_ptr x1, stint_gpu_ptr y, stint_gpu_ptr extra, stint_gpu_ptr workspace)
 {
-	const float alpha = 1, beta = m->p.accumulate ? 1 : 0;
+	const enum stint_product_extra what = m->p.shape.extra;
+	const int adds = what == STINT_PRODUCT_ADD;
+	const float alpha = 1, beta = adds ? 1 : 0;
 	const void *bias = at(extra);
 	int rc = stint_gpu_enter(g);
 	if (rc)
 		return rc;
 	int status = 0;
-	if (m->p.shape.extra != STINT_PRODUCT_PLAIN)
+	if (what != STINT_PRODUCT_PLAIN && !adds)
 		status = desc_set(m, GPU_LT_BIAS, &bias, sizeof bias);
 	if (!status)
 		status = g->lt.cublasLtMatmul(g->lt_handle, m->desc, &alpha, at(x1), m->a, at(x0),
-			m->b, &beta, at(y), m->d, (void *)(uintptr_t)y, m->d, &m->algo,
-			(void *)(uintptr_t)workspace, m->workspace, g->stream[stream]);
+			m->b, &beta, at(adds ? extra : y), m->d, (void *)(uintptr_t)y, m->d,
+			&m->algo, (void *)(uintptr_t)workspace, m->workspace, g->stream[stream]);
 	return stint_gpu_leave(g, lt_check(g, status, "running a product"));
 }

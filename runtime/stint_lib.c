@@ -35,6 +35,7 @@ struct stint_lib {
 	dnnl_stream_t stream;
 	int nplace, nstep, rounds;
 	size_t clear; /* bytes of output 0 to be zero before the first round */
+	size_t begin; /* or to be those of input 2 */
 	struct place place[2 * MAX_OPERAND + MAX_STEP];
 	struct step step[MAX_STEP];
 };
@@ -153,6 +154,7 @@ int stint_lib_new(
 	if (!failed) {
 		l->engine = r.engine;
 		l->rounds = r.rounds;
+		l->begin = r.begin;
 		r.engine = NULL;
 		failed = dnnl_stream_create(&l->stream, l->engine, dnnl_stream_default_flags) ||
 			 steps_make(l, &r);
@@ -207,6 +209,8 @@ int stint_lib_run(struct stint_lib *l, const void *const *in, void *const *out, 
 {
 	if (l->clear > 0)
 		memset(out[0], 0, l->clear);
+	if (l->begin > 0 && in[2] != out[0])
+		memcpy(out[0], in[2], l->begin);
 	for (int round = 0; round < l->rounds; round++) {
 		dnnl_status_t st = places_set(l, in, out, ws, round);
 		for (int i = 0; !st && i < l->nstep; i++) {

@@ -53,6 +53,22 @@ static int implementation_taken(const_dnnl_primitive_desc_t pd)
 	       !strstr(name, "gemm:");
 }
 
+/* The attributes of what adds to what is there. */
+static dnnl_status_t adding_make(struct recipe *r)
+{
+	dnnl_post_ops_t ops;
+	dnnl_status_t st = dnnl_primitive_attr_clone(&r->adding, r->attr);
+	if (!st)
+		st = dnnl_post_ops_create(&ops);
+	if (st)
+		return st;
+	st = dnnl_post_ops_append_sum(ops, 1);
+	if (!st)
+		st = dnnl_primitive_attr_set_post_ops(r->adding, ops);
+	dnnl_post_ops_destroy(ops);
+	return st;
+}
+
 /* --- matmul --- */
 
 /* A batch of r by c matrices, stored transposed or not, or one for the whole batch. */
@@ -68,9 +84,10 @@ static dnnl_status_t recipe_matmul(struct recipe *r, const struct stint_product 
 {
 	const int64_t b = p->batch, m = p->m, n = p->n, k = p->k;
 	const int batched = b > 1, bias = p->extra == STINT_PRODUCT_BIAS;
+	const int adds = p->extra == STINT_PRODUCT_ADD;
 	struct operand *o = r->operand;
 	dnnl_matmul_desc_t d;
-	if (!bias && p->extra != STINT_PRODUCT_PLAIN)
+	if (!bias && !adds && p->extra != STINT_PRODUCT_PLAIN)
 		return dnnl_unimplemented;
 	r->noperand = bias ? 4 : 3;
 	o[0].arg = DNNL_ARG_SRC;
@@ -91,8 +108,12 @@ static dnnl_status_t recipe_matmul(struct recipe *r, const struct stint_product 
 	if (!st)
 		st = dnnl_matmul_desc_init(
 			&d, &o[0].plain, &o[1].plain, bias ? &o[2].plain : NULL, &y->plain);
+	if (!st && adds)
+		st = adding_make(r);
 	if (!st)
-		st = dnnl_primitive_desc_create(&r->main, &d, r->attr, r->engine, NULL);
+		st = dnnl_primitive_desc_create(
+			&r->main, &d, adds ? r->adding : r->attr, r->engine, NULL);
+	r->begin = adds ? dnnl_memory_desc_get_size(&y->plain) : 0;
 	for (int i = 0; i < r->noperand; i++)
 		o[i].used = o[i].plain;
 	return st;
@@ -349,21 +370,6 @@ static size_t aligned(size_t n)
 int operand_adds(const struct recipe *r, const struct operand *o)
 {
 	return o->output && r->rounds > 1 && !o->batched;
-}
-
-static dnnl_status_t adding_make(struct recipe *r)
-{
-	dnnl_post_ops_t ops;
-	dnnl_status_t st = dnnl_primitive_attr_clone(&r->adding, r->attr);
-	if (!st)
-		st = dnnl_post_ops_create(&ops);
-	if (st)
-		return st;
-	st = dnnl_post_ops_append_sum(ops, 1);
-	if (!st)
-		st = dnnl_primitive_attr_set_post_ops(r->adding, ops);
-	dnnl_post_ops_destroy(ops);
-	return st;
 }
 
 /* Reorders, and the workspace's layout. */

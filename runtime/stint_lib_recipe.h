@@ -27,12 +27,13 @@ struct operand {
 /* What a call will do, before anything is generated. */
 struct recipe {
 	dnnl_engine_t engine;
-	dnnl_primitive_attr_t attr, adding; /* adding: the reorder adds to what is there */
+	dnnl_primitive_attr_t attr, adding; /* adding: to what is there */
 	dnnl_primitive_desc_t main, hint;
 	int rounds;   /* parts of the batch */
 	int noperand; /* inputs first, in order, then the output */
 	struct operand operand[MAX_OPERAND];
 	size_t workspace;
+	size_t begin; /* bytes of the output that begin as input 2, to which the primitive adds */
 };
 
 /* 0 with a recipe, to be freed; -1 when the call is not one for the library. `threads`: those that

@@ -17,7 +17,8 @@ static int product_run(
 	struct stint_lib *l, const void *const *in, void *const *out, stint_gpu_ptr ws)
 {
 	const enum stint_product_extra what = l->call->product.extra;
-	const stint_gpu_ptr extra = what == STINT_PRODUCT_BIAS    ? gpu_address(in[2])
+	const int reads = what == STINT_PRODUCT_BIAS || what == STINT_PRODUCT_ADD;
+	const stint_gpu_ptr extra = reads                         ? gpu_address(in[2])
 				    : what != STINT_PRODUCT_PLAIN ? gpu_address(out[1])
 								  : 0;
 	return stint_gpu_matmul_run(l->g, STINT_GPU_MAIN, l->product, gpu_address(in[0]),

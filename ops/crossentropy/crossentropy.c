@@ -226,8 +226,8 @@ static struct op_cost both_cost(const struct node *n)
 {
 	const struct tensor *x = n->in[X];
 	const double again = crossentropy_reads_again(n) ? (double)tensor_bytes(x) : 0;
-	return (struct op_cost){(dtype_is_narrow(x->dtype) ? 16 : 50) * (double)x->numel,
-		node_bytes(n) + again};
+	return (struct op_cost){
+		(dtype_is_narrow(x->dtype) ? 16 : 50) * (double)x->numel, node_bytes(n) + again};
 }
 
 static int64_t both_workspace(const struct node *n, const struct target *t)
@@ -238,8 +238,8 @@ static int64_t both_workspace(const struct node *n, const struct target *t)
 static enum status both_cuda_emit(struct emit *e, const struct node *n)
 {
 	struct label_call c;
-	label_call(&c, n, n->in[X],
-		(struct label_inputs){TARGET, label_input(n, BOTH_CONTROL), -1});
+	label_call(
+		&c, n, n->in[X], (struct label_inputs){TARGET, label_input(n, BOTH_CONTROL), -1});
 	c.count_at = entropy_workspace(n, e->g->target);
 	label_tensors(&c);
 	TRY(label_cuda_count(e, n, &c));

@@ -195,12 +195,12 @@ const struct op_def ops_groupnorm[] = {
 		.fold = norm_fold, .match = groupnorm_match, .grad = norm_rule, .emit_c = norm_emit, .emit_cuda = norm_cuda_emit, .work = 14,
 		.npair = 1, .pair = {{0, 0}},
 		.example = EXAMPLES({.in = "2,6,5", .attr = "num_groups=2"}, {.in = "2,6,5 6", .attr = "num_groups=2"})},
-	{.name = "stint.GroupNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 5, .infer = data_infer_like, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
-		.work = 30, .npair = 2, .pair = {{0, 0}, {0, 1}}},
+	{.name = "stint.GroupNormGrad", .narrow_in = 3, .narrow_out = 1, .min_in = 4, .max_in = 6, .infer = data_infer_like, .emit_c = norm_grad_emit, .emit_cuda = norm_grad_cuda_emit,
+		.work = 30, .npair = 3, .pair = {{0, 0}, {0, 1}, {0, NORM_ADDED}}, .addend = NORM_ADDED, .adds = norm_adds},
 	{.name = "stint.GroupNormGradScale", .narrow_in = 3, .min_in = 4, .min_out = 2, .max_out = 2,
 		.infer = norm_scale_infer, .workspace_cuda = norm_scale_cuda_workspace, .emit_c = norm_scale_emit, .emit_cuda = norm_scale_cuda_emit},
-	{.name = "stint.GroupNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 5, .min_out = 3, .max_out = 3, .infer = norm_all_infer,
-		.workspace = norm_all_workspace, .workspace_cuda = norm_all_cuda_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 34, .npair = 2, .pair = {{0, 0}, {0, 1}}},
+	{.name = "stint.GroupNormGradAll", .narrow_in = 3, .narrow_out = 1, .min_in = 5, .max_in = 6, .min_out = 3, .max_out = 3, .infer = norm_all_infer,
+		.workspace = norm_all_workspace, .workspace_cuda = norm_all_cuda_workspace, .emit_c = norm_all_emit, .emit_cuda = norm_all_cuda_emit, .work = 34, .npair = 3, .pair = {{0, 0}, {0, 1}, {0, NORM_ADDED}}, .addend = NORM_ADDED, .adds = norm_adds},
 	{0},
 };
 /* clang-format on */

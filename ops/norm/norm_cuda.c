@@ -52,14 +52,19 @@ static bool fits(const struct node *n)
 	return p->rows > 0 && norm_width(p) > 0 && norm_width(p) < INT32_MAX;
 }
 
-/* Shape, the kernels' template parameter. */
+bool norm_adds(const struct graph *g, const struct node *n)
+{
+	return g->target->cuda && fits(n);
+}
+
+/* Shape, the kernels' template parameter. `adds`: a bias, or of a gradient another one. */
 struct traits {
 	struct call_field field[17];
 	struct call_struct s;
 };
 
 static const struct call_struct *shape_of(
-	const struct norm *p, const struct team *t, bool scaled, bool biased, struct traits *out)
+	const struct norm *p, const struct team *t, bool scaled, bool adds, struct traits *out)
 {
 	const struct call_field field[] = {{"rows", ARG_INT(p->rows)},
 		{"width", ARG_INT(norm_width(p))}, {"inner", ARG_INT(p->inner)},
@@ -67,8 +72,8 @@ static const struct call_struct *shape_of(
 		{"team", ARG_INT(t->threads)}, {"teams", ARG_INT(t->teams)},
 		{"chunks", ARG_INT(t->chunks)}, {"N", ARG_INT(t->packs)}, {"V", ARG_INT(t->pack)},
 		{"PACKED", ARG_INT(norm_width(p) % t->pack == 0)}, {"centred", ARG_INT(p->centred)},
-		{"scaled", ARG_INT(scaled)}, {"biased", ARG_INT(biased)},
-		{"take", ARG_INT(t->take)}, {"parts", ARG_INT(t->parts)}, {.name = NULL}};
+		{"scaled", ARG_INT(scaled)}, {"adds", ARG_INT(adds)}, {"take", ARG_INT(t->take)},
+		{"parts", ARG_INT(t->parts)}, {.name = NULL}};
 	memcpy(out->field, field, sizeof field);
 	out->s = (struct call_struct){"struct", "shape", out->field};
 	return &out->s;
@@ -105,16 +110,17 @@ enum status norm_cuda_emit(struct emit *e, const struct node *n)
 static enum status gradient(struct emit *e, const struct node *n, const struct team *t)
 {
 	const struct norm *p = n->param;
-	const bool scale = node_input(n, 4);
+	const bool scale = node_input(n, 4), adds = node_input(n, NORM_ADDED);
 	struct traits room;
-	return call_kernel(e, &(struct kernel_call){.file = "norm.cuh",
-				      .function = "norm_gradient",
-				      .tasks = div_up(p->rows, t->teams),
-				      .threads = t->threads * t->teams,
-				      .shared = {"norm_parts"},
-				      .traits = shape_of(p, t, scale, false, &room),
-				      .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1),
-					      input(p->centred, 2), ARG_X(3), input(scale, 4))});
+	return call_kernel(
+		e, &(struct kernel_call){.file = "norm.cuh",
+			   .function = "norm_gradient",
+			   .tasks = div_up(p->rows, t->teams),
+			   .threads = t->threads * t->teams,
+			   .shared = {"norm_parts"},
+			   .traits = shape_of(p, t, scale, adds, &room),
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), input(p->centred, 2),
+				   ARG_X(3), input(scale, 4), input(adds, NORM_ADDED))});
 }
 
 enum status norm_grad_cuda_emit(struct emit *e, const struct node *n)
@@ -152,6 +158,7 @@ enum status norm_all_cuda_emit(struct emit *e, const struct node *n)
 {
 	const struct norm *p = n->param;
 	const struct team t = team_of(p, any_narrow(n));
+	const bool adds = node_input(n, NORM_ADDED);
 	struct traits room;
 	if (!fits(n))
 		return norm_all_emit(e, n);
@@ -162,9 +169,10 @@ enum status norm_all_cuda_emit(struct emit *e, const struct node *n)
 				   .tasks = t.parts,
 				   .threads = t.threads * t.teams,
 				   .shared = {"norm_parts", "norm_meeting<shape>"},
-				   .traits = shape_of(p, &t, true, false, &room),
+				   .traits = shape_of(p, &t, true, adds, &room),
 				   .args = CALL_ARGS(ARG_Y(0), ARG_SCRATCH(0), ARG_X(0), ARG_X(1),
-					   input(p->centred, 2), ARG_X(3), ARG_X(4))}));
+					   input(p->centred, 2), ARG_X(3), ARG_X(4),
+					   input(adds, NORM_ADDED))}));
 	return channel_last_stage(e, p->channels,
 		(struct kernel_call){.file = "channel.cuh",
 			.function = "channel_store_reals",

@@ -7,6 +7,8 @@
 enum status norm_cuda_emit(struct emit *e, const struct node *n);
 enum status norm_grad_cuda_emit(struct emit *e, const struct node *n);
 enum status norm_scale_cuda_emit(struct emit *e, const struct node *n);
+/* Of a gradient of x: op_def's `adds`. */
+bool norm_adds(const struct graph *g, const struct node *n);
 enum status norm_all_cuda_emit(struct emit *e, const struct node *n);
 int64_t norm_all_cuda_workspace(const struct node *n, const struct target *t);
 

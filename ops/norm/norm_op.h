@@ -17,9 +17,10 @@ struct norm {
  * each row where it is subtracted, 1 / deviation of each row.
  *
  * Inputs of the gradient of x: dy, x, mean (absent without one), 1 / deviation, scale (may be
- * absent). Of the gradient of scale and bias: the first four; its outputs have a value for each
- * channel of each group, and without a mean there is no bias. */
+ * absent), and on a GPU what is added to it. Of the gradient of scale and bias: the first four; its
+ * outputs have a value for each channel of each group, and without a mean there is no bias. */
 enum { NORM_X, NORM_SCALE, NORM_BIAS };
+enum { NORM_ADDED = 5 };
 
 /* The elements of a row. */
 static inline int64_t norm_width(const struct norm *p)

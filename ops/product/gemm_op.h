@@ -19,8 +19,10 @@ struct gemm_split gemm_split(int64_t batch, int64_t m, int64_t n, const struct t
  * 16; none where nothing is packed. */
 int64_t gemm_block_elements(int64_t mb, int64_t nb, int64_t k, const struct target *t);
 
-/* stint.MatMul(a, b [, bias]): a is [m,k] or [batch,m,k] (transA: [.., k,m]), b is [k,n] or
- * [batch,k,n] (transB: [.., n,k]), bias is [n]; an operand of rank 2 is shared by the batch. */
+/* stint.MatMul(a, b [, bias [, added]]): a is [m,k] or [batch,m,k] (transA: [.., k,m]), b is [k,n]
+ * or [batch,k,n] (transB: [.., n,k]), bias is [n], what is added has the result's shape, and there
+ * is one of the two; an operand of rank 2 is shared by the batch. */
+enum { PRODUCT_BIAS = 2, PRODUCT_ADDED };
 struct product {
 	int64_t batch, m, n, k;
 	bool ta, tb; /* stored transposed */

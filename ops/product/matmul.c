@@ -66,7 +66,12 @@ static enum status product_infer(struct graph *g, struct node *n)
 	const bool batched = p->sa || p->sb;
 	const int64_t dim[3] = {p->batch, p->m, p->n};
 	n->out[0] = graph_tensor(g, NULL, product_type(g, a), batched ? 3 : 2, dim + !batched);
-	return n->out[0] ? ST_OK : ST_INVALID;
+	if (!n->out[0])
+		return ST_INVALID;
+	const struct tensor *added = node_input(n, PRODUCT_ADDED);
+	return added && (bias || !tensor_same_shape(added, n->out[0]))
+		       ? node_fail(g, n, NULL, "what is added must have the result's shape")
+		       : ST_OK;
 }
 
 /* y = A B. Of a as stored: dA = dy B^T, or, transposed, dA^T = B dy^T; the same for b. */
@@ -91,8 +96,10 @@ static enum status product_grad(struct graph *g, const struct node *n, struct te
 					 : product_op(g, a, dy, NULL, !p->ta, false);
 		dx[1] = graph_unbroadcast(g, d, b);
 	}
-	if (n->nin > 2 && want[2])
-		dx[2] = graph_unbroadcast(g, dy, n->in[2]);
+	if (n->nin > PRODUCT_BIAS && want[PRODUCT_BIAS])
+		dx[PRODUCT_BIAS] = graph_unbroadcast(g, dy, n->in[PRODUCT_BIAS]);
+	if (n->nin > PRODUCT_ADDED && want[PRODUCT_ADDED])
+		dx[PRODUCT_ADDED] = dy;
 	return g->failed;
 }
 
@@ -111,7 +118,8 @@ static bool product_outer(const struct node *n, int *column, int *row)
 	const struct product *p = n->param;
 	*column = 0;
 	*row = 1;
-	return p->batch == 1 && p->k == 1 && !node_input(n, 2) && product_is_whole(n);
+	return p->batch == 1 && p->k == 1 && !node_input(n, PRODUCT_BIAS) &&
+	       !node_input(n, PRODUCT_ADDED) && product_is_whole(n);
 }
 
 /* One row, or one column without a bias: a vector times a matrix, which has a text of its own. */
@@ -120,11 +128,29 @@ static bool product_is_matvec(const struct node *n, struct matvec *v)
 	const struct product *p = n->param;
 	const bool bias = node_input(n, 2);
 	const bool row = p->m == 1, column = p->n == 1 && !bias;
-	if (p->batch != 1 || p->k < 2 || (!row && !column) || !product_is_whole(n))
+	if (p->batch != 1 || p->k < 2 || (!row && !column) || !product_is_whole(n) ||
+		node_input(n, PRODUCT_ADDED))
 		return false;
 	*v = row ? (struct matvec){p->n, p->k, p->tb, 0, 1, bias ? 2 : -1}
 		 : (struct matvec){p->m, p->k, !p->ta, 1, 0, -1};
 	return true;
+}
+
+static enum stint_product_extra product_extra(const struct node *n)
+{
+	return node_input(n, PRODUCT_BIAS)    ? STINT_PRODUCT_BIAS
+	       : node_input(n, PRODUCT_ADDED) ? STINT_PRODUCT_ADD
+					      : STINT_PRODUCT_PLAIN;
+}
+
+/* A vector times a matrix adds nothing, nor does a product that is an outer one: updates make it
+ * themselves. */
+static bool product_adds(const struct graph *g, const struct node *n)
+{
+	(void)g;
+	const struct product *p = n->param;
+	struct matvec v;
+	return !node_input(n, PRODUCT_BIAS) && p->k > 1 && !product_is_matvec(n, &v);
 }
 
 static bool product_library(const struct node *n, int way, struct lib_call *call)
@@ -143,8 +169,7 @@ static bool product_library(const struct node *n, int way, struct lib_call *call
 						  .t1 = p->tb,
 						  .each0 = p->sa,
 						  .each1 = p->sb,
-						  .extra = node_input(n, 2) ? STINT_PRODUCT_BIAS
-									    : STINT_PRODUCT_PLAIN}},
+						  .extra = product_extra(n)}},
 		.speed = 1};
 	call->slow = product_is_matvec(n, &v); /* it has a text of its own */
 	return true;
@@ -176,7 +201,7 @@ static enum status product_emit(struct emit *e, const struct node *n)
 					    : p->batch * div_up(p->m, s.mb) * div_up(p->n, s.nb),
 			   .work = product_cost(n).flops,
 			   .args = CALL_ARGS(ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
-				   bias ? ARG_X(2) : ARG_NULL,
+				   bias ? ARG_X(2) : ARG_NULL, ARG_X_OR_NULL(n, PRODUCT_ADDED),
 				   scratch ? ARG_OWN(0, scratch) : ARG_NULL)});
 }
 
@@ -439,6 +464,9 @@ static const struct op_example product_examples[] = {
 	{.in = "1,300 300,170 170"},
 	{.in = "300,70 300,1", .attr = "transA=1"},
 	{.in = "71,33 33,1"},
+	{.in = "a,B B,c - a,c"},
+	{.in = "2,4,3 2,3,5 - 2,4,5"},
+	{.in = "65,70 70,300 - 65,300"},
 	{0},
 };
 
@@ -508,7 +536,11 @@ const struct op_def ops_matmul[] = {
 		.example = gemm_examples},
 	{.name = "stint.MatMul",
 		.min_in = 2,
-		.max_in = 3,
+		.max_in = 4,
+		.npair = 1,
+		.pair = {{0, PRODUCT_ADDED}},
+		.addend = PRODUCT_ADDED,
+		.adds = product_adds,
 		.infer = product_infer,
 		.traits = OP_PRODUCT,
 		.narrow_in = 3,

@@ -17,7 +17,7 @@ static int64_t blocks(const struct conv_shape *s, int64_t images, int64_t rows, 
 static void product(const struct matmul_shape *s, float *y, const float *a, const float *b,
 	const float *bias, void *ws)
 {
-	matmul_blocks(s, y, a, b, bias, ws, 0,
+	matmul_blocks(s, y, a, b, bias, NULL, ws, 0,
 		s->batch * ((s->m + s->rows - 1) / s->rows) *
 			((s->n + s->columns - 1) / s->columns));
 }

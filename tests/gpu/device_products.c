@@ -44,15 +44,17 @@ static void product_expect(struct product *q)
 					sum += (double)element(q, 0, b, i, l) *
 					       (double)element(q, 1, b, l, j);
 				const size_t at = (size_t)((b * p->m + i) * p->n + j);
-				q->want[2][at] = (float)sum + (q->p.accumulate ? q->x[2][at] : 0);
+				q->want[2][at] = (float)sum + (q->p.shape.extra == STINT_PRODUCT_ADD
+									      ? q->x[3][at]
+									      : 0);
 			}
 	for (size_t i = 0; i < q->n[3]; i++) {
 		double sum = 0;
-		for (int64_t l = 0; l < p->k; l++)
+		for (int64_t l = 0; l < p->k && p->extra > STINT_PRODUCT_ADD; l++)
 			sum += p->extra == STINT_PRODUCT_SUM0
 				       ? (double)element(q, 0, 0, (int64_t)i, l)
 				       : (double)element(q, 1, 0, l, (int64_t)i);
-		q->want[3][i] = bias ? q->x[3][i] : (float)sum;
+		q->want[3][i] = bias || p->extra == STINT_PRODUCT_ADD ? q->x[3][i] : (float)sum;
 	}
 }
 
@@ -62,8 +64,9 @@ static int product_fill(struct product *q)
 	q->n[0] = (size_t)(p->each0 ? p->batch : 1) * (size_t)(p->m * p->k);
 	q->n[1] = (size_t)(p->each1 ? p->batch : 1) * (size_t)(p->k * p->n);
 	q->n[2] = (size_t)(p->batch * p->m * p->n);
-	q->n[3] = p->extra == STINT_PRODUCT_PLAIN
-			  ? 0
+	q->n[3] = p->extra == STINT_PRODUCT_PLAIN ? 0
+		  : p->extra == STINT_PRODUCT_ADD
+			  ? q->n[2]
 			  : (size_t)(p->extra == STINT_PRODUCT_SUM0 ? p->m : p->n);
 	for (int i = 0; i < 4; i++) {
 		q->x[i] = malloc((q->n[i] + 1) * sizeof(float));
@@ -128,7 +131,8 @@ static void product_compare(struct device *t, struct product *q, struct stint_gp
 	if (!y || !again || !extra || !extra2 || product_once(t, q, m, y, extra)) {
 		device_wrong(t, "a product could not be run");
 	} else {
-		if (!close_to(y, q->want[2], q->p.accumulate ? q->x[2] : NULL, q->n[2], q->p.out))
+		if (!close_to(y, q->want[2], q->p.shape.extra == STINT_PRODUCT_ADD ? q->x[3] : NULL,
+			    q->n[2], q->p.out))
 			device_wrong(t, "a product's values");
 		if (!close_to(extra, q->want[3], NULL, q->n[3], q->p.out))
 			device_wrong(t, "a product's bias or sums");
@@ -151,14 +155,13 @@ static void product_try(struct device *t, const struct stint_gpu_product *p)
 	unsigned char first[STINT_GPU_ALGO], second[STINT_GPU_ALGO];
 	const struct stint_product *s = &p->shape;
 	const int rc = stint_gpu_matmul_new(t->g, p, &m);
-	printf("product %lld x %lld x %lld x %lld t %d%d types %d%d epilogue %d%s%s: ",
+	printf("product %lld x %lld x %lld x %lld t %d%d types %d%d epilogue %d%s: ",
 		(long long)s->batch, (long long)s->m, (long long)s->n, (long long)s->k, s->t0,
-		s->t1, (int)p->in, (int)p->out, (int)s->extra, p->tf32 ? " tf32" : "",
-		p->accumulate ? " accumulated" : "");
+		s->t1, (int)p->in, (int)p->out, (int)s->extra, p->tf32 ? " tf32" : "");
 	if (rc) /* which epilogues a device has for which types is one of the things to find out */
 		printf("none: %s\n", stint_gpu_message(t->g));
-	if (rc && s->extra == STINT_PRODUCT_PLAIN)
-		device_wrong(t, "a plain product has to be there");
+	if (rc && (s->extra == STINT_PRODUCT_PLAIN || s->extra == STINT_PRODUCT_ADD))
+		device_wrong(t, "a plain product, and one that adds, has to be there");
 	if (rc)
 		return;
 	stint_gpu_matmul_algo(m, first);
@@ -186,9 +189,9 @@ void device_products(struct device *t)
 		{1, 8, 8, 8192}, {1, 1, 100, 300}};
 	enum { NARROW = STINT_X0_NARROW | STINT_X1_NARROW };
 	for (size_t s = 0; s < sizeof shape / sizeof *shape; s++)
-		for (int how = 0; how < 4 * 4 * 4; how++) {
+		for (int how = 0; how < 4 * 5 * 4; how++) {
 			/* types: f32, f32 as tf32, bf16 to bf16, bf16 to f32 */
-			const int turned = how % 4, e = how / 4 % 4, type = how / 16;
+			const int turned = how % 4, e = how / 4 % 5, type = how / 20;
 			const int64_t *n = shape[s];
 			const struct stint_lib_call call = {
 				.types = type < 2    ? 0
@@ -204,7 +207,7 @@ void device_products(struct device *t)
 					.each1 = n[0] == 1 || turned > 1,
 					.extra = (enum stint_product_extra)e}};
 			struct stint_gpu_product product;
-			if (e > 1 && n[0] > 1)
+			if (e > STINT_PRODUCT_ADD && n[0] > 1)
 				continue;
 			if (stint_gpu_product_of(&call, stint_gpu_facts_of(t->g)->arch, &product)) {
 				device_wrong(t, "a product's numbers");
@@ -212,8 +215,5 @@ void device_products(struct device *t)
 			}
 			product.tf32 = type == 1;
 			product_try(t, &product);
-			product.accumulate = 1;
-			if (e == 0)
-				product_try(t, &product);
 		}
 }

@@ -62,11 +62,14 @@ static void multiply(const struct stint_product *p, int types, const void *const
 	const int64_t m = p->m, n = p->n, k = p->k;
 	const enum element type[] = {type_of(types, STINT_X0_NARROW),
 		type_of(types, STINT_X1_NARROW), type_of(types, STINT_Y0_NARROW)};
-	const int bias = p->extra == STINT_PRODUCT_BIAS;
+	const int bias = p->extra == STINT_PRODUCT_BIAS, adds = p->extra == STINT_PRODUCT_ADD;
 	for (int64_t b = 0; b < p->batch; b++)
 		for (int64_t i = 0; i < m; i++)
 			for (int64_t j = 0; j < n; j++) {
-				double sum = bias ? element_get(in[2], ELEMENT_FLOAT, j) : 0;
+				double sum = bias   ? element_get(in[2], ELEMENT_FLOAT, j)
+					     : adds ? element_get(
+							      in[2], type[2], (b * m + i) * n + j)
+						    : 0;
 				for (int64_t r = 0; r < k; r++) {
 					const int64_t at0 = p->t0 ? r * m + i : i * k + r;
 					const int64_t at1 = p->t1 ? j * k + r : r * n + j;

@@ -62,7 +62,7 @@ static void compare(const struct stored *s, int64_t k, int64_t n, bool zeros, bo
 		.b_row = n,
 		.b_column = 1};
 	const int64_t turns = (n + 63) / 64 * ((ROWS + 7) / 8);
-	matmul_blocks(&shape, y, a, want, bias ? scale : NULL, ws, 0, turns);
+	matmul_blocks(&shape, y, a, want, bias ? scale : NULL, NULL, ws, 0, turns);
 	matmul_stored(&shape, s, z, a, small, scale, z0, bias ? scale : NULL, ws, 0, turns);
 	assert_memory_equal(y, z, (size_t)(ROWS * n) * sizeof *y);
 }

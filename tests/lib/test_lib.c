@@ -120,6 +120,12 @@ static int run_and_compare(const struct stint_lib_call *call, const float *const
 		if (round == 0)
 			memcpy(first, y, (size_t)nout * 4);
 	}
+	if (call->kind == STINT_CALL_PRODUCT && call->product.extra == STINT_PRODUCT_ADD) {
+		memcpy(y, in[2], (size_t)nout * 4); /* in the place of what is added */
+		assert_int_equal(stint_lib_run(l, (const void *const[]){in[0], in[1], y}, out,
+					 memory + GUARD),
+			0);
+	}
 	/* Its table of arguments is not arena memory; a packing buffer would have to be. */
 	assert_int_equal(counted_bytes > 0, COUNTING);
 	if (counted_largest > 512 || counted_bytes > 16384)
@@ -142,17 +148,19 @@ static int run_and_compare(const struct stint_lib_call *call, const float *const
 static int matmul_case(const struct stint_product *p)
 {
 	const int64_t b = p->batch, m = p->m, n = p->n, k = p->k;
-	const int bias = p->extra == STINT_PRODUCT_BIAS;
+	const int bias = p->extra == STINT_PRODUCT_BIAS, adds = p->extra == STINT_PRODUCT_ADD;
 	float *x = tensor((p->each0 ? b : 1) * m * k, 1),
 	      *w = tensor((p->each1 ? b : 1) * k * n, 1);
-	float *c = tensor(n, 1);
+	float *c = tensor(adds ? b * m * n : n, 1);
 	double *want = calloc((size_t)(b * m * n), sizeof *want);
 	for (int64_t q = 0; q < b; q++)
 		for (int64_t i = 0; i < m; i++)
 			for (int64_t j = 0; j < n; j++) {
 				const float *xq = x + (p->each0 ? q * m * k : 0);
 				const float *wq = w + (p->each1 ? q * k * n : 0);
-				double s = bias ? (double)c[j] : 0;
+				double s = bias   ? (double)c[j]
+					   : adds ? (double)c[(q * m + i) * n + j]
+						  : 0;
 				for (int64_t t = 0; t < k; t++)
 					s += (double)(p->t0 ? xq[t * m + i] : xq[i * k + t]) *
 					     (double)(p->t1 ? wq[j * k + t] : wq[t * n + j]);
@@ -171,11 +179,6 @@ static int matmul_case(const struct stint_product *p)
 	return done;
 }
 
-static enum stint_product_extra bias_if(int bit)
-{
-	return bit ? STINT_PRODUCT_BIAS : STINT_PRODUCT_PLAIN;
-}
-
 static void test_matmul(void **state)
 {
 	static const int64_t size[][3] = {{1, 1, 1}, {3, 5, 7}, {64, 64, 64}, {33, 10, 65},
@@ -183,28 +186,28 @@ static void test_matmul(void **state)
 	int done = 0;
 	(void)state;
 	for (size_t i = 0; i < sizeof size / sizeof *size; i++)
-		for (int flags = 0; flags < 8; flags++)
+		for (int flags = 0; flags < 12; flags++)
 			done += matmul_case(&(struct stint_product){.batch = 1,
 				.m = size[i][0],
 				.n = size[i][1],
 				.k = size[i][2],
 				.t0 = flags & 1,
 				.t1 = flags >> 1 & 1,
-				.extra = bias_if(flags >> 2)});
-	for (int flags = 0; flags < 32; flags++)
-		if (flags >> 3) /* at least one operand has the batch */
+				.extra = (enum stint_product_extra)(flags >> 2)});
+	for (int flags = 0; flags < 48; flags++)
+		if (flags % 16 >> 2) /* at least one operand has the batch */
 			done += matmul_case(&(struct stint_product){.batch = 3,
 				.m = 17,
 				.n = 20,
 				.k = 9,
 				.t0 = flags & 1,
 				.t1 = flags >> 1 & 1,
-				.each0 = flags >> 3 & 1,
-				.each1 = flags >> 4 & 1,
-				.extra = bias_if(flags >> 2 & 1)});
+				.each0 = flags >> 2 & 1,
+				.each1 = flags >> 3 & 1,
+				.extra = (enum stint_product_extra)(flags >> 4)});
 	char identity[96];
 	if (strstr(stint_lib_identity(THREADS, identity), "avx512"))
-		assert_int_equal(done, 8 * 8 + 24);
+		assert_int_equal(done, 8 * 12 + 36);
 	else
 		print_message("matmul: %d cases taken by the library\n", done);
 }

@@ -1,4 +1,5 @@
-/* A loss and its gradient in one node (graph/joined.c): where they may be, and where not. */
+/* What becomes one node, and what does not: a loss and its gradient (graph/joined.c), a product and
+ * what is added to it (graph/addend.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,11 +128,112 @@ static void others_read_the_sums(void **state)
 	expect(&m, 0);
 }
 
+/* --- What is added to a product --- */
+
+/* y = a b + more, `more` given, of a and b [3, 4] and [4, 5]; and after graph_add_inside. */
+struct sum {
+	struct graph *g;
+	struct tensor *a, *b, *more, *y;
+	struct node *product;
+};
+
+static struct sum sum_begin(const struct target *target)
+{
+	struct arena *a = arena_new();
+	struct sum s = {.g = graph_new(a, &diag, "test", ops_table(), target, DT_F32)};
+	assert_non_null(s.g);
+	s.a = given(s.g, "a", DT_F32, TR_INPUT, 2, (const int64_t[]){3, 4});
+	s.b = given(s.g, "b", DT_F32, TR_PARAMETER, 2, (const int64_t[]){4, 5});
+	s.more = given(s.g, "more", DT_F32, TR_INPUT, 2, (const int64_t[]){3, 5});
+	return s;
+}
+
+static void product_make(struct sum *s, struct tensor *bias)
+{
+	s->product = graph_op_node(s->g, "stint.MatMul", bias ? 3 : 2,
+		(struct tensor *[]){s->a, s->b, bias}, 0, NULL, NULL);
+	assert_non_null(s->product);
+}
+
+static void sum_make(struct sum *s, struct tensor *bias)
+{
+	product_make(s, bias);
+	s->y = OP2(s->g, "Add", s->more, s->product->out[0]);
+	assert_non_null(s->y);
+}
+
+static void sum_end(struct sum *s, bool inside)
+{
+	s->g->output = &s->y;
+	s->g->noutput = 1;
+	assert_int_equal(graph_add_inside(s->g), ST_OK);
+	assert_int_equal(graph_verify(s->g), ST_OK);
+	assert_int_equal(s->y->maker == s->product, inside);
+	if (inside)
+		assert_ptr_equal(s->product->in[s->product->op->addend], s->more);
+	arena_free(s->g->arena);
+}
+
+static void a_product_adds(void **state)
+{
+	(void)state;
+	const struct target *const target[] = {&cpu, &gpu};
+	for (int i = 0; i < 2; i++) {
+		struct sum s = sum_begin(target[i]);
+		sum_make(&s, NULL);
+		sum_end(&s, true);
+	}
+	/* a second sum goes to the second product */
+	struct sum s = sum_begin(&cpu);
+	sum_make(&s, NULL);
+	s.more = s.y;
+	sum_make(&s, NULL);
+	sum_end(&s, true);
+}
+
+static void not_beside_a_bias(void **state)
+{
+	(void)state;
+	struct sum s = sum_begin(&cpu);
+	sum_make(&s, given(s.g, "bias", DT_F32, TR_PARAMETER, 1, (const int64_t[]){5}));
+	sum_end(&s, false);
+}
+
+static void not_what_others_read(void **state)
+{
+	(void)state;
+	struct sum s = sum_begin(&cpu);
+	sum_make(&s, NULL);
+	assert_non_null(OP2(s.g, "Mul", s.product->out[0], s.y));
+	sum_end(&s, false);
+}
+
+static void not_what_comes_later(void **state)
+{
+	(void)state;
+	struct sum s = sum_begin(&cpu);
+	product_make(&s, NULL);
+	s.y = OP2(s.g, "Add", s.product->out[0], OP1(s.g, "Exp", s.more));
+	sum_end(&s, false);
+}
+
+/* Sums over micro-batches. */
+static void not_in_the_last_of_them(void **state)
+{
+	(void)state;
+	struct sum s = sum_begin(&cpu);
+	s.g->last = true;
+	sum_make(&s, NULL);
+	sum_end(&s, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(on_a_gpu),
 		cmocka_unit_test(what_it_needs_comes_first),
 		cmocka_unit_test(a_gradient_that_waits_for_the_loss),
-		cmocka_unit_test(others_read_the_sums)};
+		cmocka_unit_test(others_read_the_sums), cmocka_unit_test(a_product_adds),
+		cmocka_unit_test(not_beside_a_bias), cmocka_unit_test(not_what_others_read),
+		cmocka_unit_test(not_what_comes_later), cmocka_unit_test(not_in_the_last_of_them)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -257,7 +257,7 @@ static double dot(const struct desc *e, const void *a, const struct layout *la, 
 struct product {
 	struct desc desc;
 	struct layout x, y, out;
-	const void *a, *b;
+	const void *a, *b, *c;
 	void *d, *workspace;
 	size_t bytes;
 	float scale, keep;
@@ -275,7 +275,7 @@ static void multiply(void *data)
 				const int64_t at = s * out->step + row + col * out->ld;
 				double v = (double)p->scale * dot(e, p->a, x, p->b, y, s, row, col);
 				if (p->keep != 0)
-					v += (double)p->keep * read_at(p->d, out->type, at);
+					v += (double)p->keep * read_at(p->c, out->type, at);
 				if (e->epilogue == GPU_LT_EPILOGUE_BIAS)
 					v += read_at(e->bias, out->type, row);
 				write_at(p->d, out->type, at, v);
@@ -303,11 +303,11 @@ int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *a, v
 	const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, void *stream)
 {
 	if (!handle || !stream || !shapes_fit(desc, la, lb, lc, ld) || algo->data[0] != GOOD ||
-		bytes < 512 || !workspace || c != d)
+		bytes < 512 || !workspace || !c)
 		return BAD_VALUE;
 	struct product p = {*(const struct desc *)desc, *(const struct layout *)la,
-		*(const struct layout *)lb, *(const struct layout *)ld, a, b, d, workspace, bytes,
-		0, 0};
+		*(const struct layout *)lb, *(const struct layout *)ld, a, b, c, d, workspace,
+		bytes, 0, 0};
 	memcpy(&p.scale, alpha, sizeof p.scale);
 	memcpy(&p.keep, beta, sizeof p.keep);
 	if (!workspace_is_apart(&p))

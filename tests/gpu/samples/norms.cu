@@ -4,7 +4,11 @@
 #define NORM_SHAPE(ROWS, GROUPS, CHANNELS, INNER, TEAM, TEAMS, CHUNKS, PACKS, ALIGNED, CENTRED, TAKE)                  \
 	enum : int64_t { rows = ROWS, groups = GROUPS, channels = CHANNELS, inner = INNER, width = channels * inner,   \
 		team = TEAM, teams = TEAMS, chunks = CHUNKS, N = PACKS, V = 4, PACKED = ALIGNED, centred = CENTRED,    \
-		scaled = 1, biased = CENTRED, take = TAKE, parts = (rows + take - 1) / take };
+		scaled = 1, adds = CENTRED, take = TAKE, parts = (rows + take - 1) / take };
+/* The shape of a gradient to which nothing is added. */
+template <class A> struct alone : A {
+	enum : int64_t { adds = 0 };
+};
 struct short_rows {
 	NORM_SHAPE(37, 1, 130, 1, 32, 4, 1, 2, 0, 1, 16)
 };
@@ -42,29 +46,29 @@ extern "C" __global__ void __launch_bounds__(256) k_norm_group(real *y0, real *y
 extern "C" __global__ void __launch_bounds__(256) k_grad_short(real *y0, const real *x0, const real *x1, const real *x2, const real *x3, const real *x4)
 {
 	__shared__ norm_parts part;
-	norm_gradient<short_rows>(part, y0, x0, x1, x2, x3, x4);
+	norm_gradient<alone<short_rows>>(part, y0, x0, x1, x2, x3, x4, (real *)0);
 }
 extern "C" __global__ void __launch_bounds__(256) k_grad_block(real *y0, const real *x0, const real *x1, const real *x2, const real *x3, const real *x4)
 {
 	__shared__ norm_parts part;
-	norm_gradient<block_rows>(part, y0, x0, x1, x2, x3, x4);
+	norm_gradient<alone<block_rows>>(part, y0, x0, x1, x2, x3, x4, (real *)0);
 }
 extern "C" __global__ void __launch_bounds__(256) k_grad_long(real *y0, const real *x0, const real *x1, const real *x2, const real *x3, const real *x4)
 {
 	__shared__ norm_parts part;
-	norm_gradient<long_rows>(part, y0, x0, x1, x2, x3, x4);
+	norm_gradient<alone<long_rows>>(part, y0, x0, x1, x2, x3, x4, (real *)0);
 }
 extern "C" __global__ void __launch_bounds__(256) k_grad_group(real *y0, const real *x0, const real *x1, const real *x2, const real *x3, const real *x4)
 {
 	__shared__ norm_parts part;
-	norm_gradient<group_rows>(part, y0, x0, x1, x2, x3, x4);
+	norm_gradient<alone<group_rows>>(part, y0, x0, x1, x2, x3, x4, (real *)0);
 }
 
 extern "C" __global__ void __launch_bounds__(256) k_all_short(real *y0, real *ws, const real *x0, const real *x1, const real *x2, const real *x3, const real *x4)
 {
 	__shared__ norm_parts part;
-	__shared__ norm_meeting<short_rows> meet;
-	norm_all<short_rows>(part, meet, y0, ws, x0, x1, x2, x3, x4);
+	__shared__ norm_meeting<alone<short_rows>> meet;
+	norm_all<alone<short_rows>>(part, meet, y0, ws, x0, x1, x2, x3, x4, (real *)0);
 }
 extern "C" __global__ void __launch_bounds__(256) k_all_short_2(real *y1, real *y2, const real *ws)
 {
@@ -74,8 +78,8 @@ extern "C" __global__ void __launch_bounds__(256) k_all_short_2(real *y1, real *
 extern "C" __global__ void __launch_bounds__(256) k_all_block(real *y0, real *ws, const real *x0, const real *x1, const real *x2, const real *x3, const real *x4)
 {
 	__shared__ norm_parts part;
-	__shared__ norm_meeting<block_rows> meet;
-	norm_all<block_rows>(part, meet, y0, ws, x0, x1, x2, x3, x4);
+	__shared__ norm_meeting<alone<block_rows>> meet;
+	norm_all<alone<block_rows>>(part, meet, y0, ws, x0, x1, x2, x3, x4, (real *)0);
 }
 extern "C" __global__ void __launch_bounds__(256) k_all_block_2(real *y1, real *y2, const real *ws)
 {

@@ -1,0 +1,102 @@
+/* An addition whose one term a node makes that can add by itself: the node takes the other term as
+ * an input (op.h, `addend`), and the sum is what it makes. A weight's gradient in pieces, a
+ * residual branch and its gradient are then read and written once, not twice; and what was added is
+ * rounded once. This costs no memory under any plan: the other term was there before the node, and
+ * is read no later than before.
+ *
+ * Not what adds up micro-batches, in the last of them: other processes may have made the terms, and
+ * a step's bits are the same for any number of them.
+ *
+ * Requires the types in which values are stored. */
+#include "graph/graph_parts.h"
+#include "graph/pass.h"
+
+/* How often each tensor is read, or shown. */
+static int *count_reads(const struct graph *g)
+{
+	int *reads = ARENA_ARRAY(g->arena, int, g->ntensor);
+	for (int i = 0; reads && i < g->noutput; i++)
+		if (g->output[i]) /* in pieces: nothing makes it */
+			reads[g->output[i]->id]++;
+	if (reads && g->loss)
+		reads[g->loss->id]++;
+	for (int i = 0; reads && i < g->nnode; i++) {
+		const struct node *n = g->node[i];
+		for (int k = 0; k < n->nin; k++) {
+			if (n->in[k])
+				reads[n->in[k]->id]++;
+			for (int a = 0; a < n->nalt; a++)
+				if (n->alt[a][k])
+					reads[n->alt[a][k]->id]++;
+		}
+	}
+	return reads;
+}
+
+static bool is_there_before(const struct tensor *t, const struct node *n)
+{
+	const struct node *maker = t->maker;
+	return !maker || maker->id < n->id;
+}
+
+/* Whether the node behind term k of `sum` can add the other one. */
+static bool can_add(const struct graph *g, const struct node *sum, int k, const int *reads)
+{
+	const struct tensor *a = sum->in[k], *b = sum->in[1 - k], *y = sum->out[0];
+	const struct node *n = a->maker;
+	return n && n->op->addend && n->out[0] == a && !node_input(n, n->op->addend) && !n->nalt &&
+	       n->phase == sum->phase && !n->last && !sum->last && reads[a->id] == 1 &&
+	       a->dtype == y->dtype && b->dtype == y->dtype && tensor_same_shape(a, y) &&
+	       tensor_same_shape(b, y) && is_there_before(b, n) &&
+	       (!n->op->adds || n->op->adds(g, n));
+}
+
+/* The same library does both nodes, or none does. */
+static bool done_alike(const struct graph *g, const struct node *a, const struct node *b)
+{
+	struct lib_call call;
+	int64_t bytes;
+	return node_uses_library(g, a, &call, &bytes) == node_uses_library(g, b, &call, &bytes);
+}
+
+/* Makes the node behind term k what makes the sum; *made false where that is better left. */
+static enum status add_by(struct graph *g, const struct node *sum, int k, bool *made)
+{
+	struct node *n = sum->in[k]->maker, with = *n;
+	const int addend = n->op->addend;
+	with.nin = n->nin > addend ? n->nin : addend + 1;
+	with.in = ARENA_ARRAY(g->arena, struct tensor *, with.nin);
+	if (!with.in)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < n->nin; i++)
+		with.in[i] = n->in[i];
+	with.in[addend] = sum->in[1 - k];
+	*made = done_alike(g, n, &with);
+	if (!*made)
+		return ST_OK;
+	*n = with;
+	n->out[0] = sum->out[0];
+	n->out[0]->maker = n;
+	return ST_OK;
+}
+
+enum status graph_add_inside(struct graph *g)
+{
+	const int *reads = count_reads(g);
+	int kept = 0;
+	if (!reads)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < g->nnode; i++) {
+		struct node *n = g->node[i];
+		bool made = false;
+		for (int k = 0; k < 2 && !made && n->op->role == ROLE_ADD && !n->nalt; k++)
+			if (can_add(g, n, k, reads))
+				TRY(add_by(g, n, k, &made));
+		if (made)
+			continue;
+		n->id = kept;
+		g->node[kept++] = n;
+	}
+	g->nnode = kept;
+	return ST_OK;
+}
