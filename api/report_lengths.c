@@ -38,7 +38,7 @@ void report_lengths_json(FILE *f, const struct pipeline *p)
 		return;
 	fputs(",\"dim\":", f);
 	safe_json(f, p->o->lengths.dim);
-	fputs(",\"lengths\":[", f);
+	fprintf(f, ",\"lengths_arena_bytes\":%" PRId64 ",\"lengths\":[", p->plans.arena_bytes);
 	for (int i = 0; i < p->nlength; i++) {
 		const struct length_planned *x = &p->length[i];
 		fprintf(f,

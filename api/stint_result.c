@@ -8,6 +8,7 @@
 #include "api/report.h"
 #include "api/shown.h"
 #include "api/stint_options.h"
+#include "compile/other_lengths.h"
 
 enum { TEXTS = STINT_TEXT_FRONTIER_SVG + 1 };
 
@@ -148,6 +149,8 @@ static enum status plan(struct stint_result **out, const struct stint_options *o
 	enum status st = begin(out, o, onlooker);
 	if (st == ST_OK)
 		st = pipeline_run(&(*out)->pipeline);
+	if (st == ST_OK)
+		st = lengths_each(&(*out)->pipeline, NULL);
 	return *out ? keep_plan(*out, st) : st;
 }
 
