@@ -223,10 +223,7 @@ static enum status write_length(void *user, struct pipeline *p, int64_t length)
 static enum status save_lengths(struct pipeline *p, const char *dir)
 {
 	struct text t = {0};
-	char *work = arena_strdup(p->arena, dir);
-	if (!work)
-		return diag_nomem(p->diag);
-	TRY(lengths_each(p, &(struct length_visitor){write_length, work}));
+	TRY(lengths_each(p, &(struct length_visitor){write_length, (void *)(uintptr_t)dir}));
 	if (!p->nlength)
 		return ST_OK;
 	length_folders_print(p, &t);

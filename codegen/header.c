@@ -79,15 +79,6 @@ static void print_interface(const struct schedule *s, const struct graph *g, str
 		print_tensor(g->output[i]->name, g->output[i], g->target->bare, t);
 }
 
-static int64_t arena_bytes(
-	const struct schedule *train, const struct schedule *eval, const struct codegen_input *in)
-{
-	int64_t bytes = in->arena_bytes;
-	if (eval->plan->arena_bytes > bytes)
-		bytes = eval->plan->arena_bytes;
-	return train && train->plan->arena_bytes > bytes ? train->plan->arena_bytes : bytes;
-}
-
 void print_header(const struct schedule *train, const struct schedule *eval,
 	const struct codegen_input *in, struct text *t)
 {
@@ -104,7 +95,7 @@ void print_header(const struct schedule *train, const struct schedule *eval,
 	text_puts(t, "\n"
 		     "/* What stint_init wants, should the caller bring the memory. */\n#define ");
 	text_macro(t, in->name, "ARENA_BYTES");
-	text_add(t, " %" PRId64 "\n#define ", arena_bytes(train, eval, in));
+	text_add(t, " %" PRId64 "\n#define ", in->arena_bytes);
 	text_macro(t, in->name, "ARENA_ALIGNMENT");
 	text_add(t, " %d\n", eval->gp->graph->target->cuda ? 256 : 64);
 	text_puts(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");

@@ -13,7 +13,7 @@ struct codegen_input {
 	 * problems. */
 	struct graph_problem train, eval;
 	const struct plan *train_plan, *eval_plan;
-	int64_t arena_bytes; /* what other steps want that run in it, too; 0: there are none */
+	int64_t arena_bytes;                  /* of both, and of other steps that run in it */
 	const char *loss_name, *loss_options; /* NULL: none */
 	const char *library_identity;         /* NULL when portable */
 	const char *isa_flags; /* for the Makefile: "-march=native" or what --isa said; "" */

@@ -65,7 +65,7 @@ static enum status plan_within(
 {
 	enum status st = pipeline_plan_quietly(p);
 	if (st == ST_BUDGET) {
-		o->budget = longest->ntrial ? longest->budget : longest->o->budget;
+		o->budget = *pipeline_budget(longest);
 		st = pipeline_plan(p);
 	}
 	if (st == ST_OK && p->plans.arena_bytes > longest->plans.arena_bytes)

@@ -337,13 +337,17 @@ struct plan_options pipeline_options(const struct compile_options *o)
 				      : PLAN_AUTO};
 }
 
+const struct plan_budget *pipeline_budget(const struct pipeline *p)
+{
+	return p->ntrial ? &p->budget : &p->o->budget;
+}
+
 enum status pipeline_plan_quietly(struct pipeline *p)
 {
 	p->plan_options = pipeline_options(p->o);
 	p->plans = (struct plan_pair){
 		.train = p->train_problem.problem, .eval = p->eval_problem.problem};
-	return plan_pair_make(p->arena, &p->plans, p->ntrial ? &p->budget : &p->o->budget,
-		&p->plan_options, p->diag);
+	return plan_pair_make(p->arena, &p->plans, pipeline_budget(p), &p->plan_options, p->diag);
 }
 
 enum status pipeline_plan(struct pipeline *p)

@@ -121,6 +121,8 @@ enum status pipeline_problem(struct pipeline *p, struct problem **out);
 enum status pipeline_each(struct pipeline *p, const struct trial_visitor *v);
 /* What the options say about lowering; the mode: training. */
 struct lower_options pipeline_lowering(const struct compile_options *o);
+/* The budget, where parts were tried in bytes. */
+const struct plan_budget *pipeline_budget(const struct pipeline *p);
 /* What the options say about planning; the budget: none. */
 struct plan_options pipeline_options(const struct compile_options *o);
 

@@ -11,28 +11,6 @@
 #include "graph/graph_parts.h"
 #include "graph/pass.h"
 
-/* How often each tensor is read, or shown. */
-static int *count_reads(const struct graph *g)
-{
-	int *reads = ARENA_ARRAY(g->arena, int, g->ntensor);
-	for (int i = 0; reads && i < g->noutput; i++)
-		if (g->output[i]) /* in pieces: nothing makes it */
-			reads[g->output[i]->id]++;
-	if (reads && g->loss)
-		reads[g->loss->id]++;
-	for (int i = 0; reads && i < g->nnode; i++) {
-		const struct node *n = g->node[i];
-		for (int k = 0; k < n->nin; k++) {
-			if (n->in[k])
-				reads[n->in[k]->id]++;
-			for (int a = 0; a < n->nalt; a++)
-				if (n->alt[a][k])
-					reads[n->alt[a][k]->id]++;
-		}
-	}
-	return reads;
-}
-
 static bool is_there_before(const struct tensor *t, const struct node *n)
 {
 	const struct node *maker = t->maker;
@@ -40,15 +18,15 @@ static bool is_there_before(const struct tensor *t, const struct node *n)
 }
 
 /* Whether the node behind term k of `sum` can add the other one. */
-static bool can_add(const struct graph *g, const struct node *sum, int k, const int *reads)
+static bool can_add(const struct graph *g, const struct node *sum, int k)
 {
 	const struct tensor *a = sum->in[k], *b = sum->in[1 - k], *y = sum->out[0];
 	const struct node *n = a->maker;
 	return n && n->op->addend && n->out[0] == a && !node_input(n, n->op->addend) && !n->nalt &&
-	       n->phase == sum->phase && !n->last && !sum->last && reads[a->id] == 1 &&
-	       a->dtype == y->dtype && b->dtype == y->dtype && tensor_same_shape(a, y) &&
-	       tensor_same_shape(b, y) && is_there_before(b, n) &&
-	       (!n->op->adds || n->op->adds(g, n));
+	       n->phase == sum->phase && !n->last && !sum->last && a->dtype == y->dtype &&
+	       b->dtype == y->dtype && tensor_same_shape(a, y) && tensor_same_shape(b, y) &&
+	       is_there_before(b, n) && (!n->op->adds || n->op->adds(g, n)) &&
+	       graph_reads(g, a) == 1;
 }
 
 /* The same library does both nodes, or none does. */
@@ -82,15 +60,12 @@ static enum status add_by(struct graph *g, const struct node *sum, int k, bool *
 
 enum status graph_add_inside(struct graph *g)
 {
-	const int *reads = count_reads(g);
 	int kept = 0;
-	if (!reads)
-		return diag_nomem(g->diag);
 	for (int i = 0; i < g->nnode; i++) {
 		struct node *n = g->node[i];
 		bool made = false;
 		for (int k = 0; k < 2 && !made && n->op->role == ROLE_ADD && !n->nalt; k++)
-			if (can_add(g, n, k, reads))
+			if (can_add(g, n, k))
 				TRY(add_by(g, n, k, &made));
 		if (made)
 			continue;

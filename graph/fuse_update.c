@@ -12,23 +12,6 @@
 #include "graph/graph_parts.h"
 #include "graph/pass.h"
 
-/* Whether nothing but one input of one node reads t. */
-static bool read_once(const struct graph *g, const struct tensor *t)
-{
-	int reads = t == g->loss;
-	for (int i = 0; i < g->noutput; i++)
-		reads += g->output[i] == t;
-	for (int i = 0; i < g->nnode; i++) {
-		const struct node *n = g->node[i];
-		for (int k = 0; k < n->nin; k++) {
-			reads += n->in[k] == t;
-			for (int a = 0; a < n->nalt; a++)
-				reads += n->alt[a][k] == t;
-		}
-	}
-	return reads == 1;
-}
-
 /* Can u run before the update of vector t, if there is any? */
 static bool in_time(struct order *o, const struct node *u, const struct tensor *t)
 {
@@ -41,7 +24,7 @@ static enum status take_in(struct graph *g, struct order *o, struct node *u, int
 	struct tensor *t = u->in[1];
 	const struct node *m = t->maker;
 	int column, row;
-	if (!m || !m->op->outer || !m->op->outer(m, &column, &row) || !read_once(g, t) ||
+	if (!m || !m->op->outer || !m->op->outer(m, &column, &row) || graph_reads(g, t) != 1 ||
 		!in_time(o, u, m->in[column]) || !in_time(o, u, m->in[row]))
 		return ST_OK;
 	struct tensor **in = ARENA_ARRAY(g->arena, struct tensor *, u->nin + 2);

@@ -294,6 +294,27 @@ enum status graph_append(struct graph *g, struct node *n)
 	return ST_OK;
 }
 
+int node_reads(const struct node *n, const struct tensor *t)
+{
+	int reads = 0;
+	for (int k = 0; k < n->nin; k++) {
+		reads += n->in[k] == t;
+		for (int a = 0; a < n->nalt; a++)
+			reads += n->alt[a][k] == t;
+	}
+	return reads;
+}
+
+int graph_reads(const struct graph *g, const struct tensor *t)
+{
+	int reads = t == g->loss;
+	for (int i = 0; i < g->noutput; i++)
+		reads += g->output[i] == t;
+	for (int i = 0; i < g->nnode; i++)
+		reads += node_reads(g->node[i], t);
+	return reads;
+}
+
 static enum status check_counts(struct graph *g, const struct node *n)
 {
 	const struct op_def *op = n->op;

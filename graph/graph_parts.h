@@ -11,6 +11,9 @@ struct node *graph_node_blank(struct graph *g, const struct op_def *op, const ch
 	struct tensor *const *in, int nout);
 /* Put a finished node at the end; its outputs' maker is set. */
 enum status graph_append(struct graph *g, struct node *n);
+/* How often n reads t, alternatives included; and all of the graph, outputs and the loss too. */
+int node_reads(const struct node *n, const struct tensor *t);
+int graph_reads(const struct graph *g, const struct tensor *t);
 /* Value x in type t, by a node of its own. NULL: failed, and told. */
 struct tensor *graph_copy_as(struct graph *g, const char *name, struct tensor *x, enum dtype t);
 /* Operand k is among the bits of a record's narrow_in or narrow_out. */

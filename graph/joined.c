@@ -15,35 +15,13 @@ struct joining {
 	struct node **order;
 };
 
-static bool reads(const struct node *n, const struct tensor *t)
-{
-	for (int k = 0; k < n->nin; k++) {
-		if (n->in[k] == t)
-			return true;
-		for (int a = 0; a < n->nalt; a++)
-			if (n->alt[a][k] == t)
-				return true;
-	}
-	return false;
-}
-
-static bool is_shown(const struct graph *g, const struct tensor *t)
-{
-	for (int i = 0; i < g->noutput; i++)
-		if (g->output[i] == t)
-			return true;
-	return t == g->loss;
-}
-
 /* Nobody but n reads what `first` makes, output 0 aside. */
 static bool is_private(const struct graph *g, const struct node *first, const struct node *n)
 {
 	for (int k = 1; k < first->nout; k++) {
-		if (first->out[k] && is_shown(g, first->out[k]))
+		const struct tensor *t = first->out[k];
+		if (t && graph_reads(g, t) != node_reads(n, t))
 			return false;
-		for (int i = first->id + 1; first->out[k] && i < g->nnode; i++)
-			if (g->node[i] != n && reads(g->node[i], first->out[k]))
-				return false;
 	}
 	return true;
 }
@@ -63,7 +41,7 @@ static bool can_come_first(struct joining *j, const struct node *first, const st
 				j->marked[maker->id] = true;
 		}
 	}
-	return !reads(n, first->out[0]);
+	return node_reads(n, first->out[0]) == 0;
 }
 
 /* t is `now` from here on. */

@@ -8,14 +8,13 @@
 #define STINT_KERNELS_ATTENTION_TENSOR_CUH
 
 #include "attention_given.cuh"
+#include "elements.cuh"
 #include "primitives.cuh"
 
 #ifdef STINT_FP16
 #define flash_mma mma_f16
-#define flash_pack pack_f16
 #else
 #define flash_mma mma_bf16
-#define flash_pack pack_bf16
 #endif
 
 static __device__ __forceinline__ void flash_put(float *y, float a, float b)
@@ -24,7 +23,7 @@ static __device__ __forceinline__ void flash_put(float *y, float a, float b)
 }
 static __device__ __forceinline__ void flash_put(narrow *y, float a, float b)
 {
-	*(unsigned *)y = flash_pack(a, b);
+	*(unsigned *)y = pack_narrow(a, b);
 }
 
 /* Attention on tensor cores: FlashAttention-2 (Dao, 2023, arXiv 2307.08691, algorithms 1 and 2). A
@@ -122,7 +121,7 @@ static __device__ __forceinline__ void flash_sum(
 		for (int r = 0; r < S; r++)
 			UNROLL
 		for (int e = 0; e < 4; e++)
-			f[r][e] = flash_pack(
+			f[r][e] = pack_narrow(
 				p[r][k + e / 2][e % 2 * 2], p[r][k + e / 2][e % 2 * 2 + 1]);
 		UNROLL
 		for (int n = 0; n < V; n += 2) {

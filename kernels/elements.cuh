@@ -4,6 +4,14 @@
 #define STINT_KERNELS_ELEMENTS_CUH
 
 #include "narrow.h"
+#include "primitives.cuh"
+
+/* Two numbers as a word of two in the step's 16 bits. */
+#ifdef STINT_FP16
+#define pack_narrow pack_f16
+#else
+#define pack_narrow pack_bf16
+#endif
 
 template <class T> static __device__ __forceinline__ real get_value(T x)
 {
@@ -39,11 +47,7 @@ static __device__ __forceinline__ void words_of_values(unsigned (&word)[W], cons
 		if constexpr (sizeof(T) == 4)
 			word[k] = __float_as_uint(from[k]);
 		else
-#ifdef STINT_FP16
-			word[k / 2] = pack_f16(from[k], V > 1 ? from[k + 1] : 0);
-#else
-			word[k / 2] = pack_bf16(from[k], V > 1 ? from[k + 1] : 0);
-#endif
+			word[k / 2] = pack_narrow(from[k], V > 1 ? from[k + 1] : 0);
 	}
 }
 

@@ -42,7 +42,7 @@ static enum dtype product_type(const struct graph *g, const struct tensor *a)
 
 static enum status product_infer(struct graph *g, struct node *n)
 {
-	const struct tensor *a = n->in[0], *b = n->in[1], *bias = node_input(n, 2);
+	const struct tensor *a = n->in[0], *b = n->in[1], *bias = node_input(n, PRODUCT_BIAS);
 	struct product *p = ARENA_NEW(g->arena, struct product);
 	if (!p)
 		return diag_nomem(g->diag);
@@ -126,12 +126,12 @@ static bool product_outer(const struct node *n, int *column, int *row)
 static bool product_is_matvec(const struct node *n, struct matvec *v)
 {
 	const struct product *p = n->param;
-	const bool bias = node_input(n, 2);
+	const bool bias = node_input(n, PRODUCT_BIAS);
 	const bool row = p->m == 1, column = p->n == 1 && !bias;
 	if (p->batch != 1 || p->k < 2 || (!row && !column) || !product_is_whole(n) ||
 		node_input(n, PRODUCT_ADDED))
 		return false;
-	*v = row ? (struct matvec){p->n, p->k, p->tb, 0, 1, bias ? 2 : -1}
+	*v = row ? (struct matvec){p->n, p->k, p->tb, 0, 1, bias ? PRODUCT_BIAS : -1}
 		 : (struct matvec){p->m, p->k, !p->ta, 1, 0, -1};
 	return true;
 }
@@ -186,7 +186,6 @@ static int64_t product_workspace(const struct node *n, const struct target *t)
 static enum status product_emit(struct emit *e, const struct node *n)
 {
 	const struct product *p = n->param;
-	const bool bias = node_input(n, 2);
 	struct matvec v;
 	if (product_is_matvec(n, &v))
 		return matvec_emit(e, &v);
@@ -201,7 +200,7 @@ static enum status product_emit(struct emit *e, const struct node *n)
 					    : p->batch * div_up(p->m, s.mb) * div_up(p->n, s.nb),
 			   .work = product_cost(n).flops,
 			   .args = CALL_ARGS(ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
-				   bias ? ARG_X(2) : ARG_NULL, ARG_X_OR_NULL(n, PRODUCT_ADDED),
+				   ARG_X_OR_NULL(n, PRODUCT_BIAS), ARG_X_OR_NULL(n, PRODUCT_ADDED),
 				   scratch ? ARG_OWN(0, scratch) : ARG_NULL)});
 }
 

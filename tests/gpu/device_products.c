@@ -35,7 +35,7 @@ static float element(const struct product *q, int operand, int64_t b, int64_t ro
 static void product_expect(struct product *q)
 {
 	const struct stint_product *p = &q->p.shape;
-	const int bias = p->extra == STINT_PRODUCT_BIAS;
+	const int bias = p->extra == STINT_PRODUCT_BIAS, adds = p->extra == STINT_PRODUCT_ADD;
 	for (int64_t b = 0; b < p->batch; b++)
 		for (int64_t i = 0; i < p->m; i++)
 			for (int64_t j = 0; j < p->n; j++) {
@@ -44,9 +44,7 @@ static void product_expect(struct product *q)
 					sum += (double)element(q, 0, b, i, l) *
 					       (double)element(q, 1, b, l, j);
 				const size_t at = (size_t)((b * p->m + i) * p->n + j);
-				q->want[2][at] = (float)sum + (q->p.shape.extra == STINT_PRODUCT_ADD
-									      ? q->x[3][at]
-									      : 0);
+				q->want[2][at] = (float)sum + (adds ? q->x[3][at] : 0);
 			}
 	for (size_t i = 0; i < q->n[3]; i++) {
 		double sum = 0;
@@ -54,7 +52,7 @@ static void product_expect(struct product *q)
 			sum += p->extra == STINT_PRODUCT_SUM0
 				       ? (double)element(q, 0, 0, (int64_t)i, l)
 				       : (double)element(q, 1, 0, l, (int64_t)i);
-		q->want[3][i] = bias || p->extra == STINT_PRODUCT_ADD ? q->x[3][i] : (float)sum;
+		q->want[3][i] = bias || adds ? q->x[3][i] : (float)sum;
 	}
 }
 

@@ -63,11 +63,14 @@ enum status step_write_share(struct arena *a, struct diag *d, const char *symbol
 	struct plan_pair alone = {.eval = in.eval.problem};
 	TRY(make_plan(a, d, &alone, share > 0 ? 1 : 0, effort));
 	in.eval_plan = alone.eval_plan;
+	in.arena_bytes = alone.arena_bytes;
 	if (train) {
 		in.train = *train_problem;
 		struct plan_pair other = {.train = in.train.problem};
 		TRY(make_plan(a, d, &other, share, effort));
 		in.train_plan = other.train_plan;
+		if (other.arena_bytes > in.arena_bytes)
+			in.arena_bytes = other.arena_bytes;
 	}
 	struct source_files files; /* found in the source tree */
 	struct step_texts texts = {0};

@@ -50,7 +50,7 @@ static struct made make(const struct target *target)
 	return m;
 }
 
-/* The gradients of `loss`; how many nodes of an operator there are then. */
+/* The gradient of `loss`. */
 static void differentiate(struct made *m, struct tensor *loss)
 {
 	int n;
@@ -63,6 +63,7 @@ static void differentiate(struct made *m, struct tensor *loss)
 	assert_non_null(grad[0]);
 }
 
+/* Nodes of an operator. */
 static int count(const struct made *m, const char *op)
 {
 	int n = 0;
