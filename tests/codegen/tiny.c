@@ -306,6 +306,11 @@ static void show(void *user, enum diag_level level, const struct where *w, const
 	fprintf(stderr, "%s: %s\n", w->node ? w->node : "-", message);
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 enum status tiny_make(struct tiny *t, const struct tiny_options *o)
 {
 	*t = (struct tiny){.arena = arena_new(), .diag = {.put = show}};
@@ -335,6 +340,7 @@ enum status tiny_make(struct tiny *t, const struct tiny_options *o)
 		.eval = t->eval_problem,
 		.train_plan = t->train_plan,
 		.eval_plan = t->eval_plan,
+		.arena_bytes = larger(t->train_plan->arena_bytes, t->eval_plan->arena_bytes),
 		.loss_name = "total",
 		.isa_flags = "",
 		.debug_arena = o->debug_arena};
