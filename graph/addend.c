@@ -1,8 +1,8 @@
 /* An addition whose one term a node makes that can add by itself: the node takes the other term as
  * an input (op.h, `addend`), and the sum is what it makes. A weight's gradient in pieces, a
  * residual branch and its gradient are then read and written once, not twice; and what was added is
- * rounded once. This costs no memory under any plan: the other term was there before the node, and
- * is read no later than before.
+ * rounded once. The other term is a tensor that was there before the node, and is read no later
+ * than before; one that is only made for the sum is left to it.
  *
  * Not what adds up micro-batches, in the last of them: other processes may have made the terms, and
  * a step's bits are the same for any number of them.
@@ -17,6 +17,13 @@ static bool is_there_before(const struct tensor *t, const struct node *n)
 	return !maker || maker->id < n->id;
 }
 
+/* Made for nothing but the sum, element by element: it would share a loop with it, and never be
+ * stored. */
+static bool is_made_on_the_way(const struct graph *g, const struct tensor *t)
+{
+	return t->maker && t->maker->op->traits & OP_POINTWISE && graph_reads(g, t) == 1;
+}
+
 /* Whether the node behind term k of `sum` can add the other one. */
 static bool can_add(const struct graph *g, const struct node *sum, int k)
 {
@@ -25,8 +32,8 @@ static bool can_add(const struct graph *g, const struct node *sum, int k)
 	return n && n->op->addend && n->out[0] == a && !node_input(n, n->op->addend) && !n->nalt &&
 	       n->phase == sum->phase && !n->last && !sum->last && a->dtype == y->dtype &&
 	       b->dtype == y->dtype && tensor_same_shape(a, y) && tensor_same_shape(b, y) &&
-	       is_there_before(b, n) && (!n->op->adds || n->op->adds(g, n)) &&
-	       graph_reads(g, a) == 1;
+	       is_there_before(b, n) && !is_made_on_the_way(g, b) &&
+	       (!n->op->adds || n->op->adds(g, n)) && graph_reads(g, a) == 1;
 }
 
 /* The same library does both nodes, or none does. */

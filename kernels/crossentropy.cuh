@@ -250,11 +250,12 @@ template <int N, int V, int K, int WHOLE, class X> struct row_scores {
 	{
 		return (i / V - first / V) % N == 0 && i >= first;
 	}
-	/* e^(y - shift); of scores in 16 bits as near as it is worth. */
+	/* e^(y - shift); of scores in 16 bits as near as it is worth. (One multiply-add of y and of
+	 * shift by the same factor would overflow where both are a mask's largest number.) */
 	static __device__ __forceinline__ real power(real y, real shift)
 	{
 		if constexpr (sizeof(X) < sizeof(real))
-			return exp2_near(__fmaf_rn(y, 1.44269504f, -shift * 1.44269504f));
+			return exp2_near((y - shift) * 1.44269504f);
 		else
 			return row_exp(y - shift);
 	}

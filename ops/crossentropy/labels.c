@@ -228,8 +228,7 @@ void label_tensors(struct label_call *c)
 void label_call(struct label_call *c, const struct node *n, const struct tensor *scores,
 	struct label_inputs in)
 {
-	c->v = label_view(n, scores);
-	c->in = in;
+	*c = (struct label_call){.v = label_view(n, scores), .in = in};
 	label_numbers(c, label_count(&c->v), (int64_t)node_option(n, "ignore_index"),
 		node_float(n, "label_smoothing", 0), is_lenient(n));
 }

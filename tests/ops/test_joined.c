@@ -92,6 +92,20 @@ static void on_a_gpu(void **state)
 	expect(&m, 0);
 }
 
+static void two_losses(void **state)
+{
+	(void)state;
+	struct made m = make(&gpu);
+	struct tensor *x = OP1(m.g, "Sin", m.w);
+	struct node *other = graph_op_node(
+		m.g, "stint.CrossEntropy", 2, (struct tensor *[]){x, m.loss->in[1]}, 0, NULL, NULL);
+	assert_non_null(other);
+	differentiate(&m, OP2(m.g, "Add", m.loss->out[0], other->out[0]));
+	assert_int_equal(count(&m, "stint.CrossEntropyBoth"), 2);
+	assert_int_equal(count(&m, "stint.CrossEntropy"), 0);
+	arena_free(m.g->arena);
+}
+
 /* What the gradient is multiplied by is made behind the loss, and moves before it. */
 static void what_it_needs_comes_first(void **state)
 {
@@ -192,6 +206,24 @@ static void a_product_adds(void **state)
 	sum_end(&s, true);
 }
 
+/* The other term is made for the sum alone, and shares its loop. */
+static void not_what_is_made_on_the_way(void **state)
+{
+	(void)state;
+	struct sum s = sum_begin(&cpu);
+	struct tensor *given_more = s.more;
+	s.more = OP1(s.g, "Tanh", given_more);
+	sum_make(&s, NULL);
+	sum_end(&s, false);
+	s = sum_begin(&cpu);
+	s.more = OP1(s.g, "Tanh", s.more);
+	/* but not where a residual branch begins there, too */
+	s.a = OP2(s.g, "MatMul", s.more,
+		given(s.g, "c", DT_F32, TR_PARAMETER, 2, (const int64_t[]){5, 4}));
+	sum_make(&s, NULL);
+	sum_end(&s, true);
+}
+
 static void not_beside_a_bias(void **state)
 {
 	(void)state;
@@ -230,11 +262,12 @@ static void not_in_the_last_of_them(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(on_a_gpu),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(on_a_gpu), cmocka_unit_test(two_losses),
 		cmocka_unit_test(what_it_needs_comes_first),
 		cmocka_unit_test(a_gradient_that_waits_for_the_loss),
 		cmocka_unit_test(others_read_the_sums), cmocka_unit_test(a_product_adds),
-		cmocka_unit_test(not_beside_a_bias), cmocka_unit_test(not_what_others_read),
-		cmocka_unit_test(not_what_comes_later), cmocka_unit_test(not_in_the_last_of_them)};
+		cmocka_unit_test(not_what_is_made_on_the_way), cmocka_unit_test(not_beside_a_bias),
+		cmocka_unit_test(not_what_others_read), cmocka_unit_test(not_what_comes_later),
+		cmocka_unit_test(not_in_the_last_of_them)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,8 +133,20 @@ def tables():
          "E = Reshape(B, M) F = Reshape(D, M) Y = Concat<axis=0>(E, F)")
 
 
+def masked():
+    """In bf16: a row that a mask's lowest number fills, which is ignored; and one that it fills but for two."""
+    own, lowest = np.random.default_rng(2), -3.3895314e38
+    mask, labels = np.zeros((5, 29), np.float32), own.integers(0, 29, 5)
+    mask[3], mask[4] = lowest, lowest
+    mask[4, 3:5] = 0
+    labels[3], labels[4] = -100, 4
+    case("entropy_masked", "--loss cross-entropy", {"X": own.normal(size=(5, 8)).astype(np.float32), "X1": mask},
+         {"W": own.normal(size=(8, 29)).astype(np.float32)}, labels, (5, 29), "Z = MatMul(X, W) Y = Add(Z, X1)")
+
+
 entropy()
 entropies()
 softmax()
 reductions()
 tables()
+masked()
