@@ -134,20 +134,40 @@ struct call *call_of(const struct importer *im, const Node *n)
 	return memo_get(&im->call_of, n);
 }
 
-bool call_number(const struct call *c, int i, double *out)
+/* From its argument `i` on, of "(args = (%x, [4, 1], 7), kwargs = {})"; NULL: there is none. */
+static const char *argument(const struct call *c, int i)
 {
-	const char *p = strchr(c->text + 1, '('); /* "(args = (%x, [4, 1], 7), kwargs = {})" */
+	const char *p = strchr(c->text + 1, '(');
 	int depth = 0;
 	for (; p && *p && (i > 0 || depth == 0); p++) {
 		depth += *p == '(' || *p == '[' || *p == '{';
 		depth -= *p == ')' || *p == ']' || *p == '}';
 		if (depth == 0)
-			return false;
+			return NULL;
 		i -= *p == ',' && depth == 1;
 	}
+	return p;
+}
+
+bool call_number(const struct call *c, int i, double *out)
+{
+	const char *p = argument(c, i);
 	char *end;
 	*out = p ? strtod(p, &end) : 0;
 	return p && end != p;
+}
+
+const struct module_tensor *call_tensor(const struct call *c, int i)
+{
+	const char *p = argument(c, i), *name;
+	size_t len;
+	if (!p || p[strspn(p, " ")] != '%' || !next_name(&p, &name, &len))
+		return NULL;
+	for (int k = 0; k < c->narg; k++)
+		if (c->arg[k]->argument && strlen(c->arg[k]->argument) == len &&
+			!strncmp(c->arg[k]->argument, name, len))
+			return c->arg[k];
+	return NULL;
 }
 
 /* --- Padding --- */

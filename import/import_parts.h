@@ -164,7 +164,7 @@ const char *node_scope(struct arena *a, const Onnx__NodeProto *n);
 /* What a tensor was in the module that was exported. */
 enum origin { ORIGIN_UNKNOWN, ORIGIN_PARAMETER, ORIGIN_BUFFER, ORIGIN_CONSTANT };
 struct module_tensor {
-	const char *name;
+	const char *name, *argument; /* argument: what calls name it by; NULL */
 	enum origin kind;
 	bool removed;               /* a bias of zeros that the exporter took away */
 	struct call *call;          /* one that names it; NULL: none */
@@ -211,6 +211,7 @@ struct importer {
 	struct memo call_of;    /* nodes → struct call */
 	struct module_tensor *module_first, **module_end;
 	struct names copied;    /* initializers that ties_rewrite made → struct copied */
+	struct names turned;    /* those that it turned back → what the file calls them */
 	struct names use;       /* initializers → how nodes read them (roles.c) */
 	struct names dim;       /* symbolic size → what it is bound to (dims.c) */
 	struct trie *functions; /* by domain, name, overload; NULL: the model has none */
@@ -242,6 +243,8 @@ enum status calls_read(struct importer *im);
 struct call *call_of(const struct importer *im, const Onnx__NodeProto *n);
 /* Its argument `i`, as a number; false: there is none. */
 bool call_number(const struct call *c, int i, double *out);
+/* Its argument `i`, where that is one of the module's tensors; else NULL. */
+const struct module_tensor *call_tensor(const struct call *c, int i);
 /* The row of a lookup's table that gets no gradient from it: by --padding-idx, or as noted. false:
  * none. */
 bool padding_of(const struct importer *im, const Onnx__NodeProto *n, int64_t *row);
@@ -258,7 +261,8 @@ int64_t attribute_int(const Onnx__NodeProto *n, const char *name, int64_t otherw
 /* The axis of node n's weight that is as long as its bias. */
 int bias_axis(const struct op_bias *bias, const Onnx__NodeProto *n);
 /* Undo what exporters do to initializers: equal ones that were merged are separate again,
- * transposed copies are tied to what they are copies of; --tie and --untie. Rewrites the file in
+ * transposed copies are tied to what they are copies of, transposed weights turned back; --tie and
+ * --untie. Rewrites the file in
  * memory. Requires signature_read. */
 enum status ties_rewrite(struct importer *im);
 /* The last product gets another number of outputs, with --replace-head. Rewrites the file in
@@ -278,6 +282,8 @@ struct decision {
 };
 /* "bias" of "a.fc.bias". */
 const char *name_leaf(const char *name);
+/* "mul", "mul_3": one of these words (NULL ends them), numbered as PyTorch does. */
+bool name_numbered(const char *name, const char *const word[]);
 /* Made by an exporter or optimizer for a constant of its own. */
 bool name_generated(const char *name);
 enum status uses_read(struct importer *im);

@@ -107,7 +107,7 @@ static enum status add_target(
 		return diag_nomem(im->d);
 	if (*at) /* outputs that overwrite buffers come a second time */
 		return ST_OK;
-	*t = (struct module_tensor){.name = copy, .kind = kind};
+	*t = (struct module_tensor){.name = copy, .argument = argument, .kind = kind};
 	*at = t;
 	*im->module_end = t;
 	im->module_end = &t->next;

@@ -105,20 +105,25 @@ bool name_generated(const char *name)
 	return is_number(name) || (out && is_number(out + strlen("_output_")));
 }
 
+bool name_numbered(const char *name, const char *const word[])
+{
+	for (; *word; word++) {
+		const size_t n = strlen(*word);
+		if (!strncmp(name, *word, n) &&
+			(!name[n] || (name[n] == '_' && name[n + 1] && is_number(name + n + 1))))
+			return true;
+	}
+	return false;
+}
+
 /* Called as what PyTorch's factories give: "zeros", "zeros_like_3". A dynamo file keeps that name
  * for a state that the model begins with; a weight is never made in the forward pass. */
 static bool is_from_factory(const char *name)
 {
 	static const char *const made[] = {"zeros", "ones", "full", "empty", "eye", "arange",
 		"linspace", "zeros_like", "ones_like", "full_like", "empty_like", "new_zeros",
-		"new_ones", "new_full", "new_empty", "scalar_tensor"};
-	for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
-		const size_t n = strlen(made[i]);
-		if (!strncmp(name, made[i], n) &&
-			(!name[n] || (name[n] == '_' && name[n + 1] && is_number(name + n + 1))))
-			return true;
-	}
-	return false;
+		"new_ones", "new_full", "new_empty", "scalar_tensor", NULL};
+	return name_numbered(name, made);
 }
 
 /* Attention masks and the like: no weight is infinite, or near it. */
@@ -151,12 +156,33 @@ static bool is_broadcast(const struct tensor *t)
 	return row < t->numel;
 }
 
+/* A matrix that was repeated for each of a batch, as PyTorch expands one; equal numbers say
+ * nothing, nor do equal matrices by another name. */
+static bool is_repeated_matrix(const struct tensor *t)
+{
+	static const char *const expanded[] = {"expand", "view", "_unsafe_view", "repeat", NULL};
+	if (t->rank < 3 || !name_numbered(t->name, expanded) || !is_broadcast(t))
+		return false;
+	for (int64_t i = 1; i < t->numel / t->dim[0]; i++)
+		if (tensor_real(t, i) != tensor_real(t, 0))
+			return true;
+	return false;
+}
+
+static const char *why_parameter(const struct importer *im, const struct tensor *t)
+{
+	const char *of = names_get(&im->turned, t->name), *why = NULL;
+	if (of)
+		why = arena_printf(im->m.arena, "parameter of the module, turned: %s", of);
+	return why ? why : "parameter of the module";
+}
+
 static struct decision by_origin_alone(const struct importer *im, const struct tensor *t)
 {
 	const struct use *u = names_get(&im->use, t->name);
 	const struct module_tensor *origin = names_get(&im->module, t->name);
 	if (origin && origin->kind == ORIGIN_PARAMETER)
-		return (struct decision){true, "parameter of the module"};
+		return (struct decision){true, why_parameter(im, t)};
 	if (origin && origin->kind == ORIGIN_BUFFER)
 		return (struct decision){false, "buffer of the module"};
 	if (origin)
@@ -168,6 +194,8 @@ static struct decision by_origin_alone(const struct importer *im, const struct t
 	bool made = im->module_first || name_generated(t->name);
 	if (!made)
 		return (struct decision){true, "by its name"};
+	if (u && u->weight && im->module_first && is_repeated_matrix(t))
+		return (struct decision){false, "one weight, which the exporter repeated"};
 	if (u && u->weight && (u->expected || !im->module_first))
 		return (struct decision){true, "where weights stand"};
 	if (u && u->affine && is_by_channel(t) && strncmp(t->name, "exp", 3) != 0 &&
@@ -271,18 +299,6 @@ static const char *folded_trace(struct importer *im)
 	return NULL;
 }
 
-/* Is it named after an operation, as PyTorch numbers them: "mul", "mul_3"? */
-static bool is_named_after(const char *name, const char *const operation[])
-{
-	for (; *operation; operation++) {
-		size_t n = strlen(*operation);
-		if (!strncmp(name, *operation, n) &&
-			(!name[n] || (name[n] == '_' && is_number(name + n + 1))))
-			return true;
-	}
-	return false;
-}
-
 /* Constants named after operations on parameters; and weights that are the result of one, where a
  * module has lost its parameters (weight_norm, spectral_norm, normalized class vectors). */
 static void warn_of_computed(struct importer *im)
@@ -299,9 +315,9 @@ static void warn_of_computed(struct importer *im)
 		bool scalar = g->initializer[i]->n_dims == 0;
 		if (names_get(&im->module, name))
 			continue;
-		bool instead = u && u->weight && u->expected && is_named_after(name, arithmetic);
-		bool beside = is_named_after(name, function) ||
-			      (!scalar && is_named_after(name, operation));
+		bool instead = u && u->weight && u->expected && name_numbered(name, arithmetic);
+		bool beside = name_numbered(name, function) ||
+			      (!scalar && name_numbered(name, operation));
 		if (!instead && !beside)
 			continue;
 		diag_warn(im->d, &(struct where){im->m.path, name, "initializer"},

@@ -6,7 +6,8 @@
  * tie.
  *
  * Folding breaks ties: a product with a transposed embedding becomes one with a transposed copy.
- * The copy becomes a Transpose node of the original, so that gradients add up. */
+ * The copy becomes a Transpose node of the original, so that gradients add up. (What is nobody's
+ * copy: turned.c.) */
 #include <inttypes.h>
 #include <string.h>
 
@@ -64,9 +65,7 @@ static enum status list_readers(struct ties *s)
 	return ST_OK;
 }
 
-/* The values as bytes; false where they are no floats, or cannot be had (which is reported when
- * they are imported). */
-static bool load(struct ties *s, struct item *x)
+bool item_load(struct ties *s, struct item *x)
 {
 	int rank;
 	int64_t dim[RANK_MAX];
@@ -163,7 +162,7 @@ static enum status split(struct ties *s, struct item *x, enum split_kind kind)
 	return ST_OK;
 }
 
-static bool is_kept(const struct ties *s, const char *name)
+bool ties_keep(const struct ties *s, const char *name)
 {
 	const struct import_options *o = s->im->o;
 	for (int i = 0; i < o->ntie; i++)
@@ -176,7 +175,7 @@ static bool is_kept(const struct ties *s, const char *name)
 static bool split_kind_of(struct ties *s, struct item *x, enum split_kind *kind)
 {
 	const char *name = text_of(x->t->name);
-	if (x->nreader < 2 || x->t->n_dims == 0 || is_kept(s, name) || !load(s, x))
+	if (x->nreader < 2 || x->t->n_dims == 0 || ties_keep(s, name) || !item_load(s, x))
 		return false;
 	*kind = name_matches(s->im->o->untie_pattern, name) ? SPLIT_ASKED
 		: is_uniform(x)                             ? SPLIT_UNIFORM
@@ -237,10 +236,27 @@ static bool transposed_shapes(const Tensor *a, const Tensor *b)
 	       a->dims[1] == b->dims[0] && a->data_type == b->data_type;
 }
 
+enum status ties_transpose(struct ties *s, const char *from, const char *to)
+{
+	struct arena *a = s->im->m.arena;
+	Node *n = ARENA_NEW(a, Node);
+	char **names = ARENA_ARRAY(a, char *, 2);
+	if (!n || !names)
+		return diag_nomem(s->im->d);
+	onnx__node_proto__init(n);
+	names[0] = (char *)(uintptr_t)from;
+	names[1] = n->name = (char *)(uintptr_t)to;
+	n->op_type = (char *)(uintptr_t)op_by_role(s->im->table, ROLE_TRANSPOSE)->name;
+	n->input = names;
+	n->output = names + 1;
+	n->n_input = n->n_output = 1;
+	s->node[s->nnode++] = n;
+	return ST_OK;
+}
+
 /* `copy` is made of `x` from now on: by a node that transposes, or by reading x instead. */
 static enum status tie(struct ties *s, const struct item *x, struct item *copy, bool transposed)
 {
-	struct arena *a = s->im->m.arena;
 	char *from = x->t->name, *to = copy->t->name;
 	copy->dropped = s->dropped = true;
 	if (!transposed) {
@@ -248,20 +264,14 @@ static enum status tie(struct ties *s, const struct item *x, struct item *copy, 
 			r->node->input[r->input] = from;
 		return ST_OK;
 	}
-	Node *n = ARENA_NEW(a, Node);
-	char **names = ARENA_ARRAY(a, char *, 2);
-	if (!n || !names)
-		return diag_nomem(s->im->d);
-	onnx__node_proto__init(n);
-	names[0] = from;
-	names[1] = to;
-	n->op_type = (char *)(uintptr_t)op_by_role(s->im->table, ROLE_TRANSPOSE)->name;
-	n->name = to;
-	n->input = names;
-	n->output = names + 1;
-	n->n_input = n->n_output = 1;
-	s->node[s->nnode++] = n;
-	return ST_OK;
+	return ties_transpose(s, from, to);
+}
+
+/* Called as what the exporter makes of others. */
+static bool is_made(const struct ties *s, const char *name)
+{
+	static const char *const permuted[] = {"permute", "transpose", "numpy_t", "t", NULL};
+	return name_generated(name) || (s->im->module_first && name_numbered(name, permuted));
 }
 
 /* The same for a matrix and its transpose, and hardly for any other. */
@@ -282,11 +292,11 @@ static enum status fill_buckets(struct ties *s)
 	bool any = false;
 	for (size_t i = 0; i < s->graph->n_initializer && !any; i++) {
 		const Tensor *t = s->graph->initializer[i];
-		any = t->n_dims == 2 && name_generated(text_of(t->name));
+		any = t->n_dims == 2 && is_made(s, text_of(t->name));
 	}
 	for (size_t i = s->graph->n_initializer; any && i-- > 0;) {
 		struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
-		if (x->index != i || x->t->n_dims != 2 || !load(s, x) || is_uniform(x))
+		if (x->index != i || x->t->n_dims != 2 || !item_load(s, x) || is_uniform(x))
 			continue;
 		const char *key = bucket_key(s, x);
 		void **at = key ? names_at(&s->bucket, key) : NULL;
@@ -302,8 +312,8 @@ static enum status tie_transposed(struct ties *s, struct item *copy)
 {
 	const struct import_options *o = s->im->o;
 	const char *name = text_of(copy->t->name);
-	if (copy->t->n_dims != 2 || !name_generated(name) || !load(s, copy) || is_uniform(copy) ||
-		name_matches(o->untie_pattern, name) || is_kept(s, name))
+	if (copy->t->n_dims != 2 || !is_made(s, name) || !item_load(s, copy) || is_uniform(copy) ||
+		name_matches(o->untie_pattern, name) || ties_keep(s, name))
 		return ST_OK;
 	const char *key = bucket_key(s, copy);
 	if (!key)
@@ -357,8 +367,11 @@ static enum status rebuild(struct ties *s)
 		if (x->index != i || !x->dropped)
 			t[nt++] = g->initializer[i];
 	}
-	for (size_t i = 0; i < s->nadded; i++)
-		t[nt++] = s->added[i];
+	for (size_t i = 0; i < s->nadded; i++) {
+		const struct item *x = names_get(&s->item, s->added[i]->name);
+		if (!x || !x->dropped)
+			t[nt++] = s->added[i];
+	}
 	for (size_t i = 0; i < g->n_input; i++) { /* old files list initializers there too */
 		const struct item *x = names_get(&s->item, text_of(g->input[i]->name));
 		if (!x || !x->dropped)
@@ -392,12 +405,16 @@ static void redirect(struct ties *s)
 
 static enum status tie_and_untie(struct ties *s)
 {
-	for (int i = 0; i < s->im->o->ntie; i++)
-		TRY(tie_asked(s, &s->im->o->tie[i]));
 	for (size_t i = 0; i < s->graph->n_initializer; i++) {
 		struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
 		if (x->index == i && !x->dropped)
 			TRY(tie_transposed(s, x));
+	}
+	TRY(turned_back(s));
+	for (int i = 0; i < s->im->o->ntie; i++)
+		TRY(tie_asked(s, &s->im->o->tie[i]));
+	for (size_t i = 0; i < s->graph->n_initializer; i++) {
+		struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
 		if (x->index == i && !x->dropped)
 			TRY(untie(s, x));
 	}
@@ -411,12 +428,12 @@ enum status ties_rewrite(struct importer *im)
 		.item = {.arena = im->m.arena},
 		.bucket = {.arena = im->m.arena},
 		.made = {.arena = im->m.arena}};
-	im->copied.arena = im->m.arena;
+	im->copied.arena = im->turned.arena = im->m.arena;
 	size_t reads = 0, most = s.graph->n_initializer;
 	for (size_t i = 0; i < s.graph->n_node; i++)
 		reads += s.graph->node[i]->n_input;
 	s.added = ARENA_ARRAY(im->m.arena, Tensor *, reads);
-	s.node = ARENA_ARRAY(im->m.arena, Node *, most);
+	s.node = ARENA_ARRAY(im->m.arena, Node *, reads + most);
 	if (!s.added || !s.node)
 		return diag_nomem(im->d);
 	TRY(list_items(&s));

@@ -18,7 +18,8 @@ struct reader {
 	struct module_tensor *reads; /* whose name the initializer has */
 	struct module_tensor *means; /* what stood there before the exporter merged equal ones */
 	bool nobody;                 /* none of the module's did */
-	struct reader *in_call;      /* the call's next */
+	const char *turned;     /* the parameter whose transpose stands there (turned.c); NULL */
+	struct reader *in_call; /* the call's next */
 };
 
 /* An initializer while ties are looked at. */
@@ -31,6 +32,7 @@ struct item {
 	int width;                /* bytes of an element */
 	const unsigned char *raw; /* read on demand */
 	bool dropped;
+	bool turned;       /* its readers tell whose transpose it is */
 	struct item *next; /* in its bucket */
 };
 
@@ -54,6 +56,8 @@ struct ties {
 	struct names item;   /* name → struct item */
 	struct names bucket; /* matrices that may be each other's transpose → struct item */
 	struct names made;   /* copies by name → the struct item that they are copies of */
+	struct names turned; /* turned.c's: what is to be turned back, by name → struct claim */
+	struct names taken;  /* turned.c's: names of what nodes make and the caller gives */
 	Tensor **added;      /* initializers to add, and their number */
 	size_t nadded;
 	Node **node; /* nodes to add */
@@ -63,6 +67,13 @@ struct ties {
 };
 
 bool tensor_is_real(const Tensor *t);
+/* x's values as bytes; false where they are no floats, or cannot be had (which is reported when
+ * they are imported). */
+bool item_load(struct ties *s, struct item *x);
+/* Whether --tie names it. */
+bool ties_keep(const struct ties *s, const char *name);
+/* A node that makes `to` by transposing `from`, in front of all readers. */
+enum status ties_transpose(struct ties *s, const char *from, const char *to);
 
 /* A reader of x, in the file's order. Requires calls_read. */
 void owners_add(struct ties *s, struct item *x, struct reader *r);
@@ -72,6 +83,9 @@ enum status owners_read(struct ties *s);
  * name. *unsure: it may be a parameter of which the file does not tell the name. */
 const char *owner_copy(const struct ties *s, const struct item *x, const struct reader *r,
 	enum split_kind kind, bool *unsure);
+/* Transposed weights of linear layers become the module's own again, with nodes that transpose
+ * them. Requires owners_read, and that is tied what is to be. */
+enum status turned_back(struct ties *s);
 /* Identity(initializer): how the older exporter keeps the name of one that it merged. */
 bool reader_is_alias(const struct ties *s, const struct reader *r);
 

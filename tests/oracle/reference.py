@@ -2,6 +2,7 @@
 import fnmatch
 import itertools
 import json
+import re
 import struct
 
 import numpy as np
@@ -144,6 +145,7 @@ class Match:
         alias = {id(p): n for n, p in model.named_parameters()}
         first = {n: alias[id(p)] for n, p in model.named_parameters(remove_duplicate=False)}
         buffers = dict(model.named_buffers())
+        self.back = {}  # what is turned back: {parameter: its name in the file}
         self.sources, self.notes = {}, []  # initializer: [(parameter, gradient -> its share of the initializer's)]
         free = {n: v for n, v in self.values.items() if not any(fnmatch.fnmatch(n, d) for d in dropped)}
         rest = {n: v for n, v in stored.items() if n not in buffers and v.size > 1}
@@ -161,7 +163,7 @@ class Match:
                 del free[source]
                 rest.pop(name, None)
         for name, value in rest.items():
-            self.by_value(name, value, free)
+            self.by_value(name, value, free, calls)
         self.apart(stored, free, calls)
         if free:
             self.notes.append("not in the file: " + " ".join(sorted(free)))
@@ -171,16 +173,21 @@ class Match:
         for source, value in list(free.items()):
             for name, shares in list(self.sources.items()):
                 first, how = shares[0]
-                if name in stored and len(shares) == 1 and np.array_equal(self.values[first], value):
+                if name in stored | self.back and len(shares) == 1 and np.array_equal(self.values[first], value):
                     copy = source if name == first else f"{name}@{source if calls else source.rpartition('.')[0]}"
                     self.sources[copy] = [(source, how)]
                     self.notes.append(f"merged: {source} is in {name}")
                     del free[source]
                     break
 
-    def by_value(self, name, value, free):
+    def by_value(self, name, value, free, calls):
         for source, known in sorted(self.values.items(), key=lambda item: item[0] not in free):
             how = turned(known, value) if known.size == value.size else None
+            if how and source in free and calls and is_turned_back(name, known, value):
+                self.sources[source], self.back[source] = [(source, lambda g: g)], name
+                self.notes.append(f"turned back: {name}{list(value.shape)} is {how[0]} of {source}")
+                del free[source]
+                return
             if how and source in free:
                 self.sources[name] = [(source, how[1])]
                 self.notes.append(f"renamed: {name}{list(value.shape)} is {how[0]} of {source}")
@@ -229,6 +236,11 @@ class Match:
             return out.reshape(shape)
 
         return gather
+
+
+def is_turned_back(name, known, value):
+    """A linear layer's weight that the exporter transposed: by its call it becomes the module's own again."""
+    return name.startswith("val_") and value.ndim == 2 and np.array_equal(known.T, value)
 
 
 def turned(value, wanted):

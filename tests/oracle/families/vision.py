@@ -142,7 +142,7 @@ TABLE = {
     "convnext": picture(convnext, 2, 48),
     "vit": picture(vit),
     "vit_fresh": picture(vit, fresh=True, dropped=("conv_proj.bias", "*.out_proj.bias")),
-    "swin": picture(swin(1), 2, 48),
+    "swin": picture(swin(1), 2, 48, calls=True),
     "swin_v2": picture(swin(2), 2, 48, also=("exp_*",), options="--freeze *.relative_coords_table"),
     "mixer": picture(Mixer),
     "norm_free": picture(NormFree, 4, 14),
