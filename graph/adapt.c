@@ -469,6 +469,8 @@ static enum status freeze(struct adapt *x)
 /* A spec that fits no weight: those that could have adapters and are nearest to what it says. */
 static enum status no_match(const struct graph *g, const struct adapter_spec *s)
 {
+	static const char some[] = "the nearest are %s; `stint show MODEL.onnx` lists all, and an "
+				   "export with optimize=False keeps the module's names";
 	int n = 0;
 	enum reading how;
 	const struct where at = {.file = g->file};
@@ -479,14 +481,15 @@ static enum status no_match(const struct graph *g, const struct adapter_spec *s)
 	for (int i = 0; name && i < g->nnode; i++) {
 		const struct op_def *op = g->node[i]->op;
 		const struct tensor *t = op->adapt ? weight_of(g->node[i], op->adapts, &how) : NULL;
-		if (t && !(n && !strcmp(name[n - 1], t->name)))
+		bool known = !t;
+		for (int k = 0; k < n && !known; k++)
+			known = name[k] == t->name;
+		if (!known)
 			name[n++] = t->name;
 	}
 	const char *near = name ? nearest_names(g->arena, said, name, n) : NULL;
 	const char *hint = !near ? NULL
-			   : n   ? arena_printf(g->arena,
-					   "the nearest are %s; `stint show MODEL.onnx` lists all",
-					   near)
+			   : n   ? arena_printf(g->arena, some, near)
 				 : "no node of the model has a weight that an adapter could stand "
 				   "beside";
 	return s->module
