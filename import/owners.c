@@ -7,6 +7,28 @@
 
 #include "import/ties.h"
 
+/* --- Aliases --- */
+
+static bool is_output(const Onnx__GraphProto *g, const char *name)
+{
+	for (size_t i = 0; i < g->n_output; i++)
+		if (!strcmp(text_of(g->output[i]->name), name))
+			return true;
+	return false;
+}
+
+static bool is_alias(const struct ties *s, const Node *n)
+{
+	const struct op_def *identity = op_by_role(s->im->table, ROLE_IDENTITY);
+	return identity && !strcmp(text_of(n->op_type), identity->name) && n->n_output == 1 &&
+	       !is_output(s->graph, text_of(n->output[0]));
+}
+
+bool reader_is_alias(const struct ties *s, const struct reader *r)
+{
+	return is_alias(s, r->node);
+}
+
 /* --- By calls --- */
 
 static bool is_lost(const struct ties *s, const struct module_tensor *t)
@@ -149,9 +171,27 @@ void owners_add(struct ties *s, struct item *x, struct reader *r)
 	c->end = &r->in_call;
 }
 
+/* Who reads what, in files without notes: the first that is no alias. */
+static enum status readers_read(struct ties *s)
+{
+	const Onnx__GraphProto *g = s->graph;
+	s->reading.arena = s->im->m.arena;
+	for (size_t i = 0; !s->im->module_first && i < g->n_node; i++) {
+		Node *n = g->node[i];
+		for (size_t k = 0; k < n->n_input && !is_alias(s, n); k++) {
+			void **at = names_at(&s->reading, text_of(n->input[k]));
+			if (!at)
+				return diag_nomem(s->im->d);
+			*at = *at ? *at : n;
+		}
+	}
+	return ST_OK;
+}
+
 enum status owners_read(struct ties *s)
 {
 	const Onnx__GraphProto *g = s->graph;
+	TRY(readers_read(s));
 	for (size_t i = 0; i < g->n_node; i++) {
 		struct call *c = call_of(s->im, g->node[i]);
 		if (c && !c->resolved)
@@ -161,21 +201,6 @@ enum status owners_read(struct ties *s)
 }
 
 /* --- By modules --- */
-
-static bool is_output(const Onnx__GraphProto *g, const char *name)
-{
-	for (size_t i = 0; i < g->n_output; i++)
-		if (!strcmp(text_of(g->output[i]->name), name))
-			return true;
-	return false;
-}
-
-bool reader_is_alias(const struct ties *s, const struct reader *r)
-{
-	const struct op_def *identity = op_by_role(s->im->table, ROLE_IDENTITY);
-	return identity && !strcmp(text_of(r->node->op_type), identity->name) &&
-	       r->node->n_output == 1 && !is_output(s->graph, text_of(r->node->output[0]));
-}
 
 /* Whether `name` stands directly in module `scope`. */
 static bool stands_in(const char *name, const char *scope)
@@ -229,6 +254,19 @@ static bool differ_in_number(const char *a, const char *b)
 	return differ;
 }
 
+/* "/a/fc_1/MatMul" beside "/a/fc/MatMul": what the older exporter calls a layer that is called
+ * again, where layers of a stack are "/a.0/fc/MatMul" and "/a.1/fc/MatMul". */
+static bool is_called_again(const struct ties *s, const struct item *x, const struct reader *r)
+{
+	const char *name = text_of(x->t->name), *other = text_of(r->node->output[0]);
+	const Node *a = names_get(&s->reading, name), *b = names_get(&s->reading, other);
+	if (!a || !b || !name_generated(name) || !name_generated(other))
+		return false;
+	const char *first = text_of(a->name), *again = text_of(b->name);
+	const char *leaf = strrchr(first, '/'), *other_leaf = strrchr(again, '/');
+	return leaf && other_leaf && !strcmp(leaf, other_leaf) && !differ_in_number(first, again);
+}
+
 static bool is_below(const char *name, const char *module)
 {
 	size_t n = strlen(module);
@@ -245,7 +283,9 @@ static const char *stack_name(const struct ties *s, const struct item *x, const 
 	const char *scope = node_scope(a, r->node), *name = text_of(x->t->name);
 	bool named = names_get(&im->module, name) != NULL;
 	if (reader_is_alias(s, r))
-		return differ_in_number(name, r->node->output[0]) ? r->node->output[0] : NULL;
+		return differ_in_number(name, r->node->output[0]) && !is_called_again(s, x, r)
+			       ? r->node->output[0]
+			       : NULL;
 	const char *home = scope && !named ? node_scope(a, x->first->node) : NULL;
 	if (!scope || (!named && (!home || !differ_in_number(home, scope))))
 		return NULL;
@@ -362,7 +402,7 @@ const char *owner_copy(const struct ties *s, const struct item *x, const struct 
 	if (kind == SPLIT_STACK)
 		return stack_name(s, x, r);
 	if (reader_is_alias(s, r))
-		return r->node->output[0];
+		return is_called_again(s, x, r) ? NULL : r->node->output[0];
 	if (scope && im->module_first)
 		return name_in_module(s, x, r, scope, forced, unsure);
 	bool pytorch = !strcmp(text_of(im->m.proto->producer_name), "pytorch");

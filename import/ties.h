@@ -53,12 +53,13 @@ struct told {
 struct ties {
 	struct importer *im;
 	Onnx__GraphProto *graph;
-	struct names item;   /* name → struct item */
-	struct names bucket; /* matrices that may be each other's transpose → struct item */
-	struct names made;   /* copies by name → the struct item that they are copies of */
-	struct names turned; /* turned.c's: what is to be turned back, by name → struct claim */
-	struct names taken;  /* turned.c's: names of what nodes make and the caller gives */
-	Tensor **added;      /* initializers to add, and their number */
+	struct names item;    /* name → struct item */
+	struct names bucket;  /* matrices that may be each other's transpose → struct item */
+	struct names reading; /* owners.c's: names → the first node that reads them, no alias */
+	struct names made;    /* copies by name → the struct item that they are copies of */
+	struct names turned;  /* turned.c's: what is to be turned back, by name → struct claim */
+	struct names taken;   /* turned.c's: names of what nodes make and the caller gives */
+	Tensor **added;       /* initializers to add, and their number */
 	size_t nadded;
 	Node **node; /* nodes to add */
 	size_t nnode;

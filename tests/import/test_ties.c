@@ -131,6 +131,33 @@ static void aliases(void **state)
 		test_tensor(t, "l.bias"));
 }
 
+/* What the older exporter makes of two equal matrices of linear layers: it folds each, and merges
+ * them. */
+static const struct tensor *folded(struct model_test *t, const char *first, const char *second)
+{
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	t->model.producer_name = "pytorch";
+	model_weights(t, "onnx::MatMul_7", "4,4");
+	model_node(t, "Identity", "i0", "onnx::MatMul_7", "onnx::MatMul_8");
+	model_node(t, "MatMul", first, "x,onnx::MatMul_7", "a");
+	model_node(t, "MatMul", second, "a,onnx::MatMul_8", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	return tensor_storage((struct tensor *)(uintptr_t)notes_input(t, second, 1));
+}
+
+static void a_layer_called_again(void **state)
+{
+	const struct tensor *w = folded(*state, "/a.0/fc/MatMul", "/a.0_1/fc/MatMul");
+	assert_string_equal(w->name, "onnx::MatMul_7");
+}
+
+static void layers_of_a_stack(void **state)
+{
+	const struct tensor *w = folded(*state, "/a.0/fc/MatMul", "/a.1/fc/MatMul");
+	assert_string_equal(w->name, "onnx::MatMul_8");
+}
+
 /* Layers copied from one: equal, but not one. */
 static void stacks(void **state)
 {
@@ -503,10 +530,11 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
-		T(constants_are_not_trained), T(without_modules), T(aliases), T(stacks),
-		T(transposed), T(roles), T(modules), T(factories), T(folding_is_told), T(keras),
-		T(constant_nodes), T(computed_weights_are_told), T(computed_beside_is_told),
-		T(scalars_are_constants), T(scalar_parameters), T(calls_of_a_batchnorm_are_told),
+		T(constants_are_not_trained), T(without_modules), T(aliases),
+		T(a_layer_called_again), T(layers_of_a_stack), T(stacks), T(transposed), T(roles),
+		T(modules), T(factories), T(folding_is_told), T(keras), T(constant_nodes),
+		T(computed_weights_are_told), T(computed_beside_is_told), T(scalars_are_constants),
+		T(scalar_parameters), T(calls_of_a_batchnorm_are_told),
 		T(batchnorms_of_equal_statistics_are_fine), T(detached), T(stops), T(fixed_inputs),
 		T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
