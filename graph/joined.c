@@ -80,10 +80,10 @@ static void put_in_place(
 }
 
 static enum status join(struct joining *j, const struct node *first, const struct node *n,
-	struct tensor **grad, int ntensor, struct node **out)
+	struct tensor **grad, int ntensor)
 {
 	struct graph *g = j->g;
-	struct node *both = *out = NULL;
+	struct node *both = NULL;
 	g->phase = NODE_BACKWARD;
 	g->scope = n->name;
 	const enum status st = n->op->join(g, n, first, &both);
@@ -100,7 +100,6 @@ static enum status join(struct joining *j, const struct node *first, const struc
 	for (int i = 0; i < ntensor; i++)
 		grad[i] = grad[i] == n->out[0] ? both->out[1] : grad[i];
 	put_in_place(j, first, n, both);
-	*out = both;
 	return ST_OK;
 }
 
@@ -115,10 +114,10 @@ enum status graph_join(struct graph *g, struct tensor **grad, int ntensor)
 		const struct node *n = g->node[i];
 		const struct tensor *x = n->op->join ? n->in[n->op->joins] : NULL;
 		const struct node *first = x ? x->maker : NULL;
-		struct node *both = NULL;
+		const int before = g->nnode;
 		if (first && is_private(g, first, n) && can_come_first(&j, first, n))
-			TRY(join(&j, first, n, grad, ntensor, &both));
-		i -= both != NULL; /* what came behind n is in its place now */
+			TRY(join(&j, first, n, grad, ntensor));
+		i -= before - g->nnode; /* what came behind n is in its place now */
 	}
 	return ST_OK;
 }

@@ -262,8 +262,7 @@ int64_t attribute_int(const Onnx__NodeProto *n, const char *name, int64_t otherw
 int bias_axis(const struct op_bias *bias, const Onnx__NodeProto *n);
 /* Undo what exporters do to initializers: equal ones that were merged are separate again,
  * transposed copies are tied to what they are copies of, transposed weights turned back; --tie and
- * --untie. Rewrites the file in
- * memory. Requires signature_read. */
+ * --untie. Rewrites the file in memory. Requires signature_read. */
 enum status ties_rewrite(struct importer *im);
 /* The last product gets another number of outputs, with --replace-head. Rewrites the file in
  * memory. */

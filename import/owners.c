@@ -171,27 +171,33 @@ void owners_add(struct ties *s, struct item *x, struct reader *r)
 	c->end = &r->in_call;
 }
 
-/* Who reads what, in files without notes: the first that is no alias. */
-static enum status readers_read(struct ties *s)
+/* Who reads aliases of initializers, in files without notes. */
+static enum status alias_readers(struct ties *s)
 {
 	const Onnx__GraphProto *g = s->graph;
 	s->reading.arena = s->im->m.arena;
 	for (size_t i = 0; !s->im->module_first && i < g->n_node; i++) {
-		Node *n = g->node[i];
-		for (size_t k = 0; k < n->n_input && !is_alias(s, n); k++) {
-			void **at = names_at(&s->reading, text_of(n->input[k]));
-			if (!at)
-				return diag_nomem(s->im->d);
-			*at = *at ? *at : n;
-		}
+		const Node *n = g->node[i];
+		if (!n->n_input || !names_get(&s->item, text_of(n->input[0])) || !is_alias(s, n))
+			continue;
+		void **at = names_at(&s->reading, text_of(n->output[0]));
+		if (!at)
+			return diag_nomem(s->im->d);
+		*at = g->node[i]; /* nobody yet */
 	}
+	for (size_t i = 0; s->reading.n && i < g->n_node; i++)
+		for (size_t k = 0; k < g->node[i]->n_input; k++) {
+			const Node *known = names_get(&s->reading, text_of(g->node[i]->input[k]));
+			if (known && is_alias(s, known) && !is_alias(s, g->node[i]))
+				*names_at(&s->reading, text_of(g->node[i]->input[k])) = g->node[i];
+		}
 	return ST_OK;
 }
 
 enum status owners_read(struct ties *s)
 {
 	const Onnx__GraphProto *g = s->graph;
-	TRY(readers_read(s));
+	TRY(alias_readers(s));
 	for (size_t i = 0; i < g->n_node; i++) {
 		struct call *c = call_of(s->im, g->node[i]);
 		if (c && !c->resolved)
@@ -259,10 +265,13 @@ static bool differ_in_number(const char *a, const char *b)
 static bool is_called_again(const struct ties *s, const struct item *x, const struct reader *r)
 {
 	const char *name = text_of(x->t->name), *other = text_of(r->node->output[0]);
-	const Node *a = names_get(&s->reading, name), *b = names_get(&s->reading, other);
-	if (!a || !b || !name_generated(name) || !name_generated(other))
+	const struct reader *own = x->first;
+	const Node *n = names_get(&s->reading, other);
+	while (own && reader_is_alias(s, own))
+		own = own->next;
+	if (!own || !n || !name_generated(name) || !name_generated(other))
 		return false;
-	const char *first = text_of(a->name), *again = text_of(b->name);
+	const char *first = text_of(own->node->name), *again = text_of(n->name);
 	const char *leaf = strrchr(first, '/'), *other_leaf = strrchr(again, '/');
 	return leaf && other_leaf && !strcmp(leaf, other_leaf) && !differ_in_number(first, again);
 }

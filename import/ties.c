@@ -26,6 +26,12 @@ bool tensor_is_real(const Tensor *t)
 	}
 }
 
+struct item *item_at(const struct ties *s, size_t i)
+{
+	struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
+	return x->index == i ? x : NULL;
+}
+
 /* --- Who reads what --- */
 
 static enum status list_items(struct ties *s)
@@ -236,35 +242,37 @@ static bool transposed_shapes(const Tensor *a, const Tensor *b)
 	       a->dims[1] == b->dims[0] && a->data_type == b->data_type;
 }
 
-enum status ties_transpose(struct ties *s, const char *from, const char *to)
+enum status ties_transpose(struct ties *s, struct item *from, const char *to)
 {
 	struct arena *a = s->im->m.arena;
 	Node *n = ARENA_NEW(a, Node);
 	char **names = ARENA_ARRAY(a, char *, 2);
-	if (!n || !names)
+	struct reader *r = ARENA_NEW(a, struct reader);
+	if (!n || !names || !r)
 		return diag_nomem(s->im->d);
 	onnx__node_proto__init(n);
-	names[0] = (char *)(uintptr_t)from;
+	names[0] = from->t->name;
 	names[1] = n->name = (char *)(uintptr_t)to;
 	n->op_type = (char *)(uintptr_t)op_by_role(s->im->table, ROLE_TRANSPOSE)->name;
 	n->input = names;
 	n->output = names + 1;
 	n->n_input = n->n_output = 1;
 	s->node[s->nnode++] = n;
+	*r = (struct reader){.node = n};
+	*from->end = r;
+	from->end = &r->next;
 	return ST_OK;
 }
 
 /* `copy` is made of `x` from now on: by a node that transposes, or by reading x instead. */
-static enum status tie(struct ties *s, const struct item *x, struct item *copy, bool transposed)
+static enum status tie(struct ties *s, struct item *x, struct item *copy, bool transposed)
 {
-	char *from = x->t->name, *to = copy->t->name;
 	copy->dropped = s->dropped = true;
-	if (!transposed) {
-		for (struct reader *r = copy->first; r; r = r->next)
-			r->node->input[r->input] = from;
-		return ST_OK;
-	}
-	return ties_transpose(s, from, to);
+	if (transposed)
+		return ties_transpose(s, x, copy->t->name);
+	for (struct reader *r = copy->first; r; r = r->next)
+		r->node->input[r->input] = x->t->name;
+	return ST_OK;
 }
 
 /* Called as what the exporter makes of others. */
@@ -295,8 +303,8 @@ static enum status fill_buckets(struct ties *s)
 		any = t->n_dims == 2 && is_made(s, text_of(t->name));
 	}
 	for (size_t i = s->graph->n_initializer; any && i-- > 0;) {
-		struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
-		if (x->index != i || x->t->n_dims != 2 || !item_load(s, x) || is_uniform(x))
+		struct item *x = item_at(s, i);
+		if (!x || x->t->n_dims != 2 || !item_load(s, x) || is_uniform(x))
 			continue;
 		const char *key = bucket_key(s, x);
 		void **at = key ? names_at(&s->bucket, key) : NULL;
@@ -363,8 +371,8 @@ static enum status rebuild(struct ties *s)
 	if (!t || !n)
 		return diag_nomem(s->im->d);
 	for (size_t i = 0; i < g->n_initializer; i++) {
-		const struct item *x = names_get(&s->item, text_of(g->initializer[i]->name));
-		if (x->index != i || !x->dropped)
+		const struct item *x = item_at(s, i);
+		if (!x || !x->dropped)
 			t[nt++] = g->initializer[i];
 	}
 	for (size_t i = 0; i < s->nadded; i++) {
@@ -394,8 +402,8 @@ static enum status rebuild(struct ties *s)
 static void redirect(struct ties *s)
 {
 	for (size_t i = 0; i < s->graph->n_initializer; i++) {
-		struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
-		for (struct reader *r = x->index == i ? x->first : NULL; r; r = r->next)
+		struct item *x = item_at(s, i);
+		for (struct reader *r = x ? x->first : NULL; r; r = r->next)
 			if (r->copy && reader_is_alias(s, r))
 				r->node->n_output = 0; /* the initializer has its name now */
 			else if (r->copy)
@@ -406,16 +414,16 @@ static void redirect(struct ties *s)
 static enum status tie_and_untie(struct ties *s)
 {
 	for (size_t i = 0; i < s->graph->n_initializer; i++) {
-		struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
-		if (x->index == i && !x->dropped)
+		struct item *x = item_at(s, i);
+		if (x && !x->dropped)
 			TRY(tie_transposed(s, x));
 	}
 	TRY(turned_back(s));
 	for (int i = 0; i < s->im->o->ntie; i++)
 		TRY(tie_asked(s, &s->im->o->tie[i]));
 	for (size_t i = 0; i < s->graph->n_initializer; i++) {
-		struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
-		if (x->index == i && !x->dropped)
+		struct item *x = item_at(s, i);
+		if (x && !x->dropped)
 			TRY(untie(s, x));
 	}
 	return ST_OK;

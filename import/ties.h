@@ -27,7 +27,7 @@ struct item {
 	Tensor *t;
 	size_t index; /* among the initializers */
 	struct reader *first, **end;
-	int nreader;
+	int nreader; /* in the file */
 	int64_t numel;
 	int width;                /* bytes of an element */
 	const unsigned char *raw; /* read on demand */
@@ -53,13 +53,13 @@ struct told {
 struct ties {
 	struct importer *im;
 	Onnx__GraphProto *graph;
-	struct names item;    /* name → struct item */
-	struct names bucket;  /* matrices that may be each other's transpose → struct item */
-	struct names reading; /* owners.c's: names → the first node that reads them, no alias */
-	struct names made;    /* copies by name → the struct item that they are copies of */
-	struct names turned;  /* turned.c's: what is to be turned back, by name → struct claim */
-	struct names taken;   /* turned.c's: names of what nodes make and the caller gives */
-	Tensor **added;       /* initializers to add, and their number */
+	struct names item;   /* name → struct item */
+	struct names bucket; /* matrices that may be each other's transpose → struct item */
+	struct names
+		reading; /* owners.c's: aliases of initializers → the first node that reads one */
+	struct names made;   /* copies by name → the struct item that they are copies of */
+	struct names turned; /* turned.c's: names that are to be given → struct claim */
+	Tensor **added;      /* initializers to add, and their number */
 	size_t nadded;
 	Node **node; /* nodes to add */
 	size_t nnode;
@@ -68,13 +68,15 @@ struct ties {
 };
 
 bool tensor_is_real(const Tensor *t);
+/* The file's i-th initializer; NULL: its name stood before. */
+struct item *item_at(const struct ties *s, size_t i);
 /* x's values as bytes; false where they are no floats, or cannot be had (which is reported when
  * they are imported). */
 bool item_load(struct ties *s, struct item *x);
 /* Whether --tie names it. */
 bool ties_keep(const struct ties *s, const char *name);
-/* A node that makes `to` by transposing `from`, in front of all readers. */
-enum status ties_transpose(struct ties *s, const char *from, const char *to);
+/* A node that makes `to` by transposing `from`, of whose readers it is one then. */
+enum status ties_transpose(struct ties *s, struct item *from, const char *to);
 
 /* A reader of x, in the file's order. Requires calls_read. */
 void owners_add(struct ties *s, struct item *x, struct reader *r);

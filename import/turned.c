@@ -32,30 +32,31 @@ static const char *owner_of(const struct reader *r)
 
 enum { ROWS = 64 }; /* at a time */
 
-/* Rows `from` to `to` of x's transpose. */
-static void turn(const struct item *x, int64_t from, int64_t to, unsigned char *out)
+/* ROWS rows of x's transpose, or what is left from `from` on: how many. */
+static int64_t turn(const struct item *x, int64_t from, unsigned char *out)
 {
 	const int64_t rows = x->t->dims[0], columns = x->t->dims[1];
+	const int64_t n = columns - from < ROWS ? columns - from : ROWS;
 	const size_t w = (size_t)x->width;
 	for (int64_t i = 0; i < rows; i++)
-		for (int64_t k = from; k < to; k++)
-			memcpy(out + (size_t)((k - from) * rows + i) * w,
-				x->raw + (size_t)(i * columns + k) * w, w);
+		for (int64_t k = 0; k < n; k++)
+			memcpy(out + (size_t)(k * rows + i) * w,
+				x->raw + (size_t)(i * columns + from + k) * w, w);
+	return n;
 }
 
 /* In an unnamed file, mapped, as the values were; NULL: there is no room for one. */
 static const unsigned char *turned_outside(const struct ties *s, const struct item *x)
 {
 	struct arena *a = s->im->m.arena;
-	const int64_t rows = x->t->dims[0], columns = x->t->dims[1];
-	const size_t row = (size_t)rows * (size_t)x->width;
+	const int64_t columns = x->t->dims[1];
+	const size_t row = (size_t)x->t->dims[0] * (size_t)x->width;
 	unsigned char *some = arena_alloc(a, ROWS, row);
 	FILE *f = some ? tmpfile() : NULL;
 	bool written = f;
-	for (int64_t k = 0; written && k < columns; k += ROWS) {
-		const int64_t to = columns - k < ROWS ? columns : k + ROWS;
-		turn(x, k, to, some);
-		written = fwrite(some, row, (size_t)(to - k), f) == (size_t)(to - k);
+	for (int64_t k = 0, n; written && k < columns; k += n) {
+		n = turn(x, k, some);
+		written = fwrite(some, row, (size_t)n, f) == (size_t)n;
 	}
 	arena_release(a, some, ROWS * row);
 	const void *raw = written && fflush(f) == 0
@@ -75,8 +76,8 @@ static const unsigned char *turned_values(const struct ties *s, const struct ite
 	if (mapped)
 		return mapped;
 	unsigned char *raw = arena_alloc(s->im->m.arena, (size_t)columns, row);
-	for (int64_t k = 0; raw && k < columns; k += ROWS)
-		turn(x, k, columns - k < ROWS ? columns : k + ROWS, raw + (size_t)k * row);
+	for (int64_t k = 0; raw && k < columns;)
+		k += turn(x, k, raw + (size_t)k * row);
 	return raw;
 }
 
@@ -104,21 +105,6 @@ static enum status add_turned(struct ties *s, const struct item *x, const char *
 	return ST_OK;
 }
 
-/* What `to` stands for, made of initializer `name`. */
-static enum status add_transpose(struct ties *s, const char *name, const char *to)
-{
-	struct reader *r = ARENA_NEW(s->im->m.arena, struct reader);
-	struct item *own = names_get(&s->item, name);
-	TRY(ties_transpose(s, name, to));
-	if (!r)
-		return diag_nomem(s->im->d);
-	*r = (struct reader){.node = s->node[s->nnode - 1]};
-	*own->end = r;
-	own->end = &r->next;
-	own->nreader++;
-	return ST_OK;
-}
-
 static bool same_values(const struct item *x, const struct item *y)
 {
 	return x->t->data_type == y->t->data_type && x->t->dims[0] == y->t->dims[0] &&
@@ -128,38 +114,12 @@ static bool same_values(const struct item *x, const struct item *y)
 
 /* --- All of them --- */
 
-/* What is to be called by one name. */
+/* A name that is to be given, to a parameter or to its transpose. */
 struct claim {
 	const struct item *of;
-	bool disputed; /* others have other values, or leave one of their names for such a reason */
+	bool disputed; /* others have other values, or the name, or give up one of theirs */
 	bool added;
 };
-
-static enum status take(struct ties *s, const char *name)
-{
-	void **at = names_at(&s->taken, name);
-	if (!at)
-		return diag_nomem(s->im->d);
-	*at = s;
-	return ST_OK;
-}
-
-/* What nodes make, and what the caller gives. */
-static enum status list_taken(struct ties *s)
-{
-	const Onnx__GraphProto *g = s->graph;
-	for (size_t i = 0; i < g->n_input; i++)
-		TRY(take(s, text_of(g->input[i]->name)));
-	for (size_t i = 0; i < g->n_node; i++)
-		for (size_t k = 0; k < g->node[i]->n_output; k++)
-			TRY(take(s, text_of(g->node[i]->output[k])));
-	return ST_OK;
-}
-
-static bool is_free(const struct ties *s, const char *name)
-{
-	return name && *name && !names_get(&s->item, name) && !names_get(&s->taken, name);
-}
 
 /* All of its readers multiply by it. */
 static bool may_be_turned(const struct ties *s, const struct item *x)
@@ -180,11 +140,11 @@ static bool find_names(struct ties *s, struct item *x)
 	bool all = may_be_turned(s, x);
 	for (struct reader *r = x->first; r && all; r = r->next) {
 		r->turned = owner_of(r);
-		all = r->turned && is_free(s, r->turned);
+		all = r->turned && *r->turned && !names_get(&s->item, r->turned);
 		if (!all || !strcmp(r->turned, x->first->turned))
 			continue;
 		r->copy = arena_printf(s->im->m.arena, "%s@%s", x->t->name, r->turned);
-		all = is_free(s, r->copy);
+		all = r->copy && !names_get(&s->item, r->copy);
 	}
 	all = all && item_load(s, x);
 	for (struct reader *r = x->first; r && !all; r = r->next)
@@ -192,20 +152,51 @@ static bool find_names(struct ties *s, struct item *x)
 	return all;
 }
 
+static enum status claim(struct ties *s, const struct item *x, const char *name)
+{
+	void **at = names_at(&s->turned, name);
+	struct claim *c = at && *at ? *at : ARENA_NEW(s->im->m.arena, struct claim);
+	if (!at || !c)
+		return diag_nomem(s->im->d);
+	*at = c;
+	if (!c->of)
+		c->of = x;
+	c->disputed |= c->of != x && !same_values(c->of, x);
+	return ST_OK;
+}
+
 static enum status claim_names(struct ties *s, struct item *x)
 {
 	x->turned = find_names(s, x);
 	for (const struct reader *r = x->first; r && x->turned; r = r->next) {
-		void **at = names_at(&s->turned, r->turned);
-		struct claim *c = at && *at ? *at : ARENA_NEW(s->im->m.arena, struct claim);
-		if (!at || !c)
-			return diag_nomem(s->im->d);
-		*at = c;
-		if (!c->of)
-			c->of = x;
-		c->disputed |= c->of != x && !same_values(c->of, x);
+		TRY(claim(s, x, r->turned));
+		if (r->copy)
+			TRY(claim(s, x, r->copy));
 	}
 	return ST_OK;
+}
+
+static void dispute(struct ties *s, const char *name)
+{
+	struct claim *c = names_get(&s->turned, name);
+	if (c)
+		c->disputed = true;
+}
+
+/* Names of what the caller gives, and of what nodes make. */
+static void dispute_taken(struct ties *s)
+{
+	const Onnx__GraphProto *g = s->graph;
+	for (size_t i = 0; i < g->n_input; i++)
+		dispute(s, text_of(g->input[i]->name));
+	for (size_t i = 0; i < g->n_node; i++)
+		for (size_t k = 0; k < g->node[i]->n_output; k++)
+			dispute(s, text_of(g->node[i]->output[k]));
+}
+
+static bool is_disputed(const struct ties *s, const char *name)
+{
+	return ((const struct claim *)names_get(&s->turned, name))->disputed;
 }
 
 /* Gives up x where one of its names is disputed, and so its others. */
@@ -213,9 +204,9 @@ static bool give_up(struct ties *s, struct item *x)
 {
 	bool disputed = false;
 	for (const struct reader *r = x->first; r; r = r->next)
-		disputed |= ((const struct claim *)names_get(&s->turned, r->turned))->disputed;
+		disputed |= is_disputed(s, r->turned) || (r->copy && is_disputed(s, r->copy));
 	for (struct reader *r = x->first; r && disputed; r = r->next) {
-		((struct claim *)names_get(&s->turned, r->turned))->disputed = true;
+		dispute(s, r->turned);
 		r->copy = NULL;
 	}
 	x->turned = !disputed;
@@ -235,31 +226,26 @@ static enum status turn_back(struct ties *s, struct item *x)
 			TRY(add_turned(s, x, r->turned));
 		c->added = true;
 		if (!*at)
-			TRY(add_transpose(s, r->turned, to));
+			TRY(ties_transpose(s, names_get(&s->item, r->turned), to));
 		*at = x;
 	}
 	x->dropped = s->dropped = true;
 	return ST_OK;
 }
 
-/* The file's i-th initializer, unless its name stood before. */
-static struct item *item_at(const struct ties *s, size_t i)
-{
-	struct item *x = names_get(&s->item, text_of(s->graph->initializer[i]->name));
-	return x->index == i ? x : NULL;
-}
-
 enum status turned_back(struct ties *s)
 {
 	struct item *x;
 	bool more = true;
-	s->turned.arena = s->taken.arena = s->im->m.arena;
+	s->turned.arena = s->im->m.arena;
 	if (!s->im->module_first)
 		return ST_OK;
-	TRY(list_taken(s));
 	for (size_t i = 0; i < s->graph->n_initializer; i++)
 		if ((x = item_at(s, i)))
 			TRY(claim_names(s, x));
+	if (!s->turned.n)
+		return ST_OK;
+	dispute_taken(s);
 	while (more) {
 		more = false;
 		for (size_t i = 0; i < s->graph->n_initializer; i++)

@@ -180,21 +180,56 @@ static void stacks(void **state)
 
 /* --- Transposed copies --- */
 
-static void transposed(void **state)
+/* An embedding, and its transpose as the head's weight, called `copy`. */
+static void tied_head(struct model_test *t, const char *copy)
 {
-	struct model_test *t = *state;
 	static const float turned[] = {0, 2, 4, 1, 3, 5};
 	model_input(t, "i", TENSOR_TYPE(INT64), "4");
 	model_weights(t, "em.weight", "3,2");
-	model_raw(model_tensor(t, "val_8", TENSOR_TYPE(FLOAT), "2,3"), turned, sizeof turned);
+	model_raw(model_tensor(t, copy, TENSOR_TYPE(FLOAT), "2,3"), turned, sizeof turned);
 	model_node(t, "Gather", "look", "em.weight,i", "h");
-	model_node(t, "MatMul", "head", "h,val_8", "y");
+	model_node(t, "MatMul", "head", arena_printf(t->arena, "h,%s", copy), "y");
 	model_output(t, "y");
+}
+
+static void is_tied_head(struct model_test *t)
+{
 	model_accepted(t);
 	test_said(t, "holds 'em.weight' transposed");
 	const struct tensor *w = notes_input(t, "head", 1);
 	assert_string_equal(w->maker->op->name, "Transpose");
 	assert_ptr_equal(w->maker->in[0], notes_input(t, "look", 0));
+}
+
+/* As a decomposed export calls it. */
+static void permuted(void **state)
+{
+	tied_head(*state, "permute_3");
+	notes_signature(*state, "p_e: PARAMETER target='em.weight'\n");
+	is_tied_head(*state);
+}
+
+/* --tie of the embedding itself takes its transpose along. */
+static void tied_to_another(void **state)
+{
+	static const struct import_tie tie[] = {{"other", "em.weight"}};
+	struct model_test *t = *state;
+	tied_head(t, "val_8");
+	notes_filled(t, "other", "3,2", 6, 1);
+	model_node(t, "Gather", "too", "other,i", "z");
+	model_output(t, "z");
+	t->options.tie = tie;
+	t->options.ntie = 1;
+	is_tied_head(t);
+	notes_reads(t, "look", 0, "other");
+	notes_reads(t, "too", 0, "other");
+}
+
+static void transposed(void **state)
+{
+	struct model_test *t = *state;
+	tied_head(t, "val_8");
+	is_tied_head(t);
 	t->options.untie_pattern = (const char *const[]){"val_*", NULL};
 	model_accepted(t);
 	notes_reads(t, "head", 1, "val_8");
@@ -531,11 +566,11 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
 		T(constants_are_not_trained), T(without_modules), T(aliases),
-		T(a_layer_called_again), T(layers_of_a_stack), T(stacks), T(transposed), T(roles),
-		T(modules), T(factories), T(folding_is_told), T(keras), T(constant_nodes),
-		T(computed_weights_are_told), T(computed_beside_is_told), T(scalars_are_constants),
-		T(scalar_parameters), T(calls_of_a_batchnorm_are_told),
-		T(batchnorms_of_equal_statistics_are_fine), T(detached), T(stops), T(fixed_inputs),
-		T(lost_smoothing)};
+		T(a_layer_called_again), T(layers_of_a_stack), T(stacks), T(transposed),
+		T(permuted), T(tied_to_another), T(roles), T(modules), T(factories),
+		T(folding_is_told), T(keras), T(constant_nodes), T(computed_weights_are_told),
+		T(computed_beside_is_told), T(scalars_are_constants), T(scalar_parameters),
+		T(calls_of_a_batchnorm_are_told), T(batchnorms_of_equal_statistics_are_fine),
+		T(detached), T(stops), T(fixed_inputs), T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,6 @@
 import fnmatch
 import itertools
 import json
-import re
 import struct
 
 import numpy as np
@@ -145,7 +144,7 @@ class Match:
         alias = {id(p): n for n, p in model.named_parameters()}
         first = {n: alias[id(p)] for n, p in model.named_parameters(remove_duplicate=False)}
         buffers = dict(model.named_buffers())
-        self.back = {}  # what is turned back: {parameter: its name in the file}
+        self.back = set()  # parameters that are turned back
         self.sources, self.notes = {}, []  # initializer: [(parameter, gradient -> its share of the initializer's)]
         free = {n: v for n, v in self.values.items() if not any(fnmatch.fnmatch(n, d) for d in dropped)}
         rest = {n: v for n, v in stored.items() if n not in buffers and v.size > 1}
@@ -173,7 +172,7 @@ class Match:
         for source, value in list(free.items()):
             for name, shares in list(self.sources.items()):
                 first, how = shares[0]
-                if name in stored | self.back and len(shares) == 1 and np.array_equal(self.values[first], value):
+                if (name in stored or name in self.back) and len(shares) == 1 and np.array_equal(self.values[first], value):
                     copy = source if name == first else f"{name}@{source if calls else source.rpartition('.')[0]}"
                     self.sources[copy] = [(source, how)]
                     self.notes.append(f"merged: {source} is in {name}")
@@ -184,7 +183,8 @@ class Match:
         for source, known in sorted(self.values.items(), key=lambda item: item[0] not in free):
             how = turned(known, value) if known.size == value.size else None
             if how and source in free and calls and is_turned_back(name, known, value):
-                self.sources[source], self.back[source] = [(source, lambda g: g)], name
+                self.sources[source] = [(source, lambda g: g)]
+                self.back.add(source)
                 self.notes.append(f"turned back: {name}{list(value.shape)} is {how[0]} of {source}")
                 del free[source]
                 return
