@@ -13,8 +13,10 @@
 #include "api/load.h"
 #include "api/make.h"
 #include "api/report.h"
+#include "api/weights.h"
 #include "codegen/embedded.h"
 #include "compile/other_lengths.h"
+#include "runtime/checkpoint.h"
 #include "runtime/safetensors.h"
 #include "runtime/stint_rt.h"
 
@@ -300,6 +302,21 @@ static void prepare_device(struct pipeline *p, const char *dir)
 	load_close(&l);
 }
 
+/* What an earlier step there has trained stays; whoever asks for values gets those. */
+static enum status tell_trained(struct pipeline *p, const char *dir)
+{
+	char newest[512] = "", message[256];
+	const char *folder = weights_folder(p->arena, dir);
+	if (!folder)
+		return diag_nomem(p->diag);
+	if (p->o->bare || checkpoint_newest(folder, newest, message) || !*newest)
+		return ST_OK;
+	diag_note(p->diag, &(struct where){.file = newest},
+		"`stint train` goes on from it with --resume, begins anew with --anew",
+		"an earlier step's training: eval, predict and export take its values");
+	return ST_OK;
+}
+
 enum status compile_folder(struct pipeline *p, const struct options *o,
 	enum status (*write)(struct pipeline *p, const struct options *o))
 {
@@ -314,6 +331,7 @@ enum status compile_folder(struct pipeline *p, const struct options *o,
 	TRY(pipeline_run(p));
 	onlooker_now(p->o->onlooker, o->no_build ? "writing" : "writing, and compiling with make");
 	TRY(write ? write(p, o) : output_write(p, o->out, o->force, !o->no_build));
+	TRY(tell_trained(p, o->out));
 	if (!p->target.cuda || o->no_build)
 		return ST_OK;
 	onlooker_now(p->o->onlooker, "opening on the GPU");

@@ -285,7 +285,7 @@ enum status weights_load(
 			w->strict ? "weights-strict" : "skip-mismatched");
 	if (!w->path && w->average)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
-			"--%s needs --checkpoint FOLDER: averages are made in training",
+			"--%s wants a checkpoint: averages are made in training",
 			averages[w->average].option);
 	if (!w->path)
 		return ST_OK;
@@ -308,17 +308,58 @@ enum status weights_of_checkpoint(
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	if (!*newest)
 		return diag_fail(d, ST_IO, &(struct where){.file = checkpoint},
-			"train with --checkpoint FOLDER first", "holds no checkpoint");
+			"train first: `stint train DIR ... --checkpoint FOLDER`",
+			"holds no checkpoint");
 	*path = arena_strdup(a, newest);
 	return *path ? ST_OK : diag_nomem(d);
 }
 
-enum status weights_choose(struct arena *a, const char *file, const char *checkpoint,
-	struct weights *w, struct diag *d)
+const char *weights_folder(struct arena *a, const char *dir)
+{
+	return arena_printf(a, "%s/checkpoints", dir);
+}
+
+enum status weights_trained(struct arena *a, const char *dir, const char **path, struct diag *d)
+{
+	char newest[512] = "", message[256];
+	const char *folder = weights_folder(a, dir);
+	*path = NULL;
+	if (!folder)
+		return diag_nomem(d);
+	if (checkpoint_newest(folder, newest, message))
+		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
+	if (!*newest) {
+		diag_note(d, &(struct where){.file = dir},
+			"--checkpoint FOLDER, where the training was saved elsewhere",
+			"nothing has been trained here: its values are the model's");
+		return ST_OK;
+	}
+	*path = arena_strdup(a, newest);
+	return *path ? ST_OK : diag_nomem(d);
+}
+
+/* Says which values are taken, and how to have the model's own. */
+static enum status choose_trained(
+	struct arena *a, const char *dir, struct weights *w, struct diag *d)
+{
+	const char *own = arena_printf(
+		a, "--weights %s/weights.safetensors takes the model's as it was compiled", dir);
+	if (!own)
+		return diag_nomem(d);
+	TRY(weights_trained(a, dir, &w->path, d));
+	if (w->path)
+		diag_note(d, &(struct where){.file = w->path}, own, "its values are taken");
+	return ST_OK;
+}
+
+enum status weights_choose(struct arena *a, const char *dir, const char *file,
+	const char *checkpoint, struct weights *w, struct diag *d)
 {
 	w->path = file;
 	if (file && checkpoint)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--weights and --checkpoint name other values: choose one");
-	return checkpoint ? weights_of_checkpoint(a, checkpoint, &w->path, d) : ST_OK;
+	if (checkpoint)
+		return weights_of_checkpoint(a, checkpoint, &w->path, d);
+	return file ? ST_OK : choose_trained(a, dir, w, d);
 }

@@ -37,10 +37,15 @@ enum status weights_load(
 enum status weights_of_checkpoint(
 	struct arena *a, const char *checkpoint, const char **path, struct diag *d);
 
-/* `eval` and `predict`: whose values are taken, --weights' or --checkpoint's (either may be NULL).
+/* The folder of checkpoints in `dir`, where training saves unless told otherwise; NULL: no memory.
  */
-enum status weights_choose(struct arena *a, const char *file, const char *checkpoint,
-	struct weights *w, struct diag *d);
+const char *weights_folder(struct arena *a, const char *dir);
+/* The newest checkpoint there; *path NULL: nothing has been trained yet, which a note tells. */
+enum status weights_trained(struct arena *a, const char *dir, const char **path, struct diag *d);
+/* `eval` and `predict`: whose values are taken, --weights' or --checkpoint's (either may be NULL),
+ * or, as a note tells, those that were trained last. */
+enum status weights_choose(struct arena *a, const char *dir, const char *file,
+	const char *checkpoint, struct weights *w, struct diag *d);
 
 struct safetensors;
 struct safetensors_entry;

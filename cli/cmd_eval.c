@@ -168,14 +168,15 @@ static enum status eval_loaded(struct arena *a, const struct eval_args *o, const
 }
 
 /* The step, alone or as one of several ranks, and its values. */
-static enum status open_step(struct arena *a, const struct eval_args *o, struct ranks *r,
-	struct loaded *l, struct diag *d)
+static enum status open_step(
+	struct arena *a, struct eval_args *o, struct ranks *r, struct loaded *l, struct diag *d)
 {
 	struct diag quiet = {.put = NULL};
 	bool asked;
 	/* what was started by no MPI is alone */
 	if (ranks_asked(&asked, &quiet) == ST_OK && asked)
 		TRY(ranks_start(a, o->dir, r, d));
+	TRY(weights_choose(a, o->dir, o->file, o->checkpoint, &o->weights, d));
 	TRY(load_step(a, o->dir, l, d));
 	TRY(r->n > 1 ? ranks_take(a, o->dir, r, l, d) : load_alone(o->dir, l, d));
 	TRY(load_weights(a, o->dir, &o->weights, l, d));
@@ -190,7 +191,6 @@ static enum status eval(struct arena *a, struct eval_args *o, struct diag *d)
 	struct metrics named;
 	bool done;
 	TRY(metrics_parse(a, o->metric.value, o->metric.n, &named, d));
-	TRY(weights_choose(a, o->file, o->checkpoint, &o->weights, d));
 	TRY(ranks_launch_for(a, o->dir, o->ranks, 0, &done, d));
 	if (done)
 		return ST_OK;
@@ -220,7 +220,9 @@ enum status cmd_eval(int argc, const char **argv, struct diag *d)
 			"FILE.safetensors"},
 		WEIGHTS_OPTIONS(o.weights), AVERAGE_OPTIONS(o.weights.average),
 		{"checkpoint", 0, POPT_ARG_STRING, &text[2], 0,
-			"take the newest checkpoint's values, or this file's", "FOLDER"},
+			"take the newest checkpoint's values, or this file's (default: "
+			"DIR/checkpoints)",
+			"FOLDER"},
 		{"ranks", 0, POPT_ARG_LONGLONG, &o.ranks, 0,
 			"by so many processes, started with mpirun, on this machine", "N"},
 		{"json", 0, POPT_ARG_NONE, &o.json, 0, "print JSON", NULL}, POPT_TABLEEND};

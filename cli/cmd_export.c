@@ -135,10 +135,6 @@ static enum status check_args(
 		return diag_nomem(d);
 	if (!o->out && !o->adapter)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "no -o FILE.onnx given");
-	if (o->average && !o->folder)
-		return diag_fail(d, ST_USAGE, NULL, NULL,
-			"--%s needs --checkpoint FOLDER: averages are made in training",
-			o->average == WEIGHTS_EMA ? "ema" : "swa");
 	const bool adapted = access(path, F_OK) == 0;
 	if (!adapted && (o->adapter || o->merge))
 		return diag_fail(d, ST_USAGE, &(struct where){.file = o->dir},
@@ -192,6 +188,22 @@ static void tell(const struct export_args *o, const struct values *v, const char
 	printf("}\n");
 }
 
+/* The checkpoint whose values are exported; *path stays where nothing has been trained. */
+static enum status choose(
+	struct arena *a, const struct export_args *o, const char **path, struct diag *d)
+{
+	const char *trained = NULL;
+	if (o->folder)
+		return weights_of_checkpoint(a, o->folder, path, d);
+	TRY(weights_trained(a, o->dir, &trained, d));
+	if (!trained && o->average)
+		return diag_fail(d, ST_USAGE, &(struct where){.file = o->dir}, "train first",
+			"--%s wants a checkpoint: averages are made in training",
+			o->average == WEIGHTS_EMA ? "ema" : "swa");
+	*path = trained ? trained : *path;
+	return ST_OK;
+}
+
 static enum status write_model(struct arena *a, const struct export_args *o, struct diag *d)
 {
 	struct values v = {.a = a, .average = o->average};
@@ -201,8 +213,7 @@ static enum status write_model(struct arena *a, const struct export_args *o, str
 	if (!weights)
 		return diag_nomem(d);
 	TRY(check_args(a, o, &v, d));
-	if (o->folder)
-		TRY(weights_of_checkpoint(a, o->folder, &path, d));
+	TRY(choose(a, o, &path, d));
 	if (safetensors_open(&v.file, path, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	enum status st = check_values(o, path, &v, weights, d);
@@ -220,8 +231,11 @@ enum status cmd_export(int argc, const char **argv, struct diag *d)
 {
 	char *folder = NULL, *out = NULL, *adapter = NULL;
 	struct export_args o = {0};
-	struct poptOption table[] = {{"checkpoint", 0, POPT_ARG_STRING, &folder, 0,
-					     "take the newest checkpoint's values", "FOLDER"},
+	struct poptOption table[] = {
+		{"checkpoint", 0, POPT_ARG_STRING, &folder, 0,
+			"take the newest checkpoint's values, or this file's (default: "
+			"DIR/checkpoints)",
+			"FOLDER"},
 		AVERAGE_OPTIONS(o.average),
 		{"allow-nonfinite", 0, POPT_ARG_NONE, &o.allow, 0, "export NaN and infinities, too",
 			NULL},

@@ -226,7 +226,7 @@ static enum status run(struct arena *a, struct predict_args *o, struct diag *d)
 	*p = (struct prediction){.a = a, .d = d};
 	if (!o->out.n)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "no -o OUT.npy given");
-	TRY(weights_choose(a, o->file, o->checkpoint, &o->weights, d));
+	TRY(weights_choose(a, o->dir, o->file, o->checkpoint, &o->weights, d));
 	enum status st = load_open(a, o->dir, &o->weights, &p->l, d);
 	if (st == ST_OK)
 		st = predict(p, o);
@@ -252,7 +252,9 @@ enum status cmd_predict(int argc, const char **argv, struct diag *d)
 			"FILE.safetensors"},
 		WEIGHTS_OPTIONS(o.weights), AVERAGE_OPTIONS(o.weights.average),
 		{"checkpoint", 0, POPT_ARG_STRING, &text[1], 0,
-			"take the newest checkpoint's values, or this file's", "FOLDER"},
+			"take the newest checkpoint's values, or this file's (default: "
+			"DIR/checkpoints)",
+			"FOLDER"},
 		POPT_TABLEEND};
 	struct args args;
 	struct arena *a = arena_new();

@@ -1,8 +1,10 @@
 /* stint train DIR --input [NAME=]FILE ... --target FILE [--eval-input ... --eval-target ...]
  * --epochs N */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "api/safe_put.h"
 #include "cli/cli.h"
@@ -11,8 +13,30 @@
 #include "cli/training.h"
 #include "cli/whole_path.h"
 
+/* --anew: the checkpoints of an earlier run stay, in a folder beside. */
+static enum status move_aside(const struct training *t, const char *folder)
+{
+	enum { MOST = 1000 };
+	struct stat st;
+	for (int i = 1; i <= MOST; i++) {
+		const char *to = arena_printf(t->arena, "%s.%d", folder, i);
+		if (!to)
+			return diag_nomem(t->diag);
+		if (lstat(to, &st) == 0)
+			continue;
+		if (rename(folder, to) != 0)
+			break;
+		diag_note(t->diag, &(struct where){.file = to}, NULL,
+			"holds the checkpoints of the run before");
+		return ST_OK;
+	}
+	return diag_fail(t->diag, ST_IO, &(struct where){.file = folder},
+		"remove it, or name another by --checkpoint FOLDER", "cannot be moved aside: %s",
+		strerror(errno));
+}
+
 /* A new run into an old run's folder would replace its checkpoints. */
-static enum status refuse_used_folder(struct training *t)
+static enum status begin_anew(struct training *t)
 {
 	char path[512], message[256];
 	const char *folder = whole_path(t->arena, t->o->folder);
@@ -20,11 +44,14 @@ static enum status refuse_used_folder(struct training *t)
 		return diag_nomem(t->diag);
 	if (checkpoint_newest(folder, path, message))
 		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
-	if (*path)
-		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = t->o->folder},
-			"go on with --resume, or name another folder",
-			"holds checkpoints of an earlier run");
-	return ST_OK;
+	if (!*path)
+		return ST_OK;
+	if (t->o->anew)
+		return t->ranks.rank == 0 ? move_aside(t, folder) : ST_OK;
+	return diag_fail(t->diag, ST_USAGE, &(struct where){.file = t->o->folder},
+		"go on with --resume, begin anew with --anew (they are kept beside), or save "
+		"elsewhere: --checkpoint FOLDER",
+		"holds checkpoints of an earlier run");
 }
 
 static enum status resume(struct training *t)
@@ -32,10 +59,7 @@ static enum status resume(struct training *t)
 	char used[512], message[256];
 	int found;
 	if (!t->o->resume)
-		return t->o->folder ? refuse_used_folder(t) : ST_OK;
-	if (!t->o->folder)
-		return diag_fail(
-			t->diag, ST_USAGE, NULL, NULL, "--resume needs --checkpoint FOLDER");
+		return t->o->folder ? begin_anew(t) : ST_OK;
 	if (checkpoint_load(t->o->folder, t->l.step, &t->place, &found, used, message))
 		return diag_fail(t->diag, ST_INVALID, NULL, NULL, "%s", message);
 	if (!found) {
@@ -57,6 +81,9 @@ static enum status resume(struct training *t)
 		snprintf(t->good, sizeof t->good, "%s", used);
 	printf("resumed from %s: step %" PRId64 ", epoch %" PRId64 "\n", used, t->place.step,
 		t->place.epoch + 1);
+	if (t->place.epoch >= t->o->epochs)
+		diag_note(t->diag, NULL, "a larger --epochs goes on",
+			"all %lld epochs are done: nothing is left to train", t->o->epochs);
 	return ST_OK;
 }
 
@@ -72,7 +99,8 @@ static enum status try_files(struct training *t)
 	if (!folder)
 		return diag_nomem(t->diag);
 	if (*folder && t->place.epoch < t->o->epochs && checkpoint_try(folder, message))
-		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
+		return diag_fail(t->diag, ST_IO, NULL,
+			"--checkpoint FOLDER saves elsewhere, --no-save not at all", "%s", message);
 	return train_log_open(&t->log, t->arena, &start, t->diag);
 }
 
@@ -186,6 +214,21 @@ static enum status train(struct training *t)
 	return share_skipped(t);
 }
 
+/* --no-save, and what wants a folder. */
+static enum status check_unsaved(const struct train_args *o, struct diag *d)
+{
+	const char *wants = o->folder      ? "--checkpoint"
+			    : o->resume    ? "--resume"
+			    : o->anew      ? "--anew"
+			    : o->keep_best ? "--keep-best"
+			    : o->swa_start ? "--swa-start"
+			    : o->restart   ? "--restart"
+					   : NULL;
+	return wants ? diag_fail(d, ST_USAGE, NULL, "leave one of them away",
+			       "%s is about what is saved, and --no-save saves nothing", wants)
+		     : ST_OK;
+}
+
 static enum status check_args(struct arena *a, const struct train_args *o, struct diag *d)
 {
 	struct schedule schedule;
@@ -203,9 +246,11 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 			d, ST_USAGE, NULL, NULL, "--last '%s' is neither keep nor drop", o->last);
 	if (o->keep < 0 || o->early_stop < 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--keep and --early-stop want 0 or more");
-	if (o->keep_best && !o->folder)
-		return diag_fail(d, ST_USAGE, NULL, "--checkpoint FOLDER",
-			"--keep-best wants a folder to keep it in");
+	if (o->no_save)
+		TRY(check_unsaved(o, d));
+	if (o->anew && o->resume && !ranks_started())
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--anew and --resume ask for opposites: choose one");
 	if (o->metric.n && !o->eval_input.n && !o->eval_target)
 		return diag_fail(d, ST_USAGE, NULL, "--eval-input and --eval-target",
 			"--metric wants held-out data");
@@ -218,15 +263,9 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	if (o->swa_lr && !o->swa_start)
 		return diag_fail(d, ST_USAGE, NULL, "--swa-start EPOCH",
 			"--swa-lr is the learning rate while weights are averaged");
-	if (o->swa_start && !o->folder)
-		return diag_fail(d, ST_USAGE, NULL, "--checkpoint FOLDER",
-			"--swa-start wants a folder to keep the average in");
 	if (o->check_ranks < 0 || o->restart < 0 || !(o->rank_timeout >= 0))
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--check-ranks, --restart and --rank-timeout want 0 or more");
-	if (o->ranks && o->restart && !o->folder)
-		return diag_fail(d, ST_USAGE, NULL, "--checkpoint FOLDER",
-			"--restart wants a folder to go on from");
 	if (o->reduce && strcmp(o->reduce, "tree") != 0 && strcmp(o->reduce, "fast") != 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--reduce '%s' is neither tree nor fast",
 			o->reduce);
@@ -273,6 +312,8 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	int was;
 	struct progress whole;
 	TRY(check_args(a, o, d));
+	if (!o->folder && !o->no_save && !(o->folder = weights_folder(a, o->dir)))
+		return diag_nomem(d);
 	TRY(ranks_launch_for(a, o->dir, o->ranks, o->restart, &done, d));
 	if (done)
 		return ST_OK;
@@ -331,7 +372,9 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 			"FILE.safetensors"},
 		WEIGHTS_OPTIONS(o.weights),
 		{"checkpoint", 0, POPT_ARG_STRING, &text[3], 0,
-			"save here after each epoch and when interrupted", "FOLDER"},
+			"save here after each epoch and when interrupted (default: "
+			"DIR/checkpoints)",
+			"FOLDER"},
 		{"keep", 0, POPT_ARG_LONGLONG, &o.keep, 0, "checkpoints (default 2; 0: all)", "N"},
 		{"keep-best", 0, POPT_ARG_STRING, &text[4], 0,
 			"keep the best epoch's values as best.safetensors: by loss or a --metric",
@@ -344,6 +387,10 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 			"end after so many epochs that were not the best", "N"},
 		{"resume", 0, POPT_ARG_NONE, &o.resume, 0, "go on from the newest checkpoint",
 			NULL},
+		{"anew", 0, POPT_ARG_NONE, &o.anew, 0,
+			"begin anew: checkpoints of an earlier run are moved aside", NULL},
+		{"no-save", 0, POPT_ARG_NONE, &o.no_save, 0,
+			"save nothing: what is trained is lost at the end", NULL},
 		{"log", 0, POPT_ARG_STRING, NULL, 4,
 			"a line a step: JSON, CSV, or TensorBoard's event files in DIR/",
 			"FILE.jsonl|FILE.csv|DIR/"},

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/safe_put.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 
@@ -399,6 +400,11 @@ enum status training_run(struct training *t)
 		printf("stopped early: %s was best %" PRId64 " epochs ago\n", t->follow.name,
 			t->follow.best.since);
 	TRY(finish_average(t));
+	if (*t->good) {
+		printf("saved: ");
+		safe_put(stdout, t->good);
+		putchar('\n');
+	}
 	if (t->ranks.rank == 0)
 		lengths_print(&t->lengths);
 	draw_losses(t);

@@ -35,6 +35,7 @@ train() {
 	shift 2
 	show build/stint compile "$out/encoder.onnx" --loss cross-entropy --optimizer "adamw:lr=$lr" --batch 32 --dropout off \
 		"$@" -o "$out/$name"
+	rm -rf "$out/$name/checkpoints"
 	show $helper peak "$out/peak" build/stint train "$out/$name" --input "$out/train-tokens.npy" --target "$out/train-labels.npy" \
 		--eval-input "$out/test-tokens.npy" --eval-target "$out/test-labels.npy" --epochs "$epochs" --schedule linear \
 		--log "$out/$name.jsonl"

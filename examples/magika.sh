@@ -30,9 +30,10 @@ layer=jax2tf_get_logits_/pjit_get_logits_/MagikaV2/Dense_1
 show build/stint compile "$model/model.onnx" --replace-head 215:keep --loss "cross-entropy:output=$layer/AddV2:0" \
 	--train "$layer/*" --train jax2tf_get_logits_/Const_24:0 --optimizer adamw:lr=1e-3 --batch 50 --no-outputs --budget min \
 	-o "$out/step"
+rm -rf "$out/step/checkpoints"
 show build/stint train "$out/step" --input "$out/train-bytes.npy" --target "$out/train-labels.npy" \
-	--eval-input "$out/test-bytes.npy" --eval-target "$out/test-labels.npy" --epochs "$epochs" --checkpoint "$out/kept"
-show build/stint export "$out/step" --checkpoint "$out/kept" -o "$out/new/model.onnx"
+	--eval-input "$out/test-bytes.npy" --eval-target "$out/test-labels.npy" --epochs "$epochs"
+show build/stint export "$out/step" -o "$out/new/model.onnx"
 
 say "magika's own package, with the model as it was and with the new one"
 "$python" examples/magika/files.py try "$out"

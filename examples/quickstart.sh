@@ -32,10 +32,10 @@ rm -rf "$out/checkpoints"
 show build/stint train "$out" --input "$train_images" --target "$train_labels" \
 	--eval-input "$test_images" --eval-target "$test_labels" \
 	--epochs 1 --schedule cosine --warmup 50 --scale 0.0111 --shift -0.81 \
-	--checkpoint "$out/checkpoints" --log "$out/log.jsonl"
+	--log "$out/log.jsonl"
 
 say "6/6  Export the trained model"
-show build/stint export "$out" --checkpoint "$out/checkpoints" -o "$out/trained.onnx"
+show build/stint export "$out" -o "$out/trained.onnx"
 
 cat <<END
 

@@ -56,26 +56,26 @@ both 3 --input empty.npy --target t.npy
 said empty.npy
 make_data x 3 few.npy
 make_data label 3 fewt.npy
-expect 3 stint train dir --input few.npy --target fewt.npy --epochs 1 --last drop
+expect 3 stint train dir --no-save --input few.npy --target fewt.npy --epochs 1 --last drop
 said "3 samples" "batch of 4"
 expect 3 stint run dir --input x.npy --target t.npy -o out.safetensors
 said "8 samples" "takes 4"
-expect 3 stint train dir --input x.npy --target t.npy --eval-input x.npy --eval-target bad.npy \
+expect 3 stint train dir --no-save --input x.npy --target t.npy --eval-input x.npy --eval-target bad.npy \
 	--epochs 1
 said bad.npy "sample 7"
-expect 2 stint train dir --input x.npy --target t.npy --eval-input x.npy --epochs 1
+expect 2 stint train dir --no-save --input x.npy --target t.npy --eval-input x.npy --epochs 1
 # double precision data are fine
 make_data f64 8 x64.npy
-expect 0 stint train dir --input x64.npy --target t.npy --epochs 1
+expect 0 stint train dir --no-save --input x64.npy --target t.npy --epochs 1
 
 # the label's range is that of the loss's own output
 make_model two two.onnx
 expect 0 stint compile two.onnx --loss cross-entropy:output=z --optimizer sgd --batch 4 -o two
-expect 0 stint train two --input x.npy --target bad.npy --epochs 1 --eval-input x.npy \
+expect 0 stint train two --no-save --input x.npy --target bad.npy --epochs 1 --eval-input x.npy \
 	--eval-target bad.npy
 told "accuracy"
 expect 0 stint compile two.onnx --loss cross-entropy:output=y --optimizer sgd --batch 4 -o one
-expect 3 stint train one --input x.npy --target bad.npy --epochs 1
+expect 3 stint train one --no-save --input x.npy --target bad.npy --epochs 1
 said bad.npy "3 classes"
 
 # a NaN among the data is the loss, whatever stands between: a ReLU does not make it 0
@@ -102,7 +102,7 @@ rm out.safetensors
 expect 3 stint run gather --input badi.npy --target gt.npy -o out.safetensors
 said look 5 "out of range"
 absent out.safetensors
-expect 3 stint train gather --input badi.npy --target gt.npy --epochs 1
+expect 3 stint train gather --no-save --input badi.npy --target gt.npy --epochs 1
 said look 5
 
 # indices beyond 63 bits: samples that cannot be read are named, or replaced and counted
@@ -120,11 +120,11 @@ for name, bad in (("one.npy", {1}), ("two.npy", {1, 2})):
     head = repr({"descr": "<u8", "fortran_order": False, "shape": shape}).encode()
     open(name, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + struct.pack(f"<{count}Q", *values))
 END
-expect 3 stint train gather --input one.npy --target gt.npy --epochs 1
+expect 3 stint train gather --no-save --input one.npy --target gt.npy --epochs 1
 said one.npy "sample 1" "no whole number"
-expect 0 stint train gather --input one.npy --target gt.npy --epochs 1 --skip-bad
+expect 0 stint train gather --no-save --input one.npy --target gt.npy --epochs 1 --skip-bad
 said "1 bad sample read; another took its place" "sample 1"
-expect 0 stint train gather --input two.npy --target gt.npy --epochs 1 --skip-bad
+expect 0 stint train gather --no-save --input two.npy --target gt.npy --epochs 1 --skip-bad
 said "2 bad samples read; others took their places"
 
 # arrays in archives are the same arrays
@@ -139,10 +139,10 @@ expect 0 stint train dir --input all.npz:x --target all.npz:t --epochs 1 --check
 expect 0 stint export dir --checkpoint ck1 -o 1.safetensors
 expect 0 stint export dir --checkpoint ck2 -o 2.safetensors
 same 1.safetensors 2.safetensors
-expect 3 stint train dir --input all.npz:y --target all.npz:t --epochs 1
+expect 3 stint train dir --no-save --input all.npz:y --target all.npz:t --epochs 1
 said "no array 'y'" "x.npy"
-expect 5 stint train dir --input none.npz:x --target all.npz:t --epochs 1
-expect 3 stint train dir --input tokens:9999:x.npy --target t.npy --epochs 1
+expect 5 stint train dir --no-save --input none.npz:x --target all.npz:t --epochs 1
+expect 3 stint train dir --no-save --input tokens:9999:x.npy --target t.npy --epochs 1
 
 # a product of its own, built by the folder's Makefile, is told of bad indices and labels
 for with in "--portable" ""; do
@@ -163,7 +163,7 @@ make_data x 1 one.npy 0
 LC_ALL=C sed 's/(1,)/()  /' one.npy >scalar.npy
 make_data x 2 two.npy 0
 for file in one.npy scalar.npy; do
-	expect 0 stint train scaled --input $file --input x.npy --target t.npy --epochs 1
+	expect 0 stint train scaled --no-save --input $file --input x.npy --target t.npy --epochs 1
 done
 expect 0 stint compile scaled.onnx --loss cross-entropy:output=z --optimizer sgd --batch 8 -o scaled
 for file in one scalar; do

@@ -49,7 +49,7 @@ make_data label 4 t4.npy
 expect 7 stint train root --input x4.npy --target t4.npy --epochs 1 --checkpoint one
 said "after step 1;" "values of 'z' are not finite"
 [ -z "$(ls one)" ] || fail "NaN was saved"
-expect 7 stint train root --input x4.npy --target t4.npy --epochs 1
+expect 7 stint train root --no-save --input x4.npy --target t4.npy --epochs 1
 expect 0 stint train root --input x4.npy --target t4.npy --epochs 1 --checkpoint one --keep-going
 [ -z "$(ls one)" ] || fail "NaN was saved"
 
@@ -73,7 +73,7 @@ expect 3 stint export mask --checkpoint masked -o more.onnx
 said "'mask': 0 of its values are NaN, 2 infinite"
 
 # data that are not finite: the sample is named
-expect 7 stint train linear --input nan.npy --target t.npy --epochs 1
+expect 7 stint train linear --no-save --input nan.npy --target t.npy --epochs 1
 said "it begins with sample 17 of nan.npy" "mend the data"
 # on held-out data only: told, and the log stays JSON
 expect 0 stint train linear $data --epochs 1 --eval-input nan.npy --eval-target t.npy --log eval.jsonl --checkpoint held
@@ -92,16 +92,16 @@ said "seen/step-0000000$((step - 1)).safetensors"
 expect 0 stint train linear $data --epochs 1 --check-finite --checkpoint seen --resume
 expect 0 stint train linear $data --epochs 1 --checkpoint unseen
 same seen/step-00000010.safetensors unseen/step-00000010.safetensors
-expect 7 stint train deep $data --epochs 1 --lr 1e30 --check-finite
+expect 7 stint train deep --no-save $data --epochs 1 --lr 1e30 --check-finite
 said "it begins with output 'y' of the model, from finite data"
-expect 7 stint train deep $data --epochs 1 --lr 1e39 --check-finite
+expect 7 stint train deep --no-save $data --epochs 1 --lr 1e39 --check-finite
 said "the updates with a learning rate of 1e+39, from finite gradients"
-expect 2 stint train linear $data --epochs 1 --check-finite --keep-going
+expect 2 stint train linear --no-save $data --epochs 1 --check-finite --keep-going
 said "choose one"
 # whatever the optimizer, a gradient that is not finite shows in a parameter or a state
 for optimizer in sgd:lr=0.1 sgd:lr=0.1,momentum=0.9 adam adamw adagrad adadelta rmsprop adamax nadam radam lion; do
 	step root $optimizer -o any
-	expect 7 stint train any $data --epochs 1 --check-finite
+	expect 7 stint train any --no-save $data --epochs 1 --check-finite
 	said "step 1 " "it begins with the gradient of 'z', and 1 of 3 gradients"
 	rm -r any
 done
@@ -110,7 +110,7 @@ done
 cp x.npy big.npy && poke big.npy 17 "$HUGE"
 step m adamw --precision fp16 -o half
 for how in "" --check-finite; do
-	expect 0 stint train half --input big.npy --target t.npy --epochs 2 --log half.jsonl $how
+	expect 0 stint train half --no-save --input big.npy --target t.npy --epochs 2 --log half.jsonl $how
 	told "(2 steps skipped)"
 	! grep -q nan out || fail "the mean is no number"
 	grep -q '"loss":null' half.jsonl || fail "no loss overflowed"

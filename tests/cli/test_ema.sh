@@ -43,7 +43,7 @@ absent poor.onnx
 
 # none
 expect 2 stint export dir --ema -o none.onnx
-said "--ema needs --checkpoint"
+said "--ema wants a checkpoint"
 expect 0 stint compile m.onnx --loss cross-entropy --optimizer sgd --batch 4 --threads 1 --portable -o plain
 expect 0 stint train plain $data --epochs 1 --checkpoint without
 expect 3 stint export plain --checkpoint without --ema -o none.onnx

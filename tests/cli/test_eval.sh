@@ -80,6 +80,6 @@ expect 2 stint eval dir --input ex.npy --target et.npy --metric mae
 said "labels of classes"
 expect 2 stint eval dir --input ex.npy
 said "no data for 'target'"
-expect 2 stint train dir --input x.npy --target t.npy --metric f1
+expect 2 stint train dir --no-save --input x.npy --target t.npy --metric f1
 said "--eval-input"
 finished

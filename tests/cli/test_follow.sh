@@ -11,11 +11,11 @@ data="--input x.npy --target t.npy --eval-input ex.npy --eval-target et.npy"
 rates() { sed -n 's/.*"step":\([0-9]*\),.*"lr":\([^,]*\),.*/\1 \2/p' "$1" | awk '($1 - 1) % 10 == 0 {printf "%s ", $2}'; }
 
 # ten steps an epoch: the rate of each epoch's first
-expect 0 stint train dir $data --epochs 5 --schedule step:size=2,gamma=0.5 --log step.jsonl
+expect 0 stint train dir --no-save $data --epochs 5 --schedule step:size=2,gamma=0.5 --log step.jsonl
 [ "$(rates step.jsonl)" = "0.5 0.5 0.25 0.25 0.125 " ] || fail "step: $(rates step.jsonl)"
-expect 0 stint train dir $data --epochs 4 --schedule multistep:milestones=10/20,gamma=0.5,per=step --log multi.jsonl
+expect 0 stint train dir --no-save $data --epochs 4 --schedule multistep:milestones=10/20,gamma=0.5,per=step --log multi.jsonl
 [ "$(rates multi.jsonl)" = "0.5 0.25 0.125 0.125 " ] || fail "multistep: $(rates multi.jsonl)"
-expect 0 stint train dir $data --epochs 2 --lr 1 --schedule cosine:eta_min=0.1 --log cosine.jsonl
+expect 0 stint train dir --no-save $data --epochs 2 --lr 1 --schedule cosine:eta_min=0.1 --log cosine.jsonl
 [ "$(rates cosine.jsonl)" = "1 0.55 " ] || fail "cosine: $(rates cosine.jsonl)"
 
 # a plateau in two goes is one: its state is in the checkpoint. A rate of 100 does not get better soon
@@ -64,12 +64,12 @@ said "made with --lr 0, now it is 0.25" "made with --schedule constant, now it i
 ! grep -q "target" err || fail "the target is the same"
 
 # refused before anything is done
-for bad in "--schedule step" "--schedule sine" "--early-stop -1" "--keep -1" "--keep-best loss" \
+for bad in "--schedule step" "--schedule sine" "--early-stop -1" "--keep -1" "--keep-best loss --no-save" \
 	"--keep-best f1 --checkpoint no" "--schedule one-cycle --warmup 3"; do
 	expect 2 stint train dir $data $bad
 done
-expect 2 stint train dir --input x.npy --target t.npy --early-stop 2
+expect 2 stint train dir --no-save --input x.npy --target t.npy --early-stop 2
 said "held-out"
-expect 2 stint train dir --input x.npy --target t.npy --schedule plateau
+expect 2 stint train dir --no-save --input x.npy --target t.npy --schedule plateau
 absent no
 finished

@@ -38,17 +38,17 @@ expect 0 stint train dir $train --epochs 1 --checkpoint two
 same one/step-00000006.safetensors two/step-00000006.safetensors
 
 echo nothing >train/lying/05.png
-expect 3 stint train dir $train --epochs 1
+expect 3 stint train dir --no-save $train --epochs 1
 said train/lying/05.png "sample 5"
-expect 0 stint train dir $train --epochs 1 --skip-bad
+expect 0 stint train dir --no-save $train --epochs 1 --skip-bad
 said "1 bad sample read" train/lying/05.png
-expect 3 stint train dir --input images:30,gray:train --target labels:train --epochs 1
+expect 3 stint train dir --no-save --input images:30,gray:train --target labels:train --epochs 1
 said images:30,gray:train
-expect 5 stint train dir --input images:28,gray:none --target labels:train --epochs 1
-expect 3 stint train dir --input images:28,grey:train --target labels:train --epochs 1
+expect 5 stint train dir --no-save --input images:28,gray:none --target labels:train --epochs 1
+expect 3 stint train dir --no-save --input images:28,grey:train --target labels:train --epochs 1
 said "[,gray]:FOLDER"
 # labels of other pictures
 mkdir -p other && cp -r train/. other && mv other/standing/07.png other/standing/07a.png
-expect 3 stint train dir --input images:28,gray:train --target labels:other --epochs 1
+expect 3 stint train dir --no-save --input images:28,gray:train --target labels:other --epochs 1
 said labels:other "standing/07a.png" "standing/07.png" hint:
 finished

@@ -45,6 +45,6 @@ expect 0 stint bench dir --steps 2 --json
 is_json out
 
 # what fails says nothing there
-expect 5 stint train dir --input none.npy --target t.npy --json
+expect 5 stint train dir --no-save --input none.npy --target t.npy --json
 [ ! -s out ] || fail "a document of a training that failed"
 finished

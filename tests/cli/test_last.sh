@@ -18,7 +18,7 @@ expect 0 stint train dir $data --epochs 2 --seed 3 --checkpoint asked --last kee
 same kept/step-00000022.safetensors asked/step-00000022.safetensors
 expect 0 stint train dir $data --epochs 2 --seed 3 --checkpoint dropped --last drop
 present dropped/step-00000020.safetensors
-expect 2 stint train dir $data --last some
+expect 2 stint train dir --no-save $data --last some
 said "--last 'some'"
 
 # other threads, another budget: the same bits
@@ -48,14 +48,14 @@ make_data x 3 x3.npy
 make_data label 3 t3.npy
 expect 0 stint train dir --input x3.npy --target t3.npy --epochs 5 --checkpoint few
 present few/step-00000005.safetensors
-expect 3 stint train dir --input x3.npy --target t3.npy --last drop
+expect 3 stint train dir --no-save --input x3.npy --target t3.npy --last drop
 said "3 samples do not fill one batch of 4"
 
 # the loss of an epoch is that of its samples
 number() { sed -n "s/.*\"$1\":\([-+0-9.e]*\).*/\1/p" out; }
 for loss in cross-entropy cross-entropy:reduction=sum; do
 	compile --loss $loss --dropout off -o mean
-	expect 0 stint train mean $data --eval-input x.npy --eval-target t.npy --lr 0 --json
+	expect 0 stint train mean --no-save $data --eval-input x.npy --eval-target t.npy --lr 0 --json
 	awk "BEGIN {d = $(number loss) / $(number eval_loss) - 1; exit !(d < 1e-5 && d > -1e-5)}" ||
 		fail "losses $(number loss) and $(number eval_loss) of $loss"
 done
@@ -80,9 +80,9 @@ expect 0 stint compile own.onnx --loss output:cost --optimizer sgd --batch 4 --t
 expect 0 stint train own --input ox.npy --checkpoint own.steps
 said "note: own: each epoch leaves out 1 of 9 samples" "takes the samples of a batch together" "--last drop"
 present own.steps/step-00000002.safetensors
-expect 0 stint train own --input ox.npy --last drop
+expect 0 stint train own --no-save --input ox.npy --last drop
 ! grep -q "note:" err || fail "a note on what was asked for"
-expect 2 stint train own --input ox.npy --last keep
+expect 2 stint train own --no-save --input ox.npy --last keep
 said "cannot be a step of their own" "takes the samples of a batch together"
 expect 3 stint run own --input x3.npy -o refused.safetensors
 said "a step takes a whole batch"

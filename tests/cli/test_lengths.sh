@@ -69,7 +69,7 @@ expect 0 stint train dir $data --target t.npy --pad 0 --epochs 3 --seed 3 --chec
 expect 0 stint train dir $data --target t.npy --pad 0 --epochs 6 --seed 3 --checkpoint twice --resume
 same dir.kept/step-00000024.safetensors twice/step-00000024.safetensors
 expect 0 stint eval dir $data --target masked.npy
-expect 0 stint train dir $data --target masked.npy --epochs 1
+expect 0 stint train dir --no-save $data --target masked.npy --epochs 1
 said "every step takes the longest 'T'" "--pad TOKEN"
 
 # held-out data, where a row has one label, take the shortest step that holds them, too: this model's sum tells how long that was
@@ -81,7 +81,7 @@ done
 judged() { # DIR FILE [OPTION...]: the loss of what is held out, before the first step has changed anything that counts
 	dir=$1 held=$2
 	shift 2
-	expect 0 stint train "$dir" --input "$held" --target label.npy --eval-input "$held" --eval-target label.npy --lr 0 --epochs 1 --json "$@"
+	expect 0 stint train "$dir" --input "$held" --target label.npy --eval-input "$held" --eval-target label.npy --lr 0 --epochs 1 --no-save --json "$@"
 	json_of out eval_loss
 }
 alone=$(judged s3 cut.npy) all=$(judged s8 short.npy) both=$(judged s3,8 short.npy --pad 0)
@@ -107,9 +107,9 @@ absent no
 
 # micro-batches, an incomplete last batch, held-out data
 compile --dim T=4,8 --micro-batch 1 -o micro
-expect 0 stint train micro $data --target t.npy --eval-input x.npy --eval-input tone.npy --eval-target t.npy --pad 0 --epochs 2
+expect 0 stint train micro --no-save $data --target t.npy --eval-input x.npy --eval-input tone.npy --eval-target t.npy --pad 0 --epochs 2
 compile --dim T=4,8 --batch 3 -o three.rows
-expect 0 stint train three.rows $data --target t.npy --pad 0 --epochs 2
+expect 0 stint train three.rows --no-save $data --target t.npy --pad 0 --epochs 2
 
 # a program of one's own
 compile --dim T=4,8 -o dir
@@ -129,15 +129,15 @@ refused "does not go with --split" --dim T=4,8 --split 2
 expect 0 stint show dir
 told "for 'T' of 4: dir/length-4"
 expect 0 stint show dir/length-4
-expect 2 stint train longest $data --target t.npy --pad 0
+expect 2 stint train longest --no-save $data --target t.npy --pad 0
 said "was compiled for one length"
-expect 2 stint train dir $data --target t.npy --pad none
+expect 2 stint train dir --no-save $data --target t.npy --pad none
 said "--pad wants the number of a token"
-expect 2 stint train dir $data --target t.npy --pad tone=0
+expect 2 stint train dir --no-save $data --target t.npy --pad tone=0
 said "no input tone of rows of tokens"
-expect 3 stint train dir/length-4 $data --target t.npy
+expect 3 stint train dir/length-4 --no-save $data --target t.npy
 said "runs in the arena of the one for the longest"
 echo '{}' >dir/lengths.json
-expect 3 stint train dir $data --target t.npy --pad 0
+expect 3 stint train dir --no-save $data --target t.npy --pad 0
 said "is no list of lengths"
 finished

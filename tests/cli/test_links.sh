@@ -36,7 +36,7 @@ cmp copied.eval linked.eval || fail "another evaluation"
 # DIR may go elsewhere, its weights may not
 mkdir other
 cp -r linked other/dir
-expect 0 stint train other/dir $data --epochs 1
+expect 0 stint train other/dir --no-save $data --epochs 1
 refused() # CODE WORDS...
 {
 	code=$1
@@ -96,4 +96,4 @@ cmp parted.onnx whole.onnx || fail "another model"
 
 # what --weights names may not say where to read: no file is asked for
 rm m/low.bin m/high.bin
-expect 0 stint train copied $data --epochs 1 --weights linked/weights.safetensors --lr 0
+expect 0 stint train copied --no-save $data --epochs 1 --weights linked/weights.safetensors --lr 0

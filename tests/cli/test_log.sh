@@ -49,7 +49,7 @@ PY
 }
 
 # all three at once, chosen by their names
-expect 0 stint train dir $data $eval --epochs 3 --log once.jsonl --log once.csv --log once/ --log tensorboard:second
+expect 0 stint train dir --no-save $data $eval --epochs 3 --log once.jsonl --log once.csv --log once/ --log tensorboard:second
 [ "$(wc -l <once.jsonl)" = 36 ] || fail "not 30 steps and 2 lines an epoch"
 json_says once.jsonl >want
 [ "$(wc -l <want)" = 69 ] || fail "not 30 steps and 3 evaluations"
@@ -85,15 +85,15 @@ cp two.csv kept.csv
 expect 2 stint train dir $data --epochs 4 --checkpoint ck --log two.csv --resume
 said two.csv "its columns are others" "step,epoch,lr,loss,seconds,data_seconds"
 same two.csv kept.csv
-expect 2 stint train dir $data --epochs 1 --log two
+expect 2 stint train dir --no-save $data --epochs 1 --log two
 said two "event files of an earlier run" "--resume"
-expect 5 stint train dir $data --epochs 1 --log no/such/folder/
+expect 5 stint train dir --no-save $data --epochs 1 --log no/such/folder/
 said no/such/folder "cannot write"
-expect 5 stint train dir $data --epochs 1 --log no/such.csv
+expect 5 stint train dir --no-save $data --epochs 1 --log no/such.csv
 said no/such.csv "cannot write"
 
 # a loss that is not a number, and nothing held out
-expect 7 stint train dir $data --epochs 1 --lr 1e30 --log nan.csv --log nan.jsonl --log nan/
+expect 7 stint train dir --no-save $data --epochs 1 --lr 1e30 --log nan.csv --log nan.jsonl --log nan/
 csv_says nan.csv >got
 json_says nan.jsonl >want
 grep -q nan want || fail "the loss is finite"

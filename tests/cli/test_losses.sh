@@ -110,11 +110,11 @@ several ctc:batch_first=1,target_length=3,input_lengths=1 '--target s.npy' '--ta
 make_data x 2 x2.npy 24
 make_rows bad.npy 3 1 2 -1 1 3 -1
 expect 0 stint compile f.onnx --loss ctc:batch_first=1,target_length=3 --optimizer sgd --batch 2 --portable -o classes
-expect 3 stint train classes --input x2.npy --target bad.npy --epochs 1
+expect 3 stint train classes --no-save --input x2.npy --target bad.npy --epochs 1
 said 'label 3 is out of range'
 make_rows bad.npy 4 7 1 2 -1 6 1 2 -1
 expect 0 stint compile f.onnx --loss ctc:batch_first=1,target_length=3,input_lengths=1 --optimizer sgd --batch 2 --portable -o timed
-expect 3 stint train timed --input x2.npy --target bad.npy --epochs 1
+expect 3 stint train timed --no-save --input x2.npy --target bad.npy --epochs 1
 said 'label 7 is out of range'
 expect 3 stint compile f.onnx --loss ctc:batch_first=1,blank=3 --optimizer sgd --batch 8 -o none
 said 'blank is 3, of 3 classes'

@@ -28,7 +28,7 @@ try()
 	expect 0 stint run $d --input x.npy --target t.npy -o grads.safetensors
 	expect 0 stint bench $d --steps 1 --json
 	is_json out
-	expect 0 stint train $d --input x.npy --target t.npy --epochs 1
+	expect 0 stint train $d --no-save --input x.npy --target t.npy --epochs 1
 	expect 0 stint export $d -o out.onnx
 	# a message that holds the name
 	expect 2 stint run $d --input x.npy -o grads.safetensors

@@ -59,6 +59,6 @@ for title in "The model:" "Training:" "Memory, and planning:" "The step:" "For a
 sed -n '/^For a GPU:/,/^$/p' out >gpu
 grep -q -- --arch gpu && ! grep -q -- --budget gpu || fail "the GPU's options are not apart"
 told --options
-expect 0 stint train --help
+expect 0 stint train --help --no-save
 told --options
 finished

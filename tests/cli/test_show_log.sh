@@ -10,8 +10,8 @@ make_data label 10 et.npy
 expect 0 stint compile m.onnx --loss cross-entropy --optimizer adam:lr=0.02 --batch 4 --threads 1 --portable -o dir
 data="--input x.npy --target t.npy"
 eval="--eval-input ex.npy --eval-target et.npy --metric accuracy --metric f1"
-expect 0 stint train dir $data $eval --epochs 4 --log a.jsonl --log a.csv
-expect 0 stint train dir $data $eval --epochs 3 --lr 0.1 --log b.jsonl
+expect 0 stint train dir --no-save $data $eval --epochs 4 --log a.jsonl --log a.csv
+expect 0 stint train dir --no-save $data $eval --epochs 3 --lr 0.1 --log b.jsonl
 
 # both formats hold the same curves; a chart is as wide as is usual, and in ASCII where nothing else is said
 expect 0 env LC_ALL=C "$STINT" show a.jsonl
@@ -82,11 +82,11 @@ expect 5 stint show a.jsonl --html no/such/page.html
 
 # at the end of a training, on a terminal: each loss, as wide as that is
 for columns in 100 80 40; do
-	expect 0 env LC_ALL=C python3 "$SOURCE/tests/cli/on_terminal.py" +$columns "$STINT" train dir $data $eval --epochs 3
+	expect 0 env LC_ALL=C python3 "$SOURCE/tests/cli/on_terminal.py" +$columns "$STINT" train dir --no-save $data $eval --epochs 3
 	told "loss  " "held-out loss  " " -> "
 	[ "$(grep 'loss.* -> ' -A 6 out | awk '{ if (length > n) n = length } END { print n }')" -lt $columns ] ||
 		fail "a chart is wider than $columns columns"
 done
-expect 0 stint train dir $data $eval --epochs 3
+expect 0 stint train dir --no-save $data $eval --epochs 3
 ! grep -q 'held-out loss' out || fail "a chart, and no terminal"
 finished

@@ -21,7 +21,7 @@ expect 5 stint train dir $data --checkpoint x.npy
 unwritable "$PWD/x.npy: "
 expect 5 stint train dir $data --checkpoint /proc/self
 unwritable "/proc/self"
-expect 5 stint train dir $data --log no/such/log
+expect 5 stint train dir --no-save $data --log no/such/log
 unwritable "$PWD/no/such/log: cannot write"
 # where the folder and the file are there, and the disk is full
 limited() { # limited OPTIONS: no file may grow
@@ -33,7 +33,7 @@ mkdir full
 limited --checkpoint full
 said "$PWD/full/step-" "File too large"
 [ -z "$(ls -A full)" ] || fail "something stayed"
-limited --log full.jsonl
+limited --log full.jsonl --no-save
 said "$PWD/full.jsonl: cannot write" "File too large"
 ! grep -q "^training" err || fail "training began"
 # a log that fills up later does not end a training

@@ -61,7 +61,7 @@ same $last parts/step-00000016.safetensors
 # going on without it is told, and such a checkpoint still starts another training without a word
 expect 0 stint train dir $data --epochs 5 --checkpoint parts --resume
 said "--swa-start 2, now it is 0"
-expect 0 stint train dir $data --epochs 1 --weights $last
+expect 0 stint train dir --no-save $data --epochs 1 --weights $last
 ! grep -q unused err || fail "averages are told as unused"
 
 # the learning rate: the schedule's to the first averaged epoch, then to --swa-lr in two
@@ -71,16 +71,16 @@ expect 0 stint train dir $data --epochs 5 --swa-start 2 --swa-lr 0.03:anneal_epo
 	fail "rates: $(cat rate.csv)"
 
 # what cannot be
-expect 2 stint train dir $data --epochs 3 --swa-lr 0.1
+expect 2 stint train dir --no-save $data --epochs 3 --swa-lr 0.1
 said "--swa-start EPOCH"
-expect 2 stint train dir $data --epochs 3 --swa-start 2
-said "--checkpoint FOLDER"
+expect 2 stint train dir $data --epochs 3 --swa-start 2 --no-save
+said "--swa-start is about what is saved"
 expect 2 stint train dir $data $held --epochs 3 --swa-start 2 --swa-lr 0.1 --schedule plateau --checkpoint none
 said "does not go with --schedule plateau"
 expect 2 stint train dir $data --epochs 3 --swa-start 2 --swa-lr fast --checkpoint none
 said "--swa-lr wants a rate"
 expect 2 stint eval dir $files --swa
-said "--swa needs --checkpoint"
+said "--swa wants a checkpoint"
 expect 3 stint eval dir $files --checkpoint through --ema
 said "holds no averages" "compile with --ema"
 expect 3 stint export dir --checkpoint through/step-00000004.safetensors --swa -o none.onnx

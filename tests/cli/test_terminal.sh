@@ -16,15 +16,15 @@ make_data x 4200 x.npy
 make_data label 4200 t.npy
 expect 0 stint compile m.onnx --loss cross-entropy --optimizer adam:lr=0.02 --batch 4 --threads 1 -o dir
 for columns in 120 80 40 24; do
-	expect 0 on $columns "$STINT" train dir --input x.npy --target t.npy --epochs 2
+	expect 0 on $columns "$STINT" train dir --no-save --input x.npy --target t.npy --epochs 2
 	one_line $columns
 	told "epoch 1/2" "epoch 2/2" "1050/1050"
 	[ $columns -lt 50 ] || told "] 1050/1050  loss " "ms/step" " left"
 done
 # a terminal that does not tell: COLUMNS, or 80
-expect 0 env COLUMNS=50 python3 "$SOURCE/tests/cli/on_terminal.py" 0 "$STINT" train dir --input x.npy --target t.npy
+expect 0 env COLUMNS=50 python3 "$SOURCE/tests/cli/on_terminal.py" 0 "$STINT" train dir --no-save --input x.npy --target t.npy
 one_line 50
-expect 0 on 0 "$STINT" train dir --input x.npy --target t.npy
+expect 0 on 0 "$STINT" train dir --no-save --input x.npy --target t.npy
 one_line 80
 
 # what takes longer than a second says what it is, in place

@@ -53,12 +53,10 @@ present fresh/step-00000010.safetensors
 # what cannot be resumed or would be overwritten
 expect 2 stint train dir $data --epochs 5 --seed 9 --checkpoint twice --resume
 said "--seed 3"
-expect 2 stint train dir $data --eval-input ex.npy --epochs 1
+expect 2 stint train dir --no-save $data --eval-input ex.npy --epochs 1
 said "--eval-input without --eval-target"
-expect 2 stint train dir $data --eval-target et.npy --epochs 1
+expect 2 stint train dir --no-save $data --eval-target et.npy --epochs 1
 said "--eval-target without --eval-input" "hint: --eval-input"
-expect 2 stint train dir $data --epochs 1 --resume
-said "--checkpoint"
 expect 2 stint train dir $data --epochs 1 --checkpoint once
 said once "--resume"
 same once/step-00000040.safetensors again/step-00000040.safetensors
@@ -66,7 +64,7 @@ make_model linear l.onnx
 expect 0 stint compile l.onnx --loss cross-entropy --optimizer sgd --batch 4 -o linear
 expect 3 stint train linear $data --epochs 9 --seed 3 --checkpoint twice --resume
 expect 0 stint compile l.onnx --loss none --batch 4 -o forward
-expect 2 stint train forward --input x.npy --epochs 1
+expect 2 stint train forward --no-save --input x.npy --epochs 1
 said "--loss none"
 
 # a broken newest checkpoint: the one before is taken
@@ -86,18 +84,18 @@ same nadam.once/step-00000030.safetensors nadam.twice/step-00000030.safetensors
 for reduction in mean sum; do
 	expect 0 stint compile m.onnx --loss cross-entropy:reduction=$reduction --optimizer sgd --batch 4 --threads 1 \
 		-o $reduction
-	expect 0 stint train $reduction $data $eval --epochs 1 --lr 0 --log $reduction.jsonl
+	expect 0 stint train $reduction --no-save $data $eval --epochs 1 --lr 0 --log $reduction.jsonl
 done
 eval_loss() { sed -n 's/.*"eval_loss":\([0-9.]*\).*/\1/p' $1.jsonl; }
 awk "BEGIN {r = $(eval_loss sum) / $(eval_loss mean); exit !(r > 3.9999 && r < 4.0001)}" ||
 	fail "losses $(eval_loss mean) and $(eval_loss sum)"
 
 # learning rates
-expect 0 stint train dir $data --epochs 1 --lr 1 --schedule linear --warmup 5 --log lr.jsonl
+expect 0 stint train dir --no-save $data --epochs 1 --lr 1 --schedule linear --warmup 5 --log lr.jsonl
 "$FIXTURE" json-lines lr.jsonl >/dev/null || fail "the log is no JSON"
 [ "$(sed -n 's/.*"lr":\([^,]*\),.*/\1/p' lr.jsonl | head -n 6 | tr '\n' ' ')" = "0.2 0.4 0.6 0.8 1 1 " ] ||
 	fail "warmup: $(cat lr.jsonl)"
-expect 7 stint train dir $data --epochs 1 --lr 1e30 --log nan.jsonl
+expect 7 stint train dir --no-save $data --epochs 1 --lr 1e30 --log nan.jsonl
 "$FIXTURE" json-lines nan.jsonl >/dev/null || fail "the log is no JSON"
 
 # interrupted: saved, and taken up to the same end
@@ -154,8 +152,8 @@ expect 5 stint export dir --checkpoint bare -o none.onnx
 said bare
 absent none.onnx
 expect 5 stint export dir -o no/such/folder.onnx
-expect 5 stint train dir $data --epochs 1 --log no/such/log
+expect 5 stint train dir --no-save $data --epochs 1 --log no/such/log
 expect 5 stint train dir $data --epochs 1 --checkpoint x.npy
-expect 5 stint train dir $data --epochs 1 --weights none.safetensors
+expect 5 stint train dir --no-save $data --epochs 1 --weights none.safetensors
 said none.safetensors
 finished

@@ -114,13 +114,13 @@ expect 2 stint layout b.csv --capacity 50%
 expect 2 stint run dir
 expect 5 stint run dir -o x
 said dir hint:
-expect 5 stint train dir --epochs 1
+expect 5 stint train dir --no-save --epochs 1
 expect 5 stint bench dir
 expect 2 stint bench dir --steps 0
-expect 2 stint train dir --epochs 0
-expect 2 stint train dir --epochs many
-expect 2 stint train dir --epochs 1 --schedule wavy
-expect 2 stint train dir --epochs 1 --scale nan
+expect 2 stint train dir --no-save --epochs 0
+expect 2 stint train dir --no-save --epochs many
+expect 2 stint train dir --no-save --epochs 1 --schedule wavy
+expect 2 stint train dir --no-save --epochs 1 --scale nan
 expect 2 stint export dir
 expect 5 stint export dir -o x.onnx
 absent x x.onnx dir
@@ -159,9 +159,9 @@ near --loss mse --optimizer sgd:momentm=0.9
 said "unknown option 'momentm'" "did you mean momentum?"
 near --loss mse --optimizer zzzzzz
 ! grep -q "did you mean" err || fail "nobody means that"
-expect 2 stint train dir --input x.npy --target t.npy --schedule cosin
+expect 2 stint train dir --no-save --input x.npy --target t.npy --schedule cosin
 said "did you mean cosine?"
-expect 2 stint train dir --input x.npy --target t.npy --eval-input x.npy --eval-target t.npy --metric acuracy
+expect 2 stint train dir --no-save --input x.npy --target t.npy --eval-input x.npy --eval-target t.npy --metric acuracy
 said "did you mean accuracy?"
 
 # every option of compile has its place: behind More there are two

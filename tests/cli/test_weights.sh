@@ -84,7 +84,7 @@ expect 3 stint run wide $data -o out.safetensors --weights all.safetensors --ski
 said "tensor 'w1': is F32 in the file, F64 in the model" "tensor 'b2'"
 
 expect 2 stint run dir $data -o out.safetensors --weights-strict
-expect 2 stint train dir $data --skip-mismatched
+expect 2 stint train dir --no-save $data --skip-mismatched
 said "--skip-mismatched needs --weights"
 expect 5 stint run dir $data -o out.safetensors --weights nowhere.safetensors
 finished

@@ -35,7 +35,7 @@ held_out() {
 # Steps of so many epochs: messages and bytes of the rank with most.
 sent() { # DIR RANKS EPOCHS
 	# shellcheck disable=SC2046,SC2154 # words; the caller's
-	LD_PRELOAD=$delay STINT_SENT=$work/sent mpirun -n "$2" "$stint" train "$1" $(data) --last drop --epochs "$3" >"$work/train.log" 2>&1 ||
+	LD_PRELOAD=$delay STINT_SENT=$work/sent mpirun -n "$2" "$stint" train "$1" --no-save $(data) --last drop --epochs "$3" >"$work/train.log" 2>&1 ||
 		{ cat "$work/train.log" >&2; return 1; }
 	cat "$work"/sent.* | sort -n | tail -n 1
 	rm "$work"/sent.*

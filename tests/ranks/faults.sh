@@ -57,7 +57,7 @@ ends_with() { # CODE WORDS LOG
 
 # One that stands still.
 # shellcheck disable=SC2046,SC2086 # words
-start stop.log mpirun -n "${ranks:-3}" "$stint" train "$work/step" $(data) --epochs 100000000 --lr 0.001 --rank-timeout 2
+start stop.log mpirun -n "${ranks:-3}" "$stint" train "$work/step" --no-save $(data) --epochs 100000000 --lr 0.001 --rank-timeout 2
 timeout 60 sh -c 'until grep -q "^epoch 1/" "$1"; do sleep 0.05; done' sh "$work/stop.log"
 mapfile -t victims < <(ranks_of $pid)
 kill -STOP "${victims[1]}"
@@ -70,15 +70,15 @@ kill $guard # before another process has that number
 cp -r "$work/step" "$work/other"
 printf '\001' | dd of="$work/other/weights.safetensors" bs=1 seek=$(($(stat -c %s "$work/step/weights.safetensors") - 2)) conv=notrunc 2>/dev/null
 # shellcheck disable=SC2046,SC2086 # words
-start other.log mpirun -n 1 "$stint" train "$work/step" $(data) --epochs 1 : -n $others "$stint" train "$work/other" $(data) --epochs 1
+start other.log mpirun -n 1 "$stint" train "$work/step" --no-save $(data) --epochs 1 : -n $others "$stint" train "$work/other" --no-save $(data) --epochs 1
 ends_with 3 'rank 1 has other parameters' other.log
 
 # More ranks than micro-batches, or than the step is for; a launcher that is not MPI's.
 # shellcheck disable=SC2046 # words
-start many.log mpirun -n $((batch + 1)) "$stint" train "$work/step" $(data) --epochs 1
+start many.log mpirun -n $((batch + 1)) "$stint" train "$work/step" --no-save $(data) --epochs 1
 if [ -n "$ranks" ]; then ends_with 2 "was compiled for $ranks ranks" many.log; else ends_with 3 'compile with --micro-batch' many.log; fi
 # shellcheck disable=SC2046 # words
-start torchrun.log env RANK=0 WORLD_SIZE=2 "$stint" train "$work/step" $(data) --epochs 1
+start torchrun.log env RANK=0 WORLD_SIZE=2 "$stint" train "$work/step" --no-save $(data) --epochs 1
 ends_with 2 'no MPI has started' torchrun.log
 
 # A disk that fills up on a rank: all end, the last checkpoint is whole.

@@ -33,14 +33,14 @@ train() { # FOLDER [OPTION...]
 	folder=$1
 	shift
 	# shellcheck disable=SC2046 # words
-	"$stint" train "$work/step" $(options "$folder") "$@"
+	"$stint" train "$work/step" --no-save $(options "$folder") "$@"
 }
 
 two() { # FOLDER FOLDER [OPTION...]: of the first and the second rank
 	a=$1 b=$2
 	shift 2
 	# shellcheck disable=SC2046 # words
-	mpirun -n 1 "$stint" train "$work/step" $(options "$a") "$@" : -n 1 "$stint" train "$work/step" $(options "$b") "$@"
+	mpirun -n 1 "$stint" train "$work/step" --no-save $(options "$a") "$@" : -n 1 "$stint" train "$work/step" --no-save $(options "$b") "$@"
 }
 
 spoil() { # FOLDER FILE...
@@ -84,7 +84,7 @@ rows = [[float("nan") if name == sys.argv[2] else 0.5] * 784 for name in samples
 with open(sys.argv[1], "wb") as f:
     f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + b"".join(struct.pack("<784f", *r) for r in rows))
 END
-mpirun -n 2 "$stint" train "$work/step" --input "$work/nan.npy" --target "labels:$work/good" --seed 3 --check-finite >"$work/nan.log" 2>&1
+mpirun -n 2 "$stint" train "$work/step" --no-save --input "$work/nan.npy" --target "labels:$work/good" --seed 3 --check-finite >"$work/nan.log" 2>&1
 code=$?
 [ $code = 7 ] && [ "$(grep -c 'it begins with sample' "$work/nan.log")" = 1 ] || { echo "FAILED: exit $code for NaN"; cat "$work/nan.log"; failed=1; }
 

@@ -65,10 +65,10 @@ END
 
 # Of one rank alone.
 # shellcheck disable=SC2046 # words
-mpirun -n 1 "$stint" train "$work/step" $(data) --reduce fast : -n 1 "$stint" train "$work/step" $(data) >"$work/odd.log" 2>&1
+mpirun -n 1 "$stint" train "$work/step" --no-save $(data) --reduce fast : -n 1 "$stint" train "$work/step" --no-save $(data) >"$work/odd.log" 2>&1
 code=$?
 [ $code = 2 ] && grep -q 'another rank has --reduce fast' "$work/odd.log" || { echo "FAILED: exit $code for one rank's --reduce"; cat "$work/odd.log"; failed=1; }
-"$stint" train "$work/step" --reduce slow >"$work/slow.log" 2>&1
+"$stint" train "$work/step" --no-save --reduce slow >"$work/slow.log" 2>&1
 code=$?
 [ $code = 2 ] && grep -q 'neither tree nor fast' "$work/slow.log" || { echo "FAILED: exit $code for --reduce slow"; cat "$work/slow.log"; failed=1; }
 [ $failed = 1 ] || rm -rf "$work"

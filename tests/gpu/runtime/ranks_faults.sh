@@ -70,19 +70,19 @@ stop() { # FOLDER: its last process, once there have been steps
 		sleep 0.05
 		tries=$((tries + 1))
 	done
-	kill -STOP "$(pgrep -f "^$stint train .*$work/$1.csv" | sort -n | tail -n 1)"
+	kill -STOP "$(pgrep -f "^$stint train .*$work/$1.csv --no-save" | sort -n | tail -n 1)"
 }
 stop stuck &
 keeps= # while one saves, others wait for an hour
 STINT_FAKE_NCCL_MS=300 fails 6 stuck 'rank [0-2] has not answered: it is dead, or stuck' step --epochs 100000 --rank-timeout 2
 wait $!
 keeps=1
-pkill -KILL -f "^$stint train .*$work/stuck.csv" || true
+pkill -KILL -f "^$stint train .*$work/stuck.csv --no-save" || true
 # shellcheck disable=SC2046 # words
 for driver in 13000 13020; do
 	code=0
-	STINT_FAKE_KERNELS=$work/step.so mpirun -n 2 "$stint" train "$work/step" $(data) --epochs 1 : \
-		-n 1 env STINT_FAKE_DRIVER=$driver "$stint" train "$work/step" $(data) --epochs 1 >"$work/log" 2>&1 || code=$?
+	STINT_FAKE_KERNELS=$work/step.so mpirun -n 2 "$stint" train "$work/step" --no-save $(data) --epochs 1 : \
+		-n 1 env STINT_FAKE_DRIVER=$driver "$stint" train "$work/step" --no-save $(data) --epochs 1 >"$work/log" 2>&1 || code=$?
 	[ $driver.$code = 13000.0 ] || grep -q 'rank 2 has another GPU, driver or cuBLASLt than rank 0' "$work/log" ||
 		{ echo "FAILED: driver $driver: code $code"; cat "$work/log"; failed=1; }
 done
