@@ -57,7 +57,7 @@ enum stint_status {
 	STINT_STATUS_INVALID = 3,  /* an invalid or unsupported model or data */
 	STINT_STATUS_BUDGET = 4,   /* no plan within the budget: the facts say what would be met */
 	STINT_STATUS_IO = 5,       /* files, devices, the C compiler */
-	STINT_STATUS_DIVERGED = 7, /* values that are not finite: of the command line alone */
+	STINT_STATUS_DIVERGED = 7, /* training, or saving: values that are not finite */
 	STINT_STATUS_INTERRUPTED = 130
 };
 
@@ -246,7 +246,7 @@ STINT_PUBLIC int stint_trainer_eval(struct stint_trainer *t, int64_t rows, doubl
 
 /* Parameters, running statistics and optimizer states, as safetensors by the model's names. All of
  * the file or nothing. With the number of steps done and the seed: training goes on from it bit for
- * bit. */
+ * bit. Values that have become NaN or infinite are not saved: STINT_STATUS_DIVERGED. */
 STINT_PUBLIC int stint_trainer_save(struct stint_trainer *t, const char *path);
 /* From such a file, or from another that has the model's names; then what it lacks keeps its
  * values, with a warning. `strict`: names that are missing or too many are an error. Where it

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/load.h"
+#include "api/finite_values.h"
 #include "api/told.h"
 #include "api/weights.h"
 #include "runtime/checkpoint.h"
@@ -13,6 +13,7 @@ struct stint_trainer {
 	struct arena *arena;
 	const char *dir;
 	struct loaded l;
+	struct finite_values values;
 };
 
 void stint_trainer_free(struct stint_trainer *t)
@@ -34,7 +35,9 @@ static enum status open_step(struct stint_trainer **out, const char *dir)
 		*out = NULL;
 		return ST_INTERNAL;
 	}
-	const enum status st = load_open(t->arena, t->dir, NULL, &t->l, &t->told.diag);
+	enum status st = load_open(t->arena, t->dir, NULL, &t->l, &t->told.diag);
+	if (st == ST_OK)
+		st = finite_begin(t->arena, &t->l, &t->values, &t->told.diag);
 	if (st != ST_OK)
 		load_close(&t->l);
 	return st;
@@ -195,6 +198,10 @@ int stint_trainer_parts(const struct stint_trainer *t)
 static enum status train(struct stint_trainer *t, double rate, double *loss)
 {
 	TRY(begin(t));
+	if (!(rate >= 0) || isinf(rate))
+		return diag_fail(&t->told.diag, ST_USAGE, &(struct where){.file = t->dir},
+			"stint_trainer_rate is the optimizer's own",
+			"the learning rate %g is no finite number from 0", rate);
 	TRY(result(t, t->l.train(t->l.step, rate, NULL), t->dir));
 	if (loss)
 		*loss = t->l.loss(t->l.step);
@@ -227,10 +234,23 @@ static enum status file_fail(struct stint_trainer *t, const char *message)
 	return diag_fail(&t->told.diag, ST_IO, NULL, NULL, "%s", message);
 }
 
+/* Values that are not finite are never saved. */
+static enum status check_finite(struct stint_trainer *t)
+{
+	struct finite_lost lost;
+	TRY(finite_lost(&t->values, &lost, &t->told.diag));
+	return lost.tensors ? diag_fail(&t->told.diag, ST_DIVERGED, &(struct where){.file = t->dir},
+				      "load what was saved before, and train with a smaller rate",
+				      "training diverged: %s; nothing is saved",
+				      finite_text(t->arena, &lost))
+			    : ST_OK;
+}
+
 static enum status save(struct stint_trainer *t, const char *path)
 {
 	char message[256];
 	TRY(begin(t));
+	TRY(check_finite(t));
 	const struct checkpoint_place place = {.step = t->l.step->count, .seed = t->l.step->seed};
 	return checkpoint_write(path, t->l.step, &place, message) ? file_fail(t, message) : ST_OK;
 }

@@ -70,12 +70,12 @@ static enum status resume(struct training *t)
 	if (t->place.seed != t->o->seed)
 		return diag_fail(t->diag, ST_USAGE, NULL, NULL,
 			"the checkpoint was made with --seed %" PRId64, t->place.seed);
-	struct watch_lost lost;
+	struct finite_lost lost;
 	TRY(training_lost(t, &lost));
 	if (lost.tensors && !t->o->keep_going)
 		return diag_fail(t->diag, ST_DIVERGED, &(struct where){.file = used},
 			"remove it to go on from the one before, with a smaller --lr",
-			"training had diverged: %s", watch_text(&t->watch, &lost));
+			"training had diverged: %s", finite_text(t->arena, &lost));
 	TRY(follow_resume(t, used));
 	if (!lost.tensors)
 		snprintf(t->good, sizeof t->good, "%s", used);
@@ -239,8 +239,9 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	if (o->epochs < 1 || o->epochs > 1000000000)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--epochs wants 1 or more");
 	TRY(data_options_check(&o->data, d));
-	if (o->warmup < 0 || isinf(o->lr))
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--warmup and --lr want finite numbers");
+	if (o->warmup < 0 || isinf(o->lr) || o->lr < 0)
+		return diag_fail(
+			d, ST_USAGE, NULL, NULL, "--warmup and --lr want finite numbers from 0");
 	if (o->last && strcmp(o->last, "keep") != 0 && strcmp(o->last, "drop") != 0)
 		return diag_fail(
 			d, ST_USAGE, NULL, NULL, "--last '%s' is neither keep nor drop", o->last);

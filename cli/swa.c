@@ -99,10 +99,10 @@ static enum status add_parameter(struct training *t, int i)
 enum status swa_epoch(struct training *t)
 {
 	struct swa *s = &t->swa;
-	struct watch_lost lost;
+	struct finite_lost lost;
 	if (!s->start || t->place.epoch + 1 < s->start)
 		return ST_OK;
-	TRY(watch_values(&t->watch, &lost));
+	TRY(finite_lost(&t->watch.values, &lost, t->diag));
 	if (lost.tensors)
 		return ST_OK;
 	for (int i = 0; i < s->parameters; i++)

@@ -59,15 +59,15 @@ static enum status one_batch(struct training *t, bool first, double lr, double *
 
 /* --- Values that are not finite --- */
 
-enum status training_lost(const struct training *t, struct watch_lost *lost)
+enum status training_lost(const struct training *t, struct finite_lost *lost)
 {
-	TRY(watch_values(&t->watch, lost));
+	TRY(finite_lost(&t->watch.values, lost, t->diag));
 	if (!t->l.model->npiece)
 		return ST_OK;
 	int64_t any = lost->tensors;
 	TRY(ranks_most(&t->ranks, &t->l, &any, t->diag));
 	if (any && !lost->tensors)
-		*lost = (struct watch_lost){.tensors = (int)any};
+		*lost = (struct finite_lost){.tensors = (int)any};
 	return ST_OK;
 }
 
@@ -90,14 +90,14 @@ static const char *way_out(const struct training *t, bool data)
 
 /* `what` happened, and `where` it began (NULL: not known; `data`: there). Nothing is saved. */
 static enum status diverged(struct training *t, const char *what, const char *where, bool data,
-	const struct watch_lost *lost)
+	const struct finite_lost *lost)
 {
 	progress_end(&t->bar);
 	t->ranks.agreed = true; /* all find it, at the same step */
 	return diag_fail(t->diag, ST_DIVERGED, NULL, way_out(t, data),
 		"training diverged: %s%s%s%s%s", what ? what : "", where ? "; it begins with " : "",
 		where ? where : "", lost->tensors ? "; " : "",
-		lost->tensors ? watch_text(&t->watch, lost) : "");
+		lost->tensors ? finite_text(t->arena, lost) : "");
 }
 
 static enum status write_files(struct training *t)
@@ -134,7 +134,7 @@ static enum status write_checkpoint(struct training *t)
 /* Values that are not finite are never saved: the last good checkpoint stays. */
 static enum status save(struct training *t, bool *saved)
 {
-	struct watch_lost lost;
+	struct finite_lost lost;
 	*saved = false;
 	TRY(training_lost(t, &lost));
 	if (!lost.tensors) {
@@ -146,7 +146,7 @@ static enum status save(struct training *t, bool *saved)
 			NULL, false, &lost);
 	diag_warn(t->diag, NULL,
 		*t->good ? arena_printf(t->arena, "%s is the last good one", t->good) : NULL,
-		"after step %" PRId64 " %s%s", t->place.step, watch_text(&t->watch, &lost),
+		"after step %" PRId64 " %s%s", t->place.step, finite_text(t->arena, &lost),
 		t->o->folder ? "; no checkpoint saved" : "");
 	return ST_OK;
 }
@@ -155,7 +155,7 @@ static enum status save(struct training *t, bool *saved)
  * checkpoint of that. */
 static enum status look_back(struct training *t, double lr, const char *what)
 {
-	const struct watch_lost none = {0};
+	const struct finite_lost none = {0};
 	bool saved;
 	t->place.step--;
 	t->place.batch--;
@@ -192,7 +192,7 @@ static enum status judge(struct training *t, double lr, double loss, bool *count
 {
 	enum { NOW_AND_THEN = 64 };
 	double scale = 0;
-	struct watch_lost lost = {0};
+	struct finite_lost lost = {0};
 	const bool finite = isfinite(loss);
 	*counts = finite;
 	if (finite && !t->o->check_finite && t->place.step % NOW_AND_THEN)

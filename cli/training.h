@@ -50,7 +50,7 @@ struct training {
 };
 
 /* Values that are not finite, here or in another rank. */
-enum status training_lost(const struct training *t, struct watch_lost *lost);
+enum status training_lost(const struct training *t, struct finite_lost *lost);
 /* The samples of the epoch's batch of this number to the step; and the next run of `step`, the one
  * that takes them, takes so many. */
 enum status training_feed(struct training *t, int64_t batch);

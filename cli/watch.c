@@ -6,97 +6,22 @@
 #include <string.h>
 
 #include "runtime/checkpoint.h"
-#include "runtime/finite.h"
 #include "runtime/safetensors.h"
 
 /* fairseq gives up at 1e-4 too: halved so often, a scale of 65,536 is not what makes gradients
  * infinite. */
 #define LEAST_SCALE 0x1p-14
 
-static int64_t both(const struct finite_count *c)
-{
-	return c->nan + c->inf;
-}
-
-static enum status count(const struct watch *w, int resident, struct finite_count *c)
-{
-	enum { PART = 1 << 20 };
-	const struct stint_step *s = w->l->step;
-	const struct stint_tensor *t = &w->l->model->resident[resident];
-	*c = (struct finite_count){0};
-	for (size_t at = 0; at < t->bytes; at += PART) {
-		const size_t n = t->bytes - at < PART ? t->bytes - at : PART;
-		void *part = s->device->hold(s, t->offset + at, n, 1);
-		if (!part)
-			return load_lost(w->l, t->name, w->diag);
-		finite_count(t->dtype, part, n, c);
-		s->device->let(s, part);
-	}
-	return ST_OK;
-}
-
-static int64_t numbers_of(const struct stint_tensor *t)
-{
-	return (int64_t)(t->bytes / (size_t)safetensors_width(t->dtype));
-}
-
 enum status watch_start(struct arena *a, const struct loaded *l, struct watch *out, struct diag *d)
 {
 	*out = (struct watch){.a = a, .l = l, .diag = d};
-	out->begun = ARENA_ARRAY(a, struct finite_count, l->model->nresident);
-	if (!out->begun)
-		return diag_nomem(d);
-	for (int i = 0; i < l->model->nresident; i++) {
-		const struct stint_tensor *t = &l->model->resident[i];
-		if (!checkpoint_holds(t))
-			continue;
-		TRY(count(out, i, &out->begun[i]));
-		if (out->begun[i].nan)
-			diag_warn(d, &(struct where){.node = t->name, .op = "tensor"}, NULL,
-				"%" PRId64 " of its %" PRId64
-				" values are NaN before the first step",
-				out->begun[i].nan, numbers_of(t));
-	}
-	return ST_OK;
+	return finite_begin(a, l, &out->values, d);
 }
 
 void watch_end(struct watch *w)
 {
 	free(w->kept);
 	w->kept = NULL;
-}
-
-enum status watch_values(const struct watch *w, struct watch_lost *out)
-{
-	*out = (struct watch_lost){0};
-	for (int i = 0; i < w->l->model->nresident; i++) {
-		const struct stint_tensor *t = &w->l->model->resident[i];
-		struct finite_count c;
-		if (!checkpoint_holds(t))
-			continue;
-		TRY(count(w, i, &c));
-		if (c.nan <= w->begun[i].nan && c.inf <= w->begun[i].inf)
-			continue;
-		if (!out->tensors++) {
-			out->name = t->name;
-			out->numbers = both(&c);
-			out->of = numbers_of(t);
-		}
-	}
-	return ST_OK;
-}
-
-const char *watch_text(const struct watch *w, const struct watch_lost *lost)
-{
-	if (!lost->name)
-		return "values that another rank has are not finite";
-	const char *text = arena_printf(w->a,
-		"%" PRId64 " of %" PRId64 " values of '%s' are not finite", lost->numbers, lost->of,
-		lost->name);
-	if (text && lost->tensors > 1)
-		text = arena_printf(
-			w->a, "%s, and %d more tensors hold such", text, lost->tensors - 1);
-	return text ? text : "values are not finite";
 }
 
 /* --- The loss's scale --- */
@@ -177,7 +102,7 @@ const char *watch_data(const struct watch *w, const struct feed *f, const int64_
 	for (int i = 0; i < f->n; i++) {
 		const struct stint_tensor *t = &w->l->model->resident[f->bound[i].resident];
 		const void *data = load_values(w->l, f->bound[i].resident);
-		const int64_t n = t->dtype <= STINT_F64 ? numbers_of(t) : 0,
+		const int64_t n = t->dtype <= STINT_F64 ? finite_numbers(t) : 0,
 			      at = data ? first_odd(t->dtype, data, n) : -1;
 		if (at < 0)
 			continue;
@@ -205,7 +130,7 @@ static void on_gradient(void *user, int parameter, const void *data, size_t byte
 		return;
 	finite_count(s->model->resident[parameter].dtype, data, bytes, &c);
 	s->all++;
-	if (!both(&c))
+	if (!c.nan + c.inf)
 		return;
 	if (!s->bad++ || parameter < s->first)
 		s->first = parameter;
@@ -216,7 +141,7 @@ static void on_output(void *user, int output, int dtype, const void *data, size_
 	struct seen *s = user;
 	struct finite_count c = {0};
 	finite_count(dtype, data, bytes, &c);
-	if (both(&c))
+	if (c.nan + c.inf)
 		s->output = s->output ? s->output : s->model->output[output].name;
 }
 

@@ -2,32 +2,20 @@
 #ifndef STINT_CLI_WATCH_H
 #define STINT_CLI_WATCH_H
 
+#include "api/finite_values.h"
 #include "cli/feed.h"
 
-/* Infinities that were there when training began (masks of attention are made of them) are no harm:
- * what counts is what came later. */
 struct watch {
 	struct arena *a;
 	const struct loaded *l;
 	struct diag *diag;
-	struct finite_count *begun; /* of each resident */
-	unsigned char *kept;        /* watch_keep's */
-};
-
-/* Parameters, running statistics and optimizer state that are not finite any more. */
-struct watch_lost {
-	int tensors;
-	const char *name; /* the first's, in the model's order; NULL: another rank's */
-	int64_t numbers, of;
+	struct finite_values values;
+	unsigned char *kept; /* watch_keep's */
 };
 
 /* Look at the values as they are. NaN among them is warned of. */
 enum status watch_start(struct arena *a, const struct loaded *l, struct watch *out, struct diag *d);
 void watch_end(struct watch *w);
-/* What is lost by now: a pass over all values. */
-enum status watch_values(const struct watch *w, struct watch_lost *out);
-/* "1 of 12 values of 'w' are not finite, and 3 more tensors hold such" */
-const char *watch_text(const struct watch *w, const struct watch_lost *lost);
 
 /* Under --precision fp16: whether the last step, whose loss was not finite, changed nothing but the
  * loss's scale; then that is no harm. And whether the scale has become so small that it cannot be

@@ -7,11 +7,11 @@
         loss = step.train(x, y)
 """
 from ._compile import compile, frontier, open, plan, version
-from ._errors import BudgetError, Diagnostic, ExportError, FileError, ModelError, StintError, StintWarning, UsageError
+from ._errors import BudgetError, Diagnostic, DivergedError, ExportError, FileError, ModelError, StintError, StintWarning, UsageError
 from ._export import export
 from ._plan import Frontier, Plan
 from ._step import Step
 
 __version__ = version()
-__all__ = ["BudgetError", "Diagnostic", "ExportError", "FileError", "Frontier", "ModelError", "Plan", "Step", "StintError",
-           "StintWarning", "UsageError", "compile", "export", "frontier", "open", "plan"]
+__all__ = ["BudgetError", "Diagnostic", "DivergedError", "ExportError", "FileError", "Frontier", "ModelError", "Plan",
+           "Step", "StintError", "StintWarning", "UsageError", "compile", "export", "frontier", "open", "plan"]

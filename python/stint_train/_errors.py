@@ -54,6 +54,10 @@ class BudgetError(StintError):
     min_bytes_proven: int | None = None  # no plan needs less
 
 
+class DivergedError(StintError):
+    """Values that are not finite: nothing is saved of them."""
+
+
 class FileError(StintError):
     """Files, devices, the C compiler."""
 
@@ -66,7 +70,7 @@ class ExportError(Exception):
         self.names = names
 
 
-_BY_STATUS: dict[int, type[StintError]] = {2: UsageError, 3: ModelError, 4: BudgetError, 5: FileError}
+_BY_STATUS: dict[int, type[StintError]] = {2: UsageError, 3: ModelError, 4: BudgetError, 5: FileError, 7: DivergedError}
 
 
 def failure(status: int, diagnostics: tuple[Diagnostic, ...]) -> StintError:

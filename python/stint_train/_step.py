@@ -168,6 +168,12 @@ class Step:
             raise ValueError(f"as many rows of each {what}, not {sorted(counts)}")
         return max(counts, default=0)
 
+    def _with_target(self, x: Data | None, y: Any, call: str) -> None:
+        """New inputs with the last batch's targets are a mistake."""
+        if x is not None and y is None and (target := self._of(lib.STINT_KIND_TARGET)):
+            raise ValueError(f"no target given: {call}(x, y), y of shape {target[0].shape}; "
+                             f"what was written to step.inputs and step.target is taken by {call}()")
+
     def _feed(self, x: Data | None, y: Any, rows: int | None) -> int:
         given = [self._put(self._of(kind), data, what, rows)
                  for kind, data, what in ((lib.STINT_KIND_INPUT, x, "input"), (lib.STINT_KIND_TARGET, y, "target"))
@@ -177,8 +183,9 @@ class Step:
         return max(given, default=0)
 
     def train(self, x: Data | None = None, y: Any = None, lr: float | None = None) -> float:
-        """One step: forward, backward, updates. Returns the loss. What is not given stays as it is."""
+        """One step: forward, backward, updates. Returns the loss. Without arguments: on what step.inputs and step.target hold."""
         loss = ffi.new("double *")
+        self._with_target(x, y, "train")
         with self._lock:
             self._feed(x, y, None)
             rate = lib.stint_trainer_rate(self._trainer) if lr is None else lr
@@ -201,6 +208,7 @@ class Step:
 
     def eval(self, x: Data | None = None, y: Any = None) -> float:
         """The loss, by the model as it answers when it is not trained. Fewer rows than the batch has may be given."""
+        self._with_target(x, y, "eval")
         with self._lock:
             return self._eval(x, y)[0]
 
@@ -218,7 +226,8 @@ class Step:
     # --- Files ---
 
     def save(self, path: Path) -> None:
-        """Parameters, running statistics, optimizer states, steps done and the seed, as safetensors: all of it or nothing."""
+        """Parameters, running statistics, optimizer states, steps done and the seed, as safetensors: all of it or nothing.
+        Values that are not finite are not saved: DivergedError."""
         with self._lock:
             check("trainer", lib.stint_trainer_save(self._trainer, os.fsencode(path)), self._trainer)
 

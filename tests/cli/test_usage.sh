@@ -118,6 +118,8 @@ expect 5 stint train dir --no-save --epochs 1
 expect 5 stint bench dir
 expect 2 stint bench dir --steps 0
 expect 2 stint train dir --no-save --epochs 0
+expect 2 stint train dir --no-save --lr -1
+said "--lr want finite numbers from 0"
 expect 2 stint train dir --no-save --epochs many
 expect 2 stint train dir --no-save --epochs 1 --schedule wavy
 expect 2 stint train dir --no-save --epochs 1 --scale nan

@@ -344,6 +344,19 @@ class Errors(unittest.TestCase):
             step.load("/nowhere.safetensors")
         with self.assertRaises(stint.FileError):
             step.save("/nowhere/w.safetensors")
+        # the last batch's labels are not these pictures'
+        with self.assertRaisesRegex(ValueError, "no target given"):
+            step.train(x)
+        with self.assertRaisesRegex(ValueError, "no target given"):
+            step.eval(x)
+        for rate in -1.0, np.nan, np.inf:
+            with self.assertRaisesRegex(stint.UsageError, "rate"):
+                step.train(x, y, lr=rate)
+        # what has diverged is not saved
+        step.train(x, y, lr=1e38), step.train(x, y, lr=1e38)
+        with self.assertRaisesRegex(stint.DivergedError, "are not finite"):
+            step.save(WORK / "diverged.safetensors")
+        self.assertFalse((WORK / "diverged.safetensors").exists())
         del step
         gc.collect()
         self.assertFalse(folder.exists())
