@@ -212,7 +212,8 @@ struct importer {
 	struct module_tensor *module_first, **module_end;
 	struct names copied;    /* initializers that ties_rewrite made → struct copied */
 	struct names turned;    /* those that it turned back → what the file calls them */
-	struct names use;       /* initializers → how nodes read them (roles.c) */
+	struct names use;       /* initializers → how nodes read them (uses.c) */
+	struct names spelled;   /* those that were Constant nodes → their TensorProto */
 	struct names dim;       /* symbolic size → what it is bound to (dims.c) */
 	struct trie *functions; /* by domain, name, overload; NULL: the model has none */
 	struct memo block;      /* GraphProto → struct block */
@@ -250,8 +251,8 @@ const struct module_tensor *call_tensor(const struct call *c, int i);
 bool padding_of(const struct importer *im, const Onnx__NodeProto *n, int64_t *row);
 /* Report --padding-idx that fits no lookup. */
 enum status padding_check(struct importer *im);
-/* Constant nodes that --train names become initializers; a note tells of others that stand where
- * weights stand. Rewrites the file in memory. */
+/* What stands where weights stand in Constant nodes and bodies becomes initializers of the model, and
+ * so do those that --train names. Rewrites the file in memory. */
 enum status constants_rewrite(struct importer *im);
 /* Biases of zeros that PyTorch's exporter took away: marked as removed, with --restore-biases put
  * back, and told. Rewrites the file in memory. Requires calls_read. */
@@ -285,6 +286,19 @@ const char *name_leaf(const char *name);
 bool name_numbered(const char *name, const char *const word[]);
 /* Made by an exporter or optimizer for a constant of its own. */
 bool name_generated(const char *name);
+/* How nodes read an initializer (uses.c). */
+struct use {
+	bool weight;   /* where weights stand by nature */
+	bool affine;   /* factor or summand */
+	bool table;    /* of which rows are looked up */
+	bool bias;     /* added to a product with weights */
+	bool data;     /* factor or summand of what the caller gives */
+	bool known;    /* where only constants can stand */
+	bool expected; /* in a module of which a parameter is not among the initializers */
+};
+/* Of all names in `use`, which has a struct use for each. */
+enum status uses_of(struct importer *im, const struct names *use);
+/* Those of the initializers: im->use. */
 enum status uses_read(struct importer *im);
 /* Say so when parameters of the module are nowhere in the file: folded into constants (lost.c).
  * Requires the initializers in `top`. */
@@ -293,6 +307,10 @@ enum status warn_of_lost(struct importer *im);
 void warn_of_folding(struct importer *im);
 /* Note what is trained by its name and looks like no parameter. Requires the graph. */
 enum status note_suspects(struct importer *im);
+/* All elements are one number; or they are what no training leaves: whole numbers, evenly spaced
+ * ones, powers, sines and cosines of positions. */
+bool looks_uniform(const struct tensor *t);
+bool looks_computed(const struct tensor *t);
 /* Say so when the exporter left label smoothing out of a loss, which its notes have. */
 void warn_of_smoothing(struct importer *im);
 /* PyTorch's `.detach()`, which ONNX has as Identity: the newer exporter notes it, without optimize.

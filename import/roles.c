@@ -6,85 +6,6 @@
 
 #include "import/import_parts.h"
 
-typedef Onnx__NodeProto Node;
-
-/* How nodes read an initializer. */
-struct use {
-	bool weight;   /* where weights stand by nature */
-	bool affine;   /* factor or summand */
-	bool known;    /* where only constants can stand */
-	bool expected; /* in a module of which a parameter is not among the initializers */
-};
-
-/* --- How nodes read them --- */
-
-static enum status mark_initializers(struct importer *im)
-{
-	const Onnx__GraphProto *g = im->m.proto->graph;
-	for (size_t i = 0; i < g->n_initializer; i++) {
-		void **at = names_at(&im->use, text_of(g->initializer[i]->name));
-		if (at && !*at)
-			*at = ARENA_NEW(im->m.arena, struct use);
-		if (!at || !*at)
-			return diag_nomem(im->d);
-	}
-	return ST_OK;
-}
-
-/* Whether a parameter of module `scope` itself has no initializer: it was folded into another. */
-static bool has_lost_parameter(struct importer *im, const char *scope)
-{
-	size_t n = scope ? strlen(scope) : 0;
-	if (!scope)
-		return false;
-	for (const struct module_tensor *t = im->module_first; t; t = t->next) {
-		if (t->kind != ORIGIN_PARAMETER || names_get(&im->use, t->name))
-			continue;
-		bool inside = n == 0 || (!strncmp(t->name, scope, n) && t->name[n] == '.');
-		if (inside && !strchr(t->name + (n ? n + 1 : 0), '.'))
-			return true;
-	}
-	return false;
-}
-
-/* The same of the call that a node comes from. */
-static bool call_lacks_parameter(struct importer *im, const Node *n)
-{
-	const struct call *c = call_of(im, n);
-	for (int i = 0; c && i < c->narg; i++)
-		if (c->arg[i]->kind == ORIGIN_PARAMETER && !names_get(&im->use, c->arg[i]->name))
-			return true;
-	return false;
-}
-
-/* Where node `n` reads an initializer and the file knows modules. */
-static void read_in_module(struct importer *im, const Node *n, struct use *u)
-{
-	u->expected |= has_lost_parameter(im, node_scope(im->m.arena, n)) ||
-		       call_lacks_parameter(im, n);
-}
-
-enum status uses_read(struct importer *im)
-{
-	const Onnx__GraphProto *g = im->m.proto->graph;
-	TRY(mark_initializers(im));
-	for (size_t i = 0; i < g->n_node; i++) {
-		const Node *n = g->node[i];
-		const struct op_def *op = record_of(im, n, im->top.opset);
-		for (size_t k = 0; op && k < n->n_input && k < 32; k++) {
-			struct use *u = names_get(&im->use, text_of(n->input[k]));
-			if (!u)
-				continue;
-			u->weight |= op->weights >> k & 1;
-			u->known |= op->known >> k & 1;
-			u->affine |= op->role == ROLE_MUL || op->role == ROLE_ADD;
-			if (im->module_first && !u->expected)
-				read_in_module(im, n, u);
-		}
-	}
-	return ST_OK;
-}
-
 /* --- The decision --- */
 
 static bool is_number(const char *s)
@@ -169,6 +90,16 @@ static bool is_repeated_matrix(const struct tensor *t)
 	return false;
 }
 
+/* The values of a Constant node that is only added, multiplied by or looked up: of weights all may
+ * be zeros or ones, before training. */
+static bool is_given(const struct tensor *t, const struct use *u)
+{
+	if (u && u->weight)
+		return false;
+	const double first = t->numel > 0 ? tensor_real(t, 0) : 0;
+	return looks_uniform(t) ? t->numel > 1 && first != 0 && first != 1 : looks_computed(t);
+}
+
 static const char *why_parameter(const struct importer *im, const struct tensor *t)
 {
 	const char *of = names_get(&im->turned, t->name), *why = NULL;
@@ -191,6 +122,8 @@ static struct decision by_origin_alone(const struct importer *im, const struct t
 		return (struct decision){false, "a mask"};
 	if (im->module_first && is_from_factory(t->name))
 		return (struct decision){false, "what torch.zeros and its like give"};
+	if (names_get(&im->spelled, t->name) && is_given(t, u))
+		return (struct decision){false, "a Constant whose values are no weight's"};
 	bool made = im->module_first || name_generated(t->name);
 	if (!made)
 		return (struct decision){true, "by its name"};

@@ -24,7 +24,7 @@ static bool is_named_so(const char *name)
 	return false;
 }
 
-static bool is_uniform(const struct tensor *t)
+bool looks_uniform(const struct tensor *t)
 {
 	for (int64_t i = 1; i < t->numel; i++)
 		if (tensor_real(t, i) != tensor_real(t, 0))
@@ -70,6 +70,11 @@ static bool is_position_table(const struct tensor *t)
 	return zeros && ones && zeros + ones == row && row < t->numel;
 }
 
+bool looks_computed(const struct tensor *t)
+{
+	return !looks_uniform(t) && (is_whole(t) || is_progression(t) || is_position_table(t));
+}
+
 /* By tensor id: whether something else than pointwise nodes reads it. What a product reads may
  * begin as an identity, or as ones among zeros. */
 static bool *read_otherwise(struct importer *im)
@@ -92,9 +97,7 @@ static bool is_suspect(const struct tensor *t, bool other)
 	if (t->role != TR_PARAMETER || !t->data || !t->why || t->numel < 2 ||
 		strcmp(t->why, "by its name") != 0)
 		return false;
-	return is_named_so(t->name) ||
-	       (!other && !is_uniform(t) &&
-		       (is_whole(t) || is_progression(t) || is_position_table(t)));
+	return is_named_so(t->name) || (!other && looks_computed(t));
 }
 
 /* "--freeze '*.mask'" where all that are called so are suspects, the name itself otherwise. */

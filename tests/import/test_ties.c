@@ -274,28 +274,6 @@ static void roles(void **state)
 	notes_not_trained(t, "onnx::MatMul_3", "not in --train");
 }
 
-static void constant_nodes(void **state)
-{
-	struct model_test *t = *state;
-	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
-	Onnx__TensorProto *w = model_weights(t, "values", "4,4");
-	t->graph.n_initializer--;
-	Onnx__NodeProto *n = model_node(t, "Constant", "c", "", "w");
-	model_attribute(t, n, "value", ATTRIBUTE_TYPE(TENSOR))->t = w;
-	n->n_input = 0;
-	model_node(t, "MatMul", "m", "x,w", "y");
-	model_output(t, "y");
-	model_accepted(t);
-	assert_int_equal(notes_input(t, "m", 1)->role, TR_CONSTANT);
-	test_said(t, "stands where weights stand, but Constant nodes are not trained");
-	t->options.train_pattern = (const char *const[]){"*", NULL};
-	model_accepted(t);
-	assert_int_equal(notes_input(t, "m", 1)->role, TR_CONSTANT);
-	t->options.train_pattern = (const char *const[]){"w", NULL};
-	model_accepted(t);
-	notes_reads(t, "m", 1, "w");
-}
-
 /* The module's word goes before names. */
 static void modules(void **state)
 {
@@ -568,7 +546,7 @@ int main(void)
 		T(constants_are_not_trained), T(without_modules), T(aliases),
 		T(a_layer_called_again), T(layers_of_a_stack), T(stacks), T(transposed),
 		T(permuted), T(tied_to_another), T(roles), T(modules), T(factories),
-		T(folding_is_told), T(keras), T(constant_nodes), T(computed_weights_are_told),
+		T(folding_is_told), T(keras), T(computed_weights_are_told),
 		T(computed_beside_is_told), T(scalars_are_constants), T(scalar_parameters),
 		T(calls_of_a_batchnorm_are_told), T(batchnorms_of_equal_statistics_are_fine),
 		T(detached), T(stops), T(fixed_inputs), T(lost_smoothing)};
