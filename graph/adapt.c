@@ -438,7 +438,7 @@ static enum status copy_node(struct adapt *x, const struct node *old)
 	if (!old->op->adapt)
 		return ST_OK;
 	const struct tensor *weight = weight_of(old, old->op->adapts, &how);
-	const struct adapter_spec *spec = weight ? spec_of(x, old, weight) : NULL;
+	const struct adapter_spec *spec = weight && !weight->drawn ? spec_of(x, old, weight) : NULL;
 	if (!spec)
 		return ST_OK;
 	TRY(adapter_of(x, old, weight, spec, &at));
@@ -450,7 +450,7 @@ static enum status freeze(struct adapt *x)
 	struct graph *g = x->copy.to;
 	for (int i = 0; i < g->ntensor; i++) {
 		struct tensor *t = g->tensor[i];
-		if (t->role != TR_PARAMETER ||
+		if (t->role != TR_PARAMETER || t->drawn ||
 			((name_matches(x->o->train_pattern, t->name) ||
 				 name_listed(x->o->train_name, t->name)) &&
 				!name_matches(x->o->freeze_pattern, t->name)))

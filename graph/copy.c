@@ -40,6 +40,7 @@ static struct tensor *copy_tensor(const struct graph_copy *c, const struct tenso
 	x->is_gradient = t->is_gradient;
 	x->from_model = t->from_model;
 	x->weight = t->weight;
+	x->drawn = t->drawn;
 	x->why = t->why;
 	x->piece_of = t->piece_of;
 	x->exact = t->exact;

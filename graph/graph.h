@@ -110,6 +110,7 @@ struct tensor {
 	bool from_model; /* an initializer of the model's file */
 	bool weight; /* one that is trained unless somebody says otherwise; or TR_CONSTANT, such a
 		      * one's elements, moved */
+	bool drawn;  /* a weight of a new head: trained beside adapters, too */
 	const char *why;  /* for people: why such a one is trained, or is not */
 	int element;      /* ONNX's number of the type that the file gives it; 0: not known */
 	bool is_gradient; /* made by the backward pass; for the planner's and the reader's eyes only

@@ -7,17 +7,17 @@
 #include <string.h>
 
 #include "base/init.h"
-#include "import/import_parts.h"
+#include "import/ties.h"
 
 typedef Onnx__GraphProto Graph;
-typedef Onnx__NodeProto Node;
-typedef Onnx__TensorProto Tensor;
 
 struct head {
 	struct importer *im;
 	Graph *graph;
 	struct names maker, initializer; /* by tensor's name */
 	Node *node;                      /* the product */
+	Tensor *other;                   /* the weight of another, as near as it; NULL */
+	const Node *inner;               /* nearer than it, a node whose bodies may have products */
 	const struct op_def *op;
 	Tensor *weight, *bias; /* bias: NULL where it has none */
 	int axis, bias_axis;   /* which counts outputs */
@@ -72,8 +72,16 @@ static Tensor *behind(const struct head *h, const char *name, bool *turned)
 	return NULL;
 }
 
-/* Whether n is a product with a weight; then it is the head. */
-static bool take_product(struct head *h, Node *n)
+/* The name of a Constant node that is no weight (constant_weights.c); NULL: it is none. */
+static const char *constant_behind(const struct head *h, const char *name)
+{
+	const Node *n = names_get(&h->maker, name);
+	const struct op_def *op = n ? record(h, n) : NULL;
+	return op && op->role == ROLE_CONSTANT ? name : NULL;
+}
+
+/* Whether n is a product with a weight; then it is the head, or another as near as that. */
+static bool take_product(struct head *h, Node *n, const char **constant)
 {
 	const struct op_def *op = record(h, n);
 	bool turned = false;
@@ -81,51 +89,110 @@ static bool take_product(struct head *h, Node *n)
 		(int)n->n_input <= op->adapts)
 		return false;
 	Tensor *t = behind(h, text_of(n->input[op->adapts]), &turned);
+	if (!t)
+		*constant = constant_behind(h, text_of(n->input[op->adapts]));
 	if (!t || t->n_dims < 2 || (turned && t->n_dims != 2))
 		return false;
+	int axis = op->bias.input ? bias_axis(&op->bias, n) : (int)t->n_dims - 1;
+	axis = turned ? 1 - axis : axis;
+	if (h->node) {
+		if (t != h->weight && t->dims[axis] == h->outputs)
+			h->other = t;
+		return true;
+	}
 	h->node = n;
 	h->op = op;
 	h->weight = t;
-	h->axis = op->bias.input ? bias_axis(&op->bias, n) : (int)t->n_dims - 1;
-	if (turned)
-		h->axis = 1 - h->axis;
-	h->outputs = t->dims[h->axis];
+	h->axis = axis;
+	h->outputs = t->dims[axis];
 	return true;
 }
 
-/* From the output back, the nearest first. */
+static bool has_bodies(const Node *n)
+{
+	for (size_t i = 0; i < n->n_attribute; i++)
+		if (n->attribute[i]->g)
+			return true;
+	return false;
+}
+
+/* What was found, or why it is none. */
+static enum status found(struct head *h, const char *output)
+{
+	struct arena *a = h->im->m.arena;
+	if (!h->node && h->inner)
+		return bad(h, text_of(h->inner->name), text_of(h->inner->op_type),
+			"a head around it, or a model without that node: export one for the case "
+			"that is wanted",
+			"the output is made in its bodies, which are left as they are");
+	if (!h->node)
+		return bad(h, output, "output",
+			"a MatMul, Gemm or Conv whose weight is an initializer",
+			"no product with a weight leads to it");
+	if (!h->other)
+		return ST_OK;
+	const char *which = arena_printf(a,
+		"'%s' and '%s' are as near to it and have as many outputs: which is the head the "
+		"file does not tell",
+		text_of(h->weight->name), text_of(h->other->name));
+	return which ? bad(h, output, "output",
+			       "--loss LOSS:output=NAME, with what one of them makes, tells; or "
+			       "export the model with the outputs that are wanted",
+			       which)
+		     : diag_nomem(h->im->d);
+}
+
+/* What node n reads is looked at next, each maker once: a node may have several outputs. */
+static enum status enter(
+	struct head *h, const Node *n, struct names *seen, const char **queue, size_t *end)
+{
+	for (size_t k = 0; k < n->n_input; k++) {
+		const char *name = text_of(n->input[k]);
+		Node *before = names_get(&h->maker, name);
+		if (!before || !before->n_output)
+			continue;
+		void **at = names_at(seen, text_of(before->output[0]));
+		if (!at)
+			return diag_nomem(h->im->d);
+		if (*at)
+			continue;
+		*at = before;
+		queue[(*end)++] = name;
+	}
+	return ST_OK;
+}
+
+/* From the output back, the nearest first; all that are as near are looked at. */
 static enum status find_product(struct head *h, const char *output)
 {
 	struct arena *a = h->im->m.arena;
 	struct names seen = {.arena = a};
 	const char **queue = ARENA_ARRAY(a, const char *, h->graph->n_node + 1);
-	size_t first = 0, end = 0;
+	size_t first = 0, end = 0, level = 1;
 	if (!queue)
 		return diag_nomem(h->im->d);
 	queue[end++] = output;
 	while (first < end) {
-		Node *n = names_get(&h->maker, queue[first++]);
-		if (!n)
-			continue;
-		if (take_product(h, n))
-			return ST_OK;
-		for (size_t k = 0; k < n->n_input; k++) {
-			const char *name = text_of(n->input[k]);
-			Node *before = names_get(&h->maker, name);
-			/* by its maker: a node of several outputs is looked at once */
-			void **at = before && before->n_output
-					    ? names_at(&seen, text_of(before->output[0]))
-					    : NULL;
-			if (before && before->n_output && !at)
-				return diag_nomem(h->im->d);
-			if (!at || *at)
-				continue;
-			*at = before;
-			queue[end++] = name;
+		if (first == level) { /* all at one distance are done */
+			if (h->node || h->inner)
+				break;
+			level = end;
 		}
+		Node *n = names_get(&h->maker, queue[first++]);
+		const char *constant = NULL;
+		if (!n || take_product(h, n, &constant))
+			continue;
+		if (constant)
+			return bad(h, constant, "constant",
+				"--train NAME, of it and of what else is to be trained, makes a "
+				"weight of it",
+				"the last product's weight is a Constant node");
+		if (has_bodies(n))
+			h->inner = n;
+		else
+			TRY(enter(h, n, &seen, queue, &end));
 	}
-	return bad(h, output, "output", "a MatMul, Gemm or Conv whose weight is an initializer",
-		"no product with a weight leads to it");
+	return found(h, output);
 }
 
 /* As many inputs of nodes read it. */
@@ -173,14 +240,14 @@ static void find_bias(struct head *h)
 	}
 }
 
-/* As numbers of single precision, which it is to have. */
-static enum status old_values(struct head *h, const Tensor *t, const float **out)
+/* As numbers. */
+static enum status old_values(struct head *h, const Tensor *t, const double **out)
 {
 	enum dtype type;
 	int rank;
 	int64_t dim[RANK_MAX];
 	const void *v;
-	TRY(tensor_values(&h->im->m, t, DT_F32, &type, &rank, dim, &v, h->im->d));
+	TRY(tensor_values(&h->im->m, t, DT_F64, &type, &rank, dim, &v, h->im->d));
 	*out = v;
 	return ST_OK;
 }
@@ -190,13 +257,14 @@ static enum status resize(struct head *h, Tensor *t, int axis, int64_t fan_in)
 	const struct import_options *o = h->im->o;
 	struct arena *a = h->im->m.arena;
 	const uint64_t stream = init_stream(text_of(t->name));
-	const float *old = NULL;
+	const double *old = NULL;
 	int64_t dim[RANK_MAX], outer = 1, inner = 1, size, bytes;
 	int rank;
 	Node *one;
-	if (t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
+	const int width = element_width(t->data_type);
+	if (!tensor_is_real(t))
 		return bad(h, t->name, "tensor", "convert the model to float",
-			"the head's numbers are not of type float");
+			"the head's numbers are not real ones");
 	if (readers(h, text_of(t->name), &one) != 1)
 		return bad(h, t->name, "tensor",
 			"a head of its own: --untie NAME, or export the model anew",
@@ -209,16 +277,18 @@ static enum status resize(struct head *h, Tensor *t, int axis, int64_t fan_in)
 	dim[axis] = o->head;
 	int64_t *dims = arena_memdup(a, dim, (size_t)rank, sizeof *dim);
 	if (!size_mul(outer, inner, &size) || !size_mul(size, o->head, &size) ||
-		!size_mul(size, sizeof(float), &bytes) || bytes > PROTOBUF_MOST)
+		!size_mul(size, width, &bytes) || bytes > PROTOBUF_MOST)
 		return bad(h, t->name, "tensor", NULL, "it would be over 2 GiB");
-	float *v = ARENA_ARRAY(a, float, size);
+	unsigned char *v = ARENA_ARRAY(a, unsigned char, bytes);
 	if (!dims || !v)
 		return diag_nomem(h->im->d);
 	for (int64_t i = 0; i < size; i++) {
 		const int64_t k = i / inner % o->head;
-		v[i] = old && k < h->outputs
-			       ? old[(i / inner / o->head * h->outputs + k) * inner + i % inner]
-			       : (float)init_kaiming(stream, i, fan_in);
+		const double value =
+			old && k < h->outputs
+				? old[(i / inner / o->head * h->outputs + k) * inner + i % inner]
+				: (float)init_kaiming(stream, i, fan_in);
+		real_put(t->data_type, v + i * width, value);
 	}
 	t->dims = dims;
 	tensor_set_raw(t, v, (size_t)bytes);
@@ -241,6 +311,25 @@ static void set_axis(const struct head *h, Onnx__ValueInfoProto *v, const char *
 		return;
 	h->im->headed = output;
 	h->im->headed_axis = axis;
+}
+
+/* It is trained, whatever else is: numbers that were drawn say nothing. */
+static enum status train(struct head *h, const Tensor *t)
+{
+	struct importer *im = h->im;
+	void **at = t ? names_at(&im->head, text_of(t->name)) : NULL;
+	if (t && !at)
+		return diag_nomem(im->d);
+	if (!t)
+		return ST_OK;
+	*at = h->node;
+	if (!name_matches(im->o->freeze_pattern, text_of(t->name)))
+		return ST_OK;
+	return diag_fail(im->d, ST_USAGE, &(struct where){im->m.path, text_of(t->name), "tensor"},
+		arena_printf(im->m.arena,
+			"leave it out of --freeze; --train '%s' alone freezes all others",
+			text_of(t->name)),
+		"--freeze would leave the new head as it was drawn");
 }
 
 /* Shapes that the file notes: of the outputs that come of the head; of what lies between, none. */
@@ -297,6 +386,7 @@ enum status head_rewrite(struct importer *im)
 		.graph = im->m.proto->graph,
 		.maker.arena = im->m.arena,
 		.initializer.arena = im->m.arena};
+	im->head.arena = im->m.arena;
 	if (!im->o->head)
 		return ST_OK;
 	if (!h.graph->n_output)
@@ -315,6 +405,8 @@ enum status head_rewrite(struct importer *im)
 	TRY(resize(&h, h.weight, h.axis, numel / h.outputs));
 	if (h.bias)
 		TRY(resize(&h, h.bias, h.bias_axis, numel / h.outputs));
+	TRY(train(&h, h.weight));
+	TRY(train(&h, h.bias));
 	TRY(set_shapes(&h, output));
 	tell(&h);
 	return ST_OK;

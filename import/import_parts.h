@@ -73,6 +73,9 @@ int element_width(int32_t onnx);
 /* Bytes of so many elements in raw data; 0 also where the type is not supported. */
 int64_t element_bytes(int32_t onnx, int64_t numel);
 
+/* One real number as the bytes of ONNX's `type`, rounded to nearest. */
+void real_put(int32_t type, unsigned char *to, double v);
+
 /* Text of a protobuf string field that may be absent. */
 static inline const char *text_of(const char *s)
 {
@@ -219,6 +222,7 @@ struct importer {
 	struct memo block;      /* GraphProto → struct block */
 	struct memo constant;   /* TensorProto → struct tensor, in blocks that are built often */
 	bool unbound;           /* an input has an axis of no size (dims_axes) */
+	struct names head;      /* what --replace-head made: trained, whatever else is */
 	const char *headed;     /* an output that --replace-head changes; NULL */
 	int headed_axis;        /* which then has as many as it says */
 	int64_t limit, left;    /* nodes that calls and bodies make: in all, still */
@@ -251,8 +255,8 @@ const struct module_tensor *call_tensor(const struct call *c, int i);
 bool padding_of(const struct importer *im, const Onnx__NodeProto *n, int64_t *row);
 /* Report --padding-idx that fits no lookup. */
 enum status padding_check(struct importer *im);
-/* What stands where weights stand in Constant nodes and bodies becomes initializers of the model, and
- * so do those that --train names. Rewrites the file in memory. */
+/* What stands where weights stand in Constant nodes and bodies becomes initializers of the model,
+ * and so do those that --train names. Rewrites the file in memory. */
 enum status constants_rewrite(struct importer *im);
 /* Biases of zeros that PyTorch's exporter took away: marked as removed, with --restore-biases put
  * back, and told. Rewrites the file in memory. Requires calls_read. */

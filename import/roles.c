@@ -185,6 +185,8 @@ struct decision role_of(const struct importer *im, const struct tensor *t)
 		return (struct decision){false, "a scalar"};
 	if (u && u->known)
 		return (struct decision){false, "a setting of its operator"};
+	if (names_get(&im->head, t->name))
+		return (struct decision){true, "--replace-head"};
 	if (name_matches(o->freeze_pattern, t->name) && !o->adapted)
 		return (struct decision){false, "--freeze"};
 	if (is_asked_for(o, t->name))

@@ -34,6 +34,7 @@ static enum status initializer(struct importer *im, const Onnx__TensorProto *t, 
 	x->element = t->data_type;
 	x->weight = role.trained || weight_by_origin(im, x);
 	x->why = role.why;
+	x->drawn = names_get(&im->head, x->name) != NULL;
 	if (role.trained)
 		x->role = TR_PARAMETER;
 	return ST_OK;

@@ -1,0 +1,136 @@
+/* --replace-head: which weight that is, in which types, and that it is trained. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/import/notes.h"
+#include "tests/import/operators.h"
+
+static const float some[] = {.3F, -.2F, .7F, -.1F, .45F, .9F, -.6F, .15F, -.35F, .8F, -.05F, .55F};
+
+static void weight(struct model_test *t, const char *name, const char *shape)
+{
+	model_raw(model_tensor(t, name, TENSOR_TYPE(FLOAT), shape), some, sizeof some);
+}
+
+/* x [2,4] through w1 [4,3] and w2 [3,4]. */
+static void two_layers(struct model_test *t)
+{
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	weight(t, "w1", "4,3");
+	weight(t, "w2", "3,4");
+	model_node(t, "MatMul", "m1", "x,w1", "a");
+	model_node(t, "Relu", "r", "a", "b");
+	model_node(t, "MatMul", "m2", "b,w2", "y");
+	model_output(t, "y");
+	t->options.head = 5;
+}
+
+static void trained_whatever_is_said(void **state)
+{
+	struct model_test *t = *state;
+	two_layers(t);
+	t->options.train_pattern = (const char *const[]){"w1", NULL};
+	model_accepted(t);
+	notes_reads(t, "m2", 1, "w2");
+	assert_true(test_tensor(t, "w2")->drawn);
+	assert_false(test_tensor(t, "w1")->drawn);
+	assert_int_equal(test_tensor(t, "w2")->dim[1], 5);
+	t->options.train_pattern = NULL;
+	t->options.freeze_pattern = (const char *const[]){"w2", NULL};
+	model_refused(
+		t, ST_USAGE, "w2 (tensor): --freeze would leave the new head as it was drawn");
+}
+
+static void in_a_constant(void **state)
+{
+	struct model_test *t = *state;
+	two_layers(t);
+	Onnx__TensorProto *w = t->graph.initializer[--t->graph.n_initializer];
+	Onnx__NodeProto *n = model_node(t, "Constant", "", "", "w2");
+	model_attribute(t, n, "value", ATTRIBUTE_TYPE(TENSOR))->t = w;
+	n->n_input = 0;
+	model_accepted(t);
+	assert_int_equal(test_tensor(t, "w2")->dim[1], 5);
+	assert_int_equal(test_tensor(t, "w1")->dim[1], 3);
+	/* a value of the forward pass's is none, nor is what lies before it */
+	t->model.producer_name = "pytorch";
+	n->output[0] = "/Constant_output_0";
+	t->graph.node[2]->input[1] = "/Constant_output_0";
+	model_refused(t, ST_INVALID,
+		"/Constant_output_0 (constant): --replace-head: the last product's weight is a "
+		"Constant node");
+}
+
+static void of_several(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	weight(t, "w1", "4,3");
+	weight(t, "w2", "4,3");
+	model_node(t, "MatMul", "m1", "x,w1", "a");
+	model_node(t, "MatMul", "m2", "x,w2", "b");
+	model_node(t, "Add", "sum", "a,b", "y");
+	model_output(t, "y");
+	t->options.head = 5;
+	model_refused(t, ST_INVALID, "'w1' and 'w2' are as near to it");
+	model_output(t, "b");
+	t->options.output = (const char *const[]){"b", NULL};
+	t->graph.node[2]->op_type = "MatMul"; /* of which 'a' is no part */
+	t->graph.node[2]->input[0] = "x";
+	t->graph.node[2]->input[1] = "w1";
+	model_accepted(t);
+	assert_int_equal(test_tensor(t, "w2")->dim[1], 5);
+}
+
+static void in_a_body(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_truth(t, "c", true);
+	weight(t, "w", "4,3");
+	Onnx__NodeProto *n = model_node(t, "If", "choice", "c", "y");
+	for (int i = 0; i < 2; i++) {
+		model_inside(t, n, i ? "else_branch" : "then_branch");
+		model_node(t, "MatMul", "", "x,w", i ? "b" : "a");
+		model_output(t, i ? "b" : "a");
+		model_outside(t);
+	}
+	model_output(t, "y");
+	t->options.head = 5;
+	model_refused(
+		t, ST_INVALID, "choice (If): --replace-head: the output is made in its bodies");
+}
+
+/* In the file's own type: halves, rounded to even, and what is too small or too large for them. */
+static void of_halves(void **state)
+{
+	static const uint16_t half[] = {0x3c00, 0x3555, 0x0001, 0x03ff, 0x7bff, 0x8000, 0xc500,
+		0x0400, 0x3800, 0xb400, 0x3900, 0x3a66};
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT16), "2,4");
+	model_raw(model_tensor(t, "w", TENSOR_TYPE(FLOAT16), "4,3"), half, sizeof half);
+	model_node(t, "MatMul", "m", "x,w", "y");
+	model_output(t, "y");
+	t->options.head = 4;
+	t->options.head_keeps = true;
+	model_accepted(t);
+	const struct tensor *w = test_tensor(t, "w");
+	assert_int_equal(w->element, TENSOR_TYPE(FLOAT16));
+	assert_int_equal(w->dim[1], 4);
+	assert_true(tensor_real(w, 0) == 1 && tensor_real(w, 2) == 0x1p-24);
+	assert_true(tensor_real(w, 4) == 0x1.ff8p-15 && tensor_real(w, 5) == 65504);
+	assert_true(tensor_real(w, 8) == -5 && tensor_real(w, 9) == 0x1p-14);
+	assert_true(tensor_real(w, 3) != 0);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
+	const struct CMUnitTest tests[] = {T(trained_whatever_is_said), T(in_a_constant),
+		T(of_several), T(in_a_body), T(of_halves)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
