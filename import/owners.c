@@ -276,6 +276,69 @@ static bool is_called_again(const struct ties *s, const struct item *x, const st
 	return leaf && other_leaf && !strcmp(leaf, other_leaf) && !differ_in_number(first, again);
 }
 
+/* --- By names of nodes: "/layers.0/norm/Mul" --- */
+
+/* The module's part of a node's name; 0: it says none. */
+static size_t path_length(const Node *n)
+{
+	const char *name = text_of(n->name), *leaf = *name == '/' ? strrchr(name, '/') : NULL;
+	return leaf ? (size_t)(leaf - name) : 0;
+}
+
+/* "/norm_1" and "/norm", or the same: a module that is called again. */
+static bool is_same_module(const char *a, size_t na, const char *b, size_t nb)
+{
+	const char *ea = a + na, *eb = b + nb;
+	while (a < ea && b < eb) {
+		const size_t n = strcspn(a, "_/"), m = strcspn(b, "_/");
+		if (n != m || strncmp(a, b, n) != 0)
+			return false;
+		a += n;
+		b += m;
+		for (int k = 0; k < 2; k++) { /* of either a number at a part's end */
+			const char **at = k ? &b : &a, *end = k ? eb : ea;
+			size_t digits = *at < end && **at == '_' ? strspn(*at + 1, "0123456789")
+								 : 0;
+			if (digits && (*at + 1 + digits == end || (*at)[1 + digits] == '/'))
+				*at += 1 + digits;
+		}
+		if ((a < ea) != (b < eb) || (a < ea && *a != *b))
+			return false;
+		a += a < ea;
+		b += b < eb;
+	}
+	return a >= ea && b >= eb;
+}
+
+/* A reader before r that reads x in the same module and place, which is called again; NULL: there
+ * is none. The names of nodes have to say so. */
+static const struct reader *used_before(
+	const struct ties *s, const struct item *x, const struct reader *r)
+{
+	for (const struct reader *own = x->first; own && own != r; own = own->next) {
+		const struct op_def *op = record_of(s->im, own->node, s->im->top.opset);
+		const bool either = op && (op->role == ROLE_ADD || op->role == ROLE_MUL);
+		const size_t n = path_length(own->node), m = path_length(r->node);
+		if (n && m && !strcmp(text_of(own->node->op_type), text_of(r->node->op_type)) &&
+			(either || own->input == r->input) &&
+			is_same_module(own->node->name, n, r->node->name, m))
+			return own;
+	}
+	return NULL;
+}
+
+bool reader_in_stack(const struct item *x, const struct reader *r)
+{
+	char a[200], b[200];
+	const size_t n = path_length(x->first->node), m = path_length(r->node);
+	if (!n || !m || n >= sizeof a || m >= sizeof b)
+		return false;
+	memcpy(a, x->first->node->name, n);
+	memcpy(b, r->node->name, m);
+	a[n] = b[m] = '\0';
+	return !is_same_module(a, n, b, m) && differ_in_number(a, b);
+}
+
 static bool is_below(const char *name, const char *module)
 {
 	size_t n = strlen(module);
@@ -415,8 +478,12 @@ const char *owner_copy(const struct ties *s, const struct item *x, const struct 
 	if (scope && im->module_first)
 		return name_in_module(s, x, r, scope, forced, unsure);
 	bool pytorch = !strcmp(text_of(im->m.proto->producer_name), "pytorch");
-	if ((pytorch && !forced) || r == x->first)
-		return NULL; /* PyTorch's older exporter merges through Identity only */
+	if (r == x->first || (pytorch && !forced && im->module_first))
+		return NULL;
+	/* PyTorch's older exporter merges through Identity, tools do without */
+	const struct reader *before = pytorch && !forced ? used_before(s, x, r) : NULL;
+	if (before)
+		return before->copy;
 	*unsure = true;
 	return arena_printf(
 		a, "%s@%s.%zu", x->t->name, *label ? label : text_of(r->node->output[0]), r->input);

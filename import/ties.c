@@ -119,12 +119,29 @@ static void tell_copy(
 	const struct importer *im = s->im;
 	struct told *told = &s->told[kind == SPLIT_UNIFORM && unsure ? SPLIT_UNSURE : kind];
 	const bool form = !names_get(&im->module, text_of(x->t->name));
+	if (told->n == 0 && kind != SPLIT_NONE)
+		text_add(&told->tie, "--tie '%s=%s' keeps that one as it was", x->t->name, name);
 	if (kind == SPLIT_UNIFORM && im->module_first && !form && !unsure &&
 		!names_get(&im->module, name))
 		return;
 	if (told->list.len < 300)
 		text_add(&told->list, "%s'%s'", told->n ? ", " : "", name);
 	told->n++;
+}
+
+/* What --tie says that a copy of x is: x itself, or another copy; NULL: it is its own. */
+static const char *joined_to(const struct ties *s, const struct item *x, const char *name)
+{
+	const struct import_options *o = s->im->o;
+	for (int i = 0; i < o->ntie; i++) {
+		const struct import_tie *t = &o->tie[i];
+		const char *other = !strcmp(t->copy, name)   ? t->name
+				    : !strcmp(t->name, name) ? t->copy
+							     : NULL;
+		if (other && (!strcmp(other, x->t->name) || names_get(&s->made, other) == x))
+			return other;
+	}
+	return NULL;
 }
 
 /* A new initializer. What another one has made already gets a name that is its own. */
@@ -143,6 +160,15 @@ static enum status make_copy(struct ties *s, const struct item *x, const struct 
 		return diag_nomem(s->im->d);
 	if (*at)
 		return ST_OK;
+	const char *other = joined_to(s, x, *name);
+	if (other) {
+		void **joined = names_at(&s->joined, *name);
+		if (!joined)
+			return diag_nomem(s->im->d);
+		*joined = (void *)(uintptr_t)x;
+		*name = other;
+		return ST_OK;
+	}
 	*at = (void *)(uintptr_t)x;
 	TRY(add_copy(s, x, *name));
 	at = names_at(&s->im->copied, *name);
@@ -157,14 +183,19 @@ static enum status make_copy(struct ties *s, const struct item *x, const struct 
 /* Every reader that should have one gets its own copy. */
 static enum status split(struct ties *s, struct item *x, enum split_kind kind)
 {
+	bool layers = false;
 	for (struct reader *r = x->first; r; r = r->next) {
 		bool unsure;
 		const char *name = r->node->n_output ? owner_copy(s, x, r, kind, &unsure) : NULL;
-		if (!name)
+		if (!name) {
+			layers |= kind == SPLIT_STACK && reader_in_stack(x, r);
 			continue;
+		}
 		TRY(make_copy(s, x, r, kind, unsure, &name));
-		r->copy = name;
+		r->copy = strcmp(name, x->t->name) != 0 ? name : NULL;
 	}
+	if (layers)
+		tell_copy(s, SPLIT_NONE, x, x->t->name, false);
 	return ST_OK;
 }
 
@@ -172,7 +203,8 @@ bool ties_keep(const struct ties *s, const char *name)
 {
 	const struct import_options *o = s->im->o;
 	for (int i = 0; i < o->ntie; i++)
-		if (!strcmp(o->tie[i].name, name) || !strcmp(o->tie[i].copy, name))
+		if ((!strcmp(o->tie[i].name, name) || !strcmp(o->tie[i].copy, name)) &&
+			names_get(&s->item, o->tie[i].name) && names_get(&s->item, o->tie[i].copy))
 			return true;
 	return false;
 }
@@ -205,7 +237,9 @@ static void tell_split(struct ties *s)
 	static const char unsure[] =
 		"equal values that the exporter merged: which of their modules' parameters these "
 		"are the file does not tell; they are trained as parameters of their own";
-	static const char *const why[SPLIT_KINDS] = {apart, stack, "untied as asked", unsure};
+	static const char one[] =
+		"read by several layers of a stack: one parameter, as the file has it";
+	static const char *const why[SPLIT_KINDS] = {apart, stack, "untied as asked", unsure, one};
 	for (int k = 0; k < SPLIT_KINDS; k++) {
 		struct told *t = &s->told[k];
 		const struct where w = {.file = s->im->m.path};
@@ -213,12 +247,16 @@ static void tell_split(struct ties *s)
 		if (t->n && t->list.s && !t->list.failed && k == SPLIT_UNSURE)
 			diag_warn(s->im->d, &w,
 				"export with optimize=False; --freeze makes them constants, --tie "
-				"keeps them one",
+				"NAME=COPY keeps two of them one",
 				"%s: %s%s", why[k], t->list.s, more);
 		else if (t->n && t->list.s && !t->list.failed)
-			diag_note(s->im->d, &w, k == SPLIT_ASKED ? NULL : "--tie keeps them one",
+			diag_note(s->im->d, &w,
+				k == SPLIT_ASKED  ? NULL
+				: k == SPLIT_NONE ? "--untie NAME parts them"
+						  : t->tie.s,
 				"%s: %s%s", why[k], t->list.s, more);
 		text_free(&t->list);
+		text_free(&t->tie);
 	}
 }
 
@@ -340,19 +378,40 @@ static enum status tie_transposed(struct ties *s, struct item *copy)
 	return ST_OK;
 }
 
+/* NULL: it is there, or it was made by untying. */
+static const char *missing(const struct ties *s, const char *name)
+{
+	return names_get(&s->item, name) || names_get(&s->made, name) || names_get(&s->joined, name)
+		       ? NULL
+		       : name;
+}
+
+/* Requires that all is untied. */
+static enum status tie_check(const struct ties *s, const struct import_tie *t)
+{
+	const char *name = missing(s, t->name) ? t->name : missing(s, t->copy);
+	const struct where w = {.file = s->im->m.path};
+	if (name)
+		return diag_fail(s->im->d, ST_USAGE, &w,
+			"`stint show MODEL.onnx` lists the initializers",
+			"--tie: there is no initializer '%s'", name);
+	const bool made = !names_get(&s->item, t->name) || !names_get(&s->item, t->copy);
+	if (made && !names_get(&s->joined, t->name) && !names_get(&s->joined, t->copy))
+		return diag_fail(s->im->d, ST_USAGE, &w, NULL,
+			"--tie %s=%s: not of one initializer of the file", t->name, t->copy);
+	return ST_OK;
+}
+
 static enum status tie_asked(struct ties *s, const struct import_tie *t)
 {
 	struct item *x = names_get(&s->item, t->name), *copy = names_get(&s->item, t->copy);
-	const char *missing = !x ? t->name : !copy ? t->copy : NULL;
 	const struct where w = {.file = s->im->m.path};
-	if (missing)
-		return diag_fail(s->im->d, ST_USAGE, &w,
-			"`stint show MODEL.onnx` lists the initializers",
-			"--tie: there is no initializer '%s'", missing);
+	if (!x || !copy || x == copy)
+		return ST_OK; /* one that untying makes, or what would be untied: tie_check */
 	bool same = x->t->n_dims == copy->t->n_dims && x->t->data_type == copy->t->data_type;
 	for (size_t i = 0; same && i < x->t->n_dims; i++)
 		same = x->t->dims[i] == copy->t->dims[i];
-	if (x == copy || (!same && !transposed_shapes(x->t, copy->t)))
+	if (!same && !transposed_shapes(x->t, copy->t))
 		return diag_fail(s->im->d, ST_USAGE, &w, NULL,
 			"--tie %s=%s: neither of one shape nor each other's transpose", t->name,
 			t->copy);
@@ -426,6 +485,8 @@ static enum status tie_and_untie(struct ties *s)
 		if (x && !x->dropped)
 			TRY(untie(s, x));
 	}
+	for (int i = 0; i < s->im->o->ntie; i++)
+		TRY(tie_check(s, &s->im->o->tie[i]));
 	return ST_OK;
 }
 
@@ -435,7 +496,8 @@ enum status ties_rewrite(struct importer *im)
 		.graph = im->m.proto->graph,
 		.item = {.arena = im->m.arena},
 		.bucket = {.arena = im->m.arena},
-		.made = {.arena = im->m.arena}};
+		.made = {.arena = im->m.arena},
+		.joined = {.arena = im->m.arena}};
 	im->copied.arena = im->turned.arena = im->m.arena;
 	size_t reads = 0, most = s.graph->n_initializer;
 	for (size_t i = 0; i < s.graph->n_node; i++)

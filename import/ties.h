@@ -41,12 +41,13 @@ enum split_kind {
 	SPLIT_STACK,  /* readers in other layers of a stack only */
 	SPLIT_ASKED,  /* --untie */
 	SPLIT_UNSURE, /* for the message: of SPLIT_UNIFORM's */
+	SPLIT_NONE,   /* for the message: one parameter, in several layers of a stack */
 	SPLIT_KINDS
 };
 
 /* The copies of a kind, for one message. */
 struct told {
-	struct text list;
+	struct text list, tie; /* tie: what keeps the first as it was */
 	int n;
 };
 
@@ -58,6 +59,7 @@ struct ties {
 	struct names
 		reading; /* owners.c's: aliases of initializers → the first node that reads one */
 	struct names made;   /* copies by name → the struct item that they are copies of */
+	struct names joined; /* those that --tie keeps what they were → that */
 	struct names turned; /* turned.c's: names that are to be given → struct claim */
 	Tensor **added;      /* initializers to add, and their number */
 	size_t nadded;
@@ -89,6 +91,8 @@ const char *owner_copy(const struct ties *s, const struct item *x, const struct 
 /* Transposed weights of linear layers become the module's own again, with nodes that transpose
  * them. Requires owners_read, and that is tied what is to be. */
 enum status turned_back(struct ties *s);
+/* Whether r's node is of another layer of a stack than x's first reader, by their names. */
+bool reader_in_stack(const struct item *x, const struct reader *r);
 /* Identity(initializer): how the older exporter keeps the name of one that it merged. */
 bool reader_is_alias(const struct ties *s, const struct reader *r);
 

@@ -86,7 +86,8 @@ static void constants_are_not_trained(void **state)
 	assert_int_equal(notes_input(t, "n4", 2)->role, TR_CONSTANT);
 }
 
-/* Without a word on modules: apart, unless PyTorch wrote the file, which merges otherwise. */
+/* Without a word on modules: apart, unless PyTorch wrote the file and the nodes' names say that one
+ * module is called again. */
 static void without_modules(void **state)
 {
 	struct model_test *t = *state;
@@ -104,7 +105,22 @@ static void without_modules(void **state)
 	notes_reads(t, "a1", 1, "w"); /* a real tie */
 	t->model.producer_name = "pytorch";
 	model_accepted(t);
+	notes_reads(t, "m1", 1, "ones@m1.1");
+	test_said(t, "--tie 'ones=ones@m1.1' keeps that one as it was");
+	const struct import_tie tie = {"ones", "ones@m1.1"};
+	t->options.tie = &tie;
+	t->options.ntie = 1;
+	model_accepted(t);
 	notes_reads(t, "m1", 1, "ones");
+	t->options.tie = &(const struct import_tie){"ones@m1.2", "ones"};
+	model_refused(t, ST_USAGE, "--tie: there is no initializer 'ones@m1.2'");
+	t->options.ntie = 0;
+	t->graph.node[0]->name = "/norm/Mul";
+	t->graph.node[1]->name = "/norm_1/Mul_2";
+	model_accepted(t);
+	notes_reads(t, "/norm_1/Mul_2", 1, "ones");
+	t->graph.node[0]->name = "m0";
+	t->graph.node[1]->name = "m1";
 	t->options.untie_pattern = (const char *const[]){"w", NULL};
 	model_accepted(t);
 	notes_reads(t, "a0", 1, "w");
@@ -539,11 +555,42 @@ static void lost_smoothing(void **state)
 	test_said(t, "label_smoothing=0.1");
 }
 
+/* A batch-norm and two layers of a stack, as tools merge them whoever wrote the file; the bias's
+ * zeros are the running mean's, too. What is not uniform may be one on purpose: that is told. */
+static void merged_by_tools(void **state)
+{
+	struct model_test *t = *state;
+	t->model.producer_name = "pytorch";
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	notes_filled(t, "ones", "4", 4, 1);
+	notes_filled(t, "zeros", "4", 4, 0);
+	model_weights(t, "onnx::MatMul_3", "4,4");
+	model_node(
+		t, "BatchNormalization", "/bn/BatchNormalization", "x,ones,zeros,zeros,ones", "a");
+	model_node(
+		t, "LayerNormalization", "/layers.0/norm/LayerNormalization", "a,ones,zeros", "b");
+	model_node(t, "MatMul", "/layers.0/fc/MatMul", "b,onnx::MatMul_3", "c");
+	model_node(t, "MatMul", "/layers.1/fc/MatMul", "c,onnx::MatMul_3", "d");
+	model_node(t, "LayerNormalization", "/layers.0/norm_1/LayerNormalization", "d,ones,zeros",
+		"y");
+	model_output(t, "y");
+	model_accepted(t);
+	notes_reads(t, "/bn/BatchNormalization", 1, "ones");
+	notes_reads(t, "/bn/BatchNormalization", 2, "zeros");
+	assert_string_equal(notes_input(t, "/bn/BatchNormalization", 3)->name,
+		"zeros@/bn/BatchNormalization.3");
+	const char *again = "/layers.0/norm_1/LayerNormalization";
+	notes_reads(t, again, 1, "ones@/layers.0/norm/LayerNormalization.1");
+	notes_reads(t, again, 2, "zeros@/layers.0/norm/LayerNormalization.2");
+	notes_reads(t, "/layers.1/fc/MatMul", 1, "onnx::MatMul_3");
+	test_said(t, "one parameter, as the file has it: 'onnx::MatMul_3' | --untie NAME parts");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
-		T(constants_are_not_trained), T(without_modules), T(aliases),
+		T(constants_are_not_trained), T(without_modules), T(merged_by_tools), T(aliases),
 		T(a_layer_called_again), T(layers_of_a_stack), T(stacks), T(transposed),
 		T(permuted), T(tied_to_another), T(roles), T(modules), T(factories),
 		T(folding_is_told), T(keras), T(computed_weights_are_told),
