@@ -124,6 +124,7 @@ static enum status import_graph(struct importer *im)
 		TRY(import_node(im, &im->top, b, b->order[i]));
 	TRY(import_outputs(im));
 	TRY(note_suspects(im));
+	TRY(warn_of_left_out(im));
 	im->g->opset = OPSET_LATEST;
 	return graph_verify(im->g);
 }

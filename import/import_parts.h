@@ -311,6 +311,9 @@ enum status warn_of_lost(struct importer *im);
 void warn_of_folding(struct importer *im);
 /* Note what is trained by its name and looks like no parameter. Requires the graph. */
 enum status note_suspects(struct importer *im);
+/* Say so of what is not trained, since the exporter made it, and stands where parameters do, in
+ * files without notes of a module. Requires the graph. */
+enum status warn_of_left_out(struct importer *im);
 /* All elements are one number; or they are what no training leaves: whole numbers, evenly spaced
  * ones, powers, sines and cosines of positions. */
 bool looks_uniform(const struct tensor *t);

@@ -57,6 +57,39 @@ static bool is_mask(const struct tensor *t)
 	return false;
 }
 
+/* A table of which rows are looked up, some of them infinite: who is not to be attended to is so by
+ * what the table adds. A mask has such numbers beside others in a row, or nothing else. */
+static bool has_infinite_rows(const struct tensor *t)
+{
+	int64_t finite = 0;
+	const int64_t row = t->rank >= 2 && t->dim[0] > 0 ? t->numel / t->dim[0] : 0;
+	for (int64_t i = 0; row && i < t->dim[0]; i++) {
+		int64_t far = 0;
+		for (int64_t k = 0; k < row; k++) {
+			const double v = tensor_real(t, i * row + k);
+			if (isnan(v))
+				return false;
+			far += !(fabs(v) < 1e30);
+		}
+		if (far && far < row)
+			return false;
+		finite += !far;
+	}
+	return finite > 0;
+}
+
+/* One axis holds all elements, as of a layer scale or a bias in whatever shape: in what PyTorch's
+ * older exporter made of parameters, where it does not meet the data themselves, as their mean
+ * does. */
+static bool is_by_axis(const struct importer *im, const struct tensor *t, const struct use *u)
+{
+	int longer = 0;
+	for (int i = 0; i < t->rank; i++)
+		longer += t->dim[i] > 1;
+	return longer == 1 && !u->data && !im->module_first && !looks_computed(t) &&
+	       !strncmp(t->name, "onnx::", strlen("onnx::"));
+}
+
 /* [C, 1, 1]: what folding makes of the scale and bias of a group norm. tf2onnx writes a batch-norm
  * or bias of Keras as [1, C, 1, 1]; elsewhere that is as likely the mean of the images. */
 static bool is_by_channel(const struct tensor *t)
@@ -118,7 +151,7 @@ static struct decision by_origin_alone(const struct importer *im, const struct t
 		return (struct decision){false, "buffer of the module"};
 	if (origin)
 		return (struct decision){false, "constant of the module"};
-	if (is_mask(t))
+	if (is_mask(t) && !(u && u->table && has_infinite_rows(t)))
 		return (struct decision){false, "a mask"};
 	if (im->module_first && is_from_factory(t->name))
 		return (struct decision){false, "what torch.zeros and its like give"};
@@ -133,6 +166,8 @@ static struct decision by_origin_alone(const struct importer *im, const struct t
 		return (struct decision){true, "where weights stand"};
 	if (u && u->affine && is_by_channel(t) && strncmp(t->name, "exp", 3) != 0 &&
 		(u->expected || !im->module_first))
+		return (struct decision){true, "a value for each channel"};
+	if (u && u->affine && is_by_axis(im, t, u))
 		return (struct decision){true, "a value for each channel"};
 	if (!strncmp(t->name, "embedding", 9) && im->module_first && !is_broadcast(t))
 		return (struct decision){true, "a folded embedding"};

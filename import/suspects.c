@@ -170,3 +170,43 @@ enum status note_suspects(struct importer *im)
 	tell(im, &suspect);
 	return ST_OK;
 }
+
+/* --- Left out --- */
+
+/* Made by the exporter, and read where parameters are: it may be made of parameters. */
+static bool is_left_out(const struct importer *im, const struct tensor *t)
+{
+	const struct use *u = names_get(&im->use, t->name);
+	if (t->role != TR_CONSTANT || !t->from_model || !t->why || t->numel < 2 || !u ||
+		names_get(&im->spelled, t->name) || strcmp(t->why, "made by the exporter") != 0)
+		return false;
+	return (u->weight || u->affine || u->table) && !looks_uniform(t) && !looks_computed(t);
+}
+
+enum status warn_of_left_out(struct importer *im)
+{
+	const struct graph *g = im->g;
+	struct text list = {0};
+	int n = 0;
+	if (im->module_first || im->o->train_pattern)
+		return ST_OK;
+	const bool *passes = graph_ways_back(g);
+	if (!passes)
+		return diag_nomem(im->d);
+	for (int i = 0; i < g->ntensor; i++)
+		if (passes[i] && is_left_out(im, g->tensor[i]) && n++ < NAMES_TOLD)
+			text_add(&list, "%s'%s'", n > 1 ? ", " : "", g->tensor[i]->name);
+	if (n && !list.failed)
+		diag_warn(im->d, &(struct where){.file = im->m.path},
+			strcmp(text_of(im->m.proto->producer_name), "pytorch") != 0
+				? "--train '*' trains these, too"
+				: "--train '*' trains these, too; or export with dynamo=True, "
+				  "optimize=False, or with do_constant_folding=False, which keep "
+				  "parameters",
+			"not trained, though %s stand%s where parameters do, and the exporter may "
+			"have made %s of parameters: %s%s",
+			n == 1 ? "it" : "they", n == 1 ? "s" : "", n == 1 ? "it" : "them", list.s,
+			n > NAMES_TOLD ? ", ..." : "");
+	text_free(&list);
+	return ST_OK;
+}
