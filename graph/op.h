@@ -52,6 +52,7 @@ enum op_role {
 	ROLE_NONE,
 	ROLE_ADD,        /* two inputs: adds gradients that meet */
 	ROLE_RESHAPE,    /* input 1: the shape, a constant */
+	ROLE_EXPAND,     /* input 1: the shape that it is repeated to, a constant */
 	ROLE_SLICE,      /* attributes starts, ends, axes */
 	ROLE_SPLIT,      /* as many outputs as asked for, attribute axis */
 	ROLE_CONCAT,     /* attribute axis */

@@ -102,6 +102,7 @@ enum status initializers_rewrite(struct importer *im)
 	TRY(constants_rewrite(im));
 	TRY(biases_rewrite(im));
 	TRY(ties_rewrite(im));
+	TRY(folded_rewrite(im));
 	return head_rewrite(im);
 }
 

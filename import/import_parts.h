@@ -269,6 +269,9 @@ int bias_axis(const struct op_bias *bias, const Onnx__NodeProto *n);
  * transposed copies are tied to what they are copies of, transposed weights turned back; --tie and
  * --untie. Rewrites the file in memory. Requires signature_read. */
 enum status ties_rewrite(struct importer *im);
+/* Constants that are functions of parameters, by their values, are made of them again, by nodes
+ * (folded.c). Rewrites the file in memory. Requires ties_rewrite. */
+enum status folded_rewrite(struct importer *im);
 /* The last product gets another number of outputs, with --replace-head. Rewrites the file in
  * memory. */
 enum status head_rewrite(struct importer *im);

@@ -133,6 +133,7 @@ static enum status tile_grad(struct graph *g, const struct node *n, struct tenso
 
 const struct op_def ops_repeat[] = {
 	{.name = "Expand",
+		.role = ROLE_EXPAND,
 		.apart = APART_BROADCAST,
 		.since = 8,
 		.min_in = 1,

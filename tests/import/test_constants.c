@@ -76,7 +76,10 @@ static void of_pytorch(void **state)
 	constants(t, "/Constant_1_output_0");
 	model_accepted(t);
 	notes_reads(t, "m", 1, "/Constant_1_output_0");
-	model_raw(model_tensor(t, "up.weight", TENSOR_TYPE(FLOAT), "3,4"), some, sizeof some);
+	/* other values: what is a parameter's in another shape is made of that again (folded.c) */
+	static const float other[12] = {
+		.1F, .8F, -.3F, .25F, -.7F, .6F, .05F, -.4F, .9F, -.15F, .5F};
+	model_raw(model_tensor(t, "up.weight", TENSOR_TYPE(FLOAT), "3,4"), other, sizeof other);
 	model_node(t, "MatMul", "u", "y,up.weight", "z");
 	model_output(t, "z");
 	model_accepted(t);

@@ -20,6 +20,7 @@ COMMITTED = {
     "efficientnet_b0": ("raw",),
     "efficientvim": ("old",),
     "fcn_resnet50": ("old",),
+    "gates": ("new",),
     "gemma4": ("raw",),
     "gemma4_vit": (),
     "googlenet": ("old",),

@@ -230,7 +230,29 @@ class Quantised(nn.Module):
 
 
 CE = "cross-entropy"
+class Gates(nn.Module):
+    """Parameters that are read as they are, and so that the newer exporter computes something of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix, self.rate = nn.Parameter(torch.rand(9)), nn.Parameter(torch.randn(9))
+        self.scale, self.place = nn.Parameter(0.5 + torch.rand(9)), nn.Parameter(torch.randn(7, 9))
+        self.first, self.second = nn.Parameter(torch.randn(2, 9)), nn.Parameter(torch.randn(3, 9))
+        self.head = nn.Linear(9, 4)
+
+    def forward(self, x):  # [N, 5, 9]
+        shifted = x.roll(1, 1)
+        x = x * self.mix + shifted * (1 - self.mix)
+        gate = torch.sigmoid(self.rate)
+        x = gate * x + (1 - gate) * torch.tanh(x * self.rate) - torch.exp(self.rate) * 0.3
+        x = x * self.scale + shifted / (2 * self.scale) + self.scale**2 * torch.cos(x) + F.softplus(self.scale)
+        x = x + torch.matmul(torch.softmax(x @ self.place.T, -1), self.place) + self.place[1:6]
+        x = x + self.scale.expand(5, 9) + (x @ self.first.T) @ self.first + (x @ self.second.T) @ self.second
+        return self.head(F.layer_norm(x + torch.cat([self.first, self.second]), (9,)).mean(1))
+
+
 TABLE = {
+    "gates": Family(Gates, normal(6, 5, 9), labels(4, 6)),
     "mlp_mse": Family(Mlp, normal(11, 13), normal(11, 5), "mse"),
     "mlp_bce": Family(Mlp, normal(6, 13), lambda: torch.rand(6, 5), "bce-with-logits"),
     "mlp_smooth": Family(Mlp, normal(9, 13), labels(5, 9), CE + ":label_smoothing=0.1,ignore_index=2"),
