@@ -63,6 +63,7 @@ enum op_role {
 	ROLE_IDENTITY,   /* an identity as files spell it */
 	ROLE_CONSTANT,   /* a value as files spell it */
 	ROLE_STOP,       /* an identity through which no gradient passes */
+	ROLE_BUFFER,     /* a buffer of the model, and the value that it has after the step */
 	ROLE_TRANSPOSE,  /* without attributes: axes in reverse */
 	ROLE_DROPOUT,    /* as files spell it: a ratio and whether it trains, constants; attribute
 			    key: whose random numbers */

@@ -120,9 +120,11 @@ static enum status import_graph(struct importer *im)
 	TRY(functions_read(im));
 	TRY(block_main(im, &b));
 	TRY(block_ready(im, &im->top, b));
+	TRY(replaced_read(im));
 	TRY(import_values(im));
 	for (int i = 0; i < b->n; i++)
 		TRY(import_node(im, &im->top, b, b->order[i]));
+	TRY(replaced_build(im));
 	TRY(import_outputs(im));
 	TRY(note_suspects(im));
 	TRY(warn_of_left_out(im));

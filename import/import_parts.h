@@ -217,6 +217,7 @@ struct importer {
 	struct names turned;    /* those that it turned back → what the file calls them */
 	struct names use;       /* initializers → how nodes read them (uses.c) */
 	struct names spelled;   /* those that were Constant nodes → their TensorProto */
+	struct names replacing; /* values that replace a buffer → its name (replaced.c) */
 	struct names dim;       /* symbolic size → what it is bound to (dims.c) */
 	struct trie *functions; /* by domain, name, overload; NULL: the model has none */
 	struct memo block;      /* GraphProto → struct block */
@@ -321,6 +322,11 @@ enum status warn_of_left_out(struct importer *im);
  * ones, powers, sines and cosines of positions. */
 bool looks_uniform(const struct tensor *t);
 bool looks_computed(const struct tensor *t);
+/* Buffers that the module's forward pass overwrites, as the exporter notes: im->replacing, and a
+ * warning of those that the file cannot tell the new value of. Requires signature_read. */
+enum status replaced_read(struct importer *im);
+/* Nodes that overwrite them. Requires all others. */
+enum status replaced_build(struct importer *im);
 /* Say so when the exporter left label smoothing out of a loss, which its notes have. */
 void warn_of_smoothing(struct importer *im);
 /* PyTorch's `.detach()`, which ONNX has as Identity: the newer exporter notes it, without optimize.

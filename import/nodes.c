@@ -204,7 +204,9 @@ static enum status add_node(const struct job *j, struct tensor **in, struct attr
 	TRY(graph_node(g, j->op->name, j->name, nin, in, j->nout, nattr, attr, NULL, &n));
 	for (int k = 0; k < n->nout && k < j->nout; k++) {
 		struct value v = {.kind = VALUE_TENSOR, .tensor = n->out[k]};
-		if (v.tensor && stop && dtype_is_real(v.tensor->dtype))
+		const bool kept = !j->im->depth &&
+				  names_get(&j->im->replacing, text_of(j->p->output[k]));
+		if (v.tensor && (stop || kept) && dtype_is_real(v.tensor->dtype))
 			v.tensor = OP1(g, op_by_role(g->table, ROLE_STOP)->name, v.tensor);
 		if (v.tensor)
 			TRY(job_output(j, k, &v, newest));

@@ -7,6 +7,7 @@ rm -rf "$work" && mkdir -p "$work" || exit 1
 export CFLAGS="${CFLAGS:--O0 -march=native}"
 read -r name batch rows epochs <"$case/steps"
 data=$micro/$name
+[ ! -e "$case/model.onnx" ] || data=$case # a model of its own
 failed=0
 
 compiled() { # NAME OPTION...

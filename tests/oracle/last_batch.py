@@ -3,12 +3,13 @@
     python3 tests/oracle/last_batch.py [--out FOLDER] [NAME ...]
 
 Writes cases for tests/models/last.sh: FOLDER/NAME/ with `steps` (the case of tests/models/micro whose model and data it trains on,
-samples of a batch and of a micro-batch, epochs), `losses`, one a step, and reference.safetensors: parameters and running statistics
+or an own one; samples of a batch and of a micro-batch, epochs), `losses`, one a step, and reference.safetensors: parameters and running statistics
 behind the last epoch. SGD with a learning rate of 0.05 and a momentum of 0.9, in double precision. Epochs are shuffled as
 data/shuffle.c shuffles them with the seed 1.
 """
 import argparse
 import pathlib
+import zlib
 
 import numpy as np
 import onnx
@@ -16,7 +17,8 @@ import torch
 from onnx import numpy_helper
 
 from families import FAMILIES
-from micro_batches import CASES, sum_and_count
+from make import WAYS, strip
+from micro_batches import CASES, restore, sum_and_count
 from reference import Double, save_tensors, without_dropout
 
 # name: case, samples of a batch, of a micro-batch (0: the batch is whole)
@@ -32,7 +34,11 @@ MADE = {
     "gpt2": ("gpt2", 5, 0),
     "lines_micro": ("lines", 4, 2),
     "pointnet": ("pointnet", 8, 0),
+    "spectral": ("spectral", 5, 0),
 }
+# Those with a model of their own here: its forward pass overwrites buffers, in each micro-batch anew.
+OWN = {"spectral": "raw"}
+KEPT = ("running_mean", "running_var", "._v")  # names of buffers end so
 EPOCHS, SEED = 2, 1
 
 
@@ -55,9 +61,28 @@ def shuffled(n, epoch):
     return order
 
 
-def read(name):
+def export(name, folder):
+    """A model that can be given any batch, its data and options."""
+    family = FAMILIES[name]
+    torch.manual_seed(zlib.crc32(name.encode()) + family.seed)
+    model, x, target = family.build().train(), family.inputs(), family.target()
+    state = {k: v.clone() for k, v in model.state_dict().items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    batch = torch.export.Dim("batch")
+    torch.onnx.export(model, (x,), folder / "model.onnx", input_names=["x"], output_names=["y"],
+                      dynamic_shapes=({0: batch},), **WAYS[OWN[name]])
+    exported = onnx.load(folder / "model.onnx")
+    strip(exported, False, False)
+    restore(exported, state)
+    onnx.save(exported, folder / "model.onnx")
+    np.save(folder / "input0.npy", x.numpy())
+    np.save(folder / "target.npy", target.numpy())
+    (folder / "options").write_text(f"--loss {family.loss}\n")
+
+
+def read(name, folder):
     """A case of tests/models/micro: the model with the file's values, inputs, target, loss."""
-    folder, family = CASES / name, FAMILIES[name]
+    family = FAMILIES[name]
     model = without_dropout(family.build().train())
     stored = {t.name: numpy_helper.to_array(t) for t in onnx.load(folder / "model.onnx").graph.initializer}
     for key, tensor in model.state_dict().items():
@@ -65,7 +90,7 @@ def read(name):
             tensor.copy_(torch.from_numpy(stored[key].copy()))
         else:  # a count, or another name of one that is stored
             tied = [k for k, t in model.state_dict().items() if t.data_ptr() == tensor.data_ptr() and k in stored]
-            assert tied or key.endswith("num_batches_tracked"), key
+            assert tied or key.endswith(("num_batches_tracked", "._u")), key
     wide = lambda t: t.double() if t.is_floating_point() else t
     inputs = [wide(torch.from_numpy(np.load(p))) for p in sorted(folder.glob("input*.npy"))]
     loss = (folder / "options").read_text().split()[1]
@@ -84,7 +109,9 @@ def step(model, inputs, target, loss, rows):
 
 def make(name, folder):
     case, batch, micro = MADE[name]
-    model, inputs, target, loss = read(case)
+    if name in OWN:
+        export(name, folder)
+    model, inputs, target, loss = read(case, folder if name in OWN else CASES / case)
     torch.set_default_dtype(torch.float64)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     losses = []
@@ -96,7 +123,7 @@ def make(name, folder):
             optimizer.step()
     assert np.isfinite(losses).all() and len(target) % batch, (name, losses)
     tensors = {n: p.detach().numpy() for n, p in model.named_parameters()}
-    tensors |= {n: b.numpy() for n, b in model.named_buffers() if n.endswith(("running_mean", "running_var"))}
+    tensors |= {n: b.numpy() for n, b in model.named_buffers() if n.endswith(KEPT)}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "steps").write_text(f"{case} {batch} {micro} {EPOCHS}\n")
     (folder / "losses").write_text("".join(f"{x:.9g}\n" for x in losses))

@@ -58,6 +58,7 @@ COMMITTED = {
     "resnet50": ("old",),
     "segnet": ("raw",),
     "shufflenet_v2": ("raw",),
+    "spectral": (),
     "squeezenet": ("new", "old11"),
     "swin": ("new",),
     "swin_v2": ("raw",),

@@ -230,6 +230,18 @@ class Quantised(nn.Module):
 
 
 CE = "cross-entropy"
+class Spectral(nn.Module):
+    """Buffers that the forward pass overwrites."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.utils.parametrizations.spectral_norm(nn.Linear(6, 8))
+        self.b = nn.utils.parametrizations.spectral_norm(nn.Linear(8, 3), n_power_iterations=2)
+
+    def forward(self, x):
+        return self.b(F.leaky_relu(self.a(x), 0.2))
+
+
 class Gates(nn.Module):
     """Parameters that are read as they are, and so that the newer exporter computes something of them."""
 
@@ -252,6 +264,7 @@ class Gates(nn.Module):
 
 
 TABLE = {
+    "spectral": Family(Spectral, normal(22, 6), normal(22, 3), "mse"),
     "gates": Family(Gates, normal(6, 5, 9), labels(4, 6)),
     "mlp_mse": Family(Mlp, normal(11, 13), normal(11, 5), "mse"),
     "mlp_bce": Family(Mlp, normal(6, 13), lambda: torch.rand(6, 5), "bce-with-logits"),
