@@ -14,7 +14,7 @@ enum { NAMES_TOLD = 4 };
 struct replaced {
 	struct importer *im;
 	struct names made;    /* values that nodes make → the node */
-	struct names present; /* initializers → anything */
+	struct names present; /* initializers → TensorProto */
 	struct text list[2];  /* replaced; of unknown value */
 	int n[2];
 };
@@ -34,7 +34,7 @@ static enum status list_names(struct replaced *r)
 		void **at = names_at(&r->present, text_of(g->initializer[i]->name));
 		if (!at)
 			return diag_nomem(r->im->d);
-		*at = r;
+		*at = g->initializer[i];
 	}
 	for (size_t i = 0; i < g->n_node; i++)
 		for (size_t k = 0; k < g->node[i]->n_output; k++) {
@@ -52,6 +52,37 @@ static void add_name(struct replaced *r, bool unknown, const char *name)
 		text_add(&r->list[unknown], "%s'%s'", r->n[unknown] > 1 ? ", " : "", name);
 }
 
+/* Whether `value` comes from a constant that the exporter computed: of the buffer, it may be, which
+ * is then read nowhere else. */
+static enum status reads_computed(struct replaced *r, const char *value, bool *computed)
+{
+	const struct importer *im = r->im;
+	struct names seen = {.arena = im->m.arena};
+	const char **stack = ARENA_ARRAY(im->m.arena, const char *, r->made.n + r->present.n + 1);
+	int left = 0;
+	if (!stack)
+		return diag_nomem(im->d);
+	for (stack[left++] = value; left > 0 && !*computed;) {
+		const char *name = stack[--left];
+		const Node *n = names_get(&r->made, name);
+		const Onnx__TensorProto *t = names_get(&r->present, name);
+		*computed = t && t->n_dims > 0 && !names_get(&im->module, name) &&
+			    t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
+		for (size_t k = 0; n && k < n->n_input; k++) {
+			const char *in = text_of(n->input[k]);
+			if (!names_get(&r->made, in) && !names_get(&r->present, in))
+				continue;
+			void **at = names_at(&seen, in);
+			if (!at)
+				return diag_nomem(im->d);
+			if (!*at)
+				stack[left++] = in;
+			*at = r;
+		}
+	}
+	return ST_OK;
+}
+
 static enum status look_at(struct replaced *r, const char *value, const char *buffer)
 {
 	const bool present = names_get(&r->present, buffer) != NULL;
@@ -66,8 +97,14 @@ static enum status look_at(struct replaced *r, const char *value, const char *bu
 	if (!at)
 		return diag_nomem(r->im->d);
 	*at = (void *)(uintptr_t)buffer;
-	if (present)
+	if (present) {
 		add_name(r, false, buffer);
+		return ST_OK;
+	}
+	bool computed = false;
+	TRY(reads_computed(r, value, &computed));
+	if (computed)
+		add_name(r, true, buffer);
 	return ST_OK;
 }
 
@@ -76,11 +113,10 @@ static void tell(struct replaced *r)
 	const struct where w = {.file = r->im->m.path};
 	if (r->n[1] && !r->list[1].failed)
 		diag_warn(r->im->d, &w,
-			"keep the new values in the graph, by giving them as outputs of the model, "
-			"and "
-			"export with optimize=False",
-			"PyTorch overwrites %d buffer%s as it trains, but the file has not the new "
-			"values: %s as in the file: %s%s",
+			"export with optimize=False; a new value that nothing reads must be an "
+			"output of the model",
+			"PyTorch overwrites %d buffer%s as it trains; what becomes of it the file "
+			"does not tell, and %s as in the file: %s%s",
 			r->n[1], r->n[1] == 1 ? "" : "s", r->n[1] == 1 ? "it stays" : "they stay",
 			r->list[1].s, r->n[1] > NAMES_TOLD ? ", ..." : "");
 	if (r->n[0] && !r->list[0].failed)
