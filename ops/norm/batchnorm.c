@@ -50,22 +50,62 @@ static enum status make_param(struct graph *g, struct node *n, const struct tens
 	return ST_OK;
 }
 
-/* One layer that is called several times (a tower for both images of a pair) is several nodes, of
- * which the first alone writes to the layer's statistics. */
-static void warn_of_calls(struct graph *g, const struct node *n, const struct tensor *mean)
+static bool is_uniform(const struct tensor *t)
 {
-	for (int k = 0; n->in[SCALE]->role == TR_PARAMETER && k < g->nnode; k++) {
+	for (int64_t i = 1; i < t->numel; i++)
+		if (tensor_real(t, i) != tensor_real(t, 0))
+			return false;
+	return true;
+}
+
+/* "bn/BatchNormalization_1" and "bn/BatchNormalization": one but for a number behind. */
+static bool alike(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+	const size_t an = n, bm = m;
+	while (n > 0 && a[n - 1] >= '0' && a[n - 1] <= '9')
+		n--;
+	while (m > 0 && b[m - 1] >= '0' && b[m - 1] <= '9')
+		m--;
+	n = n < an && n > 0 && a[n - 1] == '_' ? n - 1 : an;
+	m = m < bm && m > 0 && b[m - 1] == '_' ? m - 1 : bm;
+	return n == m && !strncmp(a, b, n);
+}
+
+static const char *leaf(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	return dot ? dot + 1 : name;
+}
+
+/* One layer that is called several times (a tower for both images of a pair) is several nodes with
+ * one scale. Without scales, statistics that are not those of a new layer tell, or the names, or
+ * that the second call's statistics are handed on as a value, `given`, and not as another layer's.
+ */
+static bool is_same_layer(const struct node *n, const struct node *m, const struct tensor *given,
+	const struct tensor *source)
+{
+	const struct batchnorm *p = n->param, *q = m->param;
+	if (p->momentum != q->momentum || p->epsilon != q->epsilon || p->block != q->block)
+		return false;
+	if (n->in[SCALE]->role == TR_PARAMETER || m->in[SCALE]->role == TR_PARAMETER)
+		return n->in[SCALE] == m->in[SCALE];
+	if (given != source && strcmp(leaf(given->name), leaf(source->name)) != 0)
+		return true;
+	return alike(n->name, m->name) || !is_uniform(m->in[MEAN]) || !is_uniform(m->in[VAR]);
+}
+
+/* Whether an earlier node of n's layer has this buffer. */
+static bool is_called_again(
+	const struct graph *g, const struct node *n, int i, struct tensor *source)
+{
+	for (int k = 0; source->role == TR_BUFFER && k < g->nnode; k++) {
 		const struct node *m = g->node[k];
-		if (m == n || m->op != n->op || m->in[SCALE] != n->in[SCALE] || m->in[MEAN] != mean)
-			continue;
-		diag_warn(g->diag, &(struct where){g->file, n->name, n->op->name},
-			"gradients are as PyTorch's; evaluation after training is not, but with "
-			"--bn frozen",
-			"is the layer of '%s', called again: it keeps running statistics of its "
-			"own, where PyTorch has one for both",
-			m->name);
-		return;
+		if (m != n && m->op == n->op && m->in[i] == source &&
+			is_same_layer(n, m, n->in[i], source))
+			return true;
 	}
+	return false;
 }
 
 /* Input i, if an initializer, as a buffer of this node's own. Exporters store equal initializers
@@ -81,8 +121,10 @@ static enum status own_buffer(struct graph *g, struct node *n, int i)
 		given->role = TR_BUFFER;
 		return ST_OK;
 	}
-	if (i == MEAN)
-		warn_of_calls(g, n, source);
+	if (is_called_again(g, n, i, source)) {
+		n->in[i] = source;
+		return ST_OK;
+	}
 	const char *name = given != source ? given->name
 					   : arena_printf(g->arena, "%s.running_%s", n->name,
 						     i == MEAN ? "mean" : "var");
@@ -181,6 +223,15 @@ static bool is_training(const struct node *n)
 	return node_int(n, "training_mode", 0) != 0 || n->nout > 1;
 }
 
+/* What overwrites this buffer; NULL: nothing does yet. */
+static struct node *update_of(const struct graph *g, const struct tensor *mean)
+{
+	for (int i = g->nnode - 1; i >= 0; i--)
+		if (node_is(g->node[i], "stint.BatchNormUpdate") && g->node[i]->in[0] == mean)
+			return g->node[i];
+	return NULL;
+}
+
 /* Of micro-batches each in turn, when all are there, unless all have the same: by what process each
  * was done is all one. A microcontroller does them all, and each at once. */
 static struct node *update(struct graph *g, struct tensor *const *in, const struct node *stats)
@@ -188,14 +239,24 @@ static struct node *update(struct graph *g, struct tensor *const *in, const stru
 	const enum node_phase phase = g->phase;
 	const struct batchnorm *p = stats->param;
 	const bool later = g->shards_differ && !g->target->bare && !p->together;
-	struct tensor *list[] = {in[MEAN], in[VAR], stats->out[0], stats->out[1],
+	struct tensor *list[7] = {in[MEAN], in[VAR], stats->out[0], stats->out[1],
 		stats->nin > 2 ? stats->in[2] : NULL};
+	/* Called before in this step: from what that made of them. */
+	struct node *before = update_of(g, in[MEAN]);
+	if (before) {
+		before->op = op_index_find(g->index, "stint.BatchNormBlend", 0);
+		list[5] = before->out[0];
+		list[6] = before->out[1];
+	}
 	g->phase = NODE_UPDATE;
 	for (int k = 0; later && k < 2; k++)
 		list[2 + k] = graph_every_shard(g, in[MEAN + k]->name, list[2 + k]);
 	g->last = later;
 	struct node *u = list[2] && list[3] ? graph_op_node(g, "stint.BatchNormUpdate",
-						      list[4] ? 5 : 4, list, 0, NULL, stats->param)
+						      before    ? 7
+						      : list[4] ? 5
+								: 4,
+						      list, 0, NULL, stats->param)
 					    : NULL;
 	g->last = false;
 	g->phase = phase;
@@ -485,18 +546,19 @@ static enum status update_emit(struct emit *e, const struct node *n)
 {
 	const struct batchnorm *p = n->param;
 	const int64_t parts = p->together ? p->together : 1;
+	const int old = n->nin > 5 ? 5 : 0; /* of the call before */
 	const struct call_arg control = p->together ? batchnorm_control_of_all(n, 4)
 						    : batchnorm_control(n, 4);
-	return call_kernel(
-		e, &(struct kernel_call){.file = "batchnorm.h",
-			   .function = "batchnorm_update",
-			   .turns = n->in[0]->dim[0],
-			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(0), ARG_X(1), ARG_X(2),
-				   ARG_X(3), control, ARG_INT(n->in[2]->numel / n->in[0]->numel),
-				   ARG_INT(n->in[0]->numel), ARG_REAL(p->momentum),
-				   ARG_REAL(1 - p->momentum), ARG_DOUBLE(p->epsilon),
-				   ARG_SIZE(parts * p->rows), ARG_SIZE(p->each ? p->each : 1),
-				   ARG_SIZE(parts * p->count), ARG_INT(p->population))});
+	return call_kernel(e,
+		&(struct kernel_call){.file = "batchnorm.h",
+			.function = "batchnorm_update",
+			.turns = n->in[0]->dim[0],
+			.args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(old), ARG_X(old + 1), ARG_X(2),
+				ARG_X(3), control, ARG_INT(n->in[2]->numel / n->in[0]->numel),
+				ARG_INT(n->in[0]->numel), ARG_REAL(p->momentum),
+				ARG_REAL(1 - p->momentum), ARG_DOUBLE(p->epsilon),
+				ARG_SIZE(parts * p->rows), ARG_SIZE(p->each ? p->each : 1),
+				ARG_SIZE(parts * p->count), ARG_INT(p->population))});
 }
 
 /* clang-format off */
@@ -537,7 +599,10 @@ const struct op_def ops_batchnorm[] = {
 	{.name = "stint.RowMask", .min_in = 1, .traits = OP_STOP, .infer = mask_infer, .emit_c = mask_emit},
 	{.name = "stint.NormaliseGrad", .min_in = 7, .traits = OP_POINTWISE, .expr = normalise_grad_expr,
 		.ref = normalise_grad_ref, .work = 5},
-	{.name = "stint.BatchNormUpdate", .min_in = 4, .max_in = 5, .min_out = 2, .max_out = 2,
+	/* The same for the layer's next call in the step, which then overwrites them. */
+	{.name = "stint.BatchNormBlend", .min_in = 4, .max_in = 7, .min_out = 2, .max_out = 2,
+		.traits = OP_STOP, .infer = update_infer, .emit_c = update_emit},
+	{.name = "stint.BatchNormUpdate", .min_in = 4, .max_in = 7, .min_out = 2, .max_out = 2,
 		.traits = OP_UPDATE | OP_ONCE, .infer = update_infer, .emit_c = update_emit, .npair = 2,
 		.pair = {{0, 0}, {1, 1}}},
 	{0},

@@ -419,12 +419,13 @@ static void called_again(struct model_test *t, const char *scale)
 	model_accepted(t);
 }
 
-static void calls_of_a_batchnorm_are_told(void **state)
+static void calls_of_a_batchnorm_share_statistics(void **state)
 {
 	struct model_test *t = *state;
 	called_again(t, "a,s,b,mean,var");
-	assert_int_equal(t->diag.warnings, 1);
-	test_said(t, "is the layer of 'n0', called again");
+	assert_int_equal(t->diag.warnings, 0);
+	assert_ptr_equal(notes_input(t, "n1", 3), notes_input(t, "n0", 3));
+	assert_ptr_equal(notes_input(t, "n1", 4), notes_input(t, "n0", 4));
 }
 
 static void batchnorms_of_equal_statistics_are_fine(void **state)
@@ -432,6 +433,7 @@ static void batchnorms_of_equal_statistics_are_fine(void **state)
 	struct model_test *t = *state;
 	called_again(t, "a,s2,b,mean,var");
 	assert_int_equal(t->diag.warnings, 0);
+	assert_ptr_not_equal(notes_input(t, "n1", 3), notes_input(t, "n0", 3));
 }
 
 /* A temperature: a scalar is trained where PyTorch says that it is a parameter, or by its name. */
@@ -595,7 +597,8 @@ int main(void)
 		T(permuted), T(tied_to_another), T(roles), T(modules), T(factories),
 		T(folding_is_told), T(keras), T(computed_weights_are_told),
 		T(computed_beside_is_told), T(scalars_are_constants), T(scalar_parameters),
-		T(calls_of_a_batchnorm_are_told), T(batchnorms_of_equal_statistics_are_fine),
-		T(detached), T(stops), T(fixed_inputs), T(lost_smoothing)};
+		T(calls_of_a_batchnorm_share_statistics),
+		T(batchnorms_of_equal_statistics_are_fine), T(detached), T(stops), T(fixed_inputs),
+		T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

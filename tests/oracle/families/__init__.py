@@ -62,6 +62,7 @@ COMMITTED = {
     "squeezenet": ("new", "old11"),
     "swin": ("new",),
     "swin_v2": ("raw",),
+    "towers": (),
     "transformer": ("new",),
     "transformer_encoder_fresh": ("new",),
     "ultrabert": ("new",),

@@ -242,6 +242,21 @@ class Spectral(nn.Module):
         return self.b(F.leaky_relu(self.a(x), 0.2))
 
 
+class Towers(nn.Module):
+    """Batch-norms that are called twice in a step, with a scale and without."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 5)
+        self.plain, self.scaled = nn.BatchNorm1d(5, affine=False), nn.BatchNorm1d(5)
+
+    def tower(self, x):
+        return self.scaled(torch.tanh(self.plain(self.layer(x))))
+
+    def forward(self, x):
+        return self.tower(x[:, :4]) - self.tower(2 * x[:, 4:] + 1)
+
+
 class Gates(nn.Module):
     """Parameters that are read as they are, and so that the newer exporter computes something of them."""
 
@@ -264,6 +279,7 @@ class Gates(nn.Module):
 
 
 TABLE = {
+    "towers": Family(Towers, normal(22, 8), normal(22, 5), "mse"),
     "spectral": Family(Spectral, normal(22, 6), normal(22, 3), "mse"),
     "gates": Family(Gates, normal(6, 5, 9), labels(4, 6)),
     "mlp_mse": Family(Mlp, normal(11, 13), normal(11, 5), "mse"),
