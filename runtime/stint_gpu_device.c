@@ -223,7 +223,7 @@ static int context_make(stint_gpu *g)
 
 int stint_gpu_open(stint_gpu *g, int ordinal)
 {
-	int count;
+	int count = 0;
 	int rc = stint_gpu_count(g, &count);
 	if (rc)
 		return rc;

@@ -108,7 +108,7 @@ same shown declared
 # the header beside a step's own, in C and C++
 printf '#include "stint.h"\n#include "stint_step.h"\nint main(void) { return stint_version() == NULL; }\n' >both.c
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Werror -I $SOURCE/api -I one"
-expect 0 "$cc" -std=c11 $warnings -fsyntax-only both.c
+expect 0 $cc -std=c11 $warnings -fsyntax-only both.c
 if command -v c++ >/dev/null; then
 	sed 's/NULL/nullptr/' both.c >both.cpp
 	expect 0 c++ -std=c++11 $warnings -fsyntax-only both.cpp

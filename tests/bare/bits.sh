@@ -14,7 +14,7 @@ rm -rf bare portable
 # program FOLDER OUT: the example's program with the folder's step
 program()
 {
-	cc -std=gnu11 -Wall -Wextra -Werror -O1 -ffp-contract=off -I "$1" -DMODEL=stint_model_"$name" -DCLASSES=3 -DSTEPS=3 \
+	${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -O1 -ffp-contract=off -I "$1" -DMODEL=stint_model_"$name" -DCLASSES=3 -DSTEPS=3 \
 		-DRATE=0.05f -DARENA_BYTES="${macro}_BYTES" -DARENA_ALIGNMENT="${macro}_ALIGNMENT" \
 		-DWEIGHTS='"portable/weights.safetensors"' "$example/main.c" "$example/host.c" "$1/libstep.a" -lm -o "$2"
 }

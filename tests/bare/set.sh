@@ -16,7 +16,7 @@ program()
 	make -s -C bare clean
 	make -s -C bare libstep.a CFLAGS="-O1 -fdata-sections -Wall -Wextra -Werror $1"
 	# shellcheck disable=SC2086 # none, or a flag
-	cc -std=gnu11 -Wall -Wextra -Werror -O1 -fdata-sections $1 -I bare -DMODEL=stint_model_"$name" -DARENA_BYTES="${macro}_BYTES" \
+	${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -O1 -fdata-sections $1 -I bare -DMODEL=stint_model_"$name" -DARENA_BYTES="${macro}_BYTES" \
 		-DARENA_ALIGNMENT="${macro}_ALIGNMENT" "$root/tests/bare/set.c" bare/libstep.a -Wl,--gc-sections -lm -o "$2"
 }
 program '' with

@@ -51,7 +51,8 @@ void *math_loops_open(const char *folder, const char *more)
 	if (!math_loops_write(path))
 		return NULL;
 	snprintf(command, sizeof command,
-		"cc -std=gnu11 -O3 %s -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC "
+		"${CC:-cc} -std=gnu11 -O3 %s -ffp-contract=off -fno-math-errno -fno-trapping-math "
+		"-fPIC "
 		"-Wall -Wextra -Werror -shared -o %s/math.so %s -lm",
 		more, folder, path);
 	if (system(command) != 0)

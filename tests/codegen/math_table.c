@@ -43,7 +43,8 @@ static void *reference_open(const char *folder)
 	if (fclose(f) != 0)
 		return NULL;
 	snprintf(command, sizeof command,
-		"cc -std=gnu11 -O3 -march=native -fopenmp -fno-math-errno -D__FAST_MATH__ -fPIC "
+		"${CC:-cc} -std=gnu11 -O3 -march=native -fopenmp -fno-math-errno -D__FAST_MATH__ "
+		"-fPIC "
 		"-shared "
 		"-o %s/reference.so %s -lm",
 		folder, path);

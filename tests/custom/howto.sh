@@ -5,7 +5,7 @@ page=$SOURCE/docs/howto/write-a-custom-operator.md
 
 sh "$SOURCE/tests/custom/extract.sh" "$page" c >snake.c
 grep -q 'stint_ops\[\]' snake.c || fail "the page holds no operator"
-"$cc" -std=c11 -Wall -Wextra -Wconversion -Werror -shared -fPIC -I "$SOURCE/ops" -o snake.so snake.c ||
+$cc -std=c11 -Wall -Wextra -Wconversion -Werror -shared -fPIC -I "$SOURCE/ops" -o snake.so snake.c ||
 	fail "the page's operator does not compile"
 # as the page's model is opened
 make_model snake m.onnx

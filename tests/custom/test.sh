@@ -2,7 +2,7 @@
 . "$(dirname "$0")/../cli/lib.sh"
 check=$5 cc=$6
 flags="-std=c11 -Wall -Wextra -Werror -shared -fPIC -I $SOURCE/ops"
-"$cc" $flags -o more.so "$SOURCE/tests/custom/more.c" || fail "more.c"
+$cc $flags -o more.so "$SOURCE/tests/custom/more.c" || fail "more.c"
 
 base="m.onnx --batch 4 --loss mse --optimizer sgd --portable --precision fp64 --threads 2"
 make_data x 4 x.npy
@@ -56,7 +56,7 @@ said "slow on a GPU, in few threads: " "'mix' (test.ops.Blend, 90000 elements in
 # a function that is linked in
 make_model blend m.onnx outside
 printf 'double test_outside(double x)\n{\n\treturn x;\n}\n' >outside.c
-"$cc" -c -fPIC -o outside.o outside.c || fail "outside.c"
+$cc -c -fPIC -o outside.o outside.c || fail "outside.c"
 expect 0 env LDFLAGS="$PWD/outside.o" "$STINT" compile $base --ops more.so -o outside
 for way in right outside; do
 	expect 0 stint run $way --input x.npy --target y.npy -o $way.safetensors
@@ -68,7 +68,7 @@ bad() # CODE TEXT OPTION...
 {
 	code=$1 text=$2
 	shift 2
-	"$cc" $flags "$@" -o bad.so "$SOURCE/tests/custom/bad.c" || fail "bad.c $*"
+	$cc $flags "$@" -o bad.so "$SOURCE/tests/custom/bad.c" || fail "bad.c $*"
 	expect "$code" stint plan m.onnx --ops bad.so
 	said bad.so "$text"
 }

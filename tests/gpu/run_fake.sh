@@ -81,7 +81,7 @@ int nvmlInit_v2(void) { return 0; }
 int nvmlDeviceGetHandleByPciBusId_v2(char *id, void **out) { *out = id; return strcmp(id, "0000:41:00.0"); }
 int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *m) { m[2] = 5ull << 32; return !device; }
 END
-cc -shared -fPIC "$out/none/driver.c" -o "$out/none/libcuda.so.1"
+${CC:-cc} -shared -fPIC "$out/none/driver.c" -o "$out/none/libcuda.so.1"
 cp "$out/none/libcuda.so.1" "$out/none/libnvidia-ml.so.1"
 LD_LIBRARY_PATH=$out/none PYTHONPATH=$source/tests/bench/gpu python3 -c "import tools
 device = tools.Device()

@@ -39,7 +39,7 @@ works() { do_ "$1" m.onnx; grep -q '^stint [0-9.]*: [0-9]* bytes$' log || fail "
 if command -v pkg-config >/dev/null; then
 	flags=$(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs stint) || fail "pkg-config does not find it"
 	# shellcheck disable=SC2086
-	do_ "$cc" -Wall -Werror "$here/program.c" -o by_pkg_config $flags
+	do_ $cc -Wall -Werror "$here/program.c" -o by_pkg_config $flags
 	works ./by_pkg_config
 fi
 mkdir found
@@ -50,10 +50,10 @@ find_package(stint 0.1 REQUIRED)
 add_executable(by_find_package $here/program.c)
 target_link_libraries(by_find_package PRIVATE stint::stint)
 END
-do_ "$cmake" -S found -B found/build -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_C_COMPILER="$cc"
+do_ env CC="$cc" "$cmake" -S found -B found/build -DCMAKE_PREFIX_PATH="$work/moved"
 do_ "$cmake" --build found/build
 works found/build/by_find_package
-do_ "$cc" -std=c11 -Wall -Werror -shared -fPIC -I moved/include/stint -o more.so "$source/tests/custom/more.c"
+do_ $cc -std=c11 -Wall -Werror -shared -fPIC -I moved/include/stint -o more.so "$source/tests/custom/more.c"
 
 # manual pages: one a command, and nothing to say about them
 stint --help >help

@@ -171,7 +171,7 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		return 2;
 	mkdir(argv[1], 0777);
-	text_add(&command, "cc %s -I%s -shared -o %s/all.so", STEP_CFLAGS, argv[2], argv[1]);
+	text_add(&command, "${CC:-cc} %s -I%s -shared -o %s/all.so", STEP_CFLAGS, argv[2], argv[1]);
 	void *object = NULL;
 	for (int i = 0; i < TRIALS; i++) {
 		struct trial *t = &trials[i];

@@ -56,7 +56,8 @@ static bool compile_all(const struct family *f)
 {
 	struct text command = {0};
 	int n = 0;
-	text_add(&command, "cc %s -I%s -shared -o %s/all.so", STEP_CFLAGS, f->runtime, f->folder);
+	text_add(&command, "${CC:-cc} %s -I%s -shared -o %s/all.so", STEP_CFLAGS, f->runtime,
+		f->folder);
 	for (int i = 0; i < f->ncase; i++)
 		n += add_sources(f, i, &command);
 	text_puts(&command, " -lm 2>/dev/null");
@@ -84,7 +85,7 @@ static void compile_each(struct family *f)
 	char log[4096];
 	for (int i = 0; i < f->ncase; i++) {
 		struct text command = {0};
-		text_add(&command, "cc %s -I%s -fsyntax-only", STEP_CFLAGS, f->runtime);
+		text_add(&command, "${CC:-cc} %s -I%s -fsyntax-only", STEP_CFLAGS, f->runtime);
 		int n = add_sources(f, i, &command);
 		snprintf(log, sizeof log, "%s/case%d.log", f->folder, i);
 		text_add(&command, " 2>%s", log);

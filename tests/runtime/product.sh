@@ -7,7 +7,7 @@ rm -rf mlp product
 "$stint" compile "$root/examples/models/mlp.onnx" --batch 32 --loss cross-entropy --optimizer sgd:lr=0.05 \
 	--budget min --portable --no-build -o mlp 2>compile.log || { cat compile.log; exit 1; }
 make -s -C mlp libstep.a CFLAGS=-O1
-cc -std=c11 -Wall -Wextra -Werror -O1 -I mlp "$root/examples/product/product.c" mlp/libstep.a -fopenmp -lm -o product
+${CC:-cc} -std=c11 -Wall -Wextra -Werror -O1 -I mlp "$root/examples/product/product.c" mlp/libstep.a -fopenmp -lm -o product
 ./product mlp/weights.safetensors >out
 cat out
 awk '/new pictures/ { found = $NF < 0.2 } END { exit !found }' out

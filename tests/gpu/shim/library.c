@@ -134,7 +134,7 @@ void *library_symbol(const struct library *l, const char *prefix, const char *na
 
 const char *library_line(const struct library *l, uintptr_t offset, char out[static 256])
 {
-	char command[1024];
+	char command[1024], line[256] = "";
 	out[0] = '\0';
 	/* one byte back: a return address is behind the call */
 	snprintf(command, sizeof command, "addr2line -s -i -e '%s' 0x%lx 2>/dev/null", l->path,
@@ -143,14 +143,14 @@ const char *library_line(const struct library *l, uintptr_t offset, char out[sta
 	if (!f)
 		return out;
 	/* inlined calls come from the inside out: the first that is the text's own */
-	while (fgets(out, 256, f))
-		if (strncmp(out, "device.h:", 9) != 0 && strncmp(out, "primitives.h:", 13) != 0)
+	while (fgets(line, sizeof line, f))
+		if (strncmp(line, "device.h:", 9) != 0 && strncmp(line, "primitives.h:", 13) != 0)
 			break;
 	while (getc(f) != EOF)
 		;
 	pclose(f);
-	out[strcspn(out, "\n ")] = '\0';
-	if (out[0] == '?')
-		out[0] = '\0';
+	line[strcspn(line, "\n ")] = '\0';
+	if (line[0] != '?')
+		memcpy(out, line, sizeof line);
 	return out;
 }
