@@ -167,7 +167,7 @@ static enum status take_dim(struct arena *a, const char *text, struct options *o
 {
 	struct import_options *i = &o->compile.import;
 	struct import_dim dim;
-	const char *sizes;
+	const char *sizes = NULL;
 	TRY(take_pair(a, "--dim wants NAME=N", text, strrchr(text, '='), &dim.name, &sizes, d));
 	if (strchr(sizes, ','))
 		TRY(take_lengths(a, dim.name, sizes, &o->compile.lengths, &dim.size, d));
@@ -203,7 +203,7 @@ static enum status take_padding(
 	static const char wants[] = "--padding-idx wants NAME=N, not";
 	struct import_options *i = &o->compile.import;
 	struct import_padding padding;
-	const char *row;
+	const char *row = NULL;
 	char *end;
 	TRY(take_pair(a, wants, text, strrchr(text, '='), &padding.name, &row, d));
 	padding.row = strtoll(row, &end, 10);

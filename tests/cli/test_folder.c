@@ -37,7 +37,7 @@ int __wrap_mkdir(const char *path, mode_t mode)
 
 static void write_file(const char *dir, const char *name, const char *what)
 {
-	char path[300];
+	char path[400];
 	snprintf(path, sizeof path, "%s/%s", dir, name);
 	FILE *f = fopen(path, "w");
 	assert_non_null(f);
