@@ -9,7 +9,7 @@ set -eu
 packages="gcc libc6-dev make cmake pkg-config libdnnl-dev libonnx-dev libprotobuf-c-dev protobuf-c-compiler
 	libjansson-dev coinor-libclp-dev libpopt-dev zlib1g-dev libspng-dev libjpeg62-turbo-dev dataset-fashion-mnist"
 if [ "${1:-}" = tests ]; then
-	packages="$packages g++ clang libclang-rt-14-dev libomp-dev libcmocka-dev librandom123-dev libonnx-testdata clang-format python3 python3-venv python3-numpy python3-cffi python3-pandas python3-matplotlib mypy chromium ccache
+	packages="$packages g++ clang libclang-rt-14-dev libomp-dev libcmocka-dev librandom123-dev libonnx-testdata clang-format python3 python3-venv python3-numpy python3-cffi python3-pandas python3-matplotlib mypy chromium ccache tcc
 		qemu-user musl-tools gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
 		gcc-riscv64-linux-gnu libc6-dev-riscv64-cross openmpi-bin libopenmpi-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
 fi

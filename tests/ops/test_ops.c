@@ -1,6 +1,9 @@
 /* test_ops FAMILY FOLDER RUNTIME [OPERATOR | SCRIPT first|all]: the examples of the FAMILY-th list
  * of the table, or of one operator; sources and objects go to FOLDER; RUNTIME holds the headers
- * that generated code includes. With SCRIPT, for a GPU: `SCRIPT FOLDER` makes step.so and
+ * that generated code includes. Texts are compiled by CC, or cc; where STINT_TEST_CC names a faster
+ * compiler (tcc), by that one where it can: all but the first draw of an example's sizes, whose
+ * text is the same but for sizes, or with STINT_TEST_CC_FIRST=1 all but each record's first
+ * example. With SCRIPT, for a GPU: `SCRIPT FOLDER` makes step.so and
  * kernels.so of its sources (tests/gpu/ops.sh), of each record the first example or all. */
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -18,7 +21,9 @@ struct family {
 	bool first; /* of each record the first example alone, in one draw */
 	int ncase;
 	struct test_case *test;
-	void *object;
+	const char *fast; /* a compiler for values alone; NULL */
+	bool *quick;      /* of each case: compiled by it */
+	void *object, *quick_object;
 };
 
 static int add_cases(struct family *f, const struct op_def *list)
@@ -51,19 +56,52 @@ static int add_sources(const struct family *f, int i, struct text *command)
 	return n;
 }
 
-/* One call of the compiler for all cases: a process for each would take most of the time. */
-static bool compile_all(const struct family *f)
+/* One call of the compiler for the cases from first on, those that are `quick` or the others: a
+ * process for each would take most of the time. Nothing to compile is no success. */
+static bool compile_some(const struct family *f, int first, int end, bool quick, const char *out)
 {
 	struct text command = {0};
 	int n = 0;
-	text_add(&command, "${CC:-cc} %s -I%s -shared -o %s/all.so", STEP_CFLAGS, f->runtime,
-		f->folder);
-	for (int i = 0; i < f->ncase; i++)
-		n += add_sources(f, i, &command);
-	text_puts(&command, " -lm 2>/dev/null");
+	text_add(&command, "%s %s -I%s -shared -o %s/%s", quick ? f->fast : "${CC:-cc}",
+		STEP_CFLAGS, f->runtime, f->folder, out);
+	for (int i = first; i < end; i++)
+		if (f->quick[i] == quick)
+			n += add_sources(f, i, &command);
+	text_puts(&command, " -lm >/dev/null 2>&1");
 	bool ok = n > 0 && !command.failed && system(command.s) == 0;
 	text_free(&command);
 	return ok;
+}
+
+static bool compile_all(const struct family *f)
+{
+	return compile_some(f, 0, f->ncase, false, "all.so");
+}
+
+/* Whether the compiler that promises to warn and to optimize must see a case: the first draw of
+ * its sizes, or with STINT_TEST_CC_FIRST a record's first example alone. */
+static bool needs_cc(const struct test_case *c)
+{
+	const char *first = getenv("STINT_TEST_CC_FIRST");
+	return c->draw == 0 && (c->example == c->op->example || !first || strcmp(first, "1") != 0);
+}
+
+/* What the faster compiler can do; the rest stays for the other one. */
+static void compile_quick(struct family *f)
+{
+	int n = 0;
+	for (int i = 0; i < f->ncase; i++)
+		n += f->quick[i] = !needs_cc(&f->test[i]);
+	if (n > 0 && !compile_some(f, 0, f->ncase, true, "quick.so")) {
+		n = 0;
+		for (int i = 0; i < f->ncase; i++)
+			n += f->quick[i] = f->quick[i] && compile_some(f, i, i + 1, true, "one.so");
+		if (n > 0 && !compile_some(f, 0, f->ncase, true, "quick.so"))
+			n = 0;
+	}
+	if (n == 0)
+		memset(f->quick, 0, (size_t)f->ncase * sizeof *f->quick);
+	print_message("%d of %d cases by %s\n", n, f->ncase, f->fast);
 }
 
 /* The first message of a compiler's log. */
@@ -117,9 +155,16 @@ static void set_up(struct family *f)
 {
 	char path[4096];
 	mkdir(f->folder, 0777);
+	for (const char *const *old = (const char *const[]){"all.so", "quick.so", NULL}; *old;
+		old++) {
+		snprintf(path, sizeof path, "%s/%s", f->folder, *old);
+		remove(path); /* what an earlier run left is not this one's */
+	}
 	for (int i = 0; i < f->ncase; i++)
 		if (case_parse(&f->test[i]))
 			case_build(&f->test[i], i, f->folder, f->script != NULL);
+	if (f->fast)
+		compile_quick(f);
 	if (!compile_all(f)) {
 		compile_each(f);
 		compile_all(f);
@@ -130,6 +175,8 @@ static void set_up(struct family *f)
 	f->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!f->object)
 		print_message("%s\n", dlerror());
+	snprintf(path, sizeof path, "%s/quick.so", f->folder);
+	f->quick_object = f->fast ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
 static void tear_down(struct family *f)
@@ -138,6 +185,9 @@ static void tear_down(struct family *f)
 		case_free(&f->test[i]);
 	if (f->object)
 		dlclose(f->object);
+	if (f->quick_object)
+		dlclose(f->quick_object);
+	free(f->quick);
 }
 
 struct one {
@@ -145,15 +195,37 @@ struct one {
 	struct test_case *test;
 };
 
+/* What the faster compiler fails counts only where the other one fails as well: the fault may be
+ * its own. It stays open, steps refer to it. */
+static bool check_again(struct family *f, int i, char *why, size_t size)
+{
+	char name[40], path[4096];
+	for (int v = 0; v < VAR_COUNT; v++) {
+		stint_free(f->test[i].variant[v].step);
+		f->test[i].variant[v].step = NULL;
+	}
+	f->quick[i] = false;
+	print_message("by %s: %s\n", f->fast, why);
+	snprintf(name, sizeof name, "again%d.so", i);
+	snprintf(path, sizeof path, "%s/%s", f->folder, name);
+	bool ok = compile_some(f, i, i + 1, false, name);
+	void *object = ok ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	return object && case_check(&f->test[i], object, f->folder, why, size);
+}
+
 static void test_example(void **state)
 {
 	const struct one *one = *state;
 	char why[1000] = "";
 	if (*one->test->error)
 		fail_msg("%s", one->test->error);
-	if (!one->family->object)
+	struct family *f = one->family;
+	const int i = (int)(one->test - f->test);
+	void *object = f->quick[i] ? f->quick_object : f->object;
+	if (!object)
 		fail_msg("no shared object");
-	if (!case_check(one->test, one->family->object, one->family->folder, why, sizeof why))
+	if (!case_check(one->test, object, f->folder, why, sizeof why) &&
+		!(f->quick[i] && check_again(f, i, why, sizeof why)))
 		fail_msg("%s", why);
 }
 
@@ -172,11 +244,14 @@ int main(int argc, char **argv)
 		.script = argc == 6 ? argv[4] : NULL,
 		.only = argc == 5 ? argv[4] : NULL,
 		.first = first};
+	const char *fast = getenv("STINT_TEST_CC");
+	f.fast = fast && *fast && !f.script ? fast : NULL;
 	f.ncase = add_cases(&f, t->family[k]);
 	f.test = calloc((size_t)f.ncase + 1, sizeof *f.test);
+	f.quick = calloc((size_t)f.ncase + 1, sizeof *f.quick);
 	struct CMUnitTest *tests = calloc((size_t)f.ncase + 1, sizeof *tests);
 	struct one *ones = calloc((size_t)f.ncase + 1, sizeof *ones);
-	if (!f.test || !tests || !ones)
+	if (!f.test || !f.quick || !tests || !ones)
 		return 1;
 	add_cases(&f, t->family[k]);
 	set_up(&f);
