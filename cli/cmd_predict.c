@@ -205,6 +205,7 @@ static enum status finish(struct prediction *p)
 
 static enum status predict(struct prediction *p, const struct predict_args *o)
 {
+	TRY(feed_wants_outputs(&p->l, "predict", p->d));
 	TRY(leave_target_out(p));
 	TRY(feed_open(p->a, &p->without, &o->input, NULL, &o->data, &p->f, p->d));
 	if (!p->f.n || !p->f.samples)

@@ -75,6 +75,8 @@ enum status evaluation_start(struct arena *a, const struct loaded *l, const stru
 	const struct stint_model *m = l->model;
 	struct metric_task task = {.kind = METRIC_NOTHING};
 	*out = (struct evaluation){.l = l, .f = f, .output = -1};
+	if (metric->n)
+		TRY(feed_wants_outputs(l, "--metric", d));
 	if (feed_has_labels(m))
 		task = task_of_labels(m, out);
 	else if (m->target >= 0 && m->loss_name)

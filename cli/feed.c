@@ -72,6 +72,17 @@ double feed_loss_option(const struct stint_model *m, const char *name, double de
 	return at && at[strlen(name)] == '=' ? strtod(at + strlen(name) + 1, NULL) : def;
 }
 
+enum status feed_wants_outputs(const struct loaded *l, const char *what, struct diag *d)
+{
+	if (l->model->noutput)
+		return ST_OK;
+	return diag_fail(d, ST_USAGE, &(struct where){.file = l->model->name},
+		"compile without --no-outputs; checkpoints fit both steps",
+		"%s wants the model's outputs, and this step was compiled with --no-outputs: its "
+		"evaluation computes the loss alone",
+		what);
+}
+
 bool feed_sums_loss(const struct stint_model *m)
 {
 	return m->loss_options && strstr(m->loss_options, "reduction=sum") != NULL;

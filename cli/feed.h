@@ -95,6 +95,9 @@ int64_t feed_evaluated(const struct feed *f);
 bool feed_has_labels(const struct stint_model *m);
 /* The output that the loss with its target reads; NULL: not known. */
 const struct stint_output *feed_scored_output(const struct stint_model *m);
+/* Fails where an evaluation computes the loss alone (compile --no-outputs): `what` wants outputs.
+ */
+enum status feed_wants_outputs(const struct loaded *l, const char *what, struct diag *d);
 /* The loss is a sum over the batch's samples. */
 bool feed_sums_loss(const struct stint_model *m);
 /* A number of a loss option ("ignore_index") as compiled in, or `def`. */

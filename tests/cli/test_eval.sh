@@ -82,4 +82,14 @@ expect 2 stint eval dir --input ex.npy
 said "no data for 'target'"
 expect 2 stint train dir --no-save --input x.npy --target t.npy --metric f1
 said "--eval-input"
+
+# a step that computes the loss alone says so; its checkpoints fit one that computes more
+expect 0 stint compile m.onnx --loss cross-entropy --optimizer adam:lr=0.02 --batch 4 --threads 1 --no-outputs -o alone
+expect 0 stint train alone --input x.npy --target t.npy --eval-input ex.npy --eval-target et.npy
+expect 0 stint eval alone --input ex.npy --target et.npy
+expect 2 stint eval alone --input ex.npy --target et.npy --metric accuracy
+said "--metric wants the model's outputs" "--no-outputs" "compile without --no-outputs"
+expect 2 stint predict alone --input ex.npy -o y.npy
+said "predict wants the model's outputs"
+expect 0 stint predict dir --input ex.npy -o y.npy --checkpoint alone/checkpoints
 finished
