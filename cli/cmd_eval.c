@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/evaluate.h"
 #include "cli/interrupt.h"
+#include "cli/training_note.h"
 
 struct eval_args {
 	const char *dir, *target, *checkpoint, *file;
@@ -177,6 +178,7 @@ static enum status open_step(
 	if (ranks_asked(&asked, &quiet) == ST_OK && asked)
 		TRY(ranks_start(a, o->dir, r, d));
 	TRY(weights_choose(a, o->dir, o->file, o->checkpoint, &o->weights, d));
+	TRY(note_take_data(a, o->weights.path, &o->data, d));
 	TRY(load_step(a, o->dir, l, d));
 	TRY(r->n > 1 ? ranks_take(a, o->dir, r, l, d) : load_alone(o->dir, l, d));
 	TRY(load_weights(a, o->dir, &o->weights, l, d));

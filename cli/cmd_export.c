@@ -8,6 +8,7 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/export_adapter.h"
+#include "cli/training_note.h"
 #include "import/import.h"
 #include "runtime/finite.h"
 #include "runtime/safetensors.h"
@@ -156,7 +157,7 @@ static enum status write_all(
 		st = adapters_check(v, d);
 	if (st == ST_OK && o->out)
 		st = export_onnx(model, o->out, lookup, o->merge ? &adapter_merge : NULL,
-			o->merge ? adapters_merged : NULL, v, d);
+			o->merge ? adapters_merged : NULL, v, v->note, d);
 	if (st == ST_OK && o->adapter)
 		st = adapter_write(v, o->dir, o->adapter, d);
 	return st == ST_OK && v->failed ? diag_nomem(d) : st;
@@ -206,7 +207,8 @@ static enum status choose(
 
 static enum status write_model(struct arena *a, const struct export_args *o, struct diag *d)
 {
-	struct values v = {.a = a, .average = o->average};
+	struct export_note note[MODEL_NOTES];
+	struct values v = {.a = a, .average = o->average, .note = note};
 	char message[SAFETENSORS_MESSAGE];
 	char *weights = arena_printf(a, "%s/weights.safetensors", o->dir);
 	const char *path = weights;
@@ -217,6 +219,8 @@ static enum status write_model(struct arena *a, const struct export_args *o, str
 	if (safetensors_open(&v.file, path, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	enum status st = check_values(o, path, &v, weights, d);
+	if (st == ST_OK)
+		st = note_of_model(a, path, note, d);
 	if (st == ST_OK)
 		st = links_read(a, weights, true, &v.linked, d);
 	if (st == ST_OK)

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/feed.h"
 #include "cli/interrupt.h"
+#include "cli/training_note.h"
 #include "data/array_stream.h"
 
 struct predict_args {
@@ -228,6 +229,7 @@ static enum status run(struct arena *a, struct predict_args *o, struct diag *d)
 	if (!o->out.n)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "no -o OUT.npy given");
 	TRY(weights_choose(a, o->dir, o->file, o->checkpoint, &o->weights, d));
+	TRY(note_take_data(a, o->weights.path, &o->data, d));
 	enum status st = load_open(a, o->dir, &o->weights, &p->l, d);
 	if (st == ST_OK)
 		st = predict(p, o);

@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/json_only.h"
 #include "cli/training.h"
+#include "cli/training_note.h"
 #include "cli/whole_path.h"
 
 /* --anew: the checkpoints of an earlier run stay, in a folder beside. */
@@ -148,10 +149,15 @@ static enum status prepare(struct training *t)
 	if (o->eval_target && !o->eval_input.n && o->input.n)
 		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-input [NAME=]FILE",
 			"--eval-target without --eval-input: there is nothing to evaluate");
-	TRY(feed_open(t->arena, &t->l, &o->input, o->target, &o->data, &t->train, t->diag));
+	t->data = o->data;
+	if (o->resume)
+		TRY(note_classes(t->arena, o->folder, &t->data.classes, t->diag));
+	TRY(feed_open(t->arena, &t->l, &o->input, o->target, &t->data, &t->train, t->diag));
+	if (!t->data.classes && t->train.target >= 0)
+		t->data.classes = dataset_classes(&t->train.bound[t->train.target].data);
 	t->has_eval = o->eval_input.n > 0 || o->eval_target;
 	if (t->has_eval) {
-		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, &o->data, &t->eval,
+		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, &t->data, &t->eval,
 			t->diag));
 		TRY(evaluation_start(
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));

@@ -10,6 +10,7 @@
 struct data_options {
 	char *scale, *shift; /* as given; NULL: not */
 	int skip_bad;
+	const char *classes; /* what labels count, as dataset_classes; NULL: what is there */
 };
 
 /* What they are in a popt table. */

@@ -15,6 +15,7 @@ struct values {
 	int replaced;
 	bool failed; /* out of memory */
 	struct adapters_read adapters;
+	const struct export_note *note; /* what the model tells of them */
 };
 
 /* An entry's value, or its average, by name; NULL: there is none. As floats; NULL: no reals. */

@@ -173,6 +173,11 @@ static enum status bind(struct feed *f, int resident, const char *path, struct d
 	f->bound[f->n].resident = resident;
 	f->bound[f->n].mapped = is_real && resident != f->l->model->target;
 	f->n++;
+	if (resident == f->l->model->target && f->o->classes &&
+		dataset_take_classes(data, f->o->classes, message))
+		return diag_fail(d, ST_INVALID, NULL,
+			"each class is a folder, of the name that it had in training", "%s",
+			message);
 	if (f->bound[f->n - 1].mapped)
 		TRY(data_options_map(f->o, t->name, t->rank, t->dim, &f->bound[f->n - 1].map, d));
 	TRY(check_shape(t, data, d));

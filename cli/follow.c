@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/training.h"
+#include "cli/training_note.h"
 #include "runtime/safetensors.h"
 
 static double first_rate(const struct training *t)
@@ -81,18 +82,6 @@ void follow_end(struct follow *f)
 
 /* --- The note: lines of a name and a value --- */
 
-/* Bytes that could end a line, or are no plain text, as %0a. */
-static void put(struct text *note, const char *name, const char *value)
-{
-	text_add(note, "%s ", name);
-	for (const char *p = value; *p; p++)
-		if (*p < ' ' || *p > '~' || *p == '%')
-			text_add(note, "%%%02x", (unsigned char)*p);
-		else
-			text_write(note, p, 1);
-	text_puts(note, "\n");
-}
-
 static void put_number(struct text *note, const char *name, double v)
 {
 	text_add(note, "%s %a\n", name, v);
@@ -108,7 +97,7 @@ static void put_files(struct text *note, const char *name, const struct arg_list
 	struct text all = {0};
 	for (int i = 0; i < list->n; i++)
 		text_add(&all, "%s%s", i ? " " : "", list->value[i]);
-	put(note, name, all.s ? all.s : "");
+	note_put(note, name, all.s ? all.s : "");
 	note->failed |= all.failed;
 	text_free(&all);
 }
@@ -118,21 +107,23 @@ static void put_settings(struct text *note, const struct training *t)
 {
 	const struct train_args *o = t->o;
 	text_add(note, "--lr %.9g\n", first_rate(t));
-	put(note, "--schedule", o->schedule);
+	note_put(note, "--schedule", o->schedule);
 	put_whole(note, "--warmup", o->warmup);
 	if (schedule_has_end(&t->follow.schedule))
 		put_whole(note, "--epochs", o->epochs);
 	put_whole(note, "--batch", t->train.batch);
 	put_whole(note, "samples", t->train.samples);
 	put_files(note, "--input", &o->input);
-	put(note, "--target", o->target ? o->target : "");
-	put(note, "--scale", o->data.scale ? o->data.scale : "1");
-	put(note, "--shift", o->data.shift ? o->data.shift : "0");
+	note_put(note, "--target", o->target ? o->target : "");
+	note_put(note, "--scale", o->data.scale ? o->data.scale : "1");
+	note_put(note, "--shift", o->data.shift ? o->data.shift : "0");
+	if (t->data.classes)
+		note_put(note, "classes", t->data.classes);
 	if (o->pad)
-		put(note, "--pad", o->pad);
+		note_put(note, "--pad", o->pad);
 	put_whole(note, "--swa-start", o->swa_start);
-	put(note, "--swa-lr", o->swa_lr ? o->swa_lr : "");
-	put(note, "--keep-best", t->has_eval ? t->follow.name : "");
+	note_put(note, "--swa-lr", o->swa_lr ? o->swa_lr : "");
+	note_put(note, "--keep-best", t->has_eval ? t->follow.name : "");
 }
 
 const char *follow_note(struct training *t)
@@ -154,31 +145,17 @@ const char *follow_note(struct training *t)
 	return note->failed ? NULL : note->s;
 }
 
-/* The value of a line, *n bytes long; NULL: there is none. */
-static const char *find(const char *note, const char *name, size_t len, size_t *n)
-{
-	for (const char *p = note; p && *p;) {
-		const size_t line = strcspn(p, "\n");
-		if (line > len && !memcmp(p, name, len) && p[len] == ' ') {
-			*n = line - len - 1;
-			return p + len + 1;
-		}
-		p += line + (p[line] == '\n');
-	}
-	return NULL;
-}
-
 static double number(const char *note, const char *name, double otherwise)
 {
 	size_t n;
-	const char *text = find(note, name, strlen(name), &n);
+	const char *text = note_find(note, name, strlen(name), &n);
 	return text ? strtod(text, NULL) : otherwise;
 }
 
 static int64_t whole(const char *note, const char *name)
 {
 	size_t n;
-	const char *text = find(note, name, strlen(name), &n);
+	const char *text = note_find(note, name, strlen(name), &n);
 	return text ? strtoll(text, NULL, 10) : 0;
 }
 
@@ -188,7 +165,7 @@ static void tell_changes(struct training *t, const char *was, const char *is, bo
 	for (const char *p = is; *p;) {
 		size_t line = strcspn(p, "\n"), len = strcspn(p, " "), n = 0;
 		const size_t have = line - len - 1;
-		const char *old = find(was, p, len, &n);
+		const char *old = note_find(was, p, len, &n);
 		const bool same = old && n == have && !memcmp(old, p + len + 1, n);
 		if (!same && !strncmp(p, "--keep-best ", 12))
 			*same_best = false;

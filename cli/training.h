@@ -31,6 +31,7 @@ struct training {
 	struct diag *diag;
 	struct loaded l;
 	struct ranks ranks;
+	struct data_options data; /* o->data, and the classes' names */
 	struct feed train, eval;
 	struct lengths lengths;
 	bool has_eval;

@@ -58,6 +58,16 @@ const char *dataset_name(const struct dataset *d, int64_t sample)
 	return d->kind->name ? d->kind->name(d, sample) : NULL;
 }
 
+const char *dataset_classes(const struct dataset *d)
+{
+	return d->kind->classes ? d->kind->classes(d) : NULL;
+}
+
+int dataset_take_classes(struct dataset *d, const char *classes, char message[256])
+{
+	return d->kind->take_classes ? d->kind->take_classes(d, classes, message) : 0;
+}
+
 /* "1" of "cat/1.png", its length. */
 static const char *stem(const char *name, size_t *n)
 {

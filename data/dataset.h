@@ -50,6 +50,11 @@ void dataset_close(struct dataset *d);
 int64_t dataset_samples(const struct dataset *d); /* 1 of a scalar */
 /* The file that a sample of a folder is, from the folder on; NULL: of no folder. */
 const char *dataset_name(const struct dataset *d, int64_t sample);
+/* The names of classes that labels count, with a "/" between two; NULL: they have none. */
+const char *dataset_classes(const struct dataset *d);
+/* Labels count these names from now on, whatever classes are there: of those that have names. A
+ * class that is none of them is an error. */
+int dataset_take_classes(struct dataset *d, const char *classes, char message[256]);
 /* The first sample whose file in `a` is called other than that in `b`, folders and endings aside;
  * -1: there is none, or no names. Requires as many samples of both. */
 int64_t dataset_misnamed(const struct dataset *a, const struct dataset *b);

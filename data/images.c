@@ -316,5 +316,21 @@ static int labels_read(
 	return 0;
 }
 
-const struct dataset_kind labels_kind = {
-	.open = labels_open, .read = labels_read, .close = images_close, .name = picture_name};
+static const char *labels_classes(const struct dataset *d)
+{
+	const struct images *x = d->state;
+	return x->folder.classes;
+}
+
+static int labels_take(struct dataset *d, const char *classes, char message[256])
+{
+	struct images *x = d->state;
+	return folder_take_classes(&x->folder, x->path, classes, message);
+}
+
+const struct dataset_kind labels_kind = {.open = labels_open,
+	.read = labels_read,
+	.close = images_close,
+	.name = picture_name,
+	.classes = labels_classes,
+	.take_classes = labels_take};

@@ -14,6 +14,10 @@ struct dataset_kind {
 	void (*close)(struct dataset *d);
 	/* What a sample is called, NULL: samples have no names. */
 	const char *(*name)(const struct dataset *d, int64_t sample);
+	/* What its labels are called, with a "/" between two; and others' places instead of its
+	 * own. NULL: its labels have no names. */
+	const char *(*classes)(const struct dataset *d);
+	int (*take_classes)(struct dataset *d, const char *classes, char message[256]);
 };
 
 enum { DATASET_BLOCK = 1 << 18 };

@@ -91,7 +91,17 @@ static void list_free(struct dirent **list, int n)
 	free(list);
 }
 
-/* The pictures of one folder; -1: cannot be read. */
+/* One more class, of this name. */
+static int add_class(struct folder *f, const char *name)
+{
+	char *all = f->classes ? joined(f->classes, name) : strdup(name);
+	free(f->classes);
+	f->classes = all;
+	f->nclass++;
+	return !all;
+}
+
+/* The pictures of one folder; not 0: it cannot be read. */
 static int add_pictures(struct folder *f, const char *path, const char *class)
 {
 	struct dirent **list;
@@ -104,8 +114,20 @@ static int add_pictures(struct folder *f, const char *path, const char *class)
 			rc = add(f, class, list[i]->d_name);
 	if (n >= 0)
 		list_free(list, n);
-	f->nclass++;
 	return rc;
+}
+
+/* The pictures of one class. */
+static int add_folder(struct folder *f, const char *path, const char *class, char message[256])
+{
+	const int64_t before = f->n;
+	if (add_pictures(f, path, class) || add_class(f, class))
+		return dataset_bad(message, path, "cannot read its folders: %s", strerror(errno));
+	return f->n > before ? 0
+			     : dataset_bad(message, path,
+				       "its folder '%.100s' holds no pictures (.png, .jpg); each "
+				       "folder is a class",
+				       class);
 }
 
 int folder_read(struct folder *out, const char *path, char message[256])
@@ -118,17 +140,56 @@ int folder_read(struct folder *out, const char *path, char message[256])
 	int rc = 0;
 	for (int i = 0; i < n && !rc; i++)
 		if (is_folder(path, list[i]->d_name))
-			rc = add_pictures(out, path, list[i]->d_name);
+			rc = add_folder(out, path, list[i]->d_name, message);
 	list_free(list, n);
-	if (!rc && out->nclass == 0)
-		rc = add_pictures(out, path, "");
 	if (rc)
-		return dataset_bad(message, path, "cannot read its folders: %s", strerror(errno));
+		return rc;
+	if (out->nclass == 0 && add_pictures(out, path, ""))
+		return dataset_bad(message, path, "cannot read the folder: %s", strerror(errno));
 	return out->n ? 0 : dataset_bad(message, path, "holds no pictures (.png, .jpg)");
+}
+
+/* The place of a name of `n` bytes among them; -1: it is none of them. */
+static int64_t place_of(const char *classes, const char *name, size_t n)
+{
+	int64_t place = 0;
+	for (const char *p = classes;; p++, place++) {
+		const size_t m = strcspn(p, "/");
+		if (m == n && !memcmp(p, name, n))
+			return place;
+		p += m;
+		if (!*p)
+			return -1;
+	}
+}
+
+int folder_take_classes(struct folder *f, const char *path, const char *classes, char message[256])
+{
+	int64_t *place = malloc(((size_t)f->nclass + 1) * sizeof *place);
+	int64_t n = 0;
+	if (!place)
+		return dataset_bad(message, path, "out of memory");
+	for (const char *p = f->classes; p && n < f->nclass; n++) {
+		const size_t len = strcspn(p, "/");
+		place[n] = place_of(classes, p, len);
+		if (place[n] < 0) {
+			free(place);
+			return dataset_bad(message, path,
+				"its folder '%.*s' is none of the classes that are trained: "
+				"%.100s",
+				len < 60 ? (int)len : 60, p, classes);
+		}
+		p += len + (p[len] == '/');
+	}
+	for (int64_t i = 0; n && i < f->n; i++)
+		f->item[i].class = place[f->item[i].class];
+	free(place);
+	return 0;
 }
 
 void folder_free(struct folder *f)
 {
 	free(f->text);
+	free(f->classes);
 	free(f->item);
 }

@@ -9,7 +9,8 @@
  * .jpg, .jpeg) in the order of theirs: torchvision's ImageFolder. Without folders all are of one.
  */
 struct folder {
-	char *text; /* names, a NUL behind each */
+	char *text;    /* names, a NUL behind each */
+	char *classes; /* theirs, with a "/" between two; NULL: there are no folders */
 	size_t room, used;
 	int64_t n, roomy, nclass;
 	struct folder_item {
@@ -18,7 +19,11 @@ struct folder {
 	} * item;
 };
 
+/* A class that has no pictures is a mistake, and refused. */
 int folder_read(struct folder *out, const char *path, char message[256]);
+/* The classes count by the place of their names in `classes`, of which some may have no folder; a
+ * folder that is none of them is a mistake. */
+int folder_take_classes(struct folder *f, const char *path, const char *classes, char message[256]);
 void folder_free(struct folder *f);
 
 #endif

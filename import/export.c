@@ -114,14 +114,49 @@ static enum status replace(const struct model *m, export_lookup *lookup,
 	return ST_OK;
 }
 
+static enum status annotate(const struct model *m, const struct export_note *note, struct diag *d)
+{
+	typedef Onnx__StringStringEntryProto Entry;
+	Onnx__ModelProto *p = m->proto;
+	size_t n = p->n_metadata_props, more = 0;
+	while (note && note[more].key)
+		more++;
+	Entry **all = ARENA_ARRAY(m->arena, Entry *, n + more + 1);
+	if (!all)
+		return diag_nomem(d);
+	if (n)
+		memcpy(all, p->metadata_props, n * sizeof *all);
+	for (size_t i = 0; i < more; i++) {
+		size_t at = 0;
+		while (at < n && strcmp(text_of(all[at]->key), note[i].key) != 0)
+			at++;
+		Entry *e = ARENA_NEW(m->arena, Entry);
+		if (!e)
+			return diag_nomem(d);
+		onnx__string_string_entry_proto__init(e);
+		e->key = arena_strdup(m->arena, note[i].key);
+		e->value = arena_strdup(m->arena, note[i].value);
+		if (!e->key || !e->value)
+			return diag_nomem(d);
+		all[at] = e;
+		n += at == n;
+	}
+	p->metadata_props = all;
+	p->n_metadata_props = n;
+	return ST_OK;
+}
+
 enum status export_onnx(const char *model, const char *to, export_lookup *lookup,
-	const struct export_merge *merge, export_check *check, void *user, struct diag *d)
+	const struct export_merge *merge, export_check *check, void *user,
+	const struct export_note *note, struct diag *d)
 {
 	struct model m;
 	struct arena *a = arena_new();
 	enum status st = a ? model_read(a, model, &m, d) : diag_nomem(d);
 	if (st == ST_OK)
 		st = replace(&m, lookup, merge, user, d);
+	if (st == ST_OK)
+		st = annotate(&m, note, d);
 	if (st == ST_OK && check)
 		st = check(user, d);
 	if (st == ST_OK)

@@ -114,16 +114,19 @@ struct export_merge {
 };
 /* Asked when both were asked for all initializers: anything but ST_OK, and nothing is written. */
 typedef enum status export_check(void *user, struct diag *d);
-/* Write `model` with initializers replaced, or added to, atomically, and external data taken in.
- * Other fields, unknown ones too, stay. `merge` and `check` NULL: none. */
-enum status export_onnx(const char *model, const char *to, export_lookup *lookup,
-	const struct export_merge *merge, export_check *check, void *user, struct diag *d);
-
-/* What to say about a node: "recompute", "kept" gets into its metadata_props as "stint.recompute".
- */
+/* Write `model` with initializers replaced, or added to, atomically, and external data taken in;
+ * notes on the whole of it (a NULL key ends them) get into its metadata_props, in the place of
+ * those of the same keys. Other fields, unknown ones too, stay. `merge`, `check` and `note` NULL:
+ * none. */
 struct export_note {
 	const char *key, *value;
 };
+enum status export_onnx(const char *model, const char *to, export_lookup *lookup,
+	const struct export_merge *merge, export_check *check, void *user,
+	const struct export_note *note, struct diag *d);
+
+/* What to say about a node: "recompute", "kept" gets into its metadata_props as "stint.recompute".
+ */
 /* The notes on the node called `name` in a graph made of the model (there, nodes have names of
  * their own). Returns their number, -1 when memory ran out. */
 typedef int export_notes(void *user, const char *name, const struct export_note **notes);

@@ -51,4 +51,35 @@ said "[,gray]:FOLDER"
 mkdir -p other && cp -r train/. other && mv other/standing/07.png other/standing/07a.png
 expect 3 stint train dir --no-save --input images:28,gray:train --target labels:other --epochs 1
 said labels:other "standing/07a.png" "standing/07.png" hint:
+
+# classes have the numbers that they were trained with, whichever of them is there
+cp -r test part && rm -r part/lying
+part="--input images:28,gray:part --target labels:part"
+expect 0 stint eval dir --checkpoint ck $part --metric accuracy --json
+accuracy=$(json_of out metrics accuracy)
+awk -v a="$accuracy" 'BEGIN { exit !(a >= 0.9) }' || fail "accuracy $accuracy of one class"
+# so has the data, unless it is said otherwise
+said "--scale 0.01, as in training" "--shift -1, as in training"
+expect 0 stint eval dir --checkpoint ck $part --scale 0.01 --shift -2 --json
+said "was trained with --shift -1, and is asked with --shift -2"
+expect 0 stint predict dir --input images:28,gray:test --checkpoint ck -o again.npy
+same out.npy again.npy
+# while it trains, too, and after going on
+rm train/lying/05.png
+expect 0 stint train dir $train --eval-input images:28,gray:part --eval-target labels:part --epochs 9 --checkpoint ck --resume
+grep -q "accuracy [91]" out || fail "$(cat out)"
+expect 0 stint train dir $part --scale 0.01 --shift -1 --epochs 10 --checkpoint ck --resume
+expect 0 stint eval dir --checkpoint ck $test --json
+[ "$(json_of out labels)" = 16 ] || fail "$(cat out)"
+# the exported model knows them
+expect 0 stint export dir --checkpoint ck -o named.onnx
+grep -q "stint.classes" named.onnx && grep -q "lying/standing" named.onnx && grep -q "stint.scale" named.onnx ||
+	fail "the model does not tell its classes"
+# another class, and one without pictures
+mv part/standing part/upright
+expect 3 stint eval dir --checkpoint ck $part
+said "its folder 'upright' is none of the classes that are trained: lying/standing"
+mkdir part/empty
+expect 3 stint train dir --no-save $part
+said "its folder 'empty' holds no pictures"
 finished

@@ -132,8 +132,8 @@ static void export_replaces(void **state)
 	struct model_test *t = *state;
 	const char *out = test_path(t, "trained.onnx");
 	int calls = 0;
-	assert_int_equal(
-		export_onnx(FIXTURES "/types.onnx", out, trained, NULL, NULL, &calls, &t->diag),
+	assert_int_equal(export_onnx(FIXTURES "/types.onnx", out, trained, NULL, NULL, &calls, NULL,
+				 &t->diag),
 		ST_OK);
 	assert_int_equal(calls, 27);
 	t->options.batch = 1;
@@ -168,8 +168,8 @@ static void bodies_too(void **state)
 	test_write(t, "v.bin", v, sizeof v);
 	const uint8_t *bytes = model_pack(t, &len);
 	test_write(t, "model.onnx", bytes, len);
-	assert_int_equal(
-		export_onnx(test_path(t, "model.onnx"), out, trained, NULL, NULL, &calls, &t->diag),
+	assert_int_equal(export_onnx(test_path(t, "model.onnx"), out, trained, NULL, NULL, &calls,
+				 NULL, &t->diag),
 		ST_OK);
 	assert_int_equal(calls, 3);
 	assert_int_equal(unlink(test_path(t, "v.bin")), 0);
@@ -186,11 +186,11 @@ static void export_is_repeatable(void **state)
 	size_t na, nb;
 	int calls = 0;
 	const char *once = test_path(t, "1.onnx"), *twice = test_path(t, "2.onnx");
-	assert_int_equal(
-		export_onnx(FIXTURES "/external.onnx", once, trained, NULL, NULL, &calls, &t->diag),
+	assert_int_equal(export_onnx(FIXTURES "/external.onnx", once, trained, NULL, NULL, &calls,
+				 NULL, &t->diag),
 		ST_OK);
 	assert_int_equal(export_onnx(FIXTURES "/external.onnx", twice, trained, NULL, NULL, &calls,
-				 &t->diag),
+				 NULL, &t->diag),
 		ST_OK);
 	assert_int_equal(file_read(t->arena, once, &a, &na, &t->diag), ST_OK);
 	assert_int_equal(file_read(t->arena, twice, &b, &nb, &t->diag), ST_OK);
