@@ -356,12 +356,14 @@ static void report_tensors(FILE *f, const char *title, int n, struct tensor *con
 
 /* What an initializer is for, NULL: not one of the model's; and why. `passes`: by tensor id,
  * whether a gradient can come back to it. */
-static const char *role_shown(const struct tensor *t, const bool *passes, const char **why)
+static const char *role_shown(
+	const struct graph *g, const struct tensor *t, const bool *passes, const char **why)
 {
 	*why = t->role != TR_BUFFER && t->why ? t->why : "";
 	if (t->maker || !t->data)
 		return NULL;
-	if (t->role == TR_PARAMETER && passes[t->id])
+	/* what is behind nodes that were left out nobody knows */
+	if (t->role == TR_PARAMETER && (passes[t->id] || g->partial))
 		return "trained";
 	if (t->role == TR_PARAMETER)
 		*why = "no gradient passes from an output to it";
@@ -382,10 +384,11 @@ enum status report_model(FILE *f, const struct graph *g)
 	for (int i = 0; i < g->ntensor; i++) {
 		const struct tensor *t = g->tensor[i];
 		char shape[200], name[128], b[24];
-		const char *why, *role = role_shown(t, passes, &why);
+		const char *why, *role = role_shown(g, t, passes, &why);
 		if (!role)
 			continue;
-		*(t->role == TR_PARAMETER && passes[i] ? &trained : &frozen) += t->numel;
+		*(t->role == TR_PARAMETER && (passes[i] || g->partial) ? &trained
+								       : &frozen) += t->numel;
 		fprintf(f, "  %-48s %-18s %-20s %10s  %s\n", name_for_people(t->name, 48, name),
 			role, tensor_shape_text(t, shape),
 			bytes_human(t->stored ? stored_bytes(t->stored) : tensor_bytes(t), b), why);
@@ -430,7 +433,7 @@ enum status report_model_json(FILE *f, const struct graph *g)
 		json_tensor(f, g->output[i], NULL, NULL, i == 0);
 	fputs("],\"initializers\":[", f);
 	for (int i = 0; i < g->ntensor; i++) {
-		const char *why, *role = role_shown(g->tensor[i], passes, &why);
+		const char *why, *role = role_shown(g, g->tensor[i], passes, &why);
 		if (!role)
 			continue;
 		json_tensor(f, g->tensor[i], role, why, first);

@@ -198,6 +198,7 @@ static enum status show(struct pipeline *p, struct options *o, struct activity *
 		return graph ? show_plan(p->arena, graph, c->model, o, at, p->diag)
 			     : diag_nomem(p->diag);
 	}
+	c->import.read = IMPORT_READ_ANY;
 	c->import.unbound = 1; /* to look at a model nobody has to say the batch */
 	TRY(pipeline_import(p));
 	const bool groups = !o->json && (c->group || c->no_decay_1d);

@@ -40,6 +40,10 @@ enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, stru
 	import.adapted = p->o->lora || p->o->adapter;
 	import.train_name = from.train;
 	import.output = p->loss.output;
+	if (!import.unbound)
+		import.read = p->loss.none     ? IMPORT_READ_ANY
+			      : p->loss.output ? IMPORT_READ_OUTPUTS
+					       : IMPORT_READ_ALL;
 	p->import = import;
 	enum status st = import_onnx(p->arena, p->o->model, &import, p->table, &p->target,
 		p->o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, d, out);

@@ -52,10 +52,12 @@ enum status block_function(struct importer *im, struct function *f)
 
 enum status block_ready(struct importer *im, const struct scope *s, struct block *b)
 {
-	if (b->order)
+	if (b->checked)
 		return ST_OK;
+	TRY(order_nodes(im, b));
 	TRY(check_operators(im, b, s->opset));
-	return order_nodes(im, b, &b->order);
+	b->checked = true;
+	return ST_OK;
 }
 
 /* --- Sizes --- */

@@ -65,6 +65,8 @@ static enum status import_outputs(struct importer *im)
 		return diag_nomem(im->d);
 	for (size_t i = 0; i < p->n_output; i++) {
 		struct tensor *t;
+		if (output_left_out(im, text_of(p->output[i]->name)))
+			continue;
 		TRY(import_output(im, text_of(p->output[i]->name), &seen, &t));
 		TRY(head_check(im, text_of(p->output[i]->name), t));
 		const Onnx__TensorShapeProto *shape = input_shape(p->output[i]);
@@ -72,6 +74,8 @@ static enum status import_outputs(struct importer *im)
 			TRY(dims_axes(im, shape, true, t));
 		g->output[g->noutput++] = t;
 	}
+	if (!g->noutput && !im->o->unbound)
+		return left_out_fail(im);
 	/* a name that no node makes is told by who wants it */
 	for (int i = 0; i < more; i++) {
 		struct value v;
@@ -123,9 +127,10 @@ static enum status import_graph(struct importer *im)
 	TRY(replaced_read(im));
 	TRY(import_values(im));
 	for (int i = 0; i < b->n; i++)
-		TRY(import_node(im, &im->top, b, b->order[i]));
+		TRY(import_or_leave(im, b, b->order[i]));
 	TRY(replaced_build(im));
 	TRY(import_outputs(im));
+	left_out_tell(im);
 	TRY(note_suspects(im));
 	TRY(warn_of_left_out(im));
 	im->g->opset = OPSET_LATEST;
@@ -145,7 +150,8 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	im->limit = im->left = o->expansion ? o->expansion : EXPANSION_MAX;
 	im->dim.arena = im->block.arena = im->constant.arena = a;
 	im->top = (struct scope){.tensor = &im->tensor[0], .other = &im->other[0], .prefix = ""};
-	im->use.arena = a;
+	im->use.arena = im->left_out.arena = a;
+	im->left_end = &im->left_first;
 	im->tensor[0].arena = im->other[0].arena = a;
 	TRY(model_read(a, path, &im->m, d));
 	im->g = graph_new(a, d, path, table, target, real);

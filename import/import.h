@@ -10,6 +10,13 @@
 
 enum { EXPANSION_MAX = 200000 };
 
+/* Which nodes must be built; others are left out where they cannot be, with a note. */
+enum import_read {
+	IMPORT_READ_ALL,
+	IMPORT_READ_OUTPUTS, /* those that `output` comes from */
+	IMPORT_READ_ANY      /* none: as many as can be */
+};
+
 struct import_dim {
 	const char *name; /* the symbolic dimension */
 	int64_t size;
@@ -71,6 +78,7 @@ struct import_options {
 	/* Tensors of the model that are outputs, too: those that a loss reads. Ended by NULL; NULL:
 	 * none. */
 	const char *const *output;
+	enum import_read read;
 	/* --replace-head: the last product before the first of these, or the first output, gets so
 	 * many outputs, with new values, or where `head_keeps` with the first that there were; 0:
 	 * stays (head.c). */

@@ -123,7 +123,9 @@ struct block {
 	int n, nin, nout;
 	Onnx__NodeProto *const *node;
 	const char **in, **out; /* names */
-	const int *order;       /* NULL until block_ready */
+	const int *order;       /* NULL until order_nodes */
+	bool checked;           /* block_ready was here */
+	const bool *unread;     /* by node: the loss does not read it; NULL: it may read all */
 	int64_t size;           /* nodes that building it may make */
 };
 
@@ -199,6 +201,12 @@ enum {
 
 struct trie;
 
+/* Why a node is left out (left_out.c). */
+struct left_reason {
+	const char *node, *op, *message, *hint;
+	struct left_reason *next;
+};
+
 struct importer {
 	struct model m;
 	const struct import_options *o;
@@ -223,18 +231,29 @@ struct importer {
 	struct memo block;      /* GraphProto → struct block */
 	struct memo constant;   /* TensorProto → struct tensor, in blocks that are built often */
 	bool unbound;           /* an input has an axis of no size (dims_axes) */
-	struct names head;      /* what --replace-head made: trained, whatever else is */
-	const char *headed;     /* an output that --replace-head changes; NULL */
-	int headed_axis;        /* which then has as many as it says */
-	int64_t limit, left;    /* nodes that calls and bodies make: in all, still */
-	int depth;              /* blocks being built, the model's own not counted */
+	struct names left_out;  /* what nodes that are left out would have made */
+	int nleft;              /* these nodes */
+	struct left_reason *left_first, **left_end;
+	struct names head;   /* what --replace-head made: trained, whatever else is */
+	const char *headed;  /* an output that --replace-head changes; NULL */
+	int headed_axis;     /* which then has as many as it says */
+	int64_t limit, left; /* nodes that calls and bodies make: in all, still */
+	int depth;           /* blocks being built, the model's own not counted */
 	struct names tensor[DEPTH_MAX + 1], other[DEPTH_MAX + 1]; /* their names, by depth */
 };
 
-/* order[i]: the index of the i-th node to build; nodes stand after what they read. Reports inputs
- * that nothing makes (names from around an inner block are not looked at), names made twice, and
- * cycles. */
-enum status order_nodes(struct importer *im, const struct block *b, const int **order);
+/* b->order[i]: the index of the i-th node to build; nodes stand after what they read. Reports
+ * inputs that nothing makes (names from around an inner block are not looked at), names made twice,
+ * and cycles. Of the model's own block, b->unread, too. */
+enum status order_nodes(struct importer *im, struct block *b);
+/* Build node `index` of the model's own block, or leave it out where that fails and the loss does
+ * not read it. */
+enum status import_or_leave(struct importer *im, const struct block *b, int index);
+bool output_left_out(const struct importer *im, const char *name);
+/* Note what was left out. */
+void left_out_tell(struct importer *im);
+/* Report it as errors: nothing is left to compute. */
+enum status left_out_fail(struct importer *im);
 
 /* What exporters did to initializers undone, in the file in memory: the stages below, in order.
  * Requires the index and top.opset. */

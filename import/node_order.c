@@ -258,7 +258,29 @@ static enum status order_all(struct order *o, int *out)
 	return sort(o, out);
 }
 
-enum status order_nodes(struct importer *im, const struct block *b, const int **order)
+/* Whether a loss reads each node: it makes what the loss reads, or another that is read reads it.
+ * Requires the order. */
+static enum status find_unread(struct order *o, const int *sorted, const bool **out)
+{
+	const struct import_options *options = o->im->o;
+	bool *unread = ARENA_ARRAY(o->im->m.arena, bool, o->n);
+	if (!unread)
+		return diag_nomem(o->im->d);
+	for (int i = o->n - 1; i >= 0; i--) {
+		const int v = sorted[i];
+		const Onnx__NodeProto *n = o->block->node[v];
+		bool read = false;
+		for (size_t k = 0; k < n->n_output && options->read == IMPORT_READ_OUTPUTS; k++)
+			read |= name_listed(options->output, text_of(n->output[k]));
+		for (int e = o->first[v]; e >= 0; e = o->next_reader[e])
+			read |= !unread[o->reader[e]];
+		unread[v] = !read;
+	}
+	*out = unread;
+	return ST_OK;
+}
+
+enum status order_nodes(struct importer *im, struct block *b)
 {
 	struct arena *scratch = arena_new();
 	if (!scratch)
@@ -267,7 +289,9 @@ enum status order_nodes(struct importer *im, const struct block *b, const int **
 		.im = im, .scratch = scratch, .block = b, .maker = {.arena = scratch}, .n = b->n};
 	int *out = ARENA_ARRAY(im->m.arena, int, b->n);
 	enum status st = order_all(&o, out);
+	if (st == ST_OK && b->graph == im->m.proto->graph && im->o->read != IMPORT_READ_ALL)
+		st = find_unread(&o, out, &b->unread);
 	arena_free(scratch);
-	*order = out;
+	b->order = out;
 	return st;
 }

@@ -87,7 +87,7 @@ static enum status check_block(struct check *c, const struct block *b, int opset
 {
 	for (int i = 0; i < b->n; i++) {
 		const Node *n = b->node[i];
-		if (record_of(c->im, n, opset))
+		if ((b->unread && b->unread[i]) || record_of(c->im, n, opset))
 			continue;
 		struct function *f = function_of(c->im, n);
 		if (!f)
