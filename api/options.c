@@ -34,15 +34,21 @@ static enum status usage_fail(struct diag *d, const char *what, const char *valu
 
 /* --- What an option's text becomes --- */
 
-static enum status take_size(const char *flag, const char *text, int64_t *out, struct diag *d)
+static enum status take_size_from(
+	int least, const char *flag, const char *text, int64_t *out, struct diag *d)
 {
 	char *end;
 	long long v = strtoll(text, &end, 10);
-	if (end == text || *end || v < 1 || v > INT32_MAX)
+	if (end == text || *end || v < least || v > INT32_MAX)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
-			"--%s wants a size of at least 1, not '%s'", flag, text);
+			"--%s wants a size of at least %d, not '%s'", flag, least, text);
 	*out = v;
 	return ST_OK;
+}
+
+static enum status take_size(const char *flag, const char *text, int64_t *out, struct diag *d)
+{
+	return take_size_from(1, flag, text, out, d);
 }
 
 static enum status take_count(const char *flag, const char *text, int *out, struct diag *d)
@@ -168,11 +174,12 @@ static enum status take_dim(struct arena *a, const char *text, struct options *o
 	struct import_options *i = &o->compile.import;
 	struct import_dim dim;
 	const char *sizes = NULL;
-	TRY(take_pair(a, "--dim wants NAME=N", text, strrchr(text, '='), &dim.name, &sizes, d));
+	TRY(take_pair(a, "--dim wants NAME=N or INPUT:AXIS=N", text, strrchr(text, '='), &dim.name,
+		&sizes, d));
 	if (strchr(sizes, ','))
 		TRY(take_lengths(a, dim.name, sizes, &o->compile.lengths, &dim.size, d));
 	else
-		TRY(take_size("dim", sizes, &dim.size, d));
+		TRY(take_size_from(0, "dim", sizes, &dim.size, d));
 	i->dim = longer(a, i->dim, i->ndim++, sizeof dim, &dim);
 	return i->dim ? ST_OK : diag_nomem(d);
 }
@@ -327,7 +334,7 @@ static const struct option table[] = {
 	SPECIAL("split", take_split, "N[:NODE]|auto",
 		"the first layers, up to NODE, run in N slices of the batch; auto: the fastest"),
 	SPECIAL("dim", take_dim, "NAME=N[,N...]",
-		"size of a symbolic dimension; of several: a step for each, in one arena"),
+		"size of a symbolic dimension, or of an axis: x:2=N; several: a step for each, in one arena"),
 	VALUE("budget", OPTION_BUDGET, compile.budget, COMMAND_ALL, "SIZE",
 		"2GiB, 1500000, 70%, min; default: keep everything"),
 	WORD("target", compile.target, COMMAND_ALL, "T", "c, or cuda: for NVIDIA's GPUs", "c", "cuda"),

@@ -1,6 +1,7 @@
 /* Sizes of the inputs' axes. An axis is fixed in the file, or has a symbolic name (or none) and is
- * bound on the command line: --dim by name, --batch by place, for it binds the first axis of every
- * data input whatever that is called. One name has one size wherever it stands. */
+ * bound on the command line: --dim by name, or by input and axis ("x:2"), --batch by place, for it
+ * binds the first axis of every data input whatever that is called. One name has one size wherever
+ * it stands; "?" and a size below 0 are no name: such an axis has a size of its own. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,21 +11,22 @@ typedef Onnx__TensorShapeProto__Dimension Dimension;
 
 /* What a symbolic name is bound to. */
 struct binding {
-	int64_t size;      /* 0: seen in the model, not bound */
+	int64_t size;
+	bool bound;        /* else seen in the model only */
 	const char *input; /* the input whose first axis --batch bound; NULL: --dim did */
 	bool in_model;
 };
 
 static const char *symbol(const Dimension *dim)
 {
-	return dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
-		       ? text_of(dim->dim_param)
-		       : "";
+	const bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+	return named && strcmp(text_of(dim->dim_param), "?") != 0 ? text_of(dim->dim_param) : "";
 }
 
 static bool is_fixed(const Dimension *dim)
 {
-	return dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+	return dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
+	       dim->dim_value >= 0;
 }
 
 static struct binding *binding_at(struct importer *im, const char *name)
@@ -42,18 +44,50 @@ static enum status bind_options(struct importer *im)
 		struct binding *b = binding_at(im, dim->name);
 		if (!b)
 			return diag_nomem(im->d);
-		if (b->size && b->size != dim->size)
+		if (b->bound && b->size != dim->size)
 			return diag_fail(im->d, ST_USAGE, NULL, NULL,
 				"--dim gives '%s' two sizes: %" PRId64 " and %" PRId64, dim->name,
 				b->size, dim->size);
 		b->size = dim->size;
+		b->bound = true;
 	}
+	return ST_OK;
+}
+
+/* "x:2", which --dim may call an axis by. */
+static struct binding *binding_of_axis(const struct importer *im, const char *input, int axis)
+{
+	const char *name = arena_printf(im->m.arena, "%s:%d", input, axis);
+	return name && im->o->ndim ? names_get(&im->dim, name) : NULL;
+}
+
+/* --dim x:2=N. An axis that has a name gives it that size everywhere. */
+static enum status bind_by_place(
+	struct importer *im, const char *input, int axis, const Dimension *dim)
+{
+	const struct where w = {im->m.path, input, "input"};
+	struct binding *place = binding_of_axis(im, input, axis);
+	if (!place || !place->bound)
+		return ST_OK;
+	place->in_model = true;
+	if (is_fixed(dim) && dim->dim_value != place->size)
+		return diag_fail(im->d, ST_USAGE, &w, NULL,
+			"axis %d is fixed at %" PRId64 ", but --dim %s:%d says %" PRId64, axis,
+			dim->dim_value, input, axis, place->size);
+	struct binding *b = *symbol(dim) ? binding_at(im, symbol(dim)) : NULL;
+	if (b && b->bound && b->size != place->size)
+		return diag_fail(im->d, ST_USAGE, &w, "give one of the two",
+			"axis %d is '%s', which is %" PRId64 "; --dim %s:%d makes it %" PRId64,
+			axis, symbol(dim), b->size, input, axis, place->size);
+	if (b)
+		*b = (struct binding){.size = place->size, .bound = true, .in_model = true};
 	return ST_OK;
 }
 
 static enum status bind_axis(struct importer *im, const char *input, int axis, const Dimension *dim)
 {
 	int64_t batch = axis == 0 ? im->o->batch : 0;
+	TRY(bind_by_place(im, input, axis, dim));
 	if (!*symbol(dim))
 		return ST_OK;
 	struct binding *b = binding_at(im, symbol(dim));
@@ -62,13 +96,14 @@ static enum status bind_axis(struct importer *im, const char *input, int axis, c
 	b->in_model = true;
 	if (!batch)
 		return ST_OK;
-	if (b->size && b->size != batch)
+	if (b->bound && b->size != batch)
 		return diag_fail(im->d, ST_USAGE, &(struct where){im->m.path, input, "input"},
 			"give one of the two",
 			"axis 0 is '%s': --batch makes it %" PRId64 ", --dim %s=%" PRId64,
 			symbol(dim), batch, symbol(dim), b->size);
-	if (!b->size)
-		*b = (struct binding){batch, input, true};
+	if (!b->bound)
+		*b = (struct binding){
+			.size = batch, .bound = true, .input = input, .in_model = true};
 	return ST_OK;
 }
 
@@ -81,7 +116,8 @@ static enum status check_used(struct importer *im)
 		if (!b->in_model)
 			worst = diag_fail(im->d, ST_USAGE, &(struct where){.file = im->m.path},
 				"`stint show MODEL.onnx` lists the inputs and their axes",
-				"--dim %s: no input has an axis of that name", im->o->dim[i].name);
+				"--dim %s: no input has an axis of that name, or such an axis",
+				im->o->dim[i].name);
 	}
 	return worst;
 }
@@ -106,7 +142,7 @@ enum status dims_bind(struct importer *im)
 static enum status fixed_size(
 	struct importer *im, const struct where *w, int axis, int64_t size, int64_t *out)
 {
-	if (size < 0 || size > INT32_MAX)
+	if (size > INT32_MAX)
 		return diag_fail(im->d, ST_INVALID, w, "sizes go from 0 to 2147483647",
 			"axis %d has the size %" PRId64, axis, size);
 	if (axis == 0 && im->o->batch && size != im->o->batch)
@@ -121,13 +157,22 @@ static enum status fixed_size(
 static enum status unbound(struct importer *im, const struct where *w, int axis, const char *name)
 {
 	struct arena *a = im->m.arena;
-	const char *hint = axis == 0 && *name
-				   ? arena_printf(a, "give --batch N or --dim %s=N", name)
-			   : axis == 0 ? "give --batch N"
-			   : *name     ? arena_printf(a, "give --dim %s=N", name)
-				   : "export the model with a fixed size there, or a name for it";
+	const char *option = *name ? arena_printf(a, "--dim %s=N", name)
+				   : arena_printf(a, "--dim %s:%d=N", w->node, axis);
+	const char *hint = !option ? NULL
+			   : axis == 0 && !im->o->batch
+				   ? arena_printf(a, "give --batch N or %s", option)
+				   : arena_printf(a, "give %s", option);
 	return diag_fail(im->d, ST_INVALID, w, hint, "axis %d ('%s') has no fixed size", axis,
 		*name ? name : "?");
+}
+
+/* What sizes the axis, by name or, of an input, by place; NULL: nothing. */
+static const struct binding *binding_for(
+	const struct importer *im, const char *input, int axis, const Dimension *dim, bool output)
+{
+	const struct binding *b = *symbol(dim) ? names_get(&im->dim, symbol(dim)) : NULL;
+	return b || output ? b : binding_of_axis(im, input, axis);
 }
 
 enum status dims_axes(
@@ -139,9 +184,9 @@ enum status dims_axes(
 		return diag_nomem(im->d);
 	for (int i = 0; i < t->rank && i < (int)shape->n_dim; i++) {
 		const Dimension *dim = shape->dim[i];
-		const struct binding *b = *symbol(dim) ? names_get(&im->dim, symbol(dim)) : NULL;
-		const int64_t size = b ? b->size : i == 0 ? im->o->batch : 0;
-		if (is_fixed(dim) || (size && (b || !output)) || (output && !*symbol(dim)))
+		const struct binding *b = binding_for(im, t->name, i, dim, output);
+		const bool known = (b && b->bound) || (!output && i == 0 && im->o->batch);
+		if (is_fixed(dim) || known || (output && !*symbol(dim)))
 			continue;
 		axis[i] = *symbol(dim) ? symbol(dim) : "?";
 		any = true;
@@ -152,16 +197,23 @@ enum status dims_axes(
 	return ST_OK;
 }
 
+bool dims_known(
+	const struct importer *im, const char *input, int axis, const Dimension *dim, int64_t *out)
+{
+	const struct binding *b = binding_for(im, input, axis, dim, false);
+	const bool bound = b && b->bound;
+	*out = is_fixed(dim) ? dim->dim_value : bound ? b->size : 0;
+	return is_fixed(dim) || bound;
+}
+
 enum status dims_size(
 	struct importer *im, const char *input, int axis, const Dimension *dim, int64_t *out)
 {
 	const struct where w = {im->m.path, input, "input"};
-	const char *name = symbol(dim);
 	if (is_fixed(dim))
 		return fixed_size(im, &w, axis, dim->dim_value, out);
-	const struct binding *b = *name ? names_get(&im->dim, name) : NULL;
-	*out = b ? b->size : axis == 0 ? im->o->batch : 0;
-	if (!*out)
-		*out = im->o->unbound;
-	return *out ? ST_OK : unbound(im, &w, axis, name);
+	if (dims_known(im, input, axis, dim, out))
+		return ST_OK;
+	*out = axis == 0 && im->o->batch ? im->o->batch : im->o->unbound;
+	return *out ? ST_OK : unbound(im, &w, axis, symbol(dim));
 }

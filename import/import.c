@@ -74,8 +74,6 @@ static enum status import_outputs(struct importer *im)
 			TRY(dims_axes(im, shape, true, t));
 		g->output[g->noutput++] = t;
 	}
-	if (!g->noutput && !im->o->unbound)
-		return left_out_fail(im);
 	/* a name that no node makes is told by who wants it */
 	for (int i = 0; i < more; i++) {
 		struct value v;
@@ -84,7 +82,7 @@ static enum status import_outputs(struct importer *im)
 			v.tensor->maker)
 			TRY(import_output(im, im->o->output[i], &seen, &g->output[g->noutput++]));
 	}
-	return ST_OK;
+	return g->noutput || im->o->unbound ? ST_OK : left_out_fail(im);
 }
 
 /* Models of other domains' operators alone need not say ONNX's opset. */

@@ -18,7 +18,7 @@ enum import_read {
 };
 
 struct import_dim {
-	const char *name; /* the symbolic dimension */
+	const char *name; /* the symbolic dimension, or "INPUT:AXIS" */
 	int64_t size;
 };
 

@@ -407,6 +407,9 @@ enum status dims_bind(struct importer *im);
 /* The names of axes that nothing binds, of an input or, once those are done, an output. */
 enum status dims_axes(
 	struct importer *im, const Onnx__TensorShapeProto *shape, bool output, struct tensor *t);
+/* Whether the file or --dim says the size of an input's axis (or --batch, of its name). */
+bool dims_known(const struct importer *im, const char *input, int axis,
+	const Onnx__TensorShapeProto__Dimension *dim, int64_t *out);
 /* The size of one axis of an input; reports an unbound one. */
 enum status dims_size(struct importer *im, const char *input, int axis,
 	const Onnx__TensorShapeProto__Dimension *dim, int64_t *out);

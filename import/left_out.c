@@ -129,6 +129,28 @@ enum status left_out_fail(struct importer *im)
 	return ST_INVALID;
 }
 
+/* What would help: sizes where some are missing, else what the first message says. */
+static const char *hint_of(const struct importer *im)
+{
+	for (int i = 0; im->unbound && i < im->g->ninput; i++) {
+		const struct tensor *x = im->g->input[i];
+		for (int k = 0; x->axis && k < x->rank; k++) {
+			if (!x->axis[k] || (k == 0 && !im->o->batch))
+				continue;
+			if (strcmp(x->axis[k], "?") != 0)
+				return arena_printf(im->m.arena,
+					"some sizes are missing, which --batch and --dim give: "
+					"--dim %s=N",
+					x->axis[k]);
+			return arena_printf(im->m.arena,
+				"some sizes are missing, which --batch and --dim give: --dim "
+				"%s:%d=N",
+				x->name, k);
+		}
+	}
+	return im->left_first->hint;
+}
+
 void left_out_tell(struct importer *im)
 {
 	const Onnx__GraphProto *p = im->m.proto->graph;
@@ -151,7 +173,7 @@ void left_out_tell(struct importer *im)
 			text_add(&t, "%s'%s'", before, p->output[i]->name);
 			before = ", ";
 		}
-	diag_note(im->d, &(struct where){.file = im->m.path}, im->left_first->hint,
+	diag_note(im->d, &(struct where){.file = im->m.path}, hint_of(im),
 		im->o->read == IMPORT_READ_ANY ? "cannot be built and left out: %s"
 					       : "not read by the loss and left out: %s",
 		t.s ? t.s : "");

@@ -139,6 +139,16 @@ static bool read_numbers(
 	return true;
 }
 
+/* One number for all elements. */
+static void *filled(struct graph *g, enum dtype type, int64_t n, const void *one)
+{
+	const size_t width = (size_t)dtype_bytes(type);
+	char *data = graph_known(g, NULL, n, (int64_t)width);
+	for (int64_t i = 0; data && i < n; i++)
+		memcpy(data + (size_t)i * width, one, width);
+	return data;
+}
+
 static enum status fixed_input(struct importer *im, const char *name, enum dtype type,
 	const Onnx__TensorShapeProto *shape, const char *text)
 {
@@ -149,15 +159,24 @@ static enum status fixed_input(struct importer *im, const char *name, enum dtype
 	if (ok && !data)
 		return diag_nomem(im->d);
 	for (int i = 0; ok && i < rank; i++) {
-		const bool known = shape &&
-				   shape->dim[i]->value_case ==
-					   ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-		dim[i] = known ? shape->dim[i]->dim_value : n;
-		ok = dim[i] > 0 && (known || rank == 1) && size_mul(product, dim[i], &product);
+		const bool known = shape && dims_known(im, name, i, shape->dim[i], &dim[i]);
+		const bool batch = !known && i == 0 && n == 1 && im->o->batch;
+		if (!known)
+			dim[i] = batch ? im->o->batch : n;
+		ok = (known || batch || rank == 1) && dim[i] <= INT32_MAX &&
+		     size_mul(product, dim[i], &product);
+	}
+	if (ok && n == 1 && product != 1) {
+		data = filled(im->g, type, product, data);
+		if (!data)
+			return im->g->failed;
+		n = product;
 	}
 	if (!ok || product != n)
 		return diag_fail(im->d, ST_USAGE, &(struct where){im->m.path, name, "input"},
-			"as many numbers as the input has elements, parted by commas",
+			"as many numbers as the input has elements, parted by commas, or one for "
+			"all of "
+			"them where --batch and --dim say how many there are",
 			"--fix %s=%s does not fit it", name, text);
 	struct tensor *x = graph_constant(im->g, name, type, rank, dim, data);
 	return x ? define(im, name, x) : im->g->failed;

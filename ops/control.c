@@ -158,9 +158,7 @@ static enum status loop_turn(struct unroll *u, bool *go)
 	TRY(unroll_turn(u, 1));
 	const struct tensor *t = u->out[0].kind == VALUE_TENSOR ? u->out[0].tensor : NULL;
 	if (!t || t->role != TR_CONSTANT || t->numel != 1)
-		return node_fail(x->g, x->node,
-			"stint unrolls loops when it compiles: export the model so that data do "
-			"not decide how often it goes around",
+		return node_fail(x->g, x->node, expansion_hint(x, t),
 			"whether it goes on after turn %" PRId64 " is not known at compile time",
 			u->turns);
 	*go = tensor_real(t, 0) != 0;

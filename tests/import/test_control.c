@@ -53,7 +53,8 @@ static void condition_not_known(void **state)
 	choice(t, "c");
 	model_input(t, "c", TENSOR_TYPE(BOOL), "");
 	model_refused(t, ST_INVALID,
-		"choice (If): the condition 'c' is not known at compile time | stint");
+		"choice (If): the condition 'c' is not known at compile time | it comes from "
+		"the input 'c': where that is the same in every step, --fix c=NUMBERS says what");
 }
 
 /* A branch without nodes hands on what is outside; outputs keep their names. */

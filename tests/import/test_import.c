@@ -133,7 +133,7 @@ static void sizes_refused(void **state)
 	model_output(t, "y");
 	model_refused(t, ST_INVALID, "a (input): axis 0 ('N') has no fixed size | give --batch N");
 	test_said(t, "a (input): axis 1 ('seq') has no fixed size | give --dim seq=N");
-	test_said(t, "a (input): axis 2 ('?') has no fixed size | export the model");
+	test_said(t, "a (input): axis 2 ('?') has no fixed size | give --dim a:2=N");
 	t->options.batch = 8;
 	model_refused(t, ST_INVALID, "b (input): axis 0 is fixed at 4, but --batch says 8");
 	t->options.ndim = 1;
@@ -145,6 +145,57 @@ static void sizes_refused(void **state)
 	t->options.ndim = 2;
 	t->options.dim = (const struct import_dim[]){{"N", 9}, {"N", 8}};
 	model_refused(t, ST_USAGE, "--dim gives 'N' two sizes: 9 and 8");
+}
+
+static void sizes_by_place(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "a", TENSOR_TYPE(FLOAT), "N,?,?,seq");
+	model_input(t, "b", TENSOR_TYPE(FLOAT), "-1,-1,seq");
+	model_node(t, "Relu", "r", "b", "y");
+	model_output(t, "y");
+	t->options.batch = 2;
+	t->options.ndim = 4;
+	t->options.dim = (const struct import_dim[]){
+		{"a:1", 5}, {"a:2", 6}, {"b:1", 0}, {"a:3", 7}};
+	model_accepted(t);
+	assert_int_equal(t->g->input[0]->dim[1], 5);
+	assert_int_equal(t->g->input[0]->dim[2], 6);
+	assert_int_equal(t->g->input[0]->dim[3], 7);
+	assert_int_equal(t->g->input[1]->dim[0], 2);
+	assert_int_equal(t->g->input[1]->dim[1], 0);
+	assert_int_equal(t->g->input[1]->dim[2], 7);
+	t->options.ndim = 3;
+	model_refused(t, ST_INVALID, "axis 3 ('seq') has no fixed size | give --dim seq=N");
+	t->options.ndim = 2;
+	t->options.dim = (const struct import_dim[]){{"seq", 5}, {"a:3", 6}};
+	model_refused(t, ST_USAGE, "axis 3 is 'seq', which is 5; --dim a:3 makes it 6");
+	t->options.dim = (const struct import_dim[]){{"seq", 5}, {"a:4", 6}};
+	model_refused(t, ST_USAGE, "--dim a:4: no input has an axis of that name");
+}
+
+static void one_number_fills(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "N,3");
+	model_input(t, "past", TENSOR_TYPE(FLOAT), "N,P");
+	model_node(t, "Relu", "r", "past", "y");
+	model_node(t, "Relu", "s", "x", "z");
+	model_output(t, "y");
+	model_output(t, "z");
+	const struct import_fix fix = {"past", "2", NULL};
+	t->options.nfix = 1;
+	t->options.fix = &fix;
+	t->options.batch = 2;
+	model_refused(t, ST_USAGE, "--fix past=2 does not fit it");
+	t->options.ndim = 1;
+	t->options.dim = &(const struct import_dim){"P", 3};
+	model_accepted(t);
+	assert_int_equal(t->g->ninput, 1);
+	test_known(t, "y", "2,3: 2 2 2 2 2 2");
+	t->options.dim = &(const struct import_dim){"P", 0};
+	model_accepted(t);
+	test_known(t, "y", "2,0:");
 }
 
 static void sorts_nodes(void **state)
@@ -296,6 +347,8 @@ int main(void)
 		TEST(sizes_by_name),
 		TEST(batch_binds_first_axes),
 		TEST(sizes_refused),
+		TEST(sizes_by_place),
+		TEST(one_number_fills),
 		TEST(sorts_nodes),
 		TEST(optional_outputs),
 		TEST(attributes),
