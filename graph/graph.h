@@ -266,7 +266,7 @@ struct graph {
 	int64_t ranks;
 	bool pieces;
 	bool partial; /* nodes of the model were left out (import/left_out.c) */
-	bool sliced; /* parts of it run slice by slice of the batch (graph/slices.h) */
+	bool sliced;  /* parts of it run slice by slice of the batch (graph/slices.h) */
 	/* Given to nodes as they are added. */
 	enum node_phase phase;
 	bool last;

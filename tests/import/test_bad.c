@@ -332,7 +332,7 @@ static void inputs_refused(void **state)
 	model_refused(t, ST_INVALID, "of type unknown");
 	z->type->tensor_type->elem_type = TENSOR_TYPE(FLOAT);
 	z->type->tensor_type->shape->dim[0]->dim_value = -1;
-	model_refused(t, ST_INVALID, "axis 0 has the size -1");
+	model_refused(t, ST_INVALID, "axis 0 ('?') has no fixed size");
 	z->type->tensor_type->shape->dim[0]->dim_value = INT64_C(1) << 31;
 	model_refused(t, ST_INVALID, "axis 0 has the size 2147483648");
 	z->type->tensor_type->shape = NULL;
