@@ -265,7 +265,7 @@ struct graph {
 	 * each has a piece of optimizer states and updates that of the parameters. */
 	int64_t ranks;
 	bool pieces;
-	bool partial; /* nodes of the model were left out (import/left_out.c) */
+	bool partial; /* nodes of the model were left out (import/not_read.c) */
 	bool sliced;  /* parts of it run slice by slice of the batch (graph/slices.h) */
 	/* Given to nodes as they are added. */
 	enum node_phase phase;

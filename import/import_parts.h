@@ -201,7 +201,7 @@ enum {
 
 struct trie;
 
-/* Why a node is left out (left_out.c). */
+/* Why a node is left out (not_read.c). */
 struct left_reason {
 	const char *node, *op, *message, *hint;
 	struct left_reason *next;
