@@ -40,7 +40,7 @@ use() { # COMMAND NAME OPTION...
 
 train() { # NAME RATE
 	rm -f "$work/log.jsonl"
-	use train "$1" --epochs 3 --lr "$2" --log "$work/log.jsonl" >/dev/null || return 1
+	use train "$1" --no-save --epochs 3 --lr "$2" --log "$work/log.jsonl" >/dev/null || return 1
 	sed -n 's/.*"loss":\([^,}]*\).*/\1/p' "$work/log.jsonl" |
 		awk 'NR == 1 { first = $1 } { last = $1 } END { print "loss", first, "to", last; exit !(NR == 3 && last < first) }'
 }

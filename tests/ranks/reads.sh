@@ -33,14 +33,14 @@ train() { # FOLDER [OPTION...]
 	folder=$1
 	shift
 	# shellcheck disable=SC2046 # words
-	"$stint" train "$work/step" --no-save $(options "$folder") "$@"
+	"$stint" train "$work/step" $(options "$folder") "$@"
 }
 
 two() { # FOLDER FOLDER [OPTION...]: of the first and the second rank
 	a=$1 b=$2
 	shift 2
 	# shellcheck disable=SC2046 # words
-	mpirun -n 1 "$stint" train "$work/step" --no-save $(options "$a") "$@" : -n 1 "$stint" train "$work/step" --no-save $(options "$b") "$@"
+	mpirun -n 1 "$stint" train "$work/step" $(options "$a") "$@" : -n 1 "$stint" train "$work/step" $(options "$b") "$@"
 }
 
 spoil() { # FOLDER FILE...
@@ -71,7 +71,7 @@ two "$work/of0" "$work/of1" --checkpoint "$work/two" >"$work/two.log" 2>&1 || { 
 [ "$(values "$work/one")" = "$(values "$work/two")" ] || { echo "FAILED: other bits"; failed=1; }
 
 spoil "$work/of1" "${order[6]}"
-two "$work/of0" "$work/of1" >"$work/bad.log" 2>&1
+two "$work/of0" "$work/of1" --no-save >"$work/bad.log" 2>&1
 code=$?
 [ $code = 3 ] && grep -q "rank 1: .*${order[6]}" "$work/bad.log" || { echo "FAILED: exit $code for a bad sample"; cat "$work/bad.log"; failed=1; }
 

@@ -51,7 +51,7 @@ losses whole.jsonl | paste -d ' ' late.losses - | awk '$1 != $3 || ($2 - $4) ^ 2
 # What is not finite is found on the device as on the host, told in the same words, and the step before it saved.
 diverge() { # DIR NAME OPTIONS
 	name=$2
-	set -- "$build/stint" train "$1" --no-save --input x.npy --target t.npy --seed 3 $3
+	set -- "$build/stint" train "$1" --input x.npy --target t.npy --seed 3 $3
 	if "$@" --checkpoint "$name" >log 2>err; then code=0; else code=$?; fi
 	[ $code = 7 ]
 	grep 'training diverged' err >"$name.told"

@@ -21,13 +21,13 @@ compile_gpu() { # DIR CASE BATCH ROWS OPTION...
 }
 ranks=3 keeps=1
 train() { # FOLDER DIR OPTION...
-	folder=$1 step=$2
+	folder=$1 step=$2 saved=--no-save
 	shift 2
+	[ -z "$keeps" ] || saved="--checkpoint $work/$folder"
 	rm -rf "${work:?}/$folder"
-	# shellcheck disable=SC2046 # words
+	# shellcheck disable=SC2046,SC2086 # words
 	STINT_FAKE_KERNELS=$work/$step.so mpirun -n $ranks "$stint" train "$work/${edited:-$step}" $(data) --epochs 3 --log "$work/$folder.csv" \
-		${keeps:+--checkpoint "$work/$folder"} "$@" \
-		>"$work/$folder.log" 2>&1
+		$saved "$@" >"$work/$folder.log" 2>&1
 }
 newest() { # FOLDER
 	find "$work/$1" -name 'step-*.safetensors' | sort | tail -n 1
