@@ -85,10 +85,12 @@ done
 wrong $base --loss mse --optimizer sgd --budget 0.5
 said "hint: a share is written 50%, a size with its unit: 0.5GiB"
 wrong $base --loss mse --optimizer sgd --budget 0.0001KiB
-for dim in N N= =4 N=0 N=-1 N=x N=99999999999; do
+for dim in N N= =4 N=-1 N=x N=99999999999; do
 	wrong compile m.onnx -o dir --loss mse --optimizer sgd --dim "$dim"
 	said "--dim"
 done
+expect 3 stint compile m.onnx -o dir --loss mse --optimizer sgd --dim N=0
+said "empty"
 for batch in 0 -1 x 4x ""; do
 	wrong compile m.onnx -o dir --loss mse --optimizer sgd --batch "$batch"
 	said "--batch"
