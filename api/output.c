@@ -154,7 +154,8 @@ static bool wanted(const struct pipeline *p, const char *name)
 		return bare || !strcmp(name, "stint_kinds.h");
 	if (bare)
 		return false;
-	const bool gpu = !strncmp(name, "stint_gpu", 9) || !strncmp(name, "stint_rt_gpu", 12);
+	const bool gpu = !strncmp(name, "stint_gpu", 9) || !strncmp(name, "stint_rt_gpu", 12) ||
+			 !strncmp(name, "stint_cache", 11);
 	const bool of_ranks = !strncmp(name, "stint_mpi", 9) || !strncmp(name, "stint_sums", 10);
 	const bool ranks = p->target.ranks && p->parts.shards > 1;
 	const bool library = !strncmp(name, "stint_lib", 9) || !strcmp(name, "stint_rt_library.c");

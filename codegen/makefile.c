@@ -17,7 +17,7 @@ static void print_source_names(bool gpu, bool library, bool disk, struct text *t
 		"stint_sha256.c%s%s\n",
 		gpu       ? " kernels.c stint_rt_gpu_feed.c stint_rt_gpu.c stint_rt_gpu_bench.c "
 			    "stint_rt_gpu_library.c \\\n"
-			    "\tstint_rt_gpu_ranks.c stint_sums.c stint_gpu_cache.c stint_gpu_conv.c "
+			    "\tstint_rt_gpu_ranks.c stint_sums.c stint_cache.c stint_gpu_conv.c "
 			    "stint_gpu_copy.c \\\n"
 			    "\tstint_gpu_device.c stint_gpu_load.c stint_gpu_matmul.c stint_gpu_nccl.c "
 			    "stint_gpu_nvrtc.c \\\n"

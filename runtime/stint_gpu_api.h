@@ -8,8 +8,8 @@
 #ifndef STINT_GPU_API_H
 #define STINT_GPU_API_H
 
+#include "stint_cache.h"
 #include "stint_gpu.h"
-#include "stint_sha256.h"
 
 /* NVIDIA's names of types, as far as the lists below use them. The test has the real ones. */
 #ifndef GPU_REAL_TYPES
@@ -338,7 +338,7 @@ enum gpu_value { GPU_VALUES(GPU_VALUE) };
 
 /* --- The inside --- */
 
-enum { GPU_STREAMS = 5, GPU_ITEMS = 16, GPU_KEY = STINT_SHA };
+enum { GPU_STREAMS = 5, GPU_ITEMS = 16 };
 
 struct gpu_loaded {
 	void *handle;
@@ -398,14 +398,5 @@ void **stint_gpu_grow(void ***list, int *count);
 /* Paths of a library's files where it may be, best first, in one allocation that ends with an empty
  * one: `where` 0 the given folders, 1 toolkits, 2 pip's. NULL: no memory. */
 char *stint_gpu_places(const stint_gpu *g, enum stint_gpu_library library, int where);
-
-/* A field: its length, then its bytes, so that fields cannot run into each other. */
-void stint_gpu_hash_field(struct stint_sha *s, const void *data, size_t bytes);
-
-/* The cache's entry under key, malloc'ed; NULL: none that is whole. */
-void *stint_gpu_cache_read(const stint_gpu *g, const unsigned char key[GPU_KEY], size_t *bytes);
-/* Best effort. */
-void stint_gpu_cache_write(
-	const stint_gpu *g, const unsigned char key[GPU_KEY], const void *data, size_t bytes);
 
 #endif

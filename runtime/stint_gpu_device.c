@@ -26,18 +26,24 @@ int stint_gpu_new(stint_gpu **out, const char *folders)
 	g->ms_last = stint_gpu_ms();
 	if (folders && !(g->folders = strdup(folders)))
 		return stint_gpu_fail(g, STINT_NO_MEMORY, "out of memory");
-	/* the default folder of the cache, or none: never a reason to fail */
-	const char *given = getenv("STINT_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
-	const char *home = getenv("HOME");
-	char path[1024] = "";
-	int n = 0;
-	if (given)
-		n = snprintf(path, sizeof path, "%s", given);
-	else if (xdg && *xdg)
-		n = snprintf(path, sizeof path, "%s/stint", xdg);
-	else if (home && *home)
-		n = snprintf(path, sizeof path, "%s/.cache/stint", home);
-	return stint_gpu_cache(g, n < (int)sizeof path ? path : "");
+	char path[1024];
+	stint_cache_folder(path, sizeof path);
+	return stint_gpu_cache(g, path);
+}
+
+int stint_gpu_cache(stint_gpu *g, const char *folder)
+{
+	char *copy = folder && *folder ? strdup(folder) : NULL;
+	free(g->cache);
+	g->cache = copy;
+	if (folder && *folder && !copy)
+		return stint_gpu_fail(g, STINT_NO_MEMORY, "out of memory");
+	return STINT_OK;
+}
+
+const char *stint_gpu_cache_folder(const stint_gpu *g)
+{
+	return g->cache ? g->cache : "";
 }
 
 static void release_device(stint_gpu *g)

@@ -240,7 +240,7 @@ static int ask(struct stint_gpu_matmul *m)
 		(long long)p->shape.k, p->cap);
 }
 
-static void key_make(struct stint_gpu_matmul *m, unsigned char key[GPU_KEY])
+static void key_make(struct stint_gpu_matmul *m, unsigned char key[STINT_SHA])
 {
 	const struct stint_gpu_product *p = &m->p;
 	const struct stint_product *q = &p->shape;
@@ -250,22 +250,22 @@ static void key_make(struct stint_gpu_matmul *m, unsigned char key[GPU_KEY])
 	struct stint_sha s;
 	stint_gpu_identity(m->g, identity);
 	stint_sha_start(&s);
-	stint_gpu_hash_field(&s, "matmul 2", 8);
-	stint_gpu_hash_field(&s, identity, strlen(identity));
+	stint_cache_field(&s, "matmul 2", 8);
+	stint_cache_field(&s, identity, strlen(identity));
 	for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
 		const int n = snprintf(text, sizeof text, "%lld", (long long)number[i]);
-		stint_gpu_hash_field(&s, text, (size_t)n);
+		stint_cache_field(&s, text, (size_t)n);
 	}
 	stint_sha_end(&s, key);
 }
 
 /* 1: the cache had a choice that the library takes. */
-static int recall(struct stint_gpu_matmul *m, const unsigned char key[GPU_KEY])
+static int recall(struct stint_gpu_matmul *m, const unsigned char key[STINT_SHA])
 {
 	stint_gpu *g = m->g;
 	cublasLtMatmulHeuristicResult_t result;
 	size_t bytes = 0;
-	void *data = stint_gpu_cache_read(g, key, &bytes);
+	void *data = stint_cache_read(g->cache, key, &bytes);
 	int good = data && bytes == sizeof m->algo;
 	if (good) {
 		memset(&result, 0, sizeof result);
@@ -282,13 +282,13 @@ static int recall(struct stint_gpu_matmul *m, const unsigned char key[GPU_KEY])
 
 static int choose(struct stint_gpu_matmul *m)
 {
-	unsigned char key[GPU_KEY];
+	unsigned char key[STINT_SHA];
 	key_make(m, key);
 	if (recall(m, key))
 		return STINT_OK;
 	int rc = ask(m);
 	if (!rc)
-		stint_gpu_cache_write(m->g, key, &m->algo, sizeof m->algo);
+		stint_cache_write(m->g->cache, key, &m->algo, sizeof m->algo);
 	return rc;
 }
 

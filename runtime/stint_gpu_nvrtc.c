@@ -43,7 +43,7 @@ static int options_list(
 
 /* What the cubin depends on. The library's size tells updates apart that share a version number. */
 static void key_make(const stint_gpu *g, const char *text, const char *const *list, int n,
-	unsigned char key[GPU_KEY])
+	unsigned char key[STINT_SHA])
 {
 	struct stint_sha s;
 	struct stat st;
@@ -53,10 +53,10 @@ static void key_make(const stint_gpu *g, const char *text, const char *const *li
 		g->library[STINT_GPU_NVRTC].version,
 		stat(path, &st) ? -1LL : (long long)st.st_size);
 	stint_sha_start(&s);
-	stint_gpu_hash_field(&s, version, strlen(version));
+	stint_cache_field(&s, version, strlen(version));
 	for (int i = 0; i < n; i++)
-		stint_gpu_hash_field(&s, list[i], strlen(list[i]));
-	stint_gpu_hash_field(&s, text, strlen(text));
+		stint_cache_field(&s, list[i], strlen(list[i]));
+	stint_cache_field(&s, text, strlen(text));
 	stint_sha_end(&s, key);
 }
 
@@ -131,7 +131,7 @@ int stint_gpu_compile(stint_gpu *g, const char *text, int arch, const char *cons
 {
 	char name[40];
 	const char *list[MAX_OPTIONS];
-	unsigned char key[GPU_KEY];
+	unsigned char key[STINT_SHA];
 	struct stint_gpu_code code = {NULL, 0, 0};
 	if (!arch && g->open)
 		arch = g->facts.arch;
@@ -147,13 +147,13 @@ int stint_gpu_compile(stint_gpu *g, const char *text, int arch, const char *cons
 	free(g->log);
 	g->log = NULL;
 	key_make(g, text, list, n, key);
-	code.data = stint_gpu_cache_read(g, key, &code.bytes);
+	code.data = stint_cache_read(g->cache, key, &code.bytes);
 	code.cached = code.data != NULL;
 	if (!code.data) {
 		rc = compile(g, text, list, n, &code);
 		if (rc)
 			return rc;
-		stint_gpu_cache_write(g, key, code.data, code.bytes);
+		stint_cache_write(g->cache, key, code.data, code.bytes);
 	}
 	stint_gpu_time_note(g, "NVRTC");
 	*out = code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT-0 */
-/* SHA-256 (FIPS 180-4): of linked weights, and keys of a GPU's cache. */
+/* SHA-256 (FIPS 180-4): of linked weights, and keys of the cache. */
 #ifndef STINT_SHA256_H
 #define STINT_SHA256_H
 

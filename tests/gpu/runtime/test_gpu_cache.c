@@ -77,13 +77,13 @@ static void test_hash(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
 		struct stint_sha s;
-		unsigned char key[GPU_KEY];
-		char hex[2 * GPU_KEY + 1];
+		unsigned char key[STINT_SHA];
+		char hex[2 * STINT_SHA + 1];
 		stint_sha_start(&s);
 		for (int k = 0; k < list[i].times; k++)
 			stint_sha_add(&s, list[i].text, strlen(list[i].text));
 		stint_sha_end(&s, key);
-		for (int k = 0; k < GPU_KEY; k++)
+		for (int k = 0; k < STINT_SHA; k++)
 			snprintf(hex + 2 * k, 3, "%02x", key[k]);
 		assert_string_equal(hex, list[i].sum);
 	}
@@ -184,12 +184,12 @@ static void test_damage(void **state)
 {
 	stint_gpu *g = gpu_caching("damage");
 	static const char data[] = "some code that is kept";
-	unsigned char key[GPU_KEY] = {1, 2, 3}, whole[4096], other[GPU_KEY] = {4};
+	unsigned char key[STINT_SHA] = {1, 2, 3}, whole[4096], other[STINT_SHA] = {4};
 	char path[4096];
 	size_t bytes = 0;
 	(void)state;
 	folder_empty("damage");
-	stint_gpu_cache_write(g, key, data, sizeof data);
+	stint_cache_write(g->cache, key, data, sizeof data);
 	assert_int_equal(folder_count("damage", path), 1);
 	int fd = open(path, O_RDONLY);
 	const ssize_t n = read(fd, whole, sizeof whole);
@@ -204,19 +204,19 @@ static void test_damage(void **state)
 		fd = open(path, O_WRONLY | O_TRUNC);
 		assert_int_equal(write(fd, copy, (size_t)size), size);
 		close(fd);
-		assert_null(stint_gpu_cache_read(g, key, &bytes));
+		assert_null(stint_cache_read(g->cache, key, &bytes));
 	}
-	stint_gpu_cache_write(g, key, data, sizeof data);
-	void *got = stint_gpu_cache_read(g, key, &bytes);
+	stint_cache_write(g->cache, key, data, sizeof data);
+	void *got = stint_cache_read(g->cache, key, &bytes);
 	assert_non_null(got);
 	assert_int_equal(bytes, sizeof data);
 	assert_memory_equal(got, data, sizeof data);
 	free(got);
-	assert_null(stint_gpu_cache_read(g, other, &bytes));
+	assert_null(stint_cache_read(g->cache, other, &bytes));
 	unlink(path); /* a folder in its place */
 	assert_int_equal(mkdir(path, 0777), 0);
-	assert_null(stint_gpu_cache_read(g, key, &bytes));
-	stint_gpu_cache_write(g, key, data, sizeof data);
+	assert_null(stint_cache_read(g->cache, key, &bytes));
+	stint_cache_write(g->cache, key, data, sizeof data);
 	rmdir(path);
 	assert_int_equal(folder_count("damage", NULL), 0); /* no temporary file stays */
 	stint_gpu_free(g);
@@ -277,12 +277,12 @@ static int hammer(int seed)
 		return 1;
 	for (int i = 0; i < 200; i++) {
 		const int which = (i * 7 + seed) % 3;
-		unsigned char key[GPU_KEY] = {(unsigned char)which};
+		unsigned char key[STINT_SHA] = {(unsigned char)which};
 		size_t bytes = 0;
 		memset(data, which, sizeof data);
 		if (i % 2)
-			stint_gpu_cache_write(g, key, data, sizeof data - (size_t)which);
-		unsigned char *got = stint_gpu_cache_read(g, key, &bytes);
+			stint_cache_write(g->cache, key, data, sizeof data - (size_t)which);
+		unsigned char *got = stint_cache_read(g->cache, key, &bytes);
 		if (got && (bytes != sizeof data - (size_t)which || memcmp(got, data, bytes) != 0))
 			return 2;
 		free(got);

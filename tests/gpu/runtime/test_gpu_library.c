@@ -60,19 +60,19 @@ static void test_product_numbers(void **state)
 }
 
 /* The one entry of a cache's folder. */
-static void only_key(const char *folder, unsigned char key[GPU_KEY])
+static void only_key(const char *folder, unsigned char key[STINT_SHA])
 {
 	DIR *d = opendir(folder);
 	int n = 0;
 	assert_non_null(d);
 	for (struct dirent *e; (e = readdir(d));)
-		for (int i = 0; e->d_name[0] != '.' && i < GPU_KEY; i++, n++) {
+		for (int i = 0; e->d_name[0] != '.' && i < STINT_SHA; i++, n++) {
 			unsigned byte;
 			assert_int_equal(sscanf(e->d_name + 2 * i, "%2x", &byte), 1);
 			key[i] = (unsigned char)byte;
 		}
 	closedir(d);
-	assert_int_equal(n, GPU_KEY);
+	assert_int_equal(n, STINT_SHA);
 }
 
 /* A choice is remembered, and one that the library does not take is made again. */
@@ -83,7 +83,7 @@ static void test_choice(void **state)
 	stint_gpu *g = gpu_new();
 	struct stint_gpu_product product;
 	struct stint_gpu_matmul *m;
-	unsigned char first[STINT_GPU_ALGO], again[STINT_GPU_ALGO], key[GPU_KEY];
+	unsigned char first[STINT_GPU_ALGO], again[STINT_GPU_ALGO], key[STINT_SHA];
 	(void)state;
 	folder_empty("choice"); /* of an earlier run */
 	mkdir("choice", 0777);
@@ -100,7 +100,7 @@ static void test_choice(void **state)
 		only_key("choice", key);
 		memset(again, 0, sizeof again); /* an algorithm that is not there */
 		if (i == 1)
-			stint_gpu_cache_write(g, key, again, sizeof again);
+			stint_cache_write(g->cache, key, again, sizeof again);
 	}
 	folder_empty("choice");
 	gpu_done(g);

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "stint_gpu_api.h"
+#include "stint_cache.h"
 
 static void put64(unsigned char *p, uint64_t v)
 {
@@ -29,7 +29,7 @@ static uint64_t get64(const unsigned char *p)
 	return v;
 }
 
-void stint_gpu_hash_field(struct stint_sha *s, const void *data, size_t bytes)
+void stint_cache_field(struct stint_sha *s, const void *data, size_t bytes)
 {
 	unsigned char length[8];
 	put64(length, bytes);
@@ -41,22 +41,39 @@ void stint_gpu_hash_field(struct stint_sha *s, const void *data, size_t bytes)
 
 /* An entry: the mark, the key, the length of the data, the sum of all that and of the data; the
  * data. */
-enum { MARK = 16, HEAD = MARK + GPU_KEY + 8, ALL = HEAD + GPU_KEY };
+enum { MARK = 16, HEAD = MARK + STINT_SHA + 8, ALL = HEAD + STINT_SHA };
 static const char mark[MARK] = "stint-cache-1\n";
 
-static int entry_path(const stint_gpu *g, const unsigned char key[GPU_KEY], char *path, size_t size)
+void stint_cache_folder(char *path, size_t size)
 {
-	char name[2 * GPU_KEY + 1];
-	for (int i = 0; i < GPU_KEY; i++)
+	const char *given = getenv("STINT_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME");
+	int n = 0;
+	*path = '\0';
+	if (given)
+		n = snprintf(path, size, "%s", given);
+	else if (xdg && *xdg)
+		n = snprintf(path, size, "%s/stint", xdg);
+	else if (home && *home)
+		n = snprintf(path, size, "%s/.cache/stint", home);
+	if (n < 0 || (size_t)n >= size)
+		*path = '\0';
+}
+
+static int entry_path(
+	const char *folder, const unsigned char key[STINT_SHA], char *path, size_t size)
+{
+	char name[2 * STINT_SHA + 1];
+	for (int i = 0; i < STINT_SHA; i++)
 		snprintf(name + 2 * i, 3, "%02x", key[i]);
-	if (!g->cache)
+	if (!folder || !*folder)
 		return -1;
-	const int n = snprintf(path, size, "%s/%s", g->cache, name);
+	const int n = snprintf(path, size, "%s/%s", folder, name);
 	return n > 0 && (size_t)n < size ? 0 : -1;
 }
 
 static void entry_sum(
-	const unsigned char *head, const void *data, size_t bytes, unsigned char sum[GPU_KEY])
+	const unsigned char *head, const void *data, size_t bytes, unsigned char sum[STINT_SHA])
 {
 	struct stint_sha s;
 	stint_sha_start(&s);
@@ -94,13 +111,13 @@ static int write_all(int fd, const unsigned char *p, size_t n)
 	return 0;
 }
 
-static unsigned char *entry_data(int fd, const unsigned char key[GPU_KEY], size_t *bytes)
+static unsigned char *entry_data(int fd, const unsigned char key[STINT_SHA], size_t *bytes)
 {
-	unsigned char head[ALL], sum[GPU_KEY];
+	unsigned char head[ALL], sum[STINT_SHA];
 	struct stat st;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < ALL || read_all(fd, head, ALL) ||
-		memcmp(head, mark, MARK) != 0 || memcmp(head + MARK, key, GPU_KEY) != 0 ||
-		get64(head + MARK + GPU_KEY) != (uint64_t)st.st_size - ALL)
+		memcmp(head, mark, MARK) != 0 || memcmp(head + MARK, key, STINT_SHA) != 0 ||
+		get64(head + MARK + STINT_SHA) != (uint64_t)st.st_size - ALL)
 		return NULL;
 	const size_t n = (size_t)st.st_size - ALL;
 	unsigned char *data = malloc(n ? n : 1);
@@ -109,7 +126,7 @@ static unsigned char *entry_data(int fd, const unsigned char key[GPU_KEY], size_
 		return NULL;
 	}
 	entry_sum(head, data, n, sum);
-	if (memcmp(sum, head + HEAD, GPU_KEY) != 0) {
+	if (memcmp(sum, head + HEAD, STINT_SHA) != 0) {
 		free(data);
 		return NULL;
 	}
@@ -117,10 +134,10 @@ static unsigned char *entry_data(int fd, const unsigned char key[GPU_KEY], size_
 	return data;
 }
 
-void *stint_gpu_cache_read(const stint_gpu *g, const unsigned char key[GPU_KEY], size_t *bytes)
+void *stint_cache_read(const char *folder, const unsigned char key[STINT_SHA], size_t *bytes)
 {
 	char path[2048];
-	if (entry_path(g, key, path, sizeof path))
+	if (entry_path(folder, key, path, sizeof path))
 		return NULL;
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* never wait for a pipe */
 	if (fd < 0)
@@ -145,14 +162,14 @@ static void folder_make(const char *folder)
 	mkdir(path, 0777);
 }
 
-void stint_gpu_cache_write(
-	const stint_gpu *g, const unsigned char key[GPU_KEY], const void *data, size_t bytes)
+void stint_cache_write(
+	const char *folder, const unsigned char key[STINT_SHA], const void *data, size_t bytes)
 {
 	char path[2048], temporary[2100];
 	unsigned char head[ALL];
-	if (entry_path(g, key, path, sizeof path))
+	if (entry_path(folder, key, path, sizeof path))
 		return;
-	folder_make(g->cache);
+	folder_make(folder);
 	/* beside the entry: renaming does not cross file systems; a name of its own for each
 	 * writer */
 	snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
@@ -160,25 +177,10 @@ void stint_gpu_cache_write(
 	if (fd < 0)
 		return;
 	memcpy(head, mark, MARK);
-	memcpy(head + MARK, key, GPU_KEY);
-	put64(head + MARK + GPU_KEY, bytes);
+	memcpy(head + MARK, key, STINT_SHA);
+	put64(head + MARK + STINT_SHA, bytes);
 	entry_sum(head, data, bytes, head + HEAD);
 	const int failed = write_all(fd, head, ALL) || write_all(fd, data, bytes);
 	if (close(fd) || failed || rename(temporary, path))
 		unlink(temporary);
-}
-
-int stint_gpu_cache(stint_gpu *g, const char *folder)
-{
-	char *copy = folder && *folder ? strdup(folder) : NULL;
-	free(g->cache);
-	g->cache = copy;
-	if (folder && *folder && !copy)
-		return stint_gpu_fail(g, STINT_NO_MEMORY, "out of memory");
-	return STINT_OK;
-}
-
-const char *stint_gpu_cache_folder(const stint_gpu *g)
-{
-	return g->cache ? g->cache : "";
 }
