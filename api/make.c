@@ -29,13 +29,14 @@ static char **environment_with(struct arena *a, const char *dir)
 }
 
 /* In a group of its own, so that all that make started can be ended. An error number. */
-static int start_make(const char *work, const char *log, char **env, pid_t *pid)
+static int start_make(const struct make_target *what, const char *log, char **env, pid_t *pid)
 {
 	enum { MOST = 8 }; /* sources of a step are few, and step.c is most of the work */
 	char jobs[16];
 	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	snprintf(jobs, sizeof jobs, "-j%d", cores < 1 ? 1 : cores > MOST ? MOST : (int)cores);
-	char *const argv[] = {"make", "-s", jobs, "-C", (char *)work, "step.so", NULL};
+	char *const argv[] = {"make", "-s", jobs, "-C", (char *)what->work, "-f",
+		(char *)what->makefile, (char *)what->target, NULL};
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
 	sigset_t signals;
@@ -113,16 +114,17 @@ static pid_t wait_for(pid_t pid, int *status, struct onlooker *onlooker)
 	return ended;
 }
 
-enum status make_step(struct arena *a, const char *work, const char *dir, struct onlooker *onlooker,
-	struct diag *d)
+enum status make_target(
+	struct arena *a, const struct make_target *what, struct onlooker *onlooker, struct diag *d)
 {
+	const char *dir = what->dir;
 	int status = 0, reaper = 0;
 	pid_t pid;
-	const char *log = arena_printf(a, "%s/build.log", work);
+	const char *log = arena_printf(a, "%s/build.log", what->work);
 	char **env = environment_with(a, dir);
 	if (!log || !env)
 		return diag_nomem(d);
-	const int rc = start_make(work, log, env, &pid);
+	const int rc = start_make(what, log, env, &pid);
 	if (rc)
 		return diag_fail(d, ST_IO, NULL,
 			"install make and a C compiler, or pass --no-build",
@@ -143,4 +145,10 @@ enum status make_step(struct arena *a, const char *work, const char *dir, struct
 	return diag_fail(d, ST_IO, &(struct where){.file = dir},
 		"install make and a C compiler, or pass --no-build and see what `make` says there",
 		"the step did not compile");
+}
+
+enum status make_step(struct arena *a, const char *work, const char *dir, struct onlooker *onlooker,
+	struct diag *d)
+{
+	return make_target(a, &(struct make_target){work, dir, "Makefile", "step.so"}, onlooker, d);
 }

@@ -428,6 +428,8 @@ static const struct option table[] = {
 	FLAG("link-weights", compile.link_weights, COMMAND_COMPILE | PROGRAM,
 		"frozen weights stay in the model's external data, which DIR then needs"),
 	FLAG("no-build", no_build, COMMAND_ALL, "do not run the C compiler"),
+	FLAG("no-cache", compile.no_cache, COMMAND_COMPILE | PROGRAM,
+		"compile all kernels, and keep none of them"),
 	FLAG("force", force, COMMAND_COMPILE | PROGRAM, "write into a folder that stint did not make"),
 	VALUE("graph", OPTION_TEXT, compile.graph, COMMAND_LINE, "FILE",
 		"plan a stint-graph-1 file instead of a model"),

@@ -12,12 +12,14 @@
 #include "api/links.h"
 #include "api/load.h"
 #include "api/make.h"
+#include "api/objects.h"
 #include "api/report.h"
 #include "api/weights.h"
 #include "codegen/embedded.h"
 #include "compile/other_lengths.h"
 #include "runtime/checkpoint.h"
 #include "runtime/safetensors.h"
+#include "runtime/stint_cache.h"
 #include "runtime/stint_rt.h"
 
 static enum status save(struct pipeline *p, const char *dir, const char *name, struct text *t)
@@ -251,8 +253,20 @@ static enum status build(struct pipeline *p, const struct folder *f, const char 
 {
 	const char *work = arena_printf(p->arena, "%s%s", f->work, in);
 	const char *path = arena_printf(p->arena, "%s%s", f->path, in);
-	return work && path ? make_step(p->arena, work, path, p->o->onlooker, p->diag)
-			    : diag_nomem(p->diag);
+	char cache[2048];
+	struct objects_built built = {.made = false};
+	if (!work || !path)
+		return diag_nomem(p->diag);
+	stint_cache_folder(cache, sizeof cache);
+	const char *objects = arena_printf(p->arena, "%s%s", cache, *cache ? "/objects" : "");
+	/* what a user's operators keep in variables of their files is one with the kernels' */
+	if (!p->o->no_cache && !p->o->ops && !p->target.cuda)
+		TRY(objects_make(p->arena, objects, work, path, p->o->onlooker, &built, p->diag));
+	if (!built.made)
+		return make_step(p->arena, work, path, p->o->onlooker, p->diag);
+	p->kernels += built.kernels;
+	p->kernels_kept += built.kept;
+	return ST_OK;
 }
 
 static enum status build_all(struct pipeline *p, const struct folder *f)

@@ -284,6 +284,9 @@ enum status report_json(FILE *f, struct arena *a, const struct problem *p, const
 	if (x.rank_fetches > 0)
 		fprintf(f, ",\"from_ranks_bytes\":%" PRId64 ",\"rank_fetches\":%d", x.from_ranks,
 			x.rank_fetches);
+	if (tried && tried->kernels > 0)
+		fprintf(f, ",\"kernels\":{\"all\":%d,\"kept\":%d}", tried->kernels,
+			tried->kernels_kept);
 	fputs(",\"recomputed\":[", f);
 	for (int i = 0; i < x.recomputed_runs; i++)
 		json_again(f, p, plan, &x.again[i], i == 0);
@@ -331,6 +334,9 @@ enum status report_compiled(FILE *f, struct pipeline *p)
 	report_lengths(f, p);
 	TRY(report_frozen(f, p));
 	report_needs(f, p->plans.arena_bytes, report_place_of(p));
+	if (p->kernels_kept > 0)
+		fprintf(f, "compiled: %d of %d kernels; the others were in the cache\n",
+			p->kernels - p->kernels_kept, p->kernels);
 	return ST_OK;
 }
 

@@ -16,7 +16,7 @@ static const char *const member[OPTION_GROUPS][GROUP_MOST] = {
 	{"budget", "micro-batch", "ranks", "shard", "split", "keep-all", "segments", "recompute",
 		"no-recompute", "effort", "time", "costs", "fuse"},
 	{"output", "force", "link-weights", "threads", "portable", "bare", "isa", "cross",
-		"debug-arena", "no-build"},
+		"debug-arena", "no-build", "no-cache"},
 	{"target", "arch", "offload"},
 	{"compare", "link", "points", "svg", "html", "trace", "onnx", "steps", "json", "graph",
 		"dump-graph", "dump-after"},

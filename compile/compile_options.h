@@ -89,6 +89,7 @@ struct compile_options {
 	const char *isa;   /* -march of the step; NULL: this machine's */
 	const char *cross; /* what its compiler's name begins with; NULL: this machine's */
 	int debug_arena;
+	int no_cache;              /* compile all kernels anew (api/objects.h) */
 	int link_weights;          /* frozen ones stay in the model's files (api/links.h) */
 	struct onlooker *onlooker; /* of whoever waits; NULL */
 };

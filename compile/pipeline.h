@@ -74,6 +74,8 @@ struct pipeline {
 	struct costs *costs; /* o->costs, read on first use */
 	struct plan_options plan_options;
 	struct plan_pair plans; /* of both problems */
+	/* Set by who builds the step: its kernels, and how many of them were kept; 0: not known. */
+	int kernels, kernels_kept;
 	/* What compile/other_lengths.h has planned beside this one. */
 	int nlength;
 	struct length_planned *length;

@@ -30,7 +30,7 @@ echo "built in $(($(date +%s) - started)) s"
 # Threads that wait for others give up their processor soon: tests share the machine.
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-1000}"
 # Steps have their runtime in common, and some are the same in several tests: compiled once.
-export CCACHE_DIR="$PWD/build/ccache" CC="${CC:-ccache cc}"
+export STINT_CACHE="$PWD/build/kept" CCACHE_DIR="$PWD/build/ccache" CC="${CC:-ccache cc}"
 # What is compiled for its values alone, by a faster compiler (tests/README.md).
 export STINT_TEST_CC="${STINT_TEST_CC-tcc}"
 if [ $tier = quick ]; then
