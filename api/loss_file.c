@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/marked.h"
 #include "data/dataset.h"
 
 /* More would be no list of classes. */
@@ -114,7 +115,8 @@ static enum status add_option(struct arena *a, struct text *t, char *option, str
 		return ST_OK;
 	}
 	text_add(t, "%.*s=", (int)(value - option), option);
-	return npy ? add_npy(a, t, value + 1, d) : add_txt(a, t, value + 1, d);
+	const char *path = marked_name(a, value + 1, strlen(value + 1));
+	return !path ? diag_nomem(d) : npy ? add_npy(a, t, path, d) : add_txt(a, t, path, d);
 }
 
 enum status loss_files_read(struct arena *a, const char *loss, const char **out, struct diag *d)
@@ -129,7 +131,7 @@ enum status loss_files_read(struct arena *a, const char *loss, const char **out,
 		return ST_OK;
 	for (; p && st == ST_OK; p = next) {
 		char mark[2] = "";
-		next = strpbrk(p, ",:");
+		next = marked_option_end(p);
 		if (next) {
 			mark[0] = *next;
 			*next++ = '\0';

@@ -13,6 +13,7 @@
 #include "api/cross.h"
 #include "api/loss_file.h"
 #include "api/offload.h"
+#include "base/marked.h"
 #include "base/nearest.h"
 #include "runtime/stint_gpu.h"
 #include "runtime/stint_lib.h"
@@ -125,13 +126,14 @@ static enum status take_listed(
 	return *list ? ST_OK : diag_nomem(d);
 }
 
-/* "LEFT=RIGHT", parted at the first or the last "=". */
-static enum status take_pair(struct arena *a, const char *flag, const char *text, const char *at,
-	const char **left, const char **right, struct diag *d)
+/* "NAME=VALUE", parted at the last "=". */
+static enum status take_pair(struct arena *a, const char *flag, const char *text, const char **left,
+	const char **right, struct diag *d)
 {
+	const char *at = marked_last(text, '=');
 	if (!at || at == text || !at[1])
 		return usage_fail(d, flag, text);
-	*left = arena_strndup(a, text, (size_t)(at - text));
+	*left = marked_name(a, text, (size_t)(at - text));
 	*right = at + 1;
 	return *left ? ST_OK : diag_nomem(d);
 }
@@ -174,8 +176,7 @@ static enum status take_dim(struct arena *a, const char *text, struct options *o
 	struct import_options *i = &o->compile.import;
 	struct import_dim dim;
 	const char *sizes = NULL;
-	TRY(take_pair(a, "--dim wants NAME=N or INPUT:AXIS=N", text, strrchr(text, '='), &dim.name,
-		&sizes, d));
+	TRY(take_pair(a, "--dim wants NAME=N or INPUT:AXIS=N", text, &dim.name, &sizes, d));
 	if (strchr(sizes, ','))
 		TRY(take_lengths(a, dim.name, sizes, &o->compile.lengths, &dim.size, d));
 	else
@@ -188,18 +189,17 @@ static enum status take_tie(struct arena *a, const char *text, struct options *o
 {
 	struct import_options *i = &o->compile.import;
 	struct import_tie tie;
-	TRY(take_pair(
-		a, "--tie wants NAME=COPY", text, strchr(text, '='), &tie.name, &tie.copy, d));
+	TRY(take_pair(a, "--tie wants NAME=COPY", text, &tie.name, &tie.copy, d));
+	tie.copy = marked_name(a, tie.copy, strlen(tie.copy));
 	i->tie = longer(a, i->tie, i->ntie++, sizeof tie, &tie);
-	return i->tie ? ST_OK : diag_nomem(d);
+	return tie.copy && i->tie ? ST_OK : diag_nomem(d);
 }
 
 static enum status take_fix(struct arena *a, const char *text, struct options *o, struct diag *d)
 {
 	struct import_options *i = &o->compile.import;
 	struct import_fix fix = {0};
-	TRY(take_pair(a, "--fix wants NAME=NUMBERS", text, strrchr(text, '='), &fix.name,
-		&fix.values, d));
+	TRY(take_pair(a, "--fix wants NAME=NUMBERS", text, &fix.name, &fix.values, d));
 	i->fix = longer(a, i->fix, i->nfix++, sizeof fix, &fix);
 	return i->fix ? ST_OK : diag_nomem(d);
 }
@@ -212,7 +212,7 @@ static enum status take_padding(
 	struct import_padding padding;
 	const char *row = NULL;
 	char *end;
-	TRY(take_pair(a, wants, text, strrchr(text, '='), &padding.name, &row, d));
+	TRY(take_pair(a, wants, text, &padding.name, &row, d));
 	padding.row = strtoll(row, &end, 10);
 	if (*end)
 		return usage_fail(d, wants, text);
@@ -250,7 +250,7 @@ static enum status take_split(struct arena *a, const char *text, struct options 
 	if (!strcmp(text, "auto") || !strcmp(text, "off"))
 		return ST_OK;
 	const char *n = until ? arena_strndup(a, text, (size_t)(until - text)) : text;
-	c->split_until = until ? arena_strdup(a, until + 1) : NULL;
+	c->split_until = until ? marked_name(a, until + 1, strlen(until + 1)) : NULL;
 	if (!n || (until && !c->split_until))
 		return diag_nomem(d);
 	return take_size("split", n, &c->split, d);
@@ -293,13 +293,13 @@ static enum status take_dropout(
 		c->dropout_off = 1;
 		return ST_OK;
 	}
-	TRY(take_pair(a, "--dropout takes off or NODE=P, not", text, strrchr(text, '='), &r.pattern,
-		&p, d));
+	TRY(take_pair(a, "--dropout takes off or NODE=P, not", text, &r.pattern, &p, d));
+	r.pattern = arena_strndup(a, text, (size_t)(p - 1 - text)); /* with its backslashes */
 	r.ratio = strtod(p, &end);
 	if (*end || !(r.ratio >= 0 && r.ratio < 1))
 		return usage_fail(d, "--dropout NODE=P wants a P from 0 to below 1, not", p);
 	c->ratio = longer(a, c->ratio, c->nratio++, sizeof r, &r);
-	return c->ratio ? ST_OK : diag_nomem(d);
+	return r.pattern && c->ratio ? ST_OK : diag_nomem(d);
 }
 
 static enum status take_loss(struct arena *a, const char *text, struct options *o, struct diag *d)

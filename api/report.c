@@ -176,8 +176,11 @@ void report_trials(FILE *f, const struct pipeline *p)
 			has_arena ? bytes_human(x->arena_bytes, b) : "");
 		if (has_cost)
 			fprintf(f, "  %7.4g ms", x->cost / 1e3);
-		if (x->parts.until)
-			fprintf(f, "  up to '%s'", x->parts.until);
+		if (x->parts.until) {
+			fputs("  up to '", f);
+			safe_put(f, x->parts.until);
+			fputc('\'', f);
+		}
 		fprintf(f, "%s%s\n", *state[x->state] ? "  " : "", state[x->state]);
 	}
 }

@@ -441,10 +441,15 @@ int list_length(const char *const *list)
 	return n;
 }
 
+bool name_fits(const char *pattern, const char *name)
+{
+	return !strcmp(pattern, name) || fnmatch(pattern, name, 0) == 0;
+}
+
 bool name_matches(const char *const *patterns, const char *name)
 {
 	for (; patterns && *patterns; patterns++)
-		if (fnmatch(*patterns, name, 0) == 0)
+		if (name_fits(*patterns, name))
 			return true;
 	return false;
 }

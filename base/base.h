@@ -164,7 +164,9 @@ uint64_t hash_bytes(uint64_t h, const void *data, size_t n);
 
 /* Of a list ended by NULL; NULL: 0. */
 int list_length(const char *const *list);
-/* Whether one of these shell patterns (ended by NULL; NULL: none) matches. */
+/* Whether a shell pattern (fnmatch) matches, or is the name itself, letter for letter. */
+bool name_fits(const char *pattern, const char *name);
+/* Whether one of these (ended by NULL; NULL: none) does. */
 bool name_matches(const char *const *patterns, const char *name);
 /* The same of names as they are. */
 bool name_listed(const char *const *names, const char *name);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/safe_put.h"
 #include "cli/args.h"
 #include "cli/bench.h"
 #include "cli/cli.h"
@@ -193,9 +194,12 @@ static enum status bench_disk(const char *folder, bool json, struct diag *d)
 		     writes = r.writes < 1e6 ? 1e6 : r.writes;
 	if (json)
 		printf("{\"read_bytes_s\":%.6g,\"write_bytes_s\":%.6g}\n", r.reads, r.writes);
-	else
-		printf("%.4g MB/s read, %.4g MB/s written: --offload disk:%s:%.0fMB/%.0fMB\n",
-			r.reads / 1e6, r.writes / 1e6, folder, reads / 1e6, writes / 1e6);
+	else {
+		printf("%.4g MB/s read, %.4g MB/s written: --offload disk:", r.reads / 1e6,
+			r.writes / 1e6);
+		safe_put(stdout, folder);
+		printf(":%.0fMB/%.0fMB\n", reads / 1e6, writes / 1e6);
+	}
 	return ST_OK;
 }
 

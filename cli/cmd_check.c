@@ -1,6 +1,7 @@
 /* stint check --graph G.json PLAN.json */
 #include <string.h>
 
+#include "api/safe_put.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "planner/plan.h"
@@ -25,7 +26,8 @@ static enum status check(struct arena *a, const char *graph, const char *path, i
 		return ST_OK;
 	}
 	if (!plan->feasible) {
-		printf("%s: says that the budget is not met; nothing to check\n", path);
+		safe_put(stdout, path);
+		printf(": says that the budget is not met; nothing to check\n");
 		return ST_OK;
 	}
 	TRY(plan_check(p, plan, alignment, path, d));
@@ -36,7 +38,8 @@ static enum status check(struct arena *a, const char *graph, const char *path, i
 			(long long)plan->arena_bytes, plan->cost_total);
 		return ST_OK;
 	}
-	printf("%s: ok: %d steps, %d buffers, peak %lld bytes, arena %lld bytes, cost %.6g\n", path,
+	safe_put(stdout, path);
+	printf(": ok: %d steps, %d buffers, peak %lld bytes, arena %lld bytes, cost %.6g\n",
 		plan->nstep, plan->nbuffer, (long long)plan->peak_bytes,
 		(long long)plan->arena_bytes, plan->cost_total);
 	return ST_OK;

@@ -163,14 +163,20 @@ static enum status write_all(
 	return st == ST_OK && v->failed ? diag_nomem(d) : st;
 }
 
+static void tell_one(const char *to, int n, const char *what, const char *from, bool average)
+{
+	safe_put(stdout, to);
+	printf(": %d %s from ", n, what);
+	safe_put(stdout, from);
+	puts(average ? ", averages" : "");
+}
+
 static void tell(const struct export_args *o, const struct values *v, const char *path)
 {
 	if (!o->json && o->out)
-		printf("%s: %d initializers from %s%s\n", o->out, v->replaced, path,
-			o->average ? ", averages" : "");
+		tell_one(o->out, v->replaced, "initializers", path, o->average);
 	if (!o->json && o->adapter)
-		printf("%s: %d adapters from %s%s\n", o->adapter, v->adapters.n, path,
-			o->average ? ", averages" : "");
+		tell_one(o->adapter, v->adapters.n, "adapters", path, o->average);
 	if (!o->json)
 		return;
 	printf("{");

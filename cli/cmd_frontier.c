@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/frontier_parts.h"
+#include "api/safe_put.h"
 #include "cli/cli.h"
 #include "cli/command_options.h"
 
@@ -80,9 +81,12 @@ static void print_regions(const struct frontier *f)
 		for (int k = 0; k < i && !told; k++)
 			told = f->part[k].parts.region.slices == x->region.slices &&
 			       !strcmp(f->part[k].parts.until, x->until);
-		if (!told)
-			printf("%" PRId64 " slices: --split '%" PRId64 ":%s'\n", x->region.slices,
-				x->region.slices, x->until);
+		if (told)
+			continue;
+		printf("%" PRId64 " slices: --split '%" PRId64 ":", x->region.slices,
+			x->region.slices);
+		safe_put(stdout, x->until);
+		puts("'");
 	}
 }
 

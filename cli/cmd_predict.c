@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/safe_put.h"
 #include "api/weights.h"
+#include "base/marked.h"
 #include "cli/cli.h"
 #include "cli/feed.h"
 #include "cli/interrupt.h"
@@ -94,10 +96,10 @@ static enum status find_output(struct prediction *p, const char *name, int *out)
 static enum status choose(struct prediction *p, const char *text, struct sink *s)
 {
 	const struct stint_model *m = p->l.model;
-	const char *eq = strchr(text, '=');
+	const char *eq = marked_first(text, "=");
 	s->path = eq ? eq + 1 : text;
 	s->output = ARENA_ARRAY(p->a, int, m->noutput);
-	char *name = eq ? arena_strndup(p->a, text, (size_t)(eq - text)) : NULL;
+	char *name = eq ? marked_name(p->a, text, (size_t)(eq - text)) : NULL;
 	if (!s->output || (eq && !name))
 		return diag_nomem(p->d);
 	if (eq)
@@ -190,14 +192,17 @@ static enum status finish(struct prediction *p)
 			return diag_fail(p->d, ST_IO, NULL, NULL, "%s", message);
 	for (int i = 0; i < p->nsink; i++) {
 		const struct sink *s = &p->sink[i];
-		printf("%s:", s->path);
+		safe_put(stdout, s->path);
+		putchar(':');
 		for (int k = 0; k < s->n; k++) {
 			const struct stint_output *o = &p->l.model->output[s->output[k]];
 			int64_t dim[SAFETENSORS_RANK];
 			memcpy(dim, o->dim, (size_t)o->rank * sizeof *dim);
 			dim[0] = p->f.samples * rows_of(p, s->output[k]);
 			dims_text(o->rank, dim, shape);
-			printf("%s %s %s", k ? "," : "", o->name, shape);
+			printf("%s ", k ? "," : "");
+			safe_put(stdout, o->name);
+			printf(" %s", shape);
 		}
 		putchar('\n');
 	}

@@ -195,7 +195,8 @@ static enum status run_loaded(struct arena *a, const struct loaded *l, const str
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	const double loss = l->loss(l->step);
 	if (!o->json) {
-		printf("%s: %d tensors; loss %.9g\n", o->out, r.n, loss);
+		safe_put(stdout, o->out);
+		printf(": %d tensors; loss %.9g\n", r.n, loss);
 		return ST_OK;
 	}
 	printf("{\"file\":");

@@ -80,8 +80,9 @@ static enum status resume(struct training *t)
 	TRY(follow_resume(t, used));
 	if (!lost.tensors)
 		snprintf(t->good, sizeof t->good, "%s", used);
-	printf("resumed from %s: step %" PRId64 ", epoch %" PRId64 "\n", used, t->place.step,
-		t->place.epoch + 1);
+	printf("resumed from ");
+	safe_put(stdout, used);
+	printf(": step %" PRId64 ", epoch %" PRId64 "\n", t->place.step, t->place.epoch + 1);
 	if (t->place.epoch >= t->o->epochs)
 		diag_note(t->diag, NULL, "a larger --epochs goes on",
 			"all %lld epochs are done: nothing is left to train", t->o->epochs);

@@ -38,10 +38,7 @@ static struct metric_task task_of_labels(const struct stint_model *m, struct eva
  * a batch in micro-batches the evaluation takes one, and the target is the whole batch's. */
 static struct metric_task task_of_values(const struct stint_model *m, struct evaluation *e)
 {
-	static const char option[] = "output=";
 	const struct stint_tensor *t = &m->resident[m->target];
-	const char *named = m->loss_options ? strstr(m->loss_options, option) : NULL;
-	named = named ? named + sizeof option - 1 : NULL;
 	const int64_t shards = m->shards > 1 ? m->shards : 1;
 	const bool focal = !strcmp(m->loss_name, "sigmoid-focal"),
 		   binary = focal || !strncmp(m->loss_name, "bce", 3);
@@ -52,10 +49,7 @@ static struct metric_task task_of_values(const struct stint_model *m, struct eva
 		return task;
 	for (int i = 0; i < m->noutput && e->output < 0; i++) {
 		const struct stint_output *o = &m->output[i];
-		const size_t n = strlen(o->name);
-		const bool named_so = !named || (!strncmp(named, o->name, n) &&
-							(!named[n] || strchr(",:", named[n])));
-		if (!named_so || (o->dtype != STINT_F32 && o->dtype != STINT_F64) ||
+		if (!feed_scores(m, o) || (o->dtype != STINT_F32 && o->dtype != STINT_F64) ||
 			elements(o->rank, o->dim, 0) * shards != elements(t->rank, t->dim, 0))
 			continue;
 		e->output = i;

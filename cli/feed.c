@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/marked.h"
+
 static enum status check_scalar(
 	const struct stint_tensor *t, const struct dataset *data, struct diag *d)
 {
@@ -68,8 +70,9 @@ bool feed_has_labels(const struct stint_model *m)
 
 double feed_loss_option(const struct stint_model *m, const char *name, double def)
 {
-	const char *at = m->loss_options ? strstr(m->loss_options, name) : NULL;
-	return at && at[strlen(name)] == '=' ? strtod(at + strlen(name) + 1, NULL) : def;
+	size_t n;
+	const char *at = m->loss_options ? marked_option(m->loss_options, name, &n) : NULL;
+	return at ? strtod(at, NULL) : def;
 }
 
 enum status feed_wants_outputs(const struct loaded *l, const char *what, struct diag *d)
@@ -85,19 +88,24 @@ enum status feed_wants_outputs(const struct loaded *l, const char *what, struct 
 
 bool feed_sums_loss(const struct stint_model *m)
 {
-	return m->loss_options && strstr(m->loss_options, "reduction=sum") != NULL;
+	size_t n;
+	const char *how = m->loss_options ? marked_option(m->loss_options, "reduction", &n) : NULL;
+	return how && marked_is(how, n, "sum");
+}
+
+bool feed_scores(const struct stint_model *m, const struct stint_output *o)
+{
+	size_t n;
+	const char *named = m->loss_options ? marked_option(m->loss_options, "output", &n) : NULL;
+	return !named || marked_is(named, n, o->name);
 }
 
 const struct stint_output *feed_scored_output(const struct stint_model *m)
 {
 	const struct stint_tensor *target = &m->resident[m->target];
-	const char *named = strstr(m->loss_options, "output=");
 	for (int o = 0; o < m->noutput; o++) {
-		size_t n = strlen(m->output[o].name);
 		bool fits = m->output[o].rank == target->rank + 1;
-		bool is_it = !named || (!strncmp(named + 7, m->output[o].name, n) &&
-					       (!named[7 + n] || strchr(",:", named[7 + n])));
-		if (fits && is_it)
+		if (fits && feed_scores(m, &m->output[o]))
 			return &m->output[o];
 	}
 	return NULL;
@@ -197,24 +205,21 @@ static enum status bind_input(
 	struct arena *a, struct feed *f, const char *text, int *position, struct diag *d)
 {
 	const struct stint_model *m = f->l->model;
-	const char *eq = dataset_is_prefixed(text) ? NULL : strchr(text, '=');
-	int resident = -1;
-	if (eq) {
-		char *name = arena_strndup(a, text, (size_t)(eq - text));
-		if (!name)
-			return diag_nomem(d);
-		resident = load_find(f->l, name, STINT_INPUT);
-		if (resident < 0 || resident == m->target)
-			return diag_fail(d, ST_USAGE, NULL,
-				"`stint show MODEL.onnx` lists the inputs",
-				"the model has no input '%s'", name);
+	const char *eq = dataset_is_prefixed(text) ? NULL : marked_first(text, "=");
+	const char *name = eq ? marked_name(a, text, (size_t)(eq - text)) : NULL;
+	int resident = name ? load_find(f->l, name, STINT_INPUT) : -1;
+	if (eq && !name)
+		return diag_nomem(d);
+	if (resident == m->target)
+		resident = -1;
+	if (eq && resident < 0 && !is_file(text))
+		return diag_fail(d, ST_USAGE, NULL, "`stint show MODEL.onnx` lists the inputs",
+			"the model has no input '%s'", name);
+	if (resident >= 0)
 		text = eq + 1;
-	} else {
-		resident = nth_input(m, (*position)++);
-		if (resident < 0)
-			return diag_fail(d, ST_USAGE, NULL, NULL,
-				"'%s': the model has no more inputs", text);
-	}
+	else if ((resident = nth_input(m, (*position)++)) < 0)
+		return diag_fail(
+			d, ST_USAGE, NULL, NULL, "'%s': the model has no more inputs", text);
 	return bind(f, resident, text, d);
 }
 

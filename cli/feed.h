@@ -93,6 +93,8 @@ int64_t feed_evaluated(const struct feed *f);
 
 /* The target holds labels of classes. */
 bool feed_has_labels(const struct stint_model *m);
+/* The loss may read this output: it is the one that it names, or it names none. */
+bool feed_scores(const struct stint_model *m, const struct stint_output *o);
 /* The output that the loss with its target reads; NULL: not known. */
 const struct stint_output *feed_scored_output(const struct stint_model *m);
 /* Fails where an evaluation computes the loss alone (compile --no-outputs): `what` wants outputs.

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/report.h"
+#include "api/safe_put.h"
 
 /* "lr 0.1x, weight_decay 0" */
 static void options_text(const struct param_options *o, struct text *t)
@@ -71,8 +72,10 @@ enum status show_groups(FILE *f, struct graph *g, const struct optimizer_spec *s
 				count++;
 				values += all.param[k]->numel;
 			}
-		fprintf(f, "  %s: %d parameter%s, %lld values\n", all.text[i], count,
-			count == 1 ? "" : "s", (long long)values);
+		fputs("  ", f);
+		safe_put(f, all.text[i]);
+		fprintf(f, ": %d parameter%s, %lld values\n", count, count == 1 ? "" : "s",
+			(long long)values);
 		for (int k = i; k < all.n; k++)
 			if (!strcmp(all.text[k], all.text[i])) {
 				char name[128];

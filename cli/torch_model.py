@@ -136,8 +136,9 @@ def loss_function(name, text):
     """The function of (output, target), and the output that it reads."""
     if name is None:
         return (lambda y, t: y.reshape(())), text.partition(":")[2] if text.startswith("output:") else None
-    o = dict(part.split("=", 1) for part in text.partition(":")[2].split(",") if "=" in part)
+    o = dict(re.findall(r"([^:,=]+)=((?:\\.|[^\\,])*?)(?=[:,][^:,=]+=|$)", text.partition(":")[2], re.S))
     output, axis = o.pop("output", None), o.pop("axis", None)
+    output = output and re.sub(r"\\(.)", r"\1", output, flags=re.S)  # as base/marked.h has it
     kind = o.pop("target", "labels")
     lists = {k: torch.tensor([float(x) for x in o.pop(k).split(";")]) for k in ("weight", "pos_weight") if k in o}
     o = {k: v if k == "reduction" else float(v) for k, v in o.items()} | lists

@@ -11,6 +11,7 @@ import ctypes
 import gc
 import json
 import math
+import re
 import sys
 import time
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/safe_put.h"
+#include "base/marked.h"
 
 /* --- Opening --- */
 
@@ -38,8 +39,8 @@ static enum status parse_pad(struct arena *a, const struct lengths *x, const cha
 	int *resident, int64_t *token, struct diag *d)
 {
 	const struct stint_model *m = x->longest->model;
-	const char *eq = strrchr(text, '='), *number = eq ? eq + 1 : text;
-	const char *name = eq ? arena_strndup(a, text, (size_t)(eq - text)) : NULL;
+	const char *eq = marked_last(text, '='), *number = eq ? eq + 1 : text;
+	const char *name = eq ? marked_name(a, text, (size_t)(eq - text)) : NULL;
 	char *end;
 	*token = strtoll(number, &end, 10);
 	if (eq && !name)

@@ -16,7 +16,7 @@ void text_literal(struct text *t, const char *s);
 /* An element type's name in the runtime: "STINT_F32"; a resident's kind: "STINT_INPUT". */
 const char *dtype_text(enum dtype t);
 const char *kind_text(enum tensor_role r);
-/* "STINT_MODEL_suffix" from the model's C identifier. */
+/* "STINT_MODEL_suffix" from the model's name, the end of a C identifier. */
 void text_macro(struct text *t, const char *model, const char *suffix);
 
 /* --- kernels.c: functions that steps call; equal ones exist once --- */

@@ -6,14 +6,13 @@
 
 #include "codegen/parts.h"
 
-static bool is_identifier(const char *s)
+/* May stand behind "stint_model_": a digit may be its first. */
+static bool ends_identifier(const char *s)
 {
-	if (!s || !(isalpha((unsigned char)*s) || *s == '_'))
-		return false;
-	for (; *s; s++)
-		if (!(isalnum((unsigned char)*s) || *s == '_'))
-			return false;
-	return true;
+	size_t n = 0;
+	while (s && (isalnum((unsigned char)s[n]) || s[n] == '_'))
+		n++;
+	return n && !s[n];
 }
 
 static enum status broken(struct diag *d, const char *what)
@@ -43,8 +42,8 @@ static enum status resolve(const struct codegen_input *in, struct kernels *ks,
 {
 	if (!kernels_begin(ks))
 		return diag_nomem(ks->diag);
-	if (!is_identifier(in->name))
-		return broken(ks->diag, "the model's name is no C identifier");
+	if (!ends_identifier(in->name))
+		return broken(ks->diag, "the model's name is no end of a C identifier");
 	if (in->train.graph)
 		TRY(schedule_make(ks, &in->train, in->train_plan, true, in->debug_arena, train));
 	TRY(schedule_make(ks, &in->eval, in->eval_plan, false, in->debug_arena, eval));

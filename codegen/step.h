@@ -7,7 +7,7 @@
 #include "planner/plan.h"
 
 struct codegen_input {
-	const char *name;       /* C identifier for the model: stint_model_NAME */
+	const char *name;       /* for the model: stint_model_NAME is a C identifier */
 	const char *model_file; /* base name, for the comment at the top */
 	/* eval is always there; train.graph is NULL for --loss none. Same residents in both
 	 * problems. */

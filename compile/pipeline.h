@@ -61,7 +61,7 @@ struct pipeline {
 	struct plan_budget budget;
 	struct trial *trial;
 	const struct trial *chosen;
-	const char *name;             /* C identifier made from the model's file name */
+	const char *name;             /* from the model's file name: the end of a C identifier */
 	const struct op_table *table; /* stint's operators and those of o->ops */
 	struct loss_spec loss;
 	struct optimizer_spec optimizer;

@@ -2,7 +2,6 @@
  * small and trained, W is a constant. What a record does with A and B it says itself (`adapt`). */
 #include "graph/adapt.h"
 
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -347,7 +346,7 @@ static bool spec_fits(const struct adapt *x, const struct adapter_spec *s, const
 	if (s->module)
 		return strlen(s->module) == module && !strncmp(s->module, weight->name, module);
 	if (s->pattern)
-		return fnmatch(s->pattern, weight->name, 0) == 0;
+		return name_fits(s->pattern, weight->name);
 	return n->op->adapter == ADAPTER_LINEAR && weight->rank == 2 &&
 	       !other_reader(x->copy.from, weight, n->op->adapter);
 }

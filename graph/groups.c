@@ -1,6 +1,5 @@
 /* Parameter groups: options of the optimizer for parameters of a name, and their learning rate as a
  * multiple of the step's. All groups that match hold, the later one where two say the same. */
-#include <fnmatch.h>
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +8,7 @@
 
 static bool in_group(const struct param_group *group, const struct tensor *param)
 {
-	return group->pattern ? fnmatch(group->pattern, param->name, 0) == 0 : param->rank <= 1;
+	return group->pattern ? name_fits(group->pattern, param->name) : param->rank <= 1;
 }
 
 /* What was said of an option before is replaced. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/marked.h"
 #include "base/nearest.h"
 #include "graph/pass.h"
 
@@ -27,6 +28,15 @@ static const char *hint_of(struct text *t, const char *meant)
 	return t->s;
 }
 
+/* Behind an output's name: one with a mark in it. */
+static const char *hint_of_names(const char *spec)
+{
+	size_t n;
+	return marked_option(spec, "output", &n)
+		       ? "a comma or colon of a name takes a backslash: output=a\\,b"
+		       : NULL;
+}
+
 static enum status unknown_option(
 	const struct op_def *op, const char *spec, const char *key, struct diag *d)
 {
@@ -36,7 +46,8 @@ static enum status unknown_option(
 		text_add(&known, "%s%s", o == op->option ? "" : ", ", o->name);
 		meant = nearest(key, meant, o->name);
 	}
-	const enum status st = diag_fail(d, ST_USAGE, NULL, hint_of(&hint, meant),
+	const enum status st = diag_fail(d, ST_USAGE, NULL,
+		meant ? hint_of(&hint, meant) : hint_of_names(spec),
 		"'%s': unknown option '%s'; it takes %s", spec, key, known.s ? known.s : "none");
 	text_free(&known);
 	text_free(&hint);
@@ -124,7 +135,7 @@ static enum status add_option(const struct op_def *op, const char *spec, char *k
 	struct options *out, struct diag *d)
 {
 	if (op->loss && !strcmp(key, "output")) {
-		out->output = value;
+		out->output = value; /* to be parted yet */
 		return ST_OK;
 	}
 	if (out->group && !strcmp(key, "lr"))
@@ -146,28 +157,20 @@ static enum status add_option(const struct op_def *op, const char *spec, char *k
 	return ST_OK;
 }
 
-/* Where the option at `text` ends: at ',', or at ':' (which tensors' names may have in them, too)
- * where another one follows. NULL: it is the last. */
-static char *option_end(char *text)
-{
-	char *p = text;
-	while ((p = strpbrk(p, ",:")) && *p == ':' && p[1 + strcspn(p + 1, "=,:")] != '=')
-		p++;
-	return p;
-}
-
 /* "a=1,b=2" (':' separates too), from `text`, which is cut up. */
 static enum status parse_options(
 	const struct op_def *op, const char *spec, char *text, struct options *out, struct diag *d)
 {
 	while (text && *text) {
-		char *next = option_end(text);
+		char *next = marked_option_end(text);
 		if (next)
 			*next++ = '\0';
 		char *eq = strchr(text, '=');
 		if (!eq)
 			return diag_fail(d, ST_USAGE, NULL,
-				"options are written key=value, separated by commas",
+				hint_of_names(spec)
+					? hint_of_names(spec)
+					: "options are written key=value, separated by commas",
 				"'%s': '%s' has no value", spec, text);
 		*eq = '\0';
 		TRY(add_option(op, spec, text, eq + 1, out, d));
@@ -207,8 +210,9 @@ static enum status name_outputs(
 	if (!name)
 		return diag_nomem(d);
 	for (int i = 0; *text && i <= LOSS_OUTPUTS; i++) {
-		const size_t length = several ? strcspn(text, ";") : strlen(text);
-		name[i] = arena_strndup(a, text, length);
+		const char *end = several ? marked_first(text, ";") : NULL;
+		const size_t length = end ? (size_t)(end - text) : strlen(text);
+		name[i] = marked_name(a, text, length);
 		if (!name[i])
 			return diag_nomem(d);
 		text += length + (text[length] == ';');
@@ -275,7 +279,7 @@ enum status group_parse(struct arena *a, const struct optimizer_spec *o, const c
 	struct param_group *out, struct diag *d)
 {
 	struct options options = {.arena = a, .group = true, .rate = NAN};
-	char *pattern = arena_strdup(a, text), *rest = pattern ? strrchr(pattern, ':') : NULL;
+	char *pattern = arena_strdup(a, text), *rest = pattern ? marked_last(pattern, ':') : NULL;
 	if (!pattern)
 		return diag_nomem(d);
 	if (!rest || rest == pattern || !rest[1])

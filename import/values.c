@@ -1,5 +1,4 @@
 /* Initializers and inputs. */
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -264,7 +263,7 @@ static void check_patterns(struct importer *im, const char *flag, const char *co
 	for (; patterns && *patterns; patterns++) {
 		bool used = false;
 		for (size_t i = 0; i < p->n_initializer && !used; i++)
-			used = fnmatch(*patterns, text_of(p->initializer[i]->name), 0) == 0;
+			used = name_fits(*patterns, text_of(p->initializer[i]->name));
 		if (!used)
 			diag_warn(im->d, &(struct where){.file = im->m.path},
 				"`stint show MODEL.onnx` lists the parameters",
@@ -279,7 +278,7 @@ static void check_stops(struct importer *im)
 		bool used = false;
 		for (size_t i = 0; i < p->n_node && !used; i++) {
 			const char *label = node_label(im->m.arena, p->node[i], (int)i);
-			used = label && fnmatch(*s, label, 0) == 0;
+			used = label && name_fits(*s, label);
 		}
 		if (!used)
 			diag_warn(im->d, &(struct where){.file = im->m.path}, NULL,

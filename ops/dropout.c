@@ -2,7 +2,6 @@
  * 12, which has no such input, by being there at all. --dropout NODE=P has the last word. The mask
  * is drawn again wherever it is needed, from the seed, the step, the node and the element; its
  * gradient is the same operation on dy. */
-#include <fnmatch.h>
 
 #include "codegen/call.h"
 #include "ops/data.h"
@@ -49,7 +48,7 @@ enum status dropout_settle(struct graph *g, const char *name, const struct dropo
 	bool active = given->active;
 	*ratio = given->ratio;
 	for (int i = 0; i < o->nratio; i++)
-		if (fnmatch(o->ratio[i].pattern, name, 0) == 0) {
+		if (name_fits(o->ratio[i].pattern, name)) {
 			*ratio = o->ratio[i].ratio;
 			active = true;
 		}

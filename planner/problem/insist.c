@@ -1,7 +1,6 @@
 /* Ops chosen by patterns, and what is said when a pattern chooses none. */
 #include "planner/problem/insist.h"
 
-#include <fnmatch.h>
 #include <limits.h>
 #include <string.h>
 
@@ -21,7 +20,7 @@ static const char *operator_of(const struct problem_op *op, char buf[static OPER
 bool insist_matches(const struct problem_op *op, const char *pattern)
 {
 	char buf[OPERATOR_MAX];
-	return fnmatch(pattern, op->name, 0) == 0 || fnmatch(pattern, operator_of(op, buf), 0) == 0;
+	return name_fits(pattern, op->name) || name_fits(pattern, operator_of(op, buf));
 }
 
 enum status insist_no_match(struct arena *a, const struct problem *p, const char *option,

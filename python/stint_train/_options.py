@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Iterator, Mapping, Sequence, Union
 
 from ._library import check, ffi, lib, made, text
@@ -27,6 +28,10 @@ def _word(value: Word) -> str:
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
+def _name(name: str) -> str:
+    return re.sub(r"([=\\])", r"\\\1", name)
+
+
 def _words(name: str, value: Option) -> Iterator[str | None]:
     if value is None:
         return
@@ -36,7 +41,9 @@ def _words(name: str, value: Option) -> Iterator[str | None]:
         if value:
             yield None
     elif isinstance(value, Mapping):
-        yield from (f"{key}={_word(x)}" for key, x in value.items())
+        for key, x in value.items():
+            # --dropout's are patterns, whose backslashes are their own
+            yield f"{key if name == 'dropout' else _name(key)}={_name(str(x)) if name == 'tie' else _word(x)}"
     elif isinstance(value, Sequence) and not isinstance(value, str):
         yield from (_word(x) for x in value)
     else:

@@ -422,6 +422,43 @@ static void named(struct model_test *t, const char *text)
 	t->graph.name = node->name = x;
 }
 
+/* y = (x w + b) s and z = Relu(x w + b), x [D, 4], s [1]. Everything has a name of its own, in this
+ * order: D, x, s, w, b, the product's node, x w + b, y, z; the byte 0x1e stands between them. */
+static void names(struct model_test *t, const char *text)
+{
+	enum { D, X, S, W, B, NODE, H, Y, Z, NAMES };
+	char *name[NAMES], *at = arena_strdup(t->arena, text);
+	for (int i = 0; i < NAMES; i++) {
+		name[i] = at;
+		at += strcspn(at, "\x1e");
+		if (*at)
+			*at++ = '\0';
+	}
+	model_input(t, "x", FLOAT_TYPE, "D,4");
+	t->graph.input[0]->name = name[X];
+	t->graph.input[0]->type->tensor_type->shape->dim[0]->dim_param = name[D];
+	model_input(t, "s", FLOAT_TYPE, "1");
+	t->graph.input[1]->name = name[S];
+	weights(t, "w", "4,3", 12);
+	t->graph.initializer[0]->name = name[W];
+	weights(t, "b", "3", 3);
+	t->graph.initializer[1]->name = name[B];
+	Onnx__NodeProto *n = model_node(t, "Gemm", "fc", "x,w,b", "h");
+	n->name = name[NODE];
+	memcpy(n->input, (char *[]){name[X], name[W], name[B]}, 3 * sizeof *n->input);
+	n->output[0] = name[H];
+	n = model_node(t, "Mul", "", "h,s", "y");
+	memcpy(n->input, (char *[]){name[H], name[S]}, 2 * sizeof *n->input);
+	n->output[0] = name[Y];
+	n = model_node(t, "Relu", "", "h", "z");
+	n->input[0] = name[H];
+	n->output[0] = name[Z];
+	model_output(t, "y");
+	t->graph.output[0]->name = name[Y];
+	model_output(t, "z");
+	t->graph.output[1]->name = name[Z];
+}
+
 /* --- Operators of --ops --- */
 
 static Onnx__NodeProto *custom(struct model_test *t, const char *op, const char *name,
@@ -556,6 +593,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;
+	if (!strcmp(name, "names"))
+		return names(t, text), true;
 	if (!strcmp(name, "blend"))
 		return blend(t, text), true;
 	if (!strcmp(name, "nbits"))

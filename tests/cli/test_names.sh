@@ -34,7 +34,8 @@ try()
 	expect 2 stint run $d --input x.npy -o grads.safetensors
 	expect 3 stint plan m.onnx --loss cross-entropy --optimizer sgd
 	shown
-	expect 2 stint run $d --input "x$1=x.npy" --target t.npy -o grads.safetensors
+	marked=$(printf '%s' "$1" | LC_ALL=C sed 's/[\\:,=;]/\\&/g')
+	expect 2 stint run $d --input "x$marked=x.npy" --target t.npy -o grads.safetensors
 	shown
 }
 # no control bytes, no broken UTF-8, in what was printed
@@ -74,6 +75,25 @@ expect 0 stint bench "odd * %s 'q' folder/dir" --steps 1
 expect 0 stint compile "$f" --loss mse --optimizer sgd --batch 2 --portable --no-build -o -dir
 present ./-dir/step.c
 absent ./-dir/step.so
+# a file's name that is no C identifier, and one with a mark in it
+make_model linear 1digit.onnx
+expect 0 stint compile 1digit.onnx --loss mse --optimizer sgd --batch 2 --portable --no-build -o digit
+grep -q 'struct stint_model stint_model_1digit' digit/step_tables.h || fail "the model's name"
+make_data x 2 a=b.npy
+make_data x 2 target.npy 3
+expect 0 stint compile 1digit.onnx --loss mse --optimizer sgd --batch 2 --portable -o digit
+expect 0 stint run digit --input a=b.npy --target target.npy -o grads.safetensors
+expect 2 stint run digit --input a=none.npy --target target.npy -o grads.safetensors
+said "no input 'a'"
+# marks in a name: what they would part, and what is said where they do
+make_model names marks.onnx "$(printf 'a=1\036x:0\036s,\036w[0]\036b*\036n\036h;\036y,c=d\036y:1')"
+set -- marks.onnx --optimizer sgd --dim 'a\=1=2' --fix 's,=1'
+expect 2 stint plan "$@" --loss mse:output=y,c=d
+said "unknown option 'c'" 'output=a\,b'
+expect 0 stint plan "$@" --loss 'mse:output=y\,c\=d' --train 'w[0]' --train 'b\*' --group 'b\*:lr=2x'
+[ ! -s err ] || fail "a name is no pattern of its own"
+expect 0 stint plan "$@" --loss mse:output=y:1:reduction=sum
+expect 2 stint plan "$@" --loss mse:output=y:1 --group 'b\*:lr'
 # PyTorch's newer exporter notes each node's layer: nodes are called by it, no two the same
 expect 0 stint compile "$SOURCE/tests/models/cases/mixer/new/model.onnx" --loss cross-entropy --optimizer sgd \
 	--dropout off --portable --fuse off --no-build -o layers

@@ -293,6 +293,12 @@ class Errors(unittest.TestCase):
         frozen = stint.plan(MLP, optimizer="sgd:lr=1", freeze=["5.*", "3.bias"], **OPTIONS)
         self.assertLess(frozen.cost, plain.cost)
 
+    def test_names(self):
+        """A mapping's keys are names as they are, whatever marks they have."""
+        for option in ("dim", "fix"):
+            with self.assertRaisesRegex(stint.UsageError, re.escape("a=b\\,c:0")):
+                stint.plan(MLP, optimizer="sgd:lr=1", **{option: {"a=b\\,c:0": 1}}, **OPTIONS)
+
     def test_budget(self):
         with self.assertRaises(stint.BudgetError) as e:
             stint.plan(MLP, optimizer="sgd:lr=1", budget="64KiB", **OPTIONS)
