@@ -44,8 +44,8 @@ static const float *linked(const struct values *v, const char *name, int64_t num
 	return NULL;
 }
 
-/* The trained value of an initializer as floats, or NULL. */
-static const float *lookup(void *user, const char *name, int64_t numel)
+/* The trained value of an initializer, or NULL. */
+static const void *lookup(void *user, const char *name, int64_t numel, enum dtype *type)
 {
 	struct values *v = user;
 	const struct safetensors_entry *e = values_find(v, name);
@@ -55,7 +55,8 @@ static const float *lookup(void *user, const char *name, int64_t numel)
 		e->bytes != (size_t)numel * (e->dtype == STINT_F32 ? 4 : 8))
 		return NULL;
 	v->replaced++;
-	return values_floats(v, e);
+	*type = e->dtype == STINT_F64 ? DT_F64 : DT_F32;
+	return e->data;
 }
 
 /* Parameters and running statistics: what an exported model takes. */
@@ -64,12 +65,12 @@ static bool exported(const char *name)
 	return strncmp(name, "state/", 6) != 0 && strncmp(name, "constant/", 9) != 0;
 }
 
-/* Of an entry's values as floats. */
-static struct finite_count count(const struct safetensors_entry *e)
+/* Of an entry's values; `narrow`: as floats. */
+static struct finite_count count(const struct safetensors_entry *e, bool narrow)
 {
 	struct finite_count c = {0};
 	finite_count(e->dtype, e->data, e->bytes, &c);
-	for (size_t i = 0; e->dtype == STINT_F64 && i < e->bytes / sizeof(double); i++) {
+	for (size_t i = 0; narrow && e->dtype == STINT_F64 && i < e->bytes / sizeof(double); i++) {
 		const double x = ((const double *)e->data)[i];
 		c.inf += isfinite(x) && isinf((float)x);
 	}
@@ -78,8 +79,8 @@ static struct finite_count count(const struct safetensors_entry *e)
 
 /* NaN, and infinities that the model did not begin with (masks of attention are made of them), are
  * told tensor by tensor. */
-static enum status check_finite(
-	const char *path, struct values *v, const struct safetensors *begun, struct diag *d)
+static enum status check_finite(const char *path, struct values *v, const struct safetensors *begun,
+	bool narrow, struct diag *d)
 {
 	enum { TOLD = 8 };
 	int bad = 0;
@@ -87,8 +88,9 @@ static enum status check_finite(
 		const struct safetensors_entry *e = safetensors_at(v->file, i);
 		const char *of = weights_averaged(e->name, v->average), *name = of ? of : e->name;
 		const struct safetensors_entry *first = safetensors_find(begun, name);
-		const struct finite_count c = count(e),
-					  was = first ? count(first) : (struct finite_count){0};
+		const struct finite_count c = count(e, narrow),
+					  was = first ? count(first, narrow)
+						      : (struct finite_count){0};
 		if (!exported(name) ||
 			weights_find(v->a, v->file, name, v->average, &v->failed) != e ||
 			(!c.nan && c.inf <= was.inf))
@@ -122,7 +124,7 @@ static enum status check_values(const struct export_args *o, const char *path, s
 		return ST_OK;
 	if (safetensors_open(&begun, weights, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
-	const enum status st = check_finite(path, v, begun, d);
+	const enum status st = check_finite(path, v, begun, o->adapter, d);
 	safetensors_close(begun);
 	return st;
 }
@@ -156,8 +158,10 @@ static enum status write_all(
 	if (st == ST_OK && o->merge)
 		st = adapters_check(v, d);
 	if (st == ST_OK && o->out)
-		st = export_onnx(model, o->out, lookup, o->merge ? &adapter_merge : NULL,
-			o->merge ? adapters_merged : NULL, v, v->note, d);
+		st = export_onnx(model, o->out,
+			&(struct export_values){lookup, o->merge ? &adapter_merge : NULL,
+				o->merge ? adapters_merged : NULL, v->note, v, o->allow},
+			d);
 	if (st == ST_OK && o->adapter)
 		st = adapter_write(v, o->dir, o->adapter, d);
 	return st == ST_OK && v->failed ? diag_nomem(d) : st;

@@ -1,4 +1,5 @@
 /* The model written again: with external data taken in, or with trained values. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "import/import_parts.h"
@@ -63,32 +64,86 @@ enum status import_copy_model(const char *from, const char *to, const struct imp
 	return st;
 }
 
-/* The sum of a tensor's value, v or (NULL) its own, and `more`. */
-static enum status sum(const struct model *m, const Tensor *t, const float *v, const float *more,
-	int64_t numel, float **out, struct diag *d)
+/* Element i of v. */
+static double real_at(const void *v, enum dtype type, int64_t i)
+{
+	return type == DT_F64 ? ((const double *)v)[i] : (double)((const float *)v)[i];
+}
+
+/* A tensor's own values, of `want` where they are reals. */
+static enum status own_reals(
+	const struct model *m, const Tensor *t, enum dtype want, const void **out, struct diag *d)
 {
 	enum dtype type;
 	int rank;
 	int64_t dim[RANK_MAX];
-	const void *own = v;
+	TRY(tensor_values(m, t, want, &type, &rank, dim, out, d));
+	return type == want ? ST_OK
+			    : diag_fail(d, ST_INTERNAL,
+				      &(struct where){m->path, text_of(t->name), "tensor"}, NULL,
+				      "is no tensor of reals");
+}
+
+/* The sum of a tensor's value, v of that type or (NULL) its own, and `more`. */
+static enum status sum(const struct model *m, const Tensor *t, const void *v, enum dtype type,
+	const float *more, int64_t numel, float **out, struct diag *d)
+{
 	float *total = ARENA_ARRAY(m->arena, float, numel);
 	if (!total)
 		return diag_nomem(d);
-	if (!v) {
-		TRY(tensor_values(m, t, DT_F32, &type, &rank, dim, &own, d));
-		if (type != DT_F32)
-			return diag_fail(d, ST_INTERNAL,
-				&(struct where){m->path, text_of(t->name), "tensor"}, NULL,
-				"is no tensor of reals");
-	}
+	if (!v)
+		TRY(own_reals(m, t, type = DT_F32, &v, d));
 	for (int64_t i = 0; i < numel; i++)
-		total[i] = ((const float *)own)[i] + more[i];
+		total[i] = (float)real_at(v, type, i) + more[i];
 	*out = total;
 	return ST_OK;
 }
 
-static enum status replace(const struct model *m, export_lookup *lookup,
-	const struct export_merge *merge, void *user, struct diag *d)
+static bool is_real(int32_t type)
+{
+	return type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT ||
+	       type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE ||
+	       type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 ||
+	       type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16;
+}
+
+/* In the file's type, or in float where that is none of reals. What is the file's own number when
+ * rounded, as an untrained double in single precision, stays that number. */
+static enum status put_values(const struct model *m, Tensor *t, const void *v, enum dtype type,
+	int64_t numel, bool infinite, struct diag *d)
+{
+	const struct where at = {m->path, text_of(t->name), "tensor"};
+	const void *own = NULL;
+	int64_t large = 0;
+	if (!is_real(t->data_type))
+		t->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
+	if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && type == DT_F32) {
+		tensor_set_raw(t, v, (size_t)numel * sizeof(float));
+		return ST_OK;
+	}
+	if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE && type == DT_F32)
+		TRY(own_reals(m, t, DT_F64, &own, d));
+	const int64_t bytes = element_bytes(t->data_type, numel),
+		      width = element_bytes(t->data_type, 1);
+	unsigned char *raw = arena_alloc(m->arena, (size_t)bytes, 1);
+	if (!raw)
+		return diag_nomem(d);
+	for (int64_t i = 0; i < numel; i++) {
+		double x = real_at(v, type, i);
+		if (own && (float)((const double *)own)[i] == (float)x)
+			x = ((const double *)own)[i];
+		real_put(t->data_type, raw + i * width, x);
+		large += !real_fits(t->data_type, x);
+	}
+	tensor_set_raw(t, raw, (size_t)bytes);
+	if (!large || infinite)
+		return ST_OK;
+	return diag_fail(d, ST_INVALID, &at, "--allow-nonfinite exports them as infinities",
+		"%" PRId64 " of its values are too large for the file's %s", large,
+		t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 ? "float16" : "type");
+}
+
+static enum status replace(const struct model *m, const struct export_values *x, struct diag *d)
 {
 	struct tensors list = {.initializers = true};
 	TRY(tensors_list(m, &list, d));
@@ -96,20 +151,21 @@ static enum status replace(const struct model *m, export_lookup *lookup,
 		Tensor *t = list.item[i];
 		int rank;
 		int64_t dim[RANK_MAX], numel;
+		enum dtype type = DT_F32;
 		TRY(tensor_shape(m, t, &rank, dim, &numel, d));
-		const float *v = lookup(user, text_of(t->name), numel);
 		const char *name = text_of(t->name);
-		const float *more = merge ? merge->delta(user, name, rank, dim, numel) : NULL;
+		const void *v = x->lookup(x->user, name, numel, &type);
+		const float *more = x->merge ? x->merge->delta(x->user, name, rank, dim, numel)
+					     : NULL;
 		if (more) {
 			float *total = NULL;
-			TRY(sum(m, t, v, more, numel, &total, d));
-			merge->settle(user, name, dim, total);
+			TRY(sum(m, t, v, type, more, numel, &total, d));
+			x->merge->settle(x->user, name, dim, total);
 			v = total;
+			type = DT_F32;
 		}
-		if (!v)
-			continue;
-		t->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
-		tensor_set_raw(t, v, (size_t)numel * sizeof *v);
+		if (v)
+			TRY(put_values(m, t, v, type, numel, x->infinite, d));
 	}
 	return ST_OK;
 }
@@ -146,19 +202,18 @@ static enum status annotate(const struct model *m, const struct export_note *not
 	return ST_OK;
 }
 
-enum status export_onnx(const char *model, const char *to, export_lookup *lookup,
-	const struct export_merge *merge, export_check *check, void *user,
-	const struct export_note *note, struct diag *d)
+enum status export_onnx(
+	const char *model, const char *to, const struct export_values *x, struct diag *d)
 {
 	struct model m;
 	struct arena *a = arena_new();
 	enum status st = a ? model_read(a, model, &m, d) : diag_nomem(d);
 	if (st == ST_OK)
-		st = replace(&m, lookup, merge, user, d);
+		st = replace(&m, x, d);
 	if (st == ST_OK)
-		st = annotate(&m, note, d);
-	if (st == ST_OK && check)
-		st = check(user, d);
+		st = annotate(&m, x->note, d);
+	if (st == ST_OK && x->check)
+		st = x->check(x->user, d);
 	if (st == ST_OK)
 		st = model_take_in(&m, NULL, NULL, d);
 	if (st == ST_OK)

@@ -111,8 +111,9 @@ typedef bool import_outside(void *user, const char *name);
 enum status import_copy_model(const char *from, const char *to, const struct import_options *o,
 	const struct op_table *table, import_outside *outside, void *user, struct diag *d);
 
-/* Value of initializer `name` (numel elements, float), or NULL to leave it as it is. */
-typedef const float *export_lookup(void *user, const char *name, int64_t numel);
+/* Value of initializer `name`: numel elements of *type, DT_F32 or DT_F64; or NULL to leave it as it
+ * is. */
+typedef const void *export_lookup(void *user, const char *name, int64_t numel, enum dtype *type);
 /* What is added to that value, given as floats: numel elements, or NULL for nothing; and, of where
  * something was, what becomes of the sum, in its place. */
 struct export_merge {
@@ -122,16 +123,22 @@ struct export_merge {
 };
 /* Asked when both were asked for all initializers: anything but ST_OK, and nothing is written. */
 typedef enum status export_check(void *user, struct diag *d);
-/* Write `model` with initializers replaced, or added to, atomically, and external data taken in;
- * notes on the whole of it (a NULL key ends them) get into its metadata_props, in the place of
- * those of the same keys. Other fields, unknown ones too, stay. `merge`, `check` and `note` NULL:
- * none. */
 struct export_note {
 	const char *key, *value;
 };
-enum status export_onnx(const char *model, const char *to, export_lookup *lookup,
-	const struct export_merge *merge, export_check *check, void *user,
-	const struct export_note *note, struct diag *d);
+struct export_values {
+	export_lookup *lookup;
+	const struct export_merge *merge; /* NULL: none, as of the next two */
+	export_check *check;
+	const struct export_note *note; /* a NULL key ends them */
+	void *user;
+	bool infinite; /* numbers too large for the file's type are infinities, else ST_INVALID */
+};
+/* Write `model` with initializers replaced, or added to, in their own types of reals, atomically,
+ * and external data taken in; notes on the whole of it get into its metadata_props, in the place of
+ * those of the same keys. Other fields, unknown ones too, stay. */
+enum status export_onnx(
+	const char *model, const char *to, const struct export_values *x, struct diag *d);
 
 /* What to say about a node: "recompute", "kept" gets into its metadata_props as "stint.recompute".
  */

@@ -75,6 +75,8 @@ int64_t element_bytes(int32_t onnx, int64_t numel);
 
 /* One real number as the bytes of ONNX's `type`, rounded to nearest. */
 void real_put(int32_t type, unsigned char *to, double v);
+/* v does not become an infinity there that it is not. */
+bool real_fits(int32_t type, double v);
 
 /* Text of a protobuf string field that may be absent. */
 static inline const char *text_of(const char *s)

@@ -51,3 +51,13 @@ void real_put(int32_t type, unsigned char *to, double v)
 		memcpy(to, &f, sizeof f);
 	}
 }
+
+bool real_fits(int32_t type, double v)
+{
+	/* halfway between the largest number and the next power of two, which is an infinity */
+	const double end = type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16    ? 65520
+			   : type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16 ? 0x1.ffp127
+			   : type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT    ? 0x1.ffffffp127
+									     : INFINITY;
+	return !isfinite(v) || fabs(v) < end;
+}

@@ -115,11 +115,12 @@ static void copy_fails(void **state)
 	assert_int_equal(st, ST_IO);
 }
 
-static const float *trained(void *user, const char *name, int64_t numel)
+static const void *trained(void *user, const char *name, int64_t numel, enum dtype *type)
 {
 	static const float w[] = {-1, -2, -3, -4}, doubled[] = {7, 8, 9, 10, 11};
 	int *calls = user;
 	++*calls;
+	*type = DT_F32;
 	if (!strcmp(name, "w")) {
 		assert_int_equal(numel, 4);
 		return w;
@@ -132,8 +133,9 @@ static void export_replaces(void **state)
 	struct model_test *t = *state;
 	const char *out = test_path(t, "trained.onnx");
 	int calls = 0;
-	assert_int_equal(export_onnx(FIXTURES "/types.onnx", out, trained, NULL, NULL, &calls, NULL,
-				 &t->diag),
+	assert_int_equal(
+		export_onnx(FIXTURES "/types.onnx", out,
+			&(struct export_values){.lookup = trained, .user = &calls}, &t->diag),
 		ST_OK);
 	assert_int_equal(calls, 27);
 	t->options.batch = 1;
@@ -168,8 +170,9 @@ static void bodies_too(void **state)
 	test_write(t, "v.bin", v, sizeof v);
 	const uint8_t *bytes = model_pack(t, &len);
 	test_write(t, "model.onnx", bytes, len);
-	assert_int_equal(export_onnx(test_path(t, "model.onnx"), out, trained, NULL, NULL, &calls,
-				 NULL, &t->diag),
+	assert_int_equal(
+		export_onnx(test_path(t, "model.onnx"), out,
+			&(struct export_values){.lookup = trained, .user = &calls}, &t->diag),
 		ST_OK);
 	assert_int_equal(calls, 3);
 	assert_int_equal(unlink(test_path(t, "v.bin")), 0);
@@ -186,11 +189,13 @@ static void export_is_repeatable(void **state)
 	size_t na, nb;
 	int calls = 0;
 	const char *once = test_path(t, "1.onnx"), *twice = test_path(t, "2.onnx");
-	assert_int_equal(export_onnx(FIXTURES "/external.onnx", once, trained, NULL, NULL, &calls,
-				 NULL, &t->diag),
+	assert_int_equal(
+		export_onnx(FIXTURES "/external.onnx", once,
+			&(struct export_values){.lookup = trained, .user = &calls}, &t->diag),
 		ST_OK);
-	assert_int_equal(export_onnx(FIXTURES "/external.onnx", twice, trained, NULL, NULL, &calls,
-				 NULL, &t->diag),
+	assert_int_equal(
+		export_onnx(FIXTURES "/external.onnx", twice,
+			&(struct export_values){.lookup = trained, .user = &calls}, &t->diag),
 		ST_OK);
 	assert_int_equal(file_read(t->arena, once, &a, &na, &t->diag), ST_OK);
 	assert_int_equal(file_read(t->arena, twice, &b, &nb, &t->diag), ST_OK);
@@ -298,6 +303,71 @@ static void annotates(void **state)
 	assert_int_equal(export_annotated(from, once, note_all, &x, &t->diag), ST_INTERNAL);
 }
 
+static const void *reals(void *user, const char *name, int64_t numel, enum dtype *type)
+{
+	static const float half[] = {0.1f, 1 + 0x1p-11f, 1 + 0x3p-11f, 6e-8f, -65504},
+			   brain[] = {0.1f, 1 + 0x1p-8f, 1 + 0x3p-8f, 1e-40f, -3e38f},
+			   single[] = {0.1f, 0.3f};
+	static const double wide[] = {1.0 / 3, 1e300}, large[] = {1e5};
+	(void)user;
+	(void)numel;
+	*type = !strcmp(name, "wide") || !strcmp(name, "large") ? DT_F64 : DT_F32;
+	return !strcmp(name, "half")    ? (const void *)half
+	       : !strcmp(name, "brain") ? (const void *)brain
+	       : !strcmp(name, "wide")  ? (const void *)wide
+	       : !strcmp(name, "large") ? (const void *)large
+					: (const void *)single;
+}
+
+/* Each initializer stays of its type; what is rounded has numpy's and PyTorch's bits. */
+static void export_keeps_types(void **state)
+{
+	struct model_test *t = *state;
+	static const struct {
+		const char *name;
+		int type;
+		const char *shape;
+		size_t bytes;
+	} made[] = {{"half", TENSOR_TYPE(FLOAT16), "5", 10},
+		{"brain", TENSOR_TYPE(BFLOAT16), "5", 10}, {"wide", TENSOR_TYPE(DOUBLE), "2", 16},
+		{"unchanged", TENSOR_TYPE(DOUBLE), "2", 16}};
+	static const uint16_t half[] = {0x2e66, 0x3c00, 0x3c02, 0x0001, 0xfbff},
+			      brain[] = {0x3dcd, 0x3f80, 0x3f82, 0x0001, 0xff62};
+	/* rounded to single precision the first is the value that comes back, the other is not */
+	static const double begun[] = {0.1, 0.2}, unchanged[] = {0.1, 0.3f},
+			    wide[] = {1.0 / 3, 1e300};
+	static const void *const want[] = {half, brain, wide, unchanged};
+	const char *from = test_path(t, "model.onnx"), *out = test_path(t, "trained.onnx");
+	struct export_values x = {.lookup = reals};
+	size_t len;
+	model_small(t);
+	for (int i = 0; i < 4; i++)
+		model_raw(model_tensor(t, made[i].name, made[i].type, made[i].shape), begun,
+			made[i].bytes);
+	const uint8_t *bytes = model_pack(t, &len);
+	test_write(t, "model.onnx", bytes, len);
+	assert_int_equal(export_onnx(from, out, &x, &t->diag), ST_OK);
+	Onnx__ModelProto *after = read_model(t, out);
+	for (int i = 0; i < 4; i++) {
+		const Onnx__TensorProto *p = after->graph->initializer[i + 1];
+		assert_string_equal(p->name, made[i].name);
+		assert_int_equal(p->data_type, made[i].type);
+		assert_int_equal(p->raw_data.len, made[i].bytes);
+		assert_memory_equal(p->raw_data.data, want[i], made[i].bytes);
+	}
+	onnx__model_proto__free_unpacked(after, NULL);
+	/* what is too large for the type: nothing is written, unless that is wanted */
+	model_raw(model_tensor(t, "large", TENSOR_TYPE(FLOAT16), "1"), half, 2);
+	bytes = model_pack(t, &len);
+	test_write(t, "model.onnx", bytes, len);
+	out = test_path(t, "infinite.onnx");
+	assert_int_equal(export_onnx(from, out, &x, &t->diag), ST_INVALID);
+	test_said(t, "1 of its values are too large for the file's float16");
+	assert_int_equal(access(out, F_OK), -1);
+	x.infinite = true;
+	assert_int_equal(export_onnx(from, out, &x, &t->diag), ST_OK);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup, model_teardown)
@@ -311,6 +381,7 @@ int main(void)
 		TEST(bodies_too),
 		TEST(export_is_repeatable),
 		TEST(annotates),
+		TEST(export_keeps_types),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
