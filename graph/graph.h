@@ -231,6 +231,8 @@ struct op_index;
 struct graph {
 	struct arena *arena;
 	bool straight_through; /* what rounds to whole numbers trains: --qat */
+	/* PyTorch's attention drops out by a node that does not say whether it trains: it does. */
+	bool silent_trains;
 	struct diag *diag;
 	const char *file; /* for messages */
 	const struct op_table *table;

@@ -80,16 +80,78 @@ static enum status check_inputs(const struct graph_copy *c, const struct node *n
 	return ST_OK;
 }
 
-enum status graph_lower(const struct graph *in, const struct lower_options *o, struct graph **out)
+/* --- What is said of many nodes at once --- */
+
+struct lower_told {
+	struct told {
+		int n;
+		const char *first; /* node */
+		double ratio;
+		struct text list;
+	} tale[LOWER_TALES];
+};
+
+void lower_tell(const struct lower_options *o, enum lower_tale what, const char *node, double ratio)
 {
-	struct graph *g;
-	TRY(recognise(in, &g));
+	enum { LISTED = 4 };
+	struct told *x = &o->told->tale[what];
+	if (x->n++ == 0) {
+		x->first = node;
+		x->ratio = ratio;
+	}
+	if (x->n <= LISTED)
+		text_add(&x->list, "%s'%s'", x->n > 1 ? ", " : "", node);
+	else if (x->n == LISTED + 1)
+		text_puts(&x->list, ", ...");
+}
+
+static void tell_all(struct graph *g, const struct lower_told *told)
+{
+	const struct where at = {.file = g->file};
+	const struct told *idle = &told->tale[TOLD_IDLE], *silent = &told->tale[TOLD_SILENT];
+	if (idle->n && !idle->list.failed)
+		diag_warn(g->diag, &at,
+			arena_printf(g->arena,
+				"export the model in training mode, or --dropout '%s=%g', and so "
+				"on",
+				idle->first, idle->ratio),
+			"%d node%s would drop out, %s exported for inference, and do%s nothing: %s",
+			idle->n, idle->n == 1 ? "" : "s", idle->n == 1 ? "is" : "are",
+			idle->n == 1 ? "es" : "", idle->list.s);
+	if (silent->n && !silent->list.failed)
+		diag_note(g->diag, &at,
+			arena_printf(
+				g->arena, "--dropout '%s=0' has one do nothing", silent->first),
+			"%d node%s drop%s out in training as in PyTorch, whose exporter does not "
+			"say "
+			"so: %s",
+			silent->n, silent->n == 1 ? "" : "s", silent->n == 1 ? "s" : "",
+			silent->list.s);
+}
+
+static enum status lower_all(
+	const struct graph *g, const struct lower_options *o, struct graph **out)
+{
 	struct graph_copy c;
 	TRY(graph_copy_begin(&c, g));
 	for (int i = 0; i < g->nnode; i++) {
 		TRY(check_inputs(&c, g->node[i]));
 		TRY(lower_node(&c, g->node[i], o));
 	}
-	TRY(graph_copy_end(&c, out));
-	return graph_verify(*out);
+	return graph_copy_end(&c, out);
+}
+
+enum status graph_lower(const struct graph *in, const struct lower_options *o, struct graph **out)
+{
+	struct graph *g;
+	struct lower_told told = {0};
+	struct lower_options with = *o;
+	with.told = &told;
+	TRY(recognise(in, &g));
+	const enum status st = lower_all(g, &with, out);
+	if (st == ST_OK)
+		tell_all(g, &told);
+	for (int i = 0; i < LOWER_TALES; i++)
+		text_free(&told.tale[i].list);
+	return st == ST_OK ? graph_verify(*out) : st;
 }

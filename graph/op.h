@@ -221,7 +221,16 @@ struct lower_options {
 	bool bn_population; /* running variances divide by n, not by n - 1 as PyTorch's */
 	int nratio;
 	const struct dropout_ratio *ratio;
+	struct lower_told *told; /* graph_lower's own */
 };
+/* What graph_lower says at its end of all nodes together. */
+enum lower_tale {
+	TOLD_IDLE,   /* they would drop out, and were exported for inference */
+	TOLD_SILENT, /* they do, and the file does not say so */
+	LOWER_TALES
+};
+void lower_tell(
+	const struct lower_options *o, enum lower_tale what, const char *node, double ratio);
 
 /* A test case: the record's author writes no other test. */
 struct op_example {

@@ -324,6 +324,8 @@ struct use {
 	bool data;     /* factor or summand of what the caller gives */
 	bool known;    /* where only constants can stand */
 	bool expected; /* in a module of which a parameter is not among the initializers */
+	bool renamed;  /* a convolution's weights, which PyTorch's older exporter named, as the bias
+			*/
 };
 /* Of all names in `use`, which has a struct use for each. */
 enum status uses_of(struct importer *im, const struct names *use);

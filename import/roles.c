@@ -247,26 +247,41 @@ static bool is_keras_trace(const char *name)
 	return ends_with(name, end[0]) || ends_with(name, end[1]);
 }
 
-/* What a folded batch-norm leaves behind: running statistics that the module had and the file has
- * not; a bias named after a weight; renamed weights of convolutions. */
-static const char *folded_trace(struct importer *im)
+/* What folded batch-norms leave behind. */
+struct traces {
+	struct text list;
+	int n;
+	bool keras;
+};
+
+static void add_trace(struct traces *x, const char *name)
+{
+	enum { TOLD = 4 };
+	if (x->n++ < TOLD)
+		text_add(&x->list, "%s'%s'", x->n > 1 ? ", " : "", name);
+	else if (x->n == TOLD + 1)
+		text_puts(&x->list, ", ...");
+}
+
+/* Running statistics that the module had and the file has not; or else a bias named after a weight;
+ * convolutions whose weights and bias both have lost the module's names. */
+static void find_traces(struct importer *im, struct traces *x)
 {
 	const Onnx__GraphProto *g = im->m.proto->graph;
-	bool pytorch = !strcmp(text_of(im->m.proto->producer_name), "pytorch");
+	const bool pytorch = !strcmp(text_of(im->m.proto->producer_name), "pytorch");
 	for (const struct module_tensor *t = im->module_first; t; t = t->next)
 		if (t->kind == ORIGIN_BUFFER && ends_with(t->name, ".running_mean") &&
 			!names_get(&im->use, t->name))
-			return t->name;
-	for (size_t i = 0; i < g->n_initializer; i++) {
-		const Onnx__TensorProto *t = g->initializer[i];
-		const char *name = text_of(t->name);
+			add_trace(x, t->name);
+	for (size_t i = 0, n = x->n ? 0 : g->n_initializer; i < n; i++) {
+		const char *name = text_of(g->initializer[i]->name);
 		const struct use *u = names_get(&im->use, name);
-		if (ends_with(name, ".weight_bias") || is_keras_trace(name) ||
-			(pytorch && t->n_dims >= 3 && u && u->weight &&
-				!strncmp(name, "onnx::", 6)))
-			return name;
+		const bool keras = is_keras_trace(name);
+		if (!keras && !ends_with(name, ".weight_bias") && !(pytorch && u && u->renamed))
+			continue;
+		x->keras |= keras;
+		add_trace(x, name);
 	}
-	return NULL;
 }
 
 /* Constants named after operations on parameters; and weights that are the result of one, where a
@@ -301,16 +316,17 @@ static void warn_of_computed(struct importer *im)
 
 void warn_of_folding(struct importer *im)
 {
+	struct traces x = {0};
 	warn_of_computed(im);
-	const char *trace = folded_trace(im);
-	if (trace)
+	find_traces(im, &x);
+	if (x.n && !x.list.failed)
 		diag_warn(im->d, &(struct where){.file = im->m.path},
-			is_keras_trace(trace)
-				? "docs/howto/export-from-keras.md tells how to keep them"
+			x.keras ? "docs/howto/export-from-keras.md tells how to keep them"
 				: "export with dynamo=True, optimize=False, or with dynamo=False, "
 				  "training=TrainingMode.TRAINING, do_constant_folding=False; "
 				  "docs/howto/export-from-pytorch.md",
-			"its batch-norms seem to be folded into other layers ('%s' tells): what "
+			"its batch-norms seem to be folded into other layers (%s tell%s): what "
 			"is trained is a model without them",
-			trace);
+			x.list.s, x.n == 1 ? "s" : "");
+	text_free(&x.list);
 }

@@ -54,6 +54,17 @@ static bool is_product(const struct walk *w, const char *name)
 	return op && op->adapter != ADAPTER_NONE;
 }
 
+/* The exporter keeps a module's names: where both a convolution's weights and its bias have others,
+ * it computed them. */
+static bool is_renamed(const Node *n, const struct op_def *op, size_t k)
+{
+	static const char own[] = "onnx::";
+	const size_t length = sizeof own - 1;
+	return op->adapter == ADAPTER_CONV && (int)k == op->adapts && n->n_input == k + 2 &&
+	       !strncmp(text_of(n->input[k]), own, length) &&
+	       !strncmp(text_of(n->input[k + 1]), own, length);
+}
+
 static void read_input(const struct walk *w, const Node *n, const struct op_def *op, size_t k)
 {
 	const char *name = text_of(n->input[k]), *whose = names_get(&w->view, name);
@@ -67,6 +78,7 @@ static void read_input(const struct walk *w, const Node *n, const struct op_def 
 	u->affine |= affine;
 	u->table |= op->role == ROLE_LOOKUP && k == 0;
 	u->bias |= op->role == ROLE_ADD && is_product(w, other);
+	u->renamed |= is_renamed(n, op, k);
 	u->data |= affine && *other && !names_get(&w->maker, other) && !names_get(w->use, other);
 	if (w->im->module_first && !u->expected)
 		read_in_module(w->im, n, u);

@@ -29,7 +29,9 @@ static enum status dropout_infer(struct graph *g, struct node *n)
 	TRY(ratio_of(g, n, &p->ratio));
 	const struct tensor *training = node_input(n, 2);
 	bool known = training && training->role == TR_CONSTANT && training->numel == 1;
-	p->active = g->opset < 12 || (training && (!known || tensor_real(training, 0) != 0));
+	p->silent = g->opset >= 12 && !training && g->silent_trains;
+	p->active = g->opset < 12 || p->silent ||
+		    (training && (!known || tensor_real(training, 0) != 0));
 	p->key = (int)node_int(n, "key", g->nnode);
 	p->all = x->numel;
 	n->param = p;
@@ -42,28 +44,21 @@ const struct dropout *dropout_of(const struct node *n)
 	return n->param;
 }
 
-enum status dropout_settle(struct graph *g, const char *name, const struct dropout *given,
-	const struct lower_options *o, double *ratio)
+void dropout_settle(
+	const char *name, const struct dropout *given, const struct lower_options *o, double *ratio)
 {
-	bool active = given->active;
+	bool said = false;
 	*ratio = given->ratio;
 	for (int i = 0; i < o->nratio; i++)
 		if (name_fits(o->ratio[i].pattern, name)) {
 			*ratio = o->ratio[i].ratio;
-			active = true;
+			said = true;
 		}
-	if (o->mode == LOWER_EVAL || o->dropout_off || *ratio == 0) {
+	const bool drops = o->mode != LOWER_EVAL && !o->dropout_off && *ratio > 0;
+	if (drops && !said && (given->silent || !given->active))
+		lower_tell(o, given->silent ? TOLD_SILENT : TOLD_IDLE, name, *ratio);
+	if (!drops || !(said || given->active))
 		*ratio = 0;
-		return ST_OK;
-	}
-	if (active)
-		return ST_OK;
-	diag_warn(g->diag, &(struct where){g->file, name, "Dropout"},
-		arena_printf(g->arena, "export the model in training mode, or --dropout '%s=%g'",
-			name, *ratio),
-		"is exported for inference and does nothing");
-	*ratio = 0;
-	return ST_OK;
 }
 
 /* The mask where nothing is dropped. */
@@ -86,7 +81,7 @@ static enum status dropout_lower(struct graph *g, const struct node *n, struct t
 	*p = *given;
 	p->place = node_int(n, "slice", 0) * n->in[0]->numel;
 	p->all = node_int(n, "slices", 1) * n->in[0]->numel;
-	TRY(dropout_settle(g, n->name, given, o, &p->ratio));
+	dropout_settle(n->name, given, o, &p->ratio);
 	out[0] = in[0];
 	if (p->ratio == 0 && n->nout > 1 && n->out[1]) {
 		out[1] = all_kept(g, n);

@@ -212,7 +212,7 @@ static enum status attention_fold(struct graph *g, const struct node *n, void *c
 
 static bool is_dropout_attr(const char *name)
 {
-	static const char *const list[] = {"ratio", "active", "noise", "dropout"};
+	static const char *const list[] = {"ratio", "active", "silent", "noise", "dropout"};
 	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
 		if (!strcmp(name, list[i]))
 			return true;
@@ -238,8 +238,10 @@ enum status attention_lower_parts(
 static enum status attention_lower(struct graph *g, const struct node *n, struct tensor *const *in,
 	const struct lower_options *o, struct tensor **out)
 {
-	const struct dropout given = {node_float(n, "ratio", 0), node_int(n, "active", 0) != 0,
-		(int)node_int(n, "noise", 0), 0, 0};
+	const struct dropout given = {.ratio = node_float(n, "ratio", 0),
+		.active = node_int(n, "active", 0) != 0,
+		.silent = node_int(n, "silent", 0) != 0,
+		.key = (int)node_int(n, "noise", 0)};
 	struct tensor *list[] = {
 		in[IN_Q], in[IN_K], in[IN_V], n->nin > IN_MASK ? in[IN_MASK] : NULL, NULL};
 	struct attr *attr = ARENA_ARRAY(g->arena, struct attr, n->nattr + 2 + PACK_ATTRS);
@@ -248,7 +250,7 @@ static enum status attention_lower(struct graph *g, const struct node *n, struct
 	if (!attr)
 		return diag_nomem(g->diag);
 	if (node_attr(n, "ratio"))
-		TRY(dropout_settle(g, node_string(n, "dropout", n->name), &given, o, &ratio));
+		dropout_settle(node_string(n, "dropout", n->name), &given, o, &ratio);
 	for (int i = 0; i < n->nattr; i++)
 		if (!is_dropout_attr(n->attr[i].name))
 			attr[nattr++] = n->attr[i];

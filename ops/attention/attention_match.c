@@ -126,7 +126,7 @@ static struct tensor *build(struct graph *g, const struct parts *p)
 {
 	const int64_t layout[ATTENTION_TENSORS] = {
 		p->sq.layout, p->sk.layout, p->sv.layout, LAYOUT_BHT};
-	struct attr attr[10] = {ATTR_F("scale", p->scores.scale * p->sq.scale * p->sk.scale),
+	struct attr attr[11] = {ATTR_F("scale", p->scores.scale * p->sq.scale * p->sk.scale),
 		ATTR_F("softcap", p->scores.softcap), ATTR_I("empty", p->empty),
 		data_ints(g, "layout", ATTENTION_TENSORS, layout)};
 	int nattr = 4;
@@ -138,6 +138,7 @@ static struct tensor *build(struct graph *g, const struct parts *p)
 		const struct dropout *d = dropout_of(p->dropout);
 		attr[nattr++] = ATTR_F("ratio", d->ratio);
 		attr[nattr++] = ATTR_I("active", d->active);
+		attr[nattr++] = ATTR_I("silent", d->silent);
 		attr[nattr++] = ATTR_I("noise", d->key);
 		attr[nattr++] = (struct attr){
 			.name = "dropout", .kind = ATTR_STRING, .s = p->dropout->name};

@@ -461,6 +461,25 @@ static void names(struct model_test *t, const char *text)
 	t->graph.output[1]->name = name[Z];
 }
 
+/* The linear model behind dropouts by the producer `text`: one that is exported for inference, and
+ * two that do not say. */
+static void idle(struct model_test *t, const char *text)
+{
+	static const float ratio = 0.25f;
+	static const bool training = false;
+	t->model.producer_name = arena_strdup(t->arena, text);
+	model_input(t, "x", FLOAT_TYPE, "N,4");
+	weights(t, "w", "4,3", 12);
+	model_raw(model_tensor(t, "ratio", FLOAT_TYPE, ""), &ratio, sizeof ratio);
+	model_raw(model_tensor(t, "training", ONNX__TENSOR_PROTO__DATA_TYPE__BOOL, ""), &training,
+		sizeof training);
+	model_node(t, "Dropout", "off", "x,ratio,training", "a");
+	model_node(t, "Dropout", "one", "a,ratio", "b");
+	model_node(t, "Dropout", "two", "b,ratio", "c");
+	model_node(t, "MatMul", "fc", "c,w", "y");
+	model_output(t, "y");
+}
+
 /* The linear model with weights of float16, bfloat16 or double, and, but for bfloat16, which ONNX
  * Runtime has no Gemm of, computed so; x and y are floats. */
 static void typed(struct model_test *t, const char *text)
@@ -621,6 +640,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;
+	if (!strcmp(name, "idle"))
+		return idle(t, text), true;
 	if (!strcmp(name, "typed"))
 		return typed(t, text), true;
 	if (!strcmp(name, "names"))

@@ -208,4 +208,19 @@ if [ -w /dev/full ]; then
 	"$STINT" show dir >/dev/full 2>err
 	[ $? = 5 ] || fail "a full disk"
 fi
+# dropouts that do nothing, or that PyTorch's older exporter does not say of that they do: once, with a list
+make_model idle idle.onnx other
+set -- --loss mse --optimizer sgd --batch 2 --portable --no-build
+expect 0 stint compile idle.onnx "$@" -o idle
+said "3 nodes would drop out, are exported for inference, and do nothing: 'off', 'one', 'two'" "--dropout 'off=0.25'"
+[ "$(grep -c 'warning' err)" = 1 ] || fail "once"
+! grep -q dropout idle/graph.json || fail "one drops out"
+expect 0 stint compile idle.onnx "$@" --dropout '*=0.25' -o idle
+[ ! -s err ] || fail "what is asked for is told"
+make_model idle idle.onnx pytorch
+expect 0 stint compile idle.onnx "$@" -o idle
+said "1 node would drop out, is exported for inference, and does nothing: 'off'" "'one', 'two'" "--dropout 'one=0'"
+[ "$(grep -c 'note\|warning' err)" = 2 ] || fail "once each"
+expect 0 stint plan idle.onnx --loss mse --optimizer sgd --batch 2 --dropout off
+[ ! -s err ] || fail "what is off is told"
 finished

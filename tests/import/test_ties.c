@@ -354,6 +354,40 @@ static void keras(void **state)
 	test_said(t, "export-from-keras.md");
 }
 
+/* PyTorch's older exporter computes both of a convolution's tensors; all others it names so for
+ * other reasons: it packs an LSTM's, gives a PRelu's slope axes, turns a product's. */
+static void folding_is_a_convolutions(void **state)
+{
+	struct model_test *t = *state;
+	t->model.producer_name = "pytorch";
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,3,8,8");
+	model_weights(t, "onnx::Conv_1", "3,3,3,3");
+	model_weights(t, "c.bias", "3");
+	model_weights(t, "onnx::PRelu_3", "3,1,1");
+	model_weights(t, "onnx::LSTM_4", "1,24,36");
+	model_weights(t, "onnx::LSTM_5", "1,24,6");
+	model_weights(t, "onnx::LSTM_6", "1,48");
+	model_number(t, "rank", 3);
+	model_numbers(t, "rows", "2,3,36");
+	model_node(t, "Conv", "normed", "x,onnx::Conv_1,c.bias", "a"); /* weight_norm, perhaps */
+	model_node(t, "PRelu", "act", "a,onnx::PRelu_3", "b");
+	model_node(t, "Reshape", "flat", "b,rows", "d");
+	model_node(t, "LSTM", "rnn", "d,onnx::LSTM_4,onnx::LSTM_5,onnx::LSTM_6", "y");
+	model_int(t, t->graph.node[t->graph.n_node - 1], "hidden_size", 6);
+	model_output(t, "y");
+	model_accepted(t);
+	assert_null(strstr(t->said.s ? t->said.s : "", "batch-norms"));
+	model_weights(t, "onnx::Conv_8", "3,3,1,1");
+	model_weights(t, "onnx::Conv_9", "3");
+	model_weights(t, "onnx::Conv_10", "3,3,1,1");
+	model_weights(t, "onnx::Conv_11", "3");
+	model_node(t, "Conv", "folded", "a,onnx::Conv_8,onnx::Conv_9", "e");
+	model_node(t, "Conv", "too", "e,onnx::Conv_10,onnx::Conv_11", "z");
+	model_output(t, "z");
+	model_accepted(t);
+	test_said(t, "folded into other layers ('onnx::Conv_8', 'onnx::Conv_10' tell)");
+}
+
 static void folding_is_told(void **state)
 {
 	struct model_test *t = *state;
@@ -595,9 +629,9 @@ int main(void)
 		T(constants_are_not_trained), T(without_modules), T(merged_by_tools), T(aliases),
 		T(a_layer_called_again), T(layers_of_a_stack), T(stacks), T(transposed),
 		T(permuted), T(tied_to_another), T(roles), T(modules), T(factories),
-		T(folding_is_told), T(keras), T(computed_weights_are_told),
-		T(computed_beside_is_told), T(scalars_are_constants), T(scalar_parameters),
-		T(calls_of_a_batchnorm_share_statistics),
+		T(folding_is_a_convolutions), T(folding_is_told), T(keras),
+		T(computed_weights_are_told), T(computed_beside_is_told), T(scalars_are_constants),
+		T(scalar_parameters), T(calls_of_a_batchnorm_share_statistics),
 		T(batchnorms_of_equal_statistics_are_fine), T(detached), T(stops), T(fixed_inputs),
 		T(lost_smoothing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
