@@ -1,6 +1,6 @@
 /* From the imported graph to the training or the evaluation graph, in three steps: recognise
- * spelled-out composites, drop what reaches no output, let each record lower its nodes. Each step
- * copies. */
+ * spelled-out composites, drop what reaches no output, let each record lower its nodes and read
+ * past views that change nothing. Each step copies. */
 #include <string.h>
 
 #include "graph/graph_parts.h"
@@ -80,6 +80,27 @@ static enum status check_inputs(const struct graph_copy *c, const struct node *n
 	return ST_OK;
 }
 
+/* What t is a view of, in its own shape and type: Identity, a Cast between reals, a Reshape that
+ * changes nothing. */
+static struct tensor *read_past(struct tensor *t)
+{
+	while (t && t->maker && (t->maker->op->traits & (OP_VIEW | OP_STOP)) == OP_VIEW &&
+		t->dtype == t->maker->in[0]->dtype && tensor_same_shape(t, t->maker->in[0]))
+		t = t->maker->in[0];
+	return t;
+}
+
+/* Nobody reads such a view, so that a gradient is added to what it is of where the reader stands,
+ * not where the file has the view: a weight that many layers share through Identity nodes at the
+ * file's beginning would have all its gradients wait for the end. Outputs keep theirs, and with it
+ * their name. */
+static void read_past_views(struct graph *g)
+{
+	for (int i = 0; i < g->nnode; i++)
+		for (int k = 0; k < g->node[i]->nin; k++)
+			g->node[i]->in[k] = read_past(g->node[i]->in[k]);
+}
+
 /* --- What is said of many nodes at once --- */
 
 struct lower_told {
@@ -138,6 +159,7 @@ static enum status lower_all(
 		TRY(check_inputs(&c, g->node[i]));
 		TRY(lower_node(&c, g->node[i], o));
 	}
+	read_past_views(c.to);
 	return graph_copy_end(&c, out);
 }
 

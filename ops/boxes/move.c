@@ -147,6 +147,17 @@ static enum status concat_grad(struct graph *g, const struct node *n, struct ten
 	return g->failed;
 }
 
+/* One input alone, or beside empty ones, is a view. */
+static enum status concat_lower(struct graph *g, const struct node *n, struct tensor *const *in,
+	const struct lower_options *o, struct tensor **out)
+{
+	(void)o;
+	for (int i = 0; i < n->nin; i++)
+		if (n->in[i]->numel == n->out[0]->numel)
+			return data_lower_to_view(g, n, &in[i], out);
+	return ST_OK;
+}
+
 /* Along the channels whole blocks are joined. */
 static enum status concat_block(struct blocking *b)
 {
@@ -304,6 +315,7 @@ const struct op_def ops_move[] = {
 		.min_in = 1,
 		.max_in = -1,
 		.infer = concat_infer,
+		.lower = concat_lower,
 		.block = concat_block,
 		.fold = concat_fold,
 		.grad = concat_grad,
