@@ -623,6 +623,44 @@ static void rounded(struct model_test *t, const char *text)
 	model_output(t, "y");
 }
 
+/* Six layers of one weight, which each of them reads as it is or as what the operator `text`, of
+ * which all nodes stand first, makes of it: the same. */
+static void tied(struct model_test *t, const char *text)
+{
+	enum { LAYERS = 6, WIDE = 32 };
+	static const int64_t stays[] = {0, 1};
+	const char *last = "h", *w[LAYERS];
+	const bool shaped = !strcmp(text, "Reshape") || !strcmp(text, "Expand");
+	model_input(t, "x", FLOAT_TYPE, "N,4");
+	weights(t, "in", "4,32", 4 * WIDE);
+	weights(t, "w", "32,32", WIDE * WIDE);
+	weights(t, "out", "32,4", WIDE * 4);
+	model_numbers(t, "shape", "32,32");
+	model_node(t, "MatMul", "in", "x,in", "h");
+	for (int i = 0; i < LAYERS; i++) {
+		w[i] = *text ? arena_printf(t->arena, "w%d", i) : "w";
+		if (!strcmp(text, "Transpose"))
+			transposed(t, "w", w[i], 2, stays);
+		else if (*text) {
+			Onnx__NodeProto *n = model_node(
+				t, text, w[i], shaped ? "w,shape" : "w", w[i]);
+			if (!strcmp(text, "Cast") || !strcmp(text, "Concat"))
+				model_int(t, n, text[1] == 'a' ? "to" : "axis", 1);
+		}
+	}
+	for (int i = 0; i < LAYERS; i++) {
+		const char *h = arena_printf(t->arena, "h%d", i);
+		const char *y = arena_printf(t->arena, "y%d", i);
+		model_node(t, "MatMul", h, arena_printf(t->arena, "%s,%s", last, w[i]), h);
+		model_node(t, "Tanh", y, h, y);
+		last = y;
+	}
+	model_node(t, "MatMul", "out", arena_printf(t->arena, "%s,out", last), "z");
+	model_node(t, "Identity", "same", "z", "y");
+	model_output(t, "y");
+	model_output(t, "z");
+}
+
 bool models_make(struct model_test *t, const char *name, const char *text)
 {
 	static const struct {
@@ -654,6 +692,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		return dequantize(t, text), true;
 	if (!strcmp(name, "rounded"))
 		return rounded(t, text), true;
+	if (!strcmp(name, "tied"))
+		return tied(t, text), true;
 	if (strcmp(name, "named") != 0)
 		return false;
 	named(t, text);
