@@ -63,13 +63,17 @@ static void add_word(struct text *t, const char *word)
 void internal_tell(int narg, char *const *arg, struct diag *d)
 {
 	struct text help = {0}, line = {0};
+	const bool plans = !strcmp(arg[0], "compile") || !strcmp(arg[0], "plan") ||
+			   !strcmp(arg[0], "frontier");
 	if (d->out_of_memory) {
-		diag_note(d, NULL, "a smaller --batch, or --effort 0.1, takes less",
+		diag_note(d, NULL,
+			plans ? "let it have more (`ulimit -v` tells a limit); a smaller --batch "
+				"takes less"
+			      : "let it have more (`ulimit -v` tells a limit); a step compiled "
+				"with a smaller --batch, --budget or --threads takes less",
 			"this machine, or the limit set for the process, has no more memory");
 		return;
 	}
-	const bool plans = !strcmp(arg[0], "compile") || !strcmp(arg[0], "plan") ||
-			   !strcmp(arg[0], "frontier");
 	if (plans)
 		add_ways(narg, arg, &help);
 	else

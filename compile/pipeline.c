@@ -268,12 +268,19 @@ static enum status add_transfers(struct pipeline *p)
 		     : ST_OK;
 }
 
+/* A library that could not be asked has not answered. */
+static enum status check_asked(const struct pipeline *p)
+{
+	return p->target.no_room ? diag_nomem(p->diag) : ST_OK;
+}
+
 enum status pipeline_problems(struct pipeline *p)
 {
 	struct costs_use use;
 	TRY(problems_from_graphs(p->arena, p->name, p->train, p->eval,
 		p->longest ? pipeline_problem_shown(p->longest) : NULL, &p->train_problem,
 		&p->eval_problem));
+	TRY(check_asked(p));
 	if (p->longest)
 		TRY(lengths_agree(p));
 	struct problem *main = pipeline_problem_shown(p)->problem;
@@ -392,7 +399,10 @@ enum status pipeline_texts(
 		.disk_folder = o->disk.folder,
 		.beside = p->longest != NULL,
 		.debug_arena = o->debug_arena != 0};
-	return in.isa_flags ? codegen_step(&in, texts, kernels, p->diag) : diag_nomem(p->diag);
+	if (!in.isa_flags)
+		return diag_nomem(p->diag);
+	TRY(codegen_step(&in, texts, kernels, p->diag));
+	return check_asked(p);
 }
 
 enum status pipeline_run(struct pipeline *p)

@@ -5,8 +5,9 @@
 
 int64_t target_library_workspace(void *target, const struct lib_call *call)
 {
-	const struct target *t = target;
-	return stint_lib_workspace(&call->call, t->threads);
+	struct target *t = target;
+	t->no_room |= !stint_rt_room(STINT_LIB_ROOM);
+	return t->no_room ? -1 : stint_lib_workspace(&call->call, t->threads);
 }
 
 /* What a GPU's libraries are planned to use: fixed by shape and architecture. What cuDNN, where it

@@ -10,7 +10,7 @@
 void target_set(struct target *t, const struct compile_options *o, struct arena *a,
 	struct gpu_asked *asked);
 /* Scratch bytes of a processor's library calls: struct target's library_workspace where its `user`
- * is itself. */
+ * is itself; -1 and its `no_room` where there is no memory to ask. */
 int64_t target_library_workspace(void *target, const struct lib_call *call);
 
 #endif

@@ -223,6 +223,7 @@ struct target {
 	 * NULL when portable. `user` is handed back. */
 	int64_t (*library_workspace)(void *user, const struct lib_call *call);
 	void *user;
+	bool no_room; /* there was no memory to ask the library */
 };
 
 struct op_table;

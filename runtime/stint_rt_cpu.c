@@ -6,14 +6,91 @@
 #endif
 #include "stint_rt_device.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __linux__
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #endif
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+
+/* --- Address space --- */
+
+enum {
+	SPARE = 16 << 20, /* for data and files, beside all that is asked for */
+	STACK = 8 << 20,  /* a thread's, where no limit is set */
+	STACK_MAX = 1 << 30
+};
+
+int stint_rt_room(size_t bytes)
+{
+#ifdef __linux__
+	if (!bytes)
+		return 1;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return p != MAP_FAILED && !munmap(p, bytes);
+#else
+	(void)bytes;
+	return 1;
+#endif
+}
+
+/* Bytes that the process has. */
+static size_t in_use(void)
+{
+	size_t pages = 0;
+#ifdef __linux__
+	FILE *f = fopen("/proc/self/statm", "r");
+	if (f && fscanf(f, "%zu", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	pages *= (size_t)sysconf(_SC_PAGESIZE);
+#endif
+	return pages;
+}
+
+static int has_limit(void)
+{
+#ifdef __linux__
+	struct rlimit limit;
+	return !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY;
+#else
+	return 0;
+#endif
+}
+
+int stint_rt_no_room(stint_step *s, const char *what, size_t bytes, size_t later)
+{
+	const size_t mib = (bytes + (1 << 20) - 1) >> 20,
+		     kib = (in_use() + bytes + later + SPARE) >> 10;
+	if (has_limit())
+		snprintf(s->message, sizeof s->message,
+			"out of address space: %s may take %zu MiB more; the step fits in `ulimit "
+			"-v %zu`",
+			what, mib, kib);
+	else
+		snprintf(s->message, sizeof s->message, "out of memory: %s may take %zu MiB more",
+			what, mib);
+	return STINT_NO_MEMORY;
+}
+
+/* The stacks of a step's threads but for the first. */
+static size_t stacks(int threads)
+{
+	size_t one = STACK;
+#ifdef __linux__
+	struct rlimit limit;
+	if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur < STACK_MAX)
+		one = (size_t)limit.rlim_cur;
+#endif
+	return threads > 1 ? (one + (1 << 16)) * (size_t)(threads - 1) : 0;
+}
 
 /* --- The arena --- */
 
@@ -47,13 +124,13 @@ static void *arena_new(size_t bytes, size_t alignment)
 }
 
 /* Zeros: states start so, and every page is there before the first step. The step's threads share
- * the work, most of which is the system's. */
+ * the work, most of which is the system's; and here they begin. */
 static void arena_clear(unsigned char *p, size_t bytes, int threads)
 {
 	const int64_t pages = (int64_t)(bytes / HUGE_PAGE);
 	(void)threads;
 #ifdef _OPENMP
-#pragma omp parallel for schedule(static) num_threads(threads) if (pages > 8)
+#pragma omp parallel for schedule(static) num_threads(threads)
 #endif
 	for (int64_t i = 0; i <= pages; i++)
 		memset(p + i * HUGE_PAGE, 0, i < pages ? HUGE_PAGE : bytes % HUGE_PAGE);
@@ -194,10 +271,14 @@ static int finish(stint_step *s, int train)
 static int open_here(stint_step *s, void *arena)
 {
 	const struct stint_model *m = s->model;
+	const size_t stack = stacks(m->threads),
+		     library = m->nlib ? STINT_LIB_ROOM + (size_t)m->nlib * STINT_LIB_KEEPS : 0;
 	s->owned = arena ? NULL : arena_new(m->arena_bytes, m->alignment);
 	s->arena = arena ? arena : s->owned;
 	if (!s->arena)
-		return stint_rt_fail(s, STINT_NO_MEMORY, "%s", "out of memory for the arena");
+		return stint_rt_no_room(s, "the arena", m->arena_bytes, stack + library);
+	if (!stint_rt_room(stack))
+		return stint_rt_no_room(s, "its threads' stacks", stack, library);
 	if (!s->longest)
 		arena_clear(s->arena, m->arena_bytes, m->threads);
 	if (m->disk) {

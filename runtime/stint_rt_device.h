@@ -163,6 +163,16 @@ extern const struct stint_device stint_rt_gpu;
 int stint_rt_fail(stint_step *s, int rc, const char *what, const char *name);
 int stint_rt_no_memory(stint_step *s); /* STINT_NO_MEMORY, and says so */
 
+/* OpenMP and oneDNN do not look, or end the process, where they get no memory: address space is
+ * asked for before. A library call takes STINT_LIB_ROOM at most while it is made, of which it keeps
+ * STINT_LIB_KEEPS or so: machine code, 256 KiB for each kernel. */
+enum { STINT_LIB_ROOM = 16 << 20, STINT_LIB_KEEPS = 1 << 20 };
+/* Whether the process may have so many bytes more. */
+int stint_rt_room(size_t bytes);
+/* STINT_NO_MEMORY, and says that `what` wants so many bytes and, where the process has a limit,
+ * which would do if so many are wanted later. */
+int stint_rt_no_room(stint_step *s, const char *what, size_t bytes, size_t later);
+
 /* For generated code: record "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
 int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
 

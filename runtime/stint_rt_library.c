@@ -12,6 +12,9 @@ static int make(stint_step *s)
 		return stint_rt_no_memory(s);
 	for (int i = 0; i < m->nlib; i++) {
 		const struct stint_lib_call *call = &m->lib[i].call;
+		if (!stint_rt_room(STINT_LIB_ROOM))
+			return stint_rt_no_room(s, "oneDNN's code", STINT_LIB_ROOM,
+				(size_t)(m->nlib - i) * STINT_LIB_KEEPS);
 		const int64_t bytes = stint_lib_workspace(call, m->threads);
 		if (bytes < 0 || (size_t)bytes > m->lib[i].workspace)
 			return stint_rt_fail(s, STINT_BAD_MACHINE,
