@@ -18,6 +18,7 @@ struct head {
 	Node *node;                      /* the product */
 	Tensor *other;                   /* the weight of another, as near as it; NULL */
 	const Node *inner;               /* nearer than it, a node whose bodies may have products */
+	const Node *odd; /* or one that has weights, and none that could be another size */
 	const struct op_def *op;
 	Tensor *weight, *bias; /* bias: NULL where it has none */
 	int axis, bias_axis;   /* which counts outputs */
@@ -125,6 +126,12 @@ static enum status found(struct head *h, const char *output)
 			"a head around it, or a model without that node: export one for the case "
 			"that is wanted",
 			"the output is made in its bodies, which are left as they are");
+	if (!h->node && h->odd)
+		return bad(h, text_of(h->odd->name), text_of(h->odd->op_type),
+			"a MatMul, Gemm or Conv that reads its weight, an initializer, as its "
+			"second input; a head around it, or a model exported so",
+			"its weights are the nearest to the output, and are computed of others, or "
+			"stand where those of no head can");
 	if (!h->node)
 		return bad(h, output, "output",
 			"a MatMul, Gemm or Conv whose weight is an initializer",
@@ -162,6 +169,53 @@ static enum status enter(
 	return ST_OK;
 }
 
+/* Whether what node `before` makes depends on no input of the model. */
+static enum status is_fixed(struct head *h, const Node *before, bool *fixed)
+{
+	struct arena *a = h->im->m.arena;
+	struct names seen = {.arena = a};
+	const char **queue = ARENA_ARRAY(a, const char *, h->graph->n_node + 1);
+	size_t end = 0;
+	if (!queue)
+		return diag_nomem(h->im->d);
+	*fixed = true;
+	for (size_t first = 0; before && *fixed; first++) {
+		for (size_t k = 0; k < before->n_input; k++) {
+			const char *name = text_of(before->input[k]);
+			*fixed &= !*name || names_get(&h->maker, name) ||
+				  names_get(&h->initializer, name);
+		}
+		*fixed &= !has_bodies(before); /* what these read is not looked at */
+		TRY(enter(h, before, &seen, queue, &end));
+		before = first < end ? names_get(&h->maker, queue[first]) : NULL;
+	}
+	return ST_OK;
+}
+
+/* Node n, which is no head, has weights all the same: what lies before it is none either. */
+static enum status note_odd(struct head *h, const Node *n)
+{
+	const struct op_def *op = record(h, n);
+	bool turned, odd = false;
+	if (!op || h->odd)
+		return ST_OK;
+	const bool product = op->adapter == ADAPTER_LINEAR || op->adapter == ADAPTER_CONV;
+	for (int k = 0; k < (int)n->n_input && k < 32 && !odd; k++) {
+		const char *name = text_of(n->input[k]);
+		const Node *before = names_get(&h->maker, name);
+		const Tensor *t = behind(h, name, &turned);
+		if (product && k == op->adapts && !t && before)
+			TRY(is_fixed(h, before, &odd));
+		else
+			odd = t && (product ? k <= op->adapts
+					    : op->adapter == ADAPTER_NONE && t->n_dims > 1 &&
+							   op->weights >> k & 1 &&
+							   !(op->traits & OP_POINTWISE));
+	}
+	h->odd = odd ? n : NULL;
+	return ST_OK;
+}
+
 /* From the output back, the nearest first; all that are as near are looked at. */
 static enum status find_product(struct head *h, const char *output)
 {
@@ -174,7 +228,7 @@ static enum status find_product(struct head *h, const char *output)
 	queue[end++] = output;
 	while (first < end) {
 		if (first == level) { /* all at one distance are done */
-			if (h->node || h->inner)
+			if (h->node || h->inner || h->odd)
 				break;
 			level = end;
 		}
@@ -187,6 +241,7 @@ static enum status find_product(struct head *h, const char *output)
 				"--train NAME, of it and of what else is to be trained, makes a "
 				"weight of it",
 				"the last product's weight is a Constant node");
+		TRY(note_odd(h, n));
 		if (has_bodies(n))
 			h->inner = n;
 		else

@@ -43,6 +43,11 @@ static void trained_whatever_is_said(void **state)
 	t->options.freeze_pattern = (const char *const[]){"w2", NULL};
 	model_refused(
 		t, ST_USAGE, "w2 (tensor): --freeze would leave the new head as it was drawn");
+	weight(t, "bias", "4");
+	model_node(t, "Add", "sum", "y,bias", "z");
+	t->graph.output[0]->name = arena_strdup(t->arena, "z");
+	t->options.freeze_pattern = (const char *const[]){"b*", NULL};
+	model_refused(t, ST_USAGE, "bias (tensor): --freeze would leave the new head");
 }
 
 static void in_a_constant(void **state)
@@ -108,6 +113,55 @@ static void in_a_body(void **state)
 		t, ST_INVALID, "choice (If): --replace-head: the output is made in its bodies");
 }
 
+/* The last product's weight is none that could get another size, and a layer before it is not taken
+ * in its place: its outputs may be as many. */
+static void of_another_kind(void **state)
+{
+	static const char refused[] =
+		"m2 (MatMul): --replace-head: its weights are the nearest to the output";
+	struct model_test *t = *state;
+	two_layers(t);
+	t->options.head = 3; /* as many as w1 has */
+	model_accepted(t);
+	assert_true(test_tensor(t, "w2")->drawn);
+	weight(t, "g", "1,4");
+	model_node(t, "Mul", "norm", "w2,g", "w");
+	Onnx__NodeProto *m2 = t->graph.node[2];
+	m2->input[1] = arena_strdup(t->arena, "w");
+	model_refused(t, ST_INVALID, refused);
+	t->graph.node[3]->op_type = arena_strdup(t->arena, "Cast");
+	t->graph.node[3]->n_input = 1;
+	model_int(t, t->graph.node[3], "to", TENSOR_TYPE(FLOAT));
+	model_refused(t, ST_INVALID, refused);
+	weight(t, "left", "4,2");
+	m2->input[0] = arena_strdup(t->arena, "left");
+	m2->input[1] = arena_strdup(t->arena, "b");
+	model_refused(t, ST_INVALID, refused);
+	weight(t, "vector", "3");
+	m2->input[0] = arena_strdup(t->arena, "b");
+	m2->input[1] = arena_strdup(t->arena, "vector");
+	model_refused(t, ST_INVALID, refused);
+}
+
+/* A product of what is computed of the input has no weights: those before it are the nearest. */
+static void before_attention(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	weight(t, "wq", "4,3");
+	weight(t, "wv", "4,3");
+	model_node(t, "MatMul", "q", "x,wq", "a");
+	model_node(t, "Transpose", "turn", "a", "at");
+	model_node(t, "MatMul", "scores", "a,at", "s");
+	model_node(t, "MatMul", "v", "x,wv", "b");
+	model_node(t, "MatMul", "mixed", "s,b", "y");
+	model_output(t, "y");
+	t->options.head = 5;
+	model_accepted(t);
+	assert_int_equal(test_tensor(t, "wv")->dim[1], 5);
+	assert_int_equal(test_tensor(t, "wq")->dim[1], 3);
+}
+
 /* In the file's own type: halves, rounded to even, and what is too small or too large for them. */
 static void of_halves(void **state)
 {
@@ -134,6 +188,6 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {T(trained_whatever_is_said), T(in_a_constant),
-		T(of_several), T(in_a_body), T(of_halves)};
+		T(of_several), T(in_a_body), T(of_another_kind), T(before_attention), T(of_halves)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
