@@ -126,13 +126,14 @@ def write_stored(folder, nodes, given, x, opsets):
     save(folder, model(y.shape), [numpy_helper.from_array(x, "x")], y)
 
 
-def save(folder, model, given, y):
+def save(folder, model, given, *outputs):
     data = folder / "test_data_set_0"
     data.mkdir(parents=True, exist_ok=True)
     onnx.save(model, folder / "model.onnx")
     for i, t in enumerate(given):
         (data / f"input_{i}.pb").write_bytes(t.SerializeToString())
-    (data / "output_0.pb").write_bytes(numpy_helper.from_array(y, "y").SerializeToString())
+    for k, y in enumerate(outputs):
+        (data / f"output_{k}.pb").write_bytes(numpy_helper.from_array(y, model.graph.output[k].name).SerializeToString())
 
 
 def write(folder, op, inputs, attributes):
@@ -153,7 +154,8 @@ def write(folder, op, inputs, attributes):
     save(folder, helper.make_model(graph, opset_imports=model.opset_import, ir_version=8), given, y)
 
 
-for name, (op, inputs, attributes) in CASES.items():
-    write(pathlib.Path(sys.argv[1]) / f"test_{name}", op, inputs, attributes)
-for name, case in STORED.items():
-    write_stored(pathlib.Path(sys.argv[1]) / f"test_{name}", *case)
+if __name__ == "__main__":
+    for name, (op, inputs, attributes) in CASES.items():
+        write(pathlib.Path(sys.argv[1]) / f"test_{name}", op, inputs, attributes)
+    for name, case in STORED.items():
+        write_stored(pathlib.Path(sys.argv[1]) / f"test_{name}", *case)
