@@ -8,6 +8,15 @@ enum status ms_check(const struct expansion *x)
 	return ST_OK;
 }
 
+enum status ms_need(const struct expansion *x, unsigned need)
+{
+	TRY(ms_check(x));
+	for (int i = 0; i < op_max_in(x->node->op); i++)
+		if (need >> i & 1 && !node_input(x->node, i))
+			return node_fail(x->g, x->node, NULL, "required input %d is missing", i);
+	return ST_OK;
+}
+
 enum status ms_give(struct expansion *x, int k, struct tensor *t)
 {
 	if (k < x->nout && t)

@@ -6,8 +6,11 @@
 
 #include "ops/unroll.h"
 
-/* Report an input that is given but no tensor, and a first one that is not real. */
+/* Report an input that is given but no tensor. */
 enum status ms_check(const struct expansion *x);
+/* The same, and one that is absent though bit i of `need` is set: where absent ones stand between
+ * others, the record's min_in does not tell. */
+enum status ms_need(const struct expansion *x, unsigned need);
 /* Output k; nothing where the node does not have it. Returns what g->failed says. */
 enum status ms_give(struct expansion *x, int k, struct tensor *t);
 /* A node of ONNX's newest opset with `nout` outputs; NULL: failed. */

@@ -47,6 +47,44 @@ def split_gelu(x, bias):
 
 torch_case("ms_biassplitgelu", "BiasSplitGelu", [real(2, 3, 12), real(12)], split_gelu)
 
+# --- Normalisations ---
+
+x, gamma, beta, bias = real(2, 3, 8), real(8), real(8), real(8)
+case("ms_skipln", "SkipLayerNormalization", [x, real(2, 3, 8), gamma, beta], epsilon=1e-5)
+case("ms_skipln_all", "SkipLayerNormalization", [x, real(3, 8), gamma, beta, bias], 4)
+case("ms_skipln_row", "SkipLayerNormalization", [x, real(1, 3, 8), gamma], epsilon=0.1)
+case("ms_skiprms", "SkipSimplifiedLayerNormalization", [x, real(2, 3, 8), gamma], epsilon=1e-6)
+case("ms_skiprms_bias", "SkipSimplifiedLayerNormalization", [real(4, 8), real(4, 8), gamma, bias])
+case("ms_simplified", "SimplifiedLayerNormalization", [x, gamma], 2, domain="", epsilon=1e-6)
+case("ms_simplified_axis", "SimplifiedLayerNormalization", [x, real(3, 8)], 2, domain="", axis=1, stash_type=1)
+
+words, segments = rng.integers(0, 9, (2, 5)).astype(np.int32), rng.integers(0, 2, (2, 5)).astype(np.int32)
+mask = np.array([[1, 1, 1, 0, 0], [0, 1, 1, 1, 1]], np.int32)
+tables = real(9, 8), real(7, 8), real(2, 8)
+backwards = np.arange(5, dtype=np.int32)[None, ::-1].copy()
+case("ms_embed", "EmbedLayerNormalization", [words, segments, *tables, gamma, beta, mask], 3)
+case("ms_embed_places", "EmbedLayerNormalization", [words, None, *tables[:2], None, gamma, beta, None, backwards], 2, epsilon=0.1)
+
+
+def group_norm(activation, groups):
+    def norm(x, gamma, beta, skip=None, bias=None):
+        x = torch.movedim(x + (0 if skip is None else skip) + (0 if bias is None else bias), -1, 1)
+        y = F.group_norm(x, groups, gamma, beta)
+        return torch.movedim(F.silu(y) if activation else y, 1, -1)
+    return norm
+
+
+image, gamma, beta = real(2, 3, 4, 6), real(6), real(6)
+torch_case("ms_groupnorm", "GroupNorm", [image, gamma, beta], group_norm(0, 3), groups=3, activation=0)
+torch_case("ms_groupnorm_silu", "GroupNorm", [image, gamma, beta], group_norm(1, 2), groups=2, activation=1)
+torch_case("ms_groupnorm_first", "GroupNorm", [real(2, 6, 3, 4), gamma, beta], lambda x, w, b: F.group_norm(x, 3, w, b, 0.1),
+    groups=3, activation=0, channels_last=0, epsilon=0.1)
+torch_case("ms_skipgroupnorm", "SkipGroupNorm", [image, gamma, beta, real(2, 3, 4, 6), real(6)], group_norm(1, 2),
+    groups=2, activation=1)
+torch_case("ms_skipgroupnorm_row", "SkipGroupNorm", [image, gamma, beta, real(2, 1, 1, 6)], group_norm(0, 3),
+    groups=3, activation=0)
+torch_case("ms_biasadd", "BiasAdd", [real(2, 3, 4), real(4), real(2, 3, 4)], lambda x, b, s: x + b + s)
+
 
 # --- Writing ---
 
@@ -57,8 +95,9 @@ def model_of(name, op, inputs, outputs, domain, attributes, shapes):
               for n, x in zip(names, inputs) if n]
     results = [f"y{k}" for k in range(outputs)]
     node = helper.make_node(op, names, results, domain=domain, **attributes)
-    kinds = shapes or [(onnx.TensorProto.FLOAT, None)] * outputs
-    graph = helper.make_graph([node], name, values, [helper.make_tensor_value_info(y, *k) for y, k in zip(results, kinds)])
+    made = [helper.make_tensor_value_info(y, *k) for y, k in zip(results, shapes)] if shapes else [
+        helper.make_empty_tensor_value_info(y) for y in results]
+    graph = helper.make_graph([node], name, values, made)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
