@@ -94,7 +94,8 @@ static bool take_product(struct head *h, Node *n, const char **constant)
 		*constant = constant_behind(h, text_of(n->input[op->adapts]));
 	if (!t || t->n_dims < 2 || (turned && t->n_dims != 2))
 		return false;
-	int axis = op->bias.input ? bias_axis(&op->bias, n) : (int)t->n_dims - 1;
+	const bool told = op->bias.input || (op->bias.turned && t->n_dims == 2);
+	int axis = told ? bias_axis(&op->bias, n) : (int)t->n_dims - 1;
 	axis = turned ? 1 - axis : axis;
 	if (h->node) {
 		if (t != h->weight && t->dims[axis] == h->outputs)

@@ -50,6 +50,7 @@
 	F(ops_move) \
 	F(ops_ms_gelu) \
 	F(ops_ms_norm) \
+	F(ops_ms_product) \
 	F(ops_muon) \
 	F(ops_nll) \
 	F(ops_onehot) \

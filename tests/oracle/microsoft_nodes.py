@@ -85,6 +85,38 @@ torch_case("ms_skipgroupnorm_row", "SkipGroupNorm", [image, gamma, beta, real(2,
     groups=3, activation=0)
 torch_case("ms_biasadd", "BiasAdd", [real(2, 3, 4), real(4), real(2, 3, 4)], lambda x, b, s: x + b + s)
 
+# --- Products ---
+
+case("ms_matmul", "FusedMatMul", [real(2, 3, 4), real(5, 4)], alpha=0.5, transB=1)
+case("ms_matmul_vectors", "FusedMatMul", [real(4), real(4)], transA=1, transB=1)
+case("ms_matmul_batch_a", "FusedMatMul", [real(4, 2, 3, 5), real(2, 3, 5, 6)], transBatchA=1)
+case("ms_matmul_batch_both", "FusedMatMul", [real(5, 2, 3, 4), real(6, 2, 3, 5)], transA=1, transBatchA=1, transB=1, transBatchB=1)
+case("ms_transposematmul", "TransposeMatMul", [real(3, 4), real(5, 4)], transB=1, alpha=2.0)
+
+a, b, c = real(3, 4), real(4, 5), real(5)
+for name, numbers in dict(Relu={}, Tanh={}, Sigmoid={}, Softplus={}, Softsign={}, LeakyRelu=dict(alpha=0.3), Elu=dict(alpha=0.3),
+        Celu=dict(alpha=0.3), ThresholdedRelu=dict(alpha=0.3), HardSigmoid=dict(alpha=0.3, beta=0.4),
+        Selu=dict(alpha=0.3, gamma=1.4)).items():
+    case(f"ms_gemm_{name.lower()}", "FusedGemm", [a, b, c], activation=name, **{f"activation_{k}": v for k, v in numbers.items()})
+case("ms_gemm_turned", "FusedGemm", [real(4, 3), real(5, 4), real(1, 5)], activation="Relu", alpha=0.5, beta=2.0, transA=1, transB=1)
+
+a, b = real(1, 2, 5, 5), real(3, 2, 3, 3)
+for name, numbers in dict(Relu=[], Tanh=[], Sigmoid=[], HardSwish=[], LeakyRelu=[0.3], Clip=[-0.5, 0.7], HardSigmoid=[0.3, 0.4]).items():
+    case(f"ms_conv_{name.lower()}", "FusedConv", [a, b, real(3)], activation=name, pads=[1, 1, 1, 1],
+        **(dict(activation_params=numbers) if numbers else {}))
+case("ms_conv_sum", "FusedConv", [a, b, None, real(1, 3, 3, 3)], activation="Relu")
+case("ms_conv_line", "FusedConv", [real(2, 4, 7), real(6, 2, 3)], auto_pad="SAME_UPPER", strides=[2], group=2, kernel_shape=[3])
+
+
+def nhwc(x, w, b=None, **more):
+    return torch.movedim(F.conv2d(torch.movedim(x, -1, 1), torch.movedim(w, -1, 1), b, **more), 1, -1)
+
+
+torch_case("ms_nhwcconv", "NhwcConv", [real(2, 5, 6, 3), real(4, 3, 2, 3), real(4)], lambda x, w, b: nhwc(x, w, b, stride=(2, 1), padding=1),
+    pads=[1, 1, 1, 1], strides=[2, 1])
+torch_case("ms_nhwcconv_groups", "NhwcConv", [real(1, 5, 5, 4), real(6, 2, 2, 2)], lambda x, w: nhwc(x, w, groups=2, dilation=2),
+    group=2, dilations=[2, 2])
+
 
 # --- Writing ---
 
