@@ -48,6 +48,7 @@
 	F(ops_lstm) \
 	F(ops_matmul) \
 	F(ops_move) \
+	F(ops_ms_attention) \
 	F(ops_ms_gelu) \
 	F(ops_ms_norm) \
 	F(ops_ms_product) \

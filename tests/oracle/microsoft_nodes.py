@@ -117,6 +117,65 @@ torch_case("ms_nhwcconv", "NhwcConv", [real(2, 5, 6, 3), real(4, 3, 2, 3), real(
 torch_case("ms_nhwcconv_groups", "NhwcConv", [real(1, 5, 5, 4), real(6, 2, 2, 2)], lambda x, w: nhwc(x, w, groups=2, dilation=2),
     group=2, dilations=[2, 2])
 
+# --- Attention ---
+
+
+def numbers(*values):
+    return np.array(values, np.int32)
+
+
+def zeros_and_ones(*shape):
+    return rng.integers(0, 2, shape).astype(np.int32)
+
+
+x, w, b, past = real(2, 3, 8), real(8, 24), real(24), real(2, 2, 2, 5, 4)
+case("ms_attention", "Attention", [x, w, b], num_heads=2)
+case("ms_attention_one_way", "Attention", [x, w], num_heads=2, unidirectional=1, scale=0.3)
+case("ms_attention_widths", "Attention", [x, real(8, 28), real(28)], num_heads=2, qkv_hidden_sizes=[8, 8, 12])
+for name, given in dict(ends=numbers(2, 3), ranges=numbers(3, 2, 1, 0), sums=numbers(2, 3, 0, 3, 6, 0, 2, 5),
+        keys=numbers(1, 2, 0, -1, 1, 1).reshape(2, 3), pairs=zeros_and_ones(2, 3, 3), place=numbers(0).reshape(1, 1)).items():
+    case(f"ms_attention_{name}", "Attention", [x, w, b, given], num_heads=2)
+case("ms_attention_filter", "Attention", [x, w, b, numbers(1, 2)], num_heads=2, mask_filter_value=-3.0, unidirectional=1)
+case("ms_attention_addend", "Attention", [x, w, b, numbers(2, 3), None, real(2, 1, 3, 3)], num_heads=2)
+case("ms_attention_past", "Attention", [x, w, b, zeros_and_ones(2, 8), past], 2, num_heads=2, unidirectional=1)
+case("ms_attention_past_ends", "Attention", [x, w, b, numbers(4, 7), past], 2, num_heads=2)
+
+q, k, v = real(2, 3, 8), real(2, 5, 8), real(2, 5, 12)
+heads = real(2, 2, 5, 4), real(2, 2, 5, 4)
+before = real(2, 2, 4, 4), real(2, 2, 4, 4)
+multi = "MultiHeadAttention"
+case("ms_multi", multi, [q, k, v, real(28)], num_heads=2, scale=0.4)
+case("ms_multi_one_way", multi, [k, k[:, :3].copy(), v[:, :3].copy()], num_heads=2, unidirectional=1)
+case("ms_multi_heads", multi, [q, *heads, real(24)], num_heads=2)
+case("ms_multi_present", multi, [q, k, k], 3, num_heads=2)
+for name, given in dict(ends=numbers(2, 5), sums=numbers(2, 5, 0, 3, 6, 0, 2, 7), keys=zeros_and_ones(2, 5),
+        pairs=zeros_and_ones(2, 3, 5)).items():
+    case(f"ms_multi_{name}", multi, [q, k, v, None, given], num_heads=2, mask_filter_value=-4.0)
+case("ms_multi_addend", multi, [q, k, v, None, numbers(2, 5), real(1, 2, 3, 5)], num_heads=2)
+case("ms_multi_past", multi, [q, q, q, real(24), None, None, *before], 3, num_heads=2, unidirectional=1)
+case("ms_multi_past_keys", multi, [q, q, q, None, zeros_and_ones(2, 7), real(2, 1, 3, 7), *before], 3, num_heads=2)
+case("ms_multi_scores", multi, [q, k, k, None, numbers(2, 5)], 4, num_heads=2, mask_filter_value=-4.0)
+
+
+def packed(x, bias):
+    q, k, v = [t.transpose(1, 2) + b.reshape(1, 2, 1, 4) for t, b in zip(x.unbind(3), bias.split(8))]
+    return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+
+
+def packed_keys(q, kv):
+    k, v = [t.transpose(1, 2) for t in kv.unbind(3)]
+    return F.scaled_dot_product_attention(q.unflatten(2, (2, 4)).transpose(1, 2), k, v).transpose(1, 2).flatten(2)
+
+
+torch_case("ms_multi_packed", multi, [real(2, 3, 2, 3, 4), None, None, real(24)], packed, num_heads=2)
+torch_case("ms_multi_packed_keys", multi, [q, real(2, 5, 2, 2, 4)], packed_keys, num_heads=2)
+
+cos, sin, place = real(9, 2), real(9, 2), rng.integers(0, 9, (2, 3))
+case("ms_rotary", "RotaryEmbedding", [real(2, 2, 3, 4), place, cos, sin])
+case("ms_rotary_from", "RotaryEmbedding", [real(2, 2, 3, 4), np.array([2]), cos, sin], interleaved=1)
+case("ms_rotary_flat", "RotaryEmbedding", [real(2, 3, 8), place, cos, sin], scale=0.5)
+case("ms_rotary_some", "RotaryEmbedding", [real(2, 3, 12), place, cos, sin], num_heads=2, rotary_embedding_dim=4)
+
 
 # --- Writing ---
 
@@ -128,7 +187,8 @@ def model_of(name, op, inputs, outputs, domain, attributes, shapes):
     results = [f"y{k}" for k in range(outputs)]
     node = helper.make_node(op, names, results, domain=domain, **attributes)
     made = [helper.make_tensor_value_info(y, *k) for y, k in zip(results, shapes)] if shapes else [
-        helper.make_empty_tensor_value_info(y) for y in results]
+        # the scores' type is not inferred
+        helper.make_tensor_value_info(y, 1, None) if k == 3 else helper.make_empty_tensor_value_info(y) for k, y in enumerate(results)]
     graph = helper.make_graph([node], name, values, made)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
