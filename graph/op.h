@@ -407,6 +407,10 @@ struct op_def {
 	unsigned weights, known;
 	struct op_bias bias;
 
+	/* Of an operator that stint does not have: what to do about it. The record is no more than
+	 * this, and op_index_find does not find it. */
+	const char *instead;
+
 	/* Check inputs and attributes, set n->param, make n->out[0..n->nout) with graph_tensor (an
 	 * output left out by the caller may stay NULL). A node whose outputs are all made with
 	 * graph_constant is not added: its users read the constants. */
@@ -569,6 +573,8 @@ struct op_index;
 struct op_index *op_index_new(struct arena *a, const struct op_table *t);
 /* That of an operator at an opset; NULL when unknown. */
 const struct op_def *op_index_find(const struct op_index *x, const char *name, int opset);
+/* What to do about an operator that is not found; NULL: nothing is known. */
+const char *op_index_instead(const struct op_index *x, const char *name);
 const struct op_def *op_by_role(const struct op_table *t, enum op_role role);
 const struct op_def *op_by_loss(const struct op_table *t, const char *loss);
 const struct op_def *op_by_optimizer(const struct op_table *t, const char *optimizer);

@@ -50,8 +50,16 @@ const struct op_def *op_index_find(const struct op_index *x, const char *name, i
 {
 	for (const struct op_chain *c = x->slot[name_hash(name) & x->mask]; c; c = c->next)
 		if (c->op->since <= opset && (c->op->until == 0 || opset < c->op->until) &&
-			!strcmp(c->op->name, name))
+			!c->op->instead && !strcmp(c->op->name, name))
 			return c->op;
+	return NULL;
+}
+
+const char *op_index_instead(const struct op_index *x, const char *name)
+{
+	for (const struct op_chain *c = x->slot[name_hash(name) & x->mask]; c; c = c->next)
+		if (c->op->instead && !strcmp(c->op->name, name))
+			return c->op->instead;
 	return NULL;
 }
 

@@ -425,6 +425,11 @@ enum status import_attributes(struct importer *im, const struct scope *s, const 
 int domain_opset(const struct importer *im, const Onnx__NodeProto *n, int opset);
 /* The record that a node means, or NULL: it may call a function. */
 const struct op_def *record_of(const struct importer *im, const Onnx__NodeProto *n, int opset);
+/* What a node's operator is called, with its domain where that is not ONNX's; NULL: out of memory.
+ */
+const char *operator_label(struct arena *a, const Onnx__NodeProto *n);
+/* What to do about a node that means no record and no function. */
+const char *hint_without_record(const struct importer *im, const Onnx__NodeProto *n);
 /* Report every operator of a block (and of the functions it calls) that is neither. */
 enum status check_operators(struct importer *im, const struct block *b, int opset);
 /* Build node `index` of a block. */

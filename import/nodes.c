@@ -24,19 +24,40 @@ int domain_opset(const struct importer *im, const Node *n, int opset)
 	return version < 1 ? 0 : version < OPSET_LATEST ? (int)version : OPSET_LATEST;
 }
 
-const struct op_def *record_of(const struct importer *im, const Node *n, int opset)
+/* As records are called; NULL: none is called so. */
+enum { RECORD_NAME = 256 };
+static const char *record_name(const Node *n, char name[RECORD_NAME])
 {
 	const char *op = text_of(n->op_type), *domain = domain_of(n);
-	char name[256];
 	if (!is_for_models(domain, op))
 		return NULL;
-	if (*domain) {
-		const int len = snprintf(name, sizeof name, "%s.%s", domain, op);
-		if (len < 0 || (size_t)len >= sizeof name)
-			return NULL;
-		op = name;
-	}
-	return op_index_find(im->index, op, domain_opset(im, n, opset));
+	if (!*domain)
+		return op;
+	const int len = snprintf(name, RECORD_NAME, "%s.%s", domain, op);
+	return len < 0 || len >= RECORD_NAME ? NULL : name;
+}
+
+const struct op_def *record_of(const struct importer *im, const Node *n, int opset)
+{
+	char text[RECORD_NAME];
+	const char *name = record_name(n, text);
+	return name ? op_index_find(im->index, name, domain_opset(im, n, opset)) : NULL;
+}
+
+const char *operator_label(struct arena *a, const Node *n)
+{
+	const char *op = text_of(n->op_type);
+	return *domain_of(n) ? arena_printf(a, "%s.%s", n->domain, op) : op;
+}
+
+const char *hint_without_record(const struct importer *im, const Node *n)
+{
+	char text[RECORD_NAME];
+	const char *name = record_name(n, text);
+	const char *instead = name ? op_index_instead(im->index, name) : NULL;
+	return instead         ? instead
+	       : *domain_of(n) ? "operators of other domains come with --ops FILE.so"
+			       : "docs/reference/operators.md lists what is supported";
 }
 
 /* --- Which operators --- */
@@ -44,7 +65,7 @@ const struct op_def *record_of(const struct importer *im, const Node *n, int ops
 /* An operator that is missing, in the order of first use. */
 struct missing {
 	const char *label; /* with its domain, if that is not ONNX's */
-	const char *node, *function;
+	const char *node, *function, *hint;
 	int count, opset;
 	struct missing *next;
 };
@@ -61,8 +82,7 @@ static enum status count_missing(
 	struct check *c, const struct block *b, int opset, const Node *n, int index)
 {
 	struct arena *a = c->im->m.arena;
-	const char *op = text_of(n->op_type);
-	const char *label = *domain_of(n) ? arena_printf(a, "%s.%s", n->domain, op) : op;
+	const char *label = operator_label(a, n);
 	if (c->seen.n == REPORT_MAX && label && !names_get(&c->seen, label))
 		return ST_OK;
 	void **at = label ? names_at(&c->seen, label) : NULL;
@@ -76,6 +96,7 @@ static enum status count_missing(
 		*k = (struct missing){.label = label,
 			.node = node_label(a, n, index),
 			.function = b->graph ? NULL : b->what,
+			.hint = hint_without_record(c->im, n),
 			.opset = opset};
 		c->last = &k->next;
 	}
@@ -103,9 +124,7 @@ static enum status check_block(struct check *c, const struct block *b, int opset
 
 static void report_missing(const struct check *c, const struct missing *k)
 {
-	diag_fail(c->im->d, ST_INVALID, &(struct where){c->im->m.path, k->node, k->label},
-		strchr(k->label, '.') ? "operators of other domains come with --ops FILE.so"
-				      : "docs/reference/operators.md lists what is supported",
+	diag_fail(c->im->d, ST_INVALID, &(struct where){c->im->m.path, k->node, k->label}, k->hint,
 		"operator %s is not supported at opset %d; used %d time%s, first here%s%s%s",
 		*k->label ? k->label : "''", k->opset, k->count, k->count == 1 ? "" : "s",
 		k->function ? " in function '" : "", k->function ? k->function : "",

@@ -64,10 +64,10 @@ static enum status unsupported(struct importer *im, const struct block *b, int i
 {
 	const Onnx__NodeProto *n = b->node[index];
 	const char *label = node_label(im->m.arena, n, index);
-	const struct where w = {im->m.path, label ? label : "", text_of(n->op_type)};
-	return diag_fail(im->d, ST_INVALID, &w,
-		"docs/reference/operators.md lists what is supported",
-		"operator %s is not supported at opset %d", text_of(n->op_type), im->top.opset);
+	const char *op = operator_label(im->m.arena, n);
+	const struct where w = {im->m.path, label ? label : "", op ? op : ""};
+	return diag_fail(im->d, ST_INVALID, &w, hint_without_record(im, n),
+		"operator %s is not supported at opset %d", w.op, im->top.opset);
 }
 
 /* A node that failed is left out; what happened is kept where it is the cause. */

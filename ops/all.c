@@ -50,8 +50,10 @@
 	F(ops_move) \
 	F(ops_ms_attention) \
 	F(ops_ms_gelu) \
+	F(ops_ms_group) \
 	F(ops_ms_norm) \
 	F(ops_ms_product) \
+	F(ops_ms_quantised) \
 	F(ops_muon) \
 	F(ops_nll) \
 	F(ops_onehot) \

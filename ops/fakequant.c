@@ -198,6 +198,12 @@ const struct op_def ops_fakequant[] = {
 		.max_in = 3,
 		.known = 6,
 		.expand = quantize_expand},
+	{.name = "com.microsoft.QuantizeLinear",
+		.since = 1,
+		.min_in = 2,
+		.max_in = 3,
+		.known = 6,
+		.expand = quantize_expand},
 	/* finite differences say nothing of the first two's gradients */
 	STEP("stint.Quantize", 3, quantize, .option = range, .grad = quantize_rule,
 		.example = EXAMPLES({.in = "3,5:data =f0.25 =f3", .low = -5, .high = 90},

@@ -52,7 +52,7 @@ static bool is_optimizer(const struct op_def *op)
 
 static bool is_onnx(const struct op_def *op)
 {
-	return !is_ours(op) && !is_loss(op) && !is_optimizer(op);
+	return !op->instead && !is_ours(op) && !is_loss(op) && !is_optimizer(op);
 }
 
 static bool is_inner(const struct op_def *op)
@@ -165,6 +165,22 @@ static void put_named(const struct list *l, bool (*want)(const struct op_def *))
 	}
 }
 
+/* What is done instead, and in place of which. */
+static void put_refused(const struct list *l)
+{
+	for (int i = 0; i < l->n; i++) {
+		const char *instead = l->op[i]->instead;
+		bool told = !instead;
+		for (int k = 0; k < i && !told; k++)
+			told = l->op[k]->instead == instead;
+		for (int k = i; k < l->n && !told; k++)
+			if (l->op[k]->instead == instead)
+				printf("%s%s", k == i ? "- " : ", ", l->op[k]->name);
+		if (!told)
+			printf(": %s.\n", instead);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct list l = records();
@@ -188,6 +204,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < l.n; i++)
 		if (is_onnx(l.op[i]))
 			put_row(l.op[i], &tests);
+	puts("\n## Not supported, and what to do instead\n");
+	put_refused(&l);
 	puts("\n## Losses\n\n| `--loss` | options |\n|---|---|");
 	put_named(&l, is_loss);
 	puts("\nLosses take `:output=NAME` too. `axis=-1000` stands for PyTorch's rule: axis 1, or "

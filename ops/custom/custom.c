@@ -280,7 +280,7 @@ static bool has_name(const struct op_def *const *family, int n, const char *name
 {
 	for (int f = 0; f < n; f++)
 		for (const struct op_def *r = family[f]; r->name; r++)
-			if (!strcmp(r->name, name))
+			if (!r->instead && !strcmp(r->name, name))
 				return true;
 	return false;
 }

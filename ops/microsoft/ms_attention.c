@@ -2,16 +2,14 @@
  * brought to ONNX's. Which queries see which keys is as its CPU kernels have it. */
 #include <inttypes.h>
 
-#include "ops/attention/attention_op.h"
-#include "ops/microsoft/ms.h"
+#include "ops/microsoft/ms_attention.h"
 
-static const char no_cache[] =
+const char ms_no_cache[] =
 	"export the model without a cache (use_cache=False), or with a past of no tokens";
 
 /* --- What they share --- */
 
-/* [B,T,heads * D] as [B,heads,T,D], and back. */
-static struct tensor *heads_first(struct graph *g, struct tensor *t, int64_t heads)
+struct tensor *ms_heads_first(struct graph *g, struct tensor *t, int64_t heads)
 {
 	static const int64_t perm[] = {0, 2, 1, 3};
 	if (!t)
@@ -20,7 +18,7 @@ static struct tensor *heads_first(struct graph *g, struct tensor *t, int64_t hea
 	return ms_transpose(g, graph_reshape(g, t, 4, dim), perm);
 }
 
-static struct tensor *heads_last(struct graph *g, struct tensor *t)
+struct tensor *ms_heads_last(struct graph *g, struct tensor *t)
 {
 	static const int64_t perm[] = {0, 2, 1, 3};
 	if (!t)
@@ -29,8 +27,7 @@ static struct tensor *heads_last(struct graph *g, struct tensor *t)
 	return graph_reshape(g, ms_transpose(g, t, perm), 3, dim);
 }
 
-/* 0, 1, ... n - 1 */
-static struct tensor *counting(struct graph *g, int64_t n)
+struct tensor *ms_counting(struct graph *g, int64_t n)
 {
 	int64_t *v = graph_known(g, NULL, n, sizeof *v);
 	for (int64_t i = 0; v && i < n; i++)
@@ -45,8 +42,7 @@ static struct tensor *by_sample(struct graph *g, struct tensor *t, int rank)
 	return t ? graph_reshape(g, t, rank, dim) : NULL;
 }
 
-/* Parts of t along its last axis. */
-static enum status parts_of(
+enum status ms_parts(
 	struct expansion *x, struct tensor *t, int n, const int64_t *size, struct tensor ***out)
 {
 	int64_t sum = 0;
@@ -62,21 +58,13 @@ static enum status parts_of(
 	return unroll_cut(x, t, t->rank - 1, n, size, false, out);
 }
 
-/* What is to be attended to. */
-struct attend {
-	struct tensor *q, *k, *v; /* all of three axes, or all of four, heads first */
-	struct tensor *mask, *past_k, *past_v, *end;
-	int64_t heads, kv;
-	bool causal;
-	int64_t left; /* keys before a query's own that it sees; -1: all */
-	int scores;   /* qk_matmul_output_mode */
-	double softcap;
-};
-
-/* ONNX's node, with as many outputs. */
-static struct node *attention(struct expansion *x, const struct attend *a, int nout)
+double ms_scale(const struct node *n)
 {
-	const struct attr *scale = node_attr(x->node, "scale");
+	return node_float(n, "scale", 0);
+}
+
+struct node *ms_attend(struct expansion *x, const struct attend *a, int nout)
+{
 	struct tensor *in[] = {a->q, a->k, a->v, a->mask, a->past_k, a->past_v, a->end};
 	struct attr attr[] = {ATTR_I("is_causal", a->causal), ATTR_I("left_window_size", a->left),
 		ATTR_I("qk_matmul_output_mode", a->scores), ATTR_F("softcap", a->softcap),
@@ -86,8 +74,8 @@ static struct node *attention(struct expansion *x, const struct attend *a, int n
 		nin--;
 	if (!a->q || !a->k || !a->v)
 		return NULL;
-	if (scale && scale->kind == ATTR_FLOAT && scale->f != 0)
-		attr[nattr++] = ATTR_F("scale", scale->f);
+	if (ms_scale(x->node) != 0)
+		attr[nattr++] = ATTR_F("scale", ms_scale(x->node));
 	return ms_node(x, "Attention", nin, in, nout, nattr, attr);
 }
 
@@ -97,11 +85,10 @@ static struct tensor *added_where(struct graph *g, struct tensor *seen, double v
 	return OP3(g, "Where", seen, graph_scalar(g, 0), graph_scalar(g, value));
 }
 
-/* Keys of each sample in [start, end), of `count`: [B,1,1,count]. */
-static struct tensor *keys_between(
+struct tensor *ms_keys_between(
 	struct graph *g, int64_t count, struct tensor *start, struct tensor *end)
 {
-	struct tensor *key = counting(g, count);
+	struct tensor *key = ms_counting(g, count);
 	struct tensor *seen = OP2(g, "Less", key, by_sample(g, end, 4));
 	return start ? OP2(g, "And", seen, OP2(g, "GreaterOrEqual", key, by_sample(g, start, 4)))
 		     : seen;
@@ -119,11 +106,11 @@ static enum status padding_mask(
 	if (!m || (m->rank == 2 && (m->dim[0] == 1 || m->dim[0] == b) && m->dim[1] == 1 && t != 1))
 		return ST_OK; /* a place that is kept: all count */
 	if (m->rank == 1 && m->dim[0] == b) {
-		seen = keys_between(g, t, NULL, m);
+		seen = ms_keys_between(g, t, NULL, m);
 	} else if (m->rank == 1 && (m->dim[0] == 2 * b || m->dim[0] == 3 * b + 2)) {
 		const bool ranges = m->dim[0] == 2 * b;
 		TRY(unroll_cut(x, m, 0, 2, (int64_t[]){b, m->dim[0] - b}, false, &part));
-		seen = keys_between(g, t, ranges ? part[1] : NULL, part[0]);
+		seen = ms_keys_between(g, t, ranges ? part[1] : NULL, part[0]);
 	} else if ((m->rank == 2 && m->dim[0] == b && m->dim[1] == t) ||
 		   (m->rank == 3 && m->dim[0] == b && m->dim[1] == s && m->dim[2] == t)) {
 		const int64_t dim[] = {b, 1, m->rank == 3 ? s : 1, t};
@@ -139,12 +126,12 @@ static enum status padding_mask(
 	return g->failed;
 }
 
-static enum status refuse(const struct expansion *x, const char *hint, const char *what)
+enum status ms_refuse(const struct expansion *x, const char *hint, const char *what)
 {
 	return node_fail(x->g, x->node, hint, "%s is not supported", what);
 }
 
-static enum status heads_of(const struct expansion *x, const char *name, int64_t *out)
+enum status ms_heads(const struct expansion *x, const char *name, int64_t *out)
 {
 	*out = node_int(x->node, name, 0);
 	return *out > 0 ? ST_OK : node_fail(x->g, x->node, NULL, "has no attribute %s", name);
@@ -169,19 +156,19 @@ static enum status self_expand(struct expansion *x)
 	struct attend a = {.left = -1, .causal = node_int(x->node, "unidirectional", 0) != 0};
 	int64_t size[3];
 	TRY(ms_check(x));
-	TRY(heads_of(x, "num_heads", &a.heads));
+	TRY(ms_heads(x, "num_heads", &a.heads));
 	a.kv = a.heads;
 	if (node_int(x->node, "do_rotary", 0))
-		return refuse(x, "export with RotaryEmbedding and MultiHeadAttention",
+		return ms_refuse(x, "export with RotaryEmbedding and MultiHeadAttention",
 			"a rotation inside of it (do_rotary)");
 	if (node_int(x->node, "past_present_share_buffer", 0) || node_input(x->node, A_LENGTH))
-		return refuse(x, no_cache, "a past in a buffer of its own");
+		return ms_refuse(x, ms_no_cache, "a past in a buffer of its own");
 	if (in[A_X]->rank != 3 || in[A_WEIGHTS]->rank != 2)
 		return node_fail(g, x->node, NULL, "x must have three axes, the weights two");
 	hidden_sizes(x->node, in[A_WEIGHTS]->dim[1], size);
 	struct tensor *all = ms_sum(
 		g, OP2(g, "MatMul", in[A_X], in[A_WEIGHTS]), node_input(x->node, A_BIAS));
-	TRY(parts_of(x, all, 3, size, &part));
+	TRY(ms_parts(x, all, 3, size, &part));
 	struct tensor *stack = node_input(x->node, A_PAST);
 	if (stack && (stack->rank != 5 || stack->dim[0] != 2))
 		return node_fail(g, x->node, NULL, "its past is not [2,batch,heads,tokens,width]");
@@ -197,7 +184,7 @@ static enum status self_expand(struct expansion *x)
 	a.q = part[0];
 	a.k = part[1];
 	a.v = part[2];
-	struct node *n = attention(x, &a, x->nout > 1 ? 3 : 1);
+	struct node *n = ms_attend(x, &a, x->nout > 1 ? 3 : 1);
 	if (!n)
 		return g->failed;
 	if (x->nout > 1) {
@@ -261,7 +248,7 @@ static enum status add_bias(struct expansion *x, struct attend *a)
 	const bool flat = a->k->rank == 3;
 	const int64_t width = a->q->dim[2],
 		      wide = flat ? a->v->dim[2] : a->v->dim[1] * a->v->dim[3];
-	TRY(parts_of(x, bias, 3, (int64_t[]){width, width, wide}, &part));
+	TRY(ms_parts(x, bias, 3, (int64_t[]){width, width, wide}, &part));
 	a->q = OP2(x->g, "Add", a->q, part[0]);
 	if (flat) {
 		a->k = OP2(x->g, "Add", a->k, part[1]);
@@ -277,11 +264,12 @@ static enum status multi_expand(struct expansion *x)
 	struct attend a = {.left = -1, .causal = node_int(x->node, "unidirectional", 0) != 0};
 	struct tensor *padding, *past = node_input(x->node, M_PAST_K);
 	TRY(ms_check(x));
-	TRY(heads_of(x, "num_heads", &a.heads));
+	TRY(ms_heads(x, "num_heads", &a.heads));
 	a.kv = a.heads;
 	a.scores = MASKED;
 	if (node_input(x->node, M_LENGTH) || node_input(x->node, M_BEAMS))
-		return refuse(x, no_cache, "a past in a buffer of its own, or of several beams");
+		return ms_refuse(
+			x, ms_no_cache, "a past in a buffer of its own, or of several beams");
 	TRY(separate(x, &a));
 	TRY(add_bias(x, &a));
 	const bool flat = a.k->rank == 3;
@@ -292,7 +280,7 @@ static enum status multi_expand(struct expansion *x)
 			"its past is not two tensors [batch,heads,tokens,width] beside k and v of "
 			"three axes");
 	if (a.causal && before == 0 && a.q->dim[1] < keys)
-		return refuse(x, "give the mask as the addend of the scores (attention_bias)",
+		return ms_refuse(x, "give the mask as the addend of the scores (attention_bias)",
 			"unidirectional with fewer queries than keys, and no past,");
 	const int64_t scores[] = {a.q->dim[0], a.q->dim[1], keys};
 	TRY(padding_mask(x, M_MASK, scores, &padding));
@@ -300,39 +288,39 @@ static enum status multi_expand(struct expansion *x)
 	a.past_k = before ? past : NULL;
 	a.past_v = before ? node_input(x->node, M_PAST_V) : NULL;
 	if (!flat)
-		a.q = heads_first(g, a.q, a.heads);
-	struct node *n = attention(x, &a, x->nout);
+		a.q = ms_heads_first(g, a.q, a.heads);
+	struct node *n = ms_attend(x, &a, x->nout);
 	if (!n)
 		return g->failed;
 	for (int k = 1; k < x->nout; k++)
 		TRY(ms_give(x, k, n->out[k]));
-	return ms_give(x, 0, flat ? n->out[0] : heads_last(g, n->out[0]));
+	return ms_give(x, 0, flat ? n->out[0] : ms_heads_last(g, n->out[0]));
 }
 
 /* --- RotaryEmbedding(x, positions, cos, sin) --- */
 
-/* t, [B,S,heads * D] or [B,heads,S,D], turned by the angles of these positions, [B,S] or [1,S]. */
-static struct tensor *rotated(struct expansion *x, struct tensor *t, int64_t heads, int64_t turned,
-	bool interleaved, struct tensor *const *angle)
+struct tensor *ms_rotated(struct expansion *x, struct tensor *t, int64_t heads, int64_t turned,
+	bool interleaved, struct tensor *place, struct tensor *const table[2])
 {
 	const struct attr attr[] = {ATTR_I("num_heads", heads),
 		ATTR_I("rotary_embedding_dim", turned), ATTR_I("interleaved", interleaved)};
-	struct tensor *in[] = {t, angle[0], angle[1]};
+	struct tensor *in[3] = {t};
+	for (int i = 0; i < 2; i++)
+		in[1 + i] = place ? OP2(x->g, "Gather", table[i], place) : NULL;
 	return t && in[1] && in[2] ? graph_op(x->g, "RotaryEmbedding", 3, in, 3, attr) : NULL;
 }
 
-/* `first`, one number, and what follows it: [1,count]. */
-static struct tensor *from_first(struct graph *g, struct tensor *first, int64_t count)
+struct tensor *ms_from(struct graph *g, struct tensor *first, int64_t count)
 {
 	struct tensor *one = graph_reshape(g, first, 1, (int64_t[]){1});
-	struct tensor *all = one ? OP2(g, "Add", one, counting(g, count)) : NULL;
+	struct tensor *all = one ? OP2(g, "Add", one, ms_counting(g, count)) : NULL;
 	return all ? graph_reshape(g, all, 2, (int64_t[]){1, count}) : NULL;
 }
 
 static enum status rotary_expand(struct expansion *x)
 {
 	struct graph *g = x->g;
-	struct tensor *const *in = x->node->in, *place = in[1], *angle[2];
+	struct tensor *const *in = x->node->in, *place = in[1];
 	int64_t heads = node_int(x->node, "num_heads", 0);
 	TRY(ms_check(x));
 	if ((in[0]->rank != 3 && in[0]->rank != 4) || in[2]->rank != 2 || in[3]->rank != 2)
@@ -342,12 +330,10 @@ static enum status rotary_expand(struct expansion *x)
 	if (in[0]->rank == 3 && heads == 0 && width > 0)
 		heads = in[0]->dim[2] / width;
 	if (place->rank < 2 && place->numel == 1)
-		place = from_first(g, place, tokens);
-	for (int i = 0; i < 2; i++)
-		angle[i] = place ? OP2(g, "Gather", in[2 + i], place) : NULL;
+		place = ms_from(g, place, tokens);
 	return ms_give(x, 0,
-		rotated(x, in[0], heads, node_int(x->node, "rotary_embedding_dim", 0),
-			node_int(x->node, "interleaved", 0) != 0, angle));
+		ms_rotated(x, in[0], heads, node_int(x->node, "rotary_embedding_dim", 0),
+			node_int(x->node, "interleaved", 0) != 0, place, in + 2));
 }
 
 /* clang-format off */

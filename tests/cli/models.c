@@ -508,17 +508,6 @@ static void typed(struct model_test *t, const char *text)
 
 /* --- Operators of --ops --- */
 
-static Onnx__NodeProto *custom(struct model_test *t, const char *op, const char *name,
-	const char *inputs, const char *outputs)
-{
-	Onnx__NodeProto *n = model_node(t, op, name, inputs, outputs);
-	char *dot = strrchr(n->op_type, '.');
-	*dot = '\0';
-	n->domain = n->op_type;
-	n->op_type = dot + 1;
-	return n;
-}
-
 static void attribute_float(struct model_test *t, Onnx__NodeProto *n, const char *name, float v)
 {
 	Onnx__AttributeProto *a = model_attribute(t, n, name, ATTRIBUTE_TYPE(FLOAT));
@@ -534,9 +523,9 @@ static void snake(struct model_test *t)
 	weights(t, "w2", "16,16", 256);
 	weights(t, "w3", "16,3", 48);
 	model_node(t, "MatMul", "fc1", "x,w1", "h1");
-	attribute_float(t, custom(t, "my.domain.Snake", "snake1", "h1", "s1"), "a", 1.5f);
+	attribute_float(t, model_custom(t, "my.domain.Snake", "snake1", "h1", "s1"), "a", 1.5f);
 	model_node(t, "MatMul", "fc2", "s1,w2", "h2");
-	custom(t, "my.domain.Snake", "snake2", "h2", "s2");
+	model_custom(t, "my.domain.Snake", "snake2", "h2", "s2");
 	model_node(t, "MatMul", "fc3", "s2,w3", "y");
 	model_output(t, "y");
 }
@@ -546,7 +535,7 @@ static void blend(struct model_test *t, const char *text)
 {
 	linear(t);
 	weights(t, "blend.weight", "3", 3);
-	Onnx__NodeProto *n = custom(t, "test.ops.Blend", "mix", "y,blend.weight", "z");
+	Onnx__NodeProto *n = model_custom(t, "test.ops.Blend", "mix", "y,blend.weight", "z");
 	Onnx__AttributeProto *how = model_attribute(t, n, "how", ATTRIBUTE_TYPE(STRING));
 	how->has_s = 1;
 	how->s.data = (uint8_t *)arena_strdup(t->arena, text);
@@ -566,7 +555,7 @@ static void nbits(struct model_test *t, const char *text)
 		strcmp(text, "scales") ? 80 : 40);
 	model_number(t, "order", 0);
 	const bool groups = !strcmp(text, "groups"), computed = !strcmp(text, "computed");
-	Onnx__NodeProto *n = custom(t, "com.microsoft.MatMulNBits", "fc",
+	Onnx__NodeProto *n = model_custom(t, "com.microsoft.MatMulNBits", "fc",
 		groups     ? "x,b,scales,,order"
 		: computed ? "x,b,x"
 			   : "x,b,scales",
@@ -661,6 +650,17 @@ static void tied(struct model_test *t, const char *text)
 	model_output(t, "z");
 }
 
+/* A node of an operator that is not supported, `text`. */
+static void refused(struct model_test *t, const char *text)
+{
+	model_input(t, "x", FLOAT_TYPE, "N,64");
+	if (strchr(text, '.'))
+		model_custom(t, text, "node", "x", "y");
+	else
+		model_node(t, text, "node", "x", "y");
+	model_output(t, "y");
+}
+
 bool models_make(struct model_test *t, const char *name, const char *text)
 {
 	static const struct {
@@ -694,6 +694,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		return rounded(t, text), true;
 	if (!strcmp(name, "tied"))
 		return tied(t, text), true;
+	if (!strcmp(name, "refused"))
+		return refused(t, text), true;
 	if (strcmp(name, "named") != 0)
 		return false;
 	named(t, text);

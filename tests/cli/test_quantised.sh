@@ -69,6 +69,22 @@ refused dequantize zeros "has 1 zero points and 40 scales"
 refused dequantize axis "axis"
 refused dequantize block "its scales do not fit the shape of 'w'"
 
+# what computes in whole numbers is refused, and what trains is named
+instead() # OPERATOR HINT
+{
+	make_model refused $1.onnx $1
+	expect 3 stint compile $1.onnx --loss none --dim N=2 --qat --no-build -o none
+	said "$1.onnx: node 'node' ($1): operator $1 is not supported" "hint: $2"
+	absent none
+}
+for op in QLinearConv QLinearMatMul com.microsoft.QGemm com.microsoft.QLinearAdd; do
+	instead $op "write the model with QuantizeLinear and DequantizeLinear around what it computes"
+done
+for op in ConvInteger DynamicQuantizeLinear MatMulInteger com.microsoft.QAttention; do
+	instead $op "train the model as it was before quantize_dynamic"
+done
+instead com.microsoft.MatMulBnb4 "export the model in float: --frozen-precision nf4"
+
 # rounded while it runs: trained when asked, and what comes out rounds at the same places
 case=$SOURCE/tests/models/cases/quantised
 qat=$case/new/model.onnx

@@ -280,6 +280,17 @@ Onnx__NodeProto *model_node(struct model_test *t, const char *op, const char *na
 	return n;
 }
 
+Onnx__NodeProto *model_custom(struct model_test *t, const char *op, const char *name,
+	const char *inputs, const char *outputs)
+{
+	Onnx__NodeProto *n = model_node(t, op, name, inputs, outputs);
+	char *dot = strrchr(n->op_type, '.');
+	*dot = '\0';
+	n->domain = n->op_type;
+	n->op_type = dot + 1;
+	return n;
+}
+
 Onnx__AttributeProto *model_attribute(
 	struct model_test *t, Onnx__NodeProto *node, const char *name, int type)
 {

@@ -45,6 +45,9 @@ void model_external(struct model_test *t, Onnx__TensorProto *tensor, const char 
 /* inputs and outputs are written "a,,b". */
 Onnx__NodeProto *model_node(struct model_test *t, const char *op, const char *name,
 	const char *inputs, const char *outputs);
+/* The same of another domain: "domain.Name". */
+Onnx__NodeProto *model_custom(struct model_test *t, const char *op, const char *name,
+	const char *inputs, const char *outputs);
 Onnx__AttributeProto *model_attribute(
 	struct model_test *t, Onnx__NodeProto *node, const char *name, int type);
 void model_int(struct model_test *t, Onnx__NodeProto *node, const char *name, int64_t v);

@@ -83,8 +83,8 @@ static enum status expanded(
 		given[k] = (struct value){in[k] ? VALUE_TENSOR : VALUE_NONE, .tensor = in[k]};
 	if (!n->out || n->nout > CASE_OUTPUTS)
 		return ST_INTERNAL;
-	TRY(graph_expand(g, c->op, "example", c->nin, given, n->nout, out, c->nattr, c->attr,
-		&left));
+	TRY(graph_expand(
+		g, c->op, "example", c->nin, given, n->nout, out, c->nattr, c->attr, &left));
 	for (int k = 0; k < n->nout; k++)
 		n->out[k] = out[k].tensor;
 	return ST_OK;

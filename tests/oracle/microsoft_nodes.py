@@ -21,9 +21,34 @@ def real(*shape, by=1.0):
     return (rng.standard_normal(shape) * by).astype(np.float32)
 
 
-def case(name, op, inputs, outputs=1, given=None, domain="com.microsoft", **attributes):
-    """inputs: arrays, None where absent. given: what the outputs are; None: as ONNX Runtime says."""
-    CASES[name] = (op, inputs, outputs, given, domain, attributes)
+def case(name, op, inputs, outputs=1, given=None, domain="com.microsoft", known=(), **attributes):
+    """inputs: arrays, None where absent; initializers those that are `known`. given: what the outputs are; None: as ONNX Runtime says."""
+    CASES[name] = (op, inputs, outputs, given, domain, known, attributes)
+
+
+def model_of(name, op, inputs, outputs, domain, attributes, shapes, known=()):
+    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
+    values = [helper.make_tensor_value_info(f"x{i}", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for i, x in read_by(inputs, known)]
+    results = [f"y{k}" for k in range(outputs)]
+    node = helper.make_node(op, names, results, domain=domain, **attributes)
+    made = [helper.make_tensor_value_info(y, *k) for y, k in zip(results, shapes)] if shapes else [
+        # the scores' type is not inferred
+        helper.make_tensor_value_info(y, 1, None) if k == 3 else helper.make_empty_tensor_value_info(y) for k, y in enumerate(results)]
+    graph = helper.make_graph([node], name, values, made, [numpy_helper.from_array(inputs[i], f"x{i}") for i in known])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def read_by(inputs, known):
+    return [(i, x) for i, x in enumerate(inputs) if x is not None and i not in known]
+
+
+def run(model, inputs, known=()):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    return session.run(None, {f"x{i}": x for i, x in read_by(inputs, known)})
 
 
 def torch_case(name, op, inputs, by, **attributes):
@@ -177,37 +202,62 @@ case("ms_rotary_flat", "RotaryEmbedding", [real(2, 3, 8), place, cos, sin], scal
 case("ms_rotary_some", "RotaryEmbedding", [real(2, 3, 12), place, cos, sin], num_heads=2, rotary_embedding_dim=4)
 
 
+# Without the outputs for what is present ONNX Runtime forgets the past: all three are asked for, of which rows beyond a sample's
+# length are anything; `outputs` are compared.
+
+
+def grouped(name, more=(), outputs=1, past=(None, None), lengths=(4, 4), total=4, parts=None, given=None, **attributes):
+    """more: the inputs from the angles on."""
+    q, k, v = parts or (real(2, 4, 64), real(2, 4, 32), real(2, 4, 32))
+    inputs = [q, k, v, *past, np.array(lengths, np.int32) - 1, np.array([total], np.int32), *more]
+    attributes |= dict(num_heads=4, kv_num_heads=2)
+    model = model_of(name, "GroupQueryAttention", inputs, max(outputs, 3), "com.microsoft", attributes, None, (6,))
+    y = given(inputs) if given else run(model, inputs, (6,))[:outputs]
+    case(name, "GroupQueryAttention", inputs, outputs, y, known=(6,), **attributes)
+
+
+cos, sin = real(9, 8), real(9, 8)
+grouped("ms_group", outputs=3)
+grouped("ms_group_lengths", lengths=(2, 4), scale=0.2)
+grouped("ms_group_both_ways", lengths=(2, 4), causal=0)
+grouped("ms_group_window", local_window_size=2)
+grouped("ms_group_softcap", [None, None, None, real(1, 4, 4, 4)], softcap=0.5)
+grouped("ms_group_smooth", lengths=(3, 4), smooth_softmax=1)
+grouped("ms_group_sinks", [None, None, None, real(2, 1, 4, 4), real(4)], softcap=0.5, local_window_size=3)
+grouped("ms_group_rotary", [cos, sin], 3, do_rotary=1, lengths=(3, 4))
+grouped("ms_group_rotary_from", [cos, sin, np.array([[3, 0, 0, 0], [1, 0, 2, 5]])], do_rotary=1, rotary_interleaved=1)
+grouped("ms_group_packed", [cos, sin], 3, parts=(real(2, 4, 128), None, None), do_rotary=1)
+grouped("ms_group_scores", outputs=4, softcap=0.5, qk_output=1)
+grouped("ms_group_probabilities", outputs=4, qk_output=2)
+grouped("ms_group_none_before", outputs=3, past=(real(2, 2, 0, 16), real(2, 2, 0, 16)))
+past, one = (real(2, 2, 5, 16), real(2, 2, 5, 16)), (real(2, 1, 64), real(2, 1, 32), real(2, 1, 32))
+three = real(1, 3, 64), real(1, 3, 32), real(1, 3, 32)
+grouped("ms_group_next", [cos, sin], 3, past, (6, 6), 6, one, do_rotary=1)
+grouped("ms_group_next_lengths", [cos, sin], 1, past, (6, 4), 6, one, do_rotary=1, local_window_size=3)
+grouped("ms_group_next_at", [cos, sin, np.array([[3], [2]])], 1, past, (6, 5), 6, one, do_rotary=1)
+grouped("ms_group_next_room", [], 1, past, (4, 3), 4, one)
+grouped("ms_group_next_three", [None, None, None, real(1, 1, 3, 8)], 3, [p[:1].copy() for p in past], (8,), 8, three)
+grouped("ms_group_again", [], 1, past, (4, 4), 4)
+
+
+def heads_normed(inputs):
+    q, k, v = [torch.from_numpy(t).unflatten(2, (-1, 16)).transpose(1, 2) for t in inputs[:3]]
+    q, k = [F.rms_norm(t, (16,), torch.from_numpy(w), e) for t, w, e in ((q, inputs[14], 1e-6), (k, inputs[15], 0.1))]
+    return [F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2).flatten(2).numpy()]
+
+
+grouped("ms_group_normed", [None] * 7 + [real(16), real(16)], given=heads_normed, k_norm_epsilon=0.1)
+
+
 # --- Writing ---
 
 
-def model_of(name, op, inputs, outputs, domain, attributes, shapes):
-    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
-    values = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-              for n, x in zip(names, inputs) if n]
-    results = [f"y{k}" for k in range(outputs)]
-    node = helper.make_node(op, names, results, domain=domain, **attributes)
-    made = [helper.make_tensor_value_info(y, *k) for y, k in zip(results, shapes)] if shapes else [
-        # the scores' type is not inferred
-        helper.make_tensor_value_info(y, 1, None) if k == 3 else helper.make_empty_tensor_value_info(y) for k, y in enumerate(results)]
-    graph = helper.make_graph([node], name, values, made)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
-
-
-def run(model, inputs):
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    return session.run(None, {f"x{i}": x for i, x in enumerate(inputs) if x is not None})
-
-
 def main(folder):
-    for name, (op, inputs, outputs, given, domain, attributes) in CASES.items():
-        y = given or run(model_of(name, op, inputs, outputs, domain, attributes, None), inputs)
+    for name, (op, inputs, outputs, given, domain, known, attributes) in CASES.items():
+        y = given or run(model_of(name, op, inputs, outputs, domain, attributes, None, known), inputs, known)
         shapes = [(helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for v in y]
-        model = model_of(f"test_{name}", op, inputs, outputs, domain, attributes, shapes)
-        read = [numpy_helper.from_array(x, f"x{i}") for i, x in enumerate(inputs) if x is not None]
+        model = model_of(f"test_{name}", op, inputs, outputs, domain, attributes, shapes, known)
+        read = [numpy_helper.from_array(x, f"x{i}") for i, x in read_by(inputs, known)]
         save(folder / f"test_{name}", model, read, *y)
 
 

@@ -69,7 +69,8 @@ def dequantized(w, scale, zero, reader, x, *more, opset=21, still=False, **attri
              helper.make_node(reader, order + [f"more{i}" for i in range(len(more))], ["y"], **settings)]
     if still:
         nodes.insert(1, helper.make_node("Transpose", ["real"], ["still"], perm=[0, 1]))
-    return nodes, given, x, [helper.make_opsetid("", opset)]
+    microsoft = [helper.make_opsetid("com.microsoft", 1)] if "domain" in attributes else []
+    return nodes, given, x, [helper.make_opsetid("", opset)] + microsoft
 
 
 def nbits(n, k, block, bits, zeros, bias=False):
@@ -111,6 +112,8 @@ STORED = {
     "nbits_8": nbits(36, 64, 16, 8, False),
     "nbits_8_zeros": nbits(36, 70, 32, 8, True),
     "dequantize_still": dequantized(whole("int8", 40, 40), positive(40), None, "MatMul", real(5, 40), axis=1, still=True),
+    "dequantize_microsoft": dequantized(whole("uint16", 48, 40, high=2**16), positive(40), whole("uint16", 40, high=2**16), "MatMul",
+        real(5, 48), axis=1, opset=17, domain="com.microsoft"),
 }
 
 
