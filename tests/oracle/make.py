@@ -36,6 +36,8 @@ WAYS = {
     "old11": OLD | dict(opset_version=11),
     "old13": OLD | dict(opset_version=13),
     "new23": NEW | dict(opset_version=23),
+    # for inference, and then ONNX Runtime's fusions for transformers
+    "ort": OLD | dict(opset_version=17, training=torch.onnx.TrainingMode.EVAL, do_constant_folding=True),
 }
 USUAL = ("new", "raw", "old")
 CASES = pathlib.Path(__file__).parent.parent / "models" / "cases"
@@ -59,6 +61,13 @@ def strip(model, scopes, calls):
         del holder.metadata_props[:]
         holder.metadata_props.extend(kept)
     model.graph.ClearField("value_info")
+
+
+def fuse(path, config):
+    """ONNX Runtime's operators in place of what they stand for, in a model of Hugging Face's."""
+    from onnxruntime.transformers import optimizer
+    fused = optimizer.optimize_model(str(path), "bert", config.num_attention_heads, config.hidden_size, opt_level=0)
+    fused.save_model_to_file(str(path))
 
 
 def restore(model, state):
@@ -105,6 +114,8 @@ def make(name, way, folder, bare, keep):
         with contextlib.redirect_stdout(io.StringIO()):  # the older exporter prints whole graphs
             torch.onnx.export(model, inputs, folder / "model.onnx", input_names=names,
                               output_names=["y" if target is not None else "loss"], verbose=False, **WAYS[way])
+        if way == "ort":
+            fuse(folder / "model.onnx", model.net.config)
     exported = onnx.load(folder / "model.onnx")
     if bare and not keep:
         strip(exported, way.startswith("new"), family.calls)

@@ -30,6 +30,7 @@ COMMITTED = {
     "gpt_oss": ("raw",),
     "heads": ("raw",),
     "hf_bert": ("new", "raw"),
+    "hf_bert_eager": ("ort",),
     "hf_gpt2": ("new",),
     "hf_gpt2_eager": ("new",),
     "hf_llama_eager": (),

@@ -191,8 +191,8 @@ class Bert(nn.Module):
         super().__init__()
         self.net = net
 
-    def forward(self, tokens, mask):
-        return self.net(input_ids=tokens, attention_mask=mask).logits
+    def forward(self, tokens, mask, types=None):
+        return self.net(input_ids=tokens, attention_mask=mask, token_type_ids=types).logits
 
 
 class Masked(nn.Module):
@@ -226,10 +226,10 @@ def hf_llama(attention="sdpa"):
         num_key_value_heads=2, max_position_embeddings=LENGTH, attn_implementation=attention))
 
 
-def hf_bert():
+def hf_bert(**kw):
     return hf.BertForSequenceClassification(hf.BertConfig(
         vocab_size=VOCABULARY, hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=LENGTH, num_labels=5))
+        max_position_embeddings=LENGTH, num_labels=5, **kw))
 
 
 def hf_t5():
@@ -321,6 +321,8 @@ TABLE = {
     "hf_llama_eager": tokens(lambda: Take(hf_llama("eager"), "logits", use_cache=False), cannot=NO_DIFF),
     "hf_llama_mask": Family(lambda: Masked(hf_llama()), lambda: (TOKENS(), mask()), TOKENS),
     "hf_bert": Family(lambda: Bert(hf_bert()), lambda: (TOKENS(), mask()), labels(5, 2)),
+    "hf_bert_eager": Family(lambda: Bert(hf_bert(attn_implementation="eager")), lambda: (TOKENS(), mask(), labels(2, 2, LENGTH)()),
+        labels(5, 2)),
     "hf_t5": Family(lambda: T5(hf_t5()), lambda: (TOKENS(), TOKENS()), TOKENS),
     "hf_vit": Family(lambda: Take(hf_vit(), "logits"), normal(2, 3, 16, 16), labels(5, 2)),
 }
