@@ -1,0 +1,120 @@
+"""Follow a page to the letter: each command in it ("    $ ...", over several lines with \\), in its order, with WORK as the
+repository's root, prints what stands below it.
+
+    python3 follow.py STINT SOURCE PAGE WORK [--accuracy PERCENT] [--fifth]
+
+Numbers may be others, since times and last digits are the machine's; a line "..." stands for any number of lines, and where nothing
+stands nothing is printed. --accuracy: the last one that is told, in the page as here, is as high. --fifth: of Fashion-MNIST's pictures
+the first fifth, as the page says. Plans are searched for with less effort than the page's reader has them searched for.
+"""
+import argparse
+import gzip
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+DATA = "/usr/share/datasets/fashion-mnist/"
+
+
+def steps_of(text):
+    """Of each command: itself, and the lines below it."""
+    steps, block = [], None
+    for line in text.splitlines():
+        code = line[4:] if line.startswith("    ") else None
+        if code is None:
+            block = None
+        elif code.startswith("$ "):
+            block = ([code[2:]], [])
+            steps.append(block)
+        elif block and not block[1] and block[0][-1].endswith("\\"):
+            block[0].append(code)
+        elif block:
+            block[1].append(code)
+    return [("\n".join(command), shown) for command, shown in steps]
+
+
+def plain(line):
+    """Without numbers, drawn curves, the columns' widths, and which epoch is the best."""
+    line = re.sub(r"[\u2581-\u2588\u2800-\u28ff]+", "~", line)
+    line = re.sub(r"\b(-?\d+(\.\d+)?(e[+-]?\d+)?)\b|[KMG]iB|\bB\b", lambda m: "N" if m[1] else "bytes", line)
+    return " ".join(line.removesuffix("  best").split())
+
+
+def at(part, lines, start, end):
+    """Where the lines of `part` stand between the two places, one below the other, or -1."""
+    return next((i for i in range(start, end - len(part) + 1) if lines[i:i + len(part)] == part), -1)
+
+
+def differs(shown, printed):
+    """The first shown part that was not printed, or what was printed beside all of them."""
+    parts, lines, place = [[]], [plain(x) for x in printed], 0
+    for line in shown:
+        if line.strip() == "...":
+            parts.append([])
+        else:
+            parts[-1].append(plain(line))
+    for i, part in enumerate(parts):
+        here = at(part, lines, place if i < len(parts) - 1 or not i else max(place, len(lines) - len(part)), len(lines))
+        if here < 0 or (i == 0 and here > 0):
+            return part
+        place = here + len(part)
+    return None if place == len(lines) or (len(parts) > 1 and not parts[-1]) else lines[place:]
+
+
+def fifth(folder):
+    """Fashion-MNIST's files, with the first fifth of their samples."""
+    folder.mkdir(parents=True)
+    for part, samples in (("train", 12000), ("t10k", 2000)):
+        for kind, head, size in (("images-idx3", 16, 784), ("labels-idx1", 8, 1)):
+            name = f"{part}-{kind}-ubyte.gz"
+            with gzip.open(DATA + name) as f:
+                whole = f.read(head + samples * size)
+            (folder / name).write_bytes(gzip.compress(whole[:4] + samples.to_bytes(4, "big") + whole[8:], 1))
+
+
+def accuracy_of(lines):
+    """The last that is told, in percent."""
+    found = re.findall(r"\baccuracy +([\d.]+) %", "\n".join(lines))
+    return float(found[-1]) if found else 0.0
+
+
+def main():
+    p = argparse.ArgumentParser()
+    for name in ("stint", "source", "page", "work"):
+        p.add_argument(name, type=lambda x: pathlib.Path(x).absolute())
+    p.add_argument("--accuracy", type=float)
+    p.add_argument("--fifth", action="store_true")
+    x = p.parse_args()
+    shutil.rmtree(x.work, ignore_errors=True)
+    (x.work / "build").mkdir(parents=True)
+    (x.work / "examples").symlink_to(x.source / "examples")
+    (x.work / "build/stint").symlink_to(x.stint)
+    if x.fifth:
+        fifth(x.work / "data")
+    steps = steps_of(x.page.read_text())
+    if not steps:
+        sys.exit(f"{x.page}: no command")
+    everything = []
+    for command, shown in steps:
+        run = re.sub(r"( compile .*? --budget \S+)", r"\1 --effort 0.05", command, flags=re.S)
+        run = run.replace(DATA, "data/") if x.fifth else run
+        done = subprocess.run(["sh", "-c", run], cwd=x.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, env={**os.environ, "COLUMNS": "80"})
+        printed = done.stdout.splitlines()
+        everything += printed
+        print(f"$ {run}\n{done.stdout}", flush=True)
+        # a page may show an error, and what to do then
+        if done.returncode and not any("error: " in line for line in shown):
+            sys.exit(f"FAILED, exit {done.returncode}: {command}")
+        wrong = differs(shown, printed)
+        if wrong is not None:
+            sys.exit(f"FAILED: {x.page} shows something else below\n$ {command}\nhere:\n" + "\n".join(wrong))
+    shown = [line for _, lines in steps for line in lines]
+    if x.accuracy and min(accuracy_of(shown), accuracy_of(everything)) < x.accuracy:
+        sys.exit(f"FAILED: accuracy {accuracy_of(everything)} %, in the page {accuracy_of(shown)} %; {x.accuracy} % wanted")
+
+
+main()
