@@ -7,11 +7,12 @@ import warnings
 from contextlib import contextmanager
 from typing import Any, Iterator, Sequence
 
-from ._compile import compile
+from ._compile import _compile
 from ._errors import ExportError, StintWarning
 from ._library import lib
 from ._options import Option, Path
 from ._step import Array, Step
+from ._torch import rates_of, wrong
 
 _IN_ONE_FILE = 1 << 30  # of protobuf's 2 GiB, which weights beyond must lie beside
 
@@ -98,23 +99,28 @@ def _check(module: Any, frozen: list[str], step: Step, strict: bool) -> None:
         warnings.warn(problem, StintWarning, stacklevel=3)
 
 
-def export(module: Any, example_inputs: Any, *, loss: str | None = None, optimizer: str | None = None,
+def export(module: Any, example_inputs: Any, *, loss: Any = None, optimizer: Any = None, scheduler: Any = None,
            budget: str | int | None = None, batch: int | None = None, out: Path | None = None, path: Path | None = None,
            input_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None, dynamic_shapes: Any = None,
            freeze: str | Sequence[str] = (), strict: bool = True, **more: Option) -> Step:
     """The step of a torch module, whose parameters have the names of its state_dict. The batch is the examples', or `batch`.
-    Parameters that want no gradient are frozen. The model is kept in `path`, if that is given. ExportError: parameters are
-    missing or others (strict=False: a warning)."""
+    Parameters that want no gradient are frozen, and those that an optimizer of torch's has not. The model is kept in `path`, if
+    that is given. ExportError: parameters are missing or others (strict=False: a warning)."""
     import torch
 
     inputs = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     rows = next((int(x.shape[0]) for x in inputs if isinstance(x, torch.Tensor) and x.ndim), None)
     names = {"input_names": input_names and list(input_names), "output_names": output_names and list(output_names)}
-    frozen = [name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad]
+    called = {id(p): name for name, p in module.named_parameters()}
+    rates = rates_of(optimizer, scheduler, called)
+    updated = {id(p) for p in rates.parameters()} if rates else called.keys()
+    if updated - called.keys():
+        raise wrong("the optimizer has parameters that the module has not", "make it of this module's parameters()")
+    frozen = [name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad or id(p) not in updated]
     with tempfile.TemporaryDirectory(prefix="stint-") as folder:
         model = os.fspath(path) if path is not None else os.path.join(folder, "model.onnx")
         _write(module, _examples(inputs, torch), model, names, dynamic_shapes, torch)
-        step = compile(model, loss=loss, optimizer=optimizer, budget=budget, batch=batch or rows, out=out,
-                       freeze=[*([freeze] if isinstance(freeze, str) else freeze), *frozen], **more)
+        step = _compile(model, loss, optimizer, rates, out, {
+            "budget": budget, "batch": batch or rows, **more, "freeze": [*([freeze] if isinstance(freeze, str) else freeze), *frozen]})
     _check(module, frozen, step, strict)
     return step

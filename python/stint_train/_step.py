@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ._library import check, diagnostics, ffi, lib, made, text, warn
 from ._options import Path
 from ._plan import Plan
+from ._torch import Rates
 
 Array = npt.NDArray[Any]
 # What goes into a step: one array, or several, in the model's order or by name. An array: NumPy's, or whatever has DLPack (a
@@ -26,6 +27,8 @@ _DTYPES = ("float32", "float64", "int64", "bool", "uint16", "float16", "int32", 
 def _as_array(x: Any) -> Array:
     if isinstance(x, np.ndarray):
         return x
+    if hasattr(x, "detach"):  # a torch tensor, which lends its values only where they want no gradient
+        x = x.detach()
     return np.from_dlpack(x) if hasattr(x, "__dlpack__") else np.asarray(x)
 
 
@@ -83,9 +86,10 @@ class _Held:
 class Step:
     """A training step within its budget. One thread uses it at a time: others wait. What it runs releases the GIL."""
 
-    def __init__(self, folder: Path, plan: Plan) -> None:
+    def __init__(self, folder: Path, plan: Plan, rates: Rates | None = None) -> None:
         self.folder = FilePath(folder)
         self.plan = plan
+        self._rates = rates
         self._lock = threading.Lock()
         self._alias: dict[str, _Held] = {}  # further names of parameters
         out = ffi.new("struct stint_trainer **")
@@ -183,12 +187,13 @@ class Step:
         return max(given, default=0)
 
     def train(self, x: Data | None = None, y: Any = None, lr: float | None = None) -> float:
-        """One step: forward, backward, updates. Returns the loss. Without arguments: on what step.inputs and step.target hold."""
+        """One step: forward, backward, updates. Returns the loss. Without arguments: on what step.inputs and step.target hold.
+        Without lr: the rate that a torch optimizer which the step was compiled of has now, or the optimizer's own."""
         loss = ffi.new("double *")
         self._with_target(x, y, "train")
         with self._lock:
             self._feed(x, y, None)
-            rate = lib.stint_trainer_rate(self._trainer) if lr is None else lr
+            rate = lr if lr is not None else self._rates.now() if self._rates else lib.stint_trainer_rate(self._trainer)
             check("trainer", lib.stint_trainer_train(self._trainer, rate, loss), self._trainer)
         return float(loss[0])
 

@@ -299,6 +299,20 @@ class Errors(unittest.TestCase):
             with self.assertRaisesRegex(stint.UsageError, re.escape("a=b\\,c:0")):
                 stint.plan(MLP, optimizer="sgd:lr=1", **{option: {"a=b\\,c:0": 1}}, **OPTIONS)
 
+    def test_functions_are_no_words(self):
+        def cross_entropy(scores, labels):
+            return 0
+
+        for more, message, hint in (({"loss": cross_entropy}, "loss is 'cross_entropy'", 'loss="cross-entropy"'),
+                                    ({"loss": lambda x, y: 0}, "loss is '<lambda>'", "output:NAME"),
+                                    ({"optimizer": lambda p: p}, "optimizer is '<lambda>'", "optimizer=\"adamw:lr=0.001\""),
+                                    ({"scheduler": 3}, "scheduler is 'int'", "lr=X")):
+            with self.assertRaises(stint.UsageError) as e:
+                stint.compile(MLP, **{"loss": "cross-entropy", "optimizer": "sgd", "batch": 4, **more})
+            self.assertEqual(e.exception.status, 2)
+            self.assertIn(message, str(e.exception))
+            self.assertIn(hint, e.exception.hint)
+
     def test_budget(self):
         with self.assertRaises(stint.BudgetError) as e:
             stint.plan(MLP, optimizer="sgd:lr=1", budget="64KiB", **OPTIONS)
