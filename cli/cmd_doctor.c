@@ -15,6 +15,7 @@
 #include "cli/doctor.h"
 #include "cli/interrupt.h"
 #include "cli/machine.h"
+#include "planner/problem/json_text.h"
 
 /* --- The report --- */
 
@@ -29,31 +30,58 @@ static void put_without(struct text *t, const char *text, const char *from, cons
 	text_puts(t, text);
 }
 
-static void line(struct doctor *x, const char *s)
+/* Without the user's home and the folder for steps; to be freed. */
+static struct text discreet(const struct doctor *x, const char *s)
 {
 	struct text t = {0}, plain = {0};
 	put_without(&t, s, x->work, "WORK");
 	put_without(&plain, t.s ? t.s : "", getenv("HOME"), "~");
-	FILE *const to[] = {stdout, x->file};
+	text_free(&t);
+	return plain;
+}
+
+static void line(struct doctor *x, const char *s)
+{
+	struct text plain = discreet(x, s);
+	FILE *const to[] = {x->json ? NULL : stdout, x->file};
 	for (int i = 0; i < 2 && plain.s; i++)
 		if (to[i]) {
 			safe_put(to[i], plain.s);
 			fputc('\n', to[i]);
 			fflush(to[i]); /* what is known stays known where a library ends us */
 		}
-	text_free(&t);
+	text_free(&plain);
+}
+
+static void put_json(struct doctor *x, const char *key, const char *value)
+{
+	struct text plain = discreet(x, value ? value : "");
+	text_add(&x->found, "\"%s\":", key);
+	if (value)
+		json_text_string(&x->found, plain.s ? plain.s : "");
+	else
+		text_puts(&x->found, "null");
 	text_free(&plain);
 }
 
 void doctor_say(struct doctor *x, enum finding f, const char *hint, const char *format, ...)
 {
-	static const char *const word[] = {"ok", "-", "slow", "wrong"};
+	static const char *const word[] = {"ok", "-", "slow", "wrong"}, *const key[] = {"ok",
+										"note", "slow",
+										"wrong"};
 	struct text t = {0}, said = {0};
 	va_list list;
 	va_start(list, format);
 	text_vadd(&t, format, list);
 	va_end(list);
 	x->count[f]++;
+	text_puts(&x->found, x->found.len ? ",{" : "{");
+	put_json(x, "section", x->title);
+	text_add(&x->found, ",\"finding\":\"%s\",", key[f]);
+	put_json(x, "text", t.s ? t.s : "");
+	text_puts(&x->found, ",");
+	put_json(x, "hint", hint);
+	text_puts(&x->found, "}");
 	/* what others say may have several lines */
 	bool first = true;
 	for (const char *s = t.s ? t.s : ""; *s;) {
@@ -78,6 +106,7 @@ void doctor_say(struct doctor *x, enum finding f, const char *hint, const char *
 void doctor_title(struct doctor *x, const char *title)
 {
 	struct text t = {0};
+	x->title = title;
 	text_add(&t, "%s:", title);
 	line(x, t.s);
 	text_free(&t);
@@ -181,10 +210,15 @@ static enum status verdict(struct doctor *x, bool cuda, int wanted, bool c)
 		text_puts(&t, "; one in C can (--target c)");
 	doctor_say(x, able ? FINDING_OK : FINDING_WRONG, NULL, "%s", t.s ? t.s : "");
 	text_free(&t);
+	if (x->json && !x->found.failed)
+		printf("{\"able\":%s,\"wrong\":%d,\"slow\":%d,\"findings\":[%s]}\n",
+			able ? "true" : "false", x->count[FINDING_WRONG], x->count[FINDING_SLOW],
+			x->found.s);
 	return able ? ST_OK : ST_IO;
 }
 
-static enum status examine(struct arena *a, bool cuda, const char *only, FILE *file, struct diag *d)
+static enum status examine(
+	struct arena *a, bool cuda, bool json, const char *only, FILE *file, struct diag *d)
 {
 	int wanted = 1;
 	const char *tmp = getenv("TMPDIR");
@@ -195,7 +229,7 @@ static enum status examine(struct arena *a, bool cuda, const char *only, FILE *f
 	if (!mkdtemp(work))
 		return diag_fail(d, ST_IO, &(struct where){.file = work},
 			"set TMPDIR to a folder that can be written", "cannot be made");
-	struct doctor x = {.arena = a, .file = file, .work = work};
+	struct doctor x = {.arena = a, .file = file, .json = json, .work = work};
 	processor(&x);
 	const bool c = x.steps > 0;
 	if (cuda) {
@@ -205,13 +239,14 @@ static enum status examine(struct arena *a, bool cuda, const char *only, FILE *f
 	const enum status st = interrupt_asked() ? diag_fail(d, ST_INTERRUPTED, NULL, NULL,
 							   "interrupted by %s", interrupt_name())
 						 : verdict(&x, cuda, wanted, c);
+	text_free(&x.found);
 	struct folder f = {.arena = a, .dir = work, .work = work};
 	folder_drop(&f);
 	return st;
 }
 
 static enum status doctor(
-	struct arena *a, bool cuda, const char *only, const char *out, struct diag *d)
+	struct arena *a, bool cuda, bool json, const char *only, const char *out, struct diag *d)
 {
 	static const char *const known[] = {"fp32", "tf32", "bf16", "fp16"};
 	bool any = !only;
@@ -224,7 +259,7 @@ static enum status doctor(
 	FILE *file = out ? fopen(out, "w") : NULL;
 	if (out && !file)
 		return diag_fail(d, ST_IO, &w, NULL, "cannot be written");
-	const enum status st = examine(a, cuda, only, file, d);
+	const enum status st = examine(a, cuda, json, only, file, d);
 	if (file && (ferror(file) | fclose(file)) != 0)
 		return diag_fail(d, ST_IO, &w, NULL, "cannot be written");
 	return st;
@@ -232,7 +267,7 @@ static enum status doctor(
 
 enum status cmd_doctor(int argc, const char **argv, struct diag *d)
 {
-	int cuda = 0;
+	int cuda = 0, json = 0;
 	char *out = NULL, *only = NULL;
 	struct poptOption table[] = {
 		{"cuda", 0, POPT_ARG_NONE, &cuda, 0,
@@ -241,6 +276,7 @@ enum status cmd_doctor(int argc, const char **argv, struct diag *d)
 			"with --cuda: a step in this precision only", "P"},
 		{"output", 'o', POPT_ARG_STRING, &out, 0, "write the report to FILE as well",
 			"FILE"},
+		{"json", 0, POPT_ARG_NONE, &json, 0, "print JSON for programs", NULL},
 		POPT_TABLEEND};
 	struct args args;
 	struct arena *a = arena_new();
@@ -248,7 +284,7 @@ enum status cmd_doctor(int argc, const char **argv, struct diag *d)
 		return diag_nomem(d);
 	enum status st = args_parse(a, argc, argv, table, "[OPTIONS]", 0, 0, NULL, &args, d);
 	if (st == ST_OK && !args.help)
-		st = doctor(a, cuda != 0, only, out, d);
+		st = doctor(a, cuda != 0, json != 0, only, out, d);
 	free(only);
 	free(out);
 	arena_free(a);

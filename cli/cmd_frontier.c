@@ -111,13 +111,6 @@ static void print_parts(const struct problem *p, const struct frontier *f)
 	print_regions(f);
 }
 
-static enum status save(struct text *t, const char *path, struct diag *d)
-{
-	enum status st = path ? text_save(t, path, d) : ST_OK;
-	text_free(t);
-	return st;
-}
-
 static enum status tell(struct pipeline *p, const struct options *o, const struct problem *problem,
 	struct frontier *f)
 {
@@ -125,17 +118,21 @@ static enum status tell(struct pipeline *p, const struct options *o, const struc
 	frontier_json(problem, f, &json);
 	if (json.failed)
 		return diag_nomem(p->diag);
-	if (o->json) {
-		fwrite(json.s, 1, json.len, stdout);
-	} else {
+	if (!o->json) {
 		print_table(problem, f);
 		print_parts(problem, f);
 	}
-	TRY(save(&json, o->out, p->diag));
-	if (!o->svg)
-		return ST_OK;
-	TRY(view_frontier_svg(&svg, &f->view, p->diag));
-	return save(&svg, o->svg, p->diag);
+	enum status st = o->out ? text_save(&json, o->out, p->diag) : ST_OK;
+	if (st == ST_OK && o->svg) {
+		st = view_frontier_svg(&svg, &f->view, p->diag);
+		if (st == ST_OK)
+			st = text_save(&svg, o->svg, p->diag);
+	}
+	if (st == ST_OK && o->json)
+		fwrite(json.s, 1, json.len, stdout);
+	text_free(&json);
+	text_free(&svg);
+	return st;
 }
 
 /* The whole batch: what p->o lets a budget choose from is left away. */

@@ -12,10 +12,13 @@ enum finding { FINDING_OK, FINDING_NOTE, FINDING_SLOW, FINDING_WRONG };
 
 struct doctor {
 	struct arena *arena;
-	FILE *file;       /* the report besides standard output; NULL: none */
-	const char *work; /* a folder for steps, with nothing else in it */
-	int count[4];     /* of each finding */
-	int steps;        /* that were trained as they should be */
+	FILE *file;        /* the report besides standard output; NULL: none */
+	bool json;         /* on standard output `found` in the place of the report */
+	struct text found; /* the findings as JSON, one after the other */
+	const char *title; /* of the section that they are in */
+	const char *work;  /* a folder for steps, with nothing else in it */
+	int count[4];      /* of each finding */
+	int steps;         /* that were trained as they should be */
 	/* Of a GPU: */
 	stint_gpu *g;
 	bool device; /* g has opened one */

@@ -164,6 +164,15 @@ static bool is_file(const char *source)
 	       (S_ISREG(st.st_mode) || dataset_is_prefixed(source));
 }
 
+/* The name that a message of data begins with is a field of its own. */
+static enum status data_fail(struct diag *d, enum status st, const char *path, const char *message)
+{
+	const size_t n = strlen(path);
+	const bool named = !strncmp(message, path, n) && !strncmp(message + n, ": ", 2);
+	return diag_fail(d, st, &(struct where){.file = named ? path : NULL}, NULL, "%s",
+		named ? message + n + 2 : message);
+}
+
 static enum status bind(struct feed *f, int resident, const char *path, struct diag *d)
 {
 	const struct stint_tensor *t = &f->l->model->resident[resident];
@@ -175,7 +184,7 @@ static enum status bind(struct feed *f, int resident, const char *path, struct d
 			return diag_fail(d, ST_USAGE, NULL, NULL, "'%s' is given twice", t->name);
 	struct dataset *data = &f->bound[f->n].data;
 	if (dataset_open(data, path, message)) {
-		return diag_fail(d, is_file(path) ? ST_INVALID : ST_IO, NULL, NULL, "%s", message);
+		return data_fail(d, is_file(path) ? ST_INVALID : ST_IO, path, message);
 	}
 	bool is_real = t->dtype == STINT_F32 || t->dtype == STINT_F64;
 	f->bound[f->n].resident = resident;

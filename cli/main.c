@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/generate.h"
 #include "cli/internal.h"
+#include "cli/json_only.h"
 #include "cli/option_file.h"
 #include "cli/progress.h"
 
@@ -42,17 +43,24 @@ static void usage(FILE *f)
 	fprintf(f, "\n`stint COMMAND --help` lists a command's options.\n");
 }
 
+struct messages {
+	bool plain, json;          /* without colours; --json was asked for */
+	struct json_errors errors; /* for it */
+};
+
 /* "stint: error: model.onnx: node 'conv1' (Conv): message", then the hint on a line of its own. */
 static void report(void *user, enum diag_level level, const struct where *w, const char *message,
 	const char *hint)
 {
 	static const char *const word[] = {"note", "warning", "error"};
 	static const char *const colour[] = {"36", "33", "31"};
-	bool plain = *(const bool *)user;
+	struct messages *to = user;
 	FILE *f = stderr;
+	if (level == DIAG_ERROR)
+		json_error_add(&to->errors, w, message, hint);
 	fflush(stdout);
 	progress_hold();
-	if (plain)
+	if (to->plain)
 		fprintf(f, "stint: %s: ", word[level]);
 	else
 		fprintf(f, "stint: \033[1;%sm%s:\033[0m ", colour[level], word[level]);
@@ -101,9 +109,12 @@ static enum status run(const struct command *c, int argc, const char **argv, str
 	struct arena *a = arena_new();
 	if (!a)
 		return diag_nomem(d);
+	struct messages *to = d->user;
 	enum status st = option_file_expand(a, argc, argv, &argc, &argv, d);
-	if (st == ST_OK)
+	if (st == ST_OK) {
+		to->json |= json_asked(argc, argv);
 		st = c->run(argc, argv, d);
+	}
 	arena_free(a);
 	return st;
 }
@@ -118,11 +129,36 @@ static const char *command_hint(const char *word, char buf[static 96])
 	return meant ? buf : "`stint --help` lists the commands";
 }
 
+/* The words of a program that was given some. */
+static enum status one_command(int argc, char **argv, struct diag *d)
+{
+	for (int i = 0; i < NCOMMAND; i++) {
+		if (strcmp(argv[1], commands[i].name) != 0)
+			continue;
+		if (commands[i].steps)
+			start_patiently(argv);
+		char name[32], *own = argv[1]; /* what --help calls the command */
+		snprintf(name, sizeof name, "stint %s", commands[i].name);
+		argv[1] = name;
+		enum status st = run(&commands[i], argc - 1, (const char **)(argv + 1), d);
+		if ((fflush(stdout) != 0 || ferror(stdout)) && st == ST_OK)
+			st = diag_fail(d, ST_IO, NULL, NULL, "cannot write to standard output");
+		argv[1] = own;
+		if (st == ST_INTERNAL)
+			internal_tell(argc - 1, argv + 1, d);
+		return st;
+	}
+	char hint[96];
+	return diag_fail(
+		d, ST_USAGE, NULL, command_hint(argv[1], hint), "unknown command '%s'", argv[1]);
+}
+
 int main(int argc, char **argv)
 {
 	const char *no_color = getenv("NO_COLOR");
-	bool plain = (no_color && *no_color) || !isatty(STDERR_FILENO);
-	struct diag d = {.put = report, .user = &plain};
+	struct messages to = {.plain = (no_color && *no_color) || !isatty(STDERR_FILENO),
+		.json = json_asked(argc, (const char *const *)argv)};
+	struct diag d = {.put = report, .user = &to};
 	signal(SIGXFSZ, SIG_IGN); /* a file over the shell's limit: a failure to be told */
 	if (argc < 2) {
 		usage(stderr);
@@ -138,23 +174,9 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--generate"))
 		return (int)generate(argc, argv, commands, NCOMMAND, &d);
-	for (int i = 0; i < NCOMMAND; i++) {
-		if (strcmp(argv[1], commands[i].name) != 0)
-			continue;
-		if (commands[i].steps)
-			start_patiently(argv);
-		char name[32], *own = argv[1]; /* what --help calls the command */
-		snprintf(name, sizeof name, "stint %s", commands[i].name);
-		argv[1] = name;
-		enum status st = run(&commands[i], argc - 1, (const char **)(argv + 1), &d);
-		if ((fflush(stdout) != 0 || ferror(stdout)) && st == ST_OK)
-			st = diag_fail(&d, ST_IO, NULL, NULL, "cannot write to standard output");
-		argv[1] = own;
-		if (st == ST_INTERNAL)
-			internal_tell(argc - 1, argv + 1, &d);
-		return (int)st;
-	}
-	char hint[96];
-	diag_fail(&d, ST_USAGE, NULL, command_hint(argv[1], hint), "unknown command '%s'", argv[1]);
-	return ST_USAGE;
+	const enum status st = one_command(argc, argv, &d);
+	if (to.json && st != ST_OK)
+		json_error_print(&to.errors, st);
+	json_errors_free(&to.errors);
+	return (int)st;
 }

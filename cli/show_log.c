@@ -11,6 +11,7 @@
 #include "cli/chart.h"
 #include "cli/run_log.h"
 #include "cli/terminal.h"
+#include "planner/problem/json_text.h"
 
 bool show_log_meant(int argc, const char **argv)
 {
@@ -46,14 +47,58 @@ static void print_charts(const struct view_run *r)
 	}
 }
 
-static enum status show(struct arena *a, const struct args *args, const char *html, struct diag *d)
+static void numbers(struct text *t, const char *key, const double *x, int n)
+{
+	text_add(t, "\"%s\":[", key);
+	for (int i = 0; i < n; i++) {
+		text_puts(t, i ? "," : "");
+		json_text_double(t, x[i]);
+	}
+	text_puts(t, "]");
+}
+
+/* {"logs":[{"file":F,"epochs":N,"steps":N,"curves":{"loss":{"step":[...],"value":[...]},...}},...]}
+ */
+static enum status print_json(const struct view_run *run, int n, struct diag *d)
+{
+	struct text t = {0};
+	text_puts(&t, "{\"logs\":[");
+	for (int i = 0; i < n; i++) {
+		text_puts(&t, i ? ",{\"file\":" : "{\"file\":");
+		json_text_string(&t, run[i].name);
+		text_add(&t, ",\"epochs\":%" PRId64 ",\"steps\":%" PRId64 ",\"curves\":{",
+			run[i].epochs, run[i].steps);
+		for (int k = 0; k < run[i].ncurve; k++) {
+			const struct view_curve *c = &run[i].curve[k];
+			text_puts(&t, k ? "," : "");
+			json_text_string(&t, c->name);
+			text_puts(&t, ":{");
+			numbers(&t, "step", c->x, c->n);
+			text_puts(&t, ",");
+			numbers(&t, "value", c->y, c->n);
+			text_puts(&t, "}");
+		}
+		text_puts(&t, "}}");
+	}
+	text_puts(&t, "]}\n");
+	if (!t.failed)
+		fwrite(t.s, 1, t.len, stdout);
+	const enum status st = t.failed ? diag_nomem(d) : ST_OK;
+	text_free(&t);
+	return st;
+}
+
+static enum status show(
+	struct arena *a, const struct args *args, const char *html, bool json, struct diag *d)
 {
 	struct view_run run[VIEW_RUNS];
 	for (int i = 0; i < args->n; i++)
 		TRY(run_log_read(a, args->positional[i], &run[i], d));
 	if (html)
-		return write_page(html, run, args->n, d);
-	for (int i = 0; i < args->n; i++)
+		TRY(write_page(html, run, args->n, d));
+	if (json)
+		return print_json(run, args->n, d);
+	for (int i = 0; i < args->n && !html; i++)
 		print_charts(&run[i]);
 	return ST_OK;
 }
@@ -61,8 +106,10 @@ static enum status show(struct arena *a, const struct args *args, const char *ht
 enum status show_log(int argc, const char **argv, struct diag *d)
 {
 	char *html = NULL;
+	int json = 0;
 	struct poptOption table[] = {{"html", 0, POPT_ARG_STRING, &html, 0,
 					     "write a page of all curves to look at", "FILE"},
+		{"json", 0, POPT_ARG_NONE, &json, 0, "print JSON for programs", NULL},
 		POPT_TABLEEND};
 	struct args args;
 	struct arena *a = arena_new();
@@ -71,7 +118,7 @@ enum status show_log(int argc, const char **argv, struct diag *d)
 	enum status st = args_parse(a, argc, argv, table, "LOG.jsonl|LOG.csv ... [--html FILE]", 1,
 		VIEW_RUNS, NULL, &args, d);
 	if (st == ST_OK && !args.help)
-		st = show(a, &args, html, d);
+		st = show(a, &args, html, json != 0, d);
 	free(html);
 	arena_free(a);
 	return st;

@@ -109,7 +109,7 @@ expect 2 stint plan m.onnx --graph g.json
 expect 5 stint plan --graph none.json
 said none.json
 expect 2 stint show
-expect 2 stint check plan.json
+expect 5 stint check plan.json
 said --graph
 expect 2 stint layout b.csv
 expect 2 stint layout b.csv --capacity 50%
