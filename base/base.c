@@ -329,40 +329,60 @@ static enum status io_fail(struct diag *d, const char *path, const char *what)
 	return diag_fail(d, ST_IO, &w, NULL, "cannot %s: %s", what, strerror(errno));
 }
 
-static bool write_all(const char *path, file_put *content, void *user)
+enum status file_begin(const char *path, struct file_saving *s, struct diag *d)
 {
-	FILE *f = fopen(path, "wb");
-	bool ok = f && content(user, f);
-	return f && fclose(f) == 0 && ok;
+	struct stat at, entry;
+	struct text beside = {0};
+	const bool there = lstat(path, &entry) == 0 && stat(path, &at) == 0;
+	const bool special = there && !S_ISREG(at.st_mode);
+	const bool link = there && !special && S_ISLNK(entry.st_mode);
+	*s = (struct file_saving){.path = link ? realpath(path, NULL) : strdup(path)};
+	if (s->path && !special)
+		text_add(&beside, "%s.tmp%ld", s->path, (long)getpid());
+	s->beside = beside.s;
+	s->f = s->path && !beside.failed ? fopen(special ? path : beside.s, "wb") : NULL;
+	if (s->f)
+		return ST_OK;
+	const enum status st = beside.failed ? diag_nomem(d) : io_fail(d, path, "write");
+	file_drop(s);
+	return st;
 }
 
-static enum status save_beside(const char *path, file_put *content, void *user, struct diag *d)
+enum status file_end(struct file_saving *s, struct diag *d)
 {
-	struct text tmp = {0};
-	text_add(&tmp, "%s.tmp%ld", path, (long)getpid());
+	bool whole = !ferror(s->f);
+	whole &= fclose(s->f) == 0;
+	s->f = NULL;
 	enum status st = ST_OK;
-	if (tmp.failed) {
-		st = diag_nomem(d);
-	} else if (!write_all(tmp.s, content, user) || rename(tmp.s, path) != 0) {
-		st = io_fail(d, path, "write");
-		remove(tmp.s);
+	if (!whole || (s->beside && rename(s->beside, s->path) != 0)) {
+		st = io_fail(d, s->path, "write");
+		if (s->beside)
+			(void)remove(s->beside);
 	}
-	text_free(&tmp);
+	file_drop(s);
 	return st;
+}
+
+void file_drop(struct file_saving *s)
+{
+	if (s->f) {
+		(void)fclose(s->f);
+		if (s->beside)
+			(void)remove(s->beside);
+	}
+	free(s->path);
+	free(s->beside);
+	*s = (struct file_saving){0};
 }
 
 enum status file_save(const char *path, file_put *content, void *user, struct diag *d)
 {
-	struct stat at, entry;
-	if (lstat(path, &entry) != 0 || stat(path, &at) != 0)
-		return save_beside(path, content, user, d);
-	if (!S_ISREG(at.st_mode))
-		return write_all(path, content, user) ? ST_OK : io_fail(d, path, "write");
-	if (!S_ISLNK(entry.st_mode))
-		return save_beside(path, content, user, d);
-	char *target = realpath(path, NULL);
-	enum status st = target ? save_beside(target, content, user, d) : io_fail(d, path, "write");
-	free(target);
+	struct file_saving s;
+	TRY(file_begin(path, &s, d));
+	if (content(user, s.f))
+		return file_end(&s, d);
+	const enum status st = io_fail(d, path, "write");
+	file_drop(&s);
 	return st;
 }
 

@@ -147,11 +147,21 @@ bool text_mentions(const char *text, const char *word);
 enum { TEXT_NEAR = 80 };
 int text_distance(const char *x, const char *y);
 
+/* A file that is being written beside its place, or, where that is a device or a pipe, into it:
+ * nothing half-written stays. A link's target is what is replaced. */
+struct file_saving {
+	FILE *f;
+	char *path, *beside; /* NULL: into it */
+};
+enum status file_begin(const char *path, struct file_saving *s, struct diag *d);
+/* It takes its place. */
+enum status file_end(struct file_saving *s, struct diag *d);
+/* It goes; also what was ended, or never begun and is all zeros. */
+void file_drop(struct file_saving *s);
+
 /* Writes a file's content; false and errno where it cannot. */
 typedef bool file_put(void *user, FILE *f);
-/* Write `path` through a temporary file beside it, then rename: nothing
- * half-written stays. A link's target is what is replaced; a device or a pipe is written to.
- * Reports to `d`. */
+/* Write `path` so, whole. */
 enum status file_save(const char *path, file_put *put, void *user, struct diag *d);
 /* The whole text so. */
 enum status text_save(const struct text *t, const char *path, struct diag *d);

@@ -77,6 +77,20 @@ static enum status take_positional(struct arena *a, poptContext ctx, int min, in
 	return ST_OK;
 }
 
+/* popt takes the next word for the value of an option that may have one: "--name" alone becomes
+ * "--name=". */
+static const char **end_optional(
+	struct arena *a, int argc, const char **argv, const struct poptOption *table)
+{
+	const char **all = arena_memdup(a, argv, (size_t)argc + 1, sizeof *argv);
+	for (const struct poptOption *o = table; o->longName; o++)
+		for (int i = 1; all && o->argInfo & POPT_ARGFLAG_OPTIONAL && i < argc; i++)
+			if (!strncmp(all[i], "--", 2) && !strcmp(all[i] + 2, o->longName) &&
+				!(all[i] = arena_printf(a, "%s=", all[i])))
+				return NULL;
+	return all;
+}
+
 enum status args_parse(struct arena *a, int argc, const char **argv, struct poptOption *table,
 	const char *synopsis, int min, int max, struct arg_list *list, struct args *out,
 	struct diag *d)
@@ -88,6 +102,8 @@ enum status args_parse(struct arena *a, int argc, const char **argv, struct popt
 	*out = (struct args){.help = generate_options(argc, argv, synopsis, all)};
 	if (out->help)
 		return ST_OK;
+	if (!(argv = end_optional(a, argc, argv, table)))
+		return diag_nomem(d);
 	poptContext ctx = poptGetContext(NULL, argc, argv, all, 0);
 	poptSetOtherOptionHelp(ctx, synopsis);
 	enum status st = args_options(a, ctx, all, take_listed, list, d);

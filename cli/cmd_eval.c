@@ -137,13 +137,17 @@ static void print_json(const struct evaluation *e, bool has_loss)
 			printf("%s%" PRId64, c ? "," : "", m->confusion[r * n + c]);
 		fputs(r + 1 == n ? "]]" : "]", stdout);
 	}
+	if (e->f->o->skip_bad) {
+		fputs(",\"bad\":", stdout);
+		bad_json(&e->f->tally->bad, stdout);
+	}
 	puts("}");
 }
 
 /* --- The command --- */
 
 static enum status eval_loaded(struct arena *a, const struct eval_args *o, const struct loaded *l,
-	const struct ranks *r, struct feed *f, struct diag *d)
+	struct ranks *r, struct feed *f, struct diag *d)
 {
 	struct evaluation e;
 	const bool has_loss = l->model->loss_offset_eval != SIZE_MAX;
@@ -161,6 +165,7 @@ static enum status eval_loaded(struct arena *a, const struct eval_args *o, const
 	if (e.stopped)
 		return diag_fail(
 			d, ST_INTERRUPTED, NULL, NULL, "interrupted by %s", interrupt_name());
+	TRY(feed_join_skipped(a, f, r, l, d));
 	if (o->json)
 		print_json(&e, has_loss);
 	else

@@ -187,23 +187,6 @@ static enum status prepare(struct training *t)
 	return ST_OK;
 }
 
-/* --skip-bad: of held-out data each rank has met its part of the bad samples; the first rank tells
- * of all. */
-static enum status share_skipped(struct training *t)
-{
-	const struct ranks *r = &t->ranks;
-	struct feed_tally *tally = t->eval.tally;
-	if (r->n == 1 || !t->has_eval || !t->o->data.skip_bad)
-		return ST_OK;
-	int64_t first = tally->skipped ? r->n - r->rank : 0;
-	const int64_t mine = first;
-	TRY(ranks_most(r, &t->l, &first, t->diag));
-	if (mine != first)
-		memset(tally->first, 0, sizeof tally->first);
-	TRY(ranks_merge(r, &t->l, tally->first, sizeof tally->first, t->diag));
-	return ranks_add(r, &t->l, &tally->skipped, 1, t->diag);
-}
-
 static enum status train(struct training *t)
 {
 	TRY(prepare(t));
@@ -218,7 +201,8 @@ static enum status train(struct training *t)
 		printf(", %d thread%s\n", t->l.model->threads, t->l.model->threads == 1 ? "" : "s");
 	fflush(stdout);
 	TRY(training_run(t));
-	return share_skipped(t);
+	return t->has_eval ? feed_join_skipped(t->arena, &t->eval, &t->ranks, &t->l, t->diag)
+			   : ST_OK;
 }
 
 /* --no-save, and what wants a folder. */

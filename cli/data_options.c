@@ -7,6 +7,7 @@ void data_options_free(struct data_options *o)
 {
 	free(o->scale);
 	free(o->shift);
+	free(o->skip_bad);
 	*o = (struct data_options){0};
 }
 
@@ -46,9 +47,29 @@ static enum status spread(const char *option, int n, double v[DATASET_CHANNELS],
 enum status data_options_check(const struct data_options *o, struct diag *d)
 {
 	double v[DATASET_CHANNELS];
+	int64_t most;
 	int n;
 	TRY(numbers("--scale", o->scale, &n, v, d));
-	return numbers("--shift", o->shift, &n, v, d);
+	TRY(numbers("--shift", o->shift, &n, v, d));
+	return data_options_bad(o, 0, 0, &most, d);
+}
+
+enum status data_options_bad(
+	const struct data_options *o, int64_t samples, int64_t usual, int64_t *most, struct diag *d)
+{
+	char *end;
+	*most = usual;
+	if (!o->skip_bad || !*o->skip_bad)
+		return ST_OK;
+	const double v = strtod(o->skip_bad, &end);
+	const bool share = *end == '%';
+	if (end == o->skip_bad || end[share] || !(v >= 0) || v > (share ? 100 : 0x1p53) ||
+		(!share && v > floor(v)))
+		return diag_fail(d, ST_USAGE, NULL,
+			"--skip-bad=20 are 20 samples, --skip-bad=0.5% that share of them",
+			"--skip-bad: '%s' is neither a number of samples nor a share", o->skip_bad);
+	*most = (int64_t)(share ? floor((double)samples * v / 100) : v);
+	return ST_OK;
 }
 
 enum status data_options_map(const struct data_options *o, const char *name, int rank,

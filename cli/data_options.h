@@ -9,7 +9,11 @@
 
 struct data_options {
 	char *scale, *shift; /* as given; NULL: not */
-	int skip_bad;
+	char *skip_bad;      /* what --skip-bad says, "" for nothing; NULL: not given */
+	int resize, crop;    /* of pictures; 0: not given */
+	/* The same as values were trained, of this file; NULL: not known. */
+	const char *trained;
+	int trained_resize, trained_crop;
 	const char *classes; /* what labels count, as dataset_classes; NULL: what is there */
 };
 
@@ -19,8 +23,14 @@ struct data_options {
 	{"scale", 0, POPT_ARG_STRING, &(o).scale, 0,                                               \
 		"real inputs are value * A + B; several: by channel", "A[,A...]"},                 \
 	{"shift", 0, POPT_ARG_STRING, &(o).shift, 0, "see --scale", "B[,B...]"},                   \
-	{"skip-bad", 0, POPT_ARG_NONE, &(o).skip_bad, 0,                                           \
-		"a sample that cannot be read is replaced by the next one, and counted", NULL}
+	{"resize", 0, POPT_ARG_INT, &(o).resize, 0,                                                \
+		"the shorter side of pictures becomes so long", "N"},                              \
+	{"crop", 0, POPT_ARG_INT, &(o).crop, 0,                                                    \
+		"the middle of pictures is cut out, so wide and high", "N"},                       \
+	{"skip-bad", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &(o).skip_bad, 0,                 \
+		"samples that cannot be read are replaced (predict: not a number), and counted "   \
+		"(more than 5% are an error)",                                                     \
+		"N|P%"}
 /* clang-format on */
 
 /* Frees what popt has allocated. */
@@ -28,6 +38,10 @@ void data_options_free(struct data_options *o);
 
 /* That numbers are numbers, whatever they will be for. */
 enum status data_options_check(const struct data_options *o, struct diag *d);
+
+/* --skip-bad: so many of `samples` may be bad; `usual` of them where it does not say. */
+enum status data_options_bad(const struct data_options *o, int64_t samples, int64_t usual,
+	int64_t *most, struct diag *d);
 
 /* Scale and shift of a real input of this shape; its axis 1 counts channels. */
 enum status data_options_map(const struct data_options *o, const char *name, int rank,

@@ -63,18 +63,24 @@ static struct metric_task task_of_values(const struct stint_model *m, struct eva
 	return task;
 }
 
+struct metric_task evaluation_task(const struct stint_model *m, struct evaluation *e)
+{
+	e->output = -1;
+	if (feed_has_labels(m))
+		return task_of_labels(m, e);
+	if (m->target >= 0 && m->loss_name)
+		return task_of_values(m, e);
+	return (struct metric_task){.kind = METRIC_NOTHING};
+}
+
 enum status evaluation_start(struct arena *a, const struct loaded *l, const struct feed *f,
 	const struct arg_list *metric, struct evaluation *out, struct diag *d)
 {
 	const struct stint_model *m = l->model;
-	struct metric_task task = {.kind = METRIC_NOTHING};
-	*out = (struct evaluation){.l = l, .f = f, .output = -1};
+	*out = (struct evaluation){.l = l, .f = f};
 	if (metric->n)
 		TRY(feed_wants_outputs(l, "--metric", d));
-	if (feed_has_labels(m))
-		task = task_of_labels(m, out);
-	else if (m->target >= 0 && m->loss_name)
-		task = task_of_values(m, out);
+	struct metric_task task = evaluation_task(m, out);
 	static const char *const usual = "accuracy";
 	const bool by_itself = !metric->n && task.kind == METRIC_CLASSES;
 	TRY(metrics_parse(a, by_itself ? &usual : metric->value, by_itself ? 1 : metric->n,

@@ -30,6 +30,10 @@ struct evaluation {
 	bool stopped;    /* by a signal (cli/interrupt.h), in any rank: the rest says nothing */
 };
 
+/* What the loss makes of the model's outputs: which one is compared with the target (e->output, -1:
+ * none), as what, and with labels how many of a sample (e->labels). */
+struct metric_task evaluation_task(const struct stint_model *m, struct evaluation *e);
+
 /* `metric`: what --metric was given; none: the accuracy, where the loss takes labels. Memory is
  * taken here only. */
 enum status evaluation_start(struct arena *a, const struct loaded *l, const struct feed *f,

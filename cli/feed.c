@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/marked.h"
+#include "cli/picture_source.h"
 
 static enum status check_scalar(
 	const struct stint_tensor *t, const struct dataset *data, struct diag *d)
@@ -173,24 +174,28 @@ static enum status data_fail(struct diag *d, enum status st, const char *path, c
 		named ? message + n + 2 : message);
 }
 
-static enum status bind(struct feed *f, int resident, const char *path, struct diag *d)
+static enum status bind(
+	struct arena *a, struct feed *f, int resident, const char *text, struct diag *d)
 {
-	const struct stint_tensor *t = &f->l->model->resident[resident];
+	const struct stint_model *m = f->l->model;
+	const struct stint_tensor *t = &m->resident[resident];
+	const char *path;
 	char message[256];
 	if (f->n == FEED_MAX)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "too many inputs");
 	for (int i = 0; i < f->n; i++)
 		if (f->bound[i].resident == resident)
 			return diag_fail(d, ST_USAGE, NULL, NULL, "'%s' is given twice", t->name);
+	TRY(picture_source(a, f->o, t, resident == m->target, m->target < 0, text, &path, d));
 	struct dataset *data = &f->bound[f->n].data;
 	if (dataset_open(data, path, message)) {
 		return data_fail(d, is_file(path) ? ST_INVALID : ST_IO, path, message);
 	}
 	bool is_real = t->dtype == STINT_F32 || t->dtype == STINT_F64;
 	f->bound[f->n].resident = resident;
-	f->bound[f->n].mapped = is_real && resident != f->l->model->target;
+	f->bound[f->n].mapped = is_real && resident != m->target;
 	f->n++;
-	if (resident == f->l->model->target && f->o->classes &&
+	if (resident == m->target && f->o->classes &&
 		dataset_take_classes(data, f->o->classes, message))
 		return diag_fail(d, ST_INVALID, NULL,
 			"each class is a folder, of the name that it had in training", "%s",
@@ -229,7 +234,7 @@ static enum status bind_input(
 	else if ((resident = nth_input(m, (*position)++)) < 0)
 		return diag_fail(
 			d, ST_USAGE, NULL, NULL, "'%s': the model has no more inputs", text);
-	return bind(f, resident, text, d);
+	return bind(a, f, resident, text, d);
 }
 
 static enum status check_complete(const struct feed *f, struct diag *d)
@@ -317,7 +322,9 @@ static enum status open_batches(struct arena *a, struct feed *f, struct diag *d)
 	f->tally = ARENA_ARRAY(a, struct feed_tally, 1);
 	f->swapped = ARENA_ARRAY(a, int64_t, f->batch);
 	f->place = ARENA_ARRAY(a, int64_t, f->batch);
-	return f->tally && f->swapped && f->place ? ST_OK : diag_nomem(d);
+	if (!f->tally || !f->swapped || !f->place)
+		return diag_nomem(d);
+	return data_options_bad(f->o, f->samples, f->samples / 20, &f->bad, d);
 }
 
 enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_list *inputs,
@@ -333,7 +340,7 @@ enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_
 	if (target) {
 		out->target = out->n;
 		know_labels(out);
-		TRY(bind(out, m->target, target, d));
+		TRY(bind(a, out, m->target, target, d));
 		TRY(check_labels(out, &out->bound[out->target].data, d));
 	}
 	TRY(check_complete(out, d));

@@ -5,6 +5,7 @@
 #include "api/load.h"
 #include "cli/ahead.h"
 #include "cli/args.h"
+#include "cli/bad_samples.h"
 #include "cli/data_options.h"
 #include "data/shuffle.h"
 
@@ -15,8 +16,7 @@ struct feed_tally {
 	struct ahead *ahead;             /* NULL: none yet */
 	unsigned char *staged[FEED_MAX]; /* where it reads to */
 	double waited;                   /* seconds, the caller's */
-	int64_t skipped;                 /* bad samples */
-	char first[256];                 /* what was wrong with the first */
+	struct bad_samples bad;
 	int64_t longest; /* tokens of the longest row that was fed last; INT64_MAX: not padded */
 };
 
@@ -45,6 +45,10 @@ struct feed {
 	int64_t first, end;      /* rows of a batch that this rank's shards have; end 0: all */
 	struct shuffle order;
 	int64_t *place, *swapped; /* a batch's */
+	int64_t bad;              /* so many samples may be bad */
+	/* Of each sample of a batch what is wrong with it, or "": it stays, of zeros. NULL: the
+	 * next one in the files takes a bad one's place. */
+	char (*why)[BAD_TEXT];
 	struct feed_tally *tally;
 };
 
@@ -68,8 +72,12 @@ void feed_share(struct feed *f, int rank, int n);
 void feed_ahead(struct feed *f, const int64_t *index, int64_t n);
 /* Seconds that feed_batch has taken since this was last asked. */
 double feed_waited(const struct feed *f);
-/* --skip-bad: a warning with their number, where there were bad samples. */
+/* --skip-bad: warnings, where there were bad samples. */
 void feed_tell_skipped(const struct feed *f, struct diag *d);
+/* Of data that ranks share, by all of them at once, when each has read its part: bad samples of all
+ * are known to all, and may be too many together. */
+enum status feed_join_skipped(struct arena *a, const struct feed *f, struct ranks *r,
+	const struct loaded *l, struct diag *d);
 
 /* Shuffle for an epoch; then the samples of its batch, until it is called again. */
 enum status feed_epoch(struct feed *f, int64_t seed, int64_t epoch, struct diag *d);

@@ -15,6 +15,8 @@ static enum dataset_as number_of(int dtype)
 				    : DATASET_AS_BOOL;
 }
 
+enum { BAD_LABEL = 2 }; /* what reading gives, besides 1 and 0 */
+
 /* Rows of file i, *done of them. Labels are looked at: the file may have changed since. */
 static int read_rows(const struct feed *f, int i, const int64_t *index, int64_t n, void *out,
 	int64_t *done, char message[256])
@@ -33,7 +35,7 @@ static int read_rows(const struct feed *f, int i, const int64_t *index, int64_t 
 			"%.120s: sample %" PRId64 " has label %" PRId64
 			", out of range for %" PRId64 " classes",
 			data->path, index[*done], label[k], f->classes);
-		return 1;
+		return BAD_LABEL;
 	}
 	return rc;
 }
@@ -53,6 +55,66 @@ static int read_part(const struct feed *f, int i, const int64_t *index, int64_t 
 		return rc;
 	}
 	return read_rows(f, i, index, n, at, done, message);
+}
+
+/* --- Bad samples --- */
+
+/* What of a message follows this path; NULL: it is about another. (dataset_bad cuts long ones.) */
+static const char *behind(const char *message, const char *path)
+{
+	const size_t n = strnlen(path, 120);
+	return !strncmp(message, path, n) && !strncmp(message + n, ": ", 2) ? message + n + 2
+									    : NULL;
+}
+
+/* Why a sample of file i is bad, without which one it is; and what that one is called. */
+static void reason_of(const struct feed *f, int i, int64_t sample, int rc, const char *message,
+	char reason[BAD_TEXT], char name[BAD_TEXT])
+{
+	const struct dataset *data = &f->bound[i].data;
+	char number[48], path[4096];
+	const bool file = dataset_sample_file(data, sample, path, sizeof path) > 0;
+	if (file)
+		snprintf(name, BAD_TEXT, "%.*s", BAD_TEXT - 1, path);
+	else
+		snprintf(name, BAD_TEXT, "sample %" PRId64, sample);
+	if (rc == BAD_LABEL) {
+		snprintf(reason, BAD_TEXT, "a label out of range for %" PRId64 " classes",
+			f->classes);
+		return;
+	}
+	const char *text = behind(message, data->path);
+	text = !text && file ? behind(message, path) : text;
+	text = text ? text : message;
+	size_t n = (size_t)snprintf(number, sizeof number, "sample %" PRId64 " ", sample);
+	text += strncmp(text, number, n) ? 0 : n;
+	n = (size_t)snprintf(number, sizeof number, " (sample %" PRId64 ")", sample);
+	const size_t len = strlen(text), cut = len > n && !strcmp(text + len - n, number) ? n : 0;
+	snprintf(reason, BAD_TEXT, "%.*s", (int)(len - cut), text);
+	if (!*reason)
+		snprintf(reason, BAD_TEXT, "cannot be read");
+}
+
+/* Row r of a batch, its sample `sample`, is bad by file i. 1: there are too many. */
+static int count_bad(
+	const struct feed *f, int i, int64_t sample, int64_t r, int rc, char message[256])
+{
+	char reason[BAD_TEXT], name[BAD_TEXT], last[256];
+	struct bad_samples *b = &f->tally->bad;
+	reason_of(f, i, sample, rc, message, reason, name);
+	if (bad_add(b, sample, f->samples, reason, name)) {
+		snprintf(message, 256, "out of memory");
+		return 1;
+	}
+	if (f->why && !*f->why[r])
+		memcpy(f->why[r], reason, BAD_TEXT);
+	if (b->n <= f->bad)
+		return 0;
+	memcpy(last, message, sizeof last);
+	snprintf(message, 256,
+		"%" PRId64 " of %" PRId64 " samples are bad, more than --skip-bad allows: %.140s",
+		b->n, f->samples, last);
+	return 1;
 }
 
 /* --skip-bad: sample r of the batch becomes the next in the files, in all of them. */
@@ -110,10 +172,13 @@ static int read_file(const struct feed *f, int i, int64_t *index, int64_t n, uns
 			break;
 		if (!f->o->skip_bad || feed_is_scalar(f, i))
 			return 1;
-		if (!f->tally->skipped++)
-			memcpy(f->tally->first, message, sizeof f->tally->first);
-		if (replace(f, i, index, r++, at, message))
+		if (count_bad(f, i, index[r], r, bad, message))
 			return 1;
+		if (f->why)
+			memset(at[i] + (size_t)r * row, 0, row);
+		else if (replace(f, i, index, r, at, message))
+			return 1;
+		r++;
 	}
 	/* missing rows repeat the last one */
 	const bool rows = feed_tensor(f, i)->rank && !f->whole;
@@ -163,8 +228,10 @@ static enum status take(const struct feed *f, const int64_t *index, int64_t n, s
 	}
 	if (rc)
 		return diag_fail(d, ST_INVALID, NULL,
-			f->o->skip_bad ? NULL : "--skip-bad takes another sample instead", "%s",
-			message);
+			f->o->skip_bad ? "--skip-bad=N allows so many, --skip-bad=P% a share of all"
+			: f->why       ? "--skip-bad answers the others"
+				       : "--skip-bad takes another sample instead",
+			"%s", message);
 	for (int i = 0; i < f->n; i++) {
 		int64_t from, to;
 		wanted(f, i, &from, &to);
@@ -263,13 +330,27 @@ double feed_waited(const struct feed *f)
 
 void feed_tell_skipped(const struct feed *f, struct diag *d)
 {
+	static const char *const replaced[] = {
+		"another takes its place", "others take their places"};
+	static const char *const kept[] = {
+		"its row is not a number", "their rows are not a number"};
 	forget(f);
-	if (f->tally && f->tally->skipped)
-		diag_warn(d, NULL, NULL, "%" PRId64 " bad sample%s read; %s; the first: %s",
-			f->tally->skipped, f->tally->skipped == 1 ? "" : "s",
-			f->tally->skipped == 1 ? "another took its place"
-					       : "others took their places",
-			f->tally->first);
+	if (f->tally)
+		bad_tell(&f->tally->bad, f->samples, f->why ? kept : replaced, d);
+}
+
+enum status feed_join_skipped(struct arena *a, const struct feed *f, struct ranks *r,
+	const struct loaded *l, struct diag *d)
+{
+	if (!f->o->skip_bad || r->n == 1)
+		return ST_OK;
+	TRY(bad_join(a, &f->tally->bad, r, l, d));
+	if (f->tally->bad.n <= f->bad)
+		return ST_OK;
+	r->agreed = true;
+	return diag_fail(d, ST_INVALID, NULL, "--skip-bad=N allows so many, --skip-bad=P% a share",
+		"%" PRId64 " of %" PRId64 " samples are bad, more than --skip-bad allows",
+		f->tally->bad.n, f->samples);
 }
 
 void feed_close(struct feed *f)
@@ -282,6 +363,8 @@ void feed_close(struct feed *f)
 	shuffle_close(&f->order);
 	for (int i = 0; i < f->n; i++)
 		dataset_close(&f->bound[i].data);
+	if (f->tally)
+		bad_free(&f->tally->bad);
 	f->n = 0;
 	f->tally = NULL;
 }

@@ -102,6 +102,18 @@ static void put_files(struct text *note, const char *name, const struct arg_list
 	text_free(&all);
 }
 
+/* What is made of pictures, of any size, before they are held out or trained on. */
+static void put_sizes(struct text *note, const struct feed *f)
+{
+	int resize, crop;
+	for (int i = 0; i < f->n; i++)
+		if (dataset_sizes(&f->bound[i].data, &resize, &crop)) {
+			put_whole(note, "--resize", resize);
+			put_whole(note, "--crop", crop);
+			return;
+		}
+}
+
 /* What a run was asked for, so that another one can tell what it changes. */
 static void put_settings(struct text *note, const struct training *t)
 {
@@ -117,6 +129,7 @@ static void put_settings(struct text *note, const struct training *t)
 	note_put(note, "--target", o->target ? o->target : "");
 	note_put(note, "--scale", o->data.scale ? o->data.scale : "1");
 	note_put(note, "--shift", o->data.shift ? o->data.shift : "0");
+	put_sizes(note, t->has_eval ? &t->eval : &t->train);
 	if (t->data.classes)
 		note_put(note, "classes", t->data.classes);
 	if (o->pad)

@@ -65,6 +65,12 @@ static void put_words(const char *const *word)
 
 /* --- An option --- */
 
+/* Its value, where there is one, is in the same word. */
+static bool may_have(const struct poptOption *o)
+{
+	return o->argInfo & POPT_ARGFLAG_OPTIONAL;
+}
+
 static void man_option(const struct poptOption *o)
 {
 	puts(".TP");
@@ -74,9 +80,9 @@ static void man_option(const struct poptOption *o)
 	put_man(o->longName);
 	fputs("\\fR", stdout);
 	if (o->argDescrip) {
-		fputs("=\\fI", stdout);
+		fputs(may_have(o) ? "[=\\fI" : "=\\fI", stdout);
 		put_man(o->argDescrip);
-		fputs("\\fR", stdout);
+		fputs(may_have(o) ? "\\fR]" : "\\fR", stdout);
 	}
 	fputs("\n\\&", stdout); /* no line of a text is a request */
 	put_man(o->descrip);
@@ -87,7 +93,7 @@ static void man_option(const struct poptOption *o)
 static void bash_option(const char *command, const struct poptOption *o)
 {
 	const char *const *word = words_of(o->longName);
-	if (!o->argDescrip)
+	if (!o->argDescrip || may_have(o))
 		return;
 	printf("\t%s/--%s", command, o->longName);
 	if (o->shortName)
@@ -104,7 +110,7 @@ static void bash_option(const char *command, const struct poptOption *o)
 static void zsh_option(const struct poptOption *o)
 {
 	const char *const *word = words_of(o->longName);
-	printf("\t\t\t'*--%s%s[", o->longName, o->argDescrip ? "=" : "");
+	printf("\t\t\t'*--%s%s[", o->longName, !o->argDescrip ? "" : may_have(o) ? "=-" : "=");
 	for (const char *s = o->descrip; *s; s++) {
 		const char one[] = {*s, '\0'};
 		put_marked(*s == '\'' ? "" : one, "[]\\:", "\\");
@@ -113,7 +119,7 @@ static void zsh_option(const struct poptOption *o)
 	}
 	putchar(']');
 	if (o->argDescrip) {
-		putchar(':');
+		fputs(may_have(o) ? "::" : ":", stdout);
 		put_marked(o->argDescrip, "[]\\:", "\\");
 		putchar(':');
 		if (word) {
@@ -133,7 +139,7 @@ static void fish_option(const char *command, const struct poptOption *o)
 	printf("complete -c stint -n '__fish_seen_subcommand_from %s' -l %s", command, o->longName);
 	if (o->shortName)
 		printf(" -s %c", o->shortName);
-	if (o->argDescrip)
+	if (o->argDescrip && !may_have(o))
 		fputs(word ? " -x" : " -r", stdout);
 	if (word) {
 		fputs(" -a '", stdout);

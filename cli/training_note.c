@@ -97,7 +97,14 @@ enum status note_take_data(
 	TRY(take(a, path, note, "--scale", "1", &o->scale, d));
 	TRY(take(a, path, note, "--shift", "0", &o->shift, d));
 	o->classes = value_of(a, note, "classes", &nomem);
-	return nomem ? diag_nomem(d) : ST_OK;
+	const char *resize = value_of(a, note, "--resize", &nomem),
+		   *crop = value_of(a, note, "--crop", &nomem);
+	o->trained = arena_strdup(a, path);
+	if (resize && crop) {
+		o->trained_resize = atoi(resize);
+		o->trained_crop = atoi(crop);
+	}
+	return nomem || !o->trained ? diag_nomem(d) : ST_OK;
 }
 
 enum status note_of_model(
@@ -106,7 +113,8 @@ enum status note_of_model(
 	static const struct {
 		const char *name, *key, *usual;
 	} told[MODEL_NOTES - 1] = {{"classes", "stint.classes", ""},
-		{"--scale", "stint.scale", "1"}, {"--shift", "stint.shift", "0"}};
+		{"--scale", "stint.scale", "1"}, {"--shift", "stint.shift", "0"},
+		{"--resize", "stint.resize", ""}, {"--crop", "stint.crop", ""}};
 	const char *note;
 	bool nomem = false;
 	int n = 0;

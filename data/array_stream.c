@@ -12,7 +12,7 @@
 struct array_stream {
 	FILE *file;
 	char *path, *work;
-	int n;
+	int safetensors, n;
 	struct part {
 		int64_t at, end; /* where its next byte goes, and where it ends */
 	} * part;
@@ -22,13 +22,6 @@ static int fail(char *message, const char *path, const char *why)
 {
 	snprintf(message, 256, "cannot write %.150s: %s", path, why);
 	return 1;
-}
-
-static int is_safetensors(const char *path)
-{
-	static const char end[] = ".safetensors";
-	const size_t n = strlen(path), m = sizeof end - 1;
-	return n >= m && !strcmp(path + n - m, end);
 }
 
 static int64_t bytes_of(const struct safetensors_entry *e)
@@ -44,7 +37,7 @@ static int put_header(struct array_stream *s, const struct safetensors_entry *en
 {
 	static const char *const type[] = {"<f4", "<f8", "<i8", "|b1"};
 	char header[NPY_HEADER];
-	if (is_safetensors(s->path))
+	if (s->safetensors)
 		return safetensors_put_header(s->file, entry, s->n, note, nnote);
 	const size_t len = npy_header(type[entry->dtype], entry->rank, entry->dim, header);
 	return fwrite(header, 1, len, s->file) != len;
@@ -66,7 +59,7 @@ static int lay_out(struct array_stream *s, const struct safetensors_entry *entry
 	return 0;
 }
 
-int array_stream_open(struct array_stream **out, const char *path,
+int array_stream_open(struct array_stream **out, const char *path, int safetensors,
 	const struct safetensors_entry *entry, int n, const struct safetensors_note *note,
 	int nnote, char message[256])
 {
@@ -74,7 +67,7 @@ int array_stream_open(struct array_stream **out, const char *path,
 	*out = NULL;
 	if (safetensors_check(entry, n, message))
 		return 1;
-	if (!is_safetensors(path) && n != 1)
+	if (!safetensors && n != 1)
 		return fail(message, path, "a .npy file holds one array");
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a rename would replace it */
 		return fail(message, path, "it is no ordinary file");
@@ -82,6 +75,7 @@ int array_stream_open(struct array_stream **out, const char *path,
 	if (!s)
 		return fail(message, path, "out of memory");
 	*out = s;
+	s->safetensors = safetensors;
 	s->n = n;
 	s->part = calloc((size_t)n + 1, sizeof *s->part);
 	s->path = realpath(path, NULL); /* what a link leads to; NULL: nothing is there yet */

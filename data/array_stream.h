@@ -11,10 +11,9 @@
 
 struct array_stream;
 
-/* Arrays of entry[0..n): name, type and shape are read, which must outlive the stream. A path that
- * ends with ".safetensors" is such a file; any other one .npy, of one array. Written beside
- * `path`, under another name. */
-int array_stream_open(struct array_stream **out, const char *path,
+/* Arrays of entry[0..n): name, type and shape are read, which must outlive the stream. As
+ * safetensors, or else as .npy, of one array. Written beside `path`, under another name. */
+int array_stream_open(struct array_stream **out, const char *path, int safetensors,
 	const struct safetensors_entry *entry, int n, const struct safetensors_note *note,
 	int nnote, char message[256]);
 /* The next bytes of array `i`. */

@@ -58,6 +58,26 @@ const char *dataset_name(const struct dataset *d, int64_t sample)
 	return d->kind->name ? d->kind->name(d, sample) : NULL;
 }
 
+const char *dataset_folder(const struct dataset *d)
+{
+	return d->kind->folder ? d->kind->folder(d) : NULL;
+}
+
+int dataset_sample_file(const struct dataset *d, int64_t sample, char *out, size_t room)
+{
+	const char *folder = dataset_folder(d);
+	return folder ? snprintf(out, room, "%s%s%s", folder, *folder ? "/" : "",
+				dataset_name(d, sample))
+		      : 0;
+}
+
+int dataset_sizes(const struct dataset *d, int *resize, int *crop)
+{
+	if (d->kind->sizes)
+		d->kind->sizes(d, resize, crop);
+	return d->kind->sizes != NULL;
+}
+
 const char *dataset_classes(const struct dataset *d)
 {
 	return d->kind->classes ? d->kind->classes(d) : NULL;

@@ -50,6 +50,15 @@ void dataset_close(struct dataset *d);
 int64_t dataset_samples(const struct dataset *d); /* 1 of a scalar */
 /* The file that a sample of a folder is, from the folder on; NULL: of no folder. */
 const char *dataset_name(const struct dataset *d, int64_t sample);
+/* The folder that such names begin in; "": none, they are whole paths. NULL: of no folder. */
+const char *dataset_folder(const struct dataset *d);
+/* The path of the file that a sample of a folder is, as snprintf writes it; 0: of no folder. */
+int dataset_sample_file(const struct dataset *d, int64_t sample, char *out, size_t room);
+/* Of pictures (images:): what their shorter side becomes, and the side of what is cut out; 0: none.
+ */
+int dataset_sizes(const struct dataset *d, int *resize, int *crop);
+/* Whether the name is a picture's, by its ending. */
+int dataset_is_picture(const char *path);
 /* The names of classes that labels count, with a "/" between two; NULL: they have none. */
 const char *dataset_classes(const struct dataset *d);
 /* Labels count these names from now on, whatever classes are there: of those that have names. A
@@ -83,6 +92,11 @@ int dataset_read(const struct dataset *d, const int64_t *index, int64_t n, enum 
  * [low, high] that is not `except`, or -1. */
 int dataset_outside(const struct dataset *d, int64_t low, int64_t high, int64_t except,
 	int64_t *where, int64_t *value, char message[256]);
+
+/* Writes numbers, row by row, as a palette PNG, which shows each in a colour of its own: PASCAL
+ * VOC's. The file must not be there. */
+int dataset_write_mask(const char *path, int64_t width, int64_t height, const unsigned char *number,
+	char message[256]);
 
 /* Writes a float or double array as .npy (used by tests and tools). */
 int dataset_write_npy(const char *path, int is_double, int rank, const int64_t *dim,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "data/kind.h"
 #include "data/picture.h"
@@ -19,7 +20,7 @@ struct images {
 	struct folder folder;
 	char *path;
 	int size, resize; /* of the result; of the shorter side before it is cut out */
-	int random, zoom, flip;
+	int random, zoom, flip, all;
 	enum picture_kind kind;
 };
 
@@ -54,6 +55,8 @@ static int read_word(struct images *x, const char *text, size_t n)
 		return !(x->zoom = 1);
 	if (is_word(text, n, "flip"))
 		return !(x->flip = 1);
+	if (is_word(text, n, "all"))
+		return !(x->all = 1);
 	if (is_word(text, n, "gray") && x->kind == PICTURE_RGB) {
 		x->kind = PICTURE_GRAY;
 		return 0;
@@ -189,13 +192,13 @@ static void store(const struct picture *p, int mirrored, unsigned char *out)
 static int read_one(const struct dataset *d, int64_t sample, unsigned char *out, char message[256])
 {
 	const struct images *x = d->state;
-	const char *name = x->folder.text + x->folder.item[sample].name;
+	const size_t room = (size_t)dataset_sample_file(d, sample, NULL, 0) + 1;
 	struct picture in, cut = {.pixel = NULL};
 	struct chance c = {.d = d, .sample = sample};
-	char *path = malloc(strlen(x->path) + strlen(name) + 2);
+	char *path = malloc(room);
 	if (!path)
 		return dataset_bad(message, x->path, "out of memory");
-	sprintf(path, "%s/%s", x->path, name);
+	(void)dataset_sample_file(d, sample, path, room);
 	int rc = picture_read(path, x->kind, &in, message);
 	if (!rc) {
 		rc = cut_out(x, &in, &c, &cut);
@@ -217,6 +220,19 @@ static const char *picture_name(const struct dataset *d, int64_t sample)
 {
 	const struct images *x = d->state;
 	return x->folder.text + x->folder.item[sample].name;
+}
+
+static const char *picture_folder(const struct dataset *d)
+{
+	const struct images *x = d->state;
+	return x->path;
+}
+
+static void picture_sizes(const struct dataset *d, int *resize, int *crop)
+{
+	const struct images *x = d->state;
+	*resize = x->resize;
+	*crop = x->size;
 }
 
 static int images_read(
@@ -248,6 +264,24 @@ static int open_folder(struct images *x, const char *path, char message[256])
 			: folder_read(&x->folder, path, message);
 }
 
+/* A folder, a picture, or a list of them, whose names are whole paths. */
+static int open_pictures(struct images *x, const char *path, char message[256])
+{
+	struct stat st;
+	const int is = stat(path, &st) == 0;
+	if (strcmp(path, "-") != 0 && (!is || S_ISDIR(st.st_mode))) {
+		if (!x->all)
+			return open_folder(x, path, message);
+		x->path = strdup(path);
+		return !x->path ? dataset_bad(message, path, "out of memory")
+				: folder_read_all(&x->folder, path, message);
+	}
+	x->path = strdup("");
+	return !x->path                   ? dataset_bad(message, path, "out of memory")
+	       : dataset_is_picture(path) ? folder_read_one(&x->folder, path, message)
+					  : folder_read_list(&x->folder, path, message);
+}
+
 static int pictures_open(
 	struct dataset *d, const char *text, enum picture_kind kind, char message[256])
 {
@@ -260,10 +294,10 @@ static int pictures_open(
 	x->kind = kind;
 	if (read_settings(x, text, &folder))
 		return dataset_bad(message, d->path,
-			"is written %s:SIZE[,resize=N][,random|,zoom][,flip]%s:FOLDER",
+			"is written %s:SIZE[,resize=N][,random|,zoom][,flip]%s[,all]:FOLDER",
 			kind == PICTURE_MASK ? "masks" : "images",
 			kind == PICTURE_MASK ? "" : "[,gray]");
-	if (open_folder(x, folder, message))
+	if (open_pictures(x, folder, message))
 		return 1;
 	d->type = DATASET_U8;
 	d->dim[d->rank++] = x->folder.n;
@@ -284,10 +318,17 @@ static int masks_open(struct dataset *d, const char *text, char message[256])
 	return pictures_open(d, text, PICTURE_MASK, message);
 }
 
-const struct dataset_kind images_kind = {
-	.open = images_open, .read = images_read, .close = images_close, .name = picture_name};
-const struct dataset_kind masks_kind = {
-	.open = masks_open, .read = images_read, .close = images_close, .name = picture_name};
+const struct dataset_kind images_kind = {.open = images_open,
+	.read = images_read,
+	.close = images_close,
+	.name = picture_name,
+	.folder = picture_folder,
+	.sizes = picture_sizes};
+const struct dataset_kind masks_kind = {.open = masks_open,
+	.read = images_read,
+	.close = images_close,
+	.name = picture_name,
+	.folder = picture_folder};
 
 static int labels_open(struct dataset *d, const char *text, char message[256])
 {
@@ -332,5 +373,6 @@ const struct dataset_kind labels_kind = {.open = labels_open,
 	.read = labels_read,
 	.close = images_close,
 	.name = picture_name,
+	.folder = picture_folder,
 	.classes = labels_classes,
 	.take_classes = labels_take};

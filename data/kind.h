@@ -14,6 +14,11 @@ struct dataset_kind {
 	void (*close)(struct dataset *d);
 	/* What a sample is called, NULL: samples have no names. */
 	const char *(*name)(const struct dataset *d, int64_t sample);
+	/* The folder that its name begins in; "": none, the name is the whole path. */
+	const char *(*folder)(const struct dataset *d);
+	/* Of pictures: what their shorter side becomes, and the side of the square that is cut out.
+	 */
+	void (*sizes)(const struct dataset *d, int *resize, int *crop);
 	/* What its labels are called, with a "/" between two; and others' places instead of its
 	 * own. NULL: its labels have no names. */
 	const char *(*classes)(const struct dataset *d);

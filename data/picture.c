@@ -114,6 +114,18 @@ static int png_pixels(const struct png *p, enum picture_kind kind, struct pictur
 	return 0;
 }
 
+/* What the file says of it may follow the pixels; what is damaged there changes nothing. */
+static int png_turn(const struct png *p, struct picture *out)
+{
+	struct spng_exif exif;
+	(void)spng_decode_chunks(p->ctx);
+	if (spng_get_exif(p->ctx, &exif) != 0)
+		return 0;
+	return picture_turn(out, exif_orientation((unsigned char *)exif.data, exif.length))
+		       ? dataset_bad(p->message, p->path, "out of memory")
+		       : 0;
+}
+
 static int png_read(
 	FILE *f, const char *path, enum picture_kind kind, struct picture *out, char message[256])
 {
@@ -125,7 +137,7 @@ static int png_read(
 	code = code ? code : spng_get_ihdr(p.ctx, &p.head);
 	const int rc = code ? png_bad(&p, code)
 			    : bad_size(path, p.head.width, p.head.height, message) ||
-				       png_pixels(&p, kind, out);
+				       png_pixels(&p, kind, out) || png_turn(&p, out);
 	spng_ctx_free(p.ctx);
 	return rc;
 }
@@ -139,6 +151,7 @@ struct jpeg {
 	jmp_buf out;
 	char text[JMSG_LENGTH_MAX];
 	struct picture *picture;
+	unsigned char *inks; /* a row of CMYK; NULL: it has colours */
 };
 
 static void jpeg_fails(j_common_ptr common)
@@ -156,29 +169,61 @@ static void jpeg_warns(j_common_ptr common, int level)
 		jpeg_fails(common);
 }
 
+/* Inks, as Adobe's programs store them: inverted. */
+static void from_cmyk(const unsigned char *in, int width, unsigned char *out)
+{
+	for (int i = 0; i < width; i++, in += 4)
+		for (int k = 0; k < 3; k++) {
+			const unsigned v = (255u - in[k]) * in[3] + 128;
+			*out++ = (unsigned char)(in[3] - (((v >> 8) + v) >> 8));
+		}
+}
+
+/* The row that comes next. */
+static void jpeg_row(struct jpeg *j)
+{
+	const struct picture *p = j->picture;
+	unsigned char *to = p->pixel + (size_t)j->d.output_scanline * (size_t)p->width * 3;
+	JSAMPROW row = j->inks ? j->inks : to;
+	(void)jpeg_read_scanlines(&j->d, &row, 1);
+	if (j->inks)
+		from_cmyk(j->inks, p->width, to);
+}
+
+static int jpeg_orientation(const struct jpeg *j)
+{
+	for (jpeg_saved_marker_ptr m = j->d.marker_list; m; m = m->next)
+		if (m->data_length > 6 && !memcmp(m->data, "Exif\0\0", 6))
+			return exif_orientation(m->data + 6, m->data_length - 6);
+	return 1;
+}
+
 static int jpeg_pixels(
 	struct jpeg *j, FILE *f, const char *path, enum picture_kind kind, char message[256])
 {
 	struct picture *p = j->picture;
 	jpeg_stdio_src(&j->d, f);
+	jpeg_save_markers(&j->d, JPEG_APP0 + 1, 0xffff);
 	(void)jpeg_read_header(&j->d, TRUE);
 	if (bad_size(path, j->d.image_width, j->d.image_height, message))
 		return 1;
-	if (j->d.num_components != 1 && j->d.num_components != 3)
+	const int components = j->d.num_components;
+	if (components != 1 && components != 3 && components != 4)
 		return dataset_bad(message, path,
-			"a JPEG of %d components; gray and colours are read", j->d.num_components);
-	j->d.out_color_space = JCS_RGB;
+			"a JPEG of %d components; gray, colours and CMYK are read", components);
+	j->d.out_color_space = components == 4 ? JCS_CMYK : JCS_RGB;
 	(void)jpeg_start_decompress(&j->d);
 	if (make(p, path, (int)j->d.output_width, (int)j->d.output_height, 3, message))
 		return 1;
-	while (j->d.output_scanline < j->d.output_height) {
-		JSAMPROW row = p->pixel + (size_t)j->d.output_scanline * (size_t)p->width * 3;
-		(void)jpeg_read_scanlines(&j->d, &row, 1);
-	}
+	if (components == 4 && !(j->inks = malloc((size_t)p->width * 4)))
+		return dataset_bad(message, path, "out of memory");
+	while (j->d.output_scanline < j->d.output_height)
+		jpeg_row(j);
+	const int orientation = jpeg_orientation(j);
 	(void)jpeg_finish_decompress(&j->d);
 	if (kind == PICTURE_GRAY)
 		to_gray(p);
-	return 0;
+	return picture_turn(p, orientation) ? dataset_bad(message, path, "out of memory") : 0;
 }
 
 static int jpeg_read(
@@ -203,6 +248,7 @@ static int jpeg_read(
 		rc = jpeg_pixels(j, f, path, kind, message);
 	}
 	jpeg_destroy_decompress(&j->d);
+	free(j->inks);
 	free(j);
 	return rc;
 }

@@ -3,6 +3,7 @@
 #ifndef STINT_DATA_PICTURE_H
 #define STINT_DATA_PICTURE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct picture {
@@ -20,10 +21,14 @@ enum picture_kind {
 };
 
 /* Reads a PNG or JPEG file, told by its content; 16 bits a channel become 8, a palette its colours,
- * transparency goes. Gray from colours is ITU-R 601-2's luma, as PIL has it. 1 with a message,
- * which names the file. */
+ * transparency goes. Gray from colours is ITU-R 601-2's luma, as PIL has it, and so are colours
+ * from CMYK. It is turned as its EXIF says. 1 with a message, which names the file. */
 int picture_read(const char *path, enum picture_kind kind, struct picture *out, char message[256]);
 void picture_free(struct picture *p);
+/* The orientation that EXIF's n bytes tell, 1 to 8; 1: none. */
+int exif_orientation(const unsigned char *exif, size_t n);
+/* As it is to be seen. 1: out of memory. */
+int picture_turn(struct picture *p, int orientation);
 
 /* A part of a picture; within it. */
 struct picture_box {

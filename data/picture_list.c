@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,7 +10,7 @@
 
 #include "data/kind.h"
 
-static int is_picture(const char *name)
+int dataset_is_picture(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 	return dot && dot != name &&
@@ -110,7 +111,7 @@ static int add_pictures(struct folder *f, const char *path, const char *class)
 	free(all);
 	int rc = n < 0;
 	for (int i = 0; i < n && !rc; i++)
-		if (is_picture(list[i]->d_name))
+		if (dataset_is_picture(list[i]->d_name))
 			rc = add(f, class, list[i]->d_name);
 	if (n >= 0)
 		list_free(list, n);
@@ -130,6 +131,11 @@ static int add_folder(struct folder *f, const char *path, const char *class, cha
 				       class);
 }
 
+static int any(const struct folder *f, const char *path, char message[256])
+{
+	return f->n ? 0 : dataset_bad(message, path, "holds no pictures (.png, .jpg)");
+}
+
 int folder_read(struct folder *out, const char *path, char message[256])
 {
 	struct dirent **list;
@@ -146,7 +152,69 @@ int folder_read(struct folder *out, const char *path, char message[256])
 		return rc;
 	if (out->nclass == 0 && add_pictures(out, path, ""))
 		return dataset_bad(message, path, "cannot read the folder: %s", strerror(errno));
-	return out->n ? 0 : dataset_bad(message, path, "holds no pictures (.png, .jpg)");
+	return any(out, path, message);
+}
+
+static int add_below(struct folder *f, const char *path, const char *below, int depth)
+{
+	enum { DEEPEST = 64 }; /* a link may lead back */
+	struct dirent **list;
+	char *all = *below ? joined(path, below) : strdup(path);
+	const int n = all && depth < DEEPEST ? scandir(all, &list, visible, by_bytes) : -1;
+	int rc = n < 0;
+	for (int i = 0; i < n && !rc; i++) {
+		char *name = *below ? joined(below, list[i]->d_name) : strdup(list[i]->d_name);
+		rc = !name;
+		if (name && is_folder(path, name))
+			rc = add_below(f, path, name, depth + 1);
+		else if (name && dataset_is_picture(name))
+			rc = add(f, "", name);
+		free(name);
+	}
+	if (n >= 0)
+		list_free(list, n);
+	free(all);
+	return rc;
+}
+
+int folder_read_all(struct folder *out, const char *path, char message[256])
+{
+	*out = (struct folder){.text = NULL};
+	if (add_below(out, path, "", 0))
+		return dataset_bad(message, path, "cannot read its folders: %s", strerror(errno));
+	return any(out, path, message);
+}
+
+int folder_read_list(struct folder *out, const char *path, char message[256])
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+	int rc = 0;
+	*out = (struct folder){.text = NULL};
+	FILE *f = strcmp(path, "-") != 0 ? fopen(path, "r") : stdin;
+	if (!f)
+		return dataset_bad(message, path, "cannot open: %s", strerror(errno));
+	while (!rc && (n = getline(&line, &room, f)) > 0) {
+		if (strlen(line) < (size_t)n)
+			rc = dataset_bad(message, path,
+				"is neither a picture (.png, .jpg) nor a list of pictures' paths");
+		line[strcspn(line, "\r\n")] = '\0';
+		if (!rc && *line && add(out, "", line))
+			rc = dataset_bad(message, path, "out of memory");
+	}
+	if (!rc && ferror(f))
+		rc = dataset_bad(message, path, "cannot read: %s", strerror(errno));
+	free(line);
+	if (f != stdin)
+		(void)fclose(f);
+	return rc ? rc : any(out, path, message);
+}
+
+int folder_read_one(struct folder *out, const char *path, char message[256])
+{
+	*out = (struct folder){.text = NULL};
+	return add(out, "", path) ? dataset_bad(message, path, "out of memory") : 0;
 }
 
 /* The place of a name of `n` bytes among them; -1: it is none of them. */

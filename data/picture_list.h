@@ -21,6 +21,12 @@ struct folder {
 
 /* A class that has no pictures is a mistake, and refused. */
 int folder_read(struct folder *out, const char *path, char message[256]);
+/* All that are in it and below it, in the order of their names, classes or not. */
+int folder_read_all(struct folder *out, const char *path, char message[256]);
+/* The pictures whose paths stand in a file, one a line, or "-", standard input. */
+int folder_read_list(struct folder *out, const char *path, char message[256]);
+/* One picture. */
+int folder_read_one(struct folder *out, const char *path, char message[256]);
 /* The classes count by the place of their names in `classes`, of which some may have no folder; a
  * folder that is none of them is a mistake. */
 int folder_take_classes(struct folder *f, const char *path, const char *classes, char message[256]);

@@ -121,6 +121,16 @@ static void single(struct model_test *t)
 	model_output(t, "y");
 }
 
+/* Scores of four classes for each pixel of a picture: a convolution of one pixel. */
+static void pixels(struct model_test *t)
+{
+	model_input(t, "x", FLOAT_TYPE, "N,3,16,16");
+	weights(t, "w", "4,3,1,1", 12);
+	weights(t, "b", "4", 4);
+	model_node(t, "Conv", "conv", "x,w,b", "y");
+	model_output(t, "y");
+}
+
 /* A head whose weight is read twice. */
 static void shared(struct model_test *t)
 {
@@ -674,7 +684,7 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},
 		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"twice", twice},
 		{"vast", vast}, {"tokens", tokens}, {"sequence", sequence}, {"sentence", sentence},
-		{"readers", readers}, {"kept_otherwise", kept_otherwise}};
+		{"readers", readers}, {"pixels", pixels}, {"kept_otherwise", kept_otherwise}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

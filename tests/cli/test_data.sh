@@ -122,10 +122,39 @@ for name, bad in (("one.npy", {1}), ("two.npy", {1, 2})):
 END
 expect 3 stint train gather --no-save --input one.npy --target gt.npy --epochs 1
 said one.npy "sample 1" "no whole number"
-expect 0 stint train gather --no-save --input one.npy --target gt.npy --epochs 1 --skip-bad
-said "1 bad sample read; another took its place" "sample 1"
-expect 0 stint train gather --no-save --input two.npy --target gt.npy --epochs 1 --skip-bad
-said "2 bad samples read; others took their places"
+expect 0 stint train gather --no-save --input one.npy --target gt.npy --epochs 3 --skip-bad=1
+said "1 of 4 samples is bad, and another takes its place: holds a value that is no whole number of 64 bits: sample 1"
+expect 0 stint train gather --no-save --input two.npy --target gt.npy --epochs 1 --skip-bad=50%
+said "2 of 4 samples are bad, and others take their places: holds a value that is no whole number of 64 bits: sample 1, sample 2"
+# more than 5 %, or than it says, end it
+expect 3 stint train gather --no-save --input one.npy --target gt.npy --epochs 1 --skip-bad
+said "1 of 4 samples are bad, more than --skip-bad allows" "sample 1" "--skip-bad=N"
+expect 3 stint train gather --no-save --skip-bad=1 --input two.npy --target gt.npy --epochs 1
+for odd in x -1 1.5 101% 5%% nan; do
+	expect 2 stint train gather --no-save --input one.npy --target gt.npy --skip-bad=$odd
+	said "--skip-bad: '$odd'"
+done
+# a count for each reason, in whichever epoch and file they are met, and the first three of each
+python3 - <<'END' || fail "no numbers"
+import struct
+def npy(name, shape, values):
+    head = repr({"descr": "<u8", "fortran_order": False, "shape": shape}).encode()
+    open(name, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + struct.pack(f"<{len(values)}Q", *values))
+npy("labels.npy", (100,), [99 if i in (3, 50, 51, 52, 90) else 1 << 63 if i == 60 else 0 for i in range(100)])
+npy("words.npy", (100,), [1 << 63 if i in (7, 50, 61) else 0 for i in range(100)])
+END
+for skip in --skip-bad=8 --skip-bad=8%; do
+	expect 0 stint eval gather $skip --input words.npy --target labels.npy
+	said "4 of 100 samples are bad, and others take their places: holds a value that is no whole number of 64 bits: sample 7, sample 50, sample 61 and 1 more" \
+		"4 of 100 samples are bad, and others take their places: a label out of range for 3 classes: sample 3, sample 51, sample 52 and 1 more"
+done
+expect 0 stint eval gather --skip-bad=8 --input words.npy --target labels.npy --json
+is_json out
+[ "$(json_of out bad 0 samples) $(json_of out bad 1 samples)" = "4 4" ] || fail "$(cat out)"
+expect 3 stint eval gather --skip-bad=7 --input words.npy --target labels.npy
+said "8 of 100 samples are bad, more than --skip-bad allows"
+expect 3 stint eval gather --skip-bad --input words.npy --target labels.npy
+said "6 of 100 samples are bad, more than --skip-bad allows"
 
 # arrays in archives are the same arrays
 python3 - <<'END' || fail "no archive"

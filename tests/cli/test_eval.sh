@@ -61,8 +61,6 @@ said "outputs" "NAME="
 
 # what is refused leaves nothing
 rm -f y.npy
-expect 2 stint predict dir --input ex.npy
-said "-o"
 expect 2 stint predict dir --input ex.npy -o w=y.npy
 said "no output 'w'" "'y'"
 expect 5 stint predict dir --input ex.npy -o no/such/y.npy

@@ -41,12 +41,12 @@ echo nothing >train/lying/05.png
 expect 3 stint train dir --no-save $train --epochs 1
 said train/lying/05.png "sample 5"
 expect 0 stint train dir --no-save $train --epochs 1 --skip-bad
-said "1 bad sample read" train/lying/05.png
+said "1 of 48 samples is bad, and another takes its place: neither PNG nor JPEG: train/lying/05.png"
 expect 3 stint train dir --no-save --input images:30,gray:train --target labels:train --epochs 1
 said images:30,gray:train
 expect 5 stint train dir --no-save --input images:28,gray:none --target labels:train --epochs 1
 expect 3 stint train dir --no-save --input images:28,grey:train --target labels:train --epochs 1
-said "[,gray]:FOLDER"
+said "[,gray][,all]:FOLDER"
 # labels of other pictures
 mkdir -p other && cp -r train/. other && mv other/standing/07.png other/standing/07a.png
 expect 3 stint train dir --no-save --input images:28,gray:train --target labels:other --epochs 1
@@ -75,6 +75,58 @@ expect 0 stint eval dir --checkpoint ck $test --json
 expect 0 stint export dir --checkpoint ck -o named.onnx
 grep -q "stint.classes" named.onnx && grep -q "lying/standing" named.onnx && grep -q "stint.scale" named.onnx ||
 	fail "the model does not tell its classes"
+grep -q "stint.resize" named.onnx && grep -q "stint.crop" named.onnx || fail "the model does not tell its pictures' sizes"
+
+# pictures as they lie about: a folder, a list, names by a pipe, one; their sizes are those that were trained
+expect 0 stint train dir $train --epochs 1 --checkpoint sized --eval-input images:test --eval-target test --resize 32 --crop 28
+expect 0 stint predict dir --checkpoint sized --input images:28,resize=32,gray:test -o explicit.csv
+mkdir -p loose/below && cp test/lying/0[0-3].png loose && cp test/standing/0[0-3].png loose/below
+expect 0 stint predict dir --checkpoint sized --input test -o folder.csv
+said "--resize 32 --crop 28, as in training"
+same folder.csv explicit.csv
+expect 0 stint predict dir --checkpoint sized --input loose -o loose.csv
+[ "$(wc -l <loose.csv)" = 9 ] || fail "$(cat loose.csv)"
+{ head -n 1 explicit.csv && sed -n '2,5s,^test/lying,loose,p; 10,13s,^test/standing,loose/below,p' explicit.csv; } >wanted.csv
+same loose.csv wanted.csv
+find loose -name '*.png' | sort >names.txt
+printf '\r\n\n' >>names.txt
+expect 0 stint predict dir --checkpoint sized --input names.txt -o list.csv
+same list.csv loose.csv
+expect 0 stint predict dir --checkpoint sized --input images:28,resize=32,gray:names.txt -o list.csv
+same list.csv loose.csv
+checks=$((checks + 1))
+find loose -name '*.png' | sort | stint predict dir --checkpoint sized --input - >pipe.csv 2>err || fail "names by a pipe"
+same pipe.csv loose.csv
+expect 0 stint predict dir --checkpoint sized --input loose/below/02.png -o one.csv
+[ "$(tail -n 1 one.csv)" = "$(grep below/02 loose.csv)" ] || fail "$(cat one.csv)"
+# other sizes are warned of
+expect 0 stint predict dir --checkpoint sized --input images:28,gray:test -o other.csv
+said "was trained with --resize 32 --crop 28, and is asked with --resize 28 --crop 28"
+expect 0 stint predict dir --checkpoint sized --input test --resize 40 -o other.csv
+said "was trained with --resize 32 --crop 28, and is asked with --resize 40 --crop 28"
+expect 2 stint predict dir --checkpoint sized --input test --crop -1
+said "--resize and --crop want 1 or more"
+expect 2 stint predict dir --checkpoint sized --input test --resize 20
+said "--resize 20 is less than --crop 28"
+expect 0 stint eval dir --checkpoint sized --input test --target test --json
+[ "$(json_of out labels)" = 16 ] || fail "$(cat out)"
+# what is missing, and what is no list, has its reason
+echo loose/none.png >>names.txt
+expect 3 stint predict dir --checkpoint sized --input names.txt -o bad.csv
+said loose/none.png "No such file"
+absent bad.csv
+expect 0 stint predict dir --checkpoint sized --input names.txt --skip-bad -o bad.csv
+[ "$(tail -n 1 bad.csv)" = "loose/none.png,,nan,No such file or directory" ] || fail "$(cat bad.csv)"
+cp test/lying/00.png picture.txt
+expect 3 stint predict dir --checkpoint sized --input picture.txt
+said "nor a list"
+: >empty.txt
+expect 3 stint predict dir --checkpoint sized --input empty.txt
+said "holds no pictures"
+expect 5 stint predict dir --checkpoint sized --input - -o bad.csv
+expect 3 stint train dir --no-save --input names.txt --target labels:names.txt
+said "cannot read the folder"
+
 # another class, and one without pictures
 mv part/standing part/upright
 expect 3 stint eval dir --checkpoint ck $part

@@ -18,7 +18,7 @@ static void npy_in_parts(void **state)
 	(void)state;
 	const struct safetensors_entry e = {.name = "x", .dtype = STINT_F32, .rank = 2, .dim = dim};
 	struct array_stream *s;
-	assert_int_equal(array_stream_open(&s, "x.npy", &e, 1, NULL, 0, message), 0);
+	assert_int_equal(array_stream_open(&s, "x.npy", 0, &e, 1, NULL, 0, message), 0);
 	assert_int_equal(array_stream_put(s, 0, x, 8, message), 0);
 	assert_int_equal(access("x.npy", F_OK), -1); /* not yet */
 	assert_int_equal(array_stream_put(s, 0, x + 2, 16, message), 0);
@@ -45,7 +45,7 @@ static void safetensors_in_turn(void **state)
 		{.name = "y", .dtype = STINT_I64, .rank = 1, .dim = dim}};
 	const struct safetensors_note note = {"k", "v"};
 	struct array_stream *s;
-	assert_int_equal(array_stream_open(&s, "b.safetensors", e, 2, &note, 1, message), 0);
+	assert_int_equal(array_stream_open(&s, "b.safetensors", 1, e, 2, &note, 1, message), 0);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(array_stream_put(s, 0, x + 2 * i, 8, message), 0);
 		assert_int_equal(array_stream_put(s, 1, y + i, 8, message), 0);
@@ -67,18 +67,18 @@ static void nothing_half_written(void **state)
 	const struct safetensors_entry e = {.name = "x", .dtype = STINT_F32, .rank = 2, .dim = dim};
 	const struct safetensors_entry two[] = {e, {.name = "z", .dtype = STINT_F32}};
 	struct array_stream *s;
-	assert_int_equal(array_stream_open(&s, "part.npy", &e, 1, NULL, 0, message), 0);
+	assert_int_equal(array_stream_open(&s, "part.npy", 0, &e, 1, NULL, 0, message), 0);
 	assert_int_equal(array_stream_put(s, 0, x, 8, message), 0);
 	assert_int_equal(array_stream_end(s, message), 1); /* values are missing */
 	assert_non_null(strstr(message, "part.npy"));
 	array_stream_close(s);
-	assert_int_equal(array_stream_open(&s, "part.npy", &e, 1, NULL, 0, message), 0);
+	assert_int_equal(array_stream_open(&s, "part.npy", 0, &e, 1, NULL, 0, message), 0);
 	assert_int_equal(array_stream_put(s, 0, x, 24, message), 0);
 	assert_int_equal(array_stream_put(s, 0, x, 4, message), 1); /* one too many */
 	array_stream_close(s);
-	assert_int_equal(array_stream_open(&s, "part.npy", two, 2, NULL, 0, message), 1);
+	assert_int_equal(array_stream_open(&s, "part.npy", 0, two, 2, NULL, 0, message), 1);
 	array_stream_close(s);
-	assert_int_equal(array_stream_open(&s, "no/folder.npy", &e, 1, NULL, 0, message), 1);
+	assert_int_equal(array_stream_open(&s, "no/folder.npy", 0, &e, 1, NULL, 0, message), 1);
 	array_stream_close(s);
 	assert_int_equal(access("part.npy", F_OK), -1);
 	char work[64];

