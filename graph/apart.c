@@ -79,8 +79,9 @@ static bool is_shape(const struct node *n, int k)
 {
 	const struct tensor *t = n->in[k];
 	const enum op_apart apart = n->op->apart;
-	return k > 0 && t->role == TR_CONSTANT && t->dtype == DT_I64 &&
+	return k > 0 && t && t->role == TR_CONSTANT && t->dtype == DT_I64 &&
 	       (apart == APART_SHAPE || apart == APART_UNCUT ||
+		       (apart == APART_FIRST && n->op->known >> k & 1) ||
 		       (apart == APART_BROADCAST && dtype_is_real(n->in[0]->dtype)));
 }
 
@@ -146,7 +147,7 @@ static bool apart_first(const struct axes *x)
 {
 	bool apart = x->in == 0 && x->out == 0 && x->n->in[0]->dim[0] == x->n->out[0]->dim[0];
 	for (int i = 0; i < x->n->nin; i++)
-		apart &= is_at(x, x->n->in[i], 0);
+		apart &= is_shape(x->n, i) || is_at(x, x->n->in[i], 0);
 	return apart;
 }
 

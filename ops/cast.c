@@ -86,6 +86,7 @@ const struct op_def ops_cast[] = {
 			{.in = "2,30:i64<2", .attr = "to=9"}, {.in = "2,30:bool", .attr = "to=7"},
 			{.in = "2,30:bool", .attr = "to=11"})},
 	{.name = "CastLike",
+		.apart = APART_BROADCAST,
 		.since = 15,
 		.min_in = 1,
 		.max_in = 2,

@@ -96,6 +96,7 @@ static enum status cumsum_emit(struct emit *e, const struct node *n)
 
 const struct op_def ops_cumsum[] = {
 	{.name = "CumSum",
+		.apart = APART_BESIDE,
 		.since = 11,
 		.min_in = 1,
 		.max_in = 2,

@@ -99,8 +99,8 @@ static enum status block_lower(struct graph *g, const struct node *n, struct ten
 
 #define BLOCKS(onnx, infers, ...)                                                                  \
 	{                                                                                          \
-		.name = onnx, .since = 1, .min_in = 1, .infer = infers, .fold = block_fold,        \
-		.lower = block_lower, .example = EXAMPLES(__VA_ARGS__)                             \
+		.name = onnx, .apart = APART_FIRST, .since = 1, .min_in = 1, .infer = infers,      \
+		.fold = block_fold, .lower = block_lower, .example = EXAMPLES(__VA_ARGS__)         \
 	}
 
 const struct op_def ops_depthspace[] = {

@@ -57,7 +57,14 @@ static enum status random_infer(struct graph *g, struct node *n)
 	for (int i = 0; i < rank; i++)
 		p->dim[i] = dim[i];
 	n->param = p;
-	n->nin = 0; /* an input gave its shape alone */
+	/* an input gave its shape alone: it is the operator without one from here on */
+	const struct op_def *op = op_index_find(
+		g->index, is_normal(n) ? "RandomNormal" : "RandomUniform", 1);
+	n->op = op ? op : n->op;
+	const struct attr attr[] = {data_ints(g, "shape", rank, p->dim), ATTR_I("dtype", 1),
+		ATTR_F(is_normal(n) ? "mean" : "low", p->a),
+		ATTR_F(is_normal(n) ? "scale" : "high", p->b)};
+	TRY(data_settle(g, n, 0, 4, attr));
 	return data_output(g, n, 0, p->type, rank, p->dim);
 }
 

@@ -105,6 +105,13 @@ static enum status tile_infer(struct graph *g, struct node *n)
 	return box_settle(g, n, tile_box(n));
 }
 
+/* Not where the batch itself is repeated. */
+static bool tile_apart(const struct node *n, int axis, const struct lower_options *o)
+{
+	(void)o;
+	return axis < 0 || node_attr(n, "repeats")->ints[axis] == 1;
+}
+
 /* dy with every repeated axis split in two, summed over the repeats. */
 static enum status tile_grad(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
@@ -152,6 +159,8 @@ const struct op_def ops_repeat[] = {
 			{.in = "2,3 =[1,3]"}, {.in = "2,1,6 =[2,3,1]"}, {.in = "a,1,b =[c,1,d,1]"},
 			{.in = "3,1:i64<9 =[2,3,4]"}, {.in = "2,1:bool =[2,3]"})},
 	{.name = "Tile",
+		.apart = APART_BROADCAST,
+		.apart_if = tile_apart,
 		.since = 6,
 		.min_in = 1,
 		.max_in = 2,

@@ -158,9 +158,9 @@ static enum status arg_infer(struct graph *g, struct node *n)
 	for (int i = 0; i < x->rank; i++)
 		if (i != axis || keep)
 			dim[rank++] = i == axis ? 1 : x->dim[i];
-	const struct attr attr[] = {ATTR_I("axis", axis),
+	const struct attr attr[] = {ATTR_I("axis", axis), ATTR_I("keepdims", keep),
 		ATTR_I("select_last_index", node_int(n, "select_last_index", 0) != 0)};
-	TRY(data_settle(g, n, 1, 2, attr));
+	TRY(data_settle(g, n, 1, 3, attr));
 	return data_output(g, n, 0, DT_I64, rank, dim);
 }
 
@@ -206,15 +206,15 @@ static enum status arg_emit(struct emit *e, const struct node *n)
 
 #define TOPK(first, end, ...)                                                                      \
 	{                                                                                          \
-		.name = "TopK", .since = first, .until = end, .min_in = 1, .max_in = 2,            \
-		.min_out = 2, .max_out = 2, .infer = topk_infer, .fold = topk_fold,                \
+		.name = "TopK", .apart = APART_BESIDE, .since = first, .until = end, .min_in = 1,  \
+		.max_in = 2, .min_out = 2, .max_out = 2, .infer = topk_infer, .fold = topk_fold,   \
 		.lower = topk_lower, .grad = topk_grad, .cost = topk_cost, .emit_c = topk_emit,    \
 		.example = EXAMPLES(__VA_ARGS__)                                                   \
 	}
 #define ARG(onnx, which)                                                                           \
 	{                                                                                          \
-		.name = onnx, .variant = which, .since = 1, .min_in = 1, .traits = OP_STOP,        \
-		.infer = arg_infer, .fold = arg_fold, .emit_c = arg_emit,                          \
+		.name = onnx, .apart = APART_BESIDE, .variant = which, .since = 1, .min_in = 1,    \
+		.traits = OP_STOP, .infer = arg_infer, .fold = arg_fold, .emit_c = arg_emit,       \
 		.example = EXAMPLES({.in = "a,b,c"}, {.in = "a,b,c", .attr = "axis=-1"},           \
 			{.in = "a,b,c", .attr = "axis=1 keepdims=0"}, {.in = "7"},                 \
 			{.in = "4,9:i64<3", .attr = "axis=1 select_last_index=1"},                 \

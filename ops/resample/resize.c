@@ -405,6 +405,7 @@ const struct op_def ops_resize[] = {
 		.since = 11,
 		.min_in = 1,
 		.max_in = 4,
+		.known = 8,
 		.infer = resize_infer,
 		.lower = resize_lower,
 		.example = resize_examples},
