@@ -15,8 +15,10 @@ struct look {
 static enum status read_both(struct look *l, const struct pipeline *p)
 {
 	const int64_t rows = graph_rows(p->imported);
-	/* in slices its nodes are others */
-	struct graph *part = p->parts.region.slices ? p->whole : p->imported;
+	/* in slices its nodes are others; so they may be where the file fixes a batch */
+	struct graph *part = p->parts.region.slices   ? p->whole
+			     : p->o->import.batch > 0 ? p->imported
+						      : NULL;
 	if (!part)
 		TRY(pipeline_read(&l->reading, rows, &l->quiet, &part));
 	TRY(pipeline_read(&l->reading, TIMES * rows, &l->quiet, &l->whole));

@@ -121,6 +121,15 @@ int apart_axis(const struct tensor *whole, const struct tensor *part, int64_t sl
 struct graph_apart;
 bool apart_node(const struct graph_apart *a, int i);
 
+/* By tensor: an output, the loss, or read by a node that lives; NULL when out of memory. (prune.c)
+ */
+bool *graph_needed(const struct graph *g);
+bool graph_node_lives(const struct node *n, const bool *needed);
+/* By tensor: these outputs are made of it; NULL when out of memory. And whether the node makes any
+ * of them. (mixed.c) */
+bool *graph_behind(const struct graph *g, int noutput, struct tensor *const *output);
+bool graph_node_makes(const struct node *n, const bool *needed);
+
 /* What OP_POINTWISE records get without writing it. */
 enum status pointwise_infer(struct graph *g, struct node *n);
 void pointwise_fold(const struct node *n, void *out);

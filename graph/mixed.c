@@ -127,25 +127,7 @@ static bool keeps_apart(struct filling *l, int i)
 	return apart;
 }
 
-/* By tensor: the outputs are made of it. */
-static bool *behind(const struct graph *g, int noutput, struct tensor *const *output)
-{
-	bool *needed = ARENA_ARRAY(g->arena, bool, g->ntensor);
-	for (int i = 0; needed && i < noutput; i++)
-		needed[output[i]->id] = true;
-	for (int i = g->nnode - 1; needed && i >= 0; i--) {
-		const struct node *n = g->node[i];
-		bool made = false;
-		for (int k = 0; k < n->nout; k++)
-			made |= n->out[k] && needed[n->out[k]->id];
-		for (int k = 0; made && k < n->nin; k++)
-			if (n->in[k])
-				needed[n->in[k]->id] = true;
-	}
-	return needed;
-}
-
-static bool is_needed(const bool *needed, const struct node *n)
+bool graph_node_makes(const struct node *n, const bool *needed)
 {
 	bool made = false;
 	for (int k = 0; k < n->nout; k++)
@@ -153,11 +135,26 @@ static bool is_needed(const bool *needed, const struct node *n)
 	return made;
 }
 
+bool *graph_behind(const struct graph *g, int noutput, struct tensor *const *output)
+{
+	bool *needed = ARENA_ARRAY(g->arena, bool, g->ntensor);
+	for (int i = 0; needed && i < noutput; i++)
+		needed[output[i]->id] = true;
+	for (int i = g->nnode - 1; needed && i >= 0; i--) {
+		const struct node *n = g->node[i];
+		const bool made = graph_node_makes(n, needed);
+		for (int k = 0; made && k < n->nin; k++)
+			if (n->in[k])
+				needed[n->in[k]->id] = true;
+	}
+	return needed;
+}
+
 enum status graph_mixed(const struct graph_apart *a, int noutput, struct tensor *const *output,
 	struct graph_mixed *out)
 {
 	const struct graph *g = a->whole;
-	const bool *needed = behind(g, noutput, output);
+	const bool *needed = graph_behind(g, noutput, output);
 	struct filling l;
 	*out = (struct graph_mixed){0};
 	TRY(filling_begin(&l, a));
@@ -169,7 +166,7 @@ enum status graph_mixed(const struct graph_apart *a, int noutput, struct tensor 
 			out->tensor = x;
 	}
 	for (int i = 0; i < g->nnode && !out->tensor && !out->node; i++)
-		if (is_needed(needed, g->node[i]) && !keeps_apart(&l, i))
+		if (graph_node_makes(g->node[i], needed) && !keeps_apart(&l, i))
 			out->node = g->node[i];
 	for (int i = 0; i < noutput && !out->tensor && !out->node; i++)
 		if (axis_of(&l, output[i]) >= 0 && l.times[output[i]->id] != 1)

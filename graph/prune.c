@@ -2,7 +2,7 @@
 #include "graph/graph_parts.h"
 #include "graph/pass.h"
 
-static bool node_lives(const struct node *n, const bool *need)
+bool graph_node_lives(const struct node *n, const bool *need)
 {
 	bool live = (n->op->traits & (OP_UPDATE | OP_ONCE)) != 0;
 	for (int k = 0; k < n->nout; k++)
@@ -20,7 +20,7 @@ static void mark(const struct graph *g, bool *need)
 		need[g->loss->id] = true;
 	for (int i = g->nnode - 1; i >= 0; i--) {
 		const struct node *n = g->node[i];
-		if (!node_lives(n, need))
+		if (!graph_node_lives(n, need))
 			continue;
 		for (int k = 0; k < n->nin; k++)
 			if (n->in[k])
@@ -32,16 +32,23 @@ static void mark(const struct graph *g, bool *need)
 	}
 }
 
-enum status graph_prune(struct graph *g)
+bool *graph_needed(const struct graph *g)
 {
 	bool *need = ARENA_ARRAY(g->arena, bool, g->ntensor);
+	if (need)
+		mark(g, need);
+	return need;
+}
+
+enum status graph_prune(struct graph *g)
+{
+	const bool *need = graph_needed(g);
 	if (!need)
 		return diag_nomem(g->diag);
-	mark(g, need);
 	int kept = 0;
 	for (int i = 0; i < g->nnode; i++) {
 		struct node *n = g->node[i];
-		if (!node_lives(n, need))
+		if (!graph_node_lives(n, need))
 			continue;
 		n->id = kept;
 		g->node[kept++] = n;

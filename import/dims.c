@@ -86,7 +86,7 @@ static enum status bind_by_place(
 
 static enum status bind_axis(struct importer *im, const char *input, int axis, const Dimension *dim)
 {
-	int64_t batch = axis == 0 ? im->o->batch : 0;
+	int64_t batch = axis == 0 ? im->rows : 0;
 	TRY(bind_by_place(im, input, axis, dim));
 	if (!*symbol(dim))
 		return ST_OK;
@@ -125,6 +125,7 @@ static enum status check_used(struct importer *im)
 enum status dims_bind(struct importer *im)
 {
 	const Onnx__GraphProto *p = im->m.proto->graph;
+	batch_read(im);
 	TRY(bind_options(im));
 	for (size_t i = 0; i < p->n_input; i++) {
 		const Onnx__ValueInfoProto *v = p->input[i];
@@ -145,7 +146,12 @@ static enum status fixed_size(
 	if (size > INT32_MAX)
 		return diag_fail(im->d, ST_INVALID, w, "sizes go from 0 to 2147483647",
 			"axis %d has the size %" PRId64, axis, size);
-	if (axis == 0 && im->o->batch && size != im->o->batch)
+	if (axis == 0 && im->fixed && size != im->fixed)
+		return diag_fail(im->d, ST_INVALID, w, "leave --batch away",
+			"axis 0 is fixed at %" PRId64 ", that of '%s' at %" PRId64
+			": --batch cannot make both another",
+			size, im->batched, im->fixed);
+	if (axis == 0 && im->o->batch && size != im->rows)
 		return diag_fail(im->d, ST_INVALID, w,
 			"export the model with a dynamic batch axis, or leave --batch away",
 			"axis 0 is fixed at %" PRId64 ", but --batch says %" PRId64, size,
@@ -185,7 +191,7 @@ enum status dims_axes(
 	for (int i = 0; i < t->rank && i < (int)shape->n_dim; i++) {
 		const Dimension *dim = shape->dim[i];
 		const struct binding *b = binding_for(im, t->name, i, dim, output);
-		const bool known = (b && b->bound) || (!output && i == 0 && im->o->batch);
+		const bool known = (b && b->bound) || (!output && i == 0 && im->rows);
 		if (is_fixed(dim) || known || (output && !*symbol(dim)))
 			continue;
 		axis[i] = *symbol(dim) ? symbol(dim) : "?";
@@ -214,6 +220,6 @@ enum status dims_size(
 		return fixed_size(im, &w, axis, dim->dim_value, out);
 	if (dims_known(im, input, axis, dim, out))
 		return ST_OK;
-	*out = axis == 0 && im->o->batch ? im->o->batch : im->o->unbound;
+	*out = axis == 0 && im->rows ? im->rows : im->o->unbound;
 	return *out ? ST_OK : unbound(im, &w, axis, symbol(dim));
 }

@@ -131,6 +131,7 @@ static enum status import_graph(struct importer *im)
 	left_out_tell(im);
 	TRY(note_suspects(im));
 	TRY(warn_of_left_out(im));
+	TRY(batch_free(im));
 	im->g->opset = OPSET_LATEST;
 	return graph_verify(im->g);
 }

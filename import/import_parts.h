@@ -233,8 +233,11 @@ struct importer {
 	struct memo block;      /* GraphProto → struct block */
 	struct memo constant;   /* TensorProto → struct tensor, in blocks that are built often */
 	bool unbound;           /* an input has an axis of no size (dims_axes) */
-	struct names left_out;  /* what nodes that are left out would have made */
-	int nleft;              /* these nodes */
+	int64_t rows;           /* the batch that the graph is built for */
+	int64_t fixed;          /* the file says so: in its input `batched`; 0: it does not */
+	const char *batched;
+	struct names left_out; /* what nodes that are left out would have made */
+	int nleft;             /* these nodes */
 	struct left_reason *left_first, **left_end;
 	struct names head;   /* what --replace-head made: trained, whatever else is */
 	const char *headed;  /* an output that --replace-head changes; NULL */
@@ -414,6 +417,12 @@ enum status dims_axes(
 /* Whether the file or --dim says the size of an input's axis (or --batch, of its name). */
 bool dims_known(const struct importer *im, const char *input, int axis,
 	const Onnx__TensorShapeProto__Dimension *dim, int64_t *out);
+/* im->rows: --batch, or what the file fixes. Requires the initializers in `top`. */
+void batch_read(struct importer *im);
+/* The graph for --batch, where the file fixes another one. Requires the graph. (fixed_batch.c) */
+enum status batch_free(struct importer *im);
+/* What --fix says of an input; NULL: nothing. */
+const struct import_fix *fix_of(const struct import_options *o, const char *name);
 /* The size of one axis of an input; reports an unbound one. */
 enum status dims_size(struct importer *im, const char *input, int axis,
 	const Onnx__TensorShapeProto__Dimension *dim, int64_t *out);

@@ -110,7 +110,7 @@ static enum status input_type(struct importer *im, const Onnx__ValueInfoProto *v
 
 /* --- Inputs that --fix makes known --- */
 
-static const struct import_fix *fix_of(const struct import_options *o, const char *name)
+const struct import_fix *fix_of(const struct import_options *o, const char *name)
 {
 	for (int i = 0; i < o->nfix; i++)
 		if (!strcmp(o->fix[i].name, name))
@@ -159,9 +159,9 @@ static enum status fixed_input(struct importer *im, const char *name, enum dtype
 		return diag_nomem(im->d);
 	for (int i = 0; ok && i < rank; i++) {
 		const bool known = shape && dims_known(im, name, i, shape->dim[i], &dim[i]);
-		const bool batch = !known && i == 0 && n == 1 && im->o->batch;
+		const bool batch = !known && i == 0 && n == 1 && im->rows;
 		if (!known)
-			dim[i] = batch ? im->o->batch : n;
+			dim[i] = batch ? im->rows : n;
 		ok = (known || batch || rank == 1) && dim[i] <= INT32_MAX &&
 		     size_mul(product, dim[i], &product);
 	}
