@@ -4,29 +4,15 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "api/cross.h"
 #include "api/loss_file.h"
 #include "api/offload.h"
 #include "base/marked.h"
 #include "base/nearest.h"
-#include "runtime/stint_gpu.h"
-#include "runtime/stint_lib.h"
-
-/* Kernels whose threads each have scratch of their own run with so many on a GPU, whatever the
- * processors here. */
-enum { NOT_GIVEN = INT_MIN, GPU_THREADS = 32, GPU_ARCH = 90 };
-
-static int processors(void)
-{
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
-	return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
-}
+#include "base/once.h"
 
 static enum status usage_fail(struct diag *d, const char *what, const char *value)
 {
@@ -190,9 +176,13 @@ static enum status take_tie(struct arena *a, const char *text, struct options *o
 	struct import_options *i = &o->compile.import;
 	struct import_tie tie;
 	TRY(take_pair(a, "--tie wants NAME=COPY", text, &tie.name, &tie.copy, d));
-	tie.copy = marked_name(a, tie.copy, strlen(tie.copy));
+	if (!(tie.copy = marked_name(a, tie.copy, strlen(tie.copy))))
+		return diag_nomem(d);
+	for (int k = 0; k < i->ntie; k++)
+		if (!strcmp(i->tie[k].copy, tie.copy))
+			return once_fail("--tie: the copy ", tie.copy, i->tie[k].name, tie.name, d);
 	i->tie = longer(a, i->tie, i->ntie++, sizeof tie, &tie);
-	return tie.copy && i->tie ? ST_OK : diag_nomem(d);
+	return i->tie ? ST_OK : diag_nomem(d);
 }
 
 static enum status take_fix(struct arena *a, const char *text, struct options *o, struct diag *d)
@@ -200,6 +190,9 @@ static enum status take_fix(struct arena *a, const char *text, struct options *o
 	struct import_options *i = &o->compile.import;
 	struct import_fix fix = {0};
 	TRY(take_pair(a, "--fix wants NAME=NUMBERS", text, &fix.name, &fix.values, d));
+	for (int k = 0; k < i->nfix; k++)
+		if (!strcmp(i->fix[k].name, fix.name))
+			return once_fail("--fix ", fix.name, i->fix[k].values, fix.values, d);
 	i->fix = longer(a, i->fix, i->nfix++, sizeof fix, &fix);
 	return i->fix ? ST_OK : diag_nomem(d);
 }
@@ -216,6 +209,10 @@ static enum status take_padding(
 	padding.row = strtoll(row, &end, 10);
 	if (*end)
 		return usage_fail(d, wants, text);
+	for (int k = 0; k < i->npadding; k++)
+		if (!strcmp(i->padding[k].name, padding.name))
+			return once_fail("--padding-idx ", padding.name,
+				arena_printf(a, "%lld", (long long)i->padding[k].row), row, d);
 	i->padding = longer(a, i->padding, i->npadding++, sizeof padding, &padding);
 	return i->padding ? ST_OK : diag_nomem(d);
 }
@@ -289,7 +286,13 @@ static enum status take_dropout(
 	struct dropout_ratio r;
 	const char *p = text;
 	char *end;
-	if (!strcmp(text, "off")) {
+	const bool off = !strcmp(text, "off");
+	if (off ? c->nratio > 0 : c->dropout_off)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--dropout off and --dropout %s do not go together",
+			off ? arena_printf(a, "%s=%g", c->ratio[0].pattern, c->ratio[0].ratio)
+			    : text);
+	if (off) {
 		c->dropout_off = 1;
 		return ST_OK;
 	}
@@ -311,11 +314,12 @@ static enum status take_loss(struct arena *a, const char *text, struct options *
 
 /* clang-format off */
 #define AT(field) offsetof(struct options, field)
-#define FLAG(name, field, commands, help) {name, 0, OPTION_FLAG, AT(field), commands, NULL, help, {0}, NULL}
-#define VALUE(name, type, field, commands, arg, help) {name, 0, type, AT(field), commands, arg, help, {0}, NULL}
-#define WORD(name, field, commands, arg, help, ...) {name, 0, OPTION_WORD, AT(field), commands, arg, help, {__VA_ARGS__}, NULL}
-#define SPECIAL(name, take, arg, help) {name, 0, OPTION_SPECIAL, 0, COMMAND_ALL, arg, help, {0}, take}
-#define OUTPUT(commands, help) {"output", 'o', OPTION_TEXT, AT(out), commands, "PATH", help, {0}, NULL}
+#define FLAG(name, field, commands, help) {name, 0, OPTION_FLAG, AT(field), commands, NULL, help, {0}, NULL, true}
+#define VALUE(name, type, field, commands, arg, help) {name, 0, type, AT(field), commands, arg, help, {0}, NULL, (type) == OPTION_LIST}
+#define WORD(name, field, commands, arg, help, ...) {name, 0, OPTION_WORD, AT(field), commands, arg, help, {__VA_ARGS__}, NULL, false}
+#define SPECIAL(name, take, arg, help) {name, 0, OPTION_SPECIAL, 0, COMMAND_ALL, arg, help, {0}, take, false}
+#define REPEATED(name, take, arg, help) {name, 0, OPTION_SPECIAL, 0, COMMAND_ALL, arg, help, {0}, take, true}
+#define OUTPUT(commands, help) {"output", 'o', OPTION_TEXT, AT(out), commands, "PATH", help, {0}, NULL, false}
 
 static const struct option table[] = {
 	SPECIAL("loss", take_loss, "LOSS",
@@ -333,7 +337,7 @@ static const struct option table[] = {
 		"more, too"),
 	SPECIAL("split", take_split, "N[:NODE]|auto",
 		"the first layers, up to NODE, run in N slices of the batch; auto: the fastest"),
-	SPECIAL("dim", take_dim, "NAME=N[,N...]",
+	REPEATED("dim", take_dim, "NAME=N[,N...]",
 		"size of a symbolic dimension, or of an axis: x:2=N; several: a step for each, in one arena"),
 	VALUE("budget", OPTION_BUDGET, compile.budget, COMMAND_ALL, "SIZE",
 		"2GiB, 1500000, 70%, min; default: keep everything"),
@@ -369,7 +373,7 @@ static const struct option table[] = {
 		"for another machine, by PREFIX-gcc: aarch64-linux-gnu; plain C, as --portable"),
 	VALUE("threads", OPTION_COUNT, compile.threads, COMMAND_ALL, "N",
 		"threads of the step (default: one per processor)"),
-	SPECIAL("dropout", take_dropout, "off|NODE=P",
+	REPEATED("dropout", take_dropout, "off|NODE=P",
 		"off: no dropout in training; NODE=P: with probability P there"),
 	WORD("bn", compile.bn, COMMAND_ALL, "MODE",
 		"batch-norm in training: train, frozen, or sync: over all ranks' micro-batches",
@@ -384,13 +388,13 @@ static const struct option table[] = {
 		"train small adapters beside weights matching, and nothing else but --train's"),
 	VALUE("adapter", OPTION_TEXT, compile.adapter, COMMAND_ALL, "FOLDER",
 		"go on from the adapters in a folder of PEFT's form, as `export --adapter` writes"),
-	SPECIAL("tie", take_tie, "NAME=COPY", "one parameter: COPY is NAME, or NAME transposed"),
+	REPEATED("tie", take_tie, "NAME=COPY", "one parameter: COPY is NAME, or NAME transposed"),
 	VALUE("untie", OPTION_LIST, compile.import.untie_pattern, COMMAND_ALL, "PATTERN",
 		"separate parameters for each layer that reads a matching one"),
 	VALUE("stop-gradient", OPTION_LIST, compile.import.stop_pattern, COMMAND_ALL, "NODE",
 		"no gradient passes the outputs of nodes matching"),
-	SPECIAL("fix", take_fix, "NAME=NUMBERS", "an input that is the same in every step"),
-	SPECIAL("padding-idx", take_padding, "NAME=N",
+	REPEATED("fix", take_fix, "NAME=NUMBERS", "an input that is the same in every step"),
+	REPEATED("padding-idx", take_padding, "NAME=N",
 		"row N of an embedding gets no gradient from lookups"),
 	SPECIAL("replace-head", take_head, "N[:keep]",
 		"a last layer of N outputs, new (or with the old ones' weights first)"),
@@ -453,13 +457,14 @@ static const struct option table[] = {
 		"for show: the model again, saying of each node what happens to it"),
 	FLAG("steps", steps, COMMAND_SHOW, "every step, however many"),
 	FLAG("json", json, COMMAND_LINE, "print JSON for programs"),
-	{"help", 'h', OPTION_FLAG, AT(help), COMMAND_LINE, NULL, "show this", {0}, NULL},
+	{"help", 'h', OPTION_FLAG, AT(help), COMMAND_LINE, NULL, "show this", {0}, NULL, true},
 };
 #undef AT
 #undef FLAG
 #undef VALUE
 #undef WORD
 #undef SPECIAL
+#undef REPEATED
 #undef OUTPUT
 /* clang-format on */
 enum { OPTIONS = sizeof table / sizeof *table };
@@ -501,9 +506,14 @@ const char *options_but(const struct options *o, const char *const *names)
 void options_begin(struct options *o)
 {
 	*o = (struct options){.compile = {.effort = 1,
-				      .threads = NOT_GIVEN,
+				      .threads = OPTION_NOT_GIVEN,
 				      .budget = {BUDGET_NONE, INT64_MAX, 0}},
 		.dump_after = STAGE_NONE};
+}
+
+void options_replaceable(struct options *o)
+{
+	memset(o->replaceable, true, sizeof o->replaceable);
 }
 
 enum status options_set(
@@ -511,7 +521,10 @@ enum status options_set(
 {
 	const struct option *c = &table[option];
 	void *at = (char *)o + c->at;
-	o->given[option] = true;
+	if (o->given[option] && !c->repeats && !o->replaceable[option])
+		return once_fail("--", c->name, o->given[option], text, d);
+	o->given[option] = text;
+	o->replaceable[option] = false;
 	switch (c->type) {
 	case OPTION_FLAG:
 		*(int *)at = 1;
@@ -534,167 +547,4 @@ enum status options_set(
 		*(const char **)at = text;
 		return ST_OK;
 	}
-}
-
-/* --- What goes together --- */
-
-/* --arch, 90 or sm_90. */
-static enum status check_arch(struct options *o, bool cuda, struct diag *d)
-{
-	o->compile.arch = GPU_ARCH;
-	if (!o->gpu)
-		return ST_OK;
-	if (!cuda)
-		return diag_fail(d, ST_USAGE, NULL, "add --target cuda",
-			"--arch names a GPU's architecture");
-	const char *digits = strncmp(o->gpu, "sm_", 3) ? o->gpu : o->gpu + 3;
-	const size_t n = strspn(digits, "0123456789");
-	o->compile.arch = n > 0 && n < 4 && !digits[n] ? atoi(digits) : 0;
-	if (!o->compile.arch ||
-		stint_gpu_arch(o->compile.arch / 10, o->compile.arch % 10) != o->compile.arch)
-		return usage_fail(d, "--arch is 80, 86, 89, 90, 100 or 120, not", o->gpu);
-	return ST_OK;
-}
-
-/* --cross: which library the other machine has nobody knows here, nor how many processors. */
-static enum status check_cross(struct options *o, struct diag *d)
-{
-	if (!o->compile.cross)
-		return ST_OK;
-	TRY(cross_check(o->compile.cross, d));
-	o->compile.portable = 1;
-	if (o->compile.threads == NOT_GIVEN)
-		diag_note(d, NULL, "--threads N says how many processors the other machine has",
-			"--cross: plain C, planned for as many threads as this machine has");
-	return ST_OK;
-}
-
-/* Without the library that a step would call, it is plain C. */
-static void check_library(struct options *o, struct diag *d)
-{
-	char identity[96];
-	if (o->compile.portable || stint_lib_identity(1, identity))
-		return;
-	o->compile.portable = 1;
-	diag_note(d, NULL, "--portable says so; or install libdnnl-dev and build stint again",
-		"this stint was built without oneDNN: steps are plain C");
-}
-
-/* A microcontroller has one processor, and what is compiled for it does not run here. */
-static enum status check_bare(struct options *o, struct diag *d)
-{
-	struct compile_options *c = &o->compile;
-	if (!c->bare)
-		return ST_OK;
-	if (c->target == TARGET_CUDA || c->isa || c->debug_arena || c->link_weights ||
-		c->precision == PRECISION_FP64 || (c->threads != NOT_GIVEN && c->threads != 1))
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --bare",
-			c->target == TARGET_CUDA         ? "target cuda"
-			: c->isa                         ? "isa"
-			: c->debug_arena                 ? "debug-arena"
-			: c->link_weights                ? "link-weights"
-			: c->precision == PRECISION_FP64 ? "precision fp64"
-							 : "threads");
-	c->portable = 1;
-	c->threads = 1;
-	o->no_build = 1;
-	return ST_OK;
-}
-
-/* A step has one narrow type; small numbers go with any. */
-static enum status check_frozen(const struct options *o, struct diag *d)
-{
-	const struct compile_options *c = &o->compile;
-	static const char *const precision[] = {"fp32", "tf32", "bf16", "fp16", "fp64"};
-	static const char *const frozen[] = {"fp32", "bf16", "fp16", "int8", "nf4", "nf4-double"};
-	const bool small = c->frozen_precision >= FROZEN_INT8;
-	const bool single = c->precision == PRECISION_FP32 || c->precision == PRECISION_TF32;
-	const bool same = single || (small && c->precision != PRECISION_FP64) ||
-			  !strcmp(precision[c->precision], frozen[c->frozen_precision]);
-	if (c->frozen_precision == FROZEN_FP32 || (same && !c->bare))
-		return ST_OK;
-	if (c->bare)
-		return diag_fail(d, ST_USAGE, NULL, NULL,
-			"--frozen-precision %s does not go with --bare yet",
-			frozen[c->frozen_precision]);
-	return diag_fail(d, ST_USAGE, NULL, small ? NULL : "give both the same, or leave one out",
-		"--frozen-precision %s does not go with --precision %s",
-		frozen[c->frozen_precision], precision[c->precision]);
-}
-
-static enum status check_states(const struct options *o, struct diag *d)
-{
-	const struct compile_options *c = &o->compile;
-	if (c->state_precision == STATE_FP32 || (c->precision != PRECISION_FP64 && !c->bare))
-		return ST_OK;
-	return diag_fail(d, ST_USAGE, NULL, NULL, "--state-precision bf16 does not go with --%s",
-		c->bare ? "bare" : "precision fp64");
-}
-
-/* Steps for several lengths share an arena in this process's memory. */
-static enum status check_lengths(const struct options *o, struct diag *d)
-{
-	const struct compile_options *c = &o->compile;
-	const char *other = c->target == TARGET_CUDA ? "target cuda"
-			    : c->bare                ? "bare"
-			    : c->disk.folder         ? "offload disk"
-			    : c->ranks               ? "ranks"
-			    : c->split               ? "split"
-						     : NULL;
-	return !c->lengths.n || !other
-		       ? ST_OK
-		       : diag_fail(d, ST_USAGE, NULL, "compile for one length",
-				 "--dim %s=N,N does not go with --%s", c->lengths.dim, other);
-}
-
-enum status options_check(struct options *o, struct diag *d)
-{
-	TRY(check_bare(o, d));
-	const bool cuda = o->compile.target == TARGET_CUDA;
-	TRY(check_cross(o, d));
-	if (!cuda)
-		check_library(o, d);
-	if (cuda && (o->compile.portable || o->compile.debug_arena || o->compile.isa))
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--%s does not go with --target cuda",
-			o->compile.cross      ? "cross"
-			: o->compile.portable ? "portable"
-			: o->compile.isa      ? "isa"
-					      : "debug-arena");
-	TRY(check_arch(o, cuda, d));
-	TRY(check_frozen(o, d));
-	TRY(check_states(o, d));
-	if (options_given(o, "shard") && !o->compile.ranks)
-		return diag_fail(d, ST_USAGE, NULL, "add --ranks N",
-			"--shard says what so many processes share");
-	if (o->link && !o->compile.ranks)
-		return diag_fail(d, ST_USAGE, NULL, "--ranks 64 --link 25GB/s,2us",
-			"--link is what is between --ranks processes");
-	if (o->link)
-		TRY(ranks_link_parse(o->link, &o->compile.link, d));
-	if (o->compile.precision == PRECISION_TF32 && !cuda)
-		return diag_fail(d, ST_USAGE, NULL,
-			"add --target cuda, or take fp32: the same training, nothing rounded",
-			"--precision tf32 is for GPUs: no CPU's library has tf32");
-	if (o->compile.precision == PRECISION_FP64 && !o->compile.portable)
-		return diag_fail(d, ST_USAGE, NULL, "add --portable",
-			"--precision fp64 is for the portable path");
-	if (o->compile.threads == NOT_GIVEN)
-		o->compile.threads = cuda ? GPU_THREADS : processors();
-	if (o->compile.threads < 1 || o->compile.threads > 1024)
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--threads wants 1 to 1024");
-	if (o->compile.segments < 0 || (o->compile.segments && o->compile.keep_all))
-		return diag_fail(d, ST_USAGE, NULL, NULL,
-			"--segments wants a number of 1 or more, without --keep-all");
-	if (!(o->compile.clip_norm >= 0) || isinf(o->compile.clip_norm))
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--clip-norm wants a number above 0");
-	if (!(o->compile.clip_value >= 0) || isinf(o->compile.clip_value))
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--clip-value wants a number above 0");
-	if (!(o->compile.ema >= 0 && o->compile.ema < 1))
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--ema wants a decay from 0 to below 1");
-	if (!(o->compile.seconds >= 0))
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--time wants seconds");
-	if (!(o->compile.effort > 0) || isinf(o->compile.effort))
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
-	TRY(check_lengths(o, d));
-	return offload_check(o, d);
 }

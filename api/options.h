@@ -3,6 +3,8 @@
 #ifndef STINT_API_OPTIONS_H
 #define STINT_API_OPTIONS_H
 
+#include <limits.h>
+
 #include "compile/pipeline.h"
 
 /* Who takes an option. */
@@ -16,7 +18,11 @@ enum command_kind {
 	COMMAND_ALL = 31
 };
 
-enum { OPTIONS_MAX = 96, OPTION_WORDS = 8 };
+enum {
+	OPTIONS_MAX = 96,
+	OPTION_WORDS = 8,
+	OPTION_NOT_GIVEN = INT_MIN /* of a number that has no other such value */
+};
 
 struct options {
 	struct compile_options compile;
@@ -24,8 +30,9 @@ struct options {
 	enum stage dump_after;     /* STAGE_NONE: of none */
 	const char *out, *dump_graph;
 	const char *html, *trace, *onnx, *svg; /* what people look at, to write */
-	bool given[OPTIONS_MAX];               /* options_given */
-	const char *link;                      /* between ranks, as given; NULL: not */
+	const char *given[OPTIONS_MAX]; /* an option's text, the last; NULL: it was not given */
+	bool replaceable[OPTIONS_MAX];  /* options_replaceable */
+	const char *link;               /* between ranks, as given; NULL: not */
 	int points, compare, steps, no_build, json, force, help;
 };
 
@@ -48,6 +55,7 @@ struct option {
 	const char *arg, *help;
 	const char *word[OPTION_WORDS + 1]; /* ended by NULL */
 	enum status (*take)(struct arena *a, const char *text, struct options *o, struct diag *d);
+	bool repeats; /* may be given several times; of a flag that says no more than once */
 };
 
 const struct option *option_at(int i); /* from 0; NULL: there are no more */
@@ -56,9 +64,12 @@ int option_find(enum command_kind kind, const char *name);
 
 /* Nothing given. */
 void options_begin(struct options *o);
-/* Option `option` is given with `text`, which lives as long as `a`; a flag has none. */
+/* Option `option` is given with `text`, which lives as long as `a`; a flag's is "". One that does
+ * not repeat is refused the second time. */
 enum status options_set(
 	struct arena *a, struct options *o, int option, const char *text, struct diag *d);
+/* What was given so far is a file's, and may be given again, once. */
+void options_replaceable(struct options *o);
 /* When all are set: what goes together, and what is settled by the machine. */
 enum status options_check(struct options *o, struct diag *d);
 

@@ -94,7 +94,8 @@ struct stint_options;
 STINT_PUBLIC int stint_options_new(struct stint_options **out, const char *model);
 STINT_PUBLIC void stint_options_free(struct stint_options *o);
 /* `--NAME VALUE`: name "budget", value "70%". A flag's value is NULL. What may be repeated is set
- * again: "dim", "N=4". What does not go together is found when a plan is made. */
+ * again, and nothing else is: "dim", "N=4". What does not go together is found when a plan is made.
+ */
 STINT_PUBLIC int stint_options_set(struct stint_options *o, const char *name, const char *value);
 /* By index from 0, in the order told; NULL: there are no more. */
 STINT_PUBLIC const struct stint_diagnostic *stint_options_diagnostic(

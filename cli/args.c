@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/once.h"
 #include "cli/generate.h"
 
 static const char *nearest_option(const struct poptOption *table, const char *bad, const char *best)
@@ -49,11 +50,25 @@ enum status args_options(struct arena *a, poptContext ctx, const struct poptOpti
 	return rc < -1 ? bad_option(a, ctx, table, rc, d) : ST_OK;
 }
 
+/* A small command's options as they are read. */
+struct reading {
+	const struct poptOption *table;
+	struct arg_list *list;
+	struct once given;
+};
+
 static enum status take_listed(
 	struct arena *a, int option, const char *text, void *user, struct diag *d)
 {
-	struct arg_list *list = user;
+	struct reading *r = user;
+	struct arg_list *list = r->list;
 	(void)a;
+	if (option == ARGS_FILE_END)
+		r->given.n = 0;
+	if (option == ARGS_FILE_END)
+		return ST_OK;
+	if (option >= ARGS_ONCE)
+		return once_add(&r->given, "--", r->table[option - ARGS_ONCE].longName, text, d);
 	if (!list || list[option - 1].n == ARGS_MAX)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "too many options like '%s'", text);
 	list[option - 1].value[list[option - 1].n++] = text;
@@ -99,14 +114,18 @@ enum status args_parse(struct arena *a, int argc, const char **argv, struct popt
 	struct poptOption all[] = {{NULL, 0, POPT_ARG_INCLUDE_TABLE, table, 0, "Options:", NULL},
 		ARGS_OPTION_FILE, {"help", 'h', POPT_ARG_NONE, &help, 0, "show this", NULL},
 		POPT_TABLEEND};
+	struct reading r = {.table = table, .list = list};
 	*out = (struct args){.help = generate_options(argc, argv, synopsis, all)};
 	if (out->help)
 		return ST_OK;
 	if (!(argv = end_optional(a, argc, argv, table)))
 		return diag_nomem(d);
+	for (int i = 0; table[i].longName; i++)
+		if (!table[i].val && table[i].argInfo != POPT_ARG_NONE)
+			table[i].val = ARGS_ONCE + i;
 	poptContext ctx = poptGetContext(NULL, argc, argv, all, 0);
 	poptSetOtherOptionHelp(ctx, synopsis);
-	enum status st = args_options(a, ctx, all, take_listed, list, d);
+	enum status st = args_options(a, ctx, all, take_listed, &r, d);
 	if (st == ST_OK && help)
 		poptPrintHelp(ctx, stdout, 0);
 	else if (st == ST_OK)

@@ -14,6 +14,10 @@ struct args {
 	bool help;                        /* --help was answered, or generate.h */
 };
 
+/* What popt gives for `--options` (see ARGS_OPTION_FILE), and from where on for a small command's
+ * options that may be given once. */
+enum { ARGS_FILE_END = 1 << 20, ARGS_ONCE };
+
 /* A repeated option: table entries whose `val` is i + 1 append to list[i]. */
 struct arg_list {
 	int n;
@@ -27,15 +31,18 @@ typedef enum status args_take(
 /* `table`, or tables that it includes, is what ctx was made of: for what may have been meant. */
 enum status args_options(struct arena *a, poptContext ctx, const struct poptOption *table,
 	args_take *take, void *user, struct diag *d);
-/* A line in every command's table, for --help: main.c takes it out of the command line. */
+/* A line in every command's table, for --help. In the place of each, main.c has put the file's
+ * options, with this one behind them: what they gave once may be given again. */
 #define ARGS_OPTION_FILE                                                                           \
 	{                                                                                          \
-		"options", 0, POPT_ARG_STRING, NULL, 0, "more options, one a line of FILE", "FILE" \
+		"options", 0, POPT_ARG_STRING, NULL, ARGS_FILE_END,                                \
+			"more options, one a line of FILE", "FILE"                                 \
 	}
 
 /* Parses argv by `table` (which should end with POPT_AUTOHELP-free POPT_TABLEEND; --help is added
- * here). Positional arguments: min to max of them. `synopsis` follows the command's name in the
- * help text. */
+ * here). Options without a `val` are given once, if they have a value: they get one here.
+ * Positional arguments: min to max of them. `synopsis` follows the command's name in the help text.
+ */
 enum status args_parse(struct arena *a, int argc, const char **argv, struct poptOption *table,
 	const char *synopsis, int min, int max, struct arg_list *list, struct args *out,
 	struct diag *d);

@@ -43,7 +43,9 @@ static void fill_tables(struct tables *t, enum command_kind kind)
 
 static enum status take(struct arena *a, int option, const char *text, void *user, struct diag *d)
 {
-	return options_set(a, user, option - 1, text, d);
+	if (option == ARGS_FILE_END)
+		options_replaceable(user);
+	return option == ARGS_FILE_END ? ST_OK : options_set(a, user, option - 1, text, d);
 }
 
 static enum status finish(struct arena *a, poptContext ctx, struct options *o, struct diag *d)

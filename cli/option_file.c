@@ -120,7 +120,10 @@ enum status option_file_expand(
 		}
 		if (!argv[i][n] && i + 1 == argc)
 			return diag_fail(d, ST_USAGE, NULL, NULL, "--options: missing argument");
-		TRY(read_options(&file, argv[i][n] ? argv[i] + n + 1 : argv[i + 1], d));
+		const char *path = argv[i][n] ? argv[i] + n + 1 : argv[i + 1];
+		TRY(read_options(&file, path, d));
+		if (!add(&file, arena_printf(a, "%s=%s", name, path)))
+			return diag_nomem(d);
 		i += !argv[i][n];
 	}
 	if (own.n == argc - 1)

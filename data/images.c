@@ -48,7 +48,7 @@ static int read_word(struct images *x, const char *text, size_t n)
 	static const char resize[] = "resize=";
 	const size_t head = sizeof resize - 1;
 	if (n > head && !memcmp(text, resize, head))
-		return read_size(text + head, n - head, &x->resize);
+		return x->resize || read_size(text + head, n - head, &x->resize);
 	if (is_word(text, n, "random"))
 		return !(x->random = 1);
 	if (is_word(text, n, "zoom"))
@@ -61,7 +61,7 @@ static int read_word(struct images *x, const char *text, size_t n)
 		x->kind = PICTURE_GRAY;
 		return 0;
 	}
-	return read_size(text, n, &x->size);
+	return x->size || read_size(text, n, &x->size);
 }
 
 /* Up to the colon; *folder is behind it. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/once.h"
 #include "graph/graph_parts.h"
 #include "graph/pass.h"
 
@@ -37,7 +38,8 @@ static enum status parse_fail(const char *text, struct diag *d, const char *what
 		"--lora '%s': %s", text, what);
 }
 
-static enum status parse_option(char *key, struct adapter_spec *out, struct diag *d)
+static enum status parse_option(
+	char *key, struct once *given, struct adapter_spec *out, struct diag *d)
 {
 	char *eq = strchr(key, '='), *end;
 	if (!strcmp(key, "rslora") || !strcmp(key, "dora")) {
@@ -48,6 +50,7 @@ static enum status parse_option(char *key, struct adapter_spec *out, struct diag
 		return parse_fail(
 			out->text, d, "options are r=N, alpha=X, dropout=P, rslora and dora");
 	*eq = '\0';
+	TRY(once_add(given, "--lora: ", key, eq + 1, d));
 	const double v = strtod(eq + 1, &end);
 	if (end == eq + 1 || *end)
 		return parse_fail(out->text, d, "an option's value is no number");
@@ -72,6 +75,7 @@ static enum status parse_option(char *key, struct adapter_spec *out, struct diag
 enum status adapter_parse(
 	struct arena *a, const char *text, struct adapter_spec *out, struct diag *d)
 {
+	struct once given = {0};
 	*out = (struct adapter_spec){.text = text};
 	char *p = arena_strdup(a, text), *pattern = p ? strchr(p, ':') : NULL;
 	if (!p)
@@ -86,7 +90,7 @@ enum status adapter_parse(
 		char *next = strchr(p, ',');
 		if (next)
 			*next++ = '\0';
-		TRY(parse_option(p, out, d));
+		TRY(parse_option(p, &given, out, d));
 		p = next;
 	}
 	if (!out->rank)

@@ -7,6 +7,7 @@
 
 #include "base/marked.h"
 #include "base/nearest.h"
+#include "base/once.h"
 #include "graph/pass.h"
 
 enum { OPTIONS_MAX = 16 };
@@ -161,7 +162,9 @@ static enum status add_option(const struct op_def *op, const char *spec, char *k
 static enum status parse_options(
 	const struct op_def *op, const char *spec, char *text, struct options *out, struct diag *d)
 {
-	while (text && *text) {
+	struct once given = {0};
+	const char *what = arena_printf(out->arena, "'%s': ", spec);
+	while (what && text && *text) {
 		char *next = marked_option_end(text);
 		if (next)
 			*next++ = '\0';
@@ -173,10 +176,11 @@ static enum status parse_options(
 					: "options are written key=value, separated by commas",
 				"'%s': '%s' has no value", spec, text);
 		*eq = '\0';
+		TRY(once_add(&given, what, text, eq + 1, d));
 		TRY(add_option(op, spec, text, eq + 1, out, d));
 		text = next;
 	}
-	return ST_OK;
+	return what ? ST_OK : diag_nomem(d);
 }
 
 static enum status unknown_name(

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/once.h"
+
 enum status spec_parse(
 	struct arena *a, const char *what, const char *text, struct spec *out, struct diag *d)
 {
@@ -30,6 +32,10 @@ enum status spec_parse(
 			return diag_fail(
 				d, ST_USAGE, NULL, NULL, "%s %s: too many options", what, text);
 		*eq = '\0';
+		for (int i = 0; i < out->n; i++)
+			if (!strcmp(out->option[i].key, key))
+				return once_fail(arena_printf(a, "%s %s: ", what, text), key,
+					out->option[i].value, eq + 1, d);
 		out->option[out->n].key = key;
 		out->option[out->n++].value = eq + 1;
 	}

@@ -77,7 +77,8 @@ told "add --target cuda"
 # training: as the command line does it, batches of one making the order of samples nobody's
 numbers make x.npy f4 1,1,28,28
 numbers make t.npy i8 1
-expect 0 stint compile "$model" $line --batch 1 -o one
+usual $line
+expect 0 stint compile "$model" --options usual.txt --batch 1 -o one
 expect 0 stint train one --input x.npy --target t.npy --epochs 3 --checkpoint through
 expect_status 0 train one 3 saved.safetensors x.npy t.npy
 numbers same saved.safetensors through/step-00000003.safetensors
@@ -86,7 +87,7 @@ same saved.safetensors.a saved.safetensors.b
 told "array 0 0 image 1 1 28 28" "array 1 2 target 1" "array 2 0 1.weight 128 784" "array 7 0 logits 1 10"
 expect_status 0 wrong one
 told "2 2 2 2" "did you mean budget?" "--portable takes no value" "there is no option 'json'" "no model given" \
-	"nobody: the step has no such array to be set" "/nowhere.safetensors" "cannot load the compiled step" "its step is not open"
+	"nobody: the step has no such array to be set" "/nowhere.safetensors" "there is no such folder" "its step is not open"
 
 # every option of the command line but those of printing
 expect_status 0 options

@@ -40,6 +40,9 @@ make_data() { "$FIXTURE" data "$@" || fail "fixture data $*"; }
 make_rows() { "$FIXTURE" rows "$@" || fail "fixture rows $*"; }
 make_npy() { "$FIXTURE" npy "$@" || fail "fixture npy $*"; }
 
+# usual OPTION...: into usual.txt, one a line; what is given beside --options usual.txt may say otherwise
+usual() { echo "$*" | sed 's/ --/\n--/g' >usual.txt; }
+
 said() { for t in "$@"; do grep -qF -e "$t" err || fail "no '$t' in the messages"; done; }
 told() { for t in "$@"; do grep -qF -e "$t" out || fail "no '$t' in the output"; done; }
 absent() { for f in "$@"; do [ ! -e "$f" ] || fail "$f was written"; done; }

@@ -6,7 +6,8 @@ make_model dropout m.onnx
 make_data x 42 x.npy
 make_data label 42 t.npy
 data="--input x.npy --target t.npy"
-compile() { expect 0 stint compile m.onnx --loss cross-entropy --optimizer adam:lr=0.02 --batch 4 --threads 1 --portable "$@"; }
+usual --loss cross-entropy --optimizer adam:lr=0.02 --batch 4 --threads 1 --portable
+compile() { expect 0 stint compile m.onnx --options usual.txt "$@"; }
 compile -o dir
 
 # ten batches of four samples, and one of two

@@ -13,7 +13,8 @@ make_rows masked.npy 8 1 0 -100 -100 -100 -100 -100 -100  3 1 4 -100 -100 -100 -
 	0 2 -100 -100 -100 -100 -100 -100
 make_data x 8 tone.npy 64
 data="--input x.npy --input tone.npy"
-compile() { expect 0 stint compile m.onnx --loss cross-entropy --batch 2 --threads 1 --portable --optimizer adam:lr=0.02 "$@"; }
+usual --loss cross-entropy --batch 2 --threads 1 --portable --optimizer adam:lr=0.02
+compile() { expect 0 stint compile m.onnx --options usual.txt "$@"; }
 
 # a plan for each, in the arena of the longest
 compile --dim T=4,8,3 -o dir

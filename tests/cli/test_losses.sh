@@ -23,12 +23,13 @@ losses() # FILE: those of steps and evaluations, to five digits
 {
 	sed -n 's/.*loss":\([^,}]*\).*/\1/p' "$1" | while read -r x; do printf '%.5g\n' "$x"; done
 }
+usual --optimizer sgd:lr=0.1 --batch 8 --portable
 trained() # FOLDER LOSS OPTION ...
 {
 	folder=$1 loss=$2
 	shift 2
 	rm -rf "$folder.ckpt" "$folder.log"
-	expect 0 stint compile "$model" --loss "$loss" --optimizer sgd:lr=0.1 --batch 8 --portable "$@" -o "$folder"
+	expect 0 stint compile "$model" --loss "$loss" --options usual.txt "$@" -o "$folder"
 	# shellcheck disable=SC2086 # words
 	expect 0 stint train "$folder" --input x.npy $target --epochs 3 --log "$folder.log" --checkpoint "$folder.ckpt"
 	losses "$folder.log" >"$folder.losses"

@@ -20,7 +20,7 @@ bf16) tolerance=$narrow rounding=$(rounding_of 1) ;;
 fp16) tolerance=$(awk "BEGIN { print $narrow / 8 }") rounding=$(rounding_of 0.25) ;;
 chunk)
 	precision=fp32 outputs=--no-outputs
-	options="$options --no-outputs --loss cross-entropy:chunk=3"
+	options="$(echo "$options" | sed 's/--loss [^ ]*//') --no-outputs --loss cross-entropy:chunk=3"
 	;;
 c | dropout | dropout_bf16)
 	if [ "$precision" = dropout_bf16 ]; then precision=bf16 tolerance=$narrow rounding=$(rounding_of 1); else precision=fp32; fi

@@ -5,6 +5,11 @@ file() { # NAME
 	if [ -e "$case/$1" ]; then echo "$case/$1"; else echo "${case%/*}/$1"; fi
 }
 
+# The case's options, one a line: for --options, beside which a test may say otherwise.
+option_lines() {
+	sed 's/ --/\n--/g' "$(file options)"
+}
+
 # What a test would miss in silence.
 complete() {
 	for part in model.onnx options tolerance reference.safetensors input0.npy ${narrow:+rounding}; do

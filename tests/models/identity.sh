@@ -9,6 +9,7 @@ shift 5
 stint=$tools/stint
 batch=4
 rm -rf "$work" && mkdir -p "$work/one" "$work/three" || exit 1
+echo "--effort 0.05" >"$work/usual"
 "$tools/make_inputs" "$work/one" $batch && "$tools/make_inputs" "$work/three" $((3 * batch)) || exit 1
 input=image target=label
 [ "$model" != gpt ] || input=tokens target=next
@@ -26,7 +27,7 @@ number() { # NAME OF A PLAN: a whole number from DIR/plan.json
 step() { # NAME OPTION...
 	name=$1
 	shift
-	"$stint" compile "$examples/$model.onnx" --effort 0.05 --batch $batch --loss cross-entropy \
+	"$stint" compile "$examples/$model.onnx" --options "$work/usual" --batch $batch --loss cross-entropy \
 		--optimizer adamw:lr=0.01 "$@" -o "$work/$name" >"$work/$name.log" 2>&1 ||
 		{ cat "$work/$name.log"; die "$model does not compile: $name"; }
 	"$stint" run "$work/$name" --seed 7 --input "$work/one/$input.npy" --target "$work/one/$target.npy" \

@@ -22,11 +22,13 @@ export CFLAGS="${CFLAGS:--O0 -march=native}"
 
 . "${0%/*}/case.sh"
 
+option_lines >"$work/options"
+
 step() { # NAME OPTION...
 	name=$1
 	shift
 	# shellcheck disable=SC2046,SC2086 # options are words
-	"$stint" compile "$case/model.onnx" --effort 0.05 $(cat "$(file options)") $more --optimizer sgd:lr=0.1 --threads 2 "$@" \
+	"$stint" compile "$case/model.onnx" --effort 0.05 --options "$work/options" $more --optimizer sgd:lr=0.1 --threads 2 "$@" \
 		-o "$work/$name" >"$work/$name.log" 2>&1 || { cat "$work/$name.log"; return 1; }
 	use run "$name" -o "$work/$name.safetensors"
 }
@@ -50,8 +52,8 @@ stepped() { # NAME
 	rm -rf "$work/checkpoint"
 	use train "$1" --epochs 1 --checkpoint "$work/checkpoint" >/dev/null || return 1
 	set -f
-	# shellcheck disable=SC2046,SC2086 # options are words
-	"$stint" show --json $(cat "$(file options)") $more "$case/model.onnx" 2>/dev/null | sed 's/{"name"/\
+	# shellcheck disable=SC2086 # options are words
+	"$stint" show --json --options "$work/options" $more "$case/model.onnx" 2>/dev/null | sed 's/{"name"/\
 &/g' |
 		sed -n 's/^{"name":"\([^"]*\)".*"role":"trained".*/\1/p' >"$work/trained"
 	set +f

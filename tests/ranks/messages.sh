@@ -10,11 +10,12 @@ rm -rf "$work" && mkdir -p "$work" || exit 1
 compile "$work/step" --optimizer adamw || exit 1
 failed=0
 
+echo "--effort 0.05" >"$work/effort"
 plan() { # RANKS [OPTION...]
 	most=$1
 	shift
 	# shellcheck disable=SC2046 # words
-	"$stint" plan "$case/model.onnx" $(sed 's/--dropout off//' "$case/options") --optimizer adamw --threads 1 --effort 0.05 --batch "$batch" \
+	"$stint" plan "$case/model.onnx" $(sed 's/--dropout off//' "$case/options") --optimizer adamw --threads 1 --options "$work/effort" --batch "$batch" \
 		--micro-batch 1 --ranks "$most" "$@" 2>"$work/plan.log" || { cat "$work/plan.log"; return 1; }
 }
 
