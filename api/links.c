@@ -12,6 +12,7 @@ enum status links_find(struct pipeline *p, struct weight_links *out)
 {
 	const struct graph_problem *gp = pipeline_problem_shown(p);
 	*out = (struct weight_links){0};
+	const struct import_options *import = &p->o->import;
 	if (!p->o->link_weights)
 		return ST_OK;
 	out->item = ARENA_ARRAY(p->arena, struct weight_link, gp->problem->ntensor);
@@ -34,6 +35,9 @@ enum status links_find(struct pipeline *p, struct weight_links *out)
 		diag_warn(p->diag, &(struct where){.file = p->o->model},
 			p->o->frozen_precision != FROZEN_FP32
 				? "--frozen-precision rounds weights, and keeps them in DIR"
+			: import->freeze_pattern || import->train_pattern || p->o->lora
+				? "onnx.save_model(..., save_as_external_data=True) writes "
+				  "external data"
 				: "--freeze PATTERN freezes; onnx.save_model(..., "
 				  "save_as_external_data=True) writes external data",
 			"--link-weights: no frozen weight lies in external data as the step reads "

@@ -1,8 +1,10 @@
 #include "api/load.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/cross.h"
@@ -29,6 +31,31 @@ static bool symbols(struct loaded *l)
 	       symbol(l, "stint_loss", &l->loss) && symbol(l, "stint_message", &l->message);
 }
 
+/* What `dir` is instead of a folder with a compiled step. */
+static enum status not_loaded(struct arena *a, const char *dir, const char *step, struct diag *d)
+{
+	const char *reason = dlerror(), *plan = arena_printf(a, "%s/plan.json", dir);
+	const struct where w = {.file = dir};
+	struct stat st;
+	if (!plan)
+		return diag_nomem(d);
+	if (stat(dir, &st) != 0)
+		return diag_fail(d, ST_IO, &w, "`stint compile MODEL.onnx ... -o DIR` makes one",
+			"there is no such folder: %s", strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return diag_fail(d, ST_USAGE, &w, "`stint compile MODEL.onnx ... -o DIR` makes one",
+			"is a file, where the folder of a compiled step is wanted");
+	if (access(plan, F_OK) != 0)
+		return diag_fail(d, ST_USAGE, &w, "`stint compile MODEL.onnx ... -o DIR` makes one",
+			"is no folder that stint compiled: it has no plan.json");
+	if (access(step, F_OK) != 0)
+		return diag_fail(d, ST_USAGE, &w,
+			arena_printf(a, "`make -C %s step.so` builds it", dir),
+			"is not built: it has no step.so");
+	return diag_fail(
+		d, ST_IO, NULL, "compile it again", "cannot load the compiled step: %s", reason);
+}
+
 enum status load_model(struct arena *a, const char *dir, struct loaded *l, struct diag *d)
 {
 	const struct where w = {.file = dir};
@@ -50,9 +77,7 @@ enum status load_model(struct arena *a, const char *dir, struct loaded *l, struc
 		return diag_fail(d, ST_USAGE, &w, "compile it again without --bare",
 			"was compiled for a microcontroller and does not run here");
 	if (!l->handle)
-		return diag_fail(d, ST_IO, NULL,
-			"run `stint compile ... -o DIR` first, or `make` in the folder",
-			"cannot load the compiled step: %s", dlerror());
+		return not_loaded(a, dir, path, d);
 	const struct stint_model *(*get)(void);
 	if (!symbol(l, "stint_model_get", &get) || !symbols(l))
 		return diag_fail(

@@ -71,6 +71,8 @@ static void report_cost(
 		fprintf(f, "; no bound proven\n");
 	else if (total <= plan->lower_bound * (1 + 1e-9))
 		fprintf(f, "; proven optimal\n");
+	else if (total - plan->lower_bound < 0.00005 * total) /* what would be printed as 0.00 % */
+		fprintf(f, "; optimal within rounding\n");
 	else
 		fprintf(f, "; at least %.3f x is proven: a gap of at most %.2f %%\n",
 			once > 0 ? plan->lower_bound / once : 1.0,

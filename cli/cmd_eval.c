@@ -5,6 +5,7 @@
 
 #include "api/weights.h"
 #include "cli/cli.h"
+#include "cli/data_forms.h"
 #include "cli/evaluate.h"
 #include "cli/interrupt.h"
 #include "cli/training_note.h"
@@ -218,8 +219,8 @@ enum status cmd_eval(int argc, const char **argv, struct diag *d)
 	struct arg_list list[2] = {0};
 	char *text[3] = {NULL};
 	struct poptOption table[] = {
-		{"input", 0, POPT_ARG_STRING, NULL, 1, "data, .npy or IDX(.gz)", "[NAME=]FILE"},
-		{"target", 0, POPT_ARG_STRING, &text[0], 0, "targets", "FILE"},
+		{"input", 0, POPT_ARG_STRING, NULL, 1, "data: " INPUT_FORMS, "[NAME=]FILE"},
+		{"target", 0, POPT_ARG_STRING, &text[0], 0, "targets: " TARGET_FORMS, "FILE"},
 		{"metric", 0, POPT_ARG_STRING, NULL, 2, "accuracy, f1, auc, confusion, ...",
 			"NAME[:OPTIONS]"},
 		DATA_OPTIONS(o.data),

@@ -4,6 +4,7 @@
 
 #include "api/weights.h"
 #include "cli/cli.h"
+#include "cli/data_forms.h"
 #include "cli/feed.h"
 #include "cli/interrupt.h"
 #include "cli/sinks.h"
@@ -132,7 +133,7 @@ enum status cmd_predict(int argc, const char **argv, struct diag *d)
 	struct arg_list list[2] = {0};
 	char *text[3] = {NULL};
 	struct poptOption table[] = {
-		{"input", 0, POPT_ARG_STRING, NULL, 1, "data, .npy or IDX(.gz)", "[NAME=]FILE"},
+		{"input", 0, POPT_ARG_STRING, NULL, 1, "data: " INPUT_FORMS, "[NAME=]FILE"},
 		{"output", 'o', POPT_ARG_STRING, NULL, 2,
 			"where the answers go: .csv, .jsonl, .json, .npy, .safetensors, a folder "
 			"of masks, or - for standard output (default)",

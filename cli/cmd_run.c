@@ -7,6 +7,7 @@
 #include "api/safe_put.h"
 #include "api/weights.h"
 #include "cli/cli.h"
+#include "cli/data_forms.h"
 #include "cli/feed.h"
 #include "runtime/safetensors.h"
 
@@ -231,8 +232,10 @@ enum status cmd_run(int argc, const char **argv, struct diag *d)
 	struct arg_list inputs = {0};
 	struct poptOption table[] = {
 		{"input", 0, POPT_ARG_STRING, NULL, 1,
-			"data for an input, in the model's order or by name", "[NAME=]FILE"},
-		{"target", 0, POPT_ARG_STRING, &target, 0, "labels or targets of the loss", "FILE"},
+			"data for an input, in the model's order or by name: " INPUT_FORMS,
+			"[NAME=]FILE"},
+		{"target", 0, POPT_ARG_STRING, &target, 0,
+			"labels or targets of the loss: " TARGET_FORMS, "FILE"},
 		{"weights", 0, POPT_ARG_STRING, &file, 0, "start from these values",
 			"FILE.safetensors"},
 		WEIGHTS_OPTIONS(weights), DATA_OPTIONS(data),

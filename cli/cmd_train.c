@@ -8,6 +8,7 @@
 
 #include "api/safe_put.h"
 #include "cli/cli.h"
+#include "cli/data_forms.h"
 #include "cli/interrupt.h"
 #include "cli/json_only.h"
 #include "cli/training.h"
@@ -336,8 +337,9 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 	struct arg_list list[4] = {0};
 	char *text[10] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
-					     "training data, .npy or IDX(.gz)", "[NAME=]FILE"},
-		{"target", 0, POPT_ARG_STRING, &text[0], 0, "training targets", "FILE"},
+					     "training data: " INPUT_FORMS, "[NAME=]FILE"},
+		{"target", 0, POPT_ARG_STRING, &text[0], 0, "training targets: " TARGET_FORMS,
+			"FILE"},
 		{"eval-input", 0, POPT_ARG_STRING, NULL, 2,
 			"held-out data, evaluated after each epoch", "[NAME=]FILE"},
 		{"eval-target", 0, POPT_ARG_STRING, &text[1], 0, "held-out targets", "FILE"},

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/marked.h"
+#include "cli/data_forms.h"
 #include "cli/picture_source.h"
 
 static enum status check_scalar(
@@ -21,11 +22,30 @@ static enum status check_scalar(
 		"has shape %s; '%s' wants a scalar, [] or [1]", have, t->name);
 }
 
+/* A number a class where the loss reads the class's number: what else it could be compiled for. */
+static const char *one_hot_hint(const struct feed *f, const struct dataset *data)
+{
+	const struct stint_tensor *t = &f->l->model->resident[f->l->model->target];
+	int64_t row = 1;
+	for (int i = 1; i < t->rank; i++)
+		row *= t->dim[i];
+	if (!f->classes || data->rank != t->rank + 1 || data->row != row * f->classes)
+		return NULL;
+	return strcmp(f->l->model->loss_name, "cross-entropy") != 0
+		       ? "it has a number for each class: give the number of each sample's class"
+		       : "it has a number for each class: compile with --loss "
+			 "cross-entropy:target=probabilities, or give the number of each sample's "
+			 "class";
+}
+
 /* Axis 0 counts samples; the rest must have as many elements, and where the ranks agree the same
  * sizes. An image file of rank 3 fits a model's [N, 1, H, W]. */
-static enum status check_shape(
-	const struct stint_tensor *t, const struct dataset *data, struct diag *d)
+static enum status check_shape(const struct feed *f, const struct stint_tensor *t,
+	const struct dataset *data, struct diag *d)
 {
+	const struct stint_model *m = f->l->model;
+	const char *hint = m->target >= 0 && t == &m->resident[m->target] ? one_hot_hint(f, data)
+									  : NULL;
 	int64_t row = 1;
 	if (t->rank == 0)
 		return check_scalar(t, data, d);
@@ -40,7 +60,7 @@ static enum status check_shape(
 	dims_text(data->rank, data->dim, have);
 	dims_text(t->rank, t->dim, want);
 	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path},
-		"the first axis counts samples; the others must be the model's",
+		hint ? hint : "the first axis counts samples; the others must be the model's",
 		"has shape %s; '%s' wants %s", have, t->name, want);
 }
 
@@ -166,11 +186,12 @@ static bool is_file(const char *source)
 }
 
 /* The name that a message of data begins with is a field of its own. */
-static enum status data_fail(struct diag *d, enum status st, const char *path, const char *message)
+static enum status data_fail(
+	struct diag *d, enum status st, const char *path, const char *hint, const char *message)
 {
 	const size_t n = strlen(path);
 	const bool named = !strncmp(message, path, n) && !strncmp(message + n, ": ", 2);
-	return diag_fail(d, st, &(struct where){.file = named ? path : NULL}, NULL, "%s",
+	return diag_fail(d, st, &(struct where){.file = named ? path : NULL}, hint, "%s",
 		named ? message + n + 2 : message);
 }
 
@@ -189,7 +210,8 @@ static enum status bind(
 	TRY(picture_source(a, f->o, t, resident == m->target, m->target < 0, text, &path, d));
 	struct dataset *data = &f->bound[f->n].data;
 	if (dataset_open(data, path, message)) {
-		return data_fail(d, is_file(path) ? ST_INVALID : ST_IO, path, message);
+		return data_fail(d, is_file(path) ? ST_INVALID : ST_IO, path,
+			data_form_hint(a, path), message);
 	}
 	bool is_real = t->dtype == STINT_F32 || t->dtype == STINT_F64;
 	f->bound[f->n].resident = resident;
@@ -202,7 +224,7 @@ static enum status bind(
 			message);
 	if (f->bound[f->n - 1].mapped)
 		TRY(data_options_map(f->o, t->name, t->rank, t->dim, &f->bound[f->n - 1].map, d));
-	TRY(check_shape(t, data, d));
+	TRY(check_shape(f, t, data, d));
 	return check_type(t, data, d);
 }
 

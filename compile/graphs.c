@@ -79,7 +79,7 @@ enum status graphs_train(
 	TRY(with_loss(o, false, out));
 	if (o->scale_loss)
 		TRY(graph_scale_loss(*out));
-	TRY(graph_autodiff(*out, &nparam, &param, &grad));
+	TRY(graph_autodiff(*out, o->untrained, &nparam, &param, &grad));
 	TRY(graph_accumulate(*out, o->optimizer, nparam, param, grad));
 	dump(o, STAGE_AUTODIFF, *out);
 	TRY(graph_attach_updates(*out, o->optimizer, nparam, param, grad));

@@ -31,6 +31,7 @@ struct graph_options {
 	enum store frozen;     /* graph_store_frozen's */
 	enum dtype narrow;     /* graph_narrow's type; DT_F32: not done */
 	unsigned narrow_flags; /* enum narrow_flag; NARROW_OUTPUTS is training's anyway */
+	const char *untrained; /* what may help where the loss depends on no parameter; NULL */
 	/* In the place of a loss, for tests: sets g->loss. NULL */
 	enum status (*attach)(void *user, struct graph *g);
 	/* Called with the graph after each stage; NULL */

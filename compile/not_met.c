@@ -1,5 +1,7 @@
 #include "compile/not_met.h"
 
+#include "planner/problem/transfer.h"
+
 /* Would the budget be met if the planner could choose how products are computed? */
 static enum status free_would_do(struct pipeline *p, bool *would)
 {
@@ -34,6 +36,45 @@ static int64_t least_workspace(const struct problem_op *op)
 	return least;
 }
 
+/* Bytes that lie in the arena whatever is planned. */
+struct resident {
+	int64_t parameters, state;
+	int64_t large; /* of these, in tensors that --offload disk takes unless it is told another
+			  size */
+};
+
+static struct resident residents(const struct problem *problem)
+{
+	struct resident r = {0};
+	for (int i = 0; i < problem->ntensor; i++) {
+		const struct problem_tensor *t = &problem->tensor[i];
+		const bool lasts = t->kind == TK_PARAMETER || t->kind == TK_STATE;
+		r.parameters += t->kind == TK_PARAMETER ? t->bytes : 0;
+		r.state += t->kind == TK_STATE ? t->bytes : 0;
+		r.large += lasts && t->bytes >= TRANSFER_BYTES ? t->bytes : 0;
+	}
+	return r;
+}
+
+/* Parameters and states are about all of the budget: what makes them less, of what was not asked
+ * for. */
+static const char *resident_helps(struct pipeline *p, const struct resident *r)
+{
+	const struct compile_options *o = p->o;
+	const bool disk = r->large && !o->disk.folder && o->target == TARGET_C && !o->bare &&
+			  !o->ranks;
+	const bool own = r->state && p->parts.shards == 1; /* else sums of gradients are among it */
+	char x[24];
+	return arena_printf(p->arena,
+		"parameters%s alone take %s: ask for the first of these numbers or more%s%s%s",
+		r->state ? " and state" : "", bytes_human(r->parameters + r->state, x),
+		own ? ", or take an --optimizer with less state" : "",
+		own && r->parameters < p->plans.budget && !o->lora && !o->adapter
+			? ", or train adapters alone: --lora r=8"
+			: "",
+		disk ? ", or let them lie in a file: --offload disk:FOLDER" : "");
+}
+
 /* What to do about a budget below `known`, the smallest that is met. */
 static const char *what_helps(struct pipeline *p, int64_t known)
 {
@@ -51,11 +92,20 @@ static const char *what_helps(struct pipeline *p, int64_t known)
 			"ask for the first of these numbers or more: %s of it are the "
 			"workspace of node '%s', which shapes and the machine settle",
 			bytes_human(bytes, x), most->name);
-	if (p->o->import.batch > 1 && p->parts.shards == 1 && p->train)
-		return "ask for the first of these numbers or more, or take the batch in parts: "
-		       "--micro-batch auto, or its first layers: --split auto";
-	return "ask for the first of these numbers or more, a smaller batch, or an optimizer "
-	       "with less state";
+	const struct resident r = residents(problem);
+	if (r.parameters + r.state > p->plans.budget - p->plans.budget / 8)
+		return resident_helps(p, &r);
+	const bool whole = p->o->import.batch > 1 && p->parts.shards == 1 && p->train;
+	const bool parts = whole && !p->o->micro_batch, slices = whole && !p->o->split;
+	return arena_printf(p->arena, "ask for the first of these numbers or more%s%s%s%s",
+		parts    ? ", or take the batch in parts: --micro-batch auto"
+		: slices ? ", or the first layers by slices of the batch: --split auto"
+			 : "",
+		parts && slices ? ", or its first layers: --split auto" : "",
+		!parts && !slices && p->o->import.batch > 1 ? ", or give a smaller --batch" : "",
+		!parts && !slices && r.state && p->parts.shards == 1
+			? ", or an --optimizer with less state"
+			: "");
 }
 
 enum status budget_not_met(struct pipeline *p)

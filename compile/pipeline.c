@@ -35,6 +35,7 @@ enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, stru
 {
 	struct import_options import = p->o->import;
 	import.batch = rows;
+	import.whole = p->o->micro_batch ? p->o->import.batch : 0;
 	struct adapter_folder from;
 	TRY(adapters_begin(p, d, &from));
 	import.adapted = p->o->lora || p->o->adapter;
@@ -110,11 +111,39 @@ static enum store store_of(enum frozen_precision p)
 	return store[p];
 }
 
+/* What may help where the loss depends on no parameter, by what was asked for and what the model
+ * has. */
+static const char *untrained_hint(const struct pipeline *p)
+{
+	static const char freeze
+		[] = "--freeze leaves nothing that is trained: match less",
+	  stop[] = "--stop-gradient lets no gradient reach a parameter: match less",
+	  adapt[] = "--lora r=8 trains adapters beside the weights",
+	  train[] = "--train PATTERN trains what `stint show MODEL.onnx` lists as a constant; "
+		    "--lora r=8 adapters beside the weights",
+	  output[] = "`stint show MODEL.onnx` lists the outputs: --loss LOSS:output=NAME reads "
+		     "another";
+	const struct import_options *o = &p->o->import;
+	bool weights = false, parameters = false;
+	for (int i = 0; i < p->imported->ntensor; i++) {
+		const struct tensor *t = p->imported->tensor[i];
+		weights |= t->role == TR_CONSTANT && t->rank >= 2 && dtype_is_real(t->dtype);
+		parameters |= t->role == TR_PARAMETER;
+	}
+	return parameters && o->stop_pattern ? stop
+	       : parameters                  ? p->imported->noutput > 1 ? output : NULL
+	       : o->freeze_pattern           ? freeze
+	       : !weights                    ? NULL
+	       : o->qat                      ? adapt
+					     : train;
+}
+
 static struct graph_options graph_options_of(const struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
 	return (struct graph_options){.lower = pipeline_lowering(o),
 		.loss = &p->loss,
+		.untrained = untrained_hint(p),
 		.optimizer = &p->optimizer,
 		.shards = p->parts.shards > 1 ? p->parts.shards : 0,
 		.rows = o->import.batch / p->parts.shards,

@@ -43,6 +43,8 @@ struct dataset {
 int dataset_open(struct dataset *out, const char *path, char message[256]);
 /* Such a text: "images:..." and the like, and no file's name. */
 int dataset_is_prefixed(const char *path);
+/* The words that such a text begins with, before a colon, from 0; NULL: there are no more. */
+const char *dataset_prefix(int i);
 /* The file or folder that `path` names, without what stands around it ("tokens:8:FILE",
  * "FILE.npz:NAME"): where it begins, and of how many bytes. */
 const char *dataset_file(const char *path, size_t *bytes);

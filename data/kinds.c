@@ -64,6 +64,11 @@ const char *dataset_file(const char *path, size_t *bytes)
 	return file;
 }
 
+const char *dataset_prefix(int i)
+{
+	return i < (int)(sizeof kinds / sizeof *kinds) ? kinds[i].prefix : NULL;
+}
+
 int dataset_is_prefixed(const char *path)
 {
 	const char *rest;

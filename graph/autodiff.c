@@ -204,8 +204,8 @@ static enum status collect(
 	return ST_OK;
 }
 
-enum status graph_autodiff(
-	struct graph *g, int *nparam, struct tensor ***param, struct tensor ***grad)
+enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struct tensor ***param,
+	struct tensor ***grad)
 {
 	struct autodiff ad = {.g = g, .nforward = g->nnode, .ntensor = g->ntensor};
 	ad.wants = ARENA_ARRAY(g->arena, bool, g->ntensor);
@@ -217,8 +217,7 @@ enum status graph_autodiff(
 	mark_reaches(&ad);
 	if (!ad.wants[g->loss->id]) {
 		const struct where w = {.file = g->file, .node = g->loss->name};
-		return diag_fail(g->diag, ST_INVALID, &w,
-			"`stint show MODEL.onnx` lists the parameters; see --train and --freeze",
+		return diag_fail(g->diag, ST_INVALID, &w, hint,
 			"the loss depends on no trainable parameter");
 	}
 	TRY(backward(&ad));

@@ -83,9 +83,9 @@ enum status graph_scale_loss(struct graph *g);
 /* Requires g->loss. Adds the backward pass; grad[i] is the gradient of parameter i in the order of
  * graph_parameters, times the loss's scale where there is one (NULL when the loss does not depend
  * on it). Gradients that meet are added in the order of the graph. Reports operators without a
- * gradient on a path to a parameter. */
-enum status graph_autodiff(
-	struct graph *g, int *nparam, struct tensor ***param, struct tensor ***grad);
+ * gradient on a path to a parameter; `hint` is what may help where the loss depends on none. */
+enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struct tensor ***param,
+	struct tensor ***grad);
 
 /* By tensor id: whether a gradient of the graph's outputs can pass back to it. NULL when out of
  * memory. */

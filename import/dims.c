@@ -140,6 +140,22 @@ enum status dims_bind(struct importer *im)
 
 /* --- One axis --- */
 
+/* A batch that the file fixes may be a micro-batch of the one that is asked for. */
+static const char *fixed_hint(const struct importer *im, int64_t size)
+{
+	const int64_t whole = im->o->whole ? im->o->whole : im->o->batch;
+	const bool parts = size && whole % size == 0 && whole > size;
+	if (!size)
+		return "export the model with a dynamic batch axis";
+	return arena_printf(im->m.arena,
+		parts ? "--micro-batch %" PRId64
+			" takes the batch in parts of so many; or export the "
+			"model with a dynamic batch axis"
+		      : "export the model with a dynamic batch axis; or give --batch %" PRId64
+			", or with --micro-batch a multiple of it",
+		size);
+}
+
 static enum status fixed_size(
 	struct importer *im, const struct where *w, int axis, int64_t size, int64_t *out)
 {
@@ -152,8 +168,7 @@ static enum status fixed_size(
 			": --batch cannot make both another",
 			size, im->batched, im->fixed);
 	if (axis == 0 && im->o->batch && size != im->rows)
-		return diag_fail(im->d, ST_INVALID, w,
-			"export the model with a dynamic batch axis, or leave --batch away",
+		return diag_fail(im->d, ST_INVALID, w, fixed_hint(im, size),
 			"axis 0 is fixed at %" PRId64 ", but --batch says %" PRId64, size,
 			im->o->batch);
 	*out = size;

@@ -50,7 +50,8 @@ struct import_padding {
 };
 
 struct import_options {
-	int64_t batch;     /* first axis of the data inputs; 0: not given */
+	int64_t batch; /* first axis of the data inputs; 0: not given */
+	int64_t whole; /* the batch that `batch` is a micro-batch of, by --micro-batch; 0: none */
 	int64_t expansion; /* nodes that functions and loops may come to; 0: EXPANSION_MAX */
 	int64_t unbound; /* size of axes that nothing binds, for looking at a model; 0: an error */
 	int ndim;

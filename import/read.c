@@ -179,12 +179,47 @@ static enum status check_kind(const char *path, struct diag *d)
 	return ST_OK;
 }
 
+/* Files of other tools that people give, by how they begin, and how they become ONNX. */
+static const struct {
+	size_t at, n; /* where in the file, and how many bytes */
+	const char *bytes, *what, *hint;
+} others[] = {
+	{0, 4, "PK\003\004", "a zip archive, as PyTorch (.pt, .pth) and Keras (.keras) write",
+		"in Python, where its model is: torch.onnx.export(model, args, \"model.onnx\"), "
+		"see "
+		"docs/howto/export-from-pytorch.md; of Keras docs/howto/export-from-keras.md"},
+	{0, 2, "\200\002", "a pickle, as PyTorch (.pt, .pth) writes",
+		"in Python, where its model is: torch.onnx.export(model, args, \"model.onnx\"), "
+		"see "
+		"docs/howto/export-from-pytorch.md"},
+	{0, 4, "\211HDF", "an HDF5 file, as Keras (.h5) writes",
+		"docs/howto/export-from-keras.md tells how"},
+	{8, 2, "{\"", "a safetensors file: weights without a model",
+		"export the model; `stint train DIR --weights FILE.safetensors` begins with these"},
+	{4, 4, "TFL3", "a TensorFlow Lite file, which does not train",
+		"docs/howto/export-from-keras.md tells how to export the model itself"},
+	{0, 4, "GGUF", "a GGUF file: weights without a model",
+		"docs/howto/export-from-pytorch.md tells how to export the model"},
+};
+
+/* Why it is no ONNX file: it is another one, or `what`. */
+static enum status not_onnx(
+	const char *path, const uint8_t *bytes, size_t len, const char *what, struct diag *d)
+{
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (len >= others[i].at + others[i].n &&
+			!memcmp(bytes + others[i].at, others[i].bytes, others[i].n))
+			return diag_fail(d, ST_INVALID, &(struct where){.file = path},
+				others[i].hint, "is no ONNX file but %s", others[i].what);
+	return bad_file(path, d, what);
+}
+
 static enum status unpack(struct arena *a, const char *path, const ProtobufCMessageDescriptor *type,
 	const uint8_t *bytes, size_t len, ProtobufCMessage **out, struct diag *d)
 {
 	const char *fault = scan(bytes, len, type);
 	if (fault)
-		return bad_file(path, d, fault);
+		return not_onnx(path, bytes, len, fault, d);
 	/* a number of two bytes takes some 72 bytes while it is unpacked */
 	struct capped c = {.arena = a, .left = len * 96 + ((size_t)16 << 20)};
 	ProtobufCAllocator allocator = {capped_alloc, capped_free, &c};
@@ -195,7 +230,9 @@ static enum status unpack(struct arena *a, const char *path, const ProtobufCMess
 		return bad_file(path, d,
 			"unpacking it takes over 96 times its size; it seems made to exhaust "
 			"memory");
-	return *out ? ST_OK : bad_file(path, d, "a field in it has another type than ONNX says");
+	return *out ? ST_OK
+		    : not_onnx(
+			      path, bytes, len, "a field in it has another type than ONNX says", d);
 }
 
 static enum status unpack_model(struct arena *a, const char *path, const char *bytes, size_t len,

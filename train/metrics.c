@@ -43,10 +43,21 @@ static enum status unknown(struct arena *a, const char *name, struct diag *d)
 		   : diag_nomem(d);
 }
 
+/* "acc", as Keras has it, is accuracy. */
+static bool is_short(const char *text)
+{
+	return !strncmp(text, "acc", 3) && (!text[3] || text[3] == ':');
+}
+
 static enum status parse_one(struct arena *a, const char *text, struct metric *m, struct diag *d)
 {
 	struct spec s;
 	int which = 0, average;
+	if (is_short(text)) {
+		text = arena_printf(a, "accuracy%s", text + 3);
+		if (!text)
+			return diag_nomem(d);
+	}
 	TRY(spec_parse(a, "--metric", text, &s, d));
 	while (which < NKIND && strcmp(kinds[which].name, s.name) != 0)
 		which++;
@@ -93,6 +104,8 @@ bool metric_falls(const struct metric *m)
 
 int metrics_find(const struct metrics *m, const char *name)
 {
+	if (!strcmp(name, "acc"))
+		name = "accuracy";
 	for (int i = 0; i < m->n; i++)
 		if (!strcmp(m->item[i].label, name) || !strcmp(m->item[i].text, name))
 			return i;

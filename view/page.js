@@ -12,7 +12,7 @@ function drawHeader() {
 		["peak", "Peak of live bytes", human(data.peak), data.peak, nstep ? `step ${count(data.peakStep + 1)} of ${count(nstep)}` : "no steps"],
 		["cost", "Cost", `${ratio.toFixed(3)} ×`, data.total, data.costs === null ? "one pass" : `one pass; ${precise(data.total / 1e3)} ms predicted`],
 		["bound", "Least possible", data.bound === null ? "unknown" : data.once > 0 ? `${(data.bound / data.once).toFixed(3)} ×` : "1.000 ×", data.bound,
-			gap === null ? "no bound proven" : proven ? "proven optimal" : `gap at most ${gap.toFixed(2)} %`],
+			gap === null ? "no bound proven" : proven ? "proven optimal" : gap < 0.005 ? "optimal within rounding" : `gap at most ${gap.toFixed(2)} %`],
 		["runs", "Recomputed", count(data.recomputedRuns), data.recomputedRuns, `extra runs of ${plural(data.recomputedOps, "node")}`],
 	];
 	for (const [id, title, shown, value, sub] of cards)

@@ -88,7 +88,7 @@ static void differentiate(const struct graph *imported, struct diag *d)
 	const struct loss_spec spec = some_loss(g);
 	if (!passed(d, graph_attach_loss(g, &spec)) || spec.none)
 		return;
-	if (!passed(d, graph_autodiff(g, &nparam, &param, &grad)))
+	if (!passed(d, graph_autodiff(g, NULL, &nparam, &param, &grad)))
 		return;
 	for (int i = 0; i < nparam; i++)
 		require(!grad[i] || tensor_same_shape(grad[i], param[i]));
