@@ -64,6 +64,47 @@ static void learned(struct model_test *t)
 	model_output(t, "y");
 }
 
+/* linear, for batches of two and no others. */
+static void fixed(struct model_test *t)
+{
+	model_input(t, "x", FLOAT_TYPE, "2,4");
+	weights(t, "w", "4,3", 12);
+	model_node(t, "MatMul", "fc", "x,w", "y");
+	model_output(t, "y");
+}
+
+/* An input decides: y = flag ? x w : x v */
+static void choice(struct model_test *t)
+{
+	model_input(t, "x", FLOAT_TYPE, "N,4");
+	model_input(t, "flag", TENSOR_TYPE(BOOL), "");
+	weights(t, "w", "4,3", 12);
+	weights(t, "v", "4,3", 12);
+	Onnx__NodeProto *n = model_node(t, "If", "choice", "flag", "y");
+	model_inside(t, n, "then_branch");
+	model_node(t, "MatMul", "yes", "x,w", "out");
+	model_output(t, "out");
+	model_inside(t, n, "else_branch");
+	model_node(t, "MatMul", "no", "x,v", "out");
+	model_output(t, "out");
+	model_outside(t);
+	model_output(t, "y");
+}
+
+/* Two normalisations, whose ones and zeros a tool has merged. */
+static void merged(struct model_test *t)
+{
+	static const float one[] = {1, 1, 1, 1}, none[4];
+	model_input(t, "x", FLOAT_TYPE, "N,4");
+	model_raw(model_tensor(t, "one", FLOAT_TYPE, "4"), one, sizeof one);
+	model_raw(model_tensor(t, "none", FLOAT_TYPE, "4"), none, sizeof none);
+	weights(t, "w", "4,4", 16);
+	model_node(t, "LayerNormalization", "first", "x,one,none", "a");
+	model_node(t, "MatMul", "fc", "a,w", "h");
+	model_node(t, "LayerNormalization", "second", "h,one,none", "y");
+	model_output(t, "y");
+}
+
 /* Two outputs of different width. */
 static void two(struct model_test *t)
 {
@@ -676,15 +717,16 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 	static const struct {
 		const char *name;
 		void (*make)(struct model_test *t);
-	} made[] = {{"linear", linear}, {"dropout", dropout}, {"two", two}, {"branches", branches},
-		{"frames", frames}, {"probable", probable}, {"shared", shared}, {"single", single},
-		{"scaled", scaled}, {"gather", gather}, {"own_loss", own_loss},
-		{"unsupported", unsupported}, {"mismatch", mismatch}, {"cycle", cycle},
-		{"missing", missing}, {"huge", huge}, {"large", large}, {"learned", learned},
-		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},
-		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"twice", twice},
-		{"vast", vast}, {"tokens", tokens}, {"sequence", sequence}, {"sentence", sentence},
-		{"readers", readers}, {"pixels", pixels}, {"kept_otherwise", kept_otherwise}};
+	} made[] = {{"linear", linear}, {"fixed", fixed}, {"merged", merged}, {"choice", choice},
+		{"dropout", dropout}, {"two", two}, {"branches", branches}, {"frames", frames},
+		{"probable", probable}, {"shared", shared}, {"single", single}, {"scaled", scaled},
+		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
+		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
+		{"large", large}, {"learned", learned}, {"negative", negative}, {"old", old},
+		{"snake", snake}, {"root", root}, {"masked", masked}, {"outside", outside},
+		{"beside", beside}, {"twice", twice}, {"vast", vast}, {"tokens", tokens},
+		{"sequence", sequence}, {"sentence", sentence}, {"readers", readers},
+		{"pixels", pixels}, {"kept_otherwise", kept_otherwise}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

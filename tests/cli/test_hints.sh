@@ -1,0 +1,59 @@
+# Hints are ways out: each command of hints.txt is told one, and what it says helps. What the program can say besides, naming an option,
+# stands in hints_without.txt.
+. "$(dirname "$0")/lib.sh"
+
+make_model root root.onnx
+for model in linear merged dropout fixed choice two branches gather tokens sequence probable own_loss shared scaled beside masked; do
+	make_model $model $model.onnx
+done
+make_model dequantize bytes.onnx
+make_model rounded rounded.onnx
+make_model snake snake.onnx
+cp "$SOURCE/examples/models/mlp.onnx" "$SOURCE/examples/models/cnn.onnx" .
+make_data x 10 x.npy
+make_data label 10 t.npy
+make_data bad-label 10 bad.npy
+make_data index 10 i.npy
+make_data f64 10 wide.npy
+make_rows onehot.npy 3 1 0 0 0 1 0 0 0 1 1 0 0 0 1 0 0 0 1 1 0 0 0 1 0 0 0 1 1 0 0
+: >empty.jsonl
+mkdir notes
+echo mine >notes/step.c
+export CFLAGS=-O0 # steps are not timed here
+# what cases begin with; a folder for each that trains
+compiled() # DIR OPTION...
+{
+	dir=$1
+	shift
+	expect 0 stint compile "$@" --portable --optimizer sgd --batch 4 -o $dir
+}
+for dir in dir dir2 dir3; do compiled $dir linear.onnx --loss cross-entropy; done
+compiled forward linear.onnx --loss none
+compiled alone linear.onnx --loss cross-entropy --no-outputs
+compiled adapted linear.onnx --loss cross-entropy --lora r=2
+compiled averaged linear.onnx --loss cross-entropy --ema 0.9
+compiled bare linear.onnx --loss cross-entropy --bare
+compiled root root.onnx --loss cross-entropy
+make_model sentence sentence.onnx
+make_rows tokens.npy 8 1 2 0 0 0 0 0 0  2 5 1 0 0 0 0 0  2 2 0 0 0 0 0 0  1 1 1 0 0 0 0 0
+make_rows kind.npy 1 0 2 1 0
+compiled lengths sentence.onnx --loss cross-entropy --dim T=4,8
+compiled trained linear.onnx --loss cross-entropy
+compiled pieces linear.onnx --loss cross-entropy --micro-batch 1 --ranks 2 --shard parameters:1
+expect 0 stint compile linear.onnx --loss cross-entropy --optimizer sgd --batch 16 --portable -o sixteen
+expect 0 stint compile linear.onnx --loss cross-entropy --optimizer sgd --batch 4 --threads 1 --portable -o one
+expect 0 stint bench one --steps 2 --costs-out costs.json
+make_data x 4 four.npy
+make_data label 4 four.t.npy
+echo "batch 4" >options.txt
+expect 0 stint train dir --input x.npy --target t.npy --checkpoint logged --log events/
+expect 0 stint train trained --input x.npy --target t.npy
+expect 0 stint train dir2 --input x.npy --target t.npy
+cp "$(ls dir2/checkpoints/*.safetensors | tail -n 1)" poisoned.safetensors
+"$FIXTURE" poison poisoned.safetensors w 1 nan || fail "fixture poison"
+"$FIXTURE" weights odd.safetensors dir/weights.safetensors w=2,3 b || fail "fixture weights"
+"$FIXTURE" weights strange.safetensors dir/weights.safetensors @other || fail "fixture weights"
+"$FIXTURE" weights part.safetensors dir/weights.safetensors b || fail "fixture weights"
+python3 "$SOURCE/tests/cli/hints.py" "$STINT" "$SOURCE" "$SOURCE/tests/cli/hints.txt" "$SOURCE/tests/cli/hints_without.txt" >out 2>err ||
+	fail "hints that are not followed: $(grep -c FAILED out)"
+cat out
