@@ -83,9 +83,10 @@ static void print_libraries(const struct kernels *ks, bool gpu, bool library, st
 	/* the library's primitives are made for a number of threads, set through OpenMP */
 	if (!gpu && (library || uses_threads(ks)))
 		text_puts(t, "\n# Threads, where the compiler has OpenMP.\n"
-			     "OPENMP := $(shell echo 'int main(void) { return 0; }' | \\\n"
-			     "\t$(CC) -fopenmp -x c -o /dev/null - 2>/dev/null && echo "
-			     "-fopenmp)\n");
+			     "OPENMP := $(shell t=$$(mktemp) && echo 'int main(void) { "
+			     "return 0; }' | \\\n"
+			     "\t$(CC) -fopenmp -x c -o $$t - 2>/dev/null && echo -fopenmp; rm "
+			     "-f $$t)\n");
 	else
 		text_puts(t, "OPENMP =\n");
 }
