@@ -5,7 +5,8 @@ repository's root, prints what stands below it.
 
 Numbers may be others, since times and last digits are the machine's; a line "..." stands for any number of lines, and where nothing
 stands nothing is printed. --accuracy: the last one that is told, in the page as here, is as high. --fifth: of Fashion-MNIST's pictures
-the first fifth, as the page says. Plans are searched for with less effort than the page's reader has them searched for.
+the first fifth, as the page says. Nothing was compiled before; plans are searched for with less effort than the page's reader has them
+searched for.
 """
 import argparse
 import gzip
@@ -102,7 +103,7 @@ def main():
         run = re.sub(r"( compile .*? --budget \S+)", r"\1 --effort 0.05", command, flags=re.S)
         run = run.replace(DATA, "data/") if x.fifth else run
         done = subprocess.run(["sh", "-c", run], cwd=x.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, env={**os.environ, "COLUMNS": "80"})
+                              stderr=subprocess.STDOUT, text=True, env={**os.environ, "COLUMNS": "80", "STINT_CACHE": str(x.work / "cache")})
         printed = done.stdout.splitlines()
         everything += printed
         print(f"$ {run}\n{done.stdout}", flush=True)
