@@ -56,8 +56,7 @@ def hints(root):
             given = arguments(code, call.end() - 1)
             parts += given[HINT_AT[call[1]] :][:1]
         texts = {text_of(literals) for part in parts for literals in TEXT.findall(part)}
-        name = path.relative_to(root).as_posix()
-        yield from ((name, text) for text in sorted(texts) if OPTION.search(text) or COMMAND.search(text))
+        yield from (text for text in texts if OPTION.search(text) or COMMAND.search(text))
 
 
 def is_told(text, told):
@@ -140,7 +139,7 @@ def main(stint, source, table, listed):
         except Failed as fault:
             print("FAILED:", *lines, fault, sep="\n")
             failed = True
-    found = [f"{file}: {text}" for file, text in hints(pathlib.Path(source)) if not is_told(text, told)]
+    found = sorted({text for text in hints(pathlib.Path(source)) if not is_told(text, told)})
     if listed == "-":
         print("\n".join(found))
         return failed
