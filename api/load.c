@@ -31,10 +31,9 @@ static bool symbols(struct loaded *l)
 	       symbol(l, "stint_loss", &l->loss) && symbol(l, "stint_message", &l->message);
 }
 
-/* What `dir` is instead of a folder with a compiled step. */
-static enum status not_loaded(struct arena *a, const char *dir, const char *step, struct diag *d)
+enum status load_folder(struct arena *a, const char *dir, struct diag *d)
 {
-	const char *reason = dlerror(), *plan = arena_printf(a, "%s/plan.json", dir);
+	const char *plan = arena_printf(a, "%s/plan.json", dir);
 	const struct where w = {.file = dir};
 	struct stat st;
 	if (!plan)
@@ -48,8 +47,16 @@ static enum status not_loaded(struct arena *a, const char *dir, const char *step
 	if (access(plan, F_OK) != 0)
 		return diag_fail(d, ST_USAGE, &w, "`stint compile MODEL.onnx ... -o DIR` makes one",
 			"is no folder that stint compiled: it has no plan.json");
+	return ST_OK;
+}
+
+/* Why `dir` has no step to load. */
+static enum status not_loaded(struct arena *a, const char *dir, const char *step, struct diag *d)
+{
+	const char *reason = dlerror();
+	TRY(load_folder(a, dir, d));
 	if (access(step, F_OK) != 0)
-		return diag_fail(d, ST_USAGE, &w,
+		return diag_fail(d, ST_USAGE, &(struct where){.file = dir},
 			arena_printf(a, "`make -C %s step.so` builds it", dir),
 			"is not built: it has no step.so");
 	return diag_fail(

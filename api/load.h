@@ -30,6 +30,8 @@ struct loaded {
 	void **held;
 };
 
+/* Whether `dir` is a folder that stint compiled; else what it is. */
+enum status load_folder(struct arena *a, const char *dir, struct diag *d);
 /* Open DIR/step.so, for what its model says; load_close, also on failure. */
 enum status load_model(struct arena *a, const char *dir, struct loaded *l, struct diag *d);
 /* The same, and set the step up. */

@@ -326,6 +326,7 @@ enum status weights_trained(struct arena *a, const char *dir, const char **path,
 	*path = NULL;
 	if (!folder)
 		return diag_nomem(d);
+	TRY(load_folder(a, dir, d));
 	if (checkpoint_newest(folder, newest, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	if (!*newest) {
