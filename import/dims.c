@@ -140,8 +140,7 @@ enum status dims_bind(struct importer *im)
 
 /* --- One axis --- */
 
-/* A batch that the file fixes may be a micro-batch of the one that is asked for. */
-static const char *fixed_hint(const struct importer *im, int64_t size)
+const char *fixed_hint(const struct importer *im, int64_t size)
 {
 	const int64_t whole = im->o->whole ? im->o->whole : im->o->batch;
 	const bool parts = size && whole % size == 0 && whole > size;

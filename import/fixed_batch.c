@@ -29,13 +29,7 @@ static enum status depends(const struct importer *im, const struct graph_mixed *
 {
 	const struct where w = {im->m.path, im->batched, "input"};
 	struct arena *a = im->m.arena;
-	const bool parts = im->o->batch % im->fixed == 0 && im->o->read != IMPORT_READ_ANY;
-	const char *hint = "export the model with a dynamic batch axis, or leave --batch away";
-	if (parts)
-		hint = arena_printf(a,
-			"--micro-batch %" PRId64 " trains in parts of that size; or export the "
-			"model with a dynamic batch axis",
-			im->fixed);
+	const char *hint = fixed_hint(im, im->fixed);
 	const char *what =
 		why->tensor
 			? arena_printf(a, ", and '%s' does not count samples along its first axis",

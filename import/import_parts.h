@@ -417,6 +417,8 @@ enum status dims_axes(
 /* Whether the file or --dim says the size of an input's axis (or --batch, of its name). */
 bool dims_known(const struct importer *im, const char *input, int axis,
 	const Onnx__TensorShapeProto__Dimension *dim, int64_t *out);
+/* What helps where the batch is fixed at `size`: NULL where there is no memory. */
+const char *fixed_hint(const struct importer *im, int64_t size);
 /* im->rows: --batch, or what the file fixes. Requires the initializers in `top`. */
 void batch_read(struct importer *im);
 /* The graph for --batch, where the file fixes another one. Requires the graph. (fixed_batch.c) */

@@ -64,12 +64,13 @@ static void learned(struct model_test *t)
 	model_output(t, "y");
 }
 
-/* linear, for batches of two and no others. */
+/* linear, of what weighs the two samples of a batch against each other: there are no others. */
 static void fixed(struct model_test *t)
 {
 	model_input(t, "x", FLOAT_TYPE, "2,4");
 	weights(t, "w", "4,3", 12);
-	model_node(t, "MatMul", "fc", "x,w", "y");
+	model_int(t, model_node(t, "Softmax", "weigh", "x", "p"), "axis", 0);
+	model_node(t, "MatMul", "fc", "p,w", "y");
 	model_output(t, "y");
 }
 
