@@ -138,8 +138,8 @@ static void add_files(struct stint_sha *sum, const struct embedded_file *f)
 static enum status ask_compiler(struct objects *o, bool *suits)
 {
 	struct text t = {0};
-	char *probe, *words, *flags;
-	size_t nprobe, nwords, nflags;
+	char *top, *probe, *words, *flags;
+	size_t ntop, nprobe, nwords, nflags;
 	objects_print_common(&o->step, &t);
 	text_puts(&t, versions);
 	*suits = put(o, "probe.c", &t) && put_bytes(o, "Makefile", rules, strlen(rules));
@@ -148,7 +148,8 @@ static enum status ask_compiler(struct objects *o, bool *suits)
 	const enum status st = make(o, "kept/probe");
 	if (st == ST_INTERRUPTED)
 		return st;
-	*suits = st == ST_OK && get(o, "probe", &probe, &nprobe) && nprobe > 0 &&
+	*suits = st == ST_OK && get(o, "probe.c", &top, &ntop) &&
+		 get(o, "probe", &probe, &nprobe) && nprobe > 0 &&
 		 get(o, "probe.words", &words, &nwords) && get(o, "flags", &flags, &nflags) &&
 		 flags_suit(flags);
 	const char *said = *suits ? strstr(probe, "stint_versions") : NULL;
@@ -157,10 +158,12 @@ static enum status ask_compiler(struct objects *o, bool *suits)
 		return ST_OK;
 	struct stint_sha sum;
 	stint_sha_start(&sum);
-	stint_cache_field(&sum, "object 1", 8);
+	stint_cache_field(&sum, "object 2", 8);
 	stint_cache_field(&sum, words, nwords);
 	stint_cache_field(&sum, flags, nflags);
 	struct stint_sha runtime = sum;
+	/* macros, which the sources see and the preprocessor does not leave */
+	stint_cache_field(&sum, top, ntop);
 	stint_cache_field(&sum, probe, nprobe);
 	add_files(&sum, kernel_files());
 	stint_sha_end(&sum, o->kernels);

@@ -3,7 +3,7 @@
 
 data=$SOURCE/tests/models/cases/convnet
 from=$(ls "$data"/*/model.onnx | head -n 1)
-how="compile $from $(cat "$data/options") --optimizer adamw --threads 2 --effort 0.02"
+how="compile $from $(cat "$data/options") --optimizer adamw --threads 2 --effort 0.02 --portable"
 export STINT_CACHE=$PWD/cache
 export CFLAGS=-O0 # what is kept is what matters here
 
@@ -32,6 +32,15 @@ for dir in plain first second least; do numbers $dir; done
 same plain.safetensors first.safetensors
 same plain.safetensors second.safetensors
 same plain.safetensors least.safetensors
+# of other types are other kernels, whose text may be the same
+for type in fp64 bf16; do
+	expect 0 stint $how --keep-all --precision $type -o $type
+	expect 0 stint $how --keep-all --precision $type --no-cache -o plain.$type
+	numbers $type
+	numbers plain.$type
+	same $type.safetensors plain.$type.safetensors
+	differ $type.safetensors plain.safetensors
+done
 # the folder by itself
 expect 0 make -s -C second clean step.so
 numbers second

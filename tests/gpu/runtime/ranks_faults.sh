@@ -26,7 +26,7 @@ train() { # FOLDER DIR OPTION...
 	[ -z "$keeps" ] || saved="--checkpoint $work/$folder"
 	rm -rf "${work:?}/$folder"
 	# shellcheck disable=SC2046,SC2086 # words
-	STINT_FAKE_KERNELS=$work/$step.so mpirun -n $ranks "$stint" train "$work/${edited:-$step}" $(data) --epochs 3 --log "$work/$folder.csv" \
+	STINT_FAKE_KERNELS=$work/$step.so mpirun -n $ranks "$stint" train "$work/${edited:-$step}" $(data) --epochs "${epochs:-3}" --log "$work/$folder.csv" \
 		$saved "$@" >"$work/$folder.log" 2>&1
 }
 newest() { # FOLDER
@@ -74,7 +74,9 @@ stop() { # FOLDER: its last process, once there have been steps
 }
 stop stuck &
 keeps= # while one saves, others wait for an hour
-STINT_FAKE_NCCL_MS=300 fails 6 stuck 'rank [0-2] has not answered: it is dead, or stuck' step --epochs 100000 --rank-timeout 2
+epochs=100000
+STINT_FAKE_NCCL_MS=300 fails 6 stuck 'rank [0-2] has not answered: it is dead, or stuck' step --rank-timeout 2
+epochs=
 wait $!
 keeps=1
 pkill -KILL -f "^$stint train .*$work/stuck.csv --no-save" || true
