@@ -35,7 +35,7 @@ struct objects {
 static const char rules[] =
 	"include Makefile\n"
 	"DEBUG_PATH =\n"
-	"HERE = $(COMPILE) -iquote . -w\n"
+	"HERE = $(COMPILE) -iquote . -w -Wno-all -Wno-extra\n"
 	"PIECES = $(filter-out step.c,$(SOURCES))\n"
 	"kept/probe: kept/probe.c\n"
 	"\t$(file >kept/sources,$(PIECES))$(file >kept/flags,$(CC) $(CFLAGS) $(STEP_FLAGS) "

@@ -42,10 +42,11 @@ static const char ranks_words[] =
 
 static const char loops_words[] =
 "\n# Loops as gcc's -O3 makes them, but short ones are no calls of memmove. The rest of -O3, copies of\n"
-"# functions for their arguments' values, takes as long again to compile. clang's -O2 has its loops.\n"
+"# functions for their arguments' values, takes as long again to compile; the search for equal functions does\n"
+"# where the schedule is long. clang's -O2 has its loops.\n"
 "LOOPS := $(shell $(CC) -fvect-cost-model=dynamic -E -x c /dev/null >/dev/null 2>&1 && \\\n"
 "\techo -ftree-vectorize -fvect-cost-model=dynamic -fpeel-loops -funswitch-loops \\\n"
-"\t-fversion-loops-for-strides -fno-tree-loop-distribute-patterns)\n";
+"\t-fversion-loops-for-strides -fno-tree-loop-distribute-patterns -fno-ipa-icf)\n";
 
 static const char objects_rules[] =
 "COMPILE = $(CC) $(CFLAGS) $(STEP_FLAGS) $(OPENMP) -c -o $@ $<\n"
