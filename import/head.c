@@ -197,7 +197,7 @@ static enum status is_fixed(struct head *h, const Node *before, bool *fixed)
 static enum status note_odd(struct head *h, const Node *n)
 {
 	const struct op_def *op = record(h, n);
-	bool turned, odd = false;
+	bool turned = false, odd = false;
 	if (!op || h->odd)
 		return ST_OK;
 	const bool product = op->adapter == ADAPTER_LINEAR || op->adapter == ADAPTER_CONV;

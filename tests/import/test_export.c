@@ -307,7 +307,7 @@ static const void *reals(void *user, const char *name, int64_t numel, enum dtype
 {
 	static const float half[] = {0.1f, 1 + 0x1p-11f, 1 + 0x3p-11f, 6e-8f, -65504},
 			   brain[] = {0.1f, 1 + 0x1p-8f, 1 + 0x3p-8f, 1e-40f, -3e38f},
-			   single[] = {0.1f, 0.3f};
+			   single[64] = {0.1f, 0.3f}; /* the small model's own, too */
 	static const double wide[] = {1.0 / 3, 1e300}, large[] = {1e5};
 	(void)user;
 	(void)numel;
