@@ -642,7 +642,14 @@ enum status graph_free_batch(
 	TRY(search(&f, &found, why));
 	if (!found)
 		return ST_OK;
-	TRY(build(&f, g->arena, g->diag, rows, false));
+	/* a node that nobody needs may fail, and is left out: no error of the model's */
+	struct diag quiet = {0};
+	const enum status st = build(&f, g->arena, &quiet, rows, false);
+	if (quiet.out_of_memory)
+		return diag_nomem(g->diag);
+	if (st != ST_OK)
+		return build(&f, g->arena, g->diag, rows, false);
+	f.copy.to->diag = g->diag;
 	TRY(ends(&f));
 	*out = f.copy.to;
 	(*out)->phase = NODE_FORWARD;

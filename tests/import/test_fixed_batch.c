@@ -54,6 +54,25 @@ static void in_shapes(void **state)
 	assert_null(strstr(t->said.s ? t->said.s : "", "that the exporter fixed"));
 }
 
+/* A node that nobody reads, and which cannot be built again as it is: no error. */
+static void beside(void **state)
+{
+	struct model_test *t = *state;
+	static int64_t kernel[] = {2, 2};
+	input(t, "1,1,2,2");
+	model_input(t, "places", TENSOR_TYPE(INT64), "1,1,2,2");
+	Onnx__AttributeProto *a = model_attribute(t,
+		model_node(t, "MaxUnpool", "idle", "x,places", "n"), "kernel_shape",
+		ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+	a->ints = kernel;
+	a->n_ints = 2;
+	model_node(t, "Relu", "a", "x", "y");
+	t->options.batch = 2;
+	model_accepted(t);
+	has_shape(t, "y", "[2, 1, 2, 2]");
+	assert_int_equal(t->diag.errors, 0);
+}
+
 /* With one sample any axis of one element may be the one: here the second of three. */
 static void of_one_sample(void **state)
 {
@@ -194,8 +213,8 @@ static void too_many(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
-	const struct CMUnitTest tests[] = {T(in_shapes), T(of_one_sample), T(of_one_sample_first),
-		T(of_no_samples), T(numbered), T(together), T(halves), T(what_helps), T(two_sizes),
-		T(too_many)};
+	const struct CMUnitTest tests[] = {T(in_shapes), T(beside), T(of_one_sample),
+		T(of_one_sample_first), T(of_no_samples), T(numbered), T(together), T(halves),
+		T(what_helps), T(two_sizes), T(too_many)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
