@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/processors.h"
+
 extern char **environ;
 
 /* STINT_PLACE in front of the environment: of a program with threads, a child may not call setenv.
@@ -33,8 +35,7 @@ static int start_make(const struct make_target *what, const char *log, char **en
 {
 	enum { MOST = 8 }; /* sources of a step are few, and step.c is most of the work */
 	char jobs[16];
-	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	snprintf(jobs, sizeof jobs, "-j%d", cores < 1 ? 1 : cores > MOST ? MOST : (int)cores);
+	snprintf(jobs, sizeof jobs, "-j%d", processors(MOST));
 	char *const argv[] = {"make", "-s", jobs, "-C", (char *)what->work, "-f",
 		(char *)what->makefile, (char *)what->target, NULL};
 	posix_spawn_file_actions_t files;

@@ -10,6 +10,7 @@
 #include "api/make.h"
 #include "api/objects_room.h"
 #include "api/objects_text.h"
+#include "api/processors.h"
 #include "codegen/embedded.h"
 #include "codegen/sources.h"
 #include "runtime/stint_cache.h"
@@ -138,32 +139,35 @@ static void add_files(struct stint_sha *sum, const struct embedded_file *f)
 static enum status ask_compiler(struct objects *o, bool *suits)
 {
 	struct text t = {0};
-	char *top, *probe, *words, *flags;
-	size_t ntop, nprobe, nwords, nflags;
+	char *probe, *words, *flags;
+	size_t nprobe, nwords, nflags;
+	struct stint_sha sum;
+	unsigned char top[STINT_SHA];
 	objects_print_common(&o->step, &t);
 	text_puts(&t, versions);
+	stint_sha_start(&sum);
+	stint_cache_field(&sum, t.s ? t.s : "", t.len);
+	stint_sha_end(&sum, top);
 	*suits = put(o, "probe.c", &t) && put_bytes(o, "Makefile", rules, strlen(rules));
 	if (!*suits)
 		return ST_OK;
 	const enum status st = make(o, "kept/probe");
 	if (st == ST_INTERRUPTED)
 		return st;
-	*suits = st == ST_OK && get(o, "probe.c", &top, &ntop) &&
-		 get(o, "probe", &probe, &nprobe) && nprobe > 0 &&
+	*suits = st == ST_OK && get(o, "probe", &probe, &nprobe) && nprobe > 0 &&
 		 get(o, "probe.words", &words, &nwords) && get(o, "flags", &flags, &nflags) &&
 		 flags_suit(flags);
 	const char *said = *suits ? strstr(probe, "stint_versions") : NULL;
 	*suits = said != NULL;
 	if (!said)
 		return ST_OK;
-	struct stint_sha sum;
 	stint_sha_start(&sum);
-	stint_cache_field(&sum, "object 2", 8);
+	stint_cache_field(&sum, "object 3", 8);
 	stint_cache_field(&sum, words, nwords);
 	stint_cache_field(&sum, flags, nflags);
 	struct stint_sha runtime = sum;
 	/* macros, which the sources see and the preprocessor does not leave */
-	stint_cache_field(&sum, top, ntop);
+	stint_cache_field(&sum, top, sizeof top);
 	stint_cache_field(&sum, probe, nprobe);
 	add_files(&sum, kernel_files());
 	stint_sha_end(&sum, o->kernels);
@@ -293,9 +297,7 @@ static void keep_new(struct objects *o)
 static int lots_for(int kernels)
 {
 	enum { AT_LEAST = 6 };
-	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	const int most = cores < 1 ? 1 : cores > LOTS ? LOTS : (int)cores;
-	const int wanted = (kernels + AT_LEAST - 1) / AT_LEAST;
+	const int most = processors(LOTS), wanted = (kernels + AT_LEAST - 1) / AT_LEAST;
 	return wanted < most ? wanted : most;
 }
 

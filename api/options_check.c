@@ -2,23 +2,17 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/cross.h"
 #include "api/offload.h"
 #include "api/options.h"
+#include "api/processors.h"
 #include "runtime/stint_gpu.h"
 #include "runtime/stint_lib.h"
 
 /* Kernels whose threads each have scratch of their own run with so many on a GPU, whatever the
  * processors here. */
-enum { GPU_THREADS = 32, GPU_ARCH = 90 };
-
-static int processors(void)
-{
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
-	return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
-}
+enum { GPU_THREADS = 32, GPU_ARCH = 90, THREADS_MOST = 1024 };
 
 /* --arch, 90 or sm_90. */
 static enum status check_arch(struct options *o, bool cuda, struct diag *d)
@@ -163,8 +157,8 @@ enum status options_check(struct options *o, struct diag *d)
 		return diag_fail(d, ST_USAGE, NULL, "add --portable",
 			"--precision fp64 is for the portable path");
 	if (o->compile.threads == OPTION_NOT_GIVEN)
-		o->compile.threads = cuda ? GPU_THREADS : processors();
-	if (o->compile.threads < 1 || o->compile.threads > 1024)
+		o->compile.threads = cuda ? GPU_THREADS : processors(THREADS_MOST);
+	if (o->compile.threads < 1 || o->compile.threads > THREADS_MOST)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--threads wants 1 to 1024");
 	if (o->compile.segments < 0 || (o->compile.segments && o->compile.keep_all))
 		return diag_fail(d, ST_USAGE, NULL, NULL,
