@@ -33,19 +33,19 @@ static bool symbols(struct loaded *l)
 
 enum status load_folder(struct arena *a, const char *dir, struct diag *d)
 {
+	static const char how[] = "`stint compile MODEL.onnx ... -o DIR` makes one";
 	const char *plan = arena_printf(a, "%s/plan.json", dir);
 	const struct where w = {.file = dir};
 	struct stat st;
 	if (!plan)
 		return diag_nomem(d);
 	if (stat(dir, &st) != 0)
-		return diag_fail(d, ST_IO, &w, "`stint compile MODEL.onnx ... -o DIR` makes one",
-			"there is no such folder: %s", strerror(errno));
+		return diag_fail(d, ST_IO, &w, how, "there is no such folder: %s", strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return diag_fail(d, ST_USAGE, &w, "`stint compile MODEL.onnx ... -o DIR` makes one",
+		return diag_fail(d, ST_USAGE, &w, how,
 			"is a file, where the folder of a compiled step is wanted");
 	if (access(plan, F_OK) != 0)
-		return diag_fail(d, ST_USAGE, &w, "`stint compile MODEL.onnx ... -o DIR` makes one",
+		return diag_fail(d, ST_USAGE, &w, how,
 			"is no folder that stint compiled: it has no plan.json");
 	return ST_OK;
 }

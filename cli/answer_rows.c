@@ -108,16 +108,21 @@ static void put_number(FILE *f, const struct answer *w, double v)
 		fprintf(f, "%.*g", w->o->dtype == STINT_F32 ? 9 : 17, v);
 }
 
+static void json_number(FILE *f, const struct answer *w, double v)
+{
+	if (isfinite(v))
+		put_number(f, w, v);
+	else
+		fputs("null", f);
+}
+
 /* A number of a sample; whole ones to the last digit. */
 static void put_value(FILE *f, const struct answer *w, const void *y, int64_t i, bool json)
 {
-	const double v = answer_number(w, y, i);
 	if (y && w->o->dtype == STINT_I64)
 		fprintf(f, "%" PRId64, ((const int64_t *)y)[i]);
-	else if (json && !isfinite(v))
-		fputs("null", f);
 	else
-		put_number(f, w, v);
+		(json ? json_number : put_number)(f, w, answer_number(w, y, i));
 }
 
 static void csv_place(
@@ -176,14 +181,6 @@ void answer_rows_csv(const struct answer_rows *r, const struct answered *s, FILE
 
 /* --- JSON --- */
 
-static void json_score(FILE *f, const struct answer *w, int64_t c)
-{
-	if (isfinite(w->score[c]))
-		put_number(f, w, w->score[c]);
-	else
-		fputs("null", f);
-}
-
 static void json_class(const struct answer_rows *r, const struct answer *w, int64_t c, FILE *f)
 {
 	if (isnan(w->score[c]))
@@ -204,7 +201,7 @@ static void json_scores(const struct answer_rows *r, const struct answer *w, FIL
 			safe_json(f, r->options->name[c]);
 			putc(':', f);
 		}
-		json_score(f, w, c);
+		json_number(f, w, w->score[c]);
 	}
 	putc(named ? '}' : ']', f);
 }
@@ -222,14 +219,14 @@ static void json_leaf(const struct answer_rows *r, const struct answer *w, const
 	if (leaf == LEAF_CLASS)
 		json_class(r, w, *r->best, f);
 	else if (leaf == LEAF_SCORE)
-		json_score(f, w, *r->best);
+		json_number(f, w, w->score[*r->best]);
 	else if (leaf == LEAF_SCORES)
 		json_scores(r, w, f);
 	for (int64_t k = 0; leaf == LEAF_TOP && k < top_of(r); k++) {
 		fputs(k ? ",{\"class\":" : "[{\"class\":", f);
 		json_class(r, w, r->best[k], f);
 		fputs(",\"score\":", f);
-		json_score(f, w, r->best[k]);
+		json_number(f, w, w->score[r->best[k]]);
 		fputs(k + 1 < top_of(r) ? "}" : "}]", f);
 	}
 }

@@ -63,10 +63,10 @@ static enum status take_listed(
 	struct reading *r = user;
 	struct arg_list *list = r->list;
 	(void)a;
-	if (option == ARGS_FILE_END)
+	if (option == ARGS_FILE_END) {
 		r->given.n = 0;
-	if (option == ARGS_FILE_END)
 		return ST_OK;
+	}
 	if (option >= ARGS_ONCE)
 		return once_add(&r->given, "--", r->table[option - ARGS_ONCE].longName, text, d);
 	if (!list || list[option - 1].n == ARGS_MAX)
